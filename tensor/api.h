@@ -1,0 +1,13 @@
+/* Marks what the shared library exports; everything else is built with hidden visibility. */
+#ifndef WG_TENSOR_API_H
+#define WG_TENSOR_API_H
+
+#if defined(__GNUC__)
+#define WG_API __attribute__((visibility("default")))
+#define WG_PRINTF(text, first) __attribute__((format(printf, text, first)))
+#else
+#define WG_API
+#define WG_PRINTF(text, first)
+#endif
+
+#endif

@@ -1,0 +1,88 @@
+/* What files of the library share and users never see: the structs, and how memory is asked for. */
+#ifndef WG_TENSOR_INTERNAL_H
+#define WG_TENSOR_INTERNAL_H
+
+#include <stdatomic.h>
+
+#include "tensor/alloc.h"
+#include "tensor/op.h"
+#include "tensor/shape.h"
+#include "tensor/tensor.h"
+
+typedef struct wg_storage {
+    void *data;
+    size_t bytes;
+    atomic_int references;
+    atomic_uint_fast64_t version;
+} wg_storage;
+
+typedef struct wg_node wg_node; /* autograd/node.h */
+
+/* A handle. It has one owner: a scope (then it stands in the scope's list), a caller of wg_keep, a
+ * module, or a node of a graph. Storage and node are shared, by counting. */
+struct wg_tensor {
+    wg_storage *storage;
+    int64_t offset; /* of the first element, in elements */
+    wg_spec spec;
+    int64_t strides[WG_MAX_DIMS]; /* in elements */
+    wg_node *node;                /* what made it, or its leaf node; NULL: wants no gradient */
+    int output_index;             /* which output of the node it is */
+    wg_scope *scope;              /* NULL: kept */
+    wg_tensor *previous, *next;   /* in the scope's list */
+};
+
+/* ---- Memory: all of the library's own goes through these, so that the counters and the failure
+ * hook see it. NULL with MEMORY recorded. ---- */
+void *wg__alloc(size_t bytes);
+void *wg__calloc(size_t count, size_t size);
+char *wg__strdup(const char *text);
+void wg__free(void *block); /* NULL is allowed */
+
+/* ---- Handles ---- */
+
+/* A contiguous tensor of uninitialised elements in the innermost scope. */
+wg_tensor *wg__tensor_new(const wg_spec *spec);
+
+/* A handle in the innermost scope on `base`'s storage, with no node: the raw material of views. */
+wg_tensor *wg__tensor_view(const wg_tensor *base, const wg_spec *spec, const int64_t *strides,
+                           int64_t offset);
+
+/* A handle on x's storage that no scope owns, carrying x's node or (bare) none. Freed by
+ * wg_release. */
+wg_tensor *wg__tensor_reference(const wg_tensor *x, bool bare);
+
+/* True when this handle is the only one on its storage: its memory may be reused or stolen. */
+bool wg__tensor_is_sole(const wg_tensor *x);
+
+/* Element address arithmetic for kernels: the first element, typed by the caller. */
+void *wg__tensor_address(const wg_tensor *x);
+
+/* -1 with GRADIENT if an in-place write to x would break a recorded graph (tensor.h). */
+int wg__check_writable(const wg_tensor *x, const char *where);
+
+/* ---- What autograd installs, the first time that a tensor asks for gradients ---- */
+typedef struct wg__autograd_hooks {
+    int (*record)(const wg_call *call); /* gives the outputs of this call their node */
+    void (*retain)(wg_node *node);
+    void (*release)(wg_node *node);
+    bool (*is_leaf)(const wg_node *node);
+} wg__autograd_hooks;
+
+void wg__install_autograd(const wg__autograd_hooks *hooks);
+const wg__autograd_hooks *wg__autograd(void); /* NULL until then */
+
+/* ---- For ops ---- */
+
+/* Formats the operands of a call for a message: "(6, 7) f32 x (8, 8) f32". Returns buffer. */
+const char *wg__operands_text(char *buffer, size_t size, const wg_call *call);
+
+/* wg_fail for an op: "OP: OPERANDS: format...". Returns -1. */
+int wg__op_fail(const wg_call *call, wg_error_code code, const char *format, ...) WG_PRINTF(3, 4);
+
+/* A family's table of ops; ops/families.h declares one for each file and registry.c lists them. */
+typedef struct wg__op_family {
+    const wg_op *const *ops;
+    int count;
+} wg__op_family;
+
+#endif

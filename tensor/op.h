@@ -1,0 +1,124 @@
+/* The op record: one struct describes a built-in op and a user's research op, and wg_apply runs
+ * both.
+ *
+ *     wg_apply(op, inputs, options)
+ *        infer      dtypes and shapes of the outputs, or an error that names both operands
+ *        forward    kernels; may leave tensors in call->saved for backward
+ *        record     autograd's hook, when an input wants a gradient and recording is on
+ *
+ * Later wg_backward makes a call with what the op declared as saved, and runs op->vjp on it. */
+#ifndef WG_TENSOR_OP_H
+#define WG_TENSOR_OP_H
+
+#include "tensor.h"
+
+#define WG_MAX_OUTPUTS 4
+#define WG_MAX_SAVED 4
+
+typedef struct wg_op wg_op;
+
+/* One run of an op. In forward every input is there; in backward only those that the op declares in
+ * `saves_inputs`, the rest are NULL and known by their specs. */
+typedef struct wg_call {
+    const wg_op *op;
+    const void *options; /* op->options_size bytes; backward sees a copy */
+    int input_count;
+    wg_tensor *const *inputs;  /* NULL entries: absent optional inputs, or not saved */
+    const wg_spec *input_specs; /* ndim -1 for an absent input */
+    int output_count;
+    wg_spec output_specs[WG_MAX_OUTPUTS]; /* infer fills them */
+    wg_tensor *outputs[WG_MAX_OUTPUTS];   /* in backward: those in op->saves_outputs */
+    wg_tensor *saved[WG_MAX_SAVED];       /* forward leaves them for backward */
+    uint64_t wants; /* in backward: bit i says that input i wants its gradient; in forward: that
+                       it will want one (0: nothing is recorded, so save nothing) */
+    bool create_graph; /* in backward: the gradient is itself to be differentiated */
+} wg_call;
+
+/* One example for the sweep over the registry: gradient checks, view checks, failure checks. */
+typedef struct wg_sample {
+    int input_count;
+    wg_tensor *inputs[8]; /* f64 where a gradient is checked; NULL for an absent optional input */
+    const void *options;  /* NULL, or storage that outlives the sample (static, or in the scope of
+                             the caller's static buffer) */
+} wg_sample;
+
+struct wg_op {
+    const char *name; /* "softmax": as in ops.h, without the prefix */
+    const char *doc;  /* formula, shapes and kinks, in a line or three */
+    int min_inputs;
+    int max_inputs; /* more than min_inputs where inputs are optional or of any number */
+    int output_count;
+    size_t options_size; /* plain bytes: no pointers that backward could find dangling */
+
+    /* Which tensors backward needs: bit i for input i, bit j for output j. */
+    uint32_t saves_inputs;
+    uint32_t saves_outputs;
+
+    /* Bit i says that input i can have a gradient; for an op of any number of inputs the highest
+     * bit stands for all beyond it. 0 needs `no_gradient`, the written reason why none is. */
+    uint32_t differentiable;
+    const char *no_gradient;
+
+    /* True for ops whose output is a view of their first input: forward makes the output itself. */
+    bool is_view;
+
+    /* Bit i says that vjp adds onto a gradient of input i that it finds in gradients[i]. */
+    uint32_t accumulates;
+
+    /* Fills call->output_specs from the input specs and the options; -1 after wg_fail. */
+    int (*infer)(wg_call *call);
+
+    /* Computes call->outputs, which are allocated (contiguous, uninitialised) unless is_view.
+     * Inputs may be views with any strides. -1 after wg_fail. */
+    int (*forward)(wg_call *call);
+
+    /* Vector-Jacobian product: cotangents[j] belongs to output j, NULL stands for zero. Sets
+     * gradients[i], of input i's shape and dtype, for each bit of call->wants; NULL stays for a
+     * gradient that is zero. Where gradients[i] is there already (see `accumulates`), adds onto it.
+     * A primitive is written in public ops, so that it can be differentiated again. A fused op runs
+     * kernels here; with call->create_graph the engine differentiates `decompose` instead. */
+    int (*vjp)(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients);
+
+    /* For a fused op: the same outputs out of primitives, -1 on error. Serves higher orders, stands
+     * in for a dtype without kernel, and is the oracle of the kernels' tests. NULL for primitives.
+     * Here call->inputs are all there. A fused op must save all its differentiable inputs. */
+    int (*decompose)(wg_call *call);
+
+    /* The sample of that index, made in the caller's scope: returns 1, 0 when there is none (so
+     * index 0, 1, ... until 0), -1 on error. Values stay away from kinks. */
+    int (*sample)(int index, wg_generator *generator, wg_sample *sample);
+
+    /* Floating-point operations of one forward run, for benches. NULL: one an output element. */
+    double (*flops)(const wg_call *call);
+};
+
+/* Runs an op on `input_count` inputs and puts its results into `outputs` (op->output_count of
+ * them). `options` may be NULL only for an op whose options_size is 0. Returns 0, or -1 with every
+ * output NULL. A NULL input that is not optional gives -1 and leaves the pending error alone.
+ * [scope; whatever the op says] */
+WG_API int wg_apply(const wg_op *op, int input_count, wg_tensor *const *inputs,
+                    const void *options, wg_tensor **outputs);
+
+/* The same for an op with one output, which is returned. */
+WG_API wg_tensor *wg_apply_one(const wg_op *op, int input_count, wg_tensor *const *inputs,
+                               const void *options);
+
+/* ---- The registry ---- */
+
+/* The number of built-in ops, and each of them, by family in the order of ops.h. NULL outside. */
+WG_API int wg_op_count(void);
+WG_API const wg_op *wg_op_at(int index);
+
+/* The built-in op of that name, or NULL (no error is recorded). */
+WG_API const wg_op *wg_op_find(const char *name);
+
+/* ---- Recording: whether wg_apply remembers ---- */
+
+/* Turns recording on or off for this thread and returns what it was. On at first. */
+WG_API bool wg_set_grad_enabled(bool enabled);
+WG_API bool wg_grad_enabled(void);
+
+/* True when x is a leaf that wants a gradient, or was computed from one while recording. */
+WG_API bool wg_requires_grad(const wg_tensor *x);
+
+#endif

@@ -1,0 +1,261 @@
+/* Every operation on tensors. Each is recorded for backward when an input wants a gradient; there is
+ * no second family of functions for autograd.
+ *
+ * Reading the contracts: `x: (B, T, C)` gives shapes; broadcasting is NumPy's; a negative axis
+ * counts from the end; dtypes meet by wg_dtype_promote where two floating or integer operands differ.
+ * [scope; SHAPE, DTYPE] names the owner of the result and the errors beside MEMORY. A NULL operand
+ * gives NULL. Lists are a count and a pointer (WG_DIMS and WG_TENSORS of easy.h write them); a list
+ * of axes that is `0, NULL` means all axes. */
+#ifndef WG_TENSOR_OPS_H
+#define WG_TENSOR_OPS_H
+
+#include "op.h"
+
+/* ---- Casting and copying (ops/cast.c) ---- */
+
+/* x in another dtype; the same handle's alias if it has it already. Float to integer truncates and
+ * clamps to the range, NaN gives 0; anything to bool is x != 0. Differentiable between floats.
+ * [scope] */
+WG_API wg_tensor *wg_cast(wg_tensor *x, wg_dtype dtype);
+
+/* A contiguous tensor of the same elements: x itself (an alias) if it is so already. [scope] */
+WG_API wg_tensor *wg_contiguous(wg_tensor *x);
+
+/* A contiguous copy, always. [scope] */
+WG_API wg_tensor *wg_clone(wg_tensor *x);
+
+/* ---- Views: no element is copied (ops/view.c) ---- */
+
+/* The same elements in row-major order under another shape; one size may be -1 and is worked out.
+ * Copies only when the strides of x leave no other way. [scope; SHAPE] */
+WG_API wg_tensor *wg_reshape(wg_tensor *x, int ndim, const int64_t *shape);
+
+/* Exchanges two axes. [scope; INDEX] */
+WG_API wg_tensor *wg_transpose(wg_tensor *x, int axis_a, int axis_b);
+
+/* Axis i of the result is axis order[i] of x; `order` is a permutation of all axes.
+ * [scope; INDEX, SHAPE] */
+WG_API wg_tensor *wg_permute(wg_tensor *x, int count, const int64_t *order);
+
+/* Repeats axes of size 1 (and new leading axes) to the given shape by a stride of 0; -1 keeps a
+ * size. [scope; SHAPE] */
+WG_API wg_tensor *wg_expand(wg_tensor *x, int ndim, const int64_t *shape);
+
+/* x[start:stop:step] along one axis, as Python slices: negative start and stop count from the end,
+ * both are clamped to the axis; step may be negative (then WG_END as stop runs through index 0, and
+ * WG_END as start begins at the last). WG_END as stop of a positive step is the end.
+ * [scope; INDEX, ARGUMENT for step 0] */
+#define WG_END INT64_MAX
+WG_API wg_tensor *wg_slice(wg_tensor *x, int axis, int64_t start, int64_t stop, int64_t step);
+
+/* x at one index of one axis, which goes away. [scope; INDEX] */
+WG_API wg_tensor *wg_select(wg_tensor *x, int axis, int64_t index);
+
+/* Drops an axis of size 1. [scope; INDEX, SHAPE] */
+WG_API wg_tensor *wg_squeeze(wg_tensor *x, int axis);
+
+/* Adds an axis of size 1 before `axis`; -1 adds it last. [scope; INDEX, SHAPE] */
+WG_API wg_tensor *wg_unsqueeze(wg_tensor *x, int axis);
+
+/* Cuts an axis into parts of `count` given sizes, which sum to its size; `parts` receives the
+ * views. Returns 0 or -1. [scope; SHAPE, INDEX] */
+WG_API int wg_split(wg_tensor *x, int axis, int count, const int64_t *sizes, wg_tensor **parts);
+
+/* Cuts an axis into `count` parts of ceil(size / count) (the last may be smaller, and parts beyond
+ * the end are empty); `parts` receives the views. Returns 0 or -1. [scope; ARGUMENT, INDEX] */
+WG_API int wg_chunk(wg_tensor *x, int axis, int count, wg_tensor **parts);
+
+/* ---- Joining and shaping (ops/shape.c) ---- */
+
+/* Joins tensors along an existing axis; their dtypes are promoted. [scope; SHAPE, INDEX] */
+WG_API wg_tensor *wg_cat(int count, wg_tensor *const *tensors, int axis);
+
+/* Joins tensors of one shape along a new axis. [scope; SHAPE, INDEX] */
+WG_API wg_tensor *wg_stack(int count, wg_tensor *const *tensors, int axis);
+
+/* Keeps the elements on and below (tril) or on and above (triu) the diagonal `diagonal` of the last
+ * two axes, 0 elsewhere. [scope; SHAPE below rank 2] */
+WG_API wg_tensor *wg_tril(wg_tensor *x, int64_t diagonal);
+WG_API wg_tensor *wg_triu(wg_tensor *x, int64_t diagonal);
+
+/* ---- Arithmetic with broadcasting (ops/binary.c) ---- */
+
+WG_API wg_tensor *wg_add(wg_tensor *a, wg_tensor *b); /* a + b [scope; SHAPE] */
+WG_API wg_tensor *wg_sub(wg_tensor *a, wg_tensor *b); /* a - b [scope; SHAPE] */
+WG_API wg_tensor *wg_mul(wg_tensor *a, wg_tensor *b); /* a b; of bools: and [scope; SHAPE] */
+
+/* a / b, true division: integers are cast to f32 first. [scope; SHAPE] */
+WG_API wg_tensor *wg_div(wg_tensor *a, wg_tensor *b);
+
+/* a to the power b, elementwise; integers are cast to f32. da = b a^(b-1), db = a^b log a (0 where
+ * a = 0 and b >= 0, as PyTorch). [scope; SHAPE] */
+WG_API wg_tensor *wg_pow(wg_tensor *a, wg_tensor *b);
+
+/* The larger or smaller of two; NaN if either is. At ties each gets half of the gradient.
+ * [scope; SHAPE] */
+WG_API wg_tensor *wg_maximum(wg_tensor *a, wg_tensor *b);
+WG_API wg_tensor *wg_minimum(wg_tensor *a, wg_tensor *b);
+
+/* x * scale + shift with plain numbers, in the dtype of x (integers: rounded toward zero). [scope] */
+WG_API wg_tensor *wg_affine(wg_tensor *x, double scale, double shift);
+
+/* x with a plain number: x + c, x * c, x ^ c. pow casts integers to f32. [scope] */
+WG_API wg_tensor *wg_add_scalar(wg_tensor *x, double c);
+WG_API wg_tensor *wg_mul_scalar(wg_tensor *x, double c);
+WG_API wg_tensor *wg_pow_scalar(wg_tensor *x, double c);
+
+/* ---- Comparison and logic, giving bool; no gradient (ops/compare.c) ---- */
+
+WG_API wg_tensor *wg_eq(wg_tensor *a, wg_tensor *b); /* a == b [scope; SHAPE] */
+WG_API wg_tensor *wg_ne(wg_tensor *a, wg_tensor *b); /* a != b [scope; SHAPE] */
+WG_API wg_tensor *wg_lt(wg_tensor *a, wg_tensor *b); /* a <  b [scope; SHAPE] */
+WG_API wg_tensor *wg_le(wg_tensor *a, wg_tensor *b); /* a <= b [scope; SHAPE] */
+WG_API wg_tensor *wg_gt(wg_tensor *a, wg_tensor *b); /* a >  b [scope; SHAPE] */
+WG_API wg_tensor *wg_ge(wg_tensor *a, wg_tensor *b); /* a >= b [scope; SHAPE] */
+
+/* Logic on the truth (!= 0) of any dtype. [scope; SHAPE] */
+WG_API wg_tensor *wg_logical_and(wg_tensor *a, wg_tensor *b);
+WG_API wg_tensor *wg_logical_or(wg_tensor *a, wg_tensor *b);
+WG_API wg_tensor *wg_logical_xor(wg_tensor *a, wg_tensor *b);
+WG_API wg_tensor *wg_logical_not(wg_tensor *x);
+
+/* ---- Elementwise functions (ops/unary.c). Integers and bools are cast to f32 first, except by
+ * neg, abs and relu. ---- */
+
+WG_API wg_tensor *wg_neg(wg_tensor *x);     /* -x [scope; DTYPE for bool] */
+WG_API wg_tensor *wg_abs(wg_tensor *x);     /* |x|; derivative sign(x), 0 at 0 [scope] */
+WG_API wg_tensor *wg_sign(wg_tensor *x);    /* -1, 0 or 1; derivative 0 [scope] */
+WG_API wg_tensor *wg_exp(wg_tensor *x);     /* e^x [scope] */
+WG_API wg_tensor *wg_log(wg_tensor *x);     /* ln x [scope] */
+WG_API wg_tensor *wg_sqrt(wg_tensor *x);    /* x^(1/2) [scope] */
+WG_API wg_tensor *wg_rsqrt(wg_tensor *x);   /* x^(-1/2) [scope] */
+WG_API wg_tensor *wg_tanh(wg_tensor *x);    /* tanh x; derivative 1 - y^2 [scope] */
+WG_API wg_tensor *wg_sigmoid(wg_tensor *x); /* 1 / (1 + e^-x); derivative y (1 - y) [scope] */
+WG_API wg_tensor *wg_erf(wg_tensor *x);     /* erf x; derivative 2/sqrt(pi) e^(-x^2) [scope] */
+WG_API wg_tensor *wg_relu(wg_tensor *x);    /* max(x, 0); derivative 0 at 0 [scope] */
+
+/* x Phi(x) = x/2 (1 + erf(x / sqrt 2))   (Hendrycks & Gimpel 2016), the form of BERT. [scope] */
+WG_API wg_tensor *wg_gelu(wg_tensor *x);
+
+/* x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))), the form of GPT-2. [scope] */
+WG_API wg_tensor *wg_gelu_tanh(wg_tensor *x);
+
+/* x limited to [low, high]; the derivative is 1 from low to high inclusive, as PyTorch. Use
+ * -INFINITY and INFINITY for an open side. [scope; ARGUMENT if low > high] */
+WG_API wg_tensor *wg_clamp(wg_tensor *x, double low, double high);
+
+/* ---- Choosing (ops/select.c) ---- */
+
+/* condition ? a : b, all three broadcast; condition is bool. [scope; SHAPE, DTYPE] */
+WG_API wg_tensor *wg_where(wg_tensor *condition, wg_tensor *a, wg_tensor *b);
+
+/* x with `value` where the bool mask, broadcast to x, is true. [scope; SHAPE, DTYPE] */
+WG_API wg_tensor *wg_masked_fill(wg_tensor *x, wg_tensor *mask, double value);
+
+/* ---- Reductions (ops/reduce.c). Reduced axes go away, or stay as 1 with keepdim. ---- */
+
+/* The sum; integers and bools sum in i64. [scope; INDEX] */
+WG_API wg_tensor *wg_sum(wg_tensor *x, int axis_count, const int64_t *axes, bool keepdim);
+
+/* The mean; integers are cast to f32. Of no elements: NaN. [scope; INDEX] */
+WG_API wg_tensor *wg_mean(wg_tensor *x, int axis_count, const int64_t *axes, bool keepdim);
+
+/* The variance, sum (x - mean)^2 / (n - correction): correction 1 is the unbiased one, 0 the
+ * population's. [scope; INDEX] */
+WG_API wg_tensor *wg_var(wg_tensor *x, int axis_count, const int64_t *axes, double correction,
+                         bool keepdim);
+
+/* The largest or smallest; NaN if there is one. Elements tied for it share the gradient evenly, as
+ * PyTorch's amax. [scope; INDEX, SHAPE for no elements] */
+WG_API wg_tensor *wg_max(wg_tensor *x, int axis_count, const int64_t *axes, bool keepdim);
+WG_API wg_tensor *wg_min(wg_tensor *x, int axis_count, const int64_t *axes, bool keepdim);
+
+/* The i64 index of the first largest element along one axis. No gradient.
+ * [scope; INDEX, SHAPE for no elements] */
+WG_API wg_tensor *wg_argmax(wg_tensor *x, int axis, bool keepdim);
+
+/* x summed over the axes that broadcasting gave it, back to `shape`: the adjoint of expand.
+ * [scope; SHAPE] */
+WG_API wg_tensor *wg_sum_to(wg_tensor *x, int ndim, const int64_t *shape);
+
+/* ---- Matrix products (ops/matmul.c) ---- */
+
+/* a: (..., M, K)   b: (..., K, N)   ->   (..., M, N): leading axes broadcast; a vector is a row on
+ * the left and a column on the right, as NumPy's @. Any strides go to GEMM without a copy.
+ * [scope; SHAPE, DTYPE for integers] */
+WG_API wg_tensor *wg_matmul(wg_tensor *a, wg_tensor *b);
+
+/* x W^T + bias, the layer's product.   x: (..., I)   weight: (O, I)   bias: (O) or NULL   ->
+ * (..., O). Fused; the gradient of weight is accumulated in place. [scope; SHAPE, DTYPE] */
+WG_API wg_tensor *wg_linear_op(wg_tensor *x, wg_tensor *weight, wg_tensor *bias);
+
+/* ---- Indexing (ops/index.c). Indices are i64 or i32; negative ones are out of range. ---- */
+
+/* out[..i..] = x[..index[..i..]..] along `axis`; index has the rank of x and no size beyond its
+ * other sizes. [scope; SHAPE, INDEX, DTYPE] */
+WG_API wg_tensor *wg_gather(wg_tensor *x, int axis, wg_tensor *index);
+
+/* A copy of x with src[..i..] added at [..index[..i..]..] along `axis`; src has the shape of index.
+ * [scope; SHAPE, INDEX, DTYPE] */
+WG_API wg_tensor *wg_scatter_add(wg_tensor *x, int axis, wg_tensor *index, wg_tensor *src);
+
+/* The slices of x at index (n) along one axis. [scope; SHAPE, INDEX, DTYPE] */
+WG_API wg_tensor *wg_index_select(wg_tensor *x, int axis, wg_tensor *index);
+
+/* Rows of a table.   weight: (V, C)   index: (...)   ->   (..., C). The gradient touches only the
+ * rows that were used, except row padding_index (-1: none), which gets none.
+ * [scope; SHAPE, INDEX, DTYPE] */
+WG_API wg_tensor *wg_embedding_op(wg_tensor *weight, wg_tensor *index, int64_t padding_index);
+
+/* index (...) -> (..., classes) of dtype i64 with a 1 at each index. No gradient.
+ * [scope; INDEX, DTYPE, ARGUMENT] */
+WG_API wg_tensor *wg_one_hot(wg_tensor *index, int64_t classes);
+
+/* ---- Softmax and normalisation (ops/softmax.c, ops/norm.c) ---- */
+
+/* e^x / sum e^x along one axis, computed from x - max. A row that is all -inf gives zeros.
+ * [scope; INDEX, DTYPE] */
+WG_API wg_tensor *wg_softmax(wg_tensor *x, int axis);
+
+/* x - log sum e^x along one axis. [scope; INDEX, DTYPE] */
+WG_API wg_tensor *wg_log_softmax(wg_tensor *x, int axis);
+
+/* (x - mean) / sqrt(var + eps) * weight + bias over the last axis   (Ba et al. 2016, eq. 4).
+ * x: (..., C)   weight, bias: (C), either may be NULL. Fused. [scope; SHAPE, DTYPE] */
+WG_API wg_tensor *wg_layer_norm_op(wg_tensor *x, wg_tensor *weight, wg_tensor *bias, double eps);
+
+/* ---- Attention (ops/attention.c) ---- */
+
+typedef struct wg_attention_options {
+    double scale;         /* of the scores; 0 is 1/sqrt(D) */
+    bool causal;          /* query i sees keys up to i + (Tk - Tq) */
+    double dropout;       /* probability of dropping an attention weight; 0 in evaluation */
+    uint64_t seed;        /* of the dropout: see wg_dropout_op */
+    uint64_t offset;
+} wg_attention_options;
+
+/* Scaled dot-product attention, softmax(q k^T / sqrt(D)) v   (Vaswani et al. 2017, eq. 1).
+ * q: (B, H, Tq, D)   k, v: (B, Hkv, Tk, D), Hkv divides H   ->   (B, H, Tq, D)
+ * mask: NULL, or bool and broadcastable to (B, H, Tq, Tk), true where a query may see a key.
+ * Rows that may attend to nothing give zeros. Fused: T x T is never stored for the whole batch.
+ * The result is a view whose memory is (B, Tq, H, D), so that merging heads copies nothing.
+ * [scope; SHAPE, DTYPE, ARGUMENT] */
+WG_API wg_tensor *wg_attention(wg_tensor *q, wg_tensor *k, wg_tensor *v, wg_tensor *mask,
+                               const wg_attention_options *options);
+
+/* ---- Randomness (ops/dropout.c) ---- */
+
+/* Zeroes each element with the given probability and scales the rest by 1 / (1 - p)   (Srivastava
+ * et al. 2014). Element i is decided by draw `offset` under `seed`, so backward replays the mask.
+ * [scope; ARGUMENT outside 0 <= p < 1, DTYPE] */
+WG_API wg_tensor *wg_dropout_op(wg_tensor *x, double p, uint64_t seed, uint64_t offset);
+
+/* ---- Losses (ops/loss.c) ---- */
+
+/* Mean over the targets of -log softmax(logits)[target]: a rank-0 tensor.
+ * logits: (N, V)   target: (N) i64 or i32; those equal to ignore_index count for nothing, and with
+ * no other target the loss is NaN, as PyTorch's. Fused: no copy of the logits is made for backward.
+ * [scope; SHAPE, DTYPE, INDEX] */
+WG_API wg_tensor *wg_cross_entropy(wg_tensor *logits, wg_tensor *target, int64_t ignore_index);
+
+#endif

@@ -1,0 +1,161 @@
+/* The n-d tensor: a strided view of a reference-counted, version-counted storage.
+ *
+ *     wg_tensor  --> storage (data, bytes, version)      several views share one storage
+ *        |
+ *        +---------> node that made it (autograd), when a gradient is wanted
+ *
+ * Up to 8 dimensions, 64-bit sizes; a size of 0 is allowed, rank 0 is a scalar.
+ *
+ * Ownership: every `wg_tensor *` returned belongs to the innermost open scope (scope.h). In the
+ * contracts of this library, [scope; SHAPE, DTYPE] means: owned by the scope; NULL with one of
+ * these errors. Every allocating function can also give MEMORY, and every function given a NULL
+ * tensor returns NULL (or -1) and leaves the pending error alone. */
+#ifndef WG_TENSOR_TENSOR_H
+#define WG_TENSOR_TENSOR_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "api.h"
+#include "dtype.h"
+#include "error.h"
+#include "random.h"
+#include "scope.h"
+
+#define WG_MAX_DIMS 8
+
+/* What a tensor is before it has data. */
+typedef struct wg_spec {
+    wg_dtype dtype;
+    int ndim;                   /* -1 stands for an absent optional operand */
+    int64_t shape[WG_MAX_DIMS]; /* the first ndim entries */
+} wg_spec;
+
+/* ---- What a tensor is. Given NULL these answer 0, WG_F32 or NULL. ---- */
+
+WG_API wg_dtype wg_tensor_dtype(const wg_tensor *x);
+WG_API int wg_tensor_ndim(const wg_tensor *x);
+
+/* The sizes, ndim of them; borrowed from the tensor. */
+WG_API const int64_t *wg_tensor_shape(const wg_tensor *x);
+
+/* The distance between neighbours along each dimension, in elements; borrowed. */
+WG_API const int64_t *wg_tensor_strides(const wg_tensor *x);
+
+/* The size of one dimension; a negative one counts from the end. -1 with INDEX if there is none. */
+WG_API int64_t wg_tensor_size(const wg_tensor *x, int dimension);
+
+/* The number of elements: the product of the sizes, 1 for a scalar. */
+WG_API int64_t wg_tensor_count(const wg_tensor *x);
+
+/* True when the elements lie one after the other in row-major order. */
+WG_API bool wg_tensor_is_contiguous(const wg_tensor *x);
+
+/* True when two tensors are views of one storage. */
+WG_API bool wg_tensor_shares_storage(const wg_tensor *a, const wg_tensor *b);
+
+/* How often the storage has been written in place; saved tensors are checked against it. */
+WG_API uint64_t wg_tensor_version(const wg_tensor *x);
+
+/* ---- Reading and writing elements ---- */
+
+/* The address of the first element; borrowed. Elements follow wg_tensor_strides. Who writes through
+ * it says so by wg_tensor_touch afterwards. */
+WG_API void *wg_tensor_data(const wg_tensor *x);
+
+/* Counts a write through wg_tensor_data, so that backward refuses values saved before it. */
+WG_API void wg_tensor_touch(wg_tensor *x);
+
+/* The only element of a one-element tensor as a double. NaN with SHAPE if there are more or none. */
+WG_API double wg_item(const wg_tensor *x);
+
+/* The element at `index` (one entry a dimension; negative ones count from the end) as a double; i64
+ * beyond 2^53 loses bits. NaN with INDEX if it is out of range. */
+WG_API double wg_at(const wg_tensor *x, const int64_t *index);
+
+/* Copies all elements, in row-major order, into `out`, which holds wg_tensor_count elements of the
+ * tensor's dtype. -1 with nothing done if x is NULL. */
+WG_API int wg_to_array(const wg_tensor *x, void *out);
+
+/* ---- Making tensors: see ops.h for the operations on them. shape has ndim entries. ---- */
+
+/* Uninitialised elements. [scope; SHAPE] */
+WG_API wg_tensor *wg_empty(wg_dtype dtype, int ndim, const int64_t *shape);
+
+/* Every element 0, 1 or `value` (converted as a C cast does, clamped to an integer dtype's range).
+ * [scope; SHAPE] */
+WG_API wg_tensor *wg_zeros(wg_dtype dtype, int ndim, const int64_t *shape);
+WG_API wg_tensor *wg_ones(wg_dtype dtype, int ndim, const int64_t *shape);
+WG_API wg_tensor *wg_full(wg_dtype dtype, int ndim, const int64_t *shape, double value);
+
+/* Zeros or uninitialised elements with the shape and dtype of x. [scope] */
+WG_API wg_tensor *wg_zeros_like(const wg_tensor *x);
+WG_API wg_tensor *wg_ones_like(const wg_tensor *x);
+WG_API wg_tensor *wg_empty_like(const wg_tensor *x);
+
+/* A rank-0 tensor. [scope] */
+WG_API wg_tensor *wg_scalar(wg_dtype dtype, double value);
+
+/* A copy of a row-major C array of that dtype. `data` may be NULL if the shape has no elements.
+ * [scope; SHAPE, ARGUMENT] */
+WG_API wg_tensor *wg_from_array(wg_dtype dtype, int ndim, const int64_t *shape, const void *data);
+
+/* start, start + step, ... up to, not including, stop: [ceil((stop - start) / step)].
+ * [scope; ARGUMENT for a step of 0 or of the wrong sign] */
+WG_API wg_tensor *wg_arange(wg_dtype dtype, double start, double stop, double step);
+
+/* Uniform in [0, 1), of a floating dtype. Consumes one draw; NULL is the default generator.
+ * [scope; SHAPE, DTYPE] */
+WG_API wg_tensor *wg_rand(wg_generator *generator, wg_dtype dtype, int ndim, const int64_t *shape);
+
+/* Standard normal (Box-Muller), of a floating dtype. Consumes one draw. [scope; SHAPE, DTYPE] */
+WG_API wg_tensor *wg_randn(wg_generator *generator, wg_dtype dtype, int ndim,
+                           const int64_t *shape);
+
+/* Integers uniform in [low, high), dtype i64. Consumes one draw. [scope; SHAPE, ARGUMENT] */
+WG_API wg_tensor *wg_randint(wg_generator *generator, int64_t low, int64_t high, int ndim,
+                             const int64_t *shape);
+
+/* A random permutation of 0..n-1, i64 [n] (Fisher-Yates). Consumes one draw. [scope; ARGUMENT] */
+WG_API wg_tensor *wg_randperm(wg_generator *generator, int64_t n);
+
+/* A second handle on the same storage and the same place in the graph. [scope] */
+WG_API wg_tensor *wg_alias(wg_tensor *x);
+
+/* ---- Writing in place: only what optimizers, initialisers and fills need. The version counter
+ * moves; GRADIENT if x belongs to a recorded graph or is a leaf that wants a gradient while
+ * recording is on. ---- */
+
+WG_API int wg_fill_(wg_tensor *x, double value);
+
+/* Copies src, broadcast to the shape of x and cast to its dtype. [SHAPE, GRADIENT] */
+WG_API int wg_copy_(wg_tensor *x, const wg_tensor *src);
+
+/* x += alpha * y, with y of the same shape and dtype. [SHAPE, DTYPE, GRADIENT] */
+WG_API int wg_add_(wg_tensor *x, const wg_tensor *y, double alpha);
+
+/* x *= alpha, of a floating dtype. [DTYPE, GRADIENT] */
+WG_API int wg_scale_(wg_tensor *x, double alpha);
+
+/* ---- Printing, as NumPy prints ---- */
+
+/* Writes the tensor to a stream: nested brackets, columns aligned, at most 8 significant digits,
+ * the middle left out beyond 1000 elements. -1 with IO if the stream refuses. */
+WG_API int wg_print(FILE *stream, const wg_tensor *x);
+
+/* The same text in a buffer. Returns the length that the whole text has, as snprintf does. */
+WG_API int64_t wg_format(char *buffer, size_t size, const wg_tensor *x);
+
+/* "(2, 3) f32" and so on, for messages. Returns `buffer`. */
+WG_API const char *wg_spec_text(char *buffer, size_t size, const wg_spec *spec);
+
+/* ---- Threads ---- */
+
+/* How many threads the library's loops and GEMM use from now on; at first OMP_NUM_THREADS or the
+ * number of processors. ARGUMENT below 1. The same seed gives the same bits at any number. */
+WG_API int wg_set_threads(int threads);
+WG_API int wg_threads(void);
+
+#endif
