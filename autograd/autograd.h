@@ -1,0 +1,56 @@
+/* Reverse mode: who wants a gradient, and the walk back that computes it.
+ *
+ *     wg_set_requires_grad(w, true);
+ *     wg_tensor *loss = ...any ops on w...;
+ *     wg_backward(loss, NULL);
+ *     wg_tensor *g = wg_gradient(w);
+ *
+ * A node of the graph holds just what its op declares it saves, so a scope may end before backward;
+ * backward frees it node by node. */
+#ifndef WG_AUTOGRAD_AUTOGRAD_H
+#define WG_AUTOGRAD_AUTOGRAD_H
+
+#include "../tensor/op.h"
+
+/* Makes a floating tensor a leaf that wants a gradient (or no longer wants one, which also drops
+ * the gradient it has). [DTYPE; GRADIENT if x was computed by a recorded op] */
+WG_API int wg_set_requires_grad(wg_tensor *x, bool wanted);
+
+/* The gradient that backward passes have added up for a leaf, or for a tensor under
+ * wg_retain_grad; of the shape and dtype of x. Borrowed: it belongs to x and goes with it. NULL
+ * when there is none yet. */
+WG_API wg_tensor *wg_gradient(const wg_tensor *x);
+
+/* Forgets the gradient of x: the next backward writes instead of adding. Cannot fail. */
+WG_API void wg_zero_grad(wg_tensor *x);
+
+/* Asks backward to leave the gradient of an intermediate tensor too. [GRADIENT if x wants none] */
+WG_API int wg_retain_grad(wg_tensor *x);
+
+/* A handle on the same storage that wants no gradient. [scope] */
+WG_API wg_tensor *wg_detach(wg_tensor *x);
+
+typedef struct wg_backward_options {
+    wg_tensor *cotangent; /* of the shape of the output; NULL: 1, for a one-element output */
+    bool retain_graph;    /* keep saved tensors, for another backward through the same graph */
+    bool create_graph;    /* record the backward pass itself, for higher orders; implies retain */
+} wg_backward_options;
+
+/* Adds d output / d leaf, weighted by the cotangent, to the gradient of every leaf. Refuses to act
+ * while an error is pending (so a failed forward never updates weights).
+ * After an error on the way some gradients may be partial: drop them by wg_zero_grad (an optimizer
+ * refuses to step until the error is cleared).
+ * [SHAPE; GRADIENT: output wants no gradient, graph already freed, or a saved tensor was written in
+ * place since] */
+WG_API int wg_backward(wg_tensor *output, const wg_backward_options *options);
+
+/* The functional form: gradients[i] becomes d (sum of outputs weighted by cotangents) / d
+ * inputs[i], owned by the scope, leaving the leaves' own gradients alone. `cotangents` may be NULL
+ * (all 1, for one-element outputs), as may each entry. An input that no output depends on gets
+ * zeros. Inputs may be leaves or intermediates. [scope; as wg_backward; GRADIENT for an input that
+ * wants none] */
+WG_API int wg_grad(int output_count, wg_tensor *const *outputs, wg_tensor *const *cotangents,
+                   int input_count, wg_tensor *const *inputs, const wg_backward_options *options,
+                   wg_tensor **gradients);
+
+#endif

@@ -1,0 +1,45 @@
+/* The graph that recording builds: a node for each op that ran, and one for each leaf.
+ *
+ *     output tensor --> node(op) --edge 0--> node(op) --...--> leaf node --> its gradient
+ *                          |   `--edge 1--> ...
+ *                          `--> saved inputs, outputs and extras
+ *
+ * Edges own their target by counting; tensors own their node. A saved output is held without its
+ * node, which would be a cycle; backward gives it the node back. */
+#ifndef WG_AUTOGRAD_NODE_H
+#define WG_AUTOGRAD_NODE_H
+
+#include "tensor/internal.h"
+
+typedef struct wg__edge {
+    wg_node *node; /* NULL: this input wants no gradient */
+    int output_index;
+} wg__edge;
+
+typedef struct wg__saved {
+    wg_tensor *tensor; /* NULL: not saved */
+    uint64_t version;  /* of its storage when it was saved */
+} wg__saved;
+
+struct wg_node {
+    atomic_int references;
+    const wg_op *op; /* NULL: a leaf */
+    int input_count;
+    int output_count;
+    wg__edge *edges;      /* input_count */
+    wg_spec *input_specs; /* input_count */
+    wg__saved *inputs;    /* input_count */
+    wg_spec output_specs[WG_MAX_OUTPUTS];
+    wg__saved outputs[WG_MAX_OUTPUTS];
+    wg_tensor *extras[WG_MAX_SAVED];
+    void *options;                        /* a copy, in the same block as the arrays */
+    bool freed;                           /* backward has released what was saved */
+    wg_tensor *gradients[WG_MAX_OUTPUTS]; /* a leaf's, or of outputs under wg_retain_grad; kept */
+    bool retains[WG_MAX_OUTPUTS];
+    uint64_t visit;        /* of the backward pass that saw it last */
+    int pending;           /* in that pass: cotangents still to come */
+    int64_t slot;          /* in that pass: its place in the engine's table */
+    wg_node *next_to_free; /* the list by which release walks instead of recursing */
+};
+
+#endif

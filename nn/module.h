@@ -1,0 +1,111 @@
+/* The module tree: creating is naming is owning.
+ *
+ *     bert (root)
+ *     +- embeddings
+ *     |  `- word_embeddings           weight [vocab, width]
+ *     `- encoder
+ *        `- layer
+ *           +- 0
+ *           |  `- attention.self.query   weight [width, width], bias [width]
+ *           ...
+ *
+ * A `wg_module` is the first member of every layer and model. A parent owns its children; freeing
+ * the root frees all. Paths ("encoder.layer.0.attention.self.query.weight") are composed on demand
+ * and are those of each model's published checkpoints. */
+#ifndef WG_NN_MODULE_H
+#define WG_NN_MODULE_H
+
+#include "../autograd/autograd.h"
+
+typedef struct wg_module wg_module;
+
+typedef enum wg_slot_kind {
+    WG_SLOT_PARAMETER, /* trained: wants a gradient */
+    WG_SLOT_BUFFER     /* saved, not trained */
+} wg_slot_kind;
+
+typedef struct wg_slot {
+    char *name;
+    wg_tensor *tensor; /* kept; shared with another slot when tied */
+    wg_slot_kind kind;
+    bool tied;     /* the tensor belongs to an earlier slot: not saved or counted again */
+    bool no_decay; /* weight decay leaves it alone: biases and norms */
+    struct wg_slot *next;
+} wg_slot;
+
+struct wg_module {
+    char *name;        /* its place in the parent; "" for a root */
+    wg_module *parent; /* NULL for a root */
+    wg_module *first_child, *last_child, *next_sibling;
+    wg_slot *first_slot, *last_slot;
+    void (*destroy)(wg_module *); /* frees what the type itself owns beside slots; may be NULL */
+    bool evaluating;              /* of the root: dropout rests, running statistics stand */
+    wg_generator generator;       /* of the root: dropout and initialisation draw from it */
+};
+
+/* Allocates `size` bytes (zeroed), whose first member is the module, and hangs it in `parent` under
+ * `name`; with parent NULL it is a root and the caller's to free. NULL parents of a failed
+ * construction are refused by passing the error on: constructors may be nested without checks as
+ * long as `parent` is tested by wg_module_ok. [MEMORY; ARGUMENT for a name taken] */
+WG_API void *wg_module_new(wg_module *parent, const char *name, size_t size);
+
+/* Frees a root with everything below it; NULL is allowed. A child must not be freed by itself. */
+WG_API void wg_module_free(wg_module *root);
+
+/* Finishes a constructor: returns `module`, or, if an error is pending, frees it when it is a root
+ * and returns NULL (a child is left to its parent's failure). */
+WG_API void *wg_module_finish(wg_module *module);
+
+/* The root of the tree that `module` stands in. */
+WG_API wg_module *wg_module_root(wg_module *module);
+
+/* The generator of the root. */
+WG_API wg_generator *wg_module_generator(wg_module *module);
+
+/* Switches the whole tree of `module`'s root between training (true, as it begins) and evaluation.
+ */
+WG_API void wg_module_train(wg_module *module, bool training);
+WG_API bool wg_module_is_training(wg_module *module);
+
+/* Adds a parameter of that shape, f32, uninitialised (see init.h), wanting a gradient. Borrowed
+ * from the module. NULL with an error. [SHAPE, MEMORY] */
+WG_API wg_tensor *wg_module_parameter(wg_module *module, const char *name, int ndim,
+                                      const int64_t *shape);
+
+/* Adds a buffer, a tensor that is saved but not trained. Takes a kept handle on `tensor`'s storage.
+ */
+WG_API wg_tensor *wg_module_buffer(wg_module *module, const char *name, wg_tensor *tensor);
+
+/* Gives another module's parameter a second name here: tied weights are one tensor in two slots. */
+WG_API wg_tensor *wg_module_tie(wg_module *module, const char *name, wg_tensor *parameter);
+
+/* Marks a parameter of this module as one that weight decay leaves alone. */
+WG_API void wg_module_no_decay(wg_module *module, const char *name);
+
+/* One entry of a state dict. */
+typedef struct wg_state_entry {
+    char *path; /* from the root of the walk, dots between */
+    wg_slot *slot;
+} wg_state_entry;
+
+/* All slots below a module in the order of creation, tied ones included. */
+typedef struct wg_state_dict {
+    int64_t count;
+    wg_state_entry *entries;
+} wg_state_dict;
+
+/* Lists the slots of the tree below `module`. Free it with wg_state_dict_free. NULL with MEMORY. */
+WG_API wg_state_dict *wg_module_state(wg_module *module);
+WG_API void wg_state_dict_free(wg_state_dict *state);
+
+/* The slot of that path below `module`, or NULL (no error is recorded). */
+WG_API wg_slot *wg_module_find(wg_module *module, const char *path);
+
+/* The number of trained numbers below `module`, tied ones once. */
+WG_API int64_t wg_module_parameter_count(wg_module *module);
+
+/* Changes the dtype of all floating parameters and buffers (f32 or f64, for gradient checks).
+ * Gradients are dropped. [DTYPE, MEMORY] */
+WG_API int wg_module_to(wg_module *module, wg_dtype dtype);
+
+#endif
