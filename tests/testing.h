@@ -15,16 +15,24 @@
  * scope is cleared; a test fails that leaves a tensor alive or an error pending. */
 int wg_run_tests(const char *topic, size_t count, const TTest *const *tests);
 
+/* The assertions below are called without file and line, which macros put in: a failure names the
+ * line of the test. */
+
 /* Fails the test unless an error of that code is pending whose message contains `part`; clears it.
  */
-void assert_error(wg_error_code code, const char *part);
+void assert_error(const char *file, int line, wg_error_code code, const char *part);
+#define assert_error(code, part) (assert_error)(__FILE__, __LINE__, code, part)
 
 /* Fails the test, with the error's message, if one is pending. */
-void assert_no_error(void);
+void assert_no_error(const char *file, int line);
+#define assert_no_error() (assert_no_error)(__FILE__, __LINE__)
 
 /* Fails the test, naming the first bad element, unless x has the shape and dtype of `expected` and
  * |x - expected| <= atol + rtol |expected| everywhere; NaN equals NaN. */
-void assert_close(const wg_tensor *x, const wg_tensor *expected, double rtol, double atol);
+void assert_close(const char *file, int line, const wg_tensor *x, const wg_tensor *expected,
+                  double rtol, double atol);
+#define assert_close(x, expected, rtol, atol)                                                      \
+    (assert_close)(__FILE__, __LINE__, x, expected, rtol, atol)
 
 /* The path of a file in tests/fixtures; a static buffer. */
 const char *fixture(const char *name);

@@ -1,0 +1,92 @@
+# How configure looks for libraries: each by name, all that are missing reported at once.
+
+# WG_MISSING(WHAT, DEBIAN-PACKAGE): remembers what WG_REPORT_MISSING will tell.
+AC_DEFUN([WG_MISSING], [
+    wg_missing="$wg_missing
+    $1 (Debian package $2)"
+    case " $wg_missing_packages " in
+    *" $2 "*) ;;
+    *) wg_missing_packages="$wg_missing_packages $2" ;;
+    esac
+])
+
+# WG_REPORT_MISSING: stops configure if anything was missing, with the line that installs it all.
+AC_DEFUN([WG_REPORT_MISSING], [
+    AS_IF([test -n "$wg_missing"],
+          [AC_MSG_ERROR([these are missing:$wg_missing
+On Debian, as root:
+    apt-get install$wg_missing_packages])])
+])
+
+# WG_LIBRARY(VARIABLE, NAME, PKG-CONFIG-MODULES, FALLBACK-LIBS, DEBIAN-PACKAGE, INCLUDES, BODY)
+# Sets VARIABLE_CFLAGS and VARIABLE_LIBS (from the first of the modules that pkg-config knows, else
+# no flags and FALLBACK-LIBS) if a program of those includes and that body compiles and links. The
+# user may give either variable to configure. Headers are taken in as system ones: they do not
+# answer to our warnings.
+AC_DEFUN([WG_LIBRARY], [
+    AC_ARG_VAR([$1_CFLAGS], [C compiler flags for $2])
+    AC_ARG_VAR([$1_LIBS], [linker flags for $2])
+    AC_MSG_CHECKING([for $2])
+    wg_module=
+    AS_IF([test -n "$PKG_CONFIG"],
+          [for wg_candidate in $3; do
+               AS_IF([$PKG_CONFIG --exists $wg_candidate], [wg_module=$wg_candidate; break])
+           done])
+    AS_IF([test -z "${$1_CFLAGS+set}" && test -n "$wg_module"],
+          [$1_CFLAGS=`$PKG_CONFIG --cflags $wg_module | sed 's/-I/-isystem /g'`])
+    AS_IF([test -z "${$1_LIBS+set}"],
+          [AS_IF([test -n "$wg_module"],
+                 [$1_LIBS=`$PKG_CONFIG --libs $wg_module`],
+                 [$1_LIBS="$4"])])
+    wg_saved_CFLAGS=$CFLAGS
+    wg_saved_LIBS=$LIBS
+    CFLAGS="$CFLAGS $$1_CFLAGS"
+    LIBS="$$1_LIBS $LIBS"
+    AC_LINK_IFELSE([AC_LANG_PROGRAM([$6], [$7])],
+                   [AC_MSG_RESULT([yes])],
+                   [AC_MSG_RESULT([no])
+                    WG_MISSING([$2], [$5])])
+    CFLAGS=$wg_saved_CFLAGS
+    LIBS=$wg_saved_LIBS
+])
+
+# WG_BLIS: the OpenMP build of BLIS, whose GEMM takes a thread count with each call. Debian has
+# three builds that update-alternatives can stand under the plain name, so the folder of this one is
+# named to compiler, linker and loader. --with-blis=PREFIX takes one built by hand.
+AC_DEFUN([WG_BLIS], [
+    AC_ARG_WITH([blis],
+                [AS_HELP_STRING([--with-blis=PREFIX], [where BLIS is (default: the system's)])])
+    AS_CASE([${with_blis:-yes}],
+            [yes],
+            [wg_multiarch=`$CC -print-multiarch 2>/dev/null`
+             wg_blis_include=/usr/include/$wg_multiarch/blis-openmp
+             wg_blis_lib=/usr/lib/$wg_multiarch/blis-openmp],
+            [wg_blis_include=$with_blis/include/blis
+             wg_blis_lib=$with_blis/lib])
+    AS_IF([test -z "${BLIS_CFLAGS+set}" && test -f "$wg_blis_include/blis.h"],
+          [BLIS_CFLAGS="-isystem $wg_blis_include"])
+    AS_IF([test -z "${BLIS_LIBS+set}" && test -d "$wg_blis_lib"],
+          [BLIS_LIBS="-L$wg_blis_lib -Wl,-rpath,$wg_blis_lib -lblis"])
+    WG_LIBRARY([BLIS], [BLIS with OpenMP], [], [-lblis], [libblis-openmp-dev],
+               [#include <blis.h>
+                #ifndef BLIS_ENABLE_OPENMP
+                #error "this BLIS is built without OpenMP"
+                #endif],
+               [rntm_t threads = BLIS_RNTM_INITIALIZER;
+                bli_rntm_set_num_threads(1, &threads);
+                return bli_info_get_int_type_size() == 0;])
+])
+
+# WG_COMPILER_FLAGS(VARIABLE, FLAGS): adds those of the flags that the compiler takes.
+AC_DEFUN([WG_COMPILER_FLAGS], [
+    for wg_flag in m4_normalize([$2]); do
+        AC_MSG_CHECKING([whether $CC takes $wg_flag])
+        wg_saved_CFLAGS=$CFLAGS
+        CFLAGS="$CFLAGS -Werror $wg_flag"
+        AC_COMPILE_IFELSE([AC_LANG_PROGRAM([], [])],
+                          [AC_MSG_RESULT([yes])
+                           $1="$$1 $wg_flag"],
+                          [AC_MSG_RESULT([no])])
+        CFLAGS=$wg_saved_CFLAGS
+    done
+])
