@@ -28,7 +28,7 @@ typedef struct wg_slot {
     char *name;
     wg_tensor *tensor; /* kept; shared with another slot when tied */
     wg_slot_kind kind;
-    bool tied;     /* the tensor belongs to an earlier slot: not saved or counted again */
+    bool tied;     /* the tensor belongs to another slot: not saved or counted again */
     bool no_decay; /* weight decay leaves it alone: biases and norms */
     struct wg_slot *next;
 } wg_slot;
@@ -44,12 +44,15 @@ struct wg_module {
 };
 
 /* Allocates `size` bytes (zeroed), whose first member is the module, and hangs it in `parent` under
- * `name`; with parent NULL it is a root and the caller's to free. NULL parents of a failed
- * construction are refused by passing the error on: constructors may be nested without checks as
- * long as `parent` is tested by wg_module_ok. [MEMORY; ARGUMENT for a name taken] */
+ * `name`; with parent NULL it is a root, its name is "", its generator is seeded by a draw from the
+ * thread's default one, and it is the caller's to free. A name may join parts by dots
+ * ("attention.self") but holds no slash. Does nothing while an error is pending, so that layers can
+ * be constructed one after the other and the failure be seen once, by wg_module_finish.
+ * [MEMORY; ARGUMENT for a name taken] */
 WG_API void *wg_module_new(wg_module *parent, const char *name, size_t size);
 
-/* Frees a root with everything below it; NULL is allowed. A child must not be freed by itself. */
+/* Frees a root with everything below it; NULL is allowed. `destroy` of a parent runs before its
+ * children go. [ARGUMENT, with nothing done, for a child] */
 WG_API void wg_module_free(wg_module *root);
 
 /* Finishes a constructor: returns `module`, or, if an error is pending, frees it when it is a root
@@ -68,18 +71,19 @@ WG_API void wg_module_train(wg_module *module, bool training);
 WG_API bool wg_module_is_training(wg_module *module);
 
 /* Adds a parameter of that shape, f32, uninitialised (see init.h), wanting a gradient. Borrowed
- * from the module. NULL with an error. [SHAPE, MEMORY] */
+ * from the module. NULL with an error. [SHAPE, MEMORY; ARGUMENT for a name taken] */
 WG_API wg_tensor *wg_module_parameter(wg_module *module, const char *name, int ndim,
                                       const int64_t *shape);
 
-/* Adds a buffer, a tensor that is saved but not trained. Takes a kept handle on `tensor`'s storage.
- */
+/* Adds a buffer, a tensor that is saved but not trained: a kept handle on `tensor`'s storage, which
+ * is returned and belongs to the module. [ARGUMENT, MEMORY] */
 WG_API wg_tensor *wg_module_buffer(wg_module *module, const char *name, wg_tensor *tensor);
 
-/* Gives another module's parameter a second name here: tied weights are one tensor in two slots. */
+/* Gives another module's parameter, or buffer, a second name here: tied weights are one tensor in
+ * two slots. Returns it. [ARGUMENT if no slot of this tree owns it; MEMORY] */
 WG_API wg_tensor *wg_module_tie(wg_module *module, const char *name, wg_tensor *parameter);
 
-/* Marks a parameter of this module as one that weight decay leaves alone. */
+/* Marks a parameter of this module as one that weight decay leaves alone. [NOT_FOUND] */
 WG_API void wg_module_no_decay(wg_module *module, const char *name);
 
 /* One entry of a state dict. */
@@ -88,7 +92,8 @@ typedef struct wg_state_entry {
     wg_slot *slot;
 } wg_state_entry;
 
-/* All slots below a module in the order of creation, tied ones included. */
+/* All slots below a module, tied ones included: a module's own, then those of its children, each in
+ * the order of creation. */
 typedef struct wg_state_dict {
     int64_t count;
     wg_state_entry *entries;
@@ -104,8 +109,8 @@ WG_API wg_slot *wg_module_find(wg_module *module, const char *path);
 /* The number of trained numbers below `module`, tied ones once. */
 WG_API int64_t wg_module_parameter_count(wg_module *module);
 
-/* Changes the dtype of all floating parameters and buffers (f32 or f64, for gradient checks).
- * Gradients are dropped. [DTYPE, MEMORY] */
+/* Changes the dtype of all floating parameters and buffers (f32 or f64, for gradient checks) in
+ * their handles, or of none if that fails. Gradients are dropped. [DTYPE, MEMORY] */
 WG_API int wg_module_to(wg_module *module, wg_dtype dtype);
 
 #endif

@@ -1,0 +1,400 @@
+/* The module tree.
+ *
+ * Invariants: a module stands in exactly one list of children (or is a root); a name is unique
+ * among the slots and children of a module, and a path is unique in its tree; a tied slot shares
+ * the handle of the slot that owns it, so what changes the tensor in place changes both. */
+#include "nn/module.h"
+
+#include "tensor/internal.h"
+#include "tensor/ops.h"
+
+#include <string.h>
+
+/* ---- Walking ---- */
+
+/* The module that follows in the order of creation below `top`: parents before children. */
+static wg_module *next_below(const wg_module *top, wg_module *module) {
+    if (module->first_child)
+        return module->first_child;
+    while (module != top && !module->next_sibling)
+        module = module->parent;
+    return module == top ? NULL : module->next_sibling;
+}
+
+wg_module *wg_module_root(wg_module *module) {
+    while (module && module->parent)
+        module = module->parent;
+    return module;
+}
+
+/* The rest of `path` after the name and a dot, or NULL if it does not begin with them. */
+static const char *after_name(const char *path, const char *name) {
+    size_t length = strlen(name);
+    if (strncmp(path, name, length) != 0 || path[length] != '.')
+        return NULL;
+    return path + length + 1;
+}
+
+wg_slot *wg_module_find(wg_module *module, const char *path) {
+    if (!module || !path)
+        return NULL;
+    for (wg_slot *slot = module->first_slot; slot; slot = slot->next)
+        if (strcmp(slot->name, path) == 0)
+            return slot;
+    /* A name may hold dots itself, so more than one child can fit the path's beginning. */
+    for (wg_module *child = module->first_child; child; child = child->next_sibling) {
+        const char *rest = after_name(path, child->name);
+        wg_slot *found = rest ? wg_module_find(child, rest) : NULL;
+        if (found)
+            return found;
+    }
+    return NULL;
+}
+
+/* "a.b.name" from below `top` down to a name in `module`; NULL with MEMORY. */
+static char *compose_path(const wg_module *top, const wg_module *module, const char *name) {
+    size_t length = strlen(name) + 1;
+    for (const wg_module *m = module; m != top; m = m->parent)
+        length += strlen(m->name) + 1;
+    char *path = wg__alloc(length);
+    if (!path)
+        return NULL;
+    char *end = path + length - strlen(name) - 1;
+    strcpy(end, name);
+    for (const wg_module *m = module; m != top; m = m->parent) {
+        *--end = '.';
+        end -= strlen(m->name);
+        memcpy(end, m->name, strlen(m->name));
+    }
+    return path;
+}
+
+/* ---- Modules ---- */
+
+static bool is_name(const char *name) {
+    size_t length = strlen(name);
+    return length > 0 && name[0] != '.' && name[length - 1] != '.' && !strchr(name, '/') &&
+           !strstr(name, "..");
+}
+
+/* -1 with ARGUMENT unless a child or slot of that name may be added. */
+static int check_name(wg_module *module, const char *name, const char *where) {
+    if (!name || !is_name(name))
+        return wg_fail(WG_ERROR_ARGUMENT, where, "\"%s\" is no name; dots may join parts, no slash",
+                       name ? name : "");
+    bool taken = false;
+    for (wg_module *child = module->first_child; child; child = child->next_sibling)
+        taken |= strcmp(child->name, name) == 0;
+    for (wg_slot *slot = module->first_slot; slot; slot = slot->next)
+        taken |= strcmp(slot->name, name) == 0;
+    if (taken)
+        return wg_fail(WG_ERROR_ARGUMENT, where, "module \"%s\" has a \"%s\" already", module->name,
+                       name);
+    return 0;
+}
+
+static void append_child(wg_module *parent, wg_module *child) {
+    child->parent = parent;
+    if (parent->last_child)
+        parent->last_child->next_sibling = child;
+    else
+        parent->first_child = child;
+    parent->last_child = child;
+}
+
+void *wg_module_new(wg_module *parent, const char *name, size_t size) {
+    if (wg_error_pending())
+        return NULL;
+    if (size < sizeof(wg_module)) {
+        wg_fail(WG_ERROR_ARGUMENT, "module_new", "%zu bytes hold no wg_module as first member",
+                size);
+        return NULL;
+    }
+    if (parent && check_name(parent, name, "module_new") < 0)
+        return NULL;
+    wg_module *module = wg__calloc(1, size);
+    char *copy = wg__strdup(parent ? name : "");
+    if (!module || !copy) {
+        wg__free(module);
+        wg__free(copy);
+        return NULL;
+    }
+    module->name = copy;
+    if (parent)
+        append_child(parent, module);
+    else
+        module->generator.seed = wg_random_below(wg_default_generator(), UINT64_MAX);
+    return module;
+}
+
+static void free_slots(wg_module *module) {
+    for (wg_slot *slot = module->first_slot, *next; slot; slot = next) {
+        next = slot->next;
+        if (!slot->tied)
+            wg_release(slot->tensor);
+        wg__free(slot->name);
+        wg__free(slot);
+    }
+}
+
+/* What the type owns goes first, while the children that it may point into are still there. */
+static void free_tree(wg_module *module) {
+    if (module->destroy)
+        module->destroy(module);
+    for (wg_module *child = module->first_child, *next; child; child = next) {
+        next = child->next_sibling;
+        free_tree(child);
+    }
+    free_slots(module);
+    wg__free(module->name);
+    wg__free(module);
+}
+
+void wg_module_free(wg_module *root) {
+    if (!root)
+        return;
+    if (root->parent) {
+        wg_fail(WG_ERROR_ARGUMENT, "module_free", "\"%s\" belongs to its parent; free the root",
+                root->name);
+        return;
+    }
+    free_tree(root);
+}
+
+void *wg_module_finish(wg_module *module) {
+    if (module && !wg_error_pending())
+        return module;
+    if (module && !module->parent)
+        wg_module_free(module);
+    return NULL;
+}
+
+wg_generator *wg_module_generator(wg_module *module) {
+    return module ? &wg_module_root(module)->generator : NULL;
+}
+
+void wg_module_train(wg_module *module, bool training) {
+    if (module)
+        wg_module_root(module)->evaluating = !training;
+}
+
+bool wg_module_is_training(wg_module *module) {
+    return module && !wg_module_root(module)->evaluating;
+}
+
+/* ---- Slots ---- */
+
+/* -1 with ARGUMENT if another way down the tree leads to the same path. */
+static int check_path(wg_module *module, const char *name, const char *where) {
+    wg_module *root = wg_module_root(module);
+    char *path = compose_path(root, module, name);
+    if (!path)
+        return -1;
+    int status = 0;
+    if (wg_module_find(root, path))
+        status = wg_fail(WG_ERROR_ARGUMENT, where, "the tree has a \"%s\" already", path);
+    wg__free(path);
+    return status;
+}
+
+/* Hangs a new, empty slot in the module; NULL with an error. */
+static wg_slot *append_slot(wg_module *module, const char *name, wg_slot_kind kind,
+                            const char *where) {
+    if (check_name(module, name, where) < 0 || check_path(module, name, where) < 0)
+        return NULL;
+    wg_slot *slot = wg__calloc(1, sizeof *slot);
+    char *copy = wg__strdup(name);
+    if (!slot || !copy) {
+        wg__free(slot);
+        wg__free(copy);
+        return NULL;
+    }
+    slot->name = copy;
+    slot->kind = kind;
+    if (module->last_slot)
+        module->last_slot->next = slot;
+    else
+        module->first_slot = slot;
+    module->last_slot = slot;
+    return slot;
+}
+
+/* A slot that owns `tensor`, which is kept; a NULL tensor or a failure gives NULL. */
+static wg_tensor *own(wg_module *module, const char *name, wg_slot_kind kind, wg_tensor *tensor,
+                      const char *where) {
+    wg_slot *slot = tensor ? append_slot(module, name, kind, where) : NULL;
+    if (!slot) {
+        wg_release(tensor);
+        return NULL;
+    }
+    return slot->tensor = tensor;
+}
+
+wg_tensor *wg_module_parameter(wg_module *module, const char *name, int ndim,
+                               const int64_t *shape) {
+    if (!module || wg_error_pending())
+        return NULL;
+    wg_tensor *tensor = wg_keep(wg_empty(WG_F32, ndim, shape));
+    if (wg_set_requires_grad(tensor, true) < 0) {
+        wg_release(tensor);
+        return NULL;
+    }
+    return own(module, name, WG_SLOT_PARAMETER, tensor, "module_parameter");
+}
+
+wg_tensor *wg_module_buffer(wg_module *module, const char *name, wg_tensor *tensor) {
+    if (!module || !tensor || wg_error_pending())
+        return NULL;
+    return own(module, name, WG_SLOT_BUFFER, wg__tensor_reference(tensor, true), "module_buffer");
+}
+
+/* The slot below `top` that owns the tensor, or NULL. */
+static wg_slot *owner_of(wg_module *top, const wg_tensor *tensor) {
+    for (wg_module *m = top; m; m = next_below(top, m))
+        for (wg_slot *slot = m->first_slot; slot; slot = slot->next)
+            if (slot->tensor == tensor && !slot->tied)
+                return slot;
+    return NULL;
+}
+
+wg_tensor *wg_module_tie(wg_module *module, const char *name, wg_tensor *parameter) {
+    if (!module || !parameter || wg_error_pending())
+        return NULL;
+    wg_slot *owner = owner_of(wg_module_root(module), parameter);
+    if (!owner) {
+        wg_fail(WG_ERROR_ARGUMENT, "module_tie", "\"%s\": no slot of this tree owns the tensor",
+                name);
+        return NULL;
+    }
+    wg_slot *slot = append_slot(module, name, owner->kind, "module_tie");
+    if (!slot)
+        return NULL;
+    slot->tied = true;
+    return slot->tensor = parameter;
+}
+
+void wg_module_no_decay(wg_module *module, const char *name) {
+    if (!module || wg_error_pending())
+        return;
+    for (wg_slot *slot = module->first_slot; slot; slot = slot->next) {
+        if (strcmp(slot->name, name) == 0) {
+            slot->no_decay = true;
+            return;
+        }
+    }
+    wg_fail(WG_ERROR_NOT_FOUND, "module_no_decay", "module \"%s\" has no \"%s\"", module->name,
+            name);
+}
+
+/* ---- The tree as a whole ---- */
+
+static int64_t count_slots(wg_module *module) {
+    int64_t count = 0;
+    for (wg_module *m = module; m; m = next_below(module, m))
+        for (wg_slot *slot = m->first_slot; slot; slot = slot->next)
+            count++;
+    return count;
+}
+
+wg_state_dict *wg_module_state(wg_module *module) {
+    if (!module)
+        return NULL;
+    int64_t count = count_slots(module);
+    wg_state_dict *state = wg__calloc(1, sizeof *state);
+    if (!state)
+        return NULL;
+    state->entries = wg__calloc((size_t)count + 1, sizeof *state->entries);
+    if (!state->entries) {
+        wg__free(state);
+        return NULL;
+    }
+    for (wg_module *m = module; m; m = next_below(module, m)) {
+        for (wg_slot *slot = m->first_slot; slot; slot = slot->next) {
+            wg_state_entry *entry = &state->entries[state->count++];
+            entry->slot = slot;
+            entry->path = compose_path(module, m, slot->name);
+            if (!entry->path) {
+                wg_state_dict_free(state);
+                return NULL;
+            }
+        }
+    }
+    return state;
+}
+
+void wg_state_dict_free(wg_state_dict *state) {
+    if (!state)
+        return;
+    for (int64_t i = 0; i < state->count; i++)
+        wg__free(state->entries[i].path);
+    wg__free(state->entries);
+    wg__free(state);
+}
+
+int64_t wg_module_parameter_count(wg_module *module) {
+    int64_t count = 0;
+    for (wg_module *m = module; m; m = next_below(module, m))
+        for (wg_slot *slot = m->first_slot; slot; slot = slot->next)
+            if (slot->kind == WG_SLOT_PARAMETER && !slot->tied)
+                count += wg_tensor_count(slot->tensor);
+    return count;
+}
+
+/* ---- Changing the dtype. Layers hold the handles, so a handle stays and gets other contents. ----
+ */
+
+static bool is_converted(const wg_slot *slot, wg_dtype dtype) {
+    wg_dtype now = wg_tensor_dtype(slot->tensor);
+    return !slot->tied && wg_dtype_is_float(now) && now != dtype;
+}
+
+static void swap_contents(wg_tensor *a, wg_tensor *b) {
+    wg_tensor old = *a;
+    a->storage = b->storage, b->storage = old.storage;
+    a->offset = b->offset, b->offset = old.offset;
+    a->spec = b->spec, b->spec = old.spec;
+    memcpy(a->strides, b->strides, sizeof a->strides);
+    memcpy(b->strides, old.strides, sizeof b->strides);
+    a->node = b->node, b->node = old.node;
+    a->output_index = b->output_index, b->output_index = old.output_index;
+}
+
+/* The slot's elements in another dtype, wanting a gradient if the slot does. [scope] */
+static wg_tensor *converted(const wg_slot *slot, wg_dtype dtype) {
+    wg_tensor *cast = wg_cast(wg_detach(slot->tensor), dtype);
+    if (cast && wg_requires_grad(slot->tensor) && wg_set_requires_grad(cast, true) < 0)
+        return NULL;
+    return cast;
+}
+
+/* All are converted before the first is exchanged, so that a failure changes nothing. */
+static int convert_all(const wg_state_dict *state, wg_dtype dtype, wg_tensor **casts) {
+    for (int64_t i = 0; i < state->count; i++) {
+        const wg_slot *slot = state->entries[i].slot;
+        if (is_converted(slot, dtype) && !(casts[i] = converted(slot, dtype)))
+            return -1;
+    }
+    for (int64_t i = 0; i < state->count; i++)
+        if (casts[i])
+            swap_contents(state->entries[i].slot->tensor, casts[i]);
+    return 0;
+}
+
+int wg_module_to(wg_module *module, wg_dtype dtype) {
+    if (!module || wg_error_pending())
+        return -1;
+    if (dtype != WG_F32 && dtype != WG_F64)
+        return wg_fail(WG_ERROR_DTYPE, "module_to", "%s is neither f32 nor f64",
+                       wg_dtype_name(dtype));
+    wg_state_dict *state = wg_module_state(module);
+    if (!state)
+        return -1;
+    wg_scope scope;
+    wg_scope_begin(&scope);
+    wg_tensor **casts = wg__calloc((size_t)state->count + 1, sizeof *casts);
+    int status = casts ? convert_all(state, dtype, casts) : -1;
+    wg__free(casts);
+    wg_scope_end(&scope, NULL);
+    wg_state_dict_free(state);
+    return status;
+}
