@@ -1,0 +1,98 @@
+/* Elementwise functions and their derivatives (simd.h lists them). */
+
+typedef void (*map_blocks)(int64_t blocks, const real *x, real *y);
+typedef void (*vjp_blocks)(int64_t blocks, const real *x, const real *dy, real *dx);
+
+static inline void map(int64_t n, const real *x, real *y, map_blocks run) {
+    int64_t blocks = n / LANES, rest = n % LANES;
+    run(blocks, x, y);
+    if (rest) {
+        real padded[LANES] = {0};
+        memcpy(padded, x + blocks * LANES, (size_t)rest * sizeof(real));
+        run(1, padded, padded);
+        memcpy(y + blocks * LANES, padded, (size_t)rest * sizeof(real));
+    }
+}
+
+static inline void map_vjp(int64_t n, const real *x, const real *dy, real *dx, vjp_blocks run) {
+    int64_t blocks = n / LANES, rest = n % LANES;
+    run(blocks, x, dy, dx);
+    if (rest) {
+        real padded_x[LANES] = {0}, padded_dy[LANES] = {0};
+        memcpy(padded_x, x + blocks * LANES, (size_t)rest * sizeof(real));
+        memcpy(padded_dy, dy + blocks * LANES, (size_t)rest * sizeof(real));
+        run(1, padded_x, padded_dy, padded_dy);
+        memcpy(dx + blocks * LANES, padded_dy, (size_t)rest * sizeof(real));
+    }
+}
+
+/* The body of a block must not be inlined twice, or the compiler might contract the products and
+ * sums of the two copies differently. */
+#define WG__MAP(name, formula)                                                                     \
+    __attribute__((noinline)) static void name##_blocks(int64_t blocks, const real *from,          \
+                                                        real *to) {                                \
+        for (int64_t i = 0; i < blocks; i++) {                                                     \
+            vector x = load(from + i * LANES);                                                     \
+            store(to + i * LANES, formula);                                                        \
+        }                                                                                          \
+    }                                                                                              \
+    static void map_##name(int64_t n, const void *x, void *y) {                                    \
+        map(n, x, y, name##_blocks);                                                               \
+    }
+
+#define WG__VJP(name, formula)                                                                     \
+    __attribute__((noinline)) static void name##_vjp_blocks(int64_t blocks, const real *from,      \
+                                                            const real *from_dy, real *to) {       \
+        for (int64_t i = 0; i < blocks; i++) {                                                     \
+            vector x = load(from + i * LANES), dy = load(from_dy + i * LANES);                     \
+            store(to + i * LANES, formula);                                                        \
+        }                                                                                          \
+    }                                                                                              \
+    static void vjp_##name(int64_t n, const void *x, const void *dy, void *dx) {                   \
+        map_vjp(n, x, dy, dx, name##_vjp_blocks);                                                  \
+    }
+
+static inline vector sigmoid(vector x) {
+    return (real)1 / ((real)1 + vector_exp(-x));
+}
+
+/* The standard normal distribution function, Phi(x). */
+static inline vector normal_cdf(vector x) {
+    return (real)0.5 * ((real)1 + vector_erf(x * (real)M_SQRT1_2));
+}
+
+/* phi(x) = e^(-x^2 / 2) / sqrt(2 pi) */
+static inline vector normal_density(vector x) {
+    const real inverse_sqrt_two_pi = (real)(0.5 * M_SQRT1_2 * M_2_SQRTPI);
+    return inverse_sqrt_two_pi * vector_exp((real)-0.5 * x * x);
+}
+
+/* tanh(u), where u = sqrt(2/pi) (x + a x^3) and a = 0.044715 */
+static inline vector gelu_tanh_inner(vector x) {
+    const real scale = (real)(M_SQRT1_2 * M_2_SQRTPI), cubic = (real)0.044715;
+    return vector_tanh(scale * (x + cubic * x * x * x));
+}
+
+/* With t = tanh(u): (1 + t)/2 + x/2 (1 - t^2) sqrt(2/pi) (1 + 3 a x^2). Far out, where x^2 would
+ * overflow, t is +-1 and the second term 0. */
+static inline vector gelu_tanh_slope(vector x) {
+    const real scale = (real)(M_SQRT1_2 * M_2_SQRTPI), cubic = (real)(3 * 0.044715);
+    vector t = gelu_tanh_inner(x);
+    vector second = (real)0.5 * x * ((real)1 - t * t) * scale * ((real)1 + cubic * x * x);
+    vector flat = {0};
+    return (real)0.5 * ((real)1 + t) + choose(x * x > (real)1e4, flat, second);
+}
+
+WG__MAP(exp, vector_exp(x))
+WG__MAP(log, vector_log(x))
+WG__MAP(tanh, vector_tanh(x))
+WG__MAP(erf, vector_erf(x))
+WG__MAP(sigmoid, sigmoid(x))
+WG__MAP(gelu, (x * normal_cdf(x)))
+WG__MAP(gelu_tanh, (real)0.5 * x * ((real)1 + gelu_tanh_inner(x)))
+
+WG__VJP(tanh, (dy * ((real)1 - x * x)))
+WG__VJP(sigmoid, (dy * x * ((real)1 - x)))
+WG__VJP(erf, dy *(real)M_2_SQRTPI *vector_exp(-x *x))
+WG__VJP(gelu, (dy * (normal_cdf(x) + x * normal_density(x))))
+WG__VJP(gelu_tanh, (dy * gelu_tanh_slope(x)))

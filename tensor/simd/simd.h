@@ -1,0 +1,49 @@
+/* Vector kernels, compiled once for each instruction set and picked at run time for this CPU.
+ *
+ *     kernels_f32.c, kernels_f64.c   compiled as base, x86-64-v3 and x86-64-v4; each makes one
+ * table
+ *       `-- vector.h                 the vector type of that instruction set, SLEEF's functions on
+ * it
+ *       `-- functions.h ...          the kernels, written once on that type
+ *     simd.c                         picks the table
+ *
+ * Kernels work on contiguous arrays of the table's dtype, f32 or f64; pointers need no alignment.
+ * They run on the calling thread. What a kernel gives for an element depends on that element (a row
+ * kernel: that row) alone, never on its place in the array: remainders go through the same vector
+ * code as the rest, padded. So results have the same bits however the work is cut. */
+#ifndef WG_TENSOR_SIMD_SIMD_H
+#define WG_TENSOR_SIMD_SIMD_H
+
+#include "tensor/dtype.h"
+
+#include <stdint.h>
+
+/* y = f(x), n elements; y may be x. Errors are below 1 ulp where SLEEF computes f; NaN and
+ * infinities give what C's math library gives. */
+typedef void (*wg__simd_map)(int64_t n, const void *x, void *y);
+
+/* dx = dy f', n elements, from x or from y = f(x) as the member says; dx may be dy or x. */
+typedef void (*wg__simd_vjp)(int64_t n, const void *x_or_y, const void *dy, void *dx);
+
+typedef struct wg__simd {
+    const char *name; /* of the instruction set */
+
+    wg__simd_map exp;
+    wg__simd_map log;
+    wg__simd_map tanh;
+    wg__simd_map erf;
+    wg__simd_map sigmoid;
+    wg__simd_map gelu;      /* x/2 (1 + erf(x / sqrt 2)) */
+    wg__simd_map gelu_tanh; /* x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))) */
+
+    wg__simd_vjp tanh_vjp;      /* from y: dy (1 - y^2) */
+    wg__simd_vjp sigmoid_vjp;   /* from y: dy y (1 - y) */
+    wg__simd_vjp erf_vjp;       /* from x: dy 2/sqrt(pi) e^(-x^2) */
+    wg__simd_vjp gelu_vjp;      /* from x: dy (Phi(x) + x phi(x)) */
+    wg__simd_vjp gelu_tanh_vjp; /* from x */
+} wg__simd;
+
+/* The kernels for this CPU; dtype is f32 or f64. */
+const wg__simd *wg__simd_for(wg_dtype dtype);
+
+#endif

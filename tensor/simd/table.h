@@ -1,0 +1,30 @@
+/* All kernels, and the table of them: included by kernels_f32.c and kernels_f64.c. */
+#include "tensor/simd/simd.h"
+#include "tensor/simd/vector.h"
+
+#include "tensor/simd/functions.h"
+
+#define WG__JOIN_EXPANDED(a, b) a##b
+#define WG__JOIN(a, b) WG__JOIN_EXPANDED(a, b)
+#define WG__TEXT_EXPANDED(a) #a
+#define WG__TEXT(a) WG__TEXT_EXPANDED(a)
+
+extern const wg__simd WG__TABLE;
+
+const wg__simd WG__TABLE = {
+    .name = WG__TEXT(WG_SIMD),
+
+    .exp = map_exp,
+    .log = map_log,
+    .tanh = map_tanh,
+    .erf = map_erf,
+    .sigmoid = map_sigmoid,
+    .gelu = map_gelu,
+    .gelu_tanh = map_gelu_tanh,
+
+    .tanh_vjp = vjp_tanh,
+    .sigmoid_vjp = vjp_sigmoid,
+    .erf_vjp = vjp_erf,
+    .gelu_vjp = vjp_gelu,
+    .gelu_tanh_vjp = vjp_gelu_tanh,
+};

@@ -1,0 +1,100 @@
+/* The widest vector of the instruction set that this file is compiled for, and what SLEEF computes
+ * on it. Who includes it has set WG__BITS to 32 or 64: the element type is then `real`.
+ *
+ * Vectors are those of gcc and clang, so + - * / < work on them, element by element; a comparison
+ * gives a `lanes` of -1 where it holds and 0 elsewhere. */
+#ifndef WG_TENSOR_SIMD_VECTOR_H
+#define WG_TENSOR_SIMD_VECTOR_H
+
+#include <math.h>
+#include <sleef.h>
+#include <stdint.h>
+#include <string.h>
+
+#if defined(__AVX512F__)
+#define WG__VECTOR_BYTES 64
+#elif defined(__AVX2__)
+#define WG__VECTOR_BYTES 32
+#elif defined(__SSE2__) || (defined(__aarch64__) && defined(__ARM_NEON))
+#define WG__VECTOR_BYTES 16
+#else
+#define WG__VECTOR_BYTES (WG__BITS / 8)
+#define WG__SCALAR
+#endif
+
+#if WG__BITS == 32
+typedef float real;
+typedef int32_t lane;
+#if defined(__AVX512F__)
+#define WG__SLEEF(function, accuracy) Sleef_##function##f16_##accuracy##avx512f
+#elif defined(__AVX2__)
+#define WG__SLEEF(function, accuracy) Sleef_##function##f8_##accuracy##avx2
+#elif defined(__SSE2__)
+#define WG__SLEEF(function, accuracy) Sleef_##function##f4_##accuracy##sse2
+#elif !defined(WG__SCALAR)
+#define WG__SLEEF(function, accuracy) Sleef_##function##f4_##accuracy##advsimd
+#else
+#define WG__SLEEF(function, accuracy) Sleef_##function##f_##accuracy
+#endif
+#else
+typedef double real;
+typedef int64_t lane;
+#if defined(__AVX512F__)
+#define WG__SLEEF(function, accuracy) Sleef_##function##d8_##accuracy##avx512f
+#elif defined(__AVX2__)
+#define WG__SLEEF(function, accuracy) Sleef_##function##d4_##accuracy##avx2
+#elif defined(__SSE2__)
+#define WG__SLEEF(function, accuracy) Sleef_##function##d2_##accuracy##sse2
+#elif !defined(WG__SCALAR)
+#define WG__SLEEF(function, accuracy) Sleef_##function##d2_##accuracy##advsimd
+#else
+#define WG__SLEEF(function, accuracy) Sleef_##function##_##accuracy
+#endif
+#endif
+
+typedef real vector __attribute__((vector_size(WG__VECTOR_BYTES)));
+typedef lane lanes __attribute__((vector_size(WG__VECTOR_BYTES)));
+
+enum { LANES = WG__VECTOR_BYTES / sizeof(real) };
+
+static inline vector load(const real *from) {
+    vector v;
+    memcpy(&v, from, sizeof v);
+    return v;
+}
+
+static inline void store(real *to, vector v) {
+    memcpy(to, &v, sizeof v);
+}
+
+/* a where the condition holds, b elsewhere. */
+static inline vector choose(lanes condition, vector a, vector b) {
+    return (vector)((condition & (lanes)a) | (~condition & (lanes)b));
+}
+
+#ifdef WG__SCALAR
+#define WG__ON_VECTOR(function)                                                                    \
+    (vector) {                                                                                     \
+        WG__SLEEF(function, u10)(x[0])                                                             \
+    }
+#else
+#define WG__ON_VECTOR(function) WG__SLEEF(function, u10)(x)
+#endif
+
+static inline vector vector_exp(vector x) {
+    return WG__ON_VECTOR(exp);
+}
+
+static inline vector vector_log(vector x) {
+    return WG__ON_VECTOR(log);
+}
+
+static inline vector vector_tanh(vector x) {
+    return WG__ON_VECTOR(tanh);
+}
+
+static inline vector vector_erf(vector x) {
+    return WG__ON_VECTOR(erf);
+}
+
+#endif
