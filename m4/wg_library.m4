@@ -66,7 +66,8 @@ AC_DEFUN([WG_BLIS], [
     AS_IF([test -z "${BLIS_CFLAGS+set}" && test -f "$wg_blis_include/blis.h"],
           [BLIS_CFLAGS="-isystem $wg_blis_include"])
     AS_IF([test -z "${BLIS_LIBS+set}" && test -d "$wg_blis_lib"],
-          [BLIS_LIBS="-L$wg_blis_lib -Wl,-rpath,$wg_blis_lib -lblis"])
+          [BLIS_LIBS="-L$wg_blis_lib -lblis"
+           WG_LDFLAGS="$WG_LDFLAGS -Wl,-rpath,$wg_blis_lib"])
     WG_LIBRARY([BLIS], [BLIS with OpenMP], [], [-lblis], [libblis-openmp-dev],
                [#include <blis.h>
                 #ifndef BLIS_ENABLE_OPENMP
