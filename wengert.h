@@ -18,5 +18,8 @@
 #include "optim/optimizer.h"
 #include "optim/schedule.h"
 #include "io/checkpoint.h"
+#include "train/history.h"
+#include "train/metrics.h"
+#include "train/trainer.h"
 
 #endif

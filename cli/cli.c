@@ -1,0 +1,70 @@
+/* What the verbs of the command share: see cli.h. */
+#include <errno.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "cli/cli.h"
+#include "tensor/error.h"
+
+enum { EXIT_USAGE = 2 };
+
+void wg__cli_parse(const struct argp *parser, int argc, char **argv, void *input) {
+    argp_err_exit_status = EXIT_USAGE;
+    argp_parse(parser, argc, argv, 0, NULL, input);
+}
+
+int64_t wg__cli_integer(const struct argp_state *state, const char *option, const char *text,
+                        int64_t low, int64_t high) {
+    char *end;
+    errno = 0;
+    long long value = strtoll(text, &end, 10);
+    if (end == text || *end != '\0' || errno == ERANGE || value < low || value > high) {
+        if (high == INT64_MAX)
+            argp_error(state, "--%s: '%s' is not a whole number of at least %lld", option, text,
+                       (long long)low);
+        else
+            argp_error(state, "--%s: '%s' is not a whole number from %lld to %lld", option, text,
+                       (long long)low, (long long)high);
+    }
+    return value;
+}
+
+double wg__cli_number(const struct argp_state *state, const char *option, const char *text,
+                      double low, double high) {
+    char *end;
+    double value = strtod(text, &end);
+    if (end == text || *end != '\0' || !(value >= low && value <= high))
+        argp_error(state, "--%s: '%s' is not a number from %g to %g", option, text, low, high);
+    return value;
+}
+
+static void say(const char *kind, const char *format, va_list arguments) {
+    fflush(stdout);
+    fprintf(stderr, "wengert: %s", kind);
+    vfprintf(stderr, format, arguments);
+    fputc('\n', stderr);
+}
+
+int wg__cli_fail(const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    say("", format, arguments);
+    va_end(arguments);
+    return EXIT_FAILURE;
+}
+
+int wg__cli_fail_pending(void) {
+    const wg_error *error = wg_error_pending();
+    wg__cli_fail("%s", error ? error->message : "it failed without saying why");
+    wg_error_clear();
+    return EXIT_FAILURE;
+}
+
+void wg__cli_note(const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    say("note: ", format, arguments);
+    va_end(arguments);
+}

@@ -1,0 +1,51 @@
+/* What the verbs of the command share: how they are listed, read their arguments and fail.
+ *
+ * A verb is one file cli/NAME.c with `int wg__verb_NAME(int argc, char **argv)`, a line below and a
+ * line in the table of main.c. Results go to stdout, progress and notes to stderr; a verb returns
+ * 0, or 1 after one clear line; argp leaves with 2 on wrong usage. */
+#ifndef WG_CLI_CLI_H
+#define WG_CLI_CLI_H
+
+#include <argp.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "tensor/api.h"
+
+typedef struct wg__verb {
+    const char *name;
+    const char *purpose;               /* a line for `wengert --help`: lower case, no full stop */
+    int (*run)(int argc, char **argv); /* argv[0] is "wengert NAME"; returns the exit code */
+} wg__verb;
+
+/* Reads a verb's arguments into `input`. Does not return on wrong usage (exit 2), nor on --help. */
+void wg__cli_parse(const struct argp *parser, int argc, char **argv, void *input);
+
+/* Numbers in arguments. `option` is the option's name, for the message of wrong usage with which
+ * these leave (exit 2) unless the text is a number from low to high and nothing else. */
+int64_t wg__cli_integer(const struct argp_state *state, const char *option, const char *text,
+                        int64_t low, int64_t high);
+double wg__cli_number(const struct argp_state *state, const char *option, const char *text,
+                      double low, double high);
+
+/* Prints "wengert: MESSAGE" to stderr and returns 1, the exit code of a failure. */
+int wg__cli_fail(const char *format, ...) WG_PRINTF(1, 2);
+
+/* The same with the message of the library's pending error, which it clears. */
+int wg__cli_fail_pending(void);
+
+/* Prints "wengert: note: MESSAGE" to stderr. */
+void wg__cli_note(const char *format, ...) WG_PRINTF(1, 2);
+
+/* Keys of options that have no letter. A verb's own begin at WG__KEY_OWN. */
+enum { WG__KEY_JSON = 1000, WG__KEY_OWN };
+
+/* The line of an option table for --json, key WG__KEY_JSON. */
+#define WG__OPTION_JSON                                                                            \
+    { "json", WG__KEY_JSON, NULL, 0, "Print the results as one JSON object", 0 }
+
+/* ---- The verbs ---- */
+
+int wg__verb_pretrain(int argc, char **argv);
+
+#endif

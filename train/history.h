@@ -1,0 +1,44 @@
+/* The history of a run: a table that grows by a row for each step or evaluation.
+ *
+ *     step  loss   mlm_loss  ...      columns appear when they are first given a value;
+ *        1  9.81       9.10           rows before that have NaN there
+ *        2  9.77       9.06
+ *
+ * In a checkpoint each column is a dataset of one number a row. */
+#ifndef WG_TRAIN_HISTORY_H
+#define WG_TRAIN_HISTORY_H
+
+#include "../io/checkpoint.h"
+#include "metrics.h"
+
+#define WG_HISTORY_COLUMNS 24
+
+typedef struct wg_history {
+    int column_count;
+    char names[WG_HISTORY_COLUMNS][WG_METRIC_NAME_SIZE];
+    double *columns[WG_HISTORY_COLUMNS]; /* row_count numbers each */
+    int64_t row_count, capacity;
+} wg_history;
+
+/* Begins a row, of NaN everywhere. {0} is an empty history. [MEMORY] */
+WG_API int wg_history_add_row(wg_history *history);
+
+/* Writes into the last row, which must exist. [ARGUMENT for too many columns; MEMORY] */
+WG_API int wg_history_set(wg_history *history, const char *name, double value);
+
+/* The column of that name, row_count numbers, borrowed until the history changes; NULL if there is
+ * none (no error is recorded). */
+WG_API const double *wg_history_column(const wg_history *history, const char *name);
+
+/* Writes every column as a dataset below `group`; an empty history writes nothing. [as
+ * wg_checkpoint_put_numbers] */
+WG_API int wg_history_put(const wg_history *history, wg_checkpoint *file, const char *group);
+
+/* Reads what wg_history_put wrote, into an empty history; a group that is not there leaves it
+ * empty. [FORMAT] */
+WG_API int wg_history_get(wg_history *history, wg_checkpoint *file, const char *group);
+
+/* Frees the columns and makes the history empty. */
+WG_API void wg_history_clear(wg_history *history);
+
+#endif

@@ -1,0 +1,42 @@
+/* Named means: what a step or an evaluation measured.
+ *
+ * A metric is a sum and a weight, so batches that count differently (tokens masked, pairs seen) add
+ * up to the right mean, over an evaluation as over accumulated micro-batches. */
+#ifndef WG_TRAIN_METRICS_H
+#define WG_TRAIN_METRICS_H
+
+#include <stdint.h>
+
+#include "../tensor/api.h"
+
+#define WG_METRIC_MAX 16
+#define WG_METRIC_NAME_SIZE 32
+
+typedef struct wg_metric {
+    char name[WG_METRIC_NAME_SIZE]; /* "mlm_loss": lower case and underscores, as in logs */
+    double sum;                     /* of value times weight */
+    double weight;
+} wg_metric;
+
+/* {0} is an empty set. */
+typedef struct wg_metrics {
+    int count;
+    wg_metric metrics[WG_METRIC_MAX]; /* the first `count`, in order of first mention */
+    int64_t tokens;                   /* that went through the model */
+} wg_metrics;
+
+/* Takes a value that is the mean over `weight` things into the mean of that name. A weight of 0
+ * makes the metric known without a value. [ARGUMENT for more than WG_METRIC_MAX metrics, an empty
+ * name or one that is too long] */
+WG_API int wg_metrics_add(wg_metrics *metrics, const char *name, double value, double weight);
+
+/* The mean of that name; NaN if nothing was added under it. */
+WG_API double wg_metrics_get(const wg_metrics *metrics, const char *name);
+
+/* The weight of that name: how many things were counted. 0 if there is none. */
+WG_API double wg_metrics_weight(const wg_metrics *metrics, const char *name);
+
+/* The mean of one metric; NaN at weight 0. */
+WG_API double wg_metric_value(const wg_metric *metric);
+
+#endif

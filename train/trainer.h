@@ -1,0 +1,118 @@
+/* The loop that all models share.
+ *
+ *     task: next batch -> loss --> backward --> clip --> optimizer step --> log, evaluate, save
+ *      ^                                                                       |
+ *      `-----------------------------------------------------------------------'
+ *
+ * A model takes part by a wg_task, a handful of functions. The loop knows no model, prints nothing,
+ * and reports each step to a listener.
+ *
+ * A run that was stopped at step k and resumed gives the same bits at step n as one that was never
+ * stopped: a checkpoint holds the weights, the optimizer's state, the step, the random counters and
+ * what the task adds (its place in the data). Evaluations and saves leave all of these alone. */
+#ifndef WG_TRAIN_TRAINER_H
+#define WG_TRAIN_TRAINER_H
+
+#include <signal.h>
+
+#include "../optim/schedule.h"
+#include "history.h"
+
+/* What a model and its data give the loop. Functions return 0, or -1 (NULL) with an error. */
+typedef struct wg_task {
+    void *context;     /* handed to every function */
+    wg_module *module; /* what is trained; borrowed */
+
+    /* Takes the next batch of the training data and gives its loss, one number that wants a
+     * gradient, in the scope that is open; adds to `metrics` what it measured beside it, and its
+     * tokens. */
+    wg_tensor *(*loss)(void *context, wg_metrics *metrics);
+
+    /* Measures the model on the held-out data. It is called with recording off and the module in
+     * evaluation mode, and must neither move the training data nor draw from the module's
+     * generator. NULL: there is none. */
+    int (*evaluate)(void *context, wg_metrics *metrics);
+
+    /* Writes what belongs to the model and its data beside the weights: /config, /tokenizer,
+     * /train/data/...; NULL: nothing. */
+    int (*save)(void *context, wg_checkpoint *file);
+
+    /* Goes back to where `save` stood in the training data. NULL: nothing to do. */
+    int (*restore)(void *context, wg_checkpoint *file);
+} wg_task;
+
+/* What a listener hears after each step. Lives during the call. */
+typedef struct wg_train_report {
+    int64_t step;  /* steps done, over all resumed parts of the run */
+    int64_t total; /* steps when the run is done */
+    double loss;
+    double learning_rate;
+    double gradient_norm;
+    double tokens_per_second; /* of this step alone */
+    double seconds_left;      /* at the pace of this part of the run, evaluations included */
+    const wg_metrics *metrics;
+    const wg_metrics *evaluation; /* NULL if the step was not followed by one */
+    bool saved;
+} wg_train_report;
+
+typedef void (*wg_train_listener)(const wg_train_report *report, void *context);
+
+typedef struct wg_trainer_options {
+    int64_t steps;          /* at least 1 */
+    wg_schedule schedule;   /* of the learning rate */
+    double clip;            /* greatest global gradient norm; 0: 1.0; negative: no clipping */
+    int64_t evaluate_every; /* steps; 0: after the last step only */
+    const char *path;       /* of the checkpoint; NULL: the run is not saved */
+    int64_t save_every;     /* steps; 0: as save_seconds says and after the last step */
+    double save_seconds;    /* 0: 60; negative: no saves by the clock */
+    const char *log_path;   /* one JSON object for each step is appended to it; NULL: none */
+    wg_train_listener listener;
+    void *listener_context;
+    const volatile sig_atomic_t *stop; /* not 0: finish the step, save and return; may be NULL */
+} wg_trainer_options;
+
+typedef struct wg_trainer wg_trainer;
+
+typedef enum wg_train_outcome {
+    WG_TRAIN_FINISHED,   /* all steps are done, measured and saved */
+    WG_TRAIN_INTERRUPTED /* `stop` was set; the step was finished and saved */
+} wg_train_outcome;
+
+/* A trainer at step 0. Takes the optimizer, which must be empty, into its ownership in every case,
+ * and gives it all the parameters of the task's module. Options and task are copied; texts and what
+ * the task points to are borrowed and must outlive it. Freed with wg_trainer_free.
+ * [ARGUMENT, MEMORY, IO for a log that cannot be opened] */
+WG_API wg_trainer *wg_trainer_new(const wg_task *task, wg_optimizer *optimizer,
+                                  const wg_trainer_options *options);
+WG_API void wg_trainer_free(wg_trainer *trainer);
+
+/* Takes up the run that `path` holds, at its step. Before the first step only; after an error the
+ * trainer is of no more use. [NOT_FOUND, IO, FORMAT; STATE for a file that holds no run] */
+WG_API int wg_trainer_resume(wg_trainer *trainer, const char *path);
+
+/* Runs to the last step. Returns a wg_train_outcome, or -1: then the checkpoint on disk is the last
+ * good one. A loss or gradient that is not finite stops the run, with the step named, and is never
+ * saved. [GRADIENT for a run that diverged; whatever the task, the optimizer or saving gives] */
+WG_API int wg_trainer_run(wg_trainer *trainer);
+
+/* Writes a checkpoint of the run as it stands. [GRADIENT for weights that are not finite; as
+ * wg_checkpoint_commit] */
+WG_API int wg_trainer_save(wg_trainer *trainer, const char *path);
+
+/* Steps done. */
+WG_API int64_t wg_trainer_steps(const wg_trainer *trainer);
+
+/* One row for each step ("step", "loss", "learning_rate", "gradient_norm", the task's metrics), and
+ * one for each evaluation ("step" and the metrics). Borrowed. In a checkpoint they stand below
+ * WG_HISTORY_TRAINING and WG_HISTORY_EVALUATION. */
+WG_API const wg_history *wg_trainer_history(const wg_trainer *trainer);
+WG_API const wg_history *wg_trainer_evaluations(const wg_trainer *trainer);
+
+#define WG_HISTORY_TRAINING "/train/history/training"
+#define WG_HISTORY_EVALUATION "/train/history/evaluation"
+
+/* Measures a task's model as an evaluation during training does: recording off, the module in
+ * evaluation mode, both put back after. */
+WG_API int wg_task_evaluate(const wg_task *task, wg_metrics *metrics);
+
+#endif
