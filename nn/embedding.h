@@ -1,0 +1,28 @@
+/* A table of learned vectors, one a token, position or segment. */
+#ifndef WG_NN_EMBEDDING_H
+#define WG_NN_EMBEDDING_H
+
+#include "init.h"
+#include "module.h"
+
+typedef struct wg_embedding {
+    wg_module module;
+    wg_tensor *weight;     /* (V, C) */
+    int64_t padding_index; /* the row that gets no gradient; -1: none */
+} wg_embedding;
+
+typedef struct wg_embedding_options {
+    bool has_padding; /* row padding_index begins at 0 and gets no gradient from here */
+    int64_t padding_index;
+    wg_initializer init; /* default: standard normal, as PyTorch's */
+} wg_embedding_options;
+
+/* `count` vectors of `width` numbers. `parent` owns it; NULL makes it a root.
+ * NULL with [ARGUMENT, MEMORY] */
+WG_API wg_embedding *wg_embedding_new(wg_module *parent, const char *name, int64_t count,
+                                      int64_t width, const wg_embedding_options *options);
+
+/* index: (...) i64 or i32   ->   (..., C). [scope; INDEX, DTYPE] */
+WG_API wg_tensor *wg_embedding_forward(wg_embedding *embedding, wg_tensor *index);
+
+#endif

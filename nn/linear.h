@@ -1,0 +1,33 @@
+/* The affine layer, y = x W^T + b.
+ *
+ *     weight (O, I)
+ *     bias   (O)     left alone by weight decay */
+#ifndef WG_NN_LINEAR_H
+#define WG_NN_LINEAR_H
+
+#include "init.h"
+#include "module.h"
+
+typedef struct wg_linear {
+    wg_module module;
+    wg_tensor *weight; /* (O, I) */
+    wg_tensor *bias;   /* (O), or NULL */
+} wg_linear;
+
+typedef struct wg_linear_options {
+    bool no_bias;
+    wg_initializer init;    /* of the weight; default: uniform with variance 1/(3 I), as PyTorch's.
+                               The bias begins at 0. */
+    wg_tensor *tied_weight; /* a parameter (O, I) of the same tree to share; NULL: one of its own */
+    wg_tensor *tied_bias;   /* likewise (O) */
+} wg_linear_options;
+
+/* A layer from `in` to `out` features. `parent` owns it; NULL makes it a root.
+ * NULL with [ARGUMENT for a size below 1; SHAPE for a tied parameter that does not fit; MEMORY] */
+WG_API wg_linear *wg_linear_new(wg_module *parent, const char *name, int64_t in, int64_t out,
+                                const wg_linear_options *options);
+
+/* x: (..., I)   ->   (..., O). [scope; SHAPE, DTYPE] */
+WG_API wg_tensor *wg_linear_forward(wg_linear *linear, wg_tensor *x);
+
+#endif
