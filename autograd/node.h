@@ -37,9 +37,14 @@ struct wg_node {
     wg_tensor *gradients[WG_MAX_OUTPUTS]; /* a leaf's, or of outputs under wg_retain_grad; kept */
     bool retains[WG_MAX_OUTPUTS];
     uint64_t visit;        /* of the backward pass that saw it last */
-    int pending;           /* in that pass: cotangents still to come */
     int64_t slot;          /* in that pass: its place in the engine's table */
     wg_node *next_to_free; /* the list by which release walks instead of recursing */
 };
+
+void wg__node_retain(wg_node *node);
+void wg__node_release(wg_node *node);
+
+/* Releases what a node saved, after backward has used it. */
+void wg__node_free_saved(wg_node *node);
 
 #endif

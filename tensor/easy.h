@@ -11,13 +11,17 @@
 /* An `int count, const int64_t *values` pair of arguments: shapes and axes. Not for rank 0, which
  * is written `0, NULL`. */
 #define WG_DIMS(...)                                                                               \
-    (int)(sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t)), (const int64_t[]){__VA_ARGS__}
+    (int)(sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t)), (const int64_t[]) {                 \
+        __VA_ARGS__                                                                                \
+    }
 
 /* The same pair, meaning all axes. */
 #define WG_ALL 0, NULL
 
 /* An `int count, wg_tensor *const *tensors` pair of arguments. */
 #define WG_TENSORS(...)                                                                            \
-    (int)(sizeof((wg_tensor *[]){__VA_ARGS__}) / sizeof(wg_tensor *)), (wg_tensor *[]){__VA_ARGS__}
+    (int)(sizeof((wg_tensor *[]){__VA_ARGS__}) / sizeof(wg_tensor *)), (wg_tensor *[]) {           \
+        __VA_ARGS__                                                                                \
+    }
 
 #endif

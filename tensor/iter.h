@@ -23,13 +23,11 @@ int wg__gemm_threads(double multiply_adds);
 
 /* An inner loop over n elements: operand i starts at data[i] and steps by strides[i] BYTES (0 for a
  * broadcast one). */
-typedef void (*wg__loop)(int64_t n, char *const *data, const int64_t *strides,
-                         const void *context);
+typedef void (*wg__loop)(int64_t n, char *const *data, const int64_t *strides, const void *context);
 
 /* Runs `loop` over all elements of operands[0] (the output), reading the others broadcast to its
  * shape. Axes are merged and ordered so that the inner loop is long and, where possible,
  * contiguous in the output. */
-void wg__iterate(int operand_count, wg_tensor *const *operands, wg__loop loop,
-                 const void *context);
+void wg__iterate(int operand_count, wg_tensor *const *operands, wg__loop loop, const void *context);
 
 #endif

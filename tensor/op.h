@@ -23,15 +23,17 @@ typedef struct wg_call {
     const wg_op *op;
     const void *options; /* op->options_size bytes; backward sees a copy */
     int input_count;
-    wg_tensor *const *inputs;  /* NULL entries: absent optional inputs, or not saved */
+    wg_tensor *const *inputs;   /* NULL entries: absent optional inputs, or not saved */
     const wg_spec *input_specs; /* ndim -1 for an absent input */
     int output_count;
     wg_spec output_specs[WG_MAX_OUTPUTS]; /* infer fills them */
     wg_tensor *outputs[WG_MAX_OUTPUTS];   /* in backward: those in op->saves_outputs */
     wg_tensor *saved[WG_MAX_SAVED];       /* forward leaves them for backward */
-    uint64_t wants; /* in backward: bit i says that input i wants its gradient; in forward: that
-                       it will want one (0: nothing is recorded, so save nothing) */
+    uint64_t wants;    /* in backward: bit i says that input i wants its gradient; in forward: that
+                          it will want one (0: nothing is recorded, so save nothing) */
     bool create_graph; /* in backward: the gradient is itself to be differentiated */
+    bool last_use;     /* in backward: saved tensors are not needed again, so that the memory of a
+                          sole one (wg__tensor_is_sole) may hold a gradient */
 } wg_call;
 
 /* One example for the sweep over the registry: gradient checks, view checks, failure checks. */
@@ -96,8 +98,8 @@ struct wg_op {
  * them). `options` may be NULL only for an op whose options_size is 0. Returns 0, or -1 with every
  * output NULL. A NULL input that is not optional gives -1 and leaves the pending error alone.
  * [scope; whatever the op says] */
-WG_API int wg_apply(const wg_op *op, int input_count, wg_tensor *const *inputs,
-                    const void *options, wg_tensor **outputs);
+WG_API int wg_apply(const wg_op *op, int input_count, wg_tensor *const *inputs, const void *options,
+                    wg_tensor **outputs);
 
 /* The same for an op with one output, which is returned. */
 WG_API wg_tensor *wg_apply_one(const wg_op *op, int input_count, wg_tensor *const *inputs,

@@ -1,11 +1,11 @@
-/* Every operation on tensors. Each is recorded for backward when an input wants a gradient; there is
- * no second family of functions for autograd.
+/* Every operation on tensors. Each is recorded for backward when an input wants a gradient; there
+ * is no second family of functions for autograd.
  *
  * Reading the contracts: `x: (B, T, C)` gives shapes; broadcasting is NumPy's; a negative axis
- * counts from the end; dtypes meet by wg_dtype_promote where two floating or integer operands differ.
- * [scope; SHAPE, DTYPE] names the owner of the result and the errors beside MEMORY. A NULL operand
- * gives NULL. Lists are a count and a pointer (WG_DIMS and WG_TENSORS of easy.h write them); a list
- * of axes that is `0, NULL` means all axes. */
+ * counts from the end; dtypes meet by wg_dtype_promote where two floating or integer operands
+ * differ. [scope; SHAPE, DTYPE] names the owner of the result and the errors beside MEMORY. A NULL
+ * operand gives NULL. Lists are a count and a pointer (WG_DIMS and WG_TENSORS of easy.h write
+ * them); a list of axes that is `0, NULL` means all axes. */
 #ifndef WG_TENSOR_OPS_H
 #define WG_TENSOR_OPS_H
 
@@ -96,7 +96,8 @@ WG_API wg_tensor *wg_pow(wg_tensor *a, wg_tensor *b);
 WG_API wg_tensor *wg_maximum(wg_tensor *a, wg_tensor *b);
 WG_API wg_tensor *wg_minimum(wg_tensor *a, wg_tensor *b);
 
-/* x * scale + shift with plain numbers, in the dtype of x (integers: rounded toward zero). [scope] */
+/* x * scale + shift with plain numbers, in the dtype of x (integers: rounded toward zero). [scope]
+ */
 WG_API wg_tensor *wg_affine(wg_tensor *x, double scale, double shift);
 
 /* x with a plain number: x + c, x * c, x ^ c. pow casts integers to f32. [scope] */
@@ -227,10 +228,10 @@ WG_API wg_tensor *wg_layer_norm_op(wg_tensor *x, wg_tensor *weight, wg_tensor *b
 /* ---- Attention (ops/attention.c) ---- */
 
 typedef struct wg_attention_options {
-    double scale;         /* of the scores; 0 is 1/sqrt(D) */
-    bool causal;          /* query i sees keys up to i + (Tk - Tq) */
-    double dropout;       /* probability of dropping an attention weight; 0 in evaluation */
-    uint64_t seed;        /* of the dropout: see wg_dropout_op */
+    double scale;   /* of the scores; 0 is 1/sqrt(D) */
+    bool causal;    /* query i sees keys up to i + (Tk - Tq) */
+    double dropout; /* probability of dropping an attention weight; 0 in evaluation */
+    uint64_t seed;  /* of the dropout: see wg_dropout_op */
     uint64_t offset;
 } wg_attention_options;
 

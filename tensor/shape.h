@@ -5,8 +5,7 @@
 #include "tensor/tensor.h"
 
 /* Fills a spec. -1 with SHAPE for a bad rank, a negative size, or a product beyond 2^62 bytes. */
-int wg__spec_make(wg_spec *spec, wg_dtype dtype, int ndim, const int64_t *shape,
-                  const char *where);
+int wg__spec_make(wg_spec *spec, wg_dtype dtype, int ndim, const int64_t *shape, const char *where);
 
 int64_t wg__spec_count(const wg_spec *spec);
 bool wg__same_shape(const wg_spec *a, const wg_spec *b);

@@ -68,7 +68,8 @@ WG_API void *wg_tensor_data(const wg_tensor *x);
 /* Counts a write through wg_tensor_data, so that backward refuses values saved before it. */
 WG_API void wg_tensor_touch(wg_tensor *x);
 
-/* The only element of a one-element tensor as a double. NaN with SHAPE if there are more or none. */
+/* The only element of a one-element tensor as a double. NaN with SHAPE if there are more or none.
+ */
 WG_API double wg_item(const wg_tensor *x);
 
 /* The element at `index` (one entry a dimension; negative ones count from the end) as a double; i64
@@ -111,8 +112,7 @@ WG_API wg_tensor *wg_arange(wg_dtype dtype, double start, double stop, double st
 WG_API wg_tensor *wg_rand(wg_generator *generator, wg_dtype dtype, int ndim, const int64_t *shape);
 
 /* Standard normal (Box-Muller), of a floating dtype. Consumes one draw. [scope; SHAPE, DTYPE] */
-WG_API wg_tensor *wg_randn(wg_generator *generator, wg_dtype dtype, int ndim,
-                           const int64_t *shape);
+WG_API wg_tensor *wg_randn(wg_generator *generator, wg_dtype dtype, int ndim, const int64_t *shape);
 
 /* Integers uniform in [low, high), dtype i64. Consumes one draw. [scope; SHAPE, ARGUMENT] */
 WG_API wg_tensor *wg_randint(wg_generator *generator, int64_t low, int64_t high, int ndim,

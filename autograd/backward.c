@@ -1,0 +1,548 @@
+/* The walk back.
+ *
+ *     collect   every node that the outputs depend on, with how many edges lead to it
+ *     need      backwards: which of them lead to a wanted input
+ *     run       each node once all its cotangents have come, the first outputs' nodes first
+ *
+ * A pass keeps its own table, one entry a node; node->slot finds the entry. */
+#include "autograd/autograd.h"
+
+#include <string.h>
+
+#include "autograd/node.h"
+#include "tensor/ops.h"
+
+typedef struct entry {
+    wg_node *node;
+    int64_t pending; /* edges whose cotangents have not come */
+    bool needed;
+    bool holds_gradient;  /* a leaf's own gradient stands in for its cotangent, to be added onto */
+    uint64_t outer_visit; /* what the node said before: passes may nest, in a vjp */
+    int64_t outer_slot;
+    wg_tensor *cotangents[WG_MAX_OUTPUTS]; /* kept */
+} entry;
+
+typedef struct pass {
+    uint64_t id;
+    bool retain_graph, create_graph;
+    int input_count; /* of the functional form; 0: leaves take their gradients */
+    wg_tensor *const *inputs;
+    wg_tensor **results; /* kept, one for each input */
+    entry *entries;
+    int64_t count, capacity;
+    int64_t *stack; /* of slots; capacity as large as entries' */
+} pass;
+
+static atomic_uint_fast64_t last_pass;
+
+/* ---- Collecting ---- */
+
+/* Passes its input through, recorded: a new place in the graph, where a walk can stop. */
+static int identity_infer(wg_call *call) {
+    call->output_specs[0] = call->input_specs[0];
+    return 0;
+}
+
+static int identity_forward(wg_call *call) {
+    call->outputs[0] = wg_detach(call->inputs[0]);
+    return call->outputs[0] ? 0 : -1;
+}
+
+static int identity_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
+    (void)call;
+    gradients[0] = cotangents[0];
+    return 0;
+}
+
+static const wg_op identity = {
+    .name = "identity",
+    .doc = "y = x",
+    .min_inputs = 1,
+    .max_inputs = 1,
+    .output_count = 1,
+    .differentiable = 1,
+    .is_view = true,
+    .infer = identity_infer,
+    .forward = identity_forward,
+    .vjp = identity_vjp,
+};
+
+static int grow(pass *p) {
+    int64_t capacity = p->capacity ? p->capacity * 2 : 64;
+    entry *entries = wg__alloc((size_t)capacity * sizeof *entries);
+    int64_t *stack = wg__alloc((size_t)capacity * sizeof *stack);
+    if (!entries || !stack) {
+        wg__free(entries);
+        wg__free(stack);
+        return -1;
+    }
+    if (p->count) {
+        memcpy(entries, p->entries, (size_t)p->count * sizeof *entries);
+        memcpy(stack, p->stack, (size_t)p->count * sizeof *stack);
+    }
+    wg__free(p->entries);
+    wg__free(p->stack);
+    p->entries = entries;
+    p->stack = stack;
+    p->capacity = capacity;
+    return 0;
+}
+
+static bool is_new(const pass *p, const wg_node *node) {
+    return node->visit != p->id;
+}
+
+static int add_node(pass *p, wg_node *node) {
+    if (p->count == p->capacity && grow(p) < 0)
+        return -1;
+    p->entries[p->count] =
+        (entry){.node = node, .outer_visit = node->visit, .outer_slot = node->slot};
+    node->visit = p->id;
+    node->slot = p->count++;
+    wg__node_retain(node);
+    return 0;
+}
+
+/* A stand-in that the functional form asks for: nothing beyond it can matter. */
+static bool is_end(const pass *p, const wg_node *node) {
+    for (int i = 0; i < p->input_count && node->op == &identity; i++)
+        if (p->inputs[i]->node == node)
+            return true;
+    return false;
+}
+
+/* The table itself is the queue: nodes beyond `next` are still to be expanded. */
+static int collect(pass *p, int output_count, wg_tensor *const *outputs) {
+    for (int i = 0; i < output_count; i++)
+        if (is_new(p, outputs[i]->node) && add_node(p, outputs[i]->node) < 0)
+            return -1;
+    for (int64_t next = 0; next < p->count; next++) {
+        wg_node *node = p->entries[next].node;
+        for (int i = 0; i < node->input_count; i++) {
+            wg_node *target = is_end(p, node) ? NULL : node->edges[i].node;
+            if (!target)
+                continue;
+            if (is_new(p, target) && add_node(p, target) < 0)
+                return -1;
+            p->entries[target->slot].pending++;
+        }
+    }
+    return 0;
+}
+
+/* Slots in the order in which they will run: each node comes
+ * after all that depend on it (Kahn 1962). Uses the pending counts up. */
+static void sort_nodes(pass *p, int64_t *order) {
+    int64_t top = 0, done = 0;
+    for (int64_t i = 0; i < p->count; i++)
+        if (p->entries[i].pending == 0)
+            p->stack[top++] = i;
+    while (top > 0) {
+        int64_t slot = p->stack[--top];
+        order[done++] = slot;
+        wg_node *node = p->entries[slot].node;
+        for (int i = 0; i < node->input_count; i++) {
+            wg_node *target = node->edges[i].node;
+            if (target && !is_new(p, target) && --p->entries[target->slot].pending == 0)
+                p->stack[top++] = target->slot;
+        }
+    }
+}
+
+static void mark_needed(pass *p, const int64_t *order) {
+    for (int i = 0; i < p->input_count; i++)
+        if (!is_new(p, p->inputs[i]->node))
+            p->entries[p->inputs[i]->node->slot].needed = true;
+    for (int64_t i = p->count - 1; i >= 0; i--) {
+        entry *e = &p->entries[order[i]];
+        e->needed |= p->input_count == 0;
+        for (int k = 0; k < e->node->input_count && !e->needed; k++) {
+            wg_node *target = e->node->edges[k].node;
+            e->needed = target && !is_new(p, target) && p->entries[target->slot].needed;
+        }
+    }
+}
+
+/* ---- Adding up ---- */
+
+/* The cotangent of that place, ready to be added onto in place, or NULL. A leaf's own gradient is
+ * moved here at first, so that ops which accumulate write straight into it. */
+static wg_tensor **cotangent_of(pass *p, wg__edge edge) {
+    entry *e = &p->entries[edge.node->slot];
+    wg_tensor **place = &e->cotangents[edge.output_index];
+    bool takes_gradient = p->input_count == 0 && !edge.node->op && !p->create_graph;
+    if (takes_gradient && !e->holds_gradient) {
+        e->holds_gradient = true;
+        *place = edge.node->gradients[0];
+        edge.node->gradients[0] = NULL;
+    }
+    return place;
+}
+
+static bool is_ours_to_write(const pass *p, const wg_tensor *x) {
+    return !p->create_graph && wg__tensor_is_sole(x) && wg_tensor_is_contiguous(x);
+}
+
+static int put(wg_tensor **place, wg_tensor *sum) {
+    wg_tensor *kept = sum ? wg__tensor_reference(sum, false) : NULL;
+    if (!kept)
+        return -1;
+    wg_release(*place);
+    *place = kept;
+    return 0;
+}
+
+static int accumulate(pass *p, wg_tensor **place, wg_tensor *gradient) {
+    if (!*place)
+        return put(place, gradient);
+    if (is_ours_to_write(p, *place))
+        return wg_add_(*place, gradient, 1);
+    return put(place, wg_add(*place, gradient));
+}
+
+/* ---- Running one node ---- */
+
+/* A fused op whose gradient is to be differentiated again: its decomposition is recorded on
+ * stand-ins for its inputs, where the walk of wg_grad ends, and that walk is recorded in turn. */
+static int differentiate_decomposition(wg_call *call, wg_tensor *const *cotangents,
+                                       wg_tensor **gradients) {
+    wg_tensor *all[64], *wanted[64], *found[64];
+    int which[64], wanted_count = 0, output_count = 0;
+    for (int i = 0; i < call->input_count; i++) {
+        all[i] = call->inputs[i];
+        if (!(call->wants >> i & 1))
+            continue;
+        all[i] = wg_apply_one(&identity, 1, &call->inputs[i], NULL);
+        wanted[wanted_count] = all[i];
+        which[wanted_count++] = i;
+    }
+    wg_call again = *call;
+    again.inputs = all;
+    memset(again.outputs, 0, sizeof again.outputs);
+    if (call->op->decompose(&again) < 0)
+        return -1;
+    wg_tensor *outputs[WG_MAX_OUTPUTS], *weights[WG_MAX_OUTPUTS];
+    for (int j = 0; j < call->output_count; j++) {
+        if (!cotangents[j] || !wg_requires_grad(again.outputs[j]))
+            continue;
+        outputs[output_count] = again.outputs[j];
+        weights[output_count++] = cotangents[j];
+    }
+    if (output_count == 0)
+        return 0;
+    wg_backward_options options = {.create_graph = true};
+    if (wg_grad(output_count, outputs, weights, wanted_count, wanted, &options, found) < 0)
+        return -1;
+    for (int k = 0; k < wanted_count; k++)
+        gradients[which[k]] = found[k];
+    return 0;
+}
+
+static int check_saved(const wg_node *node, const wg__saved *saved, const char *what, int index) {
+    if (!saved->tensor || wg_tensor_version(saved->tensor) == saved->version)
+        return 0;
+    char text[128];
+    return wg_fail(
+        WG_ERROR_GRADIENT, "backward",
+        "%s %d of %s, %s, was written in place after it was saved (version %llu, "
+        "saved at %llu); write to a clone, or run backward first",
+        what, index, node->op->name, wg_spec_text(text, sizeof text, &saved->tensor->spec),
+        (unsigned long long)wg_tensor_version(saved->tensor), (unsigned long long)saved->version);
+}
+
+/* The handles that vjp sees. A saved output gets its node back, so that its use can be recorded. */
+static int unpack(const pass *p, wg_node *node, wg_call *call, wg_tensor **inputs) {
+    if (node->freed)
+        return wg_fail(WG_ERROR_GRADIENT, "backward",
+                       "what %s saved is freed: a second backward through one graph needs "
+                       "retain_graph on the first",
+                       node->op->name);
+    for (int i = 0; i < node->input_count; i++) {
+        if (check_saved(node, &node->inputs[i], "input", i) < 0)
+            return -1;
+        inputs[i] = node->inputs[i].tensor;
+    }
+    for (int j = 0; j < node->output_count; j++) {
+        wg__saved *saved = &node->outputs[j];
+        if (check_saved(node, saved, "output", j) < 0)
+            return -1;
+        call->outputs[j] = saved->tensor;
+        if (!saved->tensor || !p->create_graph)
+            continue;
+        call->outputs[j] = wg_detach(saved->tensor);
+        if (!call->outputs[j])
+            return -1;
+        wg__node_retain(node);
+        call->outputs[j]->node = node;
+        call->outputs[j]->output_index = j;
+    }
+    memcpy(call->saved, node->extras, sizeof call->saved);
+    return 0;
+}
+
+static bool is_needed(const pass *p, wg__edge edge) {
+    return edge.node && !is_new(p, edge.node) && p->entries[edge.node->slot].needed;
+}
+
+static int check_gradient(const wg_node *node, int input, const wg_tensor *gradient) {
+    const wg_spec *wanted = &node->input_specs[input];
+    if (wg__same_shape(&gradient->spec, wanted) && gradient->spec.dtype == wanted->dtype)
+        return 0;
+    char is[128], should[128];
+    return wg_fail(WG_ERROR_GRADIENT, "backward",
+                   "the vjp of %s gave input %d a gradient of %s; wanted %s", node->op->name, input,
+                   wg_spec_text(is, sizeof is, &gradient->spec),
+                   wg_spec_text(should, sizeof should, wanted));
+}
+
+/* Runs the vjp and hands its gradients on along the edges. */
+static int run_vjp(pass *p, entry *e, wg_tensor **inputs, wg_tensor **gradients) {
+    wg_node *node = e->node;
+    wg_call call = {.op = node->op,
+                    .options = node->options,
+                    .input_count = node->input_count,
+                    .inputs = inputs,
+                    .input_specs = node->input_specs,
+                    .output_count = node->output_count,
+                    .create_graph = p->create_graph,
+                    .last_use = !p->retain_graph && !p->create_graph};
+    memcpy(call.output_specs, node->output_specs, sizeof call.output_specs);
+    if (unpack(p, node, &call, inputs) < 0)
+        return -1;
+    bool decomposes = p->create_graph && node->op->decompose;
+    for (int i = 0; i < node->input_count; i++) {
+        gradients[i] = NULL;
+        if (!is_needed(p, node->edges[i]))
+            continue;
+        call.wants |= (uint64_t)1 << (i < 63 ? i : 63);
+        if (decomposes || !(node->op->accumulates >> (i < 31 ? i : 31) & 1))
+            continue;
+        wg_tensor *running = *cotangent_of(p, node->edges[i]);
+        if (running && is_ours_to_write(p, running))
+            gradients[i] = running;
+    }
+    wg_tensor **cotangents = e->cotangents;
+    if ((decomposes ? differentiate_decomposition(&call, cotangents, gradients)
+                    : node->op->vjp(&call, cotangents, gradients)) < 0)
+        return wg_error_pending()
+                   ? -1
+                   : wg_fail(WG_ERROR_GRADIENT, "backward", "the vjp of %s failed", node->op->name);
+    for (int i = 0; i < node->input_count; i++) {
+        if (!gradients[i] || !is_needed(p, node->edges[i]))
+            continue;
+        wg_tensor **place = cotangent_of(p, node->edges[i]);
+        if (gradients[i] == *place) /* added onto where it stood */
+            continue;
+        if (check_gradient(node, i, gradients[i]) < 0 || accumulate(p, place, gradients[i]) < 0)
+            return -1;
+    }
+    return wg_error_pending() ? -1 : 0;
+}
+
+static int run_op(pass *p, entry *e) {
+    enum { FEW = 8 };
+    int n = e->node->input_count;
+    wg_tensor *few[2 * FEW], **handles = few;
+    if (n > FEW) {
+        handles = wg__alloc(2 * (size_t)n * sizeof *handles);
+        if (!handles)
+            return -1;
+    }
+    wg_scope scope;
+    wg_scope_begin(&scope);
+    int status = run_vjp(p, e, handles, handles + n);
+    wg_scope_end(&scope, NULL);
+    if (handles != few)
+        wg__free(handles);
+    if (status == 0 && !p->retain_graph && !p->create_graph)
+        wg__node_free_saved(e->node);
+    return status;
+}
+
+/* ---- What a node's cotangents are for, beside its vjp ---- */
+
+/* A gradient that a user will hold must own its memory, laid out plainly. */
+static wg_tensor *own(const pass *p, wg_tensor *x) {
+    if (p->create_graph || (wg__tensor_is_sole(x) && wg_tensor_is_contiguous(x)))
+        return x;
+    return wg_clone(x);
+}
+
+static int keep_gradient(pass *p, wg_node *node, int index, wg_tensor *cotangent) {
+    wg_tensor *sum = own(p, cotangent);
+    if (sum && node->gradients[index])
+        sum = wg_add(node->gradients[index], sum);
+    return put(&node->gradients[index], sum);
+}
+
+/* A leaf's cotangent is its gradient (with what it had before, moved here by cotangent_of). */
+static int finish_leaf(pass *p, entry *e) {
+    if (!e->cotangents[0])
+        return 0;
+    if (!e->holds_gradient)
+        return keep_gradient(p, e->node, 0, e->cotangents[0]);
+    wg_tensor *gradient = own(p, e->cotangents[0]);
+    if (!gradient)
+        return -1;
+    if (gradient == e->cotangents[0])
+        e->cotangents[0] = NULL;
+    e->node->gradients[0] = gradient->scope ? wg_keep(gradient) : gradient;
+    return 0;
+}
+
+static int capture(pass *p, const entry *e) {
+    for (int i = 0; i < p->input_count; i++) {
+        const wg_tensor *input = p->inputs[i];
+        wg_tensor *cotangent = input->node == e->node ? e->cotangents[input->output_index] : NULL;
+        if (cotangent && put(&p->results[i], own(p, cotangent)) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+static int run_entry(pass *p, entry *e) {
+    wg_node *node = e->node;
+    bool any = false;
+    for (int j = 0; j < WG_MAX_OUTPUTS; j++)
+        any |= e->cotangents[j] != NULL;
+    if (!any || !e->needed)
+        return 0;
+    wg_scope scope;
+    wg_scope_begin(&scope);
+    int status = p->input_count ? capture(p, e) : 0;
+    for (int j = 0; j < WG_MAX_OUTPUTS && status == 0 && p->input_count == 0; j++)
+        if (node->op && node->retains[j] && e->cotangents[j])
+            status = keep_gradient(p, node, j, e->cotangents[j]);
+    if (status == 0 && !node->op && p->input_count == 0)
+        status = finish_leaf(p, e);
+    wg_scope_end(&scope, NULL);
+    if (status == 0 && node->op) {
+        bool leads_on = false;
+        for (int i = 0; i < node->input_count; i++)
+            leads_on |= is_needed(p, node->edges[i]);
+        status = leads_on ? run_op(p, e) : 0;
+    }
+    for (int j = 0; j < WG_MAX_OUTPUTS && node->op; j++) {
+        wg_release(e->cotangents[j]);
+        e->cotangents[j] = NULL;
+    }
+    return status;
+}
+
+/* ---- The pass ---- */
+
+static int seed_output(pass *p, const wg_tensor *output, wg_tensor *cotangent) {
+    if (!cotangent) {
+        if (wg_tensor_count(output) != 1) {
+            char text[128];
+            return wg_fail(WG_ERROR_SHAPE, "backward",
+                           "%s has more than one element; wanted a cotangent of its shape",
+                           wg_spec_text(text, sizeof text, &output->spec));
+        }
+        cotangent = wg_ones_like(output);
+    } else if (!wg__same_shape(&output->spec, &cotangent->spec) ||
+               output->spec.dtype != cotangent->spec.dtype) {
+        char is[128], should[128];
+        return wg_fail(WG_ERROR_SHAPE, "backward", "a cotangent of %s for an output of %s",
+                       wg_spec_text(is, sizeof is, &cotangent->spec),
+                       wg_spec_text(should, sizeof should, &output->spec));
+    }
+    if (!cotangent)
+        return -1;
+    return accumulate(p, cotangent_of(p, (wg__edge){output->node, output->output_index}),
+                      cotangent);
+}
+
+static int run_pass(pass *p, int output_count, wg_tensor *const *outputs,
+                    wg_tensor *const *cotangents) {
+    if (collect(p, output_count, outputs) < 0)
+        return -1;
+    int64_t *order = wg__alloc((size_t)p->count * sizeof *order);
+    if (!order)
+        return -1;
+    sort_nodes(p, order);
+    mark_needed(p, order);
+    int status = 0;
+    for (int i = 0; i < output_count && status == 0; i++)
+        status = seed_output(p, outputs[i], cotangents ? cotangents[i] : NULL);
+    for (int64_t i = 0; i < p->count && status == 0; i++)
+        status = run_entry(p, &p->entries[order[i]]);
+    wg__free(order);
+    return status;
+}
+
+/* Gives back what a broken pass still holds: gradients moved out of their leaves return there. */
+static void end_pass(pass *p) {
+    for (int64_t i = 0; i < p->count; i++) {
+        entry *e = &p->entries[i];
+        if (e->holds_gradient && e->cotangents[0] && !e->node->gradients[0]) {
+            e->node->gradients[0] = e->cotangents[0];
+            e->cotangents[0] = NULL;
+        }
+        for (int j = 0; j < WG_MAX_OUTPUTS; j++)
+            wg_release(e->cotangents[j]);
+        e->node->visit = e->outer_visit;
+        e->node->slot = e->outer_slot;
+        wg__node_release(e->node);
+    }
+    wg__free(p->entries);
+    wg__free(p->stack);
+}
+
+static int check_outputs(int count, wg_tensor *const *outputs, const char *where) {
+    if (wg_error_pending())
+        return -1;
+    for (int i = 0; i < count; i++) {
+        if (!outputs[i])
+            return wg_fail(WG_ERROR_ARGUMENT, where, "output %d is NULL", i);
+        if (!outputs[i]->node)
+            return wg_fail(WG_ERROR_GRADIENT, where,
+                           "output %d wants no gradient: nothing that it was computed from does, "
+                           "or recording was off",
+                           i);
+    }
+    return 0;
+}
+
+static int walk(pass *p, const wg_backward_options *options, int output_count,
+                wg_tensor *const *outputs, wg_tensor *const *cotangents) {
+    p->id = atomic_fetch_add(&last_pass, 1) + 1;
+    p->create_graph = options && options->create_graph;
+    p->retain_graph = options && (options->retain_graph || options->create_graph);
+    bool was = wg_set_grad_enabled(p->create_graph);
+    wg_scope scope;
+    wg_scope_begin(&scope);
+    int status = run_pass(p, output_count, outputs, cotangents);
+    wg_scope_end(&scope, NULL);
+    end_pass(p);
+    wg_set_grad_enabled(was);
+    return status;
+}
+
+int wg_backward(wg_tensor *output, const wg_backward_options *options) {
+    if (check_outputs(1, &output, "backward") < 0)
+        return -1;
+    pass p = {0};
+    return walk(&p, options, 1, &output, options ? &options->cotangent : NULL);
+}
+
+int wg_grad(int output_count, wg_tensor *const *outputs, wg_tensor *const *cotangents,
+            int input_count, wg_tensor *const *inputs, const wg_backward_options *options,
+            wg_tensor **gradients) {
+    memset(gradients, 0, (size_t)input_count * sizeof *gradients);
+    if (check_outputs(output_count, outputs, "grad") < 0)
+        return -1;
+    for (int i = 0; i < input_count; i++)
+        if (!inputs[i] || !inputs[i]->node)
+            return wg_fail(WG_ERROR_GRADIENT, "grad", "input %d wants no gradient", i);
+    pass p = {.input_count = input_count, .inputs = inputs, .results = gradients};
+    int status = input_count ? walk(&p, options, output_count, outputs, cotangents) : 0;
+    for (int i = 0; i < input_count; i++) {
+        wg_tensor *kept = gradients[i];
+        gradients[i] = status < 0 ? NULL : kept ? wg_alias(kept) : wg_zeros_like(inputs[i]);
+        wg_release(kept);
+        if (status == 0 && !gradients[i])
+            status = -1;
+    }
+    return status;
+}

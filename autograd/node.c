@@ -1,0 +1,213 @@
+/* How nodes come to be, are shared, and go. */
+#include "autograd/node.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "autograd/autograd.h"
+
+/* ---- Release, without recursion: a chain of a million nodes frees on a small stack ---- */
+
+static _Thread_local wg_node *to_free; /* nodes that nobody holds any more */
+static _Thread_local bool freeing;
+
+void wg__node_retain(wg_node *node) {
+    atomic_fetch_add(&node->references, 1);
+}
+
+static void drop(wg_node *node, wg_tensor **saved) {
+    if (!*saved)
+        return;
+    wg_release(*saved);
+    *saved = NULL;
+    node->freed = true; /* an op that saved nothing can run backward again */
+}
+
+void wg__node_free_saved(wg_node *node) {
+    for (int i = 0; i < node->input_count; i++)
+        drop(node, &node->inputs[i].tensor);
+    for (int j = 0; j < WG_MAX_OUTPUTS; j++)
+        drop(node, &node->outputs[j].tensor);
+    for (int k = 0; k < WG_MAX_SAVED; k++)
+        drop(node, &node->extras[k]);
+}
+
+static void free_node(wg_node *node) {
+    wg__node_free_saved(node);
+    for (int j = 0; j < WG_MAX_OUTPUTS; j++)
+        wg_release(node->gradients[j]);
+    for (int i = 0; i < node->input_count; i++)
+        if (node->edges[i].node)
+            wg__node_release(node->edges[i].node);
+    wg__free(node);
+}
+
+void wg__node_release(wg_node *node) {
+    if (atomic_fetch_sub(&node->references, 1) > 1)
+        return;
+    node->next_to_free = to_free;
+    to_free = node;
+    if (freeing) /* the loop below, further up this stack, comes to it */
+        return;
+    freeing = true;
+    while (to_free) {
+        wg_node *next = to_free;
+        to_free = next->next_to_free;
+        free_node(next);
+    }
+    freeing = false;
+}
+
+/* ---- Recording ---- */
+
+/* One block holds the node, its arrays and its copy of the options. */
+static wg_node *node_new(const wg_call *call) {
+    size_t n = (size_t)call->input_count;
+    size_t options = call->op->options_size;
+    size_t head = (sizeof(wg_node) + 15) & ~(size_t)15;
+    size_t arrays = n * (sizeof(wg__edge) + sizeof(wg_spec) + sizeof(wg__saved));
+    arrays = (arrays + 15) & ~(size_t)15;
+    char *block = wg__calloc(1, head + arrays + options);
+    if (!block)
+        return NULL;
+    wg_node *node = (wg_node *)block;
+    node->edges = (wg__edge *)(block + head);
+    node->inputs = (wg__saved *)(node->edges + n);
+    node->input_specs = (wg_spec *)(node->inputs + n);
+    if (options) {
+        node->options = block + head + arrays;
+        memcpy(node->options, call->options, options);
+    }
+    atomic_init(&node->references, 1);
+    node->op = call->op;
+    node->input_count = call->input_count;
+    node->output_count = call->output_count;
+    memcpy(node->input_specs, call->input_specs, n * sizeof(wg_spec));
+    memcpy(node->output_specs, call->output_specs, sizeof node->output_specs);
+    return node;
+}
+
+static int save(wg__saved *saved, const wg_tensor *x, bool bare) {
+    if (!x)
+        return 0;
+    saved->tensor = wg__tensor_reference(x, bare);
+    saved->version = wg_tensor_version(x);
+    return saved->tensor ? 0 : -1;
+}
+
+static bool saves_input(const wg_op *op, int input) {
+    return op->saves_inputs >> (input < 31 ? input : 31) & 1;
+}
+
+static int save_all(wg_node *node, const wg_call *call) {
+    for (int i = 0; i < call->input_count; i++)
+        if (saves_input(call->op, i) && save(&node->inputs[i], call->inputs[i], false) < 0)
+            return -1;
+    for (int j = 0; j < call->output_count; j++)
+        if (call->op->saves_outputs >> j & 1 && save(&node->outputs[j], call->outputs[j], true) < 0)
+            return -1;
+    for (int k = 0; k < WG_MAX_SAVED; k++) {
+        if (!call->saved[k])
+            continue;
+        node->extras[k] = wg__tensor_reference(call->saved[k], true);
+        if (!node->extras[k])
+            return -1;
+    }
+    return 0;
+}
+
+static bool is_wanted(const wg_call *call, int input) {
+    return call->wants >> (input < 63 ? input : 63) & 1;
+}
+
+static int record(const wg_call *call) {
+    wg_node *node = node_new(call);
+    if (!node)
+        return -1;
+    if (save_all(node, call) < 0) {
+        wg__node_release(node);
+        return -1;
+    }
+    for (int i = 0; i < call->input_count; i++) {
+        const wg_tensor *input = call->inputs[i];
+        if (!input || !input->node || !is_wanted(call, i))
+            continue;
+        node->edges[i] = (wg__edge){input->node, input->output_index};
+        wg__node_retain(input->node);
+    }
+    for (int j = 0; j < call->output_count; j++) {
+        wg_tensor *output = call->outputs[j];
+        if (!wg_dtype_is_float(output->spec.dtype))
+            continue;
+        wg__node_retain(node);
+        output->node = node;
+        output->output_index = j;
+    }
+    wg__node_release(node); /* its outputs hold it now */
+    return 0;
+}
+
+static bool is_leaf(const wg_node *node) {
+    return !node->op;
+}
+
+/* ---- Leaves ---- */
+
+static const wg__autograd_hooks hooks = {record, wg__node_retain, wg__node_release, is_leaf};
+
+static int make_leaf(wg_tensor *x) {
+    wg_node *leaf = wg__calloc(1, sizeof *leaf);
+    if (!leaf)
+        return -1;
+    atomic_init(&leaf->references, 1);
+    leaf->output_count = 1;
+    leaf->output_specs[0] = x->spec;
+    wg__install_autograd(&hooks);
+    x->node = leaf;
+    x->output_index = 0;
+    return 0;
+}
+
+int wg_set_requires_grad(wg_tensor *x, bool wanted) {
+    if (!x)
+        return -1;
+    if (x->node && !is_leaf(x->node))
+        return wg_fail(WG_ERROR_GRADIENT, "set_requires_grad",
+                       "the tensor was computed by %s; only leaves can be told, detach it first",
+                       x->node->op->name);
+    if (!wanted) {
+        if (x->node)
+            wg__node_release(x->node);
+        x->node = NULL;
+        return 0;
+    }
+    if (!wg_dtype_is_float(x->spec.dtype))
+        return wg_fail(WG_ERROR_DTYPE, "set_requires_grad",
+                       "%s has no gradient; wanted a floating dtype", wg_dtype_name(x->spec.dtype));
+    return x->node ? 0 : make_leaf(x);
+}
+
+wg_tensor *wg_gradient(const wg_tensor *x) {
+    return x && x->node ? x->node->gradients[x->output_index] : NULL;
+}
+
+void wg_zero_grad(wg_tensor *x) {
+    if (!x || !x->node)
+        return;
+    wg_tensor *gradient = x->node->gradients[x->output_index];
+    x->node->gradients[x->output_index] = NULL;
+    wg_release(gradient);
+}
+
+int wg_retain_grad(wg_tensor *x) {
+    if (!x)
+        return -1;
+    if (!x->node)
+        return wg_fail(WG_ERROR_GRADIENT, "retain_grad", "the tensor wants no gradient");
+    x->node->retains[x->output_index] = true;
+    return 0;
+}
+
+wg_tensor *wg_detach(wg_tensor *x) {
+    return x ? wg__tensor_view(x, &x->spec, x->strides, x->offset) : NULL;
+}

@@ -1,0 +1,98 @@
+/* Tensors out of nothing, out of C arrays, and back into them. */
+#include <math.h>
+#include <string.h>
+
+#include "tensor/convert.h"
+#include "tensor/iter.h"
+
+wg_tensor *wg_empty(wg_dtype dtype, int ndim, const int64_t *shape) {
+    wg_spec spec;
+    if (wg__spec_make(&spec, dtype, ndim, shape, "empty") < 0)
+        return NULL;
+    return wg__tensor_new(&spec);
+}
+
+wg_tensor *wg_full(wg_dtype dtype, int ndim, const int64_t *shape, double value) {
+    wg_tensor *x = wg_empty(dtype, ndim, shape);
+    return wg_fill_(x, value) < 0 ? NULL : x;
+}
+
+wg_tensor *wg_zeros(wg_dtype dtype, int ndim, const int64_t *shape) {
+    return wg_full(dtype, ndim, shape, 0);
+}
+
+wg_tensor *wg_ones(wg_dtype dtype, int ndim, const int64_t *shape) {
+    return wg_full(dtype, ndim, shape, 1);
+}
+
+wg_tensor *wg_empty_like(const wg_tensor *x) {
+    return x ? wg__tensor_new(&x->spec) : NULL;
+}
+
+static wg_tensor *full_like(const wg_tensor *x, double value) {
+    wg_tensor *y = wg_empty_like(x);
+    return wg_fill_(y, value) < 0 ? NULL : y;
+}
+
+wg_tensor *wg_zeros_like(const wg_tensor *x) {
+    return full_like(x, 0);
+}
+
+wg_tensor *wg_ones_like(const wg_tensor *x) {
+    return full_like(x, 1);
+}
+
+wg_tensor *wg_scalar(wg_dtype dtype, double value) {
+    return wg_full(dtype, 0, NULL, value);
+}
+
+wg_tensor *wg_from_array(wg_dtype dtype, int ndim, const int64_t *shape, const void *data) {
+    wg_tensor *x = wg_empty(dtype, ndim, shape);
+    size_t bytes = (size_t)wg_tensor_count(x) * wg_dtype_size(dtype);
+    if (!x || bytes == 0)
+        return x;
+    if (!data) {
+        wg_fail(WG_ERROR_ARGUMENT, "from_array", "the array is NULL; wanted %zu bytes", bytes);
+        return NULL;
+    }
+    memcpy(wg_tensor_data(x), data, bytes);
+    return x;
+}
+
+wg_tensor *wg_arange(wg_dtype dtype, double start, double stop, double step) {
+    double size = ceil((stop - start) / step);
+    if (step == 0 || !(size >= 0) || size > 0x1p53) {
+        /* An empty range the right way round has size 0; -0.0 and below is the wrong way. */
+        wg_fail(WG_ERROR_ARGUMENT, "arange", "from %g to %g by steps of %g", start, stop, step);
+        return NULL;
+    }
+    int64_t count = (int64_t)size;
+    wg_tensor *x = wg_empty(dtype, 1, &count);
+    if (!x)
+        return NULL;
+    size_t element = wg_dtype_size(dtype);
+    char *data = wg_tensor_data(x);
+    for (int64_t i = 0; i < count; i++)
+        wg__set_element(dtype, data + (size_t)i * element, start + (double)i * step);
+    return x;
+}
+
+int wg_to_array(const wg_tensor *x, void *out) {
+    if (!x)
+        return -1;
+    size_t bytes = (size_t)wg_tensor_count(x) * wg_dtype_size(x->spec.dtype);
+    if (wg_tensor_is_contiguous(x)) {
+        if (bytes)
+            memcpy(out, wg_tensor_data(x), bytes);
+        return 0;
+    }
+    wg_scope scope;
+    wg_scope_begin(&scope);
+    wg_tensor *copy = wg_empty_like(x);
+    if (copy) {
+        wg__convert(copy, x);
+        memcpy(out, wg_tensor_data(copy), bytes);
+    }
+    wg_scope_end(&scope, NULL);
+    return copy ? 0 : -1;
+}

@@ -1,0 +1,163 @@
+/* Strided loops, and the one OpenMP policy. */
+#include "tensor/iter.h"
+
+#include <omp.h>
+#include <string.h>
+
+static atomic_int thread_count; /* 0: not yet set */
+
+int wg_threads(void) {
+    int threads = atomic_load(&thread_count);
+    return threads > 0 ? threads : omp_get_max_threads();
+}
+
+int wg_set_threads(int threads) {
+    if (threads < 1)
+        return wg_fail(WG_ERROR_ARGUMENT, "set_threads", "%d threads; there is at least 1",
+                       threads);
+    atomic_store(&thread_count, threads);
+    return 0;
+}
+
+void wg__parallel_for(int64_t count, int64_t grain, wg__range_body body, void *context) {
+    int64_t chunks = (count + grain - 1) / grain;
+    int threads = wg_threads();
+    if (chunks < threads)
+        threads = (int)chunks;
+    if (threads <= 1 || omp_in_parallel()) {
+        for (int64_t i = 0; i < chunks; i++)
+            body(i * grain, i + 1 == chunks ? count : (i + 1) * grain, context);
+        return;
+    }
+#pragma omp parallel for schedule(static) num_threads(threads)
+    for (int64_t i = 0; i < chunks; i++)
+        body(i * grain, i + 1 == chunks ? count : (i + 1) * grain, context);
+}
+
+int wg__gemm_threads(double multiply_adds) {
+    /* Below about 64^3 the threads' meeting costs more than they save. */
+    return multiply_adds < 262144 || omp_in_parallel() ? 1 : wg_threads();
+}
+
+/* ---- Loops ---- */
+
+typedef struct loop_plan {
+    int operand_count;
+    int ndim; /* after merging; the last axis is the inner loop */
+    int64_t shape[WG_MAX_DIMS];
+    int64_t strides[WG__MAX_OPERANDS][WG_MAX_DIMS]; /* in bytes */
+    char *data[WG__MAX_OPERANDS];
+    wg__loop loop;
+    const void *context;
+} loop_plan;
+
+static int64_t magnitude(int64_t value) {
+    return value < 0 ? -value : value;
+}
+
+/* Drops axes of size 1 and sorts the rest, the output's smallest stride last. */
+static void order_axes(loop_plan *plan, const wg_spec *out) {
+    int ndim = 0;
+    for (int axis = 0; axis < out->ndim; axis++) {
+        if (out->shape[axis] == 1)
+            continue;
+        int place = ndim++;
+        while (place > 0 &&
+               magnitude(plan->strides[0][place - 1]) < magnitude(plan->strides[0][axis]))
+            place--;
+        /* Axes place..ndim-2 move up by one; `axis` is at or beyond ndim-1. */
+        int64_t size = out->shape[axis], strides[WG__MAX_OPERANDS];
+        for (int i = 0; i < plan->operand_count; i++)
+            strides[i] = plan->strides[i][axis];
+        for (int to = ndim - 1; to > place; to--) {
+            plan->shape[to] = plan->shape[to - 1];
+            for (int i = 0; i < plan->operand_count; i++)
+                plan->strides[i][to] = plan->strides[i][to - 1];
+        }
+        plan->shape[place] = size;
+        for (int i = 0; i < plan->operand_count; i++)
+            plan->strides[i][place] = strides[i];
+    }
+    plan->ndim = ndim;
+}
+
+/* Joins neighbouring axes that every operand walks as one. */
+static void merge_axes(loop_plan *plan) {
+    int kept = 0;
+    for (int axis = 1; axis < plan->ndim; axis++) {
+        bool joins = true;
+        for (int i = 0; i < plan->operand_count && joins; i++)
+            joins = plan->strides[i][kept] == plan->strides[i][axis] * plan->shape[axis];
+        if (!joins)
+            kept++;
+        plan->shape[kept] = joins ? plan->shape[kept] * plan->shape[axis] : plan->shape[axis];
+        for (int i = 0; i < plan->operand_count; i++)
+            plan->strides[i][kept] = plan->strides[i][axis];
+    }
+    if (plan->ndim > 0)
+        plan->ndim = kept + 1;
+}
+
+/* Elements [begin, end) of the whole, in the plan's order. */
+static void run_range(int64_t begin, int64_t end, void *context) {
+    const loop_plan *plan = context;
+    int last = plan->ndim - 1;
+    int64_t index[WG_MAX_DIMS], inner_strides[WG__MAX_OPERANDS];
+    char *data[WG__MAX_OPERANDS];
+    memcpy(data, plan->data, sizeof data);
+    int64_t rest = begin;
+    for (int axis = last; axis >= 0; axis--) {
+        index[axis] = rest % plan->shape[axis];
+        rest /= plan->shape[axis];
+        for (int i = 0; i < plan->operand_count; i++)
+            data[i] += index[axis] * plan->strides[i][axis];
+    }
+    for (int i = 0; i < plan->operand_count; i++)
+        inner_strides[i] = plan->strides[i][last];
+    for (int64_t done = begin; done < end;) {
+        int64_t n = plan->shape[last] - index[last];
+        if (n > end - done)
+            n = end - done;
+        plan->loop(n, data, inner_strides, plan->context);
+        done += n;
+        if (done >= end)
+            return;
+        /* The row is through: back to its begin, and on by one in the axes above. */
+        for (int i = 0; i < plan->operand_count; i++)
+            data[i] -= index[last] * inner_strides[i];
+        index[last] = 0;
+        for (int axis = last - 1; axis >= 0; axis--) {
+            bool carries = ++index[axis] == plan->shape[axis];
+            for (int i = 0; i < plan->operand_count; i++)
+                data[i] += carries ? -(plan->shape[axis] - 1) * plan->strides[i][axis]
+                                   : plan->strides[i][axis];
+            if (!carries)
+                break;
+            index[axis] = 0;
+        }
+    }
+}
+
+void wg__iterate(int operand_count, wg_tensor *const *operands, wg__loop loop,
+                 const void *context) {
+    const wg_spec *out = &operands[0]->spec;
+    int64_t count = wg__spec_count(out);
+    if (count == 0)
+        return;
+    loop_plan plan = {.operand_count = operand_count, .loop = loop, .context = context};
+    for (int i = 0; i < operand_count; i++) {
+        int64_t size = (int64_t)wg_dtype_size(operands[i]->spec.dtype);
+        wg__broadcast_strides(operands[i], out, plan.strides[i]);
+        for (int axis = 0; axis < out->ndim; axis++)
+            plan.strides[i][axis] *= size;
+        plan.data[i] = wg__tensor_address(operands[i]);
+    }
+    order_axes(&plan, out);
+    merge_axes(&plan);
+    if (plan.ndim == 0) { /* one element */
+        int64_t strides[WG__MAX_OPERANDS] = {0};
+        loop(1, plan.data, strides, context);
+        return;
+    }
+    wg__parallel_for(count, WG__GRAIN, run_range, &plan);
+}

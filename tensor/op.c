@@ -1,0 +1,161 @@
+/* The dispatcher: what runs every op. */
+#include "tensor/op.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "tensor/internal.h"
+
+/* ---- Recording ---- */
+
+static _Thread_local bool grad_disabled;
+static _Atomic(const wg__autograd_hooks *) autograd;
+
+bool wg_set_grad_enabled(bool enabled) {
+    bool was = !grad_disabled;
+    grad_disabled = !enabled;
+    return was;
+}
+
+bool wg_grad_enabled(void) {
+    return !grad_disabled;
+}
+
+bool wg_requires_grad(const wg_tensor *x) {
+    return x && x->node;
+}
+
+void wg__install_autograd(const wg__autograd_hooks *hooks) {
+    atomic_store(&autograd, hooks);
+}
+
+const wg__autograd_hooks *wg__autograd(void) {
+    return atomic_load(&autograd);
+}
+
+/* ---- Messages ---- */
+
+const char *wg__operands_text(char *buffer, size_t size, const wg_call *call) {
+    size_t used = 0;
+    buffer[0] = '\0';
+    for (int i = 0; i < call->input_count && used < size; i++) {
+        char one[128];
+        used += (size_t)snprintf(buffer + used, size - used, "%s%s", i ? " x " : "",
+                                 wg_spec_text(one, sizeof one, &call->input_specs[i]));
+    }
+    return buffer;
+}
+
+int wg__op_fail(const wg_call *call, wg_error_code code, const char *format, ...) {
+    char operands[512], rule[384];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(rule, sizeof rule, format, arguments);
+    va_end(arguments);
+    return wg_fail(code, call->op->name, "%s: %s",
+                   wg__operands_text(operands, sizeof operands, call), rule);
+}
+
+/* ---- One run ---- */
+
+enum { FEW_INPUTS = 8 }; /* beyond these the specs are allocated */
+
+static bool is_differentiable(const wg_op *op, int input) {
+    int bit = input;
+    if (bit >= op->max_inputs || bit > 31)
+        bit = op->max_inputs < 32 ? op->max_inputs - 1 : 31;
+    return op->differentiable >> bit & 1;
+}
+
+/* Which inputs will want a gradient of this run. Beyond 64 inputs bit 63 speaks for the rest. */
+static uint64_t wanted_gradients(const wg_op *op, int count, wg_tensor *const *inputs) {
+    uint64_t wants = 0;
+    if (grad_disabled || !op->vjp)
+        return 0;
+    for (int i = 0; i < count; i++)
+        if (inputs[i] && inputs[i]->node && is_differentiable(op, i))
+            wants |= (uint64_t)1 << (i < 63 ? i : 63);
+    return wants;
+}
+
+static int check_inputs(const wg_op *op, int count, wg_tensor *const *inputs, const void *options) {
+    if (count < op->min_inputs || count > op->max_inputs)
+        return wg_fail(WG_ERROR_ARGUMENT, op->name, "%d operands; it takes %d to %d", count,
+                       op->min_inputs, op->max_inputs);
+    if (op->options_size && !options)
+        return wg_fail(WG_ERROR_ARGUMENT, op->name, "its options are NULL");
+    for (int i = 0; i < count; i++)
+        if (!inputs[i] && i < op->min_inputs)
+            return wg_error_pending()
+                       ? -1
+                       : wg_fail(WG_ERROR_ARGUMENT, op->name, "operand %d is NULL", i);
+    return 0;
+}
+
+static int allocate_outputs(wg_call *call) {
+    for (int j = 0; j < call->output_count; j++) {
+        call->outputs[j] = wg__tensor_new(&call->output_specs[j]);
+        if (!call->outputs[j])
+            return -1;
+    }
+    return 0;
+}
+
+/* Kernels run with recording off: what they call in passing is theirs, the node is the op's. */
+static int run_forward(wg_call *call) {
+    bool was = wg_set_grad_enabled(false);
+    int status = call->op->forward(call);
+    wg_set_grad_enabled(was);
+    for (int j = 0; j < call->output_count && status == 0; j++)
+        if (!call->outputs[j])
+            status = -1;
+    return status;
+}
+
+static int run(wg_call *call) {
+    if (call->op->infer(call) < 0)
+        return -1;
+    if (!call->op->is_view && allocate_outputs(call) < 0)
+        return -1;
+    if (run_forward(call) < 0)
+        return -1;
+    return call->wants ? wg__autograd()->record(call) : 0;
+}
+
+int wg_apply(const wg_op *op, int input_count, wg_tensor *const *inputs, const void *options,
+             wg_tensor **outputs) {
+    memset(outputs, 0, (size_t)op->output_count * sizeof *outputs);
+    if (check_inputs(op, input_count, inputs, options) < 0)
+        return -1;
+    wg_spec few[FEW_INPUTS], *specs = few;
+    if (input_count > FEW_INPUTS) {
+        specs = wg__alloc((size_t)input_count * sizeof *specs);
+        if (!specs)
+            return -1;
+    }
+    for (int i = 0; i < input_count; i++)
+        specs[i] = inputs[i] ? inputs[i]->spec : (wg_spec){.ndim = -1};
+    wg_call call = {.op = op,
+                    .options = options,
+                    .input_count = input_count,
+                    .inputs = inputs,
+                    .input_specs = specs,
+                    .output_count = op->output_count,
+                    .wants = wanted_gradients(op, input_count, inputs)};
+    wg_scope scope;
+    wg_scope_begin(&scope);
+    int status = run(&call);
+    for (int j = 0; j < op->output_count && status == 0; j++)
+        outputs[j] = wg_scope_escape(call.outputs[j]);
+    wg_scope_end(&scope, NULL);
+    if (specs != few)
+        wg__free(specs);
+    return status;
+}
+
+wg_tensor *wg_apply_one(const wg_op *op, int input_count, wg_tensor *const *inputs,
+                        const void *options) {
+    wg_tensor *outputs[WG_MAX_OUTPUTS];
+    return wg_apply(op, input_count, inputs, options, outputs) < 0 ? NULL : outputs[0];
+}

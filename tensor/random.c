@@ -1,0 +1,197 @@
+/* Philox4x32-10: draw `offset` of seed `seed` is the sequence of blocks
+ *
+ *     philox(counter = (block, offset), key = seed) = four words,   block = 0, 1, 2...
+ *
+ * of which element i of the draw uses the words that its function below names. */
+#include "tensor/random.h"
+
+#include <Random123/philox.h>
+#include <math.h>
+
+#include "tensor/iter.h"
+
+#define TWO_PI 6.283185307179586476925286766559
+
+static _Thread_local wg_generator default_generator;
+
+wg_generator *wg_default_generator(void) {
+    return &default_generator;
+}
+
+void wg_manual_seed(uint64_t seed) {
+    default_generator = (wg_generator){.seed = seed};
+}
+
+static philox4x32_ctr_t block_of(uint64_t seed, uint64_t offset, uint64_t block) {
+    philox4x32_ctr_t counter = {
+        {(uint32_t)block, (uint32_t)(block >> 32), (uint32_t)offset, (uint32_t)(offset >> 32)}};
+    philox4x32_key_t key = {{(uint32_t)seed, (uint32_t)(seed >> 32)}};
+    return philox4x32(counter, key);
+}
+
+uint32_t wg_random_bits(uint64_t seed, uint64_t offset, uint64_t index) {
+    return block_of(seed, offset, index / 4).v[index % 4];
+}
+
+/* 53 bits in [0, 1). */
+static double uniform(uint32_t high, uint32_t low) {
+    return (double)(((uint64_t)high << 32 | low) >> 11) * 0x1p-53;
+}
+
+/* Two independent standard normals; 1 - u is in (0, 1], where the logarithm is finite. */
+static void normal_pair(philox4x32_ctr_t words, double *pair) {
+    double radius = sqrt(-2 * log(1 - uniform(words.v[0], words.v[1])));
+    double angle = TWO_PI * uniform(words.v[2], words.v[3]);
+    pair[0] = radius * cos(angle);
+    pair[1] = radius * sin(angle);
+}
+
+static wg_generator next_draw(wg_generator *generator) {
+    wg_generator *from = generator ? generator : &default_generator;
+    wg_generator draw = *from;
+    from->offset++;
+    return draw;
+}
+
+double wg_random_uniform(wg_generator *generator) {
+    wg_generator draw = next_draw(generator);
+    philox4x32_ctr_t words = block_of(draw.seed, draw.offset, 0);
+    return uniform(words.v[0], words.v[1]);
+}
+
+/* Words are taken until one falls below the largest multiple of the bound (rejection). */
+static uint64_t below(wg_generator draw, uint64_t block, uint64_t bound) {
+    uint64_t limit = UINT64_MAX - UINT64_MAX % bound;
+    for (;; block += (uint64_t)1 << 48) {
+        philox4x32_ctr_t words = block_of(draw.seed, draw.offset, block);
+        for (int i = 0; i < 4; i += 2) {
+            uint64_t value = (uint64_t)words.v[i] << 32 | words.v[i + 1];
+            if (value < limit)
+                return value % bound;
+        }
+    }
+}
+
+uint64_t wg_random_below(wg_generator *generator, uint64_t bound) {
+    return below(next_draw(generator), 0, bound);
+}
+
+double wg_random_normal(wg_generator *generator) {
+    wg_generator draw = next_draw(generator);
+    double pair[2];
+    normal_pair(block_of(draw.seed, draw.offset, 0), pair);
+    return pair[0];
+}
+
+/* ---- Tensors ---- */
+
+typedef struct fill {
+    wg_generator draw;
+    wg_dtype dtype;
+    void *data;
+    int64_t count;
+    int64_t low;
+    uint64_t bound;
+} fill;
+
+/* f64 elements use two words each, f32 one with its upper 24 bits. */
+static void fill_uniform(int64_t begin, int64_t end, void *context) {
+    const fill *job = context;
+    for (int64_t i = begin; i < end; i++) {
+        uint64_t word = (uint64_t)i * 2;
+        philox4x32_ctr_t words = block_of(job->draw.seed, job->draw.offset, word / 4);
+        if (job->dtype == WG_F64)
+            ((double *)job->data)[i] = uniform(words.v[word % 4], words.v[word % 4 + 1]);
+        else
+            ((float *)job->data)[i] = (float)(words.v[word % 4] >> 8) * 0x1p-24f;
+    }
+}
+
+static void fill_normal(int64_t begin, int64_t end, void *context) {
+    const fill *job = context;
+    for (int64_t block = begin; block < end; block++) {
+        double pair[2];
+        normal_pair(block_of(job->draw.seed, job->draw.offset, (uint64_t)block), pair);
+        for (int64_t i = block * 2; i < block * 2 + 2 && i < job->count; i++) {
+            if (job->dtype == WG_F64)
+                ((double *)job->data)[i] = pair[i % 2];
+            else
+                ((float *)job->data)[i] = (float)pair[i % 2];
+        }
+    }
+}
+
+static void fill_integers(int64_t begin, int64_t end, void *context) {
+    const fill *job = context;
+    for (int64_t i = begin; i < end; i++)
+        ((int64_t *)job->data)[i] = job->low + (int64_t)below(job->draw, (uint64_t)i, job->bound);
+}
+
+static wg_tensor *random_float(wg_generator *generator, wg_dtype dtype, int ndim,
+                               const int64_t *shape, const char *where, wg__range_body body,
+                               int64_t elements_a_block) {
+    if (!wg_dtype_is_float(dtype)) {
+        wg_fail(WG_ERROR_DTYPE, where, "%s; wanted a floating dtype", wg_dtype_name(dtype));
+        return NULL;
+    }
+    if (dtype == WG_BF16) {
+        wg_tensor *wide =
+            random_float(generator, WG_F32, ndim, shape, where, body, elements_a_block);
+        wg_tensor *narrow = wide ? wg_empty(WG_BF16, ndim, shape) : NULL;
+        return wg_copy_(narrow, wide) < 0 ? NULL : narrow;
+    }
+    wg_tensor *x = wg_empty(dtype, ndim, shape);
+    if (!x)
+        return NULL;
+    fill job = {.draw = next_draw(generator),
+                .dtype = dtype,
+                .data = wg_tensor_data(x),
+                .count = wg_tensor_count(x)};
+    wg__parallel_for((job.count + elements_a_block - 1) / elements_a_block, WG__GRAIN / 8, body,
+                     &job);
+    return x;
+}
+
+wg_tensor *wg_rand(wg_generator *generator, wg_dtype dtype, int ndim, const int64_t *shape) {
+    return random_float(generator, dtype, ndim, shape, "rand", fill_uniform, 1);
+}
+
+wg_tensor *wg_randn(wg_generator *generator, wg_dtype dtype, int ndim, const int64_t *shape) {
+    return random_float(generator, dtype, ndim, shape, "randn", fill_normal, 2);
+}
+
+wg_tensor *wg_randint(wg_generator *generator, int64_t low, int64_t high, int ndim,
+                      const int64_t *shape) {
+    if (low >= high) {
+        wg_fail(WG_ERROR_ARGUMENT, "randint", "no integer in [%lld, %lld)", (long long)low,
+                (long long)high);
+        return NULL;
+    }
+    wg_tensor *x = wg_empty(WG_I64, ndim, shape);
+    if (!x)
+        return NULL;
+    fill job = {.draw = next_draw(generator),
+                .data = wg_tensor_data(x),
+                .low = low,
+                .bound = (uint64_t)high - (uint64_t)low};
+    wg__parallel_for(wg_tensor_count(x), WG__GRAIN / 8, fill_integers, &job);
+    return x;
+}
+
+wg_tensor *wg_randperm(wg_generator *generator, int64_t n) {
+    if (n < 0) {
+        wg_fail(WG_ERROR_ARGUMENT, "randperm", "a permutation of %lld numbers", (long long)n);
+        return NULL;
+    }
+    wg_tensor *x = wg_arange(WG_I64, 0, (double)n, 1);
+    if (!x)
+        return NULL;
+    int64_t *order = wg_tensor_data(x);
+    wg_generator draw = next_draw(generator);
+    for (int64_t i = n - 1; i > 0; i--) {
+        int64_t j = (int64_t)below(draw, (uint64_t)i, (uint64_t)i + 1), held = order[i];
+        order[i] = order[j];
+        order[j] = held;
+    }
+    return x;
+}

@@ -1,0 +1,32 @@
+/* The one list of families, and the walk over their ops. */
+#include <stddef.h>
+#include <string.h>
+
+#include "tensor/ops/families.h"
+
+static const wg__op_family *const families[] = {
+    NULL,
+};
+
+int wg_op_count(void) {
+    int count = 0;
+    for (int i = 0; families[i]; i++)
+        count += families[i]->count;
+    return count;
+}
+
+const wg_op *wg_op_at(int index) {
+    if (index < 0)
+        return NULL;
+    for (int i = 0; families[i]; index -= families[i]->count, i++)
+        if (index < families[i]->count)
+            return families[i]->ops[index];
+    return NULL;
+}
+
+const wg_op *wg_op_find(const char *name) {
+    for (int i = 0; i < wg_op_count(); i++)
+        if (strcmp(wg_op_at(i)->name, name) == 0)
+            return wg_op_at(i);
+    return NULL;
+}

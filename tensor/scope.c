@@ -1,0 +1,110 @@
+/* The scopes of each thread: a stack of lists of handles. */
+#include "tensor/scope.h"
+
+#include <assert.h>
+#include <pthread.h>
+#include <stddef.h>
+
+#include "tensor/handle.h"
+
+static _Thread_local wg_scope root;
+static _Thread_local wg_scope *innermost; /* NULL until the thread's first use */
+
+static pthread_key_t at_thread_exit;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+static int64_t free_all(wg_scope *scope) {
+    int64_t count = 0;
+    for (; scope->first; count++)
+        wg__handle_free(scope->first);
+    return count;
+}
+
+static void free_root(void *scope) {
+    free_all(scope);
+}
+
+static void make_key(void) {
+    pthread_key_create(&at_thread_exit, free_root);
+}
+
+static wg_scope *current(void) {
+    if (!innermost) {
+        pthread_once(&once, make_key);
+        pthread_setspecific(at_thread_exit, &root);
+        innermost = &root;
+    }
+    return innermost;
+}
+
+static void unlink_handle(wg_tensor *x) {
+    if (!x->scope)
+        return;
+    if (x->previous)
+        x->previous->next = x->next;
+    else
+        x->scope->first = x->next;
+    if (x->next)
+        x->next->previous = x->previous;
+    x->scope = NULL;
+    x->previous = x->next = NULL;
+}
+
+static void link_handle(wg_scope *scope, wg_tensor *x) {
+    x->scope = scope;
+    x->previous = NULL;
+    x->next = scope->first;
+    if (scope->first)
+        scope->first->previous = x;
+    scope->first = x;
+}
+
+void wg__scope_adopt(wg_tensor *x) {
+    link_handle(current(), x);
+}
+
+void wg__scope_forget(wg_tensor *x) {
+    unlink_handle(x);
+}
+
+void wg_scope_begin(wg_scope *scope) {
+    scope->outer = current();
+    scope->first = NULL;
+    innermost = scope;
+}
+
+wg_tensor *wg_scope_end(wg_scope *scope, wg_tensor *result) {
+    assert(scope == innermost && "scopes end in the order opposite to their beginning");
+    if (result && result->scope == scope) {
+        unlink_handle(result);
+        link_handle(scope->outer, result);
+    }
+    free_all(scope);
+    innermost = scope->outer;
+    return result;
+}
+
+wg_tensor *wg_scope_escape(wg_tensor *tensor) {
+    wg_scope *inner = current();
+    if (tensor && tensor->scope == inner && inner->outer) {
+        unlink_handle(tensor);
+        link_handle(inner->outer, tensor);
+    }
+    return tensor;
+}
+
+wg_tensor *wg_keep(wg_tensor *tensor) {
+    if (tensor)
+        unlink_handle(tensor);
+    return tensor;
+}
+
+void wg_release(wg_tensor *tensor) {
+    if (tensor)
+        wg__handle_free(tensor);
+}
+
+int64_t wg_scope_clear_root(void) {
+    current();
+    return free_all(&root);
+}

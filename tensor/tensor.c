@@ -1,0 +1,235 @@
+/* Handles and storages: how they are made, shared and freed, and what a handle tells of itself. */
+#include "tensor/tensor.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "tensor/convert.h"
+#include "tensor/handle.h"
+
+static atomic_int_fast64_t alive;
+
+/* ---- Storage ---- */
+
+static wg_storage *storage_new(size_t bytes) {
+    wg_storage *storage = wg__alloc(sizeof *storage);
+    if (!storage)
+        return NULL;
+    storage->data = wg__alloc(bytes);
+    if (!storage->data) {
+        wg__free(storage);
+        return NULL;
+    }
+    storage->bytes = bytes;
+    atomic_init(&storage->references, 1);
+    atomic_init(&storage->version, 0);
+    return storage;
+}
+
+static wg_storage *storage_share(wg_storage *storage) {
+    atomic_fetch_add(&storage->references, 1);
+    return storage;
+}
+
+static void storage_release(wg_storage *storage) {
+    if (atomic_fetch_sub(&storage->references, 1) > 1)
+        return;
+    wg__free(storage->data);
+    wg__free(storage);
+}
+
+/* ---- Handles ---- */
+
+static wg_tensor *handle_new(wg_storage *storage, const wg_spec *spec) {
+    wg_tensor *x = wg__alloc(sizeof *x);
+    if (!x)
+        return NULL;
+    memset(x, 0, sizeof *x);
+    x->storage = storage;
+    x->spec = *spec;
+    atomic_fetch_add(&alive, 1);
+    return x;
+}
+
+void wg__handle_free(wg_tensor *x) {
+    wg__scope_forget(x);
+    wg_node *node = x->node;
+    storage_release(x->storage);
+    wg__free(x);
+    atomic_fetch_sub(&alive, 1);
+    if (node)
+        wg__autograd()->release(node);
+}
+
+int64_t wg_tensors_alive(void) {
+    return atomic_load(&alive);
+}
+
+wg_tensor *wg__tensor_new(const wg_spec *spec) {
+    wg_storage *storage = storage_new((size_t)wg__spec_count(spec) * wg_dtype_size(spec->dtype));
+    if (!storage)
+        return NULL;
+    wg_tensor *x = handle_new(storage, spec);
+    if (!x) {
+        storage_release(storage);
+        return NULL;
+    }
+    wg__contiguous_strides(spec, x->strides);
+    wg__scope_adopt(x);
+    return x;
+}
+
+wg_tensor *wg__tensor_view(const wg_tensor *base, const wg_spec *spec, const int64_t *strides,
+                           int64_t offset) {
+    wg_tensor *x = handle_new(base->storage, spec);
+    if (!x)
+        return NULL;
+    storage_share(base->storage);
+    memcpy(x->strides, strides, (size_t)spec->ndim * sizeof *strides);
+    x->offset = offset;
+    wg__scope_adopt(x);
+    return x;
+}
+
+wg_tensor *wg__tensor_reference(const wg_tensor *x, bool bare) {
+    wg_tensor *y = wg__tensor_view(x, &x->spec, x->strides, x->offset);
+    if (!y)
+        return NULL;
+    wg__scope_forget(y);
+    if (x->node && !bare) {
+        wg__autograd()->retain(x->node);
+        y->node = x->node;
+        y->output_index = x->output_index;
+    }
+    return y;
+}
+
+wg_tensor *wg_alias(wg_tensor *x) {
+    wg_tensor *y = x ? wg__tensor_reference(x, false) : NULL;
+    if (y)
+        wg__scope_adopt(y);
+    return y;
+}
+
+bool wg__tensor_is_sole(const wg_tensor *x) {
+    return atomic_load(&x->storage->references) == 1;
+}
+
+int wg__check_writable(const wg_tensor *x, const char *where) {
+    if (x->node && wg_grad_enabled())
+        return wg_fail(WG_ERROR_GRADIENT, where,
+                       "writing in place to a tensor that %s; turn recording off "
+                       "(wg_set_grad_enabled) or detach it",
+                       wg__autograd()->is_leaf(x->node) ? "wants a gradient"
+                                                        : "stands in a recorded graph");
+    return 0;
+}
+
+/* ---- What a tensor is ---- */
+
+wg_dtype wg_tensor_dtype(const wg_tensor *x) {
+    return x ? x->spec.dtype : WG_F32;
+}
+
+int wg_tensor_ndim(const wg_tensor *x) {
+    return x ? x->spec.ndim : 0;
+}
+
+const int64_t *wg_tensor_shape(const wg_tensor *x) {
+    return x ? x->spec.shape : NULL;
+}
+
+const int64_t *wg_tensor_strides(const wg_tensor *x) {
+    return x ? x->strides : NULL;
+}
+
+int64_t wg_tensor_size(const wg_tensor *x, int dimension) {
+    if (!x)
+        return 0;
+    int axis = wg__axis(dimension, x->spec.ndim, "size");
+    return axis < 0 ? -1 : x->spec.shape[axis];
+}
+
+int64_t wg_tensor_count(const wg_tensor *x) {
+    return x ? wg__spec_count(&x->spec) : 0;
+}
+
+bool wg_tensor_is_contiguous(const wg_tensor *x) {
+    if (!x)
+        return false;
+    int64_t expected = 1;
+    for (int i = x->spec.ndim - 1; i >= 0; i--) {
+        if (x->spec.shape[i] != 1 && x->strides[i] != expected)
+            return wg__spec_count(&x->spec) == 0;
+        expected *= x->spec.shape[i];
+    }
+    return true;
+}
+
+bool wg_tensor_shares_storage(const wg_tensor *a, const wg_tensor *b) {
+    return a && b && a->storage == b->storage;
+}
+
+uint64_t wg_tensor_version(const wg_tensor *x) {
+    return x ? atomic_load(&x->storage->version) : 0;
+}
+
+const char *wg_spec_text(char *buffer, size_t size, const wg_spec *spec) {
+    if (spec->ndim < 0) {
+        snprintf(buffer, size, "none");
+        return buffer;
+    }
+    size_t used = 0;
+    for (int i = 0; i < spec->ndim && used < size; i++)
+        used += (size_t)snprintf(buffer + used, size - used, "%s%lld", i ? ", " : "(",
+                                 (long long)spec->shape[i]);
+    if (used < size)
+        snprintf(buffer + used, size - used, "%s %s", spec->ndim ? ")" : "()",
+                 wg_dtype_name(spec->dtype));
+    return buffer;
+}
+
+/* ---- Elements ---- */
+
+void *wg__tensor_address(const wg_tensor *x) {
+    return (char *)x->storage->data + x->offset * (int64_t)wg_dtype_size(x->spec.dtype);
+}
+
+void *wg_tensor_data(const wg_tensor *x) {
+    return x ? wg__tensor_address(x) : NULL;
+}
+
+void wg_tensor_touch(wg_tensor *x) {
+    if (x)
+        atomic_fetch_add(&x->storage->version, 1);
+}
+
+double wg_item(const wg_tensor *x) {
+    if (!x)
+        return NAN;
+    if (wg__spec_count(&x->spec) != 1) {
+        wg_fail(WG_ERROR_SHAPE, "item", "a tensor of %lld elements; wanted one element",
+                (long long)wg__spec_count(&x->spec));
+        return NAN;
+    }
+    return wg__element(x->spec.dtype, wg__tensor_address(x));
+}
+
+double wg_at(const wg_tensor *x, const int64_t *index) {
+    if (!x)
+        return NAN;
+    int64_t position = 0;
+    for (int i = 0; i < x->spec.ndim; i++) {
+        int64_t size = x->spec.shape[i];
+        if (index[i] < -size || index[i] >= size) {
+            wg_fail(WG_ERROR_INDEX, "at", "index %lld of dimension %d, which has size %lld",
+                    (long long)index[i], i, (long long)size);
+            return NAN;
+        }
+        position += (index[i] < 0 ? index[i] + size : index[i]) * x->strides[i];
+    }
+    size_t element = wg_dtype_size(x->spec.dtype);
+    return wg__element(x->spec.dtype,
+                       (const char *)wg__tensor_address(x) + position * (int64_t)element);
+}
