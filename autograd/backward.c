@@ -111,6 +111,11 @@ static bool is_end(const pass *p, const wg_node *node) {
     return false;
 }
 
+/* The node that input leads to, or NULL where the walk does not go. */
+static wg_node *target_of(const pass *p, const wg_node *node, int input) {
+    return is_end(p, node) ? NULL : node->edges[input].node;
+}
+
 /* The table itself is the queue: nodes beyond `next` are still to be expanded. */
 static int collect(pass *p, int output_count, wg_tensor *const *outputs) {
     for (int i = 0; i < output_count; i++)
@@ -119,7 +124,7 @@ static int collect(pass *p, int output_count, wg_tensor *const *outputs) {
     for (int64_t next = 0; next < p->count; next++) {
         wg_node *node = p->entries[next].node;
         for (int i = 0; i < node->input_count; i++) {
-            wg_node *target = is_end(p, node) ? NULL : node->edges[i].node;
+            wg_node *target = target_of(p, node, i);
             if (!target)
                 continue;
             if (is_new(p, target) && add_node(p, target) < 0)
@@ -130,8 +135,8 @@ static int collect(pass *p, int output_count, wg_tensor *const *outputs) {
     return 0;
 }
 
-/* Slots in the order in which they will run: each node comes
- * after all that depend on it (Kahn 1962). Uses the pending counts up. */
+/* Slots in the order in which they will run: each node comes after all that depend on it (Kahn
+ * 1962). Uses the pending counts up. */
 static void sort_nodes(pass *p, int64_t *order) {
     int64_t top = 0, done = 0;
     for (int64_t i = 0; i < p->count; i++)
@@ -142,8 +147,8 @@ static void sort_nodes(pass *p, int64_t *order) {
         order[done++] = slot;
         wg_node *node = p->entries[slot].node;
         for (int i = 0; i < node->input_count; i++) {
-            wg_node *target = node->edges[i].node;
-            if (target && !is_new(p, target) && --p->entries[target->slot].pending == 0)
+            wg_node *target = target_of(p, node, i);
+            if (target && --p->entries[target->slot].pending == 0)
                 p->stack[top++] = target->slot;
         }
     }
@@ -157,8 +162,8 @@ static void mark_needed(pass *p, const int64_t *order) {
         entry *e = &p->entries[order[i]];
         e->needed |= p->input_count == 0;
         for (int k = 0; k < e->node->input_count && !e->needed; k++) {
-            wg_node *target = e->node->edges[k].node;
-            e->needed = target && !is_new(p, target) && p->entries[target->slot].needed;
+            wg_node *target = target_of(p, e->node, k);
+            e->needed = target && p->entries[target->slot].needed;
         }
     }
 }
@@ -280,8 +285,9 @@ static int unpack(const pass *p, wg_node *node, wg_call *call, wg_tensor **input
     return 0;
 }
 
-static bool is_needed(const pass *p, wg__edge edge) {
-    return edge.node && !is_new(p, edge.node) && p->entries[edge.node->slot].needed;
+static bool is_needed(const pass *p, const wg_node *node, int input) {
+    const wg_node *target = target_of(p, node, input);
+    return target && p->entries[target->slot].needed;
 }
 
 static int check_gradient(const wg_node *node, int input, const wg_tensor *gradient) {
@@ -312,7 +318,7 @@ static int run_vjp(pass *p, entry *e, wg_tensor **inputs, wg_tensor **gradients)
     bool decomposes = p->create_graph && node->op->decompose;
     for (int i = 0; i < node->input_count; i++) {
         gradients[i] = NULL;
-        if (!is_needed(p, node->edges[i]))
+        if (!is_needed(p, node, i))
             continue;
         call.wants |= (uint64_t)1 << (i < 63 ? i : 63);
         if (decomposes || !(node->op->accumulates >> (i < 31 ? i : 31) & 1))
@@ -328,7 +334,7 @@ static int run_vjp(pass *p, entry *e, wg_tensor **inputs, wg_tensor **gradients)
                    ? -1
                    : wg_fail(WG_ERROR_GRADIENT, "backward", "the vjp of %s failed", node->op->name);
     for (int i = 0; i < node->input_count; i++) {
-        if (!gradients[i] || !is_needed(p, node->edges[i]))
+        if (!gradients[i] || !is_needed(p, node, i))
             continue;
         wg_tensor **place = cotangent_of(p, node->edges[i]);
         if (gradients[i] == *place) /* added onto where it stood */
@@ -419,7 +425,7 @@ static int run_entry(pass *p, entry *e) {
     if (status == 0 && node->op) {
         bool leads_on = false;
         for (int i = 0; i < node->input_count; i++)
-            leads_on |= is_needed(p, node->edges[i]);
+            leads_on |= is_needed(p, node, i);
         status = leads_on ? run_op(p, e) : 0;
     }
     for (int j = 0; j < WG_MAX_OUTPUTS && node->op; j++) {
