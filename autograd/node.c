@@ -151,9 +151,19 @@ static bool is_leaf(const wg_node *node) {
     return !node->op;
 }
 
+static const char *maker(const wg_node *node) {
+    return node->op ? node->op->name : "leaf";
+}
+
 /* ---- Leaves ---- */
 
-static const wg__autograd_hooks hooks = {record, wg__node_retain, wg__node_release, is_leaf};
+static const wg__autograd_hooks hooks = {
+    .record = record,
+    .retain = wg__node_retain,
+    .release = wg__node_release,
+    .is_leaf = is_leaf,
+    .maker = maker,
+};
 
 static int make_leaf(wg_tensor *x) {
     wg_node *leaf = wg__calloc(1, sizeof *leaf);

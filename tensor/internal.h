@@ -66,6 +66,7 @@ typedef struct wg__autograd_hooks {
     void (*retain)(wg_node *node);
     void (*release)(wg_node *node);
     bool (*is_leaf)(const wg_node *node);
+    const char *(*maker)(const wg_node *node); /* the op's name, or "leaf" */
 } wg__autograd_hooks;
 
 void wg__install_autograd(const wg__autograd_hooks *hooks);

@@ -4,6 +4,8 @@
 #include <assert.h>
 #include <pthread.h>
 #include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
 
 #include "tensor/handle.h"
 
@@ -24,8 +26,23 @@ static void free_root(void *scope) {
     free_all(scope);
 }
 
+#ifndef NDEBUG
+/* What the main thread never gave to a scope, at exit, by the op that made it. */
+static void report_root(void) {
+    for (const wg_tensor *x = root.first; x; x = x->next) {
+        char text[128];
+        fprintf(stderr, "wengert: alive in the root scope at exit: %s, made by %s\n",
+                wg_spec_text(text, sizeof text, &x->spec),
+                x->node ? wg__autograd()->maker(x->node) : "an unrecorded op");
+    }
+}
+#endif
+
 static void make_key(void) {
     pthread_key_create(&at_thread_exit, free_root);
+#ifndef NDEBUG
+    atexit(report_root);
+#endif
 }
 
 static wg_scope *current(void) {
