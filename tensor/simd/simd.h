@@ -43,6 +43,11 @@ typedef struct wg__simd {
     wg__simd_vjp gelu_tanh_vjp; /* from x */
 } wg__simd;
 
+/* The instruction sets that files of simd_kernels are compiled for, and the best of them here. */
+typedef enum wg__simd_level { WG__SIMD_BASE, WG__SIMD_V3, WG__SIMD_V4 } wg__simd_level;
+
+wg__simd_level wg__simd_level_of_cpu(void);
+
 /* The kernels for this CPU; dtype is f32 or f64. */
 const wg__simd *wg__simd_for(wg_dtype dtype);
 

@@ -1,0 +1,334 @@
+/* What all optimizers share: their parameters and state, the norm of the gradients, and the order
+ * in which a step walks over memory.
+ *
+ * The walk numbers chunks of WG__GRAIN elements through all parameters that have a gradient,
+ *
+ *     parameter 0 |0|1|2|   parameter 1 |3|   parameter 2 (no gradient)   parameter 3 |4|5|
+ *
+ * so that one parallel loop covers large and small parameters alike, and a sum kept for each chunk
+ * adds up to the same bits at any number of threads. */
+#include "config.h"
+
+#include "optim/internal.h"
+
+#include "tensor/iter.h"
+#include "tensor/ops.h"
+#include "tensor/simd/simd.h"
+
+#include <math.h>
+#include <string.h>
+
+/* ---- The walk ---- */
+
+static int64_t chunk_count(const wg__optimizer_entry *entry) {
+    return (wg_tensor_count(entry->parameter) + WG__GRAIN - 1) / WG__GRAIN;
+}
+
+typedef struct walk_context {
+    const wg_optimizer *optimizer;
+    wg__optimizer_body body;
+    void *context;
+} walk_context;
+
+/* The entry that chunk number `chunk` falls into. */
+static const wg__optimizer_entry *entry_of(const wg_optimizer *optimizer, int64_t chunk) {
+    int64_t low = 0, high = optimizer->count;
+    while (high - low > 1) {
+        int64_t middle = low + (high - low) / 2;
+        if (optimizer->entries[middle].first_chunk <= chunk)
+            low = middle;
+        else
+            high = middle;
+    }
+    return &optimizer->entries[low];
+}
+
+static void walk_range(int64_t first, int64_t last, void *context) {
+    const walk_context *walk = context;
+    for (int64_t chunk = first; chunk < last; chunk++) {
+        const wg__optimizer_entry *entry = entry_of(walk->optimizer, chunk);
+        int64_t begin = (chunk - entry->first_chunk) * WG__GRAIN;
+        int64_t count = wg_tensor_count(entry->parameter);
+        int64_t end = begin + WG__GRAIN < count ? begin + WG__GRAIN : count;
+        walk->body(&(wg__optimizer_chunk){entry, begin, end, chunk}, walk->context);
+    }
+}
+
+static int64_t number_chunks(wg_optimizer *optimizer) {
+    int64_t chunks = 0;
+    for (int64_t i = 0; i < optimizer->count; i++) {
+        wg__optimizer_entry *entry = &optimizer->entries[i];
+        entry->first_chunk = chunks;
+        if (entry->gradient)
+            chunks += chunk_count(entry);
+    }
+    return chunks;
+}
+
+int64_t wg__optimizer_walk(wg_optimizer *optimizer, wg__optimizer_body body, void *context) {
+    walk_context walk = {optimizer, body, context};
+    int64_t chunks = number_chunks(optimizer);
+    wg__parallel_for(chunks, 1, walk_range, &walk);
+    return chunks;
+}
+
+/* Finds each entry's gradient, copied into the scope where its elements do not lie in order.
+ * Returns how many there are, or -1. */
+static int64_t find_gradients(wg_optimizer *optimizer, const char *where) {
+    int64_t found = 0;
+    for (int64_t i = 0; i < optimizer->count; i++) {
+        wg__optimizer_entry *entry = &optimizer->entries[i];
+        entry->gradient = NULL;
+        if (wg_tensor_dtype(entry->parameter) != wg_tensor_dtype(entry->states[0]))
+            return wg_fail(
+                WG_ERROR_STATE, where,
+                "the dtype of \"%s\" was changed after it was added; make a new optimizer",
+                entry->name);
+        wg_tensor *gradient = wg_gradient(entry->parameter);
+        if (!gradient)
+            continue;
+        if (!wg_tensor_is_contiguous(gradient))
+            gradient = wg_contiguous(wg_detach(gradient));
+        if (!gradient)
+            return -1;
+        entry->gradient = wg_tensor_data(gradient);
+        found++;
+    }
+    return found;
+}
+
+/* ---- Parameters ---- */
+
+static const wg__optimizer_kernels *kernels_for_cpu(void) {
+#ifdef WG_SIMD_X86
+    switch (wg__simd_level_of_cpu()) {
+    case WG__SIMD_V4:
+        return &wg__optimizer_kernels_v4;
+    case WG__SIMD_V3:
+        return &wg__optimizer_kernels_v3;
+    case WG__SIMD_BASE:
+        break;
+    }
+#endif
+    return &wg__optimizer_kernels_base;
+}
+
+wg_optimizer *wg__optimizer_new(const wg__optimizer_rule *rule) {
+    wg_optimizer *optimizer = wg__calloc(1, sizeof *optimizer);
+    if (!optimizer)
+        return NULL;
+    optimizer->rule = rule;
+    optimizer->kernels = kernels_for_cpu();
+    optimizer->gradient_scale = 1;
+    return optimizer;
+}
+
+static void free_entry(wg__optimizer_entry *entry) {
+    wg__free(entry->name);
+    for (int i = 0; i < WG__MAX_STATES; i++)
+        wg_release(entry->states[i]);
+}
+
+void wg_optimizer_free(wg_optimizer *optimizer) {
+    if (!optimizer)
+        return;
+    for (int64_t i = 0; i < optimizer->count; i++)
+        free_entry(&optimizer->entries[i]);
+    wg__free(optimizer->entries);
+    wg__free(optimizer->partial_norms);
+    wg__free(optimizer);
+}
+
+/* Gives *block room for `count` elements, keeping the first `used`. */
+static int grow(void **block, int64_t used, int64_t count, size_t size) {
+    void *larger = wg__alloc((size_t)count * size);
+    if (!larger)
+        return -1;
+    if (used)
+        memcpy(larger, *block, (size_t)used * size);
+    wg__free(*block);
+    *block = larger;
+    return 0;
+}
+
+/* Room for one more entry, and for the partial norms of its chunks. */
+static int reserve(wg_optimizer *optimizer, int64_t chunks) {
+    if (optimizer->count == optimizer->capacity) {
+        int64_t capacity = 2 * optimizer->capacity + 16;
+        void *entries = optimizer->entries;
+        if (grow(&entries, optimizer->count, capacity, sizeof(wg__optimizer_entry)) < 0)
+            return -1;
+        optimizer->entries = entries;
+        optimizer->capacity = capacity;
+    }
+    void *norms = optimizer->partial_norms;
+    if (grow(&norms, 0, optimizer->chunk_capacity + chunks + 1, sizeof(double)) < 0)
+        return -1;
+    optimizer->partial_norms = norms;
+    optimizer->chunk_capacity += chunks;
+    return 0;
+}
+
+static int check_parameter(const wg_optimizer *optimizer, const char *name,
+                           const wg_tensor *parameter) {
+    wg_dtype dtype = wg_tensor_dtype(parameter);
+    if (!wg_requires_grad(parameter))
+        return wg_fail(WG_ERROR_GRADIENT, "optimizer_add",
+                       "\"%s\" wants no gradient; call wg_set_requires_grad first", name);
+    if (dtype != WG_F32 && dtype != WG_F64)
+        return wg_fail(WG_ERROR_DTYPE, "optimizer_add", "\"%s\" is %s; f32 and f64 can be stepped",
+                       name, wg_dtype_name(dtype));
+    if (!wg_tensor_is_contiguous(parameter))
+        return wg_fail(WG_ERROR_ARGUMENT, "optimizer_add",
+                       "\"%s\" is a strided view; add a contiguous tensor", name);
+    for (int64_t i = 0; i < optimizer->count; i++) {
+        if (strcmp(optimizer->entries[i].name, name) == 0)
+            return wg_fail(WG_ERROR_ARGUMENT, "optimizer_add", "\"%s\" is here already", name);
+        if (optimizer->entries[i].parameter == parameter)
+            return wg_fail(WG_ERROR_ARGUMENT, "optimizer_add", "\"%s\" is here already, as \"%s\"",
+                           name, optimizer->entries[i].name);
+    }
+    return 0;
+}
+
+int wg_optimizer_add(wg_optimizer *optimizer, const char *name, wg_tensor *parameter,
+                     bool no_decay) {
+    if (!optimizer || !parameter || check_parameter(optimizer, name, parameter) < 0)
+        return -1;
+    wg__optimizer_entry entry = {.parameter = parameter, .no_decay = no_decay};
+    entry.name = wg__strdup(name);
+    bool made = entry.name && reserve(optimizer, chunk_count(&entry)) == 0;
+    for (int i = 0; made && i < optimizer->rule->state_count; i++) {
+        entry.states[i] = wg_keep(wg_zeros_like(parameter));
+        made = entry.states[i] != NULL;
+    }
+    if (!made) {
+        free_entry(&entry);
+        return -1;
+    }
+    optimizer->entries[optimizer->count++] = entry;
+    return 0;
+}
+
+void wg_optimizer_zero_grad(wg_optimizer *optimizer) {
+    if (!optimizer)
+        return;
+    for (int64_t i = 0; i < optimizer->count; i++)
+        wg_zero_grad(optimizer->entries[i].parameter);
+    optimizer->gradient_scale = 1;
+    optimizer->not_finite = false;
+}
+
+/* ---- Clipping and stepping ---- */
+
+static void measure_chunk(const wg__optimizer_chunk *chunk, void *context) {
+    const wg_optimizer *optimizer = context;
+    int64_t count = chunk->end - chunk->begin;
+    double sum;
+    if (wg_tensor_dtype(chunk->entry->parameter) == WG_F64)
+        sum = optimizer->kernels->square_sum_f64(count, (const double *)chunk->entry->gradient +
+                                                            chunk->begin);
+    else
+        sum = optimizer->kernels->square_sum_f32(count, (const float *)chunk->entry->gradient +
+                                                            chunk->begin);
+    optimizer->partial_norms[chunk->chunk] = sum;
+}
+
+static double global_norm(wg_optimizer *optimizer) {
+    int64_t chunks = wg__optimizer_walk(optimizer, measure_chunk, optimizer);
+    double sum = 0;
+    for (int64_t i = 0; i < chunks; i++)
+        sum += optimizer->partial_norms[i];
+    return sqrt(sum);
+}
+
+/* The name of the first parameter whose gradient is not finite: its norm is not. */
+static const char *first_bad_name(const wg_optimizer *optimizer) {
+    for (int64_t i = 0; i < optimizer->count; i++) {
+        const wg__optimizer_entry *entry = &optimizer->entries[i];
+        for (int64_t c = 0; entry->gradient && c < chunk_count(entry); c++)
+            if (!isfinite(optimizer->partial_norms[entry->first_chunk + c]))
+                return entry->name;
+    }
+    return "all together";
+}
+
+int wg_optimizer_clip(wg_optimizer *optimizer, double max_norm, double *norm) {
+    if (!optimizer || wg_error_pending())
+        return -1;
+    if (!(max_norm >= 0))
+        return wg_fail(WG_ERROR_ARGUMENT, "optimizer_clip", "max_norm is %g; wanted 0 or more",
+                       max_norm);
+    wg_scope scope;
+    wg_scope_begin(&scope);
+    int64_t found = find_gradients(optimizer, "optimizer_clip");
+    double measured = found < 0 ? NAN : global_norm(optimizer);
+    wg_scope_end(&scope, NULL);
+    if (found < 0)
+        return -1;
+    if (norm)
+        *norm = measured;
+    optimizer->not_finite = !isfinite(measured);
+    optimizer->gradient_scale = max_norm > 0 && measured > max_norm ? max_norm / measured : 1;
+    if (optimizer->not_finite)
+        return wg_fail(WG_ERROR_GRADIENT, "optimizer_clip",
+                       "the gradient of \"%s\" is not finite; drop it by wg_optimizer_zero_grad",
+                       first_bad_name(optimizer));
+    return 0;
+}
+
+static int step_found(wg_optimizer *optimizer, double learning_rate) {
+    int64_t found = find_gradients(optimizer, "optimizer_step");
+    if (found < 0)
+        return -1;
+    if (found == 0)
+        return wg_fail(WG_ERROR_GRADIENT, "optimizer_step",
+                       "no parameter has a gradient; call wg_backward first");
+    optimizer->steps++;
+    optimizer->rule->step(optimizer, learning_rate);
+    for (int64_t i = 0; i < optimizer->count; i++)
+        if (optimizer->entries[i].gradient)
+            wg_tensor_touch(optimizer->entries[i].parameter);
+    return 0;
+}
+
+int wg_optimizer_step(wg_optimizer *optimizer, double learning_rate) {
+    if (!optimizer || wg_error_pending())
+        return -1;
+    if (!isfinite(learning_rate) || learning_rate < 0)
+        return wg_fail(WG_ERROR_ARGUMENT, "optimizer_step",
+                       "a learning rate of %g; wanted 0 or more", learning_rate);
+    if (optimizer->not_finite)
+        return wg_fail(WG_ERROR_GRADIENT, "optimizer_step",
+                       "the gradients are not finite; drop them by wg_optimizer_zero_grad");
+    wg_scope scope;
+    wg_scope_begin(&scope);
+    int status = step_found(optimizer, learning_rate);
+    wg_scope_end(&scope, NULL);
+    if (status == 0)
+        wg_optimizer_zero_grad(optimizer);
+    return status;
+}
+
+/* ---- State ---- */
+
+int64_t wg_optimizer_steps(const wg_optimizer *optimizer) {
+    return optimizer ? optimizer->steps : 0;
+}
+
+void wg_optimizer_set_steps(wg_optimizer *optimizer, int64_t steps) {
+    if (optimizer)
+        optimizer->steps = steps;
+}
+
+int wg_optimizer_state(const wg_optimizer *optimizer, int64_t index, const char **slot,
+                       const char **name, wg_tensor **tensor) {
+    if (!optimizer || index < 0 || index >= optimizer->count * optimizer->rule->state_count)
+        return 0;
+    const wg__optimizer_entry *entry = &optimizer->entries[index / optimizer->rule->state_count];
+    int state = (int)(index % optimizer->rule->state_count);
+    *slot = optimizer->rule->state_names[state];
+    *name = entry->name;
+    *tensor = entry->states[state];
+    return 1;
+}
