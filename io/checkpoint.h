@@ -14,6 +14,7 @@
 
 #include "../nn/module.h"
 #include "../optim/optimizer.h"
+#include "text.h"
 
 typedef struct wg_checkpoint wg_checkpoint;
 
@@ -65,7 +66,6 @@ WG_API int wg_checkpoint_get_number(wg_checkpoint *file, const char *name, doubl
 
 /* f64 [n]; [scope] */
 WG_API wg_tensor *wg_checkpoint_get_numbers(wg_checkpoint *file, const char *name);
-WG_API void wg_text_free(char *text);
 
 /* Fills every slot below `module` from `group`. Strict and transactional: every missing, unexpected
  * and misshapen name is listed in one error, and then nothing has changed. [NOT_FOUND, FORMAT] */

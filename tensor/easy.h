@@ -24,4 +24,10 @@
         __VA_ARGS__                                                                                \
     }
 
+/* An `int count, const char *const *names` pair of arguments. */
+#define WG_NAMES(...)                                                                              \
+    (int)(sizeof((const char *[]){__VA_ARGS__}) / sizeof(const char *)), (const char *[]) {        \
+        __VA_ARGS__                                                                                \
+    }
+
 #endif

@@ -1,0 +1,261 @@
+/* Configurations: reading and writing one flat JSON object. */
+#include "io/config.h"
+
+#include "io/json.h"
+#include "tensor/internal.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+struct wg_config {
+    char *name;     /* for messages: a path, or what the caller said */
+    json_t *object; /* the configuration */
+    json_t *asked;  /* an object with a member for every key that was asked for */
+};
+
+/* ---- Making and freeing ---- */
+
+/* Takes `object` over; NULL with MEMORY. */
+static wg_config *config_of(json_t *object, const char *name) {
+    wg_config *config = wg__calloc(1, sizeof *config);
+    char *copy = wg__strdup(name);
+    json_t *asked = json_object();
+    if (config && copy && asked && object) {
+        *config = (wg_config){copy, object, asked};
+        return config;
+    }
+    wg_fail(WG_ERROR_MEMORY, "config", "no memory for %s", name);
+    json_decref(object);
+    json_decref(asked);
+    wg__free(copy);
+    wg__free(config);
+    return NULL;
+}
+
+wg_config *wg_config_new(void) {
+    return config_of(json_object(), "config");
+}
+
+void wg_config_free(wg_config *config) {
+    if (!config)
+        return;
+    json_decref(config->object);
+    json_decref(config->asked);
+    wg__free(config->name);
+    wg__free(config);
+}
+
+/* Takes `root`, what Jansson made of a text, over. */
+static wg_config *config_of_root(json_t *root, const json_error_t *error, const char *name) {
+    if (!root) {
+        if (json_error_code(error) == json_error_out_of_memory)
+            wg_fail(WG_ERROR_MEMORY, "config", "no memory for %s", name);
+        else
+            wg_fail(WG_ERROR_FORMAT, "config", "%s, line %d: %s", name, error->line, error->text);
+        return NULL;
+    }
+    if (!json_is_object(root)) {
+        json_decref(root);
+        wg_fail(WG_ERROR_FORMAT, "config", "%s is no JSON object; wanted {\"key\": value, ...}",
+                name);
+        return NULL;
+    }
+    return config_of(root, name);
+}
+
+wg_config *wg_config_parse(const char *json, const char *name) {
+    if (!json || wg_error_pending())
+        return NULL;
+    json_error_t error;
+    json_t *root = json_loads(json, JSON_REJECT_DUPLICATES, &error);
+    return config_of_root(root, &error, name);
+}
+
+wg_config *wg_config_load(const char *path) {
+    if (!path || wg_error_pending())
+        return NULL;
+    FILE *stream = fopen(path, "rb");
+    if (!stream) {
+        wg_fail(errno == ENOENT ? WG_ERROR_NOT_FOUND : WG_ERROR_IO, "config", "%s: %s", path,
+                strerror(errno));
+        return NULL;
+    }
+    json_error_t error;
+    json_t *root = json_loadf(stream, JSON_REJECT_DUPLICATES, &error);
+    bool unread = ferror(stream);
+    fclose(stream);
+    if (unread) {
+        json_decref(root);
+        wg_fail(WG_ERROR_IO, "config", "%s cannot be read", path);
+        return NULL;
+    }
+    return config_of_root(root, &error, path);
+}
+
+/* ---- Lists of keys, for messages ---- */
+
+typedef struct key_list {
+    char text[768]; /* "a, b, c" */
+    size_t length;
+    int count;
+} key_list;
+
+static void add_key(key_list *list, const char *key) {
+    int written = snprintf(list->text + list->length, sizeof list->text - list->length, "%s\"%s\"",
+                           list->count ? ", " : "", key);
+    list->length += (size_t)written;
+    if (list->length >= sizeof list->text)
+        list->length = sizeof list->text - 1;
+    list->count++;
+}
+
+/* ---- Reading ---- */
+
+/* The value of a key that is there and not null; marks the key as asked for. */
+static json_t *value_of(wg_config *config, const char *key) {
+    json_object_set_new(config->asked, key, json_null());
+    json_t *value = json_object_get(config->object, key);
+    return json_is_null(value) ? NULL : value;
+}
+
+/* A short value as JSON, a long one by its type. */
+static const char *describe(const json_t *value, char *text, size_t size) {
+    if (json_is_object(value))
+        return "an object";
+    if (json_is_array(value))
+        return "an array";
+    size_t length = json_dumpb(value, text, size - 1, JSON_ENCODE_ANY);
+    if (length > size - 1)
+        return "a long text";
+    text[length] = '\0';
+    return text;
+}
+
+static int refuse(const wg_config *config, const char *key, const json_t *value,
+                  const char *wanted) {
+    char text[80];
+    return wg_fail(WG_ERROR_FORMAT, "config", "%s: \"%s\" is %s; wanted %s", config->name, key,
+                   describe(value, text, sizeof text), wanted);
+}
+
+bool wg_config_has(const wg_config *config, const char *key) {
+    if (!config)
+        return false;
+    const json_t *value = json_object_get(config->object, key);
+    return value && !json_is_null(value);
+}
+
+int wg_config_require(wg_config *config, int count, const char *const *keys) {
+    if (!config || wg_error_pending())
+        return -1;
+    key_list missing = {.count = 0};
+    for (int i = 0; i < count; i++)
+        if (!wg_config_has(config, keys[i]))
+            add_key(&missing, keys[i]);
+    if (missing.count)
+        return wg_fail(WG_ERROR_FORMAT, "config", "%s has no %s", config->name, missing.text);
+    return 0;
+}
+
+int wg_config_integer(wg_config *config, const char *key, int64_t *value) {
+    if (!config || wg_error_pending())
+        return -1;
+    const json_t *found = value_of(config, key);
+    if (found && !json_is_integer(found))
+        return refuse(config, key, found, "an integer");
+    if (found)
+        *value = json_integer_value(found);
+    return 0;
+}
+
+int wg_config_number(wg_config *config, const char *key, double *value) {
+    if (!config || wg_error_pending())
+        return -1;
+    const json_t *found = value_of(config, key);
+    if (found && !json_is_number(found))
+        return refuse(config, key, found, "a number");
+    if (found)
+        *value = json_number_value(found);
+    return 0;
+}
+
+int wg_config_boolean(wg_config *config, const char *key, bool *value) {
+    if (!config || wg_error_pending())
+        return -1;
+    const json_t *found = value_of(config, key);
+    if (found && !json_is_boolean(found))
+        return refuse(config, key, found, "true or false");
+    if (found)
+        *value = json_is_true(found);
+    return 0;
+}
+
+int wg_config_text(wg_config *config, const char *key, const char **value) {
+    if (!config || wg_error_pending())
+        return -1;
+    const json_t *found = value_of(config, key);
+    if (found && !json_is_string(found))
+        return refuse(config, key, found, "a text");
+    if (found)
+        *value = json_string_value(found);
+    return 0;
+}
+
+static bool is_among(const char *key, int count, const char *const *names) {
+    for (int i = 0; i < count; i++)
+        if (strcmp(key, names[i]) == 0)
+            return true;
+    return false;
+}
+
+int wg_config_check(wg_config *config, int count, const char *const *ignored) {
+    if (!config || wg_error_pending())
+        return -1;
+    key_list unknown = {.count = 0};
+    const char *key;
+    json_t *value;
+    json_object_foreach(config->object, key, value) {
+        if (!json_object_get(config->asked, key) && !is_among(key, count, ignored))
+            add_key(&unknown, key);
+    }
+    if (unknown.count)
+        return wg_fail(WG_ERROR_FORMAT, "config", "%s: unknown %s %s; misspelt?", config->name,
+                       unknown.count == 1 ? "key" : "keys", unknown.text);
+    return 0;
+}
+
+/* ---- Writing ---- */
+
+static int set(wg_config *config, const char *key, json_t *value) {
+    return wg__json_set(config->object, key, value, "config");
+}
+
+int wg_config_set_integer(wg_config *config, const char *key, int64_t value) {
+    return config ? set(config, key, json_integer(value)) : -1;
+}
+
+int wg_config_set_number(wg_config *config, const char *key, double value) {
+    if (!config)
+        return -1;
+    if (!isfinite(value))
+        return wg_fail(WG_ERROR_FORMAT, "config", "\"%s\" is %g, which JSON cannot say", key,
+                       value);
+    return set(config, key, json_real(value));
+}
+
+int wg_config_set_boolean(wg_config *config, const char *key, bool value) {
+    return config ? set(config, key, json_boolean(value)) : -1;
+}
+
+int wg_config_set_text(wg_config *config, const char *key, const char *value) {
+    json_t *string = config && value ? wg__json_string(value, "config") : NULL;
+    return string ? set(config, key, string) : -1;
+}
+
+char *wg_config_to_json(const wg_config *config) {
+    if (!config)
+        return NULL;
+    return wg__json_text(config->object, "{\n  ", ",\n  ", "\n}\n");
+}

@@ -1,0 +1,69 @@
+/* Configurations: one JSON object whose keys are those that a model's publishers use.
+ *
+ *     wg_config *json = wg_config_load("config.json");
+ *     wg_config_require(json, WG_NAMES("hidden_size", "num_hidden_layers"));
+ *     wg_config_integer(json, "hidden_size", &config->hidden_size);
+ *     wg_config_number(json, "layer_norm_eps", &config->layer_norm_eps);   kept if it is not there
+ *     int status = wg_config_check(json, WG_NAMES("architectures", "model_type"));
+ *     wg_config_free(json);
+ *
+ * (WG_NAMES is of easy.h.) Readers refuse a value of another type, with the key, the value and the
+ * type that was wanted. They answer -1 while an error is pending, so one look at the last answer is
+ * enough. A key whose value is null counts as left out. */
+#ifndef WG_IO_CONFIG_H
+#define WG_IO_CONFIG_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "text.h"
+
+typedef struct wg_config wg_config;
+
+/* ---- Reading ---- */
+
+/* Reads a JSON object from a text, which messages call `name`. Freed with wg_config_free. NULL with
+ * [FORMAT, with the line; MEMORY] */
+WG_API wg_config *wg_config_parse(const char *json, const char *name);
+
+/* The same from a file. [NOT_FOUND, IO, FORMAT, MEMORY] */
+WG_API wg_config *wg_config_load(const char *path);
+
+/* Frees a configuration; NULL is allowed. */
+WG_API void wg_config_free(wg_config *config);
+
+/* True if the key is there and is not null. */
+WG_API bool wg_config_has(const wg_config *config, const char *key);
+
+/* -1 with [FORMAT, listing them] unless all of these keys are there. */
+WG_API int wg_config_require(wg_config *config, int count, const char *const *keys);
+
+/* The value of a key; *value is left as it is if the key is not there. A number may be written as
+ * an integer, not the other way round. A text is borrowed from the configuration. -1 with [FORMAT]
+ */
+WG_API int wg_config_integer(wg_config *config, const char *key, int64_t *value);
+WG_API int wg_config_number(wg_config *config, const char *key, double *value);
+WG_API int wg_config_boolean(wg_config *config, const char *key, bool *value);
+WG_API int wg_config_text(wg_config *config, const char *key, const char **value);
+
+/* Closes the reading: -1 with [FORMAT, listing them] if there are keys that were neither asked for
+ * nor are among `ignored`, which are known to change nothing. */
+WG_API int wg_config_check(wg_config *config, int count, const char *const *ignored);
+
+/* ---- Writing ---- */
+
+/* An empty configuration. Freed with wg_config_free. NULL with [MEMORY] */
+WG_API wg_config *wg_config_new(void);
+
+/* Sets a key, which keeps its place if it is there already. -1 with [MEMORY; FORMAT for text that
+ * is not UTF-8 or a number that is not finite] */
+WG_API int wg_config_set_integer(wg_config *config, const char *key, int64_t value);
+WG_API int wg_config_set_number(wg_config *config, const char *key, double value);
+WG_API int wg_config_set_boolean(wg_config *config, const char *key, bool value);
+WG_API int wg_config_set_text(wg_config *config, const char *key, const char *value);
+
+/* The object as indented JSON, keys in the order in which they were set, numbers as short as they
+ * can be to be read back the same. The caller frees it with wg_text_free. NULL with [MEMORY] */
+WG_API char *wg_config_to_json(const wg_config *config);
+
+#endif

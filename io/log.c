@@ -1,0 +1,117 @@
+/* Metric logs. The file is opened for appending and each line is one write, so that a reader, or a
+ * process that is killed, never meets half a line; what a full disk cuts off is taken back. */
+#include "io/log.h"
+
+#include "io/json.h"
+#include "tensor/internal.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+struct wg_log {
+    char *path; /* for messages */
+    int file;
+    json_t *line;      /* what is being made */
+    bool mend_newline; /* the file ends in the middle of a line */
+};
+
+static int fail_with_errno(const char *path) {
+    return wg_fail(errno == ENOENT ? WG_ERROR_NOT_FOUND : WG_ERROR_IO, "log", "%s: %s", path,
+                   strerror(errno));
+}
+
+/* Opens the file and looks at its last byte; -1 with an error. */
+static int open_file(wg_log *log) {
+    log->file = open(log->path, O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
+    if (log->file < 0)
+        return fail_with_errno(log->path);
+    struct stat status;
+    char last = '\n';
+    if (fstat(log->file, &status) < 0)
+        return fail_with_errno(log->path);
+    if (S_ISREG(status.st_mode) && status.st_size > 0 &&
+        pread(log->file, &last, 1, status.st_size - 1) < 0)
+        return fail_with_errno(log->path);
+    log->mend_newline = last != '\n';
+    return 0;
+}
+
+wg_log *wg_log_open(const char *path) {
+    if (!path || wg_error_pending())
+        return NULL;
+    wg_log *log = wg__calloc(1, sizeof *log);
+    if (!log)
+        return NULL;
+    log->file = -1;
+    log->path = wg__strdup(path);
+    log->line = json_object();
+    if (!log->line)
+        wg_fail(WG_ERROR_MEMORY, "log", "no memory for %s", path);
+    if (log->path && log->line && open_file(log) == 0)
+        return log;
+    wg_log_close(log);
+    return NULL;
+}
+
+void wg_log_close(wg_log *log) {
+    if (!log)
+        return;
+    if (log->file >= 0)
+        close(log->file);
+    json_decref(log->line);
+    wg__free(log->path);
+    wg__free(log);
+}
+
+int wg_log_integer(wg_log *log, const char *name, int64_t value) {
+    return log ? wg__json_set(log->line, name, json_integer(value), "log") : -1;
+}
+
+int wg_log_number(wg_log *log, const char *name, double value) {
+    json_t *number = isfinite(value) ? json_real(value) : json_null();
+    if (log)
+        return wg__json_set(log->line, name, number, "log");
+    json_decref(number);
+    return -1;
+}
+
+int wg_log_text(wg_log *log, const char *name, const char *value) {
+    json_t *string = log && value ? wg__json_string(value, "log") : NULL;
+    return string ? wg__json_set(log->line, name, string, "log") : -1;
+}
+
+/* Writes all bytes, or none: a part that went out before an error is cut off again. */
+static int write_whole(wg_log *log, const char *bytes, size_t count) {
+    off_t end = lseek(log->file, 0, SEEK_END);
+    size_t done = 0;
+    while (done < count) {
+        ssize_t written = write(log->file, bytes + done, count - done);
+        if (written < 0 && errno == EINTR)
+            continue;
+        if (written < 0) {
+            fail_with_errno(log->path);
+            if (done > 0 && ftruncate(log->file, end) < 0)
+                log->mend_newline = true;
+            return -1;
+        }
+        done += (size_t)written;
+    }
+    log->mend_newline = false;
+    return 0;
+}
+
+int wg_log_end_line(wg_log *log) {
+    if (!log || wg_error_pending())
+        return -1;
+    char *text = wg__json_text(log->line, log->mend_newline ? "\n{" : "{", ", ", "}\n");
+    json_object_clear(log->line);
+    if (!text)
+        return -1;
+    int status = write_whole(log, text, strlen(text));
+    wg__free(text);
+    return status;
+}
