@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-struct wg_log {
+struct wg_metric_log {
     char *path; /* for messages */
     int file;
     json_t *line;      /* what is being made */
@@ -25,7 +25,7 @@ static int fail_with_errno(const char *path) {
 }
 
 /* Opens the file and looks at its last byte; -1 with an error. */
-static int open_file(wg_log *log) {
+static int open_file(wg_metric_log *log) {
     log->file = open(log->path, O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
     if (log->file < 0)
         return fail_with_errno(log->path);
@@ -40,10 +40,10 @@ static int open_file(wg_log *log) {
     return 0;
 }
 
-wg_log *wg_log_open(const char *path) {
+wg_metric_log *wg_metric_log_open(const char *path) {
     if (!path || wg_error_pending())
         return NULL;
-    wg_log *log = wg__calloc(1, sizeof *log);
+    wg_metric_log *log = wg__calloc(1, sizeof *log);
     if (!log)
         return NULL;
     log->file = -1;
@@ -53,11 +53,11 @@ wg_log *wg_log_open(const char *path) {
         wg_fail(WG_ERROR_MEMORY, "log", "no memory for %s", path);
     if (log->path && log->line && open_file(log) == 0)
         return log;
-    wg_log_close(log);
+    wg_metric_log_close(log);
     return NULL;
 }
 
-void wg_log_close(wg_log *log) {
+void wg_metric_log_close(wg_metric_log *log) {
     if (!log)
         return;
     if (log->file >= 0)
@@ -67,11 +67,11 @@ void wg_log_close(wg_log *log) {
     wg__free(log);
 }
 
-int wg_log_integer(wg_log *log, const char *name, int64_t value) {
+int wg_metric_log_integer(wg_metric_log *log, const char *name, int64_t value) {
     return log ? wg__json_set(log->line, name, json_integer(value), "log") : -1;
 }
 
-int wg_log_number(wg_log *log, const char *name, double value) {
+int wg_metric_log_number(wg_metric_log *log, const char *name, double value) {
     json_t *number = isfinite(value) ? json_real(value) : json_null();
     if (log)
         return wg__json_set(log->line, name, number, "log");
@@ -79,13 +79,13 @@ int wg_log_number(wg_log *log, const char *name, double value) {
     return -1;
 }
 
-int wg_log_text(wg_log *log, const char *name, const char *value) {
+int wg_metric_log_text(wg_metric_log *log, const char *name, const char *value) {
     json_t *string = log && value ? wg__json_string(value, "log") : NULL;
     return string ? wg__json_set(log->line, name, string, "log") : -1;
 }
 
 /* Writes all bytes, or none: a part that went out before an error is cut off again. */
-static int write_whole(wg_log *log, const char *bytes, size_t count) {
+static int write_whole(wg_metric_log *log, const char *bytes, size_t count) {
     off_t end = lseek(log->file, 0, SEEK_END);
     size_t done = 0;
     while (done < count) {
@@ -104,7 +104,7 @@ static int write_whole(wg_log *log, const char *bytes, size_t count) {
     return 0;
 }
 
-int wg_log_end_line(wg_log *log) {
+int wg_metric_log_end_line(wg_metric_log *log) {
     if (!log || wg_error_pending())
         return -1;
     char *text = wg__json_text(log->line, log->mend_newline ? "\n{" : "{", ", ", "}\n");
