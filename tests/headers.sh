@@ -1,6 +1,6 @@
 #!/bin/sh
 # Holds the installed headers, which make names in $PUBLIC_HEADERS: each compiles on its own in
-# plain C11, and wengert.h brings them all but easy.h. Prints TAP, one result a header.
+# plain C11, and wengert.h brings them all but easy.h, and no other. Prints TAP, one result a header.
 source=$(cd "$(dirname "$0")/.." && pwd)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -20,7 +20,7 @@ brought=$(compile -M | sed 's/[ \\]/\n/g' | sed -n "s|^$work/include/wengert/||p
 
 # shellcheck disable=SC2086
 set -- $PUBLIC_HEADERS
-echo "1..$#"
+echo "1..$(($# + 1))"
 number=0
 failed=0
 for header in "$@"; do
@@ -37,4 +37,13 @@ for header in "$@"; do
         echo "ok $number - $header compiles on its own and is brought by wengert.h"
     fi
 done
+
+unknown=$(echo "$brought" | grep -vxF "$(printf '%s\n' "$@")")
+if test -n "$unknown"; then
+    echo "$unknown" | sed 's/$/ is in no list of public headers in Makefile.am/; s/^/# /'
+    echo "not ok $((number + 1)) - wengert.h brings installed headers only"
+    failed=1
+else
+    echo "ok $((number + 1)) - wengert.h brings installed headers only"
+fi
 exit $failed
