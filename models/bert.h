@@ -51,8 +51,9 @@ WG_API int wg_bert_config_validate(const wg_bert_config *config);
 
 /* Reads a published config.json. Keys that are left out keep BERT-base's values, except the sizes
  * (vocab_size, hidden_size, num_hidden_layers, num_attention_heads, intermediate_size), which must
- * be there; keys that do not change the computation are passed over. The result is validated.
- * -1 with [FORMAT, ARGUMENT] */
+ * be there; those of published files that change nothing here are passed over, any other unknown
+ * key is refused. The result is validated; after an error *config is as it was.
+ * -1 with [FORMAT, ARGUMENT, MEMORY] */
 WG_API int wg_bert_config_from_json(wg_bert_config *config, const char *json);
 
 /* The configuration as JSON text; the caller frees it with wg_text_free. NULL with MEMORY. */

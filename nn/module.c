@@ -27,9 +27,12 @@ wg_module *wg_module_root(wg_module *module) {
     return module;
 }
 
-/* The rest of `path` after the name and a dot, or NULL if it does not begin with them. */
+/* The rest of `path` after the name and a dot, or NULL if it does not begin with them; all of it
+ * for a module without a name. */
 static const char *after_name(const char *path, const char *name) {
     size_t length = strlen(name);
+    if (length == 0)
+        return path;
     if (strncmp(path, name, length) != 0 || path[length] != '.')
         return NULL;
     return path + length + 1;
@@ -55,13 +58,16 @@ wg_slot *wg_module_find(wg_module *module, const char *path) {
 static char *compose_path(const wg_module *top, const wg_module *module, const char *name) {
     size_t length = strlen(name) + 1;
     for (const wg_module *m = module; m != top; m = m->parent)
-        length += strlen(m->name) + 1;
+        if (m->name[0])
+            length += strlen(m->name) + 1;
     char *path = wg__alloc(length);
     if (!path)
         return NULL;
     char *end = path + length - strlen(name) - 1;
     strcpy(end, name);
     for (const wg_module *m = module; m != top; m = m->parent) {
+        if (!m->name[0])
+            continue;
         *--end = '.';
         end -= strlen(m->name);
         memcpy(end, m->name, strlen(m->name));
@@ -110,7 +116,8 @@ void *wg_module_new(wg_module *parent, const char *name, size_t size) {
                 size);
         return NULL;
     }
-    if (parent && check_name(parent, name, "module_new") < 0)
+    bool named = !name || name[0];
+    if (parent && named && check_name(parent, name, "module_new") < 0)
         return NULL;
     wg_module *module = wg__calloc(1, size);
     char *copy = wg__strdup(parent ? name : "");

@@ -34,7 +34,7 @@ typedef struct wg_slot {
 } wg_slot;
 
 struct wg_module {
-    char *name;        /* its place in the parent; "" for a root */
+    char *name;        /* its place in the parent; "" for a root, or to show in no path */
     wg_module *parent; /* NULL for a root */
     wg_module *first_child, *last_child, *next_sibling;
     wg_slot *first_slot, *last_slot;
@@ -46,8 +46,9 @@ struct wg_module {
 /* Allocates `size` bytes (zeroed), whose first member is the module, and hangs it in `parent` under
  * `name`; with parent NULL it is a root, its name is "", its generator is seeded by a draw from the
  * thread's default one, and it is the caller's to free. A name may join parts by dots
- * ("attention.self") but holds no slash. Does nothing while an error is pending, so that layers can
- * be constructed one after the other and the failure be seen once, by wg_module_finish.
+ * ("attention.self") but holds no slash; a child named "" shows in no path: what it holds stands
+ * where the parent's own does. Does nothing while an error is pending, so that layers can be
+ * constructed one after the other and the failure be seen once, by wg_module_finish.
  * [MEMORY; ARGUMENT for a name taken] */
 WG_API void *wg_module_new(wg_module *parent, const char *name, size_t size);
 

@@ -1,0 +1,137 @@
+/* First values of parameters. They are written through wg_copy_ and wg_fill_ with recording off, so
+ * that a leaf can be filled and every dtype works. */
+#include "nn/init.h"
+
+#include "tensor/op.h"
+#include "tensor/ops.h"
+
+#include <math.h>
+
+/* ---- Truncated normal ---- */
+
+/* The standard normal distribution, drawn again while beyond 2. Element i takes its new tries from
+ * the second draw, TRIES of them, each of two numbers for Box-Muller; all of them fail once in
+ * 10^85. */
+enum { TRIES = 64 };
+
+static double redrawn(uint64_t seed, uint64_t offset, uint64_t element) {
+    double x = 0;
+    for (uint64_t i = 0; i < TRIES; i++) {
+        uint64_t index = 2 * (element * TRIES + i);
+        double u = (wg_random_bits(seed, offset, index) + 1.0) / 4294967296.0;
+        double v = wg_random_bits(seed, offset, index + 1) / 4294967296.0;
+        x = sqrt(-2 * log(u)) * cos(2 * 3.14159265358979323846 * v);
+        if (fabs(x) <= 2)
+            return x;
+    }
+    return x < 0 ? -2 : 2;
+}
+
+/* About 1 in 22 elements is drawn again. */
+static wg_tensor *truncated_normal(wg_generator *generator, int ndim, const int64_t *shape) {
+    wg_tensor *x = wg_randn(generator, WG_F32, ndim, shape);
+    uint64_t offset = generator->offset++;
+    float *value = wg_tensor_data(x);
+    for (int64_t i = 0, n = wg_tensor_count(x); x && i < n; i++)
+        if (fabsf(value[i]) > 2)
+            value[i] = (float)redrawn(generator->seed, offset, (uint64_t)i);
+    return x;
+}
+
+/* ---- The kinds ---- */
+
+/* Fan-in and fan-out of a weight (O, I, ...); -1 with SHAPE. */
+static int fans(const wg_tensor *x, double *in, double *out) {
+    int ndim = wg_tensor_ndim(x);
+    if (ndim < 2)
+        return wg_fail(WG_ERROR_SHAPE, "initialize",
+                       "Xavier and Kaiming need a weight (O, I, ...), not rank %d", ndim);
+    double field = 1;
+    for (int i = 2; i < ndim; i++)
+        field *= (double)wg_tensor_size(x, i);
+    *in = field * (double)wg_tensor_size(x, 1);
+    *out = field * (double)wg_tensor_size(x, 0);
+    return 0;
+}
+
+/* The standard deviation that a kind asks for (of the uniform one: its bound); -1 with an error. */
+static int spread(const wg_tensor *x, const wg_initializer *how, double *result) {
+    double scale = how->scale == 0 ? 1 : how->scale, in = 1, out = 1;
+    if (!(scale > 0) || !isfinite(scale))
+        return wg_fail(WG_ERROR_ARGUMENT, "initialize", "scale %g is not above 0 and finite",
+                       scale);
+    if (how->kind >= WG_INIT_XAVIER_UNIFORM && fans(x, &in, &out) < 0)
+        return -1;
+    switch (how->kind) {
+    case WG_INIT_XAVIER_UNIFORM:
+    case WG_INIT_XAVIER_NORMAL:
+        scale *= sqrt(2 / (in + out));
+        break;
+    case WG_INIT_KAIMING_UNIFORM:
+    case WG_INIT_KAIMING_NORMAL:
+        scale /= sqrt(in);
+        break;
+    default:
+        break;
+    }
+    *result = scale;
+    return 0;
+}
+
+/* Numbers of the kind's distribution with standard deviation (of the uniform one: bound) `spread`.
+ */
+static wg_tensor *draw(wg_init_kind kind, double spread, wg_generator *generator, int ndim,
+                       const int64_t *shape) {
+    switch (kind) {
+    case WG_INIT_XAVIER_UNIFORM:
+    case WG_INIT_KAIMING_UNIFORM:
+        spread *= sqrt(3); /* U(-a, a) has the variance a^2 / 3 */
+        /* fall through */
+    case WG_INIT_UNIFORM:
+        return wg_affine(wg_rand(generator, WG_F32, ndim, shape), 2 * spread, -spread);
+    case WG_INIT_TRUNCATED_NORMAL:
+        return wg_mul_scalar(truncated_normal(generator, ndim, shape), spread);
+    default:
+        return wg_mul_scalar(wg_randn(generator, WG_F32, ndim, shape), spread);
+    }
+}
+
+static int fill(wg_tensor *x, const wg_initializer *how, wg_generator *generator) {
+    double scale = 0;
+    switch (how->kind) {
+    case WG_INIT_ZEROS:
+        return wg_fill_(x, 0);
+    case WG_INIT_ONES:
+        return wg_fill_(x, 1);
+    case WG_INIT_UNIFORM:
+    case WG_INIT_NORMAL:
+    case WG_INIT_TRUNCATED_NORMAL:
+    case WG_INIT_XAVIER_UNIFORM:
+    case WG_INIT_XAVIER_NORMAL:
+    case WG_INIT_KAIMING_UNIFORM:
+    case WG_INIT_KAIMING_NORMAL:
+        if (spread(x, how, &scale) < 0)
+            return -1;
+        return wg_copy_(x,
+                        draw(how->kind, scale, generator, wg_tensor_ndim(x), wg_tensor_shape(x)));
+    case WG_INIT_DEFAULT:
+        break;
+    }
+    return wg_fail(WG_ERROR_ARGUMENT, "initialize", "kind %d is none of wg_init_kind",
+                   (int)how->kind);
+}
+
+int wg_initialize(wg_tensor *x, const wg_initializer *how, wg_generator *generator) {
+    if (!x || !how)
+        return -1;
+    if (!wg_dtype_is_float(wg_tensor_dtype(x)))
+        return wg_fail(WG_ERROR_DTYPE, "initialize", "%s is no floating dtype",
+                       wg_dtype_name(wg_tensor_dtype(x)));
+    wg_scope scope;
+    wg_scope_begin(&scope);
+    bool recording = wg_set_grad_enabled(false);
+    int status = fill(x, how, generator ? generator : wg_default_generator());
+    wg_set_grad_enabled(recording);
+    wg_scope_end(&scope, NULL);
+    return status;
+}

@@ -1,0 +1,22 @@
+/* What the layers share. */
+#ifndef WG_NN_INTERNAL_H
+#define WG_NN_INTERNAL_H
+
+#include "nn/init.h"
+#include "nn/module.h"
+
+/* A parameter of that shape, filled from the root's generator as `how` says, or as `otherwise` says
+ * where `how` is NULL or leaves it to the layer. NULL with an error. */
+wg_tensor *wg__parameter(wg_module *module, const char *name, int ndim, const int64_t *shape,
+                         const wg_initializer *how, const wg_initializer *otherwise);
+
+/* The same for what begins at one value and is left alone by weight decay: biases (n) and norms. */
+wg_tensor *wg__vector_parameter(wg_module *module, const char *name, int64_t n, double value);
+
+/* -1 with ARGUMENT unless size >= 1: "where: what is size; it must be at least 1". */
+int wg__check_size(const char *where, const char *what, int64_t size);
+
+/* -1 with ARGUMENT unless 0 <= p < 1. */
+int wg__check_probability(const char *where, const char *what, double p);
+
+#endif

@@ -1,0 +1,53 @@
+/* The affine layer, y = x W^T + b. */
+#include "nn/linear.h"
+
+#include "nn/internal.h"
+#include "tensor/ops.h"
+
+#include <math.h>
+
+/* A second name for a parameter of another layer, which must have the shape of what it replaces. */
+static wg_tensor *tie(wg_module *module, const char *name, wg_tensor *parameter, int ndim,
+                      const int64_t *shape) {
+    bool fits = wg_tensor_ndim(parameter) == ndim;
+    for (int i = 0; fits && i < ndim; i++)
+        fits = wg_tensor_size(parameter, i) == shape[i];
+    if (!fits) {
+        char text[64];
+        wg_spec spec = {wg_tensor_dtype(parameter), ndim, {0}};
+        for (int i = 0; i < ndim; i++)
+            spec.shape[i] = shape[i];
+        wg_fail(WG_ERROR_SHAPE, "linear", "the tied %s is not %s", name,
+                wg_spec_text(text, sizeof text, &spec));
+        return NULL;
+    }
+    return wg_module_tie(module, name, parameter);
+}
+
+wg_linear *wg_linear_new(wg_module *parent, const char *name, int64_t in, int64_t out,
+                         const wg_linear_options *options) {
+    static const wg_linear_options defaults;
+    if (!options)
+        options = &defaults;
+    if (wg__check_size("linear", "in", in) < 0 || wg__check_size("linear", "out", out) < 0)
+        return NULL;
+    wg_linear *linear = wg_module_new(parent, name, sizeof *linear);
+    if (!linear)
+        return NULL;
+    const int64_t shape[] = {out, in};
+    const wg_initializer uniform = {WG_INIT_KAIMING_UNIFORM, sqrt(1.0 / 3)};
+    if (options->tied_weight)
+        linear->weight = tie(&linear->module, "weight", options->tied_weight, 2, shape);
+    else
+        linear->weight =
+            wg__parameter(&linear->module, "weight", 2, shape, &options->init, &uniform);
+    if (options->tied_bias)
+        linear->bias = tie(&linear->module, "bias", options->tied_bias, 1, &out);
+    else if (!options->no_bias)
+        linear->bias = wg__vector_parameter(&linear->module, "bias", out, 0);
+    return wg_module_finish(&linear->module);
+}
+
+wg_tensor *wg_linear_forward(wg_linear *linear, wg_tensor *x) {
+    return wg_linear_op(x, linear->weight, linear->bias);
+}
