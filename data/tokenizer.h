@@ -14,6 +14,7 @@
 #ifndef WG_DATA_TOKENIZER_H
 #define WG_DATA_TOKENIZER_H
 
+#include "../io/text.h"
 #include "../tensor/tensor.h"
 
 typedef struct wg_tokenizer wg_tokenizer;
@@ -104,8 +105,5 @@ WG_API wg_tokenizer *wg_tokenizer_load(const char *path);
 
 /* Frees a tokenizer; NULL is allowed. */
 WG_API void wg_tokenizer_free(wg_tokenizer *tokenizer);
-
-/* Frees a text that a function of the library gave to its caller; NULL is allowed. */
-WG_API void wg_text_free(char *text);
 
 #endif

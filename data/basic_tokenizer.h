@@ -1,0 +1,25 @@
+/* The first half of BERT's tokenizer (BasicTokenizer of google-research/bert): text to words.
+ *
+ *     clean     drop NUL, U+FFFD and control characters (Cc, Cf); spaces (Zs) and tab, newline and
+ *               carriage return separate words
+ *     space     every CJK ideograph is a word of its own
+ *     fold      unless cased: lower-case (Unicode's full mapping, with the final sigma), decompose
+ *               (NFD), drop accents (Mn)
+ *     split     every punctuation character (P*, and all of ASCII's symbols) is a word of its own
+ */
+#ifndef WG_DATA_BASIC_TOKENIZER_H
+#define WG_DATA_BASIC_TOKENIZER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Receives each word in its order: UTF-8 bytes, and how many characters they are. `bytes` is
+ * borrowed for the call. A negative answer stops the walk and is passed on. */
+typedef int (*wg__word_visitor)(void *context, const char *bytes, int64_t length,
+                                int64_t characters);
+
+/* Walks through the words of a UTF-8 text. [MEMORY; FORMAT with the offset if it is not UTF-8] */
+int wg__basic_tokenize(const char *text, int64_t length, bool cased, wg__word_visitor visit,
+                       void *context);
+
+#endif
