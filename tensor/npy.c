@@ -1,0 +1,338 @@
+/* NumPy's .npy files.
+ *
+ *     "\x93NUMPY"  major minor  length (u16; u32 from version 2)
+ *     "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }", spaces, a line end
+ *     the elements
+ *
+ * The header is a Python literal; of those, only this one form is read. What it promises is held
+ * against the size of the file before anything is made of it. */
+#include "tensor/npy.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "tensor/internal.h"
+#include "tensor/ops.h"
+
+#define MAGIC "\x93NUMPY"
+#define MAGIC_SIZE 6
+#define MAX_HEADER 65536 /* a tuple of 8 sizes needs far less */
+
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "elements are read as they lie");
+
+static const struct {
+    const char *text;
+    wg_dtype dtype;
+} descriptions[] = {{"<f4", WG_F32}, {"<f8", WG_F64}, {"<i4", WG_I32}, {"<i8", WG_I64},
+                    {"|u1", WG_U8},  {"<u1", WG_U8},  {"|b1", WG_BOOL}};
+
+#define DESCRIPTION_COUNT (sizeof(descriptions) / sizeof(descriptions[0]))
+
+/* ---- Writing ---- */
+
+static const char *description_of(wg_dtype dtype) {
+    for (size_t i = 0; i < DESCRIPTION_COUNT; i++)
+        if (descriptions[i].dtype == dtype)
+            return descriptions[i].text;
+    return NULL;
+}
+
+/* The whole header; its size, padded so that the elements begin at a multiple of 64. */
+static size_t make_header(const wg_tensor *x, char header[512]) {
+    memcpy(header, MAGIC "\x01\x00", MAGIC_SIZE + 2);
+    size_t used = MAGIC_SIZE + 4;
+    used += (size_t)snprintf(header + used, 512 - used,
+                             "{'descr': '%s', 'fortran_order': False, 'shape': (",
+                             description_of(x->spec.dtype));
+    for (int d = 0; d < x->spec.ndim; d++)
+        used += (size_t)snprintf(header + used, 512 - used, "%s%" PRId64 "%s", d ? " " : "",
+                                 x->spec.shape[d], d + 1 < x->spec.ndim || d == 0 ? "," : "");
+    used += (size_t)snprintf(header + used, 512 - used, "), }");
+    do
+        header[used++] = ' ';
+    while (used % 64 != 0);
+    header[used - 1] = '\n';
+    size_t length = used - MAGIC_SIZE - 4;
+    header[MAGIC_SIZE + 2] = (char)(length & 0xff);
+    header[MAGIC_SIZE + 3] = (char)(length >> 8);
+    return used;
+}
+
+static int write_elements(FILE *file, const wg_tensor *x) {
+    size_t bytes = (size_t)wg_tensor_count(x) * wg_dtype_size(x->spec.dtype);
+    if (wg_tensor_is_contiguous(x))
+        return fwrite(wg_tensor_data(x), 1, bytes, file) == bytes ? 0 : -1;
+    void *elements = wg__alloc(bytes);
+    if (!elements)
+        return -1;
+    wg_to_array(x, elements);
+    size_t written = fwrite(elements, 1, bytes, file);
+    wg__free(elements);
+    return written == bytes ? 0 : -1;
+}
+
+static int write_all(FILE *file, const wg_tensor *x) {
+    char header[512];
+    size_t size = make_header(x, header);
+    if (fwrite(header, 1, size, file) != size || write_elements(file, x) < 0)
+        return -1;
+    return fflush(file) == 0 && fsync(fileno(file)) == 0 ? 0 : -1;
+}
+
+static int save(const wg_tensor *x, const char *path, char *temporary, size_t size) {
+    static atomic_int serial;
+    snprintf(temporary, size, "%s.%ld-%d", path, (long)getpid(), atomic_fetch_add(&serial, 1));
+    FILE *file = fopen(temporary, "wb");
+    if (!file)
+        return wg_fail(WG_ERROR_IO, "npy", "%s: %s", path, strerror(errno));
+    int written = write_all(file, x), reason = errno;
+    if (fclose(file) != 0 && written == 0)
+        written = -1, reason = errno;
+    if (written == 0 && rename(temporary, path) != 0)
+        written = -1, reason = errno;
+    if (written == 0)
+        return 0;
+    unlink(temporary);
+    return wg_fail(WG_ERROR_IO, "npy", "%s: %s", path, strerror(reason));
+}
+
+int wg_npy_save(const wg_tensor *x, const char *path) {
+    if (!x)
+        return -1;
+    if (!description_of(x->spec.dtype))
+        return wg_fail(WG_ERROR_DTYPE, "npy", "%s: NumPy has no %s; cast to f32", path,
+                       wg_dtype_name(x->spec.dtype));
+    size_t size = strlen(path) + 40;
+    char *temporary = wg__alloc(size);
+    if (!temporary)
+        return -1;
+    int result = save(x, path, temporary, size);
+    wg__free(temporary);
+    return result;
+}
+
+/* ---- Reading the header ---- */
+
+typedef struct reader {
+    const char *path;
+    FILE *file;
+    int64_t file_bytes;
+    bool has_dtype, has_order, has_shape;
+    wg_dtype dtype;
+    bool fortran;
+    int ndim;
+    int64_t shape[WG_MAX_DIMS];
+} reader;
+
+static int refuse(const reader *r, const char *format, ...) WG_PRINTF(2, 3);
+
+static int refuse(const reader *r, const char *format, ...) {
+    char why[256];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(why, sizeof(why), format, arguments);
+    va_end(arguments);
+    return wg_fail(WG_ERROR_FORMAT, "npy", "%s: %s", r->path, why);
+}
+
+static void skip_spaces(const char **at) {
+    *at += strspn(*at, " \n");
+}
+
+/* Steps over `text` if it comes next. */
+static bool take(const char **at, const char *text) {
+    skip_spaces(at);
+    size_t length = strlen(text);
+    if (strncmp(*at, text, length) != 0)
+        return false;
+    *at += length;
+    return true;
+}
+
+static int parse_dtype(reader *r, const char **at) {
+    r->has_dtype = true;
+    for (size_t i = 0; i < DESCRIPTION_COUNT; i++) {
+        char quoted[8];
+        snprintf(quoted, sizeof(quoted), "'%s'", descriptions[i].text);
+        r->dtype = descriptions[i].dtype;
+        if (take(at, quoted))
+            return 0;
+    }
+    return refuse(r, "elements of dtype %.*s; wanted little-endian f4, f8, i4, i8, u1 or b1",
+                  (int)strcspn(*at, ",}\n"), *at);
+}
+
+static int parse_order(reader *r, const char **at) {
+    r->has_order = true;
+    r->fortran = take(at, "True");
+    if (r->fortran || take(at, "False"))
+        return 0;
+    return refuse(r, "fortran_order is neither True nor False");
+}
+
+/* A decimal size; negative if there is none, or one beyond any memory. */
+static int64_t take_size(const char **at) {
+    skip_spaces(at);
+    if (**at < '0' || **at > '9')
+        return -1;
+    int64_t size = 0;
+    for (; **at >= '0' && **at <= '9'; ++*at) {
+        if (size > INT64_MAX / 16)
+            return -1;
+        size = size * 10 + (**at - '0');
+    }
+    return size;
+}
+
+static int parse_shape(reader *r, const char **at) {
+    r->has_shape = true;
+    if (!take(at, "("))
+        return refuse(r, "the shape is no tuple");
+    while (!take(at, ")")) {
+        if (r->ndim == WG_MAX_DIMS)
+            return refuse(r, "more than %d dimensions", WG_MAX_DIMS);
+        int64_t size = take_size(at);
+        bool comma = take(at, ",");
+        if (size < 0 || (!comma && (r->ndim == 0 || **at != ')')))
+            return refuse(r, "the shape is no tuple of sizes");
+        r->shape[r->ndim++] = size;
+    }
+    return 0;
+}
+
+static int parse_entry(reader *r, const char **at) {
+    if (!r->has_dtype && take(at, "'descr':"))
+        return parse_dtype(r, at);
+    if (!r->has_order && take(at, "'fortran_order':"))
+        return parse_order(r, at);
+    if (!r->has_shape && take(at, "'shape':"))
+        return parse_shape(r, at);
+    return refuse(r, "the header is no dictionary of descr, fortran_order and shape alone");
+}
+
+static int parse_dictionary(reader *r, const char *at) {
+    if (!take(&at, "{"))
+        return refuse(r, "the header is no dictionary");
+    while (!take(&at, "}")) {
+        if (parse_entry(r, &at) < 0)
+            return -1;
+        if (!take(&at, ",") && *at != '}')
+            return refuse(r, "the header is no dictionary");
+    }
+    skip_spaces(&at);
+    if (*at || !r->has_dtype || !r->has_order || !r->has_shape)
+        return refuse(r, "the header is no dictionary of descr, fortran_order and shape");
+    return 0;
+}
+
+/* ---- Reading the file ---- */
+
+static int read_exactly(reader *r, void *bytes, size_t size) {
+    if (fread(bytes, 1, size, r->file) == size)
+        return 0;
+    if (ferror(r->file))
+        return wg_fail(WG_ERROR_IO, "npy", "%s: %s", r->path, strerror(errno));
+    return refuse(r, "the file is cut short");
+}
+
+/* The length of the dictionary, which comes next, or -1. */
+static int64_t read_preamble(reader *r) {
+    unsigned char start[MAGIC_SIZE + 2], length[4] = {0};
+    if (read_exactly(r, start, sizeof(start)) < 0)
+        return -1;
+    if (memcmp(start, MAGIC, MAGIC_SIZE) != 0)
+        return refuse(r, "no .npy file, for it does not begin with \\x93NUMPY");
+    int major = start[MAGIC_SIZE], minor = start[MAGIC_SIZE + 1];
+    if (major < 1 || major > 3 || minor != 0)
+        return refuse(r, "format %d.%d; wanted 1.0, 2.0 or 3.0", major, minor);
+    if (read_exactly(r, length, major == 1 ? 2 : 4) < 0)
+        return -1;
+    int64_t size = length[0] | length[1] << 8 | length[2] << 16 | (int64_t)length[3] << 24;
+    if (size > MAX_HEADER)
+        return refuse(r, "a header of %" PRId64 " bytes; at most %d are read", size, MAX_HEADER);
+    return size;
+}
+
+static int read_header(reader *r) {
+    int64_t size = read_preamble(r);
+    if (size < 0)
+        return -1;
+    char *text = wg__calloc((size_t)size + 1, 1);
+    if (!text)
+        return -1;
+    int result = read_exactly(r, text, (size_t)size);
+    if (result == 0)
+        result = parse_dictionary(r, text);
+    wg__free(text);
+    return result;
+}
+
+static int check_size(reader *r, const wg_spec *spec) {
+    int64_t wanted = wg__spec_count(spec) * (int64_t)wg_dtype_size(spec->dtype);
+    int64_t left = r->file_bytes - ftell(r->file);
+    if (left == wanted)
+        return 0;
+    return refuse(r, "the header promises %" PRId64 " bytes of elements; the file has %" PRId64,
+                  wanted, left);
+}
+
+static wg_tensor *read_elements(reader *r, const wg_spec *spec) {
+    wg_tensor *x = wg_empty(spec->dtype, spec->ndim, spec->shape);
+    if (!x)
+        return NULL;
+    int64_t count = wg_tensor_count(x);
+    uint8_t *data = wg_tensor_data(x);
+    if (count > 0 && read_exactly(r, data, (size_t)count * wg_dtype_size(spec->dtype)) < 0)
+        return NULL;
+    for (int64_t i = 0; spec->dtype == WG_BOOL && i < count; i++)
+        data[i] = data[i] != 0;
+    return x;
+}
+
+/* Column-major elements are the row-major ones of the transposed tensor. */
+static wg_tensor *read_fortran(reader *r, const wg_spec *spec) {
+    wg_spec transposed = *spec;
+    int64_t order[WG_MAX_DIMS];
+    for (int d = 0; d < spec->ndim; d++) {
+        order[d] = spec->ndim - 1 - d;
+        transposed.shape[d] = spec->shape[order[d]];
+    }
+    return wg_contiguous(wg_permute(read_elements(r, &transposed), spec->ndim, order));
+}
+
+static wg_tensor *read_tensor(reader *r) {
+    wg_spec spec;
+    if (read_header(r) < 0 || wg__spec_make(&spec, r->dtype, r->ndim, r->shape, "npy") < 0 ||
+        check_size(r, &spec) < 0)
+        return NULL;
+    return r->fortran ? read_fortran(r, &spec) : read_elements(r, &spec);
+}
+
+static wg_tensor *load(reader *r) {
+    struct stat status;
+    if (fstat(fileno(r->file), &status) != 0 || !S_ISREG(status.st_mode)) {
+        wg_fail(WG_ERROR_IO, "npy", "%s: not a regular file", r->path);
+        return NULL;
+    }
+    r->file_bytes = status.st_size;
+    wg_scope scope;
+    wg_scope_begin(&scope);
+    return wg_scope_end(&scope, read_tensor(r));
+}
+
+wg_tensor *wg_npy_load(const char *path) {
+    reader r = {.path = path, .file = fopen(path, "rb")};
+    if (!r.file) {
+        wg_fail(errno == ENOENT ? WG_ERROR_NOT_FOUND : WG_ERROR_IO, "npy", "%s: %s", path,
+                strerror(errno));
+        return NULL;
+    }
+    wg_tensor *x = load(&r);
+    fclose(r.file);
+    return x;
+}

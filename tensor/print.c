@@ -1,0 +1,392 @@
+/* Tensors as text, the text that NumPy's str() gives.
+ *
+ *     [[ 1.    2.5   3.  ]        columns: one layout for all elements, so that points line up
+ *      [-4.    0.25  nan]]        brackets: rows broken at 75 characters, blank lines between
+ * planes
+ *
+ * A first walk over the elements that will be shown finds the layout, a second one writes. Spaces
+ * are held back until something follows them, because a broken row ends without any. */
+#include "tensor/tensor.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tensor/convert.h"
+#include "tensor/decimal.h"
+
+#define LINE_WIDTH 75
+#define THRESHOLD 1000 /* elements; of more, the middle of every long axis is left out */
+#define EDGE 3         /* what stays at either side of it */
+#define PLACES 8       /* after the point, at most */
+
+/* All bits of an i64, which a double would lose. */
+static int64_t integer_element(wg_dtype dtype, const char *address) {
+    switch (dtype) {
+    case WG_I64:
+        return *(const int64_t *)address;
+    case WG_I32:
+        return *(const int32_t *)address;
+    default:
+        return *(const uint8_t *)address;
+    }
+}
+
+/* ---- Where the text goes ---- */
+
+typedef struct sink {
+    FILE *stream; /* or NULL, and then: */
+    char *buffer;
+    size_t size;
+    int64_t length; /* of the text so far */
+    int column;     /* where the line is, spaces held back included */
+    int spaces;     /* held back */
+    bool refused;
+} sink;
+
+static void put_byte(sink *out, char c) {
+    if (out->stream)
+        out->refused |= putc(c, out->stream) == EOF;
+    else if (out->length + 1 < (int64_t)out->size)
+        out->buffer[out->length] = c;
+    out->length++;
+}
+
+static void put(sink *out, const char *text) {
+    for (; *text; text++) {
+        out->column++;
+        if (*text == ' ') {
+            out->spaces++;
+            continue;
+        }
+        for (; out->spaces > 0; out->spaces--)
+            put_byte(out, ' ');
+        put_byte(out, *text);
+    }
+}
+
+static void put_line_end(sink *out) {
+    out->spaces = 0;
+    out->column = 0;
+    put_byte(out, '\n');
+}
+
+static void put_spaces(sink *out, int count) {
+    out->spaces += count;
+    out->column += count;
+}
+
+/* ---- The layout of an element ---- */
+
+typedef struct layout {
+    wg_dtype dtype;
+    bool scientific;
+    int left;     /* characters before the point, or all of an integer or bool */
+    int places;   /* after the point */
+    int exponent; /* digits of the exponent, where scientific */
+} layout;
+
+typedef struct survey {
+    layout layout;
+    double smallest, largest; /* of the finite values that are not 0, by magnitude */
+    bool any_nan, any_infinite, any_negative_infinite;
+} survey;
+
+static int max_int(int a, int b) {
+    return a > b ? a : b;
+}
+
+static wg__decimal fixed_decimal(double value, wg_dtype dtype) {
+    wg__decimal decimal = wg__decimal_shortest(value, dtype);
+    int wanted = decimal.exponent + 1 + PLACES;
+    return decimal.count > wanted ? wg__decimal_rounded(value, dtype, wanted) : decimal;
+}
+
+static wg__decimal scientific_decimal(double value, wg_dtype dtype) {
+    return wg__decimal_rounded(value, dtype, PLACES + 1);
+}
+
+static void survey_range(survey *seen, const char *address) {
+    double value = wg__element(seen->layout.dtype, address);
+    if (isnan(value))
+        seen->any_nan = true;
+    else if (isinf(value)) {
+        seen->any_infinite = true;
+        seen->any_negative_infinite |= value < 0;
+    } else {
+        double magnitude = fabs(value);
+        seen->largest = fmax(seen->largest, magnitude);
+        if (magnitude > 0)
+            seen->smallest = fmin(seen->smallest, magnitude);
+    }
+}
+
+static void survey_width(survey *seen, const char *address) {
+    layout *layout = &seen->layout;
+    double value = wg__element(layout->dtype, address);
+    if (!isfinite(value))
+        return;
+    if (layout->scientific) {
+        wg__decimal decimal = scientific_decimal(value, layout->dtype);
+        layout->left = max_int(layout->left, decimal.negative + 1);
+        layout->places = max_int(layout->places, decimal.count - 1);
+        layout->exponent = max_int(layout->exponent, abs(decimal.exponent) > 99 ? 3 : 2);
+    } else {
+        wg__decimal decimal = fixed_decimal(value, layout->dtype);
+        layout->left = max_int(layout->left, decimal.negative + max_int(decimal.exponent, 0) + 1);
+        layout->places = max_int(layout->places, decimal.count - 1 - decimal.exponent);
+    }
+}
+
+static void survey_integer(survey *seen, const char *address) {
+    char text[24];
+    int width =
+        snprintf(text, sizeof(text), "%" PRId64, integer_element(seen->layout.dtype, address));
+    seen->layout.left = max_int(seen->layout.left, width);
+}
+
+/* Everything that stands right of the left part of a number. */
+static int right_width(const layout *layout) {
+    return 1 + layout->places + (layout->scientific ? 2 + layout->exponent : 0);
+}
+
+/* ---- Walking what is shown ---- */
+
+typedef struct view {
+    const wg_spec *spec;
+    const int64_t *strides; /* in elements */
+    int64_t item;           /* bytes of an element */
+    bool summarised;
+} view;
+
+/* The place after `index` on an axis, over the gap that a summary leaves out. */
+static int64_t next_shown(const view *x, int axis, int64_t index) {
+    bool gap = x->summarised && x->spec->shape[axis] > 2 * EDGE && index == EDGE - 1;
+    return gap ? x->spec->shape[axis] - EDGE : index + 1;
+}
+
+static const char *step(const view *x, int axis, const char *address, int64_t index) {
+    return address + index * x->strides[axis] * x->item;
+}
+
+static void survey_all(const view *x, int axis, const char *address,
+                       void (*visit)(survey *, const char *), survey *seen) {
+    if (axis == x->spec->ndim) {
+        visit(seen, address);
+        return;
+    }
+    for (int64_t i = 0; i < x->spec->shape[axis]; i = next_shown(x, axis, i))
+        survey_all(x, axis + 1, step(x, axis, address, i), visit, seen);
+}
+
+/* NumPy divides in the dtype of the elements. */
+static bool spans_too_much(const survey *seen) {
+    double ratio = seen->layout.dtype == WG_F64
+                       ? seen->largest / seen->smallest
+                       : (double)((float)seen->largest / (float)seen->smallest);
+    return seen->largest >= 1e8 || seen->smallest < 1e-4 || ratio > 1000;
+}
+
+static layout real_layout(const view *x, const char *address) {
+    survey seen = {.layout.dtype = x->spec->dtype, .smallest = INFINITY};
+    survey_all(x, 0, address, survey_range, &seen);
+    seen.layout.scientific = seen.largest > 0 && spans_too_much(&seen);
+    survey_all(x, 0, address, survey_width, &seen);
+    int right = right_width(&seen.layout);
+    if (seen.any_nan)
+        seen.layout.left = max_int(seen.layout.left, 3 - right);
+    if (seen.any_infinite)
+        seen.layout.left = max_int(seen.layout.left, 3 + seen.any_negative_infinite - right);
+    return seen.layout;
+}
+
+static layout find_layout(const view *x, const char *address) {
+    survey seen = {.layout.dtype = x->spec->dtype};
+    if (wg_dtype_is_float(x->spec->dtype))
+        return real_layout(x, address);
+    if (x->spec->dtype == WG_BOOL)
+        seen.layout.left = 5;
+    else
+        survey_all(x, 0, address, survey_integer, &seen);
+    return seen.layout;
+}
+
+/* ---- Writing an element: into `text`, which holds ELEMENT characters ---- */
+
+#define ELEMENT 48
+
+/* d.ddde+xx: all numbers with the same places. */
+static void write_scientific(char *text, const layout *layout, double value) {
+    wg__decimal decimal = scientific_decimal(value, layout->dtype);
+    int at =
+        sprintf(text, "%*s%c.", layout->left - 1, decimal.negative ? "-" : "", decimal.digits[0]);
+    for (int i = 1; i <= layout->places; i++)
+        text[at++] = i < decimal.count ? decimal.digits[i] : '0';
+    sprintf(text + at, "e%c%0*d", decimal.exponent < 0 ? '-' : '+', layout->exponent,
+            abs(decimal.exponent));
+}
+
+/* The digit at 10^power; '0' where the decimal has none. */
+static char digit_at(const wg__decimal *decimal, int power) {
+    int i = decimal->exponent - power;
+    return i >= 0 && i < decimal->count ? decimal->digits[i] : '0';
+}
+
+/* ddd.ddd, with spaces in place of zeros at the end. */
+static void write_fixed(char *text, const layout *layout, double value) {
+    wg__decimal decimal = fixed_decimal(value, layout->dtype);
+    int whole = max_int(decimal.exponent, 0) + 1;
+    int at = sprintf(text, "%*s", layout->left - whole, decimal.negative ? "-" : "");
+    for (int power = whole - 1; power >= 0; power--)
+        text[at++] = digit_at(&decimal, power);
+    text[at++] = '.';
+    for (int place = 1; place <= layout->places; place++)
+        text[at++] = decimal.exponent - decimal.count < -place ? digit_at(&decimal, -place) : ' ';
+    text[at] = '\0';
+}
+
+static void write_real(char *text, const layout *layout, double value) {
+    int width = layout->left + right_width(layout);
+    if (isnan(value))
+        sprintf(text, "%*s", width, "nan");
+    else if (isinf(value))
+        sprintf(text, "%*s", width, value < 0 ? "-inf" : "inf");
+    else if (layout->scientific)
+        write_scientific(text, layout, value);
+    else
+        write_fixed(text, layout, value);
+}
+
+static void write_element(char *text, const layout *layout, const char *address) {
+    if (wg_dtype_is_float(layout->dtype))
+        write_real(text, layout, wg__element(layout->dtype, address));
+    else if (layout->dtype == WG_BOOL)
+        sprintf(text, "%*s", layout->left, *(const uint8_t *)address ? "True" : "False");
+    else
+        sprintf(text, "%*" PRId64, layout->left, integer_element(layout->dtype, address));
+}
+
+/* d.dde+xx or de+xx */
+static void write_bare_scientific(char *text, const wg__decimal *decimal) {
+    int at = sprintf(text, "%s%c%s", decimal->negative ? "-" : "", decimal->digits[0],
+                     decimal->count > 1 ? "." : "");
+    for (int i = 1; i < decimal->count; i++)
+        text[at++] = decimal->digits[i];
+    sprintf(text + at, "e%+03d", decimal->exponent);
+}
+
+/* dd.dd, with a digit at least on either side of the point */
+static void write_bare_fixed(char *text, const wg__decimal *decimal) {
+    int at = sprintf(text, "%s", decimal->negative ? "-" : "");
+    for (int power = max_int(decimal->exponent, 0); power >= 0; power--)
+        text[at++] = digit_at(decimal, power);
+    text[at++] = '.';
+    int places = max_int(decimal->count - 1 - decimal->exponent, 1);
+    for (int place = 1; place <= places; place++)
+        text[at++] = digit_at(decimal, -place);
+    text[at] = '\0';
+}
+
+/* A scalar has no columns to line up with and is written with all of its digits:
+ * 0.3333333333333333, 100.0, 1e-05. */
+static void write_scalar(char *text, wg_dtype dtype, const char *address) {
+    double value = wg_dtype_is_float(dtype) ? wg__element(dtype, address) : NAN;
+    if (!isfinite(value)) {
+        write_element(text, &(layout){.dtype = dtype}, address);
+        return;
+    }
+    wg__decimal decimal = wg__decimal_shortest(value, dtype);
+    if (value != 0 && (fabs(value) < 1e-4 || fabs(value) >= 1e16))
+        write_bare_scientific(text, &decimal);
+    else
+        write_bare_fixed(text, &decimal);
+}
+
+/* ---- Writing the whole ---- */
+
+typedef struct printer {
+    view view;
+    layout layout;
+    sink *out;
+} printer;
+
+/* A word of a row, on a new line if it would cross the margin of this one. */
+static void put_word(printer *p, const char *word) {
+    int ndim = p->view.spec->ndim;
+    bool line_has_words = p->out->column > ndim;
+    if (line_has_words && p->out->column + (int)strlen(word) > LINE_WIDTH - ndim) {
+        put_line_end(p->out);
+        put_spaces(p->out, ndim);
+    }
+    put(p->out, word);
+}
+
+static void put_separator(printer *p, int axis) {
+    int inner = p->view.spec->ndim - 1 - axis;
+    if (inner == 0)
+        put_spaces(p->out, 1);
+    for (int i = 0; i < inner; i++)
+        put_line_end(p->out);
+    if (inner > 0)
+        put_spaces(p->out, axis + 1);
+}
+
+static void put_axis(printer *p, int axis, const char *address) {
+    const view *x = &p->view;
+    if (axis == x->spec->ndim) {
+        char text[ELEMENT];
+        write_element(text, &p->layout, address);
+        put_word(p, text);
+        return;
+    }
+    put(p->out, "[");
+    for (int64_t i = 0, next; i < x->spec->shape[axis]; i = next) {
+        next = next_shown(x, axis, i);
+        put_axis(p, axis + 1, step(x, axis, address, i));
+        if (next != i + 1) {
+            put_separator(p, axis);
+            put_word(p, "...");
+        }
+        if (next < x->spec->shape[axis])
+            put_separator(p, axis);
+    }
+    put(p->out, "]");
+}
+
+static void put_tensor(sink *out, const wg_tensor *x) {
+    int64_t count = wg_tensor_count(x);
+    const char *address = wg_tensor_data(x);
+    view view = {&x->spec, x->strides, (int64_t)wg_dtype_size(x->spec.dtype), count > THRESHOLD};
+    if (count == 0) {
+        put(out, "[]");
+    } else if (x->spec.ndim == 0) {
+        char text[ELEMENT];
+        write_scalar(text, x->spec.dtype, address);
+        put(out, text);
+    } else {
+        printer p = {view, find_layout(&view, address), out};
+        put_axis(&p, 0, address);
+    }
+}
+
+int wg_print(FILE *stream, const wg_tensor *x) {
+    if (!x)
+        return -1;
+    sink out = {.stream = stream};
+    put_tensor(&out, x);
+    put_line_end(&out);
+    if (out.refused)
+        return wg_fail(WG_ERROR_IO, "print", "the stream takes no more");
+    return 0;
+}
+
+int64_t wg_format(char *buffer, size_t size, const wg_tensor *x) {
+    if (!x)
+        return -1;
+    sink out = {.buffer = buffer, .size = size};
+    put_tensor(&out, x);
+    if (size > 0)
+        buffer[out.length < (int64_t)size ? out.length : (int64_t)size - 1] = '\0';
+    return out.length;
+}
