@@ -1,13 +1,14 @@
 /* Checks the derivative of a function against central differences.
  *
- * A scalar is made of the function's outputs with a random cotangent (never ones, which hide
+ * A scalar s is made of the function's outputs with random weights (never ones, which hide
  * transposed and swapped gradients), each coordinate x_i of each wanted input is moved by +-eps,
  * and
  *
  *     numeric_i = (s(x + eps e_i) - s(x - eps e_i)) / (2 eps)
  *
  * is held against the gradient that backward gives: |numeric - analytic| <= atol + rtol |analytic|.
- * Second order does the same to the function x -> gradient(x), recorded with create_graph. */
+ * Second order does the same to the function (x, weights) -> gradient(x), recorded with
+ * create_graph. */
 #ifndef WG_AUTOGRAD_GRADCHECK_H
 #define WG_AUTOGRAD_GRADCHECK_H
 
@@ -28,22 +29,25 @@ typedef struct wg_gradcheck_options {
 
 typedef struct wg_gradcheck_report {
     bool passed;
-    int64_t compared; /* coordinates that were compared, over all inputs */
-    double
-        largest_error; /* largest |numeric - analytic| / (atol + rtol |analytic|): 1 is the limit */
-    double largest_absolute_error; /* largest |numeric - analytic| */
-    int order;                     /* of the worst coordinate: 1 or 2 */
-    int input;                     /* of the worst coordinate: which input */
-    int ndim;
-    int64_t coordinate[WG_MAX_DIMS]; /* and where in it */
+    int64_t compared;     /* coordinates that were compared, over all inputs */
+    double largest_error; /* |numeric - analytic| / (atol + rtol |analytic|): 1 is the limit */
+    double largest_absolute_error; /* |numeric - analytic| */
+    /* Of the worst coordinate, the one with the largest error: */
+    int order; /* 1 or 2 */
+    int input; /* which input; in order 2 the weights of output j count as
+                  input (number of inputs) + j */
+    int ndim;  /* and where in it */
+    int64_t coordinate[WG_MAX_DIMS];
     double numeric, analytic;
     char message[512]; /* what was found, in one line */
 } wg_gradcheck_report;
 
-/* Checks the gradients of `function` for each input that is f64 and requires grad. Returns 0 when
- * everything agreed; -1, with GRADIENT pending and the report's message in it, when a coordinate
- * disagreed, nothing was compared, or the function failed. `report` (may be NULL) is filled in
- * either case. Inputs are left as they were. */
+/* Checks the gradients of `function` for each input that is f64 and requires grad. Inputs are moved
+ * in place, so that they may also be parameters that the function knows without its arguments, and
+ * are left as they were. Returns 0 when everything agreed; -1, with GRADIENT pending and the
+ * report's message in it, when a coordinate disagreed, nothing was compared, the function failed or
+ * gave two results for the same inputs; -1 while an error is pending. `report` (may be NULL) is
+ * filled in either case. [GRADIENT] */
 WG_API int wg_gradcheck(wg_gradcheck_function function, void *context, int input_count,
                         wg_tensor *const *inputs, int output_count,
                         const wg_gradcheck_options *options, wg_gradcheck_report *report);

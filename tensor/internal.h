@@ -74,6 +74,9 @@ const wg__autograd_hooks *wg__autograd(void); /* NULL until then */
 
 /* ---- For ops ---- */
 
+/* What op->differentiable says of that input. */
+bool wg__op_differentiable(const wg_op *op, int input);
+
 /* Formats the operands of a call for a message: "(6, 7) f32 x (8, 8) f32". Returns buffer. */
 const char *wg__operands_text(char *buffer, size_t size, const wg_call *call);
 
