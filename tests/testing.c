@@ -41,26 +41,47 @@ static void tear_down(void) {
     wg_scope_clear_root();
     ck_assert_msg(wg_tensors_alive() == 0, "the test left %lld tensors alive",
                   (long long)wg_tensors_alive());
+    long long blocks = wg_alloc_get_stats().live_blocks;
+    ck_assert_msg(blocks == 0, "the test left %lld blocks of memory in use", blocks);
     if (scratch_path[0])
         remove_tree(scratch_path);
 }
 
-int wg_run_tests(const char *topic, size_t count, const TTest *const *tests) {
-    running_topic = topic;
-    Suite *suite = suite_create(topic);
-    for (size_t i = 0; i < count; i++) {
-        TCase *tcase = tcase_create(topic);
-        tcase_set_timeout(tcase, TIMEOUT);
-        tcase_add_checked_fixture(tcase, set_up, tear_down);
-        tcase_add_test(tcase, tests[i]);
-        suite_add_tcase(suite, tcase);
-    }
+static TCase *new_case(Suite *suite, const char *name) {
+    TCase *tcase = tcase_create(name);
+    tcase_set_timeout(tcase, TIMEOUT);
+    tcase_add_checked_fixture(tcase, set_up, tear_down);
+    suite_add_tcase(suite, tcase);
+    return tcase;
+}
+
+static int run_suite(Suite *suite) {
     SRunner *runner = srunner_create(suite);
     srunner_set_tap(runner, "-");
     srunner_run_all(runner, CK_SILENT);
     int failed = srunner_ntests_failed(runner);
     srunner_free(runner);
     return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
+
+int wg_run_tests(const char *topic, size_t count, const TTest *const *tests) {
+    running_topic = topic;
+    Suite *suite = suite_create(topic);
+    for (size_t i = 0; i < count; i++)
+        tcase_add_test(new_case(suite, topic), tests[i]);
+    return run_suite(suite);
+}
+
+int wg_run_tests_of_each(const char *topic, size_t count, const TTest *const *tests, int things,
+                         const char *(*name)(int thing)) {
+    running_topic = topic;
+    Suite *suite = suite_create(topic);
+    for (int thing = 0; thing < things; thing++) {
+        TCase *tcase = new_case(suite, name(thing));
+        for (size_t i = 0; i < count; i++)
+            tcase_add_loop_test(tcase, tests[i], thing, thing + 1);
+    }
+    return run_suite(suite);
 }
 
 /* ---- Errors ---- */

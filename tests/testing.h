@@ -12,8 +12,13 @@
 #define WG_COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 /* Runs the tests, each in a case of its own, and returns main's exit code. After a test its root
- * scope is cleared; a test fails that leaves a tensor alive or an error pending. */
+ * scope is cleared; a test fails that leaves a tensor alive, memory in use or an error pending. */
 int wg_run_tests(const char *topic, size_t count, const TTest *const *tests);
+
+/* The same with every test run for each of so many things, which have names: in the test, `_i` is
+ * the number of the thing. */
+int wg_run_tests_of_each(const char *topic, size_t count, const TTest *const *tests, int things,
+                         const char *(*name)(int thing));
 
 /* The assertions below are called without file and line, which macros put in: a failure names the
  * line of the test. */
