@@ -35,6 +35,7 @@
 #include "data/tokenizer.h"
 #include "data/wordpiece.h"
 #include "models/bert.h"
+#include "train/bert_pretraining.h"
 #include "train/history.h"
 #include "train/metrics.h"
 #include "train/trainer.h"

@@ -65,6 +65,7 @@ typedef struct wg_trainer_options {
     const char *path;       /* of the checkpoint; NULL: the run is not saved */
     int64_t save_every;     /* steps; 0: as save_seconds says and after the last step */
     double save_seconds;    /* 0: 60; negative: no saves by the clock */
+    const char *note;       /* kept as /train/note for who resumes the run; NULL: none */
     const char *log_path;   /* one JSON object for each step is appended to it; NULL: none */
     wg_train_listener listener;
     void *listener_context;
@@ -102,7 +103,7 @@ WG_API int wg_trainer_save(wg_trainer *trainer, const char *path);
 /* Steps done. */
 WG_API int64_t wg_trainer_steps(const wg_trainer *trainer);
 
-/* One row for each step ("step", "loss", "learning_rate", "gradient_norm", the task's metrics), and
+/* One row for each step ("step", "loss", "lr", "grad_norm" and the task's metrics), and
  * one for each evaluation ("step" and the metrics). Borrowed. In a checkpoint they stand below
  * WG_HISTORY_TRAINING and WG_HISTORY_EVALUATION. */
 WG_API const wg_history *wg_trainer_history(const wg_trainer *trainer);

@@ -1,0 +1,131 @@
+/* The table of a run's metrics: see history.h. */
+#include "train/history.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "tensor/internal.h"
+
+enum { FIRST_CAPACITY = 1024 };
+
+static int column_index(const wg_history *history, const char *name) {
+    for (int i = 0; i < history->column_count; i++)
+        if (strcmp(history->names[i], name) == 0)
+            return i;
+    return -1;
+}
+
+/* Gives every column room for `capacity` rows. */
+static int grow(wg_history *history, int64_t capacity) {
+    for (int i = 0; i < history->column_count; i++) {
+        double *column = wg__alloc((size_t)capacity * sizeof *column);
+        if (!column)
+            return -1;
+        memcpy(column, history->columns[i], (size_t)history->row_count * sizeof *column);
+        wg__free(history->columns[i]);
+        history->columns[i] = column;
+    }
+    history->capacity = capacity;
+    return 0;
+}
+
+int wg_history_add_row(wg_history *history) {
+    if (history->row_count == history->capacity &&
+        grow(history, history->capacity ? 2 * history->capacity : FIRST_CAPACITY) < 0)
+        return -1;
+    for (int i = 0; i < history->column_count; i++)
+        history->columns[i][history->row_count] = NAN;
+    history->row_count++;
+    return 0;
+}
+
+static int add_column(wg_history *history, const char *name) {
+    if (history->column_count == WG_HISTORY_COLUMNS || strlen(name) >= WG_METRIC_NAME_SIZE)
+        return wg_fail(WG_ERROR_ARGUMENT, "history",
+                       "no room for '%s': %d columns with names of %d bytes are kept", name,
+                       WG_HISTORY_COLUMNS, WG_METRIC_NAME_SIZE - 1);
+    double *column = wg__alloc((size_t)history->capacity * sizeof *column);
+    if (!column)
+        return -1;
+    for (int64_t row = 0; row < history->row_count; row++)
+        column[row] = NAN;
+    int index = history->column_count++;
+    strcpy(history->names[index], name);
+    history->columns[index] = column;
+    return index;
+}
+
+int wg_history_set(wg_history *history, const char *name, double value) {
+    int index = column_index(history, name);
+    if (index < 0)
+        index = add_column(history, name);
+    if (index < 0)
+        return -1;
+    history->columns[index][history->row_count - 1] = value;
+    return 0;
+}
+
+const double *wg_history_column(const wg_history *history, const char *name) {
+    int index = column_index(history, name);
+    return index < 0 ? NULL : history->columns[index];
+}
+
+int wg_history_put(const wg_history *history, wg_checkpoint *file, const char *group) {
+    char name[256];
+    for (int i = 0; history->row_count > 0 && i < history->column_count; i++) {
+        snprintf(name, sizeof name, "%s/%s", group, history->names[i]);
+        if (wg_checkpoint_put_numbers(file, name, history->row_count, history->columns[i]) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+/* ---- Reading: the file says which columns there are ---- */
+
+typedef struct column_list {
+    const char *group;
+    size_t group_length;
+    wg_history *history;
+} column_list;
+
+/* Takes the dataset "GROUP/NAME" as a column, without its numbers yet. */
+static int visit_column(const char *name, const wg_spec *spec, void *context) {
+    column_list *list = context;
+    wg_history *history = list->history;
+    if (strncmp(name, list->group, list->group_length) != 0 || name[list->group_length] != '/')
+        return 0;
+    const char *column = name + list->group_length + 1;
+    if (spec->ndim != 1 || (history->column_count > 0 && spec->shape[0] != history->row_count))
+        return wg_fail(WG_ERROR_FORMAT, "history", "%s: the columns of a history differ in length",
+                       name);
+    if (history->column_count == 0) {
+        history->row_count = history->capacity = spec->shape[0];
+    }
+    return add_column(history, column) < 0 ? -1 : 0;
+}
+
+static int read_column(wg_history *history, int index, wg_checkpoint *file, const char *group) {
+    char name[256];
+    snprintf(name, sizeof name, "%s/%s", group, history->names[index]);
+    wg_scope scope;
+    wg_scope_begin(&scope);
+    int result = wg_to_array(wg_checkpoint_get_numbers(file, name), history->columns[index]);
+    wg_scope_end(&scope, NULL);
+    return result;
+}
+
+int wg_history_get(wg_history *history, wg_checkpoint *file, const char *group) {
+    column_list list = {.group = group, .group_length = strlen(group), .history = history};
+    int result = wg_checkpoint_each(file, visit_column, &list);
+    for (int i = 0; result == 0 && i < history->column_count; i++)
+        result = read_column(history, i, file, group);
+    if (result < 0)
+        wg_history_clear(history);
+    return result < 0 ? -1 : 0;
+}
+
+void wg_history_clear(wg_history *history) {
+    for (int i = 0; i < history->column_count; i++)
+        wg__free(history->columns[i]);
+    *history = (wg_history){0};
+}
