@@ -9,6 +9,10 @@
 
 /* In the order of `wengert --help`. */
 static const wg__verb verbs[] = {
+    {"pretrain", "train a model on plain text", wg__verb_pretrain},
+    {"eval", "measure a trained model on text", wg__verb_eval},
+    {"fill", "fill each [MASK] of a text", wg__verb_fill},
+    {"plot", "draw the history of a training", wg__verb_plot},
     {NULL, NULL, NULL},
 };
 

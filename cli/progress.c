@@ -1,0 +1,79 @@
+/* Progress on stderr: see progress.h. */
+#include "cli/progress.h"
+
+#include <stdio.h>
+#include <time.h>
+#include <unistd.h>
+
+/* Seconds between two showings. */
+#define TERMINAL_PAUSE 0.1
+#define PLAIN_PAUSE 10.0
+
+static double now(void) {
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
+}
+
+wg__progress wg__progress_begin(void) {
+    return (wg__progress){.is_terminal = isatty(STDERR_FILENO)};
+}
+
+static void print_time(double seconds) {
+    int64_t whole = (int64_t)(seconds + 0.5);
+    if (whole >= 3600)
+        fprintf(stderr, "%lld:%02d:%02d", (long long)(whole / 3600), (int)(whole / 60 % 60),
+                (int)(whole % 60));
+    else
+        fprintf(stderr, "%d:%02d", (int)(whole / 60), (int)(whole % 60));
+}
+
+static void print_line(const wg_train_report *report, double tokens_rate) {
+    fprintf(stderr, "step %lld/%lld  loss %.4f  %.0f tokens/s  ", (long long)report->step,
+            (long long)report->total, report->loss, tokens_rate);
+    print_time(report->seconds_left);
+    fputs(" left", stderr);
+}
+
+static void print_evaluation(const wg_train_report *report) {
+    fprintf(stderr, "step %lld/%lld  held out:", (long long)report->step, (long long)report->total);
+    for (int i = 0; i < report->evaluation->count; i++) {
+        const wg_metric *metric = &report->evaluation->metrics[i];
+        fprintf(stderr, "  %s %.4f", metric->name, wg_metric_value(metric));
+    }
+    fputc('\n', stderr);
+}
+
+static void close_line(wg__progress *progress) {
+    if (progress->line_open)
+        fputs("\r\033[K", stderr);
+    progress->line_open = false;
+}
+
+void wg__progress_report(const wg_train_report *report, void *context) {
+    wg__progress *progress = context;
+    double *rate = &progress->tokens_rate;
+    *rate += (*rate == 0 ? 1 : 0.1) * (report->tokens_per_second - *rate);
+
+    double time = now();
+    double pause = progress->is_terminal ? TERMINAL_PAUSE : PLAIN_PAUSE;
+    bool last = report->step == report->total;
+    if (time - progress->last_shown >= pause || report->evaluation || last) {
+        progress->last_shown = time;
+        close_line(progress);
+        if (report->evaluation)
+            print_evaluation(report);
+        print_line(report, *rate);
+        if (progress->is_terminal)
+            progress->line_open = true;
+        else
+            fputc('\n', stderr);
+    }
+    fflush(stderr);
+}
+
+void wg__progress_end(wg__progress *progress) {
+    if (progress->line_open)
+        fputc('\n', stderr);
+    progress->line_open = false;
+}

@@ -1,0 +1,306 @@
+/* The settings of a pre-training run: see settings.h. */
+#include "cli/settings.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/cli.h"
+#include "optim/schedule.h"
+
+enum {
+    KEY_CORPUS = WG__KEY_OWN,
+    KEY_OUT,
+    KEY_RESUME,
+    KEY_OVERWRITE,
+    KEY_LOG,
+    KEY_THREADS,
+    KEY_PRESET,
+    KEY_CONFIG,
+    KEY_TOKENIZER,
+    KEY_VOCAB_SIZE,
+    KEY_EVAL,
+    KEY_STEPS,
+    KEY_BATCH,
+    KEY_SEQ,
+    KEY_LR,
+    KEY_SCHEDULE,
+    KEY_WARMUP,
+    KEY_WEIGHT_DECAY,
+    KEY_CLIP,
+    KEY_SEED,
+    KEY_EVAL_EVERY,
+    KEY_SAVE_EVERY,
+};
+
+typedef enum setting_kind { TEXT, FILE_NAME, INTEGER, NUMBER } setting_kind;
+
+/* What is kept with the run. */
+static const struct setting {
+    int key;
+    const char *name;
+    setting_kind kind;
+    double low, high;
+    bool changeable; /* may differ when the run is resumed */
+} settings[] = {
+    {KEY_PRESET, "preset", TEXT, 0, 0, false},
+    {KEY_CONFIG, "config", FILE_NAME, 0, 0, false},
+    {KEY_TOKENIZER, "tokenizer", TEXT, 0, 0, false},
+    {KEY_VOCAB_SIZE, "vocab-size", INTEGER, 1, INT32_MAX, false},
+    {KEY_EVAL, "eval", FILE_NAME, 0, 0, true},
+    {KEY_STEPS, "steps", INTEGER, 1, INFINITY, true},
+    {KEY_BATCH, "batch", INTEGER, 1, INT32_MAX, false},
+    {KEY_SEQ, "seq", INTEGER, 8, INT32_MAX, false},
+    {KEY_LR, "lr", NUMBER, 0, 1000, false},
+    {KEY_SCHEDULE, "schedule", TEXT, 0, 0, false},
+    {KEY_WARMUP, "warmup", INTEGER, 0, INFINITY, false},
+    {KEY_WEIGHT_DECAY, "weight-decay", NUMBER, 0, 1000, false},
+    {KEY_CLIP, "clip", NUMBER, 0, 1e9, false},
+    {KEY_SEED, "seed", INTEGER, 0, INFINITY, false},
+    {KEY_EVAL_EVERY, "eval-every", INTEGER, 1, INFINITY, true},
+    {KEY_SAVE_EVERY, "save-every", INTEGER, 1, INFINITY, true},
+};
+
+enum { SETTINGS = sizeof settings / sizeof settings[0] };
+
+/* The corpus is checked by its tokens when the run is resumed, so its files may have moved. */
+static const char corpus_name[] = "corpus";
+
+static const struct argp_option options[] = {
+    {NULL, 0, NULL, 0, "Text:", 1},
+    {"corpus", KEY_CORPUS, "FILE...", 0, "Train on these text files", 0},
+    {"eval", KEY_EVAL, "FILE", 0,
+     "Measure on this text (default: hold out a twentieth of the documents)", 0},
+    {"tokenizer", KEY_TOKENIZER, "wordpiece|FILE", 0,
+     "Learn a vocabulary of word pieces from the corpus (the default), or read one: a vocab.txt or "
+     "what `wengert tokenizer train' wrote",
+     0},
+    {"vocab-size", KEY_VOCAB_SIZE, "N", 0, "Size of the vocabulary to learn (4096)", 0},
+    {NULL, 0, NULL, 0, "Model:", 2},
+    {"preset", KEY_PRESET, "NAME", 0, "bert-tiny (the default), bert-mini, bert-small or bert-base",
+     0},
+    {"config", KEY_CONFIG, "FILE.json", 0, "A published configuration instead of a preset", 0},
+    {NULL, 0, NULL, 0, "Training:", 3},
+    {"steps", KEY_STEPS, "N", 0, "Train for N steps (1000)", 0},
+    {"batch", KEY_BATCH, "N", 0, "Sequences in a batch (32)", 0},
+    {"seq", KEY_SEQ, "N", 0, "Tokens in a sequence (128)", 0},
+    {"lr", KEY_LR, "X", 0, "Learning rate at its peak (0.001)", 0},
+    {"schedule", KEY_SCHEDULE, "NAME", 0,
+     "linear (the default: down to 0 at the last step) or constant", 0},
+    {"warmup", KEY_WARMUP, "N", 0, "Steps in which the rate rises (a tenth of all)", 0},
+    {"weight-decay", KEY_WEIGHT_DECAY, "X", 0, "Weight decay of AdamW (0.01)", 0},
+    {"clip", KEY_CLIP, "X", 0, "Greatest norm of the gradient (1); 0 does not clip", 0},
+    {"seed", KEY_SEED, "N", 0, "Seed of weights, dropout and batches (0)", 0},
+    {"threads", KEY_THREADS, "N", 0, "Use N threads (all processors)", 0},
+    {NULL, 0, NULL, 0, "The run:", 4},
+    {"out", KEY_OUT, "RUN.h5", 0, "The checkpoint to write", 0},
+    {"resume", KEY_RESUME, NULL, 0,
+     "Go on with the run that RUN.h5 holds; what is not said again stays as it was", 0},
+    {"overwrite", KEY_OVERWRITE, NULL, 0, "Begin anew though RUN.h5 exists, which is lost", 0},
+    {"save-every", KEY_SAVE_EVERY, "N", 0, "Save every N steps, beside once a minute", 0},
+    {"eval-every", KEY_EVAL_EVERY, "N", 0, "Measure on held-out text every N steps (100)", 0},
+    {"log", KEY_LOG, "FILE", 0, "Append one JSON object for each step", 0},
+    WG__OPTION_JSON,
+    {0},
+};
+
+/* ---- The command line ---- */
+
+static const struct setting *find_setting(int key) {
+    for (size_t i = 0; i < SETTINGS; i++)
+        if (settings[i].key == key)
+            return &settings[i];
+    return NULL;
+}
+
+/* The name by which a file is found from any folder; itself if it is not there at all. */
+static json_t *file_name(const char *path) {
+    char *absolute = realpath(path, NULL);
+    json_t *name = json_string(absolute ? absolute : path);
+    free(absolute);
+    return name;
+}
+
+static int64_t whole(double limit) {
+    return limit >= 0x1p63 ? INT64_MAX : (int64_t)limit;
+}
+
+static json_t *setting_value(const struct argp_state *state, const struct setting *setting,
+                             const char *text) {
+    switch (setting->kind) {
+    case INTEGER:
+        return json_integer(
+            wg__cli_integer(state, setting->name, text, whole(setting->low), whole(setting->high)));
+    case NUMBER:
+        return json_real(wg__cli_number(state, setting->name, text, setting->low, setting->high));
+    case FILE_NAME:
+        return file_name(text);
+    case TEXT:
+        return json_string(text);
+    }
+    return NULL;
+}
+
+static void add_corpus(wg__pretrain_arguments *arguments, const char *path) {
+    json_t *corpus = json_object_get(arguments->given, corpus_name);
+    if (!corpus) {
+        corpus = json_array();
+        json_object_set_new(arguments->given, corpus_name, corpus);
+    }
+    json_array_append_new(corpus, file_name(path));
+}
+
+static void set_setting(struct argp_state *state, int key, const char *text) {
+    wg__pretrain_arguments *arguments = state->input;
+    const struct setting *setting = find_setting(key);
+    if (key == KEY_SCHEDULE && wg_schedule_find(text) < 0)
+        argp_error(state, "--schedule: there is no '%s'; linear and constant are there", text);
+    json_t *value = setting_value(state, setting, text);
+    if (!value)
+        argp_error(state, "--%s: '%s' is not UTF-8", setting->name, text);
+    json_object_set_new(arguments->given, setting->name, value);
+}
+
+static void check_arguments(struct argp_state *state, const wg__pretrain_arguments *arguments) {
+    const json_t *given = arguments->given;
+    if (!arguments->model)
+        argp_error(state, "which model? bert is there");
+    if (!arguments->out)
+        argp_error(state, "--out RUN.h5 is missing: where shall the checkpoint go?");
+    if (!arguments->resume && !json_object_get(given, corpus_name))
+        argp_error(state, "--corpus FILE is missing: what shall the model read?");
+    if (arguments->resume && arguments->overwrite)
+        argp_error(state, "--resume and --overwrite exclude each other");
+    if (json_object_get(given, "preset") && json_object_get(given, "config"))
+        argp_error(state, "--preset and --config exclude each other");
+}
+
+static error_t parse(int key, char *text, struct argp_state *state) {
+    wg__pretrain_arguments *arguments = state->input;
+    switch (key) {
+    case KEY_CORPUS:
+        add_corpus(arguments, text);
+        return 0;
+    case KEY_OUT:
+        arguments->out = text;
+        return 0;
+    case KEY_RESUME:
+        arguments->resume = true;
+        return 0;
+    case KEY_OVERWRITE:
+        arguments->overwrite = true;
+        return 0;
+    case KEY_LOG:
+        arguments->log = text;
+        return 0;
+    case KEY_THREADS:
+        arguments->threads = (int)wg__cli_integer(state, "threads", text, 1, 4096);
+        return 0;
+    case WG__KEY_JSON:
+        arguments->json = true;
+        return 0;
+    case ARGP_KEY_ARG: /* the model, then what a shell made of --corpus *.txt */
+        if (arguments->model)
+            add_corpus(arguments, text);
+        else if (strcmp(text, "bert") == 0)
+            arguments->model = text;
+        else
+            argp_error(state, "there is no model '%s'; bert is there", text);
+        return 0;
+    case ARGP_KEY_END:
+        check_arguments(state, arguments);
+        return 0;
+    default:
+        if (!find_setting(key))
+            return ARGP_ERR_UNKNOWN;
+        set_setting(state, key, text);
+        return 0;
+    }
+}
+
+void wg__settings_parse(int argc, char **argv, wg__pretrain_arguments *arguments) {
+    static const struct argp parser = {
+        .options = options,
+        .parser = parse,
+        .args_doc = "bert --corpus FILE... --out RUN.h5\nbert --resume --out RUN.h5",
+        .doc =
+            "Pretrains a model on plain text and saves it, with all that is needed to go on.\v"
+            "The text is prose as in a book, or one sentence a line with blank lines between "
+            "documents. Ctrl-C finishes the step and saves; --resume goes on, bit for bit as if "
+            "nothing had happened.\n\n"
+            "At the end the loss on held-out text is printed beside that of predicting each word "
+            "by its frequency.",
+    };
+    arguments->given = json_object();
+    wg__cli_parse(&parser, argc, argv, arguments);
+}
+
+/* ---- Merging ---- */
+
+static json_t *defaults(void) {
+    return json_pack("{s:s, s:i, s:i, s:i, s:f, s:s, s:f, s:f, s:i, s:i}", "tokenizer", "wordpiece",
+                     "steps", 1000, "batch", 32, "seq", 128, "lr", 1e-3, "schedule", "linear",
+                     "weight-decay", 0.01, "clip", 1.0, "seed", 0, "eval-every", 100);
+}
+
+/* What the rest of the settings decides where nothing was said. */
+static void derive(json_t *merged) {
+    if (!json_object_get(merged, "preset") && !json_object_get(merged, "config"))
+        json_object_set_new(merged, "preset", json_string("bert-tiny"));
+    if (!json_object_get(merged, "warmup"))
+        json_object_set_new(merged, "warmup",
+                            json_integer(wg__setting_integer(merged, "steps") / 10));
+}
+
+static int check_unchanged(const json_t *given, const json_t *kept, const char *path) {
+    for (size_t i = 0; i < SETTINGS; i++) {
+        const char *name = settings[i].name;
+        const json_t *new_value = json_object_get(given, name);
+        const json_t *old_value = json_object_get(kept, name);
+        if (settings[i].changeable || !new_value || json_equal(new_value, old_value))
+            continue;
+        char *text =
+            old_value ? json_dumps(old_value, JSON_ENCODE_ANY | JSON_REAL_PRECISION(6)) : NULL;
+        wg__cli_fail("--%s cannot change while a run goes on: %s was begun with %s", name, path,
+                     text ? text : "another choice");
+        free(text);
+        return -1;
+    }
+    return 0;
+}
+
+json_t *wg__settings_merge(const json_t *given, const char *note, const char *path) {
+    json_t *merged = json_deep_copy(given);
+    if (note) {
+        json_t *kept = json_loads(note, 0, NULL);
+        bool good = json_is_object(kept);
+        if (!good)
+            wg__cli_fail("%s: /train/note is not what `wengert pretrain' writes", path);
+        else if (check_unchanged(given, kept, path) < 0)
+            good = false;
+        else
+            json_object_update_missing(merged, kept);
+        json_decref(kept);
+        if (!good) {
+            json_decref(merged);
+            return NULL;
+        }
+    }
+    json_t *rest = defaults();
+    json_object_update_missing(merged, rest);
+    json_decref(rest);
+    derive(merged);
+    return merged;
+}
+
+const char *wg__setting_text(const json_t *values, const char *name) {
+    return json_string_value(json_object_get(values, name));
+}
+
+int64_t wg__setting_integer(const json_t *values, const char *name) {
+    return json_integer_value(json_object_get(values, name));
+}
+
+double wg__setting_number(const json_t *values, const char *name) {
+    return json_number_value(json_object_get(values, name));
+}
