@@ -1,0 +1,73 @@
+/* What the families of ops share: rules of shape and dtype, loops over elements, samples. */
+#ifndef WG_TENSOR_OPS_ELEMENTWISE_H
+#define WG_TENSOR_OPS_ELEMENTWISE_H
+
+#include "tensor/internal.h"
+#include "tensor/iter.h"
+#include "tensor/ops.h"
+
+/* ---- Shape and dtype rules ---- */
+
+/* Output 0 has the dtype and shape of input 0. */
+int wg__infer_like(wg_call *call);
+
+/* The same for an op that computes on floats only; DTYPE for others. */
+int wg__infer_float(wg_call *call);
+
+/* Output 0 has the broadcast shape of the inputs from `first` on, and that dtype; -1 with SHAPE. */
+int wg__infer_broadcast(wg_call *call, int first, wg_dtype dtype);
+
+/* -1 with DTYPE unless the inputs i and j have one dtype. */
+int wg__check_same_dtype(const wg_call *call, int i, int j);
+
+/* Casts the tensor of lower dtype to that of the other. False when one of them is or becomes NULL.
+ */
+bool wg__promote(wg_tensor **a, wg_tensor **b);
+
+/* x, cast to f32 unless it is of a floating dtype. */
+wg_tensor *wg__as_float(wg_tensor *x);
+
+/* ---- Kernels ---- */
+
+/* Runs loops[dtype of operands[1]] by wg__iterate over operands[0], the output, and the inputs
+ * after it. bf16 operands pass through blocks of f32 and the loop of f32. */
+void wg__elementwise(int operand_count, wg_tensor *const *operands, const wg__loop *loops,
+                     const void *context);
+
+/* The same on the output and the inputs of a call. Returns 0, as a forward does. */
+int wg__elementwise_call(wg_call *call, const wg__loop *loops, const void *context);
+
+/* ---- Backward ---- */
+
+static inline bool wg__wants(const wg_call *call, int input) {
+    return (call->wants >> input & 1) != 0;
+}
+
+/* g summed over the axes that broadcasting gave input i: a gradient of that input's shape. */
+wg_tensor *wg__sum_like(wg_tensor *g, const wg_call *call, int i);
+
+/* What a vjp returns: -1 if one of its ops has failed. (Backward never starts with an error
+ * pending.) */
+int wg__vjp_status(void);
+
+/* ---- Samples ---- */
+
+/* Makes f64 values of a shape: */
+typedef wg_tensor *(*wg__sampler)(wg_generator *generator, int ndim, const int64_t *shape);
+
+wg_tensor *wg__sample_normal(wg_generator *generator, int ndim, const int64_t *shape);
+wg_tensor *wg__sample_positive(wg_generator *generator, int ndim, const int64_t *shape); /* 1/2.. */
+wg_tensor *wg__sample_nonzero(wg_generator *generator, int ndim,
+                              const int64_t *shape); /* |x|>1/4 */
+wg_tensor *wg__sample_distinct(wg_generator *generator, int ndim,
+                               const int64_t *shape); /* by 1/4 */
+
+/* The samples of ops of one input, and of two that broadcast: returns what wg_op.sample does. */
+int wg__sample_unary(int index, wg_generator *generator, wg_sample *sample, wg__sampler make);
+int wg__sample_binary(int index, wg_generator *generator, wg_sample *sample, wg__sampler make_a,
+                      wg__sampler make_b);
+
+/* What wg_op.sample returns for a sample of `count` inputs: -1 if one could not be made. */
+int wg__sample_status(wg_sample *sample, int count);
+
+#endif
