@@ -5,6 +5,15 @@
 #include "tensor/ops/families.h"
 
 static const wg__op_family *const families[] = {
+    &wg__family_cast,
+    &wg__family_view,
+    &wg__family_shape,
+    &wg__family_binary,
+    &wg__family_compare,
+    &wg__family_unary,
+    &wg__family_select,
+    &wg__family_reduce,
+    &wg__family_index,
     NULL,
 };
 

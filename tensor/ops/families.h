@@ -1,7 +1,18 @@
-/* The families of built-in ops, in the order of ops.h. Each table stands at the foot of its file. */
+/* The families of built-in ops, in the order of ops.h. Each table stands at the foot of its file.
+ */
 #ifndef WG_TENSOR_OPS_FAMILIES_H
 #define WG_TENSOR_OPS_FAMILIES_H
 
 #include "tensor/internal.h"
+
+extern const wg__op_family wg__family_cast;
+extern const wg__op_family wg__family_view;
+extern const wg__op_family wg__family_shape;
+extern const wg__op_family wg__family_binary;
+extern const wg__op_family wg__family_compare;
+extern const wg__op_family wg__family_unary;
+extern const wg__op_family wg__family_select;
+extern const wg__op_family wg__family_reduce;
+extern const wg__op_family wg__family_index;
 
 #endif
