@@ -5,9 +5,11 @@
  *     tokens      the ids, one after the other (16 bits each if the vocabulary allows)
  *
  * Two formats of text are read. Plain text: lines are wrapped as in a book, a blank line ends a
- * paragraph, three or more blank lines end a document; sentences are found by their punctuation.
- * A file of plain text without such marks is cut at the first paragraph's end after 64 sentences,
- * or at 128. One sentence a line, blank lines between documents: what BERT was trained from. */
+ * paragraph, three or more blank lines end a document; sentences are found by their punctuation,
+ * and a paragraph without letters or digits (a row of stars) is left out. One sentence a line, a
+ * blank line between documents: what BERT was trained from. In both, a line "<|endoftext|>" ends a
+ * document, too. A file without any such mark is cut: at the first paragraph's end after 64
+ * sentences, or at 128; of a sentence a line, at 64. */
 #ifndef WG_DATA_CORPUS_H
 #define WG_DATA_CORPUS_H
 
