@@ -14,6 +14,9 @@ static const wg__op_family *const families[] = {
     &wg__family_select,
     &wg__family_reduce,
     &wg__family_index,
+    &wg__family_softmax,
+    &wg__family_dropout,
+    &wg__family_loss,
     NULL,
 };
 

@@ -25,6 +25,10 @@ typedef void (*wg__simd_map)(int64_t n, const void *x, void *y);
 /* dx = dy f', n elements, from x or from y = f(x) as the member says; dx may be dy or x. */
 typedef void (*wg__simd_vjp)(int64_t n, const void *x_or_y, const void *dy, void *dx);
 
+/* Words of randomness in a group: element i of a draw uses word i % 64 of group i / 64, which is
+ * word (i % 64) / 16 of Philox block 16 (i / 64) + i % 16. */
+#define WG__RANDOM_GROUP 64
+
 typedef struct wg__simd {
     const char *name; /* of the instruction set */
 
@@ -41,6 +45,16 @@ typedef struct wg__simd {
     wg__simd_vjp erf_vjp;       /* from x: dy 2/sqrt(pi) e^(-x^2) */
     wg__simd_vjp gelu_vjp;      /* from x: dy (Phi(x) + x phi(x)) */
     wg__simd_vjp gelu_tanh_vjp; /* from x */
+
+    /* Of one row: its largest element, -inf for none and NaN if there is one; sum e^(x - shift);
+     * y = scale e^(x - shift), where y may be x. */
+    double (*row_max)(int64_t n, const void *x);
+    double (*row_sum_exp)(int64_t n, const void *x, double shift);
+    void (*row_exp)(int64_t n, const void *x, double shift, double scale, void *y);
+
+    /* The words of `groups` groups of a draw, from `group` on. The same in both tables. */
+    void (*random_words)(uint64_t seed, uint64_t offset, uint64_t group, int64_t groups,
+                         uint32_t *words);
 } wg__simd;
 
 /* The instruction sets that files of simd_kernels are compiled for, and the best of them here. */

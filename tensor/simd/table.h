@@ -3,6 +3,8 @@
 #include "tensor/simd/vector.h"
 
 #include "tensor/simd/functions.h"
+#include "tensor/simd/random_words.h"
+#include "tensor/simd/rows.h"
 
 #define WG__JOIN_EXPANDED(a, b) a##b
 #define WG__JOIN(a, b) WG__JOIN_EXPANDED(a, b)
@@ -27,4 +29,10 @@ const wg__simd WG__TABLE = {
     .erf_vjp = vjp_erf,
     .gelu_vjp = vjp_gelu,
     .gelu_tanh_vjp = vjp_gelu_tanh,
+
+    .row_max = row_max,
+    .row_sum_exp = row_sum_exp,
+    .row_exp = row_exp,
+
+    .random_words = random_words,
 };
