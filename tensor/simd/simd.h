@@ -55,6 +55,10 @@ typedef struct wg__simd {
     /* The words of `groups` groups of a draw, from `group` on. The same in both tables. */
     void (*random_words)(uint64_t seed, uint64_t offset, uint64_t group, int64_t groups,
                          uint32_t *words);
+
+    /* y = 0 where the word is below the limit, x * scale elsewhere; y may be x. */
+    void (*drop_below)(int64_t n, const uint32_t *words, uint32_t limit, double scale,
+                       const void *x, void *y);
 } wg__simd;
 
 /* The instruction sets that files of simd_kernels are compiled for, and the best of them here. */

@@ -35,4 +35,5 @@ const wg__simd WG__TABLE = {
     .row_exp = row_exp,
 
     .random_words = random_words,
+    .drop_below = drop_below,
 };
