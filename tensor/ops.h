@@ -48,7 +48,8 @@ WG_API wg_tensor *wg_expand(wg_tensor *x, int ndim, const int64_t *shape);
 #define WG_END INT64_MAX
 WG_API wg_tensor *wg_slice(wg_tensor *x, int axis, int64_t start, int64_t stop, int64_t step);
 
-/* x at one index of one axis, which goes away. [scope; INDEX] */
+/* x at one index of one axis, which goes away; a negative index counts from the end.
+ * [scope; INDEX] */
 WG_API wg_tensor *wg_select(wg_tensor *x, int axis, int64_t index);
 
 /* Drops an axis of size 1. [scope; INDEX, SHAPE] */
@@ -80,8 +81,8 @@ WG_API wg_tensor *wg_triu(wg_tensor *x, int64_t diagonal);
 
 /* ---- Arithmetic with broadcasting (ops/binary.c) ---- */
 
-WG_API wg_tensor *wg_add(wg_tensor *a, wg_tensor *b); /* a + b [scope; SHAPE] */
-WG_API wg_tensor *wg_sub(wg_tensor *a, wg_tensor *b); /* a - b [scope; SHAPE] */
+WG_API wg_tensor *wg_add(wg_tensor *a, wg_tensor *b); /* a + b; of bools: or [scope; SHAPE] */
+WG_API wg_tensor *wg_sub(wg_tensor *a, wg_tensor *b); /* a - b [scope; SHAPE, DTYPE for bools] */
 WG_API wg_tensor *wg_mul(wg_tensor *a, wg_tensor *b); /* a b; of bools: and [scope; SHAPE] */
 
 /* a / b, true division: integers are cast to f32 first. [scope; SHAPE] */

@@ -428,7 +428,7 @@ wg_tensor *wg_sum(wg_tensor *x, int axis_count, const int64_t *axes, bool keepdi
     return wg_apply_one(&sum, 1, &x, &options);
 }
 
-/* Mean and variance are made of sums. */
+/* Mean and variance are made of sums; those of bf16 are computed in f32 and rounded once. */
 
 static wg_tensor *mean(wg_tensor *x, const reduce_options *options) {
     const double n = reduced_count(&x->spec, options->mask);
@@ -436,31 +436,47 @@ static wg_tensor *mean(wg_tensor *x, const reduce_options *options) {
     return wg_affine(total, n > 0 ? 1 / n : INFINITY, 0); /* of nothing: 0 inf, NaN */
 }
 
+/* Two passes, as stable as it gets: the mean first, then the squares of what is left. */
+static wg_tensor *variance(wg_tensor *x, const reduce_options *options, double correction) {
+    const double n = reduced_count(&x->spec, options->mask) - correction;
+    wg_tensor *center = mean(x, &(reduce_options){.mask = options->mask, .keepdim = true});
+    wg_tensor *squares = wg_pow_scalar(wg_sub(x, center), 2);
+    wg_tensor *total = wg_apply_one(&sum, 1, &squares, options);
+    return wg_affine(total, n > 0 ? 1 / n : INFINITY, 0);
+}
+
+/* The floating dtype of the result, and the operand in the one to compute in. */
+static wg_tensor *widened(wg_tensor *x, wg_dtype *dtype) {
+    *dtype = wg_dtype_is_float(x->spec.dtype) ? x->spec.dtype : WG_F32;
+    return *dtype == x->spec.dtype && *dtype != WG_BF16 ? x : wg_cast(x, WG_F32);
+}
+
+static wg_tensor *narrowed(wg_tensor *y, wg_dtype dtype) {
+    return y == NULL || y->spec.dtype == dtype ? y : wg_cast(y, dtype);
+}
+
 wg_tensor *wg_mean(wg_tensor *x, int axis_count, const int64_t *axes, bool keepdim) {
     reduce_options options;
+    wg_dtype dtype;
     if (!options_make(&options, x, axis_count, axes, keepdim, "mean"))
         return NULL;
     wg_scope scope;
     wg_scope_begin(&scope);
-    x = wg__as_float(x);
-    return wg_scope_end(&scope, x == NULL ? NULL : mean(x, &options));
+    wg_tensor *wide = widened(x, &dtype);
+    return wg_scope_end(&scope, wide == NULL ? NULL : narrowed(mean(wide, &options), dtype));
 }
 
-/* Two passes, as stable as it gets: the mean first, then the squares of what is left. */
 wg_tensor *wg_var(wg_tensor *x, int axis_count, const int64_t *axes, double correction,
                   bool keepdim) {
     reduce_options options;
+    wg_dtype dtype;
     if (!options_make(&options, x, axis_count, axes, keepdim, "var"))
         return NULL;
-    const double n = reduced_count(&x->spec, options.mask) - correction;
     wg_scope scope;
     wg_scope_begin(&scope);
-    x = wg__as_float(x);
-    wg_tensor *center =
-        x == NULL ? NULL : mean(x, &(reduce_options){.mask = options.mask, .keepdim = true});
-    wg_tensor *squares = wg_pow_scalar(wg_sub(x, center), 2);
-    wg_tensor *total = squares == NULL ? NULL : wg_apply_one(&sum, 1, &squares, &options);
-    return wg_scope_end(&scope, wg_affine(total, n > 0 ? 1 / n : INFINITY, 0));
+    wg_tensor *wide = widened(x, &dtype);
+    wg_tensor *y = wide == NULL ? NULL : variance(wide, &options, correction);
+    return wg_scope_end(&scope, narrowed(y, dtype));
 }
 
 /* ---- max, min: y = the largest, the smallest over the axes; NaN if there is one.   dx = g shared
