@@ -1,0 +1,146 @@
+/* Views: which ops share their operand's memory, and how strides carry what shapes cannot. */
+#include "tensor/ops.h"
+#include "tests/testing.h"
+
+static wg_tensor *count_up(int ndim, const int64_t *shape) {
+    int64_t count = 1;
+    for (int i = 0; i < ndim; i++)
+        count *= shape[i];
+    return wg_reshape(wg_arange(WG_F32, 0, (double)count, 1), ndim, shape);
+}
+
+START_TEST(a_reshape_of_contiguous_memory_shares_it) {
+    wg_tensor *x = count_up(WG_DIMS(2, 3, 4));
+    ck_assert(wg_tensor_shares_storage(x, wg_reshape(x, WG_DIMS(6, -1))));
+    ck_assert(wg_tensor_shares_storage(x, wg_reshape(x, WG_DIMS(24))));
+    ck_assert(wg_tensor_shares_storage(x, wg_reshape(x, WG_DIMS(2, 1, 12, 1))));
+}
+END_TEST
+
+START_TEST(a_reshape_shares_strided_memory_where_strides_allow) {
+    wg_tensor *x = wg_transpose(count_up(WG_DIMS(2, 3, 4)), 0, 1); /* (3, 2, 4), strides 4, 12, 1 */
+    ck_assert(wg_tensor_shares_storage(x, wg_reshape(x, WG_DIMS(3, 2, 2, 2))));
+    ck_assert(wg_tensor_shares_storage(x, wg_reshape(x, WG_DIMS(1, 3, 1, 2, 4))));
+    wg_tensor *every_second = wg_slice(count_up(WG_DIMS(4, 6)), 1, 0, WG_END, 2);
+    ck_assert(wg_tensor_shares_storage(every_second, wg_reshape(every_second, WG_DIMS(12))));
+    wg_tensor *backwards = wg_slice(count_up(WG_DIMS(12)), 0, WG_END, WG_END, -1);
+    ck_assert(wg_tensor_shares_storage(backwards, wg_reshape(backwards, WG_DIMS(3, 4))));
+    wg_tensor *repeated = wg_expand(wg_scalar(WG_F32, 1), WG_DIMS(4, 3));
+    ck_assert(wg_tensor_shares_storage(repeated, wg_reshape(repeated, WG_DIMS(2, 6))));
+}
+END_TEST
+
+START_TEST(a_reshape_copies_where_no_strides_fit) {
+    wg_tensor *x = wg_transpose(count_up(WG_DIMS(2, 3)), 0, 1);
+    wg_tensor *y = wg_reshape(x, WG_DIMS(6));
+    ck_assert(!wg_tensor_shares_storage(x, y));
+    assert_close(y, wg_from_array(WG_F32, WG_DIMS(6), (float[]){0, 3, 1, 4, 2, 5}), 0, 0);
+}
+END_TEST
+
+START_TEST(permuting_expanding_slicing_and_selecting_share_memory) {
+    wg_tensor *x = count_up(WG_DIMS(2, 3, 1));
+    ck_assert(wg_tensor_shares_storage(x, wg_permute(x, WG_DIMS(2, 0, 1))));
+    ck_assert(wg_tensor_shares_storage(x, wg_transpose(x, 0, -1)));
+    ck_assert(wg_tensor_shares_storage(x, wg_expand(x, WG_DIMS(5, 2, 3, 4))));
+    ck_assert(wg_tensor_shares_storage(x, wg_slice(x, 1, 2, WG_END, -2)));
+    ck_assert(wg_tensor_shares_storage(x, wg_select(x, 0, -1)));
+    ck_assert(wg_tensor_shares_storage(x, wg_squeeze(x, -1)));
+    ck_assert(wg_tensor_shares_storage(x, wg_unsqueeze(wg_transpose(x, 0, 1), 1)));
+}
+END_TEST
+
+START_TEST(a_view_sees_what_is_written_to_its_base) {
+    wg_tensor *x = count_up(WG_DIMS(2, 3));
+    wg_tensor *row = wg_select(wg_transpose(x, 0, 1), 1, 1);
+    wg_fill_(x, 7);
+    assert_close(row, wg_full(WG_F32, WG_DIMS(3), 7), 0, 0);
+    ck_assert_int_eq(wg_tensor_version(row), wg_tensor_version(x));
+}
+END_TEST
+
+START_TEST(contiguous_aliases_and_clone_copies) {
+    wg_tensor *x = count_up(WG_DIMS(2, 3));
+    wg_tensor *turned = wg_transpose(x, 0, 1);
+    ck_assert(wg_tensor_shares_storage(x, wg_contiguous(x)));
+    ck_assert(!wg_tensor_shares_storage(x, wg_clone(x)));
+    ck_assert(!wg_tensor_shares_storage(turned, wg_contiguous(turned)));
+    ck_assert(wg_tensor_is_contiguous(wg_contiguous(turned)));
+    ck_assert(wg_tensor_is_contiguous(wg_clone(turned)));
+    ck_assert(wg_tensor_shares_storage(x, wg_cast(x, WG_F32)));
+    ck_assert(!wg_tensor_shares_storage(x, wg_cast(x, WG_F64)));
+}
+END_TEST
+
+START_TEST(a_split_gives_views_of_the_sizes_asked_for) {
+    wg_tensor *x = count_up(WG_DIMS(2, 5));
+    wg_tensor *parts[3];
+    ck_assert_int_eq(wg_split(x, -1, 3, (int64_t[]){2, 0, 3}, parts), 0);
+    assert_close(parts[0], wg_from_array(WG_F32, WG_DIMS(2, 2), (float[]){0, 1, 5, 6}), 0, 0);
+    ck_assert_int_eq(wg_tensor_count(parts[1]), 0);
+    assert_close(parts[2], wg_from_array(WG_F32, WG_DIMS(2, 3), (float[]){2, 3, 4, 7, 8, 9}), 0, 0);
+    for (int i = 0; i < 3; i++)
+        ck_assert(wg_tensor_shares_storage(x, parts[i]));
+}
+END_TEST
+
+START_TEST(chunks_are_equal_but_for_the_last) {
+    wg_tensor *x = count_up(WG_DIMS(7));
+    wg_tensor *parts[5];
+    const int64_t sizes[] = {3, 3, 1};
+    ck_assert_int_eq(wg_chunk(x, 0, 3, parts), 0);
+    for (int i = 0; i < 3; i++)
+        ck_assert_int_eq(wg_tensor_count(parts[i]), sizes[i]);
+    ck_assert_int_eq((int)wg_item(parts[2]), 6);
+    ck_assert_int_eq(wg_chunk(x, 0, 5, parts), 0); /* of 2: the last is empty */
+    ck_assert_int_eq(wg_tensor_count(parts[3]), 1);
+    ck_assert_int_eq(wg_tensor_count(parts[4]), 0);
+}
+END_TEST
+
+START_TEST(a_failed_split_leaves_no_parts) {
+    wg_tensor *x = count_up(WG_DIMS(2, 5));
+    wg_tensor *parts[2] = {x, x};
+    ck_assert_int_eq(wg_split(x, 1, 2, (int64_t[]){2, 2}, parts), -1);
+    assert_error(WG_ERROR_SHAPE, "split: (2, 5) f32: the sizes of the parts must sum to 5");
+    ck_assert(!parts[0] && !parts[1]);
+    ck_assert_int_eq(wg_split(x, 1, 2, (int64_t[]){6, -1}, parts), -1);
+    assert_error(WG_ERROR_SHAPE, "split");
+    ck_assert_int_eq(wg_split(x, 2, 2, (int64_t[]){2, 2}, parts), -1);
+    assert_error(WG_ERROR_INDEX, "split: axis 2");
+    ck_assert_int_eq(wg_chunk(x, 1, 0, NULL), -1);
+    assert_error(WG_ERROR_ARGUMENT, "chunk: 0 parts");
+    ck_assert_int_eq(wg_chunk(NULL, 1, 2, parts), -1);
+    assert_no_error();
+}
+END_TEST
+
+START_TEST(a_slice_may_start_and_stop_anywhere) {
+    wg_tensor *x = count_up(WG_DIMS(4));
+    wg_tensor *nothing = wg_zeros(WG_F32, WG_DIMS(0));
+    const int64_t least = INT64_MIN, most = INT64_MAX;
+    assert_close(wg_slice(x, 0, least, most, 1), x, 0, 0);
+    assert_close(wg_slice(x, 0, most, least, 1), nothing, 0, 0);
+    assert_close(wg_slice(x, 0, 1, most, most), wg_ones(WG_F32, WG_DIMS(1)), 0, 0);
+    assert_close(wg_slice(x, 0, 1, most, least), wg_ones(WG_F32, WG_DIMS(1)), 0, 0);
+    assert_close(wg_slice(x, 0, most, least, -3),
+                 wg_from_array(WG_F32, WG_DIMS(2), (float[]){3, 0}), 0, 0);
+    assert_close(wg_slice(nothing, 0, most, most, -1), nothing, 0, 0);
+}
+END_TEST
+
+int main(void) {
+    const TTest *const tests[] = {
+        a_reshape_of_contiguous_memory_shares_it,
+        a_reshape_shares_strided_memory_where_strides_allow,
+        a_reshape_copies_where_no_strides_fit,
+        permuting_expanding_slicing_and_selecting_share_memory,
+        a_view_sees_what_is_written_to_its_base,
+        contiguous_aliases_and_clone_copies,
+        a_split_gives_views_of_the_sizes_asked_for,
+        chunks_are_equal_but_for_the_last,
+        a_failed_split_leaves_no_parts,
+        a_slice_may_start_and_stop_anywhere,
+    };
+    return wg_run_tests("ops_views", WG_COUNT(tests), tests);
+}
