@@ -44,7 +44,7 @@ typedef struct wg_bert_batch_options {
     int64_t sequence;        /* T; 0: 128, at least 8 */
     uint64_t seed;           /* of all choices */
     double masked_share;     /* 0: 0.15 */
-    double short_share;      /* examples with a shorter target; 0: 0.1 */
+    double short_share;      /* examples with a shorter target; 0: 0.1; negative: none */
     int64_t max_predictions; /* masked in one sequence at most; 0: ceil(masked_share T) */
 } wg_bert_batch_options;
 
