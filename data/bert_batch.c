@@ -98,7 +98,10 @@ static example next_example(const wg_bert_batches *batches, int64_t document, in
     int64_t target = batches->options.sequence - FRAME_TOKENS;
     if (wg_random_uniform(g) < batches->options.short_share)
         target = between(g, 2, target);
-    segment chunk = gather(corpus, *at, wg_corpus_document_start(corpus, document + 1), target);
+    int64_t document_end = wg_corpus_document_start(corpus, document + 1);
+    segment chunk = gather(corpus, *at, document_end, target);
+    if (chunk.end == chunk.first + 1 && chunk.end < document_end)
+        chunk.end++; /* a long sentence needs one that follows, too, or half were no half */
     int64_t sentences = chunk.end - chunk.first;
     int64_t first_end = chunk.first + (sentences < 2 ? 1 : between(g, 1, sentences - 1));
     example e = {.a = {chunk.first, first_end}, .b = {first_end, chunk.end}};
