@@ -69,27 +69,28 @@ void wg_tokenizer_free(wg_tokenizer *tokenizer) {
     wg__free(tokenizer);
 }
 
-static int add_token(wg__strings *vocabulary, const char *token, const char *where) {
+static int add_token(wg_tokenizer *tokenizer, const char *token, const char *entry) {
+    wg__strings *vocabulary = &tokenizer->vocabulary;
+    const char *where = tokenizer->kind->name;
     int64_t number = vocabulary->count, length = (int64_t)strlen(token);
     if (length == 0)
-        return wg_fail(WG_ERROR_FORMAT, where, "token %lld (counted from 0) is empty",
-                       (long long)number);
+        return wg_fail(WG_ERROR_FORMAT, where, "%s %lld is empty", entry, (long long)number + 1);
     if (wg__utf8_invalid(token, length) >= 0)
-        return wg_fail(WG_ERROR_FORMAT, where, "token %lld (counted from 0) is not UTF-8",
-                       (long long)number);
+        return wg_fail(WG_ERROR_FORMAT, where, "%s %lld is not UTF-8", entry,
+                       (long long)number + 1);
     int64_t id = wg__strings_add(vocabulary, token, length);
     if (id >= 0 && id != number)
         return wg_fail(WG_ERROR_FORMAT, where,
-                       "token %lld (counted from 0), \"%s\", is also token %lld; each token must "
-                       "stand once",
-                       (long long)number, token, (long long)id);
+                       "%s %lld is \"%s\" as %lld is; each token must stand once", entry,
+                       (long long)number + 1, token, (long long)id + 1);
     return id < 0 ? -1 : 0;
 }
 
 int wg__tokenizer_set_vocabulary(wg_tokenizer *tokenizer, int64_t count, const char *const *tokens,
-                                 const char *const special_names[WG_TOKEN_SPECIAL_COUNT]) {
+                                 const char *const special_names[WG_TOKEN_SPECIAL_COUNT],
+                                 const char *entry) {
     for (int64_t i = 0; i < count; i++)
-        if (add_token(&tokenizer->vocabulary, tokens[i], tokenizer->kind->name) < 0)
+        if (add_token(tokenizer, tokens[i], entry) < 0)
             return -1;
     for (int i = 0; i < WG_TOKEN_SPECIAL_COUNT; i++)
         tokenizer->special[i] = wg_tokenizer_id(tokenizer, special_names[i]);

@@ -38,9 +38,11 @@ struct wg_tokenizer {
 extern const wg__tokenizer_kind wg__wordpiece_kind;
 
 /* Fills the vocabulary of a zeroed tokenizer and finds its special tokens by their names, one for
- * each wg_special_token, NULL where the kind has none.
+ * each wg_special_token, NULL where the kind has none. `entry` is how messages call a token, before
+ * its number counted from 1 ("vocab.txt: line").
  * [FORMAT for an empty, repeated or non-UTF-8 token] */
 int wg__tokenizer_set_vocabulary(wg_tokenizer *tokenizer, int64_t count, const char *const *tokens,
-                                 const char *const special_names[WG_TOKEN_SPECIAL_COUNT]);
+                                 const char *const special_names[WG_TOKEN_SPECIAL_COUNT],
+                                 const char *entry);
 
 #endif

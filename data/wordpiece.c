@@ -1,4 +1,5 @@
 /* WordPiece: vocabulary files, encoding by longest match, decoding. See wordpiece.h. */
+#include <stdio.h>
 #include <string.h>
 
 #include "data/basic_tokenizer.h"
@@ -36,8 +37,8 @@ static int set_options(wordpiece *w, const wg_wordpiece_options *options) {
     return 0;
 }
 
-wg_tokenizer *wg_wordpiece_new(int64_t count, const char *const *tokens,
-                               const wg_wordpiece_options *options) {
+static wg_tokenizer *new_wordpiece(int64_t count, const char *const *tokens,
+                                   const wg_wordpiece_options *options, const char *entry) {
     wordpiece *w = wg__calloc(1, sizeof *w);
     if (!w)
         return NULL;
@@ -45,16 +46,21 @@ wg_tokenizer *wg_wordpiece_new(int64_t count, const char *const *tokens,
     w->continuation_hash = wg__hash_step(wg__hash_step(WG__HASH_EMPTY, '#'), '#');
     int status = set_options(w, options);
     if (status == 0)
-        status = wg__tokenizer_set_vocabulary(&w->base, count, tokens, special_names);
+        status = wg__tokenizer_set_vocabulary(&w->base, count, tokens, special_names, entry);
     if (status == 0 && w->base.special[WG_TOKEN_UNKNOWN] < 0)
         status = wg_fail(WG_ERROR_FORMAT, "wordpiece",
-                         "none of the %lld tokens is [UNK], which stands for unknown words",
+                         "%s 1 to %lld: none is [UNK], which stands for unknown words", entry,
                          (long long)count);
     if (status < 0) {
         wg_tokenizer_free(&w->base);
         return NULL;
     }
     return &w->base;
+}
+
+wg_tokenizer *wg_wordpiece_new(int64_t count, const char *const *tokens,
+                               const wg_wordpiece_options *options) {
+    return new_wordpiece(count, tokens, options, "token");
 }
 
 /* Cuts a text in place into its lines, without blanks at their ends as the published reader does.
@@ -89,9 +95,11 @@ static wg_tokenizer *parse_vocabulary(char *text, int64_t length, const char *pa
         wg_fail(WG_ERROR_FORMAT, "wg_wordpiece_load", "%s has a NUL byte: not a vocabulary", path);
         return NULL;
     }
+    char entry[512];
+    snprintf(entry, sizeof entry, "%s: line", path);
     const char **lines = NULL;
     int64_t count = cut_lines(text, length, &lines);
-    wg_tokenizer *tokenizer = count < 0 ? NULL : wg_wordpiece_new(count, lines, options);
+    wg_tokenizer *tokenizer = count < 0 ? NULL : new_wordpiece(count, lines, options, entry);
     wg__free(lines);
     return tokenizer;
 }

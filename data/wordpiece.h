@@ -32,7 +32,7 @@ WG_API wg_tokenizer *wg_wordpiece_load(const char *path, const wg_wordpiece_opti
 WG_API int wg_wordpiece_save(const wg_tokenizer *tokenizer, const char *path);
 
 typedef struct wg_wordpiece_training {
-    int64_t vocabulary_size; /* 0: 8192; fewer are made if the text has no more to merge */
+    int64_t vocabulary_size; /* 0: 4096; fewer are made if the text has no more to merge */
     int64_t min_frequency;   /* a pair of pieces seen less often is not merged; 0: 2 */
     int64_t alphabet_limit;  /* only so many of the commonest characters; 0: 1000 */
     wg_wordpiece_options options;

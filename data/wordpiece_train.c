@@ -438,7 +438,7 @@ static int begin(trainer *t, const wg_wordpiece_training *training) {
     if (training)
         *s = *training;
     if (s->vocabulary_size == 0)
-        s->vocabulary_size = 8192;
+        s->vocabulary_size = 4096;
     if (s->min_frequency == 0)
         s->min_frequency = 2;
     if (s->alphabet_limit == 0)

@@ -278,8 +278,8 @@ static void assert_bad_vocabulary(const char *bytes, size_t length, const char *
 START_TEST(a_bad_vocabulary_file_is_refused_with_its_reason) {
     assert_bad_vocabulary("", 0, "[UNK]");
     assert_bad_vocabulary("[PAD]\nthe\n", 10, "[UNK]");
-    assert_bad_vocabulary("[UNK]\nthe\na\nthe\n", 16, "token 3 (counted from 0), \"the\", is also");
-    assert_bad_vocabulary("[UNK]\n\nthe\n", 11, "token 1 (counted from 0) is empty");
+    assert_bad_vocabulary("[UNK]\nthe\na\nthe\n", 16, "vocab.txt: line 4 is \"the\" as 2 is");
+    assert_bad_vocabulary("[UNK]\n\nthe\n", 11, "vocab.txt: line 2 is empty");
     assert_bad_vocabulary("[UNK]\nth\xe9\n", 10, "line 2");
     assert_bad_vocabulary("[UNK]\nt\0e\n", 10, "NUL");
     ck_assert_ptr_null(wg_wordpiece_load("no/such/vocab.txt", NULL));
