@@ -13,35 +13,17 @@ typedef struct dropout_options {
 typedef struct dropout_job {
     const dropout_options *options;
     wg_dtype dtype;
-    const void *x;
-    void *y;
+    const char *x;
+    char *y;
     int64_t count;
 } dropout_job;
 
 enum { GROUPS_AT_ONCE = 16, WORDS_AT_ONCE = GROUPS_AT_ONCE * WG__RANDOM_GROUP };
 
-/* An element is dropped when its word is below p 2^32. */
-static uint32_t drop_below(double p) {
-    return (uint32_t)(p * 0x1p32);
-}
-
-static void drop_f32(int64_t n, const uint32_t *words, uint32_t limit, double scale,
-                     const float *restrict x, float *restrict y) {
-    float factor = (float)scale;
-    for (int64_t i = 0; i < n; i++)
-        y[i] = words[i] < limit ? 0 : x[i] * factor;
-}
-
-static void drop_f64(int64_t n, const uint32_t *words, uint32_t limit, double scale,
-                     const double *restrict x, double *restrict y) {
-    for (int64_t i = 0; i < n; i++)
-        y[i] = words[i] < limit ? 0 : x[i] * scale;
-}
-
 static void drop_groups(int64_t begin, int64_t end, void *context) {
     const dropout_job *job = context;
     const wg__simd *simd = wg__simd_for(job->dtype);
-    uint32_t words[WORDS_AT_ONCE], limit = drop_below(job->options->p);
+    uint32_t words[WORDS_AT_ONCE], limit = (uint32_t)(job->options->p * 0x1p32);
     double scale = 1 / (1 - job->options->p);
     for (int64_t group = begin; group < end; group += GROUPS_AT_ONCE) {
         int64_t groups = end - group < GROUPS_AT_ONCE ? end - group : GROUPS_AT_ONCE;
@@ -50,12 +32,8 @@ static void drop_groups(int64_t begin, int64_t end, void *context) {
             n = job->count - first;
         simd->random_words(job->options->seed, job->options->offset, (uint64_t)group, groups,
                            words);
-        if (job->dtype == WG_F32)
-            drop_f32(n, words, limit, scale, (const float *)job->x + first,
-                     (float *)job->y + first);
-        else
-            drop_f64(n, words, limit, scale, (const double *)job->x + first,
-                     (double *)job->y + first);
+        int64_t at = first * (int64_t)wg_dtype_size(job->dtype);
+        simd->drop_below(n, words, limit, scale, job->x + at, job->y + at);
     }
 }
 

@@ -15,6 +15,7 @@ extern const wg__op_family wg__family_select;
 extern const wg__op_family wg__family_reduce;
 extern const wg__op_family wg__family_index;
 extern const wg__op_family wg__family_softmax;
+extern const wg__op_family wg__family_norm;
 extern const wg__op_family wg__family_dropout;
 extern const wg__op_family wg__family_loss;
 

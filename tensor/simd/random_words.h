@@ -18,3 +18,12 @@ static void random_words(uint64_t seed, uint64_t offset, uint64_t group, int64_t
         }
     }
 }
+
+/* y = 0 where the word is below the limit, x * scale elsewhere. */
+static void drop_below(int64_t n, const uint32_t *words, uint32_t limit, double scale,
+                       const void *x, void *y) {
+    const real *from = x;
+    real *to = y;
+    for (int64_t i = 0; i < n; i++)
+        to[i] = words[i] < limit ? 0 : from[i] * (real)scale;
+}

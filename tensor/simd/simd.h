@@ -52,9 +52,24 @@ typedef struct wg__simd {
     double (*row_sum_exp)(int64_t n, const void *x, double shift);
     void (*row_exp)(int64_t n, const void *x, double shift, double scale, void *y);
 
+    /* Layer normalisation of a row: its mean and (biased) variance; y = (x - mean) scale weight +
+     * bias, without weight or bias where they are NULL; and the gradients of that, scale being
+     * 1 / sqrt(variance + eps): dx is written, dweight and dbias are added onto, each unless NULL.
+     */
+    void (*row_moments)(int64_t n, const void *x, double *mean, double *variance);
+    void (*row_normalize)(int64_t n, const void *x, double mean, double scale, const void *weight,
+                          const void *bias, void *y);
+    void (*row_normalize_vjp)(int64_t n, const void *x, double mean, double scale,
+                              const void *weight, const void *dy, void *dx, void *dweight,
+                              void *dbias);
+
     /* The words of `groups` groups of a draw, from `group` on. The same in both tables. */
     void (*random_words)(uint64_t seed, uint64_t offset, uint64_t group, int64_t groups,
                          uint32_t *words);
+
+    /* y = 0 where the word is below the limit, x * scale elsewhere; y may be x. */
+    void (*drop_below)(int64_t n, const uint32_t *words, uint32_t limit, double scale,
+                       const void *x, void *y);
 } wg__simd;
 
 /* The instruction sets that files of simd_kernels are compiled for, and the best of them here. */

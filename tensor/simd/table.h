@@ -6,6 +6,8 @@
 #include "tensor/simd/random_words.h"
 #include "tensor/simd/rows.h"
 
+#include "tensor/simd/norm.h"
+
 #define WG__JOIN_EXPANDED(a, b) a##b
 #define WG__JOIN(a, b) WG__JOIN_EXPANDED(a, b)
 #define WG__TEXT_EXPANDED(a) #a
@@ -34,5 +36,10 @@ const wg__simd WG__TABLE = {
     .row_sum_exp = row_sum_exp,
     .row_exp = row_exp,
 
+    .row_moments = row_moments,
+    .row_normalize = row_normalize,
+    .row_normalize_vjp = row_normalize_vjp,
+
     .random_words = random_words,
+    .drop_below = drop_below,
 };
