@@ -39,6 +39,11 @@ static int64_t skip_marks(const line *l, int64_t at, const char *const *marks) {
 
 static const char *const stops[] = {".", "?", "!", "\u2026", NULL};
 static const char *const ideographic_stops[] = {"\u3002", "\uff01", "\uff1f", NULL};
+/* The first bytes of stops, so that all others are passed over quickly. */
+static bool may_stop(char c) {
+    return c == '.' || c == '?' || c == '!' || c == '\xe2' || c == '\xe3' || c == '\xef';
+}
+
 static const char *const closers[] = {"\"",     "'",      ")",      "]",      "}",      "*", "_",
                                       "\u201d", "\u2019", "\u00bb", "\u300d", "\u300f", NULL};
 static const char *const openers[] = {"\"",     "'",      "(",      "[", "{",      "*",      "_",
@@ -134,6 +139,8 @@ int64_t wg__sentence_end(const char *text, int64_t start, int64_t length) {
         start++;
     line l = {text, start, length};
     for (int64_t i = start; i < length; i++) {
+        if (!may_stop(text[i]))
+            continue;
         if (mark_at(&l, i, ideographic_stops))
             return skip_marks(&l, skip_marks(&l, i, ideographic_stops), closers);
         int64_t after = skip_marks(&l, i, stops);
