@@ -116,7 +116,10 @@ static int32_t special_at(const wg_tokenizer *tokenizer, const char *text, int64
 /* Encodes what stands between special tokens, and these as what they are. */
 static int encode_with_special(const wg_tokenizer *tokenizer, const char *text, int64_t length,
                                wg_token_list *list) {
-    int64_t start = 0, at = 0;
+    int64_t start = 0, at = 0, invalid = wg__utf8_invalid(text, length);
+    if (invalid >= 0)
+        return wg_fail(WG_ERROR_FORMAT, "tokenizer", "the text is not UTF-8 at byte %lld",
+                       (long long)invalid);
     while (at < length) {
         int32_t id = special_at(tokenizer, text + at, length - at);
         if (id < 0) {

@@ -265,8 +265,8 @@ static int note_place(trainer *t, int64_t number, int64_t word) {
     return 0;
 }
 
-/* Adds the pairs of a word to their counts, `sign` times. Those with the piece `fresh` in them
- * (any, if it is -1) may be new to the word: their places are noted, and they go onto the heap. */
+/* Adds the pairs of a word to their counts, `sign` times. With `note`, the places of those that
+ * have the piece `fresh` in them (any, if it is -1) are noted: the others were there before. */
 static int count_pairs(trainer *t, int64_t word, int sign, bool note, int32_t fresh) {
     const int32_t *symbols = t->symbols + t->word_starts[word];
     for (int32_t i = 0; i + 1 < t->word_lengths[word]; i++) {

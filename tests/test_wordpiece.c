@@ -222,6 +222,9 @@ START_TEST(text_that_is_not_utf8_is_refused_and_leaves_the_list_alone) {
         assert_error(WG_ERROR_FORMAT, "not UTF-8 at byte 4");
         ck_assert_int_eq(list.count, 2);
     }
+    wg_encode_options options = {.special_tokens = true};
+    ck_assert_int_eq(wg_tokenizer_encode(tokenizer, "[MASK] \xff", -1, &options, &list), -1);
+    assert_error(WG_ERROR_FORMAT, "not UTF-8 at byte 7");
     wg_token_list_free(&list);
     wg_tokenizer_free(tokenizer);
 }
