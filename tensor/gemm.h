@@ -9,12 +9,17 @@
 /* A matrix in memory: element (i, j) is at data[i * row_stride + j * column_stride]. */
 typedef struct wg__matrix {
     void *data;
-    int64_t row_stride, column_stride; /* in elements; not negative in C */
+    int64_t row_stride, column_stride; /* in elements, positive along axes longer than 1 */
 } wg__matrix;
 
-/* C (M, N) = alpha A (M, K) B (K, N) + beta C, of dtype f32 or f64, on up to `threads` threads
- * (wg__gemm_threads says how many it is worth). With beta 0, C is never read. */
+/* C (M, N) = alpha A (M, K) B (K, N) + beta C, of dtype f32 or f64. With beta 0, C is never read.
+ * Runs in parallel where that is worth it, on the calling thread alone within a parallel loop: the
+ * same bits on any number of threads. Thread safe. */
 void wg__gemm(wg_dtype dtype, int64_t m, int64_t n, int64_t k, double alpha, wg__matrix a,
-              wg__matrix b, double beta, wg__matrix c, int threads);
+              wg__matrix b, double beta, wg__matrix c);
+
+/* C (M, N) = A (M, K) B (K, N), plus `row`, N elements one after the other, in each row. */
+void wg__gemm_plus_row(wg_dtype dtype, int64_t m, int64_t n, int64_t k, wg__matrix a, wg__matrix b,
+                       const void *row, wg__matrix c);
 
 #endif

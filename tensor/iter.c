@@ -34,6 +34,20 @@ void wg__parallel_for(int64_t count, int64_t grain, wg__range_body body, void *c
         body(i * grain, i + 1 == chunks ? count : (i + 1) * grain, context);
 }
 
+void wg__parallel_tasks(int64_t count, wg__range_body body, void *context) {
+    int threads = wg_threads();
+    if (count < threads)
+        threads = (int)count;
+    if (threads <= 1 || omp_in_parallel()) {
+        for (int64_t i = 0; i < count; i++)
+            body(i, i + 1, context);
+        return;
+    }
+#pragma omp parallel for schedule(dynamic) num_threads(threads)
+    for (int64_t i = 0; i < count; i++)
+        body(i, i + 1, context);
+}
+
 int wg__gemm_threads(double multiply_adds) {
     /* Below about 64^3 the threads' meeting costs more than they save. */
     return multiply_adds < 262144 || omp_in_parallel() ? 1 : wg_threads();

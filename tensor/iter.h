@@ -17,6 +17,9 @@
 typedef void (*wg__range_body)(int64_t begin, int64_t end, void *context);
 void wg__parallel_for(int64_t count, int64_t grain, wg__range_body body, void *context);
 
+/* The same for tasks of unlike or long duration: one at a time, to the next thread that is free. */
+void wg__parallel_tasks(int64_t count, wg__range_body body, void *context);
+
 /* The threads that a GEMM of that many multiply-adds is worth, in this context (1 inside a
  * parallel_for). */
 int wg__gemm_threads(double multiply_adds);

@@ -13,6 +13,7 @@ static const wg__op_family *const families[] = {
     &wg__family_unary,
     &wg__family_select,
     &wg__family_reduce,
+    &wg__family_matmul,
     &wg__family_index,
     &wg__family_softmax,
     &wg__family_norm,

@@ -13,6 +13,7 @@ extern const wg__op_family wg__family_compare;
 extern const wg__op_family wg__family_unary;
 extern const wg__op_family wg__family_select;
 extern const wg__op_family wg__family_reduce;
+extern const wg__op_family wg__family_matmul;
 extern const wg__op_family wg__family_index;
 extern const wg__op_family wg__family_softmax;
 extern const wg__op_family wg__family_norm;

@@ -63,6 +63,10 @@ typedef struct wg__simd {
                               const void *weight, const void *dy, void *dx, void *dweight,
                               void *dbias);
 
+    /* Adds to each of the sums its column of x, whose rows are row_stride elements apart. */
+    void (*column_sums)(int64_t rows, int64_t columns, int64_t row_stride, const void *x,
+                        void *sums);
+
     /* The words of `groups` groups of a draw, from `group` on. The same in both tables. */
     void (*random_words)(uint64_t seed, uint64_t offset, uint64_t group, int64_t groups,
                          uint32_t *words);

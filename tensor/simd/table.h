@@ -7,6 +7,7 @@
 #include "tensor/simd/rows.h"
 
 #include "tensor/simd/norm.h"
+#include "tensor/simd/columns.h"
 
 #define WG__JOIN_EXPANDED(a, b) a##b
 #define WG__JOIN(a, b) WG__JOIN_EXPANDED(a, b)
@@ -39,6 +40,8 @@ const wg__simd WG__TABLE = {
     .row_moments = row_moments,
     .row_normalize = row_normalize,
     .row_normalize_vjp = row_normalize_vjp,
+
+    .column_sums = column_sums,
 
     .random_words = random_words,
     .drop_below = drop_below,
