@@ -44,11 +44,11 @@ wg__decimal wg__decimal_shortest(double value, wg_dtype dtype) {
     return parse_scientific(text);
 }
 
-wg__decimal wg__decimal_rounded(double value, wg_dtype dtype, int count) {
+wg__decimal wg__decimal_between(double value, wg_dtype dtype, int least, int most) {
     wg__decimal decimal = wg__decimal_shortest(value, dtype);
-    if (decimal.count <= count)
+    if (least <= decimal.count && decimal.count <= most)
         return decimal;
     char text[32];
-    snprintf(text, sizeof(text), "%.*e", count - 1, value);
+    snprintf(text, sizeof(text), "%.*e", (decimal.count < least ? least : most) - 1, value);
     return parse_scientific(text);
 }

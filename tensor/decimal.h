@@ -17,8 +17,8 @@ typedef struct wg__decimal {
 /* The fewest digits that read back as this finite value of that dtype (f64, or f32 for others). */
 wg__decimal wg__decimal_shortest(double value, wg_dtype dtype);
 
-/* Those digits where they are at most `count` (1 to 17); else the exact value rounded to so many,
- * ties to even. */
-wg__decimal wg__decimal_rounded(double value, wg_dtype dtype, int count);
+/* Those digits where they are from `least` to `most` (1 to 17); else the exact value rounded to the
+ * nearer of the two numbers of digits, ties to even. */
+wg__decimal wg__decimal_between(double value, wg_dtype dtype, int least, int most);
 
 #endif

@@ -97,14 +97,10 @@ static int max_int(int a, int b) {
     return a > b ? a : b;
 }
 
+/* All digits before the point, and at most PLACES after it. */
 static wg__decimal fixed_decimal(double value, wg_dtype dtype) {
-    wg__decimal decimal = wg__decimal_shortest(value, dtype);
-    int wanted = decimal.exponent + 1 + PLACES;
-    return decimal.count > wanted ? wg__decimal_rounded(value, dtype, wanted) : decimal;
-}
-
-static wg__decimal scientific_decimal(double value, wg_dtype dtype) {
-    return wg__decimal_rounded(value, dtype, PLACES + 1);
+    int whole = wg__decimal_shortest(value, dtype).exponent + 1; /* below 1 for 0.0ddd */
+    return wg__decimal_between(value, dtype, max_int(whole, 1), whole + PLACES);
 }
 
 static void survey_range(survey *seen, const char *address) {
@@ -128,7 +124,7 @@ static void survey_width(survey *seen, const char *address) {
     if (!isfinite(value))
         return;
     if (layout->scientific) {
-        wg__decimal decimal = scientific_decimal(value, layout->dtype);
+        wg__decimal decimal = wg__decimal_between(value, layout->dtype, 1, PLACES + 1);
         layout->left = max_int(layout->left, decimal.negative + 1);
         layout->places = max_int(layout->places, decimal.count - 1);
         layout->exponent = max_int(layout->exponent, abs(decimal.exponent) > 99 ? 3 : 2);
@@ -218,7 +214,7 @@ static layout find_layout(const view *x, const char *address) {
 
 /* d.ddde+xx: all numbers with the same places. */
 static void write_scientific(char *text, const layout *layout, double value) {
-    wg__decimal decimal = scientific_decimal(value, layout->dtype);
+    wg__decimal decimal = wg__decimal_between(value, layout->dtype, layout->places + 1, PLACES + 1);
     int at =
         sprintf(text, "%*s%c.", layout->left - 1, decimal.negative ? "-" : "", decimal.digits[0]);
     for (int i = 1; i <= layout->places; i++)
