@@ -377,8 +377,17 @@ static wg_tensor *slice_view(const wg_tensor *whole, const slice_options *option
     return wg__tensor_view(whole, &spec, strides, whole->offset + offset);
 }
 
+/* What an axis was resolved for is what it must be, or a view would reach beyond its base. */
+static int check_resolved(const wg_call *call, int axis, int64_t size) {
+    if (axis < call->input_specs[0].ndim && call->input_specs[0].shape[axis] == size)
+        return 0;
+    return wg__op_fail(call, WG_ERROR_SHAPE, "axis %d must have size %lld", axis, (long long)size);
+}
+
 static int slice_infer(wg_call *call) {
     const slice_options *options = call->options;
+    if (check_resolved(call, options->axis, options->size) < 0)
+        return -1;
     call->output_specs[0] = call->input_specs[0];
     call->output_specs[0].shape[options->axis] = options->count;
     return 0;
@@ -446,6 +455,8 @@ static const wg_op slice = {
 
 static int unslice_infer(wg_call *call) {
     const slice_options *options = call->options;
+    if (check_resolved(call, options->axis, options->count) < 0)
+        return -1;
     call->output_specs[0] = call->input_specs[0];
     call->output_specs[0].shape[options->axis] = options->size;
     return 0;

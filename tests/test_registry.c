@@ -1,0 +1,754 @@
+/* What every op must be and do, asked of each op in the registry on its own samples.
+ *
+ * A case is an op, so that a failure names it: registry:softmax:gradients_agree_... A sample that a
+ * test cannot use in its way (a rank-0 tensor cannot be transposed) is used as it is. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "autograd/autograd.h"
+#include "autograd/gradcheck.h"
+#include "autograd/node.h"
+#include "tensor/alloc.h"
+#include "tensor/ops.h"
+#include "tests/testing.h"
+
+#define MAX_INPUTS WG_COUNT(((wg_sample *)NULL)->inputs)
+#define MAX_ALLOCATIONS 20000
+
+/* ---- Samples ---- */
+
+/* Makes the next sample of an op in the caller's scope; false after the last. */
+static bool next_sample(const wg_op *op, int index, wg_sample *sample) {
+    wg_generator generator = {.seed = 1964, .offset = (uint64_t)index << 16};
+    *sample = (wg_sample){0};
+    int more = op->sample(index, &generator, sample);
+    ck_assert_msg(more >= 0, "%s, sample %d: cannot be made", op->name, index);
+    assert_no_error();
+    return more > 0;
+}
+
+/* The same sample with each input put through a function that gives its stand-in. */
+static wg_sample map_inputs(const wg_sample *sample, wg_tensor *(*map)(wg_tensor *x)) {
+    wg_sample mapped = *sample;
+    for (int i = 0; i < sample->input_count; i++)
+        mapped.inputs[i] = sample->inputs[i] ? map(sample->inputs[i]) : NULL;
+    return mapped;
+}
+
+static bool can_have_gradient(const wg_op *op, int input, const wg_tensor *x) {
+    return x && wg_dtype_is_float(wg_tensor_dtype(x)) && wg__op_differentiable(op, input);
+}
+
+/* ---- Running an op forward and backward ---- */
+
+typedef struct run {
+    int input_count;
+    wg_tensor *inputs[MAX_INPUTS]; /* detached from those of the sample: leaves where wanted */
+    wg_tensor *outputs[WG_MAX_OUTPUTS];
+    int weighted_count;
+    wg_tensor *weighted[WG_MAX_OUTPUTS]; /* outputs that want a gradient */
+    wg_tensor *weights[WG_MAX_OUTPUTS];  /* and their cotangents */
+    wg_tensor *gradients[MAX_INPUTS];    /* NULL where none is wanted */
+} run;
+
+#define ALL_INPUTS (~(uint64_t)0)
+
+/* Inputs of the mask become leaves that want gradients, if they can. Returns how many do. */
+static int make_leaves(const wg_op *op, const wg_sample *sample, uint64_t mask, run *r) {
+    int count = 0;
+    *r = (run){.input_count = sample->input_count};
+    for (int i = 0; i < sample->input_count; i++) {
+        r->inputs[i] = wg_detach(sample->inputs[i]);
+        if (mask >> i & 1 && op->vjp && can_have_gradient(op, i, r->inputs[i])) {
+            wg_set_requires_grad(r->inputs[i], true);
+            count++;
+        }
+    }
+    return count;
+}
+
+static int forward(const wg_op *op, const wg_sample *sample, run *r) {
+    return wg_apply(op, r->input_count, r->inputs, sample->options, r->outputs);
+}
+
+static wg_tensor *as_it_is(wg_tensor *x) {
+    return x;
+}
+
+/* Random cotangents for the outputs that want a gradient, put through `map`. */
+static void make_weights(const wg_op *op, run *r, wg_tensor *(*map)(wg_tensor *)) {
+    wg_generator generator = {.seed = 3};
+    for (int j = 0; j < op->output_count; j++) {
+        wg_tensor *y = r->outputs[j];
+        if (!wg_requires_grad(y))
+            continue;
+        wg_tensor *weights = wg_randn(&generator, WG_F64, wg_tensor_ndim(y), wg_tensor_shape(y));
+        r->weighted[r->weighted_count] = y;
+        r->weights[r->weighted_count++] = map(wg_cast(weights, wg_tensor_dtype(y)));
+    }
+}
+
+/* The gradients of those leaves that the mask names. */
+static int backward(run *r, uint64_t mask, const wg_backward_options *options) {
+    wg_tensor *wanted[MAX_INPUTS], *found[MAX_INPUTS];
+    int which[MAX_INPUTS], count = 0;
+    for (int i = 0; i < r->input_count; i++)
+        if (mask >> i & 1 && wg_requires_grad(r->inputs[i])) {
+            which[count] = i;
+            wanted[count++] = r->inputs[i];
+        }
+    if (count == 0 || r->weighted_count == 0)
+        return 0;
+    if (wg_grad(r->weighted_count, r->weighted, r->weights, count, wanted, options, found) < 0)
+        return -1;
+    for (int k = 0; k < count; k++)
+        r->gradients[which[k]] = found[k];
+    return 0;
+}
+
+/* Forward and backward, which must succeed. */
+static void run_both(const wg_op *op, const wg_sample *sample, wg_tensor *(*map)(wg_tensor *),
+                     run *r) {
+    make_leaves(op, sample, ALL_INPUTS, r);
+    forward(op, sample, r);
+    assert_no_error();
+    make_weights(op, r, map);
+    backward(r, ALL_INPUTS, NULL);
+    assert_no_error();
+}
+
+/* ---- Comparing ---- */
+
+static void assert_equal(const wg_tensor *x, const wg_tensor *expected, double tolerance) {
+    ck_assert_int_eq(!x, !expected);
+    if (!x)
+        return;
+    bool is_float = wg_dtype_is_float(wg_tensor_dtype(expected));
+    assert_close(x, expected, is_float ? tolerance : 0, is_float ? tolerance : 0);
+}
+
+static void assert_same_run(const wg_op *op, const run *r, const run *expected, double tolerance) {
+    for (int j = 0; j < op->output_count; j++)
+        assert_equal(r->outputs[j], expected->outputs[j], tolerance);
+    for (int i = 0; i < r->input_count; i++)
+        assert_equal(r->gradients[i], expected->gradients[i], tolerance);
+}
+
+/* ---- The record ---- */
+
+START_TEST(the_record_is_complete) {
+    const wg_op *op = wg_op_at(_i);
+    ck_assert(op->name && *op->name);
+    ck_assert_msg(wg_op_find(op->name) == op, "another op has the name %s", op->name);
+    ck_assert_msg(op->doc && strlen(op->doc) >= 5, "%s has no doc", op->name);
+    ck_assert_msg(op->sample, "%s has no samples", op->name);
+    ck_assert_msg(op->infer && op->forward, "%s has no infer or no forward", op->name);
+    ck_assert(0 <= op->min_inputs && op->min_inputs <= op->max_inputs && op->max_inputs > 0);
+    ck_assert(1 <= op->output_count && op->output_count <= WG_MAX_OUTPUTS);
+    if (op->differentiable)
+        ck_assert_msg(op->vjp && !op->no_gradient, "%s: differentiable means vjp", op->name);
+    else
+        ck_assert_msg(!op->vjp && op->no_gradient && strlen(op->no_gradient) >= 5,
+                      "%s has neither a vjp nor a reason for having none", op->name);
+}
+END_TEST
+
+START_TEST(a_fused_op_saves_what_its_decomposition_needs) {
+    const wg_op *op = wg_op_at(_i);
+    for (int i = 0; op->decompose && i < op->max_inputs && i < 31; i++)
+        ck_assert_msg(!wg__op_differentiable(op, i) || op->saves_inputs >> i & 1,
+                      "%s does not save input %d", op->name, i);
+}
+END_TEST
+
+/* The call that wg_apply would make, as far as the shapes of its outputs; false if they do not fit.
+ */
+static bool infer(const wg_op *op, const wg_sample *sample, wg_spec *specs, wg_call *call) {
+    *call = (wg_call){.op = op,
+                      .options = sample->options,
+                      .input_count = sample->input_count,
+                      .inputs = sample->inputs,
+                      .input_specs = specs,
+                      .output_count = op->output_count};
+    for (int i = 0; i < sample->input_count; i++)
+        specs[i] = sample->inputs[i] ? sample->inputs[i]->spec : (wg_spec){.ndim = -1};
+    return op->infer(call) == 0;
+}
+
+START_TEST(operations_are_counted) {
+    const wg_op *op = wg_op_at(_i);
+    wg_sample sample;
+    for (int k = 0; op->flops && next_sample(op, k, &sample); k++) {
+        wg_spec specs[MAX_INPUTS];
+        wg_call call;
+        ck_assert(infer(op, &sample, specs, &call));
+        ck_assert(op->flops(&call) > 0);
+    }
+}
+END_TEST
+
+/* ---- Forward ---- */
+
+START_TEST(every_sample_runs) {
+    const wg_op *op = wg_op_at(_i);
+    wg_sample sample;
+    int count = 0;
+    for (; next_sample(op, count, &sample); count++) {
+        run r;
+        make_leaves(op, &sample, 0, &r);
+        ck_assert_int_eq(forward(op, &sample, &r), 0);
+        for (int j = 0; j < op->output_count; j++)
+            ck_assert(r.outputs[j] && !wg_requires_grad(r.outputs[j]));
+    }
+    ck_assert_msg(count > 0, "%s has no samples", op->name);
+}
+END_TEST
+
+typedef struct snapshot {
+    void *bytes;
+    size_t size;
+    uint64_t version;
+} snapshot;
+
+static snapshot take_snapshot(const wg_tensor *x) {
+    size_t size = (size_t)wg_tensor_count(x) * wg_dtype_size(wg_tensor_dtype(x));
+    snapshot taken = {malloc(size + 1), size, wg_tensor_version(x)};
+    wg_to_array(x, taken.bytes);
+    return taken;
+}
+
+/* Frees the snapshot too. */
+static bool is_unchanged(const wg_tensor *x, snapshot *taken) {
+    snapshot now = take_snapshot(x);
+    bool same = memcmp(now.bytes, taken->bytes, now.size) == 0 && now.version == taken->version;
+    free(now.bytes);
+    free(taken->bytes);
+    return same;
+}
+
+START_TEST(inputs_and_cotangents_are_left_as_they_were) {
+    const wg_op *op = wg_op_at(_i);
+    wg_sample sample;
+    for (int k = 0; next_sample(op, k, &sample); k++) {
+        run r;
+        snapshot inputs[MAX_INPUTS], weights[WG_MAX_OUTPUTS];
+        make_leaves(op, &sample, ALL_INPUTS, &r);
+        for (int i = 0; i < r.input_count; i++)
+            if (r.inputs[i])
+                inputs[i] = take_snapshot(r.inputs[i]);
+        forward(op, &sample, &r);
+        make_weights(op, &r, as_it_is);
+        for (int j = 0; j < r.weighted_count; j++)
+            weights[j] = take_snapshot(r.weights[j]);
+        backward(&r, ALL_INPUTS, NULL);
+        assert_no_error();
+        for (int i = 0; i < r.input_count; i++)
+            ck_assert_msg(!r.inputs[i] || is_unchanged(r.inputs[i], &inputs[i]),
+                          "%s, sample %d: input %d was written", op->name, k, i);
+        for (int j = 0; j < r.weighted_count; j++)
+            ck_assert_msg(is_unchanged(r.weights[j], &weights[j]),
+                          "%s, sample %d: a cotangent was written", op->name, k);
+    }
+}
+END_TEST
+
+START_TEST(a_null_input_gives_null_and_leaves_the_pending_error_alone) {
+    const wg_op *op = wg_op_at(_i);
+    wg_sample sample;
+    for (int k = 0; next_sample(op, k, &sample); k++)
+        for (int i = 0; i < op->min_inputs && i < sample.input_count; i++) {
+            run r;
+            make_leaves(op, &sample, 0, &r);
+            r.inputs[i] = NULL;
+            wg_fail(WG_ERROR_STATE, "test", "the first error");
+            ck_assert_int_eq(forward(op, &sample, &r), -1);
+            for (int j = 0; j < op->output_count; j++)
+                ck_assert_ptr_null(r.outputs[j]);
+            assert_error(WG_ERROR_STATE, "the first error");
+        }
+}
+END_TEST
+
+START_TEST(a_wrong_number_of_inputs_is_refused) {
+    const wg_op *op = wg_op_at(_i);
+    wg_sample sample;
+    next_sample(op, 0, &sample);
+    wg_tensor *inputs[WG_MAX_DIMS * 8] = {0}, *outputs[WG_MAX_OUTPUTS];
+    inputs[0] = sample.inputs[0];
+    if (op->min_inputs > 0) {
+        ck_assert_int_eq(wg_apply(op, op->min_inputs - 1, inputs, sample.options, outputs), -1);
+        assert_error(WG_ERROR_ARGUMENT, op->name);
+    }
+    if (op->max_inputs < (int)WG_COUNT(inputs)) {
+        ck_assert_int_eq(wg_apply(op, op->max_inputs + 1, inputs, sample.options, outputs), -1);
+        assert_error(WG_ERROR_ARGUMENT, op->name);
+    }
+}
+END_TEST
+
+static wg_tensor *without_rows(wg_tensor *x) {
+    return wg_tensor_ndim(x) ? wg_slice(x, 0, 0, 0, 1) : x;
+}
+
+static wg_tensor *without_columns(wg_tensor *x) {
+    return wg_tensor_ndim(x) ? wg_slice(x, -1, 0, 0, 1) : x;
+}
+
+/* What the shape rule makes of them is the op's affair; it must not touch memory that is not there.
+ */
+START_TEST(inputs_of_no_elements_are_survived) {
+    const wg_op *op = wg_op_at(_i);
+    wg_tensor *(*const maps[])(wg_tensor *) = {without_rows, without_columns};
+    wg_sample sample;
+    for (int k = 0; next_sample(op, k, &sample); k++)
+        for (size_t m = 0; m < WG_COUNT(maps); m++) {
+            wg_sample empty = map_inputs(&sample, maps[m]);
+            run r;
+            make_leaves(op, &empty, ALL_INPUTS, &r);
+            if (forward(op, &empty, &r) == 0) {
+                make_weights(op, &r, as_it_is);
+                ck_assert_int_eq(backward(&r, ALL_INPUTS, NULL), 0);
+            } else {
+                ck_assert_ptr_nonnull(wg_error_pending());
+                ck_assert_int_ne(wg_error_pending()->code, WG_ERROR_MEMORY);
+                wg_error_clear();
+            }
+        }
+}
+END_TEST
+
+/* ---- Memory layouts ---- */
+
+/* Columns first: the elements of x with its first and last axis exchanged in memory. */
+static wg_tensor *transposed(wg_tensor *x) {
+    int ndim = wg_tensor_ndim(x);
+    return ndim < 2 ? x : wg_transpose(wg_clone(wg_transpose(x, 0, ndim - 1)), 0, ndim - 1);
+}
+
+/* Every second element of a larger tensor, beginning behind its first: gaps hold NaN. */
+static wg_tensor *stepped(wg_tensor *x) {
+    int ndim = wg_tensor_ndim(x);
+    int64_t shape[WG_MAX_DIMS];
+    memcpy(shape, wg_tensor_shape(x), (size_t)ndim * sizeof(int64_t));
+    if (ndim == 0) {
+        wg_tensor *place = wg_select(wg_full(wg_tensor_dtype(x), WG_DIMS(3), NAN), 0, 1);
+        wg_copy_(place, x);
+        return place;
+    }
+    shape[ndim - 1] = 2 * shape[ndim - 1] + 1;
+    wg_tensor *place = wg_slice(wg_full(wg_tensor_dtype(x), ndim, shape, NAN), -1, 1, WG_END, 2);
+    wg_copy_(place, x);
+    return place;
+}
+
+/* A view that walks memory backwards on its last axis. */
+static wg_tensor *reversed(wg_tensor *x) {
+    if (wg_tensor_ndim(x) == 0)
+        return x;
+    wg_tensor *copy = wg_clone(wg_slice(x, -1, WG_END, WG_END, -1));
+    return wg_slice(copy, -1, WG_END, WG_END, -1);
+}
+
+static wg_tensor *(*const layouts[])(wg_tensor *) = {transposed, stepped, reversed};
+
+/* Results may differ by the order of a sum. */
+#define LAYOUT_TOLERANCE 1e-12
+
+START_TEST(views_as_inputs_give_equal_results) {
+    const wg_op *op = wg_op_at(_i);
+    wg_sample sample;
+    for (int k = 0; next_sample(op, k, &sample); k++) {
+        run expected, r;
+        run_both(op, &sample, as_it_is, &expected);
+        for (size_t l = 0; l < WG_COUNT(layouts); l++) {
+            wg_sample moved = map_inputs(&sample, layouts[l]);
+            run_both(op, &moved, as_it_is, &r);
+            assert_same_run(op, &r, &expected, LAYOUT_TOLERANCE);
+        }
+    }
+}
+END_TEST
+
+START_TEST(views_as_cotangents_give_equal_gradients) {
+    const wg_op *op = wg_op_at(_i);
+    wg_sample sample;
+    for (int k = 0; next_sample(op, k, &sample); k++) {
+        run expected, r;
+        run_both(op, &sample, as_it_is, &expected);
+        for (size_t l = 0; l < WG_COUNT(layouts); l++) {
+            run_both(op, &sample, layouts[l], &r);
+            assert_same_run(op, &r, &expected, LAYOUT_TOLERANCE);
+        }
+    }
+}
+END_TEST
+
+/* ---- Gradients ---- */
+
+static void check_order(const wg_op *op, int order) {
+    wg_gradcheck_report report;
+    int result = wg_gradcheck_op(op, &(wg_gradcheck_options){.order = order}, &report);
+    ck_assert_msg(result == 0, "%s", report.message);
+}
+
+START_TEST(gradients_agree_with_differences) {
+    check_order(wg_op_at(_i), 1);
+}
+END_TEST
+
+START_TEST(second_derivatives_agree_with_differences) {
+    check_order(wg_op_at(_i), 2);
+}
+END_TEST
+
+/* For a fused op the one comes from its decomposition and the other from its kernels. */
+START_TEST(a_recorded_backward_pass_gives_the_same_gradients) {
+    const wg_op *op = wg_op_at(_i);
+    wg_sample sample;
+    for (int k = 0; next_sample(op, k, &sample); k++) {
+        run plain, recorded;
+        run_both(op, &sample, as_it_is, &plain);
+        make_leaves(op, &sample, ALL_INPUTS, &recorded);
+        forward(op, &sample, &recorded);
+        make_weights(op, &recorded, as_it_is);
+        backward(&recorded, ALL_INPUTS, &(wg_backward_options){.create_graph = true});
+        assert_no_error();
+        assert_same_run(op, &recorded, &plain, 1e-10);
+    }
+}
+END_TEST
+
+START_TEST(one_gradient_alone_is_that_of_all_together) {
+    const wg_op *op = wg_op_at(_i);
+    wg_sample sample;
+    for (int k = 0; next_sample(op, k, &sample); k++) {
+        run all;
+        run_both(op, &sample, as_it_is, &all);
+        for (int i = 0; i < sample.input_count; i++) {
+            if (!all.gradients[i])
+                continue;
+            uint64_t only = (uint64_t)1 << i;
+            run wanted, leaf;
+            make_leaves(op, &sample, ALL_INPUTS, &wanted);
+            forward(op, &sample, &wanted);
+            make_weights(op, &wanted, as_it_is);
+            backward(&wanted, only, NULL);
+            assert_equal(wanted.gradients[i], all.gradients[i], LAYOUT_TOLERANCE);
+            make_leaves(op, &sample, only, &leaf);
+            forward(op, &sample, &leaf);
+            make_weights(op, &leaf, as_it_is);
+            backward(&leaf, only, NULL);
+            assert_equal(leaf.gradients[i], all.gradients[i], LAYOUT_TOLERANCE);
+        }
+    }
+}
+END_TEST
+
+/* Runs the vjp of a recorded call by hand, as the engine would, for the inputs of a mask. */
+static void run_vjp(const run *r, uint64_t wants, wg_tensor **gradients) {
+    const wg_node *node = r->weighted[0]->node;
+    wg_tensor *inputs[MAX_INPUTS], *cotangents[WG_MAX_OUTPUTS] = {0};
+    wg_call call = {.op = node->op,
+                    .options = node->options,
+                    .input_count = node->input_count,
+                    .inputs = inputs,
+                    .input_specs = node->input_specs,
+                    .output_count = node->output_count,
+                    .wants = wants};
+    memcpy(call.output_specs, node->output_specs, sizeof(call.output_specs));
+    memcpy(call.saved, node->extras, sizeof(call.saved));
+    for (int i = 0; i < node->input_count; i++)
+        inputs[i] = node->inputs[i].tensor;
+    for (int j = 0; j < node->output_count; j++)
+        call.outputs[j] = node->outputs[j].tensor;
+    for (int j = 0; j < r->weighted_count; j++)
+        cotangents[r->weighted[j]->output_index] = r->weights[j];
+    memset(gradients, 0, MAX_INPUTS * sizeof(gradients[0]));
+    bool recording = wg_set_grad_enabled(false);
+    ck_assert_int_eq(node->op->vjp(&call, cotangents, gradients), 0);
+    wg_set_grad_enabled(recording);
+    assert_no_error();
+}
+
+START_TEST(gradients_come_only_for_inputs_that_want_them) {
+    const wg_op *op = wg_op_at(_i);
+    wg_sample sample;
+    for (int k = 0; next_sample(op, k, &sample); k++) {
+        run r;
+        make_leaves(op, &sample, ALL_INPUTS, &r);
+        forward(op, &sample, &r);
+        make_weights(op, &r, as_it_is);
+        if (r.weighted_count == 0)
+            continue;
+        for (int i = 0; i < r.input_count; i++) {
+            wg_tensor *gradients[MAX_INPUTS];
+            if (!wg_requires_grad(r.inputs[i]))
+                continue;
+            run_vjp(&r, (uint64_t)1 << i, gradients);
+            for (int other = 0; other < r.input_count; other++)
+                ck_assert_msg(other == i || !gradients[other],
+                              "%s, sample %d: input %d has a gradient, input %d alone wants one",
+                              op->name, k, other, i);
+        }
+    }
+}
+END_TEST
+
+START_TEST(a_saved_tensor_that_was_written_is_refused) {
+    const wg_op *op = wg_op_at(_i);
+    wg_sample sample;
+    for (int k = 0; next_sample(op, k, &sample); k++)
+        for (int i = 0; i < sample.input_count; i++) {
+            run r;
+            if (make_leaves(op, &sample, ALL_INPUTS, &r) == 0 || forward(op, &sample, &r) < 0)
+                continue;
+            make_weights(op, &r, as_it_is);
+            const wg_node *node = r.weighted_count ? r.weighted[0]->node : NULL;
+            if (!node || !node->inputs[i].tensor)
+                continue;
+            wg_tensor_touch(r.inputs[i]);
+            ck_assert_int_eq(backward(&r, ALL_INPUTS, NULL), -1);
+            assert_error(WG_ERROR_GRADIENT, op->name);
+        }
+}
+END_TEST
+
+/* ---- Lack of memory ---- */
+
+/* Forward and backward with the allocations after the n-th failing; true if it came through. */
+static bool survives(const wg_op *op, const wg_sample *sample, const run *ready, int64_t n) {
+    run r = *ready;
+    wg_scope scope;
+    wg_scope_begin(&scope);
+    wg_alloc_fail_after(n);
+    bool came_through = forward(op, sample, &r) == 0;
+    for (int j = 0; came_through && j < r.weighted_count; j++)
+        r.weighted[j] = r.outputs[ready->weighted[j]->output_index];
+    came_through = came_through && backward(&r, ALL_INPUTS, NULL) == 0;
+    wg_alloc_fail_after(-1);
+    wg_scope_end(&scope, NULL);
+    return came_through;
+}
+
+START_TEST(lack_of_memory_anywhere_is_an_error_and_no_leak) {
+    const wg_op *op = wg_op_at(_i);
+    wg_sample sample;
+    for (int k = 0; next_sample(op, k, &sample); k++) {
+        run ready;
+        make_leaves(op, &sample, ALL_INPUTS, &ready);
+        forward(op, &sample, &ready);
+        make_weights(op, &ready, as_it_is);
+        assert_no_error();
+        int64_t tensors = wg_tensors_alive(), blocks = wg_alloc_get_stats().live_blocks;
+        bool done = false;
+        for (int64_t n = 0; !done; n++) {
+            ck_assert_int_lt(n, MAX_ALLOCATIONS);
+            done = survives(op, &sample, &ready, n);
+            ck_assert_msg(done == !wg_error_pending(), "%s, sample %d: allocation %lld failed, %s",
+                          op->name, k, (long long)n,
+                          done ? "and the error is not the result's" : "and no error is pending");
+            if (!done)
+                assert_error(WG_ERROR_MEMORY, "");
+            ck_assert_msg(wg_tensors_alive() == tensors, "%s, sample %d: tensors leaked, n = %lld",
+                          op->name, k, (long long)n);
+            ck_assert_msg(wg_alloc_get_stats().live_blocks == blocks,
+                          "%s, sample %d: memory leaked, n = %lld", op->name, k, (long long)n);
+        }
+    }
+}
+END_TEST
+
+/* ---- The same bits on any number of threads ---- */
+
+#define MANY 40000 /* elements: several chunks of the parallel loops */
+
+/* x many times, along its first axis or its last. */
+static wg_tensor *repeated(wg_tensor *x, bool last) {
+    int ndim = wg_tensor_ndim(x);
+    int64_t count = wg_tensor_count(x), shape[WG_MAX_DIMS + 1];
+    if (ndim == 0 || ndim == WG_MAX_DIMS || count == 0)
+        return x;
+    int64_t times = (MANY + count - 1) / count;
+    int at = last ? ndim : 0;
+    wg_tensor *stacked = wg_unsqueeze(x, at);
+    memcpy(shape, wg_tensor_shape(stacked), (size_t)(ndim + 1) * sizeof(int64_t));
+    shape[at] = times;
+    stacked = wg_expand(stacked, ndim + 1, shape);
+    memcpy(shape, wg_tensor_shape(x), (size_t)ndim * sizeof(int64_t));
+    shape[last ? ndim - 1 : 0] *= times;
+    return wg_reshape(stacked, ndim, shape);
+}
+
+static wg_tensor *tall(wg_tensor *x) {
+    return repeated(x, false);
+}
+
+static wg_tensor *wide(wg_tensor *x) {
+    return repeated(x, true);
+}
+
+/* The samples that come out when some inputs grow: attempt 0 is the sample itself. Many fit no
+ * shape rule, or give more than a test should compute. */
+static wg_sample grown(const wg_sample *sample, int attempt) {
+    if (attempt == 0)
+        return *sample;
+    wg_tensor *(*map)(wg_tensor *) = attempt % 2 ? tall : wide;
+    wg_sample large = map_inputs(sample, map);
+    for (int i = 1; i < sample->input_count && attempt > 2; i++)
+        large.inputs[i] = sample->inputs[i];
+    return large;
+}
+
+static bool is_feasible(const wg_op *op, const wg_sample *sample) {
+    wg_spec specs[MAX_INPUTS];
+    wg_call call;
+    bool feasible = infer(op, sample, specs, &call);
+    for (int j = 0; feasible && j < op->output_count; j++)
+        feasible = wg__spec_count(&call.output_specs[j]) <= 4 * MANY;
+    if (feasible) {
+        run r;
+        make_leaves(op, sample, 0, &r);
+        feasible = forward(op, sample, &r) == 0;
+    }
+    wg_error_clear();
+    return feasible;
+}
+
+START_TEST(any_number_of_threads_gives_the_same_bits) {
+    const wg_op *op = wg_op_at(_i);
+    int before = wg_threads();
+    wg_sample sample;
+    for (int k = 0; next_sample(op, k, &sample); k++)
+        for (int attempt = 0; attempt < 5; attempt++) {
+            wg_scope scope;
+            wg_scope_begin(&scope);
+            wg_sample large = grown(&sample, attempt);
+            run one, more;
+            bool feasible = is_feasible(op, &large);
+            for (int threads = 1; feasible && threads <= 3; threads++) {
+                wg_set_threads(threads);
+                run_both(op, &large, as_it_is, threads == 1 ? &one : &more);
+                if (threads > 1)
+                    assert_same_run(op, &more, &one, 0);
+            }
+            wg_set_threads(before);
+            wg_scope_end(&scope, NULL);
+        }
+}
+END_TEST
+
+/* ---- dtypes ---- */
+
+static wg_dtype narrow;
+
+/* x through a narrower floating dtype and back: a value that both dtypes have. */
+static wg_tensor *rounded(wg_tensor *x) {
+    return wg_tensor_dtype(x) == WG_F64 ? wg_cast(wg_cast(x, narrow), WG_F64) : x;
+}
+
+static wg_tensor *narrowed(wg_tensor *x) {
+    return wg_tensor_dtype(x) == WG_F64 ? wg_cast(x, narrow) : x;
+}
+
+static wg_tensor *widened(wg_tensor *x) {
+    return x && wg_dtype_is_float(wg_tensor_dtype(x)) ? wg_cast(x, WG_F64) : x;
+}
+
+static void widen_run(const wg_op *op, run *r) {
+    for (int j = 0; j < op->output_count; j++)
+        r->outputs[j] = widened(r->outputs[j]);
+    for (int i = 0; i < r->input_count; i++)
+        r->gradients[i] = widened(r->gradients[i]);
+}
+
+/* The kernels of a narrower dtype against f64 on the same values; for fused ops against the
+ * decomposition in f64, by way of create_graph. */
+static void compare_dtype(const wg_op *op, double tolerance) {
+    wg_sample sample;
+    for (int k = 0; next_sample(op, k, &sample); k++) {
+        wg_sample wide_sample = map_inputs(&sample, rounded);
+        wg_sample narrow_sample = map_inputs(&sample, narrowed);
+        run expected, r;
+        make_leaves(op, &narrow_sample, ALL_INPUTS, &r);
+        if (forward(op, &narrow_sample, &r) < 0) {
+            assert_error(WG_ERROR_DTYPE, op->name);
+            ck_assert_msg(narrow != WG_F32, "%s, sample %d: no f32", op->name, k);
+            continue;
+        }
+        make_weights(op, &r, rounded);
+        backward(&r, ALL_INPUTS, NULL);
+        assert_no_error();
+        make_leaves(op, &wide_sample, ALL_INPUTS, &expected);
+        forward(op, &wide_sample, &expected);
+        for (int j = 0; j < r.weighted_count; j++) {
+            expected.weighted[j] = expected.outputs[r.weighted[j]->output_index];
+            expected.weights[j] = wg_cast(r.weights[j], wg_tensor_dtype(expected.weighted[j]));
+        }
+        expected.weighted_count = r.weighted_count;
+        backward(&expected, ALL_INPUTS, &(wg_backward_options){.create_graph = true});
+        assert_no_error();
+        widen_run(op, &r);
+        widen_run(op, &expected);
+        assert_same_run(op, &r, &expected, tolerance);
+    }
+}
+
+START_TEST(f32_agrees_with_f64) {
+    narrow = WG_F32;
+    compare_dtype(wg_op_at(_i), 1e-5);
+}
+END_TEST
+
+START_TEST(bf16_agrees_with_f64_or_is_refused) {
+    narrow = WG_BF16;
+    compare_dtype(wg_op_at(_i), 1e-2);
+}
+END_TEST
+
+/* The same outputs out of primitives. */
+START_TEST(a_fused_op_equals_its_decomposition) {
+    const wg_op *op = wg_op_at(_i);
+    wg_sample sample;
+    for (int k = 0; op->decompose && next_sample(op, k, &sample); k++) {
+        run r;
+        wg_spec specs[MAX_INPUTS];
+        wg_call call;
+        make_leaves(op, &sample, 0, &r);
+        ck_assert_int_eq(forward(op, &sample, &r), 0);
+        ck_assert(infer(op, &sample, specs, &call));
+        ck_assert_int_eq(op->decompose(&call), 0);
+        for (int j = 0; j < op->output_count; j++)
+            assert_equal(call.outputs[j], r.outputs[j], 1e-12);
+    }
+}
+END_TEST
+
+static const char *op_name(int index) {
+    return wg_op_at(index)->name;
+}
+
+int main(void) {
+    const TTest *const tests[] = {the_record_is_complete,
+                                  a_fused_op_saves_what_its_decomposition_needs,
+                                  operations_are_counted,
+                                  every_sample_runs,
+                                  inputs_and_cotangents_are_left_as_they_were,
+                                  a_null_input_gives_null_and_leaves_the_pending_error_alone,
+                                  a_wrong_number_of_inputs_is_refused,
+                                  inputs_of_no_elements_are_survived,
+                                  views_as_inputs_give_equal_results,
+                                  views_as_cotangents_give_equal_gradients,
+                                  gradients_agree_with_differences,
+                                  second_derivatives_agree_with_differences,
+                                  a_recorded_backward_pass_gives_the_same_gradients,
+                                  one_gradient_alone_is_that_of_all_together,
+                                  gradients_come_only_for_inputs_that_want_them,
+                                  a_saved_tensor_that_was_written_is_refused,
+                                  lack_of_memory_anywhere_is_an_error_and_no_leak,
+                                  any_number_of_threads_gives_the_same_bits,
+                                  f32_agrees_with_f64,
+                                  bf16_agrees_with_f64_or_is_refused,
+                                  a_fused_op_equals_its_decomposition};
+    return wg_run_tests_of_each("registry", WG_COUNT(tests), tests, wg_op_count(), op_name);
+}
