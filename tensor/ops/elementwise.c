@@ -77,14 +77,19 @@ typedef struct bf16_context {
     bool is_bf16[WG__MAX_OPERANDS];
 } bf16_context;
 
-static void widen(int64_t n, const char *from, int64_t stride, float *to) {
-    for (int64_t i = 0; i < n; i++)
-        to[i] = wg__bf16_to_f32(*(const uint16_t *)(from + i * stride));
+static void widen(int64_t n, const uint16_t *from, int64_t stride, float *restrict to) {
+    if (stride == 1)
+        for (int64_t i = 0; i < n; i++)
+            to[i] = wg__bf16_to_f32(from[i]);
+    else
+        for (int64_t i = 0; i < n; i++)
+            to[i] = wg__bf16_to_f32(from[i * stride]);
 }
 
-static void narrow(int64_t n, const float *from, char *to, int64_t stride) {
+/* The output, which is contiguous. */
+static void narrow(int64_t n, const float *from, uint16_t *restrict to) {
     for (int64_t i = 0; i < n; i++)
-        *(uint16_t *)(to + i * stride) = wg__f32_to_bf16(from[i]);
+        to[i] = wg__f32_to_bf16(from[i]);
 }
 
 static void through_f32(int64_t n, char *const *data, const int64_t *strides, const void *context) {
@@ -99,11 +104,11 @@ static void through_f32(int64_t n, char *const *data, const int64_t *strides, co
             block[i] = bf16->is_bf16[i] ? (char *)buffers[i] : operand;
             block_strides[i] = bf16->is_bf16[i] ? (int64_t)sizeof(float) : strides[i];
             if (bf16->is_bf16[i] && i > 0)
-                widen(count, operand, strides[i], buffers[i]);
+                widen(count, (const uint16_t *)operand, strides[i] / 2, buffers[i]);
         }
         bf16->loop(count, block, block_strides, bf16->context);
         if (bf16->is_bf16[0])
-            narrow(count, buffers[0], data[0] + begin * strides[0], strides[0]);
+            narrow(count, buffers[0], (uint16_t *)data[0] + begin);
     }
 }
 

@@ -20,26 +20,35 @@
 #include <math.h>
 #include <string.h>
 
-/* Kept places of one item: their accumulators stay in the first-level cache. */
-#define BLOCK 256
+/* Kept places of one item, at most: their accumulators stay in the first-level cache, and a row of
+ * them is long enough to be fetched ahead. */
+#define MAX_BLOCK 1024
 
-/* Independent accumulators of a run of elements, for the vector units to work on at once. */
-#define LANES 8
+/* Independent accumulators of a run of elements: enough that compilers make a vector loop of them
+ * instead of unrolling it. */
+#define LANES 32
+
+/* A row is worth a call from that many accumulators on, a run from that many elements. */
+#define SHORT_ROW 8
+#define SHORT_RUN 16
 
 /* Items that a reduction of few blocks is cut into, at most: enough for any number of threads. */
-#define MAX_ITEMS 128
+#define MAX_ITEMS 64
 
 /* ---- Kernels: one set for each reduction and dtype. Accumulators are arrays of a type that the
  * kernel knows, of at most 8 bytes. ---- */
 
 typedef struct kernel {
+    size_t size; /* of an accumulator */
+
     /* Sets accumulators to the neutral value. */
     void (*start)(int64_t count, void *to);
 
-    /* Joins `reduced` elements, reduced_stride apart, into each of `kept` accumulators, whose own
-     * first elements lie kept_stride apart. */
-    void (*reduce)(void *to, const void *x, int64_t kept, int64_t kept_stride, int64_t reduced,
-                   int64_t reduced_stride);
+    /* Joins one element, `stride` from the last, into each of `count` accumulators. */
+    void (*add_row)(int64_t count, void *to, const void *x, int64_t stride);
+
+    /* Joins `count` elements, `stride` apart, into one accumulator. */
+    void (*add_run)(int64_t count, void *to, const void *x, int64_t stride);
 
     /* Joins other accumulators into these. */
     void (*join)(int64_t count, void *to, const void *from);
@@ -49,14 +58,12 @@ typedef struct kernel {
 } kernel;
 
 /* The kernels NAME: elements of TYPE are read by READ into accumulators of ACCUMULATOR, which begin
- * as NEUTRAL, are joined by the expression JOIN in a and b, and leave by WRITE as OUTPUT. A run
- * goes into lanes where the elements of one accumulator are neighbours or accumulators are few;
- * else the accumulators are the lanes. */
+ * as NEUTRAL, are joined by the expression JOIN in a and b, and leave by WRITE as OUTPUT. */
 #define REDUCTION(NAME, TYPE, READ, ACCUMULATOR, NEUTRAL, JOIN, OUTPUT, WRITE)                     \
     static inline ACCUMULATOR NAME##_joined(ACCUMULATOR a, ACCUMULATOR b) {                        \
         return JOIN;                                                                               \
     }                                                                                              \
-    static inline ACCUMULATOR NAME##_run(const TYPE *x, int64_t n, int64_t stride) {               \
+    static inline ACCUMULATOR NAME##_run_at(const TYPE *x, int64_t n, int64_t stride) {            \
         ACCUMULATOR lanes[LANES];                                                                  \
         for (int l = 0; l < LANES; l++)                                                            \
             lanes[l] = NEUTRAL;                                                                    \
@@ -71,32 +78,25 @@ typedef struct kernel {
                 lanes[l] = NAME##_joined(lanes[l], lanes[l + half]);                               \
         return lanes[0];                                                                           \
     }                                                                                              \
-    static inline void NAME##_row(ACCUMULATOR *restrict to, const TYPE *x, int64_t n,              \
-                                  int64_t stride) {                                                \
+    static void NAME##_run(int64_t count, void *to, const void *x, int64_t stride) {               \
+        ACCUMULATOR *total = to;                                                                   \
+        *total = NAME##_joined(*total, stride == 1 ? NAME##_run_at(x, count, 1)                    \
+                                                   : NAME##_run_at(x, count, stride));             \
+    }                                                                                              \
+    static inline void NAME##_row_at(ACCUMULATOR *restrict to, const TYPE *x, int64_t n,           \
+                                     int64_t stride) {                                             \
         for (int64_t i = 0; i < n; i++)                                                            \
             to[i] = NAME##_joined(to[i], (ACCUMULATOR)READ(x[i * stride]));                        \
+    }                                                                                              \
+    static void NAME##_row(int64_t count, void *to, const void *x, int64_t stride) {               \
+        if (stride == 1)                                                                           \
+            NAME##_row_at(to, x, count, 1);                                                        \
+        else                                                                                       \
+            NAME##_row_at(to, x, count, stride);                                                   \
     }                                                                                              \
     static void NAME##_start(int64_t count, void *to) {                                            \
         for (int64_t i = 0; i < count; i++)                                                        \
             ((ACCUMULATOR *)to)[i] = NEUTRAL;                                                      \
-    }                                                                                              \
-    static void NAME##_reduce(void *accumulators, const void *elements, int64_t kept,              \
-                              int64_t kept_stride, int64_t reduced, int64_t reduced_stride) {      \
-        ACCUMULATOR *to = accumulators;                                                            \
-        const TYPE *x = elements;                                                                  \
-        if (kept >= LANES && magnitude(kept_stride) < magnitude(reduced_stride)) {                 \
-            for (int64_t r = 0; r < reduced; r++)                                                  \
-                if (kept_stride == 1)                                                              \
-                    NAME##_row(to, x + r * reduced_stride, kept, 1);                               \
-                else                                                                               \
-                    NAME##_row(to, x + r * reduced_stride, kept, kept_stride);                     \
-            return;                                                                                \
-        }                                                                                          \
-        for (int64_t k = 0; k < kept; k++)                                                         \
-            to[k] = NAME##_joined(to[k],                                                           \
-                                  reduced_stride == 1                                              \
-                                      ? NAME##_run(x + k * kept_stride, reduced, 1)                \
-                                      : NAME##_run(x + k * kept_stride, reduced, reduced_stride)); \
     }                                                                                              \
     static void NAME##_join(int64_t count, void *to, const void *from) {                           \
         for (int64_t i = 0; i < count; i++)                                                        \
@@ -108,8 +108,8 @@ typedef struct kernel {
             ((OUTPUT *)y)[i * stride] = (OUTPUT)WRITE(((const ACCUMULATOR *)from)[i]);             \
     }
 
-#define KERNEL(NAME)                                                                               \
-    { NAME##_start, NAME##_reduce, NAME##_join, NAME##_finish }
+#define KERNEL(NAME, ACCUMULATOR)                                                                  \
+    { sizeof(ACCUMULATOR), NAME##_start, NAME##_row, NAME##_run, NAME##_join, NAME##_finish }
 
 static inline int64_t magnitude(int64_t x) {
     return x < 0 ? -x : x;
@@ -138,7 +138,9 @@ typedef struct plan {
     size_t x_size; /* bytes of an element */
     char *y;
     size_t y_size;
-    int64_t blocks_per_row; /* of BLOCK places along the last kept axis */
+    bool by_rows;  /* rows of kept places are added up, rather than runs of reduced ones */
+    int64_t width; /* kept places of a block, along the last kept axis */
+    int64_t blocks_per_row;
     int64_t blocks;
     int64_t parts;
     int split;      /* the reduced axis that is cut into parts */
@@ -196,20 +198,28 @@ static int64_t smaller(int64_t a, int64_t b) {
     return a < b ? a : b;
 }
 
-/* Elements that one block reads. */
-static int64_t block_work(const plan *plan) {
-    const int64_t width = plan->kept.axis[plan->kept.count - 1].size;
-    return count_of(&plan->reduced) * smaller(width, BLOCK);
+/* The inner loop goes along the smaller stride, unless it were too short to be worth its name. */
+static bool prefers_rows(const axis *kept, const axis *reduced) {
+    if (kept->size < SHORT_ROW)
+        return false;
+    return magnitude(kept->in) < magnitude(reduced->in) || reduced->size < SHORT_RUN;
 }
 
+/* Blocks first: of a whole row if rows are added up, else of as many runs as make an item worth
+ * its while. Where they are few, the longest reduced axis is cut too. */
 static void plan_items(plan *plan) {
-    const int64_t width = plan->kept.axis[plan->kept.count - 1].size;
-    plan->blocks_per_row = (width + BLOCK - 1) / BLOCK;
-    plan->blocks = count_of(&plan->kept) / width * plan->blocks_per_row;
+    const axis *last = &plan->kept.axis[plan->kept.count - 1];
+    const int64_t work = count_of(&plan->reduced); /* for one kept place */
+    plan->by_rows = prefers_rows(last, &plan->reduced.axis[plan->reduced.count - 1]);
+    plan->width = smaller(last->size, MAX_BLOCK);
+    if (!plan->by_rows)
+        plan->width = smaller(plan->width, WG__GRAIN / (work + 1) + 1);
+    plan->blocks_per_row = (last->size + plan->width - 1) / plan->width;
+    plan->blocks = count_of(&plan->kept) / last->size * plan->blocks_per_row;
     for (int i = 1; i < plan->reduced.count; i++)
         if (plan->reduced.axis[i].size > plan->reduced.axis[plan->split].size)
             plan->split = i;
-    plan->parts = smaller(block_work(plan) / WG__GRAIN, MAX_ITEMS / plan->blocks);
+    plan->parts = smaller(work * plan->width / WG__GRAIN, MAX_ITEMS / plan->blocks);
     plan->parts = smaller(plan->parts, plan->reduced.axis[plan->split].size);
     if (plan->parts < 1)
         plan->parts = 1;
@@ -225,8 +235,8 @@ typedef struct block {
 static block block_at(const plan *plan, int64_t index) {
     const axes *kept = &plan->kept;
     const axis *last = &kept->axis[kept->count - 1];
-    const int64_t begin = index % plan->blocks_per_row * BLOCK;
-    block block = {smaller(last->size - begin, BLOCK), begin * last->in, begin * last->out};
+    const int64_t begin = index % plan->blocks_per_row * plan->width;
+    block block = {smaller(last->size - begin, plan->width), begin * last->in, begin * last->out};
     int64_t rest = index / plan->blocks_per_row;
     for (int i = kept->count - 2; i >= 0; i--) {
         const int64_t place = rest % kept->axis[i].size;
@@ -237,8 +247,23 @@ static block block_at(const plan *plan, int64_t index) {
     return block;
 }
 
+/* Reduces `count` elements along the last reduced axis, from x on, into each accumulator. */
+static void reduce_last(const plan *plan, int64_t width, int64_t count, const char *x,
+                        char *accumulators) {
+    const int64_t kept = plan->kept.axis[plan->kept.count - 1].in;
+    const int64_t reduced = plan->reduced.axis[plan->reduced.count - 1].in;
+    const int64_t size = (int64_t)plan->x_size;
+    if (plan->by_rows)
+        for (int64_t i = 0; i < count; i++)
+            plan->kernel->add_row(width, accumulators, x + i * reduced * size, kept);
+    else
+        for (int64_t i = 0; i < width; i++)
+            plan->kernel->add_run(count, accumulators + i * (int64_t)plan->kernel->size,
+                                  x + i * kept * size, reduced);
+}
+
 /* Reduces one part of the reduced axes into the accumulators of a block. */
-static void reduce_part(const plan *plan, const block *block, int64_t part, void *accumulators) {
+static void reduce_part(const plan *plan, const block *block, int64_t part, char *accumulators) {
     const axes *reduced = &plan->reduced;
     const int last = reduced->count - 1;
     int64_t begin[WG_MAX_DIMS] = {0}, end[WG_MAX_DIMS], index[WG_MAX_DIMS];
@@ -250,14 +275,12 @@ static void reduce_part(const plan *plan, const block *block, int64_t part, void
     begin[plan->split] = part * size / plan->parts;
     end[plan->split] = (part + 1) * size / plan->parts;
     memcpy(index, begin, sizeof index);
-    const axis *inner = &reduced->axis[last];
-    const int64_t kept_stride = plan->kept.axis[plan->kept.count - 1].in;
     for (int i = 0; i >= 0;) {
         int64_t offset = block->in;
         for (int k = 0; k <= last; k++)
             offset += index[k] * reduced->axis[k].in;
-        plan->kernel->reduce(accumulators, plan->x + offset * (int64_t)plan->x_size, block->width,
-                             kept_stride, end[last] - begin[last], inner->in);
+        reduce_last(plan, block->width, end[last] - begin[last],
+                    plan->x + offset * (int64_t)plan->x_size, accumulators);
         for (i = last - 1; i >= 0 && ++index[i] == end[i]; i--)
             index[i] = begin[i];
     }
@@ -269,16 +292,16 @@ static void finish_block(const plan *plan, const block *block, const void *accum
                          stride);
 }
 
-static void *partials_of(const plan *plan, int64_t item) {
-    return plan->partials + item * BLOCK * (int64_t)sizeof(double);
+static char *partials_of(const plan *plan, int64_t item) {
+    return plan->partials + item * plan->width * (int64_t)sizeof(double);
 }
 
 static void run_items(int64_t begin, int64_t end, void *context) {
     const plan *plan = context;
     for (int64_t item = begin; item < end; item++) {
         const block block = block_at(plan, item / plan->parts);
-        double room[BLOCK];
-        void *accumulators = plan->parts > 1 ? partials_of(plan, item) : room;
+        double room[MAX_BLOCK];
+        char *accumulators = plan->parts > 1 ? partials_of(plan, item) : (char *)room;
         plan->kernel->start(block.width, accumulators);
         reduce_part(plan, &block, item % plan->parts, accumulators);
         if (plan->parts == 1)
@@ -289,7 +312,7 @@ static void run_items(int64_t begin, int64_t end, void *context) {
 static void join_parts(const plan *plan) {
     for (int64_t i = 0; i < plan->blocks; i++) {
         const block block = block_at(plan, i);
-        void *total = partials_of(plan, i * plan->parts);
+        char *total = partials_of(plan, i * plan->parts);
         for (int64_t part = 1; part < plan->parts; part++)
             plan->kernel->join(block.width, total, partials_of(plan, i * plan->parts + part));
         finish_block(plan, &block, total);
@@ -307,11 +330,11 @@ static int reduce(const kernel *kernel, const wg_tensor *x, int64_t mask, wg_ten
     plan_axes(&plan, x, mask);
     plan_items(&plan);
     if (plan.parts > 1) {
-        plan.partials = wg__alloc((size_t)(plan.blocks * plan.parts * BLOCK) * sizeof(double));
+        plan.partials = wg__alloc((size_t)(plan.blocks * plan.parts * plan.width) * sizeof(double));
         if (plan.partials == NULL)
             return -1;
     }
-    const int64_t item_work = block_work(&plan) / plan.parts + 1;
+    const int64_t item_work = count_of(&plan.reduced) * plan.width / plan.parts + 1;
     wg__parallel_for(plan.blocks * plan.parts, WG__GRAIN / item_work + 1, run_items, &plan);
     if (plan.parts > 1)
         join_parts(&plan);
@@ -393,9 +416,10 @@ static int sum_infer(wg_call *call) {
 
 static int sum_forward(wg_call *call) {
     static const kernel kernels[WG_DTYPE_COUNT] = {
-        [WG_F32] = KERNEL(sum_f32), [WG_F64] = KERNEL(sum_f64), [WG_BF16] = KERNEL(sum_bf16),
-        [WG_I32] = KERNEL(sum_i32), [WG_I64] = KERNEL(sum_i64), [WG_U8] = KERNEL(sum_u8),
-        [WG_BOOL] = KERNEL(sum_u8)};
+        [WG_F32] = KERNEL(sum_f32, double),   [WG_F64] = KERNEL(sum_f64, double),
+        [WG_BF16] = KERNEL(sum_bf16, double), [WG_I32] = KERNEL(sum_i32, uint64_t),
+        [WG_I64] = KERNEL(sum_i64, uint64_t), [WG_U8] = KERNEL(sum_u8, uint64_t),
+        [WG_BOOL] = KERNEL(sum_u8, uint64_t)};
     return reduce(&kernels[call->input_specs[0].dtype], call->inputs[0],
                   ((const reduce_options *)call->options)->mask, call->outputs[0]);
 }
@@ -511,18 +535,20 @@ static int extremum_infer(wg_call *call) {
 
 static int max_forward(wg_call *call) {
     static const kernel kernels[WG_DTYPE_COUNT] = {
-        [WG_F32] = KERNEL(max_f32), [WG_F64] = KERNEL(max_f64), [WG_BF16] = KERNEL(max_bf16),
-        [WG_I32] = KERNEL(max_i32), [WG_I64] = KERNEL(max_i64), [WG_U8] = KERNEL(max_u8),
-        [WG_BOOL] = KERNEL(max_u8)};
+        [WG_F32] = KERNEL(max_f32, float),   [WG_F64] = KERNEL(max_f64, double),
+        [WG_BF16] = KERNEL(max_bf16, float), [WG_I32] = KERNEL(max_i32, int32_t),
+        [WG_I64] = KERNEL(max_i64, int64_t), [WG_U8] = KERNEL(max_u8, uint8_t),
+        [WG_BOOL] = KERNEL(max_u8, uint8_t)};
     return reduce(&kernels[call->input_specs[0].dtype], call->inputs[0],
                   ((const reduce_options *)call->options)->mask, call->outputs[0]);
 }
 
 static int min_forward(wg_call *call) {
     static const kernel kernels[WG_DTYPE_COUNT] = {
-        [WG_F32] = KERNEL(min_f32), [WG_F64] = KERNEL(min_f64), [WG_BF16] = KERNEL(min_bf16),
-        [WG_I32] = KERNEL(min_i32), [WG_I64] = KERNEL(min_i64), [WG_U8] = KERNEL(min_u8),
-        [WG_BOOL] = KERNEL(min_u8)};
+        [WG_F32] = KERNEL(min_f32, float),   [WG_F64] = KERNEL(min_f64, double),
+        [WG_BF16] = KERNEL(min_bf16, float), [WG_I32] = KERNEL(min_i32, int32_t),
+        [WG_I64] = KERNEL(min_i64, int64_t), [WG_U8] = KERNEL(min_u8, uint8_t),
+        [WG_BOOL] = KERNEL(min_u8, uint8_t)};
     return reduce(&kernels[call->input_specs[0].dtype], call->inputs[0],
                   ((const reduce_options *)call->options)->mask, call->outputs[0]);
 }
