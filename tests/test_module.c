@@ -118,13 +118,31 @@ END_TEST
 
 START_TEST(what_is_no_name_is_refused) {
     toy *model = toy_new();
-    const char *const names[] = {"", ".", ".a", "a.", "a..b", "a/b"};
+    const char *const names[] = {".", ".a", "a.", "a..b", "a/b"};
     for (size_t i = 0; i < WG_COUNT(names); i++) {
         ck_assert_ptr_null(wg_module_new(&model->module, names[i], sizeof(wg_module)));
         assert_error(WG_ERROR_ARGUMENT, "is no name");
         ck_assert_ptr_null(wg_module_parameter(&model->module, names[i], WG_DIMS(1)));
         assert_error(WG_ERROR_ARGUMENT, "is no name");
     }
+    ck_assert_ptr_null(wg_module_parameter(&model->module, "", WG_DIMS(1)));
+    assert_error(WG_ERROR_ARGUMENT, "is no name");
+    wg_module_free(&model->module);
+}
+END_TEST
+
+START_TEST(a_child_without_a_name_shows_in_no_path) {
+    toy *model = toy_new();
+    wg_module *hidden = wg_module_new(model->query, "", sizeof(wg_module));
+    wg_module *up = wg_module_new(hidden, "up", sizeof(wg_module));
+    wg_tensor *weight = wg_module_parameter(up, "weight", WG_DIMS(2));
+    ck_assert_ptr_nonnull(weight);
+    ck_assert_ptr_eq(wg_module_find(&model->module, "layer.0.up.weight")->tensor, weight);
+    wg_state_dict *state = wg_module_state(model->query);
+    ck_assert_str_eq(state->entries[2].path, "up.weight");
+    wg_state_dict_free(state);
+    ck_assert_ptr_null(wg_module_parameter(hidden, "bias", WG_DIMS(2)));
+    assert_error(WG_ERROR_ARGUMENT, "\"layer.0.bias\" already");
     wg_module_free(&model->module);
 }
 END_TEST
@@ -268,6 +286,7 @@ int main(void) {
         a_name_is_taken_once,
         a_name_with_dots_leads_to_a_path_that_is_still_unique,
         what_is_no_name_is_refused,
+        a_child_without_a_name_shows_in_no_path,
         a_child_is_not_freed_by_itself,
         training_is_a_matter_of_the_whole_tree,
         the_tree_draws_from_its_roots_generator,
