@@ -116,7 +116,7 @@ static int run_forward(wg_call *call) {
 static int run(wg_call *call) {
     if (call->op->infer(call) < 0)
         return -1;
-    if (!call->op->is_view && allocate_outputs(call) < 0)
+    if (!call->op->is_view && !call->op->places_outputs && allocate_outputs(call) < 0)
         return -1;
     if (run_forward(call) < 0)
         return -1;

@@ -64,13 +64,17 @@ struct wg_op {
     /* True for ops whose output is a view of their first input: forward makes the output itself. */
     bool is_view;
 
+    /* True for ops whose forward makes the outputs itself, in an order of memory of its own. */
+    bool places_outputs;
+
     /* Bit i says that vjp adds onto a gradient of input i that it finds in gradients[i]. */
     uint32_t accumulates;
 
     /* Fills call->output_specs from the input specs and the options; -1 after wg_fail. */
     int (*infer)(wg_call *call);
 
-    /* Computes call->outputs, which are allocated (contiguous, uninitialised) unless is_view.
+    /* Computes call->outputs, which are allocated (contiguous, uninitialised) unless is_view or
+     * places_outputs.
      * Inputs may be views with any strides. -1 after wg_fail. */
     int (*forward)(wg_call *call);
 

@@ -17,6 +17,7 @@ extern const wg__op_family wg__family_matmul;
 extern const wg__op_family wg__family_index;
 extern const wg__op_family wg__family_softmax;
 extern const wg__op_family wg__family_norm;
+extern const wg__op_family wg__family_attention;
 extern const wg__op_family wg__family_dropout;
 extern const wg__op_family wg__family_loss;
 

@@ -63,6 +63,17 @@ typedef struct wg__simd {
                               const void *weight, const void *dy, void *dx, void *dweight,
                               void *dbias);
 
+    /* Attention: scores s of a row become e^(s + bias - max) keep. Returns 1 / sum e^(s + bias -
+     * max), by which they are yet to be multiplied, and log sum e^(s + bias). Where all s + bias
+     * are -inf, scores become 0, and these are 0 and +inf. */
+    double (*row_attention)(int64_t n, const void *bias, const void *keep, void *scores,
+                            double *log_sum_exp);
+
+    /* With p = e^(s + bias - log_sum_exp) and g the gradient of the weights p keep: g becomes scale
+     * p (g keep - sum p g keep), that of the scores before scaling, and s becomes p keep. */
+    void (*row_attention_vjp)(int64_t n, const void *bias, const void *keep, double log_sum_exp,
+                              double scale, void *scores, void *gradient);
+
     /* Adds to each of the sums its column of x, whose rows are row_stride elements apart. */
     void (*column_sums)(int64_t rows, int64_t columns, int64_t row_stride, const void *x,
                         void *sums);

@@ -6,8 +6,9 @@
 #include "tensor/simd/random_words.h"
 #include "tensor/simd/rows.h"
 
-#include "tensor/simd/norm.h"
+#include "tensor/simd/attention.h"
 #include "tensor/simd/columns.h"
+#include "tensor/simd/norm.h"
 
 #define WG__JOIN_EXPANDED(a, b) a##b
 #define WG__JOIN(a, b) WG__JOIN_EXPANDED(a, b)
@@ -41,6 +42,8 @@ const wg__simd WG__TABLE = {
     .row_normalize = row_normalize,
     .row_normalize_vjp = row_normalize_vjp,
 
+    .row_attention = row_attention,
+    .row_attention_vjp = row_attention_vjp,
     .column_sums = column_sums,
 
     .random_words = random_words,

@@ -67,6 +67,17 @@ static inline void store(real *to, vector v) {
     memcpy(to, &v, sizeof v);
 }
 
+/* The first n < LANES elements, and `rest` beyond them. */
+static inline vector load_part(const real *from, int64_t n, real rest) {
+    vector v = rest + (vector){0};
+    memcpy(&v, from, (size_t)n * sizeof(real));
+    return v;
+}
+
+static inline void store_part(real *to, vector v, int64_t n) {
+    memcpy(to, &v, (size_t)n * sizeof(real));
+}
+
 /* a where the condition holds, b elsewhere. */
 static inline vector choose(lanes condition, vector a, vector b) {
     return (vector)((condition & (lanes)a) | (~condition & (lanes)b));
