@@ -73,7 +73,7 @@ static int check_mask(wg_call *call) {
 static int attention_infer(wg_call *call) {
     const wg_attention_options *options = call->options;
     const wg_spec *q = &call->input_specs[0], *k = &call->input_specs[1];
-    if (wg__infer_float(call) < 0 || wg__check_same_dtype(call, 0, 1) < 0 ||
+    if (wg__check_kernel_dtype(call) < 0 || wg__check_same_dtype(call, 0, 1) < 0 ||
         wg__check_same_dtype(call, 0, 2) < 0)
         return -1;
     if (q->ndim != 4 || k->ndim != 4 || !wg__same_shape(k, &call->input_specs[2]))
@@ -87,6 +87,7 @@ static int attention_infer(wg_call *call) {
     if (!(options->dropout >= 0 && options->dropout < 1))
         return wg__op_fail(call, WG_ERROR_ARGUMENT, "dropout %g; wanted 0 <= dropout < 1",
                            options->dropout);
+    call->output_specs[0] = *q;
     return has_mask(call) ? check_mask(call) : 0;
 }
 

@@ -20,8 +20,11 @@ wg__matrix wg__matrix_of(const wg_tensor *x) {
     return (wg__matrix){wg__tensor_address(x), x->strides[last - 1], x->strides[last]};
 }
 
-wg_tensor *wg__constant_row(wg_dtype dtype, int64_t n, double value) {
-    return wg_full(dtype, 1, &n, value);
+int wg__check_kernel_dtype(const wg_call *call) {
+    wg_dtype dtype = call->input_specs[0].dtype;
+    if (dtype == WG_F32 || dtype == WG_F64)
+        return 0;
+    return wg__op_fail(call, WG_ERROR_DTYPE, "wanted f32 or f64; cast the operands");
 }
 
 wg_tensor *wg__gradient_to_add(wg_tensor *there, const wg_spec *spec) {
@@ -71,12 +74,6 @@ wg__matrix wg__rows_matrix(const wg__rows *rows) {
 
 wg__matrix wg__transposed(wg__matrix a) {
     return (wg__matrix){a.data, a.column_stride, a.row_stride};
-}
-
-wg_tensor *wg__reuse_saved(const wg_call *call, wg_tensor *x) {
-    if (call->last_use && wg__tensor_is_sole(x) && wg_tensor_is_contiguous(x))
-        return wg__tensor_view(x, &x->spec, x->strides, x->offset);
-    return wg__tensor_new(&x->spec);
 }
 
 bool wg__promote_all(int count, wg_tensor **tensors) {

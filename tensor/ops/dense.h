@@ -32,17 +32,12 @@ wg__matrix wg__transposed(wg__matrix a);
 /* A contiguous copy of x in the innermost scope, without recording. NULL for lack of memory. */
 wg_tensor *wg__copy(const wg_tensor *x);
 
-/* A row of n elements, all of them `value`, in the innermost scope. NULL for lack of memory. */
-wg_tensor *wg__constant_row(wg_dtype dtype, int64_t n, double value);
+/* -1 with DTYPE unless input 0 is f32 or f64, for which there are kernels. */
+int wg__check_kernel_dtype(const wg_call *call);
 
 /* The tensor for a gradient of that spec: the one that is there to be added onto, or a new one,
  * filled with zeros. NULL for lack of memory. */
 wg_tensor *wg__gradient_to_add(wg_tensor *there, const wg_spec *spec);
-
-/* The tensor for the gradient of the saved input x: a view of x itself where nothing else can read
- * it again, or a new one. A kernel that writes it must have read x there before. NULL for lack of
- * memory. */
-wg_tensor *wg__reuse_saved(const wg_call *call, wg_tensor *x);
 
 /* Casts `count` tensors, of which any but the first may be NULL, to the highest of their dtypes.
  * False when the first is or one becomes NULL. */
