@@ -124,7 +124,8 @@ static void fill_normal(int64_t begin, int64_t end, void *context) {
 static void fill_integers(int64_t begin, int64_t end, void *context) {
     const fill *job = context;
     for (int64_t i = begin; i < end; i++)
-        ((int64_t *)job->data)[i] = job->low + (int64_t)below(job->draw, (uint64_t)i, job->bound);
+        ((int64_t *)job->data)[i] =
+            (int64_t)((uint64_t)job->low + below(job->draw, (uint64_t)i, job->bound));
 }
 
 static wg_tensor *random_float(wg_generator *generator, wg_dtype dtype, int ndim,

@@ -530,7 +530,7 @@ static void *allocate_and_free(void *unused) {
     void *blocks[50];
     for (int round = 0; round < 200; round++) {
         for (int i = 0; i < 50; i++) {
-            blocks[i] = wg__alloc((size_t)(round * 31 + i * 17) % 3000);
+            blocks[i] = wg__alloc(1 + (size_t)(round * 31 + i * 17) % 3000);
             *(char *)blocks[i] = (char)i;
         }
         for (int i = 0; i < 50; i++)
