@@ -1,0 +1,42 @@
+/* What the files of the checkpoint share: the open file, and HDF5's errors as ours. */
+#ifndef WG_IO_CHECKPOINT_FILE_H
+#define WG_IO_CHECKPOINT_FILE_H
+
+#include "io/checkpoint.h"
+#include "io/hdf5_disk.h"
+
+#define WG__MAX_PATH 1024 /* of names within a file */
+
+struct wg_checkpoint {
+    char *path;      /* of the finished file */
+    char *temporary; /* of the file that is being written; NULL: this one is read */
+    wg__disk disk;
+    hid_t file;
+    bool failed; /* a put went wrong: the file must not be committed */
+};
+
+/* -1 after recording why HDF5's last call failed: IO if the disk did, FORMAT if the file is bad.
+ * To be called before any other call of HDF5. */
+int wg__checkpoint_fail(wg_checkpoint *file, const char *name, const char *where);
+
+/* HDF5 prints its errors unless told not to: it is told while any checkpoint is open. After a
+ * failure it stays told, for it forgets memory when it meets damage (H5O_t in 1.10.8, at a wrong
+ * checksum) and would complain of that when the program ends. */
+void wg__hdf5_silence(void);
+void wg__hdf5_unsilence(void);
+
+/* ---- Datasets (checkpoint_data.c) ---- */
+
+/* The absolute names of all datasets below `group`, sorted as HDF5 sorts: by name in each group. */
+typedef struct wg__name_list {
+    int64_t count, capacity;
+    char **names;
+} wg__name_list;
+
+int wg__checkpoint_list(wg_checkpoint *file, const char *group, wg__name_list *list);
+void wg__name_list_free(wg__name_list *list);
+
+/* The spec of a dataset, checked against what the file really holds; -1 with NOT_FOUND, FORMAT. */
+int wg__checkpoint_spec(wg_checkpoint *file, const char *name, wg_spec *spec);
+
+#endif
