@@ -1,10 +1,11 @@
 /* What all tokenizers have in common. See tokenizer.h; the kinds stand in files of their own. */
-#include <stdlib.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "data/text_file.h"
 #include "data/tokenizer_kind.h"
 #include "data/wordpiece.h"
+#include "io/checkpoint.h"
 #include "tensor/internal.h"
 
 #define FORMAT_NAME "wengert-tokenizer"
@@ -287,7 +288,31 @@ int wg_tokenizer_save(const wg_tokenizer *tokenizer, const char *path) {
     return status;
 }
 
+/* HDF5's signature is no beginning of a text: 0x89 is not UTF-8. */
+static bool is_checkpoint(const char *path) {
+    static const char signature[] = "\x89HDF\r\n\x1a\n";
+    char begin[sizeof signature - 1] = {0};
+    FILE *file = fopen(path, "rb");
+    if (!file)
+        return false;
+    bool same =
+        fread(begin, sizeof begin, 1, file) == 1 && memcmp(begin, signature, sizeof begin) == 0;
+    fclose(file);
+    return same;
+}
+
+static wg_tokenizer *load_from_checkpoint(const char *path) {
+    wg_checkpoint *file = wg_checkpoint_open(path);
+    char *json = file ? wg_checkpoint_get_text(file, "/tokenizer") : NULL;
+    wg_tokenizer *tokenizer = wg_tokenizer_from_json(json);
+    wg_text_free(json);
+    wg_checkpoint_close(file);
+    return tokenizer;
+}
+
 wg_tokenizer *wg_tokenizer_load(const char *path) {
+    if (is_checkpoint(path))
+        return load_from_checkpoint(path);
     int64_t length;
     char *bytes = wg__text_file_read(path, &length, "wg_tokenizer_load");
     if (!bytes)

@@ -98,8 +98,8 @@ WG_API wg_tokenizer *wg_tokenizer_from_json(const char *json);
 /* Writes that JSON to a file, beside it first and then renamed. [IO] */
 WG_API int wg_tokenizer_save(const wg_tokenizer *tokenizer, const char *path);
 
-/* Reads a tokenizer from a file: JSON of wg_tokenizer_save, or, for anything else, a published
- * vocab.txt of lower-cased WordPieces (wordpiece.h reads cased ones).
+/* Reads a tokenizer from a file: a checkpoint that has one, JSON of wg_tokenizer_save, or, for
+ * anything else, a published vocab.txt of lower-cased WordPieces (wordpiece.h reads cased ones).
  * [NOT_FOUND, IO, FORMAT] */
 WG_API wg_tokenizer *wg_tokenizer_load(const char *path);
 

@@ -6,6 +6,7 @@
 
 #include "data/text_file.h"
 #include "data/wordpiece.h"
+#include "io/checkpoint.h"
 #include "tensor/alloc.h"
 #include "tensor/internal.h"
 #include "tests/testing.h"
@@ -340,6 +341,28 @@ START_TEST(a_tokenizer_survives_json) {
 }
 END_TEST
 
+START_TEST(a_tokenizer_is_read_from_a_checkpoint) {
+    char path[512];
+    snprintf(path, sizeof path, "%s/run.h5", scratch());
+    wg_tokenizer *tokenizer = few_tokens(&(wg_wordpiece_options){.cased = true});
+    char *json = wg_tokenizer_to_json(tokenizer);
+    wg_checkpoint *file = wg_checkpoint_create(path);
+    ck_assert_int_eq(wg_checkpoint_put_text(file, "/tokenizer", json), 0);
+    ck_assert_int_eq(wg_checkpoint_commit(file), 0);
+    wg_tokenizer *again = wg_tokenizer_load(path);
+    assert_no_error();
+    assert_same_tokenizer(tokenizer, again);
+    wg_tokenizer_free(again);
+    file = wg_checkpoint_create(path);
+    ck_assert_int_eq(wg_checkpoint_put_text(file, "/config", "{}"), 0);
+    ck_assert_int_eq(wg_checkpoint_commit(file), 0);
+    ck_assert_ptr_null(wg_tokenizer_load(path));
+    assert_error(WG_ERROR_NOT_FOUND, "/tokenizer");
+    wg_text_free(json);
+    wg_tokenizer_free(tokenizer);
+}
+END_TEST
+
 START_TEST(bad_json_is_refused_with_its_reason) {
     const char *const cases[][2] = {
         {"{\"format\": \"weng", "not JSON"},
@@ -592,6 +615,7 @@ int main(void) {
         a_vocabulary_file_may_have_windows_lines_and_no_last_newline,
         a_saved_vocabulary_is_read_back_the_same,
         a_tokenizer_survives_json,
+        a_tokenizer_is_read_from_a_checkpoint,
         bad_json_is_refused_with_its_reason,
         a_trained_vocabulary_begins_with_specials_and_alphabet,
         training_equals_counting_all_pairs_before_each_merge,
