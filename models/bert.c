@@ -183,10 +183,15 @@ wg_tensor *wg_bert_forward(wg_bert *bert, wg_tensor *input_ids, wg_tensor *token
     wg_scope scope;
     wg_scope_begin(&scope);
     wg_tensor *mask = wg_padding_mask(attention_mask);
-    wg_tensor *x = embed(bert, input_ids, token_type_ids);
-    for (int64_t i = 0; i < bert->config.num_hidden_layers; i++)
-        x = layer_forward(bert->layers[i], x, mask);
-    return wg_scope_end(&scope, x);
+    wg_tensor *x = wg_keep(embed(bert, input_ids, token_type_ids));
+    for (int64_t i = 0; i < bert->config.num_hidden_layers; i++) {
+        wg_tensor *y = wg_keep(layer_forward(bert->layers[i], x, mask));
+        wg_release(x); /* without a tape, one layer's activations are alive at a time */
+        x = y;
+    }
+    wg_tensor *sequence = wg_alias(x);
+    wg_release(x);
+    return wg_scope_end(&scope, sequence);
 }
 
 wg_tensor *wg_bert_pool(wg_bert *bert, wg_tensor *sequence) {
