@@ -143,9 +143,10 @@ static wg_tensor *call_listed(const char *op, wg_tensor **in, int count) {
     return NULL;
 }
 
-/* A position among the arguments: 2^63, which no i64 holds, stands for WG_END. */
+/* A position among the arguments: 2^63, which no i64 holds, stands for WG_END. Arguments that are
+ * no positions give any. */
 static int64_t position(double argument) {
-    return argument >= 0x1p63 ? WG_END : (int64_t)argument;
+    return argument >= 0x1p63 ? WG_END : argument < -0x1p63 ? INT64_MIN : (int64_t)argument;
 }
 
 /* Calls an op that takes plain numbers: `a` are the arguments as they are, `n` as integers. */
