@@ -214,6 +214,29 @@ START_TEST(a_join_of_many_tensors_gives_each_its_gradient) {
 }
 END_TEST
 
+/* tanh, sigmoid, erf and the gelus of intermediates that nobody else holds by the time of backward,
+ * so that its last pass may write over what was saved. */
+static wg_tensor *functions_of_passing_values(wg_tensor *x) {
+    wg_scope scope;
+    wg_scope_begin(&scope);
+    wg_tensor *y = wg_tanh(wg_mul(x, x));
+    y = wg_sigmoid(wg_erf(wg_add(y, x)));
+    y = wg_gelu(wg_mul(y, x));
+    return wg_scope_end(&scope, wg_sum(wg_gelu_tanh(wg_add(y, x)), WG_ALL, false));
+}
+
+START_TEST(the_last_pass_through_a_graph_gives_the_gradients_of_the_first) {
+    wg_generator generator = {.seed = 9};
+    wg_tensor *x = leaf(&generator, WG_DIMS(3, 50));
+    wg_tensor *total = functions_of_passing_values(x);
+    wg_backward(total, &(wg_backward_options){.retain_graph = true});
+    wg_tensor *kept = wg_clone(wg_gradient(x));
+    wg_zero_grad(x);
+    wg_backward(total, NULL);
+    assert_close(wg_gradient(x), kept, 0, 0);
+}
+END_TEST
+
 /* ---- Dtypes ---- */
 
 START_TEST(a_gradient_has_the_dtype_of_its_tensor) {
@@ -269,6 +292,7 @@ int main(void) {
         an_embedding_adds_its_rows_onto_the_gradient_that_is_there,
         a_padding_row_gets_no_gradient_at_any_order,
         a_join_of_many_tensors_gives_each_its_gradient,
+        the_last_pass_through_a_graph_gives_the_gradients_of_the_first,
         a_gradient_has_the_dtype_of_its_tensor,
         bf16_goes_forward_and_back_through_every_function,
         nothing_flows_back_through_integers,

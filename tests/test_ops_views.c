@@ -129,6 +129,39 @@ START_TEST(a_slice_may_start_and_stop_anywhere) {
 }
 END_TEST
 
+START_TEST(what_a_call_makes_in_passing_goes_with_it) {
+    wg_tensor *x = count_up(WG_DIMS(2, 3)), *whole = wg_cast(x, WG_I32);
+    wg_tensor *index = wg_zeros(WG_I32, WG_DIMS(2)), *spread = wg_zeros(WG_I32, WG_DIMS(2, 1));
+    wg_tensor *src = wg_zeros(WG_F64, WG_DIMS(2, 1));
+    int64_t alive = wg_tensors_alive();
+    wg_tensor *const results[] = {
+        wg_add(x, whole),
+        wg_div(whole, whole),
+        wg_lt(whole, x),
+        wg_logical_xor(x, whole),
+        wg_logical_not(x),
+        wg_exp(whole),
+        wg_clamp(whole, 0, 1),
+        wg_pow_scalar(whole, 2),
+        wg_where(wg_logical_not(whole), x, whole), /* and its condition */
+        wg_select(x, 0, 1),
+        wg_stack(WG_TENSORS(x, whole), 0),
+        wg_cat(WG_TENSORS(x, whole), 0),
+        wg_tril(x, 0),
+        wg_mean(whole, WG_ALL, false),
+        wg_var(whole, WG_ALL, 0, false),
+        wg_sum_to(x, WG_DIMS(1, 3)),
+        wg_gather(x, 1, spread),
+        wg_index_select(x, 1, index),
+        wg_scatter_add(x, 1, spread, src),
+        wg_embedding_op(x, index, -1),
+        wg_one_hot(index, 2),
+    };
+    assert_no_error();
+    ck_assert_int_eq(wg_tensors_alive() - alive, WG_COUNT(results) + 1);
+}
+END_TEST
+
 int main(void) {
     const TTest *const tests[] = {
         a_reshape_of_contiguous_memory_shares_it,
@@ -141,6 +174,7 @@ int main(void) {
         chunks_are_equal_but_for_the_last,
         a_failed_split_leaves_no_parts,
         a_slice_may_start_and_stop_anywhere,
+        what_a_call_makes_in_passing_goes_with_it,
     };
     return wg_run_tests("ops_views", WG_COUNT(tests), tests);
 }

@@ -61,12 +61,6 @@ static int infer_float(wg_call *call) {
     return wg__infer_float(call) < 0 ? -1 : infer(call);
 }
 
-static wg_tensor *apply(const wg_op *op, wg_tensor *a, wg_tensor *b) {
-    if (!wg__promote(&a, &b))
-        return NULL;
-    return wg_apply_one(op, 2, (wg_tensor *[]){a, b}, NULL);
-}
-
 static int sample_normal(int index, wg_generator *generator, wg_sample *sample) {
     return wg__sample_binary(index, generator, sample, wg__sample_normal, wg__sample_normal);
 }
@@ -104,7 +98,7 @@ static const wg_op add = {
 };
 
 wg_tensor *wg_add(wg_tensor *a, wg_tensor *b) {
-    return apply(&add, a, b);
+    return wg__apply_two(&add, a, b, false);
 }
 
 /* ---- sub: y = a - b.   da = g, db = -g. ---- */
@@ -146,7 +140,7 @@ static const wg_op sub = {
 };
 
 wg_tensor *wg_sub(wg_tensor *a, wg_tensor *b) {
-    return apply(&sub, a, b);
+    return wg__apply_two(&sub, a, b, false);
 }
 
 /* ---- mul: y = a b; of bools: and.   da = g b, db = g a. ---- */
@@ -183,7 +177,7 @@ static const wg_op mul = {
 };
 
 wg_tensor *wg_mul(wg_tensor *a, wg_tensor *b) {
-    return apply(&mul, a, b);
+    return wg__apply_two(&mul, a, b, false);
 }
 
 /* ---- div: y = a / b.   da = g / b, db = -g y / b. ---- */
@@ -223,17 +217,8 @@ static const wg_op div_op = {
     .sample = div_sample,
 };
 
-/* Both operands floating and of one dtype: for the ops that integers enter as f32. */
-static bool promote_floats(wg_tensor **a, wg_tensor **b) {
-    if (!wg__promote(a, b))
-        return false;
-    *a = wg__as_float(*a);
-    *b = wg__as_float(*b);
-    return true;
-}
-
 wg_tensor *wg_div(wg_tensor *a, wg_tensor *b) {
-    return promote_floats(&a, &b) ? apply(&div_op, a, b) : NULL;
+    return wg__apply_two(&div_op, a, b, true);
 }
 
 /* ---- pow: y = a^b.   da = g b a^(b-1), which at a = b = 0 is 0; db = g y log a, which is 0 where
@@ -287,7 +272,7 @@ static const wg_op pow_op = {
 };
 
 wg_tensor *wg_pow(wg_tensor *a, wg_tensor *b) {
-    return promote_floats(&a, &b) ? apply(&pow_op, a, b) : NULL;
+    return wg__apply_two(&pow_op, a, b, true);
 }
 
 /* ---- maximum, minimum: y = the larger, the smaller of a and b; NaN if either is.   da = g where a
@@ -347,7 +332,7 @@ static const wg_op maximum = {
 };
 
 wg_tensor *wg_maximum(wg_tensor *a, wg_tensor *b) {
-    return apply(&maximum, a, b);
+    return wg__apply_two(&maximum, a, b, false);
 }
 
 FLOAT_LOOPS(minimum, ((a < b) | (a != a)) ? a : b)
@@ -385,7 +370,7 @@ static const wg_op minimum = {
 };
 
 wg_tensor *wg_minimum(wg_tensor *a, wg_tensor *b) {
-    return apply(&minimum, a, b);
+    return wg__apply_two(&minimum, a, b, false);
 }
 
 /* ---- Loops of one operand with the numbers of an options struct as `o`. ---- */
@@ -533,8 +518,7 @@ static const wg_op pow_scalar = {
 };
 
 wg_tensor *wg_pow_scalar(wg_tensor *x, double c) {
-    x = wg__as_float(x);
-    return wg_apply_one(&pow_scalar, 1, &x, &(pow_options){c});
+    return wg__apply_float(&pow_scalar, x, &(pow_options){c});
 }
 
 static const wg_op *const ops[] = {&add,     &sub,     &mul,    &div_op,    &pow_op,

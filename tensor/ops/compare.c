@@ -55,12 +55,6 @@ static int comparison_sample(int index, wg_generator *generator, wg_sample *samp
     return wg__sample_binary(index, generator, sample, sample_coarse, sample_coarse);
 }
 
-static wg_tensor *compare(const wg_op *op, wg_tensor *a, wg_tensor *b) {
-    if (!wg__promote(&a, &b))
-        return NULL;
-    return wg_apply_one(op, 2, (wg_tensor *[]){a, b}, NULL);
-}
-
 /* ---- eq, ne, lt, le, gt, ge: y = the truth of the relation; with a NaN all are false, but ne.
  * ---- */
 
@@ -77,7 +71,7 @@ static const wg_op eq =
     COMPARISON_OP(eq, "y = (a == b), bool, with broadcasting; false with a NaN.");
 
 wg_tensor *wg_eq(wg_tensor *a, wg_tensor *b) {
-    return compare(&eq, a, b);
+    return wg__apply_two(&eq, a, b, false);
 }
 
 COMPARISON(ne, a != b)
@@ -86,7 +80,7 @@ static const wg_op ne =
     COMPARISON_OP(ne, "y = (a != b), bool, with broadcasting; true with a NaN.");
 
 wg_tensor *wg_ne(wg_tensor *a, wg_tensor *b) {
-    return compare(&ne, a, b);
+    return wg__apply_two(&ne, a, b, false);
 }
 
 COMPARISON(lt, a < b)
@@ -95,7 +89,7 @@ static const wg_op lt =
     COMPARISON_OP(lt, "y = (a < b), bool, with broadcasting; false with a NaN.");
 
 wg_tensor *wg_lt(wg_tensor *a, wg_tensor *b) {
-    return compare(&lt, a, b);
+    return wg__apply_two(&lt, a, b, false);
 }
 
 COMPARISON(le, a <= b)
@@ -104,7 +98,7 @@ static const wg_op le =
     COMPARISON_OP(le, "y = (a <= b), bool, with broadcasting; false with a NaN.");
 
 wg_tensor *wg_le(wg_tensor *a, wg_tensor *b) {
-    return compare(&le, a, b);
+    return wg__apply_two(&le, a, b, false);
 }
 
 COMPARISON(gt, a > b)
@@ -113,7 +107,7 @@ static const wg_op gt =
     COMPARISON_OP(gt, "y = (a > b), bool, with broadcasting; false with a NaN.");
 
 wg_tensor *wg_gt(wg_tensor *a, wg_tensor *b) {
-    return compare(&gt, a, b);
+    return wg__apply_two(&gt, a, b, false);
 }
 
 COMPARISON(ge, a >= b)
@@ -122,7 +116,7 @@ static const wg_op ge =
     COMPARISON_OP(ge, "y = (a >= b), bool, with broadcasting; false with a NaN.");
 
 wg_tensor *wg_ge(wg_tensor *a, wg_tensor *b) {
-    return compare(&ge, a, b);
+    return wg__apply_two(&ge, a, b, false);
 }
 
 /* ---- logical_and, logical_or, logical_xor, logical_not: on bools, which other dtypes are cast to.
@@ -148,7 +142,9 @@ static wg_tensor *truth(wg_tensor *x) {
 }
 
 static wg_tensor *combine(const wg_op *op, wg_tensor *a, wg_tensor *b) {
-    return wg_apply_one(op, 2, (wg_tensor *[]){truth(a), truth(b)}, NULL);
+    wg_scope scope;
+    wg_scope_begin(&scope);
+    return wg_scope_end(&scope, wg_apply_one(op, 2, (wg_tensor *[]){truth(a), truth(b)}, NULL));
 }
 
 /* A loop over bools and the forward that runs it. */
@@ -219,8 +215,10 @@ static const wg_op logical_not = {
 };
 
 wg_tensor *wg_logical_not(wg_tensor *x) {
+    wg_scope scope;
+    wg_scope_begin(&scope);
     x = truth(x);
-    return wg_apply_one(&logical_not, 1, &x, NULL);
+    return wg_scope_end(&scope, wg_apply_one(&logical_not, 1, &x, NULL));
 }
 
 static const wg_op *const ops[] = {

@@ -61,8 +61,31 @@ bool wg__promote(wg_tensor **a, wg_tensor **b) {
     return *a != NULL && *b != NULL;
 }
 
-wg_tensor *wg__as_float(wg_tensor *x) {
+static wg_tensor *as_float(wg_tensor *x) {
     return x == NULL || wg_dtype_is_float(x->spec.dtype) ? x : wg_cast(x, WG_F32);
+}
+
+/* Scopes of their own let the casts go at once. */
+
+wg_tensor *wg__apply_float(const wg_op *op, wg_tensor *x, const void *options) {
+    wg_scope scope;
+    wg_scope_begin(&scope);
+    x = as_float(x);
+    return wg_scope_end(&scope, wg_apply_one(op, 1, &x, options));
+}
+
+wg_tensor *wg__apply_two(const wg_op *op, wg_tensor *a, wg_tensor *b, bool floating) {
+    wg_tensor *y = NULL;
+    wg_scope scope;
+    wg_scope_begin(&scope);
+    if (wg__promote(&a, &b)) {
+        if (floating) {
+            a = as_float(a);
+            b = as_float(b);
+        }
+        y = wg_apply_one(op, 2, (wg_tensor *[]){a, b}, NULL);
+    }
+    return wg_scope_end(&scope, y);
 }
 
 /* ---- Kernels ---- */

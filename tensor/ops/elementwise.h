@@ -24,8 +24,12 @@ int wg__check_same_dtype(const wg_call *call, int i, int j);
  */
 bool wg__promote(wg_tensor **a, wg_tensor **b);
 
-/* x, cast to f32 unless it is of a floating dtype. */
-wg_tensor *wg__as_float(wg_tensor *x);
+/* Runs an op of one operand, cast to f32 unless it is of a floating dtype. */
+wg_tensor *wg__apply_float(const wg_op *op, wg_tensor *x, const void *options);
+
+/* Runs an op of two operands, cast to their common dtype; with `floating`, to f32 at least if that
+ * is none. */
+wg_tensor *wg__apply_two(const wg_op *op, wg_tensor *a, wg_tensor *b, bool floating);
 
 /* ---- Kernels ---- */
 

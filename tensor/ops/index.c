@@ -266,7 +266,10 @@ wg_tensor *wg_gather(wg_tensor *x, int axis, wg_tensor *index) {
     const int along = x == NULL ? -1 : wg__axis(axis, x->spec.ndim, "gather");
     if (along < 0)
         return NULL;
-    return wg_apply_one(&gather, 2, (wg_tensor *[]){x, as_i64(index)}, &(index_options){along});
+    wg_scope scope;
+    wg_scope_begin(&scope);
+    return wg_scope_end(&scope, wg_apply_one(&gather, 2, (wg_tensor *[]){x, as_i64(index)},
+                                             &(index_options){along}));
 }
 
 /* index_select is a gather whose index is repeated, by strides of 0, along the other axes. */
@@ -449,18 +452,27 @@ static const wg_op scatter_add = {
     .sample = scatter_add_sample,
 };
 
-wg_tensor *wg_scatter_add(wg_tensor *x, int axis, wg_tensor *index, wg_tensor *src) {
-    const int along = x == NULL ? -1 : wg__axis(axis, x->spec.ndim, "scatter_add");
-    if (along < 0 || !wg__promote(&x, &src))
+/* bf16 adds up in f32, and rounds once. */
+static wg_tensor *scatter_add_promoted(wg_tensor *x, int axis, wg_tensor *index, wg_tensor *src) {
+    if (!wg__promote(&x, &src))
         return NULL;
-    const wg_dtype dtype = x->spec.dtype;
-    if (dtype == WG_BF16) { /* adds up in f32, and rounds once */
+    const bool is_bf16 = x->spec.dtype == WG_BF16;
+    if (is_bf16) {
         x = wg_cast(x, WG_F32);
         src = wg_cast(src, WG_F32);
     }
     wg_tensor *y = wg_apply_one(&scatter_add, 3, (wg_tensor *[]){x, as_i64(index), src},
-                                &(index_options){along});
-    return dtype == WG_BF16 ? wg_cast(y, dtype) : y;
+                                &(index_options){axis});
+    return is_bf16 ? wg_cast(y, WG_BF16) : y;
+}
+
+wg_tensor *wg_scatter_add(wg_tensor *x, int axis, wg_tensor *index, wg_tensor *src) {
+    const int along = x == NULL ? -1 : wg__axis(axis, x->spec.ndim, "scatter_add");
+    if (along < 0)
+        return NULL;
+    wg_scope scope;
+    wg_scope_begin(&scope);
+    return wg_scope_end(&scope, scatter_add_promoted(x, along, index, src));
 }
 
 /* ---- embedding: y = the rows of a table, weight: (V, C), that index: (...) names.   dweight = g
@@ -569,8 +581,10 @@ static const wg_op embedding = {
 };
 
 wg_tensor *wg_embedding_op(wg_tensor *weight, wg_tensor *index, int64_t padding_index) {
-    return wg_apply_one(&embedding, 2, (wg_tensor *[]){weight, as_i64(index)},
-                        &(embedding_options){padding_index});
+    wg_scope scope;
+    wg_scope_begin(&scope);
+    return wg_scope_end(&scope, wg_apply_one(&embedding, 2, (wg_tensor *[]){weight, as_i64(index)},
+                                             &(embedding_options){padding_index}));
 }
 
 /* ---- one_hot: y[.., c] = 1 where c is the index, else 0. ---- */
@@ -637,8 +651,10 @@ static const wg_op one_hot = {
 };
 
 wg_tensor *wg_one_hot(wg_tensor *index, int64_t classes) {
+    wg_scope scope;
+    wg_scope_begin(&scope);
     index = as_i64(index);
-    return wg_apply_one(&one_hot, 1, &index, &(one_hot_options){classes});
+    return wg_scope_end(&scope, wg_apply_one(&one_hot, 1, &index, &(one_hot_options){classes}));
 }
 
 static const wg_op *const ops[] = {&gather, &scatter_add, &embedding, &one_hot};

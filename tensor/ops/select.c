@@ -107,9 +107,12 @@ static const wg_op where = {
 };
 
 wg_tensor *wg_where(wg_tensor *condition, wg_tensor *a, wg_tensor *b) {
-    if (!wg__promote(&a, &b))
-        return NULL;
-    return wg_apply_one(&where, 3, (wg_tensor *[]){condition, a, b}, NULL);
+    wg_tensor *y = NULL;
+    wg_scope scope;
+    wg_scope_begin(&scope);
+    if (wg__promote(&a, &b))
+        y = wg_apply_one(&where, 3, (wg_tensor *[]){condition, a, b}, NULL);
+    return wg_scope_end(&scope, y);
 }
 
 /* ---- masked_fill: y = mask ? value : x.   dx = g where the mask is false. ---- */

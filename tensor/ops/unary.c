@@ -213,7 +213,7 @@ static const wg_op sign = {UNARY(sign, "y = -1, 0 or 1. Jumps at 0; the derivati
                            .infer = wg__infer_float, .sample = sample_nonzero};
 
 wg_tensor *wg_sign(wg_tensor *x) {
-    return apply(&sign, wg__as_float(x));
+    return wg__apply_float(&sign, x, NULL);
 }
 
 /* ---- exp: y = e^x.   dx = g y. ---- */
@@ -231,7 +231,7 @@ static const wg_op exp_op = {UNARY(exp, "y = e^x"), .saves_outputs = 1, .infer =
                              .sample = sample_normal};
 
 wg_tensor *wg_exp(wg_tensor *x) {
-    return apply(&exp_op, wg__as_float(x));
+    return wg__apply_float(&exp_op, x, NULL);
 }
 
 /* ---- log: y = ln x.   dx = g / x. ---- */
@@ -249,7 +249,7 @@ static const wg_op log_op = {UNARY(log, "y = ln x; -inf at 0, NaN below"), .save
                              .infer = wg__infer_float, .sample = sample_positive};
 
 wg_tensor *wg_log(wg_tensor *x) {
-    return apply(&log_op, wg__as_float(x));
+    return wg__apply_float(&log_op, x, NULL);
 }
 
 /* ---- sqrt: y = x^(1/2).   dx = g / (2 y). ---- */
@@ -266,7 +266,7 @@ static const wg_op sqrt_op = {UNARY(sqrt, "y = x^(1/2); NaN below 0"), .saves_ou
                               .infer = wg__infer_float, .sample = sample_positive};
 
 wg_tensor *wg_sqrt(wg_tensor *x) {
-    return apply(&sqrt_op, wg__as_float(x));
+    return wg__apply_float(&sqrt_op, x, NULL);
 }
 
 /* ---- rsqrt: y = x^(-1/2).   dx = -g y^3 / 2. ---- */
@@ -285,7 +285,7 @@ static const wg_op rsqrt = {UNARY(rsqrt, "y = x^(-1/2); inf at 0, NaN below"), .
                             .infer = wg__infer_float, .sample = sample_positive};
 
 wg_tensor *wg_rsqrt(wg_tensor *x) {
-    return apply(&rsqrt, wg__as_float(x));
+    return wg__apply_float(&rsqrt, x, NULL);
 }
 
 /* ---- tanh.   dx = g (1 - y^2). ---- */
@@ -306,7 +306,7 @@ static const wg_op tanh_op = {UNARY(tanh, "y = tanh x"), .saves_outputs = 1,
                               .infer = wg__infer_float, .sample = sample_normal};
 
 wg_tensor *wg_tanh(wg_tensor *x) {
-    return apply(&tanh_op, wg__as_float(x));
+    return wg__apply_float(&tanh_op, x, NULL);
 }
 
 /* ---- sigmoid: y = 1 / (1 + e^-x).   dx = g y (1 - y). ---- */
@@ -327,7 +327,7 @@ static const wg_op sigmoid = {UNARY(sigmoid, "y = 1 / (1 + e^-x)"), .saves_outpu
                               .infer = wg__infer_float, .sample = sample_normal};
 
 wg_tensor *wg_sigmoid(wg_tensor *x) {
-    return apply(&sigmoid, wg__as_float(x));
+    return wg__apply_float(&sigmoid, x, NULL);
 }
 
 /* ---- erf.   dx = g 2/sqrt(pi) e^(-x^2). ---- */
@@ -350,7 +350,7 @@ static const wg_op erf_op = {
     .infer = wg__infer_float, .sample = sample_normal};
 
 wg_tensor *wg_erf(wg_tensor *x) {
-    return apply(&erf_op, wg__as_float(x));
+    return wg__apply_float(&erf_op, x, NULL);
 }
 
 /* ---- relu: y = max(x, 0); of NaN: NaN.   dx = g where y > 0. Kink at 0, with derivative 0. ----
@@ -403,7 +403,7 @@ static const wg_op gelu = {UNARY(gelu, "y = x Phi(x) = x/2 (1 + erf(x / sqrt 2))
                            .sample = sample_normal};
 
 wg_tensor *wg_gelu(wg_tensor *x) {
-    return apply(&gelu, wg__as_float(x));
+    return wg__apply_float(&gelu, x, NULL);
 }
 
 /* ---- gelu_tanh: y = x/2 (1 + t), t = tanh(u), u = sqrt(2/pi) (x + 0.044715 x^3).   dx = g ((1 +
@@ -432,7 +432,7 @@ static const wg_op gelu_tanh = {
     .sample = sample_normal};
 
 wg_tensor *wg_gelu_tanh(wg_tensor *x) {
-    return apply(&gelu_tanh, wg__as_float(x));
+    return wg__apply_float(&gelu_tanh, x, NULL);
 }
 
 /* ---- clamp: y = x limited to [low, high]; of NaN: NaN.   dx = g where low <= x <= high. ---- */
@@ -499,8 +499,7 @@ static const wg_op clamp = {
     .sample = clamp_sample};
 
 wg_tensor *wg_clamp(wg_tensor *x, double low, double high) {
-    x = wg__as_float(x);
-    return wg_apply_one(&clamp, 1, &x, &(clamp_options){low, high});
+    return wg__apply_float(&clamp, x, &(clamp_options){low, high});
 }
 
 static const wg_op *const ops[] = {

@@ -554,7 +554,9 @@ wg_tensor *wg_select(wg_tensor *x, int axis, int64_t index) {
                 wg_spec_text(text, sizeof text, &x->spec), (long long)index, axis, (long long)size);
         return NULL;
     }
-    return wg_squeeze(wg_slice(x, along, at, at + 1, 1), along);
+    wg_scope scope;
+    wg_scope_begin(&scope);
+    return wg_scope_end(&scope, wg_squeeze(wg_slice(x, along, at, at + 1, 1), along));
 }
 
 int wg_split(wg_tensor *x, int axis, int count, const int64_t *sizes, wg_tensor **parts) {
