@@ -1,7 +1,7 @@
 /* wengert eval: measures a checkpoint on text. */
 #include <stdlib.h>
 
-#include "cli/bert_results.h"
+#include "cli/results.h"
 #include "cli/cli.h"
 #include "cli/settings.h"
 #include "train/bert_pretraining.h"

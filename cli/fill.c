@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/bert_results.h"
+#include "cli/results.h"
 #include "cli/cli.h"
 #include "tensor/easy.h"
 #include "tensor/ops.h"

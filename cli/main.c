@@ -12,11 +12,13 @@ static const wg__verb verbs[] = {
     {"pretrain", "train a model on plain text", wg__verb_pretrain},
     {"eval", "measure a trained model on text", wg__verb_eval},
     {"fill", "fill each [MASK] of a text", wg__verb_fill},
+    {"info", "tell what a checkpoint holds", wg__verb_info},
     {"plot", "draw the history of a training", wg__verb_plot},
     {NULL, NULL, NULL},
 };
 
-const char *argp_program_version = PACKAGE_STRING;
+/* Read by argp, so it is not hidden. */
+WG_API const char *argp_program_version = PACKAGE_STRING;
 
 typedef struct command {
     const wg__verb *verb;

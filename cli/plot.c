@@ -207,7 +207,7 @@ static void write_script(FILE *gnuplot, const run_history *history, const char *
     bool accuracies = has_panel(&history->training, ACCURACIES);
     fprintf(gnuplot, "set terminal %s\nset output ", picture->terminal);
     write_quoted(gnuplot, path);
-    fputs("\nset grid lc rgb '#dddddd'\nset border 3\nset tics nomirror\n"
+    fputs("\nset grid lt 1 lc rgb '#dddddd'\nset border 3\nset tics nomirror\nset lmargin 9\n"
           "set key outside right top Left reverse samplen 2\nset xlabel 'step'\n",
           gnuplot);
     write_data(gnuplot, history);
@@ -263,13 +263,24 @@ static int draw(const run_history *history, const char *path, const struct pictu
     return status == 0 ? 0 : wg__cli_fail("gnuplot could not draw %s", path);
 }
 
+/* gnuplot would tell it in many lines. */
+static int check_writable(const char *path) {
+    FILE *file = fopen(path, "w");
+    if (!file)
+        return wg__cli_fail("%s: %s", path, strerror(errno));
+    fclose(file);
+    return 0;
+}
+
 /* The picture is drawn beside its place and renamed, so that no half of one is left. */
 static int plot(const arguments *a, const run_history *history) {
     const struct picture *picture = find_picture(a->out);
     size_t size = strlen(a->out) + 32;
     char *path = malloc(size);
     snprintf(path, size, "%s.%ld%s", a->out, (long)getpid(), picture->suffix);
-    int code = draw(history, path, picture);
+    int code = check_writable(path);
+    if (code == 0)
+        code = draw(history, path, picture);
     if (code == 0 && rename(path, a->out) < 0)
         code = wg__cli_fail("%s: %s", a->out, strerror(errno));
     if (code)

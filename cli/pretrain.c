@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cli/bert_results.h"
+#include "cli/results.h"
 #include "cli/cli.h"
 #include "cli/progress.h"
 #include "cli/settings.h"
@@ -231,18 +231,19 @@ static int prepare(run *r, wg__progress *progress) {
     return make_pretraining(r) < 0 ? -1 : make_trainer(r, progress);
 }
 
+/* What the run is made of, on stderr. */
 static void describe(const run *r) {
     const wg_corpus *corpus = r->corpus;
-    wg__cli_note("text: %lld documents, %lld sentences, %lld tokens; held out: %lld documents",
-                 (long long)wg_corpus_documents(corpus), (long long)wg_corpus_sentences(corpus),
-                 (long long)wg_corpus_tokens(corpus), (long long)wg_corpus_documents(r->held_out));
-    wg__cli_note("model: %lld parameters, a vocabulary of %lld; %d threads",
-                 (long long)wg_module_parameter_count(&r->model->module),
-                 (long long)r->model->bert->config.vocab_size, wg_threads());
+    fprintf(stderr, "text   %lld documents, %lld sentences, %lld tokens; %lld documents held out\n",
+            (long long)wg_corpus_documents(corpus), (long long)wg_corpus_sentences(corpus),
+            (long long)wg_corpus_tokens(corpus), (long long)wg_corpus_documents(r->held_out));
+    fprintf(stderr, "model  %lld parameters, %lld words and pieces; %d threads\n",
+            (long long)wg_module_parameter_count(&r->model->module),
+            (long long)r->model->bert->config.vocab_size, wg_threads());
     if (wg_trainer_steps(r->trainer) > 0)
-        wg__cli_note("%s is at step %lld of %lld", r->arguments->out,
-                     (long long)wg_trainer_steps(r->trainer),
-                     (long long)wg__setting_integer(r->settings, "steps"));
+        fprintf(stderr, "run    %s goes on at step %lld of %lld\n", r->arguments->out,
+                (long long)wg_trainer_steps(r->trainer),
+                (long long)wg__setting_integer(r->settings, "steps"));
 }
 
 /* ---- Results ---- */

@@ -57,12 +57,13 @@ void wg__progress_report(const wg_train_report *report, void *context) {
 
     double time = now();
     double pause = progress->is_terminal ? TERMINAL_PAUSE : PLAIN_PAUSE;
-    bool last = report->step == report->total;
-    if (time - progress->last_shown >= pause || report->evaluation || last) {
-        progress->last_shown = time;
+    bool due = time - progress->last_shown >= pause || report->step == report->total;
+    if (due || report->evaluation)
         close_line(progress);
-        if (report->evaluation)
-            print_evaluation(report);
+    if (report->evaluation)
+        print_evaluation(report);
+    if (due || (report->evaluation && progress->is_terminal)) {
+        progress->last_shown = time;
         print_line(report, *rate);
         if (progress->is_terminal)
             progress->line_open = true;

@@ -1,5 +1,5 @@
-/* What an evaluation of BERT's pre-training found: see bert_results.h. */
-#include "cli/bert_results.h"
+/* Results on stdout: see results.h. */
+#include "cli/results.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -22,8 +22,7 @@ void wg__print_bert_results(const wg_metrics *metrics) {
     printf("by guessing           accuracy %.1f %%\n", 100 * chance(metrics));
 }
 
-/* JSON has no number that is not finite. */
-static json_t *number(double value) {
+json_t *wg__json_number(double value) {
     return isfinite(value) ? json_real(value) : json_null();
 }
 
@@ -32,8 +31,8 @@ json_t *wg__bert_results_json(const wg_metrics *metrics) {
                                         "nsp_accuracy"};
     json_t *object = json_object();
     for (size_t i = 0; i < sizeof means / sizeof means[0]; i++)
-        json_object_set_new(object, means[i], number(wg_metrics_get(metrics, means[i])));
-    json_object_set_new(object, "nsp_chance", number(chance(metrics)));
+        json_object_set_new(object, means[i], wg__json_number(wg_metrics_get(metrics, means[i])));
+    json_object_set_new(object, "nsp_chance", wg__json_number(chance(metrics)));
     json_object_set_new(object, "mlm_tokens",
                         json_integer((json_int_t)wg_metrics_weight(metrics, "mlm_loss")));
     json_object_set_new(object, "nsp_pairs",
