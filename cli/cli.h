@@ -51,5 +51,6 @@ int wg__verb_fill(int argc, char **argv);
 int wg__verb_info(int argc, char **argv);
 int wg__verb_plot(int argc, char **argv);
 int wg__verb_pretrain(int argc, char **argv);
+int wg__verb_tokenizer(int argc, char **argv);
 
 #endif

@@ -14,6 +14,7 @@ static const wg__verb verbs[] = {
     {"fill", "fill each [MASK] of a text", wg__verb_fill},
     {"info", "tell what a checkpoint holds", wg__verb_info},
     {"plot", "draw the history of a training", wg__verb_plot},
+    {"tokenizer", "learn a vocabulary, text to ids and back", wg__verb_tokenizer},
     {NULL, NULL, NULL},
 };
 

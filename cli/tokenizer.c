@@ -1,0 +1,345 @@
+/* wengert tokenizer train|encode|decode: learns a vocabulary, and text to ids and back. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/results.h"
+#include "cli/cli.h"
+#include "data/wordpiece.h"
+
+enum {
+    KEY_CORPUS = WG__KEY_OWN,
+    KEY_OUT,
+    KEY_VOCAB_SIZE,
+    KEY_CASED,
+    KEY_MIN_FREQUENCY,
+    KEY_ALPHABET,
+    KEY_SPECIAL,
+    KEY_TOKENS,
+    KEY_SKIP_SPECIAL,
+};
+
+/* ---- train ---- */
+
+typedef struct training {
+    const char **corpus; /* as many as there are arguments at most */
+    int corpus_count;
+    const char *out;
+    wg_wordpiece_training settings;
+    bool json;
+} training;
+
+static const struct argp_option train_options[] = {
+    {"corpus", KEY_CORPUS, "FILE...", 0, "Learn from these text files", 0},
+    {"out", KEY_OUT, "FILE", 0,
+     "Write the tokenizer here: as a vocab.txt if the name ends in .txt, with its options as JSON "
+     "otherwise",
+     0},
+    {"vocab-size", KEY_VOCAB_SIZE, "N", 0, "Tokens to learn at most (4096)", 0},
+    {"cased", KEY_CASED, NULL, 0, "Keep capitals and accents", 0},
+    {"min-frequency", KEY_MIN_FREQUENCY, "N", 0,
+     "Join only pieces that stand together N times or more (2)", 0},
+    {"alphabet", KEY_ALPHABET, "N", 0, "Know the N commonest characters only (1000)", 0},
+    WG__OPTION_JSON,
+    {0},
+};
+
+static error_t parse_train(int key, char *text, struct argp_state *state) {
+    training *t = state->input;
+    switch (key) {
+    case KEY_CORPUS:
+    case ARGP_KEY_ARG: /* what a shell made of --corpus *.txt */
+        t->corpus[t->corpus_count++] = text;
+        return 0;
+    case KEY_OUT:
+        t->out = text;
+        return 0;
+    case KEY_VOCAB_SIZE:
+        t->settings.vocabulary_size = wg__cli_integer(state, "vocab-size", text, 1, INT32_MAX);
+        return 0;
+    case KEY_CASED:
+        t->settings.options.cased = true;
+        return 0;
+    case KEY_MIN_FREQUENCY:
+        t->settings.min_frequency = wg__cli_integer(state, "min-frequency", text, 1, INT64_MAX);
+        return 0;
+    case KEY_ALPHABET:
+        t->settings.alphabet_limit = wg__cli_integer(state, "alphabet", text, 1, INT64_MAX);
+        return 0;
+    case WG__KEY_JSON:
+        t->json = true;
+        return 0;
+    case ARGP_KEY_END:
+        if (t->corpus_count == 0)
+            argp_error(state, "--corpus FILE is missing: what shall be learnt from?");
+        if (!t->out)
+            argp_error(state, "--out FILE is missing: where shall the tokenizer go?");
+        return 0;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
+static bool ends_in(const char *text, const char *end) {
+    size_t length = strlen(text), end_length = strlen(end);
+    return length >= end_length && strcmp(text + length - end_length, end) == 0;
+}
+
+static int learn(const training *t) {
+    wg_tokenizer *tokenizer = wg_wordpiece_train_files(t->corpus_count, t->corpus, &t->settings);
+    int result = !tokenizer                ? -1
+                 : ends_in(t->out, ".txt") ? wg_wordpiece_save(tokenizer, t->out)
+                                           : wg_tokenizer_save(tokenizer, t->out);
+    long long size = wg_tokenizer_size(tokenizer);
+    wg_tokenizer_free(tokenizer);
+    if (result < 0)
+        return wg__cli_fail_pending();
+    if (t->json)
+        wg__print_json(json_pack("{s:s, s:s, s:I, s:b}", "out", t->out, "kind", "wordpiece",
+                                 "vocab_size", (json_int_t)size, "lower_case",
+                                 !t->settings.options.cased));
+    else
+        printf("%s: %lld tokens\n", t->out, size);
+    return 0;
+}
+
+static int run_train(int argc, char **argv) {
+    static const struct argp parser = {
+        .options = train_options,
+        .parser = parse_train,
+        .args_doc = "--corpus FILE... --out FILE",
+        .doc = "Learns a vocabulary of word pieces from text.\v"
+               "A vocab.txt does not tell whether it is cased: give --cased again when it is used.",
+    };
+    training t = {0};
+    t.corpus = calloc((size_t)argc + 1, sizeof *t.corpus);
+    if (!t.corpus)
+        return wg__cli_fail("no memory");
+    wg__cli_parse(&parser, argc, argv, &t);
+    int code = learn(&t);
+    free(t.corpus);
+    return code;
+}
+
+/* ---- encode and decode ---- */
+
+typedef struct use {
+    const char *path; /* of the tokenizer */
+    char **texts;     /* NULL: the lines of stdin */
+    int text_count;
+    bool cased, tokens, json;
+    wg_encode_options encode;
+    wg_decode_options decode;
+    wg_tokenizer *tokenizer;
+    json_t *results; /* for --json; NULL: they are printed */
+} use;
+
+static error_t parse_use(int key, char *text, struct argp_state *state) {
+    use *u = state->input;
+    switch (key) {
+    case KEY_CASED:
+        u->cased = true;
+        return 0;
+    case KEY_SPECIAL:
+        u->encode.special_tokens = true;
+        return 0;
+    case KEY_TOKENS:
+        u->tokens = true;
+        return 0;
+    case KEY_SKIP_SPECIAL:
+        u->decode.skip_special = true;
+        return 0;
+    case WG__KEY_JSON:
+        u->json = true;
+        return 0;
+    case ARGP_KEY_ARG:
+        if (u->path)
+            return ARGP_ERR_UNKNOWN; /* what follows comes as ARGP_KEY_ARGS */
+        u->path = text;
+        return 0;
+    case ARGP_KEY_ARGS:
+        u->texts = state->argv + state->next;
+        u->text_count = state->argc - state->next;
+        return 0;
+    case ARGP_KEY_END:
+        if (!u->path)
+            argp_error(state, "TOKENIZER is missing: which vocabulary?");
+        return 0;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
+/* Loads the tokenizer and hands every text to `work`, which returns 0 or -1. */
+static int run_use(use *u, int (*work)(const use *u, const char *text)) {
+    u->tokenizer = u->cased ? wg_wordpiece_load(u->path, &(wg_wordpiece_options){.cased = true})
+                            : wg_tokenizer_load(u->path);
+    if (!u->tokenizer)
+        return wg__cli_fail_pending();
+    u->results = u->json ? json_array() : NULL;
+    int result = 0;
+    for (int i = 0; result == 0 && i < u->text_count; i++)
+        result = work(u, u->texts[i]);
+    char *line = NULL;
+    size_t size = 0;
+    while (!u->texts && result == 0 && getline(&line, &size, stdin) >= 0) {
+        line[strcspn(line, "\r\n")] = '\0';
+        result = work(u, line);
+    }
+    free(line);
+    wg_tokenizer_free(u->tokenizer);
+    if (result == 0 && u->json)
+        wg__print_json(json_pack("{s:O}", "texts", u->results));
+    json_decref(u->results);
+    return result < 0 ? wg__cli_fail_pending() : 0;
+}
+
+static json_t *list_json(const use *u, const wg_token_list *list) {
+    json_t *ids = json_array(), *tokens = json_array();
+    for (int64_t i = 0; i < list->count; i++) {
+        json_array_append_new(ids, json_integer(list->ids[i]));
+        json_array_append_new(tokens, json_string(wg_tokenizer_token(u->tokenizer, list->ids[i])));
+    }
+    return json_pack("{s:o, s:o}", "ids", ids, "tokens", tokens);
+}
+
+static int encode(const use *u, const char *text) {
+    wg_token_list list = {0};
+    int result = wg_tokenizer_encode(u->tokenizer, text, -1, &u->encode, &list);
+    if (result == 0 && u->results)
+        json_array_append_new(u->results, list_json(u, &list));
+    for (int64_t i = 0; result == 0 && !u->results && i < list.count; i++) {
+        if (i > 0)
+            putchar(' ');
+        if (u->tokens)
+            fputs(wg_tokenizer_token(u->tokenizer, list.ids[i]), stdout);
+        else
+            printf("%d", list.ids[i]);
+    }
+    if (result == 0 && !u->results)
+        putchar('\n');
+    wg_token_list_free(&list);
+    return result;
+}
+
+static int read_ids(const char *text, wg_token_list *list) {
+    const char *const blanks = " \t,";
+    for (text += strspn(text, blanks); *text; text += strspn(text, blanks)) {
+        char *end;
+        errno = 0;
+        long id = strtol(text, &end, 10);
+        size_t length = strcspn(text, blanks);
+        if (end != text + length || errno == ERANGE || id < 0 || id > INT32_MAX)
+            return wg_fail(WG_ERROR_FORMAT, "decode", "'%.*s' is no id",
+                           (int)(length < 100 ? length : 100), text);
+        if (wg_token_list_append(list, (int32_t)id) < 0)
+            return -1;
+        text = end;
+    }
+    return 0;
+}
+
+static int decode(const use *u, const char *ids) {
+    wg_token_list list = {0};
+    char *text = NULL;
+    if (read_ids(ids, &list) == 0)
+        text = wg_tokenizer_decode(u->tokenizer, list.ids, list.count, &u->decode);
+    if (text && u->results)
+        json_array_append_new(u->results, json_string(text));
+    else if (text)
+        puts(text);
+    int result = text ? 0 : -1;
+    wg_text_free(text);
+    wg_token_list_free(&list);
+    return result;
+}
+
+static int run_encode(int argc, char **argv) {
+    static const struct argp_option options[] = {
+        {"tokens", KEY_TOKENS, NULL, 0, "Print the pieces instead of their ids", 0},
+        {"special", KEY_SPECIAL, NULL, 0, "Read [MASK] and the like as special tokens", 0},
+        {"cased", KEY_CASED, NULL, 0, "The vocab.txt is a cased one", 0},
+        WG__OPTION_JSON,
+        {0},
+    };
+    static const struct argp parser = {
+        .options = options,
+        .parser = parse_use,
+        .args_doc = "TOKENIZER [TEXT...]",
+        .doc = "Prints the ids of each text, a line each.\v"
+               "TOKENIZER is a vocab.txt, what `wengert tokenizer train' wrote, or a checkpoint. "
+               "Without a text, "
+               "every line of standard input is one.",
+    };
+    use u = {0};
+    wg__cli_parse(&parser, argc, argv, &u);
+    return run_use(&u, encode);
+}
+
+static int run_decode(int argc, char **argv) {
+    static const struct argp_option options[] = {
+        {"skip-special", KEY_SKIP_SPECIAL, NULL, 0, "Leave special tokens out", 0},
+        WG__OPTION_JSON,
+        {0},
+    };
+    static const struct argp parser = {
+        .options = options,
+        .parser = parse_use,
+        .args_doc = "TOKENIZER [\"ID...\"...]",
+        .doc = "Prints the text of each list of ids, a line each.\v"
+               "TOKENIZER is a vocab.txt, what `wengert tokenizer train' wrote, or a checkpoint. "
+               "Without a list, "
+               "every line of standard input is one.",
+    };
+    use u = {0};
+    wg__cli_parse(&parser, argc, argv, &u);
+    return run_use(&u, decode);
+}
+
+/* ---- The verb ---- */
+
+static const struct job {
+    const char *name;
+    int (*run)(int argc, char **argv);
+} jobs[] = {{"train", run_train}, {"encode", run_encode}, {"decode", run_decode}};
+
+typedef struct choice {
+    const struct job *job;
+    int argc; /* what follows the job, the job itself first */
+    char **argv;
+} choice;
+
+static error_t parse_choice(int key, char *text, struct argp_state *state) {
+    choice *c = state->input;
+    if (key == ARGP_KEY_NO_ARGS)
+        argp_error(state, "what shall be done: train, encode or decode?");
+    if (key != ARGP_KEY_ARG)
+        return ARGP_ERR_UNKNOWN;
+    for (size_t i = 0; i < sizeof jobs / sizeof jobs[0]; i++)
+        if (strcmp(jobs[i].name, text) == 0)
+            c->job = &jobs[i];
+    if (!c->job)
+        argp_error(state, "there is no job '%s'; train, encode and decode are there", text);
+    c->argc = state->argc - state->next + 1;
+    c->argv = state->argv + state->next - 1;
+    state->next = state->argc;
+    return 0;
+}
+
+int wg__verb_tokenizer(int argc, char **argv) {
+    static const struct argp parser = {
+        .parser = parse_choice,
+        .args_doc = "train --corpus FILE... --out FILE\nencode TOKENIZER [TEXT...]\n"
+                    "decode TOKENIZER [\"ID...\"...]",
+        .doc = "Learns a vocabulary, and turns text to ids and back.\v"
+               "`wengert tokenizer train --help' and so on tell more about each.",
+    };
+    choice c = {0};
+    argp_err_exit_status = 2;
+    argp_parse(&parser, argc, argv, ARGP_IN_ORDER, NULL, &c);
+    char name[64];
+    snprintf(name, sizeof name, "wengert tokenizer %s", c.job->name);
+    c.argv[0] = name;
+    return c.job->run(c.argc, c.argv);
+}

@@ -1,0 +1,114 @@
+#!/bin/sh
+# wengert tokenizer: train, encode and decode as a user meets them. Prints TAP.
+#
+# WENGERT: the command (default ./wengert).
+wengert=${WENGERT:-$PWD/wengert}
+corpus=$(cd "$(dirname "$0")/../corpus" && pwd) || exit 1
+work=$(mktemp -d "${TMPDIR:-/tmp}/wengert-tokenizer.XXXXXX") || exit 1
+cd "$work" || exit 1
+trap 'rm -rf "$work"' EXIT
+
+number=0
+failed=0
+
+# Reports the test of that name by the exit code of the command that follows it.
+check() {
+    name=$1
+    shift
+    number=$((number + 1))
+    if "$@"; then
+        echo "ok $number - $name"
+        return
+    fi
+    failed=1
+    echo "not ok $number - $name"
+    sed 's/^/# stdout: /' out
+    sed 's/^/# stderr: /' err
+}
+
+# Runs the verb; leaves its exit code in $code, what it printed in the files out and err.
+run() {
+    "$wengert" tokenizer "$@" >out 2>err </dev/null
+    code=$?
+}
+
+# Succeeds if the last run printed just that and left with 0.
+printed() {
+    test "$code" = 0 && test "$(cat out)" = "$1" && test ! -s err
+}
+
+# Succeeds if the last run left with that code and its stderr holds that text.
+left_with() {
+    test "$code" = "$1" && grep -qF -- "$2" err && test ! -s out
+}
+
+# Bad input: exit 1, one clear line that holds the text, nothing written.
+refuses() {
+    name=$1 text=$2
+    shift 2
+    run "$@"
+    check "$name" eval 'left_with 1 "$text" && test "$(wc -l <err)" = 1 && test -z "$(ls bad* 2>&-)"'
+}
+
+run train --corpus "$corpus"/books/*.txt --out vocab.txt --vocab-size 3000
+check 'train writes a vocab.txt' eval 'printed "vocab.txt: 3000 tokens" && test "$(wc -l <vocab.txt)" = 3000'
+check 'it begins with the special tokens' test "$(head -n 5 vocab.txt | tr '\n' ' ')" = \
+    '[PAD] [UNK] [CLS] [SEP] [MASK] '
+run train --corpus "$corpus/heldout.txt" --cased --vocab-size 2000 --out cased.json --json
+check 'train --json tells what it wrote' eval 'test "$code" = 0 && grep -q "\"vocab_size\": 2000" out'
+cp vocab.txt before.txt
+run train --out vocab.txt --vocab-size 3000 --corpus "$corpus"/books/*.txt
+check 'the same text gives the same vocabulary' cmp -s vocab.txt before.txt
+
+run encode vocab.txt --tokens "Mr. Darcy SMILED."
+check 'encode --tokens prints pieces' printed 'mr . darcy smiled .'
+run encode vocab.txt "[MASK]"
+check 'special tokens are text' eval 'test "$code" = 0 && test "$(wc -w <out)" -gt 1'
+run encode vocab.txt --special "[CLS] [MASK]"
+check 'unless --special is given' printed '2 4'
+run encode cased.json --tokens "Holmes"
+check 'what was trained cased keeps capitals' printed 'Holmes'
+printf 'She smiled.\n\n"No," said he.\n' >lines
+"$wengert" tokenizer encode vocab.txt <lines >ids 2>err
+code=$?
+"$wengert" tokenizer decode vocab.txt <ids >out 2>>err
+check 'lines go through encode and decode' printed 'she smiled.
+
+"no," said he.'
+run decode vocab.txt --json 2,3
+check 'decode --json gives texts' eval 'test "$code" = 0 && grep -qF "[CLS] [SEP]" out'
+
+refuses 'a missing corpus' 'none.txt: No such file' train --corpus none.txt --out bad.txt
+: >empty.txt
+refuses 'an empty corpus' 'no words' train --corpus empty.txt --out bad.txt
+printf 'caf\351\n' >latin1.txt
+refuses 'a corpus that is not UTF-8' 'latin1.txt is not UTF-8: line 1, byte 3' \
+    train --corpus latin1.txt --out bad.txt
+refuses 'a vocabulary too small' 'ask for 68 or more' \
+    train --corpus "$corpus/books/alice-in-wonderland.txt" --vocab-size 67 --out bad.txt
+refuses 'a folder that is not there' 'none/bad.txt' train --corpus lines --out none/bad.txt
+refuses 'a missing tokenizer' 'none.json: No such file' encode none.json hello
+refuses 'a tokenizer that is none' 'lines: line' encode lines hello
+refuses 'an id that is none' "'x' is no id" decode vocab.txt '1 x'
+refuses 'an id outside the vocabulary' 'id 3000 is outside the vocabulary of 3000' \
+    decode vocab.txt 3000
+
+run
+check 'wrong usage: no job' left_with 2 'train, encode or decode'
+run learn
+check 'wrong usage: an unknown job' left_with 2 "no job 'learn'"
+run train --out bad.txt
+check 'wrong usage: no corpus' left_with 2 '--corpus FILE is missing'
+run train --corpus lines
+check 'wrong usage: no output' left_with 2 '--out FILE is missing'
+run train --corpus lines --out bad.txt --vocab-size many
+check 'wrong usage: a size that is no number' left_with 2 '--vocab-size'
+run encode
+check 'wrong usage: no tokenizer' left_with 2 'TOKENIZER is missing'
+for job in train encode decode; do
+    run $job --help
+    check "$job has --help" eval 'test "$code" = 0 && grep -q "^Usage: wengert tokenizer $job" out'
+done
+
+echo "1..$number"
+exit $failed
