@@ -267,28 +267,37 @@ static int linear_forward(wg_call *call) {
     return 0;
 }
 
-/* Sums of the columns of a range, by one thread: the same bits at any number of them. */
-typedef struct column_job {
+/* A chunk of rows is summed into a row of `partial`; how many rows depends on the shape alone. */
+typedef struct sum_job {
     const wg__rows *rows;
-    wg_tensor *sums;
-} column_job;
+    wg_tensor *partial; /* (chunks, O), zeros at first */
+    int64_t chunk;
+} sum_job;
 
-static void sum_columns(int64_t begin, int64_t end, void *context) {
-    const column_job *job = context;
-    wg_dtype dtype = job->sums->spec.dtype;
-    int64_t start = begin * (int64_t)wg_dtype_size(dtype);
-    wg__simd_for(dtype)->column_sums(job->rows->rows, end - begin, job->rows->row_stride,
-                                     (char *)wg__row(job->rows, 0) + start,
-                                     (char *)wg__tensor_address(job->sums) + start);
+static void sum_chunk(int64_t begin, int64_t end, void *context) {
+    const sum_job *job = context;
+    wg__rows sums = {.tensor = job->partial, .row_stride = job->rows->columns};
+    wg__simd_for(job->partial->spec.dtype)
+        ->add_rows(end - begin, job->rows->columns, job->rows->row_stride,
+                   wg__row(job->rows, begin), wg__row(&sums, begin / job->chunk));
 }
 
 static int add_bias_gradient(wg_call *call, const wg__rows *g, wg_tensor **gradient) {
-    enum { COLUMNS = 128 };
+    enum { CHUNKS = 32, LEAST_ROWS = 32 };
     *gradient = wg__gradient_to_add(*gradient, &call->input_specs[2]);
-    if (!*gradient)
+    if (!*gradient || g->rows == 0)
+        return *gradient ? 0 : -1;
+    sum_job job = {.rows = g, .chunk = 1 + (g->rows - 1) / CHUNKS};
+    if (job.chunk < LEAST_ROWS)
+        job.chunk = LEAST_ROWS;
+    int64_t chunks = 1 + (g->rows - 1) / job.chunk;
+    wg_dtype dtype = (*gradient)->spec.dtype;
+    job.partial = wg_zeros(dtype, 2, (int64_t[]){chunks, g->columns});
+    if (!job.partial)
         return -1;
-    if (g->rows > 0)
-        wg__parallel_for(g->columns, COLUMNS, sum_columns, &(column_job){g, *gradient});
+    wg__parallel_for(g->rows, job.chunk, sum_chunk, &job);
+    wg__simd_for(dtype)->add_rows(chunks, g->columns, g->columns, wg__tensor_address(job.partial),
+                                  wg__tensor_address(*gradient));
     return 0;
 }
 

@@ -1,19 +1,5 @@
 /* Rows of attention's weights and of their gradient (simd.h says what each computes). */
 
-static inline real sum_lanes(vector v) {
-    for (int half = LANES / 2; half > 0; half /= 2)
-        for (int i = 0; i < half; i++)
-            v[i] += v[i + half];
-    return v[0];
-}
-
-static inline real largest_lane(vector v) {
-    for (int half = LANES / 2; half > 0; half /= 2)
-        for (int i = 0; i < half; i++)
-            v[i] = v[i] > v[i + half] ? v[i] : v[i + half];
-    return v[0];
-}
-
 static inline real row_max_biased(int64_t n, const real *x, const real *bias) {
     vector largest = -(real)INFINITY + (vector){0};
     int64_t i = 0;

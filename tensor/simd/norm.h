@@ -1,55 +1,110 @@
-/* Layer normalisation of one row. */
+/* Layer normalisation of one row. Its steps take whole vectors and, at the row's end, what
+ * load_part gives; `weight` and `bias` are constants of the loops they stand in. */
 
 static void row_moments(int64_t n, const void *x, double *mean, double *variance) {
+    const real *from = x;
     vector sum = {0}, squares = {0};
-    for (int64_t i = 0; i * LANES < n; i++)
-        sum += row_vector(n, x, i, 0);
-    *mean = sum_of_lanes(sum) / (double)n;
-    for (int64_t i = 0; i * LANES < n; i++) {
-        vector d = row_vector(n, x, i, (real)*mean) - (real)*mean;
+    int64_t i = 0;
+    for (; i + LANES <= n; i += LANES)
+        sum += load(from + i);
+    if (i < n)
+        sum += load_part(from + i, n - i, 0);
+    *mean = (double)sum_lanes(sum) / (double)n;
+    const real center = (real)*mean;
+    for (i = 0; i + LANES <= n; i += LANES) {
+        vector d = load(from + i) - center;
         squares += d * d;
     }
-    *variance = sum_of_lanes(squares) / (double)n;
+    if (i < n) {
+        vector d = load_part(from + i, n - i, center) - center;
+        squares += d * d;
+    }
+    *variance = (double)sum_lanes(squares) / (double)n;
 }
 
 static void row_normalize(int64_t n, const void *x, double mean, double scale, const void *weight,
                           const void *bias, void *y) {
-    for (int64_t i = 0; i * LANES < n; i++) {
-        vector v = (row_vector(n, x, i, 0) - (real)mean) * (real)scale;
-        if (weight)
-            v *= row_vector(n, weight, i, 0);
-        if (bias)
-            v += row_vector(n, bias, i, 0);
-        store_row_vector(n, y, i, v);
+    const real *from = x, *times = weight, *plus = bias;
+    const real center = (real)mean, factor = (real)scale;
+    real *to = y;
+    int64_t i = 0;
+    for (; i + LANES <= n; i += LANES) {
+        vector v = (load(from + i) - center) * factor;
+        if (times)
+            v *= load(times + i);
+        if (plus)
+            v += load(plus + i);
+        store(to + i, v);
     }
+    if (i == n)
+        return;
+    vector v = (load_part(from + i, n - i, 0) - center) * factor;
+    if (times)
+        v *= load_part(times + i, n - i, 0);
+    if (plus)
+        v += load_part(plus + i, n - i, 0);
+    store_part(to + i, v, n - i);
 }
 
-/* With h = (x - mean) scale and u = dy weight:
- * dx = scale (u - mean(u) - h mean(u h)), dweight += dy h, dbias += dy. */
+/* ---- With h = (x - mean) scale and u = dy weight:
+ * dx = scale (u - mean(u) - h mean(u h)), dweight += dy h, dbias += dy. ---- */
+
+typedef struct norm_sums {
+    vector u, uh;
+} norm_sums;
+
+/* Adds a row's dy h and dy to dweight and dbias, and sums u and u h. */
+static inline norm_sums add_norm_gradients(int64_t n, const real *x, real center, real factor,
+                                           const real *weight, const real *dy, real *dweight,
+                                           real *dbias) {
+    norm_sums sums = {{0}, {0}};
+    int64_t i = 0;
+    for (; i + LANES <= n; i += LANES) {
+        vector h = (load(x + i) - center) * factor, g = load(dy + i);
+        vector u = weight ? g * load(weight + i) : g;
+        sums.u += u;
+        sums.uh += u * h;
+        if (dweight)
+            store(dweight + i, load(dweight + i) + g * h);
+        if (dbias)
+            store(dbias + i, load(dbias + i) + g);
+    }
+    if (i == n)
+        return sums;
+    vector h = (load_part(x + i, n - i, center) - center) * factor;
+    vector g = load_part(dy + i, n - i, 0);
+    vector u = weight ? g * load_part(weight + i, n - i, 0) : g;
+    sums.u += u;
+    sums.uh += u * h;
+    if (dweight)
+        store_part(dweight + i, load_part(dweight + i, n - i, 0) + g * h, n - i);
+    if (dbias)
+        store_part(dbias + i, load_part(dbias + i, n - i, 0) + g, n - i);
+    return sums;
+}
+
 static void row_normalize_vjp(int64_t n, const void *x, double mean, double scale,
                               const void *weight, const void *dy, void *dx, void *dweight,
                               void *dbias) {
-    vector sum_u = {0}, sum_uh = {0};
-    for (int64_t i = 0; i * LANES < n; i++) {
-        vector h = (row_vector(n, x, i, (real)mean) - (real)mean) * (real)scale;
-        vector g = row_vector(n, dy, i, 0);
-        vector u = weight ? g * row_vector(n, weight, i, 0) : g;
-        sum_u += u;
-        sum_uh += u * h;
-        if (dweight)
-            store_row_vector(n, dweight, i, row_vector(n, dweight, i, 0) + g * h);
-        if (dbias)
-            store_row_vector(n, dbias, i, row_vector(n, dbias, i, 0) + g);
-    }
+    const real *from = x, *times = weight, *from_dy = dy;
+    const real center = (real)mean, factor = (real)scale;
+    norm_sums sums = add_norm_gradients(n, from, center, factor, times, from_dy, dweight, dbias);
     if (!dx)
         return;
-    real mean_u = (real)(sum_of_lanes(sum_u) / (double)n);
-    real mean_uh = (real)(sum_of_lanes(sum_uh) / (double)n);
-    for (int64_t i = 0; i * LANES < n; i++) {
-        vector h = (row_vector(n, x, i, 0) - (real)mean) * (real)scale;
-        vector u = row_vector(n, dy, i, 0);
-        if (weight)
-            u *= row_vector(n, weight, i, 0);
-        store_row_vector(n, dx, i, (real)scale * (u - mean_u - h * mean_uh));
+    const real mean_u = sum_lanes(sums.u) / (real)n, mean_uh = sum_lanes(sums.uh) / (real)n;
+    real *to = dx;
+    int64_t i = 0;
+    for (; i + LANES <= n; i += LANES) {
+        vector h = (load(from + i) - center) * factor, u = load(from_dy + i);
+        if (times)
+            u *= load(times + i);
+        store(to + i, factor * (u - mean_u - h * mean_uh));
     }
+    if (i == n)
+        return;
+    vector h = (load_part(from + i, n - i, 0) - center) * factor;
+    vector u = load_part(from_dy + i, n - i, 0);
+    if (times)
+        u *= load_part(times + i, n - i, 0);
+    store_part(to + i, factor * (u - mean_u - h * mean_uh), n - i);
 }

@@ -1,65 +1,51 @@
-/* Kernels on one row: what softmax and its kin are made of. Sums run in LANES partial sums, in the
- * order of the row. */
-
-/* The row in whole vectors, the last one padded with `padding`; `i` counts vectors. */
-static inline vector row_vector(int64_t n, const real *row, int64_t i, real padding) {
-    if ((i + 1) * LANES <= n)
-        return load(row + i * LANES);
-    real padded[LANES];
-    for (int k = 0; k < LANES; k++)
-        padded[k] = padding;
-    memcpy(padded, row + i * LANES, (size_t)(n - i * LANES) * sizeof(real));
-    return load(padded);
-}
-
-static inline void store_row_vector(int64_t n, real *row, int64_t i, vector v) {
-    if ((i + 1) * LANES <= n) {
-        store(row + i * LANES, v);
-        return;
-    }
-    real padded[LANES];
-    store(padded, v);
-    memcpy(row + i * LANES, padded, (size_t)(n - i * LANES) * sizeof(real));
-}
-
-static inline double sum_of_lanes(vector v) {
-    real each[LANES];
-    double sum = 0;
-    store(each, v);
-    for (int k = 0; k < LANES; k++)
-        sum += each[k];
-    return sum;
-}
+/* Kernels on one row: what softmax and its kin are made of. The last, partial vector of a row is
+ * loaded with a neutral element in its rest. */
 
 static double row_max(int64_t n, const void *x) {
-    vector most = -(real)INFINITY + (vector){0};
+    const real *from = x;
+    vector most = -(real)INFINITY + (vector){0}, last = most;
     lanes undefined = {0};
-    for (int64_t i = 0; i * LANES < n; i++) {
-        vector v = row_vector(n, x, i, -(real)INFINITY);
+    int64_t i = 0;
+    for (; i + LANES <= n; i += LANES) {
+        vector v = load(from + i);
         most = choose(v > most, v, most);
         undefined |= v != v;
     }
-    real each[LANES];
-    lane is_nan[LANES];
-    store(each, most);
-    memcpy(is_nan, &undefined, sizeof is_nan);
-    real result = -(real)INFINITY;
-    for (int k = 0; k < LANES; k++) {
-        if (is_nan[k])
-            return NAN;
-        result = each[k] > result ? each[k] : result;
-    }
-    return result;
+    if (i < n)
+        last = load_part(from + i, n - i, -(real)INFINITY);
+    most = choose(last > most, last, most);
+    undefined |= last != last;
+    vector one = (real)1 + (vector){0}, zero = {0};
+    return sum_lanes(choose(undefined, one, zero)) > 0 ? NAN : largest_lane(most);
 }
 
+/* Sums run in f32 over this many elements, and go on in f64. */
+enum { SUM_BLOCK = 2048 };
+
 static double row_sum_exp(int64_t n, const void *x, double shift) {
-    vector sum = {0};
-    for (int64_t i = 0; i * LANES < n; i++)
-        sum += vector_exp(row_vector(n, x, i, -(real)INFINITY) - (real)shift);
-    return sum_of_lanes(sum);
+    const real *from = x;
+    const real down = (real)shift;
+    double total = 0;
+    int64_t i = 0;
+    while (i + LANES <= n) {
+        int64_t end = n - i < SUM_BLOCK ? n : i + SUM_BLOCK;
+        vector sum = {0};
+        for (; i + LANES <= end; i += LANES)
+            sum += vector_exp(load(from + i) - down);
+        total += (double)sum_lanes(sum);
+    }
+    if (i < n)
+        total += (double)sum_lanes(vector_exp(load_part(from + i, n - i, -(real)INFINITY) - down));
+    return total;
 }
 
 static void row_exp(int64_t n, const void *x, double shift, double scale, void *y) {
-    for (int64_t i = 0; i * LANES < n; i++)
-        store_row_vector(n, y, i, (real)scale * vector_exp(row_vector(n, x, i, 0) - (real)shift));
+    const real *from = x;
+    const real down = (real)shift, factor = (real)scale;
+    real *to = y;
+    int64_t i = 0;
+    for (; i + LANES <= n; i += LANES)
+        store(to + i, factor * vector_exp(load(from + i) - down));
+    if (i < n)
+        store_part(to + i, factor * vector_exp(load_part(from + i, n - i, 0) - down), n - i);
 }

@@ -1,10 +1,8 @@
 /* Vector kernels, compiled once for each instruction set and picked at run time for this CPU.
  *
- *     kernels_f32.c, kernels_f64.c   compiled as base, x86-64-v3 and x86-64-v4; each makes one
- * table
- *       `-- vector.h                 the vector type of that instruction set, SLEEF's functions on
- * it
- *       `-- functions.h ...          the kernels, written once on that type
+ *     kernels_f32.c, kernels_f64.c   compiled as base, x86-64-v3 and x86-64-v4, a table from each
+ *       `-- vector.h                 the vectors of that instruction set, and SLEEF's functions
+ *       `-- functions.h ...          the kernels, written once, for any of them
  *     simd.c                         picks the table
  *
  * Kernels work on contiguous arrays of the table's dtype, f32 or f64; pointers need no alignment.
@@ -74,9 +72,8 @@ typedef struct wg__simd {
     void (*row_attention_vjp)(int64_t n, const void *bias, const void *keep, double log_sum_exp,
                               double scale, void *scores, void *gradient);
 
-    /* Adds to each of the sums its column of x, whose rows are row_stride elements apart. */
-    void (*column_sums)(int64_t rows, int64_t columns, int64_t row_stride, const void *x,
-                        void *sums);
+    /* Adds rows of x to the row of sums; rows of x are row_stride elements apart. */
+    void (*add_rows)(int64_t rows, int64_t columns, int64_t row_stride, const void *x, void *sums);
 
     /* The words of `groups` groups of a draw, from `group` on. The same in both tables. */
     void (*random_words)(uint64_t seed, uint64_t offset, uint64_t group, int64_t groups,

@@ -44,7 +44,7 @@ const wg__simd WG__TABLE = {
 
     .row_attention = row_attention,
     .row_attention_vjp = row_attention_vjp,
-    .column_sums = column_sums,
+    .add_rows = add_rows,
 
     .random_words = random_words,
     .drop_below = drop_below,

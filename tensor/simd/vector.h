@@ -78,6 +78,25 @@ static inline void store_part(real *to, vector v, int64_t n) {
     memcpy(to, &v, (size_t)n * sizeof(real));
 }
 
+/* The sum and the largest of the elements, each always in the same order. */
+static inline real sum_lanes(vector v) {
+    real each[LANES];
+    store(each, v);
+    for (int half = LANES / 2; half > 0; half /= 2)
+        for (int i = 0; i < half; i++)
+            each[i] += each[i + half];
+    return each[0];
+}
+
+static inline real largest_lane(vector v) {
+    real each[LANES];
+    store(each, v);
+    for (int half = LANES / 2; half > 0; half /= 2)
+        for (int i = 0; i < half; i++)
+            each[i] = each[i] > each[i + half] ? each[i] : each[i + half];
+    return each[0];
+}
+
 /* a where the condition holds, b elsewhere. */
 static inline vector choose(lanes condition, vector a, vector b) {
     return (vector)((condition & (lanes)a) | (~condition & (lanes)b));

@@ -1,0 +1,354 @@
+/* The vector kernels of every instruction set that this CPU has: against plain C in f64, at lengths
+ * with and without a remainder, and independent of where an element stands. */
+#include "config.h"
+
+#include "tensor/simd/simd.h"
+#include "tensor/random.h"
+#include "tests/testing.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+extern const wg__simd wg__simd_f32_base, wg__simd_f64_base;
+#ifdef WG_SIMD_X86
+extern const wg__simd wg__simd_f32_v3, wg__simd_f64_v3, wg__simd_f32_v4, wg__simd_f64_v4;
+#endif
+
+enum { LENGTH = 203 };
+static const int64_t lengths[] = {0, 1, 3, 4, 7, 16, 33, 128, LENGTH};
+
+/* ---- Arrays of either dtype, written and read as doubles ---- */
+
+typedef struct array {
+    wg_dtype dtype;
+    union {
+        float f32[2 * LENGTH];
+        double f64[2 * LENGTH];
+    } at;
+} array;
+
+static double get(const array *x, int64_t i) {
+    return x->dtype == WG_F32 ? (double)x->at.f32[i] : x->at.f64[i];
+}
+
+static void set(array *x, int64_t i, double value) {
+    if (x->dtype == WG_F32)
+        x->at.f32[i] = (float)value;
+    else
+        x->at.f64[i] = value;
+}
+
+static void *place(array *x, int64_t i) {
+    return x->dtype == WG_F32 ? (void *)&x->at.f32[i] : (void *)&x->at.f64[i];
+}
+
+static array normal(wg_dtype dtype, uint64_t seed) {
+    array x = {.dtype = dtype};
+    wg_generator generator = {.seed = seed};
+    for (int64_t i = 0; i < 2 * LENGTH; i++)
+        set(&x, i, wg_random_normal(&generator));
+    return x;
+}
+
+/* ---- Every table ---- */
+
+typedef void (*check)(const wg__simd *simd, wg_dtype dtype);
+
+static void for_each_table(check check) {
+    check(&wg__simd_f32_base, WG_F32);
+    check(&wg__simd_f64_base, WG_F64);
+#ifdef WG_SIMD_X86
+    if (wg__simd_level_of_cpu() >= WG__SIMD_V3) {
+        check(&wg__simd_f32_v3, WG_F32);
+        check(&wg__simd_f64_v3, WG_F64);
+    }
+    if (wg__simd_level_of_cpu() >= WG__SIMD_V4) {
+        check(&wg__simd_f32_v4, WG_F32);
+        check(&wg__simd_f64_v4, WG_F64);
+    }
+#endif
+}
+
+static void assert_near(const wg__simd *simd, const char *what, wg_dtype dtype, double value,
+                        double expected, double size) {
+    double eps = dtype == WG_F32 ? 3e-7 : 2e-15;
+    if (isnan(expected) ? isnan(value) : value == expected)
+        return;
+    ck_assert_msg(fabs(value - expected) <= eps * (fabs(expected) + size),
+                  "%s %s: %s is %.17g; wanted %.17g", simd->name, wg_dtype_name(dtype), what, value,
+                  expected);
+}
+
+/* ---- Functions of one element ---- */
+
+static double sigmoid(double x) {
+    return 1 / (1 + exp(-x));
+}
+
+static double gelu(double x) {
+    return x / 2 * erfc(-x / sqrt(2));
+}
+
+static double gelu_tanh(double x) {
+    return x / 2 * (1 + tanh(sqrt(2 / acos(-1)) * (x + 0.044715 * x * x * x)));
+}
+
+static void check_functions(const wg__simd *simd, wg_dtype dtype) {
+    const struct {
+        const char *name;
+        wg__simd_map kernel;
+        double (*reference)(double x);
+    } functions[] = {{"exp", simd->exp, exp},
+                     {"log", simd->log, log},
+                     {"tanh", simd->tanh, tanh},
+                     {"erf", simd->erf, erf},
+                     {"sigmoid", simd->sigmoid, sigmoid},
+                     {"gelu", simd->gelu, gelu},
+                     {"gelu_tanh", simd->gelu_tanh, gelu_tanh}};
+    array x = normal(dtype, 1), y = {.dtype = dtype}, shifted = y;
+    for (int64_t i = 0; i < LENGTH; i++)
+        set(&x, i, 3 * get(&x, i));
+    for (size_t f = 0; f < WG_COUNT(functions); f++) {
+        functions[f].kernel(LENGTH, place(&x, 0), place(&y, 0));
+        for (int64_t i = 0; i < LENGTH; i++)
+            assert_near(simd, functions[f].name, dtype, get(&y, i),
+                        functions[f].reference(get(&x, i)), 1);
+        functions[f].kernel(LENGTH - 5, place(&x, 5), place(&shifted, 0));
+        ck_assert_msg(
+            memcmp(place(&shifted, 0), place(&y, 5), (LENGTH - 5) * wg_dtype_size(dtype)) == 0,
+            "%s of %s depends on the place in the array", functions[f].name, simd->name);
+    }
+}
+
+START_TEST(functions_are_those_of_the_math_library_wherever_an_element_stands) {
+    for_each_table(check_functions);
+}
+END_TEST
+
+static void check_special_values(const wg__simd *simd, wg_dtype dtype) {
+    const double values[] = {INFINITY, -INFINITY, NAN, 0, 1e30, -1e30};
+    array x = {.dtype = dtype}, y = x;
+    for (size_t i = 0; i < WG_COUNT(values); i++)
+        set(&x, (int64_t)i, values[i]);
+    const struct {
+        wg__simd_map kernel;
+        double expected[WG_COUNT(values)];
+    } cases[] = {{simd->exp, {INFINITY, 0, NAN, 1, INFINITY, 0}},
+                 {simd->log, {INFINITY, NAN, NAN, -INFINITY, log(1e30), NAN}},
+                 {simd->tanh, {1, -1, NAN, 0, 1, -1}},
+                 {simd->erf, {1, -1, NAN, 0, 1, -1}},
+                 {simd->sigmoid, {1, 0, NAN, 0.5, 1, 0}}};
+    for (size_t c = 0; c < WG_COUNT(cases); c++) {
+        cases[c].kernel(WG_COUNT(values), place(&x, 0), place(&y, 0));
+        for (size_t i = 0; i < WG_COUNT(values); i++)
+            assert_near(simd, "a special value", dtype, get(&y, (int64_t)i), cases[c].expected[i],
+                        0);
+    }
+}
+
+START_TEST(functions_treat_nan_and_infinities_as_the_math_library) {
+    for_each_table(check_special_values);
+}
+END_TEST
+
+/* f' by central differences of the reference, in f64. */
+static void check_derivatives(const wg__simd *simd, wg_dtype dtype) {
+    const struct {
+        const char *name;
+        wg__simd_vjp kernel;
+        double (*reference)(double x);
+        bool from_y;
+    } functions[] = {{"tanh", simd->tanh_vjp, tanh, true},
+                     {"sigmoid", simd->sigmoid_vjp, sigmoid, true},
+                     {"erf", simd->erf_vjp, erf, false},
+                     {"gelu", simd->gelu_vjp, gelu, false},
+                     {"gelu_tanh", simd->gelu_tanh_vjp, gelu_tanh, false}};
+    const double h = 1e-5;
+    array x = normal(dtype, 2), dy = normal(dtype, 3), from = x, dx = {.dtype = dtype};
+    for (size_t f = 0; f < WG_COUNT(functions); f++) {
+        for (int64_t i = 0; i < LENGTH; i++)
+            set(&from, i, functions[f].from_y ? functions[f].reference(get(&x, i)) : get(&x, i));
+        functions[f].kernel(LENGTH, place(&from, 0), place(&dy, 0), place(&dx, 0));
+        for (int64_t i = 0; i < LENGTH; i++) {
+            double up = functions[f].reference(get(&x, i) + h);
+            double slope = (up - functions[f].reference(get(&x, i) - h)) / (2 * h);
+            ck_assert_msg(fabs(get(&dx, i) - get(&dy, i) * slope) < 1e-5 * (1 + fabs(get(&dy, i))),
+                          "%s: the derivative of %s at %g", simd->name, functions[f].name,
+                          get(&x, i));
+        }
+    }
+}
+
+START_TEST(derivatives_are_those_of_the_functions) {
+    for_each_table(check_derivatives);
+}
+END_TEST
+
+/* ---- Rows ---- */
+
+static void check_softmax_rows(const wg__simd *simd, wg_dtype dtype) {
+    array x = normal(dtype, 4), y = {.dtype = dtype};
+    for (size_t l = 0; l < WG_COUNT(lengths); l++) {
+        int64_t n = lengths[l];
+        double most = -INFINITY, sum = 0;
+        for (int64_t i = 0; i < n; i++) {
+            most = fmax(most, get(&x, i));
+            sum += exp(get(&x, i) - 1);
+        }
+        assert_near(simd, "row_max", dtype, simd->row_max(n, place(&x, 0)), most, 0);
+        assert_near(simd, "row_sum_exp", dtype, simd->row_sum_exp(n, place(&x, 0), 1), sum, 0);
+        set(&y, n, 42);
+        simd->row_exp(n, place(&x, 0), 1, 3, place(&y, 0));
+        for (int64_t i = 0; i < n; i++)
+            assert_near(simd, "row_exp", dtype, get(&y, i), 3 * exp(get(&x, i) - 1), 0);
+        ck_assert_double_eq(get(&y, n), 42);
+    }
+    set(&x, 150, NAN);
+    ck_assert(isnan(simd->row_max(LENGTH, place(&x, 0))));
+    ck_assert(!isnan(simd->row_max(150, place(&x, 0))));
+}
+
+START_TEST(rows_of_softmax_are_those_of_plain_c) {
+    for_each_table(check_softmax_rows);
+}
+END_TEST
+
+static void check_normalisation(const wg__simd *simd, wg_dtype dtype) {
+    array x = normal(dtype, 5), weight = normal(dtype, 6), bias = normal(dtype, 7);
+    array dy = normal(dtype, 8), y = {.dtype = dtype}, dx = y, dweight = y, dbias = y;
+    for (size_t l = 1; l < WG_COUNT(lengths); l++) {
+        int64_t n = lengths[l];
+        double mean = 0, variance = 0, u = 0, uh = 0, found_mean, found_variance;
+        for (int64_t i = 0; i < n; i++)
+            mean += get(&x, i) / (double)n;
+        for (int64_t i = 0; i < n; i++)
+            variance += (get(&x, i) - mean) * (get(&x, i) - mean) / (double)n;
+        simd->row_moments(n, place(&x, 0), &found_mean, &found_variance);
+        assert_near(simd, "a mean", dtype, found_mean, mean, 1);
+        assert_near(simd, "a variance", dtype, found_variance, variance, 1);
+        double scale = 1 / sqrt(variance + 0.1);
+        simd->row_normalize(n, place(&x, 0), mean, scale, place(&weight, 0), place(&bias, 0),
+                            place(&y, 0));
+        for (int64_t i = 0; i < n; i++) {
+            double h = (get(&x, i) - mean) * scale;
+            assert_near(simd, "row_normalize", dtype, get(&y, i),
+                        h * get(&weight, i) + get(&bias, i), 8);
+            u += get(&dy, i) * get(&weight, i) / (double)n;
+            uh += get(&dy, i) * get(&weight, i) * h / (double)n;
+            set(&dweight, i, 1);
+            set(&dbias, i, 2);
+        }
+        simd->row_normalize_vjp(n, place(&x, 0), mean, scale, place(&weight, 0), place(&dy, 0),
+                                place(&dx, 0), place(&dweight, 0), place(&dbias, 0));
+        for (int64_t i = 0; i < n; i++) {
+            double h = (get(&x, i) - mean) * scale, g = get(&dy, i);
+            assert_near(simd, "dx", dtype, get(&dx, i), scale * (g * get(&weight, i) - u - h * uh),
+                        20);
+            assert_near(simd, "dweight", dtype, get(&dweight, i), 1 + g * h, 8);
+            assert_near(simd, "dbias", dtype, get(&dbias, i), 2 + g, 8);
+        }
+    }
+}
+
+START_TEST(rows_of_layer_norm_are_those_of_plain_c) {
+    for_each_table(check_normalisation);
+}
+END_TEST
+
+static void check_attention_rows(const wg__simd *simd, wg_dtype dtype) {
+    array x = normal(dtype, 9), bias = {.dtype = dtype}, keep = bias, g = normal(dtype, 10);
+    for (int64_t i = 0; i < LENGTH; i++) {
+        set(&bias, i, i % 5 == 1 ? -INFINITY : 0);
+        set(&keep, i, i % 3 == 2 ? 0 : 1.5);
+    }
+    for (size_t l = 1; l < WG_COUNT(lengths); l++) {
+        int64_t n = lengths[l];
+        array s = x, dw = g;
+        double sum = 0, mean = 0, log_sum;
+        for (int64_t i = 0; i < n; i++)
+            sum += exp(get(&x, i) + get(&bias, i));
+        double inverse =
+            simd->row_attention(n, place(&bias, 0), place(&keep, 0), place(&s, 0), &log_sum);
+        assert_near(simd, "log_sum", dtype, log_sum, log(sum), 1);
+        for (int64_t i = 0; i < n; i++) {
+            double p = exp(get(&x, i) + get(&bias, i)) / sum;
+            assert_near(simd, "a weight", dtype, get(&s, i) * inverse, p * get(&keep, i), 1);
+            mean += p * get(&keep, i) * get(&g, i);
+        }
+        s = x;
+        simd->row_attention_vjp(n, place(&bias, 0), place(&keep, 0), log(sum), 0.5, place(&s, 0),
+                                place(&dw, 0));
+        for (int64_t i = 0; i < n; i++) {
+            double p = exp(get(&x, i) + get(&bias, i)) / sum;
+            assert_near(simd, "a weight", dtype, get(&s, i), p * get(&keep, i), 1);
+            assert_near(simd, "a score's gradient", dtype, get(&dw, i),
+                        0.5 * p * (get(&g, i) * get(&keep, i) - mean), 4);
+        }
+    }
+}
+
+START_TEST(rows_of_attention_are_those_of_plain_c) {
+    for_each_table(check_attention_rows);
+}
+END_TEST
+
+static void check_sums(const wg__simd *simd, wg_dtype dtype) {
+    enum { ROWS = 7, WIDTH = 21, STRIDE = 27 };
+    array x = normal(dtype, 11), sums = {.dtype = dtype};
+    for (int64_t j = 0; j < WIDTH + 1; j++)
+        set(&sums, j, 10);
+    simd->add_rows(ROWS, WIDTH, STRIDE, place(&x, 0), place(&sums, 0));
+    for (int64_t j = 0; j < WIDTH; j++) {
+        double sum = 10;
+        for (int64_t i = 0; i < ROWS; i++)
+            sum += get(&x, i * STRIDE + j);
+        assert_near(simd, "a sum", dtype, get(&sums, j), sum, 20);
+    }
+    ck_assert_double_eq(get(&sums, WIDTH), 10);
+}
+
+START_TEST(sums_of_rows_are_added_onto_what_is_there) {
+    for_each_table(check_sums);
+}
+END_TEST
+
+/* ---- Randomness ---- */
+
+static void check_words(const wg__simd *simd, wg_dtype dtype) {
+    (void)dtype;
+    enum { GROUPS = 3 };
+    /* The last of these goes past a carry into the upper word of the block's number. */
+    static const uint64_t firsts[] = {0, 5, ((uint64_t)1 << 28) - 1};
+    const uint64_t seed = 0x123456789abcdef, offset = 0xfedcba987654321;
+    for (size_t f = 0; f < WG_COUNT(firsts); f++) {
+        uint32_t words[GROUPS * WG__RANDOM_GROUP + 1];
+        words[GROUPS * WG__RANDOM_GROUP] = 42;
+        simd->random_words(seed, offset, firsts[f], GROUPS, words);
+        for (uint64_t i = 0; i < GROUPS * WG__RANDOM_GROUP; i++) {
+            uint64_t block = 16 * (firsts[f] + i / 64) + i % 16, word = i % 64 / 16;
+            ck_assert_msg(words[i] == wg_random_bits(seed, offset, 4 * block + word),
+                          "%s: word %d of groups from %llu", simd->name, (int)i,
+                          (unsigned long long)firsts[f]);
+        }
+        ck_assert_uint_eq(words[GROUPS * WG__RANDOM_GROUP], 42);
+    }
+}
+
+START_TEST(random_words_are_those_of_random123) {
+    for_each_table(check_words);
+}
+END_TEST
+
+int main(void) {
+    const TTest *const tests[] = {
+        functions_are_those_of_the_math_library_wherever_an_element_stands,
+        functions_treat_nan_and_infinities_as_the_math_library,
+        derivatives_are_those_of_the_functions,
+        rows_of_softmax_are_those_of_plain_c,
+        rows_of_layer_norm_are_those_of_plain_c,
+        rows_of_attention_are_those_of_plain_c,
+        sums_of_rows_are_added_onto_what_is_there,
+        random_words_are_those_of_random123};
+    return wg_run_tests("simd", WG_COUNT(tests), tests);
+}
