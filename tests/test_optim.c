@@ -9,6 +9,8 @@
 
 #include "autograd/node.h"
 #include "optim/schedule.h"
+#include "tensor/alloc.h"
+#include "tensor/ops.h"
 #include "tests/testing.h"
 
 /* ---- Leaves whose gradients the tests choose ---- */
@@ -157,6 +159,24 @@ START_TEST(a_parameter_without_gradient_stays) {
     ck_assert(wg_at(unused, (int64_t[]){0}) == 8);
     ck_assert(wg_at(last, (int64_t[]){2}) == 6);
     ck_assert_uint_eq(wg_tensor_version(unused), version);
+    wg_optimizer_free(optimizer);
+}
+END_TEST
+
+START_TEST(a_gradient_of_any_strides_is_stepped_in_order) {
+    wg_optimizer *optimizer = wg_adamw_new(&(wg_adamw_options){.beta1 = 0.5});
+    wg_tensor *w = leaf_of(wg_zeros(WG_F32, WG_DIMS(2, 3)));
+    wg_optimizer_add(optimizer, "w", w, false);
+    set_gradient(w, wg_transpose(wg_reshape(wg_arange(WG_F32, 0, 6, 1), WG_DIMS(3, 2)), 0, 1));
+    double norm = 0;
+    ck_assert_int_eq(wg_optimizer_clip(optimizer, 0, &norm), 0);
+    ck_assert_double_eq_tol(norm, sqrt(55), 1e-12);
+    ck_assert_int_eq(wg_optimizer_step(optimizer, 1e-3), 0);
+    const char *slot, *name;
+    wg_tensor *state;
+    wg_optimizer_state(optimizer, 0, &slot, &name, &state);
+    ck_assert(wg_at(state, (int64_t[]){0, 1}) == 1);
+    ck_assert(wg_at(state, (int64_t[]){1, 0}) == 0.5);
     wg_optimizer_free(optimizer);
 }
 END_TEST
@@ -437,6 +457,7 @@ int main(void) {
         a_step_drops_the_gradients_and_counts_a_write,
         decay_shrinks_only_what_decays,
         a_parameter_without_gradient_stays,
+        a_gradient_of_any_strides_is_stepped_in_order,
         moments_never_become_subnormal,
         any_number_of_threads_gives_the_same_bits,
         the_norm_is_over_all_gradients_and_measuring_changes_nothing,
