@@ -62,7 +62,7 @@ bool wg_checkpoint_has(const wg_checkpoint *file, const char *name) {
 static int make_groups(wg_checkpoint *file, const char *name) {
     hid_t creation = H5Pcreate(H5P_GROUP_CREATE);
     int status = 0;
-    if (H5Pset_obj_track_times(creation, false) < 0)
+    if (wg__hdf5_plain_groups(creation) < 0)
         status = wg__checkpoint_fail(file, name, "checkpoint_put");
     char prefix[WG__MAX_PATH];
     for (const char *slash = strchr(name + 1, '/'); slash && status == 0;

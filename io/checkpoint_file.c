@@ -38,6 +38,13 @@ void wg__hdf5_unsilence(void) {
         H5Eset_auto2(H5E_DEFAULT, former_printer, former_context);
 }
 
+herr_t wg__hdf5_plain_groups(hid_t creation) {
+    const unsigned most_links = 65535; /* that HDF5 lets a header have */
+    if (H5Pset_obj_track_times(creation, false) < 0)
+        return -1;
+    return H5Pset_link_phase_change(creation, most_links, 0);
+}
+
 /* The first entry that H5Ewalk2 shows is the one closest to the cause. */
 static herr_t take_description(unsigned index, const H5E_error2_t *error, void *context) {
     if (index == 0)
@@ -161,10 +168,9 @@ static int open_temporary(wg_checkpoint *file, mode_t mode) {
     return 0;
 }
 
-/* No times, so that the same contents give the same bytes. */
 static int create_file(wg_checkpoint *file) {
     hid_t access = wg__disk_access(&file->disk), creation = H5Pcreate(H5P_FILE_CREATE);
-    if (access >= 0 && creation >= 0 && H5Pset_obj_track_times(creation, false) >= 0)
+    if (access >= 0 && creation >= 0 && wg__hdf5_plain_groups(creation) >= 0)
         file->file = H5Fcreate(file->path, H5F_ACC_TRUNC, creation, access);
     int status = file->file < 0 ? wg__checkpoint_fail(file, "", "checkpoint_create") : 0;
     H5Pclose(access);

@@ -25,6 +25,12 @@ int wg__checkpoint_fail(wg_checkpoint *file, const char *name, const char *where
 void wg__hdf5_silence(void);
 void wg__hdf5_unsilence(void);
 
+/* How groups, the root among them, are made: without times, so that the same contents give the same
+ * bytes, and with all links in the header, where one checksum guards them. (Beyond eight they would
+ * go into a heap; meeting damage there, 1.10.8 frees what it never allocated.) Negative with HDF5's
+ * error. */
+herr_t wg__hdf5_plain_groups(hid_t creation);
+
 /* ---- Datasets (checkpoint_data.c) ---- */
 
 /* The absolute names of all datasets below `group`, sorted as HDF5 sorts: by name in each group. */

