@@ -208,7 +208,7 @@ static void note(check *c, int input, const int64_t *index, double numeric, doub
     report->compared++;
     report->passed &= agrees;
     report->largest_absolute_error =
-        isnan(absolute) ? INFINITY : fmax(report->largest_absolute_error, absolute);
+        fmax(report->largest_absolute_error, isnan(absolute) ? INFINITY : absolute);
     if (report->compared > 1 && error <= report->largest_error)
         return;
     report->largest_error = error;
@@ -455,10 +455,12 @@ static int check_sample(const wg_op *op, wg_sample *sample, const wg_gradcheck_o
 /* Keeps the worse of two reports, and the sum of what they compared. */
 static void merge(wg_gradcheck_report *worst, const wg_gradcheck_report *other) {
     int64_t compared = worst->compared + other->compared;
+    double absolute = fmax(worst->largest_absolute_error, other->largest_absolute_error);
     bool worse = worst->compared == 0 || other->largest_error > worst->largest_error;
     if (!other->passed || worse)
         *worst = *other;
     worst->compared = compared;
+    worst->largest_absolute_error = absolute;
 }
 
 /* Puts the op's name and the sample before what was found. */
@@ -522,5 +524,6 @@ int wg_gradcheck_op(const wg_op *op, const wg_gradcheck_options *options,
     int samples = 0, more;
     while ((more = check_next_sample(op, samples, &generator, options, report)) > 0)
         samples++;
+    report->samples = samples + (more < 0);
     return more < 0 ? -1 : judge_op(op, samples, report);
 }

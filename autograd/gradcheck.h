@@ -29,6 +29,7 @@ typedef struct wg_gradcheck_options {
 
 typedef struct wg_gradcheck_report {
     bool passed;
+    int samples;          /* of an op: how many were run */
     int64_t compared;     /* coordinates that were compared, over all inputs */
     double largest_error; /* |numeric - analytic| / (atol + rtol |analytic|): 1 is the limit */
     double largest_absolute_error; /* |numeric - analytic| */

@@ -48,6 +48,7 @@ enum { WG__KEY_JSON = 1000, WG__KEY_OWN };
 
 int wg__verb_eval(int argc, char **argv);
 int wg__verb_fill(int argc, char **argv);
+int wg__verb_gradcheck(int argc, char **argv);
 int wg__verb_info(int argc, char **argv);
 int wg__verb_plot(int argc, char **argv);
 int wg__verb_pretrain(int argc, char **argv);

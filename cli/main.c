@@ -15,6 +15,7 @@ static const wg__verb verbs[] = {
     {"info", "tell what a checkpoint holds", wg__verb_info},
     {"plot", "draw the history of a training", wg__verb_plot},
     {"tokenizer", "learn a vocabulary, text to ids and back", wg__verb_tokenizer},
+    {"gradcheck", "check the gradients of ops", wg__verb_gradcheck},
     {NULL, NULL, NULL},
 };
 
