@@ -313,14 +313,6 @@ static void zero_tail(const attention_job *job, const tile *t, char *row, int64_
     memset(row + seen * job->size, 0, (size_t)((t->keys - seen) * job->size));
 }
 
-static void scale_row(const attention_job *job, wg__matrix row, double factor) {
-    for (int64_t d = 0; d < job->width; d++)
-        if (job->dtype == WG_F32)
-            ((float *)row.data)[d * row.column_stride] *= (float)factor;
-        else
-            ((double *)row.data)[d * row.column_stride] *= factor;
-}
-
 /* One tile of one head. */
 static void forward_task(attention_job *job, int64_t task, char *workspace) {
     int64_t head = task / job->tiles, b = head / job->query_heads, h = head % job->query_heads;
@@ -342,8 +334,10 @@ static void forward_task(attention_job *job, int64_t task, char *workspace) {
     wg__matrix out = head_rows(job, &job->out, b, h, t.begin);
     wg__gemm(job->dtype, t.rows, job->width, t.keys, 1, tile_matrix(&t, t.scores),
              head_rows(job, &job->v, b, t.key_head, 0), 0, out);
-    for (int64_t r = 0; r < t.rows; r++)
-        scale_row(job, head_rows(job, &job->out, b, h, t.begin + r), inverse_sums[r]);
+    for (int64_t r = 0; r < t.rows; r++) {
+        void *row = head_rows(job, &job->out, b, h, t.begin + r).data; /* of column stride 1 */
+        job->kernels->row_normalize(job->width, row, 0, inverse_sums[r], NULL, NULL, row);
+    }
 }
 
 static int attention_forward(wg_call *call) {

@@ -5,11 +5,11 @@ static inline real row_max_biased(int64_t n, const real *x, const real *bias) {
     int64_t i = 0;
     for (; i + LANES <= n; i += LANES) {
         vector v = load(x + i) + load(bias + i);
-        largest = choose(v > largest, v, largest);
+        largest = larger(v, largest);
     }
     if (i < n) {
         vector v = load_part(x + i, n - i, 0) + load_part(bias + i, n - i, -(real)INFINITY);
-        largest = choose(v > largest, v, largest);
+        largest = larger(v, largest);
     }
     return largest_lane(largest);
 }

@@ -8,12 +8,12 @@ static double row_max(int64_t n, const void *x) {
     int64_t i = 0;
     for (; i + LANES <= n; i += LANES) {
         vector v = load(from + i);
-        most = choose(v > most, v, most);
+        most = larger(v, most);
         undefined |= v != v;
     }
     if (i < n)
         last = load_part(from + i, n - i, -(real)INFINITY);
-    most = choose(last > most, last, most);
+    most = larger(last, most);
     undefined |= last != last;
     vector one = (real)1 + (vector){0}, zero = {0};
     return sum_lanes(choose(undefined, one, zero)) > 0 ? NAN : largest_lane(most);

@@ -51,9 +51,9 @@ typedef struct wg__simd {
     void (*row_exp)(int64_t n, const void *x, double shift, double scale, void *y);
 
     /* Layer normalisation of a row: its mean and (biased) variance; y = (x - mean) scale weight +
-     * bias, without weight or bias where they are NULL; and the gradients of that, scale being
-     * 1 / sqrt(variance + eps): dx is written, dweight and dbias are added onto, each unless NULL.
-     */
+     * bias, without weight or bias where they are NULL, where y may be x; and the gradients of
+     * that, scale being 1 / sqrt(variance + eps): dx is written, dweight and dbias are added onto,
+     * each unless NULL. */
     void (*row_moments)(int64_t n, const void *x, double *mean, double *variance);
     void (*row_normalize)(int64_t n, const void *x, double mean, double scale, const void *weight,
                           const void *bias, void *y);

@@ -55,7 +55,8 @@ typedef int64_t lane;
 typedef real vector __attribute__((vector_size(WG__VECTOR_BYTES)));
 typedef lane lanes __attribute__((vector_size(WG__VECTOR_BYTES)));
 
-enum { LANES = WG__VECTOR_BYTES / sizeof(real) };
+#define WG__LANES (WG__VECTOR_BYTES * 8 / WG__BITS)
+enum { LANES = WG__LANES };
 
 static inline vector load(const real *from) {
     vector v;
@@ -78,28 +79,67 @@ static inline void store_part(real *to, vector v, int64_t n) {
     memcpy(to, &v, (size_t)n * sizeof(real));
 }
 
-/* The sum and the largest of the elements, each always in the same order. */
-static inline real sum_lanes(vector v) {
-    real each[LANES];
-    store(each, v);
-    for (int half = LANES / 2; half > 0; half /= 2)
-        for (int i = 0; i < half; i++)
-            each[i] += each[i + half];
-    return each[0];
-}
-
-static inline real largest_lane(vector v) {
-    real each[LANES];
-    store(each, v);
-    for (int half = LANES / 2; half > 0; half /= 2)
-        for (int i = 0; i < half; i++)
-            each[i] = each[i] > each[i + half] ? each[i] : each[i + half];
-    return each[0];
-}
-
 /* a where the condition holds, b elsewhere. */
 static inline vector choose(lanes condition, vector a, vector b) {
     return (vector)((condition & (lanes)a) | (~condition & (lanes)b));
+}
+
+/* The vector turned by n elements. */
+#if WG__LANES == 16
+#define WG__TURN8(v)                                                                               \
+    __builtin_shufflevector(v, v, 8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3, 4, 5, 6, 7)
+#define WG__TURN4(v)                                                                               \
+    __builtin_shufflevector(v, v, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3)
+#define WG__TURN2(v)                                                                               \
+    __builtin_shufflevector(v, v, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 0, 1)
+#define WG__TURN1(v)                                                                               \
+    __builtin_shufflevector(v, v, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 0)
+#elif WG__LANES == 8
+#define WG__TURN4(v) __builtin_shufflevector(v, v, 4, 5, 6, 7, 0, 1, 2, 3)
+#define WG__TURN2(v) __builtin_shufflevector(v, v, 2, 3, 4, 5, 6, 7, 0, 1)
+#define WG__TURN1(v) __builtin_shufflevector(v, v, 1, 2, 3, 4, 5, 6, 7, 0)
+#elif WG__LANES == 4
+#define WG__TURN2(v) __builtin_shufflevector(v, v, 2, 3, 0, 1)
+#define WG__TURN1(v) __builtin_shufflevector(v, v, 1, 2, 3, 0)
+#elif WG__LANES == 2
+#define WG__TURN1(v) __builtin_shufflevector(v, v, 1, 0)
+#endif
+
+/* The sum and the largest of the elements, each always in the same order. */
+static inline real sum_lanes(vector v) {
+#if WG__LANES >= 16
+    v += WG__TURN8(v);
+#endif
+#if WG__LANES >= 8
+    v += WG__TURN4(v);
+#endif
+#if WG__LANES >= 4
+    v += WG__TURN2(v);
+#endif
+#if WG__LANES >= 2
+    v += WG__TURN1(v);
+#endif
+    return v[0];
+}
+
+static inline vector larger(vector a, vector b) {
+    return choose(a > b, a, b);
+}
+
+static inline real largest_lane(vector v) {
+#if WG__LANES >= 16
+    v = larger(v, WG__TURN8(v));
+#endif
+#if WG__LANES >= 8
+    v = larger(v, WG__TURN4(v));
+#endif
+#if WG__LANES >= 4
+    v = larger(v, WG__TURN2(v));
+#endif
+#if WG__LANES >= 2
+    v = larger(v, WG__TURN1(v));
+#endif
+    return v[0];
 }
 
 #ifdef WG__SCALAR
