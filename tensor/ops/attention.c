@@ -1,11 +1,10 @@
 /* Scaled dot-product attention, fused: the weights of one tile of queries at a time.
  *
- *                     keys
- *               +---------------+
- *     queries   |  scores of a  |   a tile: up to TILE_ROWS queries of one head by all the keys
- * they of a head |  tile, in the |   may see. Its scores come from one product, become weights in
- *               |  workspace    |   place, and give the tile's output by another.
- *               +---------------+
+ *                   keys
+ *              +-------------+
+ *     queries  |   a tile    |   up to TILE_ROWS queries of one head, by all the keys they may see:
+ *              |  of scores  |   scores come from one product into the workspace, become weights
+ *              +-------------+   in place, and give the tile's output by another product.
  *
  * Queries, keys and values go to GEMM as they lie, whatever their strides. Only log sum e^s of each
  * query's scores is saved; backward computes the weights anew, drops the same ones again, and needs
@@ -23,7 +22,7 @@
 
 enum { TILE_ROWS = 128, TILE_ELEMENTS = 65536, LEAST_TILE_ROWS = 16 };
 
-/* A heads' tensor (B, H, T, D) as kernels see it. */
+/* A tensor (B, H, T, D) as kernels see it. */
 typedef struct heads {
     char *data;
     int64_t batch_stride, head_stride; /* in bytes */
