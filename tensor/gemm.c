@@ -4,7 +4,7 @@
  * next tile that is free. Unlike BLIS's own threads, ours never wait for each other within a
  * product, which costs most where other programs share the processors.
  *
- *     small     (up to SMALL multiply-adds)  one tile, mostly by the kernels without packing ("sup")
+ *     small     (up to SMALL multiply-adds)  one tile, mostly by the kernels that do not pack
  *     skinny    (a side below SKINNY)        strips of STRIP, by the same kernels
  *     large                                  a grid, by the kernels that pack
  *

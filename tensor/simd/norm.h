@@ -1,5 +1,5 @@
-/* Layer normalisation of one row. Its steps take whole vectors and, at the row's end, what
- * load_part gives; `weight` and `bias` are constants of the loops they stand in. */
+/* Layer normalisation of one row. The last, partial vector is loaded with zeros in its rest, or
+ * with the mean where a difference from it is squared. */
 
 static void row_moments(int64_t n, const void *x, double *mean, double *variance) {
     const real *from = x;
