@@ -294,6 +294,23 @@ START_TEST(a_loss_that_is_no_number_stops_the_run_and_is_not_saved) {
 }
 END_TEST
 
+static wg_tensor *no_loss(void *context, wg_metrics *metrics) {
+    (void)context, (void)metrics;
+    return NULL;
+}
+
+START_TEST(a_task_that_gives_no_loss_is_an_error) {
+    toy t = make_toy();
+    wg_task task = {.module = t.module, .loss = no_loss};
+    wg_trainer *trainer =
+        wg_trainer_new(&task, wg_adamw_new(NULL), &(wg_trainer_options){.steps = 3});
+    ck_assert_int_eq(wg_trainer_run(trainer), -1);
+    assert_error(WG_ERROR_STATE, "step 1: task: it gave no loss");
+    wg_trainer_free(trainer);
+    wg_module_free(t.module);
+}
+END_TEST
+
 START_TEST(weights_that_are_no_numbers_are_not_saved) {
     const char *path = in_scratch("run.h5");
     toy t = make_toy();
@@ -391,6 +408,7 @@ int main(void) {
         a_resumed_run_gives_the_same_bits,
         evaluating_and_saving_leave_the_training_alone,
         a_loss_that_is_no_number_stops_the_run_and_is_not_saved,
+        a_task_that_gives_no_loss_is_an_error,
         weights_that_are_no_numbers_are_not_saved,
         a_run_that_cannot_be_saved_fails_before_its_first_step,
         a_model_without_a_run_is_not_resumed,

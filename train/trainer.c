@@ -216,6 +216,8 @@ int wg_trainer_resume(wg_trainer *trainer, const char *path) {
 
 /* Replaces the pending error by the same one with the step named. */
 static int fail_step(int64_t step) {
+    if (!wg_error_pending())
+        wg_fail(WG_ERROR_STATE, "task", "it gave no loss and no reason");
     wg_error error = *wg_error_pending();
     wg_error_clear();
     return wg_fail(error.code, "train", "step %lld: %s", (long long)step, error.message);
