@@ -216,11 +216,19 @@ int wg_trainer_resume(wg_trainer *trainer, const char *path) {
 
 /* Replaces the pending error by the same one with the step named. */
 static int fail_step(int64_t step) {
-    if (!wg_error_pending())
-        wg_fail(WG_ERROR_STATE, "task", "it gave no loss and no reason");
     wg_error error = *wg_error_pending();
     wg_error_clear();
     return wg_fail(error.code, "train", "step %lld: %s", (long long)step, error.message);
+}
+
+/* Errors of the forward pass stay as they are. */
+static int check_loss(const wg_tensor *loss, double value) {
+    if (!loss)
+        return wg_fail(WG_ERROR_STATE, "task", "it gave no loss");
+    if (!isfinite(value))
+        return wg_fail(WG_ERROR_GRADIENT, "loss",
+                       "it is %g and the run has diverged; lower the learning rate", value);
+    return 0;
 }
 
 /* Forward and backward of one batch. The scope ends before the optimizer moves. */
@@ -229,11 +237,8 @@ static int compute_gradients(wg_trainer *trainer, measured_step *measured) {
     wg_scope_begin(&scope);
     wg_tensor *loss = trainer->task.loss(trainer->task.context, &measured->metrics);
     measured->loss = wg_item(loss);
-    int result = -1;
-    if (loss && !isfinite(measured->loss) && !wg_error_pending())
-        wg_fail(WG_ERROR_GRADIENT, "loss",
-                "it is %g and the run has diverged; lower the learning rate", measured->loss);
-    else
+    int result = check_loss(loss, measured->loss);
+    if (result == 0)
         result = wg_backward(loss, NULL);
     wg_scope_end(&scope, NULL);
     return result;
