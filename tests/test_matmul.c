@@ -73,8 +73,8 @@ START_TEST(matmul_is_the_naive_product_in_every_layout) {
 END_TEST
 
 /* Small, small with short dot products, skinny in either direction, and large with ragged edges. */
-static const int64_t regimes[][3] = {{100, 90, 110}, {128, 64, 128},  {3, 300, 5000},
-                                     {5000, 300, 3}, {260, 250, 270}, {301, 97, 515}};
+static const int64_t regimes[][3] = {{100, 90, 110}, {128, 64, 128},  {3, 300, 4600},
+                                     {4600, 300, 3}, {160, 170, 150}, {301, 30, 515}};
 
 START_TEST(matmul_is_the_naive_product_at_every_size) {
     for (int dtype = WG_F32; dtype <= WG_F64; dtype++)
@@ -95,15 +95,14 @@ static void products_of_a_regime(int count, wg_tensor **results) {
     const int64_t *size = regimes[regime];
     for (int i = 0; i < count; i++) {
         wg_dtype dtype = i % 2 ? WG_F64 : WG_F32;
-        int layout = i / 2;
-        results[i] = wg_matmul(laid_out(layout & 1, 5, dtype, size[0], size[1]),
-                               laid_out(layout >> 1, 6, dtype, size[1], size[2]));
+        results[i] = wg_matmul(laid_out(i & 1, 5, dtype, size[0], size[1]),
+                               laid_out(i >> 1, 6, dtype, size[1], size[2]));
     }
 }
 
 START_TEST(matmul_has_the_same_bits_at_any_thread_count) {
     for (regime = 0; regime < (int)WG_COUNT(regimes); regime++)
-        assert_same_bits_at_any_thread_count(8, products_of_a_regime);
+        assert_same_bits_at_any_thread_count(4, products_of_a_regime);
 }
 END_TEST
 
