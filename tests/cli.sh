@@ -225,13 +225,14 @@ done
 
 # Killed at random moments: whatever is on disk opens and resumes, and every loss is the one of the
 # run that was never stopped.
-pretrain --out reference.h5 --steps 400 --log reference.log
+steps=$((kills * 100)) # more than can be done between them
+pretrain --out reference.h5 --steps $steps --log reference.log
 begun=--overwrite
 good=0
 round=0
 while test $round -lt "$kills"; do
     round=$((round + 1))
-    begin --out killed.h5 --steps 400 --save-every 3 --log killed.log $begun
+    begin --out killed.h5 --steps $steps --save-every 3 --log killed.log $begun
     sleep "0.$(awk "BEGIN { srand($round + $$); print int(1000 + 8999 * rand()) }")"
     kill -KILL $process 2>/dev/null
     wait $process 2>/dev/null
