@@ -33,7 +33,9 @@ WG_API wg_tensor *wg_detach(wg_tensor *x);
 typedef struct wg_backward_options {
     wg_tensor *cotangent; /* of the shape of the output; NULL: 1, for a one-element output */
     bool retain_graph;    /* keep saved tensors, for another backward through the same graph */
-    bool create_graph;    /* record the backward pass itself, for higher orders; implies retain */
+    bool create_graph;    /* record the backward pass itself, for higher orders; implies retain. A
+                             leaf's gradient then holds the graph that leads to the leaf: end that
+                             cycle by wg_zero_grad, or use wg_grad, which makes none */
 } wg_backward_options;
 
 /* Adds d output / d leaf, weighted by the cotangent, to the gradient of every leaf. Refuses to act

@@ -321,7 +321,7 @@ static int run_vjp(pass *p, entry *e, wg_tensor **inputs, wg_tensor **gradients)
         if (!is_needed(p, node, i))
             continue;
         call.wants |= (uint64_t)1 << (i < 63 ? i : 63);
-        if (decomposes || !(node->op->accumulates >> (i < 31 ? i : 31) & 1))
+        if (decomposes || !wg__op_marks(node->op, node->op->accumulates, i))
             continue;
         wg_tensor *running = *cotangent_of(p, node->edges[i]);
         if (running && is_ours_to_write(p, running))

@@ -95,13 +95,10 @@ static int save(wg__saved *saved, const wg_tensor *x, bool bare) {
     return saved->tensor ? 0 : -1;
 }
 
-static bool saves_input(const wg_op *op, int input) {
-    return op->saves_inputs >> (input < 31 ? input : 31) & 1;
-}
-
 static int save_all(wg_node *node, const wg_call *call) {
     for (int i = 0; i < call->input_count; i++)
-        if (saves_input(call->op, i) && save(&node->inputs[i], call->inputs[i], false) < 0)
+        if (wg__op_marks(call->op, call->op->saves_inputs, i) &&
+            save(&node->inputs[i], call->inputs[i], false) < 0)
             return -1;
     for (int j = 0; j < call->output_count; j++)
         if (call->op->saves_outputs >> j & 1 && save(&node->outputs[j], call->outputs[j], true) < 0)

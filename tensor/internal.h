@@ -74,8 +74,9 @@ const wg__autograd_hooks *wg__autograd(void); /* NULL until then */
 
 /* ---- For ops ---- */
 
-/* What op->differentiable says of that input. */
-bool wg__op_differentiable(const wg_op *op, int input);
+/* What one of op's masks of inputs (differentiable, saves_inputs, accumulates) says of an input: in
+ * an op of many inputs the highest bit that can be used speaks for all beyond it. */
+bool wg__op_marks(const wg_op *op, uint32_t mask, int input);
 
 /* Formats the operands of a call for a message: "(6, 7) f32 x (8, 8) f32". Returns buffer. */
 const char *wg__operands_text(char *buffer, size_t size, const wg_call *call);

@@ -61,11 +61,11 @@ int wg__op_fail(const wg_call *call, wg_error_code code, const char *format, ...
 
 enum { FEW_INPUTS = 8 }; /* beyond these the specs are allocated */
 
-bool wg__op_differentiable(const wg_op *op, int input) {
+bool wg__op_marks(const wg_op *op, uint32_t mask, int input) {
     int bit = input;
     if (bit >= op->max_inputs || bit > 31)
         bit = op->max_inputs < 32 ? op->max_inputs - 1 : 31;
-    return op->differentiable >> bit & 1;
+    return mask >> bit & 1;
 }
 
 /* Which inputs will want a gradient of this run. Beyond 64 inputs bit 63 speaks for the rest. */
@@ -74,7 +74,7 @@ static uint64_t wanted_gradients(const wg_op *op, int count, wg_tensor *const *i
     if (grad_disabled || !op->vjp)
         return 0;
     for (int i = 0; i < count; i++)
-        if (inputs[i] && inputs[i]->node && wg__op_differentiable(op, i))
+        if (inputs[i] && inputs[i]->node && wg__op_marks(op, op->differentiable, i))
             wants |= (uint64_t)1 << (i < 63 ? i : 63);
     return wants;
 }

@@ -52,12 +52,13 @@ struct wg_op {
     int output_count;
     size_t options_size; /* plain bytes: no pointers that backward could find dangling */
 
-    /* Which tensors backward needs: bit i for input i, bit j for output j. */
+    /* Which tensors backward needs: bit i for input i, bit j for output j. In this mask of inputs
+     * and in the two below, the highest bit of an op of many inputs stands for all beyond it. */
     uint32_t saves_inputs;
     uint32_t saves_outputs;
 
-    /* Bit i says that input i can have a gradient; for an op of any number of inputs the highest
-     * bit stands for all beyond it. 0 needs `no_gradient`, the written reason why none is. */
+    /* Bit i says that input i can have a gradient. 0 needs `no_gradient`, the written reason why
+     * none is. */
     uint32_t differentiable;
     const char *no_gradient;
 
