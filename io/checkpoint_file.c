@@ -21,19 +21,22 @@
 
 /* ---- Errors ---- */
 
+/* HDF5 prints its errors unless told not to: it is told while any checkpoint is open. After a
+ * failure it stays told, for it forgets memory when it meets damage (H5O_t in 1.10.8, at a wrong
+ * checksum) and would complain of that when the program ends. */
 static int silence_depth;
 static bool stays_silent;
 static H5E_auto2_t former_printer;
 static void *former_context;
 
-void wg__hdf5_silence(void) {
+static void silence(void) {
     if (silence_depth++ > 0 || stays_silent)
         return;
     H5Eget_auto2(H5E_DEFAULT, &former_printer, &former_context);
     H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
 }
 
-void wg__hdf5_unsilence(void) {
+static void unsilence(void) {
     if (--silence_depth == 0 && !stays_silent)
         H5Eset_auto2(H5E_DEFAULT, former_printer, former_context);
 }
@@ -84,7 +87,7 @@ static void free_checkpoint(wg_checkpoint *file) {
     wg__free(file->temporary);
     wg__free(file->path);
     wg__free(file);
-    wg__hdf5_unsilence();
+    unsilence();
 }
 
 static wg_checkpoint *checkpoint_of(const char *path) {
@@ -93,7 +96,7 @@ static wg_checkpoint *checkpoint_of(const char *path) {
         return NULL;
     file->file = -1;
     file->disk.descriptor = -1;
-    wg__hdf5_silence();
+    silence();
     file->path = wg__strdup(path);
     if (file->path)
         return file;

@@ -19,12 +19,6 @@ struct wg_checkpoint {
  * To be called before any other call of HDF5. */
 int wg__checkpoint_fail(wg_checkpoint *file, const char *name, const char *where);
 
-/* HDF5 prints its errors unless told not to: it is told while any checkpoint is open. After a
- * failure it stays told, for it forgets memory when it meets damage (H5O_t in 1.10.8, at a wrong
- * checksum) and would complain of that when the program ends. */
-void wg__hdf5_silence(void);
-void wg__hdf5_unsilence(void);
-
 /* How groups, the root among them, are made: without times, so that the same contents give the same
  * bytes, and with all links in the header, where one checksum guards them. (Beyond eight they would
  * go into a heap; meeting damage there, 1.10.8 frees what it never allocated.) Negative with HDF5's

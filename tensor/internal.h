@@ -78,9 +78,6 @@ const wg__autograd_hooks *wg__autograd(void); /* NULL until then */
  * an op of many inputs the highest bit that can be used speaks for all beyond it. */
 bool wg__op_marks(const wg_op *op, uint32_t mask, int input);
 
-/* Formats the operands of a call for a message: "(6, 7) f32 x (8, 8) f32". Returns buffer. */
-const char *wg__operands_text(char *buffer, size_t size, const wg_call *call);
-
 /* wg_fail for an op: "OP: OPERANDS: format...". Returns -1. */
 int wg__op_fail(const wg_call *call, wg_error_code code, const char *format, ...) WG_PRINTF(3, 4);
 

@@ -36,7 +36,8 @@ const wg__autograd_hooks *wg__autograd(void) {
 
 /* ---- Messages ---- */
 
-const char *wg__operands_text(char *buffer, size_t size, const wg_call *call) {
+/* "(6, 7) f32 x (8, 8) f32". Returns buffer. */
+static const char *operands_text(char *buffer, size_t size, const wg_call *call) {
     size_t used = 0;
     buffer[0] = '\0';
     for (int i = 0; i < call->input_count && used < size; i++) {
@@ -53,8 +54,8 @@ int wg__op_fail(const wg_call *call, wg_error_code code, const char *format, ...
     va_start(arguments, format);
     vsnprintf(rule, sizeof rule, format, arguments);
     va_end(arguments);
-    return wg_fail(code, call->op->name, "%s: %s",
-                   wg__operands_text(operands, sizeof operands, call), rule);
+    return wg_fail(code, call->op->name, "%s: %s", operands_text(operands, sizeof operands, call),
+                   rule);
 }
 
 /* ---- One run ---- */

@@ -141,9 +141,9 @@ WG_API int wg_scale_(wg_tensor *x, double alpha);
 
 /* ---- Printing, as NumPy prints ---- */
 
-/* Writes the tensor to a stream and ends the line: nested brackets, columns aligned, at most 8 places
- * after the point, the middle left out beyond 1000 elements, bf16 as the f32 that it is. -1 with IO
- * if the stream refuses. */
+/* Writes the tensor to a stream and ends the line: nested brackets, columns aligned, at most 8
+ * places after the point, the middle left out beyond 1000 elements, bf16 as the f32 that it is. -1
+ * with IO if the stream refuses. */
 WG_API int wg_print(FILE *stream, const wg_tensor *x);
 
 /* The same text in a buffer, without the line end. Returns the length that the whole text has, as

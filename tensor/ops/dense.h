@@ -29,9 +29,6 @@ void *wg__row(const wg__rows *rows, int64_t row);
 wg__matrix wg__rows_matrix(const wg__rows *rows);
 wg__matrix wg__transposed(wg__matrix a);
 
-/* A contiguous copy of x in the innermost scope, without recording. NULL for lack of memory. */
-wg_tensor *wg__copy(const wg_tensor *x);
-
 /* -1 with DTYPE unless input 0 is f32 or f64, for which there are kernels. */
 int wg__check_kernel_dtype(const wg_call *call);
 
