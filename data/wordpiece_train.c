@@ -49,6 +49,7 @@ typedef struct heap_entry {
 
 typedef struct trainer {
     wg_wordpiece_training settings;
+    const char *source; /* what the text is, for messages */
 
     wg__strings words;
     int64_t *word_counts;
@@ -162,7 +163,7 @@ static int add_piece(trainer *t, const char *head, const char *tail, int64_t tai
 static int add_alphabet(trainer *t, alphabet *a) {
     int64_t count = a->texts.count;
     if (count == 0)
-        return wg_fail(WG_ERROR_FORMAT, WHERE, "the text has no words to learn from");
+        return wg_fail(WG_ERROR_FORMAT, WHERE, "%s has no words to learn from", t->source);
     qsort(a->letters, (size_t)count, sizeof *a->letters, compare_count);
     if (count > t->settings.alphabet_limit)
         count = t->settings.alphabet_limit;
@@ -434,7 +435,7 @@ static void clear(trainer *t) {
 }
 
 static int begin(trainer *t, const wg_wordpiece_training *training) {
-    *t = (trainer){0};
+    *t = (trainer){.source = "the text"};
     wg_wordpiece_training *s = &t->settings;
     if (training)
         *s = *training;
@@ -485,6 +486,8 @@ wg_tokenizer *wg_wordpiece_train_files(int count, const char *const *paths,
                                        const wg_wordpiece_training *training) {
     trainer t;
     int status = begin(&t, training);
+    if (count == 1)
+        t.source = paths[0];
     for (int i = 0; status == 0 && i < count; i++) {
         int64_t length;
         char *text = wg__text_file_read(paths[i], &length, WHERE);

@@ -143,7 +143,7 @@ printf 'Alice was\377 beginning.\n' >latin.txt
 printf '  \n\n \n' >blank.txt
 mkdir folder
 bad 'a corpus that is not there' 'none.txt' --corpus none.txt
-bad 'an empty corpus' 'no words' --corpus empty.txt
+bad 'an empty corpus' 'empty.txt has no words' --corpus empty.txt
 bad 'a corpus without words' 'no words' --corpus blank.txt
 bad 'a corpus that is not UTF-8' 'latin.txt' --corpus latin.txt
 bad 'a corpus that is a folder' 'folder' --corpus folder
