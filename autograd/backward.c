@@ -211,8 +211,8 @@ static int accumulate(pass *p, wg_tensor **place, wg_tensor *gradient) {
  * stand-ins for its inputs, where the walk of wg_grad ends, and that walk is recorded in turn. */
 static int differentiate_decomposition(wg_call *call, wg_tensor *const *cotangents,
                                        wg_tensor **gradients) {
-    wg_tensor *all[64], *wanted[64], *found[64];
-    int which[64], wanted_count = 0, output_count = 0;
+    wg_tensor *all[WG_MAX_INPUTS], *wanted[WG_MAX_INPUTS], *found[WG_MAX_INPUTS];
+    int which[WG_MAX_INPUTS], wanted_count = 0, output_count = 0;
     for (int i = 0; i < call->input_count; i++) {
         all[i] = call->inputs[i];
         if (!(call->wants >> i & 1))
@@ -320,8 +320,8 @@ static int run_vjp(pass *p, entry *e, wg_tensor **inputs, wg_tensor **gradients)
         gradients[i] = NULL;
         if (!is_needed(p, node, i))
             continue;
-        call.wants |= (uint64_t)1 << (i < 63 ? i : 63);
-        if (decomposes || !wg__op_marks(node->op, node->op->accumulates, i))
+        call.wants |= (uint32_t)1 << i;
+        if (decomposes || !(node->op->accumulates >> i & 1))
             continue;
         wg_tensor *running = *cotangent_of(p, node->edges[i]);
         if (running && is_ours_to_write(p, running))
@@ -346,20 +346,11 @@ static int run_vjp(pass *p, entry *e, wg_tensor **inputs, wg_tensor **gradients)
 }
 
 static int run_op(pass *p, entry *e) {
-    enum { FEW = 8 };
-    int n = e->node->input_count;
-    wg_tensor *few[2 * FEW], **handles = few;
-    if (n > FEW) {
-        handles = wg__alloc(2 * (size_t)n * sizeof *handles);
-        if (!handles)
-            return -1;
-    }
+    wg_tensor *inputs[WG_MAX_INPUTS], *gradients[WG_MAX_INPUTS];
     wg_scope scope;
     wg_scope_begin(&scope);
-    int status = run_vjp(p, e, handles, handles + n);
+    int status = run_vjp(p, e, inputs, gradients);
     wg_scope_end(&scope, NULL);
-    if (handles != few)
-        wg__free(handles);
     if (status == 0 && !p->retain_graph && !p->create_graph)
         wg__node_free_saved(e->node);
     return status;

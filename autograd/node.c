@@ -97,8 +97,7 @@ static int save(wg__saved *saved, const wg_tensor *x, bool bare) {
 
 static int save_all(wg_node *node, const wg_call *call) {
     for (int i = 0; i < call->input_count; i++)
-        if (wg__op_marks(call->op, call->op->saves_inputs, i) &&
-            save(&node->inputs[i], call->inputs[i], false) < 0)
+        if (call->op->saves_inputs >> i & 1 && save(&node->inputs[i], call->inputs[i], false) < 0)
             return -1;
     for (int j = 0; j < call->output_count; j++)
         if (call->op->saves_outputs >> j & 1 && save(&node->outputs[j], call->outputs[j], true) < 0)
@@ -113,10 +112,6 @@ static int save_all(wg_node *node, const wg_call *call) {
     return 0;
 }
 
-static bool is_wanted(const wg_call *call, int input) {
-    return call->wants >> (input < 63 ? input : 63) & 1;
-}
-
 static int record(const wg_call *call) {
     wg_node *node = node_new(call);
     if (!node)
@@ -127,7 +122,7 @@ static int record(const wg_call *call) {
     }
     for (int i = 0; i < call->input_count; i++) {
         const wg_tensor *input = call->inputs[i];
-        if (!input || !input->node || !is_wanted(call, i))
+        if (!input || !input->node || !(call->wants >> i & 1))
             continue;
         node->edges[i] = (wg__edge){input->node, input->output_index};
         wg__node_retain(input->node);

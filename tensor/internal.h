@@ -74,10 +74,6 @@ const wg__autograd_hooks *wg__autograd(void); /* NULL until then */
 
 /* ---- For ops ---- */
 
-/* What one of op's masks of inputs (differentiable, saves_inputs, accumulates) says of an input: in
- * an op of many inputs the highest bit that can be used speaks for all beyond it. */
-bool wg__op_marks(const wg_op *op, uint32_t mask, int input);
-
 /* wg_fail for an op: "OP: OPERANDS: format...". Returns -1. */
 int wg__op_fail(const wg_call *call, wg_error_code code, const char *format, ...) WG_PRINTF(3, 4);
 

@@ -60,27 +60,22 @@ int wg__op_fail(const wg_call *call, wg_error_code code, const char *format, ...
 
 /* ---- One run ---- */
 
-enum { FEW_INPUTS = 8 }; /* beyond these the specs are allocated */
-
-bool wg__op_marks(const wg_op *op, uint32_t mask, int input) {
-    int bit = input;
-    if (bit >= op->max_inputs || bit > 31)
-        bit = op->max_inputs < 32 ? op->max_inputs - 1 : 31;
-    return mask >> bit & 1;
-}
-
-/* Which inputs will want a gradient of this run. Beyond 64 inputs bit 63 speaks for the rest. */
-static uint64_t wanted_gradients(const wg_op *op, int count, wg_tensor *const *inputs) {
-    uint64_t wants = 0;
+/* Which inputs will want a gradient of this run. */
+static uint32_t wanted_gradients(const wg_op *op, int count, wg_tensor *const *inputs) {
+    uint32_t wants = 0;
     if (grad_disabled || !op->vjp)
         return 0;
     for (int i = 0; i < count; i++)
-        if (inputs[i] && inputs[i]->node && wg__op_marks(op, op->differentiable, i))
-            wants |= (uint64_t)1 << (i < 63 ? i : 63);
+        if (inputs[i] && inputs[i]->node && op->differentiable >> i & 1)
+            wants |= (uint32_t)1 << i;
     return wants;
 }
 
 static int check_inputs(const wg_op *op, int count, wg_tensor *const *inputs, const void *options) {
+    if (op->max_inputs > WG_MAX_INPUTS)
+        return wg_fail(WG_ERROR_ARGUMENT, op->name,
+                       "its record says up to %d operands; an op takes at most %d", op->max_inputs,
+                       WG_MAX_INPUTS);
     if (count < op->min_inputs || count > op->max_inputs)
         return wg_fail(WG_ERROR_ARGUMENT, op->name, "%d operands; it takes %d to %d", count,
                        op->min_inputs, op->max_inputs);
@@ -129,12 +124,7 @@ int wg_apply(const wg_op *op, int input_count, wg_tensor *const *inputs, const v
     memset(outputs, 0, (size_t)op->output_count * sizeof *outputs);
     if (check_inputs(op, input_count, inputs, options) < 0)
         return -1;
-    wg_spec few[FEW_INPUTS], *specs = few;
-    if (input_count > FEW_INPUTS) {
-        specs = wg__alloc((size_t)input_count * sizeof *specs);
-        if (!specs)
-            return -1;
-    }
+    wg_spec specs[WG_MAX_INPUTS];
     for (int i = 0; i < input_count; i++)
         specs[i] = inputs[i] ? inputs[i]->spec : (wg_spec){.ndim = -1};
     wg_call call = {.op = op,
@@ -150,8 +140,6 @@ int wg_apply(const wg_op *op, int input_count, wg_tensor *const *inputs, const v
     for (int j = 0; j < op->output_count && status == 0; j++)
         outputs[j] = wg_scope_escape(call.outputs[j]);
     wg_scope_end(&scope, NULL);
-    if (specs != few)
-        wg__free(specs);
     return status;
 }
 

@@ -12,6 +12,7 @@
 
 #include "tensor.h"
 
+#define WG_MAX_INPUTS 32 /* each has a bit in the masks; an op on more joins them in groups */
 #define WG_MAX_OUTPUTS 4
 #define WG_MAX_SAVED 4
 
@@ -29,7 +30,7 @@ typedef struct wg_call {
     wg_spec output_specs[WG_MAX_OUTPUTS]; /* infer fills them */
     wg_tensor *outputs[WG_MAX_OUTPUTS];   /* in backward: those in op->saves_outputs */
     wg_tensor *saved[WG_MAX_SAVED];       /* forward leaves them for backward */
-    uint64_t wants;    /* in backward: bit i says that input i wants its gradient; in forward: that
+    uint32_t wants;    /* in backward: bit i says that input i wants its gradient; in forward: that
                           it will want one (0: nothing is recorded, so save nothing) */
     bool create_graph; /* in backward: the gradient is itself to be differentiated */
     bool last_use;     /* in backward: saved tensors are not needed again, so that the memory of a
@@ -48,7 +49,7 @@ struct wg_op {
     const char *name; /* "softmax": as in ops.h, without the prefix */
     const char *doc;  /* formula, shapes and kinks, in a line or three */
     int min_inputs;
-    int max_inputs; /* more than min_inputs where inputs are optional or of any number */
+    int max_inputs; /* up to WG_MAX_INPUTS; above min_inputs where some are optional */
     int output_count;
     size_t options_size; /* plain bytes: no pointers that backward could find dangling */
 

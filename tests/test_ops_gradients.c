@@ -281,8 +281,41 @@ START_TEST(nothing_flows_back_through_integers) {
 }
 END_TEST
 
+/* An op takes up to WG_MAX_INPUTS; more are joined in groups. */
+START_TEST(cat_of_a_hundred_tensors_gives_each_its_gradient) {
+    enum { MANY = 100 };
+    wg_tensor *parts[MANY], *weights = wg_arange(WG_F64, 0, MANY, 1);
+    for (int i = 0; i < MANY; i++) {
+        parts[i] = wg_ones(WG_F64, WG_DIMS(1));
+        if (i == 3 || i >= 62)
+            ck_assert_int_eq(wg_set_requires_grad(parts[i], true), 0);
+    }
+    wg_tensor *joined = wg_cat(MANY, parts, 0);
+    ck_assert_int_eq(wg_backward(wg_sum(wg_mul(joined, weights), WG_ALL, false), NULL), 0);
+    for (int i = 0; i < MANY; i++) {
+        if (i != 3 && i < 62) {
+            ck_assert_ptr_null(wg_gradient(parts[i]));
+            continue;
+        }
+        ck_assert_ptr_nonnull(wg_gradient(parts[i]));
+        ck_assert_double_eq(wg_item(wg_gradient(parts[i])), i);
+    }
+}
+END_TEST
+
+START_TEST(an_op_of_more_inputs_than_masks_have_bits_is_refused) {
+    static const wg_op crowd = {
+        .name = "crowd", .min_inputs = 1, .max_inputs = WG_MAX_INPUTS + 1, .output_count = 1};
+    wg_tensor *x = wg_ones(WG_F64, WG_DIMS(1));
+    ck_assert_ptr_null(wg_apply_one(&crowd, 1, &x, NULL));
+    assert_error(WG_ERROR_ARGUMENT, "crowd: its record says up to 33 operands");
+}
+END_TEST
+
 int main(void) {
     const TTest *const tests[] = {
+        an_op_of_more_inputs_than_masks_have_bits_is_refused,
+        cat_of_a_hundred_tensors_gives_each_its_gradient,
         ops_made_of_others_have_the_right_gradients,
         kinks_have_the_derivatives_that_are_written,
         ties_share_the_gradient_evenly,

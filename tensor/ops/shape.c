@@ -8,9 +8,6 @@
 /* ---- cat: y = the operands one after the other along an axis.   Each gradient is its slice of g.
  * ---- */
 
-/* Operands of one call. More are joined in groups, so that each has a bit in masks of inputs. */
-#define CAT_INPUTS 32
-
 typedef struct cat_options {
     int axis;
 } cat_options;
@@ -83,7 +80,7 @@ static const wg_op cat = {
     .name = "cat",
     .doc = "y = the operands one after the other along an axis; all other sizes are equal.",
     .min_inputs = 1,
-    .max_inputs = CAT_INPUTS,
+    .max_inputs = WG_MAX_INPUTS,
     .output_count = 1,
     .options_size = sizeof(cat_options),
     .differentiable = 0xffffffff,
@@ -97,10 +94,10 @@ static const wg_op cat = {
  * its room to work in. */
 static wg_tensor *join(int count, wg_tensor **tensors, int axis) {
     const cat_options options = {axis};
-    while (count > CAT_INPUTS) {
+    while (count > WG_MAX_INPUTS) {
         int groups = 0;
-        for (int i = 0; i < count; i += CAT_INPUTS) {
-            const int members = count - i < CAT_INPUTS ? count - i : CAT_INPUTS;
+        for (int i = 0; i < count; i += WG_MAX_INPUTS) {
+            const int members = count - i < WG_MAX_INPUTS ? count - i : WG_MAX_INPUTS;
             tensors[groups] = wg_apply_one(&cat, members, tensors + i, &options);
             if (tensors[groups++] == NULL)
                 return NULL;
