@@ -518,7 +518,7 @@ int wg_gradcheck_op(const wg_op *op, const wg_gradcheck_options *options,
     }
     if (!op->sample)
         return refuse(report, "%.64s: has no samples", op->name);
-    if (op->differentiable ? !op->vjp : !op->no_gradient)
+    if (op->differentiable ? !op->vjp && !wg_op_is_composite(op) : !op->no_gradient)
         return refuse(report, "%.64s: has neither vjp nor a reason for having none", op->name);
     wg_generator generator = {.seed = options ? options->seed : 0};
     int samples = 0, more;

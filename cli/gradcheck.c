@@ -69,7 +69,7 @@ static const char *verdict_of(const finding *found) {
 static finding check(const wg_op *op, int order) {
     finding found = {.op = op};
     if (op->differentiable)
-        found.order = order ? order : op->decompose ? 1 : 2;
+        found.order = order ? order : op->vjp && op->decompose ? 1 : 2;
     wg_gradcheck_op(op, &(wg_gradcheck_options){.order = found.order}, &found.report);
     wg_error_clear(); /* the report has its message */
     return found;

@@ -98,20 +98,26 @@ static int allocate_outputs(wg_call *call) {
     return 0;
 }
 
+static bool has_outputs(const wg_call *call) {
+    for (int j = 0; j < call->output_count; j++)
+        if (!call->outputs[j])
+            return false;
+    return true;
+}
+
 /* Kernels run with recording off: what they call in passing is theirs, the node is the op's. */
 static int run_forward(wg_call *call) {
     bool was = wg_set_grad_enabled(false);
     int status = call->op->forward(call);
     wg_set_grad_enabled(was);
-    for (int j = 0; j < call->output_count && status == 0; j++)
-        if (!call->outputs[j])
-            status = -1;
-    return status;
+    return status < 0 || !has_outputs(call) ? -1 : 0;
 }
 
 static int run(wg_call *call) {
-    if (call->op->infer(call) < 0)
+    if (call->op->infer && call->op->infer(call) < 0)
         return -1;
+    if (wg_op_is_composite(call->op))
+        return call->op->decompose(call) < 0 || !has_outputs(call) ? -1 : 0;
     if (!call->op->is_view && !call->op->places_outputs && allocate_outputs(call) < 0)
         return -1;
     if (run_forward(call) < 0)
@@ -147,4 +153,21 @@ wg_tensor *wg_apply_one(const wg_op *op, int input_count, wg_tensor *const *inpu
                         const void *options) {
     wg_tensor *outputs[WG_MAX_OUTPUTS];
     return wg_apply(op, input_count, inputs, options, outputs) < 0 ? NULL : outputs[0];
+}
+
+bool wg_op_is_composite(const wg_op *op) {
+    return !op->forward;
+}
+
+/* ---- Forward mode ---- */
+
+int wg_jvp_linear(wg_call *call, wg_tensor *const *tangents, wg_tensor **output_tangents) {
+    wg_tensor *inputs[WG_MAX_INPUTS];
+    for (int i = 0; i < call->input_count; i++) {
+        bool varies = call->op->differentiable >> i & 1 && call->inputs[i];
+        inputs[i] = !varies       ? call->inputs[i]
+                    : tangents[i] ? tangents[i]
+                                  : wg_zeros_like(call->inputs[i]);
+    }
+    return wg_apply(call->op, call->input_count, inputs, call->options, output_tangents);
 }

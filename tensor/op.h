@@ -6,7 +6,16 @@
  *        forward    kernels; may leave tensors in call->saved for backward
  *        record     autograd's hook, when an input wants a gradient and recording is on
  *
- * Later wg_backward makes a call with what the op declared as saved, and runs op->vjp on it. */
+ * Later wg_backward makes a call with what the op declared as saved, and runs op->vjp on it. Under
+ * wg_jvp each call is followed by op->jvp.
+ *
+ * An op is one of three kinds:
+ *
+ *     primitive   forward, vjp and jvp; the latter two are written in public ops, so that any order
+ *                 of derivative follows
+ *     fused       forward and vjp are kernels; `decompose` gives the same out of other ops, and
+ *                 serves higher orders and forward mode
+ *     composite   `decompose` alone: its ops are recorded, it is not */
 #ifndef WG_TENSOR_OP_H
 #define WG_TENSOR_OP_H
 
@@ -53,8 +62,7 @@ struct wg_op {
     int output_count;
     size_t options_size; /* plain bytes: no pointers that backward could find dangling */
 
-    /* Which tensors backward needs: bit i for input i, bit j for output j. In this mask of inputs
-     * and in the two below, the highest bit of an op of many inputs stands for all beyond it. */
+    /* Which tensors backward needs: bit i for input i, bit j for output j. */
     uint32_t saves_inputs;
     uint32_t saves_outputs;
 
@@ -72,12 +80,13 @@ struct wg_op {
     /* Bit i says that vjp adds onto a gradient of input i that it finds in gradients[i]. */
     uint32_t accumulates;
 
-    /* Fills call->output_specs from the input specs and the options; -1 after wg_fail. */
+    /* Fills call->output_specs from the input specs and the options; -1 after wg_fail. A composite
+     * needs none; if it has one, to check what it is given, it may leave the specs alone. */
     int (*infer)(wg_call *call);
 
     /* Computes call->outputs, which are allocated (contiguous, uninitialised) unless is_view or
      * places_outputs.
-     * Inputs may be views with any strides. -1 after wg_fail. */
+     * Inputs may be views with any strides. -1 after wg_fail. NULL: the op is a composite. */
     int (*forward)(wg_call *call);
 
     /* Vector-Jacobian product: cotangents[j] belongs to output j, NULL stands for zero. Sets
@@ -87,14 +96,26 @@ struct wg_op {
      * kernels here; with call->create_graph the engine differentiates `decompose` instead. */
     int (*vjp)(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients);
 
-    /* For a fused op: the same outputs out of primitives, -1 on error. Serves higher orders, stands
-     * in for a dtype without kernel, and is the oracle of the kernels' tests. NULL for primitives.
-     * Here call->inputs are all there. A fused op must save all its differentiable inputs. */
+    /* Jacobian-vector product: tangents[i], of input i's shape and dtype, belongs to input i; NULL
+     * stands for zero, and inputs that are not differentiable have none. Sets output_tangents[j],
+     * of output j's shape and dtype; NULL stays for zero. Written in public ops; here call->inputs
+     * and call->outputs are all there. wg_jvp_linear serves ops that are linear. NULL for fused ops
+     * and composites; a primitive without one has its jvp taken from its vjp, at a higher price. */
+    int (*jvp)(wg_call *call, wg_tensor *const *tangents, wg_tensor **output_tangents);
+
+    /* For fused ops and composites: the outputs out of other ops, -1 on error. Of a fused op it
+     * serves higher orders and forward mode, stands in for a dtype without kernel, and is the
+     * oracle of the kernels' tests. NULL for primitives. Here call->inputs are all there. A fused
+     * op must save all its differentiable inputs. */
     int (*decompose)(wg_call *call);
 
     /* The sample of that index, made in the caller's scope: returns 1, 0 when there is none (so
      * index 0, 1, ... until 0), -1 on error. Values stay away from kinks. */
     int (*sample)(int index, wg_generator *generator, wg_sample *sample);
+
+    /* One large example in f32 for `wengert bench ops`, of a size that no cache holds (about 2^22
+     * elements, or 2^31 operations); as `sample` otherwise. NULL: the op is not timed. */
+    int (*bench)(wg_generator *generator, wg_sample *sample);
 
     /* Floating-point operations of one forward run, for benches. NULL: one an output element. */
     double (*flops)(const wg_call *call);
@@ -110,6 +131,13 @@ WG_API int wg_apply(const wg_op *op, int input_count, wg_tensor *const *inputs, 
 /* The same for an op with one output, which is returned. */
 WG_API wg_tensor *wg_apply_one(const wg_op *op, int input_count, wg_tensor *const *inputs,
                                const void *options);
+
+/* The jvp of an op whose outputs are linear in its differentiable inputs taken together (a sum, a
+ * view, a join; not a product of two inputs): the op, run on the tangents. */
+WG_API int wg_jvp_linear(wg_call *call, wg_tensor *const *tangents, wg_tensor **output_tangents);
+
+/* True for an op without kernels of its own. */
+WG_API bool wg_op_is_composite(const wg_op *op);
 
 /* ---- The registry ---- */
 

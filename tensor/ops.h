@@ -79,6 +79,12 @@ WG_API wg_tensor *wg_stack(int count, wg_tensor *const *tensors, int axis);
 WG_API wg_tensor *wg_tril(wg_tensor *x, int64_t diagonal);
 WG_API wg_tensor *wg_triu(wg_tensor *x, int64_t diagonal);
 
+/* ---- Arranging (ops/arrange.c) ---- */
+
+/* x with the elements of the named axes in reverse order; a list of none names all. A view.
+ * [scope; INDEX, ARGUMENT] */
+WG_API wg_tensor *wg_flip(wg_tensor *x, int axis_count, const int64_t *axes);
+
 /* ---- Arithmetic with broadcasting (ops/binary.c) ---- */
 
 WG_API wg_tensor *wg_add(wg_tensor *a, wg_tensor *b); /* a + b; of bools: or [scope; SHAPE] */

@@ -5,10 +5,23 @@
 #include "tensor/ops/families.h"
 
 static const wg__op_family *const families[] = {
-    &wg__family_cast,      &wg__family_view,    &wg__family_shape,   &wg__family_binary,
-    &wg__family_compare,   &wg__family_unary,   &wg__family_select,  &wg__family_reduce,
-    &wg__family_matmul,    &wg__family_index,   &wg__family_softmax, &wg__family_norm,
-    &wg__family_attention, &wg__family_dropout, &wg__family_loss,    NULL,
+    &wg__family_cast,
+    &wg__family_view,
+    &wg__family_shape,
+    &wg__family_arrange,
+    &wg__family_binary,
+    &wg__family_compare,
+    &wg__family_unary,
+    &wg__family_select,
+    &wg__family_reduce,
+    &wg__family_matmul,
+    &wg__family_index,
+    &wg__family_softmax,
+    &wg__family_norm,
+    &wg__family_attention,
+    &wg__family_dropout,
+    &wg__family_loss,
+    NULL,
 };
 
 int wg_op_count(void) {
