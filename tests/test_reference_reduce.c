@@ -1,0 +1,54 @@
+/* Reductions against PyTorch and NumPy: tests/fixtures/ops/reduce.py has the cases. */
+#include "tensor/ops.h"
+
+#include "tests/reference.h"
+
+typedef wg_tensor *(*reduction)(wg_tensor *x, int axis_count, const int64_t *axes, bool keepdim);
+
+static wg_tensor *reduced(reduction f, const reference_case *c, wg_tensor *const *in) {
+    int64_t axes[REFERENCE_LIST];
+    const int count = reference_integers(c, "axes", axes);
+    return f(in[0], count, axes, reference_flag(c, "keepdim"));
+}
+
+static wg_tensor *sum(const reference_case *c, wg_tensor *const *in) {
+    return reduced(wg_sum, c, in);
+}
+
+static wg_tensor *mean(const reference_case *c, wg_tensor *const *in) {
+    return reduced(wg_mean, c, in);
+}
+
+static wg_tensor *max(const reference_case *c, wg_tensor *const *in) {
+    return reduced(wg_max, c, in);
+}
+
+static wg_tensor *min(const reference_case *c, wg_tensor *const *in) {
+    return reduced(wg_min, c, in);
+}
+
+static wg_tensor *var(const reference_case *c, wg_tensor *const *in) {
+    int64_t axes[REFERENCE_LIST];
+    const int count = reference_integers(c, "axes", axes);
+    return wg_var(in[0], count, axes, reference_number(c, "correction"),
+                  reference_flag(c, "keepdim"));
+}
+
+static wg_tensor *argmax(const reference_case *c, wg_tensor *const *in) {
+    return wg_argmax(in[0], (int)reference_integer(c, "axis"), reference_flag(c, "keepdim"));
+}
+
+static wg_tensor *sum_to(const reference_case *c, wg_tensor *const *in) {
+    int64_t shape[REFERENCE_LIST];
+    const int ndim = reference_integers(c, "shape", shape);
+    return wg_sum_to(in[0], ndim, shape);
+}
+
+int main(void) {
+    static const reference_op table[] = {
+        {"sum", .one = sum},       {"mean", .one = mean}, {"var", .one = var},
+        {"max", .one = max},       {"min", .one = min},   {"argmax", .one = argmax},
+        {"sum_to", .one = sum_to},
+    };
+    return wg_run_reference("reference_reduce", "ops/reduce.json", WG_COUNT(table), table);
+}
