@@ -395,6 +395,14 @@ static int sample_reduction(int index, wg_generator *generator, wg_sample *sampl
     return wg__sample_status(sample, 1);
 }
 
+/* The rows of a large matrix. */
+static int bench_reduction(wg_generator *generator, wg_sample *sample) {
+    static const reduce_options options = {2, false};
+    sample->options = &options;
+    sample->inputs[0] = wg_rand(generator, WG_F32, 2, (int64_t[]){4096, 1024});
+    return wg__sample_status(sample, 1);
+}
+
 /* ---- sum: y = the sum over the axes; integers and bools in i64, wrapping around.   dx = g,
  * repeated along the axes. ---- */
 
@@ -441,7 +449,9 @@ static const wg_op sum = {
     .infer = sum_infer,
     .forward = sum_forward,
     .vjp = sum_vjp,
+    .jvp = wg_jvp_linear,
     .sample = sample_reduction,
+    .bench = bench_reduction,
     .flops = flops,
 };
 
@@ -553,12 +563,22 @@ static int min_forward(wg_call *call) {
                   ((const reduce_options *)call->options)->mask, call->outputs[0]);
 }
 
-static int extremum_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
+/* 1 / n at the n elements that are equal to y, 0 elsewhere; all NaN where y is NaN, as PyTorch. */
+static wg_tensor *shares(wg_call *call) {
     const reduce_options all = {((const reduce_options *)call->options)->mask, true};
     wg_tensor *chosen = wg_cast(wg_eq(call->inputs[0], with_axes(call->outputs[0], call)),
                                 call->input_specs[0].dtype);
-    wg_tensor *ties = wg_apply_one(&sum, 1, &chosen, &all);
-    gradients[0] = wg_mul(chosen, wg_div(with_axes(cotangents[0], call), ties));
+    return wg_div(chosen, wg_apply_one(&sum, 1, &chosen, &all));
+}
+
+static int extremum_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
+    gradients[0] = wg_mul(shares(call), with_axes(cotangents[0], call));
+    return wg__vjp_status();
+}
+
+static int extremum_jvp(wg_call *call, wg_tensor *const *tangents, wg_tensor **output_tangents) {
+    wg_tensor *chosen = wg_mul(shares(call), tangents[0]);
+    output_tangents[0] = wg_apply_one(&sum, 1, &chosen, call->options);
     return wg__vjp_status();
 }
 
@@ -577,7 +597,9 @@ static const wg_op max_op = {
     .infer = extremum_infer,
     .forward = max_forward,
     .vjp = extremum_vjp,
+    .jvp = extremum_jvp,
     .sample = sample_reduction,
+    .bench = bench_reduction,
     .flops = flops,
 };
 
@@ -602,7 +624,9 @@ static const wg_op min_op = {
     .infer = extremum_infer,
     .forward = min_forward,
     .vjp = extremum_vjp,
+    .jvp = extremum_jvp,
     .sample = sample_reduction,
+    .bench = bench_reduction,
     .flops = flops,
 };
 
@@ -705,6 +729,7 @@ static const wg_op argmax = {
     .infer = argmax_infer,
     .forward = argmax_forward,
     .sample = argmax_sample,
+    .bench = bench_reduction,
     .flops = flops,
 };
 
