@@ -76,6 +76,14 @@ static int cat_sample(int index, wg_generator *generator, wg_sample *sample) {
     return wg__sample_status(sample, cases[index].count);
 }
 
+static int cat_bench(wg_generator *generator, wg_sample *sample) {
+    static const cat_options options = {1};
+    sample->options = &options;
+    for (int i = 0; i < 2; i++)
+        sample->inputs[i] = wg_rand(generator, WG_F32, 2, (int64_t[]){2048, 1024});
+    return wg__sample_status(sample, 2);
+}
+
 static const wg_op cat = {
     .name = "cat",
     .doc = "y = the operands one after the other along an axis; all other sizes are equal.",
@@ -87,7 +95,9 @@ static const wg_op cat = {
     .infer = cat_infer,
     .forward = cat_forward,
     .vjp = cat_vjp,
+    .jvp = wg_jvp_linear,
     .sample = cat_sample,
+    .bench = cat_bench,
 };
 
 /* Joins operands of one dtype: each group into one, and the groups in turn. Takes the array over as

@@ -146,6 +146,7 @@ static const wg_op reshape = {
     .infer = reshape_infer,
     .forward = reshape_forward,
     .vjp = reshape_vjp,
+    .jvp = wg_jvp_linear,
     .sample = reshape_sample,
 };
 
@@ -248,6 +249,7 @@ static const wg_op permute = {
     .infer = permute_infer,
     .forward = permute_forward,
     .vjp = permute_vjp,
+    .jvp = wg_jvp_linear,
     .sample = permute_sample,
 };
 
@@ -345,6 +347,7 @@ static const wg_op expand = {
     .infer = expand_infer,
     .forward = expand_forward,
     .vjp = expand_vjp,
+    .jvp = wg_jvp_linear,
     .sample = expand_sample,
 };
 
@@ -450,6 +453,7 @@ static const wg_op slice = {
     .infer = slice_infer,
     .forward = slice_forward,
     .vjp = slice_vjp,
+    .jvp = wg_jvp_linear,
     .sample = slice_sample,
 };
 
@@ -482,6 +486,13 @@ static int unslice_sample(int index, wg_generator *generator, wg_sample *sample)
     return sample_slice(index, generator, sample, false);
 }
 
+static int unslice_bench(wg_generator *generator, wg_sample *sample) {
+    static const slice_options options = {.axis = 1, .step = 2, .count = 1024, .size = 2048};
+    sample->options = &options;
+    sample->inputs[0] = wg_rand(generator, WG_F32, 2, (int64_t[]){2048, 1024});
+    return wg__sample_status(sample, 1);
+}
+
 static const wg_op unslice = {
     .name = "unslice",
     .doc = "y = zeros with x at [start:stop:step] of one axis: the adjoint of slice.",
@@ -493,7 +504,9 @@ static const wg_op unslice = {
     .infer = unslice_infer,
     .forward = unslice_forward,
     .vjp = unslice_vjp,
+    .jvp = wg_jvp_linear,
     .sample = unslice_sample,
+    .bench = unslice_bench,
 };
 
 /* An index of Python: negative ones count from the end; then limited to [low, high]. */
