@@ -169,6 +169,13 @@ static int matmul_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **g
     return wg__vjp_status();
 }
 
+static int matmul_jvp(wg_call *call, wg_tensor *const *tangents, wg_tensor **output_tangents) {
+    wg_tensor *of_a = tangents[0] ? wg_matmul(tangents[0], call->inputs[1]) : NULL;
+    wg_tensor *of_b = tangents[1] ? wg_matmul(call->inputs[0], tangents[1]) : NULL;
+    output_tangents[0] = of_a && of_b ? wg_add(of_a, of_b) : of_a ? of_a : of_b;
+    return wg__vjp_status();
+}
+
 static double matmul_flops(const wg_call *call) {
     return 2 * (double)wg__spec_count(&call->output_specs[0]) *
            (double)columns_of(&call->input_specs[0]);
@@ -192,6 +199,14 @@ static int matmul_sample(int index, wg_generator *generator, wg_sample *sample) 
     return wg__sample_status(sample, 2);
 }
 
+/* 2^31 operations. */
+static int matmul_bench(wg_generator *generator, wg_sample *sample) {
+    const int64_t square[] = {1024, 1024};
+    sample->inputs[0] = wg_rand(generator, WG_F32, 2, square);
+    sample->inputs[1] = wg_rand(generator, WG_F32, 2, square);
+    return wg__sample_status(sample, 2);
+}
+
 static const wg_op matmul = {
     .name = "matmul",
     .doc = "C = A B: (..., M, K) x (..., K, N) -> (..., M, N), the leading axes broadcast.",
@@ -203,7 +218,9 @@ static const wg_op matmul = {
     .infer = matmul_infer,
     .forward = matmul_forward,
     .vjp = matmul_vjp,
+    .jvp = matmul_jvp,
     .sample = matmul_sample,
+    .bench = matmul_bench,
     .flops = matmul_flops,
 };
 
@@ -369,6 +386,14 @@ static int linear_sample(int index, wg_generator *generator, wg_sample *sample) 
     return wg__sample_status(sample, 3);
 }
 
+/* 2^31 operations, in the sizes of a transformer's feed-forward. */
+static int linear_bench(wg_generator *generator, wg_sample *sample) {
+    sample->inputs[0] = wg_rand(generator, WG_F32, 2, (int64_t[]){512, 1024});
+    sample->inputs[1] = wg_rand(generator, WG_F32, 2, (int64_t[]){2048, 1024});
+    sample->inputs[2] = wg_rand(generator, WG_F32, 1, (int64_t[]){2048});
+    return wg__sample_status(sample, 3);
+}
+
 static const wg_op linear = {
     .name = "linear",
     .doc = "y = x W^T + bias: (..., I) x (O, I), and (O) if there is a bias -> (..., O). Fused; "
@@ -384,6 +409,7 @@ static const wg_op linear = {
     .vjp = linear_vjp,
     .decompose = linear_decompose,
     .sample = linear_sample,
+    .bench = linear_bench,
     .flops = linear_flops,
 };
 
