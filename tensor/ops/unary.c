@@ -479,9 +479,9 @@ static int clamp_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gr
     const clamp_options *options = call->options;
     const wg_dtype dtype = call->input_specs[0].dtype == WG_F64 ? WG_F64 : WG_F32;
     wg_tensor *x = call->inputs[0];
-    wg_tensor *outside = wg_logical_or(wg_lt(x, wg_scalar(dtype, options->low)),
-                                       wg_gt(x, wg_scalar(dtype, options->high)));
-    gradients[0] = wg_masked_fill(cotangents[0], outside, 0);
+    wg_tensor *inside = wg_logical_and(wg_ge(x, wg_scalar(dtype, options->low)),
+                                       wg_le(x, wg_scalar(dtype, options->high)));
+    gradients[0] = wg_where(inside, cotangents[0], wg_scalar(wg_tensor_dtype(cotangents[0]), 0));
     return wg__vjp_status();
 }
 
