@@ -290,13 +290,13 @@ static int maximum_forward(wg_call *call) {
     return wg__elementwise_call(call, loops, NULL);
 }
 
-/* g weighted by how much of y is a: ((a >= b) + (a > b)) / 2 for maximum, with the operands
- * exchanged for minimum. */
+/* g weighted by how much of y is a: 1 - ((a < b) + (a <= b)) / 2 for maximum, with the operands
+ * exchanged for minimum. Beside a NaN each has all of it, as in PyTorch. */
 static wg_tensor *share(wg_tensor *g, wg_tensor *larger, wg_tensor *smaller) {
     const wg_dtype dtype = wg_tensor_dtype(g);
     wg_tensor *twice =
-        wg_add(wg_cast(wg_ge(larger, smaller), dtype), wg_cast(wg_gt(larger, smaller), dtype));
-    return wg_mul(g, wg_affine(twice, 0.5, 0));
+        wg_add(wg_cast(wg_lt(larger, smaller), dtype), wg_cast(wg_le(larger, smaller), dtype));
+    return wg_mul(g, wg_affine(twice, -0.5, 1));
 }
 
 static int maximum_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
