@@ -128,7 +128,7 @@ WG_API wg_tensor *wg_logical_xor(wg_tensor *a, wg_tensor *b);
 WG_API wg_tensor *wg_logical_not(wg_tensor *x);
 
 /* ---- Elementwise functions (ops/unary.c). Integers and bools are cast to f32 first, except by
- * neg, abs and relu. ---- */
+ * neg and abs. ---- */
 
 WG_API wg_tensor *wg_neg(wg_tensor *x);     /* -x [scope; DTYPE for bool] */
 WG_API wg_tensor *wg_abs(wg_tensor *x);     /* |x|; derivative sign(x), 0 at 0 [scope] */
@@ -140,6 +140,14 @@ WG_API wg_tensor *wg_rsqrt(wg_tensor *x);   /* x^(-1/2) [scope] */
 WG_API wg_tensor *wg_tanh(wg_tensor *x);    /* tanh x; derivative 1 - y^2 [scope] */
 WG_API wg_tensor *wg_sigmoid(wg_tensor *x); /* 1 / (1 + e^-x); derivative y (1 - y) [scope] */
 WG_API wg_tensor *wg_erf(wg_tensor *x);     /* erf x; derivative 2/sqrt(pi) e^(-x^2) [scope] */
+
+/* x limited to [low, high]; the derivative is 1 from low to high inclusive, as PyTorch. Use
+ * -INFINITY and INFINITY for an open side. [scope; ARGUMENT if low > high] */
+WG_API wg_tensor *wg_clamp(wg_tensor *x, double low, double high);
+
+/* ---- Activation functions (ops/activation.c). Integers and bools are cast to f32 first, except by
+ * relu. ---- */
+
 WG_API wg_tensor *wg_relu(wg_tensor *x);    /* max(x, 0); derivative 0 at 0 [scope] */
 
 /* x Phi(x) = x/2 (1 + erf(x / sqrt 2))   (Hendrycks & Gimpel 2016), the form of BERT. [scope] */
@@ -147,10 +155,6 @@ WG_API wg_tensor *wg_gelu(wg_tensor *x);
 
 /* x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))), the form of GPT-2. [scope] */
 WG_API wg_tensor *wg_gelu_tanh(wg_tensor *x);
-
-/* x limited to [low, high]; the derivative is 1 from low to high inclusive, as PyTorch. Use
- * -INFINITY and INFINITY for an open side. [scope; ARGUMENT if low > high] */
-WG_API wg_tensor *wg_clamp(wg_tensor *x, double low, double high);
 
 /* ---- Choosing (ops/select.c) ---- */
 

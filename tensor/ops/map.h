@@ -1,0 +1,72 @@
+/* Elementwise ops of one operand: their loops, their vector kernels and their records. */
+#ifndef WG_TENSOR_OPS_MAP_H
+#define WG_TENSOR_OPS_MAP_H
+
+#include "tensor/ops/elementwise.h"
+#include "tensor/simd/simd.h"
+
+/* ---- Plain loops, which the compiler vectorises ---- */
+
+/* The loop NAME of y = EXPRESSION in x. */
+#define LOOP(NAME, TYPE, EXPRESSION)                                                               \
+    static inline void NAME##_at(int64_t n, char *const *data, int64_t sy, int64_t sx) {           \
+        TYPE *restrict y = (TYPE *)data[0];                                                        \
+        const TYPE *restrict px = (const TYPE *)data[1];                                           \
+        for (int64_t i = 0; i < n; i++) {                                                          \
+            const TYPE x = px[i * sx];                                                             \
+            y[i * sy] = (TYPE)(EXPRESSION);                                                        \
+        }                                                                                          \
+    }                                                                                              \
+    static void NAME(int64_t n, char *const *data, const int64_t *strides, const void *context) {  \
+        (void)context;                                                                             \
+        const int64_t size = (int64_t)sizeof(TYPE);                                                \
+        if (strides[0] == size && strides[1] == size)                                              \
+            NAME##_at(n, data, 1, 1);                                                              \
+        else                                                                                       \
+            NAME##_at(n, data, strides[0] / size, strides[1] / size);                              \
+    }
+
+/* The loops of f32 and f64, and the forward of an op that has no others. */
+#define FLOAT_LOOPS(NAME, F32_EXPRESSION, F64_EXPRESSION)                                          \
+    LOOP(NAME##_f32, float, F32_EXPRESSION)                                                        \
+    LOOP(NAME##_f64, double, F64_EXPRESSION)
+
+#define FLOAT_FORWARD(NAME)                                                                        \
+    static int NAME##_forward(wg_call *call) {                                                     \
+        static const wg__loop loops[WG_DTYPE_COUNT] = {                                            \
+            [WG_F32] = NAME##_f32, [WG_F64] = NAME##_f64};                                         \
+        return wg__elementwise_call(call, loops, NULL);                                            \
+    }
+
+/* ---- Vector kernels ---- */
+
+/* y = f(x), or dx = dy f'(x) from x or y; one of both. */
+typedef struct wg__map {
+    wg__simd_map map;
+    wg__simd_vjp vjp;
+} wg__map;
+
+/* The vector kernels for the dtype of the call's first input (bf16 passes through f32). */
+const wg__simd *wg__call_simd(const wg_call *call);
+
+/* A forward: runs the kernel on input 0, of any strides, contiguous stretch by stretch. */
+int wg__run_map(wg_call *call, wg__simd_map map);
+
+/* A vjp: gradients[0] = g f', from the operand or the result of f. What was saved is overwritten if
+ * it is the last time that anybody could read it. */
+int wg__run_vjp(wg_call *call, wg__simd_vjp vjp, wg_tensor *x_or_y, wg_tensor *g,
+                wg_tensor **gradients);
+
+/* ---- Records ---- */
+
+/* What they have in common; the functions are NAME_forward and NAME_vjp. */
+#define UNARY(NAME, DOC)                                                                           \
+    .name = #NAME, .doc = DOC, .min_inputs = 1, .max_inputs = 1, .output_count = 1,                \
+    .differentiable = 1, .forward = NAME##_forward, .vjp = NAME##_vjp
+
+/* wg_op.sample of values of a kind: wg__sample_unary with that sampler. */
+int wg__unary_normal(int index, wg_generator *generator, wg_sample *sample);
+int wg__unary_positive(int index, wg_generator *generator, wg_sample *sample);
+int wg__unary_nonzero(int index, wg_generator *generator, wg_sample *sample);
+
+#endif
