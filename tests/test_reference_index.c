@@ -1,0 +1,46 @@
+/* Choosing by masks and indices against PyTorch: tests/fixtures/ops/index.py has the cases. */
+#include "tensor/ops.h"
+
+#include "tests/reference.h"
+
+static wg_tensor *where(const reference_case *c, wg_tensor *const *in) {
+    (void)c;
+    return wg_where(in[0], in[1], in[2]);
+}
+
+static wg_tensor *masked_fill(const reference_case *c, wg_tensor *const *in) {
+    return wg_masked_fill(in[0], in[1], reference_number(c, "value"));
+}
+
+static wg_tensor *gather(const reference_case *c, wg_tensor *const *in) {
+    return wg_gather(in[0], (int)reference_integer(c, "axis"), in[1]);
+}
+
+static wg_tensor *scatter_add(const reference_case *c, wg_tensor *const *in) {
+    return wg_scatter_add(in[0], (int)reference_integer(c, "axis"), in[1], in[2]);
+}
+
+static wg_tensor *index_select(const reference_case *c, wg_tensor *const *in) {
+    return wg_index_select(in[0], (int)reference_integer(c, "axis"), in[1]);
+}
+
+static wg_tensor *embedding(const reference_case *c, wg_tensor *const *in) {
+    return wg_embedding_op(in[0], in[1], reference_integer(c, "padding_index"));
+}
+
+static wg_tensor *one_hot(const reference_case *c, wg_tensor *const *in) {
+    return wg_one_hot(in[0], reference_integer(c, "classes"));
+}
+
+int main(void) {
+    static const reference_op table[] = {
+        {"where", .one = where},
+        {"masked_fill", .one = masked_fill},
+        {"gather", .one = gather},
+        {"scatter_add", .one = scatter_add},
+        {"index_select", .one = index_select},
+        {"embedding_op", .one = embedding},
+        {"one_hot", .one = one_hot},
+    };
+    return wg_run_reference("reference_index", "ops/index.json", WG_COUNT(table), table);
+}
