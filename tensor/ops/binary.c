@@ -94,7 +94,9 @@ static const wg_op add = {
     .infer = infer,
     .forward = add_forward,
     .vjp = add_vjp,
+    .jvp = wg_jvp_linear,
     .sample = sample_normal,
+    .bench = wg__bench_two,
 };
 
 wg_tensor *wg_add(wg_tensor *a, wg_tensor *b) {
@@ -136,7 +138,9 @@ static const wg_op sub = {
     .infer = sub_infer,
     .forward = sub_forward,
     .vjp = sub_vjp,
+    .jvp = wg_jvp_linear,
     .sample = sample_normal,
+    .bench = wg__bench_two,
 };
 
 wg_tensor *wg_sub(wg_tensor *a, wg_tensor *b) {
@@ -155,12 +159,11 @@ static int mul_forward(wg_call *call) {
     return wg__elementwise_call(call, loops, NULL);
 }
 
-static int mul_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
-    for (int i = 0; i < 2; i++)
-        if (wg__wants(call, i))
-            gradients[i] = wg__sum_like(wg_mul(cotangents[0], call->inputs[1 - i]), call, i);
-    return wg__vjp_status();
+static wg_tensor *mul_partial(wg_call *call, int i, wg_tensor *direction) {
+    return wg_mul(direction, call->inputs[1 - i]);
 }
+
+WG__DERIVATIVES_BY_PARTIALS(mul)
 
 static const wg_op mul = {
     .name = "mul",
@@ -173,7 +176,9 @@ static const wg_op mul = {
     .infer = infer,
     .forward = mul_forward,
     .vjp = mul_vjp,
+    .jvp = mul_jvp,
     .sample = sample_normal,
+    .bench = wg__bench_two,
 };
 
 wg_tensor *wg_mul(wg_tensor *a, wg_tensor *b) {
@@ -198,6 +203,17 @@ static int div_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **grad
     return wg__vjp_status();
 }
 
+/* (da - y db) / b */
+static int div_jvp(wg_call *call, wg_tensor *const *tangents, wg_tensor **output_tangents) {
+    wg_tensor *scaled = tangents[1] == NULL ? NULL : wg_mul(call->outputs[0], tangents[1]);
+    wg_tensor *numerator = scaled == NULL        ? tangents[0]
+                           : tangents[0] == NULL ? wg_neg(scaled)
+                                                 : wg_sub(tangents[0], scaled);
+    if (numerator != NULL)
+        output_tangents[0] = wg_div(numerator, call->inputs[1]);
+    return wg__vjp_status();
+}
+
 static int div_sample(int index, wg_generator *generator, wg_sample *sample) {
     return wg__sample_binary(index, generator, sample, wg__sample_normal, wg__sample_nonzero);
 }
@@ -214,7 +230,9 @@ static const wg_op div_op = {
     .infer = infer_float,
     .forward = div_forward,
     .vjp = div_vjp,
+    .jvp = div_jvp,
     .sample = div_sample,
+    .bench = wg__bench_two,
 };
 
 wg_tensor *wg_div(wg_tensor *a, wg_tensor *b) {
@@ -234,22 +252,21 @@ static int pow_forward(wg_call *call) {
 
 /* The singular places are taken out of the operands, not out of the result, so that the derivatives
  * of these gradients hold no 0 * inf either. */
-static int pow_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
-    wg_tensor *g = cotangents[0], *a = call->inputs[0], *b = call->inputs[1];
+static wg_tensor *pow_partial(wg_call *call, int i, wg_tensor *direction) {
+    wg_tensor *a = call->inputs[0], *b = call->inputs[1];
     wg_tensor *zero = wg_scalar(call->output_specs[0].dtype, 0);
     wg_tensor *a_is_zero = wg_eq(a, zero);
-    if (wg__wants(call, 0)) {
+    if (i == 0) {
         wg_tensor *both_zero = wg_logical_and(a_is_zero, wg_eq(b, zero));
         wg_tensor *lower = wg_where(both_zero, zero, wg_add_scalar(b, -1));
-        gradients[0] = wg__sum_like(wg_mul(wg_mul(g, b), wg_pow(a, lower)), call, 0);
+        return wg_mul(wg_mul(direction, b), wg_pow(a, lower));
     }
-    if (wg__wants(call, 1)) {
-        wg_tensor *flat = wg_logical_and(a_is_zero, wg_ge(b, zero));
-        wg_tensor *base = wg_where(flat, wg_add_scalar(zero, 1), a);
-        gradients[1] = wg__sum_like(wg_mul(wg_mul(g, call->outputs[0]), wg_log(base)), call, 1);
-    }
-    return wg__vjp_status();
+    wg_tensor *flat = wg_logical_and(a_is_zero, wg_ge(b, zero));
+    wg_tensor *base = wg_where(flat, wg_add_scalar(zero, 1), a);
+    return wg_mul(wg_mul(direction, call->outputs[0]), wg_log(base));
 }
+
+WG__DERIVATIVES_BY_PARTIALS(pow)
 
 static int pow_sample(int index, wg_generator *generator, wg_sample *sample) {
     return wg__sample_binary(index, generator, sample, wg__sample_positive, wg__sample_normal);
@@ -268,7 +285,9 @@ static const wg_op pow_op = {
     .infer = infer_float,
     .forward = pow_forward,
     .vjp = pow_vjp,
+    .jvp = pow_jvp,
     .sample = pow_sample,
+    .bench = wg__bench_two,
 };
 
 wg_tensor *wg_pow(wg_tensor *a, wg_tensor *b) {
@@ -299,13 +318,11 @@ static wg_tensor *share(wg_tensor *g, wg_tensor *larger, wg_tensor *smaller) {
     return wg_mul(g, wg_affine(twice, -0.5, 1));
 }
 
-static int maximum_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
-    for (int i = 0; i < 2; i++)
-        if (wg__wants(call, i))
-            gradients[i] =
-                wg__sum_like(share(cotangents[0], call->inputs[i], call->inputs[1 - i]), call, i);
-    return wg__vjp_status();
+static wg_tensor *maximum_partial(wg_call *call, int i, wg_tensor *direction) {
+    return share(direction, call->inputs[i], call->inputs[1 - i]);
 }
+
+WG__DERIVATIVES_BY_PARTIALS(maximum)
 
 /* Multiples of 1/4 against the same with 1/8 more: never tied. */
 static wg_tensor *sample_between(wg_generator *generator, int ndim, const int64_t *shape) {
@@ -328,7 +345,9 @@ static const wg_op maximum = {
     .infer = infer,
     .forward = maximum_forward,
     .vjp = maximum_vjp,
+    .jvp = maximum_jvp,
     .sample = extremum_sample,
+    .bench = wg__bench_two,
 };
 
 wg_tensor *wg_maximum(wg_tensor *a, wg_tensor *b) {
@@ -346,13 +365,11 @@ static int minimum_forward(wg_call *call) {
     return wg__elementwise_call(call, loops, NULL);
 }
 
-static int minimum_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
-    for (int i = 0; i < 2; i++)
-        if (wg__wants(call, i))
-            gradients[i] =
-                wg__sum_like(share(cotangents[0], call->inputs[1 - i], call->inputs[i]), call, i);
-    return wg__vjp_status();
+static wg_tensor *minimum_partial(wg_call *call, int i, wg_tensor *direction) {
+    return share(direction, call->inputs[1 - i], call->inputs[i]);
 }
+
+WG__DERIVATIVES_BY_PARTIALS(minimum)
 
 static const wg_op minimum = {
     .name = "minimum",
@@ -366,7 +383,9 @@ static const wg_op minimum = {
     .infer = infer,
     .forward = minimum_forward,
     .vjp = minimum_vjp,
+    .jvp = minimum_jvp,
     .sample = extremum_sample,
+    .bench = wg__bench_two,
 };
 
 wg_tensor *wg_minimum(wg_tensor *a, wg_tensor *b) {
@@ -441,6 +460,12 @@ static int affine_sample(int index, wg_generator *generator, wg_sample *sample) 
     return wg__sample_unary(index, generator, sample, wg__sample_normal);
 }
 
+static int affine_bench(wg_generator *generator, wg_sample *sample) {
+    static const affine_options options = {-1.5, 0.25};
+    sample->options = &options;
+    return wg__bench_one(generator, sample);
+}
+
 static const wg_op affine = {
     .name = "affine",
     .doc = "y = x scale + shift with plain numbers, in the dtype of x; integers are rounded toward "
@@ -453,7 +478,9 @@ static const wg_op affine = {
     .infer = wg__infer_like,
     .forward = affine_forward,
     .vjp = affine_vjp,
+    .jvp = wg__jvp_diagonal,
     .sample = affine_sample,
+    .bench = affine_bench,
 };
 
 wg_tensor *wg_affine(wg_tensor *x, double scale, double shift) {
@@ -502,6 +529,12 @@ static int pow_scalar_sample(int index, wg_generator *generator, wg_sample *samp
     return wg__sample_unary(index, generator, sample, wg__sample_positive);
 }
 
+static int pow_scalar_bench(wg_generator *generator, wg_sample *sample) {
+    static const pow_options options = {1.5};
+    sample->options = &options;
+    return wg__bench_one(generator, sample);
+}
+
 static const wg_op pow_scalar = {
     .name = "pow_scalar",
     .doc = "y = x^c with a plain number c.",
@@ -514,7 +547,9 @@ static const wg_op pow_scalar = {
     .infer = wg__infer_float,
     .forward = pow_scalar_forward,
     .vjp = pow_scalar_vjp,
+    .jvp = wg__jvp_diagonal,
     .sample = pow_scalar_sample,
+    .bench = pow_scalar_bench,
 };
 
 wg_tensor *wg_pow_scalar(wg_tensor *x, double c) {

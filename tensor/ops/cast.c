@@ -29,10 +29,23 @@ static int cast_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gra
     return wg__vjp_status();
 }
 
+static int cast_jvp(wg_call *call, wg_tensor *const *tangents, wg_tensor **output_tangents) {
+    const wg_dtype dtype = call->output_specs[0].dtype;
+    if (tangents[0] != NULL && wg_dtype_is_float(dtype))
+        output_tangents[0] = wg_cast(tangents[0], dtype);
+    return wg__vjp_status();
+}
+
 static int cast_sample(int index, wg_generator *generator, wg_sample *sample) {
     static const cast_options to_f64 = {WG_F64};
     sample->options = &to_f64;
     return wg__sample_unary(index, generator, sample, wg__sample_normal);
+}
+
+static int cast_bench(wg_generator *generator, wg_sample *sample) {
+    static const cast_options to_bf16 = {WG_BF16};
+    sample->options = &to_bf16;
+    return wg__bench_one(generator, sample);
 }
 
 static const wg_op cast = {
@@ -47,7 +60,9 @@ static const wg_op cast = {
     .infer = cast_infer,
     .forward = copy_forward,
     .vjp = cast_vjp,
+    .jvp = cast_jvp,
     .sample = cast_sample,
+    .bench = cast_bench,
 };
 
 wg_tensor *wg_cast(wg_tensor *x, wg_dtype dtype) {
@@ -78,7 +93,9 @@ static const wg_op clone = {
     .infer = wg__infer_like,
     .forward = copy_forward,
     .vjp = clone_vjp,
+    .jvp = wg__jvp_diagonal,
     .sample = clone_sample,
+    .bench = wg__bench_one,
 };
 
 wg_tensor *wg_clone(wg_tensor *x) {

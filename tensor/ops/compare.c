@@ -62,7 +62,8 @@ static int comparison_sample(int index, wg_generator *generator, wg_sample *samp
     {                                                                                              \
         .name = #NAME, .doc = DOC, .min_inputs = 2, .max_inputs = 2, .output_count = 1,            \
         .no_gradient = "its values are truths: piecewise constant in the operands",                \
-        .infer = comparison_infer, .forward = NAME##_forward, .sample = comparison_sample          \
+        .infer = comparison_infer, .forward = NAME##_forward, .sample = comparison_sample,         \
+        .bench = wg__bench_two                                                                     \
     }
 
 COMPARISON(eq, a == b)
@@ -137,6 +138,13 @@ static int logic_sample(int index, wg_generator *generator, wg_sample *sample) {
     return wg__sample_binary(index, generator, sample, sample_truth, sample_truth);
 }
 
+static int logic_bench(wg_generator *generator, wg_sample *sample) {
+    const int64_t shape[] = {1 << 22};
+    for (int i = 0; i < 2; i++)
+        sample->inputs[i] = sample_truth(generator, 1, shape);
+    return wg__sample_status(sample, 2);
+}
+
 static wg_tensor *truth(wg_tensor *x) {
     return x == NULL || x->spec.dtype == WG_BOOL ? x : wg_cast(x, WG_BOOL);
 }
@@ -159,7 +167,7 @@ static wg_tensor *combine(const wg_op *op, wg_tensor *a, wg_tensor *b) {
     {                                                                                              \
         .name = #NAME, .doc = DOC, .min_inputs = 2, .max_inputs = 2, .output_count = 1,            \
         .no_gradient = "it takes and gives truths", .infer = logic_infer,                          \
-        .forward = NAME##_forward, .sample = logic_sample                                          \
+        .forward = NAME##_forward, .sample = logic_sample, .bench = logic_bench                    \
     }
 
 LOGIC(logical_and, a &b)
@@ -202,6 +210,12 @@ static int logical_not_sample(int index, wg_generator *generator, wg_sample *sam
     return wg__sample_unary(index, generator, sample, sample_truth);
 }
 
+static int logical_not_bench(wg_generator *generator, wg_sample *sample) {
+    const int64_t shape[] = {1 << 22};
+    sample->inputs[0] = sample_truth(generator, 1, shape);
+    return wg__sample_status(sample, 1);
+}
+
 static const wg_op logical_not = {
     .name = "logical_not",
     .doc = "y = not x, of bools.",
@@ -212,6 +226,7 @@ static const wg_op logical_not = {
     .infer = logic_infer,
     .forward = logical_not_forward,
     .sample = logical_not_sample,
+    .bench = logical_not_bench,
 };
 
 wg_tensor *wg_logical_not(wg_tensor *x) {

@@ -166,6 +166,38 @@ int wg__vjp_status(void) {
     return wg_error_pending() != NULL ? -1 : 0;
 }
 
+/* ---- Derivatives of elementwise ops ---- */
+
+int wg__jvp_diagonal(wg_call *call, wg_tensor *const *tangents, wg_tensor **output_tangents) {
+    if (tangents[0] == NULL)
+        return 0;
+    wg_call transposed = *call;
+    transposed.wants = 1;
+    transposed.create_graph = true; /* the tangent may be differentiated in its turn */
+    transposed.last_use = false;
+    return call->op->vjp(&transposed, tangents, output_tangents);
+}
+
+int wg__vjp_by_partials(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients,
+                        wg__partial partial) {
+    for (int i = 0; i < call->input_count; i++)
+        if (wg__wants(call, i))
+            gradients[i] = wg__sum_like(partial(call, i, cotangents[0]), call, i);
+    return wg__vjp_status();
+}
+
+int wg__jvp_by_partials(wg_call *call, wg_tensor *const *tangents, wg_tensor **output_tangents,
+                        wg__partial partial) {
+    const wg_spec *spec = &call->output_specs[0];
+    wg_tensor *sum = NULL;
+    for (int i = 0; i < call->input_count; i++) {
+        wg_tensor *term = tangents[i] == NULL ? NULL : partial(call, i, tangents[i]);
+        sum = sum != NULL && term != NULL ? wg_add(sum, term) : sum != NULL ? sum : term;
+    }
+    output_tangents[0] = sum == NULL ? NULL : wg_expand(sum, spec->ndim, spec->shape);
+    return wg__vjp_status();
+}
+
 /* ---- Samples ---- */
 
 wg_tensor *wg__sample_normal(wg_generator *generator, int ndim, const int64_t *shape) {
@@ -222,4 +254,23 @@ int wg__sample_binary(int index, wg_generator *generator, wg_sample *sample, wg_
     sample->inputs[0] = make_a(generator, a->ndim, a->shape);
     sample->inputs[1] = make_b(generator, b->ndim, b->shape);
     return wg__sample_status(sample, 2);
+}
+
+static int bench(wg_generator *generator, wg_sample *sample, int count) {
+    const int64_t shape[] = {1 << 22};
+    for (int i = 0; i < count; i++)
+        sample->inputs[i] = wg_rand(generator, WG_F32, 1, shape);
+    return wg__sample_status(sample, count);
+}
+
+int wg__bench_one(wg_generator *generator, wg_sample *sample) {
+    return bench(generator, sample, 1);
+}
+
+int wg__bench_two(wg_generator *generator, wg_sample *sample) {
+    return bench(generator, sample, 2);
+}
+
+int wg__bench_three(wg_generator *generator, wg_sample *sample) {
+    return bench(generator, sample, 3);
 }

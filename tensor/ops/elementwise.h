@@ -54,6 +54,32 @@ wg_tensor *wg__sum_like(wg_tensor *g, const wg_call *call, int i);
  * pending.) */
 int wg__vjp_status(void);
 
+/* ---- Derivatives of elementwise ops, where the Jacobian of the output by each operand is diagonal
+ * ---- */
+
+/* The jvp of an op that takes the elements of input 0 to those of the output one by one: as its
+ * Jacobian is its own transpose, this is the vjp. */
+int wg__jvp_diagonal(wg_call *call, wg_tensor *const *tangents, wg_tensor **output_tangents);
+
+/* For an op on operands that broadcast: `direction` times the derivative of the output by input i.
+ * direction, and what is returned, broadcast to the shape of the output. */
+typedef wg_tensor *(*wg__partial)(wg_call *call, int i, wg_tensor *direction);
+
+int wg__vjp_by_partials(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients,
+                        wg__partial partial);
+int wg__jvp_by_partials(wg_call *call, wg_tensor *const *tangents, wg_tensor **output_tangents,
+                        wg__partial partial);
+
+/* NAME_vjp and NAME_jvp out of NAME_partial. */
+#define WG__DERIVATIVES_BY_PARTIALS(NAME)                                                          \
+    static int NAME##_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {    \
+        return wg__vjp_by_partials(call, cotangents, gradients, NAME##_partial);                   \
+    }                                                                                              \
+    static int NAME##_jvp(wg_call *call, wg_tensor *const *tangents,                               \
+                          wg_tensor **output_tangents) {                                           \
+        return wg__jvp_by_partials(call, tangents, output_tangents, NAME##_partial);               \
+    }
+
 /* ---- Samples ---- */
 
 /* Makes f64 values of a shape: */
@@ -70,6 +96,11 @@ wg_tensor *wg__sample_distinct(wg_generator *generator, int ndim,
 int wg__sample_unary(int index, wg_generator *generator, wg_sample *sample, wg__sampler make);
 int wg__sample_binary(int index, wg_generator *generator, wg_sample *sample, wg__sampler make_a,
                       wg__sampler make_b);
+
+/* Large samples of one, two and three inputs for benches: f32, from 0 to 1. */
+int wg__bench_one(wg_generator *generator, wg_sample *sample);
+int wg__bench_two(wg_generator *generator, wg_sample *sample);
+int wg__bench_three(wg_generator *generator, wg_sample *sample);
 
 /* What wg_op.sample returns for a sample of `count` inputs: -1 if one could not be made. */
 int wg__sample_status(wg_sample *sample, int count);

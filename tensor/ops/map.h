@@ -64,6 +64,9 @@ int wg__run_vjp(wg_call *call, wg__simd_vjp vjp, wg_tensor *x_or_y, wg_tensor *g
     .name = #NAME, .doc = DOC, .min_inputs = 1, .max_inputs = 1, .output_count = 1,                \
     .differentiable = 1, .forward = NAME##_forward, .vjp = NAME##_vjp
 
+/* The same for a primitive, with what serves most of them. */
+#define UNARY_PRIMITIVE(NAME, DOC) UNARY(NAME, DOC), .jvp = wg__jvp_diagonal, .bench = wg__bench_one
+
 /* wg_op.sample of values of a kind: wg__sample_unary with that sampler. */
 int wg__unary_normal(int index, wg_generator *generator, wg_sample *sample);
 int wg__unary_positive(int index, wg_generator *generator, wg_sample *sample);

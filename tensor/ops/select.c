@@ -91,6 +91,14 @@ static int where_sample(int index, wg_generator *generator, wg_sample *sample) {
     return wg__sample_status(sample, 3);
 }
 
+static int where_bench(wg_generator *generator, wg_sample *sample) {
+    const int64_t shape[] = {1 << 22};
+    sample->inputs[0] = sample_truth(generator, 1, shape);
+    for (int i = 1; i < 3; i++)
+        sample->inputs[i] = wg_rand(generator, WG_F32, 1, shape);
+    return wg__sample_status(sample, 3);
+}
+
 static const wg_op where = {
     .name = "where",
     .doc = "y = condition ? a : b, element by element, all three broadcast; the condition is bool "
@@ -103,7 +111,9 @@ static const wg_op where = {
     .infer = where_infer,
     .forward = where_forward,
     .vjp = where_vjp,
+    .jvp = wg_jvp_linear,
     .sample = where_sample,
+    .bench = where_bench,
 };
 
 wg_tensor *wg_where(wg_tensor *condition, wg_tensor *a, wg_tensor *b) {
@@ -191,6 +201,15 @@ static int masked_fill_sample(int index, wg_generator *generator, wg_sample *sam
     return wg__sample_status(sample, 2);
 }
 
+static int masked_fill_bench(wg_generator *generator, wg_sample *sample) {
+    static const fill_options options = {-2.5};
+    const int64_t shape[] = {1 << 22};
+    sample->options = &options;
+    sample->inputs[0] = wg_rand(generator, WG_F32, 1, shape);
+    sample->inputs[1] = sample_truth(generator, 1, shape);
+    return wg__sample_status(sample, 2);
+}
+
 static const wg_op masked_fill = {
     .name = "masked_fill",
     .doc = "y = a plain number where the bool mask, broadcast to x, is true, and x elsewhere; the "
@@ -204,7 +223,9 @@ static const wg_op masked_fill = {
     .infer = masked_fill_infer,
     .forward = masked_fill_forward,
     .vjp = masked_fill_vjp,
+    .jvp = wg__jvp_diagonal,
     .sample = masked_fill_sample,
+    .bench = masked_fill_bench,
 };
 
 wg_tensor *wg_masked_fill(wg_tensor *x, wg_tensor *mask, double value) {

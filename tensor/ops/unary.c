@@ -36,7 +36,8 @@ static int neg_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **grad
     return wg__vjp_status();
 }
 
-static const wg_op neg = {UNARY(neg, "y = -x"), .infer = neg_infer, .sample = wg__unary_normal};
+static const wg_op neg = {UNARY_PRIMITIVE(neg, "y = -x"), .infer = neg_infer,
+                          .sample = wg__unary_normal};
 
 wg_tensor *wg_neg(wg_tensor *x) {
     return apply(&neg, x);
@@ -61,7 +62,7 @@ static int abs_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **grad
     return wg__vjp_status();
 }
 
-static const wg_op abs_op = {UNARY(abs, "y = |x|. Kink at 0, where the derivative is 0."),
+static const wg_op abs_op = {UNARY_PRIMITIVE(abs, "y = |x|. Kink at 0, where the derivative is 0."),
                              .saves_inputs = 1, .infer = wg__infer_like,
                              .sample = wg__unary_nonzero};
 
@@ -79,8 +80,9 @@ static int sign_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gra
     return 0;
 }
 
-static const wg_op sign = {UNARY(sign, "y = -1, 0 or 1. Jumps at 0; the derivative is 0."),
-                           .infer = wg__infer_float, .sample = wg__unary_nonzero};
+static const wg_op sign = {
+    UNARY_PRIMITIVE(sign, "y = -1, 0 or 1. Jumps at 0; the derivative is 0."),
+    .infer = wg__infer_float, .sample = wg__unary_nonzero};
 
 wg_tensor *wg_sign(wg_tensor *x) {
     return wg__apply_float(&sign, x, NULL);
@@ -97,8 +99,8 @@ static int exp_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **grad
     return wg__vjp_status();
 }
 
-static const wg_op exp_op = {UNARY(exp, "y = e^x"), .saves_outputs = 1, .infer = wg__infer_float,
-                             .sample = wg__unary_normal};
+static const wg_op exp_op = {UNARY_PRIMITIVE(exp, "y = e^x"), .saves_outputs = 1,
+                             .infer = wg__infer_float, .sample = wg__unary_normal};
 
 wg_tensor *wg_exp(wg_tensor *x) {
     return wg__apply_float(&exp_op, x, NULL);
@@ -115,8 +117,9 @@ static int log_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **grad
     return wg__vjp_status();
 }
 
-static const wg_op log_op = {UNARY(log, "y = ln x; -inf at 0, NaN below"), .saves_inputs = 1,
-                             .infer = wg__infer_float, .sample = wg__unary_positive};
+static const wg_op log_op = {UNARY_PRIMITIVE(log, "y = ln x; -inf at 0, NaN below"),
+                             .saves_inputs = 1, .infer = wg__infer_float,
+                             .sample = wg__unary_positive};
 
 wg_tensor *wg_log(wg_tensor *x) {
     return wg__apply_float(&log_op, x, NULL);
@@ -132,7 +135,7 @@ static int sqrt_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gra
     return wg__vjp_status();
 }
 
-static const wg_op sqrt_op = {UNARY(sqrt, "y = x^(1/2); NaN below 0"), .saves_outputs = 1,
+static const wg_op sqrt_op = {UNARY_PRIMITIVE(sqrt, "y = x^(1/2); NaN below 0"), .saves_outputs = 1,
                               .infer = wg__infer_float, .sample = wg__unary_positive};
 
 wg_tensor *wg_sqrt(wg_tensor *x) {
@@ -151,8 +154,9 @@ static int rsqrt_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gr
     return wg__vjp_status();
 }
 
-static const wg_op rsqrt = {UNARY(rsqrt, "y = x^(-1/2); inf at 0, NaN below"), .saves_outputs = 1,
-                            .infer = wg__infer_float, .sample = wg__unary_positive};
+static const wg_op rsqrt = {UNARY_PRIMITIVE(rsqrt, "y = x^(-1/2); inf at 0, NaN below"),
+                            .saves_outputs = 1, .infer = wg__infer_float,
+                            .sample = wg__unary_positive};
 
 wg_tensor *wg_rsqrt(wg_tensor *x) {
     return wg__apply_float(&rsqrt, x, NULL);
@@ -172,7 +176,7 @@ static int tanh_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gra
     return wg__vjp_status();
 }
 
-static const wg_op tanh_op = {UNARY(tanh, "y = tanh x"), .saves_outputs = 1,
+static const wg_op tanh_op = {UNARY_PRIMITIVE(tanh, "y = tanh x"), .saves_outputs = 1,
                               .infer = wg__infer_float, .sample = wg__unary_normal};
 
 wg_tensor *wg_tanh(wg_tensor *x) {
@@ -193,7 +197,7 @@ static int sigmoid_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **
     return wg__vjp_status();
 }
 
-static const wg_op sigmoid = {UNARY(sigmoid, "y = 1 / (1 + e^-x)"), .saves_outputs = 1,
+static const wg_op sigmoid = {UNARY_PRIMITIVE(sigmoid, "y = 1 / (1 + e^-x)"), .saves_outputs = 1,
                               .infer = wg__infer_float, .sample = wg__unary_normal};
 
 wg_tensor *wg_sigmoid(wg_tensor *x) {
@@ -216,8 +220,8 @@ static int erf_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **grad
 }
 
 static const wg_op erf_op = {
-    UNARY(erf, "y = erf x = 2/sqrt(pi) times the integral of e^(-t^2), 0 to x"), .saves_inputs = 1,
-    .infer = wg__infer_float, .sample = wg__unary_normal};
+    UNARY_PRIMITIVE(erf, "y = erf x = 2/sqrt(pi) times the integral of e^(-t^2), 0 to x"),
+    .saves_inputs = 1, .infer = wg__infer_float, .sample = wg__unary_normal};
 
 wg_tensor *wg_erf(wg_tensor *x) {
     return wg__apply_float(&erf_op, x, NULL);
@@ -281,10 +285,20 @@ static int clamp_sample(int index, wg_generator *generator, wg_sample *sample) {
     return wg__sample_unary(index, generator, sample, wg__sample_distinct);
 }
 
+static int clamp_bench(wg_generator *generator, wg_sample *sample) {
+    static const clamp_options options = {0.25, 0.75};
+    sample->options = &options;
+    return wg__bench_one(generator, sample);
+}
+
 static const wg_op clamp = {
     UNARY(clamp, "y = x limited to [low, high]. Kinks at the limits, where the derivative is 1."),
-    .options_size = sizeof(clamp_options), .saves_inputs = 1, .infer = clamp_infer,
-    .sample = clamp_sample};
+    .options_size = sizeof(clamp_options),
+    .saves_inputs = 1,
+    .infer = clamp_infer,
+    .jvp = wg__jvp_diagonal,
+    .sample = clamp_sample,
+    .bench = clamp_bench};
 
 wg_tensor *wg_clamp(wg_tensor *x, double low, double high) {
     return wg__apply_float(&clamp, x, &(clamp_options){low, high});
