@@ -71,6 +71,10 @@ struct wg_op {
     uint32_t differentiable;
     const char *no_gradient;
 
+    /* For a differentiable op whose gradient is zero everywhere (sign, floor): the written reason,
+     * without which the gradient checker takes that for a mistake. */
+    const char *zero_gradient;
+
     /* True for ops whose output is a view of their first input: forward makes the output itself. */
     bool is_view;
 
@@ -147,6 +151,21 @@ WG_API const wg_op *wg_op_at(int index);
 
 /* The built-in op of that name, or NULL (no error is recorded). */
 WG_API const wg_op *wg_op_find(const char *name);
+
+/* ---- Ops in a shared library of one's own, for `wengert gradcheck ./my_op.so` ---- */
+
+/* What such a library exports under the name `wengert_ops`: its ops, and the sizes by which it is
+ * known to be compiled against the same header. */
+typedef struct wg_op_library {
+    size_t op_size, call_size, sample_size;
+    const wg_op *const *ops; /* NULL comes after the last */
+} wg_op_library;
+
+/* Exports ops, given by their addresses: stands once in the library, outside of functions. */
+#define WG_EXPORT_OPS(...)                                                                         \
+    extern WG_API const wg_op_library wengert_ops;                                                 \
+    const wg_op_library wengert_ops = {sizeof(wg_op), sizeof(wg_call), sizeof(wg_sample),          \
+                                       (const wg_op *const[]){__VA_ARGS__, NULL}}
 
 /* ---- Recording: whether wg_apply remembers ---- */
 
