@@ -13,6 +13,7 @@
 #include "tensor/tensor.h"
 
 #include "autograd/autograd.h"
+#include "autograd/functional.h"
 #include "autograd/gradcheck.h"
 #include "nn/activation.h"
 #include "nn/add_norm.h"

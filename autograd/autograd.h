@@ -27,7 +27,8 @@ WG_API void wg_zero_grad(wg_tensor *x);
 /* Asks backward to leave the gradient of an intermediate tensor too. [GRADIENT if x wants none] */
 WG_API int wg_retain_grad(wg_tensor *x);
 
-/* A handle on the same storage that wants no gradient. [scope] */
+/* A handle on the same storage that wants no gradient and, inside of wg_jvp, has no tangent.
+ * [scope] */
 WG_API wg_tensor *wg_detach(wg_tensor *x);
 
 typedef struct wg_backward_options {

@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-#include "autograd/node.h"
+#include "autograd/forward.h"
 #include "tensor/ops.h"
 
 typedef struct entry {
@@ -25,6 +25,8 @@ typedef struct entry {
 typedef struct pass {
     uint64_t id;
     bool retain_graph, create_graph;
+    bool in_ops; /* vjps in public ops and decompositions, nothing in place: the gradient is itself
+                    to be differentiated, by a recorded graph or by forward mode */
     int input_count; /* of the functional form; 0: leaves take their gradients */
     wg_tensor *const *inputs;
     wg_tensor **results; /* kept, one for each input */
@@ -65,7 +67,15 @@ static const wg_op identity = {
     .infer = identity_infer,
     .forward = identity_forward,
     .vjp = identity_vjp,
+    .jvp = wg_jvp_linear,
 };
+
+wg_tensor *wg__stand_in(wg_tensor *x) {
+    if (wg_requires_grad(x))
+        return wg_apply_one(&identity, 1, &x, NULL);
+    wg_tensor *leaf = wg_alias(x);
+    return wg_set_requires_grad(leaf, true) < 0 ? NULL : leaf;
+}
 
 static int grow(pass *p) {
     int64_t capacity = p->capacity ? p->capacity * 2 : 64;
@@ -175,7 +185,7 @@ static void mark_needed(pass *p, const int64_t *order) {
 static wg_tensor **cotangent_of(pass *p, wg__edge edge) {
     entry *e = &p->entries[edge.node->slot];
     wg_tensor **place = &e->cotangents[edge.output_index];
-    bool takes_gradient = p->input_count == 0 && !edge.node->op && !p->create_graph;
+    bool takes_gradient = p->input_count == 0 && !edge.node->op && !p->in_ops;
     if (takes_gradient && !e->holds_gradient) {
         e->holds_gradient = true;
         *place = edge.node->gradients[0];
@@ -185,7 +195,7 @@ static wg_tensor **cotangent_of(pass *p, wg__edge edge) {
 }
 
 static bool is_ours_to_write(const pass *p, const wg_tensor *x) {
-    return !p->create_graph && wg__tensor_is_sole(x) && wg_tensor_is_contiguous(x);
+    return !p->in_ops && wg__tensor_is_sole(x) && wg_tensor_is_contiguous(x);
 }
 
 static int put(wg_tensor **place, wg_tensor *sum) {
@@ -209,15 +219,15 @@ static int accumulate(pass *p, wg_tensor **place, wg_tensor *gradient) {
 
 /* A fused op whose gradient is to be differentiated again: its decomposition is recorded on
  * stand-ins for its inputs, where the walk of wg_grad ends, and that walk is recorded in turn. */
-static int differentiate_decomposition(wg_call *call, wg_tensor *const *cotangents,
-                                       wg_tensor **gradients) {
+static int walk_decomposition(const pass *p, wg_call *call, wg_tensor *const *cotangents,
+                              wg_tensor **gradients) {
     wg_tensor *all[WG_MAX_INPUTS], *wanted[WG_MAX_INPUTS], *found[WG_MAX_INPUTS];
     int which[WG_MAX_INPUTS], wanted_count = 0, output_count = 0;
     for (int i = 0; i < call->input_count; i++) {
         all[i] = call->inputs[i];
         if (!(call->wants >> i & 1))
             continue;
-        all[i] = wg_apply_one(&identity, 1, &call->inputs[i], NULL);
+        all[i] = wg__stand_in(call->inputs[i]);
         wanted[wanted_count] = all[i];
         which[wanted_count++] = i;
     }
@@ -235,12 +245,20 @@ static int differentiate_decomposition(wg_call *call, wg_tensor *const *cotangen
     }
     if (output_count == 0)
         return 0;
-    wg_backward_options options = {.create_graph = true};
+    wg_backward_options options = {.create_graph = p->create_graph};
     if (wg_grad(output_count, outputs, weights, wanted_count, wanted, &options, found) < 0)
         return -1;
     for (int k = 0; k < wanted_count; k++)
         gradients[which[k]] = found[k];
     return 0;
+}
+
+static int differentiate_decomposition(const pass *p, wg_call *call, wg_tensor *const *cotangents,
+                                       wg_tensor **gradients) {
+    bool was = wg_set_grad_enabled(true);
+    int status = walk_decomposition(p, call, cotangents, gradients);
+    wg_set_grad_enabled(was);
+    return status;
 }
 
 static int check_saved(const wg_node *node, const wg__saved *saved, const char *what, int index) {
@@ -274,7 +292,7 @@ static int unpack(const pass *p, wg_node *node, wg_call *call, wg_tensor **input
         call->outputs[j] = saved->tensor;
         if (!saved->tensor || !p->create_graph)
             continue;
-        call->outputs[j] = wg_detach(saved->tensor);
+        call->outputs[j] = wg_alias(saved->tensor);
         if (!call->outputs[j])
             return -1;
         wg__node_retain(node);
@@ -310,12 +328,12 @@ static int run_vjp(pass *p, entry *e, wg_tensor **inputs, wg_tensor **gradients)
                     .inputs = inputs,
                     .input_specs = node->input_specs,
                     .output_count = node->output_count,
-                    .create_graph = p->create_graph,
-                    .last_use = !p->retain_graph && !p->create_graph};
+                    .create_graph = p->in_ops,
+                    .last_use = !p->retain_graph && !p->in_ops};
     memcpy(call.output_specs, node->output_specs, sizeof call.output_specs);
     if (unpack(p, node, &call, inputs) < 0)
         return -1;
-    bool decomposes = p->create_graph && node->op->decompose;
+    bool decomposes = p->in_ops && node->op->decompose;
     for (int i = 0; i < node->input_count; i++) {
         gradients[i] = NULL;
         if (!is_needed(p, node, i))
@@ -328,7 +346,7 @@ static int run_vjp(pass *p, entry *e, wg_tensor **inputs, wg_tensor **gradients)
             gradients[i] = running;
     }
     wg_tensor **cotangents = e->cotangents;
-    if ((decomposes ? differentiate_decomposition(&call, cotangents, gradients)
+    if ((decomposes ? differentiate_decomposition(p, &call, cotangents, gradients)
                     : node->op->vjp(&call, cotangents, gradients)) < 0)
         return wg_error_pending()
                    ? -1
@@ -505,6 +523,7 @@ static int walk(pass *p, const wg_backward_options *options, int output_count,
                 wg_tensor *const *outputs, wg_tensor *const *cotangents) {
     p->id = atomic_fetch_add(&last_pass, 1) + 1;
     p->create_graph = options && options->create_graph;
+    p->in_ops = p->create_graph || wg__level_is_open();
     p->retain_graph = options && (options->retain_graph || options->create_graph);
     bool was = wg_set_grad_enabled(p->create_graph);
     wg_scope scope;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "autograd/autograd.h"
+#include "autograd/forward.h"
 
 /* ---- Release, without recursion: a chain of a million nodes frees on a small stack ---- */
 
@@ -147,15 +148,23 @@ static const char *maker(const wg_node *node) {
     return node->op ? node->op->name : "leaf";
 }
 
-/* ---- Leaves ---- */
-
 static const wg__autograd_hooks hooks = {
     .record = record,
     .retain = wg__node_retain,
     .release = wg__node_release,
     .is_leaf = is_leaf,
     .maker = maker,
+    .run_dual = wg__run_dual,
+    .share_tangents = wg__tangents_share,
+    .release_tangents = wg__tangents_release,
+    .is_dual = wg__is_dual,
 };
+
+void wg__autograd_start(void) {
+    wg__install_autograd(&hooks);
+}
+
+/* ---- Leaves ---- */
 
 static int make_leaf(wg_tensor *x) {
     wg_node *leaf = wg__calloc(1, sizeof *leaf);
@@ -164,7 +173,7 @@ static int make_leaf(wg_tensor *x) {
     atomic_init(&leaf->references, 1);
     leaf->output_count = 1;
     leaf->output_specs[0] = x->spec;
-    wg__install_autograd(&hooks);
+    wg__autograd_start();
     x->node = leaf;
     x->output_index = 0;
     return 0;

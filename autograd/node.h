@@ -41,6 +41,13 @@ struct wg_node {
     wg_node *next_to_free; /* the list by which release walks instead of recursing */
 };
 
+/* Makes tensor/ call autograd, from now on. */
+void wg__autograd_start(void);
+
+/* A handle that stands in for x where a walk of wg_grad can stop: x passed through by a recorded
+ * op, or, where x wants no gradient, a leaf. [scope] */
+wg_tensor *wg__stand_in(wg_tensor *x);
+
 void wg__node_retain(wg_node *node);
 void wg__node_release(wg_node *node);
 

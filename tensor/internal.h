@@ -16,7 +16,8 @@ typedef struct wg_storage {
     atomic_uint_fast64_t version;
 } wg_storage;
 
-typedef struct wg_node wg_node; /* autograd/node.h */
+typedef struct wg_node wg_node;       /* autograd/node.h */
+typedef struct wg_tangent wg_tangent; /* autograd/forward.c */
 
 /* A handle. It has one owner: a scope (then it stands in the scope's list), a caller of wg_keep, a
  * module, or a node of a graph. Storage and node are shared, by counting. */
@@ -27,6 +28,7 @@ struct wg_tensor {
     int64_t strides[WG_MAX_DIMS]; /* in elements */
     wg_node *node;                /* what made it, or its leaf node; NULL: wants no gradient */
     int output_index;             /* which output of the node it is */
+    wg_tangent *tangents;         /* forward mode's, highest level first; nearly always NULL */
     wg_scope *scope;              /* NULL: kept */
     wg_tensor *previous, *next;   /* in the scope's list */
 };
@@ -47,8 +49,8 @@ wg_tensor *wg__tensor_new(const wg_spec *spec);
 wg_tensor *wg__tensor_view(const wg_tensor *base, const wg_spec *spec, const int64_t *strides,
                            int64_t offset);
 
-/* A handle on x's storage that no scope owns, carrying x's node or (bare) none. Freed by
- * wg_release. */
+/* A handle on x's storage that no scope owns, carrying x's node and tangents or (bare) none. Freed
+ * by wg_release. */
 wg_tensor *wg__tensor_reference(const wg_tensor *x, bool bare);
 
 /* True when this handle is the only one on its storage: its memory may be reused or stolen. */
@@ -60,13 +62,17 @@ void *wg__tensor_address(const wg_tensor *x);
 /* -1 with GRADIENT if an in-place write to x would break a recorded graph (tensor.h). */
 int wg__check_writable(const wg_tensor *x, const char *where);
 
-/* ---- What autograd installs, the first time that a tensor asks for gradients ---- */
+/* ---- What autograd installs, the first time that a tensor asks for gradients or tangents ---- */
 typedef struct wg__autograd_hooks {
     int (*record)(const wg_call *call); /* gives the outputs of this call their node */
     void (*retain)(wg_node *node);
     void (*release)(wg_node *node);
     bool (*is_leaf)(const wg_node *node);
     const char *(*maker)(const wg_node *node); /* the op's name, or "leaf" */
+    int (*run_dual)(wg_call *call);            /* runs a call some of whose inputs carry tangents */
+    wg_tangent *(*share_tangents)(wg_tangent *tangents);
+    void (*release_tangents)(wg_tangent *tangents);
+    bool (*is_dual)(const wg_tensor *x);
 } wg__autograd_hooks;
 
 void wg__install_autograd(const wg__autograd_hooks *hooks);

@@ -131,8 +131,11 @@ int wg_apply(const wg_op *op, int input_count, wg_tensor *const *inputs, const v
     if (check_inputs(op, input_count, inputs, options) < 0)
         return -1;
     wg_spec specs[WG_MAX_INPUTS];
-    for (int i = 0; i < input_count; i++)
+    bool dual = false;
+    for (int i = 0; i < input_count; i++) {
         specs[i] = inputs[i] ? inputs[i]->spec : (wg_spec){.ndim = -1};
+        dual |= inputs[i] && inputs[i]->tangents;
+    }
     wg_call call = {.op = op,
                     .options = options,
                     .input_count = input_count,
@@ -142,7 +145,8 @@ int wg_apply(const wg_op *op, int input_count, wg_tensor *const *inputs, const v
                     .wants = wanted_gradients(op, input_count, inputs)};
     wg_scope scope;
     wg_scope_begin(&scope);
-    int status = run(&call);
+    dual = dual && !wg_op_is_composite(op);
+    int status = dual ? wg__autograd()->run_dual(&call) : run(&call);
     for (int j = 0; j < op->output_count && status == 0; j++)
         outputs[j] = wg_scope_escape(call.outputs[j]);
     wg_scope_end(&scope, NULL);

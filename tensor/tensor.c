@@ -55,11 +55,14 @@ static wg_tensor *handle_new(wg_storage *storage, const wg_spec *spec) {
 void wg__handle_free(wg_tensor *x) {
     wg__scope_forget(x);
     wg_node *node = x->node;
+    wg_tangent *tangents = x->tangents;
     storage_release(x->storage);
     wg__free(x);
     atomic_fetch_sub(&alive, 1);
     if (node)
         wg__autograd()->release(node);
+    if (tangents)
+        wg__autograd()->release_tangents(tangents);
 }
 
 int64_t wg_tensors_alive(void) {
@@ -102,6 +105,8 @@ wg_tensor *wg__tensor_reference(const wg_tensor *x, bool bare) {
         y->node = x->node;
         y->output_index = x->output_index;
     }
+    if (x->tangents && !bare)
+        y->tangents = wg__autograd()->share_tangents(x->tangents);
     return y;
 }
 
@@ -123,6 +128,10 @@ int wg__check_writable(const wg_tensor *x, const char *where) {
                        "(wg_set_grad_enabled) or detach it",
                        wg__autograd()->is_leaf(x->node) ? "wants a gradient"
                                                         : "stands in a recorded graph");
+    if (x->tangents && wg__autograd()->is_dual(x))
+        return wg_fail(WG_ERROR_GRADIENT, where,
+                       "writing in place to a tensor that depends on an input of wg_jvp, whose "
+                       "derivative would be lost; write to a clone that was detached");
     return 0;
 }
 

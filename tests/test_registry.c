@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "autograd/autograd.h"
+#include "autograd/functional.h"
 #include "autograd/gradcheck.h"
 #include "autograd/node.h"
 #include "tensor/alloc.h"
@@ -565,6 +566,127 @@ START_TEST(lack_of_memory_anywhere_is_an_error_and_no_leak) {
 }
 END_TEST
 
+/* ---- Forward mode ---- */
+
+typedef struct sampled_op {
+    const wg_op *op;
+    const wg_sample *sample;
+} sampled_op;
+
+static int run_sampled(int input_count, wg_tensor *const *inputs, int output_count,
+                       wg_tensor **outputs, void *context) {
+    const sampled_op *sampled = context;
+    (void)output_count;
+    return wg_apply(sampled->op, input_count, inputs, sampled->sample->options, outputs);
+}
+
+static wg_tensor *random_like(wg_generator *generator, const wg_tensor *x) {
+    return wg_randn(generator, wg_tensor_dtype(x), wg_tensor_ndim(x), wg_tensor_shape(x));
+}
+
+/* Random tangents for the inputs of the mask that can have one. Returns how many. */
+static int make_tangents(const wg_op *op, const run *r, uint64_t mask, wg_tensor **tangents) {
+    wg_generator generator = {.seed = 7};
+    int count = 0;
+    for (int i = 0; i < r->input_count; i++) {
+        bool wanted = mask >> i & 1 && can_have_gradient(op, i, r->inputs[i]);
+        tangents[i] = wanted ? random_like(&generator, r->inputs[i]) : NULL;
+        count += wanted;
+    }
+    return count;
+}
+
+/* sum a b; with `magnitude`, sum |a b|, which says what rounding there can be. */
+static double dot(wg_tensor *a, wg_tensor *b, bool magnitude) {
+    wg_tensor *product = wg_mul(wg_detach(a), wg_detach(b));
+    return wg_item(wg_sum(magnitude ? wg_abs(product) : product, WG_ALL, false));
+}
+
+/* <weights, jvp(tangents)> against <vjp(weights), tangents>, for the inputs of the mask. */
+static void compare_modes(const wg_op *op, const wg_sample *sample, uint64_t mask, int k) {
+    sampled_op sampled = {op, sample};
+    wg_tensor *tangents[MAX_INPUTS], *outputs[WG_MAX_OUTPUTS], *found[WG_MAX_OUTPUTS];
+    run r, leaves;
+    make_leaves(op, sample, 0, &r);
+    if (make_tangents(op, &r, mask, tangents) == 0)
+        return;
+    make_leaves(op, sample, mask, &leaves);
+    forward(op, sample, &leaves);
+    make_weights(op, &leaves, as_it_is);
+    backward(&leaves, mask, NULL);
+    assert_no_error();
+    wg_jvp(run_sampled, &sampled, r.input_count, r.inputs, tangents, op->output_count, outputs,
+           found);
+    assert_no_error();
+    double forwards = 0, backwards = 0, magnitude = 1;
+    for (int j = 0; j < op->output_count; j++)
+        assert_equal(outputs[j], wg_detach(leaves.outputs[j]), LAYOUT_TOLERANCE);
+    for (int j = 0; j < leaves.weighted_count; j++) {
+        wg_tensor *tangent = found[leaves.weighted[j]->output_index];
+        forwards += dot(leaves.weights[j], tangent, false);
+        magnitude += dot(leaves.weights[j], tangent, true);
+    }
+    for (int i = 0; i < r.input_count; i++)
+        if (leaves.gradients[i])
+            backwards += dot(leaves.gradients[i], tangents[i], false);
+    ck_assert_msg(fabs(forwards - backwards) <= 1e-10 * magnitude,
+                  "%s, sample %d, inputs %llx: forward mode gives %.17g, reverse mode %.17g",
+                  op->name, k, (unsigned long long)mask, forwards, backwards);
+}
+
+START_TEST(forward_mode_agrees_with_reverse_mode) {
+    const wg_op *op = wg_op_at(_i);
+    wg_sample sample;
+    for (int k = 0; next_sample(op, k, &sample); k++) {
+        compare_modes(op, &sample, ALL_INPUTS, k);
+        for (int i = 0; i < sample.input_count; i++)
+            compare_modes(op, &sample, (uint64_t)1 << i, k);
+    }
+}
+END_TEST
+
+/* One jvp with the allocations after the n-th failing; true if it came through. */
+static bool jvp_survives(sampled_op *sampled, const run *r, wg_tensor *const *tangents, int64_t n) {
+    wg_tensor *found[WG_MAX_OUTPUTS];
+    wg_scope scope;
+    wg_scope_begin(&scope);
+    wg_alloc_fail_after(n);
+    int status = wg_jvp(run_sampled, sampled, r->input_count, r->inputs, tangents,
+                        sampled->op->output_count, NULL, found);
+    wg_alloc_fail_after(-1);
+    for (int j = 0; status < 0 && j < sampled->op->output_count; j++)
+        ck_assert_ptr_null(found[j]);
+    wg_scope_end(&scope, NULL);
+    return status == 0;
+}
+
+START_TEST(lack_of_memory_in_forward_mode_is_an_error_and_no_leak) {
+    const wg_op *op = wg_op_at(_i);
+    wg_sample sample;
+    for (int k = 0; next_sample(op, k, &sample); k++) {
+        run r;
+        wg_tensor *tangents[MAX_INPUTS];
+        sampled_op sampled = {op, &sample};
+        make_leaves(op, &sample, ALL_INPUTS, &r); /* so that the jvps are recorded, too */
+        if (make_tangents(op, &r, ALL_INPUTS, tangents) == 0)
+            continue;
+        int64_t tensors = wg_tensors_alive(), blocks = wg_alloc_get_stats().live_blocks;
+        bool done = false;
+        for (int64_t n = 0; !done; n++) {
+            ck_assert_int_lt(n, MAX_ALLOCATIONS);
+            done = jvp_survives(&sampled, &r, tangents, n);
+            if (!done)
+                assert_error(WG_ERROR_MEMORY, "");
+            assert_no_error();
+            ck_assert_msg(wg_tensors_alive() == tensors, "%s, sample %d: tensors leaked, n = %lld",
+                          op->name, k, (long long)n);
+            ck_assert_msg(wg_alloc_get_stats().live_blocks == blocks,
+                          "%s, sample %d: memory leaked, n = %lld", op->name, k, (long long)n);
+        }
+    }
+}
+END_TEST
+
 /* ---- The same bits on any number of threads ---- */
 
 #define MANY 40000 /* elements: several chunks of the parallel loops */
@@ -752,6 +874,8 @@ int main(void) {
                                   gradients_come_only_for_inputs_that_want_them,
                                   a_saved_tensor_that_was_written_is_refused,
                                   lack_of_memory_anywhere_is_an_error_and_no_leak,
+                                  forward_mode_agrees_with_reverse_mode,
+                                  lack_of_memory_in_forward_mode_is_an_error_and_no_leak,
                                   any_number_of_threads_gives_the_same_bits,
                                   f32_agrees_with_f64,
                                   bf16_agrees_with_f64_or_is_refused,

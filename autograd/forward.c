@@ -1,0 +1,291 @@
+/* Dual numbers: how tensors carry tangents, and how an op runs on tensors that do. */
+#include "autograd/forward.h"
+
+#include <pthread.h>
+
+#include "autograd/autograd.h"
+#include "tensor/ops.h"
+
+struct wg_tangent {
+    atomic_int references;
+    wg__level *level;            /* NULL: it has ended */
+    wg_tensor *tensor;           /* kept; NULL with the level */
+    wg_tangent *lower;           /* of the next lower level; counted */
+    wg_tangent *previous, *next; /* in the level's list */
+};
+
+/* A handle may be released by any thread, so the lists of entries need a lock. */
+static pthread_mutex_t lists = PTHREAD_MUTEX_INITIALIZER;
+
+/* ---- Levels ---- */
+
+static atomic_uint_fast64_t last_level;
+static _Thread_local wg__level *innermost;
+
+void wg__level_begin(wg__level *level) {
+    *level = (wg__level){.number = atomic_fetch_add(&last_level, 1) + 1, .outer = innermost};
+    innermost = level;
+}
+
+/* Takes an entry out of its level and gives its tensor, to be released without the lock. */
+static wg_tensor *empty_entry(wg_tangent *entry) {
+    wg_tensor *tensor = entry->tensor;
+    if (entry->level) {
+        if (entry->previous)
+            entry->previous->next = entry->next;
+        else
+            entry->level->first = entry->next;
+        if (entry->next)
+            entry->next->previous = entry->previous;
+    }
+    entry->level = NULL;
+    entry->tensor = NULL;
+    entry->previous = entry->next = NULL;
+    return tensor;
+}
+
+void wg__level_end(wg__level *level) {
+    for (bool more = true; more;) {
+        pthread_mutex_lock(&lists);
+        wg_tensor *tensor = level->first ? empty_entry(level->first) : NULL;
+        more = level->first != NULL;
+        pthread_mutex_unlock(&lists);
+        wg_release(tensor);
+    }
+    innermost = level->outer;
+}
+
+bool wg__level_is_open(void) {
+    return innermost != NULL;
+}
+
+/* ---- Entries ---- */
+
+wg_tangent *wg__tangents_share(wg_tangent *tangents) {
+    if (tangents)
+        atomic_fetch_add(&tangents->references, 1);
+    return tangents;
+}
+
+void wg__tangents_release(wg_tangent *tangents) {
+    while (tangents && atomic_fetch_sub(&tangents->references, 1) == 1) {
+        wg_tangent *lower = tangents->lower;
+        pthread_mutex_lock(&lists);
+        wg_tensor *tensor = empty_entry(tangents);
+        pthread_mutex_unlock(&lists);
+        wg_release(tensor);
+        wg__free(tangents);
+        tangents = lower;
+    }
+}
+
+/* The first entry whose level still runs. */
+static wg_tangent *highest(const wg_tensor *x) {
+    wg_tangent *entry = x ? x->tangents : NULL;
+    while (entry && !entry->level)
+        entry = entry->lower;
+    return entry;
+}
+
+bool wg__is_dual(const wg_tensor *x) {
+    return highest(x) != NULL;
+}
+
+static void set_tangents(wg_tensor *x, wg_tangent *tangents) {
+    wg_tangent *before = x->tangents;
+    x->tangents = wg__tangents_share(tangents);
+    wg__tangents_release(before);
+}
+
+int wg__tangent_push(wg_tensor *x, wg__level *level, wg_tensor *tangent) {
+    wg_tangent *entry = wg__calloc(1, sizeof *entry);
+    if (!entry)
+        return -1;
+    entry->tensor = wg__tensor_reference(tangent, false);
+    if (!entry->tensor) {
+        wg__free(entry);
+        return -1;
+    }
+    atomic_init(&entry->references, 1);
+    entry->lower = wg__tangents_share(highest(x));
+    entry->level = level;
+    pthread_mutex_lock(&lists);
+    entry->next = level->first;
+    if (level->first)
+        level->first->previous = entry;
+    level->first = entry;
+    pthread_mutex_unlock(&lists);
+    set_tangents(x, entry);
+    wg__tangents_release(entry);
+    return 0;
+}
+
+wg_tensor *wg__tangent_of(const wg_tensor *x, const wg__level *level) {
+    const wg_tangent *entry = highest(x);
+    return entry && entry->level == level ? entry->tensor : NULL;
+}
+
+wg_tensor *wg__primal(wg_tensor *x, const wg__level *level) {
+    wg_tensor *primal = wg_alias(x);
+    if (!primal)
+        return NULL;
+    wg_tangent *entry = highest(x);
+    set_tangents(primal, entry && entry->level == level ? entry->lower : entry);
+    return primal;
+}
+
+/* ---- A jvp out of a vjp: the vjp is linear in its cotangent u, so its derivative in u, weighted
+ * by the tangents, is the jvp, whatever u is.   d/du <J^T u, t> = J t ---- */
+
+static int record_again(const wg_call *call, wg_tensor *const *tangents, wg_tensor **stand_ins,
+                        wg_tensor **outputs) {
+    for (int i = 0; i < call->input_count; i++) {
+        stand_ins[i] = call->inputs[i];
+        if (!tangents[i])
+            continue;
+        stand_ins[i] = wg__stand_in(call->inputs[i]);
+        if (!stand_ins[i])
+            return -1;
+    }
+    return wg_apply(call->op, call->input_count, stand_ins, call->options, outputs);
+}
+
+/* With recording on. `again` says whether the result is recorded too. */
+static int jvp_by_vjps(wg_call *call, wg_tensor *const *tangents, bool again,
+                       wg_tensor **output_tangents) {
+    wg_tensor *stand_ins[WG_MAX_INPUTS], *outputs[WG_MAX_OUTPUTS];
+    if (record_again(call, tangents, stand_ins, outputs) < 0)
+        return -1;
+    wg_tensor *ys[WG_MAX_OUTPUTS], *us[WG_MAX_OUTPUTS], *found[WG_MAX_OUTPUTS];
+    int which[WG_MAX_OUTPUTS], y_count = 0;
+    for (int j = 0; j < call->output_count; j++) {
+        if (!wg_requires_grad(outputs[j]))
+            continue;
+        us[y_count] = wg_zeros_like(outputs[j]);
+        if (wg_set_requires_grad(us[y_count], true) < 0)
+            return -1;
+        which[y_count] = j;
+        ys[y_count++] = outputs[j];
+    }
+    wg_tensor *xs[WG_MAX_INPUTS], *weights[WG_MAX_INPUTS], *gradients[WG_MAX_INPUTS];
+    int x_count = 0;
+    for (int i = 0; i < call->input_count; i++)
+        if (tangents[i]) {
+            xs[x_count] = stand_ins[i];
+            weights[x_count++] = tangents[i];
+        }
+    const wg_backward_options recorded = {.create_graph = true};
+    if (y_count == 0)
+        return 0;
+    if (wg_grad(y_count, ys, us, x_count, xs, &recorded, gradients) < 0)
+        return -1;
+    int count = 0; /* of the gradients that depend on u */
+    for (int k = 0; k < x_count; k++)
+        if (wg_requires_grad(gradients[k])) {
+            gradients[count] = gradients[k];
+            weights[count++] = weights[k];
+        }
+    if (count == 0)
+        return 0;
+    const wg_backward_options options = {.create_graph = again};
+    if (wg_grad(count, gradients, weights, y_count, us, &options, found) < 0)
+        return -1;
+    for (int k = 0; k < y_count; k++)
+        output_tangents[which[k]] = found[k];
+    return 0;
+}
+
+/* ---- One op ---- */
+
+static int check_tangent(const wg_call *call, int output, const wg_tensor *tangent) {
+    const wg_spec *wanted = &call->outputs[output]->spec;
+    if (wg__same_shape(&tangent->spec, wanted) && tangent->spec.dtype == wanted->dtype)
+        return 0;
+    char is[128], should[128];
+    return wg_fail(WG_ERROR_GRADIENT, "jvp",
+                   "the jvp of %s gave output %d a tangent of %s; wanted %s", call->op->name,
+                   output, wg_spec_text(is, sizeof is, &tangent->spec),
+                   wg_spec_text(should, sizeof should, wanted));
+}
+
+static int run_jvp(wg_call *call, wg_tensor *const *tangents, wg_tensor **output_tangents) {
+    int status;
+    if (call->op->jvp) {
+        status = call->op->jvp(call, tangents, output_tangents);
+    } else {
+        bool was = wg_set_grad_enabled(true);
+        status = jvp_by_vjps(call, tangents, was, output_tangents);
+        wg_set_grad_enabled(was);
+    }
+    if (status == 0 || wg_error_pending())
+        return status;
+    return wg_fail(WG_ERROR_GRADIENT, "jvp", "the jvp of %s failed", call->op->name);
+}
+
+/* What the node of this call saved carries tangents too, for a backward pass in the same level. */
+static void mark_saved(const wg_call *call) {
+    wg_node *node = NULL;
+    for (int j = 0; j < call->output_count && !node; j++)
+        node = call->outputs[j]->node;
+    if (!node)
+        return;
+    for (int i = 0; i < call->input_count; i++)
+        if (node->inputs[i].tensor)
+            set_tangents(node->inputs[i].tensor, call->inputs[i]->tangents);
+    for (int j = 0; j < call->output_count; j++)
+        if (node->outputs[j].tensor)
+            set_tangents(node->outputs[j].tensor, call->outputs[j]->tangents);
+}
+
+/* Runs the op without `level`, and then the jvp for it. */
+static int run_level(wg_call *call, wg__level *level, wg_tensor *const *primals,
+                     wg_tensor *const *tangents) {
+    const wg_op *op = call->op;
+    if (wg_apply(op, call->input_count, primals, call->options, call->outputs) < 0)
+        return -1;
+    wg_call plain = *call;
+    plain.inputs = primals;
+    plain.create_graph = true;
+    for (int j = 0; j < op->output_count; j++)
+        plain.output_specs[j] = call->outputs[j]->spec;
+    wg_tensor *found[WG_MAX_OUTPUTS] = {NULL};
+    if (run_jvp(&plain, tangents, found) < 0)
+        return -1;
+    for (int j = 0; j < op->output_count; j++)
+        if (found[j] && wg_dtype_is_float(plain.output_specs[j].dtype) &&
+            (check_tangent(&plain, j, found[j]) < 0 ||
+             wg__tangent_push(call->outputs[j], level, found[j]) < 0))
+            return -1;
+    mark_saved(call);
+    return 0;
+}
+
+static wg__level *highest_level(const wg_call *call) {
+    wg__level *level = NULL;
+    for (int i = 0; i < call->input_count; i++) {
+        const wg_tangent *entry = highest(call->inputs[i]);
+        if (entry && (!level || entry->level->number > level->number))
+            level = entry->level;
+    }
+    return level;
+}
+
+int wg__run_dual(wg_call *call) {
+    const wg_op *op = call->op;
+    wg__level *level = highest_level(call);
+    wg_tensor *primals[WG_MAX_INPUTS], *tangents[WG_MAX_INPUTS];
+    bool varies = false;
+    for (int i = 0; i < call->input_count; i++) {
+        wg_tensor *x = call->inputs[i];
+        primals[i] = x ? wg__primal(x, level) : NULL;
+        if (x && !primals[i])
+            return -1;
+        tangents[i] = op->differentiable >> i & 1 ? wg__tangent_of(x, level) : NULL;
+        varies |= tangents[i] != NULL;
+    }
+    if (!varies)
+        return wg_apply(op, call->input_count, primals, call->options, call->outputs);
+    if (op->decompose)
+        return op->infer(call) < 0 ? -1 : op->decompose(call);
+    return run_level(call, level, primals, tangents);
+}
