@@ -24,11 +24,29 @@ WG_API wg_tensor *wg_contiguous(wg_tensor *x);
 /* A contiguous copy, always. [scope] */
 WG_API wg_tensor *wg_clone(wg_tensor *x);
 
-/* ---- Views: no element is copied (ops/view.c) ---- */
+/* ---- Views: no element is copied (ops/view.c, ops/permute.c, ops/slice.c) ---- */
 
 /* The same elements in row-major order under another shape; one size may be -1 and is worked out.
  * Copies only when the strides of x leave no other way. [scope; SHAPE] */
 WG_API wg_tensor *wg_reshape(wg_tensor *x, int ndim, const int64_t *shape);
+
+/* Drops an axis of size 1. [scope; INDEX, SHAPE] */
+WG_API wg_tensor *wg_squeeze(wg_tensor *x, int axis);
+
+/* Adds an axis of size 1 before `axis`; -1 adds it last. [scope; INDEX, SHAPE] */
+WG_API wg_tensor *wg_unsqueeze(wg_tensor *x, int axis);
+
+/* The axes from first_axis to last_axis as one, as reshape does it; a scalar becomes a vector of
+ * one. [scope; INDEX, ARGUMENT if the first comes after the last] */
+WG_API wg_tensor *wg_flatten(wg_tensor *x, int first_axis, int last_axis);
+
+/* One axis cut into `ndim` axes of these sizes, which multiply to its size; one of them may be -1
+ * and is worked out. [scope; INDEX, SHAPE] */
+WG_API wg_tensor *wg_unflatten(wg_tensor *x, int axis, int ndim, const int64_t *sizes);
+
+/* Repeats axes of size 1 (and new leading axes) to the given shape by a stride of 0; -1 keeps a
+ * size. NumPy's broadcast_to is this. [scope; SHAPE] */
+WG_API wg_tensor *wg_expand(wg_tensor *x, int ndim, const int64_t *shape);
 
 /* Exchanges two axes. [scope; INDEX] */
 WG_API wg_tensor *wg_transpose(wg_tensor *x, int axis_a, int axis_b);
@@ -37,9 +55,9 @@ WG_API wg_tensor *wg_transpose(wg_tensor *x, int axis_a, int axis_b);
  * [scope; INDEX, SHAPE] */
 WG_API wg_tensor *wg_permute(wg_tensor *x, int count, const int64_t *order);
 
-/* Repeats axes of size 1 (and new leading axes) to the given shape by a stride of 0; -1 keeps a
- * size. [scope; SHAPE] */
-WG_API wg_tensor *wg_expand(wg_tensor *x, int ndim, const int64_t *shape);
+/* Axis from[i] of x becomes axis to[i] of the result; the others stay in their order. NumPy's
+ * moveaxis. [scope; INDEX, ARGUMENT for more axes than a tensor has] */
+WG_API wg_tensor *wg_movedim(wg_tensor *x, int count, const int64_t *from, const int64_t *to);
 
 /* x[start:stop:step] along one axis, as Python slices: negative start and stop count from the end,
  * both are clamped to the axis; step may be negative (then WG_END as stop runs through index 0, and
@@ -48,15 +66,13 @@ WG_API wg_tensor *wg_expand(wg_tensor *x, int ndim, const int64_t *shape);
 #define WG_END INT64_MAX
 WG_API wg_tensor *wg_slice(wg_tensor *x, int axis, int64_t start, int64_t stop, int64_t step);
 
+/* x[start:start + length] along one axis; a negative start counts from the end, and all of it must
+ * be there. [scope; INDEX] */
+WG_API wg_tensor *wg_narrow(wg_tensor *x, int axis, int64_t start, int64_t length);
+
 /* x at one index of one axis, which goes away; a negative index counts from the end.
  * [scope; INDEX] */
 WG_API wg_tensor *wg_select(wg_tensor *x, int axis, int64_t index);
-
-/* Drops an axis of size 1. [scope; INDEX, SHAPE] */
-WG_API wg_tensor *wg_squeeze(wg_tensor *x, int axis);
-
-/* Adds an axis of size 1 before `axis`; -1 adds it last. [scope; INDEX, SHAPE] */
-WG_API wg_tensor *wg_unsqueeze(wg_tensor *x, int axis);
 
 /* Cuts an axis into parts of `count` given sizes, which sum to its size; `parts` receives the
  * views. Returns 0 or -1. [scope; SHAPE, INDEX] */
@@ -66,7 +82,7 @@ WG_API int wg_split(wg_tensor *x, int axis, int count, const int64_t *sizes, wg_
  * the end are empty); `parts` receives the views. Returns 0 or -1. [scope; ARGUMENT, INDEX] */
 WG_API int wg_chunk(wg_tensor *x, int axis, int count, wg_tensor **parts);
 
-/* ---- Joining and shaping (ops/shape.c) ---- */
+/* ---- Joining (ops/shape.c) ---- */
 
 /* Joins tensors along an existing axis; their dtypes are promoted. [scope; SHAPE, INDEX] */
 WG_API wg_tensor *wg_cat(int count, wg_tensor *const *tensors, int axis);
@@ -74,16 +90,80 @@ WG_API wg_tensor *wg_cat(int count, wg_tensor *const *tensors, int axis);
 /* Joins tensors of one shape along a new axis. [scope; SHAPE, INDEX] */
 WG_API wg_tensor *wg_stack(int count, wg_tensor *const *tensors, int axis);
 
-/* Keeps the elements on and below (tril) or on and above (triu) the diagonal `diagonal` of the last
- * two axes, 0 elsewhere. [scope; SHAPE below rank 2] */
-WG_API wg_tensor *wg_tril(wg_tensor *x, int64_t diagonal);
-WG_API wg_tensor *wg_triu(wg_tensor *x, int64_t diagonal);
+/* The coordinates of a grid: vectors of sizes n0, n1, ... give as many outputs (n0, n1, ...), of
+ * which output i is vector i along axis i and the same along all others: NumPy's and PyTorch's
+ * indexing "ij". Views; a scalar is a vector of one. Returns 0 or -1. [scope; SHAPE, ARGUMENT for
+ * no vectors or more than WG_MAX_DIMS] */
+WG_API int wg_meshgrid(int count, wg_tensor *const *vectors, wg_tensor **outputs);
 
 /* ---- Arranging (ops/arrange.c) ---- */
 
 /* x with the elements of the named axes in reverse order; a list of none names all. A view.
  * [scope; INDEX, ARGUMENT] */
 WG_API wg_tensor *wg_flip(wg_tensor *x, int axis_count, const int64_t *axes);
+
+/* x with the elements of axis axes[i] moved on by shifts[i] places (back by negative ones), around
+ * the end; of an axis that is named twice the shifts add up. With axes NULL there is one shift,
+ * which is that of the elements in row-major order. [scope; INDEX, ARGUMENT] */
+WG_API wg_tensor *wg_roll(wg_tensor *x, int count, const int64_t *shifts, const int64_t *axes);
+
+/* x repeats[i] times along each axis, as NumPy's tile: the last repeat is that of the last axis;
+ * missing ones are 1, and ones too many make new leading axes. PyTorch's repeat is this. May be a
+ * view where nothing is repeated. [scope; ARGUMENT for negative repeats or too many, SHAPE] */
+WG_API wg_tensor *wg_tile(wg_tensor *x, int count, const int64_t *repeats);
+
+/* Each element of one axis so many times, next to each other: NumPy's repeat. May be a view where
+ * nothing is repeated. [scope; INDEX, ARGUMENT for negative repeats, SHAPE] */
+WG_API wg_tensor *wg_repeat_interleave(wg_tensor *x, int64_t repeats, int axis);
+
+/* ---- Diagonals and triangles (ops/diagonal.c) ---- */
+
+/* x at i of axis_a and i + offset of axis_b, for all i that are in both: the two axes go, and the
+ * diagonal becomes the last. A view, of no elements where the offset leads out of x.
+ * [scope; INDEX] */
+WG_API wg_tensor *wg_diagonal(wg_tensor *x, int64_t offset, int axis_a, int axis_b);
+
+/* Square matrices with the last axis of x (..., n) on the diagonal `offset`, 0 elsewhere: the
+ * result, of one rank more, has the size n + |offset| along axis_a (rows) and axis_b (columns).
+ * [scope; INDEX, SHAPE] */
+WG_API wg_tensor *wg_diag_embed(wg_tensor *x, int64_t offset, int axis_a, int axis_b);
+
+/* Keeps the elements on and below (tril) or on and above (triu) the diagonal `diagonal` of the last
+ * two axes, 0 elsewhere. [scope; SHAPE below rank 2] */
+WG_API wg_tensor *wg_tril(wg_tensor *x, int64_t diagonal);
+WG_API wg_tensor *wg_triu(wg_tensor *x, int64_t diagonal);
+
+/* ---- Windows and padding (ops/window.c) ---- */
+
+/* The windows of `size` elements that begin at every step-th place of an axis, as PyTorch's unfold:
+ * the axis now counts the windows, and a new last one runs through each. A view, in which
+ * overlapping windows share their elements. [scope; INDEX, SHAPE if x is shorter than a window,
+ * ARGUMENT for a size or step below 1] */
+WG_API wg_tensor *wg_unfold(wg_tensor *x, int axis, int64_t size, int64_t step);
+
+typedef enum wg_pad_mode {
+    WG_PAD_CONSTANT,  /* v v | 0 1 2 3 | v v */
+    WG_PAD_REFLECT,   /* 2 1 | 0 1 2 3 | 2 1; at most the size less 1 */
+    WG_PAD_REPLICATE, /* 0 0 | 0 1 2 3 | 3 3 (NumPy's "edge") */
+    WG_PAD_CIRCULAR   /* 2 3 | 0 1 2 3 | 0 1; at most the size (NumPy's "wrap") */
+} wg_pad_mode;
+
+/* The last axis_count axes of x made longer at both ends. `widths` holds (before, after) of each, in
+ * their order (NumPy's; PyTorch begins at the last axis); negative ones crop. `value` is that of
+ * WG_PAD_CONSTANT. [scope; SHAPE where the mode or the cropping wants more elements than there are,
+ * ARGUMENT] */
+WG_API wg_tensor *wg_pad(wg_tensor *x, int axis_count, const int64_t *widths, wg_pad_mode mode,
+                         double value);
+
+/* ---- Taking (ops/take.c). Indices are i64 or i32; negative ones count from the end. ---- */
+
+/* x[..index[..i..]..] along one axis; along all others x and index, of the same rank, broadcast.
+ * [scope; SHAPE, INDEX, DTYPE] */
+WG_API wg_tensor *wg_take_along_axis(wg_tensor *x, int axis, wg_tensor *index);
+
+/* The elements of these numbers of x in row-major order, in the shape of the index: NumPy's take
+ * without an axis, PyTorch's take. [scope; INDEX, DTYPE] */
+WG_API wg_tensor *wg_take(wg_tensor *x, wg_tensor *index);
 
 /* ---- Arithmetic with broadcasting (ops/binary.c) ---- */
 

@@ -7,8 +7,13 @@
 static const wg__op_family *const families[] = {
     &wg__family_cast,
     &wg__family_view,
+    &wg__family_permute,
+    &wg__family_slice,
     &wg__family_shape,
     &wg__family_arrange,
+    &wg__family_diagonal,
+    &wg__family_window,
+    &wg__family_take,
     &wg__family_binary,
     &wg__family_compare,
     &wg__family_unary,

@@ -78,6 +78,109 @@ START_TEST(axes_and_positions_out_of_range_are_refused) {
 }
 END_TEST
 
+START_TEST(reshaping_and_moving_axes_refuse_what_does_not_fit) {
+    wg_tensor *x = zeros(WG_F32, WG_DIMS(2, 6));
+    const int64_t nine[9] = {0};
+    refused(wg_flatten(x, 0, 2), WG_ERROR_INDEX, "flatten: axis 2");
+    refused(wg_flatten(x, 1, 0), WG_ERROR_ARGUMENT, "flatten: (2, 6) f32: axis 1 comes after");
+    refused(wg_unflatten(x, 2, WG_DIMS(2, 3)), WG_ERROR_INDEX, "unflatten: axis 2");
+    refused(wg_unflatten(x, 1, WG_DIMS(2, 2)), WG_ERROR_SHAPE,
+            "unflatten: (2, 6) f32: axis 1, of size 6, is not cut into 2 axes whose sizes multiply "
+            "to 4");
+    refused(wg_unflatten(x, 1, WG_DIMS(4, -1)), WG_ERROR_SHAPE, "6 elements cannot be cut");
+    refused(wg_unflatten(x, 1, WG_DIMS(-1, -1)), WG_ERROR_SHAPE, "two sizes are -1");
+    refused(wg_unflatten(x, 0, 0, NULL), WG_ERROR_SHAPE, "into 0 axes");
+    refused(wg_unflatten(x, 1, WG_DIMS(1, 1, 1, 1, 1, 1, 2, 3)), WG_ERROR_SHAPE, "ranks go to 8");
+    refused(wg_unflatten(x, 1, 9, nine), WG_ERROR_SHAPE, "unflatten: rank 9");
+    refused(wg_movedim(x, 1, (int64_t[]){2}, (int64_t[]){0}), WG_ERROR_INDEX, "movedim: axis 2");
+    refused(wg_movedim(x, 1, (int64_t[]){0}, (int64_t[]){-3}), WG_ERROR_INDEX, "movedim: axis -3");
+    refused(wg_movedim(x, 2, (int64_t[]){0, -2}, (int64_t[]){0, 1}), WG_ERROR_INDEX, "given twice");
+    refused(wg_movedim(x, 9, nine, nine), WG_ERROR_ARGUMENT, "movedim: 9 axes");
+    refused(wg_narrow(x, 2, 0, 1), WG_ERROR_INDEX, "narrow: axis 2");
+    refused(wg_narrow(x, 1, 4, 3), WG_ERROR_INDEX,
+            "narrow: (2, 6) f32: 3 elements from 4 on reach beyond axis 1, of size 6");
+    refused(wg_narrow(x, 1, -7, 1), WG_ERROR_INDEX, "from -7 on");
+    refused(wg_narrow(x, 1, 0, -1), WG_ERROR_INDEX, "-1 elements");
+}
+END_TEST
+
+START_TEST(arranging_refuses_what_does_not_fit) {
+    wg_tensor *x = zeros(WG_F32, WG_DIMS(2, 3));
+    const int64_t nine[9] = {0}, huge = (int64_t)1 << 62;
+    refused(wg_flip(x, WG_DIMS(0, -2)), WG_ERROR_INDEX, "flip: axis -2 is given twice");
+    refused(wg_flip(x, 9, nine), WG_ERROR_ARGUMENT, "flip: 9 axes");
+    refused(wg_roll(x, 1, (int64_t[]){1}, (int64_t[]){2}), WG_ERROR_INDEX, "roll: axis 2");
+    refused(wg_roll(x, 2, (int64_t[]){1, 1}, NULL), WG_ERROR_ARGUMENT,
+            "roll: 2 shifts without axes");
+    refused(wg_tile(x, WG_DIMS(2, -1)), WG_ERROR_ARGUMENT, "tile: (2, 3) f32: -1 repeats");
+    refused(wg_tile(x, 1, &huge), WG_ERROR_SHAPE, "tile: (2, 3) f32: size 3 times");
+    refused(wg_tile(x, 9, nine), WG_ERROR_ARGUMENT, "tile: 9");
+    refused(wg_repeat_interleave(x, 2, 2), WG_ERROR_INDEX, "repeat_interleave: axis 2");
+    refused(wg_repeat_interleave(x, -1, 0), WG_ERROR_ARGUMENT, "-1 repeats");
+    refused(wg_repeat_interleave(x, huge, 0), WG_ERROR_SHAPE, "size 2 times");
+    wg_tensor *outputs[9], *inputs[9] = {x, x, x, x, x, x, x, x, x};
+    ck_assert_int_eq(wg_meshgrid(1, inputs, outputs), -1);
+    assert_error(WG_ERROR_SHAPE, "meshgrid: (2, 3) f32: operand 0 is no vector");
+    ck_assert_int_eq(wg_meshgrid(9, inputs, outputs), -1);
+    assert_error(WG_ERROR_ARGUMENT, "meshgrid: 9 vectors");
+    ck_assert_int_eq(wg_meshgrid(0, NULL, NULL), -1);
+    assert_error(WG_ERROR_ARGUMENT, "meshgrid: 0 vectors");
+}
+END_TEST
+
+START_TEST(diagonals_and_windows_refuse_what_does_not_fit) {
+    wg_tensor *x = zeros(WG_F32, WG_DIMS(2, 3)),
+              *deep = zeros(WG_F32, WG_DIMS(1, 1, 1, 1, 1, 1, 1, 1));
+    refused(wg_diagonal(x, 0, 0, 2), WG_ERROR_INDEX, "diagonal: axis 2");
+    refused(wg_diagonal(x, 0, 1, -1), WG_ERROR_INDEX, "diagonal: axis 1 is given twice");
+    refused(wg_diagonal(zeros(WG_F32, WG_DIMS(3)), 0, 0, 1), WG_ERROR_INDEX, "diagonal: axis 1");
+    refused(wg_diag_embed(x, 0, 0, 3), WG_ERROR_INDEX, "diag_embed: axis 3");
+    refused(wg_diag_embed(x, 0, 2, -1), WG_ERROR_INDEX, "given twice");
+    refused(wg_diag_embed(wg_scalar(WG_F32, 1), 0, 0, 1), WG_ERROR_SHAPE, "diag_embed: () f32");
+    refused(wg_diag_embed(deep, 0, 0, 1), WG_ERROR_SHAPE, "beyond 8");
+    refused(wg_diag_embed(x, INT64_MIN, 0, 1), WG_ERROR_SHAPE, "diag_embed");
+    refused(wg_unfold(x, 2, 1, 1), WG_ERROR_INDEX, "unfold: axis 2");
+    refused(wg_unfold(x, 1, 4, 1), WG_ERROR_SHAPE, "unfold: (2, 3) f32: a window of 4 is larger");
+    refused(wg_unfold(x, 1, 0, 1), WG_ERROR_ARGUMENT, "windows of 0 at steps of 1");
+    refused(wg_unfold(x, 1, 2, 0), WG_ERROR_ARGUMENT, "windows of 2 at steps of 0");
+    refused(wg_unfold(deep, 0, 1, 1), WG_ERROR_SHAPE, "rank 8 takes no further axis");
+}
+END_TEST
+
+START_TEST(padding_refuses_what_an_axis_has_no_elements_for) {
+    wg_tensor *x = zeros(WG_F32, WG_DIMS(2, 3)), *none = zeros(WG_F32, WG_DIMS(0));
+    const int64_t nine[18] = {0};
+    refused(wg_pad(x, 1, (int64_t[]){0, 3}, WG_PAD_REFLECT, 0), WG_ERROR_SHAPE,
+            "pad: (2, 3) f32: widths 0 and 3 at axis 1, where this mode has elements for 2");
+    refused(wg_pad(x, 1, (int64_t[]){4, 0}, WG_PAD_CIRCULAR, 0), WG_ERROR_SHAPE, "elements for 3");
+    refused(wg_pad(x, 1, (int64_t[]){2, -1}, WG_PAD_REFLECT, 0), WG_ERROR_SHAPE, "elements for 1");
+    refused(wg_pad(none, 1, (int64_t[]){1, 0}, WG_PAD_REPLICATE, 0), WG_ERROR_SHAPE, "for 0");
+    refused(wg_pad(x, 1, (int64_t[]){-2, -2}, WG_PAD_CONSTANT, 0), WG_ERROR_SHAPE,
+            "-2 and -2 crop more than axis 1 has");
+    refused(wg_pad(x, 1, (int64_t[]){INT64_MIN, 1}, WG_PAD_CONSTANT, 0), WG_ERROR_SHAPE, "crop");
+    refused(wg_pad(x, 1, (int64_t[]){0, INT64_MAX}, WG_PAD_CONSTANT, 0), WG_ERROR_SHAPE, "memory");
+    refused(wg_pad(x, 3, nine, WG_PAD_CONSTANT, 0), WG_ERROR_SHAPE, "widths for 3 axes");
+    refused(wg_pad(x, 9, nine, WG_PAD_CONSTANT, 0), WG_ERROR_ARGUMENT, "pad: 9 axes");
+    refused(wg_pad(x, 1, nine, (wg_pad_mode)7, 0), WG_ERROR_ARGUMENT, "mode 7");
+}
+END_TEST
+
+START_TEST(taking_refuses_what_is_not_there) {
+    wg_tensor *x = zeros(WG_F32, WG_DIMS(3, 2)), *index = zeros(WG_I64, WG_DIMS(1, 2));
+    refused(wg_take_along_axis(x, 2, index), WG_ERROR_INDEX, "take_along_axis: axis 2");
+    refused(wg_take_along_axis(x, 0, x), WG_ERROR_DTYPE, "indices are i64 or i32, not f32");
+    refused(wg_take_along_axis(x, 0, zeros(WG_I64, WG_DIMS(2))), WG_ERROR_SHAPE,
+            "take_along_axis: (3, 2) f32 x (2) i64: ranks 2 and 1 differ");
+    refused(wg_take_along_axis(x, 0, zeros(WG_I32, WG_DIMS(1, 3))), WG_ERROR_SHAPE,
+            "sizes 2 and 3 of axis 1 do not broadcast");
+    refused(wg_take_along_axis(x, 0, wg_full(WG_I64, WG_DIMS(1, 2), 3)), WG_ERROR_INDEX, "index 3");
+    refused(wg_take_along_axis(x, 0, wg_full(WG_I64, WG_DIMS(1, 2), -4)), WG_ERROR_INDEX,
+            "out of range");
+    refused(wg_take(x, x), WG_ERROR_DTYPE, "take: (3, 2) f32 x (3, 2) f32: indices are");
+    refused(wg_take(x, wg_full(WG_I64, WG_DIMS(2), 6)), WG_ERROR_INDEX, "index 6");
+}
+END_TEST
+
 START_TEST(joining_refuses_what_does_not_fit) {
     wg_tensor *a = zeros(WG_F32, WG_DIMS(2, 3)), *b = zeros(WG_F32, WG_DIMS(3, 3));
     refused(wg_cat(WG_TENSORS(a, b), 1), WG_ERROR_SHAPE,
@@ -185,6 +288,11 @@ START_TEST(null_gives_null_and_leaves_the_first_error_alone) {
     ck_assert_ptr_null(wg_cat(WG_TENSORS(x, lost), 9));
     ck_assert_ptr_null(wg_stack(WG_TENSORS(lost, x), 9));
     ck_assert_ptr_null(wg_tril(lost, 0));
+    ck_assert_ptr_null(wg_roll(lost, 2, (int64_t[]){1, 1}, NULL));
+    ck_assert_ptr_null(wg_diagonal(lost, 0, 9, 9));
+    ck_assert_ptr_null(wg_pad(lost, 9, NULL, WG_PAD_CONSTANT, 0));
+    ck_assert_ptr_null(wg_take(x, lost));
+    ck_assert_int_eq(wg_meshgrid(1, &lost, parts), -1);
     ck_assert_ptr_null(wg_where(lost, x, x));
     ck_assert_ptr_null(wg_masked_fill(x, lost, 0));
     ck_assert_ptr_null(wg_eq(lost, lost));
@@ -208,6 +316,11 @@ int main(void) {
         shapes_that_do_not_broadcast_are_named,
         views_refuse_shapes_that_do_not_fit,
         axes_and_positions_out_of_range_are_refused,
+        reshaping_and_moving_axes_refuse_what_does_not_fit,
+        arranging_refuses_what_does_not_fit,
+        diagonals_and_windows_refuse_what_does_not_fit,
+        padding_refuses_what_an_axis_has_no_elements_for,
+        taking_refuses_what_is_not_there,
         joining_refuses_what_does_not_fit,
         dtypes_that_an_op_does_not_take_are_refused,
         records_run_by_hand_check_their_dtypes_too,

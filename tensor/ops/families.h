@@ -7,8 +7,13 @@
 
 extern const wg__op_family wg__family_cast;
 extern const wg__op_family wg__family_view;
+extern const wg__op_family wg__family_permute;
+extern const wg__op_family wg__family_slice;
 extern const wg__op_family wg__family_shape;
 extern const wg__op_family wg__family_arrange;
+extern const wg__op_family wg__family_diagonal;
+extern const wg__op_family wg__family_window;
+extern const wg__op_family wg__family_take;
 extern const wg__op_family wg__family_binary;
 extern const wg__op_family wg__family_compare;
 extern const wg__op_family wg__family_unary;

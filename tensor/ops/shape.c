@@ -1,4 +1,4 @@
-/* Joining and shaping: cat is an op; stack, tril and triu are made of others. */
+/* Joining: cat is an op; stack and meshgrid are made of others. */
 #include "tensor/convert.h"
 #include "tensor/ops/elementwise.h"
 #include "tensor/ops/families.h"
@@ -189,34 +189,43 @@ wg_tensor *wg_stack(int count, wg_tensor *const *tensors, int axis) {
     return wg_scope_end(&scope, stack(count, tensors, along));
 }
 
-/* x with 0 where the last two axes, of sizes (rows, columns), lie beyond the diagonal: the mask
- * compares column - row with it. */
-static wg_tensor *triangle(wg_tensor *x, int64_t diagonal, bool lower, const char *where) {
-    if (x == NULL)
-        return NULL;
-    const int ndim = x->spec.ndim;
-    if (ndim < 2) {
+/* Vector i runs along axis i and is repeated, by strides of 0, along the others. */
+static int meshgrid(int count, wg_tensor *const *vectors, wg_tensor **outputs) {
+    int64_t shape[WG_MAX_DIMS];
+    for (int i = 0; i < count; i++)
+        shape[i] = wg_tensor_count(vectors[i]);
+    for (int i = 0; i < count; i++) {
+        int64_t line[WG_MAX_DIMS];
+        for (int j = 0; j < count; j++)
+            line[j] = j == i ? shape[i] : 1;
+        outputs[i] = wg_expand(wg_reshape(vectors[i], count, line), count, shape);
+        if (outputs[i] == NULL)
+            return -1;
+    }
+    return 0;
+}
+
+int wg_meshgrid(int count, wg_tensor *const *vectors, wg_tensor **outputs) {
+    if (count < 1 || count > WG_MAX_DIMS)
+        return wg_fail(WG_ERROR_ARGUMENT, "meshgrid", "%d vectors; wanted 1 to %d", count,
+                       WG_MAX_DIMS);
+    for (int i = 0; i < count; i++)
+        outputs[i] = NULL;
+    for (int i = 0; i < count; i++) {
         char text[160];
-        wg_fail(WG_ERROR_SHAPE, where, "%s: there is no matrix; wanted a rank of 2 or more",
-                wg_spec_text(text, sizeof text, &x->spec));
-        return NULL;
+        if (vectors[i] == NULL)
+            return -1;
+        if (vectors[i]->spec.ndim > 1)
+            return wg_fail(WG_ERROR_SHAPE, "meshgrid", "%s: operand %d is no vector",
+                           wg_spec_text(text, sizeof text, &vectors[i]->spec), i);
     }
     wg_scope scope;
     wg_scope_begin(&scope);
-    wg_tensor *row = wg_arange(WG_I64, 0, (double)x->spec.shape[ndim - 2], 1);
-    wg_tensor *column = wg_arange(WG_I64, 0, (double)x->spec.shape[ndim - 1], 1);
-    wg_tensor *from_diagonal = wg_sub(column, wg_unsqueeze(row, -1));
-    wg_tensor *limit = wg_scalar(WG_I64, (double)diagonal);
-    wg_tensor *beyond = lower ? wg_gt(from_diagonal, limit) : wg_lt(from_diagonal, limit);
-    return wg_scope_end(&scope, wg_masked_fill(x, beyond, 0));
-}
-
-wg_tensor *wg_tril(wg_tensor *x, int64_t diagonal) {
-    return triangle(x, diagonal, true, "tril");
-}
-
-wg_tensor *wg_triu(wg_tensor *x, int64_t diagonal) {
-    return triangle(x, diagonal, false, "triu");
+    const int status = meshgrid(count, vectors, outputs);
+    for (int i = 0; i < count; i++)
+        outputs[i] = status < 0 ? NULL : wg_scope_escape(outputs[i]);
+    wg_scope_end(&scope, NULL);
+    return status;
 }
 
 static const wg_op *const ops[] = {&cat};
