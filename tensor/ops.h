@@ -228,13 +228,50 @@ WG_API wg_tensor *wg_clamp(wg_tensor *x, double low, double high);
 /* ---- Activation functions (ops/activation.c). Integers and bools are cast to f32 first, except by
  * relu. ---- */
 
-WG_API wg_tensor *wg_relu(wg_tensor *x);    /* max(x, 0); derivative 0 at 0 [scope] */
+WG_API wg_tensor *wg_relu(wg_tensor *x); /* max(x, 0); derivative 0 at 0 [scope] */
+
+/* x above 0, slope x below (PyTorch's default is 0.01); derivative slope at 0. [scope] */
+WG_API wg_tensor *wg_leaky_relu(wg_tensor *x, double slope);
+
+/* x above 0, alpha (e^x - 1) below (PyTorch's default is 1); derivative alpha at 0   (Clevert et
+ * al. 2016). [scope] */
+WG_API wg_tensor *wg_elu(wg_tensor *x, double alpha);
 
 /* x Phi(x) = x/2 (1 + erf(x / sqrt 2))   (Hendrycks & Gimpel 2016), the form of BERT. [scope] */
 WG_API wg_tensor *wg_gelu(wg_tensor *x);
 
 /* x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))), the form of GPT-2. [scope] */
 WG_API wg_tensor *wg_gelu_tanh(wg_tensor *x);
+
+/* x / (1 + e^-x), also known as swish   (Ramachandran et al. 2017), the form of LLaMA. NaN at -inf,
+ * as PyTorch's. [scope] */
+WG_API wg_tensor *wg_silu(wg_tensor *x);
+
+/* x tanh(log(1 + e^x))   (Misra 2020). NaN at -inf, as PyTorch's. [scope] */
+WG_API wg_tensor *wg_mish(wg_tensor *x);
+
+/* log(1 + e^(beta x)) / beta, and x itself where beta x > threshold. A beta of 0 stands for 1, a
+ * threshold of 0 for 20, PyTorch's defaults; INFINITY as the threshold is none.
+ * [scope; ARGUMENT for a beta that is no finite number or a threshold of NaN] */
+WG_API wg_tensor *wg_softplus(wg_tensor *x, double beta, double threshold);
+
+/* log(1 / (1 + e^-x)), without overflow: PyTorch's logsigmoid. [scope] */
+WG_API wg_tensor *wg_log_sigmoid(wg_tensor *x);
+
+/* x/6 + 1/2 limited to [0, 1]; derivative 0 at -3 and 3, as PyTorch. [scope] */
+WG_API wg_tensor *wg_hardsigmoid(wg_tensor *x);
+
+/* x hardsigmoid(x)   (Howard et al. 2019); derivative 0 at -3 and 1 at 3, as PyTorch 2; NaN at -inf.
+ * [scope] */
+WG_API wg_tensor *wg_hardswish(wg_tensor *x);
+
+/* ---- Gated units (ops/gate.c): f(gate) value, of equal shapes   (Shazeer 2020). Fused. PyTorch's
+ * glu(x, axis) is wg_glu of the second half of x and the first, which wg_chunk gives. ---- */
+
+WG_API wg_tensor *wg_glu(wg_tensor *gate, wg_tensor *value);    /* f: sigmoid [scope; SHAPE] */
+WG_API wg_tensor *wg_swiglu(wg_tensor *gate, wg_tensor *value); /* f: silu [scope; SHAPE] */
+WG_API wg_tensor *wg_geglu(wg_tensor *gate, wg_tensor *value);  /* f: gelu [scope; SHAPE] */
+WG_API wg_tensor *wg_reglu(wg_tensor *gate, wg_tensor *value);  /* f: relu [scope; SHAPE] */
 
 /* ---- Choosing (ops/select.c) ---- */
 

@@ -18,6 +18,7 @@ static const wg__op_family *const families[] = {
     &wg__family_compare,
     &wg__family_unary,
     &wg__family_activation,
+    &wg__family_gate,
     &wg__family_select,
     &wg__family_reduce,
     &wg__family_matmul,

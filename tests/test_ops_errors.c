@@ -311,6 +311,17 @@ START_TEST(null_gives_null_and_leaves_the_first_error_alone) {
 }
 END_TEST
 
+START_TEST(activations_refuse_what_they_are_not_defined_for) {
+    wg_tensor *x = zeros(WG_F32, WG_DIMS(2, 3));
+    refused(wg_glu(x, zeros(WG_F32, WG_DIMS(3))), WG_ERROR_SHAPE,
+            "glu: (2, 3) f32 x (3) f32: the shapes of gate and value differ");
+    refused(wg_reglu(zeros(WG_F32, WG_DIMS(3, 2)), x), WG_ERROR_SHAPE, "reglu");
+    refused(wg_softplus(x, INFINITY, 20), WG_ERROR_ARGUMENT, "softplus: (2, 3) f32: beta inf");
+    refused(wg_softplus(x, NAN, 20), WG_ERROR_ARGUMENT, "beta nan");
+    refused(wg_softplus(x, 1, NAN), WG_ERROR_ARGUMENT, "threshold nan");
+}
+END_TEST
+
 int main(void) {
     const TTest *const tests[] = {
         shapes_that_do_not_broadcast_are_named,
@@ -328,6 +339,7 @@ int main(void) {
         indices_of_a_wrong_shape_are_refused,
         the_largest_of_nothing_is_refused,
         null_gives_null_and_leaves_the_first_error_alone,
+        activations_refuse_what_they_are_not_defined_for,
     };
     return wg_run_tests("ops_errors", WG_COUNT(tests), tests);
 }

@@ -94,6 +94,30 @@ static double gelu_tanh(double x) {
     return x / 2 * (1 + tanh(sqrt(2 / acos(-1)) * (x + 0.044715 * x * x * x)));
 }
 
+static double softplus(double x) {
+    return fmax(x, 0) + log1p(exp(-fabs(x)));
+}
+
+static double silu(double x) {
+    return x * sigmoid(x);
+}
+
+static double mish(double x) {
+    return x * tanh(softplus(x));
+}
+
+static double log_sigmoid(double x) {
+    return -softplus(-x);
+}
+
+static double hardsigmoid(double x) {
+    return fmin(fmax(x + 3, 0), 6) / 6;
+}
+
+static double hardswish(double x) {
+    return x * hardsigmoid(x);
+}
+
 static void check_functions(const wg__simd *simd, wg_dtype dtype) {
     const struct {
         const char *name;
@@ -105,7 +129,12 @@ static void check_functions(const wg__simd *simd, wg_dtype dtype) {
                      {"erf", simd->erf, erf},
                      {"sigmoid", simd->sigmoid, sigmoid},
                      {"gelu", simd->gelu, gelu},
-                     {"gelu_tanh", simd->gelu_tanh, gelu_tanh}};
+                     {"gelu_tanh", simd->gelu_tanh, gelu_tanh},
+                     {"silu", simd->silu, silu},
+                     {"mish", simd->mish, mish},
+                     {"log_sigmoid", simd->log_sigmoid, log_sigmoid},
+                     {"hardsigmoid", simd->hardsigmoid, hardsigmoid},
+                     {"hardswish", simd->hardswish, hardswish}};
     array x = normal(dtype, 1), y = {.dtype = dtype}, shifted = y;
     for (int64_t i = 0; i < LENGTH; i++)
         set(&x, i, 3 * get(&x, i));
@@ -163,7 +192,12 @@ static void check_derivatives(const wg__simd *simd, wg_dtype dtype) {
                      {"sigmoid", simd->sigmoid_vjp, sigmoid, true},
                      {"erf", simd->erf_vjp, erf, false},
                      {"gelu", simd->gelu_vjp, gelu, false},
-                     {"gelu_tanh", simd->gelu_tanh_vjp, gelu_tanh, false}};
+                     {"gelu_tanh", simd->gelu_tanh_vjp, gelu_tanh, false},
+                     {"silu", simd->silu_vjp, silu, false},
+                     {"mish", simd->mish_vjp, mish, false},
+                     {"log_sigmoid", simd->log_sigmoid_vjp, log_sigmoid, false},
+                     {"hardsigmoid", simd->hardsigmoid_vjp, hardsigmoid, false},
+                     {"hardswish", simd->hardswish_vjp, hardswish, false}};
     const double h = 1e-5;
     array x = normal(dtype, 2), dy = normal(dtype, 3), from = x, dx = {.dtype = dtype};
     for (size_t f = 0; f < WG_COUNT(functions); f++) {
@@ -182,6 +216,100 @@ static void check_derivatives(const wg__simd *simd, wg_dtype dtype) {
 
 START_TEST(derivatives_are_those_of_the_functions) {
     for_each_table(check_derivatives);
+}
+END_TEST
+
+/* ---- Functions by two numbers, and gates ---- */
+
+static const double by[] = {0.7, 1.5};
+
+static double leaky_relu(double x) {
+    return x > 0 ? x : by[0] * x;
+}
+
+static double elu(double x) {
+    return x > 0 ? x : by[0] * expm1(x);
+}
+
+static double softplus_by(double x) {
+    return by[0] * x > by[1] ? x : softplus(by[0] * x) / by[0];
+}
+
+static double slope_at(double (*f)(double x), double x) {
+    const double h = 1e-5;
+    return (f(x + h) - f(x - h)) / (2 * h);
+}
+
+static void check_functions_by_numbers(const wg__simd *simd, wg_dtype dtype) {
+    const struct {
+        const char *name;
+        wg__simd_map_by map;
+        wg__simd_vjp_by vjp;
+        double (*reference)(double x);
+    } functions[] = {{"leaky_relu", simd->leaky_relu, simd->leaky_relu_vjp, leaky_relu},
+                     {"elu", simd->elu, simd->elu_vjp, elu},
+                     {"softplus", simd->softplus, simd->softplus_vjp, softplus_by}};
+    array x = normal(dtype, 20), dy = normal(dtype, 21), y = {.dtype = dtype}, dx = y, shifted = y;
+    for (size_t f = 0; f < WG_COUNT(functions); f++) {
+        functions[f].map(LENGTH, by[0], by[1], place(&x, 0), place(&y, 0));
+        functions[f].vjp(LENGTH, by[0], by[1], place(&x, 0), place(&dy, 0), place(&dx, 0));
+        for (int64_t i = 0; i < LENGTH; i++) {
+            const double at = get(&x, i), g = get(&dy, i);
+            assert_near(simd, functions[f].name, dtype, get(&y, i), functions[f].reference(at), 1);
+            const double slope = slope_at(functions[f].reference, at);
+            ck_assert_msg(fabs(get(&dx, i) - g * slope) < 1e-5 * (1 + fabs(g)),
+                          "%s: the derivative of %s at %g", simd->name, functions[f].name, at);
+        }
+        functions[f].map(LENGTH - 5, by[0], by[1], place(&x, 5), place(&shifted, 0));
+        ck_assert(memcmp(place(&shifted, 0), place(&y, 5), (LENGTH - 5) * wg_dtype_size(dtype)) ==
+                  0);
+    }
+}
+
+START_TEST(functions_by_numbers_are_those_of_plain_c) {
+    for_each_table(check_functions_by_numbers);
+}
+END_TEST
+
+static double relu(double x) {
+    return fmax(x, 0);
+}
+
+/* The gradients go over gate and value. */
+static void check_gates(const wg__simd *simd, wg_dtype dtype) {
+    const struct {
+        const char *name;
+        wg__simd_gate map;
+        wg__simd_gate_vjp vjp;
+        double (*reference)(double x);
+    } gates[] = {{"glu", simd->glu, simd->glu_vjp, sigmoid},
+                 {"swiglu", simd->swiglu, simd->swiglu_vjp, silu},
+                 {"geglu", simd->geglu, simd->geglu_vjp, gelu},
+                 {"reglu", simd->reglu, simd->reglu_vjp, relu}};
+    const array x = normal(dtype, 22), v = normal(dtype, 23), dy = normal(dtype, 24);
+    for (size_t f = 0; f < WG_COUNT(gates); f++) {
+        array gate = x, value = v, cotangent = dy, y = {.dtype = dtype};
+        gates[f].map(LENGTH, place(&gate, 0), place(&value, 0), place(&y, 0));
+        gates[f].vjp(LENGTH, place(&gate, 0), place(&value, 0), place(&cotangent, 0),
+                     place(&gate, 0), place(&value, 0));
+        for (int64_t i = 0; i < LENGTH; i++) {
+            const double at = get(&x, i), g = get(&dy, i);
+            const double value_gradient = g * gates[f].reference(at);
+            assert_near(simd, gates[f].name, dtype, get(&y, i), get(&v, i) * gates[f].reference(at),
+                        2);
+            assert_near(simd, gates[f].name, dtype, get(&value, i), value_gradient, 2);
+            const double slope = slope_at(gates[f].reference, at);
+            ck_assert_msg(
+                fabs(get(&gate, i) - g * get(&v, i) * slope) < 1e-5 * (1 + fabs(g * get(&v, i))),
+                "%s: the gradient of the gate of %s at %g", simd->name, gates[f].name, at);
+        }
+        ck_assert_double_eq(get(&gate, LENGTH), get(&x, LENGTH));
+        ck_assert_double_eq(get(&value, LENGTH), get(&v, LENGTH));
+    }
+}
+
+START_TEST(gates_are_those_of_plain_c_and_may_be_overwritten) {
+    for_each_table(check_gates);
 }
 END_TEST
 
@@ -345,6 +473,8 @@ int main(void) {
         functions_are_those_of_the_math_library_wherever_an_element_stands,
         functions_treat_nan_and_infinities_as_the_math_library,
         derivatives_are_those_of_the_functions,
+        functions_by_numbers_are_those_of_plain_c,
+        gates_are_those_of_plain_c_and_may_be_overwritten,
         rows_of_softmax_are_those_of_plain_c,
         rows_of_layer_norm_are_those_of_plain_c,
         rows_of_attention_are_those_of_plain_c,

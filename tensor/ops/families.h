@@ -18,6 +18,7 @@ extern const wg__op_family wg__family_binary;
 extern const wg__op_family wg__family_compare;
 extern const wg__op_family wg__family_unary;
 extern const wg__op_family wg__family_activation;
+extern const wg__op_family wg__family_gate;
 extern const wg__op_family wg__family_select;
 extern const wg__op_family wg__family_reduce;
 extern const wg__op_family wg__family_matmul;

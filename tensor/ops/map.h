@@ -40,12 +40,6 @@
 
 /* ---- Vector kernels ---- */
 
-/* y = f(x), or dx = dy f'(x) from x or y; one of both. */
-typedef struct wg__map {
-    wg__simd_map map;
-    wg__simd_vjp vjp;
-} wg__map;
-
 /* The vector kernels for the dtype of the call's first input (bf16 passes through f32). */
 const wg__simd *wg__call_simd(const wg_call *call);
 
@@ -56,6 +50,20 @@ int wg__run_map(wg_call *call, wg__simd_map map);
  * it is the last time that anybody could read it. */
 int wg__run_vjp(wg_call *call, wg__simd_vjp vjp, wg_tensor *x_or_y, wg_tensor *g,
                 wg_tensor **gradients);
+
+/* The same for kernels by two plain numbers. */
+int wg__run_map_by(wg_call *call, wg__simd_map_by map, double a, double b);
+int wg__run_vjp_by(wg_call *call, wg__simd_vjp_by vjp, double a, double b, wg_tensor *x,
+                   wg_tensor *g, wg_tensor **gradients);
+
+/* A stretch of n elements of an operand: its own memory if they follow each other there, or a copy
+ * in `room`, which holds WG__STRETCH of any dtype. */
+#define WG__STRETCH 256
+const void *wg__stretch(int64_t n, size_t size, const char *from, int64_t stride, double *room);
+
+/* The memory for a gradient of x, which backward has saved: its own on last use, if x is contiguous
+ * and nobody else can see it; else new. */
+wg_tensor *wg__gradient_like(const wg_call *call, wg_tensor *x);
 
 /* ---- Records ---- */
 

@@ -23,6 +23,17 @@ typedef void (*wg__simd_map)(int64_t n, const void *x, void *y);
 /* dx = dy f', n elements, from x or from y = f(x) as the member says; dx may be dy or x. */
 typedef void (*wg__simd_vjp)(int64_t n, const void *x_or_y, const void *dy, void *dx);
 
+/* The same for functions of two plain numbers beside x. */
+typedef void (*wg__simd_map_by)(int64_t n, double a, double b, const void *x, void *y);
+typedef void (*wg__simd_vjp_by)(int64_t n, double a, double b, const void *x, const void *dy,
+                                void *dx);
+
+/* y = f(gate) value; and its two gradients, dgate = dy value f' and dvalue = dy f. dgate and dvalue
+ * may be any of the operands, but not the same. */
+typedef void (*wg__simd_gate)(int64_t n, const void *gate, const void *value, void *y);
+typedef void (*wg__simd_gate_vjp)(int64_t n, const void *gate, const void *value, const void *dy,
+                                  void *dgate, void *dvalue);
+
 /* Words of randomness in a group: element i of a draw uses word i % 64 of group i / 64, which is
  * word (i % 64) / 16 of Philox block 16 (i / 64) + i % 16. */
 #define WG__RANDOM_GROUP 64
@@ -43,6 +54,14 @@ typedef struct wg__simd {
     wg__simd_vjp erf_vjp;       /* from x: dy 2/sqrt(pi) e^(-x^2) */
     wg__simd_vjp gelu_vjp;      /* from x: dy (Phi(x) + x phi(x)) */
     wg__simd_vjp gelu_tanh_vjp; /* from x */
+
+    /* Activations (ops/activation.c has their formulas); all derivatives are from x. */
+    wg__simd_map silu, mish, log_sigmoid, hardsigmoid, hardswish;
+    wg__simd_vjp silu_vjp, mish_vjp, log_sigmoid_vjp, hardsigmoid_vjp, hardswish_vjp;
+    wg__simd_map_by leaky_relu, elu, softplus; /* by slope; by alpha; by beta and threshold */
+    wg__simd_vjp_by leaky_relu_vjp, elu_vjp, softplus_vjp;
+    wg__simd_gate glu, swiglu, geglu, reglu; /* f: sigmoid, silu, gelu, relu */
+    wg__simd_gate_vjp glu_vjp, swiglu_vjp, geglu_vjp, reglu_vjp;
 
     /* Of one row: its largest element, -inf for none and NaN if there is one; sum e^(x - shift);
      * y = scale e^(x - shift), where y may be x. */

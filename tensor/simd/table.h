@@ -6,6 +6,7 @@
 #include "tensor/simd/random_words.h"
 #include "tensor/simd/rows.h"
 
+#include "tensor/simd/activations.h"
 #include "tensor/simd/attention.h"
 #include "tensor/simd/columns.h"
 #include "tensor/simd/norm.h"
@@ -33,6 +34,33 @@ const wg__simd WG__TABLE = {
     .erf_vjp = vjp_erf,
     .gelu_vjp = vjp_gelu,
     .gelu_tanh_vjp = vjp_gelu_tanh,
+
+    .silu = map_silu,
+    .mish = map_mish,
+    .log_sigmoid = map_log_sigmoid,
+    .hardsigmoid = map_hardsigmoid,
+    .hardswish = map_hardswish,
+    .leaky_relu = map_leaky_relu,
+    .elu = map_elu,
+    .softplus = map_softplus,
+
+    .silu_vjp = vjp_silu,
+    .mish_vjp = vjp_mish,
+    .log_sigmoid_vjp = vjp_log_sigmoid,
+    .hardsigmoid_vjp = vjp_hardsigmoid,
+    .hardswish_vjp = vjp_hardswish,
+    .leaky_relu_vjp = vjp_leaky_relu,
+    .elu_vjp = vjp_elu,
+    .softplus_vjp = vjp_softplus,
+
+    .glu = gate_glu,
+    .glu_vjp = gate_vjp_glu,
+    .swiglu = gate_swiglu,
+    .swiglu_vjp = gate_vjp_swiglu,
+    .geglu = gate_geglu,
+    .geglu_vjp = gate_vjp_geglu,
+    .reglu = gate_reglu,
+    .reglu_vjp = gate_vjp_reglu,
 
     .row_max = row_max,
     .row_sum_exp = row_sum_exp,

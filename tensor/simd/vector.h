@@ -159,6 +159,14 @@ static inline vector vector_log(vector x) {
     return WG__ON_VECTOR(log);
 }
 
+static inline vector vector_expm1(vector x) {
+    return WG__ON_VECTOR(expm1);
+}
+
+static inline vector vector_log1p(vector x) {
+    return WG__ON_VECTOR(log1p);
+}
+
 static inline vector vector_tanh(vector x) {
     return WG__ON_VECTOR(tanh);
 }
