@@ -16,6 +16,7 @@ static const wg__verb verbs[] = {
     {"plot", "draw the history of a training", wg__verb_plot},
     {"tokenizer", "learn a vocabulary, text to ids and back", wg__verb_tokenizer},
     {"gradcheck", "check the gradients of ops", wg__verb_gradcheck},
+    {"bench", "time the library beside the machine's own speed", wg__verb_bench},
     {NULL, NULL, NULL},
 };
 

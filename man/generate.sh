@@ -107,3 +107,13 @@ echo "$verbs" | while read -r verb purpose; do
         printf '.SH SEE ALSO\n.BR wengert (1)\n'
     } >"$folder/wengert-$verb.1"
 done
+
+# A bench is a verb of `wengert bench`.
+"$wengert" bench --help | sed -n '/^Benches:/,/^$/s/^  \([a-z]*\)  *\(.*\)/\1 \2/p' |
+    while read -r bench purpose; do
+        {
+            page "wengert-bench-$bench" "$purpose"
+            "$wengert" bench "$bench" --help | to_roff
+            printf '.SH SEE ALSO\n.BR wengert-bench (1)\n'
+        } >"$folder/wengert-bench-$bench.1"
+    done

@@ -1,0 +1,27 @@
+/* What the benches of the command share: clocks, medians and the roofs of the machine. */
+#ifndef WG_CLI_BENCH_H
+#define WG_CLI_BENCH_H
+
+#include <stdint.h>
+
+/* Seconds of a clock that only goes forward. */
+double wg__seconds(void);
+
+/* The median of the figures, which are sorted. */
+double wg__median(int64_t count, double *figures);
+
+/* What the machine can do at best, on the library's number of threads. */
+typedef struct wg__machine {
+    int threads;
+    double bandwidth;   /* bytes a second that memcpy reads and writes, from and to memory */
+    double sgemm_flops; /* floating-point operations a second of large f32 matrix products */
+} wg__machine;
+
+/* Measures them, in about two seconds. -1 with an error. */
+int wg__measure_machine(wg__machine *machine);
+
+/* ---- The benches: see `wengert bench --help`. argv[0] is "wengert bench NAME". ---- */
+
+int wg__bench_ops(int argc, char **argv);
+
+#endif
