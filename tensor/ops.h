@@ -318,7 +318,8 @@ WG_API wg_tensor *wg_matmul(wg_tensor *a, wg_tensor *b);
  * (..., O). Fused; the gradient of weight is accumulated in place. [scope; SHAPE, DTYPE] */
 WG_API wg_tensor *wg_linear_op(wg_tensor *x, wg_tensor *weight, wg_tensor *bias);
 
-/* ---- Indexing (ops/index.c). Indices are i64 or i32; negative ones are out of range. ---- */
+/* ---- Indexing (ops/index.c, ops/scatter.c). Indices are i64 or i32; negative ones are out of range,
+ * except where it is said. ---- */
 
 /* out[..i..] = x[..index[..i..]..] along `axis`; index has the rank of x and no size beyond its
  * other sizes. [scope; SHAPE, INDEX, DTYPE] */
@@ -327,6 +328,11 @@ WG_API wg_tensor *wg_gather(wg_tensor *x, int axis, wg_tensor *index);
 /* A copy of x with src[..i..] added at [..index[..i..]..] along `axis`; src has the shape of index.
  * [scope; SHAPE, INDEX, DTYPE] */
 WG_API wg_tensor *wg_scatter_add(wg_tensor *x, int axis, wg_tensor *index, wg_tensor *src);
+
+/* A copy of x with src[..i..] instead at [..index[..i..]..] along `axis`; src has the shape of index.
+ * Of those that go to one place the last, in row-major order along the axis, stays, and it alone has
+ * a gradient. [scope; SHAPE, INDEX, DTYPE] */
+WG_API wg_tensor *wg_scatter(wg_tensor *x, int axis, wg_tensor *index, wg_tensor *src);
 
 /* The slices of x at index (n) along one axis. [scope; SHAPE, INDEX, DTYPE] */
 WG_API wg_tensor *wg_index_select(wg_tensor *x, int axis, wg_tensor *index);
@@ -339,6 +345,50 @@ WG_API wg_tensor *wg_embedding_op(wg_tensor *weight, wg_tensor *index, int64_t p
 /* index (...) -> (..., classes) of dtype i64 with a 1 at each index. No gradient.
  * [scope; INDEX, DTYPE, ARGUMENT] */
 WG_API wg_tensor *wg_one_hot(wg_tensor *index, int64_t classes);
+
+/* ---- Indexing by several tensors and by masks, as NumPy's advanced indexing (ops/advanced_index.c).
+ * An index belongs to the next axis of x: i64 or i32 (negative ones count from the end), or NULL for
+ * all of the axis, Python's `:`; one of dtype bool belongs to as many axes as it has and stands for
+ * the coordinates of what is true in it. Axes beyond the last index are taken whole. At most 6
+ * indices, and NULL is returned while an error is pending. ---- */
+
+/* x[i, j, ...]: the indices are broadcast against each other, and their shape takes the place of the
+ * axes that have one; where a NULL stands between two of them, it comes first.
+ *     wg_index(x, WG_TENSORS(mask))         x[mask]
+ *     wg_index(x, WG_TENSORS(NULL, rows))   x[:, rows]
+ * [scope; SHAPE, INDEX, DTYPE, ARGUMENT] */
+WG_API wg_tensor *wg_index(wg_tensor *x, int count, wg_tensor *const *indices);
+
+/* A copy of x with the values, broadcast and cast to its dtype, at x[i, j, ...]: they are added there
+ * with `accumulate`; else, of several for one place, the last stays, and it alone has a gradient.
+ * [scope; SHAPE, INDEX, DTYPE, ARGUMENT] */
+WG_API wg_tensor *wg_index_put(wg_tensor *x, int count, wg_tensor *const *indices,
+                               wg_tensor *values, bool accumulate);
+
+/* The elements of x where the bool mask is true, in row-major order: (count). The two broadcast.
+ * [scope; SHAPE, DTYPE] */
+WG_API wg_tensor *wg_masked_select(wg_tensor *x, wg_tensor *mask);
+
+/* A copy of x with the first elements of source, in row-major order and cast to the dtype of x, where
+ * the bool mask, broadcast to x, is true. [scope; SHAPE, also for a source too short; DTYPE] */
+WG_API wg_tensor *wg_masked_scatter(wg_tensor *x, wg_tensor *mask, wg_tensor *source);
+
+/* ---- Where and how often (ops/nonzero.c) ---- */
+
+/* The coordinates of the elements that are not 0, in row-major order: (count, rank of x), i64. No
+ * gradient. [scope] */
+WG_API wg_tensor *wg_nonzero(wg_tensor *x);
+
+/* How often each number is in x, of rank 1, of i64 or i32: (max(x) + 1) or (min_length) if that is
+ * longer, i64. With weights, of the shape of x, the sum of those instead, in their dtype (f64 for
+ * integers); their gradient is gathered. NULL while an error is pending.
+ * [scope; SHAPE, DTYPE, INDEX for negative numbers, ARGUMENT] */
+WG_API wg_tensor *wg_bincount(wg_tensor *x, wg_tensor *weights, int64_t min_length);
+
+/* For each value the number of elements less than it (right: or equal to it) in a row sorted up, in
+ * front of which it belongs: i64. sorted: (n), or (..., n) with the leading axes of the values.
+ * Dtypes are promoted; NaN stands behind all numbers. No gradient. [scope; SHAPE, DTYPE] */
+WG_API wg_tensor *wg_searchsorted(wg_tensor *sorted, wg_tensor *values, bool right);
 
 /* ---- Softmax and normalisation (ops/softmax.c, ops/norm.c) ---- */
 

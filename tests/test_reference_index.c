@@ -32,6 +32,32 @@ static wg_tensor *one_hot(const reference_case *c, wg_tensor *const *in) {
     return wg_one_hot(in[0], reference_integer(c, "classes"));
 }
 
+static wg_tensor *scatter(const reference_case *c, wg_tensor *const *in) {
+    return wg_scatter(in[0], (int)reference_integer(c, "axis"), in[1], in[2]);
+}
+
+static wg_tensor *index_by(const reference_case *c, wg_tensor *const *in) {
+    return wg_index(in[0], c->input_count - 1, in + 1);
+}
+
+static wg_tensor *index_put(const reference_case *c, wg_tensor *const *in) {
+    return wg_index_put(in[0], c->input_count - 2, in + 2, in[1],
+                        reference_flag(c, "accumulate"));
+}
+
+static wg_tensor *masked_scatter(const reference_case *c, wg_tensor *const *in) {
+    (void)c;
+    return wg_masked_scatter(in[0], in[1], in[2]);
+}
+
+static wg_tensor *bincount(const reference_case *c, wg_tensor *const *in) {
+    return wg_bincount(in[0], in[1], reference_integer(c, "min_length"));
+}
+
+static wg_tensor *searchsorted(const reference_case *c, wg_tensor *const *in) {
+    return wg_searchsorted(in[0], in[1], reference_flag(c, "right"));
+}
+
 int main(void) {
     static const reference_op table[] = {
         {"where", .one = where},
@@ -41,6 +67,14 @@ int main(void) {
         {"index_select", .one = index_select},
         {"embedding_op", .one = embedding},
         {"one_hot", .one = one_hot},
+        {"scatter", .one = scatter},
+        {"index", .one = index_by},
+        {"index_put", .one = index_put},
+        {"masked_select", .binary = wg_masked_select},
+        {"masked_scatter", .one = masked_scatter},
+        {"nonzero", .unary = wg_nonzero},
+        {"bincount", .one = bincount},
+        {"searchsorted", .one = searchsorted},
     };
     return wg_run_reference("reference_index", "ops/index.json", WG_COUNT(table), table);
 }
