@@ -128,8 +128,13 @@ static wg_spec spec_of(const wg_tensor *x) {
     return spec;
 }
 
+/* Elements that an axis repeats count once. */
 static double bytes_of(const wg_tensor *x) {
-    return x ? (double)wg_tensor_count(x) * (double)wg_dtype_size(wg_tensor_dtype(x)) : 0;
+    double bytes = x ? (double)wg_dtype_size(wg_tensor_dtype(x)) : 0;
+    for (int i = 0; x && i < wg_tensor_ndim(x); i++)
+        if (wg_tensor_strides(x)[i] != 0)
+            bytes *= (double)wg_tensor_shape(x)[i];
+    return bytes;
 }
 
 /* What the op reads, writes and computes, told by a run of it. */

@@ -322,8 +322,71 @@ START_TEST(activations_refuse_what_they_are_not_defined_for) {
 }
 END_TEST
 
+START_TEST(indices_of_several_axes_that_do_not_fit_are_refused) {
+    wg_tensor *x = zeros(WG_F32, WG_DIMS(3, 4)), *mask = zeros(WG_BOOL, WG_DIMS(3));
+    wg_tensor *two = wg_from_array(WG_I64, WG_DIMS(2), (int64_t[]){0, 1});
+    wg_tensor *three = zeros(WG_I64, WG_DIMS(3));
+    refused(wg_index(x, WG_TENSORS(wg_scalar(WG_I64, 3))), WG_ERROR_INDEX,
+            "index 3 is out of range of axis 0; wanted -3 to 2");
+    refused(wg_index(x, WG_TENSORS(NULL, wg_scalar(WG_I64, -5))), WG_ERROR_INDEX,
+            "index -5 is out of range of axis 1; wanted -4 to 3");
+    refused(wg_index(x, WG_TENSORS(two, three)), WG_ERROR_SHAPE,
+            "indices of (2) i64 and (3) i64 do not broadcast");
+    refused(wg_index(x, WG_TENSORS(two, two, two)), WG_ERROR_SHAPE, "more axes than x has");
+    refused(wg_index(x, WG_TENSORS(NULL, mask)), WG_ERROR_SHAPE,
+            "a mask has size 3 where axis 1 of x has 4");
+    refused(wg_index(x, WG_TENSORS(wg_scalar(WG_BOOL, 1))), WG_ERROR_SHAPE, "a mask of rank 0");
+    refused(wg_index(x, WG_TENSORS(x)), WG_ERROR_DTYPE, "indices are i64, i32 or bool, not f32");
+    refused(wg_index(x, 7, (wg_tensor *[7]){NULL}), WG_ERROR_ARGUMENT, "7 indices; at most 6");
+    refused(wg_index(x, WG_TENSORS(zeros(WG_I64, WG_DIMS(1, 1, 1, 1, 1, 1, 1, 1)))), WG_ERROR_SHAPE,
+            "rank 9");
+    refused(wg_index_put(x, 1, (wg_tensor *[]){NULL}, x, false), WG_ERROR_ARGUMENT,
+            "no index is there");
+    refused(wg_index_put(x, WG_TENSORS(two), zeros(WG_F32, WG_DIMS(3)), false), WG_ERROR_SHAPE,
+            "size 3 of axis 0 is not 4");
+    wg_fail(WG_ERROR_STATE, "test", "the first error");
+    refused(wg_index(x, WG_TENSORS(NULL)), WG_ERROR_STATE, "the first error");
+}
+END_TEST
+
+START_TEST(masks_and_sources_that_do_not_fit_are_refused) {
+    wg_tensor *x = zeros(WG_F32, WG_DIMS(3, 4)), *mask = wg_ones(WG_BOOL, WG_DIMS(3, 1));
+    refused(wg_masked_select(x, x), WG_ERROR_DTYPE, "a mask is bool, not f32");
+    refused(wg_masked_select(x, zeros(WG_BOOL, WG_DIMS(3))), WG_ERROR_SHAPE,
+            "x and the mask do not broadcast");
+    refused(wg_masked_scatter(zeros(WG_F32, WG_DIMS(4)), mask, x), WG_ERROR_SHAPE,
+            "the mask must broadcast to x");
+    refused(wg_masked_scatter(x, mask, zeros(WG_F32, WG_DIMS(11))), WG_ERROR_SHAPE,
+            "the source has 11 elements; the mask wants 12");
+}
+END_TEST
+
+START_TEST(places_and_counts_that_make_no_sense_are_refused) {
+    wg_tensor *x = zeros(WG_F32, WG_DIMS(3, 4)), *index = wg_full(WG_I64, WG_DIMS(3, 2), 4);
+    refused(wg_scatter(x, 1, index, zeros(WG_F32, WG_DIMS(3, 2))), WG_ERROR_INDEX,
+            "index 4 is out of range; wanted 0 to 3");
+    refused(wg_scatter(x, 1, index, x), WG_ERROR_SHAPE, "index and src must have one shape");
+    refused(wg_scatter(x, 2, index, x), WG_ERROR_INDEX, "scatter: axis 2");
+    wg_tensor *numbers = wg_from_array(WG_I64, WG_DIMS(2), (int64_t[]){2, -1});
+    refused(wg_bincount(numbers, NULL, 0), WG_ERROR_INDEX, "-1 is negative");
+    refused(wg_bincount(index, NULL, 0), WG_ERROR_SHAPE, "wanted x of rank 1");
+    refused(wg_bincount(wg_abs(numbers), zeros(WG_F32, WG_DIMS(3)), 0), WG_ERROR_SHAPE,
+            "x and its weights must have one shape");
+    refused(wg_bincount(wg_abs(numbers), NULL, -1), WG_ERROR_ARGUMENT, "min_length is negative");
+    refused(wg_bincount(zeros(WG_F32, WG_DIMS(2)), NULL, 0), WG_ERROR_DTYPE, "indices are i64");
+    refused(wg_searchsorted(wg_scalar(WG_F32, 1), x, false), WG_ERROR_SHAPE, "rank 1 or more");
+    refused(wg_searchsorted(zeros(WG_F32, WG_DIMS(2, 5)), x, false), WG_ERROR_SHAPE,
+            "all axes but the last as those of the values");
+    refused(wg_searchsorted(zeros(WG_BOOL, WG_DIMS(2)), zeros(WG_BOOL, WG_DIMS(2)), false),
+            WG_ERROR_DTYPE, "bool is not searched");
+}
+END_TEST
+
 int main(void) {
     const TTest *const tests[] = {
+        indices_of_several_axes_that_do_not_fit_are_refused,
+        masks_and_sources_that_do_not_fit_are_refused,
+        places_and_counts_that_make_no_sense_are_refused,
         shapes_that_do_not_broadcast_are_named,
         views_refuse_shapes_that_do_not_fit,
         axes_and_positions_out_of_range_are_refused,

@@ -41,8 +41,7 @@ static wg_tensor *index_by(const reference_case *c, wg_tensor *const *in) {
 }
 
 static wg_tensor *index_put(const reference_case *c, wg_tensor *const *in) {
-    return wg_index_put(in[0], c->input_count - 2, in + 2, in[1],
-                        reference_flag(c, "accumulate"));
+    return wg_index_put(in[0], c->input_count - 2, in + 2, in[1], reference_flag(c, "accumulate"));
 }
 
 static wg_tensor *masked_scatter(const reference_case *c, wg_tensor *const *in) {
