@@ -17,6 +17,7 @@
 #include <blis.h>
 #include <math.h>
 
+#include "tensor/gemm_integer.h"
 #include "tensor/iter.h"
 
 enum { SKINNY = 64, STRIP = 1024 };
@@ -186,6 +187,10 @@ static void run(product *p) {
 
 void wg__gemm(wg_dtype dtype, int64_t m, int64_t n, int64_t k, double alpha, wg__matrix a,
               wg__matrix b, double beta, wg__matrix c) {
+    if (!wg_dtype_is_float(dtype)) {
+        wg__gemm_integer(dtype, m, n, k, alpha, a, b, beta, c);
+        return;
+    }
     product p = {.dtype = dtype,
                  .m = m,
                  .n = n,

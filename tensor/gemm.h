@@ -12,7 +12,8 @@ typedef struct wg__matrix {
     int64_t row_stride, column_stride; /* in elements, positive along axes longer than 1 */
 } wg__matrix;
 
-/* C (M, N) = alpha A (M, K) B (K, N) + beta C, of dtype f32 or f64. With beta 0, C is never read.
+/* C (M, N) = alpha A (M, K) B (K, N) + beta C, of dtype f32, f64, i32, i64 or u8 (which wrap
+ * around). With beta 0, C is never read.
  * Runs in parallel where that is worth it, on the calling thread alone within a parallel loop: the
  * same bits on any number of threads. Thread safe. */
 void wg__gemm(wg_dtype dtype, int64_t m, int64_t n, int64_t k, double alpha, wg__matrix a,

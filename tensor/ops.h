@@ -311,7 +311,7 @@ WG_API wg_tensor *wg_sum_to(wg_tensor *x, int ndim, const int64_t *shape);
 
 /* a: (..., M, K)   b: (..., K, N)   ->   (..., M, N): leading axes broadcast; a vector is a row on
  * the left and a column on the right, as NumPy's @. Any strides go to GEMM without a copy.
- * [scope; SHAPE, DTYPE for integers] */
+ * Integers wrap around. PyTorch's bmm and mm are the same. [scope; SHAPE, DTYPE for bools] */
 WG_API wg_tensor *wg_matmul(wg_tensor *a, wg_tensor *b);
 
 /* x W^T + bias, the layer's product.   x: (..., I)   weight: (O, I)   bias: (O) or NULL   ->
@@ -320,6 +320,26 @@ WG_API wg_tensor *wg_linear_op(wg_tensor *x, wg_tensor *weight, wg_tensor *bias)
 
 /* ---- Indexing (ops/index.c, ops/scatter.c). Indices are i64 or i32; negative ones are out of range,
  * except where it is said. ---- */
+/* ---- Sums of products (ops/einsum.c) ---- */
+
+/* The sum, over every label that the result lacks, of the product of all operands, in Einstein's
+ * notation as NumPy and PyTorch write it.
+ *
+ *     "ij,jk->ik"         a matrix product          "bqhd,bkhd->bhqk"   scores of attention
+ *     "ii->i"  "ii"       a diagonal, the trace     "i,j->ij"           an outer product
+ *     "...ij,...jk"       as wg_matmul
+ *
+ * One term an operand, a letter (a-z, A-Z) an axis; a letter that comes twice in a term is a
+ * diagonal, which is for axes of one size; between operands, sizes of 1 are repeated. "..." stands
+ * for the axes of a term that have no letter, which broadcast. Without "->", the result has "..."
+ * and the letters that come once, in the order of ASCII. Spaces between tokens are free.
+ *
+ * Up to 32 operands, multiplied in the order that costs least, each time by wg_matmul on views, or
+ * by wg_mul where nothing is summed over. Dtypes are promoted; integers wrap around. The result may
+ * be a view, of any strides. [scope; SHAPE, ARGUMENT, DTYPE for bools] */
+WG_API wg_tensor *wg_einsum(const char *equation, int count, wg_tensor *const *operands);
+
+/* ---- Indexing (ops/index.c). Indices are i64 or i32; negative ones are out of range. ---- */
 
 /* out[..i..] = x[..index[..i..]..] along `axis`; index has the rank of x and no size beyond its
  * other sizes. [scope; SHAPE, INDEX, DTYPE] */

@@ -22,6 +22,7 @@ static const wg__op_family *const families[] = {
     &wg__family_select,
     &wg__family_reduce,
     &wg__family_matmul,
+    &wg__family_einsum,
     &wg__family_index,
     &wg__family_scatter,
     &wg__family_nonzero,

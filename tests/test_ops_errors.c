@@ -2,6 +2,7 @@
 #include "tensor/ops.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "tests/testing.h"
 
@@ -261,6 +262,62 @@ START_TEST(indices_of_a_wrong_shape_are_refused) {
 }
 END_TEST
 
+static wg_tensor *einsum_of(const char *equation, wg_tensor *x, wg_tensor *y) {
+    wg_tensor *operands[] = {x, y};
+    return wg_einsum(equation, y ? 2 : 1, operands);
+}
+
+START_TEST(an_equation_that_is_none_is_refused) {
+    wg_tensor *x = zeros(WG_F32, WG_DIMS(2, 3));
+    refused(einsum_of("i1", x, NULL), WG_ERROR_ARGUMENT,
+            "einsum: it takes letters, ',', '->' and '...'; see character 2 of \"i1\"");
+    refused(einsum_of("i..j", x, NULL), WG_ERROR_ARGUMENT, "character 2 of \"i..j\"");
+    refused(einsum_of("ij- >ij", x, NULL), WG_ERROR_ARGUMENT, "character 3 of");
+    refused(einsum_of("ij->i->j", x, NULL), WG_ERROR_ARGUMENT, "there is one result");
+    refused(einsum_of("ij->i,j", x, NULL), WG_ERROR_ARGUMENT, "there is one result");
+    refused(einsum_of("...i...", x, NULL), WG_ERROR_ARGUMENT, "at most one '...'");
+    refused(einsum_of("i->i... ...", x, NULL), WG_ERROR_ARGUMENT, "at most one '...'");
+    refused(einsum_of(NULL, x, NULL), WG_ERROR_ARGUMENT, "the equation is NULL");
+    char longest[1000] = "";
+    memset(longest, 'i', sizeof longest - 1);
+    refused(einsum_of(longest, x, NULL), WG_ERROR_ARGUMENT, "longer than any");
+}
+END_TEST
+
+START_TEST(an_equation_that_does_not_fit_its_operands_is_refused) {
+    wg_tensor *x = zeros(WG_F32, WG_DIMS(2, 3)), *y = zeros(WG_F32, WG_DIMS(4, 3));
+    refused(einsum_of("ij,jk", x, NULL), WG_ERROR_ARGUMENT,
+            "einsum: (2, 3) f32: the equation has terms for 2 operands, not 1");
+    refused(einsum_of("ij", x, x), WG_ERROR_ARGUMENT, "terms for 1 operands, not 2");
+    refused(einsum_of("i->i", x, NULL), WG_ERROR_SHAPE,
+            "operand 0 has 2 axes, its term has 1 labels; '...' stands for the rest");
+    refused(einsum_of("ij,ijk", x, y), WG_ERROR_SHAPE, "operand 1 has 2 axes, its term has 3");
+    refused(einsum_of("...ijk", x, NULL), WG_ERROR_SHAPE, "operand 0 has 2 axes");
+    refused(einsum_of("ij,jk->ik", x, y), WG_ERROR_SHAPE,
+            "einsum: (2, 3) f32 x (4, 3) f32: 'j' stands for size 4 in operand 1, and for 3 "
+            "before; make them equal, or one of them 1");
+    refused(einsum_of("...,...", x, y), WG_ERROR_SHAPE, "'...' stands for size 4 in operand 1");
+    refused(einsum_of("ii->i", x, NULL), WG_ERROR_SHAPE,
+            "'i' stands for sizes 2 and 3 in operand 0, which has no such diagonal");
+    refused(einsum_of("ii", zeros(WG_F32, WG_DIMS(1, 3)), NULL), WG_ERROR_SHAPE, "sizes 1 and 3");
+    refused(einsum_of("ij->ik", x, NULL), WG_ERROR_ARGUMENT,
+            "the result has 'k', which no operand has");
+    refused(einsum_of("ij->ii", x, NULL), WG_ERROR_ARGUMENT, "the result has 'i' twice");
+    refused(einsum_of("...j->j", x, NULL), WG_ERROR_ARGUMENT,
+            "'...' stands for 1 axes, which the result lacks");
+    refused(einsum_of("abcde,fghij->abcdefghij", zeros(WG_F32, WG_DIMS(1, 1, 1, 1, 1)),
+                      zeros(WG_F32, WG_DIMS(1, 1, 1, 1, 1))),
+            WG_ERROR_SHAPE, "the result has 10 axes; there are at most 8");
+    wg_tensor *truth = zeros(WG_BOOL, WG_DIMS(2, 2));
+    refused(einsum_of("ij,jk", truth, truth), WG_ERROR_DTYPE, "bools do not add up");
+    wg_tensor *eight = zeros(WG_F32, WG_DIMS(2, 2, 2, 2, 2, 2, 2, 2));
+    refused(wg_einsum("abcdefgh,ijcdeklm,nofghklm->abijno", WG_TENSORS(eight, eight, eight)),
+            WG_ERROR_SHAPE,
+            "in any order, a product on the way to the result has more than 8 axes");
+    refused(wg_einsum("i", 0, NULL), WG_ERROR_ARGUMENT, "einsum: 0 operands");
+}
+END_TEST
+
 START_TEST(the_largest_of_nothing_is_refused) {
     wg_tensor *x = zeros(WG_F32, WG_DIMS(0, 3));
     refused(wg_max(x, WG_ALL, false), WG_ERROR_SHAPE, "max: (0, 3) f32: there are no elements");
@@ -307,6 +364,7 @@ START_TEST(null_gives_null_and_leaves_the_first_error_alone) {
     ck_assert_ptr_null(wg_scatter_add(x, 0, lost, x));
     ck_assert_ptr_null(wg_embedding_op(x, lost, -1));
     ck_assert_ptr_null(wg_one_hot(lost, 3));
+    ck_assert_ptr_null(wg_einsum("ij,jk", WG_TENSORS(x, lost)));
     assert_error(WG_ERROR_SHAPE, "add: (2, 3) f32 x (4) f32");
 }
 END_TEST
@@ -400,6 +458,8 @@ int main(void) {
         records_run_by_hand_check_their_dtypes_too,
         indices_out_of_range_are_named,
         indices_of_a_wrong_shape_are_refused,
+        an_equation_that_is_none_is_refused,
+        an_equation_that_does_not_fit_its_operands_is_refused,
         the_largest_of_nothing_is_refused,
         null_gives_null_and_leaves_the_first_error_alone,
         activations_refuse_what_they_are_not_defined_for,

@@ -22,6 +22,7 @@ extern const wg__op_family wg__family_gate;
 extern const wg__op_family wg__family_select;
 extern const wg__op_family wg__family_reduce;
 extern const wg__op_family wg__family_matmul;
+extern const wg__op_family wg__family_einsum;
 extern const wg__op_family wg__family_index;
 extern const wg__op_family wg__family_scatter;
 extern const wg__op_family wg__family_nonzero;

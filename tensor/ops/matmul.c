@@ -31,8 +31,9 @@ static int matmul_infer(wg_call *call) {
     wg_spec *out = &call->output_specs[0];
     if (wg__check_same_dtype(call, 0, 1) < 0)
         return -1;
-    if (wg__check_kernel_dtype(call) < 0)
-        return -1;
+    if (a->dtype == WG_BOOL || a->dtype == WG_BF16)
+        return wg__op_fail(call, WG_ERROR_DTYPE, "%s is not multiplied; cast the operands",
+                           wg_dtype_name(a->dtype));
     if (a->ndim < 2 || b->ndim < 2)
         return wg__op_fail(call, WG_ERROR_SHAPE, "a scalar is no matrix; use mul");
     if (columns_of(a) != rows_of(b))
