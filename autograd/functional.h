@@ -8,8 +8,10 @@
  *
  *     wg_jvp(squares, NULL, 1, &x, &direction, 1, NULL, &slope);
  *
- * Transforms nest: the function may itself call wg_grad or any transform, of its inputs or of what
- * it computes, to any order. */
+ * Transforms nest: the function may itself call any transform, or wg_grad on what it computes, to
+ * any order. An inner one in reverse mode under an outer one in reverse mode needs create_graph, as
+ * wg_grad does; under forward mode it needs nothing. An input that does not want a gradient can be
+ * made to inside: by wg_set_requires_grad on a wg_alias of it. */
 #ifndef WG_AUTOGRAD_FUNCTIONAL_H
 #define WG_AUTOGRAD_FUNCTIONAL_H
 
@@ -41,5 +43,47 @@ typedef int (*wg_function)(int input_count, wg_tensor *const *inputs, int output
 WG_API int wg_jvp(wg_function function, void *context, int input_count, wg_tensor *const *inputs,
                   wg_tensor *const *tangents, int output_count, wg_tensor **outputs,
                   wg_tensor **output_tangents);
+
+typedef struct wg_transform_options {
+    bool create_graph; /* record the results, so that they can be differentiated in turn, for inputs
+                          and parameters that want a gradient; otherwise results want none */
+} wg_transform_options;
+
+/* Reverse mode: the vector-Jacobian product. gradients[i] becomes sum over j of cotangents[j]
+ * (d output j / d input i), of the shape and dtype of input i, zeros where nothing depends on it,
+ * NULL for an input that is NULL or not floating. Inputs need not want a gradient, and leaves keep
+ * what gradient they have. `cotangents` (may be NULL, as may its entries: 1, for a one-element
+ * output) are of the shape and dtype of their outputs. `outputs` (may be NULL) receives the values.
+ * [scope; SHAPE of a cotangent; whatever the function says; nothing runs while an error is pending.
+ * On error every output is NULL] */
+WG_API int wg_vjp(wg_function function, void *context, int input_count, wg_tensor *const *inputs,
+                  int output_count, wg_tensor *const *cotangents,
+                  const wg_transform_options *options, wg_tensor **outputs, wg_tensor **gradients);
+
+/* The Hessian-vector product of a function with one output of one element: products[i] becomes sum
+ * over k of (d^2 output / d input i d input k) vectors[k], of the shape and dtype of input i; NULL
+ * for an input that is NULL or not floating. Costs a small multiple of a gradient, and no Hessian
+ * is made. `vectors` are as the tangents of wg_jvp; `output` (may be NULL) receives the value.
+ * [scope; as wg_vjp; SHAPE for more than one element] */
+WG_API int wg_hvp(wg_function function, void *context, int input_count, wg_tensor *const *inputs,
+                  wg_tensor *const *vectors, const wg_transform_options *options,
+                  wg_tensor **output, wg_tensor **products);
+
+/* All derivatives of a function of few inputs or few outputs: jacobians[j * input_count + i]
+ * becomes d output j / d input i, of shape (sizes of output j, sizes of input i) and of the dtype
+ * of input i, NULL where either is NULL or not floating. It is made column by column in forward
+ * mode if the inputs have fewer elements than the outputs (the function then runs once for each
+ * element), else row by row in reverse mode. [scope; as wg_vjp; SHAPE for more than WG_MAX_DIMS
+ * dimensions] */
+WG_API int wg_jacobian(wg_function function, void *context, int input_count,
+                       wg_tensor *const *inputs, int output_count,
+                       const wg_transform_options *options, wg_tensor **jacobians);
+
+/* All second derivatives of a function with one output of one element: hessians[i * input_count +
+ * k] becomes d^2 output / d input i d input k, of shape (sizes of input i, sizes of input k), NULL
+ * where either is NULL or not floating. [scope; as wg_jacobian] */
+WG_API int wg_hessian(wg_function function, void *context, int input_count,
+                      wg_tensor *const *inputs, const wg_transform_options *options,
+                      wg_tensor **hessians);
 
 #endif
