@@ -442,6 +442,21 @@ typedef struct wg_attention_options {
 WG_API wg_tensor *wg_attention(wg_tensor *q, wg_tensor *k, wg_tensor *v, wg_tensor *mask,
                                const wg_attention_options *options);
 
+/* ---- Positions (ops/position.c) ---- */
+
+/* Which elements of the last axis, of width D = 2 P, are turned together. */
+typedef enum wg_rotary_pairing {
+    WG_ROTARY_HALVES,  /* i and i + P: GPT-NeoX, and LLaMA's weights as Hugging Face has them */
+    WG_ROTARY_ADJACENT /* 2 i and 2 i + 1: the paper, and LLaMA's weights as Meta has them */
+} wg_rotary_pairing;
+
+/* Rotary positions   (Su et al. 2021, eq. 34): each pair (a, b) of the last axis becomes (a cos - b
+ * sin, a sin + b cos).   x: (..., T, D)   cos, sin: (..., T, P) with 2 P <= D, broadcast   ->   as x.
+ * Elements beyond 2 P stay as they are. The tables have no gradient. [scope; SHAPE, DTYPE, ARGUMENT]
+ */
+WG_API wg_tensor *wg_rotary(wg_tensor *x, wg_tensor *cos, wg_tensor *sin,
+                            wg_rotary_pairing pairing);
+
 /* ---- Randomness (ops/dropout.c) ---- */
 
 /* Zeroes each element with the given probability and scales the rest by 1 / (1 - p)   (Srivastava

@@ -30,6 +30,7 @@ static const wg__op_family *const families[] = {
     &wg__family_softmax,
     &wg__family_norm,
     &wg__family_attention,
+    &wg__family_position,
     &wg__family_dropout,
     &wg__family_loss,
     NULL,

@@ -30,6 +30,7 @@ extern const wg__op_family wg__family_advanced_index;
 extern const wg__op_family wg__family_softmax;
 extern const wg__op_family wg__family_norm;
 extern const wg__op_family wg__family_attention;
+extern const wg__op_family wg__family_position;
 extern const wg__op_family wg__family_dropout;
 extern const wg__op_family wg__family_loss;
 
