@@ -339,6 +339,29 @@ WG_API wg_tensor *wg_linear_op(wg_tensor *x, wg_tensor *weight, wg_tensor *bias)
  * be a view, of any strides. [scope; SHAPE, ARGUMENT, DTYPE for bools] */
 WG_API wg_tensor *wg_einsum(const char *equation, int count, wg_tensor *const *operands);
 
+/* ---- Products by other names (ops/linear_algebra.c). Masks for triangular matrices are wg_tri,
+ * wg_tril and wg_triu. ---- */
+
+/* The sum over `count` pairs of axes, axes_a[i] of a with axes_b[i] of b, which have equal sizes;
+ * the result has the other axes of a and then those of b. A count of 0 is the product of every
+ * element with every other; NumPy's axes=N is the last N of a with the first N of b.
+ * [scope; INDEX, SHAPE, ARGUMENT, DTYPE for bools] */
+WG_API wg_tensor *wg_tensordot(wg_tensor *a, wg_tensor *b, int count, const int64_t *axes_a,
+                               const int64_t *axes_b);
+
+/* All elements of a times all of b: (M) x (N) -> (M, N). Other ranks are flattened, as NumPy does.
+ * [scope; SHAPE if that is too large] */
+WG_API wg_tensor *wg_outer(wg_tensor *a, wg_tensor *b);
+
+/* The sum of a[i] b[i] of two vectors of one size: a rank-0 tensor, of their dtype.
+ * [scope; SHAPE, DTYPE for bools] */
+WG_API wg_tensor *wg_dot(wg_tensor *a, wg_tensor *b);
+
+/* beta c + alpha a b, by one GEMM onto a copy of c.   a: (M, K)   b: (K, N)   c: broadcasts to
+ * (M, N). With beta 0, c is not read, so that its NaNs stay away. Factors of integers are whole.
+ * [scope; SHAPE, ARGUMENT, DTYPE for bools] */
+WG_API wg_tensor *wg_addmm(wg_tensor *c, wg_tensor *a, wg_tensor *b, double beta, double alpha);
+
 /* ---- Indexing (ops/index.c). Indices are i64 or i32; negative ones are out of range. ---- */
 
 /* out[..i..] = x[..index[..i..]..] along `axis`; index has the rank of x and no size beyond its

@@ -23,6 +23,7 @@ static const wg__op_family *const families[] = {
     &wg__family_reduce,
     &wg__family_matmul,
     &wg__family_einsum,
+    &wg__family_linear_algebra,
     &wg__family_index,
     &wg__family_scatter,
     &wg__family_nonzero,

@@ -318,6 +318,33 @@ START_TEST(an_equation_that_does_not_fit_its_operands_is_refused) {
 }
 END_TEST
 
+START_TEST(products_that_do_not_fit_are_refused) {
+    wg_tensor *x = zeros(WG_F32, WG_DIMS(2, 3)), *v = zeros(WG_F32, WG_DIMS(3));
+    const int64_t first[] = {0, 0}, both[] = {0, 1}, beyond[] = {2};
+    refused(wg_tensordot(x, x, 1, first, both + 1), WG_ERROR_SHAPE,
+            "tensordot: (2, 3) f32 x (2, 3) f32: axis 0 of a has size 2, axis 1 of b has 3; they "
+            "are to be summed over together");
+    refused(wg_tensordot(x, x, 2, first, both), WG_ERROR_INDEX, "tensordot: axis 0 is given twice");
+    refused(wg_tensordot(x, x, 1, first, beyond), WG_ERROR_INDEX, "tensordot: axis 2");
+    refused(wg_tensordot(x, x, 9, first, both), WG_ERROR_ARGUMENT, "9 pairs of axes");
+    wg_tensor *five = zeros(WG_F32, WG_DIMS(1, 1, 1, 1, 1));
+    refused(wg_tensordot(five, five, 0, NULL, NULL), WG_ERROR_SHAPE, "the result has 10 axes");
+    refused(wg_dot(x, v), WG_ERROR_SHAPE, "dot: (2, 3) f32 x (3) f32: wanted two vectors");
+    refused(wg_dot(v, zeros(WG_F32, WG_DIMS(1))), WG_ERROR_SHAPE, "sizes 3 and 1 differ");
+    wg_tensor *truth = zeros(WG_BOOL, WG_DIMS(2, 2)), *whole = zeros(WG_I64, WG_DIMS(2, 2));
+    refused(wg_matmul(truth, truth), WG_ERROR_DTYPE, "bool is not multiplied");
+    refused(wg_addmm(truth, truth, truth, 1, 1), WG_ERROR_DTYPE, "bool is not multiplied");
+    refused(wg_addmm(whole, whole, whole, 1, 0.5), WG_ERROR_ARGUMENT,
+            "factors of integers are whole numbers, not 1 and 0.5");
+    refused(wg_addmm(v, x, x, 1, 1), WG_ERROR_SHAPE, "wanted C + A B of matrices");
+    refused(wg_addmm(v, x, v, 1, 1), WG_ERROR_SHAPE, "addmm: (3) f32 x (2, 3) f32 x (3) f32");
+    refused(wg_addmm(x, x, zeros(WG_F32, WG_DIMS(3, 2)), 1, 1), WG_ERROR_SHAPE,
+            "C does not broadcast to (2, 2)");
+    refused(wg_addmm(zeros(WG_F32, WG_DIMS(1, 2, 2)), x, zeros(WG_F32, WG_DIMS(3, 2)), 1, 1),
+            WG_ERROR_SHAPE, "C does not broadcast");
+}
+END_TEST
+
 START_TEST(the_largest_of_nothing_is_refused) {
     wg_tensor *x = zeros(WG_F32, WG_DIMS(0, 3));
     refused(wg_max(x, WG_ALL, false), WG_ERROR_SHAPE, "max: (0, 3) f32: there are no elements");
@@ -365,6 +392,10 @@ START_TEST(null_gives_null_and_leaves_the_first_error_alone) {
     ck_assert_ptr_null(wg_embedding_op(x, lost, -1));
     ck_assert_ptr_null(wg_one_hot(lost, 3));
     ck_assert_ptr_null(wg_einsum("ij,jk", WG_TENSORS(x, lost)));
+    ck_assert_ptr_null(wg_tensordot(lost, x, 0, NULL, NULL));
+    ck_assert_ptr_null(wg_outer(x, lost));
+    ck_assert_ptr_null(wg_dot(lost, x));
+    ck_assert_ptr_null(wg_addmm(x, lost, x, 1, 1));
     assert_error(WG_ERROR_SHAPE, "add: (2, 3) f32 x (4) f32");
 }
 END_TEST
@@ -460,6 +491,7 @@ int main(void) {
         indices_of_a_wrong_shape_are_refused,
         an_equation_that_is_none_is_refused,
         an_equation_that_does_not_fit_its_operands_is_refused,
+        products_that_do_not_fit_are_refused,
         the_largest_of_nothing_is_refused,
         null_gives_null_and_leaves_the_first_error_alone,
         activations_refuse_what_they_are_not_defined_for,

@@ -233,6 +233,22 @@ static int read_equation(const wg_call *call, equation *e) {
 
 /* ---- einsum: y[output] = the sum over all other labels of the product of all operands. ---- */
 
+static int einsum_infer(wg_call *call) {
+    equation e = {0};
+    int64_t shape[WG_MAX_DIMS];
+    wg_dtype dtype = call->input_specs[0].dtype;
+    if (read_equation(call, &e) < 0)
+        return -1;
+    for (int i = 0; i < e.contraction.output_ndim; i++)
+        shape[i] = e.contraction.sizes[e.contraction.output[i]];
+    for (int i = 1; i < call->input_count; i++)
+        dtype = wg_dtype_promote(dtype, call->input_specs[i].dtype);
+    if (dtype == WG_BOOL)
+        return wg__op_fail(call, WG_ERROR_DTYPE, "bools do not add up; cast an operand");
+    return wg__spec_make(&call->output_specs[0], dtype, e.contraction.output_ndim, shape,
+                         call->op->name);
+}
+
 static int einsum_decompose(wg_call *call) {
     equation e = {0};
     if (read_equation(call, &e) < 0)
@@ -242,8 +258,6 @@ static int einsum_decompose(wg_call *call) {
     if (!wg__promote_all(call->input_count, operands))
         return -1;
     const wg_dtype dtype = operands[0]->spec.dtype;
-    if (dtype == WG_BOOL)
-        return wg__op_fail(call, WG_ERROR_DTYPE, "bools do not add up; cast an operand");
     for (int i = 0; i < call->input_count; i++)
         e.contraction.operands[i].tensor = wg__widen(operands[i]);
     call->outputs[0] = wg_cast(wg__contract(call, &e.contraction), dtype);
@@ -313,6 +327,7 @@ static const wg_op einsum = {
     .output_count = 1,
     .options_size = sizeof(einsum_options),
     .differentiable = UINT32_MAX,
+    .infer = einsum_infer,
     .decompose = einsum_decompose,
     .sample = einsum_sample,
     .bench = einsum_bench,

@@ -23,6 +23,7 @@ extern const wg__op_family wg__family_select;
 extern const wg__op_family wg__family_reduce;
 extern const wg__op_family wg__family_matmul;
 extern const wg__op_family wg__family_einsum;
+extern const wg__op_family wg__family_linear_algebra;
 extern const wg__op_family wg__family_index;
 extern const wg__op_family wg__family_scatter;
 extern const wg__op_family wg__family_nonzero;
