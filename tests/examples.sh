@@ -21,6 +21,13 @@ result() {
 # What is wrong with what an example printed (the file `out`), or nothing.
 fault() {
     case $1 in
+    examples/einsum_attention)
+        share=$(sed -n 's/^right answers: \([0-9]*\).*/\1/p' out)
+        test "${share:-0}" -ge 97 || echo "only ${share:-no} % of the answers are right"
+        difference=$(sed -n 's/^largest difference from wg_attention: //p' out)
+        awk "BEGIN { exit !(${difference:-1} < 5e-6) }" ||
+            echo "wg_attention is off by ${difference:-nobody knows what}"
+        ;;
     examples/line)
         diff "$source/tests/fixtures/line.out" out
         ;;
