@@ -27,6 +27,23 @@ WG_API void wg_zero_grad(wg_tensor *x);
 /* Asks backward to leave the gradient of an intermediate tensor too. [GRADIENT if x wants none] */
 WG_API int wg_retain_grad(wg_tensor *x);
 
+/* A function of the gradient of a tensor. What it returns, of the same shape and dtype, takes the
+ * gradient's place; NULL leaves it. An error pending afterwards stops the backward pass. The
+ * gradient belongs to the pass: it is not to be written, and what is to outlive the call is cloned
+ * or kept as an alias. */
+typedef wg_tensor *(*wg_gradient_hook)(wg_tensor *gradient, void *context);
+
+/* Has `hook` called in each backward pass that comes to x, a leaf or an intermediate, once its
+ * whole gradient of that pass is there: before it goes on to what x was computed from, is added to
+ * a leaf's own, is left by wg_retain_grad or returned by wg_grad. Hooks run in the order in which
+ * they were registered, each on what the one before left; under create_graph what they do is
+ * recorded. They belong to the graph that made x (or to the leaf) and go with it; `context` must
+ * live as long. Returns an id above 0, or -1. [GRADIENT if x wants none] */
+WG_API int wg_register_hook(wg_tensor *x, wg_gradient_hook hook, void *context);
+
+/* Takes a hook away again; a hook may do so itself. [ARGUMENT for an id that is none of x's] */
+WG_API int wg_remove_hook(wg_tensor *x, int id);
+
 /* A handle on the same storage that wants no gradient and, inside of wg_jvp, has no tangent.
  * [scope] */
 WG_API wg_tensor *wg_detach(wg_tensor *x);

@@ -185,7 +185,7 @@ static void mark_needed(pass *p, const int64_t *order) {
 static wg_tensor **cotangent_of(pass *p, wg__edge edge) {
     entry *e = &p->entries[edge.node->slot];
     wg_tensor **place = &e->cotangents[edge.output_index];
-    bool takes_gradient = p->input_count == 0 && !edge.node->op && !p->in_ops;
+    bool takes_gradient = p->input_count == 0 && !edge.node->op && !edge.node->hooks && !p->in_ops;
     if (takes_gradient && !e->holds_gradient) {
         e->holds_gradient = true;
         *place = edge.node->gradients[0];
@@ -415,6 +415,14 @@ static int capture(pass *p, const entry *e) {
     return 0;
 }
 
+static int run_hooks(entry *e) {
+    int status = 0;
+    for (int j = 0; j < WG_MAX_OUTPUTS && e->node->hooks && status == 0; j++)
+        if (e->cotangents[j] && !e->holds_gradient)
+            status = wg__hooks_run(e->node, j, &e->cotangents[j]);
+    return status;
+}
+
 static int run_entry(pass *p, entry *e) {
     wg_node *node = e->node;
     bool any = false;
@@ -424,7 +432,9 @@ static int run_entry(pass *p, entry *e) {
         return 0;
     wg_scope scope;
     wg_scope_begin(&scope);
-    int status = p->input_count ? capture(p, e) : 0;
+    int status = run_hooks(e);
+    if (status == 0 && p->input_count)
+        status = capture(p, e);
     for (int j = 0; j < WG_MAX_OUTPUTS && status == 0 && p->input_count == 0; j++)
         if (node->op && node->retains[j] && e->cotangents[j])
             status = keep_gradient(p, node, j, e->cotangents[j]);

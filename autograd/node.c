@@ -37,6 +37,7 @@ static void free_node(wg_node *node) {
     wg__node_free_saved(node);
     for (int j = 0; j < WG_MAX_OUTPUTS; j++)
         wg_release(node->gradients[j]);
+    wg__hooks_free(node);
     for (int i = 0; i < node->input_count; i++)
         if (node->edges[i].node)
             wg__node_release(node->edges[i].node);

@@ -9,6 +9,7 @@
 #ifndef WG_AUTOGRAD_NODE_H
 #define WG_AUTOGRAD_NODE_H
 
+#include "autograd/autograd.h"
 #include "tensor/internal.h"
 
 typedef struct wg__edge {
@@ -20,6 +21,14 @@ typedef struct wg__saved {
     wg_tensor *tensor; /* NULL: not saved */
     uint64_t version;  /* of its storage when it was saved */
 } wg__saved;
+
+typedef struct wg__hook {
+    int id;
+    int output_index;
+    wg_gradient_hook function;
+    void *context;
+    struct wg__hook *next; /* later registered */
+} wg__hook;
 
 struct wg_node {
     atomic_int references;
@@ -36,6 +45,7 @@ struct wg_node {
     bool freed;                           /* backward has released what was saved */
     wg_tensor *gradients[WG_MAX_OUTPUTS]; /* a leaf's, or of outputs under wg_retain_grad; kept */
     bool retains[WG_MAX_OUTPUTS];
+    wg__hook *hooks;       /* of its outputs */
     uint64_t visit;        /* of the backward pass that saw it last */
     int64_t slot;          /* in that pass: its place in the engine's table */
     wg_node *next_to_free; /* the list by which release walks instead of recursing */
@@ -50,6 +60,10 @@ wg_tensor *wg__stand_in(wg_tensor *x);
 
 void wg__node_retain(wg_node *node);
 void wg__node_release(wg_node *node);
+
+/* Runs the hooks of an output on its gradient, a kept tensor that they may replace. */
+int wg__hooks_run(wg_node *node, int output_index, wg_tensor **gradient);
+void wg__hooks_free(wg_node *node);
 
 /* Releases what a node saved, after backward has used it. */
 void wg__node_free_saved(wg_node *node);
