@@ -7,37 +7,6 @@
 
 #include <math.h>
 
-/* ---- Truncated normal ---- */
-
-/* The standard normal distribution, drawn again while beyond 2. Element i takes its new tries from
- * the second draw, TRIES of them, each of two numbers for Box-Muller; all of them fail once in
- * 10^85. */
-enum { TRIES = 64 };
-
-static double redrawn(uint64_t seed, uint64_t offset, uint64_t element) {
-    double x = 0;
-    for (uint64_t i = 0; i < TRIES; i++) {
-        uint64_t index = 2 * (element * TRIES + i);
-        double u = (wg_random_bits(seed, offset, index) + 1.0) / 4294967296.0;
-        double v = wg_random_bits(seed, offset, index + 1) / 4294967296.0;
-        x = sqrt(-2 * log(u)) * cos(2 * 3.14159265358979323846 * v);
-        if (fabs(x) <= 2)
-            return x;
-    }
-    return x < 0 ? -2 : 2;
-}
-
-/* About 1 in 22 elements is drawn again. */
-static wg_tensor *truncated_normal(wg_generator *generator, int ndim, const int64_t *shape) {
-    wg_tensor *x = wg_randn(generator, WG_F32, ndim, shape);
-    uint64_t offset = generator->offset++;
-    float *value = wg_tensor_data(x);
-    for (int64_t i = 0, n = wg_tensor_count(x); x && i < n; i++)
-        if (fabsf(value[i]) > 2)
-            value[i] = (float)redrawn(generator->seed, offset, (uint64_t)i);
-    return x;
-}
-
 /* ---- The kinds ---- */
 
 /* Fan-in and fan-out of a weight (O, I, ...); -1 with SHAPE. */
@@ -90,9 +59,9 @@ static wg_tensor *draw(wg_init_kind kind, double spread, wg_generator *generator
     case WG_INIT_UNIFORM:
         return wg_affine(wg_rand(generator, WG_F32, ndim, shape), 2 * spread, -spread);
     case WG_INIT_TRUNCATED_NORMAL:
-        return wg_mul_scalar(truncated_normal(generator, ndim, shape), spread);
+        return wg_trunc_normal(generator, WG_F32, ndim, shape, 0, spread, -2 * spread, 2 * spread);
     default:
-        return wg_mul_scalar(wg_randn(generator, WG_F32, ndim, shape), spread);
+        return wg_normal(generator, WG_F32, ndim, shape, 0, spread);
     }
 }
 
@@ -130,7 +99,7 @@ int wg_initialize(wg_tensor *x, const wg_initializer *how, wg_generator *generat
     wg_scope scope;
     wg_scope_begin(&scope);
     bool recording = wg_set_grad_enabled(false);
-    int status = fill(x, how, generator ? generator : wg_default_generator());
+    int status = fill(x, how, generator);
     wg_set_grad_enabled(recording);
     wg_scope_end(&scope, NULL);
     return status;

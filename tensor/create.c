@@ -4,6 +4,7 @@
 
 #include "tensor/convert.h"
 #include "tensor/iter.h"
+#include "tensor/ops.h"
 
 wg_tensor *wg_empty(wg_dtype dtype, int ndim, const int64_t *shape) {
     wg_spec spec;
@@ -29,17 +30,17 @@ wg_tensor *wg_empty_like(const wg_tensor *x) {
     return x ? wg__tensor_new(&x->spec) : NULL;
 }
 
-static wg_tensor *full_like(const wg_tensor *x, double value) {
+wg_tensor *wg_full_like(const wg_tensor *x, double value) {
     wg_tensor *y = wg_empty_like(x);
     return wg_fill_(y, value) < 0 ? NULL : y;
 }
 
 wg_tensor *wg_zeros_like(const wg_tensor *x) {
-    return full_like(x, 0);
+    return wg_full_like(x, 0);
 }
 
 wg_tensor *wg_ones_like(const wg_tensor *x) {
-    return full_like(x, 1);
+    return wg_full_like(x, 1);
 }
 
 wg_tensor *wg_scalar(wg_dtype dtype, double value) {
@@ -75,6 +76,55 @@ wg_tensor *wg_arange(wg_dtype dtype, double start, double stop, double step) {
     for (int64_t i = 0; i < count; i++)
         wg__set_element(dtype, data + (size_t)i * element, start + (double)i * step);
     return x;
+}
+
+static wg_tensor *spaced(wg_dtype dtype, int64_t count, const char *where) {
+    if (count < 0) {
+        wg_fail(WG_ERROR_ARGUMENT, where, "%lld numbers", (long long)count);
+        return NULL;
+    }
+    return wg_empty(dtype, 1, &count);
+}
+
+/* Number i of them; counted from the nearer end, so that both ends are exact. */
+static double spaced_at(double start, double stop, int64_t count, int64_t i) {
+    double step = count > 1 ? (stop - start) / (double)(count - 1) : 0;
+    return i < (count + 1) / 2 ? start + (double)i * step : stop - (double)(count - 1 - i) * step;
+}
+
+wg_tensor *wg_linspace(wg_dtype dtype, double start, double stop, int64_t count) {
+    wg_tensor *x = spaced(dtype, count, "linspace");
+    char *data = wg_tensor_data(x);
+    for (int64_t i = 0; x && i < count; i++) {
+        double value = spaced_at(start, stop, count, i);
+        wg__set_element(dtype, data + (size_t)i * wg_dtype_size(dtype),
+                        wg_dtype_is_float(dtype) ? value : floor(value));
+    }
+    return x;
+}
+
+wg_tensor *wg_logspace(wg_dtype dtype, double start, double stop, int64_t count, double base) {
+    wg_tensor *x = spaced(dtype, count, "logspace");
+    char *data = wg_tensor_data(x);
+    for (int64_t i = 0; x && i < count; i++)
+        wg__set_element(dtype, data + (size_t)i * wg_dtype_size(dtype),
+                        pow(base, spaced_at(start, stop, count, i)));
+    return x;
+}
+
+wg_tensor *wg_eye(wg_dtype dtype, int64_t rows, int64_t columns) {
+    wg_tensor *x = wg_zeros(dtype, 2, (int64_t[]){rows, columns});
+    char *data = wg_tensor_data(x);
+    for (int64_t i = 0; x && i < rows && i < columns; i++)
+        wg__set_element(dtype, data + (size_t)(i * columns + i) * wg_dtype_size(dtype), 1);
+    return x;
+}
+
+wg_tensor *wg_tri(wg_dtype dtype, int64_t rows, int64_t columns, int64_t diagonal) {
+    wg_scope scope;
+    wg_scope_begin(&scope);
+    wg_tensor *ones = wg_ones(dtype, 2, (int64_t[]){rows, columns});
+    return wg_scope_end(&scope, wg_tril(ones, diagonal));
 }
 
 int wg_to_array(const wg_tensor *x, void *out) {

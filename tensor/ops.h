@@ -148,8 +148,8 @@ typedef enum wg_pad_mode {
     WG_PAD_CIRCULAR   /* 2 3 | 0 1 2 3 | 0 1; at most the size (NumPy's "wrap") */
 } wg_pad_mode;
 
-/* The last axis_count axes of x made longer at both ends. `widths` holds (before, after) of each, in
- * their order (NumPy's; PyTorch begins at the last axis); negative ones crop. `value` is that of
+/* The last axis_count axes of x made longer at both ends. `widths` holds (before, after) of each,
+ * in their order (NumPy's; PyTorch begins at the last axis); negative ones crop. `value` is that of
  * WG_PAD_CONSTANT. [scope; SHAPE where the mode or the cropping wants more elements than there are,
  * ARGUMENT] */
 WG_API wg_tensor *wg_pad(wg_tensor *x, int axis_count, const int64_t *widths, wg_pad_mode mode,

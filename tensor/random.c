@@ -8,6 +8,7 @@
 #include <Random123/philox.h>
 #include <math.h>
 
+#include "tensor/draw.h"
 #include "tensor/iter.h"
 
 #define TWO_PI 6.283185307179586476925286766559
@@ -46,17 +47,20 @@ static void normal_pair(philox4x32_ctr_t words, double *pair) {
     pair[1] = radius * sin(angle);
 }
 
-static wg_generator next_draw(wg_generator *generator) {
+wg_generator wg__next_draw(wg_generator *generator) {
     wg_generator *from = generator ? generator : &default_generator;
     wg_generator draw = *from;
     from->offset++;
     return draw;
 }
 
+double wg__draw_uniform(wg_generator draw, uint64_t index) {
+    philox4x32_ctr_t words = block_of(draw.seed, draw.offset, index / 2);
+    return uniform(words.v[index % 2 * 2], words.v[index % 2 * 2 + 1]);
+}
+
 double wg_random_uniform(wg_generator *generator) {
-    wg_generator draw = next_draw(generator);
-    philox4x32_ctr_t words = block_of(draw.seed, draw.offset, 0);
-    return uniform(words.v[0], words.v[1]);
+    return wg__draw_uniform(wg__next_draw(generator), 0);
 }
 
 /* Words are taken until one falls below the largest multiple of the bound (rejection). */
@@ -73,11 +77,11 @@ static uint64_t below(wg_generator draw, uint64_t block, uint64_t bound) {
 }
 
 uint64_t wg_random_below(wg_generator *generator, uint64_t bound) {
-    return below(next_draw(generator), 0, bound);
+    return below(wg__next_draw(generator), 0, bound);
 }
 
 double wg_random_normal(wg_generator *generator) {
-    wg_generator draw = next_draw(generator);
+    wg_generator draw = wg__next_draw(generator);
     double pair[2];
     normal_pair(block_of(draw.seed, draw.offset, 0), pair);
     return pair[0];
@@ -92,6 +96,8 @@ typedef struct fill {
     int64_t count;
     int64_t low;
     uint64_t bound;
+    double mean, std;
+    double low_limit, high_limit; /* of the truncated normal */
 } fill;
 
 /* f64 elements use two words each, f32 one with its upper 24 bits. */
@@ -114,10 +120,68 @@ static void fill_normal(int64_t begin, int64_t end, void *context) {
         normal_pair(block_of(job->draw.seed, job->draw.offset, (uint64_t)block), pair);
         for (int64_t i = block * 2; i < block * 2 + 2 && i < job->count; i++) {
             if (job->dtype == WG_F64)
-                ((double *)job->data)[i] = pair[i % 2];
+                ((double *)job->data)[i] = job->mean + job->std * pair[i % 2];
             else
-                ((float *)job->data)[i] = (float)pair[i % 2];
+                ((float *)job->data)[i] = (float)(job->mean + job->std * pair[i % 2]);
         }
+    }
+}
+
+/* ---- The truncated normal: proposals that are rejected until one is taken   (Robert 1995,
+ * "Simulation of truncated normal variables"), about every second at worst. Element i takes
+ * block i of the draw, and for each further try one far beyond all elements. ---- */
+
+/* Of a density that is proportional to e^(-x^2/2) on [from, to], 0 <= from. */
+static bool propose_in_tail(double from, double to, double u, double v, double *x) {
+    double root = sqrt(from * from + 4), rate = (from + root) / 2, beyond = 2 / (from + root);
+    double step;
+    if ((to - from) * rate < 1) {
+        step = (to - from) * u;
+        *x = from + step;
+        return v <= exp(-step * (*x + from) / 2);
+    }
+    step = -log1p(-u) / rate; /* exponential, of the rate that is rejected least */
+    *x = from + step;
+    return *x <= to && v <= exp(-(step - beyond) * (step - beyond) / 2);
+}
+
+static bool propose_around_zero(double from, double to, philox4x32_ctr_t words, double *x) {
+    if (to - from < sqrt(TWO_PI)) {
+        *x = from + (to - from) * uniform(words.v[0], words.v[1]);
+        return uniform(words.v[2], words.v[3]) <= exp(-*x * *x / 2);
+    }
+    double pair[2];
+    normal_pair(words, pair);
+    *x = pair[0] >= from && pair[0] <= to ? pair[0] : pair[1];
+    return *x >= from && *x <= to;
+}
+
+static double truncated(wg_generator draw, uint64_t element, double from, double to) {
+    if (to < 0)
+        return -truncated(draw, element, -to, -from);
+    if (from > 1e8) /* all of it is within a rounding error of the limit */
+        return from;
+    for (uint64_t block = element;; block += (uint64_t)1 << 48) {
+        philox4x32_ctr_t words = block_of(draw.seed, draw.offset, block);
+        double x;
+        if (from > 0 ? propose_in_tail(from, to, uniform(words.v[0], words.v[1]),
+                                       uniform(words.v[2], words.v[3]), &x)
+                     : propose_around_zero(from, to, words, &x))
+            return x;
+    }
+}
+
+static void fill_truncated(int64_t begin, int64_t end, void *context) {
+    const fill *job = context;
+    double from = (job->low_limit - job->mean) / job->std;
+    double to = (job->high_limit - job->mean) / job->std;
+    for (int64_t i = begin; i < end; i++) {
+        double x = job->mean + job->std * truncated(job->draw, (uint64_t)i, from, to);
+        x = fmin(fmax(x, job->low_limit), job->high_limit);
+        if (job->dtype == WG_F64)
+            ((double *)job->data)[i] = x;
+        else
+            ((float *)job->data)[i] = (float)x;
     }
 }
 
@@ -128,37 +192,73 @@ static void fill_integers(int64_t begin, int64_t end, void *context) {
             (int64_t)((uint64_t)job->low + below(job->draw, (uint64_t)i, job->bound));
 }
 
+/* `how` holds what the body reads besides draw, dtype, data and count. */
 static wg_tensor *random_float(wg_generator *generator, wg_dtype dtype, int ndim,
                                const int64_t *shape, const char *where, wg__range_body body,
-                               int64_t elements_a_block) {
+                               int64_t elements_a_block, const fill *how) {
     if (!wg_dtype_is_float(dtype)) {
         wg_fail(WG_ERROR_DTYPE, where, "%s; wanted a floating dtype", wg_dtype_name(dtype));
         return NULL;
     }
     if (dtype == WG_BF16) {
         wg_tensor *wide =
-            random_float(generator, WG_F32, ndim, shape, where, body, elements_a_block);
+            random_float(generator, WG_F32, ndim, shape, where, body, elements_a_block, how);
         wg_tensor *narrow = wide ? wg_empty(WG_BF16, ndim, shape) : NULL;
         return wg_copy_(narrow, wide) < 0 ? NULL : narrow;
     }
     wg_tensor *x = wg_empty(dtype, ndim, shape);
     if (!x)
         return NULL;
-    fill job = {.draw = next_draw(generator),
-                .dtype = dtype,
-                .data = wg_tensor_data(x),
-                .count = wg_tensor_count(x)};
+    fill job = *how;
+    job.draw = wg__next_draw(generator);
+    job.dtype = dtype;
+    job.data = wg_tensor_data(x);
+    job.count = wg_tensor_count(x);
     wg__parallel_for((job.count + elements_a_block - 1) / elements_a_block, WG__GRAIN / 8, body,
                      &job);
     return x;
 }
 
 wg_tensor *wg_rand(wg_generator *generator, wg_dtype dtype, int ndim, const int64_t *shape) {
-    return random_float(generator, dtype, ndim, shape, "rand", fill_uniform, 1);
+    return random_float(generator, dtype, ndim, shape, "rand", fill_uniform, 1, &(fill){0});
 }
 
 wg_tensor *wg_randn(wg_generator *generator, wg_dtype dtype, int ndim, const int64_t *shape) {
-    return random_float(generator, dtype, ndim, shape, "randn", fill_normal, 2);
+    return random_float(generator, dtype, ndim, shape, "randn", fill_normal, 2,
+                        &(fill){.mean = 0, .std = 1});
+}
+
+wg_tensor *wg_rand_like(wg_generator *generator, const wg_tensor *x) {
+    return x ? wg_rand(generator, x->spec.dtype, x->spec.ndim, x->spec.shape) : NULL;
+}
+
+wg_tensor *wg_randn_like(wg_generator *generator, const wg_tensor *x) {
+    return x ? wg_randn(generator, x->spec.dtype, x->spec.ndim, x->spec.shape) : NULL;
+}
+
+wg_tensor *wg_normal(wg_generator *generator, wg_dtype dtype, int ndim, const int64_t *shape,
+                     double mean, double std) {
+    if (!isfinite(mean) || !(std >= 0) || isinf(std)) {
+        wg_fail(WG_ERROR_ARGUMENT, "normal",
+                "mean %g, standard deviation %g; wanted finite ones, the latter not negative", mean,
+                std);
+        return NULL;
+    }
+    return random_float(generator, dtype, ndim, shape, "normal", fill_normal, 2,
+                        &(fill){.mean = mean, .std = std});
+}
+
+wg_tensor *wg_trunc_normal(wg_generator *generator, wg_dtype dtype, int ndim, const int64_t *shape,
+                           double mean, double std, double low, double high) {
+    if (!isfinite(mean) || !(std > 0) || isinf(std) || !(low < high)) {
+        wg_fail(WG_ERROR_ARGUMENT, "trunc_normal",
+                "mean %g, standard deviation %g in [%g, %g]; wanted finite ones, the latter "
+                "positive, and limits of which the first is below the second",
+                mean, std, low, high);
+        return NULL;
+    }
+    return random_float(generator, dtype, ndim, shape, "trunc_normal", fill_truncated, 1,
+                        &(fill){.mean = mean, .std = std, .low_limit = low, .high_limit = high});
 }
 
 wg_tensor *wg_randint(wg_generator *generator, int64_t low, int64_t high, int ndim,
@@ -171,7 +271,7 @@ wg_tensor *wg_randint(wg_generator *generator, int64_t low, int64_t high, int nd
     wg_tensor *x = wg_empty(WG_I64, ndim, shape);
     if (!x)
         return NULL;
-    fill job = {.draw = next_draw(generator),
+    fill job = {.draw = wg__next_draw(generator),
                 .data = wg_tensor_data(x),
                 .low = low,
                 .bound = (uint64_t)high - (uint64_t)low};
@@ -188,7 +288,7 @@ wg_tensor *wg_randperm(wg_generator *generator, int64_t n) {
     if (!x)
         return NULL;
     int64_t *order = wg_tensor_data(x);
-    wg_generator draw = next_draw(generator);
+    wg_generator draw = wg__next_draw(generator);
     for (int64_t i = n - 1; i > 0; i--) {
         int64_t j = (int64_t)below(draw, (uint64_t)i, (uint64_t)i + 1), held = order[i];
         order[i] = order[j];

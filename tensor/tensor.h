@@ -91,9 +91,10 @@ WG_API wg_tensor *wg_zeros(wg_dtype dtype, int ndim, const int64_t *shape);
 WG_API wg_tensor *wg_ones(wg_dtype dtype, int ndim, const int64_t *shape);
 WG_API wg_tensor *wg_full(wg_dtype dtype, int ndim, const int64_t *shape, double value);
 
-/* Zeros or uninitialised elements with the shape and dtype of x. [scope] */
+/* Zeros, ones, another value or uninitialised elements with the shape and dtype of x. [scope] */
 WG_API wg_tensor *wg_zeros_like(const wg_tensor *x);
 WG_API wg_tensor *wg_ones_like(const wg_tensor *x);
+WG_API wg_tensor *wg_full_like(const wg_tensor *x, double value);
 WG_API wg_tensor *wg_empty_like(const wg_tensor *x);
 
 /* A rank-0 tensor. [scope] */
@@ -107,12 +108,56 @@ WG_API wg_tensor *wg_from_array(wg_dtype dtype, int ndim, const int64_t *shape, 
  * [scope; ARGUMENT for a step of 0 or of the wrong sign] */
 WG_API wg_tensor *wg_arange(wg_dtype dtype, double start, double stop, double step);
 
+/* `count` numbers at equal distances from start to stop, both included: [count]. Of integers what
+ * is below, as NumPy. [scope; ARGUMENT for a negative count] */
+WG_API wg_tensor *wg_linspace(wg_dtype dtype, double start, double stop, int64_t count);
+
+/* base to the power of each of linspace(start, stop, count); of integers without their fraction.
+ * [scope; ARGUMENT for a negative count] */
+WG_API wg_tensor *wg_logspace(wg_dtype dtype, double start, double stop, int64_t count,
+                              double base);
+
+/* Zeros with ones on the main diagonal: [rows, columns]. [scope; SHAPE] */
+WG_API wg_tensor *wg_eye(wg_dtype dtype, int64_t rows, int64_t columns);
+
+/* Ones on and below the diagonal `diagonal` (0: the main one, 1: the one above it), zeros above:
+ * [rows, columns]. [scope; SHAPE] */
+WG_API wg_tensor *wg_tri(wg_dtype dtype, int64_t rows, int64_t columns, int64_t diagonal);
+
 /* Uniform in [0, 1), of a floating dtype. Consumes one draw; NULL is the default generator.
  * [scope; SHAPE, DTYPE] */
 WG_API wg_tensor *wg_rand(wg_generator *generator, wg_dtype dtype, int ndim, const int64_t *shape);
 
 /* Standard normal (Box-Muller), of a floating dtype. Consumes one draw. [scope; SHAPE, DTYPE] */
 WG_API wg_tensor *wg_randn(wg_generator *generator, wg_dtype dtype, int ndim, const int64_t *shape);
+
+/* The same two with the shape and dtype of x. [scope; DTYPE] */
+WG_API wg_tensor *wg_rand_like(wg_generator *generator, const wg_tensor *x);
+WG_API wg_tensor *wg_randn_like(wg_generator *generator, const wg_tensor *x);
+
+/* Normal with a mean and a standard deviation, of a floating dtype. Consumes one draw.
+ * [scope; SHAPE, DTYPE, ARGUMENT for a negative or infinite deviation] */
+WG_API wg_tensor *wg_normal(wg_generator *generator, wg_dtype dtype, int ndim, const int64_t *shape,
+                            double mean, double std);
+
+/* The same distribution, of which only [low, high] is left: each number is drawn again until it
+ * falls there (exact in the tails, too). A limit may be infinite. Consumes one draw.
+ * [scope; SHAPE, DTYPE, ARGUMENT unless std > 0 and low < high] */
+WG_API wg_tensor *wg_trunc_normal(wg_generator *generator, wg_dtype dtype, int ndim,
+                                  const int64_t *shape, double mean, double std, double low,
+                                  double high);
+
+/* 1 with the probability that p has at that place, else 0, in the dtype of p, which is a floating
+ * one. Consumes one draw. [scope; DTYPE, ARGUMENT outside 0 <= p <= 1] */
+WG_API wg_tensor *wg_bernoulli(wg_generator *generator, const wg_tensor *p);
+
+/* Categories drawn by weights that need not sum to 1.   weights: (..., V) floating   ->
+ * (..., samples) i64. Without replacement no category comes twice; their order is that of drawing.
+ * One of weight 0 never comes. Consumes one draw. [scope; SHAPE, DTYPE, ARGUMENT for weights that
+ * are negative or not finite, for rows that sum to 0, for fewer than 1 sample, and, without
+ * replacement, for more samples than weights above 0] */
+WG_API wg_tensor *wg_multinomial(wg_generator *generator, const wg_tensor *weights, int64_t samples,
+                                 bool replacement);
 
 /* Integers uniform in [low, high), dtype i64. Consumes one draw. [scope; SHAPE, ARGUMENT] */
 WG_API wg_tensor *wg_randint(wg_generator *generator, int64_t low, int64_t high, int ndim,
