@@ -281,7 +281,8 @@ WG_API wg_tensor *wg_where(wg_tensor *condition, wg_tensor *a, wg_tensor *b);
 /* x with `value` where the bool mask, broadcast to x, is true. [scope; SHAPE, DTYPE] */
 WG_API wg_tensor *wg_masked_fill(wg_tensor *x, wg_tensor *mask, double value);
 
-/* ---- Reductions (ops/reduce.c). Reduced axes go away, or stay as 1 with keepdim. ---- */
+/* ---- Reductions (ops/reduce.c, product.c, vector_norm.c, logsumexp.c). Reduced axes go away, or
+ * stay as 1 with keepdim. ---- */
 
 /* The sum; integers and bools sum in i64. [scope; INDEX] */
 WG_API wg_tensor *wg_sum(wg_tensor *x, int axis_count, const int64_t *axes, bool keepdim);
@@ -289,23 +290,77 @@ WG_API wg_tensor *wg_sum(wg_tensor *x, int axis_count, const int64_t *axes, bool
 /* The mean; integers are cast to f32. Of no elements: NaN. [scope; INDEX] */
 WG_API wg_tensor *wg_mean(wg_tensor *x, int axis_count, const int64_t *axes, bool keepdim);
 
-/* The variance, sum (x - mean)^2 / (n - correction): correction 1 is the unbiased one, 0 the
- * population's. [scope; INDEX] */
+/* The variance, sum (x - mean)^2 / (n - correction), and its square root: correction 1 is the
+ * unbiased one, 0 the population's. Integers are cast to f32; n - correction below 0 is 0. Where
+ * the deviation is 0 its derivative is 0, as PyTorch. [scope; INDEX] */
 WG_API wg_tensor *wg_var(wg_tensor *x, int axis_count, const int64_t *axes, double correction,
                          bool keepdim);
-
-/* The largest or smallest; NaN if there is one. Elements tied for it share the gradient evenly, as
- * PyTorch's amax. [scope; INDEX, SHAPE for no elements] */
-WG_API wg_tensor *wg_max(wg_tensor *x, int axis_count, const int64_t *axes, bool keepdim);
-WG_API wg_tensor *wg_min(wg_tensor *x, int axis_count, const int64_t *axes, bool keepdim);
-
-/* The i64 index of the first largest element along one axis. No gradient.
- * [scope; INDEX, SHAPE for no elements] */
-WG_API wg_tensor *wg_argmax(wg_tensor *x, int axis, bool keepdim);
+WG_API wg_tensor *wg_std(wg_tensor *x, int axis_count, const int64_t *axes, double correction,
+                         bool keepdim);
 
 /* x summed over the axes that broadcasting gave it, back to `shape`: the adjoint of expand.
  * [scope; SHAPE] */
 WG_API wg_tensor *wg_sum_to(wg_tensor *x, int ndim, const int64_t *shape);
+
+/* The product; integers and bools multiply in i64. Of no elements: 1. The gradient is right beside
+ * any number of zeros, to any order. [scope; INDEX] */
+WG_API wg_tensor *wg_prod(wg_tensor *x, int axis_count, const int64_t *axes, bool keepdim);
+
+/* The p-norm of vectors, (sum |x|^p)^(1/p): any p, with INFINITY the largest |x|, with -INFINITY
+ * the smallest, with 0 the number of elements that are not 0. Integers are cast to f32. At kinks as
+ * PyTorch: the derivative of |x| at 0 is 0, that of a norm of 0 too, that of order 0 is 0 anywhere;
+ * elements tied for a largest or smallest share the gradient evenly. PyTorch's linalg.vector_norm;
+ * the norm of a matrix that is not a vector's is Frobenius' alone, p = 2 over two axes.
+ * [scope; INDEX, ARGUMENT for NaN, SHAPE for no elements with p < 0 or infinite] */
+WG_API wg_tensor *wg_norm(wg_tensor *x, double p, int axis_count, const int64_t *axes,
+                          bool keepdim);
+
+/* log sum e^x, computed from x - max, so that no exponential overflows; integers are cast to f32.
+ * Of no elements, or of -inf alone: -inf, at which the gradient is NaN, as PyTorch. [scope; INDEX]
+ */
+WG_API wg_tensor *wg_logsumexp(wg_tensor *x, int axis_count, const int64_t *axes, bool keepdim);
+
+/* ---- The largest and the smallest (ops/extremum.c) ---- */
+
+/* The largest or smallest over axes: PyTorch's amax and amin; NaN if there is one. Elements tied
+ * for it share the gradient evenly. [scope; INDEX, SHAPE for no elements] */
+WG_API wg_tensor *wg_max(wg_tensor *x, int axis_count, const int64_t *axes, bool keepdim);
+WG_API wg_tensor *wg_min(wg_tensor *x, int axis_count, const int64_t *axes, bool keepdim);
+
+/* The i64 index of the first largest or first smallest element along one axis; of the first NaN, if
+ * there is one. No gradient. [scope; INDEX, SHAPE for no elements] */
+WG_API wg_tensor *wg_argmax(wg_tensor *x, int axis, bool keepdim);
+WG_API wg_tensor *wg_argmin(wg_tensor *x, int axis, bool keepdim);
+
+/* ---- Reductions of truth (ops/truth.c): whether an element is not 0, of any dtype; NaN is not. No
+ * gradients. ---- */
+
+/* Whether any, whether all of the elements are true, as bool (for u8, too, where PyTorch gives u8).
+ * Of no elements: false, true. [scope; INDEX] */
+WG_API wg_tensor *wg_any(wg_tensor *x, int axis_count, const int64_t *axes, bool keepdim);
+WG_API wg_tensor *wg_all(wg_tensor *x, int axis_count, const int64_t *axes, bool keepdim);
+
+/* How many elements are true, as i64. [scope; INDEX] */
+WG_API wg_tensor *wg_count_nonzero(wg_tensor *x, int axis_count, const int64_t *axes, bool keepdim);
+
+/* ---- Scans along one axis (ops/scan.c) ---- */
+
+/* x_0 + ... + x_i, and x_0 ... x_i, at each place i; integers and bools in i64. f32 and bf16
+ * accumulate in f64. The gradient of cumprod is right beside any number of zeros, to any order.
+ * [scope; INDEX] */
+WG_API wg_tensor *wg_cumsum(wg_tensor *x, int axis);
+WG_API wg_tensor *wg_cumprod(wg_tensor *x, int axis);
+
+/* The largest or smallest of x_0 ... x_i at each place, and the i64 index where it stands: of ties
+ * and of NaNs the last one, which gets the gradient, as PyTorch. `values` or `indices` may be NULL
+ * for what is not wanted. Returns 0 or -1. [scope; INDEX] */
+WG_API int wg_cummax(wg_tensor *x, int axis, wg_tensor **values, wg_tensor **indices);
+WG_API int wg_cummin(wg_tensor *x, int axis, wg_tensor **values, wg_tensor **indices);
+
+/* y_i = a_i y_(i-1) + b_i with y_0 = b_0: a linear recurrence, as of state-space models and of
+ * exponential averages. a and b broadcast; integers are cast to f32. a_0 is not used.
+ * [scope; INDEX, SHAPE] */
+WG_API wg_tensor *wg_linear_scan(wg_tensor *a, wg_tensor *b, int axis);
 
 /* ---- Matrix products (ops/matmul.c) ---- */
 

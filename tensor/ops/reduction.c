@@ -1,0 +1,352 @@
+/* The engine of reductions over axes.
+ *
+ * A reduction sees its operand as kept axes by reduced axes, each group sorted and merged so that
+ * the smallest stride comes last. The work is cut into items:
+ *
+ *               reduced axes -->
+ *     kept    +--------+--------+--------+
+ *     axes    | item 0 | item 1 | item 2 |   a block of kept places by a part of the reduced axes;
+ *       |     +--------+--------+--------+   there are several parts only where blocks are few
+ *       v     | item 3 | item 4 | item 5 |
+ *             +--------+--------+--------+
+ *
+ * and the parts of a block are joined from left to right. The cut depends on the shape alone, so
+ * any number of threads gives the same bits. Sums of f32 and bf16 accumulate in f64, which keeps up
+ * with memory and leaves one rounding, at the end. */
+#include "tensor/ops/reduction.h"
+
+#include <string.h>
+
+/* Kept places of one item, at most: their accumulators stay in the first-level cache, and a row of
+ * them is long enough to be fetched ahead. */
+#define MAX_BLOCK 1024
+
+/* A row is worth a call from that many accumulators on, a run from that many elements. */
+#define SHORT_ROW 8
+#define SHORT_RUN 16
+
+/* Items that a reduction of few blocks is cut into, at most: enough for any number of threads. */
+#define MAX_ITEMS 64
+
+static inline int64_t magnitude(int64_t x) {
+    return x < 0 ? -x : x;
+}
+
+/* ---- The plan ---- */
+
+typedef struct axis {
+    int64_t size;
+    int64_t in, out; /* strides, in elements, of the operand and of the output */
+} axis;
+
+typedef struct axes {
+    int count; /* at least 1 */
+    axis axis[WG_MAX_DIMS];
+} axes;
+
+typedef struct plan {
+    const wg__reduction *kernels;
+    axes kept, reduced;
+    const char *x;
+    size_t x_size; /* bytes of an element */
+    char *y;
+    size_t y_size;
+    bool by_rows;  /* rows of kept places are added up, rather than runs of reduced ones */
+    int64_t width; /* kept places of a block, along the last kept axis */
+    int64_t blocks_per_row;
+    int64_t blocks;
+    int64_t parts;
+    int split;      /* the reduced axis that is cut into parts */
+    char *partials; /* the accumulators of every item, where there are several parts */
+} plan;
+
+/* Puts an axis into its place: the larger the stride in the operand, the further out. */
+static void insert_axis(axes *axes, axis added) {
+    int place = axes->count++;
+    for (; place > 0 && magnitude(axes->axis[place - 1].in) < magnitude(added.in); place--)
+        axes->axis[place] = axes->axis[place - 1];
+    axes->axis[place] = added;
+}
+
+/* Joins neighbours that step as one. There is an axis afterwards, be it of size 1. */
+static void merge_axes(axes *axes) {
+    if (axes->count == 0)
+        insert_axis(axes, (axis){.size = 1});
+    int last = 0;
+    for (int i = 1; i < axes->count; i++) {
+        axis *outer = &axes->axis[last], inner = axes->axis[i];
+        if (outer->in == inner.in * inner.size && outer->out == inner.out * inner.size) {
+            inner.size *= outer->size;
+            *outer = inner;
+        } else {
+            axes->axis[++last] = inner;
+        }
+    }
+    axes->count = last + 1;
+}
+
+static int64_t count_of(const axes *axes) {
+    int64_t count = 1;
+    for (int i = 0; i < axes->count; i++)
+        count *= axes->axis[i].size;
+    return count;
+}
+
+static void plan_axes(plan *plan, const wg_tensor *x, int64_t mask) {
+    int64_t out = 1;
+    for (int i = x->spec.ndim - 1; i >= 0; i--) {
+        const int64_t size = x->spec.shape[i];
+        const bool is_reduced = mask >> i & 1;
+        if (size != 1)
+            insert_axis(is_reduced ? &plan->reduced : &plan->kept,
+                        (axis){.size = size, .in = x->strides[i], .out = is_reduced ? 0 : out});
+        if (!is_reduced)
+            out *= size;
+    }
+    merge_axes(&plan->kept);
+    merge_axes(&plan->reduced);
+}
+
+static int64_t smaller(int64_t a, int64_t b) {
+    return a < b ? a : b;
+}
+
+/* The inner loop goes along the smaller stride, unless it were too short to be worth its name. */
+static bool prefers_rows(const axis *kept, const axis *reduced) {
+    if (kept->size < SHORT_ROW)
+        return false;
+    return magnitude(kept->in) < magnitude(reduced->in) || reduced->size < SHORT_RUN;
+}
+
+/* Blocks first: of a whole row if rows are added up, else of as many runs as make an item worth
+ * its while. Where they are few, the longest reduced axis is cut too. */
+static void plan_items(plan *plan) {
+    const axis *last = &plan->kept.axis[plan->kept.count - 1];
+    const int64_t work = count_of(&plan->reduced); /* for one kept place */
+    plan->by_rows = prefers_rows(last, &plan->reduced.axis[plan->reduced.count - 1]);
+    plan->width = smaller(last->size, MAX_BLOCK);
+    if (!plan->by_rows)
+        plan->width = smaller(plan->width, WG__GRAIN / (work + 1) + 1);
+    plan->blocks_per_row = (last->size + plan->width - 1) / plan->width;
+    plan->blocks = count_of(&plan->kept) / last->size * plan->blocks_per_row;
+    for (int i = 1; i < plan->reduced.count; i++)
+        if (plan->reduced.axis[i].size > plan->reduced.axis[plan->split].size)
+            plan->split = i;
+    plan->parts = smaller(work * plan->width / WG__GRAIN, MAX_ITEMS / plan->blocks);
+    plan->parts = smaller(plan->parts, plan->reduced.axis[plan->split].size);
+    if (plan->parts < 1)
+        plan->parts = 1;
+}
+
+/* ---- The work ---- */
+
+/* Where a block lies: its places along the last kept axis, and the way to its first. */
+typedef struct block {
+    int64_t width, in, out;
+} block;
+
+static block block_at(const plan *plan, int64_t index) {
+    const axes *kept = &plan->kept;
+    const axis *last = &kept->axis[kept->count - 1];
+    const int64_t begin = index % plan->blocks_per_row * plan->width;
+    block block = {smaller(last->size - begin, plan->width), begin * last->in, begin * last->out};
+    int64_t rest = index / plan->blocks_per_row;
+    for (int i = kept->count - 2; i >= 0; i--) {
+        const int64_t place = rest % kept->axis[i].size;
+        rest /= kept->axis[i].size;
+        block.in += place * kept->axis[i].in;
+        block.out += place * kept->axis[i].out;
+    }
+    return block;
+}
+
+/* Reduces `count` elements along the last reduced axis, from x on, into each accumulator. */
+static void reduce_last(const plan *plan, int64_t width, int64_t count, const char *x,
+                        char *accumulators) {
+    const int64_t kept = plan->kept.axis[plan->kept.count - 1].in;
+    const int64_t reduced = plan->reduced.axis[plan->reduced.count - 1].in;
+    const int64_t size = (int64_t)plan->x_size;
+    if (plan->by_rows)
+        for (int64_t i = 0; i < count; i++)
+            plan->kernels->add_row(width, accumulators, x + i * reduced * size, kept);
+    else
+        for (int64_t i = 0; i < width; i++)
+            plan->kernels->add_run(count, accumulators + i * (int64_t)plan->kernels->size,
+                                   x + i * kept * size, reduced);
+}
+
+/* Reduces one part of the reduced axes into the accumulators of a block. */
+static void reduce_part(const plan *plan, const block *block, int64_t part, char *accumulators) {
+    const axes *reduced = &plan->reduced;
+    const int last = reduced->count - 1;
+    int64_t begin[WG_MAX_DIMS] = {0}, end[WG_MAX_DIMS], index[WG_MAX_DIMS];
+    if (count_of(reduced) == 0)
+        return;
+    for (int i = 0; i <= last; i++)
+        end[i] = reduced->axis[i].size;
+    const int64_t size = end[plan->split];
+    begin[plan->split] = part * size / plan->parts;
+    end[plan->split] = (part + 1) * size / plan->parts;
+    memcpy(index, begin, sizeof index);
+    for (int i = 0; i >= 0;) {
+        int64_t offset = block->in;
+        for (int k = 0; k <= last; k++)
+            offset += index[k] * reduced->axis[k].in;
+        reduce_last(plan, block->width, end[last] - begin[last],
+                    plan->x + offset * (int64_t)plan->x_size, accumulators);
+        for (i = last - 1; i >= 0 && ++index[i] == end[i]; i--)
+            index[i] = begin[i];
+    }
+}
+
+static void finish_block(const plan *plan, const block *block, const void *accumulators) {
+    const int64_t stride = plan->kept.axis[plan->kept.count - 1].out;
+    plan->kernels->finish(block->width, accumulators, plan->y + block->out * (int64_t)plan->y_size,
+                          stride);
+}
+
+static char *partials_of(const plan *plan, int64_t item) {
+    return plan->partials + item * plan->width * (int64_t)sizeof(double);
+}
+
+static void run_items(int64_t begin, int64_t end, void *context) {
+    const plan *plan = context;
+    for (int64_t item = begin; item < end; item++) {
+        const block block = block_at(plan, item / plan->parts);
+        double room[MAX_BLOCK];
+        char *accumulators = plan->parts > 1 ? partials_of(plan, item) : (char *)room;
+        plan->kernels->start(block.width, accumulators);
+        reduce_part(plan, &block, item % plan->parts, accumulators);
+        if (plan->parts == 1)
+            finish_block(plan, &block, accumulators);
+    }
+}
+
+static void join_parts(const plan *plan) {
+    for (int64_t i = 0; i < plan->blocks; i++) {
+        const block block = block_at(plan, i);
+        char *total = partials_of(plan, i * plan->parts);
+        for (int64_t part = 1; part < plan->parts; part++)
+            plan->kernels->join(block.width, total, partials_of(plan, i * plan->parts + part));
+        finish_block(plan, &block, total);
+    }
+}
+
+int wg__reduce(const wg__reduction *kernels, const wg_tensor *x, int64_t mask, wg_tensor *y) {
+    plan plan = {.kernels = kernels,
+                 .x = wg__tensor_address(x),
+                 .x_size = wg_dtype_size(x->spec.dtype),
+                 .y = wg__tensor_address(y),
+                 .y_size = wg_dtype_size(y->spec.dtype)};
+    if (wg__spec_count(&y->spec) == 0)
+        return 0;
+    plan_axes(&plan, x, mask);
+    plan_items(&plan);
+    if (plan.parts > 1) {
+        plan.partials = wg__alloc((size_t)(plan.blocks * plan.parts * plan.width) * sizeof(double));
+        if (plan.partials == NULL)
+            return -1;
+    }
+    const int64_t item_work = count_of(&plan.reduced) * plan.width / plan.parts + 1;
+    wg__parallel_for(plan.blocks * plan.parts, WG__GRAIN / item_work + 1, run_items, &plan);
+    if (plan.parts > 1)
+        join_parts(&plan);
+    wg__free(plan.partials);
+    return 0;
+}
+
+/* ---- What the records share ---- */
+
+bool wg__reduce_options_make(wg__reduce_options *options, const wg_tensor *x, int axis_count,
+                             const int64_t *axes, bool keepdim, const char *where) {
+    if (x == NULL)
+        return false;
+    options->mask = wg__axis_mask(axis_count, axis_count == 0 ? NULL : axes, x->spec.ndim, where);
+    options->keepdim = keepdim;
+    return options->mask >= 0;
+}
+
+const wg__reduce_options *wg__reduce_options_of(const wg_call *call) {
+    return call->options;
+}
+
+int64_t wg__reduced_count(const wg_spec *x, int64_t mask) {
+    int64_t count = 1;
+    for (int i = 0; i < x->ndim; i++)
+        if (mask >> i & 1)
+            count *= x->shape[i];
+    return count;
+}
+
+int wg__reduced_last(int ndim, int64_t mask, int64_t *order) {
+    int count = 0, kept = 0;
+    for (int reduced = 0; reduced < 2; reduced++) {
+        for (int i = 0; i < ndim; i++)
+            if ((int)(mask >> i & 1) == reduced)
+                order[count++] = i;
+        kept = reduced ? kept : count;
+    }
+    return kept;
+}
+
+int wg__infer_reduced(wg_call *call, wg_dtype dtype) {
+    const wg__reduce_options *options = call->options;
+    wg__reduced_spec(&call->input_specs[0], options->mask, options->keepdim,
+                     &call->output_specs[0]);
+    call->output_specs[0].dtype = dtype;
+    return 0;
+}
+
+int wg__infer_total(wg_call *call) {
+    const wg_dtype dtype = call->input_specs[0].dtype;
+    return wg__infer_reduced(call, wg_dtype_is_float(dtype) ? dtype : WG_I64);
+}
+
+int wg__reduce_call(wg_call *call, const wg__reduction *kernels) {
+    return wg__reduce(&kernels[call->input_specs[0].dtype], call->inputs[0],
+                      wg__reduce_options_of(call)->mask, call->outputs[0]);
+}
+
+wg_tensor *wg__with_axes(wg_tensor *reduced, const wg_call *call) {
+    wg_spec spec;
+    wg__reduced_spec(&call->input_specs[0], wg__reduce_options_of(call)->mask, true, &spec);
+    return wg_reshape(reduced, spec.ndim, spec.shape);
+}
+
+wg_tensor *wg__sum_over(wg_tensor *x, const wg_call *call) {
+    const wg__reduce_options *options = call->options;
+    int64_t axes[WG_MAX_DIMS];
+    int count = 0;
+    for (int i = 0; i < call->input_specs[0].ndim; i++)
+        if (options->mask >> i & 1)
+            axes[count++] = i;
+    return count == 0 ? x : wg_sum(x, count, axes, options->keepdim);
+}
+
+double wg__reduce_flops(const wg_call *call) {
+    return (double)wg__spec_count(&call->input_specs[0]);
+}
+
+const wg__reduction_case *wg__reduction_case_at(int index) {
+    static const wg__reduction_case cases[] = {
+        {{3, false}, 2, {2, 3}},    {{2, false}, 2, {2, 3}}, {{5, true}, 3, {2, 3, 2}},
+        {{1, false}, 3, {3, 1, 2}}, {{0, false}, 0, {0}},    {{1, true}, 1, {1}},
+    };
+    return index < (int)(sizeof cases / sizeof *cases) ? &cases[index] : NULL;
+}
+
+int wg__sample_reduction(int index, wg_generator *generator, wg_sample *sample) {
+    const wg__reduction_case *c = wg__reduction_case_at(index);
+    if (c == NULL)
+        return 0;
+    sample->options = &c->options;
+    sample->inputs[0] = wg__sample_distinct(generator, c->ndim, c->shape);
+    return wg__sample_status(sample, 1);
+}
+
+int wg__bench_reduction(wg_generator *generator, wg_sample *sample) {
+    static const wg__reduce_options options = {2, false};
+    sample->options = &options;
+    sample->inputs[0] = wg_rand(generator, WG_F32, 2, (int64_t[]){4096, 1024});
+    return wg__sample_status(sample, 1);
+}
