@@ -356,6 +356,35 @@ START_TEST(the_largest_of_nothing_is_refused) {
 }
 END_TEST
 
+START_TEST(reductions_and_scans_refuse_what_does_not_fit) {
+    wg_tensor *x = zeros(WG_F32, WG_DIMS(2, 3)), *scalar = wg_scalar(WG_F32, 1), *out;
+    refused(wg_std(x, WG_DIMS(2), 1, false), WG_ERROR_INDEX, "std: axis 2");
+    refused(wg_prod(x, WG_DIMS(0, -2), false), WG_ERROR_INDEX, "prod: axis -2 is given twice");
+    refused(wg_logsumexp(x, WG_DIMS(-3), false), WG_ERROR_INDEX, "logsumexp: axis -3");
+    refused(wg_any(x, WG_DIMS(2), false), WG_ERROR_INDEX, "any: axis 2");
+    refused(wg_all(x, WG_DIMS(2), false), WG_ERROR_INDEX, "all: axis 2");
+    refused(wg_count_nonzero(x, WG_DIMS(2), false), WG_ERROR_INDEX, "count_nonzero: axis 2");
+    refused(wg_argmin(x, -3, false), WG_ERROR_INDEX, "argmin: axis -3");
+    refused(wg_argmin(zeros(WG_F32, WG_DIMS(0)), 0, false), WG_ERROR_SHAPE,
+            "argmin: (0) f32: there are no elements");
+    refused(wg_norm(x, 2, WG_DIMS(2), false), WG_ERROR_INDEX, "norm: axis 2");
+    refused(wg_norm(x, NAN, WG_ALL, false), WG_ERROR_ARGUMENT, "norm: (2, 3) f32: p is NaN");
+    refused(wg_norm(zeros(WG_F32, WG_DIMS(2, 0)), -INFINITY, WG_DIMS(1), false), WG_ERROR_SHAPE,
+            "norm: (2, 0) f32: no elements have no norm of order -inf");
+    refused(wg_cumsum(x, 2), WG_ERROR_INDEX, "cumsum: axis 2");
+    refused(wg_cumprod(scalar, 0), WG_ERROR_INDEX, "cumprod: axis 0");
+    refused(wg_linear_scan(x, x, 2), WG_ERROR_INDEX, "linear_scan: axis 2");
+    refused(wg_linear_scan(x, zeros(WG_F32, WG_DIMS(2)), 0), WG_ERROR_SHAPE,
+            "linear_scan: (2, 3) f32 x (2) f32: wanted a and b of one shape");
+    ck_assert_int_eq(wg_cummax(x, 2, &out, NULL), -1);
+    ck_assert_ptr_null(out);
+    assert_error(WG_ERROR_INDEX, "cummax: axis 2");
+    ck_assert_int_eq(wg_cummin(scalar, -1, NULL, &out), -1);
+    ck_assert_ptr_null(out);
+    assert_error(WG_ERROR_INDEX, "cummin: axis -1");
+}
+END_TEST
+
 START_TEST(null_gives_null_and_leaves_the_first_error_alone) {
     wg_tensor *x = zeros(WG_F32, WG_DIMS(2, 3)), *y = zeros(WG_F32, WG_DIMS(4));
     wg_tensor *lost = wg_add(x, y), *parts[2];
@@ -385,6 +414,11 @@ START_TEST(null_gives_null_and_leaves_the_first_error_alone) {
     ck_assert_ptr_null(wg_mean(lost, WG_ALL, false));
     ck_assert_ptr_null(wg_var(lost, WG_ALL, 0, false));
     ck_assert_ptr_null(wg_argmax(lost, 9, false));
+    ck_assert_ptr_null(wg_norm(lost, NAN, WG_ALL, false));
+    ck_assert_ptr_null(wg_logsumexp(lost, WG_DIMS(9), false));
+    ck_assert_ptr_null(wg_cumsum(lost, 9));
+    ck_assert_ptr_null(wg_linear_scan(x, lost, 9));
+    ck_assert_int_eq(wg_cummax(lost, 9, NULL, NULL), -1);
     ck_assert_ptr_null(wg_sum_to(lost, WG_DIMS(1)));
     ck_assert_ptr_null(wg_gather(x, 0, lost));
     ck_assert_ptr_null(wg_index_select(lost, 0, lost));
@@ -493,6 +527,7 @@ int main(void) {
         an_equation_that_does_not_fit_its_operands_is_refused,
         products_that_do_not_fit_are_refused,
         the_largest_of_nothing_is_refused,
+        reductions_and_scans_refuse_what_does_not_fit,
         null_gives_null_and_leaves_the_first_error_alone,
         activations_refuse_what_they_are_not_defined_for,
     };

@@ -91,6 +91,50 @@ START_TEST(the_largest_is_found_wherever_it_stands) {
 }
 END_TEST
 
+/* Whether y, along an axis of x that it lacks, holds the first index of the largest. */
+static void check_argmax(wg_tensor *x, int axis) {
+    wg_tensor *y = wg_argmax(x, axis, true);
+    wg_tensor *largest = wg_max(x, WG_DIMS(axis), true);
+    ck_assert_double_eq(wg_item(wg_all(wg_eq(wg_gather(x, axis, y), largest), WG_ALL, false)), 1);
+    wg_tensor *at = wg_arange(WG_I64, 0, (double)wg_tensor_size(x, axis), 1);
+    for (int i = axis + 1; i < wg_tensor_ndim(x); i++)
+        at = wg_unsqueeze(at, -1);
+    wg_tensor *earlier = wg_logical_and(wg_lt(at, y), wg_eq(x, largest));
+    ck_assert_double_eq(wg_item(wg_any(earlier, WG_ALL, false)), 0);
+    assert_close(wg_argmin(wg_neg(x), axis, true), y, 0, 0);
+}
+
+START_TEST(the_first_of_the_largest_is_found_in_any_layout) {
+    const wg_dtype dtypes[] = {WG_F32, WG_F64, WG_BF16, WG_I32, WG_I64};
+    wg_generator generator = {.seed = 11};
+    for (size_t d = 0; d < WG_COUNT(dtypes); d++) {
+        wg_scope scope;
+        wg_scope_begin(&scope);
+        wg_tensor *x = wg_cast(wg_randint(&generator, -50, 50, WG_DIMS(7, 300, 33)), dtypes[d]);
+        wg_tensor *tall = wg_reshape(x, WG_DIMS(-1, 11));
+        wg_tensor *views[] = {x, wg_permute(x, WG_DIMS(2, 0, 1)), tall,
+                              wg_slice(wg_slice(x, 2, WG_END, WG_END, -2), 1, 1, WG_END, 3),
+                              wg_expand(wg_slice(x, 1, 0, 1, 1), WG_DIMS(7, 40, 33))};
+        for (size_t i = 0; i < WG_COUNT(views); i++)
+            for (int axis = 0; axis < wg_tensor_ndim(views[i]); axis++)
+                check_argmax(views[i], axis);
+        check_argmax(wg_reshape(x, WG_DIMS(-1)), 0);
+        wg_scope_end(&scope, NULL);
+    }
+}
+END_TEST
+
+START_TEST(the_logarithm_of_a_long_sum_of_exponentials_is_that_of_its_parts) {
+    wg_generator generator = {.seed = 12};
+    wg_tensor *x = wg_mul_scalar(wg_randn(&generator, WG_F64, WG_DIMS(2, 300000)), 5);
+    wg_tensor *expected = wg_log(wg_sum(wg_exp(x), WG_DIMS(1), false));
+    assert_close(wg_logsumexp(x, WG_DIMS(1), false), expected, 1e-14, 0);
+    assert_close(wg_logsumexp(wg_add_scalar(x, 2000), WG_DIMS(1), false),
+                 wg_add_scalar(expected, 2000), 1e-14, 0);
+    assert_close(wg_logsumexp(wg_transpose(x, 0, 1), WG_DIMS(0), false), expected, 1e-14, 0);
+}
+END_TEST
+
 /* ---- Accuracy ---- */
 
 START_TEST(a_sum_of_f32_is_rounded_once) {
@@ -100,6 +144,15 @@ START_TEST(a_sum_of_f32_is_rounded_once) {
     ck_assert_float_eq((float)wg_item(wg_sum(x, WG_ALL, false)), (float)exact);
     wg_tensor *columns = wg_sum(wg_reshape(x, WG_DIMS(-1, 3)), WG_DIMS(0), false);
     ck_assert_float_eq((float)wg_at(columns, (int64_t[]){2}), (float)(exact / 3));
+}
+END_TEST
+
+START_TEST(running_sums_of_f32_are_rounded_once) {
+    const int64_t n = 3000000;
+    wg_tensor *y = wg_cumsum(wg_full(WG_F32, WG_DIMS(n), 0.1f), 0);
+    const float *data = wg_tensor_data(y);
+    for (int64_t i = 0; i < n; i += 99999)
+        ck_assert_float_eq(data[i], (float)((double)0.1f * (double)(i + 1)));
 }
 END_TEST
 
@@ -155,6 +208,18 @@ static wg_tensor *variance(wg_tensor *x) {
     return wg_var(x, WG_DIMS(0), 1, false);
 }
 
+static wg_tensor *running_sums(wg_tensor *x) {
+    return wg_cumsum(x, 0);
+}
+
+static wg_tensor *norm(wg_tensor *x) {
+    return wg_norm(x, 3, WG_ALL, false);
+}
+
+static wg_tensor *logsumexp(wg_tensor *x) {
+    return wg_logsumexp(x, WG_ALL, false);
+}
+
 /* Many addends for each of few rows. */
 static wg_tensor *scatter(wg_tensor *x) {
     wg_generator generator = {.seed = 8};
@@ -165,7 +230,8 @@ static wg_tensor *scatter(wg_tensor *x) {
 
 START_TEST(any_number_of_threads_gives_the_same_bits) {
     static wg_tensor *(*const reductions[])(wg_tensor *) = {sum_all,         sum_rows, sum_columns,
-                                                            sum_few_columns, variance, scatter};
+                                                            sum_few_columns, variance, scatter,
+                                                            running_sums,    norm,     logsumexp};
     const wg_dtype dtypes[] = {WG_F32, WG_F64};
     wg_generator generator = {.seed = 7};
     const int threads = wg_threads();
@@ -191,7 +257,10 @@ int main(void) {
         sums_over_any_axes_agree_with_a_plain_loop,
         sums_of_strided_operands_agree_with_a_plain_loop,
         the_largest_is_found_wherever_it_stands,
+        the_first_of_the_largest_is_found_in_any_layout,
+        the_logarithm_of_a_long_sum_of_exponentials_is_that_of_its_parts,
         a_sum_of_f32_is_rounded_once,
+        running_sums_of_f32_are_rounded_once,
         large_numbers_that_cancel_leave_the_small_ones,
         the_variance_of_large_close_numbers_keeps_its_digits,
         integer_sums_wrap_around_in_i64,

@@ -113,13 +113,15 @@ static wg_tensor *norm_derivative(wg_call *call) {
     if (isinf(p))
         return wg_mul(wg_sign(x), shares(call, wg_abs(x), y));
     wg_tensor *zero = wg_scalar(call->input_specs[0].dtype, 0), *one = wg_add_scalar(zero, 1);
-    y = wg_where(wg_eq(y, zero), one, y);
+    wg_tensor *is_zero = wg_eq(y, zero);
+    y = wg_where(is_zero, one, y);
     if (p == 2)
         return wg_div(x, y);
     wg_tensor *ratio = wg_div(wg_abs(x), y);
     if (p < 1) /* else the power of 0 were inf */
         ratio = wg_where(wg_eq(x, zero), one, ratio);
-    return wg_mul(wg_sign(x), wg_pow_scalar(ratio, p - 1));
+    wg_tensor *slope = wg_mul(wg_sign(x), wg_pow_scalar(ratio, p - 1));
+    return p < 0 ? wg_where(is_zero, zero, slope) : slope; /* else x is 0 there, too */
 }
 
 static int norm_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
