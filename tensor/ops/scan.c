@@ -440,13 +440,15 @@ wg_tensor *wg_cumprod(wg_tensor *x, int axis) {
         const TYPE *x = at->x[0];                                                                  \
         TYPE *y = at->y[0], best[MAX_WIDTH];                                                       \
         int64_t *index = at->y[1], place[MAX_WIDTH];                                               \
-        for (int64_t l = 0; l < width; l++)                                                        \
+        for (int64_t l = 0; l < width; l++) {                                                      \
             best[l] = x[l];                                                                        \
+            place[l] = 0;                                                                          \
+        }                                                                                          \
         for (int64_t i = 0; i < at->n; i++)                                                        \
             for (int64_t l = 0; l < width; l++) {                                                  \
                 const int64_t k = i * at->step + l;                                                \
                 const AS a = READ(best[l]), b = READ(x[k]);                                        \
-                const bool takes = i == 0 || (TAKES);                                              \
+                const bool takes = TAKES;                                                          \
                 best[l] = takes ? x[k] : best[l];                                                  \
                 place[l] = takes ? (at->step < 0 ? at->n - 1 - i : i) : place[l];                  \
                 y[k] = best[l];                                                                    \
