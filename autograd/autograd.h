@@ -56,6 +56,15 @@ typedef struct wg_backward_options {
                              cycle by wg_zero_grad, or use wg_grad, which makes none */
 } wg_backward_options;
 
+/* Turns anomaly mode on or off for this thread and returns what it was; off at first. While it is
+ * on, an op that makes a NaN of operands without one is an error, as is a vjp or jvp that makes a
+ * NaN of cotangents or tangents without one. The error (ANOMALY) names the op, where the NaN is,
+ * the shapes of the operands and who called: the first frames outside of the library, by name where
+ * the program was linked with -rdynamic, and as object+offset, which `addr2line -f -e OBJECT
+ * OFFSET` looks up. For a vjp that is the forward call that recorded the op, if the mode was on by
+ * then. All results are searched, so it is for debugging; off, it costs nothing. */
+WG_API bool wg_set_anomaly_mode(bool on);
+
 /* Adds d output / d leaf, weighted by the cotangent, to the gradient of every leaf. Refuses to act
  * while an error is pending (so a failed forward never updates weights).
  * After an error on the way some gradients may be partial: drop them by wg_zero_grad (an optimizer

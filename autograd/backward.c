@@ -9,6 +9,7 @@
 
 #include <string.h>
 
+#include "autograd/anomaly.h"
 #include "autograd/forward.h"
 #include "tensor/ops.h"
 
@@ -329,7 +330,7 @@ static int run_vjp(pass *p, entry *e, wg_tensor **inputs, wg_tensor **gradients)
                     .input_specs = node->input_specs,
                     .output_count = node->output_count,
                     .create_graph = p->in_ops,
-                    .last_use = !p->retain_graph && !p->in_ops};
+                    .last_use = !p->retain_graph && !p->in_ops && !wg__checks_anomalies};
     memcpy(call.output_specs, node->output_specs, sizeof call.output_specs);
     if (unpack(p, node, &call, inputs) < 0)
         return -1;
@@ -339,18 +340,22 @@ static int run_vjp(pass *p, entry *e, wg_tensor **inputs, wg_tensor **gradients)
         if (!is_needed(p, node, i))
             continue;
         call.wants |= (uint32_t)1 << i;
-        if (decomposes || !(node->op->accumulates >> i & 1))
+        if (decomposes || wg__checks_anomalies || !(node->op->accumulates >> i & 1))
             continue;
         wg_tensor *running = *cotangent_of(p, node->edges[i]);
         if (running && is_ours_to_write(p, running))
             gradients[i] = running;
     }
-    wg_tensor **cotangents = e->cotangents;
-    if ((decomposes ? differentiate_decomposition(p, &call, cotangents, gradients)
-                    : node->op->vjp(&call, cotangents, gradients)) < 0)
+    wg__anomaly_state before = wg__anomaly_enter(node);
+    int status = decomposes ? differentiate_decomposition(p, &call, e->cotangents, gradients)
+                            : node->op->vjp(&call, e->cotangents, gradients);
+    wg__anomaly_leave(before);
+    if (status < 0)
         return wg_error_pending()
                    ? -1
                    : wg_fail(WG_ERROR_GRADIENT, "backward", "the vjp of %s failed", node->op->name);
+    if (before.checks && wg__check_vjp(node, e->cotangents, gradients) < 0)
+        return -1;
     for (int i = 0; i < node->input_count; i++) {
         if (!gradients[i] || !is_needed(p, node, i))
             continue;

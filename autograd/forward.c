@@ -3,6 +3,7 @@
 
 #include <pthread.h>
 
+#include "autograd/anomaly.h"
 #include "autograd/autograd.h"
 #include "tensor/ops.h"
 
@@ -210,6 +211,7 @@ static int check_tangent(const wg_call *call, int output, const wg_tensor *tange
 
 static int run_jvp(wg_call *call, wg_tensor *const *tangents, wg_tensor **output_tangents) {
     int status;
+    wg__anomaly_state before = wg__anomaly_enter(NULL);
     if (call->op->jvp) {
         status = call->op->jvp(call, tangents, output_tangents);
     } else {
@@ -217,9 +219,12 @@ static int run_jvp(wg_call *call, wg_tensor *const *tangents, wg_tensor **output
         status = jvp_by_vjps(call, tangents, was, output_tangents);
         wg_set_grad_enabled(was);
     }
-    if (status == 0 || wg_error_pending())
-        return status;
-    return wg_fail(WG_ERROR_GRADIENT, "jvp", "the jvp of %s failed", call->op->name);
+    wg__anomaly_leave(before);
+    if (status < 0)
+        return wg_error_pending()
+                   ? -1
+                   : wg_fail(WG_ERROR_GRADIENT, "jvp", "the jvp of %s failed", call->op->name);
+    return before.checks ? wg__check_jvp(call, tangents, output_tangents) : 0;
 }
 
 /* What the node of this call saved carries tangents too, for a backward pass in the same level. */
@@ -260,6 +265,19 @@ static int run_level(wg_call *call, wg__level *level, wg_tensor *const *primals,
     return 0;
 }
 
+/* A fused op runs by its decomposition, which takes care of all levels. */
+static int run_decomposition(wg_call *call, const wg__level *level, wg_tensor *const *tangents) {
+    wg__anomaly_state before = wg__anomaly_enter(NULL);
+    int status = call->op->infer(call) < 0 ? -1 : call->op->decompose(call);
+    wg__anomaly_leave(before);
+    if (!before.checks || status < 0)
+        return status;
+    wg_tensor *found[WG_MAX_OUTPUTS];
+    for (int j = 0; j < call->output_count; j++)
+        found[j] = wg__tangent_of(call->outputs[j], level);
+    return wg__check_forward(call) < 0 ? -1 : wg__check_jvp(call, tangents, found);
+}
+
 static wg__level *highest_level(const wg_call *call) {
     wg__level *level = NULL;
     for (int i = 0; i < call->input_count; i++) {
@@ -286,6 +304,6 @@ int wg__run_dual(wg_call *call) {
     if (!varies)
         return wg_apply(op, call->input_count, primals, call->options, call->outputs);
     if (op->decompose)
-        return op->infer(call) < 0 ? -1 : op->decompose(call);
+        return run_decomposition(call, level, tangents);
     return run_level(call, level, primals, tangents);
 }

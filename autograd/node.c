@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "autograd/anomaly.h"
 #include "autograd/autograd.h"
 #include "autograd/forward.h"
 
@@ -38,6 +39,7 @@ static void free_node(wg_node *node) {
     for (int j = 0; j < WG_MAX_OUTPUTS; j++)
         wg_release(node->gradients[j]);
     wg__hooks_free(node);
+    wg__free(node->origin);
     for (int i = 0; i < node->input_count; i++)
         if (node->edges[i].node)
             wg__node_release(node->edges[i].node);
@@ -118,7 +120,7 @@ static int record(const wg_call *call) {
     wg_node *node = node_new(call);
     if (!node)
         return -1;
-    if (save_all(node, call) < 0) {
+    if (wg__origin_make(&node->origin) < 0 || save_all(node, call) < 0) {
         wg__node_release(node);
         return -1;
     }
@@ -159,6 +161,7 @@ static const wg__autograd_hooks hooks = {
     .share_tangents = wg__tangents_share,
     .release_tangents = wg__tangents_release,
     .is_dual = wg__is_dual,
+    .check_forward = wg__check_forward,
 };
 
 void wg__autograd_start(void) {

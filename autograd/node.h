@@ -30,6 +30,8 @@ typedef struct wg__hook {
     struct wg__hook *next; /* later registered */
 } wg__hook;
 
+typedef struct wg__origin wg__origin; /* autograd/anomaly.h */
+
 struct wg_node {
     atomic_int references;
     const wg_op *op; /* NULL: a leaf */
@@ -46,6 +48,7 @@ struct wg_node {
     wg_tensor *gradients[WG_MAX_OUTPUTS]; /* a leaf's, or of outputs under wg_retain_grad; kept */
     bool retains[WG_MAX_OUTPUTS];
     wg__hook *hooks;       /* of its outputs */
+    wg__origin *origin;    /* anomaly mode's, or NULL */
     uint64_t visit;        /* of the backward pass that saw it last */
     int64_t slot;          /* in that pass: its place in the engine's table */
     wg_node *next_to_free; /* the list by which release walks instead of recursing */

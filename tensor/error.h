@@ -27,7 +27,8 @@
     X(NOT_FOUND, "a file or a name does not exist")                                                \
     X(IO, "the system refused to read or to write")                                                \
     X(FORMAT, "a file or a text is malformed")                                                     \
-    X(STATE, "the object is in no state for this call")
+    X(STATE, "the object is in no state for this call")                                            \
+    X(ANOMALY, "an operation made a NaN in anomaly mode")
 
 typedef enum wg_error_code {
     WG_ERROR_NONE,

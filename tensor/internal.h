@@ -73,10 +73,14 @@ typedef struct wg__autograd_hooks {
     wg_tangent *(*share_tangents)(wg_tangent *tangents);
     void (*release_tangents)(wg_tangent *tangents);
     bool (*is_dual)(const wg_tensor *x);
+    int (*check_forward)(const wg_call *call); /* -1 if it made a NaN; see wg__checks_anomalies */
 } wg__autograd_hooks;
 
 void wg__install_autograd(const wg__autograd_hooks *hooks);
 const wg__autograd_hooks *wg__autograd(void); /* NULL until then */
+
+/* True while each op that runs on this thread is asked whether it made a NaN. */
+extern _Thread_local bool wg__checks_anomalies;
 
 /* ---- For ops ---- */
 

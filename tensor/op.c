@@ -12,6 +12,8 @@
 static _Thread_local bool grad_disabled;
 static _Atomic(const wg__autograd_hooks *) autograd;
 
+_Thread_local bool wg__checks_anomalies;
+
 bool wg_set_grad_enabled(bool enabled) {
     bool was = !grad_disabled;
     grad_disabled = !enabled;
@@ -49,7 +51,7 @@ static const char *operands_text(char *buffer, size_t size, const wg_call *call)
 }
 
 int wg__op_fail(const wg_call *call, wg_error_code code, const char *format, ...) {
-    char operands[512], rule[384];
+    char operands[512], rule[640];
     va_list arguments;
     va_start(arguments, format);
     vsnprintf(rule, sizeof rule, format, arguments);
@@ -105,12 +107,17 @@ static bool has_outputs(const wg_call *call) {
     return true;
 }
 
-/* Kernels run with recording off: what they call in passing is theirs, the node is the op's. */
+/* Kernels run with recording off: what they call in passing is theirs, the node is the op's, and so
+ * is a NaN. */
 static int run_forward(wg_call *call) {
-    bool was = wg_set_grad_enabled(false);
+    bool was = wg_set_grad_enabled(false), checks = wg__checks_anomalies;
+    wg__checks_anomalies = false;
     int status = call->op->forward(call);
     wg_set_grad_enabled(was);
-    return status < 0 || !has_outputs(call) ? -1 : 0;
+    wg__checks_anomalies = checks;
+    if (status < 0 || !has_outputs(call))
+        return -1;
+    return checks ? wg__autograd()->check_forward(call) : 0;
 }
 
 static int run(wg_call *call) {

@@ -1,0 +1,271 @@
+/* The search for the op that made the first NaN. */
+#include "autograd/anomaly.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "config.h"
+#include "tensor/convert.h"
+
+#ifdef HAVE_EXECINFO_H
+#include <dlfcn.h>
+#include <elf.h>
+#include <execinfo.h>
+#include <link.h>
+#include <sys/auxv.h>
+#endif
+
+static _Thread_local bool mode;
+static _Thread_local int64_t last_number;
+static _Thread_local const wg_node *running; /* whose vjp runs */
+
+bool wg_set_anomaly_mode(bool on) {
+    bool was = mode;
+    wg__autograd_start();
+    mode = on;
+    wg__checks_anomalies = on;
+    return was;
+}
+
+wg__anomaly_state wg__anomaly_enter(const wg_node *node) {
+    const wg__anomaly_state before = {wg__checks_anomalies, running};
+    wg__checks_anomalies = false;
+    running = node ? node : running;
+    return before;
+}
+
+void wg__anomaly_leave(wg__anomaly_state before) {
+    wg__checks_anomalies = before.checks;
+    running = before.within;
+}
+
+/* ---- NaN ---- */
+
+static bool is_nan(wg_dtype dtype, const char *element) {
+    return isnan(wg__element(dtype, element));
+}
+
+/* Finds the first NaN in row-major order. */
+static bool find_nan(const wg_tensor *x, int64_t *index) {
+    const int ndim = x->spec.ndim;
+    const int64_t size = (int64_t)wg_dtype_size(x->spec.dtype);
+    const char *data = wg__tensor_address(x);
+    if (!wg_dtype_is_float(x->spec.dtype) || wg_tensor_count(x) == 0)
+        return false;
+    memset(index, 0, WG_MAX_DIMS * sizeof *index);
+    for (;;) {
+        int64_t position = 0;
+        for (int d = 0; d < ndim; d++)
+            position += index[d] * x->strides[d];
+        if (is_nan(x->spec.dtype, data + position * size))
+            return true;
+        int d = ndim - 1;
+        while (d >= 0 && ++index[d] == x->spec.shape[d])
+            index[d--] = 0;
+        if (d < 0)
+            return false;
+    }
+}
+
+static bool any_nan(int count, wg_tensor *const *tensors) {
+    int64_t index[WG_MAX_DIMS];
+    for (int i = 0; i < count; i++)
+        if (tensors[i] && find_nan(tensors[i], index))
+            return true;
+    return false;
+}
+
+/* The first of them that has a NaN, or -1; "(1, 0)" goes into `where`. */
+static int first_with_nan(int count, wg_tensor *const *tensors, char *where, size_t size) {
+    int64_t index[WG_MAX_DIMS];
+    for (int i = 0; i < count; i++) {
+        if (!tensors[i] || !find_nan(tensors[i], index))
+            continue;
+        size_t used = (size_t)snprintf(where, size, "(");
+        for (int d = 0; d < tensors[i]->spec.ndim; d++)
+            used += (size_t)snprintf(where + used, size - used, "%s%lld", d ? ", " : "",
+                                     (long long)index[d]);
+        snprintf(where + used, size - used, ")");
+        return i;
+    }
+    return -1;
+}
+
+/* ---- Callers ---- */
+
+enum { SHOWN = 3, MOST_FRAMES = sizeof((wg__origin){0}.frames) / sizeof(void *) };
+
+#ifdef HAVE_EXECINFO_H
+
+/* A call's place in its object, as addr2line takes it: from the object's beginning unless it was
+ * linked for one address. Return addresses point behind the call. */
+static size_t offset_in_object(const Dl_info *info, const char *address) {
+    const ElfW(Ehdr) *header = info->dli_fbase;
+    const char *base = header->e_type == ET_EXEC ? NULL : (const char *)info->dli_fbase;
+    return (size_t)(address - 1 - base);
+}
+
+static bool is_named_ours(const Dl_info *info) {
+    return info->dli_sname && strncmp(info->dli_sname, "wg_", 3) == 0;
+}
+
+/* True when the library is part of the program itself. */
+static bool is_static(const Dl_info *own) {
+    Dl_info program;
+    return dladdr((const void *)getauxval(AT_PHDR), &program) &&
+           program.dli_fbase == own->dli_fbase;
+}
+
+/* True for a frame of a function without a name that is the library's: it was called by a public
+ * one, or lies inside of a wg_apply. */
+static bool is_internal(int count, const Dl_info *infos) {
+    if (count < 2 || infos[0].dli_sname)
+        return false;
+    if (is_named_ours(&infos[1]))
+        return true;
+    return count > 2 && !infos[1].dli_sname && infos[2].dli_sname &&
+           strcmp(infos[2].dli_sname, "wg_apply") == 0;
+}
+
+/* The first frame outside of the library; the innermost is inside. In a program that has the
+ * library in itself the object does not tell, so that names do: all up to the first of ours, and
+ * from there the run of those, with what is internal between them. */
+static int first_outside(int count, const Dl_info *infos) {
+    int k = 0;
+    if (!is_static(&infos[0])) {
+        while (k < count && infos[k].dli_fbase == infos[0].dli_fbase)
+            k++;
+        return k;
+    }
+    while (k < count && !is_named_ours(&infos[k]))
+        k++;
+    if (k == count)
+        return 0; /* it was linked without names */
+    while (k < count && (is_named_ours(&infos[k]) || is_internal(count - k, &infos[k])))
+        k++;
+    return k;
+}
+
+static void describe(const wg__origin *origin, char *text, size_t size) {
+    Dl_info infos[MOST_FRAMES];
+    int count = 0;
+    while (count < origin->frame_count && dladdr(origin->frames[count], &infos[count]) &&
+           infos[count].dli_fname)
+        count++;
+    const int first = count > 0 ? first_outside(count, infos) : 0;
+    size_t used = 0;
+    for (int k = first; k < count && k < first + SHOWN && used < size; k++) {
+        const char *file = strrchr(infos[k].dli_fname, '/');
+        const char *name = infos[k].dli_sname;
+        used += (size_t)snprintf(text + used, size - used, "%s%s%s%s+0x%zx", k > first ? ", " : "",
+                                 name ? name : "", name ? " in " : "",
+                                 file ? file + 1 : infos[k].dli_fname,
+                                 offset_in_object(&infos[k], origin->frames[k]));
+    }
+    if (used == 0)
+        snprintf(text, size, "an unknown place");
+}
+
+static void note_frames(wg__origin *origin) {
+    origin->frame_count = backtrace(origin->frames, MOST_FRAMES);
+}
+
+#else
+
+static void describe(const wg__origin *origin, char *text, size_t size) {
+    (void)origin;
+    snprintf(text, size, "an unknown place");
+}
+
+static void note_frames(wg__origin *origin) {
+    (void)origin;
+}
+
+#endif
+
+int wg__origin_make(wg__origin **origin) {
+    *origin = NULL;
+    if (!mode)
+        return 0;
+    *origin = wg__calloc(1, sizeof **origin);
+    if (!*origin)
+        return -1;
+    (*origin)->number = ++last_number;
+    if (running) {
+        (*origin)->within = running->op->name;
+        (*origin)->within_call = running->origin ? running->origin->number : 0;
+    }
+    note_frames(*origin);
+    return 0;
+}
+
+/* ---- The three questions ---- */
+
+static const char *caller(char *text, size_t size) {
+    wg__origin here = {0};
+    note_frames(&here);
+    describe(&here, text, size);
+    return text;
+}
+
+int wg__check_forward(const wg_call *call) {
+    char where[128], from[320];
+    const int j = first_with_nan(call->output_count, call->outputs, where, sizeof where);
+    if (j < 0 || any_nan(call->input_count, call->inputs))
+        return 0;
+    return wg__op_fail(call, WG_ERROR_ANOMALY,
+                       "it made a NaN of operands without one, in output %d at %s; called by %s", j,
+                       where, caller(from, sizeof from));
+}
+
+int wg__check_jvp(const wg_call *call, wg_tensor *const *tangents,
+                  wg_tensor *const *output_tangents) {
+    char where[128], from[320];
+    const int j = first_with_nan(call->output_count, output_tangents, where, sizeof where);
+    if (j < 0 || any_nan(call->input_count, tangents))
+        return 0;
+    return wg__op_fail(call, WG_ERROR_ANOMALY,
+                       "its jvp made a NaN of tangents without one, in that of output %d at %s; "
+                       "called by %s",
+                       j, where, caller(from, sizeof from));
+}
+
+static const char *origin_text(const wg__origin *origin, char *text, size_t size) {
+    char from[320], within[96], number[32] = "";
+    if (!origin) {
+        snprintf(text, size, "recorded before anomaly mode was on");
+        return text;
+    }
+    describe(origin, from, sizeof from);
+    if (origin->within_call)
+        snprintf(number, sizeof number, " of call %lld", (long long)origin->within_call);
+    snprintf(within, sizeof within, " in the vjp of %.20s%s", origin->within, number);
+    snprintf(text, size, "call %lld, recorded%s by %s", (long long)origin->number,
+             origin->within ? within : "", from);
+    return text;
+}
+
+static bool saved_nan(const wg_node *node) {
+    for (int i = 0; i < node->input_count; i++)
+        if (any_nan(1, &node->inputs[i].tensor))
+            return true;
+    for (int j = 0; j < node->output_count; j++)
+        if (any_nan(1, &node->outputs[j].tensor))
+            return true;
+    return false;
+}
+
+int wg__check_vjp(const wg_node *node, wg_tensor *const *cotangents, wg_tensor *const *gradients) {
+    char where[128], from[448];
+    const int i = first_with_nan(node->input_count, gradients, where, sizeof where);
+    if (i < 0 || any_nan(node->output_count, cotangents))
+        return 0;
+    const wg_call call = {
+        .op = node->op, .input_count = node->input_count, .input_specs = node->input_specs};
+    return wg__op_fail(&call, WG_ERROR_ANOMALY,
+                       "its vjp made a NaN of cotangents without one%s, in the gradient of operand "
+                       "%d at %s; %s",
+                       saved_nan(node) ? " (but the forward call had one)" : "", i, where,
+                       origin_text(node->origin, from, sizeof from));
+}
