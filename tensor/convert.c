@@ -163,5 +163,6 @@ static const wg__loop loops[WG_DTYPE_COUNT][WG_DTYPE_COUNT] = {
 
 void wg__convert(wg_tensor *dst, const wg_tensor *src) {
     wg_tensor *operands[] = {dst, (wg_tensor *)src};
-    wg__iterate(2, operands, loops[dst->spec.dtype][src->spec.dtype], NULL);
+    if (!wg__copy_transposed(dst, src))
+        wg__iterate(2, operands, loops[dst->spec.dtype][src->spec.dtype], NULL);
 }

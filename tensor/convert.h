@@ -32,4 +32,8 @@ void wg__set_element(wg_dtype dtype, void *address, double value);
  * wg_cast. The caller has checked the shapes. */
 void wg__convert(wg_tensor *dst, const wg_tensor *src);
 
+/* The same tile by tile, if that is worth it: src is of dst's dtype, and its memory runs along
+ * another axis. False, with nothing done, if it is not (transpose.c). */
+bool wg__copy_transposed(wg_tensor *dst, const wg_tensor *src);
+
 #endif

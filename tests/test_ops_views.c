@@ -162,8 +162,59 @@ START_TEST(what_a_call_makes_in_passing_goes_with_it) {
 }
 END_TEST
 
+/* x and the copy hold the same element at every index. */
+static void assert_copied(const wg_tensor *copy, const wg_tensor *x) {
+    const int64_t *shape = wg_tensor_shape(x);
+    int64_t index[WG_MAX_DIMS] = {0};
+    ck_assert(wg_tensor_is_contiguous(copy) && !wg_tensor_shares_storage(copy, x));
+    for (int64_t i = 0, count = wg_tensor_count(x); i < count; i++) {
+        ck_assert_double_eq(wg_at(copy, index), wg_at(x, index));
+        for (int d = wg_tensor_ndim(x) - 1; d >= 0 && ++index[d] == shape[d]; d--)
+            index[d] = 0;
+    }
+}
+
+/* Around the sizes of tiles, and with axes too short for them. */
+START_TEST(large_tensors_are_copied_from_any_order_of_axes) {
+    static const int64_t shapes[][4] = {{1, 1, 64, 16}, {1, 1, 65, 33},  {1, 1, 4, 700},
+                                        {1, 1, 700, 3}, {1, 5, 17, 130}, {2, 20, 9, 6},
+                                        {3, 1, 128, 8}, {1, 8, 4, 300}};
+    static const int64_t orders[][4] = {{0, 1, 3, 2}, {3, 2, 1, 0}, {2, 3, 0, 1},
+                                        {0, 2, 3, 1}, {1, 3, 0, 2}, {0, 1, 2, 3}};
+    static const wg_dtype of_size[] = {WG_U8, WG_BF16, WG_F32, WG_F64};
+    for (size_t s = 0; s < WG_COUNT(shapes); s++)
+        for (size_t o = 0; o < WG_COUNT(orders); o++)
+            for (int size = 0; size < 4; size++) {
+                wg_scope scope;
+                wg_scope_begin(&scope);
+                wg_generator generator = {.seed = 7};
+                wg_tensor *x = wg_cast(wg_randint(&generator, 0, 200, 4, shapes[s]), of_size[size]);
+                wg_tensor *turned = wg_permute(x, 4, orders[o]);
+                assert_copied(wg_clone(turned), turned);
+                wg_tensor *part = wg_slice(wg_slice(turned, 2, 1, WG_END, 1), 3, 0, WG_END, 2);
+                assert_copied(wg_clone(part), part);
+                wg_tensor *place = wg_permute(wg_empty_like(x), 4, orders[o]);
+                wg_tensor *base = wg_clone(turned);
+                wg_copy_(place, base);
+                assert_close(place, turned, 0, 0);
+                wg_scope_end(&scope, NULL);
+            }
+}
+END_TEST
+
+START_TEST(a_large_expanded_transpose_is_copied) {
+    wg_tensor *x = wg_transpose(count_up(WG_DIMS(40, 30)), 0, 1);
+    wg_tensor *repeated = wg_expand(wg_unsqueeze(x, 1), WG_DIMS(2, 30, 3, 40));
+    assert_copied(wg_clone(repeated), repeated);
+    wg_tensor *windows = wg_unfold(wg_transpose(x, 0, 1), 1, 20, 1);
+    assert_copied(wg_clone(windows), windows);
+}
+END_TEST
+
 int main(void) {
     const TTest *const tests[] = {
+        large_tensors_are_copied_from_any_order_of_axes,
+        a_large_expanded_transpose_is_copied,
         a_reshape_of_contiguous_memory_shares_it,
         a_reshape_shares_strided_memory_where_strides_allow,
         a_reshape_copies_where_no_strides_fit,
