@@ -362,6 +362,34 @@ WG_API int wg_cummin(wg_tensor *x, int axis, wg_tensor **values, wg_tensor **ind
  * [scope; INDEX, SHAPE] */
 WG_API wg_tensor *wg_linear_scan(wg_tensor *a, wg_tensor *b, int axis);
 
+/* ---- Sorting and choosing by rank (ops/sort.c, unique.c). NaN comes after all numbers, -0 and 0 are equal.
+ * Rows are sorted in parallel, each in a time linear in its length. ---- */
+
+/* The elements along one axis in ascending or descending order, and the i64 indices where they come
+ * from; equal ones stay in their order. `values` or `indices` may be NULL for what is not wanted.
+ * The gradient goes back to where the values come from. Returns 0 or -1. [scope; INDEX] */
+WG_API int wg_sort(wg_tensor *x, int axis, bool descending, wg_tensor **values,
+                   wg_tensor **indices);
+
+/* Those indices alone. No gradient. [scope; INDEX] */
+WG_API wg_tensor *wg_argsort(wg_tensor *x, int axis, bool descending);
+
+/* The k largest or smallest elements along one axis, in their order, and their i64 indices: the
+ * first k of wg_sort, so of equal ones the first (which PyTorch leaves open). Either may be NULL.
+ * Returns 0 or -1. [scope; INDEX, ARGUMENT for k beyond the axis] */
+WG_API int wg_topk(wg_tensor *x, int64_t k, int axis, bool largest, wg_tensor **values,
+                   wg_tensor **indices);
+
+/* The middle element in order along one axis, of an even number the lower one, as PyTorch; NaN if
+ * there is one. The gradient goes to that element, of equal ones to one. [scope; INDEX, SHAPE for
+ * no elements] */
+WG_API wg_tensor *wg_median(wg_tensor *x, int axis, bool keepdim);
+
+/* The values of x in ascending order (U), all NaNs being one, as NumPy; for each element of x the
+ * i64 index of its value among them, in the shape of x; and how often each value comes, i64 (U).
+ * Any may be NULL. No gradient. Returns 0 or -1. [scope] */
+WG_API int wg_unique(wg_tensor *x, wg_tensor **values, wg_tensor **inverse, wg_tensor **counts);
+
 /* ---- Matrix products (ops/matmul.c) ---- */
 
 /* a: (..., M, K)   b: (..., K, N)   ->   (..., M, N): leading axes broadcast; a vector is a row on

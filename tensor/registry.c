@@ -27,6 +27,8 @@ static const wg__op_family *const families[] = {
     &wg__family_extremum,
     &wg__family_truth,
     &wg__family_scan,
+    &wg__family_sort,
+    &wg__family_unique,
     &wg__family_matmul,
     &wg__family_einsum,
     &wg__family_linear_algebra,

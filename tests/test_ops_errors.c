@@ -385,6 +385,22 @@ START_TEST(reductions_and_scans_refuse_what_does_not_fit) {
 }
 END_TEST
 
+START_TEST(sorting_refuses_axes_and_counts_that_are_not_there) {
+    wg_tensor *x = zeros(WG_F32, WG_DIMS(2, 3)), *values = x, *indices = x;
+    ck_assert_int_eq(wg_sort(x, 2, false, &values, &indices), -1);
+    ck_assert(values == NULL && indices == NULL);
+    assert_error(WG_ERROR_INDEX, "sort: axis 2");
+    refused(wg_argsort(wg_scalar(WG_F32, 1), 0, false), WG_ERROR_INDEX, "argsort: axis 0");
+    ck_assert_int_eq(wg_topk(x, 4, 1, true, &values, &indices), -1);
+    assert_error(WG_ERROR_ARGUMENT, "topk: (2, 3) f32: k is 4; wanted 0 to 3, the size of axis 1");
+    ck_assert_int_eq(wg_topk(x, -1, 0, true, NULL, NULL), -1);
+    assert_error(WG_ERROR_ARGUMENT, "k is -1");
+    refused(wg_median(x, -3, false), WG_ERROR_INDEX, "median: axis -3");
+    refused(wg_median(zeros(WG_F32, WG_DIMS(2, 0)), 1, false), WG_ERROR_SHAPE,
+            "median: (2, 0) f32: there are no elements");
+}
+END_TEST
+
 START_TEST(null_gives_null_and_leaves_the_first_error_alone) {
     wg_tensor *x = zeros(WG_F32, WG_DIMS(2, 3)), *y = zeros(WG_F32, WG_DIMS(4));
     wg_tensor *lost = wg_add(x, y), *parts[2];
@@ -419,6 +435,10 @@ START_TEST(null_gives_null_and_leaves_the_first_error_alone) {
     ck_assert_ptr_null(wg_cumsum(lost, 9));
     ck_assert_ptr_null(wg_linear_scan(x, lost, 9));
     ck_assert_int_eq(wg_cummax(lost, 9, NULL, NULL), -1);
+    ck_assert_int_eq(wg_sort(lost, 9, false, NULL, NULL), -1);
+    ck_assert_int_eq(wg_topk(lost, 9, 9, false, NULL, NULL), -1);
+    ck_assert_ptr_null(wg_median(lost, 9, false));
+    ck_assert_int_eq(wg_unique(lost, NULL, NULL, NULL), -1);
     ck_assert_ptr_null(wg_sum_to(lost, WG_DIMS(1)));
     ck_assert_ptr_null(wg_gather(x, 0, lost));
     ck_assert_ptr_null(wg_index_select(lost, 0, lost));
@@ -528,6 +548,7 @@ int main(void) {
         products_that_do_not_fit_are_refused,
         the_largest_of_nothing_is_refused,
         reductions_and_scans_refuse_what_does_not_fit,
+        sorting_refuses_axes_and_counts_that_are_not_there,
         null_gives_null_and_leaves_the_first_error_alone,
         activations_refuse_what_they_are_not_defined_for,
     };

@@ -27,6 +27,8 @@ extern const wg__op_family wg__family_logsumexp;
 extern const wg__op_family wg__family_extremum;
 extern const wg__op_family wg__family_truth;
 extern const wg__op_family wg__family_scan;
+extern const wg__op_family wg__family_sort;
+extern const wg__op_family wg__family_unique;
 extern const wg__op_family wg__family_matmul;
 extern const wg__op_family wg__family_einsum;
 extern const wg__op_family wg__family_linear_algebra;
