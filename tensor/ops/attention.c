@@ -517,6 +517,14 @@ static int attention_sample(int index, wg_generator *generator, wg_sample *sampl
     return wg__sample_status(sample, 4);
 }
 
+static int attention_bench(wg_generator *generator, wg_sample *sample) {
+    static const wg_attention_options options = {.scale = 0.125};
+    for (int i = 0; i < 3; i++)
+        sample->inputs[i] = wg_randn(generator, WG_F32, 4, (int64_t[]){4, 8, 512, 64});
+    sample->options = &options;
+    return wg__sample_status(sample, 3);
+}
+
 static const wg_op attention = {
     .name = "attention",
     .doc = "softmax(scale q k^T) v for each head: (B, H, Tq, D) x (B, Hkv, Tk, D) x (B, Hkv, Tk, "
@@ -534,6 +542,7 @@ static const wg_op attention = {
     .vjp = attention_vjp,
     .decompose = attention_decompose,
     .sample = attention_sample,
+    .bench = attention_bench,
     .flops = attention_flops,
 };
 

@@ -77,6 +77,14 @@ static int dropout_sample(int index, wg_generator *generator, wg_sample *sample)
     return sample->inputs[0] ? 1 : -1;
 }
 
+static int dropout_bench(wg_generator *generator, wg_sample *sample) {
+    static const dropout_options options = {0.1, 3, 0};
+    sample->options = &options;
+    sample->input_count = 1;
+    sample->inputs[0] = wg_rand(generator, WG_F32, 1, (int64_t[]){1 << 22});
+    return sample->inputs[0] ? 1 : -1;
+}
+
 static const wg_op dropout = {
     .name = "dropout",
     .doc = "y = 0 with probability p, else x / (1 - p); the mask is a function of (seed, offset)",
@@ -88,7 +96,9 @@ static const wg_op dropout = {
     .infer = dropout_infer,
     .forward = dropout_forward,
     .vjp = dropout_vjp,
+    .jvp = wg_jvp_linear,
     .sample = dropout_sample,
+    .bench = dropout_bench,
 };
 
 wg_tensor *wg_dropout_op(wg_tensor *x, double p, uint64_t seed, uint64_t offset) {

@@ -216,6 +216,17 @@ static int layer_norm_sample(int index, wg_generator *generator, wg_sample *samp
     return wg_error_pending() ? -1 : 1;
 }
 
+static int layer_norm_bench(wg_generator *generator, wg_sample *sample) {
+    static const layer_norm_options options = {1e-5};
+    const int64_t shape[] = {1 << 12, 1 << 10};
+    sample->input_count = 3;
+    sample->inputs[X] = wg_randn(generator, WG_F32, 2, shape);
+    sample->inputs[WEIGHT] = wg_randn(generator, WG_F32, 1, shape + 1);
+    sample->inputs[BIAS] = wg_randn(generator, WG_F32, 1, shape + 1);
+    sample->options = &options;
+    return wg_error_pending() ? -1 : 1;
+}
+
 static double layer_norm_flops(const wg_call *call) {
     return 8 * (double)wg__spec_count(&call->input_specs[X]);
 }
@@ -236,6 +247,7 @@ static const wg_op layer_norm = {
     .vjp = layer_norm_vjp,
     .decompose = layer_norm_decompose,
     .sample = layer_norm_sample,
+    .bench = layer_norm_bench,
     .flops = layer_norm_flops,
 };
 

@@ -50,6 +50,12 @@ static int sample(int index, wg_generator *generator, wg_sample *sample) {
     return sample->inputs[0] ? 1 : -1;
 }
 
+static int bench(wg_generator *generator, wg_sample *sample) {
+    sample->input_count = 1;
+    sample->inputs[0] = wg_randn(generator, WG_F32, 2, (int64_t[]){1 << 12, 1 << 10});
+    return sample->inputs[0] ? 1 : -1;
+}
+
 /* The op along any axis, and in bf16 by way of f32. */
 static wg_tensor *apply(const wg_op *op, wg_tensor *x, int axis) {
     if (!x)
@@ -69,7 +75,7 @@ static wg_tensor *apply(const wg_op *op, wg_tensor *x, int axis) {
 }
 
 /* ---- softmax: y_i = e^(x_i - max) / sum e^(x_j - max); a row of -inf gives zeros.
- * dx = y (g - sum g y). ---- */
+ * dx = y (g - sum g y), dy = y (t - sum t y). ---- */
 
 static void softmax_rows(int64_t begin, int64_t end, void *context) {
     const rows_job *job = context;
@@ -89,11 +95,14 @@ static int softmax_forward(wg_call *call) {
     return over_rows(call, softmax_rows);
 }
 
-static int softmax_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
-    wg_tensor *y = call->outputs[0], *g = cotangents[0];
+/* The Jacobian, diag(y) - y y^T, is its own transpose: this serves both modes. */
+static int softmax_derivative(wg_call *call, wg_tensor *const *directions, wg_tensor **results) {
+    wg_tensor *y = call->outputs[0], *g = directions[0];
+    if (!g)
+        return 0;
     wg_tensor *mean = wg_sum(wg_mul(g, y), 1, (int64_t[]){-1}, true);
-    gradients[0] = wg_mul(y, wg_sub(g, mean));
-    return gradients[0] ? 0 : -1;
+    results[0] = wg_mul(y, wg_sub(g, mean));
+    return results[0] ? 0 : -1;
 }
 
 static const wg_op softmax = {
@@ -106,15 +115,17 @@ static const wg_op softmax = {
     .differentiable = 1,
     .infer = infer,
     .forward = softmax_forward,
-    .vjp = softmax_vjp,
+    .vjp = softmax_derivative,
+    .jvp = softmax_derivative,
     .sample = sample,
+    .bench = bench,
 };
 
 wg_tensor *wg_softmax(wg_tensor *x, int axis) {
     return apply(&softmax, x, axis);
 }
 
-/* ---- log_softmax: y_i = x_i - log sum e^x_j.   dx = g - e^y sum g. ---- */
+/* ---- log_softmax: y_i = x_i - log sum e^x_j.   dx = g - e^y sum g, dy = t - sum e^y t. ---- */
 
 static void log_softmax_rows(int64_t begin, int64_t end, void *context) {
     const rows_job *job = context;
@@ -144,6 +155,15 @@ static int log_softmax_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tenso
     return gradients[0] ? 0 : -1;
 }
 
+static int log_softmax_jvp(wg_call *call, wg_tensor *const *tangents, wg_tensor **output_tangents) {
+    wg_tensor *t = tangents[0];
+    if (!t)
+        return 0;
+    wg_tensor *mean = wg_sum(wg_mul(wg_exp(call->outputs[0]), t), 1, (int64_t[]){-1}, true);
+    output_tangents[0] = wg_sub(t, mean);
+    return output_tangents[0] ? 0 : -1;
+}
+
 static const wg_op log_softmax = {
     .name = "log_softmax",
     .doc = "y = x - log sum e^x over the last axis",
@@ -155,7 +175,9 @@ static const wg_op log_softmax = {
     .infer = infer,
     .forward = log_softmax_forward,
     .vjp = log_softmax_vjp,
+    .jvp = log_softmax_jvp,
     .sample = sample,
+    .bench = bench,
 };
 
 wg_tensor *wg_log_softmax(wg_tensor *x, int axis) {
