@@ -252,7 +252,7 @@ static wg_tensor *head_loss(wg_tensor *logits, wg_tensor *labels, int64_t *corre
         *correct = count_right(logits, labels);
         *count = count_labels(labels);
     }
-    return wg_cross_entropy(logits, labels, IGNORED);
+    return wg_cross_entropy(logits, labels, IGNORED, NULL);
 }
 
 int wg_bert_pretraining_loss(wg_bert_for_pretraining *model, const wg_bert_batch *batch,

@@ -4,7 +4,7 @@
  * thread. While an error is pending, later failures leave it alone and an op given NULL returns
  * NULL, so a whole forward pass is checked once, at its end:
  *
- *     wg_tensor *loss = wg_cross_entropy(model_forward(model, x), labels, -100);
+ *     wg_tensor *loss = wg_cross_entropy(model_forward(model, x), labels, -100, NULL);
  *     if (wg_backward(loss, NULL) < 0)
  *         fprintf(stderr, "%s\n", wg_error_pending()->message);
  *

@@ -570,12 +570,62 @@ WG_API wg_tensor *wg_rotary(wg_tensor *x, wg_tensor *cos, wg_tensor *sin,
  * [scope; ARGUMENT outside 0 <= p < 1, DTYPE] */
 WG_API wg_tensor *wg_dropout_op(wg_tensor *x, double p, uint64_t seed, uint64_t offset);
 
-/* ---- Losses (ops/loss.c) ---- */
+/* ---- Losses (ops/cross_entropy.c, ops/loss.c) ---- */
 
-/* Mean over the targets of -log softmax(logits)[target]: a rank-0 tensor.
+/* What becomes of the losses of rows or elements. PyTorch's batchmean is their sum, divided by the
+ * batch. The mean of none is NaN. */
+typedef enum wg_reduction { WG_REDUCTION_MEAN, WG_REDUCTION_SUM, WG_REDUCTION_NONE } wg_reduction;
+
+typedef struct wg_cross_entropy_options {
+    wg_reduction reduction; /* the mean is weighted: divided by the sum of the targets' weights */
+    double label_smoothing; /* the share of a target that is spread evenly over the classes: 0..1 */
+    wg_tensor *weight;      /* (V): of each class; NULL: 1 each. It is given no gradient. */
+} wg_cross_entropy_options;
+
+/* -log softmax(logits)[target] of each row, reduced: a rank-0 tensor, or (N) with
+ * WG_REDUCTION_NONE.
  * logits: (N, V)   target: (N) i64 or i32; those equal to ignore_index count for nothing, and with
- * no other target the loss is NaN, as PyTorch's. Fused: no copy of the logits is made for backward.
- * [scope; SHAPE, DTYPE, INDEX] */
-WG_API wg_tensor *wg_cross_entropy(wg_tensor *logits, wg_tensor *target, int64_t ignore_index);
+ * no other target the mean is NaN, as PyTorch's.
+ * target: (N, V) floating: probabilities t, for -sum_c t_c log softmax(logits)_c, which get a
+ * gradient, too; their mean is over N, and ignore_index must be negative.
+ * Fused: no copy of the logits is made for backward. options: NULL for the plain mean.
+ * [scope; SHAPE, DTYPE, INDEX, ARGUMENT] */
+WG_API wg_tensor *wg_cross_entropy(wg_tensor *logits, wg_tensor *target, int64_t ignore_index,
+                                   const wg_cross_entropy_options *options);
+
+/* The same of log probabilities, (N, V): -log_probabilities[target], for classes alone and without
+ * label smoothing. [scope; SHAPE, DTYPE, INDEX, ARGUMENT] */
+WG_API wg_tensor *wg_nll_loss(wg_tensor *log_probabilities, wg_tensor *target,
+                              int64_t ignore_index, const wg_cross_entropy_options *options);
+
+/* All below take x and target of one shape; to compare with a broadcast target, expand it. Both get
+ * gradients. */
+
+/* (x - target)^2 [scope; SHAPE, DTYPE, ARGUMENT] */
+WG_API wg_tensor *wg_mse_loss(wg_tensor *x, wg_tensor *target, wg_reduction reduction);
+
+/* |x - target|; derivative 0 where they are equal. [scope; SHAPE, DTYPE, ARGUMENT] */
+WG_API wg_tensor *wg_l1_loss(wg_tensor *x, wg_tensor *target, wg_reduction reduction);
+
+/* With d = |x - target|: d^2 / (2 beta) where d < beta, d - beta / 2 elsewhere (Girshick 2015, eq.
+ * 3); with a beta of 0, l1_loss. [scope; SHAPE, DTYPE, ARGUMENT for a negative beta] */
+WG_API wg_tensor *wg_smooth_l1_loss(wg_tensor *x, wg_tensor *target, double beta,
+                                    wg_reduction reduction);
+
+/* The cross-entropy of sigmoid(logits) for targets from 0 to 1, without overflow:
+ * -weight (pos_weight target log sigmoid(logits) + (1 - target) log sigmoid(-logits)). weight and
+ * pos_weight broadcast to the logits, and may be NULL for 1. [scope; SHAPE, DTYPE, ARGUMENT] */
+WG_API wg_tensor *wg_bce_with_logits(wg_tensor *logits, wg_tensor *target, wg_tensor *weight,
+                                     wg_tensor *pos_weight, wg_reduction reduction);
+
+/* The Kullback-Leibler divergence of log probabilities from the target: target (log target -
+ * log_input), 0 where target is 0; with log_target, e^target (target - log_input).
+ * [scope; SHAPE, DTYPE, ARGUMENT] */
+WG_API wg_tensor *wg_kl_div(wg_tensor *log_input, wg_tensor *target, bool log_target,
+                            wg_reduction reduction);
+
+/* The cosine of the angle between a and b along one axis, a b / (max(|a|, eps) max(|b|, eps)), a
+ * and b broadcast. PyTorch's eps is 1e-8. [scope; SHAPE, INDEX, DTYPE] */
+WG_API wg_tensor *wg_cosine_similarity(wg_tensor *a, wg_tensor *b, int axis, double eps);
 
 #endif

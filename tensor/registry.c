@@ -41,6 +41,7 @@ static const wg__op_family *const families[] = {
     &wg__family_attention,
     &wg__family_position,
     &wg__family_dropout,
+    &wg__family_cross_entropy,
     &wg__family_loss,
     NULL,
 };

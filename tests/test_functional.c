@@ -321,7 +321,7 @@ END_TEST
 
 static wg_tensor *fused_loss(wg_tensor *x) {
     wg_tensor *target = wg_from_array(WG_I64, WG_DIMS(2), (int64_t[]){1, 2});
-    return wg_cross_entropy(wg_layer_norm_op(x, NULL, NULL, 1e-5), target, -100);
+    return wg_cross_entropy(wg_layer_norm_op(x, NULL, NULL, 1e-5), target, -100, NULL);
 }
 
 FUNCTION(loss_of_rows, fused_loss(x))

@@ -525,6 +525,51 @@ START_TEST(places_and_counts_that_make_no_sense_are_refused) {
 }
 END_TEST
 
+START_TEST(cross_entropy_says_which_option_does_not_fit) {
+    wg_tensor *x = zeros(WG_F32, WG_DIMS(2, 3)), *ids = zeros(WG_I64, WG_DIMS(2));
+    const wg_cross_entropy_options too_smooth = {.label_smoothing = 1.5},
+                                   no_reduction = {.reduction = (wg_reduction)3},
+                                   narrow = {.weight = zeros(WG_F32, WG_DIMS(2))},
+                                   smooth = {.label_smoothing = 0.1};
+    refused(wg_cross_entropy(x, ids, -100, &too_smooth), WG_ERROR_ARGUMENT,
+            "cross_entropy: label_smoothing 1.5; wanted 0 to 1");
+    refused(wg_cross_entropy(x, ids, -100, &no_reduction), WG_ERROR_ARGUMENT,
+            "3 is none of wg_reduction");
+    refused(wg_cross_entropy(x, ids, -100, &narrow), WG_ERROR_SHAPE,
+            "cross_entropy: (2, 3) f32 x (2) i64 x (2) f32: wanted a weight for each class, (V)");
+    refused(wg_cross_entropy(x, x, 0, NULL), WG_ERROR_ARGUMENT, "ignore_index 0 says nothing");
+    refused(wg_cross_entropy(x, zeros(WG_F32, WG_DIMS(2, 2)), -100, NULL), WG_ERROR_SHAPE,
+            "targets (N, V)");
+    refused(wg_cross_entropy(zeros(WG_I64, WG_DIMS(2, 3)), ids, -100, NULL), WG_ERROR_DTYPE,
+            "wanted f32 or f64");
+    refused(wg_nll_loss(x, ids, -100, &smooth), WG_ERROR_ARGUMENT, "nll_loss: label_smoothing 0.1");
+    refused(wg_nll_loss(x, wg_full(WG_I64, WG_DIMS(2), 3), -100, NULL), WG_ERROR_INDEX,
+            "nll_loss: (2, 3) f32 x (2) i64: target 3 of row 0 is outside the 3 classes");
+    refused(wg_nll_loss(ids, ids, -100, NULL), WG_ERROR_DTYPE, "wanted log probabilities");
+}
+END_TEST
+
+START_TEST(losses_refuse_targets_and_weights_that_do_not_fit) {
+    wg_tensor *x = zeros(WG_F32, WG_DIMS(2, 3)), *row = zeros(WG_F32, WG_DIMS(3));
+    wg_tensor *column = zeros(WG_F32, WG_DIMS(2));
+    const wg_reduction mean = WG_REDUCTION_MEAN;
+    refused(wg_mse_loss(x, row, mean), WG_ERROR_SHAPE,
+            "mse_loss: (2, 3) f32 x (3) f32: the shapes of x and target differ");
+    refused(wg_l1_loss(x, row, mean), WG_ERROR_SHAPE, "l1_loss");
+    refused(wg_mse_loss(x, x, (wg_reduction)-1), WG_ERROR_ARGUMENT, "-1 is none of wg_reduction");
+    refused(wg_smooth_l1_loss(x, x, -1, mean), WG_ERROR_ARGUMENT, "beta -1; wanted 0 or more");
+    refused(wg_smooth_l1_loss(x, x, NAN, mean), WG_ERROR_ARGUMENT, "beta nan");
+    refused(wg_kl_div(x, row, false, mean), WG_ERROR_SHAPE, "kl_div");
+    refused(wg_bce_with_logits(x, row, NULL, NULL, mean), WG_ERROR_SHAPE, "bce_with_logits");
+    refused(wg_bce_with_logits(x, x, column, NULL, mean), WG_ERROR_SHAPE,
+            "weight does not broadcast to the logits");
+    refused(wg_bce_with_logits(x, x, NULL, zeros(WG_F32, WG_DIMS(1, 2, 3)), mean), WG_ERROR_SHAPE,
+            "pos_weight does not broadcast to the logits");
+    refused(wg_cosine_similarity(x, column, 0, 1e-8), WG_ERROR_SHAPE, "cosine_similarity");
+    refused(wg_cosine_similarity(x, x, 2, 1e-8), WG_ERROR_INDEX, "cosine_similarity: axis 2");
+}
+END_TEST
+
 int main(void) {
     const TTest *const tests[] = {
         indices_of_several_axes_that_do_not_fit_are_refused,
@@ -551,6 +596,8 @@ int main(void) {
         sorting_refuses_axes_and_counts_that_are_not_there,
         null_gives_null_and_leaves_the_first_error_alone,
         activations_refuse_what_they_are_not_defined_for,
+        cross_entropy_says_which_option_does_not_fit,
+        losses_refuse_targets_and_weights_that_do_not_fit,
     };
     return wg_run_tests("ops_errors", WG_COUNT(tests), tests);
 }

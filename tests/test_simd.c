@@ -342,6 +342,38 @@ START_TEST(rows_of_softmax_are_those_of_plain_c) {
 }
 END_TEST
 
+/* With no weights, one and two. */
+static void check_weighted_rows(const wg__simd *simd, wg_dtype dtype) {
+    const array x = normal(dtype, 30), a = normal(dtype, 31), b = normal(dtype, 32);
+    for (size_t l = 0; l < 3 * WG_COUNT(lengths); l++) {
+        const int64_t n = lengths[l / 3];
+        array y = x, from = x, left = a, right = b;
+        const void *first = l % 3 > 0 ? place(&left, 0) : NULL;
+        const void *second = l % 3 > 1 ? place(&right, 0) : NULL;
+        double excess = 0, total = 0, found;
+        for (int64_t i = 0; i < n; i++) {
+            const double weight = (first ? get(&a, i) : 1) * (second ? get(&b, i) : 1);
+            excess += weight * (4 - get(&x, i));
+            total += weight;
+        }
+        assert_near(simd, "row_excess", dtype,
+                    simd->row_excess(n, place(&from, 0), 4, first, second, &found), excess,
+                    (double)n);
+        assert_near(simd, "a sum of weights", dtype, found, total, (double)n);
+        simd->row_subtract(n, 0.5, first, second, place(&y, 0));
+        for (int64_t i = 0; i < n; i++) {
+            const double weight = (first ? get(&a, i) : 1) * (second ? get(&b, i) : 1);
+            assert_near(simd, "row_subtract", dtype, get(&y, i), get(&x, i) - 0.5 * weight, 4);
+        }
+        ck_assert_double_eq(get(&y, n), get(&x, n));
+    }
+}
+
+START_TEST(weighted_rows_are_those_of_plain_c) {
+    for_each_table(check_weighted_rows);
+}
+END_TEST
+
 static void check_normalisation(const wg__simd *simd, wg_dtype dtype) {
     array x = normal(dtype, 5), weight = normal(dtype, 6), bias = normal(dtype, 7);
     array dy = normal(dtype, 8), y = {.dtype = dtype}, dx = y, dweight = y, dbias = y;
@@ -476,6 +508,7 @@ int main(void) {
         functions_by_numbers_are_those_of_plain_c,
         gates_are_those_of_plain_c_and_may_be_overwritten,
         rows_of_softmax_are_those_of_plain_c,
+        weighted_rows_are_those_of_plain_c,
         rows_of_layer_norm_are_those_of_plain_c,
         rows_of_attention_are_those_of_plain_c,
         sums_of_rows_are_added_onto_what_is_there,

@@ -99,7 +99,7 @@ static int loss(int input_count, wg_tensor *const *inputs, int output_count, wg_
     wg_tensor *target = wg_ones(WG_I64, WG_DIMS(3));
     wg_tensor *penalty =
         wg_add(sum(wg_mul(parts[1], parts[1])), wg_mul_scalar(sum(wg_exp(inputs[2])), 0.1));
-    outputs[0] = wg_add(wg_cross_entropy(parts[0], target, -100), penalty);
+    outputs[0] = wg_add(wg_cross_entropy(parts[0], target, -100, NULL), penalty);
     return status_of(outputs, output_count);
 }
 

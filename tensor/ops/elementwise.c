@@ -61,7 +61,7 @@ bool wg__promote(wg_tensor **a, wg_tensor **b) {
     return *a != NULL && *b != NULL;
 }
 
-static wg_tensor *as_float(wg_tensor *x) {
+wg_tensor *wg__as_float(wg_tensor *x) {
     return x == NULL || wg_dtype_is_float(x->spec.dtype) ? x : wg_cast(x, WG_F32);
 }
 
@@ -70,7 +70,7 @@ static wg_tensor *as_float(wg_tensor *x) {
 wg_tensor *wg__apply_float(const wg_op *op, wg_tensor *x, const void *options) {
     wg_scope scope;
     wg_scope_begin(&scope);
-    x = as_float(x);
+    x = wg__as_float(x);
     return wg_scope_end(&scope, wg_apply_one(op, 1, &x, options));
 }
 
@@ -80,8 +80,8 @@ wg_tensor *wg__apply_two(const wg_op *op, wg_tensor *a, wg_tensor *b, bool float
     wg_scope_begin(&scope);
     if (wg__promote(&a, &b)) {
         if (floating) {
-            a = as_float(a);
-            b = as_float(b);
+            a = wg__as_float(a);
+            b = wg__as_float(b);
         }
         y = wg_apply_one(op, 2, (wg_tensor *[]){a, b}, NULL);
     }

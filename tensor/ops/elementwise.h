@@ -24,6 +24,9 @@ int wg__check_same_dtype(const wg_call *call, int i, int j);
  */
 bool wg__promote(wg_tensor **a, wg_tensor **b);
 
+/* x itself if it is of a floating dtype, else x in f32. NULL gives NULL. */
+wg_tensor *wg__as_float(wg_tensor *x);
+
 /* Runs an op of one operand, cast to f32 unless it is of a floating dtype. */
 wg_tensor *wg__apply_float(const wg_op *op, wg_tensor *x, const void *options);
 

@@ -69,6 +69,12 @@ typedef struct wg__simd {
     double (*row_sum_exp)(int64_t n, const void *x, double shift);
     void (*row_exp)(int64_t n, const void *x, double shift, double scale, void *y);
 
+    /* With weights a b, of which each may be NULL for ones: sum a b (shift - x), and into `total`
+     * sum a b; and y -= scale a b. */
+    double (*row_excess)(int64_t n, const void *x, double shift, const void *a, const void *b,
+                         double *total);
+    void (*row_subtract)(int64_t n, double scale, const void *a, const void *b, void *y);
+
     /* Layer normalisation of a row: its mean and (biased) variance; y = (x - mean) scale weight +
      * bias, without weight or bias where they are NULL, where y may be x; and the gradients of
      * that, scale being 1 / sqrt(variance + eps): dx is written, dweight and dbias are added onto,

@@ -65,6 +65,8 @@ const wg__simd WG__TABLE = {
     .row_max = row_max,
     .row_sum_exp = row_sum_exp,
     .row_exp = row_exp,
+    .row_excess = row_excess,
+    .row_subtract = row_subtract,
 
     .row_moments = row_moments,
     .row_normalize = row_normalize,

@@ -1,0 +1,602 @@
+/* Cross-entropy over rows of logits, fused: one number for each row is all that backward needs
+ * beside the logits themselves, over which it may write. And the likelihood's loss, of what has
+ * gone through log_softmax already. */
+#include <math.h>
+
+#include "tensor/convert.h"
+#include "tensor/ops/dense.h"
+#include "tensor/ops/elementwise.h"
+#include "tensor/ops/families.h"
+#include "tensor/ops/loss.h"
+#include "tensor/simd/simd.h"
+
+/* With label smoothing e, each of the V classes gets e / V of every target, which keeps 1 - e
+ * (Szegedy et al. 2016, section 7). */
+typedef struct loss_options {
+    int64_t ignore_index;
+    double smoothing;
+    wg_reduction reduction;
+} loss_options;
+
+enum { LOGITS, TARGET, WEIGHT };
+
+static wg_tensor *weight_of(const wg_call *call) {
+    return call->input_count > WEIGHT ? call->inputs[WEIGHT] : NULL;
+}
+
+/* ---- Shapes ---- */
+
+static int infer_loss(wg_call *call, int target_ndim) {
+    const loss_options *options = call->options;
+    const wg_spec *x = &call->input_specs[LOGITS], *target = &call->input_specs[TARGET];
+    if (x->ndim != 2 || target->ndim != target_ndim || x->shape[0] != target->shape[0] ||
+        (target_ndim == 2 && x->shape[1] != target->shape[1]))
+        return wg__op_fail(call, WG_ERROR_SHAPE, "wanted logits (N, V) and targets %s",
+                           target_ndim == 1 ? "(N)" : "(N, V)");
+    if (call->input_count > WEIGHT && call->input_specs[WEIGHT].ndim >= 0) {
+        const wg_spec *weight = &call->input_specs[WEIGHT];
+        if (weight->ndim != 1 || weight->shape[0] != x->shape[1])
+            return wg__op_fail(call, WG_ERROR_SHAPE, "wanted a weight for each class, (V)");
+        if (wg__check_same_dtype(call, LOGITS, WEIGHT) < 0)
+            return -1;
+    }
+    call->output_specs[0] = (wg_spec){.dtype = x->dtype, .ndim = 0};
+    if (options->reduction == WG_REDUCTION_NONE)
+        call->output_specs[0] = (wg_spec){.dtype = x->dtype, .ndim = 1, .shape = {x->shape[0]}};
+    return 0;
+}
+
+static int infer_classes(wg_call *call) {
+    if (call->input_specs[TARGET].dtype != WG_I64)
+        return wg__op_fail(call, WG_ERROR_DTYPE, "wanted targets of i64 or i32");
+    return infer_loss(call, 1);
+}
+
+/* Indices are checked before any thread starts: the rows run where no error can be recorded. */
+static int check_targets(const wg_call *call, const wg_tensor *target, int64_t width) {
+    const int64_t ignore_index = ((const loss_options *)call->options)->ignore_index;
+    const int64_t *t = wg_tensor_data(target);
+    for (int64_t row = 0; row < wg_tensor_count(target); row++)
+        if (t[row] != ignore_index && (t[row] < 0 || t[row] >= width))
+            return wg__op_fail(call, WG_ERROR_INDEX,
+                               "target %lld of row %lld is outside the %lld classes",
+                               (long long)t[row], (long long)row, (long long)width);
+    return 0;
+}
+
+/* ---- The rows of a job, in forward and in backward ---- */
+
+typedef struct rows_job {
+    const wg__simd *simd;
+    wg_dtype dtype;
+    int64_t width;
+    loss_options options;
+    const char *x;         /* (N, V) */
+    const int64_t *target; /* (N); or */
+    const char *soft;      /* (N, V) */
+    const char *weight;    /* (V), or NULL */
+    double weight_sum;     /* of all classes */
+    char *log_sum;         /* (N): log sum e^x */
+    char *target_sum;      /* (N): of soft targets, smoothed and weighted */
+    double *loss;          /* forward: (N) */
+    double denominator;    /* backward: by which the sum of losses was divided */
+    const char *cotangent; /* backward: (), or (N) */
+    char *gradient;        /* backward: (N, V), may be x */
+} rows_job;
+
+static const char *row_of(const rows_job *job, const char *matrix, int64_t row) {
+    return matrix + row * job->width * (int64_t)wg_dtype_size(job->dtype);
+}
+
+static double element(const rows_job *job, const char *vector, int64_t i) {
+    return wg__element(job->dtype, vector + i * (int64_t)wg_dtype_size(job->dtype));
+}
+
+static void set_element(const rows_job *job, char *vector, int64_t i, double value) {
+    wg__set_element(job->dtype, vector + i * (int64_t)wg_dtype_size(job->dtype), value);
+}
+
+static bool is_ignored(const rows_job *job, int64_t row) {
+    return job->target[row] == job->options.ignore_index;
+}
+
+static double weight_at(const rows_job *job, int64_t class) {
+    return job->weight ? element(job, job->weight, class) : 1;
+}
+
+/* The share of a target that smoothing gives to each class. */
+static double shared(const rows_job *job) {
+    return job->options.smoothing / (double)job->width;
+}
+
+/* log sum e^x of a row, which is stored, too. */
+static double take_log_sum(const rows_job *job, int64_t row) {
+    const char *x = row_of(job, job->x, row);
+    double max = job->simd->row_max(job->width, x);
+    double log_sum = max + log(job->simd->row_sum_exp(job->width, x, max));
+    set_element(job, job->log_sum, row, log_sum);
+    return log_sum;
+}
+
+/* By what the gradient of a row's loss is multiplied. */
+static double scale_of(const rows_job *job, int64_t row) {
+    const bool each = job->options.reduction == WG_REDUCTION_NONE;
+    return element(job, job->cotangent, each ? row : 0) / job->denominator;
+}
+
+/* dx = scale (mass softmax(x)), from which the target is yet to be taken, but what it shared. */
+static char *begin_gradient(const rows_job *job, int64_t row, double scale, double mass) {
+    char *gradient = job->gradient + (row_of(job, job->x, row) - job->x);
+    job->simd->row_exp(job->width, row_of(job, job->x, row), element(job, job->log_sum, row),
+                       scale * mass, gradient);
+    if (job->options.smoothing != 0)
+        job->simd->row_subtract(job->width, scale * shared(job), job->weight, NULL, gradient);
+    return gradient;
+}
+
+static int64_t rows_at_once(int64_t width) {
+    return 1 + WG__GRAIN / 4 / (width + 1);
+}
+
+/* Everything of a job that both ways have in common; NULL is what could not be made contiguous. */
+static rows_job make_job(const wg_call *call, wg_tensor *x, wg_tensor *target, wg_tensor *weight) {
+    rows_job job = {.simd = wg__simd_for(x->spec.dtype),
+                    .dtype = x->spec.dtype,
+                    .width = x->spec.shape[1],
+                    .options = *(const loss_options *)call->options,
+                    .x = wg_tensor_data(x),
+                    .log_sum = wg_tensor_data(call->saved[0]),
+                    .denominator = 1};
+    if (target->spec.dtype == WG_I64)
+        job.target = wg_tensor_data(target);
+    else
+        job.soft = wg_tensor_data(target);
+    if (call->saved[1])
+        job.target_sum = wg_tensor_data(call->saved[1]);
+    if (weight)
+        job.weight = wg_tensor_data(weight);
+    for (int64_t class = 0; class < job.width && weight && job.options.smoothing != 0; class ++)
+        job.weight_sum += weight_at(&job, class);
+    if (!weight)
+        job.weight_sum = (double)job.width;
+    return job;
+}
+
+/* The mean of class targets is that of their weights. */
+static double denominator_of(const rows_job *job, int64_t rows) {
+    if (job->options.reduction != WG_REDUCTION_MEAN)
+        return 1;
+    if (job->soft)
+        return (double)rows;
+    double sum = 0;
+    for (int64_t row = 0; row < rows; row++)
+        if (!is_ignored(job, row))
+            sum += weight_at(job, job->target[row]);
+    return sum;
+}
+
+static int run_forward(wg_call *call, wg__range_body body) {
+    wg_tensor *weight = weight_of(call);
+    wg_tensor *x = wg_contiguous(call->inputs[LOGITS]);
+    wg_tensor *target = wg_contiguous(call->inputs[TARGET]);
+    if (!x || !target || (weight && !(weight = wg_contiguous(weight))))
+        return -1;
+    if (target->spec.dtype == WG_I64 && check_targets(call, target, x->spec.shape[1]) < 0)
+        return -1;
+    const int64_t rows = x->spec.shape[0];
+    wg_tensor *losses = wg_empty(WG_F64, 1, &rows);
+    call->saved[0] = wg_empty(x->spec.dtype, 1, &rows);
+    if (target->spec.dtype != WG_I64)
+        call->saved[1] = wg_empty(x->spec.dtype, 1, &rows);
+    if (wg_error_pending())
+        return -1;
+    rows_job job = make_job(call, x, target, weight);
+    job.loss = wg_tensor_data(losses);
+    wg__parallel_for(rows, rows_at_once(job.width), body, &job);
+    char *out = wg_tensor_data(call->outputs[0]);
+    double sum = 0;
+    for (int64_t row = 0; row < rows; row++) {
+        sum += job.loss[row];
+        if (job.options.reduction == WG_REDUCTION_NONE)
+            set_element(&job, out, row, job.loss[row]);
+    }
+    if (job.options.reduction != WG_REDUCTION_NONE)
+        set_element(&job, out, 0, sum / denominator_of(&job, rows));
+    return 0;
+}
+
+/* Where the gradient goes: over the logits if nobody else can see them. */
+static wg_tensor *gradient_memory(const wg_call *call, wg_tensor *x) {
+    bool ours = call->last_use && x == call->inputs[LOGITS] && wg__tensor_is_sole(x);
+    return ours ? wg__tensor_view(x, &x->spec, x->strides, x->offset) : wg_empty_like(x);
+}
+
+static int run_backward(wg_call *call, wg_tensor *cotangent, wg__range_body body,
+                        wg_tensor **gradients) {
+    wg_tensor *logits = call->inputs[LOGITS], *weight = weight_of(call);
+    wg_tensor *x = wg_tensor_is_contiguous(logits) ? logits : wg_contiguous(logits);
+    wg_tensor *target = wg_contiguous(call->inputs[TARGET]);
+    wg_tensor *g = wg_contiguous(cotangent);
+    if (!x || !target || !g || (weight && !(weight = wg_contiguous(weight))))
+        return -1;
+    wg_tensor *gradient = gradient_memory(call, x);
+    if (!gradient)
+        return -1;
+    rows_job job = make_job(call, x, target, weight);
+    job.denominator = denominator_of(&job, x->spec.shape[0]);
+    job.cotangent = wg_tensor_data(g);
+    job.gradient = wg_tensor_data(gradient);
+    wg__parallel_for(x->spec.shape[0], rows_at_once(job.width), body, &job);
+    wg_tensor_touch(gradient);
+    gradients[LOGITS] = gradient;
+    return 0;
+}
+
+/* ---- What decompositions share ---- */
+
+/* Sums or averages the losses of rows. */
+static wg_tensor *reduce_rows(const wg_call *call, wg_tensor *rows, wg_tensor *denominator) {
+    const loss_options *options = call->options;
+    if (options->reduction == WG_REDUCTION_NONE)
+        return rows;
+    wg_tensor *sum = wg_sum(rows, 0, NULL, false);
+    return options->reduction == WG_REDUCTION_MEAN ? wg_div(sum, denominator) : sum;
+}
+
+/* -sum weight x over the classes. */
+static wg_tensor *over_classes(wg_tensor *x, wg_tensor *weight) {
+    return wg_neg(wg_sum(weight ? wg_mul(x, weight) : x, 1, (int64_t[]){-1}, false));
+}
+
+/* The loss out of log likelihoods, given to classes by index. */
+static wg_tensor *likelihood_loss(const wg_call *call, wg_tensor *likelihood) {
+    const loss_options *options = call->options;
+    wg_tensor *target = call->inputs[TARGET], *weight = weight_of(call);
+    const wg_dtype dtype = call->input_specs[LOGITS].dtype;
+    wg_tensor *ignored = wg_eq(target, wg_scalar(WG_I64, (double)options->ignore_index));
+    wg_tensor *class = wg_masked_fill(target, ignored, 0);
+    wg_tensor *each = weight ? wg_masked_fill(wg_index_select(weight, 0, class), ignored, 0)
+                             : wg_cast(wg_logical_not(ignored), dtype);
+    wg_tensor *at = wg_squeeze(wg_gather(likelihood, -1, wg_unsqueeze(class, -1)), -1);
+    wg_tensor *rows = wg_neg(wg_mul(wg_masked_fill(at, ignored, 0), each));
+    if (options->smoothing != 0) {
+        const double share = options->smoothing / (double)call->input_specs[LOGITS].shape[1];
+        wg_tensor *spread = wg_masked_fill(over_classes(likelihood, weight), ignored, 0);
+        rows = wg_add(wg_mul_scalar(rows, 1 - options->smoothing), wg_mul_scalar(spread, share));
+    }
+    return reduce_rows(call, rows, wg_sum(each, 0, NULL, false));
+}
+
+/* ---- cross_entropy: of a row with target t, (1 - e) w_t (log sum e^x - x_t) + e/V sum_c w_c (log
+ * sum e^x - x_c).   dx = g (((1 - e) w_t + e/V sum w) softmax(x) - (1 - e) w_t [c = t] - e/V w).
+ * The mean is divided by the sum of w_t. ---- */
+
+static void loss_rows(int64_t begin, int64_t end, void *context) {
+    const rows_job *job = context;
+    const double smoothing = job->options.smoothing;
+    for (int64_t row = begin; row < end; row++) {
+        job->loss[row] = 0;
+        set_element(job, job->log_sum, row, 0);
+        if (is_ignored(job, row))
+            continue;
+        const char *x = row_of(job, job->x, row);
+        const int64_t class = job->target[row];
+        double log_sum = take_log_sum(job, row), total;
+        job->loss[row] =
+            (1 - smoothing) * weight_at(job, class) * (log_sum - element(job, x, class));
+        if (smoothing != 0)
+            job->loss[row] += shared(job) * job->simd->row_excess(job->width, x, log_sum,
+                                                                  job->weight, NULL, &total);
+    }
+}
+
+static void gradient_rows(int64_t begin, int64_t end, void *context) {
+    const rows_job *job = context;
+    for (int64_t row = begin; row < end; row++) {
+        if (is_ignored(job, row)) {
+            const size_t bytes = (size_t)job->width * wg_dtype_size(job->dtype);
+            memset(job->gradient + (size_t)row * bytes, 0, bytes);
+            continue;
+        }
+        const int64_t class = job->target[row];
+        const double kept = (1 - job->options.smoothing) * weight_at(job, class);
+        const double scale = scale_of(job, row);
+        char *gradient = begin_gradient(job, row, scale, kept + shared(job) * job->weight_sum);
+        set_element(job, gradient, class, element(job, gradient, class) - scale * kept);
+    }
+}
+
+static int cross_entropy_infer(wg_call *call) {
+    return wg__check_kernel_dtype(call) < 0 ? -1 : infer_classes(call);
+}
+
+static int cross_entropy_forward(wg_call *call) {
+    return run_forward(call, loss_rows);
+}
+
+static int cross_entropy_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
+    return run_backward(call, cotangents[0], gradient_rows, gradients);
+}
+
+static int cross_entropy_decompose(wg_call *call) {
+    call->outputs[0] = likelihood_loss(call, wg_log_softmax(call->inputs[LOGITS], -1));
+    return call->outputs[0] ? 0 : -1;
+}
+
+/* The options of samples, and whether a weight goes with them. */
+static const struct {
+    loss_options options;
+    bool has_weight;
+} sampled[] = {{{-100, 0, WG_REDUCTION_MEAN}, false},  {{-100, 0.2, WG_REDUCTION_MEAN}, true},
+               {{-100, 0, WG_REDUCTION_SUM}, false},   {{-100, 0.1, WG_REDUCTION_MEAN}, false},
+               {{-100, 0.5, WG_REDUCTION_NONE}, true}, {{-100, 0, WG_REDUCTION_NONE}, false},
+               {{-100, 1, WG_REDUCTION_SUM}, false},   {{-100, 0, WG_REDUCTION_MEAN}, true}};
+static const int64_t sampled_shapes[][2] = {{4, 7}, {4, 19}, {4, 1}};
+
+/* All of a sample but the target. */
+static int sample_logits(int index, wg_generator *generator, wg_sample *sample) {
+    const int64_t *shape = sampled_shapes[index % 3];
+    if (index >= (int)(sizeof sampled / sizeof *sampled))
+        return 0;
+    sample->options = &sampled[index].options;
+    sample->inputs[LOGITS] = wg_randn(generator, WG_F64, 2, shape);
+    if (sampled[index].has_weight)
+        sample->inputs[WEIGHT] = wg__sample_positive(generator, 1, shape + 1);
+    return sampled[index].has_weight ? 3 : 2;
+}
+
+static int cross_entropy_sample(int index, wg_generator *generator, wg_sample *sample) {
+    static const int64_t targets[][4] = {{2, 0, 6, 3}, {-100, 5, -100, 1}, {0, 0, -100, 0}};
+    const int count = sample_logits(index, generator, sample);
+    if (count == 0)
+        return 0;
+    sample->inputs[TARGET] = wg_from_array(WG_I64, 1, (int64_t[]){4}, targets[index % 3]);
+    return wg__sample_status(sample, count);
+}
+
+static int cross_entropy_bench(wg_generator *generator, wg_sample *sample) {
+    const int64_t shape[] = {1 << 9, 1 << 13};
+    sample->options = &sampled[0].options;
+    sample->inputs[LOGITS] = wg_randn(generator, WG_F32, 2, shape);
+    sample->inputs[TARGET] = wg_randint(generator, 0, shape[1], 1, shape);
+    return wg__sample_status(sample, 2);
+}
+
+static double row_flops(const wg_call *call) {
+    return 4 * (double)wg__spec_count(&call->input_specs[LOGITS]);
+}
+
+static const wg_op cross_entropy = {
+    .name = "cross_entropy",
+    .doc = "log sum e^x - x[target] of each row, reduced: (N, V), (N) -> () or (N); targets equal "
+           "to ignore_index count for nothing. Options smooth the targets and weigh the classes, "
+           "(V). Fused.",
+    .min_inputs = 2,
+    .max_inputs = 3,
+    .output_count = 1,
+    .options_size = sizeof(loss_options),
+    .saves_inputs = 7,
+    .differentiable = 1,
+    .infer = cross_entropy_infer,
+    .forward = cross_entropy_forward,
+    .vjp = cross_entropy_vjp,
+    .decompose = cross_entropy_decompose,
+    .sample = cross_entropy_sample,
+    .bench = cross_entropy_bench,
+    .flops = row_flops,
+};
+
+/* ---- soft_cross_entropy: of a row with targets t, sum_c w_c t'_c (log sum e^x - x_c), where t' =
+ * (1 - e) t + e/V.   dx = g (softmax(x) sum w t' - w t'), dt = g (1 - e) w (log sum e^x - x). ----
+ */
+
+static void soft_loss_rows(int64_t begin, int64_t end, void *context) {
+    const rows_job *job = context;
+    const double smoothing = job->options.smoothing;
+    for (int64_t row = begin; row < end; row++) {
+        const char *x = row_of(job, job->x, row);
+        double log_sum = take_log_sum(job, row), total;
+        double excess = job->simd->row_excess(job->width, x, log_sum, row_of(job, job->soft, row),
+                                              job->weight, &total);
+        job->loss[row] = (1 - smoothing) * excess;
+        if (smoothing != 0) {
+            double all;
+            excess = job->simd->row_excess(job->width, x, log_sum, job->weight, NULL, &all);
+            job->loss[row] += shared(job) * excess;
+            total = (1 - smoothing) * total + shared(job) * all;
+        }
+        set_element(job, job->target_sum, row, total);
+    }
+}
+
+static void soft_gradient_rows(int64_t begin, int64_t end, void *context) {
+    const rows_job *job = context;
+    for (int64_t row = begin; row < end; row++) {
+        const double scale = scale_of(job, row);
+        char *gradient = begin_gradient(job, row, scale, element(job, job->target_sum, row));
+        job->simd->row_subtract(job->width, scale * (1 - job->options.smoothing),
+                                row_of(job, job->soft, row), job->weight, gradient);
+    }
+}
+
+static int soft_cross_entropy_infer(wg_call *call) {
+    const loss_options *options = call->options;
+    if (wg__check_kernel_dtype(call) < 0 || wg__check_same_dtype(call, LOGITS, TARGET) < 0)
+        return -1;
+    if (options->ignore_index >= 0)
+        return wg__op_fail(call, WG_ERROR_ARGUMENT,
+                           "ignore_index %lld says nothing about floating targets; give -100",
+                           (long long)options->ignore_index);
+    return infer_loss(call, 2);
+}
+
+static int soft_cross_entropy_forward(wg_call *call) {
+    return run_forward(call, soft_loss_rows);
+}
+
+/* The gradient of the targets, which few want, in public ops. */
+static wg_tensor *target_gradient(const wg_call *call, wg_tensor *cotangent) {
+    const loss_options *options = call->options;
+    const int64_t rows = call->input_specs[LOGITS].shape[0];
+    const double count = options->reduction == WG_REDUCTION_MEAN ? (double)rows : 1;
+    wg_tensor *weight = weight_of(call), *x = wg_log_softmax(call->inputs[LOGITS], -1);
+    if (options->reduction == WG_REDUCTION_NONE)
+        cotangent = wg_unsqueeze(cotangent, -1);
+    wg_tensor *scale = wg_mul_scalar(cotangent, (options->smoothing - 1) / count);
+    return wg_mul(weight ? wg_mul(x, weight) : x, scale);
+}
+
+static int soft_cross_entropy_vjp(wg_call *call, wg_tensor *const *cotangents,
+                                  wg_tensor **gradients) {
+    if (wg__wants(call, TARGET)) /* before the logits are overwritten */
+        gradients[TARGET] = target_gradient(call, cotangents[0]);
+    if (!wg__wants(call, LOGITS))
+        return wg__vjp_status();
+    return run_backward(call, cotangents[0], soft_gradient_rows, gradients);
+}
+
+static int soft_cross_entropy_decompose(wg_call *call) {
+    const loss_options *options = call->options;
+    const wg_spec *spec = &call->input_specs[LOGITS];
+    wg_tensor *x = wg_log_softmax(call->inputs[LOGITS], -1), *target = call->inputs[TARGET];
+    const double share = options->smoothing / (double)spec->shape[1];
+    wg_tensor *smooth = wg_affine(target, 1 - options->smoothing, share);
+    wg_tensor *rows = over_classes(wg_mul(x, smooth), weight_of(call));
+    wg_tensor *count = wg_scalar(spec->dtype, (double)spec->shape[0]);
+    call->outputs[0] = reduce_rows(call, rows, count);
+    return call->outputs[0] ? 0 : -1;
+}
+
+static int soft_cross_entropy_sample(int index, wg_generator *generator, wg_sample *sample) {
+    const int count = sample_logits(index, generator, sample);
+    if (count == 0)
+        return 0;
+    sample->inputs[TARGET] = wg__sample_positive(generator, 2, sampled_shapes[index % 3]);
+    return wg__sample_status(sample, count);
+}
+
+static int soft_cross_entropy_bench(wg_generator *generator, wg_sample *sample) {
+    const int64_t shape[] = {1 << 9, 1 << 13};
+    sample->options = &sampled[0].options;
+    sample->inputs[LOGITS] = wg_randn(generator, WG_F32, 2, shape);
+    sample->inputs[TARGET] = wg_rand(generator, WG_F32, 2, shape);
+    return wg__sample_status(sample, 2);
+}
+
+static const wg_op soft_cross_entropy = {
+    .name = "soft_cross_entropy",
+    .doc = "sum_c t_c (log sum e^x - x_c) of each row, reduced: (N, V), targets (N, V) -> () or "
+           "(N). Options smooth the targets and weigh the classes, (V). Fused.",
+    .min_inputs = 2,
+    .max_inputs = 3,
+    .output_count = 1,
+    .options_size = sizeof(loss_options),
+    .saves_inputs = 7,
+    .differentiable = 3,
+    .infer = soft_cross_entropy_infer,
+    .forward = soft_cross_entropy_forward,
+    .vjp = soft_cross_entropy_vjp,
+    .decompose = soft_cross_entropy_decompose,
+    .sample = soft_cross_entropy_sample,
+    .bench = soft_cross_entropy_bench,
+    .flops = row_flops,
+};
+
+/* ---- nll_loss: -w_t x_t of a row with target t; the mean is divided by the sum of w_t. ---- */
+
+static int nll_loss_infer(wg_call *call) {
+    if (!wg_dtype_is_float(call->input_specs[LOGITS].dtype))
+        return wg__op_fail(call, WG_ERROR_DTYPE, "wanted log probabilities of a floating dtype");
+    return infer_classes(call);
+}
+
+static int nll_loss_decompose(wg_call *call) {
+    wg_tensor *target = wg_contiguous(call->inputs[TARGET]);
+    if (!target || check_targets(call, target, call->input_specs[LOGITS].shape[1]) < 0)
+        return -1;
+    call->outputs[0] = likelihood_loss(call, call->inputs[LOGITS]);
+    return call->outputs[0] ? 0 : -1;
+}
+
+static int nll_loss_sample(int index, wg_generator *generator, wg_sample *sample) {
+    static const int plain[] = {0, 2, 5, 7}; /* without smoothing */
+    return index < 4 ? cross_entropy_sample(plain[index], generator, sample) : 0;
+}
+
+static const wg_op nll_loss = {
+    .name = "nll_loss",
+    .doc = "-x[target] of each row, reduced: (N, V), (N) -> () or (N); targets equal to "
+           "ignore_index count for nothing. An option weighs the classes, (V).",
+    .min_inputs = 2,
+    .max_inputs = 3,
+    .output_count = 1,
+    .options_size = sizeof(loss_options),
+    .differentiable = 1,
+    .infer = nll_loss_infer,
+    .decompose = nll_loss_decompose,
+    .sample = nll_loss_sample,
+};
+
+/* ---- Public ---- */
+
+/* Runs an op, the logits in f32 unless they are f64, the weight in their dtype. */
+static wg_tensor *apply(const wg_op *op, wg_tensor *x, wg_tensor *target, int64_t ignore_index,
+                        const wg_cross_entropy_options *options) {
+    const wg_cross_entropy_options defaults = {0};
+    if (!options)
+        options = &defaults;
+    const double smoothing = options->label_smoothing;
+    if (!(smoothing >= 0 && smoothing <= 1)) {
+        wg_fail(WG_ERROR_ARGUMENT, op->name, "label_smoothing %g; wanted 0 to 1", smoothing);
+        return NULL;
+    }
+    if (wg__check_reduction(options->reduction, op->name) < 0)
+        return NULL;
+    wg_tensor *weight = options->weight;
+    if (weight && weight->spec.dtype != x->spec.dtype && !(weight = wg_cast(weight, x->spec.dtype)))
+        return NULL;
+    /* A view without a node: what nll_loss is composed of is not to give it a gradient. */
+    if (weight &&
+        !(weight = wg__tensor_view(weight, &weight->spec, weight->strides, weight->offset)))
+        return NULL;
+    return wg_apply_one(op, weight ? 3 : 2, (wg_tensor *[]){x, target, weight},
+                        &(loss_options){ignore_index, smoothing, options->reduction});
+}
+
+static wg_tensor *as_classes(wg_tensor *target) {
+    return target->spec.dtype == WG_I32 ? wg_cast(target, WG_I64) : target;
+}
+
+wg_tensor *wg_cross_entropy(wg_tensor *logits, wg_tensor *target, int64_t ignore_index,
+                            const wg_cross_entropy_options *options) {
+    if (!logits || !target)
+        return NULL;
+    wg_tensor *loss = NULL;
+    wg_scope scope;
+    wg_scope_begin(&scope);
+    logits = wg__widen(logits);
+    const bool soft = wg_dtype_is_float(target->spec.dtype);
+    target = soft ? wg__widen(target) : as_classes(target);
+    if (logits && target && (!soft || wg__promote(&logits, &target)))
+        loss = apply(soft ? &soft_cross_entropy : &cross_entropy, logits, target, ignore_index,
+                     options);
+    return wg_scope_end(&scope, loss);
+}
+
+wg_tensor *wg_nll_loss(wg_tensor *log_probabilities, wg_tensor *target, int64_t ignore_index,
+                       const wg_cross_entropy_options *options) {
+    if (!log_probabilities || !target)
+        return NULL;
+    if (options && options->label_smoothing != 0) {
+        wg_fail(WG_ERROR_ARGUMENT, nll_loss.name,
+                "label_smoothing %g; log probabilities are not smoothed, cross_entropy does it",
+                options->label_smoothing);
+        return NULL;
+    }
+    target = as_classes(target);
+    return target ? apply(&nll_loss, log_probabilities, target, ignore_index, options) : NULL;
+}
+
+static const wg_op *const ops[] = {&cross_entropy, &soft_cross_entropy, &nll_loss};
+
+const wg__op_family wg__family_cross_entropy = {ops, sizeof ops / sizeof *ops};
