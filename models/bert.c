@@ -170,7 +170,8 @@ static wg_tensor *embed(wg_bert *bert, wg_tensor *input_ids, wg_tensor *token_ty
 static wg_tensor *layer_forward(wg_bert_layer *layer, wg_tensor *x, wg_tensor *mask) {
     wg_scope scope;
     wg_scope_begin(&scope);
-    wg_tensor *attended = wg_multi_head_attention_forward(layer->attention, x, NULL, mask);
+    const wg_attention_inputs inputs = {.mask = mask};
+    wg_tensor *attended = wg_multi_head_attention_forward(layer->attention, x, &inputs);
     x = wg_add_norm_after(layer->attention_norm, x, attended);
     wg_tensor *fed = wg_feed_forward_forward(layer->feed_forward, x);
     return wg_scope_end(&scope, wg_add_norm_after(layer->output_norm, x, fed));

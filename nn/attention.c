@@ -1,9 +1,14 @@
 /* Multi-head attention. */
 #include "nn/attention.h"
 
+#include <math.h>
+
+#include "nn/dropout.h"
 #include "nn/internal.h"
 #include "tensor/easy.h"
 #include "tensor/ops.h"
+
+/* ---- Construction ---- */
 
 static const char *or_else(const char *name, const char *otherwise) {
     return name ? name : otherwise;
@@ -14,11 +19,57 @@ static int check(int64_t width, int64_t heads, const wg_multi_head_attention_opt
         wg__check_size("attention", "heads", heads) < 0 ||
         wg__check_probability("attention", "dropout", options->dropout) < 0)
         return -1;
-    if (width % heads != 0)
+    if (options->head_width < 0 || options->value_rank < 0 || options->memory_width < 0)
+        return wg_fail(WG_ERROR_ARGUMENT, "attention", "a width is negative");
+    if (!options->head_width && width % heads != 0)
         return wg_fail(WG_ERROR_ARGUMENT, "attention",
                        "%lld heads do not divide width %lld; each head takes an equal part of it",
                        (long long)heads, (long long)width);
+    const int64_t shared = options->key_value_heads;
+    if (shared < 0 || (shared > 0 && heads % shared != 0))
+        return wg_fail(WG_ERROR_ARGUMENT, "attention",
+                       "%lld key_value_heads do not divide %lld heads", (long long)shared,
+                       (long long)heads);
+    if (options->joint && (options->memory_width || options->value_rank))
+        return wg_fail(WG_ERROR_ARGUMENT, "attention",
+                       "a joint projection is of self-attention, with no value rank");
     return 0;
+}
+
+static void add_projections(wg_multi_head_attention *attention, int64_t width,
+                            const wg_multi_head_attention_options *options) {
+    wg_linear_options linear = {
+        .no_bias = options->no_bias, .transposed = options->transposed, .init = options->init};
+    if (linear.init.kind == WG_INIT_DEFAULT)
+        linear.init.kind = WG_INIT_XAVIER_UNIFORM;
+    wg_linear_options output = linear;
+    if (options->output_init.kind != WG_INIT_DEFAULT)
+        output.init = options->output_init;
+    wg_module *module = &attention->module;
+    const int64_t queries = attention->heads * attention->head_width;
+    const int64_t shared = attention->key_value_heads * attention->head_width;
+    int64_t memory = options->memory_width ? options->memory_width : width;
+    if (options->joint) {
+        attention->joint = wg_linear_new(module, or_else(options->joint_name, "qkv"), width,
+                                         queries + 2 * shared, &linear);
+    } else {
+        attention->query =
+            wg_linear_new(module, or_else(options->query_name, "query"), width, queries, &linear);
+        attention->key =
+            wg_linear_new(module, or_else(options->key_name, "key"), memory, shared, &linear);
+        if (options->value_rank) {
+            wg_linear_options inner = linear;
+            inner.no_bias = true;
+            attention->value_inner =
+                wg_linear_new(module, or_else(options->value_inner_name, "value_inner"), memory,
+                              options->value_rank, &inner);
+            memory = options->value_rank;
+        }
+        attention->value =
+            wg_linear_new(module, or_else(options->value_name, "value"), memory, shared, &linear);
+    }
+    attention->output =
+        wg_linear_new(module, or_else(options->output_name, "output"), queries, width, &output);
 }
 
 wg_multi_head_attention *wg_multi_head_attention_new(
@@ -33,24 +84,21 @@ wg_multi_head_attention *wg_multi_head_attention_new(
     if (!attention)
         return NULL;
     attention->heads = heads;
+    attention->key_value_heads = options->key_value_heads ? options->key_value_heads : heads;
+    attention->head_width = options->head_width ? options->head_width : width / heads;
+    attention->scale = options->scale;
     attention->dropout = options->dropout;
     attention->causal = options->causal;
-
-    wg_linear_options linear = {.no_bias = options->no_bias, .init = options->init};
-    if (linear.init.kind == WG_INIT_DEFAULT)
-        linear.init.kind = WG_INIT_XAVIER_UNIFORM;
-    int64_t memory = options->memory_width ? options->memory_width : width;
-    wg_module *module = &attention->module;
-    attention->query =
-        wg_linear_new(module, or_else(options->query_name, "query"), width, width, &linear);
-    attention->key =
-        wg_linear_new(module, or_else(options->key_name, "key"), memory, width, &linear);
-    attention->value =
-        wg_linear_new(module, or_else(options->value_name, "value"), memory, width, &linear);
-    attention->output =
-        wg_linear_new(module, or_else(options->output_name, "output"), width, width, &linear);
-    return wg_module_finish(module);
+    attention->pairing = options->pairing;
+    add_projections(attention, width, options);
+    return wg_module_finish(&attention->module);
 }
+
+/* ---- Heads ---- */
+
+typedef struct projections {
+    wg_tensor *q, *k, *v; /* (B, H, Tq, D), (B, Hkv, Tk, D) */
+} projections;
 
 /* (B, T, H D)   ->   (B, H, T, D), a view. */
 static wg_tensor *split_heads(wg_tensor *x, int64_t heads) {
@@ -68,6 +116,103 @@ static wg_tensor *merge_heads(wg_tensor *x) {
     return wg_reshape(wg_transpose(x, 1, 2), WG_DIMS(b, t, h * wg_tensor_size(x, 3)));
 }
 
+static int project_jointly(const wg_multi_head_attention *a, wg_tensor *x, projections *p) {
+    const int64_t queries = a->heads * a->head_width, shared = a->key_value_heads * a->head_width;
+    wg_tensor *parts[3], *all = wg_linear_forward(a->joint, x);
+    if (wg_split(all, -1, 3, (int64_t[]){queries, shared, shared}, parts) < 0)
+        return -1;
+    p->q = split_heads(parts[0], a->heads);
+    p->k = split_heads(parts[1], a->key_value_heads);
+    p->v = split_heads(parts[2], a->key_value_heads);
+    return 0;
+}
+
+static void project_memory(const wg_multi_head_attention *a, wg_tensor *memory, projections *p) {
+    wg_tensor *inner = a->value_inner ? wg_linear_forward(a->value_inner, memory) : memory;
+    p->k = split_heads(wg_linear_forward(a->key, memory), a->key_value_heads);
+    p->v = split_heads(wg_linear_forward(a->value, inner), a->key_value_heads);
+}
+
+/* Cross-attention's keys and values do not change from one token to the next. */
+static int recall_memory(wg_kv_cache *cache, projections *p) {
+    p->k = wg_slice(cache->key, 2, 0, cache->length, 1);
+    p->v = wg_slice(cache->value, 2, 0, cache->length, 1);
+    return p->v ? 0 : -1;
+}
+
+static int project(const wg_multi_head_attention *a, wg_tensor *x,
+                   const wg_attention_inputs *inputs, projections *p) {
+    wg_kv_cache *cache = inputs->cache;
+    const bool recalls = cache && inputs->memory && cache->length > 0;
+    if (a->joint) {
+        if (project_jointly(a, x, p) < 0)
+            return -1;
+    } else {
+        p->q = split_heads(wg_linear_forward(a->query, x), a->heads);
+        if (!recalls)
+            project_memory(a, inputs->memory ? inputs->memory : x, p);
+    }
+    if (inputs->cos) {
+        p->q = wg_rotary(p->q, inputs->cos, inputs->sin, a->pairing);
+        p->k = wg_rotary(p->k, inputs->cos, inputs->sin, a->pairing);
+    }
+    if (recalls)
+        return recall_memory(cache, p);
+    return cache ? wg_kv_cache_append(cache, p->k, p->v, &p->k, &p->v) : 0;
+}
+
+/* ---- Attention itself ---- */
+
+/* Every key and value head as often as query heads share it: (B, Hkv, T, D) -> (B, H, T, D). */
+static wg_tensor *repeat_heads(wg_tensor *x, int64_t heads) {
+    const int64_t shared = wg_tensor_size(x, 1);
+    return shared == heads ? x : wg_repeat_interleave(x, heads / shared, 1);
+}
+
+/* True where query i of Tq may see key j of Tk: (Tq, Tk). */
+static wg_tensor *causal_mask(int64_t queries, int64_t keys) {
+    return wg_tril(wg_ones(WG_BOOL, WG_DIMS(queries, keys)), keys - queries);
+}
+
+/* Softmax and all between in ops of their own: for who asks for the weights, or adds to scores. */
+static wg_tensor *attend_plainly(const wg_multi_head_attention *a, const projections *p,
+                                 const wg_attention_inputs *inputs,
+                                 const wg_attention_options *options) {
+    wg_tensor *k = repeat_heads(p->k, a->heads), *v = repeat_heads(p->v, a->heads);
+    if (!p->q || !k || !v)
+        return NULL;
+    const double scale = a->scale == 0 ? 1 / sqrt((double)a->head_width) : a->scale;
+    wg_tensor *scores = wg_mul_scalar(wg_matmul(p->q, wg_transpose(k, 2, 3)), scale);
+    if (inputs->bias)
+        scores = wg_add(scores, inputs->bias);
+    if (inputs->mask)
+        scores = wg_masked_fill(scores, wg_logical_not(inputs->mask), -INFINITY);
+    if (a->causal) {
+        wg_tensor *seen = causal_mask(wg_tensor_size(p->q, 2), wg_tensor_size(k, 2));
+        scores = wg_masked_fill(scores, wg_logical_not(seen), -INFINITY);
+    }
+    wg_tensor *weights = wg_softmax(scores, -1);
+    if (inputs->weights)
+        *inputs->weights = weights;
+    if (options->dropout > 0)
+        weights = wg_dropout_op(weights, options->dropout, options->seed, options->offset);
+    return wg_matmul(weights, v);
+}
+
+/* What attention draws from the module's generator. */
+static wg_attention_options draw_options(wg_multi_head_attention *attention) {
+    wg_attention_options options = {.scale = attention->scale, .causal = attention->causal};
+    if (attention->dropout > 0 && wg_module_is_training(&attention->module)) {
+        wg_generator *generator = wg_module_generator(&attention->module);
+        options.dropout = attention->dropout;
+        options.seed = generator->seed;
+        options.offset = generator->offset++;
+    }
+    return options;
+}
+
+/* ---- Forward ---- */
+
 static int check_rank(const char *what, const wg_tensor *x) {
     if (wg_tensor_ndim(x) == 3)
         return 0;
@@ -75,26 +220,40 @@ static int check_rank(const char *what, const wg_tensor *x) {
                    wg_tensor_ndim(x));
 }
 
+static int check_inputs(const wg_multi_head_attention *a, const wg_tensor *x,
+                        const wg_attention_inputs *inputs) {
+    if (!x || check_rank("x", x) < 0 ||
+        (inputs->memory && check_rank("memory", inputs->memory) < 0))
+        return -1;
+    if (a->joint && inputs->memory)
+        return wg_fail(WG_ERROR_ARGUMENT, "attention",
+                       "a joint projection has no place for a memory");
+    if (!inputs->cos != !inputs->sin)
+        return wg_fail(WG_ERROR_ARGUMENT, "attention",
+                       "rotary positions are a table of cosines and one of sines");
+    return 0;
+}
+
 wg_tensor *wg_multi_head_attention_forward(wg_multi_head_attention *attention, wg_tensor *x,
-                                           wg_tensor *memory, wg_tensor *mask) {
-    if (!x || check_rank("x", x) < 0 || (memory && check_rank("memory", memory) < 0))
+                                           const wg_attention_inputs *inputs) {
+    static const wg_attention_inputs nothing;
+    if (!inputs)
+        inputs = &nothing;
+    if (check_inputs(attention, x, inputs) < 0)
         return NULL;
-    if (!memory)
-        memory = x;
-    wg_attention_options options = {.causal = attention->causal};
-    if (attention->dropout > 0 && wg_module_is_training(&attention->module)) {
-        wg_generator *generator = wg_module_generator(&attention->module);
-        options.dropout = attention->dropout;
-        options.seed = generator->seed;
-        options.offset = generator->offset++;
-    }
+    const wg_attention_options options = draw_options(attention);
     wg_scope scope;
     wg_scope_begin(&scope);
-    wg_tensor *q = split_heads(wg_linear_forward(attention->query, x), attention->heads);
-    wg_tensor *k = split_heads(wg_linear_forward(attention->key, memory), attention->heads);
-    wg_tensor *v = split_heads(wg_linear_forward(attention->value, memory), attention->heads);
-    wg_tensor *heads = merge_heads(wg_attention(q, k, v, mask, &options));
-    return wg_scope_end(&scope, wg_linear_forward(attention->output, heads));
+    projections p = {0};
+    wg_tensor *heads = NULL;
+    if (project(attention, x, inputs, &p) == 0)
+        heads = inputs->weights || inputs->bias
+                    ? attend_plainly(attention, &p, inputs, &options)
+                    : wg_attention(p.q, p.k, p.v, inputs->mask, &options);
+    wg_tensor *y = wg_linear_forward(attention->output, merge_heads(heads));
+    if (inputs->weights)
+        wg_scope_escape(*inputs->weights);
+    return wg_scope_end(&scope, y);
 }
 
 wg_tensor *wg_padding_mask(wg_tensor *keep) {

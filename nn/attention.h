@@ -3,43 +3,77 @@
  *     head_i = softmax(Q_i K_i^T / sqrt(D)) V_i,   Q = x W_q,  K = memory W_k,  V = memory W_v
  *     y      = concat(head_1 .. head_H) W_o
  *
- * Heads are views of the projections: nothing is copied to split or to merge them. */
+ * with fewer heads of keys and values than of queries where those share them (grouped-query
+ * attention, Ainslie et al. 2023, arXiv:2305.13245; one of each: multi-query attention, Shazeer
+ * 2019, arXiv:1911.02150). Heads are views of the projections: nothing is copied to split or to
+ * merge them. */
 #ifndef WG_NN_ATTENTION_H
 #define WG_NN_ATTENTION_H
 
+#include "kv_cache.h"
 #include "linear.h"
 
 typedef struct wg_multi_head_attention {
     wg_module module;
     wg_linear *query, *key, *value, *output;
-    int64_t heads;
+    wg_linear *joint;       /* one layer for queries, keys and values, which are NULL then */
+    wg_linear *value_inner; /* of a low-rank value: x to the rank, from which `value` goes on */
+    int64_t heads, key_value_heads, head_width;
+    double scale; /* of the scores; 0: 1/sqrt(D) */
     double dropout;
     bool causal;
+    wg_rotary_pairing pairing;
 } wg_multi_head_attention;
 
 typedef struct wg_multi_head_attention_options {
-    double dropout;       /* of the attention weights, in training */
-    bool causal;          /* a position sees itself and what is before it */
-    bool no_bias;         /* in none of the four projections */
-    int64_t memory_width; /* of what keys and values are made from; 0: width */
-    wg_initializer init;  /* of the four weights; default: Xavier uniform */
+    int64_t key_value_heads;   /* Hkv, a divisor of the heads; 0: as many */
+    int64_t head_width;        /* D; 0: width / heads */
+    double scale;              /* of the scores; 0: 1/sqrt(D). T5 has 1 */
+    double dropout;            /* of the attention weights, in training */
+    bool causal;               /* a position sees itself and what is before it */
+    bool no_bias;              /* in none of the projections */
+    int64_t memory_width;      /* of what keys and values are made from; 0: width */
+    int64_t value_rank;        /* W_v as a product of two, (M, rank) and (rank, Hkv D); 0: one */
+    bool joint;                /* one layer makes queries, keys and values of self-attention */
+    bool transposed;           /* weights are stored as (I, O): see linear.h */
+    wg_rotary_pairing pairing; /* of rotary positions, where the forward is given some */
+    wg_initializer init, output_init; /* of the weights; default: Xavier uniform. output_init:
+                                         default init */
 
     /* Names of the projections below this module, as a published checkpoint has them; may hold
-     * dots. NULL: "query", "key", "value", "output". */
-    const char *query_name, *key_name, *value_name, *output_name;
+     * dots. NULL: "query", "key", "value", "output", "qkv" and "value_inner". */
+    const char *query_name, *key_name, *value_name, *output_name, *joint_name, *value_inner_name;
 } wg_multi_head_attention_options;
 
-/* `heads` must divide `width`. `parent` owns it; NULL makes it a root. NULL with [ARGUMENT, MEMORY]
- */
+/* `heads` must divide `width` unless head_width is given. `parent` owns it; NULL makes it a root.
+ * NULL with [ARGUMENT, MEMORY] */
 WG_API wg_multi_head_attention *wg_multi_head_attention_new(
     wg_module *parent, const char *name, int64_t width, int64_t heads,
     const wg_multi_head_attention_options *options);
 
-/* x: (B, Tq, C)   memory: (B, Tk, M), or NULL for self-attention   ->   (B, Tq, C)
- * mask: NULL, or bool and broadcastable to (B, H, Tq, Tk), true where a query may see a key.
- * [scope; SHAPE, DTYPE] */
+/* What attention is given beside x; all may be NULL. */
+typedef struct wg_attention_inputs {
+    wg_tensor *memory; /* (B, Tk, M): what keys and values are made from; NULL: x, self-attention */
+    wg_tensor
+        *mask; /* bool and broadcastable to (B, H, Tq, Tk), true where a query may see a key */
+    wg_tensor *bias; /* added to the scores, broadcastable to (B, H, Tq, Tk): T5's positions; then
+                        they are computed in the plain way */
+    wg_tensor *cos, *sin; /* rotary positions of x, (Tq, D/2) or (B, 1, Tq, D/2) */
+
+    /* Of generation. Self-attention adds the keys and values of x to those that it holds, and sees
+     * all; cross-attention fills it from `memory` once, and looks at that alone afterwards. */
+    wg_kv_cache *cache;
+
+    /* Receives the attention weights (B, H, Tq, Tk), before dropout; then they are computed in the
+     * plain way. [scope] */
+    wg_tensor **weights;
+} wg_attention_inputs;
+
+/* x: (B, Tq, C)   ->   (B, Tq, C). `inputs` may be NULL. [scope; SHAPE, DTYPE; as
+ * wg_kv_cache_append]
+ */
 WG_API wg_tensor *wg_multi_head_attention_forward(wg_multi_head_attention *attention, wg_tensor *x,
-                                                  wg_tensor *memory, wg_tensor *mask);
+                                                  const wg_attention_inputs *inputs);
 
 /* The mask that hides padding: keep (B, Tk) bool, true at tokens   ->   (B, 1, 1, Tk), a view.
  * NULL gives NULL, which is no mask. [scope; SHAPE, DTYPE] */

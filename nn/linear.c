@@ -34,8 +34,9 @@ wg_linear *wg_linear_new(wg_module *parent, const char *name, int64_t in, int64_
     wg_linear *linear = wg_module_new(parent, name, sizeof *linear);
     if (!linear)
         return NULL;
-    const int64_t shape[] = {out, in};
-    const wg_initializer uniform = {WG_INIT_KAIMING_UNIFORM, sqrt(1.0 / 3)};
+    linear->transposed = options->transposed;
+    const int64_t shape[] = {options->transposed ? in : out, options->transposed ? out : in};
+    const wg_initializer uniform = {WG_INIT_UNIFORM, 1 / sqrt((double)in)};
     if (options->tied_weight)
         linear->weight = tie(&linear->module, "weight", options->tied_weight, 2, shape);
     else
@@ -49,5 +50,10 @@ wg_linear *wg_linear_new(wg_module *parent, const char *name, int64_t in, int64_
 }
 
 wg_tensor *wg_linear_forward(wg_linear *linear, wg_tensor *x) {
-    return wg_linear_op(x, linear->weight, linear->bias);
+    if (!linear->transposed)
+        return wg_linear_op(x, linear->weight, linear->bias);
+    wg_scope scope;
+    wg_scope_begin(&scope);
+    wg_tensor *weight = wg_transpose(linear->weight, 0, 1);
+    return wg_scope_end(&scope, wg_linear_op(x, weight, linear->bias));
 }

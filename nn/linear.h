@@ -1,6 +1,6 @@
 /* The affine layer, y = x W^T + b.
  *
- *     weight (O, I)
+ *     weight (O, I), or (I, O) where the published model has it so
  *     bias   (O)     left alone by weight decay */
 #ifndef WG_NN_LINEAR_H
 #define WG_NN_LINEAR_H
@@ -10,16 +10,19 @@
 
 typedef struct wg_linear {
     wg_module module;
-    wg_tensor *weight; /* (O, I) */
+    wg_tensor *weight; /* (O, I), or (I, O) if transposed */
     wg_tensor *bias;   /* (O), or NULL */
+    bool transposed;
 } wg_linear;
 
 typedef struct wg_linear_options {
     bool no_bias;
-    wg_initializer init;    /* of the weight; default: uniform with variance 1/(3 I), as PyTorch's.
-                               The bias begins at 0. */
-    wg_tensor *tied_weight; /* a parameter (O, I) of the same tree to share; NULL: one of its own */
-    wg_tensor *tied_bias;   /* likewise (O) */
+    bool transposed;     /* the weight is stored as (I, O), as GPT-2's "Conv1D" has it */
+    wg_initializer init; /* of the weight; default: uniform with variance 1/(3 I), as PyTorch's.
+                            The bias begins at 0. */
+    wg_tensor *
+        tied_weight; /* a parameter of that shape of the same tree to share; NULL: one of its own */
+    wg_tensor *tied_bias; /* likewise (O) */
 } wg_linear_options;
 
 /* A layer from `in` to `out` features. `parent` owns it; NULL makes it a root.

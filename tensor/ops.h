@@ -529,6 +529,11 @@ WG_API wg_tensor *wg_log_softmax(wg_tensor *x, int axis);
  * x: (..., C)   weight, bias: (C), either may be NULL. Fused. [scope; SHAPE, DTYPE] */
 WG_API wg_tensor *wg_layer_norm_op(wg_tensor *x, wg_tensor *weight, wg_tensor *bias, double eps);
 
+/* x / sqrt(mean(x^2) + eps) * weight over the last axis, as LLaMA has it, or with eps_outside x /
+ * (sqrt(mean(x^2)) + eps) * weight, as the paper's code   (Zhang & Sennrich 2019, eq. 4).
+ * x: (..., C)   weight: (C) or NULL. Fused. [scope; SHAPE, DTYPE] */
+WG_API wg_tensor *wg_rms_norm_op(wg_tensor *x, wg_tensor *weight, double eps, bool eps_outside);
+
 /* ---- Attention (ops/attention.c) ---- */
 
 typedef struct wg_attention_options {

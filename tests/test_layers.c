@@ -1,4 +1,5 @@
 /* The layers: values and gradients beside PyTorch's, dropout, initial values, errors. */
+#include "tests/layer_case.h"
 #include "tests/testing.h"
 
 #include <math.h>
@@ -18,37 +19,7 @@
 /* The sizes of tests/fixtures/layers.py. */
 enum { B = 2, T = 5, M = 4, C = 12, H = 3, INNER = 20, MEMORY_WIDTH = 8 };
 
-/* ---- A flat file of tensors, read one after the other ---- */
-
-typedef struct reader {
-    wg_tensor *flat;
-    int64_t at;
-} reader;
-
-static wg_tensor *take(reader *file, wg_dtype dtype, int ndim, const int64_t *shape) {
-    int64_t count = 1;
-    for (int i = 0; i < ndim; i++)
-        count *= shape[i];
-    wg_tensor *part = wg_slice(file->flat, 0, file->at, file->at + count, 1);
-    file->at += count;
-    return wg_cast(wg_reshape(part, ndim, shape), dtype);
-}
-
-static wg_tensor *take_like(reader *file, const wg_tensor *x) {
-    return take(file, wg_tensor_dtype(x), wg_tensor_ndim(x), wg_tensor_shape(x));
-}
-
-/* ---- A layer under test ---- */
-
-typedef wg_tensor *(*forward_function)(void *layer, wg_tensor *const *inputs);
-
-typedef struct layer_case {
-    const char *file;
-    void *layer; /* a root module, of which the first member is the wg_module */
-    forward_function forward;
-    int input_count;
-    int64_t input_shapes[2][3];
-} layer_case;
+/* ---- Beside PyTorch ---- */
 
 static wg_tensor *padding(const bool *keep, int64_t length) {
     return wg_padding_mask(wg_from_array(WG_BOOL, WG_DIMS(B, length), keep));
@@ -58,54 +29,6 @@ static wg_tensor *keep_mask(void) {
     const bool keep[B * T] = {1, 1, 1, 1, 1, 1, 1, 1, 0, 0};
     return padding(keep, T);
 }
-
-static void load_parameters(wg_state_dict *state, reader *file) {
-    bool recording = wg_set_grad_enabled(false);
-    for (int64_t i = 0; i < state->count; i++) {
-        wg_tensor *parameter = state->entries[i].slot->tensor;
-        wg_copy_(parameter, take_like(file, parameter));
-        wg_zero_grad(parameter);
-    }
-    wg_set_grad_enabled(recording);
-}
-
-/* Forward and backward in one dtype; every number within `tolerance` (relative, and of numbers
- * around 1 absolute). */
-static void hold_against_file(const layer_case *test, wg_dtype dtype, double tolerance) {
-    ck_assert_int_eq(wg_module_to(test->layer, dtype), 0);
-    wg_state_dict *state = wg_module_state(test->layer);
-    char path[64];
-    snprintf(path, sizeof path, "layers/%s.npy", test->file);
-    reader file = {wg_npy_load(fixture(path)), 0};
-    wg_tensor *inputs[2];
-    for (int i = 0; i < test->input_count; i++) {
-        inputs[i] = wg_clone(take(&file, dtype, 3, test->input_shapes[i]));
-        wg_set_requires_grad(inputs[i], true);
-    }
-    load_parameters(state, &file);
-    wg_tensor *y = test->forward(test->layer, inputs);
-    assert_no_error();
-    wg_tensor *cotangent = take_like(&file, y);
-    assert_close(y, take_like(&file, y), tolerance, tolerance);
-    ck_assert_int_eq(wg_backward(y, &(wg_backward_options){.cotangent = cotangent}), 0);
-    for (int i = 0; i < test->input_count; i++)
-        assert_close(wg_gradient(inputs[i]), take_like(&file, inputs[i]), tolerance, tolerance);
-    for (int64_t i = 0; i < state->count; i++) {
-        wg_tensor *parameter = state->entries[i].slot->tensor;
-        assert_close(wg_gradient(parameter), take_like(&file, parameter), tolerance, tolerance);
-    }
-    ck_assert_int_eq(file.at, wg_tensor_count(file.flat));
-    wg_state_dict_free(state);
-}
-
-/* In both precisions; frees the layer. */
-static void hold_against_pytorch(const layer_case *test) {
-    hold_against_file(test, WG_F64, 1e-11);
-    hold_against_file(test, WG_F32, 2e-5);
-    wg_module_free(test->layer);
-}
-
-/* ---- Beside PyTorch ---- */
 
 static wg_tensor *norm_forward(void *layer, wg_tensor *const *inputs) {
     return wg_layer_norm_forward(layer, inputs[0]);
@@ -124,7 +47,8 @@ START_TEST(layer_norm_equals_pytorch) {
 END_TEST
 
 static wg_tensor *attend(void *layer, wg_tensor *const *inputs) {
-    return wg_multi_head_attention_forward(layer, inputs[0], NULL, keep_mask());
+    return wg_multi_head_attention_forward(layer, inputs[0],
+                                           &(wg_attention_inputs){.mask = keep_mask()});
 }
 
 START_TEST(self_attention_with_padding_equals_pytorch) {
@@ -140,7 +64,7 @@ START_TEST(self_attention_with_padding_equals_pytorch) {
 END_TEST
 
 static wg_tensor *attend_causally(void *layer, wg_tensor *const *inputs) {
-    return wg_multi_head_attention_forward(layer, inputs[0], NULL, NULL);
+    return wg_multi_head_attention_forward(layer, inputs[0], NULL);
 }
 
 START_TEST(causal_attention_equals_pytorch) {
@@ -158,7 +82,8 @@ END_TEST
 
 static wg_tensor *attend_to_memory(void *layer, wg_tensor *const *inputs) {
     const bool keep[B * M] = {1, 1, 0, 0, 1, 1, 1, 1};
-    return wg_multi_head_attention_forward(layer, inputs[0], inputs[1], padding(keep, M));
+    return wg_multi_head_attention_forward(
+        layer, inputs[0], &(wg_attention_inputs){.memory = inputs[1], .mask = padding(keep, M)});
 }
 
 START_TEST(cross_attention_to_a_narrower_memory_equals_pytorch) {
@@ -198,8 +123,9 @@ static encoder *encoder_new(bool pre, double dropout, wg_activation activation) 
 static wg_tensor *encode(void *layer, wg_tensor *const *inputs) {
     encoder *e = layer;
     wg_tensor *x = inputs[0];
-    wg_tensor *attended = wg_multi_head_attention_forward(
-        e->attention, wg_add_norm_before(e->attention_norm, x), NULL, keep_mask());
+    wg_tensor *attended =
+        wg_multi_head_attention_forward(e->attention, wg_add_norm_before(e->attention_norm, x),
+                                        &(wg_attention_inputs){.mask = keep_mask()});
     x = wg_add_norm_after(e->attention_norm, x, attended);
     wg_tensor *fed =
         wg_feed_forward_forward(e->feed_forward, wg_add_norm_before(e->output_norm, x));

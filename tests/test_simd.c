@@ -400,7 +400,7 @@ static void check_normalisation(const wg__simd *simd, wg_dtype dtype) {
             set(&dbias, i, 2);
         }
         simd->row_normalize_vjp(n, place(&x, 0), mean, scale, place(&weight, 0), place(&dy, 0),
-                                place(&dx, 0), place(&dweight, 0), place(&dbias, 0));
+                                true, 1, place(&dx, 0), place(&dweight, 0), place(&dbias, 0));
         for (int64_t i = 0; i < n; i++) {
             double h = (get(&x, i) - mean) * scale, g = get(&dy, i);
             assert_near(simd, "dx", dtype, get(&dx, i), scale * (g * get(&weight, i) - u - h * uh),

@@ -9,9 +9,10 @@
 #include "tensor/ops/families.h"
 #include "tensor/simd/simd.h"
 
-typedef struct layer_norm_options {
+typedef struct norm_options {
     double eps;
-} layer_norm_options;
+    bool outside; /* rms_norm: eps is added to the root, not below it */
+} norm_options;
 
 enum { X, WEIGHT, BIAS };
 
@@ -19,11 +20,12 @@ enum { X, WEIGHT, BIAS };
  * With u = g weight: dx = (u - mean(u) - h mean(u h)) / sqrt(var + eps),
  * dweight = sum g h, dbias = sum g over the rows. ---- */
 
-typedef struct layer_norm_job {
+typedef struct norm_job {
     const wg__simd *simd;
     wg_dtype dtype;
     int64_t rows, width;
     double eps;
+    bool centered, outside;
     const char *x, *weight, *bias;
     char *mean, *scale; /* (rows) */
     char *y;
@@ -32,15 +34,19 @@ typedef struct layer_norm_job {
     char *partial; /* backward: a dweight and a dbias for each chunk of rows */
     bool wants_weight, wants_bias;
     int64_t rows_a_chunk;
-} layer_norm_job;
+} norm_job;
 
 static void normalize_rows(int64_t begin, int64_t end, void *context) {
-    const layer_norm_job *job = context;
+    const norm_job *job = context;
     int64_t size = (int64_t)wg_dtype_size(job->dtype), stride = job->width * size;
     for (int64_t row = begin; row < end; row++) {
         double mean, variance;
         job->simd->row_moments(job->width, job->x + row * stride, &mean, &variance);
-        double scale = 1 / sqrt(variance + job->eps);
+        if (!job->centered) {
+            variance += mean * mean;
+            mean = 0;
+        }
+        double scale = 1 / (job->outside ? sqrt(variance) + job->eps : sqrt(variance + job->eps));
         job->simd->row_normalize(job->width, job->x + row * stride, mean, scale, job->weight,
                                  job->bias, job->y + row * stride);
         wg__set_element(job->dtype, job->mean + row * size, mean);
@@ -49,7 +55,7 @@ static void normalize_rows(int64_t begin, int64_t end, void *context) {
 }
 
 static void gradient_chunks(int64_t begin, int64_t end, void *context) {
-    const layer_norm_job *job = context;
+    const norm_job *job = context;
     int64_t size = (int64_t)wg_dtype_size(job->dtype), stride = job->width * size;
     for (int64_t chunk = begin; chunk < end; chunk++) {
         char *dweight = job->partial ? job->partial + chunk * 2 * stride : NULL;
@@ -57,22 +63,25 @@ static void gradient_chunks(int64_t begin, int64_t end, void *context) {
         if (dweight)
             memset(dweight, 0, (size_t)(2 * stride));
         int64_t last = (chunk + 1) * job->rows_a_chunk;
-        for (int64_t row = chunk * job->rows_a_chunk; row < last && row < job->rows; row++)
+        for (int64_t row = chunk * job->rows_a_chunk; row < last && row < job->rows; row++) {
+            double scale = wg__element(job->dtype, job->scale + row * size);
+            double share = job->outside ? 1 / (1 - job->eps * scale) : 1;
             job->simd->row_normalize_vjp(
                 job->width, job->x + row * stride, wg__element(job->dtype, job->mean + row * size),
-                wg__element(job->dtype, job->scale + row * size), job->weight,
-                job->dy + row * stride, job->dx ? job->dx + row * stride : NULL,
-                job->wants_weight ? dweight : NULL, job->wants_bias ? dbias : NULL);
+                scale, job->weight, job->dy + row * stride, job->centered, share,
+                job->dx ? job->dx + row * stride : NULL, job->wants_weight ? dweight : NULL,
+                job->wants_bias ? dbias : NULL);
+        }
     }
 }
 
-static int layer_norm_infer(wg_call *call) {
+static int norm_infer(wg_call *call) {
     const wg_spec *x = &call->input_specs[X];
     if (x->dtype != WG_F32 && x->dtype != WG_F64)
         return wg__op_fail(call, WG_ERROR_DTYPE, "wanted f32 or f64; cast it");
     if (x->ndim == 0 || x->shape[x->ndim - 1] == 0)
         return wg__op_fail(call, WG_ERROR_SHAPE, "the last axis has no elements to normalise");
-    for (int i = WEIGHT; i <= BIAS; i++) {
+    for (int i = WEIGHT; i < call->input_count; i++) {
         const wg_spec *p = &call->input_specs[i];
         if (p->ndim < 0)
             continue;
@@ -89,25 +98,28 @@ static int layer_norm_infer(wg_call *call) {
 
 /* Fills what forward and backward have in common from dense copies (or the tensors themselves,
  * where they are dense), which live as long as the scope of the call. */
-static int begin_job(const wg_call *call, layer_norm_job *job) {
+static int begin_job(const wg_call *call, norm_job *job) {
     wg_tensor *dense[3] = {NULL};
-    for (int i = X; i <= BIAS; i++) {
+    for (int i = X; i < call->input_count; i++) {
         if (!call->inputs[i])
             continue;
         dense[i] = wg_contiguous(call->inputs[i]);
         if (!dense[i])
             return -1;
     }
+    const norm_options *options = call->options;
     wg_dtype dtype = dense[X]->spec.dtype;
     int64_t width = wg_tensor_size(dense[X], -1);
-    *job = (layer_norm_job){.simd = wg__simd_for(dtype),
-                            .dtype = dtype,
-                            .rows = wg_tensor_count(dense[X]) / width,
-                            .width = width,
-                            .eps = ((const layer_norm_options *)call->options)->eps,
-                            .x = wg_tensor_data(dense[X]),
-                            .weight = wg_tensor_data(dense[WEIGHT]),
-                            .bias = wg_tensor_data(dense[BIAS])};
+    *job = (norm_job){.simd = wg__simd_for(dtype),
+                      .dtype = dtype,
+                      .rows = wg_tensor_count(dense[X]) / width,
+                      .width = width,
+                      .eps = options->eps,
+                      .centered = call->op->max_inputs > BIAS,
+                      .outside = options->outside,
+                      .x = wg_tensor_data(dense[X]),
+                      .weight = wg_tensor_data(dense[WEIGHT]),
+                      .bias = wg_tensor_data(dense[BIAS])};
     return 0;
 }
 
@@ -115,8 +127,8 @@ static int64_t rows_of_grain(int64_t width) {
     return 1 + WG__GRAIN / 2 / width;
 }
 
-static int layer_norm_forward(wg_call *call) {
-    layer_norm_job job;
+static int norm_forward(wg_call *call) {
+    norm_job job;
     if (begin_job(call, &job) < 0)
         return -1;
     for (int k = 0; k < 2; k++) {
@@ -132,7 +144,7 @@ static int layer_norm_forward(wg_call *call) {
 }
 
 /* Adds the chunks up in their order, which does not depend on the threads, onto the gradient. */
-static wg_tensor *sum_chunks(const layer_norm_job *job, const char *first, int64_t chunks,
+static wg_tensor *sum_chunks(const norm_job *job, const char *first, int64_t chunks,
                              wg_tensor *onto) {
     wg_tensor *sum = onto ? onto : wg_zeros(job->dtype, 1, &job->width);
     if (!sum)
@@ -149,8 +161,8 @@ static wg_tensor *sum_chunks(const layer_norm_job *job, const char *first, int64
     return sum;
 }
 
-static int layer_norm_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
-    layer_norm_job job;
+static int norm_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
+    norm_job job;
     wg_tensor *dy = wg_contiguous(cotangents[0]);
     if (!dy || begin_job(call, &job) < 0)
         return -1;
@@ -186,7 +198,7 @@ static int layer_norm_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor
 }
 
 static int layer_norm_decompose(wg_call *call) {
-    const layer_norm_options *options = call->options;
+    const norm_options *options = call->options;
     const int64_t last = -1;
     wg_tensor *x = call->inputs[X];
     wg_tensor *d = wg_sub(x, wg_mean(x, 1, &last, true));
@@ -201,7 +213,7 @@ static int layer_norm_decompose(wg_call *call) {
 }
 
 static int layer_norm_sample(int index, wg_generator *generator, wg_sample *sample) {
-    static const layer_norm_options options = {1e-5};
+    static const norm_options options = {.eps = 1e-5};
     static const int64_t shapes[][3] = {{2, 3, 5}, {1, 2, 17}, {3, 1, 4}, {2, 2, 6}};
     if (index >= 4)
         return 0;
@@ -217,7 +229,7 @@ static int layer_norm_sample(int index, wg_generator *generator, wg_sample *samp
 }
 
 static int layer_norm_bench(wg_generator *generator, wg_sample *sample) {
-    static const layer_norm_options options = {1e-5};
+    static const norm_options options = {.eps = 1e-5};
     const int64_t shape[] = {1 << 12, 1 << 10};
     sample->input_count = 3;
     sample->inputs[X] = wg_randn(generator, WG_F32, 2, shape);
@@ -227,7 +239,7 @@ static int layer_norm_bench(wg_generator *generator, wg_sample *sample) {
     return wg_error_pending() ? -1 : 1;
 }
 
-static double layer_norm_flops(const wg_call *call) {
+static double norm_flops(const wg_call *call) {
     return 8 * (double)wg__spec_count(&call->input_specs[X]);
 }
 
@@ -238,17 +250,17 @@ static const wg_op layer_norm = {
     .min_inputs = 1,
     .max_inputs = 3,
     .output_count = 1,
-    .options_size = sizeof(layer_norm_options),
+    .options_size = sizeof(norm_options),
     .saves_inputs = 7,
     .differentiable = 7,
     .accumulates = 6,
-    .infer = layer_norm_infer,
-    .forward = layer_norm_forward,
-    .vjp = layer_norm_vjp,
+    .infer = norm_infer,
+    .forward = norm_forward,
+    .vjp = norm_vjp,
     .decompose = layer_norm_decompose,
     .sample = layer_norm_sample,
     .bench = layer_norm_bench,
-    .flops = layer_norm_flops,
+    .flops = norm_flops,
 };
 
 wg_tensor *wg_layer_norm_op(wg_tensor *x, wg_tensor *weight, wg_tensor *bias, double eps) {
@@ -259,9 +271,75 @@ wg_tensor *wg_layer_norm_op(wg_tensor *x, wg_tensor *weight, wg_tensor *bias, do
         bias = bias ? wg_cast(bias, WG_F32) : NULL;
         return wg_cast(wg_layer_norm_op(wg_cast(x, WG_F32), weight, bias, eps), WG_BF16);
     }
-    layer_norm_options options = {eps};
+    norm_options options = {.eps = eps};
     return wg_apply_one(&layer_norm, 3, (wg_tensor *[]){x, weight, bias}, &options);
 }
 
-static const wg_op *const ops[] = {&layer_norm};
+/* ---- rms_norm: h = x / sqrt(mean(x^2) + eps), or x / (sqrt(mean(x^2)) + eps),  y = h weight.
+ * With u = g weight and r = sqrt(mean(x^2)): dx = (u - h mean(u h)) / sqrt(r^2 + eps), or
+ * (u - h mean(u h) (r + eps) / r) / (r + eps); dweight = sum g h over the rows. ---- */
+
+static int rms_norm_decompose(wg_call *call) {
+    const norm_options *options = call->options;
+    const int64_t last = -1;
+    wg_tensor *x = call->inputs[X];
+    wg_tensor *square = wg_mean(wg_mul(x, x), 1, &last, true);
+    wg_tensor *y = options->outside ? wg_div(x, wg_add_scalar(wg_sqrt(square), options->eps))
+                                    : wg_mul(x, wg_rsqrt(wg_add_scalar(square, options->eps)));
+    if (call->inputs[WEIGHT])
+        y = wg_mul(y, call->inputs[WEIGHT]);
+    call->outputs[0] = y;
+    return y ? 0 : -1;
+}
+
+static int rms_norm_sample(int index, wg_generator *generator, wg_sample *sample) {
+    static const norm_options options[] = {{1e-5, false}, {0.125, true}};
+    if (index >= 8)
+        return 0;
+    int status = layer_norm_sample(index / 2, generator, sample);
+    sample->inputs[BIAS] = NULL;
+    sample->input_count = 2;
+    sample->options = &options[index % 2];
+    return status;
+}
+
+static int rms_norm_bench(wg_generator *generator, wg_sample *sample) {
+    int status = layer_norm_bench(generator, sample);
+    sample->inputs[BIAS] = NULL;
+    sample->input_count = 2;
+    return status;
+}
+
+static const wg_op rms_norm = {
+    .name = "rms_norm",
+    .doc = "y = x / sqrt(mean(x^2) + eps) weight over the last axis, or x / (sqrt(mean(x^2)) + "
+           "eps) weight; weight (C) is optional",
+    .min_inputs = 1,
+    .max_inputs = 2,
+    .output_count = 1,
+    .options_size = sizeof(norm_options),
+    .saves_inputs = 3,
+    .differentiable = 3,
+    .accumulates = 2,
+    .infer = norm_infer,
+    .forward = norm_forward,
+    .vjp = norm_vjp,
+    .decompose = rms_norm_decompose,
+    .sample = rms_norm_sample,
+    .bench = rms_norm_bench,
+    .flops = norm_flops,
+};
+
+wg_tensor *wg_rms_norm_op(wg_tensor *x, wg_tensor *weight, double eps, bool eps_outside) {
+    if (!x)
+        return NULL;
+    if (wg_tensor_dtype(x) == WG_BF16) {
+        weight = weight ? wg_cast(weight, WG_F32) : NULL;
+        return wg_cast(wg_rms_norm_op(wg_cast(x, WG_F32), weight, eps, eps_outside), WG_BF16);
+    }
+    norm_options options = {eps, eps_outside};
+    return wg_apply_one(&rms_norm, 2, (wg_tensor *[]){x, weight}, &options);
+}
+
+static const wg_op *const ops[] = {&layer_norm, &rms_norm};
 const wg__op_family wg__family_norm = {ops, sizeof ops / sizeof *ops};

@@ -1,5 +1,5 @@
-/* Layer normalisation of one row. The last, partial vector is loaded with zeros in its rest, or
- * with the mean where a difference from it is squared. */
+/* Normalisation of one row: layer_norm's, or with a mean of 0 rms_norm's. The last, partial vector
+ * is loaded with zeros in its rest, or with the mean where a difference from it is squared. */
 
 static void row_moments(int64_t n, const void *x, double *mean, double *variance) {
     const real *from = x;
@@ -46,8 +46,9 @@ static void row_normalize(int64_t n, const void *x, double mean, double scale, c
     store_part(to + i, v, n - i);
 }
 
-/* ---- With h = (x - mean) scale and u = dy weight:
- * dx = scale (u - mean(u) - h mean(u h)), dweight += dy h, dbias += dy. ---- */
+/* ---- With h = (x - mean) scale and u = dy weight: dweight += dy h, dbias += dy,
+ * dx = scale (u - mean(u) - h mean(u h)), or, of a row that was not centered,
+ * dx = scale (u - share h mean(u h)). ---- */
 
 typedef struct norm_sums {
     vector u, uh;
@@ -84,14 +85,15 @@ static inline norm_sums add_norm_gradients(int64_t n, const real *x, real center
 }
 
 static void row_normalize_vjp(int64_t n, const void *x, double mean, double scale,
-                              const void *weight, const void *dy, void *dx, void *dweight,
-                              void *dbias) {
+                              const void *weight, const void *dy, bool centered, double share,
+                              void *dx, void *dweight, void *dbias) {
     const real *from = x, *times = weight, *from_dy = dy;
     const real center = (real)mean, factor = (real)scale;
     norm_sums sums = add_norm_gradients(n, from, center, factor, times, from_dy, dweight, dbias);
     if (!dx)
         return;
-    const real mean_u = sum_lanes(sums.u) / (real)n, mean_uh = sum_lanes(sums.uh) / (real)n;
+    const real mean_u = centered ? sum_lanes(sums.u) / (real)n : 0;
+    const real mean_uh = (real)share * sum_lanes(sums.uh) / (real)n;
     real *to = dx;
     int64_t i = 0;
     for (; i + LANES <= n; i += LANES) {

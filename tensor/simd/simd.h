@@ -14,6 +14,7 @@
 
 #include "tensor/dtype.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /* y = f(x), n elements; y may be x. Errors are below 1 ulp where SLEEF computes f; NaN and
@@ -75,16 +76,17 @@ typedef struct wg__simd {
                          double *total);
     void (*row_subtract)(int64_t n, double scale, const void *a, const void *b, void *y);
 
-    /* Layer normalisation of a row: its mean and (biased) variance; y = (x - mean) scale weight +
-     * bias, without weight or bias where they are NULL, where y may be x; and the gradients of
-     * that, scale being 1 / sqrt(variance + eps): dx is written, dweight and dbias are added onto,
-     * each unless NULL. */
+    /* Normalisation of a row: its mean and (biased) variance; y = (x - mean) scale weight + bias,
+     * without weight or bias where they are NULL, where y may be x; and the gradients of that, the
+     * scale being made of the row: dx is written, dweight and dbias are added onto, each unless
+     * NULL. `centered` says that the mean is the row's, too; `share` of what the scale passes back
+     * is 1 where it is 1 / sqrt(variance + eps). */
     void (*row_moments)(int64_t n, const void *x, double *mean, double *variance);
     void (*row_normalize)(int64_t n, const void *x, double mean, double scale, const void *weight,
                           const void *bias, void *y);
     void (*row_normalize_vjp)(int64_t n, const void *x, double mean, double scale,
-                              const void *weight, const void *dy, void *dx, void *dweight,
-                              void *dbias);
+                              const void *weight, const void *dy, bool centered, double share,
+                              void *dx, void *dweight, void *dbias);
 
     /* Attention: scores s of a row become e^(s + bias - max) keep. Returns 1 / sum e^(s + bias -
      * max), by which they are yet to be multiplied, and log sum e^(s + bias). Where all s + bias

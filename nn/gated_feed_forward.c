@@ -1,0 +1,95 @@
+/* The gated feed-forward net. */
+#include "nn/gated_feed_forward.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "nn/dropout.h"
+#include "nn/internal.h"
+#include "tensor/ops.h"
+
+/* ---- Gates ---- */
+
+/* T5 1.1's. */
+static wg_tensor *geglu_tanh(wg_tensor *gate, wg_tensor *value) {
+    wg_scope scope;
+    wg_scope_begin(&scope);
+    return wg_scope_end(&scope, wg_mul(wg_gelu_tanh(gate), value));
+}
+
+typedef struct gate_kind {
+    const char *name;
+    wg_tensor *(*op)(wg_tensor *gate, wg_tensor *value);
+} gate_kind;
+
+static const gate_kind kinds[] = {
+#define KIND(name, published, op) {published, op},
+    WG_GATES(KIND)
+#undef KIND
+};
+
+enum { KINDS = sizeof kinds / sizeof *kinds };
+
+wg_tensor *wg_gate_apply(wg_gate kind, wg_tensor *gate, wg_tensor *value) {
+    if ((unsigned)kind < KINDS)
+        return kinds[kind].op(gate, value);
+    wg_fail(WG_ERROR_ARGUMENT, "gate", "there is no gate %d", (int)kind);
+    return NULL;
+}
+
+const char *wg_gate_name(wg_gate kind) {
+    return (unsigned)kind < KINDS ? kinds[kind].name : NULL;
+}
+
+int wg_gate_parse(const char *name, wg_gate *kind) {
+    if (strcmp(name, "swish") == 0)
+        name = "silu";
+    for (int i = 0; i < KINDS; i++)
+        if (strcmp(name, kinds[i].name) == 0) {
+            *kind = (wg_gate)i;
+            return 0;
+        }
+    return wg_fail(WG_ERROR_ARGUMENT, "gate",
+                   "'%s' is no gate; wanted silu, sigmoid, relu, gelu, gelu_new or linear", name);
+}
+
+int64_t wg_gated_width(int64_t width, int64_t multiple) {
+    const int64_t inner = 8 * width / 3;
+    return multiple < 1 ? inner : (inner + multiple - 1) / multiple * multiple;
+}
+
+/* ---- The net ---- */
+
+wg_gated_feed_forward *wg_gated_feed_forward_new(wg_module *parent, const char *name, int64_t width,
+                                                 int64_t inner,
+                                                 const wg_gated_feed_forward_options *options) {
+    static const wg_gated_feed_forward_options defaults;
+    if (!options)
+        options = &defaults;
+    if (wg__check_probability("gated_feed_forward", "dropout", options->dropout) < 0)
+        return NULL;
+    wg_gated_feed_forward *net = wg_module_new(parent, name, sizeof *net);
+    if (!net)
+        return NULL;
+    net->kind = options->kind;
+    net->dropout = options->dropout;
+    const wg_linear_options in = {.no_bias = !options->bias, .init = options->init};
+    const wg_linear_options out = {.no_bias = !options->bias, .init = options->down_init};
+    wg_module *module = &net->module;
+    net->gate = wg_linear_new(module, options->gate_name ? options->gate_name : "gate_proj", width,
+                              inner, &in);
+    net->up =
+        wg_linear_new(module, options->up_name ? options->up_name : "up_proj", width, inner, &in);
+    net->down = wg_linear_new(module, options->down_name ? options->down_name : "down_proj", inner,
+                              width, &out);
+    return wg_module_finish(module);
+}
+
+wg_tensor *wg_gated_feed_forward_forward(wg_gated_feed_forward *net, wg_tensor *x) {
+    wg_scope scope;
+    wg_scope_begin(&scope);
+    wg_tensor *gate = wg_linear_forward(net->gate, x), *up = wg_linear_forward(net->up, x);
+    wg_tensor *inner = wg_gate_apply(net->kind, gate, up);
+    wg_tensor *y = wg_linear_forward(net->down, wg_dropout(&net->module, inner, net->dropout));
+    return wg_scope_end(&scope, y);
+}

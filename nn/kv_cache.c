@@ -1,0 +1,97 @@
+/* The keys and values that attention has seen. */
+#include "nn/kv_cache.h"
+
+#include "tensor/easy.h"
+
+void wg_kv_cache_init(wg_kv_cache *cache, int64_t capacity) {
+    *cache = (wg_kv_cache){.capacity = capacity};
+}
+
+void wg_kv_cache_clear(wg_kv_cache *cache) {
+    wg_release(cache->key);
+    wg_release(cache->value);
+    *cache = (wg_kv_cache){.capacity = cache->capacity};
+}
+
+static wg_tensor *room_like(const wg_tensor *x, int64_t capacity) {
+    const int64_t *shape = wg_tensor_shape(x);
+    return wg_empty(wg_tensor_dtype(x), WG_DIMS(shape[0], shape[1], capacity, shape[3]));
+}
+
+static int take_memory(wg_kv_cache *cache, const wg_tensor *key, const wg_tensor *value) {
+    if (cache->key)
+        return 0;
+    wg_scope scope;
+    wg_scope_begin(&scope);
+    wg_tensor *keys = room_like(key, cache->capacity), *values = room_like(value, cache->capacity);
+    if (keys && values) {
+        cache->key = wg_keep(keys);
+        cache->value = wg_keep(values);
+    }
+    wg_scope_end(&scope, NULL);
+    return cache->key ? 0 : -1;
+}
+
+static int check(const wg_kv_cache *cache, const wg_tensor *key, const wg_tensor *value) {
+    if (!key || !value)
+        return -1;
+    if (wg_tensor_ndim(key) != 4 || wg_tensor_ndim(value) != 4 ||
+        wg_tensor_size(key, 2) != wg_tensor_size(value, 2))
+        return wg_fail(WG_ERROR_SHAPE, "kv_cache",
+                       "wanted keys and values (B, Hkv, T, D) of one T");
+    if (wg_requires_grad(key) || wg_requires_grad(value))
+        return wg_fail(WG_ERROR_GRADIENT, "kv_cache",
+                       "a cache takes no part in a graph; turn recording off to generate");
+    if (cache->length + wg_tensor_size(key, 2) > cache->capacity)
+        return wg_fail(WG_ERROR_ARGUMENT, "kv_cache",
+                       "%lld positions after %lld are more than the cache has room for, %lld",
+                       (long long)wg_tensor_size(key, 2), (long long)cache->length,
+                       (long long)cache->capacity);
+    return 0;
+}
+
+/* Fills the room behind what is seen, and gives all that is seen now. */
+static wg_tensor *extend(wg_tensor *room, wg_tensor *x, int64_t length) {
+    const int64_t end = length + wg_tensor_size(x, 2);
+    if (wg_copy_(wg_slice(room, 2, length, end, 1), x) < 0)
+        return NULL;
+    return wg_slice(room, 2, 0, end, 1);
+}
+
+int wg_kv_cache_append(wg_kv_cache *cache, wg_tensor *key, wg_tensor *value, wg_tensor **all_keys,
+                       wg_tensor **all_values) {
+    if (check(cache, key, value) < 0 || take_memory(cache, key, value) < 0)
+        return -1;
+    *all_keys = extend(cache->key, key, cache->length);
+    *all_values = extend(cache->value, value, cache->length);
+    if (!*all_keys || !*all_values)
+        return -1;
+    cache->length += wg_tensor_size(key, 2);
+    return 0;
+}
+
+int wg_kv_cache_truncate(wg_kv_cache *cache, int64_t length) {
+    if (length < 0 || length > cache->length)
+        return wg_fail(WG_ERROR_ARGUMENT, "kv_cache", "length %lld; %lld positions are filled",
+                       (long long)length, (long long)cache->length);
+    cache->length = length;
+    return 0;
+}
+
+static int reorder(wg_tensor **room, wg_tensor *index) {
+    wg_scope scope;
+    wg_scope_begin(&scope);
+    wg_tensor *chosen = wg_index_select(*room, 0, index);
+    if (chosen) {
+        wg_release(*room);
+        *room = wg_keep(chosen);
+    }
+    wg_scope_end(&scope, NULL);
+    return chosen ? 0 : -1;
+}
+
+int wg_kv_cache_reorder(wg_kv_cache *cache, wg_tensor *index) {
+    if (!cache->key)
+        return 0;
+    return reorder(&cache->key, index) < 0 || reorder(&cache->value, index) < 0 ? -1 : 0;
+}
