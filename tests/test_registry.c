@@ -747,8 +747,10 @@ START_TEST(any_number_of_threads_gives_the_same_bits) {
     const wg_op *op = wg_op_at(_i);
     int before = wg_threads();
     wg_sample sample;
+    /* How large a composite's result would be is not known before; its ops are tested themselves. */
+    const int attempts = wg_op_is_composite(op) ? 1 : 5;
     for (int k = 0; next_sample(op, k, &sample); k++)
-        for (int attempt = 0; attempt < (k == 0 ? 5 : 1); attempt++) {
+        for (int attempt = 0; attempt < (k == 0 ? attempts : 1); attempt++) {
             wg_scope scope;
             wg_scope_begin(&scope);
             wg_sample large = grown(&sample, attempt);
