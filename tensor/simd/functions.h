@@ -113,10 +113,84 @@ static inline vector gelu_tanh_slope(vector x) {
     return (real)0.5 * ((real)1 + t) + choose(x * x > (real)1e4, flat, second);
 }
 
+/* ---- Where SLEEF's functions overflow before their results do ---- */
+
+static inline vector magnitude_of(vector x) {
+    const vector zero = {0};
+    return choose(x < zero, -x, x);
+}
+
+/* e^|x| / 2, which is sinh and cosh far out, with e^|x| as a product of two. */
+static inline vector half_exp(vector x) {
+    const vector root = vector_exp((real)0.5 * magnitude_of(x));
+    return (real)0.5 * root * root;
+}
+
+#define FAR_EXPONENT ((real)(WG__BITS == 32 ? 88 : 709))
+
+static inline vector sinh_anywhere(vector x) {
+    const vector zero = {0}, far = half_exp(x);
+    return choose(magnitude_of(x) > FAR_EXPONENT, choose(x < zero, -far, far), vector_sinh(x));
+}
+
+static inline vector cosh_anywhere(vector x) {
+    return choose(magnitude_of(x) > FAR_EXPONENT, half_exp(x), vector_cosh(x));
+}
+
+/* ln(2 |x|), which is asinh |x| and acosh x where x^2 would overflow. */
+#define FAR_ROOT ((real)(WG__BITS == 32 ? 1e18 : 1e150))
+
+static inline vector log_of_twice(vector x) {
+    return vector_log(magnitude_of(x)) + (real)M_LN2;
+}
+
+static inline vector asinh_anywhere(vector x) {
+    const vector zero = {0}, far = log_of_twice(x);
+    return choose(magnitude_of(x) > FAR_ROOT, choose(x < zero, -far, far), vector_asinh(x));
+}
+
+static inline vector acosh_anywhere(vector x) {
+    return choose(x > FAR_ROOT, log_of_twice(x), vector_acosh(x));
+}
+
+#define FAR ((real)(WG__BITS == 32 ? 1e36 : 1e300))
+
+static inline vector log1p_anywhere(vector x) {
+    return choose(x > FAR, vector_log(x), vector_log1p(x));
+}
+
+/* Stirling's formula, whose other terms are lost in rounding. */
+static inline vector lgamma_anywhere(vector x) {
+    return choose(x > FAR, x * (vector_log(x) - (real)1), vector_lgamma(x));
+}
+
 WG__MAP(exp, vector_exp(x))
+WG__MAP(exp2, vector_exp2(x))
+WG__MAP(expm1, vector_expm1(x))
 WG__MAP(log, vector_log(x))
+WG__MAP(log2, vector_log2(x))
+WG__MAP(log10, vector_log10(x))
+WG__MAP(log1p, log1p_anywhere(x))
+WG__MAP(sin, vector_sin(x))
+WG__MAP(cos, vector_cos(x))
+WG__MAP(tan, vector_tan(x))
+WG__MAP(asin, vector_asin(x))
+WG__MAP(acos, vector_acos(x))
+WG__MAP(atan, vector_atan(x))
+WG__MAP(sinh, sinh_anywhere(x))
+WG__MAP(cosh, cosh_anywhere(x))
 WG__MAP(tanh, vector_tanh(x))
+WG__MAP(asinh, asinh_anywhere(x))
+WG__MAP(acosh, acosh_anywhere(x))
+WG__MAP(atanh, vector_atanh(x))
+WG__MAP(cbrt, vector_cbrt(x))
 WG__MAP(erf, vector_erf(x))
+WG__MAP(erfc, vector_erfc(x))
+WG__MAP(lgamma, lgamma_anywhere(x))
+WG__MAP(floor, vector_floor(x))
+WG__MAP(ceil, vector_ceil(x))
+WG__MAP(rint, vector_rint(x))
+WG__MAP(trunc, vector_trunc(x))
 WG__MAP(sigmoid, sigmoid(x))
 WG__MAP(gelu, (x * standard_normal(x).cdf))
 WG__MAP(gelu_tanh, (real)0.5 * x * ((real)1 + gelu_tanh_inner(x)))

@@ -142,37 +142,50 @@ static inline real largest_lane(vector v) {
     return v[0];
 }
 
+/* vector_exp(x) and its like, with an error below 1 ulp (1.5 for erfc). */
 #ifdef WG__SCALAR
-#define WG__ON_VECTOR(function)                                                                    \
-    (vector) {                                                                                     \
-        WG__SLEEF(function, u10)(x[0])                                                             \
+#define WG__FUNCTION(function, accuracy)                                                           \
+    static inline vector vector_##function(vector x) {                                             \
+        return (vector){WG__SLEEF(function, accuracy)(x[0])};                                      \
+    }
+#define WG__ROUNDING(function)                                                                     \
+    static inline vector vector_##function(vector x) {                                             \
+        return (vector){(real)function(x[0])};                                                     \
     }
 #else
-#define WG__ON_VECTOR(function) WG__SLEEF(function, u10)(x)
+#define WG__FUNCTION(function, accuracy)                                                           \
+    static inline vector vector_##function(vector x) {                                             \
+        return WG__SLEEF(function, accuracy)(x);                                                   \
+    }
+#define WG__ROUNDING(function) WG__FUNCTION(function, )
 #endif
 
-static inline vector vector_exp(vector x) {
-    return WG__ON_VECTOR(exp);
-}
-
-static inline vector vector_log(vector x) {
-    return WG__ON_VECTOR(log);
-}
-
-static inline vector vector_expm1(vector x) {
-    return WG__ON_VECTOR(expm1);
-}
-
-static inline vector vector_log1p(vector x) {
-    return WG__ON_VECTOR(log1p);
-}
-
-static inline vector vector_tanh(vector x) {
-    return WG__ON_VECTOR(tanh);
-}
-
-static inline vector vector_erf(vector x) {
-    return WG__ON_VECTOR(erf);
-}
+WG__FUNCTION(exp, u10)
+WG__FUNCTION(exp2, u10)
+WG__FUNCTION(expm1, u10)
+WG__FUNCTION(log, u10)
+WG__FUNCTION(log2, u10)
+WG__FUNCTION(log10, u10)
+WG__FUNCTION(log1p, u10)
+WG__FUNCTION(sin, u10)
+WG__FUNCTION(cos, u10)
+WG__FUNCTION(tan, u10)
+WG__FUNCTION(asin, u10)
+WG__FUNCTION(acos, u10)
+WG__FUNCTION(atan, u10)
+WG__FUNCTION(sinh, u10)
+WG__FUNCTION(cosh, u10)
+WG__FUNCTION(tanh, u10)
+WG__FUNCTION(asinh, u10)
+WG__FUNCTION(acosh, u10)
+WG__FUNCTION(atanh, u10)
+WG__FUNCTION(cbrt, u10)
+WG__FUNCTION(erf, u10)
+WG__FUNCTION(erfc, u15)
+WG__FUNCTION(lgamma, u10)
+WG__ROUNDING(floor)
+WG__ROUNDING(ceil)
+WG__ROUNDING(rint)
+WG__ROUNDING(trunc)
 
 #endif
