@@ -183,6 +183,44 @@ WG_API wg_tensor *wg_pow(wg_tensor *a, wg_tensor *b);
 WG_API wg_tensor *wg_maximum(wg_tensor *a, wg_tensor *b);
 WG_API wg_tensor *wg_minimum(wg_tensor *a, wg_tensor *b);
 
+/* ---- Functions of two operands with broadcasting (ops/binary_math.c). Integers and bools are cast
+ * to f32 first, except by remainder and fmod. ---- */
+
+/* The angle of the point (b, a), from -pi to pi. da = b / (a^2 + b^2), db = -a / (a^2 + b^2), which
+ * do not overflow, and are NaN at (0, 0). [scope; SHAPE] */
+WG_API wg_tensor *wg_atan2(wg_tensor *a, wg_tensor *b);
+
+/* sqrt(a^2 + b^2) without overflow of the squares. The derivative at (0, 0) is NaN, as PyTorch's.
+ * [scope; SHAPE] */
+WG_API wg_tensor *wg_hypot(wg_tensor *a, wg_tensor *b);
+
+/* ln(e^a + e^b) without overflow. [scope; SHAPE] */
+WG_API wg_tensor *wg_logaddexp(wg_tensor *a, wg_tensor *b);
+
+/* a ln b, and 0 where a is 0 (but NaN where b is). da = ln b, 0 where a = 0 and b <= 0; db = a / b.
+ * [scope; SHAPE] */
+WG_API wg_tensor *wg_xlogy(wg_tensor *a, wg_tensor *b);
+
+/* The rest of a division: a - b floor(a / b), of the sign of b, as Python's %; and a - b trunc(a /
+ * b), of the sign of a, as C's. A divisor of 0 gives NaN, and is an error among integers. da = 1,
+ * db = the negative of the rounded quotient. [scope; SHAPE, DTYPE for bools, ARGUMENT] */
+WG_API wg_tensor *wg_remainder(wg_tensor *a, wg_tensor *b);
+WG_API wg_tensor *wg_fmod(wg_tensor *a, wg_tensor *b);
+
+/* ---- Arithmetic of three operands with broadcasting, in one pass (ops/ternary.c) ---- */
+
+/* a + weight (b - a): a at weight 0, b at weight 1. Integers are cast to f32. [scope; SHAPE] */
+WG_API wg_tensor *wg_lerp(wg_tensor *a, wg_tensor *b, wg_tensor *weight);
+
+/* x + value a b with a plain number, which among integers has to be one of their dtype.
+ * [scope; SHAPE, DTYPE for bools, ARGUMENT] */
+WG_API wg_tensor *wg_addcmul(wg_tensor *x, wg_tensor *a, wg_tensor *b, double value);
+
+/* x + value a / b, a true division: integers are cast to f32. [scope; SHAPE] */
+WG_API wg_tensor *wg_addcdiv(wg_tensor *x, wg_tensor *a, wg_tensor *b, double value);
+
+/* ---- One operand and plain numbers (ops/scalar.c) ---- */
+
 /* x * scale + shift with plain numbers, in the dtype of x (integers: rounded toward zero). [scope]
  */
 WG_API wg_tensor *wg_affine(wg_tensor *x, double scale, double shift);
@@ -191,6 +229,15 @@ WG_API wg_tensor *wg_affine(wg_tensor *x, double scale, double shift);
 WG_API wg_tensor *wg_add_scalar(wg_tensor *x, double c);
 WG_API wg_tensor *wg_mul_scalar(wg_tensor *x, double c);
 WG_API wg_tensor *wg_pow_scalar(wg_tensor *x, double c);
+
+/* x limited to [low, high]; the derivative is 1 from low to high inclusive, as PyTorch. Use
+ * -INFINITY and INFINITY for an open side. [scope; ARGUMENT if low > high] */
+WG_API wg_tensor *wg_clamp(wg_tensor *x, double low, double high);
+
+/* x with plain numbers in the place of NaN, inf and -inf, where the derivative is 0. PyTorch's and
+ * NumPy's defaults are 0, DBL_MAX and -DBL_MAX: a number beyond those of the dtype stands for its
+ * largest. Integers and bools are copied. [scope] */
+WG_API wg_tensor *wg_nan_to_num(wg_tensor *x, double nan, double posinf, double neginf);
 
 /* ---- Comparison and logic, giving bool; no gradient (ops/compare.c) ---- */
 
@@ -207,23 +254,63 @@ WG_API wg_tensor *wg_logical_or(wg_tensor *a, wg_tensor *b);
 WG_API wg_tensor *wg_logical_xor(wg_tensor *a, wg_tensor *b);
 WG_API wg_tensor *wg_logical_not(wg_tensor *x);
 
+WG_API wg_tensor *wg_isnan(wg_tensor *x);    /* x is NaN [scope] */
+WG_API wg_tensor *wg_isinf(wg_tensor *x);    /* x is inf or -inf [scope] */
+WG_API wg_tensor *wg_isfinite(wg_tensor *x); /* x is neither; integers are finite [scope] */
+
 /* ---- Elementwise functions (ops/unary.c). Integers and bools are cast to f32 first, except by
- * neg and abs. ---- */
+ * neg, abs and square. ---- */
 
-WG_API wg_tensor *wg_neg(wg_tensor *x);     /* -x [scope; DTYPE for bool] */
-WG_API wg_tensor *wg_abs(wg_tensor *x);     /* |x|; derivative sign(x), 0 at 0 [scope] */
-WG_API wg_tensor *wg_sign(wg_tensor *x);    /* -1, 0 or 1; derivative 0 [scope] */
-WG_API wg_tensor *wg_exp(wg_tensor *x);     /* e^x [scope] */
-WG_API wg_tensor *wg_log(wg_tensor *x);     /* ln x [scope] */
-WG_API wg_tensor *wg_sqrt(wg_tensor *x);    /* x^(1/2) [scope] */
-WG_API wg_tensor *wg_rsqrt(wg_tensor *x);   /* x^(-1/2) [scope] */
-WG_API wg_tensor *wg_tanh(wg_tensor *x);    /* tanh x; derivative 1 - y^2 [scope] */
-WG_API wg_tensor *wg_sigmoid(wg_tensor *x); /* 1 / (1 + e^-x); derivative y (1 - y) [scope] */
-WG_API wg_tensor *wg_erf(wg_tensor *x);     /* erf x; derivative 2/sqrt(pi) e^(-x^2) [scope] */
+WG_API wg_tensor *wg_neg(wg_tensor *x);        /* -x [scope; DTYPE for bool] */
+WG_API wg_tensor *wg_abs(wg_tensor *x);        /* |x|; derivative sign(x), 0 at 0 [scope] */
+WG_API wg_tensor *wg_exp(wg_tensor *x);        /* e^x [scope] */
+WG_API wg_tensor *wg_exp2(wg_tensor *x);       /* 2^x [scope] */
+WG_API wg_tensor *wg_expm1(wg_tensor *x);      /* e^x - 1, exact near 0 [scope] */
+WG_API wg_tensor *wg_log(wg_tensor *x);        /* ln x [scope] */
+WG_API wg_tensor *wg_log2(wg_tensor *x);       /* log x to the base 2 [scope] */
+WG_API wg_tensor *wg_log10(wg_tensor *x);      /* log x to the base 10 [scope] */
+WG_API wg_tensor *wg_log1p(wg_tensor *x);      /* ln(1 + x), exact near 0 [scope] */
+WG_API wg_tensor *wg_sqrt(wg_tensor *x);       /* x^(1/2) [scope] */
+WG_API wg_tensor *wg_rsqrt(wg_tensor *x);      /* x^(-1/2) [scope] */
+WG_API wg_tensor *wg_cbrt(wg_tensor *x);       /* x^(1/3), of the sign of x [scope] */
+WG_API wg_tensor *wg_reciprocal(wg_tensor *x); /* 1 / x [scope] */
+WG_API wg_tensor *wg_square(wg_tensor *x);     /* x^2; of bools in i64 [scope] */
+WG_API wg_tensor *wg_tanh(wg_tensor *x);       /* tanh x; derivative 1 - y^2 [scope] */
+WG_API wg_tensor *wg_sigmoid(wg_tensor *x);    /* 1 / (1 + e^-x); derivative y (1 - y) [scope] */
+WG_API wg_tensor *wg_erf(wg_tensor *x);        /* erf x; derivative 2/sqrt(pi) e^(-x^2) [scope] */
 
-/* x limited to [low, high]; the derivative is 1 from low to high inclusive, as PyTorch. Use
- * -INFINITY and INFINITY for an open side. [scope; ARGUMENT if low > high] */
-WG_API wg_tensor *wg_clamp(wg_tensor *x, double low, double high);
+/* ---- Trigonometric and hyperbolic functions, in radians (ops/trigonometric.c). Integers and bools
+ * are cast to f32. Outside of a function's domain the result is NaN. ---- */
+
+WG_API wg_tensor *wg_sin(wg_tensor *x);   /* derivative cos x [scope] */
+WG_API wg_tensor *wg_cos(wg_tensor *x);   /* derivative -sin x [scope] */
+WG_API wg_tensor *wg_tan(wg_tensor *x);   /* derivative 1 + y^2 [scope] */
+WG_API wg_tensor *wg_asin(wg_tensor *x);  /* derivative 1 / sqrt(1 - x^2) [scope] */
+WG_API wg_tensor *wg_acos(wg_tensor *x);  /* derivative -1 / sqrt(1 - x^2) [scope] */
+WG_API wg_tensor *wg_atan(wg_tensor *x);  /* derivative 1 / (1 + x^2) [scope] */
+WG_API wg_tensor *wg_sinh(wg_tensor *x);  /* derivative cosh x [scope] */
+WG_API wg_tensor *wg_cosh(wg_tensor *x);  /* derivative sinh x [scope] */
+WG_API wg_tensor *wg_asinh(wg_tensor *x); /* derivative 1 / sqrt(x^2 + 1) [scope] */
+WG_API wg_tensor *wg_acosh(wg_tensor *x); /* derivative 1 / sqrt(x^2 - 1) [scope] */
+WG_API wg_tensor *wg_atanh(wg_tensor *x); /* derivative 1 / (1 - x^2) [scope] */
+
+/* ---- Special functions (ops/special.c). Integers and bools are cast to f32. ---- */
+
+WG_API wg_tensor *wg_erfc(wg_tensor *x);    /* 1 - erf x, exact where that is small [scope] */
+WG_API wg_tensor *wg_lgamma(wg_tensor *x);  /* ln |Gamma(x)|; derivative digamma(x) [scope] */
+WG_API wg_tensor *wg_digamma(wg_tensor *x); /* Gamma'(x) / Gamma(x), NaN at -1, -2... [scope] */
+
+/* The n-th derivative of digamma(x); infinite at 0, -1, -2... [scope; ARGUMENT for n < 0] */
+WG_API wg_tensor *wg_polygamma(int n, wg_tensor *x);
+
+/* ---- Sign and rounding (ops/rounding.c). Integers and bools keep their dtype; the derivative is 0
+ * everywhere. ---- */
+
+WG_API wg_tensor *wg_sign(wg_tensor *x);  /* -1, 0 or 1; of NaN: NaN, as NumPy [scope] */
+WG_API wg_tensor *wg_floor(wg_tensor *x); /* the largest whole number not above x [scope] */
+WG_API wg_tensor *wg_ceil(wg_tensor *x);  /* the smallest whole number not below x [scope] */
+WG_API wg_tensor *wg_round(wg_tensor *x); /* the nearest whole number, of two the even [scope] */
+WG_API wg_tensor *wg_trunc(wg_tensor *x); /* x without its fraction [scope] */
 
 /* ---- Activation functions (ops/activation.c). Integers and bools are cast to f32 first, except by
  * relu. ---- */

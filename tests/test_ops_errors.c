@@ -25,6 +25,11 @@ START_TEST(shapes_that_do_not_broadcast_are_named) {
     refused(wg_sub(x, zeros(WG_F32, WG_DIMS(5, 3))), WG_ERROR_SHAPE, "sizes 2 and 5 of axis -2");
     refused(wg_maximum(x, y), WG_ERROR_SHAPE, "maximum");
     refused(wg_pow(x, y), WG_ERROR_SHAPE, "pow");
+    refused(wg_atan2(x, y), WG_ERROR_SHAPE, "atan2: (2, 3) f32 x (4) f32");
+    refused(wg_remainder(x, y), WG_ERROR_SHAPE, "remainder");
+    refused(wg_lerp(x, x, y), WG_ERROR_SHAPE, "lerp: (2, 3) f32 x (2, 3) f32 x (4) f32");
+    refused(wg_addcmul(y, x, x, 1), WG_ERROR_SHAPE, "addcmul");
+    refused(wg_addcdiv(x, y, x, 1), WG_ERROR_SHAPE, "addcdiv");
     refused(wg_le(x, y), WG_ERROR_SHAPE, "le: (2, 3) f32 x (4) f32");
     refused(wg_logical_or(x, y), WG_ERROR_SHAPE, "logical_or: (2, 3) bool x (4) bool");
     wg_tensor *truth = zeros(WG_BOOL, WG_DIMS(3, 1));
@@ -219,6 +224,26 @@ START_TEST(dtypes_that_an_op_does_not_take_are_refused) {
 }
 END_TEST
 
+START_TEST(numbers_that_a_function_does_not_take_are_refused) {
+    wg_tensor *truth = zeros(WG_BOOL, WG_DIMS(2)), *x = zeros(WG_F32, WG_DIMS(2));
+    wg_tensor *whole = wg_full(WG_I32, WG_DIMS(2), 7), *byte = wg_full(WG_U8, WG_DIMS(2), 7);
+    wg_tensor *none = zeros(WG_I32, WG_DIMS(2));
+    refused(wg_remainder(truth, truth), WG_ERROR_DTYPE, "remainder: (2) bool x (2) bool");
+    refused(wg_fmod(truth, truth), WG_ERROR_DTYPE, "fmod: (2) bool x (2) bool");
+    refused(wg_remainder(whole, none), WG_ERROR_ARGUMENT,
+            "remainder: (2) i32 x (2) i32: an integer is divided by 0; cast to a float to get NaN");
+    refused(wg_fmod(byte, zeros(WG_U8, WG_DIMS(1))), WG_ERROR_ARGUMENT, "fmod");
+    refused(wg_fmod(wg_cast(whole, WG_I64), none), WG_ERROR_ARGUMENT, "fmod: (2) i64 x (2) i64");
+    refused(wg_addcmul(truth, truth, truth, 1), WG_ERROR_DTYPE, "addcmul");
+    refused(wg_addcmul(whole, whole, whole, 0.5), WG_ERROR_ARGUMENT,
+            "addcmul: (2) i32 x (2) i32 x (2) i32: value 0.5 is no integer");
+    refused(wg_addcmul(whole, whole, whole, 3e9), WG_ERROR_ARGUMENT, "addcmul");
+    refused(wg_addcmul(byte, byte, byte, -1), WG_ERROR_ARGUMENT, "addcmul");
+    refused(wg_addcmul(whole, whole, whole, NAN), WG_ERROR_ARGUMENT, "addcmul");
+    refused(wg_polygamma(-1, x), WG_ERROR_ARGUMENT, "polygamma: (2) f32: n is -1");
+}
+END_TEST
+
 START_TEST(records_run_by_hand_check_their_dtypes_too) {
     wg_tensor *single = zeros(WG_F32, WG_DIMS(2)), *wide = zeros(WG_F64, WG_DIMS(2));
     wg_tensor *whole = zeros(WG_I64, WG_DIMS(2));
@@ -227,6 +252,12 @@ START_TEST(records_run_by_hand_check_their_dtypes_too) {
     refused(wg_apply_one(wg_op_find("div"), WG_TENSORS(whole, whole), NULL), WG_ERROR_DTYPE,
             "takes a floating dtype, not i64");
     refused(wg_apply_one(wg_op_find("exp"), WG_TENSORS(whole), NULL), WG_ERROR_DTYPE, "exp");
+    refused(wg_apply_one(wg_op_find("hypot"), WG_TENSORS(whole, whole), NULL), WG_ERROR_DTYPE,
+            "hypot");
+    refused(wg_apply_one(wg_op_find("square"), WG_TENSORS(zeros(WG_BOOL, WG_DIMS(2))), NULL),
+            WG_ERROR_DTYPE, "square: (2) bool: takes numbers");
+    refused(wg_apply_one(wg_op_find("lerp"), WG_TENSORS(single, single, wide), NULL),
+            WG_ERROR_DTYPE, "dtypes f32 and f64 differ");
     refused(wg_apply_one(wg_op_find("eq"), WG_TENSORS(whole, wide), NULL), WG_ERROR_DTYPE, "eq");
     refused(wg_apply_one(wg_op_find("logical_and"), WG_TENSORS(whole, whole), NULL), WG_ERROR_DTYPE,
             "takes bools");
@@ -408,6 +439,16 @@ START_TEST(null_gives_null_and_leaves_the_first_error_alone) {
     ck_assert_ptr_null(wg_div(x, lost));
     ck_assert_ptr_null(wg_exp(lost));
     ck_assert_ptr_null(wg_clamp(lost, 1, 0));
+    ck_assert_ptr_null(wg_square(lost));
+    ck_assert_ptr_null(wg_floor(lost));
+    ck_assert_ptr_null(wg_isnan(lost));
+    ck_assert_ptr_null(wg_nan_to_num(lost, 0, 0, 0));
+    ck_assert_ptr_null(wg_polygamma(-1, lost));
+    ck_assert_ptr_null(wg_hypot(x, lost));
+    ck_assert_ptr_null(wg_fmod(lost, x));
+    ck_assert_ptr_null(wg_lerp(x, y, lost));
+    ck_assert_ptr_null(wg_addcmul(x, lost, y, 1));
+    ck_assert_ptr_null(wg_addcdiv(lost, x, y, 1));
     ck_assert_ptr_null(wg_cast(lost, WG_F64));
     ck_assert_ptr_null(wg_contiguous(lost));
     ck_assert_ptr_null(wg_reshape(lost, WG_DIMS(3)));
@@ -585,6 +626,7 @@ int main(void) {
         taking_refuses_what_is_not_there,
         joining_refuses_what_does_not_fit,
         dtypes_that_an_op_does_not_take_are_refused,
+        numbers_that_a_function_does_not_take_are_refused,
         records_run_by_hand_check_their_dtypes_too,
         indices_out_of_range_are_named,
         indices_of_a_wrong_shape_are_refused,

@@ -19,6 +19,19 @@ static wg_tensor *pow_scalar(const reference_case *c, wg_tensor *const *in) {
     return wg_pow_scalar(in[0], reference_number(c, "c"));
 }
 
+static wg_tensor *lerp(const reference_case *c, wg_tensor *const *in) {
+    (void)c;
+    return wg_lerp(in[0], in[1], in[2]);
+}
+
+static wg_tensor *addcmul(const reference_case *c, wg_tensor *const *in) {
+    return wg_addcmul(in[0], in[1], in[2], reference_number(c, "value"));
+}
+
+static wg_tensor *addcdiv(const reference_case *c, wg_tensor *const *in) {
+    return wg_addcdiv(in[0], in[1], in[2], reference_number(c, "value"));
+}
+
 int main(void) {
     static const reference_op table[] = {
         {"add", .binary = wg_add},
@@ -28,6 +41,15 @@ int main(void) {
         {"pow", .binary = wg_pow},
         {"maximum", .binary = wg_maximum},
         {"minimum", .binary = wg_minimum},
+        {"atan2", .binary = wg_atan2},
+        {"hypot", .binary = wg_hypot},
+        {"logaddexp", .binary = wg_logaddexp},
+        {"xlogy", .binary = wg_xlogy},
+        {"remainder", .binary = wg_remainder},
+        {"fmod", .binary = wg_fmod},
+        {"lerp", .one = lerp},
+        {"addcmul", .one = addcmul},
+        {"addcdiv", .one = addcdiv},
         {"affine", .one = affine},
         {"add_scalar", .one = add_scalar},
         {"mul_scalar", .one = mul_scalar},

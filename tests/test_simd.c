@@ -228,6 +228,63 @@ START_TEST(functions_treat_nan_and_infinities_as_the_math_library) {
 }
 END_TEST
 
+/* ---- Functions of two elements ---- */
+
+static double logaddexp(double a, double b) {
+    return a == b ? a + log(2) : fmax(a, b) + (isnan(a - b) ? NAN : log1p(exp(-fabs(a - b))));
+}
+
+static double xlogy(double a, double b) {
+    return isnan(b) ? NAN : a == 0 ? 0 : a * log(b);
+}
+
+/* Every pair of these, of both signs. */
+static void check_pairs(const wg__simd *simd, wg_dtype dtype) {
+    static const double values[] = {0,    1,    0.5,  2,    3,     2.5,  0.37,     1e-3,
+                                    88.0, 1e10, 1e30, 3e38, 1e-30, 17.0, INFINITY, NAN};
+    const struct {
+        const char *name;
+        wg__simd_pair kernel;
+        double (*reference)(double a, double b);
+    } functions[] = {{"pow", simd->pow, pow},
+                     {"atan2", simd->atan2, atan2},
+                     {"hypot", simd->hypot, hypot},
+                     {"logaddexp", simd->logaddexp, logaddexp},
+                     {"xlogy", simd->xlogy, xlogy}};
+    const int64_t n = 2 * WG_COUNT(values);
+    const double tiny = dtype == WG_F32 ? FLT_MIN : DBL_MIN;
+    array a = {.dtype = dtype}, b = a, y = a, shifted = a;
+    for (int64_t i = 0; i < n; i++)
+        set(&b, i, i % 2 ? -values[i / 2] : values[i / 2]);
+    for (size_t f = 0; f < WG_COUNT(functions); f++)
+        for (int64_t i = 0; i < n; i++) {
+            for (int64_t j = 0; j < n; j++)
+                set(&a, j, get(&b, i));
+            functions[f].kernel(n, place(&a, 0), place(&b, 0), place(&y, 0));
+            for (int64_t j = 0; j < n; j++) {
+                const double exact = functions[f].reference(get(&a, j), get(&b, j));
+                const double expected = dtype == WG_F32 ? (double)(float)exact : exact;
+                char what[80];
+                snprintf(what, sizeof what, "%s of %g and %g", functions[f].name, get(&a, j),
+                         get(&b, j));
+                if (fabs(expected) >= tiny || fabs(get(&y, j)) >= tiny || isnan(expected))
+                    assert_near(simd, what, dtype, get(&y, j), expected, 0);
+                ck_assert_msg(isnan(expected) || signbit(get(&y, j)) == signbit(expected),
+                              "%s %s: the sign of %s", simd->name, wg_dtype_name(dtype), what);
+            }
+            functions[f].kernel(n - 3, place(&a, 3), place(&b, 3), place(&shifted, 0));
+            ck_assert_msg(memcmp(place(&shifted, 0), place(&y, 3),
+                                 (size_t)(n - 3) * wg_dtype_size(dtype)) == 0,
+                          "%s of %s depends on the place in the array", functions[f].name,
+                          simd->name);
+        }
+}
+
+START_TEST(functions_of_two_are_those_of_the_math_library) {
+    for_each_table(check_pairs);
+}
+END_TEST
+
 /* f' by central differences of the reference, in f64. */
 static void check_derivatives(const wg__simd *simd, wg_dtype dtype) {
     const struct {
@@ -551,6 +608,7 @@ int main(void) {
     const TTest *const tests[] = {
         functions_are_those_of_the_math_library_wherever_an_element_stands,
         functions_treat_nan_and_infinities_as_the_math_library,
+        functions_of_two_are_those_of_the_math_library,
         derivatives_are_those_of_the_functions,
         functions_by_numbers_are_those_of_plain_c,
         gates_are_those_of_plain_c_and_may_be_overwritten,

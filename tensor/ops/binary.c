@@ -1,65 +1,9 @@
-/* Arithmetic of two operands with broadcasting, and of one with plain numbers.
+/* Arithmetic of two operands with broadcasting.
  *
  * Operands of different dtypes are cast to the higher one before the op runs, so a kernel sees one
  * dtype, and the gradients find their way back through the casts. */
-#include "tensor/ops/elementwise.h"
 #include "tensor/ops/families.h"
-
-#include <math.h>
-
-/* ---- Inner loops ---- */
-
-/* The loop NAME of y = EXPRESSION in a and b, read from elements of TYPE into variables of AS. The
- * layouts that matter (all contiguous; one operand repeated) are constants for the compiler, which
- * then vectorises them. */
-#define LOOP(NAME, TYPE, AS, EXPRESSION)                                                           \
-    static inline void NAME##_at(int64_t n, char *const *data, int64_t sy, int64_t sa,             \
-                                 int64_t sb) {                                                     \
-        TYPE *restrict y = (TYPE *)data[0];                                                        \
-        const TYPE *pa = (const TYPE *)data[1], *pb = (const TYPE *)data[2];                       \
-        for (int64_t i = 0; i < n; i++) {                                                          \
-            const AS a = (AS)pa[i * sa], b = (AS)pb[i * sb];                                       \
-            y[i * sy] = (TYPE)(EXPRESSION);                                                        \
-        }                                                                                          \
-    }                                                                                              \
-    static void NAME(int64_t n, char *const *data, const int64_t *strides, const void *context) {  \
-        (void)context;                                                                             \
-        const int64_t size = (int64_t)sizeof(TYPE);                                                \
-        const int64_t sy = strides[0] / size, sa = strides[1] / size, sb = strides[2] / size;      \
-        if (sy == 1 && sa == 1 && sb == 1)                                                         \
-            NAME##_at(n, data, 1, 1, 1);                                                           \
-        else if (sy == 1 && sa == 1 && sb == 0)                                                    \
-            NAME##_at(n, data, 1, 1, 0);                                                           \
-        else if (sy == 1 && sa == 0 && sb == 1)                                                    \
-            NAME##_at(n, data, 1, 0, 1);                                                           \
-        else                                                                                       \
-            NAME##_at(n, data, sy, sa, sb);                                                        \
-    }
-
-/* Integers wrap around: the arithmetic is that of unsigned numbers, which C defines. */
-#define WRAPPING_LOOPS(NAME, EXPRESSION)                                                           \
-    LOOP(NAME##_i32, int32_t, uint32_t, EXPRESSION)                                                \
-    LOOP(NAME##_i64, int64_t, uint64_t, EXPRESSION)                                                \
-    LOOP(NAME##_u8, uint8_t, uint32_t, EXPRESSION)
-
-#define FLOAT_LOOPS(NAME, EXPRESSION)                                                              \
-    LOOP(NAME##_f32, float, float, EXPRESSION)                                                     \
-    LOOP(NAME##_f64, double, double, EXPRESSION)
-
-#define FLOATS(NAME) [WG_F32] = NAME##_f32, [WG_F64] = NAME##_f64
-#define INTEGERS(NAME) [WG_I32] = NAME##_i32, [WG_I64] = NAME##_i64, [WG_U8] = NAME##_u8
-
-/* ---- What the two-operand ops share ---- */
-
-static int infer(wg_call *call) {
-    if (wg__check_same_dtype(call, 0, 1) < 0)
-        return -1;
-    return wg__infer_broadcast(call, 0, call->input_specs[0].dtype);
-}
-
-static int infer_float(wg_call *call) {
-    return wg__infer_float(call) < 0 ? -1 : infer(call);
-}
+#include "tensor/ops/pair.h"
 
 static int sample_normal(int index, wg_generator *generator, wg_sample *sample) {
     return wg__sample_binary(index, generator, sample, wg__sample_normal, wg__sample_normal);
@@ -67,9 +11,9 @@ static int sample_normal(int index, wg_generator *generator, wg_sample *sample) 
 
 /* ---- add: y = a + b; of bools: or.   da = g, db = g. ---- */
 
-FLOAT_LOOPS(add, a + b)
-WRAPPING_LOOPS(add, a + b)
-LOOP(add_bool, uint8_t, uint8_t, a | b)
+PAIR_FLOAT_LOOPS(add, a + b)
+PAIR_WRAPPING_LOOPS(add, a + b)
+PAIR_LOOP(add_bool, uint8_t, uint8_t, a | b)
 
 static int add_forward(wg_call *call) {
     static const wg__loop loops[WG_DTYPE_COUNT] = {FLOATS(add),
@@ -91,7 +35,7 @@ static const wg_op add = {
     .max_inputs = 2,
     .output_count = 1,
     .differentiable = 3,
-    .infer = infer,
+    .infer = wg__infer_pair,
     .forward = add_forward,
     .vjp = add_vjp,
     .jvp = wg_jvp_linear,
@@ -105,14 +49,14 @@ wg_tensor *wg_add(wg_tensor *a, wg_tensor *b) {
 
 /* ---- sub: y = a - b.   da = g, db = -g. ---- */
 
-FLOAT_LOOPS(sub, a - b)
-WRAPPING_LOOPS(sub, a - b)
+PAIR_FLOAT_LOOPS(sub, a - b)
+PAIR_WRAPPING_LOOPS(sub, a - b)
 
 static int sub_infer(wg_call *call) {
     if (call->input_specs[0].dtype == WG_BOOL)
         return wg__op_fail(call, WG_ERROR_DTYPE,
                            "bools have no difference; cast them, or use logical_xor");
-    return infer(call);
+    return wg__infer_pair(call);
 }
 
 static int sub_forward(wg_call *call) {
@@ -149,9 +93,9 @@ wg_tensor *wg_sub(wg_tensor *a, wg_tensor *b) {
 
 /* ---- mul: y = a b; of bools: and.   da = g b, db = g a. ---- */
 
-FLOAT_LOOPS(mul, a *b)
-WRAPPING_LOOPS(mul, a *b)
-LOOP(mul_bool, uint8_t, uint8_t, a &b)
+PAIR_FLOAT_LOOPS(mul, a *b)
+PAIR_WRAPPING_LOOPS(mul, a *b)
+PAIR_LOOP(mul_bool, uint8_t, uint8_t, a &b)
 
 static int mul_forward(wg_call *call) {
     static const wg__loop loops[WG_DTYPE_COUNT] = {FLOATS(mul),
@@ -173,7 +117,7 @@ static const wg_op mul = {
     .output_count = 1,
     .saves_inputs = 3,
     .differentiable = 3,
-    .infer = infer,
+    .infer = wg__infer_pair,
     .forward = mul_forward,
     .vjp = mul_vjp,
     .jvp = mul_jvp,
@@ -187,7 +131,7 @@ wg_tensor *wg_mul(wg_tensor *a, wg_tensor *b) {
 
 /* ---- div: y = a / b.   da = g / b, db = -g y / b. ---- */
 
-FLOAT_LOOPS(div, a / b)
+PAIR_FLOAT_LOOPS(div, a / b)
 
 static int div_forward(wg_call *call) {
     static const wg__loop loops[WG_DTYPE_COUNT] = {FLOATS(div)};
@@ -227,7 +171,7 @@ static const wg_op div_op = {
     .saves_inputs = 2,
     .saves_outputs = 1,
     .differentiable = 3,
-    .infer = infer_float,
+    .infer = wg__infer_float_pair,
     .forward = div_forward,
     .vjp = div_vjp,
     .jvp = div_jvp,
@@ -242,12 +186,8 @@ wg_tensor *wg_div(wg_tensor *a, wg_tensor *b) {
 /* ---- pow: y = a^b.   da = g b a^(b-1), which at a = b = 0 is 0; db = g y log a, which is 0 where
  * a = 0 and b >= 0. ---- */
 
-LOOP(pow_f32, float, float, powf(a, b))
-LOOP(pow_f64, double, double, pow(a, b))
-
 static int pow_forward(wg_call *call) {
-    static const wg__loop loops[WG_DTYPE_COUNT] = {FLOATS(pow)};
-    return wg__elementwise_call(call, loops, NULL);
+    return wg__run_pair(call, wg__call_simd(call)->pow);
 }
 
 /* The singular places are taken out of the operands, not out of the result, so that the derivatives
@@ -282,7 +222,7 @@ static const wg_op pow_op = {
     .saves_inputs = 3,
     .saves_outputs = 1,
     .differentiable = 3,
-    .infer = infer_float,
+    .infer = wg__infer_float_pair,
     .forward = pow_forward,
     .vjp = pow_vjp,
     .jvp = pow_jvp,
@@ -298,10 +238,10 @@ wg_tensor *wg_pow(wg_tensor *a, wg_tensor *b) {
  * is chosen, g / 2 at ties. ---- */
 
 /* NaN is the only number that differs from itself: it is chosen wherever it stands. */
-FLOAT_LOOPS(maximum, ((a > b) | (a != a)) ? a : b)
-LOOP(maximum_i32, int32_t, int32_t, a > b ? a : b)
-LOOP(maximum_i64, int64_t, int64_t, a > b ? a : b)
-LOOP(maximum_u8, uint8_t, uint8_t, a > b ? a : b)
+PAIR_FLOAT_LOOPS(maximum, ((a > b) | (a != a)) ? a : b)
+PAIR_LOOP(maximum_i32, int32_t, int32_t, a > b ? a : b)
+PAIR_LOOP(maximum_i64, int64_t, int64_t, a > b ? a : b)
+PAIR_LOOP(maximum_u8, uint8_t, uint8_t, a > b ? a : b)
 
 static int maximum_forward(wg_call *call) {
     static const wg__loop loops[WG_DTYPE_COUNT] = {FLOATS(maximum),
@@ -342,7 +282,7 @@ static const wg_op maximum = {
     .output_count = 1,
     .saves_inputs = 3,
     .differentiable = 3,
-    .infer = infer,
+    .infer = wg__infer_pair,
     .forward = maximum_forward,
     .vjp = maximum_vjp,
     .jvp = maximum_jvp,
@@ -354,10 +294,10 @@ wg_tensor *wg_maximum(wg_tensor *a, wg_tensor *b) {
     return wg__apply_two(&maximum, a, b, false);
 }
 
-FLOAT_LOOPS(minimum, ((a < b) | (a != a)) ? a : b)
-LOOP(minimum_i32, int32_t, int32_t, a < b ? a : b)
-LOOP(minimum_i64, int64_t, int64_t, a < b ? a : b)
-LOOP(minimum_u8, uint8_t, uint8_t, a < b ? a : b)
+PAIR_FLOAT_LOOPS(minimum, ((a < b) | (a != a)) ? a : b)
+PAIR_LOOP(minimum_i32, int32_t, int32_t, a < b ? a : b)
+PAIR_LOOP(minimum_i64, int64_t, int64_t, a < b ? a : b)
+PAIR_LOOP(minimum_u8, uint8_t, uint8_t, a < b ? a : b)
 
 static int minimum_forward(wg_call *call) {
     static const wg__loop loops[WG_DTYPE_COUNT] = {FLOATS(minimum),
@@ -380,7 +320,7 @@ static const wg_op minimum = {
     .output_count = 1,
     .saves_inputs = 3,
     .differentiable = 3,
-    .infer = infer,
+    .infer = wg__infer_pair,
     .forward = minimum_forward,
     .vjp = minimum_vjp,
     .jvp = minimum_jvp,
@@ -392,171 +332,6 @@ wg_tensor *wg_minimum(wg_tensor *a, wg_tensor *b) {
     return wg__apply_two(&minimum, a, b, false);
 }
 
-/* ---- Loops of one operand with the numbers of an options struct as `o`. ---- */
-
-#define LOOP_1(NAME, TYPE, OPTIONS, EXPRESSION)                                                    \
-    static inline void NAME##_at(int64_t n, char *const *data, int64_t sy, int64_t sx,             \
-                                 const OPTIONS o) {                                                \
-        TYPE *restrict y = (TYPE *)data[0];                                                        \
-        const TYPE *px = (const TYPE *)data[1];                                                    \
-        for (int64_t i = 0; i < n; i++) {                                                          \
-            const TYPE x = px[i * sx];                                                             \
-            y[i * sy] = (TYPE)(EXPRESSION);                                                        \
-        }                                                                                          \
-    }                                                                                              \
-    static void NAME(int64_t n, char *const *data, const int64_t *strides, const void *context) {  \
-        const OPTIONS o = *(const OPTIONS *)context;                                               \
-        const int64_t size = (int64_t)sizeof(TYPE);                                                \
-        const int64_t sy = strides[0] / size, sx = strides[1] / size;                              \
-        if (sy == 1 && sx == 1)                                                                    \
-            NAME##_at(n, data, 1, 1, o);                                                           \
-        else                                                                                       \
-            NAME##_at(n, data, sy, sx, o);                                                         \
-    }
-
-/* ---- affine: y = x scale + shift.   dx = g scale. ---- */
-
-typedef struct affine_options {
-    double scale, shift;
-} affine_options;
-
-/* An integer result, truncated toward zero. Whole factors keep to integers, which are exact (and
- * wrap around) where doubles would lose bits beyond 2^53. */
-static inline int64_t affine_integer(int64_t x, affine_options o) {
-    const double limit = 9007199254740992.0; /* 2^53 */
-    if (o.scale == floor(o.scale) && o.shift == floor(o.shift) && fabs(o.scale) <= limit &&
-        fabs(o.shift) <= limit)
-        return (int64_t)((uint64_t)x * (uint64_t)(int64_t)o.scale + (uint64_t)(int64_t)o.shift);
-    const double y = (double)x * o.scale + o.shift;
-    if (!(y > -9223372036854775808.0))
-        return y != y ? 0 : INT64_MIN;
-    return y >= 9223372036854775808.0 ? INT64_MAX : (int64_t)y;
-}
-
-LOOP_1(affine_f32, float, affine_options, x *(float)o.scale + (float)o.shift)
-LOOP_1(affine_f64, double, affine_options, x *o.scale + o.shift)
-LOOP_1(affine_i32, int32_t, affine_options, affine_integer(x, o))
-LOOP_1(affine_i64, int64_t, affine_options, affine_integer(x, o))
-LOOP_1(affine_u8, uint8_t, affine_options, affine_integer(x, o))
-LOOP_1(affine_bool, uint8_t, affine_options, x *o.scale + o.shift != 0)
-
-static int affine_forward(wg_call *call) {
-    static const wg__loop loops[WG_DTYPE_COUNT] = {FLOATS(affine),
-                                                   INTEGERS(affine), [WG_BOOL] = affine_bool};
-    return wg__elementwise_call(call, loops, call->options);
-}
-
-/* Adding -0 instead of 0 keeps the sign of a zero. */
-static int affine_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
-    const affine_options *options = call->options;
-    gradients[0] =
-        options->scale == 1 ? cotangents[0] : wg_affine(cotangents[0], options->scale, -0.0);
-    return wg__vjp_status();
-}
-
-static int affine_sample(int index, wg_generator *generator, wg_sample *sample) {
-    static const affine_options options = {-1.5, 0.25};
-    sample->options = &options;
-    return wg__sample_unary(index, generator, sample, wg__sample_normal);
-}
-
-static int affine_bench(wg_generator *generator, wg_sample *sample) {
-    static const affine_options options = {-1.5, 0.25};
-    sample->options = &options;
-    return wg__bench_one(generator, sample);
-}
-
-static const wg_op affine = {
-    .name = "affine",
-    .doc = "y = x scale + shift with plain numbers, in the dtype of x; integers are rounded toward "
-           "zero.",
-    .min_inputs = 1,
-    .max_inputs = 1,
-    .output_count = 1,
-    .options_size = sizeof(affine_options),
-    .differentiable = 1,
-    .infer = wg__infer_like,
-    .forward = affine_forward,
-    .vjp = affine_vjp,
-    .jvp = wg__jvp_diagonal,
-    .sample = affine_sample,
-    .bench = affine_bench,
-};
-
-wg_tensor *wg_affine(wg_tensor *x, double scale, double shift) {
-    return wg_apply_one(&affine, 1, &x, &(affine_options){scale, shift});
-}
-
-wg_tensor *wg_add_scalar(wg_tensor *x, double c) {
-    return wg_affine(x, 1, c);
-}
-
-wg_tensor *wg_mul_scalar(wg_tensor *x, double c) {
-    return wg_affine(x, c, -0.0);
-}
-
-/* ---- pow_scalar: y = x^c.   dx = g c x^(c-1), which for c = 0 is 0. ---- */
-
-typedef struct pow_options {
-    double exponent;
-} pow_options;
-
-LOOP_1(pow_scalar_f32, float, pow_options, powf(x, (float)o.exponent))
-LOOP_1(pow_scalar_f64, double, pow_options, pow(x, o.exponent))
-LOOP_1(square_f32, float, pow_options, ((void)o, x *x))
-LOOP_1(square_f64, double, pow_options, ((void)o, x *x))
-
-static int pow_scalar_forward(wg_call *call) {
-    static const wg__loop loops[WG_DTYPE_COUNT] = {FLOATS(pow_scalar)};
-    static const wg__loop square_loops[WG_DTYPE_COUNT] = {FLOATS(square)};
-    const pow_options *options = call->options;
-    return wg__elementwise_call(call, options->exponent == 2 ? square_loops : loops, options);
-}
-
-static int pow_scalar_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
-    const double c = ((const pow_options *)call->options)->exponent;
-    if (c == 0)
-        return 0;
-    wg_tensor *x = call->inputs[0];
-    wg_tensor *slope = c == 2 ? wg_mul_scalar(x, 2) : wg_mul_scalar(wg_pow_scalar(x, c - 1), c);
-    gradients[0] = wg_mul(cotangents[0], slope);
-    return wg__vjp_status();
-}
-
-static int pow_scalar_sample(int index, wg_generator *generator, wg_sample *sample) {
-    static const pow_options options[] = {{2}, {-1.5}, {3}, {0.5}};
-    sample->options = &options[index % 4];
-    return wg__sample_unary(index, generator, sample, wg__sample_positive);
-}
-
-static int pow_scalar_bench(wg_generator *generator, wg_sample *sample) {
-    static const pow_options options = {1.5};
-    sample->options = &options;
-    return wg__bench_one(generator, sample);
-}
-
-static const wg_op pow_scalar = {
-    .name = "pow_scalar",
-    .doc = "y = x^c with a plain number c.",
-    .min_inputs = 1,
-    .max_inputs = 1,
-    .output_count = 1,
-    .options_size = sizeof(pow_options),
-    .saves_inputs = 1,
-    .differentiable = 1,
-    .infer = wg__infer_float,
-    .forward = pow_scalar_forward,
-    .vjp = pow_scalar_vjp,
-    .jvp = wg__jvp_diagonal,
-    .sample = pow_scalar_sample,
-    .bench = pow_scalar_bench,
-};
-
-wg_tensor *wg_pow_scalar(wg_tensor *x, double c) {
-    return wg__apply_float(&pow_scalar, x, &(pow_options){c});
-}
-
-static const wg_op *const ops[] = {&add,     &sub,     &mul,    &div_op,    &pow_op,
-                                   &maximum, &minimum, &affine, &pow_scalar};
+static const wg_op *const ops[] = {&add, &sub, &mul, &div_op, &pow_op, &maximum, &minimum};
 
 const wg__op_family wg__family_binary = {ops, sizeof ops / sizeof *ops};

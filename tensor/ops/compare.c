@@ -236,8 +236,79 @@ wg_tensor *wg_logical_not(wg_tensor *x) {
     return wg_scope_end(&scope, wg_apply_one(&logical_not, 1, &x, NULL));
 }
 
+/* ---- isnan, isinf, isfinite: y = the truth of it; integers are finite. ---- */
+
+#define KIND_LOOP(NAME, TYPE, EXPRESSION)                                                          \
+    static void NAME(int64_t n, char *const *data, const int64_t *strides, const void *context) {  \
+        (void)context;                                                                             \
+        uint8_t *restrict y = (uint8_t *)data[0];                                                  \
+        for (int64_t i = 0; i < n; i++) {                                                          \
+            const TYPE x = *(const TYPE *)(data[1] + i * strides[1]);                              \
+            y[i * strides[0]] = (EXPRESSION);                                                      \
+        }                                                                                          \
+    }
+
+#define KIND(NAME, EXPRESSION)                                                                     \
+    KIND_LOOP(NAME##_f32, float, EXPRESSION)                                                       \
+    KIND_LOOP(NAME##_f64, double, EXPRESSION)                                                      \
+    KIND_LOOP(NAME##_i32, int32_t, EXPRESSION)                                                     \
+    KIND_LOOP(NAME##_i64, int64_t, EXPRESSION)                                                     \
+    KIND_LOOP(NAME##_u8, uint8_t, EXPRESSION)                                                      \
+    static int NAME##_forward(wg_call *call) {                                                     \
+        static const wg__loop loops[WG_DTYPE_COUNT] = {                                            \
+            [WG_F32] = NAME##_f32, [WG_F64] = NAME##_f64, [WG_I32] = NAME##_i32,                   \
+            [WG_I64] = NAME##_i64, [WG_U8] = NAME##_u8,   [WG_BOOL] = NAME##_u8};                  \
+        return wg__elementwise_call(call, loops, NULL);                                            \
+    }
+
+#define KIND_OP(NAME, DOC)                                                                         \
+    {                                                                                              \
+        .name = #NAME, .doc = DOC, .min_inputs = 1, .max_inputs = 1, .output_count = 1,            \
+        .no_gradient = "its values are truths: piecewise constant in the operand",                 \
+        .infer = kind_infer, .forward = NAME##_forward, .sample = kind_sample,                     \
+        .bench = wg__bench_one                                                                     \
+    }
+
+static int kind_infer(wg_call *call) {
+    return wg__infer_broadcast(call, 0, WG_BOOL);
+}
+
+/* Quotients of whole numbers from -1 to 1: every kind comes up. */
+static wg_tensor *sample_quotient(wg_generator *generator, int ndim, const int64_t *shape) {
+    wg_tensor *divisor = sample_coarse(generator, ndim, shape);
+    return wg_div(sample_coarse(generator, ndim, shape), divisor);
+}
+
+static int kind_sample(int index, wg_generator *generator, wg_sample *sample) {
+    return wg__sample_unary(index, generator, sample, sample_quotient);
+}
+
+/* A difference with itself is 0 for finite numbers, NaN for all others; integers never differ. */
+KIND(isnan, x != x)
+KIND(isinf, (x == x) & (x - x != 0))
+KIND(isfinite, x - x == 0)
+
+static const wg_op isnan_op = KIND_OP(isnan, "y = (x is NaN), bool.");
+
+wg_tensor *wg_isnan(wg_tensor *x) {
+    return wg_apply_one(&isnan_op, 1, &x, NULL);
+}
+
+static const wg_op isinf_op = KIND_OP(isinf, "y = (x is inf or -inf), bool.");
+
+wg_tensor *wg_isinf(wg_tensor *x) {
+    return wg_apply_one(&isinf_op, 1, &x, NULL);
+}
+
+static const wg_op isfinite_op = KIND_OP(isfinite, "y = (x is neither NaN nor infinite), bool.");
+
+wg_tensor *wg_isfinite(wg_tensor *x) {
+    return wg_apply_one(&isfinite_op, 1, &x, NULL);
+}
+
 static const wg_op *const ops[] = {
-    &eq, &ne, &lt, &le, &gt, &ge, &logical_and, &logical_or, &logical_xor, &logical_not,
+    &eq,         &ne,          &lt,          &le,       &gt,       &ge,          &logical_and,
+    &logical_or, &logical_xor, &logical_not, &isnan_op, &isinf_op, &isfinite_op,
 };
 
 const wg__op_family wg__family_compare = {ops, sizeof ops / sizeof *ops};

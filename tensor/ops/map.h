@@ -38,6 +38,27 @@
         return wg__elementwise_call(call, loops, NULL);                                            \
     }
 
+/* The loop NAME of y = EXPRESSION in x and the options `o`, which are the context. */
+#define LOOP_WITH(NAME, TYPE, OPTIONS, EXPRESSION)                                                 \
+    static inline void NAME##_at(int64_t n, char *const *data, int64_t sy, int64_t sx,             \
+                                 const OPTIONS o) {                                                \
+        TYPE *restrict y = (TYPE *)data[0];                                                        \
+        const TYPE *px = (const TYPE *)data[1];                                                    \
+        for (int64_t i = 0; i < n; i++) {                                                          \
+            const TYPE x = px[i * sx];                                                             \
+            y[i * sy] = (TYPE)(EXPRESSION);                                                        \
+        }                                                                                          \
+    }                                                                                              \
+    static void NAME(int64_t n, char *const *data, const int64_t *strides, const void *context) {  \
+        const OPTIONS o = *(const OPTIONS *)context;                                               \
+        const int64_t size = (int64_t)sizeof(TYPE);                                                \
+        const int64_t sy = strides[0] / size, sx = strides[1] / size;                              \
+        if (sy == 1 && sx == 1)                                                                    \
+            NAME##_at(n, data, 1, 1, o);                                                           \
+        else                                                                                       \
+            NAME##_at(n, data, sy, sx, o);                                                         \
+    }
+
 /* ---- Vector kernels ---- */
 
 /* The vector kernels for the dtype of the call's first input (bf16 passes through f32). */
@@ -45,6 +66,11 @@ const wg__simd *wg__call_simd(const wg_call *call);
 
 /* A forward: runs the kernel on input 0, of any strides, contiguous stretch by stretch. */
 int wg__run_map(wg_call *call, wg__simd_map map);
+
+#define MAP_FORWARD(NAME)                                                                          \
+    static int NAME##_forward(wg_call *call) {                                                     \
+        return wg__run_map(call, wg__call_simd(call)->NAME);                                       \
+    }
 
 /* A vjp: gradients[0] = g f', from the operand or the result of f. What was saved is overwritten if
  * it is the last time that anybody could read it. */

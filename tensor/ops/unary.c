@@ -70,29 +70,9 @@ wg_tensor *wg_abs(wg_tensor *x) {
     return apply(&abs_op, x);
 }
 
-/* ---- sign: y = -1, 0 or 1; of NaN: NaN.   dx = 0. Jumps at 0. ---- */
-
-FLOAT_LOOPS(sign, x != x ? x : (float)((x > 0) - (x < 0)), x != x ? x : (double)((x > 0) - (x < 0)))
-FLOAT_FORWARD(sign)
-
-static int sign_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
-    (void)call, (void)cotangents, (void)gradients;
-    return 0;
-}
-
-static const wg_op sign = {
-    UNARY_PRIMITIVE(sign, "y = -1, 0 or 1. Jumps at 0; the derivative is 0."),
-    .infer = wg__infer_float, .sample = wg__unary_nonzero};
-
-wg_tensor *wg_sign(wg_tensor *x) {
-    return wg__apply_float(&sign, x, NULL);
-}
-
 /* ---- exp: y = e^x.   dx = g y. ---- */
 
-static int exp_forward(wg_call *call) {
-    return wg__run_map(call, wg__call_simd(call)->exp);
-}
+MAP_FORWARD(exp)
 
 static int exp_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
     gradients[0] = wg_mul(cotangents[0], call->outputs[0]);
@@ -106,11 +86,42 @@ wg_tensor *wg_exp(wg_tensor *x) {
     return wg__apply_float(&exp_op, x, NULL);
 }
 
+/* ---- exp2: y = 2^x.   dx = g y ln 2. ---- */
+
+MAP_FORWARD(exp2)
+
+static int exp2_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
+    gradients[0] = wg_mul(cotangents[0], wg_mul_scalar(call->outputs[0], M_LN2));
+    return wg__vjp_status();
+}
+
+static const wg_op exp2_op = {UNARY_PRIMITIVE(exp2, "y = 2^x"), .saves_outputs = 1,
+                              .infer = wg__infer_float, .sample = wg__unary_normal};
+
+wg_tensor *wg_exp2(wg_tensor *x) {
+    return wg__apply_float(&exp2_op, x, NULL);
+}
+
+/* ---- expm1: y = e^x - 1, exact near 0.   dx = g (y + 1). ---- */
+
+MAP_FORWARD(expm1)
+
+static int expm1_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
+    gradients[0] = wg_mul(cotangents[0], wg_add_scalar(call->outputs[0], 1));
+    return wg__vjp_status();
+}
+
+static const wg_op expm1_op = {
+    UNARY_PRIMITIVE(expm1, "y = e^x - 1, without the loss of digits near 0"), .saves_outputs = 1,
+    .infer = wg__infer_float, .sample = wg__unary_normal};
+
+wg_tensor *wg_expm1(wg_tensor *x) {
+    return wg__apply_float(&expm1_op, x, NULL);
+}
+
 /* ---- log: y = ln x.   dx = g / x. ---- */
 
-static int log_forward(wg_call *call) {
-    return wg__run_map(call, wg__call_simd(call)->log);
-}
+MAP_FORWARD(log)
 
 static int log_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
     gradients[0] = wg_div(cotangents[0], call->inputs[0]);
@@ -123,6 +134,58 @@ static const wg_op log_op = {UNARY_PRIMITIVE(log, "y = ln x; -inf at 0, NaN belo
 
 wg_tensor *wg_log(wg_tensor *x) {
     return wg__apply_float(&log_op, x, NULL);
+}
+
+/* ---- log2.   dx = g / (x ln 2). ---- */
+
+MAP_FORWARD(log2)
+
+static int log2_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
+    gradients[0] = wg_div(cotangents[0], wg_mul_scalar(call->inputs[0], M_LN2));
+    return wg__vjp_status();
+}
+
+static const wg_op log2_op = {
+    UNARY_PRIMITIVE(log2, "y = log x to the base 2; -inf at 0, NaN below"), .saves_inputs = 1,
+    .infer = wg__infer_float, .sample = wg__unary_positive};
+
+wg_tensor *wg_log2(wg_tensor *x) {
+    return wg__apply_float(&log2_op, x, NULL);
+}
+
+/* ---- log10.   dx = g / (x ln 10). ---- */
+
+MAP_FORWARD(log10)
+
+static int log10_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
+    gradients[0] = wg_div(cotangents[0], wg_mul_scalar(call->inputs[0], M_LN10));
+    return wg__vjp_status();
+}
+
+static const wg_op log10_op = {
+    UNARY_PRIMITIVE(log10, "y = log x to the base 10; -inf at 0, NaN below"), .saves_inputs = 1,
+    .infer = wg__infer_float, .sample = wg__unary_positive};
+
+wg_tensor *wg_log10(wg_tensor *x) {
+    return wg__apply_float(&log10_op, x, NULL);
+}
+
+/* ---- log1p: y = ln(1 + x), exact near 0.   dx = g / (1 + x). ---- */
+
+MAP_FORWARD(log1p)
+
+static int log1p_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
+    gradients[0] = wg_div(cotangents[0], wg_add_scalar(call->inputs[0], 1));
+    return wg__vjp_status();
+}
+
+static const wg_op log1p_op = {
+    UNARY_PRIMITIVE(log1p,
+                    "y = ln(1 + x), without the loss of digits near 0; -inf at -1, NaN below"),
+    .saves_inputs = 1, .infer = wg__infer_float, .sample = wg__unary_positive};
+
+wg_tensor *wg_log1p(wg_tensor *x) {
+    return wg__apply_float(&log1p_op, x, NULL);
 }
 
 /* ---- sqrt: y = x^(1/2).   dx = g / (2 y). ---- */
@@ -162,11 +225,83 @@ wg_tensor *wg_rsqrt(wg_tensor *x) {
     return wg__apply_float(&rsqrt, x, NULL);
 }
 
+/* ---- cbrt: y = x^(1/3), of the sign of x.   dx = g / (3 y^2). ---- */
+
+MAP_FORWARD(cbrt)
+
+static int cbrt_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
+    wg_tensor *y = call->outputs[0];
+    gradients[0] = wg_div(cotangents[0], wg_mul_scalar(wg_mul(y, y), 3));
+    return wg__vjp_status();
+}
+
+static const wg_op cbrt_op = {
+    UNARY_PRIMITIVE(cbrt, "y = x^(1/3), of the sign of x; the derivative at 0 is infinite"),
+    .saves_outputs = 1, .infer = wg__infer_float, .sample = wg__unary_nonzero};
+
+wg_tensor *wg_cbrt(wg_tensor *x) {
+    return wg__apply_float(&cbrt_op, x, NULL);
+}
+
+/* ---- reciprocal: y = 1 / x.   dx = -g y^2. ---- */
+
+FLOAT_LOOPS(reciprocal, 1 / x, 1 / x)
+FLOAT_FORWARD(reciprocal)
+
+static int reciprocal_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
+    wg_tensor *y = call->outputs[0];
+    gradients[0] = wg_neg(wg_mul(cotangents[0], wg_mul(y, y)));
+    return wg__vjp_status();
+}
+
+static const wg_op reciprocal = {UNARY_PRIMITIVE(reciprocal, "y = 1 / x"), .saves_outputs = 1,
+                                 .infer = wg__infer_float, .sample = wg__unary_nonzero};
+
+wg_tensor *wg_reciprocal(wg_tensor *x) {
+    return wg__apply_float(&reciprocal, x, NULL);
+}
+
+/* ---- square: y = x^2; integers wrap around.   dx = 2 g x. ---- */
+
+FLOAT_LOOPS(square, x *x, x *x)
+LOOP(square_i32, int32_t, (uint32_t)x *(uint32_t)x)
+LOOP(square_i64, int64_t, (uint64_t)x *(uint64_t)x)
+LOOP(square_u8, uint8_t, (uint32_t)x *x)
+
+static int square_infer(wg_call *call) {
+    if (call->input_specs[0].dtype == WG_BOOL)
+        return wg__op_fail(call, WG_ERROR_DTYPE, "takes numbers; cast the operand");
+    return wg__infer_like(call);
+}
+
+static int square_forward(wg_call *call) {
+    static const wg__loop loops[WG_DTYPE_COUNT] = {[WG_F32] = square_f32,
+                                                   [WG_F64] = square_f64,
+                                                   [WG_I32] = square_i32,
+                                                   [WG_I64] = square_i64,
+                                                   [WG_U8] = square_u8};
+    return wg__elementwise_call(call, loops, NULL);
+}
+
+static int square_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
+    gradients[0] = wg_mul(cotangents[0], wg_mul_scalar(call->inputs[0], 2));
+    return wg__vjp_status();
+}
+
+static const wg_op square = {UNARY_PRIMITIVE(square, "y = x^2; integers stay integers"),
+                             .saves_inputs = 1, .infer = square_infer, .sample = wg__unary_normal};
+
+wg_tensor *wg_square(wg_tensor *x) {
+    wg_scope scope;
+    wg_scope_begin(&scope);
+    if (x != NULL && x->spec.dtype == WG_BOOL)
+        x = wg_cast(x, WG_I64);
+    return wg_scope_end(&scope, apply(&square, x));
+}
+
 /* ---- tanh.   dx = g (1 - y^2). ---- */
 
-static int tanh_forward(wg_call *call) {
-    return wg__run_map(call, wg__call_simd(call)->tanh);
-}
+MAP_FORWARD(tanh)
 
 static int tanh_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
     wg_tensor *g = cotangents[0], *y = call->outputs[0];
@@ -185,9 +320,7 @@ wg_tensor *wg_tanh(wg_tensor *x) {
 
 /* ---- sigmoid: y = 1 / (1 + e^-x).   dx = g y (1 - y). ---- */
 
-static int sigmoid_forward(wg_call *call) {
-    return wg__run_map(call, wg__call_simd(call)->sigmoid);
-}
+MAP_FORWARD(sigmoid)
 
 static int sigmoid_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
     wg_tensor *g = cotangents[0], *y = call->outputs[0];
@@ -206,9 +339,7 @@ wg_tensor *wg_sigmoid(wg_tensor *x) {
 
 /* ---- erf.   dx = g 2/sqrt(pi) e^(-x^2). ---- */
 
-static int erf_forward(wg_call *call) {
-    return wg__run_map(call, wg__call_simd(call)->erf);
-}
+MAP_FORWARD(erf)
 
 static int erf_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
     wg_tensor *g = cotangents[0], *x = call->inputs[0];
@@ -227,85 +358,8 @@ wg_tensor *wg_erf(wg_tensor *x) {
     return wg__apply_float(&erf_op, x, NULL);
 }
 
-/* ---- clamp: y = x limited to [low, high]; of NaN: NaN.   dx = g where low <= x <= high. ---- */
-
-typedef struct clamp_options {
-    double low, high;
-} clamp_options;
-
-/* The limits as elements of the dtype, which are `context` of the loops. */
-#define CLAMP_LOOP(NAME, TYPE)                                                                     \
-    static void NAME(int64_t n, char *const *data, const int64_t *strides, const void *context) {  \
-        const TYPE low = ((const TYPE *)context)[0], high = ((const TYPE *)context)[1];            \
-        const int64_t size = (int64_t)sizeof(TYPE);                                                \
-        const int64_t sy = strides[0] / size, sx = strides[1] / size;                              \
-        TYPE *restrict y = (TYPE *)data[0];                                                        \
-        const TYPE *restrict px = (const TYPE *)data[1];                                           \
-        for (int64_t i = 0; i < n; i++) {                                                          \
-            const TYPE x = px[i * sx];                                                             \
-            y[i * sy] = x < low ? low : x > high ? high : x;                                       \
-        }                                                                                          \
-    }
-
-CLAMP_LOOP(clamp_f32, float)
-CLAMP_LOOP(clamp_f64, double)
-
-static int clamp_infer(wg_call *call) {
-    const clamp_options *options = call->options;
-    if (!(options->low <= options->high))
-        return wg__op_fail(call, WG_ERROR_ARGUMENT, "low %g is above high %g; exchange them?",
-                           options->low, options->high);
-    return wg__infer_float(call);
-}
-
-static int clamp_forward(wg_call *call) {
-    static const wg__loop loops[WG_DTYPE_COUNT] = {[WG_F32] = clamp_f32, [WG_F64] = clamp_f64};
-    const clamp_options *options = call->options;
-    const float narrow[] = {(float)options->low, (float)options->high};
-    const double wide[] = {options->low, options->high};
-    const bool is_f64 = call->input_specs[0].dtype == WG_F64;
-    return wg__elementwise_call(call, loops, is_f64 ? (const void *)wide : narrow);
-}
-
-static int clamp_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
-    const clamp_options *options = call->options;
-    const wg_dtype dtype = call->input_specs[0].dtype == WG_F64 ? WG_F64 : WG_F32;
-    wg_tensor *x = call->inputs[0];
-    wg_tensor *inside = wg_logical_and(wg_ge(x, wg_scalar(dtype, options->low)),
-                                       wg_le(x, wg_scalar(dtype, options->high)));
-    gradients[0] = wg_where(inside, cotangents[0], wg_scalar(wg_tensor_dtype(cotangents[0]), 0));
-    return wg__vjp_status();
-}
-
-/* Multiples of 1/4 against limits between them. */
-static int clamp_sample(int index, wg_generator *generator, wg_sample *sample) {
-    static const clamp_options options[] = {
-        {-0.3, 0.3}, {-INFINITY, 0.6}, {-0.6, INFINITY}, {-1.1, 1.1}};
-    sample->options = &options[index % 4];
-    return wg__sample_unary(index, generator, sample, wg__sample_distinct);
-}
-
-static int clamp_bench(wg_generator *generator, wg_sample *sample) {
-    static const clamp_options options = {0.25, 0.75};
-    sample->options = &options;
-    return wg__bench_one(generator, sample);
-}
-
-static const wg_op clamp = {
-    UNARY(clamp, "y = x limited to [low, high]. Kinks at the limits, where the derivative is 1."),
-    .options_size = sizeof(clamp_options),
-    .saves_inputs = 1,
-    .infer = clamp_infer,
-    .jvp = wg__jvp_diagonal,
-    .sample = clamp_sample,
-    .bench = clamp_bench};
-
-wg_tensor *wg_clamp(wg_tensor *x, double low, double high) {
-    return wg__apply_float(&clamp, x, &(clamp_options){low, high});
-}
-
-static const wg_op *const ops[] = {
-    &neg, &abs_op, &sign, &exp_op, &log_op, &sqrt_op, &rsqrt, &tanh_op, &sigmoid, &erf_op, &clamp,
-};
+static const wg_op *const ops[] = {&neg,        &abs_op,   &exp_op,   &exp2_op, &expm1_op, &log_op,
+                                   &log2_op,    &log10_op, &log1p_op, &sqrt_op, &rsqrt,    &cbrt_op,
+                                   &reciprocal, &square,   &tanh_op,  &sigmoid, &erf_op};
 
 const wg__op_family wg__family_unary = {ops, sizeof ops / sizeof *ops};

@@ -1,7 +1,7 @@
 /* Elementwise functions and their derivatives (simd.h lists them). */
 
 typedef void (*map_blocks)(int64_t blocks, const real *x, real *y);
-typedef void (*vjp_blocks)(int64_t blocks, const real *x, const real *dy, real *dx);
+typedef void (*pair_blocks)(int64_t blocks, const real *a, const real *b, real *y);
 
 static inline void map(int64_t n, const real *x, real *y, map_blocks run) {
     int64_t blocks = n / LANES, rest = n % LANES;
@@ -14,15 +14,15 @@ static inline void map(int64_t n, const real *x, real *y, map_blocks run) {
     }
 }
 
-static inline void map_vjp(int64_t n, const real *x, const real *dy, real *dx, vjp_blocks run) {
+static inline void map_pair(int64_t n, const real *a, const real *b, real *y, pair_blocks run) {
     int64_t blocks = n / LANES, rest = n % LANES;
-    run(blocks, x, dy, dx);
+    run(blocks, a, b, y);
     if (rest) {
-        real padded_x[LANES] = {0}, padded_dy[LANES] = {0};
-        memcpy(padded_x, x + blocks * LANES, (size_t)rest * sizeof(real));
-        memcpy(padded_dy, dy + blocks * LANES, (size_t)rest * sizeof(real));
-        run(1, padded_x, padded_dy, padded_dy);
-        memcpy(dx + blocks * LANES, padded_dy, (size_t)rest * sizeof(real));
+        real padded_a[LANES] = {0}, padded_b[LANES] = {0};
+        memcpy(padded_a, a + blocks * LANES, (size_t)rest * sizeof(real));
+        memcpy(padded_b, b + blocks * LANES, (size_t)rest * sizeof(real));
+        run(1, padded_a, padded_b, padded_a);
+        memcpy(y + blocks * LANES, padded_a, (size_t)rest * sizeof(real));
     }
 }
 
@@ -49,7 +49,19 @@ static inline void map_vjp(int64_t n, const real *x, const real *dy, real *dx, v
         }                                                                                          \
     }                                                                                              \
     static void vjp_##name(int64_t n, const void *x, const void *dy, void *dx) {                   \
-        map_vjp(n, x, dy, dx, name##_vjp_blocks);                                                  \
+        map_pair(n, x, dy, dx, name##_vjp_blocks);                                                 \
+    }
+
+#define WG__PAIR(name, formula)                                                                    \
+    __attribute__((noinline)) static void name##_blocks(int64_t blocks, const real *from_a,        \
+                                                        const real *from_b, real *to) {            \
+        for (int64_t i = 0; i < blocks; i++) {                                                     \
+            vector a = load(from_a + i * LANES), b = load(from_b + i * LANES);                     \
+            store(to + i * LANES, formula);                                                        \
+        }                                                                                          \
+    }                                                                                              \
+    static void pair_##name(int64_t n, const void *a, const void *b, void *y) {                    \
+        map_pair(n, a, b, y, name##_blocks);                                                       \
     }
 
 static inline vector sigmoid(vector x) {
@@ -194,6 +206,23 @@ WG__MAP(trunc, vector_trunc(x))
 WG__MAP(sigmoid, sigmoid(x))
 WG__MAP(gelu, (x * standard_normal(x).cdf))
 WG__MAP(gelu_tanh, (real)0.5 * x * ((real)1 + gelu_tanh_inner(x)))
+
+/* max + log(1 + e^-|a - b|); of two like infinities the difference is none. */
+static inline vector logaddexp(vector a, vector b) {
+    const vector apart = choose(a > b, a, b) + vector_log1p(vector_exp(-magnitude_of(a - b)));
+    return choose(a == b, a + (real)M_LN2, apart);
+}
+
+static inline vector xlogy(vector a, vector b) {
+    const vector zero = {0};
+    return choose(b != b, b, choose(a == zero, zero, a * vector_log(b)));
+}
+
+WG__PAIR(pow, vector_pow(a, b))
+WG__PAIR(atan2, vector_atan2(a, b))
+WG__PAIR(hypot, vector_hypot(a, b))
+WG__PAIR(logaddexp, logaddexp(a, b))
+WG__PAIR(xlogy, xlogy(a, b))
 
 WG__VJP(tanh, (dy * ((real)1 - x * x)))
 WG__VJP(sigmoid, (dy * x * ((real)1 - x)))

@@ -35,6 +35,8 @@ typedef void (*wg__simd_vjp_by)(int64_t n, double a, double b, const void *x, co
 typedef void (*wg__simd_gate)(int64_t n, const void *gate, const void *value, void *y);
 typedef void (*wg__simd_gate_vjp)(int64_t n, const void *gate, const void *value, const void *dy,
                                   void *dgate, void *dvalue);
+/* y = f(a, b), n elements; as a map otherwise. */
+typedef void (*wg__simd_pair)(int64_t n, const void *a, const void *b, void *y);
 
 /* Words of randomness in a group: element i of a draw uses word i % 64 of group i / 64, which is
  * word (i % 64) / 16 of Philox block 16 (i / 64) + i % 16. */
@@ -49,6 +51,10 @@ typedef struct wg__simd {
     wg__simd_map sinh, cosh, tanh, asinh, acosh, atanh;
     wg__simd_map cbrt, erf, erfc, lgamma;
     wg__simd_map floor, ceil, rint, trunc;
+
+    wg__simd_pair pow, atan2, hypot;
+    wg__simd_pair logaddexp; /* log(e^a + e^b) */
+    wg__simd_pair xlogy;     /* a log b, and 0 where a is 0, unless b is NaN */
 
     wg__simd_map sigmoid;
     wg__simd_map gelu;      /* x/2 (1 + erf(x / sqrt 2)) */

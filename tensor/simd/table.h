@@ -49,6 +49,12 @@ const wg__simd WG__TABLE = {
     .rint = map_rint,
     .trunc = map_trunc,
 
+    .pow = pair_pow,
+    .atan2 = pair_atan2,
+    .hypot = pair_hypot,
+    .logaddexp = pair_logaddexp,
+    .xlogy = pair_xlogy,
+
     .sigmoid = map_sigmoid,
     .gelu = map_gelu,
     .gelu_tanh = map_gelu_tanh,

@@ -152,12 +152,20 @@ static inline real largest_lane(vector v) {
     static inline vector vector_##function(vector x) {                                             \
         return (vector){(real)function(x[0])};                                                     \
     }
+#define WG__PAIR_FUNCTION(function, accuracy)                                                      \
+    static inline vector vector_##function(vector a, vector b) {                                   \
+        return (vector){WG__SLEEF(function, accuracy)(a[0], b[0])};                                \
+    }
 #else
 #define WG__FUNCTION(function, accuracy)                                                           \
     static inline vector vector_##function(vector x) {                                             \
         return WG__SLEEF(function, accuracy)(x);                                                   \
     }
 #define WG__ROUNDING(function) WG__FUNCTION(function, )
+#define WG__PAIR_FUNCTION(function, accuracy)                                                      \
+    static inline vector vector_##function(vector a, vector b) {                                   \
+        return WG__SLEEF(function, accuracy)(a, b);                                                \
+    }
 #endif
 
 WG__FUNCTION(exp, u10)
@@ -187,5 +195,8 @@ WG__ROUNDING(floor)
 WG__ROUNDING(ceil)
 WG__ROUNDING(rint)
 WG__ROUNDING(trunc)
+WG__PAIR_FUNCTION(pow, u10)
+WG__PAIR_FUNCTION(atan2, u10)
+WG__PAIR_FUNCTION(hypot, u05)
 
 #endif
