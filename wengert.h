@@ -15,6 +15,7 @@
 #include "autograd/autograd.h"
 #include "autograd/functional.h"
 #include "autograd/gradcheck.h"
+#include "autograd/recompute.h"
 #include "nn/activation.h"
 #include "nn/add_norm.h"
 #include "nn/attention.h"

@@ -11,6 +11,7 @@
 
 #include "autograd/anomaly.h"
 #include "autograd/forward.h"
+#include "autograd/region.h"
 #include "tensor/ops.h"
 
 typedef struct entry {
@@ -276,6 +277,8 @@ static int check_saved(const wg_node *node, const wg__saved *saved, const char *
 
 /* The handles that vjp sees. A saved output gets its node back, so that its use can be recorded. */
 static int unpack(const pass *p, wg_node *node, wg_call *call, wg_tensor **inputs) {
+    if (node->lacks && wg__region_run_again(node) < 0)
+        return -1;
     if (node->freed)
         return wg_fail(WG_ERROR_GRADIENT, "backward",
                        "what %s saved is freed: a second backward through one graph needs "

@@ -1,13 +1,26 @@
 /* Functions that a user has called on the gradient of a tensor: a list on the node that made it. */
 #include "autograd/node.h"
+#include "autograd/region.h"
 
 static atomic_int last_id;
+
+/* The hook that the first run of a recomputed function has registered; 0: it was removed since. */
+static int id_of(const wg_node *node, int output_index, wg_gradient_hook function,
+                 const void *context) {
+    for (const wg__hook *hook = node->hooks; hook; hook = hook->next)
+        if (hook->output_index == output_index && hook->function == function &&
+            hook->context == context)
+            return hook->id;
+    return 0;
+}
 
 int wg_register_hook(wg_tensor *x, wg_gradient_hook hook, void *context) {
     if (!x)
         return -1;
     if (!x->node)
         return wg_fail(WG_ERROR_GRADIENT, "register_hook", "the tensor wants no gradient");
+    if (wg__region_repeats(x->node))
+        return id_of(x->node, x->output_index, hook, context);
     wg__hook *added = wg__calloc(1, sizeof *added);
     if (!added)
         return -1;

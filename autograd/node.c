@@ -7,6 +7,7 @@
 #include "autograd/anomaly.h"
 #include "autograd/autograd.h"
 #include "autograd/forward.h"
+#include "autograd/region.h"
 
 /* ---- Release, without recursion: a chain of a million nodes frees on a small stack ---- */
 
@@ -17,21 +18,27 @@ void wg__node_retain(wg_node *node) {
     atomic_fetch_add(&node->references, 1);
 }
 
-static void drop(wg_node *node, wg_tensor **saved) {
-    if (!*saved)
-        return;
-    wg_release(*saved);
+static bool drop(wg_tensor **saved) {
+    wg_tensor *tensor = *saved;
     *saved = NULL;
-    node->freed = true; /* an op that saved nothing can run backward again */
+    wg_release(tensor);
+    return tensor != NULL;
+}
+
+/* Says whether there was anything. */
+static bool drop_all(wg_node *node) {
+    bool any = false;
+    for (int i = 0; i < node->input_count; i++)
+        any |= drop(&node->inputs[i].tensor);
+    for (int j = 0; j < WG_MAX_OUTPUTS; j++)
+        any |= drop(&node->outputs[j].tensor);
+    for (int k = 0; k < WG_MAX_SAVED; k++)
+        any |= drop(&node->extras[k]);
+    return any;
 }
 
 void wg__node_free_saved(wg_node *node) {
-    for (int i = 0; i < node->input_count; i++)
-        drop(node, &node->inputs[i].tensor);
-    for (int j = 0; j < WG_MAX_OUTPUTS; j++)
-        drop(node, &node->outputs[j].tensor);
-    for (int k = 0; k < WG_MAX_SAVED; k++)
-        drop(node, &node->extras[k]);
+    node->freed |= drop_all(node); /* an op that saved nothing can run backward again */
 }
 
 static void free_node(wg_node *node) {
@@ -40,6 +47,8 @@ static void free_node(wg_node *node) {
         wg_release(node->gradients[j]);
     wg__hooks_free(node);
     wg__free(node->origin);
+    if (node->region)
+        wg__region_forget(node);
     for (int i = 0; i < node->input_count; i++)
         if (node->edges[i].node)
             wg__node_release(node->edges[i].node);
@@ -116,11 +125,67 @@ static int save_all(wg_node *node, const wg_call *call) {
     return 0;
 }
 
+/* ---- In a recomputed region ---- */
+
+void wg__node_note_versions(wg_node *node, const wg_call *call) {
+    for (int i = 0; i < call->input_count; i++)
+        if (call->op->saves_inputs >> i & 1 && call->inputs[i]) {
+            node->inputs[i].version = wg_tensor_version(call->inputs[i]);
+            node->lacks = true;
+        }
+    for (int k = 0; k < WG_MAX_SAVED; k++)
+        node->lacks |= call->saved[k] != NULL;
+    node->lacks |= call->op->saves_outputs != 0;
+}
+
+/* The same tensor has the same version in both runs, unless it was written in between. */
+int wg__node_fill(wg_node *node, const wg_call *call) {
+    if (!node->lacks)
+        return 0;
+    for (int i = 0; i < call->input_count; i++)
+        if (call->op->saves_inputs >> i & 1 && call->inputs[i] &&
+            node->inputs[i].version != wg_tensor_version(call->inputs[i]))
+            return wg__op_fail(call, WG_ERROR_GRADIENT,
+                               "operand %d was written in place between the first run of a "
+                               "recomputed function and the second; write to a clone, or run "
+                               "backward first",
+                               i);
+    if (save_all(node, call) < 0)
+        return -1;
+    node->lacks = false;
+    return 0;
+}
+
+void wg__node_unfill(wg_node *node) {
+    node->lacks |= drop_all(node);
+}
+
+/* ---- Recording a call ---- */
+
+static void give_outputs(wg_node *node, const wg_call *call) {
+    for (int j = 0; j < call->output_count; j++) {
+        wg_tensor *output = call->outputs[j];
+        if (!wg_dtype_is_float(output->spec.dtype))
+            continue;
+        wg__node_retain(node);
+        output->node = node;
+        output->output_index = j;
+    }
+}
+
 static int record(const wg_call *call) {
-    wg_node *node = node_new(call);
+    wg_node *node = NULL;
+    if (wg__region_replayed(call, &node) < 0)
+        return -1;
+    if (node) {
+        give_outputs(node, call);
+        return 0;
+    }
+    node = node_new(call);
     if (!node)
         return -1;
-    if (wg__origin_make(&node->origin) < 0 || save_all(node, call) < 0) {
+    if (wg__origin_make(&node->origin) < 0 ||
+        (wg__region_is_open() ? wg__region_add(node, call) : save_all(node, call)) < 0) {
         wg__node_release(node);
         return -1;
     }
@@ -131,14 +196,7 @@ static int record(const wg_call *call) {
         node->edges[i] = (wg__edge){input->node, input->output_index};
         wg__node_retain(input->node);
     }
-    for (int j = 0; j < call->output_count; j++) {
-        wg_tensor *output = call->outputs[j];
-        if (!wg_dtype_is_float(output->spec.dtype))
-            continue;
-        wg__node_retain(node);
-        output->node = node;
-        output->output_index = j;
-    }
+    give_outputs(node, call);
     wg__node_release(node); /* its outputs hold it now */
     return 0;
 }

@@ -31,6 +31,7 @@ typedef struct wg__hook {
 } wg__hook;
 
 typedef struct wg__origin wg__origin; /* autograd/anomaly.h */
+typedef struct wg__region wg__region; /* autograd/recompute.c */
 
 struct wg_node {
     atomic_int references;
@@ -49,6 +50,9 @@ struct wg_node {
     bool retains[WG_MAX_OUTPUTS];
     wg__hook *hooks;       /* of its outputs */
     wg__origin *origin;    /* anomaly mode's, or NULL */
+    wg__region *region;    /* that will be recomputed, or NULL; counted */
+    int64_t region_call;   /* which call of the region it is */
+    bool lacks;            /* what it would have saved: the region runs again first */
     uint64_t visit;        /* of the backward pass that saw it last */
     int64_t slot;          /* in that pass: its place in the engine's table */
     wg_node *next_to_free; /* the list by which release walks instead of recursing */
@@ -67,6 +71,12 @@ void wg__node_release(wg_node *node);
 /* Runs the hooks of an output on its gradient, a kept tensor that they may replace. */
 int wg__hooks_run(wg_node *node, int output_index, wg_tensor **gradient);
 void wg__hooks_free(wg_node *node);
+
+/* For a node of a recomputed region: notes what it would save, fills it in from the same call of
+ * the second run, and takes that back. */
+void wg__node_note_versions(wg_node *node, const wg_call *call);
+int wg__node_fill(wg_node *node, const wg_call *call);
+void wg__node_unfill(wg_node *node);
 
 /* Releases what a node saved, after backward has used it. */
 void wg__node_free_saved(wg_node *node);
