@@ -365,18 +365,18 @@ static bool is_feasible(const wg_op *op, const wg_sample *sample) {
     return feasible;
 }
 
-/* All inputs, tall or wide; then the first alone. */
+/* All inputs, tall or wide; then the first alone. How large a composite's result would be is not
+ * known before; its ops are checked themselves. */
 int wg__variant_grown(const wg_op *op, int number, const wg_sample *sample, wg_sample *variant,
                       char *name, size_t size) {
     static const char *const names[] = {"inputs tall", "inputs wide", "input 0 tall",
                                         "input 0 wide"};
-    if (number >= (int)(sizeof names / sizeof *names))
+    if (wg_op_is_composite(op) || number >= (int)(sizeof names / sizeof *names))
         return 0;
     *variant = *sample;
     for (int i = 0; i < (number < 2 ? sample->input_count : 1); i++)
         if (sample->inputs[i])
             variant->inputs[i] = wg_clone(repeated(sample->inputs[i], number % 2));
     snprintf(name, size, "%s", names[number]);
-    bool small = wg_op_is_composite(op) && number < 2 && sample->input_count > 1;
-    return !small && is_feasible(op, variant) ? 1 : -1;
+    return is_feasible(op, variant) ? 1 : -1;
 }
