@@ -37,6 +37,7 @@
 #include "io/log.h"
 #include "io/text.h"
 #include "data/bert_batch.h"
+#include "data/bpe.h"
 #include "data/corpus.h"
 #include "data/tokenizer.h"
 #include "data/wordpiece.h"

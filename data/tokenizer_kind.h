@@ -1,6 +1,11 @@
 /* What the kinds of tokenizers share: the struct that each begins with, and the record of functions
  * by which tokenizer.c runs it. A new kind is one file with one such record, listed in
- * tokenizer.c. */
+ * tokenizer_json.c.
+ *
+ *     text  "see <|endoftext|>it"        what stands between the tokens that are read whole ...
+ *             |         |       |
+ *           kind     added    kind       ... is encoded by the kind, stretch by stretch
+ */
 #ifndef WG_DATA_TOKENIZER_KIND_H
 #define WG_DATA_TOKENIZER_KIND_H
 
@@ -10,39 +15,90 @@
 #include "data/strings.h"
 #include "data/tokenizer.h"
 
+/* What decoding one id needs to know of those before it; {0} at the beginning. */
+typedef struct wg__decode_state {
+    bool begun; /* an id that is not special was decoded */
+    bool space; /* a space is due before the next word */
+    bool open;  /* a straight double quote was opened */
+} wg__decode_state;
+
 typedef struct wg__tokenizer_kind {
     const char *name;
 
-    /* Appends the ids of a text that has no special tokens in it; tokenizer.c takes back what was
-     * appended before a failure. */
-    int (*encode)(const wg_tokenizer *tokenizer, const char *text, int64_t length,
+    /* Appends the ids of a stretch of UTF-8 text, not empty, that has no added tokens in it;
+     * `first` tells that the whole text begins with it. tokenizer.c takes back what was appended
+     * before a failure. */
+    int (*encode)(const wg_tokenizer *tokenizer, const char *text, int64_t length, bool first,
                   wg_token_list *list);
 
-    /* Appends the text of ids that are all in the vocabulary. */
-    int (*decode)(const wg_tokenizer *tokenizer, const int32_t *ids, int64_t count,
-                  const wg_decode_options *options, wg__text *text);
+    /* Appends the bytes that an id of the vocabulary stands for after those that `state` tells of;
+     * they need not be whole characters. */
+    int (*decode)(const wg_tokenizer *tokenizer, int32_t id, const wg_decode_options *options,
+                  wg__decode_state *state, wg__text *text);
 
     /* The options as a new JSON object; NULL without memory. */
     json_t *(*options_to_json)(const wg_tokenizer *tokenizer);
 
     /* A tokenizer from such an object and a vocabulary. */
     wg_tokenizer *(*from_json)(const json_t *options, int64_t count, const char *const *tokens);
+
+    /* Frees what the kind holds beside the struct itself; NULL: nothing. */
+    void (*clear)(wg_tokenizer *tokenizer);
 } wg__tokenizer_kind;
+
+/* A token that stands whole in a text, before the kind sees what is around it. */
+typedef struct wg__added_token {
+    int32_t id;
+    bool special;     /* only read when the caller asks for special tokens */
+    bool strip_left;  /* white space before it goes, too */
+    bool strip_right; /* and after it */
+} wg__added_token;
+
+extern const wg__tokenizer_kind wg__wordpiece_kind;
 
 struct wg_tokenizer {
     const wg__tokenizer_kind *kind;
     wg__strings vocabulary;
     int32_t special[WG_TOKEN_SPECIAL_COUNT]; /* ids; -1 where there is none */
+    wg__strings added_texts;                 /* as they stand in a text */
+    wg__added_token *added;                  /* by number in added_texts */
+    int64_t added_capacity;
+    int32_t *added_by_id; /* the number in added_texts of each id, or -1; NULL: none was added */
 };
 
-extern const wg__tokenizer_kind wg__wordpiece_kind;
+/* A zeroed struct of `size` bytes that begins with a tokenizer of that kind, without special tokens
+ * yet. NULL with MEMORY. */
+void *wg__tokenizer_new(const wg__tokenizer_kind *kind, size_t size);
 
-/* Fills the vocabulary of a zeroed tokenizer and finds its special tokens by their names, one for
- * each wg_special_token, NULL where the kind has none. `entry` is how messages call a token, before
- * its number counted from 1 ("vocab.txt: line").
- * [FORMAT for an empty, repeated or non-UTF-8 token] */
+/* Fills the vocabulary. `entry` is how messages call a token, before its number counted from 1
+ * ("vocab.txt: line"). [FORMAT for an empty, repeated or non-UTF-8 token] */
 int wg__tokenizer_set_vocabulary(wg_tokenizer *tokenizer, int64_t count, const char *const *tokens,
-                                 const char *const special_names[WG_TOKEN_SPECIAL_COUNT],
                                  const char *entry);
+
+/* Makes an id be read whole wherever `text` stands; NULL: its text in the vocabulary. A second call
+ * for the same text changes what the first one said. [FORMAT for an id outside the vocabulary, or
+ * another one of the same text; MEMORY] */
+int wg__tokenizer_add(wg_tokenizer *tokenizer, const char *text, const wg__added_token *token);
+
+/* Gives a special token its meaning, and adds it. */
+int wg__tokenizer_set_special(wg_tokenizer *tokenizer, wg_special_token which, int32_t id);
+
+/* The same for the token of that name, if the vocabulary has it. */
+int wg__tokenizer_name_special(wg_tokenizer *tokenizer, wg_special_token which, const char *name);
+
+/* Finds every special token that has none yet by the names that published vocabularies use. */
+int wg__tokenizer_find_special(wg_tokenizer *tokenizer);
+
+/* Forgets all added and special tokens. */
+void wg__tokenizer_clear_added(wg_tokenizer *tokenizer);
+
+/* ---- Reading files: each of these makes a tokenizer of what was found to be its format. `name` is
+ * how messages call it. ---- */
+
+/* Our own JSON, once it is parsed. */
+wg_tokenizer *wg__tokenizer_from_json_root(const json_t *root);
+
+/* Parses JSON, checked to be of no more than 2^31 - 1 bytes. NULL with FORMAT or MEMORY. */
+json_t *wg__tokenizer_parse_json(const char *json, int64_t length, const char *name);
 
 #endif

@@ -17,10 +17,11 @@ typedef struct wordpiece {
     uint64_t continuation_hash; /* of "##", from which a piece that continues a word is hashed on */
 } wordpiece;
 
-static const char *const special_names[WG_TOKEN_SPECIAL_COUNT] = {
+static const char *const special_names[] = {
     [WG_TOKEN_PAD] = "[PAD]",       [WG_TOKEN_UNKNOWN] = "[UNK]", [WG_TOKEN_CLASS] = "[CLS]",
     [WG_TOKEN_SEPARATOR] = "[SEP]", [WG_TOKEN_MASK] = "[MASK]",
 };
+#define SPECIAL_COUNT ((int)(sizeof special_names / sizeof special_names[0]))
 
 /* ---- Making one ---- */
 
@@ -39,14 +40,15 @@ static int set_options(wordpiece *w, const wg_wordpiece_options *options) {
 
 static wg_tokenizer *new_wordpiece(int64_t count, const char *const *tokens,
                                    const wg_wordpiece_options *options, const char *entry) {
-    wordpiece *w = wg__calloc(1, sizeof *w);
+    wordpiece *w = wg__tokenizer_new(&wg__wordpiece_kind, sizeof *w);
     if (!w)
         return NULL;
-    w->base.kind = &wg__wordpiece_kind;
     w->continuation_hash = wg__hash_step(wg__hash_step(WG__HASH_EMPTY, '#'), '#');
     int status = set_options(w, options);
     if (status == 0)
-        status = wg__tokenizer_set_vocabulary(&w->base, count, tokens, special_names, entry);
+        status = wg__tokenizer_set_vocabulary(&w->base, count, tokens, entry);
+    for (int i = 0; status == 0 && i < SPECIAL_COUNT; i++)
+        status = wg__tokenizer_name_special(&w->base, i, special_names[i]);
     if (status == 0 && w->base.special[WG_TOKEN_UNKNOWN] < 0)
         status = wg_fail(WG_ERROR_FORMAT, "wordpiece",
                          "%s 1 to %lld: none is [UNK], which stands for unknown words", entry,
@@ -185,8 +187,9 @@ static int encode_word(void *context, const char *word, int64_t length, int64_t 
     return wg_token_list_append(list, e->tokenizer->base.special[WG_TOKEN_UNKNOWN]);
 }
 
-static int encode(const wg_tokenizer *tokenizer, const char *text, int64_t length,
+static int encode(const wg_tokenizer *tokenizer, const char *text, int64_t length, bool first,
                   wg_token_list *list) {
+    (void)first;
     encoding e = {(const wordpiece *)tokenizer, list};
     return wg__basic_tokenize(text, length, e.tokenizer->options.cased, encode_word, &e);
 }
@@ -219,28 +222,20 @@ static spacing spacing_of(const char *token, bool *open) {
     return (spacing){joins || is_one_of(token, closing), joins || is_one_of(token, opening)};
 }
 
-static int decode(const wg_tokenizer *tokenizer, const int32_t *ids, int64_t count,
-                  const wg_decode_options *options, wg__text *text) {
-    bool open = false, space = false;
-    for (int64_t i = 0; i < count; i++) {
-        bool special = wg_tokenizer_is_special(tokenizer, ids[i]);
-        if (special && options->skip_special)
-            continue;
-        const char *token = wg_tokenizer_token(tokenizer, ids[i]);
-        spacing sits = {false, false};
-        if (strncmp(token, "##", 2) == 0 && token[2] != '\0') {
-            token += 2;
-            sits.no_space_before = true;
-        } else if (!options->plain && !special) {
-            sits = spacing_of(token, &open);
-        }
-        if (space && !sits.no_space_before && wg__text_append(text, " ", 1) < 0)
-            return -1;
-        if (wg__text_append(text, token, (int64_t)strlen(token)) < 0)
-            return -1;
-        space = !sits.no_space_after;
+static int decode(const wg_tokenizer *tokenizer, int32_t id, const wg_decode_options *options,
+                  wg__decode_state *state, wg__text *text) {
+    const char *token = wg__strings_text(&tokenizer->vocabulary, id);
+    spacing sits = {false, false};
+    if (strncmp(token, "##", 2) == 0 && token[2] != '\0') {
+        token += 2;
+        sits.no_space_before = true;
+    } else if (!options->plain && !wg_tokenizer_is_special(tokenizer, id)) {
+        sits = spacing_of(token, &state->open);
     }
-    return 0;
+    if (state->space && !sits.no_space_before && wg__text_append(text, " ", 1) < 0)
+        return -1;
+    state->space = !sits.no_space_after;
+    return wg__text_append(text, token, (int64_t)strlen(token));
 }
 
 /* ---- JSON ---- */

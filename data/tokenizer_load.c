@@ -1,0 +1,133 @@
+/* Reading a tokenizer from a file of any format: what is in it tells which. See tokenizer.h. */
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "data/bpe.h"
+#include "data/text_file.h"
+#include "data/tokenizer_kind.h"
+#include "data/wordpiece.h"
+#include "io/checkpoint.h"
+#include "tensor/internal.h"
+
+#define WHERE "wg_tokenizer_load"
+
+/* HDF5's signature is no beginning of a text: 0x89 is not UTF-8. */
+static const char checkpoint_signature[8] = "\x89HDF\r\n\x1a\n";
+
+static bool is_checkpoint(const char *path) {
+    char begin[sizeof checkpoint_signature] = {0};
+    FILE *file = fopen(path, "rb");
+    if (!file)
+        return false;
+    bool same = fread(begin, sizeof begin, 1, file) == 1 &&
+                memcmp(begin, checkpoint_signature, sizeof begin) == 0;
+    fclose(file);
+    return same;
+}
+
+static wg_tokenizer *load_from_checkpoint(const char *path) {
+    wg_checkpoint *file = wg_checkpoint_open(path);
+    char *json = file ? wg_checkpoint_get_text(file, "/tokenizer") : NULL;
+    wg_tokenizer *tokenizer = wg_tokenizer_from_json(json);
+    wg_text_free(json);
+    wg_checkpoint_close(file);
+    return tokenizer;
+}
+
+/* ---- Two files, each beside the other ---- */
+
+static bool exists(const char *path) {
+    struct stat status;
+    return stat(path, &status) == 0 && S_ISREG(status.st_mode);
+}
+
+/* The path of a file in a folder (`in`), or beside a file. NULL without memory. */
+static char *path_of(const char *path, bool in, const char *name) {
+    wg__text text = {0};
+    const char *slash = strrchr(path, '/');
+    int64_t length = in ? (int64_t)strlen(path) : slash ? slash - path : 0;
+    if (wg__text_append(&text, path, length) < 0 ||
+        ((in || slash) && wg__text_append(&text, "/", 1) < 0) ||
+        wg__text_append(&text, name, (int64_t)strlen(name)) < 0) {
+        wg__free(text.bytes);
+        return NULL;
+    }
+    return text.bytes;
+}
+
+/* GPT-2's two files given one of them: the other has one of these names. */
+static wg_tokenizer *load_bpe(const char *path, bool is_merges) {
+    const char *const names[] = {is_merges ? "vocab.json" : "merges.txt",
+                                 is_merges ? "encoder.json" : "vocab.bpe"};
+    for (int i = 0; i < 2; i++) {
+        char *other = path_of(path, false, names[i]);
+        if (!other)
+            return NULL;
+        if (exists(other)) {
+            wg_tokenizer *tokenizer =
+                wg_bpe_load(is_merges ? other : path, is_merges ? path : other, NULL);
+            wg__free(other);
+            return tokenizer;
+        }
+        wg__free(other);
+    }
+    wg_fail(WG_ERROR_NOT_FOUND, WHERE, "%s needs %s beside it", path, names[0]);
+    return NULL;
+}
+
+/* ---- One file ---- */
+
+/* "format" may also be a word of GPT-2's vocabulary: then it is an id. */
+static wg_tokenizer *load_json(const char *path, const json_t *root) {
+    const json_t *format = json_object_get(root, "format");
+    const json_t *first = json_object_iter_value(json_object_iter((json_t *)root));
+    if (!json_is_string(format) && json_is_integer(first))
+        return load_bpe(path, false);
+    return wg__tokenizer_from_json_root(root);
+}
+
+static wg_tokenizer *load_bytes(const char *path, const char *bytes, int64_t length) {
+    if (bytes[strspn(bytes, " \t\r\n")] == '{') {
+        json_t *root = wg__tokenizer_parse_json(bytes, length, path);
+        wg_tokenizer *tokenizer = root ? load_json(path, root) : NULL;
+        json_decref(root);
+        return tokenizer;
+    }
+    if (strncmp(bytes, "#version", 8) == 0)
+        return load_bpe(path, true);
+    return wg_wordpiece_load(path, NULL);
+}
+
+static wg_tokenizer *load_from_folder(const char *folder) {
+    static const char *const names[] = {"tokenizer.json", "tokenizer.model", "vocab.json",
+                                        "encoder.json",   "vocab.txt",       "tokenizer.bin"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        char *path = path_of(folder, true, names[i]);
+        if (!path)
+            return NULL;
+        wg_tokenizer *tokenizer = exists(path) ? wg_tokenizer_load(path) : NULL;
+        bool found = exists(path);
+        wg__free(path);
+        if (found)
+            return tokenizer;
+    }
+    wg_fail(WG_ERROR_NOT_FOUND, WHERE,
+            "%s has none of tokenizer.json, tokenizer.model, vocab.json, vocab.txt and "
+            "tokenizer.bin",
+            folder);
+    return NULL;
+}
+
+wg_tokenizer *wg_tokenizer_load(const char *path) {
+    struct stat status;
+    if (stat(path, &status) == 0 && S_ISDIR(status.st_mode))
+        return load_from_folder(path);
+    if (is_checkpoint(path))
+        return load_from_checkpoint(path);
+    int64_t length;
+    char *bytes = wg__text_file_read(path, &length, WHERE);
+    wg_tokenizer *tokenizer = bytes ? load_bytes(path, bytes, length) : NULL;
+    wg__free(bytes);
+    return tokenizer;
+}
