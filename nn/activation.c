@@ -5,9 +5,9 @@
 
 wg_tensor *wg_activate(wg_activation activation, wg_tensor *x) {
     switch (activation) {
-#define ACTIVATE(name, published, op)                                                              \
+#define ACTIVATE(name, published, value)                                                           \
     case WG_ACTIVATION_##name:                                                                     \
-        return op(x);
+        return value;
         WG_ACTIVATIONS(ACTIVATE)
 #undef ACTIVATE
     }
@@ -17,7 +17,7 @@ wg_tensor *wg_activate(wg_activation activation, wg_tensor *x) {
 
 const char *wg_activation_name(wg_activation activation) {
     switch (activation) {
-#define NAME(name, published, op)                                                                  \
+#define NAME(name, published, value)                                                               \
     case WG_ACTIVATION_##name:                                                                     \
         return published;
         WG_ACTIVATIONS(NAME)
@@ -31,12 +31,13 @@ int wg_activation_parse(const char *name, wg_activation *activation) {
         const char *name;
         wg_activation activation;
     } table[] = {
-#define ROW(name, published, op) {published, WG_ACTIVATION_##name},
+#define ROW(name, published, value) {published, WG_ACTIVATION_##name},
         WG_ACTIVATIONS(ROW)
 #undef ROW
             {"gelu_pytorch_tanh", WG_ACTIVATION_GELU_TANH},
+        {"swish", WG_ACTIVATION_SILU},
     };
-    char names[128] = "";
+    char names[256] = "";
     for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
         if (strcmp(table[i].name, name) == 0) {
             *activation = table[i].activation;

@@ -495,7 +495,7 @@ START_TEST(bad_configurations_are_refused_by_key) {
         {"{}", "vocab_size", WG_ERROR_FORMAT},
         {SIZES("\"many\"") "}", "vocab_size", WG_ERROR_FORMAT},
         {SIZES("9") ", \"hiden_act\": \"relu\"}", "hiden_act", WG_ERROR_FORMAT},
-        {SIZES("9") ", \"hidden_act\": \"swish\"}", "swish", WG_ERROR_ARGUMENT},
+        {SIZES("9") ", \"hidden_act\": \"gulp\"}", "gulp", WG_ERROR_ARGUMENT},
         {SIZES("9") ", \"position_embedding_type\": \"relative_key\"}", "relative_key",
          WG_ERROR_FORMAT},
         {SIZES("0") "}", "vocab_size is 0", WG_ERROR_ARGUMENT},
