@@ -102,6 +102,23 @@ typedef struct polygamma_options {
     int n;
 } polygamma_options;
 
+/* x^-s; products are as exact as pow for small s, and much faster. */
+static inline double inverse_power(double x, int s) {
+    const double inverse = 1 / x, square = inverse * inverse;
+    switch (s) {
+    case 1:
+        return inverse;
+    case 2:
+        return square;
+    case 3:
+        return square * inverse;
+    case 4:
+        return square * square;
+    default:
+        return pow(x, -s);
+    }
+}
+
 /* Hurwitz's zeta function, the sum of (x + k)^-s from k = 0, for x > 0 and whole s > 1: terms up to
  * where the Euler-Maclaurin formula, of B_2k / (2k)! s (s + 1)...(s + 2k - 2) x^(-s - 2k + 1), is
  * as exact as a double. */
@@ -117,13 +134,13 @@ static double zeta_of_positive(int s, double x) {
                                    43867. / 5109094217170944000.};
     double sum = 0;
     for (const double end = 10 + s; x < end; x++) {
-        const double term = pow(x, -s);
+        const double term = inverse_power(x, s);
         sum += term;
         if (term < 1e-17 * sum)
             return sum;
     }
-    double power = pow(x, -s), rising = s, series = 0;
-    sum += power * x / (s - 1) + power / 2;
+    double power = inverse_power(x, s), rising = s, series = 0;
+    sum += inverse_power(x, s - 1) / (s - 1) + power / 2;
     for (int k = 0; k < (int)(sizeof terms / sizeof *terms); k++) {
         power /= x * (k == 0 ? 1 : x);
         series += terms[k] * rising * power;
