@@ -131,10 +131,10 @@ wg_tensor *wg_min(wg_tensor *x, int axis_count, const int64_t *axes, bool keepdi
  * The work is cut as that of reductions is: a block of kept places, one after the other along the
  * `inner` axis, by a part of the axis that is searched. ---- */
 
-#define MAX_WIDTH 256 /* kept places of a block, at most */
-#define SHORT_ROW 8   /* fewer are searched one by one */
-#define MAX_ITEMS 64  /* that a search of few blocks is cut into */
-#define RUN 512       /* elements of a line whose extremum is found first, to be located later */
+#define MAX_WIDTH 1024 /* kept places of a block, at most */
+#define SHORT_ROW 8    /* fewer are searched one by one */
+#define MAX_ITEMS 64   /* that a search of few blocks is cut into */
+#define RUN 512        /* elements of a line whose extremum is found first, to be located later */
 
 /* Places of one axis, each `along` from the last, of `width` lines `apart`: finds one for each
  * line. There are fewer than 2^31 places. */

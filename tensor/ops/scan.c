@@ -12,8 +12,8 @@
 
 #include <math.h>
 
-/* Lines that advance together, at most. */
-#define MAX_WIDTH 256
+/* Lines that advance together, at most: enough for a row of them to be fetched ahead. */
+#define MAX_WIDTH 1024
 
 /* ---- What the records share ---- */
 

@@ -18,33 +18,34 @@ static int unique_infer(wg_call *call) {
     return 0;
 }
 
-/* Numbers the values in the order of the elements. Returns how many there are. */
-static int64_t number_values(const wg_tensor *x, const int64_t *order, int64_t *number) {
+/* Numbers the values in the order of the elements, and notes where in that order each begins.
+ * Returns how many there are. */
+static int64_t number_values(const wg_tensor *x, const int64_t *order, int64_t *number,
+                             int64_t *begin) {
     const int64_t n = wg__spec_count(&x->spec);
     int64_t count = 0;
     for (int64_t i = 0; i < n; i++) {
-        if (i > 0 && !wg__order_same(x->spec.dtype, wg__tensor_address(x), order[i - 1], order[i]))
-            count++;
-        number[order[i]] = count;
+        if (i == 0 || !wg__order_same(x->spec.dtype, wg__tensor_address(x), order[i - 1], order[i]))
+            begin[count++] = i;
+        number[order[i]] = count - 1;
     }
-    return n == 0 ? 0 : count + 1;
+    return count;
 }
 
 /* Makes the values and the counts. */
 static int collect_values(wg_call *call, const wg_tensor *x, const int64_t *order,
-                          const int64_t *number, int64_t count) {
+                          const int64_t *begin, int64_t count) {
     const size_t size = wg_dtype_size(x->spec.dtype);
     call->outputs[0] = wg_empty(x->spec.dtype, 1, &count);
-    call->outputs[2] = wg_zeros(WG_I64, 1, &count);
+    call->outputs[2] = wg_empty(WG_I64, 1, &count);
     if (call->outputs[0] == NULL || call->outputs[2] == NULL)
         return -1;
     char *values = wg__tensor_address(call->outputs[0]);
     int64_t *counts = wg__tensor_address(call->outputs[2]);
-    for (int64_t i = 0; i < wg__spec_count(&x->spec); i++) {
-        const int64_t value = number[order[i]];
-        if (counts[value]++ == 0)
-            memcpy(values + (size_t)value * size,
-                   (const char *)wg__tensor_address(x) + (size_t)order[i] * size, size);
+    for (int64_t i = 0; i < count; i++) {
+        memcpy(values + (size_t)i * size,
+               (const char *)wg__tensor_address(x) + (size_t)order[begin[i]] * size, size);
+        counts[i] = (i + 1 < count ? begin[i + 1] : wg__spec_count(&x->spec)) - begin[i];
     }
     return 0;
 }
@@ -59,11 +60,12 @@ static int unique_forward(wg_call *call) {
     char *block = wg__alloc(room + (size_t)n * sizeof(int64_t));
     if (block == NULL)
         return -1;
-    int64_t *order = (int64_t *)(block + room), *number = wg__tensor_address(call->outputs[1]);
+    int64_t *order = (int64_t *)(block + room);
+    int64_t *begin = (int64_t *)block; /* the room is free again by then */
     if (n > 0)
         wg__order(x->spec.dtype, false, n, wg__tensor_address(x), n, block, order);
-    const int64_t count = number_values(x, order, number);
-    const int status = collect_values(call, x, order, number, count);
+    const int64_t count = number_values(x, order, wg__tensor_address(call->outputs[1]), begin);
+    const int status = collect_values(call, x, order, begin, count);
     wg__free(block);
     return status;
 }
