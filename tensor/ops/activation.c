@@ -134,11 +134,10 @@ static int elu_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **grad
                           cotangents[0], gradients);
 }
 
-/* Where x is above 0, e^0 takes the place of e^x: its derivative could be infinite. */
+/* Where x is above 0, 0 takes its place: the derivative of e^x could be infinite. */
 static int elu_decompose(wg_call *call) {
     wg_tensor *x = call->inputs[0], *above = wg_gt(x, limit(call, 0));
-    wg_tensor *power = wg_exp(wg_masked_fill(x, above, 0));
-    wg_tensor *below = wg_mul_scalar(wg_add_scalar(power, -1), alpha_of(call));
+    wg_tensor *below = wg_mul_scalar(wg_expm1(wg_masked_fill(x, above, 0)), alpha_of(call));
     return decomposed(call, wg_where(above, x, below));
 }
 
