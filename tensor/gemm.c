@@ -4,6 +4,7 @@
  * next tile that is free. Unlike BLIS's own threads, ours never wait for each other within a
  * product, which costs most where other programs share the processors.
  *
+ *     tiny, or with a vector                 not by BLIS: gemm_small.c
  *     small     (up to SMALL multiply-adds)  one tile, mostly by the kernels that do not pack
  *     skinny    (a side below SKINNY)        strips of STRIP, by the same kernels
  *     large                                  a grid, by the kernels that pack
@@ -18,6 +19,7 @@
 #include <math.h>
 
 #include "tensor/gemm_integer.h"
+#include "tensor/gemm_small.h"
 #include "tensor/iter.h"
 
 enum { SKINNY = 64, STRIP = 1024 };
@@ -168,6 +170,13 @@ static bool small_packs(const product *p) {
 static void run(product *p) {
     if (p->m == 0 || p->n == 0)
         return;
+    if (wg__gemm_is_small(p->dtype, p->m, p->n, p->k, p->a, p->b, p->c)) {
+        if (p->row)
+            fill_rows(p, 0, p->m, 0, p->n);
+        wg__gemm_small(p->dtype, p->m, p->n, p->k, p->alpha, p->a, p->b, p->row ? 1 : p->beta,
+                       p->c);
+        return;
+    }
     p->a = with_valid_strides(p->a, p->m, p->k);
     p->b = with_valid_strides(p->b, p->k, p->n);
     p->c = with_valid_strides(p->c, p->m, p->n);

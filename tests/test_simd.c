@@ -599,6 +599,75 @@ static void check_words(const wg__simd *simd, wg_dtype dtype) {
     }
 }
 
+/* ---- Products ---- */
+
+static void check_vectors(const wg__simd *simd, wg_dtype dtype) {
+    const double scale = -1.5;
+    array x = normal(dtype, 21), y = normal(dtype, 22);
+    for (size_t k = 0; k < WG_COUNT(lengths); k++) {
+        const int64_t n = lengths[k];
+        double sum = 0, size = 1;
+        for (int64_t i = 0; i < n; i++) {
+            sum += get(&x, i) * get(&y, i);
+            size += fabs(get(&x, i) * get(&y, i));
+        }
+        assert_near(simd, "a dot product", dtype, simd->dot(n, place(&x, 0), place(&y, 0)), sum,
+                    size);
+    }
+    enum { ROWS = 7, STRIDE = 50 };
+    for (int64_t n = 0; n < 40; n++) {
+        array sums = normal(dtype, 23);
+        const array before = sums;
+        simd->add_scaled_rows(ROWS, n, STRIDE, place(&x, 0), scale, place(&y, 0), 3,
+                              place(&sums, 0));
+        for (int64_t j = 0; j < n; j++) {
+            double sum = get(&before, j);
+            for (int64_t i = 0; i < ROWS; i++)
+                sum += scale * get(&y, 3 * i) * get(&x, i * STRIDE + j);
+            assert_near(simd, "a sum of scaled rows", dtype, get(&sums, j), sum, 20);
+        }
+        ck_assert_double_eq(get(&sums, n), get(&before, n));
+    }
+}
+
+START_TEST(products_with_vectors_are_those_of_plain_c) {
+    for_each_table(check_vectors);
+}
+END_TEST
+
+/* B row by row or column by column; C is read where beta is not 0, which it is not written beyond.
+ */
+static void check_small(const wg__simd *simd, wg_dtype dtype, int64_t n, double beta) {
+    enum { M = 3, K = 4, C_ROW = 95 };
+    array a = normal(dtype, 24), b = normal(dtype, 25), c = normal(dtype, 26);
+    const array before = c;
+    const bool transposed = n % 2;
+    const int64_t b_row = transposed ? 1 : n, b_column = transposed ? K : 1;
+    simd->small_product(M, n, K, 0.5, place(&a, 0), 2, 11, place(&b, 0), b_row, b_column, beta,
+                        place(&c, 0), C_ROW);
+    for (int64_t i = 0; i < M; i++) {
+        for (int64_t j = 0; j < n; j++) {
+            double sum = beta == 0 ? 0 : beta * get(&before, i * C_ROW + j);
+            for (int64_t l = 0; l < K; l++)
+                sum += 0.5 * get(&a, 2 * i + 11 * l) * get(&b, l * b_row + j * b_column);
+            assert_near(simd, "a small product", dtype, get(&c, i * C_ROW + j), sum, 10);
+        }
+        ck_assert_double_eq(get(&c, i * C_ROW + n), get(&before, i * C_ROW + n));
+    }
+}
+
+static void check_small_products(const wg__simd *simd, wg_dtype dtype) {
+    for (int64_t n = 1; n <= 90; n++) {
+        check_small(simd, dtype, n, 0);
+        check_small(simd, dtype, n, -0.25);
+    }
+}
+
+START_TEST(small_products_are_those_of_plain_c) {
+    for_each_table(check_small_products);
+}
+END_TEST
+
 START_TEST(random_words_are_those_of_random123) {
     for_each_table(check_words);
 }
@@ -617,6 +686,8 @@ int main(void) {
         rows_of_layer_norm_are_those_of_plain_c,
         rows_of_attention_are_those_of_plain_c,
         sums_of_rows_are_added_onto_what_is_there,
+        products_with_vectors_are_those_of_plain_c,
+        small_products_are_those_of_plain_c,
         random_words_are_those_of_random123};
     return wg_run_tests("simd", WG_COUNT(tests), tests);
 }

@@ -112,6 +112,19 @@ typedef struct wg__simd {
     /* Adds rows of x to the row of sums; rows of x are row_stride elements apart. */
     void (*add_rows)(int64_t rows, int64_t columns, int64_t row_stride, const void *x, void *sums);
 
+    /* The sum of x y. y += the sum of rows of a, each times its element of x and `scale`; a has
+     * rows of n elements, row_stride apart. */
+    double (*dot)(int64_t n, const void *x, const void *y);
+    void (*add_scaled_rows)(int64_t rows, int64_t n, int64_t row_stride, const void *a,
+                            double scale, const void *x, int64_t x_stride, void *y);
+
+    /* C (m, n) = alpha A (m, k) B (k, n) + beta C, where k is at most WG__SMALL_K and the rows of
+     * C are contiguous. With beta 0, C is not read. */
+#define WG__SMALL_K 64
+    void (*small_product)(int64_t m, int64_t n, int64_t k, double alpha, const void *a,
+                          int64_t a_row, int64_t a_column, const void *b, int64_t b_row,
+                          int64_t b_column, double beta, void *c, int64_t c_row);
+
     /* The words of `groups` groups of a draw, from `group` on. The same in both tables. */
     void (*random_words)(uint64_t seed, uint64_t offset, uint64_t group, int64_t groups,
                          uint32_t *words);

@@ -10,6 +10,7 @@
 #include "tensor/simd/attention.h"
 #include "tensor/simd/columns.h"
 #include "tensor/simd/norm.h"
+#include "tensor/simd/products.h"
 
 #define WG__JOIN_EXPANDED(a, b) a##b
 #define WG__JOIN(a, b) WG__JOIN_EXPANDED(a, b)
@@ -105,6 +106,10 @@ const wg__simd WG__TABLE = {
     .row_attention = row_attention,
     .row_attention_vjp = row_attention_vjp,
     .add_rows = add_rows,
+
+    .dot = dot,
+    .add_scaled_rows = add_scaled_rows,
+    .small_product = small_product,
 
     .random_words = random_words,
     .drop_below = drop_below,

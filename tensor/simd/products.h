@@ -1,0 +1,138 @@
+/* Products of vectors and of small matrices (simd.h says what each computes). Every element is
+ * summed in the order of k, so that it does not matter how the others are cut. */
+
+/* Four sums, so that none waits for the last; of f32 they go on in f64 after each block. */
+static double dot(int64_t n, const void *x, const void *y) {
+    const real *a = x, *b = y;
+    double total = 0;
+    int64_t i = 0;
+    while (i + LANES <= n) {
+        int64_t end = n - i < SUM_BLOCK ? n : i + SUM_BLOCK;
+        vector s0 = {0}, s1 = {0}, s2 = {0}, s3 = {0};
+        for (; i + 4 * LANES <= end; i += 4 * LANES) {
+            s0 += load(a + i) * load(b + i);
+            s1 += load(a + i + LANES) * load(b + i + LANES);
+            s2 += load(a + i + 2 * LANES) * load(b + i + 2 * LANES);
+            s3 += load(a + i + 3 * LANES) * load(b + i + 3 * LANES);
+        }
+        for (; i + LANES <= end; i += LANES)
+            s0 += load(a + i) * load(b + i);
+        total += (double)sum_lanes((s0 + s1) + (s2 + s3));
+    }
+    if (i < n)
+        total += (double)sum_lanes(load_part(a + i, n - i, 0) * load_part(b + i, n - i, 0));
+    return total;
+}
+
+/* y += the sum of 4 rows, one after the other, each times its factor. */
+static inline void add_four_rows(int64_t n, int64_t row_stride, const real *a, const real *factor,
+                                 real *y) {
+    const real *a1 = a + row_stride, *a2 = a1 + row_stride, *a3 = a2 + row_stride;
+    int64_t j = 0;
+    for (; j + LANES <= n; j += LANES) {
+        vector sum = load(y + j) + factor[0] * load(a + j);
+        sum += factor[1] * load(a1 + j);
+        sum += factor[2] * load(a2 + j);
+        sum += factor[3] * load(a3 + j);
+        store(y + j, sum);
+    }
+    if (j < n) {
+        const int64_t rest = n - j;
+        vector sum = load_part(y + j, rest, 0) + factor[0] * load_part(a + j, rest, 0);
+        sum += factor[1] * load_part(a1 + j, rest, 0);
+        sum += factor[2] * load_part(a2 + j, rest, 0);
+        sum += factor[3] * load_part(a3 + j, rest, 0);
+        store_part(y + j, sum, rest);
+    }
+}
+
+static void add_scaled_rows(int64_t rows, int64_t n, int64_t row_stride, const void *a,
+                            double scale, const void *x, int64_t x_stride, void *y) {
+    const real *row = a, *by = x;
+    real *sum = y;
+    int64_t l = 0;
+    for (; l + 4 <= rows; l += 4) {
+        real factor[4];
+        for (int i = 0; i < 4; i++)
+            factor[i] = (real)scale * by[(l + i) * x_stride];
+        add_four_rows(n, row_stride, row + l * row_stride, factor, sum);
+    }
+    for (; l < rows; l++) {
+        const real factor = (real)scale * by[l * x_stride];
+        int64_t j = 0;
+        for (; j + LANES <= n; j += LANES)
+            store(sum + j, load(sum + j) + factor * load(row + l * row_stride + j));
+        if (j < n)
+            store_part(sum + j,
+                       load_part(sum + j, n - j, 0) +
+                           factor * load_part(row + l * row_stride + j, n - j, 0),
+                       n - j);
+    }
+}
+
+/* ---- Small matrices: panels of B are copied, each row padded to whole vectors; for each panel,
+ * the rows of C are made in turn, in registers. ---- */
+
+enum { PANEL = 4 }; /* vectors in a row of a panel, at most */
+
+static inline __attribute__((always_inline)) void small_panel(const int vectors, int64_t m,
+                                                              int64_t n, int64_t k, double alpha,
+                                                              const real *a, int64_t a_row,
+                                                              int64_t a_column, const vector *b,
+                                                              double beta, real *c, int64_t c_row) {
+    for (int64_t i = 0; i < m; i++) {
+        vector sum[PANEL];
+        for (int v = 0; v < vectors; v++)
+            sum[v] = (vector){0};
+        for (int64_t l = 0; l < k; l++) {
+            const real factor = a[i * a_row + l * a_column];
+            for (int v = 0; v < vectors; v++)
+                sum[v] += factor * b[l * vectors + v];
+        }
+        for (int v = 0; v < vectors; v++) {
+            const int64_t count = n - v * LANES;
+            real *to = c + i * c_row + v * LANES;
+            vector y = (real)alpha * sum[v];
+            if (count >= LANES) {
+                store(to, beta != 0 ? y + (real)beta * load(to) : y);
+                continue;
+            }
+            if (beta != 0)
+                y += (real)beta * load_part(to, count, 0);
+            store_part(to, y, count);
+        }
+    }
+}
+
+static void small_product(int64_t m, int64_t n, int64_t k, double alpha, const void *a,
+                          int64_t a_row, int64_t a_column, const void *b, int64_t b_row,
+                          int64_t b_column, double beta, void *c, int64_t c_row) {
+    vector panel[WG__SMALL_K * PANEL];
+    for (int64_t begin = 0; begin < n; begin += PANEL * LANES) {
+        const int64_t count = n - begin < PANEL * LANES ? n - begin : PANEL * LANES;
+        const int vectors = (int)((count + LANES - 1) / LANES);
+        for (int64_t l = 0; l < k; l++) {
+            real *to = (real *)&panel[l * vectors];
+            const real *from = (const real *)b + l * b_row + begin * b_column;
+            int64_t j = 0;
+            for (; j < count; j++)
+                to[j] = from[j * b_column];
+            for (; j < vectors * LANES; j++)
+                to[j] = 0;
+        }
+        real *to = (real *)c + begin;
+        switch (vectors) { /* sums of a known number of vectors stay in registers */
+        case 1:
+            small_panel(1, m, count, k, alpha, a, a_row, a_column, panel, beta, to, c_row);
+            break;
+        case 2:
+            small_panel(2, m, count, k, alpha, a, a_row, a_column, panel, beta, to, c_row);
+            break;
+        case 3:
+            small_panel(3, m, count, k, alpha, a, a_row, a_column, panel, beta, to, c_row);
+            break;
+        default:
+            small_panel(PANEL, m, count, k, alpha, a, a_row, a_column, panel, beta, to, c_row);
+        }
+    }
+}
