@@ -28,9 +28,20 @@ static void kernel_f64(int64_t n, char *const *data, const int64_t *strides, con
     run_kernel(n, sizeof(double), data, strides, context);
 }
 
+static const wg__loop kernel_loops[WG_DTYPE_COUNT] = {[WG_F32] = kernel_f32, [WG_F64] = kernel_f64};
+
 int wg__run_pair(wg_call *call, wg__simd_pair pair) {
-    static const wg__loop loops[WG_DTYPE_COUNT] = {[WG_F32] = kernel_f32, [WG_F64] = kernel_f64};
-    return wg__elementwise_call(call, loops, &(pair_context){pair});
+    return wg__elementwise_call(call, kernel_loops, &(pair_context){pair});
+}
+
+int wg__run_pair_with(wg_call *call, wg__simd_pair pair, double number) {
+    wg_tensor *x = call->inputs[0];
+    wg_tensor *second = wg_scalar(x->spec.dtype == WG_F64 ? WG_F64 : WG_F32, number);
+    if (second == NULL)
+        return -1;
+    wg__elementwise(3, (wg_tensor *[]){call->outputs[0], x, second}, kernel_loops,
+                    &(pair_context){pair});
+    return 0;
 }
 
 /* ---- Rules ---- */

@@ -52,6 +52,9 @@
 /* A forward: runs the kernel on inputs 0 and 1, of any strides, contiguous stretch by stretch. */
 int wg__run_pair(wg_call *call, wg__simd_pair pair);
 
+/* The same on input 0 and a plain number. -1 for lack of memory. */
+int wg__run_pair_with(wg_call *call, wg__simd_pair pair, double number);
+
 /* ---- Rules: both operands have one dtype, which is the result's; of the second, a floating one.
  * ---- */
 

@@ -1,6 +1,6 @@
 /* Elementwise ops of one tensor and plain numbers. */
 #include "tensor/ops/families.h"
-#include "tensor/ops/map.h"
+#include "tensor/ops/pair.h"
 
 #include <float.h>
 #include <math.h>
@@ -93,18 +93,12 @@ typedef struct pow_options {
     double exponent;
 } pow_options;
 
-LOOP_WITH(pow_scalar_f32, float, pow_options, powf(x, (float)o.exponent))
-LOOP_WITH(pow_scalar_f64, double, pow_options, pow(x, o.exponent))
-LOOP_WITH(square_f32, float, pow_options, ((void)o, x *x))
-LOOP_WITH(square_f64, double, pow_options, ((void)o, x *x))
+FLOAT_LOOPS(square, x *x, x *x)
+FLOAT_FORWARD(square)
 
 static int pow_scalar_forward(wg_call *call) {
-    static const wg__loop loops[WG_DTYPE_COUNT] = {
-        [WG_F32] = pow_scalar_f32, [WG_F64] = pow_scalar_f64};
-    static const wg__loop square_loops[WG_DTYPE_COUNT] = {
-        [WG_F32] = square_f32, [WG_F64] = square_f64};
-    const pow_options *options = call->options;
-    return wg__elementwise_call(call, options->exponent == 2 ? square_loops : loops, options);
+    const double c = ((const pow_options *)call->options)->exponent;
+    return c == 2 ? square_forward(call) : wg__run_pair_with(call, wg__call_simd(call)->pow, c);
 }
 
 static int pow_scalar_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
