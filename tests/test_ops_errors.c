@@ -179,9 +179,12 @@ START_TEST(taking_refuses_what_is_not_there) {
             "take_along_axis: (3, 2) f32 x (2) i64: ranks 2 and 1 differ");
     refused(wg_take_along_axis(x, 0, zeros(WG_I32, WG_DIMS(1, 3))), WG_ERROR_SHAPE,
             "sizes 2 and 3 of axis 1 do not broadcast");
-    refused(wg_take_along_axis(x, 0, wg_full(WG_I64, WG_DIMS(1, 2), 3)), WG_ERROR_INDEX, "index 3");
+    refused(
+        wg_take_along_axis(x, 0, wg_full(WG_I32, WG_DIMS(1, 2), 3)), WG_ERROR_INDEX,
+        "take_along_axis: (3, 2) f32 x (1, 2) i32: index 3 is out of range of axis 0; wanted -3 "
+        "to 2");
     refused(wg_take_along_axis(x, 0, wg_full(WG_I64, WG_DIMS(1, 2), -4)), WG_ERROR_INDEX,
-            "out of range");
+            "index -4 is out of range");
     refused(wg_take(x, x), WG_ERROR_DTYPE, "take: (3, 2) f32 x (3, 2) f32: indices are");
     refused(wg_take(x, wg_full(WG_I64, WG_DIMS(2), 6)), WG_ERROR_INDEX, "index 6");
 }

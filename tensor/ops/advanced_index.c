@@ -25,29 +25,12 @@ typedef struct plan {
 
 /* ---- Reading the indices ---- */
 
-static wg_tensor *not_negative(const wg_call *call, int axis, int64_t size, wg_tensor *index) {
-    long long found;
-    index = wg__index_as_i64(index);
-    if (index == NULL)
-        return NULL;
-    if (wg__index_outside(index, -size, size, &found)) {
-        wg__op_fail(call, WG_ERROR_INDEX,
-                    "index %lld is out of range of axis %d; wanted %lld to %lld", found, axis,
-                    (long long)-size, (long long)size - 1);
-        return NULL;
-    }
-    if (!wg__index_outside(index, 0, size, &found))
-        return index;
-    wg_tensor *is_negative = wg_lt(index, wg_scalar(WG_I64, 0));
-    return wg_where(is_negative, wg_add_scalar(index, (double)size), index);
-}
-
 static int take_integers(const wg_call *call, plan *plan, int axis, wg_tensor *index) {
     const wg_dtype dtype = index->spec.dtype;
     if (dtype != WG_I64 && dtype != WG_I32)
         return wg__op_fail(call, WG_ERROR_DTYPE, "indices are i64, i32 or bool, not %s",
                            wg_dtype_name(dtype));
-    plan->at[axis] = not_negative(call, axis, call->input_specs[0].shape[axis], index);
+    plan->at[axis] = wg__index_from_front(call, index, axis, call->input_specs[0].shape[axis]);
     return plan->at[axis] == NULL ? -1 : 0;
 }
 

@@ -57,6 +57,23 @@ int wg__check_index_range(const wg_call *call, int i, int64_t size) {
                        (long long)size - 1);
 }
 
+wg_tensor *wg__index_from_front(const wg_call *call, wg_tensor *index, int axis, int64_t size) {
+    long long found;
+    index = wg__index_as_i64(index);
+    if (index == NULL)
+        return NULL;
+    if (wg__index_outside(index, -size, size, &found)) {
+        wg__op_fail(call, WG_ERROR_INDEX,
+                    "index %lld is out of range of axis %d; wanted %lld to %lld", found, axis,
+                    (long long)-size, (long long)size - 1);
+        return NULL;
+    }
+    if (!wg__index_outside(index, 0, size, &found))
+        return index;
+    wg_tensor *is_negative = wg_lt(index, wg_scalar(WG_I64, 0));
+    return wg_where(is_negative, wg_add_scalar(index, (double)size), index);
+}
+
 /* ---- Ops along one axis ---- */
 
 int wg__check_index_shape(const wg_call *call) {

@@ -19,6 +19,10 @@ bool wg__index_outside(const wg_tensor *index, int64_t low, int64_t high, long l
 /* -1 with INDEX unless the indices in input i are in [0, size). */
 int wg__check_index_range(const wg_call *call, int i, int64_t size);
 
+/* i32 or i64 indices of an axis of that size, of which negative ones count from the end, as i64
+ * ones that count from the front. NULL with INDEX for one outside [-size, size). */
+wg_tensor *wg__index_from_front(const wg_call *call, wg_tensor *index, int axis, int64_t size);
+
 /* ---- Ops along one axis ---- */
 
 typedef struct wg__index_options {

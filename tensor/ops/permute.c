@@ -86,17 +86,56 @@ wg_tensor *wg_permute(wg_tensor *x, int count, const int64_t *order) {
     return wg_apply_one(&permute, 1, &x, &options);
 }
 
+/* ---- transpose: two axes in each other's place. ---- */
+
+typedef struct transpose_options {
+    int axis_a, axis_b;
+} transpose_options;
+
+static int transpose_infer(wg_call *call) {
+    const transpose_options *options = call->options;
+    const int ndim = call->input_specs[0].ndim;
+    const int a = wg__axis(options->axis_a, ndim, call->op->name);
+    return a < 0 || wg__axis(options->axis_b, ndim, call->op->name) < 0 ? -1 : 0;
+}
+
+static int transpose_decompose(wg_call *call) {
+    const transpose_options *options = call->options;
+    const int ndim = call->input_specs[0].ndim;
+    const int a = wg__axis(options->axis_a, ndim, call->op->name);
+    const int b = wg__axis(options->axis_b, ndim, call->op->name);
+    permute_options order = {{0, 1, 2, 3, 4, 5, 6, 7}};
+    order.order[a] = b;
+    order.order[b] = a;
+    call->outputs[0] = wg_apply_one(&permute, 1, call->inputs, &order);
+    return call->outputs[0] == NULL ? -1 : 0;
+}
+
+static int transpose_sample(int index, wg_generator *generator, wg_sample *sample) {
+    static const transpose_options options[] = {{0, 1}, {-1, 0}, {1, 1}};
+    static const int64_t shapes[][3] = {{2, 3, 1}, {2, 3, 4}, {2, 2, 2}};
+    if (index >= (int)(sizeof options / sizeof *options))
+        return 0;
+    sample->options = &options[index];
+    sample->inputs[0] = wg__sample_normal(generator, 3, shapes[index]);
+    return wg__sample_status(sample, 1);
+}
+
+static const wg_op transpose = {
+    .name = "transpose",
+    .doc = "y = x with two axes exchanged. A view.",
+    .min_inputs = 1,
+    .max_inputs = 1,
+    .output_count = 1,
+    .options_size = sizeof(transpose_options),
+    .differentiable = 1,
+    .infer = transpose_infer,
+    .decompose = transpose_decompose,
+    .sample = transpose_sample,
+};
+
 wg_tensor *wg_transpose(wg_tensor *x, int axis_a, int axis_b) {
-    if (x == NULL)
-        return NULL;
-    const int a = wg__axis(axis_a, x->spec.ndim, "transpose");
-    const int b = wg__axis(axis_b, x->spec.ndim, "transpose");
-    if (a < 0 || b < 0)
-        return NULL;
-    permute_options options = {{0, 1, 2, 3, 4, 5, 6, 7}};
-    options.order[a] = b;
-    options.order[b] = a;
-    return wg_apply_one(&permute, 1, &x, &options);
+    return wg_apply_one(&transpose, 1, &x, &(transpose_options){axis_a, axis_b});
 }
 
 /* ---- movedim: axes to other places, the rest in their order. ---- */
@@ -173,6 +212,6 @@ wg_tensor *wg_movedim(wg_tensor *x, int count, const int64_t *from, const int64_
     return wg_apply_one(&movedim, 1, &x, &options);
 }
 
-static const wg_op *const ops[] = {&permute, &movedim};
+static const wg_op *const ops[] = {&permute, &transpose, &movedim};
 
 const wg__op_family wg__family_permute = {ops, sizeof ops / sizeof *ops};

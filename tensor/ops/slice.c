@@ -258,24 +258,63 @@ wg_tensor *wg_narrow(wg_tensor *x, int axis, int64_t start, int64_t length) {
     return wg_apply_one(&narrow, 1, &x, &(narrow_options){axis, start, length});
 }
 
-wg_tensor *wg_select(wg_tensor *x, int axis, int64_t index) {
-    if (x == NULL)
-        return NULL;
-    const int along = wg__axis(axis, x->spec.ndim, "select");
-    if (along < 0)
-        return NULL;
-    const int64_t size = x->spec.shape[along];
-    const int64_t at = index < 0 ? index + size : index;
-    if (at < 0 || at >= size) {
-        char text[160];
-        wg_fail(WG_ERROR_INDEX, "select", "%s: index %lld is out of range of axis %d, of size %lld",
-                wg_spec_text(text, sizeof text, &x->spec), (long long)index, axis, (long long)size);
-        return NULL;
-    }
-    wg_scope scope;
-    wg_scope_begin(&scope);
-    return wg_scope_end(&scope, wg_squeeze(wg_slice(x, along, at, at + 1, 1), along));
+/* ---- select: a slice of one, without its axis. ---- */
+
+typedef struct select_options {
+    int axis;
+    int64_t index;
+} select_options;
+
+static int select_infer(wg_call *call) {
+    const select_options *options = call->options;
+    const int axis = wg__axis(options->axis, call->input_specs[0].ndim, call->op->name);
+    if (axis < 0)
+        return -1;
+    const int64_t size = call->input_specs[0].shape[axis];
+    if (options->index < -size || options->index >= size)
+        return wg__op_fail(call, WG_ERROR_INDEX,
+                           "index %lld is out of range of axis %d, of size %lld",
+                           (long long)options->index, options->axis, (long long)size);
+    return 0;
 }
+
+static int select_decompose(wg_call *call) {
+    const select_options *options = call->options;
+    wg_tensor *x = call->inputs[0];
+    const int64_t size = wg_tensor_size(x, options->axis);
+    const int64_t at = options->index < 0 ? options->index + size : options->index;
+    call->outputs[0] = wg_squeeze(wg_slice(x, options->axis, at, at + 1, 1), options->axis);
+    return call->outputs[0] == NULL ? -1 : 0;
+}
+
+static int select_sample(int index, wg_generator *generator, wg_sample *sample) {
+    static const select_options options[] = {{1, 2}, {0, -1}, {-1, 0}};
+    static const int64_t shapes[][2] = {{2, 3}, {3, 2}, {2, 1}};
+    if (index >= (int)(sizeof options / sizeof *options))
+        return 0;
+    sample->options = &options[index];
+    sample->inputs[0] = wg__sample_normal(generator, 2, shapes[index]);
+    return wg__sample_status(sample, 1);
+}
+
+static const wg_op select_op = {
+    .name = "select",
+    .doc = "y = x at one index of one axis, which goes away. A view.",
+    .min_inputs = 1,
+    .max_inputs = 1,
+    .output_count = 1,
+    .options_size = sizeof(select_options),
+    .differentiable = 1,
+    .infer = select_infer,
+    .decompose = select_decompose,
+    .sample = select_sample,
+};
+
+wg_tensor *wg_select(wg_tensor *x, int axis, int64_t index) {
+    return wg_apply_one(&select_op, 1, &x, &(select_options){axis, index});
+}
+
+/* ---- split, chunk: several slices. ---- */
 
 int wg_split(wg_tensor *x, int axis, int count, const int64_t *sizes, wg_tensor **parts) {
     for (int i = 0; i < count; i++)
@@ -324,6 +363,6 @@ int wg_chunk(wg_tensor *x, int axis, int count, wg_tensor **parts) {
     return 0;
 }
 
-static const wg_op *const ops[] = {&slice, &unslice, &narrow};
+static const wg_op *const ops[] = {&slice, &unslice, &narrow, &select_op};
 
 const wg__op_family wg__family_slice = {ops, sizeof ops / sizeof *ops};

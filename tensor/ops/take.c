@@ -1,6 +1,7 @@
 /* Taking elements as NumPy does: indices broadcast, and negative ones count from the end. */
 #include "tensor/ops/elementwise.h"
 #include "tensor/ops/families.h"
+#include "tensor/ops/indexing.h"
 
 static int check_is_index(wg_call *call) {
     const wg_dtype dtype = call->input_specs[1].dtype;
@@ -8,13 +9,6 @@ static int check_is_index(wg_call *call) {
         return 0;
     return wg__op_fail(call, WG_ERROR_DTYPE, "indices are i64 or i32, not %s; cast operand 1",
                        wg_dtype_name(dtype));
-}
-
-/* Negative indices, which count from the end, as those that count from the front. */
-static wg_tensor *from_front(wg_tensor *index, int64_t size) {
-    index = wg_cast(index, WG_I64);
-    wg_tensor *is_negative = wg_lt(index, wg_scalar(WG_I64, 0));
-    return wg_where(is_negative, wg_add(index, wg_scalar(WG_I64, (double)size)), index);
 }
 
 /* ---- take_along_axis: y[..i..] = x[..index[..i..]..] along an axis, which x and index are
@@ -57,7 +51,7 @@ static int take_along_axis_decompose(wg_call *call) {
     int axis;
     if (take_shapes(call, &axis, x_shape, index_shape) < 0)
         return -1;
-    wg_tensor *index = from_front(call->inputs[1], x_shape[axis]);
+    wg_tensor *index = wg__index_from_front(call, call->inputs[1], axis, x_shape[axis]);
     call->outputs[0] = wg_gather(wg_expand(call->inputs[0], ndim, x_shape), axis,
                                  wg_expand(index, ndim, index_shape));
     return call->outputs[0] == NULL ? -1 : 0;
@@ -103,7 +97,7 @@ wg_tensor *wg_take_along_axis(wg_tensor *x, int axis, wg_tensor *index) {
 static int take_decompose(wg_call *call) {
     const wg_spec *spec = &call->input_specs[1];
     wg_tensor *x = wg_reshape(call->inputs[0], 1, (int64_t[]){wg__spec_count(call->input_specs)});
-    wg_tensor *index = from_front(call->inputs[1], wg_tensor_count(x));
+    wg_tensor *index = wg__index_from_front(call, call->inputs[1], 0, wg_tensor_count(x));
     index = wg_reshape(index, 1, (int64_t[]){wg__spec_count(spec)});
     call->outputs[0] = wg_reshape(wg_gather(x, 0, index), spec->ndim, spec->shape);
     return call->outputs[0] == NULL ? -1 : 0;

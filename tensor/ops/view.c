@@ -157,43 +157,101 @@ wg_tensor *wg_reshape(wg_tensor *x, int ndim, const int64_t *shape) {
     return wg_apply_one(&reshape, 1, &x, &options);
 }
 
-/* Squeeze and unsqueeze are reshapes, which are always views. */
+/* ---- squeeze, unsqueeze: an axis of size 1 less or more; reshapes that are always views. ---- */
 
-wg_tensor *wg_squeeze(wg_tensor *x, int axis) {
-    if (x == NULL)
-        return NULL;
-    const int dropped = wg__axis(axis, x->spec.ndim, "squeeze");
-    if (dropped < 0)
-        return NULL;
-    if (x->spec.shape[dropped] != 1) {
-        char text[160];
-        wg_fail(WG_ERROR_SHAPE, "squeeze", "%s: axis %d has size %lld; only an axis of size 1 goes",
-                wg_spec_text(text, sizeof text, &x->spec), axis, (long long)x->spec.shape[dropped]);
-        return NULL;
-    }
-    int64_t shape[WG_MAX_DIMS];
-    int ndim = 0;
-    for (int i = 0; i < x->spec.ndim; i++)
-        if (i != dropped)
-            shape[ndim++] = x->spec.shape[i];
-    return wg_reshape(x, ndim, shape);
+typedef struct axis_options {
+    int axis;
+} axis_options;
+
+static int squeeze_infer(wg_call *call) {
+    const axis_options *options = call->options;
+    const wg_spec *x = &call->input_specs[0];
+    const int axis = wg__axis(options->axis, x->ndim, call->op->name);
+    if (axis >= 0 && x->shape[axis] != 1)
+        return wg__op_fail(call, WG_ERROR_SHAPE,
+                           "axis %d has size %lld; only an axis of size 1 goes", options->axis,
+                           (long long)x->shape[axis]);
+    return axis < 0 ? -1 : 0;
 }
 
-wg_tensor *wg_unsqueeze(wg_tensor *x, int axis) {
-    if (x == NULL)
-        return NULL;
-    if (x->spec.ndim == WG_MAX_DIMS) {
-        wg_fail(WG_ERROR_SHAPE, "unsqueeze", "a tensor of rank %d takes no further axis",
-                WG_MAX_DIMS);
-        return NULL;
-    }
-    const int added = wg__axis(axis, x->spec.ndim + 1, "unsqueeze");
-    if (added < 0)
-        return NULL;
+static int squeeze_decompose(wg_call *call) {
+    const axis_options *options = call->options;
+    const wg_spec *x = &call->input_specs[0];
+    const int dropped = wg__axis(options->axis, x->ndim, call->op->name);
     int64_t shape[WG_MAX_DIMS];
-    for (int i = 0; i <= x->spec.ndim; i++)
-        shape[i] = i == added ? 1 : x->spec.shape[i < added ? i : i - 1];
-    return wg_reshape(x, x->spec.ndim + 1, shape);
+    for (int i = 0; i < x->ndim - 1; i++)
+        shape[i] = x->shape[i < dropped ? i : i + 1];
+    call->outputs[0] = wg_reshape(call->inputs[0], x->ndim - 1, shape);
+    return call->outputs[0] == NULL ? -1 : 0;
+}
+
+static int squeeze_sample(int index, wg_generator *generator, wg_sample *sample) {
+    static const axis_options options[] = {{1}, {-1}, {0}};
+    static const int64_t shapes[][3] = {{2, 1, 3}, {2, 3, 1}, {1, 1, 1}};
+    if (index >= (int)(sizeof options / sizeof *options))
+        return 0;
+    sample->options = &options[index];
+    sample->inputs[0] = wg__sample_normal(generator, 3, shapes[index]);
+    return wg__sample_status(sample, 1);
+}
+
+static const wg_op squeeze = {
+    .name = "squeeze",
+    .doc = "y = x without one axis, of size 1. A view.",
+    .min_inputs = 1,
+    .max_inputs = 1,
+    .output_count = 1,
+    .options_size = sizeof(axis_options),
+    .differentiable = 1,
+    .infer = squeeze_infer,
+    .decompose = squeeze_decompose,
+    .sample = squeeze_sample,
+};
+
+wg_tensor *wg_squeeze(wg_tensor *x, int axis) {
+    return wg_apply_one(&squeeze, 1, &x, &(axis_options){axis});
+}
+
+static int unsqueeze_infer(wg_call *call) {
+    const axis_options *options = call->options;
+    const int ndim = call->input_specs[0].ndim;
+    if (ndim == WG_MAX_DIMS)
+        return wg__op_fail(call, WG_ERROR_SHAPE, "a tensor of rank %d takes no further axis", ndim);
+    return wg__axis(options->axis, ndim + 1, call->op->name) < 0 ? -1 : 0;
+}
+
+static int unsqueeze_decompose(wg_call *call) {
+    const axis_options *options = call->options;
+    const wg_spec *x = &call->input_specs[0];
+    const int added = wg__axis(options->axis, x->ndim + 1, call->op->name);
+    int64_t shape[WG_MAX_DIMS];
+    for (int i = 0; i <= x->ndim; i++)
+        shape[i] = i == added ? 1 : x->shape[i < added ? i : i - 1];
+    call->outputs[0] = wg_reshape(call->inputs[0], x->ndim + 1, shape);
+    return call->outputs[0] == NULL ? -1 : 0;
+}
+
+static int unsqueeze_sample(int index, wg_generator *generator, wg_sample *sample) {
+    static const axis_options options[] = {{1}, {0}, {-1}, {-2}};
+    sample->options = &options[index % 4];
+    return wg__sample_unary(index, generator, sample, wg__sample_normal);
+}
+
+static const wg_op unsqueeze = {
+    .name = "unsqueeze",
+    .doc = "y = x with an axis of size 1 more. A view.",
+    .min_inputs = 1,
+    .max_inputs = 1,
+    .output_count = 1,
+    .options_size = sizeof(axis_options),
+    .differentiable = 1,
+    .infer = unsqueeze_infer,
+    .decompose = unsqueeze_decompose,
+    .sample = unsqueeze_sample,
+};
+
+wg_tensor *wg_unsqueeze(wg_tensor *x, int axis) {
+    return wg_apply_one(&unsqueeze, 1, &x, &(axis_options){axis});
 }
 
 /* ---- flatten: neighbouring axes as one. A scalar becomes a vector of one. ---- */
@@ -407,6 +465,6 @@ wg_tensor *wg_expand(wg_tensor *x, int ndim, const int64_t *shape) {
     return wg_apply_one(&expand, 1, &x, &options);
 }
 
-static const wg_op *const ops[] = {&reshape, &flatten, &unflatten, &expand};
+static const wg_op *const ops[] = {&reshape, &squeeze, &unsqueeze, &flatten, &unflatten, &expand};
 
 const wg__op_family wg__family_view = {ops, sizeof ops / sizeof *ops};
