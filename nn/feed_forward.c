@@ -16,9 +16,12 @@ wg_feed_forward *wg_feed_forward_new(wg_module *parent, const char *name, int64_
         return NULL;
     net->activation = options->activation;
     net->dropout = options->dropout;
-    const wg_linear_options linear = {.no_bias = options->no_bias, .init = options->init};
+    wg_linear_options linear = {
+        .no_bias = options->no_bias, .transposed = options->transposed, .init = options->init};
     net->up = wg_linear_new(&net->module, options->up_name ? options->up_name : "up", width, inner,
                             &linear);
+    if (options->down_init.kind != WG_INIT_DEFAULT)
+        linear.init = options->down_init;
     net->down = wg_linear_new(&net->module, options->down_name ? options->down_name : "down", inner,
                               width, &linear);
     return wg_module_finish(&net->module);

@@ -16,7 +16,9 @@ typedef struct wg_feed_forward_options {
     wg_activation activation; /* 0: GELU */
     double dropout;           /* of the inner activations, in training; BERT has none */
     bool no_bias;
-    wg_initializer init; /* of both weights; default: that of wg_linear */
+    bool transposed;                /* weights are stored as (I, O): see linear.h */
+    wg_initializer init, down_init; /* of the weights; default: that of wg_linear. down_init:
+                                       default init */
 
     /* Names of the two layers below this module; may hold dots. NULL: "up", "down". */
     const char *up_name, *down_name;

@@ -73,15 +73,16 @@ wg_gated_feed_forward *wg_gated_feed_forward_new(wg_module *parent, const char *
         return NULL;
     net->kind = options->kind;
     net->dropout = options->dropout;
-    const wg_linear_options in = {.no_bias = !options->bias, .init = options->init};
-    const wg_linear_options out = {.no_bias = !options->bias, .init = options->down_init};
+    wg_linear_options linear = {.no_bias = !options->bias, .init = options->init};
     wg_module *module = &net->module;
     net->gate = wg_linear_new(module, options->gate_name ? options->gate_name : "gate_proj", width,
-                              inner, &in);
-    net->up =
-        wg_linear_new(module, options->up_name ? options->up_name : "up_proj", width, inner, &in);
+                              inner, &linear);
+    net->up = wg_linear_new(module, options->up_name ? options->up_name : "up_proj", width, inner,
+                            &linear);
+    if (options->down_init.kind != WG_INIT_DEFAULT)
+        linear.init = options->down_init;
     net->down = wg_linear_new(module, options->down_name ? options->down_name : "down_proj", inner,
-                              width, &out);
+                              width, &linear);
     return wg_module_finish(module);
 }
 

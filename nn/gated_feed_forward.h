@@ -45,7 +45,8 @@ typedef struct wg_gated_feed_forward_options {
     wg_gate kind;                   /* 0: SwiGLU */
     double dropout;                 /* of the inner activations, in training */
     bool bias;                      /* in all three layers; published models have none */
-    wg_initializer init, down_init; /* of gate and up, of down; default: that of wg_linear */
+    wg_initializer init, down_init; /* of the weights; default: that of wg_linear. down_init:
+                                       default init */
 
     /* Names of the layers below this module; may hold dots. NULL: "gate_proj", "up_proj" and
      * "down_proj". */

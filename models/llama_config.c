@@ -1,0 +1,204 @@
+/* The configuration of LLaMA: presets, rules, JSON. */
+#include "models/llama.h"
+
+#include "io/config.h"
+
+#include <math.h>
+#include <string.h>
+
+/* ---- Presets: the sizes of llama2.c's stories models, and of LLaMA 7B ---- */
+
+static const struct preset {
+    const char *name;
+    int64_t vocabulary, width, inner, layers, heads, shared, positions;
+} presets[] = {
+    {"llama-260k", 512, 64, 172, 5, 8, 4, 512},
+    {"llama-15m", 32000, 288, 768, 6, 6, 6, 256},
+    {"llama-42m", 32000, 512, 1376, 8, 8, 8, 1024},
+    {"llama-110m", 32000, 768, 2048, 12, 12, 12, 1024},
+    {"llama-7b", 32000, 4096, 11008, 32, 32, 32, 4096},
+};
+
+enum { PRESETS = sizeof presets / sizeof presets[0] };
+
+const char *wg_llama_preset_name(int index) {
+    return index >= 0 && index < PRESETS ? presets[index].name : NULL;
+}
+
+/* What all sizes share, and what a published file may leave out. */
+static const wg_llama_config base = {
+    .vocab_size = 32000,
+    .hidden_act = WG_GATE_SWIGLU,
+    .max_position_embeddings = 2048,
+    .rms_norm_eps = 1e-6,
+    .rope_theta = 10000,
+    .initializer_range = 0.02,
+    .bos_token_id = 1,
+    .eos_token_id = 2,
+};
+
+int wg_llama_config_preset(wg_llama_config *config, const char *name) {
+    char names[128] = "";
+    for (int i = 0; i < PRESETS; i++) {
+        const struct preset *preset = &presets[i];
+        if (strcmp(name, preset->name) == 0) {
+            *config = base;
+            config->vocab_size = preset->vocabulary;
+            config->hidden_size = preset->width;
+            config->intermediate_size = preset->inner;
+            config->num_hidden_layers = preset->layers;
+            config->num_attention_heads = preset->heads;
+            config->num_key_value_heads = preset->shared;
+            config->max_position_embeddings = preset->positions;
+            config->rms_norm_eps = 1e-5;
+            config->tie_word_embeddings = preset->width < 4096;
+            return 0;
+        }
+        strcat(strcat(names, i ? ", " : ""), preset->name);
+    }
+    return wg_fail(WG_ERROR_ARGUMENT, "llama_config", "there is no preset \"%s\"; there are %s",
+                   name, names);
+}
+
+/* ---- Rules ---- */
+
+static int refuse(const char *key, double value, const char *rule) {
+    return wg_fail(WG_ERROR_ARGUMENT, "llama_config", "%s is %.15g; it must be %s", key, value,
+                   rule);
+}
+
+static int check_sizes(const wg_llama_config *config) {
+    const struct {
+        const char *key;
+        int64_t value;
+    } sizes[] = {
+        {"vocab_size", config->vocab_size},
+        {"hidden_size", config->hidden_size},
+        {"intermediate_size", config->intermediate_size},
+        {"num_hidden_layers", config->num_hidden_layers},
+        {"num_attention_heads", config->num_attention_heads},
+        {"num_key_value_heads", config->num_key_value_heads},
+        {"max_position_embeddings", config->max_position_embeddings},
+    };
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++)
+        if (sizes[i].value < 1)
+            return refuse(sizes[i].key, (double)sizes[i].value, "at least 1");
+    if (config->hidden_size % (2 * config->num_attention_heads) != 0)
+        return wg_fail(WG_ERROR_ARGUMENT, "llama_config",
+                       "num_attention_heads %lld does not divide hidden_size %lld into parts of "
+                       "even width, which rotary positions need",
+                       (long long)config->num_attention_heads, (long long)config->hidden_size);
+    if (config->num_attention_heads % config->num_key_value_heads != 0)
+        return wg_fail(WG_ERROR_ARGUMENT, "llama_config",
+                       "num_key_value_heads %lld does not divide num_attention_heads %lld",
+                       (long long)config->num_key_value_heads,
+                       (long long)config->num_attention_heads);
+    return 0;
+}
+
+static int check_token(const char *key, int64_t token, const wg_llama_config *config) {
+    return token >= -1 && token < config->vocab_size
+               ? 0
+               : refuse(key, (double)token, "a token of the vocabulary, or -1 for none");
+}
+
+int wg_llama_config_validate(const wg_llama_config *config) {
+    if (check_sizes(config) < 0 || check_token("bos_token_id", config->bos_token_id, config) < 0 ||
+        check_token("eos_token_id", config->eos_token_id, config) < 0)
+        return -1;
+    if (!wg_gate_name(config->hidden_act))
+        return refuse("hidden_act", config->hidden_act, "one of wg_gate");
+    if (!(config->rms_norm_eps > 0 && isfinite(config->rms_norm_eps)))
+        return refuse("rms_norm_eps", config->rms_norm_eps, "above 0");
+    if (!(config->rope_theta > 0 && isfinite(config->rope_theta)))
+        return refuse("rope_theta", config->rope_theta, "above 0");
+    if (!(config->initializer_range > 0 && isfinite(config->initializer_range)))
+        return refuse("initializer_range", config->initializer_range, "above 0");
+    return 0;
+}
+
+/* ---- JSON ---- */
+
+/* Keys of published files that do not change what is computed here. */
+static const char *const ignored[] = {
+    "rope_scaling", "_name_or_path",  "architectures", "attention_dropout",    "model_type",
+    "pad_token_id", "pretraining_tp", "torch_dtype",   "transformers_version", "use_cache",
+};
+
+/* Texts and flags with only one or a few values that this LLaMA knows. */
+static int read_choices(wg_config *json, wg_llama_config *config) {
+    const char *act = wg_gate_name(config->hidden_act);
+    bool attention_bias = false, mlp_bias = false;
+    int64_t head = 0;
+    wg_config_text(json, "hidden_act", &act);
+    wg_config_boolean(json, "tie_word_embeddings", &config->tie_word_embeddings);
+    wg_config_boolean(json, "attention_bias", &attention_bias);
+    wg_config_boolean(json, "mlp_bias", &mlp_bias);
+    if (wg_config_integer(json, "head_dim", &head) < 0)
+        return -1;
+    if (attention_bias || mlp_bias)
+        return wg_fail(WG_ERROR_FORMAT, "llama_config", "%s is true; there are no biases here",
+                       attention_bias ? "attention_bias" : "mlp_bias");
+    if (head != 0 && head * config->num_attention_heads != config->hidden_size)
+        return wg_fail(WG_ERROR_FORMAT, "llama_config",
+                       "head_dim %lld is not hidden_size / num_attention_heads", (long long)head);
+    if (wg_config_has(json, "rope_scaling"))
+        return wg_fail(WG_ERROR_FORMAT, "llama_config", "rope_scaling is not read yet");
+    return wg_gate_parse(act, &config->hidden_act);
+}
+
+static int read_all(wg_config *json, wg_llama_config *config) {
+    static const char *const required[] = {"vocab_size", "hidden_size", "intermediate_size",
+                                           "num_hidden_layers", "num_attention_heads"};
+    if (wg_config_require(json, 5, required) < 0)
+        return -1;
+    wg_config_integer(json, "vocab_size", &config->vocab_size);
+    wg_config_integer(json, "hidden_size", &config->hidden_size);
+    wg_config_integer(json, "intermediate_size", &config->intermediate_size);
+    wg_config_integer(json, "num_hidden_layers", &config->num_hidden_layers);
+    wg_config_integer(json, "num_attention_heads", &config->num_attention_heads);
+    config->num_key_value_heads = config->num_attention_heads;
+    wg_config_integer(json, "num_key_value_heads", &config->num_key_value_heads);
+    wg_config_integer(json, "max_position_embeddings", &config->max_position_embeddings);
+    wg_config_number(json, "rms_norm_eps", &config->rms_norm_eps);
+    wg_config_number(json, "rope_theta", &config->rope_theta);
+    wg_config_number(json, "initializer_range", &config->initializer_range);
+    wg_config_integer(json, "bos_token_id", &config->bos_token_id);
+    wg_config_integer(json, "eos_token_id", &config->eos_token_id);
+    if (read_choices(json, config) < 0)
+        return -1;
+    return wg_config_check(json, sizeof ignored / sizeof ignored[0], ignored);
+}
+
+int wg_llama_config_from_json(wg_llama_config *config, const char *json) {
+    wg_llama_config read = base;
+    wg_config *object = wg_config_parse(json, "config.json");
+    int status = object ? read_all(object, &read) : -1;
+    wg_config_free(object);
+    if (status < 0 || wg_llama_config_validate(&read) < 0)
+        return -1;
+    *config = read;
+    return 0;
+}
+
+char *wg_llama_config_to_json(const wg_llama_config *config) {
+    wg_config *json = wg_config_new();
+    wg_config_set_text(json, "model_type", "llama");
+    wg_config_set_integer(json, "vocab_size", config->vocab_size);
+    wg_config_set_integer(json, "hidden_size", config->hidden_size);
+    wg_config_set_integer(json, "intermediate_size", config->intermediate_size);
+    wg_config_set_integer(json, "num_hidden_layers", config->num_hidden_layers);
+    wg_config_set_integer(json, "num_attention_heads", config->num_attention_heads);
+    wg_config_set_integer(json, "num_key_value_heads", config->num_key_value_heads);
+    wg_config_set_text(json, "hidden_act", wg_gate_name(config->hidden_act));
+    wg_config_set_integer(json, "max_position_embeddings", config->max_position_embeddings);
+    wg_config_set_number(json, "rms_norm_eps", config->rms_norm_eps);
+    wg_config_set_number(json, "rope_theta", config->rope_theta);
+    wg_config_set_number(json, "initializer_range", config->initializer_range);
+    wg_config_set_boolean(json, "tie_word_embeddings", config->tie_word_embeddings);
+    wg_config_set_integer(json, "bos_token_id", config->bos_token_id);
+    wg_config_set_integer(json, "eos_token_id", config->eos_token_id);
+    char *text = wg_config_to_json(json);
+    wg_config_free(json);
+    return text;
+}

@@ -1,0 +1,74 @@
+/* The configurations of GPT-2 and LLaMA: published files, presets, what is refused. */
+#include "models/gpt.h"
+#include "models/llama.h"
+#include "tests/testing.h"
+
+START_TEST(a_published_configuration_is_read) {
+    wg_gpt_config gpt;
+    ck_assert_int_eq(
+        wg_gpt_config_from_json(
+            &gpt,
+            "{\"activation_function\": \"gelu_new\", \"architectures\": [\"GPT2LMHeadModel\"],"
+            "\"attn_pdrop\": 0.1, \"bos_token_id\": 50256, \"embd_pdrop\": 0.1,"
+            "\"eos_token_id\": 50256, \"initializer_range\": 0.02,"
+            "\"layer_norm_epsilon\": 1e-05, \"model_type\": \"gpt2\", \"n_ctx\": 1024,"
+            "\"n_embd\": 768, \"n_head\": 12, \"n_layer\": 12, \"n_positions\": 1024,"
+            "\"resid_pdrop\": 0.1, \"summary_use_proj\": true, \"vocab_size\": 50257}"),
+        0);
+    ck_assert_int_eq(gpt.n_inner, 3072);
+    wg_llama_config llama;
+    ck_assert_int_eq(
+        wg_llama_config_from_json(
+            &llama, "{\"architectures\": [\"LlamaForCausalLM\"], \"bos_token_id\": 1,"
+                    "\"eos_token_id\": 2, \"hidden_act\": \"silu\", \"hidden_size\": 4096,"
+                    "\"initializer_range\": 0.02, \"intermediate_size\": 11008,"
+                    "\"max_position_embeddings\": 4096, \"model_type\": \"llama\","
+                    "\"num_attention_heads\": 32, \"num_hidden_layers\": 32,"
+                    "\"num_key_value_heads\": 32, \"pretraining_tp\": 1, \"rms_norm_eps\": 1e-05,"
+                    "\"rope_scaling\": null, \"tie_word_embeddings\": false,"
+                    "\"torch_dtype\": \"float16\", \"use_cache\": true, \"vocab_size\": 32000}"),
+        0);
+    ck_assert_int_eq(llama.hidden_size, 4096);
+}
+END_TEST
+
+START_TEST(a_configuration_that_cannot_be_is_refused_by_its_key) {
+    wg_gpt_config gpt;
+    wg_gpt_config_preset(&gpt, "gpt2-tiny");
+    gpt.n_head = 3;
+    ck_assert_ptr_null(wg_gpt_new(&gpt, 1));
+    assert_error(WG_ERROR_ARGUMENT, "n_head 3 does not divide n_embd 128");
+    ck_assert_int_eq(wg_gpt_config_preset(&gpt, "gpt3"), -1);
+    assert_error(WG_ERROR_ARGUMENT, "there is no preset \"gpt3\"; there are gpt2-tiny");
+    wg_llama_config llama;
+    wg_llama_config_preset(&llama, "llama-15m");
+    llama.num_key_value_heads = 4;
+    ck_assert_ptr_null(wg_llama_new(&llama, 1));
+    assert_error(WG_ERROR_ARGUMENT, "num_key_value_heads 4 does not divide num_attention_heads 6");
+    ck_assert_int_eq(wg_llama_config_from_json(&llama, "{\"hidden_size\": 8}"), -1);
+    assert_error(WG_ERROR_FORMAT, "vocab_size");
+}
+END_TEST
+
+START_TEST(presets_have_their_published_numbers_of_parameters) {
+    wg_gpt_config gpt;
+    wg_gpt_config_preset(&gpt, "gpt2-124m");
+    wg_gpt *model = wg_gpt_new(&gpt, 1);
+    ck_assert_int_eq(wg_module_parameter_count(&model->module), 124439808);
+    wg_module_free(&model->module);
+    wg_llama_config llama;
+    wg_llama_config_preset(&llama, "llama-260k");
+    wg_llama *small = wg_llama_new(&llama, 1);
+    ck_assert_int_eq(wg_module_parameter_count(&small->module), 260032);
+    wg_module_free(&small->module);
+}
+END_TEST
+
+int main(void) {
+    const TTest *const tests[] = {
+        a_published_configuration_is_read,
+        a_configuration_that_cannot_be_is_refused_by_its_key,
+        presets_have_their_published_numbers_of_parameters,
+    };
+    return wg_run_tests("decoder_configs", WG_COUNT(tests), tests);
+}
