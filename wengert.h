@@ -22,6 +22,7 @@
 #include "nn/dropout.h"
 #include "nn/embedding.h"
 #include "nn/feed_forward.h"
+#include "nn/gradcheck.h"
 #include "nn/gated_feed_forward.h"
 #include "nn/init.h"
 #include "nn/kv_cache.h"

@@ -152,7 +152,7 @@ typedef struct wg_gradcheck_report {
     int at_order;     /* 1 or 2 */
     int input;        /* -1: none in particular. Parameters come after the inputs; in order 2 the
                          cotangent of output j comes after both, as (their number) + j */
-    char name[160];   /* of the parameter, or "" */
+    char name[160];   /* of the parameter that failed, or "" */
     int ndim;         /* of the input, */
     int64_t coordinate[WG_MAX_DIMS];
     int output; /* the output and the place in it whose derivative that is; -1: the sum of

@@ -110,8 +110,9 @@ int wg__gradcheck_fail(wg__gradcheck *c, wg_diagnosis diagnosis, int input, cons
     r->diagnosis = diagnosis;
     r->at_order = c->order;
     r->input = input;
-    r->name[0] = '\0';
-    if (input >= c->user_count && c->options.parameter_names)
-        wg__gradcheck_input_text(r->name, sizeof r->name, c, input);
+    int parameter = input - c->user_count;
+    bool named = parameter >= 0 && parameter < c->options.parameter_count;
+    snprintf(r->name, sizeof r->name, "%s",
+             named && c->options.parameter_names ? c->options.parameter_names[parameter] : "");
     return -1;
 }
