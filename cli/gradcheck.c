@@ -1,33 +1,41 @@
-/* wengert gradcheck: the gradients of the registry's ops against central differences, in f64. */
+/* wengert gradcheck: the gradients of ops, the library's or the user's, against central
+ * differences.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "autograd/gradcheck.h"
 #include "cli/cli.h"
+#include "cli/op_library.h"
+#include "cli/op_table.h"
 #include "cli/results.h"
 
 typedef struct arguments {
-    int order; /* 0: 2 for primitives, 1 for fused ops */
-    bool json;
+    wg_gradcheck_options options; /* order 0: 2 for primitives, 1 for fused ops */
+    bool json, list;
     int count; /* of ops that are named; 0: all */
     const wg_op **ops;
 } arguments;
 
-enum { KEY_ORDER = WG__KEY_OWN };
+enum { KEY_ORDER = WG__KEY_OWN, KEY_FORWARD, KEY_FAST, KEY_F32, KEY_SEED, KEY_LIST };
 
 static const struct argp_option options[] = {
     {"order", KEY_ORDER, "N", 0,
      "1: gradients; 2: theirs too, of fused ops by their decomposition; if not given, 2 for "
      "primitives and 1 for fused ops",
      0},
+    {"forward", KEY_FORWARD, NULL, 0, "Forward mode, too", 0},
+    {"fast", KEY_FAST, NULL, 0,
+     "Random projections instead of every coordinate; what fails is checked slowly", 0},
+    {"f32", KEY_F32, NULL, 0, "In f32 instead of f64, with tolerances to match", 0},
+    {"seed", KEY_SEED, "N", 0, "Of samples, cotangents and directions (default 0)", 0},
+    {"list", KEY_LIST, NULL, 0, "Print the library's ops as a table in Markdown, and check nothing",
+     0},
     WG__OPTION_JSON,
     {0}};
 
-static void add_op(arguments *a, const char *name, const struct argp_state *state) {
-    const wg_op *op = wg_op_find(name);
-    if (!op)
-        argp_error(state, "there is no op '%s'; wengert gradcheck without one lists them", name);
+static void add_op(arguments *a, const wg_op *op, const struct argp_state *state) {
     const wg_op **ops = realloc(a->ops, (size_t)(a->count + 1) * sizeof *ops);
     if (!ops)
         argp_failure(state, 1, 0, "no memory");
@@ -35,17 +43,50 @@ static void add_op(arguments *a, const char *name, const struct argp_state *stat
     a->ops[a->count++] = op;
 }
 
+/* An op's name, or a library of ops. */
+static void add(arguments *a, const char *text, const struct argp_state *state) {
+    if (!wg__is_op_library(text)) {
+        const wg_op *op = wg_op_find(text);
+        if (!op)
+            argp_error(state, "there is no op '%s'; wengert gradcheck without one lists them",
+                       text);
+        add_op(a, op, state);
+        return;
+    }
+    char reason[1024];
+    const wg_op *const *ops = wg__op_library_open(text, reason, sizeof reason);
+    if (!ops)
+        exit(wg__cli_fail("%s", reason));
+    for (; *ops; ops++)
+        add_op(a, *ops, state);
+}
+
 static error_t parse(int key, char *text, struct argp_state *state) {
     arguments *a = state->input;
     switch (key) {
     case KEY_ORDER:
-        a->order = (int)wg__cli_integer(state, "order", text, 1, 2);
+        a->options.order = (int)wg__cli_integer(state, "order", text, 1, 2);
+        return 0;
+    case KEY_FORWARD:
+        a->options.forward = true;
+        return 0;
+    case KEY_FAST:
+        a->options.fast = true;
+        return 0;
+    case KEY_F32:
+        a->options.f32 = true;
+        return 0;
+    case KEY_SEED:
+        a->options.seed = (uint64_t)wg__cli_integer(state, "seed", text, 0, INT64_MAX);
+        return 0;
+    case KEY_LIST:
+        a->list = true;
         return 0;
     case WG__KEY_JSON:
         a->json = true;
         return 0;
     case ARGP_KEY_ARG:
-        add_op(a, text, state);
+        add(a, text, state);
         return 0;
     default:
         return ARGP_ERR_UNKNOWN;
@@ -56,21 +97,21 @@ static error_t parse(int key, char *text, struct argp_state *state) {
 
 typedef struct finding {
     const wg_op *op;
-    int order; /* 0: it has no gradient */
     wg_gradcheck_report report;
 } finding;
 
 static const char *verdict_of(const finding *found) {
     if (!found->report.passed)
         return "failed";
-    return found->order ? "passed" : "no gradient";
+    return found->op->differentiable ? "passed" : "no gradient";
 }
 
-static finding check(const wg_op *op, int order) {
+static finding check(const wg_op *op, const arguments *a) {
     finding found = {.op = op};
-    if (op->differentiable)
-        found.order = order ? order : op->vjp && op->decompose ? 1 : 2;
-    wg_gradcheck_op(op, &(wg_gradcheck_options){.order = found.order}, &found.report);
+    wg_gradcheck_options o = a->options;
+    if (o.order == 0)
+        o.order = op->vjp && op->decompose ? 1 : 2;
+    wg_gradcheck_op(op, &o, &found.report);
     wg_error_clear(); /* the report has its message */
     return found;
 }
@@ -78,8 +119,25 @@ static finding check(const wg_op *op, int order) {
 /* ---- The table ---- */
 
 static void print_head(void) {
-    printf("%-18s %-6s %7s %8s %13s  %s\n", "op", "orders", "samples", "compared", "largest error",
-           "verdict");
+    printf("%-18s %-6s %-7s %7s %8s %8s %5s %13s  %s\n", "op", "orders", "forward", "samples",
+           "variants", "compared", "kinks", "largest error", "verdict");
+}
+
+/* A paragraph, its lines broken between words. */
+static void print_paragraph(const char *text) {
+    enum { WIDTH = 92 };
+    while (*text) {
+        size_t length = strlen(text);
+        if (length > WIDTH) {
+            length = WIDTH;
+            while (length > 1 && text[length] != ' ')
+                length--;
+            length = length > 1 ? length : WIDTH;
+        }
+        printf("    %.*s\n", (int)length, text);
+        text += length;
+        text += *text == ' ';
+    }
 }
 
 static void print_row(const finding *found) {
@@ -88,13 +146,16 @@ static void print_row(const finding *found) {
     char error[32] = "-";
     if (report->compared > 0)
         snprintf(error, sizeof error, "%.1e", report->largest_absolute_error);
-    printf("%-18s %-6s %7d %8lld %13s  %s", found->op->name, orders[found->order], report->samples,
-           (long long)report->compared, error, verdict_of(found));
+    printf("%-18s %-6s %-7s %7d %8d %8lld %5lld %13s  %s", found->op->name, orders[report->order],
+           report->forward ? "yes" : "-", report->samples, report->variants,
+           (long long)report->compared, (long long)report->kinks, error, verdict_of(found));
     if (!report->passed)
-        printf(": %s", report->message);
-    else if (!found->order)
+        printf(": %s", wg_diagnosis_words(report->diagnosis));
+    else if (!found->op->differentiable)
         printf(": %s", found->op->no_gradient);
     putchar('\n');
+    if (!report->passed)
+        print_paragraph(report->message);
     fflush(stdout); /* checking takes seconds: rows appear as they are found */
 }
 
@@ -103,13 +164,16 @@ static void print_row(const finding *found) {
 static json_t *row_of(const finding *found) {
     const wg_gradcheck_report *report = &found->report;
     json_t *orders = json_array();
-    for (int order = 1; order <= found->order; order++)
+    for (int order = 1; order <= report->order; order++)
         json_array_append_new(orders, json_integer(order));
-    return json_pack("{s:s, s:o, s:i, s:I, s:o, s:o, s:s, s:s}", "op", found->op->name, "orders",
-                     orders, "samples", report->samples, "compared", (json_int_t)report->compared,
+    return json_pack("{s:s, s:o, s:b, s:i, s:i, s:i, s:I, s:I, s:o, s:o, s:s, s:s, s:I, s:s}", "op",
+                     found->op->name, "orders", orders, "forward", report->forward, "samples",
+                     report->samples, "variants", report->variants, "refused", report->refused,
+                     "compared", (json_int_t)report->compared, "kinks", (json_int_t)report->kinks,
                      "largest_error", wg__json_number(report->largest_absolute_error),
                      "share_of_tolerance", wg__json_number(report->largest_error), "verdict",
-                     verdict_of(found), "message", report->message);
+                     verdict_of(found), "diagnosis", wg_diagnosis_name(report->diagnosis), "seed",
+                     (json_int_t)report->seed, "message", report->message);
 }
 
 static int check_all(const arguments *a, json_t *rows) {
@@ -117,7 +181,7 @@ static int check_all(const arguments *a, json_t *rows) {
     if (!rows)
         print_head();
     for (int i = 0; i < count; i++) {
-        finding found = check(a->count ? a->ops[i] : wg_op_at(i), a->order);
+        finding found = check(a->count ? a->ops[i] : wg_op_at(i), a);
         failed += !found.report.passed;
         if (rows)
             json_array_append_new(rows, row_of(&found));
@@ -133,13 +197,22 @@ int wg__verb_gradcheck(int argc, char **argv) {
     static const struct argp parser = {
         .options = options,
         .parser = parse,
-        .args_doc = "[OP...]",
-        .doc = "Checks the gradients of ops, all of the library's or those named, on their "
-               "samples: central differences in f64 against what backward gives. The largest "
-               "error is the largest difference of the two.",
+        .args_doc = "[OP | ./LIBRARY.so]...",
+        .doc = "Checks the gradients of ops on their samples and on variants of them (layouts of "
+               "memory, sizes of 0 and 1, broadcasting): central differences in f64 against what "
+               "backward gives, and all else that is asked of a gradient. What fails is told with "
+               "a diagnosis. The ops are all of the library's, those that are named, or those that "
+               "a shared library of one's own exports by WG_EXPORT_OPS. The largest error is the "
+               "largest difference of a derivative; kinks are places where a subgradient was "
+               "accepted.",
     };
     arguments a = {0};
     wg__cli_parse(&parser, argc, argv, &a);
+    if (a.list) {
+        wg__print_op_table();
+        free(a.ops);
+        return 0;
+    }
     json_t *rows = a.json ? json_array() : NULL;
     int failed = check_all(&a, rows);
     if (rows)

@@ -31,11 +31,36 @@ expect() {
 expect 'a primitive is checked to order 2' 0 'tanh' '^tanh  *1, 2 .*passed$'
 expect 'a fused op is checked to order 1' 0 'gelu' '^gelu  *1  .*passed$'
 expect 'a fused op is checked to order 2 when asked' 0 'gelu --order 2' '^gelu  *1, 2 .*passed$'
+expect 'forward mode is checked when asked' 0 'tanh --forward' '^tanh  *1, 2   yes .*passed$'
+expect 'random projections will do' 0 'mul --fast --order 1' '^mul  *1  .*passed$'
+expect 'f32 is checked' 0 'mul --f32 --order 1' '^mul  *1  .*passed$'
 expect 'an op without gradient says why' 0 'eq' '^eq .*no gradient: .'
 expect 'several ops are checked' 0 'add mul' '^add .*passed$' '^mul .*passed$'
-expect 'JSON tells the same' 0 'add --json' '"op": "add"' '"verdict": "passed"' '"failed": 0'
+expect 'JSON tells the same' 0 'add --json --seed 3' '"op": "add"' '"verdict": "passed"' \
+    '"diagnosis": "NONE"' '"seed": 3' '"failed": 0'
 expect 'an op that is not there is wrong usage' 2 'nosuch' "there is no op 'nosuch'"
 expect 'a third order is wrong usage' 2 'add --order 3' 'order'
 expect 'help is given' 0 '--help' 'central differences'
+expect 'a library that is not there is told' 1 './nosuch.so' 'nosuch.so cannot be read'
+expect 'a file that is no library is told' 1 "$0" 'is no shared library that can be opened'
+
+# Libraries of ops, compiled here against the headers of the tree.
+include=$PWD/include
+library() {
+    { printf '#include <wengert/wengert.h>\n' && cat; } >"$work/op.c"
+    ${CC:-cc} -shared -fPIC -I"$include" "$work/op.c" -o "$work/$1.so" -L.libs $2
+}
+if test -e .libs/libwengert.so; then
+    echo 'int unit;' | library empty '-Wl,--no-as-needed -lwengert'
+    expect 'a library that exports no ops is told' 1 "$work/empty.so" 'exports no ops'
+    library other '-Wl,--no-as-needed -lwengert' <<'END'
+extern WG_API const wg_op_library wengert_ops;
+const wg_op_library wengert_ops = {.op_size = sizeof(wg_op) + 8};
+END
+    expect 'a library of another version is told' 1 "$work/other.so" 'another version'
+    echo 'static const wg_op op = {.name = "odd"}; WG_EXPORT_OPS(&op);' |
+        library odd '-Wl,--no-as-needed -lwengert'
+    expect 'an op without samples fails' 1 "$work/odd.so" '^odd .*failed' 'it has no samples'
+fi
 echo "1..$number"
 exit $failed
