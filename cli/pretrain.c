@@ -199,8 +199,10 @@ static int make_trainer(run *r, wg__progress *progress) {
         .schedule = {.kind =
                          (wg_schedule_kind)wg_schedule_find(wg__setting_text(settings, "schedule")),
                      .peak = wg__setting_number(settings, "lr"),
+                     .final = wg__setting_number(settings, "final"),
                      .warmup_steps = wg__setting_integer(settings, "warmup"),
-                     .total_steps = wg__setting_integer(settings, "steps")},
+                     .total_steps = wg__setting_integer(settings, "steps"),
+                     .decay_steps = wg__setting_integer(settings, "decay-steps")},
         .clip = clip > 0 ? clip : -1,
         .evaluate_every = wg__setting_integer(settings, "eval-every"),
         .path = r->arguments->out,

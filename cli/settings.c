@@ -26,6 +26,8 @@ enum {
     KEY_LR,
     KEY_SCHEDULE,
     KEY_WARMUP,
+    KEY_FINAL,
+    KEY_DECAY_STEPS,
     KEY_WEIGHT_DECAY,
     KEY_CLIP,
     KEY_SEED,
@@ -54,6 +56,8 @@ static const struct setting {
     {KEY_LR, "lr", NUMBER, 0, 1000, false},
     {KEY_SCHEDULE, "schedule", TEXT, 0, 0, false},
     {KEY_WARMUP, "warmup", INTEGER, 0, INFINITY, false},
+    {KEY_FINAL, "final", NUMBER, 0, 1, false},
+    {KEY_DECAY_STEPS, "decay-steps", INTEGER, 1, INFINITY, false},
     {KEY_WEIGHT_DECAY, "weight-decay", NUMBER, 0, 1000, false},
     {KEY_CLIP, "clip", NUMBER, 0, 1e9, false},
     {KEY_SEED, "seed", INTEGER, 0, INFINITY, false},
@@ -86,8 +90,15 @@ static const struct argp_option options[] = {
     {"seq", KEY_SEQ, "N", 0, "Tokens in a sequence (128)", 0},
     {"lr", KEY_LR, "X", 0, "Learning rate at its peak (0.001)", 0},
     {"schedule", KEY_SCHEDULE, "NAME", 0,
-     "linear (the default: down to 0 at the last step) or constant", 0},
+     "How the rate goes on after the warm-up: linear (the default) and cosine fall to the last "
+     "step, "
+     "constant stays, wsd stays and falls in the last steps, noam falls as 1 / sqrt(step), "
+     "inverse-sqrt too, but is at its peak from the first step",
+     0},
     {"warmup", KEY_WARMUP, "N", 0, "Steps in which the rate rises (a tenth of all)", 0},
+    {"final", KEY_FINAL, "X", 0, "Where linear, cosine and wsd end, as a fraction of the peak (0)",
+     0},
+    {"decay-steps", KEY_DECAY_STEPS, "N", 0, "Steps in which wsd falls (a tenth of all)", 0},
     {"weight-decay", KEY_WEIGHT_DECAY, "X", 0, "Weight decay of AdamW (0.01)", 0},
     {"clip", KEY_CLIP, "X", 0, "Greatest norm of the gradient (1); 0 does not clip", 0},
     {"seed", KEY_SEED, "N", 0, "Seed of weights, dropout and batches (0)", 0},
@@ -154,7 +165,10 @@ static void set_setting(struct argp_state *state, int key, const char *text) {
     wg__pretrain_arguments *arguments = state->input;
     const struct setting *setting = find_setting(key);
     if (key == KEY_SCHEDULE && wg_schedule_find(text) < 0)
-        argp_error(state, "--schedule: there is no '%s'; linear and constant are there", text);
+        argp_error(state,
+                   "--schedule: there is no '%s'; linear, cosine, constant, wsd, noam and "
+                   "inverse-sqrt are there",
+                   text);
     json_t *value = setting_value(state, setting, text);
     if (!value)
         argp_error(state, "--%s: '%s' is not UTF-8", setting->name, text);

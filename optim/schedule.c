@@ -1,28 +1,70 @@
 /* Learning-rate schedules. */
 #include "optim/schedule.h"
 
+#include <math.h>
+#include <stdbool.h>
 #include <string.h>
 
+#define PI 3.14159265358979323846
+
 static const char *const names[] = {
-    [WG_SCHEDULE_LINEAR] = "linear",
-    [WG_SCHEDULE_CONSTANT] = "constant",
+    [WG_SCHEDULE_LINEAR] = "linear", [WG_SCHEDULE_CONSTANT] = "constant",
+    [WG_SCHEDULE_COSINE] = "cosine", [WG_SCHEDULE_WSD] = "wsd",
+    [WG_SCHEDULE_NOAM] = "noam",     [WG_SCHEDULE_INVERSE_SQRT] = "inverse-sqrt",
 };
 
 #define KIND_COUNT ((int)(sizeof names / sizeof names[0]))
 
-/* 0 at the end of the warm-up, 1 at the last step and beyond. */
-static double progress(const wg_schedule *schedule, int64_t step) {
-    int64_t falling_steps = schedule->total_steps - schedule->warmup_steps;
-    int64_t done = step + 1 - schedule->warmup_steps;
-    return done >= falling_steps ? 1.0 : (double)done / (double)falling_steps;
+/* 0 when `length` steps are left, 1 at the last step and beyond. */
+static double progress(const wg_schedule *schedule, int64_t length, int64_t step) {
+    int64_t done = step + 1 - (schedule->total_steps - length);
+    return done >= length ? 1.0 : (double)done / (double)length;
+}
+
+/* From 1 down to `final`. */
+static double falling(const wg_schedule *schedule, double progress) {
+    return 1.0 - (1.0 - schedule->final) * progress;
+}
+
+static double wsd(const wg_schedule *schedule, int64_t step) {
+    int64_t length = schedule->decay_steps > 0 ? schedule->decay_steps : schedule->total_steps / 10;
+    bool is_stable = step + 1 <= schedule->total_steps - length;
+    return is_stable ? 1.0 : falling(schedule, progress(schedule, length, step));
+}
+
+/* What the peak is multiplied by in step `step`, which is not in a warm-up. */
+static double share(const wg_schedule *schedule, int64_t step) {
+    double p = progress(schedule, schedule->total_steps - schedule->warmup_steps, step);
+    double warmup = schedule->warmup_steps > 0 ? (double)schedule->warmup_steps : 1.0;
+    switch (schedule->kind) {
+    case WG_SCHEDULE_CONSTANT:
+        break;
+    case WG_SCHEDULE_LINEAR:
+        return falling(schedule, p);
+    case WG_SCHEDULE_COSINE:
+        return schedule->final + (1.0 - schedule->final) * (1.0 + cos(PI * p)) / 2.0;
+    case WG_SCHEDULE_WSD:
+        return wsd(schedule, step);
+    case WG_SCHEDULE_NOAM:
+    case WG_SCHEDULE_INVERSE_SQRT:
+        return sqrt(warmup / fmax((double)step + 1.0, warmup));
+    }
+    return 1.0;
+}
+
+/* min(t^-1/2, t W^-3/2) is W^-1/2 at the end of the warm-up. */
+static double peak_of(const wg_schedule *schedule) {
+    if (schedule->kind != WG_SCHEDULE_NOAM || schedule->width <= 0)
+        return schedule->peak;
+    double warmup = schedule->warmup_steps > 0 ? (double)schedule->warmup_steps : 1.0;
+    return schedule->peak / sqrt((double)schedule->width * warmup);
 }
 
 double wg_schedule_rate(const wg_schedule *schedule, int64_t step) {
-    if (step < schedule->warmup_steps)
-        return schedule->peak * (double)(step + 1) / (double)schedule->warmup_steps;
-    if (schedule->kind == WG_SCHEDULE_CONSTANT)
-        return schedule->peak;
-    return schedule->peak * (1.0 - (1.0 - schedule->final) * progress(schedule, step));
+    double peak = peak_of(schedule);
+    if (step < schedule->warmup_steps && schedule->kind != WG_SCHEDULE_INVERSE_SQRT)
+        return peak * (double)(step + 1) / (double)schedule->warmup_steps;
+    return peak * share(schedule, step);
 }
 
 int wg_schedule_find(const char *name) {

@@ -1,4 +1,4 @@
-/* Optimizers and schedules: against ten steps of PyTorch's, and what they refuse. */
+/* AdamW and what all optimizers share: against ten steps of PyTorch's, and what they refuse. */
 #include "optim/optimizer.h"
 
 #include <float.h>
@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "autograd/node.h"
-#include "optim/schedule.h"
 #include "tensor/alloc.h"
 #include "tensor/ops.h"
 #include "tests/testing.h"
@@ -409,45 +408,6 @@ START_TEST(no_memory_is_an_error_and_nothing_leaks) {
 }
 END_TEST
 
-/* ---- Schedules ---- */
-
-START_TEST(the_linear_schedule_rises_over_the_warm_up_and_falls_to_its_end) {
-    const wg_schedule schedule = {
-        .kind = WG_SCHEDULE_LINEAR, .peak = 2, .final = 0.25, .warmup_steps = 4, .total_steps = 10};
-    const double expected[] = {0.5, 1, 1.5, 2, 1.75, 1.5, 1.25, 1, 0.75, 0.5, 0.5};
-    for (int64_t step = 0; step < (int64_t)WG_COUNT(expected); step++)
-        ck_assert_double_eq_tol(wg_schedule_rate(&schedule, step), expected[step], 1e-15);
-}
-END_TEST
-
-START_TEST(the_constant_schedule_rises_and_stays) {
-    const wg_schedule schedule = {.kind = WG_SCHEDULE_CONSTANT, .peak = 3, .warmup_steps = 3};
-    const double expected[] = {1, 2, 3, 3, 3};
-    for (int64_t step = 0; step < (int64_t)WG_COUNT(expected); step++)
-        ck_assert_double_eq_tol(wg_schedule_rate(&schedule, step), expected[step], 1e-15);
-}
-END_TEST
-
-START_TEST(a_schedule_of_no_steps_or_all_warm_up_is_finite) {
-    wg_schedule schedule = {.kind = WG_SCHEDULE_LINEAR, .peak = 1};
-    ck_assert(wg_schedule_rate(&schedule, 0) == 0);
-    schedule =
-        (wg_schedule){.kind = WG_SCHEDULE_LINEAR, .peak = 1, .warmup_steps = 5, .total_steps = 5};
-    ck_assert(wg_schedule_rate(&schedule, 4) == 1);
-    ck_assert(wg_schedule_rate(&schedule, 5) == 0);
-}
-END_TEST
-
-START_TEST(schedules_are_found_by_name) {
-    ck_assert_int_eq(wg_schedule_find("linear"), WG_SCHEDULE_LINEAR);
-    ck_assert_int_eq(wg_schedule_find("constant"), WG_SCHEDULE_CONSTANT);
-    ck_assert_int_eq(wg_schedule_find("cosine"), -1);
-    ck_assert_int_eq(wg_schedule_find(NULL), -1);
-    ck_assert_str_eq(wg_schedule_name(WG_SCHEDULE_LINEAR), "linear");
-    ck_assert_str_eq(wg_schedule_name((wg_schedule_kind)99), "?");
-}
-END_TEST
-
 int main(void) {
     const TTest *const tests[] = {
         ten_steps_equal_those_of_pytorch,
@@ -469,10 +429,6 @@ int main(void) {
         what_cannot_be_stepped_is_not_added,
         rates_and_options_out_of_range_are_refused,
         no_memory_is_an_error_and_nothing_leaks,
-        the_linear_schedule_rises_over_the_warm_up_and_falls_to_its_end,
-        the_constant_schedule_rises_and_stays,
-        a_schedule_of_no_steps_or_all_warm_up_is_finite,
-        schedules_are_found_by_name,
     };
     return wg_run_tests("optim", WG_COUNT(tests), tests);
 }

@@ -125,7 +125,10 @@ static int put_schedule(wg_checkpoint *file, const wg_schedule *schedule) {
             0 ||
         wg_checkpoint_put_number(file, "/train/schedule/peak", schedule->peak) < 0 ||
         wg_checkpoint_put_number(file, "/train/schedule/final", schedule->final) < 0 ||
-        wg_checkpoint_put_integer(file, "/train/schedule/warmup_steps", schedule->warmup_steps) < 0)
+        wg_checkpoint_put_integer(file, "/train/schedule/warmup_steps", schedule->warmup_steps) <
+            0 ||
+        wg_checkpoint_put_integer(file, "/train/schedule/decay_steps", schedule->decay_steps) < 0 ||
+        wg_checkpoint_put_integer(file, "/train/schedule/width", schedule->width) < 0)
         return -1;
     return wg_checkpoint_put_integer(file, "/train/schedule/total_steps", schedule->total_steps);
 }
