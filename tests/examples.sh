@@ -33,6 +33,9 @@ fault() {
         awk "BEGIN { exit !(${difference:-1} < 5e-6) }" ||
             echo "wg_attention is off by ${difference:-nobody knows what}"
         ;;
+    examples/autodiff)
+        diff "$source/tests/fixtures/autodiff.out" out
+        ;;
     examples/line)
         diff "$source/tests/fixtures/line.out" out
         ;;
