@@ -110,11 +110,15 @@ static bool is_named_ours(const Dl_info *info) {
     return info->dli_sname && strncmp(info->dli_sname, "wg_", 3) == 0;
 }
 
-/* True when the library is part of the program itself. */
-static bool is_static(const Dl_info *own) {
-    Dl_info program;
-    return dladdr((const void *)getauxval(AT_PHDR), &program) &&
-           program.dli_fbase == own->dli_fbase;
+/* Where the object that the library is in was loaded; whether it is the program itself. */
+static const void *own_base(bool *is_static) {
+    static const char here;
+    Dl_info own, program;
+    if (!dladdr(&here, &own))
+        return NULL;
+    *is_static =
+        dladdr((const void *)getauxval(AT_PHDR), &program) && program.dli_fbase == own.dli_fbase;
+    return own.dli_fbase;
 }
 
 /* True for a frame of a function without a name that is the library's: it was called by a public
@@ -128,13 +132,17 @@ static bool is_internal(int count, const Dl_info *infos) {
            strcmp(infos[2].dli_sname, "wg_apply") == 0;
 }
 
-/* The first frame outside of the library; the innermost is inside. In a program that has the
- * library in itself the object does not tell, so that names do: all up to the first of ours, and
- * from there the run of those, with what is internal between them. */
+/* The first frame outside of the library, which the innermost ones are in. In a program that has
+ * the library in itself the object does not tell, so that names do: all up to the first of ours,
+ * and from there the run of those, with what is internal between them. */
 static int first_outside(int count, const Dl_info *infos) {
+    bool is_static = false;
+    const void *base = own_base(&is_static);
     int k = 0;
-    if (!is_static(&infos[0])) {
-        while (k < count && infos[k].dli_fbase == infos[0].dli_fbase)
+    if (!is_static) {
+        while (k < count && infos[k].dli_fbase != base) /* a sanitizer's backtrace */
+            k++;
+        while (k < count && infos[k].dli_fbase == base)
             k++;
         return k;
     }
