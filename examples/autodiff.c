@@ -100,42 +100,6 @@ static void recomputation(void) {
     show("through recomputed layers", wg_gradient(weight));
 }
 
-/* y = x^3, as if nobody had it; f64 and f32, in any layout. */
-static int cube_infer(wg_call *call) {
-    call->output_specs[0] = call->input_specs[0];
-    return 0;
-}
-
-static int cube_forward(wg_call *call) {
-    wg_tensor *x = call->inputs[0];
-    return wg_copy_(call->outputs[0], wg_mul(x, wg_mul(x, x)));
-}
-
-/* dx = 3 x^2 dy, and dy = 3 x^2 dx, which is the same here. */
-static int cube_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
-    wg_tensor *x = call->inputs[0];
-    gradients[0] = wg_mul(wg_mul_scalar(wg_mul(x, x), 3), cotangents[0]);
-    return gradients[0] ? 0 : -1;
-}
-
-static const wg_op cube = {.name = "cube",
-                           .min_inputs = 1,
-                           .max_inputs = 1,
-                           .output_count = 1,
-                           .saves_inputs = 1,
-                           .differentiable = 1,
-                           .infer = cube_infer,
-                           .forward = cube_forward,
-                           .vjp = cube_vjp,
-                           .jvp = cube_vjp};
-
-static void custom_op(void) {
-    wg_tensor *x = vector(1, 2);
-    wg_set_requires_grad(x, true);
-    wg_backward(wg_sum(wg_apply_one(&cube, 1, &x, NULL), WG_ALL, false), NULL);
-    show("3 x^2 by an op of our own", wg_gradient(x));
-}
-
 int main(void) {
     recording();
     higher_orders();
@@ -143,7 +107,6 @@ int main(void) {
     hooks();
     anomalies();
     recomputation();
-    custom_op();
     wg_scope_clear_root();
     return wg_error_pending() ? 1 : 0;
 }
