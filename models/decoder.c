@@ -14,7 +14,7 @@ int wg__decoder_begin(const char *where, const wg_tensor *ids, const wg_decoder_
         .ids = inputs ? inputs->position_ids : NULL,
     };
     const int64_t last = positions->first + positions->count;
-    if (last > longest)
+    if (!positions->ids && last > longest)
         return wg_fail(WG_ERROR_SHAPE, where,
                        "%lld positions are more than max_position_embeddings, %lld; cut the text "
                        "or use a model with more",

@@ -11,7 +11,8 @@ typedef struct wg__decoder_positions {
 } wg__decoder_positions;
 
 /* Checks the shape of ids, (B, T), and that they and what the caches have seen are no more than
- * `longest`. -1 with SHAPE; -1 for NULL ids. */
+ * `longest`, unless position ids tell where they stand: the model's table of positions checks
+ * those. -1 with SHAPE; -1 for NULL ids. */
 int wg__decoder_begin(const char *where, const wg_tensor *ids, const wg_decoder_inputs *inputs,
                       int64_t longest, wg__decoder_positions *positions);
 

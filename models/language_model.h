@@ -12,7 +12,8 @@
 /* What a decoder is given beside its ids; all may be NULL. */
 typedef struct wg_decoder_inputs {
     wg_kv_cache *caches;     /* of generation, one a layer: the ids follow what these have seen */
-    wg_tensor *position_ids; /* (B, T) i64; NULL: those that follow what was seen, from 0 on */
+    wg_tensor *position_ids; /* (B, T) i64 below max_positions, though padding may make T longer;
+                              * NULL: those that follow what was seen, from 0 on */
     wg_tensor *keep; /* (B, Tk) bool, false for padding, over all that is seen; NULL: none */
 } wg_decoder_inputs;
 
