@@ -40,6 +40,8 @@
 #include "data/bert_batch.h"
 #include "data/bpe.h"
 #include "data/corpus.h"
+#include "data/llama2c.h"
+#include "data/sentencepiece.h"
 #include "data/tokenizer.h"
 #include "data/wordpiece.h"
 #include "models/bert.h"

@@ -201,10 +201,10 @@ static int decode(const wg_tokenizer *tokenizer, int32_t id, const wg_decode_opt
 
 /* ---- JSON ---- */
 
-static json_t *merges_to_json(const wg__bpe *bpe) {
+json_t *wg__merges_to_json(int64_t count, const int32_t (*merges)[2]) {
     json_t *list = json_array();
-    for (int64_t i = 0; list && i < 2 * bpe->merge_count; i++)
-        if (json_array_append_new(list, json_integer(bpe->merge_list[i / 2][i % 2])) < 0) {
+    for (int64_t i = 0; list && i < 2 * count; i++)
+        if (json_array_append_new(list, json_integer(merges[i / 2][i % 2])) < 0) {
             json_decref(list);
             list = NULL;
         }
@@ -215,7 +215,7 @@ static json_t *options_to_json(const wg_tokenizer *tokenizer) {
     const wg__bpe *bpe = (const wg__bpe *)tokenizer;
     return json_pack("{s:s, s:b, s:b, s:o}", "pattern", bpe->pattern, "prefix_space",
                      bpe->prefix_space, "whole_words", bpe->whole_words, "merges",
-                     merges_to_json(bpe));
+                     wg__merges_to_json(bpe->merge_count, (const int32_t(*)[2])bpe->merge_list));
 }
 
 int32_t (*wg__merges_of_json(const json_t *json, int64_t *count, const char *where))[2] {

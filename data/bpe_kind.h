@@ -25,6 +25,9 @@ extern const wg__tokenizer_kind wg__bpe_kind;
 int wg__add_merge(wg__pairs *pairs, const wg__strings *vocabulary, int64_t number,
                   const int32_t merge[2], const char *where);
 
+/* Pairs of ids as a flat JSON list; NULL without memory. */
+json_t *wg__merges_to_json(int64_t count, const int32_t (*merges)[2]);
+
 /* The pairs of a flat JSON list of ids, freed with wg__free. NULL with FORMAT or MEMORY. */
 int32_t (*wg__merges_of_json(const json_t *json, int64_t *count, const char *where))[2];
 

@@ -1,12 +1,15 @@
 /* Byte-pair encoding's inner loop. See merges.h. */
 #include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "data/growth.h"
 #include "data/merges.h"
 #include "tensor/internal.h"
 
-#define SHORT 48 /* ids; beyond that a heap is faster than looking at all of them for each merge   \
-                  */
+#define SHORT                                                                                      \
+    48 /* ids; beyond that a heap is faster than looking at all of them for each merge             \
+        */
 #define NO_RANK INT32_MAX
 
 typedef struct candidate {
@@ -142,6 +145,31 @@ int64_t wg__merge(const wg__pairs *merges, int32_t *ids, int64_t count, wg__merg
     if (count <= 1)
         return count;
     return count <= SHORT ? merge_short(merges, ids, count) : merge_long(merges, ids, count, space);
+}
+
+/* ---- Ranks ---- */
+
+static int compare_scores(const void *a, const void *b) {
+    double x = *(const double *)a, y = *(const double *)b;
+    return x > y ? -1 : x < y;
+}
+
+int wg__rank_scores(int64_t count, const double *scores, int32_t *ranks) {
+    double *sorted = wg__alloc((size_t)(count + 1) * sizeof *sorted);
+    if (!sorted)
+        return -1;
+    memcpy(sorted, scores, (size_t)count * sizeof *sorted);
+    qsort(sorted, (size_t)count, sizeof *sorted, compare_scores);
+    size_t distinct = 0;
+    for (int64_t i = 0; i < count; i++)
+        if (i == 0 || sorted[i] != sorted[distinct - 1])
+            sorted[distinct++] = sorted[i];
+    for (int64_t i = 0; i < count; i++) {
+        const double *found = bsearch(&scores[i], sorted, distinct, sizeof *sorted, compare_scores);
+        ranks[i] = (int32_t)(found - sorted);
+    }
+    wg__free(sorted);
+    return 0;
 }
 
 void wg__merge_space_clear(wg__merge_space *space) {

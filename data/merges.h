@@ -22,6 +22,9 @@ typedef struct wg__merge_space {
  * n log n. Returns how many are left, or -1 with MEMORY. */
 int64_t wg__merge(const wg__pairs *merges, int32_t *ids, int64_t count, wg__merge_space *space);
 
+/* Ranks by scores, the best first: equal scores have equal ranks. [MEMORY] */
+int wg__rank_scores(int64_t count, const double *scores, int32_t *ranks);
+
 void wg__merge_space_clear(wg__merge_space *space);
 
 #endif

@@ -2,6 +2,8 @@
 #include <string.h>
 
 #include "data/bpe_kind.h"
+#include "data/llama2c.h"
+#include "data/sentencepiece_kind.h"
 #include "data/text_file.h"
 #include "data/tokenizer_kind.h"
 #include "tensor/internal.h"
@@ -10,6 +12,8 @@
 
 static const wg__tokenizer_kind *const kinds[] = {
     &wg__bpe_kind,
+    &wg__llama2c_kind,
+    &wg__sentencepiece_kind,
     &wg__wordpiece_kind,
 };
 
@@ -19,6 +23,34 @@ static const char *const special_names[WG_TOKEN_SPECIAL_COUNT] = {
     [WG_TOKEN_MASK] = "mask",   [WG_TOKEN_BEGIN] = "begin",
     [WG_TOKEN_END] = "end",
 };
+
+/* ---- Numbers ---- */
+
+json_t *wg__numbers_to_json(int64_t count, const double *numbers) {
+    json_t *list = json_array();
+    for (int64_t i = 0; list && i < count; i++)
+        if (json_array_append_new(list, json_real(numbers[i])) < 0) {
+            json_decref(list);
+            list = NULL;
+        }
+    return list;
+}
+
+double *wg__numbers_of_json(const json_t *json, int64_t count, const char *key, const char *where) {
+    bool good = json_is_array(json) && (int64_t)json_array_size(json) == count;
+    double *numbers = good ? wg__alloc((size_t)(count + 1) * sizeof *numbers) : NULL;
+    for (int64_t i = 0; numbers && good && i < count; i++) {
+        const json_t *number = json_array_get(json, (size_t)i);
+        good = json_is_number(number);
+        numbers[i] = json_number_value(number);
+    }
+    if (!good) {
+        wg_fail(WG_ERROR_FORMAT, where, "\"%s\" is no list of %lld numbers", key, (long long)count);
+        wg__free(numbers);
+        return NULL;
+    }
+    return numbers;
+}
 
 /* ---- Writing ---- */
 

@@ -54,6 +54,7 @@ typedef struct wg__added_token {
     bool strip_right; /* and after it */
 } wg__added_token;
 
+extern const wg__tokenizer_kind wg__llama2c_kind;
 extern const wg__tokenizer_kind wg__wordpiece_kind;
 
 struct wg_tokenizer {
@@ -92,11 +93,23 @@ int wg__tokenizer_find_special(wg_tokenizer *tokenizer);
 /* Forgets all added and special tokens. */
 void wg__tokenizer_clear_added(wg_tokenizer *tokenizer);
 
+/* ---- JSON ---- */
+
+/* Numbers as a JSON list; NULL without memory. */
+json_t *wg__numbers_to_json(int64_t count, const double *numbers);
+
+/* The numbers of a JSON list that must have so many, freed with wg__free. `key` is how messages
+ * call it. NULL with FORMAT or MEMORY. */
+double *wg__numbers_of_json(const json_t *json, int64_t count, const char *key, const char *where);
+
 /* ---- Reading files: each of these makes a tokenizer of what was found to be its format. `name` is
  * how messages call it. ---- */
 
 /* Our own JSON, once it is parsed. */
 wg_tokenizer *wg__tokenizer_from_json_root(const json_t *root);
+
+/* llama2.c's tokenizer.bin, from memory. NULL with FORMAT or MEMORY. */
+wg_tokenizer *wg__llama2c_read(const char *bytes, int64_t length, const char *name);
 
 /* Parses JSON, checked to be of no more than 2^31 - 1 bytes. NULL with FORMAT or MEMORY. */
 json_t *wg__tokenizer_parse_json(const char *json, int64_t length, const char *name);

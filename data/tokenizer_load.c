@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 
 #include "data/bpe.h"
+#include "data/sentencepiece_kind.h"
 #include "data/text_file.h"
 #include "data/tokenizer_kind.h"
 #include "data/wordpiece.h"
@@ -87,6 +88,18 @@ static wg_tokenizer *load_json(const char *path, const json_t *root) {
     return wg__tokenizer_from_json_root(root);
 }
 
+/* A first piece (field 1) whose text (field 1 of it) comes first: no text begins so, since an empty
+ * line is no token, and no length of llama2.c's file has its second byte set. */
+static bool is_sentencepiece(const char *bytes, int64_t length) {
+    return length > 3 && bytes[0] == '\n' && bytes[1] > 0 && bytes[2] == '\n';
+}
+
+/* It begins with the length of the longest token, 32 bits of which the upper half is 0: a text has
+ * no NUL. */
+static bool is_llama2c(const char *bytes, int64_t length) {
+    return length >= 12 && bytes[2] == '\0' && bytes[3] == '\0';
+}
+
 static wg_tokenizer *load_bytes(const char *path, const char *bytes, int64_t length) {
     if (bytes[strspn(bytes, " \t\r\n")] == '{') {
         json_t *root = wg__tokenizer_parse_json(bytes, length, path);
@@ -94,6 +107,10 @@ static wg_tokenizer *load_bytes(const char *path, const char *bytes, int64_t len
         json_decref(root);
         return tokenizer;
     }
+    if (is_sentencepiece(bytes, length))
+        return wg__sentencepiece_read(bytes, length, path);
+    if (is_llama2c(bytes, length))
+        return wg__llama2c_read(bytes, length, path);
     if (strncmp(bytes, "#version", 8) == 0)
         return load_bpe(path, true);
     return wg_wordpiece_load(path, NULL);

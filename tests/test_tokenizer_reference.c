@@ -22,7 +22,14 @@ typedef struct thing {
 
 static const thing things[] = {
     {"bpe", "tokenizers/bpe", NULL, true, false, 0},
+    {"glm", NULL, "tokenizers/glm_chinese/cog-pretrain.model", false, false, 0},
     {"gpt2", NULL, "tokenizers/gpt2", true, false, 0},
+    {"llama2c", NULL, "stories260K/tok512.bin", false, false, 400},
+    {"sp_across", "tokenizers/sp_across.model", NULL, false, false, 0},
+    {"sp_bpe", "tokenizers/sp_bpe.model", NULL, false, false, 0},
+    {"sp_bpe_rules", "tokenizers/sp_bpe_rules.model", NULL, false, false, 0},
+    {"sp_suffix", "tokenizers/sp_suffix.model", NULL, false, false, 0},
+    {"sp_unigram", "tokenizers/sp_unigram.model", NULL, false, false, 0},
 };
 
 static const char *name_of(int i) {
@@ -77,11 +84,41 @@ START_TEST(hostile_texts_give_the_published_ids) {
     json_array_foreach(texts, i, text) {
         wg_token_list list = {0};
         encode(thing, tokenizer, json_string_value(text), (int64_t)json_string_length(text), &list);
-        assert_ids(tokenizer, i, &list, json_array_get(ids, i));
+        if (!json_is_null(json_array_get(ids, i))) /* the reference cannot read this text */
+            assert_ids(tokenizer, i, &list, json_array_get(ids, i));
         wg_token_list_free(&list);
     }
     json_decref(texts);
     json_decref(ids);
+    wg_tokenizer_free(tokenizer);
+}
+END_TEST
+
+/* Of a reference whose decoding is not simply the text again, that is held, too. */
+START_TEST(decoding_gives_the_published_text) {
+    const thing *thing = &things[_i];
+    char path[256];
+    snprintf(path, sizeof path, "tokenizers/%s_decoded.json", thing->name);
+    FILE *file = fopen(fixture(path), "r");
+    wg_tokenizer *tokenizer = file ? load(thing) : NULL;
+    if (file)
+        fclose(file);
+    if (!tokenizer)
+        return;
+    json_t *texts = load_json("tokenizers/texts.json", ""), *text;
+    json_t *decoded = load_json("tokenizers/%s_decoded.json", thing->name);
+    size_t i;
+    json_array_foreach(texts, i, text) {
+        wg_token_list list = {0};
+        encode(thing, tokenizer, json_string_value(text), (int64_t)json_string_length(text), &list);
+        char *ours = wg_tokenizer_decode(tokenizer, list.ids, list.count, NULL);
+        /* Up to the first NUL, where there is one. */
+        ck_assert_str_eq(ours, json_string_value(json_array_get(decoded, i)));
+        wg_text_free(ours);
+        wg_token_list_free(&list);
+    }
+    json_decref(texts);
+    json_decref(decoded);
     wg_tokenizer_free(tokenizer);
 }
 END_TEST
@@ -219,7 +256,7 @@ START_TEST(real_text_gives_the_published_ids) {
     char path[256];
     snprintf(path, sizeof path, "tokenizers/corpora_%s.txt", thing->name);
     FILE *list = fopen(fixture(path), "r");
-    wg_tokenizer *tokenizer = list ? load(thing) : NULL;
+    wg_tokenizer *tokenizer = list && real_data("README.md") ? load(thing) : NULL;
     int64_t count;
     uint64_t hash;
     int files = 0;
@@ -236,9 +273,8 @@ END_TEST
 
 int main(void) {
     const TTest *const tests[] = {
-        hostile_texts_give_the_published_ids,
-        a_stream_decodes_as_decoding_at_once_does,
-        our_json_holds_all_of_it,
+        hostile_texts_give_the_published_ids,      decoding_gives_the_published_text,
+        a_stream_decodes_as_decoding_at_once_does, our_json_holds_all_of_it,
         real_text_gives_the_published_ids,
     };
     return wg_run_tests_of_each("tokenizer_reference", WG_COUNT(tests), tests, WG_COUNT(things),
