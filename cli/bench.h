@@ -20,6 +20,9 @@ typedef struct wg__machine {
 /* Measures them, in about two seconds. -1 with an error. */
 int wg__measure_machine(wg__machine *machine);
 
+/* Writes over as much memory as drives what was there out of every cache. -1 with an error. */
+int wg__evict_caches(void);
+
 /* ---- The benches: see `wengert bench --help`. argv[0] is "wengert bench NAME". ---- */
 
 int wg__bench_ops(int argc, char **argv);

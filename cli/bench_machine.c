@@ -66,6 +66,21 @@ static int measure_bandwidth(wg__machine *machine) {
                       : 0;
 }
 
+/* ---- Caches ---- */
+
+#define EVICTING ((size_t)96 << 20) /* bytes */
+
+int wg__evict_caches(void) {
+    static volatile char *memory;
+    if (!memory)
+        memory = calloc(1, EVICTING);
+    if (!memory)
+        return wg_fail(WG_ERROR_MEMORY, "bench", "no memory for a buffer of 96 MiB");
+    for (size_t i = 0; i < EVICTING; i += 64) /* a byte of each line */
+        memory[i]++;
+    return 0;
+}
+
 /* ---- sgemm ---- */
 
 static double product_flops(int64_t m, int64_t n, int64_t k) {

@@ -76,6 +76,7 @@ typedef struct timing {
 
 /* One forward run; its outputs are left in the caller's scope. */
 static double time_forward(const wg_op *op, const wg_sample *sample, wg_tensor **outputs) {
+    wg__evict_caches();
     const double start = wg__seconds();
     wg_apply(op, sample->input_count, sample->inputs, sample->options, outputs);
     return wg__seconds() - start;
@@ -96,6 +97,7 @@ static double time_backward(const wg_op *op, const wg_sample *sample) {
             wanted[wanted_count++] = sample->inputs[i];
     if (output_count == 0 || wanted_count == 0)
         return NAN;
+    wg__evict_caches();
     const double start = wg__seconds();
     wg_grad(output_count, made, weights, wanted_count, wanted, NULL, gradients);
     return wg__seconds() - start;
@@ -269,7 +271,7 @@ int wg__bench_ops(int argc, char **argv) {
         .parser = parse,
         .args_doc = "[OP...]",
         .doc = "Times ops, all that move or compute much or those named, forward and backward, on "
-               "operands that no cache holds. GB/s counts the bytes of operands and results once. "
+               "operands that are in no cache. GB/s counts the bytes of operands and results once. "
                "The share of the roof is that of the memory's bandwidth or of sgemm's peak, both "
                "measured in the same run, whichever would take the op longer.",
     };

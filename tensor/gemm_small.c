@@ -103,7 +103,7 @@ void wg__gemm_small(wg_dtype dtype, int64_t m, int64_t n, int64_t k, double alph
     p.simd = simd;
     p.alpha = alpha;
     p.beta = beta;
-    if (by_rows(&p))
+    if (by_rows(&p) && !(p.k <= 1 && by_columns(&p))) /* of one element a dot is dear */
         wg__parallel_for(p.m, 1 + CHUNK / (p.k + 1), dot_rows, &p);
     else
         wg__parallel_for(p.m, COLUMN_CHUNK, add_columns, &p);

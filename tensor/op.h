@@ -117,8 +117,8 @@ struct wg_op {
      * index 0, 1, ... until 0), -1 on error. Values stay away from kinks. */
     int (*sample)(int index, wg_generator *generator, wg_sample *sample);
 
-    /* One large example in f32 for `wengert bench ops`, of a size that no cache holds (about 2^22
-     * elements, or 2^31 operations); as `sample` otherwise. NULL: the op is not timed. */
+    /* One large example in f32 for `wengert bench ops`, of about 2^22 elements, or 2^31
+     * operations; as `sample` otherwise. NULL: the op is not timed. */
     int (*bench)(wg_generator *generator, wg_sample *sample);
 
     /* Floating-point operations of one forward run, for benches. NULL: one an output element. */

@@ -111,7 +111,7 @@ static int emit(int which, const subset *all, const int *numbers, wg__contractio
 
 static double best_order(int count, const wg__labels *operands, wg__labels output,
                          const int64_t *sizes, const int *numbers, wg__contraction_step *steps) {
-    subset all[SUBSETS];
+    subset all[SUBSETS] = {{0}};
     const int full = (1 << count) - 1;
     for (int which = 1; which <= full; which++) {
         all[which] = (subset){.labels = labels_of_subset(which, count, operands, output)};
