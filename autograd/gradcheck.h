@@ -115,7 +115,7 @@ typedef struct wg_gradcheck_options {
     bool f32;         /* check inputs of f32 instead of f64; samples of an op are cast */
     double eps;       /* 0: 1e-6; of f32 2^-8 */
     double atol;      /* 0: 1e-5; of f32 1e-3 */
-    double rtol;      /* 0: 1e-3; of f32 1e-2 */
+    double rtol;      /* 0: 1e-3; of f32 1e-2, and what 4 roundings of the values may do */
     int order;        /* 0 or 1: the gradient; 2: the gradient of the gradient, too */
     bool forward;     /* forward mode, too */
     bool fast;        /* random projections */

@@ -178,6 +178,17 @@ static wg_gradcheck_report blank(const op_check *o) {
                                  .axis = -1};
 }
 
+/* A verdict on a sample, or a variant of it, that is not there to be checked. */
+static int cannot_be_made(op_check *o, int sample, const char *variant) {
+    wg_gradcheck_report report = blank(o);
+    wg__gradcheck c = {.op = o->op, .order = 1, .report = &report, .user_count = WG_MAX_INPUTS};
+    report.sample = sample;
+    snprintf(report.variant, sizeof report.variant, "%s", variant);
+    wg__gradcheck_fail(&c, WG_DIAGNOSIS_FAILED, -1, "cannot be made");
+    merge(o, &report);
+    return -1;
+}
+
 /* Returns as check_one does; a variant that is refused passes. */
 static int check_variant(op_check *o, wg_sample *variant, int sample, const char *name,
                          bool grown) {
@@ -199,13 +210,15 @@ static int check_variants(op_check *o, const wg_sample *sample, int number) {
     int status = 0, more = 1;
     for (int grown = 0; grown < (number == 0 ? 2 : 1); grown++)
         for (int v = 0; status == 0; v++) {
-            char name[64];
+            char name[64] = "";
             wg_sample variant;
             wg_scope scope;
             wg_scope_begin(&scope);
             more = grown ? wg__variant_grown(o->op, v, sample, &variant, name, sizeof name)
                          : wg__variant_of_shape(o->op, v, sample, &variant, name, sizeof name);
-            if (more > 0)
+            if (wg_error_pending())
+                status = cannot_be_made(o, number, name);
+            else if (more > 0)
                 status = check_variant(o, &variant, number, name, grown);
             wg_scope_end(&scope, NULL);
             if (more == 0)
@@ -226,15 +239,12 @@ static int check_next_sample(op_check *o, int index) {
     int more = o->op->sample(index, &generator, &sample), status = 0;
     make_leaves(o, &sample);
     if (more < 0 || wg_error_pending()) {
-        wg__gradcheck c = {.op = o->op, .order = 1, .report = &report, .user_count = WG_MAX_INPUTS};
-        report.sample = index;
-        status = wg__gradcheck_fail(&c, WG_DIAGNOSIS_FAILED, -1, "cannot be made");
+        status = cannot_be_made(o, index, "");
         more = -1;
     } else if (more > 0) {
         status = check_one(o, &sample, index, "", !o->options.no_variants, &report);
-    }
-    if (more != 0)
         merge(o, &report);
+    }
     if (more > 0 && status == 0 && o->failures == 0 && !o->options.no_variants)
         status = check_variants(o, &sample, index);
     wg_scope_end(&scope, NULL);

@@ -339,6 +339,8 @@ static wg_tensor *repeated(wg_tensor *x, bool last) {
     int64_t times = (MANY + count - 1) / count;
     int at = last ? ndim : 0;
     wg_tensor *stacked = wg_unsqueeze(x, at);
+    if (!stacked)
+        return NULL;
     memcpy(shape, wg_tensor_shape(stacked), (size_t)(ndim + 1) * sizeof(int64_t));
     shape[at] = times;
     stacked = wg_expand(stacked, ndim + 1, shape);

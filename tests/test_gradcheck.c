@@ -2,6 +2,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "tensor/alloc.h"
 #include "tensor/ops.h"
 #include "tests/sound.h"
 #include "tests/testing.h"
@@ -507,6 +508,39 @@ START_TEST(an_op_that_cannot_be_checked_is_refused) {
 }
 END_TEST
 
+/* ---- Lack of memory ---- */
+
+static int small_samples(int index, wg_generator *generator, wg_sample *sample) {
+    sample->input_count = 2;
+    sample->inputs[0] = wg_randn(generator, WG_F64, WG_DIMS(2, 1));
+    sample->inputs[1] = wg_randn(generator, WG_F64, WG_DIMS(1));
+    return index < 1 ? sample->inputs[1] ? 1 : -1 : 0;
+}
+
+START_TEST(lack_of_memory_anywhere_is_an_error_and_no_leak) {
+    static const wg_gradcheck_options all = {.order = 2, .forward = true};
+    wg_op op = scale_op(scale_vjp);
+    op.sample = small_samples;
+    wg_gradcheck_op(&op, &all, NULL);
+    assert_no_error();
+    int64_t tensors = wg_tensors_alive(), blocks = wg_alloc_get_stats().live_blocks;
+    int64_t failures = 0;
+    for (int64_t n = 0, done = 0; !done; n += 1 + n / 50) {
+        wg_alloc_fail_after(n);
+        done = wg_gradcheck_op(&op, &all, NULL) == 0;
+        wg_alloc_fail_after(-1);
+        if (!done)
+            assert_error(WG_ERROR_GRADIENT, "");
+        assert_no_error();
+        failures += !done;
+        ck_assert_msg(wg_tensors_alive() == tensors, "tensors leaked, n = %lld", (long long)n);
+        ck_assert_msg(wg_alloc_get_stats().live_blocks == blocks, "memory leaked, n = %lld",
+                      (long long)n);
+    }
+    ck_assert_int_gt(failures, 100);
+}
+END_TEST
+
 /* ---- Replaying ---- */
 
 START_TEST(the_same_seed_gives_the_same_report) {
@@ -563,6 +597,7 @@ int main(void) {
                                   an_op_that_says_why_it_has_no_gradient_passes_uncompared,
                                   a_forward_pass_that_fails_is_caught,
                                   an_op_that_cannot_be_checked_is_refused,
+                                  lack_of_memory_anywhere_is_an_error_and_no_leak,
                                   the_same_seed_gives_the_same_report,
                                   every_diagnosis_has_words};
     return wg_run_tests("gradcheck", WG_COUNT(tests), tests);
