@@ -213,8 +213,12 @@ static int make_trainer(run *r, wg__progress *progress) {
         .listener_context = progress,
         .stop = &stop_signal,
     };
-    wg_optimizer *optimizer = wg_adamw_new(&(wg_adamw_options){
+    wg_optimizer *optimizer = wg_optimizer_new(&(wg_optimizer_choice){
+        .name = wg__setting_text(settings, "optimizer"),
         .weight_decay = wg__setting_number(settings, "weight-decay"),
+        .momentum = wg__setting_number(settings, "momentum"),
+        .beta1 = wg__setting_number(settings, "beta1"),
+        .beta2 = wg__setting_number(settings, "beta2"),
     });
     r->trainer = wg_trainer_new(&task, optimizer, &options);
     if (!r->trainer)

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "optim/optimizer.h"
 #include "optim/schedule.h"
 
 enum {
@@ -28,6 +29,10 @@ enum {
     KEY_WARMUP,
     KEY_FINAL,
     KEY_DECAY_STEPS,
+    KEY_OPTIMIZER,
+    KEY_MOMENTUM,
+    KEY_BETA1,
+    KEY_BETA2,
     KEY_WEIGHT_DECAY,
     KEY_CLIP,
     KEY_SEED,
@@ -58,6 +63,10 @@ static const struct setting {
     {KEY_WARMUP, "warmup", INTEGER, 0, INFINITY, false},
     {KEY_FINAL, "final", NUMBER, 0, 1, false},
     {KEY_DECAY_STEPS, "decay-steps", INTEGER, 1, INFINITY, false},
+    {KEY_OPTIMIZER, "optimizer", TEXT, 0, 0, false},
+    {KEY_MOMENTUM, "momentum", NUMBER, 0, 1, false},
+    {KEY_BETA1, "beta1", NUMBER, 0, 1, false},
+    {KEY_BETA2, "beta2", NUMBER, 0, 1, false},
     {KEY_WEIGHT_DECAY, "weight-decay", NUMBER, 0, 1000, false},
     {KEY_CLIP, "clip", NUMBER, 0, 1e9, false},
     {KEY_SEED, "seed", INTEGER, 0, INFINITY, false},
@@ -99,7 +108,14 @@ static const struct argp_option options[] = {
     {"final", KEY_FINAL, "X", 0, "Where linear, cosine and wsd end, as a fraction of the peak (0)",
      0},
     {"decay-steps", KEY_DECAY_STEPS, "N", 0, "Steps in which wsd falls (a tenth of all)", 0},
-    {"weight-decay", KEY_WEIGHT_DECAY, "X", 0, "Weight decay of AdamW (0.01)", 0},
+    {"optimizer", KEY_OPTIMIZER, "NAME", 0,
+     "adamw (the default), adam, sgd, adafactor, lion, or muon: matrices but embeddings by Muon, "
+     "scaled to the rate of AdamW, which takes the rest",
+     0},
+    {"momentum", KEY_MOMENTUM, "X", 0, "Momentum of sgd (0.9, Nesterov's) and muon (0.95)", 0},
+    {"beta1", KEY_BETA1, "X", 0, "First decay of adam, adamw, muon's AdamW and lion (0.9)", 0},
+    {"beta2", KEY_BETA2, "X", 0, "The second (0.999; lion 0.99)", 0},
+    {"weight-decay", KEY_WEIGHT_DECAY, "X", 0, "Weight decay (0.01)", 0},
     {"clip", KEY_CLIP, "X", 0, "Greatest norm of the gradient (1); 0 does not clip", 0},
     {"seed", KEY_SEED, "N", 0, "Seed of weights, dropout and batches (0)", 0},
     {"threads", KEY_THREADS, "N", 0, "Use N threads (all processors)", 0},
@@ -168,6 +184,11 @@ static void set_setting(struct argp_state *state, int key, const char *text) {
         argp_error(state,
                    "--schedule: there is no '%s'; linear, cosine, constant, wsd, noam and "
                    "inverse-sqrt are there",
+                   text);
+    if (key == KEY_OPTIMIZER && !wg_optimizer_known(text))
+        argp_error(state,
+                   "--optimizer: there is no '%s'; sgd, adam, adamw, adafactor, lion and muon are "
+                   "there",
                    text);
     json_t *value = setting_value(state, setting, text);
     if (!value)
@@ -252,9 +273,10 @@ void wg__settings_parse(int argc, char **argv, wg__pretrain_arguments *arguments
 /* ---- Merging ---- */
 
 static json_t *defaults(void) {
-    return json_pack("{s:s, s:i, s:i, s:i, s:f, s:s, s:f, s:f, s:i, s:i}", "tokenizer", "wordpiece",
-                     "steps", 1000, "batch", 32, "seq", 128, "lr", 1e-3, "schedule", "linear",
-                     "weight-decay", 0.01, "clip", 1.0, "seed", 0, "eval-every", 100);
+    return json_pack("{s:s, s:i, s:i, s:i, s:f, s:s, s:s, s:f, s:f, s:i, s:i}", "tokenizer",
+                     "wordpiece", "steps", 1000, "batch", 32, "seq", 128, "lr", 1e-3, "schedule",
+                     "linear", "optimizer", "adamw", "weight-decay", 0.01, "clip", 1.0, "seed", 0,
+                     "eval-every", 100);
 }
 
 /* What the rest of the settings decides where nothing was said. */

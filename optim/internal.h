@@ -11,7 +11,11 @@ typedef struct wg__optimizer_entry {
     char *name;
     wg_tensor *parameter; /* borrowed */
     bool no_decay;
-    wg_tensor *states[WG__MAX_STATES]; /* kept; named by the rule */
+    bool as_matrix; /* the rule's own: whether it is updated as a matrix */
+    int state_count;
+    const char *slots[WG__MAX_STATES];
+    wg_tensor *states[WG__MAX_STATES]; /* kept */
+    wg_dtype dtype;                    /* of the parameter when it was added */
     const void *gradient; /* during a walk: contiguous elements, NULL if there is none */
     int64_t first_chunk;  /* during a walk: the number of its first chunk */
 } wg__optimizer_entry;
@@ -27,21 +31,29 @@ typedef void (*wg__optimizer_body)(const wg__optimizer_chunk *chunk, void *conte
 
 /* What makes one optimizer differ from another. */
 typedef struct wg__optimizer_rule {
-    int state_count;
-    const char *state_names[WG__MAX_STATES];
+    /* Makes the state of an entry, by wg__optimizer_add_state, and asks for its scratch. */
+    int (*prepare)(wg_optimizer *optimizer, wg__optimizer_entry *entry);
     /* One update of every entry that has a gradient, as step number optimizer->steps. */
     void (*step)(wg_optimizer *optimizer, double learning_rate);
 } wg__optimizer_rule;
 
 struct wg_optimizer {
     const wg__optimizer_rule *rule;
-    wg_adamw_options options; /* with their defaults filled in */
+    union {
+        wg_adamw_options adam;
+        wg_sgd_options sgd;
+        wg_adafactor_options adafactor;
+        wg_lion_options lion;
+        wg_muon_options muon;
+    } options; /* with their defaults filled in */
     const wg__optimizer_kernels *kernels;
     int64_t steps;
     wg__optimizer_entry *entries;
     int64_t count, capacity;
     double *partial_norms; /* a sum of squares for each chunk that there can be */
     int64_t chunk_capacity;
+    void *scratch; /* what a rule asked for, for one entry at a time */
+    size_t scratch_size;
     double gradient_scale; /* what the next step multiplies gradients by: 1 unless clipped */
     bool not_finite;       /* the gradients, when they were last measured */
 };
@@ -49,8 +61,43 @@ struct wg_optimizer {
 /* An optimizer without parameters; NULL with MEMORY. */
 wg_optimizer *wg__optimizer_new(const wg__optimizer_rule *rule);
 
+/* Gives an entry one more state, zeros of its parameter's dtype. `slot` is static. [MEMORY] */
+int wg__optimizer_add_state(wg__optimizer_entry *entry, const char *slot, int ndim,
+                            const int64_t *shape);
+
+/* The same, of the parameter's shape. */
+int wg__optimizer_add_state_like(wg__optimizer_entry *entry, const char *slot);
+
+/* Makes optimizer->scratch at least so large. [MEMORY] */
+int wg__optimizer_reserve_scratch(wg_optimizer *optimizer, size_t size);
+
+/* The loops for the dtype of an entry. */
+const wg__optimizer_loops *wg__optimizer_loops_of(const wg_optimizer *optimizer,
+                                                  const wg__optimizer_entry *entry);
+
+/* Elements `at` and on of an entry's gradient, parameter and states. */
+const void *wg__entry_gradient(const wg__optimizer_entry *entry, int64_t at);
+void *wg__entry_weight(const wg__optimizer_entry *entry, int64_t at);
+void *wg__entry_state(const wg__optimizer_entry *entry, int state, int64_t at);
+
 /* Runs body on all chunks of the entries with a gradient, in parallel. Chunks are the same at any
  * number of threads; returns how many there are. */
 int64_t wg__optimizer_walk(wg_optimizer *optimizer, wg__optimizer_body body, void *context);
+
+/* Checks of options; NaN is refused. -1 with ARGUMENT. */
+int wg__check_fraction(const char *where, const char *name, double value); /* 0 < value < 1 */
+int wg__check_positive(const char *where, const char *name, double value);
+int wg__check_not_negative(const char *where, const char *name, double value);
+
+/* ---- AdamW, which Muon shares ---- */
+
+int wg__adamw_fill_options(const char *where, wg_adamw_options *options);
+int wg__adam_prepare(wg_optimizer *optimizer, wg__optimizer_entry *entry);
+wg__adam_rates wg__adamw_rates(const wg_adamw_options *options, const wg_optimizer *optimizer,
+                               double learning_rate);
+
+/* One chunk of AdamW or, with rates that have a coupled_decay, of Adam. */
+void wg__adam_update_chunk(const wg_optimizer *optimizer, const wg__optimizer_chunk *chunk,
+                           const wg__adam_rates *rates);
 
 #endif

@@ -28,9 +28,16 @@
 #define NAME(kernel) kernel##_f64
 #include "optim/kernels_of_real.h"
 
+#define LOOPS(type)                                                                                \
+    {                                                                                              \
+        .square_sum = square_sum_##type, .scale = scale_##type, .apply = apply_##type,             \
+        .adam = adam_##type, .sgd = sgd_##type, .sgd_momentum = sgd_momentum_##type,               \
+        .lion = lion_##type, .nesterov = nesterov_##type, .add_squares = add_squares_##type,       \
+        .factored_sum = factored_sum_##type, .factored_apply = factored_apply_##type,              \
+        .second_moment = second_moment_##type, .second_moment_apply = second_moment_apply_##type,  \
+    }
+
 const wg__optimizer_kernels JOIN(wg__optimizer_kernels_, WG_SIMD) = {
-    .adamw_f32 = adamw_f32,
-    .adamw_f64 = adamw_f64,
-    .square_sum_f32 = square_sum_f32,
-    .square_sum_f64 = square_sum_f64,
+    .f32 = LOOPS(f32),
+    .f64 = LOOPS(f64),
 };

@@ -79,7 +79,7 @@ static int64_t find_gradients(wg_optimizer *optimizer, const char *where) {
     for (int64_t i = 0; i < optimizer->count; i++) {
         wg__optimizer_entry *entry = &optimizer->entries[i];
         entry->gradient = NULL;
-        if (wg_tensor_dtype(entry->parameter) != wg_tensor_dtype(entry->states[0]))
+        if (wg_tensor_dtype(entry->parameter) != entry->dtype)
             return wg_fail(
                 WG_ERROR_STATE, where,
                 "the dtype of \"%s\" was changed after it was added; make a new optimizer",
@@ -95,6 +95,48 @@ static int64_t find_gradients(wg_optimizer *optimizer, const char *where) {
         found++;
     }
     return found;
+}
+
+/* ---- What rules ask for ---- */
+
+const wg__optimizer_loops *wg__optimizer_loops_of(const wg_optimizer *optimizer,
+                                                  const wg__optimizer_entry *entry) {
+    return entry->dtype == WG_F64 ? &optimizer->kernels->f64 : &optimizer->kernels->f32;
+}
+
+static void *element(const wg__optimizer_entry *entry, const void *data, int64_t at) {
+    return (char *)data + (size_t)at * wg_dtype_size(entry->dtype);
+}
+
+const void *wg__entry_gradient(const wg__optimizer_entry *entry, int64_t at) {
+    return element(entry, entry->gradient, at);
+}
+
+void *wg__entry_weight(const wg__optimizer_entry *entry, int64_t at) {
+    return element(entry, wg_tensor_data(entry->parameter), at);
+}
+
+void *wg__entry_state(const wg__optimizer_entry *entry, int state, int64_t at) {
+    return element(entry, wg_tensor_data(entry->states[state]), at);
+}
+
+/* Negated comparisons, so that NaN is refused. */
+int wg__check_fraction(const char *where, const char *name, double value) {
+    if (!(value > 0 && value < 1))
+        return wg_fail(WG_ERROR_ARGUMENT, where, "%s is %g; wanted between 0 and 1", name, value);
+    return 0;
+}
+
+int wg__check_positive(const char *where, const char *name, double value) {
+    if (!(value > 0) || !isfinite(value))
+        return wg_fail(WG_ERROR_ARGUMENT, where, "%s is %g; wanted above 0", name, value);
+    return 0;
+}
+
+int wg__check_not_negative(const char *where, const char *name, double value) {
+    if (!(value >= 0) || !isfinite(value))
+        return wg_fail(WG_ERROR_ARGUMENT, where, "%s is %g; wanted 0 or more", name, value);
+    return 0;
 }
 
 /* ---- Parameters ---- */
@@ -136,6 +178,7 @@ void wg_optimizer_free(wg_optimizer *optimizer) {
         free_entry(&optimizer->entries[i]);
     wg__free(optimizer->entries);
     wg__free(optimizer->partial_norms);
+    wg__free(optimizer->scratch);
     wg__free(optimizer);
 }
 
@@ -169,6 +212,30 @@ static int reserve(wg_optimizer *optimizer, int64_t chunks) {
     return 0;
 }
 
+int wg__optimizer_reserve_scratch(wg_optimizer *optimizer, size_t size) {
+    if (size <= optimizer->scratch_size)
+        return 0;
+    if (grow(&optimizer->scratch, 0, 1, size) < 0)
+        return -1;
+    optimizer->scratch_size = size;
+    return 0;
+}
+
+int wg__optimizer_add_state(wg__optimizer_entry *entry, const char *slot, int ndim,
+                            const int64_t *shape) {
+    wg_tensor *state = wg_keep(wg_zeros(entry->dtype, ndim, shape));
+    if (!state)
+        return -1;
+    entry->slots[entry->state_count] = slot;
+    entry->states[entry->state_count++] = state;
+    return 0;
+}
+
+int wg__optimizer_add_state_like(wg__optimizer_entry *entry, const char *slot) {
+    return wg__optimizer_add_state(entry, slot, wg_tensor_ndim(entry->parameter),
+                                   wg_tensor_shape(entry->parameter));
+}
+
 static int check_parameter(const wg_optimizer *optimizer, const char *name,
                            const wg_tensor *parameter) {
     wg_dtype dtype = wg_tensor_dtype(parameter);
@@ -195,14 +262,11 @@ int wg_optimizer_add(wg_optimizer *optimizer, const char *name, wg_tensor *param
                      bool no_decay) {
     if (!optimizer || !parameter || check_parameter(optimizer, name, parameter) < 0)
         return -1;
-    wg__optimizer_entry entry = {.parameter = parameter, .no_decay = no_decay};
+    wg__optimizer_entry entry = {
+        .parameter = parameter, .no_decay = no_decay, .dtype = wg_tensor_dtype(parameter)};
     entry.name = wg__strdup(name);
-    bool made = entry.name && reserve(optimizer, chunk_count(&entry)) == 0;
-    for (int i = 0; made && i < optimizer->rule->state_count; i++) {
-        entry.states[i] = wg_keep(wg_zeros_like(parameter));
-        made = entry.states[i] != NULL;
-    }
-    if (!made) {
+    if (!entry.name || reserve(optimizer, chunk_count(&entry)) < 0 ||
+        optimizer->rule->prepare(optimizer, &entry) < 0) {
         free_entry(&entry);
         return -1;
     }
@@ -224,14 +288,9 @@ void wg_optimizer_zero_grad(wg_optimizer *optimizer) {
 static void measure_chunk(const wg__optimizer_chunk *chunk, void *context) {
     const wg_optimizer *optimizer = context;
     int64_t count = chunk->end - chunk->begin;
-    double sum;
-    if (wg_tensor_dtype(chunk->entry->parameter) == WG_F64)
-        sum = optimizer->kernels->square_sum_f64(count, (const double *)chunk->entry->gradient +
-                                                            chunk->begin);
-    else
-        sum = optimizer->kernels->square_sum_f32(count, (const float *)chunk->entry->gradient +
-                                                            chunk->begin);
-    optimizer->partial_norms[chunk->chunk] = sum;
+    const wg__optimizer_loops *loops = wg__optimizer_loops_of(optimizer, chunk->entry);
+    optimizer->partial_norms[chunk->chunk] =
+        loops->square_sum(count, wg__entry_gradient(chunk->entry, chunk->begin));
 }
 
 static double global_norm(wg_optimizer *optimizer) {
@@ -323,12 +382,15 @@ void wg_optimizer_set_steps(wg_optimizer *optimizer, int64_t steps) {
 
 int wg_optimizer_state(const wg_optimizer *optimizer, int64_t index, const char **slot,
                        const char **name, wg_tensor **tensor) {
-    if (!optimizer || index < 0 || index >= optimizer->count * optimizer->rule->state_count)
-        return 0;
-    const wg__optimizer_entry *entry = &optimizer->entries[index / optimizer->rule->state_count];
-    int state = (int)(index % optimizer->rule->state_count);
-    *slot = optimizer->rule->state_names[state];
-    *name = entry->name;
-    *tensor = entry->states[state];
-    return 1;
+    for (int64_t i = 0; optimizer && index >= 0 && i < optimizer->count; i++) {
+        const wg__optimizer_entry *entry = &optimizer->entries[i];
+        if (index < entry->state_count) {
+            *slot = entry->slots[index];
+            *name = entry->name;
+            *tensor = entry->states[index];
+            return 1;
+        }
+        index -= entry->state_count;
+    }
+    return 0;
 }

@@ -13,6 +13,10 @@
 
 typedef struct wg_optimizer wg_optimizer;
 
+/* ---- Kinds. Options that are NULL or 0 mean the defaults. Freed with wg_optimizer_free. All give
+ * NULL with MEMORY, ARGUMENT. In the formulas lr is the learning rate of the step and t its number,
+ * from 1; the decay does not reach parameters added with no_decay. ---- */
+
 typedef struct wg_adamw_options {
     double beta1;        /* 0: 0.9 */
     double beta2;        /* 0: 0.999 */
@@ -20,11 +24,92 @@ typedef struct wg_adamw_options {
     double weight_decay; /* 0: none (PyTorch's default of 0.01 must be asked for) */
 } wg_adamw_options;
 
+typedef wg_adamw_options wg_adam_options;
+
 /* AdamW   (Loshchilov & Hutter 2019, algorithm 2):
  *     m = b1 m + (1 - b1) g;   v = b2 v + (1 - b2) g^2
  *     w = w - lr (m / (1 - b1^t) / (sqrt(v / (1 - b2^t)) + eps) + decay w)
- * Freed with wg_optimizer_free. NULL with MEMORY, ARGUMENT. */
+ * State: "exp_avg", "exp_avg_sq". */
 WG_API wg_optimizer *wg_adamw_new(const wg_adamw_options *options);
+
+/* Adam   (Kingma & Ba 2015): the same, with the decay in the gradient, g = g + decay w. */
+WG_API wg_optimizer *wg_adam_new(const wg_adam_options *options);
+
+typedef struct wg_sgd_options {
+    double momentum; /* 0: none */
+    double weight_decay;
+    bool nesterov;
+} wg_sgd_options;
+
+/* Stochastic gradient descent, as PyTorch's:
+ *     g = g + decay w;   m = momentum m + g
+ *     w = w - lr m;   with nesterov w = w - lr (g + momentum m);   without momentum w = w - lr g
+ * State: "momentum_buffer", if there is a momentum. */
+WG_API wg_optimizer *wg_sgd_new(const wg_sgd_options *options);
+
+typedef struct wg_adafactor_options {
+    double eps1;           /* 0: 1e-30 */
+    double eps2;           /* 0: 1e-3 */
+    double clip_threshold; /* d; 0: 1 */
+    double decay_rate;     /* 0: 0.8 */
+    double weight_decay;
+    bool absolute_rate; /* the step size is lr itself, not relative to the weights */
+} wg_adafactor_options;
+
+/* Adafactor   (Shazeer & Stern 2018, algorithms 4 and 5, without momentum, as T5 was trained):
+ *     b2 = 1 - t^-decay_rate;   V = b2 V + (1 - b2) (g^2 + eps1), of matrices by rows and columns
+ *     u = g / sqrt(V);   alpha = lr max(eps2, RMS(w))
+ *     w = w - alpha (u / max(1, RMS(u) / d) + decay w)
+ * The paper's lr is min(1e-2, 1 / sqrt(t)); WG_SCHEDULE_INVERSE_SQRT with the peak 1e-2 and a
+ * warm-up of 10^4 is that. State: "exp_avg_sq_row" and "exp_avg_sq_col" over the last two axes of
+ * what has two or more, "exp_avg_sq" of the rest. */
+WG_API wg_optimizer *wg_adafactor_new(const wg_adafactor_options *options);
+
+typedef struct wg_lion_options {
+    double beta1; /* 0: 0.9 */
+    double beta2; /* 0: 0.99 */
+    double weight_decay;
+} wg_lion_options;
+
+/* Lion   (Chen et al. 2023, algorithm 2), which wants a third to a tenth of AdamW's lr:
+ *     w = w - lr (sign(b1 m + (1 - b1) g) + decay w);   m = b2 m + (1 - b2) g
+ * State: "exp_avg". */
+WG_API wg_optimizer *wg_lion_new(const wg_lion_options *options);
+
+typedef struct wg_muon_options {
+    double momentum;     /* 0: 0.95 */
+    double weight_decay; /* of the matrices */
+    bool match_adamw;    /* scale = 0.2 sqrt(max(rows, columns)) (Liu et al. 2025), so that lr and
+                            decay of AdamW serve; else sqrt(max(1, rows / columns)) (Jordan) */
+    const char *const
+        *adamw_names;       /* parts of names, ended by NULL: matrices that AdamW steps.
+                               Borrowed. NULL: "embed", "wte", "wpe", "shared", "head", "cls." */
+    wg_adamw_options adamw; /* of what is no matrix, and of those */
+    double adamw_rate;      /* its learning rate, as a multiple of lr; 0: 1 */
+} wg_muon_options;
+
+/* Muon   (Jordan et al. 2024), of parameters with two axes:
+ *     m = momentum m + (1 - momentum) g;   x = momentum m + (1 - momentum) g      (Nesterov)
+ *     w = w - lr (scale NewtonSchulz5(x) + decay w)
+ * and AdamW of the rest. State: "momentum_buffer"; AdamW's. */
+WG_API wg_optimizer *wg_muon_new(const wg_muon_options *options);
+
+/* What a name on a command line stands for; 0 leaves an option at its default. */
+typedef struct wg_optimizer_choice {
+    const char *name;         /* "sgd", "adam", "adamw", "adafactor", "lion", "muon" */
+    double weight_decay;      /* of all */
+    double momentum;          /* of sgd (0: 0.9, Nesterov's) and muon */
+    double beta1, beta2, eps; /* of adam, adamw, lion (but eps) and the AdamW in muon */
+} wg_optimizer_choice;
+
+/* The optimizer of that name; Muon has match_adamw. NULL with ARGUMENT, MEMORY; NOT_FOUND for an
+ * unknown name, with those that are there. */
+WG_API wg_optimizer *wg_optimizer_new(const wg_optimizer_choice *choice);
+
+/* Whether there is an optimizer of that name. */
+WG_API bool wg_optimizer_known(const char *name);
+
+/* ---- Use ---- */
 
 /* Frees the optimizer and its state, not the parameters; NULL is allowed. */
 WG_API void wg_optimizer_free(wg_optimizer *optimizer);
@@ -53,7 +138,7 @@ WG_API void wg_optimizer_zero_grad(wg_optimizer *optimizer);
 WG_API int64_t wg_optimizer_steps(const wg_optimizer *optimizer);
 WG_API void wg_optimizer_set_steps(wg_optimizer *optimizer, int64_t steps);
 
-/* The state tensors, in a fixed order: slot is "exp_avg" or "exp_avg_sq", name is the parameter's.
+/* The state tensors, in a fixed order: slot is the state's name, name is the parameter's.
  * Returns 1 and fills the pointers (borrowed), 0 beyond the last. */
 WG_API int wg_optimizer_state(const wg_optimizer *optimizer, int64_t index, const char **slot,
                               const char **name, wg_tensor **tensor);

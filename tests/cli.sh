@@ -121,6 +121,7 @@ done
 misused '--lr' pretrain bert --corpus text.txt --out bad.h5 --lr nan
 misused '--seq' pretrain bert --corpus text.txt --out bad.h5 --seq 2
 misused 'no '"'cosign'" pretrain bert --corpus text.txt --out bad.h5 --schedule cosign
+misused 'no '"'adamax'" pretrain bert --corpus text.txt --out bad.h5 --optimizer adamax
 misused 'exclude' pretrain bert --corpus text.txt --out bad.h5 --preset bert-tiny --config tiny.json
 misused 'unrecognized option' pretrain bert --corpus text.txt --out bad.h5 --no-such-option
 misused 'RUN.h5 is missing' eval

@@ -1,0 +1,330 @@
+/* Adafactor   (Shazeer & Stern 2018, algorithms 4 and 5, without momentum, as T5 was trained): the
+ * second moments of a matrix are kept as the means of its rows and of its columns,
+ *
+ *              C 0 1 2 3
+ *          R    +-------+
+ *          0    |       |      V = R C^T / mean(R)
+ *          1    |   V   |
+ *          2    |       |
+ *               +-------+
+ *
+ * Of a tensor with more axes than two the last two are factored, those before count matrices. As
+ * the update is clipped by its own root mean square, the gradient is read three times. */
+#include "optim/internal.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "tensor/iter.h"
+
+/* A tensor as `matrices` of rows x columns, in blocks of whole rows, which are what threads work
+ * on: the same at any number of them. A vector is one row, in blocks of WG__GRAIN columns. */
+typedef struct layout {
+    int64_t matrices, rows, columns;
+    int64_t blocks;     /* of one matrix */
+    int64_t block_rows; /* in each but the last */
+} layout;
+
+/* So that the column sums of the blocks stay few. */
+enum { MAX_BLOCKS = 64 };
+
+static int64_t ceil_divide(int64_t a, int64_t b) {
+    return (a + b - 1) / b;
+}
+
+static layout layout_of(const wg_tensor *parameter) {
+    int ndim = wg_tensor_ndim(parameter);
+    const int64_t *shape = wg_tensor_shape(parameter);
+    layout own = {.rows = shape[ndim - 2], .columns = shape[ndim - 1]};
+    own.matrices = wg_tensor_count(parameter) / (own.rows * own.columns);
+    own.block_rows = ceil_divide(WG__GRAIN, own.columns);
+    if (own.block_rows < ceil_divide(own.rows, MAX_BLOCKS))
+        own.block_rows = ceil_divide(own.rows, MAX_BLOCKS);
+    own.blocks = ceil_divide(own.rows, own.block_rows);
+    return own;
+}
+
+static int64_t chunks_of(int64_t count) {
+    return ceil_divide(count, WG__GRAIN);
+}
+
+/* ---- State ---- */
+
+/* In the scratch, all of them doubles: for each block the sums of its update and its weights, the
+ * sums of its rows and columns; then the factors of the columns, in the parameter's dtype. */
+static size_t scratch_doubles(const layout *own) {
+    int64_t blocks = own->matrices * own->blocks;
+    return (size_t)(2 * blocks + own->matrices * own->rows + blocks * own->columns +
+                    own->matrices * own->columns);
+}
+
+static int prepare_matrix(wg_optimizer *optimizer, wg__optimizer_entry *entry) {
+    int ndim = wg_tensor_ndim(entry->parameter);
+    const int64_t *shape = wg_tensor_shape(entry->parameter);
+    int64_t column_shape[WG_MAX_DIMS];
+    memcpy(column_shape, shape, (size_t)ndim * sizeof *shape);
+    column_shape[ndim - 2] = shape[ndim - 1];
+    if (wg__optimizer_add_state(entry, "exp_avg_sq_row", ndim - 1, shape) < 0 ||
+        wg__optimizer_add_state(entry, "exp_avg_sq_col", ndim - 1, column_shape) < 0)
+        return -1;
+    layout own = layout_of(entry->parameter);
+    return wg__optimizer_reserve_scratch(optimizer, scratch_doubles(&own) * sizeof(double));
+}
+
+static int prepare(wg_optimizer *optimizer, wg__optimizer_entry *entry) {
+    int64_t count = wg_tensor_count(entry->parameter);
+    entry->as_matrix = wg_tensor_ndim(entry->parameter) >= 2 && count > 0;
+    if (entry->as_matrix)
+        return prepare_matrix(optimizer, entry);
+    if (wg__optimizer_add_state_like(entry, "exp_avg_sq") < 0)
+        return -1;
+    return wg__optimizer_reserve_scratch(optimizer, 2 * (size_t)chunks_of(count) * sizeof(double));
+}
+
+/* ---- What both kinds share ---- */
+
+typedef struct tensor_step {
+    const wg_optimizer *optimizer;
+    const wg__optimizer_entry *entry;
+    const wg__optimizer_loops *loops;
+    double beta2;
+    layout layout;        /* of a matrix */
+    double *update_sums;  /* of a block or chunk: sum U^2 */
+    double *weight_sums;  /* sum X^2 */
+    double *row_sums;     /* of a matrix; then what U has as the factor of a row */
+    double *column_sums;  /* for each block */
+    void *column_factors; /* 1 / sqrt(C) */
+    double keep, step_size;
+} tensor_step;
+
+static double sum_of(const double *sums, int64_t count) {
+    double sum = 0;
+    for (int64_t i = 0; i < count; i++)
+        sum += sums[i];
+    return sum;
+}
+
+/* alpha / max(1, RMS(U) / d), and the decay. */
+static void set_step_size(tensor_step *step, int64_t parts, double learning_rate) {
+    const wg_adafactor_options *options = &step->optimizer->options.adafactor;
+    double count = (double)wg_tensor_count(step->entry->parameter);
+    double update_rms = sqrt(sum_of(step->update_sums, parts) / count);
+    double weight_rms = sqrt(sum_of(step->weight_sums, parts) / count);
+    double rate = learning_rate;
+    if (!options->absolute_rate)
+        rate *= fmax(options->eps2, weight_rms);
+    double decay = step->entry->no_decay ? 0 : options->weight_decay;
+    step->keep = 1 - rate * decay;
+    step->step_size =
+        rate * step->optimizer->gradient_scale / fmax(1, update_rms / options->clip_threshold);
+}
+
+static double get_number(const wg__optimizer_entry *entry, const void *numbers, int64_t at) {
+    return entry->dtype == WG_F64 ? ((const double *)numbers)[at] : ((const float *)numbers)[at];
+}
+
+static void set_number(const wg__optimizer_entry *entry, void *numbers, int64_t at, double value) {
+    if (entry->dtype == WG_F64)
+        ((double *)numbers)[at] = value;
+    else
+        ((float *)numbers)[at] = (float)value;
+}
+
+/* Moves number `at` of a state towards `value`, and gives where it is then. */
+static double blend_state(const tensor_step *step, int state, int64_t at, double value) {
+    void *numbers = wg__entry_state(step->entry, state, 0);
+    double moved = step->beta2 * get_number(step->entry, numbers, at) + (1 - step->beta2) * value;
+    set_number(step->entry, numbers, at, moved);
+    return moved;
+}
+
+/* ---- Matrices ---- */
+
+/* The rows of a block: rows of the whole tensor, all within one matrix. */
+typedef struct block {
+    int64_t matrix, first_row, last_row;
+} block;
+
+static block block_at(const layout *own, int64_t number) {
+    int64_t matrix = number / own->blocks, first = number % own->blocks * own->block_rows;
+    int64_t last = first + own->block_rows < own->rows ? first + own->block_rows : own->rows;
+    return (block){matrix, matrix * own->rows + first, matrix * own->rows + last};
+}
+
+static void divide_scratch(tensor_step *step) {
+    const layout *own = &step->layout;
+    int64_t blocks = own->matrices * own->blocks;
+    step->update_sums = step->optimizer->scratch;
+    step->weight_sums = step->update_sums + blocks;
+    step->row_sums = step->weight_sums + blocks;
+    step->column_sums = step->row_sums + own->matrices * own->rows;
+    step->column_factors = step->column_sums + blocks * own->columns;
+}
+
+static void sum_squares(int64_t first, int64_t last, void *context) {
+    const tensor_step *step = context;
+    const wg_adafactor_options *options = &step->optimizer->options.adafactor;
+    int64_t columns = step->layout.columns;
+    for (int64_t number = first; number < last; number++) {
+        block own = block_at(&step->layout, number);
+        double *column_sums = step->column_sums + number * columns;
+        memset(column_sums, 0, (size_t)columns * sizeof *column_sums);
+        for (int64_t row = own.first_row; row < own.last_row; row++)
+            step->row_sums[row] = step->loops->add_squares(
+                columns, step->optimizer->gradient_scale, options->eps1,
+                wg__entry_gradient(step->entry, row * columns), column_sums);
+        step->weight_sums[number] =
+            step->loops->square_sum((own.last_row - own.first_row) * columns,
+                                    wg__entry_weight(step->entry, own.first_row * columns));
+    }
+}
+
+static void update_columns(int64_t first, int64_t last, void *context) {
+    const tensor_step *step = context;
+    const layout *own = &step->layout;
+    for (int64_t i = first; i < last; i++) {
+        int64_t matrix = i / own->columns, column = i % own->columns;
+        const double *sums = step->column_sums + matrix * own->blocks * own->columns + column;
+        double sum = 0;
+        for (int64_t k = 0; k < own->blocks; k++)
+            sum += sums[k * own->columns];
+        double mean = blend_state(step, 1, i, sum / (double)own->rows);
+        set_number(step->entry, step->column_factors, i, 1 / sqrt(mean));
+    }
+}
+
+/* The factor of a row in U is sqrt(mean(R) / R). */
+static void update_rows(tensor_step *step) {
+    const layout *own = &step->layout;
+    for (int64_t matrix = 0; matrix < own->matrices; matrix++) {
+        double *rows = step->row_sums + matrix * own->rows;
+        double sum = 0;
+        for (int64_t row = 0; row < own->rows; row++) {
+            rows[row] =
+                blend_state(step, 0, matrix * own->rows + row, rows[row] / (double)own->columns);
+            sum += rows[row];
+        }
+        for (int64_t row = 0; row < own->rows; row++)
+            rows[row] = sqrt(sum / (double)own->rows / rows[row]);
+    }
+}
+
+static const void *column_factors(const tensor_step *step, int64_t matrix) {
+    size_t size = wg_dtype_size(step->entry->dtype);
+    return (const char *)step->column_factors + (size_t)(matrix * step->layout.columns) * size;
+}
+
+static void measure_update(int64_t first, int64_t last, void *context) {
+    const tensor_step *step = context;
+    int64_t columns = step->layout.columns;
+    for (int64_t number = first; number < last; number++) {
+        block own = block_at(&step->layout, number);
+        double sum = 0;
+        for (int64_t row = own.first_row; row < own.last_row; row++)
+            sum += step->loops->factored_sum(
+                columns, step->optimizer->gradient_scale * step->row_sums[row],
+                wg__entry_gradient(step->entry, row * columns), column_factors(step, own.matrix));
+        step->update_sums[number] = sum;
+    }
+}
+
+static void apply_update(int64_t first, int64_t last, void *context) {
+    const tensor_step *step = context;
+    int64_t columns = step->layout.columns;
+    for (int64_t number = first; number < last; number++) {
+        block own = block_at(&step->layout, number);
+        for (int64_t row = own.first_row; row < own.last_row; row++)
+            step->loops->factored_apply(columns, step->keep, step->step_size * step->row_sums[row],
+                                        wg__entry_gradient(step->entry, row * columns),
+                                        column_factors(step, own.matrix),
+                                        wg__entry_weight(step->entry, row * columns));
+    }
+}
+
+static void step_matrix(tensor_step *step, double learning_rate) {
+    step->layout = layout_of(step->entry->parameter);
+    const layout *own = &step->layout;
+    divide_scratch(step);
+    int64_t blocks = own->matrices * own->blocks;
+    wg__parallel_for(blocks, 1, sum_squares, step);
+    wg__parallel_for(own->matrices * own->columns, 256, update_columns, step);
+    update_rows(step);
+    wg__parallel_for(blocks, 1, measure_update, step);
+    set_step_size(step, blocks, learning_rate);
+    wg__parallel_for(blocks, 1, apply_update, step);
+}
+
+/* ---- Vectors and numbers ---- */
+
+static void update_moments(int64_t begin, int64_t end, void *context) {
+    const tensor_step *step = context;
+    const wg_optimizer *optimizer = step->optimizer;
+    int64_t chunk = begin / WG__GRAIN;
+    step->update_sums[chunk] = step->loops->second_moment(
+        end - begin, optimizer->gradient_scale, step->beta2, optimizer->options.adafactor.eps1,
+        wg__entry_gradient(step->entry, begin), wg__entry_state(step->entry, 0, begin));
+    step->weight_sums[chunk] =
+        step->loops->square_sum(end - begin, wg__entry_weight(step->entry, begin));
+}
+
+static void apply_moments(int64_t begin, int64_t end, void *context) {
+    const tensor_step *step = context;
+    step->loops->second_moment_apply(
+        end - begin, step->keep, step->step_size, wg__entry_gradient(step->entry, begin),
+        wg__entry_state(step->entry, 0, begin), wg__entry_weight(step->entry, begin));
+}
+
+static void step_vector(tensor_step *step, double learning_rate) {
+    int64_t count = wg_tensor_count(step->entry->parameter);
+    step->update_sums = step->optimizer->scratch;
+    step->weight_sums = step->update_sums + chunks_of(count);
+    wg__parallel_for(count, WG__GRAIN, update_moments, step);
+    set_step_size(step, chunks_of(count), learning_rate);
+    wg__parallel_for(count, WG__GRAIN, apply_moments, step);
+}
+
+/* ---- All of them ---- */
+
+static void step(wg_optimizer *optimizer, double learning_rate) {
+    double decay_rate = optimizer->options.adafactor.decay_rate;
+    for (int64_t i = 0; i < optimizer->count; i++) {
+        const wg__optimizer_entry *entry = &optimizer->entries[i];
+        if (!entry->gradient || wg_tensor_count(entry->parameter) == 0)
+            continue;
+        tensor_step step = {
+            .optimizer = optimizer,
+            .entry = entry,
+            .loops = wg__optimizer_loops_of(optimizer, entry),
+            .beta2 = 1 - pow((double)optimizer->steps, -decay_rate),
+        };
+        if (entry->as_matrix)
+            step_matrix(&step, learning_rate);
+        else
+            step_vector(&step, learning_rate);
+    }
+}
+
+static const wg__optimizer_rule adafactor = {.prepare = prepare, .step = step};
+
+wg_optimizer *wg_adafactor_new(const wg_adafactor_options *options) {
+    static const char where[] = "adafactor_new";
+    wg_adafactor_options chosen = options ? *options : (wg_adafactor_options){0};
+    if (chosen.eps1 == 0)
+        chosen.eps1 = 1e-30;
+    if (chosen.eps2 == 0)
+        chosen.eps2 = 1e-3;
+    if (chosen.clip_threshold == 0)
+        chosen.clip_threshold = 1;
+    if (chosen.decay_rate == 0)
+        chosen.decay_rate = 0.8;
+    if (wg__check_positive(where, "eps1", chosen.eps1) < 0 ||
+        wg__check_positive(where, "eps2", chosen.eps2) < 0 ||
+        wg__check_positive(where, "clip_threshold", chosen.clip_threshold) < 0 ||
+        wg__check_positive(where, "decay_rate", chosen.decay_rate) < 0 ||
+        wg__check_not_negative(where, "weight_decay", chosen.weight_decay) < 0)
+        return NULL;
+    wg_optimizer *optimizer = wg__optimizer_new(&adafactor);
+    if (optimizer)
+        optimizer->options.adafactor = chosen;
+    return optimizer;
+}
