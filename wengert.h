@@ -31,6 +31,7 @@
 #include "nn/module.h"
 #include "nn/rms_norm.h"
 #include "nn/rotary.h"
+#include "nn/sinusoidal.h"
 #include "optim/optimizer.h"
 #include "optim/schedule.h"
 #include "io/checkpoint.h"
