@@ -32,6 +32,7 @@
 #include "nn/rms_norm.h"
 #include "nn/rotary.h"
 #include "nn/sinusoidal.h"
+#include "optim/average.h"
 #include "optim/optimizer.h"
 #include "optim/schedule.h"
 #include "io/checkpoint.h"

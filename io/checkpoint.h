@@ -84,6 +84,13 @@ WG_API wg_tensor *wg_checkpoint_get_numbers(wg_checkpoint *file, const char *nam
 WG_API int wg_checkpoint_get_module(wg_checkpoint *file, const char *group, wg_module *module);
 WG_API int wg_checkpoint_get_optimizer(wg_checkpoint *file, wg_optimizer *optimizer);
 
+/* Fills `module` with the mean of what `count` files hold below `group`   (Vaswani et al. 2017,
+ * section 6.1: the last 5 checkpoints). Slots that are not f32 or f64 are the last file's. After an
+ * error those are as they were read last, and all others as they were.
+ * [ARGUMENT for no files; as wg_checkpoint_open and wg_checkpoint_get_module] */
+WG_API int wg_checkpoint_average(int count, const char *const *paths, const char *group,
+                                 wg_module *module);
+
 /* What a file holds: calls `visit` for every dataset, by name within each group, with its spec: a
  * number has ndim 0, and a text too, of dtype u8. `visit` may read from the file. A negative answer
  * of it stops the walk and is returned. [FORMAT, MEMORY] */

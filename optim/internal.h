@@ -71,6 +71,9 @@ int wg__optimizer_add_state_like(wg__optimizer_entry *entry, const char *slot);
 /* Makes optimizer->scratch at least so large. [MEMORY] */
 int wg__optimizer_reserve_scratch(wg_optimizer *optimizer, size_t size);
 
+/* Those for the instruction set of the processor. */
+const wg__optimizer_kernels *wg__optimizer_kernels_for_cpu(void);
+
 /* The loops for the dtype of an entry. */
 const wg__optimizer_loops *wg__optimizer_loops_of(const wg_optimizer *optimizer,
                                                   const wg__optimizer_entry *entry);

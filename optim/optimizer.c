@@ -141,7 +141,7 @@ int wg__check_not_negative(const char *where, const char *name, double value) {
 
 /* ---- Parameters ---- */
 
-static const wg__optimizer_kernels *kernels_for_cpu(void) {
+const wg__optimizer_kernels *wg__optimizer_kernels_for_cpu(void) {
 #ifdef WG_SIMD_X86
     switch (wg__simd_level_of_cpu()) {
     case WG__SIMD_V4:
@@ -160,7 +160,7 @@ wg_optimizer *wg__optimizer_new(const wg__optimizer_rule *rule) {
     if (!optimizer)
         return NULL;
     optimizer->rule = rule;
-    optimizer->kernels = kernels_for_cpu();
+    optimizer->kernels = wg__optimizer_kernels_for_cpu();
     optimizer->gradient_scale = 1;
     return optimizer;
 }

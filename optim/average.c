@@ -1,0 +1,149 @@
+/* Averages of weights: see average.h. */
+#include "optim/average.h"
+
+#include <string.h>
+
+#include "optim/internal.h"
+#include "tensor/iter.h"
+#include "tensor/ops.h"
+
+typedef struct entry {
+    wg_tensor *tensor;  /* borrowed */
+    wg_tensor *average; /* kept */
+} entry;
+
+struct wg_average {
+    double decay;
+    int64_t updates;
+    entry *entries;
+    int64_t count, capacity;
+    const wg__optimizer_kernels *kernels;
+};
+
+wg_average *wg_average_new(double decay) {
+    if (!(decay >= 0 && decay < 1)) {
+        wg_fail(WG_ERROR_ARGUMENT, "average_new", "decay is %g; wanted 0 or more, and below 1",
+                decay);
+        return NULL;
+    }
+    wg_average *average = wg__calloc(1, sizeof *average);
+    if (!average)
+        return NULL;
+    average->decay = decay;
+    average->kernels = wg__optimizer_kernels_for_cpu();
+    return average;
+}
+
+void wg_average_free(wg_average *average) {
+    if (!average)
+        return;
+    for (int64_t i = 0; i < average->count; i++)
+        wg_release(average->entries[i].average);
+    wg__free(average->entries);
+    wg__free(average);
+}
+
+static int check_tensor(const wg_average *average, const wg_tensor *tensor) {
+    wg_dtype dtype = wg_tensor_dtype(tensor);
+    if (average->updates > 0)
+        return wg_fail(WG_ERROR_STATE, "average_add",
+                       "%lld updates were made; add every tensor before the first",
+                       (long long)average->updates);
+    if (dtype != WG_F32 && dtype != WG_F64)
+        return wg_fail(WG_ERROR_DTYPE, "average_add", "a tensor is %s; f32 and f64 are averaged",
+                       wg_dtype_name(dtype));
+    if (!wg_tensor_is_contiguous(tensor))
+        return wg_fail(WG_ERROR_ARGUMENT, "average_add",
+                       "a tensor is a strided view; add a contiguous one");
+    return 0;
+}
+
+static int reserve(wg_average *average) {
+    if (average->count < average->capacity)
+        return 0;
+    int64_t capacity = 2 * average->capacity + 16;
+    entry *entries = wg__alloc((size_t)capacity * sizeof *entries);
+    if (!entries)
+        return -1;
+    if (average->count)
+        memcpy(entries, average->entries, (size_t)average->count * sizeof *entries);
+    wg__free(average->entries);
+    average->entries = entries;
+    average->capacity = capacity;
+    return 0;
+}
+
+int wg_average_add(wg_average *average, wg_tensor *tensor) {
+    if (!average || !tensor || check_tensor(average, tensor) < 0 || reserve(average) < 0)
+        return -1;
+    wg_tensor *zeros =
+        wg_keep(wg_zeros(wg_tensor_dtype(tensor), wg_tensor_ndim(tensor), wg_tensor_shape(tensor)));
+    if (!zeros)
+        return -1;
+    average->entries[average->count++] = (entry){tensor, zeros};
+    return 0;
+}
+
+/* ---- Passes over memory ---- */
+
+typedef struct pass {
+    const wg__optimizer_loops *loops;
+    char *tensor, *average;
+    size_t size;          /* of an element */
+    double keep, towards; /* a = keep a + towards w */
+} pass;
+
+static void update_range(int64_t begin, int64_t end, void *context) {
+    const pass *own = context;
+    size_t at = (size_t)begin * own->size;
+    own->loops->apply(end - begin, own->keep, -own->towards, own->tensor + at, own->average + at);
+}
+
+static void swap_range(int64_t begin, int64_t end, void *context) {
+    const pass *own = context;
+    char block[4096];
+    size_t last = (size_t)end * own->size;
+    for (size_t at = (size_t)begin * own->size; at < last; at += sizeof block) {
+        size_t size = last - at < sizeof block ? last - at : sizeof block;
+        memcpy(block, own->tensor + at, size);
+        memcpy(own->tensor + at, own->average + at, size);
+        memcpy(own->average + at, block, size);
+    }
+}
+
+static void run_pass(wg_average *average, wg__range_body body, double towards) {
+    for (int64_t i = 0; i < average->count; i++) {
+        const entry *own = &average->entries[i];
+        wg_dtype dtype = wg_tensor_dtype(own->tensor);
+        pass pass = {
+            .loops = dtype == WG_F64 ? &average->kernels->f64 : &average->kernels->f32,
+            .tensor = wg_tensor_data(own->tensor),
+            .average = wg_tensor_data(own->average),
+            .size = wg_dtype_size(dtype),
+            .keep = 1 - towards,
+            .towards = towards,
+        };
+        wg__parallel_for(wg_tensor_count(own->tensor), WG__GRAIN, body, &pass);
+    }
+}
+
+void wg_average_update(wg_average *average) {
+    double count = (double)average->updates + 1;
+    bool is_mean = average->decay == 0 || average->updates == 0;
+    run_pass(average, update_range, is_mean ? 1 / count : 1 - average->decay);
+    average->updates++;
+}
+
+void wg_average_swap(wg_average *average) {
+    run_pass(average, swap_range, 0);
+    for (int64_t i = 0; i < average->count; i++)
+        wg_tensor_touch(average->entries[i].tensor);
+}
+
+int64_t wg_average_updates(const wg_average *average) {
+    return average->updates;
+}
+
+void wg_average_set_updates(wg_average *average, int64_t updates) {
+    average->updates = updates;
+}
