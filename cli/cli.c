@@ -8,10 +8,8 @@
 #include "cli/cli.h"
 #include "tensor/error.h"
 
-enum { EXIT_USAGE = 2 };
-
 void wg__cli_parse(const struct argp *parser, int argc, char **argv, void *input) {
-    argp_err_exit_status = EXIT_USAGE;
+    argp_err_exit_status = WG__EXIT_USAGE;
     argp_parse(parser, argc, argv, 0, NULL, input);
 }
 

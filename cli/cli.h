@@ -18,6 +18,22 @@ typedef struct wg__verb {
     int (*run)(int argc, char **argv); /* argv[0] is "wengert NAME"; returns the exit code */
 } wg__verb;
 
+/* A command that is told by its first argument what to do. */
+typedef struct wg__verb_table {
+    const char *prefix;    /* of the verbs' argv[0]: "wengert" */
+    const char *noun;      /* what the table holds: "verb" */
+    const char *title;     /* "Verbs" */
+    const char *args_doc;  /* "VERB [ARGUMENT...]" */
+    const char *doc;       /* what the command does, for --help, which lists the verbs */
+    const wg__verb *verbs; /* up to one without a name, in the order of --help */
+} wg__verb_table;
+
+/* Finds the verb that argv[1] names and runs it on what follows; returns its exit code. Does not
+ * return on wrong usage, nor on --help. */
+int wg__cli_dispatch(int argc, char **argv, const wg__verb_table *table);
+
+enum { WG__EXIT_USAGE = 2 };
+
 /* Reads a verb's arguments into `input`. Does not return on wrong usage (exit 2), nor on --help. */
 void wg__cli_parse(const struct argp *parser, int argc, char **argv, void *input);
 

@@ -2,9 +2,11 @@
 #include "models/bert.h"
 
 #include "io/config.h"
+#include "models/config_rules.h"
 
-#include <math.h>
 #include <string.h>
+
+#define WHERE "bert_config" /* in messages */
 
 /* ---- Presets: the sizes of google/bert_uncased_L-*_H-* and of bert-base-uncased ---- */
 
@@ -38,53 +40,37 @@ static const wg_bert_config base = {
 };
 
 int wg_bert_config_preset(wg_bert_config *config, const char *name) {
-    char names[128] = "";
-    for (int i = 0; i < PRESETS; i++) {
-        const struct preset *preset = &presets[i];
-        if (strcmp(name, preset->name) == 0) {
-            *config = base;
-            config->num_hidden_layers = preset->layers;
-            config->hidden_size = preset->width;
-            config->num_attention_heads = preset->heads;
-            config->intermediate_size = preset->inner;
-            return 0;
-        }
-        strcat(strcat(names, i ? ", " : ""), preset->name);
-    }
-    return wg_fail(WG_ERROR_ARGUMENT, "bert_config", "there is no preset \"%s\"; there are %s",
-                   name, names);
+    const int index = wg__config_find_preset(WHERE, wg_bert_preset_name, name);
+    if (index < 0)
+        return -1;
+    *config = base;
+    config->num_hidden_layers = presets[index].layers;
+    config->hidden_size = presets[index].width;
+    config->num_attention_heads = presets[index].heads;
+    config->intermediate_size = presets[index].inner;
+    return 0;
 }
 
 /* ---- Rules ---- */
 
-static int refuse(const char *key, double value, const char *rule) {
-    return wg_fail(WG_ERROR_ARGUMENT, "bert_config", "%s is %.15g; it must be %s", key, value,
-                   rule);
-}
-
 static int check_sizes(const wg_bert_config *config) {
-    const struct {
-        const char *key;
-        int64_t value;
-    } sizes[] = {
+    const wg__config_size width = {"hidden_size", config->hidden_size};
+    const wg__config_size heads = {"num_attention_heads", config->num_attention_heads};
+    const wg__config_size sizes[] = {
         {"vocab_size", config->vocab_size},
-        {"hidden_size", config->hidden_size},
+        width,
         {"num_hidden_layers", config->num_hidden_layers},
-        {"num_attention_heads", config->num_attention_heads},
+        heads,
         {"intermediate_size", config->intermediate_size},
         {"max_position_embeddings", config->max_position_embeddings},
         {"type_vocab_size", config->type_vocab_size},
     };
-    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++)
-        if (sizes[i].value < 1)
-            return refuse(sizes[i].key, (double)sizes[i].value, "at least 1");
-    if (config->hidden_size % config->num_attention_heads != 0)
-        return wg_fail(WG_ERROR_ARGUMENT, "bert_config",
-                       "num_attention_heads %lld does not divide hidden_size %lld; each head takes "
-                       "an equal part of it",
-                       (long long)config->num_attention_heads, (long long)config->hidden_size);
+    if (wg__config_check_sizes(WHERE, sizeof sizes / sizeof *sizes, sizes) < 0 ||
+        wg__config_check_divides(WHERE, heads, width) < 0)
+        return -1;
     if (config->pad_token_id < 0 || config->pad_token_id >= config->vocab_size)
-        return refuse("pad_token_id", (double)config->pad_token_id, "a token of the vocabulary");
+        return wg__config_refuse(WHERE, "pad_token_id", (double)config->pad_token_id,
+                                 "a token of the vocabulary");
     return 0;
 }
 
@@ -92,17 +78,13 @@ int wg_bert_config_validate(const wg_bert_config *config) {
     if (check_sizes(config) < 0)
         return -1;
     if (!wg_activation_name(config->hidden_act))
-        return refuse("hidden_act", config->hidden_act, "one of wg_activation");
-    double hidden = config->hidden_dropout_prob, attention = config->attention_probs_dropout_prob;
-    if (!(hidden >= 0 && hidden < 1))
-        return refuse("hidden_dropout_prob", hidden, "at least 0 and below 1");
-    if (!(attention >= 0 && attention < 1))
-        return refuse("attention_probs_dropout_prob", attention, "at least 0 and below 1");
-    if (!(config->initializer_range > 0 && isfinite(config->initializer_range)))
-        return refuse("initializer_range", config->initializer_range, "above 0");
-    if (!(config->layer_norm_eps > 0 && isfinite(config->layer_norm_eps)))
-        return refuse("layer_norm_eps", config->layer_norm_eps, "above 0");
-    return 0;
+        return wg__config_refuse(WHERE, "hidden_act", config->hidden_act, "one of wg_activation");
+    if (wg__config_check_dropout(WHERE, "hidden_dropout_prob", config->hidden_dropout_prob) < 0 ||
+        wg__config_check_dropout(WHERE, "attention_probs_dropout_prob",
+                                 config->attention_probs_dropout_prob) < 0 ||
+        wg__config_check_positive(WHERE, "initializer_range", config->initializer_range) < 0)
+        return -1;
+    return wg__config_check_positive(WHERE, "layer_norm_eps", config->layer_norm_eps);
 }
 
 /* ---- JSON ---- */
@@ -137,7 +119,7 @@ static int read_texts(wg_config *json, wg_bert_config *config) {
     if (wg_config_text(json, "position_embedding_type", &positions) < 0)
         return -1;
     if (strcmp(positions, "absolute") != 0)
-        return wg_fail(WG_ERROR_FORMAT, "bert_config",
+        return wg_fail(WG_ERROR_FORMAT, WHERE,
                        "position_embedding_type is \"%s\"; only \"absolute\" is known", positions);
     return wg_activation_parse(activation, &config->hidden_act);
 }

@@ -2,9 +2,9 @@
 #include "models/gpt.h"
 
 #include "io/config.h"
+#include "models/config_rules.h"
 
-#include <math.h>
-#include <string.h>
+#define WHERE "gpt_config" /* in messages */
 
 /* ---- Presets: the published sizes, and two small ones ---- */
 
@@ -40,73 +40,45 @@ static const wg_gpt_config base = {
 };
 
 int wg_gpt_config_preset(wg_gpt_config *config, const char *name) {
-    char names[128] = "";
-    for (int i = 0; i < PRESETS; i++) {
-        const struct preset *preset = &presets[i];
-        if (strcmp(name, preset->name) == 0) {
-            *config = base;
-            config->n_layer = preset->layers;
-            config->n_embd = preset->width;
-            config->n_head = preset->heads;
-            config->n_inner = 4 * preset->width;
-            return 0;
-        }
-        strcat(strcat(names, i ? ", " : ""), preset->name);
-    }
-    return wg_fail(WG_ERROR_ARGUMENT, "gpt_config", "there is no preset \"%s\"; there are %s", name,
-                   names);
+    const int index = wg__config_find_preset(WHERE, wg_gpt_preset_name, name);
+    if (index < 0)
+        return -1;
+    *config = base;
+    config->n_layer = presets[index].layers;
+    config->n_embd = presets[index].width;
+    config->n_head = presets[index].heads;
+    config->n_inner = 4 * presets[index].width;
+    return 0;
 }
 
 /* ---- Rules ---- */
 
-static int refuse(const char *key, double value, const char *rule) {
-    return wg_fail(WG_ERROR_ARGUMENT, "gpt_config", "%s is %.15g; it must be %s", key, value, rule);
-}
-
 static int check_sizes(const wg_gpt_config *config) {
-    const struct {
-        const char *key;
-        int64_t value;
-    } sizes[] = {
-        {"vocab_size", config->vocab_size}, {"n_positions", config->n_positions},
-        {"n_embd", config->n_embd},         {"n_layer", config->n_layer},
-        {"n_head", config->n_head},         {"n_inner", config->n_inner},
+    const wg__config_size width = {"n_embd", config->n_embd}, heads = {"n_head", config->n_head};
+    const wg__config_size sizes[] = {
+        {"vocab_size", config->vocab_size}, {"n_positions", config->n_positions}, width,
+        {"n_layer", config->n_layer},       {"n_inner", config->n_inner},         heads,
     };
-    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++)
-        if (sizes[i].value < 1)
-            return refuse(sizes[i].key, (double)sizes[i].value, "at least 1");
-    if (config->n_embd % config->n_head != 0)
-        return wg_fail(WG_ERROR_ARGUMENT, "gpt_config",
-                       "n_head %lld does not divide n_embd %lld; each head takes an equal part "
-                       "of it",
-                       (long long)config->n_head, (long long)config->n_embd);
-    return 0;
-}
-
-static int check_token(const char *key, int64_t token, const wg_gpt_config *config) {
-    return token >= -1 && token < config->vocab_size
-               ? 0
-               : refuse(key, (double)token, "a token of the vocabulary, or -1 for none");
-}
-
-static int check_dropout(const char *key, double p) {
-    return p >= 0 && p < 1 ? 0 : refuse(key, p, "at least 0 and below 1");
+    if (wg__config_check_sizes(WHERE, sizeof sizes / sizeof *sizes, sizes) < 0)
+        return -1;
+    return wg__config_check_divides(WHERE, heads, width);
 }
 
 int wg_gpt_config_validate(const wg_gpt_config *config) {
-    if (check_sizes(config) < 0 || check_token("bos_token_id", config->bos_token_id, config) < 0 ||
-        check_token("eos_token_id", config->eos_token_id, config) < 0 ||
-        check_dropout("embd_pdrop", config->embd_pdrop) < 0 ||
-        check_dropout("attn_pdrop", config->attn_pdrop) < 0 ||
-        check_dropout("resid_pdrop", config->resid_pdrop) < 0)
+    const wg__config_size bos = {"bos_token_id", config->bos_token_id};
+    const wg__config_size eos = {"eos_token_id", config->eos_token_id};
+    if (check_sizes(config) < 0 || wg__config_check_token(WHERE, bos, config->vocab_size) < 0 ||
+        wg__config_check_token(WHERE, eos, config->vocab_size) < 0 ||
+        wg__config_check_dropout(WHERE, "embd_pdrop", config->embd_pdrop) < 0 ||
+        wg__config_check_dropout(WHERE, "attn_pdrop", config->attn_pdrop) < 0 ||
+        wg__config_check_dropout(WHERE, "resid_pdrop", config->resid_pdrop) < 0)
         return -1;
     if (!wg_activation_name(config->activation_function))
-        return refuse("activation_function", config->activation_function, "one of wg_activation");
-    if (!(config->layer_norm_epsilon > 0 && isfinite(config->layer_norm_epsilon)))
-        return refuse("layer_norm_epsilon", config->layer_norm_epsilon, "above 0");
-    if (!(config->initializer_range > 0 && isfinite(config->initializer_range)))
-        return refuse("initializer_range", config->initializer_range, "above 0");
-    return 0;
+        return wg__config_refuse(WHERE, "activation_function", config->activation_function,
+                                 "one of wg_activation");
+    if (wg__config_check_positive(WHERE, "layer_norm_epsilon", config->layer_norm_epsilon) < 0)
+        return -1;
+    return wg__config_check_positive(WHERE, "initializer_range", config->initializer_range);
 }
 
 /* ---- JSON ---- */
@@ -140,7 +112,7 @@ static int read_choices(wg_config *json, wg_gpt_config *config) {
     if (wg_config_boolean(json, "tie_word_embeddings", &tie) < 0)
         return -1;
     if (!scale || scale_by_layer || !tie)
-        return wg_fail(WG_ERROR_FORMAT, "gpt_config", "%s is not as in the published GPT-2",
+        return wg_fail(WG_ERROR_FORMAT, WHERE, "%s is not as in the published GPT-2",
                        !scale           ? "scale_attn_weights"
                        : scale_by_layer ? "scale_attn_by_inverse_layer_idx"
                                         : "tie_word_embeddings");

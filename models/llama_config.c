@@ -2,9 +2,9 @@
 #include "models/llama.h"
 
 #include "io/config.h"
+#include "models/config_rules.h"
 
-#include <math.h>
-#include <string.h>
+#define WHERE "llama_config" /* in messages */
 
 /* ---- Presets: the sizes of llama2.c's stories models, and of LLaMA 7B ---- */
 
@@ -38,83 +38,61 @@ static const wg_llama_config base = {
 };
 
 int wg_llama_config_preset(wg_llama_config *config, const char *name) {
-    char names[128] = "";
-    for (int i = 0; i < PRESETS; i++) {
-        const struct preset *preset = &presets[i];
-        if (strcmp(name, preset->name) == 0) {
-            *config = base;
-            config->vocab_size = preset->vocabulary;
-            config->hidden_size = preset->width;
-            config->intermediate_size = preset->inner;
-            config->num_hidden_layers = preset->layers;
-            config->num_attention_heads = preset->heads;
-            config->num_key_value_heads = preset->shared;
-            config->max_position_embeddings = preset->positions;
-            config->rms_norm_eps = 1e-5;
-            config->tie_word_embeddings = preset->width < 4096;
-            return 0;
-        }
-        strcat(strcat(names, i ? ", " : ""), preset->name);
-    }
-    return wg_fail(WG_ERROR_ARGUMENT, "llama_config", "there is no preset \"%s\"; there are %s",
-                   name, names);
+    const int index = wg__config_find_preset(WHERE, wg_llama_preset_name, name);
+    if (index < 0)
+        return -1;
+    const struct preset *preset = &presets[index];
+    *config = base;
+    config->vocab_size = preset->vocabulary;
+    config->hidden_size = preset->width;
+    config->intermediate_size = preset->inner;
+    config->num_hidden_layers = preset->layers;
+    config->num_attention_heads = preset->heads;
+    config->num_key_value_heads = preset->shared;
+    config->max_position_embeddings = preset->positions;
+    config->rms_norm_eps = 1e-5;
+    config->tie_word_embeddings = preset->width < 4096;
+    return 0;
 }
 
 /* ---- Rules ---- */
 
-static int refuse(const char *key, double value, const char *rule) {
-    return wg_fail(WG_ERROR_ARGUMENT, "llama_config", "%s is %.15g; it must be %s", key, value,
-                   rule);
-}
-
 static int check_sizes(const wg_llama_config *config) {
-    const struct {
-        const char *key;
-        int64_t value;
-    } sizes[] = {
+    const wg__config_size width = {"hidden_size", config->hidden_size};
+    const wg__config_size heads = {"num_attention_heads", config->num_attention_heads};
+    const wg__config_size shared = {"num_key_value_heads", config->num_key_value_heads};
+    const wg__config_size sizes[] = {
         {"vocab_size", config->vocab_size},
-        {"hidden_size", config->hidden_size},
+        width,
         {"intermediate_size", config->intermediate_size},
         {"num_hidden_layers", config->num_hidden_layers},
-        {"num_attention_heads", config->num_attention_heads},
-        {"num_key_value_heads", config->num_key_value_heads},
+        heads,
+        shared,
         {"max_position_embeddings", config->max_position_embeddings},
     };
-    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++)
-        if (sizes[i].value < 1)
-            return refuse(sizes[i].key, (double)sizes[i].value, "at least 1");
-    if (config->hidden_size % (2 * config->num_attention_heads) != 0)
-        return wg_fail(WG_ERROR_ARGUMENT, "llama_config",
-                       "num_attention_heads %lld does not divide hidden_size %lld into parts of "
-                       "even width, which rotary positions need",
-                       (long long)config->num_attention_heads, (long long)config->hidden_size);
-    if (config->num_attention_heads % config->num_key_value_heads != 0)
-        return wg_fail(WG_ERROR_ARGUMENT, "llama_config",
-                       "num_key_value_heads %lld does not divide num_attention_heads %lld",
-                       (long long)config->num_key_value_heads,
-                       (long long)config->num_attention_heads);
+    if (wg__config_check_sizes(WHERE, sizeof sizes / sizeof *sizes, sizes) < 0 ||
+        wg__config_check_divides(WHERE, heads, width) < 0 ||
+        wg__config_check_divides(WHERE, shared, heads) < 0)
+        return -1;
+    if (config->hidden_size / config->num_attention_heads % 2 != 0)
+        return wg_fail(WG_ERROR_ARGUMENT, WHERE,
+                       "heads of width %lld; rotary positions turn pairs, and need an even one",
+                       (long long)(config->hidden_size / config->num_attention_heads));
     return 0;
-}
-
-static int check_token(const char *key, int64_t token, const wg_llama_config *config) {
-    return token >= -1 && token < config->vocab_size
-               ? 0
-               : refuse(key, (double)token, "a token of the vocabulary, or -1 for none");
 }
 
 int wg_llama_config_validate(const wg_llama_config *config) {
-    if (check_sizes(config) < 0 || check_token("bos_token_id", config->bos_token_id, config) < 0 ||
-        check_token("eos_token_id", config->eos_token_id, config) < 0)
+    const wg__config_size bos = {"bos_token_id", config->bos_token_id};
+    const wg__config_size eos = {"eos_token_id", config->eos_token_id};
+    if (check_sizes(config) < 0 || wg__config_check_token(WHERE, bos, config->vocab_size) < 0 ||
+        wg__config_check_token(WHERE, eos, config->vocab_size) < 0)
         return -1;
     if (!wg_gate_name(config->hidden_act))
-        return refuse("hidden_act", config->hidden_act, "one of wg_gate");
-    if (!(config->rms_norm_eps > 0 && isfinite(config->rms_norm_eps)))
-        return refuse("rms_norm_eps", config->rms_norm_eps, "above 0");
-    if (!(config->rope_theta > 0 && isfinite(config->rope_theta)))
-        return refuse("rope_theta", config->rope_theta, "above 0");
-    if (!(config->initializer_range > 0 && isfinite(config->initializer_range)))
-        return refuse("initializer_range", config->initializer_range, "above 0");
-    return 0;
+        return wg__config_refuse(WHERE, "hidden_act", config->hidden_act, "one of wg_gate");
+    if (wg__config_check_positive(WHERE, "rms_norm_eps", config->rms_norm_eps) < 0 ||
+        wg__config_check_positive(WHERE, "rope_theta", config->rope_theta) < 0)
+        return -1;
+    return wg__config_check_positive(WHERE, "initializer_range", config->initializer_range);
 }
 
 /* ---- JSON ---- */
@@ -137,13 +115,13 @@ static int read_choices(wg_config *json, wg_llama_config *config) {
     if (wg_config_integer(json, "head_dim", &head) < 0)
         return -1;
     if (attention_bias || mlp_bias)
-        return wg_fail(WG_ERROR_FORMAT, "llama_config", "%s is true; there are no biases here",
+        return wg_fail(WG_ERROR_FORMAT, WHERE, "%s is true; there are no biases here",
                        attention_bias ? "attention_bias" : "mlp_bias");
     if (head != 0 && head * config->num_attention_heads != config->hidden_size)
-        return wg_fail(WG_ERROR_FORMAT, "llama_config",
+        return wg_fail(WG_ERROR_FORMAT, WHERE,
                        "head_dim %lld is not hidden_size / num_attention_heads", (long long)head);
     if (wg_config_has(json, "rope_scaling"))
-        return wg_fail(WG_ERROR_FORMAT, "llama_config", "rope_scaling is not read yet");
+        return wg_fail(WG_ERROR_FORMAT, WHERE, "rope_scaling is not read yet");
     return wg_gate_parse(act, &config->hidden_act);
 }
 

@@ -1,0 +1,73 @@
+/* From the name of a verb to the verb: see cli.h. */
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/cli.h"
+
+typedef struct choice {
+    const wg__verb_table *table;
+    const wg__verb *verb;
+    int argc; /* what follows the verb, the verb itself first */
+    char **argv;
+} choice;
+
+static const wg__verb *find_verb(const wg__verb_table *table, const char *name) {
+    for (const wg__verb *verb = table->verbs; verb->name; verb++)
+        if (strcmp(verb->name, name) == 0)
+            return verb;
+    return NULL;
+}
+
+static error_t parse(int key, char *argument, struct argp_state *state) {
+    choice *chosen = state->input;
+    switch (key) {
+    case ARGP_KEY_ARG:
+        chosen->verb = find_verb(chosen->table, argument);
+        if (!chosen->verb)
+            argp_error(state, "there is no %s '%s'", chosen->table->noun, argument);
+        chosen->argc = state->argc - state->next + 1;
+        chosen->argv = state->argv + state->next - 1;
+        state->next = state->argc;
+        return 0;
+    case ARGP_KEY_NO_ARGS:
+        argp_error(state, "what shall be done? A %s is wanted", chosen->table->noun);
+        return 0;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
+/* The list of verbs, for --help. argp frees it. */
+static char *list_verbs(int key, const char *text, void *input) {
+    const wg__verb_table *table = ((const choice *)input)->table;
+    if (key != ARGP_KEY_HELP_POST_DOC)
+        return (char *)text;
+    char *list = NULL;
+    size_t size;
+    FILE *stream = open_memstream(&list, &size);
+    if (!stream)
+        return NULL;
+    fprintf(stream, "%s:\n", table->title);
+    for (const wg__verb *verb = table->verbs; verb->name; verb++)
+        fprintf(stream, "  %-11s %s\n", verb->name, verb->purpose);
+    fprintf(stream, "\n`%s %.*s --help' tells more about each.\n", table->prefix,
+            (int)strcspn(table->args_doc, " "), table->args_doc);
+    fclose(stream);
+    return list;
+}
+
+int wg__cli_dispatch(int argc, char **argv, const wg__verb_table *table) {
+    const struct argp parser = {
+        .parser = parse,
+        .args_doc = table->args_doc,
+        .doc = table->doc,
+        .help_filter = list_verbs,
+    };
+    choice chosen = {.table = table};
+    argp_err_exit_status = WG__EXIT_USAGE;
+    argp_parse(&parser, argc, argv, ARGP_IN_ORDER, NULL, &chosen);
+    char name[64];
+    snprintf(name, sizeof name, "%s %s", table->prefix, chosen.verb->name);
+    chosen.argv[0] = name;
+    return chosen.verb->run(chosen.argc, chosen.argv);
+}

@@ -1,0 +1,51 @@
+/* The rules that configurations of models share. */
+#include "models/config_rules.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "tensor/error.h"
+
+int wg__config_refuse(const char *where, const char *key, double value, const char *rule) {
+    return wg_fail(WG_ERROR_ARGUMENT, where, "%s is %.15g; it must be %s", key, value, rule);
+}
+
+int wg__config_check_sizes(const char *where, int count, const wg__config_size *sizes) {
+    for (int i = 0; i < count; i++)
+        if (sizes[i].value < 1)
+            return wg__config_refuse(where, sizes[i].key, (double)sizes[i].value, "at least 1");
+    return 0;
+}
+
+int wg__config_check_divides(const char *where, wg__config_size parts, wg__config_size whole) {
+    if (whole.value % parts.value == 0)
+        return 0;
+    return wg_fail(WG_ERROR_ARGUMENT, where, "%s %lld does not divide %s %lld into equal parts",
+                   parts.key, (long long)parts.value, whole.key, (long long)whole.value);
+}
+
+int wg__config_check_token(const char *where, wg__config_size token, int64_t vocab_size) {
+    if (token.value >= -1 && token.value < vocab_size)
+        return 0;
+    return wg__config_refuse(where, token.key, (double)token.value,
+                             "a token of the vocabulary, or -1 for none");
+}
+
+int wg__config_check_dropout(const char *where, const char *key, double p) {
+    return p >= 0 && p < 1 ? 0 : wg__config_refuse(where, key, p, "at least 0 and below 1");
+}
+
+int wg__config_check_positive(const char *where, const char *key, double value) {
+    return value > 0 && isfinite(value) ? 0 : wg__config_refuse(where, key, value, "above 0");
+}
+
+int wg__config_find_preset(const char *where, const char *(*name_of)(int index), const char *name) {
+    char names[256] = "";
+    for (int i = 0; name_of(i); i++) {
+        if (strcmp(name, name_of(i)) == 0)
+            return i;
+        strcat(strcat(names, i ? ", " : ""), name_of(i));
+    }
+    return wg_fail(WG_ERROR_ARGUMENT, where, "there is no preset \"%s\"; there are %s", name,
+                   names);
+}
