@@ -7,6 +7,7 @@
 #ifndef WG_MODELS_LANGUAGE_MODEL_H
 #define WG_MODELS_LANGUAGE_MODEL_H
 
+#include "../data/tokenizer.h"
 #include "../nn/attention.h"
 
 /* What a decoder is given beside its ids; all may be NULL. */
@@ -41,5 +42,22 @@ typedef struct wg_language_model {
  * DTYPE] */
 WG_API wg_tensor *wg_language_model_loss(const wg_language_model *model, wg_tensor *ids,
                                          wg_tensor *labels);
+
+/* ---- By configuration ---- */
+
+/* Makes the model that a published config.json describes, by its model_type: "gpt2" or "llama"; its
+ * generator begins at `seed`. Freed with wg_language_model_free; after an error there is nothing to
+ * free. [STATE for a model_type that is no causal language model, naming it; FORMAT, ARGUMENT,
+ * MEMORY] */
+WG_API int wg_language_model_new(wg_language_model *model, const char *config_json, uint64_t seed);
+
+/* Reads the model and the tokenizer of a checkpoint. The model is freed with
+ * wg_language_model_free, the tokenizer with wg_tokenizer_free; after an error there is nothing to
+ * free. [NOT_FOUND, IO, FORMAT; STATE for a checkpoint of another kind of model] */
+WG_API int wg_language_model_load(const char *path, wg_language_model *model,
+                                  wg_tokenizer **tokenizer);
+
+/* Frees the model behind it, and makes it {0}, which is allowed, too. */
+WG_API void wg_language_model_free(wg_language_model *model);
 
 #endif

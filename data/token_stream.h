@@ -1,0 +1,64 @@
+/* A text as one row of token ids, for models that predict what comes next.
+ *
+ *     file     It was a dark night.
+ *              <|endoftext|>
+ *              The end.
+ *     stream   [begin] It was a dark night. [end] [begin] The end. [end]
+ *
+ * Nothing of the text is changed: line breaks and spaces are tokens as any other. Where files have
+ * lines "<|endoftext|>", these part documents. Where the tokenizer has a token for the begin of a
+ * text, every document begins with it, and where it has another for the end, ends with that (GPT-2
+ * has one for both); then the line breaks around documents go. Without such tokens the lines are
+ * left out and no more. */
+#ifndef WG_DATA_TOKEN_STREAM_H
+#define WG_DATA_TOKEN_STREAM_H
+
+#include "tokenizer.h"
+
+typedef struct wg_token_stream wg_token_stream;
+
+/* The part of each text that is read, as shares of its bytes. A cut is moved on to the end of a
+ * character, and in a text with lines "<|endoftext|>" to the next of these, so that the parts [0,
+ * x) and [x, 1) have nothing in common. */
+typedef struct wg_token_stream_options {
+    double begin; /* from here on */
+    double end;   /* up to here; 0: 1 */
+} wg_token_stream_options;
+
+/* Reads and tokenises text files; `options` may be NULL for all of them. The tokenizer is not kept.
+ * Freed with wg_token_stream_free. [NOT_FOUND, IO; FORMAT for text that is not UTF-8, with file and
+ * line, or of which nothing is left to read; ARGUMENT for shares out of order; MEMORY] */
+WG_API wg_token_stream *wg_token_stream_load(int count, const char *const *paths,
+                                             const wg_tokenizer *tokenizer,
+                                             const wg_token_stream_options *options);
+
+/* The same from a text in memory; length -1: up to the first NUL. */
+WG_API wg_token_stream *wg_token_stream_from_text(const char *text, int64_t length,
+                                                  const wg_tokenizer *tokenizer,
+                                                  const wg_token_stream_options *options);
+
+/* Frees a stream; NULL is allowed. */
+WG_API void wg_token_stream_free(wg_token_stream *stream);
+
+/* How many there are. Bytes are those of the text that the tokens stand for. Given NULL: 0. */
+WG_API int64_t wg_token_stream_tokens(const wg_token_stream *stream);
+WG_API int64_t wg_token_stream_bytes(const wg_token_stream *stream);
+WG_API int64_t wg_token_stream_documents(const wg_token_stream *stream);
+
+/* The size of the vocabulary that it was tokenised with. */
+WG_API int64_t wg_token_stream_vocabulary(const wg_token_stream *stream);
+
+/* Two streams with the same fingerprint are the same to a run (FNV-1a over the ids). */
+WG_API int64_t wg_token_stream_fingerprint(const wg_token_stream *stream);
+
+/* Copies `count` ids from token `first` on into `ids`. [INDEX] */
+WG_API int wg_token_stream_read(const wg_token_stream *stream, int64_t first, int64_t count,
+                                int32_t *ids);
+
+/* What predicting the tokens of `text` but the first by their frequency in `stream` loses: the mean
+ * of -log p, p = (c + 1) / (n + V): c the token's count among the n tokens of the stream, V its
+ * vocabulary (add-one smoothing). NaN for a text of one token, NULL, or with [INDEX, MEMORY] */
+WG_API double wg_token_stream_unigram_loss(const wg_token_stream *stream,
+                                           const wg_token_stream *text);
+
+#endif
