@@ -63,6 +63,7 @@ enum { WG__KEY_JSON = 1000, WG__KEY_OWN };
 /* ---- The verbs ---- */
 
 int wg__verb_bench(int argc, char **argv);
+int wg__verb_convert(int argc, char **argv);
 int wg__verb_eval(int argc, char **argv);
 int wg__verb_fill(int argc, char **argv);
 int wg__verb_gradcheck(int argc, char **argv);

@@ -4,6 +4,7 @@
  * against each other and every difference is reported at once; everything is read, which verifies
  * the checksums; then it is copied into place. */
 #include "io/checkpoint_file.h"
+#include "io/differences.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -120,24 +121,6 @@ int wg_checkpoint_put_optimizer(wg_checkpoint *file, const wg_optimizer *optimiz
 
 /* ---- What differs ---- */
 
-/* Names of one kind of difference, as many as fit: "3 missing (a, b, ...)". */
-typedef struct difference {
-    const char *kind;
-    int64_t count;
-    char names[288];
-    bool is_full;
-} difference;
-
-/* Room is kept for the dots that stand for the rest. */
-static void note(difference *difference, const char *name) {
-    size_t used = strlen(difference->names), room = sizeof difference->names - used;
-    const char *separator = difference->count++ ? ", " : "";
-    if (difference->is_full)
-        return;
-    difference->is_full = strlen(separator) + strlen(name) + sizeof ", ..." > room;
-    snprintf(difference->names + used, room, "%s%s", separator, difference->is_full ? "..." : name);
-}
-
 static int compare_names(const void *a, const void *b) {
     return strcmp(((const named_tensor *)a)->name, ((const named_tensor *)b)->name);
 }
@@ -150,34 +133,22 @@ static named_tensor *find(const tensor_list *list, const char *name) {
                : NULL;
 }
 
-/* Floating dtypes go into each other; others must be the same. */
-static bool fits(const wg_spec *found, const wg_spec *wanted) {
-    bool floats = wg_dtype_is_float(found->dtype) && wg_dtype_is_float(wanted->dtype);
-    return wg__same_shape(found, wanted) && (floats || found->dtype == wanted->dtype);
-}
-
 /* Notes it if the tensor has no dataset, or one that does not fit it. */
-static int compare_one(wg_checkpoint *file, const named_tensor *named, difference *missing,
-                       difference *misshapen) {
+static int compare_one(wg_checkpoint *file, const named_tensor *named,
+                       wg__differences *differences) {
     if (!wg_checkpoint_has(file, named->name)) {
-        note(missing, named->name);
+        wg__note_difference(&differences->missing, named->name);
         return 0;
     }
     wg_spec found;
     if (wg__checkpoint_spec(file, named->name, &found) < 0)
         return -1;
-    if (fits(&found, &named->tensor->spec))
-        return 0;
-    char text[WG__MAX_PATH + 160], has[64], wants[64];
-    snprintf(text, sizeof text, "%s is %s, wanted %s", named->name,
-             wg_spec_text(has, sizeof has, &found),
-             wg_spec_text(wants, sizeof wants, &named->tensor->spec));
-    note(misshapen, text);
+    wg__note_spec(differences, named->name, &found, &named->tensor->spec);
     return 0;
 }
 
 static int note_unexpected(wg_checkpoint *file, const char *group, const tensor_list *list,
-                           difference *unexpected) {
+                           wg__difference *unexpected) {
     wg__name_list names;
     if (!wg_checkpoint_has(file, group))
         return 0;
@@ -185,30 +156,20 @@ static int note_unexpected(wg_checkpoint *file, const char *group, const tensor_
         return -1;
     for (int64_t i = 0; i < names.count; i++)
         if (strcmp(names.names[i], STEPS) != 0 && !find(list, names.names[i]))
-            note(unexpected, names.names[i]);
+            wg__note_difference(unexpected, names.names[i]);
     wg__name_list_free(&names);
     return 0;
 }
 
 /* -1 with everything that differs between the list, which is sorted, and the file. */
 static int compare(wg_checkpoint *file, const char *group, const tensor_list *list) {
-    difference differences[] = {{.kind = "missing"}, {.kind = "unexpected"}, {.kind = "misshapen"}};
+    wg__differences differences = {0};
     for (int64_t i = 0; i < list->count; i++)
-        if (compare_one(file, &list->entries[i], &differences[0], &differences[2]) < 0)
+        if (compare_one(file, &list->entries[i], &differences) < 0)
             return -1;
-    if (note_unexpected(file, group, list, &differences[1]) < 0)
+    if (note_unexpected(file, group, list, &differences.unexpected) < 0)
         return -1;
-    char text[960] = "";
-    for (int i = 0; i < 3; i++) {
-        const difference *d = &differences[i];
-        if (d->count)
-            sprintf(text + strlen(text), "%s%lld %s (%s)", *text ? "; " : "", (long long)d->count,
-                    d->kind, d->names);
-    }
-    if (*text)
-        return wg_fail(differences[0].count ? WG_ERROR_NOT_FOUND : WG_ERROR_FORMAT,
-                       "checkpoint_get", "%s: %s", file->path, text);
-    return 0;
+    return wg__check_differences(&differences, file->path, "checkpoint_get");
 }
 
 /* ---- Reading ---- */

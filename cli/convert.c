@@ -1,0 +1,109 @@
+/* wengert convert: a model from one published format into another. */
+#include <jansson.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/cli.h"
+#include "cli/results.h"
+#include "models/convert.h"
+
+enum { KEY_TOKENIZER = WG__KEY_OWN, KEY_CONFIG, KEY_DTYPE, KEY_VERSION_1 };
+
+typedef struct arguments {
+    const char *in, *out;
+    wg_convert_options options;
+    bool json;
+} arguments;
+
+static const struct argp_option options[] = {
+    {"tokenizer", KEY_TOKENIZER, "FILE", 0,
+     "The tokenizer, a file or a folder of any format; instead of the one that IN has", 0},
+    {"config", KEY_CONFIG, "FILE", 0,
+     "The configuration, a published config.json; instead of the one in IN or beside it", 0},
+    {"dtype", KEY_DTYPE, "TYPE", 0,
+     "How numbers are kept: f32, bf16, f16 (safetensors, GGUF) or q8_0 (GGUF); as they are, f16 as "
+     "f32, if it is not given",
+     0},
+    {"v1", KEY_VERSION_1, NULL, 0, "Write version 1 of llama2.c's format instead of version 0", 0},
+    WG__OPTION_JSON,
+    {0}};
+
+static wg_weights_type type_of(const struct argp_state *state, const char *text) {
+    static const char *const names[] = {"keep", "f32", "f16", "bf16", "q8_0"};
+    for (int i = WG_WEIGHTS_F32; i <= WG_WEIGHTS_Q8_0; i++)
+        if (strcmp(text, names[i]) == 0)
+            return (wg_weights_type)i;
+    argp_error(state, "--dtype is '%s'; it must be f32, bf16, f16 or q8_0", text);
+    return WG_WEIGHTS_KEEP;
+}
+
+static error_t parse(int key, char *text, struct argp_state *state) {
+    arguments *a = state->input;
+    switch (key) {
+    case KEY_TOKENIZER:
+        a->options.tokenizer = text;
+        return 0;
+    case KEY_CONFIG:
+        a->options.config = text;
+        return 0;
+    case KEY_DTYPE:
+        a->options.type = type_of(state, text);
+        return 0;
+    case KEY_VERSION_1:
+        a->options.version = 1;
+        return 0;
+    case WG__KEY_JSON:
+        a->json = true;
+        return 0;
+    case ARGP_KEY_ARG:
+        if (a->out)
+            argp_error(state, "one IN and one OUT");
+        *(a->in ? &a->out : &a->in) = text;
+        return 0;
+    case ARGP_KEY_END:
+        if (!a->out)
+            argp_error(state, a->in ? "OUT is missing: where to?" : "IN and OUT are missing");
+        return 0;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
+static void tell_note(const char *message, void *context) {
+    (void)context;
+    wg__cli_note("%s", message);
+}
+
+static void tell(const arguments *a, const wg_convert_summary *s) {
+    if (a->json)
+        wg__print_json(json_pack("{s:s, s:s, s:s, s:s, s:I, s:I, s:b}", "out", a->out, "model",
+                                 s->type, "from", s->from, "to", s->to, "tensors",
+                                 (json_int_t)s->tensors, "numbers", (json_int_t)s->numbers,
+                                 "tokenizer", s->tokenizer));
+    else
+        printf("%s: %s of %lld numbers in %lld tensors, %s to %s%s\n", a->out, s->type,
+               (long long)s->numbers, (long long)s->tensors, s->from, s->to,
+               s->tokenizer ? ", with its tokenizer" : "");
+}
+
+int wg__verb_convert(int argc, char **argv) {
+    static const struct argp parser = {
+        .options = options,
+        .parser = parse,
+        .args_doc = "IN OUT",
+        .doc = "Converts a BERT, GPT-2 or LLaMA from one published format into another, tensor by "
+               "tensor: memory stays near the largest of them.\v"
+               "IN is told by what is in it: wengert's HDF5, safetensors (or the index.json of "
+               "several), the zip of torch.save, llama2.c's .bin, GGUF, or the folder of a "
+               "published model. No code of a file is ever run.\n\n"
+               "OUT is told by its suffix: .h5, .safetensors, .gguf, .bin (llama2.c's); without "
+               "one it is a folder: config.json, model.safetensors and the tokenizer's files.",
+    };
+    arguments a = {.options.note = tell_note};
+    wg__cli_parse(&parser, argc, argv, &a);
+    wg_convert_summary summary;
+    if (wg_convert(a.in, a.out, &a.options, &summary) < 0)
+        return wg__cli_fail_pending();
+    tell(&a, &summary);
+    return 0;
+}

@@ -1,0 +1,29 @@
+/* What differs between the tensors that are wanted and those that a file has: every name, in one
+ * error. */
+#ifndef WG_IO_DIFFERENCES_H
+#define WG_IO_DIFFERENCES_H
+
+#include "tensor/tensor.h"
+
+/* Names of one kind of difference, as many as fit: "3 missing (a, b, ...)". */
+typedef struct wg__difference {
+    int64_t count;
+    char names[288];
+    bool is_full;
+} wg__difference;
+
+typedef struct wg__differences {
+    wg__difference missing, unexpected, misshapen;
+} wg__differences;
+
+void wg__note_difference(wg__difference *difference, const char *name);
+
+/* Notes the tensor as misshapen unless the one found goes into the one wanted: floating dtypes go
+ * into each other, others must be the same. */
+void wg__note_spec(wg__differences *differences, const char *name, const wg_spec *found,
+                   const wg_spec *wanted);
+
+/* 0 if there are none; else -1 with NOT_FOUND if any is missing, else FORMAT. */
+int wg__check_differences(const wg__differences *differences, const char *path, const char *where);
+
+#endif

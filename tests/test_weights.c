@@ -1,0 +1,453 @@
+/* Tensor files: what is written is read, and nothing that is damaged is believed. */
+#include "io/weights.h"
+
+#include <fcntl.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "io/text.h"
+#include "models/llama.h"
+#include "tensor/ops.h"
+#include "tests/testing.h"
+
+/* The place of an element. */
+#define WG_INDEX(...) ((int64_t[]){__VA_ARGS__})
+
+/* ---- A small model ---- */
+
+static wg_llama *small_model(uint64_t seed, bool tied) {
+    wg_llama_config config;
+    wg_llama_config_preset(&config, "llama-260k");
+    config.vocab_size = 7;
+    config.hidden_size = 32;
+    config.intermediate_size = 64;
+    config.num_hidden_layers = 2;
+    config.num_attention_heads = 4;
+    config.num_key_value_heads = 2;
+    config.max_position_embeddings = 5;
+    config.tie_word_embeddings = tied;
+    wg_llama *model = wg_llama_new(&config, seed);
+    assert_no_error();
+    return model;
+}
+
+static const char *in_scratch(const char *name) {
+    static char paths[4][512];
+    static int next;
+    char *path = paths[next++ % 4];
+    snprintf(path, sizeof paths[0], "%s/%s", scratch(), name);
+    return path;
+}
+
+/* Every tensor of the module, tied ones once, into a file of that format. */
+static int write_model(const char *path, const char *format, wg_llama *model,
+                       const wg_weights_options *given) {
+    wg_state_dict *state = wg_module_state(&model->module);
+    wg_weights_info infos[64];
+    int64_t count = 0, slots[64];
+    for (int64_t i = 0; i < state->count; i++)
+        if (!state->entries[i].slot->tied) {
+            const wg_tensor *x = state->entries[i].slot->tensor;
+            wg_spec spec = {.dtype = wg_tensor_dtype(x), .ndim = wg_tensor_ndim(x)};
+            memcpy(spec.shape, wg_tensor_shape(x), (size_t)spec.ndim * sizeof(int64_t));
+            slots[count] = i;
+            infos[count++] = (wg_weights_info){state->entries[i].path, spec};
+        }
+    char *config = wg_llama_config_to_json(&model->config);
+    wg_weights_options options = given ? *given : (wg_weights_options){0};
+    options.config = config;
+    wg_weights_writer *writer = wg_weights_create(path, format, &options, count, infos);
+    for (int64_t i = count - 1; i >= 0; i--) /* any order will do */
+        wg_weights_put(writer, i, state->entries[slots[i]].slot->tensor);
+    const int status = wg_weights_commit(writer);
+    wg_text_free(config);
+    wg_state_dict_free(state);
+    return status;
+}
+
+static void assert_same_model(wg_llama *a, wg_llama *b) {
+    wg_state_dict *x = wg_module_state(&a->module), *y = wg_module_state(&b->module);
+    for (int64_t i = 0; i < x->count; i++)
+        assert_close(x->entries[i].slot->tensor, y->entries[i].slot->tensor, 0, 0);
+    wg_state_dict_free(x);
+    wg_state_dict_free(y);
+}
+
+static const struct {
+    const char *format, *name;
+    int version;
+} written[] = {
+    {"hdf5", "model.h5", 0},
+    {"safetensors", "model.safetensors", 0},
+    {"llama2c", "model.bin", 0},
+    {"llama2c", "model1.bin", 1},
+};
+
+/* ---- Whole files ---- */
+
+START_TEST(a_model_comes_back_bit_for_bit) {
+    for (size_t i = 0; i < WG_COUNT(written); i++)
+        for (int tied = 0; tied < 2; tied++) {
+            wg_llama *model = small_model(1, tied), *loaded = small_model(2, tied);
+            const char *path = in_scratch(written[i].name);
+            const wg_weights_options options = {.version = written[i].version};
+            ck_assert_int_eq(write_model(path, written[i].format, model, &options), 0);
+            wg_weights *file = wg_weights_open(path);
+            assert_no_error();
+            ck_assert_str_eq(wg_weights_format(file), written[i].format);
+            ck_assert_int_eq(wg_weights_get_module(file, &loaded->module), 0);
+            assert_no_error();
+            assert_same_model(model, loaded);
+            wg_weights_close(file);
+            wg_module_free(&model->module);
+            wg_module_free(&loaded->module);
+        }
+}
+END_TEST
+
+START_TEST(a_file_of_another_model_is_refused_with_every_name_and_nothing_changes) {
+    wg_llama *model = small_model(1, false), *other = small_model(2, true),
+             *same = small_model(2, true);
+    const char *path = in_scratch("model.safetensors");
+    write_model(path, "safetensors", model, NULL);
+    wg_weights *file = wg_weights_open(path);
+    ck_assert_int_lt(wg_weights_get_module(file, &other->module), 0);
+    assert_error(WG_ERROR_FORMAT, "1 unexpected (lm_head.weight)");
+    assert_same_model(other, same);
+    wg_weights_close(file);
+    wg_module_free(&model->module);
+    wg_module_free(&other->module);
+    wg_module_free(&same->module);
+}
+END_TEST
+
+START_TEST(every_dtype_of_safetensors_is_written_and_read) {
+    const wg_dtype dtypes[] = {WG_F64, WG_F32, WG_BF16, WG_I64, WG_I32, WG_U8, WG_BOOL};
+    const char *names[] = {"a", "b", "c", "d", "e", "f", "g"};
+    wg_weights_info infos[WG_COUNT(dtypes)];
+    wg_tensor *x[WG_COUNT(dtypes)];
+    for (size_t i = 0; i < WG_COUNT(dtypes); i++) {
+        x[i] = wg_cast(wg_reshape(wg_arange(WG_F64, 0, 6, 1), WG_DIMS(2, 3)), dtypes[i]);
+        infos[i] = (wg_weights_info){names[i], {.dtype = dtypes[i], .ndim = 2, .shape = {2, 3}}};
+    }
+    const char *path = in_scratch("all.safetensors");
+    wg_weights_writer *writer =
+        wg_weights_create(path, "safetensors", NULL, WG_COUNT(dtypes), infos);
+    for (size_t i = 0; i < WG_COUNT(dtypes); i++)
+        ck_assert_int_eq(wg_weights_put(writer, (int64_t)i, x[i]), 0);
+    ck_assert_int_eq(wg_weights_commit(writer), 0);
+    wg_weights *file = wg_weights_open(path);
+    ck_assert_int_eq(wg_weights_count(file), WG_COUNT(dtypes));
+    for (size_t i = 0; i < WG_COUNT(dtypes); i++)
+        assert_close(wg_weights_read(file, wg_weights_find(file, names[i])), x[i], 0, 0);
+    ck_assert_int_eq(wg_weights_find(file, "h"), -1);
+    wg_weights_close(file);
+}
+END_TEST
+
+/* Every half, from its bits to f32 and back. */
+START_TEST(all_halves_keep_their_bits) {
+    const char *path = in_scratch("half.safetensors"), *again = in_scratch("again.safetensors");
+    const char *header =
+        "{\"x\":{\"dtype\":\"F16\",\"shape\":[63488],\"data_offsets\":[0,126976]}}";
+    uint8_t size[8] = {(uint8_t)strlen(header)};
+    static uint8_t halves[126976], found[126976];
+    int count = 0;
+    for (int half = 0; half < 65536; half++)
+        if ((half >> 10 & 31) != 31) { /* no infinities and NaN */
+            halves[count++] = (uint8_t)half;
+            halves[count++] = (uint8_t)(half >> 8);
+        }
+    FILE *stream = fopen(path, "wb");
+    fwrite(size, 1, 8, stream);
+    fputs(header, stream);
+    fwrite(halves, 1, sizeof halves, stream);
+    fclose(stream);
+    wg_weights *file = wg_weights_open(path);
+    wg_tensor *x = wg_weights_read(file, 0);
+    wg_weights_close(file);
+    assert_no_error();
+    ck_assert_double_eq(wg_at(x, WG_INDEX(1)), 0x1p-24);
+    ck_assert_double_eq(wg_at(x, WG_INDEX(0x3c00)), 1);
+    ck_assert_double_eq(wg_at(x, WG_INDEX(0x7bff)), 65504);
+    ck_assert_double_eq(wg_at(x, WG_INDEX(0x7bff + 0x7c00)), -65504);
+    wg_weights_info info = {"x", {.dtype = WG_F32, .ndim = 1, .shape = {63488}}};
+    wg_weights_writer *writer = wg_weights_create(
+        again, "safetensors", &(wg_weights_options){.type = WG_WEIGHTS_F16}, 1, &info);
+    wg_weights_put(writer, 0, x);
+    ck_assert_int_eq(wg_weights_commit(writer), 0);
+    stream = fopen(again, "rb");
+    fseek(stream, -(long)sizeof found, SEEK_END);
+    ck_assert_uint_eq(fread(found, 1, sizeof found, stream), sizeof found);
+    fclose(stream);
+    ck_assert_mem_eq(found, halves, sizeof halves);
+}
+END_TEST
+
+START_TEST(floats_between_halves_go_to_the_even_one) {
+    const struct {
+        float value, half;
+    } cases[] = {{1 + 0x1p-11f, 1},
+                 {1 + 3 * 0x1p-11f, 1 + 0x1p-9f},
+                 {65519, 65504},
+                 {65520, INFINITY},
+                 {0x1p-25f, 0},
+                 {3 * 0x1p-26f, 0x1p-24f},
+                 {-(1 + 0x1.1p-11f), -(1 + 0x1p-10f)},
+                 {0x1.ffep-15f, 0x1p-14f}};
+    float values[WG_COUNT(cases)];
+    for (size_t i = 0; i < WG_COUNT(cases); i++)
+        values[i] = cases[i].value;
+    const char *path = in_scratch("half.safetensors");
+    wg_weights_info info = {"x", {.dtype = WG_F32, .ndim = 1, .shape = {WG_COUNT(cases)}}};
+    wg_weights_writer *writer = wg_weights_create(
+        path, "safetensors", &(wg_weights_options){.type = WG_WEIGHTS_F16}, 1, &info);
+    wg_weights_put(writer, 0, wg_from_array(WG_F32, WG_DIMS(WG_COUNT(cases)), values));
+    ck_assert_int_eq(wg_weights_commit(writer), 0);
+    wg_weights *file = wg_weights_open(path);
+    wg_tensor *x = wg_weights_read(file, 0);
+    wg_weights_close(file);
+    for (size_t i = 0; i < WG_COUNT(cases); i++)
+        ck_assert_float_eq((float)wg_at(x, WG_INDEX((int64_t)i)), cases[i].half);
+}
+END_TEST
+
+START_TEST(an_unfinished_file_leaves_the_old_one) {
+    wg_llama *model = small_model(1, true);
+    const char *path = in_scratch("model.safetensors");
+    write_model(path, "safetensors", model, NULL);
+    wg_weights_info info = {"x", {.dtype = WG_F32, .ndim = 1, .shape = {4}}};
+    wg_weights_writer *writer = wg_weights_create(path, "safetensors", NULL, 1, &info);
+    ck_assert_int_lt(wg_weights_commit(writer), 0);
+    assert_error(WG_ERROR_STATE, "x was announced and not written");
+    wg_weights *file = wg_weights_open(path);
+    ck_assert_int_eq(wg_weights_count(file), 20);
+    wg_weights_close(file);
+    wg_module_free(&model->module);
+}
+END_TEST
+
+/* ---- Damage ---- */
+
+/* Opens a file and reads all of it; true if that went well. */
+static bool reads_whole(const char *path) {
+    wg_scope scope;
+    wg_scope_begin(&scope);
+    wg_weights *file = wg_weights_open(path);
+    bool good = file;
+    for (int64_t i = 0; good && i < wg_weights_count(file); i++)
+        good = wg_weights_read(file, i);
+    wg_weights_close(file);
+    wg_scope_end(&scope, NULL);
+    return good;
+}
+
+static char *read_bytes(const char *path, long *count) {
+    FILE *stream = fopen(path, "rb");
+    fseek(stream, 0, SEEK_END);
+    *count = ftell(stream);
+    rewind(stream);
+    char *bytes = malloc((size_t)*count + 1);
+    ck_assert_uint_eq(fread(bytes, 1, (size_t)*count, stream), (size_t)*count);
+    fclose(stream);
+    return bytes;
+}
+
+static void write_bytes(const char *path, const char *bytes, size_t count) {
+    FILE *stream = fopen(path, "wb");
+    fwrite(bytes, 1, count, stream);
+    fclose(stream);
+}
+
+/* An error with a reason; IO and MEMORY would be none of the file's doing. */
+static void assert_refused(const char *format, long at) {
+    const wg_error *error = wg_error_pending();
+    ck_assert_msg(error && error->code == WG_ERROR_FORMAT, "%s cut at %ld: %s", format, at,
+                  error ? error->message : "no error");
+    wg_error_clear();
+}
+
+/* Shortened byte by byte where structure is, at both ends, and here and there between. */
+static void cut_everywhere(const char *path, const char *format) {
+    long count;
+    free(read_bytes(path, &count));
+    for (long at = count - 1; at >= 0; at -= at < 6000 || count - at < 600 ? 1 : 997) {
+        ck_assert_int_eq(truncate(path, at), 0);
+        ck_assert_msg(!reads_whole(path), "%s cut at %ld is read", format, at);
+        assert_refused(format, at);
+    }
+}
+
+START_TEST(a_file_that_is_cut_short_is_refused_wherever_it_is_cut) {
+    for (size_t i = 1; i < WG_COUNT(written); i++) { /* HDF5: test_checkpoint_damage.c */
+        wg_llama *model = small_model(1, true);
+        const char *path = in_scratch(written[i].name);
+        const wg_weights_options options = {.version = written[i].version};
+        ck_assert_int_eq(write_model(path, written[i].format, model, &options), 0);
+        ck_assert(reads_whole(path));
+        cut_everywhere(path, written[i].format);
+        wg_module_free(&model->module);
+    }
+}
+END_TEST
+
+/* Any byte changed: read or refused, never worse. */
+START_TEST(a_changed_byte_is_no_disaster) {
+    for (size_t i = 1; i < WG_COUNT(written); i++) {
+        wg_llama *model = small_model(1, true);
+        const char *path = in_scratch(written[i].name);
+        const wg_weights_options options = {.version = written[i].version};
+        ck_assert_int_eq(write_model(path, written[i].format, model, &options), 0);
+        long count;
+        char *bytes = read_bytes(path, &count);
+        const int descriptor = open(path, O_WRONLY);
+        for (long at = 0; at < count && at < 2500; at++) {
+            const char was = bytes[at], now = (char)(at % 3 == 0   ? 0xff
+                                                     : at % 3 == 1 ? 0
+                                                                   : was ^ 0x10);
+            ck_assert_int_eq(pwrite(descriptor, &now, 1, at), 1);
+            if (!reads_whole(path))
+                assert_refused(written[i].format, at);
+            ck_assert_int_eq(pwrite(descriptor, &was, 1, at), 1);
+        }
+        close(descriptor);
+        free(bytes);
+        wg_module_free(&model->module);
+    }
+}
+END_TEST
+
+/* ---- Headers of safetensors ---- */
+
+static void refuse_header(const char *header, uint64_t length, int data, const char *message) {
+    const char *path = in_scratch("bad.safetensors");
+    FILE *stream = fopen(path, "wb");
+    for (int i = 0; i < 8; i++)
+        fputc((int)(length >> 8 * i & 255), stream);
+    fputs(header, stream);
+    for (int i = 0; i < data; i++)
+        fputc(0, stream);
+    fclose(stream);
+    ck_assert_msg(!wg_weights_open(path), "read: %s", header);
+    assert_error(WG_ERROR_FORMAT, message);
+}
+
+START_TEST(bad_headers_of_safetensors_are_refused_with_the_reason) {
+    const struct {
+        const char *header;
+        int data;
+        const char *message;
+    } cases[] = {
+        {"{", 0, "no JSON"},
+        {"[1]  ", 0, "does not begin with {"},
+        {"{\"x\":1}", 0, "x must have dtype, shape and data_offsets"},
+        {"{\"x\":{\"dtype\":\"F8\",\"shape\":[1],\"data_offsets\":[0,1]}}", 1, "dtype F8 is not"},
+        {"{\"x\":{\"dtype\":3,\"shape\":[1],\"data_offsets\":[0,1]}}", 1, "is no text"},
+        {"{\"x\":{\"dtype\":\"U8\",\"shape\":[-1],\"data_offsets\":[0,1]}}", 1, "no size"},
+        {"{\"x\":{\"dtype\":\"U8\",\"shape\":[1.5],\"data_offsets\":[0,1]}}", 1, "no size"},
+        {"{\"x\":{\"dtype\":\"U8\",\"shape\":[1,1,1,1,1,1,1,1,1],\"data_offsets\":[0,1]}}", 1,
+         "at most 8"},
+        {"{\"x\":{\"dtype\":\"F32\",\"shape\":[4611686018427387904,4],\"data_offsets\":[0,0]}}", 0,
+         "shape takes"},
+        {"{\"x\":{\"dtype\":\"F32\",\"shape\":[4000000000,4000000000],\"data_offsets\":[0,4]}}", 4,
+         "shape takes"},
+        {"{\"x\":{\"dtype\":\"U8\",\"shape\":[2],\"data_offsets\":[0,1]}}", 1, "takes 2 bytes"},
+        {"{\"x\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[1,0]}}", 1, "not within"},
+        {"{\"x\":{\"dtype\":\"U8\",\"shape\":[2],\"data_offsets\":[0,2]}}", 1, "not within"},
+        {"{\"x\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[0]}}", 1, "two numbers"},
+        {"{\"x\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[0,1]},"
+         "\"y\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[0,1]}}",
+         1, "overlaps"},
+        {"{\"x\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[1,2]}}", 2, "no tensor"},
+        {"{\"x\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[0,1]}}", 2,
+         "1 bytes at the end"},
+        {"{\"x\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[0,1]},"
+         "\"x\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[1,2]}}",
+         2, "duplicate"},
+        {"{\"\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[0,1]}}", 1, "no name"},
+        {"{\"\xff\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[0,1]}}", 1, "decode byte"},
+    };
+    for (size_t i = 0; i < WG_COUNT(cases); i++)
+        refuse_header(cases[i].header, strlen(cases[i].header), cases[i].data, cases[i].message);
+    refuse_header("{}", 3, 0, "cut short");
+    refuse_header("{}", UINT64_MAX, 0, "cut short");
+    refuse_header("{}", 100000001, 0, "cut short");
+}
+END_TEST
+
+START_TEST(deep_nesting_is_refused) {
+    static char header[100001];
+    memset(header, '[', sizeof header - 1);
+    memcpy(header, "{\"x\":", 5);
+    refuse_header(header, strlen(header), 0, "depth");
+}
+END_TEST
+
+/* ---- Several files ---- */
+
+static void write_one(const char *path, const char *name) {
+    wg_weights_info info = {name, {.dtype = WG_F32, .ndim = 1, .shape = {2}}};
+    wg_weights_writer *writer = wg_weights_create(path, "safetensors", NULL, 1, &info);
+    wg_weights_put(writer, 0, wg_arange(WG_F32, 0, 2, 1));
+    ck_assert_int_eq(wg_weights_commit(writer), 0);
+}
+
+START_TEST(shards_are_read_by_their_index_which_must_be_right) {
+    const struct {
+        const char *index, *message;
+    } cases[] = {
+        {"{\"weight_map\": {\"x\": \"1.safetensors\", \"y\": \"2.safetensors\"}}", NULL},
+        {"{\"weight_map\": {\"x\": \"2.safetensors\", \"y\": \"1.safetensors\"}}", "does not say"},
+        {"{\"weight_map\": {\"x\": \"1.safetensors\"}}", NULL},
+        {"{\"weight_map\": {\"x\": \"1.safetensors\", \"z\": \"1.safetensors\"}}",
+         "names 2 tensors"},
+        {"{\"weight_map\": {\"x\": \"../1.safetensors\"}}", "no name of a file beside"},
+        {"{\"weight_map\": {\"x\": 1}}", "no name of a file beside"},
+        {"{\"weight_map\": {}}", "names 0 files"},
+        {"{}", "no weight_map"},
+        {"{", "no JSON"},
+    };
+    write_one(in_scratch("1.safetensors"), "x");
+    char folder[512];
+    snprintf(folder, sizeof folder, "%s", scratch());
+    for (size_t i = 0; i < WG_COUNT(cases); i++) {
+        char path[640];
+        snprintf(path, sizeof path, "%s/1.safetensors", folder);
+        write_one(path, "x");
+        snprintf(path, sizeof path, "%s/2.safetensors", folder);
+        write_one(path, "y");
+        snprintf(path, sizeof path, "%s/model.safetensors.index.json", folder);
+        write_bytes(path, cases[i].index, strlen(cases[i].index));
+        wg_weights *file = wg_weights_open(folder);
+        if (cases[i].message) {
+            ck_assert_ptr_null(file);
+            assert_error(WG_ERROR_FORMAT, cases[i].message);
+            continue;
+        }
+        assert_no_error();
+        for (int64_t j = 0; j < wg_weights_count(file); j++)
+            ck_assert_double_eq(wg_at(wg_weights_read(file, j), WG_INDEX(1)), 1);
+        wg_weights_close(file);
+    }
+}
+END_TEST
+
+int main(void) {
+    const TTest *const tests[] = {
+        a_model_comes_back_bit_for_bit,
+        a_file_of_another_model_is_refused_with_every_name_and_nothing_changes,
+        every_dtype_of_safetensors_is_written_and_read,
+        all_halves_keep_their_bits,
+        floats_between_halves_go_to_the_even_one,
+        an_unfinished_file_leaves_the_old_one,
+        a_file_that_is_cut_short_is_refused_wherever_it_is_cut,
+        a_changed_byte_is_no_disaster,
+        bad_headers_of_safetensors_are_refused_with_the_reason,
+        deep_nesting_is_refused,
+        shards_are_read_by_their_index_which_must_be_right,
+    };
+    return wg_run_tests("weights", WG_COUNT(tests), tests);
+}
