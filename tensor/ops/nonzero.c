@@ -25,24 +25,21 @@ static void count_chunk(int64_t begin, int64_t end, void *context) {
     work->counts[begin / WG__GRAIN] = count;
 }
 
-static void coordinates(const wg_spec *spec, int64_t place, int64_t *at) {
-    for (int d = spec->ndim - 1; d >= 0; place /= spec->shape[d], d--)
-        at[d] = place % spec->shape[d];
-}
-
+/* Places are gathered some at a time, without a branch on what is random. */
 static void write_chunk(int64_t begin, int64_t end, void *context) {
+    enum { BLOCK = 256 };
     const nonzero_work *work = context;
     const int ndim = work->spec->ndim;
     int64_t *to = work->found + work->counts[begin / WG__GRAIN] * ndim;
-    int64_t at[WG_MAX_DIMS];
-    coordinates(work->spec, begin, at);
-    for (int64_t i = begin; i < end; i++) {
-        if (work->truth[i]) {
-            memcpy(to, at, (size_t)ndim * sizeof *to);
-            to += ndim;
+    for (; begin < end; begin += BLOCK) {
+        int64_t places[BLOCK], count = 0;
+        for (int64_t i = begin; i < end && i < begin + BLOCK; i++) {
+            places[count] = i;
+            count += work->truth[i];
         }
-        for (int d = ndim - 1; d >= 0 && ++at[d] == work->spec->shape[d]; d--)
-            at[d] = 0;
+        for (int64_t k = 0; k < count; k++, to += ndim)
+            for (int d = ndim - 1; d >= 0; places[k] /= work->spec->shape[d], d--)
+                to[d] = d > 0 ? places[k] % work->spec->shape[d] : places[k];
     }
 }
 
@@ -218,16 +215,16 @@ typedef struct search_work {
 /* NaN stands behind all numbers, as sort puts it. */
 #define SEARCH(NAME, TYPE)                                                                         \
     static inline int64_t NAME##_in(const TYPE *sorted, int64_t length, TYPE value, bool right) {  \
-        int64_t low = 0;                                                                           \
+        const TYPE *from = sorted;                                                                 \
         for (int64_t rest = length; rest > 0;) { /* no branch on what is random */                 \
-            const int64_t half = rest / 2;                                                         \
-            const TYPE at = sorted[low + half];                                                    \
+            const int64_t half = (rest + 1) / 2;                                                   \
+            const TYPE at = from[half - 1];                                                        \
             const bool behind = right ? !((value < at) | ((at != at) & (value == value)))          \
                                       : (at < value) | ((value != value) & (at == at));            \
-            low += behind ? half + 1 : 0;                                                          \
-            rest = behind ? rest - half - 1 : half;                                                \
+            from += half * behind;                                                                 \
+            rest = rest == 1 ? 0 : rest - half;                                                    \
         }                                                                                          \
-        return low;                                                                                \
+        return from - sorted;                                                                      \
     }                                                                                              \
     static void NAME(int64_t begin, int64_t end, void *context) {                                  \
         const search_work *w = context;                                                            \
