@@ -52,6 +52,7 @@
 #include "models/bert.h"
 #include "models/convert.h"
 #include "models/decode.h"
+#include "models/glm.h"
 #include "models/gpt.h"
 #include "models/language_model.h"
 #include "models/llama.h"

@@ -1,0 +1,206 @@
+/* GLM   (Du et al. 2022, "GLM: General Language Model Pretraining with Autoregressive Blank
+ * Infilling").
+ *
+ * Letters: B sequences, T positions, C = hidden_size, V = vocab_size, N = num_layers. */
+#include "models/glm.h"
+
+#include "nn/dropout.h"
+#include "tensor/easy.h"
+#include "tensor/internal.h"
+#include "tensor/ops.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+
+/* The label that counts for nothing, as in the published models. */
+enum { IGNORED = -100 };
+
+/* ---- Construction ---- */
+
+static wg_initializer weight_init(const wg_glm_config *config) {
+    return (wg_initializer){WG_INIT_NORMAL, config->initializer_range};
+}
+
+/* What adds onto the residual stream begins smaller the more layers add to it, as in Megatron-LM,
+ * whose order of layer normalisation and residual connections GLM has taken over (section 2.2). */
+static wg_initializer residual_init(const wg_glm_config *config) {
+    const double additions = 2 * (double)config->num_layers;
+    return (wg_initializer){WG_INIT_NORMAL, config->initializer_range / sqrt(additions)};
+}
+
+static wg_layer_norm *norm(wg_module *parent, const char *name, const wg_glm_config *config) {
+    const wg_layer_norm_options options = {.eps = config->layernorm_epsilon};
+    return wg_layer_norm_new(parent, name, config->hidden_size, &options);
+}
+
+static wg_glm_layer *layer_new(wg_module *parent, int64_t index, const wg_glm_config *config) {
+    char name[48];
+    snprintf(name, sizeof name, "transformer.layers.%" PRId64, index);
+    wg_glm_layer *layer = wg_module_new(parent, name, sizeof *layer);
+    if (!layer)
+        return NULL;
+    wg_module *module = &layer->module;
+    const int64_t width = config->hidden_size;
+    const wg_multi_head_attention_options attention = {
+        .dropout = config->attention_dropout_prob,
+        .joint = true,
+        .init = weight_init(config),
+        .output_init = residual_init(config),
+        .joint_name = "query_key_value",
+        .output_name = "dense",
+    };
+    const wg_feed_forward_options mlp = {
+        .activation = WG_ACTIVATION_GELU_TANH,
+        .init = weight_init(config),
+        .down_init = residual_init(config),
+        .up_name = "dense_h_to_4h",
+        .down_name = "dense_4h_to_h",
+    };
+    layer->attention_norm = norm(module, "input_layernorm", config);
+    layer->attention = wg_multi_head_attention_new(module, "attention", width,
+                                                   config->num_attention_heads, &attention);
+    layer->mlp_norm = norm(module, "post_attention_layernorm", config);
+    layer->mlp = wg_feed_forward_new(module, "mlp", width, 4 * width, &mlp);
+    return wg_module_finish(module);
+}
+
+static void glm_destroy(wg_module *module) {
+    wg__free(((wg_glm *)module)->layers);
+}
+
+wg_glm *wg_glm_new(const wg_glm_config *config, uint64_t seed) {
+    if (wg_glm_config_validate(config) < 0)
+        return NULL;
+    wg_glm *model = wg_module_new(NULL, "", sizeof *model);
+    if (!model)
+        return NULL;
+    wg_module *module = &model->module;
+    module->destroy = glm_destroy;
+    module->generator = (wg_generator){.seed = seed};
+    model->config = *config;
+    model->layers = wg__calloc((size_t)config->num_layers, sizeof *model->layers);
+    const wg_embedding_options embedding = {.init = weight_init(config)};
+    const int64_t width = config->hidden_size, positions = config->max_sequence_length + 1;
+    model->words =
+        wg_embedding_new(module, "word_embeddings", config->vocab_size, width, &embedding);
+    model->positions =
+        wg_embedding_new(module, "transformer.position_embeddings", positions, width, &embedding);
+    model->block_positions = wg_embedding_new(module, "transformer.block_position_embeddings",
+                                              positions, width, &embedding);
+    for (int64_t i = 0; model->layers && i < config->num_layers; i++)
+        model->layers[i] = layer_new(module, i, config);
+    model->norm = norm(module, "transformer.final_layernorm", config);
+    return wg_module_finish(module);
+}
+
+/* ---- What may be seen ---- */
+
+/* Query i, of those that follow `seen` keys, sees key j if j is in Part A or not after it:
+ * (B) -> (B, 1, T, seen + T). */
+static wg_tensor *part_mask(wg_tensor *part_a, int64_t seen, int64_t queries) {
+    wg_scope scope;
+    wg_scope_begin(&scope);
+    const int64_t keys = seen + queries;
+    wg_tensor *before = wg_tril(wg_ones(WG_BOOL, WG_DIMS(queries, keys)), seen);
+    wg_tensor *in_a =
+        wg_lt(wg_arange(WG_I64, 0, (double)keys, 1), wg_reshape(part_a, WG_DIMS(-1, 1, 1, 1)));
+    return wg_scope_end(&scope, wg_logical_or(before, in_a));
+}
+
+static int check_inputs(const wg_tensor *ids, const wg_glm_inputs *inputs) {
+    if (!ids)
+        return -1;
+    if (wg_tensor_ndim(ids) != 2)
+        return wg_fail(WG_ERROR_SHAPE, "glm", "ids have rank %d; wanted (B, T)",
+                       wg_tensor_ndim(ids));
+    if (inputs->mask && inputs->part_a)
+        return wg_fail(WG_ERROR_ARGUMENT, "glm",
+                       "part_a and a mask both tell what may be seen; give one of them");
+    const wg_tensor *a = inputs->part_a;
+    if (a && (wg_tensor_ndim(a) != 1 || wg_tensor_size(a, 0) != wg_tensor_size(ids, 0)))
+        return wg_fail(WG_ERROR_SHAPE, "glm",
+                       "part_a has rank %d and %lld elements; wanted (B), one for each of %lld "
+                       "sequences",
+                       wg_tensor_ndim(a), (long long)wg_tensor_count(a),
+                       (long long)wg_tensor_size(ids, 0));
+    return 0;
+}
+
+/* ---- Forward ---- */
+
+/* word + position + block position, with dropout: (B, T)   ->   (B, T, C). */
+static wg_tensor *embed(wg_glm *model, wg_tensor *ids, const wg_glm_inputs *inputs, int64_t seen) {
+    wg_scope scope;
+    wg_scope_begin(&scope);
+    const int64_t count = wg_tensor_size(ids, 1);
+    wg_tensor *positions = inputs->position_ids, *blocks = inputs->block_position_ids;
+    if (!positions)
+        positions = wg_arange(WG_I64, (double)seen, (double)(seen + count), 1);
+    if (!blocks)
+        blocks = wg_zeros(WG_I64, WG_DIMS(count));
+    wg_tensor *x = wg_add(wg_embedding_forward(model->words, ids),
+                          wg_embedding_forward(model->positions, positions));
+    x = wg_add(x, wg_embedding_forward(model->block_positions, blocks));
+    return wg_scope_end(&scope,
+                        wg_dropout(&model->module, x, model->config.embedding_dropout_prob));
+}
+
+static wg_tensor *layer_forward(wg_glm_layer *layer, wg_tensor *x,
+                                const wg_attention_inputs *inputs, double dropout) {
+    wg_scope scope;
+    wg_scope_begin(&scope);
+    wg_tensor *attended = wg_multi_head_attention_forward(
+        layer->attention, wg_layer_norm_forward(layer->attention_norm, x), inputs);
+    x = wg_add(x, wg_dropout(&layer->module, attended, dropout));
+    wg_tensor *fed = wg_feed_forward_forward(layer->mlp, wg_layer_norm_forward(layer->mlp_norm, x));
+    return wg_scope_end(&scope, wg_add(x, wg_dropout(&layer->module, fed, dropout)));
+}
+
+wg_tensor *wg_glm_forward(wg_glm *model, wg_tensor *ids, const wg_glm_inputs *inputs) {
+    static const wg_glm_inputs nothing;
+    if (!inputs)
+        inputs = &nothing;
+    if (check_inputs(ids, inputs) < 0)
+        return NULL;
+    const wg_glm_config *config = &model->config;
+    const int64_t seen = inputs->caches ? inputs->caches[0].length : 0;
+    wg_scope scope;
+    wg_scope_begin(&scope);
+    wg_attention_inputs attention = {.mask = inputs->mask};
+    if (inputs->part_a)
+        attention.mask = part_mask(inputs->part_a, seen, wg_tensor_size(ids, 1));
+    wg_tensor *x = wg_keep(embed(model, ids, inputs, seen));
+    for (int64_t i = 0; i < config->num_layers; i++) {
+        attention.cache = inputs->caches ? &inputs->caches[i] : NULL;
+        wg_tensor *y =
+            wg_keep(layer_forward(model->layers[i], x, &attention, config->output_dropout_prob));
+        wg_release(x); /* without a tape, one layer's activations are alive at a time */
+        x = y;
+    }
+    wg_tensor *y = wg_layer_norm_forward(model->norm, x);
+    wg_release(x);
+    return wg_scope_end(&scope, y);
+}
+
+/* ---- Logits and loss ---- */
+
+wg_tensor *wg_glm_logits(wg_glm *model, wg_tensor *hidden, wg_tensor *positions) {
+    wg_scope scope;
+    wg_scope_begin(&scope);
+    if (positions)
+        hidden = wg_index_select(wg_reshape(hidden, WG_DIMS(-1, model->config.hidden_size)), 0,
+                                 positions);
+    return wg_scope_end(&scope, wg_linear_op(hidden, model->words->weight, NULL));
+}
+
+wg_tensor *wg_glm_loss(wg_glm *model, wg_tensor *ids, const wg_glm_inputs *inputs,
+                       wg_tensor *positions, wg_tensor *labels) {
+    wg_scope scope;
+    wg_scope_begin(&scope);
+    wg_tensor *logits = wg_glm_logits(model, wg_glm_forward(model, ids, inputs), positions);
+    if (!positions)
+        logits = wg_reshape(logits, WG_DIMS(-1, model->config.vocab_size));
+    labels = wg_reshape(labels, WG_DIMS(-1));
+    return wg_scope_end(&scope, wg_cross_entropy(logits, labels, IGNORED, NULL));
+}
