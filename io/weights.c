@@ -101,6 +101,32 @@ static int sort_names(wg_weights *file) {
     return 0;
 }
 
+static int compare_by_offset(const void *a, const void *b, void *context) {
+    const wg_weights *file = context;
+    const int64_t x = file->entries[*(const int64_t *)a].offset,
+                  y = file->entries[*(const int64_t *)b].offset;
+    return (x > y) - (x < y);
+}
+
+int wg__weights_check_apart(const wg_weights *file) {
+    int64_t *order = wg__alloc(((size_t)file->count + 1) * sizeof *order), end = 0;
+    if (!order)
+        return -1;
+    for (int64_t i = 0; i < file->count; i++)
+        order[i] = i;
+    qsort_r(order, (size_t)file->count, sizeof *order, compare_by_offset, (void *)file);
+    int status = 0;
+    for (int64_t i = 0; i < file->count && status == 0; i++) {
+        const wg__weights_entry *entry = &file->entries[order[i]];
+        if (entry->bytes && entry->offset < end)
+            status = wg__weights_fail(file, "%.200s overlaps another tensor", entry->name);
+        if (entry->offset + entry->bytes > end)
+            end = entry->offset + entry->bytes;
+    }
+    wg__free(order);
+    return status;
+}
+
 /* ---- Which format ---- */
 
 static bool ends_in(const char *text, const char *end) {
@@ -120,6 +146,8 @@ static const wg__weights_format *format_of(const wg_weights *file) {
         return NULL;
     if (begins(bytes, count, "\x89HDF\r\n\x1a\n", 8))
         return &wg__weights_hdf5;
+    if (begins(bytes, count, "GGUF", 4))
+        return &wg__weights_gguf;
     if (ends_in(file->path, ".safetensors") || (count > 8 && bytes[8] == '{'))
         return &wg__weights_safetensors;
     if (begins(bytes, count, "\x80\x02\x8a\x0al\xfc\x9c", 7)) {
@@ -133,7 +161,7 @@ static const wg__weights_format *format_of(const wg_weights *file) {
     static const struct {
         const char *suffix;
         const wg__weights_format *format;
-    } suffixes[] = {{".h5", &wg__weights_hdf5}};
+    } suffixes[] = {{".h5", &wg__weights_hdf5}, {".gguf", &wg__weights_gguf}};
     for (size_t i = 0; i < sizeof suffixes / sizeof suffixes[0]; i++)
         if (ends_in(file->path, suffixes[i].suffix)) {
             wg__weights_fail(file, "does not begin as a file of %s does; is it cut short?",

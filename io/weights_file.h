@@ -84,6 +84,9 @@ extern const wg__weights_format wg__weights_hdf5, wg__weights_safetensors, wg__w
  * and its name to be UTF-8 text of a fair length. -1 with FORMAT, MEMORY. */
 int wg__weights_add(wg_weights *file, const char *name, const wg__weights_entry *entry);
 
+/* -1 with FORMAT if a byte belongs to two tensors of the one file. */
+int wg__weights_check_apart(const wg_weights *file);
+
 /* wg_fail with FORMAT: "PATH: format...". Returns -1. */
 int wg__weights_fail(const wg_weights *file, const char *format, ...) WG_PRINTF(2, 3);
 

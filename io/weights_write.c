@@ -22,7 +22,8 @@ static void free_writer(wg_weights_writer *writer) {
 }
 
 static int find_kind(wg_weights_writer *writer, const char *format) {
-    static const wg__weights_kind *const kinds[] = {&wg__safetensors_writer, &wg__llama2c_writer};
+    static const wg__weights_kind *const kinds[] = {&wg__safetensors_writer, &wg__llama2c_writer,
+                                                    &wg__gguf_writer};
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
         if (strcmp(kinds[i]->name, format) == 0)
             writer->kind = kinds[i];

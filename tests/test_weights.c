@@ -84,6 +84,7 @@ static const struct {
     {"safetensors", "model.safetensors", 0},
     {"llama2c", "model.bin", 0},
     {"llama2c", "model1.bin", 1},
+    {"gguf", "model.gguf", 0},
 };
 
 /* ---- Whole files ---- */
