@@ -27,6 +27,7 @@ typedef struct run {
     const wg__pretrain_arguments *arguments;
     json_t *settings;
     char *note; /* the settings as text */
+    char *best; /* where the best checkpoint goes; NULL: nowhere */
     wg_tokenizer *tokenizer;
     wg_corpus *corpus;     /* what is trained on */
     wg_corpus *held_out;   /* what is measured on */
@@ -190,10 +191,21 @@ static void listen_for_stop(void) {
     sigaction(SIGTERM, &action, NULL);
 }
 
+/* RUN.best.h5 beside RUN.h5; freed by free. */
+static char *best_path(const char *out) {
+    size_t length = strlen(out);
+    bool has_ending = length > 3 && strcmp(out + length - 3, ".h5") == 0;
+    char *path = NULL;
+    int stem = (int)(has_ending ? length - 3 : length);
+    return asprintf(&path, "%.*s.best.h5", stem, out) < 0 ? NULL : path;
+}
+
 static int make_trainer(run *r, wg__progress *progress) {
     const json_t *settings = r->settings;
     wg_task task = wg_bert_pretraining_task(r->pretraining);
     double clip = wg__setting_number(settings, "clip");
+    if (wg__setting_flag(settings, "keep-best") && !(r->best = best_path(r->arguments->out)))
+        return wg_fail(WG_ERROR_MEMORY, "pretrain", "no memory for a path");
     wg_trainer_options options = {
         .steps = wg__setting_integer(settings, "steps"),
         .schedule = {.kind =
@@ -204,8 +216,12 @@ static int make_trainer(run *r, wg__progress *progress) {
                      .total_steps = wg__setting_integer(settings, "steps"),
                      .decay_steps = wg__setting_integer(settings, "decay-steps")},
         .clip = clip > 0 ? clip : -1,
+        .accumulate = wg__setting_integer(settings, "accumulate"),
+        .average_decay = wg__setting_number(settings, "ema"),
+        .patience = wg__setting_integer(settings, "patience"),
         .evaluate_every = wg__setting_integer(settings, "eval-every"),
         .path = r->arguments->out,
+        .best_path = r->best,
         .save_every = wg__setting_integer(settings, "save-every"),
         .note = r->note,
         .log_path = r->arguments->log,
@@ -280,6 +296,17 @@ static int tell_interruption(const run *r) {
     return 128 + stop_signal;
 }
 
+static void tell_early_stop(const run *r) {
+    int64_t step = 0;
+    double loss = 0;
+    wg_trainer_best(r->trainer, &step, &loss);
+    wg__cli_note("stopped at step %lld: %lld measurements brought no lower loss than %.4f at step "
+                 "%lld%s%s",
+                 (long long)wg_trainer_steps(r->trainer),
+                 (long long)wg__setting_integer(r->settings, "patience"), loss, (long long)step,
+                 r->best ? ", which is kept in " : "", r->best ? r->best : "");
+}
+
 static int train(run *r) {
     wg__progress progress = wg__progress_begin();
     if (prepare(r, &progress) < 0)
@@ -292,6 +319,9 @@ static int train(run *r) {
         return wg__cli_fail_pending();
     if (outcome == WG_TRAIN_INTERRUPTED)
         return tell_interruption(r);
+    if (outcome == WG_TRAIN_OUT_OF_PATIENCE)
+        tell_early_stop(r);
+    wg_trainer_swap_average(r->trainer);
     return print_results(r);
 }
 
@@ -304,6 +334,7 @@ static void free_run(run *r) {
     wg_corpus_free(r->held_out);
     wg_tokenizer_free(r->tokenizer);
     free(r->note);
+    free(r->best);
     json_decref(r->settings);
 }
 

@@ -38,9 +38,13 @@ enum {
     KEY_SEED,
     KEY_EVAL_EVERY,
     KEY_SAVE_EVERY,
+    KEY_ACCUMULATE,
+    KEY_EMA,
+    KEY_PATIENCE,
+    KEY_KEEP_BEST,
 };
 
-typedef enum setting_kind { TEXT, FILE_NAME, INTEGER, NUMBER } setting_kind;
+typedef enum setting_kind { TEXT, FILE_NAME, INTEGER, NUMBER, FLAG } setting_kind;
 
 /* What is kept with the run. */
 static const struct setting {
@@ -72,6 +76,10 @@ static const struct setting {
     {KEY_SEED, "seed", INTEGER, 0, INFINITY, false},
     {KEY_EVAL_EVERY, "eval-every", INTEGER, 1, INFINITY, true},
     {KEY_SAVE_EVERY, "save-every", INTEGER, 1, INFINITY, true},
+    {KEY_ACCUMULATE, "accumulate", INTEGER, 1, INT32_MAX, false},
+    {KEY_EMA, "ema", NUMBER, 0, 1, false},
+    {KEY_PATIENCE, "patience", INTEGER, 0, INFINITY, true},
+    {KEY_KEEP_BEST, "keep-best", FLAG, 0, 0, true},
 };
 
 enum { SETTINGS = sizeof settings / sizeof settings[0] };
@@ -96,6 +104,8 @@ static const struct argp_option options[] = {
     {NULL, 0, NULL, 0, "Training:", 3},
     {"steps", KEY_STEPS, "N", 0, "Train for N steps (1000)", 0},
     {"batch", KEY_BATCH, "N", 0, "Sequences in a batch (32)", 0},
+    {"accumulate", KEY_ACCUMULATE, "N", 0, "Batches whose gradients are averaged for a step (1)",
+     0},
     {"seq", KEY_SEQ, "N", 0, "Tokens in a sequence (128)", 0},
     {"lr", KEY_LR, "X", 0, "Learning rate at its peak (0.001)", 0},
     {"schedule", KEY_SCHEDULE, "NAME", 0,
@@ -118,6 +128,10 @@ static const struct argp_option options[] = {
     {"weight-decay", KEY_WEIGHT_DECAY, "X", 0, "Weight decay (0.01)", 0},
     {"clip", KEY_CLIP, "X", 0, "Greatest norm of the gradient (1); 0 does not clip", 0},
     {"seed", KEY_SEED, "N", 0, "Seed of weights, dropout and batches (0)", 0},
+    {"ema", KEY_EMA, "X", 0,
+     "Measure and keep as the model the exponential average of the weights, of decay X (0.999 "
+     "looks back about 1000 steps); 0 keeps the weights themselves",
+     0},
     {"threads", KEY_THREADS, "N", 0, "Use N threads (all processors)", 0},
     {NULL, 0, NULL, 0, "The run:", 4},
     {"out", KEY_OUT, "RUN.h5", 0, "The checkpoint to write", 0},
@@ -126,6 +140,10 @@ static const struct argp_option options[] = {
     {"overwrite", KEY_OVERWRITE, NULL, 0, "Begin anew though RUN.h5 exists, which is lost", 0},
     {"save-every", KEY_SAVE_EVERY, "N", 0, "Save every N steps, beside once a minute", 0},
     {"eval-every", KEY_EVAL_EVERY, "N", 0, "Measure on held-out text every N steps (100)", 0},
+    {"patience", KEY_PATIENCE, "N", 0,
+     "Stop after N measurements on held-out text without a new lowest loss (0: never)", 0},
+    {"keep-best", KEY_KEEP_BEST, NULL, 0,
+     "Keep the run as it was at the lowest loss on held-out text, too, in RUN.best.h5", 0},
     {"log", KEY_LOG, "FILE", 0, "Append one JSON object for each step", 0},
     WG__OPTION_JSON,
     {0},
@@ -164,6 +182,8 @@ static json_t *setting_value(const struct argp_state *state, const struct settin
         return file_name(text);
     case TEXT:
         return json_string(text);
+    case FLAG:
+        return json_true();
     }
     return NULL;
 }
@@ -339,4 +359,8 @@ int64_t wg__setting_integer(const json_t *values, const char *name) {
 
 double wg__setting_number(const json_t *values, const char *name) {
     return json_number_value(json_object_get(values, name));
+}
+
+bool wg__setting_flag(const json_t *values, const char *name) {
+    return json_is_true(json_object_get(values, name));
 }

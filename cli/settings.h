@@ -33,9 +33,10 @@ void wg__settings_parse(int argc, char **argv, wg__pretrain_arguments *arguments
  */
 json_t *wg__settings_merge(const json_t *given, const char *note, const char *path);
 
-/* Values of settings; NULL, 0 or 0.0 for one that is not there. Texts are borrowed. */
+/* Values of settings; NULL, 0, 0.0 or false for one that is not there. Texts are borrowed. */
 const char *wg__setting_text(const json_t *settings, const char *name);
 int64_t wg__setting_integer(const json_t *settings, const char *name);
 double wg__setting_number(const json_t *settings, const char *name);
+bool wg__setting_flag(const json_t *settings, const char *name);
 
 #endif

@@ -194,6 +194,22 @@ check 'a resumed run keeps its corpus' left_with 1 'corpus'
 run pretrain bert --resume --out straight.h5
 check 'a finished run tells its results again' grep -q 'masked words' out
 
+pretrain --out tuned.h5 --steps 12 --eval-every 2 --lr 0.5 --optimizer adam --schedule cosine \
+    --accumulate 2 --ema 0.5 --patience 1 --keep-best
+code=$?
+check 'a run stops early' eval 'test $code = 0 && grep -q "stopped at step .* kept in tuned.best.h5" err'
+run eval tuned.best.h5 --corpus text.txt --seq 32
+check 'the best checkpoint is a model' test $code = 0
+run pretrain bert --resume --out tuned.h5
+check 'a run that stopped early stays so' grep -q 'stopped at step' err
+run pretrain bert --resume --out tuned.h5 --ema 0.9
+check 'a resumed run keeps its average' left_with 1 '--ema'
+run pretrain bert --corpus text.txt --config tiny.json --batch 4 --seq 32 --steps 30 --clip 0 \
+    --lr 1000 --optimizer sgd --momentum 0.5 --out bad.h5
+check 'a run that diverges says at which step, and why' \
+    eval 'left_with 1 "hint: " && grep -q "train: step [0-9]*: " err'
+rm -f bad.h5
+
 # A log without what depends on the clock, each step once.
 losses() {
     sed 's/"tokens_per_s": [^,}]*, //' "$@" | sort -u | sort -t: -k2n

@@ -1,28 +1,14 @@
 /* The loop: step, record, evaluate, save. See trainer.h. */
-#include "train/trainer.h"
+#include "train/trainer_state.h"
 
 #include <math.h>
-#include <string.h>
 #include <time.h>
 
-#include "io/log.h"
 #include "tensor/internal.h"
 #include "tensor/ops.h"
 
 #define DEFAULT_CLIP 1.0
 #define DEFAULT_SAVE_SECONDS 60.0
-
-struct wg_trainer {
-    wg_task task;
-    wg_trainer_options options;
-    wg_optimizer *optimizer;
-    wg_metric_log *log; /* NULL: none */
-    int64_t step;       /* steps done */
-    wg_history training, evaluations;
-    double begun; /* when this part of the run began, and at which step */
-    int64_t begun_at;
-    double last_save;
-};
 
 /* What one step was, on its way to the log, the history and the listener. */
 typedef struct measured_step {
@@ -45,6 +31,11 @@ static int check_options(const wg_trainer_options *options) {
                        (long long)options->steps);
     if (options->evaluate_every < 0 || options->save_every < 0)
         return wg_fail(WG_ERROR_ARGUMENT, "train", "an interval is below 0 steps");
+    if (options->accumulate < 0 || options->patience < 0)
+        return wg_fail(WG_ERROR_ARGUMENT, "train",
+                       "%lld batches in a step, a patience of %lld; "
+                       "neither can be below 0",
+                       (long long)options->accumulate, (long long)options->patience);
     return 0;
 }
 
@@ -64,6 +55,31 @@ static int add_parameters(wg_optimizer *optimizer, wg_module *module) {
     return result;
 }
 
+/* The parameters alone: buffers are what they are. */
+static int make_average(wg_trainer *trainer) {
+    wg_state_dict *state = wg_module_state(trainer->task.module);
+    trainer->average = state ? wg_average_new(trainer->options.average_decay) : NULL;
+    int result = trainer->average ? 0 : -1;
+    for (int64_t i = 0; result == 0 && i < state->count; i++) {
+        const wg_slot *slot = state->entries[i].slot;
+        if (slot->kind == WG_SLOT_PARAMETER && !slot->tied)
+            result = wg_average_add(trainer->average, slot->tensor);
+    }
+    wg_state_dict_free(state);
+    return result;
+}
+
+static int make_parts(wg_trainer *trainer) {
+    const wg_trainer_options *options = &trainer->options;
+    if (check_options(options) < 0 ||
+        add_parameters(trainer->optimizer, trainer->task.module) < 0 ||
+        (options->average_decay != 0 && make_average(trainer) < 0))
+        return -1;
+    if (options->log_path)
+        trainer->log = wg_metric_log_open(options->log_path);
+    return options->log_path && !trainer->log ? -1 : 0;
+}
+
 wg_trainer *wg_trainer_new(const wg_task *task, wg_optimizer *optimizer,
                            const wg_trainer_options *options) {
     wg_trainer *trainer = optimizer ? wg__calloc(1, sizeof *trainer) : NULL;
@@ -78,8 +94,9 @@ wg_trainer *wg_trainer_new(const wg_task *task, wg_optimizer *optimizer,
         trainer->options.clip = DEFAULT_CLIP;
     if (options->save_seconds == 0)
         trainer->options.save_seconds = DEFAULT_SAVE_SECONDS;
-    if (check_options(options) < 0 || add_parameters(optimizer, task->module) < 0 ||
-        (options->log_path && !(trainer->log = wg_metric_log_open(options->log_path)))) {
+    if (options->accumulate == 0)
+        trainer->options.accumulate = 1;
+    if (make_parts(trainer) < 0) {
         wg_trainer_free(trainer);
         return NULL;
     }
@@ -91,137 +108,25 @@ void wg_trainer_free(wg_trainer *trainer) {
         return;
     wg_metric_log_close(trainer->log);
     wg_optimizer_free(trainer->optimizer);
+    wg_average_free(trainer->average);
     wg_history_clear(&trainer->training);
     wg_history_clear(&trainer->evaluations);
     wg__free(trainer);
 }
 
-/* ---- Checkpoints ---- */
-
-static int put_generator(wg_checkpoint *file, const char *name, const wg_generator *generator) {
-    char path[64];
-    snprintf(path, sizeof path, "/train/random/%s/seed", name);
-    if (wg_checkpoint_put_integer(file, path, (int64_t)generator->seed) < 0)
-        return -1;
-    snprintf(path, sizeof path, "/train/random/%s/offset", name);
-    return wg_checkpoint_put_integer(file, path, (int64_t)generator->offset);
-}
-
-static int get_generator(wg_checkpoint *file, const char *name, wg_generator *generator) {
-    char path[64];
-    int64_t seed, offset;
-    snprintf(path, sizeof path, "/train/random/%s/seed", name);
-    if (wg_checkpoint_get_integer(file, path, &seed) < 0)
-        return -1;
-    snprintf(path, sizeof path, "/train/random/%s/offset", name);
-    if (wg_checkpoint_get_integer(file, path, &offset) < 0)
-        return -1;
-    *generator = (wg_generator){.seed = (uint64_t)seed, .offset = (uint64_t)offset};
-    return 0;
-}
-
-static int put_schedule(wg_checkpoint *file, const wg_schedule *schedule) {
-    if (wg_checkpoint_put_text(file, "/train/schedule/kind", wg_schedule_name(schedule->kind)) <
-            0 ||
-        wg_checkpoint_put_number(file, "/train/schedule/peak", schedule->peak) < 0 ||
-        wg_checkpoint_put_number(file, "/train/schedule/final", schedule->final) < 0 ||
-        wg_checkpoint_put_integer(file, "/train/schedule/warmup_steps", schedule->warmup_steps) <
-            0 ||
-        wg_checkpoint_put_integer(file, "/train/schedule/decay_steps", schedule->decay_steps) < 0 ||
-        wg_checkpoint_put_integer(file, "/train/schedule/width", schedule->width) < 0)
-        return -1;
-    return wg_checkpoint_put_integer(file, "/train/schedule/total_steps", schedule->total_steps);
-}
-
-static int put_run(wg_checkpoint *file, const wg_trainer *trainer) {
-    const wg_task *task = &trainer->task;
-    if (wg_checkpoint_put_module(file, "/model", task->module) < 0 ||
-        wg_checkpoint_put_optimizer(file, trainer->optimizer) < 0 ||
-        wg_checkpoint_put_integer(file, "/train/step", trainer->step) < 0 ||
-        put_schedule(file, &trainer->options.schedule) < 0 ||
-        put_generator(file, "module", wg_module_generator(task->module)) < 0 ||
-        put_generator(file, "default", wg_default_generator()) < 0 ||
-        wg_history_put(&trainer->training, file, WG_HISTORY_TRAINING) < 0 ||
-        wg_history_put(&trainer->evaluations, file, WG_HISTORY_EVALUATION) < 0)
-        return -1;
-    const char *note = trainer->options.note;
-    if (note && wg_checkpoint_put_text(file, "/train/note", note) < 0)
-        return -1;
-    return task->save ? task->save(task->context, file) : 0;
-}
-
-/* Zero times a number is 0, unless it is not finite: then the sum is not a number. */
-static bool is_finite(wg_tensor *x) {
-    wg_scope scope;
-    wg_scope_begin(&scope);
-    double sum = wg_item(wg_sum(wg_mul_scalar(x, 0), 0, NULL, false));
-    wg_scope_end(&scope, NULL);
-    return sum == 0;
-}
-
-/* Weights that are no numbers shall not replace a good checkpoint. */
-static int check_weights(wg_module *module) {
-    wg_state_dict *state = wg_module_state(module);
-    if (!state)
-        return -1;
-    bool recorded = wg_set_grad_enabled(false);
-    int result = 0;
-    for (int64_t i = 0; result == 0 && i < state->count; i++) {
-        wg_tensor *x = state->entries[i].slot->tensor;
-        if (wg_dtype_is_float(wg_tensor_dtype(x)) && !is_finite(x))
-            result = wg_fail(WG_ERROR_GRADIENT, "train",
-                             "%s is no longer finite and is not saved; lower the learning rate",
-                             state->entries[i].path);
-    }
-    wg_set_grad_enabled(recorded);
-    wg_state_dict_free(state);
-    return result;
-}
-
-int wg_trainer_save(wg_trainer *trainer, const char *path) {
-    if (check_weights(trainer->task.module) < 0)
-        return -1;
-    wg_checkpoint *file = wg_checkpoint_create(path);
-    if (!file)
-        return -1;
-    if (put_run(file, trainer) < 0) {
-        wg_checkpoint_abort(file);
-        return -1;
-    }
-    return wg_checkpoint_commit(file);
-}
-
-static int get_run(wg_checkpoint *file, wg_trainer *trainer) {
-    const wg_task *task = &trainer->task;
-    if (!wg_checkpoint_has(file, "/train/step"))
-        return wg_fail(WG_ERROR_STATE, "train", "the file holds a model and no training run");
-    if (wg_checkpoint_get_module(file, "/model", task->module) < 0 ||
-        wg_checkpoint_get_optimizer(file, trainer->optimizer) < 0 ||
-        wg_checkpoint_get_integer(file, "/train/step", &trainer->step) < 0 ||
-        get_generator(file, "module", wg_module_generator(task->module)) < 0 ||
-        get_generator(file, "default", wg_default_generator()) < 0 ||
-        wg_history_get(&trainer->training, file, WG_HISTORY_TRAINING) < 0 ||
-        wg_history_get(&trainer->evaluations, file, WG_HISTORY_EVALUATION) < 0)
-        return -1;
-    return task->restore ? task->restore(task->context, file) : 0;
-}
-
-int wg_trainer_resume(wg_trainer *trainer, const char *path) {
-    wg_checkpoint *file = wg_checkpoint_open(path);
-    if (!file)
-        return -1;
-    int result = get_run(file, trainer);
-    wg_checkpoint_close(file);
-    return result;
-}
-
 /* ---- Steps ---- */
 
-/* Replaces the pending error by the same one with the step named. */
-static int fail_step(int64_t step) {
+/* Replaces the pending error by the same one with the step named and, if numbers are no longer
+ * finite, with what may be behind it. */
+static int fail_step(const wg_trainer *trainer) {
     wg_error error = *wg_error_pending();
+    char hint[400] = "";
     wg_error_clear();
-    return wg_fail(error.code, "train", "step %lld: %s", (long long)step, error.message);
+    if (error.code == WG_ERROR_GRADIENT)
+        wg__trainer_diagnose(trainer, hint, sizeof hint);
+    wg_error_clear(); /* a diagnosis that failed is no news */
+    return wg_fail(error.code, "train", "step %lld: %s%s%s", (long long)trainer->step + 1,
+                   error.message, *hint ? "; hint: " : "", hint);
 }
 
 /* Errors of the forward pass stay as they are. */
@@ -229,20 +134,30 @@ static int check_loss(const wg_tensor *loss, double value) {
     if (!loss)
         return wg_fail(WG_ERROR_STATE, "task", "it gave no loss");
     if (!isfinite(value))
-        return wg_fail(WG_ERROR_GRADIENT, "loss",
-                       "it is %g and the run has diverged; lower the learning rate", value);
+        return wg_fail(WG_ERROR_GRADIENT, "loss", "it is %g and the run has diverged", value);
     return 0;
 }
 
-/* Forward and backward of one batch. The scope ends before the optimizer moves. */
+/* Adds the gradients of a micro-batch as its share of the step's. */
+static int backward(wg_tensor *loss, double share) {
+    wg_backward_options options = {0};
+    if (share != 1)
+        options.cotangent =
+            wg_full(wg_tensor_dtype(loss), wg_tensor_ndim(loss), wg_tensor_shape(loss), share);
+    return wg_backward(loss, &options);
+}
+
+/* Forward and backward of one micro-batch. The scope ends before the optimizer moves. */
 static int compute_gradients(wg_trainer *trainer, measured_step *measured) {
+    double share = 1 / (double)trainer->options.accumulate;
     wg_scope scope;
     wg_scope_begin(&scope);
     wg_tensor *loss = trainer->task.loss(trainer->task.context, &measured->metrics);
-    measured->loss = wg_item(loss);
-    int result = check_loss(loss, measured->loss);
+    double value = wg_item(loss);
+    measured->loss += share * value;
+    int result = check_loss(loss, value);
     if (result == 0)
-        result = wg_backward(loss, NULL);
+        result = backward(loss, share);
     wg_scope_end(&scope, NULL);
     return result;
 }
@@ -257,10 +172,15 @@ static int update(wg_trainer *trainer, measured_step *measured) {
 
 static int advance(wg_trainer *trainer, measured_step *measured) {
     double begun = now();
-    if (compute_gradients(trainer, measured) < 0 || update(trainer, measured) < 0) {
+    int result = 0;
+    for (int64_t i = 0; result == 0 && i < trainer->options.accumulate; i++)
+        result = compute_gradients(trainer, measured);
+    if (result < 0 || update(trainer, measured) < 0) {
         wg_optimizer_zero_grad(trainer->optimizer);
-        return fail_step(trainer->step + 1);
+        return fail_step(trainer);
     }
+    if (trainer->average)
+        wg_average_update(trainer->average);
     trainer->step++;
     measured->tokens_per_second = (double)measured->metrics.tokens / (now() - begun);
     return 0;
@@ -281,13 +201,21 @@ int wg_task_evaluate(const wg_task *task, wg_metrics *metrics) {
     return result;
 }
 
+void wg_trainer_swap_average(wg_trainer *trainer) {
+    if (trainer->average && wg_average_updates(trainer->average) > 0)
+        wg_average_swap(trainer->average);
+}
+
 static int evaluate_if_due(wg_trainer *trainer, measured_step *measured) {
     int64_t every = trainer->options.evaluate_every;
     bool due = trainer->step == trainer->options.steps || (every > 0 && trainer->step % every == 0);
     if (!due || !trainer->task.evaluate)
         return 0;
     measured->evaluated = true;
-    return wg_task_evaluate(&trainer->task, &measured->evaluation);
+    wg_trainer_swap_average(trainer);
+    int result = wg_task_evaluate(&trainer->task, &measured->evaluation);
+    wg_trainer_swap_average(trainer);
+    return result;
 }
 
 /* ---- Recording what happened ---- */
@@ -316,6 +244,30 @@ static int add_history(wg_trainer *trainer, const measured_step *measured) {
         wg_history_set(evaluations, "step", (double)trainer->step) < 0)
         return -1;
     return set_metrics(evaluations, &measured->evaluation);
+}
+
+static bool is_best(const wg_trainer *trainer, const measured_step *measured) {
+    return measured->evaluated &&
+           wg__best_evaluation(&trainer->evaluations) == trainer->evaluations.row_count - 1;
+}
+
+/* Whether the last `patience` evaluations were no better than one before them. */
+static bool is_out_of_patience(const wg_trainer *trainer) {
+    int64_t rows = trainer->evaluations.row_count, best;
+    if (trainer->options.patience == 0 || rows == 0)
+        return false;
+    best = wg__best_evaluation(&trainer->evaluations);
+    return rows - 1 - best >= trainer->options.patience;
+}
+
+/* Patience and the best checkpoint go by the loss of evaluations. */
+static int check_evaluation(const wg_trainer *trainer, const measured_step *measured) {
+    const wg_trainer_options *options = &trainer->options;
+    bool is_watched = options->patience > 0 || options->best_path;
+    if (!is_watched || !measured->evaluated || wg_metrics_weight(&measured->evaluation, "loss") > 0)
+        return 0;
+    return wg_fail(WG_ERROR_STATE, "train",
+                   "evaluations of this task have no \"loss\", by which the best is known");
 }
 
 /* One JSON object: the step, then what was measured, evaluations as "eval_...". */
@@ -367,7 +319,7 @@ static bool is_stopped(const wg_trainer *trainer) {
 
 static bool save_is_due(const wg_trainer *trainer) {
     const wg_trainer_options *options = &trainer->options;
-    if (trainer->step == options->steps)
+    if (trainer->step == options->steps || is_out_of_patience(trainer))
         return true;
     if (options->save_every > 0 && trainer->step % options->save_every == 0)
         return true;
@@ -380,11 +332,17 @@ static int save(wg_trainer *trainer) {
     return result;
 }
 
+static int save_best(wg_trainer *trainer, const measured_step *measured) {
+    const char *path = trainer->options.best_path;
+    return path && is_best(trainer, measured) ? wg_trainer_save(trainer, path) : 0;
+}
+
 /* One step and what belongs to it; a wg_train_outcome: interrupted only after having saved. */
 static int run_step(wg_trainer *trainer) {
     measured_step measured = {0};
     if (advance(trainer, &measured) < 0 || evaluate_if_due(trainer, &measured) < 0 ||
-        add_history(trainer, &measured) < 0 || write_log(trainer, &measured) < 0)
+        check_evaluation(trainer, &measured) < 0 || add_history(trainer, &measured) < 0 ||
+        write_log(trainer, &measured) < 0 || save_best(trainer, &measured) < 0)
         return -1;
     bool stopped = is_stopped(trainer);
     bool saves = trainer->options.path && (stopped || save_is_due(trainer));
@@ -402,8 +360,11 @@ int wg_trainer_run(wg_trainer *trainer) {
     if (trainer->step == 0 && trainer->options.path && save(trainer) < 0)
         return -1;
     int outcome = WG_TRAIN_FINISHED;
-    while (outcome == WG_TRAIN_FINISHED && trainer->step < trainer->options.steps)
+    while (outcome == WG_TRAIN_FINISHED && trainer->step < trainer->options.steps) {
+        if (is_out_of_patience(trainer))
+            return WG_TRAIN_OUT_OF_PATIENCE;
         outcome = run_step(trainer);
+    }
     return outcome == WG_TRAIN_INTERRUPTED && trainer->step == trainer->options.steps
                ? WG_TRAIN_FINISHED
                : outcome;

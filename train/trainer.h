@@ -9,7 +9,10 @@
  *
  * A run that was stopped at step k and resumed gives the same bits at step n as one that was never
  * stopped: a checkpoint holds the weights, the optimizer's state, the step, the random counters and
- * what the task adds (its place in the data). Evaluations and saves leave all of these alone. */
+ * what the task adds (its place in the data). Evaluations and saves leave all of these alone.
+ *
+ * With an average of the weights it is the average that is evaluated, and that stands below /model
+ * in checkpoints, for whoever uses the model; what is trained stands below /train/weights. */
 #ifndef WG_TRAIN_TRAINER_H
 #define WG_TRAIN_TRAINER_H
 
@@ -61,12 +64,16 @@ typedef struct wg_trainer_options {
     int64_t steps;          /* at least 1 */
     wg_schedule schedule;   /* of the learning rate */
     double clip;            /* greatest global gradient norm; 0: 1.0; negative: no clipping */
+    int64_t accumulate;     /* batches whose gradients are averaged for a step; 0: 1 */
+    double average_decay;   /* of an exponential average of the weights; 0: none is kept */
     int64_t evaluate_every; /* steps; 0: after the last step only */
-    const char *path;       /* of the checkpoint; NULL: the run is not saved */
-    int64_t save_every;     /* steps; 0: as save_seconds says and after the last step */
-    double save_seconds;    /* 0: 60; negative: no saves by the clock */
-    const char *note;       /* kept as /train/note for who resumes the run; NULL: none */
-    const char *log_path;   /* one JSON object for each step is appended to it; NULL: none */
+    int64_t patience; /* stop after so many evaluations without a new lowest "loss"; 0: never */
+    const char *path; /* of the checkpoint; NULL: the run is not saved */
+    const char *best_path; /* of that of the evaluation with the lowest "loss"; NULL: not kept */
+    int64_t save_every;    /* steps; 0: as save_seconds says and after the last step */
+    double save_seconds;   /* 0: 60; negative: no saves by the clock */
+    const char *note;      /* kept as /train/note for who resumes the run; NULL: none */
+    const char *log_path;  /* one JSON object for each step is appended to it; NULL: none */
     wg_train_listener listener;
     void *listener_context;
     const volatile sig_atomic_t *stop; /* not 0: finish the step, save and return; may be NULL */
@@ -75,8 +82,9 @@ typedef struct wg_trainer_options {
 typedef struct wg_trainer wg_trainer;
 
 typedef enum wg_train_outcome {
-    WG_TRAIN_FINISHED,   /* all steps are done, measured and saved */
-    WG_TRAIN_INTERRUPTED /* `stop` was set; the step was finished and saved */
+    WG_TRAIN_FINISHED,       /* all steps are done, measured and saved */
+    WG_TRAIN_INTERRUPTED,    /* `stop` was set; the step was finished and saved */
+    WG_TRAIN_OUT_OF_PATIENCE /* evaluations became no better; the last step is saved */
 } wg_train_outcome;
 
 /* A trainer at step 0. Takes the optimizer, which must be empty, into its ownership in every case,
@@ -92,8 +100,10 @@ WG_API void wg_trainer_free(wg_trainer *trainer);
 WG_API int wg_trainer_resume(wg_trainer *trainer, const char *path);
 
 /* Runs to the last step. Returns a wg_train_outcome, or -1: then the checkpoint on disk is the last
- * good one. A loss or gradient that is not finite stops the run, with the step named, and is never
- * saved. [GRADIENT for a run that diverged; whatever the task, the optimizer or saving gives] */
+ * good one. A loss or gradient that is not finite stops the run, with the step named and a hint at
+ * what may be behind it, and is never saved. [GRADIENT for a run that diverged; STATE for a
+ * patience or best_path with a task whose evaluations have no "loss"; whatever the task, the
+ * optimizer or saving gives] */
 WG_API int wg_trainer_run(wg_trainer *trainer);
 
 /* Writes a checkpoint of the run as it stands. [GRADIENT for weights that are not finite; as
@@ -109,11 +119,18 @@ WG_API int64_t wg_trainer_steps(const wg_trainer *trainer);
 WG_API const wg_history *wg_trainer_history(const wg_trainer *trainer);
 WG_API const wg_history *wg_trainer_evaluations(const wg_trainer *trainer);
 
+/* The evaluation with the lowest "loss" so far, true, or false if there was none. */
+WG_API bool wg_trainer_best(const wg_trainer *trainer, int64_t *step, double *loss);
+
 #define WG_HISTORY_TRAINING "/train/history/training"
 #define WG_HISTORY_EVALUATION "/train/history/evaluation"
 
 /* Measures a task's model as an evaluation during training does: recording off, the module in
  * evaluation mode, both put back after. */
 WG_API int wg_task_evaluate(const wg_task *task, wg_metrics *metrics);
+
+/* Puts the average of the weights, if the trainer keeps one, in their place, for measuring or using
+ * the model; and back, which is due before the run goes on or is saved. */
+WG_API void wg_trainer_swap_average(wg_trainer *trainer);
 
 #endif

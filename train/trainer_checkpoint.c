@@ -1,0 +1,152 @@
+/* Runs in checkpoints: all that a run needs to go on, bit for bit. */
+#include "train/trainer_state.h"
+
+#include "tensor/internal.h"
+#include "tensor/ops.h"
+
+/* The weights that are trained, where /model is their average. */
+#define TRAINED "/train/weights"
+
+static int put_generator(wg_checkpoint *file, const char *name, const wg_generator *generator) {
+    char path[64];
+    snprintf(path, sizeof path, "/train/random/%s/seed", name);
+    if (wg_checkpoint_put_integer(file, path, (int64_t)generator->seed) < 0)
+        return -1;
+    snprintf(path, sizeof path, "/train/random/%s/offset", name);
+    return wg_checkpoint_put_integer(file, path, (int64_t)generator->offset);
+}
+
+static int get_generator(wg_checkpoint *file, const char *name, wg_generator *generator) {
+    char path[64];
+    int64_t seed, offset;
+    snprintf(path, sizeof path, "/train/random/%s/seed", name);
+    if (wg_checkpoint_get_integer(file, path, &seed) < 0)
+        return -1;
+    snprintf(path, sizeof path, "/train/random/%s/offset", name);
+    if (wg_checkpoint_get_integer(file, path, &offset) < 0)
+        return -1;
+    *generator = (wg_generator){.seed = (uint64_t)seed, .offset = (uint64_t)offset};
+    return 0;
+}
+
+static int put_schedule(wg_checkpoint *file, const wg_schedule *schedule) {
+    if (wg_checkpoint_put_text(file, "/train/schedule/kind", wg_schedule_name(schedule->kind)) <
+            0 ||
+        wg_checkpoint_put_number(file, "/train/schedule/peak", schedule->peak) < 0 ||
+        wg_checkpoint_put_number(file, "/train/schedule/final", schedule->final) < 0 ||
+        wg_checkpoint_put_integer(file, "/train/schedule/warmup_steps", schedule->warmup_steps) <
+            0 ||
+        wg_checkpoint_put_integer(file, "/train/schedule/decay_steps", schedule->decay_steps) < 0 ||
+        wg_checkpoint_put_integer(file, "/train/schedule/width", schedule->width) < 0)
+        return -1;
+    return wg_checkpoint_put_integer(file, "/train/schedule/total_steps", schedule->total_steps);
+}
+
+/* With an average, what is trained stands beside it: /model is what is evaluated. */
+static int put_weights(wg_checkpoint *file, wg_trainer *trainer) {
+    wg_module *module = trainer->task.module;
+    if (!trainer->average)
+        return wg_checkpoint_put_module(file, "/model", module);
+    if (wg_checkpoint_put_module(file, TRAINED, module) < 0)
+        return -1;
+    wg_trainer_swap_average(trainer);
+    int result = wg_checkpoint_put_module(file, "/model", module);
+    wg_trainer_swap_average(trainer);
+    return result;
+}
+
+static int get_weights(wg_checkpoint *file, wg_trainer *trainer) {
+    wg_module *module = trainer->task.module;
+    bool has_average = wg_checkpoint_has(file, TRAINED);
+    if (has_average != (trainer->average != NULL))
+        return wg_fail(WG_ERROR_STATE, "train", "the run was begun %s an average of its weights",
+                       has_average ? "with" : "without");
+    if (wg_checkpoint_get_module(file, "/model", module) < 0 || !has_average)
+        return wg_error_pending() ? -1 : 0;
+    wg_average_swap(trainer->average);
+    return wg_checkpoint_get_module(file, TRAINED, module);
+}
+
+static int put_run(wg_checkpoint *file, wg_trainer *trainer) {
+    const wg_task *task = &trainer->task;
+    if (put_weights(file, trainer) < 0 ||
+        wg_checkpoint_put_optimizer(file, trainer->optimizer) < 0 ||
+        wg_checkpoint_put_integer(file, "/train/step", trainer->step) < 0 ||
+        put_schedule(file, &trainer->options.schedule) < 0 ||
+        put_generator(file, "module", wg_module_generator(task->module)) < 0 ||
+        put_generator(file, "default", wg_default_generator()) < 0 ||
+        wg_history_put(&trainer->training, file, WG_HISTORY_TRAINING) < 0 ||
+        wg_history_put(&trainer->evaluations, file, WG_HISTORY_EVALUATION) < 0)
+        return -1;
+    const char *note = trainer->options.note;
+    if (note && wg_checkpoint_put_text(file, "/train/note", note) < 0)
+        return -1;
+    return task->save ? task->save(task->context, file) : 0;
+}
+
+/* Zero times a number is 0, unless it is not finite: then the sum is not a number. */
+bool wg__is_finite(wg_tensor *x) {
+    wg_scope scope;
+    wg_scope_begin(&scope);
+    double sum = wg_item(wg_sum(wg_mul_scalar(x, 0), 0, NULL, false));
+    wg_scope_end(&scope, NULL);
+    return sum == 0;
+}
+
+/* Weights that are no numbers shall not replace a good checkpoint. */
+static int check_weights(wg_module *module) {
+    wg_state_dict *state = wg_module_state(module);
+    if (!state)
+        return -1;
+    bool recorded = wg_set_grad_enabled(false);
+    int result = 0;
+    for (int64_t i = 0; result == 0 && i < state->count; i++) {
+        wg_tensor *x = state->entries[i].slot->tensor;
+        if (wg_dtype_is_float(wg_tensor_dtype(x)) && !wg__is_finite(x))
+            result = wg_fail(WG_ERROR_GRADIENT, "train",
+                             "%s is no longer finite and is not saved; lower the learning rate",
+                             state->entries[i].path);
+    }
+    wg_set_grad_enabled(recorded);
+    wg_state_dict_free(state);
+    return result;
+}
+
+int wg_trainer_save(wg_trainer *trainer, const char *path) {
+    if (check_weights(trainer->task.module) < 0)
+        return -1;
+    wg_checkpoint *file = wg_checkpoint_create(path);
+    if (!file)
+        return -1;
+    if (put_run(file, trainer) < 0) {
+        wg_checkpoint_abort(file);
+        return -1;
+    }
+    return wg_checkpoint_commit(file);
+}
+
+static int get_run(wg_checkpoint *file, wg_trainer *trainer) {
+    const wg_task *task = &trainer->task;
+    if (!wg_checkpoint_has(file, "/train/step"))
+        return wg_fail(WG_ERROR_STATE, "train", "the file holds a model and no training run");
+    if (get_weights(file, trainer) < 0 ||
+        wg_checkpoint_get_optimizer(file, trainer->optimizer) < 0 ||
+        wg_checkpoint_get_integer(file, "/train/step", &trainer->step) < 0 ||
+        get_generator(file, "module", wg_module_generator(task->module)) < 0 ||
+        get_generator(file, "default", wg_default_generator()) < 0 ||
+        wg_history_get(&trainer->training, file, WG_HISTORY_TRAINING) < 0 ||
+        wg_history_get(&trainer->evaluations, file, WG_HISTORY_EVALUATION) < 0)
+        return -1;
+    if (trainer->average)
+        wg_average_set_updates(trainer->average, trainer->step);
+    return task->restore ? task->restore(task->context, file) : 0;
+}
+
+int wg_trainer_resume(wg_trainer *trainer, const char *path) {
+    wg_checkpoint *file = wg_checkpoint_open(path);
+    if (!file)
+        return -1;
+    int result = get_run(file, trainer);
+    wg_checkpoint_close(file);
+    return result;
+}
