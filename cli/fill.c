@@ -3,8 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/results.h"
 #include "cli/cli.h"
+#include "cli/model_kind.h"
+#include "cli/results.h"
 #include "tensor/easy.h"
 #include "tensor/ops.h"
 #include "train/bert_pretraining.h"
@@ -201,7 +202,8 @@ int wg__verb_fill(int argc, char **argv) {
     arguments a = {.top = 5};
     wg__cli_parse(&parser, argc, argv, &a);
     filler f = {.top = a.top};
-    if (wg_bert_load(a.run, &f.model, &f.tokenizer) < 0)
+    if (wg__model_kind_require(a.run, &wg__bert_kind, "fill") < 0 ||
+        wg_bert_load(a.run, &f.model, &f.tokenizer) < 0)
         return wg__cli_fail_pending();
     f.texts = a.json ? json_array() : NULL;
     int result = fill_all(&f, &a);

@@ -11,6 +11,7 @@ static const wg__verb verbs[] = {
     {"pretrain", "train a model on plain text", wg__verb_pretrain},
     {"eval", "measure a trained model on text", wg__verb_eval},
     {"fill", "fill each [MASK] of a text", wg__verb_fill},
+    {"generate", "continue a text", wg__verb_generate},
     {"convert", "turn a model into another published format", wg__verb_convert},
     {"info", "tell what a checkpoint holds", wg__verb_info},
     {"plot", "draw the history of a training", wg__verb_plot},

@@ -91,14 +91,20 @@ static const struct argp_option options[] = {
     {NULL, 0, NULL, 0, "Text:", 1},
     {"corpus", KEY_CORPUS, "FILE...", 0, "Train on these text files", 0},
     {"eval", KEY_EVAL, "FILE", 0,
-     "Measure on this text (default: hold out a twentieth of the documents)", 0},
-    {"tokenizer", KEY_TOKENIZER, "wordpiece|FILE", 0,
-     "Learn a vocabulary of word pieces from the corpus (the default), or read one: a vocab.txt or "
-     "what `wengert tokenizer train' wrote",
+     "Measure on this text (default: hold out a twentieth of the documents for BERT, the last "
+     "tenth of each file for others)",
+     0},
+    {"tokenizer", KEY_TOKENIZER, "wordpiece|bpe|FILE", 0,
+     "Learn a vocabulary from the corpus, of word pieces (the default for BERT) or byte pairs (for "
+     "others), or read one: what `wengert tokenizer train' wrote, or a published file",
      0},
     {"vocab-size", KEY_VOCAB_SIZE, "N", 0, "Size of the vocabulary to learn (4096)", 0},
     {NULL, 0, NULL, 0, "Model:", 2},
-    {"preset", KEY_PRESET, "NAME", 0, "bert-tiny (the default), bert-mini, bert-small or bert-base",
+    {"preset", KEY_PRESET, "NAME", 0,
+     "bert-tiny (the default), bert-mini, bert-small, bert-base; gpt2-tiny (the default), "
+     "gpt2-mini, gpt2-124m, gpt2-medium, gpt2-large, gpt2-xl; llama-260k (the default), llama-15m, "
+     "llama-42m, "
+     "llama-110m, llama-7b",
      0},
     {"config", KEY_CONFIG, "FILE.json", 0, "A published configuration instead of a preset", 0},
     {NULL, 0, NULL, 0, "Training:", 3},
@@ -106,17 +112,18 @@ static const struct argp_option options[] = {
     {"batch", KEY_BATCH, "N", 0, "Sequences in a batch (32)", 0},
     {"accumulate", KEY_ACCUMULATE, "N", 0, "Batches whose gradients are averaged for a step (1)",
      0},
-    {"seq", KEY_SEQ, "N", 0, "Tokens in a sequence (128)", 0},
+    {"seq", KEY_SEQ, "N", 0,
+     "Tokens in a sequence (128); a GPT or LLaMA of a preset has as many positions", 0},
     {"lr", KEY_LR, "X", 0, "Learning rate at its peak (0.001)", 0},
     {"schedule", KEY_SCHEDULE, "NAME", 0,
-     "How the rate goes on after the warm-up: linear (the default) and cosine fall to the last "
-     "step, "
+     "How the rate goes on after the warm-up: linear (the default for BERT) and cosine (for "
+     "others) fall to the last step, "
      "constant stays, wsd stays and falls in the last steps, noam falls as 1 / sqrt(step), "
      "inverse-sqrt too, but is at its peak from the first step",
      0},
     {"warmup", KEY_WARMUP, "N", 0, "Steps in which the rate rises (a tenth of all)", 0},
-    {"final", KEY_FINAL, "X", 0, "Where linear, cosine and wsd end, as a fraction of the peak (0)",
-     0},
+    {"final", KEY_FINAL, "X", 0,
+     "Where linear, cosine and wsd end, as a fraction of the peak (0; GPT and LLaMA 0.1)", 0},
     {"decay-steps", KEY_DECAY_STEPS, "N", 0, "Steps in which wsd falls (a tenth of all)", 0},
     {"optimizer", KEY_OPTIMIZER, "NAME", 0,
      "adamw (the default), adam, sgd, adafactor, lion, or muon: matrices but embeddings by Muon, "
@@ -124,8 +131,8 @@ static const struct argp_option options[] = {
      0},
     {"momentum", KEY_MOMENTUM, "X", 0, "Momentum of sgd (0.9, Nesterov's) and muon (0.95)", 0},
     {"beta1", KEY_BETA1, "X", 0, "First decay of adam, adamw, muon's AdamW and lion (0.9)", 0},
-    {"beta2", KEY_BETA2, "X", 0, "The second (0.999; lion 0.99)", 0},
-    {"weight-decay", KEY_WEIGHT_DECAY, "X", 0, "Weight decay (0.01)", 0},
+    {"beta2", KEY_BETA2, "X", 0, "The second (0.999; lion 0.99; GPT and LLaMA 0.95)", 0},
+    {"weight-decay", KEY_WEIGHT_DECAY, "X", 0, "Weight decay (0.01; GPT and LLaMA 0.1)", 0},
     {"clip", KEY_CLIP, "X", 0, "Greatest norm of the gradient (1); 0 does not clip", 0},
     {"seed", KEY_SEED, "N", 0, "Seed of weights, dropout and batches (0)", 0},
     {"ema", KEY_EMA, "X", 0,
@@ -216,10 +223,23 @@ static void set_setting(struct argp_state *state, int key, const char *text) {
     json_object_set_new(arguments->given, setting->name, value);
 }
 
+enum { MODELS_SIZE = 128 };
+
+/* "bert, gpt, llama are there" */
+static const char *list_models(char *list) {
+    size_t length = 0;
+    for (int i = 0; wg__model_kind_name(i); i++)
+        length += (size_t)snprintf(list + length, MODELS_SIZE - length, "%s%s", i ? ", " : "",
+                                   wg__model_kind_name(i));
+    snprintf(list + length, MODELS_SIZE - length, " are there");
+    return list;
+}
+
 static void check_arguments(struct argp_state *state, const wg__pretrain_arguments *arguments) {
     const json_t *given = arguments->given;
-    if (!arguments->model)
-        argp_error(state, "which model? bert is there");
+    char models[MODELS_SIZE];
+    if (!arguments->kind)
+        argp_error(state, "which model? %s", list_models(models));
     if (!arguments->out)
         argp_error(state, "--out RUN.h5 is missing: where shall the checkpoint go?");
     if (!arguments->resume && !json_object_get(given, corpus_name))
@@ -232,6 +252,7 @@ static void check_arguments(struct argp_state *state, const wg__pretrain_argumen
 
 static error_t parse(int key, char *text, struct argp_state *state) {
     wg__pretrain_arguments *arguments = state->input;
+    char models[MODELS_SIZE];
     switch (key) {
     case KEY_CORPUS:
         add_corpus(arguments, text);
@@ -255,12 +276,10 @@ static error_t parse(int key, char *text, struct argp_state *state) {
         arguments->json = true;
         return 0;
     case ARGP_KEY_ARG: /* the model, then what a shell made of --corpus *.txt */
-        if (arguments->model)
+        if (arguments->kind)
             add_corpus(arguments, text);
-        else if (strcmp(text, "bert") == 0)
-            arguments->model = text;
-        else
-            argp_error(state, "there is no model '%s'; bert is there", text);
+        else if (!(arguments->kind = wg__model_kind_find(text)))
+            argp_error(state, "there is no model '%s'; %s", text, list_models(models));
         return 0;
     case ARGP_KEY_END:
         check_arguments(state, arguments);
@@ -277,14 +296,17 @@ void wg__settings_parse(int argc, char **argv, wg__pretrain_arguments *arguments
     static const struct argp parser = {
         .options = options,
         .parser = parse,
-        .args_doc = "bert --corpus FILE... --out RUN.h5\nbert --resume --out RUN.h5",
+        .args_doc = "MODEL --corpus FILE... --out RUN.h5\nMODEL --resume --out RUN.h5",
         .doc =
-            "Pretrains a model on plain text and saves it, with all that is needed to go on.\v"
-            "The text is prose as in a book, or one sentence a line with blank lines between "
-            "documents. Ctrl-C finishes the step and saves; --resume goes on, bit for bit as if "
+            "Pretrains a model, which is bert, gpt or llama, on plain text and saves it, with all "
+            "that is needed to go on.\v"
+            "The text for BERT is prose as in a book, or one sentence a line with blank lines "
+            "between documents. GPT and LLaMA take any text as it is, with lines \"<|endoftext|>\" "
+            "between documents where it has several. Ctrl-C finishes the step and saves; --resume "
+            "goes on, bit for bit as if "
             "nothing had happened.\n\n"
             "At the end the loss on held-out text is printed beside that of predicting each word "
-            "by its frequency.",
+            "or token by its frequency.",
     };
     arguments->given = json_object();
     wg__cli_parse(&parser, argc, argv, arguments);
@@ -292,17 +314,22 @@ void wg__settings_parse(int argc, char **argv, wg__pretrain_arguments *arguments
 
 /* ---- Merging ---- */
 
+/* The defaults of all kinds of models. */
 static json_t *defaults(void) {
-    return json_pack("{s:s, s:i, s:i, s:i, s:f, s:s, s:s, s:f, s:f, s:i, s:i}", "tokenizer",
-                     "wordpiece", "steps", 1000, "batch", 32, "seq", 128, "lr", 1e-3, "schedule",
-                     "linear", "optimizer", "adamw", "weight-decay", 0.01, "clip", 1.0, "seed", 0,
-                     "eval-every", 100);
+    return json_pack("{s:i, s:i, s:i, s:f, s:s, s:f, s:i, s:i}", "steps", 1000, "batch", 32, "seq",
+                     128, "lr", 1e-3, "optimizer", "adamw", "clip", 1.0, "seed", 0, "eval-every",
+                     100);
 }
 
-/* What the rest of the settings decides where nothing was said. */
-static void derive(json_t *merged) {
-    if (!json_object_get(merged, "preset") && !json_object_get(merged, "config"))
-        json_object_set_new(merged, "preset", json_string("bert-tiny"));
+/* Adds the defaults, and what the rest of the settings decides where nothing was said. */
+static void complete(json_t *merged, const char *kind_defaults) {
+    json_t *common = defaults(), *own = json_loads(kind_defaults, 0, NULL);
+    if (json_object_get(merged, "config"))
+        json_object_del(own, "preset");
+    json_object_update_missing(merged, own);
+    json_object_update_missing(merged, common);
+    json_decref(common);
+    json_decref(own);
     if (!json_object_get(merged, "warmup"))
         json_object_set_new(merged, "warmup",
                             json_integer(wg__setting_integer(merged, "steps") / 10));
@@ -325,7 +352,8 @@ static int check_unchanged(const json_t *given, const json_t *kept, const char *
     return 0;
 }
 
-json_t *wg__settings_merge(const json_t *given, const char *note, const char *path) {
+json_t *wg__settings_merge(const json_t *given, const char *note, const char *path,
+                           const char *kind_defaults) {
     json_t *merged = json_deep_copy(given);
     if (note) {
         json_t *kept = json_loads(note, 0, NULL);
@@ -342,10 +370,7 @@ json_t *wg__settings_merge(const json_t *given, const char *note, const char *pa
             return NULL;
         }
     }
-    json_t *rest = defaults();
-    json_object_update_missing(merged, rest);
-    json_decref(rest);
-    derive(merged);
+    complete(merged, kind_defaults);
     return merged;
 }
 

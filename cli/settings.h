@@ -14,9 +14,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "cli/model_kind.h"
+
 /* What is said about this start of the run and not kept with it. */
 typedef struct wg__pretrain_arguments {
-    const char *model;
+    const wg__model_kind *kind;
     const char *out;
     const char *log; /* NULL: none */
     int threads;     /* 0: as the library finds it */
@@ -28,10 +30,12 @@ typedef struct wg__pretrain_arguments {
 void wg__settings_parse(int argc, char **argv, wg__pretrain_arguments *arguments);
 
 /* The settings that rule: those given, then those of `note`, which the checkpoint of the resumed
- * run kept, then defaults. note is NULL for a new run. The caller frees them by json_decref. NULL
- * after having told of a setting that the run cannot change (`path` is its file), or of a bad note.
+ * run kept, then defaults, of the kind of model (JSON) before those of all. note is NULL for a new
+ * run. The caller frees them by json_decref. NULL after having told of a setting that the run
+ * cannot change (`path` is its file), or of a bad note.
  */
-json_t *wg__settings_merge(const json_t *given, const char *note, const char *path);
+json_t *wg__settings_merge(const json_t *given, const char *note, const char *path,
+                           const char *kind_defaults);
 
 /* Values of settings; NULL, 0, 0.0 or false for one that is not there. Texts are borrowed. */
 const char *wg__setting_text(const json_t *settings, const char *name);

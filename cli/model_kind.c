@@ -1,0 +1,119 @@
+/* The kinds of models: see model_kind.h. */
+#include "cli/model_kind.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/settings.h"
+#include "data/bpe.h"
+#include "data/wordpiece.h"
+#include "io/config.h"
+
+static const wg__model_kind *const kinds[] = {&wg__bert_kind, &wg__gpt_kind, &wg__llama_kind};
+
+enum { KINDS = sizeof kinds / sizeof kinds[0] };
+
+const wg__model_kind *wg__model_kind_find(const char *name) {
+    for (int i = 0; i < KINDS; i++)
+        if (strcmp(name, kinds[i]->name) == 0)
+            return kinds[i];
+    return NULL;
+}
+
+const char *wg__model_kind_name(int index) {
+    return index < KINDS ? kinds[index]->name : NULL;
+}
+
+/* ---- Of a checkpoint ---- */
+
+static const wg__model_kind *find_type(const char *path, const char *type) {
+    for (int i = 0; i < KINDS; i++)
+        if (strcmp(type, kinds[i]->type) == 0)
+            return kinds[i];
+    wg_fail(WG_ERROR_STATE, path, "it holds a model of type \"%s\", which is not known", type);
+    return NULL;
+}
+
+static const wg__model_kind *read_kind(wg_checkpoint *file, const char *path) {
+    char *json = wg_checkpoint_get_text(file, "/config");
+    wg_config *config = json ? wg_config_parse(json, "/config") : NULL;
+    const char *type = NULL;
+    const wg__model_kind *kind = NULL;
+    if (config && wg_config_require(config, 1, (const char *const[]){"model_type"}) == 0 &&
+        wg_config_text(config, "model_type", &type) == 0)
+        kind = find_type(path, type);
+    wg_config_free(config);
+    wg_text_free(json);
+    return kind;
+}
+
+const wg__model_kind *wg__model_kind_of(const char *path) {
+    wg_checkpoint *file = wg_checkpoint_open(path);
+    const wg__model_kind *kind = file ? read_kind(file, path) : NULL;
+    wg_checkpoint_close(file);
+    return kind;
+}
+
+int wg__model_kind_require(const char *path, const wg__model_kind *kind, const char *verb) {
+    const wg__model_kind *found = wg__model_kind_of(path);
+    if (!found)
+        return -1;
+    if (found == kind)
+        return 0;
+    return wg_fail(WG_ERROR_STATE, path, "it holds a %s model; `wengert %s' takes %s", found->name,
+                   verb, kind->name);
+}
+
+/* ---- Text ---- */
+
+const char **wg__corpus_paths(const json_t *settings, int *count) {
+    const json_t *corpus = json_object_get(settings, "corpus");
+    *count = (int)json_array_size(corpus);
+    const char **paths = calloc((size_t)*count + 1, sizeof *paths);
+    for (int i = 0; paths && i < *count; i++)
+        paths[i] = json_string_value(json_array_get(corpus, (size_t)i));
+    return paths;
+}
+
+int64_t wg__vocabulary_size(const json_t *settings, int64_t configured) {
+    enum { DEFAULT_VOCABULARY = 4096 };
+    const int64_t size = wg__setting_integer(settings, "vocab-size");
+    if (size > 0)
+        return size;
+    return configured > 0 ? configured : DEFAULT_VOCABULARY;
+}
+
+static wg_tokenizer *learn_wordpiece(int count, const char *const *paths, int64_t size) {
+    return wg_wordpiece_train_files(count, paths,
+                                    &(wg_wordpiece_training){.vocabulary_size = size});
+}
+
+static wg_tokenizer *learn_bpe(int count, const char *const *paths, int64_t size) {
+    return wg_bpe_train_files(count, paths, &(wg_bpe_training){.vocabulary_size = size});
+}
+
+/* What can be learnt, by the name that --tokenizer has for it. */
+static const struct {
+    const char *name;
+    wg_tokenizer *(*learn)(int count, const char *const *paths, int64_t size);
+} learners[] = {{"wordpiece", learn_wordpiece}, {"bpe", learn_bpe}};
+
+enum { LEARNERS = sizeof learners / sizeof learners[0] };
+
+wg_tokenizer *wg__make_tokenizer(const json_t *settings, int64_t vocabulary_size) {
+    const char *name = wg__setting_text(settings, "tokenizer");
+    for (int i = 0; i < LEARNERS; i++)
+        if (strcmp(name, learners[i].name) == 0) {
+            int count;
+            const char **paths = wg__corpus_paths(settings, &count);
+            wg_tokenizer *tokenizer = learners[i].learn(count, paths, vocabulary_size);
+            free(paths);
+            return tokenizer;
+        }
+    if (access(name, F_OK) == 0)
+        return wg_tokenizer_load(name);
+    wg_fail(WG_ERROR_NOT_FOUND, "tokenizer",
+            "'%s' is neither a file nor a kind that can be learnt; wordpiece and bpe can", name);
+    return NULL;
+}

@@ -1,0 +1,84 @@
+/* What the command knows of each kind of model: its text, its task, its results. A new kind is a
+ * line in the table of model_kind.c. */
+#ifndef WG_CLI_MODEL_KIND_H
+#define WG_CLI_MODEL_KIND_H
+
+#include <jansson.h>
+
+#include "data/tokenizer.h"
+#include "train/trainer.h"
+
+typedef struct wg__model_kind wg__model_kind;
+
+/* Batches in an evaluation on the way; the one at the end takes the whole held-out text. */
+enum { WG__EVALUATION_BATCHES = 16 };
+
+/* A model with its text, ready to be trained. Who begins it fills in the first part. */
+typedef struct wg__pretraining {
+    const wg__model_kind *kind;
+    const json_t *settings; /* settings.h */
+    const char *resumed;    /* the checkpoint of a run that goes on; NULL: a new one */
+
+    wg_tokenizer *tokenizer;
+    wg_task task;
+    int64_t vocabulary; /* of the model */
+    void *parts;        /* the kind's own */
+} wg__pretraining;
+
+/* What `wengert eval' is asked for. */
+typedef struct wg__measuring {
+    const char *run;
+    int corpus_count;
+    const char *const *corpus;
+    int64_t batch, sequence; /* 0: as the kind finds it */
+    uint64_t seed;
+} wg__measuring;
+
+struct wg__model_kind {
+    const char *name;     /* "gpt", as the command line says it */
+    const char *type;     /* "gpt2", the published model_type */
+    const char *defaults; /* settings that differ from those of other kinds, as JSON */
+
+    /* Makes model, text and task; what is quickly found wrong comes before the text is read. `end`
+     * is called even after a failure. 0, or -1 with an error. */
+    int (*begin)(wg__pretraining *pretraining);
+    void (*end)(wg__pretraining *pretraining);
+
+    /* A line on stderr about the text. */
+    void (*describe)(const wg__pretraining *pretraining);
+
+    /* Measures on the whole held-out text. */
+    int (*evaluate)(const wg__pretraining *pretraining, wg_metrics *metrics);
+
+    /* Measures a checkpoint. */
+    int (*measure)(const wg__measuring *measuring, wg_metrics *metrics);
+
+    /* What an evaluation found, on stdout, and as a JSON object for the caller to free. */
+    void (*print)(const wg_metrics *metrics);
+    json_t *(*results)(const wg_metrics *metrics);
+};
+
+extern const wg__model_kind wg__bert_kind, wg__gpt_kind, wg__llama_kind;
+
+/* The kind of that name, or NULL; the name of each, or NULL beyond the last. */
+const wg__model_kind *wg__model_kind_find(const char *name);
+const char *wg__model_kind_name(int index);
+
+/* The kind of model that a checkpoint holds. NULL with an error. */
+const wg__model_kind *wg__model_kind_of(const char *path);
+
+/* -1 with an error unless a checkpoint holds a model of this kind; `verb` is what wants it. */
+int wg__model_kind_require(const char *path, const wg__model_kind *kind, const char *verb);
+
+/* ---- Text, for all kinds ---- */
+
+/* The files of --corpus; freed by free. */
+const char **wg__corpus_paths(const json_t *settings, int *count);
+
+/* What --tokenizer says: read from a file, or learnt from the corpus with so many tokens. */
+wg_tokenizer *wg__make_tokenizer(const json_t *settings, int64_t vocabulary_size);
+
+/* The tokens that are learnt: as --vocab-size says, else `configured`, unless that is 0. */
+int64_t wg__vocabulary_size(const json_t *settings, int64_t configured);
+
+#endif
