@@ -43,6 +43,7 @@
 #include "data/bert_batch.h"
 #include "data/bpe.h"
 #include "data/causal_batch.h"
+#include "data/characters.h"
 #include "data/corpus.h"
 #include "data/llama2c.h"
 #include "data/sentencepiece.h"

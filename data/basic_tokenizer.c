@@ -15,7 +15,7 @@
 enum ascii_class { DROPPED, SPACE, LETTER, PUNCTUATION };
 
 typedef struct walk {
-    bool cased;
+    wg__basic_rules rules;
     wg__word_visitor visit;
     void *context;
     char *word; /* the bytes of the word being made */
@@ -47,9 +47,10 @@ static bool is_ideograph(int32_t c) {
            is_between(c, 0xF900, 0xFAFF) || is_between(c, 0x2F800, 0x2FA1F);
 }
 
-static bool is_dropped(int32_t c, utf8proc_category_t category) {
+static bool is_dropped(int32_t c, utf8proc_category_t category, wg__basic_rules rules) {
     return c == 0 || c == 0xFFFD || category == UTF8PROC_CATEGORY_CC ||
-           category == UTF8PROC_CATEGORY_CF;
+           category == UTF8PROC_CATEGORY_CF ||
+           (rules.huggingface && category == UTF8PROC_CATEGORY_CO);
 }
 
 /* Zs by the published rule; Zl and Zp since Python's split() takes them for spaces, too. */
@@ -157,13 +158,17 @@ static int64_t fold(walk *w) {
     int64_t count = 0, run = 0;
     for (int64_t i = 0; i < w->character_count; i++) {
         int32_t c = w->characters[i];
-        if (c == 0x3A3) /* capital sigma */
+        if (w->rules.huggingface)
+            ;                /* letters become small once their accents are gone */
+        else if (c == 0x3A3) /* capital sigma */
             c = is_final_sigma(w->characters, w->character_count, i) ? 0x3C2 : 0x3C3;
         else /* U+0130 becomes i and an accent in full; the accent would go anyway */
             c = utf8proc_tolower(c);
         count = append_folded(c, folded, count, &run);
     }
     order_marks(folded + run, count - run);
+    for (int64_t i = 0; w->rules.huggingface && i < count; i++)
+        folded[i] = utf8proc_tolower(folded[i]);
     return count;
 }
 
@@ -207,7 +212,7 @@ static int flush(walk *w) {
         return 0;
     const int32_t *characters = w->characters;
     int64_t count = w->character_count;
-    if (!w->cased) {
+    if (!w->rules.cased) {
         count = fold(w);
         characters = w->folded;
     }
@@ -240,9 +245,9 @@ static int64_t walk_unicode(walk *w, const char *text, int64_t at, int64_t lengt
         utf8proc_category_t category = utf8proc_category(c);
         if (is_space(c, category))
             return flush(w) < 0 ? -1 : at;
-        if (is_dropped(c, category))
+        if (is_dropped(c, category, w->rules))
             continue;
-        if (is_ideograph(c)) {
+        if (is_ideograph(c) && !(w->rules.huggingface && is_between(c, 0x2B820, 0x2B91F))) {
             if (flush(w) < 0 || gather(w, c) < 0 || flush(w) < 0)
                 return -1;
         } else if (gather(w, c) < 0) {
@@ -262,7 +267,7 @@ static int walk_ascii(walk *w, const unsigned char *classes, const char *text, i
         char c = text[i];
         enum ascii_class class = classes[(unsigned char)c];
         if (class == LETTER) {
-            word[in_word++] = !w->cased && c >= 'A' && c <= 'Z' ? (char)(c + 32) : c;
+            word[in_word++] = !w->rules.cased && c >= 'A' && c <= 'Z' ? (char)(c + 32) : c;
         } else if (class == PUNCTUATION) {
             if (in_word > 0)
                 status = w->visit(w->context, word, in_word, in_word);
@@ -299,9 +304,9 @@ static int walk_text(walk *w, const char *text, int64_t length) {
     return 0;
 }
 
-int wg__basic_tokenize(const char *text, int64_t length, bool cased, wg__word_visitor visit,
-                       void *context) {
-    walk w = {.cased = cased, .visit = visit, .context = context};
+int wg__basic_tokenize(const char *text, int64_t length, wg__basic_rules rules,
+                       wg__word_visitor visit, void *context) {
+    walk w = {.rules = rules, .visit = visit, .context = context};
     int status = walk_text(&w, text, length);
     wg__free(w.word);
     wg__free(w.characters);

@@ -18,8 +18,15 @@
 typedef int (*wg__word_visitor)(void *context, const char *bytes, int64_t length,
                                 int64_t characters);
 
+typedef struct wg__basic_rules {
+    bool cased;
+    bool huggingface; /* as BertNormalizer of huggingface/tokenizers: private use is dropped, too,
+                       * accents go before letters are lower-cased, one by one, so that there is no
+                       * final sigma, and U+2B820 to U+2B91F are no ideographs */
+} wg__basic_rules;
+
 /* Walks through the words of a UTF-8 text. [MEMORY; FORMAT with the offset if it is not UTF-8] */
-int wg__basic_tokenize(const char *text, int64_t length, bool cased, wg__word_visitor visit,
-                       void *context);
+int wg__basic_tokenize(const char *text, int64_t length, wg__basic_rules rules,
+                       wg__word_visitor visit, void *context);
 
 #endif

@@ -2,7 +2,6 @@
 #include <string.h>
 
 #include "data/bpe_kind.h"
-#include "data/llama2c.h"
 #include "data/sentencepiece_kind.h"
 #include "data/text_file.h"
 #include "data/tokenizer_kind.h"
@@ -11,10 +10,8 @@
 #define FORMAT_NAME "wengert-tokenizer"
 
 static const wg__tokenizer_kind *const kinds[] = {
-    &wg__bpe_kind,
-    &wg__llama2c_kind,
-    &wg__sentencepiece_kind,
-    &wg__wordpiece_kind,
+    &wg__bpe_kind,     &wg__byte_kind,          &wg__char_kind,
+    &wg__llama2c_kind, &wg__sentencepiece_kind, &wg__wordpiece_kind,
 };
 
 static const char *const special_names[WG_TOKEN_SPECIAL_COUNT] = {

@@ -54,6 +54,8 @@ typedef struct wg__added_token {
     bool strip_right; /* and after it */
 } wg__added_token;
 
+extern const wg__tokenizer_kind wg__byte_kind;
+extern const wg__tokenizer_kind wg__char_kind;
 extern const wg__tokenizer_kind wg__llama2c_kind;
 extern const wg__tokenizer_kind wg__wordpiece_kind;
 

@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 
 #include "data/bpe.h"
+#include "data/huggingface.h"
 #include "data/sentencepiece_kind.h"
 #include "data/text_file.h"
 #include "data/tokenizer_kind.h"
@@ -85,6 +86,8 @@ static wg_tokenizer *load_json(const char *path, const json_t *root) {
     const json_t *first = json_object_iter_value(json_object_iter((json_t *)root));
     if (!json_is_string(format) && json_is_integer(first))
         return load_bpe(path, false);
+    if (json_is_object(json_object_get(root, "model")))
+        return wg__huggingface_read(root, path);
     return wg__tokenizer_from_json_root(root);
 }
 

@@ -191,7 +191,8 @@ static int encode(const wg_tokenizer *tokenizer, const char *text, int64_t lengt
                   wg_token_list *list) {
     (void)first;
     encoding e = {(const wordpiece *)tokenizer, list};
-    return wg__basic_tokenize(text, length, e.tokenizer->options.cased, encode_word, &e);
+    wg__basic_rules rules = {e.tokenizer->options.cased, e.tokenizer->options.huggingface};
+    return wg__basic_tokenize(text, length, rules, encode_word, &e);
 }
 
 /* ---- Decoding ---- */
@@ -242,20 +243,22 @@ static int decode(const wg_tokenizer *tokenizer, int32_t id, const wg_decode_opt
 
 static json_t *options_to_json(const wg_tokenizer *tokenizer) {
     const wordpiece *w = (const wordpiece *)tokenizer;
-    return json_pack("{s:b, s:i}", "lower_case", !w->options.cased, "max_word_characters",
-                     w->options.max_word_characters);
+    return json_pack("{s:b, s:i, s:b}", "lower_case", !w->options.cased, "max_word_characters",
+                     w->options.max_word_characters, "huggingface", w->options.huggingface);
 }
 
 static wg_tokenizer *from_json(const json_t *json, int64_t count, const char *const *tokens) {
-    int lower_case = true;
+    int lower_case = true, huggingface = false;
     wg_wordpiece_options options = {0};
     json_error_t error;
-    if (json_unpack_ex((json_t *)json, &error, 0, "{s:b, s?i}", "lower_case", &lower_case,
-                       "max_word_characters", &options.max_word_characters) < 0) {
+    if (json_unpack_ex((json_t *)json, &error, 0, "{s:b, s?i, s?b}", "lower_case", &lower_case,
+                       "max_word_characters", &options.max_word_characters, "huggingface",
+                       &huggingface) < 0) {
         wg_fail(WG_ERROR_FORMAT, "wordpiece", "bad options: %s", error.text);
         return NULL;
     }
     options.cased = !lower_case;
+    options.huggingface = huggingface;
     return wg_wordpiece_new(count, tokens, &options);
 }
 

@@ -16,6 +16,8 @@
 typedef struct wg_wordpiece_options {
     bool cased;              /* keep capitals and accents, as the cased models do */
     int max_word_characters; /* longer words become [UNK]; 0: 200, as published (others use 100) */
+    bool huggingface; /* fold rare characters as huggingface/tokenizers does where that differs from
+                       * google-research/bert; a tokenizer.json has it so */
 } wg_wordpiece_options;
 
 /* A tokenizer of these tokens in this order; they are copied. Freed with wg_tokenizer_free.

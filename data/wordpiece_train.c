@@ -196,9 +196,10 @@ static int begin(trainer *t, const wg_wordpiece_training *training) {
 }
 
 static int add_text(trainer *t, const char *text, int64_t length, const char *name) {
+    wg__basic_rules rules = {t->settings.options.cased, t->settings.options.huggingface};
     if (wg__utf8_check(text, length, name, WHERE) < 0)
         return -1;
-    return wg__basic_tokenize(text, length, t->settings.options.cased, count_word, t);
+    return wg__basic_tokenize(text, length, rules, count_word, t);
 }
 
 /* Learns from the words counted so far, and frees the trainer's memory in every case. */
