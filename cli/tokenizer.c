@@ -3,18 +3,23 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "cli/results.h"
 #include "cli/cli.h"
+#include "data/bpe.h"
+#include "data/characters.h"
 #include "data/wordpiece.h"
 
 enum {
     KEY_CORPUS = WG__KEY_OWN,
     KEY_OUT,
+    KEY_KIND,
     KEY_VOCAB_SIZE,
     KEY_CASED,
     KEY_MIN_FREQUENCY,
     KEY_ALPHABET,
+    KEY_UNKNOWN,
     KEY_SPECIAL,
     KEY_TOKENS,
     KEY_SKIP_SPECIAL,
@@ -22,28 +27,59 @@ enum {
 
 /* ---- train ---- */
 
+enum kind { WORDPIECE, BPE, CHARACTERS, BYTES, KIND_COUNT };
+static const char *const kind_names[KIND_COUNT] = {"wordpiece", "bpe", "char", "byte"};
+
 typedef struct training {
     const char **corpus; /* as many as there are arguments at most */
     int corpus_count;
     const char *out;
-    wg_wordpiece_training settings;
-    bool json;
+    enum kind kind;
+    int64_t vocabulary_size, min_frequency, alphabet;
+    bool cased, unknown, json;
 } training;
 
 static const struct argp_option train_options[] = {
     {"corpus", KEY_CORPUS, "FILE...", 0, "Learn from these text files", 0},
     {"out", KEY_OUT, "FILE", 0,
-     "Write the tokenizer here: as a vocab.txt if the name ends in .txt, with its options as JSON "
-     "otherwise",
+     "Write the tokenizer here: WordPiece as a vocab.txt if the name ends in .txt, BPE as "
+     "vocab.json "
+     "and merges.txt if it is a folder, all else as JSON",
      0},
-    {"vocab-size", KEY_VOCAB_SIZE, "N", 0, "Tokens to learn at most (4096)", 0},
-    {"cased", KEY_CASED, NULL, 0, "Keep capitals and accents", 0},
+    {"kind", KEY_KIND, "KIND", 0, "wordpiece (the default), bpe, char or byte", 0},
+    {"vocab-size", KEY_VOCAB_SIZE, "N", 0, "WordPiece, BPE: tokens to learn at most (4096)", 0},
     {"min-frequency", KEY_MIN_FREQUENCY, "N", 0,
-     "Join only pieces that stand together N times or more (2)", 0},
-    {"alphabet", KEY_ALPHABET, "N", 0, "Know the N commonest characters only (1000)", 0},
+     "WordPiece, BPE: join only pieces that stand together N times or more (2)", 0},
+    {"cased", KEY_CASED, NULL, 0, "WordPiece: keep capitals and accents", 0},
+    {"alphabet", KEY_ALPHABET, "N", 0, "WordPiece: know the N commonest characters only (1000)", 0},
+    {"unknown", KEY_UNKNOWN, NULL, 0,
+     "Characters: have a token <unk> for those that the text does not have", 0},
     WG__OPTION_JSON,
     {0},
 };
+
+static enum kind kind_of(struct argp_state *state, const char *name) {
+    for (int i = 0; i < KIND_COUNT; i++)
+        if (strcmp(kind_names[i], name) == 0)
+            return (enum kind)i;
+    argp_error(state, "--kind '%s' is none of wordpiece, bpe, char and byte", name);
+    return WORDPIECE;
+}
+
+/* Stops at what does not go together, and at what is missing. */
+static void check_train(struct argp_state *state, const training *t) {
+    const char *kind = kind_names[t->kind];
+    if (t->corpus_count == 0 && t->kind != BYTES)
+        argp_error(state, "--corpus FILE is missing: what shall be learnt from?");
+    if (!t->out)
+        argp_error(state, "--out FILE is missing: where shall the tokenizer go?");
+    if (t->kind > BPE && (t->vocabulary_size || t->min_frequency))
+        argp_error(state, "--vocab-size and --min-frequency are nothing to --kind %s", kind);
+    if (t->kind != WORDPIECE && (t->cased || t->alphabet))
+        argp_error(state, "--cased and --alphabet are nothing to --kind %s", kind);
+    if (t->kind != CHARACTERS && t->unknown)
+        argp_error(state, "--unknown is nothing to --kind %s", kind);
+}
 
 static error_t parse_train(int key, char *text, struct argp_state *state) {
     training *t = state->input;
@@ -55,26 +91,29 @@ static error_t parse_train(int key, char *text, struct argp_state *state) {
     case KEY_OUT:
         t->out = text;
         return 0;
+    case KEY_KIND:
+        t->kind = kind_of(state, text);
+        return 0;
     case KEY_VOCAB_SIZE:
-        t->settings.vocabulary_size = wg__cli_integer(state, "vocab-size", text, 1, INT32_MAX);
+        t->vocabulary_size = wg__cli_integer(state, "vocab-size", text, 1, INT32_MAX);
         return 0;
     case KEY_CASED:
-        t->settings.options.cased = true;
+        t->cased = true;
         return 0;
     case KEY_MIN_FREQUENCY:
-        t->settings.min_frequency = wg__cli_integer(state, "min-frequency", text, 1, INT64_MAX);
+        t->min_frequency = wg__cli_integer(state, "min-frequency", text, 1, INT64_MAX);
         return 0;
     case KEY_ALPHABET:
-        t->settings.alphabet_limit = wg__cli_integer(state, "alphabet", text, 1, INT64_MAX);
+        t->alphabet = wg__cli_integer(state, "alphabet", text, 1, INT64_MAX);
+        return 0;
+    case KEY_UNKNOWN:
+        t->unknown = true;
         return 0;
     case WG__KEY_JSON:
         t->json = true;
         return 0;
     case ARGP_KEY_END:
-        if (t->corpus_count == 0)
-            argp_error(state, "--corpus FILE is missing: what shall be learnt from?");
-        if (!t->out)
-            argp_error(state, "--out FILE is missing: where shall the tokenizer go?");
+        check_train(state, t);
         return 0;
     default:
         return ARGP_ERR_UNKNOWN;
@@ -86,21 +125,64 @@ static bool ends_in(const char *text, const char *end) {
     return length >= end_length && strcmp(text + length - end_length, end) == 0;
 }
 
+static wg_tokenizer *train(const training *t) {
+    switch (t->kind) {
+    case BPE:
+        return wg_bpe_train_files(t->corpus_count, t->corpus,
+                                  &(wg_bpe_training){.vocabulary_size = t->vocabulary_size,
+                                                     .min_frequency = t->min_frequency});
+    case CHARACTERS:
+        return wg_char_train_files(t->corpus_count, t->corpus,
+                                   &(wg_char_training){.unknown = t->unknown});
+    case BYTES:
+        return wg_byte_new();
+    default:
+        return wg_wordpiece_train_files(t->corpus_count, t->corpus,
+                                        &(wg_wordpiece_training){
+                                            .vocabulary_size = t->vocabulary_size,
+                                            .min_frequency = t->min_frequency,
+                                            .alphabet_limit = t->alphabet,
+                                            .options.cased = t->cased,
+                                        });
+    }
+}
+
+static int save_in_folder(const wg_tokenizer *tokenizer, const char *folder) {
+    char *vocabulary = NULL, *merges = NULL;
+    int result = -1;
+    if (asprintf(&vocabulary, "%s/vocab.json", folder) >= 0 &&
+        asprintf(&merges, "%s/merges.txt", folder) >= 0)
+        result = wg_bpe_save(tokenizer, vocabulary, merges);
+    free(vocabulary);
+    free(merges);
+    return result;
+}
+
+static int save(const training *t, const wg_tokenizer *tokenizer) {
+    struct stat status;
+    if (t->kind == BPE && stat(t->out, &status) == 0 && S_ISDIR(status.st_mode))
+        return save_in_folder(tokenizer, t->out);
+    if (t->kind == WORDPIECE && ends_in(t->out, ".txt"))
+        return wg_wordpiece_save(tokenizer, t->out);
+    return wg_tokenizer_save(tokenizer, t->out);
+}
+
 static int learn(const training *t) {
-    wg_tokenizer *tokenizer = wg_wordpiece_train_files(t->corpus_count, t->corpus, &t->settings);
-    int result = !tokenizer                ? -1
-                 : ends_in(t->out, ".txt") ? wg_wordpiece_save(tokenizer, t->out)
-                                           : wg_tokenizer_save(tokenizer, t->out);
+    wg_tokenizer *tokenizer = train(t);
+    int result = tokenizer ? save(t, tokenizer) : -1;
     long long size = wg_tokenizer_size(tokenizer);
     wg_tokenizer_free(tokenizer);
     if (result < 0)
         return wg__cli_fail_pending();
-    if (t->json)
-        wg__print_json(json_pack("{s:s, s:s, s:I, s:b}", "out", t->out, "kind", "wordpiece",
-                                 "vocab_size", (json_int_t)size, "lower_case",
-                                 !t->settings.options.cased));
-    else
+    if (t->json) {
+        json_t *report = json_pack("{s:s, s:s, s:I}", "out", t->out, "kind", kind_names[t->kind],
+                                   "vocab_size", (json_int_t)size);
+        if (t->kind == WORDPIECE)
+            json_object_set_new(report, "lower_case", json_boolean(!t->cased));
+        wg__print_json(report);
+    } else {
         printf("%s: %lld tokens\n", t->out, size);
+    }
     return 0;
 }
 
@@ -109,7 +191,8 @@ static int run_train(int argc, char **argv) {
         .options = train_options,
         .parser = parse_train,
         .args_doc = "--corpus FILE... --out FILE",
-        .doc = "Learns a vocabulary of word pieces from text.\v"
+        .doc = "Learns a vocabulary from text: WordPiece as BERT has it, byte-level BPE as GPT-2 "
+               "has it, the characters of the text, or the 256 bytes, which need no text.\v"
                "A vocab.txt does not tell whether it is cased: give --cased again when it is used.",
     };
     training t = {0};
@@ -123,6 +206,11 @@ static int run_train(int argc, char **argv) {
 }
 
 /* ---- encode and decode ---- */
+
+#define TOKENIZER_DOC                                                                              \
+    "TOKENIZER is what `wengert tokenizer train' wrote, a checkpoint, or a published file: "       \
+    "vocab.txt, vocab.json (with merges.txt beside it), tokenizer.json, tokenizer.model, "         \
+    "llama2.c's tokenizer.bin, or a folder with one of these."
 
 typedef struct use {
     const char *path; /* of the tokenizer */
@@ -267,10 +355,8 @@ static int run_encode(int argc, char **argv) {
         .options = options,
         .parser = parse_use,
         .args_doc = "TOKENIZER [TEXT...]",
-        .doc = "Prints the ids of each text, a line each.\v"
-               "TOKENIZER is a vocab.txt, what `wengert tokenizer train' wrote, or a checkpoint. "
-               "Without a text, "
-               "every line of standard input is one.",
+        .doc = "Prints the ids of each text, a line each.\v" TOKENIZER_DOC
+               " Without a text, every line of standard input is one.",
     };
     use u = {0};
     wg__cli_parse(&parser, argc, argv, &u);
@@ -287,10 +373,8 @@ static int run_decode(int argc, char **argv) {
         .options = options,
         .parser = parse_use,
         .args_doc = "TOKENIZER [\"ID...\"...]",
-        .doc = "Prints the text of each list of ids, a line each.\v"
-               "TOKENIZER is a vocab.txt, what `wengert tokenizer train' wrote, or a checkpoint. "
-               "Without a list, "
-               "every line of standard input is one.",
+        .doc = "Prints the text of each list of ids, a line each.\v" TOKENIZER_DOC
+               " Without a list, every line of standard input is one.",
     };
     use u = {0};
     wg__cli_parse(&parser, argc, argv, &u);

@@ -75,6 +75,32 @@ code=$?
 check 'lines go through encode and decode' printed 'she smiled.
 
 "no," said he.'
+run train --kind bpe --corpus "$corpus/heldout.txt" --vocab-size 500 --out bpe.json
+check 'train learns byte-level BPE' printed 'bpe.json: 500 tokens'
+run encode bpe.json --tokens "the tea"
+check 'which keeps spaces' eval 'test "$code" = 0 && grep -q "Ġt" out'
+mkdir gpt2
+run train --kind bpe --corpus "$corpus/heldout.txt" --vocab-size 500 --out gpt2
+check 'into a folder it writes GPT-2'"'"'s two files' test -s gpt2/vocab.json -a -s gpt2/merges.txt
+printf 'Caf\303\251  \360\237\221\251\342\200\215!\n' >odd
+for tokenizer in bpe.json gpt2 gpt2/merges.txt; do
+    "$wengert" tokenizer encode $tokenizer <odd >ids 2>err
+    code=$?
+    "$wengert" tokenizer decode $tokenizer <ids >out 2>>err
+    check "any text comes back through $tokenizer" printed "$(cat odd)"
+done
+run encode gpt2 --special "<|endoftext|>"
+check 'special tokens of BPE' printed 499
+run train --kind char --corpus odd --out char.json
+check 'train learns characters' printed 'char.json: 9 tokens'
+run train --kind char --corpus odd --unknown --out char.json --json
+check 'with one for the unknown' grep -q '"vocab_size": 10' out
+run encode char.json --tokens 'aX'
+check 'which others become' printed 'a <unk>'
+run train --kind byte --out byte.json
+check 'bytes need no text' printed 'byte.json: 256 tokens'
+run encode byte.json "$(printf 'A\303\251')"
+check 'and are their own ids' printed '65 195 169'
 run decode vocab.txt --json 2,3
 check 'decode --json gives texts' eval 'test "$code" = 0 && grep -qF "[CLS] [SEP]" out'
 
@@ -103,6 +129,10 @@ run train --corpus lines
 check 'wrong usage: no output' left_with 2 '--out FILE is missing'
 run train --corpus lines --out bad.txt --vocab-size many
 check 'wrong usage: a size that is no number' left_with 2 '--vocab-size'
+run train --corpus lines --out bad.txt --kind letters
+check 'wrong usage: an unknown kind' left_with 2 "--kind 'letters'"
+run train --corpus lines --out bad.txt --kind char --vocab-size 5
+check 'wrong usage: an option of another kind' left_with 2 '--kind char'
 run encode
 check 'wrong usage: no tokenizer' left_with 2 'TOKENIZER is missing'
 for job in train encode decode; do
