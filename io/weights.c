@@ -146,6 +146,8 @@ static const wg__weights_format *format_of(const wg_weights *file) {
         return NULL;
     if (begins(bytes, count, "\x89HDF\r\n\x1a\n", 8))
         return &wg__weights_hdf5;
+    if (begins(bytes, count, "PK\x03\x04", 4) || begins(bytes, count, "PK\x05\x06", 4))
+        return &wg__weights_pytorch;
     if (begins(bytes, count, "GGUF", 4))
         return &wg__weights_gguf;
     if (ends_in(file->path, ".safetensors") || (count > 8 && bytes[8] == '{'))
@@ -161,7 +163,10 @@ static const wg__weights_format *format_of(const wg_weights *file) {
     static const struct {
         const char *suffix;
         const wg__weights_format *format;
-    } suffixes[] = {{".h5", &wg__weights_hdf5}, {".gguf", &wg__weights_gguf}};
+    } suffixes[] = {{".h5", &wg__weights_hdf5},
+                    {".gguf", &wg__weights_gguf},
+                    {".pt", &wg__weights_pytorch},
+                    {".pth", &wg__weights_pytorch}};
     for (size_t i = 0; i < sizeof suffixes / sizeof suffixes[0]; i++)
         if (ends_in(file->path, suffixes[i].suffix)) {
             wg__weights_fail(file, "does not begin as a file of %s does; is it cut short?",

@@ -46,9 +46,17 @@ static int open_file(wg_weights *file, const char *name) {
     wg__free(path);
     if (status < 0)
         return -1;
+    uint8_t begin[2] = {0};
     file->file_count++;
-    file->format = &wg__weights_safetensors;
-    return wg__safetensors_list(file, file->file_count - 1);
+    if (wg__input_read(input, 0, begin, 2) < 0)
+        return -1;
+    const bool is_zip = memcmp(begin, "PK", 2) == 0;
+    const wg__weights_format *format = is_zip ? &wg__weights_pytorch : &wg__weights_safetensors;
+    if (file->format && file->format != format)
+        return wg__weights_fail(file, "%.200s is of another format than the files before it", name);
+    file->format = format;
+    return is_zip ? wg__pytorch_list(file, file->file_count - 1)
+                  : wg__safetensors_list(file, file->file_count - 1);
 }
 
 static int open_files(wg_weights *file, const json_t *map, const json_t *numbers) {

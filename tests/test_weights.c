@@ -80,10 +80,8 @@ static const struct {
     const char *format, *name;
     int version;
 } written[] = {
-    {"hdf5", "model.h5", 0},
-    {"safetensors", "model.safetensors", 0},
-    {"llama2c", "model.bin", 0},
-    {"llama2c", "model1.bin", 1},
+    {"hdf5", "model.h5", 0},     {"safetensors", "model.safetensors", 0},
+    {"llama2c", "model.bin", 0}, {"llama2c", "model1.bin", 1},
     {"gguf", "model.gguf", 0},
 };
 
@@ -295,6 +293,40 @@ START_TEST(a_file_that_is_cut_short_is_refused_wherever_it_is_cut) {
 }
 END_TEST
 
+/* What torch.save wrote is not ours to write: a copy of the fixture. */
+static const char *copy_of_torchs(void) {
+    long count;
+    char *bytes = read_bytes(fixture("convert/encoder/pytorch_model.bin"), &count);
+    const char *path = in_scratch("torch.pt");
+    write_bytes(path, bytes, (size_t)count);
+    free(bytes);
+    return path;
+}
+
+START_TEST(a_zip_of_torch_that_is_cut_short_is_refused_wherever_it_is_cut) {
+    const char *path = copy_of_torchs();
+    ck_assert(reads_whole(path));
+    cut_everywhere(path, "pytorch");
+}
+END_TEST
+
+START_TEST(a_changed_byte_in_a_zip_of_torch_is_no_disaster) {
+    const char *path = copy_of_torchs();
+    long count;
+    char *bytes = read_bytes(path, &count);
+    const int descriptor = open(path, O_WRONLY);
+    for (long at = 0; at<count; at += at> 6000 && at < count - 4000 ? 97 : 1) {
+        const char now = (char)(at % 2 ? 0xff : bytes[at] ^ 0x10);
+        ck_assert_int_eq(pwrite(descriptor, &now, 1, at), 1);
+        if (!reads_whole(path))
+            assert_refused("pytorch", at);
+        ck_assert_int_eq(pwrite(descriptor, &bytes[at], 1, at), 1);
+    }
+    close(descriptor);
+    free(bytes);
+}
+END_TEST
+
 /* Any byte changed: read or refused, never worse. */
 START_TEST(a_changed_byte_is_no_disaster) {
     for (size_t i = 1; i < WG_COUNT(written); i++) {
@@ -379,6 +411,61 @@ START_TEST(bad_headers_of_safetensors_are_refused_with_the_reason) {
 }
 END_TEST
 
+/* ---- Headers of GGUF ---- */
+
+#define U32(x) (char)(x), 0, 0, 0
+#define U64(x) U32(x), U32(0)
+
+static void refuse_gguf(const char *bytes, size_t count, const char *message) {
+    const char *path = in_scratch("bad.gguf");
+    write_bytes(path, bytes, count);
+    ck_assert_msg(!wg_weights_open(path), "read: %s", message);
+    assert_error(WG_ERROR_FORMAT, message);
+}
+
+START_TEST(bad_headers_of_gguf_are_refused_with_the_reason) {
+    const char version[] = {'G', 'G', 'U', 'F', U32(4), U64(0), U64(0)};
+    refuse_gguf(version, sizeof version, "version 4");
+    char counts[64] = {'G', 'G', 'U', 'F', U32(3), U64(0), U64(0)};
+    memset(counts + 8, 0xff, 8);
+    refuse_gguf(counts, sizeof counts, "no room");
+    memset(counts + 8, 0, 8);
+    memset(counts + 16, 0x7f, 8);
+    refuse_gguf(counts, sizeof counts, "no room");
+    const char type[] = {'G', 'G', 'U', 'F', U32(3), U64(0), U64(1), U64(1), 'k', U32(13), U64(0)};
+    refuse_gguf(type, sizeof type, "type 13");
+    const char nested[] = {'G',    'G', 'U',    'F',    U32(3), U64(0), U64(1),
+                           U64(1), 'k', U32(9), U32(9), U64(1), U64(0)};
+    refuse_gguf(nested, sizeof nested, "list of values of type 9");
+    const char twice[] = {'G', 'G',    'U', 'F',    U32(3), U64(0), U64(2), U64(1),
+                          'k', U32(0), 1,   U64(1), 'k',    U32(0), 1,      0,
+                          0,   0,      0,   0,      0,      0,      0};
+    refuse_gguf(twice, sizeof twice, "k stands twice");
+    /* tensors: one of 4 f32 at 0 */
+    const char good[128] = {'G',    'G', 'U',    'F',    U32(3), U64(1), U64(0),
+                            U64(1), 'x', U32(1), U64(4), U32(0), U64(0)};
+    char bad[128];
+    write_bytes(in_scratch("good.gguf"), good, sizeof good);
+    ck_assert(reads_whole(in_scratch("good.gguf")));
+    memcpy(bad, good, sizeof bad);
+    bad[45] = 2; /* Q4_0: blocks of 32 */
+    refuse_gguf(bad, sizeof bad, "no whole blocks");
+    bad[45] = 9;
+    refuse_gguf(bad, sizeof bad, "ggml's type 9");
+    memcpy(bad, good, sizeof bad);
+    bad[49] = 1;
+    refuse_gguf(bad, sizeof bad, "no multiple of 32");
+    bad[49] = 64;
+    refuse_gguf(bad, sizeof bad, "beyond the end");
+    bad[49] = -1;
+    bad[56] = -1;
+    refuse_gguf(bad, sizeof bad, "begins beyond the end");
+    memcpy(bad, good, sizeof bad);
+    bad[33] = 9;
+    refuse_gguf(bad, sizeof bad, "9 dimensions");
+}
+END_TEST
+
 START_TEST(deep_nesting_is_refused) {
     static char header[100001];
     memset(header, '[', sizeof header - 1);
@@ -446,6 +533,9 @@ int main(void) {
         an_unfinished_file_leaves_the_old_one,
         a_file_that_is_cut_short_is_refused_wherever_it_is_cut,
         a_changed_byte_is_no_disaster,
+        a_zip_of_torch_that_is_cut_short_is_refused_wherever_it_is_cut,
+        a_changed_byte_in_a_zip_of_torch_is_no_disaster,
+        bad_headers_of_gguf_are_refused_with_the_reason,
         bad_headers_of_safetensors_are_refused_with_the_reason,
         deep_nesting_is_refused,
         shards_are_read_by_their_index_which_must_be_right,

@@ -1,0 +1,318 @@
+/* Published models in, and out again: held against PyTorch's logits (tests/fixtures/convert.py),
+ * the modules' own names, and stories260K. */
+#include "models/convert.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "data/tokenizer.h"
+#include "io/text.h"
+#include "models/bert.h"
+#include "models/gpt.h"
+#include "models/llama.h"
+#include "models/published.h"
+#include "tensor/internal.h"
+#include "tensor/npy.h"
+#include "tensor/ops.h"
+#include "tests/testing.h"
+
+static const char *in_scratch(const char *name) {
+    static char paths[8][512];
+    static int next;
+    char *path = paths[next++ % 8];
+    snprintf(path, sizeof paths[0], "%s/%s", scratch(), name);
+    return path;
+}
+
+static void convert(const char *in, const char *out, const wg_convert_options *options) {
+    wg_convert(in, out, options, NULL);
+    assert_no_error();
+}
+
+/* fixture() has one buffer. */
+static wg_tensor *load(const char *name) {
+    return wg_npy_load(fixture(name));
+}
+
+/* ---- The lists ---- */
+
+static void assert_lists_module(wg_module *module, char *json) {
+    wg__published_model *model = wg__published_read(json, NULL);
+    wg_state_dict *state = wg_module_state(module);
+    assert_no_error();
+    int64_t count = 0;
+    for (int64_t i = 0; i < state->count; i++) {
+        const wg_slot *slot = state->entries[i].slot;
+        if (slot->tied)
+            continue;
+        const int64_t index = wg__published_find(model, state->entries[i].path);
+        ck_assert_msg(index >= 0, "%s is not listed", state->entries[i].path);
+        ck_assert_str_eq(model->tensors[index].name, state->entries[i].path);
+        ck_assert_int_eq(model->tensors[index].ndim, wg_tensor_ndim(slot->tensor));
+        for (int d = 0; d < model->tensors[index].ndim; d++)
+            ck_assert_int_eq(model->tensors[index].shape[d], wg_tensor_size(slot->tensor, d));
+        count++;
+    }
+    ck_assert_int_eq(count, model->count);
+    wg_state_dict_free(state);
+    wg__published_free(model);
+    wg_text_free(json);
+    wg_module_free(module);
+}
+
+START_TEST(the_lists_of_tensors_are_those_of_the_modules) {
+    wg_bert_config bert;
+    wg_bert_config_preset(&bert, "bert-tiny");
+    bert.vocab_size = 40;
+    bert.intermediate_size = 96;
+    assert_lists_module(&wg_bert_for_pretraining_new(&bert, 1)->module,
+                        wg_bert_config_to_json(&bert));
+    wg_gpt_config gpt;
+    wg_gpt_config_preset(&gpt, "gpt2-tiny");
+    gpt.vocab_size = 40;
+    gpt.bos_token_id = gpt.eos_token_id = 0;
+    assert_lists_module(&wg_gpt_new(&gpt, 1)->module, wg_gpt_config_to_json(&gpt));
+    for (int tied = 0; tied < 2; tied++) {
+        wg_llama_config llama;
+        wg_llama_config_preset(&llama, "llama-260k");
+        llama.tie_word_embeddings = tied;
+        assert_lists_module(&wg_llama_new(&llama, 1)->module, wg_llama_config_to_json(&llama));
+    }
+}
+END_TEST
+
+/* ---- Beside PyTorch ---- */
+
+static void assert_decoder(const char *path, const char *folder) {
+    wg_language_model model;
+    char name[64];
+    wg_weights *file = wg_weights_open(path);
+    wg_set_grad_enabled(false);
+    ck_assert_int_eq(wg_language_model_new(&model, wg_weights_config(file), 5), 0);
+    ck_assert_int_eq(wg_weights_get_module(file, model.module), 0);
+    wg_weights_close(file);
+    wg_module_train(model.module, false);
+    snprintf(name, sizeof name, "decoders/%s/ids.npy", folder);
+    wg_tensor *ids = load(name);
+    snprintf(name, sizeof name, "decoders/%s/logits.npy", folder);
+    wg_tensor *logits = model.logits(model.model, model.forward(model.model, ids, NULL));
+    assert_close(logits, wg_cast(load(name), WG_F32), 1e-5, 2e-5);
+    wg_set_grad_enabled(true);
+    wg_scope_clear_root();
+    wg_language_model_free(&model);
+}
+
+START_TEST(gpt2_of_torch_save_gives_pytorchs_logits) {
+    convert(fixture("convert/gpt"), in_scratch("gpt.h5"), NULL);
+    assert_decoder(in_scratch("gpt.h5"), "gpt");
+    convert(in_scratch("gpt.h5"), in_scratch("folder"), NULL);
+    convert(in_scratch("folder"), in_scratch("again.h5"), NULL);
+    assert_decoder(in_scratch("again.h5"), "gpt");
+}
+END_TEST
+
+START_TEST(llama_in_shards_gives_pytorchs_logits_through_every_format) {
+    const char *const steps[] = {"a.h5", "b.gguf", "c.h5", "d.bin", "e.h5", "folder", "f.h5"};
+    convert(fixture("convert/llama"), in_scratch(steps[0]), NULL);
+    for (size_t i = 1; i < WG_COUNT(steps); i++)
+        convert(in_scratch(steps[i - 1]), in_scratch(steps[i]), NULL);
+    assert_decoder(in_scratch("a.h5"), "llama");
+    assert_decoder(in_scratch("b.gguf"), "llama");
+    assert_decoder(in_scratch("d.bin"), "llama");
+    assert_decoder(in_scratch("f.h5"), "llama");
+}
+END_TEST
+
+static wg_bert_for_pretraining *load_bert(const char *path) {
+    wg_bert_config config;
+    wg_weights *file = wg_weights_open(path);
+    ck_assert_int_eq(wg_bert_config_from_json(&config, wg_weights_config(file)), 0);
+    wg_bert_for_pretraining *model = wg_bert_for_pretraining_new(&config, 5);
+    ck_assert_int_eq(wg_weights_get_module(file, &model->module), 0);
+    wg_weights_close(file);
+    wg_module_train(&model->module, false);
+    return model;
+}
+
+static wg_tensor *sequence_of(wg_bert_for_pretraining *model) {
+    wg_tensor *ids = load("bert/input_ids.npy"), *types = load("bert/token_type_ids.npy");
+    wg_tensor *mask = load("bert/attention_mask.npy");
+    return wg_bert_forward(model->bert, ids, types, mask);
+}
+
+START_TEST(bert_of_safetensors_gives_pytorchs_logits) {
+    convert(fixture("convert/bert"), in_scratch("bert.h5"), NULL);
+    wg_bert_for_pretraining *model = load_bert(in_scratch("bert.h5"));
+    wg_set_grad_enabled(false);
+    wg_tensor *sequence = sequence_of(model);
+    assert_close(sequence, wg_cast(load("bert/sequence.npy"), WG_F32), 1e-5, 1e-5);
+    assert_close(wg_bert_mlm_logits(model, sequence, load("bert/masked_positions.npy")),
+                 wg_cast(load("bert/mlm_logits.npy"), WG_F32), 1e-5, 1e-5);
+    assert_close(wg_bert_nsp_logits(model, sequence), wg_cast(load("bert/nsp_logits.npy"), WG_F32),
+                 1e-5, 1e-5);
+    wg_set_grad_enabled(true);
+    wg_scope_clear_root();
+    wg_module_free(&model->module);
+}
+END_TEST
+
+static void keep_note(const char *message, void *context) {
+    if (strstr(message, "begun anew"))
+        snprintf(context, 1024, "%s", message);
+}
+
+START_TEST(a_bare_encoder_gets_heads_and_is_said_to) {
+    char said[1024] = "";
+    const wg_convert_options options = {.note = keep_note, .context = said};
+    convert(fixture("convert/encoder"), in_scratch("encoder.h5"), &options);
+    ck_assert_ptr_nonnull(strstr(said, "begun anew: bert.pooler.dense.weight"));
+    wg_bert_for_pretraining *model = load_bert(in_scratch("encoder.h5"));
+    wg_set_grad_enabled(false);
+    assert_close(sequence_of(model), wg_cast(load("bert/sequence.npy"), WG_F32), 1e-5, 1e-5);
+    assert_close(model->transform_norm->weight, wg_ones(WG_F32, 1, (int64_t[]){16}), 0, 0);
+    const double deviation = wg_item(wg_std(model->transform->weight, WG_ALL, 0, false));
+    ck_assert_double_gt(deviation, 0.01);
+    ck_assert_double_lt(deviation, 0.03);
+    wg_set_grad_enabled(true);
+    wg_scope_clear_root();
+    wg_module_free(&model->module);
+}
+END_TEST
+
+/* ---- What is refused ---- */
+
+static void refuse(const char *in, const char *out, const wg_convert_options *options,
+                   wg_error_code code, const char *message) {
+    struct stat status;
+    ck_assert_int_lt(wg_convert(in, out, options, NULL), 0);
+    assert_error(code, message);
+    ck_assert_int_lt(stat(out, &status), 0);
+}
+
+static const char *write_text(const char *name, const char *text) {
+    const char *path = in_scratch(name);
+    FILE *stream = fopen(path, "wb");
+    fputs(text, stream);
+    fclose(stream);
+    return path;
+}
+
+START_TEST(what_cannot_be_converted_is_refused_with_the_reason) {
+    const char *out = in_scratch("out.h5");
+    refuse(fixture("convert/gpt/pytorch_model.bin"), in_scratch("out.xyz"), NULL, WG_ERROR_ARGUMENT,
+           "none of the suffixes");
+    refuse(fixture("convert/hostile.pt"), out, NULL, WG_ERROR_FORMAT, "it wants posix.system");
+    refuse(in_scratch("nothing.gguf"), out, NULL, WG_ERROR_NOT_FOUND, "nothing.gguf");
+    refuse(write_text("text.gguf", "hello"), out, NULL, WG_ERROR_FORMAT, "does not begin as");
+    refuse(write_text("text.txt", "hello"), out, NULL, WG_ERROR_FORMAT, "is none of HDF5");
+    refuse(fixture("convert/bert"), in_scratch("out.gguf"), NULL, WG_ERROR_ARGUMENT,
+           "holds a llama only; this model is bert");
+    refuse(fixture("convert/llama"), in_scratch("out.bin"),
+           &(wg_convert_options){.type = WG_WEIGHTS_F16}, WG_ERROR_ARGUMENT, "f32 only");
+    refuse(fixture("convert/llama"), out, &(wg_convert_options){.type = WG_WEIGHTS_Q8_0},
+           WG_ERROR_ARGUMENT, "f32 or bf16");
+}
+END_TEST
+
+START_TEST(a_model_that_is_not_here_or_not_of_its_configuration_is_refused) {
+    const char *out = in_scratch("out.h5");
+    const wg_convert_options t5 = {.config = write_text("t5.json", "{\"model_type\": \"t5\"}")};
+    refuse(fixture("convert/gpt"), out, &t5, WG_ERROR_FORMAT, "\"t5\" is not converted");
+    const wg_convert_options wide = {
+        .config = write_text("wide.json",
+                             "{\"model_type\": \"gpt2\", \"vocab_size\": 48, \"n_positions\": 16, "
+                             "\"n_embd\": 16, \"n_layer\": 3, \"n_head\": 4, \"n_inner\": 32, "
+                             "\"bos_token_id\": 0, \"eos_token_id\": 0}")};
+    refuse(fixture("convert/gpt"), out, &wide, WG_ERROR_NOT_FOUND,
+           "12 missing (transformer.h.2.ln_1.weight");
+    refuse(fixture("convert/gpt"), out, &wide, WG_ERROR_NOT_FOUND,
+           "6 misshapen (h.0.mlp.c_fc.weight is (16, 24) f32, wanted (16, 32) f32");
+    const wg_convert_options bert = {.config = write_text("bert.json", "{}")};
+    refuse(fixture("convert/bert"), out, &bert, WG_ERROR_FORMAT, "vocab_size");
+}
+END_TEST
+
+/* ---- A real model ---- */
+
+static void assert_same_file(const char *a, const char *b, long count) {
+    char *bytes[2];
+    const char *const paths[] = {a, b};
+    for (int i = 0; i < 2; i++) {
+        FILE *stream = fopen(paths[i], "rb");
+        bytes[i] = malloc((size_t)count);
+        ck_assert_uint_eq(fread(bytes[i], 1, (size_t)count, stream), (size_t)count);
+        fclose(stream);
+    }
+    ck_assert_int_eq(memcmp(bytes[0], bytes[1], (size_t)count), 0);
+    free(bytes[0]);
+    free(bytes[1]);
+}
+
+/* 260,032 numbers and the header; what follows are tables that nobody reads. */
+enum { STORIES_BYTES = 28 + 4 * 260032 };
+
+START_TEST(stories260k_comes_back_bit_for_bit) {
+    if (!real_data("stories260K/stories260K.bin"))
+        return;
+    char tokenizer[512];
+    snprintf(tokenizer, sizeof tokenizer, "%s", real_data("stories260K/tok512.bin"));
+    const wg_convert_options with = {.tokenizer = tokenizer};
+    convert(real_data("stories260K/stories260K.bin"), in_scratch("a.h5"), &with);
+    convert(in_scratch("a.h5"), in_scratch("b.gguf"), NULL);
+    convert(in_scratch("b.gguf"), in_scratch("c.h5"), NULL);
+    convert(in_scratch("c.h5"), in_scratch("d.bin"), NULL);
+    assert_same_file(in_scratch("d.bin"), real_data("stories260K/stories260K.bin"), STORIES_BYTES);
+    wg_weights *before = wg_weights_open(in_scratch("a.h5")),
+               *after = wg_weights_open(in_scratch("c.h5"));
+    wg_tokenizer *x = wg_tokenizer_from_json(wg_weights_tokenizer(before)),
+                 *y = wg_tokenizer_from_json(wg_weights_tokenizer(after));
+    char *first = wg_tokenizer_to_json(x), *second = wg_tokenizer_to_json(y);
+    assert_no_error();
+    ck_assert_str_eq(first, second);
+    wg_text_free(first);
+    wg_text_free(second);
+    wg_tokenizer_free(x);
+    wg_tokenizer_free(y);
+    wg_weights_close(before);
+    wg_weights_close(after);
+}
+END_TEST
+
+/* Every number within half a step of its block, scale / 2, and a little of the scale's rounding. */
+START_TEST(quantised_numbers_are_near_those_they_stand_for) {
+    if (!real_data("stories260K/stories260K.bin"))
+        return;
+    convert(real_data("stories260K/stories260K.bin"), in_scratch("q.gguf"),
+            &(wg_convert_options){.type = WG_WEIGHTS_Q8_0});
+    wg_weights *exact = wg_weights_open(real_data("stories260K/stories260K.bin")),
+               *near = wg_weights_open(in_scratch("q.gguf"));
+    const char *name = "model.layers.2.self_attn.q_proj.weight";
+    wg_tensor *x = wg_weights_read(exact, wg_weights_find(exact, name)),
+              *y = wg_weights_read(near, wg_weights_find(near, name));
+    assert_no_error();
+    const double largest = wg_item(wg_max(wg_abs(x), WG_ALL, false)),
+                 error = wg_item(wg_max(wg_abs(wg_sub(x, y)), WG_ALL, false));
+    ck_assert_double_gt(error, 0);
+    ck_assert_double_lt(error, largest / 127 / 2 * 1.1);
+    wg_weights_close(exact);
+    wg_weights_close(near);
+}
+END_TEST
+
+int main(void) {
+    const TTest *const tests[] = {
+        the_lists_of_tensors_are_those_of_the_modules,
+        gpt2_of_torch_save_gives_pytorchs_logits,
+        llama_in_shards_gives_pytorchs_logits_through_every_format,
+        bert_of_safetensors_gives_pytorchs_logits,
+        a_bare_encoder_gets_heads_and_is_said_to,
+        what_cannot_be_converted_is_refused_with_the_reason,
+        a_model_that_is_not_here_or_not_of_its_configuration_is_refused,
+        stories260k_comes_back_bit_for_bit,
+        quantised_numbers_are_near_those_they_stand_for,
+    };
+    return wg_run_tests("convert", WG_COUNT(tests), tests);
+}
