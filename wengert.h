@@ -50,6 +50,7 @@
 #include "data/token_stream.h"
 #include "data/tokenizer.h"
 #include "data/wordpiece.h"
+#include "models/beam.h"
 #include "models/bert.h"
 #include "models/convert.h"
 #include "models/decode.h"
