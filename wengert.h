@@ -59,6 +59,7 @@
 #include "models/language_model.h"
 #include "models/llama.h"
 #include "models/sampling.h"
+#include "models/transformer.h"
 #include "train/bert_pretraining.h"
 #include "train/history.h"
 #include "train/language_modeling.h"
