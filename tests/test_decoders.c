@@ -1,14 +1,12 @@
 /* GPT-2 and LLaMA: held against PyTorch (tests/fixtures/decoders.py), their published names,
  * generation by caches, errors. A case is a model. */
 #include <stdio.h>
-#include <string.h>
 
 #include "io/text.h"
 #include "models/gpt.h"
 #include "models/llama.h"
-#include "optim/optimizer.h"
-#include "tensor/npy.h"
 #include "tensor/ops.h"
+#include "tests/model_fixture.h"
 #include "tests/testing.h"
 
 /* The sizes of the fixture. */
@@ -52,33 +50,19 @@ static const char *model_name(int index) {
     return models[index].name;
 }
 
-static wg_tensor *load(int model, const char *name) {
-    char path[64];
-    snprintf(path, sizeof path, "decoders/%s/%s.npy", models[model].name, name);
-    return wg_npy_load(fixture(path));
+static const char *folder(int model) {
+    static char path[64];
+    snprintf(path, sizeof path, "decoders/%s", models[model].name);
+    return path;
 }
 
-/* The part of a flat file that belongs to a parameter, in its shape and dtype; moves *at on. */
-static wg_tensor *take(wg_tensor *flat, int64_t *at, const wg_tensor *like) {
-    wg_tensor *part = wg_slice(flat, 0, *at, *at + wg_tensor_count(like), 1);
-    *at += wg_tensor_count(like);
-    part = wg_reshape(part, wg_tensor_ndim(like), wg_tensor_shape(like));
-    return wg_cast(part, wg_tensor_dtype(like));
+static wg_tensor *load(int model, const char *name) {
+    return model_fixture(folder(model), name);
 }
 
 static wg_language_model load_model(int model, wg_dtype dtype) {
     wg_language_model loaded = models[model].make();
-    assert_no_error();
-    wg_state_dict *state = wg_module_state(loaded.module);
-    wg_tensor *flat = load(model, "weights");
-    int64_t at = 0;
-    bool recording = wg_set_grad_enabled(false);
-    for (int64_t i = 0; i < state->count; i++)
-        wg_copy_(state->entries[i].slot->tensor, take(flat, &at, state->entries[i].slot->tensor));
-    wg_set_grad_enabled(recording);
-    ck_assert_int_eq(at, wg_tensor_count(flat));
-    wg_state_dict_free(state);
-    ck_assert_int_eq(wg_module_to(loaded.module, dtype), 0);
+    load_model_fixture(folder(model), loaded.module, dtype);
     return loaded;
 }
 
@@ -87,24 +71,7 @@ static void free_model(wg_language_model *model) {
     wg_module_free(model->module);
 }
 
-/* |x - expected| <= tolerance * max |expected|, everywhere. */
-static void assert_relative(wg_tensor *x, wg_tensor *expected, double tolerance) {
-    wg_tensor *wanted = wg_cast(expected, wg_tensor_dtype(x));
-    assert_close(x, wanted, 0, tolerance * wg_item(wg_max(wg_abs(wanted), WG_ALL, false)));
-}
-
 /* ---- Beside PyTorch ---- */
-
-static void check_gradients(int index, wg_module *module, double tolerance) {
-    wg_state_dict *state = wg_module_state(module);
-    wg_tensor *flat = load(index, "gradients");
-    int64_t at = 0;
-    for (int64_t i = 0; i < state->count; i++) {
-        wg_tensor *parameter = state->entries[i].slot->tensor;
-        assert_relative(wg_gradient(parameter), take(flat, &at, parameter), tolerance);
-    }
-    wg_state_dict_free(state);
-}
 
 static void check_model(int index, wg_dtype dtype, double tolerance) {
     wg_language_model model = load_model(index, dtype);
@@ -114,7 +81,7 @@ static void check_model(int index, wg_dtype dtype, double tolerance) {
     wg_tensor *loss = wg_language_model_loss(&model, ids, labels);
     assert_relative(wg_detach(loss), wg_select(load(index, "loss"), 0, 0), tolerance);
     ck_assert_int_eq(wg_backward(loss, NULL), 0);
-    check_gradients(index, model.module, tolerance);
+    assert_model_gradients(folder(index), model.module, tolerance);
     free_model(&model);
 }
 
@@ -124,56 +91,28 @@ START_TEST(logits_loss_and_every_gradient_equal_pytorch) {
 }
 END_TEST
 
-static void add_to_optimizer(wg_optimizer *optimizer, wg_module *module) {
-    wg_state_dict *state = wg_module_state(module);
-    for (int64_t i = 0; i < state->count; i++) {
-        const wg_state_entry *entry = &state->entries[i];
-        wg_optimizer_add(optimizer, entry->path, entry->slot->tensor, entry->slot->no_decay);
-    }
-    wg_state_dict_free(state);
+typedef struct fixture_batch {
+    wg_language_model model;
+    wg_tensor *ids, *labels;
+} fixture_batch;
+
+static wg_tensor *batch_loss(void *context) {
+    const fixture_batch *batch = context;
+    return wg_language_model_loss(&batch->model, batch->ids, batch->labels);
 }
 
 START_TEST(ten_steps_of_adamw_lose_what_pytorch_loses) {
-    wg_language_model model = load_model(_i, WG_F32);
-    wg_tensor *ids = load(_i, "ids"), *labels = load(_i, "labels");
-    wg_tensor *wanted = load(_i, "adamw_losses");
-    wg_optimizer *optimizer = wg_adamw_new(&(wg_adamw_options){.beta2 = 0.95, .weight_decay = 0.1});
-    add_to_optimizer(optimizer, model.module);
-    for (int64_t step = 0; step < 10; step++) {
-        wg_scope scope;
-        wg_scope_begin(&scope);
-        wg_tensor *loss = wg_language_model_loss(&model, ids, labels);
-        double expected = wg_at(wanted, &step);
-        ck_assert_double_eq_tol(wg_item(loss), expected, 1e-4 * expected);
-        ck_assert_int_eq(wg_backward(loss, NULL), 0);
-        ck_assert_int_eq(wg_optimizer_step(optimizer, 2e-3), 0);
-        wg_scope_end(&scope, NULL);
-    }
-    wg_optimizer_free(optimizer);
-    free_model(&model);
+    fixture_batch batch = {load_model(_i, WG_F32), load(_i, "ids"), load(_i, "labels")};
+    const wg_adamw_options options = {.beta2 = 0.95, .weight_decay = 0.1};
+    assert_model_training(folder(_i), batch.model.module, wg_adamw_new(&options), batch_loss,
+                          &batch, 1e-4);
+    free_model(&batch.model);
 }
 END_TEST
 
 START_TEST(parameters_have_the_published_paths_and_shapes) {
     wg_language_model model = models[_i].make();
-    wg_state_dict *state = wg_module_state(model.module);
-    char path[128], line[256], wanted[256];
-    snprintf(path, sizeof path, "decoders/%s/parameters.txt", models[_i].name);
-    FILE *file = fopen(fixture(path), "r");
-    ck_assert_ptr_nonnull(file);
-    for (int64_t i = 0; i < state->count; i++) {
-        const wg_state_entry *entry = &state->entries[i];
-        size_t used = (size_t)snprintf(line, sizeof line, "%s", entry->path);
-        for (int d = 0; d < wg_tensor_ndim(entry->slot->tensor); d++)
-            used += (size_t)snprintf(line + used, sizeof line - used, " %lld",
-                                     (long long)wg_tensor_size(entry->slot->tensor, d));
-        snprintf(line + used, sizeof line - used, "\n");
-        ck_assert_ptr_nonnull(fgets(wanted, sizeof wanted, file));
-        ck_assert_str_eq(line, wanted);
-    }
-    ck_assert_ptr_null(fgets(wanted, sizeof wanted, file));
-    fclose(file);
-    wg_state_dict_free(state);
+    assert_model_paths(folder(_i), model.module);
     free_model(&model);
 }
 END_TEST
