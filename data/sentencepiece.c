@@ -117,7 +117,8 @@ static int copy_pieces(wg__pieces *p, const wg__piece_model *model) {
     if (!p->scores || !p->types ||
         wg__tokenizer_set_vocabulary(&p->base, model->count, model->texts, "piece") < 0)
         return -1;
-    memcpy(p->types, model->types, count);
+    if (count > 0)
+        memcpy(p->types, model->types, count);
     if (model->scores)
         memcpy(p->scores, model->scores, count * sizeof *p->scores);
     for (size_t i = 0; i < count; i++) {

@@ -200,7 +200,8 @@ START_TEST(our_json_holds_all_of_it) {
         ck_assert_int_eq(wg_tokenizer_encode(tokenizer, bytes, length, &options, &list), 0);
         ck_assert_int_eq(wg_tokenizer_encode(again, bytes, length, &options, &list_again), 0);
         ck_assert_int_eq(list.count, list_again.count);
-        ck_assert_mem_eq(list.ids, list_again.ids, (size_t)list.count * sizeof *list.ids);
+        if (list.count > 0)
+            ck_assert_mem_eq(list.ids, list_again.ids, (size_t)list.count * sizeof *list.ids);
         wg_token_list_free(&list);
         wg_token_list_free(&list_again);
     }
