@@ -46,6 +46,7 @@
 #include "data/causal_batch.h"
 #include "data/characters.h"
 #include "data/corpus.h"
+#include "data/glm_batch.h"
 #include "data/llama2c.h"
 #include "data/sentencepiece.h"
 #include "data/token_stream.h"

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "data/bert_batch.h"
+#include "data/chance.h"
 #include "data/growth.h"
 #include "tensor/internal.h"
 
@@ -42,30 +43,6 @@ struct wg_bert_batches {
     int64_t *places, *labels; /* B max_predictions entries each */
 };
 
-/* ---- Chance ---- */
-
-enum purpose { PLAN, MASK };
-
-/* The finaliser of SplitMix64 (Steele et al. 2014): one-to-one, every bit depends on all. */
-static uint64_t mix(uint64_t x) {
-    x += UINT64_C(0x9e3779b97f4a7c15);
-    x = (x ^ (x >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-    x = (x ^ (x >> 27)) * UINT64_C(0x94d049bb133111eb);
-    return x ^ (x >> 31);
-}
-
-/* A generator of its own for each use, so that none depends on how many numbers another drew. */
-static wg_generator generator_for(const wg_data_position *at, enum purpose purpose) {
-    uint64_t seed = mix(mix(at->seed) ^ (uint64_t)at->epoch);
-    uint64_t example = purpose == MASK ? (uint64_t)at->next + 1 : 0;
-    return (wg_generator){.seed = mix(seed ^ example)};
-}
-
-/* An integer from low to high, both included. */
-static int64_t between(wg_generator *g, int64_t low, int64_t high) {
-    return low + (int64_t)wg_random_below(g, (uint64_t)(high - low + 1));
-}
-
 /* ---- The plan of an epoch ---- */
 
 static int64_t segment_tokens(const wg_corpus *corpus, segment s) {
@@ -84,11 +61,11 @@ static segment gather(const wg_corpus *corpus, int64_t first, int64_t document_e
 /* A segment of about `target` tokens from any document but this one, each as likely. */
 static segment random_segment(const wg_corpus *corpus, int64_t document, int64_t target,
                               wg_generator *g) {
-    int64_t other = between(g, 0, wg_corpus_documents(corpus) - 2);
+    int64_t other = wg__chance_between(g, 0, wg_corpus_documents(corpus) - 2);
     other += other >= document;
     int64_t begin = wg_corpus_document_start(corpus, other);
     int64_t end = wg_corpus_document_start(corpus, other + 1);
-    return gather(corpus, between(g, begin, end - 1), end, target);
+    return gather(corpus, wg__chance_between(g, begin, end - 1), end, target);
 }
 
 /* The next example of a document, from sentence *at on, which moves behind what was used. */
@@ -97,13 +74,13 @@ static example next_example(const wg_bert_batches *batches, int64_t document, in
     const wg_corpus *corpus = batches->corpus;
     int64_t target = batches->options.sequence - FRAME_TOKENS;
     if (wg_random_uniform(g) < batches->options.short_share)
-        target = between(g, 2, target);
+        target = wg__chance_between(g, 2, target);
     int64_t document_end = wg_corpus_document_start(corpus, document + 1);
     segment chunk = gather(corpus, *at, document_end, target);
     if (chunk.end == chunk.first + 1 && chunk.end < document_end)
         chunk.end++; /* a long sentence needs one that follows, too, or half were no half */
     int64_t sentences = chunk.end - chunk.first;
-    int64_t first_end = chunk.first + (sentences < 2 ? 1 : between(g, 1, sentences - 1));
+    int64_t first_end = chunk.first + (sentences < 2 ? 1 : wg__chance_between(g, 1, sentences - 1));
     example e = {.a = {chunk.first, first_end}, .b = {first_end, chunk.end}};
     e.random = sentences < 2 || wg_random_uniform(g) < 0.5;
     if (e.random)
@@ -124,7 +101,7 @@ static int add_example(wg_bert_batches *batches, example e) {
 
 /* Plans the epoch of `position`, which becomes the batches' own. */
 static int plan(wg_bert_batches *batches, wg_data_position position) {
-    wg_generator g = generator_for(&position, PLAN);
+    wg_generator g = wg__chance_of_epoch(&position);
     batches->position = position;
     batches->planned = false;
     batches->count = 0;
@@ -135,7 +112,7 @@ static int plan(wg_bert_batches *batches, wg_data_position position) {
                 return -1;
     }
     for (int64_t i = batches->count - 1; i > 0; i--) {
-        int64_t j = between(&g, 0, i);
+        int64_t j = wg__chance_between(&g, 0, i);
         example swapped = batches->examples[i];
         batches->examples[i] = batches->examples[j];
         batches->examples[j] = swapped;
@@ -179,7 +156,7 @@ static int64_t choose_places(wg_bert_batches *batches, int64_t length, wg_genera
     wanted = wanted < o->max_predictions ? wanted : o->max_predictions;
     wanted = wanted < candidates ? wanted : candidates;
     for (int64_t i = 0; i < wanted; i++) {
-        int64_t j = between(g, i, candidates - 1);
+        int64_t j = wg__chance_between(g, i, candidates - 1);
         int64_t swapped = batches->candidates[i];
         batches->candidates[i] = batches->candidates[j];
         batches->candidates[j] = swapped;
@@ -235,7 +212,7 @@ typedef struct row {
 /* Makes the sequence at the batches' position; returns its length and adds to *masked. */
 static int64_t fill_row(wg_bert_batches *batches, row r, int64_t *masked) {
     example e = batches->examples[batches->position.next];
-    wg_generator g = generator_for(&batches->position, MASK);
+    wg_generator g = wg__chance_of_example(&batches->position);
     cut a = whole(batches->corpus, e.a), b = whole(batches->corpus, e.b);
     truncate_pair(&a, &b, batches->options.sequence - FRAME_TOKENS, &g);
     int64_t length, second = frame(batches, a, b, &length);
