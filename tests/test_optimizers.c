@@ -245,6 +245,64 @@ START_TEST(large_parameters_step_alike_in_f32_and_f64) {
 }
 END_TEST
 
+static wg_tensor *mean_square(wg_tensor *x) {
+    return wg_mean(wg_square(x), WG_ALL, false);
+}
+
+static wg_tensor *mean_along(wg_tensor *x, int axis) {
+    int64_t axes[] = {axis};
+    return wg_mean(x, 1, axes, true);
+}
+
+/* The first step of Adafactor: beta2 is 0. */
+static wg_tensor *adafactor_update(wg_tensor *w, wg_tensor *g) {
+    wg_tensor *squares = wg_square(g), *v = squares;
+    if (wg_tensor_ndim(w) > 1) {
+        wg_tensor *rows = mean_along(squares, -1), *columns = mean_along(squares, -2);
+        v = wg_mul(wg_div(rows, mean_along(rows, -2)), columns);
+    }
+    wg_tensor *u = wg_div(g, wg_sqrt(v));
+    double clip = fmax(1, sqrt(wg_item(mean_square(u))));
+    return wg_mul_scalar(u, 0.1 * sqrt(wg_item(mean_square(w))) / clip);
+}
+
+/* The first step of Muon, whose Nesterov momentum is 0.95 * 0.05 g + 0.05 g. */
+static wg_tensor *muon_update(wg_tensor *w, wg_tensor *g) {
+    double rows = (double)wg_tensor_shape(w)[0], columns = (double)wg_tensor_shape(w)[1];
+    double norm = 0.0975 * sqrt(rows * columns * wg_item(mean_square(g)));
+    wg_tensor *x = wg_mul_scalar(g, 0.0975 / (norm + 1e-7));
+    for (int i = 0; i < 5; i++) {
+        wg_tensor *a = wg_matmul(x, wg_transpose(x, 0, 1));
+        wg_tensor *b = wg_add(wg_mul_scalar(a, -4.7750), wg_mul_scalar(wg_matmul(a, a), 2.0315));
+        x = wg_add(wg_mul_scalar(x, 3.4445), wg_matmul(b, x));
+    }
+    return wg_mul_scalar(x, 0.1 * sqrt(fmax(1, rows / columns)));
+}
+
+static void check_first_step(wg_optimizer *optimizer, int ndim, const int64_t *shape,
+                             wg_tensor *(*update)(wg_tensor *, wg_tensor *)) {
+    wg_generator generator = {.seed = 12};
+    wg_tensor *w = wg_randn(&generator, WG_F64, ndim, shape);
+    wg_tensor *g = wg_randn(&generator, WG_F64, ndim, shape);
+    wg_tensor *expected = wg_sub(w, update(w, g));
+    ck_assert_int_eq(wg_set_requires_grad(w, true), 0);
+    ck_assert_int_eq(wg_optimizer_add(optimizer, "w", w, false), 0);
+    set_gradient(w, g);
+    ck_assert_int_eq(wg_optimizer_step(optimizer, 0.1), 0);
+    assert_close(w, expected, 1e-10, 1e-10);
+    wg_optimizer_free(optimizer);
+}
+
+START_TEST(large_parameters_step_as_composed_of_ops) {
+    check_first_step(wg_adafactor_new(NULL), 1, (int64_t[]){50001}, adafactor_update);
+    check_first_step(wg_adafactor_new(NULL), 2, (int64_t[]){3000, 13}, adafactor_update);
+    check_first_step(wg_adafactor_new(NULL), 2, (int64_t[]){3, 20011}, adafactor_update);
+    check_first_step(wg_adafactor_new(NULL), 3, (int64_t[]){3, 700, 40}, adafactor_update);
+    check_first_step(wg_muon_new(NULL), 2, (int64_t[]){300, 70}, muon_update);
+    check_first_step(wg_muon_new(NULL), 2, (int64_t[]){70, 300}, muon_update);
+}
+END_TEST
+
 /* ---- Clipping, fading, refusals ---- */
 
 START_TEST(every_optimizer_scales_the_gradient_that_is_clipped) {
@@ -377,6 +435,7 @@ int main(void) {
         muon_equals_the_published,
         any_number_of_threads_gives_the_same_bits,
         large_parameters_step_alike_in_f32_and_f64,
+        large_parameters_step_as_composed_of_ops,
         every_optimizer_scales_the_gradient_that_is_clipped,
         a_gradient_of_zeros_leaves_finite_weights,
         parameters_of_no_elements_are_stepped,
