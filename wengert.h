@@ -19,6 +19,7 @@
 #include "nn/activation.h"
 #include "nn/add_norm.h"
 #include "nn/attention.h"
+#include "nn/batch_norm.h"
 #include "nn/dropout.h"
 #include "nn/embedding.h"
 #include "nn/feed_forward.h"
