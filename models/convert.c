@@ -22,7 +22,6 @@ enum { MOST_CONFIG = 1 << 24 };
 typedef struct conversion {
     const wg_convert_options *options;
     wg_weights *in;
-    char *in_folder; /* where IN's files stand */
     wg__published_model *model;
     int64_t *source; /* by tensor of the model: its index in `in`, or -1: it is initialised */
     wg_weights_info *infos;
@@ -57,7 +56,8 @@ static char *find_config(const conversion *c, const char *in) {
         return wg__read_whole(c->options->config, MOST_CONFIG, NULL);
     if (wg_weights_config(c->in))
         return wg__strdup(wg_weights_config(c->in));
-    char *path = wg__path_in(c->in_folder, "config.json");
+    char *path =
+        is_folder(in) ? wg__path_in(in, "config.json") : wg__path_beside(in, "config.json");
     char *text = NULL;
     if (path && exists(path))
         text = wg__read_whole(path, MOST_CONFIG, NULL);
@@ -297,9 +297,8 @@ static int convert(conversion *c, const char *in, const char *out, wg_convert_su
     if (choose_format(out, &format) < 0)
         return -1;
     c->in = wg_weights_open(in);
-    c->in_folder = is_folder(in) ? wg__strdup(in) : wg__path_beside(in, ".");
-    if (!c->in || !c->in_folder || read_model(c, in) < 0 || match(c, in) < 0 ||
-        read_tokenizer(c, in) < 0 || write_out(c, in, out, format) < 0)
+    if (!c->in || read_model(c, in) < 0 || match(c, in) < 0 || read_tokenizer(c, in) < 0 ||
+        write_out(c, in, out, format) < 0)
         return -1;
     if (summary)
         summarise(c, format, summary);
@@ -318,6 +317,5 @@ int wg_convert(const char *in, const char *out, const wg_convert_options *option
     wg_weights_close(c.in);
     wg__free(c.source);
     wg__free(c.infos);
-    wg__free(c.in_folder);
     return status;
 }

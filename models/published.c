@@ -52,6 +52,15 @@ static void add_pair(wg__published_model *model, int64_t rows, int64_t columns, 
     add(model, bias, 0, "%s%s.bias", prefix, name);
 }
 
+/* A list is made on the word of a configuration: no model has more layers than this. */
+static int check_layers(int64_t layers) {
+    const int64_t most = 4096;
+    return layers <= most
+               ? 0
+               : wg_fail(WG_ERROR_FORMAT, WHERE, "%lld layers; at most %lld are converted",
+                         (long long)layers, (long long)most);
+}
+
 /* ---- BERT ---- */
 
 static void list_bert_layer(wg__published_model *model, const wg_bert_config *c, int64_t layer) {
@@ -83,7 +92,7 @@ static void mark_heads(wg__published_model *model, int64_t first, const wg_bert_
 
 static int list_bert(wg__published_model *model, const char *json) {
     wg_bert_config c;
-    if (wg_bert_config_from_json(&c, json) < 0)
+    if (wg_bert_config_from_json(&c, json) < 0 || check_layers(c.num_hidden_layers) < 0)
         return -1;
     const int64_t width = c.hidden_size;
     const char *embeddings = "bert.embeddings.";
@@ -110,7 +119,7 @@ static int list_bert(wg__published_model *model, const char *json) {
 
 static int list_gpt(wg__published_model *model, const char *json) {
     wg_gpt_config c;
-    if (wg_gpt_config_from_json(&c, json) < 0)
+    if (wg_gpt_config_from_json(&c, json) < 0 || check_layers(c.n_layer) < 0)
         return -1;
     const int64_t width = c.n_embd, inner = c.n_inner;
     add(model, c.vocab_size, width, "transformer.wte.weight");
@@ -151,7 +160,7 @@ static void list_llama_layer(wg__published_model *model, const wg_llama_config *
 
 static int list_llama(wg__published_model *model, const char *json) {
     wg_llama_config c;
-    if (wg_llama_config_from_json(&c, json) < 0)
+    if (wg_llama_config_from_json(&c, json) < 0 || check_layers(c.num_hidden_layers) < 0)
         return -1;
     add(model, c.vocab_size, c.hidden_size, "model.embed_tokens.weight");
     for (int64_t i = 0; i < c.num_hidden_layers && !wg_error_pending(); i++)

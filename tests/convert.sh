@@ -1,0 +1,82 @@
+#!/bin/sh
+# `wengert convert` as a user meets it. Prints TAP.
+#
+# WENGERT: the command (default ./wengert). WENGERT_DATA: the real data that some machines have.
+source=$(cd "$(dirname "$0")/.." && pwd) || exit 1
+wengert=${WENGERT:-$PWD/wengert}
+data=${WENGERT_DATA:-$source/../shared/data}
+fixtures=$source/tests/fixtures/convert
+work=$(mktemp -d "${TMPDIR:-/tmp}/wengert-convert.XXXXXX") || exit 1
+cd "$work" || exit 1
+trap 'rm -rf "$work"' EXIT
+
+number=0
+failed=0
+
+# Reports the test of that name by the exit code of the command that follows it.
+check() {
+    name=$1
+    shift
+    number=$((number + 1))
+    if "$@"; then
+        echo "ok $number - $name"
+    else
+        failed=1
+        echo "not ok $number - $name"
+        sed 's/^/# stdout: /' out
+        sed 's/^/# stderr: /' err
+    fi
+}
+
+run() {
+    "$wengert" convert "$@" >out 2>err </dev/null
+    code=$?
+}
+
+left_with() {
+    test "$code" = "$1" && grep -qF -- "$2" err
+}
+
+succeeds() {
+    test "$code" = 0 && grep -qF -- "$1" out
+}
+
+gguf_agrees() {
+    python3 "$source/tests/gguf_check.py" stories.gguf "$data/stories260K/stories260K.bin" \
+        "$data/stories260K/tok512.bin" >out 2>err
+}
+
+run
+check "without files is wrong usage" left_with 2 "IN and OUT are missing"
+run "$fixtures/gpt"
+check "without OUT is wrong usage" left_with 2 "OUT is missing"
+run "$fixtures/gpt" x.h5 --dtype q4
+check "an unknown type is wrong usage" left_with 2 "it must be f32, bf16, f16 or q8_0"
+run nothing.gguf x.h5
+check "a file that is not there is one clear line" left_with 1 "nothing.gguf"
+run "$fixtures/hostile.pt" x.h5
+check "a pickle that wants more than tensors is refused" left_with 1 "it wants posix.system"
+check "and leaves nothing" test ! -e x.h5
+
+run "$fixtures/gpt" gpt.h5
+check "a published folder becomes a checkpoint" succeeds "gpt.h5: gpt2 of 4976 numbers in 28 tensors"
+run "$fixtures/encoder" encoder.h5
+check "heads that are begun anew are told" left_with 0 "begun anew: bert.pooler.dense.weight"
+run "$fixtures/llama" llama.safetensors --dtype f16
+check "numbers become halves" succeeds "safetensors to safetensors"
+run llama.safetensors llama.gguf --config "$fixtures/llama/config.json" --json
+check "the summary is JSON if asked for" succeeds '"to": "gguf"'
+run gpt.h5 folder
+check "a checkpoint becomes a folder" test -s folder/config.json -a -s folder/model.safetensors
+
+if ! test -r "$data/stories260K/stories260K.bin" || ! command -v python3 >/dev/null; then
+    number=$((number + 1))
+    echo "ok $number - GGUF agrees with another reader # SKIP wants python3 and stories260K"
+else
+    run "$data/stories260K/stories260K.bin" stories.h5 --tokenizer "$data/stories260K/tok512.bin"
+    run stories.h5 stories.gguf
+    check "GGUF agrees with another reader, bit for bit" gguf_agrees
+fi
+
+echo "1..$number"
+exit $failed

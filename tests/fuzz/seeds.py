@@ -1,0 +1,92 @@
+"""Makes tests/fuzz/seeds/: a small good file of each format, from which the fuzzers begin.
+
+    /usr/bin/python3 tests/fuzz/seeds.py        (PyTorch 1.13)
+"""
+import collections
+import json
+import pathlib
+import struct
+
+import torch
+
+HERE = pathlib.Path(__file__).parent / "seeds"
+
+
+def safetensors(name, header, count):
+    text = json.dumps(header).encode()
+    (HERE / "safetensors" / name).write_bytes(struct.pack("<Q", len(text)) + text + bytes(count))
+
+
+def tensor(dtype, shape, begin, end):
+    return {"dtype": dtype, "shape": shape, "data_offsets": [begin, end]}
+
+
+safetensors("small", {"__metadata__": {"format": "pt"}, "wte.weight": tensor("F32", [2, 2], 0, 16),
+                      "b": tensor("BF16", [3], 16, 22), "c": tensor("BOOL", [], 22, 23),
+                      "d": tensor("I64", [1, 0], 23, 23), "e": tensor("F16", [1], 23, 25)}, 25)
+safetensors("empty", {}, 0)
+
+SIZES = (4, 2, 1, 2, 1)  # dim, hidden, layers, heads, kv heads; 3 tokens, 2 positions
+NUMBERS = 3 * 4 + 4 + 16 + 8 + 8 + 16 + 4 + 8 * 3 + 4
+(HERE / "llama2c" / "v0").write_bytes(struct.pack("<7i", *SIZES, 3, 2) + bytes(4 * (NUMBERS + 4)))
+(HERE / "llama2c" / "v0-own-head").write_bytes(
+    struct.pack("<7i", *SIZES, -3, 2) + bytes(4 * (NUMBERS + 4 + 12)))
+(HERE / "llama2c" / "v1").write_bytes(
+    (struct.pack("<Ii7iB", 0x616B3432, 1, *SIZES, 3, 2, 1)).ljust(256, b"\0") + bytes(4 * NUMBERS))
+
+
+def text(s):
+    return struct.pack("<Q", len(s.encode())) + s.encode()
+
+
+def gguf(name, pairs, tensors):
+    out = b"GGUF" + struct.pack("<IQQ", 3, len(tensors), len(pairs))
+    for key, kind, value in pairs:
+        out += text(key) + struct.pack("<I", kind) + value
+    offset, data = 0, b""
+    for key, shape, kind, size in tensors:
+        out += text(key) + struct.pack("<I", len(shape)) + struct.pack("<%dQ" % len(shape), *shape)
+        out += struct.pack("<IQ", kind, offset)
+        data += bytes(-(-size // 32) * 32)
+        offset = len(data)
+    (HERE / "gguf" / name).write_bytes(out + bytes(-len(out) % 32) + data)
+
+
+u32 = lambda x: struct.pack("<I", x)
+pairs = [("general.architecture", 8, text("llama")), ("llama.context_length", 4, u32(2)),
+         ("llama.embedding_length", 4, u32(4)), ("llama.block_count", 4, u32(1)),
+         ("llama.feed_forward_length", 4, u32(2)), ("llama.attention.head_count", 4, u32(2)),
+         ("llama.attention.head_count_kv", 4, u32(1)), ("llama.rope.freq_base", 6, struct.pack("<f", 1e4)),
+         ("llama.rope.dimension_count", 4, u32(2)),
+         ("llama.attention.layer_norm_rms_epsilon", 6, struct.pack("<f", 1e-5))]
+tensors = [("token_embd.weight", (4, 3), 0, 48), ("output_norm.weight", (4,), 0, 16),
+           ("blk.0.attn_norm.weight", (4,), 0, 16), ("blk.0.attn_q.weight", (4, 4), 1, 32),
+           ("blk.0.attn_k.weight", (4, 2), 30, 16), ("blk.0.ffn_gate.weight", (4, 2), 0, 32)]
+gguf("llama", pairs, tensors)
+bytes_of = ["<0x%02X>" % i for i in range(256)]
+tokens = ["<unk>", "<s>", "</s>"] + bytes_of + ["\u2581a", "[PAD260]"]
+lists = [("tokenizer.ggml.model", 8, text("llama")),
+         ("tokenizer.ggml.tokens", 9, struct.pack("<IQ", 8, 261) + b"".join(map(text, tokens))),
+         ("tokenizer.ggml.scores", 9, struct.pack("<IQ", 6, 261) + bytes(4 * 261)),
+         ("tokenizer.ggml.token_type", 9, struct.pack("<IQ261i", 5, 261, 2, 3, 3, *[6] * 256, 1, 5))]
+gguf("tokenizer", pairs + lists, [("token_embd.weight", (4, 261), 0, 4176)] + tensors[1:])
+gguf("blocks", [("general.alignment", 4, u32(32)), ("x", 9, struct.pack("<IQ2d", 12, 2, 1, 2)),
+                ("y", 7, b"\1"), ("z", 10, bytes(8))],
+     [("q8", (32, 2), 8, 68), ("q4", (64,), 2, 36), ("i", (3,), 26, 12), ("scalar", (), 0, 4)])
+
+state = collections.OrderedDict(a=torch.ones(2, 3), b=torch.nn.Parameter(torch.ones(3, 2).t().half()))
+state["c"] = torch.tensor(True)
+state["e"] = torch.arange(6).view(2, 3)[:, 1:]
+state["d"] = {"f": torch.ones(1).bfloat16(), "lr": 0.5, "steps": [1, -70000, 2 ** 40], "n": None}
+state._metadata = {"": {"version": 1}}
+torch.save(state, HERE / "pytorch" / "state.pt")
+torch.save({}, HERE / "pytorch" / "empty.pt")
+
+
+class Hostile:
+    def __reduce__(self):
+        import os
+        return os.system, ("true",)
+
+
+torch.save({"x": Hostile()}, HERE / "pytorch" / "hostile.pt")
