@@ -174,7 +174,8 @@ static int evaluate(const wg__pretraining *p, wg_metrics *metrics) {
 static wg_language_modeling_options choose_options(const wg__measuring *m,
                                                    const wg_language_model *model) {
     enum { LONGEST = 1024, TOKENS = 2048 };
-    wg_language_modeling_options options = {.batch = m->batch, .sequence = m->sequence};
+    wg_language_modeling_options options = {
+        .batch = m->batch, .sequence = m->sequence, .by_document = m->by_document};
     if (options.sequence == 0)
         options.sequence = model->max_positions < LONGEST ? model->max_positions : LONGEST;
     if (options.batch == 0)

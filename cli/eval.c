@@ -5,7 +5,7 @@
 #include "cli/model_kind.h"
 #include "cli/results.h"
 
-enum { KEY_CORPUS = WG__KEY_OWN, KEY_BATCH, KEY_SEQ, KEY_SEED, KEY_THREADS };
+enum { KEY_CORPUS = WG__KEY_OWN, KEY_BATCH, KEY_SEQ, KEY_SEED, KEY_THREADS, KEY_BY_DOCUMENT };
 
 typedef struct arguments {
     wg__measuring asked;
@@ -20,6 +20,10 @@ static const struct argp_option options[] = {
      "Sequences in a batch (32 of BERT, else as many as have 2048 tokens)", 0},
     {"seq", KEY_SEQ, "N", 0,
      "Tokens in a sequence (128 of BERT, else 1024, or all that the model takes)", 0},
+    {"by-document", KEY_BY_DOCUMENT, NULL, 0,
+     "Measure GPT or LLaMA on the first sequence of each document, instead of on all of the text "
+     "cut into sequences",
+     0},
     {"seed", KEY_SEED, "N", 0, "Seed of what BERT sees masked and paired (0)", 0},
     {"threads", KEY_THREADS, "N", 0, "Use N threads (all processors)", 0},
     WG__OPTION_JSON,
@@ -37,6 +41,9 @@ static error_t parse(int key, char *text, struct argp_state *state) {
         return 0;
     case KEY_SEQ:
         a->asked.sequence = wg__cli_integer(state, "seq", text, 8, INT32_MAX);
+        return 0;
+    case KEY_BY_DOCUMENT:
+        a->asked.by_document = true;
         return 0;
     case KEY_SEED:
         a->asked.seed = (uint64_t)wg__cli_integer(state, "seed", text, 0, INT64_MAX);

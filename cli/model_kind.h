@@ -32,6 +32,7 @@ typedef struct wg__measuring {
     const char *const *corpus;
     int64_t batch, sequence; /* 0: as the kind finds it */
     uint64_t seed;
+    bool by_document; /* of models that predict the next token: see language_modeling.h */
 } wg__measuring;
 
 struct wg__model_kind {

@@ -11,15 +11,16 @@ enum { IGNORED = -100 };
 
 /* ---- A batch ---- */
 
-/* One row; `tokens` has room for a window. The labels that count, or -1. */
-static int64_t read_window(const wg_token_stream *stream, int64_t start, int64_t sequence,
+/* One row; `tokens` has room for sequence + 1. The labels that count, or -1. */
+static int64_t read_window(const wg_token_stream *stream, wg_token_window window, int64_t sequence,
                            int32_t *tokens, int64_t *ids, int64_t *labels) {
-    const int64_t left = wg_token_stream_tokens(stream) - start;
-    if (start < 0 || left < 2)
-        return wg_fail(WG_ERROR_INDEX, WHERE, "a window at token %lld of a stream of %lld",
-                       (long long)start, (long long)wg_token_stream_tokens(stream));
-    const int64_t count = left - 1 < sequence ? left - 1 : sequence;
-    if (wg_token_stream_read(stream, start, count + 1, tokens) < 0)
+    int64_t count = window.end - window.start - 1;
+    if (count < 0)
+        return wg_fail(WG_ERROR_INDEX, WHERE, "a window from token %lld to %lld has none",
+                       (long long)window.start, (long long)window.end);
+    if (count > sequence)
+        count = sequence;
+    if (wg_token_stream_read(stream, window.start, count + 1, tokens) < 0)
         return -1;
     for (int64_t i = 0; i < sequence; i++) {
         ids[i] = i < count ? tokens[i] : tokens[0];
@@ -28,8 +29,8 @@ static int64_t read_window(const wg_token_stream *stream, int64_t start, int64_t
     return count;
 }
 
-int wg_causal_batch_read(const wg_token_stream *stream, int64_t count, const int64_t *starts,
-                         int64_t sequence, wg_causal_batch *batch) {
+int wg_causal_batch_read(const wg_token_stream *stream, int64_t count,
+                         const wg_token_window *windows, int64_t sequence, wg_causal_batch *batch) {
     if (!stream)
         return -1;
     const size_t size = (size_t)(count * sequence);
@@ -38,7 +39,7 @@ int wg_causal_batch_read(const wg_token_stream *stream, int64_t count, const int
     int64_t status = ids && tokens ? 0 : -1;
     *batch = (wg_causal_batch){0};
     for (int64_t i = 0; status >= 0 && i < count; i++) {
-        status = read_window(stream, starts[i], sequence, tokens, ids + i * sequence,
+        status = read_window(stream, windows[i], sequence, tokens, ids + i * sequence,
                              labels + i * sequence);
         batch->tokens += status;
     }
@@ -59,7 +60,7 @@ struct wg_causal_batches {
     wg_data_position position;
     int64_t count;   /* windows in this epoch */
     int64_t *starts; /* where each begins, in the order in which they come; room for the most */
-    int64_t *chosen; /* (B) scratch */
+    wg_token_window *chosen; /* (B) scratch */
 };
 
 /* Draws of an epoch are far from those of the next. */
@@ -88,7 +89,8 @@ int wg_causal_batches_next(wg_causal_batches *batches, wg_causal_batch *batch) {
         return -1;
     for (int64_t i = 0; i < batches->options.batch; i++) {
         wg_data_position *position = &batches->position;
-        batches->chosen[i] = batches->starts[position->next++];
+        const int64_t start = batches->starts[position->next++];
+        batches->chosen[i] = (wg_token_window){start, start + batches->options.sequence + 1};
         if (position->next == batches->count)
             plan(batches, (wg_data_position){.seed = position->seed, .epoch = position->epoch + 1});
     }

@@ -16,14 +16,21 @@
 /* Owned by the scope that was open. */
 typedef struct wg_causal_batch {
     wg_tensor *ids;    /* (B, T) i64 */
-    wg_tensor *labels; /* (B, T) i64: the token after each; -100 beyond the end of the text */
+    wg_tensor *labels; /* (B, T) i64: the token after each; -100 beyond the window's end */
     int64_t tokens;    /* labels that count */
 } wg_causal_batch;
 
-/* Fills `batch` with the windows of `sequence` tokens that begin at these tokens of the stream.
- * [scope; INDEX for one that begins at the last token or later; MEMORY] */
-WG_API int wg_causal_batch_read(const wg_token_stream *stream, int64_t count, const int64_t *starts,
-                                int64_t sequence, wg_causal_batch *batch);
+/* Tokens of a stream: from `start` up to but without `end`. */
+typedef struct wg_token_window {
+    int64_t start, end;
+} wg_token_window;
+
+/* Fills `batch` with these windows, whose tokens but the last are ids, and but the first labels; of
+ * each as many as `sequence` takes. [scope; INDEX for a window that is not within the stream;
+ * MEMORY] */
+WG_API int wg_causal_batch_read(const wg_token_stream *stream, int64_t count,
+                                const wg_token_window *windows, int64_t sequence,
+                                wg_causal_batch *batch);
 
 typedef struct wg_causal_batches wg_causal_batches;
 

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "data/growth.h"
 #include "data/strings.h"
 #include "data/text_file.h"
 #include "tensor/internal.h"
@@ -12,7 +13,9 @@
 
 struct wg_token_stream {
     wg_token_list list;
-    int64_t bytes, documents, vocabulary;
+    int64_t *starts; /* of documents */
+    int64_t documents, start_capacity;
+    int64_t bytes, vocabulary;
 };
 
 /* ---- Marks: lines that part documents ---- */
@@ -62,7 +65,7 @@ static int64_t cut(const char *text, int64_t length, double share) {
 typedef struct reading {
     wg_token_stream *stream;
     const wg_tokenizer *tokenizer;
-    int32_t begin, end; /* ids around a document, or -1 */
+    int32_t begin, end; /* ids around a document; -1: none */
     wg_token_stream_options part;
 } reading;
 
@@ -78,8 +81,14 @@ static int add_document(reading *r, span document) {
     wg_token_list *list = &r->stream->list;
     if (document.length == 0)
         return 0;
-    r->stream->documents++;
-    r->stream->bytes += document.length;
+    wg_token_stream *stream = r->stream;
+    int64_t *starts = wg__grow(stream->starts, stream->documents, &stream->start_capacity,
+                               stream->documents + 1, sizeof *starts);
+    if (!starts)
+        return -1;
+    stream->starts = starts;
+    starts[stream->documents++] = list->count;
+    stream->bytes += document.length;
     if (r->begin >= 0 && wg_token_list_append(list, r->begin) < 0)
         return -1;
     if (wg_tokenizer_encode(r->tokenizer, document.text, document.length, NULL, list) < 0)
@@ -129,8 +138,8 @@ static int begin_reading(reading *r, const wg_tokenizer *tokenizer,
                        r->part.begin, r->part.end);
     r->begin = wg_tokenizer_special(tokenizer, WG_TOKEN_BEGIN);
     r->end = wg_tokenizer_special(tokenizer, WG_TOKEN_END);
-    if (r->end == r->begin)
-        r->end = -1;
+    if (r->begin >= 0)
+        r->end = -1; /* one of them parts documents */
     r->stream = wg__calloc(1, sizeof *r->stream);
     if (!r->stream)
         return -1;
@@ -177,6 +186,7 @@ void wg_token_stream_free(wg_token_stream *stream) {
     if (!stream)
         return;
     wg_token_list_free(&stream->list);
+    wg__free(stream->starts);
     wg__free(stream);
 }
 
@@ -192,6 +202,12 @@ int64_t wg_token_stream_bytes(const wg_token_stream *stream) {
 
 int64_t wg_token_stream_documents(const wg_token_stream *stream) {
     return stream ? stream->documents : 0;
+}
+
+int64_t wg_token_stream_document_start(const wg_token_stream *stream, int64_t document) {
+    if (!stream || document < 0 || document > stream->documents)
+        return -1;
+    return document < stream->documents ? stream->starts[document] : stream->list.count;
 }
 
 int64_t wg_token_stream_vocabulary(const wg_token_stream *stream) {

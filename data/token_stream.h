@@ -3,13 +3,13 @@
  *     file     It was a dark night.
  *              <|endoftext|>
  *              The end.
- *     stream   [begin] It was a dark night. [end] [begin] The end. [end]
+ *     stream   [begin] It was a dark night. [begin] The end.
  *
  * Nothing of the text is changed: line breaks and spaces are tokens as any other. Where files have
  * lines "<|endoftext|>", these part documents. Where the tokenizer has a token for the begin of a
- * text, every document begins with it, and where it has another for the end, ends with that (GPT-2
- * has one for both); then the line breaks around documents go. Without such tokens the lines are
- * left out and no more. */
+ * text, every document begins with it (as GPT-2's <|endoftext|>, which is both, and as llama2.c has
+ * it); where it has one for the end alone, it ends with that. Then the line breaks around documents
+ * go. Without such tokens the lines are left out and no more. */
 #ifndef WG_DATA_TOKEN_STREAM_H
 #define WG_DATA_TOKEN_STREAM_H
 
@@ -44,6 +44,10 @@ WG_API void wg_token_stream_free(wg_token_stream *stream);
 WG_API int64_t wg_token_stream_tokens(const wg_token_stream *stream);
 WG_API int64_t wg_token_stream_bytes(const wg_token_stream *stream);
 WG_API int64_t wg_token_stream_documents(const wg_token_stream *stream);
+
+/* The token with which a document begins; document = wg_token_stream_documents gives the end of the
+ * last. -1 out of range. */
+WG_API int64_t wg_token_stream_document_start(const wg_token_stream *stream, int64_t document);
 
 /* The size of the vocabulary that it was tokenised with. */
 WG_API int64_t wg_token_stream_vocabulary(const wg_token_stream *stream);

@@ -348,6 +348,36 @@ START_TEST(an_evaluation_predicts_every_token_once) {
 }
 END_TEST
 
+START_TEST(an_evaluation_by_document_begins_with_each) {
+    setup s = make_setup(_i, 0);
+    wg_token_stream *text = wg_token_stream_from_text(
+        "One.\n<|endoftext|>\nTwo has more tokens than a sequence.\n", -1, s.tokenizer, NULL);
+    ck_assert_int_eq(wg_token_stream_document_start(text, 1), 5);
+    wg_language_modeling *modeling = wg_language_modeling_new(
+        &s.model, s.tokenizer, NULL, text,
+        &(wg_language_modeling_options){.batch = 4, .sequence = 16, .by_document = true});
+    wg_metrics metrics = {0};
+    ck_assert_int_eq(wg_language_modeling_evaluate(modeling, &metrics), 0);
+    int32_t ids[22];
+    ck_assert_int_eq(wg_token_stream_read(text, 0, 22, ids), 0);
+    ck_assert_int_eq(ids[5], ids[0]);
+    wg_set_grad_enabled(false);
+    wg_module_train(s.model.module, false);
+    double first =
+        wg_item(wg_language_model_loss(&s.model, wg_from_array(WG_I32, WG_DIMS(1, 4), ids),
+                                       wg_from_array(WG_I32, WG_DIMS(1, 4), ids + 1)));
+    double second =
+        wg_item(wg_language_model_loss(&s.model, wg_from_array(WG_I32, WG_DIMS(1, 16), ids + 5),
+                                       wg_from_array(WG_I32, WG_DIMS(1, 16), ids + 6)));
+    wg_set_grad_enabled(true);
+    ck_assert_double_eq(wg_metrics_weight(&metrics, "loss"), 20);
+    ck_assert_double_eq_tol(wg_metrics_get(&metrics, "loss"), (4 * first + 16 * second) / 20, 1e-5);
+    wg_language_modeling_free(modeling);
+    wg_token_stream_free(text);
+    free_setup(&s);
+}
+END_TEST
+
 START_TEST(training_beats_the_frequencies) {
     setup s = make_setup(_i, 0);
     wg_trainer *trainer = make_trainer(&s, 200, NULL);
@@ -430,6 +460,7 @@ int main(void) {
         a_resumed_run_gives_the_same_bits,
         another_text_is_refused_when_a_run_goes_on,
         an_evaluation_predicts_every_token_once,
+        an_evaluation_by_document_begins_with_each,
         training_beats_the_frequencies,
         a_checkpoint_gives_back_model_and_tokenizer,
         what_is_no_language_model_is_refused,

@@ -14,8 +14,8 @@ struct wg_language_modeling {
     const wg_token_stream *training, *held_out;
     wg_causal_batches *batches; /* NULL without a training text */
     wg_language_modeling_options options;
-    double unigram_loss; /* of the held-out text */
-    int64_t *starts;     /* (batch) scratch of evaluations */
+    double unigram_loss;      /* of the held-out text */
+    wg_token_window *windows; /* (batch) scratch of evaluations */
 };
 
 /* ---- Making one ---- */
@@ -45,8 +45,8 @@ static int prepare(wg_language_modeling *modeling) {
     const wg_language_modeling_options *options = &modeling->options;
     if (check(modeling) < 0)
         return -1;
-    modeling->starts = wg__alloc((size_t)options->batch * sizeof *modeling->starts);
-    if (!modeling->starts)
+    modeling->windows = wg__alloc((size_t)options->batch * sizeof *modeling->windows);
+    if (!modeling->windows)
         return -1;
     if (modeling->held_out)
         modeling->unigram_loss = wg_token_stream_unigram_loss(
@@ -86,7 +86,7 @@ void wg_language_modeling_free(wg_language_modeling *modeling) {
     if (!modeling)
         return;
     wg_causal_batches_free(modeling->batches);
-    wg__free(modeling->starts);
+    wg__free(modeling->windows);
     wg__free(modeling);
 }
 
@@ -106,8 +106,20 @@ static wg_tensor *next_loss(void *context, wg_metrics *metrics) {
 
 /* How many windows the held-out text has, the last of which may be shorter. */
 static int64_t count_windows(const wg_language_modeling *modeling) {
+    if (modeling->options.by_document)
+        return wg_token_stream_documents(modeling->held_out);
     const int64_t labels = wg_token_stream_tokens(modeling->held_out) - 1;
     return (labels + modeling->options.sequence - 1) / modeling->options.sequence;
+}
+
+static wg_token_window window_at(const wg_language_modeling *modeling, int64_t index) {
+    const wg_token_stream *text = modeling->held_out;
+    const int64_t sequence = modeling->options.sequence;
+    if (modeling->options.by_document)
+        return (wg_token_window){wg_token_stream_document_start(text, index),
+                                 wg_token_stream_document_start(text, index + 1)};
+    const int64_t end = (index + 1) * sequence + 1, tokens = wg_token_stream_tokens(text);
+    return (wg_token_window){index * sequence, end < tokens ? end : tokens};
 }
 
 /* Measures on `count` windows from the first-th on. */
@@ -116,8 +128,8 @@ static int evaluate_batch(wg_language_modeling *modeling, int64_t first, int64_t
     const int64_t sequence = modeling->options.sequence;
     wg_causal_batch batch;
     for (int64_t i = 0; i < count; i++)
-        modeling->starts[i] = (first + i) * sequence;
-    if (wg_causal_batch_read(modeling->held_out, count, modeling->starts, sequence, &batch) < 0)
+        modeling->windows[i] = window_at(modeling, first + i);
+    if (wg_causal_batch_read(modeling->held_out, count, modeling->windows, sequence, &batch) < 0)
         return -1;
     wg_tensor *loss = wg_language_model_loss(&modeling->model, batch.ids, batch.labels);
     metrics->tokens += batch.tokens;

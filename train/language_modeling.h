@@ -20,6 +20,8 @@ typedef struct wg_language_modeling_options {
     int64_t sequence;           /* 0: 128, at most the model's positions */
     uint64_t seed;              /* of the batches */
     int64_t evaluation_batches; /* in an evaluation during training, at most; 0: the whole text */
+    bool by_document; /* evaluations measure each document from its beginning, as far as a sequence
+                       * goes, instead of all of the text cut into sequences */
 } wg_language_modeling_options;
 
 /* All of these are borrowed and must outlive it (of `model` what is behind it). held_out may be
@@ -37,7 +39,8 @@ WG_API void wg_language_modeling_free(wg_language_modeling *modeling);
  * refuses to go on with another text than it was begun with. There must be a training text. */
 WG_API wg_task wg_language_modeling_task(wg_language_modeling *modeling);
 
-/* Measures the model on the whole held-out text, each token but the first predicted once. Without a
+/* Measures the model on the whole held-out text, each token but the first predicted once (of each
+ * document, by_document). Without a
  * training text, `unigram_loss` is by the frequencies in the held-out text itself. [STATE if there
  * is none] */
 WG_API int wg_language_modeling_evaluate(wg_language_modeling *modeling, wg_metrics *metrics);
