@@ -7,6 +7,7 @@
 
 #include "cli/settings.h"
 #include "data/bpe.h"
+#include "data/characters.h"
 #include "data/wordpiece.h"
 #include "io/config.h"
 
@@ -93,11 +94,24 @@ static wg_tokenizer *learn_bpe(int count, const char *const *paths, int64_t size
     return wg_bpe_train_files(count, paths, &(wg_bpe_training){.vocabulary_size = size});
 }
 
+static wg_tokenizer *learn_characters(int count, const char *const *paths, int64_t size) {
+    (void)size; /* as many as the text has */
+    return wg_char_train_files(count, paths, NULL);
+}
+
+static wg_tokenizer *learn_bytes(int count, const char *const *paths, int64_t size) {
+    (void)count, (void)paths, (void)size; /* there is nothing to learn */
+    return wg_byte_new();
+}
+
 /* What can be learnt, by the name that --tokenizer has for it. */
 static const struct {
     const char *name;
     wg_tokenizer *(*learn)(int count, const char *const *paths, int64_t size);
-} learners[] = {{"wordpiece", learn_wordpiece}, {"bpe", learn_bpe}};
+} learners[] = {{"wordpiece", learn_wordpiece},
+                {"bpe", learn_bpe},
+                {"char", learn_characters},
+                {"byte", learn_bytes}};
 
 enum { LEARNERS = sizeof learners / sizeof learners[0] };
 
@@ -114,6 +128,8 @@ wg_tokenizer *wg__make_tokenizer(const json_t *settings, int64_t vocabulary_size
     if (access(name, F_OK) == 0)
         return wg_tokenizer_load(name);
     wg_fail(WG_ERROR_NOT_FOUND, "tokenizer",
-            "'%s' is neither a file nor a kind that can be learnt; wordpiece and bpe can", name);
+            "'%s' is neither a file nor a kind that can be learnt; wordpiece, "
+            "bpe, char and byte can",
+            name);
     return NULL;
 }

@@ -94,9 +94,9 @@ static const struct argp_option options[] = {
      "Measure on this text (default: hold out a twentieth of the documents for BERT, the last "
      "tenth of each file for others)",
      0},
-    {"tokenizer", KEY_TOKENIZER, "wordpiece|bpe|FILE", 0,
-     "Learn a vocabulary from the corpus, of word pieces (the default for BERT) or byte pairs (for "
-     "others), or read one: what `wengert tokenizer train' wrote, or a published file",
+    {"tokenizer", KEY_TOKENIZER, "KIND|FILE", 0,
+     "Learn a vocabulary from the corpus: wordpiece (the default for BERT), bpe (for others), char "
+     "or byte; or read one: what `wengert tokenizer train' wrote, or a published file",
      0},
     {"vocab-size", KEY_VOCAB_SIZE, "N", 0, "Size of the vocabulary to learn (4096)", 0},
     {NULL, 0, NULL, 0, "Model:", 2},

@@ -69,10 +69,10 @@ typedef struct reading {
     wg_token_stream_options part;
 } reading;
 
-static span strip_line_breaks(span s) {
-    while (s.length > 0 && strchr("\r\n", s.text[0]))
+static span strip(span s) {
+    while (s.length > 0 && memchr(" \t\r\n", s.text[0], 4))
         s = (span){s.text + 1, s.length - 1};
-    while (s.length > 0 && strchr("\r\n", s.text[s.length - 1]))
+    while (s.length > 0 && memchr(" \t\r\n", s.text[s.length - 1], 4))
         s.length--;
     return s;
 }
@@ -106,7 +106,7 @@ static int read_text(reading *r, const char *text, int64_t length, const char *n
     while (at < last) {
         span next = find_mark(text + at, last - at);
         span document = {text + at, next.text - (text + at)};
-        if (add_document(r, strips ? strip_line_breaks(document) : document) < 0)
+        if (add_document(r, strips ? strip(document) : document) < 0)
             return -1;
         at = next.text + next.length - text;
     }

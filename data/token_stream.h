@@ -8,8 +8,8 @@
  * Nothing of the text is changed: line breaks and spaces are tokens as any other. Where files have
  * lines "<|endoftext|>", these part documents. Where the tokenizer has a token for the begin of a
  * text, every document begins with it (as GPT-2's <|endoftext|>, which is both, and as llama2.c has
- * it); where it has one for the end alone, it ends with that. Then the line breaks around documents
- * go. Without such tokens the lines are left out and no more. */
+ * it); where it has one for the end alone, it ends with that. Then white space around documents
+ * goes. Without such tokens the lines are left out and no more. */
 #ifndef WG_DATA_TOKEN_STREAM_H
 #define WG_DATA_TOKEN_STREAM_H
 

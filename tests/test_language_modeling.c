@@ -63,7 +63,7 @@ START_TEST(a_stream_keeps_a_text_as_it_is) {
 END_TEST
 
 START_TEST(lines_of_endoftext_part_documents) {
-    assert_stream("One.\nTwo.\n<|endoftext|>\n\nThree.\n<|endoftext|>\r\n<|endoftext|>\n4", NULL,
+    assert_stream("One.\nTwo. \n<|endoftext|>\n\n\tThree.\n<|endoftext|>\r\n<|endoftext|>\n4", NULL,
                   "<|endoftext|>One.\nTwo.<|endoftext|>Three.<|endoftext|>4", 3, 16);
     /* In a line it is text as any other. */
     assert_stream("a <|endoftext|> b", NULL, "<|endoftext|>a <|endoftext|> b", 1, 17);
