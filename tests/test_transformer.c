@@ -6,6 +6,7 @@
 #include "io/text.h"
 #include "models/transformer.h"
 #include "optim/optimizer.h"
+#include "tensor/alloc.h"
 #include "tensor/npy.h"
 #include "tensor/ops.h"
 #include "tests/testing.h"
@@ -358,6 +359,37 @@ START_TEST(a_batch_is_translated_as_each_of_it_alone_with_the_probabilities_of_a
 }
 END_TEST
 
+START_TEST(a_translation_that_finds_no_memory_leaves_nothing_behind) {
+    wg_transformer_config config = config_of(_i);
+    config.encoder_layers = config.decoder_layers = 1;
+    config.max_position_embeddings = 3;
+    wg_tensor *source = wg_slice(wg_slice(load(_i, "source"), 0, 0, 2, 1), 1, 0, 3, 1);
+    wg_tensor *keep = wg_slice(wg_ones(WG_BOOL, WG_DIMS(2, 4)), 1, 0, 3, 1);
+    const wg_beam_options options = {.beam = 2};
+    const int64_t live = wg_alloc_get_stats().live_blocks;
+    int failures = 0;
+    bool done = false;
+    for (int64_t n = 0; !done; n += 7) {
+        wg_alloc_fail_after(n);
+        wg_beam_result results[2] = {0};
+        wg_transformer *model = wg_transformer_new(&config, 1);
+        done = model && wg_transformer_translate(model, source, keep, &options, results) == 0;
+        wg_alloc_fail_after(-1);
+        if (!done) {
+            assert_error(WG_ERROR_MEMORY, "");
+            failures++;
+        }
+        ck_assert(!model || wg_module_is_training(&model->module));
+        for (int b = 0; b < 2; b++)
+            wg_token_list_free(&results[b].tokens);
+        if (model)
+            wg_module_free(&model->module);
+        ck_assert_int_eq(wg_alloc_get_stats().live_blocks, live);
+    }
+    ck_assert_int_gt(failures, 50);
+}
+END_TEST
+
 /* ---- Errors ---- */
 
 START_TEST(what_does_not_fit_is_refused) {
@@ -403,6 +435,7 @@ int main(void) {
         padding_in_front_of_a_target_changes_nothing_at_positions_of_its_own,
         caches_give_token_by_token_the_logits_of_all_at_once,
         a_batch_is_translated_as_each_of_it_alone_with_the_probabilities_of_a_forward,
+        a_translation_that_finds_no_memory_leaves_nothing_behind,
         what_does_not_fit_is_refused,
         a_configuration_goes_through_json_and_back,
     };
