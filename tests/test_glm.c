@@ -1,13 +1,13 @@
 /* GLM: held against PyTorch (tests/fixtures/glm.py), its published names, who sees whom,
  * configurations, errors. */
-#include <stdio.h>
 #include <string.h>
 
+#include "data/glm_batch.h"
+#include "data/wordpiece.h"
 #include "io/text.h"
 #include "models/glm.h"
-#include "optim/optimizer.h"
-#include "tensor/npy.h"
 #include "tensor/ops.h"
+#include "tests/model_fixture.h"
 #include "tests/testing.h"
 
 /* The sizes of the fixture. */
@@ -30,31 +30,12 @@ static wg_glm *glm_new(void) {
 }
 
 static wg_tensor *load(const char *name) {
-    char path[64];
-    snprintf(path, sizeof path, "glm/%s.npy", name);
-    return wg_npy_load(fixture(path));
-}
-
-/* The part of a flat file that belongs to a parameter, in its shape and dtype; moves *at on. */
-static wg_tensor *take(wg_tensor *flat, int64_t *at, const wg_tensor *like) {
-    wg_tensor *part = wg_slice(flat, 0, *at, *at + wg_tensor_count(like), 1);
-    *at += wg_tensor_count(like);
-    part = wg_reshape(part, wg_tensor_ndim(like), wg_tensor_shape(like));
-    return wg_cast(part, wg_tensor_dtype(like));
+    return model_fixture("glm", name);
 }
 
 static wg_glm *load_model(wg_dtype dtype) {
     wg_glm *model = glm_new();
-    wg_state_dict *state = wg_module_state(&model->module);
-    wg_tensor *flat = load("weights");
-    int64_t at = 0;
-    bool recording = wg_set_grad_enabled(false);
-    for (int64_t i = 0; i < state->count; i++)
-        wg_copy_(state->entries[i].slot->tensor, take(flat, &at, state->entries[i].slot->tensor));
-    wg_set_grad_enabled(recording);
-    ck_assert_int_eq(at, wg_tensor_count(flat));
-    wg_state_dict_free(state);
-    ck_assert_int_eq(wg_module_to(&model->module, dtype), 0);
+    load_model_fixture("glm", &model->module, dtype);
     return model;
 }
 
@@ -63,49 +44,42 @@ static void free_model(wg_glm *model) {
     wg_module_free(&model->module);
 }
 
-/* |x - expected| <= tolerance * max |expected|, everywhere. */
-static void assert_relative(wg_tensor *x, wg_tensor *expected, double tolerance) {
-    wg_tensor *wanted = wg_cast(expected, wg_tensor_dtype(x));
-    assert_close(x, wanted, 0, tolerance * wg_item(wg_max(wg_abs(wanted), WG_ALL, false)));
-}
-
 static wg_glm_inputs load_inputs(void) {
     return (wg_glm_inputs){.position_ids = load("position_ids"),
                            .block_position_ids = load("block_position_ids"),
                            .part_a = load("part_a")};
 }
 
-static wg_tensor *loss_of(wg_glm *model, wg_tensor *ids, const wg_glm_inputs *inputs) {
-    return wg_glm_loss(model, ids, inputs, load("targets"), load("labels"));
-}
-
 /* ---- Beside PyTorch ---- */
 
-static void check_gradients(wg_module *module, double tolerance) {
-    wg_state_dict *state = wg_module_state(module);
-    wg_tensor *flat = load("gradients");
-    int64_t at = 0;
-    for (int64_t i = 0; i < state->count; i++) {
-        wg_tensor *parameter = state->entries[i].slot->tensor;
-        assert_relative(wg_gradient(parameter), take(flat, &at, parameter), tolerance);
-    }
-    wg_state_dict_free(state);
+typedef struct fixture_batch {
+    wg_glm *model;
+    wg_glm_inputs inputs;
+    wg_tensor *ids, *targets, *labels;
+} fixture_batch;
+
+static fixture_batch load_batch(wg_glm *model) {
+    return (fixture_batch){model, load_inputs(), load("ids"), load("targets"), load("labels")};
+}
+
+static wg_tensor *batch_loss(void *context) {
+    const fixture_batch *batch = context;
+    return wg_glm_loss(batch->model, batch->ids, &batch->inputs, batch->targets, batch->labels);
 }
 
 static void check_model(wg_dtype dtype, double tolerance) {
     wg_glm *model = load_model(dtype);
-    wg_tensor *ids = load("ids");
-    wg_glm_inputs inputs = load_inputs();
-    wg_tensor *hidden = wg_glm_forward(model, ids, &inputs);
+    fixture_batch batch = load_batch(model);
+    wg_tensor *hidden = wg_glm_forward(model, batch.ids, &batch.inputs);
     wg_tensor *logits = wg_detach(wg_glm_logits(model, hidden, NULL));
     assert_relative(logits, load("logits"), tolerance);
     wg_tensor *rows = wg_reshape(logits, WG_DIMS(B * T, VOCAB));
-    assert_relative(wg_detach(wg_glm_logits(model, hidden, load("targets"))),
-                    wg_index_select(rows, 0, load("targets")), tolerance);
-    wg_tensor *loss = loss_of(model, ids, &inputs);
+    assert_relative(wg_detach(wg_glm_logits(model, hidden, batch.targets)),
+                    wg_index_select(rows, 0, batch.targets), tolerance);
+    wg_tensor *loss = batch_loss(&batch);
     assert_relative(wg_detach(loss), wg_select(load("loss"), 0, 0), tolerance);
     ck_assert_int_eq(wg_backward(loss, NULL), 0);
-    check_gradients(&model->module, tolerance);
+    assert_model_gradients("glm", &model->module, tolerance);
     free_model(model);
 }
 
@@ -115,55 +89,18 @@ START_TEST(logits_loss_and_every_gradient_equal_pytorch) {
 }
 END_TEST
 
-static void add_to_optimizer(wg_optimizer *optimizer, wg_module *module) {
-    wg_state_dict *state = wg_module_state(module);
-    for (int64_t i = 0; i < state->count; i++) {
-        const wg_state_entry *entry = &state->entries[i];
-        wg_optimizer_add(optimizer, entry->path, entry->slot->tensor, entry->slot->no_decay);
-    }
-    wg_state_dict_free(state);
-}
-
 START_TEST(ten_steps_of_adamw_lose_what_pytorch_loses) {
     wg_glm *model = load_model(WG_F32);
-    wg_tensor *ids = load("ids"), *wanted = load("adamw_losses");
-    wg_glm_inputs inputs = load_inputs();
-    wg_optimizer *optimizer = wg_adamw_new(&(wg_adamw_options){.beta2 = 0.95, .weight_decay = 0.1});
-    add_to_optimizer(optimizer, &model->module);
-    for (int64_t step = 0; step < 10; step++) {
-        wg_scope scope;
-        wg_scope_begin(&scope);
-        wg_tensor *loss = loss_of(model, ids, &inputs);
-        double expected = wg_at(wanted, &step);
-        ck_assert_double_eq_tol(wg_item(loss), expected, 1e-4 * expected);
-        ck_assert_int_eq(wg_backward(loss, NULL), 0);
-        ck_assert_int_eq(wg_optimizer_step(optimizer, 2e-3), 0);
-        wg_scope_end(&scope, NULL);
-    }
-    wg_optimizer_free(optimizer);
+    fixture_batch batch = load_batch(model);
+    const wg_adamw_options options = {.beta2 = 0.95, .weight_decay = 0.1};
+    assert_model_training("glm", &model->module, wg_adamw_new(&options), batch_loss, &batch, 1e-4);
     free_model(model);
 }
 END_TEST
 
 START_TEST(parameters_have_the_published_paths_and_shapes) {
     wg_glm *model = glm_new();
-    wg_state_dict *state = wg_module_state(&model->module);
-    char line[256], wanted[256];
-    FILE *file = fopen(fixture("glm/parameters.txt"), "r");
-    ck_assert_ptr_nonnull(file);
-    for (int64_t i = 0; i < state->count; i++) {
-        const wg_state_entry *entry = &state->entries[i];
-        size_t used = (size_t)snprintf(line, sizeof line, "%s", entry->path);
-        for (int d = 0; d < wg_tensor_ndim(entry->slot->tensor); d++)
-            used += (size_t)snprintf(line + used, sizeof line - used, " %lld",
-                                     (long long)wg_tensor_size(entry->slot->tensor, d));
-        snprintf(line + used, sizeof line - used, "\n");
-        ck_assert_ptr_nonnull(fgets(wanted, sizeof wanted, file));
-        ck_assert_str_eq(line, wanted);
-    }
-    ck_assert_ptr_null(fgets(wanted, sizeof wanted, file));
-    fclose(file);
-    wg_state_dict_free(state);
+    assert_model_paths("glm", &model->module);
     free_model(model);
 }
 END_TEST
@@ -266,6 +203,71 @@ START_TEST(a_cache_gives_part_b_token_by_token) {
 }
 END_TEST
 
+/* ---- Training ---- */
+
+/* A corpus of the letters in their order, over and over: a blank follows from what is around it,
+ * while by frequency every letter is as likely as any other of 26. */
+static wg_corpus *alphabet(wg_tokenizer **tokenizer) {
+    const char *tokens[31] = {"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"};
+    char letters[26][2], text[26 * 2 * 40 + 1];
+    for (int i = 0; i < 26; i++) {
+        memcpy(letters[i], (char[2]){(char)('a' + i)}, 2);
+        tokens[5 + i] = letters[i];
+    }
+    for (int i = 0; i < 26 * 40; i++) {
+        text[2 * i] = (char)('a' + i % 26);
+        text[2 * i + 1] = i % 13 == 12 ? '\n' : ' ';
+    }
+    *tokenizer = wg_wordpiece_new(31, tokens, NULL);
+    const wg_corpus_options options = {.format = WG_CORPUS_SENTENCES};
+    return wg_corpus_from_text(text, 26 * 2 * 40, *tokenizer, &options);
+}
+
+static double train_step(wg_glm *model, wg_glm_batches *batches, wg_optimizer *optimizer) {
+    wg_scope scope;
+    wg_scope_begin(&scope);
+    wg_glm_batch batch;
+    ck_assert_int_eq(wg_glm_batches_next(batches, &batch), 0);
+    const wg_glm_inputs inputs = {.position_ids = batch.position_ids,
+                                  .block_position_ids = batch.block_position_ids,
+                                  .part_a = batch.part_a};
+    wg_tensor *loss =
+        wg_glm_loss(model, batch.input_ids, &inputs, batch.target_positions, batch.labels);
+    const double value = wg_item(loss);
+    ck_assert_int_eq(wg_backward(loss, NULL), 0);
+    ck_assert_int_eq(wg_optimizer_step(optimizer, 3e-3), 0);
+    wg_scope_end(&scope, NULL);
+    return value;
+}
+
+START_TEST(blanks_of_an_alphabet_are_learned) {
+    wg_tokenizer *tokenizer;
+    wg_corpus *corpus = alphabet(&tokenizer);
+    wg_glm_batches *batches =
+        wg_glm_batches_new(corpus, tokenizer, &(wg_glm_batch_options){.batch = 8, .sequence = 16});
+    assert_no_error();
+    wg_glm *model = glm_new(); /* of 48 words, of which this tokenizer has 35 */
+    wg_optimizer *optimizer = wg_adamw_new(NULL);
+    wg_state_dict *state = wg_module_state(&model->module);
+    for (int64_t i = 0; i < state->count; i++)
+        wg_optimizer_add(optimizer, state->entries[i].path, state->entries[i].slot->tensor, false);
+    wg_state_dict_free(state);
+    double first = 0, last = 0;
+    for (int step = 0; step < 200; step++) {
+        const double loss = train_step(model, batches, optimizer);
+        first += step < 10 ? loss / 10 : 0;
+        last += step >= 190 ? loss / 10 : 0;
+    }
+    ck_assert_double_gt(first, 3);
+    ck_assert_double_lt(last, 1); /* log 26 is 3.3 */
+    wg_optimizer_free(optimizer);
+    wg_glm_batches_free(batches);
+    free_model(model);
+    wg_corpus_free(corpus);
+    wg_tokenizer_free(tokenizer);
+}
+END_TEST
+
 /* ---- Errors ---- */
 
 START_TEST(inputs_that_do_not_fit_are_refused) {
@@ -333,17 +335,27 @@ START_TEST(a_configuration_that_cannot_be_is_refused_by_its_key) {
 }
 END_TEST
 
-/* 110 M as published: 12 layers, 30592 words, two tables of 513 positions. */
-START_TEST(the_base_preset_has_its_published_number_of_parameters) {
+/* Two tables of positions that begin at 0 and include max_sequence_length; no word table but one.
+ */
+static int64_t parameters_of(const wg_glm_config *config) {
+    const int64_t c = config->hidden_size;
+    const int64_t tables = config->vocab_size + 2 * (config->max_sequence_length + 1);
+    const int64_t attention = 4 * c * c + 4 * c, mlp = 8 * c * c + 5 * c, norms = 4 * c;
+    return tables * c + config->num_layers * (attention + mlp + norms) + 2 * c;
+}
+
+START_TEST(presets_have_their_published_numbers_of_parameters) {
     wg_glm_config config;
-    ck_assert_str_eq(wg_glm_preset_name(2), "glm-base");
-    wg_glm_config_preset(&config, wg_glm_preset_name(2));
-    wg_glm *model = wg_glm_new(&config, 1);
-    const int64_t c = 768, tables = 30592 + 2 * 513;
-    const int64_t layer = 4 * c * c + 4 * c + 8 * c * c + 5 * c + 4 * c;
-    ck_assert_int_eq(wg_module_parameter_count(&model->module), tables * c + 12 * layer + 2 * c);
-    wg_module_free(&model->module);
+    ck_assert_int_eq(wg_glm_config_preset(&config, "glm-base"), 0);
+    ck_assert_int_eq(parameters_of(&config) / 1000000, 109); /* "110M" */
+    ck_assert_int_eq(wg_glm_config_preset(&config, "glm-large"), 0);
+    ck_assert_int_eq(parameters_of(&config) / 1000000, 334); /* "335M" */
+    ck_assert_str_eq(wg_glm_preset_name(0), "glm-tiny");
     ck_assert_ptr_null(wg_glm_preset_name(4));
+    ck_assert_int_eq(wg_glm_config_preset(&config, wg_glm_preset_name(0)), 0);
+    wg_glm *model = wg_glm_new(&config, 1);
+    ck_assert_int_eq(wg_module_parameter_count(&model->module), parameters_of(&config));
+    wg_module_free(&model->module);
 }
 END_TEST
 
@@ -356,10 +368,11 @@ int main(void) {
         a_mask_says_the_same_as_part_a_does,
         without_inputs_all_is_part_a_and_none_of_it_in_a_block,
         a_cache_gives_part_b_token_by_token,
+        blanks_of_an_alphabet_are_learned,
         inputs_that_do_not_fit_are_refused,
         a_published_configuration_is_read,
         a_configuration_that_cannot_be_is_refused_by_its_key,
-        the_base_preset_has_its_published_number_of_parameters,
+        presets_have_their_published_numbers_of_parameters,
     };
     return wg_run_tests("glm", WG_COUNT(tests), tests);
 }
