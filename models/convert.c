@@ -254,12 +254,22 @@ static int choose_format(const char *out, const char **format) {
                    out);
 }
 
+static bool keeps_tokenizer(const conversion *c, const char *format) {
+    const char *kind = wg_tokenizer_kind(c->tokenizer);
+    if (!kind || !format || strcmp(format, "hdf5") == 0)
+        return kind;
+    return strcmp(format, "gguf") == 0 &&
+           (strcmp(kind, "llama2c") == 0 || strcmp(kind, "sentencepiece") == 0);
+}
+
 static int write_out(conversion *c, const char *in, const char *out, const char *format) {
     if (format) {
         if (strcmp(format, "safetensors") == 0)
             note(c, "a safetensors file keeps neither configuration nor tokenizer; a folder does");
-        else if (strcmp(format, "llama2c") == 0)
-            note(c, "this format keeps no tokenizer");
+        else if (c->tokenizer && !keeps_tokenizer(c, format))
+            note(c, strcmp(format, "gguf") == 0
+                        ? "of tokenizers, only those of LLaMA's kind are written into GGUF"
+                        : "this format keeps no tokenizer");
         return write_tensors(c, out, format);
     }
     char *path = wg__folder_begin(out);
@@ -283,8 +293,7 @@ static void summarise(const conversion *c, const char *format, wg_convert_summar
         .from = wg_weights_format(c->in),
         .to = format ? format : "folder",
         .tensors = c->model->count,
-        .tokenizer =
-            c->tokenizer && (!format || strcmp(format, "hdf5") == 0 || strcmp(format, "gguf") == 0),
+        .tokenizer = keeps_tokenizer(c, format),
     };
     for (int64_t i = 0; i < c->model->count; i++) {
         const wg__published_tensor *tensor = &c->model->tensors[i];

@@ -14,15 +14,16 @@
 #include "models/gpt.h"
 #include "models/llama.h"
 #include "models/published.h"
+#include "tensor/alloc.h"
 #include "tensor/internal.h"
 #include "tensor/npy.h"
 #include "tensor/ops.h"
 #include "tests/testing.h"
 
 static const char *in_scratch(const char *name) {
-    static char paths[8][512];
+    static char paths[16][512];
     static int next;
-    char *path = paths[next++ % 8];
+    char *path = paths[next++ % 16];
     snprintf(path, sizeof paths[0], "%s/%s", scratch(), name);
     return path;
 }
@@ -241,6 +242,41 @@ START_TEST(a_model_that_is_not_here_or_not_of_its_configuration_is_refused) {
 }
 END_TEST
 
+/* ---- Without memory ---- */
+
+/* Fails every allocation from the n-th on, for every n, until the conversion succeeds. */
+static void convert_without_memory(const char *in, const char *out,
+                                   const wg_convert_options *options) {
+    int64_t n = 0;
+    for (;; n++) {
+        wg_alloc_fail_after(n);
+        const int status = wg_convert(in, out, options, NULL);
+        wg_alloc_fail_after(-1);
+        if (status == 0)
+            break;
+        assert_error(WG_ERROR_MEMORY, "");
+    }
+    assert_no_error();
+    ck_assert_int_gt(n, 20);
+}
+
+START_TEST(a_conversion_without_memory_says_so_and_leaks_nothing) {
+    const wg_convert_options configured = {.config = in_scratch("config.json")};
+    char *json = NULL;
+    wg_llama_config config;
+    convert(fixture("convert/llama"), in_scratch("llama.bin"), NULL);
+    wg_weights *file = wg_weights_open(in_scratch("llama.bin"));
+    ck_assert_int_eq(wg_llama_config_from_json(&config, wg_weights_config(file)), 0);
+    wg_weights_close(file);
+    write_text("config.json", json = wg_llama_config_to_json(&config));
+    wg_text_free(json);
+    convert_without_memory(in_scratch("llama.bin"), in_scratch("a.gguf"), NULL);
+    convert_without_memory(in_scratch("a.gguf"), in_scratch("b.safetensors"), NULL);
+    convert_without_memory(in_scratch("b.safetensors"), in_scratch("c.bin"), &configured);
+    convert_without_memory(fixture("convert/encoder"), in_scratch("folder"), NULL);
+}
+END_TEST
+
 /* ---- A real model ---- */
 
 static void assert_same_file(const char *a, const char *b, long count) {
@@ -317,6 +353,7 @@ int main(void) {
         a_bare_encoder_gets_heads_and_is_said_to,
         what_cannot_be_converted_is_refused_with_the_reason,
         a_model_that_is_not_here_or_not_of_its_configuration_is_refused,
+        a_conversion_without_memory_says_so_and_leaks_nothing,
         stories260k_comes_back_bit_for_bit,
         quantised_numbers_are_near_those_they_stand_for,
     };
