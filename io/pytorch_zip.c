@@ -166,7 +166,7 @@ static int read_entries(const wg_weights *file, const wg__input *input, const ui
 
 int wg__zip_read(const wg_weights *file, int index, wg__zip *zip) {
     const wg__input *input = &file->files[index];
-    directory found;
+    directory found = {0};
     *zip = (wg__zip){0};
     if (find_directory(file, input, &found) < 0)
         return wg_error_pending() ? -1 : bad(file, "it is too short");
