@@ -348,8 +348,9 @@ START_TEST(a_batch_is_translated_as_each_of_it_alone_with_the_probabilities_of_a
         wg_tensor *one = wg_slice(source, 0, b, b + 1, 1), *kept = wg_slice(keep, 0, b, b + 1, 1);
         ck_assert_int_eq(wg_transformer_translate(model, one, kept, &options, &alone), 0);
         ck_assert_int_eq(alone.tokens.count, together[b].tokens.count);
-        ck_assert_mem_eq(alone.tokens.ids, together[b].tokens.ids,
-                         (size_t)alone.tokens.count * sizeof *alone.tokens.ids);
+        if (alone.tokens.count > 0)
+            ck_assert_mem_eq(alone.tokens.ids, together[b].tokens.ids,
+                             (size_t)alone.tokens.count * sizeof *alone.tokens.ids);
         const double wanted = probability_of(model, one, kept, &alone);
         ck_assert_double_eq_tol(together[b].log_probability, wanted, 1e-4 * -wanted);
         wg_token_list_free(&alone.tokens);
