@@ -348,8 +348,8 @@ WG_API wg_tensor *wg_log_sigmoid(wg_tensor *x);
 /* x/6 + 1/2 limited to [0, 1]; derivative 0 at -3 and 3, as PyTorch. [scope] */
 WG_API wg_tensor *wg_hardsigmoid(wg_tensor *x);
 
-/* x hardsigmoid(x)   (Howard et al. 2019); derivative 0 at -3 and 1 at 3, as PyTorch 2; NaN at -inf.
- * [scope] */
+/* x hardsigmoid(x)   (Howard et al. 2019); derivative 0 at -3 and 1 at 3, beside the flat
+ * sides of hardsigmoid; NaN at -inf. [scope] */
 WG_API wg_tensor *wg_hardswish(wg_tensor *x);
 
 /* ---- Gated units (ops/gate.c): f(gate) value, of equal shapes   (Shazeer 2020). Fused. PyTorch's
@@ -449,8 +449,8 @@ WG_API int wg_cummin(wg_tensor *x, int axis, wg_tensor **values, wg_tensor **ind
  * [scope; INDEX, SHAPE] */
 WG_API wg_tensor *wg_linear_scan(wg_tensor *a, wg_tensor *b, int axis);
 
-/* ---- Sorting and choosing by rank (ops/sort.c, unique.c). NaN comes after all numbers, -0 and 0 are equal.
- * Rows are sorted in parallel, each in a time linear in its length. ---- */
+/* ---- Sorting and choosing by rank (ops/sort.c, unique.c). NaN comes after all numbers, -0 and 0
+ * are equal. Rows are sorted in parallel, each in a time linear in its length. ---- */
 
 /* The elements along one axis in ascending or descending order, and the i64 indices where they come
  * from; equal ones stay in their order. `values` or `indices` may be NULL for what is not wanted.
@@ -488,8 +488,8 @@ WG_API wg_tensor *wg_matmul(wg_tensor *a, wg_tensor *b);
  * (..., O). Fused; the gradient of weight is accumulated in place. [scope; SHAPE, DTYPE] */
 WG_API wg_tensor *wg_linear_op(wg_tensor *x, wg_tensor *weight, wg_tensor *bias);
 
-/* ---- Indexing (ops/index.c, ops/scatter.c). Indices are i64 or i32; negative ones are out of range,
- * except where it is said. ---- */
+/* ---- Indexing (ops/index.c, ops/scatter.c). Indices are i64 or i32; negative ones are out of
+ * range, except where it is said. ---- */
 /* ---- Sums of products (ops/einsum.c) ---- */
 
 /* The sum, over every label that the result lacks, of the product of all operands, in Einstein's
@@ -542,9 +542,9 @@ WG_API wg_tensor *wg_gather(wg_tensor *x, int axis, wg_tensor *index);
  * [scope; SHAPE, INDEX, DTYPE] */
 WG_API wg_tensor *wg_scatter_add(wg_tensor *x, int axis, wg_tensor *index, wg_tensor *src);
 
-/* A copy of x with src[..i..] instead at [..index[..i..]..] along `axis`; src has the shape of index.
- * Of those that go to one place the last, in row-major order along the axis, stays, and it alone has
- * a gradient. [scope; SHAPE, INDEX, DTYPE] */
+/* A copy of x with src[..i..] instead at [..index[..i..]..] along `axis`; src has the shape of
+ * index. Of those that go to one place the last, in row-major order along the axis, stays, and it
+ * alone has a gradient. [scope; SHAPE, INDEX, DTYPE] */
 WG_API wg_tensor *wg_scatter(wg_tensor *x, int axis, wg_tensor *index, wg_tensor *src);
 
 /* The slices of x at index (n) along one axis. [scope; SHAPE, INDEX, DTYPE] */
@@ -559,22 +559,21 @@ WG_API wg_tensor *wg_embedding_op(wg_tensor *weight, wg_tensor *index, int64_t p
  * [scope; INDEX, DTYPE, ARGUMENT] */
 WG_API wg_tensor *wg_one_hot(wg_tensor *index, int64_t classes);
 
-/* ---- Indexing by several tensors and by masks, as NumPy's advanced indexing (ops/advanced_index.c).
- * An index belongs to the next axis of x: i64 or i32 (negative ones count from the end), or NULL for
- * all of the axis, Python's `:`; one of dtype bool belongs to as many axes as it has and stands for
- * the coordinates of what is true in it. Axes beyond the last index are taken whole. At most 6
- * indices, and NULL is returned while an error is pending. ---- */
+/* ---- Indexing by several tensors and by masks, as NumPy's advanced indexing
+ * (ops/advanced_index.c). An index belongs to the next axis of x: i64 or i32 (negative ones count
+ * from the end), or NULL for all of the axis, Python's `:`; one of dtype bool belongs to as many
+ * axes as it has and stands for the coordinates of what is true in it. Axes beyond the last index
+ * are taken whole. At most 6 indices, and NULL is returned while an error is pending. ---- */
 
-/* x[i, j, ...]: the indices are broadcast against each other, and their shape takes the place of the
- * axes that have one; where a NULL stands between two of them, it comes first.
- *     wg_index(x, WG_TENSORS(mask))         x[mask]
- *     wg_index(x, WG_TENSORS(NULL, rows))   x[:, rows]
- * [scope; SHAPE, INDEX, DTYPE, ARGUMENT] */
+/* x[i, j, ...]: the indices are broadcast against each other, and their shape takes the place of
+ * the axes that have one; where a NULL stands between two of them, it comes first. wg_index(x,
+ * WG_TENSORS(mask))         x[mask] wg_index(x, WG_TENSORS(NULL, rows))   x[:, rows] [scope; SHAPE,
+ * INDEX, DTYPE, ARGUMENT] */
 WG_API wg_tensor *wg_index(wg_tensor *x, int count, wg_tensor *const *indices);
 
-/* A copy of x with the values, broadcast and cast to its dtype, at x[i, j, ...]: they are added there
- * with `accumulate`; else, of several for one place, the last stays, and it alone has a gradient.
- * [scope; SHAPE, INDEX, DTYPE, ARGUMENT] */
+/* A copy of x with the values, broadcast and cast to its dtype, at x[i, j, ...]: they are added
+ * there with `accumulate`; else, of several for one place, the last stays, and it alone has a
+ * gradient. [scope; SHAPE, INDEX, DTYPE, ARGUMENT] */
 WG_API wg_tensor *wg_index_put(wg_tensor *x, int count, wg_tensor *const *indices,
                                wg_tensor *values, bool accumulate);
 
@@ -582,8 +581,9 @@ WG_API wg_tensor *wg_index_put(wg_tensor *x, int count, wg_tensor *const *indice
  * [scope; SHAPE, DTYPE] */
 WG_API wg_tensor *wg_masked_select(wg_tensor *x, wg_tensor *mask);
 
-/* A copy of x with the first elements of source, in row-major order and cast to the dtype of x, where
- * the bool mask, broadcast to x, is true. [scope; SHAPE, also for a source too short; DTYPE] */
+/* A copy of x with the first elements of source, in row-major order and cast to the dtype of x,
+ * where the bool mask, broadcast to x, is true. [scope; SHAPE, also for a source too short; DTYPE]
+ */
 WG_API wg_tensor *wg_masked_scatter(wg_tensor *x, wg_tensor *mask, wg_tensor *source);
 
 /* ---- Where and how often (ops/nonzero.c) ---- */
@@ -649,8 +649,9 @@ typedef enum wg_rotary_pairing {
 } wg_rotary_pairing;
 
 /* Rotary positions   (Su et al. 2021, eq. 34): each pair (a, b) of the last axis becomes (a cos - b
- * sin, a sin + b cos).   x: (..., T, D)   cos, sin: (..., T, P) with 2 P <= D, broadcast   ->   as x.
- * Elements beyond 2 P stay as they are. The tables have no gradient. [scope; SHAPE, DTYPE, ARGUMENT]
+ * sin, a sin + b cos).   x: (..., T, D)   cos, sin: (..., T, P) with 2 P <= D, broadcast   ->   as
+ * x. Elements beyond 2 P stay as they are. The tables have no gradient. [scope; SHAPE, DTYPE,
+ * ARGUMENT]
  */
 WG_API wg_tensor *wg_rotary(wg_tensor *x, wg_tensor *cos, wg_tensor *sin,
                             wg_rotary_pairing pairing);
@@ -687,8 +688,8 @@ WG_API wg_tensor *wg_cross_entropy(wg_tensor *logits, wg_tensor *target, int64_t
 
 /* The same of log probabilities, (N, V): -log_probabilities[target], for classes alone and without
  * label smoothing. [scope; SHAPE, DTYPE, INDEX, ARGUMENT] */
-WG_API wg_tensor *wg_nll_loss(wg_tensor *log_probabilities, wg_tensor *target,
-                              int64_t ignore_index, const wg_cross_entropy_options *options);
+WG_API wg_tensor *wg_nll_loss(wg_tensor *log_probabilities, wg_tensor *target, int64_t ignore_index,
+                              const wg_cross_entropy_options *options);
 
 /* All below take x and target of one shape; to compare with a broadcast target, expand it. Both get
  * gradients. */

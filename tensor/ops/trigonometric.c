@@ -1,5 +1,6 @@
 /* Trigonometric and hyperbolic functions and their inverses; tanh is among the exponentials of
- * unary.c. Differences 1 - x^2 are taken as (1 - x) (1 + x), which cancels nothing near the ends. */
+ * unary.c. Differences 1 - x^2 are taken as (1 - x) (1 + x), which cancels nothing near the ends.
+ */
 #include "tensor/ops/families.h"
 #include "tensor/ops/map.h"
 
