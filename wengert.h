@@ -49,6 +49,7 @@
 #include "data/corpus.h"
 #include "data/glm_batch.h"
 #include "data/llama2c.h"
+#include "data/position.h"
 #include "data/sentencepiece.h"
 #include "data/token_stream.h"
 #include "data/tokenizer.h"

@@ -8,14 +8,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "data/batch_options.h"
 #include "data/bert_batch.h"
 #include "data/chance.h"
+#include "data/epochs.h"
 #include "data/growth.h"
 #include "tensor/internal.h"
 
 #define WHERE "bert_batches"
-#define SHORTEST_SEQUENCE 8
-#define LONGEST_SEQUENCE (1 << 20)
 #define FRAME_TOKENS 3 /* [CLS] first [SEP] second [SEP] */
 
 /* Sentences first .. end - 1 of the corpus. */
@@ -290,23 +290,14 @@ static int set_options(wg_bert_batches *batches, const wg_bert_batch_options *op
     wg_bert_batch_options *o = &batches->options;
     if (options)
         *o = *options;
-    if (o->batch == 0)
-        o->batch = 32;
-    if (o->sequence == 0)
-        o->sequence = 128;
+    if (wg__batch_options_sizes(WHERE, &o->batch, &o->sequence) < 0)
+        return -1;
     if (o->masked_share == 0)
         o->masked_share = 0.15;
     if (o->short_share == 0)
         o->short_share = 0.1;
     if (o->short_share < 0)
         o->short_share = 0;
-    if (o->batch < 1 || o->batch > INT32_MAX)
-        return wg_fail(WG_ERROR_ARGUMENT, WHERE, "a batch of %lld sequences; it must be 1 or more",
-                       (long long)o->batch);
-    if (o->sequence < SHORTEST_SEQUENCE || o->sequence > LONGEST_SEQUENCE)
-        return wg_fail(WG_ERROR_ARGUMENT, WHERE,
-                       "sequences of %lld tokens; they must have %d to %d", (long long)o->sequence,
-                       SHORTEST_SEQUENCE, LONGEST_SEQUENCE);
     if (!(o->masked_share > 0 && o->masked_share <= 1) || !(o->short_share <= 1))
         return wg_fail(WG_ERROR_ARGUMENT, WHERE,
                        "masked_share is %g and short_share %g; they must be shares of 1",
@@ -330,12 +321,8 @@ static int set_tokens(wg_bert_batches *batches, const wg_tokenizer *tokenizer) {
         return wg_fail(WG_ERROR_ARGUMENT, WHERE,
                        "the %s tokenizer has not all of [PAD], [CLS], [SEP] and [MASK]",
                        wg_tokenizer_kind(tokenizer));
-    if (wg_tokenizer_size(tokenizer) != wg_corpus_vocabulary(batches->corpus))
-        return wg_fail(WG_ERROR_ARGUMENT, WHERE,
-                       "the corpus was tokenised with a vocabulary of %lld tokens, this one has "
-                       "%lld",
-                       (long long)wg_corpus_vocabulary(batches->corpus),
-                       (long long)wg_tokenizer_size(tokenizer));
+    if (wg__batch_options_vocabulary(WHERE, batches->corpus, tokenizer) < 0)
+        return -1;
     if (wg_corpus_documents(batches->corpus) < 2)
         return wg_fail(WG_ERROR_ARGUMENT, WHERE,
                        "the corpus has one document; two are needed, since random second segments "
@@ -394,19 +381,9 @@ wg_data_position wg_bert_batches_position(const wg_bert_batches *batches) {
 int wg_bert_batches_seek(wg_bert_batches *batches, const wg_data_position *position) {
     if (!batches || !position)
         return -1;
-    if (position->epoch < 0 || position->next < 0)
-        return wg_fail(WG_ERROR_ARGUMENT, WHERE, "epoch %lld, example %lld is no position",
-                       (long long)position->epoch, (long long)position->next);
     wg_data_position before = batches->position;
-    if (plan(batches, *position) < 0) {
-        go_back(batches, before);
-        return -1;
-    }
-    if (position->next >= batches->count) {
-        go_back(batches, before);
-        return wg_fail(WG_ERROR_ARGUMENT, WHERE,
-                       "example %lld of an epoch of %lld: was the corpus another one?",
-                       (long long)position->next, (long long)batches->count);
-    }
-    return 0;
+    if (plan(batches, *position) == 0 && wg__position_check(WHERE, position, batches->count) == 0)
+        return 0;
+    go_back(batches, before);
+    return -1;
 }

@@ -18,13 +18,7 @@
 #define WG_DATA_BERT_BATCH_H
 
 #include "corpus.h"
-
-/* Where in the endless row of batches one stands: all that a checkpoint keeps. */
-typedef struct wg_data_position {
-    uint64_t seed;
-    int64_t epoch; /* how many times the corpus was gone through */
-    int64_t next;  /* the example of this epoch that comes next */
-} wg_data_position;
+#include "position.h"
 
 /* B sequences of T tokens; N tokens are masked among them all. Owned by the scope that was open. */
 typedef struct wg_bert_batch {

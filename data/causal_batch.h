@@ -10,7 +10,7 @@
 #ifndef WG_DATA_CAUSAL_BATCH_H
 #define WG_DATA_CAUSAL_BATCH_H
 
-#include "bert_batch.h"
+#include "position.h"
 #include "token_stream.h"
 
 /* Owned by the scope that was open. */

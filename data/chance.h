@@ -3,7 +3,7 @@
 #ifndef WG_DATA_CHANCE_H
 #define WG_DATA_CHANCE_H
 
-#include "data/bert_batch.h"
+#include "data/position.h"
 #include "tensor/random.h"
 
 /* The generator of the position's epoch, and that of its example: none depends on how many numbers

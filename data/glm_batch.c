@@ -7,14 +7,14 @@
 #include <math.h>
 #include <string.h>
 
+#include "data/batch_options.h"
 #include "data/chance.h"
+#include "data/epochs.h"
 #include "data/glm_blanks.h"
 #include "data/growth.h"
 #include "tensor/internal.h"
 
 #define WHERE "glm_batches"
-#define SHORTEST_SEQUENCE 8
-#define LONGEST_SEQUENCE (1 << 20)
 #define LENGTH_MULTIPLE 8 /* of T, so that few shapes of batches occur */
 #define LONGEST_SPAN 39   /* as in the published code */
 
@@ -30,10 +30,9 @@ struct wg_glm_batches {
     wg_glm_batch_options options;
     wg_glm_tokens tokens;
     double span_chances[LONGEST_SPAN + 1]; /* of a span of at most so many tokens */
-    wg_data_position position;
     text *texts;
     int64_t count, capacity;
-    int64_t *order; /* of the texts in this epoch */
+    wg__epochs epochs; /* of the texts */
     /* One batch in the making. */
     wg__glm_blanks *blanks; /* B */
     int32_t *ids;           /* B rows of a text each */
@@ -87,17 +86,6 @@ static int find_texts(wg_glm_batches *batches) {
         }
     }
     return 0;
-}
-
-/* Shuffles the epoch of `position`, which becomes the batches' own (Fisher & Yates, inside out). */
-static void plan(wg_glm_batches *batches, wg_data_position position) {
-    wg_generator g = wg__chance_of_epoch(&position);
-    batches->position = position;
-    for (int64_t i = 0; i < batches->count; i++) {
-        const int64_t j = wg__chance_between(&g, 0, i);
-        batches->order[i] = batches->order[j];
-        batches->order[j] = i;
-    }
 }
 
 /* ---- Spans ---- */
@@ -191,10 +179,10 @@ static int64_t choose_sentences(const wg_glm_batches *batches, const text *t, wg
 /* Makes a text with blanks of the example at the batches' position. */
 static void choose_blanks(const wg_glm_batches *batches, int64_t row, wg__glm_blanks *blanks) {
     const wg_glm_batch_options *o = &batches->options;
-    const text *t = &batches->texts[batches->order[batches->position.next]];
+    const text *t = &batches->texts[wg__epochs_example(&batches->epochs)];
     int32_t *ids = batches->ids + row * o->sequence;
     wg_glm_span *spans = batches->spans + row * o->sequence;
-    wg_generator g = wg__chance_of_example(&batches->position);
+    wg_generator g = wg__chance_of_example(&batches->epochs.position);
     wg_corpus_read(batches->corpus, t->first, t->count, ids);
     *blanks = (wg__glm_blanks){.text = ids, .count = t->count, .spans = spans};
     const double chance = wg_random_uniform(&g);
@@ -221,16 +209,15 @@ int wg_glm_batches_next(wg_glm_batches *batches, wg_glm_batch *batch) {
     *batch = (wg_glm_batch){0};
     if (!batches)
         return -1;
-    const wg_data_position before = batches->position;
+    const wg_data_position before = batches->epochs.position;
     for (int64_t b = 0; b < batches->options.batch; b++) {
         choose_blanks(batches, b, &batches->blanks[b]);
-        if (++batches->position.next == batches->count)
-            plan(batches, (wg_data_position){before.seed, batches->position.epoch + 1, 0});
+        wg__epochs_advance(&batches->epochs);
     }
     if (wg__glm_blanks_batch(&batches->tokens, batches->options.batch, batches->blanks,
                              LENGTH_MULTIPLE, batch) == 0)
         return 0;
-    plan(batches, before);
+    wg__epochs_return(&batches->epochs, before);
     return -1;
 }
 
@@ -240,21 +227,12 @@ static int set_options(wg_glm_batches *batches, const wg_glm_batch_options *opti
     wg_glm_batch_options *o = &batches->options;
     if (options)
         *o = *options;
-    if (o->batch == 0)
-        o->batch = 32;
-    if (o->sequence == 0)
-        o->sequence = 128;
+    if (wg__batch_options_sizes(WHERE, &o->batch, &o->sequence) < 0)
+        return -1;
     if (o->masked_share == 0)
         o->masked_share = 0.15;
     if (o->span_mean == 0)
         o->span_mean = 3;
-    if (o->batch < 1 || o->batch > INT32_MAX)
-        return wg_fail(WG_ERROR_ARGUMENT, WHERE, "a batch of %lld sequences; it must be 1 or more",
-                       (long long)o->batch);
-    if (o->sequence < SHORTEST_SEQUENCE || o->sequence > LONGEST_SEQUENCE)
-        return wg_fail(WG_ERROR_ARGUMENT, WHERE,
-                       "sequences of %lld tokens; they must have %d to %d", (long long)o->sequence,
-                       SHORTEST_SEQUENCE, LONGEST_SEQUENCE);
     if (!(o->masked_share > 0 && o->masked_share <= 1))
         return wg_fail(WG_ERROR_ARGUMENT, WHERE, "masked_share is %g; it must be a share of 1",
                        o->masked_share);
@@ -270,12 +248,8 @@ static int set_options(wg_glm_batches *batches, const wg_glm_batch_options *opti
 }
 
 static int set_tokens(wg_glm_batches *batches, const wg_tokenizer *tokenizer) {
-    if (wg_tokenizer_size(tokenizer) != wg_corpus_vocabulary(batches->corpus))
-        return wg_fail(WG_ERROR_ARGUMENT, WHERE,
-                       "the corpus was tokenised with a vocabulary of %lld tokens, this one has "
-                       "%lld",
-                       (long long)wg_corpus_vocabulary(batches->corpus),
-                       (long long)wg_tokenizer_size(tokenizer));
+    if (wg__batch_options_vocabulary(WHERE, batches->corpus, tokenizer) < 0)
+        return -1;
     return wg_glm_tokens_of(tokenizer, &batches->tokens);
 }
 
@@ -291,13 +265,12 @@ static void set_span_chances(wg_glm_batches *batches) {
 
 static int allocate(wg_glm_batches *batches) {
     const size_t rows = (size_t)batches->options.batch, room = (size_t)batches->options.sequence;
-    batches->order = wg__alloc((size_t)batches->count * sizeof *batches->order);
     batches->blanks = wg__alloc(rows * sizeof *batches->blanks);
     batches->ids = wg__alloc(rows * room * sizeof *batches->ids);
     batches->spans = wg__alloc(rows * room * sizeof *batches->spans);
     batches->lengths = wg__alloc(room * sizeof *batches->lengths);
-    return batches->order && batches->blanks && batches->ids && batches->spans && batches->lengths
-               ? 0
+    return batches->blanks && batches->ids && batches->spans && batches->lengths
+               ? wg__epochs_begin(&batches->epochs, batches->count, batches->options.seed)
                : -1;
 }
 
@@ -315,7 +288,6 @@ wg_glm_batches *wg_glm_batches_new(const wg_corpus *corpus, const wg_tokenizer *
         return NULL;
     }
     set_span_chances(batches);
-    plan(batches, (wg_data_position){.seed = batches->options.seed});
     return batches;
 }
 
@@ -323,7 +295,7 @@ void wg_glm_batches_free(wg_glm_batches *batches) {
     if (!batches)
         return;
     wg__free(batches->texts);
-    wg__free(batches->order);
+    wg__epochs_clear(&batches->epochs);
     wg__free(batches->blanks);
     wg__free(batches->ids);
     wg__free(batches->spans);
@@ -338,19 +310,9 @@ int64_t wg_glm_batches_examples(const wg_glm_batches *batches) {
 }
 
 wg_data_position wg_glm_batches_position(const wg_glm_batches *batches) {
-    return batches ? batches->position : (wg_data_position){0};
+    return batches ? batches->epochs.position : (wg_data_position){0};
 }
 
 int wg_glm_batches_seek(wg_glm_batches *batches, const wg_data_position *position) {
-    if (!batches || !position)
-        return -1;
-    if (position->epoch < 0 || position->next < 0)
-        return wg_fail(WG_ERROR_ARGUMENT, WHERE, "epoch %lld, example %lld is no position",
-                       (long long)position->epoch, (long long)position->next);
-    if (position->next >= batches->count)
-        return wg_fail(WG_ERROR_ARGUMENT, WHERE,
-                       "example %lld of an epoch of %lld: was the corpus another one?",
-                       (long long)position->next, (long long)batches->count);
-    plan(batches, *position);
-    return 0;
+    return batches ? wg__epochs_seek(&batches->epochs, WHERE, position) : -1;
 }

@@ -25,7 +25,8 @@
 #ifndef WG_DATA_GLM_BATCH_H
 #define WG_DATA_GLM_BATCH_H
 
-#include "bert_batch.h"
+#include "corpus.h"
+#include "position.h"
 
 /* ---- The tokens of GLM ---- */
 
