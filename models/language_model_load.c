@@ -2,10 +2,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "io/checkpoint.h"
 #include "io/config.h"
 #include "models/gpt.h"
 #include "models/llama.h"
+#include "models/load.h"
 
 #define WHERE "language_model"
 
@@ -67,27 +67,15 @@ void wg_language_model_free(wg_language_model *model) {
 
 /* ---- From a checkpoint ---- */
 
-static int read_model(wg_checkpoint *file, wg_language_model *model) {
-    char *json = wg_checkpoint_get_text(file, "/config");
-    int result = json ? wg_language_model_new(model, json, 0) : -1;
-    wg_text_free(json);
-    if (result == 0)
-        result = wg_checkpoint_get_module(file, "/model", model->module);
-    return result;
+static wg_module *make_module(const char *json, void *context) {
+    wg_language_model *model = context;
+    return wg_language_model_new(model, json, 0) < 0 ? NULL : model->module;
 }
 
 int wg_language_model_load(const char *path, wg_language_model *model, wg_tokenizer **tokenizer) {
     *model = (wg_language_model){0};
-    *tokenizer = NULL;
-    wg_checkpoint *file = wg_checkpoint_open(path);
-    if (!file)
-        return -1;
-    int result = read_model(file, model);
-    wg_checkpoint_close(file);
-    if (result == 0)
-        *tokenizer = wg_tokenizer_load(path);
-    if (*tokenizer)
+    if (wg__model_load(path, make_module, model, tokenizer))
         return 0;
-    wg_language_model_free(model);
+    *model = (wg_language_model){0};
     return -1;
 }

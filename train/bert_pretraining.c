@@ -1,8 +1,10 @@
 /* BERT's pre-training as a task: see bert_pretraining.h. */
 #include "train/bert_pretraining.h"
 
+#include "models/load.h"
 #include "tensor/internal.h"
 #include "tensor/ops.h"
+#include "train/task_checkpoint.h"
 
 struct wg_bert_pretraining {
     wg_bert_for_pretraining *model;
@@ -15,22 +17,6 @@ struct wg_bert_pretraining {
     int64_t evaluation_batches;
     int64_t fingerprint; /* of the training corpus */
 };
-
-/* FNV-1a over the ids: two corpora with the same fingerprint are the same to a run. */
-static int64_t fingerprint(const wg_corpus *corpus) {
-    enum { BLOCK = 1024 };
-    int32_t ids[BLOCK];
-    uint64_t hash = UINT64_C(14695981039346656037);
-    int64_t tokens = wg_corpus_tokens(corpus);
-    for (int64_t first = 0; first < tokens; first += BLOCK) {
-        int64_t count = tokens - first < BLOCK ? tokens - first : BLOCK;
-        if (wg_corpus_read(corpus, first, count, ids) < 0)
-            return -1;
-        for (int64_t i = 0; i < count; i++)
-            hash = (hash ^ (uint32_t)ids[i]) * UINT64_C(1099511628211);
-    }
-    return (int64_t)hash;
-}
 
 static int check(const wg_bert_pretraining *pretraining, int64_t sequence) {
     const wg_bert_config *config = &pretraining->model->bert->config;
@@ -71,7 +57,7 @@ wg_bert_pretraining *wg_bert_pretraining_new(wg_bert_for_pretraining *model,
     };
     if (check(pretraining, batching.sequence) < 0)
         goto failed;
-    pretraining->fingerprint = fingerprint(corpus);
+    pretraining->fingerprint = wg__task_fingerprint(corpus);
     pretraining->batches = wg_bert_batches_new(corpus, tokenizer, &batching);
     if (!pretraining->batches)
         goto failed;
@@ -183,37 +169,18 @@ int wg_bert_pretraining_evaluate(wg_bert_pretraining *pretraining, wg_metrics *m
 
 /* ---- Checkpoints ---- */
 
-static int put_owned_text(wg_checkpoint *file, const char *name, char *text) {
-    int result = text ? wg_checkpoint_put_text(file, name, text) : -1;
-    wg_text_free(text);
-    return result;
-}
-
 static int save(void *context, wg_checkpoint *file) {
-    wg_bert_pretraining *pretraining = context;
-    wg_data_position position = wg_bert_batches_position(pretraining->batches);
-    if (put_owned_text(file, "/config", wg_bert_config_to_json(&pretraining->model->bert->config)) <
-            0 ||
-        put_owned_text(file, "/tokenizer", wg_tokenizer_to_json(pretraining->tokenizer)) < 0 ||
-        wg_checkpoint_put_integer(file, "/train/data/seed", (int64_t)position.seed) < 0 ||
-        wg_checkpoint_put_integer(file, "/train/data/epoch", position.epoch) < 0 ||
-        wg_checkpoint_put_integer(file, "/train/data/next", position.next) < 0)
-        return -1;
-    return wg_checkpoint_put_integer(file, "/train/data/fingerprint", pretraining->fingerprint);
+    const wg_bert_pretraining *pretraining = context;
+    const wg_data_position position = wg_bert_batches_position(pretraining->batches);
+    return wg__task_save(file, wg_bert_config_to_json(&pretraining->model->bert->config),
+                         pretraining->tokenizer, &position, pretraining->fingerprint);
 }
 
 static int restore(void *context, wg_checkpoint *file) {
-    wg_bert_pretraining *pretraining = context;
-    int64_t seed, epoch, next, saved;
-    if (wg_checkpoint_get_integer(file, "/train/data/seed", &seed) < 0 ||
-        wg_checkpoint_get_integer(file, "/train/data/epoch", &epoch) < 0 ||
-        wg_checkpoint_get_integer(file, "/train/data/next", &next) < 0 ||
-        wg_checkpoint_get_integer(file, "/train/data/fingerprint", &saved) < 0)
+    const wg_bert_pretraining *pretraining = context;
+    wg_data_position position;
+    if (wg__task_restore(file, "bert", pretraining->fingerprint, &position) < 0)
         return -1;
-    if (saved != pretraining->fingerprint)
-        return wg_fail(WG_ERROR_STATE, "bert",
-                       "the corpus or its tokens are not those that the run was begun with");
-    wg_data_position position = {.seed = (uint64_t)seed, .epoch = epoch, .next = next};
     return wg_bert_batches_seek(pretraining->batches, &position);
 }
 
@@ -228,39 +195,18 @@ wg_task wg_bert_pretraining_task(wg_bert_pretraining *pretraining) {
     };
 }
 
-static wg_bert_for_pretraining *read_model(wg_checkpoint *file) {
-    char *json = wg_checkpoint_get_text(file, "/config");
-    wg_bert_config config;
-    wg_bert_for_pretraining *model = NULL;
-    if (json && wg_bert_config_from_json(&config, json) == 0)
-        model = wg_bert_for_pretraining_new(&config, 0);
-    wg_text_free(json);
-    if (model && wg_checkpoint_get_module(file, "/model", &model->module) < 0) {
-        wg_module_free(&model->module);
-        model = NULL;
-    }
-    return model;
-}
+/* ---- From a checkpoint ---- */
 
-static wg_tokenizer *read_tokenizer(wg_checkpoint *file) {
-    char *json = wg_checkpoint_get_text(file, "/tokenizer");
-    wg_tokenizer *tokenizer = json ? wg_tokenizer_from_json(json) : NULL;
-    wg_text_free(json);
-    return tokenizer;
+static wg_module *make_model(const char *json, void *context) {
+    (void)context;
+    wg_bert_config config;
+    if (wg_bert_config_from_json(&config, json) < 0)
+        return NULL;
+    wg_bert_for_pretraining *model = wg_bert_for_pretraining_new(&config, 0);
+    return model ? &model->module : NULL;
 }
 
 int wg_bert_load(const char *path, wg_bert_for_pretraining **model, wg_tokenizer **tokenizer) {
-    *model = NULL;
-    *tokenizer = NULL;
-    wg_checkpoint *file = wg_checkpoint_open(path);
-    if (!file)
-        return -1;
-    *tokenizer = read_tokenizer(file);
-    *model = *tokenizer ? read_model(file) : NULL;
-    wg_checkpoint_close(file);
-    if (*model)
-        return 0;
-    wg_tokenizer_free(*tokenizer);
-    *tokenizer = NULL;
-    return -1;
+    *model = (wg_bert_for_pretraining *)wg__model_load(path, make_model, NULL, tokenizer);
+    return *model ? 0 : -1;
 }

@@ -5,6 +5,7 @@
 
 #include "tensor/internal.h"
 #include "tensor/ops.h"
+#include "train/task_checkpoint.h"
 
 #define WHERE "language_modeling"
 
@@ -183,37 +184,19 @@ int wg_language_modeling_evaluate(wg_language_modeling *modeling, wg_metrics *me
 
 /* ---- Checkpoints ---- */
 
-static int put_owned_text(wg_checkpoint *file, const char *name, char *text) {
-    int result = text ? wg_checkpoint_put_text(file, name, text) : -1;
-    wg_text_free(text);
-    return result;
-}
-
 static int save(void *context, wg_checkpoint *file) {
-    wg_language_modeling *modeling = context;
+    const wg_language_modeling *modeling = context;
     const wg_data_position position = wg_causal_batches_position(modeling->batches);
-    if (put_owned_text(file, "/config", modeling->model.config(modeling->model.model)) < 0 ||
-        put_owned_text(file, "/tokenizer", wg_tokenizer_to_json(modeling->tokenizer)) < 0 ||
-        wg_checkpoint_put_integer(file, "/train/data/seed", (int64_t)position.seed) < 0 ||
-        wg_checkpoint_put_integer(file, "/train/data/epoch", position.epoch) < 0 ||
-        wg_checkpoint_put_integer(file, "/train/data/next", position.next) < 0)
-        return -1;
-    return wg_checkpoint_put_integer(file, "/train/data/fingerprint",
-                                     wg_token_stream_fingerprint(modeling->training));
+    return wg__task_save(file, modeling->model.config(modeling->model.model), modeling->tokenizer,
+                         &position, wg_token_stream_fingerprint(modeling->training));
 }
 
 static int restore(void *context, wg_checkpoint *file) {
-    wg_language_modeling *modeling = context;
-    int64_t seed, epoch, next, saved;
-    if (wg_checkpoint_get_integer(file, "/train/data/seed", &seed) < 0 ||
-        wg_checkpoint_get_integer(file, "/train/data/epoch", &epoch) < 0 ||
-        wg_checkpoint_get_integer(file, "/train/data/next", &next) < 0 ||
-        wg_checkpoint_get_integer(file, "/train/data/fingerprint", &saved) < 0)
+    const wg_language_modeling *modeling = context;
+    const int64_t fingerprint = wg_token_stream_fingerprint(modeling->training);
+    wg_data_position position;
+    if (wg__task_restore(file, WHERE, fingerprint, &position) < 0)
         return -1;
-    if (saved != wg_token_stream_fingerprint(modeling->training))
-        return wg_fail(WG_ERROR_STATE, WHERE,
-                       "the corpus or its tokens are not those that the run was begun with");
-    const wg_data_position position = {.seed = (uint64_t)seed, .epoch = epoch, .next = next};
     return wg_causal_batches_seek(modeling->batches, &position);
 }
 
