@@ -23,7 +23,7 @@ typedef struct parts {
 } parts;
 
 /* The configuration that preset or file name, before the vocabulary is known. */
-static int read_config(const wg__pretraining *p) {
+static int read_config(const wg__training *p) {
     wg_bert_config *config = &((parts *)p->parts)->config;
     const char *path = wg__setting_text(p->settings, "config");
     if (!path)
@@ -36,7 +36,7 @@ static int read_config(const wg__pretraining *p) {
     return result;
 }
 
-static int load_text(wg__pretraining *p) {
+static int load_text(wg__training *p) {
     parts *mine = p->parts;
     const char *eval = wg__setting_text(p->settings, "eval");
     int count;
@@ -56,7 +56,7 @@ static int load_text(wg__pretraining *p) {
 }
 
 /* A preset takes the vocabulary's size; a configuration file has said its own. */
-static int begin_new(wg__pretraining *p) {
+static int begin_new(wg__training *p) {
     parts *mine = p->parts;
     const bool configured = wg__setting_text(p->settings, "config");
     if (read_config(p) < 0)
@@ -72,14 +72,14 @@ static int begin_new(wg__pretraining *p) {
     return mine->model ? 0 : -1;
 }
 
-static int begin_resumed(wg__pretraining *p) {
+static int begin_resumed(wg__training *p) {
     parts *mine = p->parts;
     if (wg__model_kind_require(p->resumed, p->kind, "pretrain bert") < 0)
         return -1;
     return wg_bert_load(p->resumed, &mine->model, &p->tokenizer) < 0 ? -1 : load_text(p);
 }
 
-static int begin(wg__pretraining *p) {
+static int begin(wg__training *p) {
     parts *mine = p->parts = calloc(1, sizeof *mine);
     if (!mine || (p->resumed ? begin_resumed(p) : begin_new(p)) < 0)
         return -1;
@@ -98,7 +98,7 @@ static int begin(wg__pretraining *p) {
     return 0;
 }
 
-static void end(wg__pretraining *p) {
+static void end(wg__training *p) {
     parts *mine = p->parts;
     if (!mine)
         return;
@@ -111,7 +111,7 @@ static void end(wg__pretraining *p) {
     free(mine);
 }
 
-static void describe(const wg__pretraining *p) {
+static void describe(const wg__training *p) {
     const parts *mine = p->parts;
     fprintf(stderr, "text   %lld documents, %lld sentences, %lld tokens; %lld documents held out\n",
             (long long)wg_corpus_documents(mine->corpus),
@@ -119,7 +119,7 @@ static void describe(const wg__pretraining *p) {
             (long long)wg_corpus_documents(mine->held_out));
 }
 
-static int evaluate(const wg__pretraining *p, wg_metrics *metrics) {
+static int evaluate(const wg__training *p, wg_metrics *metrics) {
     return wg_bert_pretraining_evaluate(((parts *)p->parts)->modeling, metrics);
 }
 

@@ -39,7 +39,7 @@ static json_t *take_json(char *text) {
 }
 
 /* A preset leaves open what text and settings decide: the vocabulary, and how many positions. */
-static json_t *read_preset(const wg__pretraining *p) {
+static json_t *read_preset(const wg__training *p) {
     const char *name = wg__setting_text(p->settings, "preset");
     const bool gpt = p->kind == &wg__gpt_kind;
     json_t *config = take_json(gpt ? gpt_preset(name) : llama_preset(name));
@@ -52,7 +52,7 @@ static json_t *read_preset(const wg__pretraining *p) {
     return config;
 }
 
-static json_t *read_file(const wg__pretraining *p, const char *path) {
+static json_t *read_file(const wg__training *p, const char *path) {
     wg_config *file = wg_config_load(path);
     json_t *config = file ? take_json(wg_config_to_json(file)) : NULL;
     wg_config_free(file);
@@ -65,13 +65,13 @@ static json_t *read_file(const wg__pretraining *p, const char *path) {
     return NULL;
 }
 
-static json_t *read_config(const wg__pretraining *p) {
+static json_t *read_config(const wg__training *p) {
     const char *path = wg__setting_text(p->settings, "config");
     return path ? read_file(p, path) : read_preset(p);
 }
 
 /* What the configuration leaves open, by the tokenizer. */
-static char *complete_config(const wg__pretraining *p, json_t *config) {
+static char *complete_config(const wg__training *p, json_t *config) {
     const wg_tokenizer *tokenizer = p->tokenizer;
     json_t *rest = json_pack("{s:s, s:I, s:i, s:i}", "model_type", p->kind->type, "vocab_size",
                              (json_int_t)wg_tokenizer_size(tokenizer), "bos_token_id",
@@ -84,7 +84,7 @@ static char *complete_config(const wg__pretraining *p, json_t *config) {
 
 /* ---- Pre-training ---- */
 
-static int load_text(wg__pretraining *p) {
+static int load_text(wg__training *p) {
     parts *mine = p->parts;
     const char *eval = wg__setting_text(p->settings, "eval");
     const wg_token_stream_options first = {.end = eval ? 1 : 1 - HELD_OUT_SHARE},
@@ -99,7 +99,7 @@ static int load_text(wg__pretraining *p) {
     return mine->held_out ? 0 : -1;
 }
 
-static int begin_new(wg__pretraining *p) {
+static int begin_new(wg__training *p) {
     parts *mine = p->parts;
     json_t *config = read_config(p);
     if (!config)
@@ -115,7 +115,7 @@ static int begin_new(wg__pretraining *p) {
     return result < 0 ? -1 : load_text(p);
 }
 
-static int begin_resumed(wg__pretraining *p) {
+static int begin_resumed(wg__training *p) {
     parts *mine = p->parts;
     char verb[32];
     snprintf(verb, sizeof verb, "pretrain %s", p->kind->name);
@@ -124,7 +124,7 @@ static int begin_resumed(wg__pretraining *p) {
     return wg_language_model_load(p->resumed, &mine->model, &p->tokenizer) < 0 ? -1 : load_text(p);
 }
 
-static int begin(wg__pretraining *p) {
+static int begin(wg__training *p) {
     parts *mine = p->parts = calloc(1, sizeof *mine);
     if (!mine || (p->resumed ? begin_resumed(p) : begin_new(p)) < 0)
         return -1;
@@ -143,7 +143,7 @@ static int begin(wg__pretraining *p) {
     return 0;
 }
 
-static void end(wg__pretraining *p) {
+static void end(wg__training *p) {
     parts *mine = p->parts;
     if (!mine)
         return;
@@ -155,7 +155,7 @@ static void end(wg__pretraining *p) {
     free(mine);
 }
 
-static void describe(const wg__pretraining *p) {
+static void describe(const wg__training *p) {
     const parts *mine = p->parts;
     fprintf(stderr, "text   %lld documents, %lld bytes, %lld tokens; %lld tokens held out\n",
             (long long)wg_token_stream_documents(mine->training),
@@ -164,7 +164,7 @@ static void describe(const wg__pretraining *p) {
             (long long)wg_token_stream_tokens(mine->held_out));
 }
 
-static int evaluate(const wg__pretraining *p, wg_metrics *metrics) {
+static int evaluate(const wg__training *p, wg_metrics *metrics) {
     return wg_language_modeling_evaluate(((parts *)p->parts)->modeling, metrics);
 }
 

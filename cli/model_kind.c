@@ -1,6 +1,7 @@
 /* The kinds of models: see model_kind.h. */
 #include "cli/model_kind.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -11,25 +12,45 @@
 #include "data/wordpiece.h"
 #include "io/config.h"
 
-static const wg__model_kind *const kinds[] = {&wg__bert_kind, &wg__gpt_kind, &wg__llama_kind};
+/* Of `pretrain', and of `finetune'. */
+static const wg__model_kind *const kinds[] = {&wg__bert_kind, &wg__gpt_kind, &wg__llama_kind, NULL};
+static const wg__model_kind *const tasks[] = {NULL};
 
-enum { KINDS = sizeof kinds / sizeof kinds[0] };
+static const wg__model_kind *find(const wg__model_kind *const *table, const char *name) {
+    while (*table && strcmp(name, (*table)->name) != 0)
+        table++;
+    return *table;
+}
+
+/* The caller counts from 0 up to the first NULL. */
+static const char *name_at(const wg__model_kind *const *table, int index) {
+    return table[index] ? table[index]->name : NULL;
+}
 
 const wg__model_kind *wg__model_kind_find(const char *name) {
-    for (int i = 0; i < KINDS; i++)
-        if (strcmp(name, kinds[i]->name) == 0)
-            return kinds[i];
-    return NULL;
+    return find(kinds, name);
 }
 
 const char *wg__model_kind_name(int index) {
-    return index < KINDS ? kinds[index]->name : NULL;
+    return name_at(kinds, index);
+}
+
+const wg__model_kind *wg__task_kind_find(const char *name) {
+    return find(tasks, name);
+}
+
+const char *wg__task_kind_name(int index) {
+    return name_at(tasks, index);
+}
+
+void wg__model_kind_command(const wg__model_kind *kind, char *text, size_t size) {
+    snprintf(text, size, "%s %s", kind->mark ? "finetune --task" : "pretrain", kind->name);
 }
 
 /* ---- Of a checkpoint ---- */
 
 static const wg__model_kind *find_type(const char *path, const char *type) {
-    for (int i = 0; i < KINDS; i++)
+    for (int i = 0; kinds[i]; i++)
         if (strcmp(type, kinds[i]->type) == 0)
             return kinds[i];
     wg_fail(WG_ERROR_STATE, path, "it holds a model of type \"%s\", which is not known", type);
@@ -37,6 +58,9 @@ static const wg__model_kind *find_type(const char *path, const char *type) {
 }
 
 static const wg__model_kind *read_kind(wg_checkpoint *file, const char *path) {
+    for (int i = 0; tasks[i]; i++)
+        if (wg_checkpoint_has(file, tasks[i]->mark))
+            return tasks[i];
     char *json = wg_checkpoint_get_text(file, "/config");
     wg_config *config = json ? wg_config_parse(json, "/config") : NULL;
     const char *type = NULL;
@@ -62,8 +86,8 @@ int wg__model_kind_require(const char *path, const wg__model_kind *kind, const c
         return -1;
     if (found == kind)
         return 0;
-    return wg_fail(WG_ERROR_STATE, path, "it holds a %s model; `wengert %s' takes %s", found->name,
-                   verb, kind->name);
+    return wg_fail(WG_ERROR_STATE, path, "it holds a %s model%s; `wengert %s' takes %s",
+                   found->name, found->mark ? " that was fine-tuned" : "", verb, kind->name);
 }
 
 /* ---- Text ---- */

@@ -1,5 +1,10 @@
-/* What the command knows of each kind of model: its text, its task, its results. A new kind is a
- * line in the table of model_kind.c. */
+/* What the command knows of each kind of model that it trains: its text, its task, its results.
+ *
+ *     models of `wengert pretrain'              bert, gpt, llama...
+ *     tasks of `wengert finetune --task ...'    classify, squad...: a model with a head of its own
+ *
+ * A new kind is a file that defines its wg__model_kind, and a line in one of the two tables of
+ * model_kind.c. */
 #ifndef WG_CLI_MODEL_KIND_H
 #define WG_CLI_MODEL_KIND_H
 
@@ -13,8 +18,9 @@ typedef struct wg__model_kind wg__model_kind;
 /* Batches in an evaluation on the way; the one at the end takes the whole held-out text. */
 enum { WG__EVALUATION_BATCHES = 16 };
 
-/* A model with its text, ready to be trained. Who begins it fills in the first part. */
-typedef struct wg__pretraining {
+/* A model with its text, ready to be trained: by `pretrain', or by `finetune' from the checkpoint
+ * that the setting "model" names. Who begins it fills in the first part. */
+typedef struct wg__training {
     const wg__model_kind *kind;
     const json_t *settings; /* settings.h */
     const char *resumed;    /* the checkpoint of a run that goes on; NULL: a new one */
@@ -22,8 +28,9 @@ typedef struct wg__pretraining {
     wg_tokenizer *tokenizer;
     wg_task task;
     int64_t vocabulary; /* of the model */
+    int64_t examples;   /* of an epoch, for runs whose length is said in epochs; 0: it is not */
     void *parts;        /* the kind's own */
-} wg__pretraining;
+} wg__training;
 
 /* What `wengert eval' is asked for. */
 typedef struct wg__measuring {
@@ -37,19 +44,21 @@ typedef struct wg__measuring {
 
 struct wg__model_kind {
     const char *name;     /* "gpt", as the command line says it */
-    const char *type;     /* "gpt2", the published model_type */
+    const char *type;     /* "gpt2", the published model_type; of a task, that of its model */
+    const char *mark;     /* what only checkpoints of this task hold: "/model/classifier/weight";
+                           * NULL: it is a model of `pretrain' */
     const char *defaults; /* settings that differ from those of other kinds, as JSON */
 
     /* Makes model, text and task; what is quickly found wrong comes before the text is read. `end`
      * is called even after a failure. 0, or -1 with an error. */
-    int (*begin)(wg__pretraining *pretraining);
-    void (*end)(wg__pretraining *pretraining);
+    int (*begin)(wg__training *pretraining);
+    void (*end)(wg__training *pretraining);
 
     /* A line on stderr about the text. */
-    void (*describe)(const wg__pretraining *pretraining);
+    void (*describe)(const wg__training *pretraining);
 
     /* Measures on the whole held-out text. */
-    int (*evaluate)(const wg__pretraining *pretraining, wg_metrics *metrics);
+    int (*evaluate)(const wg__training *pretraining, wg_metrics *metrics);
 
     /* Measures a checkpoint. */
     int (*measure)(const wg__measuring *measuring, wg_metrics *metrics);
@@ -61,11 +70,17 @@ struct wg__model_kind {
 
 extern const wg__model_kind wg__bert_kind, wg__gpt_kind, wg__llama_kind;
 
-/* The kind of that name, or NULL; the name of each, or NULL beyond the last. */
+/* The model or the task of that name, or NULL; the name of each, or NULL beyond the last. */
 const wg__model_kind *wg__model_kind_find(const char *name);
 const char *wg__model_kind_name(int index);
+const wg__model_kind *wg__task_kind_find(const char *name);
+const char *wg__task_kind_name(int index);
 
-/* The kind of model that a checkpoint holds. NULL with an error. */
+/* What trains it, for messages: "pretrain bert", "finetune --task squad". */
+void wg__model_kind_command(const wg__model_kind *kind, char *text, size_t size);
+
+/* The task that a checkpoint was fine-tuned for, or else the kind of model that it holds. NULL with
+ * an error. */
 const wg__model_kind *wg__model_kind_of(const char *path);
 
 /* -1 with an error unless a checkpoint holds a model of this kind; `verb` is what wants it. */

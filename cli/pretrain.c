@@ -1,238 +1,120 @@
 /* wengert pretrain: text in, a trained model out. */
-#include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
-#include "cli/cli.h"
-#include "cli/model_kind.h"
-#include "cli/progress.h"
-#include "cli/results.h"
-#include "cli/settings.h"
+#include "cli/run.h"
 
-/* All that a run is made of. */
-typedef struct run {
-    const wg__pretrain_arguments *arguments;
-    json_t *settings;
-    char *note;            /* the settings as text */
-    char *best;            /* where the best checkpoint goes; NULL: nowhere */
-    wg__pretraining model; /* and its text */
-    wg_trainer *trainer;
-} run;
+enum { KEY_CORPUS = WG__KEY_VERB };
 
-/* ---- Before anything is computed ---- */
+static const struct argp_option options[] = {
+    {NULL, 0, NULL, 0, "Text:", 1},
+    {"corpus", KEY_CORPUS, "FILE...", 0, "Train on these text files", 0},
+    {"eval", WG__SET_EVAL, "FILE", 0,
+     "Measure on this text (default: hold out a twentieth of the documents for BERT, the last "
+     "tenth of each file for others)",
+     0},
+    {"tokenizer", WG__SET_TOKENIZER, "KIND|FILE", 0,
+     "Learn a vocabulary from the corpus: wordpiece (the default for BERT), bpe (for others), char "
+     "or byte; or read one: what `wengert tokenizer train' wrote, or a published file",
+     0},
+    {"vocab-size", WG__SET_VOCAB_SIZE, "N", 0, "Size of the vocabulary to learn (4096)", 0},
+    {NULL, 0, NULL, 0, "Model:", 2},
+    {"preset", WG__SET_PRESET, "NAME", 0,
+     "bert-tiny (the default), bert-mini, bert-small, bert-base; gpt2-tiny (the default), "
+     "gpt2-mini, gpt2-124m, gpt2-medium, gpt2-large, gpt2-xl; llama-260k (the default), llama-15m, "
+     "llama-42m, "
+     "llama-110m, llama-7b",
+     0},
+    {"config", WG__SET_CONFIG, "FILE.json", 0, "A published configuration instead of a preset", 0},
+    {0},
+};
 
-/* A folder that cannot be written to shall be known now, not after the training. */
-static int check_output(const wg__pretrain_arguments *arguments) {
-    const char *out = arguments->out;
-    bool exists = access(out, F_OK) == 0;
-    if (arguments->resume && !exists)
-        return wg__cli_fail("%s is not there; leave out --resume to begin a run", out);
-    if (exists && !arguments->resume && !arguments->overwrite)
-        return wg__cli_fail("%s exists; --resume goes on with it, --overwrite begins anew", out);
-    wg_checkpoint *file = wg_checkpoint_create(out);
-    if (!file)
-        return wg__cli_fail_pending();
-    wg_checkpoint_abort(file);
-    return 0;
-}
+/* The corpus is checked by its tokens when the run is resumed, so its files may have moved. */
+static const char corpus_name[] = "corpus";
 
-/* The settings that the run in `path` was begun with, as text; NULL after an error was told. */
-static char *read_note(const char *path) {
-    wg_checkpoint *file = wg_checkpoint_open(path);
-    char *note = NULL;
-    if (file && !wg_checkpoint_has(file, "/train/note"))
-        wg__cli_fail("%s holds no run of `wengert pretrain' to go on with", path);
-    else
-        note = wg_checkpoint_get_text(file, "/train/note");
-    wg_checkpoint_close(file);
-    if (wg_error_pending())
-        wg__cli_fail_pending();
-    return note;
-}
-
-static int read_settings(run *r) {
-    const wg__pretrain_arguments *arguments = r->arguments;
-    char *note = NULL;
-    if (arguments->resume && !(note = read_note(arguments->out)))
-        return -1;
-    r->settings =
-        wg__settings_merge(arguments->given, note, arguments->out, arguments->kind->defaults);
-    if (r->settings && note) {
-        json_t *kept = json_loads(note, 0, NULL);
-        if (wg__setting_integer(kept, "steps") != wg__setting_integer(r->settings, "steps"))
-            wg__cli_note("the run becomes %lld steps long instead of %lld, and its learning rate "
-                         "follows that from here on",
-                         (long long)wg__setting_integer(r->settings, "steps"),
-                         (long long)wg__setting_integer(kept, "steps"));
-        json_decref(kept);
+static void add_corpus(wg__run_arguments *arguments, const char *path) {
+    json_t *corpus = json_object_get(arguments->given, corpus_name);
+    if (!corpus) {
+        corpus = json_array();
+        json_object_set_new(arguments->given, corpus_name, corpus);
     }
-    wg_text_free(note);
-    r->note = r->settings ? json_dumps(r->settings, JSON_INDENT(2)) : NULL;
-    return r->note ? 0 : -1;
+    json_array_append_new(corpus, wg__setting_file(path));
 }
 
-/* ---- Being stopped ---- */
+enum { MODELS_SIZE = 128 };
 
-static volatile sig_atomic_t stop_signal;
-
-static void handle_stop(int signal) {
-    stop_signal = signal;
+/* "bert, gpt, llama are there" */
+static const char *list_models(char *list) {
+    size_t length = 0;
+    for (int i = 0; wg__model_kind_name(i); i++)
+        length += (size_t)snprintf(list + length, MODELS_SIZE - length, "%s%s", i ? ", " : "",
+                                   wg__model_kind_name(i));
+    snprintf(list + length, MODELS_SIZE - length, " are there");
+    return list;
 }
 
-/* The first signal finishes the step and saves; a second one ends the process at once. */
-static void listen_for_stop(void) {
-    struct sigaction action = {.sa_handler = handle_stop, .sa_flags = (int)SA_RESETHAND};
-    sigaction(SIGINT, &action, NULL);
-    sigaction(SIGTERM, &action, NULL);
+static void check_arguments(struct argp_state *state, const wg__run_arguments *arguments) {
+    const json_t *given = arguments->given;
+    char models[MODELS_SIZE];
+    if (!arguments->kind)
+        argp_error(state, "which model? %s", list_models(models));
+    if (!arguments->resume && !json_object_get(given, corpus_name))
+        argp_error(state, "--corpus FILE is missing: what shall the model read?");
+    if (json_object_get(given, "preset") && json_object_get(given, "config"))
+        argp_error(state, "--preset and --config exclude each other");
 }
 
-/* RUN.best.h5 beside RUN.h5; freed by free. */
-static char *best_path(const char *out) {
-    size_t length = strlen(out);
-    bool has_ending = length > 3 && strcmp(out + length - 3, ".h5") == 0;
-    char *path = NULL;
-    int stem = (int)(has_ending ? length - 3 : length);
-    return asprintf(&path, "%.*s.best.h5", stem, out) < 0 ? NULL : path;
-}
-
-static int make_trainer(run *r, wg__progress *progress) {
-    const json_t *settings = r->settings;
-    double clip = wg__setting_number(settings, "clip");
-    if (wg__setting_flag(settings, "keep-best") && !(r->best = best_path(r->arguments->out)))
-        return wg_fail(WG_ERROR_MEMORY, "pretrain", "no memory for a path");
-    wg_trainer_options options = {
-        .steps = wg__setting_integer(settings, "steps"),
-        .schedule = {.kind =
-                         (wg_schedule_kind)wg_schedule_find(wg__setting_text(settings, "schedule")),
-                     .peak = wg__setting_number(settings, "lr"),
-                     .final = wg__setting_number(settings, "final"),
-                     .warmup_steps = wg__setting_integer(settings, "warmup"),
-                     .total_steps = wg__setting_integer(settings, "steps"),
-                     .decay_steps = wg__setting_integer(settings, "decay-steps")},
-        .clip = clip > 0 ? clip : -1,
-        .accumulate = wg__setting_integer(settings, "accumulate"),
-        .average_decay = wg__setting_number(settings, "ema"),
-        .patience = wg__setting_integer(settings, "patience"),
-        .evaluate_every = wg__setting_integer(settings, "eval-every"),
-        .path = r->arguments->out,
-        .best_path = r->best,
-        .save_every = wg__setting_integer(settings, "save-every"),
-        .note = r->note,
-        .log_path = r->arguments->log,
-        .listener = wg__progress_report,
-        .listener_context = progress,
-        .stop = &stop_signal,
-    };
-    wg_optimizer *optimizer = wg_optimizer_new(&(wg_optimizer_choice){
-        .name = wg__setting_text(settings, "optimizer"),
-        .weight_decay = wg__setting_number(settings, "weight-decay"),
-        .momentum = wg__setting_number(settings, "momentum"),
-        .beta1 = wg__setting_number(settings, "beta1"),
-        .beta2 = wg__setting_number(settings, "beta2"),
-    });
-    r->trainer = wg_trainer_new(&r->model.task, optimizer, &options);
-    if (!r->trainer)
-        return -1;
-    return r->arguments->resume ? wg_trainer_resume(r->trainer, r->arguments->out) : 0;
-}
-
-static int prepare(run *r, wg__progress *progress) {
-    const wg__pretrain_arguments *arguments = r->arguments;
-    r->model = (wg__pretraining){.kind = arguments->kind,
-                                 .settings = r->settings,
-                                 .resumed = arguments->resume ? arguments->out : NULL};
-    return arguments->kind->begin(&r->model) < 0 ? -1 : make_trainer(r, progress);
-}
-
-/* What the run is made of, on stderr. */
-static void describe(const run *r) {
-    r->model.kind->describe(&r->model);
-    fprintf(stderr, "model  %lld parameters, %lld tokens in its vocabulary; %d threads\n",
-            (long long)wg_module_parameter_count(r->model.task.module),
-            (long long)r->model.vocabulary, wg_threads());
-    if (wg_trainer_steps(r->trainer) > 0)
-        fprintf(stderr, "run    %s goes on at step %lld of %lld\n", r->arguments->out,
-                (long long)wg_trainer_steps(r->trainer),
-                (long long)wg__setting_integer(r->settings, "steps"));
-}
-
-/* ---- Results ---- */
-
-static int print_results(const run *r) {
-    wg_metrics metrics = {0};
-    if (r->model.kind->evaluate(&r->model, &metrics) < 0)
-        return wg__cli_fail_pending();
-    if (!r->arguments->json) {
-        r->model.kind->print(&metrics);
+static error_t parse(int key, char *text, struct argp_state *state) {
+    wg__run_arguments *arguments = state->input;
+    char models[MODELS_SIZE];
+    switch (key) {
+    case ARGP_KEY_INIT:
+        state->child_inputs[0] = arguments;
         return 0;
+    case KEY_CORPUS:
+        add_corpus(arguments, text);
+        return 0;
+    case WG__SET_EVAL:
+    case WG__SET_TOKENIZER:
+    case WG__SET_VOCAB_SIZE:
+    case WG__SET_PRESET:
+    case WG__SET_CONFIG:
+        wg__setting_give(state, key, text, arguments);
+        return 0;
+    case ARGP_KEY_ARG: /* the model, then what a shell made of --corpus *.txt */
+        if (arguments->kind)
+            add_corpus(arguments, text);
+        else if (!(arguments->kind = wg__model_kind_find(text)))
+            argp_error(state, "there is no model '%s'; %s", text, list_models(models));
+        return 0;
+    case ARGP_KEY_END:
+        check_arguments(state, arguments);
+        return 0;
+    default:
+        return ARGP_ERR_UNKNOWN;
     }
-    json_t *results = r->model.kind->results(&metrics);
-    json_object_set_new(results, "steps", json_integer(wg_trainer_steps(r->trainer)));
-    json_object_set_new(results, "parameters",
-                        json_integer(wg_module_parameter_count(r->model.task.module)));
-    json_object_set_new(results, "checkpoint", json_string(r->arguments->out));
-    wg__print_json(results);
-    return 0;
-}
-
-/* A shell tells by 128 + signal that a process was stopped. */
-static int tell_interruption(const run *r) {
-    fprintf(stderr,
-            "wengert: interrupted at step %lld and saved; "
-            "`wengert pretrain %s --resume --out %s' goes on\n",
-            (long long)wg_trainer_steps(r->trainer), r->arguments->kind->name, r->arguments->out);
-    return 128 + stop_signal;
-}
-
-static void tell_early_stop(const run *r) {
-    int64_t step = 0;
-    double loss = 0;
-    wg_trainer_best(r->trainer, &step, &loss);
-    wg__cli_note("stopped at step %lld: %lld measurements brought no lower loss than %.4f at step "
-                 "%lld%s%s",
-                 (long long)wg_trainer_steps(r->trainer),
-                 (long long)wg__setting_integer(r->settings, "patience"), loss, (long long)step,
-                 r->best ? ", which is kept in " : "", r->best ? r->best : "");
-}
-
-static int train(run *r) {
-    wg__progress progress = wg__progress_begin();
-    if (prepare(r, &progress) < 0)
-        return wg__cli_fail_pending();
-    describe(r);
-    listen_for_stop();
-    int outcome = wg_trainer_run(r->trainer);
-    wg__progress_end(&progress);
-    if (outcome < 0)
-        return wg__cli_fail_pending();
-    if (outcome == WG_TRAIN_INTERRUPTED)
-        return tell_interruption(r);
-    if (outcome == WG_TRAIN_OUT_OF_PATIENCE)
-        tell_early_stop(r);
-    wg_trainer_swap_average(r->trainer);
-    return print_results(r);
-}
-
-static void free_run(run *r) {
-    wg_trainer_free(r->trainer);
-    r->arguments->kind->end(&r->model);
-    free(r->note);
-    free(r->best);
-    json_decref(r->settings);
 }
 
 int wg__verb_pretrain(int argc, char **argv) {
-    wg__pretrain_arguments arguments = {0};
-    wg__settings_parse(argc, argv, &arguments);
-    if (arguments.threads)
-        wg_set_threads(arguments.threads);
-    run r = {.arguments = &arguments};
-    int code = check_output(&arguments);
-    if (code == 0)
-        code = read_settings(&r) < 0 ? EXIT_FAILURE : train(&r);
-    free_run(&r);
+    static const struct argp_child children[] = {{&wg__run_options, 0, NULL, 0}, {0}};
+    static const struct argp parser = {
+        .options = options,
+        .parser = parse,
+        .args_doc = "MODEL --corpus FILE... --out RUN.h5\nMODEL --resume --out RUN.h5",
+        .doc =
+            "Pretrains a model, which is bert, gpt or llama, on plain text and saves it, with all "
+            "that is needed to go on.\v"
+            "The text for BERT is prose as in a book, or one sentence a line with blank lines "
+            "between documents. GPT and LLaMA take any text as it is, with lines \"<|endoftext|>\" "
+            "between documents where it has several. Ctrl-C finishes the step and saves; --resume "
+            "goes on, bit for bit as if "
+            "nothing had happened.\n\n"
+            "At the end the loss on held-out text is printed beside that of predicting each word "
+            "or token by its frequency.",
+        .children = children,
+    };
+    wg__run_arguments arguments = {.given = json_object()};
+    wg__cli_parse(&parser, argc, argv, &arguments);
+    int code = wg__run(&arguments);
     json_decref(arguments.given);
     return code;
 }

@@ -1,4 +1,4 @@
-/* The settings of a pre-training run: what its arguments say, what the run that is resumed says,
+/* The settings of a training run: what its arguments say, what the run that is resumed says,
  * and the defaults, in that order; one JSON object, which the checkpoint keeps.
  *
  *     given on the command line   {"steps": 200, "lr": 0.001}
@@ -14,20 +14,64 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "cli/cli.h"
 #include "cli/model_kind.h"
 
+/* The keys of options that set something; a verb's other options begin at WG__KEY_VERB. */
+enum {
+    WG__SET_MODEL = WG__KEY_OWN,
+    WG__SET_TRAIN,
+    WG__SET_PRESET,
+    WG__SET_CONFIG,
+    WG__SET_TOKENIZER,
+    WG__SET_VOCAB_SIZE,
+    WG__SET_EVAL,
+    WG__SET_STEPS,
+    WG__SET_EPOCHS,
+    WG__SET_BATCH,
+    WG__SET_SEQ,
+    WG__SET_LR,
+    WG__SET_SCHEDULE,
+    WG__SET_WARMUP,
+    WG__SET_FINAL,
+    WG__SET_DECAY_STEPS,
+    WG__SET_OPTIMIZER,
+    WG__SET_MOMENTUM,
+    WG__SET_BETA1,
+    WG__SET_BETA2,
+    WG__SET_WEIGHT_DECAY,
+    WG__SET_CLIP,
+    WG__SET_SEED,
+    WG__SET_EVAL_EVERY,
+    WG__SET_SAVE_EVERY,
+    WG__SET_ACCUMULATE,
+    WG__SET_EMA,
+    WG__SET_PATIENCE,
+    WG__SET_KEEP_BEST,
+    WG__SET_END,
+    WG__KEY_VERB = WG__SET_END + 100
+};
+
 /* What is said about this start of the run and not kept with it. */
-typedef struct wg__pretrain_arguments {
+typedef struct wg__run_arguments {
     const wg__model_kind *kind;
     const char *out;
     const char *log; /* NULL: none */
     int threads;     /* 0: as the library finds it */
     bool resume, overwrite, json;
     json_t *given; /* the settings on the command line */
-} wg__pretrain_arguments;
+} wg__run_arguments;
 
-/* Reads the arguments of `wengert pretrain`. Does not return on wrong usage. */
-void wg__settings_parse(int argc, char **argv, wg__pretrain_arguments *arguments);
+/* The options of every run, as a child of a verb's parser; its input is a wg__run_arguments whose
+ * `given` is an object. */
+extern const struct argp wg__run_options;
+
+/* Takes up the value of an option that sets something. Does not return on wrong usage. */
+void wg__setting_give(struct argp_state *state, int key, const char *text,
+                      wg__run_arguments *arguments);
+
+/* The name by which a file is found from any folder; itself if it is not there at all. */
+json_t *wg__setting_file(const char *path);
 
 /* The settings that rule: those given, then those of `note`, which the checkpoint of the resumed
  * run kept, then defaults, of the kind of model (JSON) before those of all. note is NULL for a new
@@ -36,6 +80,10 @@ void wg__settings_parse(int argc, char **argv, wg__pretrain_arguments *arguments
  */
 json_t *wg__settings_merge(const json_t *given, const char *note, const char *path,
                            const char *kind_defaults);
+
+/* Sets how many steps a run has, unless that was said, by its epochs of so many examples; and its
+ * warm-up, unless that was said. */
+void wg__settings_decide_steps(json_t *settings, int64_t examples);
 
 /* Values of settings; NULL, 0, 0.0 or false for one that is not there. Texts are borrowed. */
 const char *wg__setting_text(const json_t *settings, const char *name);

@@ -1,0 +1,249 @@
+/* A training run: see run.h. */
+#include "cli/run.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/progress.h"
+#include "cli/results.h"
+
+/* All that a run is made of. */
+typedef struct run {
+    const wg__run_arguments *arguments;
+    json_t *settings;
+    char *note;           /* the settings as text */
+    char *best;           /* where the best checkpoint goes; NULL: nowhere */
+    wg__training model;   /* and its text */
+    char command[64];     /* that goes on with it */
+    int64_t steps_before; /* as long it was to be, if it is resumed; 0 */
+    wg_trainer *trainer;
+} run;
+
+/* ---- Before anything is computed ---- */
+
+/* A folder that cannot be written to shall be known now, not after the training. */
+static int check_output(const wg__run_arguments *arguments) {
+    const char *out = arguments->out;
+    bool exists = access(out, F_OK) == 0;
+    if (arguments->resume && !exists)
+        return wg__cli_fail("%s is not there; leave out --resume to begin a run", out);
+    if (exists && !arguments->resume && !arguments->overwrite)
+        return wg__cli_fail("%s exists; --resume goes on with it, --overwrite begins anew", out);
+    wg_checkpoint *file = wg_checkpoint_create(out);
+    if (!file)
+        return wg__cli_fail_pending();
+    wg_checkpoint_abort(file);
+    return 0;
+}
+
+/* The settings that the run in `path` was begun with, as text; NULL after an error was told. */
+static char *read_note(const char *path, const char *command) {
+    wg_checkpoint *file = wg_checkpoint_open(path);
+    char *note = NULL;
+    if (file && !wg_checkpoint_has(file, "/train/note"))
+        wg__cli_fail("%s holds no run of `wengert %s' to go on with", path, command);
+    else
+        note = wg_checkpoint_get_text(file, "/train/note");
+    wg_checkpoint_close(file);
+    if (wg_error_pending())
+        wg__cli_fail_pending();
+    return note;
+}
+
+static int read_settings(run *r) {
+    const wg__run_arguments *arguments = r->arguments;
+    char *note = NULL;
+    if (arguments->resume && !(note = read_note(arguments->out, r->command)))
+        return -1;
+    r->settings =
+        wg__settings_merge(arguments->given, note, arguments->out, arguments->kind->defaults);
+    if (r->settings && note) {
+        json_t *kept = json_loads(note, 0, NULL);
+        r->steps_before = wg__setting_integer(kept, "steps");
+        json_decref(kept);
+    }
+    wg_text_free(note);
+    return r->settings ? 0 : -1;
+}
+
+/* How long the run is may depend on its text. */
+static int complete_settings(run *r) {
+    wg__settings_decide_steps(r->settings, r->model.examples);
+    const int64_t steps = wg__setting_integer(r->settings, "steps");
+    if (r->steps_before && r->steps_before != steps)
+        wg__cli_note("the run becomes %lld steps long instead of %lld, and its learning rate "
+                     "follows that from here on",
+                     (long long)steps, (long long)r->steps_before);
+    r->note = json_dumps(r->settings, JSON_INDENT(2));
+    return r->note ? 0 : wg_fail(WG_ERROR_MEMORY, "settings", "no memory to write them");
+}
+
+/* ---- Being stopped ---- */
+
+static volatile sig_atomic_t stop_signal;
+
+static void handle_stop(int signal) {
+    stop_signal = signal;
+}
+
+/* The first signal finishes the step and saves; a second one ends the process at once. */
+static void listen_for_stop(void) {
+    struct sigaction action = {.sa_handler = handle_stop, .sa_flags = (int)SA_RESETHAND};
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+}
+
+/* RUN.best.h5 beside RUN.h5; freed by free. */
+static char *best_path(const char *out) {
+    size_t length = strlen(out);
+    bool has_ending = length > 3 && strcmp(out + length - 3, ".h5") == 0;
+    char *path = NULL;
+    int stem = (int)(has_ending ? length - 3 : length);
+    return asprintf(&path, "%.*s.best.h5", stem, out) < 0 ? NULL : path;
+}
+
+static int make_trainer(run *r, wg__progress *progress) {
+    const json_t *settings = r->settings;
+    double clip = wg__setting_number(settings, "clip");
+    if (wg__setting_flag(settings, "keep-best") && !(r->best = best_path(r->arguments->out)))
+        return wg_fail(WG_ERROR_MEMORY, "run", "no memory for a path");
+    wg_trainer_options options = {
+        .steps = wg__setting_integer(settings, "steps"),
+        .schedule = {.kind =
+                         (wg_schedule_kind)wg_schedule_find(wg__setting_text(settings, "schedule")),
+                     .peak = wg__setting_number(settings, "lr"),
+                     .final = wg__setting_number(settings, "final"),
+                     .warmup_steps = wg__setting_integer(settings, "warmup"),
+                     .total_steps = wg__setting_integer(settings, "steps"),
+                     .decay_steps = wg__setting_integer(settings, "decay-steps")},
+        .clip = clip > 0 ? clip : -1,
+        .accumulate = wg__setting_integer(settings, "accumulate"),
+        .average_decay = wg__setting_number(settings, "ema"),
+        .patience = wg__setting_integer(settings, "patience"),
+        .evaluate_every = wg__setting_integer(settings, "eval-every"),
+        .path = r->arguments->out,
+        .best_path = r->best,
+        .save_every = wg__setting_integer(settings, "save-every"),
+        .note = r->note,
+        .log_path = r->arguments->log,
+        .listener = wg__progress_report,
+        .listener_context = progress,
+        .stop = &stop_signal,
+    };
+    wg_optimizer *optimizer = wg_optimizer_new(&(wg_optimizer_choice){
+        .name = wg__setting_text(settings, "optimizer"),
+        .weight_decay = wg__setting_number(settings, "weight-decay"),
+        .momentum = wg__setting_number(settings, "momentum"),
+        .beta1 = wg__setting_number(settings, "beta1"),
+        .beta2 = wg__setting_number(settings, "beta2"),
+    });
+    r->trainer = wg_trainer_new(&r->model.task, optimizer, &options);
+    if (!r->trainer)
+        return -1;
+    return r->arguments->resume ? wg_trainer_resume(r->trainer, r->arguments->out) : 0;
+}
+
+static int prepare(run *r, wg__progress *progress) {
+    const wg__run_arguments *arguments = r->arguments;
+    r->model = (wg__training){.kind = arguments->kind,
+                              .settings = r->settings,
+                              .resumed = arguments->resume ? arguments->out : NULL};
+    if (arguments->kind->begin(&r->model) < 0 || complete_settings(r) < 0)
+        return -1;
+    return make_trainer(r, progress);
+}
+
+/* What the run is made of, on stderr. */
+static void describe(const run *r) {
+    r->model.kind->describe(&r->model);
+    fprintf(stderr, "model  %lld parameters, %lld tokens in its vocabulary; %d threads\n",
+            (long long)wg_module_parameter_count(r->model.task.module),
+            (long long)r->model.vocabulary, wg_threads());
+    if (wg_trainer_steps(r->trainer) > 0)
+        fprintf(stderr, "run    %s goes on at step %lld of %lld\n", r->arguments->out,
+                (long long)wg_trainer_steps(r->trainer),
+                (long long)wg__setting_integer(r->settings, "steps"));
+    else if (r->model.examples > 0)
+        fprintf(stderr, "run    %lld steps\n",
+                (long long)wg__setting_integer(r->settings, "steps"));
+}
+
+/* ---- Results ---- */
+
+static int print_results(const run *r) {
+    wg_metrics metrics = {0};
+    if (r->model.kind->evaluate(&r->model, &metrics) < 0)
+        return wg__cli_fail_pending();
+    if (!r->arguments->json) {
+        r->model.kind->print(&metrics);
+        return 0;
+    }
+    json_t *results = r->model.kind->results(&metrics);
+    json_object_set_new(results, "steps", json_integer(wg_trainer_steps(r->trainer)));
+    json_object_set_new(results, "parameters",
+                        json_integer(wg_module_parameter_count(r->model.task.module)));
+    json_object_set_new(results, "checkpoint", json_string(r->arguments->out));
+    wg__print_json(results);
+    return 0;
+}
+
+/* A shell tells by 128 + signal that a process was stopped. */
+static int tell_interruption(const run *r) {
+    fprintf(stderr,
+            "wengert: interrupted at step %lld and saved; "
+            "`wengert %s --resume --out %s' goes on\n",
+            (long long)wg_trainer_steps(r->trainer), r->command, r->arguments->out);
+    return 128 + stop_signal;
+}
+
+static void tell_early_stop(const run *r) {
+    int64_t step = 0;
+    double loss = 0;
+    wg_trainer_best(r->trainer, &step, &loss);
+    wg__cli_note("stopped at step %lld: %lld measurements brought no lower loss than %.4f at step "
+                 "%lld%s%s",
+                 (long long)wg_trainer_steps(r->trainer),
+                 (long long)wg__setting_integer(r->settings, "patience"), loss, (long long)step,
+                 r->best ? ", which is kept in " : "", r->best ? r->best : "");
+}
+
+static int train(run *r) {
+    wg__progress progress = wg__progress_begin();
+    if (prepare(r, &progress) < 0)
+        return wg__cli_fail_pending();
+    describe(r);
+    listen_for_stop();
+    int outcome = wg_trainer_run(r->trainer);
+    wg__progress_end(&progress);
+    if (outcome < 0)
+        return wg__cli_fail_pending();
+    if (outcome == WG_TRAIN_INTERRUPTED)
+        return tell_interruption(r);
+    if (outcome == WG_TRAIN_OUT_OF_PATIENCE)
+        tell_early_stop(r);
+    wg_trainer_swap_average(r->trainer);
+    return print_results(r);
+}
+
+static void free_run(run *r) {
+    wg_trainer_free(r->trainer);
+    r->arguments->kind->end(&r->model);
+    free(r->note);
+    free(r->best);
+    json_decref(r->settings);
+}
+
+int wg__run(const wg__run_arguments *arguments) {
+    if (arguments->threads)
+        wg_set_threads(arguments->threads);
+    run r = {.arguments = arguments};
+    wg__model_kind_command(arguments->kind, r.command, sizeof r.command);
+    int code = check_output(arguments);
+    if (code == 0)
+        code = read_settings(&r) < 0 ? EXIT_FAILURE : train(&r);
+    free_run(&r);
+    return code;
+}
