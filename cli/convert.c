@@ -91,8 +91,9 @@ int wg__verb_convert(int argc, char **argv) {
         .options = options,
         .parser = parse,
         .args_doc = "IN OUT",
-        .doc = "Converts a BERT, GPT-2 or LLaMA from one published format into another, tensor by "
-               "tensor: memory stays near the largest of them.\v"
+        .doc = "Converts a model (bert, gpt2, llama, t5, glm or transformer) from one published "
+               "format "
+               "into another, tensor by tensor: memory stays near the largest of them.\v"
                "IN is told by what is in it: wengert's HDF5, safetensors (or the index.json of "
                "several), the zip of torch.save, llama2.c's .bin, GGUF, or the folder of a "
                "published model. No code of a file is ever run.\n\n"

@@ -276,7 +276,7 @@ static int write_out(conversion *c, const char *in, const char *out, const char 
     int status = path ? write_tensors(c, path, "safetensors") : -1;
     wg__free(path);
     if (status == 0)
-        status = wg__folder_config(out, c->model->type, c->model->config);
+        status = wg__folder_config(out, c->model->architecture, c->model->config);
     if (status == 0 && c->tokenizer) {
         const char *from = c->options->tokenizer ? c->options->tokenizer : in;
         bool kept = false;

@@ -37,13 +37,11 @@ static int write_file(const char *folder, const char *name, const char *bytes, i
 }
 
 /* Jansson's lists have no place in wg_config: the one that is wanted goes into the text. */
-int wg__folder_config(const char *folder, const char *type, const char *json) {
-    const char *architecture = strcmp(type, "bert") == 0   ? "BertForPreTraining"
-                               : strcmp(type, "gpt2") == 0 ? "GPT2LMHeadModel"
-                                                           : "LlamaForCausalLM";
+int wg__folder_config(const char *folder, const char *architecture, const char *json) {
     const char *rest = strchr(json, '{');
-    char text[128];
-    snprintf(text, sizeof text, "{\n  \"architectures\": [\"%s\"],", architecture);
+    char text[128] = "{";
+    if (architecture)
+        snprintf(text, sizeof text, "{\n  \"architectures\": [\"%s\"],", architecture);
     wg__buffer buffer = {0};
     int status = rest ? 0 : -1;
     if (status == 0)

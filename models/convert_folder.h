@@ -8,8 +8,9 @@
  * wg__free. NULL with IO, NOT_FOUND, MEMORY. */
 char *wg__folder_begin(const char *folder);
 
-/* Writes config.json: the configuration, and the class of the published library that loads it. */
-int wg__folder_config(const char *folder, const char *type, const char *json);
+/* Writes config.json: the configuration, and the class of the published library that loads it
+ * (NULL: there is none). */
+int wg__folder_config(const char *folder, const char *architecture, const char *json);
 
 /* Writes the tokenizer: copies of the published files that `from`, a folder or a file, has; else
  * the files of its kind. *published is false if its kind has none: then it is wengert.json. */

@@ -15,10 +15,12 @@ typedef struct wg__published_tensor {
 } wg__published_tensor;
 
 typedef struct wg__published_model {
-    const char *type; /* "bert", "gpt2" or "llama" */
-    char *config;     /* its JSON, as wengert keeps it */
+    const struct wg__published_kind *kind;
+    const char *type;         /* "bert", "gpt2", "llama", "t5", "glm" or "transformer" */
+    const char *architecture; /* the class that others load it by, or NULL */
+    char *config;             /* its JSON, as wengert keeps it */
     int64_t vocabulary;
-    bool tied_head; /* of llama: lm_head is the table of tokens */
+    bool tied_head; /* lm_head is the table of tokens */
     int64_t count, capacity;
     wg__published_tensor *tensors;
 } wg__published_model;

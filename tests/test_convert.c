@@ -11,13 +11,17 @@
 #include "data/tokenizer.h"
 #include "io/text.h"
 #include "models/bert.h"
+#include "models/glm.h"
 #include "models/gpt.h"
 #include "models/llama.h"
 #include "models/published.h"
+#include "models/t5.h"
+#include "models/transformer.h"
 #include "tensor/alloc.h"
 #include "tensor/internal.h"
 #include "tensor/npy.h"
 #include "tensor/ops.h"
+#include "tests/model_fixture.h"
 #include "tests/testing.h"
 
 static const char *in_scratch(const char *name) {
@@ -82,6 +86,37 @@ START_TEST(the_lists_of_tensors_are_those_of_the_modules) {
         llama.tie_word_embeddings = tied;
         assert_lists_module(&wg_llama_new(&llama, 1)->module, wg_llama_config_to_json(&llama));
     }
+}
+END_TEST
+
+static void check_lists(bool second) {
+    wg_t5_config t5;
+    wg_t5_config_preset(&t5, second ? "t5-v1_1-small" : "t5-small");
+    t5.vocab_size = 40;
+    t5.d_model = 16;
+    t5.num_layers = 2;
+    t5.num_decoder_layers = 3;
+    assert_lists_module(&wg_t5_new(&t5, 1)->module, wg_t5_config_to_json(&t5));
+    wg_glm_config glm;
+    wg_glm_config_preset(&glm, "glm-tiny");
+    glm.vocab_size = 40;
+    glm.max_sequence_length = 20;
+    assert_lists_module(&wg_glm_new(&glm, 1)->module, wg_glm_config_to_json(&glm));
+    wg_transformer_config transformer;
+    wg_transformer_config_preset(&transformer, "transformer-tiny");
+    transformer.vocab_size = transformer.decoder_vocab_size = 40;
+    transformer.share_encoder_decoder_embeddings = second;
+    transformer.normalize_before = second;
+    transformer.decoder_layers = 1;
+    transformer.decoder_ffn_dim = 24;
+    transformer.eos_token_id = transformer.decoder_start_token_id = 0;
+    assert_lists_module(&wg_transformer_new(&transformer, 1)->module,
+                        wg_transformer_config_to_json(&transformer));
+}
+
+START_TEST(the_lists_of_encoders_with_decoders_are_those_of_the_modules) {
+    check_lists(false);
+    check_lists(true);
 }
 END_TEST
 
@@ -183,6 +218,71 @@ START_TEST(a_bare_encoder_gets_heads_and_is_said_to) {
 }
 END_TEST
 
+/* The configuration of a checkpoint, and its weights in the module made of it. */
+static void fill(wg_weights *file, wg_module *module) {
+    ck_assert_int_eq(wg_weights_get_module(file, module), 0);
+    wg_weights_close(file);
+    wg_module_train(module, false);
+    wg_set_grad_enabled(false);
+}
+
+static void done_with(wg_module *module) {
+    wg_set_grad_enabled(true);
+    wg_scope_clear_root();
+    wg_module_free(module);
+}
+
+static void assert_t5(const char *path, const char *folder) {
+    wg_t5_config config;
+    wg_weights *file = wg_weights_open(path);
+    ck_assert_int_eq(wg_t5_config_from_json(&config, wg_weights_config(file)), 0);
+    wg_t5 *model = wg_t5_new(&config, 5);
+    fill(file, &model->module);
+    wg_tensor *keep = model_fixture(folder, "keep");
+    wg_tensor *memory = wg_t5_encode(model, model_fixture(folder, "ids"), keep);
+    wg_tensor *hidden = wg_t5_decode(model, model_fixture(folder, "read"), memory, keep, NULL);
+    assert_relative(wg_t5_logits(model, hidden), model_fixture(folder, "logits"), 1e-5);
+    done_with(&model->module);
+}
+
+/* Into a checkpoint; and through a folder and back. */
+static void check_t5(const char *in, const char *folder) {
+    convert(in, in_scratch("t5.h5"), NULL);
+    assert_t5(in_scratch("t5.h5"), folder);
+    convert(in_scratch("t5.h5"), in_scratch(folder + 3), NULL);
+    convert(in_scratch(folder + 3), in_scratch("again.h5"), NULL);
+    assert_t5(in_scratch("again.h5"), folder);
+}
+
+START_TEST(t5_of_torch_save_and_of_safetensors_gives_pytorchs_logits) {
+    check_t5(fixture("convert/t5_1_0"), "t5/1_0");
+    check_t5(fixture("convert/t5_1_1"), "t5/1_1");
+}
+END_TEST
+
+static void assert_glm(const char *path) {
+    wg_glm_config config;
+    wg_weights *file = wg_weights_open(path);
+    ck_assert_int_eq(wg_glm_config_from_json(&config, wg_weights_config(file)), 0);
+    wg_glm *model = wg_glm_new(&config, 5);
+    fill(file, &model->module);
+    const wg_glm_inputs inputs = {.position_ids = load("glm/position_ids.npy"),
+                                  .block_position_ids = load("glm/block_position_ids.npy"),
+                                  .part_a = load("glm/part_a.npy")};
+    wg_tensor *hidden = wg_glm_forward(model, load("glm/ids.npy"), &inputs);
+    assert_relative(wg_glm_logits(model, hidden, NULL), load("glm/logits.npy"), 1e-5);
+    done_with(&model->module);
+}
+
+START_TEST(glm_of_torch_save_gives_pytorchs_logits) {
+    convert(fixture("convert/glm"), in_scratch("glm.h5"), NULL);
+    assert_glm(in_scratch("glm.h5"));
+    convert(in_scratch("glm.h5"), in_scratch("folder"), NULL);
+    convert(in_scratch("folder"), in_scratch("again.h5"), NULL);
+    assert_glm(in_scratch("again.h5"));
+}
+END_TEST
+
 /* ---- What is refused ---- */
 
 static void refuse(const char *in, const char *out, const wg_convert_options *options,
@@ -220,8 +320,10 @@ END_TEST
 
 START_TEST(a_model_that_is_not_here_or_not_of_its_configuration_is_refused) {
     const char *out = in_scratch("out.h5");
-    const wg_convert_options t5 = {.config = write_text("t5.json", "{\"model_type\": \"t5\"}")};
-    refuse(fixture("convert/gpt"), out, &t5, WG_ERROR_FORMAT, "\"t5\" is not converted");
+    const wg_convert_options marian = {
+        .config = write_text("marian.json", "{\"model_type\": \"marian\"}")};
+    refuse(fixture("convert/gpt"), out, &marian, WG_ERROR_FORMAT,
+           "\"marian\" is not converted; these are: bert, gpt2, llama, t5, glm, transformer");
     const wg_convert_options wide = {
         .config = write_text("wide.json",
                              "{\"model_type\": \"gpt2\", \"vocab_size\": 48, \"n_positions\": 16, "
@@ -347,10 +449,13 @@ END_TEST
 int main(void) {
     const TTest *const tests[] = {
         the_lists_of_tensors_are_those_of_the_modules,
+        the_lists_of_encoders_with_decoders_are_those_of_the_modules,
         gpt2_of_torch_save_gives_pytorchs_logits,
         llama_in_shards_gives_pytorchs_logits_through_every_format,
         bert_of_safetensors_gives_pytorchs_logits,
         a_bare_encoder_gets_heads_and_is_said_to,
+        t5_of_torch_save_and_of_safetensors_gives_pytorchs_logits,
+        glm_of_torch_save_gives_pytorchs_logits,
         what_cannot_be_converted_is_refused_with_the_reason,
         a_model_that_is_not_here_or_not_of_its_configuration_is_refused,
         a_conversion_without_memory_says_so_and_leaks_nothing,
