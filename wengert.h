@@ -51,6 +51,7 @@
 #include "data/llama2c.h"
 #include "data/position.h"
 #include "data/sentencepiece.h"
+#include "data/t5_batch.h"
 #include "data/token_stream.h"
 #include "data/tokenizer.h"
 #include "data/wordpiece.h"

@@ -98,6 +98,10 @@ int wg_causal_batches_next(wg_causal_batches *batches, wg_causal_batch *batch) {
                                 batches->options.sequence, batch);
 }
 
+int64_t wg_causal_batches_examples(const wg_causal_batches *batches) {
+    return batches ? batches->count : 0;
+}
+
 wg_data_position wg_causal_batches_position(const wg_causal_batches *batches) {
     return batches ? batches->position : (wg_data_position){0};
 }

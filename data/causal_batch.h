@@ -49,6 +49,9 @@ WG_API void wg_causal_batches_free(wg_causal_batches *batches);
 /* Fills `batch` with the next one; the last of an epoch goes on into the next. [scope] 0 or -1 */
 WG_API int wg_causal_batches_next(wg_causal_batches *batches, wg_causal_batch *batch);
 
+/* How many windows the epoch has in which the next batch begins. */
+WG_API int64_t wg_causal_batches_examples(const wg_causal_batches *batches);
+
 /* Where the next batch begins (`next` counts windows), and going there; the seed is part of it.
  * [ARGUMENT] */
 WG_API wg_data_position wg_causal_batches_position(const wg_causal_batches *batches);
