@@ -6,13 +6,12 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "data/batch_options.h"
 #include "data/chance.h"
 #include "tensor/easy.h"
 #include "tensor/internal.h"
 
 #define WHERE "t5_batch"
-#define SHORTEST_SEQUENCE 8
-#define LONGEST_SEQUENCE (1 << 20)
 
 /* ---- The tokens ---- */
 
@@ -206,7 +205,7 @@ int wg_t5_batches_next(wg_t5_batches *batches, wg_t5_batch *batch) {
 
 /* ---- Making them ---- */
 
-static int check(const wg_t5_batch_options *o) {
+static int complete(wg_t5_batch_options *o) {
     if (o->batch < 1 || o->batch > INT32_MAX)
         return wg_fail(WG_ERROR_ARGUMENT, WHERE, "a batch of %lld sequences; it must be 1 or more",
                        (long long)o->batch);
@@ -250,8 +249,8 @@ static int check_tokens(const wg_t5_batches *batches, const wg_token_stream *str
 }
 
 static int make(wg_t5_batches *batches, const wg_token_stream *stream,
-                const wg_tokenizer *tokenizer, const wg_t5_batch_options *options) {
-    if (check(options) < 0 || wg_t5_tokens_of(tokenizer, &batches->tokens) < 0)
+                const wg_tokenizer *tokenizer, wg_t5_batch_options *options) {
+    if (complete(options) < 0 || wg_t5_tokens_of(tokenizer, &batches->tokens) < 0)
         return -1;
     batches->batch = options->batch;
     batches->lengths = fit(options);
@@ -273,10 +272,6 @@ wg_t5_batches *wg_t5_batches_new(const wg_token_stream *stream, const wg_tokeniz
     if (!stream || !tokenizer)
         return NULL;
     wg_t5_batch_options o = options ? *options : (wg_t5_batch_options){0};
-    o.batch = o.batch == 0 ? 32 : o.batch;
-    o.sequence = o.sequence == 0 ? 128 : o.sequence;
-    o.noise_density = o.noise_density == 0 ? 0.15 : o.noise_density;
-    o.mean_span = o.mean_span == 0 ? 3 : o.mean_span;
     wg_t5_batches *batches = wg__calloc(1, sizeof *batches);
     if (!batches)
         return NULL;
