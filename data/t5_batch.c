@@ -206,13 +206,10 @@ int wg_t5_batches_next(wg_t5_batches *batches, wg_t5_batch *batch) {
 /* ---- Making them ---- */
 
 static int complete(wg_t5_batch_options *o) {
-    if (o->batch < 1 || o->batch > INT32_MAX)
-        return wg_fail(WG_ERROR_ARGUMENT, WHERE, "a batch of %lld sequences; it must be 1 or more",
-                       (long long)o->batch);
-    if (o->sequence < SHORTEST_SEQUENCE || o->sequence > LONGEST_SEQUENCE)
-        return wg_fail(WG_ERROR_ARGUMENT, WHERE,
-                       "sequences of %lld tokens; they must have %d to %d", (long long)o->sequence,
-                       SHORTEST_SEQUENCE, LONGEST_SEQUENCE);
+    if (wg__batch_options_sizes(WHERE, &o->batch, &o->sequence) < 0)
+        return -1;
+    o->noise_density = o->noise_density == 0 ? 0.15 : o->noise_density;
+    o->mean_span = o->mean_span == 0 ? 3 : o->mean_span;
     if (!(o->noise_density > 0 && o->noise_density < 1))
         return wg_fail(WG_ERROR_ARGUMENT, WHERE, "noise_density is %g; it must be between 0 and 1",
                        o->noise_density);
