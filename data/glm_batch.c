@@ -205,20 +205,29 @@ static void choose_blanks(const wg_glm_batches *batches, int64_t row, wg__glm_bl
 
 /* ---- Batches ---- */
 
-int wg_glm_batches_next(wg_glm_batches *batches, wg_glm_batch *batch) {
-    *batch = (wg_glm_batch){0};
-    if (!batches)
-        return -1;
+static int take(wg_glm_batches *batches, int64_t rows, wg_glm_batch *batch) {
     const wg_data_position before = batches->epochs.position;
-    for (int64_t b = 0; b < batches->options.batch; b++) {
+    for (int64_t b = 0; b < rows; b++) {
         choose_blanks(batches, b, &batches->blanks[b]);
         wg__epochs_advance(&batches->epochs);
     }
-    if (wg__glm_blanks_batch(&batches->tokens, batches->options.batch, batches->blanks,
-                             LENGTH_MULTIPLE, batch) == 0)
+    if (wg__glm_blanks_batch(&batches->tokens, rows, batches->blanks, LENGTH_MULTIPLE, batch) == 0)
         return 0;
     wg__epochs_return(&batches->epochs, before);
     return -1;
+}
+
+int wg_glm_batches_next(wg_glm_batches *batches, wg_glm_batch *batch) {
+    *batch = (wg_glm_batch){0};
+    return batches ? take(batches, batches->options.batch, batch) : -1;
+}
+
+int wg_glm_batches_next_of_epoch(wg_glm_batches *batches, wg_glm_batch *batch) {
+    *batch = (wg_glm_batch){0};
+    if (!batches)
+        return -1;
+    const int64_t left = batches->count - batches->epochs.position.next;
+    return take(batches, left < batches->options.batch ? left : batches->options.batch, batch);
 }
 
 /* ---- Making them ---- */

@@ -43,6 +43,22 @@ typedef struct wg_glm_tokens {
 /* -1 for NULL. */
 WG_API int wg_glm_tokens_of(const wg_tokenizer *tokenizer, wg_glm_tokens *tokens);
 
+/* True for [MASK], [sMASK] and [gMASK]. */
+WG_API bool wg_glm_is_mask(const wg_glm_tokens *tokens, int32_t id);
+
+/* Appends Part A of a text to be filled: [CLS] and the text, with "[MASK]", "[sMASK]" and "[gMASK]"
+ * in it read as the masks. Where the words of the vocabulary begin with their space (bpe and
+ * sentencepiece), one before a mask is part of the blank. On failure the list is as it was. [FORMAT
+ * as wg_tokenizer_encode, MEMORY] */
+WG_API int wg_glm_encode(const wg_glm_tokens *tokens, const wg_tokenizer *tokenizer,
+                         const char *text, wg_token_list *list);
+
+/* The text with what `blanks` say in place of its masks, of which there are as many; the rest of it
+ * is as it was. The caller frees it with wg_text_free. [INDEX for an id outside the vocabulary,
+ * MEMORY] */
+WG_API char *wg_glm_filled_text(const wg_tokenizer *tokenizer, const char *text,
+                                const wg_token_list *blanks);
+
 /* ---- A batch ---- */
 
 /* B sequences, the longest of T tokens; N tokens of Part B are to be predicted. Owned by the scope
@@ -102,6 +118,10 @@ WG_API void wg_glm_batches_free(wg_glm_batches *batches);
 /* Fills `batch` with the next one; the last of an epoch goes on into the next. T is a multiple
  * of 8. [scope] 0 or -1 */
 WG_API int wg_glm_batches_next(wg_glm_batches *batches, wg_glm_batch *batch);
+
+/* The same, but the last batch of an epoch ends with it, and may have fewer sequences: for
+ * measuring on each example once. */
+WG_API int wg_glm_batches_next_of_epoch(wg_glm_batches *batches, wg_glm_batch *batch);
 
 /* How many examples an epoch has. */
 WG_API int64_t wg_glm_batches_examples(const wg_glm_batches *batches);

@@ -4,6 +4,7 @@
  * Letters: B sequences, T positions, C = hidden_size, V = vocab_size, N = num_layers. */
 #include "models/glm.h"
 
+#include "models/load.h"
 #include "nn/dropout.h"
 #include "tensor/easy.h"
 #include "tensor/internal.h"
@@ -92,6 +93,18 @@ wg_glm *wg_glm_new(const wg_glm_config *config, uint64_t seed) {
         model->layers[i] = layer_new(module, i, config);
     model->norm = norm(module, "transformer.final_layernorm", config);
     return wg_module_finish(module);
+}
+
+static wg_module *make_module(const char *json, void *context) {
+    (void)context;
+    wg_glm_config config;
+    wg_glm *model = wg_glm_config_from_json(&config, json) < 0 ? NULL : wg_glm_new(&config, 0);
+    return model ? &model->module : NULL;
+}
+
+int wg_glm_load(const char *path, wg_glm **model, wg_tokenizer **tokenizer) {
+    *model = (wg_glm *)wg__model_load(path, make_module, NULL, tokenizer);
+    return *model ? 0 : -1;
 }
 
 /* ---- What may be seen ---- */

@@ -13,6 +13,7 @@
 #ifndef WG_MODELS_GLM_H
 #define WG_MODELS_GLM_H
 
+#include "../data/tokenizer.h"
 #include "../nn/attention.h"
 #include "../nn/embedding.h"
 #include "../nn/feed_forward.h"
@@ -73,6 +74,10 @@ typedef struct wg_glm {
  * with wg_module_free(&model->module); its generator begins at `seed`. NULL with [ARGUMENT, MEMORY]
  */
 WG_API wg_glm *wg_glm_new(const wg_glm_config *config, uint64_t seed);
+
+/* Reads the model and the tokenizer of a checkpoint; the model is freed as one of wg_glm_new. Both
+ * are NULL after an error. [NOT_FOUND, IO, FORMAT, also for a checkpoint of something else] */
+WG_API int wg_glm_load(const char *path, wg_glm **model, wg_tokenizer **tokenizer);
 
 /* What the model is given beside ids (B, T); all may be NULL. */
 typedef struct wg_glm_inputs {
