@@ -4,26 +4,9 @@
 #include <string.h>
 
 #include "data/wordpiece.h"
+#include "tests/task_run.h"
 #include "tests/testing.h"
 #include "train/bert_pretraining.h"
-
-/* A text of 12 documents of 6 sentences of 5 words, of which each document has its own. */
-static const char *make_text(int shift) {
-    static char text[16384];
-    static const char *const words[] = {"cat", "dog", "sun", "sea", "tree", "bird", "wind"};
-    size_t length = 0;
-    for (int document = 0; document < 12; document++) {
-        for (int sentence = 0; sentence < 6; sentence++) {
-            for (int word = 0; word < 5; word++)
-                length +=
-                    (size_t)snprintf(text + length, sizeof text - length, "%s%s", word ? " " : "",
-                                     words[(document + shift + sentence * word) % 7]);
-            length += (size_t)snprintf(text + length, sizeof text - length, " .\n");
-        }
-        length += (size_t)snprintf(text + length, sizeof text - length, "\n");
-    }
-    return text;
-}
 
 /* All that a run needs, made anew by each call as a new process would. */
 typedef struct setup {
@@ -47,10 +30,10 @@ static wg_bert_config small_config(const wg_tokenizer *tokenizer) {
 static setup make_setup(int shift) {
     static const wg_corpus_options by_line = {.format = WG_CORPUS_SENTENCES};
     setup s = {0};
-    const char *text = make_text(0);
+    const char *text = task_text(0);
     s.tokenizer = wg_wordpiece_train(text, (int64_t)strlen(text),
                                      &(wg_wordpiece_training){.vocabulary_size = 60});
-    wg_corpus *all = wg_corpus_from_text(make_text(shift), -1, s.tokenizer, &by_line);
+    wg_corpus *all = wg_corpus_from_text(task_text(shift), -1, s.tokenizer, &by_line);
     ck_assert_int_eq(wg_corpus_split(all, 0.25, &s.corpus, &s.held_out), 0);
     wg_corpus_free(all);
     wg_bert_config config = small_config(s.tokenizer);
@@ -71,14 +54,8 @@ static void free_setup(setup *s) {
 }
 
 static wg_trainer *make_trainer(setup *s, int64_t steps, const char *path) {
-    wg_task task = wg_bert_pretraining_task(s->pretraining);
-    wg_trainer_options options = {
-        .steps = steps,
-        .schedule = {.peak = 1e-3, .warmup_steps = 3, .total_steps = 10},
-        .evaluate_every = 2,
-        .path = path,
-    };
-    return wg_trainer_new(&task, wg_adamw_new(&(wg_adamw_options){.weight_decay = 0.01}), &options);
+    const wg_task task = wg_bert_pretraining_task(s->pretraining);
+    return task_trainer(&task, steps, path);
 }
 
 static const char *run_path(void) {
@@ -87,62 +64,19 @@ static const char *run_path(void) {
     return path;
 }
 
-/* Fails unless the two files hold the same bits in every dataset that is a tensor of the group. */
-typedef struct comparison {
-    wg_checkpoint *other, *file;
-    const char *group;
-    int tensors;
-} comparison;
+static setup resumed;
 
-static int compare_dataset(const char *name, const wg_spec *spec, void *context) {
-    comparison *c = context;
-    if (strncmp(name, c->group, strlen(c->group)) != 0 || spec->ndim == 0)
-        return 0;
-    wg_scope scope;
-    wg_scope_begin(&scope);
-    wg_tensor *a = wg_checkpoint_get_tensor(c->file, name);
-    wg_tensor *b = wg_checkpoint_get_tensor(c->other, name);
-    assert_no_error();
-    ck_assert_int_eq(wg_tensor_count(a), wg_tensor_count(b));
-    size_t bytes = (size_t)wg_tensor_count(a) * wg_dtype_size(spec->dtype);
-    ck_assert_msg(memcmp(wg_tensor_data(a), wg_tensor_data(b), bytes) == 0, "%s differs", name);
-    wg_scope_end(&scope, NULL);
-    c->tensors++;
-    return 0;
+static wg_task begin_resumed(void) {
+    resumed = make_setup(0);
+    return wg_bert_pretraining_task(resumed.pretraining);
 }
 
-static void assert_same_tensors(const char *path, const char *other, const char *group) {
-    comparison c = {
-        .file = wg_checkpoint_open(path), .other = wg_checkpoint_open(other), .group = group};
-    ck_assert_int_eq(wg_checkpoint_each(c.file, compare_dataset, &c), 0);
-    ck_assert_int_gt(c.tensors, 0);
-    wg_checkpoint_close(c.file);
-    wg_checkpoint_close(c.other);
+static void end_resumed(void) {
+    free_setup(&resumed);
 }
 
 START_TEST(a_resumed_pretraining_gives_the_same_bits) {
-    char straight[600], resumed[600];
-    snprintf(straight, sizeof straight, "%s/straight.h5", scratch());
-    snprintf(resumed, sizeof resumed, "%s/resumed.h5", scratch());
-
-    setup s = make_setup(0);
-    wg_trainer *trainer = make_trainer(&s, 10, straight);
-    ck_assert_int_eq(wg_trainer_run(trainer), WG_TRAIN_FINISHED);
-    wg_trainer_free(trainer);
-    free_setup(&s);
-
-    for (int64_t steps = 4; steps <= 10; steps += 6) {
-        s = make_setup(0);
-        trainer = make_trainer(&s, steps, resumed);
-        if (steps > 4)
-            ck_assert_int_eq(wg_trainer_resume(trainer, resumed), 0);
-        ck_assert_int_eq(wg_trainer_run(trainer), WG_TRAIN_FINISHED);
-        wg_trainer_free(trainer);
-        free_setup(&s);
-    }
-    assert_same_tensors(straight, resumed, "/model/");
-    assert_same_tensors(straight, resumed, "/optimizer/");
-    assert_same_tensors(straight, resumed, "/train/history/");
+    assert_resumed_bits(begin_resumed, end_resumed);
 }
 END_TEST
 
