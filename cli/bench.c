@@ -8,6 +8,7 @@
 
 /* In the order of --help. */
 static const wg__verb benches[] = {
+    {"train", "the steps of a training beside sgemm peak", wg__bench_train},
     {"ops", "each op beside memory bandwidth and sgemm peak", wg__bench_ops},
     {NULL, NULL, NULL},
 };

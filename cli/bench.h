@@ -2,6 +2,7 @@
 #ifndef WG_CLI_BENCH_H
 #define WG_CLI_BENCH_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /* Seconds of a clock that only goes forward. */
@@ -20,11 +21,19 @@ typedef struct wg__machine {
 /* Measures them, in about two seconds. -1 with an error. */
 int wg__measure_machine(wg__machine *machine);
 
+/* sgemm alone: the median over runs, of the shape that does best. -1 with an error. */
+int wg__measure_sgemm(double *flops);
+
+/* The median of the seconds that an f32 product (M, K) x (K, N) takes, of contiguous matrices or
+ * (transposed) of one whose rows are the columns of B. -1 with an error. */
+double wg__time_product(int64_t m, int64_t n, int64_t k, bool transposed);
+
 /* Writes over as much memory as drives what was there out of every cache. -1 with an error. */
 int wg__evict_caches(void);
 
 /* ---- The benches: see `wengert bench --help`. argv[0] is "wengert bench NAME". ---- */
 
 int wg__bench_ops(int argc, char **argv);
+int wg__bench_train(int argc, char **argv);
 
 #endif

@@ -7,7 +7,9 @@
 #include "tensor/easy.h"
 #include "tensor/ops.h"
 
-enum { REPEATS = 7 };
+/* Of the copy; of products up to so many, and so few where they take longer than a while. */
+enum { REPEATS = 7, MOST_PRODUCTS = 15, LEAST_PRODUCTS = 3 };
+#define WHILE 0.25 /* seconds */
 
 #define COPIED ((size_t)128 << 20) /* bytes: no cache holds them */
 
@@ -83,35 +85,47 @@ int wg__evict_caches(void) {
 
 /* ---- sgemm ---- */
 
-static double product_flops(int64_t m, int64_t n, int64_t k) {
+double wg__time_product(int64_t m, int64_t n, int64_t k, bool transposed) {
     wg_scope scope;
     wg_scope_begin(&scope);
     wg_generator generator = {.seed = 1};
     wg_tensor *a = wg_rand(&generator, WG_F32, WG_DIMS(m, k));
-    wg_tensor *b = wg_rand(&generator, WG_F32, WG_DIMS(k, n));
-    double best = 0;
-    for (int i = 0; i < REPEATS && !wg_error_pending(); i++) {
+    wg_tensor *b = transposed ? wg_transpose(wg_rand(&generator, WG_F32, WG_DIMS(n, k)), 0, 1)
+                              : wg_rand(&generator, WG_F32, WG_DIMS(k, n));
+    double seconds[MOST_PRODUCTS], total = 0;
+    int count = -1; /* the first one warms up */
+    while (count < MOST_PRODUCTS && (count < LEAST_PRODUCTS || total < WHILE)) {
         wg_scope pass;
         wg_scope_begin(&pass);
         const double start = wg__seconds();
         wg_matmul(a, b);
-        const double rate = 2 * (double)m * (double)n * (double)k / (wg__seconds() - start);
-        best = rate > best ? rate : best;
+        const double took = wg__seconds() - start;
         wg_scope_end(&pass, NULL);
+        if (wg_error_pending())
+            break;
+        if (count >= 0)
+            total += seconds[count] = took;
+        count++;
     }
     wg_scope_end(&scope, NULL);
-    return best;
+    return wg_error_pending() ? -1 : wg__median(count, seconds);
+}
+
+int wg__measure_sgemm(double *flops) {
+    static const int64_t shapes[][3] = {{1024, 1024, 1024}, {2048, 2048, 2048}, {1024, 3072, 768}};
+    *flops = 0;
+    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
+        const int64_t *shape = shapes[i];
+        const double seconds = wg__time_product(shape[0], shape[1], shape[2], false);
+        if (seconds < 0)
+            return -1;
+        const double rate = 2 * (double)shape[0] * (double)shape[1] * (double)shape[2] / seconds;
+        *flops = rate > *flops ? rate : *flops;
+    }
+    return 0;
 }
 
 int wg__measure_machine(wg__machine *machine) {
-    static const int64_t shapes[][3] = {{1024, 1024, 1024}, {2048, 2048, 2048}, {1024, 3072, 768}};
     *machine = (wg__machine){.threads = wg_threads()};
-    if (measure_bandwidth(machine) < 0)
-        return -1;
-    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
-        const double rate = product_flops(shapes[i][0], shapes[i][1], shapes[i][2]);
-        if (rate > machine->sgemm_flops)
-            machine->sgemm_flops = rate;
-    }
-    return wg_error_pending() ? -1 : 0;
+    return measure_bandwidth(machine) < 0 ? -1 : wg__measure_sgemm(&machine->sgemm_flops);
 }

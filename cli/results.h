@@ -10,4 +10,7 @@ json_t *wg__json_number(double value);
 /* Prints a JSON object to stdout, indented, and frees it. */
 void wg__print_json(json_t *object);
 
+/* The same on one line. */
+void wg__print_json_line(json_t *object);
+
 #endif

@@ -33,7 +33,7 @@ typedef struct wg_glm_config {
     double initializer_range;
 } wg_glm_config;
 
-/* Fills the configuration of "glm-tiny" (2 layers, width 128), "glm-small" (4, 512), "glm-base"
+/* Fills the configuration of "glm-tiny" (2 layers, width 128), "glm-small" (6, 384), "glm-base"
  * (12, 768) or "glm-large" (24, 1024), the last two as published. -1 with [ARGUMENT, listing them]
  */
 WG_API int wg_glm_config_preset(wg_glm_config *config, const char *name);

@@ -6,14 +6,14 @@
 
 #define WHERE "glm_config" /* in messages */
 
-/* ---- Presets: the published base and large, and two of the widths of BERT's small ones ---- */
+/* ---- Presets: the published base and large, and two small ones ---- */
 
 static const struct preset {
     const char *name;
     int64_t layers, width, heads;
 } presets[] = {
     {"glm-tiny", 2, 128, 2},
-    {"glm-small", 4, 512, 8},
+    {"glm-small", 6, 384, 6},
     {"glm-base", 12, 768, 12},
     {"glm-large", 24, 1024, 16},
 };

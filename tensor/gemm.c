@@ -36,6 +36,8 @@ typedef struct product {
     int64_t tiles_m, tiles_n;
 } product;
 
+_Thread_local double wg__product_flops;
+
 static int64_t smaller(int64_t a, int64_t b) {
     return a < b ? a : b;
 }
@@ -170,6 +172,7 @@ static bool small_packs(const product *p) {
 static void run(product *p) {
     if (p->m == 0 || p->n == 0)
         return;
+    wg__product_flops += 2 * (double)p->m * (double)p->n * (double)p->k;
     if (wg__gemm_is_small(p->dtype, p->m, p->n, p->k, p->a, p->b, p->c)) {
         if (p->row)
             fill_rows(p, 0, p->m, 0, p->n);

@@ -23,4 +23,9 @@ void wg__gemm(wg_dtype dtype, int64_t m, int64_t n, int64_t k, double alpha, wg_
 void wg__gemm_plus_row(wg_dtype dtype, int64_t m, int64_t n, int64_t k, wg__matrix a, wg__matrix b,
                        const void *row, wg__matrix c);
 
+/* Floating-point operations, two a multiply-add, of the f32 and f64 products that this thread asked
+ * for so far. Who runs products on several threads at once saves the counter before and sets it
+ * after, to what they come to beside it. */
+extern _Thread_local double wg__product_flops;
+
 #endif

@@ -35,6 +35,20 @@ expect 'JSON tells the same' 0 'ops add --json --seconds 0.001' '"memory_gb_per_
     '"share_of_roof"'
 expect 'an op that is not there is wrong usage' 2 'ops nosuch' "there is no op 'nosuch'"
 expect 'an op that is not timed is wrong usage' 2 'ops flip' 'flip is not timed'
+sizes='--batch 2 --seq 16 --vocab 100 --steps 1 --threads 1'
+for model in gpt2-tiny transformer-tiny; do
+    expect "a step of $model is timed, in one line of JSON" 0 "train $model $sizes" \
+        "^{\"preset\": \"$model\", .*}$" '"ms_per_step": [0-9]' '"tokens_per_s": [0-9]' \
+        '"gflops": [0-9]' '"sgemm_peak_gflops": [0-9]' '"share_of_peak": [0-9]' \
+        '"max_rss_mb": [0-9]' '"allocations_after_warmup": 0,' '"threads": 1,' '"loss": [0-9]'
+done
+expect 'a kind of model has presets' 0 "train gpt --preset gpt2-tiny $sizes" '"gpt2-tiny"'
+expect 'a model that is not there is told' 1 'train nosuch' "no model 'nosuch'; kinds are gpt"
+expect 'a preset that is not there is told' 1 'train gpt --preset bert-tiny' 'gpt2-tiny'
+expect 'sequences too short to mask are told' 1 'train bert-tiny --seq 3' 'of fewer than 4'
+expect 'no model is wrong usage' 2 'train' 'which model'
+expect 'two models are wrong usage' 2 'train gpt bert' 'one too many'
+expect 'no steps are wrong usage' 2 'train gpt --steps 0' '--steps'
 expect 'a bench that is not there is wrong usage' 2 'nosuch' "there is no bench 'nosuch'"
 expect 'no bench is wrong usage' 2 '' 'A bench is wanted'
 expect 'help lists the benches' 0 '--help' '^  ops '

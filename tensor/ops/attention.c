@@ -157,6 +157,13 @@ static void work(int64_t begin, int64_t end, void *context) {
         }
 }
 
+/* Tells the products of a run: so many, each of all queries by all keys, seen or not, as is the
+ * custom in counting what attention computes. Scores that are computed again do not count. */
+static void count_products(const attention_job *job, int products, double before) {
+    wg__product_flops = before + 2.0 * products * (double)(job->batch * job->query_heads) *
+                                     (double)job->queries * (double)job->keys * (double)job->width;
+}
+
 /* A workspace holds `tiles` tiles of scores and two rows: of what the mask adds to scores (0 or
  * -inf), and of the factors of dropout. Each worker has one and takes the tasks as they come. */
 static int run_tasks(attention_job *job, int64_t tasks, int tiles,
@@ -351,7 +358,10 @@ static int attention_forward(wg_call *call) {
             return -1;
         job.log_sums = wg__tensor_address(call->saved[0]);
     }
-    return run_tasks(&job, job.batch * job.query_heads * job.tiles, 1, forward_task);
+    const double before = wg__product_flops;
+    const int status = run_tasks(&job, job.batch * job.query_heads * job.tiles, 1, forward_task);
+    count_products(&job, 2, before);
+    return status;
 }
 
 /* ---- Backward: with P the weights after dropout, O = P V, and g_P = g_O V^T,
@@ -418,9 +428,11 @@ static int attention_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor 
     job.out = heads_of(g);
     job.log_sums = wg__tensor_address(call->saved[0]);
     heads *targets[] = {&job.dq, &job.dk, &job.dv};
+    int products = 1; /* the weights' gradient, and one for each that is wanted */
     for (int i = 0; i < 3; i++) {
         if (!wg__wants(call, i))
             continue;
+        products++;
         gradients[i] = new_heads(&call->input_specs[i]);
         if (!gradients[i])
             return -1;
@@ -428,7 +440,11 @@ static int attention_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor 
         if (job.queries == 0 && wg_fill_(gradients[i], 0) < 0)
             return -1;
     }
-    return run_tasks(&job, job.queries ? job.batch * job.key_heads : 0, 2, backward_task);
+    const double before = wg__product_flops;
+    const int status =
+        run_tasks(&job, job.queries ? job.batch * job.key_heads : 0, 2, backward_task);
+    count_products(&job, products, before);
+    return status;
 }
 
 /* ---- Out of primitives ---- */

@@ -134,11 +134,14 @@ static int matmul_forward(wg_call *call) {
     set_batch(&all, inputs, out);
     merge_batch_into_rows(&all);
     /* One large product is run in parallel within; many, or small ones, beside each other. */
-    double work = (double)all.m * (double)all.n * (double)(all.k + 1);
+    double work = (double)all.m * (double)all.n * (double)(all.k + 1), before = wg__product_flops;
     if (all.count < wg_threads() && wg__gemm_threads(work) > 1)
         run_batch(0, all.count, &all);
     else
         wg__parallel_for(all.count, 1 + (int64_t)(WG__GRAIN * 16 / (work + 1)), run_batch, &all);
+    if (wg_dtype_is_float(all.dtype))
+        wg__product_flops =
+            before + 2 * (double)all.count * (double)all.m * (double)all.n * (double)all.k;
     return 0;
 }
 
