@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "cli/bert_task.h"
 #include "cli/model_kind.h"
 #include "cli/results.h"
 #include "cli/settings.h"
@@ -125,12 +126,6 @@ static int evaluate(const wg__training *p, wg_metrics *metrics) {
 
 /* ---- Measuring ---- */
 
-/* The model's positions may be fewer than the usual 128. */
-static int64_t choose_sequence(int64_t asked, const wg_bert_config *config) {
-    return asked == 0 && config->max_position_embeddings < 128 ? config->max_position_embeddings
-                                                               : asked;
-}
-
 static int measure(const wg__measuring *m, wg_metrics *metrics) {
     wg_bert_for_pretraining *model;
     wg_tokenizer *tokenizer;
@@ -138,7 +133,7 @@ static int measure(const wg__measuring *m, wg_metrics *metrics) {
         return -1;
     const wg_bert_pretraining_options options = {
         .batch = m->batch,
-        .sequence = choose_sequence(m->sequence, &model->bert->config),
+        .sequence = wg__bert_sequence(m->sequence, 128, &model->bert->config),
         .seed = m->seed};
     wg_corpus *corpus = wg_corpus_load(m->corpus_count, m->corpus, tokenizer, NULL);
     wg_bert_pretraining *modeling =

@@ -66,6 +66,7 @@ int wg__verb_bench(int argc, char **argv);
 int wg__verb_convert(int argc, char **argv);
 int wg__verb_eval(int argc, char **argv);
 int wg__verb_fill(int argc, char **argv);
+int wg__verb_finetune(int argc, char **argv);
 int wg__verb_generate(int argc, char **argv);
 int wg__verb_gradcheck(int argc, char **argv);
 int wg__verb_info(int argc, char **argv);

@@ -5,7 +5,15 @@
 #include "cli/model_kind.h"
 #include "cli/results.h"
 
-enum { KEY_CORPUS = WG__KEY_OWN, KEY_BATCH, KEY_SEQ, KEY_SEED, KEY_THREADS, KEY_BY_DOCUMENT };
+enum {
+    KEY_CORPUS = WG__KEY_OWN,
+    KEY_BATCH,
+    KEY_SEQ,
+    KEY_SEED,
+    KEY_THREADS,
+    KEY_BY_DOCUMENT,
+    KEY_PREDICTIONS
+};
 
 typedef struct arguments {
     wg__measuring asked;
@@ -15,14 +23,21 @@ typedef struct arguments {
 } arguments;
 
 static const struct argp_option options[] = {
-    {"corpus", KEY_CORPUS, "FILE...", 0, "Measure on these text files", 0},
+    {"corpus", KEY_CORPUS, "FILE...", 0,
+     "Measure on these text files; of a fine-tuned model, on one file of the form that it was "
+     "trained on",
+     0},
     {"batch", KEY_BATCH, "N", 0,
      "Sequences in a batch (32 of BERT, else as many as have 2048 tokens)", 0},
     {"seq", KEY_SEQ, "N", 0,
-     "Tokens in a sequence (128 of BERT, else 1024, or all that the model takes)", 0},
+     "Tokens in a sequence (128 of BERT, squad 384, else 1024, or all that the model takes)", 0},
     {"by-document", KEY_BY_DOCUMENT, NULL, 0,
      "Measure GPT or LLaMA on the first sequence of each document, instead of on all of the text "
      "cut into sequences",
+     0},
+    {"predictions", KEY_PREDICTIONS, "FILE", 0,
+     "Write what a fine-tuned model predicts: of classify one label a line, of squad a JSON object "
+     "of answers by question, as its official script reads it",
      0},
     {"seed", KEY_SEED, "N", 0, "Seed of what BERT sees masked and paired (0)", 0},
     {"threads", KEY_THREADS, "N", 0, "Use N threads (all processors)", 0},
@@ -44,6 +59,9 @@ static error_t parse(int key, char *text, struct argp_state *state) {
         return 0;
     case KEY_BY_DOCUMENT:
         a->asked.by_document = true;
+        return 0;
+    case KEY_PREDICTIONS:
+        a->asked.predictions = text;
         return 0;
     case KEY_SEED:
         a->asked.seed = (uint64_t)wg__cli_integer(state, "seed", text, 0, INT64_MAX);
@@ -71,13 +89,20 @@ static error_t parse(int key, char *text, struct argp_state *state) {
     }
 }
 
+static int measure(const wg__model_kind *kind, const wg__measuring *asked, wg_metrics *metrics) {
+    if (asked->predictions && !kind->mark)
+        return wg_fail(WG_ERROR_STATE, asked->run,
+                       "--predictions are of fine-tuned models; it holds a %s model", kind->name);
+    return kind->measure(asked, metrics);
+}
+
 int wg__verb_eval(int argc, char **argv) {
     static const struct argp parser = {
         .options = options,
         .parser = parse,
         .args_doc = "RUN.h5 --corpus FILE...",
         .doc =
-            "Measures a pretrained model on text.\v"
+            "Measures a trained model on text.\v"
             "The loss is printed beside that of predicting each masked word or next token by its "
             "frequency in that very text. Of a model that predicts the next token, bits per "
             "byte can be held against those of models with other tokenizers.",
@@ -89,7 +114,7 @@ int wg__verb_eval(int argc, char **argv) {
     a.asked.corpus = a.corpus;
     wg_metrics metrics = {0};
     const wg__model_kind *kind = wg__model_kind_of(a.asked.run);
-    int result = kind ? kind->measure(&a.asked, &metrics) : -1;
+    int result = kind ? measure(kind, &a.asked, &metrics) : -1;
     free(a.corpus);
     if (result < 0)
         return wg__cli_fail_pending();

@@ -14,7 +14,7 @@
 
 /* Of `pretrain', and of `finetune'. */
 static const wg__model_kind *const kinds[] = {&wg__bert_kind, &wg__gpt_kind, &wg__llama_kind, NULL};
-static const wg__model_kind *const tasks[] = {NULL};
+static const wg__model_kind *const tasks[] = {&wg__classify_task, NULL};
 
 static const wg__model_kind *find(const wg__model_kind *const *table, const char *name) {
     while (*table && strcmp(name, (*table)->name) != 0)
@@ -86,8 +86,12 @@ int wg__model_kind_require(const char *path, const wg__model_kind *kind, const c
         return -1;
     if (found == kind)
         return 0;
-    return wg_fail(WG_ERROR_STATE, path, "it holds a %s model%s; `wengert %s' takes %s",
-                   found->name, found->mark ? " that was fine-tuned" : "", verb, kind->name);
+    if (!found->mark)
+        return wg_fail(WG_ERROR_STATE, path, "it holds a %s model; `wengert %s' takes %s",
+                       found->name, verb, kind->name);
+    return wg_fail(WG_ERROR_STATE, path,
+                   "it holds a model of `wengert finetune --task %s'; `wengert %s' takes %s",
+                   found->name, verb, kind->mark ? "its own" : kind->name);
 }
 
 /* ---- Text ---- */

@@ -39,7 +39,8 @@ typedef struct wg__measuring {
     const char *const *corpus;
     int64_t batch, sequence; /* 0: as the kind finds it */
     uint64_t seed;
-    bool by_document; /* of models that predict the next token: see language_modeling.h */
+    bool by_document;        /* of models that predict the next token: see language_modeling.h */
+    const char *predictions; /* where a task's answers go; NULL: nowhere */
 } wg__measuring;
 
 struct wg__model_kind {
@@ -68,6 +69,7 @@ struct wg__model_kind {
     json_t *(*results)(const wg_metrics *metrics);
 };
 
+extern const wg__model_kind wg__classify_task;
 extern const wg__model_kind wg__bert_kind, wg__gpt_kind, wg__llama_kind;
 
 /* The model or the task of that name, or NULL; the name of each, or NULL beyond the last. */

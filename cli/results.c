@@ -1,8 +1,11 @@
-/* Results on stdout: see results.h. */
+/* Results: see results.h. */
 #include "cli/results.h"
 
+#include <errno.h>
 #include <math.h>
-#include <stdio.h>
+#include <string.h>
+
+#include "tensor/error.h"
 
 json_t *wg__json_number(double value) {
     return isfinite(value) ? json_real(value) : json_null();
@@ -20,4 +23,24 @@ void wg__print_json(json_t *object) {
 
 void wg__print_json_line(json_t *object) {
     print(object, 0);
+}
+
+static int fail(const char *path) {
+    return wg_fail(WG_ERROR_IO, "results", "cannot write %s: %s", path, strerror(errno));
+}
+
+FILE *wg__results_open(const char *path) {
+    FILE *file = fopen(path, "w");
+    if (!file)
+        fail(path);
+    return file;
+}
+
+int wg__results_close(FILE *file, const char *path) {
+    const bool written = fflush(file) == 0 && !ferror(file);
+    const int reason = errno;
+    const bool closed = fclose(file) == 0;
+    if (!written)
+        errno = reason;
+    return written && closed ? 0 : fail(path);
 }

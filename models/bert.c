@@ -91,7 +91,8 @@ static void add_embeddings(wg_bert *bert) {
     bert->embedding_norm = wg_layer_norm_new(module, "embeddings.LayerNorm", width, &norm);
 }
 
-wg_bert *wg_bert_new(wg_module *parent, const char *name, const wg_bert_config *config) {
+wg_bert *wg_bert_new(wg_module *parent, const char *name, const wg_bert_config *config,
+                     const wg_bert_options *options) {
     if (wg_bert_config_validate(config) < 0)
         return NULL;
     wg_bert *bert = wg_module_new(parent, name, sizeof *bert);
@@ -103,7 +104,8 @@ wg_bert *wg_bert_new(wg_module *parent, const char *name, const wg_bert_config *
     add_embeddings(bert);
     for (int64_t i = 0; bert->layers && i < config->num_hidden_layers; i++)
         bert->layers[i] = layer_new(&bert->module, i, config);
-    bert->pooler = dense(&bert->module, "pooler.dense", config->hidden_size, config);
+    if (!options || !options->no_pooler)
+        bert->pooler = dense(&bert->module, "pooler.dense", config->hidden_size, config);
     return wg_module_finish(&bert->module);
 }
 
@@ -128,7 +130,7 @@ wg_bert_for_pretraining *wg_bert_for_pretraining_new(const wg_bert_config *confi
     if (!model)
         return NULL;
     model->module.generator = (wg_generator){.seed = seed};
-    model->bert = wg_bert_new(&model->module, "bert", config);
+    model->bert = wg_bert_new(&model->module, "bert", config, NULL);
     if (model->bert)
         add_predictions(model, config);
     model->next_sentence = dense(&model->module, "cls.seq_relationship", 2, config);

@@ -75,14 +75,19 @@ typedef struct wg_bert {
     wg_embedding *word_embeddings, *position_embeddings, *token_type_embeddings;
     wg_layer_norm *embedding_norm;
     wg_bert_layer **layers; /* config.num_hidden_layers */
-    wg_linear *pooler;
+    wg_linear *pooler;      /* NULL without one */
 } wg_bert;
 
-/* The encoder with its pooler, initialised as the paper's code does: weights from a normal
- * distribution with standard deviation initializer_range, truncated at two of them; biases 0, norms
- * 1; the padding token's vector 0. `parent` owns it; NULL makes it a root. Fine-tuning heads hang a
- * child "bert". NULL with [ARGUMENT, MEMORY] */
-WG_API wg_bert *wg_bert_new(wg_module *parent, const char *name, const wg_bert_config *config);
+typedef struct wg_bert_options {
+    bool no_pooler; /* of models that use the sequence output alone */
+} wg_bert_options;
+
+/* The encoder with its pooler, unless options say otherwise, initialised as the paper's code does:
+ * weights from a normal distribution with standard deviation initializer_range, truncated at two of
+ * them; biases 0, norms 1; the padding token's vector 0. `parent` owns it; NULL makes it a root.
+ * Fine-tuning heads hang a child "bert". NULL with [ARGUMENT, MEMORY] */
+WG_API wg_bert *wg_bert_new(wg_module *parent, const char *name, const wg_bert_config *config,
+                            const wg_bert_options *options);
 
 /* The sequence output, (B, T, C).   input_ids: (B, T) i64 or i32   token_type_ids: the same, or
  * NULL: all 0   attention_mask: (B, T) bool, false for padding, or NULL: no padding.
@@ -90,7 +95,8 @@ WG_API wg_bert *wg_bert_new(wg_module *parent, const char *name, const wg_bert_c
 WG_API wg_tensor *wg_bert_forward(wg_bert *bert, wg_tensor *input_ids, wg_tensor *token_type_ids,
                                   wg_tensor *attention_mask);
 
-/* The pooled output, tanh(W sequence[:, 0] + b): (B, T, C)   ->   (B, C). [scope; SHAPE, DTYPE] */
+/* The pooled output, tanh(W sequence[:, 0] + b): (B, T, C)   ->   (B, C). The model
+ * must have a pooler. [scope; SHAPE, DTYPE] */
 WG_API wg_tensor *wg_bert_pool(wg_bert *bert, wg_tensor *sequence);
 
 /* ---- Pre-training: masked language model and next sentence ---- */

@@ -107,6 +107,7 @@ static const char *const ignored[] = {
     "pooler_num_attention_heads",
     "pooler_size_per_head",
     "pooler_type",
+    "problem_type",
     "torch_dtype",
     "transformers_version",
     "use_cache",

@@ -11,53 +11,7 @@ trap 'rm -rf "$work"' EXIT
 OMP_NUM_THREADS=1
 export OMP_NUM_THREADS
 
-# ---- TAP ----
-
-number=0
-failed=0
-
-# Reports the test of that name by the exit code of the command that follows it.
-check() {
-    name=$1
-    shift
-    number=$((number + 1))
-    if "$@"; then
-        echo "ok $number - $name"
-    else
-        failed=1
-        echo "not ok $number - $name"
-        sed 's/^/# stdout: /' out
-        sed 's/^/# stderr: /' err
-    fi
-}
-
-# Runs the command; leaves its exit code in $code, what it printed in the files out and err.
-run() {
-    "$wengert" "$@" >out 2>err </dev/null
-    code=$?
-}
-
-# Succeeds if the last run left with that code and its stderr holds that text.
-left_with() {
-    test "$code" = "$1" && grep -qF -- "$2" err
-}
-
-# Bad input: exit 1, one clear line that holds the text, nothing on stdout.
-refuses() {
-    name=$1 text=$2
-    shift 2
-    run "$@"
-    check "$name" eval 'left_with 1 "$text" && test "$(grep -c "^wengert: " err)" = 1 &&
-        ! test -s out'
-}
-
-# Wrong usage: exit 2, the text, and a hint where help is.
-misused() {
-    text=$1
-    shift
-    run "$@"
-    check "wrong usage: wengert $*" eval 'left_with 2 "$text" && left_with 2 "--help"'
-}
+. "$source/tests/tap.sh"
 
 # ---- Runs ----
 
@@ -223,5 +177,4 @@ misused '--max-tokens' generate gpt.h5 --max-tokens 0
 misused '--repetition-penalty' generate gpt.h5 --repetition-penalty 0
 misused '--seed' generate gpt.h5 --seed -1
 
-echo "1..$number"
-exit $failed
+finish

@@ -1,0 +1,133 @@
+#!/bin/sh
+# Fine-tuning as a user meets it: tasks that are learnt, measured, stopped and resumed; bad input.
+# Prints TAP.
+#
+# WENGERT: the command (default ./wengert).
+source=$(cd "$(dirname "$0")/.." && pwd) || exit 1
+wengert=${WENGERT:-$PWD/wengert}
+work=$(mktemp -d "${TMPDIR:-/tmp}/wengert-finetune.XXXXXX") || exit 1
+cd "$work" || exit 1
+trap 'rm -rf "$work"' EXIT
+OMP_NUM_THREADS=1
+export OMP_NUM_THREADS
+
+. "$source/tests/tap.sh"
+
+# ---- A model to begin with ----
+
+head -n 900 "$source/corpus/books/alice-in-wonderland.txt" >text.txt
+cat >tiny.json <<END
+{"vocab_size": 300, "hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2,
+ "intermediate_size": 32, "max_position_embeddings": 48}
+END
+run pretrain bert --corpus text.txt --config tiny.json --batch 4 --seq 32 --steps 2 --out bert.h5
+check 'a model is pretrained' test $code = 0
+run pretrain gpt --corpus text.txt --vocab-size 300 --batch 2 --seq 32 --steps 1 --out gpt.h5
+check 'and another one' test $code = 0
+
+# ---- Classification ----
+
+# Which of two animals a sentence tells of decides its label.
+{
+    printf 'sentence\tlabel\n'
+    for thing in table door garden river fire tree house road; do
+        printf 'the rabbit was near the %s .\tlong ears\nthe queen saw a %s !\tno\n' $thing $thing
+    done
+} >animals.tsv
+head -n 7 animals.tsv >few.tsv
+
+classify() {
+    run finetune bert.h5 --task classify --train animals.tsv --eval few.tsv --batch 4 --seq 32 \
+        --lr 0.01 "$@"
+}
+
+classify --out straight.h5 --epochs 6 --log straight.log --json
+check 'labels are learnt' eval 'test $code = 0 && grep -q "\"accuracy\": 1.0" out'
+check 'its steps follow from its epochs' grep -q '^run    24 steps' err
+check 'a head that is missing is told of' grep -q 'begun anew: classifier.weight' err
+check 'steps are logged' test "$(wc -l <straight.log)" = 24
+run eval straight.h5 --corpus animals.tsv --predictions labels.txt --seq 32
+check 'a file is measured' grep -q 'accuracy 100.00 % of 16' out
+cut -f 2 animals.tsv | tail -n +2 >wanted.txt
+check 'predictions are written' cmp labels.txt wanted.txt
+run eval straight.h5 --corpus animals.tsv --predictions /nowhere/labels.txt --seq 32
+check 'predictions that cannot be written are told of' left_with 1 '/nowhere/labels.txt'
+run info straight.h5
+check 'info tells the labels' grep -q 'id2label .*{"0": "long ears", "1": "no"}' out
+run finetune straight.h5 --task classify --train animals.tsv --eval few.tsv --batch 4 --seq 32 \
+    --steps 1 --out again.h5
+check 'a model that has the labels keeps its head' eval 'test $code = 0 && ! grep -q anew err'
+
+# Nothing but the clock may tell a resumed run from a straight one.
+losses() {
+    sed 's/"tokens_per_s": [^,}]*, //' "$@" | sort -u | sort -t: -k2n
+}
+# Not by the function: no shell may stand between it and the signal.
+"$wengert" finetune bert.h5 --task classify --train animals.tsv --eval few.tsv --batch 4 --seq 32 \
+    --lr 0.01 --steps 24 --out parts.h5 --log parts.log --save-every 1 >out 2>err &
+while test ! -s parts.log && kill -0 $! 2>/dev/null; do sleep 0.05; done
+kill -9 $! 2>/dev/null
+wait 2>/dev/null
+run finetune --task classify --resume --out parts.h5 --log parts.log
+losses straight.log >a
+losses parts.log >b
+check 'a run that was killed goes on bit for bit' cmp a b
+run finetune --task classify --resume --out straight.h5 --epochs 7
+check 'a run becomes longer by epochs' left_with 0 '28 steps long instead of 24'
+run finetune --task classify --resume --out straight.h5 --train few.tsv
+check 'a resumed run keeps its text' left_with 1 'begun with'
+run finetune --task classify --resume --out straight.h5 --lr 1
+check 'and its learning rate' left_with 1 '--lr'
+
+# ---- Wrong usage ----
+
+misused '--task NAME is missing' finetune bert.h5 --out bad.h5
+misused "there is no 'chat'; classify" finetune bert.h5 --task chat --out bad.h5
+misused 'RUN.h5 is missing' finetune --task classify --train few.tsv --eval few.tsv --out bad.h5
+misused '--eval FILE' finetune bert.h5 --task classify --train few.tsv --out bad.h5
+misused '--out' finetune bert.h5 --task classify --train few.tsv --eval few.tsv
+misused 'exclude' finetune bert.h5 --task classify --train few.tsv --eval few.tsv --out bad.h5 \
+    --steps 1 --epochs 1
+
+# ---- Bad input ----
+
+bad() {
+    name=$1 text=$2
+    shift 2
+    refuses "$name" "$text" finetune bert.h5 --task classify --eval few.tsv --seq 32 --out bad.h5 \
+        "$@"
+}
+bad 'a file that is not there' 'none.tsv' --train none.tsv
+: >empty.tsv
+bad 'an empty file' 'empty.tsv holds no example' --train empty.tsv
+printf 'sentence\tlabel\n' >header.tsv
+bad 'a header alone' 'header.tsv holds no example' --train header.tsv
+printf 'a\tb\nno label\n' >columns.tsv
+bad 'a line without a label' 'columns.tsv, line 2' --train columns.tsv
+printf 'a\tb\nc\td\te\n' >ragged.tsv
+bad 'lines of two kinds' 'ragged.tsv, line 2: 3 columns' --train ragged.tsv
+printf 'a\tb\n\tc\n' >blank.tsv
+bad 'an empty text' 'blank.tsv, line 2: a text is empty' --train blank.tsv
+printf 'a\tb\nc\tb\n' >single.tsv
+bad 'a single label' 'every label is "b"' --train single.tsv
+printf 'a\tb\n\377\tc\n' >latin.tsv
+bad 'text that is not UTF-8' 'latin.tsv is not UTF-8: line 2' --train latin.tsv
+printf 'a rabbit\tmaybe\n' >unknown.tsv
+refuses 'a label that is unknown' 'unknown.tsv, line 1: the label "maybe" is unknown' \
+    finetune bert.h5 --task classify --train few.tsv --eval unknown.tsv --seq 32 --out bad.h5
+bad 'sequences beyond the positions' '48 positions' --train animals.tsv --seq 64
+refuses 'another model' "it holds a gpt model; \`wengert finetune --task classify' takes bert" \
+    finetune gpt.h5 --task classify --train few.tsv --eval few.tsv --out bad.h5
+refuses 'what is no checkpoint' 'text.txt' \
+    finetune text.txt --task classify --train few.tsv --eval few.tsv --out bad.h5
+refuses 'filling by a fine-tuned model' "finetune --task classify'; \`wengert fill' takes bert" \
+    fill straight.h5 'the [MASK]'
+refuses 'pretraining what was fine-tuned' 'finetune --task classify' \
+    pretrain bert --resume --out straight.h5
+refuses 'fine-tuning on what was pretrained' 'it holds a bert model' \
+    finetune --task classify --resume --out bert.h5
+refuses 'predictions of another model' '--predictions are of fine-tuned models' \
+    eval bert.h5 --corpus text.txt --predictions bad.txt
+refuses 'measuring on two files' 'one file at a time' eval straight.h5 --corpus few.tsv few.tsv
+
+finish

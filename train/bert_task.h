@@ -1,0 +1,17 @@
+/* What the tasks that fine-tune BERT share. */
+#ifndef WG_TRAIN_BERT_TASK_H
+#define WG_TRAIN_BERT_TASK_H
+
+#include "data/epochs.h"
+#include "data/pair_batch.h"
+#include "models/bert.h"
+
+/* The frame of sequences for a model. [ARGUMENT for a sequence beyond its positions, a tokenizer
+ * beyond its vocabulary or without [CLS], [SEP] and [PAD]] */
+int wg__bert_task_frame(const char *where, const wg_bert_config *config,
+                        const wg_tokenizer *tokenizer, int64_t sequence, wg_pair_frame *frame);
+
+/* The examples that come next, after which the epochs have gone on. */
+void wg__bert_task_choose(wg__epochs *epochs, int64_t count, int64_t *examples);
+
+#endif
