@@ -58,6 +58,7 @@
 #include "data/t5_batch.h"
 #include "data/token_stream.h"
 #include "data/tokenizer.h"
+#include "data/tokens.h"
 #include "data/wordpiece.h"
 #include "models/beam.h"
 #include "models/bert.h"

@@ -135,7 +135,9 @@ static int encode_part(void *context, const char *part, int64_t length) {
     if (e->bpe->whole_words) {
         int64_t id = whole_word(e, part, length);
         if (id != -1)
-            return id < 0 ? -1 : wg_token_list_append(list, (int32_t)id);
+            return id < 0 || wg_token_list_append(list, (int32_t)id) < 0
+                       ? -1
+                       : wg__token_list_settle(list);
     }
     int32_t *ids =
         wg__grow(list->ids, list->count, &list->capacity, list->count + length, sizeof *ids);
@@ -149,7 +151,7 @@ static int encode_part(void *context, const char *part, int64_t length) {
     if (count < 0)
         return -1;
     list->count += count;
-    return 0;
+    return wg__token_list_settle(list);
 }
 
 static int encode(const wg_tokenizer *tokenizer, const char *text, int64_t length, bool first,

@@ -17,13 +17,10 @@
 static int encode_bytes(const wg_tokenizer *tokenizer, const char *text, int64_t length, bool first,
                         wg_token_list *list) {
     (void)tokenizer, (void)first;
-    int32_t *ids =
-        wg__grow(list->ids, list->count, &list->capacity, list->count + length, sizeof *ids);
-    if (!ids)
-        return -1;
-    list->ids = ids;
     for (int64_t i = 0; i < length; i++)
-        ids[list->count++] = (unsigned char)text[i];
+        if (wg_token_list_append(list, (unsigned char)text[i]) < 0 ||
+            wg__token_list_settle(list) < 0)
+            return -1;
     return 0;
 }
 
@@ -108,7 +105,7 @@ static int encode_characters(const wg_tokenizer *tokenizer, const char *text, in
                            "the character \"%.*s\" is not in the vocabulary, which has no " UNKNOWN
                            " either",
                            (int)size, text + at);
-        if (wg_token_list_append(list, id) < 0)
+        if (wg_token_list_append(list, id) < 0 || wg__token_list_settle(list) < 0)
             return -1;
     }
     return 0;

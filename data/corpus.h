@@ -1,4 +1,4 @@
-/* A corpus: documents of sentences of token ids, tokenised once and kept compactly.
+/* A corpus: documents of sentences of token ids, tokenised once.
  *
  *     documents   |0           |1      |2            sentence where each begins
  *     sentences   |0 |5   |9   |14 |20 |31 ...       token where each begins
@@ -9,11 +9,15 @@
  * and a paragraph without letters or digits (a row of stars) is left out. One sentence a line, a
  * blank line between documents: what BERT was trained from. In both, a line "<|endoftext|>" ends a
  * document, too. A file without any such mark is cut: at the first paragraph's end after 64
- * sentences, or at 128; of a sentence a line, at 64. */
+ * sentences, or at 128; of a sentence a line, at 64.
+ *
+ * The tokens stand in a token file (tokens.h), whatever the size of the text, and corpora are to be
+ * used from one thread at a time. What reads them fails with FORMAT if that file is damaged, and
+ * with IO if the disk is. */
 #ifndef WG_DATA_CORPUS_H
 #define WG_DATA_CORPUS_H
 
-#include "tokenizer.h"
+#include "tokens.h"
 
 typedef struct wg_corpus wg_corpus;
 
@@ -25,12 +29,13 @@ typedef enum wg_corpus_format {
 
 typedef struct wg_corpus_options {
     wg_corpus_format format;
+    const wg_token_storage *storage; /* where the tokens are kept; NULL: in a temporary file */
 } wg_corpus_options;
 
 /* Reads, splits and tokenises text files. A document ends at a file's end at the latest. The
  * tokenizer is not kept. Freed with wg_corpus_free.
- * [NOT_FOUND, IO; FORMAT for text that is not UTF-8, with file and line, or a file with no words]
- */
+ * [NOT_FOUND, IO; FORMAT for text that is not UTF-8, with file and line, a file with no words, or a
+ * damaged token file; ARGUMENT for a token file of another tokenizer or of a stream; MEMORY] */
 WG_API wg_corpus *wg_corpus_load(int count, const char *const *paths, const wg_tokenizer *tokenizer,
                                  const wg_corpus_options *options);
 
@@ -49,6 +54,17 @@ WG_API void wg_corpus_free(wg_corpus *corpus);
 WG_API int wg_corpus_split(const wg_corpus *corpus, double fraction, wg_corpus **training,
                            wg_corpus **held_out);
 
+/* The sources of a corpus are the files that it was loaded from: how many they are, and with which
+ * document each ends (-1 out of range). */
+WG_API int64_t wg_corpus_sources(const wg_corpus *corpus);
+WG_API int64_t wg_corpus_source_end(const wg_corpus *corpus, int64_t source);
+
+/* Weights, above 0, of the sources: in which proportions batches take from them, whatever their
+ * sizes; parts that are split off later have them, too. And that of one, 0 if there are none.
+ * [ARGUMENT unless there are as many as sources] */
+WG_API int wg_corpus_weigh(wg_corpus *corpus, int count, const double *weights);
+WG_API double wg_corpus_source_weight(const wg_corpus *corpus, int64_t source);
+
 /* How many there are. Given NULL: 0. */
 WG_API int64_t wg_corpus_documents(const wg_corpus *corpus);
 WG_API int64_t wg_corpus_sentences(const wg_corpus *corpus);
@@ -64,6 +80,10 @@ WG_API int64_t wg_corpus_document_start(const wg_corpus *corpus, int64_t documen
 /* The token with which a sentence begins; sentence = wg_corpus_sentences gives the end of the last.
  * -1 out of range. */
 WG_API int64_t wg_corpus_sentence_start(const wg_corpus *corpus, int64_t sentence);
+
+/* Two corpora with the same fingerprint are the same to a run (FNV-1a over the ids). 0 with an
+ * error. */
+WG_API int64_t wg_corpus_fingerprint(const wg_corpus *corpus);
 
 /* Copies `count` ids from token `first` on into `ids`. [INDEX] */
 WG_API int wg_corpus_read(const wg_corpus *corpus, int64_t first, int64_t count, int32_t *ids);

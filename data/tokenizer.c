@@ -17,6 +17,11 @@ int wg_token_list_append(wg_token_list *list, int32_t id) {
     return 0;
 }
 
+int wg__token_list_settle(wg_token_list *list) {
+    enum { MANY = 1 << 14 };
+    return list->drain && list->count >= MANY ? list->drain->drain(list->drain->context) : 0;
+}
+
 void wg_token_list_free(wg_token_list *list) {
     wg__free(list->ids);
     *list = (wg_token_list){0};
@@ -244,10 +249,11 @@ static int64_t strip_end(const encoding *e, int64_t start, int64_t end) {
 
 static int encode_around_added(encoding *e) {
     int64_t start = 0, at = 0;
+    bool any = false;
     for (int64_t i = 0; i < e->tokenizer->added_texts.count; i++)
         if (is_read(e, &e->tokenizer->added[i]))
-            e->begins[(unsigned char)*wg__strings_text(&e->tokenizer->added_texts, i)] = true;
-    while (at < e->length) {
+            any = e->begins[(unsigned char)*wg__strings_text(&e->tokenizer->added_texts, i)] = true;
+    while (any && at < e->length) {
         int64_t length = 0;
         const wg__added_token *token =
             e->begins[(unsigned char)e->text[at]] ? added_at(e, at, &length) : NULL;
@@ -256,7 +262,8 @@ static int encode_around_added(encoding *e) {
             continue;
         }
         int64_t end = token->strip_left ? strip_end(e, start, at) : at;
-        if (encode_stretch(e, start, end) < 0 || wg_token_list_append(e->list, token->id) < 0)
+        if (encode_stretch(e, start, end) < 0 || wg_token_list_append(e->list, token->id) < 0 ||
+            wg__token_list_settle(e->list) < 0)
             return -1;
         at += length;
         while (token->strip_right && (length = wg__space_length(e->text + at, e->length - at)) > 0)
@@ -272,7 +279,7 @@ int wg_tokenizer_encode(const wg_tokenizer *tokenizer, const char *text, int64_t
         return -1;
     if (length < 0)
         length = (int64_t)strlen(text);
-    int64_t invalid = wg__utf8_invalid(text, length);
+    int64_t invalid = list->drain ? -1 : wg__utf8_invalid(text, length);
     if (invalid >= 0)
         return wg_fail(WG_ERROR_FORMAT, "tokenizer", "the text is not UTF-8 at byte %lld",
                        (long long)invalid);
@@ -283,7 +290,7 @@ int wg_tokenizer_encode(const wg_tokenizer *tokenizer, const char *text, int64_t
                   .list = list};
     int64_t count = list->count;
     if (encode_around_added(&e) < 0) {
-        list->count = count;
+        list->count = count < list->count ? count : list->count;
         return -1;
     }
     return 0;

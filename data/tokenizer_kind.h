@@ -22,6 +22,17 @@ typedef struct wg__decode_state {
     bool open;  /* a straight double quote was opened */
 } wg__decode_state;
 
+/* Where the ids of a list go when there are many, so that encoding a text of any size takes little
+ * memory. The text was found to be UTF-8 before. `drain` empties the list. */
+typedef struct wg__token_drain {
+    int (*drain)(void *context);
+    void *context;
+} wg__token_drain;
+
+/* Kinds call this, after words or the like, where none of the list's ids will be looked at or taken
+ * back any more. */
+int wg__token_list_settle(wg_token_list *list);
+
 typedef struct wg__tokenizer_kind {
     const char *name;
 

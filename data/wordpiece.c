@@ -181,10 +181,12 @@ static int encode_word(void *context, const char *word, int64_t length, int64_t 
             return -1;
         at += matched;
     }
-    if (known)
-        return 0;
-    list->count = before;
-    return wg_token_list_append(list, e->tokenizer->base.special[WG_TOKEN_UNKNOWN]);
+    if (!known) {
+        list->count = before;
+        if (wg_token_list_append(list, e->tokenizer->base.special[WG_TOKEN_UNKNOWN]) < 0)
+            return -1;
+    }
+    return wg__token_list_settle(list);
 }
 
 static int encode(const wg_tokenizer *tokenizer, const char *text, int64_t length, bool first,

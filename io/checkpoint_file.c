@@ -203,11 +203,39 @@ wg_checkpoint *wg_checkpoint_create(const char *path) {
     return file;
 }
 
+/* A file that nobody else has ever seen. */
+static int open_unnamed(wg_checkpoint *file) {
+    const size_t size = strlen(file->path) + sizeof "/wengert-XXXXXX";
+    file->temporary = wg__alloc(size);
+    if (!file->temporary)
+        return -1;
+    snprintf(file->temporary, size, "%s/wengert-XXXXXX", file->path);
+    file->disk.descriptor = mkostemp(file->temporary, O_CLOEXEC);
+    if (file->disk.descriptor < 0)
+        return fail_with_errno(file->path, "checkpoint_create");
+    unlink(file->temporary);
+    return 0;
+}
+
+wg_checkpoint *wg__checkpoint_create_unnamed(void) {
+    const char *folder = getenv("TMPDIR");
+    wg_checkpoint *file =
+        wg_error_pending() ? NULL : checkpoint_of(folder && *folder ? folder : "/tmp");
+    if (!file)
+        return NULL;
+    file->unnamed = true;
+    if (open_unnamed(file) < 0 || create_file(file) < 0) {
+        free_checkpoint(file);
+        return NULL;
+    }
+    return file;
+}
+
 void wg_checkpoint_abort(wg_checkpoint *file) {
     if (!file)
         return;
     file->disk.discard = true;
-    if (file->temporary)
+    if (file->temporary && !file->unnamed)
         unlink(file->temporary);
     free_checkpoint(file);
 }
@@ -237,7 +265,16 @@ static int finish_writing(wg_checkpoint *file) {
     file->file = -1;
     if (closed < 0 || file->disk.error)
         return wg__checkpoint_fail(file, "", "checkpoint_commit");
-    if (fsync(file->disk.descriptor) < 0)
+    if (!file->unnamed && fsync(file->disk.descriptor) < 0)
+        return fail_with_errno(file->path, "checkpoint_commit");
+    return 0;
+}
+
+/* Puts what was written in its place. */
+static int finish(wg_checkpoint *file) {
+    if (wg_error_pending() || finish_writing(file) < 0)
+        return -1;
+    if (!file->unnamed && rename(file->temporary, file->path) < 0)
         return fail_with_errno(file->path, "checkpoint_commit");
     return 0;
 }
@@ -245,12 +282,7 @@ static int finish_writing(wg_checkpoint *file) {
 int wg_checkpoint_commit(wg_checkpoint *file) {
     if (!file)
         return -1;
-    if (wg_error_pending() || finish_writing(file) < 0) {
-        wg_checkpoint_abort(file);
-        return -1;
-    }
-    if (rename(file->temporary, file->path) < 0) {
-        fail_with_errno(file->path, "checkpoint_commit");
+    if (finish(file) < 0) {
         wg_checkpoint_abort(file);
         return -1;
     }
@@ -261,6 +293,24 @@ int wg_checkpoint_commit(wg_checkpoint *file) {
 
 /* ---- Reading ---- */
 
+/* Has HDF5 open what the descriptor is of. */
+static int open_descriptor(wg_checkpoint *file) {
+    hid_t access = wg__disk_access(&file->disk);
+    if (access >= 0)
+        file->file = H5Fopen(file->path, H5F_ACC_RDONLY, access);
+    int result = file->file < 0 ? wg__checkpoint_fail(file, "", "checkpoint_open") : 0;
+    H5Pclose(access);
+    return result;
+}
+
+int wg__checkpoint_turn(wg_checkpoint *file) {
+    if (finish(file) < 0 || (!file->unnamed && sync_folder(file->path) < 0))
+        return -1;
+    wg__free(file->temporary);
+    file->temporary = NULL;
+    return open_descriptor(file);
+}
+
 static int open_file(wg_checkpoint *file) {
     file->disk.descriptor = open(file->path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
     if (file->disk.descriptor < 0)
@@ -268,12 +318,7 @@ static int open_file(wg_checkpoint *file) {
     struct stat status;
     if (fstat(file->disk.descriptor, &status) == 0 && !S_ISREG(status.st_mode))
         return wg_fail(WG_ERROR_IO, "checkpoint_open", "%s is not a regular file", file->path);
-    hid_t access = wg__disk_access(&file->disk);
-    if (access >= 0)
-        file->file = H5Fopen(file->path, H5F_ACC_RDONLY, access);
-    int result = file->file < 0 ? wg__checkpoint_fail(file, "", "checkpoint_open") : 0;
-    H5Pclose(access);
-    return result;
+    return open_descriptor(file);
 }
 
 wg_checkpoint *wg_checkpoint_open(const char *path) {

@@ -10,6 +10,7 @@
 struct wg_checkpoint {
     char *path;      /* of the finished file */
     char *temporary; /* of the file that is being written; NULL: this one is read */
+    bool unnamed;    /* it has no name any more, and goes when it is closed */
     wg__disk disk;
     hid_t file;
     bool failed; /* a put went wrong: the file must not be committed */
@@ -18,6 +19,15 @@ struct wg_checkpoint {
 /* -1 after recording why HDF5's last call failed: IO if the disk did, FORMAT if the file is bad.
  * To be called before any other call of HDF5. */
 int wg__checkpoint_fail(wg_checkpoint *file, const char *name, const char *where);
+
+/* Begins a file without a name, in the folder for temporary files ($TMPDIR, else /tmp), which goes
+ * when it is closed, however the process ends. NULL with [NOT_FOUND, IO, MEMORY] */
+wg_checkpoint *wg__checkpoint_create_unnamed(void);
+
+/* Ends writing and goes on reading: all values are on disk, and a file that has a name is at its
+ * place, as by wg_checkpoint_commit. After an error the file is only good for wg_checkpoint_abort.
+ * [IO, FORMAT; STATE after a put that failed] */
+int wg__checkpoint_turn(wg_checkpoint *file);
 
 /* How groups, the root among them, are made: without times, so that the same contents give the same
  * bytes, and with all links in the header, where one checksum guards them. (Beyond eight they would

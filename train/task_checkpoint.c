@@ -9,18 +9,7 @@
 #define FINGERPRINT "/train/data/fingerprint"
 
 int64_t wg__task_fingerprint(const wg_corpus *corpus) {
-    enum { BLOCK = 1024 };
-    int32_t ids[BLOCK];
-    uint64_t hash = UINT64_C(14695981039346656037);
-    int64_t tokens = wg_corpus_tokens(corpus);
-    for (int64_t first = 0; first < tokens; first += BLOCK) {
-        int64_t count = tokens - first < BLOCK ? tokens - first : BLOCK;
-        if (wg_corpus_read(corpus, first, count, ids) < 0)
-            return -1;
-        for (int64_t i = 0; i < count; i++)
-            hash = (hash ^ (uint32_t)ids[i]) * UINT64_C(1099511628211);
-    }
-    return (int64_t)hash;
+    return wg_corpus_fingerprint(corpus);
 }
 
 static int put_owned_text(wg_checkpoint *file, const char *name, char *text) {
