@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "data/growth.h"
 #include "data/strings.h"
@@ -172,6 +173,9 @@ int wg__token_file_finish(wg__token_file *file) {
 bool wg__token_file_is_there(const char *path) {
     static const char signature[8] = {'\x89', 'H', 'D', 'F', '\r', '\n', '\x1a', '\n'};
     char begin[sizeof signature];
+    struct stat status;
+    if (stat(path, &status) < 0 || !S_ISREG(status.st_mode)) /* a pipe can be read once only */
+        return false;
     FILE *file = fopen(path, "rb");
     if (!file)
         return false;
