@@ -13,6 +13,7 @@
 #include "data/chance.h"
 #include "data/epochs.h"
 #include "data/growth.h"
+#include "data/mixture.h"
 #include "tensor/internal.h"
 
 #define WHERE "bert_batches"
@@ -36,6 +37,9 @@ struct wg_bert_batches {
     bool planned; /* `examples` are those of the position's epoch */
     example *examples;
     int64_t count, capacity;
+    int64_t *order; /* in which they come */
+    int64_t order_capacity;
+    wg__mixture mixture;
     /* One sequence in the making, T entries each. */
     int32_t *tokens;
     int64_t *candidates; /* places that may be masked; the chosen ones stand first */
@@ -99,23 +103,38 @@ static int add_example(wg_bert_batches *batches, example e) {
     return 0;
 }
 
+static int find_examples(wg_bert_batches *batches, wg_generator *g) {
+    const wg_corpus *corpus = batches->corpus;
+    batches->count = 0;
+    wg__mixture_reach(&batches->mixture, corpus, 0, 0);
+    for (int64_t d = 0; d < wg_corpus_documents(corpus); d++) {
+        int64_t end = wg_corpus_document_start(corpus, d + 1);
+        for (int64_t at = wg_corpus_document_start(corpus, d); at < end;)
+            if (add_example(batches, next_example(batches, d, &at, g)) < 0)
+                return -1;
+        wg__mixture_reach(&batches->mixture, corpus, d + 1, batches->count);
+    }
+    return wg_error_pending() ? -1 : 0; /* a disk that failed gives no places */
+}
+
 /* Plans the epoch of `position`, which becomes the batches' own. */
 static int plan(wg_bert_batches *batches, wg_data_position position) {
     wg_generator g = wg__chance_of_epoch(&position);
     batches->position = position;
     batches->planned = false;
-    batches->count = 0;
-    for (int64_t d = 0; d < wg_corpus_documents(batches->corpus); d++) {
-        int64_t end = wg_corpus_document_start(batches->corpus, d + 1);
-        for (int64_t at = wg_corpus_document_start(batches->corpus, d); at < end;)
-            if (add_example(batches, next_example(batches, d, &at, &g)) < 0)
-                return -1;
-    }
+    if (find_examples(batches, &g) < 0)
+        return -1;
+    int64_t *order =
+        wg__grow(batches->order, 0, &batches->order_capacity, batches->count, sizeof *order);
+    if (!order)
+        return -1;
+    batches->order = order;
+    wg__mixture_fill(&batches->mixture, &g, batches->count, order);
     for (int64_t i = batches->count - 1; i > 0; i--) {
         int64_t j = wg__chance_between(&g, 0, i);
-        example swapped = batches->examples[i];
-        batches->examples[i] = batches->examples[j];
-        batches->examples[j] = swapped;
+        int64_t swapped = order[i];
+        order[i] = order[j];
+        order[j] = swapped;
     }
     batches->planned = true;
     return 0;
@@ -209,11 +228,14 @@ typedef struct row {
     int64_t offset; /* of the sequence in B * T */
 } row;
 
-/* Makes the sequence at the batches' position; returns its length and adds to *masked. */
+/* Makes the sequence at the batches' position; returns its length and adds to *masked. -1 with what
+ * reading the corpus gives. */
 static int64_t fill_row(wg_bert_batches *batches, row r, int64_t *masked) {
-    example e = batches->examples[batches->position.next];
+    example e = batches->examples[batches->order[batches->position.next]];
     wg_generator g = wg__chance_of_example(&batches->position);
     cut a = whole(batches->corpus, e.a), b = whole(batches->corpus, e.b);
+    if (wg_error_pending()) /* there is no telling how long they are */
+        return -1;
     truncate_pair(&a, &b, batches->options.sequence - FRAME_TOKENS, &g);
     int64_t length, second = frame(batches, a, b, &length);
     for (int64_t t = 0; t < length; t++) {
@@ -249,9 +271,10 @@ static int fill(wg_bert_batches *batches, wg_bert_batch *batch) {
                  .attention = (bool *)wg_tensor_data(batch->attention_mask) + b * length,
                  .next_sentence = (int64_t *)wg_tensor_data(batch->next_sentence_labels) + b,
                  .offset = b * length};
-        batch->tokens += fill_row(batches, r, &masked);
-        if (advance(batches) < 0)
+        const int64_t tokens = fill_row(batches, r, &masked);
+        if (tokens < 0 || advance(batches) < 0)
             return -1;
+        batch->tokens += tokens;
     }
     batch->masked_positions = wg_from_array(WG_I64, 1, &masked, batches->places);
     batch->masked_labels = wg_from_array(WG_I64, 1, &masked, batches->labels);
@@ -349,7 +372,7 @@ wg_bert_batches *wg_bert_batches_new(const wg_corpus *corpus, const wg_tokenizer
         return NULL;
     batches->corpus = corpus;
     if (set_options(batches, options) < 0 || set_tokens(batches, tokenizer) < 0 ||
-        allocate(batches) < 0 ||
+        allocate(batches) < 0 || wg__mixture_of_corpus(&batches->mixture, corpus) < 0 ||
         plan(batches, (wg_data_position){.seed = batches->options.seed}) < 0) {
         wg_bert_batches_free(batches);
         return NULL;
@@ -361,6 +384,8 @@ void wg_bert_batches_free(wg_bert_batches *batches) {
     if (!batches)
         return;
     wg__free(batches->examples);
+    wg__free(batches->order);
+    wg__mixture_clear(&batches->mixture);
     wg__free(batches->tokens);
     wg__free(batches->candidates);
     wg__free(batches->places);

@@ -1,6 +1,7 @@
 /* Batches of windows: see causal_batch.h. */
 #include "data/causal_batch.h"
 
+#include "data/mixture.h"
 #include "tensor/easy.h"
 #include "tensor/internal.h"
 
@@ -61,6 +62,7 @@ struct wg_causal_batches {
     int64_t count;   /* windows in this epoch */
     int64_t *starts; /* where each begins, in the order in which they come; room for the most */
     wg_token_window *chosen; /* (B) scratch */
+    wg__mixture mixture;
 };
 
 /* Draws of an epoch are far from those of the next. */
@@ -77,10 +79,13 @@ static void plan(wg_causal_batches *batches, wg_data_position position) {
     const int64_t offset = (int64_t)wg_random_below(&generator, (uint64_t)choices);
     batches->position = position;
     batches->count = (labels - offset) / sequence;
-    for (int64_t i = 0; i < batches->count; i++) { /* Fisher & Yates, inside out */
-        int64_t j = (int64_t)wg_random_below(&generator, (uint64_t)(i + 1));
+    wg__mixture_windows(&batches->mixture, batches->stream, offset, sequence, batches->count);
+    wg__mixture_fill(&batches->mixture, &generator, batches->count, batches->starts);
+    for (int64_t i = 0; i < batches->count; i++) { /* Fisher & Yates */
+        const int64_t j = (int64_t)wg_random_below(&generator, (uint64_t)(i + 1));
+        const int64_t start = offset + batches->starts[i] * sequence;
         batches->starts[i] = batches->starts[j];
-        batches->starts[j] = offset + i * sequence;
+        batches->starts[j] = start;
     }
 }
 
@@ -159,7 +164,8 @@ wg_causal_batches *wg_causal_batches_new(const wg_token_stream *stream,
         batches->options.batch = 32;
     if (batches->options.sequence == 0)
         batches->options.sequence = 128;
-    if (check(batches) < 0 || allocate(batches) < 0) {
+    if (check(batches) < 0 || allocate(batches) < 0 ||
+        wg__mixture_of_stream(&batches->mixture, stream) < 0) {
         wg_causal_batches_free(batches);
         return NULL;
     }
@@ -172,5 +178,6 @@ void wg_causal_batches_free(wg_causal_batches *batches) {
         return;
     wg__free(batches->starts);
     wg__free(batches->chosen);
+    wg__mixture_clear(&batches->mixture);
     wg__free(batches);
 }

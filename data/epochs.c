@@ -4,14 +4,15 @@
 #include "data/chance.h"
 #include "tensor/internal.h"
 
-/* Shuffles the epoch of `position`, which becomes the epochs' own (Fisher & Yates, inside out). */
+/* Shuffles the epoch of `position`, which becomes the epochs' own (Fisher & Yates). */
 static void shuffle(wg__epochs *epochs, wg_data_position position) {
     wg_generator g = wg__chance_of_epoch(&position);
     epochs->position = position;
+    wg__mixture_fill(epochs->mixture, &g, epochs->count, epochs->order);
     for (int64_t i = 0; i < epochs->count; i++) {
-        const int64_t j = wg__chance_between(&g, 0, i);
+        const int64_t j = wg__chance_between(&g, 0, i), example = epochs->order[i];
         epochs->order[i] = epochs->order[j];
-        epochs->order[j] = i;
+        epochs->order[j] = example;
     }
 }
 
@@ -22,6 +23,11 @@ int wg__epochs_begin(wg__epochs *epochs, int64_t count, uint64_t seed) {
         return -1;
     shuffle(epochs, (wg_data_position){.seed = seed});
     return 0;
+}
+
+void wg__epochs_mix(wg__epochs *epochs, const wg__mixture *mixture) {
+    epochs->mixture = mixture;
+    shuffle(epochs, epochs->position);
 }
 
 void wg__epochs_clear(wg__epochs *epochs) {

@@ -9,17 +9,23 @@
 #ifndef WG_DATA_EPOCHS_H
 #define WG_DATA_EPOCHS_H
 
+#include "data/mixture.h"
 #include "data/position.h"
 
 /* {0} is empty and may be cleared. */
 typedef struct wg__epochs {
-    wg_data_position position; /* of the example that comes next */
-    int64_t count;             /* of examples, at least 1 */
-    int64_t *order;            /* of this epoch */
+    wg_data_position position;  /* of the example that comes next */
+    int64_t count;              /* of examples, at least 1 */
+    int64_t *order;             /* of this epoch */
+    const wg__mixture *mixture; /* NULL: each example once */
 } wg__epochs;
 
 /* The first epoch of so many examples. Cleared with wg__epochs_clear. -1 with MEMORY */
 int wg__epochs_begin(wg__epochs *epochs, int64_t count, uint64_t seed);
+
+/* Has the first epoch, and all others, take examples in proportions, which are borrowed. */
+void wg__epochs_mix(wg__epochs *epochs, const wg__mixture *mixture);
+
 void wg__epochs_clear(wg__epochs *epochs);
 
 /* The example that comes next, below count; and going on to the one after it, over the end of an

@@ -33,6 +33,7 @@ struct wg_glm_batches {
     text *texts;
     int64_t count, capacity;
     wg__epochs epochs; /* of the texts */
+    wg__mixture mixture;
     /* One batch in the making. */
     wg__glm_blanks *blanks; /* B */
     int32_t *ids;           /* B rows of a text each */
@@ -84,6 +85,7 @@ static int find_texts(wg_glm_batches *batches) {
             while (sentence < wg_corpus_sentences(corpus) && sentence_start(batches, sentence) < at)
                 sentence++;
         }
+        wg__mixture_reach(&batches->mixture, corpus, d + 1, batches->count);
     }
     return 0;
 }
@@ -292,10 +294,12 @@ wg_glm_batches *wg_glm_batches_new(const wg_corpus *corpus, const wg_tokenizer *
         return NULL;
     batches->corpus = corpus;
     if (set_options(batches, options) < 0 || set_tokens(batches, tokenizer) < 0 ||
-        find_texts(batches) < 0 || allocate(batches) < 0) {
+        wg__mixture_of_corpus(&batches->mixture, corpus) < 0 || find_texts(batches) < 0 ||
+        allocate(batches) < 0) {
         wg_glm_batches_free(batches);
         return NULL;
     }
+    wg__epochs_mix(&batches->epochs, &batches->mixture);
     set_span_chances(batches);
     return batches;
 }
@@ -305,6 +309,7 @@ void wg_glm_batches_free(wg_glm_batches *batches) {
         return;
     wg__free(batches->texts);
     wg__epochs_clear(&batches->epochs);
+    wg__mixture_clear(&batches->mixture);
     wg__free(batches->blanks);
     wg__free(batches->ids);
     wg__free(batches->spans);
