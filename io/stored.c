@@ -101,11 +101,11 @@ static void encode_q8_0(const float *in, uint8_t *bytes) {
     float largest = 0;
     for (int i = 0; i < BLOCK; i++)
         largest = fmaxf(largest, fabsf(in[i]));
-    const float scale = largest / 127, inverse = scale > 0 ? 1 / scale : 0;
+    const float scale = largest / 127, inverse = isfinite(1 / scale) ? 1 / scale : 0;
     wg__put_le16(bytes, float_to_half(scale));
     for (int i = 0; i < BLOCK; i++) {
         const float level = roundf(in[i] * inverse);
-        bytes[2 + i] = (uint8_t)(int8_t)(level > 127 ? 127 : level < -127 ? -127 : level);
+        bytes[2 + i] = (uint8_t)(int8_t)(isnan(level) ? 0 : fmaxf(-127, fminf(level, 127)));
     }
 }
 
