@@ -42,9 +42,8 @@ typedef struct training {
 static const struct argp_option train_options[] = {
     {"corpus", KEY_CORPUS, "FILE...", 0, "Learn from these text files", 0},
     {"out", KEY_OUT, "FILE", 0,
-     "Write the tokenizer here: WordPiece as a vocab.txt if the name ends in .txt, BPE as "
-     "vocab.json "
-     "and merges.txt if it is a folder, all else as JSON",
+     "Write the tokenizer here: into a folder the files by which other programs know it; "
+     "WordPiece as a vocab.txt if the name ends in .txt; all else as JSON",
      0},
     {"kind", KEY_KIND, "KIND", 0, "wordpiece (the default), bpe, char or byte", 0},
     {"vocab-size", KEY_VOCAB_SIZE, "N", 0, "WordPiece, BPE: tokens to learn at most (4096)", 0},
@@ -147,21 +146,11 @@ static wg_tokenizer *train(const training *t) {
     }
 }
 
-static int save_in_folder(const wg_tokenizer *tokenizer, const char *folder) {
-    char *vocabulary = NULL, *merges = NULL;
-    int result = -1;
-    if (asprintf(&vocabulary, "%s/vocab.json", folder) >= 0 &&
-        asprintf(&merges, "%s/merges.txt", folder) >= 0)
-        result = wg_bpe_save(tokenizer, vocabulary, merges);
-    free(vocabulary);
-    free(merges);
-    return result;
-}
-
 static int save(const training *t, const wg_tokenizer *tokenizer) {
     struct stat status;
-    if (t->kind == BPE && stat(t->out, &status) == 0 && S_ISDIR(status.st_mode))
-        return save_in_folder(tokenizer, t->out);
+    bool published;
+    if (stat(t->out, &status) == 0 && S_ISDIR(status.st_mode))
+        return wg_tokenizer_export(tokenizer, t->out, &published);
     if (t->kind == WORDPIECE && ends_in(t->out, ".txt"))
         return wg_wordpiece_save(tokenizer, t->out);
     return wg_tokenizer_save(tokenizer, t->out);

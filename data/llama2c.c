@@ -7,6 +7,7 @@
 #include "data/llama2c.h"
 #include "data/merges.h"
 #include "data/text_file.h"
+#include "data/tokenizer_export.h"
 #include "data/tokenizer_kind.h"
 #include "tensor/internal.h"
 
@@ -203,6 +204,135 @@ wg_tokenizer *wg_llama2c_load(const char *path) {
     wg_tokenizer *tokenizer = bytes ? wg__llama2c_read(bytes, length, path) : NULL;
     wg__free(bytes);
     return tokenizer;
+}
+
+/* ---- As others have it ---- */
+
+/* Appends `text` with every `from` as `to`, closed by a NUL. */
+static int append_replaced(wg__text *out, const char *text, const char *from, const char *to) {
+    const char *found;
+    while ((found = strstr(text, from))) {
+        if (wg__text_append(out, text, found - text) < 0 ||
+            wg__text_append(out, to, (int64_t)strlen(to)) < 0)
+            return -1;
+        text = found + strlen(from);
+    }
+    return wg__text_append(out, text, (int64_t)strlen(text) + 1);
+}
+
+/* A vocabulary with `from` as `to` in the pieces, one behind the other: special tokens as `special`
+ * gives them. tokens[i] points into `texts`. */
+static int replace_spaces(const wg__strings *vocabulary, const char *from, const char *to,
+                          const char *const special[FIRST_BYTE], wg__text *texts,
+                          const char **tokens) {
+    int64_t *starts = wg__alloc((size_t)(vocabulary->count + 1) * sizeof *starts);
+    int status = starts ? 0 : -1;
+    for (int64_t i = 0; status == 0 && i < vocabulary->count; i++) {
+        const char *text = i < FIRST_BYTE ? special[i] : wg__strings_text(vocabulary, i);
+        starts[i] = texts->length;
+        status = i < FIRST_PIECE ? wg__text_append(texts, text, (int64_t)strlen(text) + 1)
+                                 : append_replaced(texts, text, from, to);
+    }
+    for (int64_t i = 0; status == 0 && i < vocabulary->count; i++)
+        tokens[i] = texts->bytes + starts[i];
+    wg__free(starts);
+    return status;
+}
+
+wg__pieces *wg__llama2c_pieces(const wg_tokenizer *tokenizer) {
+    static const char *const special[] = {"<unk>", "<s>", "</s>"};
+    const llama2c *l = (const llama2c *)tokenizer;
+    const int64_t count = tokenizer->vocabulary.count;
+    const char **tokens = wg__alloc((size_t)(count + 1) * sizeof *tokens);
+    uint8_t *types = wg__alloc((size_t)count + 1);
+    wg__text texts = {0};
+    wg__pieces *pieces = NULL;
+    for (int64_t i = 0; types && i < count; i++)
+        types[i] = (uint8_t)(i == 0            ? WG__PIECE_UNKNOWN
+                             : i < FIRST_BYTE  ? WG__PIECE_CONTROL
+                             : i < FIRST_PIECE ? WG__PIECE_BYTE
+                                               : WG__PIECE_NORMAL);
+    if (tokens && types &&
+        replace_spaces(&tokenizer->vocabulary, " ", WG__SPACE_SYMBOL, special, &texts, tokens) == 0)
+        pieces = wg__pieces_new(&(wg__piece_model){
+            .settings = {.byte_fallback = true,
+                         .prefix = WG__PREFIX_ALWAYS,
+                         .strip = WG__STRIP_ONE},
+            .count = count,
+            .texts = tokens,
+            .scores = l->scores,
+            .types = types,
+        });
+    wg__free(tokens);
+    wg__free(types);
+    wg__free(texts.bytes);
+    if (pieces && (wg__tokenizer_set_special(&pieces->base, WG_TOKEN_BEGIN, 1) < 0 ||
+                   wg__tokenizer_set_special(&pieces->base, WG_TOKEN_END, 2) < 0)) {
+        wg_tokenizer_free(&pieces->base);
+        return NULL;
+    }
+    return pieces;
+}
+
+static int put_word(wg__text *out, uint32_t word) {
+    const char bytes[] = {(char)word, (char)(word >> 8), (char)(word >> 16), (char)(word >> 24)};
+    return wg__text_append(out, bytes, 4);
+}
+
+static int write_tokens(int64_t count, const char *const *tokens, const double *scores,
+                        wg__text *out) {
+    uint32_t longest = 0;
+    for (int64_t i = 0; i < count; i++)
+        longest = strlen(tokens[i]) > longest ? (uint32_t)strlen(tokens[i]) : longest;
+    int status = put_word(out, longest);
+    for (int64_t i = 0; status == 0 && i < count; i++) {
+        const float score = (float)scores[i];
+        uint32_t bits;
+        memcpy(&bits, &score, sizeof bits);
+        const uint32_t length = (uint32_t)strlen(tokens[i]);
+        status = put_word(out, bits) < 0 || put_word(out, length) < 0 ||
+                         wg__text_append(out, tokens[i], length) < 0
+                     ? -1
+                     : 0;
+    }
+    return status;
+}
+
+/* True for what wg__llama2c_pieces makes. */
+static bool is_as_llama(const wg__pieces *p) {
+    const wg__piece_settings *s = &p->settings;
+    const int64_t count = p->base.vocabulary.count;
+    if (s->unigram || s->by_merges || !s->byte_fallback || s->prefix != WG__PREFIX_ALWAYS ||
+        s->remove_spaces || s->space_suffix || s->plain_spaces || p->normalizer.charsmap.length ||
+        count < FIRST_PIECE || p->types[0] != WG__PIECE_UNKNOWN)
+        return false;
+    for (int64_t i = 1; i < count; i++)
+        if (p->types[i] != (i < FIRST_BYTE    ? WG__PIECE_CONTROL
+                            : i < FIRST_PIECE ? WG__PIECE_BYTE
+                                              : WG__PIECE_NORMAL) ||
+            (i >= FIRST_BYTE && i < FIRST_PIECE && p->bytes[i - FIRST_BYTE] != i))
+            return false;
+    return p->base.special[WG_TOKEN_BEGIN] == 1 && p->base.special[WG_TOKEN_END] == 2;
+}
+
+int wg__llama2c_write(const wg_tokenizer *tokenizer, wg__text *out) {
+    static const char *const special[] = {"<unk>", "\n<s>\n", "\n</s>\n"};
+    const bool own = tokenizer->kind == &wg__llama2c_kind;
+    const wg__pieces *pieces =
+        tokenizer->kind == &wg__sentencepiece_kind ? (const wg__pieces *)tokenizer : NULL;
+    if (!own && (!pieces || !is_as_llama(pieces)))
+        return 0;
+    const int64_t count = tokenizer->vocabulary.count;
+    const char **tokens = wg__alloc((size_t)(count + 1) * sizeof *tokens);
+    wg__text texts = {0};
+    int status = -1;
+    if (tokens && replace_spaces(&tokenizer->vocabulary, WG__SPACE_SYMBOL,
+                                 own ? WG__SPACE_SYMBOL : " ", special, &texts, tokens) == 0)
+        status = write_tokens(count, tokens,
+                              own ? ((const llama2c *)tokenizer)->scores : pieces->scores, out);
+    wg__free(tokens);
+    wg__free(texts.bytes);
+    return status < 0 ? -1 : 1;
 }
 
 /* ---- Encoding ---- */

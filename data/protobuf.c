@@ -70,3 +70,36 @@ float wg__protobuf_float(const wg__protobuf_field *field) {
     memcpy(&value, &bits, sizeof value);
     return value;
 }
+
+/* ---- Writing ---- */
+
+static int put_varint(wg__text *message, uint64_t value) {
+    char bytes[10];
+    int count = 0;
+    for (; value > 127; value >>= 7)
+        bytes[count++] = (char)(value | 128);
+    bytes[count++] = (char)value;
+    return wg__text_append(message, bytes, count);
+}
+
+static int put_tag(wg__text *message, int32_t number, wg__wire_type type) {
+    return put_varint(message, (uint64_t)number << 3 | type);
+}
+
+int wg__protobuf_put_number(wg__text *message, int32_t number, int64_t value) {
+    return put_tag(message, number, WG__WIRE_VARINT) < 0 ? -1
+                                                         : put_varint(message, (uint64_t)value);
+}
+
+int wg__protobuf_put_float(wg__text *message, int32_t number, float value) {
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    const char bytes[] = {(char)bits, (char)(bits >> 8), (char)(bits >> 16), (char)(bits >> 24)};
+    return put_tag(message, number, WG__WIRE_FIXED32) < 0 ? -1 : wg__text_append(message, bytes, 4);
+}
+
+int wg__protobuf_put_bytes(wg__text *message, int32_t number, const char *bytes, int64_t length) {
+    if (put_tag(message, number, WG__WIRE_BYTES) < 0 || put_varint(message, (uint64_t)length) < 0)
+        return -1;
+    return wg__text_append(message, length ? bytes : "", length);
+}

@@ -1,9 +1,12 @@
-/* Protocol Buffers' wire format, read field by field: strict, and without copies. Groups, which
+/* Protocol Buffers' wire format, read and written field by field. Reading is strict, and without
+ * copies. Groups, which
  * nobody writes any more, are malformed here. */
 #ifndef WG_DATA_PROTOBUF_H
 #define WG_DATA_PROTOBUF_H
 
 #include <stdint.h>
+
+#include "data/growth.h"
 
 /* What is left of a message. */
 typedef struct wg__protobuf {
@@ -33,5 +36,10 @@ wg__protobuf wg__protobuf_of(const wg__protobuf_field *field);
 
 /* The number that a FIXED32 field holds as a float. */
 float wg__protobuf_float(const wg__protobuf_field *field);
+
+/* Append a field. A number is a varint, negative ones too. [MEMORY] */
+int wg__protobuf_put_number(wg__text *message, int32_t number, int64_t value);
+int wg__protobuf_put_float(wg__text *message, int32_t number, float value);
+int wg__protobuf_put_bytes(wg__text *message, int32_t number, const char *bytes, int64_t length);
 
 #endif

@@ -139,12 +139,23 @@ WG_API wg_tokenizer *wg_tokenizer_from_json(const char *json);
 /* Writes that JSON to a file, beside it first and then renamed. [IO] */
 WG_API int wg_tokenizer_save(const wg_tokenizer *tokenizer, const char *path);
 
+/* Writes the files by which other programs know a tokenizer into a folder that is there, as far as
+ * they can say what it does: vocab.txt (WordPiece); vocab.json and merges.txt (bpe); a published
+ * tokenizer.json; a SentencePiece tokenizer.model; llama2.c's tokenizer.bin; with
+ * tokenizer_config.json and special_tokens_map.json; and wengert.json of wg_tokenizer_save.
+ * *published: there is more than that. [IO, MEMORY] */
+WG_API int wg_tokenizer_export(const wg_tokenizer *tokenizer, const char *folder, bool *published);
+
 /* Reads a tokenizer from a file, whose format is found by what is in it: a checkpoint that has one;
  * JSON of wg_tokenizer_save; a published tokenizer.json; vocab.json or merges.txt of GPT-2, each
  * with the other beside it; a SentencePiece tokenizer.model; llama2.c's tokenizer.bin; or, for any
- * other text, a vocab.txt of lower-cased WordPieces (wordpiece.h reads cased ones). Of a folder,
- * the first of these that it holds. [NOT_FOUND, IO, FORMAT] */
+ * other text, a vocab.txt of WordPieces, lower-cased unless a tokenizer_config.json beside it says
+ * "do_lower_case": false. Of a folder, the first of wengert.json, tokenizer.json, tokenizer.model,
+ * vocab.json, vocab.txt and tokenizer.bin that it holds. [NOT_FOUND, IO, FORMAT] */
 WG_API wg_tokenizer *wg_tokenizer_load(const char *path);
+
+/* True if a folder has a file that wg_tokenizer_load reads of a folder. */
+WG_API bool wg_tokenizer_is_in(const char *folder);
 
 /* Frees a tokenizer; NULL is allowed. */
 WG_API void wg_tokenizer_free(wg_tokenizer *tokenizer);

@@ -103,6 +103,24 @@ static bool is_llama2c(const char *bytes, int64_t length) {
     return length >= 12 && bytes[2] == '\0' && bytes[3] == '\0';
 }
 
+/* A vocab.txt does not tell whether it is cased; a tokenizer_config.json beside it may. */
+static int read_case(const char *path, wg_wordpiece_options *options) {
+    char *beside = path_of(path, false, "tokenizer_config.json");
+    int64_t length;
+    char *bytes = beside && exists(beside) ? wg__text_file_read(beside, &length, WHERE) : NULL;
+    json_t *root = bytes ? wg__tokenizer_parse_json(bytes, length, beside) : NULL;
+    options->cased = json_is_false(json_object_get(root, "do_lower_case"));
+    json_decref(root);
+    wg__free(bytes);
+    wg__free(beside);
+    return wg_error_pending() ? -1 : 0;
+}
+
+static wg_tokenizer *load_wordpiece(const char *path) {
+    wg_wordpiece_options options = {0};
+    return read_case(path, &options) < 0 ? NULL : wg_wordpiece_load(path, &options);
+}
+
 static wg_tokenizer *load_bytes(const char *path, const char *bytes, int64_t length) {
     if (bytes[strspn(bytes, " \t\r\n")] == '{') {
         json_t *root = wg__tokenizer_parse_json(bytes, length, path);
@@ -116,27 +134,40 @@ static wg_tokenizer *load_bytes(const char *path, const char *bytes, int64_t len
         return wg__llama2c_read(bytes, length, path);
     if (strncmp(bytes, "#version", 8) == 0)
         return load_bpe(path, true);
-    return wg_wordpiece_load(path, NULL);
+    return load_wordpiece(path);
+}
+
+/* The path of the file of a folder that is read; NULL without one, or without memory. */
+static char *find_in_folder(const char *folder) {
+    static const char *const names[] = {"wengert.json", "tokenizer.json", "tokenizer.model",
+                                        "vocab.json",   "encoder.json",   "vocab.txt",
+                                        "tokenizer.bin"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        char *path = path_of(folder, true, names[i]);
+        if (!path || exists(path))
+            return path;
+        wg__free(path);
+    }
+    return NULL;
+}
+
+bool wg_tokenizer_is_in(const char *folder) {
+    char *path = folder ? find_in_folder(folder) : NULL;
+    const bool found = path;
+    wg__free(path);
+    return found;
 }
 
 static wg_tokenizer *load_from_folder(const char *folder) {
-    static const char *const names[] = {"tokenizer.json", "tokenizer.model", "vocab.json",
-                                        "encoder.json",   "vocab.txt",       "tokenizer.bin"};
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        char *path = path_of(folder, true, names[i]);
-        if (!path)
-            return NULL;
-        wg_tokenizer *tokenizer = exists(path) ? wg_tokenizer_load(path) : NULL;
-        bool found = exists(path);
-        wg__free(path);
-        if (found)
-            return tokenizer;
-    }
-    wg_fail(WG_ERROR_NOT_FOUND, WHERE,
-            "%s has none of tokenizer.json, tokenizer.model, vocab.json, vocab.txt and "
-            "tokenizer.bin",
-            folder);
-    return NULL;
+    char *path = find_in_folder(folder);
+    wg_tokenizer *tokenizer = path ? wg_tokenizer_load(path) : NULL;
+    if (!path && !wg_error_pending())
+        wg_fail(WG_ERROR_NOT_FOUND, WHERE,
+                "%s has none of wengert.json, tokenizer.json, tokenizer.model, vocab.json, "
+                "vocab.txt and tokenizer.bin",
+                folder);
+    wg__free(path);
+    return tokenizer;
 }
 
 wg_tokenizer *wg_tokenizer_load(const char *path) {

@@ -152,22 +152,13 @@ static int match(conversion *c, const char *in) {
 
 /* ---- Which tokenizer ---- */
 
+/* A folder without one is no failure. */
 static wg_tokenizer *find_tokenizer(const conversion *c, const char *in) {
-    static const char *const names[] = {"tokenizer.json", "tokenizer.model", "vocab.json",
-                                        "vocab.txt",      "tokenizer.bin",   "wengert.json"};
     if (c->options->tokenizer)
         return wg_tokenizer_load(c->options->tokenizer);
     if (wg_weights_tokenizer(c->in))
         return wg_tokenizer_from_json(wg_weights_tokenizer(c->in));
-    wg_tokenizer *tokenizer = NULL;
-    bool found = false;
-    for (size_t i = 0; is_folder(in) && !found && i < sizeof names / sizeof names[0]; i++) {
-        char *path = wg__path_in(in, names[i]);
-        found = !path || exists(path);
-        tokenizer = path && found ? wg_tokenizer_load(path) : NULL;
-        wg__free(path);
-    }
-    return tokenizer;
+    return is_folder(in) && wg_tokenizer_is_in(in) ? wg_tokenizer_load(in) : NULL;
 }
 
 static int read_tokenizer(conversion *c, const char *in) {

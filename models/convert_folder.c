@@ -5,8 +5,6 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "data/bpe.h"
-#include "data/wordpiece.h"
 #include "io/binary_file.h"
 #include "io/config.h"
 #include "tensor/internal.h"
@@ -74,20 +72,27 @@ static int copy_file(const char *folder, const char *path, const char *name) {
     return status;
 }
 
+/* Some files are a tokenizer by themselves. */
+static bool is_enough(const char *name) {
+    return strcmp(name, "tokenizer.json") == 0 || strcmp(name, "tokenizer.model") == 0;
+}
+
 static int copy_files(const char *folder, const char *from, int *copied) {
-    static const char *const names[] = {"tokenizer.json",
+    static const char *const names[] = {"wengert.json",
+                                        "tokenizer.json",
                                         "tokenizer_config.json",
                                         "special_tokens_map.json",
                                         "tokenizer.model",
                                         "vocab.json",
                                         "merges.txt",
                                         "vocab.txt",
+                                        "tokenizer.bin",
                                         "added_tokens.json"};
     int status = 0;
     for (size_t i = 0; status == 0 && i < sizeof names / sizeof names[0]; i++) {
         const char *slash = strrchr(from, '/'), *base = slash ? slash + 1 : from;
         char *path = is_folder(from) ? wg__path_in(from, names[i]) : NULL;
-        if (!path && strcmp(base, names[i]) == 0)
+        if (!path && strcmp(base, names[i]) == 0 && is_enough(base))
             path = wg__strdup(from);
         if (path && is_file(path)) {
             status = copy_file(folder, path, names[i]);
@@ -100,25 +105,9 @@ static int copy_files(const char *folder, const char *from, int *copied) {
 
 int wg__folder_tokenizer(const char *folder, const char *from, const wg_tokenizer *tokenizer,
                          bool *published) {
-    const char *kind = wg_tokenizer_kind(tokenizer);
-    const bool is_bpe = strcmp(kind, "bpe") == 0, is_wordpiece = strcmp(kind, "wordpiece") == 0;
     int copied = 0;
     *published = true;
-    if (!is_bpe && copy_files(folder, from, &copied) < 0)
+    if (copy_files(folder, from, &copied) < 0)
         return -1;
-    if (copied)
-        return 0;
-    *published = is_bpe || is_wordpiece;
-    char *first = wg__path_in(folder, is_bpe         ? "vocab.json"
-                                      : is_wordpiece ? "vocab.txt"
-                                                     : "wengert.json");
-    char *second = wg__path_in(folder, "merges.txt");
-    int status = -1;
-    if (first && second)
-        status = is_bpe         ? wg_bpe_save(tokenizer, first, second)
-                 : is_wordpiece ? wg_wordpiece_save(tokenizer, first)
-                                : wg_tokenizer_save(tokenizer, first);
-    wg__free(first);
-    wg__free(second);
-    return status;
+    return copied ? 0 : wg_tokenizer_export(tokenizer, folder, published);
 }
