@@ -39,21 +39,8 @@ static int read_config(const wg__training *p) {
 
 static int load_text(wg__training *p) {
     parts *mine = p->parts;
-    const char *eval = wg__setting_text(p->settings, "eval");
-    int count;
-    const char **paths = wg__corpus_paths(p->settings, &count);
-    wg_corpus *all = wg_corpus_load(count, paths, p->tokenizer, NULL);
-    free(paths);
-    if (!all)
-        return -1;
-    if (!eval) {
-        int result = wg_corpus_split(all, HELD_OUT_SHARE, &mine->corpus, &mine->held_out);
-        wg_corpus_free(all);
-        return result;
-    }
-    mine->corpus = all;
-    mine->held_out = wg_corpus_load(1, &eval, p->tokenizer, NULL);
-    return mine->held_out ? 0 : -1;
+    return wg__load_corpora(p->settings, p->tokenizer, HELD_OUT_SHARE, &mine->corpus,
+                            &mine->held_out);
 }
 
 /* A preset takes the vocabulary's size; a configuration file has said its own. */

@@ -11,9 +11,6 @@
 #include "models/llama.h"
 #include "train/language_modeling.h"
 
-/* Of each file, its end, when no text is given to measure on. */
-#define HELD_OUT_SHARE 0.1
-
 typedef struct parts {
     wg_token_stream *training, *held_out;
     wg_language_model model;
@@ -86,17 +83,8 @@ static char *complete_config(const wg__training *p, json_t *config) {
 
 static int load_text(wg__training *p) {
     parts *mine = p->parts;
-    const char *eval = wg__setting_text(p->settings, "eval");
-    const wg_token_stream_options first = {.end = eval ? 1 : 1 - HELD_OUT_SHARE},
-                                  rest = {.begin = 1 - HELD_OUT_SHARE};
-    int count;
-    const char **paths = wg__corpus_paths(p->settings, &count);
-    mine->training = wg_token_stream_load(count, paths, p->tokenizer, &first);
-    if (mine->training)
-        mine->held_out = eval ? wg_token_stream_load(1, &eval, p->tokenizer, NULL)
-                              : wg_token_stream_load(count, paths, p->tokenizer, &rest);
-    free(paths);
-    return mine->held_out ? 0 : -1;
+    return wg__load_streams(p->settings, p->tokenizer, WG__STREAM_HELD_OUT, &mine->training,
+                            &mine->held_out);
 }
 
 static int begin_new(wg__training *p) {

@@ -92,6 +92,6 @@ int wg__verb_finetune(int argc, char **argv) {
     wg__run_arguments arguments = {.given = json_object()};
     wg__cli_parse(&parser, argc, argv, &arguments);
     int code = wg__run(&arguments);
-    json_decref(arguments.given);
+    wg__run_arguments_clear(&arguments);
     return code;
 }

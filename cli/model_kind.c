@@ -9,6 +9,7 @@
 #include "cli/settings.h"
 #include "data/bpe.h"
 #include "data/characters.h"
+#include "data/tokens.h"
 #include "data/wordpiece.h"
 #include "io/config.h"
 
@@ -132,6 +133,19 @@ static wg_tokenizer *learn_bytes(int count, const char *const *paths, int64_t si
     return wg_byte_new();
 }
 
+/* The tokenizer of the first token file in the corpus; where there is none, what is learnt. */
+static wg_tokenizer *learn_from_corpus(const json_t *settings, int64_t size,
+                                       wg_tokenizer *(*learn)(int, const char *const *, int64_t)) {
+    int count;
+    const char **paths = wg__corpus_paths(settings, &count), *tokens = NULL;
+    for (int i = 0; !tokens && i < count; i++)
+        if (wg_tokens_found(paths[i]))
+            tokens = paths[i];
+    wg_tokenizer *tokenizer = tokens ? wg_tokenizer_load(tokens) : learn(count, paths, size);
+    free(paths);
+    return tokenizer;
+}
+
 /* What can be learnt, by the name that --tokenizer has for it. */
 static const struct {
     const char *name;
@@ -146,13 +160,8 @@ enum { LEARNERS = sizeof learners / sizeof learners[0] };
 wg_tokenizer *wg__make_tokenizer(const json_t *settings, int64_t vocabulary_size) {
     const char *name = wg__setting_text(settings, "tokenizer");
     for (int i = 0; i < LEARNERS; i++)
-        if (strcmp(name, learners[i].name) == 0) {
-            int count;
-            const char **paths = wg__corpus_paths(settings, &count);
-            wg_tokenizer *tokenizer = learners[i].learn(count, paths, vocabulary_size);
-            free(paths);
-            return tokenizer;
-        }
+        if (strcmp(name, learners[i].name) == 0)
+            return learn_from_corpus(settings, vocabulary_size, learners[i].learn);
     if (access(name, F_OK) == 0)
         return wg_tokenizer_load(name);
     wg_fail(WG_ERROR_NOT_FOUND, "tokenizer",

@@ -10,7 +10,8 @@
 
 #include <jansson.h>
 
-#include "data/tokenizer.h"
+#include "data/corpus.h"
+#include "data/token_stream.h"
 #include "train/trainer.h"
 
 typedef struct wg__model_kind wg__model_kind;
@@ -93,7 +94,21 @@ int wg__model_kind_require(const char *path, const wg__model_kind *kind, const c
 /* The files of --corpus; freed by free. */
 const char **wg__corpus_paths(const json_t *settings, int *count);
 
-/* What --tokenizer says: read from a file, or learnt from the corpus with so many tokens. */
+/* Of each file of a stream, its end, when no text is given to measure on. */
+#define WG__STREAM_HELD_OUT 0.1
+
+/* What is trained on, and what is measured on: the setting "eval", or else a share that is held out
+ * of the corpus, of its documents or of each file's end. 0, or -1 with an error. */
+int wg__load_corpora(const json_t *settings, const wg_tokenizer *tokenizer, double held_out_share,
+                     wg_corpus **corpus, wg_corpus **held_out);
+int wg__load_streams(const json_t *settings, const wg_tokenizer *tokenizer, double held_out_share,
+                     wg_token_stream **training, wg_token_stream **held_out);
+
+/* Notes on token files, on stderr. */
+void wg__note_tokens(void *context, const char *line);
+
+/* What --tokenizer says: read from a file, or learnt from the corpus with so many tokens; that of a
+ * corpus of token files is theirs. */
 wg_tokenizer *wg__make_tokenizer(const json_t *settings, int64_t vocabulary_size);
 
 /* The tokens that are learnt: as --vocab-size says, else `configured`, unless that is 0. */

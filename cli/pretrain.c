@@ -3,11 +3,16 @@
 
 #include "cli/run.h"
 
-enum { KEY_CORPUS = WG__KEY_VERB };
-
 static const struct argp_option options[] = {
     {NULL, 0, NULL, 0, "Text:", 1},
-    {"corpus", KEY_CORPUS, "FILE...", 0, "Train on these text files", 0},
+    {"corpus", WG__SET_CORPUS, "FILE...", 0,
+     "Train on these text files, or token files of `wengert tokenizer pack'", 0},
+    {"corpus-weights", WG__SET_CORPUS_WEIGHTS, "X,X...", 0,
+     "How much to take from each of these files, in proportion, whatever their sizes", 0},
+    {"tokens", WG__SET_TOKENS, "FILE.h5", 0,
+     "Keep the corpus's tokens here, and use them again while texts and tokenizer are the same "
+     "(default: a temporary file in $TMPDIR)",
+     0},
     {"eval", WG__SET_EVAL, "FILE", 0,
      "Measure on this text (default: hold out a twentieth of the documents for BERT, the last "
      "tenth of each file for others)",
@@ -28,18 +33,6 @@ static const struct argp_option options[] = {
     {0},
 };
 
-/* The corpus is checked by its tokens when the run is resumed, so its files may have moved. */
-static const char corpus_name[] = "corpus";
-
-static void add_corpus(wg__run_arguments *arguments, const char *path) {
-    json_t *corpus = json_object_get(arguments->given, corpus_name);
-    if (!corpus) {
-        corpus = json_array();
-        json_object_set_new(arguments->given, corpus_name, corpus);
-    }
-    json_array_append_new(corpus, wg__setting_file(path));
-}
-
 enum { MODELS_SIZE = 128 };
 
 /* "bert, gpt, llama are there" */
@@ -57,7 +50,7 @@ static void check_arguments(struct argp_state *state, const wg__run_arguments *a
     char models[MODELS_SIZE];
     if (!arguments->kind)
         argp_error(state, "which model? %s", list_models(models));
-    if (!arguments->resume && !json_object_get(given, corpus_name))
+    if (!arguments->resume && !json_object_get(given, "corpus"))
         argp_error(state, "--corpus FILE is missing: what shall the model read?");
     if (json_object_get(given, "preset") && json_object_get(given, "config"))
         argp_error(state, "--preset and --config exclude each other");
@@ -70,9 +63,9 @@ static error_t parse(int key, char *text, struct argp_state *state) {
     case ARGP_KEY_INIT:
         state->child_inputs[0] = arguments;
         return 0;
-    case KEY_CORPUS:
-        add_corpus(arguments, text);
-        return 0;
+    case WG__SET_CORPUS:
+    case WG__SET_CORPUS_WEIGHTS:
+    case WG__SET_TOKENS:
     case WG__SET_EVAL:
     case WG__SET_TOKENIZER:
     case WG__SET_VOCAB_SIZE:
@@ -82,7 +75,7 @@ static error_t parse(int key, char *text, struct argp_state *state) {
         return 0;
     case ARGP_KEY_ARG: /* the model, then what a shell made of --corpus *.txt */
         if (arguments->kind)
-            add_corpus(arguments, text);
+            wg__setting_give(state, WG__SET_CORPUS, text, arguments);
         else if (!(arguments->kind = wg__model_kind_find(text)))
             argp_error(state, "there is no model '%s'; %s", text, list_models(models));
         return 0;
@@ -115,6 +108,6 @@ int wg__verb_pretrain(int argc, char **argv) {
     wg__run_arguments arguments = {.given = json_object()};
     wg__cli_parse(&parser, argc, argv, &arguments);
     int code = wg__run(&arguments);
-    json_decref(arguments.given);
+    wg__run_arguments_clear(&arguments);
     return code;
 }

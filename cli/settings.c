@@ -2,6 +2,7 @@
 #include "cli/settings.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,7 +10,15 @@
 #include "optim/optimizer.h"
 #include "optim/schedule.h"
 
-typedef enum setting_kind { TEXT, FILE_NAME, INTEGER, NUMBER, FLAG } setting_kind;
+typedef enum setting_kind {
+    TEXT,
+    FILE_NAME,
+    FILE_NAMES, /* each time it is said, one more */
+    INTEGER,
+    NUMBER,
+    NUMBERS, /* "3,1" */
+    FLAG
+} setting_kind;
 
 /* What is kept with the run. Options of verbs and of all runs set them by their keys. */
 static const struct setting {
@@ -26,6 +35,9 @@ static const struct setting {
     {WG__SET_MODEL, "model", FILE_NAME, 0, 0, true},
     {WG__SET_TRAIN, "train", FILE_NAME, 0, 0, true},
     {WG__SET_EVAL, "eval", FILE_NAME, 0, 0, true},
+    {WG__SET_CORPUS, "corpus", FILE_NAMES, 0, 0, true}, /* it is checked by its tokens */
+    {WG__SET_CORPUS_WEIGHTS, "corpus-weights", NUMBERS, 1e-9, 1e9, false},
+    {WG__SET_TOKENS, "tokens", FILE_NAME, 0, 0, true},
     {WG__SET_STEPS, "steps", INTEGER, 1, INFINITY, true},
     {WG__SET_EPOCHS, "epochs", NUMBER, 0, 1e9, true},
     {WG__SET_BATCH, "batch", INTEGER, 1, INT32_MAX, false},
@@ -52,7 +64,7 @@ static const struct setting {
 
 enum { SETTINGS = sizeof settings / sizeof settings[0] };
 
-enum { KEY_OUT = WG__SET_END, KEY_RESUME, KEY_OVERWRITE, KEY_LOG, KEY_THREADS };
+enum { KEY_OUT = WG__SET_END, KEY_RESUME, KEY_OVERWRITE, KEY_LOG, KEY_THREADS, KEY_SETTINGS };
 
 /* Of every run: how it is trained, and the run itself. */
 static const struct argp_option options[] = {
@@ -89,6 +101,8 @@ static const struct argp_option options[] = {
      "looks back about 1000 steps); 0 keeps the weights themselves",
      0},
     {"threads", KEY_THREADS, "N", 0, "Use N threads (all processors)", 0},
+    {"settings", KEY_SETTINGS, "FILE.json", 0,
+     "Read options from this file, {\"steps\": 200, \"lr\": 0.001}; what is said here rules", 0},
     {NULL, 0, NULL, 0, "The run:", 4},
     {"out", KEY_OUT, "RUN.h5", 0, "The checkpoint to write", 0},
     {"resume", KEY_RESUME, NULL, 0,
@@ -125,8 +139,28 @@ static int64_t whole(double limit) {
     return limit >= 0x1p63 ? INT64_MAX : (int64_t)limit;
 }
 
+static json_t *number_list(const struct argp_state *state, const struct setting *setting,
+                           const char *text) {
+    json_t *list = json_array();
+    char *copy = strdup(text), *rest = copy;
+    for (char *part; copy && (part = strsep(&rest, ","));)
+        json_array_append_new(list, json_real(wg__cli_number(state, setting->name, part,
+                                                             setting->low, setting->high)));
+    free(copy);
+    return list;
+}
+
+/* A list and one more, as a new one. */
+static json_t *add_file(const json_t *list, const char *path) {
+    json_t *longer = list ? json_copy((json_t *)list) : json_array();
+    if (json_array_append_new(longer, wg__setting_file(path)) == 0)
+        return longer;
+    json_decref(longer);
+    return NULL;
+}
+
 static json_t *setting_value(const struct argp_state *state, const struct setting *setting,
-                             const char *text) {
+                             const json_t *given, const char *text) {
     switch (setting->kind) {
     case INTEGER:
         return json_integer(
@@ -137,10 +171,34 @@ static json_t *setting_value(const struct argp_state *state, const struct settin
         return wg__setting_file(text);
     case TEXT:
         return json_string(text);
+    case NUMBERS:
+        return number_list(state, setting, text);
+    case FILE_NAMES:
+        return add_file(json_object_get(given, setting->name), text);
     case FLAG:
         return json_true();
     }
     return NULL;
+}
+
+/* What excludes each other. */
+static const char *const rivals[][2] = {{"steps", "epochs"}, {"preset", "config"}};
+enum { RIVALS = sizeof rivals / sizeof rivals[0] };
+
+static const char *rival_of(const char *name) {
+    for (int i = 0; i < RIVALS; i++)
+        for (int side = 0; side < 2; side++)
+            if (strcmp(name, rivals[i][side]) == 0)
+                return rivals[i][1 - side];
+    return NULL;
+}
+
+/* What the file of settings said of it, or of what it excludes, is of no account any more. */
+static void overrule(wg__run_arguments *arguments, const char *name) {
+    const char *names[] = {name, rival_of(name)};
+    for (int i = 0; arguments->in_file && i < 2; i++)
+        if (names[i] && json_object_del(arguments->in_file, names[i]) == 0)
+            json_object_del(arguments->given, names[i]);
 }
 
 void wg__setting_give(struct argp_state *state, int key, const char *text,
@@ -156,7 +214,8 @@ void wg__setting_give(struct argp_state *state, int key, const char *text,
                    "--optimizer: there is no '%s'; sgd, adam, adamw, adafactor, lion and muon are "
                    "there",
                    text);
-    json_t *value = setting_value(state, setting, text);
+    overrule(arguments, setting->name);
+    json_t *value = setting_value(state, setting, arguments->given, text);
     if (!value)
         argp_error(state, "--%s: '%s' is not UTF-8", setting->name, text);
     json_object_set_new(arguments->given, setting->name, value);
@@ -177,6 +236,9 @@ static error_t parse(int key, char *text, struct argp_state *state) {
     switch (key) {
     case KEY_OUT:
         arguments->out = text;
+        return 0;
+    case KEY_SETTINGS:
+        wg__settings_read(text, arguments);
         return 0;
     case KEY_RESUME:
         arguments->resume = true;
@@ -205,6 +267,142 @@ static error_t parse(int key, char *text, struct argp_state *state) {
 }
 
 const struct argp wg__run_options = {.options = options, .parser = parse};
+
+/* ---- A file of settings ---- */
+
+static const struct setting *setting_named(const char *name) {
+    for (size_t i = 0; i < SETTINGS; i++)
+        if (strcmp(settings[i].name, name) == 0)
+            return &settings[i];
+    return NULL;
+}
+
+static json_t *files_of_json(const json_t *value) {
+    if (json_is_string(value))
+        return add_file(NULL, json_string_value(value));
+    json_t *list = json_array();
+    for (size_t i = 0; i < json_array_size(value); i++) {
+        const char *path = json_string_value(json_array_get(value, i));
+        json_t *longer = path ? add_file(list, path) : NULL;
+        json_decref(list);
+        if (!(list = longer))
+            return NULL;
+    }
+    return list;
+}
+
+static bool is_in_range(const struct setting *setting, const json_t *number) {
+    const double value = json_number_value(number);
+    return json_is_number(number) && value >= setting->low && value <= setting->high;
+}
+
+static json_t *numbers_of_json(const struct setting *setting, const json_t *value) {
+    json_t *list = json_array();
+    for (size_t i = 0; i < json_array_size(value); i++) {
+        const json_t *number = json_array_get(value, i);
+        if (!is_in_range(setting, number)) {
+            json_decref(list);
+            return NULL;
+        }
+        json_array_append_new(list, json_real(json_number_value(number)));
+    }
+    return list;
+}
+
+/* A value as the command line would have given it; NULL for one of another type or range. */
+static json_t *value_of_json(const struct setting *setting, const json_t *value) {
+    const char *text = json_string_value(value);
+    switch (setting->kind) {
+    case TEXT:
+        return text ? json_string(text) : NULL;
+    case FILE_NAME:
+        return text ? wg__setting_file(text) : NULL;
+    case FILE_NAMES:
+        return text || json_is_array(value) ? files_of_json(value) : NULL;
+    case INTEGER:
+        return json_is_integer(value) && is_in_range(setting, value)
+                   ? json_integer(json_integer_value(value))
+                   : NULL;
+    case NUMBER:
+        return is_in_range(setting, value) ? json_real(json_number_value(value)) : NULL;
+    case NUMBERS:
+        return json_is_array(value) ? numbers_of_json(setting, value) : NULL;
+    case FLAG:
+        return json_is_boolean(value) ? json_boolean(json_is_true(value)) : NULL;
+    }
+    return NULL;
+}
+
+static const char *wanted(const struct setting *setting, char *text, size_t size) {
+    static const char *const kinds[] = {[TEXT] = "a text",
+                                        [FILE_NAME] = "the name of a file",
+                                        [FILE_NAMES] = "a list of names of files",
+                                        [INTEGER] = "a whole number",
+                                        [NUMBER] = "a number",
+                                        [NUMBERS] = "a list of numbers",
+                                        [FLAG] = "true or false"};
+    if (setting->kind != INTEGER && setting->kind != NUMBER && setting->kind != NUMBERS)
+        snprintf(text, size, "%s", kinds[setting->kind]);
+    else if (isinf(setting->high))
+        snprintf(text, size, "%s of %g or more", kinds[setting->kind], setting->low);
+    else
+        snprintf(text, size, "%s from %g to %g", kinds[setting->kind], setting->low, setting->high);
+    return text;
+}
+
+/* Takes up one key of a file; 0, or 1 after having told what is wrong with it. */
+static int take_setting(const char *path, const char *name, const json_t *value,
+                        wg__run_arguments *arguments) {
+    const struct setting *setting = setting_named(name);
+    const char *text = json_string_value(value), *rival = rival_of(name);
+    char kind[100];
+    if (!setting)
+        return wg__cli_fail("%s: there is no setting \"%s\"", path, name);
+    json_t *kept = value_of_json(setting, value);
+    if (!kept)
+        return wg__cli_fail("%s: \"%s\" must be %s", path, name,
+                            wanted(setting, kind, sizeof kind));
+    if ((setting->key == WG__SET_SCHEDULE && wg_schedule_find(text) < 0) ||
+        (setting->key == WG__SET_OPTIMIZER && !wg_optimizer_known(text))) {
+        json_decref(kept);
+        return wg__cli_fail("%s: there is no %s \"%s\"", path, name, text);
+    }
+    const bool said = json_object_get(arguments->given, name) ||
+                      (rival && json_object_get(arguments->given, rival) &&
+                       !json_object_get(arguments->in_file, rival));
+    if (!said) {
+        json_object_set(arguments->in_file, name, kept);
+        json_object_set(arguments->given, name, kept);
+    }
+    json_decref(kept);
+    return 0;
+}
+
+void wg__settings_read(const char *path, wg__run_arguments *arguments) {
+    json_error_t error;
+    json_t *file = json_load_file(path, JSON_REJECT_DUPLICATES, &error);
+    if (!file && error.line < 0)
+        exit(wg__cli_fail("%s", error.text));
+    if (!file)
+        exit(wg__cli_fail("%s: line %d: %s", path, error.line, error.text));
+    if (!json_is_object(file))
+        exit(wg__cli_fail("%s: settings are one JSON object, {\"steps\": 200}", path));
+    if (!arguments->in_file)
+        arguments->in_file = json_object();
+    const char *name;
+    json_t *value;
+    json_object_foreach(file, name, value) {
+        const int code = take_setting(path, name, value, arguments);
+        if (code != 0)
+            exit(code);
+    }
+    json_decref(file);
+}
+
+void wg__run_arguments_clear(wg__run_arguments *arguments) {
+    json_decref(arguments->given);
+    json_decref(arguments->in_file);
+}
 
 /* ---- Merging ---- */
 

@@ -1,7 +1,9 @@
-/* The settings of a training run: what its arguments say, what the run that is resumed says,
- * and the defaults, in that order; one JSON object, which the checkpoint keeps.
+/* The settings of a training run: what its arguments say, what a file of settings says, what the
+ * run that is resumed says, and the defaults, in that order; one JSON object, which the checkpoint
+ * keeps.
  *
  *     given on the command line   {"steps": 200, "lr": 0.001}
+ *     in the file of --settings   {"lr": 0.01, "seed": 7}
  *     kept by the checkpoint      {"steps": 100, "lr": 0.001, "batch": 16, ...}
  *     defaults                    {"batch": 32, "seq": 128, ...}
  *
@@ -26,6 +28,9 @@ enum {
     WG__SET_TOKENIZER,
     WG__SET_VOCAB_SIZE,
     WG__SET_EVAL,
+    WG__SET_CORPUS,
+    WG__SET_CORPUS_WEIGHTS,
+    WG__SET_TOKENS,
     WG__SET_STEPS,
     WG__SET_EPOCHS,
     WG__SET_BATCH,
@@ -59,7 +64,8 @@ typedef struct wg__run_arguments {
     const char *log; /* NULL: none */
     int threads;     /* 0: as the library finds it */
     bool resume, overwrite, json;
-    json_t *given; /* the settings on the command line */
+    json_t *given;   /* the settings on the command line and in a file of settings */
+    json_t *in_file; /* the latter, as far as they rule; NULL: there are none */
 } wg__run_arguments;
 
 /* The options of every run, as a child of a verb's parser; its input is a wg__run_arguments whose
@@ -69,6 +75,13 @@ extern const struct argp wg__run_options;
 /* Takes up the value of an option that sets something. Does not return on wrong usage. */
 void wg__setting_give(struct argp_state *state, int key, const char *text,
                       wg__run_arguments *arguments);
+
+/* Takes up a file of settings: a JSON object whose keys are the names of options. What the command
+ * line says rules, whether it stands before or after. Does not return if the file is not good. */
+void wg__settings_read(const char *path, wg__run_arguments *arguments);
+
+/* Frees what reading the arguments made. */
+void wg__run_arguments_clear(wg__run_arguments *arguments);
 
 /* The name by which a file is found from any folder; itself if it is not there at all. */
 json_t *wg__setting_file(const char *path);

@@ -1,12 +1,14 @@
-/* wengert tokenizer train|encode|decode: learns a vocabulary, and text to ids and back. */
+/* wengert tokenizer train|encode|decode: learns a vocabulary, and text to ids and back; pack stands
+ * in tokenizer_pack.c. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
-#include "cli/results.h"
 #include "cli/cli.h"
+#include "cli/results.h"
+#include "cli/tokenizer.h"
 #include "data/bpe.h"
 #include "data/characters.h"
 #include "data/wordpiece.h"
@@ -196,11 +198,6 @@ static int run_train(int argc, char **argv) {
 
 /* ---- encode and decode ---- */
 
-#define TOKENIZER_DOC                                                                              \
-    "TOKENIZER is what `wengert tokenizer train' wrote, a checkpoint, or a published file: "       \
-    "vocab.txt, vocab.json (with merges.txt beside it), tokenizer.json, tokenizer.model, "         \
-    "llama2.c's tokenizer.bin, or a folder with one of these."
-
 typedef struct use {
     const char *path; /* of the tokenizer */
     char **texts;     /* NULL: the lines of stdin */
@@ -344,7 +341,7 @@ static int run_encode(int argc, char **argv) {
         .options = options,
         .parser = parse_use,
         .args_doc = "TOKENIZER [TEXT...]",
-        .doc = "Prints the ids of each text, a line each.\v" TOKENIZER_DOC
+        .doc = "Prints the ids of each text, a line each.\v" WG__TOKENIZER_DOC
                " Without a text, every line of standard input is one.",
     };
     use u = {0};
@@ -362,7 +359,7 @@ static int run_decode(int argc, char **argv) {
         .options = options,
         .parser = parse_use,
         .args_doc = "TOKENIZER [\"ID...\"...]",
-        .doc = "Prints the text of each list of ids, a line each.\v" TOKENIZER_DOC
+        .doc = "Prints the text of each list of ids, a line each.\v" WG__TOKENIZER_DOC
                " Without a list, every line of standard input is one.",
     };
     use u = {0};
@@ -375,7 +372,10 @@ static int run_decode(int argc, char **argv) {
 static const struct job {
     const char *name;
     int (*run)(int argc, char **argv);
-} jobs[] = {{"train", run_train}, {"encode", run_encode}, {"decode", run_decode}};
+} jobs[] = {{"train", run_train},
+            {"encode", run_encode},
+            {"decode", run_decode},
+            {"pack", wg__tokenizer_pack}};
 
 typedef struct choice {
     const struct job *job;
@@ -386,14 +386,14 @@ typedef struct choice {
 static error_t parse_choice(int key, char *text, struct argp_state *state) {
     choice *c = state->input;
     if (key == ARGP_KEY_NO_ARGS)
-        argp_error(state, "what shall be done: train, encode or decode?");
+        argp_error(state, "what shall be done: train, encode, decode or pack?");
     if (key != ARGP_KEY_ARG)
         return ARGP_ERR_UNKNOWN;
     for (size_t i = 0; i < sizeof jobs / sizeof jobs[0]; i++)
         if (strcmp(jobs[i].name, text) == 0)
             c->job = &jobs[i];
     if (!c->job)
-        argp_error(state, "there is no job '%s'; train, encode and decode are there", text);
+        argp_error(state, "there is no job '%s'; train, encode, decode and pack are there", text);
     c->argc = state->argc - state->next + 1;
     c->argv = state->argv + state->next - 1;
     state->next = state->argc;
@@ -404,7 +404,7 @@ int wg__verb_tokenizer(int argc, char **argv) {
     static const struct argp parser = {
         .parser = parse_choice,
         .args_doc = "train --corpus FILE... --out FILE\nencode TOKENIZER [TEXT...]\n"
-                    "decode TOKENIZER [\"ID...\"...]",
+                    "decode TOKENIZER [\"ID...\"...]\npack TOKENIZER TEXT... --out FILE.h5",
         .doc = "Learns a vocabulary, and turns text to ids and back.\v"
                "`wengert tokenizer train --help' and so on tell more about each.",
     };

@@ -170,7 +170,7 @@ int wg__token_file_finish(wg__token_file *file) {
     return open_columns(file);
 }
 
-bool wg__token_file_is_there(const char *path) {
+bool wg_tokens_found(const char *path) {
     static const char signature[8] = {'\x89', 'H', 'D', 'F', '\r', '\n', '\x1a', '\n'};
     char begin[sizeof signature];
     struct stat status;

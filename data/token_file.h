@@ -20,7 +20,7 @@
 #define WG_DATA_TOKEN_FILE_H
 
 #include "data/text_map.h"
-#include "data/tokenizer.h"
+#include "data/tokens.h"
 #include "io/checkpoint_column.h"
 
 /* By which rules texts become tokens. */
@@ -82,9 +82,6 @@ int64_t wg__token_file_open_sentences(const wg__token_file *file);
 int wg__token_file_finish(wg__token_file *file);
 
 /* ---- Reading ---- */
-
-/* True if there is an HDF5 file of that name. */
-bool wg__token_file_is_there(const char *path);
 
 /* Opens a file, and looks through all but the tokens, so that starts are in order. NULL with
  * [NOT_FOUND, IO, MEMORY; FORMAT for what is no token file, or is damaged] */

@@ -57,7 +57,7 @@ static wg__token_file *tokens_of(const wg__token_request *r, int count, const ch
     const char *kept = r->storage ? r->storage->path : NULL;
     if (!kept || access(kept, F_OK) < 0)
         return make(r, kept, count, paths);
-    if (!wg__token_file_is_there(kept)) {
+    if (!wg_tokens_found(kept)) {
         wg_fail(WG_ERROR_FORMAT, r->where, "%s is there and is no token file; it stays as it is",
                 kept);
         return NULL;
@@ -161,7 +161,7 @@ static int load(const wg__token_request *r, int count, const char *const *paths,
                 const char **texts, wg__token_view *views) {
     int text_count = 0;
     for (int i = 0; i < count; i++) {
-        given[i] = wg__token_file_is_there(paths[i]);
+        given[i] = wg_tokens_found(paths[i]);
         if (!given[i])
             texts[text_count++] = paths[i];
     }

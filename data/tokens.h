@@ -19,4 +19,7 @@ typedef struct wg_token_storage {
     void *context;
 } wg_token_storage;
 
+/* True if there is an HDF5 file of that name, as token files are, and no text. */
+WG_API bool wg_tokens_found(const char *path);
+
 #endif

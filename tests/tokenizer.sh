@@ -120,7 +120,7 @@ refuses 'an id outside the vocabulary' 'id 3000 is outside the vocabulary of 300
     decode vocab.txt 3000
 
 run
-check 'wrong usage: no job' left_with 2 'train, encode or decode'
+check 'wrong usage: no job' left_with 2 'train, encode, decode or pack'
 run learn
 check 'wrong usage: an unknown job' left_with 2 "no job 'learn'"
 run train --out bad.txt
@@ -135,7 +135,7 @@ run train --corpus lines --out bad.txt --kind char --vocab-size 5
 check 'wrong usage: an option of another kind' left_with 2 '--kind char'
 run encode
 check 'wrong usage: no tokenizer' left_with 2 'TOKENIZER is missing'
-for job in train encode decode; do
+for job in train encode decode pack; do
     run $job --help
     check "$job has --help" eval 'test "$code" = 0 && grep -q "^Usage: wengert tokenizer $job" out'
 done
