@@ -415,7 +415,7 @@ static void assert_filled(const wg_tokenizer *tokenizer, const char *text,
 START_TEST(a_filled_text_is_the_text_with_words_in_its_blanks) {
     world w = world_of(0);
     int32_t red[] = {12}, suns[] = {10, 5, 14, 11};
-    const wg_token_list blanks[] = {{suns, 4, 4}, {red, 1, 1}};
+    const wg_token_list blanks[] = {{.ids = suns, .count = 4}, {.ids = red, .count = 1}};
     assert_filled(w.tokenizer, "Look: [MASK]  [sMASK]!", blanks, "Look: the suns is  red!");
     assert_filled(w.tokenizer, "No blank", blanks, "No blank");
     free_world(&w);
