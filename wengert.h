@@ -8,6 +8,7 @@
 #include "tensor/npy.h"
 #include "tensor/op.h"
 #include "tensor/ops.h"
+#include "tensor/packing.h"
 #include "tensor/profile.h"
 #include "tensor/random.h"
 #include "tensor/scope.h"

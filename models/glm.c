@@ -204,7 +204,7 @@ wg_tensor *wg_glm_logits(wg_glm *model, wg_tensor *hidden, wg_tensor *positions)
     if (positions)
         hidden = wg_index_select(wg_reshape(hidden, WG_DIMS(-1, model->config.hidden_size)), 0,
                                  positions);
-    return wg_scope_end(&scope, wg_linear_op(hidden, model->words->weight, NULL));
+    return wg_scope_end(&scope, wg_embedding_logits(model->words, hidden));
 }
 
 wg_tensor *wg_glm_loss(wg_glm *model, wg_tensor *ids, const wg_glm_inputs *inputs,

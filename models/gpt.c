@@ -135,7 +135,7 @@ wg_tensor *wg_gpt_forward(wg_gpt *model, wg_tensor *ids, const wg_decoder_inputs
 }
 
 wg_tensor *wg_gpt_logits(wg_gpt *model, wg_tensor *hidden) {
-    return wg_linear_op(hidden, model->words->weight, NULL);
+    return wg_embedding_logits(model->words, hidden);
 }
 
 /* ---- As a language model ---- */

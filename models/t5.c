@@ -245,7 +245,7 @@ wg_tensor *wg_t5_logits(wg_t5 *model, wg_tensor *hidden) {
     wg_scope scope;
     wg_scope_begin(&scope);
     hidden = wg_mul_scalar(hidden, 1 / sqrt((double)model->config.d_model));
-    return wg_scope_end(&scope, wg_linear_op(hidden, model->words->weight, NULL));
+    return wg_scope_end(&scope, wg_embedding_logits(model->words, hidden));
 }
 
 /* The labels one place later, after the token that begins; ignored ones read as padding. */

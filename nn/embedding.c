@@ -20,6 +20,19 @@ static int clear_row(wg_tensor *weight, int64_t row) {
     return status;
 }
 
+/* Whether a table is a head is known when it is first used as one. */
+static int embedding_pack(wg_module *module, wg_packing packing) {
+    wg_embedding *embedding = (wg_embedding *)module;
+    const bool fits = wg_tensor_size(embedding->weight, 1) % wg_packing_block(packing) == 0;
+    embedding->packs = true;
+    embedding->packing = fits ? packing : WG_PACKING_BF16;
+    return 0;
+}
+
+static void embedding_destroy(wg_module *module) {
+    wg_release(((wg_embedding *)module)->head);
+}
+
 wg_embedding *wg_embedding_new(wg_module *parent, const char *name, int64_t count, int64_t width,
                                const wg_embedding_options *options) {
     static const wg_embedding_options defaults;
@@ -31,6 +44,8 @@ wg_embedding *wg_embedding_new(wg_module *parent, const char *name, int64_t coun
     wg_embedding *embedding = wg_module_new(parent, name, sizeof *embedding);
     if (!embedding)
         return NULL;
+    embedding->module.pack = embedding_pack;
+    embedding->module.destroy = embedding_destroy;
     const int64_t shape[] = {count, width};
     const wg_initializer normal = {WG_INIT_NORMAL, 1};
     embedding->weight =
@@ -43,4 +58,12 @@ wg_embedding *wg_embedding_new(wg_module *parent, const char *name, int64_t coun
 
 wg_tensor *wg_embedding_forward(wg_embedding *embedding, wg_tensor *index) {
     return wg_embedding_op(embedding->weight, index, embedding->padding_index);
+}
+
+wg_tensor *wg_embedding_logits(wg_embedding *embedding, wg_tensor *x) {
+    if (!embedding->packs)
+        return wg_linear_op(x, embedding->weight, NULL);
+    if (!embedding->head)
+        embedding->head = wg_keep(wg_pack(embedding->weight, embedding->packing));
+    return wg_packed_linear(x, embedding->head, embedding->packing, NULL);
 }

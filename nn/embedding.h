@@ -9,6 +9,9 @@ typedef struct wg_embedding {
     wg_module module;
     wg_tensor *weight;     /* (V, C) */
     int64_t padding_index; /* the row that gets no gradient; -1: none */
+    bool packs; /* since wg_module_pack: logits read `head`, and vectors still `weight` */
+    wg_packing packing;
+    wg_tensor *head; /* weight, packed when logits are first wanted; (V, bytes) u8, kept */
 } wg_embedding;
 
 typedef struct wg_embedding_options {
@@ -24,5 +27,9 @@ WG_API wg_embedding *wg_embedding_new(wg_module *parent, const char *name, int64
 
 /* index: (...) i64 or i32   ->   (..., C). [scope; INDEX, DTYPE] */
 WG_API wg_tensor *wg_embedding_forward(wg_embedding *embedding, wg_tensor *index);
+
+/* x weight^T, the logits of a model whose head is tied to its embedding.   x: (..., C)   ->   (...,
+ * V). [scope; SHAPE, DTYPE] */
+WG_API wg_tensor *wg_embedding_logits(wg_embedding *embedding, wg_tensor *x);
 
 #endif

@@ -19,4 +19,9 @@ int wg__check_size(const char *where, const char *what, int64_t size);
 /* -1 with ARGUMENT unless 0 <= p < 1. */
 int wg__check_probability(const char *where, const char *what, double p);
 
+/* Puts `tensor`, which is kept, as a buffer into the place that `parameter` has in this module, and
+ * returns it. Where other slots are tied to this one, nothing is done and `parameter` returned.
+ * NULL for NULL. */
+wg_tensor *wg__module_replace(wg_module *module, wg_tensor *parameter, wg_tensor *tensor);
+
 #endif

@@ -24,6 +24,25 @@ static wg_tensor *tie(wg_module *module, const char *name, wg_tensor *parameter,
     return wg_module_tie(module, name, parameter);
 }
 
+static int linear_pack(wg_module *module, wg_packing packing) {
+    wg_linear *linear = (wg_linear *)module;
+    if (linear->packed)
+        return 0;
+    wg_scope scope;
+    wg_scope_begin(&scope);
+    wg_tensor *weight = linear->transposed ? wg_transpose(linear->weight, 0, 1) : linear->weight;
+    if (weight && wg_tensor_size(weight, 1) % wg_packing_block(packing) != 0)
+        packing = WG_PACKING_BF16;
+    wg_tensor *kept = wg__module_replace(module, linear->weight, wg_pack(weight, packing));
+    wg_scope_end(&scope, NULL);
+    if (kept && kept != linear->weight) {
+        linear->weight = kept;
+        linear->packed = true;
+        linear->packing = packing;
+    }
+    return kept ? 0 : -1;
+}
+
 wg_linear *wg_linear_new(wg_module *parent, const char *name, int64_t in, int64_t out,
                          const wg_linear_options *options) {
     static const wg_linear_options defaults;
@@ -34,6 +53,7 @@ wg_linear *wg_linear_new(wg_module *parent, const char *name, int64_t in, int64_
     wg_linear *linear = wg_module_new(parent, name, sizeof *linear);
     if (!linear)
         return NULL;
+    linear->module.pack = linear_pack;
     linear->transposed = options->transposed;
     const int64_t shape[] = {options->transposed ? in : out, options->transposed ? out : in};
     const wg_initializer uniform = {WG_INIT_UNIFORM, 1 / sqrt((double)in)};
@@ -50,6 +70,8 @@ wg_linear *wg_linear_new(wg_module *parent, const char *name, int64_t in, int64_
 }
 
 wg_tensor *wg_linear_forward(wg_linear *linear, wg_tensor *x) {
+    if (linear->packed)
+        return wg_packed_linear(x, linear->weight, linear->packing, linear->bias);
     if (!linear->transposed)
         return wg_linear_op(x, linear->weight, linear->bias);
     wg_scope scope;

@@ -10,9 +10,11 @@
 
 typedef struct wg_linear {
     wg_module module;
-    wg_tensor *weight; /* (O, I), or (I, O) if transposed */
+    wg_tensor *weight; /* (O, I), or (I, O) if transposed; packed: (O, bytes) u8 */
     wg_tensor *bias;   /* (O), or NULL */
     bool transposed;
+    bool packed; /* by wg_module_pack, as `packing` says */
+    wg_packing packing;
 } wg_linear;
 
 typedef struct wg_linear_options {

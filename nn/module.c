@@ -293,7 +293,42 @@ void wg_module_no_decay(wg_module *module, const char *name) {
             name);
 }
 
+static bool is_tied_to(wg_module *top, const wg_tensor *tensor) {
+    for (wg_module *m = top; m; m = next_below(top, m))
+        for (wg_slot *slot = m->first_slot; slot; slot = slot->next)
+            if (slot->tensor == tensor && slot->tied)
+                return true;
+    return false;
+}
+
+wg_tensor *wg__module_replace(wg_module *module, wg_tensor *parameter, wg_tensor *tensor) {
+    if (!tensor)
+        return NULL;
+    wg_slot *slot = module->first_slot;
+    while (slot && slot->tensor != parameter)
+        slot = slot->next;
+    if (!slot || (!slot->tied && is_tied_to(wg_module_root(module), parameter)))
+        return parameter;
+    tensor = wg__tensor_reference(tensor, true);
+    if (!tensor)
+        return NULL;
+    if (!slot->tied)
+        wg_release(slot->tensor);
+    slot->tied = false;
+    slot->kind = WG_SLOT_BUFFER;
+    return slot->tensor = tensor;
+}
+
 /* ---- The tree as a whole ---- */
+
+int wg_module_pack(wg_module *module, wg_packing packing) {
+    if (wg_packing_block(packing) == 0)
+        return wg_fail(WG_ERROR_ARGUMENT, "module_pack", "there is no packing %d", (int)packing);
+    for (wg_module *m = module; m; m = next_below(module, m))
+        if (m->pack && m->pack(m, packing) < 0)
+            return -1;
+    return 0;
+}
 
 static int64_t count_slots(wg_module *module) {
     int64_t count = 0;

@@ -16,6 +16,7 @@
 #define WG_NN_MODULE_H
 
 #include "../autograd/autograd.h"
+#include "../tensor/packing.h"
 
 typedef struct wg_module wg_module;
 
@@ -39,8 +40,11 @@ struct wg_module {
     wg_module *first_child, *last_child, *next_sibling;
     wg_slot *first_slot, *last_slot;
     void (*destroy)(wg_module *); /* frees what the type itself owns beside slots; may be NULL */
-    bool evaluating;              /* of the root: dropout rests, running statistics stand */
-    wg_generator generator;       /* of the root: dropout and initialisation draw from it */
+    /* Keeps the weights of this type in fewer bytes (wg_module_pack); NULL: it has none that could
+     */
+    int (*pack)(wg_module *, wg_packing);
+    bool evaluating;        /* of the root: dropout rests, running statistics stand */
+    wg_generator generator; /* of the root: dropout and initialisation draw from it */
 };
 
 /* Allocates `size` bytes (zeroed), whose first member is the module, and hangs it in `parent` under
@@ -113,5 +117,12 @@ WG_API int64_t wg_module_parameter_count(wg_module *module);
 /* Changes the dtype of all floating parameters and buffers (f32 or f64, for gradient checks) in
  * their handles, or of none if that fails. Gradients are dropped. [DTYPE, MEMORY] */
 WG_API int wg_module_to(wg_module *module, wg_dtype dtype);
+
+/* Keeps the matrices of all linear layers below `module` in fewer bytes, for a model that is used
+ * and no more trained: a slot's parameter gives way to a buffer of packed rows, and its memory to
+ * theirs. A matrix whose rows are no whole blocks of the packing becomes bf16; one that also has a
+ * place elsewhere (a head that is tied to the embedding) stays there as it is. After an error some
+ * layers are packed and others not. [MEMORY; ARGUMENT outside the enum] */
+WG_API int wg_module_pack(wg_module *module, wg_packing packing);
 
 #endif

@@ -13,7 +13,7 @@
 enum { SMALL = 32768 };
 
 /* Elements of the matrix that are worth a chunk; the length of columns in one. */
-enum { CHUNK = 131072, COLUMN_CHUNK = 512 };
+enum { CHUNK = 16384, COLUMN_CHUNK = 512 };
 
 /* y = alpha A x + beta y */
 typedef struct vector_product {

@@ -10,6 +10,7 @@
 #define WG_TENSOR_OPS_H
 
 #include "op.h"
+#include "packing.h"
 
 /* ---- Casting and copying (ops/cast.c) ---- */
 
@@ -487,6 +488,19 @@ WG_API wg_tensor *wg_matmul(wg_tensor *a, wg_tensor *b);
 /* x W^T + bias, the layer's product.   x: (..., I)   weight: (O, I)   bias: (O) or NULL   ->
  * (..., O). Fused; the gradient of weight is accumulated in place. [scope; SHAPE, DTYPE] */
 WG_API wg_tensor *wg_linear_op(wg_tensor *x, wg_tensor *weight, wg_tensor *bias);
+
+/* ---- Weights kept small (ops/packed.c; the packings are in packing.h) ---- */
+
+/* The rows of x, (..., I) f32, packed: (..., bytes) u8; and the numbers of packed rows, f32. I is a
+ * multiple of the packing's block. No gradient. [scope; SHAPE, DTYPE, ARGUMENT] */
+WG_API wg_tensor *wg_pack(wg_tensor *x, wg_packing packing);
+WG_API wg_tensor *wg_unpack(wg_tensor *packed, wg_packing packing);
+
+/* x W^T + bias with packed rows for W, which are read as they are where x has few rows: what writing
+ * text one token at a time costs is the reading of the weights.   x: (..., I)   weight: (O, bytes)
+ * u8   bias: (O) or NULL   ->   (..., O). [scope; SHAPE, DTYPE, ARGUMENT] */
+WG_API wg_tensor *wg_packed_linear(wg_tensor *x, wg_tensor *weight, wg_packing packing,
+                                   wg_tensor *bias);
 
 /* ---- Indexing (ops/index.c, ops/scatter.c). Indices are i64 or i32; negative ones are out of
  * range, except where it is said. ---- */

@@ -13,6 +13,7 @@
 #define WG_TENSOR_SIMD_SIMD_H
 
 #include "tensor/dtype.h"
+#include "tensor/packing.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -117,6 +118,9 @@ typedef struct wg__simd {
     double (*dot)(int64_t n, const void *x, const void *y);
     void (*add_scaled_rows)(int64_t rows, int64_t n, int64_t row_stride, const void *a,
                             double scale, const void *x, int64_t x_stride, void *y);
+
+    /* The sum of x times a row that is packed so (packing.h), whole blocks. Of f32 alone. */
+    double (*packed_dot[WG_PACKING_COUNT])(int64_t n, const void *row, const void *x);
 
     /* C (m, n) = alpha A (m, k) B (k, n) + beta C, where k is at most WG__SMALL_K and the rows of
      * C are contiguous. With beta 0, C is not read. */

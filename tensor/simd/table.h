@@ -10,6 +10,7 @@
 #include "tensor/simd/attention.h"
 #include "tensor/simd/columns.h"
 #include "tensor/simd/norm.h"
+#include "tensor/simd/packed.h"
 #include "tensor/simd/products.h"
 
 #define WG__JOIN_EXPANDED(a, b) a##b
@@ -110,6 +111,9 @@ const wg__simd WG__TABLE = {
     .dot = dot,
     .add_scaled_rows = add_scaled_rows,
     .small_product = small_product,
+#if WG__BITS == 32
+    .packed_dot = {packed_dot_bf16, packed_dot_q8_0, packed_dot_q4_0},
+#endif
 
     .random_words = random_words,
     .drop_below = drop_below,

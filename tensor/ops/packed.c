@@ -1,0 +1,343 @@
+/* Weights kept small: packing rows, unpacking them, and the layer's product with what is packed. */
+#include "tensor/iter.h"
+#include "tensor/ops/dense.h"
+#include "tensor/ops/elementwise.h"
+#include "tensor/ops/families.h"
+#include "tensor/packing_rows.h"
+#include "tensor/simd/simd.h"
+
+typedef struct packed_options {
+    wg_packing packing;
+} packed_options;
+
+static wg_packing packing_of(const wg_call *call) {
+    return ((const packed_options *)call->options)->packing;
+}
+
+static int check_packing(const wg_call *call) {
+    if (wg_packing_block(packing_of(call)) > 0)
+        return 0;
+    return wg__op_fail(call, WG_ERROR_ARGUMENT, "there is no packing %d", (int)packing_of(call));
+}
+
+/* The numbers in a row of so many bytes, or -1 with an error. */
+static int64_t unpacked_columns(const wg_call *call, int64_t bytes) {
+    const int64_t size = wg_packing_block_bytes(packing_of(call));
+    if (bytes % size == 0)
+        return bytes / size * wg_packing_block(packing_of(call));
+    return wg__op_fail(call, WG_ERROR_SHAPE,
+                       "a row of %lld bytes is no whole blocks of %s, %lld each", (long long)bytes,
+                       wg_packing_name(packing_of(call)), (long long)size);
+}
+
+/* ---- Rows, one after the other, in parallel ---- */
+
+enum { ROW_WORK = 4 }; /* a number packed or unpacked, beside an element of light work */
+
+typedef struct rows_job {
+    wg_packing packing;
+    wg__rows numbers, bytes;
+} rows_job;
+
+static void run_rows(rows_job *job, wg__range_body body) {
+    const int64_t grain = 1 + WG__GRAIN / (ROW_WORK * (job->numbers.columns + 1));
+    wg__parallel_for(job->numbers.rows, grain, body, job);
+}
+
+/* ---- pack ---- */
+
+static int pack_infer(wg_call *call) {
+    const wg_spec *x = &call->input_specs[0];
+    if (check_packing(call) < 0)
+        return -1;
+    if (x->dtype != WG_F32)
+        return wg__op_fail(call, WG_ERROR_DTYPE, "wanted f32; cast it");
+    if (x->ndim < 1)
+        return wg__op_fail(call, WG_ERROR_SHAPE, "wanted rows, (..., I)");
+    const int64_t block = wg_packing_block(packing_of(call)), columns = x->shape[x->ndim - 1];
+    if (columns % block != 0)
+        return wg__op_fail(call, WG_ERROR_SHAPE, "%s packs blocks of %lld, which do not fill %lld",
+                           wg_packing_name(packing_of(call)), (long long)block, (long long)columns);
+    call->output_specs[0] = *x;
+    call->output_specs[0].dtype = WG_U8;
+    call->output_specs[0].shape[x->ndim - 1] =
+        columns / block * wg_packing_block_bytes(packing_of(call));
+    return 0;
+}
+
+static void pack_rows(int64_t begin, int64_t end, void *context) {
+    const rows_job *job = context;
+    for (int64_t i = begin; i < end; i++)
+        wg__pack_row(job->packing, job->numbers.columns, wg__row(&job->numbers, i),
+                     wg__row(&job->bytes, i));
+}
+
+static int pack_forward(wg_call *call) {
+    rows_job job = {.packing = packing_of(call)};
+    if (wg__rows_of(call->inputs[0], true, &job.numbers) < 0 ||
+        wg__rows_of(call->outputs[0], true, &job.bytes) < 0)
+        return -1;
+    run_rows(&job, pack_rows);
+    return 0;
+}
+
+static const packed_options as[] = {{WG_PACKING_BF16}, {WG_PACKING_Q8_0}, {WG_PACKING_Q4_0}};
+
+enum { PACKINGS = sizeof as / sizeof *as };
+
+static wg_tensor *sample_rows(wg_generator *generator, int64_t rows, int64_t columns) {
+    return wg_cast(wg__sample_normal(generator, 2, (int64_t[]){rows, columns}), WG_F32);
+}
+
+static int pack_sample(int index, wg_generator *generator, wg_sample *sample) {
+    if (index >= PACKINGS)
+        return 0;
+    sample->options = &as[index];
+    sample->inputs[0] = sample_rows(generator, 3, 64);
+    return wg__sample_status(sample, 1);
+}
+
+static int pack_bench(wg_generator *generator, wg_sample *sample) {
+    sample->options = &as[WG_PACKING_Q8_0];
+    sample->inputs[0] = wg_rand(generator, WG_F32, 2, (int64_t[]){2048, 2048});
+    return wg__sample_status(sample, 1);
+}
+
+static const wg_op pack = {
+    .name = "pack",
+    .doc = "The rows of x in fewer bytes, as a packing has it: (..., I) -> (..., bytes) u8.",
+    .min_inputs = 1,
+    .max_inputs = 1,
+    .output_count = 1,
+    .options_size = sizeof(packed_options),
+    .no_gradient = "bytes have no gradient",
+    .infer = pack_infer,
+    .forward = pack_forward,
+    .sample = pack_sample,
+    .bench = pack_bench,
+};
+
+wg_tensor *wg_pack(wg_tensor *x, wg_packing packing) {
+    return wg_apply_one(&pack, 1, &x, &(packed_options){packing});
+}
+
+/* ---- unpack ---- */
+
+static int unpack_infer(wg_call *call) {
+    const wg_spec *bytes = &call->input_specs[0];
+    if (check_packing(call) < 0)
+        return -1;
+    if (bytes->dtype != WG_U8)
+        return wg__op_fail(call, WG_ERROR_DTYPE, "wanted u8, packed rows");
+    if (bytes->ndim < 1)
+        return wg__op_fail(call, WG_ERROR_SHAPE, "wanted rows, (..., bytes)");
+    const int64_t columns = unpacked_columns(call, bytes->shape[bytes->ndim - 1]);
+    call->output_specs[0] = *bytes;
+    call->output_specs[0].dtype = WG_F32;
+    call->output_specs[0].shape[bytes->ndim - 1] = columns;
+    return columns < 0 ? -1 : 0;
+}
+
+static void unpack_rows(int64_t begin, int64_t end, void *context) {
+    const rows_job *job = context;
+    for (int64_t i = begin; i < end; i++)
+        wg__unpack_row(job->packing, job->numbers.columns, wg__row(&job->bytes, i),
+                       wg__row(&job->numbers, i));
+}
+
+static int unpack_forward(wg_call *call) {
+    rows_job job = {.packing = packing_of(call)};
+    if (wg__rows_of(call->inputs[0], true, &job.bytes) < 0 ||
+        wg__rows_of(call->outputs[0], true, &job.numbers) < 0)
+        return -1;
+    run_rows(&job, unpack_rows);
+    return 0;
+}
+
+static int unpack_sample(int index, wg_generator *generator, wg_sample *sample) {
+    if (index >= PACKINGS)
+        return 0;
+    sample->options = &as[index];
+    sample->inputs[0] = wg_pack(sample_rows(generator, 3, 64), as[index].packing);
+    return wg__sample_status(sample, 1);
+}
+
+static int unpack_bench(wg_generator *generator, wg_sample *sample) {
+    if (pack_bench(generator, sample) < 0)
+        return -1;
+    sample->inputs[0] = wg_pack(sample->inputs[0], WG_PACKING_Q8_0);
+    return wg__sample_status(sample, 1);
+}
+
+static const wg_op unpack = {
+    .name = "unpack",
+    .doc = "The numbers of packed rows: (..., bytes) u8 -> (..., I) f32.",
+    .min_inputs = 1,
+    .max_inputs = 1,
+    .output_count = 1,
+    .options_size = sizeof(packed_options),
+    .no_gradient = "bytes have no gradient",
+    .infer = unpack_infer,
+    .forward = unpack_forward,
+    .sample = unpack_sample,
+    .bench = unpack_bench,
+};
+
+wg_tensor *wg_unpack(wg_tensor *packed, wg_packing packing) {
+    return wg_apply_one(&unpack, 1, &packed, &(packed_options){packing});
+}
+
+/* ---- packed_linear: y = x unpack(W)^T + bias.   dx = g unpack(W), dbias = the sum of g. ---- */
+
+static int packed_linear_infer(wg_call *call) {
+    const wg_spec *x = &call->input_specs[0], *weight = &call->input_specs[1];
+    const bool has_bias = call->input_count > 2 && call->input_specs[2].ndim >= 0;
+    if (check_packing(call) < 0 || wg__check_kernel_dtype(call) < 0 ||
+        (has_bias && wg__check_same_dtype(call, 0, 2) < 0))
+        return -1;
+    if (weight->dtype != WG_U8)
+        return wg__op_fail(call, WG_ERROR_DTYPE, "the weight is not u8, packed rows");
+    if (x->ndim < 1 || weight->ndim != 2)
+        return wg__op_fail(call, WG_ERROR_SHAPE, "wanted (..., I) x (O, bytes)");
+    const int64_t columns = unpacked_columns(call, weight->shape[1]);
+    if (columns < 0)
+        return -1;
+    if (columns != x->shape[x->ndim - 1])
+        return wg__op_fail(call, WG_ERROR_SHAPE, "x has %lld features, the weight takes %lld",
+                           (long long)x->shape[x->ndim - 1], (long long)columns);
+    if (has_bias &&
+        (call->input_specs[2].ndim != 1 || call->input_specs[2].shape[0] != weight->shape[0]))
+        return wg__op_fail(call, WG_ERROR_SHAPE, "wanted a bias of %lld, a value for each output",
+                           (long long)weight->shape[0]);
+    call->output_specs[0] = *x;
+    call->output_specs[0].shape[x->ndim - 1] = weight->shape[0];
+    return 0;
+}
+
+/* Rows of x up to which the packed rows are read for each; above, they are unpacked once. */
+enum { FEW_ROWS = 4 };
+
+/* Numbers of the weight that are worth a chunk. */
+enum { CHUNK = 32768 };
+
+typedef struct packed_job {
+    wg_packing packing;
+    wg__rows x, weight, y;
+    const float *bias; /* NULL: 0 */
+} packed_job;
+
+/* Rows begin.. of the weight, each of which gives an element to every row of y. */
+static void multiply_rows(int64_t begin, int64_t end, void *context) {
+    const packed_job *job = context;
+    const wg__simd *simd = wg__simd_for(WG_F32);
+    for (int64_t o = begin; o < end; o++) {
+        const void *row = wg__row(&job->weight, o);
+        for (int64_t r = 0; r < job->x.rows; r++) {
+            const double sum =
+                simd->packed_dot[job->packing](job->x.columns, row, wg__row(&job->x, r));
+            ((float *)wg__row(&job->y, r))[o] = (float)(job->bias ? sum + job->bias[o] : sum);
+        }
+    }
+}
+
+static int multiply_packed(wg_call *call) {
+    packed_job job = {.packing = packing_of(call)};
+    wg__rows bias;
+    if (wg__rows_of(call->inputs[0], true, &job.x) < 0 ||
+        wg__rows_of(call->inputs[1], true, &job.weight) < 0 ||
+        wg__rows_of(call->outputs[0], true, &job.y) < 0)
+        return -1;
+    if (call->input_count > 2 && call->inputs[2]) {
+        if (wg__rows_of(call->inputs[2], true, &bias) < 0)
+            return -1;
+        job.bias = wg__row(&bias, 0);
+    }
+    wg__parallel_for(job.weight.rows, 1 + CHUNK / (job.x.columns + 1), multiply_rows, &job);
+    return 0;
+}
+
+static int multiply_unpacked(wg_call *call) {
+    wg_tensor *weight =
+        wg_cast(wg_unpack(call->inputs[1], packing_of(call)), call->input_specs[0].dtype);
+    wg_tensor *y =
+        wg_linear_op(call->inputs[0], weight, call->input_count > 2 ? call->inputs[2] : NULL);
+    return y ? wg_copy_(call->outputs[0], y) : -1;
+}
+
+static int packed_linear_forward(wg_call *call) {
+    const wg_spec *x = &call->input_specs[0];
+    const int64_t columns = x->shape[x->ndim - 1];
+    const bool few = columns > 0 && wg__spec_count(x) / columns <= FEW_ROWS;
+    return few && x->dtype == WG_F32 ? multiply_packed(call) : multiply_unpacked(call);
+}
+
+static int packed_linear_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
+    if (wg__wants(call, 0))
+        gradients[0] =
+            wg_matmul(cotangents[0], wg_cast(wg_unpack(call->inputs[1], packing_of(call)),
+                                             call->input_specs[0].dtype));
+    if (wg__wants(call, 2))
+        gradients[2] = wg_sum_to(cotangents[0], 1, call->input_specs[2].shape);
+    return wg__vjp_status();
+}
+
+static double packed_linear_flops(const wg_call *call) {
+    const wg_spec *x = &call->input_specs[0];
+    return 2 * (double)wg__spec_count(&call->output_specs[0]) * (double)x->shape[x->ndim - 1];
+}
+
+static int packed_linear_sample(int index, wg_generator *generator, wg_sample *sample) {
+    if (index >= 2 * PACKINGS)
+        return 0;
+    const int64_t x[] = {2, 3, 32};
+    sample->options = &as[index / 2];
+    sample->inputs[0] =
+        index % 2 ? wg__sample_normal(generator, 3, x) : wg__sample_normal(generator, 1, &x[2]);
+    sample->inputs[1] = wg_pack(sample_rows(generator, 5, 32), as[index / 2].packing);
+    if (index % 2)
+        return wg__sample_status(sample, 2);
+    sample->inputs[2] = wg__sample_normal(generator, 1, (int64_t[]){5});
+    return wg__sample_status(sample, 3);
+}
+
+static int packed_linear_bench(wg_generator *generator, wg_sample *sample) {
+    sample->options = &as[WG_PACKING_Q8_0];
+    sample->inputs[0] = wg_rand(generator, WG_F32, 1, (int64_t[]){2048});
+    sample->inputs[1] =
+        wg_pack(wg_rand(generator, WG_F32, 2, (int64_t[]){8192, 2048}), WG_PACKING_Q8_0);
+    return wg__sample_status(sample, 2);
+}
+
+static const wg_op packed_linear = {
+    .name = "packed_linear",
+    .doc = "y = x unpack(W)^T + bias: (..., I) x (O, bytes) u8, and (O) if there is a bias -> "
+           "(..., O). "
+           "For few rows of x, W is read as it is packed.",
+    .min_inputs = 2,
+    .max_inputs = 3,
+    .output_count = 1,
+    .options_size = sizeof(packed_options),
+    .saves_inputs = 2,
+    .differentiable = 5,
+    .infer = packed_linear_infer,
+    .forward = packed_linear_forward,
+    .vjp = packed_linear_vjp,
+    .jvp = wg_jvp_linear,
+    .sample = packed_linear_sample,
+    .bench = packed_linear_bench,
+    .flops = packed_linear_flops,
+};
+
+wg_tensor *wg_packed_linear(wg_tensor *x, wg_tensor *weight, wg_packing packing, wg_tensor *bias) {
+    if (!x)
+        return NULL;
+    const wg_dtype dtype = x->spec.dtype;
+    x = wg__widen(x);
+    wg_tensor *inputs[] = {x, weight, bias && x ? wg_cast(bias, x->spec.dtype) : NULL};
+    return wg__narrow(
+        wg_apply_one(&packed_linear, bias ? 3 : 2, inputs, &(packed_options){packing}), dtype);
+}
+
+static const wg_op *const ops[] = {&pack, &unpack, &packed_linear};
+
+const wg__op_family wg__family_packed = {ops, sizeof ops / sizeof *ops};

@@ -1,0 +1,34 @@
+/* Numbers kept small: how a row of f32 is packed into fewer bytes, as ggml and GGUF keep weights.
+ *
+ *     bf16     the upper half of each f32                                16 bits a number
+ *     q8_0     blocks of 32: a half, the scale, and 32 signed bytes       8.5
+ *     q4_0     blocks of 32: a half, the scale, and 32 numbers of 4 bits, less 8; those of the
+ *              block's first half in the low bits of 16 bytes             4.5
+ *
+ * Packed rows are the bytes of a u8 tensor: wg_pack, wg_unpack and wg_packed_linear of ops.h. */
+#ifndef WG_TENSOR_PACKING_H
+#define WG_TENSOR_PACKING_H
+
+#include <stdint.h>
+
+#include "api.h"
+
+typedef enum wg_packing {
+    WG_PACKING_BF16,
+    WG_PACKING_Q8_0,
+    WG_PACKING_Q4_0,
+    WG_PACKING_COUNT
+} wg_packing;
+
+/* "bf16", "q8_0", "q4_0"; NULL outside the enum. */
+WG_API const char *wg_packing_name(wg_packing packing);
+
+/* The packing of that name, or -1 (no error is recorded). */
+WG_API int wg_packing_find(const char *name);
+
+/* The numbers in a block, of which a row is a multiple (1 for bf16), and the bytes of one. 0
+ * outside the enum. */
+WG_API int64_t wg_packing_block(wg_packing packing);
+WG_API int64_t wg_packing_block_bytes(wg_packing packing);
+
+#endif

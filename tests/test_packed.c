@@ -1,0 +1,263 @@
+/* Weights kept small: the formats beside ggml's (tests/fixtures/quants.py), products beside those
+ * with unpacked weights, and models whose layers are packed. */
+#include <string.h>
+
+#include "models/gpt.h"
+#include "models/llama.h"
+#include "tensor/alloc.h"
+#include "tensor/ops.h"
+#include "tests/model_fixture.h"
+#include "tests/testing.h"
+
+/* Sums of a few hundred products, in another order. */
+static const double rounding = 2e-6;
+
+static wg_tensor *normal(int ndim, const int64_t *shape) {
+    static wg_generator generator = {.seed = 7};
+    return wg_randn(&generator, WG_F32, ndim, shape);
+}
+
+/* ---- Formats ---- */
+
+START_TEST(blocks_are_those_of_ggml) {
+    wg_tensor *numbers = model_fixture("quants", "numbers");
+    const char *names[] = {[WG_PACKING_Q8_0] = "q8_0", [WG_PACKING_Q4_0] = "q4_0"};
+    for (wg_packing packing = WG_PACKING_Q8_0; packing <= WG_PACKING_Q4_0; packing++) {
+        const wg_tensor *expected = model_fixture("quants", names[packing]);
+        wg_tensor *packed = wg_pack(numbers, packing);
+        const int64_t bytes = wg_tensor_count(packed);
+        ck_assert_int_eq(bytes, wg_tensor_count(numbers) / wg_packing_block(packing) *
+                                    wg_packing_block_bytes(packing));
+        const uint8_t *ours = wg_tensor_data(packed),
+                      *theirs = wg_tensor_data((wg_tensor *)expected);
+        for (int64_t i = 0; i < bytes; i++)
+            ck_assert_msg(ours[i] == theirs[i], "%s, byte %lld: %d, wanted %d", names[packing],
+                          (long long)i, ours[i], theirs[i]);
+    }
+}
+END_TEST
+
+START_TEST(bf16_rounds_as_a_cast_does) {
+    wg_tensor *x = normal(WG_DIMS(3, 17));
+    assert_close(wg_unpack(wg_pack(x, WG_PACKING_BF16), WG_PACKING_BF16),
+                 wg_cast(wg_cast(x, WG_BF16), WG_F32), 0, 0);
+}
+END_TEST
+
+START_TEST(what_is_unpacked_is_packed_to_the_same_bytes) {
+    wg_tensor *x = normal(WG_DIMS(5, 96));
+    for (wg_packing packing = 0; packing < WG_PACKING_COUNT; packing++) {
+        wg_tensor *once = wg_pack(x, packing);
+        assert_close(wg_pack(wg_unpack(once, packing), packing), once, 0, 0);
+    }
+}
+END_TEST
+
+START_TEST(names_find_their_packing) {
+    for (wg_packing packing = 0; packing < WG_PACKING_COUNT; packing++)
+        ck_assert_int_eq(wg_packing_find(wg_packing_name(packing)), packing);
+    ck_assert_int_eq(wg_packing_find("q5_1"), -1);
+    ck_assert_int_eq(wg_packing_find(NULL), -1);
+    ck_assert_ptr_null(wg_packing_name(WG_PACKING_COUNT));
+}
+END_TEST
+
+/* ---- Products ---- */
+
+static void assert_multiplies(wg_packing packing, wg_tensor *x, int64_t outputs, bool has_bias) {
+    wg_tensor *packed = wg_pack(normal(WG_DIMS(outputs, wg_tensor_size(x, -1))), packing);
+    wg_tensor *bias = has_bias ? normal(WG_DIMS(outputs)) : NULL;
+    wg_tensor *expected = wg_linear_op(wg_cast(x, WG_F64), wg_unpack(packed, packing), bias);
+    const double scale = wg_item(wg_cast(wg_max(wg_abs(expected), WG_ALL, false), WG_F64));
+    assert_close(wg_cast(wg_packed_linear(x, packed, packing, bias), WG_F64), expected, 0,
+                 rounding * scale);
+}
+
+/* Rows that fill no whole number of vectors, and few and many of them. */
+START_TEST(a_product_is_that_with_the_unpacked_weight) {
+    for (wg_packing packing = 0; packing < WG_PACKING_COUNT; packing++)
+        for (int64_t blocks = 1; blocks <= 13; blocks += 2)
+            for (int64_t rows = 1; rows <= 7; rows += 2)
+                assert_multiplies(packing, normal(WG_DIMS(rows, 32 * blocks)), 33, rows % 4 == 1);
+    for (int64_t columns = 1; columns < 140; columns += 9)
+        assert_multiplies(WG_PACKING_BF16, normal(WG_DIMS(columns)), 5, true);
+}
+END_TEST
+
+START_TEST(strided_operands_need_no_copy_of_the_callers) {
+    wg_tensor *x = wg_transpose(normal(WG_DIMS(64, 3)), 0, 1);
+    wg_tensor *packed = wg_pack(wg_transpose(normal(WG_DIMS(64, 9)), 0, 1), WG_PACKING_Q8_0);
+    wg_tensor *every_other = wg_slice(packed, 0, 0, 9, 2);
+    assert_close(wg_packed_linear(x, every_other, WG_PACKING_Q8_0, NULL),
+                 wg_matmul(x, wg_transpose(wg_unpack(every_other, WG_PACKING_Q8_0), 0, 1)),
+                 rounding, 10 * rounding);
+}
+END_TEST
+
+START_TEST(any_number_of_threads_gives_the_same_bits) {
+    wg_tensor *x = normal(WG_DIMS(2, 256));
+    const int threads = wg_threads();
+    for (wg_packing packing = 0; packing < WG_PACKING_COUNT; packing++) {
+        wg_tensor *packed = wg_pack(normal(WG_DIMS(700, 256)), packing), *first = NULL;
+        for (int n = 1; n <= 3; n++) {
+            wg_set_threads(n);
+            wg_tensor *y = wg_packed_linear(x, packed, packing, NULL);
+            if (first)
+                assert_close(y, first, 0, 0);
+            else
+                first = y;
+        }
+    }
+    wg_set_threads(threads);
+}
+END_TEST
+
+#define refused(call, code, part)                                                                  \
+    do {                                                                                           \
+        ck_assert_ptr_null(call);                                                                  \
+        assert_error(code, part);                                                                  \
+    } while (0)
+
+START_TEST(what_cannot_be_packed_is_refused) {
+    refused(wg_pack(normal(WG_DIMS(2, 33)), WG_PACKING_Q8_0), WG_ERROR_SHAPE,
+            "q8_0 packs blocks of 32, which do not fill 33");
+    refused(wg_pack(wg_zeros(WG_F64, WG_DIMS(2, 32)), WG_PACKING_Q8_0), WG_ERROR_DTYPE,
+            "wanted f32");
+    refused(wg_pack(wg_scalar(WG_F32, 1), WG_PACKING_BF16), WG_ERROR_SHAPE, "wanted rows");
+    refused(wg_pack(normal(WG_DIMS(2, 32)), WG_PACKING_COUNT), WG_ERROR_ARGUMENT,
+            "there is no packing 3");
+    refused(wg_unpack(wg_zeros(WG_U8, WG_DIMS(2, 33)), WG_PACKING_Q8_0), WG_ERROR_SHAPE,
+            "a row of 33 bytes is no whole blocks of q8_0, 34 each");
+    refused(wg_unpack(normal(WG_DIMS(2, 34)), WG_PACKING_Q8_0), WG_ERROR_DTYPE, "wanted u8");
+    wg_tensor *packed = wg_pack(normal(WG_DIMS(2, 64)), WG_PACKING_Q4_0);
+    refused(wg_packed_linear(normal(WG_DIMS(3, 32)), packed, WG_PACKING_Q4_0, NULL), WG_ERROR_SHAPE,
+            "x has 32 features, the weight takes 64");
+    refused(wg_packed_linear(normal(WG_DIMS(64)), packed, WG_PACKING_Q4_0, normal(WG_DIMS(3))),
+            WG_ERROR_SHAPE, "wanted a bias of 2");
+    refused(wg_packed_linear(normal(WG_DIMS(64)), normal(WG_DIMS(2, 64)), WG_PACKING_Q4_0, NULL),
+            WG_ERROR_DTYPE, "not u8");
+}
+END_TEST
+
+/* ---- Models ---- */
+
+static void round_to(wg_tensor *weight, wg_packing packing) {
+    wg_set_grad_enabled(false);
+    const bool fits = wg_tensor_size(weight, 1) % wg_packing_block(packing) == 0;
+    packing = fits ? packing : WG_PACKING_BF16;
+    wg_copy_(weight, wg_unpack(wg_pack(weight, packing), packing));
+    wg_set_grad_enabled(true);
+}
+
+/* Logits of ids by a model of a few tens of thousands of numbers. */
+static wg_tensor *logits_of(const wg_language_model *model) {
+    wg_tensor *ids = wg_from_array(WG_I64, WG_DIMS(1, 5), (int64_t[]){1, 5, 3, 2, 9});
+    wg_set_grad_enabled(false);
+    wg_tensor *logits = model->logits(model->model, model->forward(model->model, ids, NULL));
+    wg_set_grad_enabled(true);
+    return logits;
+}
+
+static wg_llama *make_llama(void) {
+    /* Inner rows of 48 are no whole blocks, and so become bf16. */
+    wg_llama_config config;
+    wg_llama_config_preset(&config, "llama-260k");
+    config.hidden_size = 64;
+    config.intermediate_size = 48;
+    config.num_hidden_layers = 2;
+    config.num_attention_heads = 4;
+    config.num_key_value_heads = 2;
+    config.vocab_size = 40;
+    config.tie_word_embeddings = true;
+    return wg_llama_new(&config, 3);
+}
+
+START_TEST(a_packed_llama_is_one_with_rounded_weights) {
+    for (wg_packing packing = 0; packing < WG_PACKING_COUNT; packing++) {
+        wg_llama *packed = make_llama(), *rounded = make_llama();
+        ck_assert_int_eq(wg_module_pack(&packed->module, packing), 0);
+        ck_assert(packed->head->packed);
+        ck_assert_int_eq(wg_tensor_dtype(packed->embedding->weight), WG_F32);
+        ck_assert_int_eq(packed->layers[0]->feed_forward->down->packing, WG_PACKING_BF16);
+
+        wg_state_dict *state = wg_module_state(&rounded->module);
+        for (int64_t i = 0; i < state->count; i++) {
+            const wg_slot *slot = state->entries[i].slot;
+            if (!slot->tied && wg_tensor_ndim(slot->tensor) == 2 &&
+                slot->tensor != rounded->embedding->weight)
+                round_to(slot->tensor, packing);
+        }
+        wg_state_dict_free(state);
+        wg_language_model a = wg_llama_language_model(packed), b = wg_llama_language_model(rounded);
+        wg_tensor *hidden_a =
+            a.forward(packed, wg_from_array(WG_I64, WG_DIMS(1, 3), (int64_t[]){4, 1, 7}), NULL);
+        wg_tensor *hidden_b =
+            b.forward(rounded, wg_from_array(WG_I64, WG_DIMS(1, 3), (int64_t[]){4, 1, 7}), NULL);
+        assert_close(hidden_a, wg_detach(hidden_b), 1e-4, 1e-4);
+        round_to(rounded->embedding->weight, packing); /* the head's rows; vectors were exact */
+        assert_close(a.logits(packed, wg_detach(hidden_a)), wg_detach(b.logits(rounded, hidden_b)),
+                     1e-4, 1e-4);
+        wg_module_free(&packed->module);
+        wg_module_free(&rounded->module);
+    }
+}
+END_TEST
+
+START_TEST(a_gpt_whose_layers_are_transposed_and_whose_head_is_tied_is_packed) {
+    wg_gpt_config config;
+    wg_gpt_config_preset(&config, "gpt2-tiny");
+    config.vocab_size = 50;
+    wg_gpt *gpt = wg_gpt_new(&config, 2);
+    wg_language_model model = wg_gpt_language_model(gpt);
+    wg_module_train(&gpt->module, false);
+    wg_tensor *exact = wg_clone(logits_of(&model));
+    ck_assert_int_eq(wg_module_pack(&gpt->module, WG_PACKING_Q8_0), 0);
+    wg_tensor *packed = logits_of(&model);
+    const double size = wg_item(wg_max(wg_abs(exact), WG_ALL, false));
+    assert_close(packed, exact, 0, 0.02 * size);
+    ck_assert_msg(wg_item(wg_max(wg_abs(wg_sub(packed, exact)), WG_ALL, false)) > 1e-7 * size,
+                  "nothing was rounded");
+    wg_module_free(&gpt->module);
+}
+END_TEST
+
+START_TEST(packing_gives_memory_back) {
+    wg_llama *model = make_llama();
+    const int64_t before = wg_alloc_get_stats().live_bytes;
+    ck_assert_int_eq(wg_module_pack(&model->module, WG_PACKING_Q8_0), 0);
+    ck_assert_int_lt(wg_alloc_get_stats().live_bytes, before);
+    wg_module_free(&model->module);
+}
+END_TEST
+
+START_TEST(packing_that_finds_no_memory_leaves_nothing_behind) {
+    for (int64_t n = 0;; n++) {
+        wg_llama *model = make_llama();
+        wg_alloc_fail_after(n);
+        const int result = wg_module_pack(&model->module, WG_PACKING_Q4_0);
+        wg_alloc_fail_after(-1);
+        wg_module_free(&model->module);
+        if (result == 0)
+            break;
+        assert_error(WG_ERROR_MEMORY, "");
+    }
+}
+END_TEST
+
+int main(void) {
+    const TTest *const tests[] = {
+        blocks_are_those_of_ggml,
+        bf16_rounds_as_a_cast_does,
+        what_is_unpacked_is_packed_to_the_same_bytes,
+        names_find_their_packing,
+        a_product_is_that_with_the_unpacked_weight,
+        strided_operands_need_no_copy_of_the_callers,
+        any_number_of_threads_gives_the_same_bits,
+        what_cannot_be_packed_is_refused,
+        a_packed_llama_is_one_with_rounded_weights,
+        a_gpt_whose_layers_are_transposed_and_whose_head_is_tied_is_packed,
+        packing_gives_memory_back,
+        packing_that_finds_no_memory_leaves_nothing_behind,
+    };
+    return wg_run_tests("packed", WG_COUNT(tests), tests);
+}
