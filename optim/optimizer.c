@@ -54,21 +54,25 @@ static void walk_range(int64_t first, int64_t last, void *context) {
     }
 }
 
-static int64_t number_chunks(wg_optimizer *optimizer) {
+static int64_t number_chunks(wg_optimizer *optimizer, int64_t *elements) {
     int64_t chunks = 0;
+    *elements = 0;
     for (int64_t i = 0; i < optimizer->count; i++) {
         wg__optimizer_entry *entry = &optimizer->entries[i];
         entry->first_chunk = chunks;
-        if (entry->gradient)
-            chunks += chunk_count(entry);
+        if (!entry->gradient)
+            continue;
+        chunks += chunk_count(entry);
+        *elements += wg_tensor_count(entry->parameter);
     }
     return chunks;
 }
 
 int64_t wg__optimizer_walk(wg_optimizer *optimizer, wg__optimizer_body body, void *context) {
     walk_context walk = {optimizer, body, context};
-    int64_t chunks = number_chunks(optimizer);
-    wg__parallel_for(chunks, 1, walk_range, &walk);
+    int64_t elements, chunks = number_chunks(optimizer, &elements);
+    /* Of many small parameters, as many chunks at once as are worth it. */
+    wg__parallel_for(chunks, 1 + chunks * (WG__GRAIN - 1) / (elements + 1), walk_range, &walk);
     return chunks;
 }
 

@@ -1,4 +1,4 @@
-/* The one door to BLIS. */
+/* Products of matrices. */
 #ifndef WG_TENSOR_GEMM_H
 #define WG_TENSOR_GEMM_H
 

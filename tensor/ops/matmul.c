@@ -322,6 +322,20 @@ static int add_bias_gradient(wg_call *call, const wg__rows *g, wg_tensor **gradi
     return 0;
 }
 
+/* A new tensor for the gradient of the weight, in memory as the weight is: that of a transposed
+ * view is turned back by another, and need not be copied then. */
+static wg_tensor *new_weight_gradient(const wg_call *call) {
+    const wg_spec *spec = &call->input_specs[1];
+    const wg_tensor *weight = call->inputs[1];
+    if (weight->strides[0] != 1 || weight->strides[1] != spec->shape[0])
+        return wg__tensor_new(spec);
+    wg_spec memory = *spec;
+    memory.shape[0] = spec->shape[1];
+    memory.shape[1] = spec->shape[0];
+    const wg_tensor *turned = wg__tensor_new(&memory);
+    return turned ? wg__tensor_view(turned, spec, weight->strides, 0) : NULL;
+}
+
 /* With beta 1 where there is a gradient already, with beta 0 into a new one. */
 static int add_weight_gradient(wg_call *call, const wg__rows *g, wg_tensor **gradient) {
     wg__rows x;
@@ -329,7 +343,7 @@ static int add_weight_gradient(wg_call *call, const wg__rows *g, wg_tensor **gra
         return -1;
     double beta = *gradient ? 1 : 0;
     if (!*gradient)
-        *gradient = wg__tensor_new(&call->input_specs[1]);
+        *gradient = new_weight_gradient(call);
     if (!*gradient)
         return -1;
     wg__gemm((*gradient)->spec.dtype, g->columns, x.columns, g->rows, 1,
