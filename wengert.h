@@ -56,6 +56,7 @@
 #include "data/pair_batch.h"
 #include "data/position.h"
 #include "data/sentencepiece.h"
+#include "data/squad.h"
 #include "data/t5_batch.h"
 #include "data/token_stream.h"
 #include "data/tokenizer.h"
@@ -80,6 +81,7 @@
 #include "train/history.h"
 #include "train/language_modeling.h"
 #include "train/metrics.h"
+#include "train/question_answering.h"
 #include "train/trainer.h"
 
 #endif

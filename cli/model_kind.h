@@ -70,7 +70,7 @@ struct wg__model_kind {
     json_t *(*results)(const wg_metrics *metrics);
 };
 
-extern const wg__model_kind wg__classify_task;
+extern const wg__model_kind wg__classify_task, wg__squad_task;
 extern const wg__model_kind wg__bert_kind, wg__gpt_kind, wg__llama_kind;
 
 /* The model or the task of that name, or NULL; the name of each, or NULL beyond the last. */

@@ -66,6 +66,12 @@ static bool is_punctuation(int32_t c) {
     return category >= UTF8PROC_CATEGORY_PC && category <= UTF8PROC_CATEGORY_PO;
 }
 
+wg__basic_class wg__basic_class_of(int32_t c) {
+    if (is_space(c, utf8proc_category(c)))
+        return WG__BASIC_SPACE;
+    return is_punctuation(c) || is_ideograph(c) ? WG__BASIC_ALONE : WG__BASIC_WITHIN;
+}
+
 /* ---- Lower case ---- */
 
 /* Unicode's Cased, less what is Case_Ignorable as well. */
@@ -102,6 +108,13 @@ static bool is_final_sigma(const int32_t *characters, int64_t count, int64_t at)
     while (after < count && is_case_ignorable(characters[after]))
         after++;
     return after == count || !is_cased(characters[after]);
+}
+
+int32_t wg__basic_lower(const int32_t *characters, int64_t count, int64_t at) {
+    enum { CAPITAL_SIGMA = 0x3A3, SIGMA = 0x3C3, FINAL_SIGMA = 0x3C2 };
+    if (characters[at] == CAPITAL_SIGMA)
+        return is_final_sigma(characters, count, at) ? FINAL_SIGMA : SIGMA;
+    return utf8proc_tolower(characters[at]);
 }
 
 /* ---- Folding ---- */
@@ -158,12 +171,10 @@ static int64_t fold(walk *w) {
     int64_t count = 0, run = 0;
     for (int64_t i = 0; i < w->character_count; i++) {
         int32_t c = w->characters[i];
-        if (w->rules.huggingface)
-            ;                /* letters become small once their accents are gone */
-        else if (c == 0x3A3) /* capital sigma */
-            c = is_final_sigma(w->characters, w->character_count, i) ? 0x3C2 : 0x3C3;
-        else /* U+0130 becomes i and an accent in full; the accent would go anyway */
-            c = utf8proc_tolower(c);
+        /* Of huggingface letters become small once their accents are gone. U+0130 becomes i and an
+         * accent in full; the accent would go anyway. */
+        if (!w->rules.huggingface)
+            c = wg__basic_lower(w->characters, w->character_count, i);
         count = append_folded(c, folded, count, &run);
     }
     order_marks(folded + run, count - run);

@@ -29,4 +29,14 @@ typedef struct wg__basic_rules {
 int wg__basic_tokenize(const char *text, int64_t length, wg__basic_rules rules,
                        wg__word_visitor visit, void *context);
 
+/* How a character parts words, whatever the rules: white space, or a word of its own (punctuation,
+ * ideographs). */
+typedef enum wg__basic_class { WG__BASIC_WITHIN, WG__BASIC_SPACE, WG__BASIC_ALONE } wg__basic_class;
+
+wg__basic_class wg__basic_class_of(int32_t c);
+
+/* The lower case of characters[at], of `count`: by Unicode's simple mapping, with the final sigma.
+ */
+int32_t wg__basic_lower(const int32_t *characters, int64_t count, int64_t at);
+
 #endif

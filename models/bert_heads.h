@@ -64,9 +64,8 @@ WG_API int wg_bert_answer(wg_bert_for_question_answering *model, const wg_pair_b
                           wg_tensor **start, wg_tensor **end);
 
 /* The mean of the cross-entropies of the first and the last token, as published.
- * starts, ends: (B) i64   ->   rank 0. [scope; SHAPE, INDEX, DTYPE] */
-WG_API wg_tensor *wg_bert_answer_loss(wg_bert_for_question_answering *model,
-                                      const wg_pair_batch *inputs, wg_tensor *starts,
+ * logits (B, T), labels (B) i64   ->   rank 0. [scope; SHAPE, INDEX, DTYPE] */
+WG_API wg_tensor *wg_bert_answer_loss(wg_tensor *start, wg_tensor *end, wg_tensor *starts,
                                       wg_tensor *ends);
 
 WG_API char *wg_bert_for_question_answering_config(const wg_bert_for_question_answering *model);

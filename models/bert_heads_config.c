@@ -1,16 +1,19 @@
 /* The configurations of BERT's heads: the published keys architectures, problem_type, id2label and
  * label2id beside those of the encoder. Jansson's lists and objects have no place in wg_config. */
-#include "models/bert_heads.h"
+#include "models/bert_heads_config.h"
 
 #include <stdio.h>
 #include <string.h>
 
+#include "io/config.h"
 #include "io/json.h"
 #include "tensor/internal.h"
 
 #define WHERE "config.json"
 
 static const char problem[] = "single_label_classification";
+static const char classifier[] = "BertForSequenceClassification";
+static const char answerer[] = "BertForQuestionAnswering";
 
 /* ---- Reading ---- */
 
@@ -75,6 +78,25 @@ int wg_bert_config_labels(const char *json, wg_labels *labels) {
     return status;
 }
 
+wg__bert_head wg__bert_config_head(const char *json) {
+    json_t *config = json_loads(json, 0, NULL);
+    const json_t *names = json_object_get(config, "architectures");
+    const char *name = json_string_value(json_array_get(names, 0));
+    const wg__bert_head head = name && strcmp(name, classifier) == 0 ? WG__BERT_LABELS
+                               : name && strcmp(name, answerer) == 0 ? WG__BERT_ANSWERS
+                                                                     : WG__BERT_PRETRAINING;
+    json_decref(config);
+    return head;
+}
+
+/* Null, as published files have it, counts as left out. */
+int wg__bert_config_classifier_dropout(const char *json, double *dropout) {
+    wg_config *config = wg_config_parse(json, WHERE);
+    const int status = config ? wg_config_number(config, "classifier_dropout", dropout) : -1;
+    wg_config_free(config);
+    return status;
+}
+
 /* ---- Writing ---- */
 
 /* The encoder's configuration as an object that names its architecture. */
@@ -111,16 +133,24 @@ static int set_labels(json_t *config, const wg_labels *labels) {
     return wg__json_set(config, "label2id", numbers, WHERE) < 0 ? -1 : status;
 }
 
-char *wg_bert_for_sequence_classification_config(const wg_bert_for_sequence_classification *model) {
-    const wg_bert_config *encoder = &model->bert->config;
-    json_t *config = begin(encoder, "BertForSequenceClassification");
-    if (config && model->dropout != encoder->hidden_dropout_prob)
-        wg__json_set(config, "classifier_dropout", json_real(model->dropout), WHERE);
+char *wg__bert_labels_config(const wg_bert_config *encoder, const wg_labels *labels,
+                             double dropout) {
+    json_t *config = begin(encoder, classifier);
+    if (config && dropout != encoder->hidden_dropout_prob)
+        wg__json_set(config, "classifier_dropout", json_real(dropout), WHERE);
     if (config && wg__json_set(config, "problem_type", json_string(problem), WHERE) == 0)
-        set_labels(config, &model->labels);
+        set_labels(config, labels);
     return finish(config);
 }
 
+char *wg__bert_answers_config(const wg_bert_config *encoder) {
+    return finish(begin(encoder, answerer));
+}
+
+char *wg_bert_for_sequence_classification_config(const wg_bert_for_sequence_classification *model) {
+    return wg__bert_labels_config(&model->bert->config, &model->labels, model->dropout);
+}
+
 char *wg_bert_for_question_answering_config(const wg_bert_for_question_answering *model) {
-    return finish(begin(&model->bert->config, "BertForQuestionAnswering"));
+    return wg__bert_answers_config(&model->bert->config);
 }

@@ -1,12 +1,11 @@
 /* BERT with its heads from checkpoints: a fine-tuned one as it is, or the encoder of any. */
-#include "models/bert_heads.h"
 
 #include <stdio.h>
 #include <string.h>
 
 #include "io/checkpoint.h"
-#include "io/config.h"
 #include "io/differences.h"
+#include "models/bert_heads_config.h"
 #include "models/load.h"
 #include "tensor/internal.h"
 #include "tensor/ops.h"
@@ -14,14 +13,6 @@
 #define WHERE "bert"
 
 /* ---- By configuration ---- */
-
-/* Null, as published files have it, counts as left out. */
-static int read_dropout(const char *json, double *dropout) {
-    wg_config *config = wg_config_parse(json, "config.json");
-    const int status = config ? wg_config_number(config, "classifier_dropout", dropout) : -1;
-    wg_config_free(config);
-    return status;
-}
 
 static wg_bert_for_sequence_classification *make_classifier(const char *json,
                                                             const wg_labels *labels,
@@ -31,7 +22,7 @@ static wg_bert_for_sequence_classification *make_classifier(const char *json,
         return NULL;
     wg_bert_for_sequence_classification *model =
         wg_bert_for_sequence_classification_new(&config, labels, seed);
-    if (model && read_dropout(json, &model->dropout) < 0) {
+    if (model && wg__bert_config_classifier_dropout(json, &model->dropout) < 0) {
         wg_module_free(&model->module);
         return NULL;
     }

@@ -73,8 +73,10 @@ static bool ends(const char *text, const char *with) {
 
 /* What files of the bare model leave out. */
 static const char *missing_prefix(const wg__published_kind *kind, const char *name) {
-    return begins(name, kind->prefix) || (kind->head && begins(name, kind->head)) ? ""
-                                                                                  : kind->prefix;
+    for (size_t i = 0; i < sizeof kind->heads / sizeof kind->heads[0]; i++)
+        if (kind->heads[i] && begins(name, kind->heads[i]))
+            return "";
+    return begins(name, kind->prefix) ? "" : kind->prefix;
 }
 
 static bool says_nothing_new(const wg__published_model *model, const char *name) {

@@ -10,7 +10,7 @@ typedef struct wg__published_kind {
     const char *architecture; /* of config.json, where others have a class for it; or NULL */
     const char *marker;       /* a part of a name that only files of this kind have */
     const char *prefix;       /* what files of the bare model leave out of names; "": nothing */
-    const char *head;         /* how names begin that never have the prefix; NULL: none */
+    const char *heads[3];     /* how names begin that never have the prefix; NULL: no more */
     const char *outer;        /* what names may have before those of the list; "": nothing */
     const char *repeated[4];  /* ends of names that stand beside the model and say nothing new */
     int (*list)(wg__published_model *model, const char *json);

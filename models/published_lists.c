@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "models/bert.h"
+#include "models/bert_heads_config.h"
 #include "models/glm.h"
 #include "models/gpt.h"
 #include "models/llama.h"
@@ -90,6 +91,37 @@ static void mark_heads(wg__published_model *model, int64_t first, const wg_bert_
     }
 }
 
+/* The pooler and the head that a class has, and the configuration, which names the class. */
+static int list_bert_head(wg__published_model *model, const char *json, const wg_bert_config *c) {
+    const int64_t width = c->hidden_size;
+    const wg__bert_head head = wg__bert_config_head(json);
+    if (head != WG__BERT_PRETRAINING)
+        model->architecture = NULL; /* the configuration has it */
+    if (head == WG__BERT_ANSWERS) {
+        add_pair(model, 2, width, 2, "", "qa_outputs");
+        model->config = wg__bert_answers_config(c);
+        return model->config ? 0 : -1;
+    }
+    add_pair(model, width, width, width, "bert.", "pooler.dense");
+    if (head == WG__BERT_LABELS) {
+        wg_labels labels;
+        double dropout = c->hidden_dropout_prob;
+        if (wg_bert_config_labels(json, &labels) < 0)
+            return -1;
+        add_pair(model, labels.count, width, labels.count, "", "classifier");
+        if (wg__bert_config_classifier_dropout(json, &dropout) == 0)
+            model->config = wg__bert_labels_config(c, &labels, dropout);
+        wg_labels_free(&labels);
+        return model->config ? 0 : -1;
+    }
+    add(model, c->vocab_size, 0, "cls.predictions.bias");
+    add_pair(model, width, width, width, "cls.predictions.", "transform.dense");
+    add_pair(model, width, 0, width, "cls.predictions.", "transform.LayerNorm");
+    add_pair(model, 2, width, 2, "cls.", "seq_relationship");
+    model->config = wg_bert_config_to_json(c);
+    return model->config ? 0 : -1;
+}
+
 static int list_bert(wg__published_model *model, const char *json) {
     wg_bert_config c;
     if (wg_bert_config_from_json(&c, json) < 0 || check_layers(c.num_hidden_layers) < 0)
@@ -103,16 +135,12 @@ static int list_bert(wg__published_model *model, const char *json) {
     for (int64_t i = 0; i < c.num_hidden_layers && !wg_error_pending(); i++)
         list_bert_layer(model, &c, i);
     const int64_t first_head = model->count;
-    add_pair(model, width, width, width, "bert.", "pooler.dense");
-    add(model, c.vocab_size, 0, "cls.predictions.bias");
-    add_pair(model, width, width, width, "cls.predictions.", "transform.dense");
-    add_pair(model, width, 0, width, "cls.predictions.", "transform.LayerNorm");
-    add_pair(model, 2, width, 2, "cls.", "seq_relationship");
+    if (list_bert_head(model, json, &c) < 0)
+        return -1;
     if (!wg_error_pending())
         mark_heads(model, first_head, &c);
     model->vocabulary = c.vocab_size;
-    model->config = wg_error_pending() ? NULL : wg_bert_config_to_json(&c);
-    return model->config ? 0 : -1;
+    return model->config && !wg_error_pending() ? 0 : -1;
 }
 
 /* ---- GPT-2 ---- */
@@ -314,7 +342,7 @@ const wg__published_kind wg__published_kinds[] = {
      .architecture = "BertForPreTraining",
      .marker = "embeddings.word_embeddings.",
      .prefix = "bert.",
-     .head = "cls.",
+     .heads = {"cls.", "classifier.", "qa_outputs."},
      .outer = "",
      .repeated = {"embeddings.position_ids", "embeddings.token_type_ids",
                   "cls.predictions.decoder.weight", "cls.predictions.decoder.bias"},
@@ -323,7 +351,7 @@ const wg__published_kind wg__published_kinds[] = {
      .architecture = "GPT2LMHeadModel",
      .marker = ".attn.c_attn.",
      .prefix = "transformer.",
-     .head = "lm_head.",
+     .heads = {"lm_head."},
      .outer = "",
      .repeated = {".attn.bias", ".attn.masked_bias"},
      .list = list_gpt},
@@ -331,7 +359,7 @@ const wg__published_kind wg__published_kinds[] = {
      .architecture = "LlamaForCausalLM",
      .marker = ".mlp.gate_proj.",
      .prefix = "model.",
-     .head = "lm_head.",
+     .heads = {"lm_head."},
      .outer = "",
      .repeated = {".rotary_emb.inv_freq"},
      .list = list_llama},

@@ -18,7 +18,7 @@ export OMP_NUM_THREADS
 head -n 900 "$source/corpus/books/alice-in-wonderland.txt" >text.txt
 cat >tiny.json <<END
 {"vocab_size": 300, "hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2,
- "intermediate_size": 32, "max_position_embeddings": 48}
+ "intermediate_size": 32, "max_position_embeddings": 80}
 END
 run pretrain bert --corpus text.txt --config tiny.json --batch 4 --seq 32 --steps 2 --out bert.h5
 check 'a model is pretrained' test $code = 0
@@ -79,6 +79,37 @@ check 'a resumed run keeps its text' left_with 1 'begun with'
 run finetune --task classify --resume --out straight.h5 --lr 1
 check 'and its learning rate' left_with 1 '--lr'
 
+# ---- Questions ----
+
+# A paragraph with two questions, over two windows of 40 tokens.
+cat >questions.json <<'END'
+{"version": "1.1", "data": [{"title": "Alice", "paragraphs": [{
+  "context": "\u00c9l\u00e9 the Rabbit, said Alice, lives near the old table of the Queen, and the King of Hearts has a garden with a door.",
+  "qas": [
+    {"id": "who", "question": "Who is a rabbit?", "answers": [{"text": "\u00c9l\u00e9", "answer_start": 0}]},
+    {"id": "what", "question": "What has the King?",
+     "answers": [{"text": "a garden", "answer_start": 94}, {"text": "garden", "answer_start": 96}]}]}]}]}
+END
+
+squad() {
+    run finetune bert.h5 --task squad --train questions.json --eval questions.json --batch 4 \
+        --lr 0.01 --seq 80 "$@"
+}
+
+squad --out answers.h5 --steps 60 --eval-every 60 --log answers.log
+check 'answers are learnt' grep -q 'exact match 100.00 %, F1 100.00 % of 2 questions' out
+run eval answers.h5 --corpus questions.json --seq 80 --predictions answers.json --json
+check 'a file of questions is measured' grep -q '"exact_match": 100.0' out
+printf '  "who": "\303\211l\303\251",\n' >wanted.txt
+check 'answers are as the context has them' grep -qxF -f wanted.txt answers.json
+check 'of those that are right one is enough' grep -Eq '"what": "(a )?garden"' answers.json
+squad --out parted.h5 --steps 60 --eval-every 60 --log parted.log --keep-best
+run finetune --task squad --resume --out answers.h5 --steps 64 --log answers.log
+run finetune --task squad --resume --out parted.h5 --steps 64 --log parted.log
+losses answers.log >a
+losses parted.log >b
+check 'the same run twice is the same bit for bit' cmp a b
+
 # ---- Wrong usage ----
 
 misused '--task NAME is missing' finetune bert.h5 --out bad.h5
@@ -115,7 +146,7 @@ bad 'text that is not UTF-8' 'latin.tsv is not UTF-8: line 2' --train latin.tsv
 printf 'a rabbit\tmaybe\n' >unknown.tsv
 refuses 'a label that is unknown' 'unknown.tsv, line 1: the label "maybe" is unknown' \
     finetune bert.h5 --task classify --train few.tsv --eval unknown.tsv --seq 32 --out bad.h5
-bad 'sequences beyond the positions' '48 positions' --train animals.tsv --seq 64
+bad 'sequences beyond the positions' '80 positions' --train animals.tsv --seq 96
 refuses 'another model' "it holds a gpt model; \`wengert finetune --task classify' takes bert" \
     finetune gpt.h5 --task classify --train few.tsv --eval few.tsv --out bad.h5
 refuses 'what is no checkpoint' 'text.txt' \
@@ -126,6 +157,22 @@ refuses 'pretraining what was fine-tuned' 'finetune --task classify' \
     pretrain bert --resume --out straight.h5
 refuses 'fine-tuning on what was pretrained' 'it holds a bert model' \
     finetune --task classify --resume --out bert.h5
+printf '{"data": [' >broken.json
+bad_squad() {
+    name=$1 text=$2
+    shift 2
+    refuses "$name" "$text" finetune bert.h5 --task squad --eval questions.json --seq 80 \
+        --out bad.h5 "$@"
+}
+bad_squad 'JSON that is broken' 'broken.json, line 1' --train broken.json
+printf '{"data": []}' >none.json
+bad_squad 'a file without questions' 'none.json holds no question' --train none.json
+sed 's/"answer_start": 94/"answer_start": 93/' questions.json >moved.json
+bad_squad 'an answer that stands elsewhere' \
+    'data[0].paragraphs[0].qas[1].answers[0].answer_start is 93' --train moved.json
+bad_squad 'windows without room' 'no room for questions' --train questions.json --seq 60
+refuses 'answers by a classifier' 'questions.json, line' eval straight.h5 --corpus questions.json
+refuses 'labels by what answers' 'few.tsv, line 1' eval answers.h5 --corpus few.tsv
 refuses 'predictions of another model' '--predictions are of fine-tuned models' \
     eval bert.h5 --corpus text.txt --predictions bad.txt
 refuses 'measuring on two files' 'one file at a time' eval straight.h5 --corpus few.tsv few.tsv

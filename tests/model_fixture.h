@@ -16,7 +16,9 @@ void load_model_fixture(const char *folder, wg_module *module, wg_dtype dtype);
 /* Fails the test unless |x - expected| <= tolerance * max |expected| everywhere. */
 void assert_relative(wg_tensor *x, wg_tensor *expected, double tolerance);
 
-/* Every parameter has its gradient, of the folder's gradients.npy, by assert_relative. */
+/* Every parameter has its gradient, of the folder's gradients.npy, by assert_relative; that of a
+ * bias which a softmax does not see, and which is 0 but for rounding, by the size of another one.
+ */
 void assert_model_gradients(const char *folder, wg_module *module, double tolerance);
 
 /* Paths and shapes are those of the folder's parameters.txt. */

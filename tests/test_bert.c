@@ -1,5 +1,6 @@
 /* BERT: held against PyTorch (tests/fixtures/bert.py), its published names and counts, dropout,
  * configurations, errors. */
+#include "tests/model_fixture.h"
 #include "tests/testing.h"
 
 #include <math.h>
@@ -46,47 +47,12 @@ static wg_bert_batch load_batch(void) {
     };
 }
 
-/* The part of a flat file that belongs to a parameter, in its shape and dtype; moves *at on. */
-static wg_tensor *take(wg_tensor *flat, int64_t *at, const wg_tensor *like) {
-    wg_tensor *part = wg_slice(flat, 0, *at, *at + wg_tensor_count(like), 1);
-    *at += wg_tensor_count(like);
-    part = wg_reshape(part, wg_tensor_ndim(like), wg_tensor_shape(like));
-    return wg_cast(part, wg_tensor_dtype(like));
-}
-
-static void load_weights(wg_bert_for_pretraining *model) {
-    wg_state_dict *state = wg_module_state(&model->module);
-    wg_tensor *flat = load("weights");
-    int64_t at = 0;
-    bool recording = wg_set_grad_enabled(false);
-    for (int64_t i = 0; i < state->count; i++)
-        if (!state->entries[i].slot->tied) {
-            wg_tensor *parameter = state->entries[i].slot->tensor;
-            wg_copy_(parameter, take(flat, &at, parameter));
-        }
-    wg_set_grad_enabled(recording);
-    assert_no_error();
-    ck_assert_int_eq(at, wg_tensor_count(flat));
-    wg_state_dict_free(state);
-}
-
 static wg_bert_for_pretraining *load_model(wg_dtype dtype) {
     wg_bert_config config = small_config();
     wg_bert_for_pretraining *model = wg_bert_for_pretraining_new(&config, 1);
     assert_no_error();
-    load_weights(model);
-    ck_assert_int_eq(wg_module_to(&model->module, dtype), 0);
+    load_model_fixture("bert", &model->module, dtype);
     return model;
-}
-
-static double largest(wg_tensor *x) {
-    return wg_item(wg_max(wg_abs(x), WG_ALL, false));
-}
-
-/* |x - expected| <= tolerance * max |expected|, everywhere. */
-static void assert_relative(wg_tensor *x, wg_tensor *expected, double tolerance) {
-    wg_tensor *wanted = wg_cast(expected, wg_tensor_dtype(x));
-    assert_close(x, wanted, 0, tolerance * largest(wanted));
 }
 
 /* ---- Beside PyTorch ---- */
@@ -117,37 +83,13 @@ START_TEST(outputs_and_losses_equal_pytorch) {
 }
 END_TEST
 
-/* A key's bias adds the same to all scores of a query, which softmax does not see: its gradient is
- * 0 but for rounding, so it is measured by the query's beside it. */
-static double gradient_scale(wg_module *module, const char *path, wg_tensor *expected) {
-    char sibling[128];
-    const char *key = strstr(path, "self.key.bias");
-    if (!key)
-        return largest(expected);
-    snprintf(sibling, sizeof sibling, "%.*sself.query.bias", (int)(key - path), path);
-    return largest(wg_gradient(wg_module_find(module, sibling)->tensor));
-}
-
 static void check_gradients(wg_dtype dtype, double tolerance) {
     wg_bert_for_pretraining *model = load_model(dtype);
     wg_bert_batch batch = load_batch();
     wg_bert_loss loss;
     ck_assert_int_eq(wg_bert_pretraining_loss(model, &batch, false, &loss), 0);
     ck_assert_int_eq(wg_backward(loss.total, NULL), 0);
-    wg_state_dict *state = wg_module_state(&model->module);
-    wg_tensor *flat = load("gradients");
-    int64_t at = 0;
-    for (int64_t i = 0; i < state->count; i++) {
-        const wg_state_entry *entry = &state->entries[i];
-        if (entry->slot->tied)
-            continue;
-        wg_tensor *expected = take(flat, &at, entry->slot->tensor);
-        double scale = gradient_scale(&model->module, entry->path, expected);
-        ck_assert_double_gt(scale, 1e-4);
-        assert_close(wg_gradient(entry->slot->tensor), expected, 0, tolerance * scale);
-    }
-    ck_assert_int_eq(at, wg_tensor_count(flat));
-    wg_state_dict_free(state);
+    assert_model_gradients("bert", &model->module, tolerance);
     wg_scope_clear_root();
     wg_module_free(&model->module);
 }
@@ -335,7 +277,7 @@ START_TEST(a_new_model_has_the_initial_values_of_the_paper) {
         } else {
             double deviation = sqrt(wg_item(wg_var(x, WG_ALL, 0, false)));
             double n = (double)wg_tensor_count(x);
-            ck_assert_double_le(largest(x), 0.04 * (1 + 1e-6));
+            ck_assert_double_le(wg_item(wg_max(wg_abs(x), WG_ALL, false)), 0.04 * (1 + 1e-6));
             ck_assert_double_eq_tol(deviation, 0.0175925, 0.0175925 * 4 / sqrt(n));
         }
     }
@@ -363,7 +305,7 @@ START_TEST(dropout_follows_the_generator_and_rests_in_evaluation) {
     config.hidden_dropout_prob = 0.1;
     config.attention_probs_dropout_prob = 0.1;
     wg_bert_for_pretraining *model = wg_bert_for_pretraining_new(&config, 1);
-    load_weights(model);
+    load_model_fixture("bert", &model->module, WG_F32);
     wg_generator before = model->module.generator;
     double first = loss_of(model), second = loss_of(model);
     ck_assert_double_ne(first, second);
