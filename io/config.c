@@ -1,4 +1,4 @@
-/* Configurations: reading and writing one flat JSON object. */
+/* Configurations: reading and writing JSON objects. */
 #include "io/config.h"
 
 #include "io/json.h"
@@ -203,6 +203,19 @@ int wg_config_text(wg_config *config, const char *key, const char **value) {
     return 0;
 }
 
+wg_config *wg_config_part(wg_config *config, const char *key) {
+    if (!config || wg_error_pending())
+        return NULL;
+    json_t *found = value_of(config, key);
+    if (!found)
+        return NULL;
+    if (!json_is_object(found)) {
+        refuse(config, key, found, "an object");
+        return NULL;
+    }
+    return config_of(json_incref(found), key);
+}
+
 static bool is_among(const char *key, int count, const char *const *names) {
     for (int i = 0; i < count; i++)
         if (strcmp(key, names[i]) == 0)
@@ -252,6 +265,10 @@ int wg_config_set_boolean(wg_config *config, const char *key, bool value) {
 int wg_config_set_text(wg_config *config, const char *key, const char *value) {
     json_t *string = config && value ? wg__json_string(value, "config") : NULL;
     return string ? set(config, key, string) : -1;
+}
+
+int wg_config_set_part(wg_config *config, const char *key, const wg_config *part) {
+    return config && part ? set(config, key, json_deep_copy(part->object)) : -1;
 }
 
 char *wg_config_to_json(const wg_config *config) {

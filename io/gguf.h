@@ -52,8 +52,17 @@ int wg__gguf_add_string(wg__buffer *header, const char *text, size_t length);
 int wg__gguf_add_u32(wg__buffer *header, uint32_t value);
 int wg__gguf_add_f32(wg__buffer *header, double value);
 
-/* Appends the metadata of a tokenizer, given as wg_tokenizer_to_json writes it, and counts the
- * keys. Kinds that llama.cpp does not have under "llama" add nothing. */
+/* True for a tokenizer, given as wg_tokenizer_to_json writes it, that llama.cpp has. */
+bool wg__gguf_keeps_tokenizer(const char *json);
+
+/* Byte-level BPE: see gguf_bpe.c. A reading is NULL if the metadata have none that is known. */
+bool wg__gguf_is_bpe(const json_t *root);
+int wg__gguf_put_bpe(wg__buffer *header, const json_t *root, int64_t vocabulary, int *keys);
+json_t *wg__gguf_bpe_of(const json_t *metadata);
+
+/* Appends the metadata of a tokenizer, given as wg_tokenizer_to_json writes it (NULL: none), and
+ * counts the keys. For none, and for kinds that llama.cpp does not have, they say so: such a model
+ * can be loaded, and given ids. */
 int wg__gguf_put_tokenizer(wg__buffer *header, const char *json, int64_t vocabulary, int *keys);
 
 /* Such a tokenizer's JSON, freed with wg__free, in *json; NULL if the metadata has none that is

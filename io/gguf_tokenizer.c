@@ -1,5 +1,5 @@
 /* LLaMA's tokenizer in GGUF ("llama": pieces with scores and types, spaces as U+2581), out of and
- * into the JSON that data/tokenizer.h describes. */
+ * into the JSON that data/tokenizer.h describes; gguf_bpe.c has the other kind. */
 #include <string.h>
 
 #include "io/gguf.h"
@@ -105,19 +105,35 @@ static int put_pieces(wg__buffer *header, const pieces *p, int64_t vocabulary) {
     return wg_error_pending() ? -1 : 0;
 }
 
+static int put_root(wg__buffer *header, const json_t *root, int64_t vocabulary, int *keys) {
+    pieces p;
+    if (wg__gguf_is_bpe(root) &&
+        (int64_t)json_array_size(json_object_get(root, "vocabulary")) <= vocabulary)
+        return wg__gguf_put_bpe(header, root, vocabulary, keys);
+    if (find_pieces(root, &p) && p.count <= vocabulary) {
+        *keys += 7;
+        return put_pieces(header, &p, vocabulary);
+    }
+    ++*keys;
+    return wg__gguf_put_text(header, "tokenizer.ggml.model", "none");
+}
+
 int wg__gguf_put_tokenizer(wg__buffer *header, const char *json, int64_t vocabulary, int *keys) {
     json_error_t error;
-    pieces p;
-    json_t *root = json_loads(json, JSON_REJECT_DUPLICATES, &error);
-    if (!root)
+    json_t *root = json ? json_loads(json, JSON_REJECT_DUPLICATES, &error) : NULL;
+    if (json && !root)
         return wg_fail(WG_ERROR_FORMAT, "gguf", "the tokenizer is no JSON: %s", error.text);
-    int status = 0;
-    if (find_pieces(root, &p) && p.count <= vocabulary) {
-        status = put_pieces(header, &p, vocabulary);
-        *keys += 7;
-    }
+    const int status = put_root(header, root, vocabulary, keys);
     json_decref(root);
     return status;
+}
+
+bool wg__gguf_keeps_tokenizer(const char *json) {
+    pieces p;
+    json_t *root = json ? json_loads(json, JSON_REJECT_DUPLICATES, NULL) : NULL;
+    const bool keeps = root && (wg__gguf_is_bpe(root) || find_pieces(root, &p));
+    json_decref(root);
+    return keeps;
 }
 
 /* ---- Reading ---- */
@@ -186,11 +202,12 @@ static json_t *tokenizer_of(const json_t *metadata) {
 
 int wg__gguf_take_tokenizer(const json_t *metadata, char **json) {
     *json = NULL;
-    if (!is_as_llama(metadata))
-        return 0;
-    json_t *root = tokenizer_of(metadata);
+    const char *model = json_string_value(json_object_get(metadata, "tokenizer.ggml.model"));
+    json_t *root = model && strcmp(model, "gpt2") == 0 ? wg__gguf_bpe_of(metadata)
+                   : is_as_llama(metadata)             ? tokenizer_of(metadata)
+                                                       : NULL;
     if (!root)
-        return wg_fail(WG_ERROR_MEMORY, "gguf", "no memory for the tokenizer");
+        return wg_error_pending() ? -1 : 0;
     *json = wg__json_text(root, "{", ", ", "}\n");
     json_decref(root);
     return *json ? 0 : -1;

@@ -104,9 +104,7 @@ static int put_metadata(wg__buffer *header, const wg_weights_writer *writer,
     }
     if (wg_error_pending())
         return -1;
-    return writer->options->tokenizer
-               ? wg__gguf_put_tokenizer(header, writer->options->tokenizer, s->vocabulary, keys)
-               : 0;
+    return wg__gguf_put_tokenizer(header, writer->options->tokenizer, s->vocabulary, keys);
 }
 
 /* ---- The tensors ---- */

@@ -48,7 +48,9 @@ int wg__llama_sizes_read(wg__llama_sizes *sizes, const char *text, const char *w
     if (status == 0 && strcmp(act, "silu") != 0)
         status = wg_fail(WG_ERROR_ARGUMENT, where, "hidden_act must be silu; it is %.64s", act);
     if (status == 0 && wg_config_has(json, "rope_scaling"))
-        status = wg_fail(WG_ERROR_ARGUMENT, where, "has no place for rope_scaling");
+        status =
+            wg_fail(WG_ERROR_ARGUMENT, where,
+                    "this format is written without rope_scaling; safetensors and hdf5 keep it");
     if (status == 0)
         status = read_sizes(sizes, json);
     wg_config_free(json);

@@ -81,13 +81,18 @@ typedef enum wg_weights_type {
 } wg_weights_type;
 
 typedef struct wg_weights_options {
-    wg_weights_type type;  /* of floating tensors */
-    const char *config;    /* JSON of published keys; llama2c and gguf need it, hdf5 keeps it */
-    const char *tokenizer; /* JSON of wg_tokenizer_to_json; hdf5 keeps it */
-    int version;           /* of llama2c: 0 or 1 */
+    wg_weights_type type; /* of floating tensors */
+    const char *config;   /* JSON of published keys; llama2c and gguf need it, hdf5 keeps it */
+    const char
+        *tokenizer; /* JSON of wg_tokenizer_to_json; hdf5 keeps it, gguf if it has its kind */
+    int version;    /* of llama2c: 0 or 1 */
 } wg_weights_options;
 
 typedef struct wg_weights_writer wg_weights_writer;
+
+/* True if a file of that format keeps that tokenizer, JSON of wg_tokenizer_to_json: hdf5 any; gguf
+ * LLaMA's (SentencePiece BPE) and the byte-level BPE of GPT-2 and LLaMA 3. */
+WG_API bool wg_weights_keeps_tokenizer(const char *format, const char *tokenizer);
 
 /* Begins a file of that format, which will become `path` when it is committed. `infos` need not
  * outlive the call. NULL with [ARGUMENT for a format that is not written, a type that it does not

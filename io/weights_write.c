@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "io/checkpoint.h"
+#include "io/gguf.h"
 #include "io/llama_layout.h"
 #include "io/weights_file.h"
 #include "tensor/internal.h"
@@ -31,6 +32,13 @@ static int find_kind(wg_weights_writer *writer, const char *format) {
         return 0;
     return wg_fail(WG_ERROR_ARGUMENT, WHERE,
                    "%s is not written; hdf5, safetensors, llama2c and gguf are", format);
+}
+
+bool wg_weights_keeps_tokenizer(const char *format, const char *tokenizer) {
+    if (!format || !tokenizer)
+        return false;
+    return strcmp(format, "hdf5") == 0 ||
+           (strcmp(format, "gguf") == 0 && wg__gguf_keeps_tokenizer(tokenizer));
 }
 
 static int begin_hdf5(wg_weights_writer *writer, const char *path) {

@@ -26,6 +26,7 @@ typedef struct conversion {
     int64_t *source; /* by tensor of the model: its index in `in`, or -1: it is initialised */
     wg_weights_info *infos;
     wg_tokenizer *tokenizer;
+    char *tokenizer_json; /* NULL: there is none */
 } conversion;
 
 static void note(const conversion *c, const char *message) {
@@ -173,7 +174,8 @@ static int read_tokenizer(conversion *c, const char *in) {
         return wg_fail(WG_ERROR_FORMAT, WHERE,
                        "the tokenizer has %lld tokens; the model has only %lld",
                        (long long)wg_tokenizer_size(c->tokenizer), (long long)c->model->vocabulary);
-    return 0;
+    c->tokenizer_json = wg_tokenizer_to_json(c->tokenizer);
+    return c->tokenizer_json ? 0 : -1;
 }
 
 /* ---- Tensors ---- */
@@ -197,11 +199,10 @@ static int copy_tensor(conversion *c, wg_weights_writer *writer, wg_generator *g
 }
 
 static int write_tensors(conversion *c, const char *path, const char *format) {
-    char *tokenizer = c->tokenizer ? wg_tokenizer_to_json(c->tokenizer) : NULL;
     const wg_weights_options options = {
         .type = c->options->type,
         .config = c->model->config,
-        .tokenizer = tokenizer,
+        .tokenizer = c->tokenizer_json,
         .version = c->options->version,
     };
     wg_weights_writer *writer =
@@ -210,7 +211,6 @@ static int write_tensors(conversion *c, const char *path, const char *format) {
     int status = writer ? 0 : -1;
     for (int64_t i = 0; status == 0 && i < c->model->count; i++)
         status = copy_tensor(c, writer, &generator, i);
-    wg_text_free(tokenizer);
     if (status == 0)
         return wg_weights_commit(writer);
     wg_weights_abort(writer);
@@ -246,11 +246,7 @@ static int choose_format(const char *out, const char **format) {
 }
 
 static bool keeps_tokenizer(const conversion *c, const char *format) {
-    const char *kind = wg_tokenizer_kind(c->tokenizer);
-    if (!kind || !format || strcmp(format, "hdf5") == 0)
-        return kind;
-    return strcmp(format, "gguf") == 0 &&
-           (strcmp(kind, "llama2c") == 0 || strcmp(kind, "sentencepiece") == 0);
+    return format ? wg_weights_keeps_tokenizer(format, c->tokenizer_json) : c->tokenizer != NULL;
 }
 
 static int write_out(conversion *c, const char *in, const char *out, const char *format) {
@@ -258,9 +254,11 @@ static int write_out(conversion *c, const char *in, const char *out, const char 
         if (strcmp(format, "safetensors") == 0)
             note(c, "a safetensors file keeps neither configuration nor tokenizer; a folder does");
         else if (c->tokenizer && !keeps_tokenizer(c, format))
-            note(c, strcmp(format, "gguf") == 0
-                        ? "of tokenizers, only those of LLaMA's kind are written into GGUF"
-                        : "this format keeps no tokenizer");
+            note(c,
+                 strcmp(format, "gguf") == 0
+                     ? "GGUF has no tokenizer of this kind: it is dropped, and the file can only "
+                       "be given ids"
+                     : "this format keeps no tokenizer");
         return write_tensors(c, out, format);
     }
     char *path = wg__folder_begin(out);
@@ -313,6 +311,7 @@ int wg_convert(const char *in, const char *out, const wg_convert_options *option
     conversion c = {.options = options ? options : &defaults};
     const int status = convert(&c, in, out, summary);
     wg_tokenizer_free(c.tokenizer);
+    wg_text_free(c.tokenizer_json);
     wg__published_free(c.model);
     wg_weights_close(c.in);
     wg__free(c.source);

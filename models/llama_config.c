@@ -1,6 +1,8 @@
 /* The configuration of LLaMA: presets, rules, JSON. */
 #include "models/llama.h"
 
+#include <string.h>
+
 #include "io/config.h"
 #include "models/config_rules.h"
 
@@ -57,6 +59,21 @@ int wg_llama_config_preset(wg_llama_config *config, const char *name) {
 
 /* ---- Rules ---- */
 
+static int check_scaling(const wg_rotary_options *scaling) {
+    if (scaling->factor != 0 &&
+        wg__config_check_positive(WHERE, "rope_scaling.factor", scaling->factor) < 0)
+        return -1;
+    if (scaling->original_positions == 0)
+        return 0;
+    if (scaling->original_positions < 0)
+        return wg__config_refuse(WHERE, "rope_scaling.original_max_position_embeddings",
+                                 (double)scaling->original_positions, "at least 1");
+    const double low = scaling->low_frequency_factor, high = scaling->high_frequency_factor;
+    return low > 0 && high > low ? 0
+                                 : wg__config_refuse(WHERE, "rope_scaling.high_freq_factor", high,
+                                                     "above low_freq_factor, which is above 0");
+}
+
 static int check_sizes(const wg_llama_config *config) {
     const wg__config_size width = {"hidden_size", config->hidden_size};
     const wg__config_size heads = {"num_attention_heads", config->num_attention_heads};
@@ -92,6 +109,8 @@ int wg_llama_config_validate(const wg_llama_config *config) {
     if (wg__config_check_positive(WHERE, "rms_norm_eps", config->rms_norm_eps) < 0 ||
         wg__config_check_positive(WHERE, "rope_theta", config->rope_theta) < 0)
         return -1;
+    if (check_scaling(&config->rope_scaling) < 0)
+        return -1;
     return wg__config_check_positive(WHERE, "initializer_range", config->initializer_range);
 }
 
@@ -120,9 +139,50 @@ static int read_choices(wg_config *json, wg_llama_config *config) {
     if (head != 0 && head * config->num_attention_heads != config->hidden_size)
         return wg_fail(WG_ERROR_FORMAT, WHERE,
                        "head_dim %lld is not hidden_size / num_attention_heads", (long long)head);
-    if (wg_config_has(json, "rope_scaling"))
-        return wg_fail(WG_ERROR_FORMAT, WHERE, "rope_scaling is not read yet");
     return wg_gate_parse(act, &config->hidden_act);
+}
+
+/* Positions that are stretched: "linear", or "llama3" of LLaMA 3.1; older files say "type". */
+static int read_scaling(wg_config *scaling, wg_rotary_options *options) {
+    const char *type = "default";
+    wg_config_text(scaling, "type", &type);
+    if (wg_config_text(scaling, "rope_type", &type) < 0)
+        return -1;
+    if (strcmp(type, "default") == 0)
+        return wg_config_check(scaling, 0, NULL);
+    const bool llama3 = strcmp(type, "llama3") == 0;
+    if (!llama3 && strcmp(type, "linear") != 0)
+        return wg_fail(WG_ERROR_FORMAT, WHERE,
+                       "rope_scaling is of type \"%.64s\"; linear and llama3 are known", type);
+    static const char *const keys[] = {"factor", "low_freq_factor", "high_freq_factor",
+                                       "original_max_position_embeddings"};
+    if (wg_config_require(scaling, llama3 ? 4 : 1, keys) < 0)
+        return -1;
+    wg_config_number(scaling, keys[0], &options->factor);
+    if (llama3) {
+        wg_config_number(scaling, keys[1], &options->low_frequency_factor);
+        wg_config_number(scaling, keys[2], &options->high_frequency_factor);
+        wg_config_integer(scaling, keys[3], &options->original_positions);
+    }
+    return wg_config_check(scaling, 0, NULL);
+}
+
+static int write_scaling(wg_config *json, const wg_rotary_options *options) {
+    if (options->factor == 0)
+        return 0;
+    const bool llama3 = options->original_positions > 0;
+    wg_config *scaling = wg_config_new();
+    wg_config_set_text(scaling, "rope_type", llama3 ? "llama3" : "linear");
+    wg_config_set_number(scaling, "factor", options->factor);
+    if (llama3) {
+        wg_config_set_number(scaling, "low_freq_factor", options->low_frequency_factor);
+        wg_config_set_number(scaling, "high_freq_factor", options->high_frequency_factor);
+        wg_config_set_integer(scaling, "original_max_position_embeddings",
+                              options->original_positions);
+    }
+    const int status = wg_config_set_part(json, "rope_scaling", scaling);
+    wg_config_free(scaling);
+    return status;
 }
 
 static int read_all(wg_config *json, wg_llama_config *config) {
@@ -143,7 +203,10 @@ static int read_all(wg_config *json, wg_llama_config *config) {
     wg_config_number(json, "initializer_range", &config->initializer_range);
     wg_config_integer(json, "bos_token_id", &config->bos_token_id);
     wg_config_integer(json, "eos_token_id", &config->eos_token_id);
-    if (read_choices(json, config) < 0)
+    wg_config *scaling = wg_config_part(json, "rope_scaling");
+    const int status = scaling ? read_scaling(scaling, &config->rope_scaling) : 0;
+    wg_config_free(scaling);
+    if (status < 0 || read_choices(json, config) < 0)
         return -1;
     return wg_config_check(json, sizeof ignored / sizeof ignored[0], ignored);
 }
@@ -172,6 +235,7 @@ char *wg_llama_config_to_json(const wg_llama_config *config) {
     wg_config_set_integer(json, "max_position_embeddings", config->max_position_embeddings);
     wg_config_set_number(json, "rms_norm_eps", config->rms_norm_eps);
     wg_config_set_number(json, "rope_theta", config->rope_theta);
+    write_scaling(json, &config->rope_scaling);
     wg_config_set_number(json, "initializer_range", config->initializer_range);
     wg_config_set_boolean(json, "tie_word_embeddings", config->tie_word_embeddings);
     wg_config_set_integer(json, "bos_token_id", config->bos_token_id);

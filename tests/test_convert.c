@@ -8,7 +8,9 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "data/tokenizer.h"
+#include "data/bpe.h"
+#include "data/characters.h"
+#include "io/checkpoint.h"
 #include "io/text.h"
 #include "models/bert.h"
 #include "models/glm.h"
@@ -283,6 +285,79 @@ START_TEST(glm_of_torch_save_gives_pytorchs_logits) {
 }
 END_TEST
 
+/* ---- Tokenizers in GGUF ---- */
+
+/* A checkpoint of a llama with that tokenizer, which is freed. */
+static void save_llama(const char *path, wg_tokenizer *tokenizer) {
+    wg_llama_config config;
+    wg_llama_config_preset(&config, "llama-260k");
+    config.vocab_size = 300;
+    config.bos_token_id = config.eos_token_id = wg_tokenizer_special(tokenizer, WG_TOKEN_END);
+    wg_llama *model = wg_llama_new(&config, 1);
+    char *json = wg_llama_config_to_json(&config), *text = wg_tokenizer_to_json(tokenizer);
+    wg_checkpoint *file = wg_checkpoint_create(path);
+    wg_checkpoint_put_text(file, "/config", json);
+    wg_checkpoint_put_text(file, "/tokenizer", text);
+    wg_checkpoint_put_module(file, "/model", &model->module);
+    ck_assert_int_eq(wg_checkpoint_commit(file), 0);
+    wg_text_free(json);
+    wg_text_free(text);
+    wg_tokenizer_free(tokenizer);
+    wg_module_free(&model->module);
+}
+
+static char *tokenizer_of(const char *path) {
+    wg_weights *file = wg_weights_open(path);
+    const char *json = wg_weights_tokenizer(file);
+    wg_tokenizer *tokenizer = json ? wg_tokenizer_from_json(json) : NULL;
+    char *copy = wg_tokenizer_to_json(tokenizer);
+    wg_tokenizer_free(tokenizer);
+    wg_weights_close(file);
+    return copy;
+}
+
+static void keep_dropped(const char *message, void *context) {
+    if (strstr(message, "it is dropped"))
+        *(bool *)context = true;
+}
+
+static bool is_dropped(wg_tokenizer *tokenizer) {
+    bool dropped = false;
+    const wg_convert_options options = {.note = keep_dropped, .context = &dropped};
+    save_llama(in_scratch("a.h5"), tokenizer);
+    convert(in_scratch("a.h5"), in_scratch("b.gguf"), &options);
+    convert(in_scratch("b.gguf"), in_scratch("c.h5"), NULL);
+    return dropped;
+}
+
+START_TEST(gguf_keeps_byte_level_bpe_that_llama_cpp_has) {
+    static const char *const patterns[] = {
+        NULL, "(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}{1,3}| "
+              "?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+"};
+    for (int i = 0; i < 2; i++) {
+        const wg_bpe_training training = {
+            .vocabulary_size = 290, .options = {.pattern = patterns[i], .whole_words = i == 1}};
+        ck_assert(
+            !is_dropped(wg_bpe_train("the lower the newer the lowest newest", -1, &training)));
+        char *before = tokenizer_of(in_scratch("a.h5")), *after = tokenizer_of(in_scratch("c.h5"));
+        ck_assert_ptr_nonnull(after);
+        ck_assert_str_eq(before, after);
+        wg_text_free(before);
+        wg_text_free(after);
+    }
+}
+END_TEST
+
+START_TEST(a_tokenizer_that_gguf_does_not_have_is_dropped_with_a_note) {
+    ck_assert(is_dropped(wg_byte_new()));
+    wg_weights *file = wg_weights_open(in_scratch("c.h5"));
+    ck_assert_ptr_null(wg_weights_tokenizer(file));
+    wg_weights_close(file);
+    const wg_bpe_training training = {.vocabulary_size = 290, .options = {.pattern = "\\S+|\\s+"}};
+    ck_assert(is_dropped(wg_bpe_train("the lower the newer the lowest newest", -1, &training)));
+}
+END_TEST
+
 /* ---- What is refused ---- */
 
 static void refuse(const char *in, const char *out, const wg_convert_options *options,
@@ -456,6 +531,8 @@ int main(void) {
         a_bare_encoder_gets_heads_and_is_said_to,
         t5_of_torch_save_and_of_safetensors_gives_pytorchs_logits,
         glm_of_torch_save_gives_pytorchs_logits,
+        gguf_keeps_byte_level_bpe_that_llama_cpp_has,
+        a_tokenizer_that_gguf_does_not_have_is_dropped_with_a_note,
         what_cannot_be_converted_is_refused_with_the_reason,
         a_model_that_is_not_here_or_not_of_its_configuration_is_refused,
         a_conversion_without_memory_says_so_and_leaks_nothing,

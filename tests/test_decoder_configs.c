@@ -1,4 +1,7 @@
 /* The configurations of GPT-2 and LLaMA: published files, presets, what is refused. */
+#include <stdio.h>
+
+#include "io/text.h"
 #include "models/gpt.h"
 #include "models/llama.h"
 #include "tests/testing.h"
@@ -29,6 +32,60 @@ START_TEST(a_published_configuration_is_read) {
                     "\"torch_dtype\": \"float16\", \"use_cache\": true, \"vocab_size\": 32000}"),
         0);
     ck_assert_int_eq(llama.hidden_size, 4096);
+}
+END_TEST
+
+/* A LLaMA of so much of a rope_scaling. */
+static int read_scaled(wg_llama_config *llama, const char *scaling) {
+    char json[512];
+    snprintf(json, sizeof json,
+             "{\"hidden_size\": 64, \"intermediate_size\": 96, \"num_attention_heads\": 4,"
+             "\"num_hidden_layers\": 1, \"vocab_size\": 40, \"rope_scaling\": %s}",
+             scaling);
+    return wg_llama_config_from_json(llama, json);
+}
+
+static void assert_scaling(const wg_llama_config *llama, double factor, double low, double high,
+                           int64_t original) {
+    ck_assert_double_eq(llama->rope_scaling.factor, factor);
+    ck_assert_double_eq(llama->rope_scaling.low_frequency_factor, low);
+    ck_assert_double_eq(llama->rope_scaling.high_frequency_factor, high);
+    ck_assert_int_eq(llama->rope_scaling.original_positions, original);
+}
+
+START_TEST(stretched_positions_are_read_and_written) {
+    wg_llama_config llama, again;
+    ck_assert_int_eq(read_scaled(&llama, "{\"type\": \"linear\", \"factor\": 2}"), 0);
+    assert_scaling(&llama, 2, 0, 0, 0);
+    ck_assert_int_eq(read_scaled(&llama, "{\"rope_type\": \"default\"}"), 0);
+    assert_scaling(&llama, 0, 0, 0, 0);
+    /* of the published LLaMA 3.1 */
+    ck_assert_int_eq(
+        read_scaled(&llama, "{\"factor\": 8.0, \"low_freq_factor\": 1.0, \"high_freq_factor\": "
+                            "4.0, \"original_max_position_embeddings\": 8192, \"rope_type\": "
+                            "\"llama3\"}"),
+        0);
+    assert_scaling(&llama, 8, 1, 4, 8192);
+    char *json = wg_llama_config_to_json(&llama);
+    ck_assert_int_eq(wg_llama_config_from_json(&again, json), 0);
+    assert_scaling(&again, 8, 1, 4, 8192);
+    wg_text_free(json);
+}
+END_TEST
+
+START_TEST(what_stretches_positions_otherwise_is_refused) {
+    wg_llama_config llama;
+    ck_assert_int_lt(read_scaled(&llama, "{\"rope_type\": \"yarn\", \"factor\": 4.0}"), 0);
+    assert_error(WG_ERROR_FORMAT, "\"yarn\"; linear and llama3 are known");
+    ck_assert_int_lt(read_scaled(&llama, "{\"rope_type\": \"llama3\", \"factor\": 4.0}"), 0);
+    assert_error(WG_ERROR_FORMAT, "rope_scaling has no \"low_freq_factor\", \"high_freq_factor\"");
+    ck_assert_int_lt(read_scaled(&llama, "{\"type\": \"linear\", \"factor\": -1}"), 0);
+    assert_error(WG_ERROR_ARGUMENT, "rope_scaling.factor is -1");
+    ck_assert_int_lt(
+        read_scaled(&llama, "{\"type\": \"linear\", \"factor\": 2, \"beta_fast\": 32}"), 0);
+    assert_error(WG_ERROR_FORMAT, "unknown key \"beta_fast\"");
+    ck_assert_int_lt(read_scaled(&llama, "4"), 0);
+    assert_error(WG_ERROR_FORMAT, "\"rope_scaling\" is 4; wanted an object");
 }
 END_TEST
 
@@ -67,6 +124,8 @@ END_TEST
 int main(void) {
     const TTest *const tests[] = {
         a_published_configuration_is_read,
+        stretched_positions_are_read_and_written,
+        what_stretches_positions_otherwise_is_refused,
         a_configuration_that_cannot_be_is_refused_by_its_key,
         presets_have_their_published_numbers_of_parameters,
     };
