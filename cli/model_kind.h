@@ -24,7 +24,8 @@ enum { WG__EVALUATION_BATCHES = 16 };
 typedef struct wg__training {
     const wg__model_kind *kind;
     const json_t *settings; /* settings.h */
-    const char *resumed;    /* the checkpoint of a run that goes on; NULL: a new one */
+    const char *resumed; /* the checkpoint that has model and tokenizer: of a run that goes on, or
+                          * of --init; NULL: they are new */
 
     wg_tokenizer *tokenizer;
     wg_task task;

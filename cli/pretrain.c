@@ -30,6 +30,10 @@ static const struct argp_option options[] = {
      "llama-110m, llama-7b",
      0},
     {"config", WG__SET_CONFIG, "FILE.json", 0, "A published configuration instead of a preset", 0},
+    {"init", WG__SET_INIT, "FILE.h5", 0,
+     "Begin with the weights, the sizes and the tokenizer of a checkpoint, such as `wengert "
+     "convert' makes of a published model",
+     0},
     {0},
 };
 
@@ -54,6 +58,10 @@ static void check_arguments(struct argp_state *state, const wg__run_arguments *a
         argp_error(state, "--corpus FILE is missing: what shall the model read?");
     if (json_object_get(given, "preset") && json_object_get(given, "config"))
         argp_error(state, "--preset and --config exclude each other");
+    static const char *const said_by_init[] = {"preset", "config", "tokenizer", "vocab-size"};
+    for (size_t i = 0; i < sizeof said_by_init / sizeof said_by_init[0]; i++)
+        if (json_object_get(given, "init") && json_object_get(given, said_by_init[i]))
+            argp_error(state, "--init and --%s exclude each other", said_by_init[i]);
 }
 
 static error_t parse(int key, char *text, struct argp_state *state) {
@@ -71,6 +79,7 @@ static error_t parse(int key, char *text, struct argp_state *state) {
     case WG__SET_VOCAB_SIZE:
     case WG__SET_PRESET:
     case WG__SET_CONFIG:
+    case WG__SET_INIT:
         wg__setting_give(state, key, text, arguments);
         return 0;
     case ARGP_KEY_ARG: /* the model, then what a shell made of --corpus *.txt */

@@ -148,11 +148,15 @@ static int make_trainer(run *r, wg__progress *progress) {
 
 static int prepare(run *r, wg__progress *progress) {
     const wg__run_arguments *arguments = r->arguments;
+    const char *init = wg__setting_text(r->settings, "init");
     r->model = (wg__training){.kind = arguments->kind,
                               .settings = r->settings,
-                              .resumed = arguments->resume ? arguments->out : NULL};
+                              .resumed = arguments->resume ? arguments->out : init};
     if (arguments->kind->begin(&r->model) < 0 || complete_settings(r) < 0)
         return -1;
+    if (!arguments->resume && init) /* its dropout is this run's */
+        r->model.task.module->generator =
+            (wg_generator){.seed = (uint64_t)wg__setting_integer(r->settings, "seed")};
     return make_trainer(r, progress);
 }
 

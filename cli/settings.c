@@ -30,6 +30,7 @@ static const struct setting {
 } settings[] = {
     {WG__SET_PRESET, "preset", TEXT, 0, 0, false},
     {WG__SET_CONFIG, "config", FILE_NAME, 0, 0, false},
+    {WG__SET_INIT, "init", FILE_NAME, 0, 0, true},
     {WG__SET_TOKENIZER, "tokenizer", TEXT, 0, 0, false},
     {WG__SET_VOCAB_SIZE, "vocab-size", INTEGER, 1, INT32_MAX, false},
     {WG__SET_MODEL, "model", FILE_NAME, 0, 0, true},

@@ -25,6 +25,7 @@ enum {
     WG__SET_TRAIN,
     WG__SET_PRESET,
     WG__SET_CONFIG,
+    WG__SET_INIT,
     WG__SET_TOKENIZER,
     WG__SET_VOCAB_SIZE,
     WG__SET_EVAL,

@@ -78,5 +78,59 @@ else
     check "GGUF agrees with another reader, bit for bit" gguf_agrees
 fi
 
+# ---- A converted model does what it did: eval, generate, fill, and more training ----
+
+# Runs a verb; its results are in the file that is named first.
+tell() {
+    into=$1
+    shift
+    OMP_NUM_THREADS=1 "$wengert" "$@" >"$into" 2>err </dev/null
+    code=$?
+    cp "$into" out
+}
+
+same() {
+    test "$code" = 0 && test -s "$1" && cmp -s "$1" "$2"
+}
+
+sizes='"vocab_size": 256, "hidden_size": 16, "intermediate_size": 24, "num_hidden_layers": 2,
+    "num_attention_heads": 4, "max_position_embeddings": 32'
+head -c 6000 "$source/corpus/heldout.txt" >text.txt
+echo "{\"model_type\": \"llama\", \"bos_token_id\": -1, \"eos_token_id\": -1, $sizes}" >llama.json
+tell trained pretrain llama --config llama.json --tokenizer byte --corpus text.txt --steps 3 \
+    --batch 2 --seq 32 --out a.h5
+run a.h5 as-llama
+run as-llama b.h5
+tell a eval a.h5 --corpus text.txt --seq 32
+tell b eval b.h5 --corpus text.txt --seq 32
+check "a llama from a folder is measured as before" same a b
+tell a generate a.h5 --prompt "It is" --temperature 0 --max-tokens 20
+tell b generate b.h5 --prompt "It is" --temperature 0 --max-tokens 20
+check "and writes as before" same a b
+tell trained pretrain llama --init b.h5 --corpus text.txt --steps 1 --lr 1e-30 --batch 2 --seq 32 \
+    --out c.h5
+tell a eval a.h5 --corpus text.txt --seq 32
+tell b eval c.h5 --corpus text.txt --seq 32
+check "and is trained from where it was" same a b
+tell trained pretrain gpt --init b.h5 --corpus text.txt --out d.h5
+check "a checkpoint of another kind is no beginning" left_with 1 "b.h5: it holds a llama model"
+tell trained pretrain llama --init b.h5 --preset llama-260k --corpus text.txt --out d.h5
+check "a checkpoint says the sizes" left_with 2 "--init and --preset exclude each other"
+
+awk 'NF { print $0 "." } NF && ++n % 6 == 0 { print "" }' text.txt >lines.txt
+tell trained tokenizer train --kind wordpiece --vocab-size 256 --corpus text.txt --out words.json
+echo "{\"model_type\": \"bert\", $sizes}" >bert.json
+tell trained pretrain bert --config bert.json --tokenizer words.json --corpus lines.txt \
+    --eval lines.txt --steps 2 --batch 2 --seq 32 --out a.h5 --overwrite
+run a.h5 as-bert
+run as-bert b.h5
+tell a fill a.h5 "It is [MASK]."
+tell b fill b.h5 "It is [MASK]."
+check "a BERT from a folder fills as before" same a b
+tell trained pretrain bert --init b.h5 --corpus lines.txt --eval lines.txt --steps 1 --lr 1e-30 \
+    --batch 2 --seq 32 --out c.h5 --overwrite
+tell b fill c.h5 "It is [MASK]."
+check "and is trained from where it was" same a b
+
 echo "1..$number"
 exit $failed
