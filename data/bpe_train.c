@@ -6,6 +6,7 @@
 #include "data/byte_level.h"
 #include "data/merge_training.h"
 #include "data/text_file.h"
+#include "data/text_map.h"
 #include "tensor/internal.h"
 
 #define WHERE "bpe_train"
@@ -151,10 +152,11 @@ wg_tokenizer *wg_bpe_train_files(int count, const char *const *paths,
     trainer t;
     int status = begin(&t, training);
     for (int i = 0; status == 0 && i < count; i++) {
-        int64_t length;
-        char *text = wg__text_file_read(paths[i], &length, WHERE);
-        status = text ? add_text(&t, text, length, paths[i]) : -1;
-        wg__free(text);
+        wg__text_map text;
+        status = wg__text_map_open(&text, paths[i], WHERE);
+        if (status == 0)
+            status = add_text(&t, text.bytes, text.length, paths[i]);
+        wg__text_map_close(&text);
     }
     return finish(&t, status);
 }

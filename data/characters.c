@@ -5,6 +5,7 @@
 
 #include "data/characters.h"
 #include "data/text_file.h"
+#include "data/text_map.h"
 #include "data/tokenizer_kind.h"
 #include "tensor/internal.h"
 
@@ -226,10 +227,11 @@ wg_tokenizer *wg_char_train_files(int count, const char *const *paths,
     trainer t;
     int status = begin(&t);
     for (int i = 0; status == 0 && i < count; i++) {
-        int64_t length;
-        char *text = wg__text_file_read(paths[i], &length, "char_train");
-        status = text ? add_text(&t, text, length, paths[i]) : -1;
-        wg__free(text);
+        wg__text_map text;
+        status = wg__text_map_open(&text, paths[i], "char_train");
+        if (status == 0)
+            status = add_text(&t, text.bytes, text.length, paths[i]);
+        wg__text_map_close(&text);
     }
     return finish(&t, status, training);
 }

@@ -12,6 +12,7 @@
 #include "data/growth.h"
 #include "data/merge_training.h"
 #include "data/text_file.h"
+#include "data/text_map.h"
 #include "data/wordpiece.h"
 #include "tensor/internal.h"
 
@@ -232,10 +233,11 @@ wg_tokenizer *wg_wordpiece_train_files(int count, const char *const *paths,
     if (count == 1)
         t.source = paths[0];
     for (int i = 0; status == 0 && i < count; i++) {
-        int64_t length;
-        char *text = wg__text_file_read(paths[i], &length, WHERE);
-        status = text ? add_text(&t, text, length, paths[i]) : -1;
-        wg__free(text);
+        wg__text_map text;
+        status = wg__text_map_open(&text, paths[i], WHERE);
+        if (status == 0)
+            status = add_text(&t, text.bytes, text.length, paths[i]);
+        wg__text_map_close(&text);
     }
     return finish(&t, status);
 }
