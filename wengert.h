@@ -43,6 +43,7 @@
 #include "io/config.h"
 #include "io/log.h"
 #include "io/text.h"
+#include "io/trace.h"
 #include "io/weights.h"
 #include "data/bert_batch.h"
 #include "data/bpe.h"

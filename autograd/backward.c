@@ -13,6 +13,7 @@
 #include "autograd/forward.h"
 #include "autograd/region.h"
 #include "tensor/ops.h"
+#include "tensor/span.h"
 
 typedef struct entry {
     wg_node *node;
@@ -371,11 +372,25 @@ static int run_vjp(pass *p, entry *e, wg_tensor **inputs, wg_tensor **gradients)
     return wg_error_pending() ? -1 : 0;
 }
 
+/* What a vjp reads and writes, for the profile. */
+static double bytes_of(const entry *e, wg_tensor *const *inputs, wg_tensor *const *gradients) {
+    const int count = e->node->input_count;
+    return wg__bytes_of(count, inputs) + wg__bytes_of(count, gradients) +
+           wg__bytes_of(WG_MAX_OUTPUTS, e->cotangents);
+}
+
 static int run_op(pass *p, entry *e) {
     wg_tensor *inputs[WG_MAX_INPUTS], *gradients[WG_MAX_INPUTS];
     wg_scope scope;
     wg_scope_begin(&scope);
+    wg__span span;
+    wg__span_begin(&span, e->node->op->name, WG_PROFILE_BACKWARD);
     int status = run_vjp(p, e, inputs, gradients);
+    if (span.taken) {
+        const wg_node *node = e->node;
+        const double bytes = status < 0 || node->op->is_view ? 0 : bytes_of(e, inputs, gradients);
+        wg__span_close(&span, bytes, node->input_count, node->input_specs);
+    }
     wg_scope_end(&scope, NULL);
     if (status == 0 && !p->retain_graph && !p->create_graph)
         wg__node_free_saved(e->node);

@@ -5,6 +5,7 @@
 
 #include "cli/bench.h"
 #include "cli/cli.h"
+#include "cli/profile.h"
 #include "cli/results.h"
 #include "cli/workload.h"
 #include "tensor/alloc.h"
@@ -16,6 +17,7 @@ typedef struct arguments {
     wg__workload workload;
     int64_t steps;
     int threads;
+    wg__profiling profiling;
 } arguments;
 
 enum { KEY_PRESET = WG__KEY_OWN, KEY_BATCH, KEY_SEQ, KEY_VOCAB, KEY_STEPS, KEY_THREADS };
@@ -29,6 +31,7 @@ static const struct argp_option options[] = {
     {"vocab", KEY_VOCAB, "N", 0, "Tokens in the vocabulary (default: the preset's)", 0},
     {"steps", KEY_STEPS, "N", 0, "Steps that are timed, after two that warm up (default 7)", 0},
     {"threads", KEY_THREADS, "N", 0, "How many threads compute (default: all processors)", 0},
+    WG__OPTIONS_PROFILE,
     {0}};
 
 static error_t parse(int key, char *text, struct argp_state *state) {
@@ -52,6 +55,12 @@ static error_t parse(int key, char *text, struct argp_state *state) {
         return 0;
     case KEY_THREADS:
         a->threads = (int)wg__cli_integer(state, "threads", text, 1, MAX_THREADS);
+        return 0;
+    case WG__KEY_PROFILE:
+        a->profiling.table = true;
+        return 0;
+    case WG__KEY_TRACE:
+        a->profiling.trace = text;
         return 0;
     case ARGP_KEY_ARG:
         if (w->model)
@@ -85,6 +94,8 @@ static double max_rss(void) {
 static int time_steps(const arguments *a, wg__workload *w, timing *found) {
     for (int i = 0; i < WARM_UP; i++)
         wg__workload_step(w);
+    if (wg__profiling_begin(&a->profiling) < 0)
+        return -1;
     const int64_t allocations = wg_alloc_get_stats().system_allocations;
     const double flops = wg_product_flops();
     for (int64_t i = 0; i < a->steps && !wg_error_pending(); i++) {
@@ -95,7 +106,7 @@ static int time_steps(const arguments *a, wg__workload *w, timing *found) {
     found->product_flops = (wg_product_flops() - flops) / (double)a->steps;
     found->allocations = wg_alloc_get_stats().system_allocations - allocations;
     found->max_rss = max_rss();
-    return wg_error_pending() ? -1 : 0;
+    return wg_error_pending() ? -1 : wg__profiling_end(&a->profiling);
 }
 
 /* The peak is that of the minutes in which the steps ran: half way between before and after. What

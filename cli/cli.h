@@ -54,7 +54,7 @@ int wg__cli_fail_pending(void);
 void wg__cli_note(const char *format, ...) WG_PRINTF(1, 2);
 
 /* Keys of options that have no letter. A verb's own begin at WG__KEY_OWN. */
-enum { WG__KEY_JSON = 1000, WG__KEY_OWN };
+enum { WG__KEY_JSON = 1000, WG__KEY_PROFILE, WG__KEY_TRACE, WG__KEY_OWN };
 
 /* The line of an option table for --json, key WG__KEY_JSON. */
 #define WG__OPTION_JSON                                                                            \

@@ -220,9 +220,11 @@ static int train(run *r) {
         return wg__cli_fail_pending();
     describe(r);
     listen_for_stop();
+    if (wg__profiling_begin(&r->arguments->profiling) < 0)
+        return wg__cli_fail_pending();
     int outcome = wg_trainer_run(r->trainer);
     wg__progress_end(&progress);
-    if (outcome < 0)
+    if (outcome < 0 || wg__profiling_end(&r->arguments->profiling) < 0)
         return wg__cli_fail_pending();
     if (outcome == WG_TRAIN_INTERRUPTED)
         return tell_interruption(r);

@@ -116,6 +116,7 @@ static const struct argp_option options[] = {
     {"keep-best", WG__SET_KEEP_BEST, NULL, 0,
      "Keep the run as it was at the lowest loss on held-out text, too, in RUN.best.h5", 0},
     {"log", KEY_LOG, "FILE", 0, "Append one JSON object for each step", 0},
+    WG__OPTIONS_PROFILE,
     WG__OPTION_JSON,
     {0},
 };
@@ -255,6 +256,12 @@ static error_t parse(int key, char *text, struct argp_state *state) {
         return 0;
     case WG__KEY_JSON:
         arguments->json = true;
+        return 0;
+    case WG__KEY_PROFILE:
+        arguments->profiling.table = true;
+        return 0;
+    case WG__KEY_TRACE:
+        arguments->profiling.trace = text;
         return 0;
     case ARGP_KEY_END:
         check_arguments(state, arguments);

@@ -18,6 +18,7 @@
 
 #include "cli/cli.h"
 #include "cli/model_kind.h"
+#include "cli/profile.h"
 
 /* The keys of options that set something; a verb's other options begin at WG__KEY_VERB. */
 enum {
@@ -64,6 +65,7 @@ typedef struct wg__run_arguments {
     const char *out;
     const char *log; /* NULL: none */
     int threads;     /* 0: as the library finds it */
+    wg__profiling profiling;
     bool resume, overwrite, json;
     json_t *given;   /* the settings on the command line and in a file of settings */
     json_t *in_file; /* the latter, as far as they rule; NULL: there are none */

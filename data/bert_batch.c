@@ -15,6 +15,7 @@
 #include "data/growth.h"
 #include "data/mixture.h"
 #include "tensor/internal.h"
+#include "tensor/span.h"
 
 #define WHERE "bert_batches"
 #define FRAME_TOKENS 3 /* [CLS] first [SEP] second [SEP] */
@@ -299,7 +300,10 @@ int wg_bert_batches_next(wg_bert_batches *batches, wg_bert_batch *batch) {
     if (!batches)
         return -1;
     wg_data_position before = batches->position;
+    wg__span span;
+    wg__span_begin(&span, "data", WG_PROFILE_REGION);
     int status = make_batch(batches, batch);
+    wg__span_end(&span);
     if (status < 0) {
         *batch = (wg_bert_batch){0};
         go_back(batches, before);

@@ -4,6 +4,7 @@
 #include "data/mixture.h"
 #include "tensor/easy.h"
 #include "tensor/internal.h"
+#include "tensor/span.h"
 
 #define WHERE "causal_batch"
 
@@ -38,6 +39,8 @@ int wg_causal_batch_read(const wg_token_stream *stream, int64_t count,
     int64_t *ids = wg__alloc(2 * size * sizeof *ids), *labels = ids + size;
     int32_t *tokens = wg__alloc((size_t)(sequence + 1) * sizeof *tokens);
     int64_t status = ids && tokens ? 0 : -1;
+    wg__span span;
+    wg__span_begin(&span, "data", WG_PROFILE_REGION);
     *batch = (wg_causal_batch){0};
     for (int64_t i = 0; status >= 0 && i < count; i++) {
         status = read_window(stream, windows[i], sequence, tokens, ids + i * sequence,
@@ -50,6 +53,7 @@ int wg_causal_batch_read(const wg_token_stream *stream, int64_t count,
     }
     wg__free(tokens);
     wg__free(ids);
+    wg__span_end(&span);
     return batch->ids && batch->labels ? 0 : -1;
 }
 

@@ -13,6 +13,7 @@
 #include "data/glm_blanks.h"
 #include "data/growth.h"
 #include "tensor/internal.h"
+#include "tensor/span.h"
 
 #define WHERE "glm_batches"
 #define LENGTH_MULTIPLE 8 /* of T, so that few shapes of batches occur */
@@ -209,14 +210,18 @@ static void choose_blanks(const wg_glm_batches *batches, int64_t row, wg__glm_bl
 
 static int take(wg_glm_batches *batches, int64_t rows, wg_glm_batch *batch) {
     const wg_data_position before = batches->epochs.position;
+    wg__span span;
+    wg__span_begin(&span, "data", WG_PROFILE_REGION);
     for (int64_t b = 0; b < rows; b++) {
         choose_blanks(batches, b, &batches->blanks[b]);
         wg__epochs_advance(&batches->epochs);
     }
-    if (wg__glm_blanks_batch(&batches->tokens, rows, batches->blanks, LENGTH_MULTIPLE, batch) == 0)
-        return 0;
-    wg__epochs_return(&batches->epochs, before);
-    return -1;
+    const int status =
+        wg__glm_blanks_batch(&batches->tokens, rows, batches->blanks, LENGTH_MULTIPLE, batch);
+    wg__span_end(&span);
+    if (status < 0)
+        wg__epochs_return(&batches->epochs, before);
+    return status;
 }
 
 int wg_glm_batches_next(wg_glm_batches *batches, wg_glm_batch *batch) {

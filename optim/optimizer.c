@@ -14,6 +14,7 @@
 #include "tensor/iter.h"
 #include "tensor/ops.h"
 #include "tensor/simd/simd.h"
+#include "tensor/span.h"
 
 #include <math.h>
 #include <string.h>
@@ -322,11 +323,14 @@ int wg_optimizer_clip(wg_optimizer *optimizer, double max_norm, double *norm) {
     if (!(max_norm >= 0))
         return wg_fail(WG_ERROR_ARGUMENT, "optimizer_clip", "max_norm is %g; wanted 0 or more",
                        max_norm);
+    wg__span span;
     wg_scope scope;
+    wg__span_begin(&span, "gradient norm", WG_PROFILE_REGION);
     wg_scope_begin(&scope);
     int64_t found = find_gradients(optimizer, "optimizer_clip");
     double measured = found < 0 ? NAN : global_norm(optimizer);
     wg_scope_end(&scope, NULL);
+    wg__span_end(&span);
     if (found < 0)
         return -1;
     if (norm)
@@ -364,10 +368,13 @@ int wg_optimizer_step(wg_optimizer *optimizer, double learning_rate) {
     if (optimizer->not_finite)
         return wg_fail(WG_ERROR_GRADIENT, "optimizer_step",
                        "the gradients are not finite; drop them by wg_optimizer_zero_grad");
+    wg__span span;
     wg_scope scope;
+    wg__span_begin(&span, "optimizer", WG_PROFILE_REGION);
     wg_scope_begin(&scope);
     int status = step_found(optimizer, learning_rate);
     wg_scope_end(&scope, NULL);
+    wg__span_end(&span);
     if (status == 0)
         wg_optimizer_zero_grad(optimizer);
     return status;

@@ -88,6 +88,9 @@ extern _Thread_local bool wg__checks_anomalies;
 /* wg_fail for an op: "OP: OPERANDS: format...". Returns -1. */
 int wg__op_fail(const wg_call *call, wg_error_code code, const char *format, ...) WG_PRINTF(3, 4);
 
+/* "(6, 7) f32 x (8, 8) f32", cut off where it does not fit. Returns buffer. */
+const char *wg__operands_text(char *buffer, size_t size, int count, const wg_spec *specs);
+
 /* A family's table of ops; ops/families.h declares one for each file and registry.c lists them. */
 typedef struct wg__op_family {
     const wg_op *const *ops;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "tensor/internal.h"
+#include "tensor/span.h"
 
 /* ---- Recording ---- */
 
@@ -38,14 +39,13 @@ const wg__autograd_hooks *wg__autograd(void) {
 
 /* ---- Messages ---- */
 
-/* "(6, 7) f32 x (8, 8) f32". Returns buffer. */
-static const char *operands_text(char *buffer, size_t size, const wg_call *call) {
+const char *wg__operands_text(char *buffer, size_t size, int count, const wg_spec *specs) {
     size_t used = 0;
     buffer[0] = '\0';
-    for (int i = 0; i < call->input_count && used < size; i++) {
+    for (int i = 0; i < count && used < size; i++) {
         char one[128];
         used += (size_t)snprintf(buffer + used, size - used, "%s%s", i ? " x " : "",
-                                 wg_spec_text(one, sizeof one, &call->input_specs[i]));
+                                 wg_spec_text(one, sizeof one, &specs[i]));
     }
     return buffer;
 }
@@ -56,8 +56,9 @@ int wg__op_fail(const wg_call *call, wg_error_code code, const char *format, ...
     va_start(arguments, format);
     vsnprintf(rule, sizeof rule, format, arguments);
     va_end(arguments);
-    return wg_fail(code, call->op->name, "%s: %s", operands_text(operands, sizeof operands, call),
-                   rule);
+    return wg_fail(
+        code, call->op->name, "%s: %s",
+        wg__operands_text(operands, sizeof operands, call->input_count, call->input_specs), rule);
 }
 
 /* ---- One run ---- */
@@ -132,6 +133,19 @@ static int run(wg_call *call) {
     return call->wants ? wg__autograd()->record(call) : 0;
 }
 
+/* One run as a span of the profile. */
+static int run_timed(wg_call *call, bool dual) {
+    wg__span span;
+    wg__span_begin(&span, call->op->name, WG_PROFILE_FORWARD);
+    const int status = dual ? wg__autograd()->run_dual(call) : run(call);
+    if (span.taken) {
+        double bytes = wg__bytes_of(call->input_count, call->inputs);
+        bytes += wg__bytes_of(status == 0 ? call->output_count : 0, call->outputs);
+        wg__span_close(&span, call->op->is_view ? 0 : bytes, call->input_count, call->input_specs);
+    }
+    return status;
+}
+
 int wg_apply(const wg_op *op, int input_count, wg_tensor *const *inputs, const void *options,
              wg_tensor **outputs) {
     memset(outputs, 0, (size_t)op->output_count * sizeof *outputs);
@@ -152,8 +166,7 @@ int wg_apply(const wg_op *op, int input_count, wg_tensor *const *inputs, const v
                     .wants = wanted_gradients(op, input_count, inputs)};
     wg_scope scope;
     wg_scope_begin(&scope);
-    dual = dual && !wg_op_is_composite(op);
-    int status = dual ? wg__autograd()->run_dual(&call) : run(&call);
+    int status = wg_op_is_composite(op) ? run(&call) : run_timed(&call, dual);
     for (int j = 0; j < op->output_count && status == 0; j++)
         outputs[j] = wg_scope_escape(call.outputs[j]);
     wg_scope_end(&scope, NULL);

@@ -1,8 +1,180 @@
-/* What the library was asked for, counted: see profile.h. */
+/* The profile: see profile.h and span.h. */
 #include "tensor/profile.h"
 
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
 #include "tensor/gemm.h"
+#include "tensor/internal.h"
+#include "tensor/span.h"
+
+enum { MAX_ROWS = 1024, MAX_EVENTS = 1000000 };
+
+atomic_bool wg__profiles;
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static wg_profile_row *rows; /* room for MAX_ROWS, so that taking a profile asks for no memory */
+static int row_count;
+static wg_profile_event *events; /* NULL: not wanted */
+static int64_t event_count, events_lost;
+static double begun, ended;
+
+static atomic_int threads_seen;
+static _Thread_local int thread_number; /* 0: not seen yet */
+static _Thread_local int depth;
 
 double wg_product_flops(void) {
     return wg__product_flops;
+}
+
+static double now(void) {
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
+}
+
+/* ---- Taking it ---- */
+
+void wg__span_open(wg__span *span, const char *name, wg_profile_kind kind) {
+    span->name = name;
+    span->kind = kind;
+    span->flops = wg__product_flops;
+    depth++;
+    span->start = now();
+}
+
+/* Ops of one name in different places have one row; beyond MAX_ROWS they have none. */
+static wg_profile_row *row_of(const wg__span *span) {
+    for (int i = 0; i < row_count; i++)
+        if (rows[i].kind == span->kind && strcmp(rows[i].name, span->name) == 0)
+            return &rows[i];
+    if (row_count == MAX_ROWS)
+        return NULL;
+    rows[row_count] = (wg_profile_row){.name = span->name, .kind = span->kind};
+    return &rows[row_count++];
+}
+
+static void add_event(const wg__span *span, double seconds, int operand_count,
+                      const wg_spec *operands) {
+    if (event_count == MAX_EVENTS) {
+        events_lost++;
+        return;
+    }
+    if (thread_number == 0)
+        thread_number = atomic_fetch_add(&threads_seen, 1) + 1;
+    wg_profile_event *event = &events[event_count++];
+    *event = (wg_profile_event){.name = span->name,
+                                .kind = span->kind,
+                                .thread = thread_number,
+                                .start = span->start - begun,
+                                .seconds = seconds,
+                                .flops = wg__product_flops - span->flops};
+    wg__operands_text(event->shapes, sizeof event->shapes, operand_count, operands);
+}
+
+void wg__span_close(wg__span *span, double bytes, int operand_count, const wg_spec *operands) {
+    const double seconds = now() - span->start;
+    depth--;
+    pthread_mutex_lock(&lock);
+    wg_profile_row *row = rows && depth == 0 ? row_of(span) : NULL;
+    if (row) {
+        row->calls++;
+        row->seconds += seconds;
+        row->flops += wg__product_flops - span->flops;
+        row->bytes += bytes;
+    }
+    if (events)
+        add_event(span, seconds, operand_count, operands);
+    pthread_mutex_unlock(&lock);
+}
+
+double wg__bytes_of(int count, wg_tensor *const *tensors) {
+    double sum = 0;
+    for (int i = 0; i < count; i++) {
+        const wg_tensor *x = tensors[i];
+        double bytes = x ? (double)wg_dtype_size(x->spec.dtype) : 0;
+        for (int axis = 0; x && axis < x->spec.ndim; axis++)
+            if (x->strides[axis] != 0)
+                bytes *= (double)x->spec.shape[axis];
+        sum += bytes;
+    }
+    return sum;
+}
+
+/* ---- Begin, end ---- */
+
+int wg_profile_begin(bool wants_events) {
+    wg_profile_free();
+    wg_profile_row *new_rows = wg__alloc(MAX_ROWS * sizeof *rows);
+    wg_profile_event *new_events = wants_events ? wg__alloc(MAX_EVENTS * sizeof *events) : NULL;
+    if (!new_rows || (wants_events && !new_events)) {
+        wg__free(new_rows);
+        wg__free(new_events);
+        return -1;
+    }
+    pthread_mutex_lock(&lock);
+    rows = new_rows;
+    events = new_events;
+    begun = ended = now();
+    pthread_mutex_unlock(&lock);
+    atomic_store(&wg__profiles, true);
+    return 0;
+}
+
+static int by_seconds(const void *a, const void *b) {
+    const double x = ((const wg_profile_row *)a)->seconds, y = ((const wg_profile_row *)b)->seconds;
+    return (x < y) - (x > y);
+}
+
+void wg_profile_end(void) {
+    atomic_store(&wg__profiles, false);
+    pthread_mutex_lock(&lock);
+    ended = now();
+    if (rows)
+        qsort(rows, (size_t)row_count, sizeof *rows, by_seconds);
+    pthread_mutex_unlock(&lock);
+}
+
+void wg_profile_free(void) {
+    atomic_store(&wg__profiles, false);
+    pthread_mutex_lock(&lock);
+    wg__free(rows);
+    wg__free(events);
+    rows = NULL;
+    events = NULL;
+    row_count = 0;
+    event_count = events_lost = 0;
+    pthread_mutex_unlock(&lock);
+}
+
+/* ---- What was found ---- */
+
+const char *wg_profile_kind_name(wg_profile_kind kind) {
+    return kind == WG_PROFILE_FORWARD    ? "forward"
+           : kind == WG_PROFILE_BACKWARD ? "backward"
+                                         : "region";
+}
+
+double wg_profile_seconds(void) {
+    return ended - begun;
+}
+
+int wg_profile_rows(void) {
+    return row_count;
+}
+
+const wg_profile_row *wg_profile_row_at(int index) {
+    return index >= 0 && index < row_count ? &rows[index] : NULL;
+}
+
+int64_t wg_profile_events(int64_t *lost) {
+    if (lost)
+        *lost = events_lost;
+    return event_count;
+}
+
+const wg_profile_event *wg_profile_event_at(int64_t index) {
+    return index >= 0 && index < event_count ? &events[index] : NULL;
 }

@@ -42,6 +42,17 @@ for model in gpt2-tiny transformer-tiny; do
         '"gflops": [0-9]' '"sgemm_peak_gflops": [0-9]' '"share_of_peak": [0-9]' \
         '"max_rss_mb": [0-9]' '"allocations_after_warmup": 0,' '"threads": 1,' '"loss": [0-9]'
 done
+expect 'a profile tells each direction of an op, beside the roofs' 0 \
+    "train gpt2-tiny $sizes --profile" 'sgemm [0-9.]* GFLOP/s, memory [0-9.]* GB/s' \
+    '^linear  *forward .* of ' '^linear  *backward .* of ' '^optimizer  *region' '^between them' \
+    '"ms_per_step"'
+expect 'a trace is written' 0 "train gpt2-tiny $sizes --trace $work/trace.json" '"ms_per_step"'
+number=$((number + 1))
+grep -q '"name": "attention", "cat": "backward", "ph": "X", "ts": ' "$work/trace.json" ||
+    printf 'not '
+echo "ok $number - it holds complete events"
+expect 'a full disk is told' 1 "train gpt2-tiny $sizes --trace /dev/full" \
+    '^wengert: .*/dev/full.*No space left'
 expect 'a kind of model has presets' 0 "train gpt --preset gpt2-tiny $sizes" '"gpt2-tiny"'
 expect 'a model that is not there is told' 1 'train nosuch' "no model 'nosuch'; kinds are gpt"
 expect 'a preset that is not there is told' 1 'train gpt --preset bert-tiny' 'gpt2-tiny'

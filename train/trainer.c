@@ -6,6 +6,7 @@
 
 #include "tensor/internal.h"
 #include "tensor/ops.h"
+#include "tensor/span.h"
 
 #define DEFAULT_CLIP 1.0
 #define DEFAULT_SAVE_SECONDS 60.0
@@ -194,7 +195,10 @@ int wg_task_evaluate(const wg_task *task, wg_metrics *metrics) {
     wg_module_train(task->module, false);
     wg_scope scope;
     wg_scope_begin(&scope);
+    wg__span span;
+    wg__span_begin(&span, "evaluate", WG_PROFILE_REGION);
     int result = task->evaluate(task->context, metrics);
+    wg__span_end(&span);
     wg_scope_end(&scope, NULL);
     wg_module_train(task->module, training);
     wg_set_grad_enabled(recorded);
@@ -327,7 +331,10 @@ static bool save_is_due(const wg_trainer *trainer) {
 }
 
 static int save(wg_trainer *trainer) {
+    wg__span span;
+    wg__span_begin(&span, "save", WG_PROFILE_REGION);
     int result = wg_trainer_save(trainer, trainer->options.path);
+    wg__span_end(&span);
     trainer->last_save = now();
     return result;
 }

@@ -1,0 +1,13 @@
+/* The events of a profile as a file that chrome://tracing and Perfetto open. */
+#ifndef WG_IO_TRACE_H
+#define WG_IO_TRACE_H
+
+#include "../tensor/api.h"
+
+/* Writes the events that wg_profile_begin(true) took (tensor/profile.h) as JSON in Chrome's format:
+ * one complete event each, with name, category (forward, backward, region), thread, microseconds,
+ * and as arguments the shapes of the operands and, where there were products, GFLOP/s.
+ * -1 with [IO: disk full and so on; NOT_FOUND for a folder that is not there; MEMORY] */
+WG_API int wg_trace_write(const char *path);
+
+#endif
