@@ -83,6 +83,7 @@
 #include "train/language_modeling.h"
 #include "train/metrics.h"
 #include "train/question_answering.h"
+#include "train/t5_pretraining.h"
 #include "train/trainer.h"
 
 #endif

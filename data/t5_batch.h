@@ -42,6 +42,18 @@ WG_API int wg_t5_tokens_of(const wg_tokenizer *tokenizer, wg_t5_tokens *tokens);
 /* Which sentinel an id is, or -1. */
 WG_API int wg_t5_sentinel_number(const wg_t5_tokens *tokens, int32_t id);
 
+/* Appends the ids of a text in which each "<extra_id_0>", "<extra_id_1>".., in this order, or
+ * "[MASK]" is a blank, and </s>. White space before a blank is left out, as it belongs to what is
+ * written there. Gives the number of blanks, or -1, when the list is as it was. [ARGUMENT for
+ * blanks in another order, or more of them than sentinels but the last; as wg_tokenizer_encode] */
+WG_API int wg_t5_encode_blanks(const wg_tokenizer *tokenizer, const wg_t5_tokens *tokens,
+                               const char *text, wg_token_list *list);
+
+/* The part of a target, as the model writes it, that belongs in a blank: what stands between its
+ * sentinel and the next. Empty if there is none. */
+WG_API wg_token_window wg_t5_answer(const wg_t5_tokens *tokens, const wg_token_list *target,
+                                    int blank);
+
 /* ---- A batch ---- */
 
 /* Owned by the scope that was open. */

@@ -258,15 +258,21 @@ static wg_tensor *shift_right(const wg_t5 *model, wg_tensor *labels) {
     return wg_cat(2, (wg_tensor *[]){start, read}, 1);
 }
 
-wg_tensor *wg_t5_loss(wg_t5 *model, wg_tensor *ids, wg_tensor *keep, wg_tensor *labels) {
+wg_tensor *wg_t5_forward(wg_t5 *model, wg_tensor *ids, wg_tensor *keep, wg_tensor *labels) {
     if (check_ids(labels, "labels") < 0)
         return NULL;
     wg_scope scope;
     wg_scope_begin(&scope);
     wg_tensor *memory = wg_t5_encode(model, ids, keep);
     wg_tensor *hidden = wg_t5_decode(model, shift_right(model, labels), memory, keep, NULL);
-    wg_tensor *rows =
-        wg_reshape(wg_t5_logits(model, hidden), WG_DIMS(-1, model->config.vocab_size));
+    return wg_scope_end(&scope, wg_t5_logits(model, hidden));
+}
+
+wg_tensor *wg_t5_loss(wg_t5 *model, wg_tensor *ids, wg_tensor *keep, wg_tensor *labels) {
+    wg_scope scope;
+    wg_scope_begin(&scope);
+    wg_tensor *logits = wg_t5_forward(model, ids, keep, labels);
+    wg_tensor *rows = wg_reshape(logits, WG_DIMS(-1, model->config.vocab_size));
     wg_tensor *targets = wg_reshape(labels, WG_DIMS(-1));
     return wg_scope_end(&scope, wg_cross_entropy(rows, targets, IGNORED, NULL));
 }

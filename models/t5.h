@@ -12,12 +12,14 @@
 #ifndef WG_MODELS_T5_H
 #define WG_MODELS_T5_H
 
+#include "../data/t5_batch.h"
 #include "../nn/attention.h"
 #include "../nn/embedding.h"
 #include "../nn/feed_forward.h"
 #include "../nn/gated_feed_forward.h"
 #include "../nn/relative_position.h"
 #include "../nn/rms_norm.h"
+#include "beam.h"
 
 /* ---- Configuration: the members are the published JSON keys. Begin with a preset or a JSON text.
  * ---- */
@@ -40,8 +42,9 @@ typedef struct wg_t5_config {
     int64_t pad_token_id, eos_token_id, decoder_start_token_id;
 } wg_t5_config;
 
-/* Fills the configuration of "t5-small" (6 + 6 layers, width 512), "t5-base" (12 + 12, 768), or
- * "t5-v1_1-small" (8 + 8, 512). -1 with [ARGUMENT, listing them] */
+/* Fills the configuration of "t5-tiny" (4 + 4 layers, width 256), "t5-mini" (4 + 4, 384),
+ * "t5-small" (6 + 6, 512) or "t5-base" (12 + 12, 768) of 1.0, or of "t5-v1_1-tiny", "t5-v1_1-mini"
+ * or "t5-v1_1-small" (8 + 8, 512). -1 with [ARGUMENT, listing them] */
 WG_API int wg_t5_config_preset(wg_t5_config *config, const char *name);
 
 /* The name of preset `index`, or NULL beyond the last. */
@@ -105,9 +108,31 @@ WG_API wg_tensor *wg_t5_decode(wg_t5 *model, wg_tensor *ids, wg_tensor *memory, 
 /* (.., C)   ->   (.., V). [scope; SHAPE, DTYPE] */
 WG_API wg_tensor *wg_t5_logits(wg_t5 *model, wg_tensor *hidden);
 
-/* Mean cross-entropy of the labels (B, Tt), -100 for those that count for nothing, given the
- * source; the decoder reads them one place later, after decoder_start_token_id. Rank 0. [scope;
- * SHAPE, INDEX, DTYPE] */
+/* The logits of the labels (B, Tt), given the source: the decoder reads them one place later, after
+ * decoder_start_token_id, and those of -100 as padding   ->   (B, Tt, V). [scope; SHAPE, INDEX,
+ * DTYPE] */
+WG_API wg_tensor *wg_t5_forward(wg_t5 *model, wg_tensor *ids, wg_tensor *keep, wg_tensor *labels);
+
+/* Mean cross-entropy of the labels, -100 for those that count for nothing. Rank 0. [scope; SHAPE,
+ * INDEX, DTYPE] */
 WG_API wg_tensor *wg_t5_loss(wg_t5 *model, wg_tensor *ids, wg_tensor *keep, wg_tensor *labels);
+
+/* ---- Filling blanks ---- */
+
+/* Writes what belongs into the blanks of B texts, ids (B, S) i64 or i32 with their `keep` (B, S),
+ * or NULL, in which sentinels stand (data/t5_batch.h), by beam search in evaluation mode and
+ * without recording. A result is a target as in training: <extra_id_0>, tokens of the text,
+ * <extra_id_1>.. up to one sentinel more than the text has; nothing else can be said, and
+ * results[i].ended is false for one that max_tokens cut. options: NULL for greedy search; start and
+ * end are the configuration's, whatever they hold. The caller frees results[i].tokens, also after a
+ * failure. Returns 0 or -1. [SHAPE, INDEX, DTYPE; ARGUMENT for a text without a blank or with more
+ * of them than sentinels but the last; MEMORY] */
+WG_API int wg_t5_fill(wg_t5 *model, const wg_t5_tokens *tokens, wg_tensor *ids, wg_tensor *keep,
+                      int64_t max_tokens, const wg_beam_options *options, wg_beam_result *results);
+
+/* Reads the model and the tokenizer of a checkpoint. The model is a root to be freed with
+ * wg_module_free(&(*model)->module). Both are NULL after an error.
+ * [NOT_FOUND, IO, FORMAT; STATE for a checkpoint of something else] */
+WG_API int wg_t5_load(const char *path, wg_t5 **model, wg_tokenizer **tokenizer);
 
 #endif

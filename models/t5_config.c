@@ -8,15 +8,17 @@
 
 #define WHERE "t5_config" /* in messages */
 
-/* ---- Presets: the published sizes ---- */
+/* ---- Presets: the published sizes; the two below "small" are those of "T5-efficient" (Tay et al.
+ * 2021, arXiv:2109.10686, table 2), here in both versions. ---- */
 
 static const struct preset {
     const char *name;
     int64_t layers, width, inner, heads;
     bool newer; /* 1.1 */
 } presets[] = {
-    {"t5-small", 6, 512, 2048, 8, false},
-    {"t5-base", 12, 768, 3072, 12, false},
+    {"t5-tiny", 4, 256, 1024, 4, false},      {"t5-mini", 4, 384, 1536, 8, false},
+    {"t5-small", 6, 512, 2048, 8, false},     {"t5-base", 12, 768, 3072, 12, false},
+    {"t5-v1_1-tiny", 4, 256, 1024, 4, true},  {"t5-v1_1-mini", 4, 384, 1536, 8, true},
     {"t5-v1_1-small", 8, 512, 1024, 6, true},
 };
 

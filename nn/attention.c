@@ -166,7 +166,7 @@ static int project(const wg_multi_head_attention *a, wg_tensor *x,
 /* Every key and value head as often as query heads share it: (B, Hkv, T, D) -> (B, H, T, D). */
 static wg_tensor *repeat_heads(wg_tensor *x, int64_t heads) {
     const int64_t shared = wg_tensor_size(x, 1);
-    return shared == heads ? x : wg_repeat_interleave(x, heads / shared, 1);
+    return !x || shared == heads ? x : wg_repeat_interleave(x, heads / shared, 1);
 }
 
 /* True where query i of Tq may see key j of Tk: (Tq, Tk). */
