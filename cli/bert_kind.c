@@ -10,9 +10,6 @@
 #include "io/config.h"
 #include "train/bert_pretraining.h"
 
-/* Of the documents, when no text is given to measure on. */
-#define HELD_OUT_SHARE 0.05
-
 /* ---- Pre-training ---- */
 
 typedef struct parts {
@@ -39,7 +36,7 @@ static int read_config(const wg__training *p) {
 
 static int load_text(wg__training *p) {
     parts *mine = p->parts;
-    return wg__load_corpora(p->settings, p->tokenizer, HELD_OUT_SHARE, &mine->corpus,
+    return wg__load_corpora(p->settings, p->tokenizer, WG__CORPUS_HELD_OUT, &mine->corpus,
                             &mine->held_out);
 }
 
@@ -101,10 +98,7 @@ static void end(wg__training *p) {
 
 static void describe(const wg__training *p) {
     const parts *mine = p->parts;
-    fprintf(stderr, "text   %lld documents, %lld sentences, %lld tokens; %lld documents held out\n",
-            (long long)wg_corpus_documents(mine->corpus),
-            (long long)wg_corpus_sentences(mine->corpus), (long long)wg_corpus_tokens(mine->corpus),
-            (long long)wg_corpus_documents(mine->held_out));
+    wg__describe_corpora(mine->corpus, mine->held_out);
 }
 
 static int evaluate(const wg__training *p, wg_metrics *metrics) {

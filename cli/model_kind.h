@@ -60,6 +60,9 @@ struct wg__model_kind {
     /* A line on stderr about the text. */
     void (*describe)(const wg__training *pretraining);
 
+    /* Prints the first batch as tables; NULL: this kind has none. */
+    int (*show_batch)(const wg__training *pretraining);
+
     /* Measures on the whole held-out text. */
     int (*evaluate)(const wg__training *pretraining, wg_metrics *metrics);
 
@@ -72,7 +75,7 @@ struct wg__model_kind {
 };
 
 extern const wg__model_kind wg__classify_task, wg__squad_task;
-extern const wg__model_kind wg__bert_kind, wg__gpt_kind, wg__llama_kind;
+extern const wg__model_kind wg__bert_kind, wg__glm_kind, wg__gpt_kind, wg__llama_kind;
 
 /* The model or the task of that name, or NULL; the name of each, or NULL beyond the last. */
 const wg__model_kind *wg__model_kind_find(const char *name);
@@ -95,7 +98,9 @@ int wg__model_kind_require(const char *path, const wg__model_kind *kind, const c
 /* The files of --corpus; freed by free. */
 const char **wg__corpus_paths(const json_t *settings, int *count);
 
-/* Of each file of a stream, its end, when no text is given to measure on. */
+/* Of a corpus, so much of its documents, and of each file of a stream, its end, when no text is
+ * given to measure on. */
+#define WG__CORPUS_HELD_OUT 0.05
 #define WG__STREAM_HELD_OUT 0.1
 
 /* What is trained on, and what is measured on: the setting "eval", or else a share that is held out
@@ -104,6 +109,9 @@ int wg__load_corpora(const json_t *settings, const wg_tokenizer *tokenizer, doub
                      wg_corpus **corpus, wg_corpus **held_out);
 int wg__load_streams(const json_t *settings, const wg_tokenizer *tokenizer, double held_out_share,
                      wg_token_stream **training, wg_token_stream **held_out);
+
+/* A line on stderr about corpora. */
+void wg__describe_corpora(const wg_corpus *corpus, const wg_corpus *held_out);
 
 /* Notes on token files, on stderr. */
 void wg__note_tokens(void *context, const char *line);

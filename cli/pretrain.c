@@ -3,6 +3,8 @@
 
 #include "cli/run.h"
 
+enum { KEY_SHOW_BATCH = WG__KEY_VERB };
+
 static const struct argp_option options[] = {
     {NULL, 0, NULL, 0, "Text:", 1},
     {"corpus", WG__SET_CORPUS, "FILE...", 0,
@@ -14,17 +16,34 @@ static const struct argp_option options[] = {
      "(default: a temporary file in $TMPDIR)",
      0},
     {"eval", WG__SET_EVAL, "FILE", 0,
-     "Measure on this text (default: hold out a twentieth of the documents for BERT, the last "
+     "Measure on this text (default: hold out a twentieth of the documents for BERT and GLM, the "
+     "last "
      "tenth of each file for others)",
      0},
     {"tokenizer", WG__SET_TOKENIZER, "KIND|FILE", 0,
-     "Learn a vocabulary from the corpus: wordpiece (the default for BERT), bpe (for others), char "
+     "Learn a vocabulary from the corpus: wordpiece (the default for BERT and GLM), bpe (for "
+     "others), char "
      "or byte; or read one: what `wengert tokenizer train' wrote, or a published file",
      0},
     {"vocab-size", WG__SET_VOCAB_SIZE, "N", 0, "Size of the vocabulary to learn (4096)", 0},
+    {"masked-share", WG__SET_MASKED_SHARE, "X", 0, "GLM: the share of a text that is blank (0.15)",
+     0},
+    {"span-mean", WG__SET_SPAN_MEAN, "X", 0,
+     "GLM: the mean of the Poisson distribution of the lengths of spans (3)", 0},
+    {"sentence-share", WG__SET_SENTENCE_SHARE, "X", 0,
+     "GLM: the share of texts in which whole sentences are blank, [sMASK] (0.25)", 0},
+    {"document-share", WG__SET_DOCUMENT_SHARE, "X", 0,
+     "GLM: the share of texts whose end is one blank, [gMASK], from which it learns to continue; "
+     "what is left has spans, [MASK] (0.25)",
+     0},
+    {"show-batch", KEY_SHOW_BATCH, NULL, 0,
+     "GLM: print the first batch as tables of tokens, both their positions, what they predict and "
+     "whom they see, and stop",
+     0},
     {NULL, 0, NULL, 0, "Model:", 2},
     {"preset", WG__SET_PRESET, "NAME", 0,
-     "bert-tiny (the default), bert-mini, bert-small, bert-base; gpt2-tiny (the default), "
+     "bert-tiny (the default), bert-mini, bert-small, bert-base; glm-tiny (the default), "
+     "glm-small, glm-base, glm-large; gpt2-tiny (the default), "
      "gpt2-mini, gpt2-124m, gpt2-medium, gpt2-large, gpt2-xl; llama-260k (the default), llama-15m, "
      "llama-42m, "
      "llama-110m, llama-7b",
@@ -71,9 +90,16 @@ static error_t parse(int key, char *text, struct argp_state *state) {
     case ARGP_KEY_INIT:
         state->child_inputs[0] = arguments;
         return 0;
+    case KEY_SHOW_BATCH:
+        arguments->show_batch = true;
+        return 0;
     case WG__SET_CORPUS:
     case WG__SET_CORPUS_WEIGHTS:
     case WG__SET_TOKENS:
+    case WG__SET_MASKED_SHARE:
+    case WG__SET_SPAN_MEAN:
+    case WG__SET_SENTENCE_SHARE:
+    case WG__SET_DOCUMENT_SHARE:
     case WG__SET_EVAL:
     case WG__SET_TOKENIZER:
     case WG__SET_VOCAB_SIZE:
@@ -103,9 +129,11 @@ int wg__verb_pretrain(int argc, char **argv) {
         .parser = parse,
         .args_doc = "MODEL --corpus FILE... --out RUN.h5\nMODEL --resume --out RUN.h5",
         .doc =
-            "Pretrains a model, which is bert, gpt or llama, on plain text and saves it, with all "
+            "Pretrains a model, which is bert, glm, gpt or llama, on plain text and saves it, with "
+            "all "
             "that is needed to go on.\v"
-            "The text for BERT is prose as in a book, or one sentence a line with blank lines "
+            "The text for BERT and GLM is prose as in a book, or one sentence a line with blank "
+            "lines "
             "between documents. GPT and LLaMA take any text as it is, with lines \"<|endoftext|>\" "
             "between documents where it has several. Ctrl-C finishes the step and saves; --resume "
             "goes on, bit for bit as if "

@@ -242,14 +242,33 @@ static void free_run(run *r) {
     json_decref(r->settings);
 }
 
+static int show_batch(run *r) {
+    const wg__model_kind *kind = r->arguments->kind;
+    if (!kind->show_batch)
+        return wg__cli_fail("the batches of %s are not shown; those of glm are", kind->name);
+    r->model = (wg__training){.kind = kind, .settings = r->settings};
+    if (kind->begin(&r->model) < 0 || kind->show_batch(&r->model) < 0)
+        return wg__cli_fail_pending();
+    return 0;
+}
+
+static int start(run *r) {
+    if (!r->arguments->show_batch) {
+        const int code = check_output(r->arguments);
+        if (code != 0)
+            return code;
+    }
+    if (read_settings(r) < 0)
+        return EXIT_FAILURE;
+    return r->arguments->show_batch ? show_batch(r) : train(r);
+}
+
 int wg__run(const wg__run_arguments *arguments) {
     if (arguments->threads)
         wg_set_threads(arguments->threads);
     run r = {.arguments = arguments};
     wg__model_kind_command(arguments->kind, r.command, sizeof r.command);
-    int code = check_output(arguments);
-    if (code == 0)
-        code = read_settings(&r) < 0 ? EXIT_FAILURE : train(&r);
+    int code = start(&r);
     free_run(&r);
     return code;
 }

@@ -35,6 +35,10 @@ static const struct setting {
     {WG__SET_VOCAB_SIZE, "vocab-size", INTEGER, 1, INT32_MAX, false},
     {WG__SET_MODEL, "model", FILE_NAME, 0, 0, true},
     {WG__SET_TRAIN, "train", FILE_NAME, 0, 0, true},
+    {WG__SET_MASKED_SHARE, "masked-share", NUMBER, 0.001, 1, false},
+    {WG__SET_SPAN_MEAN, "span-mean", NUMBER, 0.1, 38, false},
+    {WG__SET_SENTENCE_SHARE, "sentence-share", NUMBER, 0, 1, false},
+    {WG__SET_DOCUMENT_SHARE, "document-share", NUMBER, 0, 1, false},
     {WG__SET_EVAL, "eval", FILE_NAME, 0, 0, true},
     {WG__SET_CORPUS, "corpus", FILE_NAMES, 0, 0, true}, /* it is checked by its tokens */
     {WG__SET_CORPUS_WEIGHTS, "corpus-weights", NUMBERS, 1e-9, 1e9, false},
@@ -75,7 +79,8 @@ static const struct argp_option options[] = {
     {"accumulate", WG__SET_ACCUMULATE, "N", 0,
      "Batches whose gradients are averaged for a step (1)", 0},
     {"seq", WG__SET_SEQ, "N", 0,
-     "Tokens in a sequence (128; squad 384); a GPT or LLaMA of a preset has as many positions", 0},
+     "Tokens in a sequence (128; squad 384); a GPT, LLaMA or GLM of a preset has as many positions",
+     0},
     {"lr", WG__SET_LR, "X", 0, "Learning rate at its peak (0.001; finetune 0.00005)", 0},
     {"schedule", WG__SET_SCHEDULE, "NAME", 0,
      "How the rate goes on after the warm-up: linear (the default for BERT) and cosine (for "
@@ -223,9 +228,25 @@ void wg__setting_give(struct argp_state *state, int key, const char *text,
     json_object_set_new(arguments->given, setting->name, value);
 }
 
+/* What only some kinds of models take is not to be passed over in silence by the others. */
+static void check_own(struct argp_state *state, const wg__run_arguments *arguments) {
+    json_t *own = json_loads(arguments->kind->defaults, 0, NULL);
+    for (size_t i = 0; i < SETTINGS; i++)
+        if (settings[i].key >= WG__SET_OWN && json_object_get(arguments->given, settings[i].name) &&
+            !json_object_get(own, settings[i].name))
+            argp_error(state, "--%s is not for %s", settings[i].name, arguments->kind->name);
+    json_decref(own);
+}
+
 static void check_arguments(struct argp_state *state, const wg__run_arguments *arguments) {
     const json_t *given = arguments->given;
-    if (!arguments->out)
+    if (arguments->kind)
+        check_own(state, arguments);
+    if (arguments->show_batch && arguments->resume)
+        argp_error(state,
+                   "--show-batch shows the first batch of a run that begins, not of one that "
+                   "is resumed");
+    if (!arguments->out && !arguments->show_batch)
         argp_error(state, "--out RUN.h5 is missing: where shall the checkpoint go?");
     if (arguments->resume && arguments->overwrite)
         argp_error(state, "--resume and --overwrite exclude each other");

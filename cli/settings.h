@@ -55,6 +55,12 @@ enum {
     WG__SET_EMA,
     WG__SET_PATIENCE,
     WG__SET_KEEP_BEST,
+    /* Those of the kinds whose defaults have them. */
+    WG__SET_OWN,
+    WG__SET_MASKED_SHARE = WG__SET_OWN,
+    WG__SET_SPAN_MEAN,
+    WG__SET_SENTENCE_SHARE,
+    WG__SET_DOCUMENT_SHARE,
     WG__SET_END,
     WG__KEY_VERB = WG__SET_END + 100
 };
@@ -67,6 +73,7 @@ typedef struct wg__run_arguments {
     int threads;     /* 0: as the library finds it */
     wg__profiling profiling;
     bool resume, overwrite, json;
+    bool show_batch; /* print the first batch, and be done */
     json_t *given;   /* the settings on the command line and in a file of settings */
     json_t *in_file; /* the latter, as far as they rule; NULL: there are none */
 } wg__run_arguments;

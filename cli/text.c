@@ -1,4 +1,5 @@
 /* The text of a training: corpora and streams as the settings want them. See model_kind.h. */
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "cli/cli.h"
@@ -60,6 +61,12 @@ int wg__load_corpora(const json_t *settings, const wg_tokenizer *tokenizer, doub
     const int result = wg_corpus_split(all, held_out_share, corpus, held_out);
     wg_corpus_free(all);
     return result;
+}
+
+void wg__describe_corpora(const wg_corpus *corpus, const wg_corpus *held_out) {
+    fprintf(stderr, "text   %lld documents, %lld sentences, %lld tokens; %lld documents held out\n",
+            (long long)wg_corpus_documents(corpus), (long long)wg_corpus_sentences(corpus),
+            (long long)wg_corpus_tokens(corpus), (long long)wg_corpus_documents(held_out));
 }
 
 int wg__load_streams(const json_t *settings, const wg_tokenizer *tokenizer, double held_out_share,

@@ -143,7 +143,8 @@ START_TEST(an_evaluation_takes_each_text_once_and_is_the_same_each_time) {
     ck_assert_int_eq(wg_blank_infilling_evaluate(s.infilling, &second), 0);
     ck_assert_mem_eq(&first, &second, sizeof first);
 
-    wg_glm_batches *batches = wg_glm_batches_new(s.held_out, s.tokenizer, &options.batches);
+    const wg_glm_batch_options spans = {.batch = BATCH, .sequence = SEQUENCE, .seed = 2};
+    wg_glm_batches *batches = wg_glm_batches_new(s.held_out, s.tokenizer, &spans);
     wg_glm_tokens tokens;
     wg_glm_tokens_of(s.tokenizer, &tokens);
     int64_t rows = 0, labels = 0, words = 0;

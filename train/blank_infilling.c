@@ -49,8 +49,10 @@ static int prepare(wg_blank_infilling *infilling, const wg_glm_batch_options *ba
     infilling->batches = wg_glm_batches_new(infilling->corpus, infilling->tokenizer, batches);
     if (!infilling->batches || !infilling->held_out)
         return infilling->batches ? 0 : -1;
+    wg_glm_batch_options spans = *batches;
+    spans.sentence_share = spans.document_share = 0;
     infilling->held_out_batches =
-        wg_glm_batches_new(infilling->held_out, infilling->tokenizer, batches);
+        wg_glm_batches_new(infilling->held_out, infilling->tokenizer, &spans);
     infilling->held_out_start = wg_glm_batches_position(infilling->held_out_batches);
     return infilling->held_out_batches ? 0 : -1;
 }

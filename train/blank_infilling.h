@@ -3,7 +3,8 @@
  *
  *     corpus, tokenizer --> texts with blanks --> GLM --> cross-entropy of what was blank
  *
- * Metric of a step, beside its loss: perplexity. Of an evaluation: `loss` (the mean over the tokens
+ * Metric of a step, beside its loss: perplexity. An evaluation fills spans, [MASK], whatever the
+ * mixture that is trained on: `loss` (the mean over the tokens
  * that are to be predicted, the end of each blank among them), `word_loss` (the mean over those of
  * the text alone) and `unigram_loss` (what predicting these by their frequency in the training
  * corpus would lose, which knows that no blank ends there). */
