@@ -1,27 +1,29 @@
-/* wengert fill: what stands behind each [MASK], says a pretrained BERT. */
+/* wengert fill: what stands in the blanks of a text. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "cli/cli.h"
-#include "cli/model_kind.h"
+#include "cli/filling.h"
 #include "cli/results.h"
-#include "tensor/easy.h"
-#include "tensor/ops.h"
-#include "train/bert_pretraining.h"
+#include "cli/stopping.h"
 
-enum { KEY_TOP = WG__KEY_OWN };
+static const wg__filler *const fillers[] = {&wg__bert_filler, &wg__glm_filler, NULL};
+
+enum { KEY_TOP = WG__KEY_OWN, KEY_BEAM };
 
 typedef struct arguments {
     const char *run;
     char **texts; /* NULL: the lines of stdin */
     int text_count;
-    int64_t top;
+    wg__filling how;
     bool json;
 } arguments;
 
 static const struct argp_option options[] = {
-    {"top", KEY_TOP, "N", 0, "Show the N likeliest tokens for each [MASK] (5)", 0},
+    {"top", KEY_TOP, "N", 0, "BERT: show the N likeliest tokens for each [MASK] (5)", 0},
+    {"beam", KEY_BEAM, "N", 0,
+     "Search with N hypotheses for the likeliest text of each blank, instead of drawing it", 0},
     WG__OPTION_JSON,
     {0},
 };
@@ -29,8 +31,14 @@ static const struct argp_option options[] = {
 static error_t parse(int key, char *text, struct argp_state *state) {
     arguments *a = state->input;
     switch (key) {
+    case ARGP_KEY_INIT:
+        state->child_inputs[0] = &a->how.drawing;
+        return 0;
     case KEY_TOP:
-        a->top = wg__cli_integer(state, "top", text, 1, INT32_MAX);
+        a->how.top = wg__cli_integer(state, "top", text, 1, INT32_MAX);
+        return 0;
+    case KEY_BEAM:
+        a->how.beam = wg__cli_integer(state, "beam", text, 1, 1024);
         return 0;
     case WG__KEY_JSON:
         a->json = true;
@@ -47,170 +55,102 @@ static error_t parse(int key, char *text, struct argp_state *state) {
     case ARGP_KEY_END:
         if (!a->run)
             argp_error(state, "RUN.h5 is missing: which model?");
+        if (a->how.beam && a->how.drawing.given)
+            argp_error(state, "--beam searches, and does not draw: it takes no option of drawing");
         return 0;
     default:
         return ARGP_ERR_UNKNOWN;
     }
 }
 
-typedef struct filler {
-    wg_bert_for_pretraining *model;
-    wg_tokenizer *tokenizer;
-    int64_t top;
-    json_t *texts; /* what was filled, for --json; NULL: it is printed */
-} filler;
+/* ---- The model ---- */
 
-/* ---- The model's answer ---- */
-
-/* [CLS] text [SEP], with [MASK] in the text read as the token. */
-static int encode(const filler *f, const char *text, wg_token_list *list) {
-    const wg_tokenizer *tokenizer = f->tokenizer;
-    wg_encode_options read_masks = {.special_tokens = true};
-    if (wg_token_list_append(list, wg_tokenizer_special(tokenizer, WG_TOKEN_CLASS)) < 0 ||
-        wg_tokenizer_encode(tokenizer, text, -1, &read_masks, list) < 0)
-        return -1;
-    return wg_token_list_append(list, wg_tokenizer_special(tokenizer, WG_TOKEN_SEPARATOR));
+static const wg__filler *find_filler(const char *run) {
+    const wg__model_kind *kind = wg__model_kind_of(run);
+    for (const wg__filler *const *f = fillers; kind && *f; f++)
+        if ((*f)->kind == kind)
+            return *f;
+    if (kind)
+        wg__model_kind_refuse(run, kind, "fill", "bert and glm");
+    return NULL;
 }
 
-/* The places of [MASK], i64. */
-static wg_tensor *find_masks(const filler *f, const wg_token_list *list) {
-    int32_t mask = wg_tokenizer_special(f->tokenizer, WG_TOKEN_MASK);
-    int64_t *places = malloc((size_t)list->count * sizeof *places);
-    int64_t count = 0;
-    for (int64_t i = 0; places && i < list->count; i++)
-        if (list->ids[i] == mask)
-            places[count++] = i;
-    wg_tensor *positions = places ? wg_from_array(WG_I64, WG_DIMS(count), places) : NULL;
-    free(places);
-    return positions;
-}
-
-/* (N, V): the probabilities of every token at each of the N places. */
-static wg_tensor *predict(const filler *f, const wg_token_list *list, wg_tensor *positions) {
-    wg_tensor *ids = wg_from_array(WG_I32, WG_DIMS(1, list->count), list->ids);
-    wg_tensor *sequence = wg_bert_forward(f->model->bert, ids, NULL, NULL);
-    return wg_softmax(wg_bert_mlm_logits(f->model, sequence, positions), -1);
-}
-
-/* The likeliest token of a row that is not yet taken; its probability is set to -1. */
-static int32_t take_likeliest(float *row, int64_t count, float *probability) {
-    int64_t best = 0;
-    for (int64_t i = 1; i < count; i++)
-        if (row[i] > row[best])
-            best = i;
-    *probability = row[best];
-    row[best] = -1;
-    return (int32_t)best;
-}
-
-/* ---- Telling it ---- */
-
-static void tell_mask(const filler *f, float *row, int64_t vocabulary, json_t *masks) {
-    json_t *tokens = masks ? json_array() : NULL;
-    int64_t known = wg_tokenizer_size(f->tokenizer);
-    if (known > vocabulary)
-        known = vocabulary;
-    for (int64_t i = 0; i < f->top && i < known; i++) {
-        float probability;
-        int32_t id = take_likeliest(row, known, &probability);
-        const char *token = wg_tokenizer_token(f->tokenizer, id);
-        if (tokens)
-            json_array_append_new(tokens, json_pack("{s:s, s:f}", "token", token, "probability",
-                                                    (double)probability));
-        else
-            printf("%s%s %.3f", i ? "   " : "    ", token, (double)probability);
-    }
-    if (tokens)
-        json_array_append_new(masks, tokens);
-    else
-        putchar('\n');
-}
-
-static int tell(const filler *f, const char *text, const wg_tensor *probabilities) {
-    int64_t masks = wg_tensor_size(probabilities, 0), vocabulary = wg_tensor_size(probabilities, 1);
-    float *values = malloc((size_t)(masks * vocabulary) * sizeof *values);
-    if (!values || wg_to_array(probabilities, values) < 0) {
-        free(values);
-        return -1;
-    }
-    json_t *list = f->texts ? json_array() : NULL;
-    if (!list)
-        printf("%s\n", text);
-    for (int64_t i = 0; i < masks; i++)
-        tell_mask(f, values + i * vocabulary, vocabulary, list);
-    if (list)
-        json_array_append_new(f->texts, json_pack("{s:s, s:o}", "text", text, "masks", list));
-    free(values);
+/* What does not apply to the kind of model is not to be passed over in silence. */
+static int check_options(const wg__filler *filler, const wg__filling *how) {
+    if (filler->writes && how->top)
+        return wg_fail(WG_ERROR_ARGUMENT, "fill", "--top is for bert; %s writes text",
+                       filler->kind->name);
+    if (!filler->writes && (how->beam || how->drawing.given || how->drawing.max_tokens))
+        return wg_fail(WG_ERROR_ARGUMENT, "fill",
+                       "%s shows the likeliest tokens of each blank, and writes no text; --beam, "
+                       "--max-tokens and the options of drawing are for glm",
+                       filler->kind->name);
     return 0;
-}
-
-static int fill(const filler *f, const char *text) {
-    wg_token_list list = {0};
-    wg_scope scope;
-    wg_scope_begin(&scope);
-    int result = encode(f, text, &list);
-    if (result == 0) {
-        wg_tensor *positions = find_masks(f, &list);
-        if (wg_tensor_count(positions) == 0)
-            result =
-                wg_fail(WG_ERROR_ARGUMENT, "fill",
-                        "there is no [MASK] in '%.200s'; write it where a word is wanted", text);
-        else
-            result = tell(f, text, predict(f, &list, positions));
-    }
-    wg_scope_end(&scope, NULL);
-    wg_token_list_free(&list);
-    return result;
 }
 
 /* ---- The texts ---- */
 
-static int fill_lines(const filler *f) {
+static int fill_lines(const wg__filler *filler, void *model, const wg__filling *how) {
     char *line = NULL;
     size_t size = 0;
     ssize_t length;
     int result = 0;
-    while (result == 0 && (length = getline(&line, &size, stdin)) >= 0) {
+    while (result == 0 && !*wg__stop_signal() && (length = getline(&line, &size, stdin)) >= 0) {
         line[strcspn(line, "\r\n")] = '\0';
         if (line[0])
-            result = fill(f, line);
+            result = filler->fill(model, how, line);
     }
     free(line);
     return result;
 }
 
-static int fill_all(const filler *f, const arguments *a) {
-    wg_set_grad_enabled(false);
-    wg_module_train(&f->model->module, false);
+static int fill_all(const wg__filler *filler, void *model, const arguments *a) {
     if (!a->texts)
-        return fill_lines(f);
+        return fill_lines(filler, model, &a->how);
     int result = 0;
-    for (int i = 0; result == 0 && i < a->text_count; i++)
-        result = fill(f, a->texts[i]);
+    for (int i = 0; result == 0 && i < a->text_count && !*wg__stop_signal(); i++)
+        result = filler->fill(model, &a->how, a->texts[i]);
+    return result;
+}
+
+static int run(arguments *a) {
+    enum { USUAL_MAX_TOKENS = 64 };
+    const wg__filler *filler = find_filler(a->run);
+    if (!filler || check_options(filler, &a->how) < 0)
+        return -1;
+    if (a->how.drawing.max_tokens == 0)
+        a->how.drawing.max_tokens = USUAL_MAX_TOKENS;
+    void *model = filler->begin(a->run);
+    if (!model)
+        return -1;
+    if (filler->writes)
+        wg__listen_for_stop();
+    a->how.texts = a->json ? json_array() : NULL;
+    int result = fill_all(filler, model, a);
+    if (result == 0 && a->json)
+        wg__print_json(json_pack("{s:O}", "texts", a->how.texts));
+    json_decref(a->how.texts);
+    filler->end(model);
     return result;
 }
 
 int wg__verb_fill(int argc, char **argv) {
+    static const struct argp_child children[] = {{&wg__sampling_options, 0, "How GLM writes:", 1},
+                                                 {0}};
     static const struct argp parser = {
         .options = options,
         .parser = parse,
         .args_doc = "RUN.h5 [\"A text with [MASK] in it\"...]",
-        .doc = "Fills each [MASK] of a text with the tokens that a pretrained BERT holds for "
-               "likeliest, and prints their probabilities.\v"
-               "Without a text, every line of standard input is one.",
+        .doc = "Fills the blanks of a text: BERT with the tokens that it holds for likeliest, one "
+               "for each [MASK], whose probabilities are printed; GLM with text of any length, for "
+               "each [MASK] (some words), [sMASK] (sentences) and [gMASK] (the rest of a text).\v"
+               "Without a text, every line of standard input is one. Blanks are filled in their "
+               "order, and each is written with those before it in view.",
+        .children = children,
     };
-    arguments a = {.top = 5};
+    arguments a = {0};
     wg__cli_parse(&parser, argc, argv, &a);
-    filler f = {.top = a.top};
-    if (wg__model_kind_require(a.run, &wg__bert_kind, "fill") < 0 ||
-        wg_bert_load(a.run, &f.model, &f.tokenizer) < 0)
+    if (run(&a) < 0)
         return wg__cli_fail_pending();
-    f.texts = a.json ? json_array() : NULL;
-    int result = fill_all(&f, &a);
-    if (result == 0 && a.json)
-        wg__print_json(json_pack("{s:O}", "texts", f.texts));
-    json_decref(f.texts);
-    wg_tokenizer_free(f.tokenizer);
-    wg_module_free(&f.model->module);
-    return result < 0 ? wg__cli_fail_pending() : 0;
+    return *wg__stop_signal() ? 128 + *wg__stop_signal() : 0;
 }

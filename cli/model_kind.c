@@ -82,18 +82,23 @@ const wg__model_kind *wg__model_kind_of(const char *path) {
     return kind;
 }
 
+int wg__model_kind_refuse(const char *path, const wg__model_kind *found, const char *verb,
+                          const char *takes) {
+    if (!found->mark)
+        return wg_fail(WG_ERROR_STATE, path, "it holds a %s model; `wengert %s' takes %s",
+                       found->name, verb, takes);
+    return wg_fail(WG_ERROR_STATE, path,
+                   "it holds a model of `wengert finetune --task %s'; `wengert %s' takes %s",
+                   found->name, verb, takes);
+}
+
 int wg__model_kind_require(const char *path, const wg__model_kind *kind, const char *verb) {
     const wg__model_kind *found = wg__model_kind_of(path);
     if (!found)
         return -1;
     if (found == kind)
         return 0;
-    if (!found->mark)
-        return wg_fail(WG_ERROR_STATE, path, "it holds a %s model; `wengert %s' takes %s",
-                       found->name, verb, kind->name);
-    return wg_fail(WG_ERROR_STATE, path,
-                   "it holds a model of `wengert finetune --task %s'; `wengert %s' takes %s",
-                   found->name, verb, kind->mark ? "its own" : kind->name);
+    return wg__model_kind_refuse(path, found, verb, kind->mark ? "its own" : kind->name);
 }
 
 /* ---- Text ---- */

@@ -93,6 +93,10 @@ const wg__model_kind *wg__model_kind_of(const char *path);
 /* -1 with an error unless a checkpoint holds a model of this kind; `verb` is what wants it. */
 int wg__model_kind_require(const char *path, const wg__model_kind *kind, const char *verb);
 
+/* -1, with the error that it holds `found`, and `verb` takes something else. */
+int wg__model_kind_refuse(const char *path, const wg__model_kind *found, const char *verb,
+                          const char *takes);
+
 /* ---- Text, for all kinds ---- */
 
 /* The files of --corpus; freed by free. */

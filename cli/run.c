@@ -1,7 +1,6 @@
 /* A training run: see run.h. */
 #include "cli/run.h"
 
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +8,7 @@
 
 #include "cli/progress.h"
 #include "cli/results.h"
+#include "cli/stopping.h"
 
 /* All that a run is made of. */
 typedef struct run {
@@ -81,20 +81,7 @@ static int complete_settings(run *r) {
     return r->note ? 0 : wg_fail(WG_ERROR_MEMORY, "settings", "no memory to write them");
 }
 
-/* ---- Being stopped ---- */
-
-static volatile sig_atomic_t stop_signal;
-
-static void handle_stop(int signal) {
-    stop_signal = signal;
-}
-
-/* The first signal finishes the step and saves; a second one ends the process at once. */
-static void listen_for_stop(void) {
-    struct sigaction action = {.sa_handler = handle_stop, .sa_flags = (int)SA_RESETHAND};
-    sigaction(SIGINT, &action, NULL);
-    sigaction(SIGTERM, &action, NULL);
-}
+/* ---- The trainer ---- */
 
 /* RUN.best.h5 beside RUN.h5; freed by free. */
 static char *best_path(const char *out) {
@@ -131,7 +118,7 @@ static int make_trainer(run *r, wg__progress *progress) {
         .log_path = r->arguments->log,
         .listener = wg__progress_report,
         .listener_context = progress,
-        .stop = &stop_signal,
+        .stop = wg__stop_signal(),
     };
     wg_optimizer *optimizer = wg_optimizer_new(&(wg_optimizer_choice){
         .name = wg__setting_text(settings, "optimizer"),
@@ -200,7 +187,7 @@ static int tell_interruption(const run *r) {
             "wengert: interrupted at step %lld and saved; "
             "`wengert %s --resume --out %s' goes on\n",
             (long long)wg_trainer_steps(r->trainer), r->command, r->arguments->out);
-    return 128 + stop_signal;
+    return 128 + *wg__stop_signal();
 }
 
 static void tell_early_stop(const run *r) {
@@ -219,7 +206,7 @@ static int train(run *r) {
     if (prepare(r, &progress) < 0)
         return wg__cli_fail_pending();
     describe(r);
-    listen_for_stop();
+    wg__listen_for_stop(); /* finishes the step and saves */
     if (wg__profiling_begin(&r->arguments->profiling) < 0)
         return wg__cli_fail_pending();
     int outcome = wg_trainer_run(r->trainer);

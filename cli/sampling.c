@@ -1,0 +1,75 @@
+/* How tokens are drawn: see sampling.h. */
+#include "cli/sampling.h"
+
+#include "cli/cli.h"
+
+enum {
+    KEY_MAX_TOKENS = WG__KEY_OWN + 1000,
+    KEY_TEMPERATURE,
+    KEY_TOP_K,
+    KEY_TOP_P,
+    KEY_MIN_P,
+    KEY_REPETITION_PENALTY,
+    KEY_SEED,
+};
+
+static const struct argp_option options[] = {
+    {"max-tokens", KEY_MAX_TOKENS, "N", 0, "Write N tokens at most (200; into each blank 64)", 0},
+    {"temperature", KEY_TEMPERATURE, "X", 0,
+     "Divide logits by X: below 1 likely tokens become likelier (generate 1); 0 always takes the "
+     "likeliest (fill)",
+     0},
+    {"top-k", KEY_TOP_K, "N", 0, "Choose among the N likeliest tokens only; 0: all (0)", 0},
+    {"top-p", KEY_TOP_P, "X", 0,
+     "Choose among the likeliest tokens that together have probability X; 0 or 1: all (1)", 0},
+    {"min-p", KEY_MIN_P, "X", 0,
+     "Choose among tokens with X of the likeliest one's probability or more (0)", 0},
+    {"repetition-penalty", KEY_REPETITION_PENALTY, "X", 0,
+     "Divide the logits of tokens that the text has already by X, multiply them if below 0 (1)", 0},
+    {"seed", KEY_SEED, "N", 0, "Seed of all choices: the same one gives the same text (0)", 0},
+    {0},
+};
+
+static int set(wg__drawing *d, struct argp_state *state, int key, const char *text) {
+    switch (key) {
+    case KEY_TEMPERATURE:
+        d->sampling.temperature = wg__cli_number(state, "temperature", text, 0, 1000);
+        return 0;
+    case KEY_TOP_K:
+        d->sampling.top_k = wg__cli_integer(state, "top-k", text, 0, INT32_MAX);
+        return 0;
+    case KEY_TOP_P:
+        d->sampling.top_p = wg__cli_number(state, "top-p", text, 0, 1);
+        return 0;
+    case KEY_MIN_P:
+        d->sampling.min_p = wg__cli_number(state, "min-p", text, 0, 1);
+        return 0;
+    case KEY_REPETITION_PENALTY:
+        d->sampling.repetition_penalty =
+            wg__cli_number(state, "repetition-penalty", text, 0.001, 1000);
+        return 0;
+    case KEY_SEED:
+        d->generator.seed = (uint64_t)wg__cli_integer(state, "seed", text, 0, INT64_MAX);
+        return 0;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
+static error_t parse(int key, char *text, struct argp_state *state) {
+    wg__drawing *d = state->input;
+    if (key == KEY_MAX_TOKENS) {
+        d->max_tokens = wg__cli_integer(state, "max-tokens", text, 1, INT32_MAX);
+        return 0;
+    }
+    const error_t result = set(d, state, key, text);
+    d->given = d->given || result == 0;
+    return result;
+}
+
+const struct argp wg__sampling_options = {.options = options, .parser = parse};
+
+const char *wg__generation_end_name(wg_generation_end end) {
+    static const char *const names[] = {"stop", "length", "positions", "cancelled"};
+    return names[end];
+}
