@@ -1,6 +1,8 @@
 /* Work that Ctrl-C ends: see stopping.h. */
 #include "cli/stopping.h"
 
+#include <stddef.h>
+
 static volatile sig_atomic_t stop_signal;
 
 static void handle_stop(int signal) {
