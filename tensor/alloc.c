@@ -46,16 +46,12 @@ static int64_t failing_after = -1;
 
 /* The class of a size, counted as (power of two, quarter): 64, 80, 96, 112, 128, 160... */
 static int class_of(size_t bytes, size_t *rounded) {
-    size_t size = 64;
-    int size_class = 0;
-    while (size * 2 <= bytes) {
-        size *= 2;
-        size_class += STEPS;
-    }
-    size_t step = size / STEPS;
-    size_t quarters = bytes <= size ? 0 : (bytes - size + step - 1) / step;
+    enum { SMALLEST = 6 }; /* 2^6 = 64 */
+    const int power = bytes <= 64 ? SMALLEST : 63 - __builtin_clzll(bytes);
+    const size_t size = (size_t)1 << power, step = size / STEPS;
+    const size_t quarters = bytes <= size ? 0 : (bytes - size + step - 1) >> (power - 2);
     *rounded = size + quarters * step;
-    return size_class + (int)quarters;
+    return (power - SMALLEST) * STEPS + (int)quarters;
 }
 
 static header *from_system(size_t size) {

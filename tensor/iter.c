@@ -152,12 +152,37 @@ static void run_range(int64_t begin, int64_t end, void *context) {
     }
 }
 
+/* True of few elements that all operands have in the same order, one after the other: there is
+ * nothing to plan, and the loop is called as it would be at the end. */
+static bool is_plain(int operand_count, wg_tensor *const *operands, int64_t count) {
+    const wg_spec *out = &operands[0]->spec;
+    for (int i = 0; i < operand_count; i++)
+        if (!wg__same_shape(&operands[i]->spec, out) || !wg_tensor_is_contiguous(operands[i]))
+            return false;
+    return count <= WG__GRAIN;
+}
+
+static void run_plain(int operand_count, wg_tensor *const *operands, wg__loop loop,
+                      const void *context, int64_t count) {
+    char *data[WG__MAX_OPERANDS];
+    int64_t strides[WG__MAX_OPERANDS];
+    for (int i = 0; i < operand_count; i++) {
+        data[i] = wg__tensor_address(operands[i]);
+        strides[i] = (int64_t)wg_dtype_size(operands[i]->spec.dtype);
+    }
+    loop(count, data, strides, context);
+}
+
 void wg__iterate(int operand_count, wg_tensor *const *operands, wg__loop loop,
                  const void *context) {
     const wg_spec *out = &operands[0]->spec;
     int64_t count = wg__spec_count(out);
     if (count == 0)
         return;
+    if (is_plain(operand_count, operands, count)) {
+        run_plain(operand_count, operands, loop, context, count);
+        return;
+    }
     loop_plan plan = {.operand_count = operand_count, .loop = loop, .context = context};
     for (int i = 0; i < operand_count; i++) {
         int64_t size = (int64_t)wg_dtype_size(operands[i]->spec.dtype);

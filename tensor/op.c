@@ -10,7 +10,8 @@
 
 /* ---- Recording ---- */
 
-static _Thread_local bool grad_disabled;
+/* Found without a call, also in the shared library: every op looks. */
+static _Thread_local bool grad_disabled __attribute__((tls_model("initial-exec")));
 static _Atomic(const wg__autograd_hooks *) autograd;
 
 _Thread_local bool wg__checks_anomalies;

@@ -10,7 +10,10 @@
 #include "tensor/handle.h"
 
 static _Thread_local wg_scope root;
-static _Thread_local wg_scope *innermost; /* NULL until the thread's first use */
+
+/* NULL until the thread's first use. Read by every op: found without a call, also in the shared
+ * library. */
+static _Thread_local wg_scope *innermost __attribute__((tls_model("initial-exec")));
 
 static pthread_key_t at_thread_exit;
 static pthread_once_t once = PTHREAD_ONCE_INIT;

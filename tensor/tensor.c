@@ -12,11 +12,15 @@ static atomic_int_fast64_t alive;
 
 /* ---- Storage ---- */
 
+/* The data of small tensors stands behind the storage, in the same block. */
+enum { SMALL_BYTES = 512, BEHIND = (sizeof(wg_storage) + 63) / 64 * 64 };
+
 static wg_storage *storage_new(size_t bytes) {
-    wg_storage *storage = wg__alloc(sizeof *storage);
+    const bool is_small = bytes <= SMALL_BYTES;
+    wg_storage *storage = wg__alloc(is_small ? BEHIND + bytes : sizeof *storage);
     if (!storage)
         return NULL;
-    storage->data = wg__alloc(bytes);
+    storage->data = is_small ? (char *)storage + BEHIND : wg__alloc(bytes);
     if (!storage->data) {
         wg__free(storage);
         return NULL;
@@ -35,7 +39,8 @@ static wg_storage *storage_share(wg_storage *storage) {
 static void storage_release(wg_storage *storage) {
     if (atomic_fetch_sub(&storage->references, 1) > 1)
         return;
-    wg__free(storage->data);
+    if (storage->bytes > SMALL_BYTES)
+        wg__free(storage->data);
     wg__free(storage);
 }
 
@@ -83,23 +88,30 @@ wg_tensor *wg__tensor_new(const wg_spec *spec) {
     return x;
 }
 
-wg_tensor *wg__tensor_view(const wg_tensor *base, const wg_spec *spec, const int64_t *strides,
-                           int64_t offset) {
+/* A view that is in no scope yet. */
+static wg_tensor *view_of(const wg_tensor *base, const wg_spec *spec, const int64_t *strides,
+                          int64_t offset) {
     wg_tensor *x = handle_new(base->storage, spec);
     if (!x)
         return NULL;
     storage_share(base->storage);
     memcpy(x->strides, strides, (size_t)spec->ndim * sizeof *strides);
     x->offset = offset;
-    wg__scope_adopt(x);
+    return x;
+}
+
+wg_tensor *wg__tensor_view(const wg_tensor *base, const wg_spec *spec, const int64_t *strides,
+                           int64_t offset) {
+    wg_tensor *x = view_of(base, spec, strides, offset);
+    if (x)
+        wg__scope_adopt(x);
     return x;
 }
 
 wg_tensor *wg__tensor_reference(const wg_tensor *x, bool bare) {
-    wg_tensor *y = wg__tensor_view(x, &x->spec, x->strides, x->offset);
+    wg_tensor *y = view_of(x, &x->spec, x->strides, x->offset);
     if (!y)
         return NULL;
-    wg__scope_forget(y);
     if (x->node && !bare) {
         wg__autograd()->retain(x->node);
         y->node = x->node;
