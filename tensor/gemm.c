@@ -32,9 +32,9 @@ enum { PIECE = 384 };
 /* Of a worker's block of slivers, and about of the shared operand. */
 enum { BLOCK_BYTES = 320 << 10, SHARED_BYTES = 4 << 20 };
 
-/* What all products but the smallest and the largest ask for: so they get the memory that the last
- * one used, which is in the cache still. */
-enum { FEW_BYTES = 256 << 10, USUAL_BYTES = 8 << 20 };
+/* What products of up to that size ask for: so they get the memory that the last one used, which is
+ * in the cache still. */
+static const int64_t usual_bytes[] = {256 << 10, 1 << 20, 8 << 20};
 
 typedef struct product {
     const wg__simd *simd;
@@ -240,6 +240,13 @@ static void run_unpacked(product *p) {
             }
 }
 
+static size_t usual(int64_t bytes) {
+    for (size_t i = 0; i < sizeof usual_bytes / sizeof *usual_bytes; i++)
+        if (bytes <= usual_bytes[i])
+            return (size_t)usual_bytes[i];
+    return (size_t)bytes;
+}
+
 static void run_large(product *p) {
     const int threads = wg__gemm_threads((double)p->m * (double)p->n * (double)p->k);
     const int64_t longest = PIECE * (int64_t)sizeof(float) / p->size;
@@ -250,10 +257,7 @@ static void run_large(product *p) {
     const int64_t piece_bytes = shared_slivers(p) * sliver_bytes(p, p->shares_a);
     const int64_t at_once = smaller(1 + SHARED_BYTES / piece_bytes, p->pieces);
     const int64_t workers = smaller(threads, p->blocks);
-    int64_t bytes = at_once * piece_bytes + workers * p->workspace_bytes;
-    if (bytes > FEW_BYTES && bytes < USUAL_BYTES)
-        bytes = USUAL_BYTES;
-    p->shared = wg__try_alloc((size_t)bytes);
+    p->shared = wg__try_alloc(usual(at_once * piece_bytes + workers * p->workspace_bytes));
     if (!p->shared) {
         run_unpacked(p);
         return;
