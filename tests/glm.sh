@@ -73,6 +73,10 @@ check 'every step is logged' test "$(wc -l <glm.log)" = 900
 run info glm.h5
 check 'info tells what it is' grep -q 'model_type  *"glm"' out
 
+run pretrain glm --init glm.h5 --corpus text.txt --batch 2 --seq 24 --show-batch
+check 'the batches of a model that begins with the tokens of another are shown' eval \
+    'test $code = 0 && grep -q " twelve " out'
+
 pretrain --steps 6 --schedule constant --warmup 2 --out short.h5 --log short.log
 run pretrain glm --resume --out short.h5 --steps 12 --log short.log
 check 'a run goes on' test "$code" = 0
