@@ -22,6 +22,7 @@ typedef struct model {
     int64_t type;           /* 1 unigram, 2 BPE, 3 words, 4 characters */
     int64_t special_ids[4]; /* unknown, begin, end, pad */
     bool dummy_prefix, remove_spaces, escape_spaces, space_suffix;
+    bool has_trainer, has_normalizer;
 } model;
 
 static int malformed(const model *m, const char *what) {
@@ -131,6 +132,8 @@ static int read_model(model *m, wg__protobuf message) {
         if (field.type != WG__WIRE_BYTES)
             continue;
         wg__protobuf part = wg__protobuf_of(&field);
+        m->has_trainer |= field.number == 2;
+        m->has_normalizer |= field.number == 3;
         if ((field.number == 1 && read_piece(m, part) < 0) ||
             (field.number == 2 && read_trainer(m, part) < 0) ||
             (field.number == 3 && read_normalizer(m, part) < 0) ||
@@ -205,6 +208,11 @@ wg_tokenizer *wg__sentencepiece_read(const char *bytes, int64_t length, const ch
     wg_tokenizer *tokenizer = NULL;
     if (read_model(&m, (wg__protobuf){begin, begin + length}) == 0 && settle(&m) == 0)
         tokenizer = make(&m);
+    if (tokenizer && !(m.has_trainer && m.has_normalizer)) { /* they stand behind the pieces */
+        wg_tokenizer_free(tokenizer);
+        tokenizer = NULL;
+        malformed(&m, "file");
+    }
     wg__strings_clear(&m.texts);
     wg__free(m.scores);
     wg__free(m.types);

@@ -92,8 +92,9 @@ typedef struct wg_decode_options {
 /* The text that ids stand for. Kinds that keep all of a text (bpe, byte, char, sentencepiece
  * without normalisation) give it back as it was; WordPiece joins pieces to words and spaces words
  * and punctuation as English is, but case, accents and spacing do not come back. Always UTF-8:
- * bytes that are none become U+FFFD. The caller frees it with wg_text_free. [INDEX for an id
- * outside the vocabulary] */
+ * bytes that are none become U+FFFD. A U+0000 that ids stand for is in it, too, and looks like its
+ * end: a stream tells lengths. The caller frees it with wg_text_free. [INDEX for an id outside the
+ * vocabulary] */
 WG_API char *wg_tokenizer_decode(const wg_tokenizer *tokenizer, const int32_t *ids, int64_t count,
                                  const wg_decode_options *options);
 

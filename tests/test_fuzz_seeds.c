@@ -13,7 +13,8 @@ static const struct {
 } formats[] = {{"safetensors", "x.safetensors"},
                {"llama2c", "x.bin"},
                {"pytorch", "x.pt"},
-               {"gguf", "x.gguf"}};
+               {"gguf", "x.gguf"},
+               {"hdf5", "x.h5"}};
 
 static const char *format_name(int index) {
     return formats[index].format;

@@ -9,6 +9,7 @@
 #include "data/bpe.h"
 #include "data/characters.h"
 #include "data/text_file.h"
+#include "data/tokenizer_export.h"
 #include "data/wordpiece.h"
 #include "tensor/alloc.h"
 #include "tensor/internal.h"
@@ -145,6 +146,69 @@ START_TEST(every_file_gives_the_same_ids) {
 }
 END_TEST
 
+START_TEST(special_tokens_come_of_text_only_if_asked_for) {
+    wg_tokenizer *tokenizer = make(&things[_i]);
+    if (!tokenizer)
+        return;
+    for (int32_t id = 0; id < wg_tokenizer_size(tokenizer); id++) {
+        if (!wg_tokenizer_is_special(tokenizer, id))
+            continue;
+        char text[256];
+        const int length =
+            snprintf(text, sizeof text, "the %s the", wg__tokenizer_added_text(tokenizer, id));
+        wg_token_list plain = {0}, asked = {0};
+        const wg_encode_options options = {.special_tokens = true};
+        ck_assert_int_eq(wg_tokenizer_encode(tokenizer, text, length, NULL, &plain), 0);
+        ck_assert_int_eq(wg_tokenizer_encode(tokenizer, text, length, &options, &asked), 0);
+        bool found = false;
+        for (int64_t i = 0; i < plain.count; i++)
+            ck_assert_msg(!wg_tokenizer_is_special(tokenizer, plain.ids[i]) ||
+                              plain.ids[i] == wg_tokenizer_special(tokenizer, WG_TOKEN_UNKNOWN),
+                          "\"%s\" gives the special token %d", text, plain.ids[i]);
+        for (int64_t i = 0; i < asked.count; i++)
+            found |= asked.ids[i] == id;
+        ck_assert_msg(found, "\"%s\" does not give %d", text, id);
+        wg_token_list_free(&plain);
+        wg_token_list_free(&asked);
+    }
+    wg_tokenizer_free(tokenizer);
+}
+END_TEST
+
+/* Of files that tell where they end: a file cut short at any byte is refused. */
+START_TEST(a_file_cut_short_is_refused) {
+    const thing *thing = &things[_i];
+    if (thing->path || (thing->data && strcmp(thing->name, "llama2c") != 0))
+        return;
+    wg_tokenizer *tokenizer = make(thing);
+    bool other;
+    if (!tokenizer)
+        return;
+    ck_assert_int_eq(wg_tokenizer_export(tokenizer, scratch(), &other), 0);
+    wg_tokenizer_free(tokenizer);
+    static const char *const files[] = {"vocab.json", "tokenizer.json", "tokenizer.model",
+                                        "wengert.json"};
+    for (size_t i = 0; i < WG_COUNT(files); i++) {
+        int64_t length;
+        char *bytes = wg__text_file_read(in_scratch(files[i]), &length, "test");
+        wg_error_clear();
+        if (!bytes)
+            continue;
+        const int64_t step = length < 2000 ? 1 : length / 499;
+        ck_assert_int_eq(wg__text_file_write(in_scratch("cut"), bytes, length, "test"), 0);
+        for (int64_t cut = length - 3; cut >= 0; cut -= step) {
+            ck_assert_int_eq(truncate(in_scratch("cut"), cut), 0);
+            tokenizer = wg_tokenizer_load(in_scratch("cut"));
+            ck_assert_msg(!tokenizer, "%s of %lld bytes is read up to %lld", files[i],
+                          (long long)length, (long long)cut);
+            ck_assert(wg_error_pending());
+            wg_error_clear();
+        }
+        wg__free(bytes);
+    }
+}
+END_TEST
+
 /* Fails every allocation from the n-th on, for every n, until the export succeeds. Published
  * vocabularies are too large for it. */
 START_TEST(an_export_without_memory_says_so_and_leaks_nothing) {
@@ -172,6 +236,8 @@ END_TEST
 int main(void) {
     const TTest *const tests[] = {
         every_file_gives_the_same_ids,
+        special_tokens_come_of_text_only_if_asked_for,
+        a_file_cut_short_is_refused,
         an_export_without_memory_says_so_and_leaks_nothing,
     };
     return wg_run_tests_of_each("tokenizer_export", WG_COUNT(tests), tests, WG_COUNT(things),

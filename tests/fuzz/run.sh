@@ -1,22 +1,32 @@
 #!/bin/sh
 # Fuzzes the reader of one format, with clang's libFuzzer and sanitizers.
 #
-#   tests/fuzz/run.sh safetensors|llama2c|pytorch|gguf SECONDS [FOLDER]
+#   tests/fuzz/run.sh FORMAT|all SECONDS [FOLDER]
 #
-# FOLDER (default ./fuzz-build) holds the build, the corpus that grows, and what is found: crash-*.
-# A find goes, made small, into tests/fuzz/seeds/FORMAT, which make check reads.
+# FORMAT is safetensors, llama2c, pytorch, gguf, hdf5, config or tokenizer; `all` takes each in turn for
+# so many seconds. FOLDER (default ./fuzz-build) holds the build, the corpora that grow, and what is
+# found: crash-*. A find goes, made small, into tests/fuzz/seeds/FORMAT, which make check reads.
 set -eu
 source=$(cd "$(dirname "$0")/../.." && pwd)
-format=${1:?which format?}
+formats=${1:?which format?}
 seconds=${2:?how many seconds?}
 folder=${3:-$PWD/fuzz-build}
+test "$formats" != all || formats='safetensors llama2c pytorch gguf hdf5 config tokenizer'
 flags='-g -O1 -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=undefined'
-mkdir -p "$folder/$format"
+mkdir -p "$folder"
 cd "$folder"
 test -f Makefile || "$source/configure" -q CC=clang CFLAGS="$flags" LDFLAGS='-fsanitize=address,undefined'
 make -s -j2 libwengert_all.la
-./libtool --quiet --tag=CC --mode=link clang $flags -fsanitize=fuzzer -std=c11 -D_GNU_SOURCE \
-    -I"$source" "$source/tests/fuzz/weights.c" "$source/tests/fuzz/$format.c" \
-    libwengert_all.la -o "fuzz-$format"
-exec nice -n 19 "./fuzz-$format" -max_total_time="$seconds" -max_len=65536 -rss_limit_mb=2048 \
-    -malloc_limit_mb=1024 -print_final_stats=1 "$format" "$source/tests/fuzz/seeds/$format"
+
+for format in $formats; do
+    case $format in
+    tokenizer) harness="-DWG_LIBFUZZER $source/tests/fuzz/fuzz_tokenizer.c" ;;
+    config) harness=$source/tests/fuzz/config.c ;;
+    *) harness="$source/tests/fuzz/weights.c $source/tests/fuzz/$format.c" ;;
+    esac
+    mkdir -p "$format"
+    ./libtool --quiet --tag=CC --mode=link clang $flags -fsanitize=fuzzer -std=c11 -D_GNU_SOURCE \
+        -I"$source" $harness libwengert_all.la -ljansson -o "fuzz-$format"
+    nice -n 19 "./fuzz-$format" -max_total_time="$seconds" -max_len=65536 -rss_limit_mb=2048 \
+        -malloc_limit_mb=1024 -print_final_stats=1 "$format" "$source/tests/fuzz/seeds/$format"
+done
