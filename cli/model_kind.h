@@ -75,7 +75,7 @@ struct wg__model_kind {
 };
 
 extern const wg__model_kind wg__classify_task, wg__squad_task;
-extern const wg__model_kind wg__bert_kind, wg__glm_kind, wg__gpt_kind, wg__llama_kind;
+extern const wg__model_kind wg__bert_kind, wg__glm_kind, wg__gpt_kind, wg__llama_kind, wg__t5_kind;
 
 /* The model or the task of that name, or NULL; the name of each, or NULL beyond the last. */
 const wg__model_kind *wg__model_kind_find(const char *name);

@@ -46,7 +46,8 @@ static const struct argp_option options[] = {
      "glm-small, glm-base, glm-large; gpt2-tiny (the default), "
      "gpt2-mini, gpt2-124m, gpt2-medium, gpt2-large, gpt2-xl; llama-260k (the default), llama-15m, "
      "llama-42m, "
-     "llama-110m, llama-7b",
+     "llama-110m, llama-7b; t5-tiny (the default), t5-mini, t5-small, t5-base, and t5-v1_1-tiny, "
+     "t5-v1_1-mini, t5-v1_1-small with GeGLU and a head of its own",
      0},
     {"config", WG__SET_CONFIG, "FILE.json", 0, "A published configuration instead of a preset", 0},
     {"init", WG__SET_INIT, "FILE.h5", 0,
