@@ -8,7 +8,8 @@
 #include "cli/results.h"
 #include "cli/stopping.h"
 
-static const wg__filler *const fillers[] = {&wg__bert_filler, &wg__glm_filler, NULL};
+static const wg__filler *const fillers[] = {&wg__bert_filler, &wg__glm_filler, &wg__t5_filler,
+                                            NULL};
 
 enum { KEY_TOP = WG__KEY_OWN, KEY_BEAM };
 
@@ -71,7 +72,7 @@ static const wg__filler *find_filler(const char *run) {
         if ((*f)->kind == kind)
             return *f;
     if (kind)
-        wg__model_kind_refuse(run, kind, "fill", "bert and glm");
+        wg__model_kind_refuse(run, kind, "fill", "bert, glm and t5");
     return NULL;
 }
 
@@ -83,7 +84,7 @@ static int check_options(const wg__filler *filler, const wg__filling *how) {
     if (!filler->writes && (how->beam || how->drawing.given || how->drawing.max_tokens))
         return wg_fail(WG_ERROR_ARGUMENT, "fill",
                        "%s shows the likeliest tokens of each blank, and writes no text; --beam, "
-                       "--max-tokens and the options of drawing are for glm",
+                       "--max-tokens and the options of drawing are for glm and t5",
                        filler->kind->name);
     return 0;
 }
@@ -143,7 +144,9 @@ int wg__verb_fill(int argc, char **argv) {
         .args_doc = "RUN.h5 [\"A text with [MASK] in it\"...]",
         .doc = "Fills the blanks of a text: BERT with the tokens that it holds for likeliest, one "
                "for each [MASK], whose probabilities are printed; GLM with text of any length, for "
-               "each [MASK] (some words), [sMASK] (sentences) and [gMASK] (the rest of a text).\v"
+               "each [MASK] (some words), [sMASK] (sentences) and [gMASK] (the rest of a text); T5 "
+               "with the likeliest text for each [MASK], or <extra_id_0>, <extra_id_1>... in this "
+               "order, by greedy search or --beam.\v"
                "Without a text, every line of standard input is one. Blanks are filled in their "
                "order, and each is written with those before it in view.",
         .children = children,

@@ -29,6 +29,6 @@ typedef struct wg__filler {
     int (*fill)(void *model, const wg__filling *how, const char *text);
 } wg__filler;
 
-extern const wg__filler wg__bert_filler, wg__glm_filler;
+extern const wg__filler wg__bert_filler, wg__glm_filler, wg__t5_filler;
 
 #endif

@@ -130,12 +130,14 @@ int wg__verb_pretrain(int argc, char **argv) {
         .parser = parse,
         .args_doc = "MODEL --corpus FILE... --out RUN.h5\nMODEL --resume --out RUN.h5",
         .doc =
-            "Pretrains a model, which is bert, glm, gpt or llama, on plain text and saves it, with "
+            "Pretrains a model, which is bert, glm, gpt, llama or t5, on plain text and saves it, "
+            "with "
             "all "
             "that is needed to go on.\v"
             "The text for BERT and GLM is prose as in a book, or one sentence a line with blank "
             "lines "
-            "between documents. GPT and LLaMA take any text as it is, with lines \"<|endoftext|>\" "
+            "between documents. GPT, LLaMA and T5 take any text as it is, with lines "
+            "\"<|endoftext|>\" "
             "between documents where it has several. Ctrl-C finishes the step and saves; --resume "
             "goes on, bit for bit as if "
             "nothing had happened.\n\n"
