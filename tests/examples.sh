@@ -39,10 +39,22 @@ fault() {
     examples/line)
         diff "$source/tests/fixtures/line.out" out
         ;;
+    examples/new_model)
+        awk '/^by frequency: / { chance = $3 }
+             /^trained: / { learnt = $2 < chance - 0.5 }
+             /^difference of the model read back: 0$/ { same = 1 }
+             END { if (!learnt || !same) print "nothing is learnt, or it does not come back" }' out
+        ;;
     examples/newton_polynomial)
         sed -n 's/^gradient at the end: //p; s/^largest error of the polynomial: //p' out | paste - - |
             awk 'NF == 2 && $1 < 1e-9 && $2 < 0.05 { right = 1 }
                  END { if (!right) print "no minimum, or not the polynomial: " $0 }'
+        ;;
+    examples/normalisation)
+        test "$(grep -c '<rect .*fill="#' norms.svg)" -ge 200 || echo 'norms.svg lacks bars'
+        count=$(sed -n 's/^activations: //p' out)
+        test "$(grep -c '<polyline' activations.svg)" = $((2 * ${count:-9})) ||
+            echo 'activations.svg lacks curves'
         ;;
     examples/physics_informed)
         awk '/^largest error: / && $3 < 0.01 { right = 1 }
@@ -58,8 +70,14 @@ fault() {
     esac
 }
 
+# What an example is given on the command line.
+arguments() {
+    test "$1" != examples/new_model || echo "$source/corpus/books/alice-in-wonderland.txt"
+}
+
 for example in "$@"; do
-    if ! "$build/$example" >out 2>err; then
+    # shellcheck disable=SC2046
+    if ! "$build/$example" $(arguments "$example") >out 2>err; then
         wrong=$(cat err)
     else
         wrong=$(fault "$example")
