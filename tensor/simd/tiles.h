@@ -42,13 +42,24 @@ static inline void store_sum(vector sum, const tile_ends *ends, int64_t column, 
     store_part(to, y, count);
 }
 
+static __attribute__((noinline)) void finish_tile(int rows, int vectors, int64_t columns,
+                                                  const vector *sums, const tile_ends *ends,
+                                                  real *c, int64_t c_row) {
+    for (int r = 0; r < rows; r++)
+        for (int v = 0; v < vectors; v++)
+            store_sum(sums[r * vectors + v], ends, v * LANES, columns - v * LANES,
+                      c + r * c_row + v * LANES);
+}
+
 static inline __attribute__((always_inline)) void make_tile(const int rows, const int vectors,
                                                             int64_t columns, int64_t k,
                                                             const real *a, const real *b,
                                                             const tile_ends *ends, real *c,
                                                             int64_t c_row) {
     vector sum[TILE_ROWS][TILE_VECTORS];
+#pragma GCC unroll 16
     for (int r = 0; r < rows; r++)
+#pragma GCC unroll 2
         for (int v = 0; v < vectors; v++)
             sum[r][v] = (vector){0};
     for (int r = 0; r < rows; r++) { /* C is wanted at the end */
@@ -64,10 +75,26 @@ static inline __attribute__((always_inline)) void make_tile(const int rows, cons
             for (int v = 0; v < vectors; v++)
                 sum[r][v] += a[r] * of_b[v];
     }
+    /* Whole tiles straight from the registers; others, and with a row, by way of memory. */
+    if (columns == vectors * LANES && !ends->row) {
+        const bool adds = ends->beta != 0;
+#pragma GCC unroll 16
+        for (int r = 0; r < rows; r++)
+#pragma GCC unroll 2
+            for (int v = 0; v < vectors; v++) {
+                real *to = c + r * c_row + v * LANES;
+                const vector y = ends->alpha * sum[r][v];
+                store(to, adds ? y + ends->beta * load(to) : y);
+            }
+        return;
+    }
+    vector kept[TILE_ROWS * TILE_VECTORS];
 #pragma GCC unroll 16
     for (int r = 0; r < rows; r++)
+#pragma GCC unroll 2
         for (int v = 0; v < vectors; v++)
-            store_sum(sum[r][v], ends, v * LANES, columns - v * LANES, c + r * c_row + v * LANES);
+            kept[r * vectors + v] = sum[r][v];
+    finish_tile(rows, vectors, columns, kept, ends, c, c_row);
 }
 
 /* Sums of a known number of rows and vectors stay in registers. */
