@@ -13,6 +13,11 @@ void wg__cli_parse(const struct argp *parser, int argc, char **argv, void *input
     argp_parse(parser, argc, argv, 0, NULL, input);
 }
 
+void wg__cli_parse_in_order(const struct argp *parser, int argc, char **argv, void *input) {
+    argp_err_exit_status = WG__EXIT_USAGE;
+    argp_parse(parser, argc, argv, ARGP_IN_ORDER, NULL, input);
+}
+
 int64_t wg__cli_integer(const struct argp_state *state, const char *option, const char *text,
                         int64_t low, int64_t high) {
     char *end;

@@ -37,6 +37,9 @@ enum { WG__EXIT_USAGE = 2 };
 /* Reads a verb's arguments into `input`. Does not return on wrong usage (exit 2), nor on --help. */
 void wg__cli_parse(const struct argp *parser, int argc, char **argv, void *input);
 
+/* The same for a parser that wants arguments where they stand among the options, not after them. */
+void wg__cli_parse_in_order(const struct argp *parser, int argc, char **argv, void *input);
+
 /* Numbers in arguments. `option` is the option's name, for the message of wrong usage with which
  * these leave (exit 2) unless the text is a number from low to high and nothing else. */
 int64_t wg__cli_integer(const struct argp_state *state, const char *option, const char *text,
@@ -62,6 +65,7 @@ enum { WG__KEY_JSON = 1000, WG__KEY_PROFILE, WG__KEY_TRACE, WG__KEY_OWN };
 
 /* ---- The verbs ---- */
 
+int wg__verb_average(int argc, char **argv);
 int wg__verb_bench(int argc, char **argv);
 int wg__verb_convert(int argc, char **argv);
 int wg__verb_eval(int argc, char **argv);
@@ -73,5 +77,6 @@ int wg__verb_info(int argc, char **argv);
 int wg__verb_plot(int argc, char **argv);
 int wg__verb_pretrain(int argc, char **argv);
 int wg__verb_tokenizer(int argc, char **argv);
+int wg__verb_translate(int argc, char **argv);
 
 #endif

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "cli/cli.h"
+#include "cli/beam.h"
 #include "cli/model_kind.h"
 #include "cli/results.h"
 
@@ -12,7 +13,9 @@ enum {
     KEY_SEED,
     KEY_THREADS,
     KEY_BY_DOCUMENT,
-    KEY_PREDICTIONS
+    KEY_PREDICTIONS,
+    KEY_OUTPUT,
+    KEY_LOWERCASE
 };
 
 typedef struct arguments {
@@ -25,10 +28,12 @@ typedef struct arguments {
 static const struct argp_option options[] = {
     {"corpus", KEY_CORPUS, "FILE...", 0,
      "Measure on these text files; of a fine-tuned model, on one file of the form that it was "
-     "trained on",
+     "trained on, of a Transformer on a source and its target, line by line",
      0},
     {"batch", KEY_BATCH, "N", 0,
-     "Sequences in a batch (32 of BERT, else as many as have 2048 tokens)", 0},
+     "Sequences in a batch (32 of BERT, and sentences of a Transformer, else as many as have 2048 "
+     "tokens)",
+     0},
     {"seq", KEY_SEQ, "N", 0,
      "Tokens in a sequence (128 of BERT, squad 384, else 1024, or all that the model takes)", 0},
     {"by-document", KEY_BY_DOCUMENT, NULL, 0,
@@ -39,6 +44,8 @@ static const struct argp_option options[] = {
      "Write what a fine-tuned model predicts: of classify one label a line, of squad a JSON object "
      "of answers by question, as its official script reads it",
      0},
+    {"output", KEY_OUTPUT, "FILE", 0, "Write the Transformer's translations, line by line", 0},
+    {"lowercase", KEY_LOWERCASE, NULL, 0, "BLEU without regard to case, sacreBLEU's -lc", 0},
     {"seed", KEY_SEED, "N", 0, "Seed of what BERT sees masked and paired (0)", 0},
     {"threads", KEY_THREADS, "N", 0, "Use N threads (all processors)", 0},
     WG__OPTION_JSON,
@@ -48,6 +55,9 @@ static const struct argp_option options[] = {
 static error_t parse(int key, char *text, struct argp_state *state) {
     arguments *a = state->input;
     switch (key) {
+    case ARGP_KEY_INIT:
+        state->child_inputs[0] = &a->asked.beam;
+        return 0;
     case KEY_CORPUS:
         a->corpus[a->asked.corpus_count++] = text;
         return 0;
@@ -62,6 +72,12 @@ static error_t parse(int key, char *text, struct argp_state *state) {
         return 0;
     case KEY_PREDICTIONS:
         a->asked.predictions = text;
+        return 0;
+    case KEY_OUTPUT:
+        a->asked.output = text;
+        return 0;
+    case KEY_LOWERCASE:
+        a->asked.lowercase = true;
         return 0;
     case KEY_SEED:
         a->asked.seed = (uint64_t)wg__cli_integer(state, "seed", text, 0, INT64_MAX);
@@ -89,23 +105,36 @@ static error_t parse(int key, char *text, struct argp_state *state) {
     }
 }
 
+/* What is asked of other models is not to be passed over in silence. */
 static int measure(const wg__model_kind *kind, const wg__measuring *asked, wg_metrics *metrics) {
+    const wg_beam_options *beam = &asked->beam;
+    const bool of_translations = asked->output || asked->lowercase || beam->beam || beam->alpha ||
+                                 beam->no_length_penalty || beam->max_length;
     if (asked->predictions && !kind->mark)
         return wg_fail(WG_ERROR_STATE, asked->run,
                        "--predictions are of fine-tuned models; it holds a %s model", kind->name);
+    if (of_translations && !kind->takes_pairs)
+        return wg_fail(WG_ERROR_STATE, asked->run,
+                       "it holds a %s model, which does not translate; --beam, --length-penalty, "
+                       "--max-length, --lowercase and --output are for one that does",
+                       kind->name);
     return kind->measure(asked, metrics);
 }
 
 int wg__verb_eval(int argc, char **argv) {
+    static const struct argp_child children[] = {{&wg__beam_options, 0, NULL, 0}, {0}};
     static const struct argp parser = {
         .options = options,
         .parser = parse,
-        .args_doc = "RUN.h5 --corpus FILE...",
+        .args_doc = "RUN.h5 --corpus FILE...\nRUN.h5 --corpus SOURCE TARGET",
         .doc =
             "Measures a trained model on text.\v"
             "The loss is printed beside that of predicting each masked word or next token by its "
             "frequency in that very text. Of a model that predicts the next token, bits per "
-            "byte can be held against those of models with other tokenizers.",
+            "byte can be held against those of models with other tokenizers. What a "
+            "Transformer translates is scored by BLEU as sacreBLEU has it, whose signature is "
+            "printed.",
+        .children = children,
     };
     arguments a = {.corpus = calloc((size_t)argc, sizeof *a.corpus)};
     wg__cli_parse(&parser, argc, argv, &a);

@@ -13,6 +13,8 @@ static const wg__verb verbs[] = {
     {"eval", "measure a trained model on text", wg__verb_eval},
     {"fill", "fill each [MASK] of a text", wg__verb_fill},
     {"generate", "continue a text", wg__verb_generate},
+    {"translate", "translate sentences", wg__verb_translate},
+    {"average", "average the weights of checkpoints", wg__verb_average},
     {"convert", "turn a model into another published format", wg__verb_convert},
     {"info", "tell what a checkpoint holds", wg__verb_info},
     {"plot", "draw the history of a training", wg__verb_plot},

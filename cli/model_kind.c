@@ -14,8 +14,10 @@
 #include "io/config.h"
 
 /* Of `pretrain', and of `finetune'. */
-static const wg__model_kind *const kinds[] = {&wg__bert_kind, &wg__glm_kind, &wg__gpt_kind,
-                                              &wg__llama_kind, &wg__t5_kind, NULL};
+static const wg__model_kind *const kinds[] = {
+    &wg__bert_kind, &wg__glm_kind,         &wg__gpt_kind, &wg__llama_kind,
+    &wg__t5_kind,   &wg__transformer_kind, NULL,
+};
 static const wg__model_kind *const tasks[] = {&wg__classify_task, &wg__squad_task, NULL};
 
 static const wg__model_kind *find(const wg__model_kind *const *table, const char *name) {

@@ -12,6 +12,7 @@
 
 #include "data/corpus.h"
 #include "data/token_stream.h"
+#include "models/beam.h"
 #include "train/trainer.h"
 
 typedef struct wg__model_kind wg__model_kind;
@@ -43,6 +44,9 @@ typedef struct wg__measuring {
     uint64_t seed;
     bool by_document;        /* of models that predict the next token: see language_modeling.h */
     const char *predictions; /* where a task's answers go; NULL: nowhere */
+    wg_beam_options beam;    /* of models that translate, as the rest */
+    bool lowercase;          /* of BLEU */
+    const char *output;      /* where the translations go; NULL: nowhere */
 } wg__measuring;
 
 struct wg__model_kind {
@@ -51,6 +55,8 @@ struct wg__model_kind {
     const char *mark;     /* what only checkpoints of this task hold: "/model/classifier/weight";
                            * NULL: it is a model of `pretrain' */
     const char *defaults; /* settings that differ from those of other kinds, as JSON */
+
+    bool takes_pairs; /* its text is a source and a target, line by line */
 
     /* Makes model, text and task; what is quickly found wrong comes before the text is read. `end`
      * is called even after a failure. 0, or -1 with an error. */
@@ -75,7 +81,8 @@ struct wg__model_kind {
 };
 
 extern const wg__model_kind wg__classify_task, wg__squad_task;
-extern const wg__model_kind wg__bert_kind, wg__glm_kind, wg__gpt_kind, wg__llama_kind, wg__t5_kind;
+extern const wg__model_kind wg__bert_kind, wg__glm_kind, wg__gpt_kind, wg__llama_kind, wg__t5_kind,
+    wg__transformer_kind;
 
 /* The model or the task of that name, or NULL; the name of each, or NULL beyond the last. */
 const wg__model_kind *wg__model_kind_find(const char *name);

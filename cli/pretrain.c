@@ -8,7 +8,9 @@ enum { KEY_SHOW_BATCH = WG__KEY_VERB };
 static const struct argp_option options[] = {
     {NULL, 0, NULL, 0, "Text:", 1},
     {"corpus", WG__SET_CORPUS, "FILE...", 0,
-     "Train on these text files, or token files of `wengert tokenizer pack'", 0},
+     "Train on these text files, or token files of `wengert tokenizer pack'; the Transformer on a "
+     "source and its target, line by line (or several such pairs of files)",
+     0},
     {"corpus-weights", WG__SET_CORPUS_WEIGHTS, "X,X...", 0,
      "How much to take from each of these files, in proportion, whatever their sizes", 0},
     {"tokens", WG__SET_TOKENS, "FILE.h5", 0,
@@ -16,7 +18,8 @@ static const struct argp_option options[] = {
      "(default: a temporary file in $TMPDIR)",
      0},
     {"eval", WG__SET_EVAL, "FILE", 0,
-     "Measure on this text (default: hold out a twentieth of the documents for BERT and GLM, the "
+     "Measure on this text, for the Transformer SOURCE TARGET (default: hold out a twentieth of "
+     "the documents for BERT and GLM, the last twentieth of the pairs for the Transformer, the "
      "last "
      "tenth of each file for others)",
      0},
@@ -47,7 +50,9 @@ static const struct argp_option options[] = {
      "gpt2-mini, gpt2-124m, gpt2-medium, gpt2-large, gpt2-xl; llama-260k (the default), llama-15m, "
      "llama-42m, "
      "llama-110m, llama-7b; t5-tiny (the default), t5-mini, t5-small, t5-base, and t5-v1_1-tiny, "
-     "t5-v1_1-mini, t5-v1_1-small with GeGLU and a head of its own",
+     "t5-v1_1-mini, t5-v1_1-small with GeGLU and a head of its own; transformer-tiny (the "
+     "default), "
+     "transformer-mini, transformer-base, transformer-big",
      0},
     {"config", WG__SET_CONFIG, "FILE.json", 0, "A published configuration instead of a preset", 0},
     {"init", WG__SET_INIT, "FILE.h5", 0,
@@ -56,6 +61,11 @@ static const struct argp_option options[] = {
      0},
     {0},
 };
+
+typedef struct arguments {
+    wg__run_arguments run;
+    bool target_due; /* what comes next is the target of --eval SOURCE */
+} arguments;
 
 enum { MODELS_SIZE = 128 };
 
@@ -82,41 +92,58 @@ static void check_arguments(struct argp_state *state, const wg__run_arguments *a
     for (size_t i = 0; i < sizeof said_by_init / sizeof said_by_init[0]; i++)
         if (json_object_get(given, "init") && json_object_get(given, said_by_init[i]))
             argp_error(state, "--init and --%s exclude each other", said_by_init[i]);
+    if (arguments->kind->takes_pairs && json_object_get(given, "eval") &&
+        !json_object_get(given, "eval-target"))
+        argp_error(state, "--eval takes SOURCE and TARGET for %s", arguments->kind->name);
+    static const char *const not_for_pairs[] = {"corpus-weights", "tokens", "init"};
+    for (size_t i = 0; i < sizeof not_for_pairs / sizeof not_for_pairs[0]; i++)
+        if (arguments->kind->takes_pairs && json_object_get(given, not_for_pairs[i]))
+            argp_error(state, "--%s is not for %s", not_for_pairs[i], arguments->kind->name);
 }
 
 static error_t parse(int key, char *text, struct argp_state *state) {
-    wg__run_arguments *arguments = state->input;
+    arguments *a = state->input;
+    wg__run_arguments *run = &a->run;
     char models[MODELS_SIZE];
     switch (key) {
     case ARGP_KEY_INIT:
-        state->child_inputs[0] = arguments;
+        state->child_inputs[0] = run;
         return 0;
     case KEY_SHOW_BATCH:
-        arguments->show_batch = true;
+        run->show_batch = true;
         return 0;
     case WG__SET_CORPUS:
+        a->target_due = false;
+        wg__setting_give(state, key, text, run);
+        return 0;
+    case WG__SET_EVAL:
+        a->target_due = run->kind && run->kind->takes_pairs;
+        wg__setting_give(state, key, text, run);
+        return 0;
     case WG__SET_CORPUS_WEIGHTS:
     case WG__SET_TOKENS:
     case WG__SET_MASKED_SHARE:
     case WG__SET_SPAN_MEAN:
     case WG__SET_SENTENCE_SHARE:
     case WG__SET_DOCUMENT_SHARE:
-    case WG__SET_EVAL:
     case WG__SET_TOKENIZER:
     case WG__SET_VOCAB_SIZE:
     case WG__SET_PRESET:
     case WG__SET_CONFIG:
     case WG__SET_INIT:
-        wg__setting_give(state, key, text, arguments);
+        wg__setting_give(state, key, text, run);
         return 0;
     case ARGP_KEY_ARG: /* the model, then what a shell made of --corpus *.txt */
-        if (arguments->kind)
-            wg__setting_give(state, WG__SET_CORPUS, text, arguments);
-        else if (!(arguments->kind = wg__model_kind_find(text)))
+        if (a->target_due)
+            wg__setting_give(state, WG__SET_EVAL_TARGET, text, run);
+        else if (run->kind)
+            wg__setting_give(state, WG__SET_CORPUS, text, run);
+        else if (!(run->kind = wg__model_kind_find(text)))
             argp_error(state, "there is no model '%s'; %s", text, list_models(models));
+        a->target_due = false;
         return 0;
     case ARGP_KEY_END:
-        check_arguments(state, arguments);
+        check_arguments(state, run);
         return 0;
     default:
         return ARGP_ERR_UNKNOWN;
@@ -130,24 +157,23 @@ int wg__verb_pretrain(int argc, char **argv) {
         .parser = parse,
         .args_doc = "MODEL --corpus FILE... --out RUN.h5\nMODEL --resume --out RUN.h5",
         .doc =
-            "Pretrains a model, which is bert, glm, gpt, llama or t5, on plain text and saves it, "
-            "with "
-            "all "
-            "that is needed to go on.\v"
+            "Pretrains a model, which is bert, glm, gpt, llama, t5 or transformer, on plain text "
+            "and saves it, with all that is needed to go on.\v"
             "The text for BERT and GLM is prose as in a book, or one sentence a line with blank "
-            "lines "
-            "between documents. GPT, LLaMA and T5 take any text as it is, with lines "
-            "\"<|endoftext|>\" "
-            "between documents where it has several. Ctrl-C finishes the step and saves; --resume "
+            "lines between documents. GPT, LLaMA and T5 take any text as it is, with lines "
+            "\"<|endoftext|>\" between documents where it has several. The Transformer learns to "
+            "translate from two files, of which each line has its translation in the same line of "
+            "the other; one vocabulary is learnt from both. Ctrl-C finishes the step and saves; "
+            "--resume "
             "goes on, bit for bit as if "
             "nothing had happened.\n\n"
             "At the end the loss on held-out text is printed beside that of predicting each word "
             "or token by its frequency.",
         .children = children,
     };
-    wg__run_arguments arguments = {.given = json_object()};
-    wg__cli_parse(&parser, argc, argv, &arguments);
-    int code = wg__run(&arguments);
-    wg__run_arguments_clear(&arguments);
+    arguments a = {.run = {.given = json_object()}};
+    wg__cli_parse_in_order(&parser, argc, argv, &a);
+    int code = wg__run(&a.run);
+    wg__run_arguments_clear(&a.run);
     return code;
 }

@@ -16,6 +16,7 @@ typedef struct run {
     json_t *settings;
     char *note;           /* the settings as text */
     char *best;           /* where the best checkpoint goes; NULL: nowhere */
+    char *stem;           /* of RUN.h5, for those that are kept; NULL: none is */
     wg__training model;   /* and its text */
     char command[64];     /* that goes on with it */
     int64_t steps_before; /* as long it was to be, if it is resumed; 0 */
@@ -83,19 +84,22 @@ static int complete_settings(run *r) {
 
 /* ---- The trainer ---- */
 
-/* RUN.best.h5 beside RUN.h5; freed by free. */
-static char *best_path(const char *out) {
+/* RUN and `ending` for RUN.h5; freed by free. */
+static char *path_beside(const char *out, const char *ending) {
     size_t length = strlen(out);
     bool has_ending = length > 3 && strcmp(out + length - 3, ".h5") == 0;
     char *path = NULL;
     int stem = (int)(has_ending ? length - 3 : length);
-    return asprintf(&path, "%.*s.best.h5", stem, out) < 0 ? NULL : path;
+    return asprintf(&path, "%.*s%s", stem, out, ending) < 0 ? NULL : path;
 }
 
 static int make_trainer(run *r, wg__progress *progress) {
     const json_t *settings = r->settings;
     double clip = wg__setting_number(settings, "clip");
-    if (wg__setting_flag(settings, "keep-best") && !(r->best = best_path(r->arguments->out)))
+    const int64_t keep_every = wg__setting_integer(settings, "keep-every");
+    const char *out = r->arguments->out;
+    if ((wg__setting_flag(settings, "keep-best") && !(r->best = path_beside(out, ".best.h5"))) ||
+        (keep_every > 0 && !(r->stem = path_beside(out, ""))))
         return wg_fail(WG_ERROR_MEMORY, "run", "no memory for a path");
     wg_trainer_options options = {
         .steps = wg__setting_integer(settings, "steps"),
@@ -113,6 +117,8 @@ static int make_trainer(run *r, wg__progress *progress) {
         .evaluate_every = wg__setting_integer(settings, "eval-every"),
         .path = r->arguments->out,
         .best_path = r->best,
+        .keep_every = keep_every,
+        .keep_stem = r->stem,
         .save_every = wg__setting_integer(settings, "save-every"),
         .note = r->note,
         .log_path = r->arguments->log,
@@ -226,6 +232,7 @@ static void free_run(run *r) {
     r->arguments->kind->end(&r->model);
     free(r->note);
     free(r->best);
+    free(r->stem);
     json_decref(r->settings);
 }
 

@@ -43,6 +43,7 @@ static const struct setting {
     {WG__SET_CORPUS, "corpus", FILE_NAMES, 0, 0, true}, /* it is checked by its tokens */
     {WG__SET_CORPUS_WEIGHTS, "corpus-weights", NUMBERS, 1e-9, 1e9, false},
     {WG__SET_TOKENS, "tokens", FILE_NAME, 0, 0, true},
+    {WG__SET_EVAL_TARGET, "eval-target", FILE_NAME, 0, 0, true},
     {WG__SET_STEPS, "steps", INTEGER, 1, INFINITY, true},
     {WG__SET_EPOCHS, "epochs", NUMBER, 0, 1e9, true},
     {WG__SET_BATCH, "batch", INTEGER, 1, INT32_MAX, false},
@@ -65,6 +66,7 @@ static const struct setting {
     {WG__SET_EMA, "ema", NUMBER, 0, 1, false},
     {WG__SET_PATIENCE, "patience", INTEGER, 0, INFINITY, true},
     {WG__SET_KEEP_BEST, "keep-best", FLAG, 0, 0, true},
+    {WG__SET_KEEP_EVERY, "keep-every", INTEGER, 1, INFINITY, true},
 };
 
 enum { SETTINGS = sizeof settings / sizeof settings[0] };
@@ -75,31 +77,41 @@ enum { KEY_OUT = WG__SET_END, KEY_RESUME, KEY_OVERWRITE, KEY_LOG, KEY_THREADS, K
 static const struct argp_option options[] = {
     {NULL, 0, NULL, 0, "Training:", 3},
     {"steps", WG__SET_STEPS, "N", 0, "Train for N steps (1000; finetune: as --epochs says)", 0},
-    {"batch", WG__SET_BATCH, "N", 0, "Sequences in a batch (32)", 0},
+    {"batch", WG__SET_BATCH, "N", 0,
+     "Sequences in a batch (32); for the Transformer, tokens of a side with their padding (4096)",
+     0},
     {"accumulate", WG__SET_ACCUMULATE, "N", 0,
      "Batches whose gradients are averaged for a step (1)", 0},
     {"seq", WG__SET_SEQ, "N", 0,
-     "Tokens in a sequence (128; squad 384); a GPT, LLaMA or GLM of a preset has as many positions",
+     "Tokens in a sequence (128; squad 384); a GPT, LLaMA or GLM of a preset has as many "
+     "positions, "
+     "a Transformer is not trained on longer sentences",
      0},
-    {"lr", WG__SET_LR, "X", 0, "Learning rate at its peak (0.001; finetune 0.00005)", 0},
+    {"lr", WG__SET_LR, "X", 0,
+     "Learning rate at its peak (0.001; Transformer 0.0007; finetune 0.00005)", 0},
     {"schedule", WG__SET_SCHEDULE, "NAME", 0,
      "How the rate goes on after the warm-up: linear (the default for BERT) and cosine (for "
-     "others) fall to the last step, "
-     "constant stays, wsd stays and falls in the last steps, noam falls as 1 / sqrt(step), "
+     "GPT and LLaMA) fall to the last step, "
+     "constant stays, wsd stays and falls in the last steps, noam (for the Transformer) falls as "
+     "1 / sqrt(step), "
      "inverse-sqrt too, but is at its peak from the first step",
      0},
-    {"warmup", WG__SET_WARMUP, "N", 0, "Steps in which the rate rises (a tenth of all)", 0},
+    {"warmup", WG__SET_WARMUP, "N", 0,
+     "Steps in which the rate rises (a tenth of all; Transformer 4000 at most)", 0},
     {"final", WG__SET_FINAL, "X", 0,
      "Where linear, cosine and wsd end, as a fraction of the peak (0; GPT and LLaMA 0.1)", 0},
     {"decay-steps", WG__SET_DECAY_STEPS, "N", 0, "Steps in which wsd falls (a tenth of all)", 0},
     {"optimizer", WG__SET_OPTIMIZER, "NAME", 0,
-     "adamw (the default), adam, sgd, adafactor, lion, or muon: matrices but embeddings by Muon, "
+     "adamw (the default), adam (for the Transformer), sgd, adafactor, lion, or muon: matrices but "
+     "embeddings by Muon, "
      "scaled to the rate of AdamW, which takes the rest",
      0},
     {"momentum", WG__SET_MOMENTUM, "X", 0, "Momentum of sgd (0.9, Nesterov's) and muon (0.95)", 0},
     {"beta1", WG__SET_BETA1, "X", 0, "First decay of adam, adamw, muon's AdamW and lion (0.9)", 0},
-    {"beta2", WG__SET_BETA2, "X", 0, "The second (0.999; lion 0.99; GPT and LLaMA 0.95)", 0},
-    {"weight-decay", WG__SET_WEIGHT_DECAY, "X", 0, "Weight decay (0.01; GPT and LLaMA 0.1)", 0},
+    {"beta2", WG__SET_BETA2, "X", 0,
+     "The second (0.999; lion 0.99; GPT and LLaMA 0.95; Transformer 0.98)", 0},
+    {"weight-decay", WG__SET_WEIGHT_DECAY, "X", 0,
+     "Weight decay (0.01; GPT and LLaMA 0.1; Transformer 0)", 0},
     {"clip", WG__SET_CLIP, "X", 0, "Greatest norm of the gradient (1); 0 does not clip", 0},
     {"seed", WG__SET_SEED, "N", 0, "Seed of weights, dropout and batches (0)", 0},
     {"ema", WG__SET_EMA, "X", 0,
@@ -120,6 +132,10 @@ static const struct argp_option options[] = {
      "Stop after N measurements on held-out text without a new lowest loss (0: never)", 0},
     {"keep-best", WG__SET_KEEP_BEST, NULL, 0,
      "Keep the run as it was at the lowest loss on held-out text, too, in RUN.best.h5", 0},
+    {"keep-every", WG__SET_KEEP_EVERY, "N", 0,
+     "Keep the run as it was after every N steps, too, in RUN.STEP.h5, as `wengert average' takes "
+     "them",
+     0},
     {"log", KEY_LOG, "FILE", 0, "Append one JSON object for each step", 0},
     WG__OPTIONS_PROFILE,
     WG__OPTION_JSON,
@@ -467,9 +483,13 @@ void wg__settings_decide_steps(json_t *values, int64_t examples) {
         json_object_set_new(values, "steps",
                             json_integer((json_int_t)fmin(fmax(steps, 1), INT32_MAX)));
     }
-    if (!json_object_get(values, "warmup"))
-        json_object_set_new(values, "warmup",
-                            json_integer(wg__setting_integer(values, "steps") / 10));
+    if (json_object_get(values, "warmup"))
+        return;
+    const int64_t tenth = wg__setting_integer(values, "steps") / 10;
+    const int64_t longest =
+        wg__setting_integer(values, "longest-warmup"); /* of this kind; 0: any */
+    json_object_set_new(values, "warmup",
+                        json_integer(longest > 0 && longest < tenth ? longest : tenth));
 }
 
 /* What was kept is no longer asked for where the other way to say it is used. */

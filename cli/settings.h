@@ -33,6 +33,7 @@ enum {
     WG__SET_CORPUS,
     WG__SET_CORPUS_WEIGHTS,
     WG__SET_TOKENS,
+    WG__SET_EVAL_TARGET,
     WG__SET_STEPS,
     WG__SET_EPOCHS,
     WG__SET_BATCH,
@@ -55,6 +56,7 @@ enum {
     WG__SET_EMA,
     WG__SET_PATIENCE,
     WG__SET_KEEP_BEST,
+    WG__SET_KEEP_EVERY,
     /* Those of the kinds whose defaults have them. */
     WG__SET_OWN,
     WG__SET_MASKED_SHARE = WG__SET_OWN,

@@ -94,7 +94,8 @@ static bool is_case_ignorable(int32_t c) {
             return true;
     utf8proc_category_t category = utf8proc_category(c);
     return category == UTF8PROC_CATEGORY_MN || category == UTF8PROC_CATEGORY_ME ||
-           category == UTF8PROC_CATEGORY_LM || category == UTF8PROC_CATEGORY_SK;
+           category == UTF8PROC_CATEGORY_CF || category == UTF8PROC_CATEGORY_LM ||
+           category == UTF8PROC_CATEGORY_SK;
 }
 
 /* A capital sigma that ends a word: a cased letter before it and none after it, looking past what

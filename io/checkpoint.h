@@ -91,6 +91,11 @@ WG_API int wg_checkpoint_get_optimizer(wg_checkpoint *file, wg_optimizer *optimi
 WG_API int wg_checkpoint_average(int count, const char *const *paths, const char *group,
                                  wg_module *module);
 
+/* Writes a model to `out`: the mean of the weights of `count` checkpoints, with the configuration
+ * and the tokenizer of the first. [ARGUMENT for no files; STATE for models of other configurations;
+ * FORMAT for a file without a model; as wg_checkpoint_average and wg_checkpoint_commit] */
+WG_API int wg_checkpoint_average_files(int count, const char *const *paths, const char *out);
+
 /* What a file holds: calls `visit` for every dataset, by name within each group, with its spec: a
  * number has ndim 0, and a text too, of dtype u8. `visit` may read from the file. A negative answer
  * of it stops the walk and is returned. [FORMAT, MEMORY] */

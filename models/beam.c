@@ -55,6 +55,9 @@ static int check(const wg_beam_model *model, int64_t sentences, const int64_t *m
     if (options->beam < 0)
         return wg_fail(WG_ERROR_ARGUMENT, WHERE, "beam is %lld; it must be at least 1",
                        (long long)options->beam);
+    if (options->max_length < 0)
+        return wg_fail(WG_ERROR_ARGUMENT, WHERE, "max_length is %lld; it must be at least 1",
+                       (long long)options->max_length);
     if (!(options->alpha >= 0 && isfinite(options->alpha)))
         return wg_fail(WG_ERROR_ARGUMENT, WHERE, "alpha is %g; it must be a number from 0 on",
                        options->alpha);
@@ -86,9 +89,15 @@ static int allocate(search *s, int64_t sentences) {
                : -1;
 }
 
+/* How many tokens a hypothesis of that sentence may have, the end included. */
+static int64_t most_tokens(const search *s, int64_t sentence) {
+    const int64_t most = s->max_lengths[sentence], limit = s->options.max_length;
+    return limit > 0 && limit < most ? limit : most;
+}
+
 static int begin(search *s, int64_t sentences) {
     for (int64_t i = 0; i < sentences; i++)
-        s->longest = s->max_lengths[i] > s->longest ? s->max_lengths[i] : s->longest;
+        s->longest = most_tokens(s, i) > s->longest ? most_tokens(s, i) : s->longest;
     if (allocate(s, sentences) < 0)
         return -1;
     s->rows = sentences;
@@ -186,7 +195,7 @@ static void go_on(search *s, const candidate *next) {
 
 /* True if nothing that goes on, of which the likeliest is `next`, can become the result. */
 static bool is_done(const search *s, int64_t sentence, const candidate *next) {
-    const int64_t most = s->max_lengths[sentence], ended = s->ended[sentence];
+    const int64_t most = most_tokens(s, sentence), ended = s->ended[sentence];
     if (!next || s->length == most || ended >= s->options.beam)
         return true;
     return ended > 0 && score(s, next->log_probability, most) <= s->results[sentence].score;

@@ -47,8 +47,8 @@ typedef struct wg_transformer_config {
 } wg_transformer_config;
 
 /* Fills the configuration of "transformer-tiny" (4+4 layers, width 128: Wu et al. 2021,
- * arXiv:2105.14462, for small corpora), or of the paper's "transformer-base" (6+6, 512) and
- * "transformer-big" (6+6, 1024). -1 with [ARGUMENT, listing them] */
+ * arXiv:2105.14462, for small corpora), "transformer-mini" (3+3, 256), or of the paper's
+ * "transformer-base" (6+6, 512) and "transformer-big" (6+6, 1024). -1 with [ARGUMENT, listing them] */
 WG_API int wg_transformer_config_preset(wg_transformer_config *config, const char *name);
 
 /* The name of preset `index`, or NULL beyond the last. */
@@ -127,6 +127,11 @@ WG_API wg_tensor *wg_transformer_forward(wg_transformer *model, const wg_transfo
  * spread evenly over the vocabulary (section 5.4); in evaluation it is not, and exp of the loss is
  * the perplexity. Logits do not outlive the call. [scope; SHAPE, INDEX, DTYPE] */
 WG_API wg_tensor *wg_transformer_loss(wg_transformer *model, const wg_transformer_batch *batch);
+
+/* Reads the model and the tokenizer of a checkpoint. The model is a root to be freed with
+ * wg_module_free(&(*model)->module). Both are NULL after an error.
+ * [NOT_FOUND, IO, FORMAT; STATE for a checkpoint of something else] */
+WG_API int wg_transformer_load(const char *path, wg_transformer **model, wg_tokenizer **tokenizer);
 
 /* ---- Translation ---- */
 

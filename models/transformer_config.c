@@ -6,7 +6,7 @@
 
 #define WHERE "transformer_config" /* in messages */
 
-/* ---- Presets: the paper's table 3, and a small one ---- */
+/* ---- Presets: the paper's table 3, and small ones ---- */
 
 static const struct preset {
     const char *name;
@@ -14,6 +14,7 @@ static const struct preset {
     double dropout;
 } presets[] = {
     {"transformer-tiny", 4, 128, 4, 256, 0.3},
+    {"transformer-mini", 3, 256, 8, 512, 0.1},
     {"transformer-base", 6, 512, 8, 2048, 0.1},
     {"transformer-big", 6, 1024, 16, 4096, 0.3},
 };

@@ -59,7 +59,8 @@ START_TEST(a_configuration_that_cannot_be_is_refused_by_its_key) {
     wg_transformer_config config;
     ck_assert_int_eq(wg_transformer_config_preset(&config, "transformer"), -1);
     assert_error(WG_ERROR_ARGUMENT, "there is no preset \"transformer\"; there are "
-                                    "transformer-tiny, transformer-base, transformer-big");
+                                    "transformer-tiny, transformer-mini, transformer-base, "
+                                    "transformer-big");
     wg_transformer_config_preset(&config, "transformer-tiny");
     config.decoder_vocab_size = 100;
     ck_assert_ptr_null(wg_transformer_new(&config, 1));

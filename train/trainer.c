@@ -2,6 +2,8 @@
 #include "train/trainer_state.h"
 
 #include <math.h>
+#include <stdio.h>
+#include <string.h>
 #include <time.h>
 
 #include "tensor/internal.h"
@@ -30,8 +32,12 @@ static int check_options(const wg_trainer_options *options) {
     if (options->steps < 1)
         return wg_fail(WG_ERROR_ARGUMENT, "train", "%lld steps; at least 1 is wanted",
                        (long long)options->steps);
-    if (options->evaluate_every < 0 || options->save_every < 0)
+    if (options->evaluate_every < 0 || options->save_every < 0 || options->keep_every < 0)
         return wg_fail(WG_ERROR_ARGUMENT, "train", "an interval is below 0 steps");
+    if (options->keep_every > 0 && !options->keep_stem)
+        return wg_fail(WG_ERROR_ARGUMENT, "train",
+                       "keep_every is %lld and keep_stem NULL: where shall the checkpoints go?",
+                       (long long)options->keep_every);
     if (options->accumulate < 0 || options->patience < 0)
         return wg_fail(WG_ERROR_ARGUMENT, "train",
                        "%lld batches in a step, a patience of %lld; "
@@ -344,12 +350,26 @@ static int save_best(wg_trainer *trainer, const measured_step *measured) {
     return path && is_best(trainer, measured) ? wg_trainer_save(trainer, path) : 0;
 }
 
+static int keep(wg_trainer *trainer) {
+    const wg_trainer_options *options = &trainer->options;
+    if (options->keep_every == 0 || trainer->step % options->keep_every != 0)
+        return 0;
+    const size_t size = strlen(options->keep_stem) + 32;
+    char *path = wg__alloc(size);
+    if (!path)
+        return -1;
+    snprintf(path, size, "%s.%lld.h5", options->keep_stem, (long long)trainer->step);
+    int result = wg_trainer_save(trainer, path);
+    wg__free(path);
+    return result;
+}
+
 /* One step and what belongs to it; a wg_train_outcome: interrupted only after having saved. */
 static int run_step(wg_trainer *trainer) {
     measured_step measured = {0};
     if (advance(trainer, &measured) < 0 || evaluate_if_due(trainer, &measured) < 0 ||
         check_evaluation(trainer, &measured) < 0 || add_history(trainer, &measured) < 0 ||
-        write_log(trainer, &measured) < 0 || save_best(trainer, &measured) < 0)
+        write_log(trainer, &measured) < 0 || save_best(trainer, &measured) < 0 || keep(trainer) < 0)
         return -1;
     bool stopped = is_stopped(trainer);
     bool saves = trainer->options.path && (stopped || save_is_due(trainer));

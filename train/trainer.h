@@ -70,6 +70,8 @@ typedef struct wg_trainer_options {
     int64_t patience; /* stop after so many evaluations without a new lowest "loss"; 0: never */
     const char *path; /* of the checkpoint; NULL: the run is not saved */
     const char *best_path; /* of that of the evaluation with the lowest "loss"; NULL: not kept */
+    int64_t keep_every;    /* steps after which a checkpoint is written that stays; 0: none is */
+    const char *keep_stem; /* it goes to KEEP_STEM.STEP.h5 */
     int64_t save_every;    /* steps; 0: as save_seconds says and after the last step */
     double save_seconds;   /* 0: 60; negative: no saves by the clock */
     const char *note;      /* kept as /train/note for who resumes the run; NULL: none */

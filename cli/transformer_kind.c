@@ -1,0 +1,246 @@
+/* The Transformer, which translates, as `wengert pretrain' and `eval' know it. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/model_kind.h"
+#include "cli/results.h"
+#include "cli/settings.h"
+#include "data/bleu.h"
+#include "data/translation_batch.h"
+#include "io/config.h"
+#include "train/translation.h"
+
+/* Of each two files, their end, when no pairs are given to measure on. */
+#define HELD_OUT_SHARE 0.05
+
+typedef struct parts {
+    wg_sentence_pairs *training, *held_out;
+    wg_transformer *model;
+    wg_translation *translation;
+} parts;
+
+/* ---- Configurations, as JSON objects ---- */
+
+static json_t *take_json(char *text) {
+    json_t *object = text ? json_loads(text, 0, NULL) : NULL;
+    wg_text_free(text);
+    return object;
+}
+
+/* A preset leaves open what the tokenizer decides. */
+static json_t *read_preset(const char *name) {
+    static const char *const open[] = {"vocab_size", "decoder_vocab_size", "pad_token_id",
+                                       "eos_token_id", "decoder_start_token_id"};
+    wg_transformer_config preset;
+    json_t *config = wg_transformer_config_preset(&preset, name) < 0
+                         ? NULL
+                         : take_json(wg_transformer_config_to_json(&preset));
+    for (size_t i = 0; i < sizeof open / sizeof open[0]; i++)
+        json_object_del(config, open[i]);
+    return config;
+}
+
+static json_t *read_file(const char *path) {
+    wg_config *file = wg_config_load(path);
+    json_t *config = file ? take_json(wg_config_to_json(file)) : NULL;
+    wg_config_free(file);
+    return config;
+}
+
+/* What the configuration leaves open, by the tokenizer. NULL with an error. */
+static char *complete_config(json_t *config, const wg_tokenizer *tokenizer) {
+    wg_translation_tokens tokens;
+    if (wg_translation_tokens_of(tokenizer, &tokens) < 0)
+        return NULL;
+    const json_int_t size = (json_int_t)wg_tokenizer_size(tokenizer);
+    json_t *rest =
+        json_pack("{s:I, s:i, s:i, s:i}", "vocab_size", size, "pad_token_id", (int)tokens.pad,
+                  "eos_token_id", (int)tokens.end, "decoder_start_token_id", (int)tokens.start);
+    json_object_update_missing(config, rest);
+    json_decref(rest);
+    return json_dumps(config, 0);
+}
+
+/* ---- Pre-training ---- */
+
+static int load_text(wg__training *p) {
+    parts *mine = p->parts;
+    const char *eval[] = {wg__setting_text(p->settings, "eval"),
+                          wg__setting_text(p->settings, "eval-target")};
+    const wg_sentence_pairs_options first = {.end = eval[0] ? 1 : 1 - HELD_OUT_SHARE},
+                                    rest = {.begin = 1 - HELD_OUT_SHARE};
+    int count;
+    const char **paths = wg__corpus_paths(p->settings, &count);
+    mine->training = wg_sentence_pairs_load(count, paths, p->tokenizer, &first);
+    if (mine->training)
+        mine->held_out = eval[0] ? wg_sentence_pairs_load(eval[1] ? 2 : 1, eval, p->tokenizer, NULL)
+                                 : wg_sentence_pairs_load(count, paths, p->tokenizer, &rest);
+    free(paths);
+    return mine->held_out ? 0 : -1;
+}
+
+static int begin_new(wg__training *p) {
+    parts *mine = p->parts;
+    const char *path = wg__setting_text(p->settings, "config");
+    json_t *config = path ? read_file(path) : read_preset(wg__setting_text(p->settings, "preset"));
+    if (!config)
+        return -1;
+    p->tokenizer = wg__make_tokenizer(
+        p->settings, wg__vocabulary_size(p->settings, wg__setting_integer(config, "vocab_size")));
+    char *json = p->tokenizer ? complete_config(config, p->tokenizer) : NULL;
+    json_decref(config);
+    wg_transformer_config read;
+    if (json && wg_transformer_config_from_json(&read, json) == 0)
+        mine->model = wg_transformer_new(&read, (uint64_t)wg__setting_integer(p->settings, "seed"));
+    free(json);
+    return mine->model ? load_text(p) : -1;
+}
+
+static int begin_resumed(wg__training *p) {
+    parts *mine = p->parts;
+    if (wg__model_kind_require(p->resumed, p->kind, "pretrain transformer") < 0)
+        return -1;
+    return wg_transformer_load(p->resumed, &mine->model, &p->tokenizer) < 0 ? -1 : load_text(p);
+}
+
+static int begin(wg__training *p) {
+    parts *mine = p->parts = calloc(1, sizeof *mine);
+    if (!mine || (p->resumed ? begin_resumed(p) : begin_new(p)) < 0)
+        return -1;
+    const wg_translation_options options = {
+        .batch = wg__setting_integer(p->settings, "batch"),
+        .longest = wg__setting_integer(p->settings, "seq"),
+        .seed = (uint64_t)wg__setting_integer(p->settings, "seed"),
+        .evaluation_batches = WG__EVALUATION_BATCHES,
+    };
+    mine->translation =
+        wg_translation_new(mine->model, p->tokenizer, mine->training, mine->held_out, &options);
+    if (!mine->translation)
+        return -1;
+    p->task = wg_translation_task(mine->translation);
+    p->vocabulary = mine->model->config.decoder_vocab_size;
+    return 0;
+}
+
+static void end(wg__training *p) {
+    parts *mine = p->parts;
+    if (!mine)
+        return;
+    wg_translation_free(mine->translation);
+    if (mine->model)
+        wg_module_free(&mine->model->module);
+    wg_sentence_pairs_free(mine->training);
+    wg_sentence_pairs_free(mine->held_out);
+    wg_tokenizer_free(p->tokenizer);
+    free(mine);
+}
+
+static void describe(const wg__training *p) {
+    const parts *mine = p->parts;
+    const long long left_out = wg_translation_left_out(mine->translation);
+    fprintf(stderr,
+            "text   %lld pairs, %lld and %lld tokens, in %lld batches; %lld pairs held out\n",
+            (long long)wg_sentence_pairs_count(mine->training) - left_out,
+            (long long)wg_sentence_pairs_total(mine->training, WG_SOURCE),
+            (long long)wg_sentence_pairs_total(mine->training, WG_TARGET),
+            (long long)wg_translation_epoch(mine->translation),
+            (long long)wg_sentence_pairs_count(mine->held_out));
+    if (left_out > 0)
+        fprintf(stderr, "       %lld pairs left out, as they have more than %lld tokens\n",
+                left_out, (long long)wg__setting_integer(p->settings, "seq"));
+}
+
+static int evaluate(const wg__training *p, wg_metrics *metrics) {
+    return wg_translation_evaluate(((parts *)p->parts)->translation, metrics);
+}
+
+/* ---- Measuring ---- */
+
+static int measure_pairs(const wg__measuring *m, wg_translation *translation, wg_metrics *metrics) {
+    const wg_translation_scoring scoring = {
+        .translator = {.batch = m->batch, .beam = m->beam},
+        .lowercase = m->lowercase,
+        .output = m->output,
+    };
+    if (wg_translation_evaluate(translation, metrics) < 0)
+        return -1;
+    return wg_translation_score(translation, &scoring, metrics);
+}
+
+static int measure(const wg__measuring *m, wg_metrics *metrics) {
+    wg_transformer *model;
+    wg_tokenizer *tokenizer;
+    if (wg_transformer_load(m->run, &model, &tokenizer) < 0)
+        return -1;
+    wg_sentence_pairs *pairs = wg_sentence_pairs_load(m->corpus_count, m->corpus, tokenizer, NULL);
+    wg_translation *translation =
+        pairs ? wg_translation_new(model, tokenizer, NULL, pairs, NULL) : NULL;
+    int result = translation ? measure_pairs(m, translation, metrics) : -1;
+    wg_translation_free(translation);
+    wg_sentence_pairs_free(pairs);
+    wg_tokenizer_free(tokenizer);
+    wg_module_free(&model->module);
+    return result;
+}
+
+/* ---- Results ---- */
+
+/* With translations: sacreBLEU's line. */
+static void print_bleu(const wg_metrics *metrics) {
+    const bool lowercase = wg_metrics_weight(metrics, "bleu_lc") > 0;
+    const double ours = wg_metrics_get(metrics, "hypothesis_tokens");
+    const double theirs = wg_metrics_get(metrics, "reference_tokens");
+    printf("BLEU|%s = %.1f %.1f/%.1f/%.1f/%.1f (BP = %.3f ratio = %.3f hyp_len = %.0f "
+           "ref_len = %.0f)\n",
+           wg_bleu_signature(lowercase), wg_metrics_get(metrics, lowercase ? "bleu_lc" : "bleu"),
+           wg_metrics_get(metrics, "bleu_precision_1"), wg_metrics_get(metrics, "bleu_precision_2"),
+           wg_metrics_get(metrics, "bleu_precision_3"), wg_metrics_get(metrics, "bleu_precision_4"),
+           wg_metrics_get(metrics, "brevity_penalty"), theirs > 0 ? ours / theirs : 0, ours,
+           theirs);
+}
+
+static bool has_bleu(const wg_metrics *metrics) {
+    return wg_metrics_weight(metrics, "reference_tokens") > 0;
+}
+
+static void print(const wg_metrics *metrics) {
+    printf("translations     loss %.4f, perplexity %.2f; %.0f tokens\n",
+           wg_metrics_get(metrics, "loss"), wg_metrics_get(metrics, "perplexity"),
+           wg_metrics_weight(metrics, "loss"));
+    if (has_bleu(metrics))
+        print_bleu(metrics);
+}
+
+static json_t *results(const wg_metrics *metrics) {
+    json_t *object = json_object();
+    for (int i = 0; i < metrics->count; i++) {
+        const wg_metric *metric = &metrics->metrics[i];
+        json_object_set_new(object, metric->name, wg__json_number(wg_metric_value(metric)));
+    }
+    json_object_set_new(object, "tokens",
+                        json_integer((json_int_t)wg_metrics_weight(metrics, "loss")));
+    if (has_bleu(metrics))
+        json_object_set_new(
+            object, "bleu_signature",
+            json_string(wg_bleu_signature(wg_metrics_weight(metrics, "bleu_lc") > 0)));
+    return object;
+}
+
+/* The paper's training, section 5: its rate at the peak is that of its base model, and its warm-up
+ * is a tenth of a shorter run. */
+const wg__model_kind wg__transformer_kind = {
+    .name = "transformer",
+    .type = "transformer",
+    .defaults = "{\"preset\": \"transformer-tiny\", \"tokenizer\": \"bpe\", \"schedule\": "
+                "\"noam\", \"optimizer\": \"adam\", \"lr\": 0.0007, \"beta2\": 0.98, \"batch\": "
+                "4096, \"longest-warmup\": 4000}",
+    .takes_pairs = true,
+    .begin = begin,
+    .end = end,
+    .describe = describe,
+    .evaluate = evaluate,
+    .measure = measure,
+    .print = print,
+    .results = results,
+};

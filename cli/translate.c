@@ -1,0 +1,241 @@
+/* wengert translate: sentences in, their translations out, in order. */
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/beam.h"
+#include "cli/cli.h"
+#include "cli/model_kind.h"
+#include "cli/results.h"
+#include "models/translator.h"
+
+enum { KEY_BATCH = WG__KEY_OWN, KEY_THREADS };
+
+typedef struct arguments {
+    const char *run;
+    const char **texts; /* as many as there are arguments at most */
+    int64_t count;      /* 0: lines of standard input */
+    int64_t batch;
+    wg_beam_options beam;
+    int threads; /* 0: as the library finds it */
+    bool json;
+} arguments;
+
+static const struct argp_option options[] = {
+    {"batch", KEY_BATCH, "N", 0, "Translate N sentences at a time (32)", 0},
+    {"threads", KEY_THREADS, "N", 0, "Use N threads (all processors)", 0},
+    WG__OPTION_JSON,
+    {0},
+};
+
+static error_t parse(int key, char *text, struct argp_state *state) {
+    arguments *a = state->input;
+    switch (key) {
+    case ARGP_KEY_INIT:
+        state->child_inputs[0] = &a->beam;
+        return 0;
+    case KEY_BATCH:
+        a->batch = wg__cli_integer(state, "batch", text, 1, 65536);
+        return 0;
+    case KEY_THREADS:
+        a->threads = (int)wg__cli_integer(state, "threads", text, 1, 4096);
+        return 0;
+    case WG__KEY_JSON:
+        a->json = true;
+        return 0;
+    case ARGP_KEY_ARG:
+        if (a->run)
+            a->texts[a->count++] = text;
+        else
+            a->run = text;
+        return 0;
+    case ARGP_KEY_END:
+        if (!a->run)
+            argp_error(state, "RUN.h5 is missing: which model?");
+        return 0;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
+/* ---- Sentences ---- */
+
+typedef struct job {
+    const arguments *asked;
+    wg_transformer *model;
+    wg_tokenizer *tokenizer;
+    json_t *results; /* with --json; NULL: lines are printed */
+} job;
+
+static void tell(const job *j, const char *source, const char *translation) {
+    if (j->results)
+        json_array_append_new(
+            j->results, json_pack("{s:s, s:s}", "source", source, "translation", translation));
+    else
+        puts(translation);
+}
+
+/* Translates sentences and tells them; `number` is how messages count the first. */
+static int translate(const job *j, int64_t count, const char *const *texts, int64_t number) {
+    const wg_translator_options how = {
+        .batch = j->asked->batch, .beam = j->asked->beam, .first_number = number};
+    char **translations = calloc((size_t)count + 1, sizeof *translations);
+    if (!translations)
+        return wg_fail(WG_ERROR_MEMORY, "translate", "no memory for %lld sentences",
+                       (long long)count);
+    int result = wg_translate_texts(j->model, j->tokenizer, count, texts, &how, translations);
+    for (int64_t i = 0; i < count; i++) {
+        if (result == 0)
+            tell(j, texts[i], translations[i]);
+        wg_text_free(translations[i]);
+    }
+    free(translations);
+    fflush(stdout);
+    return result;
+}
+
+/* ---- Lines of standard input ---- */
+
+/* What was read of it and not yet translated. */
+typedef struct input {
+    char *bytes;
+    size_t length, capacity;
+    bool ended;
+    int64_t line;  /* of the first in the batch, from 1 on */
+    char **lines;  /* (batch) */
+    int64_t count; /* of them */
+    bool had_text; /* a line that is not blank */
+} input;
+
+static int no_memory(void) {
+    return wg_fail(WG_ERROR_MEMORY, "translate", "no memory for the text");
+}
+
+/* Reads what is there, and waits if there is nothing. */
+static int read_more(input *in) {
+    enum { LEAST = 65536 };
+    if (in->capacity - in->length < LEAST) {
+        char *grown = realloc(in->bytes, 2 * in->capacity + LEAST);
+        if (!grown)
+            return no_memory();
+        in->bytes = grown;
+        in->capacity = 2 * in->capacity + LEAST;
+    }
+    ssize_t got;
+    do
+        got = read(STDIN_FILENO, in->bytes + in->length, in->capacity - in->length);
+    while (got < 0 && errno == EINTR);
+    if (got < 0)
+        return wg_fail(WG_ERROR_IO, "translate", "cannot read standard input: %s", strerror(errno));
+    in->ended = got == 0;
+    in->length += (size_t)got;
+    return 0;
+}
+
+/* Moves the first `length` bytes, and the line break behind them, into the batch. */
+static int take_line(input *in, size_t length) {
+    const int64_t number = in->line + in->count;
+    if (memchr(in->bytes, '\0', length))
+        return wg_fail(WG_ERROR_FORMAT, "translate", "line %lld holds a NUL; it is no text",
+                       (long long)number);
+    char *line = malloc(length + 1);
+    if (!line)
+        return no_memory();
+    memcpy(line, in->bytes, length);
+    line[length] = '\0';
+    in->had_text |= line[strspn(line, " \t\r")] != '\0';
+    in->lines[in->count++] = line;
+    const size_t used = length < in->length ? length + 1 : length;
+    in->length -= used;
+    memmove(in->bytes, in->bytes + used, in->length);
+    return 0;
+}
+
+static int translate_lines(const job *j, input *in) {
+    int result = translate(j, in->count, (const char *const *)in->lines, in->line);
+    for (int64_t i = 0; i < in->count; i++)
+        free(in->lines[i]);
+    in->line += in->count;
+    in->count = 0;
+    return result;
+}
+
+static bool is_waiting(void) {
+    struct pollfd standard_input = {.fd = STDIN_FILENO, .events = POLLIN};
+    return poll(&standard_input, 1, 0) == 0;
+}
+
+/* A batch is translated when it is full, or when nobody has more to say as yet. */
+static int translate_some(const job *j, input *in) {
+    const char *end = in->length > 0 ? memchr(in->bytes, '\n', in->length) : NULL;
+    if (in->count == j->asked->batch || (in->count > 0 && !end && !in->ended && is_waiting()))
+        return translate_lines(j, in);
+    if (end)
+        return take_line(in, (size_t)(end - in->bytes));
+    if (!in->ended)
+        return read_more(in);
+    return in->length > 0 ? take_line(in, in->length) : translate_lines(j, in);
+}
+
+static int translate_input(const job *j) {
+    input in = {.line = 1, .lines = calloc((size_t)j->asked->batch, sizeof *in.lines)};
+    int result = in.lines ? 0 : no_memory();
+    while (result == 0 && !(in.ended && in.length == 0 && in.count == 0))
+        result = translate_some(j, &in);
+    for (int64_t i = 0; in.lines && i < in.count; i++)
+        free(in.lines[i]);
+    free(in.lines);
+    free(in.bytes);
+    if (result == 0 && !in.had_text)
+        return wg_fail(WG_ERROR_ARGUMENT, "translate", "there is no text on standard input");
+    return result;
+}
+
+/* ---- All of it ---- */
+
+static int translate_arguments(const job *j) {
+    const arguments *a = j->asked;
+    for (int64_t i = 0; i < a->count; i++)
+        if (a->texts[i][strspn(a->texts[i], " \t\r\n")] == '\0')
+            return wg_fail(WG_ERROR_ARGUMENT, "translate", "text %lld is empty", (long long)i + 1);
+    return translate(j, a->count, a->texts, 1);
+}
+
+static int run(const arguments *a) {
+    job j = {.asked = a};
+    if (wg__model_kind_require(a->run, &wg__transformer_kind, "translate") < 0 ||
+        wg_transformer_load(a->run, &j.model, &j.tokenizer) < 0)
+        return -1;
+    j.results = a->json ? json_array() : NULL;
+    int result = a->count > 0 ? translate_arguments(&j) : translate_input(&j);
+    if (result == 0 && j.results)
+        wg__print_json(json_pack("{s:O}", "translations", j.results));
+    json_decref(j.results);
+    wg_tokenizer_free(j.tokenizer);
+    wg_module_free(&j.model->module);
+    return result;
+}
+
+int wg__verb_translate(int argc, char **argv) {
+    static const struct argp_child children[] = {{&wg__beam_options, 0, NULL, 0}, {0}};
+    static const struct argp parser = {
+        .options = options,
+        .parser = parse,
+        .args_doc = "RUN.h5 TEXT...\nRUN.h5 < SOURCE > TARGET",
+        .doc = "Translates sentences by a Transformer: each TEXT, or else each line of standard "
+               "input, into a line.\v"
+               "Lines come out in their order, as soon as a batch of them is full or nothing more "
+               "waits to be read; an empty one stays empty.",
+        .children = children,
+    };
+    arguments a = {.texts = calloc((size_t)argc, sizeof *a.texts), .batch = 32};
+    wg__cli_parse(&parser, argc, argv, &a);
+    if (a.threads)
+        wg_set_threads(a.threads);
+    int result = run(&a);
+    free(a.texts);
+    return result < 0 ? wg__cli_fail_pending() : 0;
+}
