@@ -55,7 +55,8 @@ static void choose_sizes(wg__workload *w) {
         {"bert-base", 4, 128, 30522},        {"llama-15m", 8, 256, 32000},
         {"llama-110m", 1, 256, 32000},       {"llama-260k", 8, 256, 512},
         {"transformer-base", 16, 32, 10000}, {"glm-small", 8, 256, 30522},
-        {"t5-small", 16, 32, 32128},         {w->preset, 8, 128, 30522}, /* any other */
+        {"t5-small", 16, 32, 32128},         {"mlp-32", 32, 1, 10},
+        {w->preset, 8, 128, 30522}, /* any other */
     };
     size_t i = 0;
     while (strcmp(usual[i].preset, w->preset) != 0)

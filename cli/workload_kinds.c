@@ -9,6 +9,7 @@
 #include "models/llama.h"
 #include "models/t5.h"
 #include "models/transformer.h"
+#include "nn/linear.h"
 #include "tensor/easy.h"
 #include "tensor/ops.h"
 
@@ -19,9 +20,10 @@ typedef struct parts {
     wg_glm *glm;
     wg_transformer *transformer;
     wg_t5 *t5;
+    wg_linear *hidden, *output;
     wg_bert_batch bert_batch;
     wg_transformer_batch pairs;
-    wg_tensor *ids, *labels, *positions;
+    wg_tensor *ids, *labels, *positions, *features;
     wg_glm_inputs glm_inputs;
 } parts;
 
@@ -270,6 +272,36 @@ static wg_tensor *t5_loss(wg__workload *w) {
     return wg_t5_loss(mine->t5, mine->ids, mine->pairs.source_keep, mine->labels);
 }
 
+/* ---- Two layers of width 32, so small that what is timed is all but the arithmetic: random
+ * features into as many classes as the vocabulary has words ---- */
+
+enum { WIDTH = 32 };
+
+static const char *mlp_preset_name(int index) {
+    return index == 0 ? "mlp-32" : NULL;
+}
+
+static int begin_mlp(wg__workload *w) {
+    parts *mine = new_parts(w);
+    w->module = mine ? wg_module_new(NULL, NULL, sizeof *w->module) : NULL;
+    if (!w->module)
+        return -1;
+    w->module->generator = (wg_generator){.seed = 1};
+    mine->hidden = wg_linear_new(w->module, "hidden", WIDTH, WIDTH, NULL);
+    mine->output = wg_linear_new(w->module, "output", WIDTH, w->vocabulary, NULL);
+    wg_generator generator = {.seed = 1};
+    w->tokens = w->batch * w->sequence;
+    mine->features = wg_rand(&generator, WG_F32, WG_DIMS(w->tokens, WIDTH));
+    mine->labels = wg_randint(&generator, 0, w->vocabulary, WG_DIMS(w->tokens));
+    return 0;
+}
+
+static wg_tensor *mlp_loss(wg__workload *w) {
+    const parts *mine = w->parts;
+    wg_tensor *hidden = wg_relu(wg_linear_forward(mine->hidden, mine->features));
+    return wg_cross_entropy(wg_linear_forward(mine->output, hidden), mine->labels, -100, NULL);
+}
+
 const wg__workload_kind wg__workload_kinds[] = {
     {"gpt", "gpt2-124m", wg_gpt_preset_name, begin_gpt, causal_loss},
     {"llama", "llama-15m", wg_llama_preset_name, begin_llama, causal_loss},
@@ -278,5 +310,6 @@ const wg__workload_kind wg__workload_kinds[] = {
     {"transformer", "transformer-base", wg_transformer_preset_name, begin_transformer,
      transformer_loss},
     {"t5", "t5-small", wg_t5_preset_name, begin_t5, t5_loss},
+    {"mlp", "mlp-32", mlp_preset_name, begin_mlp, mlp_loss},
     {0},
 };
