@@ -10,6 +10,8 @@
 static const wg__verb benches[] = {
     {"train", "the steps of a training beside sgemm peak", wg__bench_train},
     {"ops", "each op beside memory bandwidth and sgemm peak", wg__bench_ops},
+    {"gemm", "matrix products beside sgemm peak", wg__bench_gemm},
+    {"checkpoint", "writing and reading a model", wg__bench_checkpoint},
     {NULL, NULL, NULL},
 };
 

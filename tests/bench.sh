@@ -60,6 +60,43 @@ expect 'sequences too short to mask are told' 1 'train bert-tiny --seq 3' 'of fe
 expect 'no model is wrong usage' 2 'train' 'which model'
 expect 'two models are wrong usage' 2 'train gpt bert' 'one too many'
 expect 'no steps are wrong usage' 2 'train gpt --steps 0' '--steps'
+expect 'two layers of width 32 are timed' 0 'train mlp --steps 20 --threads 1' \
+    '^{"preset": "mlp-32", "parameters": 1386, "batch": 32, ' '"allocations_after_warmup": 0,'
+
+expect 'a product of a given shape is held against sgemm' 0 'gemm 64x32x16 --threads 1' \
+    '^{"use": "given", "m": 64, "n": 32, "k": 16, "transposed": false, "threads": 1, .*}$' \
+    '"ms": [0-9]' '"gflops": [0-9]' '"sgemm_peak_gflops": [0-9]' '"share_of_peak": [0-9]'
+expect 'what is no shape is wrong usage' 2 'gemm 64x32' "'64x32' is no shape"
+expect 'nor is one that does not end' 2 'gemm 64x32x16x8' 'is no shape'
+expect 'nor one of nothing' 2 'gemm 64x0x16' 'is no shape'
+
+# What stands in the folder of temporary files but for the tests' own.
+leave_nothing() {
+    number=$((number + 1))
+    test -z "$(ls "$work/temporary")" || printf 'not '
+    echo "ok $number - $1"
+}
+
+mkdir "$work/temporary"
+folder="--folder $work/temporary --rounds 2"
+expect 'a model is written and read' 0 "checkpoint gpt2-tiny $folder" \
+    '^{"preset": "gpt2-tiny", .*}$' '"rounds": 2,' '"write_mb_per_s": [0-9]' '"read_mb_per_s": [0-9]'
+leave_nothing 'what was written is removed'
+(
+    trap '' XFSZ # writing beyond the limit fails then, as on a full disk
+    ulimit -f 100
+    "$wengert" bench checkpoint gpt2-tiny --folder "$work/temporary" >"$work/full" 2>&1
+    echo "exit $?" >>"$work/full"
+)
+number=$((number + 1))
+printf '%s' "$(grep -c . "$work/full")" | grep -qx 2 && grep -qx 'exit 1' "$work/full" &&
+    grep -q '^wengert: .*model.h5: File too large$' "$work/full" || printf 'not '
+echo "ok $number - a disk that is full is told in one line"
+leave_nothing 'and nothing stays on it'
+expect 'a folder that is not there is told' 1 "checkpoint gpt2-tiny --folder $work/nosuch" \
+    '^wengert: .*nosuch: No such file'
+expect 'a checkpoint of no model is wrong usage' 2 'checkpoint' 'which model'
+
 expect 'a bench that is not there is wrong usage' 2 'nosuch' "there is no bench 'nosuch'"
 expect 'no bench is wrong usage' 2 '' 'A bench is wanted'
 expect 'help lists the benches' 0 '--help' '^  ops '
