@@ -111,7 +111,7 @@ static void clear(wg_tokenizer *tokenizer) {
 
 typedef struct encoding {
     const wg__bpe *bpe;
-    wg_token_list *list;
+    wg__token_sink *sink;
     wg__merge_space space;
     wg__text letters; /* of a part, when whole words are looked up */
 } encoding;
@@ -131,13 +131,13 @@ static int64_t whole_word(encoding *e, const char *part, int64_t length) {
 /* Merges where the ids will stand: in the list itself. */
 static int encode_part(void *context, const char *part, int64_t length) {
     encoding *e = context;
-    wg_token_list *list = e->list;
+    wg_token_list *list = &e->sink->list;
     if (e->bpe->whole_words) {
         int64_t id = whole_word(e, part, length);
         if (id != -1)
             return id < 0 || wg_token_list_append(list, (int32_t)id) < 0
                        ? -1
-                       : wg__token_list_settle(list);
+                       : wg__token_sink_settle(e->sink);
     }
     int32_t *ids =
         wg__grow(list->ids, list->count, &list->capacity, list->count + length, sizeof *ids);
@@ -151,13 +151,13 @@ static int encode_part(void *context, const char *part, int64_t length) {
     if (count < 0)
         return -1;
     list->count += count;
-    return wg__token_list_settle(list);
+    return wg__token_sink_settle(e->sink);
 }
 
 static int encode(const wg_tokenizer *tokenizer, const char *text, int64_t length, bool first,
-                  wg_token_list *list) {
+                  wg__token_sink *sink) {
     (void)first;
-    encoding e = {.bpe = (const wg__bpe *)tokenizer, .list = list};
+    encoding e = {.bpe = (const wg__bpe *)tokenizer, .sink = sink};
     wg__text spaced = {0};
     int status = 0;
     if (e.bpe->prefix_space && text[0] != ' ') {

@@ -16,11 +16,11 @@
 /* ---- Bytes ---- */
 
 static int encode_bytes(const wg_tokenizer *tokenizer, const char *text, int64_t length, bool first,
-                        wg_token_list *list) {
+                        wg__token_sink *sink) {
     (void)tokenizer, (void)first;
     for (int64_t i = 0; i < length; i++)
-        if (wg_token_list_append(list, (unsigned char)text[i]) < 0 ||
-            wg__token_list_settle(list) < 0)
+        if (wg_token_list_append(&sink->list, (unsigned char)text[i]) < 0 ||
+            wg__token_sink_settle(sink) < 0)
             return -1;
     return 0;
 }
@@ -93,7 +93,7 @@ static int32_t id_of(const wg_tokenizer *tokenizer, const char *text, int64_t le
 }
 
 static int encode_characters(const wg_tokenizer *tokenizer, const char *text, int64_t length,
-                             bool first, wg_token_list *list) {
+                             bool first, wg__token_sink *sink) {
     (void)first;
     int64_t size;
     for (int64_t at = 0; at < length; at += size) {
@@ -106,7 +106,7 @@ static int encode_characters(const wg_tokenizer *tokenizer, const char *text, in
                            "the character \"%.*s\" is not in the vocabulary, which has no " UNKNOWN
                            " either",
                            (int)size, text + at);
-        if (wg_token_list_append(list, id) < 0 || wg__token_list_settle(list) < 0)
+        if (wg_token_list_append(&sink->list, id) < 0 || wg__token_sink_settle(sink) < 0)
             return -1;
     }
     return 0;

@@ -338,8 +338,9 @@ int wg__llama2c_write(const wg_tokenizer *tokenizer, wg__text *out) {
 /* ---- Encoding ---- */
 
 static int encode(const wg_tokenizer *tokenizer, const char *text, int64_t length, bool first,
-                  wg_token_list *list) {
+                  wg__token_sink *sink) {
     (void)first;
+    wg_token_list *list = &sink->list;
     const llama2c *l = (const llama2c *)tokenizer;
     int32_t *ids =
         wg__grow(list->ids, list->count, &list->capacity, list->count + length + 1, sizeof *ids);

@@ -278,10 +278,10 @@ static int encode_words(wg__piece_cutting *cutting, const char *text, int64_t le
 }
 
 static int encode(const wg_tokenizer *tokenizer, const char *text, int64_t length, bool first,
-                  wg_token_list *list) {
+                  wg__token_sink *sink) {
     const wg__pieces *p = (const wg__pieces *)tokenizer;
     wg__merge_space space = {0};
-    wg__piece_cutting cutting = {.pieces = p, .list = list, .space = &space};
+    wg__piece_cutting cutting = {.pieces = p, .list = &sink->list, .space = &space};
     wg__text replaced = {0}, normalized = {0};
     int status = 0;
     if (p->settings.by_grapheme) {

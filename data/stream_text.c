@@ -71,16 +71,15 @@ typedef struct reading {
     wg__text_map *text;
     wg__token_file *file;
     const wg_tokenizer *tokenizer;
-    int32_t begin, end; /* ids around a document; -1: none */
-    bool strips;        /* white space around documents goes */
-    wg_token_list list; /* what is on its way to the file */
-    wg__token_drain drain;
+    int32_t begin, end;  /* ids around a document; -1: none */
+    bool strips;         /* white space around documents goes */
+    wg__token_sink sink; /* what is on its way to the file */
 } reading;
 
 static int flush(reading *r) {
-    const int64_t count = r->list.count;
-    r->list.count = 0;
-    return wg__token_file_add(r->file, count, r->list.ids);
+    const int64_t count = r->sink.list.count;
+    r->sink.list.count = 0;
+    return wg__token_file_add(r->file, count, r->sink.list.ids);
 }
 
 /* Tokens go to the file as they come: a document need not fit into memory. */
@@ -102,12 +101,12 @@ static int add_document(reading *r, span document) {
     const int64_t length = document.end - document.first;
     if (length == 0)
         return 0;
-    if (r->begin >= 0 && wg_token_list_append(&r->list, r->begin) < 0)
+    if (r->begin >= 0 && wg_token_list_append(&r->sink.list, r->begin) < 0)
         return -1;
-    if (wg_tokenizer_encode(r->tokenizer, r->text->bytes + document.first, length, NULL, &r->list) <
-        0)
+    if (wg__tokenizer_encode(r->tokenizer, r->text->bytes + document.first, length, NULL,
+                             &r->sink) < 0)
         return -1;
-    if (r->end >= 0 && wg_token_list_append(&r->list, r->end) < 0)
+    if (r->end >= 0 && wg_token_list_append(&r->sink.list, r->end) < 0)
         return -1;
     if (flush(r) < 0)
         return -1;
@@ -153,9 +152,8 @@ int wg__stream_text_read(const wg__token_request *request, wg__text_map *text, c
                  .end = wg_tokenizer_special(request->tokenizer, WG_TOKEN_END)};
     if (r.begin >= 0)
         r.end = -1; /* one of them parts documents */
-    r.drain = (wg__token_drain){.drain = drain, .context = &r};
-    r.list.drain = &r.drain;
+    r.sink = (wg__token_sink){.drain = drain, .context = &r};
     const int status = read_parts(&r, &request->rules, name);
-    wg_token_list_free(&r.list);
+    wg_token_list_free(&r.sink.list);
     return status;
 }

@@ -17,9 +17,9 @@ int wg_token_list_append(wg_token_list *list, int32_t id) {
     return 0;
 }
 
-int wg__token_list_settle(wg_token_list *list) {
+int wg__token_sink_settle(wg__token_sink *sink) {
     enum { MANY = 1 << 14 };
-    return list->drain && list->count >= MANY ? list->drain->drain(list->drain->context) : 0;
+    return sink->drain && sink->list.count >= MANY ? sink->drain(sink->context) : 0;
 }
 
 void wg_token_list_free(wg_token_list *list) {
@@ -205,7 +205,7 @@ typedef struct encoding {
     const char *text;
     int64_t length;
     bool begins[256]; /* with which bytes do added tokens begin? */
-    wg_token_list *list;
+    wg__token_sink *sink;
 } encoding;
 
 static bool is_read(const encoding *e, const wg__added_token *token) {
@@ -232,7 +232,7 @@ static int encode_stretch(const encoding *e, int64_t start, int64_t end) {
     if (start >= end)
         return 0;
     return e->tokenizer->kind->encode(e->tokenizer, e->text + start, end - start, start == 0,
-                                      e->list);
+                                      e->sink);
 }
 
 /* The end of text[start..end) without the white space at its end. */
@@ -262,8 +262,9 @@ static int encode_around_added(encoding *e) {
             continue;
         }
         int64_t end = token->strip_left ? strip_end(e, start, at) : at;
-        if (encode_stretch(e, start, end) < 0 || wg_token_list_append(e->list, token->id) < 0 ||
-            wg__token_list_settle(e->list) < 0)
+        if (encode_stretch(e, start, end) < 0 ||
+            wg_token_list_append(&e->sink->list, token->id) < 0 ||
+            wg__token_sink_settle(e->sink) < 0)
             return -1;
         at += length;
         while (token->strip_right && (length = wg__space_length(e->text + at, e->length - at)) > 0)
@@ -273,25 +274,33 @@ static int encode_around_added(encoding *e) {
     return encode_stretch(e, start, e->length);
 }
 
+int wg__tokenizer_encode(const wg_tokenizer *tokenizer, const char *text, int64_t length,
+                         const wg_encode_options *options, wg__token_sink *sink) {
+    encoding e = {.tokenizer = tokenizer,
+                  .special = options && options->special_tokens,
+                  .text = text,
+                  .length = length,
+                  .sink = sink};
+    int64_t count = sink->list.count;
+    if (encode_around_added(&e) < 0) {
+        sink->list.count = count < sink->list.count ? count : sink->list.count;
+        return -1;
+    }
+    return 0;
+}
+
 int wg_tokenizer_encode(const wg_tokenizer *tokenizer, const char *text, int64_t length,
                         const wg_encode_options *options, wg_token_list *list) {
     if (!tokenizer || !text || !list)
         return -1;
     if (length < 0)
         length = (int64_t)strlen(text);
-    int64_t invalid = list->drain ? -1 : wg__utf8_invalid(text, length);
+    const int64_t invalid = wg__utf8_invalid(text, length);
     if (invalid >= 0)
         return wg_fail(WG_ERROR_FORMAT, "tokenizer", "the text is not UTF-8 at byte %lld",
                        (long long)invalid);
-    encoding e = {.tokenizer = tokenizer,
-                  .special = options && options->special_tokens,
-                  .text = text,
-                  .length = length,
-                  .list = list};
-    int64_t count = list->count;
-    if (encode_around_added(&e) < 0) {
-        list->count = count < list->count ? count : list->count;
-        return -1;
-    }
-    return 0;
+    wg__token_sink sink = {.list = *list};
+    const int status = wg__tokenizer_encode(tokenizer, text, length, options, &sink);
+    *list = sink.list;
+    return status;
 }

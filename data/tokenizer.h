@@ -28,7 +28,6 @@ typedef struct wg_tokenizer wg_tokenizer;
 typedef struct wg_token_list {
     int32_t *ids;
     int64_t count, capacity;
-    struct wg__token_drain *drain; /* the library's own; NULL */
 } wg_token_list;
 
 /* Appends one id. [MEMORY] */

@@ -22,16 +22,21 @@ typedef struct wg__decode_state {
     bool open;  /* a straight double quote was opened */
 } wg__decode_state;
 
-/* Where the ids of a list go when there are many, so that encoding a text of any size takes little
- * memory. The text was found to be UTF-8 before. `drain` empties the list. */
-typedef struct wg__token_drain {
-    int (*drain)(void *context);
+/* What a text is encoded into: a list, which is emptied on the way when there are many ids, so that
+ * encoding a text of any size takes little memory. */
+typedef struct wg__token_sink {
+    wg_token_list list;
+    int (*drain)(void *context); /* empties the list; NULL: it keeps all */
     void *context;
-} wg__token_drain;
+} wg__token_sink;
 
 /* Kinds call this, after words or the like, where none of the list's ids will be looked at or taken
  * back any more. */
-int wg__token_list_settle(wg_token_list *list);
+int wg__token_sink_settle(wg__token_sink *sink);
+
+/* wg_tokenizer_encode into a sink, of a text that was found to be UTF-8 before. */
+int wg__tokenizer_encode(const wg_tokenizer *tokenizer, const char *text, int64_t length,
+                         const wg_encode_options *options, wg__token_sink *sink);
 
 typedef struct wg__tokenizer_kind {
     const char *name;
@@ -40,7 +45,7 @@ typedef struct wg__tokenizer_kind {
      * `first` tells that the whole text begins with it. tokenizer.c takes back what was appended
      * before a failure. */
     int (*encode)(const wg_tokenizer *tokenizer, const char *text, int64_t length, bool first,
-                  wg_token_list *list);
+                  wg__token_sink *sink);
 
     /* Appends the bytes that an id of the vocabulary stands for after those that `state` tells of;
      * they need not be whole characters. */

@@ -141,7 +141,7 @@ int wg_wordpiece_save(const wg_tokenizer *tokenizer, const char *path) {
 
 typedef struct encoding {
     const wordpiece *tokenizer;
-    wg_token_list *list;
+    wg__token_sink *sink;
 } encoding;
 
 /* The longest piece of the vocabulary that `text` begins with, which continues a word or not.
@@ -170,7 +170,7 @@ static int64_t longest_piece(const wordpiece *w, bool continues, const char *tex
 /* Appends the pieces of one word, or [UNK] if it cannot be made of pieces or is too long. */
 static int encode_word(void *context, const char *word, int64_t length, int64_t characters) {
     const encoding *e = context;
-    wg_token_list *list = e->list;
+    wg_token_list *list = &e->sink->list;
     int64_t before = list->count, at = 0;
     bool known = characters <= e->tokenizer->options.max_word_characters;
     while (known && at < length) {
@@ -186,13 +186,13 @@ static int encode_word(void *context, const char *word, int64_t length, int64_t 
         if (wg_token_list_append(list, e->tokenizer->base.special[WG_TOKEN_UNKNOWN]) < 0)
             return -1;
     }
-    return wg__token_list_settle(list);
+    return wg__token_sink_settle(e->sink);
 }
 
 static int encode(const wg_tokenizer *tokenizer, const char *text, int64_t length, bool first,
-                  wg_token_list *list) {
+                  wg__token_sink *sink) {
     (void)first;
-    encoding e = {(const wordpiece *)tokenizer, list};
+    encoding e = {(const wordpiece *)tokenizer, sink};
     wg__basic_rules rules = {e.tokenizer->options.cased, e.tokenizer->options.huggingface};
     return wg__basic_tokenize(text, length, rules, encode_word, &e);
 }
