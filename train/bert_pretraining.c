@@ -57,7 +57,7 @@ wg_bert_pretraining *wg_bert_pretraining_new(wg_bert_for_pretraining *model,
     };
     if (check(pretraining, batching.sequence) < 0)
         goto failed;
-    pretraining->fingerprint = wg__task_fingerprint(corpus);
+    pretraining->fingerprint = wg_corpus_fingerprint(corpus);
     pretraining->batches = wg_bert_batches_new(corpus, tokenizer, &batching);
     if (!pretraining->batches)
         goto failed;

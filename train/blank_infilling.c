@@ -45,7 +45,7 @@ static int prepare(wg_blank_infilling *infilling, const wg_glm_batch_options *ba
     if (wg_glm_tokens_of(infilling->tokenizer, &infilling->tokens) < 0 ||
         check(infilling, batches) < 0)
         return -1;
-    infilling->fingerprint = wg__task_fingerprint(infilling->corpus);
+    infilling->fingerprint = wg_corpus_fingerprint(infilling->corpus);
     infilling->batches = wg_glm_batches_new(infilling->corpus, infilling->tokenizer, batches);
     if (!infilling->batches || !infilling->held_out)
         return infilling->batches ? 0 : -1;

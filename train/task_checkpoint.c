@@ -8,10 +8,6 @@
 #define NEXT "/train/data/next"
 #define FINGERPRINT "/train/data/fingerprint"
 
-int64_t wg__task_fingerprint(const wg_corpus *corpus) {
-    return wg_corpus_fingerprint(corpus);
-}
-
 static int put_owned_text(wg_checkpoint *file, const char *name, char *text) {
     int result = text ? wg_checkpoint_put_text(file, name, text) : -1;
     wg_text_free(text);

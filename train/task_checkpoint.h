@@ -7,12 +7,9 @@
 #ifndef WG_TRAIN_TASK_CHECKPOINT_H
 #define WG_TRAIN_TASK_CHECKPOINT_H
 
-#include "data/corpus.h"
+#include "data/tokenizer.h"
 #include "data/position.h"
 #include "io/checkpoint.h"
-
-/* Two corpora with the same fingerprint are the same to a run (FNV-1a over the ids). */
-int64_t wg__task_fingerprint(const wg_corpus *corpus);
 
 /* Writes all of these; `config` is JSON text, which is freed, also NULL, which fails. */
 int wg__task_save(wg_checkpoint *file, char *config, const wg_tokenizer *tokenizer,
