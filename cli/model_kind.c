@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cli/cli.h"
 #include "cli/settings.h"
 #include "data/bpe.h"
 #include "data/characters.h"
@@ -141,6 +142,20 @@ static wg_tokenizer *learn_bytes(int count, const char *const *paths, int64_t si
     return wg_byte_new();
 }
 
+/* The tokenizer of a token file, with a note where another was to be learnt. */
+static wg_tokenizer *take_tokenizer(const char *tokens, const json_t *settings) {
+    wg_tokenizer *tokenizer = wg_tokenizer_load(tokens);
+    if (!tokenizer)
+        return NULL;
+    const char *kind = wg_tokenizer_kind(tokenizer);
+    const int64_t size = wg_tokenizer_size(tokenizer);
+    const int64_t wanted = wg__setting_integer(settings, "vocab-size");
+    if (strcmp(kind, wg__setting_text(settings, "tokenizer")) != 0 || (wanted && wanted != size))
+        wg__cli_note("no tokenizer is learnt: %s has its own, %s of %lld tokens", tokens, kind,
+                     (long long)size);
+    return tokenizer;
+}
+
 /* The tokenizer of the first token file in the corpus; where there is none, what is learnt. */
 static wg_tokenizer *learn_from_corpus(const json_t *settings, int64_t size,
                                        wg_tokenizer *(*learn)(int, const char *const *, int64_t)) {
@@ -149,7 +164,7 @@ static wg_tokenizer *learn_from_corpus(const json_t *settings, int64_t size,
     for (int i = 0; !tokens && i < count; i++)
         if (wg_tokens_found(paths[i]))
             tokens = paths[i];
-    wg_tokenizer *tokenizer = tokens ? wg_tokenizer_load(tokens) : learn(count, paths, size);
+    wg_tokenizer *tokenizer = tokens ? take_tokenizer(tokens, settings) : learn(count, paths, size);
     free(paths);
     return tokenizer;
 }

@@ -7,27 +7,11 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "cli/settings_table.h"
 #include "optim/optimizer.h"
 #include "optim/schedule.h"
 
-typedef enum setting_kind {
-    TEXT,
-    FILE_NAME,
-    FILE_NAMES, /* each time it is said, one more */
-    INTEGER,
-    NUMBER,
-    NUMBERS, /* "3,1" */
-    FLAG
-} setting_kind;
-
-/* What is kept with the run. Options of verbs and of all runs set them by their keys. */
-static const struct setting {
-    int key;
-    const char *name;
-    setting_kind kind;
-    double low, high;
-    bool changeable; /* may differ when the run is resumed */
-} settings[] = {
+static const wg__setting settings[] = {
     {WG__SET_PRESET, "preset", TEXT, 0, 0, false},
     {WG__SET_CONFIG, "config", FILE_NAME, 0, 0, false},
     {WG__SET_INIT, "init", FILE_NAME, 0, 0, true},
@@ -144,9 +128,16 @@ static const struct argp_option options[] = {
 
 /* ---- The command line ---- */
 
-static const struct setting *find_setting(int key) {
+static const wg__setting *find_setting(int key) {
     for (size_t i = 0; i < SETTINGS; i++)
         if (settings[i].key == key)
+            return &settings[i];
+    return NULL;
+}
+
+const wg__setting *wg__setting_named(const char *name) {
+    for (size_t i = 0; i < SETTINGS; i++)
+        if (strcmp(settings[i].name, name) == 0)
             return &settings[i];
     return NULL;
 }
@@ -162,7 +153,7 @@ static int64_t whole(double limit) {
     return limit >= 0x1p63 ? INT64_MAX : (int64_t)limit;
 }
 
-static json_t *number_list(const struct argp_state *state, const struct setting *setting,
+static json_t *number_list(const struct argp_state *state, const wg__setting *setting,
                            const char *text) {
     json_t *list = json_array();
     char *copy = strdup(text), *rest = copy;
@@ -173,8 +164,7 @@ static json_t *number_list(const struct argp_state *state, const struct setting 
     return list;
 }
 
-/* A list and one more, as a new one. */
-static json_t *add_file(const json_t *list, const char *path) {
+json_t *wg__setting_add_file(const json_t *list, const char *path) {
     json_t *longer = list ? json_copy((json_t *)list) : json_array();
     if (json_array_append_new(longer, wg__setting_file(path)) == 0)
         return longer;
@@ -182,7 +172,7 @@ static json_t *add_file(const json_t *list, const char *path) {
     return NULL;
 }
 
-static json_t *setting_value(const struct argp_state *state, const struct setting *setting,
+static json_t *setting_value(const struct argp_state *state, const wg__setting *setting,
                              const json_t *given, const char *text) {
     switch (setting->kind) {
     case INTEGER:
@@ -197,7 +187,7 @@ static json_t *setting_value(const struct argp_state *state, const struct settin
     case NUMBERS:
         return number_list(state, setting, text);
     case FILE_NAMES:
-        return add_file(json_object_get(given, setting->name), text);
+        return wg__setting_add_file(json_object_get(given, setting->name), text);
     case FLAG:
         return json_true();
     }
@@ -208,7 +198,7 @@ static json_t *setting_value(const struct argp_state *state, const struct settin
 static const char *const rivals[][2] = {{"steps", "epochs"}, {"preset", "config"}};
 enum { RIVALS = sizeof rivals / sizeof rivals[0] };
 
-static const char *rival_of(const char *name) {
+const char *wg__setting_rival(const char *name) {
     for (int i = 0; i < RIVALS; i++)
         for (int side = 0; side < 2; side++)
             if (strcmp(name, rivals[i][side]) == 0)
@@ -218,7 +208,7 @@ static const char *rival_of(const char *name) {
 
 /* What the file of settings said of it, or of what it excludes, is of no account any more. */
 static void overrule(wg__run_arguments *arguments, const char *name) {
-    const char *names[] = {name, rival_of(name)};
+    const char *names[] = {name, wg__setting_rival(name)};
     for (int i = 0; arguments->in_file && i < 2; i++)
         if (names[i] && json_object_del(arguments->in_file, names[i]) == 0)
             json_object_del(arguments->given, names[i]);
@@ -226,7 +216,7 @@ static void overrule(wg__run_arguments *arguments, const char *name) {
 
 void wg__setting_give(struct argp_state *state, int key, const char *text,
                       wg__run_arguments *arguments) {
-    const struct setting *setting = find_setting(key);
+    const wg__setting *setting = find_setting(key);
     if (key == WG__SET_SCHEDULE && wg_schedule_find(text) < 0)
         argp_error(state,
                    "--schedule: there is no '%s'; linear, cosine, constant, wsd, noam and "
@@ -244,6 +234,23 @@ void wg__setting_give(struct argp_state *state, int key, const char *text,
     json_object_set_new(arguments->given, setting->name, value);
 }
 
+/* What only one of the verbs takes. */
+static const char *const of_pretrain[] = {"preset",     "config", "init",           "tokenizer",
+                                          "vocab-size", "corpus", "corpus-weights", "tokens"};
+static const char *const of_finetune[] = {"model", "train", "epochs"};
+
+/* A file of settings has no options that the parser of the verb would not know. */
+static void check_file(const wg__run_arguments *arguments) {
+    const bool tunes = arguments->kind->mark;
+    const char *const *others = tunes ? of_pretrain : of_finetune;
+    const size_t count = tunes ? sizeof of_pretrain : sizeof of_finetune;
+    for (size_t i = 0; i < count / sizeof *others; i++)
+        if (json_object_get(arguments->in_file, others[i]))
+            exit(wg__cli_fail("%s: \"%s\" is a setting of `wengert %s', not of `wengert %s'",
+                              arguments->file, others[i], tunes ? "pretrain" : "finetune",
+                              tunes ? "finetune" : "pretrain"));
+}
+
 /* What only some kinds of models take is not to be passed over in silence by the others. */
 static void check_own(struct argp_state *state, const wg__run_arguments *arguments) {
     json_t *own = json_loads(arguments->kind->defaults, 0, NULL);
@@ -256,8 +263,10 @@ static void check_own(struct argp_state *state, const wg__run_arguments *argumen
 
 static void check_arguments(struct argp_state *state, const wg__run_arguments *arguments) {
     const json_t *given = arguments->given;
-    if (arguments->kind)
+    if (arguments->kind) {
+        check_file(arguments);
         check_own(state, arguments);
+    }
     if (arguments->show_batch && arguments->resume)
         argp_error(state,
                    "--show-batch shows the first batch of a run that begins, not of one that "
@@ -312,137 +321,6 @@ static error_t parse(int key, char *text, struct argp_state *state) {
 }
 
 const struct argp wg__run_options = {.options = options, .parser = parse};
-
-/* ---- A file of settings ---- */
-
-static const struct setting *setting_named(const char *name) {
-    for (size_t i = 0; i < SETTINGS; i++)
-        if (strcmp(settings[i].name, name) == 0)
-            return &settings[i];
-    return NULL;
-}
-
-static json_t *files_of_json(const json_t *value) {
-    if (json_is_string(value))
-        return add_file(NULL, json_string_value(value));
-    json_t *list = json_array();
-    for (size_t i = 0; i < json_array_size(value); i++) {
-        const char *path = json_string_value(json_array_get(value, i));
-        json_t *longer = path ? add_file(list, path) : NULL;
-        json_decref(list);
-        if (!(list = longer))
-            return NULL;
-    }
-    return list;
-}
-
-static bool is_in_range(const struct setting *setting, const json_t *number) {
-    const double value = json_number_value(number);
-    return json_is_number(number) && value >= setting->low && value <= setting->high;
-}
-
-static json_t *numbers_of_json(const struct setting *setting, const json_t *value) {
-    json_t *list = json_array();
-    for (size_t i = 0; i < json_array_size(value); i++) {
-        const json_t *number = json_array_get(value, i);
-        if (!is_in_range(setting, number)) {
-            json_decref(list);
-            return NULL;
-        }
-        json_array_append_new(list, json_real(json_number_value(number)));
-    }
-    return list;
-}
-
-/* A value as the command line would have given it; NULL for one of another type or range. */
-static json_t *value_of_json(const struct setting *setting, const json_t *value) {
-    const char *text = json_string_value(value);
-    switch (setting->kind) {
-    case TEXT:
-        return text ? json_string(text) : NULL;
-    case FILE_NAME:
-        return text ? wg__setting_file(text) : NULL;
-    case FILE_NAMES:
-        return text || json_is_array(value) ? files_of_json(value) : NULL;
-    case INTEGER:
-        return json_is_integer(value) && is_in_range(setting, value)
-                   ? json_integer(json_integer_value(value))
-                   : NULL;
-    case NUMBER:
-        return is_in_range(setting, value) ? json_real(json_number_value(value)) : NULL;
-    case NUMBERS:
-        return json_is_array(value) ? numbers_of_json(setting, value) : NULL;
-    case FLAG:
-        return json_is_boolean(value) ? json_boolean(json_is_true(value)) : NULL;
-    }
-    return NULL;
-}
-
-static const char *wanted(const struct setting *setting, char *text, size_t size) {
-    static const char *const kinds[] = {[TEXT] = "a text",
-                                        [FILE_NAME] = "the name of a file",
-                                        [FILE_NAMES] = "a list of names of files",
-                                        [INTEGER] = "a whole number",
-                                        [NUMBER] = "a number",
-                                        [NUMBERS] = "a list of numbers",
-                                        [FLAG] = "true or false"};
-    if (setting->kind != INTEGER && setting->kind != NUMBER && setting->kind != NUMBERS)
-        snprintf(text, size, "%s", kinds[setting->kind]);
-    else if (isinf(setting->high))
-        snprintf(text, size, "%s of %g or more", kinds[setting->kind], setting->low);
-    else
-        snprintf(text, size, "%s from %g to %g", kinds[setting->kind], setting->low, setting->high);
-    return text;
-}
-
-/* Takes up one key of a file; 0, or 1 after having told what is wrong with it. */
-static int take_setting(const char *path, const char *name, const json_t *value,
-                        wg__run_arguments *arguments) {
-    const struct setting *setting = setting_named(name);
-    const char *text = json_string_value(value), *rival = rival_of(name);
-    char kind[100];
-    if (!setting)
-        return wg__cli_fail("%s: there is no setting \"%s\"", path, name);
-    json_t *kept = value_of_json(setting, value);
-    if (!kept)
-        return wg__cli_fail("%s: \"%s\" must be %s", path, name,
-                            wanted(setting, kind, sizeof kind));
-    if ((setting->key == WG__SET_SCHEDULE && wg_schedule_find(text) < 0) ||
-        (setting->key == WG__SET_OPTIMIZER && !wg_optimizer_known(text))) {
-        json_decref(kept);
-        return wg__cli_fail("%s: there is no %s \"%s\"", path, name, text);
-    }
-    const bool said = json_object_get(arguments->given, name) ||
-                      (rival && json_object_get(arguments->given, rival) &&
-                       !json_object_get(arguments->in_file, rival));
-    if (!said) {
-        json_object_set(arguments->in_file, name, kept);
-        json_object_set(arguments->given, name, kept);
-    }
-    json_decref(kept);
-    return 0;
-}
-
-void wg__settings_read(const char *path, wg__run_arguments *arguments) {
-    json_error_t error;
-    json_t *file = json_load_file(path, JSON_REJECT_DUPLICATES, &error);
-    if (!file && error.line < 0)
-        exit(wg__cli_fail("%s", error.text));
-    if (!file)
-        exit(wg__cli_fail("%s: line %d: %s", path, error.line, error.text));
-    if (!json_is_object(file))
-        exit(wg__cli_fail("%s: settings are one JSON object, {\"steps\": 200}", path));
-    if (!arguments->in_file)
-        arguments->in_file = json_object();
-    const char *name;
-    json_t *value;
-    json_object_foreach(file, name, value) {
-        const int code = take_setting(path, name, value, arguments);
-        if (code != 0)
-            exit(code);
-    }
-    json_decref(file);
-}
 
 void wg__run_arguments_clear(wg__run_arguments *arguments) {
     json_decref(arguments->given);

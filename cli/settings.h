@@ -75,9 +75,10 @@ typedef struct wg__run_arguments {
     int threads;     /* 0: as the library finds it */
     wg__profiling profiling;
     bool resume, overwrite, json;
-    bool show_batch; /* print the first batch, and be done */
-    json_t *given;   /* the settings on the command line and in a file of settings */
-    json_t *in_file; /* the latter, as far as they rule; NULL: there are none */
+    bool show_batch;  /* print the first batch, and be done */
+    json_t *given;    /* the settings on the command line and in a file of settings */
+    json_t *in_file;  /* the latter, as far as they rule; NULL: there are none */
+    const char *file; /* the latter's */
 } wg__run_arguments;
 
 /* The options of every run, as a child of a verb's parser; its input is a wg__run_arguments whose

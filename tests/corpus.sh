@@ -41,6 +41,9 @@ gpt packed.log --corpus tokens.h5 --out packed.h5
 check 'a token file is trained on, with its tokenizer' test $code = 0
 losses text.log >wanted && losses packed.log >found
 check 'its run is that of the text' cmp wanted found
+gpt other.log --tokenizer char --corpus tokens.h5 --out other.h5
+check 'its tokenizer is taken instead of one that was to be learnt, with a note' eval \
+    'test $code = 0 && grep -q "note: no tokenizer is learnt: .*tokens.h5 has its own, bpe of 300" err'
 run tokenizer pack t.json a.txt --out one.h5 --json
 check 'packing tells its results as JSON' grep -q '"tokens": [0-9]' out
 run tokenizer pack t.json a.txt --out one.h5 --hold-out 0
