@@ -96,13 +96,17 @@ static int fill_lines(const wg__filler *filler, void *model, const wg__filling *
     size_t size = 0;
     ssize_t length;
     int result = 0;
+    bool any = false;
     while (result == 0 && !*wg__stop_signal() && (length = getline(&line, &size, stdin)) >= 0) {
         line[strcspn(line, "\r\n")] = '\0';
+        any |= line[0] != '\0';
         if (line[0])
             result = filler->fill(model, how, line);
     }
     free(line);
-    return result;
+    return any || *wg__stop_signal()
+               ? result
+               : wg_fail(WG_ERROR_ARGUMENT, "fill", "standard input has no text to fill");
 }
 
 static int fill_all(const wg__filler *filler, void *model, const arguments *a) {

@@ -235,8 +235,9 @@ void wg__setting_give(struct argp_state *state, int key, const char *text,
 }
 
 /* What only one of the verbs takes. */
-static const char *const of_pretrain[] = {"preset",     "config", "init",           "tokenizer",
-                                          "vocab-size", "corpus", "corpus-weights", "tokens"};
+static const char *const of_pretrain[] = {"preset",         "config",     "init",
+                                          "tokenizer",      "vocab-size", "corpus",
+                                          "corpus-weights", "tokens",     "eval-target"};
 static const char *const of_finetune[] = {"model", "train", "epochs"};
 
 /* A file of settings has no options that the parser of the verb would not know. */

@@ -251,6 +251,8 @@ static bool keeps_tokenizer(const conversion *c, const char *format) {
 
 static int write_out(conversion *c, const char *in, const char *out, const char *format) {
     if (format) {
+        if (write_tensors(c, out, format) < 0)
+            return -1;
         if (strcmp(format, "safetensors") == 0)
             note(c, "a safetensors file keeps neither configuration nor tokenizer; a folder does");
         else if (c->tokenizer && !keeps_tokenizer(c, format))
@@ -259,7 +261,7 @@ static int write_out(conversion *c, const char *in, const char *out, const char 
                      ? "GGUF has no tokenizer of this kind: it is dropped, and the file can only "
                        "be given ids"
                      : "this format keeps no tokenizer");
-        return write_tensors(c, out, format);
+        return 0;
     }
     char *path = wg__folder_begin(out);
     int status = path ? write_tensors(c, path, "safetensors") : -1;
