@@ -11,6 +11,7 @@ static const wg__verb benches[] = {
     {"train", "the steps of a training beside sgemm peak", wg__bench_train},
     {"ops", "each op beside memory bandwidth and sgemm peak", wg__bench_ops},
     {"gemm", "matrix products beside sgemm peak", wg__bench_gemm},
+    {"data", "tokenizers and what builds batches", wg__bench_data},
     {"checkpoint", "writing and reading a model", wg__bench_checkpoint},
     {NULL, NULL, NULL},
 };

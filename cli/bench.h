@@ -34,6 +34,7 @@ int wg__evict_caches(void);
 /* ---- The benches: see `wengert bench --help`. argv[0] is "wengert bench NAME". ---- */
 
 int wg__bench_checkpoint(int argc, char **argv);
+int wg__bench_data(int argc, char **argv);
 int wg__bench_gemm(int argc, char **argv);
 int wg__bench_ops(int argc, char **argv);
 int wg__bench_train(int argc, char **argv);

@@ -93,6 +93,30 @@ printf '%s' "$(grep -c . "$work/full")" | grep -qx 2 && grep -qx 'exit 1' "$work
     grep -q '^wengert: .*model.h5: File too large$' "$work/full" || printf 'not '
 echo "ok $number - a disk that is full is told in one line"
 leave_nothing 'and nothing stays on it'
+books=$work/books.txt
+for i in 1 2 3; do
+    printf 'The %s cat sat. A dog of %s barked at it, and ran away!\n\n\n\n' "$i" "$i$i"
+    printf 'It is raining in %s towns. Nobody minds it, as it never lasts.\n\n\n\n' "$i"
+done >"$books"
+sizes="--batch 2 --seq 32 --seconds 0.001"
+expect 'tokenizers and batches are timed' 0 "data --corpus $books $sizes" \
+    '^{"tokenizer": "wordpiece", .*"mb_per_s": [0-9].*"mb_per_s_by_line": [0-9].*}$' \
+    '^{"tokenizer": "bpe", ' '^{"tokenizer": "byte", .*"bytes_per_token": 1.0}$' \
+    '^{"batches": "causal", "batch": 2, "seq": 32, "tokens_per_s": [0-9]' '^{"batches": "bert", ' \
+    '^{"batches": "glm", ' '^{"batches": "t5", ' '^{"batches": "pairs", ' \
+    '^{"batches": "translation", .*"tokens_per_s": [0-9]'
+expect 'a text that is not there is told' 1 "data --corpus $work/nosuch" '/nosuch: No such file'
+printf '\377\n' >"$work/latin"
+expect 'a text that is not UTF-8 is told' 1 "data --corpus $work/latin" '^wengert: .*UTF-8'
+: >"$work/empty"
+expect 'an empty text is told' 1 "data --corpus $work/empty" '^wengert: '
+expect 'a tokenizer that is not there is told' 1 \
+    "data --corpus $books $sizes --tokenizer $work/nosuch" '^wengert: .*nosuch'
+(cd "$work" && "$wengert" bench data >"$work/out" 2>&1)
+number=$((number + 1))
+grep -q '^wengert: .*--corpus FILE names a text$' "$work/out" || printf 'not '
+echo "ok $number - where there are no books a text is asked for"
+
 expect 'a folder that is not there is told' 1 "checkpoint gpt2-tiny --folder $work/nosuch" \
     '^wengert: .*nosuch: No such file'
 expect 'a checkpoint of no model is wrong usage' 2 'checkpoint' 'which model'
