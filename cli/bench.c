@@ -9,6 +9,7 @@
 /* In the order of --help. */
 static const wg__verb benches[] = {
     {"train", "the steps of a training beside sgemm peak", wg__bench_train},
+    {"generate", "writing text, token by token, beside memory bandwidth", wg__bench_generate},
     {"ops", "each op beside memory bandwidth and sgemm peak", wg__bench_ops},
     {"gemm", "matrix products beside sgemm peak", wg__bench_gemm},
     {"data", "tokenizers and what builds batches", wg__bench_data},

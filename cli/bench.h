@@ -28,6 +28,10 @@ int wg__measure_sgemm(double *flops);
  * (transposed) of one whose rows are the columns of B. -1 with an error. */
 double wg__time_product(int64_t m, int64_t n, int64_t k, bool transposed);
 
+/* Bytes a second that the library's threads read from memory at best, adding products of what they
+ * read. -1 with an error. */
+int wg__measure_reading(double *bandwidth);
+
 /* Writes over as much memory as drives what was there out of every cache. -1 with an error. */
 int wg__evict_caches(void);
 
@@ -36,6 +40,7 @@ int wg__evict_caches(void);
 int wg__bench_checkpoint(int argc, char **argv);
 int wg__bench_data(int argc, char **argv);
 int wg__bench_gemm(int argc, char **argv);
+int wg__bench_generate(int argc, char **argv);
 int wg__bench_ops(int argc, char **argv);
 int wg__bench_train(int argc, char **argv);
 

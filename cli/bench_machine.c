@@ -2,6 +2,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "cli/bench.h"
 #include "tensor/easy.h"
@@ -12,60 +13,83 @@ enum { REPEATS = 7, MOST_PRODUCTS = 15, LEAST_PRODUCTS = 3 };
 #define WHILE 0.25 /* seconds */
 
 #define COPIED ((size_t)128 << 20) /* bytes: no cache holds them */
+#define HUGE_PAGE ((size_t)2 << 20)
 
-/* ---- Bandwidth: each thread copies its share; memcpy of so much writes past the caches. ---- */
+/* ---- Bandwidth: each thread takes its share of a buffer ---- */
 
 typedef struct share {
     char *to;
     const char *from;
     size_t bytes;
+    float sum; /* of what was read */
 } share;
 
+/* memcpy of so much writes past the caches. */
 static void *copy_share(void *argument) {
-    const share *own = argument;
+    share *own = argument;
     memcpy(own->to, own->from, own->bytes);
     return NULL;
 }
 
+/* Many sums, so that none waits for the last. */
+static void *read_share(void *argument) {
+    enum { SUMS = 64 };
+    share *own = argument;
+    const float *from = (const float *)own->from;
+    float sums[SUMS] = {0};
+    for (size_t i = 0; i + SUMS <= own->bytes / sizeof *from; i += SUMS)
+        for (int j = 0; j < SUMS; j++)
+            sums[j] += from[i + (size_t)j];
+    for (int j = 0; j < SUMS; j++)
+        own->sum += sums[j];
+    return NULL;
+}
+
 /* Threads that cannot be started leave their share to this one. */
-static void copy(char *to, const char *from, int threads, share *shares, pthread_t *ids) {
-    const size_t bytes = COPIED / (size_t)threads;
+static void run_shares(void *(*run)(void *), int threads, share *shares, pthread_t *ids) {
     int started = 0;
-    for (int i = 0; i < threads; i++)
-        shares[i] = (share){to + (size_t)i * bytes, from + (size_t)i * bytes, bytes};
-    while (started < threads - 1 &&
-           pthread_create(&ids[started], NULL, copy_share, &shares[started]) == 0)
+    while (started < threads - 1 && pthread_create(&ids[started], NULL, run, &shares[started]) == 0)
         started++;
     for (int i = started; i < threads; i++)
-        copy_share(&shares[i]);
+        run(&shares[i]);
     for (int i = 0; i < started; i++)
         pthread_join(ids[i], NULL);
 }
 
-static int measure_bandwidth(wg__machine *machine) {
-    const size_t threads = (size_t)machine->threads;
-    char *to = malloc(COPIED), *from = malloc(COPIED);
-    share *shares = malloc(threads * sizeof *shares);
-    pthread_t *ids = malloc(threads * sizeof *ids);
-    int status = to && from && shares && ids ? 0 : -1;
-    if (status == 0) {
-        memset(to, 1, COPIED);
-        memset(from, 2, COPIED);
-        double best = 0;
+/* Bytes a second of the best of a few runs, of which each handles so many; 0 with an error. */
+static double best_rate(void *(*run)(void *), int threads, size_t bytes) {
+    const size_t each = COPIED / (size_t)threads / 64 * 64;
+    char *to = aligned_alloc(HUGE_PAGE, COPIED), *from = aligned_alloc(HUGE_PAGE, COPIED);
+    share *shares = calloc((size_t)threads, sizeof *shares);
+    pthread_t *ids = malloc((size_t)threads * sizeof *ids);
+    double best = 0;
+    if (to && from && shares && ids) {
+        madvise(to, COPIED, MADV_HUGEPAGE);
+        madvise(from, COPIED, MADV_HUGEPAGE);
+        memset(to, 0, COPIED);
+        memset(from, 0, COPIED);
+        for (int i = 0; i < threads; i++)
+            shares[i] = (share){to + (size_t)i * each, from + (size_t)i * each, each, 0};
         for (int i = 0; i < REPEATS; i++) {
             const double start = wg__seconds();
-            copy(to, from, machine->threads, shares, ids);
-            const double rate = 2 * (double)COPIED / (wg__seconds() - start);
+            run_shares(run, threads, shares, ids);
+            const double rate = (double)bytes / (wg__seconds() - start);
             best = rate > best ? rate : best;
         }
-        machine->bandwidth = best;
+    } else {
+        wg_fail(WG_ERROR_MEMORY, "bench", "no memory for two buffers of 128 MiB");
     }
     free(to);
     free(from);
     free(shares);
     free(ids);
-    return status < 0 ? wg_fail(WG_ERROR_MEMORY, "bench", "no memory for two buffers of 128 MiB")
-                      : 0;
+    return best;
+}
+
+int wg__measure_reading(double *bandwidth) {
+    const int threads = wg_threads();
+    *bandwidth = best_rate(read_share, threads, COPIED);
+    return *bandwidth > 0 ? 0 : -1;
 }
 
 /* ---- Caches ---- */
@@ -127,5 +151,6 @@ int wg__measure_sgemm(double *flops) {
 
 int wg__measure_machine(wg__machine *machine) {
     *machine = (wg__machine){.threads = wg_threads()};
-    return measure_bandwidth(machine) < 0 ? -1 : wg__measure_sgemm(&machine->sgemm_flops);
+    machine->bandwidth = best_rate(copy_share, machine->threads, 2 * COPIED);
+    return machine->bandwidth == 0 ? -1 : wg__measure_sgemm(&machine->sgemm_flops);
 }

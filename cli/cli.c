@@ -4,9 +4,11 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "cli/cli.h"
 #include "tensor/error.h"
+#include "tensor/packing.h"
 
 void wg__cli_parse(const struct argp *parser, int argc, char **argv, void *input) {
     argp_err_exit_status = WG__EXIT_USAGE;
@@ -41,6 +43,13 @@ double wg__cli_number(const struct argp_state *state, const char *option, const 
     if (end == text || *end != '\0' || !(value >= low && value <= high))
         argp_error(state, "--%s: '%s' is not a number from %g to %g", option, text, low, high);
     return value;
+}
+
+int wg__cli_packing(const struct argp_state *state, const char *text) {
+    const int packing = wg_packing_find(text);
+    if (packing < 0 && strcmp(text, "f32") != 0)
+        argp_error(state, "--dtype: '%s' is none of f32, bf16, q8_0 and q4_0", text);
+    return packing;
 }
 
 static void say(const char *kind, const char *format, va_list arguments) {

@@ -11,18 +11,23 @@
 static const wg__continuer *const continuers[] = {&wg__gpt_continuer, &wg__llama_continuer,
                                                   &wg__glm_continuer, NULL};
 
-enum { KEY_PROMPT = WG__KEY_OWN, KEY_THREADS };
+enum { KEY_PROMPT = WG__KEY_OWN, KEY_DTYPE, KEY_THREADS };
 
 typedef struct arguments {
     const char *run;
     const char *prompt; /* NULL: none */
     wg__drawing drawing;
+    int packing; /* of the weights; -1: none */
     int threads; /* 0: as the library finds it */
     bool json;
 } arguments;
 
 static const struct argp_option options[] = {
     {"prompt", KEY_PROMPT, "TEXT", 0, "Continue this text (default: begin one)", 0},
+    {"dtype", KEY_DTYPE, "TYPE", 0,
+     "Keep the weights as bf16, q8_0 or q4_0 (8 and 4 bits, as GGUF has them), which writes faster "
+     "and rounds them (f32)",
+     0},
     {"threads", KEY_THREADS, "N", 0, "Use N threads (all processors)", 0},
     WG__OPTION_JSON,
     {0},
@@ -36,6 +41,9 @@ static error_t parse(int key, char *text, struct argp_state *state) {
         return 0;
     case KEY_PROMPT:
         a->prompt = text;
+        return 0;
+    case KEY_DTYPE:
+        a->packing = wg__cli_packing(state, text);
         return 0;
     case KEY_THREADS:
         a->threads = (int)wg__cli_integer(state, "threads", text, 1, 4096);
@@ -162,6 +170,8 @@ static int generate(writer *w, const arguments *a) {
     if (w->continuer->begin(&w->continuing, a->run) < 0 || read_prompt(w, a->prompt) < 0 ||
         check_length(&w->continuing) < 0 || open_stream(w) < 0)
         return -1;
+    if (a->packing >= 0 && wg_module_pack(w->continuing.module, (wg_packing)a->packing) < 0)
+        return -1;
     wg__listen_for_stop();
     return a->json ? tell_json(w, a) : stream_text(w, a);
 }
@@ -189,7 +199,7 @@ int wg__verb_generate(int argc, char **argv) {
                "[gMASK] behind it.",
         .children = children,
     };
-    arguments a = {.drawing = {.max_tokens = 200, .sampling.temperature = 1}};
+    arguments a = {.packing = -1, .drawing = {.max_tokens = 200, .sampling.temperature = 1}};
     wg__cli_parse(&parser, argc, argv, &a);
     if (a.threads)
         wg_set_threads(a.threads);

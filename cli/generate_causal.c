@@ -9,6 +9,7 @@ static int begin(wg__continuing *c, const char *run) {
     wg_language_model *model = c->model = calloc(1, sizeof *model);
     if (!model || wg_language_model_load(run, model, &c->tokenizer) < 0)
         return -1;
+    c->module = model->module;
     c->max_positions = model->max_positions;
     c->most_read = model->max_positions - 1;
     return 0;

@@ -14,6 +14,7 @@ static int begin(wg__continuing *c, const char *run) {
     glm *g = c->model = calloc(1, sizeof *g);
     if (!g || wg_glm_load(run, &g->model, &c->tokenizer) < 0)
         return -1;
+    c->module = &g->model->module;
     c->max_positions = g->model->config.max_sequence_length;
     c->most_read = c->max_positions;
     return wg_glm_tokens_of(c->tokenizer, &g->tokens);

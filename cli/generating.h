@@ -9,7 +9,8 @@
 
 /* A text that is continued. */
 typedef struct wg__continuing {
-    void *model; /* the kind's own */
+    void *model;       /* the kind's own */
+    wg_module *module; /* its root */
     wg_tokenizer *tokenizer;
     int64_t max_positions; /* of the model */
     int64_t most_read;     /* tokens that a prompt may have */

@@ -218,41 +218,50 @@ static int packed_linear_infer(wg_call *call) {
 enum { FEW_ROWS = 4 };
 
 /* Numbers of the weight that are worth a chunk. */
-enum { CHUNK = 32768 };
+enum { CHUNK = 16384 };
 
 typedef struct packed_job {
-    wg_packing packing;
-    wg__rows x, weight, y;
-    const float *bias; /* NULL: 0 */
+    double (*dot)(int64_t n, const void *row, const void *x);
+    const char *weight; /* rows of so many bytes from one to the next */
+    int64_t weight_stride;
+    const float *x, *bias; /* bias NULL: 0 */
+    int64_t x_stride, x_rows, columns;
+    float *y;
+    int64_t y_stride;
 } packed_job;
 
 /* Rows begin.. of the weight, each of which gives an element to every row of y. */
 static void multiply_rows(int64_t begin, int64_t end, void *context) {
     const packed_job *job = context;
-    const wg__simd *simd = wg__simd_for(WG_F32);
     for (int64_t o = begin; o < end; o++) {
-        const void *row = wg__row(&job->weight, o);
-        for (int64_t r = 0; r < job->x.rows; r++) {
-            const double sum =
-                simd->packed_dot[job->packing](job->x.columns, row, wg__row(&job->x, r));
-            ((float *)wg__row(&job->y, r))[o] = (float)(job->bias ? sum + job->bias[o] : sum);
-        }
+        const double bias = job->bias ? job->bias[o] : 0;
+        for (int64_t r = 0; r < job->x_rows; r++)
+            job->y[r * job->y_stride + o] =
+                (float)(bias + job->dot(job->columns, job->weight + o * job->weight_stride,
+                                        job->x + r * job->x_stride));
     }
 }
 
 static int multiply_packed(wg_call *call) {
-    packed_job job = {.packing = packing_of(call)};
-    wg__rows bias;
-    if (wg__rows_of(call->inputs[0], true, &job.x) < 0 ||
-        wg__rows_of(call->inputs[1], true, &job.weight) < 0 ||
-        wg__rows_of(call->outputs[0], true, &job.y) < 0)
+    wg__rows x, weight, y, bias = {0};
+    if (wg__rows_of(call->inputs[0], true, &x) < 0 ||
+        wg__rows_of(call->inputs[1], true, &weight) < 0 ||
+        wg__rows_of(call->outputs[0], true, &y) < 0)
         return -1;
-    if (call->input_count > 2 && call->inputs[2]) {
-        if (wg__rows_of(call->inputs[2], true, &bias) < 0)
-            return -1;
-        job.bias = wg__row(&bias, 0);
-    }
-    wg__parallel_for(job.weight.rows, 1 + CHUNK / (job.x.columns + 1), multiply_rows, &job);
+    const bool has_bias = call->input_count > 2 && call->inputs[2];
+    if (has_bias && wg__rows_of(call->inputs[2], true, &bias) < 0)
+        return -1;
+    packed_job job = {.dot = wg__simd_for(WG_F32)->packed_dot[packing_of(call)],
+                      .weight = wg__row(&weight, 0),
+                      .weight_stride = weight.row_stride,
+                      .x = wg__row(&x, 0),
+                      .bias = has_bias ? wg__row(&bias, 0) : NULL,
+                      .x_stride = x.row_stride,
+                      .x_rows = x.rows,
+                      .columns = x.columns,
+                      .y = wg__row(&y, 0),
+                      .y_stride = y.row_stride};
+    wg__parallel_for(weight.rows, 1 + CHUNK / (job.columns + 1), multiply_rows, &job);
     return 0;
 }
 
