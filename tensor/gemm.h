@@ -1,4 +1,4 @@
-/* Products of matrices. */
+/* The one door to BLIS. */
 #ifndef WG_TENSOR_GEMM_H
 #define WG_TENSOR_GEMM_H
 

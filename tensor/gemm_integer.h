@@ -1,4 +1,4 @@
-/* Products of integer matrices. */
+/* Products of integer matrices, which BLIS does not have. */
 #ifndef WG_TENSOR_GEMM_INTEGER_H
 #define WG_TENSOR_GEMM_INTEGER_H
 

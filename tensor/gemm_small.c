@@ -9,7 +9,7 @@
 #include "tensor/iter.h"
 #include "tensor/simd/simd.h"
 
-/* Multiply-adds of the largest small product, about where tiles overtake. */
+/* Multiply-adds of the largest small product, about where BLIS overtakes. */
 enum { SMALL = 32768 };
 
 /* Elements of the matrix that are worth a chunk; the length of columns in one. */

@@ -1,5 +1,5 @@
-/* Products that are done before their operands could be packed: with a vector, and of small
- * matrices. */
+/* Products that BLIS is not made for: with a vector, and of small matrices, where finding its way
+ * to a kernel takes it longer than the product. */
 #ifndef WG_TENSOR_GEMM_SMALL_H
 #define WG_TENSOR_GEMM_SMALL_H
 
@@ -7,7 +7,7 @@
 
 #include <stdbool.h>
 
-/* True where wg__gemm_small takes the place of tiles: a matter of sizes and strides alone. dtype is
+/* True where wg__gemm_small takes the place of BLIS: a matter of sizes and strides alone. dtype is
  * f32 or f64. */
 bool wg__gemm_is_small(wg_dtype dtype, int64_t m, int64_t n, int64_t k, wg__matrix a, wg__matrix b,
                        wg__matrix c);

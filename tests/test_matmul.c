@@ -73,7 +73,7 @@ START_TEST(matmul_is_the_naive_product_in_every_layout) {
 END_TEST
 
 /* Small, small with short dot products, skinny in either direction, large with ragged edges, and
- * what is not packed: tiny ones and vectors on either side. */
+ * what does without BLIS: tiny ones and vectors on either side. */
 static const int64_t regimes[][3] = {
     {100, 90, 110}, {128, 64, 128}, {3, 300, 4600}, {4600, 300, 3}, {160, 170, 150}, {301, 30, 515},
     {20, 30, 40},   {2, 9, 700},    {1, 300, 4600}, {4600, 300, 1}, {1, 5000, 1}};

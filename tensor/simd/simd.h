@@ -129,22 +129,6 @@ typedef struct wg__simd {
                           int64_t a_row, int64_t a_column, const void *b, int64_t b_row,
                           int64_t b_column, double beta, void *c, int64_t c_row);
 
-    /* The parts of a large product C = alpha A B + beta C, or + row, N elements, for each row of C.
-     * A is packed in slivers of tile_rows rows, B in slivers of tile_columns columns: k times as
-     * many elements, of which the first `count` are those of x, at `stride` from each other, and
-     * the rest are zeros. A tile is what a sliver of A and one of B give: `rows` rows of up to
-     * tile_rows, `columns` of up to tile_columns elements that lie one after the other. With beta 0
-     * or a row, C is not read. */
-#define WG__TILE_BYTES 3584      /* of the largest tile, 14 x 128 bytes */
-#define WG__TILE_SIDES_BYTES 192 /* of a row and a column of it, and some room for their ends */
-    int64_t tile_rows, tile_columns;
-    void (*pack_rows)(int64_t count, int64_t k, const void *x, int64_t stride, int64_t k_stride,
-                      void *to);
-    void (*pack_columns)(int64_t count, int64_t k, const void *x, int64_t stride, int64_t k_stride,
-                         void *to);
-    void (*product_tile)(int64_t rows, int64_t columns, int64_t k, const void *a, const void *b,
-                         double alpha, double beta, const void *row, void *c, int64_t c_row);
-
     /* The words of `groups` groups of a draw, from `group` on. The same in both tables. */
     void (*random_words)(uint64_t seed, uint64_t offset, uint64_t group, int64_t groups,
                          uint32_t *words);

@@ -12,7 +12,6 @@
 #include "tensor/simd/norm.h"
 #include "tensor/simd/packed.h"
 #include "tensor/simd/products.h"
-#include "tensor/simd/tiles.h"
 
 #define WG__JOIN_EXPANDED(a, b) a##b
 #define WG__JOIN(a, b) WG__JOIN_EXPANDED(a, b)
@@ -115,12 +114,6 @@ const wg__simd WG__TABLE = {
 #if WG__BITS == 32
     .packed_dot = {packed_dot_bf16, packed_dot_q8_0, packed_dot_q4_0},
 #endif
-
-    .tile_rows = TILE_ROWS,
-    .tile_columns = TILE_COLUMNS,
-    .pack_rows = pack_tile_rows,
-    .pack_columns = pack_tile_columns,
-    .product_tile = product_tile,
 
     .random_words = random_words,
     .drop_below = drop_below,
