@@ -53,6 +53,15 @@ grep -q '"name": "attention", "cat": "backward", "ph": "X", "ts": ' "$work/trace
 echo "ok $number - it holds complete events"
 expect 'a full disk is told' 1 "train gpt2-tiny $sizes --trace /dev/full" \
     '^wengert: .*/dev/full.*No space left'
+for dtype in f32 q8_0; do
+    expect "writing text with weights in $dtype is timed" 0 \
+        "generate gpt2-tiny --prompt-tokens 3 --tokens 3 --threads 1 --dtype $dtype" \
+        "^{\"model\": \"gpt2-tiny\", \"dtype\": \"$dtype\", .*}$" '"prefill_tokens_per_s": [0-9]' \
+        '"decode_tokens_per_s": [0-9]' '"mb_per_token": [0-9]' '"share_of_bandwidth": [0-9]'
+done
+expect 'a model that writes no text is told' 1 'generate bert-mini' 'no such file, nor a preset'
+expect 'weights in a type that is not there are wrong usage' 2 'generate gpt2-tiny --dtype q5_1' \
+    'none of f32, bf16, q8_0 and q4_0'
 expect 'a kind of model has presets' 0 "train gpt --preset gpt2-tiny $sizes" '"gpt2-tiny"'
 expect 'a model that is not there is told' 1 'train nosuch' "no model 'nosuch'; kinds are gpt"
 expect 'a preset that is not there is told' 1 'train gpt --preset bert-tiny' 'gpt2-tiny'

@@ -89,6 +89,10 @@ for model in gpt llama; do
     cp out greedy
     run generate $model.h5 --prompt 'Alice was' --max-tokens 20 --top-k 1 --seed 9
     check "$model: top-k 1 is temperature 0" cmp -s out greedy
+    for dtype in bf16 q8_0; do
+        run generate $model.h5 --prompt 'Alice was' --max-tokens 3 --temperature 0 --dtype $dtype
+        check "$model: weights in $dtype write" test -s out
+    done
     run generate $model.h5 --prompt 'Alice was' --max-tokens 20 --temperature 1.2 --top-k 50 \
         --top-p 0.9 --min-p 0.01 --repetition-penalty 1.2
     check "$model: all ways to choose go together" test $code = 0
