@@ -1,13 +1,16 @@
 /* wengert convert: a model from one published format into another. */
+#include <ctype.h>
 #include <jansson.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "cli/cli.h"
 #include "cli/results.h"
 #include "models/convert.h"
 
-enum { KEY_TOKENIZER = WG__KEY_OWN, KEY_CONFIG, KEY_DTYPE, KEY_VERSION_1 };
+enum { KEY_TOKENIZER = WG__KEY_OWN, KEY_CONFIG, KEY_DTYPE, KEY_VERSION_1, KEY_SHARD_SIZE };
 
 typedef struct arguments {
     const char *in, *out;
@@ -25,6 +28,10 @@ static const struct argp_option options[] = {
      "f32, if it is not given",
      0},
     {"v1", KEY_VERSION_1, NULL, 0, "Write version 1 of llama2.c's format instead of version 0", 0},
+    {"shard-size", KEY_SHARD_SIZE, "SIZE", 0,
+     "Share safetensors out among files of at most SIZE (5GB, 200MB, 1GiB, or bytes) of tensors: "
+     "model-00001-of-0000N.safetensors and model.safetensors.index.json",
+     0},
     WG__OPTION_JSON,
     {0}};
 
@@ -35,6 +42,24 @@ static wg_weights_type type_of(const struct argp_state *state, const char *text)
             return (wg_weights_type)i;
     argp_error(state, "--dtype is '%s'; it must be f32, bf16, f16 or q8_0", text);
     return WG_WEIGHTS_KEEP;
+}
+
+/* Bytes, as Hugging Face writes them: GB are 10^9, GiB 2^30. */
+static int64_t size_of(const struct argp_state *state, const char *text) {
+    static const struct {
+        const char *unit;
+        double bytes;
+    } units[] = {{"", 1},      {"B", 1},        {"KB", 1e3},     {"MB", 1e6},     {"GB", 1e9},
+                 {"TB", 1e12}, {"KiB", 0x1p10}, {"MiB", 0x1p20}, {"GiB", 0x1p30}, {"TiB", 0x1p40}};
+    char *unit;
+    const double number = isdigit((unsigned char)*text) ? strtod(text, &unit) : 0;
+    for (size_t i = 0; number > 0 && i < sizeof units / sizeof units[0]; i++) {
+        const double bytes = number * units[i].bytes;
+        if (strcasecmp(unit, units[i].unit) == 0 && bytes >= 1 && bytes < 0x1p62)
+            return (int64_t)bytes;
+    }
+    argp_error(state, "--shard-size is '%s'; it must be a size such as 5GB, 200MB or 1GiB", text);
+    return 0;
 }
 
 static error_t parse(int key, char *text, struct argp_state *state) {
@@ -51,6 +76,9 @@ static error_t parse(int key, char *text, struct argp_state *state) {
         return 0;
     case KEY_VERSION_1:
         a->options.version = 1;
+        return 0;
+    case KEY_SHARD_SIZE:
+        a->options.shard_bytes = size_of(state, text);
         return 0;
     case WG__KEY_JSON:
         a->json = true;

@@ -234,11 +234,17 @@ int wg__output_write(wg__output *output, int64_t offset, const void *bytes, int6
     return 0;
 }
 
+int wg__output_sync(wg__output *output) {
+    if (wg_error_pending())
+        return -1;
+    return fsync(output->descriptor) < 0 ? fail_with_errno(output->path) : 0;
+}
+
 int wg__output_commit(wg__output *output) {
-    if (wg_error_pending() || fsync(output->descriptor) < 0 ||
-        rename(output->temporary, output->path) < 0) {
-        if (!wg_error_pending())
-            fail_with_errno(output->path);
+    int status = wg__output_sync(output);
+    if (status == 0 && rename(output->temporary, output->path) < 0)
+        status = fail_with_errno(output->path);
+    if (status < 0) {
         wg__output_abort(output);
         return -1;
     }

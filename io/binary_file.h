@@ -59,6 +59,9 @@ wg__output *wg__output_create(const char *path);
 /* Writes at an offset; gaps become zeros. [IO] */
 int wg__output_write(wg__output *output, int64_t offset, const void *bytes, int64_t count);
 
+/* Syncs it, so that what is left to do is quick and seldom fails. [IO] */
+int wg__output_sync(wg__output *output);
+
 /* Syncs it, renames it over its path, and frees it in every case; or removes it. */
 int wg__output_commit(wg__output *output);
 void wg__output_abort(wg__output *output);

@@ -170,6 +170,22 @@ int wg_config_integer(wg_config *config, const char *key, int64_t *value) {
     return 0;
 }
 
+int wg_config_first_integer(wg_config *config, const char *key, int64_t *value) {
+    if (!config || wg_error_pending())
+        return -1;
+    const json_t *found = value_of(config, key), *first = json_array_get(found, 0);
+    if (!json_is_array(found))
+        return wg_config_integer(config, key, value);
+    if (!json_is_integer(first))
+        return refuse(config, key, found, "an integer, or a list that begins with one");
+    *value = json_integer_value(first);
+    return 0;
+}
+
+int64_t wg_config_list_length(const wg_config *config, const char *key) {
+    return config ? (int64_t)json_array_size(json_object_get(config->object, key)) : 0;
+}
+
 int wg_config_number(wg_config *config, const char *key, double *value) {
     if (!config || wg_error_pending())
         return -1;

@@ -46,6 +46,13 @@ WG_API int wg_config_number(wg_config *config, const char *key, double *value);
 WG_API int wg_config_boolean(wg_config *config, const char *key, bool *value);
 WG_API int wg_config_text(wg_config *config, const char *key, const char **value);
 
+/* An integer, or the first of a list of them, as the tokens that end a text may be given. -1 with
+ * [FORMAT] */
+WG_API int wg_config_first_integer(wg_config *config, const char *key, int64_t *value);
+
+/* How many items the list of that key has; 0 if it is not there or no list. */
+WG_API int64_t wg_config_list_length(const wg_config *config, const char *key);
+
 /* The object that is the value of a key, as a configuration of its own, which messages call by the
  * key. Freed with wg_config_free. NULL if the key is not there, or with [FORMAT, MEMORY] */
 WG_API wg_config *wg_config_part(wg_config *config, const char *key);

@@ -32,7 +32,7 @@ static int read_sizes(wg__llama_sizes *sizes, wg_config *json) {
     wg_config_number(json, "rope_theta", &sizes->theta);
     wg_config_boolean(json, "tie_word_embeddings", &sizes->tied);
     wg_config_integer(json, "bos_token_id", &sizes->begin);
-    return wg_config_integer(json, "eos_token_id", &sizes->end);
+    return wg_config_first_integer(json, "eos_token_id", &sizes->end);
 }
 
 int wg__llama_sizes_read(wg__llama_sizes *sizes, const char *text, const char *where) {

@@ -86,6 +86,11 @@ typedef struct wg_weights_options {
     const char
         *tokenizer; /* JSON of wg_tokenizer_to_json; hdf5 keeps it, gguf if it has its kind */
     int version;    /* of llama2c: 0 or 1 */
+
+    /* safetensors only: at most so many bytes of tensors in a file, unless one tensor has more; 0:
+     * one file has all. `path` NAME.safetensors then stands for NAME-00001-of-0000N.safetensors...
+     * and NAME.safetensors.index.json, unless all fit into one. */
+    int64_t shard_bytes;
 } wg_weights_options;
 
 typedef struct wg_weights_writer wg_weights_writer;
@@ -105,7 +110,10 @@ WG_API wg_weights_writer *wg_weights_create(const char *path, const char *format
 WG_API int wg_weights_put(wg_weights_writer *writer, int64_t index, const wg_tensor *x);
 
 /* Syncs the file, renames it over its path and frees `writer` in every case. If an error is
- * pending, or a tensor was not put, what was begun is removed and an old file stays. [IO, STATE] */
+ * pending, or a tensor was not put, what was begun is removed and an old file stays. Of shards, all
+ * are synced before the first is renamed; in between there is no index, so that old and new ones
+ * are never read together, and at the end no NAME.safetensors of before, which would be read
+ * instead. [IO, STATE] */
 WG_API int wg_weights_commit(wg_weights_writer *writer);
 
 /* Gives up: removes what was begun and frees `writer`. NULL is allowed. */

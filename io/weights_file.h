@@ -116,6 +116,7 @@ typedef struct wg__weights_kind {
 
 struct wg_weights_writer {
     const wg__weights_kind *kind; /* NULL: hdf5 */
+    struct wg__shards *shards;    /* they have all tensors; NULL: one file has */
     wg__output *output;
     wg_checkpoint *checkpoint; /* of hdf5 */
     const wg_weights_options *options;
@@ -126,6 +127,17 @@ struct wg_weights_writer {
 };
 
 extern const wg__weights_kind wg__safetensors_writer, wg__llama2c_writer, wg__gguf_writer;
+
+/* Writers of the single files among which tensors are shared out. */
+typedef struct wg__shards wg__shards;
+
+/* Begins the files beside `path`, NAME.safetensors; *shards stays NULL if one will do. -1 with
+ * [ARGUMENT, NOT_FOUND, IO, MEMORY]. The other functions: as those of wg_weights_writer. */
+int wg__shards_begin(wg__shards **shards, const char *path, const wg_weights_options *options,
+                     int64_t count, const wg_weights_info *infos);
+int wg__shards_put(wg__shards *shards, int64_t index, const wg_tensor *x);
+int wg__shards_commit(wg__shards *shards);
+void wg__shards_abort(wg__shards *shards);
 
 /* How a tensor of that dtype is stored when floating ones are to be of that type. */
 wg__stored wg__stored_for(wg_weights_type type, wg_dtype dtype);

@@ -72,6 +72,17 @@ static int begin(wg_weights_writer *writer, const char *path, const char *format
                  const wg_weights_info *infos) {
     if (find_kind(writer, format) < 0 || fill_slots(writer, infos) < 0)
         return -1;
+    if (writer->options->shard_bytes) {
+        if (writer->kind != &wg__safetensors_writer)
+            return wg_fail(WG_ERROR_ARGUMENT, WHERE,
+                           "%s is written as one file; safetensors alone "
+                           "are written in shards",
+                           format);
+        if (wg__shards_begin(&writer->shards, path, writer->options, writer->count, infos) < 0)
+            return -1;
+        if (writer->shards)
+            return 0;
+    }
     if (!writer->kind)
         return begin_hdf5(writer, path);
     writer->output = wg__output_create(path);
@@ -179,6 +190,8 @@ int wg_weights_put(wg_weights_writer *writer, int64_t index, const wg_tensor *x)
     int status;
     if (writer->checkpoint)
         status = put_hdf5(writer, slot, x);
+    else if (writer->shards)
+        status = wg__shards_put(writer->shards, index, x);
     else {
         const wg_tensor *ready = prepared(slot, x);
         status = ready ? put_runs(writer, slot, ready) : -1;
@@ -210,8 +223,13 @@ int wg_weights_commit(wg_weights_writer *writer) {
         wg_weights_abort(writer);
         return -1;
     }
-    const int status = writer->checkpoint ? wg_checkpoint_commit(writer->checkpoint)
-                                          : wg__output_commit(writer->output);
+    int status;
+    if (writer->checkpoint)
+        status = wg_checkpoint_commit(writer->checkpoint);
+    else if (writer->shards)
+        status = wg__shards_commit(writer->shards);
+    else
+        status = wg__output_commit(writer->output);
     free_writer(writer);
     return status;
 }
@@ -221,5 +239,6 @@ void wg_weights_abort(wg_weights_writer *writer) {
         return;
     wg_checkpoint_abort(writer->checkpoint);
     wg__output_abort(writer->output);
+    wg__shards_abort(writer->shards);
     free_writer(writer);
 }

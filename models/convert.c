@@ -77,6 +77,10 @@ static int read_model(conversion *c, const char *in) {
         type = wg__published_type_of(wg_weights_name(c->in, i));
     c->model = json ? wg__published_read(json, type) : NULL;
     wg__free(json);
+    if (c->model && c->model->ends > 1)
+        note(c,
+             "config.json has several eos_token_id; the first one is kept, and the others do not "
+             "end a text");
     return c->model ? 0 : -1;
 }
 
@@ -204,6 +208,7 @@ static int write_tensors(conversion *c, const char *path, const char *format) {
         .config = c->model->config,
         .tokenizer = c->tokenizer_json,
         .version = c->options->version,
+        .shard_bytes = c->options->shard_bytes,
     };
     wg_weights_writer *writer =
         wg_weights_create(path, format, &options, c->model->count, c->infos);

@@ -18,6 +18,7 @@ typedef struct wg_convert_options {
     const char *tokenizer; /* a file or folder of wg_tokenizer_load; NULL: what IN has */
     wg_weights_type type;  /* of the numbers in OUT */
     int version;           /* of llama2.c's format */
+    int64_t shard_bytes;   /* of tensors in a file of safetensors at most; 0: one file has all */
 
     /* Told what is worth knowing: heads that are not in IN, a tokenizer that was not found. NULL:
      * nobody is. */

@@ -202,7 +202,7 @@ static int read_all(wg_config *json, wg_llama_config *config) {
     wg_config_number(json, "rope_theta", &config->rope_theta);
     wg_config_number(json, "initializer_range", &config->initializer_range);
     wg_config_integer(json, "bos_token_id", &config->bos_token_id);
-    wg_config_integer(json, "eos_token_id", &config->eos_token_id);
+    wg_config_first_integer(json, "eos_token_id", &config->eos_token_id);
     wg_config *scaling = wg_config_part(json, "rope_scaling");
     const int status = scaling ? read_scaling(scaling, &config->rope_scaling) : 0;
     wg_config_free(scaling);

@@ -43,8 +43,10 @@ wg__published_model *wg__published_read(const char *json, const char *type) {
                          "config.json has no model_type, and the names of the tensors are not "
                          "those of any of these: %s",
                          list_types(types, sizeof types));
-    if (status == 0)
+    if (status == 0) {
+        model->ends = wg_config_list_length(config, "eos_token_id");
         status = list_type(model, json, type);
+    }
     wg_config_free(config);
     if (status == 0)
         return model;

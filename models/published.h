@@ -20,6 +20,7 @@ typedef struct wg__published_model {
     const char *architecture; /* the class that others load it by, or NULL */
     char *config;             /* its JSON, as wengert keeps it */
     int64_t vocabulary;
+    int64_t ends;   /* tokens that a list said end a text: the first is kept; 0: no list */
     bool tied_head; /* lm_head is the table of tokens */
     int64_t count, capacity;
     wg__published_tensor *tensors;

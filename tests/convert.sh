@@ -64,6 +64,13 @@ run "$fixtures/encoder" encoder.h5
 check "heads that are begun anew are told" left_with 0 "begun anew: bert.pooler.dense.weight"
 run "$fixtures/llama" llama.safetensors --dtype f16
 check "numbers become halves" succeeds "safetensors to safetensors"
+run "$fixtures/llama" shards --shard-size 4KB
+check "tensors are shared out among files" test -s shards/model.safetensors.index.json \
+    -a -s shards/model-00001-of-00007.safetensors -a ! -e shards/model.safetensors
+run "$fixtures/llama" x --shard-size 4XB
+check "a size of no unit is wrong usage" left_with 2 "--shard-size is '4XB'"
+run "$fixtures/llama" x.h5 --shard-size 1GiB
+check "only safetensors have shards" left_with 1 "hdf5 is written as one file"
 run llama.safetensors llama.gguf --config "$fixtures/llama/config.json" --json
 check "the summary is JSON if asked for" succeeds '"to": "gguf"'
 run gpt.h5 folder

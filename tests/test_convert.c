@@ -358,6 +358,73 @@ START_TEST(a_tokenizer_that_gguf_does_not_have_is_dropped_with_a_note) {
 }
 END_TEST
 
+/* ---- Several files, and several ends ---- */
+
+static const char *write_text(const char *name, const char *text) {
+    const char *path = in_scratch(name);
+    FILE *stream = fopen(path, "wb");
+    fputs(text, stream);
+    fclose(stream);
+    return path;
+}
+
+static bool is_there(const char *path) {
+    struct stat status;
+    return stat(path, &status) == 0;
+}
+
+START_TEST(a_model_goes_through_shards_and_back_bit_for_bit) {
+    const wg_convert_options shards = {.shard_bytes = 4000};
+    convert(fixture("convert/llama"), in_scratch("a.h5"), NULL);
+    convert(in_scratch("a.h5"), in_scratch("shards"), &shards);
+    ck_assert(!is_there(in_scratch("shards/model.safetensors")));
+    ck_assert(is_there(in_scratch("shards/model.safetensors.index.json")));
+    ck_assert(is_there(in_scratch("shards/model-00001-of-00007.safetensors")));
+    ck_assert(is_there(in_scratch("shards/config.json")));
+    convert(in_scratch("shards"), in_scratch("b.h5"), NULL);
+    assert_decoder(in_scratch("b.h5"), "llama");
+    wg_weights *a = wg_weights_open(in_scratch("a.h5")), *b = wg_weights_open(in_scratch("b.h5"));
+    ck_assert_int_eq(wg_weights_count(a), wg_weights_count(b));
+    for (int64_t i = 0; i < wg_weights_count(a); i++)
+        assert_close(wg_weights_read(b, wg_weights_find(b, wg_weights_name(a, i))),
+                     wg_weights_read(a, i), 0, 0);
+    wg_weights_close(a);
+    wg_weights_close(b);
+    convert(in_scratch("a.h5"), in_scratch("shards"), NULL); /* whole again: it comes first */
+    convert(in_scratch("shards"), in_scratch("c.h5"), NULL);
+    assert_decoder(in_scratch("c.h5"), "llama");
+}
+END_TEST
+
+static void join_notes(const char *message, void *context) {
+    strncat(context, message, 255);
+}
+
+START_TEST(several_tokens_that_end_a_text_are_noted) {
+    char notes[1024] = "";
+    char *json = NULL;
+    wg_llama_config config;
+    convert(fixture("convert/llama"), in_scratch("a.h5"), NULL);
+    wg_weights *file = wg_weights_open(in_scratch("a.h5"));
+    ck_assert_int_eq(wg_llama_config_from_json(&config, wg_weights_config(file)), 0);
+    wg_weights_close(file);
+    json = wg_llama_config_to_json(&config);
+    char several[2048];
+    const char *key = strstr(json, "\"eos_token_id\": "), *rest = key + strcspn(key, ",\n}");
+    snprintf(several, sizeof several, "%.*s\"eos_token_id\": [3, 4]%s", (int)(key - json), json,
+             rest);
+    wg_text_free(json);
+    const wg_convert_options options = {
+        .config = write_text("several.json", several), .note = join_notes, .context = notes};
+    convert(fixture("convert/llama"), in_scratch("b.h5"), &options);
+    ck_assert_ptr_nonnull(strstr(notes, "several eos_token_id; the first one is kept"));
+    file = wg_weights_open(in_scratch("b.h5"));
+    ck_assert_int_eq(wg_llama_config_from_json(&config, wg_weights_config(file)), 0);
+    ck_assert_int_eq(config.eos_token_id, 3);
+    wg_weights_close(file);
+}
+END_TEST
+
 /* ---- What is refused ---- */
 
 static void refuse(const char *in, const char *out, const wg_convert_options *options,
@@ -366,14 +433,6 @@ static void refuse(const char *in, const char *out, const wg_convert_options *op
     ck_assert_int_lt(wg_convert(in, out, options, NULL), 0);
     assert_error(code, message);
     ck_assert_int_lt(stat(out, &status), 0);
-}
-
-static const char *write_text(const char *name, const char *text) {
-    const char *path = in_scratch(name);
-    FILE *stream = fopen(path, "wb");
-    fputs(text, stream);
-    fclose(stream);
-    return path;
 }
 
 START_TEST(what_cannot_be_converted_is_refused_with_the_reason) {
@@ -451,6 +510,8 @@ START_TEST(a_conversion_without_memory_says_so_and_leaks_nothing) {
     convert_without_memory(in_scratch("a.gguf"), in_scratch("b.safetensors"), NULL);
     convert_without_memory(in_scratch("b.safetensors"), in_scratch("c.bin"), &configured);
     convert_without_memory(fixture("convert/encoder"), in_scratch("folder"), NULL);
+    convert_without_memory(in_scratch("llama.bin"), in_scratch("shards"),
+                           &(wg_convert_options){.shard_bytes = 8000});
 }
 END_TEST
 
@@ -533,6 +594,8 @@ int main(void) {
         glm_of_torch_save_gives_pytorchs_logits,
         gguf_keeps_byte_level_bpe_that_llama_cpp_has,
         a_tokenizer_that_gguf_does_not_have_is_dropped_with_a_note,
+        a_model_goes_through_shards_and_back_bit_for_bit,
+        several_tokens_that_end_a_text_are_noted,
         what_cannot_be_converted_is_refused_with_the_reason,
         a_model_that_is_not_here_or_not_of_its_configuration_is_refused,
         a_conversion_without_memory_says_so_and_leaks_nothing,

@@ -4,6 +4,7 @@
 #include "io/text.h"
 #include "models/gpt.h"
 #include "models/llama.h"
+#include "models/published.h"
 #include "tests/testing.h"
 
 START_TEST(a_published_configuration_is_read) {
@@ -89,6 +90,61 @@ START_TEST(what_stretches_positions_otherwise_is_refused) {
 }
 END_TEST
 
+static int read_ends(wg_llama_config *llama, const char *ends) {
+    char json[512];
+    snprintf(json, sizeof json,
+             "{\"vocab_size\": 300, \"hidden_size\": 8, \"intermediate_size\": 8, "
+             "\"num_hidden_layers\": 1, \"num_attention_heads\": 2, \"eos_token_id\": %s}",
+             ends);
+    return wg_llama_config_from_json(llama, json);
+}
+
+/* As those of LLaMA 3 that follow instructions have it. */
+START_TEST(of_several_tokens_that_end_a_text_the_first_is_kept) {
+    wg_llama_config llama, again;
+    ck_assert_int_eq(read_ends(&llama, "[101, 108, 109]"), 0);
+    ck_assert_int_eq(llama.eos_token_id, 101);
+    char *json = wg_llama_config_to_json(&llama);
+    ck_assert_int_eq(wg_llama_config_from_json(&again, json), 0);
+    ck_assert_int_eq(again.eos_token_id, 101);
+    wg_text_free(json);
+    ck_assert_int_eq(read_ends(&llama, "7"), 0);
+    ck_assert_int_eq(llama.eos_token_id, 7);
+    ck_assert_int_eq(read_ends(&llama, "[]"), -1);
+    assert_error(WG_ERROR_FORMAT, "\"eos_token_id\" is an array; wanted an integer, or a list");
+    ck_assert_int_eq(read_ends(&llama, "[\"7\"]"), -1);
+    assert_error(WG_ERROR_FORMAT, "wanted an integer, or a list that begins with one");
+    ck_assert_int_eq(read_ends(&llama, "[300]"), -1);
+    assert_error(WG_ERROR_ARGUMENT, "eos_token_id");
+}
+END_TEST
+
+/* JSON that is cut short is no JSON, unless nothing but blanks is cut off. */
+START_TEST(a_configuration_that_is_cut_short_is_refused_wherever_it_is_cut) {
+    static const char *const names[] = {"bert",   "glm",    "gpt",    "llama",
+                                        "scaled", "t5_1_0", "t5_1_1", "transformer"};
+    for (size_t i = 0; i < WG_COUNT(names); i++) {
+        char path[1024], json[1024];
+        snprintf(path, sizeof path, "%s/../fuzz/seeds/config/%s", fixture(""), names[i]);
+        FILE *stream = fopen(path, "rb");
+        ck_assert_ptr_nonnull(stream);
+        size_t length = fread(json, 1, sizeof json - 1, stream);
+        fclose(stream);
+        while (length && json[length - 1] != '}')
+            length--;
+        json[length] = '\0';
+        wg__published_model *model = wg__published_read(json, NULL);
+        assert_no_error();
+        wg__published_free(model);
+        while (length > 0) {
+            json[--length] = '\0';
+            ck_assert_ptr_null(wg__published_read(json, NULL));
+            assert_error(WG_ERROR_FORMAT, "config.json");
+        }
+    }
+}
+END_TEST
+
 START_TEST(a_configuration_that_cannot_be_is_refused_by_its_key) {
     wg_gpt_config gpt;
     wg_gpt_config_preset(&gpt, "gpt2-tiny");
@@ -126,6 +182,8 @@ int main(void) {
         a_published_configuration_is_read,
         stretched_positions_are_read_and_written,
         what_stretches_positions_otherwise_is_refused,
+        of_several_tokens_that_end_a_text_the_first_is_kept,
+        a_configuration_that_is_cut_short_is_refused_wherever_it_is_cut,
         a_configuration_that_cannot_be_is_refused_by_its_key,
         presets_have_their_published_numbers_of_parameters,
     };

@@ -77,6 +77,28 @@ START_TEST(a_vocabulary_that_contradicts_itself_is_refused) {
 }
 END_TEST
 
+/* JSON that is cut short is no JSON, unless nothing but blanks is cut off. */
+START_TEST(a_file_that_is_cut_short_is_refused_wherever_it_is_cut) {
+    char path[512];
+    snprintf(path, sizeof path, "%s/tokenizer.json", scratch());
+    int64_t length;
+    char *good = wg__text_file_read(fixture("tokenizers/hf_bert.tokenizer.json"), &length, "test");
+    while (length && good[length - 1] != '}')
+        length--;
+    for (int64_t n = 0; n <= length; n++) {
+        FILE *stream = fopen(path, "wb");
+        ck_assert_uint_eq(fwrite(good, 1, (size_t)n, stream), (size_t)n);
+        fclose(stream);
+        wg_tokenizer *tokenizer = wg_tokenizer_load(path);
+        ck_assert_msg((tokenizer != NULL) == (n == length), "cut at %lld", (long long)n);
+        if (n < length)
+            assert_error(WG_ERROR_FORMAT, "tokenizer.json");
+        wg_tokenizer_free(tokenizer);
+    }
+    wg__free(good);
+}
+END_TEST
+
 START_TEST(sequences_in_sequences_end_somewhere) {
     char nested[2048] = "";
     for (int i = 0; i < 20; i++)
@@ -111,6 +133,7 @@ int main(void) {
     const TTest *const tests[] = {
         what_is_not_understood_is_refused_by_name,
         a_vocabulary_that_contradicts_itself_is_refused,
+        a_file_that_is_cut_short_is_refused_wherever_it_is_cut,
         sequences_in_sequences_end_somewhere,
         special_tokens_keep_their_meaning,
     };
