@@ -289,12 +289,53 @@ START_TEST(files_cut_short_give_errors_and_never_a_crash) {
     char *merges = wg__text_file_read(fixture("tokenizers/bpe/merges.txt"), &(int64_t){0}, "test");
     char paths[2][512];
     write_file(paths[1], "merges.txt", merges, (int64_t)strlen(merges));
-    for (int64_t n = 0; n + 1 < length; n += n < 64 ? 1 : 37) {
+    while (length && good[length - 1] != '}') /* blanks behind the object are no part of it */
+        length--;
+    for (int64_t n = 0; n < length; n++) {
         write_file(paths[0], "vocab.json", good, n);
         ck_assert_ptr_null(wg_bpe_load(paths[0], paths[1], NULL));
         assert_error(WG_ERROR_FORMAT, "");
     }
     wg__free(good);
+    wg__free(merges);
+}
+END_TEST
+
+/* Merges go line by line: a file that is cut behind a whole line, or within a token that happens
+ * to begin as another one, is a shorter list that cannot be told from a whole one. It has to be
+ * read as just that list; every other cut is refused. */
+START_TEST(merges_cut_short_are_refused_or_read_as_the_shorter_list) {
+    static const char vocabulary[] = "small.json", head[] = "#version: 0.2\n";
+    int64_t length;
+    char *merges = wg__text_file_read(fixture("tokenizers/bpe/merges.txt"), &length, "test");
+    char whole[512], paths[2][512], kept[512], copy[512];
+    int64_t read = 0, refused = 0;
+    snprintf(whole, sizeof whole, "%s", fixture("tokenizers/bpe/vocab.json"));
+    snprintf(copy, sizeof copy, "%s/%s", scratch(), vocabulary);
+    snprintf(kept, sizeof kept, "%s/kept.txt", scratch());
+    for (int64_t n = 0; n < length; n++) {
+        write_file(paths[1], "merges.txt", merges, n);
+        wg_tokenizer *tokenizer = wg_bpe_load(whole, paths[1], NULL);
+        if (!tokenizer) {
+            assert_error(WG_ERROR_FORMAT, "merge");
+            refused++;
+            continue;
+        }
+        ck_assert_int_eq(wg_bpe_save(tokenizer, copy, kept), 0);
+        int64_t count;
+        char *again = wg__text_file_read(kept, &count, "test");
+        const int64_t head_count = (int64_t)strlen(head),
+                      rest = n > head_count ? n - head_count : 0;
+        ck_assert_int_eq(memcmp(again, head, (size_t)head_count), 0);
+        ck_assert_int_ge(count - head_count, rest);
+        ck_assert_int_le(count - head_count, rest + 1); /* a newline behind the last */
+        ck_assert_int_eq(memcmp(again + head_count, merges + head_count, (size_t)rest), 0);
+        wg__free(again);
+        wg_tokenizer_free(tokenizer);
+        read++;
+    }
+    ck_assert_int_gt(read, 0);
+    ck_assert_int_gt(refused, read);
     wg__free(merges);
 }
 END_TEST
@@ -449,6 +490,7 @@ int main(void) {
         saved_files_are_read_back_the_same,
         bad_files_are_refused_with_their_reason,
         files_cut_short_give_errors_and_never_a_crash,
+        merges_cut_short_are_refused_or_read_as_the_shorter_list,
         failing_allocations_leak_nothing,
         a_trained_vocabulary_is_bytes_merges_and_the_end_of_text,
         every_merge_is_of_the_commonest_pair,
