@@ -121,8 +121,9 @@ int wg__load_corpora(const json_t *settings, const wg_tokenizer *tokenizer, doub
 int wg__load_streams(const json_t *settings, const wg_tokenizer *tokenizer, double held_out_share,
                      wg_token_stream **training, wg_token_stream **held_out);
 
-/* A line on stderr about corpora. */
+/* A line on stderr about corpora, or streams. */
 void wg__describe_corpora(const wg_corpus *corpus, const wg_corpus *held_out);
+void wg__describe_streams(const wg_token_stream *training, const wg_token_stream *held_out);
 
 /* Notes on token files, on stderr. */
 void wg__note_tokens(void *context, const char *line);

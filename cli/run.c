@@ -240,9 +240,8 @@ static int show_batch(run *r) {
     const wg__model_kind *kind = r->arguments->kind;
     if (!kind->show_batch)
         return wg__cli_fail("the batches of %s are not shown; those of glm are", kind->name);
-    r->model = (wg__training){.kind = kind,
-                              .settings = r->settings,
-                              .resumed = wg__setting_text(r->settings, "init")};
+    r->model = (wg__training){
+        .kind = kind, .settings = r->settings, .resumed = wg__setting_text(r->settings, "init")};
     if (kind->begin(&r->model) < 0 || kind->show_batch(&r->model) < 0)
         return wg__cli_fail_pending();
     return 0;

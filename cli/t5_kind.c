@@ -114,11 +114,7 @@ static void end(wg__training *p) {
 
 static void describe(const wg__training *p) {
     const parts *mine = p->parts;
-    fprintf(stderr, "text   %lld documents, %lld bytes, %lld tokens; %lld tokens held out\n",
-            (long long)wg_token_stream_documents(mine->training),
-            (long long)wg_token_stream_bytes(mine->training),
-            (long long)wg_token_stream_tokens(mine->training),
-            (long long)wg_token_stream_tokens(mine->held_out));
+    wg__describe_streams(mine->training, mine->held_out);
 }
 
 static int evaluate(const wg__training *p, wg_metrics *metrics) {

@@ -69,6 +69,13 @@ void wg__describe_corpora(const wg_corpus *corpus, const wg_corpus *held_out) {
             (long long)wg_corpus_tokens(corpus), (long long)wg_corpus_documents(held_out));
 }
 
+void wg__describe_streams(const wg_token_stream *training, const wg_token_stream *held_out) {
+    fprintf(stderr, "text   %lld documents, %lld bytes, %lld tokens; %lld tokens held out\n",
+            (long long)wg_token_stream_documents(training),
+            (long long)wg_token_stream_bytes(training), (long long)wg_token_stream_tokens(training),
+            (long long)wg_token_stream_tokens(held_out));
+}
+
 int wg__load_streams(const json_t *settings, const wg_tokenizer *tokenizer, double held_out_share,
                      wg_token_stream **training, wg_token_stream **held_out) {
     const char *eval = wg__setting_text(settings, "eval");

@@ -48,7 +48,8 @@ typedef struct wg_transformer_config {
 
 /* Fills the configuration of "transformer-tiny" (4+4 layers, width 128: Wu et al. 2021,
  * arXiv:2105.14462, for small corpora), "transformer-mini" (3+3, 256), or of the paper's
- * "transformer-base" (6+6, 512) and "transformer-big" (6+6, 1024). -1 with [ARGUMENT, listing them] */
+ * "transformer-base" (6+6, 512) and "transformer-big" (6+6, 1024). -1 with [ARGUMENT, listing them]
+ */
 WG_API int wg_transformer_config_preset(wg_transformer_config *config, const char *name);
 
 /* The name of preset `index`, or NULL beyond the last. */
