@@ -22,6 +22,7 @@
 #include "nn/add_norm.h"
 #include "nn/attention.h"
 #include "nn/batch_norm.h"
+#include "nn/block_position.h"
 #include "nn/dropout.h"
 #include "nn/embedding.h"
 #include "nn/feed_forward.h"

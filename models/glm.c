@@ -11,7 +11,6 @@
 #include "tensor/ops.h"
 
 #include <inttypes.h>
-#include <math.h>
 #include <stdio.h>
 
 /* The label that counts for nothing, as in the published models. */
@@ -26,8 +25,8 @@ static wg_initializer weight_init(const wg_glm_config *config) {
 /* What adds onto the residual stream begins smaller the more layers add to it, as in Megatron-LM,
  * whose order of layer normalisation and residual connections GLM has taken over (section 2.2). */
 static wg_initializer residual_init(const wg_glm_config *config) {
-    const double additions = 2 * (double)config->num_layers;
-    return (wg_initializer){WG_INIT_NORMAL, config->initializer_range / sqrt(additions)};
+    return (wg_initializer){WG_INIT_NORMAL,
+                            wg_residual_scale(config->initializer_range, 2 * config->num_layers)};
 }
 
 static wg_layer_norm *norm(wg_module *parent, const char *name, const wg_glm_config *config) {
@@ -85,10 +84,8 @@ wg_glm *wg_glm_new(const wg_glm_config *config, uint64_t seed) {
     const int64_t width = config->hidden_size, positions = config->max_sequence_length + 1;
     model->words =
         wg_embedding_new(module, "word_embeddings", config->vocab_size, width, &embedding);
-    model->positions =
-        wg_embedding_new(module, "transformer.position_embeddings", positions, width, &embedding);
-    model->block_positions = wg_embedding_new(module, "transformer.block_position_embeddings",
-                                              positions, width, &embedding);
+    const wg_block_position_options tables = {.init = weight_init(config)};
+    model->positions = wg_block_position_new(module, "transformer", positions, width, &tables);
     for (int64_t i = 0; model->layers && i < config->num_layers; i++)
         model->layers[i] = layer_new(module, i, config);
     model->norm = norm(module, "transformer.final_layernorm", config);
@@ -107,19 +104,7 @@ int wg_glm_load(const char *path, wg_glm **model, wg_tokenizer **tokenizer) {
     return *model ? 0 : -1;
 }
 
-/* ---- What may be seen ---- */
-
-/* Query i, of those that follow `seen` keys, sees key j if j is in Part A or not after it:
- * (B) -> (B, 1, T, seen + T). */
-static wg_tensor *part_mask(wg_tensor *part_a, int64_t seen, int64_t queries) {
-    wg_scope scope;
-    wg_scope_begin(&scope);
-    const int64_t keys = seen + queries;
-    wg_tensor *before = wg_tril(wg_ones(WG_BOOL, WG_DIMS(queries, keys)), seen);
-    wg_tensor *in_a =
-        wg_lt(wg_arange(WG_I64, 0, (double)keys, 1), wg_reshape(part_a, WG_DIMS(-1, 1, 1, 1)));
-    return wg_scope_end(&scope, wg_logical_or(before, in_a));
-}
+/* ---- Forward ---- */
 
 static int check_inputs(const wg_tensor *ids, const wg_glm_inputs *inputs) {
     if (!ids)
@@ -140,8 +125,6 @@ static int check_inputs(const wg_tensor *ids, const wg_glm_inputs *inputs) {
     return 0;
 }
 
-/* ---- Forward ---- */
-
 /* word + position + block position, with dropout: (B, T)   ->   (B, T, C). */
 static wg_tensor *embed(wg_glm *model, wg_tensor *ids, const wg_glm_inputs *inputs, int64_t seen) {
     wg_scope scope;
@@ -152,9 +135,8 @@ static wg_tensor *embed(wg_glm *model, wg_tensor *ids, const wg_glm_inputs *inpu
         positions = wg_arange(WG_I64, (double)seen, (double)(seen + count), 1);
     if (!blocks)
         blocks = wg_zeros(WG_I64, WG_DIMS(count));
-    wg_tensor *x = wg_add(wg_embedding_forward(model->words, ids),
-                          wg_embedding_forward(model->positions, positions));
-    x = wg_add(x, wg_embedding_forward(model->block_positions, blocks));
+    wg_tensor *x = wg_embedding_forward(model->words, ids);
+    x = wg_block_position_forward(model->positions, x, positions, blocks);
     return wg_scope_end(&scope,
                         wg_dropout(&model->module, x, model->config.embedding_dropout_prob));
 }
@@ -182,7 +164,7 @@ wg_tensor *wg_glm_forward(wg_glm *model, wg_tensor *ids, const wg_glm_inputs *in
     wg_scope_begin(&scope);
     wg_attention_inputs attention = {.mask = inputs->mask};
     if (inputs->part_a)
-        attention.mask = part_mask(inputs->part_a, seen, wg_tensor_size(ids, 1));
+        attention.mask = wg_prefix_mask(inputs->part_a, seen, wg_tensor_size(ids, 1));
     wg_tensor *x = wg_keep(embed(model, ids, inputs, seen));
     for (int64_t i = 0; i < config->num_layers; i++) {
         attention.cache = inputs->caches ? &inputs->caches[i] : NULL;

@@ -15,6 +15,7 @@
 
 #include "../data/tokenizer.h"
 #include "../nn/attention.h"
+#include "../nn/block_position.h"
 #include "../nn/embedding.h"
 #include "../nn/feed_forward.h"
 #include "../nn/layer_norm.h"
@@ -64,7 +65,8 @@ typedef struct wg_glm_layer {
 typedef struct wg_glm {
     wg_module module;
     wg_glm_config config;
-    wg_embedding *words, *positions, *block_positions;
+    wg_embedding *words;
+    wg_block_position *positions;
     wg_glm_layer **layers; /* config.num_layers */
     wg_layer_norm *norm;
 } wg_glm;

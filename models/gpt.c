@@ -10,7 +10,6 @@
 #include "tensor/ops.h"
 
 #include <inttypes.h>
-#include <math.h>
 #include <stdio.h>
 
 /* ---- Construction ---- */
@@ -21,8 +20,8 @@ static wg_initializer weight_init(const wg_gpt_config *config) {
 
 /* What adds onto the residual stream begins smaller the more layers add to it (section 2.3). */
 static wg_initializer residual_init(const wg_gpt_config *config) {
-    const double additions = 2 * (double)config->n_layer;
-    return (wg_initializer){WG_INIT_NORMAL, config->initializer_range / sqrt(additions)};
+    return (wg_initializer){WG_INIT_NORMAL,
+                            wg_residual_scale(config->initializer_range, 2 * config->n_layer)};
 }
 
 static wg_layer_norm *norm(wg_module *parent, const char *name, const wg_gpt_config *config) {

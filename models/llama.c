@@ -11,7 +11,6 @@
 #include "tensor/ops.h"
 
 #include <inttypes.h>
-#include <math.h>
 #include <stdio.h>
 
 /* ---- Construction ---- */
@@ -22,8 +21,8 @@ static wg_initializer weight_init(const wg_llama_config *config) {
 
 /* What adds onto the residual stream begins smaller the more layers add to it. */
 static wg_initializer residual_init(const wg_llama_config *config) {
-    const double additions = 2 * (double)config->num_hidden_layers;
-    return (wg_initializer){WG_INIT_NORMAL, config->initializer_range / sqrt(additions)};
+    return (wg_initializer){WG_INIT_NORMAL, wg_residual_scale(config->initializer_range,
+                                                              2 * config->num_hidden_layers)};
 }
 
 static wg_rms_norm *norm(wg_module *parent, const char *name, const wg_llama_config *config) {

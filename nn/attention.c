@@ -267,3 +267,26 @@ wg_tensor *wg_padding_mask(wg_tensor *keep) {
     }
     return wg_reshape(keep, WG_DIMS(wg_tensor_size(keep, 0), 1, 1, wg_tensor_size(keep, 1)));
 }
+
+wg_tensor *wg_prefix_mask(wg_tensor *prefix, int64_t seen, int64_t queries) {
+    if (!prefix)
+        return NULL;
+    const wg_dtype dtype = wg_tensor_dtype(prefix);
+    if (wg_tensor_ndim(prefix) != 1) {
+        wg_fail(WG_ERROR_SHAPE, "prefix_mask", "prefix has rank %d; wanted (B)",
+                wg_tensor_ndim(prefix));
+        return NULL;
+    }
+    if (dtype != WG_I64 && dtype != WG_I32) {
+        wg_fail(WG_ERROR_DTYPE, "prefix_mask", "prefix is %s; wanted i64 or i32",
+                wg_dtype_name(dtype));
+        return NULL;
+    }
+    wg_scope scope;
+    wg_scope_begin(&scope);
+    const int64_t keys = seen + queries;
+    wg_tensor *before = wg_tril(wg_ones(WG_BOOL, WG_DIMS(queries, keys)), seen);
+    wg_tensor *position = wg_arange(dtype, 0, (double)keys, 1);
+    wg_tensor *in_prefix = wg_lt(position, wg_reshape(prefix, WG_DIMS(-1, 1, 1, 1)));
+    return wg_scope_end(&scope, wg_logical_or(before, in_prefix));
+}

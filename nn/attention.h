@@ -79,4 +79,10 @@ WG_API wg_tensor *wg_multi_head_attention_forward(wg_multi_head_attention *atten
  * NULL gives NULL, which is no mask. [scope; SHAPE, DTYPE] */
 WG_API wg_tensor *wg_padding_mask(wg_tensor *keep);
 
+/* The mask of texts that begin with a prefix which every position sees, causal beyond it (a "prefix
+ * language model"): query i, of `queries` that follow `seen` earlier positions, sees key j if
+ * j < prefix or j <= seen + i.   prefix: (B) i64 or i32   ->   (B, 1, queries, seen + queries).
+ * [scope; SHAPE, DTYPE] */
+WG_API wg_tensor *wg_prefix_mask(wg_tensor *prefix, int64_t seen, int64_t queries);
+
 #endif

@@ -104,3 +104,7 @@ int wg_initialize(wg_tensor *x, const wg_initializer *how, wg_generator *generat
     wg_scope_end(&scope, NULL);
     return status;
 }
+
+double wg_residual_scale(double scale, int64_t additions) {
+    return additions < 1 ? NAN : scale / sqrt((double)additions);
+}

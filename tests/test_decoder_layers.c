@@ -1,111 +1,12 @@
-/* The layers of decoders beside their papers in PyTorch, and generation by a cache. */
-#include <stdio.h>
-
+/* The layers of decoders: attention weights, masks, generation by a cache, options. Their numbers:
+ * test_attention_forms.c and test_layer_forms.c. */
 #include "nn/attention.h"
 #include "nn/gated_feed_forward.h"
-#include "nn/rms_norm.h"
 #include "nn/rotary.h"
 #include "tensor/ops.h"
-#include "tests/layer_case.h"
 #include "tests/testing.h"
 
-/* The sizes of tests/fixtures/layers.py. */
-enum { B = 2, T = 5, C = 12, H = 3, INNER = 20, HEADS = 6, SHARED = 2, D = 4, FIRST = 3 };
-
-/* ---- Beside PyTorch ---- */
-
-static void hold(const char *file, void *layer, forward_function forward) {
-    const layer_case test = {.file = file,
-                             .layer = layer,
-                             .forward = forward,
-                             .input_count = 1,
-                             .input_shapes = {{B, T, C}}};
-    hold_against_pytorch(&test);
-}
-
-static wg_tensor *normalise(void *layer, wg_tensor *const *inputs) {
-    return wg_rms_norm_forward(layer, inputs[0]);
-}
-
-START_TEST(rms_norm_is_that_of_its_paper_with_either_place_of_eps) {
-    hold("rms_norm", wg_rms_norm_new(NULL, "", C, &(wg_rms_norm_options){.eps = 1e-3}), normalise);
-    const wg_rms_norm_options outside = {.eps = 1e-3, .eps_outside = true};
-    hold("rms_norm_outside", wg_rms_norm_new(NULL, "", C, &outside), normalise);
-}
-END_TEST
-
-static wg_tensor *attend_turned(void *layer, wg_tensor *const *inputs) {
-    wg_attention_inputs beside = {0};
-    wg_rotary_tables(D, FIRST, T, NULL, &beside.cos, &beside.sin);
-    beside.cos = wg_cast(beside.cos, wg_tensor_dtype(inputs[0]));
-    beside.sin = wg_cast(beside.sin, wg_tensor_dtype(inputs[0]));
-    return wg_multi_head_attention_forward(layer, inputs[0], &beside);
-}
-
-static wg_multi_head_attention *grouped_attention(wg_rotary_pairing pairing) {
-    const wg_multi_head_attention_options options = {.key_value_heads = SHARED,
-                                                     .head_width = D,
-                                                     .causal = true,
-                                                     .no_bias = true,
-                                                     .pairing = pairing};
-    return wg_multi_head_attention_new(NULL, "", C, HEADS, &options);
-}
-
-START_TEST(grouped_queries_with_rotary_positions_are_those_of_the_papers) {
-    hold("grouped_attention", grouped_attention(WG_ROTARY_HALVES), attend_turned);
-    hold("rotary_adjacent", grouped_attention(WG_ROTARY_ADJACENT), attend_turned);
-}
-END_TEST
-
-static wg_tensor *attend(void *layer, wg_tensor *const *inputs) {
-    return wg_multi_head_attention_forward(layer, inputs[0], NULL);
-}
-
-START_TEST(a_joint_projection_of_transposed_weights_is_that_of_gpt2) {
-    const wg_multi_head_attention_options options = {
-        .causal = true, .joint = true, .transposed = true};
-    hold("joint_attention", wg_multi_head_attention_new(NULL, "", C, H, &options), attend);
-}
-END_TEST
-
-START_TEST(a_low_rank_value_is_a_product_of_two_matrices) {
-    const wg_multi_head_attention_options options = {
-        .causal = true, .no_bias = true, .value_rank = 5};
-    hold("low_rank_attention", wg_multi_head_attention_new(NULL, "", C, H, &options), attend);
-}
-END_TEST
-
-static wg_tensor *attend_with_bias(void *layer, wg_tensor *const *inputs) {
-    return wg_multi_head_attention_forward(layer, inputs[0],
-                                           &(wg_attention_inputs){.bias = inputs[1]});
-}
-
-START_TEST(a_bias_is_added_to_the_scores_and_has_its_gradient) {
-    const wg_multi_head_attention_options options = {.causal = true, .no_bias = true};
-    const layer_case test = {.file = "biased_attention",
-                             .layer = wg_multi_head_attention_new(NULL, "", C, H, &options),
-                             .forward = attend_with_bias,
-                             .input_count = 2,
-                             .input_shapes = {{B, T, C}, {H, T, T}}};
-    hold_against_pytorch(&test);
-}
-END_TEST
-
-static wg_tensor *feed(void *layer, wg_tensor *const *inputs) {
-    return wg_gated_feed_forward_forward(layer, inputs[0]);
-}
-
-START_TEST(every_gate_is_that_of_its_paper) {
-    for (wg_gate kind = 0; wg_gate_name(kind); kind++) {
-        char file[64];
-        snprintf(file, sizeof file, "gated_%s", wg_gate_name(kind));
-        hold(file,
-             wg_gated_feed_forward_new(NULL, "", C, INNER,
-                                       &(wg_gated_feed_forward_options){.kind = kind}),
-             feed);
-    }
-}
-END_TEST
+enum { B = 2, T = 5, C = 12, H = 3, HEADS = 6, SHARED = 2, D = 4 };
 
 /* ---- Attention weights ---- */
 
@@ -133,7 +34,35 @@ START_TEST(asking_for_the_weights_gives_them_and_the_same_output) {
 }
 END_TEST
 
+/* ---- Masks ---- */
+
+START_TEST(all_see_the_prefix_and_each_what_is_before_it) {
+    static const int64_t lengths[2] = {1, 3};
+    static const bool wanted[2][3][5] = {
+        {{1, 1, 1, 0, 0}, {1, 1, 1, 1, 0}, {1, 1, 1, 1, 1}}, /* 2 were seen: their prefix is over */
+        {{1, 1, 1, 0, 0}, {1, 1, 1, 1, 0}, {1, 1, 1, 1, 1}}};
+    wg_tensor *prefix = wg_from_array(WG_I64, WG_DIMS(2), lengths);
+    assert_close(wg_prefix_mask(prefix, 2, 3), wg_from_array(WG_BOOL, WG_DIMS(2, 1, 3, 5), wanted),
+                 0, 0);
+    static const bool at_once[2][4][4] = {{{1, 0, 0, 0}, {1, 1, 0, 0}, {1, 1, 1, 0}, {1, 1, 1, 1}},
+                                          {{1, 1, 1, 0}, {1, 1, 1, 0}, {1, 1, 1, 0}, {1, 1, 1, 1}}};
+    assert_close(wg_prefix_mask(wg_cast(prefix, WG_I32), 0, 4),
+                 wg_from_array(WG_BOOL, WG_DIMS(2, 1, 4, 4), at_once), 0, 0);
+    ck_assert_ptr_null(wg_prefix_mask(NULL, 0, 4));
+    ck_assert_ptr_null(wg_prefix_mask(wg_unsqueeze(prefix, 0), 0, 4));
+    assert_error(WG_ERROR_SHAPE, "prefix has rank 2; wanted (B)");
+    ck_assert_ptr_null(wg_prefix_mask(wg_cast(prefix, WG_F32), 0, 4));
+    assert_error(WG_ERROR_DTYPE, "f32; wanted i64 or i32");
+}
+END_TEST
+
 /* ---- Generation ---- */
+
+static wg_multi_head_attention *grouped_attention(void) {
+    const wg_multi_head_attention_options options = {
+        .key_value_heads = SHARED, .head_width = D, .causal = true, .no_bias = true};
+    return wg_multi_head_attention_new(NULL, "", C, HEADS, &options);
+}
 
 /* The layer on x, some positions at a time. */
 static wg_tensor *in_parts(wg_multi_head_attention *layer, wg_tensor *x, wg_tensor *memory,
@@ -152,7 +81,7 @@ static wg_tensor *in_parts(wg_multi_head_attention *layer, wg_tensor *x, wg_tens
 
 START_TEST(a_cache_gives_in_parts_what_attention_gives_at_once) {
     static const int64_t parts[][T] = {{1, 1, 1, 1, 1}, {3, 1, 1}, {2, 3}};
-    wg_multi_head_attention *layer = grouped_attention(WG_ROTARY_HALVES);
+    wg_multi_head_attention *layer = grouped_attention();
     wg_set_grad_enabled(false);
     wg_tensor *x = normal(2, WG_DIMS(B, T, C));
     wg_attention_inputs all = {0};
@@ -260,13 +189,8 @@ END_TEST
 
 int main(void) {
     const TTest *const tests[] = {
-        rms_norm_is_that_of_its_paper_with_either_place_of_eps,
-        grouped_queries_with_rotary_positions_are_those_of_the_papers,
-        a_joint_projection_of_transposed_weights_is_that_of_gpt2,
-        a_low_rank_value_is_a_product_of_two_matrices,
-        a_bias_is_added_to_the_scores_and_has_its_gradient,
-        every_gate_is_that_of_its_paper,
         asking_for_the_weights_gives_them_and_the_same_output,
+        all_see_the_prefix_and_each_what_is_before_it,
         a_cache_gives_in_parts_what_attention_gives_at_once,
         a_cache_of_cross_attention_looks_at_the_memory_once,
         a_cache_is_cut_and_reordered,

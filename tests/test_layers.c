@@ -1,188 +1,16 @@
-/* The layers: values and gradients beside PyTorch's, dropout, initial values, errors. */
-#include "tests/layer_case.h"
+/* The layers: dropout, names, shapes, errors. Their numbers: test_layer_forms.c. */
 #include "tests/testing.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
-#include "nn/gradcheck.h"
 #include "nn/add_norm.h"
 #include "nn/attention.h"
 #include "nn/dropout.h"
 #include "nn/embedding.h"
 #include "nn/feed_forward.h"
 #include "tensor/alloc.h"
-#include "tensor/npy.h"
 #include "tensor/ops.h"
-
-/* The sizes of tests/fixtures/layers.py. */
-enum { B = 2, T = 5, M = 4, C = 12, H = 3, INNER = 20, MEMORY_WIDTH = 8 };
-
-/* ---- Beside PyTorch ---- */
-
-static wg_tensor *padding(const bool *keep, int64_t length) {
-    return wg_padding_mask(wg_from_array(WG_BOOL, WG_DIMS(B, length), keep));
-}
-
-static wg_tensor *keep_mask(void) {
-    const bool keep[B * T] = {1, 1, 1, 1, 1, 1, 1, 1, 0, 0};
-    return padding(keep, T);
-}
-
-static wg_tensor *norm_forward(void *layer, wg_tensor *const *inputs) {
-    return wg_layer_norm_forward(layer, inputs[0]);
-}
-
-START_TEST(layer_norm_equals_pytorch) {
-    const layer_case test = {
-        .file = "layer_norm",
-        .layer = wg_layer_norm_new(NULL, "", C, &(wg_layer_norm_options){.eps = 1e-3}),
-        .forward = norm_forward,
-        .input_count = 1,
-        .input_shapes = {{B, T, C}},
-    };
-    hold_against_pytorch(&test);
-}
-END_TEST
-
-static wg_tensor *attend(void *layer, wg_tensor *const *inputs) {
-    return wg_multi_head_attention_forward(layer, inputs[0],
-                                           &(wg_attention_inputs){.mask = keep_mask()});
-}
-
-START_TEST(self_attention_with_padding_equals_pytorch) {
-    const layer_case test = {
-        .file = "self_attention",
-        .layer = wg_multi_head_attention_new(NULL, "", C, H, NULL),
-        .forward = attend,
-        .input_count = 1,
-        .input_shapes = {{B, T, C}},
-    };
-    hold_against_pytorch(&test);
-}
-END_TEST
-
-static wg_tensor *attend_causally(void *layer, wg_tensor *const *inputs) {
-    return wg_multi_head_attention_forward(layer, inputs[0], NULL);
-}
-
-START_TEST(causal_attention_equals_pytorch) {
-    const wg_multi_head_attention_options options = {.causal = true};
-    const layer_case test = {
-        .file = "causal_attention",
-        .layer = wg_multi_head_attention_new(NULL, "", C, H, &options),
-        .forward = attend_causally,
-        .input_count = 1,
-        .input_shapes = {{B, T, C}},
-    };
-    hold_against_pytorch(&test);
-}
-END_TEST
-
-static wg_tensor *attend_to_memory(void *layer, wg_tensor *const *inputs) {
-    const bool keep[B * M] = {1, 1, 0, 0, 1, 1, 1, 1};
-    return wg_multi_head_attention_forward(
-        layer, inputs[0], &(wg_attention_inputs){.memory = inputs[1], .mask = padding(keep, M)});
-}
-
-START_TEST(cross_attention_to_a_narrower_memory_equals_pytorch) {
-    const wg_multi_head_attention_options options = {.memory_width = MEMORY_WIDTH};
-    const layer_case test = {
-        .file = "cross_attention",
-        .layer = wg_multi_head_attention_new(NULL, "", C, H, &options),
-        .forward = attend_to_memory,
-        .input_count = 2,
-        .input_shapes = {{B, T, C}, {B, M, MEMORY_WIDTH}},
-    };
-    hold_against_pytorch(&test);
-}
-END_TEST
-
-/* An encoder layer as a user writes one. */
-typedef struct encoder {
-    wg_module module;
-    wg_multi_head_attention *attention;
-    wg_add_norm *attention_norm;
-    wg_feed_forward *feed_forward;
-    wg_add_norm *output_norm;
-} encoder;
-
-static encoder *encoder_new(bool pre, double dropout, wg_activation activation) {
-    encoder *e = wg_module_new(NULL, "", sizeof *e);
-    const wg_add_norm_options norm = {.pre = pre, .eps = 1e-6, .dropout = dropout};
-    const wg_feed_forward_options net = {.activation = activation};
-    e->attention = wg_multi_head_attention_new(
-        &e->module, "attention", C, H, &(wg_multi_head_attention_options){.dropout = dropout});
-    e->attention_norm = wg_add_norm_new(&e->module, "attention_norm", C, &norm);
-    e->feed_forward = wg_feed_forward_new(&e->module, "feed_forward", C, INNER, &net);
-    e->output_norm = wg_add_norm_new(&e->module, "output_norm", C, &norm);
-    return wg_module_finish(&e->module);
-}
-
-static wg_tensor *encode(void *layer, wg_tensor *const *inputs) {
-    encoder *e = layer;
-    wg_tensor *x = inputs[0];
-    wg_tensor *attended =
-        wg_multi_head_attention_forward(e->attention, wg_add_norm_before(e->attention_norm, x),
-                                        &(wg_attention_inputs){.mask = keep_mask()});
-    x = wg_add_norm_after(e->attention_norm, x, attended);
-    wg_tensor *fed =
-        wg_feed_forward_forward(e->feed_forward, wg_add_norm_before(e->output_norm, x));
-    return wg_add_norm_after(e->output_norm, x, fed);
-}
-
-START_TEST(a_post_norm_encoder_layer_equals_pytorch) {
-    const layer_case test = {
-        .file = "post_norm_encoder",
-        .layer = encoder_new(false, 0, WG_ACTIVATION_RELU),
-        .forward = encode,
-        .input_count = 1,
-        .input_shapes = {{B, T, C}},
-    };
-    hold_against_pytorch(&test);
-}
-END_TEST
-
-START_TEST(a_pre_norm_encoder_layer_equals_pytorch) {
-    const layer_case test = {
-        .file = "pre_norm_encoder",
-        .layer = encoder_new(true, 0, WG_ACTIVATION_GELU),
-        .forward = encode,
-        .input_count = 1,
-        .input_shapes = {{B, T, C}},
-    };
-    hold_against_pytorch(&test);
-}
-END_TEST
-
-/* ---- Against central differences ---- */
-
-static int encode_for_check(int input_count, wg_tensor *const *inputs, int output_count,
-                            wg_tensor **outputs, void *context) {
-    (void)input_count, (void)output_count;
-    encoder *e = context;
-    outputs[0] = encode(e, inputs);
-    return outputs[0] ? 0 : -1;
-}
-
-static void check_encoder(bool pre) {
-    encoder *e = encoder_new(pre, 0.2, WG_ACTIVATION_GELU_TANH);
-    wg_generator generator = {3, 0};
-    wg_tensor *x = wg_randn(&generator, WG_F64, WG_DIMS(B, T, C));
-    wg_set_requires_grad(x, true);
-    wg_gradcheck_report report;
-    int status = wg_gradcheck_module(&e->module, encode_for_check, e, 1, &x, 1, NULL, &report);
-    ck_assert_msg(status == 0, "%s", report.message);
-    ck_assert_int_eq(report.compared, B * T * C + wg_module_parameter_count(&e->module));
-    wg_module_free(&e->module);
-}
-
-START_TEST(encoder_layers_with_dropout_have_the_gradient_of_their_forward) {
-    check_encoder(false);
-    check_encoder(true);
-}
-END_TEST
 
 /* ---- Dropout ---- */
 
@@ -242,14 +70,17 @@ START_TEST(a_child_without_a_name_shows_in_no_path) {
 END_TEST
 
 START_TEST(weight_decay_spares_biases_and_norms_alone) {
-    encoder *e = encoder_new(false, 0, WG_ACTIVATION_GELU);
-    wg_state_dict *state = wg_module_state(&e->module);
+    wg_module *root = wg_module_new(NULL, "", sizeof *root);
+    wg_multi_head_attention_new(root, "attention", 12, 3, NULL);
+    wg_feed_forward_new(root, "feed_forward", 12, 20, NULL);
+    wg_add_norm_new(root, "output", 12, NULL);
+    wg_state_dict *state = wg_module_state(root);
     for (int64_t i = 0; i < state->count; i++) {
         const wg_slot *slot = state->entries[i].slot;
         ck_assert_int_eq(slot->no_decay, wg_tensor_ndim(slot->tensor) == 1);
     }
     wg_state_dict_free(state);
-    wg_module_free(&e->module);
+    wg_module_free(root);
 }
 END_TEST
 
@@ -339,96 +170,8 @@ START_TEST(constructing_a_layer_without_memory_fails_cleanly) {
 }
 END_TEST
 
-/* ---- Initial values ---- */
-
-static void moments(wg_tensor *x, double *mean, double *deviation, double *largest) {
-    *mean = wg_item(wg_mean(x, WG_ALL, false));
-    *deviation = sqrt(wg_item(wg_var(x, WG_ALL, 0, false)));
-    *largest = wg_item(wg_max(wg_abs(x), WG_ALL, false));
-}
-
-START_TEST(every_kind_of_initialisation_has_its_spread) {
-    /* Of a weight (300, 200): kind, scale, standard deviation, bound (0: none). */
-    static const struct {
-        wg_init_kind kind;
-        double scale, deviation, bound;
-    } cases[] = {
-        {WG_INIT_ZEROS, 0, 0, 1e-30},
-        {WG_INIT_UNIFORM, 0.3, 0.17320508, 0.3},
-        {WG_INIT_NORMAL, 0.5, 0.5, 0},
-        {WG_INIT_TRUNCATED_NORMAL, 0.02, 0.02 * 0.8796257, 0.04},
-        {WG_INIT_XAVIER_UNIFORM, 0, 0.063245553, 0.10954451},
-        {WG_INIT_XAVIER_NORMAL, 2, 0.12649111, 0},
-        {WG_INIT_KAIMING_UNIFORM, 0, 0.070710678, 0.12247449},
-        {WG_INIT_KAIMING_NORMAL, 1.4142136, 0.1, 0},
-    };
-    wg_generator generator = {11, 0};
-    for (size_t i = 0; i < WG_COUNT(cases); i++) {
-        wg_tensor *x = wg_ones(WG_F32, WG_DIMS(300, 200));
-        const wg_initializer how = {cases[i].kind, cases[i].scale};
-        ck_assert_int_eq(wg_initialize(x, &how, &generator), 0);
-        double mean, deviation, largest;
-        moments(x, &mean, &deviation, &largest);
-        /* 60000 numbers: the mean is off by deviation / 245, the deviation by a 350th of itself */
-        ck_assert_double_le(fabs(mean), 5 * cases[i].deviation / 245);
-        ck_assert_double_le(fabs(deviation - cases[i].deviation), 0.015 * cases[i].deviation);
-        if (cases[i].bound > 0)
-            ck_assert_double_le(largest, cases[i].bound * (1 + 1e-6));
-        if (cases[i].bound > 0 && cases[i].deviation > 0)
-            ck_assert_double_ge(largest, 0.99 * cases[i].bound);
-    }
-}
-END_TEST
-
-START_TEST(the_tails_that_truncation_removes_spread_over_the_rest) {
-    wg_generator generator = {5, 0};
-    wg_tensor *x = wg_empty(WG_F64, WG_DIMS(200000));
-    wg_initialize(x, &(wg_initializer){WG_INIT_TRUNCATED_NORMAL, 1}, &generator);
-    /* P(|x| < 1 given |x| < 2) = 0.682689 / 0.954500 */
-    wg_tensor *inside = wg_lt(wg_abs(x), wg_ones(WG_F64, WG_DIMS(1)));
-    double share = wg_item(wg_sum(inside, WG_ALL, false)) / 200000;
-    ck_assert_double_eq_tol(share, 0.715233, 0.004);
-    ck_assert_int_eq(generator.offset, 1);
-}
-END_TEST
-
-START_TEST(the_same_generator_gives_the_same_weights) {
-    float first[12], second[12];
-    for (int i = 0; i < 2; i++) {
-        wg_module *root = wg_module_new(NULL, "", sizeof *root);
-        root->generator = (wg_generator){42, 0};
-        wg_linear *linear = wg_linear_new(root, "linear", 4, 3, NULL);
-        wg_to_array(linear->weight, i ? second : first);
-        ck_assert_double_eq(wg_at(linear->bias, (int64_t[]){0}), 0);
-        ck_assert(wg_requires_grad(linear->weight));
-        wg_module_free(root);
-    }
-    ck_assert(memcmp(first, second, sizeof first) == 0);
-}
-END_TEST
-
-START_TEST(initialising_refuses_what_it_cannot_do) {
-    wg_tensor *vector = wg_zeros(WG_F32, WG_DIMS(3)), *ids = wg_zeros(WG_I64, WG_DIMS(3));
-    wg_initialize(vector, &(wg_initializer){WG_INIT_XAVIER_NORMAL, 1}, NULL);
-    assert_error(WG_ERROR_SHAPE, "rank 1");
-    wg_initialize(ids, &(wg_initializer){WG_INIT_ZEROS, 0}, NULL);
-    assert_error(WG_ERROR_DTYPE, "i64");
-    wg_initialize(vector, &(wg_initializer){WG_INIT_NORMAL, -1}, NULL);
-    assert_error(WG_ERROR_ARGUMENT, "-1");
-    wg_initialize(vector, &(wg_initializer){WG_INIT_DEFAULT, 0}, NULL);
-    assert_error(WG_ERROR_ARGUMENT, "wg_init_kind");
-}
-END_TEST
-
 int main(void) {
     const TTest *const tests[] = {
-        layer_norm_equals_pytorch,
-        self_attention_with_padding_equals_pytorch,
-        causal_attention_equals_pytorch,
-        cross_attention_to_a_narrower_memory_equals_pytorch,
-        a_post_norm_encoder_layer_equals_pytorch,
-        a_pre_norm_encoder_layer_equals_pytorch,
-        encoder_layers_with_dropout_have_the_gradient_of_their_forward,
         dropout_rests_in_evaluation_and_without_probability,
         dropout_differs_from_draw_to_draw_and_is_replayed_from_the_generator,
         a_child_without_a_name_shows_in_no_path,
@@ -438,10 +181,6 @@ int main(void) {
         activations_go_by_their_published_names,
         impossible_sizes_are_refused_by_name,
         constructing_a_layer_without_memory_fails_cleanly,
-        every_kind_of_initialisation_has_its_spread,
-        the_tails_that_truncation_removes_spread_over_the_rest,
-        the_same_generator_gives_the_same_weights,
-        initialising_refuses_what_it_cannot_do,
     };
     return wg_run_tests("layers", WG_COUNT(tests), tests);
 }
