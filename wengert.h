@@ -37,6 +37,7 @@
 #include "nn/rms_norm.h"
 #include "nn/rotary.h"
 #include "nn/sinusoidal.h"
+#include "nn/stack.h"
 #include "optim/average.h"
 #include "optim/optimizer.h"
 #include "optim/schedule.h"

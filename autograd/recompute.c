@@ -29,6 +29,7 @@ struct wg__region {
     atomic_int references;
     wg_function function;
     void *context;
+    void *own_context; /* the copy that `context` is; NULL: it is the caller's */
     int input_count, output_count, generator_count;
     wg__saved *inputs; /* NULL tensors: absent */
     drawn *generators;
@@ -58,6 +59,7 @@ static void region_release(wg__region *region) {
         return;
     for (int i = 0; i < region->input_count; i++)
         wg_release(region->inputs[i].tensor);
+    wg__free(region->own_context);
     wg__free(region->inputs);
     wg__free(region->generators);
     wg__free(region->calls);
@@ -76,6 +78,17 @@ static int keep_inputs(wg__region *region, wg_tensor *const *inputs) {
     return 0;
 }
 
+static int keep_context(wg__region *region, void *context, size_t size) {
+    region->context = context;
+    if (size == 0)
+        return 0;
+    region->context = region->own_context = wg__alloc(size);
+    if (!region->own_context)
+        return -1;
+    memcpy(region->own_context, context, size);
+    return 0;
+}
+
 static wg__region *region_new(wg_function function, void *context, int input_count,
                               wg_tensor *const *inputs, int output_count,
                               const wg_recompute_options *options) {
@@ -87,13 +100,13 @@ static wg__region *region_new(wg_function function, void *context, int input_cou
         return NULL;
     atomic_init(&region->references, 1);
     region->function = function;
-    region->context = context;
     region->output_count = output_count;
     region->inputs = wg__calloc((size_t)input_count + 1, sizeof *region->inputs);
     region->generators = wg__calloc((size_t)count + 1, sizeof *region->generators);
     region->input_count = region->inputs ? input_count : 0;
     region->generator_count = count;
-    if (!region->inputs || !region->generators || keep_inputs(region, inputs) < 0) {
+    if (!region->inputs || !region->generators || keep_inputs(region, inputs) < 0 ||
+        keep_context(region, context, options ? options->context_size : 0) < 0) {
         region_release(region);
         return NULL;
     }

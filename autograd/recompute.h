@@ -21,6 +21,8 @@ typedef struct wg_recompute_options {
                           */
     wg_generator *const *generators; /* they stood for the second run, so that dropout is the same;
                                         NULL: the thread's default generator */
+    size_t context_size; /* so many bytes of `context` are copied for the second run, so that it may
+                            be a local variable; 0: it is used where it is */
 } wg_recompute_options;
 
 /* Runs the function and gives its outputs, recorded as if it had been called; but what its ops
@@ -31,8 +33,9 @@ typedef struct wg_recompute_options {
  *
  * The function has to do the same both times: another sequence of recorded ops or shapes is an
  * error of backward, as is an input or parameter that was written in place in between. It must not
- * differentiate what it computes by reverse mode. The inputs are kept, but `context`, what it
- * points to, and the generators must live until backward is done or the outputs are gone.
+ * differentiate what it computes by reverse mode. The inputs are kept, but `context` (unless it is
+ * copied), what it points to, and the generators must live until backward is done or the outputs
+ * are gone.
  *
  * Runs the function and nothing else while recording is off, inside of wg_jvp, and inside of
  * another wg_recompute, whose second run it is part of. [scope; whatever the function says; nothing

@@ -20,7 +20,15 @@ typedef struct arguments {
     wg__profiling profiling;
 } arguments;
 
-enum { KEY_PRESET = WG__KEY_OWN, KEY_BATCH, KEY_SEQ, KEY_VOCAB, KEY_STEPS, KEY_THREADS };
+enum {
+    KEY_PRESET = WG__KEY_OWN,
+    KEY_BATCH,
+    KEY_SEQ,
+    KEY_VOCAB,
+    KEY_RECOMPUTE,
+    KEY_STEPS,
+    KEY_THREADS
+};
 
 static const struct argp_option options[] = {
     {"preset", KEY_PRESET, "NAME", 0, "The size of the model (default: one of MODEL's)", 0},
@@ -29,6 +37,8 @@ static const struct argp_option options[] = {
      "Tokens in a sequence; of encoder-decoders in source and target each (default: the preset's)",
      0},
     {"vocab", KEY_VOCAB, "N", 0, "Tokens in the vocabulary (default: the preset's)", 0},
+    {"recompute", KEY_RECOMPUTE, NULL, 0,
+     "Keep of each layer what goes into it alone, and run it once more in backward", 0},
     {"steps", KEY_STEPS, "N", 0, "Steps that are timed, after two that warm up (default 7)", 0},
     {"threads", KEY_THREADS, "N", 0, "How many threads compute (default: all processors)", 0},
     WG__OPTIONS_PROFILE,
@@ -49,6 +59,9 @@ static error_t parse(int key, char *text, struct argp_state *state) {
         return 0;
     case KEY_VOCAB:
         w->vocabulary = wg__cli_integer(state, "vocab", text, 8, MAX_SIZE);
+        return 0;
+    case KEY_RECOMPUTE:
+        w->recompute = true;
         return 0;
     case KEY_STEPS:
         a->steps = wg__cli_integer(state, "steps", text, 1, MAX_STEPS);
@@ -126,15 +139,15 @@ static void report(const arguments *a, const wg__workload *w, timing *found) {
     const double step = wg__median(a->steps, found->seconds);
     const double flops = found->product_flops / step;
     wg__print_json_line(json_pack(
-        "{s:s, s:I, s:I, s:I, s:i, s:I, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:I, s:o}",
+        "{s:s, s:I, s:I, s:I, s:b, s:i, s:I, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:I, s:o}",
         "preset", w->preset, "parameters", (json_int_t)wg_module_parameter_count(w->module),
-        "batch", (json_int_t)w->batch, "seq", (json_int_t)w->sequence, "threads", wg_threads(),
-        "steps", (json_int_t)a->steps, "ms_per_step", 1e3 * step, "min_ms", 1e3 * found->seconds[0],
-        "max_ms", 1e3 * found->seconds[a->steps - 1], "tokens_per_s", (double)w->tokens / step,
-        "gflops", 1e-9 * flops, "sgemm_peak_gflops", 1e-9 * found->sgemm_flops, "share_of_peak",
-        flops / found->sgemm_flops, "max_rss_mb", found->max_rss / (1 << 20),
-        "allocations_after_warmup", (json_int_t)found->allocations, "loss",
-        wg__json_number(found->loss)));
+        "batch", (json_int_t)w->batch, "seq", (json_int_t)w->sequence, "recompute", w->recompute,
+        "threads", wg_threads(), "steps", (json_int_t)a->steps, "ms_per_step", 1e3 * step, "min_ms",
+        1e3 * found->seconds[0], "max_ms", 1e3 * found->seconds[a->steps - 1], "tokens_per_s",
+        (double)w->tokens / step, "gflops", 1e-9 * flops, "sgemm_peak_gflops",
+        1e-9 * found->sgemm_flops, "share_of_peak", flops / found->sgemm_flops, "max_rss_mb",
+        found->max_rss / (1 << 20), "allocations_after_warmup", (json_int_t)found->allocations,
+        "loss", wg__json_number(found->loss)));
 }
 
 static int bench(arguments *a) {
@@ -168,7 +181,9 @@ int wg__bench_train(int argc, char **argv) {
             "ms_per_step is the median. tokens_per_s counts all positions, of encoder-decoders "
             "those of the target. gflops counts the matrix products, as they are asked for, "
             "forward and backward; attention counts all queries by all keys, also where a mask "
-            "saves work, and what backward computes again is not counted. sgemm_peak_gflops is "
+            "saves work, and what its backward computes again is not counted; the second run of "
+            "the "
+            "layers, with --recompute, is. sgemm_peak_gflops is "
             "measured in the same run, before and after, and share_of_peak is gflops beside it. "
             "max_rss_mb is the process's. allocations_after_warmup is how often, once two steps "
             "had warmed up, the library asked the system for memory.",

@@ -147,6 +147,7 @@ static int prepare(run *r, wg__progress *progress) {
                               .resumed = arguments->resume ? arguments->out : init};
     if (arguments->kind->begin(&r->model) < 0 || complete_settings(r) < 0)
         return -1;
+    wg_module_recompute(r->model.task.module, wg__setting_flag(r->settings, "recompute"));
     if (!arguments->resume && init) /* its dropout is this run's */
         r->model.task.module->generator =
             (wg_generator){.seed = (uint64_t)wg__setting_integer(r->settings, "seed")};

@@ -51,6 +51,7 @@ static const wg__setting settings[] = {
     {WG__SET_PATIENCE, "patience", INTEGER, 0, INFINITY, true},
     {WG__SET_KEEP_BEST, "keep-best", FLAG, 0, 0, true},
     {WG__SET_KEEP_EVERY, "keep-every", INTEGER, 1, INFINITY, true},
+    {WG__SET_RECOMPUTE, "recompute", FLAG, 0, 0, true}, /* it changes no bit of the run */
 };
 
 enum { SETTINGS = sizeof settings / sizeof settings[0] };
@@ -101,6 +102,10 @@ static const struct argp_option options[] = {
     {"ema", WG__SET_EMA, "X", 0,
      "Measure and keep as the model the exponential average of the weights, of decay X (0.999 "
      "looks back about 1000 steps); 0 keeps the weights themselves",
+     0},
+    {"recompute", WG__SET_RECOMPUTE, NULL, 0,
+     "Keep of each layer what goes into it alone, and run it once more in backward: less memory, "
+     "more time, the same run bit for bit",
      0},
     {"threads", KEY_THREADS, "N", 0, "Use N threads (all processors)", 0},
     {"settings", KEY_SETTINGS, "FILE.json", 0,

@@ -57,6 +57,7 @@ enum {
     WG__SET_PATIENCE,
     WG__SET_KEEP_BEST,
     WG__SET_KEEP_EVERY,
+    WG__SET_RECOMPUTE,
     /* Those of the kinds whose defaults have them. */
     WG__SET_OWN,
     WG__SET_MASKED_SHARE = WG__SET_OWN,

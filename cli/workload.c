@@ -87,8 +87,10 @@ int wg__workload_begin(wg__workload *w) {
         return -1;
     choose_sizes(w);
     wg_scope_begin(&w->scope);
-    if (w->kind->begin(w) == 0 && !wg_error_pending() && make_optimizer(w) == 0)
+    if (w->kind->begin(w) == 0 && !wg_error_pending() && make_optimizer(w) == 0) {
+        wg_module_recompute(w->module, w->recompute);
         return 0;
+    }
     wg__workload_end(w);
     return -1;
 }

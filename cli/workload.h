@@ -17,6 +17,7 @@ typedef struct wg__workload {
     int64_t batch, sequence; /* B, T; 0: the preset's usual. Encoder-decoders have a source and a
                               * target of T tokens each */
     int64_t vocabulary;      /* 0: the preset's usual */
+    bool recompute;          /* layers run again in backward, to keep less */
 
     const wg__workload_kind *kind;
     wg_module *module;

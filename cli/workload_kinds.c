@@ -282,6 +282,8 @@ static const char *mlp_preset_name(int index) {
 }
 
 static int begin_mlp(wg__workload *w) {
+    if (w->recompute)
+        return wg_fail(WG_ERROR_ARGUMENT, "bench", "mlp is no stack of layers to be recomputed");
     parts *mine = new_parts(w);
     w->module = mine ? wg_module_new(NULL, NULL, sizeof *w->module) : NULL;
     if (!w->module)

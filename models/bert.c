@@ -6,6 +6,7 @@
 
 #include "nn/dropout.h"
 #include "nn/internal.h"
+#include "nn/stack.h"
 #include "tensor/easy.h"
 #include "tensor/internal.h"
 #include "tensor/ops.h"
@@ -169,11 +170,12 @@ static wg_tensor *embed(wg_bert *bert, wg_tensor *input_ids, wg_tensor *token_ty
     return wg_scope_end(&scope, wg_dropout(&bert->module, x, bert->config.hidden_dropout_prob));
 }
 
-static wg_tensor *layer_forward(wg_bert_layer *layer, wg_tensor *x, wg_tensor *mask) {
+static wg_tensor *layer_forward(void *model, int64_t index, wg_tensor *x,
+                                const wg_stack_inputs *inputs) {
+    wg_bert_layer *layer = ((wg_bert *)model)->layers[index];
     wg_scope scope;
     wg_scope_begin(&scope);
-    const wg_attention_inputs inputs = {.mask = mask};
-    wg_tensor *attended = wg_multi_head_attention_forward(layer->attention, x, &inputs);
+    wg_tensor *attended = wg_multi_head_attention_forward(layer->attention, x, &inputs->self);
     x = wg_add_norm_after(layer->attention_norm, x, attended);
     wg_tensor *fed = wg_feed_forward_forward(layer->feed_forward, x);
     return wg_scope_end(&scope, wg_add_norm_after(layer->output_norm, x, fed));
@@ -185,15 +187,10 @@ wg_tensor *wg_bert_forward(wg_bert *bert, wg_tensor *input_ids, wg_tensor *token
         return NULL;
     wg_scope scope;
     wg_scope_begin(&scope);
-    wg_tensor *mask = wg_padding_mask(attention_mask);
-    wg_tensor *x = wg_keep(embed(bert, input_ids, token_type_ids));
-    for (int64_t i = 0; i < bert->config.num_hidden_layers; i++) {
-        wg_tensor *y = wg_keep(layer_forward(bert->layers[i], x, mask));
-        wg_release(x); /* without a tape, one layer's activations are alive at a time */
-        x = y;
-    }
-    wg_tensor *sequence = wg_alias(x);
-    wg_release(x);
+    const wg_stack_inputs around = {.self.mask = wg_padding_mask(attention_mask)};
+    wg_tensor *sequence =
+        wg_stack_forward(&bert->module, bert->config.num_hidden_layers, layer_forward, bert,
+                         embed(bert, input_ids, token_type_ids), &around);
     return wg_scope_end(&scope, sequence);
 }
 

@@ -6,6 +6,7 @@
 
 #include "models/load.h"
 #include "nn/dropout.h"
+#include "nn/stack.h"
 #include "tensor/easy.h"
 #include "tensor/internal.h"
 #include "tensor/ops.h"
@@ -141,15 +142,16 @@ static wg_tensor *embed(wg_glm *model, wg_tensor *ids, const wg_glm_inputs *inpu
                         wg_dropout(&model->module, x, model->config.embedding_dropout_prob));
 }
 
-static wg_tensor *layer_forward(wg_glm_layer *layer, wg_tensor *x,
-                                const wg_attention_inputs *inputs, double dropout) {
+static wg_tensor *layer_forward(void *model, int64_t index, wg_tensor *x,
+                                const wg_stack_inputs *inputs) {
+    wg_glm_layer *layer = ((wg_glm *)model)->layers[index];
     wg_scope scope;
     wg_scope_begin(&scope);
     wg_tensor *attended = wg_multi_head_attention_forward(
-        layer->attention, wg_layer_norm_forward(layer->attention_norm, x), inputs);
-    x = wg_add(x, wg_dropout(&layer->module, attended, dropout));
+        layer->attention, wg_layer_norm_forward(layer->attention_norm, x), &inputs->self);
+    x = wg_add(x, wg_dropout(&layer->module, attended, inputs->dropout));
     wg_tensor *fed = wg_feed_forward_forward(layer->mlp, wg_layer_norm_forward(layer->mlp_norm, x));
-    return wg_scope_end(&scope, wg_add(x, wg_dropout(&layer->module, fed, dropout)));
+    return wg_scope_end(&scope, wg_add(x, wg_dropout(&layer->module, fed, inputs->dropout)));
 }
 
 wg_tensor *wg_glm_forward(wg_glm *model, wg_tensor *ids, const wg_glm_inputs *inputs) {
@@ -162,20 +164,15 @@ wg_tensor *wg_glm_forward(wg_glm *model, wg_tensor *ids, const wg_glm_inputs *in
     const int64_t seen = inputs->caches ? inputs->caches[0].length : 0;
     wg_scope scope;
     wg_scope_begin(&scope);
-    wg_attention_inputs attention = {.mask = inputs->mask};
-    if (inputs->part_a)
-        attention.mask = wg_prefix_mask(inputs->part_a, seen, wg_tensor_size(ids, 1));
-    wg_tensor *x = wg_keep(embed(model, ids, inputs, seen));
-    for (int64_t i = 0; i < config->num_layers; i++) {
-        attention.cache = inputs->caches ? &inputs->caches[i] : NULL;
-        wg_tensor *y =
-            wg_keep(layer_forward(model->layers[i], x, &attention, config->output_dropout_prob));
-        wg_release(x); /* without a tape, one layer's activations are alive at a time */
-        x = y;
-    }
-    wg_tensor *y = wg_layer_norm_forward(model->norm, x);
-    wg_release(x);
-    return wg_scope_end(&scope, y);
+    const wg_stack_inputs around = {
+        .self.mask = inputs->part_a ? wg_prefix_mask(inputs->part_a, seen, wg_tensor_size(ids, 1))
+                                    : inputs->mask,
+        .self_caches = inputs->caches,
+        .dropout = config->output_dropout_prob,
+    };
+    wg_tensor *x = wg_stack_forward(&model->module, config->num_layers, layer_forward, model,
+                                    embed(model, ids, inputs, seen), &around);
+    return wg_scope_end(&scope, wg_layer_norm_forward(model->norm, x));
 }
 
 /* ---- Logits and loss ---- */

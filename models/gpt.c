@@ -5,6 +5,7 @@
 
 #include "models/decoder.h"
 #include "nn/dropout.h"
+#include "nn/stack.h"
 #include "tensor/easy.h"
 #include "tensor/internal.h"
 #include "tensor/ops.h"
@@ -90,15 +91,16 @@ wg_gpt *wg_gpt_new(const wg_gpt_config *config, uint64_t seed) {
 
 /* ---- Forward ---- */
 
-static wg_tensor *layer_forward(wg_gpt_layer *layer, wg_tensor *x,
-                                const wg_attention_inputs *inputs, double dropout) {
+static wg_tensor *layer_forward(void *model, int64_t index, wg_tensor *x,
+                                const wg_stack_inputs *inputs) {
+    wg_gpt_layer *layer = ((wg_gpt *)model)->layers[index];
     wg_scope scope;
     wg_scope_begin(&scope);
     wg_tensor *attended = wg_multi_head_attention_forward(
-        layer->attention, wg_layer_norm_forward(layer->attention_norm, x), inputs);
-    x = wg_add(x, wg_dropout(&layer->module, attended, dropout));
+        layer->attention, wg_layer_norm_forward(layer->attention_norm, x), &inputs->self);
+    x = wg_add(x, wg_dropout(&layer->module, attended, inputs->dropout));
     wg_tensor *fed = wg_feed_forward_forward(layer->net, wg_layer_norm_forward(layer->net_norm, x));
-    return wg_scope_end(&scope, wg_add(x, wg_dropout(&layer->module, fed, dropout)));
+    return wg_scope_end(&scope, wg_add(x, wg_dropout(&layer->module, fed, inputs->dropout)));
 }
 
 /* word + position, with dropout: (B, T)   ->   (B, T, C). */
@@ -120,17 +122,14 @@ wg_tensor *wg_gpt_forward(wg_gpt *model, wg_tensor *ids, const wg_decoder_inputs
         return NULL;
     wg_scope scope;
     wg_scope_begin(&scope);
-    wg_attention_inputs attention = {.mask = inputs ? wg_padding_mask(inputs->keep) : NULL};
-    wg_tensor *x = wg_keep(embed(model, ids, &positions));
-    for (int64_t i = 0; i < config->n_layer; i++) {
-        attention.cache = inputs && inputs->caches ? &inputs->caches[i] : NULL;
-        wg_tensor *y = wg_keep(layer_forward(model->layers[i], x, &attention, config->resid_pdrop));
-        wg_release(x); /* without a tape, one layer's activations are alive at a time */
-        x = y;
-    }
-    wg_tensor *y = wg_layer_norm_forward(model->norm, x);
-    wg_release(x);
-    return wg_scope_end(&scope, y);
+    const wg_stack_inputs around = {
+        .self.mask = inputs ? wg_padding_mask(inputs->keep) : NULL,
+        .self_caches = inputs ? inputs->caches : NULL,
+        .dropout = config->resid_pdrop,
+    };
+    wg_tensor *x = wg_stack_forward(&model->module, config->n_layer, layer_forward, model,
+                                    embed(model, ids, &positions), &around);
+    return wg_scope_end(&scope, wg_layer_norm_forward(model->norm, x));
 }
 
 wg_tensor *wg_gpt_logits(wg_gpt *model, wg_tensor *hidden) {

@@ -6,6 +6,7 @@
 #include "models/llama.h"
 
 #include "models/decoder.h"
+#include "nn/stack.h"
 #include "tensor/easy.h"
 #include "tensor/internal.h"
 #include "tensor/ops.h"
@@ -116,12 +117,13 @@ wg_llama *wg_llama_new(const wg_llama_config *config, uint64_t seed) {
 
 /* ---- Forward ---- */
 
-static wg_tensor *layer_forward(wg_llama_layer *layer, wg_tensor *x,
-                                const wg_attention_inputs *inputs) {
+static wg_tensor *layer_forward(void *model, int64_t index, wg_tensor *x,
+                                const wg_stack_inputs *inputs) {
+    wg_llama_layer *layer = ((wg_llama *)model)->layers[index];
     wg_scope scope;
     wg_scope_begin(&scope);
     wg_tensor *attended = wg_multi_head_attention_forward(
-        layer->attention, wg_rms_norm_forward(layer->input_norm, x), inputs);
+        layer->attention, wg_rms_norm_forward(layer->input_norm, x), &inputs->self);
     x = wg_add(x, attended);
     wg_tensor *fed = wg_gated_feed_forward_forward(
         layer->feed_forward, wg_rms_norm_forward(layer->attention_output_norm, x));
@@ -145,21 +147,15 @@ wg_tensor *wg_llama_forward(wg_llama *model, wg_tensor *ids, const wg_decoder_in
     wg_scope scope;
     wg_scope_begin(&scope);
     const wg_dtype dtype = wg_tensor_dtype(model->embedding->weight);
-    wg_attention_inputs attention = {
-        .mask = inputs ? wg_padding_mask(inputs->keep) : NULL,
-        .cos = at_positions(model->cos, &positions, dtype),
-        .sin = at_positions(model->sin, &positions, dtype),
+    const wg_stack_inputs around = {
+        .self = {.mask = inputs ? wg_padding_mask(inputs->keep) : NULL,
+                 .cos = at_positions(model->cos, &positions, dtype),
+                 .sin = at_positions(model->sin, &positions, dtype)},
+        .self_caches = inputs ? inputs->caches : NULL,
     };
-    wg_tensor *x = wg_keep(wg_embedding_forward(model->embedding, ids));
-    for (int64_t i = 0; i < config->num_hidden_layers; i++) {
-        attention.cache = inputs && inputs->caches ? &inputs->caches[i] : NULL;
-        wg_tensor *y = wg_keep(layer_forward(model->layers[i], x, &attention));
-        wg_release(x); /* without a tape, one layer's activations are alive at a time */
-        x = y;
-    }
-    wg_tensor *y = wg_rms_norm_forward(model->norm, x);
-    wg_release(x);
-    return wg_scope_end(&scope, y);
+    wg_tensor *x = wg_stack_forward(&model->module, config->num_hidden_layers, layer_forward, model,
+                                    wg_embedding_forward(model->embedding, ids), &around);
+    return wg_scope_end(&scope, wg_rms_norm_forward(model->norm, x));
 }
 
 wg_tensor *wg_llama_logits(wg_llama *model, wg_tensor *hidden) {

@@ -5,6 +5,7 @@
 #include "models/t5.h"
 
 #include "nn/dropout.h"
+#include "nn/stack.h"
 #include "tensor/easy.h"
 #include "tensor/internal.h"
 #include "tensor/ops.h"
@@ -146,54 +147,39 @@ wg_t5 *wg_t5_new(const wg_t5_config *config, uint64_t seed) {
 
 /* ---- Forward ---- */
 
-/* What the blocks of a stack are given. */
-typedef struct stack_inputs {
-    wg_attention_inputs own, memory; /* without caches */
-    const wg_t5_caches *caches;
-    double dropout;
-} stack_inputs;
-
 static wg_tensor *feed(wg_t5_block *block, wg_tensor *x) {
     return block->net ? wg_feed_forward_forward(block->net, x)
                       : wg_gated_feed_forward_forward(block->gated_net, x);
 }
 
-static wg_tensor *add(wg_t5_block *block, wg_tensor *x, wg_tensor *y, const stack_inputs *inputs) {
+static wg_tensor *add(wg_t5_block *block, wg_tensor *x, wg_tensor *y,
+                      const wg_stack_inputs *inputs) {
     return wg_add(x, wg_dropout(&block->module, y, inputs->dropout));
 }
 
-static wg_tensor *block_forward(wg_t5_block *block, int64_t index, wg_tensor *x,
-                                const stack_inputs *inputs) {
-    wg_attention_inputs own = inputs->own, memory = inputs->memory;
-    if (inputs->caches) {
-        own.cache = &inputs->caches->own[index];
-        memory.cache = &inputs->caches->memory[index];
-    }
+static wg_tensor *block_forward(void *stack, int64_t index, wg_tensor *x,
+                                const wg_stack_inputs *inputs) {
+    wg_t5_block *block = ((wg_t5_stack *)stack)->blocks[index];
     wg_scope scope;
     wg_scope_begin(&scope);
-    wg_tensor *normal_x = wg_rms_norm_forward(block->attention_norm, x);
-    x = add(block, x, wg_multi_head_attention_forward(block->attention, normal_x, &own), inputs);
+    wg_tensor *y = wg_rms_norm_forward(block->attention_norm, x);
+    y = wg_multi_head_attention_forward(block->attention, y, &inputs->self);
+    x = add(block, x, y, inputs);
     if (block->memory_attention) {
-        normal_x = wg_rms_norm_forward(block->memory_norm, x);
-        x = add(block, x,
-                wg_multi_head_attention_forward(block->memory_attention, normal_x, &memory),
-                inputs);
+        y = wg_rms_norm_forward(block->memory_norm, x);
+        y = wg_multi_head_attention_forward(block->memory_attention, y, &inputs->memory);
+        x = add(block, x, y, inputs);
     }
     wg_tensor *fed = feed(block, wg_rms_norm_forward(block->net_norm, x));
     return wg_scope_end(&scope, add(block, x, fed, inputs));
 }
 
 static wg_tensor *stack_forward(wg_t5_stack *stack, wg_tensor *embedded,
-                                const stack_inputs *inputs) {
-    wg_tensor *x = wg_keep(wg_dropout(&stack->module, wg_alias(embedded), inputs->dropout));
-    for (int64_t i = 0; i < stack->count; i++) {
-        wg_tensor *y = wg_keep(block_forward(stack->blocks[i], i, x, inputs));
-        wg_release(x); /* without a tape, one block's activations are alive at a time */
-        x = y;
-    }
-    wg_tensor *y = wg_dropout(&stack->module, wg_rms_norm_forward(stack->norm, x), inputs->dropout);
-    wg_release(x);
-    return y;
+                                const wg_stack_inputs *inputs) {
+    wg_module *module = &stack->module;
+    wg_tensor *x = wg_stack_forward(module, stack->count, block_forward, stack,
+                                    wg_dropout(module, embedded, inputs->dropout), inputs);
+    return wg_dropout(module, wg_rms_norm_forward(stack->norm, x), inputs->dropout);
 }
 
 static int check_ids(const wg_tensor *ids, const char *what) {
@@ -211,9 +197,9 @@ wg_tensor *wg_t5_encode(wg_t5 *model, wg_tensor *ids, wg_tensor *keep) {
     const int64_t length = wg_tensor_size(ids, 1);
     wg_scope scope;
     wg_scope_begin(&scope);
-    const stack_inputs inputs = {
-        .own.mask = wg_padding_mask(keep),
-        .own.bias = wg_relative_position_forward(model->encoder->positions, 0, length, length),
+    const wg_stack_inputs inputs = {
+        .self.mask = wg_padding_mask(keep),
+        .self.bias = wg_relative_position_forward(model->encoder->positions, 0, length, length),
         .dropout = model->config.dropout_rate,
     };
     wg_tensor *embedded = wg_embedding_forward(model->words, ids);
@@ -227,12 +213,12 @@ wg_tensor *wg_t5_decode(wg_t5 *model, wg_tensor *ids, wg_tensor *memory, wg_tens
     const int64_t first = caches ? caches->own[0].length : 0, count = wg_tensor_size(ids, 1);
     wg_scope scope;
     wg_scope_begin(&scope);
-    const stack_inputs inputs = {
-        .own.bias =
+    const wg_stack_inputs inputs = {
+        .self.bias =
             wg_relative_position_forward(model->decoder->positions, first, count, first + count),
-        .memory.memory = memory,
-        .memory.mask = wg_padding_mask(keep),
-        .caches = caches,
+        .memory = {.memory = memory, .mask = wg_padding_mask(keep)},
+        .self_caches = caches ? caches->own : NULL,
+        .memory_caches = caches ? caches->memory : NULL,
         .dropout = model->config.dropout_rate,
     };
     wg_tensor *embedded = wg_embedding_forward(model->words, ids);

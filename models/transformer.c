@@ -6,6 +6,7 @@
 #include "models/decoder.h"
 #include "nn/dropout.h"
 #include "nn/sinusoidal.h"
+#include "nn/stack.h"
 #include "tensor/easy.h"
 #include "tensor/internal.h"
 #include "tensor/ops.h"
@@ -150,25 +151,17 @@ wg_transformer *wg_transformer_new(const wg_transformer_config *config, uint64_t
 
 /* ---- Layers ---- */
 
-/* What the layers of a call see beside x. */
-typedef struct surroundings {
-    wg_tensor *mask; /* of self-attention */
-    wg_kv_cache *caches;
-    wg_tensor *memory, *memory_mask; /* of a decoder; NULL in an encoder */
-    wg_kv_cache *memory_caches;
-} surroundings;
-
-static wg_tensor *layer_forward(wg_transformer_layer *layer, wg_tensor *x,
-                                const wg_attention_inputs *self,
-                                const wg_attention_inputs *memory) {
+static wg_tensor *layer_forward(void *stack, int64_t index, wg_tensor *x,
+                                const wg_stack_inputs *inputs) {
+    wg_transformer_layer *layer = ((wg_transformer_stack *)stack)->layers[index];
     wg_scope scope;
     wg_scope_begin(&scope);
     wg_tensor *y = wg_add_norm_before(layer->self_norm, x);
-    y = wg_multi_head_attention_forward(layer->self_attention, y, self);
+    y = wg_multi_head_attention_forward(layer->self_attention, y, &inputs->self);
     x = wg_add_norm_after(layer->self_norm, x, y);
     if (layer->memory_attention) {
         y = wg_add_norm_before(layer->memory_norm, x);
-        y = wg_multi_head_attention_forward(layer->memory_attention, y, memory);
+        y = wg_multi_head_attention_forward(layer->memory_attention, y, &inputs->memory);
         x = wg_add_norm_after(layer->memory_norm, x, y);
     }
     y = wg_feed_forward_forward(layer->net, wg_add_norm_before(layer->net_norm, x));
@@ -195,25 +188,12 @@ static wg_tensor *embed(wg_transformer *model, wg_embedding *words, wg_tensor *i
 }
 
 static wg_tensor *stack_forward(wg_transformer *model, wg_transformer_stack *stack, wg_tensor *ids,
-                                const wg__decoder_positions *at, const surroundings *around) {
+                                const wg__decoder_positions *at, const wg_stack_inputs *around) {
     wg_scope scope;
     wg_scope_begin(&scope);
-    wg_tensor *x = wg_keep(embed(model, stack->words, ids, at));
-    for (int64_t i = 0; i < stack->layer_count; i++) {
-        const wg_attention_inputs self = {.mask = around->mask,
-                                          .cache = around->caches ? &around->caches[i] : NULL};
-        const wg_attention_inputs memory = {
-            .memory = around->memory,
-            .mask = around->memory_mask,
-            .cache = around->memory_caches ? &around->memory_caches[i] : NULL,
-        };
-        wg_tensor *y = wg_keep(layer_forward(stack->layers[i], x, &self, &memory));
-        wg_release(x); /* without a tape, one layer's activations are alive at a time */
-        x = y;
-    }
-    wg_tensor *y = stack->norm ? wg_layer_norm_forward(stack->norm, x) : wg_alias(x);
-    wg_release(x);
-    return wg_scope_end(&scope, y);
+    wg_tensor *x = wg_stack_forward(&model->module, stack->layer_count, layer_forward, stack,
+                                    embed(model, stack->words, ids, at), around);
+    return wg_scope_end(&scope, stack->norm ? wg_layer_norm_forward(stack->norm, x) : x);
 }
 
 /* ---- Forward ---- */
@@ -225,7 +205,7 @@ wg_tensor *wg_transformer_encode(wg_transformer *model, wg_tensor *source, wg_te
         return NULL;
     wg_scope scope;
     wg_scope_begin(&scope);
-    const surroundings around = {.mask = wg_padding_mask(keep)};
+    const wg_stack_inputs around = {.self.mask = wg_padding_mask(keep)};
     return wg_scope_end(&scope, stack_forward(model, &model->encoder, source, &positions, &around));
 }
 
@@ -243,11 +223,10 @@ wg_tensor *wg_transformer_decode(wg_transformer *model, wg_tensor *target,
     }
     wg_scope scope;
     wg_scope_begin(&scope);
-    const surroundings around = {
-        .mask = wg_padding_mask(inputs ? inputs->keep : NULL),
-        .caches = inputs ? inputs->caches : NULL,
-        .memory = memory->states,
-        .memory_mask = wg_padding_mask(memory->keep),
+    const wg_stack_inputs around = {
+        .self.mask = wg_padding_mask(inputs ? inputs->keep : NULL),
+        .memory = {.memory = memory->states, .mask = wg_padding_mask(memory->keep)},
+        .self_caches = inputs ? inputs->caches : NULL,
         .memory_caches = memory->caches,
     };
     return wg_scope_end(&scope, stack_forward(model, &model->decoder, target, &positions, &around));

@@ -189,6 +189,15 @@ bool wg_module_is_training(wg_module *module) {
     return module && !wg_module_root(module)->evaluating;
 }
 
+void wg_module_recompute(wg_module *module, bool recompute) {
+    if (module)
+        wg_module_root(module)->recomputing = recompute;
+}
+
+bool wg_module_is_recomputing(wg_module *module) {
+    return module && wg_module_root(module)->recomputing;
+}
+
 /* ---- Slots ---- */
 
 /* -1 with ARGUMENT if another way down the tree leads to the same path. */

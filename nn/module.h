@@ -44,6 +44,7 @@ struct wg_module {
      */
     int (*pack)(wg_module *, wg_packing);
     bool evaluating;        /* of the root: dropout rests, running statistics stand */
+    bool recomputing;       /* of the root: layers run again in backward, to keep less */
     wg_generator generator; /* of the root: dropout and initialisation draw from it */
 };
 
@@ -74,6 +75,12 @@ WG_API wg_generator *wg_module_generator(wg_module *module);
  */
 WG_API void wg_module_train(wg_module *module, bool training);
 WG_API bool wg_module_is_training(wg_module *module);
+
+/* Whether the layers of the whole tree, where they run as a stack (stack.h), are recomputed in
+ * backward (autograd/recompute.h): the same gradients, bit for bit, from less memory and one
+ * forward more. It begins as false. */
+WG_API void wg_module_recompute(wg_module *module, bool recompute);
+WG_API bool wg_module_is_recomputing(wg_module *module);
 
 /* Adds a parameter of that shape, f32, uninitialised (see init.h), wanting a gradient. Borrowed
  * from the module. NULL with an error. [SHAPE, MEMORY; ARGUMENT for a name taken] */

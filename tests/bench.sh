@@ -42,6 +42,8 @@ for model in gpt2-tiny transformer-tiny; do
         '"gflops": [0-9]' '"sgemm_peak_gflops": [0-9]' '"share_of_peak": [0-9]' \
         '"max_rss_mb": [0-9]' '"allocations_after_warmup": 0,' '"threads": 1,' '"loss": [0-9]'
 done
+expect 'layers that run twice are told' 0 "train gpt2-tiny $sizes --recompute" '"recompute": true,'
+expect 'two layers are no stack' 1 "train mlp $sizes --recompute" '^wengert: .*mlp is no stack'
 expect 'a profile tells each direction of an op, beside the roofs' 0 \
     "train gpt2-tiny $sizes --profile" 'sgemm [0-9.]* GFLOP/s, memory [0-9.]* GB/s' \
     '^linear  *forward .* of ' '^linear  *backward .* of ' '^optimizer  *region' '^between them' \

@@ -38,6 +38,14 @@ for model in gpt llama; do
     run info $model.h5
     check "$model: the vocabulary is the tokenizer's" grep -q 'vocab_size  *300' out
 
+    # Layers that run twice are the same run, dropout included.
+    pretrain $model --steps 12 --out twice.h5 --log twice.log --recompute
+    for log in $model twice; do
+        sed 's/"tokens_per_s": [^,}]*, //' $log.log >$log.losses
+    done
+    check "$model: --recompute changes no loss and no gradient" cmp $model.losses twice.losses
+    rm -f twice.* $model.losses
+
     # Stopped by a signal and resumed: the losses are those of the run that went through.
     "$wengert" pretrain $model --corpus text.txt --config $model.json --tokenizer bpe \
         --vocab-size 300 --batch 4 --seq 32 --seed 3 --schedule constant --steps 100000 \

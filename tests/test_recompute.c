@@ -117,7 +117,7 @@ END_TEST
 START_TEST(a_generator_that_is_named_is_put_back_for_the_second_run) {
     network net = network_new();
     wg_generator own = {.seed = 77, .offset = 3}, *generators[] = {&own};
-    wg_recompute_options options = {1, generators};
+    wg_recompute_options options = {.generator_count = 1, .generators = generators};
     wg_tensor *with[LEAVES], *without[LEAVES];
     for (int i = 0; i < DEPTH; i++)
         net.blocks[i].generator = &own;
@@ -129,6 +129,40 @@ START_TEST(a_generator_that_is_named_is_put_back_for_the_second_run) {
     train(&net, without);
     for (int i = 0; i < LEAVES; i++)
         assert_same_bits(with[i], without[i]);
+}
+END_TEST
+
+/* x w, with w behind the context. */
+static int product(int input_count, wg_tensor *const *inputs, int output_count, wg_tensor **outputs,
+                   void *context) {
+    (void)input_count, (void)output_count;
+    outputs[0] = wg_gelu(wg_linear_op(inputs[0], *(wg_tensor **)context, NULL));
+    return outputs[0] ? 0 : -1;
+}
+
+START_TEST(a_context_that_is_copied_may_be_another_for_each_call) {
+    network net = network_new();
+    const wg_recompute_options copied = {.context_size = sizeof(wg_tensor *)};
+    wg_tensor *gradients[2][DEPTH];
+    for (int plain = 0; plain < 2; plain++) {
+        wg_tensor *x = net.x, *w = NULL; /* one variable serves all calls, and is NULL in the end */
+        for (int i = 0; i < DEPTH; i++) {
+            w = net.blocks[i].w;
+            if (plain)
+                product(1, &x, 1, &x, &w);
+            else
+                ck_assert_int_eq(wg_recompute(product, &w, 1, &x, 1, &x, &copied), 0);
+        }
+        w = NULL;
+        wg_backward(wg_sum(x, WG_ALL, false), NULL);
+        assert_no_error();
+        for (int i = 0; i < DEPTH; i++) {
+            gradients[plain][i] = wg_clone(wg_gradient(net.blocks[i].w));
+            wg_zero_grad(net.blocks[i].w);
+        }
+    }
+    for (int i = 0; i < DEPTH; i++)
+        assert_same_bits(gradients[0][i], gradients[1][i]);
 }
 END_TEST
 
@@ -408,6 +442,7 @@ int main(void) {
                                   a_generator_that_is_named_is_put_back_for_the_second_run,
                                   the_functional_form_retain_graph_and_second_derivatives_work,
                                   a_graph_serves_one_backward_pass_here_too,
+                                  a_context_that_is_copied_may_be_another_for_each_call,
                                   the_peak_of_memory_falls,
                                   nothing_is_recomputed_while_recording_is_off,
                                   a_region_in_a_region_is_part_of_it,

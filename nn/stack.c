@@ -1,0 +1,79 @@
+/* A stack of layers. */
+#include "nn/stack.h"
+
+#include "autograd/recompute.h"
+
+/* ---- What a layer sees, as a list of tensors: a region that runs twice keeps its inputs ---- */
+
+enum { OF_ATTENTION = 5, TENSORS = 1 + 2 * OF_ATTENTION };
+
+static void list(const wg_attention_inputs *inputs, wg_tensor **tensors) {
+    tensors[0] = inputs->memory;
+    tensors[1] = inputs->mask;
+    tensors[2] = inputs->bias;
+    tensors[3] = inputs->cos;
+    tensors[4] = inputs->sin;
+}
+
+static wg_attention_inputs unlist(wg_tensor *const *tensors) {
+    return (wg_attention_inputs){.memory = tensors[0],
+                                 .mask = tensors[1],
+                                 .bias = tensors[2],
+                                 .cos = tensors[3],
+                                 .sin = tensors[4]};
+}
+
+/* All that a layer is but the tensors. */
+typedef struct layer_call {
+    wg_stack_layer layer;
+    void *layers;
+    int64_t index;
+    double dropout;
+} layer_call;
+
+static int run_call(int input_count, wg_tensor *const *tensors, int output_count,
+                    wg_tensor **outputs, void *context) {
+    const layer_call *call = context;
+    (void)input_count, (void)output_count;
+    const wg_stack_inputs inputs = {.self = unlist(tensors + 1),
+                                    .memory = unlist(tensors + 1 + OF_ATTENTION),
+                                    .dropout = call->dropout};
+    outputs[0] = call->layer(call->layers, call->index, tensors[0], &inputs);
+    return outputs[0] ? 0 : -1;
+}
+
+static wg_tensor *run_twice(wg_module *module, layer_call *call, wg_tensor *x,
+                            const wg_stack_inputs *inputs) {
+    wg_tensor *tensors[TENSORS] = {x}, *y = NULL;
+    list(&inputs->self, tensors + 1);
+    list(&inputs->memory, tensors + 1 + OF_ATTENTION);
+    wg_generator *generator = wg_module_generator(module);
+    const wg_recompute_options options = {
+        .generator_count = 1, .generators = &generator, .context_size = sizeof *call};
+    return wg_recompute(run_call, call, TENSORS, tensors, 1, &y, &options) < 0 ? NULL : y;
+}
+
+/* ---- The stack ---- */
+
+static wg_tensor *run_once(const layer_call *call, wg_tensor *x, const wg_stack_inputs *inputs) {
+    wg_stack_inputs own = *inputs;
+    own.self.cache = inputs->self_caches ? &inputs->self_caches[call->index] : NULL;
+    own.memory.cache = inputs->memory_caches ? &inputs->memory_caches[call->index] : NULL;
+    return call->layer(call->layers, call->index, x, &own);
+}
+
+wg_tensor *wg_stack_forward(wg_module *module, int64_t count, wg_stack_layer layer, void *layers,
+                            wg_tensor *x, const wg_stack_inputs *inputs) {
+    const bool twice = wg_module_is_recomputing(module) && wg_grad_enabled();
+    x = wg_keep(x);
+    for (int64_t i = 0; i < count; i++) {
+        layer_call call = {layer, layers, i, inputs->dropout};
+        wg_tensor *y =
+            wg_keep(twice ? run_twice(module, &call, x, inputs) : run_once(&call, x, inputs));
+        wg_release(x); /* without a tape, one layer's activations are alive at a time */
+        x = y;
+    }
+    wg_tensor *y = wg_alias(x);
+    wg_release(x);
+    return y;
+}

@@ -1,0 +1,34 @@
+/* A stack of layers, one after the other, as all models run them.
+ *
+ *     x --> layer 0 --> layer 1 --> ... --> layer N-1 --> x
+ *              ^           ^                   ^
+ *              `-----------`----- inputs ------'          masks, positions, a memory
+ *
+ * Without a tape the activations of one layer at a time are alive. With one, a model that
+ * recomputes (wg_module_recompute) keeps of each layer what goes into it, and runs the layer once
+ * more when backward comes to it. */
+#ifndef WG_NN_STACK_H
+#define WG_NN_STACK_H
+
+#include "attention.h"
+
+/* What every layer is given beside x; all may be left out. */
+typedef struct wg_stack_inputs {
+    wg_attention_inputs self, memory;         /* without caches and weights */
+    wg_kv_cache *self_caches, *memory_caches; /* of generation: one a layer, or NULL */
+    double dropout;                           /* of the layers, for those that have none of their
+                                                 own */
+} wg_stack_inputs;
+
+/* Layer `index` of `layers`, a model or whatever holds them: x -> x. In `inputs` the caches of self
+ * and memory are those of this layer. */
+typedef wg_tensor *(*wg_stack_layer)(void *layers, int64_t index, wg_tensor *x,
+                                     const wg_stack_inputs *inputs);
+
+/* Runs x through `count` layers of the tree that `module` stands in. The handle x is used up: it
+ * leaves its scope, and goes once the first layer has run. Where layers are recomputed, `layers`
+ * must live until backward is done, and no cache is filled. [scope; whatever the layers say] */
+WG_API wg_tensor *wg_stack_forward(wg_module *module, int64_t count, wg_stack_layer layer,
+                                   void *layers, wg_tensor *x, const wg_stack_inputs *inputs);
+
+#endif
