@@ -121,8 +121,8 @@ WG_API wg_tensor *wg_t5_loss(wg_t5 *model, wg_tensor *ids, wg_tensor *keep, wg_t
 
 /* Writes what belongs into the blanks of B texts, ids (B, S) i64 or i32 with their `keep` (B, S),
  * or NULL, in which sentinels stand (data/t5_batch.h), by beam search in evaluation mode and
- * without recording. A result is a target as in training: <extra_id_0>, tokens of the text,
- * <extra_id_1>.. up to one sentinel more than the text has; nothing else can be said, and
+ * without recording. A result is a target as in training: <extra_id_0>, one token of the text or
+ * more, <extra_id_1>.. up to one sentinel more than the text has; nothing else can be said, and
  * results[i].ended is false for one that max_tokens cut. options: NULL for greedy search; start and
  * end are the configuration's, whatever they hold. The caller frees results[i].tokens, also after a
  * failure. Returns 0 or -1. [SHAPE, INDEX, DTYPE; ARGUMENT for a text without a blank or with more

@@ -20,6 +20,7 @@
 /* A hypothesis: sentinels below `next` were said; there are `blanks` in its text. */
 typedef struct progress {
     int next, blanks;
+    bool empty; /* nothing is written into the blank as yet */
 } progress;
 
 typedef struct rules {
@@ -29,12 +30,13 @@ typedef struct rules {
     progress *rows, *new_rows; /* (R) */
 } rules;
 
-/* Makes -inf of what must not be said next. */
+/* Makes -inf of what must not be said next. A span of training is never empty, and nor is a blank.
+ */
 static void restrict_row(const rules *r, const progress *row, float *log_probabilities) {
     const bool in_blank = row->next > 0 && row->next <= row->blanks;
     const int32_t due = row->next <= row->blanks ? r->tokens->sentinels[row->next] : r->tokens->end;
     for (int64_t v = 0; v < r->vocabulary; v++)
-        if (v != due && !(in_blank && r->is_text[v]))
+        if (v == due ? in_blank && row->empty : !(in_blank && r->is_text[v]))
             log_probabilities[v] = -INFINITY;
 }
 
@@ -43,7 +45,8 @@ static void restrict_all(void *context, int64_t rows, const int32_t *last,
     rules *r = context;
     for (int64_t i = 0; i < rows; i++) {
         progress *row = &r->rows[i];
-        row->next += row->next <= row->blanks && last[i] == r->tokens->sentinels[row->next];
+        row->empty = row->next <= row->blanks && last[i] == r->tokens->sentinels[row->next];
+        row->next += row->empty;
         restrict_row(r, row, log_probabilities + i * r->vocabulary);
     }
 }

@@ -230,8 +230,10 @@ static void fill_plainly(setup *s, wg_tensor *ids, int blanks, wg_token_list *sa
         wg_tensor *last = wg_cast(wg_select(wg_select(logits, 0, 0), 0, t - 1), WG_F64);
         const double *values = wg_tensor_data(last);
         const int32_t due = next <= blanks ? s->tokens.sentinels[next] : s->tokens.end;
-        int32_t best = due;
-        for (int32_t v = 0; next > 0 && next <= blanks && v < s->tokens.tokenizer_size; v++)
+        const bool in_blank = next > 0 && next <= blanks;
+        const bool empty = in_blank && said->ids[said->count - 1] == s->tokens.sentinels[next - 1];
+        int32_t best = empty ? 0 : due;
+        for (int32_t v = 0; in_blank && v < s->tokens.tokenizer_size; v++)
             if (values[v] > values[best])
                 best = v;
         if (best == s->tokens.end)
@@ -257,6 +259,25 @@ START_TEST(greedy_filling_says_what_whole_forwards_find_likeliest) {
         ck_assert_mem_eq(result.tokens.ids, wanted.ids, (size_t)wanted.count * sizeof *wanted.ids);
         ck_assert_int_eq(result.tokens.ids[0], s.tokens.sentinels[0]);
         wg_token_list_free(&wanted);
+        wg_token_list_free(&result.tokens);
+    }
+    free_setup(&s);
+}
+END_TEST
+
+/* Untrained models, of which many find the next sentinel likelier than any letter. */
+START_TEST(no_blank_is_left_empty) {
+    setup s = make_setup(_i, 0);
+    for (char letter = 'a'; letter <= 'z'; letter++) {
+        const char text[] = {letter, '[', 'M', 'A', 'S', 'K',    ']',    letter, '[',
+                             'M',    'A', 'S', 'K', ']', letter, letter, 0};
+        wg_beam_result result;
+        ck_assert_int_eq(
+            wg_t5_fill(s.model, &s.tokens, encode(&s, text, 2), NULL, MOST, NULL, &result), 0);
+        for (int blank = 0; blank < 2; blank++) {
+            const wg_token_window found = wg_t5_answer(&s.tokens, &result.tokens, blank);
+            ck_assert(found.start < found.end || found.end == MOST);
+        }
         wg_token_list_free(&result.tokens);
     }
     free_setup(&s);
@@ -421,6 +442,7 @@ int main(void) {
         an_evaluation_is_the_mean_over_an_epoch_of_the_same_batches,
         only_tokens_of_the_text_count_for_the_spans,
         greedy_filling_says_what_whole_forwards_find_likeliest,
+        no_blank_is_left_empty,
         a_batch_of_texts_is_filled_as_each_alone_and_beams_are_likelier,
         blanks_are_read_with_the_white_space_before_them,
         answers_stand_between_sentinels,
