@@ -203,10 +203,13 @@ static json_t *results(const wg_metrics *metrics) {
     return object;
 }
 
-/* Touvron et al. 2023, section 2.2; Radford et al. trained likewise, but for the decays. */
+/* Touvron et al. 2023, section 2.2: AdamW (0.9, 0.95), cosine to a tenth, decay 0.1, clip 1,
+ * warm-up 2000, but no more than a tenth of a short run; Radford et al. trained likewise, but for
+ * the decays. */
 #define SETTINGS                                                                                   \
-    "\"tokenizer\": \"bpe\", \"schedule\": \"cosine\", \"final\": 0.1, \"weight-decay\": 0.1, "    \
-    "\"beta2\": 0.95"
+    "\"tokenizer\": \"bpe\", \"optimizer\": \"adamw\", \"beta1\": 0.9, \"beta2\": 0.95, "          \
+    "\"weight-decay\": 0.1, \"clip\": 1.0, \"schedule\": \"cosine\", \"final\": 0.1, "             \
+    "\"longest-warmup\": 2000"
 
 #define FUNCTIONS                                                                                  \
     .begin = begin, .end = end, .describe = describe, .evaluate = evaluate, .measure = measure,    \

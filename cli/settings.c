@@ -73,30 +73,33 @@ static const struct argp_option options[] = {
      "a Transformer is not trained on longer sentences",
      0},
     {"lr", WG__SET_LR, "X", 0,
-     "Learning rate at its peak (0.001; Transformer 0.0007; finetune 0.00005)", 0},
+     "Learning rate at its peak (0.001; T5 0.02; Transformer 0.0007; finetune 0.00005)", 0},
     {"schedule", WG__SET_SCHEDULE, "NAME", 0,
      "How the rate goes on after the warm-up: linear (the default for BERT) and cosine (for "
-     "GPT and LLaMA) fall to the last step, "
+     "GLM, GPT, LLaMA and T5) fall to the last step, "
      "constant stays, wsd stays and falls in the last steps, noam (for the Transformer) falls as "
      "1 / sqrt(step), "
      "inverse-sqrt too, but is at its peak from the first step",
      0},
     {"warmup", WG__SET_WARMUP, "N", 0,
-     "Steps in which the rate rises (a tenth of all; Transformer 4000 at most)", 0},
+     "Steps in which the rate rises (a tenth of all; GPT and LLaMA 2000 at most, the Transformer "
+     "4000)",
+     0},
     {"final", WG__SET_FINAL, "X", 0,
-     "Where linear, cosine and wsd end, as a fraction of the peak (0; GPT and LLaMA 0.1)", 0},
+     "Where linear, cosine and wsd end, as a fraction of the peak (0; GLM, GPT, LLaMA and T5 0.1)",
+     0},
     {"decay-steps", WG__SET_DECAY_STEPS, "N", 0, "Steps in which wsd falls (a tenth of all)", 0},
     {"optimizer", WG__SET_OPTIMIZER, "NAME", 0,
-     "adamw (the default), adam (for the Transformer), sgd, adafactor, lion, or muon: matrices but "
-     "embeddings by Muon, "
+     "adamw (the default), adam (for the Transformer), adafactor (for T5), sgd, lion, or muon: "
+     "matrices but embeddings by Muon, "
      "scaled to the rate of AdamW, which takes the rest",
      0},
     {"momentum", WG__SET_MOMENTUM, "X", 0, "Momentum of sgd (0.9, Nesterov's) and muon (0.95)", 0},
     {"beta1", WG__SET_BETA1, "X", 0, "First decay of adam, adamw, muon's AdamW and lion (0.9)", 0},
     {"beta2", WG__SET_BETA2, "X", 0,
-     "The second (0.999; lion 0.99; GPT and LLaMA 0.95; Transformer 0.98)", 0},
+     "The second (0.999; lion 0.99; GPT and LLaMA 0.95; GLM and Transformer 0.98)", 0},
     {"weight-decay", WG__SET_WEIGHT_DECAY, "X", 0,
-     "Weight decay (0.01; GPT and LLaMA 0.1; Transformer 0)", 0},
+     "Weight decay (0.01; GLM, GPT and LLaMA 0.1; T5 and Transformer 0)", 0},
     {"clip", WG__SET_CLIP, "X", 0, "Greatest norm of the gradient (1); 0 does not clip", 0},
     {"seed", WG__SET_SEED, "N", 0, "Seed of weights, dropout and batches (0)", 0},
     {"ema", WG__SET_EMA, "X", 0,

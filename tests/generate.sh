@@ -63,7 +63,8 @@ for model in gpt llama; do
     steps=$(($(wc -l <stopped.log) + 3))
     run pretrain $model --resume --out stopped.h5 --steps $steps --log stopped.log
     check "$model: a run goes on" test $code = 0
-    pretrain $model --schedule constant --warmup 10000 --steps $steps --out whole.h5 \
+    # The warm-up of a long run is 2000 steps, as LLaMA's was.
+    pretrain $model --schedule constant --warmup 2000 --steps $steps --out whole.h5 \
         --log whole.log --overwrite
     for log in stopped whole; do
         sed 's/"tokens_per_s": [^,}]*, //' $log.log | grep -v '"eval_' >$log.losses
