@@ -13,6 +13,8 @@ static const wg__continuer *const continuers[] = {&wg__gpt_continuer, &wg__llama
 
 enum { KEY_PROMPT = WG__KEY_OWN, KEY_DTYPE, KEY_THREADS };
 
+enum { USUAL_MAX_TOKENS = 200 };
+
 typedef struct arguments {
     const char *run;
     const char *prompt; /* NULL: none */
@@ -156,20 +158,28 @@ static int tell_json(writer *w, const arguments *a) {
     return result;
 }
 
-/* A prompt that cannot be continued is known before anything is written. */
-static int check_length(const wg__continuing *c) {
-    if (c->text.tokens.count <= c->most_read)
-        return 0;
-    return wg_fail(WG_ERROR_ARGUMENT, "generate",
-                   "the prompt has %lld tokens, and the model has %lld positions for prompt and "
-                   "answer; shorten it",
-                   (long long)c->text.tokens.count, (long long)c->max_positions);
+/* A prompt that cannot be continued, or not so far, is known before anything is written. */
+static int check_length(const wg__continuing *c, int64_t max_tokens) {
+    if (c->text.tokens.count > c->most_read)
+        return wg_fail(WG_ERROR_ARGUMENT, "generate",
+                       "the prompt has %lld tokens, and the model has %lld positions for prompt "
+                       "and answer; shorten it",
+                       (long long)c->text.tokens.count, (long long)c->max_positions);
+    if (max_tokens > c->most_written)
+        return wg_fail(WG_ERROR_ARGUMENT, "generate",
+                       "--max-tokens %lld: the model has %lld positions, enough for %lld tokens "
+                       "after this prompt",
+                       (long long)max_tokens, (long long)c->max_positions,
+                       (long long)c->most_written);
+    return 0;
 }
 
-static int generate(writer *w, const arguments *a) {
+static int generate(writer *w, arguments *a) {
     if (w->continuer->begin(&w->continuing, a->run) < 0 || read_prompt(w, a->prompt) < 0 ||
-        check_length(&w->continuing) < 0 || open_stream(w) < 0)
+        check_length(&w->continuing, a->drawing.max_tokens) < 0 || open_stream(w) < 0)
         return -1;
+    if (a->drawing.max_tokens == 0)
+        a->drawing.max_tokens = USUAL_MAX_TOKENS;
     if (a->packing >= 0 && wg_module_pack(w->continuing.module, (wg_packing)a->packing) < 0)
         return -1;
     wg__listen_for_stop();
@@ -194,12 +204,13 @@ int wg__verb_generate(int argc, char **argv) {
         .args_doc = "RUN.h5 --prompt TEXT",
         .doc = "Continues a text by a GPT, LLaMA or GLM, token by token.\v"
                "The prompt and what follows are written as they come. The text ends where the "
-               "model ends it, after so many tokens, or when the model has no more positions; "
-               "Ctrl-C ends it, too. A GLM reads the prompt in both directions, and writes into a "
+               "model ends it, after so many tokens, or when the model has no more positions, "
+               "which is told; more --max-tokens than there are positions are refused. Ctrl-C ends "
+               "it, too. A GLM reads the prompt in both directions, and writes into a "
                "[gMASK] behind it.",
         .children = children,
     };
-    arguments a = {.packing = -1, .drawing = {.max_tokens = 200, .sampling.temperature = 1}};
+    arguments a = {.packing = -1, .drawing.sampling.temperature = 1};
     wg__cli_parse(&parser, argc, argv, &a);
     if (a.threads)
         wg_set_threads(a.threads);

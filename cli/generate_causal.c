@@ -34,7 +34,10 @@ static int read_prompt(wg__continuing *c, const char *prompt) {
                        "this model's tokenizer has no token that begins a text; give a --prompt");
     if (begin >= 0 && (!prompt || begin != end) && wg_token_list_append(list, begin) < 0)
         return -1;
-    return prompt ? wg_tokenizer_encode(c->tokenizer, prompt, -1, NULL, list) : 0;
+    if (prompt && wg_tokenizer_encode(c->tokenizer, prompt, -1, NULL, list) < 0)
+        return -1;
+    c->most_written = c->max_positions - list->count;
+    return 0;
 }
 
 static int write_text(wg__continuing *c, const wg__drawing *how) {

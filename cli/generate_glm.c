@@ -29,9 +29,11 @@ static void end(wg__continuing *c) {
     wg_token_list_free(&c->text.tokens);
 }
 
+/* What is written has positions of its own, of which the start token takes one. */
 static int read_prompt(wg__continuing *c, const char *prompt) {
     const glm *g = c->model;
     wg_token_list *list = &c->text.tokens;
+    c->most_written = c->max_positions - 1;
     if (wg_token_list_append(list, g->tokens.beginning) < 0 ||
         (prompt && wg_tokenizer_encode(c->tokenizer, prompt, -1, NULL, list) < 0))
         return -1;

@@ -14,6 +14,7 @@ typedef struct wg__continuing {
     wg_tokenizer *tokenizer;
     int64_t max_positions; /* of the model */
     int64_t most_read;     /* tokens that a prompt may have */
+    int64_t most_written;  /* tokens for which there are positions behind what is read */
     wg_generation text;    /* what the model reads, and at last what follows, too */
 
     /* Hears of each token. */
@@ -29,7 +30,8 @@ typedef struct wg__continuer {
     int (*begin)(wg__continuing *c, const char *run);
     void (*end)(wg__continuing *c);
 
-    /* Fills in what the model reads; prompt is NULL for none, and has at least one token. */
+    /* Fills in what the model reads, and how much it may write; prompt is NULL for none, and has at
+     * least one token. */
     int (*read_prompt)(wg__continuing *c, const char *prompt);
 
     /* Continues the text. */

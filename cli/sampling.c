@@ -14,7 +14,8 @@ enum {
 };
 
 static const struct argp_option options[] = {
-    {"max-tokens", KEY_MAX_TOKENS, "N", 0, "Write N tokens at most (200; into each blank 64)", 0},
+    {"max-tokens", KEY_MAX_TOKENS, "N", 0,
+     "Write N tokens at most (200, as far as there are positions; into each blank 64)", 0},
     {"temperature", KEY_TEMPERATURE, "X", 0,
      "Divide logits by X: below 1 likely tokens become likelier (generate 1); 0 always takes the "
      "likeliest (fill)",

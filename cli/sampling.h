@@ -9,8 +9,8 @@
 typedef struct wg__drawing {
     wg_sampling sampling;
     wg_generator generator; /* at the seed */
-    int64_t max_tokens;
-    bool given; /* anything but the length was said */
+    int64_t max_tokens;     /* 0: it was not said */
+    bool given;             /* anything but the length was said */
 } wg__drawing;
 
 /* The options of drawing, as a child of a verb's parser; its input is a wg__drawing, which holds

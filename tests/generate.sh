@@ -111,9 +111,14 @@ for model in gpt llama; do
          grep -q "\"end\": \"length\"" out'
     run generate $model.h5 --max-tokens 5 --temperature 0
     check "$model: without a prompt a text begins" test $code = 0
-    run generate $model.h5 --prompt Alice --max-tokens 1000 --temperature 0
+    run generate $model.h5 --prompt Alice --temperature 0 --json
     check "$model: a text ends with the positions" eval \
-        'test $code = 0 && { grep -q "48 positions" err || ! grep -q . err; }'
+        'test $code = 0 && grep -q "\"end\": \"\(positions\|stop\)\"" out'
+    tokens=$(sed -n 's/.*"prompt_tokens": \([0-9]*\).*/\1/p' out)
+    run generate $model.h5 --prompt Alice --temperature 0 --max-tokens $((48 - tokens))
+    check "$model: tokens for which there are positions are written" test $code = 0
+    refuses "$model: one more is refused" "48 positions, enough for $((48 - tokens)) tokens" \
+        generate $model.h5 --prompt Alice --temperature 0 --max-tokens $((49 - tokens))
 
     # ---- Bad input ----
 

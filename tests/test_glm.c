@@ -203,6 +203,66 @@ START_TEST(a_cache_gives_part_b_token_by_token) {
 }
 END_TEST
 
+/* Texts with Parts A of other lengths, in one batch: the shorter ones begin with padding, which
+ * nobody sees. (B, 1, T, seen + T): `end` is where Parts A end and Parts B begin. */
+static wg_tensor *padded_mask(const int64_t *part_a, int64_t end, int64_t seen, int64_t count) {
+    static bool sees[B * T * 2 * T];
+    bool *next = sees;
+    for (int64_t b = 0; b < B; b++)
+        for (int64_t i = seen; i < seen + count; i++)
+            for (int64_t key = 0; key < seen + count; key++)
+                *next++ = key >= end - part_a[b] && (key < end || key <= i);
+    return wg_from_array(WG_BOOL, WG_DIMS(B, 1, count, seen + count), sees);
+}
+
+/* Columns of a fixture (B, T): row b from part_a[b] + first on; 0 in front of it. */
+static wg_tensor *columns(const char *name, const int64_t *part_a, int64_t first, int64_t count) {
+    const int64_t *from = wg_tensor_data(load(name));
+    int64_t rows[B * T];
+    for (int64_t b = 0; b < B; b++)
+        for (int64_t i = 0; i < count; i++) {
+            const int64_t at = part_a[b] + first + i;
+            rows[b * count + i] = at < 0 ? 0 : from[b * T + at];
+        }
+    return wg_from_array(WG_I64, WG_DIMS(B, count), rows);
+}
+
+START_TEST(a_batch_of_texts_of_other_lengths_has_by_caches_the_logits_of_full_forwards) {
+    wg_glm *model = load_model(WG_F32);
+    const int64_t *part_a = wg_tensor_data(load("part_a"));
+    int64_t end = 0, shortest = T;
+    for (int b = 0; b < B; b++) {
+        end = part_a[b] > end ? part_a[b] : end;
+        shortest = part_a[b] < shortest ? part_a[b] : shortest;
+    }
+    ck_assert_int_lt(shortest, end);
+    wg_set_grad_enabled(false);
+    wg_kv_cache caches[LAYERS];
+    for (int i = 0; i < LAYERS; i++)
+        wg_kv_cache_init(&caches[i], 2 * T);
+    for (int64_t seen = 0, count = end; seen < T; seen += count, count = 1) {
+        const int64_t first = seen - end; /* of Part B */
+        const wg_glm_inputs inputs = {
+            .position_ids = columns("position_ids", part_a, first, count),
+            .block_position_ids = columns("block_position_ids", part_a, first, count),
+            .mask = padded_mask(part_a, end, seen, count),
+            .caches = caches,
+        };
+        wg_tensor *ids = columns("ids", part_a, first, count);
+        wg_tensor *logits = wg_glm_logits(model, wg_glm_forward(model, ids, &inputs), NULL);
+        for (int64_t b = 0; b < B; b++) {
+            wg_tensor *wanted =
+                wg_select(wg_select(load("logits"), 0, b), 0, part_a[b] + first + count - 1);
+            assert_relative(wg_select(wg_select(logits, 0, b), 0, count - 1), wanted, 1e-4);
+        }
+    }
+    for (int i = 0; i < LAYERS; i++)
+        wg_kv_cache_clear(&caches[i]);
+    wg_set_grad_enabled(true);
+    free_model(model);
+}
+END_TEST
+
 /* ---- Training ---- */
 
 /* A corpus of the letters in their order, over and over: a blank follows from what is around it,
@@ -368,6 +428,7 @@ int main(void) {
         a_mask_says_the_same_as_part_a_does,
         without_inputs_all_is_part_a_and_none_of_it_in_a_block,
         a_cache_gives_part_b_token_by_token,
+        a_batch_of_texts_of_other_lengths_has_by_caches_the_logits_of_full_forwards,
         blanks_of_an_alphabet_are_learned,
         inputs_that_do_not_fit_are_refused,
         a_published_configuration_is_read,

@@ -151,6 +151,8 @@ for model in $takes; do
         "$not_utf8"
     wrong "generate: a prompt that is too long, by $model" '32 positions' generate $model.h5 \
         --prompt "$too_long"
+    wrong "generate: more tokens than positions, by $model" '32 positions' generate $model.h5 \
+        --prompt Alice --max-tokens 33
 done
 
 verb=translate takes=transformer
