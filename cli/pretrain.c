@@ -95,7 +95,7 @@ static void check_arguments(struct argp_state *state, const wg__run_arguments *a
     if (arguments->kind->takes_pairs && json_object_get(given, "eval") &&
         !json_object_get(given, "eval-target"))
         argp_error(state, "--eval takes SOURCE and TARGET for %s", arguments->kind->name);
-    static const char *const not_for_pairs[] = {"corpus-weights", "tokens", "init"};
+    static const char *const not_for_pairs[] = {"corpus-weights", "tokens"};
     for (size_t i = 0; i < sizeof not_for_pairs / sizeof not_for_pairs[0]; i++)
         if (arguments->kind->takes_pairs && json_object_get(given, not_for_pairs[i]))
             argp_error(state, "--%s is not for %s", not_for_pairs[i], arguments->kind->name);

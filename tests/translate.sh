@@ -126,6 +126,12 @@ run pretrain transformer --corpus train.from train.to --config tiny.json --vocab
 check 'a twentieth of the pairs is held out' grep -q '^text   760 pairs, .* 40 pairs held out' err
 rm -f bad.h5
 
+# The first step of a run that begins with a trained model loses what that had come to.
+run pretrain transformer --init run.h5 --corpus train.from train.to --eval held.from held.to \
+    --batch 512 --seq 32 --steps 1 --lr 1e-9 --out more.h5
+check 'a run begins with the weights and the tokenizer of another' eval \
+    'test $code = 0 && grep -q "^translations     loss 0\.[0-2]" out'
+
 # ---- Translating ----
 
 run_on held.from translate run.h5
@@ -212,6 +218,8 @@ head -n 1200 "$source/corpus/books/alice-in-wonderland.txt" >prose.txt
     --out bert.h5 >out 2>err
 refuses 'a BERT does not translate' 'it holds a bert model; `wengert translate'"'"' takes transformer' \
     translate bert.h5 x
+refuses 'nor does a run begin with it' 'holds a bert model' \
+    pretrain transformer --init bert.h5 --corpus train.from train.to --out bad.h5
 refuses 'nor has it a BLEU' 'which does not translate' eval bert.h5 --corpus prose.txt --beam 2
 refuses 'a Transformer fills nothing' 'transformer' fill run.h5 'a [MASK]'
 refuses 'nor does it go on' 'transformer' generate run.h5 --prompt x
