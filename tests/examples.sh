@@ -64,6 +64,12 @@ fault() {
         share=$(sed -n 's/^right on new points: \([0-9]*\).*/\1/p' out)
         test "${share:-0}" -ge 97 || echo "only ${share:-no} % of new points are right"
         ;;
+    examples/warmup)
+        awk '/^post-norm / { post = $(NF - 5) }
+             /^pre-norm / { pre = $(NF - 5) }
+             END { if (!(post > 2 && pre < 1.2)) print "the gradients do not differ: " post ", " pre }' out
+        test "$(grep -c '<polyline' warmup.svg)" = 10 || echo 'warmup.svg lacks curves'
+        ;;
     *)
         echo "nobody says what it is to show"
         ;;
@@ -72,7 +78,11 @@ fault() {
 
 # What an example is given on the command line.
 arguments() {
-    test "$1" != examples/new_model || echo "$source/corpus/books/alice-in-wonderland.txt"
+    book=$source/corpus/books/alice-in-wonderland.txt
+    case $1 in
+    examples/new_model) echo "$book" ;;
+    examples/warmup) echo "$book 3" ;; # steps: the gradients of the first are shown
+    esac
 }
 
 for example in "$@"; do
