@@ -9,60 +9,9 @@
 #include "data/wordpiece.h"
 #include "tensor/alloc.h"
 #include "tests/testing.h"
-
-#define SPECIALS 5 /* [PAD] [UNK] [CLS] [SEP] [MASK] */
-enum { PAD, UNK, CLS, SEP, MASK };
+#include "tests/word_corpus.h"
 
 /* ---- A corpus in which each token tells its place ---- */
-
-typedef struct world {
-    wg_tokenizer *tokenizer;
-    wg_corpus *corpus;
-    int64_t words;
-} world;
-
-static wg_tokenizer *words(int64_t count) {
-    static const char *const specials[] = {"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"};
-    char *texts = malloc((size_t)count * 16);
-    const char **tokens = malloc((size_t)(SPECIALS + count) * sizeof *tokens);
-    memcpy(tokens, specials, sizeof specials);
-    for (int64_t i = 0; i < count; i++) {
-        snprintf(texts + i * 16, 16, "w%d", (int)i);
-        tokens[SPECIALS + i] = texts + i * 16;
-    }
-    wg_tokenizer *tokenizer = wg_wordpiece_new(SPECIALS + count, tokens, NULL);
-    free(tokens);
-    free(texts);
-    return tokenizer;
-}
-
-/* `documents` of `sentences`, each of 1 to `longest` words, in turn. */
-static world world_of(int documents, int sentences, int longest) {
-    char *text = malloc((size_t)documents * (size_t)sentences * (size_t)longest * 10);
-    size_t used = 0;
-    int64_t word = 0;
-    for (int d = 0; d < documents; d++) {
-        for (int s = 0; s < sentences; s++) {
-            for (int i = 0; i < 1 + s % longest; i++)
-                used += (size_t)sprintf(text + used, "w%lld ", (long long)word++);
-            text[used++] = '\n';
-        }
-        text[used++] = '\n';
-    }
-    world w = {.tokenizer = words(word), .words = word};
-    w.corpus = wg_corpus_from_text(text, (int64_t)used, w.tokenizer,
-                                   &(wg_corpus_options){.format = WG_CORPUS_SENTENCES});
-    free(text);
-    assert_no_error();
-    ck_assert_int_eq(wg_corpus_documents(w.corpus), documents);
-    ck_assert_int_eq(wg_corpus_tokens(w.corpus), word);
-    return w;
-}
-
-static void free_world(world w) {
-    wg_corpus_free(w.corpus);
-    wg_tokenizer_free(w.tokenizer);
-}
 
 /* The document in which a token of the corpus stands. */
 static int64_t document_of(const wg_corpus *corpus, int64_t token) {
@@ -144,7 +93,7 @@ static void assert_layout(const view *v, const int64_t *ids, int64_t row) {
 }
 
 START_TEST(sequences_are_cls_first_sep_second_sep_and_padding) {
-    world w = world_of(12, 40, 9);
+    word_corpus w = word_corpus_of(12, 40, 9);
     wg_bert_batches *batches = wg_bert_batches_new(
         w.corpus, w.tokenizer, &(wg_bert_batch_options){.batch = 8, .sequence = 48, .seed = 3});
     int64_t padded = 0;
@@ -167,12 +116,12 @@ START_TEST(sequences_are_cls_first_sep_second_sep_and_padding) {
     }
     ck_assert_int_gt(padded, 0);
     wg_bert_batches_free(batches);
-    free_world(w);
+    word_corpus_free(w);
 }
 END_TEST
 
 START_TEST(a_batch_has_the_documented_shapes_and_dtypes) {
-    world w = world_of(4, 20, 5);
+    word_corpus w = word_corpus_of(4, 20, 5);
     wg_bert_batches *batches = wg_bert_batches_new(
         w.corpus, w.tokenizer, &(wg_bert_batch_options){.batch = 3, .sequence = 16});
     wg_bert_batch batch;
@@ -190,14 +139,14 @@ START_TEST(a_batch_has_the_documented_shapes_and_dtypes) {
     ck_assert_int_eq(wg_tensor_ndim(batch.next_sentence_labels), 1);
     ck_assert_int_eq(wg_tensor_size(batch.next_sentence_labels, 0), 3);
     wg_bert_batches_free(batches);
-    free_world(w);
+    word_corpus_free(w);
 }
 END_TEST
 
 /* ---- Next sentence prediction ---- */
 
 START_TEST(a_random_second_segment_is_from_another_document_and_a_next_one_follows) {
-    world w = world_of(10, 60, 7);
+    word_corpus w = word_corpus_of(10, 60, 7);
     wg_bert_batches *batches = wg_bert_batches_new(
         w.corpus, w.tokenizer, &(wg_bert_batch_options){.batch = 16, .sequence = 32, .seed = 1});
     int64_t random = 0, rows = 0;
@@ -226,12 +175,12 @@ START_TEST(a_random_second_segment_is_from_another_document_and_a_next_one_follo
     ck_assert_double_gt(share, 0.5 - 4 * deviation);
     ck_assert_double_lt(share, 0.54 + 4 * deviation);
     wg_bert_batches_free(batches);
-    free_world(w);
+    word_corpus_free(w);
 }
 END_TEST
 
 START_TEST(half_of_the_seconds_are_random_even_where_sentences_are_long) {
-    world w = world_of(20, 120, 60); /* most are longer than the target of 13 */
+    word_corpus w = word_corpus_of(20, 120, 60); /* most are longer than the target of 13 */
     wg_bert_batches *batches = wg_bert_batches_new(
         w.corpus, w.tokenizer,
         &(wg_bert_batch_options){.batch = 1500, .sequence = 16, .short_share = -1, .seed = 8});
@@ -245,12 +194,12 @@ START_TEST(half_of_the_seconds_are_random_even_where_sentences_are_long) {
     ck_assert_double_gt((double)random, 750 - 4 * sqrt(375));
     ck_assert_double_lt((double)random, 750 + 4 * sqrt(375) + 10);
     wg_bert_batches_free(batches);
-    free_world(w);
+    word_corpus_free(w);
 }
 END_TEST
 
 START_TEST(an_epoch_goes_through_every_token_once) {
-    world w = world_of(5, 101, 1); /* sentences of one word: nothing is truncated */
+    word_corpus w = word_corpus_of(5, 101, 1); /* sentences of one word: nothing is truncated */
     wg_bert_batches *batches = wg_bert_batches_new(
         w.corpus, w.tokenizer, &(wg_bert_batch_options){.batch = 1, .sequence = 24});
     int64_t examples = wg_bert_batches_examples(batches);
@@ -274,12 +223,12 @@ START_TEST(an_epoch_goes_through_every_token_once) {
     ck_assert_int_eq(wg_bert_batches_position(batches).next, 0);
     free(seen);
     wg_bert_batches_free(batches);
-    free_world(w);
+    word_corpus_free(w);
 }
 END_TEST
 
 START_TEST(one_in_ten_examples_has_a_shorter_target) {
-    world w = world_of(10, 3000, 1);
+    word_corpus w = word_corpus_of(10, 3000, 1);
     wg_bert_batches *batches = wg_bert_batches_new(
         w.corpus, w.tokenizer, &(wg_bert_batch_options){.batch = 1000, .sequence = 32});
     wg_bert_batch batch;
@@ -303,7 +252,7 @@ START_TEST(one_in_ten_examples_has_a_shorter_target) {
         shorter += !v.attention[row * v.length + v.length - 1];
     ck_assert_int_lt(shorter, 20);
     wg_bert_batches_free(batches);
-    free_world(w);
+    word_corpus_free(w);
 }
 END_TEST
 
@@ -340,14 +289,8 @@ static void assert_mask_count(const view *v, int64_t most) {
     }
 }
 
-static void assert_share(int64_t count, int64_t total, double share) {
-    double deviation = sqrt(share * (1 - share) * (double)total);
-    ck_assert_msg(fabs((double)count - share * (double)total) < 4 * deviation,
-                  "%lld of %lld; wanted %g of them", (long long)count, (long long)total, share);
-}
-
 START_TEST(masking_is_eighty_ten_ten_of_fifteen_percent) {
-    world w = world_of(20, 200, 12);
+    word_corpus w = word_corpus_of(20, 200, 12);
     wg_bert_batches *batches = wg_bert_batches_new(
         w.corpus, w.tokenizer, &(wg_bert_batch_options){.batch = 32, .sequence = 60, .seed = 9});
     mask_counts c = {0};
@@ -368,12 +311,12 @@ START_TEST(masking_is_eighty_ten_ten_of_fifteen_percent) {
     assert_share(c.replaced, c.chosen, 0.1);
     ck_assert_double_eq_tol((double)c.chosen / (double)c.tokens, 0.15, 0.005);
     wg_bert_batches_free(batches);
-    free_world(w);
+    word_corpus_free(w);
 }
 END_TEST
 
 START_TEST(every_place_is_masked_as_often_as_any_other) {
-    world w = world_of(10, 3000, 1);
+    word_corpus w = word_corpus_of(10, 3000, 1);
     wg_bert_batches *batches = wg_bert_batches_new(
         w.corpus, w.tokenizer,
         &(wg_bert_batch_options){.batch = 2000, .sequence = 16, .short_share = -1, .seed = 5});
@@ -388,12 +331,12 @@ START_TEST(every_place_is_masked_as_often_as_any_other) {
     for (int t = 1; t < 15; t++)
         assert_share(masked[t], present[t], (double)v.masked / (13.0 * (double)v.rows));
     wg_bert_batches_free(batches);
-    free_world(w);
+    word_corpus_free(w);
 }
 END_TEST
 
 START_TEST(max_predictions_limits_the_masks_of_a_sequence) {
-    world w = world_of(4, 50, 5);
+    word_corpus w = word_corpus_of(4, 50, 5);
     wg_bert_batches *batches = wg_bert_batches_new(
         w.corpus, w.tokenizer,
         &(wg_bert_batch_options){
@@ -408,7 +351,7 @@ START_TEST(max_predictions_limits_the_masks_of_a_sequence) {
     ck_assert_int_eq(wg_bert_batches_next(batches, &batch), 0);
     ck_assert_int_eq(wg_tensor_count(batch.masked_positions), batch.tokens - 3 * 8);
     wg_bert_batches_free(batches);
-    free_world(w);
+    word_corpus_free(w);
 }
 END_TEST
 
@@ -416,16 +359,10 @@ END_TEST
 
 /* A number that the whole batch goes into. */
 static uint64_t hash_of(const wg_bert_batch *batch) {
-    view v = view_of(batch);
-    uint64_t hash = UINT64_C(0xcbf29ce484222325);
-    for (int64_t i = 0; i < v.rows * v.length; i++)
-        hash = (hash ^ (uint64_t)(v.ids[i] * 4 + v.types[i] * 2 + v.attention[i])) *
-               UINT64_C(0x100000001b3);
-    for (int64_t i = 0; i < v.masked; i++)
-        hash = (hash ^ (uint64_t)(v.places[i] * 100000 + v.labels[i])) * UINT64_C(0x100000001b3);
-    for (int64_t i = 0; i < v.rows; i++)
-        hash = (hash ^ (uint64_t)v.next[i]) * UINT64_C(0x100000001b3);
-    return hash;
+    wg_tensor *const all[] = {batch->input_ids,      batch->token_type_ids,
+                              batch->attention_mask, batch->masked_positions,
+                              batch->masked_labels,  batch->next_sentence_labels};
+    return hash_of_tensors(WG_COUNT(all), all);
 }
 
 static uint64_t next_hash(wg_bert_batches *batches) {
@@ -439,7 +376,7 @@ static uint64_t next_hash(wg_bert_batches *batches) {
 }
 
 START_TEST(a_resumed_run_sees_the_same_batches_over_the_ends_of_epochs) {
-    world w = world_of(6, 30, 6);
+    word_corpus w = word_corpus_of(6, 30, 6);
     wg_bert_batch_options options = {.batch = 7, .sequence = 32, .seed = 11};
     wg_bert_batches *batches = wg_bert_batches_new(w.corpus, w.tokenizer, &options);
     uint64_t hashes[40];
@@ -458,12 +395,12 @@ START_TEST(a_resumed_run_sees_the_same_batches_over_the_ends_of_epochs) {
             ck_assert_uint_eq(next_hash(batches), hashes[j]);
         wg_bert_batches_free(batches);
     }
-    free_world(w);
+    word_corpus_free(w);
 }
 END_TEST
 
 START_TEST(seeds_and_epochs_give_other_batches) {
-    world w = world_of(6, 30, 6);
+    word_corpus w = word_corpus_of(6, 30, 6);
     wg_bert_batch_options options = {.batch = 8, .sequence = 32};
     wg_bert_batches *batches = wg_bert_batches_new(w.corpus, w.tokenizer, &options);
     uint64_t first = next_hash(batches);
@@ -474,45 +411,46 @@ START_TEST(seeds_and_epochs_give_other_batches) {
     ck_assert_int_eq(wg_bert_batches_seek(batches, &(wg_data_position){1, 0, 0}), 0);
     ck_assert_uint_ne(next_hash(batches), first);
     wg_bert_batches_free(batches);
-    free_world(w);
+    word_corpus_free(w);
 }
 END_TEST
 
 START_TEST(batches_are_the_same_on_every_machine) {
-    world w = world_of(6, 30, 6);
+    word_corpus w = word_corpus_of(6, 30, 6);
     wg_bert_batches *batches = wg_bert_batches_new(
         w.corpus, w.tokenizer, &(wg_bert_batch_options){.batch = 8, .sequence = 32, .seed = 42});
     uint64_t hash = 0;
     for (int k = 0; k < 10; k++)
         hash ^= next_hash(batches);
-    ck_assert_uint_eq(hash, UINT64_C(15378102274936294374));
+    ck_assert_uint_eq(hash, UINT64_C(80428024308835467));
     wg_bert_batches_free(batches);
-    free_world(w);
+    word_corpus_free(w);
 }
 END_TEST
 
 /* ---- Bad input ---- */
 
-static void assert_refused(const world *w, wg_bert_batch_options options, const char *message) {
+static void assert_refused(const word_corpus *w, wg_bert_batch_options options,
+                           const char *message) {
     ck_assert_ptr_null(wg_bert_batches_new(w->corpus, w->tokenizer, &options));
     assert_error(WG_ERROR_ARGUMENT, message);
 }
 
 START_TEST(options_out_of_range_are_refused) {
-    world w = world_of(2, 3, 2);
+    word_corpus w = word_corpus_of(2, 3, 2);
     assert_refused(&w, (wg_bert_batch_options){.batch = -1}, "a batch of -1 sequences");
     assert_refused(&w, (wg_bert_batch_options){.sequence = 7}, "sequences of 7 tokens");
     assert_refused(&w, (wg_bert_batch_options){.masked_share = 1.5}, "masked_share is 1.5");
     assert_refused(&w, (wg_bert_batch_options){.masked_share = NAN}, "masked_share is");
     assert_refused(&w, (wg_bert_batch_options){.max_predictions = -2}, "max_predictions is -2");
-    free_world(w);
+    word_corpus_free(w);
 }
 END_TEST
 
 START_TEST(a_corpus_or_tokenizer_that_does_not_fit_is_refused) {
-    world w = world_of(1, 3, 2);
+    word_corpus w = word_corpus_of(1, 3, 2);
     assert_refused(&w, (wg_bert_batch_options){0}, "two are needed");
-    wg_tokenizer *other = words(w.words + 1);
+    wg_tokenizer *other = words_tokenizer("w", 0, w.words + 1);
     ck_assert_ptr_null(wg_bert_batches_new(w.corpus, other, NULL));
     assert_error(WG_ERROR_ARGUMENT, "vocabulary of 9 tokens, this one has 10");
     wg_tokenizer_free(other);
@@ -522,12 +460,12 @@ START_TEST(a_corpus_or_tokenizer_that_does_not_fit_is_refused) {
     wg_tokenizer_free(other);
     ck_assert_ptr_null(wg_bert_batches_new(NULL, w.tokenizer, NULL));
     assert_no_error();
-    free_world(w);
+    word_corpus_free(w);
 }
 END_TEST
 
 START_TEST(a_position_outside_the_epoch_is_refused_and_changes_nothing) {
-    world w = world_of(6, 30, 6);
+    word_corpus w = word_corpus_of(6, 30, 6);
     wg_bert_batch_options options = {.batch = 8, .sequence = 32};
     wg_bert_batches *batches = wg_bert_batches_new(w.corpus, w.tokenizer, &options);
     wg_bert_batches *untouched = wg_bert_batches_new(w.corpus, w.tokenizer, &options);
@@ -539,12 +477,12 @@ START_TEST(a_position_outside_the_epoch_is_refused_and_changes_nothing) {
         ck_assert_uint_eq(next_hash(batches), next_hash(untouched));
     wg_bert_batches_free(batches);
     wg_bert_batches_free(untouched);
-    free_world(w);
+    word_corpus_free(w);
 }
 END_TEST
 
 START_TEST(a_batch_that_finds_no_memory_can_be_asked_for_again) {
-    world w = world_of(6, 30, 6);
+    word_corpus w = word_corpus_of(6, 30, 6);
     wg_bert_batch_options options = {.batch = 64, .sequence = 16};
     wg_bert_batches *untouched = wg_bert_batches_new(w.corpus, w.tokenizer, &options);
     uint64_t expected = next_hash(untouched);
@@ -572,7 +510,7 @@ START_TEST(a_batch_that_finds_no_memory_can_be_asked_for_again) {
         ck_assert_int_eq(wg_alloc_get_stats().live_blocks, live);
     }
     ck_assert_int_gt(failures, 12);
-    free_world(w);
+    word_corpus_free(w);
 }
 END_TEST
 

@@ -9,9 +9,7 @@
 #include "data/wordpiece.h"
 #include "tensor/alloc.h"
 #include "tests/testing.h"
-
-#define SPECIALS 5 /* [PAD] [UNK] [CLS] [SEP] [MASK] */
-enum { PAD, UNK, CLS, SEP, MASK };
+#include "tests/word_corpus.h"
 
 /* ---- A corpus in which each token tells its place ---- */
 
@@ -22,47 +20,15 @@ typedef struct world {
     int64_t words;
 } world;
 
-static wg_tokenizer *words(const char *letter, int64_t first, int64_t count) {
-    static const char *const specials[] = {"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"};
-    char *texts = malloc((size_t)count * 16);
-    const char **tokens = malloc((size_t)(SPECIALS + count) * sizeof *tokens);
-    memcpy(tokens, specials, sizeof specials);
-    for (int64_t i = 0; i < count; i++) {
-        snprintf(texts + i * 16, 16, "%s%d", letter, (int)(first + i));
-        tokens[SPECIALS + i] = texts + i * 16;
-    }
-    wg_tokenizer *tokenizer = wg_wordpiece_new(SPECIALS + count, tokens, NULL);
-    free(tokens);
-    free(texts);
-    return tokenizer;
-}
-
-/* `documents` of `sentences`, each of 1 to `longest` words, in turn. */
 static world world_of(int documents, int sentences, int longest) {
-    char *text = malloc((size_t)documents * (size_t)sentences * (size_t)longest * 10);
-    size_t used = 0;
-    int64_t word = 0;
-    for (int d = 0; d < documents; d++) {
-        for (int s = 0; s < sentences; s++) {
-            for (int i = 0; i < 1 + s % longest; i++)
-                used += (size_t)sprintf(text + used, "w%lld ", (long long)word++);
-            text[used++] = '\n';
-        }
-        text[used++] = '\n';
-    }
-    world w = {.tokenizer = words("w", 0, word), .words = word};
-    w.corpus = wg_corpus_from_text(text, (int64_t)used, w.tokenizer,
-                                   &(wg_corpus_options){.format = WG_CORPUS_SENTENCES});
-    free(text);
-    assert_no_error();
-    ck_assert_int_eq(wg_corpus_tokens(w.corpus), word);
+    const word_corpus words = word_corpus_of(documents, sentences, longest);
+    world w = {.tokenizer = words.tokenizer, .corpus = words.corpus, .words = words.words};
     ck_assert_int_eq(wg_glm_tokens_of(w.tokenizer, &w.tokens), 0);
     return w;
 }
 
 static void free_world(world w) {
-    wg_corpus_free(w.corpus);
-    wg_tokenizer_free(w.tokenizer);
+    word_corpus_free((word_corpus){.tokenizer = w.tokenizer, .corpus = w.corpus});
 }
 
 /* ---- Reading a batch ---- */
@@ -179,7 +145,7 @@ static void assert_row(wg_tensor *x, int count, const int64_t *expected) {
 /* Figure 2: x1 .. x6 with the spans x3 and x5 x6, which chance has put the other way around. A
  * [CLS] is before the text, as in the published code, at position 0. */
 START_TEST(the_example_of_figure_2_has_its_masks_and_both_its_positions) {
-    wg_tokenizer *tokenizer = words("x", 1, 6);
+    wg_tokenizer *tokenizer = words_tokenizer("x", 1, 6);
     wg_glm_tokens t;
     ck_assert_int_eq(wg_glm_tokens_of(tokenizer, &t), 0);
     enum { X1 = SPECIALS, X2, X3, X4, X5, X6 };
@@ -327,12 +293,6 @@ START_TEST(a_batch_has_the_documented_shapes_and_dtypes) {
 END_TEST
 
 /* ---- Spans ---- */
-
-static void assert_share(int64_t count, int64_t total, double share) {
-    double deviation = sqrt(share * (1 - share) * (double)total);
-    ck_assert_msg(fabs((double)count - share * (double)total) < 4 * deviation,
-                  "%lld of %lld; wanted %g of them", (long long)count, (long long)total, share);
-}
 
 typedef struct statistics {
     int64_t lengths[64], spans, masked, tokens, texts, orders, turned, first_masked, last_masked;
@@ -504,13 +464,6 @@ END_TEST
 
 /* ---- Determinism and resuming ---- */
 
-static uint64_t hash_in(uint64_t hash, wg_tensor *x) {
-    const int64_t *values = wg_tensor_data(x);
-    for (int64_t i = 0; i < wg_tensor_count(x); i++)
-        hash = (hash ^ (uint64_t)values[i]) * UINT64_C(0x100000001b3);
-    return hash;
-}
-
 /* A number that the whole batch goes into. */
 static uint64_t next_hash(wg_glm_batches *batches) {
     wg_scope step;
@@ -518,9 +471,7 @@ static uint64_t next_hash(wg_glm_batches *batches) {
     wg_glm_batch batch = next_batch(batches);
     wg_tensor *const all[] = {batch.input_ids, batch.position_ids,     batch.block_position_ids,
                               batch.part_a,    batch.target_positions, batch.labels};
-    uint64_t hash = UINT64_C(0xcbf29ce484222325);
-    for (size_t i = 0; i < WG_COUNT(all); i++)
-        hash = hash_in(hash, all[i]);
+    const uint64_t hash = hash_of_tensors(WG_COUNT(all), all);
     wg_scope_end(&step, NULL);
     return hash;
 }
@@ -642,7 +593,7 @@ END_TEST
 
 START_TEST(a_tokenizer_that_does_not_fit_is_refused) {
     world w = world_of(1, 3, 2);
-    wg_tokenizer *other = words("w", 0, w.words + 1);
+    wg_tokenizer *other = words_tokenizer("w", 0, w.words + 1);
     ck_assert_ptr_null(wg_glm_batches_new(w.corpus, other, NULL));
     assert_error(WG_ERROR_ARGUMENT, "vocabulary of 9 tokens, this one has 10");
     wg_tokenizer_free(other);

@@ -10,6 +10,7 @@
 #include "data/wordpiece.h"
 #include "tensor/alloc.h"
 #include "tests/testing.h"
+#include "tests/word_corpus.h"
 
 /* ---- A stream in which each token tells its place ---- */
 
@@ -292,13 +293,7 @@ static uint64_t next_hash(wg_t5_batches *batches) {
     wg_scope_begin(&step);
     wg_t5_batch batch;
     ck_assert_int_eq(wg_t5_batches_next(batches, &batch), 0);
-    uint64_t hash = UINT64_C(0xcbf29ce484222325);
-    wg_tensor *const both[] = {batch.input_ids, batch.labels};
-    for (int k = 0; k < 2; k++) {
-        const int64_t *values = wg_tensor_data(both[k]);
-        for (int64_t i = 0; i < wg_tensor_count(both[k]); i++)
-            hash = (hash ^ (uint64_t)values[i]) * UINT64_C(0x100000001b3);
-    }
+    const uint64_t hash = hash_of_tensors(2, (wg_tensor *[]){batch.input_ids, batch.labels});
     wg_scope_end(&step, NULL);
     return hash;
 }

@@ -1,0 +1,31 @@
+/* A corpus whose k-th token is the word "wk", so that each token of a batch tells its place; and
+ * what tests of batches count and compare. */
+#ifndef WG_TESTS_WORD_CORPUS_H
+#define WG_TESTS_WORD_CORPUS_H
+
+#include "data/corpus.h"
+#include "data/tokenizer.h"
+
+/* The ids before those of the words. */
+enum { PAD, UNK, CLS, SEP, MASK, SPECIALS };
+
+typedef struct word_corpus {
+    wg_tokenizer *tokenizer;
+    wg_corpus *corpus;
+    int64_t words;
+} word_corpus;
+
+/* `documents` of `sentences`, each of 1 to `longest` words, in turn. */
+word_corpus word_corpus_of(int documents, int sentences, int longest);
+void word_corpus_free(word_corpus w);
+
+/* A WordPiece of the specials and the words `letter` first, first + 1, ... */
+wg_tokenizer *words_tokenizer(const char *letter, int64_t first, int64_t count);
+
+/* Fails unless `count` of `total` is as a chance of `share` has it. */
+void assert_share(int64_t count, int64_t total, double share);
+
+/* FNV-1a over the elements of i64 and bool tensors, one after the other. */
+uint64_t hash_of_tensors(int count, wg_tensor *const *tensors);
+
+#endif
