@@ -126,9 +126,9 @@ static inline void svg_curve(svg_panel *p, int count, const double *x, const dou
     if (!name)
         return;
     const double top = p->top + 16 + 15 * p->named++,
-                 left = p->legend_left ? p->left + 4 : p->left + p->width - 138;
+                 left = p->legend_left ? p->left + 4 : p->left + p->width - 150;
     fprintf(p->file,
-            "<rect x=\"%.1f\" y=\"%.1f\" width=\"134\" height=\"15\" fill=\"white\" "
+            "<rect x=\"%.1f\" y=\"%.1f\" width=\"146\" height=\"15\" fill=\"white\" "
             "fill-opacity=\"0.8\"/><line x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\" "
             "stroke-width=\"2.5\" stroke=\"%s\"/><text x=\"%.1f\" y=\"%.1f\" "
             "font-size=\"11\">%s</text>\n",
