@@ -3,7 +3,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "cli/bert_task.h"
 #include "cli/model_kind.h"
 #include "cli/results.h"
 #include "cli/settings.h"
@@ -114,7 +113,7 @@ static int measure(const wg__measuring *m, wg_metrics *metrics) {
         return -1;
     const wg_bert_pretraining_options options = {
         .batch = m->batch,
-        .sequence = wg__bert_sequence(m->sequence, 128, &model->bert->config),
+        .sequence = wg__sequence_of(m->sequence, 128, model->bert->config.max_position_embeddings),
         .seed = m->seed};
     wg_corpus *corpus = wg_corpus_load(m->corpus_count, m->corpus, tokenizer, NULL);
     wg_bert_pretraining *modeling =

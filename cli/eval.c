@@ -41,7 +41,8 @@ static const struct argp_option options[] = {
      "cut into sequences",
      0},
     {"predictions", KEY_PREDICTIONS, "FILE", 0,
-     "Write what a fine-tuned model predicts: of classify one label a line, of squad a JSON object "
+     "Write what a fine-tuned model predicts: of classify and cloze one label a line, of squad a "
+     "JSON object "
      "of answers by question, as its official script reads it",
      0},
     {"output", KEY_OUTPUT, "FILE", 0, "Write the Transformer's translations, line by line", 0},

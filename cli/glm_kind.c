@@ -153,11 +153,6 @@ static int show_batch(const wg__training *p) {
 
 /* ---- Measuring ---- */
 
-/* The model's positions may be fewer than the usual 128. */
-static int64_t choose_sequence(int64_t asked, const wg_glm_config *config) {
-    return asked == 0 && config->max_sequence_length < 128 ? config->max_sequence_length : asked;
-}
-
 static int measure(const wg__measuring *m, wg_metrics *metrics) {
     wg_glm *model;
     wg_tokenizer *tokenizer;
@@ -165,7 +160,8 @@ static int measure(const wg__measuring *m, wg_metrics *metrics) {
         return -1;
     const wg_blank_infilling_options options = {
         .batches = {.batch = m->batch,
-                    .sequence = choose_sequence(m->sequence, &model->config),
+                    .sequence =
+                        wg__sequence_of(m->sequence, 128, model->config.max_sequence_length),
                     .seed = m->seed}};
     wg_corpus *corpus = wg_corpus_load(m->corpus_count, m->corpus, tokenizer, NULL);
     wg_blank_infilling *infilling =

@@ -19,7 +19,8 @@ static const wg__model_kind *const kinds[] = {
     &wg__bert_kind, &wg__glm_kind,         &wg__gpt_kind, &wg__llama_kind,
     &wg__t5_kind,   &wg__transformer_kind, NULL,
 };
-static const wg__model_kind *const tasks[] = {&wg__classify_task, &wg__squad_task, NULL};
+static const wg__model_kind *const tasks[] = {&wg__classify_task, &wg__squad_task, &wg__cloze_task,
+                                              NULL};
 
 static const wg__model_kind *find(const wg__model_kind *const *table, const char *name) {
     while (*table && strcmp(name, (*table)->name) != 0)
@@ -62,15 +63,22 @@ static const wg__model_kind *find_type(const char *path, const char *type) {
     return NULL;
 }
 
-static const wg__model_kind *read_kind(wg_checkpoint *file, const char *path) {
-    for (int i = 0; tasks[i]; i++)
-        if (wg_checkpoint_has(file, tasks[i]->mark))
+/* The task whose mark a checkpoint has, or NULL. */
+static const wg__model_kind *find_task(wg_checkpoint *file, const wg_config *config) {
+    for (int i = 0; tasks[i]; i++) {
+        const char *mark = tasks[i]->mark;
+        if (*mark == '/' ? wg_checkpoint_has(file, mark) : wg_config_has(config, mark))
             return tasks[i];
+    }
+    return NULL;
+}
+
+static const wg__model_kind *read_kind(wg_checkpoint *file, const char *path) {
     char *json = wg_checkpoint_get_text(file, "/config");
     wg_config *config = json ? wg_config_parse(json, "/config") : NULL;
     const char *type = NULL;
-    const wg__model_kind *kind = NULL;
-    if (config && wg_config_require(config, 1, (const char *const[]){"model_type"}) == 0 &&
+    const wg__model_kind *kind = config ? find_task(file, config) : NULL;
+    if (!kind && config && wg_config_require(config, 1, (const char *const[]){"model_type"}) == 0 &&
         wg_config_text(config, "model_type", &type) == 0)
         kind = find_type(path, type);
     wg_config_free(config);
@@ -121,6 +129,12 @@ int64_t wg__vocabulary_size(const json_t *settings, int64_t configured) {
     if (size > 0)
         return size;
     return configured > 0 ? configured : DEFAULT_VOCABULARY;
+}
+
+int64_t wg__sequence_of(int64_t asked, int64_t usual, int64_t positions) {
+    if (asked > 0)
+        return asked;
+    return positions < usual ? positions : usual;
 }
 
 static wg_tokenizer *learn_wordpiece(int count, const char *const *paths, int64_t size) {

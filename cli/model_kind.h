@@ -1,7 +1,8 @@
 /* What the command knows of each kind of model that it trains: its text, its task, its results.
  *
  *     models of `wengert pretrain'              bert, gpt, llama...
- *     tasks of `wengert finetune --task ...'    classify, squad...: a model with a head of its own
+ *     tasks of `wengert finetune --task ...'    classify, squad...: a model with a head of its own,
+ *                                               or cloze: one that fills its pattern
  *
  * A new kind is a file that defines its wg__model_kind, and a line in one of the two tables of
  * model_kind.c. */
@@ -52,8 +53,8 @@ typedef struct wg__measuring {
 struct wg__model_kind {
     const char *name;     /* "gpt", as the command line says it */
     const char *type;     /* "gpt2", the published model_type; of a task, that of its model */
-    const char *mark;     /* what only checkpoints of this task hold: "/model/classifier/weight";
-                           * NULL: it is a model of `pretrain' */
+    const char *mark;     /* what only checkpoints of this task hold: "/model/classifier/weight", or
+                           * a key of their configuration; NULL: it is a model of `pretrain' */
     const char *defaults; /* settings that differ from those of other kinds, as JSON */
 
     bool takes_pairs; /* its text is a source and a target, line by line */
@@ -80,7 +81,7 @@ struct wg__model_kind {
     json_t *(*results)(const wg_metrics *metrics);
 };
 
-extern const wg__model_kind wg__classify_task, wg__squad_task;
+extern const wg__model_kind wg__classify_task, wg__squad_task, wg__cloze_task;
 extern const wg__model_kind wg__bert_kind, wg__glm_kind, wg__gpt_kind, wg__llama_kind, wg__t5_kind,
     wg__transformer_kind;
 
@@ -131,6 +132,10 @@ void wg__note_tokens(void *context, const char *line);
 /* What --tokenizer says: read from a file, or learnt from the corpus with so many tokens; that of a
  * corpus of token files is theirs. */
 wg_tokenizer *wg__make_tokenizer(const json_t *settings, int64_t vocabulary_size);
+
+/* Tokens in a sequence that is measured: as many as were asked for; else `usual`, or all positions
+ * that the model has. */
+int64_t wg__sequence_of(int64_t asked, int64_t usual, int64_t positions);
 
 /* The tokens that are learnt: as --vocab-size says, else `configured`, unless that is 0. */
 int64_t wg__vocabulary_size(const json_t *settings, int64_t configured);

@@ -23,6 +23,8 @@ static const wg__setting settings[] = {
     {WG__SET_SPAN_MEAN, "span-mean", NUMBER, 0.1, 38, false},
     {WG__SET_SENTENCE_SHARE, "sentence-share", NUMBER, 0, 1, false},
     {WG__SET_DOCUMENT_SHARE, "document-share", NUMBER, 0, 1, false},
+    {WG__SET_PATTERN, "pattern", TEXT, 0, 0, false},
+    {WG__SET_VERBALIZER, "verbalizer", PAIRS, 0, 0, false},
     {WG__SET_EVAL, "eval", FILE_NAME, 0, 0, true},
     {WG__SET_CORPUS, "corpus", FILE_NAMES, 0, 0, true}, /* it is checked by its tokens */
     {WG__SET_CORPUS_WEIGHTS, "corpus-weights", NUMBERS, 1e-9, 1e9, false},
@@ -180,6 +182,24 @@ json_t *wg__setting_add_file(const json_t *list, const char *path) {
     return NULL;
 }
 
+/* An object and one member more, as a new one. NULL for text that is not UTF-8. */
+static json_t *add_pair(const struct argp_state *state, const wg__setting *setting,
+                        const json_t *object, const char *text) {
+    const char *middle = strchr(text, '=');
+    if (!middle || middle == text || !middle[1])
+        argp_error(state, "--%s: '%s' is not LABEL=TEXT", setting->name, text);
+    json_t *longer = object ? json_copy((json_t *)object) : json_object();
+    char *name = strndup(text, (size_t)(middle - text));
+    if (name && json_object_get(longer, name))
+        argp_error(state, "--%s: '%s' is said twice", setting->name, name);
+    const int status = name ? json_object_set_new(longer, name, json_string(middle + 1)) : -1;
+    free(name);
+    if (status == 0)
+        return longer;
+    json_decref(longer);
+    return NULL;
+}
+
 static json_t *setting_value(const struct argp_state *state, const wg__setting *setting,
                              const json_t *given, const char *text) {
     switch (setting->kind) {
@@ -196,6 +216,8 @@ static json_t *setting_value(const struct argp_state *state, const wg__setting *
         return number_list(state, setting, text);
     case FILE_NAMES:
         return wg__setting_add_file(json_object_get(given, setting->name), text);
+    case PAIRS:
+        return add_pair(state, setting, json_object_get(given, setting->name), text);
     case FLAG:
         return json_true();
     }

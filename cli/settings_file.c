@@ -23,6 +23,18 @@ static json_t *files_of_json(const json_t *value) {
     return list;
 }
 
+/* An object of texts, none of them empty. */
+static json_t *pairs_of_json(const json_t *value) {
+    const char *name;
+    json_t *text;
+    json_object_foreach((json_t *)value, name, text) {
+        const char *string = json_string_value(text);
+        if (!*name || !string || !*string)
+            return NULL;
+    }
+    return json_deep_copy(value);
+}
+
 static bool is_in_range(const wg__setting *setting, const json_t *number) {
     const double value = json_number_value(number);
     return json_is_number(number) && value >= setting->low && value <= setting->high;
@@ -59,6 +71,8 @@ static json_t *value_of_json(const wg__setting *setting, const json_t *value) {
         return is_in_range(setting, value) ? json_real(json_number_value(value)) : NULL;
     case NUMBERS:
         return json_is_array(value) ? numbers_of_json(setting, value) : NULL;
+    case PAIRS:
+        return json_is_object(value) ? pairs_of_json(value) : NULL;
     case FLAG:
         return json_is_boolean(value) ? json_boolean(json_is_true(value)) : NULL;
     }
@@ -72,6 +86,7 @@ static const char *wanted(const wg__setting *setting, char *text, size_t size) {
                                         [INTEGER] = "a whole number",
                                         [NUMBER] = "a number",
                                         [NUMBERS] = "a list of numbers",
+                                        [PAIRS] = "an object of texts",
                                         [FLAG] = "true or false"};
     if (setting->kind != INTEGER && setting->kind != NUMBER && setting->kind != NUMBERS)
         snprintf(text, size, "%s", kinds[setting->kind]);

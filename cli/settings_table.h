@@ -12,6 +12,7 @@ typedef enum wg__setting_kind {
     INTEGER,
     NUMBER,
     NUMBERS, /* "3,1" */
+    PAIRS,   /* "yes=great"; each time it is said, one more */
     FLAG
 } wg__setting_kind;
 

@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "cli/bert_task.h"
+#include "cli/finetuning.h"
 #include "cli/results.h"
 #include "cli/settings.h"
 #include "train/question_answering.h"
@@ -22,7 +22,7 @@ static int load_model(wg__training *t) {
                    ? -1
                    : wg_bert_for_question_answering_load(t->resumed, &mine->model, &t->tokenizer);
     wg_bert_origin origin;
-    return wg__bert_task_origin(t, &origin) < 0
+    return wg__finetuning_origin(t, &origin) < 0
                ? -1
                : wg_bert_for_question_answering_begin(&origin, &mine->model, &t->tokenizer);
 }
@@ -110,11 +110,11 @@ static int measure_file(const wg__measuring *m, const wg_squad *squad,
 static int measure(const wg__measuring *m, wg_metrics *metrics) {
     wg_bert_for_question_answering *model;
     wg_tokenizer *tokenizer;
-    if (wg__bert_task_one_file(m) < 0 ||
+    if (wg__finetuning_one_file(m) < 0 ||
         wg_bert_for_question_answering_load(m->run, &model, &tokenizer) < 0)
         return -1;
     const wg_squad_options reading = {
-        .sequence = wg__bert_sequence(m->sequence, 384, &model->bert->config)};
+        .sequence = wg__sequence_of(m->sequence, 384, model->bert->config.max_position_embeddings)};
     const wg_question_answering_options options = {.batch = m->batch};
     wg_squad *squad = wg_squad_load(m->corpus[0], tokenizer, &reading);
     wg_question_answering *answering =

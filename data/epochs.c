@@ -45,6 +45,13 @@ void wg__epochs_advance(wg__epochs *epochs) {
         shuffle(epochs, (wg_data_position){.seed = now.seed, .epoch = now.epoch + 1});
 }
 
+void wg__epochs_take(wg__epochs *epochs, int64_t count, int64_t *examples) {
+    for (int64_t i = 0; i < count; i++) {
+        examples[i] = wg__epochs_example(epochs);
+        wg__epochs_advance(epochs);
+    }
+}
+
 void wg__epochs_return(wg__epochs *epochs, wg_data_position position) {
     if (position.seed == epochs->position.seed && position.epoch == epochs->position.epoch)
         epochs->position = position;

@@ -33,6 +33,9 @@ void wg__epochs_clear(wg__epochs *epochs);
 int64_t wg__epochs_example(const wg__epochs *epochs);
 void wg__epochs_advance(wg__epochs *epochs);
 
+/* The `count` examples that come next, after which the epochs have gone on. */
+void wg__epochs_take(wg__epochs *epochs, int64_t count, int64_t *examples);
+
 /* Back to a position that it has had, when a batch could not be made. */
 void wg__epochs_return(wg__epochs *epochs, wg_data_position position);
 

@@ -71,91 +71,101 @@ static int64_t mask_place(const wg__glm_blanks *b, const wg_glm_span *span) {
     return place;
 }
 
-/* A sequence in the making. */
-typedef struct row {
-    int64_t *ids, *positions, *blocks; /* filled with padding */
-    int64_t length;
-    int64_t *target_positions, *labels; /* of the next target of the batch */
-    int64_t targets, offset;            /* of the sequence in B * T */
-} row;
+/* ---- Putting it together ---- */
 
-static void put(row *r, int64_t id, int64_t position, int64_t block) {
-    r->ids[r->length] = id;
-    r->positions[r->length] = position;
-    r->blocks[r->length++] = block;
+static void put(wg__glm_row *row, int64_t id, int64_t position, int64_t block) {
+    row->ids[row->length] = id;
+    row->positions[row->length] = position;
+    row->blocks[row->length++] = block;
 }
 
 /* What the token that was put last has to predict. */
-static void put_label(row *r, int64_t label) {
-    r->target_positions[r->targets] = r->offset + r->length - 1;
-    r->labels[r->targets++] = label;
+static void put_label(wg__glm_row *row, int64_t label) {
+    *row->target_positions++ = row->offset + row->length - 1;
+    *row->labels++ = label;
 }
 
-static void put_part_a(row *r, const wg_glm_tokens *tokens, const wg__glm_blanks *b) {
-    put(r, tokens->beginning, 0, 0);
+void wg__glm_row_put(wg__glm_row *row, int64_t id) {
+    put(row, id, row->length, 0);
+}
+
+void wg__glm_row_put_span(wg__glm_row *row, const wg_glm_tokens *tokens, int64_t place,
+                          const int32_t *ids, int64_t count, bool ends) {
+    put(row, tokens->start, place, 1);
+    for (int64_t i = 0; i < count; i++) {
+        put_label(row, ids[i]);
+        put(row, ids[i], place, i + 2);
+    }
+    if (ends)
+        put_label(row, tokens->end);
+}
+
+static void put_part_a(wg__glm_row *row, const wg_glm_tokens *tokens, const wg__glm_blanks *b) {
+    wg__glm_row_put(row, tokens->beginning);
     for (int64_t i = 0; i < b->count;) {
         const wg_glm_span *span = span_at(b, i);
-        put(r, span ? b->mask : b->text[i], r->length, 0);
+        wg__glm_row_put(row, span ? b->mask : b->text[i]);
         i = span ? span->end : i + 1;
     }
 }
 
-static void put_span(row *r, const wg_glm_tokens *tokens, const wg__glm_blanks *b,
-                     const wg_glm_span *span) {
-    const int64_t place = mask_place(b, span), count = span->end - span->first;
-    put(r, tokens->start, place, 1);
-    for (int64_t i = 0; i < count; i++) {
-        put_label(r, b->text[span->first + i]);
-        put(r, b->text[span->first + i], place, i + 2);
-    }
-    if (!ends_untold(b, span))
-        put_label(r, tokens->end);
-}
-
 /* ---- A batch ---- */
 
-static int allocate(int64_t pad, int64_t rows, int64_t length, int64_t targets,
-                    wg_glm_batch *batch) {
-    batch->input_ids = wg_full(WG_I64, WG_DIMS(rows, length), (double)pad);
-    batch->position_ids = wg_zeros(WG_I64, WG_DIMS(rows, length));
-    batch->block_position_ids = wg_zeros(WG_I64, WG_DIMS(rows, length));
-    batch->part_a = wg_zeros(WG_I64, WG_DIMS(rows));
-    batch->target_positions = wg_zeros(WG_I64, WG_DIMS(targets));
-    batch->labels = wg_zeros(WG_I64, WG_DIMS(targets));
-    return batch->input_ids && batch->position_ids && batch->block_position_ids && batch->part_a &&
-                   batch->target_positions && batch->labels
-               ? 0
-               : -1;
+int wg__glm_batch_allocate(const wg_glm_tokens *tokens, int64_t rows, int64_t length,
+                           int64_t targets, wg_glm_batch *batch) {
+    *batch = (wg_glm_batch){
+        .input_ids = wg_full(WG_I64, WG_DIMS(rows, length), (double)tokens->pad),
+        .position_ids = wg_zeros(WG_I64, WG_DIMS(rows, length)),
+        .block_position_ids = wg_zeros(WG_I64, WG_DIMS(rows, length)),
+        .part_a = wg_zeros(WG_I64, WG_DIMS(rows)),
+        .target_positions = wg_zeros(WG_I64, WG_DIMS(targets)),
+        .labels = wg_zeros(WG_I64, WG_DIMS(targets)),
+    };
+    if (batch->input_ids && batch->position_ids && batch->block_position_ids && batch->part_a &&
+        batch->target_positions && batch->labels)
+        return 0;
+    *batch = (wg_glm_batch){0};
+    return -1;
+}
+
+wg__glm_row wg__glm_row_first(const wg_glm_batch *batch) {
+    return (wg__glm_row){.ids = wg_tensor_data(batch->input_ids),
+                         .positions = wg_tensor_data(batch->position_ids),
+                         .blocks = wg_tensor_data(batch->block_position_ids),
+                         .target_positions = wg_tensor_data(batch->target_positions),
+                         .labels = wg_tensor_data(batch->labels)};
+}
+
+void wg__glm_row_next(wg__glm_row *row, const wg_glm_batch *batch) {
+    const int64_t longest = wg_tensor_size(batch->input_ids, 1);
+    row->ids += longest;
+    row->positions += longest;
+    row->blocks += longest;
+    row->offset += longest;
+    row->length = 0;
 }
 
 int wg__glm_blanks_batch(const wg_glm_tokens *tokens, int64_t rows, const wg__glm_blanks *blanks,
                          int64_t multiple, wg_glm_batch *batch) {
     int64_t longest = 0, targets = 0;
-    *batch = (wg_glm_batch){0};
     for (int64_t i = 0; i < rows; i++) {
         const int64_t length = sequence_length(&blanks[i]);
         longest = length > longest ? length : longest;
         targets += target_count(&blanks[i]);
     }
     longest = (longest + multiple - 1) / multiple * multiple;
-    if (allocate(tokens->pad, rows, longest, targets, batch) < 0) {
-        *batch = (wg_glm_batch){0};
+    if (wg__glm_batch_allocate(tokens, rows, longest, targets, batch) < 0)
         return -1;
-    }
-    row r = {.target_positions = wg_tensor_data(batch->target_positions),
-             .labels = wg_tensor_data(batch->labels)};
-    for (int64_t i = 0; i < rows; i++) {
+    wg__glm_row row = wg__glm_row_first(batch);
+    for (int64_t i = 0; i < rows; i++, wg__glm_row_next(&row, batch)) {
         const wg__glm_blanks *b = &blanks[i];
-        r.length = 0;
-        r.offset = i * longest;
-        r.ids = (int64_t *)wg_tensor_data(batch->input_ids) + r.offset;
-        r.positions = (int64_t *)wg_tensor_data(batch->position_ids) + r.offset;
-        r.blocks = (int64_t *)wg_tensor_data(batch->block_position_ids) + r.offset;
-        put_part_a(&r, tokens, b);
-        ((int64_t *)wg_tensor_data(batch->part_a))[i] = r.length;
+        put_part_a(&row, tokens, b);
+        ((int64_t *)wg_tensor_data(batch->part_a))[i] = row.length;
         for (int64_t s = 0; s < b->span_count; s++)
-            put_span(&r, tokens, b, &b->spans[s]);
-        batch->tokens += r.length;
+            wg__glm_row_put_span(&row, tokens, mask_place(b, &b->spans[s]),
+                                 b->text + b->spans[s].first, b->spans[s].end - b->spans[s].first,
+                                 !ends_untold(b, &b->spans[s]));
+        batch->tokens += row.length;
     }
     return 0;
 }

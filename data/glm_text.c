@@ -4,7 +4,7 @@
  */
 #include <string.h>
 
-#include "data/glm_batch.h"
+#include "data/glm_text.h"
 #include "data/growth.h"
 #include "data/text_file.h"
 #include "tensor/internal.h"
@@ -44,7 +44,7 @@ static int32_t mask_id(const wg_glm_tokens *tokens, const char *mask) {
     return mask == masks[SENTENCE_MASK] ? tokens->sentence_mask : tokens->document_mask;
 }
 
-static bool spaces_begin_words(const wg_tokenizer *tokenizer) {
+bool wg__spaces_begin_words(const wg_tokenizer *tokenizer) {
     const char *kind = wg_tokenizer_kind(tokenizer);
     return strcmp(kind, "bpe") == 0 || strcmp(kind, "sentencepiece") == 0;
 }
@@ -52,11 +52,27 @@ static bool spaces_begin_words(const wg_tokenizer *tokenizer) {
 static int encode_piece(const wg_glm_tokens *tokens, const wg_tokenizer *tokenizer, const piece *p,
                         wg_token_list *list) {
     int64_t length = p->length;
-    if (p->mask && length > 0 && p->text[length - 1] == ' ' && spaces_begin_words(tokenizer))
+    if (p->mask && length > 0 && p->text[length - 1] == ' ' && wg__spaces_begin_words(tokenizer))
         length--;
     if (length > 0 && wg_tokenizer_encode(tokenizer, p->text, length, NULL, list) < 0)
         return -1;
     return p->mask ? wg_token_list_append(list, mask_id(tokens, p->mask)) : 0;
+}
+
+const char *wg__glm_find_mask(const char *text) {
+    const piece p = next_piece(text);
+    return p.mask ? p.text + p.length : NULL;
+}
+
+int wg__glm_encode_stretch(const wg_glm_tokens *tokens, const wg_tokenizer *tokenizer,
+                           const char *text, wg_token_list *list) {
+    int result = 0;
+    while (result == 0 && text) {
+        const piece p = next_piece(text);
+        result = encode_piece(tokens, tokenizer, &p, list);
+        text = p.mask ? behind(&p) : NULL;
+    }
+    return result;
 }
 
 int wg_glm_encode(const wg_glm_tokens *tokens, const wg_tokenizer *tokenizer, const char *text,
@@ -67,13 +83,8 @@ int wg_glm_encode(const wg_glm_tokens *tokens, const wg_tokenizer *tokenizer, co
     int result = wg__utf8_check(text, (int64_t)strlen(text), "the text", "glm_encode");
     if (result == 0)
         result = wg_token_list_append(list, tokens->beginning);
-    piece p = {.text = text};
-    do {
-        p = next_piece(text);
-        if (result == 0)
-            result = encode_piece(tokens, tokenizer, &p, list);
-        text = p.mask ? behind(&p) : NULL;
-    } while (result == 0 && text);
+    if (result == 0)
+        result = wg__glm_encode_stretch(tokens, tokenizer, text, list);
     if (result < 0)
         list->count = before;
     return result;

@@ -32,9 +32,11 @@ typedef struct reading {
     const char *path;
     const wg_tokenizer *tokenizer;
     wg_labels *labels;
-    bool collects; /* new labels are added */
-    int64_t line;  /* from 1 on */
-    int columns;   /* of all lines; 0: not known yet */
+    wg_labelled_text_options options;
+    wg__text spaced; /* scratch: a text behind what is put before it */
+    bool collects;   /* new labels are added */
+    int64_t line;    /* from 1 on */
+    int columns;     /* of all lines; 0: not known yet */
     wg_labelled_text *text;
 } reading;
 
@@ -67,11 +69,23 @@ static int check_columns(reading *r, int count) {
     return 0;
 }
 
-/* Appends the tokens of one text. */
-static int add_tokens(reading *r, const char *text) {
+/* The text with what is put before it, borrowed until the next one. NULL with MEMORY. */
+static const char *put_before(reading *r, const char *before, const char *text) {
+    if (!before)
+        return text;
+    r->spaced.length = 0;
+    if (wg__text_append(&r->spaced, before, (int64_t)strlen(before)) < 0 ||
+        wg__text_append(&r->spaced, text, (int64_t)strlen(text)) < 0)
+        return NULL;
+    return r->spaced.bytes;
+}
+
+/* Appends the tokens of one text, that of a column. */
+static int add_tokens(reading *r, int column, const char *text) {
     wg_token_list *tokens = &r->text->tokens;
     const int64_t before = tokens->count;
-    if (wg_tokenizer_encode(r->tokenizer, text, -1, NULL, tokens) < 0)
+    const char *whole = *text ? put_before(r, r->options.before[column], text) : text;
+    if (!whole || wg_tokenizer_encode(r->tokenizer, whole, -1, NULL, tokens) < 0)
         return -1;
     return tokens->count > before
                ? 0
@@ -103,10 +117,10 @@ static int add_example(reading *r, int columns, char *const *column) {
         return -1;
     text->examples = examples;
     example e = {.first = text->tokens.count, .label = number_label(r, column[columns - 1])};
-    if (e.label < 0 || add_tokens(r, column[0]) < 0)
+    if (e.label < 0 || add_tokens(r, 0, column[0]) < 0)
         return -1;
     e.middle = text->tokens.count;
-    if (columns == MOST_COLUMNS && add_tokens(r, column[1]) < 0)
+    if (columns == MOST_COLUMNS && add_tokens(r, 1, column[1]) < 0)
         return -1;
     e.end = text->tokens.count;
     examples[text->count++] = e;
@@ -173,12 +187,15 @@ static int check_whole(const reading *r) {
 }
 
 wg_labelled_text *wg_labelled_text_load(const char *path, const wg_tokenizer *tokenizer,
-                                        wg_labels *labels) {
+                                        wg_labels *labels,
+                                        const wg_labelled_text_options *options) {
+    static const wg_labelled_text_options as_it_stands;
     int64_t length;
     char *bytes = wg__text_file_read(path, &length, WHERE);
     reading r = {.path = path,
                  .tokenizer = tokenizer,
                  .labels = labels,
+                 .options = options ? *options : as_it_stands,
                  .collects = labels->count == 0,
                  .text = bytes ? wg__calloc(1, sizeof *r.text) : NULL};
     int status = r.text ? wg__utf8_check(bytes, length, path, WHERE) : -1;
@@ -189,6 +206,7 @@ wg_labelled_text *wg_labelled_text_load(const char *path, const wg_tokenizer *to
     if (status == 0 && r.collects)
         status = order_labels(&r);
     wg__free(bytes);
+    wg__free(r.spaced.bytes);
     if (status == 0) {
         r.text->pairs = r.columns == MOST_COLUMNS;
         return r.text;

@@ -14,12 +14,19 @@
 
 typedef struct wg_labelled_text wg_labelled_text;
 
-/* Reads a file. If `labels` is {0} it becomes the labels found, in order; else there may be no
- * others. Freed with wg_labelled_text_free. NULL with [NOT_FOUND, IO, MEMORY; FORMAT, with the
- * line: not UTF-8, not two or three columns or not as many as before, an empty text, a label that
- * is unknown, no example at all, or one label only] */
+/* How a file is read; {0} is as it stands. */
+typedef struct wg_labelled_text_options {
+    const char *before[2]; /* put before the first, and the second text of a line when it is
+                            * tokenised; NULL: nothing */
+} wg_labelled_text_options;
+
+/* Reads a file; `options` may be NULL. If `labels` is {0} it becomes the labels found, in order;
+ * else there may be no others. Freed with wg_labelled_text_free. NULL with [NOT_FOUND, IO, MEMORY;
+ * FORMAT, with the line: not UTF-8, not two or three columns or not as many as before, an empty
+ * text, a label that is unknown, no example at all, or one label only] */
 WG_API wg_labelled_text *wg_labelled_text_load(const char *path, const wg_tokenizer *tokenizer,
-                                               wg_labels *labels);
+                                               wg_labels *labels,
+                                               const wg_labelled_text_options *options);
 
 /* Frees it; NULL is allowed. */
 WG_API void wg_labelled_text_free(wg_labelled_text *text);

@@ -27,20 +27,24 @@ int wg_pair_frame_of(const wg_tokenizer *tokenizer, int64_t sequence, wg_pair_fr
     return 0;
 }
 
-/* [CLS] first [SEP], or [CLS] first [SEP] second [SEP]. */
-static int64_t framed_length(const wg_token_pair *pair) {
-    return pair->first_count + 2 + (pair->second ? pair->second_count + 1 : 0);
-}
-
 /* Longest first. */
-static wg_token_pair cut(const wg_token_pair *pair, int64_t sequence) {
+wg_token_pair wg_token_pair_cut(const wg_token_pair *pair, int64_t room) {
     wg_token_pair c = *pair;
-    while (framed_length(&c) > sequence)
+    while (c.first_count + (c.second ? c.second_count : 0) > room)
         if (!c.second || c.first_count > c.second_count)
             c.first_count--;
         else
             c.second_count--;
     return c;
+}
+
+/* [CLS] first [SEP], or [CLS] first [SEP] second [SEP]. */
+static int64_t frame_length(const wg_token_pair *pair) {
+    return pair->second ? 3 : 2;
+}
+
+static int64_t framed_length(const wg_token_pair *pair) {
+    return pair->first_count + (pair->second ? pair->second_count : 0) + frame_length(pair);
 }
 
 /* One row, which is filled with [PAD] and zeros. Returns its tokens. */
@@ -80,7 +84,8 @@ int wg_pair_batch_make(const wg_pair_frame *frame, int64_t count, const wg_token
     if (!batch->input_ids || !batch->token_type_ids || !batch->attention_mask)
         return -1;
     for (int64_t b = 0; b < count; b++) {
-        const wg_token_pair pair = cut(&pairs[b], frame->sequence);
+        const wg_token_pair pair =
+            wg_token_pair_cut(&pairs[b], frame->sequence - frame_length(&pairs[b]));
         batch->tokens +=
             fill_row(frame, &pair, (int64_t *)wg_tensor_data(batch->input_ids) + b * longest,
                      (int64_t *)wg_tensor_data(batch->token_type_ids) + b * longest,

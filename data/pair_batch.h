@@ -17,6 +17,9 @@ typedef struct wg_token_pair {
     int64_t first_count, second_count;
 } wg_token_pair;
 
+/* The pair with no more than `room` tokens, at least one of each text: see above. */
+WG_API wg_token_pair wg_token_pair_cut(const wg_token_pair *pair, int64_t room);
+
 /* B sequences of T tokens. Owned by the scope that was open. */
 typedef struct wg_pair_batch {
     wg_tensor *input_ids;      /* (B, T) i64 */

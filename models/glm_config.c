@@ -90,6 +90,7 @@ static const char *const ignored[] = {
     "auto_map",
     "checkpoint_activations",
     "checkpoint_num_layers",
+    "cloze", /* of fine-tuning: glm_cloze.h */
     "max_memory_length",
     "model_type",
     "output_predict",

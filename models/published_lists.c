@@ -7,7 +7,7 @@
 
 #include "models/bert.h"
 #include "models/bert_heads_config.h"
-#include "models/glm.h"
+#include "models/glm_cloze_config.h"
 #include "models/gpt.h"
 #include "models/llama.h"
 #include "models/published_kind.h"
@@ -283,7 +283,7 @@ static int list_glm(wg__published_model *model, const char *json) {
     }
     add_pair(model, width, 0, width, "transformer.", "final_layernorm");
     model->vocabulary = c.vocab_size;
-    model->config = wg_error_pending() ? NULL : wg_glm_config_to_json(&c);
+    model->config = wg_error_pending() ? NULL : wg__glm_config_keep_cloze(&c, json);
     return model->config ? 0 : -1;
 }
 

@@ -110,11 +110,82 @@ losses answers.log >a
 losses parted.log >b
 check 'the same run twice is the same bit for bit' cmp a b
 
+# ---- A blank that tells a label ----
+
+cat >glm.json <<END
+{"vocab_size": 304, "hidden_size": 16, "num_layers": 1, "num_attention_heads": 2, "max_sequence_length": 48}
+END
+run pretrain glm --corpus text.txt --config glm.json --batch 4 --seq 32 --steps 2 --out glm.h5
+check 'a GLM is pretrained' test $code = 0
+
+cloze() {
+    run finetune glm.h5 --task cloze --pattern '{text} It was [MASK] .' --verbalizer 'no=the Queen' \
+        --verbalizer 'long ears=Rabbit' --train animals.tsv --eval few.tsv --batch 4 --seq 32 --lr 0.01 "$@"
+}
+
+cloze --out filled.h5 --epochs 12 --log filled.log --eval-every 6 --keep-best --json
+check 'labels are learnt by filling a blank' eval 'test $code = 0 && grep -q "\"accuracy\": 1.0" out'
+run eval filled.h5 --corpus animals.tsv --predictions labels.txt --seq 32
+check 'a file is measured by it' grep -q 'accuracy 100.00 % of 16' out
+cut -f 2 animals.tsv | tail -n +2 >wanted.txt
+check 'what it predicts is written' cmp labels.txt wanted.txt
+run eval filled.best.h5 --corpus few.tsv --seq 32
+check 'the best is kept' eval 'test $code = 0 && grep -q "of 6" out'
+run info filled.h5
+check 'info tells the pattern and the verbalizers' grep -qF \
+    '{"pattern": "{text} It was [MASK] .", "verbalizers": {"long ears": "Rabbit", "no": "the Queen"}}' out
+run average filled.h5 filled.best.h5 --out mean.h5
+run eval mean.h5 --corpus few.tsv --seq 32
+check 'a mean of checkpoints tells labels, too' grep -q 'labels .* of 6' out
+"$wengert" finetune glm.h5 --task cloze --pattern '{text} It was [MASK] .' --verbalizer 'no=the Queen' \
+    --verbalizer 'long ears=Rabbit' --train animals.tsv --eval few.tsv --batch 4 --seq 32 --lr 0.01 \
+    --eval-every 6 --steps 48 --out stopped.h5 --log stopped.log --save-every 1 >out 2>err &
+while test ! -s stopped.log && kill -0 $! 2>/dev/null; do sleep 0.05; done
+kill -9 $! 2>/dev/null
+wait 2>/dev/null
+run finetune --task cloze --resume --out stopped.h5 --log stopped.log
+losses filled.log >a
+losses stopped.log >b
+check 'it goes on bit for bit, too' cmp a b
+run finetune --task cloze --resume --out stopped.h5 --pattern '{text} [MASK]'
+check 'a resumed run keeps its pattern' left_with 1 '--pattern cannot change'
+run finetune --task cloze --resume --out stopped.h5 --verbalizer no=Queen
+check 'and its verbalizers' left_with 1 '--verbalizer cannot change'
+echo '{"pattern": "{text} It was [MASK] .", "verbalizer": {"no": "the Queen", "long ears": "Rabbit"}}' >cloze.json
+run finetune glm.h5 --task cloze --settings cloze.json --train animals.tsv --eval few.tsv --batch 4 --seq 32 \
+    --lr 0.01 --steps 48 --eval-every 6 --out settled.h5 --log settled.log
+losses settled.log >b
+check 'settings of a file are the same' cmp a b
+run finetune filled.h5 --task cloze --pattern 'A [MASK] : {text}' --verbalizer no=Queen \
+    --verbalizer 'long ears=Rabbit' --train animals.tsv --eval few.tsv --seq 32 --steps 1 --out twice.h5
+check 'what was fine-tuned learns another pattern' test $code = 0
+printf 'Alice\tis here\tyes\nAlice\tis gone\tno\n' >pairs.tsv
+run finetune glm.h5 --task cloze --pattern '{text_a} ? [MASK] , {text_b} .' --verbalizer yes=yes --verbalizer no=no \
+    --train pairs.tsv --eval pairs.tsv --seq 32 --steps 1 --out pairs.h5
+check 'two texts stand in a pattern' test $code = 0
+run convert filled.h5 glm-folder
+run convert glm-folder back.h5
+"$wengert" eval filled.h5 --corpus animals.tsv --seq 32 >a
+run eval back.h5 --corpus animals.tsv --seq 32
+check 'it survives the published folder' cmp a out
+
 # ---- Wrong usage ----
 
 misused '--task NAME is missing' finetune bert.h5 --out bad.h5
 misused "there is no 'chat'; classify" finetune bert.h5 --task chat --out bad.h5
 misused 'RUN.h5 is missing' finetune --task classify --train few.tsv --eval few.tsv --out bad.h5
+misused '--task cloze wants --pattern' finetune glm.h5 --task cloze --train few.tsv --eval few.tsv \
+    --out bad.h5
+misused '--task cloze wants --verbalizer' finetune glm.h5 --task cloze --train few.tsv --eval few.tsv \
+    --pattern '{text} [MASK]' --out bad.h5
+misused "--verbalizer: 'bad' is not LABEL=TEXT" finetune glm.h5 --task cloze --verbalizer bad --out bad.h5
+misused "--verbalizer: 'no=' is not LABEL=TEXT" finetune glm.h5 --task cloze --verbalizer no= --out bad.h5
+misused "--verbalizer: 'no' is said twice" finetune glm.h5 --task cloze --verbalizer no=a \
+    --verbalizer no=b --out bad.h5
+misused 'is not UTF-8' finetune glm.h5 --task cloze --pattern "$(printf '{text} \377 [MASK]')" --out bad.h5
+misused 'is not UTF-8' finetune glm.h5 --task cloze --verbalizer "no=$(printf '\377')" --out bad.h5
+misused '--pattern is not for classify' finetune bert.h5 --task classify --pattern '{text} [MASK]' --train few.tsv \
+    --eval few.tsv --out bad.h5
 misused '--eval FILE' finetune bert.h5 --task classify --train few.tsv --out bad.h5
 misused '--out' finetune bert.h5 --task classify --train few.tsv --eval few.tsv
 misused 'exclude' finetune bert.h5 --task classify --train few.tsv --eval few.tsv --out bad.h5 \
@@ -176,5 +247,41 @@ refuses 'labels by what answers' 'few.tsv, line 1' eval answers.h5 --corpus few.
 refuses 'predictions of another model' '--predictions are of fine-tuned models' \
     eval bert.h5 --corpus text.txt --predictions bad.txt
 refuses 'measuring on two files' 'one file at a time' eval straight.h5 --corpus few.tsv few.tsv
+
+bad_cloze() {
+    name=$1 text=$2
+    shift 2
+    refuses "$name" "$text" finetune glm.h5 --task cloze --eval few.tsv --seq 32 --out bad.h5 --train animals.tsv "$@"
+}
+bad_cloze 'a pattern without a blank' 'has no blank' --pattern '{text} it was .' --verbalizer no=a \
+    --verbalizer 'long ears=b'
+bad_cloze 'a pattern without a text' 'one place for the text, {text}' --pattern '[MASK]' --verbalizer no=a \
+    --verbalizer 'long ears=b'
+bad_cloze 'a pattern with two blanks' 'more than one blank' --pattern '[MASK] {text} [MASK]' --verbalizer no=a \
+    --verbalizer 'long ears=b'
+bad_cloze 'a pattern that leaves no room' 'of the 32 tokens of a sequence: there is no room' \
+    --pattern "{text} [MASK] $(yes the | head -n 40 | tr '\n' ' ')" --verbalizer no=a --verbalizer 'long ears=b'
+bad_cloze 'a pattern for two texts' 'has one text a line; the pattern' --pattern '{text_a} [MASK] {text_b}' \
+    --verbalizer no=a --verbalizer 'long ears=b'
+bad_cloze 'a single verbalizer' 'two or more' --pattern '{text} [MASK]' --verbalizer no=a
+bad_cloze 'a label without a verbalizer' 'the label "long ears" is unknown' --pattern '{text} [MASK]' \
+    --verbalizer no=a --verbalizer short=b
+bad_cloze 'a verbalizer of a space' 'the verbalizer of "no" is empty' --pattern '{text} [MASK]' --verbalizer 'no= ' \
+    --verbalizer 'long ears=b'
+bad_cloze 'a verbalizer of unknown characters' 'is not wholly known to the tokenizer' --pattern '{text} [MASK]' \
+    --verbalizer "no=$(printf '\342\230\203')" --verbalizer 'long ears=b'
+bad_cloze 'two verbalizers that are the same' 'are the same tokens' --pattern '{text} [MASK]' --verbalizer no=Queen \
+    --verbalizer 'long ears=queen'
+bad_cloze 'a verbalizer beyond the positions' 'its start among them, is too long' --pattern '{text} [MASK]' \
+    --verbalizer "no=$(yes the | head -n 60 | tr '\n' ' ')" --verbalizer 'long ears=b'
+echo '{"verbalizer": {"no": 1}}' >wrong.json
+refuses 'verbalizers that are no texts' '"verbalizer" must be an object of texts' finetune glm.h5 --task cloze \
+    --settings wrong.json --train few.tsv --eval few.tsv --out bad.h5
+refuses 'a BERT that fills patterns' "it holds a bert model; \`wengert finetune --task cloze' takes glm" finetune bert.h5 \
+    --task cloze --pattern '{text} [MASK]' --verbalizer no=a --verbalizer 'long ears=b' --train few.tsv --eval few.tsv \
+    --out bad.h5
+refuses 'writing by what tells labels' "finetune --task cloze'; \`wengert generate' takes" generate filled.h5 --prompt Alice
+refuses 'filling by what tells labels' "finetune --task cloze'; \`wengert fill' takes" fill filled.h5 'the [MASK]'
+refuses 'going on with what was pretrained' 'it holds a glm model' finetune --task cloze --resume --out glm.h5
 
 finish

@@ -28,7 +28,7 @@ static const char *write_file(const char *text) {
 
 static wg_labelled_text *load(const char *text, wg_labels *labels) {
     wg_tokenizer *tokenizer = letters();
-    wg_labelled_text *loaded = wg_labelled_text_load(write_file(text), tokenizer, labels);
+    wg_labelled_text *loaded = wg_labelled_text_load(write_file(text), tokenizer, labels, NULL);
     wg_tokenizer_free(tokenizer);
     return loaded;
 }
@@ -193,7 +193,7 @@ START_TEST(a_file_that_finds_no_memory_leaves_nothing) {
     for (int64_t n = 0;; n++) {
         wg_labels labels = {0};
         wg_alloc_fail_after(n);
-        wg_labelled_text *text = wg_labelled_text_load(path, tokenizer, &labels);
+        wg_labelled_text *text = wg_labelled_text_load(path, tokenizer, &labels, NULL);
         wg_alloc_fail_after(-1);
         wg_labelled_text_free(text);
         wg_labels_free(&labels);

@@ -67,7 +67,10 @@ check 'bert that classifies is there' test "$code" = 0
 run finetune bert.h5 --task squad --train questions.json --eval questions.json --seq 80 --steps 1 \
     --out squad.h5
 check 'bert that answers is there' test "$code" = 0
-tasks='classify squad'
+run finetune glm.h5 --task cloze --pattern '{text} [MASK]' --verbalizer yes=good --verbalizer no=bad \
+    --train labels.tsv --eval labels.tsv --seq 16 --steps 1 --out cloze.h5
+check 'glm that fills patterns is there' test "$code" = 0
+tasks='classify squad cloze'
 grep -v '^$' text.txt | cut -c 1-16 >lines.txt
 run pretrain transformer --corpus lines.txt lines.txt --eval lines.txt lines.txt --config \
     transformer.json --vocab-size 300 --batch 64 --seq 32 --steps 1 --out transformer.h5
@@ -179,28 +182,39 @@ for model in $pretrained; do
         $model.h5 --corpus text.txt --seq 128
 done
 for file in none.txt empty.txt latin.tsv questions.json; do
-    wrong "eval: $file for labels" "$file" eval classify.h5 --corpus "$file"
+    for task in classify cloze; do
+        wrong "eval: $file for labels, of $task" "$file" eval $task.h5 --corpus "$file"
+    done
 done
 for file in none.txt empty.txt latin.json labels.tsv; do
     wrong "eval: $file for questions" "$file" eval squad.h5 --corpus "$file"
 done
 
 for task in $tasks; do
-    file=labels.tsv latin=latin.tsv
-    test $task = classify || file=questions.json latin=latin.json
+    file=labels.tsv latin=latin.tsv model=bert
+    set -- --task $task --out bad.h5
+    case $task in
+    squad) file=questions.json latin=latin.json ;;
+    cloze)
+        model=glm
+        set -- "$@" --pattern '{text} [MASK]' --verbalizer yes=good --verbalizer no=bad
+        ;;
+    esac
     verb=finetune takes="bert classify squad"
-    set -- --task $task --eval $file --out bad.h5
-    no_checkpoint "$@" --train $file --seq 80
-    other_models "$@" --train $file --seq 80
-    for bad in none.txt empty.txt $latin bert.h5; do
-        wrong "finetune: $bad to learn to $task" $bad finetune bert.h5 "$@" --train $bad --seq 80
+    test $model = bert || takes="glm cloze"
+    set -- "$@" --eval $file
+    longest=$(positions $model) from=$model.h5
+    no_checkpoint "$@" --train $file --seq "$longest"
+    other_models "$@" --train $file --seq "$longest"
+    for bad in none.txt empty.txt $latin $from; do
+        wrong "finetune: $bad to learn to $task" $bad finetune $from "$@" --train $bad --seq "$longest"
     done
-    wrong "finetune: a sequence that is too long to $task" '80 positions' finetune bert.h5 "$@" \
+    wrong "finetune: a sequence that is too long to $task" "$longest positions" finetune $from "$@" \
         --train $file --seq 128
     for setting in '"corpus": "text.txt"' '"tokenizer": "char"' '"preset": "bert-tiny"'; do
         echo "{$setting}" >settings.json
         wrong "finetune: the setting $setting" \
-            "settings.json: ${setting%%:*} is a setting of \`wengert pretrain'" finetune bert.h5 "$@" \
+            "settings.json: ${setting%%:*} is a setting of \`wengert pretrain'" finetune $from "$@" \
             --train $file --settings settings.json
     done
 done

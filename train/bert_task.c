@@ -18,10 +18,3 @@ int wg__bert_task_frame(const char *where, const wg_bert_config *config,
                        "the model tells no second text from a first: its type_vocab_size is 1");
     return wg_pair_frame_of(tokenizer, sequence, frame);
 }
-
-void wg__bert_task_choose(wg__epochs *epochs, int64_t count, int64_t *examples) {
-    for (int64_t i = 0; i < count; i++) {
-        examples[i] = wg__epochs_example(epochs);
-        wg__epochs_advance(epochs);
-    }
-}

@@ -2,7 +2,6 @@
 #ifndef WG_TRAIN_BERT_TASK_H
 #define WG_TRAIN_BERT_TASK_H
 
-#include "data/epochs.h"
 #include "data/pair_batch.h"
 #include "models/bert.h"
 
@@ -10,8 +9,5 @@
  * beyond its vocabulary or without [CLS], [SEP] and [PAD]] */
 int wg__bert_task_frame(const char *where, const wg_bert_config *config,
                         const wg_tokenizer *tokenizer, int64_t sequence, wg_pair_frame *frame);
-
-/* The examples that come next, after which the epochs have gone on. */
-void wg__bert_task_choose(wg__epochs *epochs, int64_t count, int64_t *examples);
 
 #endif

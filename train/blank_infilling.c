@@ -5,6 +5,7 @@
 
 #include "tensor/internal.h"
 #include "tensor/ops.h"
+#include "train/glm_task.h"
 #include "train/task_checkpoint.h"
 
 #define WHERE "blank_infilling"
@@ -26,24 +27,10 @@ struct wg_blank_infilling {
 
 /* ---- Making one ---- */
 
-static int check(const wg_blank_infilling *infilling, const wg_glm_batch_options *batches) {
-    const wg_glm_config *config = &infilling->model->config;
-    const int64_t sequence = batches->sequence ? batches->sequence : 128;
-    if (sequence > config->max_sequence_length)
-        return wg_fail(WG_ERROR_ARGUMENT, WHERE,
-                       "a sequence of %lld tokens is too long; the model has %lld positions",
-                       (long long)sequence, (long long)config->max_sequence_length);
-    if (infilling->tokens.vocab_size > config->vocab_size)
-        return wg_fail(WG_ERROR_ARGUMENT, WHERE,
-                       "the tokenizer and GLM's own tokens are %lld; the model's vocabulary holds "
-                       "%lld",
-                       (long long)infilling->tokens.vocab_size, (long long)config->vocab_size);
-    return 0;
-}
-
 static int prepare(wg_blank_infilling *infilling, const wg_glm_batch_options *batches) {
+    const int64_t sequence = batches->sequence ? batches->sequence : 128;
     if (wg_glm_tokens_of(infilling->tokenizer, &infilling->tokens) < 0 ||
-        check(infilling, batches) < 0)
+        wg__glm_task_check(WHERE, &infilling->model->config, &infilling->tokens, sequence) < 0)
         return -1;
     infilling->fingerprint = wg_corpus_fingerprint(infilling->corpus);
     infilling->batches = wg_glm_batches_new(infilling->corpus, infilling->tokenizer, batches);

@@ -1,5 +1,5 @@
 /* Classification of texts as a task: see classification.h. */
-#include "train/classification.h"
+#include "train/classification_parts.h"
 
 #include <math.h>
 
@@ -8,48 +8,44 @@
 #include "tensor/easy.h"
 #include "tensor/internal.h"
 #include "tensor/ops.h"
-#include "train/bert_task.h"
 #include "train/task_checkpoint.h"
 
 #define WHERE "classification"
 
 struct wg_classification {
-    wg_bert_for_sequence_classification *model;
-    const wg_tokenizer *tokenizer;
+    wg__labeller *labeller;
     const wg_labelled_text *training, *held_out;
-    wg_classification_options options;
-    wg_pair_frame frame;
+    int64_t batch;
     wg__epochs epochs; /* of the training text */
     int64_t *chosen;   /* (batch) scratch */
 };
 
 /* ---- Making one ---- */
 
-static int prepare(wg_classification *c) {
-    wg_classification_options *o = &c->options;
-    if (wg__batch_options_sizes(WHERE, &o->batch, &o->sequence) < 0 ||
-        wg__bert_task_frame(WHERE, &c->model->bert->config, c->tokenizer, o->sequence, &c->frame) <
-            0)
-        return -1;
-    c->chosen = wg__alloc((size_t)o->batch * sizeof *c->chosen);
-    if (!c->chosen || !c->training)
-        return c->chosen ? 0 : -1;
-    return wg__epochs_begin(&c->epochs, wg_labelled_text_examples(c->training), o->seed);
+int wg__classification_complete(const wg_classification_options *options,
+                                wg_classification_options *completed) {
+    *completed = options ? *options : (wg_classification_options){0};
+    return wg__batch_options_sizes(WHERE, &completed->batch, &completed->sequence);
 }
 
-wg_classification *wg_classification_new(wg_bert_for_sequence_classification *model,
-                                         const wg_tokenizer *tokenizer,
-                                         const wg_labelled_text *training,
-                                         const wg_labelled_text *held_out,
-                                         const wg_classification_options *options) {
-    wg_classification *c = wg__calloc(1, sizeof *c);
-    if (!c)
+static int prepare(wg_classification *c, uint64_t seed) {
+    c->chosen = wg__alloc((size_t)c->batch * sizeof *c->chosen);
+    if (!c->chosen || !c->training)
+        return c->chosen ? 0 : -1;
+    return wg__epochs_begin(&c->epochs, wg_labelled_text_examples(c->training), seed);
+}
+
+wg_classification *wg__classification_new(wg__labeller *labeller, const wg_labelled_text *training,
+                                          const wg_labelled_text *held_out,
+                                          const wg_classification_options *options) {
+    wg_classification *c = labeller ? wg__calloc(1, sizeof *c) : NULL;
+    if (!c) {
+        wg__free(labeller);
         return NULL;
+    }
     *c = (wg_classification){
-        .model = model, .tokenizer = tokenizer, .training = training, .held_out = held_out};
-    if (options)
-        c->options = *options;
-    if (prepare(c) == 0)
+        .labeller = labeller, .training = training, .held_out = held_out, .batch = options->batch};
+    if (prepare(c, options->seed) == 0)
         return c;
     wg_classification_free(c);
     return NULL;
@@ -60,6 +56,7 @@ void wg_classification_free(wg_classification *c) {
         return;
     wg__epochs_clear(&c->epochs);
     wg__free(c->chosen);
+    wg__free(c->labeller);
     wg__free(c);
 }
 
@@ -67,17 +64,16 @@ void wg_classification_free(wg_classification *c) {
 
 static wg_tensor *next_loss(void *context, wg_metrics *metrics) {
     wg_classification *c = context;
-    wg_labelled_batch batch;
-    wg__bert_task_choose(&c->epochs, c->options.batch, c->chosen);
-    if (wg_labelled_batch_read(c->training, &c->frame, c->options.batch, c->chosen, &batch) < 0)
+    wg__scores s;
+    wg__epochs_take(&c->epochs, c->batch, c->chosen);
+    if (c->labeller->score(c->labeller, c->training, c->batch, c->chosen, &s) < 0)
         return NULL;
-    wg_tensor *logits = wg_bert_classify(c->model, &batch.inputs);
-    wg_tensor *right = wg_eq(wg_argmax(logits, 1, false), batch.labels);
+    wg_tensor *right = wg_eq(wg_argmax(s.logits, 1, false), s.labels);
     const double accuracy = wg_item(wg_mean(wg_cast(right, WG_F64), WG_ALL, false));
-    metrics->tokens += batch.inputs.tokens;
-    if (wg_metrics_add(metrics, "accuracy", accuracy, (double)c->options.batch) < 0)
+    metrics->tokens += s.tokens;
+    if (wg_metrics_add(metrics, "accuracy", accuracy, (double)c->batch) < 0)
         return NULL;
-    return wg_cross_entropy(logits, batch.labels, -100, NULL);
+    return wg_cross_entropy(s.logits, s.labels, -100, NULL);
 }
 
 /* ---- Evaluation ---- */
@@ -91,21 +87,20 @@ typedef struct tally {
 
 static int evaluate_batch(const wg_classification *c, int64_t first, int64_t count, tally *t,
                           int64_t *predictions) {
-    wg_labelled_batch batch;
+    wg__scores s;
     for (int64_t i = 0; i < count; i++)
         c->chosen[i] = first + i;
-    if (wg_labelled_batch_read(c->held_out, &c->frame, count, c->chosen, &batch) < 0)
+    if (c->labeller->score(c->labeller, c->held_out, count, c->chosen, &s) < 0)
         return -1;
-    wg_tensor *logits = wg_bert_classify(c->model, &batch.inputs);
-    wg_tensor *best = wg_argmax(logits, 1, false);
-    t->loss += (double)count * wg_item(wg_cross_entropy(logits, batch.labels, -100, NULL));
+    wg_tensor *best = wg_argmax(s.logits, 1, false);
+    t->loss += (double)count * wg_item(wg_cross_entropy(s.logits, s.labels, -100, NULL));
     if (!best || wg_error_pending())
         return -1;
     for (int64_t i = 0; i < count; i++) {
         const int64_t predicted = (int64_t)wg_at(best, &i);
         const int64_t label = wg_labelled_text_label(c->held_out, first + i);
         t->right += predicted == label;
-        if (c->model->labels.count == 2)
+        if (c->labeller->labels->count == 2)
             t->counts[label][predicted]++;
         if (predictions)
             predictions[first + i] = predicted;
@@ -115,7 +110,7 @@ static int evaluate_batch(const wg_classification *c, int64_t first, int64_t cou
 
 /* The share of the commonest label; -1 without memory. */
 static double majority(const wg_classification *c) {
-    int64_t *counts = wg__calloc((size_t)c->model->labels.count, sizeof *counts), most = 0;
+    int64_t *counts = wg__calloc((size_t)c->labeller->labels->count, sizeof *counts), most = 0;
     if (!counts)
         return -1;
     const int64_t examples = wg_labelled_text_examples(c->held_out);
@@ -140,7 +135,7 @@ static int add_binary(const tally *t, double examples, wg_metrics *metrics) {
 }
 
 static int evaluate(const wg_classification *c, wg_metrics *metrics, int64_t *predictions) {
-    const int64_t examples = wg_labelled_text_examples(c->held_out), batch = c->options.batch;
+    const int64_t examples = wg_labelled_text_examples(c->held_out), batch = c->batch;
     tally t = {0};
     for (int64_t first = 0; first < examples; first += batch) {
         wg_scope scope;
@@ -157,7 +152,7 @@ static int evaluate(const wg_classification *c, wg_metrics *metrics, int64_t *pr
         wg_metrics_add(metrics, "accuracy", t.right / weight, weight) < 0 ||
         wg_metrics_add(metrics, "majority", most, weight) < 0)
         return -1;
-    return c->model->labels.count == 2 ? add_binary(&t, weight, metrics) : 0;
+    return c->labeller->labels->count == 2 ? add_binary(&t, weight, metrics) : 0;
 }
 
 /* What wg_task_evaluate hands through. */
@@ -179,7 +174,7 @@ int wg_classification_evaluate(wg_classification *c, wg_metrics *metrics, int64_
     if (!c->held_out)
         return wg_fail(WG_ERROR_STATE, WHERE, "there is no text to measure the model on");
     evaluation e = {c, predictions};
-    const wg_task task = {.context = &e, .module = &c->model->module, .evaluate = evaluate_whole};
+    const wg_task task = {.context = &e, .module = c->labeller->module, .evaluate = evaluate_whole};
     return wg_task_evaluate(&task, metrics);
 }
 
@@ -187,15 +182,16 @@ int wg_classification_evaluate(wg_classification *c, wg_metrics *metrics, int64_
 
 static int save(void *context, wg_checkpoint *file) {
     const wg_classification *c = context;
-    return wg__task_save(file, wg_bert_for_sequence_classification_config(c->model), c->tokenizer,
-                         &c->epochs.position, (int64_t)wg_labelled_text_fingerprint(c->training));
+    return c->labeller->save(c->labeller, file, &c->epochs.position,
+                             (int64_t)wg_labelled_text_fingerprint(c->training));
 }
 
 static int restore(void *context, wg_checkpoint *file) {
     wg_classification *c = context;
     wg_data_position position;
     if (wg__task_restore(file, WHERE, (int64_t)wg_labelled_text_fingerprint(c->training),
-                         &position) < 0)
+                         &position) < 0 ||
+        (c->labeller->check && c->labeller->check(c->labeller, file) < 0))
         return -1;
     return wg__epochs_seek(&c->epochs, WHERE, &position);
 }
@@ -203,7 +199,7 @@ static int restore(void *context, wg_checkpoint *file) {
 wg_task wg_classification_task(wg_classification *c) {
     return (wg_task){
         .context = c,
-        .module = &c->model->module,
+        .module = c->labeller->module,
         .loss = next_loss,
         .evaluate = c->held_out ? evaluate_during_training : NULL,
         .save = save,

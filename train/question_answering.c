@@ -2,6 +2,7 @@
 #include "train/question_answering.h"
 
 #include "data/batch_options.h"
+#include "data/epochs.h"
 #include "tensor/easy.h"
 #include "tensor/internal.h"
 #include "tensor/ops.h"
@@ -75,7 +76,7 @@ static wg_tensor *next_loss(void *context, wg_metrics *metrics) {
     wg_question_answering *a = context;
     wg_squad_batch batch;
     wg_tensor *start, *end;
-    wg__bert_task_choose(&a->epochs, a->options.batch, a->chosen);
+    wg__epochs_take(&a->epochs, a->options.batch, a->chosen);
     if (wg_squad_batch_read(a->training, &a->frame, a->options.batch, a->chosen, &batch) < 0 ||
         wg_bert_answer(a->model, &batch.inputs, &start, &end) < 0)
         return NULL;
