@@ -100,6 +100,31 @@ for version in 1.0 1.1; do
         grep -q "\"tokens\": [0-4]" out'
 done
 
+# ---- From end to end: what follows from the rest of a text is written again ----
+
+counted='one two three four five six seven eight nine ten.'
+yes "$counted" | head -n 600 | tr '\n' ' ' >counted.txt
+cat >counted.json <<END
+{"vocab_size": 400, "d_model": 32, "d_kv": 16, "d_ff": 64, "num_layers": 2, "num_decoder_layers": 1,
+ "num_heads": 2, "dropout_rate": 0}
+END
+run pretrain t5 --corpus counted.txt --config counted.json --batch 8 --seq 32 --steps 1000 --lr 0.05 \
+    --eval-every 1000 --out counted.h5
+check 'a text that repeats itself is learnt' eval 'test $code = 0 &&
+    grep -q "^tokens of spans  loss 0\.[01]" out'
+# The text that is filled, and what belongs into its first blank; the last, at the end, is as long as
+# it likes.
+restores() {
+    wanted=$2
+    run fill counted.h5 "$1"
+    check "<extra_id_0> is filled with $wanted" eval \
+        'test $code = 0 && grep -qx "    <extra_id_0> $wanted" out'
+}
+restores "four five six seven eight nine ten. one two three [MASK] six seven eight nine ten. $counted" \
+    'four five'
+restores "one two three four five [MASK] eight nine ten. $counted one two three [MASK]" 'six seven'
+restores "three four five six seven [MASK] nine ten. $counted one two three four five [MASK]" 'eight'
+
 # ---- Bad input ----
 
 refuses 'a text without a blank' 'no <extra_id_0> and no [MASK]' fill 1.0.h5 'Alice'
