@@ -3,9 +3,9 @@
  *     [ header, 64 bytes | block, a multiple of 64 bytes ]
  *
  * Sizes are rounded up to classes, four to a power of two, so that a block fits whatever asks for
- * its class again and at most a fifth is wasted. A freed block goes to the list of its class. Large
- * blocks start on a huge page: training touches all of them, and page faults are what it would
- * otherwise pay for. */
+ * its class again and at most a fifth is wasted. A freed block goes to the list of its class.
+ * Larger blocks are cut of slabs on huge pages, the largest are some by themselves: reading and
+ * first touching them would otherwise take twice the time. */
 #include "tensor/alloc.h"
 
 #include <assert.h>
@@ -15,6 +15,7 @@
 #include <sys/mman.h>
 
 #include "tensor/internal.h"
+#include "tensor/slab.h"
 
 #if defined(__SANITIZE_ADDRESS__)
 #define WG_POISONS 1
@@ -26,17 +27,21 @@
 
 #ifdef WG_POISONS
 #include <sanitizer/asan_interface.h>
+enum { USES_SLABS = 0 }; /* whose blocks have neighbours that may be read */
 #else
+enum { USES_SLABS = 1 };
 #define ASAN_POISON_MEMORY_REGION(address, size) ((void)(address), (void)(size))
 #define ASAN_UNPOISON_MEMORY_REGION(address, size) ((void)(address), (void)(size))
 #endif
 
-enum { HEADER = 64, STEPS = 4, CLASSES = 64 * STEPS, HUGE_PAGE = 2 << 20 };
+enum { HEADER = 64, STEPS = 4, CLASSES = 64 * STEPS };
 
 typedef struct header {
     size_t size; /* of the block, its class's */
     struct header *next;
+    wg__slab *slab; /* NULL: a block by itself */
     int size_class;
+    bool released; /* idle, and its pages were given back */
 } header;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -54,36 +59,70 @@ static int class_of(size_t bytes, size_t *rounded) {
     return (power - SMALLEST) * STEPS + (int)quarters;
 }
 
-static header *from_system(size_t size) {
-    size_t whole = HEADER + ((size + 63) & ~(size_t)63);
+static header *alone(size_t whole) {
     size_t alignment = 64;
-    if (whole >= 2 * (size_t)HUGE_PAGE) {
-        alignment = HUGE_PAGE;
-        whole = (whole + HUGE_PAGE - 1) & ~((size_t)HUGE_PAGE - 1);
+    if (whole >= 2 * (size_t)WG__HUGE_PAGE) {
+        alignment = WG__HUGE_PAGE;
+        whole = (whole + WG__HUGE_PAGE - 1) & ~((size_t)WG__HUGE_PAGE - 1);
     }
     header *block = aligned_alloc(alignment, whole);
-    if (block && alignment == HUGE_PAGE)
+    if (block && alignment == WG__HUGE_PAGE)
         madvise(block, whole, MADV_HUGEPAGE);
     return block;
 }
 
+static header *from_system(size_t size) {
+    const size_t whole = HEADER + ((size + 63) & ~(size_t)63);
+    wg__slab *slab = NULL;
+    header *block = USES_SLABS && wg__slab_fits(whole) ? wg__slab_cut(whole, &slab) : alone(whole);
+    if (block)
+        block->slab = slab;
+    return block;
+}
+
+/* Forgets a cached block that goes, or gives its pages back where its slab stays. True if it
+ * stays. */
+static bool trim_block(header *block) {
+    if (!block->released)
+        stats.cached_bytes -= (int64_t)block->size;
+    if (!block->slab) {
+        ASAN_UNPOISON_MEMORY_REGION((char *)block + HEADER, block->size);
+        free(block);
+        return false;
+    }
+    if (wg__slab_is_idle(block->slab))
+        return false;
+    if (!block->released)
+        wg__slab_release_pages((char *)block + HEADER, block->size);
+    block->released = true;
+    return true;
+}
+
 static void trim_locked(void) {
     for (int i = 0; i < CLASSES; i++) {
-        while (free_lists[i]) {
-            header *block = free_lists[i];
-            free_lists[i] = block->next;
-            stats.cached_bytes -= (int64_t)block->size;
-            ASAN_UNPOISON_MEMORY_REGION((char *)block + HEADER, block->size);
-            free(block);
+        header *block = free_lists[i];
+        free_lists[i] = NULL;
+        while (block) {
+            header *next = block->next;
+            if (trim_block(block)) {
+                block->next = free_lists[i];
+                free_lists[i] = block;
+            }
+            block = next;
         }
     }
+    wg__slab_free_idle();
 }
 
 static header *take_locked(int size_class, size_t size) {
     header *block = free_lists[size_class];
     if (block) {
         free_lists[size_class] = block->next;
-        stats.cached_bytes -= (int64_t)size;
+        if (!block->released)
+            stats.cached_bytes -= (int64_t)size;
+        block->released = false;
+        if (block->slab)
+            block->slab->idle--;
         return block;
     }
     block = from_system(size);
@@ -95,6 +134,7 @@ static header *take_locked(int size_class, size_t size) {
         stats.system_allocations++;
         block->size = size;
         block->size_class = size_class;
+        block->released = false;
     }
     return block;
 }
@@ -155,6 +195,8 @@ void wg__free(void *memory) {
     pthread_mutex_lock(&lock);
     block->next = free_lists[block->size_class];
     free_lists[block->size_class] = block;
+    if (block->slab)
+        block->slab->idle++;
     stats.live_blocks--;
     stats.live_bytes -= (int64_t)block->size;
     stats.cached_bytes += (int64_t)block->size;

@@ -14,7 +14,7 @@ typedef struct wg_alloc_stats {
     int64_t live_bytes;         /* their size, rounded up to size classes */
     int64_t peak_bytes;         /* the largest live_bytes so far */
     int64_t cached_bytes;       /* held for reuse */
-    int64_t system_allocations; /* how often the system was asked, ever */
+    int64_t system_allocations; /* how often no cached block would do, ever */
 } wg_alloc_stats;
 
 /* The counters of the whole process, now. */

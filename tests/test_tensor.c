@@ -478,6 +478,36 @@ START_TEST(the_counters_tell_what_is_in_use) {
 }
 END_TEST
 
+/* Blocks of this size are cut of one stretch of memory. */
+START_TEST(trimming_leaves_neighbours_of_what_it_gives_back_alone) {
+    enum { COUNT = 24, SIZE = 300000 };
+    signed char *blocks[COUNT];
+    for (int round = 0; round < 3; round++) {
+        for (int i = 0; i < COUNT; i++) {
+            blocks[i] = wg__alloc(SIZE);
+            memset(blocks[i], i + 1, SIZE);
+        }
+        for (int i = 0; i < COUNT; i += 2)
+            wg__free(blocks[i]);
+        ck_assert_int_ge(wg_alloc_get_stats().cached_bytes, (int64_t)COUNT / 2 * SIZE);
+        wg_alloc_trim();
+        wg_alloc_trim();
+        ck_assert_int_eq(wg_alloc_get_stats().cached_bytes, 0);
+        for (int i = 1; i < COUNT; i += 2)
+            ck_assert(blocks[i][0] == i + 1 && blocks[i][SIZE - 1] == i + 1);
+        for (int i = 0; i < COUNT; i += 2) {
+            blocks[i] = wg__alloc(SIZE);
+            memset(blocks[i], -i, SIZE);
+        }
+        for (int i = 0; i < COUNT; i++) {
+            ck_assert_int_eq(blocks[i][SIZE - 1], i % 2 ? i + 1 : -i);
+            wg__free(blocks[i]);
+        }
+        wg_alloc_trim();
+    }
+}
+END_TEST
+
 START_TEST(blocks_are_aligned_whatever_their_size) {
     for (size_t size = 0; size < 5000; size += 7) {
         void *block = wg__alloc(size);
@@ -601,6 +631,7 @@ int main(void) {
                                   errors_belong_to_their_thread,
                                   freed_blocks_are_used_again,
                                   the_counters_tell_what_is_in_use,
+                                  trimming_leaves_neighbours_of_what_it_gives_back_alone,
                                   blocks_are_aligned_whatever_their_size,
                                   the_hook_fails_the_allocation_after_n,
                                   calloc_gives_zeros_and_sees_overflow,
