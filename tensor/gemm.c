@@ -4,7 +4,7 @@
  * next tile that is free. Unlike BLIS's own threads, ours never wait for each other within a
  * product, which costs most where other programs share the processors.
  *
- *     tiny, or with a vector                 not by BLIS: gemm_small.c
+ *     tiny, or with a few vectors            not by BLIS: gemm_small.c
  *     small     (up to SMALL multiply-adds)  one tile, mostly by the kernels that do not pack
  *     skinny    (a side below SKINNY)        strips of STRIP, by the same kernels
  *     large                                  a grid, by the kernels that pack
@@ -173,7 +173,7 @@ static void run(product *p) {
     if (p->m == 0 || p->n == 0)
         return;
     wg__product_flops += 2 * (double)p->m * (double)p->n * (double)p->k;
-    if (wg__gemm_is_small(p->dtype, p->m, p->n, p->k, p->a, p->b, p->c)) {
+    if (wg__gemm_is_small(p->m, p->n, p->k, p->a, p->b, p->c)) {
         if (p->row)
             fill_rows(p, 0, p->m, 0, p->n);
         wg__gemm_small(p->dtype, p->m, p->n, p->k, p->alpha, p->a, p->b, p->row ? 1 : p->beta,

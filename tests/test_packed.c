@@ -6,6 +6,7 @@
 #include "models/llama.h"
 #include "tensor/alloc.h"
 #include "tensor/ops.h"
+#include "tensor/packing_rows.h"
 #include "tests/model_fixture.h"
 #include "tests/testing.h"
 
@@ -57,6 +58,19 @@ START_TEST(what_is_unpacked_is_packed_to_the_same_bytes) {
 }
 END_TEST
 
+/* The kernels beside plain C, rows that fill no whole number of vectors among them. */
+START_TEST(unpacking_gives_the_bits_of_plain_c) {
+    for (wg_packing packing = 0; packing < WG_PACKING_COUNT; packing++)
+        for (int64_t blocks = 0; blocks < 70; blocks += 3) {
+            const int64_t columns = blocks * wg_packing_block(packing);
+            wg_tensor *packed = wg_pack(normal(WG_DIMS(columns)), packing);
+            wg_tensor *expected = wg_empty(WG_F32, WG_DIMS(columns));
+            wg__unpack_row(packing, columns, wg_tensor_data(packed), wg_tensor_data(expected));
+            assert_close(wg_unpack(packed, packing), expected, 0, 0);
+        }
+}
+END_TEST
+
 START_TEST(names_find_their_packing) {
     for (wg_packing packing = 0; packing < WG_PACKING_COUNT; packing++)
         ck_assert_int_eq(wg_packing_find(wg_packing_name(packing)), packing);
@@ -81,7 +95,7 @@ static void assert_multiplies(wg_packing packing, wg_tensor *x, int64_t outputs,
 START_TEST(a_product_is_that_with_the_unpacked_weight) {
     for (wg_packing packing = 0; packing < WG_PACKING_COUNT; packing++)
         for (int64_t blocks = 1; blocks <= 13; blocks += 2)
-            for (int64_t rows = 1; rows <= 7; rows += 2)
+            for (int64_t rows = 1; rows <= 19; rows += 2)
                 assert_multiplies(packing, normal(WG_DIMS(rows, 32 * blocks)), 33, rows % 4 == 1);
     for (int64_t columns = 1; columns < 140; columns += 9)
         assert_multiplies(WG_PACKING_BF16, normal(WG_DIMS(columns)), 5, true);
@@ -254,6 +268,7 @@ int main(void) {
         blocks_are_those_of_ggml,
         bf16_rounds_as_a_cast_does,
         what_is_unpacked_is_packed_to_the_same_bytes,
+        unpacking_gives_the_bits_of_plain_c,
         names_find_their_packing,
         a_product_is_that_with_the_unpacked_weight,
         strided_operands_need_no_copy_of_the_callers,

@@ -611,11 +611,22 @@ static void check_vectors(const wg__simd *simd, wg_dtype dtype) {
             sum += get(&x, i) * get(&y, i);
             size += fabs(get(&x, i) * get(&y, i));
         }
-        assert_near(simd, "a dot product", dtype, simd->dot(n, place(&x, 0), place(&y, 0)), sum,
-                    size);
+        array product = normal(dtype, 24);
+        const double before = get(&product, 1);
+        wg__row_products one = {.a = place(&x, 0), .x = place(&y, 0), .n = n, .x_rows = 1};
+        one.alpha = 1;
+        one.y = place(&product, 0);
+        simd->row_products(&one, 0, 1);
+        assert_near(simd, "a dot product", dtype, get(&product, 0), sum, size);
+        one.alpha = scale;
+        one.beta = 2;
+        one.y = place(&product, 1);
+        simd->row_products(&one, 0, 1);
+        assert_near(simd, "a dot product that is added", dtype, get(&product, 1),
+                    scale * sum + 2 * before, 2 * size);
     }
     enum { ROWS = 7, STRIDE = 50 };
-    for (int64_t n = 0; n < 40; n++) {
+    for (int64_t n = 0; n < STRIDE; n++) {
         array sums = normal(dtype, 23);
         const array before = sums;
         simd->add_scaled_rows(ROWS, n, STRIDE, place(&x, 0), scale, place(&y, 0), 3,
@@ -632,6 +643,46 @@ static void check_vectors(const wg__simd *simd, wg_dtype dtype) {
 
 START_TEST(products_with_vectors_are_those_of_plain_c) {
     for_each_table(check_vectors);
+}
+END_TEST
+
+/* So few rows of x that a row of A is read once for all, and more. */
+static void check_row_products(const wg__simd *simd, wg_dtype dtype) {
+    enum { ROWS = 3, STRIDE = 41, X_STRIDE = 40 };
+    array a = normal(dtype, 25), x = normal(dtype, 26);
+    for (int64_t x_rows = 1; x_rows < 8; x_rows++)
+        for (int64_t n = 0; n <= X_STRIDE; n++) {
+            array y = normal(dtype, 27);
+            const array before = y;
+            simd->row_products(&(wg__row_products){.a = place(&a, 0),
+                                                   .x = place(&x, 0),
+                                                   .n = n,
+                                                   .a_stride = STRIDE,
+                                                   .x_rows = x_rows,
+                                                   .x_stride = X_STRIDE,
+                                                   .alpha = 1.5,
+                                                   .beta = n % 2 ? 0 : -1,
+                                                   .y = place(&y, 0),
+                                                   .y_stride = 2 * ROWS,
+                                                   .y_step = 2},
+                               1, ROWS);
+            for (int64_t i = 0; i < x_rows * ROWS; i++) {
+                const int64_t r = i / ROWS, o = i % ROWS;
+                const double was = get(&before, 2 * i);
+                double sum = n % 2 ? 0 : -was;
+                for (int64_t j = 0; j < n; j++)
+                    sum += 1.5 * get(&a, o * STRIDE + j) * get(&x, r * X_STRIDE + j);
+                if (o == 0) /* before the beginning */
+                    ck_assert_double_eq(get(&y, 2 * i), was);
+                else
+                    assert_near(simd, "a product of rows", dtype, get(&y, 2 * i), sum, 60);
+                ck_assert_double_eq(get(&y, 2 * i + 1), get(&before, 2 * i + 1));
+            }
+        }
+}
+
+START_TEST(products_of_rows_are_those_of_plain_c) {
+    for_each_table(check_row_products);
 }
 END_TEST
 
@@ -687,6 +738,7 @@ int main(void) {
         rows_of_attention_are_those_of_plain_c,
         sums_of_rows_are_added_onto_what_is_there,
         products_with_vectors_are_those_of_plain_c,
+        products_of_rows_are_those_of_plain_c,
         small_products_are_those_of_plain_c,
         random_words_are_those_of_random123};
     return wg_run_tests("simd", WG_COUNT(tests), tests);

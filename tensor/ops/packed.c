@@ -141,8 +141,8 @@ static int unpack_infer(wg_call *call) {
 static void unpack_rows(int64_t begin, int64_t end, void *context) {
     const rows_job *job = context;
     for (int64_t i = begin; i < end; i++)
-        wg__unpack_row(job->packing, job->numbers.columns, wg__row(&job->bytes, i),
-                       wg__row(&job->numbers, i));
+        wg__simd_for(WG_F32)->unpack[job->packing](job->numbers.columns, wg__row(&job->bytes, i),
+                                                   wg__row(&job->numbers, i));
 }
 
 static int unpack_forward(wg_call *call) {
@@ -215,31 +215,19 @@ static int packed_linear_infer(wg_call *call) {
 }
 
 /* Rows of x up to which the packed rows are read for each; above, they are unpacked once. */
-enum { FEW_ROWS = 4 };
+enum { FEW_ROWS = 16 };
 
 /* Numbers of the weight that are worth a chunk. */
 enum { CHUNK = 16384 };
 
 typedef struct packed_job {
-    double (*dot)(int64_t n, const void *row, const void *x);
-    const char *weight; /* rows of so many bytes from one to the next */
-    int64_t weight_stride;
-    const float *x, *bias; /* bias NULL: 0 */
-    int64_t x_stride, x_rows, columns;
-    float *y;
-    int64_t y_stride;
+    wg_packing packing;
+    wg__packed_product product;
 } packed_job;
 
-/* Rows begin.. of the weight, each of which gives an element to every row of y. */
 static void multiply_rows(int64_t begin, int64_t end, void *context) {
     const packed_job *job = context;
-    for (int64_t o = begin; o < end; o++) {
-        const double bias = job->bias ? job->bias[o] : 0;
-        for (int64_t r = 0; r < job->x_rows; r++)
-            job->y[r * job->y_stride + o] =
-                (float)(bias + job->dot(job->columns, job->weight + o * job->weight_stride,
-                                        job->x + r * job->x_stride));
-    }
+    wg__simd_for(WG_F32)->packed_product[job->packing](&job->product, begin, end);
 }
 
 static int multiply_packed(wg_call *call) {
@@ -251,17 +239,17 @@ static int multiply_packed(wg_call *call) {
     const bool has_bias = call->input_count > 2 && call->inputs[2];
     if (has_bias && wg__rows_of(call->inputs[2], true, &bias) < 0)
         return -1;
-    packed_job job = {.dot = wg__simd_for(WG_F32)->packed_dot[packing_of(call)],
-                      .weight = wg__row(&weight, 0),
-                      .weight_stride = weight.row_stride,
-                      .x = wg__row(&x, 0),
-                      .bias = has_bias ? wg__row(&bias, 0) : NULL,
-                      .x_stride = x.row_stride,
-                      .x_rows = x.rows,
-                      .columns = x.columns,
-                      .y = wg__row(&y, 0),
-                      .y_stride = y.row_stride};
-    wg__parallel_for(weight.rows, 1 + CHUNK / (job.columns + 1), multiply_rows, &job);
+    packed_job job = {.packing = packing_of(call),
+                      .product = {.weight = wg__row(&weight, 0),
+                                  .weight_stride = weight.row_stride,
+                                  .n = x.columns,
+                                  .x = wg__row(&x, 0),
+                                  .bias = has_bias ? wg__row(&bias, 0) : NULL,
+                                  .x_rows = x.rows,
+                                  .x_stride = x.row_stride,
+                                  .y = wg__row(&y, 0),
+                                  .y_stride = y.row_stride}};
+    wg__parallel_for(weight.rows, 1 + CHUNK / (x.columns + 1), multiply_rows, &job);
     return 0;
 }
 

@@ -9,12 +9,14 @@
 
 enum { PACKED_BLOCK = 32, PACKED_SCALE = 2, BLOCK_VECTORS = PACKED_BLOCK / LANES };
 
-static inline float packed_scale(const uint8_t *block) {
-    const uint16_t half = (uint16_t)(block[0] | block[1] << 8);
-#if defined(__F16C__)
-    return _cvtsh_ss(half);
+/* The scale of a block, in all lanes. A load of more than the half goes to its register at once. */
+static inline vector packed_scale(const uint8_t *block) {
+#if defined(__AVX512F__)
+    return _mm512_broadcastss_ps(_mm_cvtph_ps(_mm_loadl_epi64((const __m128i *)block)));
+#elif defined(__F16C__)
+    return _mm256_broadcastss_ps(_mm_cvtph_ps(_mm_loadl_epi64((const __m128i *)block)));
 #else
-    return wg__half_to_f32(half);
+    return wg__half_to_f32((uint16_t)(block[0] | block[1] << 8)) + (vector){0};
 #endif
 }
 
@@ -44,73 +46,159 @@ static inline vector numbers_of_bf16(const uint8_t *bytes) {
     return (vector)(__builtin_convertvector(upper, words) << 16);
 }
 
-static double packed_dot_bf16(int64_t n, const void *row, const void *x) {
-    const uint8_t *bytes = row;
-    const real *by = x;
-    vector s0 = {0}, s1 = {0}, s2 = {0}, s3 = {0};
-    int64_t i = 0;
-    for (; i + 4 * LANES <= n; i += 4 * LANES) {
-        s0 += numbers_of_bf16(bytes + 2 * i) * load(by + i);
-        s1 += numbers_of_bf16(bytes + 2 * (i + LANES)) * load(by + i + LANES);
-        s2 += numbers_of_bf16(bytes + 2 * (i + 2 * LANES)) * load(by + i + 2 * LANES);
-        s3 += numbers_of_bf16(bytes + 2 * (i + 3 * LANES)) * load(by + i + 3 * LANES);
-    }
-    for (; i + LANES <= n; i += LANES)
-        s0 += numbers_of_bf16(bytes + 2 * i) * load(by + i);
-    if (i < n) {
-        uint8_t rest[2 * LANES] = {0};
-        memcpy(rest, bytes + 2 * i, (size_t)(n - i) * 2);
-        s1 += numbers_of_bf16(rest) * load_part(by + i, n - i, 0);
-    }
-    return (double)sum_lanes((s0 + s1) + (s2 + s3));
-}
-
-/* The sum of 32 numbers in bytes times x, in lanes. */
-static inline vector block_product(const int8_t *bytes, const real *x) {
-    vector sum = numbers_of_bytes(bytes) * load(x);
-    for (int v = 1; v < BLOCK_VECTORS; v++)
-        sum += numbers_of_bytes(bytes + v * LANES) * load(x + v * LANES);
-    return sum;
-}
-
-static double packed_dot_q8_0(int64_t n, const void *row, const void *x) {
-    const uint8_t *block = row;
-    const real *by = x;
-    vector s0 = {0}, s1 = {0};
-    int64_t i = 0;
-    for (; i + 2 * PACKED_BLOCK <= n; i += 2 * PACKED_BLOCK) {
-        const uint8_t *next = block + PACKED_SCALE + PACKED_BLOCK;
-        s0 += packed_scale(block) * block_product((const int8_t *)block + PACKED_SCALE, by + i);
-        s1 += packed_scale(next) *
-              block_product((const int8_t *)next + PACKED_SCALE, by + i + PACKED_BLOCK);
-        block = next + PACKED_SCALE + PACKED_BLOCK;
-    }
-    if (i < n)
-        s0 += packed_scale(block) * block_product((const int8_t *)block + PACKED_SCALE, by + i);
-    return (double)sum_lanes(s0 + s1);
-}
-
-static inline vector nibble_product(const uint8_t *block, const real *x) {
+/* The 32 numbers of a block of q4_0 before they are scaled: a byte has one of the block's first
+ * half and one of its second. */
+static inline void numbers_of_nibbles(const uint8_t *bytes, vector *numbers) {
+#if defined(__AVX512F__)
+    const vector levels = {-8, -7, -6, -5, -4, -3, -2, -1, 0, 1, 2, 3, 4, 5, 6, 7};
+    const __m512i pairs = _mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i *)bytes));
+    numbers[0] = _mm512_permutexvar_ps(pairs, levels);
+    numbers[1] = _mm512_permutexvar_ps(_mm512_srli_epi32(pairs, 4), levels);
+#else
     typedef uint8_t pairs __attribute__((vector_size(PACKED_BLOCK / 2)));
-    pairs bytes, numbers[2];
-    memcpy(&bytes, block + PACKED_SCALE, sizeof bytes);
-    numbers[0] = (bytes & 15) - 8;
-    numbers[1] = (bytes >> 4) - 8;
-    return packed_scale(block) * block_product((const int8_t *)numbers, x);
+    pairs both, halves[2];
+    memcpy(&both, bytes, sizeof both);
+    halves[0] = (both & 15) - 8;
+    halves[1] = (both >> 4) - 8;
+    for (int v = 0; v < BLOCK_VECTORS; v++)
+        numbers[v] = numbers_of_bytes((const int8_t *)halves + v * LANES);
+#endif
 }
 
-static double packed_dot_q4_0(int64_t n, const void *row, const void *x) {
-    enum { BYTES = PACKED_SCALE + PACKED_BLOCK / 2 };
-    const uint8_t *block = row;
-    const real *by = x;
-    vector s0 = {0}, s1 = {0};
-    int64_t i = 0;
-    for (; i + 2 * PACKED_BLOCK <= n; i += 2 * PACKED_BLOCK, block += 2 * BYTES) {
-        s0 += nibble_product(block, by + i);
-        s1 += nibble_product(block + BYTES, by + i + PACKED_BLOCK);
+/* The 32 numbers of a block, those of q8_0 and q4_0 before they are scaled. */
+static inline void numbers_of_block(wg_packing packing, const uint8_t *block, vector *numbers) {
+    if (packing == WG_PACKING_Q4_0) {
+        numbers_of_nibbles(block + PACKED_SCALE, numbers);
+        return;
     }
-    if (i < n)
-        s0 += nibble_product(block, by + i);
-    return (double)sum_lanes(s0 + s1);
+    for (int v = 0; v < BLOCK_VECTORS; v++)
+        numbers[v] = packing == WG_PACKING_BF16
+                         ? numbers_of_bf16(block + 2 * v * LANES)
+                         : numbers_of_bytes((const int8_t *)block + PACKED_SCALE + v * LANES);
+}
+
+static inline int64_t bytes_of_block(wg_packing packing) {
+    return packing == WG_PACKING_BF16   ? 2 * PACKED_BLOCK
+           : packing == WG_PACKING_Q8_0 ? PACKED_SCALE + PACKED_BLOCK
+                                        : PACKED_SCALE + PACKED_BLOCK / 2;
+}
+
+/* ---- Products: functions of a known packing and of known rows of x, so that their sums stay in
+ * registers ---- */
+
+/* Adds a block times 32 elements of x onto a sum. */
+WG__OF_KNOWN void add_block(const wg_packing packing, const vector *numbers, vector scale,
+                            const real *x, vector *sum) {
+    vector product = numbers[0] * load(x);
+    for (int v = 1; v < BLOCK_VECTORS; v++)
+        product += numbers[v] * load(x + v * LANES);
+    *sum += packing == WG_PACKING_BF16 ? product : scale * product;
+}
+
+/* Adds a block times 32 elements of each row of x onto the first or second of its two sums. */
+WG__OF_KNOWN void add_to_rows(const wg_packing packing, const int x_rows, const uint8_t *block,
+                              const real *x, int64_t x_stride, const int which, vector (*sums)[2]) {
+    vector numbers[BLOCK_VECTORS];
+    numbers_of_block(packing, block, numbers);
+    const vector scale = packing == WG_PACKING_BF16 ? (vector){0} : packed_scale(block);
+    for (int r = 0; r < x_rows; r++)
+        add_block(packing, numbers, scale, x + r * x_stride, &sums[r][which]);
+}
+
+/* A row of the weight by each row of x. Two sums a row of x, so that none waits for the last. */
+WG__OF_KNOWN void packed_row(const wg_packing packing, const int x_rows, const uint8_t *block,
+                             const wg__packed_product *p, const real *x, real *y, double bias) {
+    const int64_t size = bytes_of_block(packing), n = p->n, stride = p->x_stride;
+    vector sums[WG__ROWS_AT_ONCE][2] = {{{0}}};
+    int64_t i = 0;
+    for (; i + 2 * PACKED_BLOCK <= n; i += 2 * PACKED_BLOCK, block += 2 * size) {
+        add_to_rows(packing, x_rows, block, x + i, stride, 0, sums);
+        add_to_rows(packing, x_rows, block + size, x + i + PACKED_BLOCK, stride, 1, sums);
+    }
+    if (i + PACKED_BLOCK <= n) {
+        add_to_rows(packing, x_rows, block, x + i, stride, 0, sums);
+        i += PACKED_BLOCK;
+        block += size;
+    }
+    if (packing == WG_PACKING_BF16 && i < n) {
+        uint8_t last[2 * PACKED_BLOCK] = {0};
+        real last_x[WG__ROWS_AT_ONCE][PACKED_BLOCK] = {{0}};
+        memcpy(last, block, (size_t)(n - i) * 2);
+        for (int r = 0; r < x_rows; r++)
+            memcpy(last_x[r], x + r * stride + i, (size_t)(n - i) * sizeof *x);
+        add_to_rows(packing, x_rows, last, last_x[0], PACKED_BLOCK, 1, sums);
+    }
+    for (int r = 0; r < x_rows; r++)
+        y[r * p->y_stride] = (real)(bias + (double)sum_lanes(sums[r][0] + sums[r][1]));
+}
+
+WG__OF_KNOWN void packed_rows(const wg_packing packing, const int x_rows,
+                              const wg__packed_product *p, int64_t begin, int64_t end,
+                              const real *x, real *y) {
+    for (int64_t o = begin; o < end; o++)
+        packed_row(packing, x_rows, (const uint8_t *)p->weight + o * p->weight_stride, p, x, y + o,
+                   p->bias ? (double)p->bias[o] : 0);
+}
+
+WG__OF_KNOWN void packed_product(const wg_packing packing, const wg__packed_product *p,
+                                 int64_t begin, int64_t end) {
+    for (int64_t r = 0; r < p->x_rows; r += WG__ROWS_AT_ONCE) {
+        const real *x = p->x + r * p->x_stride;
+        real *y = p->y + r * p->y_stride;
+        switch (p->x_rows - r) {
+        case 1:
+            packed_rows(packing, 1, p, begin, end, x, y);
+            break;
+        case 2:
+            packed_rows(packing, 2, p, begin, end, x, y);
+            break;
+        case 3:
+            packed_rows(packing, 3, p, begin, end, x, y);
+            break;
+        default:
+            packed_rows(packing, WG__ROWS_AT_ONCE, p, begin, end, x, y);
+        }
+    }
+}
+
+static void packed_product_bf16(const wg__packed_product *p, int64_t begin, int64_t end) {
+    packed_product(WG_PACKING_BF16, p, begin, end);
+}
+
+static void packed_product_q8_0(const wg__packed_product *p, int64_t begin, int64_t end) {
+    packed_product(WG_PACKING_Q8_0, p, begin, end);
+}
+
+static void packed_product_q4_0(const wg__packed_product *p, int64_t begin, int64_t end) {
+    packed_product(WG_PACKING_Q4_0, p, begin, end);
+}
+
+/* ---- Unpacking ---- */
+
+WG__OF_KNOWN void unpack(const wg_packing packing, int64_t n, const uint8_t *block, real *to) {
+    vector numbers[BLOCK_VECTORS];
+    int64_t i = 0;
+    for (; i + PACKED_BLOCK <= n; i += PACKED_BLOCK, block += bytes_of_block(packing)) {
+        numbers_of_block(packing, block, numbers);
+        for (int v = 0; v < BLOCK_VECTORS; v++)
+            store(to + i + v * LANES,
+                  packing == WG_PACKING_BF16 ? numbers[v] : packed_scale(block) * numbers[v]);
+    }
+    for (; i < n; i++, block += 2) { /* of bf16 */
+        uint8_t one[2 * LANES] = {block[0], block[1]};
+        to[i] = numbers_of_bf16(one)[0];
+    }
+}
+
+static void unpack_bf16(int64_t n, const void *row, void *numbers) {
+    unpack(WG_PACKING_BF16, n, row, numbers);
+}
+
+static void unpack_q8_0(int64_t n, const void *row, void *numbers) {
+    unpack(WG_PACKING_Q8_0, n, row, numbers);
+}
+
+static void unpack_q4_0(int64_t n, const void *row, void *numbers) {
+    unpack(WG_PACKING_Q4_0, n, row, numbers);
 }
 #endif

@@ -2,8 +2,7 @@
  * summed in the order of k, so that it does not matter how the others are cut. */
 
 /* Four sums, so that none waits for the last; of f32 they go on in f64 after each block. */
-static double dot(int64_t n, const void *x, const void *y) {
-    const real *a = x, *b = y;
+static inline double dot(int64_t n, const real *a, const real *b) {
     double total = 0;
     int64_t i = 0;
     while (i + LANES <= n) {
@@ -22,6 +21,89 @@ static double dot(int64_t n, const void *x, const void *y) {
     if (i < n)
         total += (double)sum_lanes(load_part(a + i, n - i, 0) * load_part(b + i, n - i, 0));
     return total;
+}
+
+/* The same for a few rows of x, for which a row of A is read once. */
+WG__OF_KNOWN void dots(const int x_rows, int64_t n, const real *a, const real *x, int64_t x_stride,
+                       double *totals) {
+    int64_t i = 0;
+    for (int r = 0; r < x_rows; r++)
+        totals[r] = 0;
+    while (i + LANES <= n) {
+        const int64_t end = n - i < SUM_BLOCK ? n : i + SUM_BLOCK;
+        vector sums[WG__ROWS_AT_ONCE][2] = {{{0}}};
+        for (; i + 2 * LANES <= end; i += 2 * LANES) {
+            const vector first = load(a + i), second = load(a + i + LANES);
+            for (int r = 0; r < x_rows; r++) {
+                sums[r][0] += first * load(x + r * x_stride + i);
+                sums[r][1] += second * load(x + r * x_stride + i + LANES);
+            }
+        }
+        for (; i + LANES <= end; i += LANES)
+            for (int r = 0; r < x_rows; r++)
+                sums[r][0] += load(a + i) * load(x + r * x_stride + i);
+        for (int r = 0; r < x_rows; r++)
+            totals[r] += (double)sum_lanes(sums[r][0] + sums[r][1]);
+    }
+    if (i < n)
+        for (int r = 0; r < x_rows; r++)
+            totals[r] += (double)sum_lanes(load_part(a + i, n - i, 0) *
+                                           load_part(x + r * x_stride + i, n - i, 0));
+}
+
+/* Elements begin..end of x_rows rows of y. */
+WG__OF_KNOWN void products_of_rows(const int x_rows, const wg__row_products *p, int64_t begin,
+                                   int64_t end, const real *x, real *y) {
+    double totals[WG__ROWS_AT_ONCE];
+    for (int64_t o = begin; o < end; o++) {
+        const real *a = (const real *)p->a + o * p->a_stride;
+        if (x_rows == 1)
+            totals[0] = dot(p->n, a, x);
+        else
+            dots(x_rows, p->n, a, x, p->x_stride, totals);
+        for (int r = 0; r < x_rows; r++) {
+            real *to = y + r * p->y_stride + o * p->y_step;
+            const double product = p->alpha * totals[r];
+            *to = (real)(p->beta == 0 ? product : product + p->beta * (double)*to);
+        }
+    }
+}
+
+static void row_products(const wg__row_products *p, int64_t begin, int64_t end) {
+    for (int64_t r = 0; r < p->x_rows; r += WG__ROWS_AT_ONCE) {
+        const real *x = (const real *)p->x + r * p->x_stride;
+        real *y = (real *)p->y + r * p->y_stride;
+        switch (p->x_rows - r) {
+        case 1:
+            products_of_rows(1, p, begin, end, x, y);
+            break;
+        case 2:
+            products_of_rows(2, p, begin, end, x, y);
+            break;
+        case 3:
+            products_of_rows(3, p, begin, end, x, y);
+            break;
+        default:
+            products_of_rows(WG__ROWS_AT_ONCE, p, begin, end, x, y);
+        }
+    }
+}
+
+/* Sums of few vectors stay in registers from the first row to the last. */
+enum { FEW_VECTORS = 4 };
+
+WG__OF_KNOWN void add_short_rows(const int vectors, int64_t rows, int64_t row_stride, const real *a,
+                                 real scale, const real *x, int64_t x_stride, real *y) {
+    vector sums[FEW_VECTORS];
+    for (int v = 0; v < vectors; v++)
+        sums[v] = load(y + v * LANES);
+    for (int64_t l = 0; l < rows; l++) {
+        const real factor = scale * x[l * x_stride];
+        for (int v = 0; v < vectors; v++)
+            sums[v] += factor * load(a + l * row_stride + v * LANES);
+    }
+    for (int v = 0; v < vectors; v++)
+        store(y + v * LANES, sums[v]);
 }
 
 /* y += the sum of 4 rows, one after the other, each times its factor. */
@@ -50,6 +132,14 @@ static void add_scaled_rows(int64_t rows, int64_t n, int64_t row_stride, const v
                             double scale, const void *x, int64_t x_stride, void *y) {
     const real *row = a, *by = x;
     real *sum = y;
+    if (n == FEW_VECTORS * LANES) {
+        add_short_rows(FEW_VECTORS, rows, row_stride, row, (real)scale, by, x_stride, sum);
+        return;
+    }
+    if (n == FEW_VECTORS / 2 * LANES) {
+        add_short_rows(FEW_VECTORS / 2, rows, row_stride, row, (real)scale, by, x_stride, sum);
+        return;
+    }
     int64_t l = 0;
     for (; l + 4 <= rows; l += 4) {
         real factor[4];
@@ -75,11 +165,9 @@ static void add_scaled_rows(int64_t rows, int64_t n, int64_t row_stride, const v
 
 enum { PANEL = 4 }; /* vectors in a row of a panel, at most */
 
-static inline __attribute__((always_inline)) void small_panel(const int vectors, int64_t m,
-                                                              int64_t n, int64_t k, double alpha,
-                                                              const real *a, int64_t a_row,
-                                                              int64_t a_column, const vector *b,
-                                                              double beta, real *c, int64_t c_row) {
+WG__OF_KNOWN void small_panel(const int vectors, int64_t m, int64_t n, int64_t k, double alpha,
+                              const real *a, int64_t a_row, int64_t a_column, const vector *b,
+                              double beta, real *c, int64_t c_row) {
     for (int64_t i = 0; i < m; i++) {
         vector sum[PANEL];
         for (int v = 0; v < vectors; v++)

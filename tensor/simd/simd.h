@@ -43,6 +43,30 @@ typedef void (*wg__simd_pair)(int64_t n, const void *a, const void *b, void *y);
  * word (i % 64) / 16 of Philox block 16 (i / 64) + i % 16. */
 #define WG__RANDOM_GROUP 64
 
+/* y = alpha x A^T + beta y: every row of A, which is read once for up to so many rows of x, by
+ * every row of x. With beta 0, y is not read. Strides are in elements. */
+#define WG__ROWS_AT_ONCE 4
+typedef struct wg__row_products {
+    const void *a, *x;
+    int64_t n; /* elements in a row of A and of x */
+    int64_t a_stride, x_rows, x_stride;
+    double alpha, beta;
+    void *y;
+    int64_t y_stride, y_step; /* from row to row, and from element to element */
+} wg__row_products;
+
+/* y = x W^T + bias, W being packed (packing.h): each of its rows is read once for up to so many
+ * rows of x, and is never unpacked to memory. */
+#define WG__PACKED_ROWS 4
+typedef struct wg__packed_product {
+    const char *weight; /* rows of whole blocks */
+    int64_t weight_stride /* in bytes */, n /* numbers in a row */;
+    const float *x, *bias; /* bias NULL: 0 */
+    int64_t x_rows, x_stride;
+    float *y;
+    int64_t y_stride;
+} wg__packed_product;
+
 typedef struct wg__simd {
     const char *name; /* of the instruction set */
 
@@ -113,14 +137,18 @@ typedef struct wg__simd {
     /* Adds rows of x to the row of sums; rows of x are row_stride elements apart. */
     void (*add_rows)(int64_t rows, int64_t columns, int64_t row_stride, const void *x, void *sums);
 
-    /* The sum of x y. y += the sum of rows of a, each times its element of x and `scale`; a has
-     * rows of n elements, row_stride apart. */
-    double (*dot)(int64_t n, const void *x, const void *y);
+    /* Elements begin..end of each row of y. */
+    void (*row_products)(const wg__row_products *p, int64_t begin, int64_t end);
+
+    /* y += the sum of rows of a, of n elements each and row_stride apart, each times its element of
+     * x and `scale`. */
     void (*add_scaled_rows)(int64_t rows, int64_t n, int64_t row_stride, const void *a,
                             double scale, const void *x, int64_t x_stride, void *y);
 
-    /* The sum of x times a row that is packed so (packing.h), whole blocks. Of f32 alone. */
-    double (*packed_dot[WG_PACKING_COUNT])(int64_t n, const void *row, const void *x);
+    /* Elements begin..end of each row of y; and the numbers of a row. By packing, of f32 alone. */
+    void (*packed_product[WG_PACKING_COUNT])(const wg__packed_product *p, int64_t begin,
+                                             int64_t end);
+    void (*unpack[WG_PACKING_COUNT])(int64_t n, const void *row, void *numbers);
 
     /* C (m, n) = alpha A (m, k) B (k, n) + beta C, where k is at most WG__SMALL_K and the rows of
      * C are contiguous. With beta 0, C is not read. */

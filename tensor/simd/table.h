@@ -108,11 +108,12 @@ const wg__simd WG__TABLE = {
     .row_attention_vjp = row_attention_vjp,
     .add_rows = add_rows,
 
-    .dot = dot,
+    .row_products = row_products,
     .add_scaled_rows = add_scaled_rows,
     .small_product = small_product,
 #if WG__BITS == 32
-    .packed_dot = {packed_dot_bf16, packed_dot_q8_0, packed_dot_q4_0},
+    .packed_product = {packed_product_bf16, packed_product_q8_0, packed_product_q4_0},
+    .unpack = {unpack_bf16, unpack_q8_0, unpack_q4_0},
 #endif
 
     .random_words = random_words,

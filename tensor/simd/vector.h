@@ -58,6 +58,9 @@ typedef lane lanes __attribute__((vector_size(WG__VECTOR_BYTES)));
 #define WG__LANES (WG__VECTOR_BYTES * 8 / WG__BITS)
 enum { LANES = WG__LANES };
 
+/* Of functions of which some parameters are known where they are called: a copy for each. */
+#define WG__OF_KNOWN static inline __attribute__((always_inline))
+
 static inline vector load(const real *from) {
     vector v;
     memcpy(&v, from, sizeof v);
