@@ -3,6 +3,7 @@
  * Letters: R rows of the batch (texts that go on), T positions that are new, V logits. */
 #include "models/decode.h"
 
+#include "data/growth.h"
 #include "tensor/easy.h"
 #include "tensor/internal.h"
 #include "tensor/ops.h"
@@ -70,6 +71,14 @@ static int allocate(decoding *d) {
     return d->text_of && d->padding && d->kept && d->logits && d->caches ? 0 : -1;
 }
 
+static int reserve(wg_token_list *list, int64_t more) {
+    int32_t *ids =
+        wg__grow(list->ids, list->count, &list->capacity, list->count + more, sizeof *ids);
+    if (ids)
+        list->ids = ids;
+    return ids ? 0 : -1;
+}
+
 static int begin(decoding *d, int64_t count) {
     d->rows = count;
     if (allocate(d) < 0)
@@ -83,6 +92,8 @@ static int begin(decoding *d, int64_t count) {
     const int64_t room = d->model->max_positions - shortest, wanted = d->options->max_tokens;
     d->most = wanted > 0 && wanted < room ? wanted : room;
     for (int64_t i = 0; i < count; i++) {
+        if (reserve(&d->texts[i].tokens, d->most) < 0)
+            return -1;
         d->texts[i].generated = 0;
         d->text_of[i] = i;
         d->padding[i] = longest - d->texts[i].tokens.count;

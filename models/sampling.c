@@ -156,8 +156,41 @@ static int64_t draw(int64_t count, const double *probabilities, wg_generator *ge
     return last;
 }
 
+/* The first of the largest logits; -1 if one of them is none, or all are -inf. */
+static int64_t largest_logit(int64_t count, const float *logits) {
+    enum { LANES = 16 }; /* whose comparisons do not wait for each other */
+    float largest[LANES];
+    int broken[LANES] = {0};
+    int64_t i = 0;
+    for (int j = 0; j < LANES; j++)
+        largest[j] = -INFINITY;
+    for (; i + LANES <= count; i += LANES)
+        for (int j = 0; j < LANES; j++) {
+            largest[j] = logits[i + j] > largest[j] ? logits[i + j] : largest[j];
+            broken[j] |= !(logits[i + j] < INFINITY);
+        }
+    for (; i < count; i++) {
+        largest[0] = logits[i] > largest[0] ? logits[i] : largest[0];
+        broken[0] |= !(logits[i] < INFINITY);
+    }
+    for (int j = 1; j < LANES; j++) {
+        largest[0] = largest[j] > largest[0] ? largest[j] : largest[0];
+        broken[0] |= broken[j];
+    }
+    if (broken[0] || largest[0] == -INFINITY)
+        return -1;
+    for (i = 0; logits[i] != largest[0];)
+        i++;
+    return i;
+}
+
 int32_t wg_sample_token(const wg_sampling *sampling, int64_t count, const float *logits,
                         int64_t seen_count, const int32_t *seen, wg_generator *generator) {
+    if (sampling->temperature == 0 && sampling->repetition_penalty == 0) {
+        const int64_t id = wg_sampling_validate(sampling) < 0 ? -1 : largest_logit(count, logits);
+        if (id >= 0)
+            return (int32_t)id;
+    }
     double *probabilities = wg__alloc((size_t)count * sizeof *probabilities);
     if (!probabilities)
         return -1;

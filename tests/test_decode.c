@@ -6,6 +6,7 @@
 #include "models/decode.h"
 #include "models/gpt.h"
 #include "models/llama.h"
+#include "tensor/alloc.h"
 #include "tensor/ops.h"
 #include "tests/testing.h"
 
@@ -264,6 +265,35 @@ START_TEST(training_and_recording_are_as_they_were) {
 }
 END_TEST
 
+/* ---- Memory ---- */
+
+enum { WARM = 3 };
+
+static void count_allocations(const wg_generated_token *token, void *context) {
+    (void)token;
+    int64_t *counts = context; /* how many follow, and the counter at each token */
+    counts[1 + counts[0]++] = wg_alloc_get_stats().system_allocations;
+}
+
+START_TEST(once_warm_a_token_asks_the_system_for_no_memory) {
+    wg_language_model model = models[_i].make();
+    for (int packing = -1; packing < WG_PACKING_COUNT; packing++) {
+        int64_t counts[1 + POSITIONS] = {0};
+        wg_generation text = make_text(0);
+        if (packing >= 0)
+            ck_assert_int_eq(wg_module_pack(model.module, (wg_packing)packing), 0);
+        const wg_generation_options options = {.listener = count_allocations,
+                                               .listener_context = counts};
+        ck_assert_int_eq(wg_generate(&model, 1, &text, &options), 0);
+        ck_assert_int_eq(counts[0], POSITIONS - lengths[0]);
+        for (int64_t i = 1 + WARM; i <= counts[0]; i++)
+            ck_assert_int_eq(counts[i], counts[WARM]);
+        free_texts(1, &text);
+    }
+    wg_module_free(model.module);
+}
+END_TEST
+
 /* ---- Refusals ---- */
 
 START_TEST(what_cannot_be_continued_is_refused) {
@@ -313,6 +343,7 @@ int main(void) {
         a_listener_can_cancel,
         ids_stay_below_the_vocabulary_of_a_tokenizer,
         training_and_recording_are_as_they_were,
+        once_warm_a_token_asks_the_system_for_no_memory,
         what_cannot_be_continued_is_refused,
         a_broken_model_is_refused,
     };

@@ -22,6 +22,9 @@
 
 enum { TILE_ROWS = 128, TILE_ELEMENTS = 65536, LEAST_TILE_ROWS = 16 };
 
+/* Of all workspaces together, in bytes, so that a text that grows by a token asks for no more. */
+enum { LEAST_WORKSPACE = 1 << 16 };
+
 /* A tensor (B, H, T, D) as kernels see it. */
 typedef struct heads {
     char *data;
@@ -129,6 +132,8 @@ static int set_job(attention_job *job, wg_call *call) {
     job->keys = k->shape[2];
     job->width = q->shape[3];
     job->tile_rows = tile_rows_for(job->keys);
+    if (job->tile_rows > job->queries && job->queries > 0)
+        job->tile_rows = job->queries;
     job->tiles = (job->queries + job->tile_rows - 1) / job->tile_rows;
     heads *operands[] = {&job->q, &job->k, &job->v};
     for (int i = 0; i < 3; i++) {
@@ -173,7 +178,8 @@ static int run_tasks(attention_job *job, int64_t tasks, int tiles,
     job->tasks = tasks;
     job->run = run;
     job->workspace_bytes = row * (job->tile_rows * tiles + 2);
-    job->workspaces = wg__alloc((size_t)(job->workspace_bytes * workers));
+    const int64_t bytes = job->workspace_bytes * workers;
+    job->workspaces = wg__alloc((size_t)(bytes > LEAST_WORKSPACE ? bytes : LEAST_WORKSPACE));
     if (!job->workspaces)
         return -1;
     wg__parallel_for(workers, 1, work, job);
