@@ -28,9 +28,17 @@ int wg__measure_sgemm(double *flops);
  * (transposed) of one whose rows are the columns of B. -1 with an error. */
 double wg__time_product(int64_t m, int64_t n, int64_t k, bool transposed);
 
-/* Bytes a second that the library's threads read from memory at best, adding products of what they
- * read. -1 with an error. */
-int wg__measure_reading(double *bandwidth);
+/* A buffer on huge pages, larger than caches are, and what reads it on the library's number of
+ * threads, over and over beside what is measured: memory that other programs use, too, is now quick
+ * and now slow. NULL with an error. */
+typedef struct wg__reader wg__reader;
+wg__reader *wg__reader_new(void);
+
+/* Bytes a second, now: the better of two passes. */
+double wg__reader_rate(wg__reader *reader);
+
+/* NULL is allowed. */
+void wg__reader_free(wg__reader *reader);
 
 /* Writes over as much memory as drives what was there out of every cache. -1 with an error. */
 int wg__evict_caches(void);

@@ -11,13 +11,16 @@
 #include "models/gpt.h"
 #include "models/llama.h"
 
-enum { MAX_THREADS = 1024, MAX_TOKENS = 1 << 20 };
+enum { MAX_THREADS = 1024, MAX_TOKENS = 1 << 20, MAX_BATCH = 1 << 10 };
 
-enum { KEY_PROMPT_TOKENS = WG__KEY_OWN, KEY_TOKENS, KEY_DTYPE, KEY_THREADS };
+enum { KEY_PROMPT_TOKENS = WG__KEY_OWN, KEY_TOKENS, KEY_BATCH, KEY_DTYPE, KEY_THREADS };
+
+/* Memory's speed is measured after so many steps, again and again. */
+enum { STEPS_BETWEEN_READINGS = 4 };
 
 typedef struct arguments {
     const char *model; /* a preset, or a file */
-    int64_t prompt_tokens, tokens;
+    int64_t prompt_tokens, tokens, batch;
     int packing; /* -1: f32 */
     int threads;
 } arguments;
@@ -25,6 +28,7 @@ typedef struct arguments {
 static const struct argp_option options[] = {
     {"prompt-tokens", KEY_PROMPT_TOKENS, "N", 0, "Read a prompt of N tokens first (128)", 0},
     {"tokens", KEY_TOKENS, "N", 0, "Write N tokens (64)", 0},
+    {"batch", KEY_BATCH, "N", 0, "Continue N texts at once (1)", 0},
     {"dtype", KEY_DTYPE, "TYPE", 0, "Keep the matrices as bf16, q8_0 or q4_0 (f32)", 0},
     {"threads", KEY_THREADS, "N", 0, "How many threads compute (default: all processors)", 0},
     {0},
@@ -38,6 +42,9 @@ static error_t parse(int key, char *text, struct argp_state *state) {
         return 0;
     case KEY_TOKENS:
         a->tokens = wg__cli_integer(state, "tokens", text, 2, MAX_TOKENS);
+        return 0;
+    case KEY_BATCH:
+        a->batch = wg__cli_integer(state, "batch", text, 1, MAX_BATCH);
         return 0;
     case KEY_DTYPE:
         a->packing = wg__cli_packing(state, text);
@@ -134,7 +141,7 @@ static double weight_bytes(const wg_language_model *model) {
                             : bytes;
 }
 
-/* Keys and values that a token sees, in the middle of what is written. */
+/* Keys and values that the tokens of a step see, in the middle of what is written. */
 static double cache_bytes(const arguments *a, const wg_language_model *model) {
     const double seen = (double)a->prompt_tokens + (double)a->tokens / 2;
     double width;
@@ -145,69 +152,95 @@ static double cache_bytes(const arguments *a, const wg_language_model *model) {
     } else {
         width = (double)((const wg_gpt *)model->model)->config.n_embd;
     }
-    return 2 * sizeof(float) * width * seen * (double)model->layers;
+    return 2 * sizeof(float) * width * seen * (double)(model->layers * a->batch);
 }
 
 /* ---- Timing ---- */
 
 typedef struct timing {
-    double *seconds; /* at which each token came, then between two of them */
-    int64_t count;
+    wg__reader *reader;
+    double *seconds;  /* of each step, from the second on */
+    double *readings; /* bytes a second that memory gave in between */
+    int64_t steps, reading_count;
     double prefill; /* seconds up to the first token */
+    double last;    /* when the step began that runs */
 } timing;
 
 static void hear(const wg_generated_token *token, void *context) {
-    (void)token;
     timing *t = context;
-    t->seconds[t->count++] = wg__seconds();
+    if (token->text != 0)
+        return;
+    const double took = wg__seconds() - t->last;
+    if (t->steps < 0)
+        t->prefill = took;
+    else
+        t->seconds[t->steps] = took;
+    if (++t->steps % STEPS_BETWEEN_READINGS == 1)
+        t->readings[t->reading_count++] = wg__reader_rate(t->reader);
+    t->last = wg__seconds();
+}
+
+static int64_t prompt_id(const wg_language_model *model, int64_t text, int64_t i) {
+    return (i * 7919 + text * 104729) % (model->vocab_size - 1) + 1;
 }
 
 static int generate(const arguments *a, const wg_language_model *model, timing *t) {
-    wg_generation text = {.generator = {.seed = 1}};
+    wg_generation *texts = calloc((size_t)a->batch, sizeof *texts);
+    if (!texts)
+        return wg_fail(WG_ERROR_MEMORY, "bench", "no memory for %lld texts", (long long)a->batch);
     int result = 0;
-    for (int64_t i = 0; result == 0 && i < a->prompt_tokens; i++)
-        result =
-            wg_token_list_append(&text.tokens, (int32_t)(i * 7919 % (model->vocab_size - 1) + 1));
+    for (int64_t i = 0; i < a->batch; i++) {
+        texts[i].generator.seed = 1;
+        for (int64_t j = 0; result == 0 && j < a->prompt_tokens; j++)
+            result = wg_token_list_append(&texts[i].tokens, (int32_t)prompt_id(model, i, j));
+    }
     const wg_generation_options options = {
         .max_tokens = a->tokens, .listener = hear, .listener_context = t};
-    t->count = 0;
-    const double start = wg__seconds();
+    t->steps = -1;
+    t->reading_count = 0;
+    t->last = wg__seconds();
     if (result == 0)
-        result = wg_generate(model, 1, &text, &options);
-    wg_token_list_free(&text.tokens);
-    if (result < 0)
-        return -1;
-    t->prefill = t->seconds[0] - start;
-    for (int64_t i = 0; i + 1 < t->count; i++)
-        t->seconds[i] = t->seconds[i + 1] - t->seconds[i];
-    t->count--;
-    return 0;
+        result = wg_generate(model, a->batch, texts, &options);
+    for (int64_t i = 0; i < a->batch; i++)
+        wg_token_list_free(&texts[i].tokens);
+    free(texts);
+    return result;
 }
 
-static void report(const arguments *a, const wg_language_model *model, timing *t,
-                   double bandwidth) {
-    const double token = wg__median(t->count, t->seconds);
+static void report(const arguments *a, const wg_language_model *model, timing *t) {
+    const double step = wg__median(t->steps, t->seconds), batch = (double)a->batch;
+    const double bandwidth = wg__median(t->reading_count, t->readings);
     const double bytes = weight_bytes(model) + cache_bytes(a, model);
     wg__print_json_line(json_pack(
-        "{s:s, s:s, s:i, s:I, s:I, s:f, s:f, s:f, s:f, s:f, s:f, s:f}", "model", a->model, "dtype",
-        a->packing < 0 ? "f32" : wg_packing_name((wg_packing)a->packing), "threads", wg_threads(),
-        "prompt_tokens", (json_int_t)a->prompt_tokens, "tokens", (json_int_t)a->tokens,
-        "prefill_tokens_per_s", (double)a->prompt_tokens / t->prefill, "decode_tokens_per_s",
-        1 / token, "ms_per_token", 1e3 * token, "mb_per_token", bytes / 1e6, "gb_per_s",
-        bytes / token / 1e9, "read_bandwidth_gb_per_s", bandwidth / 1e9, "share_of_bandwidth",
-        bytes / token / bandwidth));
+        "{s:s, s:s, s:i, s:I, s:I, s:I, s:f, s:f, s:f, s:f, s:f, s:f, s:f}", "model", a->model,
+        "dtype", a->packing < 0 ? "f32" : wg_packing_name((wg_packing)a->packing), "threads",
+        wg_threads(), "batch", (json_int_t)a->batch, "prompt_tokens", (json_int_t)a->prompt_tokens,
+        "tokens", (json_int_t)a->tokens, "prefill_tokens_per_s",
+        batch * (double)a->prompt_tokens / t->prefill, "decode_tokens_per_s", batch / step,
+        "ms_per_token", 1e3 * step / batch, "mb_per_token", bytes / batch / 1e6, "gb_per_s",
+        bytes / step / 1e9, "read_bandwidth_gb_per_s", bandwidth / 1e9, "share_of_bandwidth",
+        bytes / step / bandwidth));
 }
 
-/* The first text warms up. The roof is measured before and after. */
-static int measure(const arguments *a, const wg_language_model *model, timing *t) {
-    double before, after;
+/* The first run warms up. */
+static int measure(const arguments *a, const wg_language_model *model) {
     if (a->packing >= 0 && wg_module_pack(model->module, (wg_packing)a->packing) < 0)
         return -1;
-    if (wg__measure_reading(&before) < 0 || generate(a, model, t) < 0 ||
-        generate(a, model, t) < 0 || wg__measure_reading(&after) < 0)
-        return -1;
-    report(a, model, t, (before + after) / 2);
-    return 0;
+    timing t = {.reader = wg__reader_new(),
+                .seconds = calloc((size_t)a->tokens, sizeof *t.seconds),
+                .readings = calloc((size_t)a->tokens, sizeof *t.readings)};
+    int result = -1;
+    if (!t.seconds || !t.readings)
+        wg_fail(WG_ERROR_MEMORY, "bench", "no memory for the times of %lld tokens",
+                (long long)a->tokens);
+    else if (t.reader && generate(a, model, &t) == 0)
+        result = generate(a, model, &t);
+    if (result == 0)
+        report(a, model, &t);
+    wg__reader_free(t.reader);
+    free(t.seconds);
+    free(t.readings);
+    return result;
 }
 
 int wg__bench_generate(int argc, char **argv) {
@@ -215,26 +248,23 @@ int wg__bench_generate(int argc, char **argv) {
         .options = options,
         .parser = parse,
         .args_doc = "MODEL|RUN.h5",
-        .doc = "Times a GPT or LLaMA that continues one text: a preset with random weights, as in "
+        .doc = "Times a GPT or LLaMA that continues a text: a preset with random weights, as in "
                "`wengert bench generate llama-110m', or a checkpoint. Prints one line of JSON.\v"
-               "Writing a token reads all weights once, and the keys and values of what came "
-               "before: mb_per_token, of which tables of vectors are no part unless they are the "
-               "head, too. share_of_bandwidth holds that against what the same threads read from "
-               "memory at best, measured in the same run. decode_tokens_per_s is that of the "
-               "median token, choosing it included.",
+               "A step writes one token of each text. It reads all weights once, and the keys and "
+               "values of what came before: mb_per_token is that by the number of texts; tables of "
+               "vectors are no part of it unless they are the head, too. share_of_bandwidth holds "
+               "that against what as many "
+               "threads read of a large buffer, measured again and again between steps. Both are "
+               "medians; decode_tokens_per_s includes choosing the tokens.",
     };
-    arguments a = {.prompt_tokens = 128, .tokens = 64, .packing = -1};
+    arguments a = {.prompt_tokens = 128, .tokens = 64, .batch = 1, .packing = -1};
     wg__cli_parse(&parser, argc, argv, &a);
     if (a.threads)
         wg_set_threads(a.threads);
-    timing t = {.seconds = calloc((size_t)a.tokens, sizeof *t.seconds)};
-    if (!t.seconds)
-        return wg__cli_fail("no memory");
     wg_language_model model = {0};
     int status = make_model(&a, &model);
     if (status == 0)
-        status = measure(&a, &model, &t);
+        status = measure(&a, &model);
     wg_language_model_free(&model);
-    free(t.seconds);
     return status < 0 ? wg__cli_fail_pending() : 0;
 }

@@ -13,6 +13,7 @@ enum { REPEATS = 7, MOST_PRODUCTS = 15, LEAST_PRODUCTS = 3 };
 #define WHILE 0.25 /* seconds */
 
 #define COPIED ((size_t)128 << 20) /* bytes: no cache holds them */
+#define READ ((size_t)256 << 20)
 #define HUGE_PAGE ((size_t)2 << 20)
 
 /* ---- Bandwidth: each thread takes its share of a buffer ---- */
@@ -86,10 +87,53 @@ static double best_rate(void *(*run)(void *), int threads, size_t bytes) {
     return best;
 }
 
-int wg__measure_reading(double *bandwidth) {
-    const int threads = wg_threads();
-    *bandwidth = best_rate(read_share, threads, COPIED);
-    return *bandwidth > 0 ? 0 : -1;
+struct wg__reader {
+    int threads;
+    char *memory;
+    share *shares;
+    pthread_t *ids;
+};
+
+void wg__reader_free(wg__reader *reader) {
+    if (!reader)
+        return;
+    free(reader->memory);
+    free(reader->shares);
+    free(reader->ids);
+    free(reader);
+}
+
+wg__reader *wg__reader_new(void) {
+    wg__reader *reader = calloc(1, sizeof *reader);
+    if (reader) {
+        const size_t threads = (size_t)(reader->threads = wg_threads());
+        reader->memory = aligned_alloc(HUGE_PAGE, READ);
+        reader->shares = calloc(threads, sizeof *reader->shares);
+        reader->ids = malloc(threads * sizeof *reader->ids);
+    }
+    if (!reader || !reader->memory || !reader->shares || !reader->ids) {
+        wg__reader_free(reader);
+        wg_fail(WG_ERROR_MEMORY, "bench", "no memory for a buffer of 256 MiB");
+        return NULL;
+    }
+    madvise(reader->memory, READ, MADV_HUGEPAGE);
+    memset(reader->memory, 1, READ);
+    const size_t each = READ / (size_t)reader->threads / 256 * 256;
+    for (int i = 0; i < reader->threads; i++)
+        reader->shares[i] = (share){.from = reader->memory + (size_t)i * each, .bytes = each};
+    return reader;
+}
+
+double wg__reader_rate(wg__reader *reader) {
+    double best = 0;
+    for (int i = 0; i < 2; i++) {
+        const double start = wg__seconds();
+        run_shares(read_share, reader->threads, reader->shares, reader->ids);
+        const double rate =
+            (double)reader->shares[0].bytes * reader->threads / (wg__seconds() - start);
+        best = rate > best ? rate : best;
+    }
+    return best;
 }
 
 /* ---- Caches ---- */

@@ -61,6 +61,8 @@ for dtype in f32 q8_0; do
         "^{\"model\": \"gpt2-tiny\", \"dtype\": \"$dtype\", .*}$" '"prefill_tokens_per_s": [0-9]' \
         '"decode_tokens_per_s": [0-9]' '"mb_per_token": [0-9]' '"share_of_bandwidth": [0-9]'
 done
+expect 'several texts are written at once' 0 \
+    'generate llama-260k --prompt-tokens 3 --tokens 3 --threads 1 --batch 3' '"batch": 3'
 expect 'a model that writes no text is told' 1 'generate bert-mini' 'no such file, nor a preset'
 expect 'weights in a type that is not there are wrong usage' 2 'generate gpt2-tiny --dtype q5_1' \
     'none of f32, bf16, q8_0 and q4_0'
