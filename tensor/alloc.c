@@ -160,11 +160,16 @@ static header *take(size_t bytes) {
 }
 
 void *wg__alloc(size_t bytes) {
-    header *block = bytes <= (size_t)1 << 62 ? take(bytes) : NULL;
-    if (!block) {
+    void *memory = wg__try_alloc(bytes);
+    if (!memory)
         wg_fail(WG_ERROR_MEMORY, "alloc", "no memory for %zu bytes", bytes);
+    return memory;
+}
+
+void *wg__try_alloc(size_t bytes) {
+    header *block = bytes <= (size_t)1 << 62 ? take(bytes) : NULL;
+    if (!block)
         return NULL;
-    }
     char *memory = (char *)block + HEADER;
     /* What rounding added stays poisoned, so that a read beyond the end is still caught. */
     ASAN_POISON_MEMORY_REGION(memory, block->size);

@@ -36,6 +36,7 @@ struct wg_tensor {
 /* ---- Memory: all of the library's own goes through these, so that the counters and the failure
  * hook see it. NULL with MEMORY recorded. ---- */
 void *wg__alloc(size_t bytes);
+void *wg__try_alloc(size_t bytes); /* NULL and no error, for who can do without */
 void *wg__calloc(size_t count, size_t size);
 char *wg__strdup(const char *text);
 void wg__free(void *block); /* NULL is allowed */

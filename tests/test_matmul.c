@@ -1,5 +1,7 @@
 /* Matrix products: against sums written out, in every layout, at every size that GEMM treats in its
  * own way, and with the same bits at any number of threads. */
+#include "tensor/alloc.h"
+#include "tensor/gemm.h"
 #include "tensor/npy.h"
 #include "tensor/ops.h"
 #include "tests/fused.h"
@@ -72,11 +74,13 @@ START_TEST(matmul_is_the_naive_product_in_every_layout) {
 }
 END_TEST
 
-/* Small, small with short dot products, skinny in either direction, large with ragged edges, and
- * what does without BLIS: tiny ones and vectors on either side. */
+/* Small, small with short dot products, skinny in either direction, large with ragged edges, large
+ * with a long sum and either side the longer, and what does without BLIS: tiny ones and vectors on
+ * either side. */
 static const int64_t regimes[][3] = {
-    {100, 90, 110}, {128, 64, 128}, {3, 300, 4600}, {4600, 300, 3}, {160, 170, 150}, {301, 30, 515},
-    {20, 30, 40},   {2, 9, 700},    {1, 300, 4600}, {4600, 300, 1}, {1, 5000, 1}};
+    {100, 90, 110}, {128, 64, 128}, {3, 300, 4600}, {4600, 300, 3}, {160, 170, 150},
+    {301, 30, 515}, {70, 901, 210}, {403, 797, 65}, {20, 30, 40},   {2, 9, 700},
+    {1, 300, 4600}, {4600, 300, 1}, {1, 5000, 1}};
 
 START_TEST(matmul_is_the_naive_product_at_every_size) {
     for (int dtype = WG_F32; dtype <= WG_F64; dtype++)
@@ -105,6 +109,35 @@ static void products_of_a_regime(int count, wg_tensor **results) {
 START_TEST(matmul_has_the_same_bits_at_any_thread_count) {
     for (regime = 0; regime < (int)WG_COUNT(regimes); regime++)
         assert_same_bits_at_any_thread_count(4, products_of_a_regime);
+}
+END_TEST
+
+/* So large that not all of an operand is packed at once. */
+START_TEST(a_product_is_the_sum_of_those_of_its_parts) {
+    wg_tensor *a = normal(15, WG_F64, WG_DIMS(700, 1000));
+    wg_tensor *b = normal(16, WG_F64, WG_DIMS(1000, 720));
+    wg_tensor *sum = wg_zeros(WG_F64, WG_DIMS(700, 720));
+    for (int64_t k = 0; k < 1000; k += 250)
+        sum = wg_add(sum, wg_matmul(wg_slice(a, 1, k, k + 250, 1), wg_slice(b, 0, k, k + 250, 1)));
+    assert_close(wg_matmul(a, b), sum, 1e-12, 1e-11);
+}
+END_TEST
+
+START_TEST(a_product_that_finds_no_memory_to_pack_into_has_the_same_bits) {
+    enum { M = 130, N = 250, K = 500 };
+    for (int dtype = WG_F32; dtype <= WG_F64; dtype++) {
+        wg_tensor *a = normal(17, (wg_dtype)dtype, WG_DIMS(M, K));
+        wg_tensor *b = normal(18, (wg_dtype)dtype, WG_DIMS(N, K));
+        wg_tensor *packed = wg_matmul(a, wg_transpose(b, 0, 1)),
+                  *unpacked = wg_zeros((wg_dtype)dtype, WG_DIMS(M, N));
+        wg_alloc_fail_after(0);
+        wg__gemm((wg_dtype)dtype, M, N, K, 1, (wg__matrix){wg_tensor_data(a), K, 1},
+                 (wg__matrix){wg_tensor_data(b), 1, K}, 0,
+                 (wg__matrix){wg_tensor_data(unpacked), N, 1});
+        wg_alloc_fail_after(-1);
+        ck_assert_mem_eq(wg_tensor_data(unpacked), wg_tensor_data(packed),
+                         M * N * wg_dtype_size((wg_dtype)dtype));
+    }
 }
 END_TEST
 
@@ -298,6 +331,8 @@ int main(void) {
     const TTest *const tests[] = {matmul_is_the_naive_product_in_every_layout,
                                   matmul_is_the_naive_product_at_every_size,
                                   matmul_has_the_same_bits_at_any_thread_count,
+                                  a_product_is_the_sum_of_those_of_its_parts,
+                                  a_product_that_finds_no_memory_to_pack_into_has_the_same_bits,
                                   matmul_broadcasts_leading_axes,
                                   matmul_takes_a_batch_of_strided_matrices,
                                   matmul_takes_vectors_as_numpy_does,

@@ -1,0 +1,49 @@
+/* The one door to BLIS: its products, on the calling thread alone, and the kernels that they are
+ * made of. */
+#ifndef WG_TENSOR_BLIS_H
+#define WG_TENSOR_BLIS_H
+
+#include "tensor/gemm_product.h"
+
+#include <stdbool.h>
+
+/* The product, of f32 or f64, without a row. With `packs`, by the kernels that pack both operands,
+ * whatever the shape. */
+void wg__blis_gemm(const wg__product *product, bool packs);
+
+/* How the kernel for this processor takes one operand: as slivers of `width` rows of A, or columns
+ * of B. A packed sliver is one vector after the other, for each k, `step` elements apart. */
+typedef struct wg__blis_side {
+    int64_t width, step;
+    void (*pack)(void); /* of BLIS; NULL where it has none for that width */
+} wg__blis_side;
+
+/* The kernel that makes a tile of C, a.width rows by b.width columns, of two slivers. */
+typedef struct wg__blis_kernel {
+    wg_dtype dtype;
+    wg__blis_side a, b;
+    bool by_rows; /* it likes the rows of C to be contiguous, else its columns */
+    void (*multiply)(void);
+    void *context; /* BLIS's */
+} wg__blis_kernel;
+
+/* step of either side is at most that. */
+enum { WG__BLIS_MOST_STEP = 64 };
+
+/* How far beyond its end a packed sliver may be read. */
+enum { WG__BLIS_SLIVER_ROOM = 64 };
+
+/* dtype is f32 or f64. */
+wg__blis_kernel wg__blis_kernel_for(wg_dtype dtype);
+
+/* Packs `count` rows of A (columns of B; zeros take the place of what is missing to the width),
+ * which are `stride` elements apart, and of each k elements, k_stride apart. */
+void wg__blis_pack(const wg__blis_kernel *kernel, const wg__blis_side *side, int64_t count,
+                   int64_t k, const void *x, int64_t stride, int64_t k_stride, void *to);
+
+/* A product of a sliver of A and one of B, instead of product->a and b. m and n are at most their
+ * widths, and there is no row. */
+void wg__blis_multiply(const wg__blis_kernel *kernel, const wg__product *product, const void *a,
+                       const void *b);
+
+#endif
