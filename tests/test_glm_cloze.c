@@ -21,7 +21,7 @@ static wg_tokenizer *fixture_tokenizer(void) {
     static const char *const first[FIRST_WORD] = {"[PAD]", "[UNK]",   "[CLS]",
                                                   "[SEP]", "[sMASK]", "[gMASK]"};
     static const char *const last[] = {"[MASK]", "<|startofpiece|>", "<|endofpiece|>"};
-    char words[VOCAB][8];
+    char words[VOCAB][16];
     const char *tokens[VOCAB];
     for (int i = 0; i < VOCAB; i++) {
         snprintf(words[i], sizeof words[i], "w%d", i);

@@ -496,7 +496,7 @@ static int64_t peak_of_process(void) {
 }
 
 START_TEST(a_text_is_never_whole_in_memory) {
-    enum { SIZE = 48 << 20, ROOM = 24 << 20 };
+    enum { SIZE = 64 << 20, ROOM = 28 << 20 };
     const char *path = path_of("large.txt");
     FILE *file = fopen(path, "wb");
     for (int64_t i = 0; ftell(file) < SIZE; i++)
