@@ -40,7 +40,7 @@ static stack *stack_new(int64_t letters, bool pre) {
     s->letters = wg_embedding_new(m, "letters", letters, WIDTH, NULL);
     s->places = wg_embedding_new(m, "places", LENGTH, WIDTH, NULL);
     for (int i = 0; i < LAYERS; i++) {
-        char names[4][16];
+        char names[4][32];
         for (int k = 0; k < 4; k++)
             snprintf(names[k], sizeof names[k], "layer.%d.%d", i, k);
         s->attention[i] = wg_multi_head_attention_new(m, names[0], WIDTH, HEADS, &causal);
