@@ -182,9 +182,8 @@ int wg__bench_train(int argc, char **argv) {
             "those of the target. gflops counts the matrix products, as they are asked for, "
             "forward and backward; attention counts all queries by all keys, also where a mask "
             "saves work, and what its backward computes again is not counted; the second run of "
-            "the "
-            "layers, with --recompute, is. sgemm_peak_gflops is "
-            "measured in the same run, before and after, and share_of_peak is gflops beside it. "
+            "the layers, with --recompute, is. sgemm_peak_gflops is measured in the same run, "
+            "before and after, and share_of_peak is gflops beside it. "
             "max_rss_mb is the process's. allocations_after_warmup is how often, once two steps "
             "had warmed up, the library asked the system for memory.",
     };

@@ -30,8 +30,7 @@ typedef struct rules {
     progress *rows, *new_rows; /* (R) */
 } rules;
 
-/* Makes -inf of what must not be said next. A span of training is never empty, and nor is a blank.
- */
+/* Makes -inf of what must not be said next. Spans of training are never empty, so no blank is. */
 static void restrict_row(const rules *r, const progress *row, float *log_probabilities) {
     const bool in_blank = row->next > 0 && row->next <= row->blanks;
     const int32_t due = row->next <= row->blanks ? r->tokens->sentinels[row->next] : r->tokens->end;
