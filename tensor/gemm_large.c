@@ -12,6 +12,9 @@
  *    +---+  +---+---+---+     A block and a CHUNK of A stay in a processor's own cache, and of the
  *                             block one sliver of B, a tile wide, in the nearest.
  *
+ * A row that is added to all of C is one step more of k, of the first piece: ones in A by the row
+ * in B. So C is written once, and read by no product of one piece.
+ *
  * Workers take the next block that is free and never wait for each other within a product but for
  * the shared operand. The pieces depend on k alone, and how a tile comes about on nothing else: the
  * same bits come at any number of threads. */
@@ -43,8 +46,10 @@ enum { CACHE_LINE = 64 };
 typedef struct blocks {
     wg__product product;
     wg__blis_kernel kernel;
-    int64_t size;          /* of an element */
-    bool shares_a;         /* else B is the operand that is packed first */
+    int64_t size;    /* of an element */
+    const char *row; /* the product's, which has none here */
+    bool row_of_a;   /* the product was turned: an element for each row of A, not column of B */
+    bool shares_a;   /* else B is the operand that is packed first */
     int64_t piece, pieces; /* of k; of them, in `shared`: */
     int64_t first_piece, last_piece;
     char *shared;
@@ -74,8 +79,13 @@ static const wg__blis_side *kernel_side(const blocks *p, bool of_a) {
     return of_a ? &p->kernel.a : &p->kernel.b;
 }
 
+static bool has_row(const blocks *p, int64_t piece) {
+    return p->row && piece == 0;
+}
+
 static int64_t sliver_bytes(const blocks *p, bool of_a) {
-    const int64_t bytes = kernel_side(p, of_a)->step * p->piece * p->size;
+    const int64_t steps = p->piece + has_row(p, 0);
+    const int64_t bytes = kernel_side(p, of_a)->step * steps * p->size;
     return ceil_divide(bytes, CACHE_LINE) * CACHE_LINE + WG__BLIS_SLIVER_ROOM;
 }
 
@@ -106,12 +116,31 @@ static source source_of(const blocks *p, bool of_a, int64_t sliver, int64_t sliv
                     .k_stride = of_a ? x.column_stride : x.row_stride};
 }
 
+/* The step of k that adds the row: `count` of its elements from `first` on, or ones. */
+static void pack_row(const blocks *p, bool of_a, int64_t first, int64_t count, char *to) {
+    const wg__blis_side *side = kernel_side(p, of_a);
+    memset(to, 0, (size_t)(side->step * p->size));
+    if (of_a == p->row_of_a) {
+        memcpy(to, p->row + first * p->size, (size_t)(count * p->size));
+        return;
+    }
+    for (int64_t i = 0; i < count; i++)
+        if (p->product.dtype == WG_F32)
+            ((float *)to)[i] = 1;
+        else
+            ((double *)to)[i] = 1;
+}
+
 static void pack_slivers(const blocks *p, bool of_a, int64_t sliver, int64_t slivers, int64_t piece,
                          char *to) {
     for (int64_t i = 0; i < slivers; i++) {
         const source x = source_of(p, of_a, sliver + i, 1, piece);
-        wg__blis_pack(&p->kernel, kernel_side(p, of_a), x.count, x.k, x.data, x.stride, x.k_stride,
-                      to + i * sliver_bytes(p, of_a));
+        const wg__blis_side *side = kernel_side(p, of_a);
+        char *packed = to + i * sliver_bytes(p, of_a);
+        wg__blis_pack(&p->kernel, side, x.count, x.k, x.data, x.stride, x.k_stride, packed);
+        if (has_row(p, piece))
+            pack_row(p, of_a, (sliver + i) * side->width, x.count,
+                     packed + x.k * side->step * p->size);
     }
 }
 
@@ -184,15 +213,13 @@ static void run_column(const blocks *p, int64_t piece, const char *a, int64_t sl
     const int64_t end = smaller(begin + slivers * rows, all->m);
     wg__product tile =
         wg__product_part(all, begin, end - begin, j, smaller(p->kernel.b.width, all->n - j));
-    tile.k = piece_length(p, piece);
-    if (piece == 0)
-        wg__product_place_row(&tile);
-    else
+    tile.k = piece_length(p, piece) + has_row(p, piece);
+    if (piece > 0)
         tile.beta = 1;
     for (int64_t i = begin; i < end; i += rows, a += bytes) {
-        tile.c = wg__matrix_at(all->dtype, all->c, i, j);
         tile.m = smaller(rows, end - i);
         wg__blis_multiply(&p->kernel, &tile, a, b);
+        tile.c.data = (char *)tile.c.data + rows * all->c.row_stride * p->size;
     }
 }
 
@@ -272,18 +299,18 @@ static void work(int64_t begin, int64_t end, void *context) {
 
 /* ---- A product ---- */
 
-/* In place of C its transpose, where the kernel would have that. */
-static void orient(wg__product *p, bool by_rows) {
+/* In place of C its transpose, where the kernel would have that; says whether. */
+static bool orient(wg__product *p, bool by_rows) {
     const wg__matrix a = p->a;
     const int64_t m = p->m, row = p->c.row_stride, column = p->c.column_stride;
     if (by_rows ? column == 1 || row != 1 : row == 1 || column != 1)
-        return;
-    wg__product_place_row(p);
+        return false;
     p->m = p->n;
     p->n = m;
     p->a = (wg__matrix){p->b.data, p->b.column_stride, p->b.row_stride};
     p->b = (wg__matrix){a.data, a.column_stride, a.row_stride};
     p->c = (wg__matrix){p->c.data, column, row};
+    return true;
 }
 
 static void set_blocks(blocks *p) {
@@ -307,7 +334,7 @@ static void run_packed(blocks *p, int64_t workers, int64_t pieces_at_once) {
 
 /* Without memory to pack into: a tile at a time, to the same bits. */
 static void run_unpacked(blocks *p) {
-    _Alignas(CACHE_LINE) char a[2 * (PIECE * WG__BLIS_MOST_STEP * 4 + WG__BLIS_SLIVER_ROOM)];
+    _Alignas(CACHE_LINE) char a[2 * ((PIECE + 2) * WG__BLIS_MOST_STEP * 4 + WG__BLIS_SLIVER_ROOM)];
     char *b = a + sliver_bytes(p, true);
     const int64_t rows = p->kernel.a.width, columns = p->kernel.b.width;
     for (int64_t piece = 0; piece < p->pieces; piece++)
@@ -324,8 +351,10 @@ void wg__gemm_large(const wg__product *product) {
     blocks p = {.product = *product,
                 .kernel = wg__blis_kernel_for(product->dtype),
                 .size = (int64_t)wg_dtype_size(product->dtype),
+                .row = product->row,
                 .threads = wg__gemm_threads(multiply_adds)};
-    orient(&p.product, p.kernel.by_rows);
+    p.product.row = NULL;
+    p.row_of_a = orient(&p.product, p.kernel.by_rows);
     p.shares_a = p.product.m <= p.product.n;
     p.pieces = ceil_divide(p.product.k, PIECE * (int64_t)sizeof(float) / p.size);
     p.piece = ceil_divide(p.product.k, p.pieces);

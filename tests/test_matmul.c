@@ -141,6 +141,37 @@ START_TEST(a_product_that_finds_no_memory_to_pack_into_has_the_same_bits) {
 }
 END_TEST
 
+/* Of several pieces of k, with ragged edges, either side the longer. C by columns is made turned,
+ * by kernels that write rows. */
+static const int64_t with_a_row[][3] = {{130, 500, 250}, {301, 150, 203}, {203, 385, 402}};
+
+static void assert_product_plus_row(wg_dtype dtype, const int64_t *size, bool by_columns,
+                                    bool finds_memory) {
+    const int64_t m = size[0], k = size[1], n = size[2];
+    wg_tensor *a = normal(40, dtype, WG_DIMS(m, k)), *b = normal(41, dtype, WG_DIMS(k, n));
+    wg_tensor *row = normal(42, dtype, WG_DIMS(n)), *memory = wg_zeros(dtype, WG_DIMS(m, n));
+    const wg__matrix c = by_columns ? (wg__matrix){wg_tensor_data(memory), 1, m}
+                                    : (wg__matrix){wg_tensor_data(memory), n, 1};
+    if (!finds_memory)
+        wg_alloc_fail_after(0);
+    wg__gemm_plus_row(dtype, m, n, k, (wg__matrix){wg_tensor_data(a), k, 1},
+                      (wg__matrix){wg_tensor_data(b), n, 1}, wg_tensor_data(row), c);
+    wg_alloc_fail_after(-1);
+    wg_tensor *sum = wg_add(wg_matmul(a, b), row);
+    if (by_columns)
+        memory = wg_transpose(wg_reshape(memory, WG_DIMS(n, m)), 0, 1);
+    const double tolerance = dtype == WG_F64 ? 1e-12 : 1e-5;
+    assert_close(memory, sum, tolerance, 4 * tolerance);
+}
+
+START_TEST(a_row_is_added_to_large_products) {
+    for (int dtype = WG_F32; dtype <= WG_F64; dtype++)
+        for (size_t s = 0; s < WG_COUNT(with_a_row); s++)
+            for (int form = 0; form < 4; form++)
+                assert_product_plus_row((wg_dtype)dtype, with_a_row[s], form & 1, form & 2);
+}
+END_TEST
+
 START_TEST(matmul_broadcasts_leading_axes) {
     wg_tensor *a = normal(7, WG_F64, WG_DIMS(2, 1, 3, 4)), *b = normal(8, WG_F64, WG_DIMS(5, 4, 2));
     wg_tensor *c = wg_matmul(a, b);
@@ -333,6 +364,7 @@ int main(void) {
                                   matmul_has_the_same_bits_at_any_thread_count,
                                   a_product_is_the_sum_of_those_of_its_parts,
                                   a_product_that_finds_no_memory_to_pack_into_has_the_same_bits,
+                                  a_row_is_added_to_large_products,
                                   matmul_broadcasts_leading_axes,
                                   matmul_takes_a_batch_of_strided_matrices,
                                   matmul_takes_vectors_as_numpy_does,
