@@ -6,13 +6,12 @@
 #include "cli/model_kind.h"
 #include "cli/results.h"
 #include "cli/settings.h"
-#include "io/config.h"
 #include "models/gpt.h"
 #include "models/llama.h"
 #include "train/language_modeling.h"
 
 typedef struct parts {
-    wg_token_stream *training, *held_out;
+    wg__streams text;
     wg_language_model model;
     wg_language_modeling *modeling;
 } parts;
@@ -29,48 +28,40 @@ static char *llama_preset(const char *name) {
     return wg_llama_config_preset(&config, name) < 0 ? NULL : wg_llama_config_to_json(&config);
 }
 
-static json_t *take_json(char *text) {
-    json_t *object = text ? json_loads(text, 0, NULL) : NULL;
-    wg_text_free(text);
-    return object;
-}
-
 /* A preset leaves open what text and settings decide: the vocabulary, and how many positions. */
-static json_t *read_preset(const wg__training *p) {
-    const char *name = wg__setting_text(p->settings, "preset");
-    const bool gpt = p->kind == &wg__gpt_kind;
-    json_t *config = take_json(gpt ? gpt_preset(name) : llama_preset(name));
+static json_t *read_preset(const wg__training *t) {
+    const char *name = wg__setting_text(t->settings, "preset");
+    const bool gpt = t->kind == &wg__gpt_kind;
+    json_t *config = wg__config_object(gpt ? gpt_preset(name) : llama_preset(name));
     json_object_del(config, "vocab_size");
     json_object_del(config, "bos_token_id");
     json_object_del(config, "eos_token_id");
     if (config)
         json_object_set_new(config, gpt ? "n_positions" : "max_position_embeddings",
-                            json_integer(wg__setting_integer(p->settings, "seq")));
+                            json_integer(wg__setting_integer(t->settings, "seq")));
     return config;
 }
 
-static json_t *read_file(const wg__training *p, const char *path) {
-    wg_config *file = wg_config_load(path);
-    json_t *config = file ? take_json(wg_config_to_json(file)) : NULL;
-    wg_config_free(file);
+static json_t *read_file(const wg__training *t, const char *path) {
+    json_t *config = wg__config_object(wg__config_text(t->settings));
     const char *type = json_string_value(json_object_get(config, "model_type"));
-    if (!type || strcmp(type, p->kind->type) == 0)
+    if (!type || strcmp(type, t->kind->type) == 0)
         return config;
-    wg_fail(WG_ERROR_ARGUMENT, path, "its model_type is \"%s\"; %s is \"%s\"", type, p->kind->name,
-            p->kind->type);
+    wg_fail(WG_ERROR_ARGUMENT, path, "its model_type is \"%s\"; %s is \"%s\"", type, t->kind->name,
+            t->kind->type);
     json_decref(config);
     return NULL;
 }
 
-static json_t *read_config(const wg__training *p) {
-    const char *path = wg__setting_text(p->settings, "config");
-    return path ? read_file(p, path) : read_preset(p);
+static json_t *read_config(const wg__training *t) {
+    const char *path = wg__setting_text(t->settings, "config");
+    return path ? read_file(t, path) : read_preset(t);
 }
 
 /* What the configuration leaves open, by the tokenizer. */
-static char *complete_config(const wg__training *p, json_t *config) {
-    const wg_tokenizer *tokenizer = p->tokenizer;
-    json_t *rest = json_pack("{s:s, s:I, s:i, s:i}", "model_type", p->kind->type, "vocab_size",
+static char *complete_config(const wg__training *t, json_t *config) {
+    const wg_tokenizer *tokenizer = t->tokenizer;
+    json_t *rest = json_pack("{s:s, s:I, s:i, s:i}", "model_type", t->kind->type, "vocab_size",
                              (json_int_t)wg_tokenizer_size(tokenizer), "bos_token_id",
                              (int)wg_tokenizer_special(tokenizer, WG_TOKEN_BEGIN), "eos_token_id",
                              (int)wg_tokenizer_special(tokenizer, WG_TOKEN_END));
@@ -79,80 +70,46 @@ static char *complete_config(const wg__training *p, json_t *config) {
     return json_dumps(config, 0);
 }
 
-/* ---- Pre-training ---- */
+/* ---- Text and task ---- */
 
-static int load_text(wg__training *p) {
-    parts *mine = p->parts;
-    return wg__load_streams(p->settings, p->tokenizer, WG__STREAM_HELD_OUT, &mine->training,
-                            &mine->held_out);
-}
-
-static int begin_new(wg__training *p) {
-    parts *mine = p->parts;
-    json_t *config = read_config(p);
+static int create(wg__training *t) {
+    parts *mine = t->parts;
+    json_t *config = read_config(t);
     if (!config)
         return -1;
-    p->tokenizer = wg__make_tokenizer(
-        p->settings, wg__vocabulary_size(p->settings, wg__setting_integer(config, "vocab_size")));
-    char *json = p->tokenizer ? complete_config(p, config) : NULL;
+    t->tokenizer = wg__make_tokenizer(
+        t->settings, wg__vocabulary_size(t->settings, wg__setting_integer(config, "vocab_size")));
+    char *json = t->tokenizer ? complete_config(t, config) : NULL;
     json_decref(config);
     int result = json ? wg_language_model_new(&mine->model, json,
-                                              (uint64_t)wg__setting_integer(p->settings, "seed"))
+                                              (uint64_t)wg__setting_integer(t->settings, "seed"))
                       : -1;
     free(json);
-    return result < 0 ? -1 : load_text(p);
+    return result;
 }
 
-static int begin_resumed(wg__training *p) {
-    parts *mine = p->parts;
-    char verb[32];
-    snprintf(verb, sizeof verb, "pretrain %s", p->kind->name);
-    if (wg__model_kind_require(p->resumed, p->kind, verb) < 0)
-        return -1;
-    return wg_language_model_load(p->resumed, &mine->model, &p->tokenizer) < 0 ? -1 : load_text(p);
+static int load(wg__training *t, const char *path) {
+    return wg_language_model_load(path, &((parts *)t->parts)->model, &t->tokenizer);
 }
 
-static int begin(wg__training *p) {
-    parts *mine = p->parts = calloc(1, sizeof *mine);
-    if (!mine || (p->resumed ? begin_resumed(p) : begin_new(p)) < 0)
-        return -1;
+static int pose(wg__training *t) {
+    parts *mine = t->parts;
     const wg_language_modeling_options options = {
-        .batch = wg__setting_integer(p->settings, "batch"),
-        .sequence = wg__setting_integer(p->settings, "seq"),
-        .seed = (uint64_t)wg__setting_integer(p->settings, "seed"),
+        .batch = wg__setting_integer(t->settings, "batch"),
+        .sequence = wg__setting_integer(t->settings, "seq"),
+        .seed = (uint64_t)wg__setting_integer(t->settings, "seed"),
         .evaluation_batches = WG__EVALUATION_BATCHES,
     };
-    mine->modeling = wg_language_modeling_new(&mine->model, p->tokenizer, mine->training,
-                                              mine->held_out, &options);
+    if (wg__streams_load(t, &mine->text) < 0)
+        return -1;
+    mine->modeling = wg_language_modeling_new(&mine->model, t->tokenizer, mine->text.training,
+                                              mine->text.held_out, &options);
     if (!mine->modeling)
         return -1;
-    p->task = wg_language_modeling_task(mine->modeling);
-    p->vocabulary = mine->model.vocab_size;
+    t->task = wg_language_modeling_task(mine->modeling);
+    t->vocabulary = mine->model.vocab_size;
     return 0;
 }
-
-static void end(wg__training *p) {
-    parts *mine = p->parts;
-    if (!mine)
-        return;
-    wg_language_modeling_free(mine->modeling);
-    wg_language_model_free(&mine->model);
-    wg_token_stream_free(mine->training);
-    wg_token_stream_free(mine->held_out);
-    wg_tokenizer_free(p->tokenizer);
-    free(mine);
-}
-
-static void describe(const wg__training *p) {
-    const parts *mine = p->parts;
-    wg__describe_streams(mine->training, mine->held_out);
-}
-
-static int evaluate(const wg__training *p, wg_metrics *metrics) {
-    return wg_language_modeling_evaluate(((parts *)p->parts)->modeling, metrics);
-}
-
-/* ---- Measuring ---- */
 
 /* As many positions as the model has, within reason; batches whose logits stay small. */
 static wg_language_modeling_options choose_options(const wg__measuring *m,
@@ -167,21 +124,29 @@ static wg_language_modeling_options choose_options(const wg__measuring *m,
     return options;
 }
 
-static int measure(const wg__measuring *m, wg_metrics *metrics) {
-    wg_language_model model;
-    wg_tokenizer *tokenizer;
-    if (wg_language_model_load(m->run, &model, &tokenizer) < 0)
-        return -1;
-    const wg_language_modeling_options options = choose_options(m, &model);
-    wg_token_stream *text = wg_token_stream_load(m->corpus_count, m->corpus, tokenizer, NULL);
-    wg_language_modeling *modeling =
-        text ? wg_language_modeling_new(&model, tokenizer, NULL, text, &options) : NULL;
-    int result = modeling ? wg_language_modeling_evaluate(modeling, metrics) : -1;
-    wg_language_modeling_free(modeling);
-    wg_token_stream_free(text);
-    wg_tokenizer_free(tokenizer);
-    wg_language_model_free(&model);
-    return result;
+static int pose_measuring(wg__training *t, const wg__measuring *m) {
+    parts *mine = t->parts;
+    const wg_language_modeling_options options = choose_options(m, &mine->model);
+    wg_token_stream *text = wg_token_stream_load(m->corpus_count, m->corpus, t->tokenizer, NULL);
+    mine->text.held_out = text;
+    if (text)
+        mine->modeling = wg_language_modeling_new(&mine->model, t->tokenizer, NULL, text, &options);
+    return mine->modeling ? 0 : -1;
+}
+
+static void clear(void *all) {
+    parts *mine = all;
+    wg_language_modeling_free(mine->modeling);
+    wg_language_model_free(&mine->model);
+    wg__streams_clear(&mine->text);
+}
+
+static void describe(const wg__training *t) {
+    wg__streams_describe(&((const parts *)t->parts)->text);
+}
+
+static int evaluate(const wg__training *t, wg_metrics *metrics) {
+    return wg_language_modeling_evaluate(((parts *)t->parts)->modeling, metrics);
 }
 
 /* ---- Results ---- */
@@ -194,13 +159,9 @@ static void print(const wg_metrics *metrics) {
 }
 
 static json_t *results(const wg_metrics *metrics) {
-    static const char *const means[] = {"loss", "perplexity", "bits_per_byte", "unigram_loss"};
-    json_t *object = json_object();
-    for (size_t i = 0; i < sizeof means / sizeof means[0]; i++)
-        json_object_set_new(object, means[i], wg__json_number(wg_metrics_get(metrics, means[i])));
-    json_object_set_new(object, "tokens",
-                        json_integer((json_int_t)wg_metrics_weight(metrics, "loss")));
-    return object;
+    static const char *const means[] = {"loss", "perplexity", "bits_per_byte", "unigram_loss",
+                                        NULL};
+    return wg__json_metrics(metrics, means, "loss", "tokens");
 }
 
 /* Touvron et al. 2023, section 2.2: AdamW (0.9, 0.95), cosine to a tenth, decay 0.1, clip 1,
@@ -212,7 +173,8 @@ static json_t *results(const wg_metrics *metrics) {
     "\"longest-warmup\": 2000"
 
 #define FUNCTIONS                                                                                  \
-    .begin = begin, .end = end, .describe = describe, .evaluate = evaluate, .measure = measure,    \
+    .parts_size = sizeof(parts), .create = create, .load = load, .pose = pose,                     \
+    .pose_measuring = pose_measuring, .clear = clear, .describe = describe, .evaluate = evaluate,  \
     .print = print, .results = results
 
 const wg__model_kind wg__gpt_kind = {.name = "gpt",

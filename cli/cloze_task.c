@@ -26,7 +26,7 @@ static wg_cloze *new_cloze(const json_t *settings, const wg_tokenizer *tokenizer
 }
 
 /* Dropout goes on from the seed of this run, not from where pretraining left it. */
-static int begin_new(wg__training *t) {
+static int create(wg__training *t) {
     parts *mine = t->parts;
     const char *path = wg__finetuning_model(t);
     if (!path || wg_glm_load(path, &mine->model, &t->tokenizer) < 0)
@@ -37,69 +37,43 @@ static int begin_new(wg__training *t) {
     return mine->cloze ? 0 : -1;
 }
 
-static int begin_resumed(wg__training *t) {
+static int load(wg__training *t, const char *path) {
     parts *mine = t->parts;
-    if (wg__model_kind_require(t->resumed, t->kind, "finetune --task cloze") < 0)
-        return -1;
-    return wg_glm_cloze_load(t->resumed, &mine->model, &t->tokenizer, &mine->cloze);
+    return wg_glm_cloze_load(path, &mine->model, &t->tokenizer, &mine->cloze);
 }
 
-static int begin(wg__training *t) {
-    parts *mine = t->parts = calloc(1, sizeof *mine);
-    if (!mine || (t->resumed ? begin_resumed(t) : begin_new(t)) < 0)
-        return -1;
-    wg__labelling *l = &mine->labelling;
-    const wg_classification_options options = wg__labelling_options(t->settings);
-    l->labels = wg_cloze_labels(mine->cloze);
-    l->training =
-        wg_cloze_text_load(mine->cloze, wg__setting_text(t->settings, "train"), t->tokenizer);
-    if (l->training)
-        l->held_out =
-            wg_cloze_text_load(mine->cloze, wg__setting_text(t->settings, "eval"), t->tokenizer);
-    if (l->held_out)
-        l->classification = wg_cloze_classification_new(mine->model, mine->cloze, t->tokenizer,
-                                                        l->training, l->held_out, &options);
-    if (!l->classification)
-        return -1;
+static wg_labelled_text *read_text(const wg__training *t, const char *path) {
+    return wg_cloze_text_load(((parts *)t->parts)->cloze, path, t->tokenizer);
+}
+
+static wg_classification *classification_of(const wg__training *t,
+                                            const wg_classification_options *options) {
+    const parts *mine = t->parts;
+    return wg_cloze_classification_new(mine->model, mine->cloze, t->tokenizer,
+                                       mine->labelling.training, mine->labelling.held_out, options);
+}
+
+static const wg__labeller labeller = {.read = read_text, .classification = classification_of};
+
+static int pose(wg__training *t) {
+    parts *mine = t->parts;
+    mine->labelling.labels = wg_cloze_labels(mine->cloze);
     t->vocabulary = mine->model->config.vocab_size;
-    wg__labelling_begun(t);
-    return 0;
+    return wg__labelling_pose(t, &labeller);
 }
 
-static void end(wg__training *t) {
+static int pose_measuring(wg__training *t, const wg__measuring *m) {
     parts *mine = t->parts;
-    if (!mine)
-        return;
+    mine->labelling.labels = wg_cloze_labels(mine->cloze);
+    return wg__labelling_pose_measuring(t, m, &labeller, mine->model->config.max_sequence_length);
+}
+
+static void clear(void *all) {
+    parts *mine = all;
     wg__labelling_clear(&mine->labelling);
     wg_cloze_free(mine->cloze);
     if (mine->model)
         wg_module_free(&mine->model->module);
-    wg_tokenizer_free(t->tokenizer);
-    free(mine);
-}
-
-/* ---- Measuring ---- */
-
-static int measure(const wg__measuring *m, wg_metrics *metrics) {
-    wg_glm *model;
-    wg_tokenizer *tokenizer;
-    wg_cloze *cloze;
-    if (wg__finetuning_one_file(m) < 0 || wg_glm_cloze_load(m->run, &model, &tokenizer, &cloze) < 0)
-        return -1;
-    const wg_classification_options options = {
-        .batch = m->batch,
-        .sequence = wg__sequence_of(m->sequence, 128, model->config.max_sequence_length)};
-    wg__labelling l = {.labels = wg_cloze_labels(cloze),
-                       .held_out = wg_cloze_text_load(cloze, m->corpus[0], tokenizer)};
-    if (l.held_out)
-        l.classification =
-            wg_cloze_classification_new(model, cloze, tokenizer, NULL, l.held_out, &options);
-    const int status = l.classification ? wg__labelling_measure(m, &l, metrics) : -1;
-    wg__labelling_clear(&l);
-    wg_cloze_free(cloze);
-    wg_tokenizer_free(tokenizer);
-    wg_module_free(&model->module);
-    return status;
 }
 
 const wg__model_kind wg__cloze_task = {
@@ -108,11 +82,15 @@ const wg__model_kind wg__cloze_task = {
     .mark = "cloze",
     .defaults = "{\"lr\": 5e-5, \"epochs\": 3, \"schedule\": \"linear\", \"weight-decay\": 0.01, "
                 "\"eval-every\": 500, \"pattern\": null, \"verbalizer\": null}",
-    .begin = begin,
-    .end = end,
+    .parts_size = sizeof(parts),
+    .create = create,
+    .load = load,
+    .pose = pose,
+    .pose_measuring = pose_measuring,
+    .clear = clear,
     .describe = wg__labelling_describe,
     .evaluate = wg__labelling_evaluate,
-    .measure = measure,
+    .measure = wg__labelling_measure,
     .print = wg__labelling_print,
     .results = wg__labelling_results,
 };

@@ -119,7 +119,7 @@ static int measure(const wg__model_kind *kind, const wg__measuring *asked, wg_me
                        "it holds a %s model, which does not translate; --beam, --length-penalty, "
                        "--max-length, --lowercase and --output are for one that does",
                        kind->name);
-    return kind->measure(asked, metrics);
+    return wg__measure(kind, asked, metrics);
 }
 
 int wg__verb_eval(int argc, char **argv) {

@@ -30,10 +30,11 @@ int wg__finetuning_origin(const wg__training *t, wg_bert_origin *origin) {
     return origin->path ? 0 : -1;
 }
 
-int wg__finetuning_one_file(const wg__measuring *m) {
-    return m->corpus_count == 1
-               ? 0
-               : wg_fail(WG_ERROR_ARGUMENT, "eval",
-                         "%s is fine-tuned and measured on one file at a time; %d are given",
-                         m->run, m->corpus_count);
+const char *wg__finetuning_file(const wg__measuring *m) {
+    if (m->corpus_count == 1)
+        return m->corpus[0];
+    wg_fail(WG_ERROR_ARGUMENT, "eval",
+            "%s is fine-tuned and measured on one file at a time; %d are given", m->run,
+            m->corpus_count);
+    return NULL;
 }

@@ -12,7 +12,7 @@ const char *wg__finetuning_model(const wg__training *training);
 /* What a new BERT is made of: that checkpoint. -1 with an error. */
 int wg__finetuning_origin(const wg__training *training, wg_bert_origin *origin);
 
-/* -1 with an error unless there is one file to measure on. */
-int wg__finetuning_one_file(const wg__measuring *measuring);
+/* The one file to measure on, borrowed; NULL with an error if there are more. */
+const char *wg__finetuning_file(const wg__measuring *measuring);
 
 #endif

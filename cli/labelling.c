@@ -4,23 +4,42 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "cli/finetuning.h"
 #include "cli/results.h"
 #include "cli/settings.h"
 
 /* ---- Fine-tuning ---- */
 
-wg_classification_options wg__labelling_options(const json_t *settings) {
-    return (wg_classification_options){
-        .batch = wg__setting_integer(settings, "batch"),
-        .sequence = wg__setting_integer(settings, "seq"),
-        .seed = (uint64_t)wg__setting_integer(settings, "seed"),
+int wg__labelling_pose(wg__training *t, const wg__labeller *labeller) {
+    wg__labelling *mine = t->parts;
+    const wg_classification_options options = {
+        .batch = wg__setting_integer(t->settings, "batch"),
+        .sequence = wg__setting_integer(t->settings, "seq"),
+        .seed = (uint64_t)wg__setting_integer(t->settings, "seed"),
     };
-}
-
-void wg__labelling_begun(wg__training *t) {
-    const wg__labelling *mine = t->parts;
+    if (!mine->training)
+        mine->training = labeller->read(t, wg__setting_text(t->settings, "train"));
+    if (mine->training)
+        mine->held_out = labeller->read(t, wg__setting_text(t->settings, "eval"));
+    if (mine->held_out)
+        mine->classification = labeller->classification(t, &options);
+    if (!mine->classification)
+        return -1;
     t->task = wg_classification_task(mine->classification);
     t->examples = wg_labelled_text_examples(mine->training);
+    return 0;
+}
+
+int wg__labelling_pose_measuring(wg__training *t, const wg__measuring *m,
+                                 const wg__labeller *labeller, int64_t positions) {
+    wg__labelling *mine = t->parts;
+    const wg_classification_options options = {
+        .batch = m->batch, .sequence = wg__sequence_of(m->sequence, 128, positions)};
+    const char *path = wg__finetuning_file(m);
+    mine->held_out = path ? labeller->read(t, path) : NULL;
+    if (mine->held_out)
+        mine->classification = labeller->classification(t, &options);
+    return mine->classification ? 0 : -1;
 }
 
 void wg__labelling_clear(wg__labelling *labelling) {
@@ -53,15 +72,15 @@ static int write_predictions(const char *path, const wg_labels *labels, int64_t 
     return file ? wg__results_close(file, path) : -1;
 }
 
-int wg__labelling_measure(const wg__measuring *m, const wg__labelling *labelling,
-                          wg_metrics *metrics) {
-    const int64_t count = wg_labelled_text_examples(labelling->held_out);
+int wg__labelling_measure(const wg__training *t, const wg__measuring *m, wg_metrics *metrics) {
+    const wg__labelling *mine = t->parts;
+    const int64_t count = wg_labelled_text_examples(mine->held_out);
     int64_t *predictions = calloc((size_t)count, sizeof *predictions);
     int status = predictions
-                     ? wg_classification_evaluate(labelling->classification, metrics, predictions)
+                     ? wg_classification_evaluate(mine->classification, metrics, predictions)
                      : wg_fail(WG_ERROR_MEMORY, "eval", "no memory for predictions");
     if (status == 0 && m->predictions)
-        status = write_predictions(m->predictions, labelling->labels, count, predictions);
+        status = write_predictions(m->predictions, mine->labels, count, predictions);
     free(predictions);
     return status;
 }

@@ -12,21 +12,27 @@ typedef struct wg__labelling {
     wg_classification *classification;
 } wg__labelling;
 
-/* What --batch, --seq and --seed say. */
-wg_classification_options wg__labelling_options(const json_t *settings);
+/* What differs between them. */
+typedef struct wg__labeller {
+    wg_labelled_text *(*read)(const wg__training *training, const char *path);
+    wg_classification *(*classification)(const wg__training *training,
+                                         const wg_classification_options *options);
+} wg__labeller;
 
-/* The run as the trainer knows it, of parts that are complete. */
-void wg__labelling_begun(wg__training *training);
+/* Of parts that have a model and its labels: text and task, of a training (whose training text may
+ * be there already) and of a run that is measured, whose model has so many positions. 0, or -1 with
+ * an error. */
+int wg__labelling_pose(wg__training *training, const wg__labeller *labeller);
+int wg__labelling_pose_measuring(wg__training *training, const wg__measuring *measuring,
+                                 const wg__labeller *labeller, int64_t positions);
 void wg__labelling_clear(wg__labelling *labelling);
 
 /* Functions of a wg__model_kind. */
 void wg__labelling_describe(const wg__training *training);
 int wg__labelling_evaluate(const wg__training *training, wg_metrics *metrics);
+int wg__labelling_measure(const wg__training *training, const wg__measuring *measuring,
+                          wg_metrics *metrics);
 void wg__labelling_print(const wg_metrics *metrics);
 json_t *wg__labelling_results(const wg_metrics *metrics);
-
-/* Measures on `held_out`, and writes --predictions. */
-int wg__labelling_measure(const wg__measuring *measuring, const wg__labelling *labelling,
-                          wg_metrics *metrics);
 
 #endif

@@ -112,6 +112,61 @@ int wg__model_kind_require(const char *path, const wg__model_kind *kind, const c
     return wg__model_kind_refuse(path, found, verb, kind->mark ? "its own" : kind->name);
 }
 
+/* ---- Beginning and ending ---- */
+
+static int make_parts(wg__training *t) {
+    t->parts = calloc(1, t->kind->parts_size);
+    return t->parts ? 0 : wg_fail(WG_ERROR_MEMORY, t->kind->name, "no memory for a model");
+}
+
+static int load_resumed(wg__training *t) {
+    char verb[64];
+    wg__model_kind_command(t->kind, verb, sizeof verb);
+    if (wg__model_kind_require(t->resumed, t->kind, verb) < 0)
+        return -1;
+    return t->kind->load(t, t->resumed);
+}
+
+/* What is quickly found wrong comes before the text is read. */
+int wg__training_begin(wg__training *t) {
+    if (make_parts(t) < 0 || (t->resumed ? load_resumed(t) : t->kind->create(t)) < 0)
+        return -1;
+    return t->kind->pose(t);
+}
+
+void wg__training_end(wg__training *t) {
+    if (t->parts)
+        t->kind->clear(t->parts);
+    wg_tokenizer_free(t->tokenizer);
+    free(t->parts);
+}
+
+int wg__measure(const wg__model_kind *kind, const wg__measuring *measuring, wg_metrics *metrics) {
+    wg__training t = {.kind = kind};
+    int result = -1;
+    if (make_parts(&t) == 0 && kind->load(&t, measuring->run) == 0 &&
+        kind->pose_measuring(&t, measuring) == 0)
+        result =
+            kind->measure ? kind->measure(&t, measuring, metrics) : kind->evaluate(&t, metrics);
+    wg__training_end(&t);
+    return result;
+}
+
+/* ---- Configurations ---- */
+
+char *wg__config_text(const json_t *settings) {
+    wg_config *file = wg_config_load(wg__setting_text(settings, "config"));
+    char *text = file ? wg_config_to_json(file) : NULL;
+    wg_config_free(file);
+    return text;
+}
+
+json_t *wg__config_object(char *text) {
+    json_t *object = text ? json_loads(text, 0, NULL) : NULL;
+    wg_text_free(text);
+    return object;
+}
+
 /* ---- Text ---- */
 
 const char **wg__corpus_paths(const json_t *settings, int *count) {

@@ -22,10 +22,10 @@ typedef struct wg__model_kind wg__model_kind;
 enum { WG__EVALUATION_BATCHES = 16 };
 
 /* A model with its text, ready to be trained: by `pretrain', or by `finetune' from the checkpoint
- * that the setting "model" names. Who begins it fills in the first part. */
+ * that the setting "model" names; or to be measured. Who begins it fills in the first part. */
 typedef struct wg__training {
     const wg__model_kind *kind;
-    const json_t *settings; /* settings.h */
+    const json_t *settings; /* settings.h; NULL: it is measured only */
     const char *resumed; /* the checkpoint that has model and tokenizer: of a run that goes on, or
                           * of --init; NULL: they are new */
 
@@ -33,7 +33,7 @@ typedef struct wg__training {
     wg_task task;
     int64_t vocabulary; /* of the model */
     int64_t examples;   /* of an epoch, for runs whose length is said in epochs; 0: it is not */
-    void *parts;        /* the kind's own */
+    void *parts;        /* the kind's own: its model, its text, its objective */
 } wg__training;
 
 /* What `wengert eval' is asked for. */
@@ -59,22 +59,28 @@ struct wg__model_kind {
 
     bool takes_pairs; /* its text is a source and a target, line by line */
 
-    /* Makes model, text and task; what is quickly found wrong comes before the text is read. `end`
-     * is called even after a failure. 0, or -1 with an error. */
-    int (*begin)(wg__training *pretraining);
-    void (*end)(wg__training *pretraining);
+    size_t parts_size; /* of its parts, which are zeros at first */
+
+    /* Steps of beginning: a new model and its tokenizer, or those of a checkpoint; then the text
+     * that is trained on, with the task, or the text that a checkpoint is measured on. 0, or -1
+     * with an error; `clear` frees the parts even then. */
+    int (*create)(wg__training *training);
+    int (*load)(wg__training *training, const char *path);
+    int (*pose)(wg__training *training);
+    int (*pose_measuring)(wg__training *training, const wg__measuring *measuring);
+    void (*clear)(void *parts);
 
     /* A line on stderr about the text. */
-    void (*describe)(const wg__training *pretraining);
+    void (*describe)(const wg__training *training);
 
     /* Prints the first batch as tables; NULL: this kind has none. */
-    int (*show_batch)(const wg__training *pretraining);
+    int (*show_batch)(const wg__training *training);
 
-    /* Measures on the whole held-out text. */
-    int (*evaluate)(const wg__training *pretraining, wg_metrics *metrics);
-
-    /* Measures a checkpoint. */
-    int (*measure)(const wg__measuring *measuring, wg_metrics *metrics);
+    /* Measures on the whole held-out text; of a run that is measured, with all that was asked for
+     * (NULL: there is no more than to evaluate). */
+    int (*evaluate)(const wg__training *training, wg_metrics *metrics);
+    int (*measure)(const wg__training *training, const wg__measuring *measuring,
+                   wg_metrics *metrics);
 
     /* What an evaluation found, on stdout, and as a JSON object for the caller to free. */
     void (*print)(const wg_metrics *metrics);
@@ -105,26 +111,49 @@ int wg__model_kind_require(const char *path, const wg__model_kind *kind, const c
 int wg__model_kind_refuse(const char *path, const wg__model_kind *found, const char *verb,
                           const char *takes);
 
+/* ---- Of all kinds ---- */
+
+/* Makes model, text and task. wg__training_end is called even after a failure. 0, or -1 with an
+ * error. */
+int wg__training_begin(wg__training *training);
+void wg__training_end(wg__training *training);
+
+/* Measures a checkpoint of this kind. 0, or -1 with an error. */
+int wg__measure(const wg__model_kind *kind, const wg__measuring *measuring, wg_metrics *metrics);
+
+/* The configuration file of the setting "config" as JSON, freed by wg_text_free; NULL with an
+ * error. And such a text as an object, to be freed; the text is freed. */
+char *wg__config_text(const json_t *settings);
+json_t *wg__config_object(char *text);
+
 /* ---- Text, for all kinds ---- */
 
 /* The files of --corpus; freed by free. */
 const char **wg__corpus_paths(const json_t *settings, int *count);
 
-/* Of a corpus, so much of its documents, and of each file of a stream, its end, when no text is
- * given to measure on. */
-#define WG__CORPUS_HELD_OUT 0.05
+/* Of each file of a stream, its end, when no text is given to measure on. */
 #define WG__STREAM_HELD_OUT 0.1
 
 /* What is trained on, and what is measured on: the setting "eval", or else a share that is held out
- * of the corpus, of its documents or of each file's end. 0, or -1 with an error. */
-int wg__load_corpora(const json_t *settings, const wg_tokenizer *tokenizer, double held_out_share,
-                     wg_corpus **corpus, wg_corpus **held_out);
-int wg__load_streams(const json_t *settings, const wg_tokenizer *tokenizer, double held_out_share,
-                     wg_token_stream **training, wg_token_stream **held_out);
+ * of the corpus, of its documents or of each file's end. Zeros at first; cleared by the second. 0,
+ * or -1 with an error. */
+typedef struct wg__corpora {
+    wg_corpus *training, *held_out;
+} wg__corpora;
 
-/* A line on stderr about corpora, or streams. */
-void wg__describe_corpora(const wg_corpus *corpus, const wg_corpus *held_out);
-void wg__describe_streams(const wg_token_stream *training, const wg_token_stream *held_out);
+int wg__corpora_load(const wg__training *training, wg__corpora *corpora);
+void wg__corpora_clear(wg__corpora *corpora);
+
+typedef struct wg__streams {
+    wg_token_stream *training, *held_out;
+} wg__streams;
+
+int wg__streams_load(const wg__training *training, wg__streams *streams);
+void wg__streams_clear(wg__streams *streams);
+
+/* A line on stderr about them. */
+void wg__corpora_describe(const wg__corpora *corpora);
+void wg__streams_describe(const wg__streams *streams);
 
 /* Notes on token files, on stderr. */
 void wg__note_tokens(void *context, const char *line);

@@ -11,6 +11,16 @@ json_t *wg__json_number(double value) {
     return isfinite(value) ? json_real(value) : json_null();
 }
 
+json_t *wg__json_metrics(const wg_metrics *metrics, const char *const *means, const char *counted,
+                         const char *weight) {
+    json_t *object = json_object();
+    for (; *means; means++)
+        json_object_set_new(object, *means, wg__json_number(wg_metrics_get(metrics, *means)));
+    json_object_set_new(object, weight,
+                        json_integer((json_int_t)wg_metrics_weight(metrics, counted)));
+    return object;
+}
+
 static void print(json_t *object, size_t layout) {
     json_dumpf(object, stdout, layout | JSON_REAL_PRECISION(9));
     putchar('\n');

@@ -5,8 +5,15 @@
 #include <jansson.h>
 #include <stdio.h>
 
+#include "train/metrics.h"
+
 /* A JSON number; null for one that is not finite, which JSON cannot write. */
 json_t *wg__json_number(double value);
+
+/* An object of the means of these metrics, as many as there are up to a NULL, and of what `counted`
+ * weighs, which is called `weight`. */
+json_t *wg__json_metrics(const wg_metrics *metrics, const char *const *means, const char *counted,
+                         const char *weight);
 
 /* Prints a JSON object to stdout, indented, and frees it. */
 void wg__print_json(json_t *object);

@@ -145,7 +145,7 @@ static int prepare(run *r, wg__progress *progress) {
     r->model = (wg__training){.kind = arguments->kind,
                               .settings = r->settings,
                               .resumed = arguments->resume ? arguments->out : init};
-    if (arguments->kind->begin(&r->model) < 0 || complete_settings(r) < 0)
+    if (wg__training_begin(&r->model) < 0 || complete_settings(r) < 0)
         return -1;
     wg_module_recompute(r->model.task.module, wg__setting_flag(r->settings, "recompute"));
     if (!arguments->resume && init) /* its dropout is this run's */
@@ -230,7 +230,7 @@ static int train(run *r) {
 
 static void free_run(run *r) {
     wg_trainer_free(r->trainer);
-    r->arguments->kind->end(&r->model);
+    wg__training_end(&r->model);
     free(r->note);
     free(r->best);
     free(r->stem);
@@ -243,7 +243,7 @@ static int show_batch(run *r) {
         return wg__cli_fail("the batches of %s are not shown; those of glm are", kind->name);
     r->model = (wg__training){
         .kind = kind, .settings = r->settings, .resumed = wg__setting_text(r->settings, "init")};
-    if (kind->begin(&r->model) < 0 || kind->show_batch(&r->model) < 0)
+    if (wg__training_begin(&r->model) < 0 || kind->show_batch(&r->model) < 0)
         return wg__cli_fail_pending();
     return 0;
 }

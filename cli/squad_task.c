@@ -15,22 +15,20 @@ typedef struct parts {
     wg_question_answering *answering;
 } parts;
 
-static int load_model(wg__training *t) {
-    parts *mine = t->parts;
-    if (t->resumed)
-        return wg__model_kind_require(t->resumed, t->kind, "finetune --task squad") < 0
-                   ? -1
-                   : wg_bert_for_question_answering_load(t->resumed, &mine->model, &t->tokenizer);
+static int create(wg__training *t) {
     wg_bert_origin origin;
     return wg__finetuning_origin(t, &origin) < 0
                ? -1
-               : wg_bert_for_question_answering_begin(&origin, &mine->model, &t->tokenizer);
+               : wg_bert_for_question_answering_begin(&origin, &((parts *)t->parts)->model,
+                                                      &t->tokenizer);
 }
 
-static int begin(wg__training *t) {
-    parts *mine = t->parts = calloc(1, sizeof *mine);
-    if (!mine || load_model(t) < 0)
-        return -1;
+static int load(wg__training *t, const char *path) {
+    return wg_bert_for_question_answering_load(path, &((parts *)t->parts)->model, &t->tokenizer);
+}
+
+static int pose(wg__training *t) {
+    parts *mine = t->parts;
     const wg_squad_options reading = {.sequence = wg__setting_integer(t->settings, "seq")};
     const wg_question_answering_options options = {
         .batch = wg__setting_integer(t->settings, "batch"),
@@ -51,17 +49,27 @@ static int begin(wg__training *t) {
     return 0;
 }
 
-static void end(wg__training *t) {
+static int pose_measuring(wg__training *t, const wg__measuring *m) {
     parts *mine = t->parts;
-    if (!mine)
-        return;
+    const wg_squad_options reading = {
+        .sequence =
+            wg__sequence_of(m->sequence, 384, mine->model->bert->config.max_position_embeddings)};
+    const wg_question_answering_options options = {.batch = m->batch};
+    const char *path = wg__finetuning_file(m);
+    mine->held_out = path ? wg_squad_load(path, t->tokenizer, &reading) : NULL;
+    if (mine->held_out)
+        mine->answering =
+            wg_question_answering_new(mine->model, t->tokenizer, NULL, mine->held_out, &options);
+    return mine->answering ? 0 : -1;
+}
+
+static void clear(void *all) {
+    parts *mine = all;
     wg_question_answering_free(mine->answering);
     if (mine->model)
         wg_module_free(&mine->model->module);
     wg_squad_free(mine->training);
     wg_squad_free(mine->held_out);
-    wg_tokenizer_free(t->tokenizer);
-    free(mine);
 }
 
 static void describe(const wg__training *t) {
@@ -96,34 +104,14 @@ static int write_predictions(const char *path, const wg_squad *squad,
     return file ? wg__results_close(file, path) : -1;
 }
 
-static int measure_file(const wg__measuring *m, const wg_squad *squad,
-                        wg_question_answering *answering, wg_metrics *metrics) {
-    wg_answer_span *answers = calloc((size_t)wg_squad_questions(squad), sizeof *answers);
-    int status = answers ? wg_question_answering_evaluate(answering, metrics, answers)
+static int measure(const wg__training *t, const wg__measuring *m, wg_metrics *metrics) {
+    const parts *mine = t->parts;
+    wg_answer_span *answers = calloc((size_t)wg_squad_questions(mine->held_out), sizeof *answers);
+    int status = answers ? wg_question_answering_evaluate(mine->answering, metrics, answers)
                          : wg_fail(WG_ERROR_MEMORY, "eval", "no memory for answers");
     if (status == 0 && m->predictions)
-        status = write_predictions(m->predictions, squad, answers);
+        status = write_predictions(m->predictions, mine->held_out, answers);
     free(answers);
-    return status;
-}
-
-static int measure(const wg__measuring *m, wg_metrics *metrics) {
-    wg_bert_for_question_answering *model;
-    wg_tokenizer *tokenizer;
-    if (wg__finetuning_one_file(m) < 0 ||
-        wg_bert_for_question_answering_load(m->run, &model, &tokenizer) < 0)
-        return -1;
-    const wg_squad_options reading = {
-        .sequence = wg__sequence_of(m->sequence, 384, model->bert->config.max_position_embeddings)};
-    const wg_question_answering_options options = {.batch = m->batch};
-    wg_squad *squad = wg_squad_load(m->corpus[0], tokenizer, &reading);
-    wg_question_answering *answering =
-        squad ? wg_question_answering_new(model, tokenizer, NULL, squad, &options) : NULL;
-    int status = answering ? measure_file(m, squad, answering, metrics) : -1;
-    wg_question_answering_free(answering);
-    wg_squad_free(squad);
-    wg_tokenizer_free(tokenizer);
-    wg_module_free(&model->module);
     return status;
 }
 
@@ -138,13 +126,8 @@ static void print(const wg_metrics *metrics) {
 }
 
 static json_t *results(const wg_metrics *metrics) {
-    static const char *const means[] = {"exact_match", "f1", "loss"};
-    json_t *object = json_object();
-    for (size_t i = 0; i < sizeof means / sizeof means[0]; i++)
-        json_object_set_new(object, means[i], wg__json_number(wg_metrics_get(metrics, means[i])));
-    json_object_set_new(object, "questions",
-                        json_integer((json_int_t)wg_metrics_weight(metrics, "f1")));
-    return object;
+    static const char *const means[] = {"exact_match", "f1", "loss", NULL};
+    return wg__json_metrics(metrics, means, "f1", "questions");
 }
 
 const wg__model_kind wg__squad_task = {
@@ -153,8 +136,12 @@ const wg__model_kind wg__squad_task = {
     .mark = "/model/qa_outputs/weight",
     .defaults = "{\"lr\": 5e-5, \"epochs\": 3, \"seq\": 384, \"schedule\": \"linear\", "
                 "\"weight-decay\": 0.01, \"eval-every\": 500}",
-    .begin = begin,
-    .end = end,
+    .parts_size = sizeof(parts),
+    .create = create,
+    .load = load,
+    .pose = pose,
+    .pose_measuring = pose_measuring,
+    .clear = clear,
     .describe = describe,
     .evaluate = evaluate,
     .measure = measure,

@@ -6,29 +6,20 @@
 #include "cli/model_kind.h"
 #include "cli/results.h"
 #include "cli/settings.h"
-#include "io/config.h"
 #include "train/t5_pretraining.h"
 
-/* ---- Pre-training ---- */
-
 typedef struct parts {
-    wg_t5_config config; /* of a new model */
-    wg_token_stream *training, *held_out;
+    wg__streams text;
     wg_t5 *model;
     wg_t5_pretraining *pretraining;
 } parts;
 
-/* The configuration that preset or file name, before the vocabulary is known. */
-static int read_config(const wg__training *p) {
-    wg_t5_config *config = &((parts *)p->parts)->config;
-    const char *path = wg__setting_text(p->settings, "config");
-    if (!path)
-        return wg_t5_config_preset(config, wg__setting_text(p->settings, "preset"));
-    wg_config *file = wg_config_load(path);
-    char *json = file ? wg_config_to_json(file) : NULL;
+static int read_config(const json_t *settings, wg_t5_config *config) {
+    if (!wg__setting_text(settings, "config"))
+        return wg_t5_config_preset(config, wg__setting_text(settings, "preset"));
+    char *json = wg__config_text(settings);
     int result = json ? wg_t5_config_from_json(config, json) : -1;
     wg_text_free(json);
-    wg_config_free(file);
     return result;
 }
 
@@ -36,109 +27,84 @@ static int read_config(const wg__training *p) {
  * learnt. */
 enum { ADDED_TOKENS = WG_T5_SENTINELS + 2 };
 
-/* The tokens to learn: 0 leaves it to the defaults. -1 with an error. */
-static int64_t vocabulary_to_learn(const wg__training *p, bool configured) {
-    const int64_t size = ((const parts *)p->parts)->config.vocab_size;
-    if (!configured)
-        return wg__vocabulary_size(p->settings, 0);
-    if (size > ADDED_TOKENS)
-        return wg__vocabulary_size(p->settings, size - ADDED_TOKENS);
+/* The tokens to learn. -1 with an error. */
+static int64_t vocabulary_to_learn(const json_t *settings, const wg_t5_config *config) {
+    if (!wg__setting_text(settings, "config"))
+        return wg__vocabulary_size(settings, 0);
+    if (config->vocab_size > ADDED_TOKENS)
+        return wg__vocabulary_size(settings, config->vocab_size - ADDED_TOKENS);
     return wg_fail(WG_ERROR_ARGUMENT, "pretrain t5",
                    "vocab_size is %lld; %d of its tokens are sentinels, </s> and <pad>",
-                   (long long)size, ADDED_TOKENS);
-}
-
-static int load_text(wg__training *p) {
-    parts *mine = p->parts;
-    return wg__load_streams(p->settings, p->tokenizer, WG__STREAM_HELD_OUT, &mine->training,
-                            &mine->held_out);
+                   (long long)config->vocab_size, ADDED_TOKENS);
 }
 
 /* What stands for the end and for padding is the tokenizer's affair; a preset takes the
  * vocabulary's size, too. */
-static int begin_new(wg__training *p) {
-    parts *mine = p->parts;
-    const bool configured = wg__setting_text(p->settings, "config");
-    const int64_t size = read_config(p) < 0 ? -1 : vocabulary_to_learn(p, configured);
+static int create(wg__training *t) {
+    parts *mine = t->parts;
+    wg_t5_config config;
     wg_t5_tokens tokens;
-    p->tokenizer = size < 0 ? NULL : wg__make_tokenizer(p->settings, size);
-    if (!p->tokenizer || wg_t5_tokens_of(p->tokenizer, &tokens) < 0)
+    const int64_t size =
+        read_config(t->settings, &config) < 0 ? -1 : vocabulary_to_learn(t->settings, &config);
+    t->tokenizer = size < 0 ? NULL : wg__make_tokenizer(t->settings, size);
+    if (!t->tokenizer || wg_t5_tokens_of(t->tokenizer, &tokens) < 0)
         return -1;
-    if (!configured)
-        mine->config.vocab_size = tokens.vocab_size;
-    mine->config.eos_token_id = tokens.end;
-    mine->config.pad_token_id = mine->config.decoder_start_token_id = tokens.pad;
-    mine->model = wg_t5_new(&mine->config, (uint64_t)wg__setting_integer(p->settings, "seed"));
-    return mine->model ? load_text(p) : -1;
+    if (!wg__setting_text(t->settings, "config"))
+        config.vocab_size = tokens.vocab_size;
+    config.eos_token_id = tokens.end;
+    config.pad_token_id = config.decoder_start_token_id = tokens.pad;
+    mine->model = wg_t5_new(&config, (uint64_t)wg__setting_integer(t->settings, "seed"));
+    return mine->model ? 0 : -1;
 }
 
-static int begin_resumed(wg__training *p) {
-    parts *mine = p->parts;
-    if (wg__model_kind_require(p->resumed, p->kind, "pretrain t5") < 0 ||
-        wg_t5_load(p->resumed, &mine->model, &p->tokenizer) < 0)
-        return -1;
-    return load_text(p);
+static int load(wg__training *t, const char *path) {
+    return wg_t5_load(path, &((parts *)t->parts)->model, &t->tokenizer);
 }
 
-static int begin(wg__training *p) {
-    parts *mine = p->parts = calloc(1, sizeof *mine);
-    if (!mine || (p->resumed ? begin_resumed(p) : begin_new(p)) < 0)
-        return -1;
+static int pose(wg__training *t) {
+    parts *mine = t->parts;
     const wg_t5_pretraining_options options = {
-        .batch = wg__setting_integer(p->settings, "batch"),
-        .sequence = wg__setting_integer(p->settings, "seq"),
-        .seed = (uint64_t)wg__setting_integer(p->settings, "seed"),
+        .batch = wg__setting_integer(t->settings, "batch"),
+        .sequence = wg__setting_integer(t->settings, "seq"),
+        .seed = (uint64_t)wg__setting_integer(t->settings, "seed"),
         .evaluation_batches = WG__EVALUATION_BATCHES,
     };
-    mine->pretraining =
-        wg_t5_pretraining_new(mine->model, p->tokenizer, mine->training, mine->held_out, &options);
+    if (wg__streams_load(t, &mine->text) < 0)
+        return -1;
+    mine->pretraining = wg_t5_pretraining_new(mine->model, t->tokenizer, mine->text.training,
+                                              mine->text.held_out, &options);
     if (!mine->pretraining)
         return -1;
-    p->task = wg_t5_pretraining_task(mine->pretraining);
-    p->vocabulary = mine->model->config.vocab_size;
+    t->task = wg_t5_pretraining_task(mine->pretraining);
+    t->vocabulary = mine->model->config.vocab_size;
     return 0;
 }
 
-static void end(wg__training *p) {
-    parts *mine = p->parts;
-    if (!mine)
-        return;
+static int pose_measuring(wg__training *t, const wg__measuring *m) {
+    parts *mine = t->parts;
+    const wg_t5_pretraining_options options = {
+        .batch = m->batch, .sequence = m->sequence, .seed = m->seed};
+    wg_token_stream *text = wg_token_stream_load(m->corpus_count, m->corpus, t->tokenizer, NULL);
+    mine->text.held_out = text;
+    if (text)
+        mine->pretraining = wg_t5_pretraining_new(mine->model, t->tokenizer, NULL, text, &options);
+    return mine->pretraining ? 0 : -1;
+}
+
+static void clear(void *all) {
+    parts *mine = all;
     wg_t5_pretraining_free(mine->pretraining);
     if (mine->model)
         wg_module_free(&mine->model->module);
-    wg_token_stream_free(mine->training);
-    wg_token_stream_free(mine->held_out);
-    wg_tokenizer_free(p->tokenizer);
-    free(mine);
+    wg__streams_clear(&mine->text);
 }
 
-static void describe(const wg__training *p) {
-    const parts *mine = p->parts;
-    wg__describe_streams(mine->training, mine->held_out);
+static void describe(const wg__training *t) {
+    wg__streams_describe(&((const parts *)t->parts)->text);
 }
 
-static int evaluate(const wg__training *p, wg_metrics *metrics) {
-    return wg_t5_pretraining_evaluate(((parts *)p->parts)->pretraining, metrics);
-}
-
-/* ---- Measuring ---- */
-
-static int measure(const wg__measuring *m, wg_metrics *metrics) {
-    wg_t5 *model;
-    wg_tokenizer *tokenizer;
-    if (wg_t5_load(m->run, &model, &tokenizer) < 0)
-        return -1;
-    const wg_t5_pretraining_options options = {
-        .batch = m->batch, .sequence = m->sequence, .seed = m->seed};
-    wg_token_stream *text = wg_token_stream_load(m->corpus_count, m->corpus, tokenizer, NULL);
-    wg_t5_pretraining *pretraining =
-        text ? wg_t5_pretraining_new(model, tokenizer, NULL, text, &options) : NULL;
-    int result = pretraining ? wg_t5_pretraining_evaluate(pretraining, metrics) : -1;
-    wg_t5_pretraining_free(pretraining);
-    wg_token_stream_free(text);
-    wg_tokenizer_free(tokenizer);
-    wg_module_free(&model->module);
-    return result;
+static int evaluate(const wg__training *t, wg_metrics *metrics) {
+    return wg_t5_pretraining_evaluate(((parts *)t->parts)->pretraining, metrics);
 }
 
 /* ---- Results ---- */
@@ -153,13 +119,8 @@ static void print(const wg_metrics *metrics) {
 }
 
 static json_t *results(const wg_metrics *metrics) {
-    static const char *const means[] = {"loss", "word_loss", "word_accuracy", "unigram_loss"};
-    json_t *object = json_object();
-    for (size_t i = 0; i < sizeof means / sizeof means[0]; i++)
-        json_object_set_new(object, means[i], wg__json_number(wg_metrics_get(metrics, means[i])));
-    json_object_set_new(object, "words",
-                        json_integer((json_int_t)wg_metrics_weight(metrics, "word_loss")));
-    return object;
+    static const char *const means[] = {"loss", "word_loss", "word_accuracy", "unigram_loss", NULL};
+    return wg__json_metrics(metrics, means, "word_loss", "words");
 }
 
 /* Adafactor at a step size relative to the weights, as T5 was trained (section 3.1.2; its rate, the
@@ -170,11 +131,14 @@ const wg__model_kind wg__t5_kind = {
     .type = "t5",
     .defaults = "{\"preset\": \"t5-tiny\", \"tokenizer\": \"bpe\", \"optimizer\": \"adafactor\", "
                 "\"lr\": 0.02, \"schedule\": \"cosine\", \"final\": 0.1}",
-    .begin = begin,
-    .end = end,
+    .parts_size = sizeof(parts),
+    .create = create,
+    .load = load,
+    .pose = pose,
+    .pose_measuring = pose_measuring,
+    .clear = clear,
     .describe = describe,
     .evaluate = evaluate,
-    .measure = measure,
     .print = print,
     .results = results,
 };

@@ -42,57 +42,74 @@ static wg_token_storage storage_of(const json_t *settings) {
                               .note = wg__note_tokens};
 }
 
-int wg__load_corpora(const json_t *settings, const wg_tokenizer *tokenizer, double held_out_share,
-                     wg_corpus **corpus, wg_corpus **held_out) {
-    const char *eval = wg__setting_text(settings, "eval");
-    const wg_token_storage storage = storage_of(settings);
+/* ---- Corpora ---- */
+
+/* Of the documents, when no text is given to measure on. */
+#define CORPUS_HELD_OUT 0.05
+
+int wg__corpora_load(const wg__training *t, wg__corpora *corpora) {
+    const char *eval = wg__setting_text(t->settings, "eval");
+    const wg_token_storage storage = storage_of(t->settings);
     int count;
-    const char **paths = wg__corpus_paths(settings, &count);
-    *corpus = wg_corpus_load(count, paths, tokenizer, &(wg_corpus_options){.storage = &storage});
-    *held_out = NULL;
+    const char **paths = wg__corpus_paths(t->settings, &count);
+    wg_corpus *all =
+        wg_corpus_load(count, paths, t->tokenizer, &(wg_corpus_options){.storage = &storage});
     free(paths);
-    if (!*corpus || weigh_corpus(*corpus, settings) < 0)
+    corpora->training = all;
+    if (!all || weigh_corpus(all, t->settings) < 0)
         return -1;
     if (eval) {
-        *held_out = wg_corpus_load(1, &eval, tokenizer, NULL);
-        return *held_out ? 0 : -1;
+        corpora->held_out = wg_corpus_load(1, &eval, t->tokenizer, NULL);
+        return corpora->held_out ? 0 : -1;
     }
-    wg_corpus *all = *corpus;
-    const int result = wg_corpus_split(all, held_out_share, corpus, held_out);
+    const int result =
+        wg_corpus_split(all, CORPUS_HELD_OUT, &corpora->training, &corpora->held_out);
     wg_corpus_free(all);
     return result;
 }
 
-void wg__describe_corpora(const wg_corpus *corpus, const wg_corpus *held_out) {
+void wg__corpora_clear(wg__corpora *corpora) {
+    wg_corpus_free(corpora->training);
+    wg_corpus_free(corpora->held_out);
+}
+
+void wg__corpora_describe(const wg__corpora *c) {
     fprintf(stderr, "text   %lld documents, %lld sentences, %lld tokens; %lld documents held out\n",
-            (long long)wg_corpus_documents(corpus), (long long)wg_corpus_sentences(corpus),
-            (long long)wg_corpus_tokens(corpus), (long long)wg_corpus_documents(held_out));
+            (long long)wg_corpus_documents(c->training),
+            (long long)wg_corpus_sentences(c->training), (long long)wg_corpus_tokens(c->training),
+            (long long)wg_corpus_documents(c->held_out));
 }
 
-void wg__describe_streams(const wg_token_stream *training, const wg_token_stream *held_out) {
-    fprintf(stderr, "text   %lld documents, %lld bytes, %lld tokens; %lld tokens held out\n",
-            (long long)wg_token_stream_documents(training),
-            (long long)wg_token_stream_bytes(training), (long long)wg_token_stream_tokens(training),
-            (long long)wg_token_stream_tokens(held_out));
-}
+/* ---- Streams ---- */
 
-int wg__load_streams(const json_t *settings, const wg_tokenizer *tokenizer, double held_out_share,
-                     wg_token_stream **training, wg_token_stream **held_out) {
-    const char *eval = wg__setting_text(settings, "eval");
-    const wg_token_storage storage = storage_of(settings);
+int wg__streams_load(const wg__training *t, wg__streams *streams) {
+    const char *eval = wg__setting_text(t->settings, "eval");
+    const wg_token_storage storage = storage_of(t->settings);
     int count, result = 0;
-    const char **paths = wg__corpus_paths(settings, &count);
-    *training = *held_out = NULL;
+    const char **paths = wg__corpus_paths(t->settings, &count);
     if (eval)
-        *training = wg_token_stream_load(count, paths, tokenizer,
-                                         &(wg_token_stream_options){.storage = &storage});
+        streams->training = wg_token_stream_load(count, paths, t->tokenizer,
+                                                 &(wg_token_stream_options){.storage = &storage});
     else
-        result = wg_token_stream_load_split(count, paths, tokenizer, held_out_share, &storage,
-                                            training, held_out);
+        result = wg_token_stream_load_split(count, paths, t->tokenizer, WG__STREAM_HELD_OUT,
+                                            &storage, &streams->training, &streams->held_out);
     free(paths);
-    if (result < 0 || !*training || weigh_stream(*training, settings) < 0)
+    if (result < 0 || !streams->training || weigh_stream(streams->training, t->settings) < 0)
         return -1;
     if (eval)
-        *held_out = wg_token_stream_load(1, &eval, tokenizer, NULL);
-    return *held_out ? 0 : -1;
+        streams->held_out = wg_token_stream_load(1, &eval, t->tokenizer, NULL);
+    return streams->held_out ? 0 : -1;
+}
+
+void wg__streams_clear(wg__streams *streams) {
+    wg_token_stream_free(streams->training);
+    wg_token_stream_free(streams->held_out);
+}
+
+void wg__streams_describe(const wg__streams *s) {
+    fprintf(stderr, "text   %lld documents, %lld bytes, %lld tokens; %lld tokens held out\n",
+            (long long)wg_token_stream_documents(s->training),
+            (long long)wg_token_stream_bytes(s->training),
+            (long long)wg_token_stream_tokens(s->training),
+            (long long)wg_token_stream_tokens(s->held_out));
 }

@@ -8,7 +8,6 @@
 #include "cli/settings.h"
 #include "data/bleu.h"
 #include "data/translation_batch.h"
-#include "io/config.h"
 #include "train/translation.h"
 
 /* Of each two files, their end, when no pairs are given to measure on. */
@@ -22,12 +21,6 @@ typedef struct parts {
 
 /* ---- Configurations, as JSON objects ---- */
 
-static json_t *take_json(char *text) {
-    json_t *object = text ? json_loads(text, 0, NULL) : NULL;
-    wg_text_free(text);
-    return object;
-}
-
 /* A preset leaves open what the tokenizer decides. */
 static json_t *read_preset(const char *name) {
     static const char *const open[] = {"vocab_size", "decoder_vocab_size", "pad_token_id",
@@ -35,17 +28,15 @@ static json_t *read_preset(const char *name) {
     wg_transformer_config preset;
     json_t *config = wg_transformer_config_preset(&preset, name) < 0
                          ? NULL
-                         : take_json(wg_transformer_config_to_json(&preset));
+                         : wg__config_object(wg_transformer_config_to_json(&preset));
     for (size_t i = 0; i < sizeof open / sizeof open[0]; i++)
         json_object_del(config, open[i]);
     return config;
 }
 
-static json_t *read_file(const char *path) {
-    wg_config *file = wg_config_load(path);
-    json_t *config = file ? take_json(wg_config_to_json(file)) : NULL;
-    wg_config_free(file);
-    return config;
+static json_t *read_config(const json_t *settings) {
+    return wg__setting_text(settings, "config") ? wg__config_object(wg__config_text(settings))
+                                                : read_preset(wg__setting_text(settings, "preset"));
 }
 
 /* What the configuration leaves open, by the tokenizer. NULL with an error. */
@@ -62,82 +53,83 @@ static char *complete_config(json_t *config, const wg_tokenizer *tokenizer) {
     return json_dumps(config, 0);
 }
 
-/* ---- Pre-training ---- */
+/* ---- Text and task ---- */
 
-static int load_text(wg__training *p) {
-    parts *mine = p->parts;
-    const char *eval[] = {wg__setting_text(p->settings, "eval"),
-                          wg__setting_text(p->settings, "eval-target")};
+static int load_text(wg__training *t) {
+    parts *mine = t->parts;
+    const char *eval[] = {wg__setting_text(t->settings, "eval"),
+                          wg__setting_text(t->settings, "eval-target")};
     const wg_sentence_pairs_options first = {.end = eval[0] ? 1 : 1 - HELD_OUT_SHARE},
                                     rest = {.begin = 1 - HELD_OUT_SHARE};
     int count;
-    const char **paths = wg__corpus_paths(p->settings, &count);
-    mine->training = wg_sentence_pairs_load(count, paths, p->tokenizer, &first);
+    const char **paths = wg__corpus_paths(t->settings, &count);
+    mine->training = wg_sentence_pairs_load(count, paths, t->tokenizer, &first);
     if (mine->training)
-        mine->held_out = eval[0] ? wg_sentence_pairs_load(eval[1] ? 2 : 1, eval, p->tokenizer, NULL)
-                                 : wg_sentence_pairs_load(count, paths, p->tokenizer, &rest);
+        mine->held_out = eval[0] ? wg_sentence_pairs_load(eval[1] ? 2 : 1, eval, t->tokenizer, NULL)
+                                 : wg_sentence_pairs_load(count, paths, t->tokenizer, &rest);
     free(paths);
     return mine->held_out ? 0 : -1;
 }
 
-static int begin_new(wg__training *p) {
-    parts *mine = p->parts;
-    const char *path = wg__setting_text(p->settings, "config");
-    json_t *config = path ? read_file(path) : read_preset(wg__setting_text(p->settings, "preset"));
+static int create(wg__training *t) {
+    parts *mine = t->parts;
+    json_t *config = read_config(t->settings);
     if (!config)
         return -1;
-    p->tokenizer = wg__make_tokenizer(
-        p->settings, wg__vocabulary_size(p->settings, wg__setting_integer(config, "vocab_size")));
-    char *json = p->tokenizer ? complete_config(config, p->tokenizer) : NULL;
+    t->tokenizer = wg__make_tokenizer(
+        t->settings, wg__vocabulary_size(t->settings, wg__setting_integer(config, "vocab_size")));
+    char *json = t->tokenizer ? complete_config(config, t->tokenizer) : NULL;
     json_decref(config);
     wg_transformer_config read;
     if (json && wg_transformer_config_from_json(&read, json) == 0)
-        mine->model = wg_transformer_new(&read, (uint64_t)wg__setting_integer(p->settings, "seed"));
+        mine->model = wg_transformer_new(&read, (uint64_t)wg__setting_integer(t->settings, "seed"));
     free(json);
-    return mine->model ? load_text(p) : -1;
+    return mine->model ? 0 : -1;
 }
 
-static int begin_resumed(wg__training *p) {
-    parts *mine = p->parts;
-    if (wg__model_kind_require(p->resumed, p->kind, "pretrain transformer") < 0)
-        return -1;
-    return wg_transformer_load(p->resumed, &mine->model, &p->tokenizer) < 0 ? -1 : load_text(p);
+static int load(wg__training *t, const char *path) {
+    return wg_transformer_load(path, &((parts *)t->parts)->model, &t->tokenizer);
 }
 
-static int begin(wg__training *p) {
-    parts *mine = p->parts = calloc(1, sizeof *mine);
-    if (!mine || (p->resumed ? begin_resumed(p) : begin_new(p)) < 0)
-        return -1;
+static int pose(wg__training *t) {
+    parts *mine = t->parts;
     const wg_translation_options options = {
-        .batch = wg__setting_integer(p->settings, "batch"),
-        .longest = wg__setting_integer(p->settings, "seq"),
-        .seed = (uint64_t)wg__setting_integer(p->settings, "seed"),
+        .batch = wg__setting_integer(t->settings, "batch"),
+        .longest = wg__setting_integer(t->settings, "seq"),
+        .seed = (uint64_t)wg__setting_integer(t->settings, "seed"),
         .evaluation_batches = WG__EVALUATION_BATCHES,
     };
+    if (load_text(t) < 0)
+        return -1;
     mine->translation =
-        wg_translation_new(mine->model, p->tokenizer, mine->training, mine->held_out, &options);
+        wg_translation_new(mine->model, t->tokenizer, mine->training, mine->held_out, &options);
     if (!mine->translation)
         return -1;
-    p->task = wg_translation_task(mine->translation);
-    p->vocabulary = mine->model->config.decoder_vocab_size;
+    t->task = wg_translation_task(mine->translation);
+    t->vocabulary = mine->model->config.decoder_vocab_size;
     return 0;
 }
 
-static void end(wg__training *p) {
-    parts *mine = p->parts;
-    if (!mine)
-        return;
+static int pose_measuring(wg__training *t, const wg__measuring *m) {
+    parts *mine = t->parts;
+    mine->held_out = wg_sentence_pairs_load(m->corpus_count, m->corpus, t->tokenizer, NULL);
+    if (mine->held_out)
+        mine->translation =
+            wg_translation_new(mine->model, t->tokenizer, NULL, mine->held_out, NULL);
+    return mine->translation ? 0 : -1;
+}
+
+static void clear(void *all) {
+    parts *mine = all;
     wg_translation_free(mine->translation);
     if (mine->model)
         wg_module_free(&mine->model->module);
     wg_sentence_pairs_free(mine->training);
     wg_sentence_pairs_free(mine->held_out);
-    wg_tokenizer_free(p->tokenizer);
-    free(mine);
 }
 
-static void describe(const wg__training *p) {
-    const parts *mine = p->parts;
+static void describe(const wg__training *t) {
+    const parts *mine = t->parts;
     const long long left_out = wg_translation_left_out(mine->translation);
     fprintf(stderr,
             "text   %lld pairs, %lld and %lld tokens, in %lld batches; %lld pairs held out\n",
@@ -148,40 +140,22 @@ static void describe(const wg__training *p) {
             (long long)wg_sentence_pairs_count(mine->held_out));
     if (left_out > 0)
         fprintf(stderr, "       %lld pairs left out, as they have more than %lld tokens\n",
-                left_out, (long long)wg__setting_integer(p->settings, "seq"));
+                left_out, (long long)wg__setting_integer(t->settings, "seq"));
 }
 
-static int evaluate(const wg__training *p, wg_metrics *metrics) {
-    return wg_translation_evaluate(((parts *)p->parts)->translation, metrics);
+static int evaluate(const wg__training *t, wg_metrics *metrics) {
+    return wg_translation_evaluate(((parts *)t->parts)->translation, metrics);
 }
 
-/* ---- Measuring ---- */
-
-static int measure_pairs(const wg__measuring *m, wg_translation *translation, wg_metrics *metrics) {
+static int measure(const wg__training *t, const wg__measuring *m, wg_metrics *metrics) {
     const wg_translation_scoring scoring = {
         .translator = {.batch = m->batch, .beam = m->beam},
         .lowercase = m->lowercase,
         .output = m->output,
     };
-    if (wg_translation_evaluate(translation, metrics) < 0)
+    if (evaluate(t, metrics) < 0)
         return -1;
-    return wg_translation_score(translation, &scoring, metrics);
-}
-
-static int measure(const wg__measuring *m, wg_metrics *metrics) {
-    wg_transformer *model;
-    wg_tokenizer *tokenizer;
-    if (wg_transformer_load(m->run, &model, &tokenizer) < 0)
-        return -1;
-    wg_sentence_pairs *pairs = wg_sentence_pairs_load(m->corpus_count, m->corpus, tokenizer, NULL);
-    wg_translation *translation =
-        pairs ? wg_translation_new(model, tokenizer, NULL, pairs, NULL) : NULL;
-    int result = translation ? measure_pairs(m, translation, metrics) : -1;
-    wg_translation_free(translation);
-    wg_sentence_pairs_free(pairs);
-    wg_tokenizer_free(tokenizer);
-    wg_module_free(&model->module);
-    return result;
+    return wg_translation_score(((parts *)t->parts)->translation, &scoring, metrics);
 }
 
 /* ---- Results ---- */
@@ -236,8 +210,12 @@ const wg__model_kind wg__transformer_kind = {
                 "\"noam\", \"optimizer\": \"adam\", \"lr\": 0.0007, \"beta2\": 0.98, \"batch\": "
                 "4096, \"longest-warmup\": 4000}",
     .takes_pairs = true,
-    .begin = begin,
-    .end = end,
+    .parts_size = sizeof(parts),
+    .create = create,
+    .load = load,
+    .pose = pose,
+    .pose_measuring = pose_measuring,
+    .clear = clear,
     .describe = describe,
     .evaluate = evaluate,
     .measure = measure,
