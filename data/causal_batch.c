@@ -96,6 +96,7 @@ static void plan(wg_causal_batches *batches, wg_data_position position) {
 int wg_causal_batches_next(wg_causal_batches *batches, wg_causal_batch *batch) {
     if (!batches)
         return -1;
+    const wg_data_position before = batches->position;
     for (int64_t i = 0; i < batches->options.batch; i++) {
         wg_data_position *position = &batches->position;
         const int64_t start = batches->starts[position->next++];
@@ -103,8 +104,11 @@ int wg_causal_batches_next(wg_causal_batches *batches, wg_causal_batch *batch) {
         if (position->next == batches->count)
             plan(batches, (wg_data_position){.seed = position->seed, .epoch = position->epoch + 1});
     }
-    return wg_causal_batch_read(batches->stream, batches->options.batch, batches->chosen,
-                                batches->options.sequence, batch);
+    const int result = wg_causal_batch_read(batches->stream, batches->options.batch,
+                                            batches->chosen, batches->options.sequence, batch);
+    if (result < 0)
+        plan(batches, before);
+    return result;
 }
 
 int64_t wg_causal_batches_examples(const wg_causal_batches *batches) {

@@ -46,7 +46,8 @@ WG_API wg_causal_batches *wg_causal_batches_new(const wg_token_stream *stream,
                                                 const wg_causal_batch_options *options);
 WG_API void wg_causal_batches_free(wg_causal_batches *batches);
 
-/* Fills `batch` with the next one; the last of an epoch goes on into the next. [scope] 0 or -1 */
+/* Fills `batch` with the next one; the last of an epoch goes on into the next. After a failure it
+ * is still the next. [scope] 0 or -1 */
 WG_API int wg_causal_batches_next(wg_causal_batches *batches, wg_causal_batch *batch);
 
 /* How many windows the epoch has in which the next batch begins. */

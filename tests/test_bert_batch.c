@@ -1,4 +1,4 @@
-/* BERT's batches: layout, statistics, and the same bits after a resume.
+/* BERT's batches: layout, statistics, and the same bits on every machine.
  *
  * Most tests use a corpus whose k-th token is the word "wk", so that each token tells its place. */
 #include <math.h>
@@ -355,7 +355,7 @@ START_TEST(max_predictions_limits_the_masks_of_a_sequence) {
 }
 END_TEST
 
-/* ---- Determinism and resuming ---- */
+/* ---- Determinism ---- */
 
 /* A number that the whole batch goes into. */
 static uint64_t hash_of(const wg_bert_batch *batch) {
@@ -374,46 +374,6 @@ static uint64_t next_hash(wg_bert_batches *batches) {
     wg_scope_end(&step, NULL);
     return hash;
 }
-
-START_TEST(a_resumed_run_sees_the_same_batches_over_the_ends_of_epochs) {
-    word_corpus w = word_corpus_of(6, 30, 6);
-    wg_bert_batch_options options = {.batch = 7, .sequence = 32, .seed = 11};
-    wg_bert_batches *batches = wg_bert_batches_new(w.corpus, w.tokenizer, &options);
-    uint64_t hashes[40];
-    wg_data_position places[40];
-    for (int k = 0; k < 40; k++) {
-        places[k] = wg_bert_batches_position(batches);
-        hashes[k] = next_hash(batches);
-    }
-    ck_assert_int_ge(places[39].epoch, 3);
-    wg_bert_batches_free(batches);
-    options.seed = 999; /* the place has the seed */
-    for (int k = 0; k < 40; k += 7) {
-        batches = wg_bert_batches_new(w.corpus, w.tokenizer, &options);
-        ck_assert_int_eq(wg_bert_batches_seek(batches, &places[k]), 0);
-        for (int j = k; j < 40; j++)
-            ck_assert_uint_eq(next_hash(batches), hashes[j]);
-        wg_bert_batches_free(batches);
-    }
-    word_corpus_free(w);
-}
-END_TEST
-
-START_TEST(seeds_and_epochs_give_other_batches) {
-    word_corpus w = word_corpus_of(6, 30, 6);
-    wg_bert_batch_options options = {.batch = 8, .sequence = 32};
-    wg_bert_batches *batches = wg_bert_batches_new(w.corpus, w.tokenizer, &options);
-    uint64_t first = next_hash(batches);
-    ck_assert_int_eq(wg_bert_batches_seek(batches, &(wg_data_position){0, 0, 0}), 0);
-    ck_assert_uint_eq(next_hash(batches), first);
-    ck_assert_int_eq(wg_bert_batches_seek(batches, &(wg_data_position){0, 1, 0}), 0);
-    ck_assert_uint_ne(next_hash(batches), first);
-    ck_assert_int_eq(wg_bert_batches_seek(batches, &(wg_data_position){1, 0, 0}), 0);
-    ck_assert_uint_ne(next_hash(batches), first);
-    wg_bert_batches_free(batches);
-    word_corpus_free(w);
-}
-END_TEST
 
 START_TEST(batches_are_the_same_on_every_machine) {
     word_corpus w = word_corpus_of(6, 30, 6);
@@ -464,56 +424,6 @@ START_TEST(a_corpus_or_tokenizer_that_does_not_fit_is_refused) {
 }
 END_TEST
 
-START_TEST(a_position_outside_the_epoch_is_refused_and_changes_nothing) {
-    word_corpus w = word_corpus_of(6, 30, 6);
-    wg_bert_batch_options options = {.batch = 8, .sequence = 32};
-    wg_bert_batches *batches = wg_bert_batches_new(w.corpus, w.tokenizer, &options);
-    wg_bert_batches *untouched = wg_bert_batches_new(w.corpus, w.tokenizer, &options);
-    ck_assert_int_eq(wg_bert_batches_seek(batches, &(wg_data_position){0, 3, 100000}), -1);
-    assert_error(WG_ERROR_ARGUMENT, "example 100000 of an epoch of");
-    ck_assert_int_eq(wg_bert_batches_seek(batches, &(wg_data_position){0, -1, 0}), -1);
-    assert_error(WG_ERROR_ARGUMENT, "epoch -1");
-    for (int k = 0; k < 10; k++)
-        ck_assert_uint_eq(next_hash(batches), next_hash(untouched));
-    wg_bert_batches_free(batches);
-    wg_bert_batches_free(untouched);
-    word_corpus_free(w);
-}
-END_TEST
-
-START_TEST(a_batch_that_finds_no_memory_can_be_asked_for_again) {
-    word_corpus w = word_corpus_of(6, 30, 6);
-    wg_bert_batch_options options = {.batch = 64, .sequence = 16};
-    wg_bert_batches *untouched = wg_bert_batches_new(w.corpus, w.tokenizer, &options);
-    uint64_t expected = next_hash(untouched);
-    wg_bert_batches_free(untouched);
-    int64_t live = wg_alloc_get_stats().live_blocks;
-    int failures = 0;
-    bool done = false;
-    for (int64_t n = 0; !done; n++) {
-        wg_alloc_fail_after(n);
-        wg_bert_batches *batches = wg_bert_batches_new(w.corpus, w.tokenizer, &options);
-        wg_scope step;
-        wg_scope_begin(&step);
-        wg_bert_batch batch;
-        done = wg_bert_batches_next(batches, &batch) == 0;
-        wg_alloc_fail_after(-1);
-        if (!done) {
-            assert_error(WG_ERROR_MEMORY, "");
-            failures++;
-            ck_assert_ptr_null(batch.input_ids);
-        }
-        wg_scope_end(&step, NULL);
-        if (batches && !done)
-            ck_assert_uint_eq(next_hash(batches), expected);
-        wg_bert_batches_free(batches);
-        ck_assert_int_eq(wg_alloc_get_stats().live_blocks, live);
-    }
-    ck_assert_int_gt(failures, 12);
-    word_corpus_free(w);
-}
-END_TEST
-
 int main(void) {
     const TTest *const tests[] = {
         sequences_are_cls_first_sep_second_sep_and_padding,
@@ -525,13 +435,9 @@ int main(void) {
         masking_is_eighty_ten_ten_of_fifteen_percent,
         every_place_is_masked_as_often_as_any_other,
         max_predictions_limits_the_masks_of_a_sequence,
-        a_resumed_run_sees_the_same_batches_over_the_ends_of_epochs,
-        seeds_and_epochs_give_other_batches,
         batches_are_the_same_on_every_machine,
         options_out_of_range_are_refused,
         a_corpus_or_tokenizer_that_does_not_fit_is_refused,
-        a_position_outside_the_epoch_is_refused_and_changes_nothing,
-        a_batch_that_finds_no_memory_can_be_asked_for_again,
     };
     return wg_run_tests("bert_batch", WG_COUNT(tests), tests);
 }

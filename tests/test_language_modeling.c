@@ -157,31 +157,6 @@ START_TEST(an_epoch_goes_through_each_window_once) {
 }
 END_TEST
 
-START_TEST(a_position_gives_the_same_batches_again) {
-    wg_tokenizer *tokenizer = byte_tokenizer();
-    wg_token_stream *stream = wg_token_stream_from_text(make_text(0), 100, tokenizer, NULL);
-    const wg_causal_batch_options options = {.batch = B, .sequence = T, .seed = 5};
-    wg_causal_batches *batches = wg_causal_batches_new(stream, &options);
-    wg_causal_batches *others = wg_causal_batches_new(stream, &options);
-    wg_causal_batch batch, again;
-    for (int i = 0; i < 20; i++) {
-        const wg_data_position position = wg_causal_batches_position(batches);
-        ck_assert_int_eq(wg_causal_batches_next(batches, &batch), 0);
-        ck_assert_int_eq(wg_causal_batches_seek(others, &position), 0);
-        ck_assert_int_eq(wg_causal_batches_next(others, &again), 0);
-        assert_close(batch.ids, again.ids, 0, 0);
-        assert_close(batch.labels, again.labels, 0, 0);
-    }
-    ck_assert_int_gt(wg_causal_batches_position(batches).epoch, 2);
-    ck_assert_int_eq(wg_causal_batches_seek(others, &(wg_data_position){.next = 15}), -1);
-    assert_error(WG_ERROR_ARGUMENT, "window 15");
-    wg_causal_batches_free(others);
-    wg_causal_batches_free(batches);
-    wg_token_stream_free(stream);
-    wg_tokenizer_free(tokenizer);
-}
-END_TEST
-
 START_TEST(a_text_shorter_than_a_window_is_refused) {
     wg_tokenizer *tokenizer = byte_tokenizer();
     wg_token_stream *stream = wg_token_stream_from_text("abcdef", -1, tokenizer, NULL);
@@ -455,7 +430,6 @@ int main(void) {
         texts_that_are_none_are_refused,
         the_loss_by_frequency_is_that_of_the_counts,
         an_epoch_goes_through_each_window_once,
-        a_position_gives_the_same_batches_again,
         a_text_shorter_than_a_window_is_refused,
         a_resumed_run_gives_the_same_bits,
         another_text_is_refused_when_a_run_goes_on,

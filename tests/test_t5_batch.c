@@ -1,5 +1,4 @@
-/* T5's batches: the figure of the paper, the published lengths, statistics of spans, and the same
- * bits after a resume.
+/* T5's batches: the figure of the paper, the published lengths, and statistics of spans.
  *
  * Most tests use a stream whose k-th token has the id k, so that each token tells its place. */
 #include <stdlib.h>
@@ -285,82 +284,6 @@ START_TEST(spans_have_three_tokens_in_the_mean_wherever_they_are) {
 }
 END_TEST
 
-/* ---- Determinism and resuming ---- */
-
-/* A number that the whole batch goes into. */
-static uint64_t next_hash(wg_t5_batches *batches) {
-    wg_scope step;
-    wg_scope_begin(&step);
-    wg_t5_batch batch;
-    ck_assert_int_eq(wg_t5_batches_next(batches, &batch), 0);
-    const uint64_t hash = hash_of_tensors(2, (wg_tensor *[]){batch.input_ids, batch.labels});
-    wg_scope_end(&step, NULL);
-    return hash;
-}
-
-START_TEST(a_resumed_run_sees_the_same_batches_over_the_ends_of_epochs) {
-    world w = world_of(500);
-    wg_t5_batch_options options = {.batch = 7, .sequence = 24, .seed = 11};
-    wg_t5_batches *batches = wg_t5_batches_new(w.stream, w.tokenizer, &options);
-    uint64_t hashes[20];
-    wg_data_position places[20];
-    for (int k = 0; k < 20; k++) {
-        places[k] = wg_t5_batches_position(batches);
-        hashes[k] = next_hash(batches);
-        ck_assert(k == 0 || hashes[k] != hashes[k - 1]);
-    }
-    ck_assert_int_ge(places[19].epoch, 3);
-    wg_t5_batches_free(batches);
-    options.seed = 999; /* the place has the seed */
-    for (int k = 0; k < 20; k += 6) {
-        batches = wg_t5_batches_new(w.stream, w.tokenizer, &options);
-        ck_assert_int_eq(wg_t5_batches_seek(batches, &places[k]), 0);
-        for (int j = k; j < 20; j++)
-            ck_assert_uint_eq(next_hash(batches), hashes[j]);
-        wg_t5_batches_free(batches);
-    }
-    free_world(w);
-}
-END_TEST
-
-START_TEST(no_memory_leaves_the_place_as_it_was) {
-    world w = world_of(500);
-    const wg_t5_batch_options options = {.batch = 3, .sequence = 24, .seed = 2};
-    wg_t5_batches *batches = NULL;
-    for (int64_t n = 0; !batches; n++) {
-        wg_alloc_fail_after(n);
-        batches = wg_t5_batches_new(w.stream, w.tokenizer, &options);
-        wg_alloc_fail_after(-1);
-        if (!batches)
-            assert_error(WG_ERROR_MEMORY, "");
-    }
-    for (int i = 0; i < 5; i++)
-        next_hash(batches);
-    const wg_data_position before = wg_t5_batches_position(batches);
-    const uint64_t wanted = next_hash(batches);
-    ck_assert_int_eq(wg_t5_batches_seek(batches, &before), 0);
-    int result = -1;
-    for (int64_t n = 0; result < 0; n++) {
-        wg_scope step;
-        wg_scope_begin(&step);
-        wg_t5_batch batch;
-        wg_alloc_fail_after(n);
-        result = wg_t5_batches_next(batches, &batch);
-        wg_alloc_fail_after(-1);
-        wg_scope_end(&step, NULL);
-        if (result < 0) {
-            assert_error(WG_ERROR_MEMORY, "");
-            const wg_data_position now = wg_t5_batches_position(batches);
-            ck_assert_mem_eq(&now, &before, sizeof now);
-        }
-    }
-    ck_assert_int_eq(wg_t5_batches_seek(batches, &before), 0);
-    ck_assert_uint_eq(next_hash(batches), wanted);
-    wg_t5_batches_free(batches);
-    free_world(w);
-}
-END_TEST
-
 /* ---- What is refused ---- */
 
 static void assert_refused(const world *w, wg_t5_batch_options options, const char *part) {
@@ -396,8 +319,6 @@ int main(void) {
         all_ways_to_cut_are_equally_likely,
         an_epoch_takes_each_token_of_the_text_once,
         spans_have_three_tokens_in_the_mean_wherever_they_are,
-        a_resumed_run_sees_the_same_batches_over_the_ends_of_epochs,
-        no_memory_leaves_the_place_as_it_was,
         options_out_of_range_are_refused,
     };
     return wg_run_tests("t5_batch", WG_COUNT(tests), tests);
