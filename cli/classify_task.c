@@ -49,19 +49,20 @@ static wg_classification *classification_of(const wg__training *t,
                                  mine->labelling.held_out, options);
 }
 
-static const wg__labeller labeller = {.read = read_text, .classification = classification_of};
+static const wg__labelling_kind labelling_kind = {.read = read_text,
+                                                  .classification = classification_of};
 
 static int pose(wg__training *t) {
     parts *mine = t->parts;
     mine->labelling.labels = &mine->model->labels;
     t->vocabulary = mine->model->bert->config.vocab_size;
-    return wg__labelling_pose(t, &labeller);
+    return wg__labelling_pose(t, &labelling_kind);
 }
 
 static int pose_measuring(wg__training *t, const wg__measuring *m) {
     parts *mine = t->parts;
     mine->labelling.labels = &mine->model->labels;
-    return wg__labelling_pose_measuring(t, m, &labeller,
+    return wg__labelling_pose_measuring(t, m, &labelling_kind,
                                         mine->model->bert->config.max_position_embeddings);
 }
 

@@ -53,19 +53,21 @@ static wg_classification *classification_of(const wg__training *t,
                                        mine->labelling.training, mine->labelling.held_out, options);
 }
 
-static const wg__labeller labeller = {.read = read_text, .classification = classification_of};
+static const wg__labelling_kind labelling_kind = {.read = read_text,
+                                                  .classification = classification_of};
 
 static int pose(wg__training *t) {
     parts *mine = t->parts;
     mine->labelling.labels = wg_cloze_labels(mine->cloze);
     t->vocabulary = mine->model->config.vocab_size;
-    return wg__labelling_pose(t, &labeller);
+    return wg__labelling_pose(t, &labelling_kind);
 }
 
 static int pose_measuring(wg__training *t, const wg__measuring *m) {
     parts *mine = t->parts;
     mine->labelling.labels = wg_cloze_labels(mine->cloze);
-    return wg__labelling_pose_measuring(t, m, &labeller, mine->model->config.max_sequence_length);
+    return wg__labelling_pose_measuring(t, m, &labelling_kind,
+                                        mine->model->config.max_sequence_length);
 }
 
 static void clear(void *all) {

@@ -10,7 +10,7 @@
 
 /* ---- Fine-tuning ---- */
 
-int wg__labelling_pose(wg__training *t, const wg__labeller *labeller) {
+int wg__labelling_pose(wg__training *t, const wg__labelling_kind *kind) {
     wg__labelling *mine = t->parts;
     const wg_classification_options options = {
         .batch = wg__setting_integer(t->settings, "batch"),
@@ -18,11 +18,11 @@ int wg__labelling_pose(wg__training *t, const wg__labeller *labeller) {
         .seed = (uint64_t)wg__setting_integer(t->settings, "seed"),
     };
     if (!mine->training)
-        mine->training = labeller->read(t, wg__setting_text(t->settings, "train"));
+        mine->training = kind->read(t, wg__setting_text(t->settings, "train"));
     if (mine->training)
-        mine->held_out = labeller->read(t, wg__setting_text(t->settings, "eval"));
+        mine->held_out = kind->read(t, wg__setting_text(t->settings, "eval"));
     if (mine->held_out)
-        mine->classification = labeller->classification(t, &options);
+        mine->classification = kind->classification(t, &options);
     if (!mine->classification)
         return -1;
     t->task = wg_classification_task(mine->classification);
@@ -31,14 +31,14 @@ int wg__labelling_pose(wg__training *t, const wg__labeller *labeller) {
 }
 
 int wg__labelling_pose_measuring(wg__training *t, const wg__measuring *m,
-                                 const wg__labeller *labeller, int64_t positions) {
+                                 const wg__labelling_kind *kind, int64_t positions) {
     wg__labelling *mine = t->parts;
     const wg_classification_options options = {
         .batch = m->batch, .sequence = wg__sequence_of(m->sequence, 128, positions)};
     const char *path = wg__finetuning_file(m);
-    mine->held_out = path ? labeller->read(t, path) : NULL;
+    mine->held_out = path ? kind->read(t, path) : NULL;
     if (mine->held_out)
-        mine->classification = labeller->classification(t, &options);
+        mine->classification = kind->classification(t, &options);
     return mine->classification ? 0 : -1;
 }
 

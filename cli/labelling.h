@@ -13,18 +13,18 @@ typedef struct wg__labelling {
 } wg__labelling;
 
 /* What differs between them. */
-typedef struct wg__labeller {
+typedef struct wg__labelling_kind {
     wg_labelled_text *(*read)(const wg__training *training, const char *path);
     wg_classification *(*classification)(const wg__training *training,
                                          const wg_classification_options *options);
-} wg__labeller;
+} wg__labelling_kind;
 
 /* Of parts that have a model and its labels: text and task, of a training (whose training text may
  * be there already) and of a run that is measured, whose model has so many positions. 0, or -1 with
  * an error. */
-int wg__labelling_pose(wg__training *training, const wg__labeller *labeller);
+int wg__labelling_pose(wg__training *training, const wg__labelling_kind *kind);
 int wg__labelling_pose_measuring(wg__training *training, const wg__measuring *measuring,
-                                 const wg__labeller *labeller, int64_t positions);
+                                 const wg__labelling_kind *kind, int64_t positions);
 void wg__labelling_clear(wg__labelling *labelling);
 
 /* Functions of a wg__model_kind. */
