@@ -2,51 +2,32 @@
  *
  *     [ header, 64 bytes | block, a multiple of 64 bytes ]
  *
- * Sizes are rounded up to classes, four to a power of two, so that a block fits whatever asks for
- * its class again and at most a fifth is wasted. A freed block goes to the list of its class.
- * Larger blocks are cut of slabs on huge pages, the largest are some by themselves: reading and
- * first touching them would otherwise take twice the time. */
+ * Small blocks are found at once: their sizes are rounded up to classes, four to a power of two, so
+ * that a block fits whatever asks for its class again, and a freed one goes to the list of its
+ * class. Larger ones are nearly all of the memory: the arena cuts them to measure. */
 #include "tensor/alloc.h"
 
 #include <assert.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
+#include "tensor/arena.h"
 #include "tensor/internal.h"
-#include "tensor/slab.h"
+#include "tensor/poison.h"
 
-#if defined(__SANITIZE_ADDRESS__)
-#define WG_POISONS 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define WG_POISONS 1
-#endif
-#endif
-
-#ifdef WG_POISONS
-#include <sanitizer/asan_interface.h>
-enum { USES_SLABS = 0 }; /* whose blocks have neighbours that may be read */
-#else
-enum { USES_SLABS = 1 };
-#define ASAN_POISON_MEMORY_REGION(address, size) ((void)(address), (void)(size))
-#define ASAN_UNPOISON_MEMORY_REGION(address, size) ((void)(address), (void)(size))
-#endif
-
-enum { HEADER = 64, STEPS = 4, CLASSES = 64 * STEPS };
+enum { HEADER = 64, STEPS = 4, CLASSES = 64 * STEPS, OF_ARENA = -1 };
 
 typedef struct header {
-    size_t size; /* of the block, its class's */
-    struct header *next;
-    wg__slab *slab; /* NULL: a block by itself */
-    int size_class;
-    bool released; /* idle, and its pages were given back */
+    size_t size;         /* of the block, its class's */
+    struct header *next; /* in the list of its class */
+    int size_class;      /* or OF_ARENA */
 } header;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static header *free_lists[CLASSES];
-static wg_alloc_stats stats;
+static size_t small_cached;
+static wg_alloc_stats stats; /* but for cached_bytes */
 static int64_t failing_after = -1;
 
 /* The class of a size, counted as (power of two, quarter): 64, 80, 96, 112, 128, 160... */
@@ -59,99 +40,63 @@ static int class_of(size_t bytes, size_t *rounded) {
     return (power - SMALLEST) * STEPS + (int)quarters;
 }
 
-static header *alone(size_t whole) {
-    size_t alignment = 64;
-    if (whole >= 2 * (size_t)WG__HUGE_PAGE) {
-        alignment = WG__HUGE_PAGE;
-        whole = (whole + WG__HUGE_PAGE - 1) & ~((size_t)WG__HUGE_PAGE - 1);
-    }
-    header *block = aligned_alloc(alignment, whole);
-    if (block && alignment == WG__HUGE_PAGE)
-        madvise(block, whole, MADV_HUGEPAGE);
-    return block;
-}
-
-static header *from_system(size_t size) {
-    const size_t whole = HEADER + ((size + 63) & ~(size_t)63);
-    wg__slab *slab = NULL;
-    header *block = USES_SLABS && wg__slab_fits(whole) ? wg__slab_cut(whole, &slab) : alone(whole);
-    if (block)
-        block->slab = slab;
-    return block;
-}
-
-/* Forgets a cached block that goes, or gives its pages back where its slab stays. True if it
- * stays. */
-static bool trim_block(header *block) {
-    if (!block->released)
-        stats.cached_bytes -= (int64_t)block->size;
-    if (!block->slab) {
-        ASAN_UNPOISON_MEMORY_REGION((char *)block + HEADER, block->size);
-        free(block);
-        return false;
-    }
-    if (wg__slab_is_idle(block->slab))
-        return false;
-    if (!block->released)
-        wg__slab_release_pages((char *)block + HEADER, block->size);
-    block->released = true;
-    return true;
-}
-
 static void trim_locked(void) {
-    for (int i = 0; i < CLASSES; i++) {
-        header *block = free_lists[i];
-        free_lists[i] = NULL;
-        while (block) {
-            header *next = block->next;
-            if (trim_block(block)) {
-                block->next = free_lists[i];
-                free_lists[i] = block;
-            }
-            block = next;
+    for (int i = 0; i < CLASSES; i++)
+        while (free_lists[i]) {
+            header *block = free_lists[i];
+            free_lists[i] = block->next;
+            small_cached -= block->size;
+            ASAN_UNPOISON_MEMORY_REGION((char *)block + HEADER, block->size);
+            free(block);
         }
-    }
-    wg__slab_free_idle();
+    wg__arena_trim();
 }
 
-static header *take_locked(int size_class, size_t size) {
+/* A block of that class, cached or fresh, or NULL. */
+static header *take_small(int size_class, size_t size, bool *asked) {
     header *block = free_lists[size_class];
+    *asked = !block;
     if (block) {
         free_lists[size_class] = block->next;
-        if (!block->released)
-            stats.cached_bytes -= (int64_t)size;
-        block->released = false;
-        if (block->slab)
-            block->slab->idle--;
+        small_cached -= size;
         return block;
     }
-    block = from_system(size);
-    if (!block) {
-        trim_locked();
-        block = from_system(size);
-    }
-    if (block) {
-        stats.system_allocations++;
-        block->size = size;
-        block->size_class = size_class;
-        block->released = false;
-    }
+    return aligned_alloc(64, HEADER + ((size + 63) & ~(size_t)63));
+}
+
+static header *take_of_size(int size_class, size_t size) {
+    bool asked;
+    header *block = size_class == OF_ARENA ? wg__arena_alloc(HEADER + size, &asked)
+                                           : take_small(size_class, size, &asked);
+    if (!block)
+        return NULL;
+    stats.system_allocations += asked;
+    block->size = size;
+    block->size_class = size_class;
     return block;
+}
+
+static header *take_locked(size_t bytes) {
+    size_t size = (bytes + 63) & ~(size_t)63;
+    const int size_class = wg__arena_takes(HEADER + size) ? OF_ARENA : class_of(bytes, &size);
+    header *block = take_of_size(size_class, size);
+    if (block)
+        return block;
+    trim_locked();
+    return take_of_size(size_class, size);
 }
 
 static header *take(size_t bytes) {
-    size_t size;
-    int size_class = class_of(bytes, &size);
     header *block = NULL;
     pthread_mutex_lock(&lock);
     if (failing_after != 0) {
         if (failing_after > 0)
             failing_after--;
-        block = take_locked(size_class, size);
+        block = take_locked(bytes);
     }
     if (block) {
         stats.live_blocks++;
-        stats.live_bytes += (int64_t)size;
+        stats.live_bytes += (int64_t)block->size;
         if (stats.live_bytes > stats.peak_bytes)
             stats.peak_bytes = stats.live_bytes;
     }
@@ -198,19 +143,22 @@ void wg__free(void *memory) {
     header *block = (header *)((char *)memory - HEADER);
     ASAN_POISON_MEMORY_REGION(memory, block->size);
     pthread_mutex_lock(&lock);
-    block->next = free_lists[block->size_class];
-    free_lists[block->size_class] = block;
-    if (block->slab)
-        block->slab->idle++;
     stats.live_blocks--;
     stats.live_bytes -= (int64_t)block->size;
-    stats.cached_bytes += (int64_t)block->size;
+    if (block->size_class == OF_ARENA) {
+        wg__arena_free(block);
+    } else {
+        block->next = free_lists[block->size_class];
+        free_lists[block->size_class] = block;
+        small_cached += block->size;
+    }
     pthread_mutex_unlock(&lock);
 }
 
 wg_alloc_stats wg_alloc_get_stats(void) {
     pthread_mutex_lock(&lock);
     wg_alloc_stats now = stats;
+    now.cached_bytes = (int64_t)(small_cached + wg__arena_held());
     pthread_mutex_unlock(&lock);
     return now;
 }

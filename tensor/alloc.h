@@ -1,7 +1,8 @@
 /* The caching allocator under every tensor, handle and graph node.
  *
- * Blocks are 64-byte aligned and come back to a list of their size class when freed, so that from
- * the second training step on nothing is asked of the system. Thread safe. */
+ * Blocks are 64-byte aligned. What is freed waits for what is asked for next, large blocks of any
+ * size for others of any size, so that from the second training step on nothing is asked of the
+ * system, and a process holds little more than it ever used at once. Thread safe. */
 #ifndef WG_TENSOR_ALLOC_H
 #define WG_TENSOR_ALLOC_H
 
@@ -10,11 +11,11 @@
 #include "api.h"
 
 typedef struct wg_alloc_stats {
-    int64_t live_blocks;        /* blocks in use */
-    int64_t live_bytes;         /* their size, rounded up to size classes */
-    int64_t peak_bytes;         /* the largest live_bytes so far */
-    int64_t cached_bytes;       /* held for reuse */
-    int64_t system_allocations; /* how often no cached block would do, ever */
+    int64_t live_blocks;  /* blocks in use */
+    int64_t live_bytes;   /* their size, rounded up: small ones to size classes */
+    int64_t peak_bytes;   /* the largest live_bytes so far */
+    int64_t cached_bytes; /* held for reuse, at most: what the system took back may be among it */
+    int64_t system_allocations; /* how often what was cached would not do, ever */
 } wg_alloc_stats;
 
 /* The counters of the whole process, now. */
