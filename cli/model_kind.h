@@ -12,6 +12,7 @@
 #include <jansson.h>
 
 #include "data/corpus.h"
+#include "data/sentence_pairs.h"
 #include "data/token_stream.h"
 #include "models/beam.h"
 #include "train/trainer.h"
@@ -135,8 +136,8 @@ const char **wg__corpus_paths(const json_t *settings, int *count);
 #define WG__STREAM_HELD_OUT 0.1
 
 /* What is trained on, and what is measured on: the setting "eval", or else a share that is held out
- * of the corpus, of its documents or of each file's end. Zeros at first; cleared by the second. 0,
- * or -1 with an error. */
+ * of the corpus, of its documents or of the end of each file or each two. Zeros at first; cleared
+ * by the second. 0, or -1 with an error. */
 typedef struct wg__corpora {
     wg_corpus *training, *held_out;
 } wg__corpora;
@@ -150,6 +151,13 @@ typedef struct wg__streams {
 
 int wg__streams_load(const wg__training *training, wg__streams *streams);
 void wg__streams_clear(wg__streams *streams);
+
+typedef struct wg__pairs {
+    wg_sentence_pairs *training, *held_out;
+} wg__pairs;
+
+int wg__pairs_load(const wg__training *training, wg__pairs *pairs);
+void wg__pairs_clear(wg__pairs *pairs);
 
 /* A line on stderr about them. */
 void wg__corpora_describe(const wg__corpora *corpora);

@@ -2,6 +2,7 @@
 #include <stdio.h>
 
 #include "cli/run.h"
+#include "data/tokens.h"
 
 enum { KEY_SHOW_BATCH = WG__KEY_VERB };
 
@@ -12,7 +13,9 @@ static const struct argp_option options[] = {
      "source and its target, line by line (or several such pairs of files)",
      0},
     {"corpus-weights", WG__SET_CORPUS_WEIGHTS, "X,X...", 0,
-     "How much to take from each of these files, in proportion, whatever their sizes", 0},
+     "How much to take from each of these files, for the Transformer each two, in proportion, "
+     "whatever their sizes",
+     0},
     {"tokens", WG__SET_TOKENS, "FILE.h5", 0,
      "Keep the corpus's tokens here, and use them again while texts and tokenizer are the same "
      "(default: a temporary file in $TMPDIR)",
@@ -92,13 +95,11 @@ static void check_arguments(struct argp_state *state, const wg__run_arguments *a
     for (size_t i = 0; i < sizeof said_by_init / sizeof said_by_init[0]; i++)
         if (json_object_get(given, "init") && json_object_get(given, said_by_init[i]))
             argp_error(state, "--init and --%s exclude each other", said_by_init[i]);
-    if (arguments->kind->takes_pairs && json_object_get(given, "eval") &&
-        !json_object_get(given, "eval-target"))
-        argp_error(state, "--eval takes SOURCE and TARGET for %s", arguments->kind->name);
-    static const char *const not_for_pairs[] = {"corpus-weights", "tokens"};
-    for (size_t i = 0; i < sizeof not_for_pairs / sizeof not_for_pairs[0]; i++)
-        if (arguments->kind->takes_pairs && json_object_get(given, not_for_pairs[i]))
-            argp_error(state, "--%s is not for %s", not_for_pairs[i], arguments->kind->name);
+    const char *eval = json_string_value(json_object_get(given, "eval"));
+    if (arguments->kind->takes_pairs && eval && !json_object_get(given, "eval-target") &&
+        !wg_tokens_found(eval))
+        argp_error(state, "--eval takes SOURCE and TARGET, or a token file, for %s",
+                   arguments->kind->name);
 }
 
 static error_t parse(int key, char *text, struct argp_state *state) {
@@ -117,7 +118,7 @@ static error_t parse(int key, char *text, struct argp_state *state) {
         wg__setting_give(state, key, text, run);
         return 0;
     case WG__SET_EVAL:
-        a->target_due = run->kind && run->kind->takes_pairs;
+        a->target_due = run->kind && run->kind->takes_pairs && !wg_tokens_found(text);
         wg__setting_give(state, key, text, run);
         return 0;
     case WG__SET_CORPUS_WEIGHTS:

@@ -37,6 +37,14 @@ static int weigh_stream(wg_token_stream *stream, const json_t *settings) {
     return result;
 }
 
+static int weigh_pairs(wg_sentence_pairs *pairs, const json_t *settings) {
+    int count;
+    double *weights = read_weights(settings, &count);
+    const int result = weights ? wg_sentence_pairs_weigh(pairs, count, weights) : 0;
+    free(weights);
+    return result;
+}
+
 static wg_token_storage storage_of(const json_t *settings) {
     return (wg_token_storage){.path = wg__setting_text(settings, "tokens"),
                               .note = wg__note_tokens};
@@ -112,4 +120,42 @@ void wg__streams_describe(const wg__streams *s) {
             (long long)wg_token_stream_bytes(s->training),
             (long long)wg_token_stream_tokens(s->training),
             (long long)wg_token_stream_tokens(s->held_out));
+}
+
+/* ---- Pairs ---- */
+
+/* Of each two files, when no pairs are given to measure on. */
+#define PAIRS_HELD_OUT 0.05
+
+/* A token file has both sides. */
+static wg_sentence_pairs *load_pairs_to_measure(const wg__training *t, const char *source) {
+    const char *eval[] = {source, wg__setting_text(t->settings, "eval-target")};
+    const int count = wg_tokens_found(source) || !eval[1] ? 1 : 2;
+    return wg_sentence_pairs_load(count, eval, t->tokenizer, NULL);
+}
+
+/* What is measured is measured whole: weights are of the training alone. */
+int wg__pairs_load(const wg__training *t, wg__pairs *pairs) {
+    const char *eval = wg__setting_text(t->settings, "eval");
+    const wg_token_storage storage = storage_of(t->settings);
+    int count;
+    const char **paths = wg__corpus_paths(t->settings, &count);
+    wg_sentence_pairs *all = wg_sentence_pairs_load(
+        count, paths, t->tokenizer, &(wg_sentence_pairs_options){.storage = &storage});
+    free(paths);
+    pairs->training = all;
+    if (!all)
+        return -1;
+    if (eval) {
+        pairs->held_out = load_pairs_to_measure(t, eval);
+    } else {
+        wg_sentence_pairs_split(all, PAIRS_HELD_OUT, &pairs->training, &pairs->held_out);
+        wg_sentence_pairs_free(all);
+    }
+    return pairs->held_out ? weigh_pairs(pairs->training, t->settings) : -1;
+}
+
+void wg__pairs_clear(wg__pairs *pairs) {
+    wg_sentence_pairs_free(pairs->training);
+    wg_sentence_pairs_free(pairs->held_out);
 }

@@ -7,13 +7,13 @@
 #include "cli/results.h"
 #include "cli/tokenizer.h"
 
-enum { KEY_OUT = WG__KEY_OWN, KEY_SENTENCES, KEY_HOLD_OUT };
+enum { KEY_OUT = WG__KEY_OWN, KEY_SENTENCES, KEY_PAIRS, KEY_HOLD_OUT };
 
 typedef struct packing {
     const char *tokenizer, *out;
     const char **texts; /* as many as there are arguments at most */
     int text_count;
-    bool sentences, json;
+    bool sentences, pairs, json;
     double hold_out; /* negative: not said */
 } packing;
 
@@ -25,6 +25,9 @@ static error_t parse_pack(int key, char *text, struct argp_state *state) {
         return 0;
     case KEY_SENTENCES:
         p->sentences = true;
+        return 0;
+    case KEY_PAIRS:
+        p->pairs = true;
         return 0;
     case KEY_HOLD_OUT:
         p->hold_out = wg__cli_number(state, "hold-out", text, 0, 0.99);
@@ -43,9 +46,12 @@ static error_t parse_pack(int key, char *text, struct argp_state *state) {
             argp_error(state, "TOKENIZER and TEXT are missing: what shall be packed?");
         if (!p->out)
             argp_error(state, "--out FILE.h5 is missing: where shall the tokens go?");
-        if (p->sentences && p->hold_out >= 0)
-            argp_error(state, "--hold-out is nothing to --sentences: documents are held out of "
-                              "these when they are used");
+        if (p->sentences && p->pairs)
+            argp_error(state, "--sentences and --pairs exclude each other");
+        if ((p->sentences || p->pairs) && p->hold_out >= 0)
+            argp_error(state,
+                       "--hold-out is nothing to --%s: %s are held out of these when they are used",
+                       p->sentences ? "sentences" : "pairs", p->sentences ? "documents" : "pairs");
         return 0;
     default:
         return ARGP_ERR_UNKNOWN;
@@ -70,6 +76,20 @@ static int pack_sentences(const packing *p, const wg_tokenizer *tokenizer,
         print_packing(p, wg_corpus_documents(corpus), wg_corpus_tokens(corpus));
     wg_corpus_free(corpus);
     return corpus ? 0 : -1;
+}
+
+/* A pair is a document. */
+static int pack_pairs(const packing *p, const wg_tokenizer *tokenizer,
+                      const wg_token_storage *storage) {
+    wg_sentence_pairs *pairs = wg_sentence_pairs_load(
+        p->text_count, p->texts, tokenizer, &(wg_sentence_pairs_options){.storage = storage});
+    const int64_t source = wg_sentence_pairs_total(pairs, WG_SOURCE);
+    const int64_t target = wg_sentence_pairs_total(pairs, WG_TARGET);
+    const int result = pairs && source >= 0 && target >= 0 ? 0 : -1;
+    if (result == 0)
+        print_packing(p, wg_sentence_pairs_count(pairs), source + target);
+    wg_sentence_pairs_free(pairs);
+    return result;
 }
 
 static int pack_stream(const packing *p, const wg_tokenizer *tokenizer,
@@ -97,6 +117,7 @@ static int pack(const packing *p) {
     int result = -1;
     if (tokenizer)
         result = p->sentences ? pack_sentences(p, tokenizer, &storage)
+                 : p->pairs   ? pack_pairs(p, tokenizer, &storage)
                               : pack_stream(p, tokenizer, &storage);
     wg_tokenizer_free(tokenizer);
     return result < 0 ? wg__cli_fail_pending() : 0;
@@ -109,6 +130,10 @@ int wg__tokenizer_pack(int argc, char **argv) {
          "Cut the text into documents of sentences, for BERT and GLM (default: one stream, for "
          "GPT, "
          "LLaMA and T5)",
+         0},
+        {"pairs", KEY_PAIRS, NULL, 0,
+         "Texts are sources and their targets, line by line, SOURCE TARGET and so on, for the "
+         "Transformer",
          0},
         {"hold-out", KEY_HOLD_OUT, "X", 0,
          "Hold this share of each file's end out of training (0.1); 0: nothing, pretrain needs "

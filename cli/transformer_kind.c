@@ -10,11 +10,8 @@
 #include "data/translation_batch.h"
 #include "train/translation.h"
 
-/* Of each two files, their end, when no pairs are given to measure on. */
-#define HELD_OUT_SHARE 0.05
-
 typedef struct parts {
-    wg_sentence_pairs *training, *held_out;
+    wg__pairs text;
     wg_transformer *model;
     wg_translation *translation;
 } parts;
@@ -55,22 +52,6 @@ static char *complete_config(json_t *config, const wg_tokenizer *tokenizer) {
 
 /* ---- Text and task ---- */
 
-static int load_text(wg__training *t) {
-    parts *mine = t->parts;
-    const char *eval[] = {wg__setting_text(t->settings, "eval"),
-                          wg__setting_text(t->settings, "eval-target")};
-    const wg_sentence_pairs_options first = {.end = eval[0] ? 1 : 1 - HELD_OUT_SHARE},
-                                    rest = {.begin = 1 - HELD_OUT_SHARE};
-    int count;
-    const char **paths = wg__corpus_paths(t->settings, &count);
-    mine->training = wg_sentence_pairs_load(count, paths, t->tokenizer, &first);
-    if (mine->training)
-        mine->held_out = eval[0] ? wg_sentence_pairs_load(eval[1] ? 2 : 1, eval, t->tokenizer, NULL)
-                                 : wg_sentence_pairs_load(count, paths, t->tokenizer, &rest);
-    free(paths);
-    return mine->held_out ? 0 : -1;
-}
-
 static int create(wg__training *t) {
     parts *mine = t->parts;
     json_t *config = read_config(t->settings);
@@ -99,10 +80,10 @@ static int pose(wg__training *t) {
         .seed = (uint64_t)wg__setting_integer(t->settings, "seed"),
         .evaluation_batches = WG__EVALUATION_BATCHES,
     };
-    if (load_text(t) < 0)
+    if (wg__pairs_load(t, &mine->text) < 0)
         return -1;
-    mine->translation =
-        wg_translation_new(mine->model, t->tokenizer, mine->training, mine->held_out, &options);
+    mine->translation = wg_translation_new(mine->model, t->tokenizer, mine->text.training,
+                                           mine->text.held_out, &options);
     if (!mine->translation)
         return -1;
     t->task = wg_translation_task(mine->translation);
@@ -112,10 +93,10 @@ static int pose(wg__training *t) {
 
 static int pose_measuring(wg__training *t, const wg__measuring *m) {
     parts *mine = t->parts;
-    mine->held_out = wg_sentence_pairs_load(m->corpus_count, m->corpus, t->tokenizer, NULL);
-    if (mine->held_out)
+    mine->text.held_out = wg_sentence_pairs_load(m->corpus_count, m->corpus, t->tokenizer, NULL);
+    if (mine->text.held_out)
         mine->translation =
-            wg_translation_new(mine->model, t->tokenizer, NULL, mine->held_out, NULL);
+            wg_translation_new(mine->model, t->tokenizer, NULL, mine->text.held_out, NULL);
     return mine->translation ? 0 : -1;
 }
 
@@ -124,8 +105,7 @@ static void clear(void *all) {
     wg_translation_free(mine->translation);
     if (mine->model)
         wg_module_free(&mine->model->module);
-    wg_sentence_pairs_free(mine->training);
-    wg_sentence_pairs_free(mine->held_out);
+    wg__pairs_clear(&mine->text);
 }
 
 static void describe(const wg__training *t) {
@@ -133,11 +113,11 @@ static void describe(const wg__training *t) {
     const long long left_out = wg_translation_left_out(mine->translation);
     fprintf(stderr,
             "text   %lld pairs, %lld and %lld tokens, in %lld batches; %lld pairs held out\n",
-            (long long)wg_sentence_pairs_count(mine->training) - left_out,
-            (long long)wg_sentence_pairs_total(mine->training, WG_SOURCE),
-            (long long)wg_sentence_pairs_total(mine->training, WG_TARGET),
+            (long long)wg_sentence_pairs_count(mine->text.training) - left_out,
+            (long long)wg_sentence_pairs_total(mine->text.training, WG_SOURCE),
+            (long long)wg_sentence_pairs_total(mine->text.training, WG_TARGET),
             (long long)wg_translation_epoch(mine->translation),
-            (long long)wg_sentence_pairs_count(mine->held_out));
+            (long long)wg_sentence_pairs_count(mine->text.held_out));
     if (left_out > 0)
         fprintf(stderr, "       %lld pairs left out, as they have more than %lld tokens\n",
                 left_out, (long long)wg__setting_integer(t->settings, "seq"));

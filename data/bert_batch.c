@@ -106,14 +106,15 @@ static int add_example(wg_bert_batches *batches, example e) {
 
 static int find_examples(wg_bert_batches *batches, wg_generator *g) {
     const wg_corpus *corpus = batches->corpus;
+    const wg__token_view *view = wg__corpus_view(corpus);
     batches->count = 0;
-    wg__mixture_reach(&batches->mixture, corpus, 0, 0);
+    wg__mixture_reach(&batches->mixture, view, 0, 0);
     for (int64_t d = 0; d < wg_corpus_documents(corpus); d++) {
         int64_t end = wg_corpus_document_start(corpus, d + 1);
         for (int64_t at = wg_corpus_document_start(corpus, d); at < end;)
             if (add_example(batches, next_example(batches, d, &at, g)) < 0)
                 return -1;
-        wg__mixture_reach(&batches->mixture, corpus, d + 1, batches->count);
+        wg__mixture_reach(&batches->mixture, view, d + 1, batches->count);
     }
     return wg_error_pending() ? -1 : 0; /* a disk that failed gives no places */
 }
@@ -376,7 +377,7 @@ wg_bert_batches *wg_bert_batches_new(const wg_corpus *corpus, const wg_tokenizer
         return NULL;
     batches->corpus = corpus;
     if (set_options(batches, options) < 0 || set_tokens(batches, tokenizer) < 0 ||
-        allocate(batches) < 0 || wg__mixture_of_corpus(&batches->mixture, corpus) < 0 ||
+        allocate(batches) < 0 || wg__mixture_of(&batches->mixture, wg__corpus_view(corpus)) < 0 ||
         plan(batches, (wg_data_position){.seed = batches->options.seed}) < 0) {
         wg_bert_batches_free(batches);
         return NULL;

@@ -83,7 +83,8 @@ static void plan(wg_causal_batches *batches, wg_data_position position) {
     const int64_t offset = (int64_t)wg_random_below(&generator, (uint64_t)choices);
     batches->position = position;
     batches->count = (labels - offset) / sequence;
-    wg__mixture_windows(&batches->mixture, batches->stream, offset, sequence, batches->count);
+    wg__mixture_windows(&batches->mixture, wg__token_stream_view(batches->stream), offset, sequence,
+                        batches->count);
     wg__mixture_fill(&batches->mixture, &generator, batches->count, batches->starts);
     for (int64_t i = 0; i < batches->count; i++) { /* Fisher & Yates */
         const int64_t j = (int64_t)wg_random_below(&generator, (uint64_t)(i + 1));
@@ -173,7 +174,7 @@ wg_causal_batches *wg_causal_batches_new(const wg_token_stream *stream,
     if (batches->options.sequence == 0)
         batches->options.sequence = 128;
     if (check(batches) < 0 || allocate(batches) < 0 ||
-        wg__mixture_of_stream(&batches->mixture, stream) < 0) {
+        wg__mixture_of(&batches->mixture, wg__token_stream_view(stream)) < 0) {
         wg_causal_batches_free(batches);
         return NULL;
     }

@@ -72,7 +72,8 @@ wg_corpus *wg_corpus_from_text(const char *text, int64_t length, const wg_tokeni
     if (!text || !tokenizer)
         return NULL;
     const wg__token_request request = request_of(tokenizer, options);
-    return take(views, wg__token_sources_of_text(&request, text, length, views));
+    wg__text_map map = wg__text_map_of(text, length);
+    return take(views, wg__token_sources_of_texts(&request, &map, views));
 }
 
 wg_corpus_format wg_corpus_detect(const char *text, int64_t length) {
@@ -181,15 +182,15 @@ int64_t wg_corpus_sources(const wg_corpus *corpus) {
 }
 
 int64_t wg_corpus_source_end(const wg_corpus *corpus, int64_t source) {
-    if (source < 0 || source >= wg_corpus_sources(corpus))
-        return -1;
-    return corpus->view->source_ends[source];
+    return corpus ? wg__token_view_source_end(corpus->view, source) : -1;
 }
 
 double wg_corpus_source_weight(const wg_corpus *corpus, int64_t source) {
-    if (source < 0 || source >= wg_corpus_sources(corpus) || !corpus->view->weights)
-        return 0;
-    return corpus->view->weights[source];
+    return corpus ? wg__token_view_source_weight(corpus->view, source) : 0;
+}
+
+wg__token_view *wg__corpus_view(const wg_corpus *corpus) {
+    return corpus->view;
 }
 
 /* ---- Word frequency ---- */

@@ -200,8 +200,8 @@ static int read_lines(reading *r, wg__text_map *text) {
     return end_document(r);
 }
 
-int wg__corpus_text_read(const wg__token_request *request, wg__text_map *text, const char *name,
-                         wg__token_file *file) {
+int wg__corpus_text_read(const wg__token_request *request, wg__text_map *text,
+                         const char *const *name, wg__token_file *file) {
     reading r = {.text = text, .file = file, .tokenizer = request->tokenizer};
     wg_corpus_format format = (wg_corpus_format)request->rules.format;
     if (format == WG_CORPUS_DETECT)
@@ -209,7 +209,7 @@ int wg__corpus_text_read(const wg__token_request *request, wg__text_map *text, c
     const int64_t before = file->token_count;
     int status = format == WG_CORPUS_SENTENCES ? read_lines(&r, text) : read_plain(&r, text);
     if (status == 0 && file->token_count == before)
-        status = wg_fail(WG_ERROR_FORMAT, "corpus", "%s has no words", name);
+        status = wg_fail(WG_ERROR_FORMAT, "corpus", "%s has no words", *name);
     wg_token_list_free(&r.ids);
     return status;
 }

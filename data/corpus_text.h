@@ -8,7 +8,7 @@
 wg_corpus_format wg__corpus_text_detect(wg__text_map *text);
 
 /* Adds the documents of a text. [FORMAT for one without words; as encoding] */
-int wg__corpus_text_read(const wg__token_request *request, wg__text_map *text, const char *name,
-                         wg__token_file *file);
+int wg__corpus_text_read(const wg__token_request *request, wg__text_map *text,
+                         const char *const *name, wg__token_file *file);
 
 #endif

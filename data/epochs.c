@@ -8,6 +8,8 @@
 static void shuffle(wg__epochs *epochs, wg_data_position position) {
     wg_generator g = wg__chance_of_epoch(&position);
     epochs->position = position;
+    if (epochs->make)
+        epochs->count = epochs->make(epochs->context, &position);
     wg__mixture_fill(epochs->mixture, &g, epochs->count, epochs->order);
     for (int64_t i = 0; i < epochs->count; i++) {
         const int64_t j = wg__chance_between(&g, 0, i), example = epochs->order[i];
@@ -27,6 +29,12 @@ int wg__epochs_begin(wg__epochs *epochs, int64_t count, uint64_t seed) {
 
 void wg__epochs_mix(wg__epochs *epochs, const wg__mixture *mixture) {
     epochs->mixture = mixture;
+    shuffle(epochs, epochs->position);
+}
+
+void wg__epochs_make(wg__epochs *epochs, wg__epoch_maker make, void *context) {
+    epochs->make = make;
+    epochs->context = context;
     shuffle(epochs, epochs->position);
 }
 
@@ -60,10 +68,14 @@ void wg__epochs_return(wg__epochs *epochs, wg_data_position position) {
 }
 
 int wg__epochs_seek(wg__epochs *epochs, const char *where, const wg_data_position *position) {
-    if (!position || wg__position_check(where, position, epochs->count) < 0)
+    const wg_data_position before = epochs->position;
+    if (!position || wg__position_check(where, position, INT64_MAX) < 0)
         return -1;
-    shuffle(epochs, *position);
-    return 0;
+    wg__epochs_return(epochs, *position);
+    if (wg__position_check(where, position, epochs->count) == 0)
+        return 0;
+    wg__epochs_return(epochs, before);
+    return -1;
 }
 
 int wg__position_check(const char *where, const wg_data_position *position, int64_t count) {

@@ -76,6 +76,7 @@ static int add_text(wg_glm_batches *batches, text t) {
 
 static int find_texts(wg_glm_batches *batches) {
     const wg_corpus *corpus = batches->corpus;
+    const wg__token_view *view = wg__corpus_view(corpus);
     for (int64_t d = 0, sentence = 0; d < wg_corpus_documents(corpus); d++) {
         const int64_t end = sentence_start(batches, wg_corpus_document_start(corpus, d + 1));
         for (int64_t at = sentence_start(batches, sentence); at < end;) {
@@ -86,7 +87,7 @@ static int find_texts(wg_glm_batches *batches) {
             while (sentence < wg_corpus_sentences(corpus) && sentence_start(batches, sentence) < at)
                 sentence++;
         }
-        wg__mixture_reach(&batches->mixture, corpus, d + 1, batches->count);
+        wg__mixture_reach(&batches->mixture, view, d + 1, batches->count);
     }
     return 0;
 }
@@ -299,7 +300,7 @@ wg_glm_batches *wg_glm_batches_new(const wg_corpus *corpus, const wg_tokenizer *
         return NULL;
     batches->corpus = corpus;
     if (set_options(batches, options) < 0 || set_tokens(batches, tokenizer) < 0 ||
-        wg__mixture_of_corpus(&batches->mixture, corpus) < 0 || find_texts(batches) < 0 ||
+        wg__mixture_of(&batches->mixture, wg__corpus_view(corpus)) < 0 || find_texts(batches) < 0 ||
         allocate(batches) < 0) {
         wg_glm_batches_free(batches);
         return NULL;

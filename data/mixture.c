@@ -5,36 +5,19 @@
 
 #include "tensor/internal.h"
 
-static int begin(wg__mixture *mixture, int64_t sources) {
-    mixture->ends = wg__calloc((size_t)sources, sizeof *mixture->ends);
-    mixture->weights = wg__calloc((size_t)sources, sizeof *mixture->weights);
+int wg__mixture_of(wg__mixture *mixture, const wg__token_view *view) {
+    *mixture = (wg__mixture){0};
+    if (!view->weights)
+        return 0;
+    mixture->ends = wg__calloc((size_t)view->source_count, sizeof *mixture->ends);
+    mixture->weights = wg__calloc((size_t)view->source_count, sizeof *mixture->weights);
     if (!mixture->ends || !mixture->weights) {
         wg__mixture_clear(mixture);
         return -1;
     }
-    mixture->sources = sources;
-    return 0;
-}
-
-int wg__mixture_of_corpus(wg__mixture *mixture, const wg_corpus *corpus) {
-    *mixture = (wg__mixture){0};
-    if (wg_corpus_source_weight(corpus, 0) == 0)
-        return 0;
-    if (begin(mixture, wg_corpus_sources(corpus)) < 0)
-        return -1;
+    mixture->sources = view->source_count;
     for (int64_t i = 0; i < mixture->sources; i++)
-        mixture->weights[i] = wg_corpus_source_weight(corpus, i);
-    return 0;
-}
-
-int wg__mixture_of_stream(wg__mixture *mixture, const wg_token_stream *stream) {
-    *mixture = (wg__mixture){0};
-    if (wg_token_stream_source_weight(stream, 0) == 0)
-        return 0;
-    if (begin(mixture, wg_token_stream_sources(stream)) < 0)
-        return -1;
-    for (int64_t i = 0; i < mixture->sources; i++)
-        mixture->weights[i] = wg_token_stream_source_weight(stream, i);
+        mixture->weights[i] = view->weights[i];
     return 0;
 }
 
@@ -44,19 +27,19 @@ void wg__mixture_clear(wg__mixture *mixture) {
     *mixture = (wg__mixture){0};
 }
 
-void wg__mixture_reach(wg__mixture *mixture, const wg_corpus *corpus, int64_t documents,
+void wg__mixture_reach(wg__mixture *mixture, const wg__token_view *view, int64_t documents,
                        int64_t examples) {
     if (documents == 0)
         mixture->reached = 0;
     while (mixture->reached < mixture->sources &&
-           wg_corpus_source_end(corpus, mixture->reached) == documents)
+           wg__token_view_source_end(view, mixture->reached) == documents)
         mixture->ends[mixture->reached++] = examples;
 }
 
-void wg__mixture_windows(wg__mixture *mixture, const wg_token_stream *stream, int64_t offset,
-                         int64_t step, int64_t count) {
+void wg__mixture_windows(wg__mixture *mixture, wg__token_view *view, int64_t offset, int64_t step,
+                         int64_t count) {
     for (int64_t i = 0; i < mixture->sources; i++) {
-        const int64_t end = wg_token_stream_source_end(stream, i);
+        const int64_t end = wg__token_view_document(view, wg__token_view_source_end(view, i));
         const int64_t before = end > offset ? (end - offset + step - 1) / step : 0;
         mixture->ends[i] = before < count ? before : count;
     }

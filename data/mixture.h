@@ -9,8 +9,7 @@
 #ifndef WG_DATA_MIXTURE_H
 #define WG_DATA_MIXTURE_H
 
-#include "data/corpus.h"
-#include "data/token_stream.h"
+#include "data/token_view.h"
 #include "tensor/random.h"
 
 /* {0}: there are no weights. Cleared with wg__mixture_clear. */
@@ -20,20 +19,18 @@ typedef struct wg__mixture {
     double *weights;
 } wg__mixture;
 
-/* The weights of a corpus or a stream; how many examples each source has is still to be said.
- * [MEMORY] */
-int wg__mixture_of_corpus(wg__mixture *mixture, const wg_corpus *corpus);
-int wg__mixture_of_stream(wg__mixture *mixture, const wg_token_stream *stream);
+/* The weights of a view; how many examples each source has is still to be said. [MEMORY] */
+int wg__mixture_of(wg__mixture *mixture, const wg__token_view *view);
 void wg__mixture_clear(wg__mixture *mixture);
 
-/* Of a corpus: its first `documents` have so many examples. To be called after each of them, in
+/* The first `documents` of the view have so many examples. To be called after each of them, in
  * order; 0 documents begin anew. */
-void wg__mixture_reach(wg__mixture *mixture, const wg_corpus *corpus, int64_t documents,
+void wg__mixture_reach(wg__mixture *mixture, const wg__token_view *view, int64_t documents,
                        int64_t examples);
 
 /* Of a stream: example i begins with token offset + i * step. */
-void wg__mixture_windows(wg__mixture *mixture, const wg_token_stream *stream, int64_t offset,
-                         int64_t step, int64_t count);
+void wg__mixture_windows(wg__mixture *mixture, wg__token_view *view, int64_t offset, int64_t step,
+                         int64_t count);
 
 /* The examples of an epoch, `count` numbers below `count`, not yet shuffled; NULL is {0}. */
 void wg__mixture_fill(const wg__mixture *mixture, wg_generator *generator, int64_t count,

@@ -143,8 +143,8 @@ static int read_parts(reading *r, const wg__token_rules *rules, const char *name
     return 0;
 }
 
-int wg__stream_text_read(const wg__token_request *request, wg__text_map *text, const char *name,
-                         wg__token_file *file) {
+int wg__stream_text_read(const wg__token_request *request, wg__text_map *text,
+                         const char *const *name, wg__token_file *file) {
     reading r = {.text = text,
                  .file = file,
                  .tokenizer = request->tokenizer,
@@ -153,7 +153,7 @@ int wg__stream_text_read(const wg__token_request *request, wg__text_map *text, c
     if (r.begin >= 0)
         r.end = -1; /* one of them parts documents */
     r.sink = (wg__token_sink){.drain = drain, .context = &r};
-    const int status = read_parts(&r, &request->rules, name);
+    const int status = read_parts(&r, &request->rules, *name);
     wg_token_list_free(&r.sink.list);
     return status;
 }

@@ -5,7 +5,7 @@
 #include "data/token_sources.h"
 
 /* Adds the parts of a text. [FORMAT for one of which nothing is left to read; as encoding] */
-int wg__stream_text_read(const wg__token_request *request, wg__text_map *text, const char *name,
-                         wg__token_file *file);
+int wg__stream_text_read(const wg__token_request *request, wg__text_map *text,
+                         const char *const *name, wg__token_file *file);
 
 #endif

@@ -31,11 +31,11 @@ static json_t *to_json(const wg__token_file *file) {
     json_t *sources = json_array();
     for (int64_t i = 0; i < file->source_count; i++)
         json_array_append_new(sources, source_to_json(&file->sources[i]));
-    return json_pack("{s:s, s:i, s:b, s:i, s:f, s:f, s:f, s:I, s:I, s:o}", "format", FORMAT_NAME,
-                     "version", VERSION, "sentences", rules->sentences, "text_format",
-                     rules->format, "begin", rules->begin, "cut", rules->cut, "end", rules->end,
-                     "vocabulary", (json_int_t)file->vocabulary, "fingerprint",
-                     (json_int_t)file->fingerprint, "sources", sources);
+    return json_pack("{s:s, s:i, s:b, s:b, s:i, s:f, s:f, s:f, s:I, s:I, s:o}", "format",
+                     FORMAT_NAME, "version", VERSION, "sentences", rules->sentences, "pairs",
+                     rules->pairs, "text_format", rules->format, "begin", rules->begin, "cut",
+                     rules->cut, "end", rules->end, "vocabulary", (json_int_t)file->vocabulary,
+                     "fingerprint", (json_int_t)file->fingerprint, "sources", sources);
 }
 
 int wg__token_about_put(wg__token_file *file) {
@@ -82,7 +82,7 @@ static int read_source(wg__token_file *file, json_t *json) {
 static int read_about(wg__token_file *file, json_t *about) {
     wg__token_rules *rules = &file->rules;
     const char *format;
-    int version, sentences;
+    int version, sentences, pairs = false; /* older files have none and do not say so */
     json_int_t vocabulary, fingerprint;
     json_t *sources;
     if (json_unpack(about, "{s:s, s:i}", "format", &format, "version", &version) < 0 ||
@@ -92,13 +92,15 @@ static int read_about(wg__token_file *file, json_t *about) {
         return wg_fail(WG_ERROR_FORMAT, WHERE,
                        "%s is a token file of version %d; this program knows version %d",
                        file->file->path, version, VERSION);
-    if (json_unpack(about, "{s:b, s:i, s:F, s:F, s:F, s:I, s:I, s:o}", "sentences", &sentences,
-                    "text_format", &rules->format, "begin", &rules->begin, "cut", &rules->cut,
-                    "end", &rules->end, "vocabulary", &vocabulary, "fingerprint", &fingerprint,
-                    "sources", &sources) < 0 ||
-        !json_is_array(sources) || vocabulary < 1 || vocabulary > INT32_MAX)
+    if (json_unpack(about, "{s:b, s?b, s:i, s:F, s:F, s:F, s:I, s:I, s:o}", "sentences", &sentences,
+                    "pairs", &pairs, "text_format", &rules->format, "begin", &rules->begin, "cut",
+                    &rules->cut, "end", &rules->end, "vocabulary", &vocabulary, "fingerprint",
+                    &fingerprint, "sources", &sources) < 0 ||
+        !json_is_array(sources) || (pairs && (!sentences || json_array_size(sources) % 2 != 0)) ||
+        vocabulary < 1 || vocabulary > INT32_MAX)
         return refuse(file, "/about has not all that a token file tells");
     rules->sentences = sentences;
+    rules->pairs = pairs;
     file->vocabulary = vocabulary;
     file->fingerprint = (uint64_t)fingerprint;
     for (size_t i = 0; i < json_array_size(sources); i++)
@@ -123,12 +125,11 @@ int wg__token_about_get(wg__token_file *file) {
 /* ---- Comparing ---- */
 
 static bool same_rules(const wg__token_rules *a, const wg__token_rules *b) {
-    return a->sentences == b->sentences && a->format == b->format && a->begin == b->begin &&
-           a->cut == b->cut && a->end == b->end;
+    return a->sentences == b->sentences && a->pairs == b->pairs && a->format == b->format &&
+           a->begin == b->begin && a->cut == b->cut && a->end == b->end;
 }
 
-/* Size and time tell, so that a text may be moved. */
-static bool same_text(const wg__token_source *source, const char *path) {
+bool wg__token_source_found(const wg__token_source *source, const char *path) {
     struct stat status;
     return stat(path, &status) == 0 && status.st_size == source->bytes &&
            status.st_mtim.tv_sec * INT64_C(1000000000) + status.st_mtim.tv_nsec == source->modified;
@@ -144,7 +145,7 @@ const char *wg__token_about_differs(const wg__token_file *file, const wg__token_
     if (file->source_count != count)
         return "the texts are others";
     for (int i = 0; i < count; i++)
-        if (!same_text(&file->sources[i], paths[i]))
+        if (!wg__token_source_found(&file->sources[i], paths[i]))
             return "the texts are others, or have changed";
     return NULL;
 }

@@ -16,4 +16,7 @@ const char *wg__token_about_differs(const wg__token_file *file, const wg__token_
                                     const wg_tokenizer *tokenizer, int count,
                                     const char *const *paths);
 
+/* Whether a text is there as it was: size and time tell, so that it may be moved. */
+bool wg__token_source_found(const wg__token_source *source, const char *path);
+
 #endif

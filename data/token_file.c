@@ -27,8 +27,10 @@ void wg__token_file_release(wg__token_file *file) {
     wg__column_free(file->sentences);
     wg__column_free(file->documents);
     wg_checkpoint_abort(file->file);
-    for (int64_t i = 0; i < file->source_count; i++)
+    for (int64_t i = 0; i < file->source_count; i++) {
         wg__free(file->sources[i].path);
+        wg__text_map_close(&file->sources[i].text);
+    }
     wg__free(file->sources);
     wg__free(file);
 }
@@ -205,7 +207,7 @@ static int check_starts(wg__token_file *file, const char *name, wg__column *star
 }
 
 static int check(wg__token_file *file) {
-    const bool sentences = file->rules.sentences;
+    const bool sentences = file->rules.sentences, pairs = file->rules.pairs;
     int64_t documents = 0;
     for (int64_t i = 0; i < file->source_count; i++)
         for (int part = 0; part < WG__TOKEN_PARTS; part++)
@@ -215,8 +217,13 @@ static int check(wg__token_file *file) {
                        file->file->path, (long long)documents, (long long)file->document_count);
     if (sentences && check_starts(file, "/sentences", file->sentences, file->token_count, 1) < 0)
         return -1;
+    if (pairs && file->sentence_count != WG__TOKEN_SIDES * file->document_count)
+        return wg_fail(WG_ERROR_FORMAT, WHERE, "%s: %lld sentences are no %lld pairs",
+                       file->file->path, (long long)file->sentence_count,
+                       (long long)file->document_count);
     return check_starts(file, "/documents", file->documents,
-                        sentences ? file->sentence_count : file->token_count, sentences ? 1 : 0);
+                        sentences ? file->sentence_count : file->token_count,
+                        pairs ? WG__TOKEN_SIDES : sentences);
 }
 
 wg__token_file *wg__token_file_open(const char *path) {
@@ -240,4 +247,17 @@ int64_t wg__token_file_document(wg__token_file *file, int64_t document) {
 int64_t wg__token_file_sentence(wg__token_file *file, int64_t sentence) {
     const int64_t start = wg__column_at(file->sentences, sentence);
     return start >= 0 ? start : file->token_count;
+}
+
+wg__text_map *wg__token_file_text(wg__token_file *file, int64_t index, const char *where) {
+    wg__token_source *source = &file->sources[index];
+    if (source->text.bytes)
+        return &source->text;
+    if (!wg__token_source_found(source, source->path)) {
+        wg_fail(WG_ERROR_STATE, where,
+                "%s is gone or has changed since it was tokenised; its text is in no token file",
+                source->path);
+        return NULL;
+    }
+    return wg__text_map_open(&source->text, source->path, where) < 0 ? NULL : &source->text;
 }

@@ -9,13 +9,15 @@
  *     /about       text  JSON:
  *         {"format": "wengert tokens", "version": 1,
  *          "sentences": false,                what /documents counts, and by which rules texts were
- *          "text_format": 0,                  read: those of corpus.h or those of token_stream.h
+ *          "pairs": false,                    read: those of token_stream.h; of corpus.h; or of
+ *          "text_format": 0,                  sentence_pairs.h, whose documents have two sentences
  *          "begin": 0, "cut": 0.9, "end": 1,  the parts of each text, as shares of its bytes
  *          "vocabulary": 4096, "fingerprint": of /tokenizer
  *          "sources": [{"path": "/home/a/books.txt", "bytes": 1000, "modified": ns since 1970,
  *                       "documents": [9, 1], "text_bytes": [890, 100]}]}   of either part
  *
- * The first part of a text is what is trained on, the second what is held out. */
+ * The first part of a text is what is trained on, the second what is held out. Of pairs the sources
+ * are two by two, and the documents stand with the target. */
 #ifndef WG_DATA_TOKEN_FILE_H
 #define WG_DATA_TOKEN_FILE_H
 
@@ -26,17 +28,19 @@
 /* By which rules texts become tokens. */
 typedef struct wg__token_rules {
     bool sentences;         /* corpus.h's, else token_stream.h's */
+    bool pairs;             /* of sentences: sentence_pairs.h's, two to a document */
     int format;             /* of a corpus: a wg_corpus_format */
     double begin, cut, end; /* of a stream: its parts are [begin, cut) and [cut, end) */
 } wg__token_rules;
 
-enum { WG__TOKEN_PARTS = 2 };
+enum { WG__TOKEN_PARTS = 2, WG__TOKEN_SIDES = 2 };
 
 typedef struct wg__token_source {
     char *path;
     int64_t bytes, modified;             /* of the text; modified 0: it was in memory */
     int64_t documents[WG__TOKEN_PARTS];  /* how many each part has */
     int64_t text_bytes[WG__TOKEN_PARTS]; /* what their tokens stand for */
+    wg__text_map text;                   /* of pairs, once it is asked for; no bytes before */
 } wg__token_source;
 
 /* Being written, up to wg__token_file_finish, or being read. */
@@ -53,6 +57,11 @@ typedef struct wg__token_file {
     int part;                   /* that is being written */
     int64_t sentence, document; /* of a file that is written: where the open ones begin */
 } wg__token_file;
+
+/* The texts that are read together: the sides of a pair, or one. */
+static inline int wg__token_rules_sides(const wg__token_rules *rules) {
+    return rules->pairs ? WG__TOKEN_SIDES : 1;
+}
 
 void wg__token_file_hold(wg__token_file *file);
 
@@ -95,5 +104,9 @@ uint64_t wg__tokenizer_fingerprint(const wg_tokenizer *tokenizer);
  * the end of all, with an error pending: loops come to an end. */
 int64_t wg__token_file_document(wg__token_file *file, int64_t document);
 int64_t wg__token_file_sentence(wg__token_file *file, int64_t sentence);
+
+/* The text of a source, as long as the file is held; `where` names the caller. NULL with [STATE for
+ * one that is gone, or has changed since; IO] */
+wg__text_map *wg__token_file_text(wg__token_file *file, int64_t source, const char *where);
 
 #endif

@@ -75,7 +75,8 @@ wg_token_stream *wg_token_stream_from_text(const char *text, int64_t length,
     wg__token_view views[WG__TOKEN_PARTS] = {{0}};
     if (!tokenizer || !text || make_request(&request, tokenizer, options) < 0)
         return NULL;
-    return take(views, wg__token_sources_of_text(&request, text, length, views));
+    wg__text_map map = wg__text_map_of(text, length);
+    return take(views, wg__token_sources_of_texts(&request, &map, views));
 }
 
 int wg_token_stream_load_split(int count, const char *const *paths, const wg_tokenizer *tokenizer,
@@ -142,15 +143,17 @@ int64_t wg_token_stream_sources(const wg_token_stream *stream) {
 }
 
 int64_t wg_token_stream_source_end(const wg_token_stream *stream, int64_t source) {
-    if (source < 0 || source >= wg_token_stream_sources(stream))
+    if (!stream)
         return -1;
-    return wg__token_view_document(stream->view, stream->view->source_ends[source]);
+    return wg__token_view_document(stream->view, wg__token_view_source_end(stream->view, source));
 }
 
 double wg_token_stream_source_weight(const wg_token_stream *stream, int64_t source) {
-    if (source < 0 || source >= wg_token_stream_sources(stream) || !stream->view->weights)
-        return 0;
-    return stream->view->weights[source];
+    return stream ? wg__token_view_source_weight(stream->view, source) : 0;
+}
+
+wg__token_view *wg__token_stream_view(const wg_token_stream *stream) {
+    return stream->view;
 }
 
 /* ---- Word frequency ---- */

@@ -66,11 +66,16 @@ int wg__token_view_end_source(wg__token_view *view) {
     return 0;
 }
 
+static bool is_of_pairs(const wg__token_view *view) {
+    return view->run_count > 0 && view->runs[0].file->rules.pairs;
+}
+
 int wg__token_view_weigh(wg__token_view *view, int count, const double *weights,
                          const char *where) {
     if (count != view->source_count)
-        return wg_fail(WG_ERROR_ARGUMENT, where, "%d weights for %lld files of text", count,
-                       (long long)view->source_count);
+        return wg_fail(WG_ERROR_ARGUMENT, where, "%d weights for %lld %s", count,
+                       (long long)view->source_count,
+                       is_of_pairs(view) ? "pairs of files" : "files of text");
     for (int i = 0; i < count; i++)
         if (!(weights[i] > 0 && weights[i] <= 1e9))
             return wg_fail(WG_ERROR_ARGUMENT, where, "a weight of %g; it must be above 0",
@@ -82,6 +87,14 @@ int wg__token_view_weigh(wg__token_view *view, int count, const double *weights,
     wg__free(view->weights);
     view->weights = copy;
     return 0;
+}
+
+int64_t wg__token_view_source_end(const wg__token_view *view, int64_t source) {
+    return source < 0 || source >= view->source_count ? -1 : view->source_ends[source];
+}
+
+double wg__token_view_source_weight(const wg__token_view *view, int64_t source) {
+    return source < 0 || source >= view->source_count || !view->weights ? 0 : view->weights[source];
 }
 
 /* ---- Finding ---- */
@@ -106,6 +119,10 @@ static const wg__token_run *find(wg__token_view *view, int level, int64_t number
     }
     view->run = low;
     return &view->runs[low];
+}
+
+const wg__token_run *wg__token_view_run(wg__token_view *view, int64_t document) {
+    return document < 0 || document >= view->documents ? NULL : find(view, 0, document);
 }
 
 static bool is_of_sentences(const wg__token_view *view) {

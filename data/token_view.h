@@ -49,6 +49,9 @@ int wg__token_view_weigh(wg__token_view *view, int count, const double *weights,
 int64_t wg__token_view_document(wg__token_view *view, int64_t document);
 int64_t wg__token_view_sentence(wg__token_view *view, int64_t sentence);
 
+/* The run of a document; NULL out of range. */
+const wg__token_run *wg__token_view_run(wg__token_view *view, int64_t document);
+
 /* Copies tokens; `where` names the caller. [INDEX; FORMAT for damage; IO, MEMORY] */
 int wg__token_view_read(wg__token_view *view, int64_t first, int64_t count, int32_t *ids,
                         const char *where);
@@ -59,6 +62,19 @@ int wg__token_view_each(wg__token_view *view, wg__token_visitor visit, void *con
 
 /* FNV-1a over the ids; 0 with an error. */
 int64_t wg__token_view_fingerprint(wg__token_view *view);
+
+/* The sources' ends, in documents, and weights; -1 and 0 out of range, and 0 where there are none.
+ */
+int64_t wg__token_view_source_end(const wg__token_view *view, int64_t source);
+double wg__token_view_source_weight(const wg__token_view *view, int64_t source);
+
+/* What corpora, streams and pairs are views of, borrowed; for batches, which see no more. */
+struct wg_corpus;
+struct wg_token_stream;
+struct wg_sentence_pairs;
+wg__token_view *wg__corpus_view(const struct wg_corpus *corpus);
+wg__token_view *wg__token_stream_view(const struct wg_token_stream *stream);
+wg__token_view *wg__sentence_pairs_view(const struct wg_sentence_pairs *pairs);
 
 /* -log p of a token by its frequency, add-one smoothing. NaN with an error. */
 double wg__token_view_surprise(wg__token_view *view, int64_t id);

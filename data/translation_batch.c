@@ -6,6 +6,7 @@
 
 #include "data/chance.h"
 #include "data/epochs.h"
+#include "data/token_view.h"
 #include "tensor/easy.h"
 #include "tensor/internal.h"
 
@@ -79,16 +80,24 @@ static wg_tensor *ids_of(const table *t) {
     return wg_from_array(WG_I64, WG_DIMS(t->rows, t->columns), t->ids);
 }
 
-static int64_t longest_row(const wg_sentence_pairs *pairs, wg_side side, int64_t count,
-                           const int64_t *indices) {
-    int64_t longest = 0, length;
+/* The rows of one side of a batch before they are laid out. */
+typedef struct rows {
+    int64_t longest;
+    int32_t *ids; /* (longest) of the row at hand */
+} rows;
+
+static int rows_begin(rows *r, const wg_sentence_pairs *pairs, wg_side side, int64_t count,
+                      const int64_t *indices) {
+    *r = (rows){0};
     for (int64_t i = 0; i < count; i++) {
-        if (!wg_sentence_pairs_tokens(pairs, side, indices[i], &length))
+        const int64_t length = wg_sentence_pairs_length(pairs, side, indices[i]);
+        if (length < 0) /* an error that is pending stays */
             return wg_fail(WG_ERROR_INDEX, WHERE, "pair %lld of %lld", (long long)indices[i],
                            (long long)wg_sentence_pairs_count(pairs));
-        longest = length > longest ? length : longest;
+        r->longest = length > r->longest ? length : r->longest;
     }
-    return longest;
+    r->ids = wg__alloc((size_t)(r->longest + 1) * sizeof *r->ids);
+    return r->ids ? 0 : -1;
 }
 
 static int64_t pad_of(const wg_translation_tokens *tokens) {
@@ -97,12 +106,16 @@ static int64_t pad_of(const wg_translation_tokens *tokens) {
 
 static int read_sources(const wg_sentence_pairs *pairs, const wg_translation_tokens *tokens,
                         int64_t count, const int64_t *indices, wg_translation_batch *batch) {
-    const int64_t longest = longest_row(pairs, WG_SOURCE, count, indices);
+    rows r;
     table t = {0};
-    int result = longest < 0 ? -1 : table_begin(&t, count, longest + 1);
-    for (int64_t i = 0, length; result == 0 && i < count; i++) {
-        const int32_t *ids = wg_sentence_pairs_tokens(pairs, WG_SOURCE, indices[i], &length);
-        fill_row(&t, i, -1, ids, length, tokens->end, pad_of(tokens));
+    int result = rows_begin(&r, pairs, WG_SOURCE, count, indices);
+    if (result == 0)
+        result = table_begin(&t, count, r.longest + 1);
+    for (int64_t i = 0; result == 0 && i < count; i++) {
+        const int64_t length = wg_sentence_pairs_length(pairs, WG_SOURCE, indices[i]);
+        result = wg_sentence_pairs_read(pairs, WG_SOURCE, indices[i], r.ids);
+        if (result == 0)
+            fill_row(&t, i, -1, r.ids, length, tokens->end, pad_of(tokens));
     }
     if (result == 0) {
         batch->source = ids_of(&t);
@@ -111,21 +124,25 @@ static int read_sources(const wg_sentence_pairs *pairs, const wg_translation_tok
         result = batch->source && (batch->source_keep || !t.padded) ? 0 : -1;
     }
     table_end(&t);
+    wg__free(r.ids);
     return result;
 }
 
 static int read_targets(const wg_sentence_pairs *pairs, const wg_translation_tokens *tokens,
                         int64_t count, const int64_t *indices, wg_translation_batch *batch) {
-    const int64_t longest = longest_row(pairs, WG_TARGET, count, indices);
+    rows r;
     table target = {0}, labels = {0};
-    int result = longest < 0 || table_begin(&target, count, longest + 1) < 0 ||
-                         table_begin(&labels, count, longest + 1) < 0
-                     ? -1
-                     : 0;
-    for (int64_t i = 0, length; result == 0 && i < count; i++) {
-        const int32_t *ids = wg_sentence_pairs_tokens(pairs, WG_TARGET, indices[i], &length);
-        fill_row(&target, i, tokens->start, ids, length, -1, pad_of(tokens));
-        fill_row(&labels, i, -1, ids, length, tokens->end, IGNORED);
+    int result = rows_begin(&r, pairs, WG_TARGET, count, indices);
+    if (result == 0 && (table_begin(&target, count, r.longest + 1) < 0 ||
+                        table_begin(&labels, count, r.longest + 1) < 0))
+        result = -1;
+    for (int64_t i = 0; result == 0 && i < count; i++) {
+        const int64_t length = wg_sentence_pairs_length(pairs, WG_TARGET, indices[i]);
+        result = wg_sentence_pairs_read(pairs, WG_TARGET, indices[i], r.ids);
+        if (result < 0)
+            break;
+        fill_row(&target, i, tokens->start, r.ids, length, -1, pad_of(tokens));
+        fill_row(&labels, i, -1, r.ids, length, tokens->end, IGNORED);
         batch->tokens += length + 1;
     }
     if (result == 0) {
@@ -135,6 +152,7 @@ static int read_targets(const wg_sentence_pairs *pairs, const wg_translation_tok
     }
     table_end(&target);
     table_end(&labels);
+    wg__free(r.ids);
     return result;
 }
 
@@ -167,23 +185,28 @@ int wg_translation_sources(int64_t count, const wg_token_list *rows,
 
 /* ---- An epoch ---- */
 
-/* A pair among those of an epoch. */
+/* A pair among those of an epoch. Tokens are of the longer side, and of the source, each with its
+ * end. */
 typedef struct candidate {
-    int64_t pair;
-    uint32_t draw;          /* orders those of equal lengths */
-    int64_t longer, source; /* tokens: of the longer side, of the source, each with its end */
+    uint32_t pair;
+    uint32_t draw; /* orders those of equal lengths */
+    int32_t longer, source;
 } candidate;
 
 struct wg_translation_batches {
     const wg_sentence_pairs *pairs;
     wg_translation_tokens tokens;
     wg_translation_batch_options options;
-    int64_t candidate_count, count; /* of pairs and of batches */
-    candidate *candidates;          /* in the order of their lengths */
-    int64_t *starts;                /* (count + 1) the candidate with which each batch begins */
-    wg__epochs epochs;              /* of batches */
-    wg_data_position ordered;       /* the epoch whose order the candidates have */
-    int64_t *indices;               /* (the most pairs of a batch) scratch */
+    int64_t candidate_count;
+    candidate
+        *candidates;     /* without weights in the order of the epoch, else in that of the pairs */
+    wg__mixture mixture; /* of candidates */
+    int64_t *chosen;     /* (candidate_count) of these, by weight; NULL without weights */
+    candidate *drawn;    /* (candidate_count) those of the epoch; `candidates` without weights */
+    int64_t *starts;     /* (most batches + 1) the one of these with which each batch begins */
+    int64_t most;        /* batches of an epoch */
+    wg__epochs epochs;   /* of batches */
+    int64_t *indices;    /* (the most pairs of a batch) scratch */
 };
 
 static int compare(const void *left, const void *right) {
@@ -197,30 +220,60 @@ static int compare(const void *left, const void *right) {
     return (a->pair > b->pair) - (a->pair < b->pair);
 }
 
-/* Gives the candidates the order of the epoch that has come. The lengths in their order are those
- * of every epoch, and so are the cuts. */
-static void order(wg_translation_batches *b) {
-    const wg_data_position *now = &b->epochs.position;
-    if (now->epoch == b->ordered.epoch && now->seed == b->ordered.seed)
-        return;
-    /* The epoch's own generator, at a draw that shuffling the batches does not come to. */
-    const wg_generator generator = wg__chance_of_epoch(now);
-    for (int64_t i = 0; i < b->candidate_count; i++)
-        b->candidates[i].draw =
-            wg_random_bits(generator.seed, UINT64_MAX, (uint64_t)b->candidates[i].pair);
-    qsort(b->candidates, (size_t)b->candidate_count, sizeof *b->candidates, compare);
-    b->ordered = *now;
+/* Draws of an epoch's own generator that shuffling its batches does not come to. */
+#define CHOOSING (UINT64_C(1) << 62)
+#define ORDERING UINT64_MAX
+
+/* Takes the pairs of an epoch by their weights. One that comes again is drawn anew: the copies do
+ * not stand together. */
+static void choose(wg_translation_batches *b, uint64_t seed) {
+    wg_generator generator = {.seed = seed, .offset = CHOOSING};
+    wg__mixture_fill(&b->mixture, &generator, b->candidate_count, b->chosen);
+    const uint64_t pairs = (uint64_t)wg_sentence_pairs_count(b->pairs);
+    uint64_t copy = 0;
+    for (int64_t i = 0; i < b->candidate_count; i++) {
+        const bool again = i > 0 && b->chosen[i] <= b->chosen[i - 1];
+        copy = again ? copy + 1 : copy;
+        b->drawn[i] = b->candidates[b->chosen[i]];
+        b->drawn[i].draw = wg_random_bits(seed, ORDERING, copy * pairs + b->drawn[i].pair);
+    }
+}
+
+/* Cuts the pairs of an epoch, which are in order, into batches as large as they may be: a batch is
+ * as wide as its last pair. The number of batches. */
+static int64_t cut(wg_translation_batches *b) {
+    int64_t count = 0;
+    b->starts[0] = 0;
+    for (int64_t i = 1; i <= b->candidate_count; i++) {
+        const int64_t held = i - b->starts[count];
+        if (i == b->candidate_count || (held + 1) * b->drawn[i].longer > b->options.tokens)
+            b->starts[++count] = i;
+    }
+    return count;
+}
+
+/* Makes the batches of an epoch. Without weights the lengths in their order are those of every
+ * epoch, and so are the cuts. */
+static int64_t make_epoch(void *context, const wg_data_position *position) {
+    wg_translation_batches *b = context;
+    const uint64_t seed = wg__chance_of_epoch(position).seed;
+    if (b->chosen)
+        choose(b, seed);
+    else
+        for (int64_t i = 0; i < b->candidate_count; i++)
+            b->drawn[i].draw = wg_random_bits(seed, ORDERING, b->drawn[i].pair);
+    qsort(b->drawn, (size_t)b->candidate_count, sizeof *b->drawn, compare);
+    return cut(b);
 }
 
 int wg_translation_batches_next(wg_translation_batches *batches, wg_translation_batch *batch) {
     if (!batches)
         return -1;
-    order(batches);
     const wg_data_position before = batches->epochs.position;
     const int64_t *start = batches->starts + wg__epochs_example(&batches->epochs);
     const int64_t count = start[1] - start[0];
     for (int64_t i = 0; i < count; i++)
-        batches->indices[i] = batches->candidates[start[0] + i].pair;
+        batches->indices[i] = batches->drawn[start[0] + i].pair;
     wg__epochs_advance(&batches->epochs);
     if (wg_translation_batch_read(batches->pairs, &batches->tokens, count, batches->indices,
                                   batch) == 0)
@@ -230,7 +283,7 @@ int wg_translation_batches_next(wg_translation_batches *batches, wg_translation_
 }
 
 int64_t wg_translation_batches_count(const wg_translation_batches *batches) {
-    return batches ? batches->count : 0;
+    return batches ? batches->epochs.count : 0;
 }
 
 int64_t wg_translation_batches_left_out(const wg_translation_batches *batches) {
@@ -259,19 +312,30 @@ static int check(const wg_translation_batch_options *options) {
     return 0;
 }
 
+static int add_candidate(wg_translation_batches *b, int64_t pair) {
+    const int64_t source = wg_sentence_pairs_length(b->pairs, WG_SOURCE, pair);
+    const int64_t target = wg_sentence_pairs_length(b->pairs, WG_TARGET, pair);
+    const int64_t longer = (source > target ? source : target) + 1;
+    if (source < 0 || target < 0)
+        return -1;
+    if (longer <= b->options.longest)
+        b->candidates[b->candidate_count++] = (candidate){
+            .pair = (uint32_t)pair, .longer = (int32_t)longer, .source = (int32_t)source + 1};
+    return 0;
+}
+
 static int find_candidates(wg_translation_batches *b) {
+    const wg__token_view *view = wg__sentence_pairs_view(b->pairs);
     const int64_t pairs = wg_sentence_pairs_count(b->pairs);
+    if (pairs > UINT32_MAX)
+        return wg_fail(WG_ERROR_ARGUMENT, WHERE, "%lld pairs are more than 2^32", (long long)pairs);
     b->candidates = wg__alloc((size_t)pairs * sizeof *b->candidates);
-    if (!b->candidates)
+    if (!b->candidates || wg__mixture_of(&b->mixture, view) < 0)
         return -1;
     for (int64_t i = 0; i < pairs; i++) {
-        int64_t source, target;
-        wg_sentence_pairs_tokens(b->pairs, WG_SOURCE, i, &source);
-        wg_sentence_pairs_tokens(b->pairs, WG_TARGET, i, &target);
-        const int64_t longer = (source > target ? source : target) + 1;
-        if (longer <= b->options.longest)
-            b->candidates[b->candidate_count++] =
-                (candidate){.pair = i, .longer = longer, .source = source + 1};
+        if (add_candidate(b, i) < 0)
+            return -1;
+        wg__mixture_reach(&b->mixture, view, i + 1, b->candidate_count);
     }
     if (b->candidate_count > 0)
         return 0;
@@ -279,31 +343,31 @@ static int find_candidates(wg_translation_batches *b) {
                    (long long)b->options.longest);
 }
 
-/* Cuts the candidates, which are in order, into batches as large as they may be: a batch is as wide
- * as its last pair. */
-static int cut(wg_translation_batches *b) {
-    int64_t most = 0;
-    b->starts = wg__alloc((size_t)(b->candidate_count + 1) * sizeof *b->starts);
-    if (!b->starts)
+/* Each batch but the last has as many pairs at least as fit if all of them are of the longest; and
+ * no pair has less than two tokens a side. */
+static int allocate(wg_translation_batches *b) {
+    const int64_t count = b->candidate_count;
+    const int64_t least = b->options.tokens / b->options.longest, largest = b->options.tokens / 2;
+    const size_t size = (size_t)count;
+    b->most = (count + least - 1) / least;
+    b->starts = wg__alloc((size_t)(b->most + 1) * sizeof *b->starts);
+    b->indices = wg__alloc((size_t)(largest < count ? largest : count) * sizeof *b->indices);
+    b->drawn = b->candidates;
+    if (!b->starts || !b->indices)
         return -1;
-    b->starts[0] = 0;
-    for (int64_t i = 1; i <= b->candidate_count; i++) {
-        const int64_t held = i - b->starts[b->count];
-        if (i < b->candidate_count && (held + 1) * b->candidates[i].longer <= b->options.tokens)
-            continue;
-        most = held > most ? held : most;
-        b->starts[++b->count] = i;
-    }
-    b->indices = wg__alloc((size_t)most * sizeof *b->indices);
-    return b->indices ? 0 : -1;
+    if (b->mixture.sources == 0)
+        return 0;
+    b->chosen = wg__alloc(size * sizeof *b->chosen);
+    b->drawn = wg__alloc(size * sizeof *b->drawn);
+    return b->chosen && b->drawn ? 0 : -1;
 }
 
 static int prepare(wg_translation_batches *b) {
-    if (check(&b->options) < 0 || find_candidates(b) < 0)
+    if (check(&b->options) < 0 || find_candidates(b) < 0 || allocate(b) < 0 ||
+        wg__epochs_begin(&b->epochs, b->most, b->options.seed) < 0)
         return -1;
-    qsort(b->candidates, (size_t)b->candidate_count, sizeof *b->candidates, compare);
-    b->ordered.epoch = -1;
-    return cut(b) < 0 ? -1 : wg__epochs_begin(&b->epochs, b->count, b->options.seed);
+    wg__epochs_make(&b->epochs, make_epoch, b);
+    return 0;
 }
 
 wg_translation_batches *wg_translation_batches_new(const wg_sentence_pairs *pairs,
@@ -329,7 +393,11 @@ wg_translation_batches *wg_translation_batches_new(const wg_sentence_pairs *pair
 void wg_translation_batches_free(wg_translation_batches *batches) {
     if (!batches)
         return;
+    if (batches->drawn != batches->candidates)
+        wg__free(batches->drawn);
     wg__free(batches->candidates);
+    wg__free(batches->chosen);
+    wg__mixture_clear(&batches->mixture);
     wg__free(batches->starts);
     wg__epochs_clear(&batches->epochs);
     wg__free(batches->indices);

@@ -7,7 +7,8 @@
  * Pairs of like length stand together: a batch has as many as fit with their padding into so many
  * tokens a side. In each epoch the pairs of equal lengths change neighbours, and the batches come
  * in a shuffled order. Where a run stands is three integers, so that a resumed run sees the same
- * batches, bit for bit. */
+ * batches, bit for bit. Of a pair its lengths are in memory, 16 bytes (40 with weights); its tokens
+ * are read when its batch is made. */
 #ifndef WG_DATA_TRANSLATION_BATCH_H
 #define WG_DATA_TRANSLATION_BATCH_H
 
@@ -34,7 +35,7 @@ typedef struct wg_translation_batch {
     int64_t tokens;         /* labels that count */
 } wg_translation_batch;
 
-/* Fills `batch` with these pairs. [scope; INDEX, MEMORY] */
+/* Fills `batch` with these pairs. [scope; INDEX, MEMORY; FORMAT, IO] */
 WG_API int wg_translation_batch_read(const wg_sentence_pairs *pairs,
                                      const wg_translation_tokens *tokens, int64_t count,
                                      const int64_t *indices, wg_translation_batch *batch);
@@ -53,9 +54,11 @@ typedef struct wg_translation_batch_options {
     uint64_t seed;   /* of all choices */
 } wg_translation_batch_options;
 
-/* Batches of pairs, which must outlive them. Freed with wg_translation_batches_free.
+/* Batches of pairs, which must outlive them, and whose sources' weights are those of this moment:
+ * with weights, an epoch has as many pairs as there are, of each source as many as its weight asks.
+ * Freed with wg_translation_batches_free.
  * [ARGUMENT for options out of range, a batch that does not hold one sentence of the longest, or
- * pairs that are all too long; MEMORY] */
+ * pairs that are all too long; MEMORY; as reading pairs] */
 WG_API wg_translation_batches *wg_translation_batches_new(
     const wg_sentence_pairs *pairs, const wg_translation_tokens *tokens,
     const wg_translation_batch_options *options);
@@ -65,7 +68,8 @@ WG_API void wg_translation_batches_free(wg_translation_batches *batches);
 WG_API int wg_translation_batches_next(wg_translation_batches *batches,
                                        wg_translation_batch *batch);
 
-/* Batches in an epoch, the same number in each; pairs that are left out, as they are too long. */
+/* Batches in this epoch (with weights, the next may have a few more or less); pairs that are left
+ * out, as they are too long. */
 WG_API int64_t wg_translation_batches_count(const wg_translation_batches *batches);
 WG_API int64_t wg_translation_batches_left_out(const wg_translation_batches *batches);
 

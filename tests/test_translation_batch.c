@@ -1,4 +1,4 @@
-/* Sentence pairs, and the batches that are made of them. */
+/* Batches of sentence pairs. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -59,101 +59,6 @@ static wg_translation_batches *make_batches(const setup *s, int64_t tokens, int6
         &(wg_translation_batch_options){.tokens = tokens, .longest = longest, .seed = 5});
 }
 
-/* ---- Pairs ---- */
-
-static void assert_text(const wg_sentence_pairs *pairs, wg_side side, int64_t index,
-                        const char *wanted) {
-    ck_assert_str_eq(wg_sentence_pairs_text(pairs, side, index), wanted);
-    int64_t count;
-    ck_assert_ptr_nonnull(wg_sentence_pairs_tokens(pairs, side, index, &count));
-    ck_assert_int_eq(count, (int64_t)strlen(wanted));
-}
-
-START_TEST(lines_are_pairs) {
-    wg_tokenizer *tokenizer = byte_tokenizer();
-    wg_sentence_pairs *pairs = wg_sentence_pairs_from_texts("Ein Hund.\r\n  Zwei \n\u00e4",
-                                                            "A dog.\nTwo\nae\n", tokenizer, NULL);
-    ck_assert_int_eq(wg_sentence_pairs_count(pairs), 3);
-    ck_assert_int_eq(wg_sentence_pairs_vocabulary(pairs), 257);
-    assert_text(pairs, WG_SOURCE, 0, "Ein Hund.");
-    assert_text(pairs, WG_TARGET, 0, "A dog.");
-    assert_text(pairs, WG_SOURCE, 1, "  Zwei ");
-    assert_text(pairs, WG_SOURCE, 2, "\u00e4");
-    assert_text(pairs, WG_TARGET, 2, "ae");
-    ck_assert_int_eq(wg_sentence_pairs_total(pairs, WG_TARGET), 11);
-    int64_t count;
-    ck_assert_ptr_null(wg_sentence_pairs_text(pairs, WG_SOURCE, 3));
-    ck_assert_ptr_null(wg_sentence_pairs_tokens(pairs, WG_SOURCE, -1, &count));
-    wg_sentence_pairs_free(pairs);
-    wg_tokenizer_free(tokenizer);
-}
-END_TEST
-
-START_TEST(parts_have_nothing_in_common) {
-    wg_tokenizer *tokenizer = byte_tokenizer();
-    const char *source = "a\nb\nc\nd\ne\n", *target = "A\nB\nC\nD\nE";
-    wg_sentence_pairs *first = wg_sentence_pairs_from_texts(
-        source, target, tokenizer, &(wg_sentence_pairs_options){.end = 0.7});
-    wg_sentence_pairs *rest = wg_sentence_pairs_from_texts(
-        source, target, tokenizer, &(wg_sentence_pairs_options){.begin = 0.7});
-    ck_assert_int_eq(wg_sentence_pairs_count(first), 3);
-    ck_assert_int_eq(wg_sentence_pairs_count(rest), 2);
-    assert_text(rest, WG_TARGET, 0, "D");
-    ck_assert_int_ne(wg_sentence_pairs_fingerprint(first), wg_sentence_pairs_fingerprint(rest));
-    wg_sentence_pairs_free(first);
-    wg_sentence_pairs_free(rest);
-    ck_assert_ptr_null(wg_sentence_pairs_from_texts("a", "A", tokenizer,
-                                                    &(wg_sentence_pairs_options){.end = 0.5}));
-    assert_error(WG_ERROR_ARGUMENT, "no pair is left");
-    ck_assert_ptr_null(wg_sentence_pairs_from_texts("a", "A", tokenizer,
-                                                    &(wg_sentence_pairs_options){.begin = 1}));
-    assert_error(WG_ERROR_ARGUMENT, "from 1 to 1");
-    wg_tokenizer_free(tokenizer);
-}
-END_TEST
-
-/* The same tokens, cut elsewhere, are other pairs. */
-START_TEST(a_fingerprint_knows_where_sentences_end) {
-    wg_tokenizer *tokenizer = byte_tokenizer();
-    wg_sentence_pairs *one = wg_sentence_pairs_from_texts("ab\nc", "x\ny", tokenizer, NULL);
-    wg_sentence_pairs *other = wg_sentence_pairs_from_texts("a\nbc", "x\ny", tokenizer, NULL);
-    ck_assert_int_ne(wg_sentence_pairs_fingerprint(one), wg_sentence_pairs_fingerprint(other));
-    wg_sentence_pairs_free(one);
-    wg_sentence_pairs_free(other);
-    wg_tokenizer_free(tokenizer);
-}
-END_TEST
-
-static void assert_refused(const char *source, const char *target, const char *why) {
-    wg_tokenizer *tokenizer = byte_tokenizer();
-    ck_assert_ptr_null(wg_sentence_pairs_from_texts(source, target, tokenizer, NULL));
-    assert_error(WG_ERROR_FORMAT, why);
-    wg_tokenizer_free(tokenizer);
-}
-
-START_TEST(texts_that_are_no_pairs_are_refused) {
-    assert_refused("a\nb\n", "a\n", "the source has 2 lines and the target has 1");
-    assert_refused("a\n\nb\n", "a\nb\nc\n", "the source: line 2 is empty");
-    assert_refused("a\nb", "a\n \t\u3000", "the target: line 2 is empty");
-    assert_refused("a\nb\xff", "a\nb", "the source is not UTF-8: line 2");
-    assert_refused("", "a", "the source is empty");
-    assert_refused("a", "", "the target is empty");
-}
-END_TEST
-
-START_TEST(files_that_are_no_pairs_are_refused) {
-    wg_tokenizer *tokenizer = byte_tokenizer();
-    static const char *const none[] = {"no-such.de", "no-such.en"};
-    ck_assert_ptr_null(wg_sentence_pairs_load(2, none, tokenizer, NULL));
-    assert_error(WG_ERROR_NOT_FOUND, "no-such.de");
-    ck_assert_ptr_null(wg_sentence_pairs_load(1, none, tokenizer, NULL));
-    assert_error(WG_ERROR_ARGUMENT, "1 file;");
-    ck_assert_ptr_null(wg_sentence_pairs_load(3, none, tokenizer, NULL));
-    assert_error(WG_ERROR_ARGUMENT, "3 files;");
-    wg_tokenizer_free(tokenizer);
-}
-END_TEST
-
 /* ---- A batch ---- */
 
 static void assert_ids(const wg_tensor *x, int64_t rows, int64_t columns, const int64_t *wanted) {
@@ -202,8 +107,9 @@ END_TEST
 /* What tells a pair from all others: its first letters and its lengths. */
 static int pair_of(const setup *s, const int64_t *source, int64_t width) {
     for (int64_t i = 0; i < wg_sentence_pairs_count(s->pairs); i++) {
-        int64_t count, k = 0;
-        const int32_t *ids = wg_sentence_pairs_tokens(s->pairs, WG_SOURCE, i, &count);
+        int32_t ids[16];
+        int64_t count = wg_sentence_pairs_length(s->pairs, WG_SOURCE, i), k = 0;
+        ck_assert_int_eq(wg_sentence_pairs_read(s->pairs, WG_SOURCE, i, ids), 0);
         while (k < count && k < width && ids[k] == source[k])
             k++;
         if (k == count && k < width && source[k] == END)
@@ -263,9 +169,8 @@ START_TEST(sentences_of_like_length_stand_together) {
         room += sources > targets ? sources : targets;
     }
     for (int64_t i = 0; i < 60; i++) {
-        int64_t source, target;
-        wg_sentence_pairs_tokens(s.pairs, WG_SOURCE, i, &source);
-        wg_sentence_pairs_tokens(s.pairs, WG_TARGET, i, &target);
+        const int64_t source = wg_sentence_pairs_length(s.pairs, WG_SOURCE, i);
+        const int64_t target = wg_sentence_pairs_length(s.pairs, WG_TARGET, i);
         needed += (source > target ? source : target) + 1;
     }
     ck_assert_double_gt((double)needed / (double)room, 0.9);
@@ -311,9 +216,8 @@ START_TEST(what_is_too_long_is_left_out) {
     wg_translation_batches *batches = make_batches(&s, 40, 8);
     int64_t longer = 0;
     for (int64_t i = 0; i < 60; i++) {
-        int64_t source, target;
-        wg_sentence_pairs_tokens(s.pairs, WG_SOURCE, i, &source);
-        wg_sentence_pairs_tokens(s.pairs, WG_TARGET, i, &target);
+        const int64_t source = wg_sentence_pairs_length(s.pairs, WG_SOURCE, i);
+        const int64_t target = wg_sentence_pairs_length(s.pairs, WG_TARGET, i);
         longer += source > 7 || target > 7;
     }
     ck_assert_int_gt(longer, 0);
@@ -349,6 +253,77 @@ START_TEST(a_position_gives_the_same_batches_again) {
 }
 END_TEST
 
+/* ---- Weights ---- */
+
+enum { FEW = 20, MANY = 60 };
+
+/* Two sources of pairs of the letters a and b, of many lengths. */
+static wg_sentence_pairs *load_letters(const wg_tokenizer *tokenizer) {
+    static char paths[2][700];
+    const char *list[4];
+    for (int i = 0; i < 2; i++) {
+        snprintf(paths[i], sizeof paths[i], "%s/%c.txt", scratch(), 'a' + i);
+        FILE *file = fopen(paths[i], "w");
+        for (int k = 0; k < (i == 0 ? FEW : MANY); k++)
+            for (int c = k % 9; c >= 0; c--)
+                fprintf(file, "%c%s", 'a' + i, c == 0 ? "\n" : "");
+        fclose(file);
+        list[2 * i] = list[2 * i + 1] = paths[i];
+    }
+    return wg_sentence_pairs_load(4, list, tokenizer, NULL);
+}
+
+/* The pairs of a batch by their letter. */
+static void count_letters(const wg_translation_batch *batch, const wg_tokenizer *tokenizer,
+                          int64_t counts[2]) {
+    const int64_t rows = wg_tensor_size(batch->source, 0), width = wg_tensor_size(batch->source, 1);
+    const int64_t *ids = wg_tensor_data(batch->source);
+    for (int64_t i = 0; i < rows; i++)
+        counts[ids[i * width] == wg_tokenizer_id(tokenizer, "b")]++;
+}
+
+START_TEST(pairs_come_in_the_proportions_and_go_on_where_they_were) {
+    wg_tokenizer *tokenizer = byte_tokenizer();
+    const wg_translation_tokens tokens = {END, END, -1};
+    const wg_translation_batch_options options = {.tokens = 40, .longest = 12, .seed = 3};
+    wg_sentence_pairs *pairs = load_letters(tokenizer);
+    ck_assert_int_eq(wg_sentence_pairs_weigh(pairs, 2, (const double[]){3, 1}), 0);
+    wg_translation_batches *batches = wg_translation_batches_new(pairs, &tokens, &options);
+    wg_translation_batches *others = wg_translation_batches_new(pairs, &tokens, &options);
+    assert_no_error();
+    int64_t sizes[2] = {0};
+    for (int epoch = 0; epoch < 6; epoch++) {
+        int64_t counts[2] = {0}, made = 0;
+        const int64_t count = wg_translation_batches_count(batches);
+        for (; wg_translation_batches_position(batches).epoch == epoch; made++) {
+            wg_translation_batch batch, again;
+            const wg_data_position position = wg_translation_batches_position(batches);
+            ck_assert_int_eq(wg_translation_batches_next(batches, &batch), 0);
+            ck_assert_int_eq(wg_translation_batches_seek(others, &position), 0);
+            ck_assert_int_eq(wg_translation_batches_next(others, &again), 0);
+            assert_close(again.source, batch.source, 0, 0);
+            assert_close(again.labels, batch.labels, 0, 0);
+            ck_assert_int_le(wg_tensor_count(batch.source), 40);
+            count_letters(&batch, tokenizer, counts);
+        }
+        ck_assert_int_eq(made, count);
+        ck_assert_int_eq(counts[0], (FEW + MANY) * 3 / 4);
+        ck_assert_int_eq(counts[1], (FEW + MANY) / 4);
+        sizes[0] = epoch == 0 || made < sizes[0] ? made : sizes[0];
+        sizes[1] = made > sizes[1] ? made : sizes[1];
+        ck_assert_int_eq(wg_translation_batches_seek(
+                             others, &(wg_data_position){.seed = 3, .epoch = epoch, .next = made}),
+                         -1);
+        assert_error(WG_ERROR_ARGUMENT, "was the corpus another one?");
+    }
+    ck_assert_int_gt(sizes[1], sizes[0]); /* so positions were held to what each epoch has */
+    wg_translation_batches_free(batches);
+    wg_translation_batches_free(others);
+    wg_sentence_pairs_free(pairs);
+    wg_tokenizer_free(tokenizer);
+}
+END_TEST
+
 /* ---- Memory ---- */
 
 START_TEST(failing_allocations_leave_nothing_behind) {
@@ -364,6 +339,7 @@ START_TEST(failing_allocations_leave_nothing_behind) {
         wg_translation_tokens tokens = {END, END, -1};
         wg_sentence_pairs *pairs =
             wg_sentence_pairs_from_texts("ab\nc\n", "A\nBCD\n", tokenizer, NULL);
+        wg_sentence_pairs_weigh(pairs, 1, &(const double){1});
         wg_translation_batches *batches = wg_translation_batches_new(pairs, &tokens, NULL);
         done = wg_translation_batches_next(batches, &batch) == 0;
         wg_alloc_fail_after(-1);
@@ -379,11 +355,6 @@ END_TEST
 
 int main(void) {
     const TTest *const tests[] = {
-        lines_are_pairs,
-        parts_have_nothing_in_common,
-        a_fingerprint_knows_where_sentences_end,
-        texts_that_are_no_pairs_are_refused,
-        files_that_are_no_pairs_are_refused,
         a_batch_is_what_the_model_is_given,
         a_tokenizer_without_an_end_is_refused,
         an_epoch_has_every_pair_once_in_batches_of_their_size,
@@ -391,6 +362,7 @@ int main(void) {
         epochs_differ_and_neighbours_change,
         what_is_too_long_is_left_out,
         a_position_gives_the_same_batches_again,
+        pairs_come_in_the_proportions_and_go_on_where_they_were,
         failing_allocations_leave_nothing_behind,
     };
     return wg_run_tests("translation batches", WG_COUNT(tests), tests);

@@ -243,7 +243,7 @@ if test -w /dev/full; then
 fi
 head -n 5 held.to >short.to
 refuses 'files of other lengths' 'has 40 lines and' eval run.h5 --corpus held.from short.to
-refuses 'a file without its other side' '1 file;' eval run.h5 --corpus held.from
+refuses 'a file without its other side' 'held.from has no other side' eval run.h5 --corpus held.from
 sed 2s/.*// held.to >gap.to
 refuses 'a gap in a text' 'gap.to: line 2 is empty' eval run.h5 --corpus held.from gap.to
 refuses 'a text to learn from that is not UTF-8' 'latin is not UTF-8: line 2' \

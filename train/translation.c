@@ -90,6 +90,8 @@ static int prepare(wg_translation *t) {
         if (!t->batches)
             return -1;
         t->fingerprint = wg_sentence_pairs_fingerprint(t->training);
+        if (wg_error_pending())
+            return -1;
     }
     return t->held_out ? prepare_held_out(t) : 0;
 }
@@ -229,15 +231,38 @@ static int write_lines(const char *path, int64_t count, char *const *lines) {
     return result;
 }
 
+/* Lines of text, some or all of them yet to come. */
+static char **new_lines(int64_t count) {
+    return wg__calloc((size_t)count, sizeof(char *));
+}
+
+static void free_lines(int64_t count, char **lines) {
+    for (int64_t i = 0; lines && i < count; i++)
+        wg_text_free(lines[i]);
+    wg__free(lines);
+}
+
+/* One side of all held-out pairs; NULL with an error. */
+static char **read_texts(const wg_translation *t, wg_side side) {
+    const int64_t count = wg_sentence_pairs_count(t->held_out);
+    char **texts = new_lines(count);
+    for (int64_t i = 0; texts && i < count; i++)
+        if (!(texts[i] = wg_sentence_pairs_text(t->held_out, side, i))) {
+            free_lines(count, texts);
+            return NULL;
+        }
+    return texts;
+}
+
 static int score_translations(const wg_translation *t, const wg_translation_scoring *scoring,
-                              char *const *translations, wg_metrics *metrics) {
+                              char *const *translations, char *const *references,
+                              wg_metrics *metrics) {
     const int64_t count = wg_sentence_pairs_count(t->held_out);
     wg_bleu bleu = {0};
     if (scoring->output && write_lines(scoring->output, count, translations) < 0)
         return -1;
     for (int64_t i = 0; i < count; i++)
-        if (wg_bleu_add(&bleu, translations[i], wg_sentence_pairs_text(t->held_out, WG_TARGET, i),
-                        scoring->lowercase) < 0)
+        if (wg_bleu_add(&bleu, translations[i], references[i], scoring->lowercase) < 0)
             return -1;
     return add_bleu(&bleu, scoring->lowercase, (double)count, metrics);
 }
@@ -250,20 +275,19 @@ int wg_translation_score(wg_translation *translation, const wg_translation_scori
     if (!scoring)
         scoring = &usual;
     const int64_t count = wg_sentence_pairs_count(translation->held_out);
-    const char **sources = wg__alloc((size_t)count * sizeof *sources);
-    char **translations = wg__calloc((size_t)count, sizeof *translations);
-    int result = sources && translations ? 0 : -1;
-    for (int64_t i = 0; result == 0 && i < count; i++)
-        sources[i] = wg_sentence_pairs_text(translation->held_out, WG_SOURCE, i);
+    char **sources = read_texts(translation, WG_SOURCE);
+    char **references = sources ? read_texts(translation, WG_TARGET) : NULL;
+    char **translations = references ? new_lines(count) : NULL;
+    int result = -1;
+    if (translations)
+        result =
+            wg_translate_texts(translation->model, translation->tokenizer, count,
+                               (const char *const *)sources, &scoring->translator, translations);
     if (result == 0)
-        result = wg_translate_texts(translation->model, translation->tokenizer, count, sources,
-                                    &scoring->translator, translations);
-    if (result == 0)
-        result = score_translations(translation, scoring, translations, metrics);
-    for (int64_t i = 0; translations && i < count; i++)
-        wg_text_free(translations[i]);
-    wg__free(translations);
-    wg__free(sources);
+        result = score_translations(translation, scoring, translations, references, metrics);
+    free_lines(count, sources);
+    free_lines(count, references);
+    free_lines(count, translations);
     return result;
 }
 
