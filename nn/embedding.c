@@ -67,3 +67,18 @@ wg_tensor *wg_embedding_logits(wg_embedding *embedding, wg_tensor *x) {
         embedding->head = wg_keep(wg_pack(embedding->weight, embedding->packing));
     return wg_packed_linear(x, embedding->head, embedding->packing, NULL);
 }
+
+wg_tensor *wg_embedding_loss(wg_embedding *embedding, wg_tensor *x, wg_tensor *target,
+                             int64_t ignore_index, const wg_cross_entropy_options *options) {
+    wg_scope scope;
+    wg_scope_begin(&scope);
+    wg_tensor *rows = wg_flatten(x, 0, -2), *loss;
+    target = wg_flatten(target, 0, -1);
+    if (embedding->packs)
+        loss =
+            wg_cross_entropy(wg_embedding_logits(embedding, rows), target, ignore_index, options);
+    else
+        loss =
+            wg_linear_cross_entropy(rows, embedding->weight, target, NULL, ignore_index, options);
+    return wg_scope_end(&scope, loss);
+}

@@ -3,6 +3,7 @@
 #define WG_NN_EMBEDDING_H
 
 #include "init.h"
+#include "../tensor/ops.h"
 #include "module.h"
 
 typedef struct wg_embedding {
@@ -31,5 +32,11 @@ WG_API wg_tensor *wg_embedding_forward(wg_embedding *embedding, wg_tensor *index
 /* x weight^T, the logits of a model whose head is tied to its embedding.   x: (..., C)   ->   (...,
  * V). [scope; SHAPE, DTYPE] */
 WG_API wg_tensor *wg_embedding_logits(wg_embedding *embedding, wg_tensor *x);
+
+/* The cross-entropy of wg_embedding_logits, by wg_linear_cross_entropy.   x: (..., C)
+ * target: (...) i64 or i32, a class for each row. With WG_REDUCTION_NONE (N), of all rows. [scope;
+ * SHAPE, DTYPE, INDEX, ARGUMENT] */
+WG_API wg_tensor *wg_embedding_loss(wg_embedding *embedding, wg_tensor *x, wg_tensor *target,
+                                    int64_t ignore_index, const wg_cross_entropy_options *options);
 
 #endif

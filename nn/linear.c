@@ -79,3 +79,20 @@ wg_tensor *wg_linear_forward(wg_linear *linear, wg_tensor *x) {
     wg_tensor *weight = wg_transpose(linear->weight, 0, 1);
     return wg_scope_end(&scope, wg_linear_op(x, weight, linear->bias));
 }
+
+wg_tensor *wg_linear_loss(wg_linear *linear, wg_tensor *x, wg_tensor *target, int64_t ignore_index,
+                          const wg_cross_entropy_options *options) {
+    wg_scope scope;
+    wg_scope_begin(&scope);
+    wg_tensor *rows = wg_flatten(x, 0, -2), *loss;
+    target = wg_flatten(target, 0, -1);
+    if (linear->packed) {
+        loss = wg_cross_entropy(wg_linear_forward(linear, rows), target, ignore_index, options);
+    } else {
+        wg_tensor *weight = linear->weight;
+        if (linear->transposed)
+            weight = wg_transpose(weight, 0, 1);
+        loss = wg_linear_cross_entropy(rows, weight, target, linear->bias, ignore_index, options);
+    }
+    return wg_scope_end(&scope, loss);
+}

@@ -6,6 +6,7 @@
 #define WG_NN_LINEAR_H
 
 #include "init.h"
+#include "../tensor/ops.h"
 #include "module.h"
 
 typedef struct wg_linear {
@@ -34,5 +35,11 @@ WG_API wg_linear *wg_linear_new(wg_module *parent, const char *name, int64_t in,
 
 /* x: (..., I)   ->   (..., O). [scope; SHAPE, DTYPE] */
 WG_API wg_tensor *wg_linear_forward(wg_linear *linear, wg_tensor *x);
+
+/* The cross-entropy of wg_linear_forward's logits, by wg_linear_cross_entropy.   x: (..., I)
+ * target: (...) i64 or i32, a class for each row. With WG_REDUCTION_NONE (N), of all rows. [scope;
+ * SHAPE, DTYPE, INDEX, ARGUMENT] */
+WG_API wg_tensor *wg_linear_loss(wg_linear *linear, wg_tensor *x, wg_tensor *target,
+                                 int64_t ignore_index, const wg_cross_entropy_options *options);
 
 #endif

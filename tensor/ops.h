@@ -496,9 +496,9 @@ WG_API wg_tensor *wg_linear_op(wg_tensor *x, wg_tensor *weight, wg_tensor *bias)
 WG_API wg_tensor *wg_pack(wg_tensor *x, wg_packing packing);
 WG_API wg_tensor *wg_unpack(wg_tensor *packed, wg_packing packing);
 
-/* x W^T + bias with packed rows for W, which are read as they are where x has few rows: what writing
- * text one token at a time costs is the reading of the weights.   x: (..., I)   weight: (O, bytes)
- * u8   bias: (O) or NULL   ->   (..., O). [scope; SHAPE, DTYPE, ARGUMENT] */
+/* x W^T + bias with packed rows for W, which are read as they are where x has few rows: what
+ * writing text one token at a time costs is the reading of the weights.   x: (..., I)   weight: (O,
+ * bytes) u8   bias: (O) or NULL   ->   (..., O). [scope; SHAPE, DTYPE, ARGUMENT] */
 WG_API wg_tensor *wg_packed_linear(wg_tensor *x, wg_tensor *weight, wg_packing packing,
                                    wg_tensor *bias);
 
@@ -677,7 +677,7 @@ WG_API wg_tensor *wg_rotary(wg_tensor *x, wg_tensor *cos, wg_tensor *sin,
  * [scope; ARGUMENT outside 0 <= p < 1, DTYPE] */
 WG_API wg_tensor *wg_dropout_op(wg_tensor *x, double p, uint64_t seed, uint64_t offset);
 
-/* ---- Losses (ops/cross_entropy.c, ops/loss.c) ---- */
+/* ---- Losses (ops/cross_entropy.c, ops/linear_loss.c, ops/loss.c) ---- */
 
 /* What becomes of the losses of rows or elements. PyTorch's batchmean is their sum, divided by the
  * batch. The mean of none is NaN. */
@@ -687,6 +687,8 @@ typedef struct wg_cross_entropy_options {
     wg_reduction reduction; /* the mean is weighted: divided by the sum of the targets' weights */
     double label_smoothing; /* the share of a target that is spread evenly over the classes: 0..1 */
     wg_tensor *weight;      /* (V): of each class; NULL: 1 each. It is given no gradient. */
+    int64_t *correct;       /* receives how many rows have the largest of their logits, the first of
+                               equals, at their target, a class that is not ignored; NULL: uncounted */
 } wg_cross_entropy_options;
 
 /* -log softmax(logits)[target] of each row, reduced: a rank-0 tensor, or (N) with
@@ -704,6 +706,17 @@ WG_API wg_tensor *wg_cross_entropy(wg_tensor *logits, wg_tensor *target, int64_t
  * label smoothing. [scope; SHAPE, DTYPE, INDEX, ARGUMENT] */
 WG_API wg_tensor *wg_nll_loss(wg_tensor *log_probabilities, wg_tensor *target, int64_t ignore_index,
                               const wg_cross_entropy_options *options);
+
+/* wg_cross_entropy of the logits x linear_weight^T + linear_bias, of which few rows are in memory
+ * at a time. x: (N, D)   linear_weight: (V, D)   target: as there   linear_bias: (V) or NULL While
+ * recording, the gradients are computed together with the losses, so that the logits are computed
+ * once, and backward only multiplies by its cotangent; with WG_REDUCTION_NONE, where every row has
+ * its own, it computes the logits again. Rows with ignored targets cost next to nothing. Fused for
+ * targets that are classes; of others the logits are stored. [scope; SHAPE, DTYPE, INDEX, ARGUMENT]
+ */
+WG_API wg_tensor *wg_linear_cross_entropy(wg_tensor *x, wg_tensor *linear_weight, wg_tensor *target,
+                                          wg_tensor *linear_bias, int64_t ignore_index,
+                                          const wg_cross_entropy_options *options);
 
 /* All below take x and target of one shape; to compare with a broadcast target, expand it. Both get
  * gradients. */

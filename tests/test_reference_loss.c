@@ -22,6 +22,15 @@ static wg_tensor *cross_entropy(const reference_case *c, wg_tensor *const *in) {
     return of_rows(wg_cross_entropy, c, in);
 }
 
+static wg_tensor *linear_cross_entropy(const reference_case *c, wg_tensor *const *in) {
+    const wg_cross_entropy_options options = {.reduction = reduction(c),
+                                              .label_smoothing =
+                                                  reference_number(c, "label_smoothing"),
+                                              .weight = in[4]};
+    return wg_linear_cross_entropy(in[0], in[1], in[2], in[3], reference_integer(c, "ignore_index"),
+                                   &options);
+}
+
 static wg_tensor *nll_loss(const reference_case *c, wg_tensor *const *in) {
     return of_rows(wg_nll_loss, c, in);
 }
@@ -54,6 +63,7 @@ static wg_tensor *cosine_similarity(const reference_case *c, wg_tensor *const *i
 int main(void) {
     static const reference_op table[] = {
         {"cross_entropy", .one = cross_entropy},
+        {"linear_cross_entropy", .one = linear_cross_entropy},
         {"nll_loss", .one = nll_loss},
         {"mse_loss", .one = mse_loss},
         {"l1_loss", .one = l1_loss},

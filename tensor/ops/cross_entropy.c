@@ -1,22 +1,10 @@
 /* Cross-entropy over rows of logits, fused: one number for each row is all that backward needs
  * beside the logits themselves, over which it may write. And the likelihood's loss, of what has
  * gone through log_softmax already. */
-#include <math.h>
-
-#include "tensor/convert.h"
+#include "tensor/ops/cross_entropy_rows.h"
 #include "tensor/ops/dense.h"
 #include "tensor/ops/elementwise.h"
 #include "tensor/ops/families.h"
-#include "tensor/ops/loss.h"
-#include "tensor/simd/simd.h"
-
-/* With label smoothing e, each of the V classes gets e / V of every target, which keeps 1 - e
- * (Szegedy et al. 2016, section 7). */
-typedef struct loss_options {
-    int64_t ignore_index;
-    double smoothing;
-    wg_reduction reduction;
-} loss_options;
 
 enum { LOGITS, TARGET, WEIGHT };
 
@@ -27,23 +15,12 @@ static wg_tensor *weight_of(const wg_call *call) {
 /* ---- Shapes ---- */
 
 static int infer_loss(wg_call *call, int target_ndim) {
-    const loss_options *options = call->options;
     const wg_spec *x = &call->input_specs[LOGITS], *target = &call->input_specs[TARGET];
     if (x->ndim != 2 || target->ndim != target_ndim || x->shape[0] != target->shape[0] ||
         (target_ndim == 2 && x->shape[1] != target->shape[1]))
         return wg__op_fail(call, WG_ERROR_SHAPE, "wanted logits (N, V) and targets %s",
                            target_ndim == 1 ? "(N)" : "(N, V)");
-    if (call->input_count > WEIGHT && call->input_specs[WEIGHT].ndim >= 0) {
-        const wg_spec *weight = &call->input_specs[WEIGHT];
-        if (weight->ndim != 1 || weight->shape[0] != x->shape[1])
-            return wg__op_fail(call, WG_ERROR_SHAPE, "wanted a weight for each class, (V)");
-        if (wg__check_same_dtype(call, LOGITS, WEIGHT) < 0)
-            return -1;
-    }
-    call->output_specs[0] = (wg_spec){.dtype = x->dtype, .ndim = 0};
-    if (options->reduction == WG_REDUCTION_NONE)
-        call->output_specs[0] = (wg_spec){.dtype = x->dtype, .ndim = 1, .shape = {x->shape[0]}};
-    return 0;
+    return wg__infer_losses(call, x->shape[0], x->shape[1], WEIGHT);
 }
 
 static int infer_classes(wg_call *call) {
@@ -52,127 +29,18 @@ static int infer_classes(wg_call *call) {
     return infer_loss(call, 1);
 }
 
-/* Indices are checked before any thread starts: the rows run where no error can be recorded. */
-static int check_targets(const wg_call *call, const wg_tensor *target, int64_t width) {
-    const int64_t ignore_index = ((const loss_options *)call->options)->ignore_index;
-    const int64_t *t = wg_tensor_data(target);
-    for (int64_t row = 0; row < wg_tensor_count(target); row++)
-        if (t[row] != ignore_index && (t[row] < 0 || t[row] >= width))
-            return wg__op_fail(call, WG_ERROR_INDEX,
-                               "target %lld of row %lld is outside the %lld classes",
-                               (long long)t[row], (long long)row, (long long)width);
-    return 0;
-}
+/* ---- Both ways ---- */
 
-/* ---- The rows of a job, in forward and in backward ---- */
-
-typedef struct rows_job {
-    const wg__simd *simd;
-    wg_dtype dtype;
-    int64_t width;
-    loss_options options;
-    const char *x;         /* (N, V) */
-    const int64_t *target; /* (N); or */
-    const char *soft;      /* (N, V) */
-    const char *weight;    /* (V), or NULL */
-    double weight_sum;     /* of all classes */
-    char *log_sum;         /* (N): log sum e^x */
-    char *target_sum;      /* (N): of soft targets, smoothed and weighted */
-    double *loss;          /* forward: (N) */
-    double denominator;    /* backward: by which the sum of losses was divided */
-    const char *cotangent; /* backward: (), or (N) */
-    char *gradient;        /* backward: (N, V), may be x */
-} rows_job;
-
-static const char *row_of(const rows_job *job, const char *matrix, int64_t row) {
-    return matrix + row * job->width * (int64_t)wg_dtype_size(job->dtype);
-}
-
-static double element(const rows_job *job, const char *vector, int64_t i) {
-    return wg__element(job->dtype, vector + i * (int64_t)wg_dtype_size(job->dtype));
-}
-
-static void set_element(const rows_job *job, char *vector, int64_t i, double value) {
-    wg__set_element(job->dtype, vector + i * (int64_t)wg_dtype_size(job->dtype), value);
-}
-
-static bool is_ignored(const rows_job *job, int64_t row) {
-    return job->target[row] == job->options.ignore_index;
-}
-
-static double weight_at(const rows_job *job, int64_t class) {
-    return job->weight ? element(job, job->weight, class) : 1;
-}
-
-/* The share of a target that smoothing gives to each class. */
-static double shared(const rows_job *job) {
-    return job->options.smoothing / (double)job->width;
-}
-
-/* log sum e^x of a row, which is stored, too. */
-static double take_log_sum(const rows_job *job, int64_t row) {
-    const char *x = row_of(job, job->x, row);
-    double max = job->simd->row_max(job->width, x);
-    double log_sum = max + log(job->simd->row_sum_exp(job->width, x, max));
-    set_element(job, job->log_sum, row, log_sum);
-    return log_sum;
-}
-
-/* By what the gradient of a row's loss is multiplied. */
-static double scale_of(const rows_job *job, int64_t row) {
-    const bool each = job->options.reduction == WG_REDUCTION_NONE;
-    return element(job, job->cotangent, each ? row : 0) / job->denominator;
-}
-
-/* dx = scale (mass softmax(x)), from which the target is yet to be taken, but what it shared. */
-static char *begin_gradient(const rows_job *job, int64_t row, double scale, double mass) {
-    char *gradient = job->gradient + (row_of(job, job->x, row) - job->x);
-    job->simd->row_exp(job->width, row_of(job, job->x, row), element(job, job->log_sum, row),
-                       scale * mass, gradient);
-    if (job->options.smoothing != 0)
-        job->simd->row_subtract(job->width, scale * shared(job), job->weight, NULL, gradient);
-    return gradient;
-}
-
-static int64_t rows_at_once(int64_t width) {
-    return 1 + WG__GRAIN / 4 / (width + 1);
-}
-
-/* Everything of a job that both ways have in common; NULL is what could not be made contiguous. */
-static rows_job make_job(const wg_call *call, wg_tensor *x, wg_tensor *target, wg_tensor *weight) {
-    rows_job job = {.simd = wg__simd_for(x->spec.dtype),
-                    .dtype = x->spec.dtype,
-                    .width = x->spec.shape[1],
-                    .options = *(const loss_options *)call->options,
-                    .x = wg_tensor_data(x),
-                    .log_sum = wg_tensor_data(call->saved[0]),
-                    .denominator = 1};
-    if (target->spec.dtype == WG_I64)
-        job.target = wg_tensor_data(target);
-    else
-        job.soft = wg_tensor_data(target);
+/* Everything of a job that both ways have in common. */
+static wg__loss_rows make_job(const wg_call *call, const wg_tensor *x, const wg_tensor *target,
+                              const wg_tensor *weight) {
+    wg__loss_rows job =
+        wg__loss_rows_of(call->options, x->spec.dtype, x->spec.shape[1], target, weight);
+    job.x = wg_tensor_data(x);
+    job.log_sum = wg_tensor_data(call->saved[0]);
     if (call->saved[1])
         job.target_sum = wg_tensor_data(call->saved[1]);
-    if (weight)
-        job.weight = wg_tensor_data(weight);
-    for (int64_t class = 0; class < job.width && weight && job.options.smoothing != 0; class ++)
-        job.weight_sum += weight_at(&job, class);
-    if (!weight)
-        job.weight_sum = (double)job.width;
     return job;
-}
-
-/* The mean of class targets is that of their weights. */
-static double denominator_of(const rows_job *job, int64_t rows) {
-    if (job->options.reduction != WG_REDUCTION_MEAN)
-        return 1;
-    if (job->soft)
-        return (double)rows;
-    double sum = 0;
-    for (int64_t row = 0; row < rows; row++)
-        if (!is_ignored(job, row))
-            sum += weight_at(job, job->target[row]);
-    return sum;
 }
 
 static int run_forward(wg_call *call, wg__range_body body) {
@@ -181,7 +49,7 @@ static int run_forward(wg_call *call, wg__range_body body) {
     wg_tensor *target = wg_contiguous(call->inputs[TARGET]);
     if (!x || !target || (weight && !(weight = wg_contiguous(weight))))
         return -1;
-    if (target->spec.dtype == WG_I64 && check_targets(call, target, x->spec.shape[1]) < 0)
+    if (target->spec.dtype == WG_I64 && wg__check_targets(call, target, x->spec.shape[1]) < 0)
         return -1;
     const int64_t rows = x->spec.shape[0];
     wg_tensor *losses = wg_empty(WG_F64, 1, &rows);
@@ -190,18 +58,10 @@ static int run_forward(wg_call *call, wg__range_body body) {
         call->saved[1] = wg_empty(x->spec.dtype, 1, &rows);
     if (wg_error_pending())
         return -1;
-    rows_job job = make_job(call, x, target, weight);
+    wg__loss_rows job = make_job(call, x, target, weight);
     job.loss = wg_tensor_data(losses);
-    wg__parallel_for(rows, rows_at_once(job.width), body, &job);
-    char *out = wg_tensor_data(call->outputs[0]);
-    double sum = 0;
-    for (int64_t row = 0; row < rows; row++) {
-        sum += job.loss[row];
-        if (job.options.reduction == WG_REDUCTION_NONE)
-            set_element(&job, out, row, job.loss[row]);
-    }
-    if (job.options.reduction != WG_REDUCTION_NONE)
-        set_element(&job, out, 0, sum / denominator_of(&job, rows));
+    wg__parallel_for(rows, wg__loss_rows_at_once(job.width), body, &job);
+    wg__reduce_losses(&job, rows, wg_tensor_data(call->outputs[0]));
     return 0;
 }
 
@@ -222,11 +82,11 @@ static int run_backward(wg_call *call, wg_tensor *cotangent, wg__range_body body
     wg_tensor *gradient = gradient_memory(call, x);
     if (!gradient)
         return -1;
-    rows_job job = make_job(call, x, target, weight);
-    job.denominator = denominator_of(&job, x->spec.shape[0]);
+    wg__loss_rows job = make_job(call, x, target, weight);
+    job.denominator = wg__loss_denominator(&job, x->spec.shape[0]);
     job.cotangent = wg_tensor_data(g);
     job.gradient = wg_tensor_data(gradient);
-    wg__parallel_for(x->spec.shape[0], rows_at_once(job.width), body, &job);
+    wg__parallel_for(x->spec.shape[0], wg__loss_rows_at_once(job.width), body, &job);
     wg_tensor_touch(gradient);
     gradients[LOGITS] = gradient;
     return 0;
@@ -236,7 +96,7 @@ static int run_backward(wg_call *call, wg_tensor *cotangent, wg__range_body body
 
 /* Sums or averages the losses of rows. */
 static wg_tensor *reduce_rows(const wg_call *call, wg_tensor *rows, wg_tensor *denominator) {
-    const loss_options *options = call->options;
+    const wg__loss_options *options = call->options;
     if (options->reduction == WG_REDUCTION_NONE)
         return rows;
     wg_tensor *sum = wg_sum(rows, 0, NULL, false);
@@ -250,7 +110,7 @@ static wg_tensor *over_classes(wg_tensor *x, wg_tensor *weight) {
 
 /* The loss out of log likelihoods, given to classes by index. */
 static wg_tensor *likelihood_loss(const wg_call *call, wg_tensor *likelihood) {
-    const loss_options *options = call->options;
+    const wg__loss_options *options = call->options;
     wg_tensor *target = call->inputs[TARGET], *weight = weight_of(call);
     const wg_dtype dtype = call->input_specs[LOGITS].dtype;
     wg_tensor *ignored = wg_eq(target, wg_scalar(WG_I64, (double)options->ignore_index));
@@ -271,51 +131,16 @@ static wg_tensor *likelihood_loss(const wg_call *call, wg_tensor *likelihood) {
  * sum e^x - x_c).   dx = g (((1 - e) w_t + e/V sum w) softmax(x) - (1 - e) w_t [c = t] - e/V w).
  * The mean is divided by the sum of w_t. ---- */
 
-static void loss_rows(int64_t begin, int64_t end, void *context) {
-    const rows_job *job = context;
-    const double smoothing = job->options.smoothing;
-    for (int64_t row = begin; row < end; row++) {
-        job->loss[row] = 0;
-        set_element(job, job->log_sum, row, 0);
-        if (is_ignored(job, row))
-            continue;
-        const char *x = row_of(job, job->x, row);
-        const int64_t class = job->target[row];
-        double log_sum = take_log_sum(job, row), total;
-        job->loss[row] =
-            (1 - smoothing) * weight_at(job, class) * (log_sum - element(job, x, class));
-        if (smoothing != 0)
-            job->loss[row] += shared(job) * job->simd->row_excess(job->width, x, log_sum,
-                                                                  job->weight, NULL, &total);
-    }
-}
-
-static void gradient_rows(int64_t begin, int64_t end, void *context) {
-    const rows_job *job = context;
-    for (int64_t row = begin; row < end; row++) {
-        if (is_ignored(job, row)) {
-            const size_t bytes = (size_t)job->width * wg_dtype_size(job->dtype);
-            memset(job->gradient + (size_t)row * bytes, 0, bytes);
-            continue;
-        }
-        const int64_t class = job->target[row];
-        const double kept = (1 - job->options.smoothing) * weight_at(job, class);
-        const double scale = scale_of(job, row);
-        char *gradient = begin_gradient(job, row, scale, kept + shared(job) * job->weight_sum);
-        set_element(job, gradient, class, element(job, gradient, class) - scale * kept);
-    }
-}
-
 static int cross_entropy_infer(wg_call *call) {
     return wg__check_kernel_dtype(call) < 0 ? -1 : infer_classes(call);
 }
 
 static int cross_entropy_forward(wg_call *call) {
-    return run_forward(call, loss_rows);
+    return run_forward(call, wg__class_losses);
 }
 
 static int cross_entropy_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
-    return run_backward(call, cotangents[0], gradient_rows, gradients);
+    return run_backward(call, cotangents[0], wg__class_gradients, gradients);
 }
 
 static int cross_entropy_decompose(wg_call *call) {
@@ -325,7 +150,7 @@ static int cross_entropy_decompose(wg_call *call) {
 
 /* The options of samples, and whether a weight goes with them. */
 static const struct {
-    loss_options options;
+    wg__loss_options options;
     bool has_weight;
 } sampled[] = {{{-100, 0, WG_REDUCTION_MEAN}, false},  {{-100, 0.2, WG_REDUCTION_MEAN}, true},
                {{-100, 0, WG_REDUCTION_SUM}, false},   {{-100, 0.1, WG_REDUCTION_MEAN}, false},
@@ -374,7 +199,7 @@ static const wg_op cross_entropy = {
     .min_inputs = 2,
     .max_inputs = 3,
     .output_count = 1,
-    .options_size = sizeof(loss_options),
+    .options_size = sizeof(wg__loss_options),
     .saves_inputs = 7,
     .differentiable = 1,
     .infer = cross_entropy_infer,
@@ -390,37 +215,8 @@ static const wg_op cross_entropy = {
  * (1 - e) t + e/V.   dx = g (softmax(x) sum w t' - w t'), dt = g (1 - e) w (log sum e^x - x). ----
  */
 
-static void soft_loss_rows(int64_t begin, int64_t end, void *context) {
-    const rows_job *job = context;
-    const double smoothing = job->options.smoothing;
-    for (int64_t row = begin; row < end; row++) {
-        const char *x = row_of(job, job->x, row);
-        double log_sum = take_log_sum(job, row), total;
-        double excess = job->simd->row_excess(job->width, x, log_sum, row_of(job, job->soft, row),
-                                              job->weight, &total);
-        job->loss[row] = (1 - smoothing) * excess;
-        if (smoothing != 0) {
-            double all;
-            excess = job->simd->row_excess(job->width, x, log_sum, job->weight, NULL, &all);
-            job->loss[row] += shared(job) * excess;
-            total = (1 - smoothing) * total + shared(job) * all;
-        }
-        set_element(job, job->target_sum, row, total);
-    }
-}
-
-static void soft_gradient_rows(int64_t begin, int64_t end, void *context) {
-    const rows_job *job = context;
-    for (int64_t row = begin; row < end; row++) {
-        const double scale = scale_of(job, row);
-        char *gradient = begin_gradient(job, row, scale, element(job, job->target_sum, row));
-        job->simd->row_subtract(job->width, scale * (1 - job->options.smoothing),
-                                row_of(job, job->soft, row), job->weight, gradient);
-    }
-}
-
 static int soft_cross_entropy_infer(wg_call *call) {
-    const loss_options *options = call->options;
+    const wg__loss_options *options = call->options;
     if (wg__check_kernel_dtype(call) < 0 || wg__check_same_dtype(call, LOGITS, TARGET) < 0)
         return -1;
     if (options->ignore_index >= 0)
@@ -431,12 +227,12 @@ static int soft_cross_entropy_infer(wg_call *call) {
 }
 
 static int soft_cross_entropy_forward(wg_call *call) {
-    return run_forward(call, soft_loss_rows);
+    return run_forward(call, wg__soft_losses);
 }
 
 /* The gradient of the targets, which few want, in public ops. */
 static wg_tensor *target_gradient(const wg_call *call, wg_tensor *cotangent) {
-    const loss_options *options = call->options;
+    const wg__loss_options *options = call->options;
     const int64_t rows = call->input_specs[LOGITS].shape[0];
     const double count = options->reduction == WG_REDUCTION_MEAN ? (double)rows : 1;
     wg_tensor *weight = weight_of(call), *x = wg_log_softmax(call->inputs[LOGITS], -1);
@@ -452,11 +248,11 @@ static int soft_cross_entropy_vjp(wg_call *call, wg_tensor *const *cotangents,
         gradients[TARGET] = target_gradient(call, cotangents[0]);
     if (!wg__wants(call, LOGITS))
         return wg__vjp_status();
-    return run_backward(call, cotangents[0], soft_gradient_rows, gradients);
+    return run_backward(call, cotangents[0], wg__soft_gradients, gradients);
 }
 
 static int soft_cross_entropy_decompose(wg_call *call) {
-    const loss_options *options = call->options;
+    const wg__loss_options *options = call->options;
     const wg_spec *spec = &call->input_specs[LOGITS];
     wg_tensor *x = wg_log_softmax(call->inputs[LOGITS], -1), *target = call->inputs[TARGET];
     const double share = options->smoothing / (double)spec->shape[1];
@@ -490,7 +286,7 @@ static const wg_op soft_cross_entropy = {
     .min_inputs = 2,
     .max_inputs = 3,
     .output_count = 1,
-    .options_size = sizeof(loss_options),
+    .options_size = sizeof(wg__loss_options),
     .saves_inputs = 7,
     .differentiable = 3,
     .infer = soft_cross_entropy_infer,
@@ -512,7 +308,7 @@ static int nll_loss_infer(wg_call *call) {
 
 static int nll_loss_decompose(wg_call *call) {
     wg_tensor *target = wg_contiguous(call->inputs[TARGET]);
-    if (!target || check_targets(call, target, call->input_specs[LOGITS].shape[1]) < 0)
+    if (!target || wg__check_targets(call, target, call->input_specs[LOGITS].shape[1]) < 0)
         return -1;
     call->outputs[0] = likelihood_loss(call, call->inputs[LOGITS]);
     return call->outputs[0] ? 0 : -1;
@@ -530,7 +326,7 @@ static const wg_op nll_loss = {
     .min_inputs = 2,
     .max_inputs = 3,
     .output_count = 1,
-    .options_size = sizeof(loss_options),
+    .options_size = sizeof(wg__loss_options),
     .differentiable = 1,
     .infer = nll_loss_infer,
     .decompose = nll_loss_decompose,
@@ -539,32 +335,20 @@ static const wg_op nll_loss = {
 
 /* ---- Public ---- */
 
-/* Runs an op, the logits in f32 unless they are f64, the weight in their dtype. */
 static wg_tensor *apply(const wg_op *op, wg_tensor *x, wg_tensor *target, int64_t ignore_index,
                         const wg_cross_entropy_options *options) {
-    const wg_cross_entropy_options defaults = {0};
-    if (!options)
-        options = &defaults;
-    const double smoothing = options->label_smoothing;
-    if (!(smoothing >= 0 && smoothing <= 1)) {
-        wg_fail(WG_ERROR_ARGUMENT, op->name, "label_smoothing %g; wanted 0 to 1", smoothing);
+    wg__loss_options record;
+    wg_tensor *weight;
+    if (wg__take_loss_options(op->name, x->spec.dtype, ignore_index, options, &record, &weight) < 0)
         return NULL;
-    }
-    if (wg__check_reduction(options->reduction, op->name) < 0)
-        return NULL;
-    wg_tensor *weight = options->weight;
-    if (weight && weight->spec.dtype != x->spec.dtype && !(weight = wg_cast(weight, x->spec.dtype)))
-        return NULL;
-    /* A view without a node: what nll_loss is composed of is not to give it a gradient. */
-    if (weight &&
-        !(weight = wg__tensor_view(weight, &weight->spec, weight->strides, weight->offset)))
-        return NULL;
-    return wg_apply_one(op, weight ? 3 : 2, (wg_tensor *[]){x, target, weight},
-                        &(loss_options){ignore_index, smoothing, options->reduction});
+    return wg_apply_one(op, weight ? 3 : 2, (wg_tensor *[]){x, target, weight}, &record);
 }
 
-static wg_tensor *as_classes(wg_tensor *target) {
-    return target->spec.dtype == WG_I32 ? wg_cast(target, WG_I64) : target;
+static int count_correct(wg_tensor *logits, wg_tensor *target, int64_t ignore_index,
+                         int64_t *correct) {
+    wg_tensor *count = wg__count_correct(logits, target, ignore_index);
+    *correct = count ? (int64_t)wg_item(count) : 0;
+    return count ? 0 : -1;
 }
 
 wg_tensor *wg_cross_entropy(wg_tensor *logits, wg_tensor *target, int64_t ignore_index,
@@ -576,10 +360,13 @@ wg_tensor *wg_cross_entropy(wg_tensor *logits, wg_tensor *target, int64_t ignore
     wg_scope_begin(&scope);
     logits = wg__widen(logits);
     const bool soft = wg_dtype_is_float(target->spec.dtype);
-    target = soft ? wg__widen(target) : as_classes(target);
+    target = soft ? wg__widen(target) : wg__as_classes(target);
     if (logits && target && (!soft || wg__promote(&logits, &target)))
         loss = apply(soft ? &soft_cross_entropy : &cross_entropy, logits, target, ignore_index,
                      options);
+    if (loss && !soft && options && options->correct &&
+        count_correct(logits, target, ignore_index, options->correct) < 0)
+        loss = NULL;
     return wg_scope_end(&scope, loss);
 }
 
@@ -593,7 +380,7 @@ wg_tensor *wg_nll_loss(wg_tensor *log_probabilities, wg_tensor *target, int64_t 
                 options->label_smoothing);
         return NULL;
     }
-    target = as_classes(target);
+    target = wg__as_classes(target);
     return target ? apply(&nll_loss, log_probabilities, target, ignore_index, options) : NULL;
 }
 

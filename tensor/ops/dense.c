@@ -1,7 +1,9 @@
 /* What the ops on matrices and rows share. */
 #include "tensor/ops/dense.h"
 
+#include "tensor/iter.h"
 #include "tensor/ops.h"
+#include "tensor/simd/simd.h"
 
 /* A contiguous copy in the innermost scope. NULL for lack of memory. */
 static wg_tensor *copy_of(const wg_tensor *x) {
@@ -75,6 +77,39 @@ wg__matrix wg__rows_matrix(const wg__rows *rows) {
 
 wg__matrix wg__transposed(wg__matrix a) {
     return (wg__matrix){a.data, a.column_stride, a.row_stride};
+}
+
+/* A chunk of rows is summed into a row of `partial`; how many rows depends on the shape alone. */
+typedef struct sum_job {
+    const wg__rows *rows;
+    wg_tensor *partial; /* (chunks, O), zeros at first */
+    int64_t chunk;
+} sum_job;
+
+static void sum_chunk(int64_t begin, int64_t end, void *context) {
+    const sum_job *job = context;
+    wg__rows sums = {.tensor = job->partial, .row_stride = job->rows->columns};
+    wg__simd_for(job->partial->spec.dtype)
+        ->add_rows(end - begin, job->rows->columns, job->rows->row_stride,
+                   wg__row(job->rows, begin), wg__row(&sums, begin / job->chunk));
+}
+
+int wg__add_row_sums(const wg__rows *rows, wg_tensor *sums) {
+    enum { CHUNKS = 32, LEAST_ROWS = 32 };
+    if (rows->rows == 0)
+        return 0;
+    sum_job job = {.rows = rows, .chunk = 1 + (rows->rows - 1) / CHUNKS};
+    if (job.chunk < LEAST_ROWS)
+        job.chunk = LEAST_ROWS;
+    int64_t chunks = 1 + (rows->rows - 1) / job.chunk;
+    wg_dtype dtype = sums->spec.dtype;
+    job.partial = wg_zeros(dtype, 2, (int64_t[]){chunks, rows->columns});
+    if (!job.partial)
+        return -1;
+    wg__parallel_for(rows->rows, job.chunk, sum_chunk, &job);
+    wg__simd_for(dtype)->add_rows(chunks, rows->columns, rows->columns,
+                                  wg__tensor_address(job.partial), wg__tensor_address(sums));
+    return 0;
 }
 
 bool wg__promote_all(int count, wg_tensor **tensors) {

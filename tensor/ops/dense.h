@@ -36,6 +36,10 @@ int wg__check_kernel_dtype(const wg_call *call);
  * filled with zeros. NULL for lack of memory. */
 wg_tensor *wg__gradient_to_add(wg_tensor *there, const wg_spec *spec);
 
+/* Adds the sum of all rows, whose column_stride is 1, to `sums`, (columns). -1 for lack of memory.
+ */
+int wg__add_row_sums(const wg__rows *rows, wg_tensor *sums);
+
 /* Casts `count` tensors, of which any but the first may be NULL, to the highest of their dtypes.
  * False when the first is or one becomes NULL. */
 bool wg__promote_all(int count, wg_tensor **tensors);

@@ -49,6 +49,7 @@ extern const wg__op_family wg__family_attention;
 extern const wg__op_family wg__family_position;
 extern const wg__op_family wg__family_dropout;
 extern const wg__op_family wg__family_cross_entropy;
+extern const wg__op_family wg__family_linear_loss;
 extern const wg__op_family wg__family_loss;
 
 #endif

@@ -4,7 +4,6 @@
 #include "tensor/ops/dense.h"
 #include "tensor/ops/elementwise.h"
 #include "tensor/ops/families.h"
-#include "tensor/simd/simd.h"
 
 #include <string.h>
 
@@ -288,38 +287,9 @@ static int linear_forward(wg_call *call) {
     return 0;
 }
 
-/* A chunk of rows is summed into a row of `partial`; how many rows depends on the shape alone. */
-typedef struct sum_job {
-    const wg__rows *rows;
-    wg_tensor *partial; /* (chunks, O), zeros at first */
-    int64_t chunk;
-} sum_job;
-
-static void sum_chunk(int64_t begin, int64_t end, void *context) {
-    const sum_job *job = context;
-    wg__rows sums = {.tensor = job->partial, .row_stride = job->rows->columns};
-    wg__simd_for(job->partial->spec.dtype)
-        ->add_rows(end - begin, job->rows->columns, job->rows->row_stride,
-                   wg__row(job->rows, begin), wg__row(&sums, begin / job->chunk));
-}
-
 static int add_bias_gradient(wg_call *call, const wg__rows *g, wg_tensor **gradient) {
-    enum { CHUNKS = 32, LEAST_ROWS = 32 };
     *gradient = wg__gradient_to_add(*gradient, &call->input_specs[2]);
-    if (!*gradient || g->rows == 0)
-        return *gradient ? 0 : -1;
-    sum_job job = {.rows = g, .chunk = 1 + (g->rows - 1) / CHUNKS};
-    if (job.chunk < LEAST_ROWS)
-        job.chunk = LEAST_ROWS;
-    int64_t chunks = 1 + (g->rows - 1) / job.chunk;
-    wg_dtype dtype = (*gradient)->spec.dtype;
-    job.partial = wg_zeros(dtype, 2, (int64_t[]){chunks, g->columns});
-    if (!job.partial)
-        return -1;
-    wg__parallel_for(g->rows, job.chunk, sum_chunk, &job);
-    wg__simd_for(dtype)->add_rows(chunks, g->columns, g->columns, wg__tensor_address(job.partial),
-                                  wg__tensor_address(*gradient));
-    return 0;
+    return *gradient ? wg__add_row_sums(g, *gradient) : -1;
 }
 
 /* A new tensor for the gradient of the weight, in memory as the weight is: that of a transposed
