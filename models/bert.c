@@ -203,17 +203,22 @@ wg_tensor *wg_bert_pool(wg_bert *bert, wg_tensor *sequence) {
 
 /* ---- The two heads ---- */
 
+/* What the decoder makes logits of. */
+static wg_tensor *mlm_hidden(wg_bert_for_pretraining *model, wg_tensor *sequence,
+                             wg_tensor *positions) {
+    wg_scope scope;
+    wg_scope_begin(&scope);
+    wg_tensor *x =
+        positions ? wg_index_select(wg_flatten(sequence, 0, -2), 0, positions) : sequence;
+    x = wg_activate(model->bert->config.hidden_act, wg_linear_forward(model->transform, x));
+    return wg_scope_end(&scope, wg_layer_norm_forward(model->transform_norm, x));
+}
+
 wg_tensor *wg_bert_mlm_logits(wg_bert_for_pretraining *model, wg_tensor *sequence,
                               wg_tensor *positions) {
     wg_scope scope;
     wg_scope_begin(&scope);
-    wg_tensor *x = sequence;
-    if (positions) {
-        wg_tensor *rows = wg_reshape(sequence, WG_DIMS(-1, model->bert->config.hidden_size));
-        x = wg_index_select(rows, 0, positions);
-    }
-    x = wg_activate(model->bert->config.hidden_act, wg_linear_forward(model->transform, x));
-    x = wg_layer_norm_forward(model->transform_norm, x);
+    wg_tensor *x = mlm_hidden(model, sequence, positions);
     return wg_scope_end(&scope, wg_linear_forward(model->decoder, x));
 }
 
@@ -226,16 +231,6 @@ wg_tensor *wg_bert_nsp_logits(wg_bert_for_pretraining *model, wg_tensor *sequenc
 
 /* ---- The loss ---- */
 
-/* How many rows of logits (N, V) have their largest entry at the label. */
-static int64_t count_right(wg_tensor *logits, wg_tensor *labels) {
-    wg_scope scope;
-    wg_scope_begin(&scope);
-    wg_tensor *right = wg_eq(wg_argmax(logits, 1, false), labels);
-    int64_t count = (int64_t)wg_item(wg_sum(right, WG_ALL, false));
-    wg_scope_end(&scope, NULL);
-    return count;
-}
-
 static int64_t count_labels(wg_tensor *labels) {
     wg_scope scope;
     wg_scope_begin(&scope);
@@ -246,13 +241,12 @@ static int64_t count_labels(wg_tensor *labels) {
 }
 
 /* Cross-entropy of one head; `correct` and `count` may be NULL. */
-static wg_tensor *head_loss(wg_tensor *logits, wg_tensor *labels, int64_t *correct,
+static wg_tensor *head_loss(wg_linear *head, wg_tensor *hidden, wg_tensor *labels, int64_t *correct,
                             int64_t *count) {
-    if (logits && labels && correct) {
-        *correct = count_right(logits, labels);
+    const wg_cross_entropy_options options = {.correct = correct};
+    if (labels && correct)
         *count = count_labels(labels);
-    }
-    return wg_cross_entropy(logits, labels, IGNORED, NULL);
+    return wg_linear_loss(head, hidden, labels, IGNORED, &options);
 }
 
 int wg_bert_pretraining_loss(wg_bert_for_pretraining *model, const wg_bert_batch *batch,
@@ -262,13 +256,14 @@ int wg_bert_pretraining_loss(wg_bert_for_pretraining *model, const wg_bert_batch
     wg_scope_begin(&scope);
     wg_tensor *sequence = wg_bert_forward(model->bert, batch->input_ids, batch->token_type_ids,
                                           batch->attention_mask);
-    wg_tensor *mlm = head_loss(wg_bert_mlm_logits(model, sequence, batch->masked_positions),
+    wg_tensor *mlm = head_loss(model->decoder, mlm_hidden(model, sequence, batch->masked_positions),
                                batch->masked_labels, count_correct ? &loss->mlm_correct : NULL,
                                &loss->mlm_count);
     wg_tensor *nsp = NULL;
     if (batch->next_sentence_labels)
-        nsp = head_loss(wg_bert_nsp_logits(model, sequence), batch->next_sentence_labels,
-                        count_correct ? &loss->nsp_correct : NULL, &loss->nsp_count);
+        nsp = head_loss(model->next_sentence, wg_bert_pool(model->bert, sequence),
+                        batch->next_sentence_labels, count_correct ? &loss->nsp_correct : NULL,
+                        &loss->nsp_count);
     wg_tensor *total = batch->next_sentence_labels ? wg_add(mlm, nsp) : wg_alias(mlm);
     bool failed = !total || wg_error_pending();
     if (!failed) {

@@ -133,9 +133,8 @@ typedef struct wg_bert_loss {
 } wg_bert_loss;
 
 /* The pre-training loss of a batch. A label of -100 counts for nothing; next_sentence_labels may be
- * NULL: no such task. count_correct also counts right predictions, at the cost of a pass over the
- * logits. Logits do not outlive the call, so that backward can write over them. Returns 0, or -1
- * with every tensor NULL. [scope; SHAPE, INDEX, DTYPE] */
+ * NULL: no such task. count_correct also counts right predictions. Logits are never stored whole.
+ * Returns 0, or -1 with every tensor NULL. [scope; SHAPE, INDEX, DTYPE] */
 WG_API int wg_bert_pretraining_loss(wg_bert_for_pretraining *model, const wg_bert_batch *batch,
                                     bool count_correct, wg_bert_loss *loss);
 

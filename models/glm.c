@@ -177,22 +177,21 @@ wg_tensor *wg_glm_forward(wg_glm *model, wg_tensor *ids, const wg_glm_inputs *in
 
 /* ---- Logits and loss ---- */
 
+/* The hidden states at positions (N), flat; NULL: all of them. */
+static wg_tensor *at_positions(wg_tensor *hidden, wg_tensor *positions) {
+    return positions ? wg_index_select(wg_flatten(hidden, 0, -2), 0, positions) : hidden;
+}
+
 wg_tensor *wg_glm_logits(wg_glm *model, wg_tensor *hidden, wg_tensor *positions) {
     wg_scope scope;
     wg_scope_begin(&scope);
-    if (positions)
-        hidden = wg_index_select(wg_reshape(hidden, WG_DIMS(-1, model->config.hidden_size)), 0,
-                                 positions);
-    return wg_scope_end(&scope, wg_embedding_logits(model->words, hidden));
+    return wg_scope_end(&scope, wg_embedding_logits(model->words, at_positions(hidden, positions)));
 }
 
 wg_tensor *wg_glm_loss(wg_glm *model, wg_tensor *ids, const wg_glm_inputs *inputs,
                        wg_tensor *positions, wg_tensor *labels) {
     wg_scope scope;
     wg_scope_begin(&scope);
-    wg_tensor *logits = wg_glm_logits(model, wg_glm_forward(model, ids, inputs), positions);
-    if (!positions)
-        logits = wg_reshape(logits, WG_DIMS(-1, model->config.vocab_size));
-    labels = wg_reshape(labels, WG_DIMS(-1));
-    return wg_scope_end(&scope, wg_cross_entropy(logits, labels, IGNORED, NULL));
+    wg_tensor *hidden = at_positions(wg_glm_forward(model, ids, inputs), positions);
+    return wg_scope_end(&scope, wg_embedding_loss(model->words, hidden, labels, IGNORED, NULL));
 }

@@ -101,8 +101,8 @@ WG_API wg_tensor *wg_glm_forward(wg_glm *model, wg_tensor *ids, const wg_glm_inp
 WG_API wg_tensor *wg_glm_logits(wg_glm *model, wg_tensor *hidden, wg_tensor *positions);
 
 /* The objective, equation 2 of the paper: the mean over the N positions (flat, of Part B) of -log
- * p(label), rank 0. Labels of -100 count for nothing. Logits do not outlive the call, so that
- * backward can write over them. [scope; SHAPE, INDEX, DTYPE, ARGUMENT] */
+ * p(label), rank 0. Labels of -100 count for nothing. Logits are never stored
+ * whole. [scope; SHAPE, INDEX, DTYPE, ARGUMENT] */
 WG_API wg_tensor *wg_glm_loss(wg_glm *model, wg_tensor *ids, const wg_glm_inputs *inputs,
                               wg_tensor *positions, wg_tensor *labels);
 

@@ -146,6 +146,10 @@ static wg_tensor *logits(void *model, wg_tensor *hidden) {
     return wg_gpt_logits(model, hidden);
 }
 
+static wg_tensor *loss(void *model, wg_tensor *hidden, wg_tensor *labels, int64_t ignore_index) {
+    return wg_embedding_loss(((wg_gpt *)model)->words, hidden, labels, ignore_index, NULL);
+}
+
 static char *config_json(const void *model) {
     return wg_gpt_config_to_json(&((const wg_gpt *)model)->config);
 }
@@ -160,6 +164,7 @@ wg_language_model wg_gpt_language_model(wg_gpt *model) {
         .layers = model->config.n_layer,
         .forward = forward,
         .logits = logits,
+        .loss = loss,
         .config = config_json,
     };
 }

@@ -33,13 +33,17 @@ typedef struct wg_language_model {
     /* (.., C)   ->   (.., V). [scope; SHAPE, DTYPE] */
     wg_tensor *(*logits)(void *model, wg_tensor *hidden);
 
+    /* The mean cross-entropy of those logits, which are not stored, and labels (..) but for
+     * ignore_index: rank 0. [scope; SHAPE, INDEX, DTYPE] */
+    wg_tensor *(*loss)(void *model, wg_tensor *hidden, wg_tensor *labels, int64_t ignore_index);
+
     /* The configuration as JSON; the caller frees it with wg_text_free. */
     char *(*config)(const void *model);
 } wg_language_model;
 
 /* Cross-entropy of predicting labels (B, T), -100 for those that count for nothing, from ids (B,
- * T): rank 0, the mean over the labels. Logits do not outlive the call. [scope; SHAPE, INDEX,
- * DTYPE] */
+ * T): rank 0, the mean over the labels. Logits are never stored whole. [scope; SHAPE, INDEX, DTYPE]
+ */
 WG_API wg_tensor *wg_language_model_loss(const wg_language_model *model, wg_tensor *ids,
                                          wg_tensor *labels);
 

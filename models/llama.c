@@ -172,6 +172,10 @@ static wg_tensor *logits(void *model, wg_tensor *hidden) {
     return wg_llama_logits(model, hidden);
 }
 
+static wg_tensor *loss(void *model, wg_tensor *hidden, wg_tensor *labels, int64_t ignore_index) {
+    return wg_linear_loss(((wg_llama *)model)->head, hidden, labels, ignore_index, NULL);
+}
+
 static char *config_json(const void *model) {
     return wg_llama_config_to_json(&((const wg_llama *)model)->config);
 }
@@ -186,6 +190,7 @@ wg_language_model wg_llama_language_model(wg_llama *model) {
         .layers = model->config.num_hidden_layers,
         .forward = forward,
         .logits = logits,
+        .loss = loss,
         .config = config_json,
     };
 }

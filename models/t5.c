@@ -225,13 +225,17 @@ wg_tensor *wg_t5_decode(wg_t5 *model, wg_tensor *ids, wg_tensor *memory, wg_tens
     return wg_scope_end(&scope, stack_forward(model->decoder, embedded, &inputs));
 }
 
+/* What the word table makes logits of. */
+static wg_tensor *scaled(const wg_t5 *model, wg_tensor *hidden) {
+    return wg_mul_scalar(hidden, 1 / sqrt((double)model->config.d_model));
+}
+
 wg_tensor *wg_t5_logits(wg_t5 *model, wg_tensor *hidden) {
     if (model->head)
         return wg_linear_forward(model->head, hidden);
     wg_scope scope;
     wg_scope_begin(&scope);
-    hidden = wg_mul_scalar(hidden, 1 / sqrt((double)model->config.d_model));
-    return wg_scope_end(&scope, wg_embedding_logits(model->words, hidden));
+    return wg_scope_end(&scope, wg_embedding_logits(model->words, scaled(model, hidden)));
 }
 
 /* The labels one place later, after the token that begins; ignored ones read as padding. */
@@ -244,21 +248,29 @@ static wg_tensor *shift_right(const wg_t5 *model, wg_tensor *labels) {
     return wg_cat(2, (wg_tensor *[]){start, read}, 1);
 }
 
-wg_tensor *wg_t5_forward(wg_t5 *model, wg_tensor *ids, wg_tensor *keep, wg_tensor *labels) {
+/* What the decoder makes of the source and of labels (B, Tt): (B, Tt, C). */
+static wg_tensor *run(wg_t5 *model, wg_tensor *ids, wg_tensor *keep, wg_tensor *labels) {
     if (check_ids(labels, "labels") < 0)
         return NULL;
     wg_scope scope;
     wg_scope_begin(&scope);
     wg_tensor *memory = wg_t5_encode(model, ids, keep);
-    wg_tensor *hidden = wg_t5_decode(model, shift_right(model, labels), memory, keep, NULL);
-    return wg_scope_end(&scope, wg_t5_logits(model, hidden));
+    return wg_scope_end(&scope,
+                        wg_t5_decode(model, shift_right(model, labels), memory, keep, NULL));
+}
+
+wg_tensor *wg_t5_forward(wg_t5 *model, wg_tensor *ids, wg_tensor *keep, wg_tensor *labels) {
+    wg_scope scope;
+    wg_scope_begin(&scope);
+    return wg_scope_end(&scope, wg_t5_logits(model, run(model, ids, keep, labels)));
 }
 
 wg_tensor *wg_t5_loss(wg_t5 *model, wg_tensor *ids, wg_tensor *keep, wg_tensor *labels) {
     wg_scope scope;
     wg_scope_begin(&scope);
-    wg_tensor *logits = wg_t5_forward(model, ids, keep, labels);
-    wg_tensor *rows = wg_reshape(logits, WG_DIMS(-1, model->config.vocab_size));
-    wg_tensor *targets = wg_reshape(labels, WG_DIMS(-1));
-    return wg_scope_end(&scope, wg_cross_entropy(rows, targets, IGNORED, NULL));
+    wg_tensor *hidden = run(model, ids, keep, labels);
+    wg_tensor *loss =
+        model->head ? wg_linear_loss(model->head, hidden, labels, IGNORED, NULL)
+                    : wg_embedding_loss(model->words, scaled(model, hidden), labels, IGNORED, NULL);
+    return wg_scope_end(&scope, loss);
 }

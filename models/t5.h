@@ -113,8 +113,8 @@ WG_API wg_tensor *wg_t5_logits(wg_t5 *model, wg_tensor *hidden);
  * DTYPE] */
 WG_API wg_tensor *wg_t5_forward(wg_t5 *model, wg_tensor *ids, wg_tensor *keep, wg_tensor *labels);
 
-/* Mean cross-entropy of the labels, -100 for those that count for nothing. Rank 0. [scope; SHAPE,
- * INDEX, DTYPE] */
+/* Mean cross-entropy of the labels, -100 for those that count for nothing. Rank 0. Logits are never
+ * stored whole. [scope; SHAPE, INDEX, DTYPE] */
 WG_API wg_tensor *wg_t5_loss(wg_t5 *model, wg_tensor *ids, wg_tensor *keep, wg_tensor *labels);
 
 /* ---- Filling blanks ---- */

@@ -236,7 +236,8 @@ wg_tensor *wg_transformer_logits(wg_transformer *model, wg_tensor *hidden) {
     return wg_linear_forward(model->output, hidden);
 }
 
-wg_tensor *wg_transformer_forward(wg_transformer *model, const wg_transformer_batch *batch) {
+/* What the decoder makes of a batch: (B, T, C). */
+static wg_tensor *run(wg_transformer *model, const wg_transformer_batch *batch) {
     wg_scope scope;
     wg_scope_begin(&scope);
     const wg_transformer_memory memory = {
@@ -244,8 +245,13 @@ wg_tensor *wg_transformer_forward(wg_transformer *model, const wg_transformer_ba
         .keep = batch->source_keep,
     };
     const wg_decoder_inputs inputs = {.keep = batch->target_keep};
-    wg_tensor *hidden = wg_transformer_decode(model, batch->target, &memory, &inputs);
-    return wg_scope_end(&scope, wg_transformer_logits(model, hidden));
+    return wg_scope_end(&scope, wg_transformer_decode(model, batch->target, &memory, &inputs));
+}
+
+wg_tensor *wg_transformer_forward(wg_transformer *model, const wg_transformer_batch *batch) {
+    wg_scope scope;
+    wg_scope_begin(&scope);
+    return wg_scope_end(&scope, wg_transformer_logits(model, run(model, batch)));
 }
 
 wg_tensor *wg_transformer_loss(wg_transformer *model, const wg_transformer_batch *batch) {
@@ -254,8 +260,7 @@ wg_tensor *wg_transformer_loss(wg_transformer *model, const wg_transformer_batch
                                                   training ? model->config.label_smoothing : 0};
     wg_scope scope;
     wg_scope_begin(&scope);
-    wg_tensor *logits = wg_transformer_forward(model, batch);
-    wg_tensor *rows = wg_reshape(logits, WG_DIMS(-1, model->config.decoder_vocab_size));
-    wg_tensor *labels = wg_reshape(batch->labels, WG_DIMS(-1));
-    return wg_scope_end(&scope, wg_cross_entropy(rows, labels, IGNORED, &options));
+    wg_tensor *hidden = run(model, batch);
+    return wg_scope_end(&scope,
+                        wg_linear_loss(model->output, hidden, batch->labels, IGNORED, &options));
 }

@@ -126,7 +126,7 @@ WG_API wg_tensor *wg_transformer_forward(wg_transformer *model, const wg_transfo
 
 /* Cross-entropy, the mean over the labels: rank 0. In training label_smoothing of each label is
  * spread evenly over the vocabulary (section 5.4); in evaluation it is not, and exp of the loss is
- * the perplexity. Logits do not outlive the call. [scope; SHAPE, INDEX, DTYPE] */
+ * the perplexity. Logits are never stored whole. [scope; SHAPE, INDEX, DTYPE] */
 WG_API wg_tensor *wg_transformer_loss(wg_transformer *model, const wg_transformer_batch *batch);
 
 /* Reads the model and the tokenizer of a checkpoint. The model is a root to be freed with
