@@ -113,13 +113,27 @@ static int unslice_infer(wg_call *call) {
     return 0;
 }
 
+/* Zeros in y from begin up to end of an axis. */
+static int fill_with_zeros(wg_tensor *y, int axis, int64_t begin, int64_t end) {
+    const slice_options part = {
+        .axis = axis, .start = begin, .step = 1, .count = end - begin, .size = end};
+    wg_tensor *view = slice_view(y, &part);
+    return view == NULL ? -1 : wg_fill_(view, 0);
+}
+
 static int unslice_forward(wg_call *call) {
-    wg_tensor *y = call->outputs[0];
-    wg_tensor *part = slice_view(y, call->options);
+    const slice_options *options = call->options;
+    wg_tensor *y = call->outputs[0], *part = slice_view(y, options);
+    const int64_t begin = options->start, end = begin + options->count, size = options->size;
     if (part == NULL)
         return -1;
-    memset(wg__tensor_address(y), 0,
-           (size_t)wg__spec_count(&y->spec) * wg_dtype_size(y->spec.dtype));
+    if (options->step != 1) {
+        if (wg_fill_(y, 0) < 0)
+            return -1;
+    } else if (fill_with_zeros(y, options->axis, 0, begin) < 0 ||
+               fill_with_zeros(y, options->axis, end, size) < 0) {
+        return -1;
+    }
     wg__convert(part, call->inputs[0]);
     return 0;
 }
