@@ -24,8 +24,8 @@ static const int64_t lengths[] = {0, 1, 3, 4, 7, 16, 33, 128, LENGTH};
 typedef struct array {
     wg_dtype dtype;
     union {
-        float f32[2 * LENGTH];
-        double f64[2 * LENGTH];
+        float f32[4 * LENGTH];
+        double f64[4 * LENGTH];
     } at;
 } array;
 
@@ -47,7 +47,7 @@ static void *place(array *x, int64_t i) {
 static array normal(wg_dtype dtype, uint64_t seed) {
     array x = {.dtype = dtype};
     wg_generator generator = {.seed = seed};
-    for (int64_t i = 0; i < 2 * LENGTH; i++)
+    for (int64_t i = 0; i < 4 * LENGTH; i++)
         set(&x, i, wg_random_normal(&generator));
     return x;
 }
@@ -552,7 +552,56 @@ static void check_attention_rows(const wg__simd *simd, wg_dtype dtype) {
     }
 }
 
+/* Without a bias and without factors, as with zeros and with ones. */
+static void check_plain_attention_rows(const wg__simd *simd, wg_dtype dtype) {
+    const size_t size = wg_dtype_size(dtype);
+    array zeros = {.dtype = dtype}, ones = zeros, x = normal(dtype, 9), g = normal(dtype, 10);
+    for (int64_t i = 0; i < LENGTH; i++)
+        set(&ones, i, 1);
+    for (size_t l = 1; l < WG_COUNT(lengths); l++)
+        for (int form = 0; form < 3; form++) {
+            const int64_t n = lengths[l];
+            array s = x, s_by = x, dw = g, dw_by = g;
+            void *bias = form & 1 ? place(&zeros, 0) : NULL;
+            void *keep = form & 2 ? place(&ones, 0) : NULL;
+            double log_sum, log_sum_by;
+            ck_assert_double_eq(simd->row_attention(n, bias, keep, place(&s, 0), &log_sum),
+                                simd->row_attention(n, place(&zeros, 0), place(&ones, 0),
+                                                    place(&s_by, 0), &log_sum_by));
+            ck_assert_double_eq(log_sum, log_sum_by);
+            ck_assert_mem_eq(place(&s, 0), place(&s_by, 0), (size_t)n * size);
+            s = s_by = x;
+            simd->row_attention_vjp(n, bias, keep, log_sum, 0.5, place(&s, 0), place(&dw, 0));
+            simd->row_attention_vjp(n, place(&zeros, 0), place(&ones, 0), log_sum, 0.5,
+                                    place(&s_by, 0), place(&dw_by, 0));
+            ck_assert_mem_eq(place(&s, 0), place(&s_by, 0), (size_t)n * size);
+            ck_assert_mem_eq(place(&dw, 0), place(&dw_by, 0), (size_t)n * size);
+        }
+}
+
+/* Every third one is hidden, and in steps of 2 every other one. */
+static void check_masks(const wg__simd *simd, wg_dtype dtype) {
+    bool mask[LENGTH];
+    array bias = {.dtype = dtype};
+    for (int64_t i = 0; i < LENGTH; i++)
+        mask[i] = i % 3 != 0;
+    for (int64_t step = 1; step <= 2; step++) {
+        const int64_t n = LENGTH / step;
+        set(&bias, n, 7);
+        simd->mask_to_bias(n, mask, step, place(&bias, 0));
+        for (int64_t i = 0; i < n; i++)
+            ck_assert_double_eq(get(&bias, i), mask[i * step] ? 0 : -INFINITY);
+        ck_assert_double_eq(get(&bias, n), 7);
+    }
+}
+
+START_TEST(masks_hide_by_minus_infinity) {
+    for_each_table(check_masks);
+}
+END_TEST
+
 START_TEST(rows_of_attention_are_those_of_plain_c) {
+    for_each_table(check_plain_attention_rows);
     for_each_table(check_attention_rows);
 }
 END_TEST
@@ -714,6 +763,57 @@ static void check_small_products(const wg__simd *simd, wg_dtype dtype) {
     }
 }
 
+/* B is packed from its columns or from its rows, next to each other or not; A lies by rows or by
+ * columns; C is written or added onto. */
+static void check_panels(const wg__simd *simd, wg_dtype dtype, int64_t m, int64_t n, int form) {
+    enum { K = 9, ROW = 48 };
+    const bool across = form & 1, by_columns = form & 2, adds = form & 4;
+    const int64_t step = form & 8 ? 2 : 1, panel = WG__PANEL_VECTORS * simd->lanes;
+    const int64_t vectors = (n + simd->lanes - 1) / simd->lanes * simd->lanes;
+    const int64_t stride = (across ? K : n) * step;
+    array x = normal(dtype, 50), a = normal(dtype, 51), c = normal(dtype, 52);
+    array packed = {.dtype = dtype};
+    const array before = c;
+    (across ? simd->pack_columns : simd->pack_rows)(across ? n : K, across ? K : n, place(&x, 0),
+                                                    stride, step, place(&packed, 0));
+    simd->panel_product(&(wg__panel_product){.m = m,
+                                             .n = n,
+                                             .k = K,
+                                             .alpha = 0.5,
+                                             .a = place(&a, 0),
+                                             .a_row = by_columns ? 1 : K + 2,
+                                             .a_column = by_columns ? m + 1 : 1,
+                                             .b = place(&packed, 0),
+                                             .b_panel = across ? K * panel : panel,
+                                             .b_row = across ? panel : vectors,
+                                             .adds = adds,
+                                             .c = place(&c, 0),
+                                             .c_row = ROW});
+    for (int64_t i = 0; i < m; i++) {
+        for (int64_t j = 0; j < n; j++) {
+            double sum = adds ? get(&before, i * ROW + j) : 0;
+            for (int64_t l = 0; l < K; l++)
+                sum += 0.5 * get(&a, by_columns ? i + l * (m + 1) : i * (K + 2) + l) *
+                       get(&x, across ? j * stride + l * step : l * stride + j * step);
+            assert_near(simd, "a product of panels", dtype, get(&c, i * ROW + j), sum, 10);
+        }
+        for (int64_t j = vectors; j < ROW; j++)
+            ck_assert_double_eq(get(&c, i * ROW + j), get(&before, i * ROW + j));
+    }
+}
+
+static void check_panel_products(const wg__simd *simd, wg_dtype dtype) {
+    for (int form = 0; form < 16; form++)
+        for (int64_t m = 1; m <= 15; m++)
+            for (int64_t n = 1; n <= 40; n += n < 6 ? 1 : 7)
+                check_panels(simd, dtype, m, n, form);
+}
+
+START_TEST(products_of_panels_are_those_of_plain_c) {
+    for_each_table(check_panel_products);
+}
+END_TEST
+
 START_TEST(small_products_are_those_of_plain_c) {
     for_each_table(check_small_products);
 }
@@ -736,10 +836,12 @@ int main(void) {
         weighted_rows_are_those_of_plain_c,
         rows_of_layer_norm_are_those_of_plain_c,
         rows_of_attention_are_those_of_plain_c,
+        masks_hide_by_minus_infinity,
         sums_of_rows_are_added_onto_what_is_there,
         products_with_vectors_are_those_of_plain_c,
         products_of_rows_are_those_of_plain_c,
         small_products_are_those_of_plain_c,
+        products_of_panels_are_those_of_plain_c,
         random_words_are_those_of_random123};
     return wg_run_tests("simd", WG_COUNT(tests), tests);
 }

@@ -61,18 +61,6 @@ static inline vector softplus(vector x) {
     return choose(x > all(0), x, all(0)) + vector_log1p(vector_exp(-magnitude(x)));
 }
 
-/* s = 1 / (1 + e^-x) and 1 - s, both to full precision on both sides. */
-typedef struct logistic {
-    vector at, rest;
-} logistic;
-
-static inline logistic logistic_of(vector x) {
-    vector e = vector_exp(-magnitude(x));
-    vector large = (real)1 / ((real)1 + e), small = e * large;
-    lanes negative = x < all(0);
-    return (logistic){choose(negative, small, large), choose(negative, large, small)};
-}
-
 /* mish = x t, where with e = e^x and n = e (e + 2)
  *
  *     t = tanh(log(1 + e)) = n / (n + 2)      t' = 4 e (1 + e) / (n + 2)^2

@@ -1,78 +1,103 @@
-/* Rows of attention's weights and of their gradient (simd.h says what each computes). */
+/* Rows of attention's weights and of their gradient (simd.h says what each computes). A row has
+ * room for whole vectors: of the last one, what is beyond n is read and left out, and becomes 0. */
 
-static inline real row_max_biased(int64_t n, const real *x, const real *bias) {
-    vector largest = -(real)INFINITY + (vector){0};
-    int64_t i = 0;
-    for (; i + LANES <= n; i += LANES) {
-        vector v = load(x + i) + load(bias + i);
-        largest = larger(v, largest);
-    }
-    if (i < n) {
-        vector v = load_part(x + i, n - i, 0) + load_part(bias + i, n - i, -(real)INFINITY);
-        largest = larger(v, largest);
-    }
-    return largest_lane(largest);
+static const lane lane_numbers[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+
+/* v in the first n lanes, `rest` in the others. */
+static inline vector first_lanes(vector v, int64_t n, real rest) {
+    lanes numbers;
+    memcpy(&numbers, lane_numbers, sizeof numbers);
+    return choose(numbers < (lane)(n < LANES ? n : LANES), v, rest + (vector){0});
 }
 
-static double row_attention(int64_t n, const void *bias, const void *keep, void *scores,
-                            double *log_sum_exp) {
-    const real *add = bias, *times = keep;
-    real *s = scores;
-    real largest = row_max_biased(n, s, add);
+/* Vector i of the scores, of which `left` are in the row. */
+WG__OF_KNOWN vector biased(const bool has_bias, const real *s, const real *bias, int64_t left) {
+    const vector v = has_bias ? load(s) + load(bias) : load(s);
+    return left < LANES ? first_lanes(v, left, -(real)INFINITY) : v;
+}
+
+WG__OF_KNOWN double weigh(const bool has_bias, const bool has_keep, int64_t n, const real *bias,
+                          const real *keep, real *s, double *log_sum_exp) {
+    vector most = -(real)INFINITY + (vector){0};
+    for (int64_t i = 0; i < n; i += LANES)
+        most = larger(biased(has_bias, s + i, bias + i, n - i), most);
+    const real largest = largest_lane(most);
     if (largest == (real)-INFINITY) {
         memset(s, 0, (size_t)n * sizeof(real));
         *log_sum_exp = INFINITY;
         return 0;
     }
     vector sum = {0};
-    int64_t i = 0;
-    for (; i + LANES <= n; i += LANES) {
-        vector v = vector_exp(load(s + i) + load(add + i) - largest);
+    for (int64_t i = 0; i < n; i += LANES) {
+        const vector v = exp_below(biased(has_bias, s + i, bias + i, n - i) - largest);
         sum += v;
-        store(s + i, v * load(times + i));
+        store(s + i, has_keep ? v * load(keep + i) : v);
     }
-    if (i < n) {
-        vector masked = load_part(add + i, n - i, -INFINITY);
-        vector v = vector_exp(load_part(s + i, n - i, 0) + masked - largest);
-        sum += v;
-        store_part(s + i, v * load_part(times + i, n - i, 0), n - i);
-    }
-    double total = (double)sum_lanes(sum);
+    const double total = (double)sum_lanes(sum);
     *log_sum_exp = (double)largest + log(total);
     return 1 / total;
 }
 
-static void row_attention_vjp(int64_t n, const void *bias, const void *keep, double log_sum_exp,
-                              double scale, void *scores, void *gradient) {
-    const real *add = bias, *times = keep;
-    real *p = scores, *g = gradient;
-    real shift = (real)log_sum_exp, factor = (real)scale;
+static double row_attention(int64_t n, const void *bias, const void *keep, void *scores,
+                            double *log_sum_exp) {
+    const real none = 0; /* of which nothing is read */
+    if (!bias && !keep)
+        return weigh(false, false, n, &none, &none, scores, log_sum_exp);
+    if (!keep)
+        return weigh(true, false, n, bias, &none, scores, log_sum_exp);
+    if (!bias)
+        return weigh(false, true, n, &none, keep, scores, log_sum_exp);
+    return weigh(true, true, n, bias, keep, scores, log_sum_exp);
+}
+
+WG__OF_KNOWN void weigh_vjp(const bool has_bias, const bool has_keep, int64_t n, const real *bias,
+                            const real *keep, real shift, real factor, real *p, real *g) {
     vector sum = {0};
-    int64_t i = 0;
-    for (; i + LANES <= n; i += LANES) {
-        vector v = vector_exp(load(p + i) + load(add + i) - shift);
+    for (int64_t i = 0; i < n; i += LANES) {
+        const vector v = exp_below(biased(has_bias, p + i, bias + i, n - i) - shift);
         store(p + i, v);
-        vector dv = load(g + i) * load(times + i);
-        store(g + i, dv);
+        vector dv = has_keep ? load(g + i) * load(keep + i) : load(g + i);
+        if (n - i < LANES)
+            dv = first_lanes(dv, n - i, 0);
+        if (has_keep || n - i < LANES)
+            store(g + i, dv);
         sum += v * dv;
     }
-    if (i < n) {
-        vector masked = load_part(add + i, n - i, -INFINITY);
-        vector v = vector_exp(load_part(p + i, n - i, 0) + masked - shift);
-        store_part(p + i, v, n - i);
-        vector dv = load_part(g + i, n - i, 0) * load_part(times + i, n - i, 0);
-        store_part(g + i, dv, n - i);
-        sum += v * dv;
-    }
-    real mean = sum_lanes(sum);
-    for (i = 0; i + LANES <= n; i += LANES) {
-        vector v = load(p + i);
-        store(p + i, v * load(times + i));
+    const real mean = sum_lanes(sum);
+    for (int64_t i = 0; i < n; i += LANES) {
+        const vector v = load(p + i);
+        if (has_keep)
+            store(p + i, v * load(keep + i));
         store(g + i, factor * v * (load(g + i) - mean));
     }
-    if (i < n) {
-        vector v = load_part(p + i, n - i, 0);
-        store_part(p + i, v * load_part(times + i, n - i, 0), n - i);
-        store_part(g + i, factor * v * (load_part(g + i, n - i, 0) - mean), n - i);
+}
+
+static void row_attention_vjp(int64_t n, const void *bias, const void *keep, double log_sum_exp,
+                              double scale, void *scores, void *gradient) {
+    const real none = 0 /* of which nothing is read */, shift = (real)log_sum_exp,
+               factor = (real)scale;
+    if (!bias && !keep)
+        weigh_vjp(false, false, n, &none, &none, shift, factor, scores, gradient);
+    else if (!keep)
+        weigh_vjp(true, false, n, bias, &none, shift, factor, scores, gradient);
+    else if (!bias)
+        weigh_vjp(false, true, n, &none, keep, shift, factor, scores, gradient);
+    else
+        weigh_vjp(true, true, n, bias, keep, shift, factor, scores, gradient);
+}
+
+static void mask_to_bias(int64_t n, const bool *mask, int64_t step, void *bias) {
+    real *to = bias;
+    int64_t j = 0;
+#ifndef WG__SCALAR
+    typedef int8_t bytes __attribute__((vector_size(LANES)));
+    for (; step == 1 && j + LANES <= n; j += LANES) {
+        bytes seen;
+        memcpy(&seen, mask + j, sizeof seen);
+        const vector zero = {0}, hidden = -(real)INFINITY + zero;
+        store(to + j, choose(__builtin_convertvector(seen, lanes) != (lanes){0}, zero, hidden));
     }
+#endif
+    for (; j < n; j++)
+        to[j] = mask[j * step] ? 0 : -(real)INFINITY;
 }

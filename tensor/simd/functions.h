@@ -68,6 +68,30 @@ static inline vector sigmoid(vector x) {
     return (real)1 / ((real)1 + vector_exp(-x));
 }
 
+/* e^x of x up to about 0, as weights and densities have it, with an error below 1.5 ulp; 0 where
+ * that is below the normal numbers. */
+#if WG__BITS == 32
+/* With x = n log 2 + r, 2^n is put together from its bits and e^r is a polynomial (that of the
+ * Cephes library). Adding 1.5 2^23 rounds to whole numbers and leaves them in the last bits. */
+static inline vector exp_below(vector x) {
+    const real rounding = 0x1.8p23f;
+    const vector shifted = x * (real)M_LOG2E + rounding, n = shifted - rounding;
+    const vector r = (x - n * 0.693359375f) - n * -2.12194440e-4f;
+    vector p = 1.9875691500e-4f * r + 1.3981999507e-3f;
+    p = p * r + 8.3334519073e-3f;
+    p = p * r + 4.1665795894e-2f;
+    p = p * r + 1.6666665459e-1f;
+    p = p * r + 5.0000001201e-1f;
+    p = p * (r * r) + r + (real)1;
+    const vector scaled = (vector)((lanes)p + ((lanes)shifted << 23));
+    return choose(x < -87.33f + (vector){0}, (vector){0}, scaled);
+}
+#else
+static inline vector exp_below(vector x) {
+    return vector_exp(x);
+}
+#endif
+
 /* The standard normal distribution: Phi(x), and its density phi(x) = e^(-x^2 / 2) / sqrt(2 pi). */
 typedef struct normal {
     vector cdf, density;
@@ -93,7 +117,7 @@ static inline normal standard_normal(vector x) {
     vector scaled = erfcx[8] + zero;
     for (int k = 7; k >= 0; k--)
         scaled = scaled * t + erfcx[k];
-    vector exponential = vector_exp((real)-0.5 * x * x);
+    vector exponential = exp_below((real)-0.5 * x * x);
     vector tail = (real)0.5 * exponential * scaled;
     return (normal){choose(x > zero, (real)1 - tail, tail), INVERSE_SQRT_TWO_PI * exponential};
 }
@@ -109,20 +133,32 @@ static inline vector gelu_slope(vector x) {
     return at.cdf + x * at.density;
 }
 
-/* tanh(u), where u = sqrt(2/pi) (x + a x^3) and a = 0.044715 */
-static inline vector gelu_tanh_inner(vector x) {
-    const real scale = (real)(M_SQRT1_2 * M_2_SQRTPI), cubic = (real)0.044715;
-    return vector_tanh(scale * (x + cubic * x * x * x));
+/* s = 1 / (1 + e^-x) and 1 - s, both to full precision on both sides. */
+typedef struct logistic {
+    vector at, rest;
+} logistic;
+
+static inline logistic logistic_of(vector x) {
+    const vector zero = {0}, e = exp_below(choose(x < zero, x, -x));
+    const vector large = (real)1 / ((real)1 + e), small = e * large;
+    const lanes negative = x < zero;
+    return (logistic){choose(negative, small, large), choose(negative, large, small)};
 }
 
-/* With t = tanh(u): (1 + t)/2 + x/2 (1 - t^2) sqrt(2/pi) (1 + 3 a x^2). Far out, where x^2 would
- * overflow, t is +-1 and the second term 0. */
+/* With u = sqrt(2/pi) (x + a x^3), a = 0.044715, and s = 1 / (1 + e^-2u), (1 + tanh u) / 2 is s. */
+static inline logistic gelu_tanh_gate(vector x) {
+    const real scale = (real)(2 * M_SQRT1_2 * M_2_SQRTPI), cubic = (real)0.044715;
+    return logistic_of(scale * (x + cubic * x * x * x));
+}
+
+/* s + 2 x s (1 - s) sqrt(2/pi) (1 + 3 a x^2). Far out, where x^2 would overflow, the second term is
+ * 0. */
 static inline vector gelu_tanh_slope(vector x) {
-    const real scale = (real)(M_SQRT1_2 * M_2_SQRTPI), cubic = (real)(3 * 0.044715);
-    vector t = gelu_tanh_inner(x);
-    vector second = (real)0.5 * x * ((real)1 - t * t) * scale * ((real)1 + cubic * x * x);
-    vector flat = {0};
-    return (real)0.5 * ((real)1 + t) + choose(x * x > (real)1e4, flat, second);
+    const real scale = (real)(2 * M_SQRT1_2 * M_2_SQRTPI), cubic = (real)(3 * 0.044715);
+    const logistic s = gelu_tanh_gate(x);
+    const vector second = x * (s.at * s.rest) * scale * ((real)1 + cubic * x * x);
+    const vector flat = {0};
+    return s.at + choose(x * x > (real)1e4, flat, second);
 }
 
 /* ---- Where SLEEF's functions overflow before their results do ---- */
@@ -205,7 +241,7 @@ WG__MAP(rint, vector_rint(x))
 WG__MAP(trunc, vector_trunc(x))
 WG__MAP(sigmoid, sigmoid(x))
 WG__MAP(gelu, (x * standard_normal(x).cdf))
-WG__MAP(gelu_tanh, (real)0.5 * x * ((real)1 + gelu_tanh_inner(x)))
+WG__MAP(gelu_tanh, (x * gelu_tanh_gate(x).at))
 
 /* max + log(1 + e^-|a - b|); of two like infinities the difference is none. */
 static inline vector logaddexp(vector a, vector b) {

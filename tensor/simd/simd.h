@@ -67,6 +67,22 @@ typedef struct wg__packed_product {
     int64_t y_stride;
 } wg__packed_product;
 
+/* C (m, n) = alpha A (m, k) B (k, n), added onto C or written. B is in panels of
+ * WG__PANEL_VECTORS vectors, which pack_columns and pack_rows make, b_panel elements from one to
+ * the next. Rows of C have room for whole vectors, all of which are written. */
+#define WG__PANEL_VECTORS 2
+typedef struct wg__panel_product {
+    int64_t m, n, k;
+    double alpha;
+    const void *a;
+    int64_t a_row, a_column;
+    const void *b;
+    int64_t b_panel, b_row;
+    bool adds;
+    void *c;
+    int64_t c_row;
+} wg__panel_product;
+
 typedef struct wg__simd {
     const char *name; /* of the instruction set */
 
@@ -125,14 +141,30 @@ typedef struct wg__simd {
 
     /* Attention: scores s of a row become e^(s + bias - max) keep. Returns 1 / sum e^(s + bias -
      * max), by which they are yet to be multiplied, and log sum e^(s + bias). Where all s + bias
-     * are -inf, scores become 0, and these are 0 and +inf. */
+     * are -inf, scores become 0, and these are 0 and +inf. bias and keep may each be NULL, for
+     * zeros and for ones. All rows have room for whole vectors; what is beyond n is overwritten. */
     double (*row_attention)(int64_t n, const void *bias, const void *keep, void *scores,
                             double *log_sum_exp);
 
     /* With p = e^(s + bias - log_sum_exp) and g the gradient of the weights p keep: g becomes scale
-     * p (g keep - sum p g keep), that of the scores before scaling, and s becomes p keep. */
+     * p (g keep - sum p g keep), that of the scores before scaling, and s becomes p keep. Rows as
+     * above. */
     void (*row_attention_vjp)(int64_t n, const void *bias, const void *keep, double log_sum_exp,
                               double scale, void *scores, void *gradient);
+
+    /* 0 where the mask is true, -inf elsewhere. */
+    void (*mask_to_bias)(int64_t n, const bool *mask, int64_t step, void *bias);
+
+    /* Matrices in the nearest caches: their product; B of `count` columns of n elements each, with
+     * zeros beyond the last, in panels n WG__PANEL_VECTORS lanes elements apart; and B of `count`
+     * rows of n elements each, its panels side by side, with zeros up to whole vectors. stride
+     * leads from one column or row to the next, step to its next element. */
+    int64_t lanes; /* elements of a vector */
+    void (*panel_product)(const wg__panel_product *p);
+    void (*pack_columns)(int64_t count, int64_t n, const void *x, int64_t stride, int64_t step,
+                         void *panels);
+    void (*pack_rows)(int64_t count, int64_t n, const void *x, int64_t stride, int64_t step,
+                      void *rows);
 
     /* Adds rows of x to the row of sums; rows of x are row_stride elements apart. */
     void (*add_rows)(int64_t rows, int64_t columns, int64_t row_stride, const void *x, void *sums);

@@ -11,6 +11,7 @@
 #include "tensor/simd/columns.h"
 #include "tensor/simd/norm.h"
 #include "tensor/simd/packed.h"
+#include "tensor/simd/panels.h"
 #include "tensor/simd/products.h"
 
 #define WG__JOIN_EXPANDED(a, b) a##b
@@ -106,6 +107,13 @@ const wg__simd WG__TABLE = {
 
     .row_attention = row_attention,
     .row_attention_vjp = row_attention_vjp,
+    .mask_to_bias = mask_to_bias,
+
+    .lanes = LANES,
+    .panel_product = panel_product,
+    .pack_columns = pack_columns,
+    .pack_rows = pack_rows,
+
     .add_rows = add_rows,
 
     .row_products = row_products,

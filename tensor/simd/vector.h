@@ -61,6 +61,13 @@ enum { LANES = WG__LANES };
 /* Of functions of which some parameters are known where they are called: a copy for each. */
 #define WG__OF_KNOWN static inline __attribute__((always_inline))
 
+/* A loop of few turns, known in number where it is compiled, whose arrays are to be registers. */
+#ifdef __clang__
+#define WG__UNROLL _Pragma("clang loop unroll(full)")
+#else
+#define WG__UNROLL _Pragma("GCC unroll 16")
+#endif
+
 static inline vector load(const real *from) {
     vector v;
     memcpy(&v, from, sizeof v);

@@ -1,0 +1,499 @@
+/* Attention's kernels: the weights of one tile of queries at a time.
+ *
+ *                   keys
+ *              +-------------+
+ *     queries  |   a tile    |   up to TILE_ROWS queries of one head, by all the keys they may see:
+ *              |  of scores  |   scores come from one product into the workspace, become weights
+ *              +-------------+   in place, and give the tile's output by another product.
+ *
+ * A head's keys and values are packed once, and what a tile takes stays in the nearest caches, so
+ * these products are the kernels of tensor/simd/panels.h alone: heads are too narrow for a general
+ * product to pay for its way to one. Few queries take the keys as they lie.
+ *
+ * Only log sum e^s of each query's scores is saved; backward computes the weights anew, drops the
+ * same ones again, and needs a second tile, for their gradient. Keys that a mask hides from all
+ * queries of a tile are left out. */
+#include "tensor/ops/attention_tiles.h"
+
+#include "tensor/gemm.h"
+#include "tensor/iter.h"
+#include "tensor/simd/simd.h"
+
+#include <math.h>
+#include <stdatomic.h>
+#include <string.h>
+
+enum { TILE_ROWS = 64, TILE_ELEMENTS = 65536, LEAST_TILE_ROWS = 16 };
+
+/* Queries that are worth packing keys for. */
+enum { LEAST_PACKED = 8 };
+
+/* Tasks that keep threads busy to the end, where there are no more heads than that. */
+enum { TASKS = 32 };
+
+/* Of all workspaces together, in bytes, so that a text that grows by a token asks for no more. */
+enum { LEAST_WORKSPACE = 1 << 16 };
+
+enum { CACHE_LINE = 64 };
+
+/* A worker's memory. What backward alone needs is NULL in forward. */
+typedef struct workspace {
+    char *keys_across, *values_across; /* (D, Tk) in panels: transposed */
+    char *keys, *values;               /* (Tk, D) */
+    char *queries, *cotangents;        /* (rows, D) of a tile */
+    char *scores, *gradient;           /* (rows, Tk) of a tile: they become weights, and dS */
+    char *rows;                        /* (rows, D) of a tile: the output, or dq */
+    char *dk, *dv;                     /* (Tk, D) */
+    char *bias, *keep;                 /* Tk: what the mask adds to a row, and dropout's factors */
+} workspace;
+
+typedef struct job {
+    const wg__attention *at;
+    const wg__simd *kernels;
+    int64_t tile_rows, tiles;  /* tiles of a head */
+    int64_t task_tiles;        /* tiles of a task */
+    int64_t width, key_stride; /* D and Tk up to whole vectors */
+    bool packs, backward;
+    atomic_int_fast64_t next;
+    int64_t tasks;
+    char *workspaces;
+    int64_t workspace_bytes; /* of one worker */
+    void (*run)(const struct job *job, int64_t task, const workspace *w);
+} job;
+
+static int64_t smaller(int64_t a, int64_t b) {
+    return a < b ? a : b;
+}
+
+static int64_t ceil_divide(int64_t a, int64_t b) {
+    return (a + b - 1) / b;
+}
+
+/* ---- Tasks ---- */
+
+static char *take(char *workspaces, int64_t *offset, int64_t bytes) {
+    char *place = workspaces ? workspaces + *offset : NULL;
+    *offset += ceil_divide(bytes, CACHE_LINE) * CACHE_LINE;
+    return place;
+}
+
+/* A workspace that begins at `offset`, which is moved to its end. */
+static workspace lay_out(const job *job, char *workspaces, int64_t *offset) {
+    const int64_t size = job->at->size, lanes = job->kernels->lanes;
+    const int64_t panel = WG__PANEL_VECTORS * lanes, keys = job->at->keys;
+    const int64_t across = ceil_divide(keys, panel) * panel * job->at->width * size;
+    const int64_t down = keys * job->width * size, rows = job->tile_rows * job->width * size;
+    const int64_t tile = job->tile_rows * job->key_stride * size, row = job->key_stride * size;
+    workspace w = {.scores = take(workspaces, offset, tile),
+                   .bias = take(workspaces, offset, row),
+                   .keep = take(workspaces, offset, row)};
+    if (!job->packs)
+        return w;
+    w.keys_across = take(workspaces, offset, across);
+    w.rows = take(workspaces, offset, rows);
+    if (!job->backward) {
+        w.values = take(workspaces, offset, down);
+        return w;
+    }
+    w.values_across = take(workspaces, offset, across);
+    w.keys = take(workspaces, offset, down);
+    w.queries = take(workspaces, offset, rows);
+    w.cotangents = take(workspaces, offset, rows);
+    w.gradient = take(workspaces, offset, tile);
+    w.dk = take(workspaces, offset, down);
+    w.dv = take(workspaces, offset, down);
+    return w;
+}
+
+static job job_of(const wg__attention *at, bool backward) {
+    job job = {.at = at, .kernels = wg__simd_for(at->dtype), .backward = backward};
+    const int64_t lanes = job.kernels->lanes, most = TILE_ELEMENTS / (at->keys + 1);
+    job.width = ceil_divide(at->width, lanes) * lanes;
+    job.key_stride = ceil_divide(at->keys * at->size, CACHE_LINE) * CACHE_LINE / at->size;
+    job.packs = backward || at->queries >= LEAST_PACKED;
+    job.tile_rows = most < LEAST_TILE_ROWS ? LEAST_TILE_ROWS : smaller(most, TILE_ROWS);
+    if (at->queries > 0)
+        job.tile_rows = smaller(job.tile_rows, at->queries);
+    job.tiles = ceil_divide(at->queries, job.tile_rows);
+    return job;
+}
+
+static void work(int64_t begin, int64_t end, void *context) {
+    job *job = context;
+    for (int64_t worker = begin; worker < end; worker++) {
+        int64_t offset = worker * job->workspace_bytes;
+        const workspace w = lay_out(job, job->workspaces, &offset);
+        for (int64_t task; (task = atomic_fetch_add(&job->next, 1)) < job->tasks;)
+            job->run(job, task, &w);
+    }
+}
+
+/* Tells the products of a run: so many, each of all queries by all keys, seen or not, as is the
+ * custom in counting what attention computes. Scores that are computed again do not count. */
+static void count_products(const wg__attention *at, int products, double before) {
+    wg__product_flops = before + 2.0 * products * (double)(at->batch * at->query_heads) *
+                                     (double)at->queries * (double)at->keys * (double)at->width;
+}
+
+/* Each worker has a workspace and takes the tasks as they come. */
+static int run_tasks(job *job, int64_t tasks, int products,
+                     void (*run)(const struct job *job, int64_t task, const workspace *w)) {
+    const double before = wg__product_flops;
+    const int64_t workers = smaller(wg_threads(), tasks);
+    job->tasks = tasks;
+    job->run = run;
+    lay_out(job, NULL, &job->workspace_bytes);
+    const int64_t bytes = job->workspace_bytes * workers;
+    job->workspaces = wg__alloc((size_t)(bytes > LEAST_WORKSPACE ? bytes : LEAST_WORKSPACE));
+    if (!job->workspaces)
+        return -1;
+    wg__parallel_for(workers, 1, work, job);
+    wg__free(job->workspaces);
+    count_products(job->at, products, before);
+    return 0;
+}
+
+/* ---- Masks and dropout, a row of scores at a time ---- */
+
+/* The first group of dropout's draw that belongs to a query, counted over all heads: each query
+ * begins a new group. */
+static uint64_t dropout_group(const wg__attention *at, int64_t query) {
+    return (uint64_t)(query * ((at->keys + WG__RANDOM_GROUP - 1) / WG__RANDOM_GROUP));
+}
+
+static void fill_with_ones(wg_dtype dtype, int64_t n, void *row) {
+    for (int64_t j = 0; j < n; j++)
+        if (dtype == WG_F32)
+            ((float *)row)[j] = 1;
+        else
+            ((double *)row)[j] = 1;
+}
+
+void wg__attention_draw(const wg__attention *at, int64_t query, int64_t n, char *factors) {
+    enum { GROUPS = 8, WORDS = GROUPS * WG__RANDOM_GROUP };
+    const wg_attention_options *options = &at->options;
+    const wg__simd *kernels = wg__simd_for(at->dtype);
+    uint32_t words[WORDS], limit = (uint32_t)(options->dropout * 0x1p32);
+    uint64_t group = dropout_group(at, query);
+    fill_with_ones(at->dtype, n, factors);
+    for (int64_t begin = 0; begin < n; begin += WORDS, group += GROUPS) {
+        int64_t count = n - begin < WORDS ? n - begin : WORDS;
+        int64_t groups = (count + WG__RANDOM_GROUP - 1) / WG__RANDOM_GROUP;
+        void *row = factors + begin * at->size;
+        kernels->random_words(options->seed, options->offset, group, groups, words);
+        kernels->drop_below(count, words, limit, 1 / (1 - options->dropout), row, row);
+    }
+}
+
+static int64_t query_number(const wg__attention *at, int64_t b, int64_t h, int64_t i) {
+    return (b * at->query_heads + h) * at->queries + i;
+}
+
+static const bool *mask_row(const wg__attention *at, int64_t b, int64_t h, int64_t i) {
+    return at->mask + b * at->mask_strides[0] + h * at->mask_strides[1] + i * at->mask_strides[2];
+}
+
+/* How many keys query i sees before any mask. */
+static int64_t keys_before_mask(const wg__attention *at, int64_t i) {
+    if (!at->options.causal)
+        return at->keys;
+    const int64_t seen = i + 1 + at->keys - at->queries;
+    return seen < 0 ? 0 : seen;
+}
+
+/* The number of the last key that a mask shows, of `most`, plus one; at least `least`. */
+static int64_t last_shown(const bool *mask, int64_t step, int64_t least, int64_t most) {
+    while (most - least >= 8 && step == 1 && memcmp(mask + most - 8, (bool[8]){0}, 8) == 0)
+        most -= 8;
+    while (most > least && !mask[(most - 1) * step])
+        most--;
+    return most;
+}
+
+/* ---- Tiles ---- */
+
+/* The queries begin to begin + rows of a head, and the keys that any of them sees. */
+typedef struct tile {
+    int64_t b, h, key_head, begin, rows, keys;
+} tile;
+
+static tile tile_at(const job *job, int64_t b, int64_t h, int64_t index) {
+    const wg__attention *at = job->at;
+    const int64_t begin = index * job->tile_rows,
+                  rows = smaller(job->tile_rows, at->queries - begin);
+    const int64_t most = keys_before_mask(at, begin + rows - 1);
+    const int64_t key_head = h / (at->query_heads / at->key_heads);
+    tile t = {.b = b, .h = h, .key_head = key_head, .begin = begin, .rows = rows, .keys = most};
+    if (!at->mask)
+        return t;
+    t.keys = 0;
+    for (int64_t r = 0; r < rows && t.keys < most; r++) {
+        t.keys = last_shown(mask_row(at, b, h, begin + r), at->mask_strides[3], t.keys, most);
+        if (at->mask_strides[2] == 0)
+            break;
+    }
+    return t;
+}
+
+static int64_t keys_seen(const wg__attention *at, const tile *t, int64_t i) {
+    return smaller(keys_before_mask(at, i), t->keys);
+}
+
+/* What the mask adds to the scores of query i and what dropout multiplies its weights by; NULL for
+ * nothing. What all rows of a tile share is read with the first of them. */
+typedef struct factors {
+    char *bias, *keep;
+} factors;
+
+static factors factors_of(const job *job, const tile *t, int64_t i, const workspace *w) {
+    const wg__attention *at = job->at;
+    if (at->mask && (i == t->begin || at->mask_strides[2] != 0))
+        job->kernels->mask_to_bias(t->keys, mask_row(at, t->b, t->h, i), at->mask_strides[3],
+                                   w->bias);
+    if (at->options.dropout > 0)
+        wg__attention_draw(at, query_number(at, t->b, t->h, i), t->keys, w->keep);
+    return (factors){at->mask ? w->bias : NULL, at->options.dropout > 0 ? w->keep : NULL};
+}
+
+static wg__matrix head_rows(const wg__attention *at, const wg__heads *x, int64_t b, int64_t h,
+                            int64_t row) {
+    char *data = x->data + b * x->batch_stride + h * x->head_stride;
+    return (wg__matrix){data + row * x->row_stride * at->size, x->row_stride, x->column_stride};
+}
+
+static char *row_of_tile(const job *job, char *rows, int64_t r) {
+    return rows + r * job->key_stride * job->at->size;
+}
+
+/* Weights of keys that a row of a tile does not see, where others do. */
+static void zero_tail(const job *job, const tile *t, char *row, int64_t seen) {
+    const int64_t size = job->at->size;
+    memset(row + seen * size, 0, (size_t)((t->keys - seen) * size));
+}
+
+static double log_sum(const wg__attention *at, int64_t row) {
+    return at->dtype == WG_F32 ? ((const float *)at->log_sums)[row]
+                               : ((const double *)at->log_sums)[row];
+}
+
+static void set_log_sum(const wg__attention *at, int64_t row, double value) {
+    if (!at->log_sums)
+        return;
+    if (at->dtype == WG_F32)
+        ((float *)at->log_sums)[row] = (float)value;
+    else
+        ((double *)at->log_sums)[row] = value;
+}
+
+/* ---- Products ---- */
+
+static void pack_across(const job *job, wg__matrix x, char *panels) {
+    job->kernels->pack_columns(job->at->keys, job->at->width, x.data, x.row_stride, x.column_stride,
+                               panels);
+}
+
+static void pack_down(const job *job, int64_t count, wg__matrix x, char *rows) {
+    job->kernels->pack_rows(count, job->at->width, x.data, x.row_stride, x.column_stride, rows);
+}
+
+/* tile = alpha A X^T, A being the queries' (rows, D) and X (Tk, D), packed across. */
+static void multiply_across(const job *job, const tile *t, double alpha, wg__matrix a,
+                            const char *across, char *to) {
+    const int64_t panel = WG__PANEL_VECTORS * job->kernels->lanes;
+    job->kernels->panel_product(&(wg__panel_product){.m = t->rows,
+                                                     .n = t->keys,
+                                                     .k = job->at->width,
+                                                     .alpha = alpha,
+                                                     .a = a.data,
+                                                     .a_row = a.row_stride,
+                                                     .a_column = a.column_stride,
+                                                     .b = across,
+                                                     .b_panel = panel * job->at->width,
+                                                     .b_row = panel,
+                                                     .c = to,
+                                                     .c_row = job->key_stride});
+}
+
+/* to (m, D) = A (m, k) X, or added onto it, X being (k, D), packed down. */
+static void multiply_down(const job *job, int64_t m, int64_t k, wg__matrix a, const char *down,
+                          bool adds, char *to) {
+    job->kernels->panel_product(
+        &(wg__panel_product){.m = m,
+                             .n = job->at->width,
+                             .k = k,
+                             .alpha = 1,
+                             .a = a.data,
+                             .a_row = a.row_stride,
+                             .a_column = a.column_stride,
+                             .b = down,
+                             .b_panel = WG__PANEL_VECTORS * job->kernels->lanes,
+                             .b_row = job->width,
+                             .adds = adds,
+                             .c = to,
+                             .c_row = job->width});
+}
+
+static wg__matrix tile_matrix(const job *job, char *data) {
+    return (wg__matrix){data, job->key_stride, 1};
+}
+
+static wg__matrix turned(wg__matrix a) {
+    return (wg__matrix){a.data, a.column_stride, a.row_stride};
+}
+
+/* ---- Forward ---- */
+
+/* The scores of a tile become weights, which are yet to be multiplied by inverse_sums. */
+static void weigh(const job *job, const tile *t, const workspace *w, double *inverse_sums) {
+    const wg__attention *at = job->at;
+    for (int64_t r = 0; r < t->rows; r++) {
+        const int64_t i = t->begin + r, seen = keys_seen(at, t, i);
+        const factors by = factors_of(job, t, i, w);
+        char *row = row_of_tile(job, w->scores, r);
+        double log_sum_exp;
+        inverse_sums[r] = job->kernels->row_attention(seen, by.bias, by.keep, row, &log_sum_exp);
+        zero_tail(job, t, row, seen);
+        set_log_sum(at, query_number(at, t->b, t->h, i), log_sum_exp);
+    }
+}
+
+/* out = rows, each times its factor. */
+static void write_output(const job *job, const tile *t, const char *rows, int64_t stride,
+                         const double *inverse_sums) {
+    const wg__attention *at = job->at;
+    for (int64_t r = 0; r < t->rows; r++)
+        job->kernels->row_normalize(at->width, rows + r * stride * at->size, 0, inverse_sums[r],
+                                    NULL, NULL,
+                                    head_rows(at, &at->out, t->b, t->h, t->begin + r).data);
+}
+
+static void forward_tile(const job *job, const tile *t, const workspace *w) {
+    const wg__attention *at = job->at;
+    double inverse_sums[TILE_ROWS];
+    multiply_across(job, t, at->options.scale, head_rows(at, &at->q, t->b, t->h, t->begin),
+                    w->keys_across, w->scores);
+    weigh(job, t, w, inverse_sums);
+    multiply_down(job, t->rows, t->keys, tile_matrix(job, w->scores), w->values, false, w->rows);
+    write_output(job, t, w->rows, job->width, inverse_sums);
+}
+
+/* The tile of few queries, by keys and values as they lie. */
+static void forward_few(const job *job, const tile *t, const workspace *w) {
+    const wg__attention *at = job->at;
+    const wg__matrix keys = head_rows(at, &at->k, t->b, t->key_head, 0);
+    const wg__matrix values = head_rows(at, &at->v, t->b, t->key_head, 0);
+    const wg__matrix out = head_rows(at, &at->out, t->b, t->h, t->begin);
+    double inverse_sums[TILE_ROWS];
+    wg__gemm(at->dtype, t->rows, t->keys, at->width, at->options.scale,
+             head_rows(at, &at->q, t->b, t->h, t->begin), turned(keys), 0,
+             tile_matrix(job, w->scores));
+    weigh(job, t, w, inverse_sums);
+    wg__gemm(at->dtype, t->rows, at->width, t->keys, 1, tile_matrix(job, w->scores), values, 0,
+             out);
+    write_output(job, t, out.data, out.row_stride, inverse_sums);
+}
+
+/* Some tiles of a head. */
+static void forward_task(const job *job, int64_t task, const workspace *w) {
+    const wg__attention *at = job->at;
+    const int64_t parts = ceil_divide(job->tiles, job->task_tiles), head = task / parts;
+    const int64_t b = head / at->query_heads, h = head % at->query_heads;
+    const int64_t first = task % parts * job->task_tiles;
+    const int64_t key_head = h / (at->query_heads / at->key_heads);
+    if (job->packs) {
+        pack_across(job, head_rows(at, &at->k, b, key_head, 0), w->keys_across);
+        pack_down(job, at->keys, head_rows(at, &at->v, b, key_head, 0), w->values);
+    }
+    for (int64_t i = first; i < smaller(first + job->task_tiles, job->tiles); i++) {
+        const tile t = tile_at(job, b, h, i);
+        (job->packs ? forward_tile : forward_few)(job, &t, w);
+    }
+}
+
+int wg__attention_run(const wg__attention *at) {
+    job job = job_of(at, false);
+    const int64_t heads = at->batch * at->query_heads;
+    job.task_tiles = heads >= TASKS ? job.tiles : smaller(job.tiles, 1 + job.tiles * heads / TASKS);
+    const int64_t parts = job.tiles ? ceil_divide(job.tiles, job.task_tiles) : 0;
+    return run_tasks(&job, heads * parts, 2, forward_task);
+}
+
+/* ---- Backward: with P the weights after dropout, O = P V, and g_P = g_O V^T,
+ *     dV = P^T g_O,   dS = scale P' (g_P keep - sum P g_P),   dQ = dS K,   dK = dS^T Q
+ * where P' are the weights before dropout. ---- */
+
+/* Weights in w->scores, and in w->gradient the scores' gradient. */
+static void differentiate_weights(const job *job, const tile *t, const workspace *w) {
+    const wg__attention *at = job->at;
+    const wg__matrix queries = {w->queries, job->width, 1};
+    const wg__matrix cotangents = {w->cotangents, job->width, 1};
+    multiply_across(job, t, at->options.scale, queries, w->keys_across, w->scores);
+    multiply_across(job, t, 1, cotangents, w->values_across, w->gradient);
+    for (int64_t r = 0; r < t->rows; r++) {
+        const int64_t i = t->begin + r, seen = keys_seen(at, t, i);
+        const factors by = factors_of(job, t, i, w);
+        char *weights = row_of_tile(job, w->scores, r);
+        char *gradient = row_of_tile(job, w->gradient, r);
+        job->kernels->row_attention_vjp(seen, by.bias, by.keep,
+                                        log_sum(at, query_number(at, t->b, t->h, i)),
+                                        at->options.scale, weights, gradient);
+        zero_tail(job, t, weights, seen);
+        zero_tail(job, t, gradient, seen);
+    }
+}
+
+/* Rows of D, from the workspace to where they belong. */
+static void write_rows(const job *job, int64_t count, const char *rows, wg__matrix to) {
+    const size_t bytes = (size_t)(job->at->width * job->at->size); /* of column stride 1 */
+    for (int64_t r = 0; r < count; r++)
+        memcpy((char *)to.data + r * to.row_stride * job->at->size,
+               rows + r * job->width * job->at->size, bytes);
+}
+
+static void backward_tile(const job *job, const tile *t, const workspace *w) {
+    const wg__attention *at = job->at;
+    const wg__matrix weights = tile_matrix(job, w->scores),
+                     gradient = tile_matrix(job, w->gradient);
+    pack_down(job, t->rows, head_rows(at, &at->q, t->b, t->h, t->begin), w->queries);
+    pack_down(job, t->rows, head_rows(at, &at->out, t->b, t->h, t->begin), w->cotangents);
+    differentiate_weights(job, t, w);
+    if (at->dv.data)
+        multiply_down(job, t->keys, t->rows, turned(weights), w->cotangents, true, w->dv);
+    if (at->dk.data)
+        multiply_down(job, t->keys, t->rows, turned(gradient), w->queries, true, w->dk);
+    if (!at->dq.data)
+        return;
+    multiply_down(job, t->rows, t->keys, gradient, w->keys, false, w->rows);
+    write_rows(job, t->rows, w->rows, head_rows(at, &at->dq, t->b, t->h, t->begin));
+}
+
+/* All heads of queries that share one head of keys, which gathers their gradients. */
+static void backward_task(const job *job, int64_t task, const workspace *w) {
+    const wg__attention *at = job->at;
+    const int64_t b = task / at->key_heads, key_head = task % at->key_heads;
+    const int64_t group = at->query_heads / at->key_heads;
+    const size_t bytes = (size_t)(at->keys * job->width * at->size);
+    const wg__matrix keys = head_rows(at, &at->k, b, key_head, 0);
+    pack_across(job, keys, w->keys_across);
+    pack_across(job, head_rows(at, &at->v, b, key_head, 0), w->values_across);
+    if (at->dq.data)
+        pack_down(job, at->keys, keys, w->keys);
+    memset(w->dk, 0, bytes);
+    memset(w->dv, 0, bytes);
+    for (int64_t h = key_head * group; h < (key_head + 1) * group; h++)
+        for (int64_t index = 0; index < job->tiles; index++) {
+            const tile t = tile_at(job, b, h, index);
+            backward_tile(job, &t, w);
+        }
+    if (at->dk.data)
+        write_rows(job, at->keys, w->dk, head_rows(at, &at->dk, b, key_head, 0));
+    if (at->dv.data)
+        write_rows(job, at->keys, w->dv, head_rows(at, &at->dv, b, key_head, 0));
+}
+
+int wg__attention_differentiate(const wg__attention *at) {
+    job job = job_of(at, true);
+    /* the weights' gradient, and one for each that is wanted */
+    const int products = 1 + (at->dq.data != NULL) + (at->dk.data != NULL) + (at->dv.data != NULL);
+    return run_tasks(&job, at->batch * at->key_heads, products, backward_task);
+}
