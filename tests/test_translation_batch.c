@@ -231,28 +231,6 @@ START_TEST(what_is_too_long_is_left_out) {
 }
 END_TEST
 
-START_TEST(a_position_gives_the_same_batches_again) {
-    setup s = make_setup();
-    wg_translation_batches *batches = make_batches(&s, 40, 13);
-    wg_translation_batches *others = make_batches(&s, 40, 13);
-    const int64_t count = wg_translation_batches_count(batches);
-    wg_translation_batch batch, again;
-    for (int64_t i = 0; i < 2 * count + 3; i++) {
-        const wg_data_position position = wg_translation_batches_position(batches);
-        ck_assert_int_eq(wg_translation_batches_next(batches, &batch), 0);
-        ck_assert_int_eq(wg_translation_batches_seek(others, &position), 0);
-        ck_assert_int_eq(wg_translation_batches_next(others, &again), 0);
-        assert_close(again.source, batch.source, 0, 0);
-        assert_close(again.labels, batch.labels, 0, 0);
-    }
-    ck_assert_int_eq(wg_translation_batches_seek(others, &(wg_data_position){.next = count}), -1);
-    assert_error(WG_ERROR_ARGUMENT, "was the corpus another one?");
-    wg_translation_batches_free(batches);
-    wg_translation_batches_free(others);
-    free_setup(&s);
-}
-END_TEST
-
 /* ---- Weights ---- */
 
 enum { FEW = 20, MANY = 60 };
@@ -361,7 +339,6 @@ int main(void) {
         sentences_of_like_length_stand_together,
         epochs_differ_and_neighbours_change,
         what_is_too_long_is_left_out,
-        a_position_gives_the_same_batches_again,
         pairs_come_in_the_proportions_and_go_on_where_they_were,
         failing_allocations_leave_nothing_behind,
     };
