@@ -1,7 +1,7 @@
 /* The configuration of BERT: presets, rules, JSON. */
 #include "models/bert.h"
 
-#include "io/config.h"
+#include "models/config_fields.h"
 #include "models/config_rules.h"
 
 #include <string.h>
@@ -51,43 +51,25 @@ int wg_bert_config_preset(wg_bert_config *config, const char *name) {
     return 0;
 }
 
-/* ---- Rules ---- */
+/* ---- Keys ---- */
 
-static int check_sizes(const wg_bert_config *config) {
-    const wg__config_size width = {"hidden_size", config->hidden_size};
-    const wg__config_size heads = {"num_attention_heads", config->num_attention_heads};
-    const wg__config_size sizes[] = {
-        {"vocab_size", config->vocab_size},
-        width,
-        {"num_hidden_layers", config->num_hidden_layers},
-        heads,
-        {"intermediate_size", config->intermediate_size},
-        {"max_position_embeddings", config->max_position_embeddings},
-        {"type_vocab_size", config->type_vocab_size},
-    };
-    if (wg__config_check_sizes(WHERE, sizeof sizes / sizeof *sizes, sizes) < 0 ||
-        wg__config_check_divides(WHERE, heads, width) < 0)
-        return -1;
-    if (config->pad_token_id < 0 || config->pad_token_id >= config->vocab_size)
-        return wg__config_refuse(WHERE, "pad_token_id", (double)config->pad_token_id,
-                                 "a token of the vocabulary");
-    return 0;
-}
+#define AT(key) #key, offsetof(wg_bert_config, key)
 
-int wg_bert_config_validate(const wg_bert_config *config) {
-    if (check_sizes(config) < 0)
-        return -1;
-    if (!wg_activation_name(config->hidden_act))
-        return wg__config_refuse(WHERE, "hidden_act", config->hidden_act, "one of wg_activation");
-    if (wg__config_check_dropout(WHERE, "hidden_dropout_prob", config->hidden_dropout_prob) < 0 ||
-        wg__config_check_dropout(WHERE, "attention_probs_dropout_prob",
-                                 config->attention_probs_dropout_prob) < 0 ||
-        wg__config_check_positive(WHERE, "initializer_range", config->initializer_range) < 0)
-        return -1;
-    return wg__config_check_positive(WHERE, "layer_norm_eps", config->layer_norm_eps);
-}
-
-/* ---- JSON ---- */
+static const wg__config_field fields[] = {
+    {AT(vocab_size), WG__NEEDED_SIZE},
+    {AT(hidden_size), WG__NEEDED_SIZE},
+    {AT(num_hidden_layers), WG__NEEDED_SIZE},
+    {AT(num_attention_heads), WG__NEEDED_SIZE},
+    {AT(intermediate_size), WG__NEEDED_SIZE},
+    {AT(hidden_act), WG__ACTIVATION},
+    {AT(hidden_dropout_prob), WG__PROBABILITY},
+    {AT(attention_probs_dropout_prob), WG__PROBABILITY},
+    {AT(max_position_embeddings), WG__SIZE},
+    {AT(type_vocab_size), WG__SIZE},
+    {AT(initializer_range), WG__POSITIVE},
+    {AT(layer_norm_eps), WG__POSITIVE},
+    {AT(pad_token_id), WG__TOKEN},
+};
 
 /* Keys of published files that do not change what is computed here. */
 static const char *const ignored[] = {
@@ -113,69 +95,46 @@ static const char *const ignored[] = {
     "use_cache",
 };
 
-/* Texts with only one or a few values that this BERT knows. */
-static int read_texts(wg_config *json, wg_bert_config *config) {
-    const char *activation = wg_activation_name(config->hidden_act), *positions = "absolute";
-    wg_config_text(json, "hidden_act", &activation);
+static int read_positions(wg_config *json, void *config) {
+    (void)config;
+    const char *positions = "absolute";
     if (wg_config_text(json, "position_embedding_type", &positions) < 0)
         return -1;
-    if (strcmp(positions, "absolute") != 0)
-        return wg_fail(WG_ERROR_FORMAT, WHERE,
-                       "position_embedding_type is \"%s\"; only \"absolute\" is known", positions);
-    return wg_activation_parse(activation, &config->hidden_act);
+    return strcmp(positions, "absolute") == 0
+               ? 0
+               : wg_fail(WG_ERROR_FORMAT, WHERE,
+                         "position_embedding_type is \"%s\"; only \"absolute\" is known",
+                         positions);
 }
 
-static int read_all(wg_config *json, wg_bert_config *config) {
-    static const char *const required[] = {"vocab_size", "hidden_size", "num_hidden_layers",
-                                           "num_attention_heads", "intermediate_size"};
-    if (wg_config_require(json, 5, required) < 0)
-        return -1;
-    wg_config_integer(json, "vocab_size", &config->vocab_size);
-    wg_config_integer(json, "hidden_size", &config->hidden_size);
-    wg_config_integer(json, "num_hidden_layers", &config->num_hidden_layers);
-    wg_config_integer(json, "num_attention_heads", &config->num_attention_heads);
-    wg_config_integer(json, "intermediate_size", &config->intermediate_size);
-    wg_config_number(json, "hidden_dropout_prob", &config->hidden_dropout_prob);
-    wg_config_number(json, "attention_probs_dropout_prob", &config->attention_probs_dropout_prob);
-    wg_config_integer(json, "max_position_embeddings", &config->max_position_embeddings);
-    wg_config_integer(json, "type_vocab_size", &config->type_vocab_size);
-    wg_config_number(json, "initializer_range", &config->initializer_range);
-    wg_config_number(json, "layer_norm_eps", &config->layer_norm_eps);
-    wg_config_integer(json, "pad_token_id", &config->pad_token_id);
-    if (read_texts(json, config) < 0)
-        return -1;
-    return wg_config_check(json, sizeof ignored / sizeof ignored[0], ignored);
-}
+static const wg__config_form form = {
+    .where = WHERE,
+    .model_type = "bert",
+    .field_count = sizeof fields / sizeof fields[0],
+    .fields = fields,
+    .ignored_count = sizeof ignored / sizeof ignored[0],
+    .ignored = ignored,
+    .read_rest = read_positions,
+};
 
 int wg_bert_config_from_json(wg_bert_config *config, const char *json) {
     wg_bert_config read = base;
-    wg_config *object = wg_config_parse(json, "config.json");
-    int status = object ? read_all(object, &read) : -1;
-    wg_config_free(object);
-    if (status < 0 || wg_bert_config_validate(&read) < 0)
+    if (wg__config_read(&form, json, &read) < 0 || wg_bert_config_validate(&read) < 0)
         return -1;
     *config = read;
     return 0;
 }
 
 char *wg_bert_config_to_json(const wg_bert_config *config) {
-    wg_config *json = wg_config_new();
-    wg_config_set_text(json, "model_type", "bert");
-    wg_config_set_integer(json, "vocab_size", config->vocab_size);
-    wg_config_set_integer(json, "hidden_size", config->hidden_size);
-    wg_config_set_integer(json, "num_hidden_layers", config->num_hidden_layers);
-    wg_config_set_integer(json, "num_attention_heads", config->num_attention_heads);
-    wg_config_set_integer(json, "intermediate_size", config->intermediate_size);
-    wg_config_set_text(json, "hidden_act", wg_activation_name(config->hidden_act));
-    wg_config_set_number(json, "hidden_dropout_prob", config->hidden_dropout_prob);
-    wg_config_set_number(json, "attention_probs_dropout_prob",
-                         config->attention_probs_dropout_prob);
-    wg_config_set_integer(json, "max_position_embeddings", config->max_position_embeddings);
-    wg_config_set_integer(json, "type_vocab_size", config->type_vocab_size);
-    wg_config_set_number(json, "initializer_range", config->initializer_range);
-    wg_config_set_number(json, "layer_norm_eps", config->layer_norm_eps);
-    wg_config_set_integer(json, "pad_token_id", config->pad_token_id);
-    char *text = wg_config_to_json(json);
-    wg_config_free(json);
-    return text;
+    return wg__config_write(&form, config);
+}
+
+/* ---- Rules ---- */
+
+int wg_bert_config_validate(const wg_bert_config *config) {
+    const wg__config_size width = {"hidden_size", config->hidden_size};
+    const wg__config_size heads = {"num_attention_heads", config->num_attention_heads};
+    if (wg__config_check_fields(&form, config, config->vocab_size) < 0)
+        return -1;
+    return wg__config_check_divides(WHERE, heads, width);
 }

@@ -10,11 +10,8 @@ int wg__config_refuse(const char *where, const char *key, double value, const ch
     return wg_fail(WG_ERROR_ARGUMENT, where, "%s is %.15g; it must be %s", key, value, rule);
 }
 
-int wg__config_check_sizes(const char *where, int count, const wg__config_size *sizes) {
-    for (int i = 0; i < count; i++)
-        if (sizes[i].value < 1)
-            return wg__config_refuse(where, sizes[i].key, (double)sizes[i].value, "at least 1");
-    return 0;
+int wg__config_check_size(const char *where, const char *key, int64_t size) {
+    return size >= 1 ? 0 : wg__config_refuse(where, key, (double)size, "at least 1");
 }
 
 int wg__config_check_divides(const char *where, wg__config_size parts, wg__config_size whole) {
@@ -24,14 +21,21 @@ int wg__config_check_divides(const char *where, wg__config_size parts, wg__confi
                    parts.key, (long long)parts.value, whole.key, (long long)whole.value);
 }
 
-int wg__config_check_token(const char *where, wg__config_size token, int64_t vocab_size) {
-    if (token.value >= -1 && token.value < vocab_size)
-        return 0;
-    return wg__config_refuse(where, token.key, (double)token.value,
-                             "a token of the vocabulary, or -1 for none");
+int wg__config_check_token(const char *where, const char *key, int64_t token, int64_t vocab_size) {
+    return token >= 0 && token < vocab_size
+               ? 0
+               : wg__config_refuse(where, key, (double)token, "a token of the vocabulary");
 }
 
-int wg__config_check_dropout(const char *where, const char *key, double p) {
+int wg__config_check_maybe_token(const char *where, const char *key, int64_t token,
+                                 int64_t vocab_size) {
+    return token >= -1 && token < vocab_size
+               ? 0
+               : wg__config_refuse(where, key, (double)token,
+                                   "a token of the vocabulary, or -1 for none");
+}
+
+int wg__config_check_probability(const char *where, const char *key, double p) {
     return p >= 0 && p < 1 ? 0 : wg__config_refuse(where, key, p, "at least 0 and below 1");
 }
 

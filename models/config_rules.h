@@ -8,22 +8,24 @@
 /* "KEY is VALUE; it must be RULE". Returns -1. */
 int wg__config_refuse(const char *where, const char *key, double value, const char *rule);
 
+/* At least 1. */
+int wg__config_check_size(const char *where, const char *key, int64_t size);
+
 typedef struct wg__config_size {
     const char *key;
     int64_t value;
 } wg__config_size;
 
-/* Every size must be at least 1. */
-int wg__config_check_sizes(const char *where, int count, const wg__config_size *sizes);
-
 /* parts must divide whole. */
 int wg__config_check_divides(const char *where, wg__config_size parts, wg__config_size whole);
 
-/* A token of the vocabulary, or -1 for none. */
-int wg__config_check_token(const char *where, wg__config_size token, int64_t vocab_size);
+/* A token of the vocabulary; or that, or -1 for none. */
+int wg__config_check_token(const char *where, const char *key, int64_t token, int64_t vocab_size);
+int wg__config_check_maybe_token(const char *where, const char *key, int64_t token,
+                                 int64_t vocab_size);
 
 /* At least 0 and below 1. */
-int wg__config_check_dropout(const char *where, const char *key, double p);
+int wg__config_check_probability(const char *where, const char *key, double p);
 
 /* Above 0 and finite. */
 int wg__config_check_positive(const char *where, const char *key, double value);

@@ -1,7 +1,7 @@
 /* The configuration of GLM: presets, rules, JSON. */
 #include "models/glm.h"
 
-#include "io/config.h"
+#include "models/config_fields.h"
 #include "models/config_rules.h"
 
 #define WHERE "glm_config" /* in messages */
@@ -50,36 +50,22 @@ int wg_glm_config_preset(wg_glm_config *config, const char *name) {
     return 0;
 }
 
-/* ---- Rules ---- */
+/* ---- Keys ---- */
 
-static int check_sizes(const wg_glm_config *config) {
-    const wg__config_size width = {"hidden_size", config->hidden_size};
-    const wg__config_size heads = {"num_attention_heads", config->num_attention_heads};
-    const wg__config_size sizes[] = {
-        {"vocab_size", config->vocab_size},
-        {"num_layers", config->num_layers},
-        {"max_sequence_length", config->max_sequence_length},
-        width,
-        heads,
-    };
-    if (wg__config_check_sizes(WHERE, sizeof sizes / sizeof *sizes, sizes) < 0)
-        return -1;
-    return wg__config_check_divides(WHERE, heads, width);
-}
+#define AT(key) #key, offsetof(wg_glm_config, key)
 
-int wg_glm_config_validate(const wg_glm_config *config) {
-    if (check_sizes(config) < 0 ||
-        wg__config_check_dropout(WHERE, "embedding_dropout_prob", config->embedding_dropout_prob) <
-            0 ||
-        wg__config_check_dropout(WHERE, "attention_dropout_prob", config->attention_dropout_prob) <
-            0 ||
-        wg__config_check_dropout(WHERE, "output_dropout_prob", config->output_dropout_prob) < 0 ||
-        wg__config_check_positive(WHERE, "layernorm_epsilon", config->layernorm_epsilon) < 0)
-        return -1;
-    return wg__config_check_positive(WHERE, "initializer_range", config->initializer_range);
-}
-
-/* ---- JSON ---- */
+static const wg__config_field fields[] = {
+    {AT(vocab_size), WG__NEEDED_SIZE},
+    {AT(hidden_size), WG__NEEDED_SIZE},
+    {AT(num_layers), WG__NEEDED_SIZE},
+    {AT(num_attention_heads), WG__NEEDED_SIZE},
+    {AT(max_sequence_length), WG__SIZE},
+    {AT(embedding_dropout_prob), WG__PROBABILITY},
+    {AT(attention_dropout_prob), WG__PROBABILITY},
+    {AT(output_dropout_prob), WG__PROBABILITY},
+    {AT(layernorm_epsilon), WG__POSITIVE},
+    {AT(initializer_range), WG__POSITIVE},
+};
 
 /* Keys of published files that do not change what is computed here; attention_scale guards the
  * scores against overflow in half precision, and cancels. */
@@ -103,7 +89,8 @@ static const char *const ignored[] = {
 };
 
 /* Flags and sizes with only one value that this GLM knows. */
-static int read_choices(wg_config *json) {
+static int read_choices(wg_config *json, void *config) {
+    (void)config;
     bool relative = false, blocks = true;
     int64_t spell = 0;
     wg_config_integer(json, "spell_length", &spell);
@@ -121,52 +108,40 @@ static int read_choices(wg_config *json) {
     return 0;
 }
 
-static int read_all(wg_config *json, wg_glm_config *config) {
-    static const char *const required[] = {"vocab_size", "hidden_size", "num_layers",
-                                           "num_attention_heads"};
-    if (wg_config_require(json, 4, required) < 0)
-        return -1;
-    wg_config_integer(json, "vocab_size", &config->vocab_size);
-    wg_config_integer(json, "hidden_size", &config->hidden_size);
-    wg_config_integer(json, "num_layers", &config->num_layers);
-    wg_config_integer(json, "num_attention_heads", &config->num_attention_heads);
-    wg_config_integer(json, "max_sequence_length", &config->max_sequence_length);
-    wg_config_number(json, "embedding_dropout_prob", &config->embedding_dropout_prob);
-    wg_config_number(json, "attention_dropout_prob", &config->attention_dropout_prob);
-    wg_config_number(json, "output_dropout_prob", &config->output_dropout_prob);
-    wg_config_number(json, "layernorm_epsilon", &config->layernorm_epsilon);
-    wg_config_number(json, "initializer_range", &config->initializer_range);
-    if (read_choices(json) < 0)
-        return -1;
-    return wg_config_check(json, sizeof ignored / sizeof ignored[0], ignored);
+static int write_choices(wg_config *json, const void *config) {
+    (void)config;
+    return wg_config_set_boolean(json, "block_position_encoding", true);
 }
+
+static const wg__config_form form = {
+    .where = WHERE,
+    .model_type = "glm",
+    .field_count = sizeof fields / sizeof fields[0],
+    .fields = fields,
+    .ignored_count = sizeof ignored / sizeof ignored[0],
+    .ignored = ignored,
+    .read_rest = read_choices,
+    .write_rest = write_choices,
+};
 
 int wg_glm_config_from_json(wg_glm_config *config, const char *json) {
     wg_glm_config read = base;
-    wg_config *object = wg_config_parse(json, "config.json");
-    int status = object ? read_all(object, &read) : -1;
-    wg_config_free(object);
-    if (status < 0 || wg_glm_config_validate(&read) < 0)
+    if (wg__config_read(&form, json, &read) < 0 || wg_glm_config_validate(&read) < 0)
         return -1;
     *config = read;
     return 0;
 }
 
 char *wg_glm_config_to_json(const wg_glm_config *config) {
-    wg_config *json = wg_config_new();
-    wg_config_set_text(json, "model_type", "glm");
-    wg_config_set_integer(json, "vocab_size", config->vocab_size);
-    wg_config_set_integer(json, "hidden_size", config->hidden_size);
-    wg_config_set_integer(json, "num_layers", config->num_layers);
-    wg_config_set_integer(json, "num_attention_heads", config->num_attention_heads);
-    wg_config_set_integer(json, "max_sequence_length", config->max_sequence_length);
-    wg_config_set_boolean(json, "block_position_encoding", true);
-    wg_config_set_number(json, "embedding_dropout_prob", config->embedding_dropout_prob);
-    wg_config_set_number(json, "attention_dropout_prob", config->attention_dropout_prob);
-    wg_config_set_number(json, "output_dropout_prob", config->output_dropout_prob);
-    wg_config_set_number(json, "layernorm_epsilon", config->layernorm_epsilon);
-    wg_config_set_number(json, "initializer_range", config->initializer_range);
-    char *text = wg_config_to_json(json);
-    wg_config_free(json);
-    return text;
+    return wg__config_write(&form, config);
+}
+
+/* ---- Rules ---- */
+
+int wg_glm_config_validate(const wg_glm_config *config) {
+    const wg__config_size width = {"hidden_size", config->hidden_size};
+    const wg__config_size heads = {"num_attention_heads", config->num_attention_heads};
+    if (wg__config_check_fields(&form, config, config->vocab_size) < 0)
+        return -1;
+    return wg__config_check_divides(WHERE, heads, width);
 }

@@ -1,7 +1,7 @@
 /* The configuration of GPT-2: presets, rules, JSON. */
 #include "models/gpt.h"
 
-#include "io/config.h"
+#include "models/config_fields.h"
 #include "models/config_rules.h"
 
 #define WHERE "gpt_config" /* in messages */
@@ -51,37 +51,26 @@ int wg_gpt_config_preset(wg_gpt_config *config, const char *name) {
     return 0;
 }
 
-/* ---- Rules ---- */
+/* ---- Keys ---- */
 
-static int check_sizes(const wg_gpt_config *config) {
-    const wg__config_size width = {"n_embd", config->n_embd}, heads = {"n_head", config->n_head};
-    const wg__config_size sizes[] = {
-        {"vocab_size", config->vocab_size}, {"n_positions", config->n_positions}, width,
-        {"n_layer", config->n_layer},       {"n_inner", config->n_inner},         heads,
-    };
-    if (wg__config_check_sizes(WHERE, sizeof sizes / sizeof *sizes, sizes) < 0)
-        return -1;
-    return wg__config_check_divides(WHERE, heads, width);
-}
+#define AT(key) #key, offsetof(wg_gpt_config, key)
 
-int wg_gpt_config_validate(const wg_gpt_config *config) {
-    const wg__config_size bos = {"bos_token_id", config->bos_token_id};
-    const wg__config_size eos = {"eos_token_id", config->eos_token_id};
-    if (check_sizes(config) < 0 || wg__config_check_token(WHERE, bos, config->vocab_size) < 0 ||
-        wg__config_check_token(WHERE, eos, config->vocab_size) < 0 ||
-        wg__config_check_dropout(WHERE, "embd_pdrop", config->embd_pdrop) < 0 ||
-        wg__config_check_dropout(WHERE, "attn_pdrop", config->attn_pdrop) < 0 ||
-        wg__config_check_dropout(WHERE, "resid_pdrop", config->resid_pdrop) < 0)
-        return -1;
-    if (!wg_activation_name(config->activation_function))
-        return wg__config_refuse(WHERE, "activation_function", config->activation_function,
-                                 "one of wg_activation");
-    if (wg__config_check_positive(WHERE, "layer_norm_epsilon", config->layer_norm_epsilon) < 0)
-        return -1;
-    return wg__config_check_positive(WHERE, "initializer_range", config->initializer_range);
-}
-
-/* ---- JSON ---- */
+static const wg__config_field fields[] = {
+    {AT(vocab_size), WG__NEEDED_SIZE},
+    {AT(n_positions), WG__SIZE},
+    {AT(n_embd), WG__NEEDED_SIZE},
+    {AT(n_layer), WG__NEEDED_SIZE},
+    {AT(n_head), WG__NEEDED_SIZE},
+    {AT(n_inner), WG__SIZE},
+    {AT(activation_function), WG__ACTIVATION},
+    {AT(embd_pdrop), WG__PROBABILITY},
+    {AT(attn_pdrop), WG__PROBABILITY},
+    {AT(resid_pdrop), WG__PROBABILITY},
+    {AT(layer_norm_epsilon), WG__POSITIVE},
+    {AT(initializer_range), WG__POSITIVE},
+    {AT(bos_token_id), WG__MAYBE_TOKEN},
+    {AT(eos_token_id), WG__MAYBE_TOKEN},
+};
 
 /* Keys of published files that do not change what is computed here. */
 static const char *const ignored[] = {
@@ -102,76 +91,51 @@ static const char *const ignored[] = {
     "use_cache",
 };
 
-/* Texts and flags with only one or a few values that this GPT knows. */
-static int read_choices(wg_config *json, wg_gpt_config *config) {
-    const char *activation = wg_activation_name(config->activation_function);
+/* Flags with only one value that this GPT knows, and a size that follows from another. */
+static int read_choices(wg_config *json, void *read) {
+    wg_gpt_config *config = read;
     bool scale = true, scale_by_layer = false, tie = true;
-    wg_config_text(json, "activation_function", &activation);
     wg_config_boolean(json, "scale_attn_weights", &scale);
     wg_config_boolean(json, "scale_attn_by_inverse_layer_idx", &scale_by_layer);
     if (wg_config_boolean(json, "tie_word_embeddings", &tie) < 0)
         return -1;
-    if (!scale || scale_by_layer || !tie)
-        return wg_fail(WG_ERROR_FORMAT, WHERE, "%s is not as in the published GPT-2",
-                       !scale           ? "scale_attn_weights"
-                       : scale_by_layer ? "scale_attn_by_inverse_layer_idx"
-                                        : "tie_word_embeddings");
-    return wg_activation_parse(activation, &config->activation_function);
+    if (!wg_config_has(json, "n_inner"))
+        config->n_inner = 4 * config->n_embd;
+    if (scale && !scale_by_layer && tie)
+        return 0;
+    return wg_fail(WG_ERROR_FORMAT, WHERE, "%s is not as in the published GPT-2",
+                   !scale           ? "scale_attn_weights"
+                   : scale_by_layer ? "scale_attn_by_inverse_layer_idx"
+                                    : "tie_word_embeddings");
 }
 
-static int read_all(wg_config *json, wg_gpt_config *config) {
-    static const char *const required[] = {"vocab_size", "n_embd", "n_layer", "n_head"};
-    if (wg_config_require(json, 4, required) < 0)
-        return -1;
-    wg_config_integer(json, "vocab_size", &config->vocab_size);
-    wg_config_integer(json, "n_positions", &config->n_positions);
-    wg_config_integer(json, "n_embd", &config->n_embd);
-    wg_config_integer(json, "n_layer", &config->n_layer);
-    wg_config_integer(json, "n_head", &config->n_head);
-    config->n_inner = 4 * config->n_embd;
-    wg_config_integer(json, "n_inner", &config->n_inner);
-    wg_config_number(json, "embd_pdrop", &config->embd_pdrop);
-    wg_config_number(json, "attn_pdrop", &config->attn_pdrop);
-    wg_config_number(json, "resid_pdrop", &config->resid_pdrop);
-    wg_config_number(json, "layer_norm_epsilon", &config->layer_norm_epsilon);
-    wg_config_number(json, "initializer_range", &config->initializer_range);
-    wg_config_integer(json, "bos_token_id", &config->bos_token_id);
-    wg_config_integer(json, "eos_token_id", &config->eos_token_id);
-    if (read_choices(json, config) < 0)
-        return -1;
-    return wg_config_check(json, sizeof ignored / sizeof ignored[0], ignored);
-}
+static const wg__config_form form = {
+    .where = WHERE,
+    .model_type = "gpt2",
+    .field_count = sizeof fields / sizeof fields[0],
+    .fields = fields,
+    .ignored_count = sizeof ignored / sizeof ignored[0],
+    .ignored = ignored,
+    .read_rest = read_choices,
+};
 
 int wg_gpt_config_from_json(wg_gpt_config *config, const char *json) {
     wg_gpt_config read = base;
-    wg_config *object = wg_config_parse(json, "config.json");
-    int status = object ? read_all(object, &read) : -1;
-    wg_config_free(object);
-    if (status < 0 || wg_gpt_config_validate(&read) < 0)
+    if (wg__config_read(&form, json, &read) < 0 || wg_gpt_config_validate(&read) < 0)
         return -1;
     *config = read;
     return 0;
 }
 
 char *wg_gpt_config_to_json(const wg_gpt_config *config) {
-    wg_config *json = wg_config_new();
-    wg_config_set_text(json, "model_type", "gpt2");
-    wg_config_set_integer(json, "vocab_size", config->vocab_size);
-    wg_config_set_integer(json, "n_positions", config->n_positions);
-    wg_config_set_integer(json, "n_embd", config->n_embd);
-    wg_config_set_integer(json, "n_layer", config->n_layer);
-    wg_config_set_integer(json, "n_head", config->n_head);
-    wg_config_set_integer(json, "n_inner", config->n_inner);
-    wg_config_set_text(json, "activation_function",
-                       wg_activation_name(config->activation_function));
-    wg_config_set_number(json, "embd_pdrop", config->embd_pdrop);
-    wg_config_set_number(json, "attn_pdrop", config->attn_pdrop);
-    wg_config_set_number(json, "resid_pdrop", config->resid_pdrop);
-    wg_config_set_number(json, "layer_norm_epsilon", config->layer_norm_epsilon);
-    wg_config_set_number(json, "initializer_range", config->initializer_range);
-    wg_config_set_integer(json, "bos_token_id", config->bos_token_id);
-    wg_config_set_integer(json, "eos_token_id", config->eos_token_id);
-    char *text = wg_config_to_json(json);
-    wg_config_free(json);
-    return text;
+    return wg__config_write(&form, config);
+}
+
+/* ---- Rules ---- */
+
+int wg_gpt_config_validate(const wg_gpt_config *config) {
+    const wg__config_size width = {"n_embd", config->n_embd}, heads = {"n_head", config->n_head};
+    if (wg__config_check_fields(&form, config, config->vocab_size) < 0)
+        return -1;
+    return wg__config_check_divides(WHERE, heads, width);
 }

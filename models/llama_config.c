@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "io/config.h"
+#include "models/config_fields.h"
 #include "models/config_rules.h"
 
 #define WHERE "llama_config" /* in messages */
@@ -57,64 +57,26 @@ int wg_llama_config_preset(wg_llama_config *config, const char *name) {
     return 0;
 }
 
-/* ---- Rules ---- */
+/* ---- Keys ---- */
 
-static int check_scaling(const wg_rotary_options *scaling) {
-    if (scaling->factor != 0 &&
-        wg__config_check_positive(WHERE, "rope_scaling.factor", scaling->factor) < 0)
-        return -1;
-    if (scaling->original_positions == 0)
-        return 0;
-    if (scaling->original_positions < 0)
-        return wg__config_refuse(WHERE, "rope_scaling.original_max_position_embeddings",
-                                 (double)scaling->original_positions, "at least 1");
-    const double low = scaling->low_frequency_factor, high = scaling->high_frequency_factor;
-    return low > 0 && high > low ? 0
-                                 : wg__config_refuse(WHERE, "rope_scaling.high_freq_factor", high,
-                                                     "above low_freq_factor, which is above 0");
-}
+#define AT(key) #key, offsetof(wg_llama_config, key)
 
-static int check_sizes(const wg_llama_config *config) {
-    const wg__config_size width = {"hidden_size", config->hidden_size};
-    const wg__config_size heads = {"num_attention_heads", config->num_attention_heads};
-    const wg__config_size shared = {"num_key_value_heads", config->num_key_value_heads};
-    const wg__config_size sizes[] = {
-        {"vocab_size", config->vocab_size},
-        width,
-        {"intermediate_size", config->intermediate_size},
-        {"num_hidden_layers", config->num_hidden_layers},
-        heads,
-        shared,
-        {"max_position_embeddings", config->max_position_embeddings},
-    };
-    if (wg__config_check_sizes(WHERE, sizeof sizes / sizeof *sizes, sizes) < 0 ||
-        wg__config_check_divides(WHERE, heads, width) < 0 ||
-        wg__config_check_divides(WHERE, shared, heads) < 0)
-        return -1;
-    if (config->hidden_size / config->num_attention_heads % 2 != 0)
-        return wg_fail(WG_ERROR_ARGUMENT, WHERE,
-                       "heads of width %lld; rotary positions turn pairs, and need an even one",
-                       (long long)(config->hidden_size / config->num_attention_heads));
-    return 0;
-}
-
-int wg_llama_config_validate(const wg_llama_config *config) {
-    const wg__config_size bos = {"bos_token_id", config->bos_token_id};
-    const wg__config_size eos = {"eos_token_id", config->eos_token_id};
-    if (check_sizes(config) < 0 || wg__config_check_token(WHERE, bos, config->vocab_size) < 0 ||
-        wg__config_check_token(WHERE, eos, config->vocab_size) < 0)
-        return -1;
-    if (!wg_gate_name(config->hidden_act))
-        return wg__config_refuse(WHERE, "hidden_act", config->hidden_act, "one of wg_gate");
-    if (wg__config_check_positive(WHERE, "rms_norm_eps", config->rms_norm_eps) < 0 ||
-        wg__config_check_positive(WHERE, "rope_theta", config->rope_theta) < 0)
-        return -1;
-    if (check_scaling(&config->rope_scaling) < 0)
-        return -1;
-    return wg__config_check_positive(WHERE, "initializer_range", config->initializer_range);
-}
-
-/* ---- JSON ---- */
+static const wg__config_field fields[] = {
+    {AT(vocab_size), WG__NEEDED_SIZE},
+    {AT(hidden_size), WG__NEEDED_SIZE},
+    {AT(intermediate_size), WG__NEEDED_SIZE},
+    {AT(num_hidden_layers), WG__NEEDED_SIZE},
+    {AT(num_attention_heads), WG__NEEDED_SIZE},
+    {AT(num_key_value_heads), WG__SIZE},
+    {AT(hidden_act), WG__GATE},
+    {AT(max_position_embeddings), WG__SIZE},
+    {AT(rms_norm_eps), WG__POSITIVE},
+    {AT(rope_theta), WG__POSITIVE},
+    {AT(initializer_range), WG__POSITIVE},
+    {AT(tie_word_embeddings), WG__FLAG},
+    {AT(bos_token_id), WG__MAYBE_TOKEN},
+    {AT(eos_token_id), WG__MAYBE_TOKENS},
+};
 
 /* Keys of published files that do not change what is computed here. */
 static const char *const ignored[] = {
@@ -122,13 +84,10 @@ static const char *const ignored[] = {
     "pad_token_id", "pretraining_tp", "torch_dtype",   "transformers_version", "use_cache",
 };
 
-/* Texts and flags with only one or a few values that this LLaMA knows. */
-static int read_choices(wg_config *json, wg_llama_config *config) {
-    const char *act = wg_gate_name(config->hidden_act);
+/* Flags and sizes with only one value that this LLaMA knows. */
+static int read_choices(wg_config *json, const wg_llama_config *config) {
     bool attention_bias = false, mlp_bias = false;
     int64_t head = 0;
-    wg_config_text(json, "hidden_act", &act);
-    wg_config_boolean(json, "tie_word_embeddings", &config->tie_word_embeddings);
     wg_config_boolean(json, "attention_bias", &attention_bias);
     wg_config_boolean(json, "mlp_bias", &mlp_bias);
     if (wg_config_integer(json, "head_dim", &head) < 0)
@@ -139,7 +98,7 @@ static int read_choices(wg_config *json, wg_llama_config *config) {
     if (head != 0 && head * config->num_attention_heads != config->hidden_size)
         return wg_fail(WG_ERROR_FORMAT, WHERE,
                        "head_dim %lld is not hidden_size / num_attention_heads", (long long)head);
-    return wg_gate_parse(act, &config->hidden_act);
+    return 0;
 }
 
 /* Positions that are stretched: "linear", or "llama3" of LLaMA 3.1; older files say "type". */
@@ -167,7 +126,18 @@ static int read_scaling(wg_config *scaling, wg_rotary_options *options) {
     return wg_config_check(scaling, 0, NULL);
 }
 
-static int write_scaling(wg_config *json, const wg_rotary_options *options) {
+static int read_rest(wg_config *json, void *read) {
+    wg_llama_config *config = read;
+    if (!wg_config_has(json, "num_key_value_heads"))
+        config->num_key_value_heads = config->num_attention_heads;
+    wg_config *scaling = wg_config_part(json, "rope_scaling");
+    const int status = scaling ? read_scaling(scaling, &config->rope_scaling) : 0;
+    wg_config_free(scaling);
+    return status < 0 ? -1 : read_choices(json, config);
+}
+
+static int write_scaling(wg_config *json, const void *written) {
+    const wg_rotary_options *options = &((const wg_llama_config *)written)->rope_scaling;
     if (options->factor == 0)
         return 0;
     const bool llama3 = options->original_positions > 0;
@@ -185,62 +155,62 @@ static int write_scaling(wg_config *json, const wg_rotary_options *options) {
     return status;
 }
 
-static int read_all(wg_config *json, wg_llama_config *config) {
-    static const char *const required[] = {"vocab_size", "hidden_size", "intermediate_size",
-                                           "num_hidden_layers", "num_attention_heads"};
-    if (wg_config_require(json, 5, required) < 0)
-        return -1;
-    wg_config_integer(json, "vocab_size", &config->vocab_size);
-    wg_config_integer(json, "hidden_size", &config->hidden_size);
-    wg_config_integer(json, "intermediate_size", &config->intermediate_size);
-    wg_config_integer(json, "num_hidden_layers", &config->num_hidden_layers);
-    wg_config_integer(json, "num_attention_heads", &config->num_attention_heads);
-    config->num_key_value_heads = config->num_attention_heads;
-    wg_config_integer(json, "num_key_value_heads", &config->num_key_value_heads);
-    wg_config_integer(json, "max_position_embeddings", &config->max_position_embeddings);
-    wg_config_number(json, "rms_norm_eps", &config->rms_norm_eps);
-    wg_config_number(json, "rope_theta", &config->rope_theta);
-    wg_config_number(json, "initializer_range", &config->initializer_range);
-    wg_config_integer(json, "bos_token_id", &config->bos_token_id);
-    wg_config_first_integer(json, "eos_token_id", &config->eos_token_id);
-    wg_config *scaling = wg_config_part(json, "rope_scaling");
-    const int status = scaling ? read_scaling(scaling, &config->rope_scaling) : 0;
-    wg_config_free(scaling);
-    if (status < 0 || read_choices(json, config) < 0)
-        return -1;
-    return wg_config_check(json, sizeof ignored / sizeof ignored[0], ignored);
-}
+static const wg__config_form form = {
+    .where = WHERE,
+    .model_type = "llama",
+    .field_count = sizeof fields / sizeof fields[0],
+    .fields = fields,
+    .ignored_count = sizeof ignored / sizeof ignored[0],
+    .ignored = ignored,
+    .read_rest = read_rest,
+    .write_rest = write_scaling,
+};
 
 int wg_llama_config_from_json(wg_llama_config *config, const char *json) {
     wg_llama_config read = base;
-    wg_config *object = wg_config_parse(json, "config.json");
-    int status = object ? read_all(object, &read) : -1;
-    wg_config_free(object);
-    if (status < 0 || wg_llama_config_validate(&read) < 0)
+    if (wg__config_read(&form, json, &read) < 0 || wg_llama_config_validate(&read) < 0)
         return -1;
     *config = read;
     return 0;
 }
 
 char *wg_llama_config_to_json(const wg_llama_config *config) {
-    wg_config *json = wg_config_new();
-    wg_config_set_text(json, "model_type", "llama");
-    wg_config_set_integer(json, "vocab_size", config->vocab_size);
-    wg_config_set_integer(json, "hidden_size", config->hidden_size);
-    wg_config_set_integer(json, "intermediate_size", config->intermediate_size);
-    wg_config_set_integer(json, "num_hidden_layers", config->num_hidden_layers);
-    wg_config_set_integer(json, "num_attention_heads", config->num_attention_heads);
-    wg_config_set_integer(json, "num_key_value_heads", config->num_key_value_heads);
-    wg_config_set_text(json, "hidden_act", wg_gate_name(config->hidden_act));
-    wg_config_set_integer(json, "max_position_embeddings", config->max_position_embeddings);
-    wg_config_set_number(json, "rms_norm_eps", config->rms_norm_eps);
-    wg_config_set_number(json, "rope_theta", config->rope_theta);
-    write_scaling(json, &config->rope_scaling);
-    wg_config_set_number(json, "initializer_range", config->initializer_range);
-    wg_config_set_boolean(json, "tie_word_embeddings", config->tie_word_embeddings);
-    wg_config_set_integer(json, "bos_token_id", config->bos_token_id);
-    wg_config_set_integer(json, "eos_token_id", config->eos_token_id);
-    char *text = wg_config_to_json(json);
-    wg_config_free(json);
-    return text;
+    return wg__config_write(&form, config);
+}
+
+/* ---- Rules ---- */
+
+static int check_scaling(const wg_rotary_options *scaling) {
+    if (scaling->factor != 0 &&
+        wg__config_check_positive(WHERE, "rope_scaling.factor", scaling->factor) < 0)
+        return -1;
+    if (scaling->original_positions == 0)
+        return 0;
+    if (scaling->original_positions < 0)
+        return wg__config_refuse(WHERE, "rope_scaling.original_max_position_embeddings",
+                                 (double)scaling->original_positions, "at least 1");
+    const double low = scaling->low_frequency_factor, high = scaling->high_frequency_factor;
+    return low > 0 && high > low ? 0
+                                 : wg__config_refuse(WHERE, "rope_scaling.high_freq_factor", high,
+                                                     "above low_freq_factor, which is above 0");
+}
+
+static int check_heads(const wg_llama_config *config) {
+    const wg__config_size width = {"hidden_size", config->hidden_size};
+    const wg__config_size heads = {"num_attention_heads", config->num_attention_heads};
+    const wg__config_size shared = {"num_key_value_heads", config->num_key_value_heads};
+    if (wg__config_check_divides(WHERE, heads, width) < 0 ||
+        wg__config_check_divides(WHERE, shared, heads) < 0)
+        return -1;
+    if (config->hidden_size / config->num_attention_heads % 2 != 0)
+        return wg_fail(WG_ERROR_ARGUMENT, WHERE,
+                       "heads of width %lld; rotary positions turn pairs, and need an even one",
+                       (long long)(config->hidden_size / config->num_attention_heads));
+    return 0;
+}
+
+int wg_llama_config_validate(const wg_llama_config *config) {
+    if (wg__config_check_fields(&form, config, config->vocab_size) < 0 || check_heads(config) < 0)
+        return -1;
+    return check_scaling(&config->rope_scaling);
 }

@@ -1,7 +1,7 @@
 /* The configuration of T5: presets, rules, JSON. */
 #include "models/t5.h"
 
-#include "io/config.h"
+#include "models/config_fields.h"
 #include "models/config_rules.h"
 
 #include <string.h>
@@ -58,40 +58,28 @@ int wg_t5_config_preset(wg_t5_config *config, const char *name) {
     return 0;
 }
 
-/* ---- Rules ---- */
+/* ---- Keys ---- */
 
-static int check_tokens(const wg_t5_config *config) {
-    const wg__config_size tokens[] = {
-        {"pad_token_id", config->pad_token_id},
-        {"eos_token_id", config->eos_token_id},
-        {"decoder_start_token_id", config->decoder_start_token_id},
-    };
-    for (size_t i = 0; i < sizeof tokens / sizeof *tokens; i++)
-        if (tokens[i].value < 0 || tokens[i].value >= config->vocab_size)
-            return wg__config_refuse(WHERE, tokens[i].key, (double)tokens[i].value,
-                                     "a token of the vocabulary");
-    return 0;
-}
+#define AT(key) #key, offsetof(wg_t5_config, key)
 
-int wg_t5_config_validate(const wg_t5_config *config) {
-    const wg__config_size sizes[] = {
-        {"vocab_size", config->vocab_size},
-        {"d_model", config->d_model},
-        {"d_kv", config->d_kv},
-        {"d_ff", config->d_ff},
-        {"num_layers", config->num_layers},
-        {"num_decoder_layers", config->num_decoder_layers},
-        {"num_heads", config->num_heads},
-    };
-    if (wg__config_check_sizes(WHERE, sizeof sizes / sizeof *sizes, sizes) < 0 ||
-        check_tokens(config) < 0 ||
-        wg__config_check_dropout(WHERE, "dropout_rate", config->dropout_rate) < 0 ||
-        wg__config_check_positive(WHERE, "layer_norm_epsilon", config->layer_norm_epsilon) < 0)
-        return -1;
-    return wg__config_check_positive(WHERE, "initializer_factor", config->initializer_factor);
-}
-
-/* ---- JSON ---- */
+static const wg__config_field fields[] = {
+    {AT(vocab_size), WG__NEEDED_SIZE},
+    {AT(d_model), WG__NEEDED_SIZE},
+    {AT(d_kv), WG__NEEDED_SIZE},
+    {AT(d_ff), WG__NEEDED_SIZE},
+    {AT(num_layers), WG__NEEDED_SIZE},
+    {AT(num_decoder_layers), WG__SIZE},
+    {AT(num_heads), WG__NEEDED_SIZE},
+    {AT(relative_attention_num_buckets), WG__INTEGER},
+    {AT(relative_attention_max_distance), WG__INTEGER},
+    {AT(dropout_rate), WG__PROBABILITY},
+    {AT(layer_norm_epsilon), WG__POSITIVE},
+    {AT(initializer_factor), WG__POSITIVE},
+    {AT(tie_word_embeddings), WG__FLAG},
+    {AT(pad_token_id), WG__TOKEN},
+    {AT(eos_token_id), WG__TOKEN},
+    {AT(decoder_start_token_id), WG__TOKEN},
+};
 
 /* Keys of published files that do not change what is computed here. */
 static const char *const ignored[] = {
@@ -101,7 +89,10 @@ static const char *const ignored[] = {
     "use_cache",
 };
 
-static int read_net(wg_config *json, wg_t5_config *config) {
+static int read_rest(wg_config *json, void *read) {
+    wg_t5_config *config = read;
+    if (!wg_config_has(json, "num_decoder_layers"))
+        config->num_decoder_layers = config->num_layers;
     const char *net = "relu";
     if (wg_config_text(json, "feed_forward_proj", &net) < 0)
         return -1;
@@ -112,69 +103,36 @@ static int read_net(wg_config *json, wg_t5_config *config) {
                    "feed_forward_proj is \"%s\"; wanted \"relu\" or \"gated-gelu\"", net);
 }
 
-static int read_all(wg_config *json, wg_t5_config *config) {
-    static const char *const required[] = {"vocab_size", "d_model",    "d_kv",
-                                           "d_ff",       "num_layers", "num_heads"};
-    if (wg_config_require(json, 6, required) < 0)
-        return -1;
-    wg_config_integer(json, "vocab_size", &config->vocab_size);
-    wg_config_integer(json, "d_model", &config->d_model);
-    wg_config_integer(json, "d_kv", &config->d_kv);
-    wg_config_integer(json, "d_ff", &config->d_ff);
-    wg_config_integer(json, "num_layers", &config->num_layers);
-    config->num_decoder_layers = config->num_layers;
-    wg_config_integer(json, "num_decoder_layers", &config->num_decoder_layers);
-    wg_config_integer(json, "num_heads", &config->num_heads);
-    wg_config_integer(json, "relative_attention_num_buckets",
-                      &config->relative_attention_num_buckets);
-    wg_config_integer(json, "relative_attention_max_distance",
-                      &config->relative_attention_max_distance);
-    wg_config_number(json, "dropout_rate", &config->dropout_rate);
-    wg_config_number(json, "layer_norm_epsilon", &config->layer_norm_epsilon);
-    wg_config_number(json, "initializer_factor", &config->initializer_factor);
-    wg_config_boolean(json, "tie_word_embeddings", &config->tie_word_embeddings);
-    wg_config_integer(json, "pad_token_id", &config->pad_token_id);
-    wg_config_integer(json, "eos_token_id", &config->eos_token_id);
-    wg_config_integer(json, "decoder_start_token_id", &config->decoder_start_token_id);
-    if (read_net(json, config) < 0)
-        return -1;
-    return wg_config_check(json, sizeof ignored / sizeof ignored[0], ignored);
+static int write_net(wg_config *json, const void *config) {
+    const bool gated = ((const wg_t5_config *)config)->gated;
+    return wg_config_set_text(json, "feed_forward_proj", gated ? "gated-gelu" : "relu");
 }
+
+static const wg__config_form form = {
+    .where = WHERE,
+    .model_type = "t5",
+    .field_count = sizeof fields / sizeof fields[0],
+    .fields = fields,
+    .ignored_count = sizeof ignored / sizeof ignored[0],
+    .ignored = ignored,
+    .read_rest = read_rest,
+    .write_rest = write_net,
+};
 
 int wg_t5_config_from_json(wg_t5_config *config, const char *json) {
     wg_t5_config read = base;
-    wg_config *object = wg_config_parse(json, "config.json");
-    int status = object ? read_all(object, &read) : -1;
-    wg_config_free(object);
-    if (status < 0 || wg_t5_config_validate(&read) < 0)
+    if (wg__config_read(&form, json, &read) < 0 || wg_t5_config_validate(&read) < 0)
         return -1;
     *config = read;
     return 0;
 }
 
 char *wg_t5_config_to_json(const wg_t5_config *config) {
-    wg_config *json = wg_config_new();
-    wg_config_set_text(json, "model_type", "t5");
-    wg_config_set_integer(json, "vocab_size", config->vocab_size);
-    wg_config_set_integer(json, "d_model", config->d_model);
-    wg_config_set_integer(json, "d_kv", config->d_kv);
-    wg_config_set_integer(json, "d_ff", config->d_ff);
-    wg_config_set_integer(json, "num_layers", config->num_layers);
-    wg_config_set_integer(json, "num_decoder_layers", config->num_decoder_layers);
-    wg_config_set_integer(json, "num_heads", config->num_heads);
-    wg_config_set_integer(json, "relative_attention_num_buckets",
-                          config->relative_attention_num_buckets);
-    wg_config_set_integer(json, "relative_attention_max_distance",
-                          config->relative_attention_max_distance);
-    wg_config_set_number(json, "dropout_rate", config->dropout_rate);
-    wg_config_set_number(json, "layer_norm_epsilon", config->layer_norm_epsilon);
-    wg_config_set_number(json, "initializer_factor", config->initializer_factor);
-    wg_config_set_text(json, "feed_forward_proj", config->gated ? "gated-gelu" : "relu");
-    wg_config_set_boolean(json, "tie_word_embeddings", config->tie_word_embeddings);
-    wg_config_set_integer(json, "pad_token_id", config->pad_token_id);
-    wg_config_set_integer(json, "eos_token_id", config->eos_token_id);
-    wg_config_set_integer(json, "decoder_start_token_id", config->decoder_start_token_id);
-    char *text = wg_config_to_json(json);
-    wg_config_free(json);
-    return text;
+    return wg__config_write(&form, config);
+}
+
+/* ---- Rules ---- */
+
+int wg_t5_config_validate(const wg_t5_config *config) {
+    return wg__config_check_fields(&form, config, config->vocab_size);
 }

@@ -1,7 +1,7 @@
 /* The configuration of the Transformer: presets, rules, JSON. */
 #include "models/transformer.h"
 
-#include "io/config.h"
+#include "models/config_fields.h"
 #include "models/config_rules.h"
 
 #define WHERE "transformer_config" /* in messages */
@@ -55,64 +55,33 @@ int wg_transformer_config_preset(wg_transformer_config *config, const char *name
     return 0;
 }
 
-/* ---- Rules ---- */
+/* ---- Keys ---- */
 
-static int check_sizes(const wg_transformer_config *config) {
-    const wg__config_size width = {"d_model", config->d_model};
-    const wg__config_size heads[] = {{"encoder_attention_heads", config->encoder_attention_heads},
-                                     {"decoder_attention_heads", config->decoder_attention_heads}};
-    const wg__config_size sizes[] = {
-        {"vocab_size", config->vocab_size},
-        {"decoder_vocab_size", config->decoder_vocab_size},
-        {"encoder_layers", config->encoder_layers},
-        {"decoder_layers", config->decoder_layers},
-        {"encoder_ffn_dim", config->encoder_ffn_dim},
-        {"decoder_ffn_dim", config->decoder_ffn_dim},
-        {"max_position_embeddings", config->max_position_embeddings},
-        width,
-        heads[0],
-        heads[1],
-    };
-    if (wg__config_check_sizes(WHERE, sizeof sizes / sizeof *sizes, sizes) < 0 ||
-        wg__config_check_divides(WHERE, heads[0], width) < 0)
-        return -1;
-    return wg__config_check_divides(WHERE, heads[1], width);
-}
+#define AT(key) #key, offsetof(wg_transformer_config, key)
 
-/* The decoder cannot do without a token to begin with and one to end with. */
-static int check_wanted_token(const char *key, int64_t token, int64_t vocab_size) {
-    return token >= 0 && token < vocab_size
-               ? 0
-               : wg__config_refuse(WHERE, key, (double)token, "a token of the target's vocabulary");
-}
-
-static int check_vocabularies(const wg_transformer_config *config) {
-    const int64_t targets = config->decoder_vocab_size;
-    const int64_t smaller = targets < config->vocab_size ? targets : config->vocab_size;
-    if (config->share_encoder_decoder_embeddings && targets != config->vocab_size)
-        return wg__config_refuse(WHERE, "decoder_vocab_size", (double)targets,
-                                 "vocab_size where share_encoder_decoder_embeddings is true");
-    const wg__config_size padding = {"pad_token_id", config->pad_token_id};
-    if (wg__config_check_token(WHERE, padding, smaller) < 0 ||
-        check_wanted_token("eos_token_id", config->eos_token_id, targets) < 0)
-        return -1;
-    return check_wanted_token("decoder_start_token_id", config->decoder_start_token_id, targets);
-}
-
-int wg_transformer_config_validate(const wg_transformer_config *config) {
-    if (check_sizes(config) < 0 || check_vocabularies(config) < 0 ||
-        wg__config_check_dropout(WHERE, "dropout", config->dropout) < 0 ||
-        wg__config_check_dropout(WHERE, "attention_dropout", config->attention_dropout) < 0 ||
-        wg__config_check_dropout(WHERE, "activation_dropout", config->activation_dropout) < 0 ||
-        wg__config_check_dropout(WHERE, "label_smoothing", config->label_smoothing) < 0)
-        return -1;
-    if (!wg_activation_name(config->activation_function))
-        return wg__config_refuse(WHERE, "activation_function", config->activation_function,
-                                 "one of wg_activation");
-    return 0;
-}
-
-/* ---- JSON ---- */
+static const wg__config_field fields[] = {
+    {AT(vocab_size), WG__NEEDED_SIZE},
+    {AT(decoder_vocab_size), WG__SIZE},
+    {AT(share_encoder_decoder_embeddings), WG__FLAG},
+    {AT(d_model), WG__NEEDED_SIZE},
+    {AT(encoder_layers), WG__NEEDED_SIZE},
+    {AT(decoder_layers), WG__NEEDED_SIZE},
+    {AT(encoder_attention_heads), WG__NEEDED_SIZE},
+    {AT(decoder_attention_heads), WG__NEEDED_SIZE},
+    {AT(encoder_ffn_dim), WG__NEEDED_SIZE},
+    {AT(decoder_ffn_dim), WG__NEEDED_SIZE},
+    {AT(activation_function), WG__ACTIVATION},
+    {AT(normalize_before), WG__FLAG},
+    {AT(scale_embedding), WG__FLAG},
+    {AT(dropout), WG__PROBABILITY},
+    {AT(attention_dropout), WG__PROBABILITY},
+    {AT(activation_dropout), WG__PROBABILITY},
+    {AT(label_smoothing), WG__PROBABILITY},
+    {AT(max_position_embeddings), WG__SIZE},
+    {AT(pad_token_id), WG__INTEGER},
+    {AT(eos_token_id), WG__INTEGER},
+    {AT(decoder_start_token_id), WG__INTEGER},
+};
 
 /* Keys of published files that do not change what is computed here. */
 static const char *const ignored[] = {
@@ -143,8 +112,9 @@ static const char *const ignored[] = {
     "use_cache",
 };
 
-/* Texts and flags with only one or a few values that this Transformer knows. */
-static int read_choices(wg_config *json, wg_transformer_config *config) {
+/* Flags with only one value that this Transformer knows, and a size that follows from another. */
+static int read_choices(wg_config *json, void *read) {
+    wg_transformer_config *config = read;
     const struct {
         const char *key;
         bool wanted;
@@ -163,88 +133,62 @@ static int read_choices(wg_config *json, wg_transformer_config *config) {
             return wg_fail(WG_ERROR_FORMAT, WHERE, "%s is %s; wanted %s", flags[i].key,
                            value ? "true" : "false", flags[i].wanted ? "true" : "false");
     }
-    const char *activation = wg_activation_name(config->activation_function);
-    if (wg_config_text(json, "activation_function", &activation) < 0)
-        return -1;
-    return wg_activation_parse(activation, &config->activation_function);
+    if (!wg_config_has(json, "decoder_vocab_size"))
+        config->decoder_vocab_size = config->vocab_size;
+    return 0;
 }
 
-static void read_sizes(wg_config *json, wg_transformer_config *config) {
-    wg_config_integer(json, "vocab_size", &config->vocab_size);
-    config->decoder_vocab_size = config->vocab_size;
-    wg_config_integer(json, "decoder_vocab_size", &config->decoder_vocab_size);
-    wg_config_boolean(json, "share_encoder_decoder_embeddings",
-                      &config->share_encoder_decoder_embeddings);
-    wg_config_integer(json, "d_model", &config->d_model);
-    wg_config_integer(json, "encoder_layers", &config->encoder_layers);
-    wg_config_integer(json, "decoder_layers", &config->decoder_layers);
-    wg_config_integer(json, "encoder_attention_heads", &config->encoder_attention_heads);
-    wg_config_integer(json, "decoder_attention_heads", &config->decoder_attention_heads);
-    wg_config_integer(json, "encoder_ffn_dim", &config->encoder_ffn_dim);
-    wg_config_integer(json, "decoder_ffn_dim", &config->decoder_ffn_dim);
-    wg_config_integer(json, "max_position_embeddings", &config->max_position_embeddings);
-}
-
-static int read_all(wg_config *json, wg_transformer_config *config) {
-    static const char *const required[] = {"vocab_size",      "d_model",
-                                           "encoder_layers",  "decoder_layers",
-                                           "encoder_ffn_dim", "encoder_attention_heads",
-                                           "decoder_ffn_dim", "decoder_attention_heads"};
-    if (wg_config_require(json, sizeof required / sizeof required[0], required) < 0)
-        return -1;
-    read_sizes(json, config);
-    wg_config_boolean(json, "normalize_before", &config->normalize_before);
-    wg_config_boolean(json, "scale_embedding", &config->scale_embedding);
-    wg_config_number(json, "dropout", &config->dropout);
-    wg_config_number(json, "attention_dropout", &config->attention_dropout);
-    wg_config_number(json, "activation_dropout", &config->activation_dropout);
-    wg_config_number(json, "label_smoothing", &config->label_smoothing);
-    wg_config_integer(json, "pad_token_id", &config->pad_token_id);
-    wg_config_integer(json, "eos_token_id", &config->eos_token_id);
-    wg_config_integer(json, "decoder_start_token_id", &config->decoder_start_token_id);
-    if (read_choices(json, config) < 0)
-        return -1;
-    return wg_config_check(json, sizeof ignored / sizeof ignored[0], ignored);
-}
+static const wg__config_form form = {
+    .where = WHERE,
+    .model_type = "transformer",
+    .field_count = sizeof fields / sizeof fields[0],
+    .fields = fields,
+    .ignored_count = sizeof ignored / sizeof ignored[0],
+    .ignored = ignored,
+    .read_rest = read_choices,
+};
 
 int wg_transformer_config_from_json(wg_transformer_config *config, const char *json) {
     wg_transformer_config read = base;
-    wg_config *object = wg_config_parse(json, "config.json");
-    int status = object ? read_all(object, &read) : -1;
-    wg_config_free(object);
-    if (status < 0 || wg_transformer_config_validate(&read) < 0)
+    if (wg__config_read(&form, json, &read) < 0 || wg_transformer_config_validate(&read) < 0)
         return -1;
     *config = read;
     return 0;
 }
 
 char *wg_transformer_config_to_json(const wg_transformer_config *config) {
-    wg_config *json = wg_config_new();
-    wg_config_set_text(json, "model_type", "transformer");
-    wg_config_set_integer(json, "vocab_size", config->vocab_size);
-    wg_config_set_integer(json, "decoder_vocab_size", config->decoder_vocab_size);
-    wg_config_set_boolean(json, "share_encoder_decoder_embeddings",
-                          config->share_encoder_decoder_embeddings);
-    wg_config_set_integer(json, "d_model", config->d_model);
-    wg_config_set_integer(json, "encoder_layers", config->encoder_layers);
-    wg_config_set_integer(json, "decoder_layers", config->decoder_layers);
-    wg_config_set_integer(json, "encoder_attention_heads", config->encoder_attention_heads);
-    wg_config_set_integer(json, "decoder_attention_heads", config->decoder_attention_heads);
-    wg_config_set_integer(json, "encoder_ffn_dim", config->encoder_ffn_dim);
-    wg_config_set_integer(json, "decoder_ffn_dim", config->decoder_ffn_dim);
-    wg_config_set_text(json, "activation_function",
-                       wg_activation_name(config->activation_function));
-    wg_config_set_boolean(json, "normalize_before", config->normalize_before);
-    wg_config_set_boolean(json, "scale_embedding", config->scale_embedding);
-    wg_config_set_number(json, "dropout", config->dropout);
-    wg_config_set_number(json, "attention_dropout", config->attention_dropout);
-    wg_config_set_number(json, "activation_dropout", config->activation_dropout);
-    wg_config_set_number(json, "label_smoothing", config->label_smoothing);
-    wg_config_set_integer(json, "max_position_embeddings", config->max_position_embeddings);
-    wg_config_set_integer(json, "pad_token_id", config->pad_token_id);
-    wg_config_set_integer(json, "eos_token_id", config->eos_token_id);
-    wg_config_set_integer(json, "decoder_start_token_id", config->decoder_start_token_id);
-    char *text = wg_config_to_json(json);
-    wg_config_free(json);
-    return text;
+    return wg__config_write(&form, config);
+}
+
+/* ---- Rules ---- */
+
+/* The decoder cannot do without a token to begin with and one to end with. */
+static int check_wanted_token(const char *key, int64_t token, int64_t vocab_size) {
+    return token >= 0 && token < vocab_size
+               ? 0
+               : wg__config_refuse(WHERE, key, (double)token, "a token of the target's vocabulary");
+}
+
+static int check_vocabularies(const wg_transformer_config *config) {
+    const int64_t targets = config->decoder_vocab_size;
+    if (config->share_encoder_decoder_embeddings && targets != config->vocab_size)
+        return wg__config_refuse(WHERE, "decoder_vocab_size", (double)targets,
+                                 "vocab_size where share_encoder_decoder_embeddings is true");
+    if (wg__config_check_maybe_token(WHERE, "pad_token_id", config->pad_token_id,
+                                     targets < config->vocab_size ? targets : config->vocab_size) <
+            0 ||
+        check_wanted_token("eos_token_id", config->eos_token_id, targets) < 0)
+        return -1;
+    return check_wanted_token("decoder_start_token_id", config->decoder_start_token_id, targets);
+}
+
+int wg_transformer_config_validate(const wg_transformer_config *config) {
+    const wg__config_size width = {"d_model", config->d_model};
+    const wg__config_size heads[] = {{"encoder_attention_heads", config->encoder_attention_heads},
+                                     {"decoder_attention_heads", config->decoder_attention_heads}};
+    if (wg__config_check_fields(&form, config, config->vocab_size) < 0 ||
+        wg__config_check_divides(WHERE, heads[0], width) < 0 ||
+        wg__config_check_divides(WHERE, heads[1], width) < 0)
+        return -1;
+    return check_vocabularies(config);
 }
