@@ -1,4 +1,5 @@
-/* A row of tokens made of parts of token files, with no token copied: what corpora and streams are.
+/* A row of tokens made of parts of token files, with no token copied: what corpora, streams and
+ * pairs are.
  *
  *     file     |doc 0     |doc 1  |doc 2    |doc 3   |doc 4     |
  *     runs     |----- run 0 ------|         |----- run 1 -------|      documents one behind the

@@ -1,4 +1,5 @@
-/* Where the tokens of a text are kept: what corpora (corpus.h) and streams (token_stream.h) share.
+/* Where the tokens of a text are kept: what corpora (corpus.h), streams (token_stream.h) and pairs
+ * (sentence_pairs.h) share.
  *
  * A text is tokenised once, into a token file (an HDF5 file, described in docs/training.md) of
  * which only what is looked at is in memory. Wherever a path of a text is asked for, that of a

@@ -49,8 +49,9 @@ typedef struct wg_translation_scoring {
     const char *output; /* the translations are written here, one a line; NULL: nowhere */
 } wg_translation_scoring;
 
-/* Translates all held-out sources and measures BLEU. [STATE if there are none; IO for an output
- * that cannot be written; as wg_translate_texts] */
+/* Translates all held-out sources and measures BLEU, for which the texts of the pairs are read
+ * again. [STATE if there are no pairs, or their texts are gone; IO for an output that cannot be
+ * written; as wg_translate_texts] */
 WG_API int wg_translation_score(wg_translation *translation, const wg_translation_scoring *scoring,
                                 wg_metrics *metrics);
 
