@@ -70,7 +70,7 @@ typedef struct job {
 /* Rows of a chunk: fewest are enough for products to run at full speed, as each chunk reads the
  * weight twice and its gradient once; of few classes there may be more. Chunks of one call are
  * about equal. */
-enum { FEWEST_ROWS = 256, CHUNK_BYTES = 16 << 20 };
+enum { FEWEST_ROWS = 512, CHUNK_BYTES = 16 << 20 };
 
 static int64_t rows_at_once(int64_t rows, int64_t classes, wg_dtype dtype) {
     int64_t most = CHUNK_BYTES / ((classes + 1) * (int64_t)wg_dtype_size(dtype));
