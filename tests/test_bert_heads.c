@@ -168,14 +168,6 @@ END_TEST
 
 /* ---- Checkpoints ---- */
 
-static const char *in_scratch(const char *name) {
-    static char paths[4][512];
-    static int next;
-    char *path = paths[next++ % 4];
-    snprintf(path, sizeof paths[0], "%s/%s", scratch(), name);
-    return path;
-}
-
 static wg_tokenizer *small_tokenizer(void) {
     static const char *const tokens[] = {"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "word"};
     return wg_wordpiece_new(WG_COUNT(tokens), tokens, NULL);

@@ -58,12 +58,6 @@ static wg_trainer *make_trainer(setup *s, int64_t steps, const char *path) {
     return task_trainer(&task, steps, path);
 }
 
-static const char *run_path(void) {
-    static char path[600];
-    snprintf(path, sizeof path, "%s/run.h5", scratch());
-    return path;
-}
-
 static setup resumed;
 
 static wg_task begin_resumed(void) {
@@ -110,14 +104,14 @@ END_TEST
 
 START_TEST(another_corpus_is_refused_when_a_run_goes_on) {
     setup s = make_setup(0);
-    wg_trainer *trainer = make_trainer(&s, 2, run_path());
+    wg_trainer *trainer = make_trainer(&s, 2, in_scratch("run.h5"));
     ck_assert_int_eq(wg_trainer_run(trainer), WG_TRAIN_FINISHED);
     wg_trainer_free(trainer);
     free_setup(&s);
 
     s = make_setup(1);
-    trainer = make_trainer(&s, 4, run_path());
-    ck_assert_int_eq(wg_trainer_resume(trainer, run_path()), -1);
+    trainer = make_trainer(&s, 4, in_scratch("run.h5"));
+    ck_assert_int_eq(wg_trainer_resume(trainer, in_scratch("run.h5")), -1);
     assert_error(WG_ERROR_STATE, "the corpus");
     wg_trainer_free(trainer);
     free_setup(&s);
@@ -126,13 +120,13 @@ END_TEST
 
 START_TEST(a_checkpoint_gives_back_model_and_tokenizer) {
     setup s = make_setup(0);
-    wg_trainer *trainer = make_trainer(&s, 2, run_path());
+    wg_trainer *trainer = make_trainer(&s, 2, in_scratch("run.h5"));
     ck_assert_int_eq(wg_trainer_run(trainer), WG_TRAIN_FINISHED);
     wg_trainer_free(trainer);
 
     wg_bert_for_pretraining *model;
     wg_tokenizer *tokenizer;
-    ck_assert_int_eq(wg_bert_load(run_path(), &model, &tokenizer), 0);
+    ck_assert_int_eq(wg_bert_load(in_scratch("run.h5"), &model, &tokenizer), 0);
     ck_assert_int_eq(wg_tokenizer_size(tokenizer), wg_tokenizer_size(s.tokenizer));
     wg_slot *read = wg_module_find(&model->module, "bert.pooler.dense.weight");
     wg_slot *written = wg_module_find(&s.model->module, "bert.pooler.dense.weight");

@@ -60,15 +60,9 @@ static void free_setup(setup *s) {
     wg_tokenizer_free(s->tokenizer);
 }
 
-static const char *run_path(void) {
-    static char path[600];
-    snprintf(path, sizeof path, "%s/run.h5", scratch());
-    return path;
-}
-
 static void train(setup *s, int64_t steps) {
     const wg_task task = wg_blank_infilling_task(s->infilling);
-    wg_trainer *trainer = task_trainer(&task, steps, run_path());
+    wg_trainer *trainer = task_trainer(&task, steps, in_scratch("run.h5"));
     ck_assert_int_eq(wg_trainer_run(trainer), WG_TRAIN_FINISHED);
     wg_trainer_free(trainer);
 }
@@ -124,8 +118,8 @@ START_TEST(another_corpus_is_refused_when_a_run_goes_on) {
     free_setup(&s);
     s = make_setup(1);
     const wg_task task = wg_blank_infilling_task(s.infilling);
-    wg_trainer *trainer = task_trainer(&task, 4, run_path());
-    ck_assert_int_eq(wg_trainer_resume(trainer, run_path()), -1);
+    wg_trainer *trainer = task_trainer(&task, 4, in_scratch("run.h5"));
+    ck_assert_int_eq(wg_trainer_resume(trainer, in_scratch("run.h5")), -1);
     assert_error(WG_ERROR_STATE, "the corpus");
     wg_trainer_free(trainer);
     free_setup(&s);
@@ -199,7 +193,7 @@ START_TEST(a_checkpoint_gives_back_model_and_tokenizer) {
     train(&s, 2);
     wg_glm *model;
     wg_tokenizer *tokenizer;
-    ck_assert_int_eq(wg_glm_load(run_path(), &model, &tokenizer), 0);
+    ck_assert_int_eq(wg_glm_load(in_scratch("run.h5"), &model, &tokenizer), 0);
     ck_assert_int_eq(wg_tokenizer_size(tokenizer), wg_tokenizer_size(s.tokenizer));
     ck_assert_int_eq(model->config.max_sequence_length, SEQUENCE);
     assert_close(model->words->weight, s.model->words->weight, 0, 0);

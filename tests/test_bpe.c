@@ -9,14 +9,6 @@
 #include "tensor/internal.h"
 #include "tests/testing.h"
 
-static void write_file(char path[512], const char *name, const char *bytes, int64_t length) {
-    snprintf(path, 512, "%s/%s", scratch(), name);
-    FILE *file = fopen(path, "wb");
-    ck_assert_ptr_nonnull(file);
-    ck_assert_uint_eq(fwrite(bytes, 1, (size_t)length, file), length);
-    fclose(file);
-}
-
 static wg_tokenizer *load_fixture(void) {
     wg_tokenizer *tokenizer = wg_tokenizer_load(fixture("tokenizers/bpe"));
     assert_no_error();
@@ -251,10 +243,8 @@ START_TEST(saved_files_are_read_back_the_same) {
 END_TEST
 
 static void assert_bad_files(const char *vocabulary, const char *merges, const char *message) {
-    char paths[2][512];
-    write_file(paths[0], "vocab.json", vocabulary, (int64_t)strlen(vocabulary));
-    write_file(paths[1], "merges.txt", merges, (int64_t)strlen(merges));
-    ck_assert_ptr_null(wg_bpe_load(paths[0], paths[1], NULL));
+    ck_assert_ptr_null(
+        wg_bpe_load(write_text("vocab.json", vocabulary), write_text("merges.txt", merges), NULL));
     assert_error(WG_ERROR_FORMAT, message);
 }
 
@@ -287,12 +277,11 @@ START_TEST(files_cut_short_give_errors_and_never_a_crash) {
     int64_t length;
     char *good = wg__text_file_read(fixture("tokenizers/bpe/vocab.json"), &length, "test");
     char *merges = wg__text_file_read(fixture("tokenizers/bpe/merges.txt"), &(int64_t){0}, "test");
-    char paths[2][512];
-    write_file(paths[1], "merges.txt", merges, (int64_t)strlen(merges));
+    const char *paths[] = {in_scratch("vocab.json"), write_text("merges.txt", merges)};
     while (length && good[length - 1] != '}') /* blanks behind the object are no part of it */
         length--;
     for (int64_t n = 0; n < length; n++) {
-        write_file(paths[0], "vocab.json", good, n);
+        write_file(paths[0], good, (size_t)n);
         ck_assert_ptr_null(wg_bpe_load(paths[0], paths[1], NULL));
         assert_error(WG_ERROR_FORMAT, "");
     }
@@ -308,14 +297,14 @@ START_TEST(merges_cut_short_are_refused_or_read_as_the_shorter_list) {
     static const char vocabulary[] = "small.json", head[] = "#version: 0.2\n";
     int64_t length;
     char *merges = wg__text_file_read(fixture("tokenizers/bpe/merges.txt"), &length, "test");
-    char whole[512], paths[2][512], kept[512], copy[512];
+    char whole[512];
+    const char *cut = in_scratch("merges.txt"), *kept = in_scratch("kept.txt"),
+               *copy = in_scratch(vocabulary);
     int64_t read = 0, refused = 0;
     snprintf(whole, sizeof whole, "%s", fixture("tokenizers/bpe/vocab.json"));
-    snprintf(copy, sizeof copy, "%s/%s", scratch(), vocabulary);
-    snprintf(kept, sizeof kept, "%s/kept.txt", scratch());
     for (int64_t n = 0; n < length; n++) {
-        write_file(paths[1], "merges.txt", merges, n);
-        wg_tokenizer *tokenizer = wg_bpe_load(whole, paths[1], NULL);
+        write_file(cut, merges, (size_t)n);
+        wg_tokenizer *tokenizer = wg_bpe_load(whole, cut, NULL);
         if (!tokenizer) {
             assert_error(WG_ERROR_FORMAT, "merge");
             refused++;
@@ -446,10 +435,8 @@ START_TEST(every_merge_is_of_the_commonest_pair) {
 END_TEST
 
 START_TEST(training_on_files_equals_training_on_their_text) {
-    char first[512], second[512];
-    write_file(first, "first.txt", training_text, 99);
-    write_file(second, "second.txt", training_text + 99, (int64_t)strlen(training_text) - 99);
-    const char *paths[] = {second, first};
+    const char *paths[] = {write_text("second.txt", training_text + 99), in_scratch("first.txt")};
+    write_file(paths[1], training_text, 99);
     wg_tokenizer *text = wg_bpe_train(training_text, -1, NULL);
     wg_tokenizer *files = wg_bpe_train_files(2, paths, NULL);
     assert_no_error();

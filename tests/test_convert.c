@@ -26,14 +26,6 @@
 #include "tests/model_fixture.h"
 #include "tests/testing.h"
 
-static const char *in_scratch(const char *name) {
-    static char paths[16][512];
-    static int next;
-    char *path = paths[next++ % 16];
-    snprintf(path, sizeof paths[0], "%s/%s", scratch(), name);
-    return path;
-}
-
 static void convert(const char *in, const char *out, const wg_convert_options *options) {
     wg_convert(in, out, options, NULL);
     assert_no_error();
@@ -359,14 +351,6 @@ START_TEST(a_tokenizer_that_gguf_does_not_have_is_dropped_with_a_note) {
 END_TEST
 
 /* ---- Several files, and several ends ---- */
-
-static const char *write_text(const char *name, const char *text) {
-    const char *path = in_scratch(name);
-    FILE *stream = fopen(path, "wb");
-    fputs(text, stream);
-    fclose(stream);
-    return path;
-}
 
 static bool is_there(const char *path) {
     struct stat status;

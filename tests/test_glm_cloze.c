@@ -37,16 +37,6 @@ typedef struct world {
     wg_glm *model;
 } world;
 
-static const char *write_text(const char *lines) {
-    static char path[600];
-    snprintf(path, sizeof path, "%s/text.tsv", scratch());
-    FILE *file = fopen(path, "wb");
-    ck_assert_ptr_nonnull(file);
-    fputs(lines, file);
-    fclose(file);
-    return path;
-}
-
 static wg_cloze *fixture_cloze(const wg_tokenizer *tokenizer, const char *pattern) {
     static const char *const verbalizers[] = {"w20", "w21 w22 w23", "w20 w24"};
     wg_labels labels = {0};
@@ -73,7 +63,8 @@ static world make_world(wg_dtype dtype) {
     world w = {.tokenizer = fixture_tokenizer()};
     w.cloze = fixture_cloze(w.tokenizer, "w7 {text} w8 w9 [MASK] w10");
     w.text = wg_cloze_text_load(
-        w.cloze, write_text("w11 w12 w13\tc\nw14\ta\nw15 w16 w17 w18 w19\tb\n"), w.tokenizer);
+        w.cloze, write_text("text.tsv", "w11 w12 w13\tc\nw14\ta\nw15 w16 w17 w18 w19\tb\n"),
+        w.tokenizer);
     const wg_glm_config config = fixture_config();
     w.model = wg_glm_new(&config, 1);
     assert_no_error();
@@ -197,15 +188,9 @@ START_TEST(a_resumed_run_gives_the_same_bits) {
 }
 END_TEST
 
-static const char *run_path(void) {
-    static char path[600];
-    snprintf(path, sizeof path, "%s/run.h5", scratch());
-    return path;
-}
-
 static void train(wg_classification *classification, int64_t steps) {
     const wg_task task = wg_classification_task(classification);
-    wg_trainer *trainer = task_trainer(&task, steps, run_path());
+    wg_trainer *trainer = task_trainer(&task, steps, in_scratch("run.h5"));
     ck_assert_int_eq(wg_trainer_run(trainer), WG_TRAIN_FINISHED);
     wg_trainer_free(trainer);
 }
@@ -225,7 +210,7 @@ START_TEST(labels_are_learnt_and_a_checkpoint_tells_them) {
     wg_glm *model;
     wg_tokenizer *tokenizer;
     wg_cloze *cloze;
-    ck_assert_int_eq(wg_glm_cloze_load(run_path(), &model, &tokenizer, &cloze), 0);
+    ck_assert_int_eq(wg_glm_cloze_load(in_scratch("run.h5"), &model, &tokenizer, &cloze), 0);
     ck_assert(wg_labels_equal(wg_cloze_labels(cloze), wg_cloze_labels(w.cloze)));
     c = wg_cloze_classification_new(model, cloze, tokenizer, NULL, w.text, &options);
     wg_metrics loaded = {0};
@@ -249,8 +234,8 @@ START_TEST(another_cloze_is_refused_when_a_run_goes_on) {
     wg_cloze *other = fixture_cloze(w.tokenizer, "w7 {text} w9 [MASK]");
     c = wg_cloze_classification_new(w.model, other, w.tokenizer, w.text, w.text, &options);
     const wg_task task = wg_classification_task(c);
-    wg_trainer *trainer = task_trainer(&task, 4, run_path());
-    ck_assert_int_eq(wg_trainer_resume(trainer, run_path()), -1);
+    wg_trainer *trainer = task_trainer(&task, 4, in_scratch("run.h5"));
+    ck_assert_int_eq(wg_trainer_resume(trainer, in_scratch("run.h5")), -1);
     assert_error(WG_ERROR_STATE, "the pattern or the verbalizers are not those");
     wg_trainer_free(trainer);
     wg_classification_free(c);
@@ -312,12 +297,12 @@ START_TEST(a_checkpoint_of_something_else_is_refused) {
     world w = make_world(WG_F32);
     char *config = wg_glm_config_to_json(&w.model->config);
     char *words = wg_tokenizer_to_json(w.tokenizer);
-    wg_checkpoint *file = wg_checkpoint_create(run_path());
+    wg_checkpoint *file = wg_checkpoint_create(in_scratch("run.h5"));
     wg_checkpoint_put_module(file, "/model", &w.model->module);
     wg_checkpoint_put_text(file, "/config", config);
     wg_checkpoint_put_text(file, "/tokenizer", words);
     ck_assert_int_eq(wg_checkpoint_commit(file), 0);
-    ck_assert_int_eq(wg_glm_cloze_load(run_path(), &model, &tokenizer, &cloze), -1);
+    ck_assert_int_eq(wg_glm_cloze_load(in_scratch("run.h5"), &model, &tokenizer, &cloze), -1);
     assert_error(WG_ERROR_FORMAT, "cloze");
     ck_assert(!model && !tokenizer && !cloze);
     wg_text_free(config);

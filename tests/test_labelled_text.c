@@ -16,19 +16,10 @@ static wg_tokenizer *letters(void) {
     return wg_wordpiece_new(WG_COUNT(tokens), tokens, NULL);
 }
 
-static const char *write_file(const char *text) {
-    static char path[512];
-    snprintf(path, sizeof path, "%s/text.tsv", scratch());
-    FILE *file = fopen(path, "wb");
-    ck_assert_ptr_nonnull(file);
-    ck_assert_int_eq(fwrite(text, 1, strlen(text), file), strlen(text));
-    ck_assert_int_eq(fclose(file), 0);
-    return path;
-}
-
 static wg_labelled_text *load(const char *text, wg_labels *labels) {
     wg_tokenizer *tokenizer = letters();
-    wg_labelled_text *loaded = wg_labelled_text_load(write_file(text), tokenizer, labels, NULL);
+    wg_labelled_text *loaded =
+        wg_labelled_text_load(write_text("text.tsv", text), tokenizer, labels, NULL);
     wg_tokenizer_free(tokenizer);
     return loaded;
 }
@@ -189,7 +180,7 @@ END_TEST
 
 START_TEST(a_file_that_finds_no_memory_leaves_nothing) {
     wg_tokenizer *tokenizer = letters();
-    const char *path = write_file("sentence\tlabel\na b\tyes\nc\tno\n");
+    const char *path = write_text("text.tsv", "sentence\tlabel\na b\tyes\nc\tno\n");
     for (int64_t n = 0;; n++) {
         wg_labels labels = {0};
         wg_alloc_fail_after(n);

@@ -230,14 +230,6 @@ static wg_trainer *make_trainer(setup *s, int64_t steps, const char *path) {
     return wg_trainer_new(&task, wg_adamw_new(NULL), &options);
 }
 
-static const char *run_path(const char *name) {
-    static char path[2][600];
-    static int turn;
-    turn = !turn;
-    snprintf(path[turn], sizeof path[turn], "%s/%s.h5", scratch(), name);
-    return path[turn];
-}
-
 static void train(int model, int shift, int64_t steps, const char *path, bool resumes) {
     setup s = make_setup(model, shift);
     wg_trainer *trainer = make_trainer(&s, steps, path);
@@ -261,7 +253,7 @@ static int compare(const char *name, const wg_spec *spec, void *context) {
 }
 
 START_TEST(a_resumed_run_gives_the_same_bits) {
-    const char *straight = run_path("straight"), *resumed = run_path("resumed");
+    const char *straight = in_scratch("straight.h5"), *resumed = in_scratch("resumed.h5");
     train(_i, 0, 10, straight, false);
     train(_i, 0, 4, resumed, false);
     train(_i, 0, 10, resumed, true);
@@ -273,7 +265,7 @@ START_TEST(a_resumed_run_gives_the_same_bits) {
 END_TEST
 
 START_TEST(another_text_is_refused_when_a_run_goes_on) {
-    const char *path = run_path("run");
+    const char *path = in_scratch("run.h5");
     train(_i, 0, 2, path, false);
     setup s = make_setup(_i, 1);
     wg_trainer *trainer = make_trainer(&s, 4, path);
@@ -367,7 +359,7 @@ START_TEST(training_beats_the_frequencies) {
 END_TEST
 
 START_TEST(a_checkpoint_gives_back_model_and_tokenizer) {
-    const char *path = run_path("run");
+    const char *path = in_scratch("run.h5");
     setup s = make_setup(_i, 0);
     wg_trainer *trainer = make_trainer(&s, 2, path);
     ck_assert_int_eq(wg_trainer_run(trainer), WG_TRAIN_FINISHED);

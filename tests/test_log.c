@@ -13,12 +13,6 @@
 
 #include "tests/testing.h"
 
-static const char *log_path(void) {
-    static char path[600];
-    snprintf(path, sizeof path, "%s/run.jsonl", scratch());
-    return path;
-}
-
 /* The file as a text; a static buffer. */
 static const char *read_file(const char *path) {
     static char text[65536];
@@ -29,13 +23,6 @@ static const char *read_file(const char *path) {
     return text;
 }
 
-static void write_file(const char *path, const char *text) {
-    FILE *stream = fopen(path, "wb");
-    ck_assert_ptr_nonnull(stream);
-    fputs(text, stream);
-    fclose(stream);
-}
-
 static int write_step(wg_metric_log *log, int64_t step) {
     wg_metric_log_integer(log, "step", step);
     wg_metric_log_number(log, "loss", 1.0 / (double)step);
@@ -43,7 +30,7 @@ static int write_step(wg_metric_log *log, int64_t step) {
 }
 
 START_TEST(each_line_is_one_object_in_the_order_given) {
-    const char *path = log_path();
+    const char *path = in_scratch("run.jsonl");
     wg_metric_log *log = wg_metric_log_open(path);
     wg_metric_log_integer(log, "step", 1);
     wg_metric_log_number(log, "loss", 6.5);
@@ -60,7 +47,7 @@ START_TEST(each_line_is_one_object_in_the_order_given) {
 END_TEST
 
 START_TEST(a_line_is_on_disk_as_soon_as_it_is_ended) {
-    const char *path = log_path();
+    const char *path = in_scratch("run.jsonl");
     wg_metric_log *log = wg_metric_log_open(path);
     wg_metric_log_integer(log, "step", 1);
     ck_assert_str_eq(read_file(path), "");
@@ -73,8 +60,7 @@ START_TEST(a_line_is_on_disk_as_soon_as_it_is_ended) {
 END_TEST
 
 START_TEST(an_old_log_is_appended_to) {
-    const char *path = log_path();
-    write_file(path, "{\"step\": 1}\n");
+    const char *path = write_text("run.jsonl", "{\"step\": 1}\n");
     wg_metric_log *log = wg_metric_log_open(path);
     wg_metric_log_integer(log, "step", 2);
     ck_assert_int_eq(wg_metric_log_end_line(log), 0);
@@ -84,8 +70,7 @@ START_TEST(an_old_log_is_appended_to) {
 END_TEST
 
 START_TEST(a_line_that_was_cut_off_does_not_spoil_the_next) {
-    const char *path = log_path();
-    write_file(path, "{\"step\": 1}\n{\"st");
+    const char *path = write_text("run.jsonl", "{\"step\": 1}\n{\"st");
     wg_metric_log *log = wg_metric_log_open(path);
     wg_metric_log_integer(log, "step", 2);
     ck_assert_int_eq(wg_metric_log_end_line(log), 0);
@@ -97,7 +82,7 @@ START_TEST(a_line_that_was_cut_off_does_not_spoil_the_next) {
 END_TEST
 
 START_TEST(numbers_that_are_not_finite_are_null) {
-    const char *path = log_path();
+    const char *path = in_scratch("run.jsonl");
     wg_metric_log *log = wg_metric_log_open(path);
     wg_metric_log_number(log, "a", NAN);
     wg_metric_log_number(log, "b", -INFINITY);
@@ -108,7 +93,7 @@ START_TEST(numbers_that_are_not_finite_are_null) {
 END_TEST
 
 START_TEST(every_number_reads_back_the_same) {
-    const char *path = log_path();
+    const char *path = in_scratch("run.jsonl");
     const double values[] = {0.1,  1.0 / 3.0,           1e300,       5e-324,
                              -0.0, 123456789.123456789, (double)0.1f};
     wg_metric_log *log = wg_metric_log_open(path);
@@ -151,7 +136,7 @@ START_TEST(a_full_disk_is_an_error_with_the_path) {
 END_TEST
 
 START_TEST(a_line_that_does_not_fit_leaves_the_file_as_it_was) {
-    const char *path = log_path();
+    const char *path = in_scratch("run.jsonl");
     wg_metric_log *log = wg_metric_log_open(path);
     ck_assert_int_eq(write_step(log, 1), 0);
     /* A limit on the size of files, in place of a disk of that size: the write is cut short. */
@@ -175,7 +160,7 @@ START_TEST(a_line_that_does_not_fit_leaves_the_file_as_it_was) {
 END_TEST
 
 START_TEST(nothing_is_logged_while_an_error_is_pending) {
-    const char *path = log_path();
+    const char *path = in_scratch("run.jsonl");
     wg_metric_log *log = wg_metric_log_open(path);
     wg_fail(WG_ERROR_STATE, "test", "something else");
     ck_assert_int_eq(write_step(log, 1), -1);
@@ -186,7 +171,7 @@ START_TEST(nothing_is_logged_while_an_error_is_pending) {
 END_TEST
 
 START_TEST(a_killed_writer_leaves_whole_lines) {
-    const char *path = log_path();
+    const char *path = in_scratch("run.jsonl");
     for (int round = 0; round < 5; round++) {
         pid_t child = fork();
         ck_assert_int_ge(child, 0);

@@ -32,28 +32,6 @@ const char *__lsan_default_options(void) {
 
 /* ---- Helpers ---- */
 
-/* The path of a file in the scratch folder; one of eight static buffers in turn. */
-static const char *path_of(const char *name) {
-    static char paths[8][700];
-    static int next;
-    char *path = paths[next++ % 8];
-    snprintf(path, sizeof paths[0], "%s/%s", scratch(), name);
-    return path;
-}
-
-static void write_file(const char *path, const void *bytes, size_t count) {
-    FILE *file = fopen(path, "wb");
-    ck_assert_ptr_nonnull(file);
-    ck_assert_uint_eq(fwrite(bytes, 1, count, file), count);
-    ck_assert_int_eq(fclose(file), 0);
-}
-
-static const char *write_text(const char *name, const char *text) {
-    const char *path = path_of(name);
-    write_file(path, text, strlen(text));
-    return path;
-}
-
 /* Line i of a side: 1 to 12 letters; no two lines are the same. */
 static void make_line(wg_side side, int i, char *line) {
     const int count = 1 + i * (side == WG_SOURCE ? 7 : 5) % 12;
@@ -68,7 +46,7 @@ static void write_pairs(const char *name, int first, int end, const char *paths[
     char line[16], file_name[32];
     for (int side = 0; side < 2; side++) {
         snprintf(file_name, sizeof file_name, "%s.%s", name, endings[side]);
-        paths[side] = path_of(file_name);
+        paths[side] = in_scratch(file_name);
         FILE *file = fopen(paths[side], "w");
         for (int i = first; i < end; i++) {
             make_line((wg_side)side, i, line);
@@ -264,7 +242,7 @@ END_TEST
 
 /* A token file of two pairs of files, one of them alone, and texts beside it. */
 START_TEST(a_token_file_stands_in_for_its_texts) {
-    const char *paths[4], *kept = path_of("pairs.h5");
+    const char *paths[4], *kept = in_scratch("pairs.h5");
     write_pairs("a", 0, 40, paths);
     write_pairs("b", 40, 100, paths + 2);
     wg_tokenizer *tokenizer = wg_byte_new();
@@ -304,8 +282,9 @@ START_TEST(a_token_file_stands_in_for_its_texts) {
 END_TEST
 
 START_TEST(token_files_of_other_kinds_are_refused) {
-    const char *paths[2], *pairs_file = path_of("pairs.h5"), *stream_file = path_of("stream.h5"),
-                          *corpus_file = path_of("corpus.h5");
+    const char *paths[2], *pairs_file = in_scratch("pairs.h5"),
+                          *stream_file = in_scratch("stream.h5"),
+                          *corpus_file = in_scratch("corpus.h5");
     write_pairs("a", 0, 40, paths);
     wg_tokenizer *tokenizer = wg_byte_new(), *other = wg_char_train("abc", -1, NULL);
     wg_sentence_pairs_free(load_kept(paths, pairs_file, tokenizer));
@@ -342,7 +321,7 @@ static ino_t file_number(const char *path) {
 }
 
 START_TEST(a_kept_file_is_used_again_until_a_side_changes) {
-    const char *paths[2], *kept = path_of("pairs.h5");
+    const char *paths[2], *kept = in_scratch("pairs.h5");
     write_pairs("a", 0, 40, paths);
     wg_tokenizer *tokenizer = wg_byte_new();
     wg_sentence_pairs_free(load_kept(paths, kept, tokenizer));
@@ -355,7 +334,7 @@ START_TEST(a_kept_file_is_used_again_until_a_side_changes) {
     wg_sentence_pairs_free(again);
 
     /* Texts that moved are the same, and are found where they are now. */
-    const char *moved[] = {path_of("moved.from"), path_of("moved.to")};
+    const char *moved[] = {in_scratch("moved.from"), in_scratch("moved.to")};
     for (int i = 0; i < 2; i++)
         ck_assert_int_eq(rename(paths[i], moved[i]), 0);
     again = load_kept(moved, kept, tokenizer);
@@ -376,7 +355,7 @@ START_TEST(a_kept_file_is_used_again_until_a_side_changes) {
 END_TEST
 
 START_TEST(without_its_texts_a_token_file_has_tokens_alone) {
-    const char *paths[2], *kept = path_of("pairs.h5");
+    const char *paths[2], *kept = in_scratch("pairs.h5");
     write_pairs("a", 0, 40, paths);
     wg_tokenizer *tokenizer = wg_byte_new();
     wg_sentence_pairs_free(load_kept(paths, kept, tokenizer));
@@ -398,7 +377,7 @@ END_TEST
 
 /* A pipe gives its text once; it is there for all that. */
 START_TEST(texts_of_pipes_are_read_again) {
-    const char *paths[] = {path_of("from"), path_of("to")};
+    const char *paths[] = {in_scratch("from"), in_scratch("to")};
     for (int i = 0; i < 2; i++) {
         ck_assert_int_eq(mkfifo(paths[i], 0600), 0);
         if (fork() == 0) {
@@ -431,7 +410,7 @@ static bool is_told_or_right(const char *path, const wg_tokenizer *tokenizer, in
 }
 
 START_TEST(damage_and_truncation_are_told) {
-    const char *paths[2], *kept = path_of("pairs.h5"), *bad = path_of("bad.h5");
+    const char *paths[2], *kept = in_scratch("pairs.h5"), *bad = in_scratch("bad.h5");
     write_pairs("a", 0, 40, paths);
     wg_tokenizer *tokenizer = wg_byte_new();
     wg_sentence_pairs *pairs = load_kept(paths, kept, tokenizer);
@@ -459,7 +438,7 @@ END_TEST
 /* A token file whose /about says that the sentences of a corpus are pairs. */
 START_TEST(sentences_that_are_not_two_by_two_are_no_pairs) {
     const char *text = write_text("a.txt", "One.\nTwo.\nThree.\n\nFour.\n"),
-               *kept = path_of("corpus.h5"), *bad = path_of("bad.h5");
+               *kept = in_scratch("corpus.h5"), *bad = in_scratch("bad.h5");
     wg_tokenizer *tokenizer = wg_byte_new();
     wg_corpus_free(
         wg_corpus_load(1, &text, tokenizer,
@@ -487,7 +466,7 @@ END_TEST
 /* ---- Memory ---- */
 
 START_TEST(every_failed_allocation_is_reported_and_nothing_is_left) {
-    const char *paths[2], *kept = path_of("pairs.h5");
+    const char *paths[2], *kept = in_scratch("pairs.h5");
     write_pairs("a", 0, 20, paths);
     wg_tokenizer *tokenizer = wg_byte_new();
     const int64_t live = wg_alloc_get_stats().live_blocks;
@@ -526,7 +505,7 @@ static int64_t peak_of_process(void) {
 /* Texts of 64 MB, whose pairs take 16 bytes each for their batches. */
 START_TEST(texts_are_never_whole_in_memory) {
     enum { PAIRS = 200000, ROOM = 32 << 20 };
-    const char *paths[] = {path_of("large.from"), path_of("large.to")};
+    const char *paths[] = {in_scratch("large.from"), in_scratch("large.to")};
     for (int side = 0; side < 2; side++) {
         FILE *file = fopen(paths[side], "wb");
         for (int i = 0; i < PAIRS; i++)

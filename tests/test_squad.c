@@ -19,16 +19,6 @@ static wg_tokenizer *letters(void) {
     return wg_wordpiece_new(WG_COUNT(tokens), tokens, NULL);
 }
 
-static const char *write_file(const char *text) {
-    static char path[512];
-    snprintf(path, sizeof path, "%s/squad.json", scratch());
-    FILE *file = fopen(path, "wb");
-    ck_assert_ptr_nonnull(file);
-    ck_assert_int_eq(fwrite(text, 1, strlen(text), file), strlen(text));
-    ck_assert_int_eq(fclose(file), 0);
-    return path;
-}
-
 /* One question about one context. */
 static const char *one_question(const char *context, const char *question, const char *answers) {
     static char text[2048];
@@ -41,7 +31,7 @@ static const char *one_question(const char *context, const char *question, const
 
 static wg_squad *load(const char *text, const wg_squad_options *options) {
     wg_tokenizer *tokenizer = letters();
-    wg_squad *squad = wg_squad_load(write_file(text), tokenizer, options);
+    wg_squad *squad = wg_squad_load(write_text("squad.json", text), tokenizer, options);
     wg_tokenizer_free(tokenizer);
     return squad;
 }
@@ -131,8 +121,8 @@ END_TEST
 
 START_TEST(a_file_that_finds_no_memory_leaves_nothing) {
     wg_tokenizer *tokenizer = letters();
-    const char *path =
-        write_file(one_question("a b, c", "d", "{\"text\": \"b\", \"answer_start\": 2}"));
+    const char *path = write_text(
+        "squad.json", one_question("a b, c", "d", "{\"text\": \"b\", \"answer_start\": 2}"));
     for (int64_t n = 0;; n++) {
         wg_alloc_fail_after(n);
         wg_squad *squad = wg_squad_load(path, tokenizer, NULL);

@@ -84,14 +84,6 @@ static wg_trainer *make_trainer(setup *s, int64_t steps, const char *path) {
     return wg_trainer_new(&task, wg_adafactor_new(NULL), &options);
 }
 
-static const char *run_path(const char *name) {
-    static char path[2][600];
-    static int turn;
-    turn = !turn;
-    snprintf(path[turn], sizeof path[turn], "%s/%s.h5", scratch(), name);
-    return path[turn];
-}
-
 static void train(int version, int64_t steps, const char *path, bool resumes) {
     setup s = make_setup(version, 0);
     wg_trainer *trainer = make_trainer(&s, steps, path);
@@ -117,7 +109,7 @@ static int compare(const char *name, const wg_spec *spec, void *context) {
 }
 
 START_TEST(a_resumed_run_gives_the_same_bits) {
-    const char *straight = run_path("straight"), *resumed = run_path("resumed");
+    const char *straight = in_scratch("straight.h5"), *resumed = in_scratch("resumed.h5");
     train(_i, 10, straight, false);
     train(_i, 4, resumed, false);
     train(_i, 10, resumed, true);
@@ -129,7 +121,7 @@ START_TEST(a_resumed_run_gives_the_same_bits) {
 END_TEST
 
 START_TEST(another_text_is_refused_when_a_run_goes_on) {
-    const char *path = run_path("run");
+    const char *path = in_scratch("run.h5");
     train(_i, 2, path, false);
     setup s = make_setup(_i, 1);
     wg_trainer *trainer = make_trainer(&s, 4, path);
@@ -370,7 +362,7 @@ END_TEST
 /* ---- Checkpoints, memory, refusals ---- */
 
 START_TEST(a_checkpoint_gives_back_model_and_tokenizer) {
-    const char *path = run_path("run");
+    const char *path = in_scratch("run.h5");
     train(_i, 2, path, false);
     wg_t5 *model;
     wg_tokenizer *tokenizer;

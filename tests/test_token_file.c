@@ -32,28 +32,6 @@ const char *__lsan_default_options(void) {
 
 /* ---- Helpers ---- */
 
-/* The path of a file in the scratch folder; one of four static buffers in turn. */
-static const char *path_of(const char *name) {
-    static char paths[4][700];
-    static int next;
-    char *path = paths[next++ % 4];
-    snprintf(path, sizeof paths[0], "%s/%s", scratch(), name);
-    return path;
-}
-
-static void write_file(const char *path, const void *bytes, size_t count) {
-    FILE *file = fopen(path, "wb");
-    ck_assert_ptr_nonnull(file);
-    ck_assert_uint_eq(fwrite(bytes, 1, count, file), count);
-    ck_assert_int_eq(fclose(file), 0);
-}
-
-static const char *write_text(const char *name, const char *text) {
-    const char *path = path_of(name);
-    write_file(path, text, strlen(text));
-    return path;
-}
-
 static int files_in(const char *folder) {
     char command[800], count[32] = "";
     snprintf(command, sizeof command, "ls -A '%s' | wc -l", folder);
@@ -153,7 +131,7 @@ static char letter(int64_t i) {
 }
 
 static const char *write_letters(const char *name, int64_t count) {
-    const char *path = path_of(name);
+    const char *path = in_scratch(name);
     char *text = malloc((size_t)count);
     for (int64_t i = 0; i < count; i++)
         text[i] = letter(i);
@@ -188,7 +166,7 @@ START_TEST(any_range_of_a_large_stream_is_read_as_it_was_written) {
 END_TEST
 
 START_TEST(a_pipe_is_read_as_a_file_is) {
-    const char *pipe = path_of("pipe");
+    const char *pipe = in_scratch("pipe");
     ck_assert_int_eq(mkfifo(pipe, 0600), 0);
     if (fork() == 0) {
         write_file(pipe, three, sizeof three - 1);
@@ -293,7 +271,7 @@ static ino_t file_number(const char *path) {
 }
 
 START_TEST(a_kept_file_is_used_again_until_text_or_tokenizer_change) {
-    const char *text = write_text("a.txt", three), *kept = path_of("tokens.h5");
+    const char *text = write_text("a.txt", three), *kept = in_scratch("tokens.h5");
     wg_tokenizer *bytes = wg_byte_new(), *characters = wg_char_train(three, -1, NULL);
     wg_token_stream_free(load_kept(text, kept, bytes));
     assert_no_error();
@@ -328,17 +306,17 @@ START_TEST(a_file_that_is_no_token_file_is_never_written_over) {
     wg_tokenizer *tokenizer = wg_byte_new();
     ck_assert_ptr_null(load_kept(text, kept, tokenizer));
     assert_error(WG_ERROR_FORMAT, "b.txt is there and is no token file");
-    wg_checkpoint *file = wg_checkpoint_create(path_of("run.h5"));
+    wg_checkpoint *file = wg_checkpoint_create(in_scratch("run.h5"));
     ck_assert_int_eq(wg_checkpoint_put_integer(file, "/train/step", 1), 0);
     ck_assert_int_eq(wg_checkpoint_commit(file), 0);
-    ck_assert_ptr_null(load_kept(text, path_of("run.h5"), tokenizer));
+    ck_assert_ptr_null(load_kept(text, in_scratch("run.h5"), tokenizer));
     assert_error(WG_ERROR_FORMAT, "run.h5: it is an HDF5 file, but no token file");
     wg_tokenizer_free(tokenizer);
 }
 END_TEST
 
 START_TEST(a_token_file_stands_in_for_its_text) {
-    const char *text = write_text("a.txt", three), *kept = path_of("tokens.h5"),
+    const char *text = write_text("a.txt", three), *kept = in_scratch("tokens.h5"),
                *other = write_text("b.txt", "And more.");
     wg_tokenizer *bytes = wg_byte_new(), *characters = wg_char_train(three, -1, NULL);
     wg_token_stream_free(load_kept(text, kept, bytes));
@@ -365,7 +343,7 @@ START_TEST(a_token_file_stands_in_for_its_text) {
     ck_assert_ptr_null(
         wg_token_stream_load(1, &kept, bytes, &(wg_token_stream_options){.end = 0.5}));
     assert_error(WG_ERROR_ARGUMENT, "which is read whole");
-    ck_assert_ptr_null(load_kept(kept, path_of("c.h5"), bytes));
+    ck_assert_ptr_null(load_kept(kept, in_scratch("c.h5"), bytes));
     assert_error(WG_ERROR_ARGUMENT, "c.h5 is not made");
     wg_tokenizer_free(bytes);
     wg_tokenizer_free(characters);
@@ -387,8 +365,8 @@ static bool is_told_or_right(const char *path, const wg_tokenizer *tokenizer, in
 }
 
 START_TEST(damage_and_truncation_are_told) {
-    const char *text = write_text("a.txt", three), *kept = path_of("tokens.h5"),
-               *bad = path_of("bad.h5");
+    const char *text = write_text("a.txt", three), *kept = in_scratch("tokens.h5"),
+               *bad = in_scratch("bad.h5");
     wg_tokenizer *tokenizer = wg_char_train(three, -1, NULL);
     const wg_token_storage storage = {.path = kept};
     wg_corpus *corpus =
@@ -427,7 +405,7 @@ START_TEST(a_full_disk_is_one_error_and_leaves_nothing) {
         return;
     }
     char *before = getenv("TMPDIR") ? strdup(getenv("TMPDIR")) : NULL;
-    wg_token_stream *kept = load_kept(text, path_of("disk/tokens.h5"), tokenizer);
+    wg_token_stream *kept = load_kept(text, in_scratch("disk/tokens.h5"), tokenizer);
     const wg_error *error = wg_error_pending();
     const bool clear = error && error->code == WG_ERROR_IO &&
                        strstr(error->message, "disk/tokens.h5: No space left on device");
@@ -497,7 +475,7 @@ static int64_t peak_of_process(void) {
 
 START_TEST(a_text_is_never_whole_in_memory) {
     enum { SIZE = 64 << 20, ROOM = 28 << 20 };
-    const char *path = path_of("large.txt");
+    const char *path = in_scratch("large.txt");
     FILE *file = fopen(path, "wb");
     for (int64_t i = 0; ftell(file) < SIZE; i++)
         fprintf(file, "It was day %lld of the journey, and nobody had seen land.%s", (long long)i,

@@ -74,15 +74,6 @@ static void free_setup(setup *s) {
     wg_tokenizer_free(s->tokenizer);
 }
 
-/* A file in the test's folder; one of a few static buffers. */
-static const char *run_path(const char *name) {
-    static char paths[4][512];
-    static int next;
-    char *path = paths[next++ % 4];
-    snprintf(path, sizeof paths[0], "%s/%s.h5", scratch(), name);
-    return path;
-}
-
 static wg_trainer *make_trainer(const setup *s, int64_t steps, const char *path) {
     const wg_task task = wg_translation_task(s->translation);
     const wg_trainer_options options = {
@@ -153,7 +144,8 @@ static void assert_same_weights(const char *left, const char *right) {
 
 /* Over the end of an epoch, which has 3 batches. */
 START_TEST(a_resumed_run_gives_the_same_bits) {
-    const char *whole = run_path("whole"), *half = run_path("half"), *rest = run_path("rest");
+    const char *whole = in_scratch("whole.h5"), *half = in_scratch("half.h5"),
+               *rest = in_scratch("rest.h5");
     train(10, NULL, whole);
     train(5, NULL, half);
     train(10, half, rest);
@@ -162,7 +154,7 @@ START_TEST(a_resumed_run_gives_the_same_bits) {
 END_TEST
 
 START_TEST(other_pairs_are_refused_when_a_run_goes_on) {
-    const char *path = run_path("run");
+    const char *path = in_scratch("run.h5");
     train(2, NULL, path);
     setup s = make_setup(1);
     wg_trainer *trainer = make_trainer(&s, 4, path);
@@ -238,7 +230,7 @@ START_TEST(a_trained_model_translates_and_is_scored) {
         wg_text_free(translations[i]);
 
     /* The score is BLEU of the lines that are written. */
-    const char *output = run_path("output");
+    const char *output = in_scratch("output.h5");
     wg_metrics metrics = {0};
     ck_assert_int_eq(
         wg_translation_score(s.translation, &(wg_translation_scoring){.output = output}, &metrics),
@@ -338,7 +330,8 @@ END_TEST
 /* ---- Averages ---- */
 
 START_TEST(files_are_averaged) {
-    const char *paths[] = {run_path("one"), run_path("two")}, *out = run_path("mean");
+    const char *paths[] = {in_scratch("one.h5"), in_scratch("two.h5")},
+               *out = in_scratch("mean.h5");
     train(1, NULL, paths[0]);
     train(4, NULL, paths[1]);
     ck_assert_int_eq(wg_checkpoint_average_files(2, paths, out), 0);
@@ -358,7 +351,8 @@ START_TEST(files_are_averaged) {
 END_TEST
 
 START_TEST(files_of_other_models_are_not_averaged) {
-    const char *paths[] = {run_path("one"), run_path("other")}, *out = run_path("mean");
+    const char *paths[] = {in_scratch("one.h5"), in_scratch("other.h5")},
+               *out = in_scratch("mean.h5");
     train(1, NULL, paths[0]);
     ck_assert_int_eq(wg_checkpoint_average_files(0, paths, out), -1);
     assert_error(WG_ERROR_ARGUMENT, "0 files");

@@ -22,14 +22,6 @@ static wg_tokenizer *few_tokens(const wg_wordpiece_options *options) {
     return wg_wordpiece_new(WG_COUNT(few), few, options);
 }
 
-static void write_file(char path[512], const char *name, const char *bytes, size_t length) {
-    snprintf(path, 512, "%s/%s", scratch(), name);
-    FILE *file = fopen(path, "wb");
-    ck_assert_ptr_nonnull(file);
-    ck_assert_uint_eq(fwrite(bytes, 1, length, file), length);
-    fclose(file);
-}
-
 static json_t *load_fixture(void) {
     json_error_t error;
     json_t *root = json_load_file(fixture("wordpiece.json"), JSON_ALLOW_NUL, &error);
@@ -273,8 +265,8 @@ END_TEST
 /* ---- Vocabulary files ---- */
 
 static void assert_bad_vocabulary(const char *bytes, size_t length, const char *message) {
-    char path[512];
-    write_file(path, "vocab.txt", bytes, length);
+    const char *path = in_scratch("vocab.txt");
+    write_file(path, bytes, length);
     ck_assert_ptr_null(wg_wordpiece_load(path, NULL));
     assert_error(WG_ERROR_FORMAT, message);
 }
@@ -294,8 +286,7 @@ START_TEST(a_bad_vocabulary_file_is_refused_with_its_reason) {
 END_TEST
 
 START_TEST(a_vocabulary_file_may_have_windows_lines_and_no_last_newline) {
-    char path[512];
-    write_file(path, "vocab.txt", "[UNK]\r\nthe\r\ndog", 15);
+    const char *path = write_text("vocab.txt", "[UNK]\r\nthe\r\ndog");
     wg_tokenizer *tokenizer = wg_wordpiece_load(path, NULL);
     ck_assert_int_eq(wg_tokenizer_size(tokenizer), 3);
     ck_assert_str_eq(wg_tokenizer_token(tokenizer, 2), "dog");
@@ -510,11 +501,9 @@ START_TEST(the_text_trained_on_has_no_unknown_words) {
 END_TEST
 
 START_TEST(training_on_files_equals_training_on_their_text) {
-    char first[512], second[512];
-    write_file(first, "first.txt", training_text, 100);
-    write_file(second, "second.txt", training_text + 100, strlen(training_text) - 100);
     wg_wordpiece_training training = {.vocabulary_size = 110};
-    const char *paths[] = {second, first};
+    const char *paths[] = {write_text("second.txt", training_text + 100), in_scratch("first.txt")};
+    write_file(paths[1], training_text, 100);
     wg_tokenizer *text = wg_wordpiece_train(training_text, -1, &training);
     wg_tokenizer *files = wg_wordpiece_train_files(2, paths, &training);
     assert_no_error();

@@ -192,3 +192,24 @@ const char *scratch(void) {
         ck_abort_msg("%s: %s", scratch_path, strerror(errno));
     return scratch_path;
 }
+
+const char *in_scratch(const char *name) {
+    static char paths[16][700];
+    static int next;
+    char *path = paths[next++ % 16];
+    snprintf(path, sizeof paths[0], "%s/%s", scratch(), name);
+    return path;
+}
+
+void write_file(const char *path, const void *bytes, size_t count) {
+    FILE *file = fopen(path, "wb");
+    ck_assert_ptr_nonnull(file);
+    ck_assert_uint_eq(fwrite(bytes, 1, count, file), count);
+    ck_assert_int_eq(fclose(file), 0);
+}
+
+const char *write_text(const char *name, const char *text) {
+    const char *path = in_scratch(name);
+    write_file(path, text, strlen(text));
+    return path;
+}

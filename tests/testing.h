@@ -49,4 +49,11 @@ const char *real_data(const char *name);
 /* A directory for the test's files, made empty; a static buffer. */
 const char *scratch(void);
 
+/* The path of a file there; one of sixteen static buffers in turn. */
+const char *in_scratch(const char *name);
+
+/* Writes a file; a text there, whose path is given as above. */
+void write_file(const char *path, const void *bytes, size_t count);
+const char *write_text(const char *name, const char *text);
+
 #endif
