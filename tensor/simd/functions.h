@@ -71,8 +71,11 @@ static inline vector sigmoid(vector x) {
 /* e^x of x up to about 0, as weights and densities have it, with an error below 1.5 ulp; 0 where
  * that is below the normal numbers. */
 #if WG__BITS == 32
+typedef uint32_t words __attribute__((vector_size(WG__VECTOR_BYTES)));
+
 /* With x = n log 2 + r, 2^n is put together from its bits and e^r is a polynomial (that of the
- * Cephes library). Adding 1.5 2^23 rounds to whole numbers and leaves them in the last bits. */
+ * Cephes library). Adding 1.5 2^23 rounds to whole numbers and leaves them in the last bits. Bits
+ * of what is below are without meaning, so they are added as words, which may overflow. */
 static inline vector exp_below(vector x) {
     const real rounding = 0x1.8p23f;
     const vector shifted = x * (real)M_LOG2E + rounding, n = shifted - rounding;
@@ -83,7 +86,7 @@ static inline vector exp_below(vector x) {
     p = p * r + 1.6666665459e-1f;
     p = p * r + 5.0000001201e-1f;
     p = p * (r * r) + r + (real)1;
-    const vector scaled = (vector)((lanes)p + ((lanes)shifted << 23));
+    const vector scaled = (vector)((words)p + ((words)shifted << 23));
     return choose(x < -87.33f + (vector){0}, (vector){0}, scaled);
 }
 #else
