@@ -66,12 +66,6 @@ static wg_tokenizer *make(const thing *thing) {
 static const char *const published[] = {"vocab.txt", "vocab.json", "tokenizer.json",
                                         "tokenizer.model", "tokenizer.bin"};
 
-static const char *in_scratch(const char *name) {
-    static char path[512];
-    snprintf(path, sizeof path, "%s/%s", scratch(), name);
-    return path;
-}
-
 static json_t *load_texts(void) {
     json_t *texts = json_load_file(fixture("tokenizers/texts.json"), JSON_ALLOW_NUL, NULL);
     ck_assert_uint_gt(json_array_size(texts), 40);

@@ -84,14 +84,6 @@ static wg_trainer *make_trainer(toy *t, wg_trainer_options options) {
     return wg_trainer_new(&task, wg_adamw_new(&(wg_adamw_options){.weight_decay = 0.01}), &options);
 }
 
-static const char *in_scratch(const char *name) {
-    static char path[2][600];
-    static int which;
-    which = !which;
-    snprintf(path[which], sizeof path[which], "%s/%s", scratch(), name);
-    return path[which];
-}
-
 /* Runs a new toy and writes its weights. */
 static void run_to_end(wg_trainer_options options, float *weights) {
     toy t = make_toy();

@@ -105,14 +105,6 @@ static wg_trainer *make_trainer(toy *t, const char *optimizer, wg_trainer_option
     return trainer;
 }
 
-static const char *in_scratch(const char *name) {
-    static char path[4][600];
-    static int which;
-    which = (which + 1) % 4;
-    snprintf(path[which], sizeof path[which], "%s/%s", scratch(), name);
-    return path[which];
-}
-
 /* A tensor of a checkpoint, as f64, into `values`. */
 static void read_tensor(const char *path, const char *name, double *values) {
     wg_checkpoint *file = wg_checkpoint_open(path);

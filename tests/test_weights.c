@@ -35,14 +35,6 @@ static wg_llama *small_model(uint64_t seed, bool tied) {
     return model;
 }
 
-static const char *in_scratch(const char *name) {
-    static char paths[4][512];
-    static int next;
-    char *path = paths[next++ % 4];
-    snprintf(path, sizeof paths[0], "%s/%s", scratch(), name);
-    return path;
-}
-
 /* Every tensor of the module, tied ones once, into a file of that format. */
 static int write_model(const char *path, const char *format, wg_llama *model,
                        const wg_weights_options *given) {
