@@ -15,6 +15,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "tensor/counts.h"
 #include "tensor/iter.h"
 
 /* A tensor as `matrices` of rows x columns, in blocks of whole rows, which are what threads work
@@ -28,24 +29,20 @@ typedef struct layout {
 /* So that the column sums of the blocks stay few. */
 enum { MAX_BLOCKS = 64 };
 
-static int64_t ceil_divide(int64_t a, int64_t b) {
-    return (a + b - 1) / b;
-}
-
 static layout layout_of(const wg_tensor *parameter) {
     int ndim = wg_tensor_ndim(parameter);
     const int64_t *shape = wg_tensor_shape(parameter);
     layout own = {.rows = shape[ndim - 2], .columns = shape[ndim - 1]};
     own.matrices = wg_tensor_count(parameter) / (own.rows * own.columns);
-    own.block_rows = ceil_divide(WG__GRAIN, own.columns);
-    if (own.block_rows < ceil_divide(own.rows, MAX_BLOCKS))
-        own.block_rows = ceil_divide(own.rows, MAX_BLOCKS);
-    own.blocks = ceil_divide(own.rows, own.block_rows);
+    own.block_rows = wg__ceil_divide(WG__GRAIN, own.columns);
+    if (own.block_rows < wg__ceil_divide(own.rows, MAX_BLOCKS))
+        own.block_rows = wg__ceil_divide(own.rows, MAX_BLOCKS);
+    own.blocks = wg__ceil_divide(own.rows, own.block_rows);
     return own;
 }
 
 static int64_t chunks_of(int64_t count) {
-    return ceil_divide(count, WG__GRAIN);
+    return wg__ceil_divide(count, WG__GRAIN);
 }
 
 /* ---- State ---- */

@@ -10,6 +10,7 @@
 #include "tensor/gemm.h"
 
 #include "tensor/blis.h"
+#include "tensor/counts.h"
 #include "tensor/gemm_integer.h"
 #include "tensor/gemm_large.h"
 #include "tensor/gemm_small.h"
@@ -19,10 +20,6 @@ enum { SKINNY = 64, STRIP = 1024 };
 #define SMALL 4.0e6
 
 _Thread_local double wg__product_flops;
-
-static int64_t smaller(int64_t a, int64_t b) {
-    return a < b ? a : b;
-}
 
 /* Without packing, rows of A against columns of B are dot products, which are slow when short. */
 static bool small_packs(const wg__product *p) {
@@ -36,8 +33,8 @@ static void run_strips(int64_t begin, int64_t end, void *context) {
     for (int64_t strip = begin; strip < end; strip++) {
         const int64_t at = strip * STRIP;
         wg__product part = p->m > p->n
-                               ? wg__product_part(p, at, smaller(STRIP, p->m - at), 0, p->n)
-                               : wg__product_part(p, 0, p->m, at, smaller(STRIP, p->n - at));
+                               ? wg__product_part(p, at, wg__smaller(STRIP, p->m - at), 0, p->n)
+                               : wg__product_part(p, 0, p->m, at, wg__smaller(STRIP, p->n - at));
         wg__product_place_row(&part);
         wg__blis_gemm(&part, false);
     }
@@ -47,7 +44,7 @@ static void run(wg__product p) {
     if (p.m == 0 || p.n == 0)
         return;
     const double multiply_adds = (double)p.m * (double)p.n * (double)p.k;
-    const int64_t shorter = smaller(p.m, p.n), longer = p.m + p.n - shorter;
+    const int64_t shorter = wg__smaller(p.m, p.n), longer = p.m + p.n - shorter;
     wg__product_flops += 2 * multiply_adds;
     const bool is_small = wg__gemm_is_small(p.m, p.n, p.k, p.a, p.b, p.c);
     if (is_small || multiply_adds <= SMALL)

@@ -25,6 +25,7 @@
 #include <string.h>
 
 #include "tensor/blis.h"
+#include "tensor/counts.h"
 #include "tensor/internal.h"
 #include "tensor/iter.h"
 
@@ -61,18 +62,6 @@ typedef struct blocks {
     atomic_int_fast64_t next_shared, packed, next_sliver;
 } blocks;
 
-static int64_t smaller(int64_t a, int64_t b) {
-    return a < b ? a : b;
-}
-
-static int64_t larger(int64_t a, int64_t b) {
-    return a > b ? a : b;
-}
-
-static int64_t ceil_divide(int64_t a, int64_t b) {
-    return (a + b - 1) / b;
-}
-
 /* ---- Slivers ---- */
 
 static const wg__blis_side *kernel_side(const blocks *p, bool of_a) {
@@ -86,7 +75,7 @@ static bool has_row(const blocks *p, int64_t piece) {
 static int64_t sliver_bytes(const blocks *p, bool of_a) {
     const int64_t steps = p->piece + has_row(p, 0);
     const int64_t bytes = kernel_side(p, of_a)->step * steps * p->size;
-    return ceil_divide(bytes, CACHE_LINE) * CACHE_LINE + WG__BLIS_SLIVER_ROOM;
+    return wg__ceil_divide(bytes, CACHE_LINE) * CACHE_LINE + WG__BLIS_SLIVER_ROOM;
 }
 
 static int64_t side(const blocks *p, bool of_a) {
@@ -94,7 +83,7 @@ static int64_t side(const blocks *p, bool of_a) {
 }
 
 static int64_t piece_length(const blocks *p, int64_t piece) {
-    return smaller(p->piece, p->product.k - piece * p->piece);
+    return wg__smaller(p->piece, p->product.k - piece * p->piece);
 }
 
 /* What some slivers of an operand have in a piece: `count` vectors of k elements. */
@@ -110,7 +99,7 @@ static source source_of(const blocks *p, bool of_a, int64_t sliver, int64_t sliv
     const wg__matrix x = of_a ? wg__matrix_at(p->product.dtype, p->product.a, begin, l)
                               : wg__matrix_at(p->product.dtype, p->product.b, l, begin);
     return (source){.data = x.data,
-                    .count = smaller(slivers * width, side(p, of_a) - begin),
+                    .count = wg__smaller(slivers * width, side(p, of_a) - begin),
                     .k = piece_length(p, piece),
                     .stride = of_a ? x.row_stride : x.column_stride,
                     .k_stride = of_a ? x.column_stride : x.row_stride};
@@ -145,7 +134,7 @@ static void pack_slivers(const blocks *p, bool of_a, int64_t sliver, int64_t sli
 }
 
 static int64_t shared_slivers(const blocks *p) {
-    return ceil_divide(side(p, p->shares_a), kernel_side(p, p->shares_a)->width);
+    return wg__ceil_divide(side(p, p->shares_a), kernel_side(p, p->shares_a)->width);
 }
 
 static char *shared_sliver(const blocks *p, int64_t sliver, int64_t piece) {
@@ -169,7 +158,7 @@ static ahead fetch_in(int64_t times, source x, int64_t size) {
                   .lines = along_k ? x.count : x.k,
                   .bytes = (along_k ? x.k * x.k_stride : x.count * x.stride) * size,
                   .stride = (along_k ? x.stride : x.k_stride) * size};
-    next.at_once = ceil_divide(next.lines * (1 + next.bytes / CACHE_LINE), times);
+    next.at_once = wg__ceil_divide(next.lines * (1 + next.bytes / CACHE_LINE), times);
     return next;
 }
 
@@ -210,14 +199,14 @@ static void run_column(const blocks *p, int64_t piece, const char *a, int64_t sl
                        int64_t slivers, const char *b, int64_t j) {
     const wg__product *all = &p->product;
     const int64_t bytes = sliver_bytes(p, true), rows = p->kernel.a.width, begin = sliver * rows;
-    const int64_t end = smaller(begin + slivers * rows, all->m);
+    const int64_t end = wg__smaller(begin + slivers * rows, all->m);
     wg__product tile =
-        wg__product_part(all, begin, end - begin, j, smaller(p->kernel.b.width, all->n - j));
+        wg__product_part(all, begin, end - begin, j, wg__smaller(p->kernel.b.width, all->n - j));
     tile.k = piece_length(p, piece) + has_row(p, piece);
     if (piece > 0)
         tile.beta = 1;
     for (int64_t i = begin; i < end; i += rows, a += bytes) {
-        tile.m = smaller(rows, end - i);
+        tile.m = wg__smaller(rows, end - i);
         wg__blis_multiply(&p->kernel, &tile, a, b);
         tile.c.data = (char *)tile.c.data + rows * all->c.row_stride * p->size;
     }
@@ -227,7 +216,7 @@ static void run_column(const blocks *p, int64_t piece, const char *a, int64_t sl
 static void run_columns(const blocks *p, int64_t piece, int64_t begin, int64_t slivers,
                         const char *block, source then) {
     const int64_t of_a = shared_slivers(p), most = 1 + (CHUNK_BYTES - 1) / sliver_bytes(p, true);
-    const int64_t chunks = ceil_divide(of_a, most);
+    const int64_t chunks = wg__ceil_divide(of_a, most);
     ahead next = fetch_in(chunks * slivers, then, p->size);
     for (int64_t c = 0; c < chunks; c++) {
         const int64_t first = c * of_a / chunks, count = (c + 1) * of_a / chunks - first;
@@ -259,8 +248,8 @@ typedef struct range {
 /* A block that begins there: the fewer slivers are left, the smaller it is, so that no worker waits
  * long for the last one. */
 static range block_at(const blocks *p, int64_t first) {
-    const int64_t left = p->slivers - first, share = ceil_divide(left, 2 * p->threads);
-    return (range){first, smaller(larger(p->fewest, smaller(share, p->most)), left)};
+    const int64_t left = p->slivers - first, share = wg__ceil_divide(left, 2 * p->threads);
+    return (range){first, wg__smaller(wg__larger(p->fewest, wg__smaller(share, p->most)), left)};
 }
 
 /* The next block that is free; of no slivers after the last. */
@@ -316,15 +305,15 @@ static bool orient(wg__product *p, bool by_rows) {
 static void set_blocks(blocks *p) {
     const bool of_a = !p->shares_a;
     const int64_t bytes = sliver_bytes(p, of_a);
-    p->slivers = ceil_divide(side(p, of_a), kernel_side(p, of_a)->width);
+    p->slivers = wg__ceil_divide(side(p, of_a), kernel_side(p, of_a)->width);
     p->fewest = of_a ? FEWEST_OF_A : FEWEST_OF_B;
-    p->most = smaller(1 + (BLOCK_BYTES - 1) / bytes, p->slivers);
-    p->workspace_bytes = larger(p->most, smaller(p->fewest, p->slivers)) * bytes;
+    p->most = wg__smaller(1 + (BLOCK_BYTES - 1) / bytes, p->slivers);
+    p->workspace_bytes = wg__larger(p->most, wg__smaller(p->fewest, p->slivers)) * bytes;
 }
 
 static void run_packed(blocks *p, int64_t workers, int64_t pieces_at_once) {
     for (p->first_piece = 0; p->first_piece < p->pieces; p->first_piece = p->last_piece) {
-        p->last_piece = smaller(p->first_piece + pieces_at_once, p->pieces);
+        p->last_piece = wg__smaller(p->first_piece + pieces_at_once, p->pieces);
         atomic_store(&p->next_shared, 0);
         atomic_store(&p->packed, 0);
         atomic_store(&p->next_sliver, 0);
@@ -356,13 +345,13 @@ void wg__gemm_large(const wg__product *product) {
     p.product.row = NULL;
     p.row_of_a = orient(&p.product, p.kernel.by_rows);
     p.shares_a = p.product.m <= p.product.n;
-    p.pieces = ceil_divide(p.product.k, PIECE * (int64_t)sizeof(float) / p.size);
-    p.piece = ceil_divide(p.product.k, p.pieces);
+    p.pieces = wg__ceil_divide(p.product.k, PIECE * (int64_t)sizeof(float) / p.size);
+    p.piece = wg__ceil_divide(p.product.k, p.pieces);
     set_blocks(&p);
     const int64_t piece_bytes = shared_slivers(&p) * sliver_bytes(&p, p.shares_a);
-    const int64_t at_once = smaller(1 + (SHARED_BYTES - 1) / piece_bytes, p.pieces);
+    const int64_t at_once = wg__smaller(1 + (SHARED_BYTES - 1) / piece_bytes, p.pieces);
     const int64_t shared_bytes = at_once * piece_bytes;
-    const int64_t workers = smaller(p.threads, p.slivers);
+    const int64_t workers = wg__smaller(p.threads, p.slivers);
     const int64_t bytes = shared_bytes + workers * p.workspace_bytes;
     p.shared = wg__try_alloc((size_t)(bytes < USUAL_BYTES ? USUAL_BYTES : bytes));
     if (!p.shared) {

@@ -15,8 +15,9 @@
  * queries of a tile are left out. */
 #include "tensor/ops/attention_tiles.h"
 
-#include "tensor/gemm.h"
+#include "tensor/counts.h"
 #include "tensor/iter.h"
+#include "tensor/ops/dense.h"
 #include "tensor/simd/simd.h"
 
 #include <math.h>
@@ -61,19 +62,11 @@ typedef struct job {
     void (*run)(const struct job *job, int64_t task, const workspace *w);
 } job;
 
-static int64_t smaller(int64_t a, int64_t b) {
-    return a < b ? a : b;
-}
-
-static int64_t ceil_divide(int64_t a, int64_t b) {
-    return (a + b - 1) / b;
-}
-
 /* ---- Tasks ---- */
 
 static char *take(char *workspaces, int64_t *offset, int64_t bytes) {
     char *place = workspaces ? workspaces + *offset : NULL;
-    *offset += ceil_divide(bytes, CACHE_LINE) * CACHE_LINE;
+    *offset += wg__ceil_divide(bytes, CACHE_LINE) * CACHE_LINE;
     return place;
 }
 
@@ -81,7 +74,7 @@ static char *take(char *workspaces, int64_t *offset, int64_t bytes) {
 static workspace lay_out(const job *job, char *workspaces, int64_t *offset) {
     const int64_t size = job->at->size, lanes = job->kernels->lanes;
     const int64_t panel = WG__PANEL_VECTORS * lanes, keys = job->at->keys;
-    const int64_t across = ceil_divide(keys, panel) * panel * job->at->width * size;
+    const int64_t across = wg__ceil_divide(keys, panel) * panel * job->at->width * size;
     const int64_t down = keys * job->width * size, rows = job->tile_rows * job->width * size;
     const int64_t tile = job->tile_rows * job->key_stride * size, row = job->key_stride * size;
     workspace w = {.scores = take(workspaces, offset, tile),
@@ -108,13 +101,13 @@ static workspace lay_out(const job *job, char *workspaces, int64_t *offset) {
 static job job_of(const wg__attention *at, bool backward) {
     job job = {.at = at, .kernels = wg__simd_for(at->dtype), .backward = backward};
     const int64_t lanes = job.kernels->lanes, most = TILE_ELEMENTS / (at->keys + 1);
-    job.width = ceil_divide(at->width, lanes) * lanes;
-    job.key_stride = ceil_divide(at->keys * at->size, CACHE_LINE) * CACHE_LINE / at->size;
+    job.width = wg__ceil_divide(at->width, lanes) * lanes;
+    job.key_stride = wg__ceil_divide(at->keys * at->size, CACHE_LINE) * CACHE_LINE / at->size;
     job.packs = backward || at->queries >= LEAST_PACKED;
-    job.tile_rows = most < LEAST_TILE_ROWS ? LEAST_TILE_ROWS : smaller(most, TILE_ROWS);
+    job.tile_rows = most < LEAST_TILE_ROWS ? LEAST_TILE_ROWS : wg__smaller(most, TILE_ROWS);
     if (at->queries > 0)
-        job.tile_rows = smaller(job.tile_rows, at->queries);
-    job.tiles = ceil_divide(at->queries, job.tile_rows);
+        job.tile_rows = wg__smaller(job.tile_rows, at->queries);
+    job.tiles = wg__ceil_divide(at->queries, job.tile_rows);
     return job;
 }
 
@@ -139,7 +132,7 @@ static void count_products(const wg__attention *at, int products, double before)
 static int run_tasks(job *job, int64_t tasks, int products,
                      void (*run)(const struct job *job, int64_t task, const workspace *w)) {
     const double before = wg__product_flops;
-    const int64_t workers = smaller(wg_threads(), tasks);
+    const int64_t workers = wg__smaller(wg_threads(), tasks);
     job->tasks = tasks;
     job->run = run;
     lay_out(job, NULL, &job->workspace_bytes);
@@ -220,7 +213,7 @@ typedef struct tile {
 static tile tile_at(const job *job, int64_t b, int64_t h, int64_t index) {
     const wg__attention *at = job->at;
     const int64_t begin = index * job->tile_rows,
-                  rows = smaller(job->tile_rows, at->queries - begin);
+                  rows = wg__smaller(job->tile_rows, at->queries - begin);
     const int64_t most = keys_before_mask(at, begin + rows - 1);
     const int64_t key_head = h / (at->query_heads / at->key_heads);
     tile t = {.b = b, .h = h, .key_head = key_head, .begin = begin, .rows = rows, .keys = most};
@@ -236,7 +229,7 @@ static tile tile_at(const job *job, int64_t b, int64_t h, int64_t index) {
 }
 
 static int64_t keys_seen(const wg__attention *at, const tile *t, int64_t i) {
-    return smaller(keys_before_mask(at, i), t->keys);
+    return wg__smaller(keys_before_mask(at, i), t->keys);
 }
 
 /* What the mask adds to the scores of query i and what dropout multiplies its weights by; NULL for
@@ -337,10 +330,6 @@ static wg__matrix tile_matrix(const job *job, char *data) {
     return (wg__matrix){data, job->key_stride, 1};
 }
 
-static wg__matrix turned(wg__matrix a) {
-    return (wg__matrix){a.data, a.column_stride, a.row_stride};
-}
-
 /* ---- Forward ---- */
 
 /* The scores of a tile become weights, which are yet to be multiplied by inverse_sums. */
@@ -385,7 +374,7 @@ static void forward_few(const job *job, const tile *t, const workspace *w) {
     const wg__matrix out = head_rows(at, &at->out, t->b, t->h, t->begin);
     double inverse_sums[TILE_ROWS];
     wg__gemm(at->dtype, t->rows, t->keys, at->width, at->options.scale,
-             head_rows(at, &at->q, t->b, t->h, t->begin), turned(keys), 0,
+             head_rows(at, &at->q, t->b, t->h, t->begin), wg__transposed(keys), 0,
              tile_matrix(job, w->scores));
     weigh(job, t, w, inverse_sums);
     wg__gemm(at->dtype, t->rows, at->width, t->keys, 1, tile_matrix(job, w->scores), values, 0,
@@ -396,7 +385,7 @@ static void forward_few(const job *job, const tile *t, const workspace *w) {
 /* Some tiles of a head. */
 static void forward_task(const job *job, int64_t task, const workspace *w) {
     const wg__attention *at = job->at;
-    const int64_t parts = ceil_divide(job->tiles, job->task_tiles), head = task / parts;
+    const int64_t parts = wg__ceil_divide(job->tiles, job->task_tiles), head = task / parts;
     const int64_t b = head / at->query_heads, h = head % at->query_heads;
     const int64_t first = task % parts * job->task_tiles;
     const int64_t key_head = h / (at->query_heads / at->key_heads);
@@ -404,7 +393,7 @@ static void forward_task(const job *job, int64_t task, const workspace *w) {
         pack_across(job, head_rows(at, &at->k, b, key_head, 0), w->keys_across);
         pack_down(job, at->keys, head_rows(at, &at->v, b, key_head, 0), w->values);
     }
-    for (int64_t i = first; i < smaller(first + job->task_tiles, job->tiles); i++) {
+    for (int64_t i = first; i < wg__smaller(first + job->task_tiles, job->tiles); i++) {
         const tile t = tile_at(job, b, h, i);
         (job->packs ? forward_tile : forward_few)(job, &t, w);
     }
@@ -413,8 +402,9 @@ static void forward_task(const job *job, int64_t task, const workspace *w) {
 int wg__attention_run(const wg__attention *at) {
     job job = job_of(at, false);
     const int64_t heads = at->batch * at->query_heads;
-    job.task_tiles = heads >= TASKS ? job.tiles : smaller(job.tiles, 1 + job.tiles * heads / TASKS);
-    const int64_t parts = job.tiles ? ceil_divide(job.tiles, job.task_tiles) : 0;
+    job.task_tiles =
+        heads >= TASKS ? job.tiles : wg__smaller(job.tiles, 1 + job.tiles * heads / TASKS);
+    const int64_t parts = job.tiles ? wg__ceil_divide(job.tiles, job.task_tiles) : 0;
     return run_tasks(&job, heads * parts, 2, forward_task);
 }
 
@@ -458,9 +448,9 @@ static void backward_tile(const job *job, const tile *t, const workspace *w) {
     pack_down(job, t->rows, head_rows(at, &at->out, t->b, t->h, t->begin), w->cotangents);
     differentiate_weights(job, t, w);
     if (at->dv.data)
-        multiply_down(job, t->keys, t->rows, turned(weights), w->cotangents, true, w->dv);
+        multiply_down(job, t->keys, t->rows, wg__transposed(weights), w->cotangents, true, w->dv);
     if (at->dk.data)
-        multiply_down(job, t->keys, t->rows, turned(gradient), w->queries, true, w->dk);
+        multiply_down(job, t->keys, t->rows, wg__transposed(gradient), w->queries, true, w->dk);
     if (!at->dq.data)
         return;
     multiply_down(job, t->rows, t->keys, gradient, w->keys, false, w->rows);

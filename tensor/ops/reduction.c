@@ -17,6 +17,8 @@
 
 #include <string.h>
 
+#include "tensor/counts.h"
+
 /* Kept places of one item, at most: their accumulators stay in the first-level cache, and a row of
  * them is long enough to be fetched ahead. */
 #define MAX_BLOCK 1024
@@ -107,10 +109,6 @@ static void plan_axes(plan *plan, const wg_tensor *x, int64_t mask) {
     merge_axes(&plan->reduced);
 }
 
-static int64_t smaller(int64_t a, int64_t b) {
-    return a < b ? a : b;
-}
-
 /* The inner loop goes along the smaller stride, unless it were too short to be worth its name. */
 static bool prefers_rows(const axis *kept, const axis *reduced) {
     if (kept->size < SHORT_ROW)
@@ -124,16 +122,16 @@ static void plan_items(plan *plan) {
     const axis *last = &plan->kept.axis[plan->kept.count - 1];
     const int64_t work = count_of(&plan->reduced); /* for one kept place */
     plan->by_rows = prefers_rows(last, &plan->reduced.axis[plan->reduced.count - 1]);
-    plan->width = smaller(last->size, MAX_BLOCK);
+    plan->width = wg__smaller(last->size, MAX_BLOCK);
     if (!plan->by_rows)
-        plan->width = smaller(plan->width, WG__GRAIN / (work + 1) + 1);
+        plan->width = wg__smaller(plan->width, WG__GRAIN / (work + 1) + 1);
     plan->blocks_per_row = (last->size + plan->width - 1) / plan->width;
     plan->blocks = count_of(&plan->kept) / last->size * plan->blocks_per_row;
     for (int i = 1; i < plan->reduced.count; i++)
         if (plan->reduced.axis[i].size > plan->reduced.axis[plan->split].size)
             plan->split = i;
-    plan->parts = smaller(work * plan->width / WG__GRAIN, MAX_ITEMS / plan->blocks);
-    plan->parts = smaller(plan->parts, plan->reduced.axis[plan->split].size);
+    plan->parts = wg__smaller(work * plan->width / WG__GRAIN, MAX_ITEMS / plan->blocks);
+    plan->parts = wg__smaller(plan->parts, plan->reduced.axis[plan->split].size);
     if (plan->parts < 1)
         plan->parts = 1;
 }
@@ -149,7 +147,8 @@ static block block_at(const plan *plan, int64_t index) {
     const axes *kept = &plan->kept;
     const axis *last = &kept->axis[kept->count - 1];
     const int64_t begin = index % plan->blocks_per_row * plan->width;
-    block block = {smaller(last->size - begin, plan->width), begin * last->in, begin * last->out};
+    block block = {wg__smaller(last->size - begin, plan->width), begin * last->in,
+                   begin * last->out};
     int64_t rest = index / plan->blocks_per_row;
     for (int i = kept->count - 2; i >= 0; i--) {
         const int64_t place = rest % kept->axis[i].size;
