@@ -277,7 +277,7 @@ char *wg_sentence_pairs_text(const wg_sentence_pairs *pairs, wg_side side, int64
 
 static uint64_t mix(uint64_t hash, int64_t value) {
     for (int byte = 0; byte < 8; byte++)
-        hash = (hash ^ (uint64_t)(value >> 8 * byte & 0xFF)) * UINT64_C(1099511628211);
+        hash = wg__hash_step(hash, (char)(value >> 8 * byte & 0xFF));
     return hash;
 }
 

@@ -10,24 +10,7 @@ OMP_NUM_THREADS=1
 export OMP_NUM_THREADS
 
 . "$source/tests/tap.sh"
-
-# Sentences of two to four words, and the same backwards.
-write_pairs() {
-    awk -v count="$1" -v seed="$2" -v name="$3" 'BEGIN {
-        words = split("red blue green one two cat dog fish", word, " ")
-        for (i = 0; i < count; i++) {
-            from = to = ""
-            for (k = 0; k < 2 + i % 3; k++) {
-                seed = (seed * 1103515245 + 12345) % 2147483648
-                w = word[1 + int(seed / 65536) % words]
-                from = from (from ? " " : "") w
-                to = w (to ? " " : "") to
-            }
-            print from > (name ".from")
-            print to > (name ".to")
-        }
-    }'
-}
+. "$source/tests/reversed_pairs.sh"
 
 write_pairs 200 1 a
 write_pairs 100 77 b

@@ -73,24 +73,6 @@ misused() {
 
 # ---- Sentences of four words, and the same backwards ----
 
-# write_pairs COUNT SEED NAME: NAME.to is NAME.from with the words of each line reversed.
-write_pairs() {
-    awk -v count="$1" -v seed="$2" -v name="$3" 'BEGIN {
-        words = split("red blue green one two cat dog fish", word, " ")
-        for (i = 0; i < count; i++) {
-            from = to = ""
-            for (k = 0; k < 2 + i % 3; k++) {
-                seed = (seed * 1103515245 + 12345) % 2147483648
-                w = word[1 + int(seed / 65536) % words]
-                from = from (from ? " " : "") w
-                to = w (to ? " " : "") to
-            }
-            print from > (name ".from")
-            print to > (name ".to")
-        }
-    }'
-}
-
 write_pairs 800 1 train
 write_pairs 40 77 held
 cat >tiny.json <<END
