@@ -10,31 +10,11 @@ work=$(mktemp -d "${TMPDIR:-/tmp}/wengert-convert.XXXXXX") || exit 1
 cd "$work" || exit 1
 trap 'rm -rf "$work"' EXIT
 
-number=0
-failed=0
-
-# Reports the test of that name by the exit code of the command that follows it.
-check() {
-    name=$1
-    shift
-    number=$((number + 1))
-    if "$@"; then
-        echo "ok $number - $name"
-    else
-        failed=1
-        echo "not ok $number - $name"
-        sed 's/^/# stdout: /' out
-        sed 's/^/# stderr: /' err
-    fi
-}
+. "$source/tests/tap.sh"
 
 run() {
     "$wengert" convert "$@" >out 2>err </dev/null
     code=$?
-}
-
-left_with() {
-    test "$code" = "$1" && grep -qF -- "$2" err
 }
 
 succeeds() {
@@ -77,8 +57,7 @@ run gpt.h5 folder
 check "a checkpoint becomes a folder" test -s folder/config.json -a -s folder/model.safetensors
 
 if ! test -r "$data/stories260K/stories260K.bin" || ! command -v python3 >/dev/null; then
-    number=$((number + 1))
-    echo "ok $number - GGUF agrees with another reader # SKIP wants python3 and stories260K"
+    skip "GGUF agrees with another reader" "wants python3 and stories260K"
 else
     run "$data/stories260K/stories260K.bin" stories.h5 --tokenizer "$data/stories260K/tok512.bin"
     run stories.h5 stories.gguf
@@ -139,5 +118,4 @@ tell trained pretrain bert --init b.h5 --corpus lines.txt --eval lines.txt --ste
 tell b fill c.h5 "It is [MASK]."
 check "and is trained from where it was" same a b
 
-echo "1..$number"
-exit $failed
+finish

@@ -10,40 +10,7 @@ trap 'rm -rf "$work"' EXIT
 OMP_NUM_THREADS=1
 export OMP_NUM_THREADS
 
-# ---- TAP ----
-
-number=0
-failed=0
-
-# Reports the test of that name by the exit code of the command that follows it.
-check() {
-    name=$1
-    shift
-    number=$((number + 1))
-    if "$@"; then
-        echo "ok $number - $name"
-    else
-        failed=1
-        echo "not ok $number - $name"
-        sed 's/^/# stdout: /' out
-        sed 's/^/# stderr: /' err
-    fi
-}
-
-# Runs the command; leaves its exit code in $code, what it printed in the files out and err.
-run() {
-    "$wengert" "$@" >out 2>err </dev/null
-    code=$?
-}
-
-# Bad input: exit 1, one clear line that holds the text, nothing on stdout.
-refuses() {
-    name=$1 text=$2
-    shift 2
-    run "$@"
-    check "$name" eval 'test $code = 1 && grep -qF -- "$text" err &&
-        test "$(grep -c "^wengert: " err)" = 1 && ! test -s out'
-}
+. "$source/tests/tap.sh"
 
 # ---- Runs ----
 
@@ -147,5 +114,4 @@ refuses 'a vocabulary that is all sentinels' 'vocab_size is 90' \
 refuses 'a preset that is not there' 't5-tiny' \
     pretrain t5 --corpus text.txt --preset t5-huge --out huge.h5
 
-echo "1..$number"
-exit $failed
+finish

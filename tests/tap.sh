@@ -40,21 +40,25 @@ left_with() {
     test "$code" = "$1" && grep -qF -- "$2" err
 }
 
-# Bad input: exit 1, one clear line that holds the text, after whatever progress there was; nothing on
-# stdout, no file half-written.
+# Bad input, of the last run: exit 1, one clear line that holds the text, after whatever progress there
+# was; nothing on stdout, no file half-written: those that it was to write are named bad*.
+refused() {
+    lines=$(grep '^wengert: ' err | grep -vc '^wengert: note: ')
+    leftovers=$(find . -name 'bad*' | wc -l)
+    if left_with 1 "$2" && test "$lines" = 1 && tail -n 1 err | grep -q '^wengert: ' &&
+        ! test -s out && test "$leftovers" = 0; then
+        ok "$1"
+    else
+        not_ok "$1 (exit $code, $lines lines, $leftovers leftovers)"
+    fi
+    rm -rf bad*
+}
+
 refuses() {
     name=$1 text=$2
     shift 2
     run "$@"
-    lines=$(grep '^wengert: ' err | grep -vc '^wengert: note: ')
-    leftovers=$(find . -name 'bad*' | wc -l)
-    if left_with 1 "$text" && test "$lines" = 1 && tail -n 1 err | grep -q '^wengert: ' &&
-        ! test -s out && test "$leftovers" = 0; then
-        ok "$name"
-    else
-        not_ok "$name (exit $code, $lines lines, $leftovers leftovers)"
-    fi
-    rm -rf bad*
+    refused "$name" "$text"
 }
 
 # Wrong usage: exit 2, the text, and a hint where help is.

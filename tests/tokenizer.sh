@@ -2,29 +2,14 @@
 # wengert tokenizer: train, encode and decode as a user meets them. Prints TAP.
 #
 # WENGERT: the command (default ./wengert).
+source=$(cd "$(dirname "$0")/.." && pwd) || exit 1
 wengert=${WENGERT:-$PWD/wengert}
-corpus=$(cd "$(dirname "$0")/../corpus" && pwd) || exit 1
+corpus=$source/corpus
 work=$(mktemp -d "${TMPDIR:-/tmp}/wengert-tokenizer.XXXXXX") || exit 1
 cd "$work" || exit 1
 trap 'rm -rf "$work"' EXIT
 
-number=0
-failed=0
-
-# Reports the test of that name by the exit code of the command that follows it.
-check() {
-    name=$1
-    shift
-    number=$((number + 1))
-    if "$@"; then
-        echo "ok $number - $name"
-        return
-    fi
-    failed=1
-    echo "not ok $number - $name"
-    sed 's/^/# stdout: /' out
-    sed 's/^/# stderr: /' err
-}
+. "$source/tests/tap.sh"
 
 # Runs the verb; leaves its exit code in $code, what it printed in the files out and err.
 run() {
@@ -35,19 +20,6 @@ run() {
 # Succeeds if the last run printed just that and left with 0.
 printed() {
     test "$code" = 0 && test "$(cat out)" = "$1" && test ! -s err
-}
-
-# Succeeds if the last run left with that code and its stderr holds that text.
-left_with() {
-    test "$code" = "$1" && grep -qF -- "$2" err && test ! -s out
-}
-
-# Bad input: exit 1, one clear line that holds the text, nothing written.
-refuses() {
-    name=$1 text=$2
-    shift 2
-    run "$@"
-    check "$name" eval 'left_with 1 "$text" && test "$(wc -l <err)" = 1 && test -z "$(ls bad* 2>&-)"'
 }
 
 run train --corpus "$corpus"/books/*.txt --out vocab.txt --vocab-size 3000
@@ -140,5 +112,4 @@ for job in train encode decode pack; do
     check "$job has --help" eval 'test "$code" = 0 && grep -q "^Usage: wengert tokenizer $job" out'
 done
 
-echo "1..$number"
-exit $failed
+finish

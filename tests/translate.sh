@@ -11,67 +11,16 @@ trap 'rm -rf "$work"' EXIT
 OMP_NUM_THREADS=1
 export OMP_NUM_THREADS
 
-# ---- TAP ----
+. "$source/tests/tap.sh"
+. "$source/tests/reversed_pairs.sh"
 
-number=0
-failed=0
-
-# Reports the test of that name by the exit code of the command that follows it.
-check() {
-    name=$1
-    shift
-    number=$((number + 1))
-    if "$@"; then
-        echo "ok $number - $name"
-    else
-        failed=1
-        echo "not ok $number - $name"
-        sed 's/^/# stdout: /' out
-        sed 's/^/# stderr: /' err
-    fi
-}
-
-# Runs the command; leaves its exit code in $code, what it printed in the files out and err.
-run() {
-    "$wengert" "$@" >out 2>err </dev/null
-    code=$?
-}
-
-# The same on standard input from a file.
+# The command on standard input from a file; as `run'.
 run_on() {
     input=$1
     shift
     "$wengert" "$@" >out 2>err <"$input"
     code=$?
 }
-
-# Succeeds if the last run left with that code and its stderr holds that text.
-left_with() {
-    test "$code" = "$1" && grep -qF -- "$2" err
-}
-
-# Bad input: exit 1, one clear line that holds the text, nothing on stdout.
-refused() {
-    text=$2
-    check "$1" eval 'left_with 1 "$text" && test "$(grep -c "^wengert: " err)" = 1 && ! test -s out'
-}
-
-refuses() {
-    name=$1 text=$2
-    shift 2
-    run "$@"
-    refused "$name" "$text"
-}
-
-# Wrong usage: exit 2, the text, and a hint where help is.
-misused() {
-    text=$1
-    shift
-    run "$@"
-    check "wrong usage: wengert $*" eval 'left_with 2 "$text" && left_with 2 "--help"'
-}
-
-# ---- Sentences of four words, and the same backwards ----
 
 write_pairs 800 1 train
 write_pairs 40 77 held
@@ -187,7 +136,6 @@ refuses 'nor are other models' 'its model is another one' \
     average run.400.h5 other.h5 --out bad.h5
 misused 'the mean of what' average --out bad.h5
 misused '--out MODEL.h5 is missing' average run.h5
-check 'nothing is left of what was refused' eval '! ls bad* >/dev/null 2>&1'
 
 # ---- Bad input ----
 
@@ -243,5 +191,4 @@ misused '--eval takes SOURCE and TARGET' \
 misused '--beam' translate run.h5 --beam 0 x
 misused 'which model' translate
 
-echo "1..$number"
-exit $failed
+finish
