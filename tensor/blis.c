@@ -1,6 +1,5 @@
 #include "tensor/blis.h"
 
-#include <assert.h>
 #include <blis.h>
 #include <string.h>
 
@@ -53,7 +52,6 @@ static wg__blis_side side_of(num_t type, bszid_t size, cntx_t *context) {
     const int64_t width = bli_cntx_get_blksz_def_dt(type, size, context);
     const int64_t step = bli_cntx_get_blksz_max_dt(type, size, context);
     const function pack = {.object = bli_cntx_get_packm_ker_dt(type, (l1mkr_t)width, context)};
-    assert(step <= WG__BLIS_MOST_STEP);
     return (wg__blis_side){.width = width, .step = step, .pack = pack.object ? pack.code : NULL};
 }
 
@@ -98,18 +96,17 @@ void wg__blis_pack(const wg__blis_kernel *kernel, const wg__blis_side *side, int
     }
 }
 
-void wg__blis_multiply(const wg__blis_kernel *kernel, const wg__product *p, const void *a,
-                       const void *b) {
+void wg__blis_multiply(const wg__blis_kernel *kernel, const wg__product *p) {
     auxinfo_t next = {0};
-    bli_auxinfo_set_next_ab((void *)a, (void *)b, &next);
+    bli_auxinfo_set_next_ab(p->a.data, p->b.data, &next);
     if (kernel->dtype == WG_F32) {
         float alpha = (float)p->alpha, beta = (float)p->beta;
-        ((sgemm_ukr_ft)kernel->multiply)(p->m, p->n, p->k, &alpha, (float *)a, (float *)b, &beta,
+        ((sgemm_ukr_ft)kernel->multiply)(p->m, p->n, p->k, &alpha, p->a.data, p->b.data, &beta,
                                          p->c.data, p->c.row_stride, p->c.column_stride, &next,
                                          kernel->context);
     } else {
         double alpha = p->alpha, beta = p->beta;
-        ((dgemm_ukr_ft)kernel->multiply)(p->m, p->n, p->k, &alpha, (double *)a, (double *)b, &beta,
+        ((dgemm_ukr_ft)kernel->multiply)(p->m, p->n, p->k, &alpha, p->a.data, p->b.data, &beta,
                                          p->c.data, p->c.row_stride, p->c.column_stride, &next,
                                          kernel->context);
     }

@@ -11,8 +11,8 @@
  * whatever the shape. */
 void wg__blis_gemm(const wg__product *product, bool packs);
 
-/* How the kernel for this processor takes one operand: as slivers of `width` rows of A, or columns
- * of B. A packed sliver is one vector after the other, for each k, `step` elements apart. */
+/* How the kernel for this processor takes one operand: slivers of `width` rows of A, or columns of
+ * B, packed with `step` elements for each k. */
 typedef struct wg__blis_side {
     int64_t width, step;
     void (*pack)(void); /* of BLIS; NULL where it has none for that width */
@@ -27,12 +27,6 @@ typedef struct wg__blis_kernel {
     void *context; /* BLIS's */
 } wg__blis_kernel;
 
-/* step of either side is at most that. */
-enum { WG__BLIS_MOST_STEP = 64 };
-
-/* How far beyond its end a packed sliver may be read. */
-enum { WG__BLIS_SLIVER_ROOM = 64 };
-
 /* dtype is f32 or f64. */
 wg__blis_kernel wg__blis_kernel_for(wg_dtype dtype);
 
@@ -41,9 +35,8 @@ wg__blis_kernel wg__blis_kernel_for(wg_dtype dtype);
 void wg__blis_pack(const wg__blis_kernel *kernel, const wg__blis_side *side, int64_t count,
                    int64_t k, const void *x, int64_t stride, int64_t k_stride, void *to);
 
-/* A product of a sliver of A and one of B, instead of product->a and b. m and n are at most their
- * widths, and there is no row. */
-void wg__blis_multiply(const wg__blis_kernel *kernel, const wg__product *product, const void *a,
-                       const void *b);
+/* A product of two packed slivers, in product->a and b. m and n are at most their widths, and there
+ * is no row. */
+void wg__blis_multiply(const wg__blis_kernel *kernel, const wg__product *product);
 
 #endif

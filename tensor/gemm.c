@@ -55,8 +55,10 @@ static void run(wg__product p) {
         wg__blis_gemm(&p, small_packs(&p));
     else if (shorter < SKINNY)
         wg__parallel_tasks((longer + STRIP - 1) / STRIP, run_strips, &p);
-    else
-        wg__gemm_large(&p);
+    else {
+        const wg__gemm_kernel kernel = wg__gemm_kernel_for(p.dtype);
+        wg__gemm_large(&p, &kernel);
+    }
 }
 
 void wg__gemm(wg_dtype dtype, int64_t m, int64_t n, int64_t k, double alpha, wg__matrix a,

@@ -7,13 +7,14 @@
  *     A     |   |   |   |     k is cut into pieces of PIECE, and C takes the sums of one after the
  *    +---+  +---+---+---+     other. The operand with the shorter side (here A) is packed first,
  *    |   |  |   |   |   |     for a few pieces at a time, and shared; the other one in blocks, by
- *    +---+  +---+---+---+     the worker that needs it. Either is packed just once.
- *    |   |  |   |   |   |
- *    +---+  +---+---+---+     A block and a CHUNK of A stay in a processor's own cache, and of the
+ *    +---+  +---+---+---+     the worker that needs it. Either is packed just once, or, where the
+ *    |   |  |   |   |   |     kernel takes A as it stands, A never.
+ *    +---+  +---+---+---+
+ *                             A block and a CHUNK of A stay in a processor's own cache, and of the
  *                             block one sliver of B, a tile wide, in the nearest.
  *
- * A row that is added to all of C is one step more of k, of the first piece: ones in A by the row
- * in B. So C is written once, and read by no product of one piece.
+ * A row that is added to all of C is added to tiles of the first piece, so that C is written once,
+ * and read by no product of one piece.
  *
  * Workers take the next block that is free and never wait for each other within a product but for
  * the shared operand. The pieces depend on k alone, and how a tile comes about on nothing else: the
@@ -22,9 +23,7 @@
 
 #include <sched.h>
 #include <stdatomic.h>
-#include <string.h>
 
-#include "tensor/blis.h"
 #include "tensor/counts.h"
 #include "tensor/internal.h"
 #include "tensor/iter.h"
@@ -35,8 +34,8 @@ enum { PIECE = 384 };
 /* Of a worker's block, of a chunk of A and, about, of what is shared at once. */
 enum { BLOCK_BYTES = 288 << 10, CHUNK_BYTES = 288 << 10, SHARED_BYTES = 4 << 20 };
 
-/* Slivers that are worth a block. */
-enum { FEWEST_OF_A = 8, FEWEST_OF_B = 2 };
+/* Rows of A, or columns of B, that are worth a block. */
+enum { FEWEST_OF_A = 48, FEWEST_OF_B = 32 };
 
 /* What most products get: so the next one has the memory that the last one used, which is in the
  * cache still. */
@@ -46,11 +45,10 @@ enum { CACHE_LINE = 64 };
 
 typedef struct blocks {
     wg__product product;
-    wg__blis_kernel kernel;
-    int64_t size;    /* of an element */
-    const char *row; /* the product's, which has none here */
-    bool row_of_a;   /* the product was turned: an element for each row of A, not column of B */
-    bool shares_a;   /* else B is the operand that is packed first */
+    wg__gemm_kernel kernel;
+    int64_t size;          /* of an element */
+    bool a_stands;         /* and is not packed */
+    bool shares_a;         /* else B is the operand that is packed first */
     int64_t piece, pieces; /* of k; of them, in `shared`: */
     int64_t first_piece, last_piece;
     char *shared;
@@ -64,18 +62,17 @@ typedef struct blocks {
 
 /* ---- Slivers ---- */
 
-static const wg__blis_side *kernel_side(const blocks *p, bool of_a) {
+static const wg__kernel_side *kernel_side(const blocks *p, bool of_a) {
     return of_a ? &p->kernel.a : &p->kernel.b;
 }
 
-static bool has_row(const blocks *p, int64_t piece) {
-    return p->row && piece == 0;
+static bool is_packed(const blocks *p, bool of_a) {
+    return !of_a || !p->a_stands;
 }
 
 static int64_t sliver_bytes(const blocks *p, bool of_a) {
-    const int64_t steps = p->piece + has_row(p, 0);
-    const int64_t bytes = kernel_side(p, of_a)->step * steps * p->size;
-    return wg__ceil_divide(bytes, CACHE_LINE) * CACHE_LINE + WG__BLIS_SLIVER_ROOM;
+    const int64_t bytes = kernel_side(p, of_a)->step * p->piece * p->size;
+    return wg__ceil_divide(bytes, CACHE_LINE) * CACHE_LINE + WG__KERNEL_SLIVER_ROOM;
 }
 
 static int64_t side(const blocks *p, bool of_a) {
@@ -105,31 +102,12 @@ static source source_of(const blocks *p, bool of_a, int64_t sliver, int64_t sliv
                     .k_stride = of_a ? x.column_stride : x.row_stride};
 }
 
-/* The step of k that adds the row: `count` of its elements from `first` on, or ones. */
-static void pack_row(const blocks *p, bool of_a, int64_t first, int64_t count, char *to) {
-    const wg__blis_side *side = kernel_side(p, of_a);
-    memset(to, 0, (size_t)(side->step * p->size));
-    if (of_a == p->row_of_a) {
-        memcpy(to, p->row + first * p->size, (size_t)(count * p->size));
-        return;
-    }
-    for (int64_t i = 0; i < count; i++)
-        if (p->product.dtype == WG_F32)
-            ((float *)to)[i] = 1;
-        else
-            ((double *)to)[i] = 1;
-}
-
 static void pack_slivers(const blocks *p, bool of_a, int64_t sliver, int64_t slivers, int64_t piece,
                          char *to) {
     for (int64_t i = 0; i < slivers; i++) {
         const source x = source_of(p, of_a, sliver + i, 1, piece);
-        const wg__blis_side *side = kernel_side(p, of_a);
-        char *packed = to + i * sliver_bytes(p, of_a);
-        wg__blis_pack(&p->kernel, side, x.count, x.k, x.data, x.stride, x.k_stride, packed);
-        if (has_row(p, piece))
-            pack_row(p, of_a, (sliver + i) * side->width, x.count,
-                     packed + x.k * side->step * p->size);
+        wg__gemm_pack(&p->kernel, of_a, x.count, x.k, x.data, x.stride, x.k_stride,
+                      to + i * sliver_bytes(p, of_a));
     }
 }
 
@@ -176,6 +154,8 @@ static void fetch_some(ahead *next) {
 
 /* Packs the shared slivers that are left, and waits for those that other workers have taken. */
 static void pack_shared(blocks *p) {
+    if (!is_packed(p, p->shares_a))
+        return;
     const int64_t slivers = shared_slivers(p), count = (p->last_piece - p->first_piece) * slivers;
     for (int64_t i; (i = atomic_fetch_add(&p->next_shared, 1)) < count;) {
         const int64_t piece = p->first_piece + i / slivers, later = i + p->threads;
@@ -194,21 +174,29 @@ static void pack_shared(blocks *p) {
 
 /* ---- Tiles ---- */
 
-/* The tiles of some slivers of A and one of B. */
+/* The tiles of some slivers of A, packed at `a` unless A stands, and one of B, packed at `b`. */
 static void run_column(const blocks *p, int64_t piece, const char *a, int64_t sliver,
                        int64_t slivers, const char *b, int64_t j) {
     const wg__product *all = &p->product;
-    const int64_t bytes = sliver_bytes(p, true), rows = p->kernel.a.width, begin = sliver * rows;
+    const int64_t rows = p->kernel.a.width, begin = sliver * rows;
     const int64_t end = wg__smaller(begin + slivers * rows, all->m);
-    wg__product tile =
+    wg__product column =
         wg__product_part(all, begin, end - begin, j, wg__smaller(p->kernel.b.width, all->n - j));
-    tile.k = piece_length(p, piece) + has_row(p, piece);
-    if (piece > 0)
-        tile.beta = 1;
-    for (int64_t i = begin; i < end; i += rows, a += bytes) {
-        tile.m = wg__smaller(rows, end - i);
-        wg__blis_multiply(&p->kernel, &tile, a, b);
-        tile.c.data = (char *)tile.c.data + rows * all->c.row_stride * p->size;
+    column.a = p->a_stands ? wg__matrix_at(all->dtype, column.a, 0, piece * p->piece)
+                           : (wg__matrix){.data = (void *)a};
+    column.b.data = (void *)b;
+    column.k = piece_length(p, piece);
+    if (piece > 0) {
+        column.beta = 1;
+        column.row = NULL;
+    }
+    const int64_t a_bytes =
+        p->a_stands ? rows * all->a.row_stride * p->size : sliver_bytes(p, true);
+    for (int64_t i = begin; i < end; i += rows) {
+        column.m = wg__smaller(rows, end - i);
+        wg__gemm_multiply(&p->kernel, &column, p->a_stands);
+        column.a.data = (char *)column.a.data + a_bytes;
+        column.c.data = (char *)column.c.data + rows * all->c.row_stride * p->size;
     }
 }
 
@@ -228,7 +216,7 @@ static void run_columns(const blocks *p, int64_t piece, int64_t begin, int64_t s
     }
 }
 
-/* All tiles of a packed block of A. */
+/* All tiles of a block of A. */
 static void run_rows(const blocks *p, int64_t piece, int64_t begin, int64_t slivers,
                      const char *block, source then) {
     const int64_t of_b = shared_slivers(p);
@@ -265,7 +253,8 @@ static range take_block(blocks *p) {
 static void run_block(blocks *p, range now, char *block) {
     const bool of_a = !p->shares_a;
     for (int64_t piece = p->first_piece; piece < p->last_piece; piece++) {
-        pack_slivers(p, of_a, now.first, now.slivers, piece, block);
+        if (is_packed(p, of_a))
+            pack_slivers(p, of_a, now.first, now.slivers, piece, block);
         /* Another worker may take that block, but their caches have one below them in common. */
         const range free = block_at(p, atomic_load(&p->next_sliver));
         source then = {0};
@@ -288,27 +277,29 @@ static void work(int64_t begin, int64_t end, void *context) {
 
 /* ---- A product ---- */
 
-/* In place of C its transpose, where the kernel would have that; says whether. */
-static bool orient(wg__product *p, bool by_rows) {
+/* In place of C its transpose, where the kernel would have that. */
+static void orient(wg__product *p, bool by_rows) {
     const wg__matrix a = p->a;
     const int64_t m = p->m, row = p->c.row_stride, column = p->c.column_stride;
     if (by_rows ? column == 1 || row != 1 : row == 1 || column != 1)
-        return false;
+        return;
+    wg__product_place_row(p); /* which is a column of what it becomes */
     p->m = p->n;
     p->n = m;
     p->a = (wg__matrix){p->b.data, p->b.column_stride, p->b.row_stride};
     p->b = (wg__matrix){a.data, a.column_stride, a.row_stride};
     p->c = (wg__matrix){p->c.data, column, row};
-    return true;
 }
 
 static void set_blocks(blocks *p) {
     const bool of_a = !p->shares_a;
-    const int64_t bytes = sliver_bytes(p, of_a);
-    p->slivers = wg__ceil_divide(side(p, of_a), kernel_side(p, of_a)->width);
-    p->fewest = of_a ? FEWEST_OF_A : FEWEST_OF_B;
+    const int64_t bytes = sliver_bytes(p, of_a), width = kernel_side(p, of_a)->width;
+    p->slivers = wg__ceil_divide(side(p, of_a), width);
+    p->fewest = wg__ceil_divide(of_a ? FEWEST_OF_A : FEWEST_OF_B, width);
     p->most = wg__smaller(1 + (BLOCK_BYTES - 1) / bytes, p->slivers);
     p->workspace_bytes = wg__larger(p->most, wg__smaller(p->fewest, p->slivers)) * bytes;
+    if (!is_packed(p, of_a))
+        p->workspace_bytes = 0;
 }
 
 static void run_packed(blocks *p, int64_t workers, int64_t pieces_at_once) {
@@ -323,34 +314,37 @@ static void run_packed(blocks *p, int64_t workers, int64_t pieces_at_once) {
 
 /* Without memory to pack into: a tile at a time, to the same bits. */
 static void run_unpacked(blocks *p) {
-    _Alignas(CACHE_LINE) char a[2 * ((PIECE + 2) * WG__BLIS_MOST_STEP * 4 + WG__BLIS_SLIVER_ROOM)];
+    _Alignas(
+        CACHE_LINE) char a[2 * ((PIECE + 1) * WG__KERNEL_MOST_STEP * 4 + WG__KERNEL_SLIVER_ROOM)];
     char *b = a + sliver_bytes(p, true);
     const int64_t rows = p->kernel.a.width, columns = p->kernel.b.width;
     for (int64_t piece = 0; piece < p->pieces; piece++)
         for (int64_t i = 0; i * rows < p->product.m; i++)
             for (int64_t j = 0; j * columns < p->product.n; j++) {
-                pack_slivers(p, true, i, 1, piece, a);
+                if (is_packed(p, true))
+                    pack_slivers(p, true, i, 1, piece, a);
                 pack_slivers(p, false, j, 1, piece, b);
                 run_column(p, piece, a, i, 1, b, j * columns);
             }
 }
 
-void wg__gemm_large(const wg__product *product) {
+void wg__gemm_large(const wg__product *product, const wg__gemm_kernel *kernel) {
     const double multiply_adds = (double)product->m * (double)product->n * (double)product->k;
     blocks p = {.product = *product,
-                .kernel = wg__blis_kernel_for(product->dtype),
+                .kernel = *kernel,
                 .size = (int64_t)wg_dtype_size(product->dtype),
-                .row = product->row,
                 .threads = wg__gemm_threads(multiply_adds)};
-    p.product.row = NULL;
-    p.row_of_a = orient(&p.product, p.kernel.by_rows);
+    orient(&p.product, kernel->by_rows);
+    p.a_stands = kernel->reads_a && p.product.a.column_stride == 1;
     p.shares_a = p.product.m <= p.product.n;
     p.pieces = wg__ceil_divide(p.product.k, PIECE * (int64_t)sizeof(float) / p.size);
     p.piece = wg__ceil_divide(p.product.k, p.pieces);
     set_blocks(&p);
     const int64_t piece_bytes = shared_slivers(&p) * sliver_bytes(&p, p.shares_a);
-    const int64_t at_once = wg__smaller(1 + (SHARED_BYTES - 1) / piece_bytes, p.pieces);
-    const int64_t shared_bytes = at_once * piece_bytes;
+    const bool shares = is_packed(&p, p.shares_a);
+    const int64_t at_once =
+        shares ? wg__smaller(1 + (SHARED_BYTES - 1) / piece_bytes, p.pieces) : p.pieces;
+    const int64_t shared_bytes = shares ? at_once * piece_bytes : 0;
     const int64_t workers = wg__smaller(p.threads, p.slivers);
     const int64_t bytes = shared_bytes + workers * p.workspace_bytes;
     p.shared = wg__try_alloc((size_t)(bytes < USUAL_BYTES ? USUAL_BYTES : bytes));

@@ -764,14 +764,16 @@ static void check_small_products(const wg__simd *simd, wg_dtype dtype) {
 }
 
 /* B is packed from its columns or from its rows, next to each other or not; A lies by rows or by
- * columns; C is written or added onto. */
+ * columns; C is written or added onto, or to it a row. */
 static void check_panels(const wg__simd *simd, wg_dtype dtype, int64_t m, int64_t n, int form) {
     enum { K = 9, ROW = 48 };
-    const bool across = form & 1, by_columns = form & 2, adds = form & 4;
-    const int64_t step = form & 8 ? 2 : 1, panel = WG__PANEL_VECTORS * simd->lanes;
+    const bool across = form & 1, by_columns = form & 2, onto_c = form & 8, onto_row = form & 16;
+    const int64_t step = form & 4 ? 2 : 1, panel = WG__PANEL_VECTORS * simd->lanes;
     const int64_t vectors = (n + simd->lanes - 1) / simd->lanes * simd->lanes;
     const int64_t stride = (across ? K : n) * step;
     array x = normal(dtype, 50), a = normal(dtype, 51), c = normal(dtype, 52);
+    array row = normal(dtype, 53), *d = onto_row ? &row : onto_c ? &c : NULL;
+    const int64_t d_row = onto_row ? 0 : ROW;
     array packed = {.dtype = dtype};
     const array before = c;
     (across ? simd->pack_columns : simd->pack_rows)(across ? n : K, across ? K : n, place(&x, 0),
@@ -786,12 +788,13 @@ static void check_panels(const wg__simd *simd, wg_dtype dtype, int64_t m, int64_
                                              .b = place(&packed, 0),
                                              .b_panel = across ? K * panel : panel,
                                              .b_row = across ? panel : vectors,
-                                             .adds = adds,
+                                             .d = d ? place(d, 0) : NULL,
+                                             .d_row = d_row,
                                              .c = place(&c, 0),
                                              .c_row = ROW});
     for (int64_t i = 0; i < m; i++) {
         for (int64_t j = 0; j < n; j++) {
-            double sum = adds ? get(&before, i * ROW + j) : 0;
+            double sum = d ? get(onto_row ? &row : &before, i * d_row + j) : 0;
             for (int64_t l = 0; l < K; l++)
                 sum += 0.5 * get(&a, by_columns ? i + l * (m + 1) : i * (K + 2) + l) *
                        get(&x, across ? j * stride + l * step : l * stride + j * step);
@@ -803,7 +806,7 @@ static void check_panels(const wg__simd *simd, wg_dtype dtype, int64_t m, int64_
 }
 
 static void check_panel_products(const wg__simd *simd, wg_dtype dtype) {
-    for (int form = 0; form < 16; form++)
+    for (int form = 0; form < 24; form++)
         for (int64_t m = 1; m <= 15; m++)
             for (int64_t n = 1; n <= 40; n += n < 6 ? 1 : 7)
                 check_panels(simd, dtype, m, n, form);

@@ -321,7 +321,8 @@ static void multiply_down(const job *job, int64_t m, int64_t k, wg__matrix a, co
                              .b = down,
                              .b_panel = WG__PANEL_VECTORS * job->kernels->lanes,
                              .b_row = job->width,
-                             .adds = adds,
+                             .d = adds ? to : NULL,
+                             .d_row = job->width,
                              .c = to,
                              .c_row = job->width});
 }

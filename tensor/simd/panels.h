@@ -11,7 +11,9 @@
  */
 
 /* As many as leave registers for a row of B and a number of A. */
-#if defined(__AVX512F__) || defined(__aarch64__)
+#if defined(__AVX512F__)
+#define WG__TILE_ROWS 8
+#elif defined(__aarch64__)
 #define WG__TILE_ROWS 12
 #elif defined(__AVX2__)
 #define WG__TILE_ROWS 6
@@ -20,7 +22,8 @@
 #endif
 
 WG__OF_KNOWN void panel_tile(const int rows, const int vectors, const bool a_by_columns,
-                             const wg__panel_product *p, const real *a, const real *b, real *c) {
+                             const wg__panel_product *p, const real *a, const real *b,
+                             const real *d, real *c) {
     const int64_t a_row = a_by_columns ? 1 : p->a_row, a_column = p->a_column;
     vector sums[WG__TILE_ROWS][WG__PANEL_VECTORS];
     WG__UNROLL for (int r = 0; r < rows; r++) WG__UNROLL for (int v = 0; v < vectors; v++)
@@ -34,19 +37,21 @@ WG__OF_KNOWN void panel_tile(const int rows, const int vectors, const bool a_by_
         }
     }
     const real alpha = (real)p->alpha;
-    const bool adds = p->adds;
-    WG__UNROLL for (int r = 0; r < rows; r++, c += p->c_row) WG__UNROLL for (int v = 0; v < vectors;
-                                                                             v++)
-        store(c + v * LANES, adds ? load(c + v * LANES) + alpha * sums[r][v] : alpha * sums[r][v]);
+    WG__UNROLL for (int r = 0; r < rows; r++, c += p->c_row) {
+        WG__UNROLL for (int v = 0; v < vectors; v++)
+            store(c + v * LANES, d ? load(d + v * LANES) + alpha * sums[r][v] : alpha * sums[r][v]);
+        d = d ? d + p->d_row : NULL;
+    }
 }
 
 /* Tiles of so many rows, while that many are left. */
 #define WG__TILES(rows)                                                                            \
     for (; i + (rows) <= p->m; i += (rows))                                                        \
-        panel_tile(rows, vectors, a_by_columns, p, a + i * a_row, b, c + i * p->c_row);
+        panel_tile(rows, vectors, a_by_columns, p, a + i * a_row, b, d ? d + i * p->d_row : NULL,  \
+                   c + i * p->c_row);
 
 WG__OF_KNOWN void panel_column(const int vectors, const bool a_by_columns,
-                               const wg__panel_product *p, const real *b, real *c) {
+                               const wg__panel_product *p, const real *b, const real *d, real *c) {
     const int64_t a_row = a_by_columns ? 1 : p->a_row;
     const real *a = p->a;
     int64_t i = 0;
@@ -66,16 +71,17 @@ static void panel_product(const wg__panel_product *p) {
     const bool by_columns = p->a_row == 1;
     for (int64_t j = 0; j < p->n; j += panel) {
         const real *b = (const real *)p->b + j / panel * p->b_panel;
+        const real *d = p->d ? (const real *)p->d + j : NULL;
         real *c = (real *)p->c + j;
         const bool whole = p->n - j > LANES;
         if (whole && by_columns)
-            panel_column(WG__PANEL_VECTORS, true, p, b, c);
+            panel_column(WG__PANEL_VECTORS, true, p, b, d, c);
         else if (whole)
-            panel_column(WG__PANEL_VECTORS, false, p, b, c);
+            panel_column(WG__PANEL_VECTORS, false, p, b, d, c);
         else if (by_columns)
-            panel_column(1, true, p, b, c);
+            panel_column(1, true, p, b, d, c);
         else
-            panel_column(1, false, p, b, c);
+            panel_column(1, false, p, b, d, c);
     }
 }
 

@@ -67,9 +67,9 @@ typedef struct wg__packed_product {
     int64_t y_stride;
 } wg__packed_product;
 
-/* C (m, n) = alpha A (m, k) B (k, n), added onto C or written. B is in panels of
- * WG__PANEL_VECTORS vectors, which pack_columns and pack_rows make, b_panel elements from one to
- * the next. Rows of C have room for whole vectors, all of which are written. */
+/* C (m, n) = alpha A (m, k) B (k, n) + D. B is in panels of WG__PANEL_VECTORS vectors, which
+ * pack_columns and pack_rows make, b_panel elements from one to the next. Rows of C have room for
+ * whole vectors, all of which are written, and those of D, which may be C, can be read as far. */
 #define WG__PANEL_VECTORS 2
 typedef struct wg__panel_product {
     int64_t m, n, k;
@@ -78,7 +78,8 @@ typedef struct wg__panel_product {
     int64_t a_row, a_column;
     const void *b;
     int64_t b_panel, b_row;
-    bool adds;
+    const void *d; /* NULL: zeros */
+    int64_t d_row;
     void *c;
     int64_t c_row;
 } wg__panel_product;
