@@ -41,7 +41,8 @@ enum { FEWEST_OF_A = 48, FEWEST_OF_B = 32 };
  * cache still. */
 enum { USUAL_BYTES = 5 << 20 };
 
-enum { CACHE_LINE = 64 };
+/* Addresses that far apart share the lines that they may be in. */
+enum { CACHE_LINE = 64, SAME_LINES = 2048 };
 
 typedef struct blocks {
     wg__product product;
@@ -174,12 +175,17 @@ static void pack_shared(blocks *p) {
 
 /* ---- Tiles ---- */
 
+/* Slivers that make a block or a chunk. */
+typedef struct range {
+    int64_t first, slivers;
+} range;
+
 /* The tiles of some slivers of A, packed at `a` unless A stands, and one of B, packed at `b`. */
-static void run_column(const blocks *p, int64_t piece, const char *a, int64_t sliver,
-                       int64_t slivers, const char *b, int64_t j) {
+static void run_column(const blocks *p, int64_t piece, const char *a, range of_a, const char *b,
+                       int64_t j) {
     const wg__product *all = &p->product;
-    const int64_t rows = p->kernel.a.width, begin = sliver * rows;
-    const int64_t end = wg__smaller(begin + slivers * rows, all->m);
+    const int64_t rows = p->kernel.a.width, begin = of_a.first * rows;
+    const int64_t end = wg__smaller(begin + of_a.slivers * rows, all->m);
     wg__product column =
         wg__product_part(all, begin, end - begin, j, wg__smaller(p->kernel.b.width, all->n - j));
     column.a = p->a_stands ? wg__matrix_at(all->dtype, column.a, 0, piece * p->piece)
@@ -200,38 +206,53 @@ static void run_column(const blocks *p, int64_t piece, const char *a, int64_t sl
     }
 }
 
+static int64_t chunks_of_a(const blocks *p) {
+    return wg__ceil_divide(shared_slivers(p), 1 + (CHUNK_BYTES - 1) / sliver_bytes(p, true));
+}
+
+static range chunk_of_a(const blocks *p, int64_t chunk) {
+    const int64_t slivers = shared_slivers(p), chunks = chunks_of_a(p);
+    const int64_t first = chunk * slivers / chunks;
+    return (range){first, (chunk + 1) * slivers / chunks - first};
+}
+
+/* The chunk that is read after this one, where that is not packed, and lies by columns: rows are
+ * fetched by the processor as they are read. */
+static source chunk_after(const blocks *p, int64_t piece, int64_t chunk) {
+    const bool same_piece = chunk + 1 < chunks_of_a(p);
+    const bool in_cache = p->pieces == 1 && chunks_of_a(p) == 1;
+    if (!p->a_stands || p->product.a.column_stride == 1 || in_cache)
+        return (source){0};
+    const range next = chunk_of_a(p, same_piece ? chunk + 1 : 0);
+    const int64_t next_piece = same_piece ? piece : piece + 1 < p->last_piece ? piece + 1 : 0;
+    return source_of(p, true, next.first, next.slivers, next_piece);
+}
+
 /* All tiles of a packed block of B. */
-static void run_columns(const blocks *p, int64_t piece, int64_t begin, int64_t slivers,
-                        const char *block, source then) {
-    const int64_t of_a = shared_slivers(p), most = 1 + (CHUNK_BYTES - 1) / sliver_bytes(p, true);
-    const int64_t chunks = wg__ceil_divide(of_a, most);
-    ahead next = fetch_in(chunks * slivers, then, p->size);
+static void run_columns(const blocks *p, int64_t piece, range now, const char *block, source then) {
+    const int64_t chunks = chunks_of_a(p);
+    ahead next = fetch_in(chunks * now.slivers, then, p->size);
     for (int64_t c = 0; c < chunks; c++) {
-        const int64_t first = c * of_a / chunks, count = (c + 1) * of_a / chunks - first;
-        for (int64_t t = 0; t < slivers; t++) {
+        const range chunk = chunk_of_a(p, c);
+        ahead next_chunk = fetch_in(now.slivers, chunk_after(p, piece, c), p->size);
+        for (int64_t t = 0; t < now.slivers; t++) {
             fetch_some(&next);
-            run_column(p, piece, shared_sliver(p, first, piece), first, count,
-                       block + t * sliver_bytes(p, false), (begin + t) * p->kernel.b.width);
+            fetch_some(&next_chunk);
+            run_column(p, piece, p->a_stands ? NULL : shared_sliver(p, chunk.first, piece), chunk,
+                       block + t * sliver_bytes(p, false), (now.first + t) * p->kernel.b.width);
         }
     }
 }
 
 /* All tiles of a block of A. */
-static void run_rows(const blocks *p, int64_t piece, int64_t begin, int64_t slivers,
-                     const char *block, source then) {
+static void run_rows(const blocks *p, int64_t piece, range now, const char *block, source then) {
     const int64_t of_b = shared_slivers(p);
     ahead next = fetch_in(of_b, then, p->size);
     for (int64_t s = 0; s < of_b; s++) {
         fetch_some(&next);
-        run_column(p, piece, block, begin, slivers, shared_sliver(p, s, piece),
-                   s * p->kernel.b.width);
+        run_column(p, piece, block, now, shared_sliver(p, s, piece), s * p->kernel.b.width);
     }
 }
-
-/* Slivers that make a block. */
-typedef struct range {
-    int64_t first, slivers;
-} range;
 
 /* A block that begins there: the fewer slivers are left, the smaller it is, so that no worker waits
  * long for the last one. */
@@ -262,7 +283,7 @@ static void run_block(blocks *p, range now, char *block) {
             then = source_of(p, of_a, now.first, now.slivers, piece + 1);
         else if (free.slivers > 0)
             then = source_of(p, of_a, free.first, free.slivers, p->first_piece);
-        (of_a ? run_rows : run_columns)(p, piece, now.first, now.slivers, block, then);
+        (of_a ? run_rows : run_columns)(p, piece, now, block, then);
     }
 }
 
@@ -289,6 +310,13 @@ static void orient(wg__product *p, bool by_rows) {
     p->a = (wg__matrix){p->b.data, p->b.column_stride, p->b.row_stride};
     p->b = (wg__matrix){a.data, a.column_stride, a.row_stride};
     p->c = (wg__matrix){p->c.data, column, row};
+}
+
+/* Whether A is as well read where it stands as packed: by rows, or by columns that do not all fall
+ * upon the same few lines of a cache. */
+static bool stands_well(const wg__product *p) {
+    const int64_t bytes = p->a.column_stride * (int64_t)wg_dtype_size(p->dtype);
+    return p->a.column_stride == 1 || (p->a.row_stride == 1 && bytes % SAME_LINES != 0);
 }
 
 static void set_blocks(blocks *p) {
@@ -324,7 +352,7 @@ static void run_unpacked(blocks *p) {
                 if (is_packed(p, true))
                     pack_slivers(p, true, i, 1, piece, a);
                 pack_slivers(p, false, j, 1, piece, b);
-                run_column(p, piece, a, i, 1, b, j * columns);
+                run_column(p, piece, a, (range){i, 1}, b, j * columns);
             }
 }
 
@@ -335,7 +363,7 @@ void wg__gemm_large(const wg__product *product, const wg__gemm_kernel *kernel) {
                 .size = (int64_t)wg_dtype_size(product->dtype),
                 .threads = wg__gemm_threads(multiply_adds)};
     orient(&p.product, kernel->by_rows);
-    p.a_stands = kernel->reads_a && p.product.a.column_stride == 1;
+    p.a_stands = kernel->reads_a && stands_well(&p.product);
     p.shares_a = p.product.m <= p.product.n;
     p.pieces = wg__ceil_divide(p.product.k, PIECE * (int64_t)sizeof(float) / p.size);
     p.piece = wg__ceil_divide(p.product.k, p.pieces);

@@ -28,6 +28,9 @@ WG__OF_KNOWN void panel_tile(const int rows, const int vectors, const bool a_by_
     vector sums[WG__TILE_ROWS][WG__PANEL_VECTORS];
     WG__UNROLL for (int r = 0; r < rows; r++) WG__UNROLL for (int v = 0; v < vectors; v++)
         sums[r][v] = (vector){0};
+    /* C is written when all is summed: until then it can come from memory. */
+    WG__UNROLL for (int r = 0; r < rows; r++) WG__UNROLL for (int v = 0; v < vectors; v++)
+        __builtin_prefetch(c + r * p->c_row + v * LANES, 1);
     for (int64_t l = 0; l < p->k; l++, a += a_column, b += p->b_row) {
         vector row[WG__PANEL_VECTORS];
         WG__UNROLL for (int v = 0; v < vectors; v++) row[v] = load(b + v * LANES);
