@@ -124,12 +124,12 @@ static const void *own_base(bool *is_static) {
 /* True for a frame of a function without a name that is the library's: it was called by a public
  * one, or lies inside of a wg_apply. */
 static bool is_internal(int count, const Dl_info *infos) {
-    if (count < 2 || infos[0].dli_sname)
+    int named = 0;
+    while (named < count && !infos[named].dli_sname)
+        named++;
+    if (named == 0 || named == count)
         return false;
-    if (is_named_ours(&infos[1]))
-        return true;
-    return count > 2 && !infos[1].dli_sname && infos[2].dli_sname &&
-           strcmp(infos[2].dli_sname, "wg_apply") == 0;
+    return named == 1 ? is_named_ours(&infos[1]) : strcmp(infos[named].dli_sname, "wg_apply") == 0;
 }
 
 /* The first frame outside of the library, which the innermost ones are in. In a program that has
