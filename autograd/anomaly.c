@@ -16,7 +16,7 @@
 #include <sys/auxv.h>
 #endif
 
-static _Thread_local bool mode;
+static WG__THREAD_LOCAL bool mode;
 static _Thread_local int64_t last_number;
 static _Thread_local const wg_node *running; /* whose vjp runs */
 

@@ -64,12 +64,12 @@ bool wg__level_is_open(void) {
 
 wg_tangent *wg__tangents_share(wg_tangent *tangents) {
     if (tangents)
-        atomic_fetch_add(&tangents->references, 1);
+        wg__hold(&tangents->references);
     return tangents;
 }
 
 void wg__tangents_release(wg_tangent *tangents) {
-    while (tangents && atomic_fetch_sub(&tangents->references, 1) == 1) {
+    while (tangents && wg__let_go(&tangents->references)) {
         wg_tangent *lower = tangents->lower;
         pthread_mutex_lock(&lists);
         wg_tensor *tensor = empty_entry(tangents);

@@ -38,7 +38,7 @@ struct wg__region {
 };
 
 /* The region that this thread is in. */
-static _Thread_local struct {
+static WG__THREAD_LOCAL struct {
     wg__region *region;
     bool again;   /* it is the second run */
     int64_t next; /* which call comes next in it */
@@ -55,7 +55,7 @@ bool wg__region_repeats(const wg_node *node) {
 /* ---- Its life ---- */
 
 static void region_release(wg__region *region) {
-    if (atomic_fetch_sub(&region->references, 1) > 1)
+    if (!wg__let_go(&region->references))
         return;
     for (int i = 0; i < region->input_count; i++)
         wg_release(region->inputs[i].tensor);
@@ -160,7 +160,7 @@ int wg__region_add(wg_node *node, const wg_call *call) {
     region->calls[region->count] = (region_call){call->op, hash_shapes(call), node};
     node->region_call = region->count++;
     node->region = region;
-    atomic_fetch_add(&region->references, 1);
+    wg__hold(&region->references);
     wg__node_note_versions(node, call);
     return 0;
 }

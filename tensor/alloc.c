@@ -4,7 +4,9 @@
  *
  * Small blocks are found at once: their sizes are rounded up to classes, four to a power of two, so
  * that a block fits whatever asks for its class again, and a freed one goes to the list of its
- * class. Larger ones are nearly all of the memory: the arena cuts them to measure. */
+ * class: that of the thread which freed it, for the smallest and while there is room, which takes
+ * no lock, else that of all threads. Larger ones are nearly all of the memory: the arena cuts them
+ * to measure. */
 #include "tensor/alloc.h"
 
 #include <assert.h>
@@ -15,8 +17,12 @@
 #include "tensor/arena.h"
 #include "tensor/internal.h"
 #include "tensor/poison.h"
+#include "tensor/tally.h"
 
 enum { HEADER = 64, STEPS = 4, CLASSES = 64 * STEPS, OF_ARENA = -1 };
+
+/* Blocks up to 2^11 bytes, handles and nodes among them, may wait in lists of a thread's own. */
+enum { OWN_BYTES = 2048, OWN_CLASSES = (11 - 6) * STEPS + 1, OWN_ROOM = 1 << 18 };
 
 typedef struct header {
     size_t size;         /* of the block, its class's */
@@ -24,11 +30,16 @@ typedef struct header {
     int size_class;      /* or OF_ARENA */
 } header;
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+/* Of this thread; and how many bytes they may still take, 0 before they are begun. */
+static WG__THREAD_LOCAL header *own_lists[OWN_CLASSES];
+static WG__THREAD_LOCAL size_t own_room;
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of all that follows */
 static header *free_lists[CLASSES];
-static size_t small_cached;
-static wg_alloc_stats stats; /* but for cached_bytes */
-static int64_t failing_after = -1;
+static size_t small_bytes; /* held for small blocks, in use or not */
+static int64_t large_bytes, peak_bytes, system_allocations;
+
+static atomic_int_fast64_t failing_after = -1;
 
 /* The class of a size, counted as (power of two, quarter): 64, 80, 96, 112, 128, 160... */
 static int class_of(size_t bytes, size_t *rounded) {
@@ -40,12 +51,74 @@ static int class_of(size_t bytes, size_t *rounded) {
     return (power - SMALLEST) * STEPS + (int)quarters;
 }
 
+/* ---- The lists of one thread ---- */
+
+static header *take_own(size_t bytes) {
+    size_t size;
+    header **list = &own_lists[class_of(bytes, &size)];
+    header *block = *list;
+    if (block) {
+        *list = block->next;
+        own_room += size;
+    }
+    return block;
+}
+
+static bool keep_own(header *block) {
+    if (block->size > own_room)
+        return false;
+    own_room -= block->size;
+    block->next = own_lists[block->size_class];
+    own_lists[block->size_class] = block;
+    return true;
+}
+
+static void share_own_locked(void) {
+    for (int i = 0; i < OWN_CLASSES; i++)
+        while (own_lists[i]) {
+            header *block = own_lists[i];
+            own_lists[i] = block->next;
+            own_room += block->size;
+            block->next = free_lists[i];
+            free_lists[i] = block;
+        }
+}
+
+static pthread_key_t at_thread_exit;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+/* What the thread frees after this, all share. */
+static void end_own(void *context) {
+    (void)context;
+    pthread_mutex_lock(&lock);
+    share_own_locked();
+    own_room = 0;
+    pthread_mutex_unlock(&lock);
+}
+
+static void make_key(void) {
+    pthread_key_create(&at_thread_exit, end_own);
+}
+
+static void begin_own(void) {
+    static WG__THREAD_LOCAL bool begun;
+    if (begun)
+        return;
+    begun = true;
+    pthread_once(&once, make_key);
+    pthread_setspecific(at_thread_exit, own_lists);
+    own_room = OWN_ROOM;
+}
+
+/* ---- The lists of all, and the arena ---- */
+
 static void trim_locked(void) {
+    share_own_locked();
     for (int i = 0; i < CLASSES; i++)
         while (free_lists[i]) {
             header *block = free_lists[i];
             free_lists[i] = block->next;
-            small_cached -= block->size;
+            small_bytes -= block->size;
             ASAN_UNPOISON_MEMORY_REGION((char *)block + HEADER, block->size);
             free(block);
         }
@@ -58,10 +131,11 @@ static header *take_small(int size_class, size_t size, bool *asked) {
     *asked = !block;
     if (block) {
         free_lists[size_class] = block->next;
-        small_cached -= size;
         return block;
     }
-    return aligned_alloc(64, HEADER + ((size + 63) & ~(size_t)63));
+    block = aligned_alloc(64, HEADER + ((size + 63) & ~(size_t)63));
+    small_bytes += block ? size : 0;
+    return block;
 }
 
 static header *take_of_size(int size_class, size_t size) {
@@ -70,7 +144,8 @@ static header *take_of_size(int size_class, size_t size) {
                                            : take_small(size_class, size, &asked);
     if (!block)
         return NULL;
-    stats.system_allocations += asked;
+    system_allocations += asked;
+    large_bytes += size_class == OF_ARENA ? (int64_t)size : 0;
     block->size = size;
     block->size_class = size_class;
     return block;
@@ -86,22 +161,58 @@ static header *take_locked(size_t bytes) {
     return take_of_size(size_class, size);
 }
 
-static header *take(size_t bytes) {
-    header *block = NULL;
+static int64_t live_bytes_locked(void) {
+    return large_bytes + wg__tally_sum(WG__TALLY_SMALL_BYTES);
+}
+
+static void note_peak_locked(void) {
+    const int64_t live = live_bytes_locked();
+    if (live > peak_bytes)
+        peak_bytes = live;
+}
+
+static header *take_shared(size_t bytes) {
     pthread_mutex_lock(&lock);
-    if (failing_after != 0) {
-        if (failing_after > 0)
-            failing_after--;
-        block = take_locked(bytes);
-    }
-    if (block) {
-        stats.live_blocks++;
-        stats.live_bytes += (int64_t)block->size;
-        if (stats.live_bytes > stats.peak_bytes)
-            stats.peak_bytes = stats.live_bytes;
-    }
+    header *block = take_locked(bytes);
+    note_peak_locked();
     pthread_mutex_unlock(&lock);
     return block;
+}
+
+static void free_shared(header *block) {
+    begin_own();
+    pthread_mutex_lock(&lock);
+    if (block->size_class == OF_ARENA) {
+        large_bytes -= (int64_t)block->size;
+        wg__arena_free(block);
+    } else {
+        block->next = free_lists[block->size_class];
+        free_lists[block->size_class] = block;
+    }
+    pthread_mutex_unlock(&lock);
+}
+
+/* ---- What is asked for ---- */
+
+/* Counts one against the hook. */
+static bool is_to_fail(void) {
+    int_fast64_t left = atomic_load_explicit(&failing_after, memory_order_relaxed);
+    while (left > 0 && !atomic_compare_exchange_weak(&failing_after, &left, left - 1))
+        continue;
+    return left == 0;
+}
+
+static header *take(size_t bytes) {
+    if (bytes > (size_t)1 << 62 || is_to_fail())
+        return NULL;
+    header *block = bytes <= OWN_BYTES ? take_own(bytes) : NULL;
+    return block ? block : take_shared(bytes);
+}
+
+static void count(const header *block, int sign) {
+    wg__tally_add(WG__TALLY_BLOCKS, sign);
+    if (block->size_class != OF_ARENA)
+        wg__tally_add(WG__TALLY_SMALL_BYTES, sign * (int64_t)block->size);
 }
 
 void *wg__alloc(size_t bytes) {
@@ -112,9 +223,10 @@ void *wg__alloc(size_t bytes) {
 }
 
 void *wg__try_alloc(size_t bytes) {
-    header *block = bytes <= (size_t)1 << 62 ? take(bytes) : NULL;
+    header *block = take(bytes);
     if (!block)
         return NULL;
+    count(block, 1);
     char *memory = (char *)block + HEADER;
     /* What rounding added stays poisoned, so that a read beyond the end is still caught. */
     ASAN_POISON_MEMORY_REGION(memory, block->size);
@@ -142,23 +254,21 @@ void wg__free(void *memory) {
         return;
     header *block = (header *)((char *)memory - HEADER);
     ASAN_POISON_MEMORY_REGION(memory, block->size);
-    pthread_mutex_lock(&lock);
-    stats.live_blocks--;
-    stats.live_bytes -= (int64_t)block->size;
-    if (block->size_class == OF_ARENA) {
-        wg__arena_free(block);
-    } else {
-        block->next = free_lists[block->size_class];
-        free_lists[block->size_class] = block;
-        small_cached += block->size;
-    }
-    pthread_mutex_unlock(&lock);
+    count(block, -1);
+    if (block->size > OWN_BYTES || !keep_own(block))
+        free_shared(block);
 }
 
 wg_alloc_stats wg_alloc_get_stats(void) {
     pthread_mutex_lock(&lock);
-    wg_alloc_stats now = stats;
-    now.cached_bytes = (int64_t)(small_cached + wg__arena_held());
+    note_peak_locked();
+    const int64_t live = live_bytes_locked();
+    const int64_t small_cached = (int64_t)small_bytes - (live - large_bytes);
+    const wg_alloc_stats now = {.live_blocks = wg__tally_sum(WG__TALLY_BLOCKS),
+                                .live_bytes = live,
+                                .peak_bytes = peak_bytes,
+                                .cached_bytes = small_cached + (int64_t)wg__arena_held(),
+                                .system_allocations = system_allocations};
     pthread_mutex_unlock(&lock);
     return now;
 }
@@ -170,7 +280,5 @@ void wg_alloc_trim(void) {
 }
 
 void wg_alloc_fail_after(int64_t n) {
-    pthread_mutex_lock(&lock);
-    failing_after = n < 0 ? -1 : n;
-    pthread_mutex_unlock(&lock);
+    atomic_store(&failing_after, n < 0 ? -1 : n);
 }

@@ -13,7 +13,7 @@
 typedef struct wg_alloc_stats {
     int64_t live_blocks;  /* blocks in use */
     int64_t live_bytes;   /* their size, rounded up: small ones to size classes */
-    int64_t peak_bytes;   /* the largest live_bytes so far */
+    int64_t peak_bytes;   /* the largest live_bytes so far, but for 256 KiB a thread */
     int64_t cached_bytes; /* held for reuse, at most: what the system took back may be among it */
     int64_t system_allocations; /* how often what was cached would not do, ever */
 } wg_alloc_stats;
@@ -21,7 +21,8 @@ typedef struct wg_alloc_stats {
 /* The counters of the whole process, now. */
 WG_API wg_alloc_stats wg_alloc_get_stats(void);
 
-/* Gives all cached blocks back to the system. */
+/* Gives all cached blocks back to the system, but for small ones, 256 KiB at most for each other
+ * thread, which that thread keeps for itself until it ends. */
 WG_API void wg_alloc_trim(void);
 
 /* For tests: the allocation that follows n successful ones, and every one after it, fails with

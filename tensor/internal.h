@@ -6,8 +6,10 @@
 
 #include "tensor/alloc.h"
 #include "tensor/op.h"
+#include "tensor/references.h"
 #include "tensor/shape.h"
 #include "tensor/tensor.h"
+#include "tensor/thread_local.h"
 
 typedef struct wg_storage {
     void *data;
@@ -58,7 +60,9 @@ wg_tensor *wg__tensor_reference(const wg_tensor *x, bool bare);
 bool wg__tensor_is_sole(const wg_tensor *x);
 
 /* Element address arithmetic for kernels: the first element, typed by the caller. */
-void *wg__tensor_address(const wg_tensor *x);
+static inline void *wg__tensor_address(const wg_tensor *x) {
+    return (char *)x->storage->data + x->offset * (int64_t)wg_dtype_size(x->spec.dtype);
+}
 
 /* -1 with GRADIENT if an in-place write to x would break a recorded graph (tensor.h). */
 int wg__check_writable(const wg_tensor *x, const char *where);
@@ -81,7 +85,7 @@ void wg__install_autograd(const wg__autograd_hooks *hooks);
 const wg__autograd_hooks *wg__autograd(void); /* NULL until then */
 
 /* True while each op that runs on this thread is asked whether it made a NaN. */
-extern _Thread_local bool wg__checks_anomalies;
+extern WG__THREAD_LOCAL bool wg__checks_anomalies;
 
 /* ---- For ops ---- */
 

@@ -11,9 +11,7 @@
 
 static _Thread_local wg_scope root;
 
-/* NULL until the thread's first use. Read by every op: found without a call, also in the shared
- * library. */
-static _Thread_local wg_scope *innermost __attribute__((tls_model("initial-exec")));
+static WG__THREAD_LOCAL wg_scope *innermost; /* NULL until the thread's first use */
 
 static pthread_key_t at_thread_exit;
 static pthread_once_t once = PTHREAD_ONCE_INIT;

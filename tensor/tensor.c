@@ -7,8 +7,7 @@
 
 #include "tensor/convert.h"
 #include "tensor/handle.h"
-
-static atomic_int_fast64_t alive;
+#include "tensor/tally.h"
 
 /* ---- Storage ---- */
 
@@ -31,13 +30,8 @@ static wg_storage *storage_new(size_t bytes) {
     return storage;
 }
 
-static wg_storage *storage_share(wg_storage *storage) {
-    atomic_fetch_add(&storage->references, 1);
-    return storage;
-}
-
 static void storage_release(wg_storage *storage) {
-    if (atomic_fetch_sub(&storage->references, 1) > 1)
+    if (!wg__let_go(&storage->references))
         return;
     if (storage->bytes > SMALL_BYTES)
         wg__free(storage->data);
@@ -46,14 +40,20 @@ static void storage_release(wg_storage *storage) {
 
 /* ---- Handles ---- */
 
-static wg_tensor *handle_new(wg_storage *storage, const wg_spec *spec) {
+/* In no scope, of nothing recorded; its strides are the caller's to fill in. */
+static wg_tensor *handle_new(wg_storage *storage, const wg_spec *spec, int64_t offset) {
     wg_tensor *x = wg__alloc(sizeof *x);
     if (!x)
         return NULL;
-    memset(x, 0, sizeof *x);
     x->storage = storage;
+    x->offset = offset;
     x->spec = *spec;
-    atomic_fetch_add(&alive, 1);
+    x->node = NULL;
+    x->output_index = 0;
+    x->tangents = NULL;
+    x->scope = NULL;
+    x->previous = x->next = NULL;
+    wg__tally_add(WG__TALLY_TENSORS, 1);
     return x;
 }
 
@@ -63,7 +63,7 @@ void wg__handle_free(wg_tensor *x) {
     wg_tangent *tangents = x->tangents;
     storage_release(x->storage);
     wg__free(x);
-    atomic_fetch_sub(&alive, 1);
+    wg__tally_add(WG__TALLY_TENSORS, -1);
     if (node)
         wg__autograd()->release(node);
     if (tangents)
@@ -71,14 +71,14 @@ void wg__handle_free(wg_tensor *x) {
 }
 
 int64_t wg_tensors_alive(void) {
-    return atomic_load(&alive);
+    return wg__tally_sum(WG__TALLY_TENSORS);
 }
 
 wg_tensor *wg__tensor_new(const wg_spec *spec) {
     wg_storage *storage = storage_new((size_t)wg__spec_count(spec) * wg_dtype_size(spec->dtype));
     if (!storage)
         return NULL;
-    wg_tensor *x = handle_new(storage, spec);
+    wg_tensor *x = handle_new(storage, spec, 0);
     if (!x) {
         storage_release(storage);
         return NULL;
@@ -91,12 +91,11 @@ wg_tensor *wg__tensor_new(const wg_spec *spec) {
 /* A view that is in no scope yet. */
 static wg_tensor *view_of(const wg_tensor *base, const wg_spec *spec, const int64_t *strides,
                           int64_t offset) {
-    wg_tensor *x = handle_new(base->storage, spec);
+    wg_tensor *x = handle_new(base->storage, spec, offset);
     if (!x)
         return NULL;
-    storage_share(base->storage);
+    wg__hold(&base->storage->references);
     memcpy(x->strides, strides, (size_t)spec->ndim * sizeof *strides);
-    x->offset = offset;
     return x;
 }
 
@@ -130,7 +129,7 @@ wg_tensor *wg_alias(wg_tensor *x) {
 }
 
 bool wg__tensor_is_sole(const wg_tensor *x) {
-    return atomic_load(&x->storage->references) == 1;
+    return wg__is_sole_holder(&x->storage->references);
 }
 
 int wg__check_writable(const wg_tensor *x, const char *where) {
@@ -212,10 +211,6 @@ const char *wg_spec_text(char *buffer, size_t size, const wg_spec *spec) {
 }
 
 /* ---- Elements ---- */
-
-void *wg__tensor_address(const wg_tensor *x) {
-    return (char *)x->storage->data + x->offset * (int64_t)wg_dtype_size(x->spec.dtype);
-}
 
 void *wg_tensor_data(const wg_tensor *x) {
     return x ? wg__tensor_address(x) : NULL;

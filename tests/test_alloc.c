@@ -422,6 +422,72 @@ START_TEST(blocks_of_threads_do_not_meet) {
 }
 END_TEST
 
+/* ---- Small blocks, which threads keep for themselves ---- */
+
+enum { MANY = 64, SMALL = 1000 };
+
+static void *take_many(void *blocks) {
+    for (int i = 0; i < MANY; i++)
+        ((void **)blocks)[i] = wg__alloc(SMALL);
+    return NULL;
+}
+
+static void *free_many(void *blocks) {
+    for (int i = 0; i < MANY; i++)
+        wg__free(((void **)blocks)[i]);
+    return NULL;
+}
+
+static void *take_and_free_many(void *blocks) {
+    take_many(blocks);
+    return free_many(blocks);
+}
+
+static void run_in_a_thread(void *(*body)(void *), void *argument) {
+    pthread_t thread;
+    ck_assert_int_eq(pthread_create(&thread, NULL, body, argument), 0);
+    ck_assert_int_eq(pthread_join(thread, NULL), 0);
+}
+
+START_TEST(a_thread_leaves_its_blocks_to_the_others) {
+    void *blocks[MANY];
+    run_in_a_thread(take_and_free_many, blocks);
+    const int64_t before = asked();
+    take_and_free_many(blocks);
+    ck_assert_int_eq(asked(), before);
+}
+END_TEST
+
+START_TEST(what_one_thread_takes_another_may_free) {
+    void *blocks[MANY];
+    const wg_alloc_stats before = wg_alloc_get_stats();
+    take_many(blocks);
+    run_in_a_thread(free_many, blocks);
+    run_in_a_thread(take_many, blocks);
+    ck_assert_int_eq(wg_alloc_get_stats().live_blocks, before.live_blocks + MANY);
+    ck_assert_int_ge(wg_alloc_get_stats().live_bytes, before.live_bytes + MANY * SMALL);
+    free_many(blocks);
+    ck_assert_int_eq(wg_alloc_get_stats().live_blocks, before.live_blocks);
+    ck_assert_int_eq(wg_alloc_get_stats().live_bytes, before.live_bytes);
+}
+END_TEST
+
+/* A thread that frees more than it takes keeps no more than it may. */
+START_TEST(blocks_come_back_from_the_thread_that_frees_them) {
+    void *blocks[MANY];
+    int64_t before = 0;
+    for (int round = 0; round < 20; round++) {
+        run_in_a_thread(take_many, blocks);
+        free_many(blocks);
+        if (round == 8)
+            before = asked();
+    }
+    ck_assert_int_eq(asked(), before);
+    wg_alloc_trim();
+    ck_assert_int_eq(wg_alloc_get_stats().cached_bytes, 0);
+}
+END_TEST
+
 int main(void) {
     const TTest *const tests[] = {
         freed_blocks_are_used_again,
@@ -445,6 +511,9 @@ int main(void) {
 #endif
         any_allocation_of_many_may_fail,
         blocks_of_threads_do_not_meet,
+        a_thread_leaves_its_blocks_to_the_others,
+        what_one_thread_takes_another_may_free,
+        blocks_come_back_from_the_thread_that_frees_them,
     };
     return wg_run_tests("alloc", WG_COUNT(tests), tests);
 }
