@@ -11,18 +11,20 @@
 
 /* ---- Release, without recursion: a chain of a million nodes frees on a small stack ---- */
 
-static _Thread_local wg_node *to_free; /* nodes that nobody holds any more */
-static _Thread_local bool freeing;
+static WG__THREAD_LOCAL wg_node *to_free; /* nodes that nobody holds any more */
+static WG__THREAD_LOCAL bool freeing;
 
 void wg__node_retain(wg_node *node) {
-    atomic_fetch_add(&node->references, 1);
+    wg__hold(&node->references);
 }
 
 static bool drop(wg_tensor **saved) {
     wg_tensor *tensor = *saved;
+    if (!tensor)
+        return false;
     *saved = NULL;
     wg_release(tensor);
-    return tensor != NULL;
+    return true;
 }
 
 /* Says whether there was anything. */
@@ -30,7 +32,7 @@ static bool drop_all(wg_node *node) {
     bool any = false;
     for (int i = 0; i < node->input_count; i++)
         any |= drop(&node->inputs[i].tensor);
-    for (int j = 0; j < WG_MAX_OUTPUTS; j++)
+    for (int j = 0; j < node->output_count; j++)
         any |= drop(&node->outputs[j].tensor);
     for (int k = 0; k < WG_MAX_SAVED; k++)
         any |= drop(&node->extras[k]);
@@ -43,7 +45,7 @@ void wg__node_free_saved(wg_node *node) {
 
 static void free_node(wg_node *node) {
     wg__node_free_saved(node);
-    for (int j = 0; j < WG_MAX_OUTPUTS; j++)
+    for (int j = 0; j < node->output_count; j++)
         wg_release(node->gradients[j]);
     wg__hooks_free(node);
     wg__free(node->origin);
@@ -56,7 +58,7 @@ static void free_node(wg_node *node) {
 }
 
 void wg__node_release(wg_node *node) {
-    if (atomic_fetch_sub(&node->references, 1) > 1)
+    if (!wg__let_go(&node->references))
         return;
     node->next_to_free = to_free;
     to_free = node;
@@ -96,7 +98,8 @@ static wg_node *node_new(const wg_call *call) {
     node->input_count = call->input_count;
     node->output_count = call->output_count;
     memcpy(node->input_specs, call->input_specs, n * sizeof(wg_spec));
-    memcpy(node->output_specs, call->output_specs, sizeof node->output_specs);
+    for (int j = 0; j < call->output_count; j++)
+        node->output_specs[j] = call->output_specs[j];
     return node;
 }
 
@@ -162,15 +165,21 @@ void wg__node_unfill(wg_node *node) {
 
 /* ---- Recording a call ---- */
 
+/* The caller's hold on the node goes to the first of them. */
 static void give_outputs(wg_node *node, const wg_call *call) {
+    bool is_held = false;
     for (int j = 0; j < call->output_count; j++) {
         wg_tensor *output = call->outputs[j];
         if (!wg_dtype_is_float(output->spec.dtype))
             continue;
-        wg__node_retain(node);
+        if (is_held)
+            wg__node_retain(node);
+        is_held = true;
         output->node = node;
         output->output_index = j;
     }
+    if (!is_held)
+        wg__node_release(node);
 }
 
 static int record(const wg_call *call) {
@@ -178,6 +187,7 @@ static int record(const wg_call *call) {
     if (wg__region_replayed(call, &node) < 0)
         return -1;
     if (node) {
+        wg__node_retain(node);
         give_outputs(node, call);
         return 0;
     }
@@ -197,7 +207,6 @@ static int record(const wg_call *call) {
         wg__node_retain(input->node);
     }
     give_outputs(node, call);
-    wg__node_release(node); /* its outputs hold it now */
     return 0;
 }
 

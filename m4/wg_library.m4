@@ -91,3 +91,17 @@ AC_DEFUN([WG_COMPILER_FLAGS], [
         CFLAGS=$wg_saved_CFLAGS
     done
 ])
+
+# WG_LINKER_FLAGS(VARIABLE, FLAGS): adds those of the flags that the linker takes.
+AC_DEFUN([WG_LINKER_FLAGS], [
+    for wg_flag in m4_normalize([$2]); do
+        AC_MSG_CHECKING([whether $CC links with $wg_flag])
+        wg_saved_LDFLAGS=$LDFLAGS
+        LDFLAGS="$LDFLAGS $wg_flag"
+        AC_LINK_IFELSE([AC_LANG_PROGRAM([], [])],
+                       [AC_MSG_RESULT([yes])
+                        $1="$$1 $wg_flag"],
+                       [AC_MSG_RESULT([no])])
+        LDFLAGS=$wg_saved_LDFLAGS
+    done
+])

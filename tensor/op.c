@@ -10,11 +10,10 @@
 
 /* ---- Recording ---- */
 
-/* Found without a call, also in the shared library: every op looks. */
-static _Thread_local bool grad_disabled __attribute__((tls_model("initial-exec")));
+static WG__THREAD_LOCAL bool grad_disabled;
 static _Atomic(const wg__autograd_hooks *) autograd;
 
-_Thread_local bool wg__checks_anomalies;
+WG__THREAD_LOCAL bool wg__checks_anomalies;
 
 bool wg_set_grad_enabled(bool enabled) {
     bool was = !grad_disabled;
@@ -147,29 +146,41 @@ static int run_timed(wg_call *call, bool dual) {
     return status;
 }
 
+/* Member by member: most of a call are the output specs, which infer fills in. */
+static void begin_call(wg_call *call, const wg_op *op, int input_count, wg_tensor *const *inputs,
+                       const wg_spec *specs, const void *options) {
+    call->op = op;
+    call->options = options;
+    call->input_count = input_count;
+    call->inputs = inputs;
+    call->input_specs = specs;
+    call->output_count = op->output_count;
+    memset(call->outputs, 0, sizeof call->outputs);
+    memset(call->saved, 0, sizeof call->saved);
+    call->wants = wanted_gradients(op, input_count, inputs);
+    call->create_graph = call->last_use = false;
+}
+
 int wg_apply(const wg_op *op, int input_count, wg_tensor *const *inputs, const void *options,
              wg_tensor **outputs) {
-    memset(outputs, 0, (size_t)op->output_count * sizeof *outputs);
-    if (check_inputs(op, input_count, inputs, options) < 0)
+    if (check_inputs(op, input_count, inputs, options) < 0) {
+        for (int j = 0; j < op->output_count; j++)
+            outputs[j] = NULL;
         return -1;
+    }
     wg_spec specs[WG_MAX_INPUTS];
     bool dual = false;
     for (int i = 0; i < input_count; i++) {
         specs[i] = inputs[i] ? inputs[i]->spec : (wg_spec){.ndim = -1};
         dual |= inputs[i] && inputs[i]->tangents;
     }
-    wg_call call = {.op = op,
-                    .options = options,
-                    .input_count = input_count,
-                    .inputs = inputs,
-                    .input_specs = specs,
-                    .output_count = op->output_count,
-                    .wants = wanted_gradients(op, input_count, inputs)};
+    wg_call call;
+    begin_call(&call, op, input_count, inputs, specs, options);
     wg_scope scope;
     wg_scope_begin(&scope);
     int status = wg_op_is_composite(op) ? run(&call) : run_timed(&call, dual);
-    for (int j = 0; j < op->output_count && status == 0; j++)
-        outputs[j] = wg_scope_escape(call.outputs[j]);
+    for (int j = 0; j < op->output_count; j++)
+        outputs[j] = status == 0 ? wg_scope_escape(call.outputs[j]) : NULL;
     wg_scope_end(&scope, NULL);
     return status;
 }

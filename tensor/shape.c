@@ -30,22 +30,6 @@ int wg__spec_make(wg_spec *spec, wg_dtype dtype, int ndim, const int64_t *shape,
     return 0;
 }
 
-int64_t wg__spec_count(const wg_spec *spec) {
-    int64_t count = 1;
-    for (int i = 0; i < spec->ndim; i++)
-        count *= spec->shape[i];
-    return count;
-}
-
-bool wg__same_shape(const wg_spec *a, const wg_spec *b) {
-    if (a->ndim != b->ndim)
-        return false;
-    for (int i = 0; i < a->ndim; i++)
-        if (a->shape[i] != b->shape[i])
-            return false;
-    return true;
-}
-
 void wg__contiguous_strides(const wg_spec *spec, int64_t *strides) {
     int64_t stride = 1;
     for (int i = spec->ndim - 1; i >= 0; i--) {

@@ -7,8 +7,21 @@
 /* Fills a spec. -1 with SHAPE for a bad rank, a negative size, or a product beyond 2^62 bytes. */
 int wg__spec_make(wg_spec *spec, wg_dtype dtype, int ndim, const int64_t *shape, const char *where);
 
-int64_t wg__spec_count(const wg_spec *spec);
-bool wg__same_shape(const wg_spec *a, const wg_spec *b);
+static inline int64_t wg__spec_count(const wg_spec *spec) {
+    int64_t count = 1;
+    for (int i = 0; i < spec->ndim; i++)
+        count *= spec->shape[i];
+    return count;
+}
+
+static inline bool wg__same_shape(const wg_spec *a, const wg_spec *b) {
+    if (a->ndim != b->ndim)
+        return false;
+    for (int i = 0; i < a->ndim; i++)
+        if (a->shape[i] != b->shape[i])
+            return false;
+    return true;
+}
 
 /* Row-major strides, in elements. */
 void wg__contiguous_strides(const wg_spec *spec, int64_t *strides);

@@ -34,6 +34,8 @@ int wg__infer_broadcast(wg_call *call, int first, wg_dtype dtype) {
     wg_spec *out = &call->output_specs[0];
     *out = call->input_specs[first];
     for (int i = first + 1; i < call->input_count; i++) {
+        if (wg__same_shape(out, &call->input_specs[i]))
+            continue;
         const wg_spec so_far = *out;
         if (!wg__broadcast(&so_far, &call->input_specs[i], out))
             return fail_broadcast(call, &so_far, &call->input_specs[i]);
@@ -65,9 +67,11 @@ wg_tensor *wg__as_float(wg_tensor *x) {
     return x == NULL || wg_dtype_is_float(x->spec.dtype) ? x : wg_cast(x, WG_F32);
 }
 
-/* Scopes of their own let the casts go at once. */
+/* Where there are casts, scopes of their own let them go at once. */
 
 wg_tensor *wg__apply_float(const wg_op *op, wg_tensor *x, const void *options) {
+    if (!x || wg_dtype_is_float(x->spec.dtype))
+        return wg_apply_one(op, 1, &x, options);
     wg_scope scope;
     wg_scope_begin(&scope);
     x = wg__as_float(x);
@@ -75,6 +79,11 @@ wg_tensor *wg__apply_float(const wg_op *op, wg_tensor *x, const void *options) {
 }
 
 wg_tensor *wg__apply_two(const wg_op *op, wg_tensor *a, wg_tensor *b, bool floating) {
+    if (!a || !b)
+        return NULL;
+    const bool is_float = wg_dtype_is_float(a->spec.dtype) || !floating;
+    if (a->spec.dtype == b->spec.dtype && is_float)
+        return wg_apply_one(op, 2, (wg_tensor *[]){a, b}, NULL);
     wg_tensor *y = NULL;
     wg_scope scope;
     wg_scope_begin(&scope);

@@ -129,6 +129,12 @@ static int matmul_forward(wg_call *call) {
     }
     if (wg__spec_count(&out->spec) == 0)
         return 0;
+    if (out->spec.ndim == 2) {
+        wg__gemm(out->spec.dtype, rows_of(&out->spec), columns_of(&out->spec),
+                 columns_of(&inputs[0]->spec), 1, wg__matrix_of(inputs[0]),
+                 wg__matrix_of(inputs[1]), 0, wg__matrix_of(out));
+        return 0;
+    }
     batch all;
     set_batch(&all, inputs, out);
     merge_batch_into_rows(&all);
