@@ -2,8 +2,11 @@
 #ifndef WG_CLI_BENCH_H
 #define WG_CLI_BENCH_H
 
+#include <jansson.h>
 #include <stdbool.h>
 #include <stdint.h>
+
+#include "tensor/op.h"
 
 /* Seconds of a clock that only goes forward. */
 double wg__seconds(void);
@@ -42,6 +45,10 @@ void wg__reader_free(wg__reader *reader);
 
 /* Writes over as much memory as drives what was there out of every cache. -1 with an error. */
 int wg__evict_caches(void);
+
+/* Times those ops (count 0: all) on a handful of elements, recorded, for so long each, and prints a
+ * table or (rows not NULL) appends to that. -1 with an error. */
+int wg__bench_small_ops(int count, const wg_op *const *ops, double seconds, json_t *rows);
 
 /* ---- The benches: see `wengert bench --help`. argv[0] is "wengert bench NAME". ---- */
 

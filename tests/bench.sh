@@ -35,6 +35,11 @@ expect 'JSON tells the same' 0 'ops add --json --seconds 0.001' '"memory_gb_per_
     '"share_of_roof"'
 expect 'an op that is not there is wrong usage' 2 'ops nosuch' "there is no op 'nosuch'"
 expect 'an op that is not timed is wrong usage' 2 'ops flip' 'flip is not timed'
+expect 'what an op costs beside its arithmetic is timed' 0 'ops add flip --small --seconds 0.001' \
+    '^add  *[0-9]*  *[0-9]*$' '^flip  *[0-9]*  *[0-9]*$'
+expect 'JSON tells that, too' 0 'ops relu --small --json --seconds 0.001' '"op": "relu"' \
+    '"ns": [0-9]'
+expect 'every op that has a sample can be timed on it' 0 'ops --small --seconds 0' '^where ' '^einsum '
 sizes='--batch 2 --seq 16 --vocab 100 --steps 1 --threads 1'
 for model in gpt2-tiny transformer-tiny; do
     expect "a step of $model is timed, in one line of JSON" 0 "train $model $sizes" \
