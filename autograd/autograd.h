@@ -41,7 +41,24 @@ typedef wg_tensor *(*wg_gradient_hook)(wg_tensor *gradient, void *context);
  * live as long. Returns an id above 0, or -1. [GRADIENT if x wants none] */
 WG_API int wg_register_hook(wg_tensor *x, wg_gradient_hook hook, void *context);
 
-/* Takes a hook away again; a hook may do so itself. [ARGUMENT for an id that is none of x's] */
+/* A function of a leaf whose gradient is there. 0, or -1 with an error. */
+typedef int (*wg_post_accumulate_grad_hook)(wg_tensor *leaf, void *context);
+
+/* Has `hook` called in each wg_backward that comes to the leaf x, once, when all uses of x in that
+ * pass have contributed and wg_gradient(x) has their sum added: as early in the pass as can be. It
+ * is given a handle on x that lives during the call. It may write to x, and drop the gradient by
+ * wg_zero_grad, so that few gradients are ever in memory: every node of the pass that x was an
+ * input of has run by then. What still needs x as it was is refused, as after any write in place: a
+ * node that uses it detached, another leaf in the same storage, a second backward under
+ * retain_graph. Hooks run in the order in which they were registered; an error stops the pass, and
+ * the gradient stays. wg_grad calls none, as it leaves the gradients of leaves alone. They belong
+ * to the leaf and go with it; `context` must live as long. Returns an id above 0, or -1. [GRADIENT
+ * if x is no leaf that wants a gradient; MEMORY] */
+WG_API int wg_register_post_accumulate_grad_hook(wg_tensor *x, wg_post_accumulate_grad_hook hook,
+                                                 void *context);
+
+/* Takes a hook of either kind away again; a hook may do so itself. [ARGUMENT for an id that is none
+ * of x's] */
 WG_API int wg_remove_hook(wg_tensor *x, int id);
 
 /* A handle on the same storage that wants no gradient and, inside of wg_jvp, has no tangent.

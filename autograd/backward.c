@@ -62,6 +62,13 @@ static int run_hooks(wg__pass_entry *e) {
     return status;
 }
 
+static void release_cotangents(wg__pass_entry *e) {
+    for (int j = 0; j < WG_MAX_OUTPUTS; j++) {
+        wg_release(e->cotangents[j]);
+        e->cotangents[j] = NULL;
+    }
+}
+
 static int run_entry(wg__pass *p, wg__pass_entry *e) {
     wg_node *node = e->node;
     bool any = false;
@@ -79,6 +86,8 @@ static int run_entry(wg__pass *p, wg__pass_entry *e) {
             status = keep_gradient(p, node, j, e->cotangents[j]);
     if (status == 0 && !node->op && p->input_count == 0)
         status = finish_leaf(p, e);
+    if (status == 0 && node->post_hooks && p->input_count == 0)
+        status = wg__post_hooks_run(node);
     wg_scope_end(&scope, NULL);
     if (status == 0 && node->op) {
         bool leads_on = false;
@@ -86,10 +95,8 @@ static int run_entry(wg__pass *p, wg__pass_entry *e) {
             leads_on |= wg__pass_needs(p, node, i);
         status = leads_on ? wg__pass_run_op(p, e) : 0;
     }
-    for (int j = 0; j < WG_MAX_OUTPUTS && node->op; j++) {
-        wg_release(e->cotangents[j]);
-        e->cotangents[j] = NULL;
-    }
+    if (node->op || status == 0) /* of a leaf, wg__pass_end gives a broken sum back */
+        release_cotangents(e);
     return status;
 }
 

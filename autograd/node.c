@@ -132,27 +132,27 @@ static int save_all(wg_node *node, const wg_call *call) {
 
 void wg__node_note_versions(wg_node *node, const wg_call *call) {
     for (int i = 0; i < call->input_count; i++)
-        if (call->op->saves_inputs >> i & 1 && call->inputs[i]) {
+        if (call->inputs[i]) {
             node->inputs[i].version = wg_tensor_version(call->inputs[i]);
-            node->lacks = true;
+            node->lacks |= call->op->saves_inputs >> i & 1;
         }
     for (int k = 0; k < WG_MAX_SAVED; k++)
         node->lacks |= call->saved[k] != NULL;
     node->lacks |= call->op->saves_outputs != 0;
 }
 
-/* The same tensor has the same version in both runs, unless it was written in between. */
+/* The same tensor has the same version in both runs, unless it was written in between; which also
+ * matters where a node saves nothing, as others save what it computed. */
 int wg__node_fill(wg_node *node, const wg_call *call) {
-    if (!node->lacks)
-        return 0;
     for (int i = 0; i < call->input_count; i++)
-        if (call->op->saves_inputs >> i & 1 && call->inputs[i] &&
-            node->inputs[i].version != wg_tensor_version(call->inputs[i]))
+        if (call->inputs[i] && node->inputs[i].version != wg_tensor_version(call->inputs[i]))
             return wg__op_fail(call, WG_ERROR_GRADIENT,
                                "operand %d was written in place between the first run of a "
                                "recomputed function and the second; write to a clone, or run "
                                "backward first",
                                i);
+    if (!node->lacks)
+        return 0;
     if (save_all(node, call) < 0)
         return -1;
     node->lacks = false;

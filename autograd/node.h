@@ -25,7 +25,9 @@ typedef struct wg__saved {
 typedef struct wg__hook {
     int id;
     int output_index;
-    wg_gradient_hook function;
+    wg_gradient_hook function;          /* NULL: it is one of a leaf's post_hooks */
+    wg_post_accumulate_grad_hook after; /* that one */
+    wg_tensor *leaf;                    /* for that one; kept, without the node */
     void *context;
     struct wg__hook *next; /* later registered */
 } wg__hook;
@@ -49,6 +51,7 @@ struct wg_node {
     wg_tensor *gradients[WG_MAX_OUTPUTS]; /* a leaf's, or of outputs under wg_retain_grad; kept */
     bool retains[WG_MAX_OUTPUTS];
     wg__hook *hooks;       /* of its outputs */
+    wg__hook *post_hooks;  /* of a leaf, for when its gradient is there */
     wg__origin *origin;    /* anomaly mode's, or NULL */
     wg__region *region;    /* that will be recomputed, or NULL; counted */
     int64_t region_call;   /* which call of the region it is */
@@ -70,6 +73,10 @@ void wg__node_release(wg_node *node);
 
 /* Runs the hooks of an output on its gradient, a kept tensor that they may replace. */
 int wg__hooks_run(wg_node *node, int output_index, wg_tensor **gradient);
+
+/* Runs the hooks of a leaf that wait for its gradient. */
+int wg__post_hooks_run(wg_node *node);
+
 void wg__hooks_free(wg_node *node);
 
 /* For a node of a recomputed region: notes what it would save, fills it in from the same call of

@@ -118,7 +118,7 @@ static int collect(wg__pass *p, int output_count, wg_tensor *const *outputs) {
 }
 
 /* Slots in the order in which they will run: each node comes after all that depend on it (Kahn
- * 1962). Uses the pending counts up. */
+ * 1962), a leaf at once. Uses the pending counts up. */
 static void sort_nodes(wg__pass *p, int64_t *order) {
     int64_t top = 0, done = 0;
     for (int64_t i = 0; i < p->count; i++)
@@ -130,8 +130,12 @@ static void sort_nodes(wg__pass *p, int64_t *order) {
         wg_node *node = p->entries[slot].node;
         for (int i = 0; i < node->input_count; i++) {
             wg_node *target = target_of(p, node, i);
-            if (target && --p->entries[target->slot].pending == 0)
+            if (!target || --p->entries[target->slot].pending > 0)
+                continue;
+            if (target->op)
                 p->stack[top++] = target->slot;
+            else
+                order[done++] = target->slot;
         }
     }
 }

@@ -101,9 +101,20 @@ static int check_saved(const wg_node *node, const wg__saved *saved, const char *
         (unsigned long long)wg_tensor_version(saved->tensor), (unsigned long long)saved->version);
 }
 
-/* The handles that vjp sees. A saved output gets its node back, so that its use can be recorded. */
+/* Whether a leaf may be written once this node has run. */
+static bool frees_a_leaf(const wg__pass *p, const wg_node *node) {
+    for (int i = 0; i < node->input_count && p->input_count == 0; i++)
+        if (node->edges[i].node && node->edges[i].node->post_hooks)
+            return true;
+    return false;
+}
+
+/* The handles that vjp sees. A saved output gets its node back, so that its use can be recorded.
+ * A node that saves nothing can do without the second run of its region, but that run needs the
+ * leaves as they were in the first. */
 static int unpack(const wg__pass *p, wg_node *node, wg_call *call, wg_tensor **inputs) {
-    if (node->lacks && wg__region_run_again(node) < 0)
+    const bool runs_again = node->lacks || (wg__region_waits(node) && frees_a_leaf(p, node));
+    if (runs_again && wg__region_run_again(node) < 0)
         return -1;
     if (node->freed)
         return wg_fail(WG_ERROR_GRADIENT, "backward",

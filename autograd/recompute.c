@@ -35,6 +35,7 @@ struct wg__region {
     drawn *generators;
     region_call *calls;
     int64_t count, capacity;
+    bool filled; /* the second run has been */
 };
 
 /* The region that this thread is in. */
@@ -46,6 +47,10 @@ static WG__THREAD_LOCAL struct {
 
 bool wg__region_is_open(void) {
     return active.region && !active.again;
+}
+
+bool wg__region_waits(const wg_node *node) {
+    return node->region && !node->region->filled;
 }
 
 bool wg__region_repeats(const wg_node *node) {
@@ -291,6 +296,7 @@ static int run_with(wg__region *region, wg_tensor **found, wg_generator *states)
     active.next = outer_next;
     swap_generators(region, states);
     wg_set_grad_enabled(recording);
+    region->filled = status == 0;
     for (int64_t c = 0; c < region->count && status < 0; c++)
         if (region->calls[c].node)
             wg__node_unfill(region->calls[c].node);

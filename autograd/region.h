@@ -18,7 +18,10 @@ bool wg__region_repeats(const wg_node *node);
 /* Makes a new node part of the open region. */
 int wg__region_add(wg_node *node, const wg_call *call);
 
-/* Runs the region of a node that lacks what it would have saved once more. */
+/* True for a node of a region that has not had its second run. */
+bool wg__region_waits(const wg_node *node);
+
+/* Runs the region of a node once more, and so fills in what its nodes lack. */
 int wg__region_run_again(const wg_node *node);
 
 /* The node goes. */
