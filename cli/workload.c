@@ -9,7 +9,6 @@
 #include "tensor/error.h"
 
 #define WHERE "workload"
-#define LEARNING_RATE 1e-4
 
 /* ---- Which one ---- */
 
@@ -106,8 +105,9 @@ double wg__workload_step(wg__workload *w) {
     wg_scope scope;
     wg_scope_begin(&scope);
     wg_tensor *loss = w->kind->loss(w);
+    wg_optimizer_step_begin(w->optimizer, WG__WORKLOAD_RATE, NULL);
     wg_backward(loss, NULL);
-    wg_optimizer_step(w->optimizer, LEARNING_RATE);
+    wg_optimizer_step_end(w->optimizer);
     const double value = wg_item(loss);
     wg_scope_end(&scope, NULL);
     return wg_error_pending() ? NAN : value;

@@ -1,12 +1,14 @@
 /* A training of random tokens: what `wengert bench train' times.
  *
  * One batch is drawn and trained on again and again, without dropout, by AdamW and without
- * clipping: forward, backward, step. */
+ * clipping: forward, backward and with it the step, as a trainer does without clipping. */
 #ifndef WG_CLI_WORKLOAD_H
 #define WG_CLI_WORKLOAD_H
 
 #include "optim/optimizer.h"
 #include "nn/module.h"
+
+#define WG__WORKLOAD_RATE 1e-4 /* AdamW's */
 
 typedef struct wg__workload_kind wg__workload_kind;
 

@@ -284,7 +284,7 @@ static void step_vector(tensor_step *step, double learning_rate) {
 
 static void step(wg_optimizer *optimizer, double learning_rate) {
     double decay_rate = optimizer->options.adafactor.decay_rate;
-    for (int64_t i = 0; i < optimizer->count; i++) {
+    for (int64_t i = optimizer->first; i < optimizer->last; i++) {
         const wg__optimizer_entry *entry = &optimizer->entries[i];
         if (!entry->gradient || wg_tensor_count(entry->parameter) == 0)
             continue;

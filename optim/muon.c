@@ -196,7 +196,7 @@ static void step(wg_optimizer *optimizer, double learning_rate) {
     double rest_rate = learning_rate * options->adamw_rate;
     update rest = {optimizer, wg__adamw_rates(&options->adamw, optimizer, rest_rate)};
     wg__optimizer_walk(optimizer, update_rest, &rest);
-    for (int64_t i = 0; i < optimizer->count; i++) {
+    for (int64_t i = optimizer->first; i < optimizer->last; i++) {
         const wg__optimizer_entry *entry = &optimizer->entries[i];
         if (entry->as_matrix && entry->gradient && wg_tensor_count(entry->parameter) > 0)
             step_matrix(optimizer, entry, learning_rate);

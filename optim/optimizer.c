@@ -1,12 +1,13 @@
-/* What all optimizers share: their parameters and state, the norm of the gradients, and the order
- * in which a step walks over memory.
+/* What all optimizers share: their parameters and state, and the order in which a step walks over
+ * memory.
  *
- * The walk numbers chunks of WG__GRAIN elements through all parameters that have a gradient,
+ * Chunks of WG__GRAIN elements are numbered through all parameters,
  *
- *     parameter 0 |0|1|2|   parameter 1 |3|   parameter 2 (no gradient)   parameter 3 |4|5|
+ *     parameter 0 |0|1|2|   parameter 1 |3|   parameter 2 |4|   parameter 3 |5|6|
  *
  * so that one parallel loop covers large and small parameters alike, and a sum kept for each chunk
- * adds up to the same bits at any number of threads. */
+ * adds up to the same bits at any number of threads, whether parameters are walked over together
+ * or one by one. */
 #include "config.h"
 
 #include "optim/internal.h"
@@ -14,7 +15,6 @@
 #include "tensor/iter.h"
 #include "tensor/ops.h"
 #include "tensor/simd/simd.h"
-#include "tensor/span.h"
 
 #include <math.h>
 #include <string.h>
@@ -27,13 +27,14 @@ static int64_t chunk_count(const wg__optimizer_entry *entry) {
 
 typedef struct walk_context {
     const wg_optimizer *optimizer;
+    int64_t first_chunk; /* of the walk */
     wg__optimizer_body body;
     void *context;
 } walk_context;
 
 /* The entry that chunk number `chunk` falls into. */
 static const wg__optimizer_entry *entry_of(const wg_optimizer *optimizer, int64_t chunk) {
-    int64_t low = 0, high = optimizer->count;
+    int64_t low = optimizer->first, high = optimizer->last;
     while (high - low > 1) {
         int64_t middle = low + (high - low) / 2;
         if (optimizer->entries[middle].first_chunk <= chunk)
@@ -46,8 +47,11 @@ static const wg__optimizer_entry *entry_of(const wg_optimizer *optimizer, int64_
 
 static void walk_range(int64_t first, int64_t last, void *context) {
     const walk_context *walk = context;
-    for (int64_t chunk = first; chunk < last; chunk++) {
+    for (int64_t i = first; i < last; i++) {
+        int64_t chunk = walk->first_chunk + i;
         const wg__optimizer_entry *entry = entry_of(walk->optimizer, chunk);
+        if (!entry->gradient)
+            continue;
         int64_t begin = (chunk - entry->first_chunk) * WG__GRAIN;
         int64_t count = wg_tensor_count(entry->parameter);
         int64_t end = begin + WG__GRAIN < count ? begin + WG__GRAIN : count;
@@ -55,51 +59,16 @@ static void walk_range(int64_t first, int64_t last, void *context) {
     }
 }
 
-static int64_t number_chunks(wg_optimizer *optimizer, int64_t *elements) {
-    int64_t chunks = 0;
-    *elements = 0;
-    for (int64_t i = 0; i < optimizer->count; i++) {
-        wg__optimizer_entry *entry = &optimizer->entries[i];
-        entry->first_chunk = chunks;
-        if (!entry->gradient)
-            continue;
-        chunks += chunk_count(entry);
-        *elements += wg_tensor_count(entry->parameter);
-    }
-    return chunks;
-}
-
-int64_t wg__optimizer_walk(wg_optimizer *optimizer, wg__optimizer_body body, void *context) {
-    walk_context walk = {optimizer, body, context};
-    int64_t elements, chunks = number_chunks(optimizer, &elements);
+void wg__optimizer_walk(wg_optimizer *optimizer, wg__optimizer_body body, void *context) {
+    if (optimizer->first == optimizer->last)
+        return;
+    const wg__optimizer_entry *entries = optimizer->entries, *final = &entries[optimizer->last - 1];
+    walk_context walk = {optimizer, entries[optimizer->first].first_chunk, body, context};
+    int64_t chunks = final->first_chunk + chunk_count(final) - walk.first_chunk, elements = 0;
+    for (int64_t i = optimizer->first; i < optimizer->last; i++)
+        elements += wg_tensor_count(entries[i].parameter);
     /* Of many small parameters, as many chunks at once as are worth it. */
     wg__parallel_for(chunks, 1 + chunks * (WG__GRAIN - 1) / (elements + 1), walk_range, &walk);
-    return chunks;
-}
-
-/* Finds each entry's gradient, copied into the scope where its elements do not lie in order.
- * Returns how many there are, or -1. */
-static int64_t find_gradients(wg_optimizer *optimizer, const char *where) {
-    int64_t found = 0;
-    for (int64_t i = 0; i < optimizer->count; i++) {
-        wg__optimizer_entry *entry = &optimizer->entries[i];
-        entry->gradient = NULL;
-        if (wg_tensor_dtype(entry->parameter) != entry->dtype)
-            return wg_fail(
-                WG_ERROR_STATE, where,
-                "the dtype of \"%s\" was changed after it was added; make a new optimizer",
-                entry->name);
-        wg_tensor *gradient = wg_gradient(entry->parameter);
-        if (!gradient)
-            continue;
-        if (!wg_tensor_is_contiguous(gradient))
-            gradient = wg_contiguous(wg_detach(gradient));
-        if (!gradient)
-            return -1;
-        entry->gradient = wg_tensor_data(gradient);
-        found++;
-    }
-    return found;
 }
 
 /* ---- What rules ask for ---- */
@@ -179,6 +148,7 @@ static void free_entry(wg__optimizer_entry *entry) {
 void wg_optimizer_free(wg_optimizer *optimizer) {
     if (!optimizer)
         return;
+    wg__optimizer_leave_backward(optimizer);
     for (int64_t i = 0; i < optimizer->count; i++)
         free_entry(&optimizer->entries[i]);
     wg__free(optimizer->entries);
@@ -210,10 +180,9 @@ static int reserve(wg_optimizer *optimizer, int64_t chunks) {
         optimizer->capacity = capacity;
     }
     void *norms = optimizer->partial_norms;
-    if (grow(&norms, 0, optimizer->chunk_capacity + chunks + 1, sizeof(double)) < 0)
+    if (grow(&norms, 0, optimizer->chunks + chunks + 1, sizeof(double)) < 0)
         return -1;
     optimizer->partial_norms = norms;
-    optimizer->chunk_capacity += chunks;
     return 0;
 }
 
@@ -244,6 +213,8 @@ int wg__optimizer_add_state_like(wg__optimizer_entry *entry, const char *slot) {
 static int check_parameter(const wg_optimizer *optimizer, const char *name,
                            const wg_tensor *parameter) {
     wg_dtype dtype = wg_tensor_dtype(parameter);
+    if (wg__optimizer_check_outside(optimizer, "optimizer_add") < 0)
+        return -1;
     if (!wg_requires_grad(parameter))
         return wg_fail(WG_ERROR_GRADIENT, "optimizer_add",
                        "\"%s\" wants no gradient; call wg_set_requires_grad first", name);
@@ -267,8 +238,11 @@ int wg_optimizer_add(wg_optimizer *optimizer, const char *name, wg_tensor *param
                      bool no_decay) {
     if (!optimizer || !parameter || check_parameter(optimizer, name, parameter) < 0)
         return -1;
-    wg__optimizer_entry entry = {
-        .parameter = parameter, .no_decay = no_decay, .dtype = wg_tensor_dtype(parameter)};
+    wg__optimizer_entry entry = {.optimizer = optimizer,
+                                 .parameter = parameter,
+                                 .no_decay = no_decay,
+                                 .dtype = wg_tensor_dtype(parameter),
+                                 .first_chunk = optimizer->chunks};
     entry.name = wg__strdup(name);
     if (!entry.name || reserve(optimizer, chunk_count(&entry)) < 0 ||
         optimizer->rule->prepare(optimizer, &entry) < 0) {
@@ -276,6 +250,7 @@ int wg_optimizer_add(wg_optimizer *optimizer, const char *name, wg_tensor *param
         return -1;
     }
     optimizer->entries[optimizer->count++] = entry;
+    optimizer->chunks += chunk_count(&entry);
     return 0;
 }
 
@@ -286,98 +261,6 @@ void wg_optimizer_zero_grad(wg_optimizer *optimizer) {
         wg_zero_grad(optimizer->entries[i].parameter);
     optimizer->gradient_scale = 1;
     optimizer->not_finite = false;
-}
-
-/* ---- Clipping and stepping ---- */
-
-static void measure_chunk(const wg__optimizer_chunk *chunk, void *context) {
-    const wg_optimizer *optimizer = context;
-    int64_t count = chunk->end - chunk->begin;
-    const wg__optimizer_loops *loops = wg__optimizer_loops_of(optimizer, chunk->entry);
-    optimizer->partial_norms[chunk->chunk] =
-        loops->square_sum(count, wg__entry_gradient(chunk->entry, chunk->begin));
-}
-
-static double global_norm(wg_optimizer *optimizer) {
-    int64_t chunks = wg__optimizer_walk(optimizer, measure_chunk, optimizer);
-    double sum = 0;
-    for (int64_t i = 0; i < chunks; i++)
-        sum += optimizer->partial_norms[i];
-    return sqrt(sum);
-}
-
-/* The name of the first parameter whose gradient is not finite: its norm is not. */
-static const char *first_bad_name(const wg_optimizer *optimizer) {
-    for (int64_t i = 0; i < optimizer->count; i++) {
-        const wg__optimizer_entry *entry = &optimizer->entries[i];
-        for (int64_t c = 0; entry->gradient && c < chunk_count(entry); c++)
-            if (!isfinite(optimizer->partial_norms[entry->first_chunk + c]))
-                return entry->name;
-    }
-    return "all together";
-}
-
-int wg_optimizer_clip(wg_optimizer *optimizer, double max_norm, double *norm) {
-    if (!optimizer || wg_error_pending())
-        return -1;
-    if (!(max_norm >= 0))
-        return wg_fail(WG_ERROR_ARGUMENT, "optimizer_clip", "max_norm is %g; wanted 0 or more",
-                       max_norm);
-    wg__span span;
-    wg_scope scope;
-    wg__span_begin(&span, "gradient norm", WG_PROFILE_REGION);
-    wg_scope_begin(&scope);
-    int64_t found = find_gradients(optimizer, "optimizer_clip");
-    double measured = found < 0 ? NAN : global_norm(optimizer);
-    wg_scope_end(&scope, NULL);
-    wg__span_end(&span);
-    if (found < 0)
-        return -1;
-    if (norm)
-        *norm = measured;
-    optimizer->not_finite = !isfinite(measured);
-    optimizer->gradient_scale = max_norm > 0 && measured > max_norm ? max_norm / measured : 1;
-    if (optimizer->not_finite)
-        return wg_fail(WG_ERROR_GRADIENT, "optimizer_clip",
-                       "the gradient of \"%s\" is not finite; drop it by wg_optimizer_zero_grad",
-                       first_bad_name(optimizer));
-    return 0;
-}
-
-static int step_found(wg_optimizer *optimizer, double learning_rate) {
-    int64_t found = find_gradients(optimizer, "optimizer_step");
-    if (found < 0)
-        return -1;
-    if (found == 0)
-        return wg_fail(WG_ERROR_GRADIENT, "optimizer_step",
-                       "no parameter has a gradient; call wg_backward first");
-    optimizer->steps++;
-    optimizer->rule->step(optimizer, learning_rate);
-    for (int64_t i = 0; i < optimizer->count; i++)
-        if (optimizer->entries[i].gradient)
-            wg_tensor_touch(optimizer->entries[i].parameter);
-    return 0;
-}
-
-int wg_optimizer_step(wg_optimizer *optimizer, double learning_rate) {
-    if (!optimizer || wg_error_pending())
-        return -1;
-    if (!isfinite(learning_rate) || learning_rate < 0)
-        return wg_fail(WG_ERROR_ARGUMENT, "optimizer_step",
-                       "a learning rate of %g; wanted 0 or more", learning_rate);
-    if (optimizer->not_finite)
-        return wg_fail(WG_ERROR_GRADIENT, "optimizer_step",
-                       "the gradients are not finite; drop them by wg_optimizer_zero_grad");
-    wg__span span;
-    wg_scope scope;
-    wg__span_begin(&span, "optimizer", WG_PROFILE_REGION);
-    wg_scope_begin(&scope);
-    int status = step_found(optimizer, learning_rate);
-    wg_scope_end(&scope, NULL);
-    wg__span_end(&span);
-    if (status == 0)
-        wg_optimizer_zero_grad(optimizer);
-    return status;
 }
 
 /* ---- State ---- */

@@ -5,6 +5,8 @@
  *     ... wg_backward(loss, NULL) ...
  *     wg_optimizer_clip(opt, 1.0, &norm);
  *     wg_optimizer_step(opt, learning_rate);        also drops the gradients
+ *
+ * or, in less memory and without clipping, between wg_optimizer_step_begin and _end.
  */
 #ifndef WG_OPTIM_OPTIMIZER_H
 #define WG_OPTIM_OPTIMIZER_H
@@ -128,6 +130,30 @@ WG_API int wg_optimizer_clip(wg_optimizer *optimizer, double max_norm, double *n
 /* One update of every parameter that has a gradient, which is dropped. One pass over memory, in
  * parallel. Refuses while an error is pending. [GRADIENT] */
 WG_API int wg_optimizer_step(wg_optimizer *optimizer, double learning_rate);
+
+/* A step in backward: the same bits in less memory, as each parameter is stepped once its whole
+ * gradient is there, and the gradient dropped, while backward goes on   (Lv et al. 2023, "LOMO";
+ * for PyTorch's users, the optimizer step fused into the backward pass):
+ *
+ *     wg_optimizer_step_begin(opt, learning_rate, &norm);
+ *     wg_backward(loss, NULL);
+ *     wg_optimizer_step_end(opt);
+ *
+ * So of parameters, gradients and state, gradients are hardly ever in memory. Where backward passes
+ * are accumulated, it is the last one that the two enclose. Gradients are never all there, so that
+ * nothing can be clipped.
+ *
+ * norm: NULL, or where wg_optimizer_step_end puts what wg_optimizer_clip would; a gradient that is
+ * not finite is then an error of backward. [ARGUMENT; STATE: a step is under way, or the gradients
+ * were clipped; GRADIENT, MEMORY] */
+WG_API int wg_optimizer_step_begin(wg_optimizer *optimizer, double learning_rate, double *norm);
+
+/* Steps what has a gradient that this backward did not come to, and ends the step. It is to be
+ * called in every case. After an error, of backward too, some parameters are stepped and others
+ * are not, which cannot be undone: wg_optimizer_steps has then counted the step, and not where none
+ * is. The gradients of the others stay, until wg_optimizer_zero_grad.
+ * [STATE: no step was begun; GRADIENT] */
+WG_API int wg_optimizer_step_end(wg_optimizer *optimizer);
 
 /* Drops all gradients without a step. */
 WG_API void wg_optimizer_zero_grad(wg_optimizer *optimizer);

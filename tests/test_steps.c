@@ -5,6 +5,7 @@
 
 #include "cli/workload.h"
 #include "tensor/alloc.h"
+#include "tensor/ops.h"
 #include "tensor/profile.h"
 #include "tests/testing.h"
 
@@ -87,15 +88,31 @@ START_TEST(the_products_of_a_step_are_those_of_the_formula_and_twice_as_many_bac
 }
 END_TEST
 
+/* Backward first, and then the step. */
+static double whole_step(wg__workload *w) {
+    wg_scope scope;
+    wg_scope_begin(&scope);
+    wg_tensor *loss = w->kind->loss(w);
+    ck_assert_int_eq(wg_backward(loss, NULL), 0);
+    ck_assert_int_eq(wg_optimizer_step(w->optimizer, WG__WORKLOAD_RATE), 0);
+    const double value = wg_item(loss);
+    wg_scope_end(&scope, NULL);
+    return value;
+}
+
+typedef double (*step_function)(wg__workload *w);
+
 /* All parameters after three steps, one behind the other; freed by free. */
-static char *trained_bytes(int model, int threads, size_t *size) {
+static char *trained_bytes(int model, int threads, step_function step, bool recompute,
+                           size_t *size) {
     wg__workload w;
     char *bytes = NULL;
     *size = 0;
     wg_set_threads(threads);
     begin(&w, model);
+    wg_module_recompute(w.module, recompute);
     for (int i = 0; i < 3; i++)
-        wg__workload_step(&w);
+        step(&w);
     wg_state_dict *state = wg_module_state(w.module);
     for (int64_t i = 0; i < state->count; i++) {
         const wg_tensor *x = state->entries[i].slot->tensor;
@@ -112,10 +129,10 @@ static char *trained_bytes(int model, int threads, size_t *size) {
 
 START_TEST(one_two_and_three_threads_train_the_same_bits) {
     size_t size, other_size;
-    char *one = trained_bytes(_i, 1, &size);
+    char *one = trained_bytes(_i, 1, wg__workload_step, false, &size);
     ck_assert_int_gt(size, 0);
     for (int threads = 2; threads <= 3; threads++) {
-        char *other = trained_bytes(_i, threads, &other_size);
+        char *other = trained_bytes(_i, threads, wg__workload_step, false, &other_size);
         ck_assert_int_eq(size, other_size);
         ck_assert_msg(memcmp(one, other, size) == 0, "%d threads train other bits than one",
                       threads);
@@ -125,11 +142,48 @@ START_TEST(one_two_and_three_threads_train_the_same_bits) {
 }
 END_TEST
 
+START_TEST(the_step_that_goes_along_with_backward_has_the_bits_of_one_after_it) {
+    size_t size, other_size;
+    char *whole = trained_bytes(_i, 2, whole_step, false, &size);
+    for (int recompute = 0; recompute < 2; recompute++) {
+        char *other = trained_bytes(_i, 2, wg__workload_step, recompute, &other_size);
+        ck_assert_int_eq(size, other_size);
+        ck_assert_mem_eq(whole, other, size);
+        free(other);
+    }
+    free(whole);
+}
+END_TEST
+
+/* Bytes at the peak of the third step, above those before it, where gradients are what is large. */
+static int64_t peak_of_step(int model, step_function step) {
+    wg__workload w = {.model = models[model].preset, .batch = 1, .sequence = 8, .vocabulary = V};
+    ck_assert_int_eq(wg__workload_begin(&w), 0);
+    step(&w);
+    step(&w);
+    /* The peak is of the whole process: brought to what is in use now, and then measured. */
+    const wg_alloc_stats now = wg_alloc_get_stats();
+    wg_tensor *ballast = wg_keep(wg_empty(WG_U8, WG_DIMS(now.peak_bytes - now.live_bytes + 1)));
+    const int64_t before = wg_alloc_get_stats().live_bytes;
+    step(&w);
+    const int64_t peak = wg_alloc_get_stats().peak_bytes - before;
+    wg_release(ballast);
+    wg__workload_end(&w);
+    return peak;
+}
+
+START_TEST(the_step_that_goes_along_with_backward_takes_less_memory) {
+    ck_assert_int_lt(peak_of_step(_i, wg__workload_step), peak_of_step(_i, whole_step));
+}
+END_TEST
+
 int main(void) {
     const TTest *const of_each[] = {
         steps_after_the_second_ask_the_system_for_no_memory,
         the_products_of_a_step_are_those_of_the_formula_and_twice_as_many_backward,
         one_two_and_three_threads_train_the_same_bits,
+        the_step_that_goes_along_with_backward_has_the_bits_of_one_after_it,
+        the_step_that_goes_along_with_backward_takes_less_memory,
     };
     return wg_run_tests_of_each("steps", WG_COUNT(of_each), of_each, WG_COUNT(models), model_name);
 }

@@ -16,8 +16,9 @@ typedef struct toy {
     wg_tensor *weight, *bias;
     wg_tensor *table; /* kept: ROWS x WIDTH */
     int64_t batch, row;
-    int64_t poison_at;    /* the batch from this row on is not a number; 0: none */
-    double blow_up;       /* what the loss of every batch from `poison_at` on is multiplied by */
+    int64_t poison_at; /* the batch from this row on is not a number; 0: none */
+    double blow_up;    /* what the loss of every batch from `poison_at` on is multiplied by */
+    bool steep;        /* what makes a loss bad leaves its value, but not the weight's gradient */
     const double *script; /* losses that evaluations give; NULL: what they measure */
     bool has_no_loss;
     int evaluations;
@@ -34,13 +35,18 @@ static wg_tensor *measure(toy *t, wg_tensor *x) {
     return wg_mean(wg_mul(difference, difference), WG_ALL, false);
 }
 
+/* 0, by a root whose derivative there is infinite. */
+static wg_tensor *steep(wg_tensor *x) {
+    return wg_sum(wg_sqrt(wg_mul_scalar(x, 0)), WG_ALL, false);
+}
+
 static wg_tensor *toy_loss(void *context, wg_metrics *metrics) {
     toy *t = context;
     int64_t begin = t->row % ROWS;
     t->row += t->batch;
     wg_tensor *loss = measure(t, wg_slice(t->table, 0, begin, begin + t->batch, 1));
     if (t->poison_at > 0 && t->row > t->poison_at)
-        loss = wg_mul_scalar(loss, t->blow_up);
+        loss = t->steep ? wg_add(loss, steep(t->weight)) : wg_mul_scalar(loss, t->blow_up);
     metrics->tokens += t->batch;
     return wg_metrics_add(metrics, "toy_loss", wg_item(loss), (double)t->batch) < 0 ? NULL : loss;
 }
@@ -112,6 +118,12 @@ static void read_tensor(const char *path, const char *name, double *values) {
     ck_assert_ptr_nonnull(x);
     wg_to_array(wg_cast(x, WG_F64), values);
     wg_checkpoint_close(file);
+}
+
+static double saved_bias(const char *path) {
+    double bias = NAN;
+    read_tensor(path, "/model/bias", &bias);
+    return bias;
 }
 
 static int64_t saved_step(const char *path) {
@@ -216,10 +228,12 @@ END_TEST
 /* ---- Resuming, whatever the optimizer ---- */
 
 /* Steps to the end, or to `stop_after`. */
-static void run_part(const char *optimizer, const char *path, bool resumes, int64_t stop_after) {
+static void run_part(const char *optimizer, double clip, const char *path, bool resumes,
+                     int64_t stop_after) {
     toy t = make_toy(8, WG_F32);
     listener l = {.t = &t, .stop_after = stop_after};
     wg_trainer_options options = {.steps = 14,
+                                  .clip = clip,
                                   .accumulate = 3,
                                   .average_decay = 0.8,
                                   .evaluate_every = 2,
@@ -239,21 +253,103 @@ static void run_part(const char *optimizer, const char *path, bool resumes, int6
     free_toy(&t);
 }
 
+static const char *const names[] = {"sgd", "adam", "adamw", "adafactor", "lion", "muon"};
+
+/* Clipped and, where i is odd, not: then weights move during backward. */
 START_TEST(every_optimizer_goes_on_bit_for_bit) {
-    static const char *const names[] = {"sgd", "adam", "adamw", "adafactor", "lion", "muon"};
     static const char *const tensors[] = {"/model/weight", "/train/weights/weight", "/model/bias"};
-    for (size_t i = 0; i < WG_COUNT(names); i++) {
+    for (size_t i = 0; i < 2 * WG_COUNT(names); i++) {
         const char *straight = in_scratch("straight.h5"), *stopped = in_scratch("stopped.h5");
-        run_part(names[i], straight, false, 0);
-        run_part(names[i], stopped, false, 5); /* the flag is seen after step 6 */
+        const char *name = names[i / 2];
+        const double clip = i % 2 ? -1 : 1;
+        run_part(name, clip, straight, false, 0);
+        run_part(name, clip, stopped, false, 5); /* the flag is seen after step 6 */
         ck_assert_int_eq(saved_step(stopped), 6);
-        run_part(names[i], stopped, true, 0);
+        run_part(name, clip, stopped, true, 0);
         for (size_t j = 0; j < WG_COUNT(tensors); j++) {
             double one[WIDTH] = {0}, other[WIDTH] = {0};
             read_tensor(straight, tensors[j], one);
             read_tensor(stopped, tensors[j], other);
-            ck_assert_msg(memcmp(one, other, sizeof one) == 0, "%s: %s", names[i], tensors[j]);
+            ck_assert_msg(memcmp(one, other, sizeof one) == 0, "%s: %s", name, tensors[j]);
         }
+    }
+}
+END_TEST
+
+/* ---- Without clipping ---- */
+
+enum { RUN_STEPS = 9 };
+
+/* What a run of some steps was. */
+typedef struct run {
+    double weight[WIDTH], bias, norms[RUN_STEPS], losses[RUN_STEPS];
+} run;
+
+static run run_with_clip(const char *optimizer, double clip, int64_t accumulate, wg_dtype dtype) {
+    run found = {.bias = NAN};
+    toy t = make_toy(8, dtype);
+    wg_trainer *trainer = make_trainer(
+        &t, optimizer,
+        (wg_trainer_options){
+            .steps = RUN_STEPS, .clip = clip, .accumulate = accumulate, .average_decay = 0.5});
+    ck_assert_int_eq(wg_trainer_run(trainer), WG_TRAIN_FINISHED);
+    wg_trainer_swap_average(trainer);
+    wg_to_array(wg_cast(wg_detach(t.weight), WG_F64), found.weight);
+    found.bias = wg_at(t.bias, (int64_t[]){0});
+    const wg_history *history = wg_trainer_history(trainer);
+    memcpy(found.norms, wg_history_column(history, "grad_norm"), sizeof found.norms);
+    memcpy(found.losses, wg_history_column(history, "loss"), sizeof found.losses);
+    wg_trainer_free(trainer);
+    free_toy(&t);
+    return found;
+}
+
+/* A norm that is never reached clips nothing, but has every gradient in memory together. */
+START_TEST(a_run_without_clipping_has_the_bits_of_one_that_is_never_clipped) {
+    for (size_t i = 0; i < WG_COUNT(names); i++)
+        for (int64_t accumulate = 1; accumulate <= 3; accumulate += 2)
+            for (int wide = 0; wide < 2; wide++) {
+                const wg_dtype dtype = wide ? WG_F64 : WG_F32;
+                const run without = run_with_clip(names[i], -1, accumulate, dtype);
+                const run never = run_with_clip(names[i], 1e30, accumulate, dtype);
+                ck_assert_msg(memcmp(&without, &never, sizeof never) == 0, "%s, %d batches, %s",
+                              names[i], (int)accumulate, wg_dtype_name(dtype));
+                ck_assert(without.norms[RUN_STEPS - 1] > 0);
+            }
+}
+END_TEST
+
+START_TEST(a_run_that_fails_in_the_midst_of_a_step_is_not_saved_and_does_not_go_on) {
+    const char *path = in_scratch("torn.h5"), *other = in_scratch("other.h5");
+    for (int clips = 0; clips < 2; clips++) {
+        toy t = make_toy(8, WG_F32);
+        t.poison_at = 32, t.steep = true; /* the bias is stepped before the weight */
+        wg_trainer_options options = {
+            .steps = 20, .clip = clips ? 1 : -1, .path = path, .save_every = 1};
+        wg_trainer *trainer = make_trainer(&t, "adamw", options);
+        ck_assert_int_eq(wg_trainer_run(trainer), -1);
+        ck_assert_ptr_nonnull(strstr(wg_error_pending()->message, "step 5"));
+        assert_error(WG_ERROR_GRADIENT, "the gradient of \"weight\" is not finite");
+        ck_assert_int_eq(saved_step(path), 4);
+        const double saved = saved_bias(path);
+        ck_assert((wg_at(t.bias, (int64_t[]){0}) == saved) == (clips == 1));
+        if (clips) {
+            ck_assert_int_eq(wg_trainer_save(trainer, other), 0);
+        } else {
+            ck_assert_int_eq(wg_trainer_save(trainer, other), -1);
+            assert_error(WG_ERROR_STATE, "step 5 failed when some weights had been stepped");
+            ck_assert_int_eq(wg_trainer_run(trainer), -1);
+            assert_error(WG_ERROR_STATE, "resume the run from its last checkpoint");
+        }
+        wg_trainer_free(trainer);
+        t.poison_at = 0;
+        options.steps = 6;
+        trainer = make_trainer(&t, "adamw", options); /* the last good step is what goes on */
+        ck_assert_int_eq(wg_trainer_resume(trainer, path), 0);
+        ck_assert(wg_at(t.bias, (int64_t[]){0}) == saved);
+        ck_assert_int_eq(wg_trainer_run(trainer), WG_TRAIN_FINISHED);
+        wg_trainer_free(trainer);
+        free_toy(&t);
     }
 }
 END_TEST
@@ -265,12 +361,12 @@ static void count_allocations(const wg_train_report *report, void *context) {
 }
 
 START_TEST(no_memory_is_asked_of_the_system_after_the_first_step) {
-    static const char *const names[] = {"sgd", "adafactor", "lion", "muon"};
-    for (size_t i = 0; i < WG_COUNT(names); i++) {
+    for (size_t i = 0; i < 2 * WG_COUNT(names); i++) {
         int64_t counts[41];
         toy t = make_toy(8, WG_F32);
-        wg_trainer *trainer = make_trainer(&t, names[i],
+        wg_trainer *trainer = make_trainer(&t, names[i / 2],
                                            (wg_trainer_options){.steps = 40,
+                                                                .clip = i % 2 ? -1 : 1,
                                                                 .accumulate = 2,
                                                                 .average_decay = 0.9,
                                                                 .evaluate_every = 1,
@@ -409,6 +505,8 @@ int main(void) {
         the_average_is_evaluated_and_saved_as_the_model,
         a_run_is_resumed_with_an_average_if_it_was_begun_with_one,
         every_optimizer_goes_on_bit_for_bit,
+        a_run_without_clipping_has_the_bits_of_one_that_is_never_clipped,
+        a_run_that_fails_in_the_midst_of_a_step_is_not_saved_and_does_not_go_on,
         no_memory_is_asked_of_the_system_after_the_first_step,
         a_run_stops_when_evaluations_become_no_better,
         the_best_checkpoint_is_a_run_to_go_on_with,

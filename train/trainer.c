@@ -154,8 +154,24 @@ static int backward(wg_tensor *loss, double share) {
     return wg_backward(loss, &options);
 }
 
-/* Forward and backward of one micro-batch. The scope ends before the optimizer moves. */
-static int compute_gradients(wg_trainer *trainer, measured_step *measured) {
+/* Clipping wants all gradients before any weight moves; without it, weights move in backward. */
+static bool steps_in_backward(const wg_trainer *trainer) {
+    return trainer->options.clip < 0;
+}
+
+static int backward_and_step(wg_trainer *trainer, wg_tensor *loss, double share,
+                             measured_step *measured) {
+    if (wg_optimizer_step_begin(trainer->optimizer, measured->rate, &measured->gradient_norm) < 0)
+        return -1;
+    const int64_t steps = wg_optimizer_steps(trainer->optimizer);
+    backward(loss, share);
+    const int result = wg_optimizer_step_end(trainer->optimizer);
+    trainer->is_torn = result < 0 && wg_optimizer_steps(trainer->optimizer) > steps;
+    return result;
+}
+
+/* Forward and backward of one micro-batch. */
+static int compute_gradients(wg_trainer *trainer, bool is_last, measured_step *measured) {
     double share = 1 / (double)trainer->options.accumulate;
     wg_scope scope;
     wg_scope_begin(&scope);
@@ -163,16 +179,16 @@ static int compute_gradients(wg_trainer *trainer, measured_step *measured) {
     double value = wg_item(loss);
     measured->loss += share * value;
     int result = check_loss(loss, value);
-    if (result == 0)
+    if (result == 0 && is_last && steps_in_backward(trainer))
+        result = backward_and_step(trainer, loss, share, measured);
+    else if (result == 0)
         result = backward(loss, share);
     wg_scope_end(&scope, NULL);
     return result;
 }
 
-static int update(wg_trainer *trainer, measured_step *measured) {
-    double clip = trainer->options.clip;
-    measured->rate = wg_schedule_rate(&trainer->options.schedule, trainer->step);
-    if (wg_optimizer_clip(trainer->optimizer, clip > 0 ? clip : 0, &measured->gradient_norm) < 0)
+static int clip_and_step(wg_trainer *trainer, measured_step *measured) {
+    if (wg_optimizer_clip(trainer->optimizer, trainer->options.clip, &measured->gradient_norm) < 0)
         return -1;
     return wg_optimizer_step(trainer->optimizer, measured->rate);
 }
@@ -180,9 +196,12 @@ static int update(wg_trainer *trainer, measured_step *measured) {
 static int advance(wg_trainer *trainer, measured_step *measured) {
     double begun = now();
     int result = 0;
+    measured->rate = wg_schedule_rate(&trainer->options.schedule, trainer->step);
     for (int64_t i = 0; result == 0 && i < trainer->options.accumulate; i++)
-        result = compute_gradients(trainer, measured);
-    if (result < 0 || update(trainer, measured) < 0) {
+        result = compute_gradients(trainer, i == trainer->options.accumulate - 1, measured);
+    if (result == 0 && !steps_in_backward(trainer))
+        result = clip_and_step(trainer, measured);
+    if (result < 0) {
         wg_optimizer_zero_grad(trainer->optimizer);
         return fail_step(trainer);
     }
@@ -380,6 +399,8 @@ static int run_step(wg_trainer *trainer) {
 }
 
 int wg_trainer_run(wg_trainer *trainer) {
+    if (wg__trainer_check_whole(trainer) < 0)
+        return -1;
     trainer->begun = now();
     trainer->begun_at = trainer->step;
     trainer->last_save = trainer->begun;

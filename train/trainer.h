@@ -4,6 +4,8 @@
  *      ^                                                                       |
  *      `-----------------------------------------------------------------------'
  *
+ * Without clipping the optimizer steps while backward goes on (wg_optimizer_step_begin).
+ *
  * A model takes part by a wg_task, a handful of functions. The loop knows no model, prints nothing,
  * and reports each step to a listener.
  *
@@ -63,7 +65,8 @@ typedef void (*wg_train_listener)(const wg_train_report *report, void *context);
 typedef struct wg_trainer_options {
     int64_t steps;          /* at least 1 */
     wg_schedule schedule;   /* of the learning rate */
-    double clip;            /* greatest global gradient norm; 0: 1.0; negative: no clipping */
+    double clip;            /* greatest global gradient norm; 0: 1.0; negative: no clipping, and
+                               each weight moves during backward, which takes less memory */
     int64_t accumulate;     /* batches whose gradients are averaged for a step; 0: 1 */
     double average_decay;   /* of an exponential average of the weights; 0: none is kept */
     int64_t evaluate_every; /* steps; 0: after the last step only */
@@ -103,13 +106,15 @@ WG_API int wg_trainer_resume(wg_trainer *trainer, const char *path);
 
 /* Runs to the last step. Returns a wg_train_outcome, or -1: then the checkpoint on disk is the last
  * good one. A loss or gradient that is not finite stops the run, with the step named and a hint at
- * what may be behind it, and is never saved. [GRADIENT for a run that diverged; STATE for a
- * patience or best_path with a task whose evaluations have no "loss"; whatever the task, the
- * optimizer or saving gives] */
+ * what may be behind it, and is never saved. The weights in memory are those of the last step that
+ * was done; but without clipping an error may come when backward has moved some of them, and the
+ * trainer then neither saves nor goes on. [GRADIENT for a run that diverged; STATE for a patience
+ * or best_path with a task whose evaluations have no "loss", and after such an error; whatever the
+ * task, the optimizer or saving gives] */
 WG_API int wg_trainer_run(wg_trainer *trainer);
 
-/* Writes a checkpoint of the run as it stands. [GRADIENT for weights that are not finite; as
- * wg_checkpoint_commit] */
+/* Writes a checkpoint of the run as it stands. [GRADIENT for weights that are not finite; STATE
+ * after an error in the midst of a step; as wg_checkpoint_commit] */
 WG_API int wg_trainer_save(wg_trainer *trainer, const char *path);
 
 /* Steps done. */

@@ -112,8 +112,17 @@ static int check_weights(wg_module *module) {
     return result;
 }
 
+int wg__trainer_check_whole(const wg_trainer *trainer) {
+    if (!trainer->is_torn)
+        return 0;
+    return wg_fail(WG_ERROR_STATE, "train",
+                   "step %lld failed when some weights had been stepped and others had not; resume "
+                   "the run from its last checkpoint",
+                   (long long)trainer->step + 1);
+}
+
 int wg_trainer_save(wg_trainer *trainer, const char *path) {
-    if (check_weights(trainer->task.module) < 0)
+    if (wg__trainer_check_whole(trainer) < 0 || check_weights(trainer->task.module) < 0)
         return -1;
     wg_checkpoint *file = wg_checkpoint_create(path);
     if (!file)

@@ -58,7 +58,8 @@ static double last_excess(const wg_history *training) {
 
 void wg__trainer_diagnose(const wg_trainer *trainer, char *hint, size_t size) {
     char path[200] = "";
-    find_bad_weight(trainer->task.module, path, sizeof path);
+    if (!trainer->is_torn) /* the weights are those before the step */
+        find_bad_weight(trainer->task.module, path, sizeof path);
     double excess = last_excess(&trainer->training);
     if (*path)
         snprintf(hint, size, "%s was not finite before this step; lower the learning rate", path);

@@ -13,6 +13,7 @@ struct wg_trainer {
     wg_average *average; /* NULL: none */
     wg_metric_log *log;  /* NULL: none */
     int64_t step;        /* steps done */
+    bool is_torn;        /* the next one failed when some weights had been stepped */
     wg_history training, evaluations;
     double begun; /* when this part of the run began, and at which step */
     int64_t begun_at;
@@ -20,8 +21,11 @@ struct wg_trainer {
 };
 
 /* What may be behind a loss or a gradient that is not finite in the step after the last that is
- * done: one clause into `hint`. The weights have not moved since. */
+ * done: one clause into `hint`. */
 void wg__trainer_diagnose(const wg_trainer *trainer, char *hint, size_t size);
+
+/* Refuses a trainer of which a step failed half way. */
+int wg__trainer_check_whole(const wg_trainer *trainer);
 
 /* Whether all elements are finite. To be called with recording off. */
 bool wg__is_finite(wg_tensor *x);
