@@ -180,9 +180,15 @@ typedef struct range {
     int64_t first, slivers;
 } range;
 
+/* What is fetched while tiles are multiplied, some for each: the next block, and, of an A that
+ * stands, the next chunk. */
+typedef struct coming {
+    ahead block, chunk;
+} coming;
+
 /* The tiles of some slivers of A, packed at `a` unless A stands, and one of B, packed at `b`. */
 static void run_column(const blocks *p, int64_t piece, const char *a, range of_a, const char *b,
-                       int64_t j) {
+                       int64_t j, coming *next) {
     const wg__product *all = &p->product;
     const int64_t rows = p->kernel.a.width, begin = of_a.first * rows;
     const int64_t end = wg__smaller(begin + of_a.slivers * rows, all->m);
@@ -200,6 +206,8 @@ static void run_column(const blocks *p, int64_t piece, const char *a, range of_a
         p->a_stands ? rows * all->a.row_stride * p->size : sliver_bytes(p, true);
     for (int64_t i = begin; i < end; i += rows) {
         column.m = wg__smaller(rows, end - i);
+        fetch_some(&next->block);
+        fetch_some(&next->chunk);
         wg__gemm_multiply(&p->kernel, &column, p->a_stands);
         column.a.data = (char *)column.a.data + a_bytes;
         column.c.data = (char *)column.c.data + rows * all->c.row_stride * p->size;
@@ -231,27 +239,23 @@ static source chunk_after(const blocks *p, int64_t piece, int64_t chunk) {
 /* All tiles of a packed block of B. */
 static void run_columns(const blocks *p, int64_t piece, range now, const char *block, source then) {
     const int64_t chunks = chunks_of_a(p);
-    ahead next = fetch_in(chunks * now.slivers, then, p->size);
+    coming next = {.block = fetch_in(shared_slivers(p) * now.slivers, then, p->size)};
     for (int64_t c = 0; c < chunks; c++) {
         const range chunk = chunk_of_a(p, c);
-        ahead next_chunk = fetch_in(now.slivers, chunk_after(p, piece, c), p->size);
-        for (int64_t t = 0; t < now.slivers; t++) {
-            fetch_some(&next);
-            fetch_some(&next_chunk);
+        next.chunk = fetch_in(chunk.slivers * now.slivers, chunk_after(p, piece, c), p->size);
+        for (int64_t t = 0; t < now.slivers; t++)
             run_column(p, piece, p->a_stands ? NULL : shared_sliver(p, chunk.first, piece), chunk,
-                       block + t * sliver_bytes(p, false), (now.first + t) * p->kernel.b.width);
-        }
+                       block + t * sliver_bytes(p, false), (now.first + t) * p->kernel.b.width,
+                       &next);
     }
 }
 
 /* All tiles of a block of A. */
 static void run_rows(const blocks *p, int64_t piece, range now, const char *block, source then) {
     const int64_t of_b = shared_slivers(p);
-    ahead next = fetch_in(of_b, then, p->size);
-    for (int64_t s = 0; s < of_b; s++) {
-        fetch_some(&next);
-        run_column(p, piece, block, now, shared_sliver(p, s, piece), s * p->kernel.b.width);
-    }
+    coming next = {.block = fetch_in(of_b * now.slivers, then, p->size)};
+    for (int64_t s = 0; s < of_b; s++)
+        run_column(p, piece, block, now, shared_sliver(p, s, piece), s * p->kernel.b.width, &next);
 }
 
 /* A block that begins there: the fewer slivers are left, the smaller it is, so that no worker waits
@@ -352,7 +356,7 @@ static void run_unpacked(blocks *p) {
                 if (is_packed(p, true))
                     pack_slivers(p, true, i, 1, piece, a);
                 pack_slivers(p, false, j, 1, piece, b);
-                run_column(p, piece, a, (range){i, 1}, b, j * columns);
+                run_column(p, piece, a, (range){i, 1}, b, j * columns, &(coming){0});
             }
 }
 
