@@ -113,7 +113,8 @@ WG_API int wg_weights_put(wg_weights_writer *writer, int64_t index, const wg_ten
  * pending, or a tensor was not put, what was begun is removed and an old file stays. Of shards, all
  * are synced before the first is renamed; in between there is no index, so that old and new ones
  * are never read together, and at the end no NAME.safetensors of before, which would be read
- * instead. [IO, STATE] */
+ * instead. What else an earlier write of NAME.safetensors left in the folder goes last: its shards,
+ * and, where one file has all now, their index. [IO, STATE] */
 WG_API int wg_weights_commit(wg_weights_writer *writer);
 
 /* Gives up: removes what was begun and frees `writer`. NULL is allowed. */

@@ -118,6 +118,7 @@ struct wg_weights_writer {
     const wg__weights_kind *kind; /* NULL: hdf5 */
     struct wg__shards *shards;    /* they have all tensors; NULL: one file has */
     wg__output *output;
+    char *whole_path;          /* of safetensors, unless this is a shard: NAME.safetensors */
     wg_checkpoint *checkpoint; /* of hdf5 */
     const wg_weights_options *options;
     wg_weights_type type;
@@ -138,6 +139,13 @@ int wg__shards_begin(wg__shards **shards, const char *path, const wg_weights_opt
 int wg__shards_put(wg__shards *shards, int64_t index, const wg_tensor *x);
 int wg__shards_commit(wg__shards *shards);
 void wg__shards_abort(wg__shards *shards);
+
+/* The length of NAME in FOLDER/NAME.safetensors, by which its shards begin, too. */
+size_t wg__shard_stem(const char *path, const char **name);
+
+/* Removes the shards of an earlier write of that model but for the `count` files named, and the
+ * index where none is. What cannot be removed stays: the model is whole without. */
+void wg__remove_stale_shards(const char *path, int64_t count, char *const *names);
 
 /* How a tensor of that dtype is stored when floating ones are to be of that type. */
 wg__stored wg__stored_for(wg_weights_type type, wg_dtype dtype);

@@ -83,23 +83,16 @@ static void share_out(wg__shards *shards, const wg_weights_options *options,
         close_shard(shards, first, shards->tensors);
 }
 
-static bool ends_in(const char *text, const char *end) {
-    const size_t length = strlen(text), part = strlen(end);
-    return length >= part && strcmp(text + length - part, end) == 0;
-}
-
 static int name_files(wg__shards *shards) {
-    const char *slash = strrchr(shards->path, '/'), *name = slash ? slash + 1 : shards->path,
-               *suffix = ".safetensors";
-    const size_t stem = strlen(name) - (ends_in(name, suffix) ? strlen(suffix) : 0),
-                 size = stem + 64;
+    const char *name;
+    const size_t stem = wg__shard_stem(shards->path, &name), size = stem + 64;
     shards->names = wg__calloc((size_t)shards->count, sizeof *shards->names);
     for (int64_t i = 0; shards->names && i < shards->count; i++) {
         shards->names[i] = wg__alloc(size);
         if (!shards->names[i])
             return -1;
-        snprintf(shards->names[i], size, "%.*s-%05lld-of-%05lld%s", (int)stem, name,
-                 (long long)i + 1, (long long)shards->count, suffix);
+        snprintf(shards->names[i], size, "%.*s-%05lld-of-%05lld.safetensors", (int)stem, name,
+                 (long long)i + 1, (long long)shards->count);
     }
     return shards->names ? 0 : -1;
 }
@@ -122,7 +115,11 @@ static int begin_file(wg__shards *shards, int64_t shard, const wg_weights_option
         shards->writers[shard] = wg_weights_create(path, "safetensors", &single, count, mine);
     wg__free(path);
     wg__free(mine);
-    return shards->writers[shard] ? 0 : -1;
+    if (!shards->writers[shard])
+        return -1;
+    wg__free(shards->writers[shard]->whole_path);
+    shards->writers[shard]->whole_path = NULL;
+    return 0;
 }
 
 static int begin(wg__shards *shards, const wg_weights_options *options,
@@ -178,11 +175,12 @@ int wg__shards_put(wg__shards *shards, int64_t index, const wg_tensor *x) {
 /* ---- The end ---- */
 
 static char *index_path(const wg__shards *shards) {
-    const char *suffix = ends_in(shards->path, ".safetensors") ? "" : ".safetensors";
-    const size_t size = strlen(shards->path) + sizeof ".safetensors.index.json";
+    const char *name;
+    const size_t length = (size_t)(wg__shard_stem(shards->path, &name) + (name - shards->path)),
+                 size = length + sizeof ".safetensors.index.json";
     char *path = wg__alloc(size);
     if (path)
-        snprintf(path, size, "%s%s.index.json", shards->path, suffix);
+        snprintf(path, size, "%.*s.safetensors.index.json", (int)length, shards->path);
     return path;
 }
 
@@ -237,10 +235,12 @@ int wg__shards_commit(wg__shards *shards) {
         status = rename_files(shards);
         if (status == 0)
             status = write_index(shards, index);
-        if (status == 0)
-            unlink(shards->path);
-        else
+        if (status < 0) {
             remove_files(shards);
+        } else {
+            unlink(shards->path);
+            wg__remove_stale_shards(shards->path, shards->count, shards->names);
+        }
     }
     wg__free(index);
     wg__shards_abort(shards);

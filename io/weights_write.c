@@ -19,6 +19,7 @@ static void free_writer(wg_weights_writer *writer) {
     for (int64_t i = 0; writer->slots && i < writer->count; i++)
         wg__free(writer->slots[i].name);
     wg__free(writer->slots);
+    wg__free(writer->whole_path);
     wg__free(writer);
 }
 
@@ -85,6 +86,11 @@ static int begin(wg_weights_writer *writer, const char *path, const char *format
     }
     if (!writer->kind)
         return begin_hdf5(writer, path);
+    if (writer->kind == &wg__safetensors_writer) {
+        writer->whole_path = wg__strdup(path);
+        if (!writer->whole_path)
+            return -1;
+    }
     writer->output = wg__output_create(path);
     return writer->output ? writer->kind->begin(writer) : -1;
 }
@@ -230,6 +236,8 @@ int wg_weights_commit(wg_weights_writer *writer) {
         status = wg__shards_commit(writer->shards);
     else
         status = wg__output_commit(writer->output);
+    if (status == 0 && writer->whole_path)
+        wg__remove_stale_shards(writer->whole_path, 0, NULL);
     free_writer(writer);
     return status;
 }

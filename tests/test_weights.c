@@ -590,6 +590,16 @@ START_TEST(what_fits_into_one_file_is_one_without_an_index) {
 }
 END_TEST
 
+/* How many files there are whose names do not begin with a dot. */
+static int count_files(const char *path) {
+    int files = 0;
+    DIR *folder = opendir(path);
+    for (const struct dirent *entry; (entry = readdir(folder));)
+        files += entry->d_name[0] != '.';
+    closedir(folder);
+    return files;
+}
+
 START_TEST(unfinished_shards_leave_the_old_ones) {
     ck_assert_int_eq(write_shards(in_scratch("model.safetensors"), 16), 0);
     wg_weights_writer *writer = begin_shards(in_scratch("model.safetensors"), "safetensors", 16);
@@ -601,12 +611,27 @@ START_TEST(unfinished_shards_leave_the_old_ones) {
     const int64_t d = wg_weights_find(file, "d");
     ck_assert_double_eq(wg_at(wg_weights_read(file, d), WG_INDEX(1)), 1);
     wg_weights_close(file);
-    int files = 0;
-    DIR *folder = opendir(scratch());
-    for (const struct dirent *entry; (entry = readdir(folder));)
-        files += entry->d_name[0] != '.';
-    closedir(folder);
-    ck_assert_int_eq(files, 4);
+    ck_assert_int_eq(count_files(scratch()), 4);
+}
+END_TEST
+
+/* As transformers' save_pretrained does; what only looks like it stays. */
+START_TEST(shards_of_an_earlier_write_are_removed) {
+    static const char *const others[] = {"model2-00001-of-00002.safetensors",
+                                         "model-0001-of-00002.safetensors",
+                                         "model-00001-of-00002.safetensors.bak", "model.bin"};
+    for (size_t i = 0; i < WG_COUNT(others); i++)
+        write_bytes(in_scratch(others[i]), "x", 1);
+    ck_assert_int_eq(write_shards(in_scratch("model.safetensors"), 16), 0);
+    ck_assert_int_eq(count_files(scratch()), 3 + 1 + (int)WG_COUNT(others));
+    ck_assert_int_eq(write_shards(in_scratch("model.safetensors"), 32), 0);
+    ck_assert_int_eq(access(in_scratch("model-00002-of-00002.safetensors"), R_OK), 0);
+    ck_assert_int_eq(count_files(scratch()), 2 + 1 + (int)WG_COUNT(others));
+    ck_assert_int_eq(write_shards(in_scratch("model.safetensors"), 48), 0);
+    ck_assert_int_eq(access(in_scratch("model.safetensors"), R_OK), 0);
+    ck_assert_int_eq(count_files(scratch()), 1 + (int)WG_COUNT(others));
+    for (size_t i = 0; i < WG_COUNT(others); i++)
+        ck_assert_int_eq(access(in_scratch(others[i]), R_OK), 0);
 }
 END_TEST
 
@@ -630,6 +655,7 @@ int main(void) {
         shards_and_their_index_are_those_of_hugging_face,
         what_fits_into_one_file_is_one_without_an_index,
         unfinished_shards_leave_the_old_ones,
+        shards_of_an_earlier_write_are_removed,
     };
     return wg_run_tests("weights", WG_COUNT(tests), tests);
 }
