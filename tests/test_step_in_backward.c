@@ -222,7 +222,7 @@ static int64_t peak_of_step(bool in_backward) {
     wg_optimizer *optimizer = wg_adamw_new(NULL);
     wg_tensor *x = wg_ones(WG_F32, WG_DIMS(1, SIDE));
     for (int i = 0; i < LAYERS; i++) {
-        char name[8];
+        char name[16];
         snprintf(name, sizeof name, "%d", i);
         wg_tensor *w = wg_full(WG_F32, WG_DIMS(SIDE, SIDE), 0.01);
         wg_set_requires_grad(w, true);
