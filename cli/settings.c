@@ -12,48 +12,48 @@
 #include "optim/schedule.h"
 
 static const wg__setting settings[] = {
-    {WG__SET_PRESET, "preset", TEXT, 0, 0, false},
-    {WG__SET_CONFIG, "config", FILE_NAME, 0, 0, false},
-    {WG__SET_INIT, "init", FILE_NAME, 0, 0, true},
-    {WG__SET_TOKENIZER, "tokenizer", TEXT, 0, 0, false},
-    {WG__SET_VOCAB_SIZE, "vocab-size", INTEGER, 1, INT32_MAX, false},
-    {WG__SET_MODEL, "model", FILE_NAME, 0, 0, true},
-    {WG__SET_TRAIN, "train", FILE_NAME, 0, 0, true},
-    {WG__SET_MASKED_SHARE, "masked-share", NUMBER, 0.001, 1, false},
-    {WG__SET_SPAN_MEAN, "span-mean", NUMBER, 0.1, 38, false},
-    {WG__SET_SENTENCE_SHARE, "sentence-share", NUMBER, 0, 1, false},
-    {WG__SET_DOCUMENT_SHARE, "document-share", NUMBER, 0, 1, false},
-    {WG__SET_PATTERN, "pattern", TEXT, 0, 0, false},
-    {WG__SET_VERBALIZER, "verbalizer", PAIRS, 0, 0, false},
-    {WG__SET_EVAL, "eval", FILE_NAME, 0, 0, true},
-    {WG__SET_CORPUS, "corpus", FILE_NAMES, 0, 0, true}, /* it is checked by its tokens */
-    {WG__SET_CORPUS_WEIGHTS, "corpus-weights", NUMBERS, 1e-9, 1e9, false},
-    {WG__SET_TOKENS, "tokens", FILE_NAME, 0, 0, true},
-    {WG__SET_EVAL_TARGET, "eval-target", FILE_NAME, 0, 0, true},
-    {WG__SET_STEPS, "steps", INTEGER, 1, INFINITY, true},
-    {WG__SET_EPOCHS, "epochs", NUMBER, 0, 1e9, true},
-    {WG__SET_BATCH, "batch", INTEGER, 1, INT32_MAX, false},
-    {WG__SET_SEQ, "seq", INTEGER, 8, INT32_MAX, false},
-    {WG__SET_LR, "lr", NUMBER, 0, 1000, false},
-    {WG__SET_SCHEDULE, "schedule", TEXT, 0, 0, false},
-    {WG__SET_WARMUP, "warmup", INTEGER, 0, INFINITY, false},
-    {WG__SET_FINAL, "final", NUMBER, 0, 1, false},
-    {WG__SET_DECAY_STEPS, "decay-steps", INTEGER, 1, INFINITY, false},
-    {WG__SET_OPTIMIZER, "optimizer", TEXT, 0, 0, false},
-    {WG__SET_MOMENTUM, "momentum", NUMBER, 0, 1, false},
-    {WG__SET_BETA1, "beta1", NUMBER, 0, 1, false},
-    {WG__SET_BETA2, "beta2", NUMBER, 0, 1, false},
-    {WG__SET_WEIGHT_DECAY, "weight-decay", NUMBER, 0, 1000, false},
-    {WG__SET_CLIP, "clip", NUMBER, 0, 1e9, false},
-    {WG__SET_SEED, "seed", INTEGER, 0, INFINITY, false},
-    {WG__SET_EVAL_EVERY, "eval-every", INTEGER, 1, INFINITY, true},
-    {WG__SET_SAVE_EVERY, "save-every", INTEGER, 1, INFINITY, true},
-    {WG__SET_ACCUMULATE, "accumulate", INTEGER, 1, INT32_MAX, false},
-    {WG__SET_EMA, "ema", NUMBER, 0, 1, false},
-    {WG__SET_PATIENCE, "patience", INTEGER, 0, INFINITY, true},
-    {WG__SET_KEEP_BEST, "keep-best", FLAG, 0, 0, true},
-    {WG__SET_KEEP_EVERY, "keep-every", INTEGER, 1, INFINITY, true},
-    {WG__SET_RECOMPUTE, "recompute", FLAG, 0, 0, true}, /* it changes no bit of the run */
+    {WG__SET_PRESET, "preset", WG__SETTING_TEXT, 0, 0, false},
+    {WG__SET_CONFIG, "config", WG__SETTING_FILE, 0, 0, false},
+    {WG__SET_INIT, "init", WG__SETTING_FILE, 0, 0, true},
+    {WG__SET_TOKENIZER, "tokenizer", WG__SETTING_TEXT, 0, 0, false},
+    {WG__SET_VOCAB_SIZE, "vocab-size", WG__SETTING_INTEGER, 1, INT32_MAX, false},
+    {WG__SET_MODEL, "model", WG__SETTING_FILE, 0, 0, true},
+    {WG__SET_TRAIN, "train", WG__SETTING_FILE, 0, 0, true},
+    {WG__SET_MASKED_SHARE, "masked-share", WG__SETTING_NUMBER, 0.001, 1, false},
+    {WG__SET_SPAN_MEAN, "span-mean", WG__SETTING_NUMBER, 0.1, 38, false},
+    {WG__SET_SENTENCE_SHARE, "sentence-share", WG__SETTING_NUMBER, 0, 1, false},
+    {WG__SET_DOCUMENT_SHARE, "document-share", WG__SETTING_NUMBER, 0, 1, false},
+    {WG__SET_PATTERN, "pattern", WG__SETTING_TEXT, 0, 0, false},
+    {WG__SET_VERBALIZER, "verbalizer", WG__SETTING_PAIRS, 0, 0, false},
+    {WG__SET_EVAL, "eval", WG__SETTING_FILE, 0, 0, true},
+    {WG__SET_CORPUS, "corpus", WG__SETTING_FILES, 0, 0, true}, /* it is checked by its tokens */
+    {WG__SET_CORPUS_WEIGHTS, "corpus-weights", WG__SETTING_NUMBERS, 1e-9, 1e9, false},
+    {WG__SET_TOKENS, "tokens", WG__SETTING_FILE, 0, 0, true},
+    {WG__SET_EVAL_TARGET, "eval-target", WG__SETTING_FILE, 0, 0, true},
+    {WG__SET_STEPS, "steps", WG__SETTING_INTEGER, 1, INFINITY, true},
+    {WG__SET_EPOCHS, "epochs", WG__SETTING_NUMBER, 0, 1e9, true},
+    {WG__SET_BATCH, "batch", WG__SETTING_INTEGER, 1, INT32_MAX, false},
+    {WG__SET_SEQ, "seq", WG__SETTING_INTEGER, 8, INT32_MAX, false},
+    {WG__SET_LR, "lr", WG__SETTING_NUMBER, 0, 1000, false},
+    {WG__SET_SCHEDULE, "schedule", WG__SETTING_TEXT, 0, 0, false},
+    {WG__SET_WARMUP, "warmup", WG__SETTING_INTEGER, 0, INFINITY, false},
+    {WG__SET_FINAL, "final", WG__SETTING_NUMBER, 0, 1, false},
+    {WG__SET_DECAY_STEPS, "decay-steps", WG__SETTING_INTEGER, 1, INFINITY, false},
+    {WG__SET_OPTIMIZER, "optimizer", WG__SETTING_TEXT, 0, 0, false},
+    {WG__SET_MOMENTUM, "momentum", WG__SETTING_NUMBER, 0, 1, false},
+    {WG__SET_BETA1, "beta1", WG__SETTING_NUMBER, 0, 1, false},
+    {WG__SET_BETA2, "beta2", WG__SETTING_NUMBER, 0, 1, false},
+    {WG__SET_WEIGHT_DECAY, "weight-decay", WG__SETTING_NUMBER, 0, 1000, false},
+    {WG__SET_CLIP, "clip", WG__SETTING_NUMBER, 0, 1e9, false},
+    {WG__SET_SEED, "seed", WG__SETTING_INTEGER, 0, INFINITY, false},
+    {WG__SET_EVAL_EVERY, "eval-every", WG__SETTING_INTEGER, 1, INFINITY, true},
+    {WG__SET_SAVE_EVERY, "save-every", WG__SETTING_INTEGER, 1, INFINITY, true},
+    {WG__SET_ACCUMULATE, "accumulate", WG__SETTING_INTEGER, 1, INT32_MAX, false},
+    {WG__SET_EMA, "ema", WG__SETTING_NUMBER, 0, 1, false},
+    {WG__SET_PATIENCE, "patience", WG__SETTING_INTEGER, 0, INFINITY, true},
+    {WG__SET_KEEP_BEST, "keep-best", WG__SETTING_FLAG, 0, 0, true},
+    {WG__SET_KEEP_EVERY, "keep-every", WG__SETTING_INTEGER, 1, INFINITY, true},
+    {WG__SET_RECOMPUTE, "recompute", WG__SETTING_FLAG, 0, 0, true}, /* it changes no bit */
 };
 
 enum { SETTINGS = sizeof settings / sizeof settings[0] };
@@ -203,22 +203,22 @@ static json_t *add_pair(const struct argp_state *state, const wg__setting *setti
 static json_t *setting_value(const struct argp_state *state, const wg__setting *setting,
                              const json_t *given, const char *text) {
     switch (setting->kind) {
-    case INTEGER:
+    case WG__SETTING_INTEGER:
         return json_integer(
             wg__cli_integer(state, setting->name, text, whole(setting->low), whole(setting->high)));
-    case NUMBER:
+    case WG__SETTING_NUMBER:
         return json_real(wg__cli_number(state, setting->name, text, setting->low, setting->high));
-    case FILE_NAME:
+    case WG__SETTING_FILE:
         return wg__setting_file(text);
-    case TEXT:
+    case WG__SETTING_TEXT:
         return json_string(text);
-    case NUMBERS:
+    case WG__SETTING_NUMBERS:
         return number_list(state, setting, text);
-    case FILE_NAMES:
+    case WG__SETTING_FILES:
         return wg__setting_add_file(json_object_get(given, setting->name), text);
-    case PAIRS:
+    case WG__SETTING_PAIRS:
         return add_pair(state, setting, json_object_get(given, setting->name), text);
-    case FLAG:
+    case WG__SETTING_FLAG:
         return json_true();
     }
     return NULL;

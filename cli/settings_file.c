@@ -57,38 +57,39 @@ static json_t *numbers_of_json(const wg__setting *setting, const json_t *value) 
 static json_t *value_of_json(const wg__setting *setting, const json_t *value) {
     const char *text = json_string_value(value);
     switch (setting->kind) {
-    case TEXT:
+    case WG__SETTING_TEXT:
         return text ? json_string(text) : NULL;
-    case FILE_NAME:
+    case WG__SETTING_FILE:
         return text ? wg__setting_file(text) : NULL;
-    case FILE_NAMES:
+    case WG__SETTING_FILES:
         return text || json_is_array(value) ? files_of_json(value) : NULL;
-    case INTEGER:
+    case WG__SETTING_INTEGER:
         return json_is_integer(value) && is_in_range(setting, value)
                    ? json_integer(json_integer_value(value))
                    : NULL;
-    case NUMBER:
+    case WG__SETTING_NUMBER:
         return is_in_range(setting, value) ? json_real(json_number_value(value)) : NULL;
-    case NUMBERS:
+    case WG__SETTING_NUMBERS:
         return json_is_array(value) ? numbers_of_json(setting, value) : NULL;
-    case PAIRS:
+    case WG__SETTING_PAIRS:
         return json_is_object(value) ? pairs_of_json(value) : NULL;
-    case FLAG:
+    case WG__SETTING_FLAG:
         return json_is_boolean(value) ? json_boolean(json_is_true(value)) : NULL;
     }
     return NULL;
 }
 
 static const char *wanted(const wg__setting *setting, char *text, size_t size) {
-    static const char *const kinds[] = {[TEXT] = "a text",
-                                        [FILE_NAME] = "the name of a file",
-                                        [FILE_NAMES] = "a list of names of files",
-                                        [INTEGER] = "a whole number",
-                                        [NUMBER] = "a number",
-                                        [NUMBERS] = "a list of numbers",
-                                        [PAIRS] = "an object of texts",
-                                        [FLAG] = "true or false"};
-    if (setting->kind != INTEGER && setting->kind != NUMBER && setting->kind != NUMBERS)
+    static const char *const kinds[] = {[WG__SETTING_TEXT] = "a text",
+                                        [WG__SETTING_FILE] = "the name of a file",
+                                        [WG__SETTING_FILES] = "a list of names of files",
+                                        [WG__SETTING_INTEGER] = "a whole number",
+                                        [WG__SETTING_NUMBER] = "a number",
+                                        [WG__SETTING_NUMBERS] = "a list of numbers",
+                                        [WG__SETTING_PAIRS] = "an object of texts",
+                                        [WG__SETTING_FLAG] = "true or false"};
+    if (setting->kind != WG__SETTING_INTEGER && setting->kind != WG__SETTING_NUMBER &&
+        setting->kind != WG__SETTING_NUMBERS)
         snprintf(text, size, "%s", kinds[setting->kind]);
     else if (isinf(setting->high))
         snprintf(text, size, "%s of %g or more", kinds[setting->kind], setting->low);

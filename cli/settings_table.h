@@ -6,14 +6,14 @@
 #include "cli/settings.h"
 
 typedef enum wg__setting_kind {
-    TEXT,
-    FILE_NAME,
-    FILE_NAMES, /* each time it is said, one more */
-    INTEGER,
-    NUMBER,
-    NUMBERS, /* "3,1" */
-    PAIRS,   /* "yes=great"; each time it is said, one more */
-    FLAG
+    WG__SETTING_TEXT,
+    WG__SETTING_FILE,
+    WG__SETTING_FILES, /* each time it is said, one more */
+    WG__SETTING_INTEGER,
+    WG__SETTING_NUMBER,
+    WG__SETTING_NUMBERS, /* "3,1" */
+    WG__SETTING_PAIRS,   /* "yes=great"; each time it is said, one more */
+    WG__SETTING_FLAG
 } wg__setting_kind;
 
 /* What is kept with the run. Options of verbs and of all runs set them by their keys. */
