@@ -14,7 +14,6 @@ enum {
     KEY_THREADS,
     KEY_BY_DOCUMENT,
     KEY_PREDICTIONS,
-    KEY_OUTPUT,
     KEY_LOWERCASE
 };
 
@@ -41,11 +40,11 @@ static const struct argp_option options[] = {
      "cut into sequences",
      0},
     {"predictions", KEY_PREDICTIONS, "FILE", 0,
-     "Write what a fine-tuned model predicts: of classify and cloze one label a line, of squad a "
-     "JSON object "
-     "of answers by question, as its official script reads it",
+     "Write what the model predicts: of classify and cloze one label a line, of squad a JSON "
+     "object "
+     "of answers by question, as its official script reads it, of a Transformer the translations, "
+     "line by line",
      0},
-    {"output", KEY_OUTPUT, "FILE", 0, "Write the Transformer's translations, line by line", 0},
     {"lowercase", KEY_LOWERCASE, NULL, 0, "BLEU without regard to case, sacreBLEU's -lc", 0},
     {"seed", KEY_SEED, "N", 0, "Seed of what BERT sees masked and paired (0)", 0},
     {"threads", KEY_THREADS, "N", 0, "Use N threads (all processors)", 0},
@@ -73,9 +72,6 @@ static error_t parse(int key, char *text, struct argp_state *state) {
         return 0;
     case KEY_PREDICTIONS:
         a->asked.predictions = text;
-        return 0;
-    case KEY_OUTPUT:
-        a->asked.output = text;
         return 0;
     case KEY_LOWERCASE:
         a->asked.lowercase = true;
@@ -109,15 +105,17 @@ static error_t parse(int key, char *text, struct argp_state *state) {
 /* What is asked of other models is not to be passed over in silence. */
 static int measure(const wg__model_kind *kind, const wg__measuring *asked, wg_metrics *metrics) {
     const wg_beam_options *beam = &asked->beam;
-    const bool of_translations = asked->output || asked->lowercase || beam->beam || beam->alpha ||
+    const bool of_translations = asked->lowercase || beam->beam || beam->alpha ||
                                  beam->no_length_penalty || beam->max_length;
-    if (asked->predictions && !kind->mark)
+    if (asked->predictions && !kind->mark && !kind->takes_pairs)
         return wg_fail(WG_ERROR_STATE, asked->run,
-                       "--predictions are of fine-tuned models; it holds a %s model", kind->name);
+                       "--predictions are of fine-tuned models and of those that translate; it "
+                       "holds a %s model",
+                       kind->name);
     if (of_translations && !kind->takes_pairs)
         return wg_fail(WG_ERROR_STATE, asked->run,
                        "it holds a %s model, which does not translate; --beam, --length-penalty, "
-                       "--max-length, --lowercase and --output are for one that does",
+                       "--max-length and --lowercase are for one that does",
                        kind->name);
     return wg__measure(kind, asked, metrics);
 }

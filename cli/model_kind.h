@@ -45,10 +45,9 @@ typedef struct wg__measuring {
     int64_t batch, sequence; /* 0: as the kind finds it */
     uint64_t seed;
     bool by_document;        /* of models that predict the next token: see language_modeling.h */
-    const char *predictions; /* where a task's answers go; NULL: nowhere */
+    const char *predictions; /* where a task's answers or the translations go; NULL: nowhere */
     wg_beam_options beam;    /* of models that translate, as the rest */
     bool lowercase;          /* of BLEU */
-    const char *output;      /* where the translations go; NULL: nowhere */
 } wg__measuring;
 
 struct wg__model_kind {

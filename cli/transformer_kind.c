@@ -131,7 +131,7 @@ static int measure(const wg__training *t, const wg__measuring *m, wg_metrics *me
     const wg_translation_scoring scoring = {
         .translator = {.batch = m->batch, .beam = m->beam},
         .lowercase = m->lowercase,
-        .output = m->output,
+        .output = m->predictions,
     };
     if (evaluate(t, metrics) < 0)
         return -1;

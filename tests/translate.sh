@@ -104,7 +104,7 @@ check 'lines are answered as they come' test "$first/$second" = 'cat one/one cat
 
 # ---- Measuring ----
 
-run eval run.h5 --corpus held.from held.to --output held.out
+run eval run.h5 --corpus held.from held.to --predictions held.out
 check 'BLEU, with its signature' grep -q \
     '^BLEU|nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp = [0-9.]* [0-9.]*/[0-9.]*/[0-9.]*/[0-9.]* (BP' out
 check 'loss and perplexity' grep -q '^translations     loss 0\.[0-9]*, perplexity 1\.' out
@@ -179,7 +179,7 @@ refuses 'a gap in a text' 'gap.to: line 2 is empty' eval run.h5 --corpus held.fr
 refuses 'a text to learn from that is not UTF-8' 'latin is not UTF-8: line 2' \
     pretrain transformer --corpus latin latin --tokenizer run.h5 --config tiny.json --out bad.h5
 refuses 'where translations cannot go' 'no-such/out' \
-    eval run.h5 --corpus held.from held.to --output no-such/out
+    eval run.h5 --corpus held.from held.to --predictions no-such/out
 refuses 'a tokenizer without an end' 'no token that ends a sentence' \
     pretrain transformer --corpus train.from train.to --tokenizer byte --config tiny.json --out bad.h5
 sed 's/{/{"vocab_size": 40, "eos_token_id": 1, "decoder_start_token_id": 1, /' tiny.json >few.json
