@@ -23,9 +23,8 @@ static int clear_row(wg_tensor *weight, int64_t row) {
 /* Whether a table is a head is known when it is first used as one. */
 static int embedding_pack(wg_module *module, wg_packing packing) {
     wg_embedding *embedding = (wg_embedding *)module;
-    const bool fits = wg_tensor_size(embedding->weight, 1) % wg_packing_block(packing) == 0;
     embedding->packs = true;
-    embedding->packing = fits ? packing : WG_PACKING_BF16;
+    embedding->packing = wg__packing_for(embedding->weight, packing);
     return 0;
 }
 

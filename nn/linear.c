@@ -31,8 +31,8 @@ static int linear_pack(wg_module *module, wg_packing packing) {
     wg_scope scope;
     wg_scope_begin(&scope);
     wg_tensor *weight = linear->transposed ? wg_transpose(linear->weight, 0, 1) : linear->weight;
-    if (weight && wg_tensor_size(weight, 1) % wg_packing_block(packing) != 0)
-        packing = WG_PACKING_BF16;
+    if (weight)
+        packing = wg__packing_for(weight, packing);
     wg_tensor *kept = wg__module_replace(module, linear->weight, wg_pack(weight, packing));
     wg_scope_end(&scope, NULL);
     if (kept && kept != linear->weight) {

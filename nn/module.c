@@ -310,6 +310,12 @@ static bool is_tied_to(wg_module *top, const wg_tensor *tensor) {
     return false;
 }
 
+wg_packing wg__packing_for(const wg_tensor *weight, wg_packing packing) {
+    return wg_tensor_size(weight, 1) % wg_packing_block(packing) == 0
+               ? wg_packing_side_by_side(packing)
+               : WG_PACKING_BF16;
+}
+
 wg_tensor *wg__module_replace(wg_module *module, wg_tensor *parameter, wg_tensor *tensor) {
     if (!tensor)
         return NULL;

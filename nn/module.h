@@ -127,7 +127,8 @@ WG_API int wg_module_to(wg_module *module, wg_dtype dtype);
 
 /* Keeps the matrices of all linear layers below `module` in fewer bytes, for a model that is used
  * and no more trained: a slot's parameter gives way to a buffer of packed rows, and its memory to
- * theirs. A matrix whose rows are no whole blocks of the packing becomes bf16; one that also has a
+ * theirs. Blocks stand side by side (packing.h: q8_0 becomes q8_0x16), and are multiplied as
+ * wg_packed_linear says. A matrix whose rows are no whole blocks becomes bf16; one that also has a
  * place elsewhere (a head that is tied to the embedding) stays there as it is. After an error some
  * layers are packed and others not. [MEMORY; ARGUMENT outside the enum] */
 WG_API int wg_module_pack(wg_module *module, wg_packing packing);

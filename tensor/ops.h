@@ -496,9 +496,15 @@ WG_API wg_tensor *wg_linear_op(wg_tensor *x, wg_tensor *weight, wg_tensor *bias)
 WG_API wg_tensor *wg_pack(wg_tensor *x, wg_packing packing);
 WG_API wg_tensor *wg_unpack(wg_tensor *packed, wg_packing packing);
 
-/* x W^T + bias with packed rows for W, which are read as they are where x has few rows: what
- * writing text one token at a time costs is the reading of the weights.   x: (..., I)   weight: (O,
- * bytes) u8   bias: (O) or NULL   ->   (..., O). [scope; SHAPE, DTYPE, ARGUMENT] */
+/* x W^T + bias with packed rows for W, which are never unpacked to memory: what writing text one
+ * token at a time costs is the reading of the weights.   x: (..., I)   weight: (O, bytes) u8 bias:
+ * (O) or NULL   ->   (..., O).
+ *
+ * In f32, blocks of integers are multiplied as llama.cpp does it: 32 elements of a row of x in turn
+ * are rounded to integers from -127 to 127 times their largest magnitude / 127, and products of
+ * integers are summed. That moves y by about 0.5 % of its size, where x is normally distributed. A
+ * row of x gives the same bits alone and among others. Of bf16, and in f64, x is taken as it is; so
+ * are gradients and tangents. [scope; SHAPE, DTYPE, ARGUMENT] */
 WG_API wg_tensor *wg_packed_linear(wg_tensor *x, wg_tensor *weight, wg_packing packing,
                                    wg_tensor *bias);
 

@@ -16,6 +16,8 @@ static const struct {
     [WG_PACKING_BF16] = {"bf16", 1, 2},
     [WG_PACKING_Q8_0] = {"q8_0", BLOCK, HALF + BLOCK},
     [WG_PACKING_Q4_0] = {"q4_0", BLOCK, HALF + BLOCK / 2},
+    [WG_PACKING_Q8_0X16] = {"q8_0x16", BLOCK, HALF + BLOCK},
+    [WG_PACKING_Q4_0X16] = {"q4_0x16", BLOCK, HALF + BLOCK / 2},
 };
 
 const char *wg_packing_name(wg_packing packing) {
@@ -35,6 +37,18 @@ int64_t wg_packing_block(wg_packing packing) {
 
 int64_t wg_packing_block_bytes(wg_packing packing) {
     return (unsigned)packing < WG_PACKING_COUNT ? packings[packing].bytes : 0;
+}
+
+wg_packing wg_packing_side_by_side(wg_packing packing) {
+    return packing == WG_PACKING_Q8_0   ? WG_PACKING_Q8_0X16
+           : packing == WG_PACKING_Q4_0 ? WG_PACKING_Q4_0X16
+                                        : packing;
+}
+
+wg_packing wg__packing_of_a_row(wg_packing packing) {
+    return packing == WG_PACKING_Q8_0X16   ? WG_PACKING_Q8_0
+           : packing == WG_PACKING_Q4_0X16 ? WG_PACKING_Q4_0
+                                           : packing;
 }
 
 /* ---- Two bytes, the low one first ---- */
@@ -152,4 +166,22 @@ void wg__unpack_row(wg_packing packing, int64_t count, const uint8_t *bytes, flo
         else
             *to = wg__bf16_to_f32(get_16(from));
     }
+}
+
+/* ---- Rows side by side ---- */
+
+enum { PIECE = 4 };
+
+void wg__group_put(wg_packing packing, int64_t row, const uint8_t *bytes, uint8_t *group) {
+    memcpy(group + row * HALF, bytes, HALF);
+    group += WG__GROUP * HALF + row * PIECE;
+    for (int64_t i = HALF; i < packings[packing].bytes; i += PIECE, group += WG__GROUP * PIECE)
+        memcpy(group, bytes + i, PIECE);
+}
+
+void wg__group_get(wg_packing packing, int64_t row, const uint8_t *group, uint8_t *bytes) {
+    memcpy(bytes, group + row * HALF, HALF);
+    group += WG__GROUP * HALF + row * PIECE;
+    for (int64_t i = HALF; i < packings[packing].bytes; i += PIECE, group += WG__GROUP * PIECE)
+        memcpy(bytes + i, group, PIECE);
 }

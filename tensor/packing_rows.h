@@ -9,8 +9,18 @@
 float wg__half_to_f32(uint16_t half);
 uint16_t wg__f32_to_half(float value);
 
-/* `count` numbers, whole blocks. Integers are rounded as ggml's reference has it. */
+/* The packing of a row by itself: q8_0 of q8_0x16. */
+wg_packing wg__packing_of_a_row(wg_packing packing);
+
+/* `count` numbers, whole blocks, of a row by itself. Integers are rounded as ggml's reference has
+ * it. */
 void wg__pack_row(wg_packing packing, int64_t count, const float *numbers, uint8_t *bytes);
 void wg__unpack_row(wg_packing packing, int64_t count, const uint8_t *bytes, float *numbers);
+
+/* So many rows stand side by side, as packing.h draws it. A block of one of them, as it is in a row
+ * by itself, into and out of the block of a group; the packing is that of a row. */
+#define WG__GROUP 16
+void wg__group_put(wg_packing packing, int64_t row, const uint8_t *bytes, uint8_t *group);
+void wg__group_get(wg_packing packing, int64_t row, const uint8_t *group, uint8_t *bytes);
 
 #endif

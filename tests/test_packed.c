@@ -1,5 +1,6 @@
-/* Weights kept small: the formats beside ggml's (tests/fixtures/quants.py), products beside those
- * with unpacked weights, and models whose layers are packed. */
+/* Weights kept small: the formats beside ggml's (tests/fixtures/quants.py), products beside NumPy's
+ * (block_products.py) and those with unpacked weights, and models whose layers are packed. */
+#include <math.h>
 #include <string.h>
 
 #include "models/gpt.h"
@@ -65,9 +66,35 @@ START_TEST(unpacking_gives_the_bits_of_plain_c) {
             const int64_t columns = blocks * wg_packing_block(packing);
             wg_tensor *packed = wg_pack(normal(WG_DIMS(columns)), packing);
             wg_tensor *expected = wg_empty(WG_F32, WG_DIMS(columns));
-            wg__unpack_row(packing, columns, wg_tensor_data(packed), wg_tensor_data(expected));
+            wg__unpack_row(wg__packing_of_a_row(packing), columns, wg_tensor_data(packed),
+                           wg_tensor_data(expected));
             assert_close(wg_unpack(packed, packing), expected, 0, 0);
         }
+}
+END_TEST
+
+/* Byte i of block b of each row; rows beyond the last whole group are as they were. */
+START_TEST(rows_side_by_side_have_the_blocks_of_rows_by_themselves) {
+    enum { ROWS = 37, BLOCKS = 3 };
+    wg_tensor *x = normal(WG_DIMS(ROWS, 32 * BLOCKS));
+    for (wg_packing packing = WG_PACKING_Q8_0; packing <= WG_PACKING_Q4_0; packing++) {
+        const wg_packing together = wg_packing_side_by_side(packing);
+        const int64_t size = wg_packing_block_bytes(packing), row_size = BLOCKS * size;
+        wg_tensor *rows = wg_pack(x, packing), *groups = wg_pack(x, together);
+        const uint8_t *plain = wg_tensor_data(rows), *mixed = wg_tensor_data(groups);
+        for (int64_t r = 0; r < 32; r++)
+            for (int64_t b = 0; b < BLOCKS; b++) {
+                const uint8_t *group = mixed + r / 16 * 16 * row_size + b * 16 * size;
+                for (int64_t i = 0; i < size; i++) {
+                    const int64_t at =
+                        i < 2 ? r % 16 * 2 + i : 32 + (i - 2) / 4 * 64 + r % 16 * 4 + (i - 2) % 4;
+                    ck_assert_int_eq(group[at], plain[r * row_size + b * size + i]);
+                }
+            }
+        ck_assert_mem_eq(mixed + 32 * row_size, plain + 32 * row_size, 5 * row_size);
+        assert_close(wg_unpack(groups, together), wg_unpack(rows, packing), 0, 0);
+    }
+    ck_assert_int_eq(wg_packing_side_by_side(WG_PACKING_BF16), WG_PACKING_BF16);
 }
 END_TEST
 
@@ -82,10 +109,30 @@ END_TEST
 
 /* ---- Products ---- */
 
+/* What rows of x are to a product with blocks of integers, in f64. */
+static wg_tensor *rounded_to_blocks(wg_tensor *x) {
+    x = wg_contiguous(x);
+    wg_tensor *rounded = wg_empty(WG_F64, WG_DIMS(wg_tensor_count(x)));
+    const float *from = wg_tensor_data(x);
+    double *to = wg_tensor_data(rounded);
+    for (int64_t block = 0; block < wg_tensor_count(x); block += 32) {
+        float largest = 0;
+        for (int64_t i = block; i < block + 32; i++)
+            largest = fmaxf(largest, fabsf(from[i]));
+        const float scale = largest / 127, inverse = isfinite(1 / scale) ? 1 / scale : 0;
+        for (int64_t i = block; i < block + 32; i++) {
+            const float level = from[i] * inverse;
+            to[i] = (double)scale * nearbyint((double)level);
+        }
+    }
+    return wg_reshape(rounded, wg_tensor_ndim(x), wg_tensor_shape(x));
+}
+
 static void assert_multiplies(wg_packing packing, wg_tensor *x, int64_t outputs, bool has_bias) {
     wg_tensor *packed = wg_pack(normal(WG_DIMS(outputs, wg_tensor_size(x, -1))), packing);
     wg_tensor *bias = has_bias ? normal(WG_DIMS(outputs)) : NULL;
-    wg_tensor *expected = wg_linear_op(wg_cast(x, WG_F64), wg_unpack(packed, packing), bias);
+    wg_tensor *met = packing == WG_PACKING_BF16 ? wg_cast(x, WG_F64) : rounded_to_blocks(x);
+    wg_tensor *expected = wg_linear_op(met, wg_unpack(packed, packing), bias);
     const double scale = wg_item(wg_cast(wg_max(wg_abs(expected), WG_ALL, false), WG_F64));
     assert_close(wg_cast(wg_packed_linear(x, packed, packing, bias), WG_F64), expected, 0,
                  rounding * scale);
@@ -93,12 +140,67 @@ static void assert_multiplies(wg_packing packing, wg_tensor *x, int64_t outputs,
 
 /* Rows that fill no whole number of vectors, and few and many of them. */
 START_TEST(a_product_is_that_with_the_unpacked_weight) {
-    for (wg_packing packing = 0; packing < WG_PACKING_COUNT; packing++)
+    for (wg_packing packing = 0; packing < WG_PACKING_COUNT; packing++) {
         for (int64_t blocks = 1; blocks <= 13; blocks += 2)
             for (int64_t rows = 1; rows <= 19; rows += 2)
                 assert_multiplies(packing, normal(WG_DIMS(rows, 32 * blocks)), 33, rows % 4 == 1);
+        assert_multiplies(packing, normal(WG_DIMS(250, 320)), 70, true);
+    }
     for (int64_t columns = 1; columns < 140; columns += 9)
         assert_multiplies(WG_PACKING_BF16, normal(WG_DIMS(columns)), 5, true);
+    assert_multiplies(WG_PACKING_BF16, normal(WG_DIMS(17, 139)), 5, false);
+}
+END_TEST
+
+/* Levels of every value, -128 among them, and x of many magnitudes; the sums are NumPy's. */
+START_TEST(products_of_integers_are_numpys) {
+    wg_tensor *x = model_fixture("block_products", "x");
+    const char *weights[] = {[WG_PACKING_Q8_0] = "q8_0", [WG_PACKING_Q4_0] = "q4_0"},
+               *products[] = {
+                   [WG_PACKING_Q8_0] = "product_q8_0", [WG_PACKING_Q4_0] = "product_q4_0"};
+    for (wg_packing packing = WG_PACKING_Q8_0; packing <= WG_PACKING_Q4_0; packing++) {
+        wg_tensor *rows = model_fixture("block_products", weights[packing]);
+        wg_tensor *expected = wg_cast(model_fixture("block_products", products[packing]), WG_F32);
+        const double scale = wg_item(wg_max(wg_abs(expected), WG_ALL, false));
+        assert_close(wg_packed_linear(x, rows, packing, NULL), expected, rounding, 1e-7 * scale);
+        wg_tensor *groups = wg_clone(rows);
+        const int64_t size = wg_packing_block_bytes(packing), bytes = wg_tensor_size(rows, 1);
+        for (int64_t r = 0; r < 16; r++)
+            for (int64_t at = 0; at < bytes; at += size)
+                wg__group_put(packing, r, (uint8_t *)wg_tensor_data(rows) + r * bytes + at,
+                              (uint8_t *)wg_tensor_data(groups) + 16 * at);
+        assert_close(wg_packed_linear(x, groups, wg_packing_side_by_side(packing), NULL),
+                     wg_packed_linear(x, rows, packing, NULL), 0, 0);
+    }
+}
+END_TEST
+
+START_TEST(a_row_gives_the_same_bits_alone_and_among_others) {
+    wg_tensor *x = normal(WG_DIMS(163, 96)), *w = normal(WG_DIMS(45, 96));
+    for (wg_packing packing = WG_PACKING_Q8_0; packing < WG_PACKING_COUNT; packing++) {
+        wg_tensor *packed = wg_pack(w, packing);
+        wg_tensor *all = wg_packed_linear(x, packed, packing, NULL);
+        for (int64_t r = 0; r < 163; r += 9)
+            assert_close(wg_packed_linear(wg_select(x, 0, r), packed, packing, NULL),
+                         wg_select(all, 0, r), 0, 0);
+    }
+}
+END_TEST
+
+/* What is not finite reaches every output of its row, and no other row. */
+START_TEST(what_is_not_finite_stays_so) {
+    for (wg_packing packing = 0; packing < WG_PACKING_COUNT; packing++) {
+        wg_tensor *x = normal(WG_DIMS(3, 64)), *packed = wg_pack(normal(WG_DIMS(20, 64)), packing);
+        float *numbers = wg_tensor_data(x);
+        numbers[5] = NAN;
+        numbers[2 * 64 + 40] = INFINITY;
+        const float *y = wg_tensor_data(wg_packed_linear(x, packed, packing, NULL));
+        for (int i = 0; i < 20; i++) {
+            ck_assert(isnan(y[i]));
+            ck_assert(isfinite(y[20 + i]));
+            ck_assert(!isfinite(y[40 + i]));
+        }
+    }
 }
 END_TEST
 
@@ -106,8 +208,9 @@ START_TEST(strided_operands_need_no_copy_of_the_callers) {
     wg_tensor *x = wg_transpose(normal(WG_DIMS(64, 3)), 0, 1);
     wg_tensor *packed = wg_pack(wg_transpose(normal(WG_DIMS(64, 9)), 0, 1), WG_PACKING_Q8_0);
     wg_tensor *every_other = wg_slice(packed, 0, 0, 9, 2);
-    assert_close(wg_packed_linear(x, every_other, WG_PACKING_Q8_0, NULL),
-                 wg_matmul(x, wg_transpose(wg_unpack(every_other, WG_PACKING_Q8_0), 0, 1)),
+    wg_tensor *y = wg_packed_linear(x, every_other, WG_PACKING_Q8_0, NULL);
+    assert_close(wg_cast(y, WG_F64),
+                 wg_linear_op(rounded_to_blocks(x), wg_unpack(every_other, WG_PACKING_Q8_0), NULL),
                  rounding, 10 * rounding);
 }
 END_TEST
@@ -143,7 +246,7 @@ START_TEST(what_cannot_be_packed_is_refused) {
             "wanted f32");
     refused(wg_pack(wg_scalar(WG_F32, 1), WG_PACKING_BF16), WG_ERROR_SHAPE, "wanted rows");
     refused(wg_pack(normal(WG_DIMS(2, 32)), WG_PACKING_COUNT), WG_ERROR_ARGUMENT,
-            "there is no packing 3");
+            "there is no packing 5");
     refused(wg_unpack(wg_zeros(WG_U8, WG_DIMS(2, 33)), WG_PACKING_Q8_0), WG_ERROR_SHAPE,
             "a row of 33 bytes is no whole blocks of q8_0, 34 each");
     refused(wg_unpack(normal(WG_DIMS(2, 34)), WG_PACKING_Q8_0), WG_ERROR_DTYPE, "wanted u8");
@@ -163,7 +266,7 @@ static void round_to(wg_tensor *weight, wg_packing packing) {
     wg_set_grad_enabled(false);
     const bool fits = wg_tensor_size(weight, 1) % wg_packing_block(packing) == 0;
     packing = fits ? packing : WG_PACKING_BF16;
-    wg_copy_(weight, wg_unpack(wg_pack(weight, packing), packing));
+    wg_copy_(weight, wg_unpack(wg_pack(wg_cast(weight, WG_F32), packing), packing));
     wg_set_grad_enabled(true);
 }
 
@@ -206,15 +309,18 @@ START_TEST(a_packed_llama_is_one_with_rounded_weights) {
                 round_to(slot->tensor, packing);
         }
         wg_state_dict_free(state);
+        /* In f64, where blocks of integers meet x as it is. */
+        ck_assert_int_eq(wg_module_to(&packed->module, WG_F64), 0);
+        ck_assert_int_eq(wg_module_to(&rounded->module, WG_F64), 0);
         wg_language_model a = wg_llama_language_model(packed), b = wg_llama_language_model(rounded);
         wg_tensor *hidden_a =
             a.forward(packed, wg_from_array(WG_I64, WG_DIMS(1, 3), (int64_t[]){4, 1, 7}), NULL);
         wg_tensor *hidden_b =
             b.forward(rounded, wg_from_array(WG_I64, WG_DIMS(1, 3), (int64_t[]){4, 1, 7}), NULL);
-        assert_close(hidden_a, wg_detach(hidden_b), 1e-4, 1e-4);
+        assert_close(hidden_a, wg_detach(hidden_b), 1e-12, 1e-12);
         round_to(rounded->embedding->weight, packing); /* the head's rows; vectors were exact */
         assert_close(a.logits(packed, wg_detach(hidden_a)), wg_detach(b.logits(rounded, hidden_b)),
-                     1e-4, 1e-4);
+                     1e-12, 1e-12);
         wg_module_free(&packed->module);
         wg_module_free(&rounded->module);
     }
@@ -269,8 +375,12 @@ int main(void) {
         bf16_rounds_as_a_cast_does,
         what_is_unpacked_is_packed_to_the_same_bytes,
         unpacking_gives_the_bits_of_plain_c,
+        rows_side_by_side_have_the_blocks_of_rows_by_themselves,
         names_find_their_packing,
         a_product_is_that_with_the_unpacked_weight,
+        products_of_integers_are_numpys,
+        a_row_gives_the_same_bits_alone_and_among_others,
+        what_is_not_finite_stays_so,
         strided_operands_need_no_copy_of_the_callers,
         any_number_of_threads_gives_the_same_bits,
         what_cannot_be_packed_is_refused,

@@ -1,4 +1,8 @@
 /* Weights kept small: packing rows, unpacking them, and the layer's product with what is packed. */
+#include <math.h>
+
+#include "tensor/bf16_product.h"
+#include "tensor/block_product.h"
 #include "tensor/iter.h"
 #include "tensor/ops/dense.h"
 #include "tensor/ops/elementwise.h"
@@ -30,18 +34,44 @@ static int64_t unpacked_columns(const wg_call *call, int64_t bytes) {
                        wg_packing_name(packing_of(call)), (long long)size);
 }
 
+/* Packed rows as kernels take them: those side by side next to each other. NULL for lack of memory.
+ */
+static wg_tensor *dense_bytes(const wg_call *call, int input) {
+    const wg_packing packing = packing_of(call);
+    const bool side_by_side = wg__packing_of_a_row(packing) != packing;
+    return side_by_side ? wg_contiguous(call->inputs[input]) : call->inputs[input];
+}
+
 /* ---- Rows, one after the other, in parallel ---- */
 
-enum { ROW_WORK = 4 }; /* a number packed or unpacked, beside an element of light work */
+enum {
+    ROW_WORK = 4, /* a number packed or unpacked, beside an element of light work */
+    BLOCK = 32,
+    MOST_BLOCK_BYTES = 34,
+};
 
 typedef struct rows_job {
-    wg_packing packing;
+    wg_packing packing; /* of a row by itself */
+    int64_t grouped;    /* so many of them stand side by side, the others behind them */
     wg__rows numbers, bytes;
 } rows_job;
 
-static void run_rows(rows_job *job, wg__range_body body) {
+static void run_rows(rows_job *job, wg_packing packing, wg__range_body body) {
+    job->packing = wg__packing_of_a_row(packing);
+    if (packing != job->packing)
+        job->grouped = job->numbers.rows / WG__GROUP * WG__GROUP;
     const int64_t grain = 1 + WG__GRAIN / (ROW_WORK * (job->numbers.columns + 1));
     wg__parallel_for(job->numbers.rows, grain, body, job);
+}
+
+static int64_t blocks_of_row(const rows_job *job) {
+    return job->numbers.columns / wg_packing_block(job->packing);
+}
+
+/* A block of a row that stands side by side with others, whose bytes are then dense. */
+static uint8_t *group_block(const rows_job *job, int64_t row, int64_t block) {
+    uint8_t *group = wg__row(&job->bytes, row / WG__GROUP * WG__GROUP);
+    return group + block * WG__GROUP * wg_packing_block_bytes(job->packing);
 }
 
 /* ---- pack ---- */
@@ -67,21 +97,34 @@ static int pack_infer(wg_call *call) {
 
 static void pack_rows(int64_t begin, int64_t end, void *context) {
     const rows_job *job = context;
-    for (int64_t i = begin; i < end; i++)
-        wg__pack_row(job->packing, job->numbers.columns, wg__row(&job->numbers, i),
-                     wg__row(&job->bytes, i));
+    for (int64_t i = begin; i < end; i++) {
+        const float *numbers = wg__row(&job->numbers, i);
+        if (i >= job->grouped) {
+            wg__pack_row(job->packing, job->numbers.columns, numbers, wg__row(&job->bytes, i));
+            continue;
+        }
+        for (int64_t b = 0; b < blocks_of_row(job); b++) {
+            uint8_t block[MOST_BLOCK_BYTES];
+            wg__pack_row(job->packing, BLOCK, numbers + b * BLOCK, block);
+            wg__group_put(job->packing, i % WG__GROUP, block, group_block(job, i, b));
+        }
+    }
 }
 
 static int pack_forward(wg_call *call) {
-    rows_job job = {.packing = packing_of(call)};
+    rows_job job = {0};
     if (wg__rows_of(call->inputs[0], true, &job.numbers) < 0 ||
         wg__rows_of(call->outputs[0], true, &job.bytes) < 0)
         return -1;
-    run_rows(&job, pack_rows);
+    run_rows(&job, packing_of(call), pack_rows);
     return 0;
 }
 
-static const packed_options as[] = {{WG_PACKING_BF16}, {WG_PACKING_Q8_0}, {WG_PACKING_Q4_0}};
+static const packed_options as[] = {{WG_PACKING_BF16},
+                                    {WG_PACKING_Q8_0},
+                                    {WG_PACKING_Q4_0},
+                                    {WG_PACKING_Q8_0X16},
+                                    {WG_PACKING_Q4_0X16}};
 
 enum { PACKINGS = sizeof as / sizeof *as };
 
@@ -140,17 +183,29 @@ static int unpack_infer(wg_call *call) {
 
 static void unpack_rows(int64_t begin, int64_t end, void *context) {
     const rows_job *job = context;
-    for (int64_t i = begin; i < end; i++)
-        wg__simd_for(WG_F32)->unpack[job->packing](job->numbers.columns, wg__row(&job->bytes, i),
-                                                   wg__row(&job->numbers, i));
+    void (*const unpack)(int64_t, const void *, void *) =
+        wg__simd_for(WG_F32)->unpack[job->packing];
+    for (int64_t i = begin; i < end; i++) {
+        float *numbers = wg__row(&job->numbers, i);
+        if (i >= job->grouped) {
+            unpack(job->numbers.columns, wg__row(&job->bytes, i), numbers);
+            continue;
+        }
+        for (int64_t b = 0; b < blocks_of_row(job); b++) {
+            uint8_t block[MOST_BLOCK_BYTES];
+            wg__group_get(job->packing, i % WG__GROUP, group_block(job, i, b), block);
+            unpack(BLOCK, block, numbers + b * BLOCK);
+        }
+    }
 }
 
 static int unpack_forward(wg_call *call) {
-    rows_job job = {.packing = packing_of(call)};
-    if (wg__rows_of(call->inputs[0], true, &job.bytes) < 0 ||
+    rows_job job = {0};
+    wg_tensor *packed = dense_bytes(call, 0);
+    if (!packed || wg__rows_of(packed, true, &job.bytes) < 0 ||
         wg__rows_of(call->outputs[0], true, &job.numbers) < 0)
         return -1;
-    run_rows(&job, unpack_rows);
+    run_rows(&job, packing_of(call), unpack_rows);
     return 0;
 }
 
@@ -214,33 +269,28 @@ static int packed_linear_infer(wg_call *call) {
     return 0;
 }
 
-/* Rows of x up to which the packed rows are read for each; above, they are unpacked once. */
+/* Rows of x up to which rows in bf16 are read for each; above, they become f32 a panel at a time.
+ */
 enum { FEW_ROWS = 16 };
 
 /* Numbers of the weight that are worth a chunk. */
 enum { CHUNK = 16384 };
 
-typedef struct packed_job {
-    wg_packing packing;
-    wg__packed_product product;
-} packed_job;
-
 static void multiply_rows(int64_t begin, int64_t end, void *context) {
-    const packed_job *job = context;
-    wg__simd_for(WG_F32)->packed_product[job->packing](&job->product, begin, end);
+    wg__simd_for(WG_F32)->bf16_product(context, begin, end);
 }
 
 static int multiply_packed(wg_call *call) {
+    const wg_packing packing = packing_of(call);
     wg__rows x, weight, y, bias = {0};
-    if (wg__rows_of(call->inputs[0], true, &x) < 0 ||
-        wg__rows_of(call->inputs[1], true, &weight) < 0 ||
-        wg__rows_of(call->outputs[0], true, &y) < 0)
+    wg_tensor *packed = dense_bytes(call, 1);
+    if (!packed || wg__rows_of(packed, true, &weight) < 0 ||
+        wg__rows_of(call->inputs[0], true, &x) < 0 || wg__rows_of(call->outputs[0], true, &y) < 0)
         return -1;
     const bool has_bias = call->input_count > 2 && call->inputs[2];
     if (has_bias && wg__rows_of(call->inputs[2], true, &bias) < 0)
         return -1;
-    packed_job job = {.packing = packing_of(call),
-                      .product = {.weight = wg__row(&weight, 0),
+    wg__packed_product product = {.weight = wg__row(&weight, 0),
                                   .weight_stride = weight.row_stride,
                                   .n = x.columns,
                                   .x = wg__row(&x, 0),
@@ -248,8 +298,13 @@ static int multiply_packed(wg_call *call) {
                                   .x_rows = x.rows,
                                   .x_stride = x.row_stride,
                                   .y = wg__row(&y, 0),
-                                  .y_stride = y.row_stride}};
-    wg__parallel_for(weight.rows, 1 + CHUNK / (x.columns + 1), multiply_rows, &job);
+                                  .y_stride = y.row_stride};
+    if (packing != WG_PACKING_BF16)
+        return wg__block_product(packing, weight.rows, &product);
+    if (x.rows <= FEW_ROWS)
+        wg__parallel_for(weight.rows, 1 + CHUNK / (x.columns + 1), multiply_rows, &product);
+    else
+        wg__bf16_product(weight.rows, &product);
     return 0;
 }
 
@@ -263,9 +318,8 @@ static int multiply_unpacked(wg_call *call) {
 
 static int packed_linear_forward(wg_call *call) {
     const wg_spec *x = &call->input_specs[0];
-    const int64_t columns = x->shape[x->ndim - 1];
-    const bool few = columns > 0 && wg__spec_count(x) / columns <= FEW_ROWS;
-    return few && x->dtype == WG_F32 ? multiply_packed(call) : multiply_unpacked(call);
+    const bool is_empty = wg__spec_count(&call->output_specs[0]) == 0 || x->shape[x->ndim - 1] == 0;
+    return x->dtype == WG_F32 && !is_empty ? multiply_packed(call) : multiply_unpacked(call);
 }
 
 static int packed_linear_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
@@ -278,9 +332,29 @@ static int packed_linear_vjp(wg_call *call, wg_tensor *const *cotangents, wg_ten
     return wg__vjp_status();
 }
 
+/* Of x as it is, not in blocks. */
+static int packed_linear_jvp(wg_call *call, wg_tensor *const *tangents,
+                             wg_tensor **output_tangents) {
+    wg_tensor *x = tangents[0] ? tangents[0] : wg_zeros_like(call->inputs[0]);
+    wg_tensor *weight =
+        wg_cast(wg_unpack(call->inputs[1], packing_of(call)), call->input_specs[0].dtype);
+    output_tangents[0] = wg_linear_op(x, weight, call->input_count > 2 ? tangents[2] : NULL);
+    return output_tangents[0] ? 0 : -1;
+}
+
 static double packed_linear_flops(const wg_call *call) {
     const wg_spec *x = &call->input_specs[0];
     return 2 * (double)wg__spec_count(&call->output_specs[0]) * (double)x->shape[x->ndim - 1];
+}
+
+/* Rows of 32 that blocks of 8 bits hold as they are, so that f32 gives what f64 gives. */
+static wg_tensor *sample_levels(wg_generator *generator, int ndim, const int64_t *shape) {
+    wg_tensor *x = wg__sample_normal(generator, ndim, shape);
+    double *numbers = x ? wg_tensor_data(x) : NULL;
+    for (int64_t i = 0; x && i < wg_tensor_count(x); i++)
+        numbers[i] =
+            i % BLOCK == 0 ? 127.0 / 64 : fmax(-127, fmin(rint(48 * numbers[i]), 127)) / 64;
+    return x;
 }
 
 static int packed_linear_sample(int index, wg_generator *generator, wg_sample *sample) {
@@ -289,7 +363,7 @@ static int packed_linear_sample(int index, wg_generator *generator, wg_sample *s
     const int64_t x[] = {2, 3, 32};
     sample->options = &as[index / 2];
     sample->inputs[0] =
-        index % 2 ? wg__sample_normal(generator, 3, x) : wg__sample_normal(generator, 1, &x[2]);
+        index % 2 ? sample_levels(generator, 3, x) : sample_levels(generator, 1, &x[2]);
     sample->inputs[1] = wg_pack(sample_rows(generator, 5, 32), as[index / 2].packing);
     if (index % 2)
         return wg__sample_status(sample, 2);
@@ -309,7 +383,7 @@ static const wg_op packed_linear = {
     .name = "packed_linear",
     .doc = "y = x unpack(W)^T + bias: (..., I) x (O, bytes) u8, and (O) if there is a bias -> "
            "(..., O). "
-           "For few rows of x, W is read as it is packed.",
+           "In f32, blocks of integers meet x in blocks of 8 bits.",
     .min_inputs = 2,
     .max_inputs = 3,
     .output_count = 1,
@@ -319,7 +393,7 @@ static const wg_op packed_linear = {
     .infer = packed_linear_infer,
     .forward = packed_linear_forward,
     .vjp = packed_linear_vjp,
-    .jvp = wg_jvp_linear,
+    .jvp = packed_linear_jvp,
     .sample = packed_linear_sample,
     .bench = packed_linear_bench,
     .flops = packed_linear_flops,

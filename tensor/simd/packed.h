@@ -1,5 +1,5 @@
-/* Products with packed rows (packing.h), of f32 alone. A row is read once and never unpacked to
- * memory. */
+/* Packed rows by themselves (packing.h), of f32 alone: their numbers, and products with bf16. Those
+ * with integers are in kernels_i8.c. */
 #if WG__BITS == 32
 
 #if defined(__F16C__)
@@ -83,94 +83,70 @@ static inline int64_t bytes_of_block(wg_packing packing) {
                                         : PACKED_SCALE + PACKED_BLOCK / 2;
 }
 
-/* ---- Products: functions of a known packing and of known rows of x, so that their sums stay in
- * registers ---- */
+/* ---- Products of bf16: functions of known rows of x, so that their sums stay in registers ---- */
 
-/* Adds a block times 32 elements of x onto a sum. */
-WG__OF_KNOWN void add_block(const wg_packing packing, const vector *numbers, vector scale,
-                            const real *x, vector *sum) {
-    vector product = numbers[0] * load(x);
-    for (int v = 1; v < BLOCK_VECTORS; v++)
-        product += numbers[v] * load(x + v * LANES);
-    *sum += packing == WG_PACKING_BF16 ? product : scale * product;
-}
-
-/* Adds a block times 32 elements of each row of x onto the first or second of its two sums. */
-WG__OF_KNOWN void add_to_rows(const wg_packing packing, const int x_rows, const uint8_t *block,
-                              const real *x, int64_t x_stride, const int which, vector (*sums)[2]) {
+/* Adds 32 numbers times 32 elements of each row of x onto the first or second of its two sums. */
+WG__OF_KNOWN void add_to_rows(const int x_rows, const uint8_t *block, const real *x,
+                              int64_t x_stride, const int which, vector (*sums)[2]) {
     vector numbers[BLOCK_VECTORS];
-    numbers_of_block(packing, block, numbers);
-    const vector scale = packing == WG_PACKING_BF16 ? (vector){0} : packed_scale(block);
+    numbers_of_block(WG_PACKING_BF16, block, numbers);
     for (int r = 0; r < x_rows; r++)
-        add_block(packing, numbers, scale, x + r * x_stride, &sums[r][which]);
+        for (int v = 0; v < BLOCK_VECTORS; v++)
+            sums[r][which] += numbers[v] * load(x + r * x_stride + v * LANES);
 }
 
 /* A row of the weight by each row of x. Two sums a row of x, so that none waits for the last. */
-WG__OF_KNOWN void packed_row(const wg_packing packing, const int x_rows, const uint8_t *block,
-                             const wg__packed_product *p, const real *x, real *y, double bias) {
-    const int64_t size = bytes_of_block(packing), n = p->n, stride = p->x_stride;
+WG__OF_KNOWN void bf16_row(const int x_rows, const uint8_t *block, const wg__packed_product *p,
+                           const real *x, real *y, double bias) {
+    const int64_t size = bytes_of_block(WG_PACKING_BF16), n = p->n, stride = p->x_stride;
     vector sums[WG__ROWS_AT_ONCE][2] = {{{0}}};
     int64_t i = 0;
     for (; i + 2 * PACKED_BLOCK <= n; i += 2 * PACKED_BLOCK, block += 2 * size) {
-        add_to_rows(packing, x_rows, block, x + i, stride, 0, sums);
-        add_to_rows(packing, x_rows, block + size, x + i + PACKED_BLOCK, stride, 1, sums);
+        add_to_rows(x_rows, block, x + i, stride, 0, sums);
+        add_to_rows(x_rows, block + size, x + i + PACKED_BLOCK, stride, 1, sums);
     }
     if (i + PACKED_BLOCK <= n) {
-        add_to_rows(packing, x_rows, block, x + i, stride, 0, sums);
+        add_to_rows(x_rows, block, x + i, stride, 0, sums);
         i += PACKED_BLOCK;
         block += size;
     }
-    if (packing == WG_PACKING_BF16 && i < n) {
+    if (i < n) {
         uint8_t last[2 * PACKED_BLOCK] = {0};
         real last_x[WG__ROWS_AT_ONCE][PACKED_BLOCK] = {{0}};
         memcpy(last, block, (size_t)(n - i) * 2);
         for (int r = 0; r < x_rows; r++)
             memcpy(last_x[r], x + r * stride + i, (size_t)(n - i) * sizeof *x);
-        add_to_rows(packing, x_rows, last, last_x[0], PACKED_BLOCK, 1, sums);
+        add_to_rows(x_rows, last, last_x[0], PACKED_BLOCK, 1, sums);
     }
     for (int r = 0; r < x_rows; r++)
         y[r * p->y_stride] = (real)(bias + (double)sum_lanes(sums[r][0] + sums[r][1]));
 }
 
-WG__OF_KNOWN void packed_rows(const wg_packing packing, const int x_rows,
-                              const wg__packed_product *p, int64_t begin, int64_t end,
-                              const real *x, real *y) {
+WG__OF_KNOWN void bf16_rows(const int x_rows, const wg__packed_product *p, int64_t begin,
+                            int64_t end, const real *x, real *y) {
     for (int64_t o = begin; o < end; o++)
-        packed_row(packing, x_rows, (const uint8_t *)p->weight + o * p->weight_stride, p, x, y + o,
-                   p->bias ? (double)p->bias[o] : 0);
+        bf16_row(x_rows, (const uint8_t *)p->weight + o * p->weight_stride, p, x, y + o,
+                 p->bias ? (double)p->bias[o] : 0);
 }
 
-WG__OF_KNOWN void packed_product(const wg_packing packing, const wg__packed_product *p,
-                                 int64_t begin, int64_t end) {
+static void bf16_product(const wg__packed_product *p, int64_t begin, int64_t end) {
     for (int64_t r = 0; r < p->x_rows; r += WG__ROWS_AT_ONCE) {
         const real *x = p->x + r * p->x_stride;
         real *y = p->y + r * p->y_stride;
         switch (p->x_rows - r) {
         case 1:
-            packed_rows(packing, 1, p, begin, end, x, y);
+            bf16_rows(1, p, begin, end, x, y);
             break;
         case 2:
-            packed_rows(packing, 2, p, begin, end, x, y);
+            bf16_rows(2, p, begin, end, x, y);
             break;
         case 3:
-            packed_rows(packing, 3, p, begin, end, x, y);
+            bf16_rows(3, p, begin, end, x, y);
             break;
         default:
-            packed_rows(packing, WG__ROWS_AT_ONCE, p, begin, end, x, y);
+            bf16_rows(WG__ROWS_AT_ONCE, p, begin, end, x, y);
         }
     }
-}
-
-static void packed_product_bf16(const wg__packed_product *p, int64_t begin, int64_t end) {
-    packed_product(WG_PACKING_BF16, p, begin, end);
-}
-
-static void packed_product_q8_0(const wg__packed_product *p, int64_t begin, int64_t end) {
-    packed_product(WG_PACKING_Q8_0, p, begin, end);
-}
-
-static void packed_product_q4_0(const wg__packed_product *p, int64_t begin, int64_t end) {
-    packed_product(WG_PACKING_Q4_0, p, begin, end);
 }
 
 /* ---- Unpacking ---- */

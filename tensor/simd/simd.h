@@ -55,9 +55,7 @@ typedef struct wg__row_products {
     int64_t y_stride, y_step; /* from row to row, and from element to element */
 } wg__row_products;
 
-/* y = x W^T + bias, W being packed (packing.h): each of its rows is read once for up to so many
- * rows of x, and is never unpacked to memory. */
-#define WG__PACKED_ROWS 4
+/* y = x W^T + bias, W being packed (packing.h). */
 typedef struct wg__packed_product {
     const char *weight; /* rows of whole blocks */
     int64_t weight_stride /* in bytes */, n /* numbers in a row */;
@@ -178,9 +176,9 @@ typedef struct wg__simd {
     void (*add_scaled_rows)(int64_t rows, int64_t n, int64_t row_stride, const void *a,
                             double scale, const void *x, int64_t x_stride, void *y);
 
-    /* Elements begin..end of each row of y; and the numbers of a row. By packing, of f32 alone. */
-    void (*packed_product[WG_PACKING_COUNT])(const wg__packed_product *p, int64_t begin,
-                                             int64_t end);
+    /* Elements begin..end of each row of y, W being of bf16, of which a row is read once for up to
+     * WG__ROWS_AT_ONCE rows of x; and the numbers of a row by itself, by packing. Of f32 alone. */
+    void (*bf16_product)(const wg__packed_product *p, int64_t begin, int64_t end);
     void (*unpack[WG_PACKING_COUNT])(int64_t n, const void *row, void *numbers);
 
     /* C (m, n) = alpha A (m, k) B (k, n) + beta C, where k is at most WG__SMALL_K and the rows of

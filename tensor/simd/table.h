@@ -120,7 +120,7 @@ const wg__simd WG__TABLE = {
     .add_scaled_rows = add_scaled_rows,
     .small_product = small_product,
 #if WG__BITS == 32
-    .packed_product = {packed_product_bf16, packed_product_q8_0, packed_product_q4_0},
+    .bf16_product = bf16_product,
     .unpack = {unpack_bf16, unpack_q8_0, unpack_q4_0},
 #endif
 

@@ -1,0 +1,137 @@
+/* Products with weights in blocks of integers.
+ *
+ *                 16 outputs     A unit of work is a chunk of x's tiles by 16 outputs, whose
+ * weights W^T +----+         stay in the nearest cache while tile after tile is multiplied. Rows |
+ * |         of the weight that do not stand side by side are brought there, a x  +------+ +----+
+ * piece at a time. |tiles | |unit|
+ *        +------+ +----+   */
+#include "tensor/block_product.h"
+
+#include <string.h>
+
+#include "tensor/counts.h"
+#include "tensor/iter.h"
+#include "tensor/packing_rows.h"
+#include "tensor/simd/blocks.h"
+
+enum {
+    BLOCK = 32,
+    ROWS_AT_ONCE = 12 * WG__MOST_TILE_ROWS, /* of x, whose tiles stay in the second cache */
+    PIECE = 16,                             /* blocks of 16 rows that are brought side by side */
+    MOST_BLOCK_BYTES = 34,
+    WORK = 16384, /* multiply-adds that are worth a chunk */
+};
+
+typedef struct job {
+    const wg__packed_product *p;
+    wg_packing packing; /* of a row by itself */
+    bool side_by_side;
+    const wg__block_kernels *kernels;
+    const wg__block_products *products;
+    int64_t outputs, groups, blocks;
+    uint8_t *tiles;
+} job;
+
+static int64_t rows_of_tile(const job *j, int64_t tile) {
+    return wg__smaller(j->kernels->tile_rows, j->p->x_rows - tile * j->kernels->tile_rows);
+}
+
+static uint8_t *tile_at(const job *j, int64_t tile) {
+    return j->tiles + tile * j->kernels->tile_rows * j->blocks * WG__TILE_BLOCK;
+}
+
+static void quantise_tiles(int64_t begin, int64_t end, void *context) {
+    const job *j = context;
+    for (int64_t t = begin; t < end; t++)
+        j->kernels->quantise(rows_of_tile(j, t), j->blocks,
+                             j->p->x + t * j->kernels->tile_rows * j->p->x_stride, j->p->x_stride,
+                             j->products->offset, tile_at(j, t));
+}
+
+/* ---- A unit ---- */
+
+/* Blocks first... of up to 16 rows from `output` on, side by side; zeros for those beyond the last.
+ */
+static void gather(const job *j, int64_t output, int64_t first, int64_t count, uint8_t *to) {
+    const int64_t bytes = wg_packing_block_bytes(j->packing);
+    static const uint8_t zeros[MOST_BLOCK_BYTES];
+    for (int64_t r = 0; r < WG__GROUP; r++) {
+        const bool is_there = output + r < j->outputs;
+        const uint8_t *row = (const uint8_t *)j->p->weight + (output + r) * j->p->weight_stride;
+        for (int64_t b = 0; b < count; b++)
+            wg__group_put(j->packing, r, is_there ? row + (first + b) * bytes : zeros,
+                          to + b * bytes * WG__GROUP);
+    }
+}
+
+/* Adds the products of all tiles from..to with blocks first... of 16 rows. */
+static void multiply_tiles(const job *j, int64_t from, int64_t to, int64_t first, int64_t count,
+                           const uint8_t *weights, float *sums) {
+    for (int64_t t = from; t < to; t++) {
+        const int64_t rows = rows_of_tile(j, t);
+        j->products->multiply(rows, count, weights, tile_at(j, t) + first * rows * WG__TILE_BLOCK,
+                              sums);
+        sums += rows * WG__GROUP;
+    }
+}
+
+static void store_sums(const job *j, int64_t row, int64_t rows, int64_t output, const float *sums) {
+    const wg__packed_product *p = j->p;
+    const int64_t count = wg__smaller(WG__GROUP, j->outputs - output);
+    for (int64_t r = 0; r < rows; r++, sums += WG__GROUP) {
+        float *y = p->y + (row + r) * p->y_stride + output;
+        for (int64_t o = 0; o < count; o++)
+            y[o] = p->bias ? p->bias[output + o] + sums[o] : sums[o];
+    }
+}
+
+static void multiply_unit(const job *j, int64_t row, int64_t group_number) {
+    const int64_t rows = wg__smaller(ROWS_AT_ONCE, j->p->x_rows - row),
+                  from = row / j->kernels->tile_rows,
+                  to = wg__ceil_divide(row + rows, j->kernels->tile_rows),
+                  output = group_number * WG__GROUP;
+    const bool in_place = j->side_by_side && output + WG__GROUP <= j->outputs;
+    float sums[ROWS_AT_ONCE * WG__GROUP];
+    memset(sums, 0, (size_t)(rows * WG__GROUP) * sizeof *sums);
+    if (in_place)
+        multiply_tiles(j, from, to, 0, j->blocks,
+                       (const uint8_t *)j->p->weight + output * j->p->weight_stride, sums);
+    for (int64_t first = 0; !in_place && first < j->blocks; first += PIECE) {
+        uint8_t piece[PIECE * WG__GROUP * MOST_BLOCK_BYTES];
+        const int64_t count = wg__smaller(PIECE, j->blocks - first);
+        gather(j, output, first, count, piece);
+        multiply_tiles(j, from, to, first, count, piece, sums);
+    }
+    store_sums(j, row, rows, output, sums);
+}
+
+static void multiply_units(int64_t begin, int64_t end, void *context) {
+    const job *j = context;
+    for (int64_t u = begin; u < end; u++)
+        multiply_unit(j, u / j->groups * ROWS_AT_ONCE, u % j->groups);
+}
+
+int wg__block_product(wg_packing packing, int64_t outputs, const wg__packed_product *p) {
+    if (outputs == 0 || p->x_rows == 0)
+        return 0;
+    const wg_packing of_a_row = wg__packing_of_a_row(packing);
+    const wg__block_kernels *kernels = wg__block_kernels_for_cpu();
+    job j = {.p = p,
+             .packing = of_a_row,
+             .side_by_side = packing != of_a_row,
+             .kernels = kernels,
+             .products = of_a_row == WG_PACKING_Q8_0 ? &kernels->q8_0 : &kernels->q4_0,
+             .outputs = outputs,
+             .groups = wg__ceil_divide(outputs, WG__GROUP),
+             .blocks = p->n / BLOCK};
+    j.tiles = wg__alloc((size_t)(p->x_rows * j.blocks * WG__TILE_BLOCK));
+    if (!j.tiles)
+        return -1;
+    const int64_t tiles = wg__ceil_divide(p->x_rows, kernels->tile_rows),
+                  units = wg__ceil_divide(p->x_rows, ROWS_AT_ONCE) * j.groups,
+                  unit_work = wg__smaller(p->x_rows, ROWS_AT_ONCE) * WG__GROUP * p->n;
+    wg__parallel_for(tiles, 1 + WORK / (p->n * kernels->tile_rows + 1), quantise_tiles, &j);
+    wg__parallel_for(units, 1 + WORK / (unit_work + 1), multiply_units, &j);
+    wg__free(j.tiles);
+    return 0;
+}

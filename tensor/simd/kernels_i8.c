@@ -1,0 +1,384 @@
+/* The kernels on blocks of integers for the instruction set that this file is compiled for.
+ *
+ *     16 rows of the weight, a block     a row of x, a block
+ *     +----+----+---- ... +----+
+ *     |0..3|0..3|         |0..3|    x    0..3, the same for all     16 sums, a lane an output
+ *     |4..7|4..7|         |4..7|    x    4..7
+ *     ...                                                                                    */
+#define WG__BITS 32
+#include <stdbool.h>
+
+#include "tensor/simd/blocks.h"
+#include "tensor/simd/vector.h"
+
+#if defined(__SSE2__)
+#include <immintrin.h>
+#elif defined(__aarch64__)
+#include <arm_neon.h>
+#endif
+#include "tensor/packing_rows.h"
+
+enum { BLOCK = 32, HALF = 2, STEP = 4, STEPS = BLOCK / STEP, PARTS = WG__GROUP / LANES };
+
+#if defined(__AVX512F__)
+#define WG__I8_ROWS 12
+#elif defined(WG__SCALAR)
+#define WG__I8_ROWS 1
+#else
+#define WG__I8_ROWS 4
+#endif
+
+typedef uint8_t bytes __attribute__((vector_size(WG__VECTOR_BYTES)));
+
+static inline bytes load_bytes(const uint8_t *from) {
+    bytes v;
+    memcpy(&v, from, sizeof v);
+    return v;
+}
+
+/* The same 4 bytes for every lane. */
+static inline lanes spread(const uint8_t *from) {
+    lane four;
+    memcpy(&four, from, sizeof four);
+    return four + (lanes){0};
+}
+
+/* ---- Sums of four products a lane ----
+ *
+ * dot_of_nibbles: weights from 0 to 15. dot: weights from -128 to 127, as weights_of_bytes has made
+ * them. LEVEL_OFFSET is what that adds to them, negative. */
+
+#if defined(__AVX512VNNI__)
+enum { LEVEL_OFFSET = -128 };
+
+static inline lanes dot_of_nibbles(lanes sum, bytes weights, lanes x) {
+    return (lanes)_mm512_dpbusd_epi32((__m512i)sum, (__m512i)weights, (__m512i)x);
+}
+
+static inline bytes weights_of_bytes(bytes weights) {
+    return weights ^ 128;
+}
+
+static inline lanes dot(lanes sum, bytes weights, lanes x) {
+    return dot_of_nibbles(sum, weights, x);
+}
+#else
+enum { LEVEL_OFFSET = 0 };
+
+static inline bytes weights_of_bytes(bytes weights) {
+    return weights;
+}
+
+#if defined(__AVX512BW__)
+static inline lanes dot_of_nibbles(lanes sum, bytes weights, lanes x) {
+    const __m512i pairs = _mm512_maddubs_epi16((__m512i)weights, (__m512i)x);
+    return sum + (lanes)_mm512_madd_epi16(pairs, _mm512_set1_epi16(1));
+}
+
+/* |w| times x with the sign of w: pairs of such products fit 16 bits. */
+static inline lanes dot(lanes sum, bytes weights, lanes x) {
+    const __m512i w = (__m512i)weights, zero = _mm512_setzero_si512();
+    const __m512i turned =
+        _mm512_mask_sub_epi8((__m512i)x, _mm512_movepi8_mask(w), zero, (__m512i)x);
+    return dot_of_nibbles(sum, (bytes)_mm512_abs_epi8(w), (lanes)turned);
+}
+#elif defined(__AVX2__)
+static inline lanes dot_of_nibbles(lanes sum, bytes weights, lanes x) {
+    const __m256i pairs = _mm256_maddubs_epi16((__m256i)weights, (__m256i)x);
+    return sum + (lanes)_mm256_madd_epi16(pairs, _mm256_set1_epi16(1));
+}
+
+/* |w| times x with the sign of w: pairs of such products fit 16 bits. */
+static inline lanes dot(lanes sum, bytes weights, lanes x) {
+    const __m256i w = (__m256i)weights;
+    return dot_of_nibbles(sum, (bytes)_mm256_abs_epi8(w), (lanes)_mm256_sign_epi8((__m256i)x, w));
+}
+#elif defined(__aarch64__) && defined(__ARM_NEON)
+static inline lanes dot(lanes sum, bytes weights, lanes x) {
+    const int8x16_t w = (int8x16_t)weights, levels = (int8x16_t)x;
+#if defined(__ARM_FEATURE_DOTPROD)
+    return (lanes)vdotq_s32((int32x4_t)sum, w, levels);
+#else
+    const int16x8_t low = vmull_s8(vget_low_s8(w), vget_low_s8(levels)),
+                    high = vmull_high_s8(w, levels);
+    return (lanes)vpadalq_s16((int32x4_t)sum, vpaddq_s16(low, high));
+#endif
+}
+
+static inline lanes dot_of_nibbles(lanes sum, bytes weights, lanes x) {
+    return dot(sum, weights, x);
+}
+#elif defined(__SSE2__)
+/* Bytes with their signs as 16 bits each: those of the lower and of the upper half. */
+static inline __m128i lower_words(__m128i v) {
+    return _mm_srai_epi16(_mm_unpacklo_epi8(v, v), 8);
+}
+
+static inline __m128i upper_words(__m128i v) {
+    return _mm_srai_epi16(_mm_unpackhi_epi8(v, v), 8);
+}
+
+static inline lanes dot(lanes sum, bytes weights, lanes x) {
+    const __m128i levels = lower_words((__m128i)x); /* the upper half is the same */
+    const lanes first = (lanes)_mm_madd_epi16(lower_words((__m128i)weights), levels),
+                second = (lanes)_mm_madd_epi16(upper_words((__m128i)weights), levels);
+    return sum + __builtin_shufflevector(first, second, 0, 2, 4, 6) +
+           __builtin_shufflevector(first, second, 1, 3, 5, 7);
+}
+
+static inline lanes dot_of_nibbles(lanes sum, bytes weights, lanes x) {
+    return dot(sum, weights, x);
+}
+#else
+static inline lanes dot(lanes sum, bytes weights, lanes x) {
+    int8_t w[sizeof weights], levels[sizeof x];
+    memcpy(w, &weights, sizeof w);
+    memcpy(levels, &x, sizeof levels);
+    for (int i = 0; i < LANES; i++)
+        for (int j = 0; j < STEP; j++)
+            sum[i] += w[i * STEP + j] * levels[i * STEP + j];
+    return sum;
+}
+
+static inline lanes dot_of_nibbles(lanes sum, bytes weights, lanes x) {
+    return dot(sum, weights, x);
+}
+#endif
+#endif
+
+/* ---- Products ---- */
+
+static inline vector to_numbers(lanes integers) {
+    return __builtin_convertvector(integers, vector);
+}
+
+static inline vector load_halves(const uint8_t *halves) {
+#if defined(__AVX512F__)
+    return (vector)_mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)halves));
+#elif defined(__F16C__)
+    return (vector)_mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)halves));
+#else
+    vector numbers;
+    for (int i = 0; i < LANES; i++)
+        numbers[i] = wg__half_to_f32((uint16_t)(halves[2 * i] | halves[2 * i + 1] << 8));
+    return numbers;
+#endif
+}
+
+static inline lane load_integer(const uint8_t *from) {
+    lane integer;
+    memcpy(&integer, from, sizeof integer);
+    return integer;
+}
+
+static inline real load_number(const uint8_t *from) {
+    real number;
+    memcpy(&number, from, sizeof number);
+    return number;
+}
+
+/* A block of some rows of x by LANES of the weight's; `x` is the block in the tile. */
+WG__OF_KNOWN void dots_of_bytes(const int rows, const uint8_t *weights, const uint8_t *x,
+                                lanes *sums) {
+    WG__UNROLL for (int s = 0; s < STEPS; s++) {
+        const bytes levels = weights_of_bytes(load_bytes(weights + s * WG__GROUP * STEP));
+        WG__UNROLL for (int r = 0; r < rows; r++) sums[r] =
+            dot(sums[r], levels, spread(x + (s * rows + r) * STEP));
+    }
+}
+
+/* The same; the low bits are of the block's first half, the high ones of the other. */
+WG__OF_KNOWN void dots_of_nibbles(const int rows, const uint8_t *weights, const uint8_t *x,
+                                  lanes *sums) {
+    enum { HALF_STEPS = STEPS / 2 };
+    const uint8_t *other = x + HALF_STEPS * rows * STEP;
+    WG__UNROLL for (int s = 0; s < HALF_STEPS; s++) {
+        const bytes pairs = load_bytes(weights + s * WG__GROUP * STEP);
+        WG__UNROLL for (int r = 0; r < rows; r++) {
+            const int at = (s * rows + r) * STEP;
+            sums[r] = dot_of_nibbles(sums[r], pairs & 15, spread(x + at));
+            sums[r] = dot_of_nibbles(sums[r], pairs >> 4, spread(other + at));
+        }
+    }
+}
+
+WG__OF_KNOWN void multiply(const bool nibbles, const int rows, int64_t blocks,
+                           const uint8_t *weights, const uint8_t *tile, float *sums) {
+    vector totals[WG__I8_ROWS][PARTS];
+    WG__UNROLL for (int r = 0; r < rows; r++) WG__UNROLL for (int p = 0; p < PARTS; p++)
+        totals[r][p] = load(sums + r * WG__GROUP + p * LANES);
+    for (int64_t b = 0; b < blocks; b++) {
+        const uint8_t *levels = weights + WG__GROUP * HALF;
+        const uint8_t *x_scales = tile + rows * BLOCK, *offsets = x_scales + rows * sizeof(real);
+        WG__UNROLL for (int p = 0; p < PARTS; p++) {
+            lanes integers[WG__I8_ROWS];
+            WG__UNROLL for (int r = 0; r < rows; r++) integers[r] =
+                load_integer(offsets + r * sizeof(lane)) + (lanes){0};
+            if (nibbles)
+                dots_of_nibbles(rows, levels + p * WG__VECTOR_BYTES, tile, integers);
+            else
+                dots_of_bytes(rows, levels + p * WG__VECTOR_BYTES, tile, integers);
+            const vector scale = load_halves(weights + p * LANES * HALF);
+            WG__UNROLL for (int r = 0; r < rows; r++) totals[r][p] +=
+                to_numbers(integers[r]) * (scale * load_number(x_scales + r * sizeof(real)));
+        }
+        weights += WG__GROUP * (HALF + (nibbles ? BLOCK / 2 : BLOCK));
+        tile += rows * WG__TILE_BLOCK;
+    }
+    WG__UNROLL for (int r = 0; r < rows; r++) WG__UNROLL for (int p = 0; p < PARTS; p++)
+        store(sums + r * WG__GROUP + p * LANES, totals[r][p]);
+}
+
+#define WG__CASE(rows)                                                                             \
+    case rows:                                                                                     \
+        multiply(nibbles, rows, blocks, weights, tile, sums);                                      \
+        return;
+
+WG__OF_KNOWN void multiply_rows(const bool nibbles, int64_t rows, int64_t blocks,
+                                const uint8_t *weights, const uint8_t *tile, float *sums) {
+    switch (rows) {
+        WG__CASE(1)
+#if WG__I8_ROWS > 1
+        WG__CASE(2)
+        WG__CASE(3)
+        WG__CASE(4)
+#endif
+#if WG__I8_ROWS > 4
+        WG__CASE(5)
+        WG__CASE(6)
+        WG__CASE(7)
+        WG__CASE(8)
+        WG__CASE(9)
+        WG__CASE(10)
+        WG__CASE(11)
+        WG__CASE(12)
+#endif
+    default:
+        return;
+    }
+}
+
+static void multiply_q8_0(int64_t rows, int64_t blocks, const uint8_t *weights, const void *tile,
+                          float *sums) {
+    multiply_rows(false, rows, blocks, weights, tile, sums);
+}
+
+static void multiply_q4_0(int64_t rows, int64_t blocks, const uint8_t *weights, const void *tile,
+                          float *sums) {
+    multiply_rows(true, rows, blocks, weights, tile, sums);
+}
+
+/* ---- Rows of x ---- */
+
+/* To the nearest integers, ties to even. */
+static inline lanes to_levels(vector v) {
+#if defined(__AVX512F__)
+    return (lanes)_mm512_cvtps_epi32((__m512)v);
+#elif defined(__AVX2__)
+    return (lanes)_mm256_cvtps_epi32((__m256)v);
+#elif defined(__SSE2__)
+    return (lanes)_mm_cvtps_epi32((__m128)v);
+#else
+    lanes levels;
+    for (int i = 0; i < LANES; i++)
+        levels[i] = (lane)lrintf(v[i]);
+    return levels;
+#endif
+}
+
+/* Folds a vector onto itself until each lane is made of all. */
+#if WG__LANES == 16
+#define WG__OVER_LANES(turned, v, fold)                                                            \
+    WG__FOLD(turned, WG__TURN8(v), fold)                                                           \
+    WG__FOLD(turned, WG__TURN4(v), fold)                                                           \
+    WG__FOLD(turned, WG__TURN2(v), fold) WG__FOLD(turned, WG__TURN1(v), fold)
+#elif WG__LANES == 8
+#define WG__OVER_LANES(turned, v, fold)                                                            \
+    WG__FOLD(turned, WG__TURN4(v), fold)                                                           \
+    WG__FOLD(turned, WG__TURN2(v), fold) WG__FOLD(turned, WG__TURN1(v), fold)
+#elif WG__LANES == 4
+#define WG__OVER_LANES(turned, v, fold)                                                            \
+    WG__FOLD(turned, WG__TURN2(v), fold) WG__FOLD(turned, WG__TURN1(v), fold)
+#else
+#define WG__OVER_LANES(turned, v, fold)
+#endif
+#define WG__FOLD(turned, value, fold)                                                              \
+    {                                                                                              \
+        const lanes turned = value;                                                                \
+        fold;                                                                                      \
+    }
+
+/* The largest magnitude of 32 numbers, or what is no number: as bits, magnitudes are ordered so. */
+static inline real largest_magnitude(const vector *numbers) {
+    lanes most = (lanes)numbers[0] & INT32_MAX;
+    for (int v = 1; v < BLOCK / LANES; v++) {
+        const lanes bits = (lanes)numbers[v] & INT32_MAX, larger_ones = bits > most;
+        most = (bits & larger_ones) | (most & ~larger_ones);
+    }
+    WG__OVER_LANES(turned, most, most = (turned & (turned > most)) | (most & ~(turned > most)))
+    real magnitude;
+    memcpy(&magnitude, &most, sizeof magnitude);
+    return magnitude;
+}
+
+/* Writes the block's levels where those of row 0 would be, and gives their sum. */
+static inline lane put_levels(const vector *numbers, real inverse, int64_t rows, uint8_t *to) {
+    lanes sum = {0};
+    for (int v = 0; v < BLOCK / LANES; v++) {
+        const lanes levels = to_levels(numbers[v] * inverse);
+        sum += levels;
+        uint8_t low[LANES];
+        for (int i = 0; i < LANES; i++)
+            low[i] = (uint8_t)levels[i];
+        for (int i = 0; i < LANES / STEP; i++)
+            memcpy(to + (v * (LANES / STEP) + i) * rows * STEP, low + i * STEP, STEP);
+    }
+    WG__OVER_LANES(turned, sum, sum += turned)
+    return sum[0];
+}
+
+static void quantise_block(const float *x, int64_t rows, int64_t row, int32_t offset,
+                           uint8_t *tile) {
+    vector numbers[BLOCK / LANES];
+    for (int v = 0; v < BLOCK / LANES; v++)
+        numbers[v] = load(x + v * LANES);
+    const real largest = largest_magnitude(numbers);
+    const bool finite = isfinite(largest);
+    const real scale = finite ? largest / 127 : NAN;
+    const real inverse = finite && isfinite(1 / scale) ? 1 / scale : 0;
+    lane sum = 0;
+    if (finite)
+        sum = put_levels(numbers, inverse, rows, tile + row * STEP);
+    else
+        sum = put_levels((vector[BLOCK / LANES]){{0}}, 0, rows, tile + row * STEP);
+    sum *= offset;
+    uint8_t *scales = tile + rows * BLOCK;
+    memcpy(scales + row * (int64_t)sizeof scale, &scale, sizeof scale);
+    memcpy(scales + (rows + row) * (int64_t)sizeof scale, &sum, sizeof sum);
+}
+
+static void quantise(int64_t rows, int64_t blocks, const float *x, int64_t x_stride, int32_t offset,
+                     void *tile) {
+    for (int64_t b = 0; b < blocks; b++)
+        for (int64_t r = 0; r < rows; r++)
+            quantise_block(x + r * x_stride + b * BLOCK, rows, r, offset,
+                           (uint8_t *)tile + b * rows * WG__TILE_BLOCK);
+}
+
+/* ---- The table ---- */
+
+#define WG__JOIN_EXPANDED(a, b) a##b
+#define WG__JOIN(a, b) WG__JOIN_EXPANDED(a, b)
+#define WG__TEXT_EXPANDED(a) #a
+#define WG__TEXT(a) WG__TEXT_EXPANDED(a)
+#define WG__TABLE WG__JOIN(wg__block_kernels_, WG_SIMD)
+
+extern const wg__block_kernels WG__TABLE;
+
+const wg__block_kernels WG__TABLE = {
+    .name = WG__TEXT(WG_SIMD),
+    .tile_rows = WG__I8_ROWS,
+    .quantise = quantise,
+    .q8_0 = {LEVEL_OFFSET, multiply_q8_0},
+    .q4_0 = {-8, multiply_q4_0},
+};
