@@ -13,6 +13,7 @@
 
 #include <string.h>
 
+#include "tensor/counts.h"
 #include "tensor/iter.h"
 #include "tensor/ops/dense.h"
 #include "tensor/ops/elementwise.h"
@@ -67,16 +68,15 @@ typedef struct job {
     bool weight_begins;              /* that of the weight is yet to be written */
 } job;
 
-/* Rows of a chunk: fewest are enough for products to run at full speed, as each chunk reads the
- * weight twice and its gradient once; of few classes there may be more. Chunks of one call are
- * about equal. */
+/* Rows of a chunk, at least, if there are as many: enough for products to run at full speed, as
+ * each chunk reads the weight twice and its gradient once. Of few classes there are more. */
 enum { FEWEST_ROWS = 512, CHUNK_BYTES = 16 << 20 };
 
+/* Chunks of one call are about equal, so that none has twice the rows that it needs. */
 static int64_t rows_at_once(int64_t rows, int64_t classes, wg_dtype dtype) {
-    int64_t most = CHUNK_BYTES / ((classes + 1) * (int64_t)wg_dtype_size(dtype));
-    if (most < FEWEST_ROWS)
-        most = FEWEST_ROWS;
-    return rows == 0 ? 1 : 1 + (rows - 1) / (1 + (rows - 1) / most);
+    const int64_t of_bytes = CHUNK_BYTES / ((classes + 1) * (int64_t)wg_dtype_size(dtype));
+    const int64_t chunks = wg__larger(rows / wg__larger(of_bytes, FEWEST_ROWS), 1);
+    return wg__larger(wg__ceil_divide(rows, chunks), 1);
 }
 
 static wg_tensor *places_of(const wg_tensor *target, int64_t ignore_index, int64_t count) {
