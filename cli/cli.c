@@ -46,10 +46,13 @@ double wg__cli_number(const struct argp_state *state, const char *option, const 
 }
 
 int wg__cli_packing(const struct argp_state *state, const char *text) {
-    const int packing = wg_packing_find(text);
-    if (packing < 0 && strcmp(text, "f32") != 0)
+    static const wg_packing packings[] = {WG_PACKING_BF16, WG_PACKING_Q8_0, WG_PACKING_Q4_0};
+    for (size_t i = 0; i < sizeof packings / sizeof *packings; i++)
+        if (strcmp(text, wg_packing_name(packings[i])) == 0)
+            return packings[i];
+    if (strcmp(text, "f32") != 0)
         argp_error(state, "--dtype: '%s' is none of f32, bf16, q8_0 and q4_0", text);
-    return packing;
+    return -1;
 }
 
 static void say(const char *kind, const char *format, va_list arguments) {

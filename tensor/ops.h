@@ -496,9 +496,9 @@ WG_API wg_tensor *wg_linear_op(wg_tensor *x, wg_tensor *weight, wg_tensor *bias)
 WG_API wg_tensor *wg_pack(wg_tensor *x, wg_packing packing);
 WG_API wg_tensor *wg_unpack(wg_tensor *packed, wg_packing packing);
 
-/* x W^T + bias with packed rows for W, which are never unpacked to memory: what writing text one
- * token at a time costs is the reading of the weights.   x: (..., I)   weight: (O, bytes) u8 bias:
- * (O) or NULL   ->   (..., O).
+/* x W^T + bias with packed rows for W, which in f32 are read as they are: what writing text one
+ * token at a time costs is the reading of the weights.   x: (..., I)   weight: (O, bytes) u8
+ * bias: (O) or NULL   ->   (..., O).
  *
  * In f32, blocks of integers are multiplied as llama.cpp does it: 32 elements of a row of x in turn
  * are rounded to integers from -127 to 127 times their largest magnitude / 127, and products of
