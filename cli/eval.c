@@ -41,9 +41,8 @@ static const struct argp_option options[] = {
      0},
     {"predictions", KEY_PREDICTIONS, "FILE", 0,
      "Write what the model predicts: of classify and cloze one label a line, of squad a JSON "
-     "object "
-     "of answers by question, as its official script reads it, of a Transformer the translations, "
-     "line by line",
+     "object of answers by question, as its official script reads it, of a Transformer the "
+     "translations, line by line",
      0},
     {"lowercase", KEY_LOWERCASE, NULL, 0, "BLEU without regard to case, sacreBLEU's -lc", 0},
     {"seed", KEY_SEED, "N", 0, "Seed of what BERT sees masked and paired (0)", 0},

@@ -1,10 +1,15 @@
 /* Products with weights in blocks of integers.
  *
- *                 16 outputs     A unit of work is a chunk of x's tiles by 16 outputs, whose
- * weights W^T +----+         stay in the nearest cache while tile after tile is multiplied. Rows |
- * |         of the weight that do not stand side by side are brought there, a x  +------+ +----+
- * piece at a time. |tiles | |unit|
- *        +------+ +----+   */
+ *                     16 outputs
+ *     weights W^T       +----+
+ *                       |    |
+ *        x    +------+  +----+
+ *             |tiles |  |unit|
+ *             +------+  +----+
+ *
+ * A unit of work is a chunk of x's tiles by 16 outputs, whose weights stay in the nearest cache
+ * while tile after tile is multiplied. Rows of the weight that do not stand side by side are
+ * brought there, a piece at a time. */
 #include "tensor/block_product.h"
 
 #include <string.h>
@@ -15,11 +20,9 @@
 #include "tensor/simd/blocks.h"
 
 enum {
-    BLOCK = 32,
     ROWS_AT_ONCE = 12 * WG__MOST_TILE_ROWS, /* of x, whose tiles stay in the second cache */
     PIECE = 16,                             /* blocks of 16 rows that are brought side by side */
-    MOST_BLOCK_BYTES = 34,
-    WORK = 16384, /* multiply-adds that are worth a chunk */
+    WORK = 16384,                           /* multiply-adds that are worth a chunk */
 };
 
 typedef struct job {
@@ -50,11 +53,10 @@ static void quantise_tiles(int64_t begin, int64_t end, void *context) {
 
 /* ---- A unit ---- */
 
-/* Blocks first... of up to 16 rows from `output` on, side by side; zeros for those beyond the last.
- */
+/* Blocks first... of up to 16 rows from `output` on, side by side; beyond the last row, zeros. */
 static void gather(const job *j, int64_t output, int64_t first, int64_t count, uint8_t *to) {
     const int64_t bytes = wg_packing_block_bytes(j->packing);
-    static const uint8_t zeros[MOST_BLOCK_BYTES];
+    static const uint8_t zeros[WG__MOST_BLOCK_BYTES];
     for (int64_t r = 0; r < WG__GROUP; r++) {
         const bool is_there = output + r < j->outputs;
         const uint8_t *row = (const uint8_t *)j->p->weight + (output + r) * j->p->weight_stride;
@@ -97,7 +99,7 @@ static void multiply_unit(const job *j, int64_t row, int64_t group_number) {
         multiply_tiles(j, from, to, 0, j->blocks,
                        (const uint8_t *)j->p->weight + output * j->p->weight_stride, sums);
     for (int64_t first = 0; !in_place && first < j->blocks; first += PIECE) {
-        uint8_t piece[PIECE * WG__GROUP * MOST_BLOCK_BYTES];
+        uint8_t piece[PIECE * WG__GROUP * WG__MOST_BLOCK_BYTES];
         const int64_t count = wg__smaller(PIECE, j->blocks - first);
         gather(j, output, first, count, piece);
         multiply_tiles(j, from, to, first, count, piece, sums);
@@ -123,7 +125,7 @@ int wg__block_product(wg_packing packing, int64_t outputs, const wg__packed_prod
              .products = of_a_row == WG_PACKING_Q8_0 ? &kernels->q8_0 : &kernels->q4_0,
              .outputs = outputs,
              .groups = wg__ceil_divide(outputs, WG__GROUP),
-             .blocks = p->n / BLOCK};
+             .blocks = p->n / WG__BLOCK};
     j.tiles = wg__alloc((size_t)(p->x_rows * j.blocks * WG__TILE_BLOCK));
     if (!j.tiles)
         return -1;

@@ -7,17 +7,15 @@
 #include "tensor/convert.h"
 #include "tensor/packing_rows.h"
 
-enum { BLOCK = 32, HALF = 2 };
-
 static const struct {
     const char *name;
     int64_t block, bytes;
 } packings[] = {
     [WG_PACKING_BF16] = {"bf16", 1, 2},
-    [WG_PACKING_Q8_0] = {"q8_0", BLOCK, HALF + BLOCK},
-    [WG_PACKING_Q4_0] = {"q4_0", BLOCK, HALF + BLOCK / 2},
-    [WG_PACKING_Q8_0X16] = {"q8_0x16", BLOCK, HALF + BLOCK},
-    [WG_PACKING_Q4_0X16] = {"q4_0x16", BLOCK, HALF + BLOCK / 2},
+    [WG_PACKING_Q8_0] = {"q8_0", WG__BLOCK, WG__BLOCK_SCALE + WG__BLOCK},
+    [WG_PACKING_Q4_0] = {"q4_0", WG__BLOCK, WG__BLOCK_SCALE + WG__BLOCK / 2},
+    [WG_PACKING_Q8_0X16] = {"q8_0x16", WG__BLOCK, WG__BLOCK_SCALE + WG__BLOCK},
+    [WG_PACKING_Q4_0X16] = {"q4_0x16", WG__BLOCK, WG__BLOCK_SCALE + WG__BLOCK / 2},
 };
 
 const char *wg_packing_name(wg_packing packing) {
@@ -94,15 +92,15 @@ uint16_t wg__f32_to_half(float value) {
 
 static void unpack_q8_0(const uint8_t *bytes, float *numbers) {
     const float scale = wg__half_to_f32(get_16(bytes));
-    for (int i = 0; i < BLOCK; i++)
-        numbers[i] = scale * (int8_t)bytes[HALF + i];
+    for (int i = 0; i < WG__BLOCK; i++)
+        numbers[i] = scale * (int8_t)bytes[WG__BLOCK_SCALE + i];
 }
 
 static void unpack_q4_0(const uint8_t *bytes, float *numbers) {
     const float scale = wg__half_to_f32(get_16(bytes));
-    for (int i = 0; i < BLOCK / 2; i++) {
-        numbers[i] = scale * (float)((bytes[HALF + i] & 15) - 8);
-        numbers[i + BLOCK / 2] = scale * (float)((bytes[HALF + i] >> 4) - 8);
+    for (int i = 0; i < WG__BLOCK / 2; i++) {
+        numbers[i] = scale * (float)((bytes[WG__BLOCK_SCALE + i] & 15) - 8);
+        numbers[i + WG__BLOCK / 2] = scale * (float)((bytes[WG__BLOCK_SCALE + i] >> 4) - 8);
     }
 }
 
@@ -110,13 +108,14 @@ static void unpack_q4_0(const uint8_t *bytes, float *numbers) {
  * half, half away from zero. */
 static void pack_q8_0(const float *numbers, uint8_t *bytes) {
     float largest = 0;
-    for (int i = 0; i < BLOCK; i++)
+    for (int i = 0; i < WG__BLOCK; i++)
         largest = fmaxf(largest, fabsf(numbers[i]));
     const float scale = largest / 127, inverse = isfinite(1 / scale) ? 1 / scale : 0;
     put_16(bytes, wg__f32_to_half(scale));
-    for (int i = 0; i < BLOCK; i++) {
+    for (int i = 0; i < WG__BLOCK; i++) {
         const float level = roundf(numbers[i] * inverse);
-        bytes[HALF + i] = (uint8_t)(int8_t)(isnan(level) ? 0 : fmaxf(-127, fminf(level, 127)));
+        bytes[WG__BLOCK_SCALE + i] =
+            (uint8_t)(int8_t)(isnan(level) ? 0 : fmaxf(-127, fminf(level, 127)));
     }
 }
 
@@ -128,14 +127,14 @@ static uint8_t nibble(float level) {
 /* The number of the largest magnitude becomes -8, whatever its sign. */
 static void pack_q4_0(const float *numbers, uint8_t *bytes) {
     float extreme = 0;
-    for (int i = 0; i < BLOCK; i++)
+    for (int i = 0; i < WG__BLOCK; i++)
         if (fabsf(numbers[i]) > fabsf(extreme))
             extreme = numbers[i];
     const float scale = extreme / -8, inverse = isfinite(1 / scale) ? 1 / scale : 0;
     put_16(bytes, wg__f32_to_half(scale));
-    for (int i = 0; i < BLOCK / 2; i++)
-        bytes[HALF + i] =
-            (uint8_t)(nibble(numbers[i] * inverse) | nibble(numbers[i + BLOCK / 2] * inverse) << 4);
+    for (int i = 0; i < WG__BLOCK / 2; i++)
+        bytes[WG__BLOCK_SCALE + i] = (uint8_t)(nibble(numbers[i] * inverse) |
+                                               nibble(numbers[i + WG__BLOCK / 2] * inverse) << 4);
 }
 
 /* ---- Rows ---- */
@@ -173,15 +172,17 @@ void wg__unpack_row(wg_packing packing, int64_t count, const uint8_t *bytes, flo
 enum { PIECE = 4 };
 
 void wg__group_put(wg_packing packing, int64_t row, const uint8_t *bytes, uint8_t *group) {
-    memcpy(group + row * HALF, bytes, HALF);
-    group += WG__GROUP * HALF + row * PIECE;
-    for (int64_t i = HALF; i < packings[packing].bytes; i += PIECE, group += WG__GROUP * PIECE)
+    memcpy(group + row * WG__BLOCK_SCALE, bytes, WG__BLOCK_SCALE);
+    group += WG__GROUP * WG__BLOCK_SCALE + row * PIECE;
+    for (int64_t i = WG__BLOCK_SCALE; i < packings[packing].bytes;
+         i += PIECE, group += WG__GROUP * PIECE)
         memcpy(group, bytes + i, PIECE);
 }
 
 void wg__group_get(wg_packing packing, int64_t row, const uint8_t *group, uint8_t *bytes) {
-    memcpy(bytes, group + row * HALF, HALF);
-    group += WG__GROUP * HALF + row * PIECE;
-    for (int64_t i = HALF; i < packings[packing].bytes; i += PIECE, group += WG__GROUP * PIECE)
+    memcpy(bytes, group + row * WG__BLOCK_SCALE, WG__BLOCK_SCALE);
+    group += WG__GROUP * WG__BLOCK_SCALE + row * PIECE;
+    for (int64_t i = WG__BLOCK_SCALE; i < packings[packing].bytes;
+         i += PIECE, group += WG__GROUP * PIECE)
         memcpy(bytes + i, group, PIECE);
 }

@@ -9,6 +9,10 @@
 float wg__half_to_f32(uint16_t half);
 uint16_t wg__f32_to_half(float value);
 
+/* Of blocks of integers: how many numbers they have; bytes of the scale, which comes first, and of
+ * a block at most. */
+enum { WG__BLOCK = 32, WG__BLOCK_SCALE = 2, WG__MOST_BLOCK_BYTES = WG__BLOCK_SCALE + WG__BLOCK };
+
 /* The packing of a row by itself: q8_0 of q8_0x16. */
 wg_packing wg__packing_of_a_row(wg_packing packing);
 

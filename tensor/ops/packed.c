@@ -44,11 +44,7 @@ static wg_tensor *dense_bytes(const wg_call *call, int input) {
 
 /* ---- Rows, one after the other, in parallel ---- */
 
-enum {
-    ROW_WORK = 4, /* a number packed or unpacked, beside an element of light work */
-    BLOCK = 32,
-    MOST_BLOCK_BYTES = 34,
-};
+enum { ROW_WORK = 4 }; /* a number packed or unpacked, beside an element of light work */
 
 typedef struct rows_job {
     wg_packing packing; /* of a row by itself */
@@ -104,8 +100,8 @@ static void pack_rows(int64_t begin, int64_t end, void *context) {
             continue;
         }
         for (int64_t b = 0; b < blocks_of_row(job); b++) {
-            uint8_t block[MOST_BLOCK_BYTES];
-            wg__pack_row(job->packing, BLOCK, numbers + b * BLOCK, block);
+            uint8_t block[WG__MOST_BLOCK_BYTES];
+            wg__pack_row(job->packing, WG__BLOCK, numbers + b * WG__BLOCK, block);
             wg__group_put(job->packing, i % WG__GROUP, block, group_block(job, i, b));
         }
     }
@@ -192,9 +188,9 @@ static void unpack_rows(int64_t begin, int64_t end, void *context) {
             continue;
         }
         for (int64_t b = 0; b < blocks_of_row(job); b++) {
-            uint8_t block[MOST_BLOCK_BYTES];
+            uint8_t block[WG__MOST_BLOCK_BYTES];
             wg__group_get(job->packing, i % WG__GROUP, group_block(job, i, b), block);
-            unpack(BLOCK, block, numbers + b * BLOCK);
+            unpack(WG__BLOCK, block, numbers + b * WG__BLOCK);
         }
     }
 }
@@ -353,7 +349,7 @@ static wg_tensor *sample_levels(wg_generator *generator, int ndim, const int64_t
     double *numbers = x ? wg_tensor_data(x) : NULL;
     for (int64_t i = 0; x && i < wg_tensor_count(x); i++)
         numbers[i] =
-            i % BLOCK == 0 ? 127.0 / 64 : fmax(-127, fmin(rint(48 * numbers[i]), 127)) / 64;
+            i % WG__BLOCK == 0 ? 127.0 / 64 : fmax(-127, fmin(rint(48 * numbers[i]), 127)) / 64;
     return x;
 }
 

@@ -8,6 +8,7 @@
 #define WG__BITS 32
 #include <stdbool.h>
 
+#include "tensor/packing_rows.h"
 #include "tensor/simd/blocks.h"
 #include "tensor/simd/vector.h"
 
@@ -16,9 +17,8 @@
 #elif defined(__aarch64__)
 #include <arm_neon.h>
 #endif
-#include "tensor/packing_rows.h"
 
-enum { BLOCK = 32, HALF = 2, STEP = 4, STEPS = BLOCK / STEP, PARTS = WG__GROUP / LANES };
+enum { STEP = 4, STEPS = WG__BLOCK / STEP, PARTS = WG__GROUP / LANES };
 
 #if defined(__AVX512F__)
 #define WG__I8_ROWS 12
@@ -165,12 +165,6 @@ static inline vector load_halves(const uint8_t *halves) {
 #endif
 }
 
-static inline lane load_integer(const uint8_t *from) {
-    lane integer;
-    memcpy(&integer, from, sizeof integer);
-    return integer;
-}
-
 static inline real load_number(const uint8_t *from) {
     real number;
     memcpy(&number, from, sizeof number);
@@ -208,21 +202,22 @@ WG__OF_KNOWN void multiply(const bool nibbles, const int rows, int64_t blocks,
     WG__UNROLL for (int r = 0; r < rows; r++) WG__UNROLL for (int p = 0; p < PARTS; p++)
         totals[r][p] = load(sums + r * WG__GROUP + p * LANES);
     for (int64_t b = 0; b < blocks; b++) {
-        const uint8_t *levels = weights + WG__GROUP * HALF;
-        const uint8_t *x_scales = tile + rows * BLOCK, *offsets = x_scales + rows * sizeof(real);
+        const uint8_t *levels = weights + WG__GROUP * WG__BLOCK_SCALE;
+        const uint8_t *x_scales = tile + rows * WG__BLOCK,
+                      *offsets = x_scales + rows * sizeof(real);
         WG__UNROLL for (int p = 0; p < PARTS; p++) {
             lanes integers[WG__I8_ROWS];
             WG__UNROLL for (int r = 0; r < rows; r++) integers[r] =
-                load_integer(offsets + r * sizeof(lane)) + (lanes){0};
+                spread(offsets + r * sizeof(lane));
             if (nibbles)
                 dots_of_nibbles(rows, levels + p * WG__VECTOR_BYTES, tile, integers);
             else
                 dots_of_bytes(rows, levels + p * WG__VECTOR_BYTES, tile, integers);
-            const vector scale = load_halves(weights + p * LANES * HALF);
+            const vector scale = load_halves(weights + p * LANES * WG__BLOCK_SCALE);
             WG__UNROLL for (int r = 0; r < rows; r++) totals[r][p] +=
                 to_numbers(integers[r]) * (scale * load_number(x_scales + r * sizeof(real)));
         }
-        weights += WG__GROUP * (HALF + (nibbles ? BLOCK / 2 : BLOCK));
+        weights += WG__GROUP * (WG__BLOCK_SCALE + (nibbles ? WG__BLOCK / 2 : WG__BLOCK));
         tile += rows * WG__TILE_BLOCK;
     }
     WG__UNROLL for (int r = 0; r < rows; r++) WG__UNROLL for (int p = 0; p < PARTS; p++)
@@ -311,7 +306,7 @@ static inline lanes to_levels(vector v) {
 /* The largest magnitude of 32 numbers, or what is no number: as bits, magnitudes are ordered so. */
 static inline real largest_magnitude(const vector *numbers) {
     lanes most = (lanes)numbers[0] & INT32_MAX;
-    for (int v = 1; v < BLOCK / LANES; v++) {
+    for (int v = 1; v < WG__BLOCK / LANES; v++) {
         const lanes bits = (lanes)numbers[v] & INT32_MAX, larger_ones = bits > most;
         most = (bits & larger_ones) | (most & ~larger_ones);
     }
@@ -324,7 +319,7 @@ static inline real largest_magnitude(const vector *numbers) {
 /* Writes the block's levels where those of row 0 would be, and gives their sum. */
 static inline lane put_levels(const vector *numbers, real inverse, int64_t rows, uint8_t *to) {
     lanes sum = {0};
-    for (int v = 0; v < BLOCK / LANES; v++) {
+    for (int v = 0; v < WG__BLOCK / LANES; v++) {
         const lanes levels = to_levels(numbers[v] * inverse);
         sum += levels;
         uint8_t low[LANES];
@@ -339,8 +334,8 @@ static inline lane put_levels(const vector *numbers, real inverse, int64_t rows,
 
 static void quantise_block(const float *x, int64_t rows, int64_t row, int32_t offset,
                            uint8_t *tile) {
-    vector numbers[BLOCK / LANES];
-    for (int v = 0; v < BLOCK / LANES; v++)
+    vector numbers[WG__BLOCK / LANES];
+    for (int v = 0; v < WG__BLOCK / LANES; v++)
         numbers[v] = load(x + v * LANES);
     const real largest = largest_magnitude(numbers);
     const bool finite = isfinite(largest);
@@ -350,9 +345,9 @@ static void quantise_block(const float *x, int64_t rows, int64_t row, int32_t of
     if (finite)
         sum = put_levels(numbers, inverse, rows, tile + row * STEP);
     else
-        sum = put_levels((vector[BLOCK / LANES]){{0}}, 0, rows, tile + row * STEP);
+        sum = put_levels((vector[WG__BLOCK / LANES]){{0}}, 0, rows, tile + row * STEP);
     sum *= offset;
-    uint8_t *scales = tile + rows * BLOCK;
+    uint8_t *scales = tile + rows * WG__BLOCK;
     memcpy(scales + row * (int64_t)sizeof scale, &scale, sizeof scale);
     memcpy(scales + (rows + row) * (int64_t)sizeof scale, &sum, sizeof sum);
 }
@@ -361,7 +356,7 @@ static void quantise(int64_t rows, int64_t blocks, const float *x, int64_t x_str
                      void *tile) {
     for (int64_t b = 0; b < blocks; b++)
         for (int64_t r = 0; r < rows; r++)
-            quantise_block(x + r * x_stride + b * BLOCK, rows, r, offset,
+            quantise_block(x + r * x_stride + b * WG__BLOCK, rows, r, offset,
                            (uint8_t *)tile + b * rows * WG__TILE_BLOCK);
 }
 

@@ -7,7 +7,7 @@
 #endif
 #include "tensor/packing_rows.h"
 
-enum { PACKED_BLOCK = 32, PACKED_SCALE = 2, BLOCK_VECTORS = PACKED_BLOCK / LANES };
+enum { BLOCK_VECTORS = WG__BLOCK / LANES };
 
 /* The scale of a block, in all lanes. A load of more than the half goes to its register at once. */
 static inline vector packed_scale(const uint8_t *block) {
@@ -55,7 +55,7 @@ static inline void numbers_of_nibbles(const uint8_t *bytes, vector *numbers) {
     numbers[0] = _mm512_permutexvar_ps(pairs, levels);
     numbers[1] = _mm512_permutexvar_ps(_mm512_srli_epi32(pairs, 4), levels);
 #else
-    typedef uint8_t pairs __attribute__((vector_size(PACKED_BLOCK / 2)));
+    typedef uint8_t pairs __attribute__((vector_size(WG__BLOCK / 2)));
     pairs both, halves[2];
     memcpy(&both, bytes, sizeof both);
     halves[0] = (both & 15) - 8;
@@ -68,19 +68,19 @@ static inline void numbers_of_nibbles(const uint8_t *bytes, vector *numbers) {
 /* The 32 numbers of a block, those of q8_0 and q4_0 before they are scaled. */
 static inline void numbers_of_block(wg_packing packing, const uint8_t *block, vector *numbers) {
     if (packing == WG_PACKING_Q4_0) {
-        numbers_of_nibbles(block + PACKED_SCALE, numbers);
+        numbers_of_nibbles(block + WG__BLOCK_SCALE, numbers);
         return;
     }
     for (int v = 0; v < BLOCK_VECTORS; v++)
         numbers[v] = packing == WG_PACKING_BF16
                          ? numbers_of_bf16(block + 2 * v * LANES)
-                         : numbers_of_bytes((const int8_t *)block + PACKED_SCALE + v * LANES);
+                         : numbers_of_bytes((const int8_t *)block + WG__BLOCK_SCALE + v * LANES);
 }
 
 static inline int64_t bytes_of_block(wg_packing packing) {
-    return packing == WG_PACKING_BF16   ? 2 * PACKED_BLOCK
-           : packing == WG_PACKING_Q8_0 ? PACKED_SCALE + PACKED_BLOCK
-                                        : PACKED_SCALE + PACKED_BLOCK / 2;
+    return packing == WG_PACKING_BF16   ? 2 * WG__BLOCK
+           : packing == WG_PACKING_Q8_0 ? WG__BLOCK_SCALE + WG__BLOCK
+                                        : WG__BLOCK_SCALE + WG__BLOCK / 2;
 }
 
 /* ---- Products of bf16: functions of known rows of x, so that their sums stay in registers ---- */
@@ -101,22 +101,22 @@ WG__OF_KNOWN void bf16_row(const int x_rows, const uint8_t *block, const wg__pac
     const int64_t size = bytes_of_block(WG_PACKING_BF16), n = p->n, stride = p->x_stride;
     vector sums[WG__ROWS_AT_ONCE][2] = {{{0}}};
     int64_t i = 0;
-    for (; i + 2 * PACKED_BLOCK <= n; i += 2 * PACKED_BLOCK, block += 2 * size) {
+    for (; i + 2 * WG__BLOCK <= n; i += 2 * WG__BLOCK, block += 2 * size) {
         add_to_rows(x_rows, block, x + i, stride, 0, sums);
-        add_to_rows(x_rows, block + size, x + i + PACKED_BLOCK, stride, 1, sums);
+        add_to_rows(x_rows, block + size, x + i + WG__BLOCK, stride, 1, sums);
     }
-    if (i + PACKED_BLOCK <= n) {
+    if (i + WG__BLOCK <= n) {
         add_to_rows(x_rows, block, x + i, stride, 0, sums);
-        i += PACKED_BLOCK;
+        i += WG__BLOCK;
         block += size;
     }
     if (i < n) {
-        uint8_t last[2 * PACKED_BLOCK] = {0};
-        real last_x[WG__ROWS_AT_ONCE][PACKED_BLOCK] = {{0}};
+        uint8_t last[2 * WG__BLOCK] = {0};
+        real last_x[WG__ROWS_AT_ONCE][WG__BLOCK] = {{0}};
         memcpy(last, block, (size_t)(n - i) * 2);
         for (int r = 0; r < x_rows; r++)
             memcpy(last_x[r], x + r * stride + i, (size_t)(n - i) * sizeof *x);
-        add_to_rows(x_rows, last, last_x[0], PACKED_BLOCK, 1, sums);
+        add_to_rows(x_rows, last, last_x[0], WG__BLOCK, 1, sums);
     }
     for (int r = 0; r < x_rows; r++)
         y[r * p->y_stride] = (real)(bias + (double)sum_lanes(sums[r][0] + sums[r][1]));
@@ -154,7 +154,7 @@ static void bf16_product(const wg__packed_product *p, int64_t begin, int64_t end
 WG__OF_KNOWN void unpack(const wg_packing packing, int64_t n, const uint8_t *block, real *to) {
     vector numbers[BLOCK_VECTORS];
     int64_t i = 0;
-    for (; i + PACKED_BLOCK <= n; i += PACKED_BLOCK, block += bytes_of_block(packing)) {
+    for (; i + WG__BLOCK <= n; i += WG__BLOCK, block += bytes_of_block(packing)) {
         numbers_of_block(packing, block, numbers);
         for (int v = 0; v < BLOCK_VECTORS; v++)
             store(to + i + v * LANES,
