@@ -1,4 +1,5 @@
-/* Anomaly mode: the op that made the first NaN is named, and who called it. */
+/* Anomaly mode: the op that made the first NaN is named, and who called it. The mode ends with the
+ * test, whatever becomes of it: each runs in a process of its own. */
 #include "autograd/functional.h"
 
 #include <math.h>
@@ -9,19 +10,7 @@
 
 #include "tensor/alloc.h"
 #include "tensor/ops.h"
-#include "tests/testing.h"
-
-/* The mode ends with the test, whatever becomes of it: each runs in a process of its own. */
-static wg_tensor *leaf(double first, double second) {
-    const int64_t two = 2;
-    wg_tensor *x = wg_from_array(WG_F64, 1, &two, (double[]){first, second});
-    ck_assert_int_eq(wg_set_requires_grad(x, true), 0);
-    return x;
-}
-
-static wg_tensor *sum(wg_tensor *x) {
-    return wg_sum(x, WG_ALL, false);
-}
+#include "tests/leaves.h"
 
 /* A caller that can be looked up by name, kept out of line. */
 wg_tensor *take_the_root(wg_tensor *x);

@@ -385,21 +385,11 @@ END_TEST
 
 /* ---- Damage ---- */
 
-typedef struct expectation {
-    const wg_tokenizer *tokenizer;
-    int64_t hash;
-} expectation;
-
-/* Whether all can be read and is as it was; true, too, for an error with a reason. */
-static bool is_told_or_right(const char *path, const void *context, bool *error) {
-    const expectation *wanted = context;
-    wg_sentence_pairs *pairs = wg_sentence_pairs_load(1, &path, wanted->tokenizer, NULL);
+static int64_t fingerprint_of(const char *path, const void *tokenizer) {
+    wg_sentence_pairs *pairs = wg_sentence_pairs_load(1, &path, tokenizer, NULL);
     const int64_t found = wg_sentence_pairs_fingerprint(pairs);
     wg_sentence_pairs_free(pairs);
-    const bool told = wg_error_pending();
-    *error = told;
-    wg_error_clear();
-    return told || found == wanted->hash;
+    return found;
 }
 
 START_TEST(damage_and_truncation_are_told) {
@@ -407,10 +397,9 @@ START_TEST(damage_and_truncation_are_told) {
     write_pairs("a", 0, 40, paths);
     wg_tokenizer *tokenizer = wg_byte_new();
     wg_sentence_pairs *pairs = load_kept(paths, kept, tokenizer);
-    const int64_t hash = wg_sentence_pairs_fingerprint(pairs);
+    ck_assert_int_eq(fingerprint_of(kept, tokenizer), wg_sentence_pairs_fingerprint(pairs));
     wg_sentence_pairs_free(pairs);
-    const expectation wanted = {tokenizer, hash};
-    assert_damage_is_told(kept, 300, 10, is_told_or_right, &wanted);
+    assert_damage_is_told(kept, 300, 10, fingerprint_of, tokenizer);
     wg_tokenizer_free(tokenizer);
 }
 END_TEST

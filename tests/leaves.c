@@ -1,0 +1,24 @@
+/* Tensors of two numbers: see leaves.h. */
+#include "tests/leaves.h"
+
+#include "autograd/autograd.h"
+#include "tensor/ops.h"
+
+wg_tensor *vector(double first, double second) {
+    return wg_from_array(WG_F64, WG_DIMS(2), (double[]){first, second});
+}
+
+wg_tensor *leaf(double first, double second) {
+    wg_tensor *x = vector(first, second);
+    ck_assert_int_eq(wg_set_requires_grad(x, true), 0);
+    return x;
+}
+
+wg_tensor *sum(wg_tensor *x) {
+    return wg_sum(x, WG_ALL, false);
+}
+
+void assert_values(wg_tensor *x, double first, double second) {
+    ck_assert_ptr_nonnull(x);
+    assert_close(wg_detach(x), vector(first, second), 1e-12, 1e-12);
+}
