@@ -54,7 +54,7 @@ static void run(wg__product p) {
     else if (multiply_adds <= SMALL)
         wg__blis_gemm(&p, small_packs(&p));
     else if (shorter < SKINNY)
-        wg__parallel_tasks((longer + STRIP - 1) / STRIP, run_strips, &p);
+        wg__parallel_for((longer + STRIP - 1) / STRIP, 1, run_strips, &p);
     else {
         const wg__gemm_kernel kernel = wg__gemm_kernel_for(p.dtype);
         wg__gemm_large(&p, &kernel);

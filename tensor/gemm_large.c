@@ -340,7 +340,7 @@ static void run_packed(blocks *p, int64_t workers, int64_t pieces_at_once) {
         atomic_store(&p->next_shared, 0);
         atomic_store(&p->packed, 0);
         atomic_store(&p->next_sliver, 0);
-        wg__parallel_tasks(workers, work, p);
+        wg__parallel_for(workers, 1, work, p);
     }
 }
 

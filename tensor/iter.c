@@ -4,6 +4,8 @@
 #include <omp.h>
 #include <string.h>
 
+#include "tensor/counts.h"
+
 static atomic_int thread_count; /* 0: not yet set */
 
 int wg_threads(void) {
@@ -19,33 +21,61 @@ int wg_set_threads(int threads) {
     return 0;
 }
 
-void wg__parallel_for(int64_t count, int64_t grain, wg__range_body body, void *context) {
-    int64_t chunks = (count + grain - 1) / grain;
-    int threads = wg_threads();
-    if (chunks < threads)
-        threads = (int)chunks;
-    if (threads <= 1 || omp_in_parallel()) {
-        for (int64_t i = 0; i < chunks; i++)
-            body(i * grain, i + 1 == chunks ? count : (i + 1) * grain, context);
-        return;
-    }
-#pragma omp parallel for schedule(static) num_threads(threads)
-    for (int64_t i = 0; i < chunks; i++)
-        body(i * grain, i + 1 == chunks ? count : (i + 1) * grain, context);
+/* ---- Chunks to threads ----
+ *
+ *     thread 0            thread 1
+ *     0 1 2 3 . . . .     8 9 . . . . . .       each begins with a run of its own
+ *             ^ next          ^ next
+ *
+ * so that neighbours in memory are read one after the other. Who has done its own helps the others:
+ * threads are seldom equally quick, when they share memory least of all. */
+
+/* A run of chunks; more threads than there are runs only help. */
+enum { MOST_RUNS = 256, CACHE_LINE = 64 };
+
+typedef struct run {
+    _Alignas(CACHE_LINE) _Atomic int64_t next;
+    int64_t end;
+} run;
+
+typedef struct chunks {
+    wg__range_body body;
+    void *context;
+    int64_t count, grain;
+} chunks;
+
+static void run_chunk(const chunks *c, int64_t chunk) {
+    const int64_t begin = chunk * c->grain;
+    c->body(begin, wg__smaller(begin + c->grain, c->count), c->context);
 }
 
-void wg__parallel_tasks(int64_t count, wg__range_body body, void *context) {
-    int threads = wg_threads();
-    if (count < threads)
-        threads = (int)count;
+static void finish(run *r, const chunks *c) {
+    for (;;) {
+        const int64_t chunk = atomic_fetch_add_explicit(&r->next, 1, memory_order_relaxed);
+        if (chunk >= r->end)
+            return;
+        run_chunk(c, chunk);
+    }
+}
+
+void wg__parallel_for(int64_t count, int64_t grain, wg__range_body body, void *context) {
+    const chunks all = {body, context, count, grain};
+    const int64_t chunk_count = (count + grain - 1) / grain;
+    const int threads = (int)wg__smaller(chunk_count, wg_threads());
     if (threads <= 1 || omp_in_parallel()) {
-        for (int64_t i = 0; i < count; i++)
-            body(i, i + 1, context);
+        for (int64_t i = 0; i < chunk_count; i++)
+            run_chunk(&all, i);
         return;
     }
-#pragma omp parallel for schedule(dynamic) num_threads(threads)
-    for (int64_t i = 0; i < count; i++)
-        body(i, i + 1, context);
+    const int run_count = threads < MOST_RUNS ? threads : MOST_RUNS;
+    run runs[MOST_RUNS];
+    for (int i = 0; i < run_count; i++) {
+        atomic_init(&runs[i].next, chunk_count * i / run_count);
+        runs[i].end = chunk_count * (i + 1) / run_count;
+    }
+#pragma omp parallel num_threads(threads)
+    for (int i = 0; i < run_count; i++)
+        finish(&runs[(omp_get_thread_num() + i) % run_count], &all);
 }
 
 int wg__gemm_threads(double multiply_adds) {

@@ -12,13 +12,11 @@
 /* Elements of light work that are worth one chunk. */
 #define WG__GRAIN 16384
 
-/* Runs body on [0, count) in chunks of `grain`, in parallel when there are several. Must not be
- * nested; body must not record errors or make tensors. */
+/* Runs body on [0, count) in chunks of `grain`, in parallel when there are several: each thread a run
+ * of neighbours, one after the other, and then what others have not begun. Must not be nested; body
+ * must not record errors or make tensors. */
 typedef void (*wg__range_body)(int64_t begin, int64_t end, void *context);
 void wg__parallel_for(int64_t count, int64_t grain, wg__range_body body, void *context);
-
-/* The same for tasks of unlike or long duration: one at a time, to the next thread that is free. */
-void wg__parallel_tasks(int64_t count, wg__range_body body, void *context);
 
 /* The threads that a GEMM of that many multiply-adds is worth, in this context (1 inside a
  * parallel_for). */

@@ -94,7 +94,7 @@ static int run_rows(rows *rows) {
     rows->room = wg__alloc((size_t)rows->tasks * rows->room_size);
     if (rows->room == NULL)
         return -1;
-    wg__parallel_tasks(rows->tasks, run_tasks, rows);
+    wg__parallel_for(rows->tasks, 1, run_tasks, rows);
     wg__free(rows->room);
     return 0;
 }
