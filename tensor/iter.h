@@ -12,9 +12,9 @@
 /* Elements of light work that are worth one chunk. */
 #define WG__GRAIN 16384
 
-/* Runs body on [0, count) in chunks of `grain`, in parallel when there are several: each thread a run
- * of neighbours, one after the other, and then what others have not begun. Must not be nested; body
- * must not record errors or make tensors. */
+/* Runs body on [0, count) in chunks of `grain`, in parallel when there are several: each thread a
+ * run of neighbours, one after the other, and then what others have not begun. Must not be nested;
+ * body must not record errors or make tensors. */
 typedef void (*wg__range_body)(int64_t begin, int64_t end, void *context);
 void wg__parallel_for(int64_t count, int64_t grain, wg__range_body body, void *context);
 
