@@ -116,11 +116,18 @@ static wg_tensor *merge_heads(wg_tensor *x) {
     return wg_reshape(wg_transpose(x, 1, 2), WG_DIMS(b, t, h * wg_tensor_size(x, 3)));
 }
 
-static int project_jointly(const wg_multi_head_attention *a, wg_tensor *x, projections *p) {
-    const int64_t queries = a->heads * a->head_width, shared = a->key_value_heads * a->head_width;
-    wg_tensor *parts[3], *all = wg_linear_forward(a->joint, x);
-    if (wg_split(all, -1, 3, (int64_t[]){queries, shared, shared}, parts) < 0)
+/* Queries, keys and values of x itself, all at once. */
+static int project_self(const wg_multi_head_attention *a, wg_tensor *x, projections *p) {
+    wg_tensor *parts[3];
+    if (a->joint) {
+        const int64_t queries = a->heads * a->head_width,
+                      shared = a->key_value_heads * a->head_width;
+        if (wg_split(wg_linear_forward(a->joint, x), -1, 3, (int64_t[]){queries, shared, shared},
+                     parts) < 0)
+            return -1;
+    } else if (wg_linears_forward(3, (wg_linear *[]){a->query, a->key, a->value}, x, parts) < 0) {
         return -1;
+    }
     p->q = split_heads(parts[0], a->heads);
     p->k = split_heads(parts[1], a->key_value_heads);
     p->v = split_heads(parts[2], a->key_value_heads);
@@ -144,8 +151,8 @@ static int project(const wg_multi_head_attention *a, wg_tensor *x,
                    const wg_attention_inputs *inputs, projections *p) {
     wg_kv_cache *cache = inputs->cache;
     const bool recalls = cache && inputs->memory && cache->length > 0;
-    if (a->joint) {
-        if (project_jointly(a, x, p) < 0)
+    if (!inputs->memory && !a->value_inner) {
+        if (project_self(a, x, p) < 0)
             return -1;
     } else {
         p->q = split_heads(wg_linear_forward(a->query, x), a->heads);

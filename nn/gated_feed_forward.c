@@ -89,8 +89,9 @@ wg_gated_feed_forward *wg_gated_feed_forward_new(wg_module *parent, const char *
 wg_tensor *wg_gated_feed_forward_forward(wg_gated_feed_forward *net, wg_tensor *x) {
     wg_scope scope;
     wg_scope_begin(&scope);
-    wg_tensor *gate = wg_linear_forward(net->gate, x), *up = wg_linear_forward(net->up, x);
-    wg_tensor *inner = wg_gate_apply(net->kind, gate, up);
+    wg_tensor *both[2];
+    wg_linears_forward(2, (wg_linear *[]){net->gate, net->up}, x, both);
+    wg_tensor *inner = wg_gate_apply(net->kind, both[0], both[1]);
     wg_tensor *y = wg_linear_forward(net->down, wg_dropout(&net->module, inner, net->dropout));
     return wg_scope_end(&scope, y);
 }

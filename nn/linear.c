@@ -80,6 +80,40 @@ wg_tensor *wg_linear_forward(wg_linear *linear, wg_tensor *x) {
     return wg_scope_end(&scope, wg_linear_op(x, weight, linear->bias));
 }
 
+enum { MOST_TOGETHER = 3 }; /* what wg_packed_linears takes */
+
+static bool are_packed_alike(int count, wg_linear *const *linears) {
+    for (int i = 0; i < count; i++)
+        if (!linears[i]->packed || linears[i]->packing != linears[0]->packing)
+            return false;
+    return count > 1 && count <= MOST_TOGETHER;
+}
+
+static int forward_together(int count, wg_linear *const *linears, wg_tensor *x, wg_tensor **y) {
+    wg_tensor *weights[MOST_TOGETHER], *biases[MOST_TOGETHER];
+    int64_t widths[MOST_TOGETHER];
+    for (int i = 0; i < count; i++) {
+        weights[i] = linears[i]->weight;
+        biases[i] = linears[i]->bias;
+        widths[i] = wg_tensor_size(weights[i], 0);
+    }
+    wg_tensor *all = wg_packed_linears(x, count, weights, linears[0]->packing, biases);
+    return wg_split(all, -1, count, widths, y);
+}
+
+int wg_linears_forward(int count, wg_linear *const *linears, wg_tensor *x, wg_tensor **y) {
+    if (are_packed_alike(count, linears))
+        return forward_together(count, linears, x, y);
+    int status = 0;
+    for (int i = 0; i < count; i++) {
+        y[i] = status == 0 ? wg_linear_forward(linears[i], x) : NULL;
+        status = y[i] ? status : -1;
+    }
+    for (int i = 0; status < 0 && i < count; i++)
+        y[i] = NULL;
+    return status;
+}
+
 wg_tensor *wg_linear_loss(wg_linear *linear, wg_tensor *x, wg_tensor *target, int64_t ignore_index,
                           const wg_cross_entropy_options *options) {
     wg_scope scope;

@@ -26,12 +26,13 @@ enum {
 };
 
 typedef struct job {
-    const wg__packed_product *p;
-    wg_packing packing; /* of a row by itself */
+    const wg__packed_product *p; /* of the same x */
+    wg_packing packing;          /* of a row by itself */
     bool side_by_side;
     const wg__block_kernels *kernels;
     const wg__block_products *products;
-    int64_t outputs, groups, blocks;
+    int64_t groups; /* of 16 outputs, of all products together */
+    int64_t blocks;
     uint8_t *tiles;
 } job;
 
@@ -54,12 +55,13 @@ static void quantise_tiles(int64_t begin, int64_t end, void *context) {
 /* ---- A unit ---- */
 
 /* Blocks first... of up to 16 rows from `output` on, side by side; beyond the last row, zeros. */
-static void gather(const job *j, int64_t output, int64_t first, int64_t count, uint8_t *to) {
+static void gather(const job *j, const wg__packed_product *p, int64_t output, int64_t first,
+                   int64_t count, uint8_t *to) {
     const int64_t bytes = wg_packing_block_bytes(j->packing);
     static const uint8_t zeros[WG__MOST_BLOCK_BYTES];
     for (int64_t r = 0; r < WG__GROUP; r++) {
-        const bool is_there = output + r < j->outputs;
-        const uint8_t *row = (const uint8_t *)j->p->weight + (output + r) * j->p->weight_stride;
+        const bool is_there = output + r < p->outputs;
+        const uint8_t *row = (const uint8_t *)p->weight + (output + r) * p->weight_stride;
         for (int64_t b = 0; b < count; b++)
             wg__group_put(j->packing, r, is_there ? row + (first + b) * bytes : zeros,
                           to + b * bytes * WG__GROUP);
@@ -77,9 +79,9 @@ static void multiply_tiles(const job *j, int64_t from, int64_t to, int64_t first
     }
 }
 
-static void store_sums(const job *j, int64_t row, int64_t rows, int64_t output, const float *sums) {
-    const wg__packed_product *p = j->p;
-    const int64_t count = wg__smaller(WG__GROUP, j->outputs - output);
+static void store_sums(const wg__packed_product *p, int64_t row, int64_t rows, int64_t output,
+                       const float *sums) {
+    const int64_t count = wg__smaller(WG__GROUP, p->outputs - output);
     for (int64_t r = 0; r < rows; r++, sums += WG__GROUP) {
         float *y = p->y + (row + r) * p->y_stride + output;
         for (int64_t o = 0; o < count; o++)
@@ -87,52 +89,61 @@ static void store_sums(const job *j, int64_t row, int64_t rows, int64_t output, 
     }
 }
 
-static void multiply_unit(const job *j, int64_t row, int64_t group_number) {
-    const int64_t rows = wg__smaller(ROWS_AT_ONCE, j->p->x_rows - row),
+static void multiply_unit(const job *j, const wg__packed_product *p, int64_t row, int64_t output) {
+    const int64_t rows = wg__smaller(ROWS_AT_ONCE, p->x_rows - row),
                   from = row / j->kernels->tile_rows,
-                  to = wg__ceil_divide(row + rows, j->kernels->tile_rows),
-                  output = group_number * WG__GROUP;
-    const bool in_place = j->side_by_side && output + WG__GROUP <= j->outputs;
+                  to = wg__ceil_divide(row + rows, j->kernels->tile_rows);
+    const bool in_place = j->side_by_side && output + WG__GROUP <= p->outputs;
     float sums[ROWS_AT_ONCE * WG__GROUP];
     memset(sums, 0, (size_t)(rows * WG__GROUP) * sizeof *sums);
     if (in_place)
         multiply_tiles(j, from, to, 0, j->blocks,
-                       (const uint8_t *)j->p->weight + output * j->p->weight_stride, sums);
+                       (const uint8_t *)p->weight + output * p->weight_stride, sums);
     for (int64_t first = 0; !in_place && first < j->blocks; first += PIECE) {
         uint8_t piece[PIECE * WG__GROUP * WG__MOST_BLOCK_BYTES];
         const int64_t count = wg__smaller(PIECE, j->blocks - first);
-        gather(j, output, first, count, piece);
+        gather(j, p, output, first, count, piece);
         multiply_tiles(j, from, to, first, count, piece, sums);
     }
-    store_sums(j, row, rows, output, sums);
+    store_sums(p, row, rows, output, sums);
+}
+
+static int64_t groups_of(const wg__packed_product *p) {
+    return wg__ceil_divide(p->outputs, WG__GROUP);
 }
 
 static void multiply_units(int64_t begin, int64_t end, void *context) {
     const job *j = context;
-    for (int64_t u = begin; u < end; u++)
-        multiply_unit(j, u / j->groups * ROWS_AT_ONCE, u % j->groups);
+    for (int64_t u = begin; u < end; u++) {
+        int64_t group = u % j->groups;
+        const wg__packed_product *p = j->p;
+        for (; group >= groups_of(p); p++)
+            group -= groups_of(p);
+        multiply_unit(j, p, u / j->groups * ROWS_AT_ONCE, group * WG__GROUP);
+    }
 }
 
-int wg__block_product(wg_packing packing, int64_t outputs, const wg__packed_product *p) {
-    if (outputs == 0 || p->x_rows == 0)
-        return 0;
+int wg__block_product(wg_packing packing, int count, const wg__packed_product *products) {
+    const int64_t x_rows = products->x_rows, n = products->n;
     const wg_packing of_a_row = wg__packing_of_a_row(packing);
     const wg__block_kernels *kernels = wg__block_kernels_for_cpu();
-    job j = {.p = p,
+    job j = {.p = products,
              .packing = of_a_row,
              .side_by_side = packing != of_a_row,
              .kernels = kernels,
              .products = of_a_row == WG_PACKING_Q8_0 ? &kernels->q8_0 : &kernels->q4_0,
-             .outputs = outputs,
-             .groups = wg__ceil_divide(outputs, WG__GROUP),
-             .blocks = p->n / WG__BLOCK};
-    j.tiles = wg__alloc((size_t)(p->x_rows * j.blocks * WG__TILE_BLOCK));
+             .blocks = n / WG__BLOCK};
+    for (int i = 0; i < count; i++)
+        j.groups += groups_of(&products[i]);
+    if (j.groups == 0 || x_rows == 0)
+        return 0;
+    j.tiles = wg__alloc((size_t)(x_rows * j.blocks * WG__TILE_BLOCK));
     if (!j.tiles)
         return -1;
-    const int64_t tiles = wg__ceil_divide(p->x_rows, kernels->tile_rows),
-                  units = wg__ceil_divide(p->x_rows, ROWS_AT_ONCE) * j.groups,
-                  unit_work = wg__smaller(p->x_rows, ROWS_AT_ONCE) * WG__GROUP * p->n;
-    wg__parallel_for(tiles, 1 + WORK / (p->n * kernels->tile_rows + 1), quantise_tiles, &j);
+    const int64_t tiles = wg__ceil_divide(x_rows, kernels->tile_rows),
+                  units = wg__ceil_divide(x_rows, ROWS_AT_ONCE) * j.groups,
+                  unit_work = wg__smaller(x_rows, ROWS_AT_ONCE) * WG__GROUP * n;
+    wg__parallel_for(tiles, 1 + WORK / (n * kernels->tile_rows + 1), quantise_tiles, &j);
     wg__parallel_for(units, 1 + WORK / (unit_work + 1), multiply_units, &j);
     wg__free(j.tiles);
     return 0;

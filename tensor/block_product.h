@@ -5,9 +5,10 @@
 #include "tensor/packing.h"
 #include "tensor/simd/simd.h"
 
-/* W, of `outputs` rows, is packed as `packing` says, not bf16; where rows stand side by side,
- * weight_stride is their number of bytes. Threads share the outputs; each has the same bits from
- * any number of threads and of rows of x. -1 for lack of memory. */
-int wg__block_product(wg_packing packing, int64_t outputs, const wg__packed_product *product);
+/* `count` products of the same x. Their weights are packed as `packing`
+ * says, not bf16; where rows stand side by side, weight_stride is their number of bytes. Threads
+ * share the outputs; each has the same bits from any number of threads and of rows of x. -1 for
+ * lack of memory. */
+int wg__block_product(wg_packing packing, int count, const wg__packed_product *products);
 
 #endif

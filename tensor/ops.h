@@ -508,6 +508,12 @@ WG_API wg_tensor *wg_unpack(wg_tensor *packed, wg_packing packing);
 WG_API wg_tensor *wg_packed_linear(wg_tensor *x, wg_tensor *weight, wg_packing packing,
                                    wg_tensor *bias);
 
+/* The same with `count` weights, 1 to 3, whose outputs come side by side: (..., O1 + O2 + O3). They
+ * are read in one go, which takes less than one after the other where x has a row. `biases` is NULL
+ * where there are none, as is one of them. [scope; SHAPE, DTYPE, ARGUMENT] */
+WG_API wg_tensor *wg_packed_linears(wg_tensor *x, int count, wg_tensor *const *weights,
+                                    wg_packing packing, wg_tensor *const *biases);
+
 /* ---- Indexing (ops/index.c, ops/scatter.c). Indices are i64 or i32; negative ones are out of
  * range, except where it is said. ---- */
 /* ---- Sums of products (ops/einsum.c) ---- */

@@ -233,6 +233,24 @@ START_TEST(any_number_of_threads_gives_the_same_bits) {
 }
 END_TEST
 
+/* Some of whose rows are no whole group, with and without a bias, of few and of many rows of x. */
+START_TEST(several_weights_give_side_by_side_what_each_gives_alone) {
+    static const int64_t outputs[] = {32, 5, 17}, x_rows[] = {1, 3, 40};
+    for (wg_packing packing = 0; packing < WG_PACKING_COUNT; packing++)
+        for (int i = 0; i < 9; i++) {
+            const int count = 1 + i % 3;
+            wg_tensor *x = normal(WG_DIMS(x_rows[i / 3], 96)), *weights[3], *biases[3], *alone[3];
+            for (int w = 0; w < count; w++) {
+                weights[w] = wg_pack(normal(WG_DIMS(outputs[w], 96)), packing);
+                biases[w] = w == 1 ? NULL : normal(WG_DIMS(outputs[w]));
+                alone[w] = wg_packed_linear(x, weights[w], packing, biases[w]);
+            }
+            assert_close(wg_packed_linears(x, count, weights, packing, biases),
+                         wg_cat(count, alone, -1), 0, 0);
+        }
+}
+END_TEST
+
 #define refused(call, code, part)                                                                  \
     do {                                                                                           \
         ck_assert_ptr_null(call);                                                                  \
@@ -257,6 +275,16 @@ START_TEST(what_cannot_be_packed_is_refused) {
             WG_ERROR_SHAPE, "wanted a bias of 2");
     refused(wg_packed_linear(normal(WG_DIMS(64)), normal(WG_DIMS(2, 64)), WG_PACKING_Q4_0, NULL),
             WG_ERROR_DTYPE, "not u8");
+    wg_tensor *weights[] = {packed, wg_pack(normal(WG_DIMS(2, 32)), WG_PACKING_Q4_0)};
+    refused(wg_packed_linears(normal(WG_DIMS(64)), 2, weights, WG_PACKING_Q4_0, NULL),
+            WG_ERROR_SHAPE, "x has 64 features, the weight takes 32");
+    refused(wg_packed_linears(normal(WG_DIMS(64)), 0, weights, WG_PACKING_Q4_0, NULL),
+            WG_ERROR_ARGUMENT, "0 weights; wanted 1 to 3");
+    refused(wg_packed_linears(normal(WG_DIMS(64)), 4, weights, WG_PACKING_Q4_0, NULL),
+            WG_ERROR_ARGUMENT, "4 weights; wanted 1 to 3");
+    ck_assert_ptr_null(wg_packed_linears(normal(WG_DIMS(64)), 2, (wg_tensor *[]){packed, NULL},
+                                         WG_PACKING_Q4_0, NULL));
+    assert_no_error();
 }
 END_TEST
 
@@ -382,6 +410,7 @@ int main(void) {
         a_row_gives_the_same_bits_alone_and_among_others,
         what_is_not_finite_stays_so,
         strided_operands_need_no_copy_of_the_callers,
+        several_weights_give_side_by_side_what_each_gives_alone,
         any_number_of_threads_gives_the_same_bits,
         what_cannot_be_packed_is_refused,
         a_packed_llama_is_one_with_rounded_weights,

@@ -3,6 +3,7 @@
 
 #include "tensor/bf16_product.h"
 #include "tensor/block_product.h"
+#include "tensor/counts.h"
 #include "tensor/iter.h"
 #include "tensor/ops/dense.h"
 #include "tensor/ops/elementwise.h"
@@ -238,14 +239,35 @@ wg_tensor *wg_unpack(wg_tensor *packed, wg_packing packing) {
     return wg_apply_one(&unpack, 1, &packed, &(packed_options){packing});
 }
 
-/* ---- packed_linear: y = x unpack(W)^T + bias.   dx = g unpack(W), dbias = the sum of g. ---- */
+/* ---- packed_linear: y = x unpack(W)^T + bias.   dx = g unpack(W), dbias = the sum of g.
+ *
+ * Inputs are x, then a weight and a bias in turns, absent ones NULL; y has the outputs of each
+ * weight side by side. ---- */
 
-static int packed_linear_infer(wg_call *call) {
-    const wg_spec *x = &call->input_specs[0], *weight = &call->input_specs[1];
-    const bool has_bias = call->input_count > 2 && call->input_specs[2].ndim >= 0;
-    if (check_packing(call) < 0 || wg__check_kernel_dtype(call) < 0 ||
-        (has_bias && wg__check_same_dtype(call, 0, 2) < 0))
-        return -1;
+enum { MOST_WEIGHTS = 3 };
+
+static int weight_count(const wg_call *call) {
+    return call->input_count / 2;
+}
+
+static int weight_input(int i) {
+    return 1 + 2 * i;
+}
+
+static int bias_input(int i) {
+    return 2 + 2 * i;
+}
+
+static bool has_bias(const wg_call *call, int i) {
+    return bias_input(i) < call->input_count && call->input_specs[bias_input(i)].ndim >= 0;
+}
+
+static int64_t outputs_of(const wg_call *call, int i) {
+    return call->input_specs[weight_input(i)].shape[0];
+}
+
+static int check_weight(const wg_call *call, int i) {
+    const wg_spec *x = &call->input_specs[0], *weight = &call->input_specs[weight_input(i)];
     if (weight->dtype != WG_U8)
         return wg__op_fail(call, WG_ERROR_DTYPE, "the weight is not u8, packed rows");
     if (x->ndim < 1 || weight->ndim != 2)
@@ -256,12 +278,29 @@ static int packed_linear_infer(wg_call *call) {
     if (columns != x->shape[x->ndim - 1])
         return wg__op_fail(call, WG_ERROR_SHAPE, "x has %lld features, the weight takes %lld",
                            (long long)x->shape[x->ndim - 1], (long long)columns);
-    if (has_bias &&
-        (call->input_specs[2].ndim != 1 || call->input_specs[2].shape[0] != weight->shape[0]))
+    if (!has_bias(call, i))
+        return 0;
+    const wg_spec *bias = &call->input_specs[bias_input(i)];
+    if (wg__check_same_dtype(call, 0, bias_input(i)) < 0)
+        return -1;
+    if (bias->ndim != 1 || bias->shape[0] != weight->shape[0])
         return wg__op_fail(call, WG_ERROR_SHAPE, "wanted a bias of %lld, a value for each output",
                            (long long)weight->shape[0]);
+    return 0;
+}
+
+static int packed_linear_infer(wg_call *call) {
+    const wg_spec *x = &call->input_specs[0];
+    if (check_packing(call) < 0 || wg__check_kernel_dtype(call) < 0)
+        return -1;
+    int64_t outputs = 0;
+    for (int i = 0; i < weight_count(call); i++) {
+        if (check_weight(call, i) < 0)
+            return -1;
+        outputs += outputs_of(call, i);
+    }
     call->output_specs[0] = *x;
-    call->output_specs[0].shape[x->ndim - 1] = weight->shape[0];
+    call->output_specs[0].shape[x->ndim - 1] = outputs;
     return 0;
 }
 
@@ -272,44 +311,93 @@ enum { FEW_ROWS = 16 };
 /* Numbers of the weight that are worth a chunk. */
 enum { CHUNK = 16384 };
 
+typedef struct products {
+    int count;
+    wg__packed_product of[MOST_WEIGHTS];
+} products;
+
+/* Rows begin..end of all weights, one below the other. */
 static void multiply_rows(int64_t begin, int64_t end, void *context) {
-    wg__simd_for(WG_F32)->bf16_product(context, begin, end);
+    const products *p = context;
+    for (int i = 0; i < p->count; i++) {
+        const int64_t rows = p->of[i].outputs;
+        if (begin < rows && end > 0)
+            wg__simd_for(WG_F32)->bf16_product(&p->of[i], begin < 0 ? 0 : begin,
+                                               wg__smaller(end, rows));
+        begin -= rows;
+        end -= rows;
+    }
 }
 
-static int multiply_packed(wg_call *call) {
-    const wg_packing packing = packing_of(call);
-    wg__rows x, weight, y, bias = {0};
-    wg_tensor *packed = dense_bytes(call, 1);
-    if (!packed || wg__rows_of(packed, true, &weight) < 0 ||
-        wg__rows_of(call->inputs[0], true, &x) < 0 || wg__rows_of(call->outputs[0], true, &y) < 0)
-        return -1;
-    const bool has_bias = call->input_count > 2 && call->inputs[2];
-    if (has_bias && wg__rows_of(call->inputs[2], true, &bias) < 0)
-        return -1;
-    wg__packed_product product = {.weight = wg__row(&weight, 0),
-                                  .weight_stride = weight.row_stride,
-                                  .n = x.columns,
-                                  .x = wg__row(&x, 0),
-                                  .bias = has_bias ? wg__row(&bias, 0) : NULL,
-                                  .x_rows = x.rows,
-                                  .x_stride = x.row_stride,
-                                  .y = wg__row(&y, 0),
-                                  .y_stride = y.row_stride};
-    if (packing != WG_PACKING_BF16)
-        return wg__block_product(packing, weight.rows, &product);
-    if (x.rows <= FEW_ROWS)
-        wg__parallel_for(weight.rows, 1 + CHUNK / (x.columns + 1), multiply_rows, &product);
+static void multiply_bf16(const products *p, int64_t outputs) {
+    if (p->of->x_rows <= FEW_ROWS)
+        wg__parallel_for(outputs, 1 + CHUNK / (p->of->n + 1), multiply_rows, (void *)p);
     else
-        wg__bf16_product(weight.rows, &product);
+        for (int i = 0; i < p->count; i++)
+            wg__bf16_product(p->of[i].outputs, &p->of[i]);
+}
+
+/* Of one weight; `column` is where its outputs begin. */
+static int set_product(const wg_call *call, int i, const wg__rows *x, const wg__rows *y,
+                       int64_t column, wg__packed_product *product) {
+    wg__rows weight, bias = {0};
+    wg_tensor *packed = dense_bytes(call, weight_input(i));
+    if (!packed || wg__rows_of(packed, true, &weight) < 0 ||
+        (has_bias(call, i) && wg__rows_of(call->inputs[bias_input(i)], true, &bias) < 0))
+        return -1;
+    *product = (wg__packed_product){.weight = wg__row(&weight, 0),
+                                    .weight_stride = weight.row_stride,
+                                    .outputs = weight.rows,
+                                    .n = x->columns,
+                                    .x = wg__row(x, 0),
+                                    .bias = bias.tensor ? wg__row(&bias, 0) : NULL,
+                                    .x_rows = x->rows,
+                                    .x_stride = x->row_stride,
+                                    .y = (float *)wg__row(y, 0) + column,
+                                    .y_stride = y->row_stride};
     return 0;
 }
 
+static int multiply_packed(wg_call *call) {
+    wg__rows x, y;
+    if (wg__rows_of(call->inputs[0], true, &x) < 0 || wg__rows_of(call->outputs[0], true, &y) < 0)
+        return -1;
+    products p = {.count = weight_count(call)};
+    int64_t column = 0;
+    for (int i = 0; i < p.count; i++) {
+        if (set_product(call, i, &x, &y, column, &p.of[i]) < 0)
+            return -1;
+        column += p.of[i].outputs;
+    }
+    if (packing_of(call) != WG_PACKING_BF16)
+        return wg__block_product(packing_of(call), p.count, p.of);
+    multiply_bf16(&p, column);
+    return 0;
+}
+
+/* W of input i in the dtype of x. */
+static wg_tensor *unpacked_weight(const wg_call *call, int i) {
+    return wg_cast(wg_unpack(call->inputs[weight_input(i)], packing_of(call)),
+                   call->input_specs[0].dtype);
+}
+
+/* The part of y, or of what belongs to it, that weight i makes. */
+static wg_tensor *part_of(const wg_call *call, wg_tensor *y, int i) {
+    int64_t begin = 0;
+    for (int before = 0; before < i; before++)
+        begin += outputs_of(call, before);
+    return wg_slice(y, -1, begin, begin + outputs_of(call, i), 1);
+}
+
 static int multiply_unpacked(wg_call *call) {
-    wg_tensor *weight =
-        wg_cast(wg_unpack(call->inputs[1], packing_of(call)), call->input_specs[0].dtype);
-    wg_tensor *y =
-        wg_linear_op(call->inputs[0], weight, call->input_count > 2 ? call->inputs[2] : NULL);
-    return y ? wg_copy_(call->outputs[0], y) : -1;
+    int status = 0;
+    for (int i = 0; status == 0 && i < weight_count(call); i++) {
+        wg_tensor *bias = has_bias(call, i) ? call->inputs[bias_input(i)] : NULL,
+                  *y = wg_linear_op(call->inputs[0], unpacked_weight(call, i), bias),
+                  *to = part_of(call, call->outputs[0], i);
+        status = y && to ? wg_copy_(to, y) : -1;
+    }
+    return status;
 }
 
 static int packed_linear_forward(wg_call *call) {
@@ -319,12 +407,15 @@ static int packed_linear_forward(wg_call *call) {
 }
 
 static int packed_linear_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
-    if (wg__wants(call, 0))
-        gradients[0] =
-            wg_matmul(cotangents[0], wg_cast(wg_unpack(call->inputs[1], packing_of(call)),
-                                             call->input_specs[0].dtype));
-    if (wg__wants(call, 2))
-        gradients[2] = wg_sum_to(cotangents[0], 1, call->input_specs[2].shape);
+    for (int i = 0; i < weight_count(call); i++) {
+        wg_tensor *g = part_of(call, cotangents[0], i);
+        if (wg__wants(call, 0)) {
+            wg_tensor *dx = wg_matmul(g, unpacked_weight(call, i));
+            gradients[0] = i == 0 ? dx : wg_add(gradients[0], dx);
+        }
+        if (wg__wants(call, bias_input(i)))
+            gradients[bias_input(i)] = wg_sum_to(g, 1, call->input_specs[bias_input(i)].shape);
+    }
     return wg__vjp_status();
 }
 
@@ -332,9 +423,11 @@ static int packed_linear_vjp(wg_call *call, wg_tensor *const *cotangents, wg_ten
 static int packed_linear_jvp(wg_call *call, wg_tensor *const *tangents,
                              wg_tensor **output_tangents) {
     wg_tensor *x = tangents[0] ? tangents[0] : wg_zeros_like(call->inputs[0]);
-    wg_tensor *weight =
-        wg_cast(wg_unpack(call->inputs[1], packing_of(call)), call->input_specs[0].dtype);
-    output_tangents[0] = wg_linear_op(x, weight, call->input_count > 2 ? tangents[2] : NULL);
+    wg_tensor *parts[MOST_WEIGHTS];
+    for (int i = 0; i < weight_count(call); i++)
+        parts[i] = wg_linear_op(x, unpacked_weight(call, i),
+                                has_bias(call, i) ? tangents[bias_input(i)] : NULL);
+    output_tangents[0] = wg_cat(weight_count(call), parts, -1);
     return output_tangents[0] ? 0 : -1;
 }
 
@@ -353,8 +446,25 @@ static wg_tensor *sample_levels(wg_generator *generator, int ndim, const int64_t
     return x;
 }
 
+/* Three weights, of which the second has no bias. */
+static int sample_weights(wg_generator *generator, wg_sample *sample) {
+    sample->options = &as[WG_PACKING_Q8_0X16];
+    sample->inputs[0] = sample_levels(generator, 2, (int64_t[]){3, 32});
+    for (int i = 0; i < MOST_WEIGHTS; i++) {
+        const int64_t outputs = 16 + i;
+        sample->inputs[weight_input(i)] =
+            wg_pack(sample_rows(generator, outputs, 32), WG_PACKING_Q8_0X16);
+        sample->inputs[bias_input(i)] = wg__sample_normal(generator, 1, &outputs);
+    }
+    const int status = wg__sample_status(sample, 1 + 2 * MOST_WEIGHTS);
+    sample->inputs[bias_input(1)] = NULL;
+    return status;
+}
+
 static int packed_linear_sample(int index, wg_generator *generator, wg_sample *sample) {
-    if (index >= 2 * PACKINGS)
+    if (index == 2 * PACKINGS)
+        return sample_weights(generator, sample);
+    if (index > 2 * PACKINGS)
         return 0;
     const int64_t x[] = {2, 3, 32};
     sample->options = &as[index / 2];
@@ -378,14 +488,14 @@ static int packed_linear_bench(wg_generator *generator, wg_sample *sample) {
 static const wg_op packed_linear = {
     .name = "packed_linear",
     .doc = "y = x unpack(W)^T + bias: (..., I) x (O, bytes) u8, and (O) if there is a bias -> "
-           "(..., O). "
+           "(..., O); of up to three weights and biases in turns side by side. "
            "In f32, blocks of integers meet x in blocks of 8 bits.",
     .min_inputs = 2,
-    .max_inputs = 3,
+    .max_inputs = 1 + 2 * MOST_WEIGHTS,
     .output_count = 1,
     .options_size = sizeof(packed_options),
-    .saves_inputs = 2,
-    .differentiable = 5,
+    .saves_inputs = 2 | 8 | 32, /* the weights */
+    .differentiable = 1 | 4 | 16 | 64,
     .infer = packed_linear_infer,
     .forward = packed_linear_forward,
     .vjp = packed_linear_vjp,
@@ -395,14 +505,36 @@ static const wg_op packed_linear = {
     .flops = packed_linear_flops,
 };
 
-wg_tensor *wg_packed_linear(wg_tensor *x, wg_tensor *weight, wg_packing packing, wg_tensor *bias) {
+wg_tensor *wg_packed_linears(wg_tensor *x, int count, wg_tensor *const *weights, wg_packing packing,
+                             wg_tensor *const *biases) {
+    if (count < 1 || count > MOST_WEIGHTS) {
+        wg_fail(WG_ERROR_ARGUMENT, "packed_linear", "%d weights; wanted 1 to %d", count,
+                MOST_WEIGHTS);
+        return NULL;
+    }
     if (!x)
         return NULL;
     const wg_dtype dtype = x->spec.dtype;
-    x = wg__widen(x);
-    wg_tensor *inputs[] = {x, weight, bias && x ? wg_cast(bias, x->spec.dtype) : NULL};
-    return wg__narrow(
-        wg_apply_one(&packed_linear, bias ? 3 : 2, inputs, &(packed_options){packing}), dtype);
+    wg_tensor *inputs[1 + 2 * MOST_WEIGHTS] = {wg__widen(x)};
+    if (!inputs[0])
+        return NULL;
+    int input_count = 0;
+    for (int i = 0; i < count; i++) {
+        wg_tensor *bias = biases ? biases[i] : NULL;
+        if (!weights[i])
+            return NULL;
+        inputs[weight_input(i)] = weights[i];
+        inputs[bias_input(i)] = bias ? wg_cast(bias, inputs[0]->spec.dtype) : NULL;
+        if (bias && !inputs[bias_input(i)])
+            return NULL;
+        input_count = bias ? 1 + bias_input(i) : 1 + weight_input(i);
+    }
+    return wg__narrow(wg_apply_one(&packed_linear, input_count, inputs, &(packed_options){packing}),
+                      dtype);
+}
+
+wg_tensor *wg_packed_linear(wg_tensor *x, wg_tensor *weight, wg_packing packing, wg_tensor *bias) {
+    return wg_packed_linears(x, 1, &weight, packing, &bias);
 }
 
 static const wg_op *const ops[] = {&pack, &unpack, &packed_linear};

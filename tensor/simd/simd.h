@@ -58,7 +58,7 @@ typedef struct wg__row_products {
 /* y = x W^T + bias, W being packed (packing.h). */
 typedef struct wg__packed_product {
     const char *weight; /* rows of whole blocks */
-    int64_t weight_stride /* in bytes */, n /* numbers in a row */;
+    int64_t weight_stride /* in bytes */, outputs /* rows */, n /* numbers in a row */;
     const float *x, *bias; /* bias NULL: 0 */
     int64_t x_rows, x_stride;
     float *y;
