@@ -53,21 +53,17 @@ static int min_forward(wg_call *call) {
     return wg__reduce_call(call, kernels);
 }
 
-/* 1 / n at the n elements that are equal to y, 0 elsewhere; all NaN where y is NaN, as PyTorch. */
+/* dy/dx, shared among the elements that are equal to y; all NaN where y is NaN, as PyTorch. */
 static wg_tensor *shares(wg_call *call) {
-    wg_tensor *chosen = wg_cast(wg_eq(call->inputs[0], wg__with_axes(call->outputs[0], call)),
-                                call->input_specs[0].dtype);
-    return wg_div(chosen, wg__with_axes(wg__sum_over(chosen, call), call));
+    return wg__shares_of(wg_eq(call->inputs[0], wg__with_axes(call->outputs[0], call)), call);
 }
 
 static int extremum_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
-    gradients[0] = wg_mul(shares(call), wg__with_axes(cotangents[0], call));
-    return wg__vjp_status();
+    return wg__vjp_by_derivative(call, shares(call), cotangents, gradients);
 }
 
 static int extremum_jvp(wg_call *call, wg_tensor *const *tangents, wg_tensor **output_tangents) {
-    output_tangents[0] = wg__sum_over(wg_mul(shares(call), tangents[0]), call);
-    return wg__vjp_status();
+    return wg__jvp_by_derivative(call, shares(call), tangents, output_tangents);
 }
 
 static const wg_op max_op = {

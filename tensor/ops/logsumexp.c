@@ -98,13 +98,11 @@ static wg_tensor *shares(wg_call *call) {
 }
 
 static int logsumexp_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
-    gradients[0] = wg_mul(wg__with_axes(cotangents[0], call), shares(call));
-    return wg__vjp_status();
+    return wg__vjp_by_derivative(call, shares(call), cotangents, gradients);
 }
 
 static int logsumexp_jvp(wg_call *call, wg_tensor *const *tangents, wg_tensor **output_tangents) {
-    output_tangents[0] = wg__sum_over(wg_mul(tangents[0], shares(call)), call);
-    return wg__vjp_status();
+    return wg__jvp_by_derivative(call, shares(call), tangents, output_tangents);
 }
 
 static const wg_op logsumexp = {

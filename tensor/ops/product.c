@@ -85,13 +85,11 @@ static wg_tensor *prod_derivative(const wg_call *call) {
 }
 
 static int prod_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
-    gradients[0] = wg_mul(wg__with_axes(cotangents[0], call), prod_derivative(call));
-    return wg__vjp_status();
+    return wg__vjp_by_derivative(call, prod_derivative(call), cotangents, gradients);
 }
 
 static int prod_jvp(wg_call *call, wg_tensor *const *tangents, wg_tensor **output_tangents) {
-    output_tangents[0] = wg__sum_over(wg_mul(tangents[0], prod_derivative(call)), call);
-    return wg__vjp_status();
+    return wg__jvp_by_derivative(call, prod_derivative(call), tangents, output_tangents);
 }
 
 /* After those of all reductions (one of which has a 0, in all axes): lines with no, one and two

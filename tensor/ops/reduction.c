@@ -322,6 +322,23 @@ wg_tensor *wg__sum_over(wg_tensor *x, const wg_call *call) {
     return count == 0 ? x : wg_sum(x, count, axes, options->keepdim);
 }
 
+int wg__vjp_by_derivative(const wg_call *call, wg_tensor *derivative, wg_tensor *const *cotangents,
+                          wg_tensor **gradients) {
+    gradients[0] = wg_mul(derivative, wg__with_axes(cotangents[0], call));
+    return wg__vjp_status();
+}
+
+int wg__jvp_by_derivative(const wg_call *call, wg_tensor *derivative, wg_tensor *const *tangents,
+                          wg_tensor **output_tangents) {
+    output_tangents[0] = wg__sum_over(wg_mul(derivative, tangents[0]), call);
+    return wg__vjp_status();
+}
+
+wg_tensor *wg__shares_of(wg_tensor *chosen, const wg_call *call) {
+    chosen = wg_cast(chosen, call->input_specs[0].dtype);
+    return wg_div(chosen, wg__with_axes(wg__sum_over(chosen, call), call));
+}
+
 double wg__reduce_flops(const wg_call *call) {
     return (double)wg__spec_count(&call->input_specs[0]);
 }

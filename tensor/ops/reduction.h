@@ -130,6 +130,18 @@ wg_tensor *wg__with_axes(wg_tensor *reduced, const wg_call *call);
 /* x summed over the axes of a call, as that call keeps them. */
 wg_tensor *wg__sum_over(wg_tensor *x, const wg_call *call);
 
+/* The vjp and the jvp of an op whose element of the output depends on the elements that it reduces
+ * alone: by the derivative of it by each of them, of the shape of input 0. NULL, after an error,
+ * gives -1. */
+int wg__vjp_by_derivative(const wg_call *call, wg_tensor *derivative, wg_tensor *const *cotangents,
+                          wg_tensor **gradients);
+int wg__jvp_by_derivative(const wg_call *call, wg_tensor *derivative, wg_tensor *const *tangents,
+                          wg_tensor **output_tangents);
+
+/* How an extremum's gradient is shared: of the elements of input 0, 1 / n at each of the n that are
+ * chosen among those reduced to one, 0 elsewhere. */
+wg_tensor *wg__shares_of(wg_tensor *chosen, const wg_call *call);
+
 double wg__reduce_flops(const wg_call *call);
 
 /* The same samples for all, of values that differ: 0 for all axes of a matrix, then some axes with

@@ -97,14 +97,12 @@ static int norm_forward(wg_call *call) {
     return kernels == NULL ? general_norm(call) : wg__reduce_call(call, kernels);
 }
 
-/* Where |x| is y, or NaN; divided by how many there are. */
+/* Shared among the elements where |x| is y, or NaN. */
 static wg_tensor *shares(wg_call *call, wg_tensor *size, wg_tensor *y) {
-    wg_tensor *chosen = wg_logical_or(wg_eq(size, y), wg_ne(size, size));
-    chosen = wg_cast(chosen, call->input_specs[0].dtype);
-    return wg_div(chosen, wg__with_axes(wg__sum_over(chosen, call), call));
+    return wg__shares_of(wg_logical_or(wg_eq(size, y), wg_ne(size, size)), call);
 }
 
-/* dy/dx; NULL is 0. */
+/* dy/dx, for p other than 0. */
 static wg_tensor *norm_derivative(wg_call *call) {
     const double p = ((const norm_options *)call->options)->p;
     wg_tensor *x = call->inputs[0], *y = wg__with_axes(call->outputs[0], call);
@@ -127,15 +125,13 @@ static wg_tensor *norm_derivative(wg_call *call) {
 static int norm_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
     if (((const norm_options *)call->options)->p == 0)
         return 0;
-    gradients[0] = wg_mul(norm_derivative(call), wg__with_axes(cotangents[0], call));
-    return wg__vjp_status();
+    return wg__vjp_by_derivative(call, norm_derivative(call), cotangents, gradients);
 }
 
 static int norm_jvp(wg_call *call, wg_tensor *const *tangents, wg_tensor **output_tangents) {
     if (((const norm_options *)call->options)->p == 0)
         return 0;
-    output_tangents[0] = wg__sum_over(wg_mul(norm_derivative(call), tangents[0]), call);
-    return wg__vjp_status();
+    return wg__jvp_by_derivative(call, norm_derivative(call), tangents, output_tangents);
 }
 
 /* Magnitudes that differ, none of them 0. */
