@@ -1,4 +1,6 @@
 /* The largest and the smallest over axes, and where they stand along one. */
+#include "tensor/counts.h"
+#include "tensor/ops/axes.h"
 #include "tensor/ops/families.h"
 #include "tensor/ops/reduction.h"
 
@@ -124,13 +126,10 @@ wg_tensor *wg_min(wg_tensor *x, int axis_count, const int64_t *axes, bool keepdi
 /* ---- argmax, argmin: y = the index of the first largest, the first smallest element along one
  * axis; of the first NaN, if there is one.
  *
- * The work is cut as that of reductions is: a block of kept places, one after the other along the
- * `inner` axis, by a part of the axis that is searched. ---- */
+ * The work is cut as that of reductions is: a block of kept places by a part of the axis that is
+ * searched. ---- */
 
-#define MAX_WIDTH 1024 /* kept places of a block, at most */
-#define SHORT_ROW 8    /* fewer are searched one by one */
-#define MAX_ITEMS 64   /* that a search of few blocks is cut into */
-#define RUN 512        /* elements of a line whose extremum is found first, to be located later */
+#define RUN 512 /* elements of a line whose extremum is found first, to be located later */
 
 /* Places of one axis, each `along` from the last, of `width` lines `apart`: finds one for each
  * line. There are fewer than 2^31 places. */
@@ -177,8 +176,8 @@ typedef struct searcher {
     }                                                                                              \
     static inline void NAME##_rows_at(const TYPE *x, int64_t n, int64_t along, int64_t width,      \
                                       int64_t apart, int64_t *found) {                             \
-        AS best[MAX_WIDTH];                                                                        \
-        INDEX at[MAX_WIDTH] = {0};                                                                 \
+        AS best[WG__BLOCK_WIDTH];                                                                  \
+        INDEX at[WG__BLOCK_WIDTH] = {0};                                                           \
         for (int64_t l = 0; l < width; l++)                                                        \
             best[l] = READ(x[l * apart]);                                                          \
         for (int64_t i = 1; i < n; i++)                                                            \
@@ -226,85 +225,50 @@ typedef struct search {
     const char *x;
     int64_t size; /* bytes of an element */
     int64_t n, along;
-    int ndim; /* of the kept axes: none of size 1; the last is the inner one, by the stride */
-    int64_t shape[WG_MAX_DIMS], in[WG_MAX_DIMS], out[WG_MAX_DIMS];
     int64_t count; /* of results */
+    wg__blocks blocks;
     bool by_rows;
-    int64_t width, blocks_per_row, blocks, parts;
+    int64_t parts;
     int64_t *found; /* the results of each part, one part after the other */
 } search;
 
-/* The kept axes, the smallest stride last; there is one, be it of size 1. */
-static void plan_kept(search *search, const wg_tensor *x, int axis) {
-    search->count = 1;
-    for (int i = x->spec.ndim - 1; i >= 0; i--) {
-        if (i == axis || x->spec.shape[i] == 1)
-            continue;
-        int place = search->ndim++;
-        for (; place > 0 && llabs(search->in[place - 1]) < llabs(x->strides[i]); place--) {
-            search->shape[place] = search->shape[place - 1];
-            search->in[place] = search->in[place - 1];
-            search->out[place] = search->out[place - 1];
-        }
-        search->shape[place] = x->spec.shape[i];
-        search->in[place] = x->strides[i];
-        search->out[place] = search->count;
-        search->count *= x->spec.shape[i];
-    }
-    if (search->ndim == 0) {
-        search->ndim = 1;
-        search->shape[0] = search->out[0] = 1;
-    }
-}
-
 static void plan_items(search *search) {
-    const int64_t inner = search->shape[search->ndim - 1];
-    search->by_rows =
-        inner >= SHORT_ROW && llabs(search->in[search->ndim - 1]) < llabs(search->along);
-    search->width = inner < MAX_WIDTH ? inner : MAX_WIDTH;
-    if (!search->by_rows && search->width > WG__GRAIN / search->n + 1)
-        search->width = WG__GRAIN / search->n + 1;
-    search->blocks_per_row = (inner + search->width - 1) / search->width;
-    search->blocks = search->count / inner * search->blocks_per_row;
-    int64_t parts = search->n * search->width / WG__GRAIN;
-    if (parts > MAX_ITEMS / search->blocks)
-        parts = MAX_ITEMS / search->blocks;
-    if (parts <= search->n / INT32_MAX)
-        parts = search->n / INT32_MAX + 1;
-    search->parts = parts > search->n ? search->n : parts;
+    const wg__stepped_axis *last = wg__axes_last(&search->blocks.kept);
+    int64_t width = wg__smaller(last->size, WG__BLOCK_WIDTH);
+    search->by_rows = last->size >= WG__SHORT_ROW && llabs(last->in) < llabs(search->along);
+    if (!search->by_rows)
+        width = wg__smaller(width, WG__GRAIN / search->n + 1);
+    wg__blocks_cut(&search->blocks, width);
+    search->parts =
+        wg__smaller(search->n * width / WG__GRAIN, WG__MAX_ITEMS / search->blocks.count);
+    search->parts = wg__larger(search->parts, search->n / INT32_MAX + 1);
+    search->parts = wg__smaller(search->parts, search->n);
 }
 
 static void search_items(int64_t begin, int64_t end, void *context) {
     const search *search = context;
-    const int last = search->ndim - 1;
-    int64_t found[MAX_WIDTH];
+    const wg__stepped_axis *last = wg__axes_last(&search->blocks.kept);
+    int64_t found[WG__BLOCK_WIDTH];
     for (int64_t item = begin; item < end; item++) {
-        const int64_t part = item % search->parts, block = item / search->parts;
+        const int64_t part = item % search->parts;
         const int64_t first = part * search->n / search->parts;
-        const int64_t place = block % search->blocks_per_row * search->width;
-        int64_t width = search->shape[last] - place, rest = block / search->blocks_per_row;
-        int64_t in = first * search->along + place * search->in[last];
-        int64_t out = part * search->count + place * search->out[last];
-        for (int i = last - 1; i >= 0; i--) {
-            in += rest % search->shape[i] * search->in[i];
-            out += rest % search->shape[i] * search->out[i];
-            rest /= search->shape[i];
-        }
-        if (width > search->width)
-            width = search->width;
+        const wg__block block = wg__block_at(&search->blocks, item / search->parts);
+        const int64_t in = first * search->along + block.in;
+        int64_t *out = search->found + part * search->count + block.out;
         (search->by_rows ? search->searcher->rows : search->searcher->lines)(
             search->x + in * search->size, (part + 1) * search->n / search->parts - first,
-            search->along, width, search->in[last], found);
-        for (int64_t l = 0; l < width; l++)
-            search->found[out + l * search->out[last]] = first + found[l];
+            search->along, block.width, last->in, found);
+        for (int64_t l = 0; l < block.width; l++)
+            out[l * last->out] = first + found[l];
     }
 }
 
 /* The address of place `at` of the line that gives result number `out`. */
 static const void *element_of(const search *search, int64_t out, int64_t at) {
+    const wg__axes *kept = &search->blocks.kept;
     int64_t in = at * search->along;
-    for (int i = 0; i < search->ndim; i++)
-        in += out / search->out[i] % search->shape[i] * search->in[i];
+    for (int i = 0; i < kept->count; i++)
+        in += out / kept->axis[i].out % kept->axis[i].size * kept->axis[i].in;
     return search->x + in * search->size;
 }
 
@@ -321,8 +285,9 @@ static void join_found(const search *search) {
 
 static int search_call(wg_call *call, const searcher *searchers) {
     const wg_tensor *x = call->inputs[0];
+    const int64_t mask = wg__reduce_options_of(call)->mask;
     int axis = 0;
-    while ((wg__reduce_options_of(call)->mask >> axis & 1) == 0)
+    while ((mask >> axis & 1) == 0)
         axis++;
     int64_t *y = wg__tensor_address(call->outputs[0]);
     search search = {.searcher = &searchers[x->spec.dtype],
@@ -330,8 +295,9 @@ static int search_call(wg_call *call, const searcher *searchers) {
                      .size = (int64_t)wg_dtype_size(x->spec.dtype),
                      .n = x->spec.shape[axis],
                      .along = x->strides[axis],
+                     .count = wg__spec_count(&call->outputs[0]->spec),
+                     .blocks.kept = wg__axes_kept(x, mask),
                      .found = y};
-    plan_kept(&search, x, axis);
     if (search.count == 0)
         return 0;
     plan_items(&search);
@@ -340,8 +306,9 @@ static int search_call(wg_call *call, const searcher *searchers) {
         search.found = wg__alloc(bytes * (size_t)search.parts);
     if (search.found == NULL)
         return -1;
-    const int64_t work = search.n * search.width / search.parts + 1;
-    wg__parallel_for(search.blocks * search.parts, WG__GRAIN / work + 1, search_items, &search);
+    const int64_t work = search.n * search.blocks.width / search.parts + 1;
+    wg__parallel_for(search.blocks.count * search.parts, WG__GRAIN / work + 1, search_items,
+                     &search);
     if (search.parts > 1) {
         join_found(&search);
         memcpy(y, search.found, bytes);

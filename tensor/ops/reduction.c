@@ -15,122 +15,52 @@
  * with memory and leaves one rounding, at the end. */
 #include "tensor/ops/reduction.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "tensor/counts.h"
+#include "tensor/ops/axes.h"
 
-/* Kept places of one item, at most: their accumulators stay in the first-level cache, and a row of
- * them is long enough to be fetched ahead. */
-#define MAX_BLOCK 1024
-
-/* A row is worth a call from that many accumulators on, a run from that many elements. */
-#define SHORT_ROW 8
+/* A run is worth a call from that many elements on. */
 #define SHORT_RUN 16
-
-/* Items that a reduction of few blocks is cut into, at most: enough for any number of threads. */
-#define MAX_ITEMS 64
-
-static inline int64_t magnitude(int64_t x) {
-    return x < 0 ? -x : x;
-}
 
 /* ---- The plan ---- */
 
-typedef struct axis {
-    int64_t size;
-    int64_t in, out; /* strides, in elements, of the operand and of the output */
-} axis;
-
-typedef struct axes {
-    int count; /* at least 1 */
-    axis axis[WG_MAX_DIMS];
-} axes;
-
 typedef struct plan {
     const wg__reduction *kernels;
-    axes kept, reduced;
+    wg__blocks blocks; /* of kept places */
+    wg__axes reduced;
     const char *x;
     size_t x_size; /* bytes of an element */
     char *y;
     size_t y_size;
-    bool by_rows;  /* rows of kept places are added up, rather than runs of reduced ones */
-    int64_t width; /* kept places of a block, along the last kept axis */
-    int64_t blocks_per_row;
-    int64_t blocks;
+    bool by_rows; /* rows of kept places are added up, rather than runs of reduced ones */
     int64_t parts;
     int split;      /* the reduced axis that is cut into parts */
     char *partials; /* the accumulators of every item, where there are several parts */
 } plan;
 
-/* Puts an axis into its place: the larger the stride in the operand, the further out. */
-static void insert_axis(axes *axes, axis added) {
-    int place = axes->count++;
-    for (; place > 0 && magnitude(axes->axis[place - 1].in) < magnitude(added.in); place--)
-        axes->axis[place] = axes->axis[place - 1];
-    axes->axis[place] = added;
-}
-
-/* Joins neighbours that step as one. There is an axis afterwards, be it of size 1. */
-static void merge_axes(axes *axes) {
-    if (axes->count == 0)
-        insert_axis(axes, (axis){.size = 1});
-    int last = 0;
-    for (int i = 1; i < axes->count; i++) {
-        axis *outer = &axes->axis[last], inner = axes->axis[i];
-        if (outer->in == inner.in * inner.size && outer->out == inner.out * inner.size) {
-            inner.size *= outer->size;
-            *outer = inner;
-        } else {
-            axes->axis[++last] = inner;
-        }
-    }
-    axes->count = last + 1;
-}
-
-static int64_t count_of(const axes *axes) {
-    int64_t count = 1;
-    for (int i = 0; i < axes->count; i++)
-        count *= axes->axis[i].size;
-    return count;
-}
-
-static void plan_axes(plan *plan, const wg_tensor *x, int64_t mask) {
-    int64_t out = 1;
-    for (int i = x->spec.ndim - 1; i >= 0; i--) {
-        const int64_t size = x->spec.shape[i];
-        const bool is_reduced = mask >> i & 1;
-        if (size != 1)
-            insert_axis(is_reduced ? &plan->reduced : &plan->kept,
-                        (axis){.size = size, .in = x->strides[i], .out = is_reduced ? 0 : out});
-        if (!is_reduced)
-            out *= size;
-    }
-    merge_axes(&plan->kept);
-    merge_axes(&plan->reduced);
-}
-
 /* The inner loop goes along the smaller stride, unless it were too short to be worth its name. */
-static bool prefers_rows(const axis *kept, const axis *reduced) {
-    if (kept->size < SHORT_ROW)
+static bool prefers_rows(const wg__stepped_axis *kept, const wg__stepped_axis *reduced) {
+    if (kept->size < WG__SHORT_ROW)
         return false;
-    return magnitude(kept->in) < magnitude(reduced->in) || reduced->size < SHORT_RUN;
+    return llabs(kept->in) < llabs(reduced->in) || reduced->size < SHORT_RUN;
 }
 
 /* Blocks first: of a whole row if rows are added up, else of as many runs as make an item worth
  * its while. Where they are few, the longest reduced axis is cut too. */
 static void plan_items(plan *plan) {
-    const axis *last = &plan->kept.axis[plan->kept.count - 1];
-    const int64_t work = count_of(&plan->reduced); /* for one kept place */
-    plan->by_rows = prefers_rows(last, &plan->reduced.axis[plan->reduced.count - 1]);
-    plan->width = wg__smaller(last->size, MAX_BLOCK);
+    const wg__stepped_axis *last = wg__axes_last(&plan->blocks.kept);
+    const int64_t work = wg__axes_count(&plan->reduced); /* for one kept place */
+    int64_t width = wg__smaller(last->size, WG__BLOCK_WIDTH);
+    plan->by_rows = prefers_rows(last, wg__axes_last(&plan->reduced));
     if (!plan->by_rows)
-        plan->width = wg__smaller(plan->width, WG__GRAIN / (work + 1) + 1);
-    plan->blocks_per_row = (last->size + plan->width - 1) / plan->width;
-    plan->blocks = count_of(&plan->kept) / last->size * plan->blocks_per_row;
+        width = wg__smaller(width, WG__GRAIN / (work + 1) + 1);
+    wg__blocks_cut(&plan->blocks, width);
     for (int i = 1; i < plan->reduced.count; i++)
         if (plan->reduced.axis[i].size > plan->reduced.axis[plan->split].size)
             plan->split = i;
-    plan->parts = wg__smaller(work * plan->width / WG__GRAIN, MAX_ITEMS / plan->blocks);
+    plan->parts = wg__smaller(work * width / WG__GRAIN, WG__MAX_ITEMS / plan->blocks.count);
     plan->parts = wg__smaller(plan->parts, plan->reduced.axis[plan->split].size);
     if (plan->parts < 1)
         plan->parts = 1;
@@ -138,32 +68,11 @@ static void plan_items(plan *plan) {
 
 /* ---- The work ---- */
 
-/* Where a block lies: its places along the last kept axis, and the way to its first. */
-typedef struct block {
-    int64_t width, in, out;
-} block;
-
-static block block_at(const plan *plan, int64_t index) {
-    const axes *kept = &plan->kept;
-    const axis *last = &kept->axis[kept->count - 1];
-    const int64_t begin = index % plan->blocks_per_row * plan->width;
-    block block = {wg__smaller(last->size - begin, plan->width), begin * last->in,
-                   begin * last->out};
-    int64_t rest = index / plan->blocks_per_row;
-    for (int i = kept->count - 2; i >= 0; i--) {
-        const int64_t place = rest % kept->axis[i].size;
-        rest /= kept->axis[i].size;
-        block.in += place * kept->axis[i].in;
-        block.out += place * kept->axis[i].out;
-    }
-    return block;
-}
-
 /* Reduces `count` elements along the last reduced axis, from x on, into each accumulator. */
 static void reduce_last(const plan *plan, int64_t width, int64_t count, const char *x,
                         char *accumulators) {
-    const int64_t kept = plan->kept.axis[plan->kept.count - 1].in;
-    const int64_t reduced = plan->reduced.axis[plan->reduced.count - 1].in;
+    const int64_t kept = wg__axes_last(&plan->blocks.kept)->in;
+    const int64_t reduced = wg__axes_last(&plan->reduced)->in;
     const int64_t size = (int64_t)plan->x_size;
     if (plan->by_rows)
         for (int64_t i = 0; i < count; i++)
@@ -175,11 +84,12 @@ static void reduce_last(const plan *plan, int64_t width, int64_t count, const ch
 }
 
 /* Reduces one part of the reduced axes into the accumulators of a block. */
-static void reduce_part(const plan *plan, const block *block, int64_t part, char *accumulators) {
-    const axes *reduced = &plan->reduced;
+static void reduce_part(const plan *plan, const wg__block *block, int64_t part,
+                        char *accumulators) {
+    const wg__axes *reduced = &plan->reduced;
     const int last = reduced->count - 1;
     int64_t begin[WG_MAX_DIMS] = {0}, end[WG_MAX_DIMS], index[WG_MAX_DIMS];
-    if (count_of(reduced) == 0)
+    if (wg__axes_count(reduced) == 0)
         return;
     for (int i = 0; i <= last; i++)
         end[i] = reduced->axis[i].size;
@@ -198,21 +108,21 @@ static void reduce_part(const plan *plan, const block *block, int64_t part, char
     }
 }
 
-static void finish_block(const plan *plan, const block *block, const void *accumulators) {
-    const int64_t stride = plan->kept.axis[plan->kept.count - 1].out;
+static void finish_block(const plan *plan, const wg__block *block, const void *accumulators) {
+    const int64_t stride = wg__axes_last(&plan->blocks.kept)->out;
     plan->kernels->finish(block->width, accumulators, plan->y + block->out * (int64_t)plan->y_size,
                           stride);
 }
 
 static char *partials_of(const plan *plan, int64_t item) {
-    return plan->partials + item * plan->width * (int64_t)sizeof(double);
+    return plan->partials + item * plan->blocks.width * (int64_t)sizeof(double);
 }
 
 static void run_items(int64_t begin, int64_t end, void *context) {
     const plan *plan = context;
     for (int64_t item = begin; item < end; item++) {
-        const block block = block_at(plan, item / plan->parts);
-        double room[MAX_BLOCK];
+        const wg__block block = wg__block_at(&plan->blocks, item / plan->parts);
+        double room[WG__BLOCK_WIDTH];
         char *accumulators = plan->parts > 1 ? partials_of(plan, item) : (char *)room;
         plan->kernels->start(block.width, accumulators);
         reduce_part(plan, &block, item % plan->parts, accumulators);
@@ -222,8 +132,8 @@ static void run_items(int64_t begin, int64_t end, void *context) {
 }
 
 static void join_parts(const plan *plan) {
-    for (int64_t i = 0; i < plan->blocks; i++) {
-        const block block = block_at(plan, i);
+    for (int64_t i = 0; i < plan->blocks.count; i++) {
+        const wg__block block = wg__block_at(&plan->blocks, i);
         char *total = partials_of(plan, i * plan->parts);
         for (int64_t part = 1; part < plan->parts; part++)
             plan->kernels->join(block.width, total, partials_of(plan, i * plan->parts + part));
@@ -233,21 +143,23 @@ static void join_parts(const plan *plan) {
 
 int wg__reduce(const wg__reduction *kernels, const wg_tensor *x, int64_t mask, wg_tensor *y) {
     plan plan = {.kernels = kernels,
+                 .blocks.kept = wg__axes_kept(x, mask),
+                 .reduced = wg__axes_reduced(x, mask),
                  .x = wg__tensor_address(x),
                  .x_size = wg_dtype_size(x->spec.dtype),
                  .y = wg__tensor_address(y),
                  .y_size = wg_dtype_size(y->spec.dtype)};
     if (wg__spec_count(&y->spec) == 0)
         return 0;
-    plan_axes(&plan, x, mask);
     plan_items(&plan);
     if (plan.parts > 1) {
-        plan.partials = wg__alloc((size_t)(plan.blocks * plan.parts * plan.width) * sizeof(double));
+        plan.partials = wg__alloc((size_t)(plan.blocks.count * plan.parts * plan.blocks.width) *
+                                  sizeof(double));
         if (plan.partials == NULL)
             return -1;
     }
-    const int64_t item_work = count_of(&plan.reduced) * plan.width / plan.parts + 1;
-    wg__parallel_for(plan.blocks * plan.parts, WG__GRAIN / item_work + 1, run_items, &plan);
+    const int64_t item_work = wg__axes_count(&plan.reduced) * plan.blocks.width / plan.parts + 1;
+    wg__parallel_for(plan.blocks.count * plan.parts, WG__GRAIN / item_work + 1, run_items, &plan);
     if (plan.parts > 1)
         join_parts(&plan);
     wg__free(plan.partials);
