@@ -27,19 +27,9 @@ static uint32_t wanted_by(const wg__gradcheck *c, const wg_node *node) {
 
 static int run_vjp(wg__gradcheck *c, const wg_node *node, uint32_t wants, wg_tensor **gradients) {
     wg_tensor *inputs[WG_MAX_INPUTS], *cotangents[WG_MAX_OUTPUTS] = {0};
-    wg_call call = {.op = node->op,
-                    .options = node->options,
-                    .input_count = node->input_count,
-                    .inputs = inputs,
-                    .input_specs = node->input_specs,
-                    .output_count = node->output_count,
-                    .wants = wants};
-    memcpy(call.output_specs, node->output_specs, sizeof call.output_specs);
-    memcpy(call.saved, node->extras, sizeof call.saved);
-    for (int i = 0; i < node->input_count; i++)
-        inputs[i] = node->inputs[i].tensor;
-    for (int j = 0; j < node->output_count; j++)
-        call.outputs[j] = node->outputs[j].tensor;
+    wg_call call;
+    wg__node_call(node, inputs, &call);
+    call.wants = wants;
     for (int k = 0; k < c->weighted_count; k++)
         cotangents[c->weighted[k]] = c->weights[k];
     memset(gradients, 0, WG_MAX_INPUTS * sizeof *gradients);

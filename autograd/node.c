@@ -39,6 +39,21 @@ static bool drop_all(wg_node *node) {
     return any;
 }
 
+void wg__node_call(const wg_node *node, wg_tensor **inputs, wg_call *call) {
+    *call = (wg_call){.op = node->op,
+                      .options = node->options,
+                      .input_count = node->input_count,
+                      .inputs = inputs,
+                      .input_specs = node->input_specs,
+                      .output_count = node->output_count};
+    memcpy(call->output_specs, node->output_specs, sizeof call->output_specs);
+    memcpy(call->saved, node->extras, sizeof call->saved);
+    for (int i = 0; i < node->input_count; i++)
+        inputs[i] = node->inputs[i].tensor;
+    for (int j = 0; j < node->output_count; j++)
+        call->outputs[j] = node->outputs[j].tensor;
+}
+
 void wg__node_free_saved(wg_node *node) {
     node->freed |= drop_all(node); /* an op that saved nothing can run backward again */
 }

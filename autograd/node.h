@@ -85,6 +85,10 @@ void wg__node_note_versions(wg_node *node, const wg_call *call);
 int wg__node_fill(wg_node *node, const wg_call *call);
 void wg__node_unfill(wg_node *node);
 
+/* Fills in the call that the vjp of a node sees: what the node is and saved, its inputs in
+ * `inputs`. What backward asks of it, nothing yet, is the caller's to put in. */
+void wg__node_call(const wg_node *node, wg_tensor **inputs, wg_call *call);
+
 /* Releases what a node saved, after backward has used it. */
 void wg__node_free_saved(wg_node *node);
 

@@ -109,7 +109,7 @@ static bool frees_a_leaf(const wg__pass *p, const wg_node *node) {
     return false;
 }
 
-/* The handles that vjp sees. A saved output gets its node back, so that its use can be recorded.
+/* The call that vjp sees. A saved output gets its node back, so that its use can be recorded.
  * A node that saves nothing can do without the second run of its region, but that run needs the
  * leaves as they were in the first. */
 static int unpack(const wg__pass *p, wg_node *node, wg_call *call, wg_tensor **inputs) {
@@ -121,16 +121,14 @@ static int unpack(const wg__pass *p, wg_node *node, wg_call *call, wg_tensor **i
                        "what %s saved is freed: a second backward through one graph needs "
                        "retain_graph on the first",
                        node->op->name);
-    for (int i = 0; i < node->input_count; i++) {
+    wg__node_call(node, inputs, call);
+    for (int i = 0; i < node->input_count; i++)
         if (check_saved(node, &node->inputs[i], "input", i) < 0)
             return -1;
-        inputs[i] = node->inputs[i].tensor;
-    }
     for (int j = 0; j < node->output_count; j++) {
         wg__saved *saved = &node->outputs[j];
         if (check_saved(node, saved, "output", j) < 0)
             return -1;
-        call->outputs[j] = saved->tensor;
         if (!saved->tensor || !p->create_graph)
             continue;
         call->outputs[j] = wg_alias(saved->tensor);
@@ -140,7 +138,6 @@ static int unpack(const wg__pass *p, wg_node *node, wg_call *call, wg_tensor **i
         call->outputs[j]->node = node;
         call->outputs[j]->output_index = j;
     }
-    memcpy(call->saved, node->extras, sizeof call->saved);
     return 0;
 }
 
@@ -158,17 +155,11 @@ static int check_gradient(const wg_node *node, int input, const wg_tensor *gradi
 /* Runs the vjp and hands its gradients on along the edges. */
 static int run_vjp(wg__pass *p, wg__pass_entry *e, wg_tensor **inputs, wg_tensor **gradients) {
     wg_node *node = e->node;
-    wg_call call = {.op = node->op,
-                    .options = node->options,
-                    .input_count = node->input_count,
-                    .inputs = inputs,
-                    .input_specs = node->input_specs,
-                    .output_count = node->output_count,
-                    .create_graph = p->in_ops,
-                    .last_use = !p->retain_graph && !p->in_ops && !wg__checks_anomalies};
-    memcpy(call.output_specs, node->output_specs, sizeof call.output_specs);
+    wg_call call;
     if (unpack(p, node, &call, inputs) < 0)
         return -1;
+    call.create_graph = p->in_ops;
+    call.last_use = !p->retain_graph && !p->in_ops && !wg__checks_anomalies;
     bool decomposes = p->in_ops && node->op->decompose;
     for (int i = 0; i < node->input_count; i++) {
         gradients[i] = NULL;
