@@ -63,7 +63,7 @@ void wg__set_element(wg_dtype dtype, void *address, double value) {
         *(double *)address = value;
         break;
     case WG_BF16:
-        *(uint16_t *)address = wg__f32_to_bf16((float)value);
+        *(uint16_t *)address = wg__f64_to_bf16(value);
         break;
     case WG_I32:
         *(int32_t *)address = to_i32(value);
@@ -117,7 +117,7 @@ LOOP(f64_i64, double, int64_t, (double)x)
 LOOP(f64_u8, double, uint8_t, x)
 
 LOOP(bf16_f32, uint16_t, float, wg__f32_to_bf16(x))
-LOOP(bf16_f64, uint16_t, double, wg__f32_to_bf16((float)x))
+LOOP(bf16_f64, uint16_t, double, wg__f64_to_bf16(x))
 LOOP(bf16_bf16, uint16_t, uint16_t, x)
 LOOP(bf16_i32, uint16_t, int32_t, wg__f32_to_bf16((float)x))
 LOOP(bf16_i64, uint16_t, int64_t, wg__f32_to_bf16((float)x))

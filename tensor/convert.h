@@ -22,6 +22,11 @@ static inline uint16_t wg__f32_to_bf16(float value) {
     return (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
 }
 
+/* By way of f32, as wg_cast. */
+static inline uint16_t wg__f64_to_bf16(double value) {
+    return wg__f32_to_bf16((float)value);
+}
+
 /* The element at that address as a double. */
 double wg__element(wg_dtype dtype, const void *address);
 

@@ -91,11 +91,6 @@ typedef struct wg__reduction {
  * of memory. */
 int wg__reduce(const wg__reduction *kernels, const wg_tensor *x, int64_t mask, wg_tensor *y);
 
-/* Accumulators of f64 leave as bf16 by way of f32. */
-static inline uint16_t wg__f64_to_bf16(double x) {
-    return wg__f32_to_bf16((float)x);
-}
-
 /* ---- Records ---- */
 
 /* The options of every reduction begin with these. */
