@@ -1,31 +1,11 @@
-/* Values in a checkpoint, each a dataset that h5py and h5dump read as it is.
- *
- *     value           dataset                                            guarded by
- *     tensor          chunks of up to half a MiB                         Fletcher-32 on each
- *     rank-0 tensor,  scalar, kept in the object's header ("compact")    the header's checksum
- *     number
- *     text            scalar fixed-length UTF-8                          the attribute "crc32"
- *     no elements     nothing but the header                             the header's checksum
- *
- * bool is the enum {FALSE, TRUE} that h5py uses; bf16, which HDF5 has no type for, is u16 with the
- * attribute dtype = "bf16". */
-#include "io/checkpoint_file.h"
+/* Names, types and checksums of the values in a checkpoint: see checkpoint_data.h. */
+#include "io/checkpoint_data.h"
 
-#include <stdio.h>
 #include <string.h>
-
-#include "tensor/internal.h"
-
-#define CHUNK_BYTES (512 << 10)
-
-/* The most that compression can shrink bytes by (deflate: 1032), and then some: a file that claims
- * more data than that holds none of it, and no memory is asked for on its word. */
-#define MOST_EXPANSION 2048
 
 /* ---- Names ---- */
 
-/* "/a/b": absolute, without empty or "." parts. */
-static bool is_path(const char *name) {
+bool wg__checkpoint_is_path(const char *name) {
     size_t length = strlen(name);
     if (name[0] != '/' || length >= WG__MAX_PATH)
         return false;
@@ -41,7 +21,7 @@ static bool is_path(const char *name) {
 /* True if each part of the path leads on. */
 static bool is_there(const wg_checkpoint *file, const char *name) {
     char prefix[WG__MAX_PATH];
-    for (size_t i = 1; is_path(name); i++) {
+    for (size_t i = 1; wg__checkpoint_is_path(name); i++) {
         if (name[i] != '/' && name[i] != '\0')
             continue;
         memcpy(prefix, name, i);
@@ -58,44 +38,6 @@ bool wg_checkpoint_has(const wg_checkpoint *file, const char *name) {
     return file && name && is_there(file, name);
 }
 
-/* Makes the groups above `name` that are not there yet. */
-static int make_groups(wg_checkpoint *file, const char *name) {
-    hid_t creation = H5Pcreate(H5P_GROUP_CREATE);
-    int status = 0;
-    if (wg__hdf5_plain_groups(creation) < 0)
-        status = wg__checkpoint_fail(file, name, "checkpoint_put");
-    char prefix[WG__MAX_PATH];
-    for (const char *slash = strchr(name + 1, '/'); slash && status == 0;
-         slash = strchr(slash + 1, '/')) {
-        memcpy(prefix, name, (size_t)(slash - name));
-        prefix[slash - name] = '\0';
-        if (H5Lexists(file->file, prefix, H5P_DEFAULT) > 0)
-            continue;
-        hid_t group = H5Gcreate2(file->file, prefix, H5P_DEFAULT, creation, H5P_DEFAULT);
-        if (group < 0)
-            status = wg__checkpoint_fail(file, prefix, "checkpoint_put");
-        else
-            H5Gclose(group);
-    }
-    H5Pclose(creation);
-    return status;
-}
-
-/* 0 if a value may be put there. */
-static int check_free(wg_checkpoint *file, const char *name) {
-    if (wg_error_pending())
-        return -1;
-    if (file->failed)
-        return wg_fail(WG_ERROR_STATE, "checkpoint_put", "%s: an earlier part failed", file->path);
-    if (!is_path(name))
-        return wg_fail(WG_ERROR_ARGUMENT, "checkpoint_put",
-                       "\"%s\" is no name; wanted /group/.../name", name);
-    if (is_there(file, name))
-        return wg_fail(WG_ERROR_ARGUMENT, "checkpoint_put", "%s has a \"%s\" already", file->path,
-                       name);
-    return 0;
-}
-
 /* ---- Types ---- */
 
 static hid_t bool_type(void) {
@@ -107,8 +49,7 @@ static hid_t bool_type(void) {
     return type;
 }
 
-/* The type of a dtype in memory and, as we run on little-endian machines or HDF5 swaps, on disk. */
-static hid_t type_of(wg_dtype dtype, bool on_disk) {
+hid_t wg__hdf5_type_of(wg_dtype dtype, bool on_disk) {
     switch (dtype) {
     case WG_F32:
         return H5Tcopy(on_disk ? H5T_IEEE_F32LE : H5T_NATIVE_FLOAT);
@@ -129,7 +70,7 @@ static hid_t type_of(wg_dtype dtype, bool on_disk) {
     }
 }
 
-static hid_t text_type(size_t size) {
+hid_t wg__hdf5_text_type(size_t size) {
     hid_t type = H5Tcopy(H5T_C_S1);
     H5Tset_size(type, size);
     H5Tset_strpad(type, H5T_STR_NULLPAD);
@@ -166,8 +107,7 @@ static int integer_dtype(hid_t type, hid_t dataset) {
     }
 }
 
-/* The dtype of a stored type; a text counts as u8; -1 for what Wengert has none for. */
-static int dtype_of(hid_t type, hid_t dataset) {
+int wg__hdf5_dtype_of(hid_t type, hid_t dataset) {
     switch (H5Tget_class(type)) {
     case H5T_FLOAT:
         return H5Tget_size(type) == 4 ? WG_F32 : H5Tget_size(type) == 8 ? WG_F64 : -1;
@@ -182,146 +122,9 @@ static int dtype_of(hid_t type, hid_t dataset) {
     }
 }
 
-/* ---- Writing ---- */
+/* ---- Checksums ---- */
 
-static int put_attribute(hid_t dataset, const char *name, hid_t type, const void *value) {
-    hid_t space = H5Screate(H5S_SCALAR);
-    hid_t attribute = H5Acreate2(dataset, name, type, space, H5P_DEFAULT, H5P_DEFAULT);
-    int status = attribute >= 0 && H5Awrite(attribute, type, value) >= 0 ? 0 : -1;
-    if (attribute >= 0)
-        H5Aclose(attribute);
-    H5Sclose(space);
-    return status;
-}
-
-/* Chunks of whole rows: the first axes are cut until a chunk is small enough, evenly, so that the
- * last one is not mostly padding. */
-static void choose_chunk(const wg_spec *spec, hsize_t *chunk) {
-    int64_t bytes = wg__spec_count(spec) * (int64_t)wg_dtype_size(spec->dtype);
-    for (int axis = 0; axis < spec->ndim; axis++) {
-        int64_t size = spec->shape[axis], pieces = (bytes + CHUNK_BYTES - 1) / CHUNK_BYTES;
-        if (pieces > size)
-            pieces = size;
-        int64_t part = (size + pieces - 1) / pieces;
-        chunk[axis] = (hsize_t)part;
-        bytes = bytes / size * part;
-    }
-}
-
-/* How a dataset of that spec is laid out and guarded; negative with HDF5's error. */
-static hid_t layout_of(const wg_spec *spec, bool is_text) {
-    hid_t creation = H5Pcreate(H5P_DATASET_CREATE);
-    herr_t status = H5Pset_obj_track_times(creation, false);
-    if (status >= 0)
-        status = H5Pset_fill_time(creation, H5D_FILL_TIME_NEVER);
-    if (status >= 0 && spec->ndim == 0 && !is_text)
-        status = H5Pset_layout(creation, H5D_COMPACT);
-    if (status >= 0 && spec->ndim > 0 && wg__spec_count(spec) > 0) {
-        hsize_t chunk[WG_MAX_DIMS];
-        choose_chunk(spec, chunk);
-        status = H5Pset_chunk(creation, spec->ndim, chunk);
-        if (status >= 0)
-            status = H5Pset_fletcher32(creation);
-    }
-    if (status >= 0)
-        return creation;
-    H5Pclose(creation);
-    return -1;
-}
-
-static hid_t space_of(const wg_spec *spec) {
-    hsize_t sizes[WG_MAX_DIMS];
-    for (int axis = 0; axis < spec->ndim; axis++)
-        sizes[axis] = (hsize_t)spec->shape[axis];
-    return spec->ndim ? H5Screate_simple(spec->ndim, sizes, NULL) : H5Screate(H5S_SCALAR);
-}
-
-/* A new dataset of a type, or -1 with the error recorded. */
-static hid_t make_dataset(wg_checkpoint *file, const char *name, const wg_spec *spec, hid_t type,
-                          bool is_text) {
-    if (make_groups(file, name) < 0)
-        return -1;
-    hid_t space = space_of(spec), creation = layout_of(spec, is_text);
-    hid_t dataset = H5Dcreate2(file->file, name, type, space, H5P_DEFAULT, creation, H5P_DEFAULT);
-    if (dataset < 0)
-        wg__checkpoint_fail(file, name, "checkpoint_put");
-    if (creation >= 0)
-        H5Pclose(creation);
-    H5Sclose(space);
-    return dataset;
-}
-
-/* 0 unless HDF5, or the disk below it, has failed. */
-static int check_written(wg_checkpoint *file, const char *name, herr_t status) {
-    if (status < 0 || file->disk.error)
-        return wg__checkpoint_fail(file, name, "checkpoint_put");
-    return 0;
-}
-
-/* Closes a dataset (negative: it was never made), which writes what HDF5 still holds of it. */
-static int close_written(wg_checkpoint *file, const char *name, hid_t dataset, int status) {
-    herr_t closed = dataset < 0 ? -1 : H5Dclose(dataset);
-    return status < 0 ? -1 : check_written(file, name, closed);
-}
-
-/* Elements in row-major order. */
-static int put_elements(wg_checkpoint *file, const char *name, const wg_spec *spec,
-                        const void *data) {
-    hid_t on_disk = type_of(spec->dtype, true), in_memory = type_of(spec->dtype, false);
-    hid_t dataset = make_dataset(file, name, spec, on_disk, false);
-    int status = dataset < 0 ? -1 : 0;
-    if (status == 0 && wg__spec_count(spec) > 0)
-        status = check_written(file, name,
-                               H5Dwrite(dataset, in_memory, H5S_ALL, H5S_ALL, H5P_DEFAULT, data));
-    if (status == 0 && spec->dtype == WG_BF16) {
-        hid_t type = text_type(4);
-        status = check_written(file, name, put_attribute(dataset, "dtype", type, "bf16"));
-        H5Tclose(type);
-    }
-    status = close_written(file, name, dataset, status);
-    H5Tclose(in_memory);
-    H5Tclose(on_disk);
-    return status;
-}
-
-int wg_checkpoint_put_tensor(wg_checkpoint *file, const char *name, const wg_tensor *x) {
-    if (!file || !x || check_free(file, name) < 0)
-        return -1;
-    if (wg_tensor_is_contiguous(x))
-        return put_elements(file, name, &x->spec, wg__tensor_address(x));
-    size_t bytes = (size_t)wg_tensor_count(x) * wg_dtype_size(x->spec.dtype);
-    void *copy = wg__alloc(bytes ? bytes : 1);
-    int status = copy && wg_to_array(x, copy) == 0 ? put_elements(file, name, &x->spec, copy) : -1;
-    wg__free(copy);
-    return status;
-}
-
-int wg_checkpoint_put_integer(wg_checkpoint *file, const char *name, int64_t value) {
-    if (!file || check_free(file, name) < 0)
-        return -1;
-    return put_elements(file, name, &(wg_spec){.dtype = WG_I64}, &value);
-}
-
-int wg_checkpoint_put_number(wg_checkpoint *file, const char *name, double value) {
-    if (!file || check_free(file, name) < 0)
-        return -1;
-    return put_elements(file, name, &(wg_spec){.dtype = WG_F64}, &value);
-}
-
-int wg_checkpoint_put_numbers(wg_checkpoint *file, const char *name, int64_t count,
-                              const double *values) {
-    wg_spec spec;
-    if (!file || check_free(file, name) < 0 ||
-        wg__spec_make(&spec, WG_F64, 1, &count, "checkpoint_put") < 0)
-        return -1;
-    return put_elements(file, name, &spec, values);
-}
-
-/* ---- Texts ---- */
-
-/* The CRC of zlib, gzip and PNG (polynomial 0x04c11db7, reflected), so that Python's zlib.crc32
- * gives the same. */
-static uint32_t crc32_of(const char *bytes, size_t count) {
+uint32_t wg__crc32(const char *bytes, size_t count) {
     uint32_t crc = 0xffffffff;
     for (size_t i = 0; i < count; i++) {
         crc ^= (uint8_t)bytes[i];
@@ -329,311 +132,4 @@ static uint32_t crc32_of(const char *bytes, size_t count) {
             crc = crc >> 1 ^ (crc & 1 ? 0xedb88320 : 0);
     }
     return ~crc;
-}
-
-int wg_checkpoint_put_text(wg_checkpoint *file, const char *name, const char *text) {
-    if (!file || !text || check_free(file, name) < 0)
-        return -1;
-    size_t length = strlen(text);
-    uint32_t crc = crc32_of(text, length);
-    hid_t type = text_type(length ? length : 1); /* HDF5 has no type of no bytes: one NUL */
-    hid_t dataset = make_dataset(file, name, &(wg_spec){.dtype = WG_U8}, type, true);
-    int status = dataset < 0 ? -1 : 0;
-    if (status == 0)
-        status =
-            check_written(file, name, H5Dwrite(dataset, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, text));
-    if (status == 0)
-        status = check_written(file, name, put_attribute(dataset, "crc32", H5T_STD_U32LE, &crc));
-    status = close_written(file, name, dataset, status);
-    H5Tclose(type);
-    return status;
-}
-
-/* ---- Reading: what a dataset says of itself is checked before it is believed ---- */
-
-/* FORMAT: a dataset that is not what was asked for. */
-static int refuse(const wg_checkpoint *file, const char *name, const char *reason) {
-    return wg_fail(WG_ERROR_FORMAT, "checkpoint_get", "%s: %s %s", file->path, name, reason);
-}
-
-static hid_t open_dataset(wg_checkpoint *file, const char *name) {
-    if (!is_there(file, name)) {
-        wg_fail(WG_ERROR_NOT_FOUND, "checkpoint_get", "%s has no %s", file->path, name);
-        return -1;
-    }
-    hid_t dataset = H5Dopen2(file->file, name, H5P_DEFAULT);
-    if (dataset < 0)
-        wg__checkpoint_fail(file, name, "checkpoint_get");
-    return dataset;
-}
-
-static int read_shape(wg_checkpoint *file, const char *name, hid_t dataset, wg_dtype dtype,
-                      wg_spec *spec) {
-    hsize_t sizes[H5S_MAX_RANK];
-    int64_t shape[WG_MAX_DIMS];
-    hid_t space = H5Dget_space(dataset);
-    H5S_class_t kind = H5Sget_simple_extent_type(space);
-    int rank = H5Sget_simple_extent_dims(space, sizes, NULL);
-    H5Sclose(space);
-    if ((kind != H5S_SCALAR && kind != H5S_SIMPLE) || rank < 0 || rank > WG_MAX_DIMS)
-        return refuse(file, name, "has a rank that no tensor has");
-    for (int axis = 0; axis < rank; axis++)
-        shape[axis] = sizes[axis] > INT64_MAX ? INT64_MAX : (int64_t)sizes[axis];
-    return wg__spec_make(spec, dtype, rank, shape, "checkpoint_get");
-}
-
-/* -1 unless the file itself holds all the bytes. */
-static int check_storage(wg_checkpoint *file, const char *name, hid_t dataset, uint64_t bytes) {
-    hid_t creation = H5Dget_create_plist(dataset);
-    H5D_layout_t layout = H5Pget_layout(creation);
-    int elsewhere = H5Pget_external_count(creation);
-    H5Pclose(creation);
-    if (layout == H5D_VIRTUAL || elsewhere != 0)
-        return refuse(file, name, "lies in another file");
-    uint64_t stored = H5Dget_storage_size(dataset);
-    uint64_t most = layout == H5D_CHUNKED ? MOST_EXPANSION : 1;
-    if (bytes / most > stored || (bytes > 0 && stored == 0))
-        return refuse(file, name, "has less data than its shape says");
-    return 0;
-}
-
-static bool is_text(hid_t dataset) {
-    hid_t type = H5Dget_type(dataset);
-    bool text = H5Tget_class(type) == H5T_STRING;
-    H5Tclose(type);
-    return text;
-}
-
-/* What a dataset is, and the size of an element: of a text, which has rank 0, its length. */
-static int describe(wg_checkpoint *file, const char *name, hid_t dataset, wg_spec *spec,
-                    size_t *size) {
-    hid_t type = H5Dget_type(dataset);
-    int dtype = dtype_of(type, dataset);
-    *size = H5Tget_size(type);
-    H5Tclose(type);
-    if (dtype < 0)
-        return refuse(file, name, "has a type that no dtype stands for");
-    if (read_shape(file, name, dataset, (wg_dtype)dtype, spec) < 0)
-        return -1;
-    if (is_text(dataset) && spec->ndim != 0)
-        return refuse(file, name, "is a list of texts; wanted one");
-    return check_storage(file, name, dataset, (uint64_t)wg__spec_count(spec) * *size);
-}
-
-int wg__checkpoint_spec(wg_checkpoint *file, const char *name, wg_spec *spec) {
-    hid_t dataset = open_dataset(file, name);
-    size_t size;
-    int status = dataset < 0 ? -1 : describe(file, name, dataset, spec, &size);
-    if (dataset >= 0)
-        H5Dclose(dataset);
-    return status;
-}
-
-static int read_elements(wg_checkpoint *file, const char *name, hid_t dataset, hid_t type,
-                         void *out) {
-    if (H5Dread(dataset, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, out) < 0)
-        return wg__checkpoint_fail(file, name, "checkpoint_get");
-    return 0;
-}
-
-/* The types of memory and file are the same for texts and bools, where HDF5 converts nothing. */
-static hid_t type_to_read(hid_t dataset, const wg_spec *spec) {
-    return spec->dtype == WG_BOOL ? H5Dget_type(dataset) : type_of(spec->dtype, false);
-}
-
-/* Bytes other than 0 and 1 are no bools. */
-static void make_bools(wg_tensor *x) {
-    uint8_t *values = wg_tensor_data(x);
-    int64_t count = wg_tensor_count(x);
-    for (int64_t i = 0; i < count; i++)
-        values[i] = values[i] != 0;
-}
-
-static wg_tensor *read_tensor(wg_checkpoint *file, const char *name, hid_t dataset) {
-    wg_spec spec;
-    size_t size;
-    if (describe(file, name, dataset, &spec, &size) < 0)
-        return NULL;
-    if (is_text(dataset)) {
-        refuse(file, name, "is a text, no tensor");
-        return NULL;
-    }
-    wg_tensor *x = wg_empty(spec.dtype, spec.ndim, spec.shape);
-    if (!x || wg_tensor_count(x) == 0)
-        return x;
-    hid_t type = type_to_read(dataset, &spec);
-    int status = read_elements(file, name, dataset, type, wg_tensor_data(x));
-    H5Tclose(type);
-    if (status == 0 && spec.dtype == WG_BOOL)
-        make_bools(x);
-    return status < 0 ? NULL : x;
-}
-
-wg_tensor *wg_checkpoint_get_tensor(wg_checkpoint *file, const char *name) {
-    hid_t dataset = file && !wg_error_pending() ? open_dataset(file, name) : -1;
-    if (dataset < 0)
-        return NULL;
-    wg_tensor *x = read_tensor(file, name, dataset);
-    H5Dclose(dataset);
-    return x;
-}
-
-wg_tensor *wg_checkpoint_get_numbers(wg_checkpoint *file, const char *name) {
-    wg_tensor *x = wg_checkpoint_get_tensor(file, name);
-    if (x && (wg_tensor_dtype(x) != WG_F64 || wg_tensor_ndim(x) != 1)) {
-        refuse(file, name, "is no list of f64");
-        return NULL;
-    }
-    return x;
-}
-
-/* A scalar of dtype `wanted` into *value. */
-static int get_scalar(wg_checkpoint *file, const char *name, wg_dtype wanted, void *value) {
-    hid_t dataset = file && !wg_error_pending() ? open_dataset(file, name) : -1;
-    if (dataset < 0)
-        return -1;
-    wg_spec spec;
-    size_t size;
-    int status = describe(file, name, dataset, &spec, &size);
-    if (status == 0 && (spec.ndim != 0 || spec.dtype != wanted))
-        status = refuse(file, name, wanted == WG_I64 ? "is no integer" : "is no number");
-    hid_t type = type_of(wanted, false);
-    if (status == 0)
-        status = read_elements(file, name, dataset, type, value);
-    H5Tclose(type);
-    H5Dclose(dataset);
-    return status;
-}
-
-int wg_checkpoint_get_integer(wg_checkpoint *file, const char *name, int64_t *value) {
-    return get_scalar(file, name, WG_I64, value);
-}
-
-int wg_checkpoint_get_number(wg_checkpoint *file, const char *name, double *value) {
-    return get_scalar(file, name, WG_F64, value);
-}
-
-/* -1 unless the text is the one that was written. A text of other writers has no attribute. */
-static int check_crc(wg_checkpoint *file, const char *name, hid_t dataset, const char *text) {
-    uint32_t crc = 0;
-    if (H5Aexists(dataset, "crc32") <= 0)
-        return 0;
-    hid_t attribute = H5Aopen(dataset, "crc32", H5P_DEFAULT);
-    hid_t space = H5Aget_space(attribute);
-    bool read = H5Sget_simple_extent_npoints(space) == 1 &&
-                H5Aread(attribute, H5T_NATIVE_UINT32, &crc) >= 0;
-    H5Sclose(space);
-    H5Aclose(attribute);
-    if (!read || crc != crc32_of(text, strlen(text)))
-        return refuse(file, name, "is damaged: its checksum is another");
-    return 0;
-}
-
-static char *read_text(wg_checkpoint *file, const char *name, hid_t dataset) {
-    wg_spec spec;
-    size_t size;
-    if (describe(file, name, dataset, &spec, &size) < 0)
-        return NULL;
-    if (!is_text(dataset)) {
-        refuse(file, name, "is no text");
-        return NULL;
-    }
-    char *text = wg__alloc(size + 1);
-    if (!text)
-        return NULL;
-    text[size] = '\0';
-    hid_t type = H5Dget_type(dataset);
-    int status = read_elements(file, name, dataset, type, text);
-    H5Tclose(type);
-    if (status == 0 && check_crc(file, name, dataset, text) == 0)
-        return text;
-    wg__free(text);
-    return NULL;
-}
-
-char *wg_checkpoint_get_text(wg_checkpoint *file, const char *name) {
-    hid_t dataset = file && !wg_error_pending() ? open_dataset(file, name) : -1;
-    if (dataset < 0)
-        return NULL;
-    char *text = read_text(file, name, dataset);
-    H5Dclose(dataset);
-    return text;
-}
-
-/* ---- What a file holds ---- */
-
-void wg__name_list_free(wg__name_list *list) {
-    for (int64_t i = 0; i < list->count; i++)
-        wg__free(list->names[i]);
-    wg__free(list->names);
-    *list = (wg__name_list){0};
-}
-
-static int append_name(wg__name_list *list, const char *group, const char *name) {
-    if (list->count == list->capacity) {
-        int64_t capacity = 2 * list->capacity + 64;
-        char **larger = wg__alloc((size_t)capacity * sizeof *larger);
-        if (!larger)
-            return -1;
-        if (list->count)
-            memcpy(larger, list->names, (size_t)list->count * sizeof *larger);
-        wg__free(list->names);
-        list->names = larger;
-        list->capacity = capacity;
-    }
-    size_t size = strlen(group) + strlen(name) + 2;
-    char *path = wg__alloc(size);
-    if (!path)
-        return -1;
-    snprintf(path, size, "%s/%s", strcmp(group, "/") == 0 ? "" : group, name);
-    list->names[list->count++] = path;
-    return 0;
-}
-
-typedef struct visit {
-    const char *group;
-    wg__name_list *list;
-} visit;
-
-/* Links to other files and to nowhere are no datasets. */
-static herr_t visit_link(hid_t group, const char *name, const H5L_info_t *link, void *context) {
-    const visit *visit = context;
-    if (link->type != H5L_TYPE_HARD)
-        return 0;
-    hid_t object = H5Oopen(group, name, H5P_DEFAULT);
-    if (object < 0)
-        return -1;
-    bool is_dataset = H5Iget_type(object) == H5I_DATASET;
-    H5Oclose(object);
-    return is_dataset ? append_name(visit->list, visit->group, name) : 0;
-}
-
-int wg__checkpoint_list(wg_checkpoint *file, const char *group, wg__name_list *list) {
-    *list = (wg__name_list){0};
-    visit visit = {group, list};
-    hid_t id = H5Gopen2(file->file, group, H5P_DEFAULT);
-    if (id < 0)
-        return wg__checkpoint_fail(file, group, "checkpoint_list");
-    int status = 0;
-    if (H5Lvisit(id, H5_INDEX_NAME, H5_ITER_INC, visit_link, &visit) < 0)
-        status = wg_error_pending() ? -1 : wg__checkpoint_fail(file, group, "checkpoint_list");
-    H5Gclose(id);
-    if (status < 0)
-        wg__name_list_free(list);
-    return status;
-}
-
-int wg_checkpoint_each(wg_checkpoint *file, wg_checkpoint_visitor visit, void *context) {
-    wg__name_list list;
-    if (!file || wg_error_pending() || wg__checkpoint_list(file, "/", &list) < 0)
-        return -1;
-    int status = 0;
-    for (int64_t i = 0; i < list.count && status >= 0; i++) {
-        wg_spec spec;
-        status = wg__checkpoint_spec(file, list.names[i], &spec);
-        if (status == 0)
-            status = visit(list.names[i], &spec, context);
-    }
-    wg__name_list_free(&list);
-    return status < 0 ? status : 0;
 }

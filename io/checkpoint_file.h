@@ -35,7 +35,7 @@ int wg__checkpoint_turn(wg_checkpoint *file);
  * error. */
 herr_t wg__hdf5_plain_groups(hid_t creation);
 
-/* ---- Datasets (checkpoint_data.c) ---- */
+/* ---- Datasets (checkpoint_list.c, checkpoint_get.c) ---- */
 
 /* The absolute names of all datasets below `group`, sorted as HDF5 sorts: by name in each group. */
 typedef struct wg__name_list {
