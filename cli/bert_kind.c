@@ -78,6 +78,10 @@ static int pose_measuring(wg__training *t, const wg__measuring *m) {
     return mine->modeling ? 0 : -1;
 }
 
+static wg_module *module_of(void *all) {
+    return &((parts *)all)->model->module;
+}
+
 static void clear(void *all) {
     parts *mine = all;
     wg_bert_pretraining_free(mine->modeling);
@@ -134,6 +138,7 @@ const wg__model_kind wg__bert_kind = {
     .load = load,
     .pose = pose,
     .pose_measuring = pose_measuring,
+    .module = module_of,
     .clear = clear,
     .describe = describe,
     .evaluate = evaluate,

@@ -134,6 +134,10 @@ static int pose_measuring(wg__training *t, const wg__measuring *m) {
     return mine->modeling ? 0 : -1;
 }
 
+static wg_module *module_of(void *all) {
+    return ((parts *)all)->model.module;
+}
+
 static void clear(void *all) {
     parts *mine = all;
     wg_language_modeling_free(mine->modeling);
@@ -174,8 +178,8 @@ static json_t *results(const wg_metrics *metrics) {
 
 #define FUNCTIONS                                                                                  \
     .parts_size = sizeof(parts), .create = create, .load = load, .pose = pose,                     \
-    .pose_measuring = pose_measuring, .clear = clear, .describe = describe, .evaluate = evaluate,  \
-    .print = print, .results = results
+    .pose_measuring = pose_measuring, .module = module_of, .clear = clear, .describe = describe,   \
+    .evaluate = evaluate, .print = print, .results = results
 
 const wg__model_kind wg__gpt_kind = {.name = "gpt",
                                      .type = "gpt2",

@@ -66,6 +66,10 @@ static int pose_measuring(wg__training *t, const wg__measuring *m) {
                                         mine->model->bert->config.max_position_embeddings);
 }
 
+static wg_module *module_of(void *all) {
+    return &((parts *)all)->model->module;
+}
+
 static void clear(void *all) {
     parts *mine = all;
     wg__labelling_clear(&mine->labelling);
@@ -85,6 +89,7 @@ const wg__model_kind wg__classify_task = {
     .load = load,
     .pose = pose,
     .pose_measuring = pose_measuring,
+    .module = module_of,
     .clear = clear,
     .describe = wg__labelling_describe,
     .evaluate = wg__labelling_evaluate,

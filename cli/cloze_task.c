@@ -70,6 +70,10 @@ static int pose_measuring(wg__training *t, const wg__measuring *m) {
                                         mine->model->config.max_sequence_length);
 }
 
+static wg_module *module_of(void *all) {
+    return &((parts *)all)->model->module;
+}
+
 static void clear(void *all) {
     parts *mine = all;
     wg__labelling_clear(&mine->labelling);
@@ -89,6 +93,7 @@ const wg__model_kind wg__cloze_task = {
     .load = load,
     .pose = pose,
     .pose_measuring = pose_measuring,
+    .module = module_of,
     .clear = clear,
     .describe = wg__labelling_describe,
     .evaluate = wg__labelling_evaluate,

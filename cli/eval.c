@@ -11,6 +11,7 @@ enum {
     KEY_BATCH,
     KEY_SEQ,
     KEY_SEED,
+    KEY_DTYPE,
     KEY_THREADS,
     KEY_BY_DOCUMENT,
     KEY_PREDICTIONS,
@@ -45,6 +46,8 @@ static const struct argp_option options[] = {
      "translations, line by line",
      0},
     {"lowercase", KEY_LOWERCASE, NULL, 0, "BLEU without regard to case, sacreBLEU's -lc", 0},
+    {"dtype", KEY_DTYPE, "TYPE", 0,
+     "Keep the weights as bf16, q8_0 or q4_0, as `generate --dtype' does (f32)", 0},
     {"seed", KEY_SEED, "N", 0, "Seed of what BERT sees masked and paired (0)", 0},
     {"threads", KEY_THREADS, "N", 0, "Use N threads (all processors)", 0},
     WG__OPTION_JSON,
@@ -74,6 +77,9 @@ static error_t parse(int key, char *text, struct argp_state *state) {
         return 0;
     case KEY_LOWERCASE:
         a->asked.lowercase = true;
+        return 0;
+    case KEY_DTYPE:
+        a->asked.packing = wg__cli_packing(state, text);
         return 0;
     case KEY_SEED:
         a->asked.seed = (uint64_t)wg__cli_integer(state, "seed", text, 0, INT64_MAX);
@@ -134,7 +140,7 @@ int wg__verb_eval(int argc, char **argv) {
             "printed.",
         .children = children,
     };
-    arguments a = {.corpus = calloc((size_t)argc, sizeof *a.corpus)};
+    arguments a = {.asked.packing = -1, .corpus = calloc((size_t)argc, sizeof *a.corpus)};
     wg__cli_parse(&parser, argc, argv, &a);
     if (a.threads)
         wg_set_threads(a.threads);

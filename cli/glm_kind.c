@@ -94,6 +94,10 @@ static int pose_measuring(wg__training *t, const wg__measuring *m) {
     return mine->infilling ? 0 : -1;
 }
 
+static wg_module *module_of(void *all) {
+    return &((parts *)all)->model->module;
+}
+
 static void clear(void *all) {
     parts *mine = all;
     wg_blank_infilling_free(mine->infilling);
@@ -166,6 +170,7 @@ const wg__model_kind wg__glm_kind = {
     .load = load,
     .pose = pose,
     .pose_measuring = pose_measuring,
+    .module = module_of,
     .clear = clear,
     .describe = describe,
     .show_batch = show_batch,

@@ -45,6 +45,7 @@ typedef struct wg__measuring {
     int64_t batch, sequence; /* 0: as the kind finds it */
     uint64_t seed;
     bool by_document;        /* of models that predict the next token: see language_modeling.h */
+    int packing;             /* that the weights are kept in; -1: f32 */
     const char *predictions; /* where a task's answers or the translations go; NULL: nowhere */
     wg_beam_options beam;    /* of models that translate, as the rest */
     bool lowercase;          /* of BLEU */
@@ -69,6 +70,9 @@ struct wg__model_kind {
     int (*pose)(wg__training *training);
     int (*pose_measuring)(wg__training *training, const wg__measuring *measuring);
     void (*clear)(void *parts);
+
+    /* The model of parts that were created or loaded. */
+    wg_module *(*module)(void *parts);
 
     /* A line on stderr about the text. */
     void (*describe)(const wg__training *training);

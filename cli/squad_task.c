@@ -63,6 +63,10 @@ static int pose_measuring(wg__training *t, const wg__measuring *m) {
     return mine->answering ? 0 : -1;
 }
 
+static wg_module *module_of(void *all) {
+    return &((parts *)all)->model->module;
+}
+
 static void clear(void *all) {
     parts *mine = all;
     wg_question_answering_free(mine->answering);
@@ -141,6 +145,7 @@ const wg__model_kind wg__squad_task = {
     .load = load,
     .pose = pose,
     .pose_measuring = pose_measuring,
+    .module = module_of,
     .clear = clear,
     .describe = describe,
     .evaluate = evaluate,

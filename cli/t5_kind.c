@@ -91,6 +91,10 @@ static int pose_measuring(wg__training *t, const wg__measuring *m) {
     return mine->pretraining ? 0 : -1;
 }
 
+static wg_module *module_of(void *all) {
+    return &((parts *)all)->model->module;
+}
+
 static void clear(void *all) {
     parts *mine = all;
     wg_t5_pretraining_free(mine->pretraining);
@@ -136,6 +140,7 @@ const wg__model_kind wg__t5_kind = {
     .load = load,
     .pose = pose,
     .pose_measuring = pose_measuring,
+    .module = module_of,
     .clear = clear,
     .describe = describe,
     .evaluate = evaluate,

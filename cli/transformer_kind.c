@@ -100,6 +100,10 @@ static int pose_measuring(wg__training *t, const wg__measuring *m) {
     return mine->translation ? 0 : -1;
 }
 
+static wg_module *module_of(void *all) {
+    return &((parts *)all)->model->module;
+}
+
 static void clear(void *all) {
     parts *mine = all;
     wg_translation_free(mine->translation);
@@ -195,6 +199,7 @@ const wg__model_kind wg__transformer_kind = {
     .load = load,
     .pose = pose,
     .pose_measuring = pose_measuring,
+    .module = module_of,
     .clear = clear,
     .describe = describe,
     .evaluate = evaluate,
