@@ -5,6 +5,7 @@
 #include "tensor/alloc.h"
 #include "tensor/ops.h"
 #include "tests/leaves.h"
+#include "tests/peak.h"
 
 /* What a hook saw. */
 typedef struct record {
@@ -220,17 +221,11 @@ static int64_t peak_of_backward(wg_post_accumulate_grad_hook hook) {
         x = wg_matmul(x, w);
     }
     wg_tensor *loss = sum(x);
-    wg_alloc_trim();
-    const int64_t before = wg_alloc_get_stats().live_bytes;
-    /* The peak is of the whole process: brought above all that was, and then measured. */
-    int64_t ballast = wg_alloc_get_stats().peak_bytes - before;
-    wg_tensor *held = wg_keep(wg_empty(WG_U8, WG_DIMS(ballast + 1)));
-    const int64_t base = wg_alloc_get_stats().live_bytes;
+    const memory_peak peak = peak_begin();
     wg_backward(loss, NULL);
-    const int64_t peak = wg_alloc_get_stats().peak_bytes - base;
-    wg_release(held);
+    const int64_t bytes = peak_end(&peak);
     wg_scope_end(&scope, NULL);
-    return peak;
+    return bytes;
 }
 
 START_TEST(gradients_that_hooks_drop_are_never_all_in_memory) {

@@ -10,7 +10,7 @@
 #include "autograd/recompute.h"
 #include "tensor/alloc.h"
 #include "tensor/ops.h"
-#include "tests/testing.h"
+#include "tests/peak.h"
 
 static const char *const names[] = {"sgd", "adam", "adamw", "adafactor", "lion", "muon"};
 
@@ -230,20 +230,16 @@ static int64_t peak_of_step(bool in_backward) {
         x = wg_matmul(x, w);
     }
     wg_tensor *loss = wg_sum(x, WG_ALL, false);
-    /* The peak is of the whole process: brought to what is in use now, and then measured. */
-    const wg_alloc_stats now = wg_alloc_get_stats();
-    wg_tensor *ballast = wg_keep(wg_empty(WG_U8, WG_DIMS(now.peak_bytes - now.live_bytes + 1)));
-    const int64_t before = wg_alloc_get_stats().live_bytes;
+    const memory_peak peak = peak_begin();
     if (in_backward)
         ck_assert_int_eq(wg_optimizer_step_begin(optimizer, 0.01, NULL), 0);
     ck_assert_int_eq(wg_backward(loss, NULL), 0);
     ck_assert_int_eq(
         in_backward ? wg_optimizer_step_end(optimizer) : wg_optimizer_step(optimizer, 0.01), 0);
-    const int64_t peak = wg_alloc_get_stats().peak_bytes - before;
-    wg_release(ballast);
+    const int64_t bytes = peak_end(&peak);
     wg_optimizer_free(optimizer);
     wg_scope_end(&scope, NULL);
-    return peak;
+    return bytes;
 }
 
 START_TEST(gradients_are_not_in_memory_together) {

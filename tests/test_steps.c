@@ -7,7 +7,7 @@
 #include "tensor/alloc.h"
 #include "tensor/ops.h"
 #include "tensor/profile.h"
-#include "tests/testing.h"
+#include "tests/peak.h"
 
 enum { B = 4, T = 32, V = 1000 };
 
@@ -161,15 +161,11 @@ static int64_t peak_of_step(int model, step_function step) {
     ck_assert_int_eq(wg__workload_begin(&w), 0);
     step(&w);
     step(&w);
-    /* The peak is of the whole process: brought to what is in use now, and then measured. */
-    const wg_alloc_stats now = wg_alloc_get_stats();
-    wg_tensor *ballast = wg_keep(wg_empty(WG_U8, WG_DIMS(now.peak_bytes - now.live_bytes + 1)));
-    const int64_t before = wg_alloc_get_stats().live_bytes;
+    const memory_peak peak = peak_begin();
     step(&w);
-    const int64_t peak = wg_alloc_get_stats().peak_bytes - before;
-    wg_release(ballast);
+    const int64_t bytes = peak_end(&peak);
     wg__workload_end(&w);
-    return peak;
+    return bytes;
 }
 
 START_TEST(the_step_that_goes_along_with_backward_takes_less_memory) {
