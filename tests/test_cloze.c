@@ -44,6 +44,30 @@ static wg_labelled_text *load(const wg_cloze *cloze, const wg_tokenizer *tokeniz
     return wg_cloze_text_load(cloze, path, tokenizer);
 }
 
+/* A tokenizer, a cloze and a text of its pattern; NULL after an error. */
+typedef struct reading {
+    wg_tokenizer *tokenizer;
+    wg_cloze *cloze;
+    wg_labelled_text *text;
+} reading;
+
+static reading read_by(wg_tokenizer *tokenizer, const char *pattern,
+                       const char *const verbalizers[2], const char *lines) {
+    reading r = {.tokenizer = tokenizer, .cloze = make(tokenizer, pattern, verbalizers)};
+    r.text = load(r.cloze, tokenizer, lines);
+    return r;
+}
+
+static reading read_text(const char *pattern, const char *lines) {
+    return read_by(small(), pattern, a_gem_and_bad, lines);
+}
+
+static void free_reading(reading *r) {
+    wg_labelled_text_free(r->text);
+    wg_cloze_free(r->cloze);
+    wg_tokenizer_free(r->tokenizer);
+}
+
 static void assert_integers(const wg_tensor *x, int64_t first, int64_t count,
                             const int64_t *wanted) {
     const int64_t *found = (const int64_t *)wg_tensor_data((wg_tensor *)x) + first;
@@ -55,14 +79,12 @@ static void assert_integers(const wg_tensor *x, int64_t first, int64_t count,
 /* ---- Batches ---- */
 
 START_TEST(a_batch_is_as_drawn) {
-    wg_tokenizer *tokenizer = small();
-    wg_cloze *cloze = make(tokenizer, "{text} It was [MASK] .", a_gem_and_bad);
+    reading r = read_text("{text} It was [MASK] .", "odd\tno\nso odd .\tyes\n");
     assert_no_error();
-    ck_assert_str_eq(wg_cloze_labels(cloze)->names[0], "no");
-    ck_assert_int_eq(wg_cloze_longest(cloze), 3);
-    wg_labelled_text *text = load(cloze, tokenizer, "odd\tno\nso odd .\tyes\n");
+    ck_assert_str_eq(wg_cloze_labels(r.cloze)->names[0], "no");
+    ck_assert_int_eq(wg_cloze_longest(r.cloze), 3);
     wg_cloze_batch batch;
-    ck_assert_int_eq(wg_cloze_batch_read(cloze, text, 16, 2, (int64_t[]){1, 0}, &batch), 0);
+    ck_assert_int_eq(wg_cloze_batch_read(r.cloze, r.text, 16, 2, (int64_t[]){1, 0}, &batch), 0);
     ck_assert_int_eq(wg_tensor_size(batch.blanks.input_ids, 1), 16); /* 8 and 5, up to 16 */
     ck_assert_int_eq(batch.blanks.tokens, 13 + 11);
     ck_assert_int_eq(batch.label_count, 2);
@@ -81,9 +103,7 @@ START_TEST(a_batch_is_as_drawn) {
     assert_integers(batch.blanks.labels, 0, 5, (int64_t[]){BAD, END, A, GEM, END});
     assert_integers(batch.verbalized, 0, 10, (int64_t[]){0, 0, 1, 1, 1, 0, 0, 1, 1, 1});
     assert_integers(batch.labels, 0, 2, (int64_t[]){1, 0});
-    wg_labelled_text_free(text);
-    wg_cloze_free(cloze);
-    wg_tokenizer_free(tokenizer);
+    free_reading(&r);
 }
 END_TEST
 
@@ -92,79 +112,61 @@ START_TEST(verbalizers_see_part_a_and_themselves) {
     static const char *const sees[] = {"xxxx     ", "xxxx     ", "xxxx     ",
                                        "xxxx     ", "xxxxx    ", "xxxxxx   ",
                                        "xxxx  x  ", "xxxx  xx ", "xxxx  xxx"};
-    wg_tokenizer *tokenizer = small();
-    wg_cloze *cloze = make(tokenizer, "{text}[MASK]", a_gem_and_bad);
-    wg_labelled_text *text = load(cloze, tokenizer, "so odd\tyes\n");
+    reading r = read_text("{text}[MASK]", "so odd\tyes\n");
     wg_cloze_batch batch;
-    ck_assert_int_eq(wg_cloze_batch_read(cloze, text, 8, 1, (int64_t[]){0}, &batch), 0);
+    ck_assert_int_eq(wg_cloze_batch_read(r.cloze, r.text, 8, 1, (int64_t[]){0}, &batch), 0);
     for (int64_t i = 0; i < 16; i++)
         for (int64_t j = 0; j < 16; j++) {
             const bool seen = wg_at(batch.mask, (int64_t[]){0, 0, i, j}) != 0;
             const bool wanted = i < 9 ? j < 9 && sees[i][j] == 'x' : j < 4; /* padding: Part A */
             ck_assert_msg(seen == wanted, "%d sees %d", (int)i, (int)j);
         }
-    wg_labelled_text_free(text);
-    wg_cloze_free(cloze);
-    wg_tokenizer_free(tokenizer);
+    free_reading(&r);
 }
 END_TEST
 
 START_TEST(two_texts_stand_where_the_pattern_has_them) {
-    wg_tokenizer *tokenizer = small();
-    wg_cloze *cloze = make(tokenizer, "it {text_b} [MASK] {text_a} .", a_gem_and_bad);
-    wg_labelled_text *text = load(cloze, tokenizer, "so odd\tbad .\tyes\n");
+    reading r = read_text("it {text_b} [MASK] {text_a} .", "so odd\tbad .\tyes\n");
     wg_cloze_batch batch;
-    ck_assert_int_eq(wg_cloze_batch_read(cloze, text, 16, 1, (int64_t[]){0}, &batch), 0);
+    ck_assert_int_eq(wg_cloze_batch_read(r.cloze, r.text, 16, 1, (int64_t[]){0}, &batch), 0);
     assert_integers(batch.blanks.input_ids, 0, 8,
                     (int64_t[]){CLS, IT, BAD, DOT, MASK, SO, ODD, DOT});
     assert_integers(batch.blanks.position_ids, 8, 5, (int64_t[]){4, 4, 4, 4, 4});
-    wg_labelled_text_free(text);
-    ck_assert_ptr_null(load(cloze, tokenizer, "so\tyes\n"));
+    ck_assert_ptr_null(load(r.cloze, r.tokenizer, "so\tyes\n"));
     assert_error(WG_ERROR_ARGUMENT, "has one text a line; the pattern");
-    wg_cloze_free(cloze);
-    cloze = make(tokenizer, "{text_a} [MASK] {text_b}", a_gem_and_bad);
-    text = load(cloze, tokenizer, "so\todd\tyes\n");
-    ck_assert_int_eq(wg_cloze_batch_read(cloze, text, 16, 1, (int64_t[]){0}, &batch), 0);
+    free_reading(&r);
+    r = read_text("{text_a} [MASK] {text_b}", "so\todd\tyes\n");
+    ck_assert_int_eq(wg_cloze_batch_read(r.cloze, r.text, 16, 1, (int64_t[]){0}, &batch), 0);
     assert_integers(batch.blanks.input_ids, 0, 4, (int64_t[]){CLS, SO, MASK, ODD});
-    wg_labelled_text_free(text);
-    wg_cloze_free(cloze);
-    cloze = make(tokenizer, "{text} [MASK]", a_gem_and_bad);
-    ck_assert_ptr_null(load(cloze, tokenizer, "so\tso\tyes\n"));
+    free_reading(&r);
+    r = read_text("{text} [MASK]", "so\tso\tyes\n");
+    ck_assert_ptr_null(r.text);
     assert_error(WG_ERROR_ARGUMENT, "has two texts a line; the pattern");
-    wg_cloze_free(cloze);
-    wg_tokenizer_free(tokenizer);
+    free_reading(&r);
 }
 END_TEST
 
 START_TEST(long_texts_lose_their_ends) {
-    wg_tokenizer *tokenizer = small();
-    wg_cloze *cloze = make(tokenizer, "{text_a} it {text_b} [MASK]", a_gem_and_bad);
-    wg_labelled_text *text = load(cloze, tokenizer, "so odd so odd\tbad . bad\tyes\n");
+    reading r = read_text("{text_a} it {text_b} [MASK]", "so odd so odd\tbad . bad\tyes\n");
     wg_cloze_batch batch;
-    ck_assert_int_eq(wg_cloze_batch_read(cloze, text, 7, 1, (int64_t[]){0}, &batch), 0);
+    ck_assert_int_eq(wg_cloze_batch_read(r.cloze, r.text, 7, 1, (int64_t[]){0}, &batch), 0);
     assert_integers(batch.blanks.part_a, 0, 1, (int64_t[]){7});
     assert_integers(batch.blanks.input_ids, 0, 7, (int64_t[]){CLS, SO, ODD, IT, BAD, DOT, MASK});
-    ck_assert_int_eq(wg_cloze_check_sequence(cloze, 5), 0);
-    ck_assert_int_eq(wg_cloze_batch_read(cloze, text, 4, 1, (int64_t[]){0}, &batch), -1);
+    ck_assert_int_eq(wg_cloze_check_sequence(r.cloze, 5), 0);
+    ck_assert_int_eq(wg_cloze_batch_read(r.cloze, r.text, 4, 1, (int64_t[]){0}, &batch), -1);
     assert_error(WG_ERROR_ARGUMENT, "the pattern takes 3 of the 4 tokens");
-    wg_labelled_text_free(text);
-    wg_cloze_free(cloze);
-    wg_tokenizer_free(tokenizer);
+    free_reading(&r);
 }
 END_TEST
 
 START_TEST(a_mask_in_a_text_is_text) {
-    wg_tokenizer *tokenizer = small();
-    wg_cloze *cloze = make(tokenizer, "[MASK] {text}", a_gem_and_bad);
-    wg_labelled_text *text = load(cloze, tokenizer, "a [MASK] {text}\tyes\n");
+    reading r = read_text("[MASK] {text}", "a [MASK] {text}\tyes\n");
     wg_cloze_batch batch;
-    ck_assert_int_eq(wg_cloze_batch_read(cloze, text, 32, 1, (int64_t[]){0}, &batch), 0);
+    ck_assert_int_eq(wg_cloze_batch_read(r.cloze, r.text, 32, 1, (int64_t[]){0}, &batch), 0);
     assert_integers(batch.blanks.input_ids, 0, 6, (int64_t[]){CLS, MASK, A, BRACKET, M, CLOSE});
     assert_integers(batch.blanks.position_ids, (int64_t)wg_at(batch.blanks.part_a, (int64_t[]){0}),
                     5, (int64_t[]){1, 1, 1, 1, 1});
-    wg_labelled_text_free(text);
-    wg_cloze_free(cloze);
-    wg_tokenizer_free(tokenizer);
+    free_reading(&r);
 }
 END_TEST
 
@@ -173,16 +175,15 @@ START_TEST(a_sequence_of_bpe_is_as_if_the_whole_were_tokenised) {
     static const char corpus[] = "a film was good . a film was bad . a film was good and bad .";
     wg_tokenizer *tokenizer = wg_bpe_train(corpus, -1, &(wg_bpe_training){.vocabulary_size = 300});
     assert_no_error();
-    wg_cloze *cloze =
-        make(tokenizer, "a film was {text} and [MASK] .", (const char *const[]){"good", "bad ."});
-    wg_labelled_text *text = load(cloze, tokenizer, "bad\tyes\n");
+    reading r = read_by(tokenizer, "a film was {text} and [MASK] .",
+                        (const char *const[]){"good", "bad ."}, "bad\tyes\n");
     wg_glm_tokens tokens;
     wg_glm_tokens_of(tokenizer, &tokens);
     wg_token_list whole = {0}, blank = {0};
     ck_assert_int_eq(wg_glm_encode(&tokens, tokenizer, "a film was bad and [MASK] .", &whole), 0);
     ck_assert_int_eq(wg_tokenizer_encode(tokenizer, " bad .", -1, NULL, &blank), 0);
     wg_cloze_batch batch;
-    ck_assert_int_eq(wg_cloze_batch_read(cloze, text, 32, 1, (int64_t[]){0}, &batch), 0);
+    ck_assert_int_eq(wg_cloze_batch_read(r.cloze, r.text, 32, 1, (int64_t[]){0}, &batch), 0);
     ck_assert_int_eq((int64_t)wg_at(batch.blanks.part_a, (int64_t[]){0}), whole.count);
     for (int64_t i = 0; i < whole.count; i++)
         ck_assert_int_eq((int64_t)wg_at(batch.blanks.input_ids, (int64_t[]){0, i}), whole.ids[i]);
@@ -191,9 +192,7 @@ START_TEST(a_sequence_of_bpe_is_as_if_the_whole_were_tokenised) {
     ck_assert_int_eq((int64_t)wg_at(batch.blanks.labels, (int64_t[]){blank.count}), tokens.end);
     wg_token_list_free(&whole);
     wg_token_list_free(&blank);
-    wg_labelled_text_free(text);
-    wg_cloze_free(cloze);
-    wg_tokenizer_free(tokenizer);
+    free_reading(&r);
 }
 END_TEST
 
@@ -250,12 +249,10 @@ START_TEST(verbalizers_that_tell_nothing_are_refused) {
 END_TEST
 
 START_TEST(labels_without_a_verbalizer_are_refused) {
-    wg_tokenizer *tokenizer = small();
-    wg_cloze *cloze = make(tokenizer, "{text} [MASK]", a_gem_and_bad);
-    ck_assert_ptr_null(load(cloze, tokenizer, "so\tyes\nodd\tmaybe\n"));
+    reading r = read_text("{text} [MASK]", "so\tyes\nodd\tmaybe\n");
+    ck_assert_ptr_null(r.text);
     assert_error(WG_ERROR_FORMAT, "line 2: the label \"maybe\" is unknown");
-    wg_cloze_free(cloze);
-    wg_tokenizer_free(tokenizer);
+    free_reading(&r);
 }
 END_TEST
 
