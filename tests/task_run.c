@@ -58,8 +58,7 @@ static int compare_dataset(const char *name, const wg_spec *spec, void *context)
     return 0;
 }
 
-/* Of every dataset of the group that is a tensor. */
-static void assert_same_tensors(const char *path, const char *other, const char *group) {
+void assert_same_tensors(const char *path, const char *other, const char *group) {
     comparison c = {
         .file = wg_checkpoint_open(path), .other = wg_checkpoint_open(other), .group = group};
     ck_assert_int_eq(wg_checkpoint_each(c.file, compare_dataset, &c), 0);

@@ -17,4 +17,8 @@ wg_trainer *task_trainer(const wg_task *task, int64_t steps, const char *path);
  * same bits. `begin` makes model and task anew, as a new process would; `end` frees them. */
 void assert_resumed_bits(wg_task (*begin)(void), void (*end)(void));
 
+/* Fails the test unless every tensor of a checkpoint whose name begins with `group` has the same
+ * bits in another, and there is one. */
+void assert_same_tensors(const char *path, const char *other, const char *group);
+
 #endif
