@@ -10,6 +10,7 @@
 #include "tensor/alloc.h"
 #include "tensor/internal.h"
 #include "tests/testing.h"
+#include "tests/tokens_of.h"
 
 /* ---- Helpers ---- */
 
@@ -36,21 +37,6 @@ static const char **fixture_tokens(const json_t *root, size_t *count) {
     for (size_t i = 0; i < *count; i++)
         tokens[i] = json_string_value(json_array_get(vocabulary, i));
     return tokens;
-}
-
-/* The tokens of a text, joined by blanks, in a static buffer. */
-static const char *tokens_of(const wg_tokenizer *tokenizer, const char *text,
-                             const wg_encode_options *options) {
-    static char joined[4096];
-    wg_token_list list = {0};
-    ck_assert_int_eq(wg_tokenizer_encode(tokenizer, text, -1, options, &list), 0);
-    joined[0] = '\0';
-    for (int64_t i = 0; i < list.count; i++) {
-        strcat(joined, i ? " " : "");
-        strcat(joined, wg_tokenizer_token(tokenizer, list.ids[i]));
-    }
-    wg_token_list_free(&list);
-    return joined;
 }
 
 static void assert_decodes(const char *tokens, const wg_decode_options *options,
