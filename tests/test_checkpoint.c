@@ -65,30 +65,34 @@ START_TEST(every_dtype_and_rank_comes_back_the_same) {
 }
 END_TEST
 
-START_TEST(views_of_any_strides_are_written_in_order) {
+/* Writes tensors into a file of their own, and reads them again. */
+static void assert_come_back(size_t count, wg_tensor *const *tensors) {
     const char *path = scratch_path("t.h5");
+    char name[32];
+    wg_checkpoint *file = wg_checkpoint_create(path);
+    for (size_t i = 0; i < count; i++) {
+        snprintf(name, sizeof name, "/%zu", i);
+        ck_assert_int_eq(wg_checkpoint_put_tensor(file, name, tensors[i]), 0);
+    }
+    ck_assert_int_eq(wg_checkpoint_commit(file), 0);
+    file = wg_checkpoint_open(path);
+    for (size_t i = 0; i < count; i++) {
+        snprintf(name, sizeof name, "/%zu", i);
+        check_same(file, name, tensors[i]);
+    }
+    wg_checkpoint_close(file);
+}
+
+START_TEST(views_of_any_strides_are_written_in_order) {
     wg_tensor *x = wg_reshape(wg_arange(WG_F32, 0, 24, 1), WG_DIMS(4, 6));
     wg_tensor *const views[] = {wg_transpose(x, 0, 1), wg_slice(x, 1, 1, 6, 2),
                                 wg_slice(x, 0, WG_END, WG_END, -1), wg_select(x, 1, 3),
                                 wg_expand(wg_slice(x, 0, 1, 2, 1), WG_DIMS(3, 6))};
-    char name[16];
-    wg_checkpoint *file = wg_checkpoint_create(path);
-    for (size_t i = 0; i < WG_COUNT(views); i++) {
-        snprintf(name, sizeof name, "/%zu", i);
-        ck_assert_int_eq(wg_checkpoint_put_tensor(file, name, views[i]), 0);
-    }
-    ck_assert_int_eq(wg_checkpoint_commit(file), 0);
-    file = wg_checkpoint_open(path);
-    for (size_t i = 0; i < WG_COUNT(views); i++) {
-        snprintf(name, sizeof name, "/%zu", i);
-        check_same(file, name, views[i]);
-    }
-    wg_checkpoint_close(file);
+    assert_come_back(WG_COUNT(views), views);
 }
 END_TEST
 
 START_TEST(tensors_of_many_chunks_come_back_the_same) {
-    const char *path = scratch_path("t.h5");
     wg_generator generator = {.seed = 5};
     wg_tensor *const tensors[] = {
         wg_randn(&generator, WG_F32, WG_DIMS(300007)),
@@ -96,19 +100,7 @@ START_TEST(tensors_of_many_chunks_come_back_the_same) {
         wg_randn(&generator, WG_F64, WG_DIMS(1031, 257)),
         wg_randn(&generator, WG_F32, WG_DIMS(3, 2, 140001)),
     };
-    char name[16];
-    wg_checkpoint *file = wg_checkpoint_create(path);
-    for (size_t i = 0; i < WG_COUNT(tensors); i++) {
-        snprintf(name, sizeof name, "/%zu", i);
-        ck_assert_int_eq(wg_checkpoint_put_tensor(file, name, tensors[i]), 0);
-    }
-    ck_assert_int_eq(wg_checkpoint_commit(file), 0);
-    file = wg_checkpoint_open(path);
-    for (size_t i = 0; i < WG_COUNT(tensors); i++) {
-        snprintf(name, sizeof name, "/%zu", i);
-        check_same(file, name, tensors[i]);
-    }
-    wg_checkpoint_close(file);
+    assert_come_back(WG_COUNT(tensors), tensors);
 }
 END_TEST
 
