@@ -14,6 +14,7 @@
 
 #include "tensor/alloc.h"
 #include "tensor/ops.h"
+#include "tests/files.h"
 #include "tests/toy.h"
 
 /* ---- Round trips ---- */
@@ -36,7 +37,7 @@ static void check_same(wg_checkpoint *file, const char *name, const wg_tensor *x
 }
 
 START_TEST(every_dtype_and_rank_comes_back_the_same) {
-    const char *path = scratch_path("t.h5");
+    const char *path = in_scratch("t.h5");
     wg_tensor *tensors[WG_DTYPE_COUNT][5];
     char name[64];
     wg_checkpoint *file = wg_checkpoint_create(path);
@@ -67,7 +68,7 @@ END_TEST
 
 /* Writes tensors into a file of their own, and reads them again. */
 static void assert_come_back(size_t count, wg_tensor *const *tensors) {
-    const char *path = scratch_path("t.h5");
+    const char *path = in_scratch("t.h5");
     char name[32];
     wg_checkpoint *file = wg_checkpoint_create(path);
     for (size_t i = 0; i < count; i++) {
@@ -105,7 +106,7 @@ START_TEST(tensors_of_many_chunks_come_back_the_same) {
 END_TEST
 
 START_TEST(texts_and_numbers_come_back_the_same) {
-    const char *path = scratch_path("t.h5");
+    const char *path = in_scratch("t.h5");
     char *long_text = malloc(300001);
     for (int i = 0; i < 300000; i++)
         long_text[i] = (char)('a' + i * 7 % 26);
@@ -154,7 +155,7 @@ START_TEST(texts_and_numbers_come_back_the_same) {
 END_TEST
 
 START_TEST(the_same_contents_give_the_same_bytes) {
-    const char *a = scratch_path("a.h5"), *b = scratch_path("b.h5");
+    const char *a = in_scratch("a.h5"), *b = in_scratch("b.h5");
     toy *model = toy_new(4, 1);
     save_toy(a, model);
     sleep(1); /* a second, in which a time in the file would change */
@@ -171,7 +172,7 @@ END_TEST
 /* ---- Modules and optimizers ---- */
 
 START_TEST(a_module_and_its_optimizer_come_back_bit_for_bit) {
-    const char *path = scratch_path("t.h5");
+    const char *path = in_scratch("t.h5");
     toy *model = toy_new(4, 1), *other = toy_new(4, 2);
     save_toy(path, model);
     ck_assert_int_eq(load_toy(path, other), 0);
@@ -195,7 +196,7 @@ static int collect(const char *name, const wg_spec *spec, void *context) {
 }
 
 START_TEST(groups_mirror_the_tree_and_tied_weights_are_saved_once) {
-    const char *path = scratch_path("t.h5");
+    const char *path = in_scratch("t.h5");
     toy *model = toy_new(4, 1);
     save_toy(path, model);
     const char *const expected[] = {
@@ -235,7 +236,7 @@ static int stop_at_third(const char *name, const wg_spec *spec, void *context) {
 }
 
 START_TEST(a_visitor_can_stop_the_walk) {
-    const char *path = scratch_path("t.h5");
+    const char *path = in_scratch("t.h5");
     toy *model = toy_new(4, 1);
     save_toy(path, model);
     wg_checkpoint *file = wg_checkpoint_open(path);
@@ -248,7 +249,7 @@ START_TEST(a_visitor_can_stop_the_walk) {
 END_TEST
 
 START_TEST(everything_that_differs_is_named_at_once_and_nothing_changes) {
-    const char *path = scratch_path("t.h5");
+    const char *path = in_scratch("t.h5");
     toy *model = toy_new(4, 1), *narrow = toy_new(3, 2), *before = toy_new(3, 2);
     wg_checkpoint *file = wg_checkpoint_create(path);
     wg_checkpoint_put_module(file, "/model", &model->module);
@@ -271,7 +272,7 @@ START_TEST(everything_that_differs_is_named_at_once_and_nothing_changes) {
 END_TEST
 
 START_TEST(a_long_list_of_differences_is_counted) {
-    const char *path = scratch_path("t.h5");
+    const char *path = in_scratch("t.h5");
     toy *model = toy_new(4, 1);
     wg_checkpoint *file = wg_checkpoint_create(path);
     wg_checkpoint_put_module(file, "/model", &model->module);
@@ -291,7 +292,7 @@ START_TEST(a_long_list_of_differences_is_counted) {
 END_TEST
 
 START_TEST(an_f32_file_loads_into_a_module_turned_f64) {
-    const char *path = scratch_path("t.h5");
+    const char *path = in_scratch("t.h5");
     toy *model = toy_new(4, 1), *wide = toy_new(4, 2);
     save_toy(path, model);
     ck_assert_int_eq(wg_module_to(&wide->module, WG_F64), 0);
@@ -305,7 +306,7 @@ START_TEST(an_f32_file_loads_into_a_module_turned_f64) {
 END_TEST
 
 START_TEST(a_value_of_another_kind_is_refused) {
-    const char *path = scratch_path("t.h5");
+    const char *path = in_scratch("t.h5");
     wg_checkpoint *file = wg_checkpoint_create(path);
     wg_checkpoint_put_text(file, "/text", "hello");
     wg_checkpoint_put_integer(file, "/integer", 1);
@@ -333,7 +334,7 @@ END_TEST
 /* ---- Writing: what is refused, and what is left ---- */
 
 START_TEST(a_name_is_written_once_and_must_be_a_path) {
-    wg_checkpoint *file = wg_checkpoint_create(scratch_path("t.h5"));
+    wg_checkpoint *file = wg_checkpoint_create(in_scratch("t.h5"));
     ck_assert_int_eq(wg_checkpoint_put_integer(file, "/a/b", 1), 0);
     const char *const taken[] = {"/a/b", "/a"};
     for (size_t i = 0; i < WG_COUNT(taken); i++) {
@@ -350,7 +351,7 @@ START_TEST(a_name_is_written_once_and_must_be_a_path) {
 END_TEST
 
 START_TEST(nothing_can_be_put_below_a_value) {
-    const char *path = scratch_path("t.h5");
+    const char *path = in_scratch("t.h5");
     wg_checkpoint *file = wg_checkpoint_create(path);
     ck_assert_int_eq(wg_checkpoint_put_integer(file, "/a", 1), 0);
     ck_assert_int_eq(wg_checkpoint_put_integer(file, "/a/b", 1), -1);
@@ -364,7 +365,7 @@ START_TEST(nothing_can_be_put_below_a_value) {
 END_TEST
 
 START_TEST(a_pending_error_keeps_the_old_file) {
-    const char *path = scratch_path("t.h5");
+    const char *path = in_scratch("t.h5");
     toy *model = toy_new(4, 1), *other = toy_new(4, 2);
     save_toy(path, model);
     wg_checkpoint *file = wg_checkpoint_create(path);
@@ -384,7 +385,7 @@ START_TEST(a_pending_error_keeps_the_old_file) {
 END_TEST
 
 START_TEST(giving_up_leaves_the_old_file_alone) {
-    const char *path = scratch_path("t.h5");
+    const char *path = in_scratch("t.h5");
     toy *model = toy_new(4, 1), *other = toy_new(4, 2);
     save_toy(path, model);
     wg_checkpoint *file = wg_checkpoint_create(path);
@@ -400,7 +401,7 @@ START_TEST(giving_up_leaves_the_old_file_alone) {
 END_TEST
 
 START_TEST(an_old_file_is_replaced_while_it_is_read) {
-    const char *path = scratch_path("t.h5");
+    const char *path = in_scratch("t.h5");
     toy *model = toy_new(4, 1), *other = toy_new(4, 2), *read = toy_new(4, 3);
     save_toy(path, model);
     wg_checkpoint *old = wg_checkpoint_open(path);
@@ -418,7 +419,7 @@ START_TEST(an_old_file_is_replaced_while_it_is_read) {
 END_TEST
 
 START_TEST(two_writers_of_one_file_do_not_meet) {
-    const char *path = scratch_path("t.h5");
+    const char *path = in_scratch("t.h5");
     wg_checkpoint *first = wg_checkpoint_create(path);
     ck_assert_ptr_null(wg_checkpoint_create(path));
     assert_error(WG_ERROR_IO, "t.h5 is being written by another process");
@@ -430,10 +431,10 @@ START_TEST(two_writers_of_one_file_do_not_meet) {
 END_TEST
 
 START_TEST(what_a_dead_process_left_is_taken_over) {
-    const char *path = scratch_path("t.h5"), *left = scratch_path("t.h5.tmp");
+    const char *path = in_scratch("t.h5"), *left = in_scratch("t.h5.tmp");
     toy *model = toy_new(4, 1), *other = toy_new(4, 2);
     uint8_t rubbish[100000] = {1, 2, 3};
-    write_bytes(left, rubbish, sizeof rubbish);
+    write_file(left, rubbish, sizeof rubbish);
     save_toy(path, model);
     assert_no_error();
     ck_assert_int_eq(files_in(scratch()), 1);
@@ -445,7 +446,7 @@ START_TEST(what_a_dead_process_left_is_taken_over) {
 END_TEST
 
 START_TEST(a_symbolic_link_and_the_mode_of_the_old_file_stay) {
-    const char *path = scratch_path("real.h5"), *name = scratch_path("link.h5");
+    const char *path = in_scratch("real.h5"), *name = in_scratch("link.h5");
     toy *model = toy_new(4, 1), *other = toy_new(4, 2);
     save_toy(path, model);
     chmod(path, 0640);
@@ -475,18 +476,18 @@ START_TEST(a_place_that_cannot_be_written_is_named) {
 END_TEST
 
 START_TEST(what_is_no_checkpoint_is_named) {
-    const char *path = scratch_path("t.h5");
+    const char *path = in_scratch("t.h5");
     ck_assert_ptr_null(wg_checkpoint_open(path));
     assert_error(WG_ERROR_NOT_FOUND, "t.h5: No such file");
     ck_assert_ptr_null(wg_checkpoint_open(scratch()));
     assert_error(WG_ERROR_IO, "is not a regular file");
-    write_bytes(path, (const uint8_t *)"", 0);
+    write_file(path, (const uint8_t *)"", 0);
     ck_assert_ptr_null(wg_checkpoint_open(path));
     assert_error(WG_ERROR_FORMAT, "t.h5 is damaged or no checkpoint");
-    write_bytes(path, (const uint8_t *)"{\"json\": 1}", 11);
+    write_file(path, (const uint8_t *)"{\"json\": 1}", 11);
     ck_assert_ptr_null(wg_checkpoint_open(path));
     assert_error(WG_ERROR_FORMAT, "t.h5 is damaged or no checkpoint");
-    write_bytes(path, (const uint8_t *)"\x89HDF\r\n\x1a\n\x03", 9);
+    write_file(path, (const uint8_t *)"\x89HDF\r\n\x1a\n\x03", 9);
     ck_assert_ptr_null(wg_checkpoint_open(path));
     assert_error(WG_ERROR_FORMAT, "t.h5 is damaged or no checkpoint");
 }
@@ -495,7 +496,7 @@ END_TEST
 /* ---- No memory ---- */
 
 START_TEST(no_memory_is_an_error_and_nothing_leaks) {
-    const char *path = scratch_path("t.h5");
+    const char *path = in_scratch("t.h5");
     toy *model = toy_new(4, 1), *other = toy_new(4, 2), *before = toy_new(4, 2);
     save_toy(path, model);
     wg_scope_clear_root();
@@ -548,7 +549,7 @@ static const char *output_of(const char *command) {
 }
 
 START_TEST(h5dump_reads_what_was_written) {
-    const char *path = scratch_path("t.h5");
+    const char *path = in_scratch("t.h5");
     char command[1024];
     save_sampler(path);
     snprintf(command, sizeof command, "h5dump %s 2>&1", path);
@@ -566,7 +567,7 @@ START_TEST(h5dump_reads_what_was_written) {
 END_TEST
 
 START_TEST(h5ls_shows_the_published_paths) {
-    const char *path = scratch_path("t.h5");
+    const char *path = in_scratch("t.h5");
     char command[1024];
     toy *model = toy_new(4, 1);
     save_toy(path, model);
@@ -584,7 +585,7 @@ START_TEST(applications_keep_their_own_printing_of_hdf5_errors) {
     H5Eget_auto2(H5E_DEFAULT, &before, &context);
     ck_assert_ptr_null(wg_checkpoint_open("no/such.h5"));
     wg_error_clear();
-    wg_checkpoint *file = wg_checkpoint_create(scratch_path("t.h5"));
+    wg_checkpoint *file = wg_checkpoint_create(in_scratch("t.h5"));
     wg_checkpoint_abort(file);
     H5Eget_auto2(H5E_DEFAULT, &after, &context);
     ck_assert(before == after);

@@ -17,6 +17,7 @@
 #include <hdf5.h>
 
 #include "tensor/ops.h"
+#include "tests/files.h"
 #include "tests/hdf5_leaks.h"
 #include "tests/toy.h"
 
@@ -93,7 +94,7 @@ typedef struct patient {
 
 static patient make_patient(void) {
     pass_over_leaks_of_hdf5();
-    patient patient = {.path = scratch_path("damaged.h5")};
+    patient patient = {.path = in_scratch("damaged.h5")};
     save_sampler(patient.path);
     patient.count = read_all(patient.path, expected);
     ck_assert_uint_gt(patient.count, 0);
@@ -156,7 +157,7 @@ START_TEST(a_file_cut_short_anywhere_is_refused) {
 END_TEST
 
 START_TEST(a_damaged_weight_leaves_the_module_as_it_was) {
-    const char *path = scratch_path("t.h5");
+    const char *path = in_scratch("t.h5");
     toy *model = toy_new(4, 1), *other = toy_new(4, 2), *before = toy_new(4, 2);
     save_toy(path, model);
     bytes file = read_bytes(path);
@@ -165,7 +166,7 @@ START_TEST(a_damaged_weight_leaves_the_module_as_it_was) {
     uint8_t *at = memmem(file.data, file.count, numbers, sizeof numbers);
     ck_assert_ptr_nonnull(at);
     at[21] ^= 4;
-    write_bytes(path, file.data, file.count);
+    write_file(path, file.data, file.count);
     ck_assert_int_eq(load_toy(path, other), -1);
     assert_error(WG_ERROR_FORMAT, "t.h5: /model/bert/layer/0/weight is damaged");
     assert_same_toys(other, before);
@@ -178,11 +179,11 @@ END_TEST
 
 /* The library never prints, and HDF5 not for it: neither at once nor when the program ends. */
 START_TEST(nothing_is_printed_about_a_damaged_file) {
-    const char *path = scratch_path("t.h5"), *printed = scratch_path("stderr");
+    const char *path = in_scratch("t.h5"), *printed = in_scratch("stderr");
     save_sampler(path);
     bytes file = read_bytes(path);
     file.data[54] ^= 1; /* in the header of the root group, which follows the superblock */
-    write_bytes(path, file.data, file.count);
+    write_file(path, file.data, file.count);
     free(file.data);
     wg_scope_clear_root();
     fflush(NULL);
@@ -224,7 +225,7 @@ static void assert_refused(const char *path, wg_error_code code, const char *rea
 }
 
 START_TEST(a_shape_beyond_the_data_asks_for_no_memory) {
-    const char *path = scratch_path("t.h5");
+    const char *path = in_scratch("t.h5");
     const hsize_t huge[] = {(hsize_t)1 << 36}, chunk[] = {1 << 20};
     hid_t space = H5Screate_simple(1, huge, NULL), creation = H5Pcreate(H5P_DATASET_CREATE);
     write_foreign(path, H5T_IEEE_F32LE, space, H5P_DEFAULT);
@@ -245,7 +246,7 @@ START_TEST(a_shape_beyond_the_data_asks_for_no_memory) {
 END_TEST
 
 START_TEST(types_and_ranks_that_no_tensor_has_are_refused) {
-    const char *path = scratch_path("t.h5");
+    const char *path = in_scratch("t.h5");
     const hsize_t sizes[9] = {1, 1, 1, 1, 1, 1, 1, 1, 1};
     hid_t space = H5Screate_simple(9, sizes, NULL), scalar = H5Screate(H5S_SCALAR);
     hid_t null = H5Screate(H5S_NULL), text = H5Tcopy(H5T_C_S1);
@@ -266,8 +267,8 @@ START_TEST(types_and_ranks_that_no_tensor_has_are_refused) {
 END_TEST
 
 START_TEST(data_in_another_file_is_not_read) {
-    const char *path = scratch_path("t.h5"), *secret = scratch_path("secret");
-    write_bytes(secret, (const uint8_t *)"0123456789abcdef", 16);
+    const char *path = in_scratch("t.h5"), *secret = in_scratch("secret");
+    write_file(secret, (const uint8_t *)"0123456789abcdef", 16);
     const hsize_t sizes[] = {4};
     hid_t space = H5Screate_simple(1, sizes, NULL), creation = H5Pcreate(H5P_DATASET_CREATE);
     H5Pset_external(creation, secret, 0, 16);
@@ -281,7 +282,7 @@ END_TEST
 /* ---- The program that wrote, and the disk that was written to, fail ---- */
 
 START_TEST(a_limit_on_the_file_is_one_error_and_leaves_nothing) {
-    const char *path = scratch_path("t.h5");
+    const char *path = in_scratch("t.h5");
     toy *model = toy_new(4, 1), *other = toy_new(4, 2);
     save_toy(path, model);
     bytes file = read_bytes(path);
@@ -389,7 +390,7 @@ static int64_t kill_a_writer(const char *path, wg_generator *generator) {
 }
 
 START_TEST(a_writer_killed_at_any_moment_leaves_a_whole_file) {
-    const char *path = scratch_path("t.h5");
+    const char *path = in_scratch("t.h5");
     wg_generator generator = {.seed = 9};
     int left_behind = 0;
     for (int round = 0; round < 40; round++) {

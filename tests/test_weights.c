@@ -1,7 +1,6 @@
 /* Tensor files: what is written is read, and nothing that is damaged is believed. */
 #include "io/weights.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <math.h>
 #include <stdio.h>
@@ -12,7 +11,7 @@
 #include "io/text.h"
 #include "models/llama.h"
 #include "tensor/ops.h"
-#include "tests/testing.h"
+#include "tests/files.h"
 
 /* The place of an element. */
 #define WG_INDEX(...) ((int64_t[]){__VA_ARGS__})
@@ -237,23 +236,6 @@ static bool reads_whole(const char *path) {
     return good;
 }
 
-static char *read_bytes(const char *path, long *count) {
-    FILE *stream = fopen(path, "rb");
-    fseek(stream, 0, SEEK_END);
-    *count = ftell(stream);
-    rewind(stream);
-    char *bytes = malloc((size_t)*count + 1);
-    ck_assert_uint_eq(fread(bytes, 1, (size_t)*count, stream), (size_t)*count);
-    fclose(stream);
-    return bytes;
-}
-
-static void write_bytes(const char *path, const char *bytes, size_t count) {
-    FILE *stream = fopen(path, "wb");
-    fwrite(bytes, 1, count, stream);
-    fclose(stream);
-}
-
 /* An error with a reason; IO and MEMORY would be none of the file's doing. */
 static void assert_refused(const char *format, long at) {
     const wg_error *error = wg_error_pending();
@@ -264,8 +246,9 @@ static void assert_refused(const char *format, long at) {
 
 /* Shortened byte by byte where structure is, at both ends, and here and there between. */
 static void cut_everywhere(const char *path, const char *format) {
-    long count;
-    free(read_bytes(path, &count));
+    const bytes file = read_bytes(path);
+    const long count = (long)file.count;
+    free(file.data);
     for (long at = count - 1; at >= 0; at -= at < 6000 || count - at < 600 ? 1 : 997) {
         ck_assert_int_eq(truncate(path, at), 0);
         ck_assert_msg(!reads_whole(path), "%s cut at %ld is read", format, at);
@@ -288,11 +271,10 @@ END_TEST
 
 /* What torch.save wrote is not ours to write: a copy of the fixture. */
 static const char *copy_of_torchs(void) {
-    long count;
-    char *bytes = read_bytes(fixture("convert/encoder/pytorch_model.bin"), &count);
+    const bytes file = read_bytes(fixture("convert/encoder/pytorch_model.bin"));
     const char *path = in_scratch("torch.pt");
-    write_bytes(path, bytes, (size_t)count);
-    free(bytes);
+    write_file(path, file.data, file.count);
+    free(file.data);
     return path;
 }
 
@@ -305,18 +287,18 @@ END_TEST
 
 START_TEST(a_changed_byte_in_a_zip_of_torch_is_no_disaster) {
     const char *path = copy_of_torchs();
-    long count;
-    char *bytes = read_bytes(path, &count);
+    const bytes file = read_bytes(path);
+    const long count = (long)file.count;
     const int descriptor = open(path, O_WRONLY);
     for (long at = 0; at<count; at += at> 6000 && at < count - 4000 ? 97 : 1) {
-        const char now = (char)(at % 2 ? 0xff : bytes[at] ^ 0x10);
+        const char now = (char)(at % 2 ? 0xff : file.data[at] ^ 0x10);
         ck_assert_int_eq(pwrite(descriptor, &now, 1, at), 1);
         if (!reads_whole(path))
             assert_refused("pytorch", at);
-        ck_assert_int_eq(pwrite(descriptor, &bytes[at], 1, at), 1);
+        ck_assert_int_eq(pwrite(descriptor, &file.data[at], 1, at), 1);
     }
     close(descriptor);
-    free(bytes);
+    free(file.data);
 }
 END_TEST
 
@@ -327,20 +309,19 @@ START_TEST(a_changed_byte_is_no_disaster) {
         const char *path = in_scratch(written[i].name);
         const wg_weights_options options = {.version = written[i].version};
         ck_assert_int_eq(write_model(path, written[i].format, model, &options), 0);
-        long count;
-        char *bytes = read_bytes(path, &count);
+        const bytes file = read_bytes(path);
         const int descriptor = open(path, O_WRONLY);
-        for (long at = 0; at < count && at < 2500; at++) {
-            const char was = bytes[at], now = (char)(at % 3 == 0   ? 0xff
-                                                     : at % 3 == 1 ? 0
-                                                                   : was ^ 0x10);
+        for (long at = 0; at < (long)file.count && at < 2500; at++) {
+            const char was = (char)file.data[at], now = (char)(at % 3 == 0   ? 0xff
+                                                               : at % 3 == 1 ? 0
+                                                                             : was ^ 0x10);
             ck_assert_int_eq(pwrite(descriptor, &now, 1, at), 1);
             if (!reads_whole(path))
                 assert_refused(written[i].format, at);
             ck_assert_int_eq(pwrite(descriptor, &was, 1, at), 1);
         }
         close(descriptor);
-        free(bytes);
+        free(file.data);
         wg_module_free(&model->module);
     }
 }
@@ -411,7 +392,7 @@ END_TEST
 
 static void refuse_gguf(const char *bytes, size_t count, const char *message) {
     const char *path = in_scratch("bad.gguf");
-    write_bytes(path, bytes, count);
+    write_file(path, bytes, count);
     ck_assert_msg(!wg_weights_open(path), "read: %s", message);
     assert_error(WG_ERROR_FORMAT, message);
 }
@@ -438,7 +419,7 @@ START_TEST(bad_headers_of_gguf_are_refused_with_the_reason) {
     const char good[128] = {'G',    'G', 'U',    'F',    U32(3), U64(1), U64(0),
                             U64(1), 'x', U32(1), U64(4), U32(0), U64(0)};
     char bad[128];
-    write_bytes(in_scratch("good.gguf"), good, sizeof good);
+    write_file(in_scratch("good.gguf"), good, sizeof good);
     ck_assert(reads_whole(in_scratch("good.gguf")));
     memcpy(bad, good, sizeof bad);
     bad[45] = 2; /* Q4_0: blocks of 32 */
@@ -501,7 +482,7 @@ START_TEST(shards_are_read_by_their_index_which_must_be_right) {
         snprintf(path, sizeof path, "%s/2.safetensors", folder);
         write_one(path, "y");
         snprintf(path, sizeof path, "%s/model.safetensors.index.json", folder);
-        write_bytes(path, cases[i].index, strlen(cases[i].index));
+        write_file(path, cases[i].index, strlen(cases[i].index));
         wg_weights *file = wg_weights_open(folder);
         if (cases[i].message) {
             ck_assert_ptr_null(file);
@@ -522,7 +503,7 @@ START_TEST(an_index_that_is_cut_short_is_refused_wherever_it_is_cut) {
     write_one(in_scratch("1.safetensors"), "x");
     write_one(in_scratch("2.safetensors"), "y");
     const char *path = in_scratch("model.safetensors.index.json");
-    write_bytes(path, index, strlen(index));
+    write_file(path, index, strlen(index));
     ck_assert(reads_whole(path));
     cut_everywhere(path, "index.json");
 }
@@ -547,11 +528,10 @@ static int write_shards(const char *path, int64_t bytes) {
 }
 
 static void assert_file_is(const char *path, const char *text) {
-    long count;
-    char *bytes = read_bytes(path, &count);
-    ck_assert_int_eq(count, (long)strlen(text));
-    ck_assert_int_eq(memcmp(bytes, text, (size_t)count), 0);
-    free(bytes);
+    const bytes file = read_bytes(path);
+    ck_assert_str_eq((const char *)file.data, text);
+    ck_assert_uint_eq(file.count, strlen(text));
+    free(file.data);
 }
 
 /* As huggingface_hub's split_torch_state_dict_into_shards shares those four out: a tensor that is
@@ -590,16 +570,6 @@ START_TEST(what_fits_into_one_file_is_one_without_an_index) {
 }
 END_TEST
 
-/* How many files there are whose names do not begin with a dot. */
-static int count_files(const char *path) {
-    int files = 0;
-    DIR *folder = opendir(path);
-    for (const struct dirent *entry; (entry = readdir(folder));)
-        files += entry->d_name[0] != '.';
-    closedir(folder);
-    return files;
-}
-
 START_TEST(unfinished_shards_leave_the_old_ones) {
     ck_assert_int_eq(write_shards(in_scratch("model.safetensors"), 16), 0);
     wg_weights_writer *writer = begin_shards(in_scratch("model.safetensors"), "safetensors", 16);
@@ -611,7 +581,7 @@ START_TEST(unfinished_shards_leave_the_old_ones) {
     const int64_t d = wg_weights_find(file, "d");
     ck_assert_double_eq(wg_at(wg_weights_read(file, d), WG_INDEX(1)), 1);
     wg_weights_close(file);
-    ck_assert_int_eq(count_files(scratch()), 4);
+    ck_assert_int_eq(files_in(scratch()), 4);
 }
 END_TEST
 
@@ -621,15 +591,15 @@ START_TEST(shards_of_an_earlier_write_are_removed) {
                                          "model-0001-of-00002.safetensors",
                                          "model-00001-of-00002.safetensors.bak", "model.bin"};
     for (size_t i = 0; i < WG_COUNT(others); i++)
-        write_bytes(in_scratch(others[i]), "x", 1);
+        write_file(in_scratch(others[i]), "x", 1);
     ck_assert_int_eq(write_shards(in_scratch("model.safetensors"), 16), 0);
-    ck_assert_int_eq(count_files(scratch()), 3 + 1 + (int)WG_COUNT(others));
+    ck_assert_int_eq(files_in(scratch()), 3 + 1 + (int)WG_COUNT(others));
     ck_assert_int_eq(write_shards(in_scratch("model.safetensors"), 32), 0);
     ck_assert_int_eq(access(in_scratch("model-00002-of-00002.safetensors"), R_OK), 0);
-    ck_assert_int_eq(count_files(scratch()), 2 + 1 + (int)WG_COUNT(others));
+    ck_assert_int_eq(files_in(scratch()), 2 + 1 + (int)WG_COUNT(others));
     ck_assert_int_eq(write_shards(in_scratch("model.safetensors"), 48), 0);
     ck_assert_int_eq(access(in_scratch("model.safetensors"), R_OK), 0);
-    ck_assert_int_eq(count_files(scratch()), 1 + (int)WG_COUNT(others));
+    ck_assert_int_eq(files_in(scratch()), 1 + (int)WG_COUNT(others));
     for (size_t i = 0; i < WG_COUNT(others); i++)
         ck_assert_int_eq(access(in_scratch(others[i]), R_OK), 0);
 }

@@ -1,50 +1,11 @@
-/* What the tests of checkpoints save and look at. */
+/* What the tests of checkpoints save: see toy.h. */
 #include "tests/toy.h"
 
-#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "tensor/ops.h"
-
-/* ---- Files ---- */
-
-const char *scratch_path(const char *name) {
-    static char paths[2][700];
-    static int which;
-    which = !which;
-    snprintf(paths[which], sizeof paths[which], "%s/%s", scratch(), name);
-    return paths[which];
-}
-
-bytes read_bytes(const char *path) {
-    FILE *stream = fopen(path, "rb");
-    ck_assert_ptr_nonnull(stream);
-    fseek(stream, 0, SEEK_END);
-    bytes file = {.count = (size_t)ftell(stream)};
-    rewind(stream);
-    file.data = malloc(file.count + 1);
-    ck_assert_uint_eq(fread(file.data, 1, file.count, stream), file.count);
-    fclose(stream);
-    return file;
-}
-
-void write_bytes(const char *path, const uint8_t *data, size_t count) {
-    FILE *stream = fopen(path, "wb");
-    ck_assert_ptr_nonnull(stream);
-    ck_assert_uint_eq(fwrite(data, 1, count, stream), count);
-    ck_assert_int_eq(fclose(stream), 0);
-}
-
-int files_in(const char *path) {
-    DIR *folder = opendir(path);
-    int count = 0;
-    for (struct dirent *entry; (entry = readdir(folder));)
-        count += entry->d_name[0] != '.';
-    closedir(folder);
-    return count;
-}
 
 /* ---- A model and an optimizer to save ---- */
 

@@ -1,25 +1,10 @@
-/* What the tests of checkpoints save and look at: files as bytes, a little model with its
- * optimizer, and a small file with everything in it. */
+/* What the tests of checkpoints save: a little model with its optimizer, and a small file with
+ * everything in it. */
 #ifndef WG_TESTS_TOY_H
 #define WG_TESTS_TOY_H
 
 #include "io/checkpoint.h"
 #include "tests/testing.h"
-
-/* A path in the scratch folder; static buffers for two names at a time. */
-const char *scratch_path(const char *name);
-
-typedef struct bytes {
-    uint8_t *data;
-    size_t count;
-} bytes;
-
-/* Everything in a file; data is freed with free. */
-bytes read_bytes(const char *path);
-void write_bytes(const char *path, const uint8_t *data, size_t count);
-
-/* How many files a folder has. */
-int files_in(const char *path);
 
 /* bert.table (7, 4), bert.layer.0.weight (width, 4), bert.layer.0.bias (4), decoder.weight (tied to
  * the table), the buffer bert.ids (5), and an optimizer of the table and the bias at step `seed`.
