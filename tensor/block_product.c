@@ -79,14 +79,22 @@ static void multiply_tiles(const job *j, int64_t from, int64_t to, int64_t first
     }
 }
 
+/* Each row's sums begin with the bias. */
+static void begin_sums(const wg__packed_product *p, int64_t rows, int64_t output, float *sums) {
+    float bias[WG__GROUP] = {0};
+    const int64_t count = wg__smaller(WG__GROUP, p->outputs - output);
+    if (p->bias)
+        memcpy(bias, p->bias + output, (size_t)count * sizeof *bias);
+    for (int64_t r = 0; r < rows; r++)
+        memcpy(sums + r * WG__GROUP, bias, sizeof bias);
+}
+
 static void store_sums(const wg__packed_product *p, int64_t row, int64_t rows, int64_t output,
                        const float *sums) {
     const int64_t count = wg__smaller(WG__GROUP, p->outputs - output);
-    for (int64_t r = 0; r < rows; r++, sums += WG__GROUP) {
-        float *y = p->y + (row + r) * p->y_stride + output;
-        for (int64_t o = 0; o < count; o++)
-            y[o] = p->bias ? p->bias[output + o] + sums[o] : sums[o];
-    }
+    for (int64_t r = 0; r < rows; r++)
+        memcpy(p->y + (row + r) * p->y_stride + output, sums + r * WG__GROUP,
+               (size_t)count * sizeof *sums);
 }
 
 static void multiply_unit(const job *j, const wg__packed_product *p, int64_t row, int64_t output) {
@@ -95,7 +103,7 @@ static void multiply_unit(const job *j, const wg__packed_product *p, int64_t row
                   to = wg__ceil_divide(row + rows, j->kernels->tile_rows);
     const bool in_place = j->side_by_side && output + WG__GROUP <= p->outputs;
     float sums[ROWS_AT_ONCE * WG__GROUP];
-    memset(sums, 0, (size_t)(rows * WG__GROUP) * sizeof *sums);
+    begin_sums(p, rows, output, sums);
     if (in_place)
         multiply_tiles(j, from, to, 0, j->blocks,
                        (const uint8_t *)p->weight + output * p->weight_stride, sums);
