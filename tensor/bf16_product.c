@@ -1,5 +1,12 @@
-/* Products of many rows with weights in bf16: a panel of W^T at a time becomes f32 in the nearest
- * caches, where all rows of x meet it. To memory it is never unpacked. */
+/* Products of many rows with weights in bf16.
+ *
+ *                    panel
+ *     weights W^T    +----+
+ *                    +----+ depth     All of x is laid in tiles first. A unit of work is some tiles
+ *        x  +------+ +----+           by the outputs of a panel: piece after piece of these is laid
+ *           |tiles | |unit|           in the nearest caches, where all the tiles meet it.
+ *           +------+ +----+
+ */
 #include "tensor/bf16_product.h"
 
 #include <string.h>
@@ -8,72 +15,129 @@
 #include "tensor/iter.h"
 
 enum {
-    MOST_COLUMNS = 32, /* of a panel: WG__PANEL_VECTORS of the widest vectors */
-    DEPTH = 128,       /* of a panel, so that it and what it is made of fit the nearest cache */
-    ROWS_AT_ONCE = 240 /* of x, for which a panel is made anew */
+    PANEL_BYTES = 32768, /* what the nearest cache has; with less, sums come and go more often */
+    ROWS_AT_ONCE = 240,  /* of x, for which a panel is made anew */
+    CACHE_LINE = 64,
+    WORK = 16384, /* numbers laid that are worth a chunk */
 };
 
 typedef struct job {
+    const wg__bf16_kernels *kernels;
     const wg__packed_product *p;
-    const wg__simd *kernels;
-    int64_t outputs, columns, panels; /* columns: of a panel */
+    int64_t panels, tiles, parts; /* of tiles, as many as there are units of a panel */
+    int64_t depth;                /* numbers of a panel's rows */
+    char *x;
 } job;
 
-/* The numbers from `depth` on of `count` rows of W, as a panel. */
-static void make_panel(const job *j, int64_t output, int64_t count, int64_t depth, int64_t n,
-                       float *panel) {
-    float rows[MOST_COLUMNS * DEPTH];
-    for (int64_t r = 0; r < count; r++)
-        j->kernels->unpack[WG_PACKING_BF16](
-            n, j->p->weight + (output + r) * j->p->weight_stride + 2 * depth, rows + r * n);
-    j->kernels->pack_columns(count, n, rows, n, 1, panel);
+/* The rows of x are shared evenly among the tiles, and these among the parts. */
+static int64_t first_row(const job *j, int64_t tile) {
+    return tile * j->p->x_rows / j->tiles;
 }
 
-static void multiply_unit(const job *j, int64_t row, int64_t output) {
-    const wg__packed_product *p = j->p;
-    const int64_t rows = wg__smaller(ROWS_AT_ONCE, p->x_rows - row),
-                  count = wg__smaller(j->columns, j->outputs - output);
-    float panel[MOST_COLUMNS * DEPTH], partial[ROWS_AT_ONCE * MOST_COLUMNS];
-    float bias[MOST_COLUMNS] = {0};
-    float *y = p->y + row * p->y_stride + output;
-    const bool whole = count == j->columns; /* else whole vectors find room only here */
-    float *c = whole ? y : partial;
-    const int64_t c_row = whole ? p->y_stride : MOST_COLUMNS;
-    if (p->bias)
-        memcpy(bias, p->bias + output, (size_t)count * sizeof *bias);
-    for (int64_t depth = 0; depth < p->n; depth += DEPTH) {
-        const int64_t n = wg__smaller(DEPTH, p->n - depth);
-        make_panel(j, output, count, depth, n, panel);
-        j->kernels->panel_product(&(wg__panel_product){.m = rows,
-                                                       .n = count,
-                                                       .k = n,
-                                                       .alpha = 1,
-                                                       .a = p->x + row * p->x_stride + depth,
-                                                       .a_row = p->x_stride,
-                                                       .a_column = 1,
-                                                       .b = panel,
-                                                       .b_row = j->columns,
-                                                       .d = depth == 0 ? bias : c,
-                                                       .d_row = depth == 0 ? 0 : c_row,
-                                                       .c = c,
-                                                       .c_row = c_row});
+static int64_t first_tile(const job *j, int64_t part) {
+    return part * j->tiles / j->parts;
+}
+
+static int64_t pairs(int64_t numbers) {
+    return wg__ceil_divide(numbers, 2);
+}
+
+static void lay_tiles(int64_t begin, int64_t end, void *context) {
+    const job *j = context;
+    for (int64_t t = begin; t < end; t++) {
+        const int64_t row = first_row(j, t), rows = first_row(j, t + 1) - row;
+        j->kernels->lay_rows(rows, j->p->n, j->p->x + row * j->p->x_stride, j->p->x_stride,
+                             j->x + row * pairs(j->p->n) * j->kernels->pair_bytes);
     }
-    for (int64_t r = 0; !whole && r < rows; r++)
-        memcpy(y + r * p->y_stride, c + r * c_row, (size_t)count * sizeof *y);
+}
+
+/* ---- A unit ---- */
+
+typedef struct unit {
+    int64_t from, to;      /* tiles */
+    int64_t output, count; /* of a panel */
+    int64_t row;           /* of x and y, the first */
+    float bias[WG__MOST_PAIR_COLUMNS];
+    _Alignas(CACHE_LINE) float sums[ROWS_AT_ONCE * WG__MOST_PAIR_COLUMNS];
+    _Alignas(CACHE_LINE) char panel[PANEL_BYTES];
+} unit;
+
+/* What comes after numbers depth... of the unit's outputs is fetched, share by share. */
+static void fetch(const job *j, const unit *u, int64_t depth, int64_t share, int64_t shares) {
+    const wg__packed_product *p = j->p;
+    const bool last = depth + j->depth >= p->n;
+    const int64_t output = u->output + (last ? j->kernels->columns : 0),
+                  at = last ? 0 : depth + j->depth,
+                  count = wg__smaller(j->kernels->columns, j->p->outputs - output),
+                  bytes = 2 * wg__smaller(j->depth, p->n - at);
+    for (int64_t r = share * count / shares; r < (share + 1) * count / shares; r++)
+        for (int64_t b = 0; b < bytes; b += CACHE_LINE)
+            __builtin_prefetch(p->weight + (output + r) * p->weight_stride + 2 * at + b, 0, 3);
+}
+
+/* Numbers depth... of the unit's outputs by all its tiles. */
+static void multiply_piece(const job *j, unit *u, int64_t depth) {
+    const wg__bf16_kernels *kernels = j->kernels;
+    const wg__packed_product *p = j->p;
+    const int64_t n = wg__smaller(j->depth, p->n - depth);
+    const bool first = depth == 0, to_y = depth + n == p->n && u->count == kernels->columns;
+    kernels->lay_panel(u->count, n, p->weight + u->output * p->weight_stride + 2 * depth,
+                       p->weight_stride, u->panel);
+    for (int64_t t = u->from; t < u->to; t++) {
+        const int64_t row = first_row(j, t), rows = first_row(j, t + 1) - row;
+        float *sums = u->sums + (row - u->row) * kernels->columns;
+        fetch(j, u, depth, t - u->from, u->to - u->from);
+        kernels->multiply(&(wg__pair_product){
+            .rows = rows,
+            .pairs = pairs(n),
+            .panel = u->panel,
+            .tile = j->x + (row * pairs(p->n) + rows * depth / 2) * kernels->pair_bytes,
+            .from = first ? u->bias : sums,
+            .from_row = first ? 0 : kernels->columns,
+            .to = to_y ? p->y + row * p->y_stride + u->output : sums,
+            .to_row = to_y ? p->y_stride : kernels->columns});
+    }
+}
+
+static void multiply_unit(const job *j, int64_t part, int64_t output, unit *u) {
+    const wg__packed_product *p = j->p;
+    const int64_t columns = j->kernels->columns;
+    u->from = first_tile(j, part);
+    u->to = first_tile(j, part + 1);
+    u->output = output;
+    u->count = wg__smaller(columns, j->p->outputs - output);
+    u->row = first_row(j, u->from);
+    for (int64_t o = 0; o < columns; o++)
+        u->bias[o] = p->bias && o < u->count ? p->bias[output + o] : 0;
+    for (int64_t depth = 0; depth < p->n; depth += j->depth)
+        multiply_piece(j, u, depth);
+    const int64_t end = first_row(j, u->to);
+    for (int64_t r = u->row; u->count < columns && r < end; r++)
+        memcpy(p->y + r * p->y_stride + output, u->sums + (r - u->row) * columns,
+               (size_t)u->count * sizeof *p->y);
 }
 
 static void multiply_units(int64_t begin, int64_t end, void *context) {
     const job *j = context;
-    for (int64_t u = begin; u < end; u++)
-        multiply_unit(j, u / j->panels * ROWS_AT_ONCE, u % j->panels * j->columns);
+    unit u;
+    for (int64_t i = begin; i < end; i++)
+        multiply_unit(j, i / j->panels, i % j->panels * j->kernels->columns, &u);
 }
 
-void wg__bf16_product(int64_t outputs, const wg__packed_product *p) {
-    const wg__simd *kernels = wg__simd_for(WG_F32);
-    job j = {.p = p,
-             .kernels = kernels,
-             .outputs = outputs,
-             .columns = WG__PANEL_VECTORS * kernels->lanes};
-    j.panels = wg__ceil_divide(outputs, j.columns);
-    wg__parallel_for(wg__ceil_divide(p->x_rows, ROWS_AT_ONCE) * j.panels, 1, multiply_units, &j);
+int wg__bf16_product(const wg__bf16_kernels *kernels, const wg__packed_product *p) {
+    if (p->outputs == 0 || p->x_rows == 0)
+        return 0;
+    job j = {.kernels = kernels,
+             .p = p,
+             .depth = 2 * PANEL_BYTES / (kernels->columns * kernels->pair_bytes),
+             .panels = wg__ceil_divide(p->outputs, kernels->columns),
+             .tiles = wg__ceil_divide(p->x_rows, kernels->tile_rows)};
+    j.parts = wg__ceil_divide(j.tiles, ROWS_AT_ONCE / kernels->tile_rows);
+    j.x = wg__alloc((size_t)(p->x_rows * pairs(p->n) * kernels->pair_bytes));
+    if (!j.x)
+        return -1;
+    wg__parallel_for(j.tiles, 1 + WORK / (p->n * kernels->tile_rows + 1), lay_tiles, &j);
+    wg__parallel_for(j.parts * j.panels, 1, multiply_units, &j);
+    wg__free(j.x);
+    return 0;
 }

@@ -8,6 +8,7 @@
 #include "tensor/alloc.h"
 #include "tensor/ops.h"
 #include "tensor/packing_rows.h"
+#include "tensor/simd/bf16.h"
 #include "tests/model_fixture.h"
 #include "tests/testing.h"
 
@@ -128,11 +129,23 @@ static wg_tensor *rounded_to_blocks(wg_tensor *x) {
     return wg_reshape(rounded, wg_tensor_ndim(x), wg_tensor_shape(x));
 }
 
+/* More rows of x than these are rounded to bf16 before they meet weights in bf16, on processors
+ * that multiply such numbers. */
+enum { FEW_ROWS = 16 };
+
+/* What rows of x are to a product, in f64. */
+static wg_tensor *met_by(wg_packing packing, wg_tensor *x) {
+    if (packing != WG_PACKING_BF16)
+        return rounded_to_blocks(x);
+    const bool rounded = wg_tensor_count(x) > FEW_ROWS * wg_tensor_size(x, -1) &&
+                         wg__bf16_kernels_for_cpu()->rounds_x;
+    return wg_cast(rounded ? wg_cast(x, WG_BF16) : x, WG_F64);
+}
+
 static void assert_multiplies(wg_packing packing, wg_tensor *x, int64_t outputs, bool has_bias) {
     wg_tensor *packed = wg_pack(normal(WG_DIMS(outputs, wg_tensor_size(x, -1))), packing);
     wg_tensor *bias = has_bias ? normal(WG_DIMS(outputs)) : NULL;
-    wg_tensor *met = packing == WG_PACKING_BF16 ? wg_cast(x, WG_F64) : rounded_to_blocks(x);
-    wg_tensor *expected = wg_linear_op(met, wg_unpack(packed, packing), bias);
+    wg_tensor *expected = wg_linear_op(met_by(packing, x), wg_unpack(packed, packing), bias);
     const double scale = wg_item(wg_cast(wg_max(wg_abs(expected), WG_ALL, false), WG_F64));
     assert_close(wg_cast(wg_packed_linear(x, packed, packing, bias), WG_F64), expected, 0,
                  rounding * scale);
@@ -187,10 +200,30 @@ START_TEST(a_row_gives_the_same_bits_alone_and_among_others) {
 }
 END_TEST
 
+/* A prompt beside its tokens one by one. bf16 is off by 2^-9 of a number at most, and either sum of
+ * n products by n roundings of f32. */
+START_TEST(many_rows_in_bf16_are_off_by_the_rounding_of_x) {
+    enum { ROWS = FEW_ROWS + 1, N = 96 };
+    wg_tensor *x = normal(WG_DIMS(ROWS, N)),
+              *packed = wg_pack(normal(WG_DIMS(45, N)), WG_PACKING_BF16);
+    wg_tensor *all = wg_packed_linear(x, packed, WG_PACKING_BF16, NULL);
+    wg_tensor *sizes =
+        wg_linear_op(wg_cast(wg_abs(x), WG_F64), wg_abs(wg_unpack(packed, WG_PACKING_BF16)), NULL);
+    wg_tensor *bounds = wg_affine(sizes, 0x1p-9 + (2 * N + 2) * 0x1p-24, 0);
+    for (int64_t r = 0; r < ROWS; r++) {
+        wg_tensor *alone = wg_packed_linear(wg_select(x, 0, r), packed, WG_PACKING_BF16, NULL);
+        wg_tensor *off = wg_cast(wg_abs(wg_sub(wg_select(all, 0, r), alone)), WG_F64);
+        ck_assert(wg_item(wg_max(wg_sub(off, wg_select(bounds, 0, r)), WG_ALL, false)) <= 0);
+    }
+}
+END_TEST
+
 /* What is not finite reaches every output of its row, and no other row. */
 START_TEST(what_is_not_finite_stays_so) {
-    for (wg_packing packing = 0; packing < WG_PACKING_COUNT; packing++) {
-        wg_tensor *x = normal(WG_DIMS(3, 64)), *packed = wg_pack(normal(WG_DIMS(20, 64)), packing);
+    for (int j = 0; j < 2 * WG_PACKING_COUNT; j++) {
+        const wg_packing packing = (wg_packing)(j / 2);
+        wg_tensor *x = normal(WG_DIMS(j % 2 ? FEW_ROWS + 3 : 3, 64)),
+                  *packed = wg_pack(normal(WG_DIMS(20, 64)), packing);
         float *numbers = wg_tensor_data(x);
         numbers[5] = NAN;
         numbers[2 * 64 + 40] = INFINITY;
@@ -216,9 +249,10 @@ START_TEST(strided_operands_need_no_copy_of_the_callers) {
 END_TEST
 
 START_TEST(any_number_of_threads_gives_the_same_bits) {
-    wg_tensor *x = normal(WG_DIMS(2, 256));
     const int threads = wg_threads();
-    for (wg_packing packing = 0; packing < WG_PACKING_COUNT; packing++) {
+    for (int i = 0; i < 2 * WG_PACKING_COUNT; i++) {
+        const wg_packing packing = (wg_packing)(i / 2);
+        wg_tensor *x = normal(WG_DIMS(i % 2 ? 40 : 2, 256));
         wg_tensor *packed = wg_pack(normal(WG_DIMS(700, 256)), packing), *first = NULL;
         for (int n = 1; n <= 3; n++) {
             wg_set_threads(n);
@@ -408,6 +442,7 @@ int main(void) {
         a_product_is_that_with_the_unpacked_weight,
         products_of_integers_are_numpys,
         a_row_gives_the_same_bits_alone_and_among_others,
+        many_rows_in_bf16_are_off_by_the_rounding_of_x,
         what_is_not_finite_stays_so,
         strided_operands_need_no_copy_of_the_callers,
         several_weights_give_side_by_side_what_each_gives_alone,

@@ -304,8 +304,7 @@ static int packed_linear_infer(wg_call *call) {
     return 0;
 }
 
-/* Rows of x up to which rows in bf16 are read for each; above, they become f32 a panel at a time.
- */
+/* Rows of x up to which rows in bf16 are read for each; above, they are laid in panels first. */
 enum { FEW_ROWS = 16 };
 
 /* Numbers of the weight that are worth a chunk. */
@@ -329,12 +328,15 @@ static void multiply_rows(int64_t begin, int64_t end, void *context) {
     }
 }
 
-static void multiply_bf16(const products *p, int64_t outputs) {
-    if (p->of->x_rows <= FEW_ROWS)
+static int multiply_bf16(const products *p, int64_t outputs) {
+    if (p->of->x_rows <= FEW_ROWS) {
         wg__parallel_for(outputs, 1 + CHUNK / (p->of->n + 1), multiply_rows, (void *)p);
-    else
-        for (int i = 0; i < p->count; i++)
-            wg__bf16_product(p->of[i].outputs, &p->of[i]);
+        return 0;
+    }
+    for (int i = 0; i < p->count; i++)
+        if (wg__bf16_product(wg__bf16_kernels_for_cpu(), &p->of[i]) < 0)
+            return -1;
+    return 0;
 }
 
 /* Of one weight; `column` is where its outputs begin. */
@@ -371,8 +373,7 @@ static int multiply_packed(wg_call *call) {
     }
     if (packing_of(call) != WG_PACKING_BF16)
         return wg__block_product(packing_of(call), p.count, p.of);
-    multiply_bf16(&p, column);
-    return 0;
+    return multiply_bf16(&p, column);
 }
 
 /* W of input i in the dtype of x. */
@@ -419,7 +420,7 @@ static int packed_linear_vjp(wg_call *call, wg_tensor *const *cotangents, wg_ten
     return wg__vjp_status();
 }
 
-/* Of x as it is, not in blocks. */
+/* Of x as it is, not rounded. */
 static int packed_linear_jvp(wg_call *call, wg_tensor *const *tangents,
                              wg_tensor **output_tangents) {
     wg_tensor *x = tangents[0] ? tangents[0] : wg_zeros_like(call->inputs[0]);
@@ -487,9 +488,11 @@ static int packed_linear_bench(wg_generator *generator, wg_sample *sample) {
 
 static const wg_op packed_linear = {
     .name = "packed_linear",
-    .doc = "y = x unpack(W)^T + bias: (..., I) x (O, bytes) u8, and (O) if there is a bias -> "
-           "(..., O); of up to three weights and biases in turns side by side. "
-           "In f32, blocks of integers meet x in blocks of 8 bits.",
+    .doc =
+        "y = x unpack(W)^T + bias: (..., I) x (O, bytes) u8, and (O) if there is a bias -> "
+        "(..., O); of up to three weights and biases in turns side by side. "
+        "In f32, blocks of integers meet x in blocks of 8 bits, and bf16 meets more than 16 rows "
+        "of x rounded to bf16 where the processor multiplies such numbers.",
     .min_inputs = 2,
     .max_inputs = 1 + 2 * MOST_WEIGHTS,
     .output_count = 1,
