@@ -115,6 +115,8 @@ wg_tensor *wg__llama_rows(const wg_tensor *x, int64_t heads, wg__llama_order ord
         return NULL;
     const int64_t width = spec->shape[0] / heads, half = width / 2;
     const size_t row = (size_t)spec->shape[1] * wg_dtype_size(spec->dtype);
+    if (row == 0) /* and there may be any number of them */
+        return result;
     const char *from = wg__tensor_address(x);
     char *to = wg__tensor_address(result);
     for (int64_t head = 0; head < heads; head++)

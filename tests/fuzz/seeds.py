@@ -63,6 +63,8 @@ tensors = [("token_embd.weight", (4, 3), 0, 48), ("output_norm.weight", (4,), 0,
            ("blk.0.attn_norm.weight", (4,), 0, 16), ("blk.0.attn_q.weight", (4, 4), 1, 32),
            ("blk.0.attn_k.weight", (4, 2), 30, 16), ("blk.0.ffn_gate.weight", (4, 2), 0, 32)]
 gguf("llama", pairs, tensors)
+# Found by a fuzzer: rows to put into another order, a trillion of them, of no number each.
+gguf("empty_rows", pairs, tensors[:1] + [("blk.0.attn_q.weight", (0, 2 ** 40), 0, 0)])
 bytes_of = ["<0x%02X>" % i for i in range(256)]
 tokens = ["<unk>", "<s>", "</s>"] + bytes_of + ["\u2581a", "[PAD260]"]
 lists = [("tokenizer.ggml.model", 8, text("llama")),
