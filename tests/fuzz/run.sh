@@ -35,5 +35,5 @@ for format in $formats; do
     ./libtool --quiet --tag=CC --mode=link clang $flags -fsanitize=fuzzer -std=c11 -D_GNU_SOURCE \
         -I"$source" $harness libwengert_all.la -ljansson -o "fuzz-$format"
     ASAN_OPTIONS=detect_leaks=$leaks nice -n 19 "./fuzz-$format" -max_total_time="$seconds" \
-        -max_len=65536 -rss_limit_mb=2048 -malloc_limit_mb=1024 -print_final_stats=1 "$format" "$source/tests/fuzz/seeds/$format"
+        -max_len=65536 -timeout=60 -rss_limit_mb=2048 -malloc_limit_mb=1024 -print_final_stats=1 "$format" "$source/tests/fuzz/seeds/$format"
 done
