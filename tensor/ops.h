@@ -489,7 +489,7 @@ WG_API wg_tensor *wg_matmul(wg_tensor *a, wg_tensor *b);
  * (..., O). Fused; the gradient of weight is accumulated in place. [scope; SHAPE, DTYPE] */
 WG_API wg_tensor *wg_linear_op(wg_tensor *x, wg_tensor *weight, wg_tensor *bias);
 
-/* ---- Weights kept small (ops/packed.c; the packings are in packing.h) ---- */
+/* ---- Weights kept small (ops/packed.c, packed_linear.c; the packings are in packing.h) ---- */
 
 /* The rows of x, (..., I) f32, packed: (..., bytes) u8; and the numbers of packed rows, f32. I is a
  * multiple of the packing's block. No gradient. [scope; SHAPE, DTYPE, ARGUMENT] */

@@ -38,6 +38,7 @@ static const wg__op_family *const families[] = {
     &wg__family_unique,
     &wg__family_matmul,
     &wg__family_packed,
+    &wg__family_packed_linear,
     &wg__family_einsum,
     &wg__family_linear_algebra,
     &wg__family_index,

@@ -38,6 +38,7 @@ extern const wg__op_family wg__family_sort;
 extern const wg__op_family wg__family_unique;
 extern const wg__op_family wg__family_matmul;
 extern const wg__op_family wg__family_packed;
+extern const wg__op_family wg__family_packed_linear;
 extern const wg__op_family wg__family_einsum;
 extern const wg__op_family wg__family_linear_algebra;
 extern const wg__op_family wg__family_index;
