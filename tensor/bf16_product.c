@@ -23,9 +23,10 @@ enum {
 
 typedef struct job {
     const wg__bf16_kernels *kernels;
-    const wg__packed_product *p;
-    int64_t panels, tiles, parts; /* of tiles, as many as there are units of a panel */
-    int64_t depth;                /* numbers of a panel's rows */
+    const wg__packed_product *p; /* of the same x */
+    int64_t panels;              /* of all products together */
+    int64_t tiles, parts;        /* of tiles, as many as there are units of a panel */
+    int64_t depth;               /* numbers of a panel's rows */
     char *x;
 } job;
 
@@ -54,6 +55,7 @@ static void lay_tiles(int64_t begin, int64_t end, void *context) {
 /* ---- A unit ---- */
 
 typedef struct unit {
+    const wg__packed_product *p;
     int64_t from, to;      /* tiles */
     int64_t output, count; /* of a panel */
     int64_t row;           /* of x and y, the first */
@@ -64,11 +66,11 @@ typedef struct unit {
 
 /* What comes after numbers depth... of the unit's outputs is fetched, share by share. */
 static void fetch(const job *j, const unit *u, int64_t depth, int64_t share, int64_t shares) {
-    const wg__packed_product *p = j->p;
+    const wg__packed_product *p = u->p;
     const bool last = depth + j->depth >= p->n;
     const int64_t output = u->output + (last ? j->kernels->columns : 0),
                   at = last ? 0 : depth + j->depth,
-                  count = wg__smaller(j->kernels->columns, j->p->outputs - output),
+                  count = wg__smaller(j->kernels->columns, p->outputs - output),
                   bytes = 2 * wg__smaller(j->depth, p->n - at);
     for (int64_t r = share * count / shares; r < (share + 1) * count / shares; r++)
         for (int64_t b = 0; b < bytes; b += CACHE_LINE)
@@ -78,7 +80,7 @@ static void fetch(const job *j, const unit *u, int64_t depth, int64_t share, int
 /* Numbers depth... of the unit's outputs by all its tiles. */
 static void multiply_piece(const job *j, unit *u, int64_t depth) {
     const wg__bf16_kernels *kernels = j->kernels;
-    const wg__packed_product *p = j->p;
+    const wg__packed_product *p = u->p;
     const int64_t n = wg__smaller(j->depth, p->n - depth);
     const bool first = depth == 0, to_y = depth + n == p->n && u->count == kernels->columns;
     kernels->lay_panel(u->count, n, p->weight + u->output * p->weight_stride + 2 * depth,
@@ -99,13 +101,14 @@ static void multiply_piece(const job *j, unit *u, int64_t depth) {
     }
 }
 
-static void multiply_unit(const job *j, int64_t part, int64_t output, unit *u) {
-    const wg__packed_product *p = j->p;
+static void multiply_unit(const job *j, const wg__packed_product *p, int64_t part, int64_t output,
+                          unit *u) {
     const int64_t columns = j->kernels->columns;
+    u->p = p;
     u->from = first_tile(j, part);
     u->to = first_tile(j, part + 1);
     u->output = output;
-    u->count = wg__smaller(columns, j->p->outputs - output);
+    u->count = wg__smaller(columns, p->outputs - output);
     u->row = first_row(j, u->from);
     for (int64_t o = 0; o < columns; o++)
         u->bias[o] = p->bias && o < u->count ? p->bias[output + o] : 0;
@@ -117,26 +120,38 @@ static void multiply_unit(const job *j, int64_t part, int64_t output, unit *u) {
                (size_t)u->count * sizeof *p->y);
 }
 
+static int64_t panels_of(const job *j, const wg__packed_product *p) {
+    return wg__ceil_divide(p->outputs, j->kernels->columns);
+}
+
 static void multiply_units(int64_t begin, int64_t end, void *context) {
     const job *j = context;
     unit u;
-    for (int64_t i = begin; i < end; i++)
-        multiply_unit(j, i / j->panels, i % j->panels * j->kernels->columns, &u);
+    for (int64_t i = begin; i < end; i++) {
+        int64_t panel = i % j->panels;
+        const wg__packed_product *p = j->p;
+        for (; panel >= panels_of(j, p); p++)
+            panel -= panels_of(j, p);
+        multiply_unit(j, p, i / j->panels, panel * j->kernels->columns, &u);
+    }
 }
 
-int wg__bf16_product(const wg__bf16_kernels *kernels, const wg__packed_product *p) {
-    if (p->outputs == 0 || p->x_rows == 0)
-        return 0;
+int wg__bf16_product(const wg__bf16_kernels *kernels, int count,
+                     const wg__packed_product *products) {
+    const int64_t x_rows = products->x_rows, n = products->n;
     job j = {.kernels = kernels,
-             .p = p,
+             .p = products,
              .depth = 2 * PANEL_BYTES / (kernels->columns * kernels->pair_bytes),
-             .panels = wg__ceil_divide(p->outputs, kernels->columns),
-             .tiles = wg__ceil_divide(p->x_rows, kernels->tile_rows)};
+             .tiles = wg__ceil_divide(x_rows, kernels->tile_rows)};
+    for (int i = 0; i < count; i++)
+        j.panels += panels_of(&j, &products[i]);
+    if (j.panels == 0 || x_rows == 0)
+        return 0;
     j.parts = wg__ceil_divide(j.tiles, ROWS_AT_ONCE / kernels->tile_rows);
-    j.x = wg__alloc((size_t)(p->x_rows * pairs(p->n) * kernels->pair_bytes));
+    j.x = wg__alloc((size_t)(x_rows * pairs(n) * kernels->pair_bytes));
     if (!j.x)
         return -1;
-    wg__parallel_for(j.tiles, 1 + WORK / (p->n * kernels->tile_rows + 1), lay_tiles, &j);
+    wg__parallel_for(j.tiles, 1 + WORK / (n * kernels->tile_rows + 1), lay_tiles, &j);
     wg__parallel_for(j.parts * j.panels, 1, multiply_units, &j);
     wg__free(j.x);
     return 0;

@@ -5,8 +5,9 @@
 #include "tensor/simd/bf16.h"
 #include "tensor/simd/simd.h"
 
-/* By these kernels. Threads share the rows of W; each has the same bits from any number
- * of threads and of rows of x. -1 for lack of memory. */
-int wg__bf16_product(const wg__bf16_kernels *kernels, const wg__packed_product *product);
+/* `count` products of the same x by these kernels. Threads share the rows of all W; each output has
+ * the same bits from any number of threads, of rows of x and of products. -1 for lack of memory. */
+int wg__bf16_product(const wg__bf16_kernels *kernels, int count,
+                     const wg__packed_product *products);
 
 #endif

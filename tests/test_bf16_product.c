@@ -63,6 +63,11 @@ static void *bytes_for(int64_t bytes) {
     return memory;
 }
 
+static void forget_y(operands *o) {
+    for (int64_t i = 0; i < o->rows * o->y_stride; i++)
+        o->y[i] = untouched;
+}
+
 static operands draw(int64_t rows, int64_t n, int64_t outputs, int64_t apart, bool has_bias) {
     wg_generator generator = {.seed = (uint64_t)(rows + 1000 * n + 1000000 * outputs)};
     operands o = {.rows = rows,
@@ -82,8 +87,7 @@ static operands draw(int64_t rows, int64_t n, int64_t outputs, int64_t apart, bo
             put_weight(&o, output, i, (float)wg_random_normal(&generator));
     for (int64_t output = 0; has_bias && output < outputs; output++)
         o.bias[output] = (float)wg_random_normal(&generator);
-    for (int64_t i = 0; i < rows * o.y_stride; i++)
-        o.y[i] = untouched;
+    forget_y(&o);
     return o;
 }
 
@@ -101,17 +105,22 @@ static float *met_by(const wg__bf16_kernels *kernels, int64_t count, const float
     return wg_tensor_data(kernels->rounds_x ? wg_cast(wg_cast(numbers, WG_BF16), WG_F32) : numbers);
 }
 
+static wg__packed_product product_of(const operands *o) {
+    return (wg__packed_product){.weight = o->weight,
+                                .outputs = o->outputs,
+                                .weight_stride = o->weight_stride,
+                                .n = o->n,
+                                .x = o->x,
+                                .bias = o->bias,
+                                .x_rows = o->rows,
+                                .x_stride = o->x_stride,
+                                .y = o->y,
+                                .y_stride = o->y_stride};
+}
+
 static int run(const wg__bf16_kernels *kernels, const operands *o) {
-    return wg__bf16_product(kernels, &(wg__packed_product){.weight = o->weight,
-                                                           .outputs = o->outputs,
-                                                           .weight_stride = o->weight_stride,
-                                                           .n = o->n,
-                                                           .x = o->x,
-                                                           .bias = o->bias,
-                                                           .x_rows = o->rows,
-                                                           .x_stride = o->x_stride,
-                                                           .y = o->y,
-                                                           .y_stride = o->y_stride});
+    const wg__packed_product product = product_of(o);
+    return wg__bf16_product(kernels, 1, &product);
 }
 
 /* ---- Products ---- */
@@ -275,6 +284,36 @@ START_TEST(a_row_gives_the_same_bits_among_any_others) {
 }
 END_TEST
 
+/* One of the weights has no rows. */
+START_TEST(products_of_one_x_have_the_bits_of_each_alone) {
+    enum { COUNT = 4 };
+    const int64_t outputs[COUNT] = {70, 33, 0, 5};
+    const wg__bf16_kernels *kernels[4];
+    for (int i = 0; i < kernels_of_cpu(kernels); i++) {
+        operands o[COUNT];
+        wg__packed_product products[COUNT];
+        for (int w = 0; w < COUNT; w++) {
+            o[w] = draw(250, 300, outputs[w], w, w % 2 == 0);
+            products[w] = product_of(&o[w]);
+            products[w].x = o->x;
+            products[w].x_stride = o->x_stride;
+        }
+        ck_assert_int_eq(wg__bf16_product(kernels[i], COUNT, products), 0);
+        for (int w = 0; w < COUNT; w++) {
+            const int64_t bytes = o[w].rows * o[w].y_stride * 4;
+            float *together = bytes_for(bytes);
+            memcpy(together, o[w].y, (size_t)bytes);
+            forget_y(&o[w]);
+            ck_assert_int_eq(wg__bf16_product(kernels[i], 1, &products[w]), 0);
+            ck_assert_mem_eq(together, o[w].y, bytes);
+            wg__free(together);
+        }
+        for (int w = 0; w < COUNT; w++)
+            release(&o[w]);
+    }
+}
+END_TEST
+
 START_TEST(a_product_without_memory_fails) {
     operands o = draw(20, 30, 40, 0, false);
     wg_alloc_fail_after(0);
@@ -296,6 +335,7 @@ int main(void) {
         what_is_not_finite_stays_in_its_row,
         any_number_of_threads_gives_the_same_bits,
         a_row_gives_the_same_bits_among_any_others,
+        products_of_one_x_have_the_bits_of_each_alone,
         a_product_without_memory_fails,
     };
     return wg_run_tests("bf16_product", WG_COUNT(tests), tests);

@@ -106,10 +106,7 @@ static int multiply_bf16(const products *p, int64_t outputs) {
         wg__parallel_for(outputs, 1 + CHUNK / (p->of->n + 1), multiply_rows, (void *)p);
         return 0;
     }
-    for (int i = 0; i < p->count; i++)
-        if (wg__bf16_product(wg__bf16_kernels_for_cpu(), &p->of[i]) < 0)
-            return -1;
-    return 0;
+    return wg__bf16_product(wg__bf16_kernels_for_cpu(), p->count, p->of);
 }
 
 /* Of one weight; `column` is where its outputs begin. */
