@@ -80,18 +80,16 @@ wg_tensor *wg_linear_forward(wg_linear *linear, wg_tensor *x) {
     return wg_scope_end(&scope, wg_linear_op(x, weight, linear->bias));
 }
 
-enum { MOST_TOGETHER = 3 }; /* what wg_packed_linears takes */
-
 static bool are_packed_alike(int count, wg_linear *const *linears) {
     for (int i = 0; i < count; i++)
         if (!linears[i]->packed || linears[i]->packing != linears[0]->packing)
             return false;
-    return count > 1 && count <= MOST_TOGETHER;
+    return count > 1 && count <= WG_MAX_PACKED_WEIGHTS;
 }
 
 static int forward_together(int count, wg_linear *const *linears, wg_tensor *x, wg_tensor **y) {
-    wg_tensor *weights[MOST_TOGETHER], *biases[MOST_TOGETHER];
-    int64_t widths[MOST_TOGETHER];
+    wg_tensor *weights[WG_MAX_PACKED_WEIGHTS], *biases[WG_MAX_PACKED_WEIGHTS];
+    int64_t widths[WG_MAX_PACKED_WEIGHTS];
     for (int i = 0; i < count; i++) {
         weights[i] = linears[i]->weight;
         biases[i] = linears[i]->bias;

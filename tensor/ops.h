@@ -508,9 +508,11 @@ WG_API wg_tensor *wg_unpack(wg_tensor *packed, wg_packing packing);
 WG_API wg_tensor *wg_packed_linear(wg_tensor *x, wg_tensor *weight, wg_packing packing,
                                    wg_tensor *bias);
 
-/* The same with `count` weights, 1 to 3, whose outputs come side by side: (..., O1 + O2 + O3). They
- * are read in one go, which takes less than one after the other where x has a row. `biases` is NULL
- * where there are none, as is one of them. [scope; SHAPE, DTYPE, ARGUMENT] */
+/* The same with `count` weights, 1 to WG_MAX_PACKED_WEIGHTS, whose outputs come side by side:
+ * (..., O1 + O2 + O3). They are read in one go, which takes less than one after the other where x
+ * has a row. `biases` is NULL where there are none, as is one of them.
+ * [scope; SHAPE, DTYPE, ARGUMENT] */
+#define WG_MAX_PACKED_WEIGHTS 3
 WG_API wg_tensor *wg_packed_linears(wg_tensor *x, int count, wg_tensor *const *weights,
                                     wg_packing packing, wg_tensor *const *biases);
 

@@ -17,8 +17,6 @@
 #include "tensor/packing_rows.h"
 #include "tensor/simd/simd.h"
 
-enum { MOST_WEIGHTS = 3 };
-
 static int weight_count(const wg_call *call) {
     return call->input_count / 2;
 }
@@ -85,7 +83,7 @@ enum { CHUNK = 16384 };
 
 typedef struct products {
     int count;
-    wg__packed_product of[MOST_WEIGHTS];
+    wg__packed_product of[WG_MAX_PACKED_WEIGHTS];
 } products;
 
 /* Rows begin..end of all weights, one below the other. */
@@ -194,7 +192,7 @@ static int packed_linear_vjp(wg_call *call, wg_tensor *const *cotangents, wg_ten
 static int packed_linear_jvp(wg_call *call, wg_tensor *const *tangents,
                              wg_tensor **output_tangents) {
     wg_tensor *x = tangents[0] ? tangents[0] : wg_zeros_like(call->inputs[0]);
-    wg_tensor *parts[MOST_WEIGHTS];
+    wg_tensor *parts[WG_MAX_PACKED_WEIGHTS];
     for (int i = 0; i < weight_count(call); i++)
         parts[i] = wg_linear_op(x, unpacked_weight(call, i),
                                 has_bias(call, i) ? tangents[bias_input(i)] : NULL);
@@ -221,13 +219,13 @@ static wg_tensor *sample_levels(wg_generator *generator, int ndim, const int64_t
 static int sample_weights(wg_generator *generator, wg_sample *sample) {
     sample->options = &wg__packed_samples[WG_PACKING_Q8_0X16];
     sample->inputs[0] = sample_levels(generator, 2, (int64_t[]){3, 32});
-    for (int i = 0; i < MOST_WEIGHTS; i++) {
+    for (int i = 0; i < WG_MAX_PACKED_WEIGHTS; i++) {
         const int64_t outputs = 16 + i;
         sample->inputs[weight_input(i)] =
             wg_pack(wg__sample_rows(generator, outputs, 32), WG_PACKING_Q8_0X16);
         sample->inputs[bias_input(i)] = wg__sample_normal(generator, 1, &outputs);
     }
-    const int status = wg__sample_status(sample, 1 + 2 * MOST_WEIGHTS);
+    const int status = wg__sample_status(sample, 1 + 2 * WG_MAX_PACKED_WEIGHTS);
     sample->inputs[bias_input(1)] = NULL;
     return status;
 }
@@ -265,7 +263,7 @@ static const wg_op packed_linear = {
         "In f32, blocks of integers meet x in blocks of 8 bits, and bf16 meets more than 16 rows "
         "of x rounded to bf16 where the processor multiplies such numbers.",
     .min_inputs = 2,
-    .max_inputs = 1 + 2 * MOST_WEIGHTS,
+    .max_inputs = 1 + 2 * WG_MAX_PACKED_WEIGHTS,
     .output_count = 1,
     .options_size = sizeof(wg__packed_options),
     .saves_inputs = 2 | 8 | 32, /* the weights */
@@ -281,15 +279,15 @@ static const wg_op packed_linear = {
 
 wg_tensor *wg_packed_linears(wg_tensor *x, int count, wg_tensor *const *weights, wg_packing packing,
                              wg_tensor *const *biases) {
-    if (count < 1 || count > MOST_WEIGHTS) {
+    if (count < 1 || count > WG_MAX_PACKED_WEIGHTS) {
         wg_fail(WG_ERROR_ARGUMENT, "packed_linear", "%d weights; wanted 1 to %d", count,
-                MOST_WEIGHTS);
+                WG_MAX_PACKED_WEIGHTS);
         return NULL;
     }
     if (!x)
         return NULL;
     const wg_dtype dtype = x->spec.dtype;
-    wg_tensor *inputs[1 + 2 * MOST_WEIGHTS] = {wg__widen(x)};
+    wg_tensor *inputs[1 + 2 * WG_MAX_PACKED_WEIGHTS] = {wg__widen(x)};
     if (!inputs[0])
         return NULL;
     int input_count = 0;
