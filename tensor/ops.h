@@ -431,7 +431,7 @@ WG_API wg_tensor *wg_all(wg_tensor *x, int axis_count, const int64_t *axes, bool
 /* How many elements are true, as i64. [scope; INDEX] */
 WG_API wg_tensor *wg_count_nonzero(wg_tensor *x, int axis_count, const int64_t *axes, bool keepdim);
 
-/* ---- Scans along one axis (ops/scan.c) ---- */
+/* ---- Scans along one axis (ops/cumulative.c, linear_scan.c) ---- */
 
 /* x_0 + ... + x_i, and x_0 ... x_i, at each place i; integers and bools in i64. f32 and bf16
  * accumulate in f64. The gradient of cumprod is right beside any number of zeros, to any order.
@@ -503,8 +503,9 @@ WG_API wg_tensor *wg_unpack(wg_tensor *packed, wg_packing packing);
  * In f32, blocks of integers are multiplied as llama.cpp does it: 32 elements of a row of x in turn
  * are rounded to integers from -127 to 127 times their largest magnitude / 127, and products of
  * integers are summed. That moves y by about 0.5 % of its size, where x is normally distributed. A
- * row of x gives the same bits alone and among others. Of bf16, and in f64, x is taken as it is; so
- * are gradients and tangents. [scope; SHAPE, DTYPE, ARGUMENT] */
+ * row of x gives the same bits alone and among others. bf16 takes x as it is up to 16 rows; more of
+ * them are rounded to bf16 where the processor multiplies such numbers. In f64, and for gradients
+ * and tangents, nothing is rounded. [scope; SHAPE, DTYPE, ARGUMENT] */
 WG_API wg_tensor *wg_packed_linear(wg_tensor *x, wg_tensor *weight, wg_packing packing,
                                    wg_tensor *bias);
 
@@ -516,8 +517,6 @@ WG_API wg_tensor *wg_packed_linear(wg_tensor *x, wg_tensor *weight, wg_packing p
 WG_API wg_tensor *wg_packed_linears(wg_tensor *x, int count, wg_tensor *const *weights,
                                     wg_packing packing, wg_tensor *const *biases);
 
-/* ---- Indexing (ops/index.c, ops/scatter.c). Indices are i64 or i32; negative ones are out of
- * range, except where it is said. ---- */
 /* ---- Sums of products (ops/einsum.c) ---- */
 
 /* The sum, over every label that the result lacks, of the product of all operands, in Einstein's
@@ -560,7 +559,8 @@ WG_API wg_tensor *wg_dot(wg_tensor *a, wg_tensor *b);
  * [scope; SHAPE, ARGUMENT, DTYPE for bools] */
 WG_API wg_tensor *wg_addmm(wg_tensor *c, wg_tensor *a, wg_tensor *b, double beta, double alpha);
 
-/* ---- Indexing (ops/index.c). Indices are i64 or i32; negative ones are out of range. ---- */
+/* ---- Indexing (ops/index.c, scatter.c). Indices are i64 or i32; negative ones are out of range.
+ * ---- */
 
 /* out[..i..] = x[..index[..i..]..] along `axis`; index has the rank of x and no size beyond its
  * other sizes. [scope; SHAPE, INDEX, DTYPE] */
