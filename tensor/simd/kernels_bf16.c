@@ -7,6 +7,7 @@
  *     ...                                   ...                    are two to a pair.          */
 #define WG__BITS 32
 #include "tensor/simd/bf16.h"
+#include "tensor/simd/cases.h"
 #include "tensor/simd/turn.h"
 #include "tensor/simd/vector.h"
 
@@ -195,31 +196,11 @@ WG__OF_KNOWN void multiply_rows(const int rows, const wg__pair_product *p) {
         store(p->to + r * p->to_row + v * LANES, totals[r][v]);
 }
 
-#define WG__CASE(rows)                                                                             \
-    case rows:                                                                                     \
-        multiply_rows(rows, p);                                                                    \
-        return;
+#define OF_ROWS(rows) multiply_rows(rows, p)
 
 static void multiply(const wg__pair_product *p) {
     switch (p->rows) {
-        WG__CASE(1)
-#if WG__PAIR_ROWS > 1
-        WG__CASE(2)
-        WG__CASE(3)
-        WG__CASE(4)
-#endif
-#if WG__PAIR_ROWS > 4
-        WG__CASE(5)
-        WG__CASE(6)
-#endif
-#if WG__PAIR_ROWS > 6
-        WG__CASE(7)
-        WG__CASE(8)
-        WG__CASE(9)
-        WG__CASE(10)
-        WG__CASE(11)
-        WG__CASE(12)
-#endif
+        WG__CASES(WG__PAIR_ROWS, OF_ROWS)
     default:
         return;
     }
@@ -227,10 +208,6 @@ static void multiply(const wg__pair_product *p) {
 
 /* ---- The table ---- */
 
-#define WG__JOIN_EXPANDED(a, b) a##b
-#define WG__JOIN(a, b) WG__JOIN_EXPANDED(a, b)
-#define WG__TEXT_EXPANDED(a) #a
-#define WG__TEXT(a) WG__TEXT_EXPANDED(a)
 #define WG__TABLE WG__JOIN(wg__bf16_kernels_, WG_SIMD)
 
 extern const wg__bf16_kernels WG__TABLE;

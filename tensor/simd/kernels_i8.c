@@ -10,6 +10,7 @@
 
 #include "tensor/packing_rows.h"
 #include "tensor/simd/blocks.h"
+#include "tensor/simd/cases.h"
 #include "tensor/simd/vector.h"
 
 #if defined(__SSE2__)
@@ -222,30 +223,12 @@ WG__OF_KNOWN void multiply(const bool nibbles, const int rows, int64_t blocks,
         store(sums + r * WG__GROUP + p * LANES, totals[r][p]);
 }
 
-#define WG__CASE(rows)                                                                             \
-    case rows:                                                                                     \
-        multiply(nibbles, rows, blocks, weights, tile, sums);                                      \
-        return;
+#define OF_ROWS(rows) multiply(nibbles, rows, blocks, weights, tile, sums)
 
 WG__OF_KNOWN void multiply_rows(const bool nibbles, int64_t rows, int64_t blocks,
                                 const uint8_t *weights, const uint8_t *tile, float *sums) {
     switch (rows) {
-        WG__CASE(1)
-#if WG__I8_ROWS > 1
-        WG__CASE(2)
-        WG__CASE(3)
-        WG__CASE(4)
-#endif
-#if WG__I8_ROWS > 4
-        WG__CASE(5)
-        WG__CASE(6)
-        WG__CASE(7)
-        WG__CASE(8)
-        WG__CASE(9)
-        WG__CASE(10)
-        WG__CASE(11)
-        WG__CASE(12)
-#endif
+        WG__CASES(WG__I8_ROWS, OF_ROWS)
     default:
         return;
     }
@@ -360,10 +343,6 @@ static void quantise(int64_t rows, int64_t blocks, const float *x, int64_t x_str
 
 /* ---- The table ---- */
 
-#define WG__JOIN_EXPANDED(a, b) a##b
-#define WG__JOIN(a, b) WG__JOIN_EXPANDED(a, b)
-#define WG__TEXT_EXPANDED(a) #a
-#define WG__TEXT(a) WG__TEXT_EXPANDED(a)
 #define WG__TABLE WG__JOIN(wg__block_kernels_, WG_SIMD)
 
 extern const wg__block_kernels WG__TABLE;

@@ -1,4 +1,5 @@
 /* All kernels, and the table of them: included by kernels_f32.c and kernels_f64.c. */
+#include "tensor/simd/names.h"
 #include "tensor/simd/simd.h"
 #include "tensor/simd/vector.h"
 
@@ -13,11 +14,6 @@
 #include "tensor/simd/packed.h"
 #include "tensor/simd/panels.h"
 #include "tensor/simd/products.h"
-
-#define WG__JOIN_EXPANDED(a, b) a##b
-#define WG__JOIN(a, b) WG__JOIN_EXPANDED(a, b)
-#define WG__TEXT_EXPANDED(a) #a
-#define WG__TEXT(a) WG__TEXT_EXPANDED(a)
 
 extern const wg__simd WG__TABLE;
 
