@@ -1,7 +1,5 @@
 /* Products of many rows with weights in bf16, by the kernels of every instruction set that this CPU
  * has: against plain C in f64, over shapes that end within every tile, panel and piece. */
-#include "config.h"
-
 #include "tensor/alloc.h"
 #include "tensor/bf16_product.h"
 #include "tensor/internal.h"
@@ -11,25 +9,6 @@
 
 #include <math.h>
 #include <string.h>
-
-extern const wg__bf16_kernels wg__bf16_kernels_base;
-#ifdef WG_SIMD_X86
-extern const wg__bf16_kernels wg__bf16_kernels_v3, wg__bf16_kernels_v4, wg__bf16_kernels_bf16;
-#endif
-
-static int kernels_of_cpu(const wg__bf16_kernels **kernels) {
-    int count = 0;
-    kernels[count++] = &wg__bf16_kernels_base;
-#ifdef WG_SIMD_X86
-    if (wg__simd_level_of_cpu() >= WG__SIMD_V3)
-        kernels[count++] = &wg__bf16_kernels_v3;
-    if (wg__simd_level_of_cpu() >= WG__SIMD_V4)
-        kernels[count++] = &wg__bf16_kernels_v4;
-    if (wg__simd_level_of_cpu() >= WG__SIMD_V4 && __builtin_cpu_supports("avx512bf16"))
-        kernels[count++] = &wg__bf16_kernels_bf16;
-#endif
-    return count;
-}
 
 /* ---- Operands ---- */
 
@@ -151,11 +130,11 @@ static void assert_sums(const wg__bf16_kernels *kernels, const operands *o) {
 }
 
 static void assert_product(int64_t rows, int64_t n, int64_t outputs, int64_t apart, bool bias) {
-    const wg__bf16_kernels *kernels[4];
+    const wg__bf16_kernels *kernels;
     operands o = draw(rows, n, outputs, apart, bias);
-    for (int i = 0; i < kernels_of_cpu(kernels); i++) {
-        ck_assert_int_eq(run(kernels[i], &o), 0);
-        assert_sums(kernels[i], &o);
+    for (int i = 0; (kernels = wg__bf16_kernels_at(i)) != NULL; i++) {
+        ck_assert_int_eq(run(kernels, &o), 0);
+        assert_sums(kernels, &o);
     }
     release(&o);
 }
@@ -203,17 +182,16 @@ START_TEST(x_is_rounded_as_a_cast_rounds) {
                              0xff800000, 0x7fc00000, 0x7f800001, 0xffffffff, 0x00000000,
                              0x80000000, 0x00800000, 0x00ffffff};
     enum { COUNT = sizeof bits / sizeof *bits };
-    const wg__bf16_kernels *kernels[4];
+    const wg__bf16_kernels *kernels;
     operands o = draw(COUNT, 1, 1, 0, false);
     memcpy(o.x, bits, sizeof bits);
     put_weight(&o, 0, 0, 1);
-    for (int i = 0; i < kernels_of_cpu(kernels); i++) {
-        ck_assert_int_eq(run(kernels[i], &o), 0);
-        const float *expected = met_by(kernels[i], COUNT, o.x);
+    for (int i = 0; (kernels = wg__bf16_kernels_at(i)) != NULL; i++) {
+        ck_assert_int_eq(run(kernels, &o), 0);
+        const float *expected = met_by(kernels, COUNT, o.x);
         for (int r = 0; r < COUNT; r++)
             ck_assert_msg(isnan(expected[r]) ? isnan(o.y[r]) : o.y[r] == expected[r],
-                          "%s: %a, wanted %a", kernels[i]->name, (double)o.y[r],
-                          (double)expected[r]);
+                          "%s: %a, wanted %a", kernels->name, (double)o.y[r], (double)expected[r]);
     }
     release(&o);
 }
@@ -221,12 +199,12 @@ END_TEST
 
 /* What is not finite reaches every output of its row, and no other row. */
 START_TEST(what_is_not_finite_stays_in_its_row) {
-    const wg__bf16_kernels *kernels[4];
+    const wg__bf16_kernels *kernels;
     operands o = draw(20, 35, 37, 0, false);
     o.x[3 * o.x_stride + 5] = NAN;
     o.x[7 * o.x_stride + 34] = INFINITY;
-    for (int i = 0; i < kernels_of_cpu(kernels); i++) {
-        ck_assert_int_eq(run(kernels[i], &o), 0);
+    for (int i = 0; (kernels = wg__bf16_kernels_at(i)) != NULL; i++) {
+        ck_assert_int_eq(run(kernels, &o), 0);
         for (int64_t r = 0; r < o.rows; r++)
             for (int64_t output = 0; output < o.outputs; output++) {
                 const float y = o.y[r * o.y_stride + output];
@@ -248,12 +226,12 @@ static float *bits_of(const wg__bf16_kernels *kernels, const operands *o, int th
 }
 
 START_TEST(any_number_of_threads_gives_the_same_bits) {
-    const wg__bf16_kernels *kernels[4];
+    const wg__bf16_kernels *kernels;
     operands o = draw(250, 300, 150, 1, true);
-    for (int i = 0; i < kernels_of_cpu(kernels); i++) {
-        float *first = bits_of(kernels[i], &o, 1);
+    for (int i = 0; (kernels = wg__bf16_kernels_at(i)) != NULL; i++) {
+        float *first = bits_of(kernels, &o, 1);
         for (int threads = 2; threads <= 3; threads++) {
-            float *y = bits_of(kernels[i], &o, threads);
+            float *y = bits_of(kernels, &o, threads);
             ck_assert_mem_eq(y, first, o.rows * o.y_stride * 4);
             wg__free(y);
         }
@@ -264,17 +242,17 @@ START_TEST(any_number_of_threads_gives_the_same_bits) {
 END_TEST
 
 START_TEST(a_row_gives_the_same_bits_among_any_others) {
-    const wg__bf16_kernels *kernels[4];
+    const wg__bf16_kernels *kernels;
     operands o = draw(250, 300, 70, 0, true);
-    for (int i = 0; i < kernels_of_cpu(kernels); i++) {
-        float *all = bits_of(kernels[i], &o, 2);
+    for (int i = 0; (kernels = wg__bf16_kernels_at(i)) != NULL; i++) {
+        float *all = bits_of(kernels, &o, 2);
         for (int64_t rows = 1; rows < 30; rows++) {
             operands some = o;
             some.rows = rows;
             some.x = o.x + 9 * rows * o.x_stride;
             if (9 * rows + rows > o.rows)
                 break;
-            float *y = bits_of(kernels[i], &some, 2);
+            float *y = bits_of(kernels, &some, 2);
             ck_assert_mem_eq(y, all + 9 * rows * o.y_stride, rows * o.y_stride * 4);
             wg__free(y);
         }
@@ -288,8 +266,8 @@ END_TEST
 START_TEST(products_of_one_x_have_the_bits_of_each_alone) {
     enum { COUNT = 4 };
     const int64_t outputs[COUNT] = {70, 33, 0, 5};
-    const wg__bf16_kernels *kernels[4];
-    for (int i = 0; i < kernels_of_cpu(kernels); i++) {
+    const wg__bf16_kernels *kernels;
+    for (int i = 0; (kernels = wg__bf16_kernels_at(i)) != NULL; i++) {
         operands o[COUNT];
         wg__packed_product products[COUNT];
         for (int w = 0; w < COUNT; w++) {
@@ -298,13 +276,13 @@ START_TEST(products_of_one_x_have_the_bits_of_each_alone) {
             products[w].x = o->x;
             products[w].x_stride = o->x_stride;
         }
-        ck_assert_int_eq(wg__bf16_product(kernels[i], COUNT, products), 0);
+        ck_assert_int_eq(wg__bf16_product(kernels, COUNT, products), 0);
         for (int w = 0; w < COUNT; w++) {
             const int64_t bytes = o[w].rows * o[w].y_stride * 4;
             float *together = bytes_for(bytes);
             memcpy(together, o[w].y, (size_t)bytes);
             forget_y(&o[w]);
-            ck_assert_int_eq(wg__bf16_product(kernels[i], 1, &products[w]), 0);
+            ck_assert_int_eq(wg__bf16_product(kernels, 1, &products[w]), 0);
             ck_assert_mem_eq(together, o[w].y, bytes);
             wg__free(together);
         }

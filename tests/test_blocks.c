@@ -1,7 +1,5 @@
 /* The kernels on blocks of integers of every instruction set that this CPU has: against plain C,
  * for every number of rows that a tile can have. */
-#include "config.h"
-
 #include "tensor/packing_rows.h"
 #include "tensor/random.h"
 #include "tensor/simd/blocks.h"
@@ -11,26 +9,7 @@
 #include <math.h>
 #include <string.h>
 
-extern const wg__block_kernels wg__block_kernels_base;
-#ifdef WG_SIMD_X86
-extern const wg__block_kernels wg__block_kernels_v3, wg__block_kernels_v4, wg__block_kernels_vnni;
-#endif
-
 enum { BLOCKS = 3, COLUMNS = 32 * BLOCKS, ROWS = WG__MOST_TILE_ROWS, OUTPUTS = 16 };
-
-static int kernels_of_cpu(const wg__block_kernels **kernels) {
-    int count = 0;
-    kernels[count++] = &wg__block_kernels_base;
-#ifdef WG_SIMD_X86
-    if (wg__simd_level_of_cpu() >= WG__SIMD_V3)
-        kernels[count++] = &wg__block_kernels_v3;
-    if (wg__simd_level_of_cpu() >= WG__SIMD_V4)
-        kernels[count++] = &wg__block_kernels_v4;
-    if (wg__simd_level_of_cpu() >= WG__SIMD_V4 && __builtin_cpu_supports("avx512vnni"))
-        kernels[count++] = &wg__block_kernels_vnni;
-#endif
-    return count;
-}
 
 /* ---- Rows of x ---- */
 
@@ -89,8 +68,7 @@ static void assert_tile(const wg__block_kernels *kernels, int rows, float (*x)[C
 }
 
 START_TEST(rows_become_the_blocks_of_plain_c) {
-    const wg__block_kernels *kernels[4];
-    const int count = kernels_of_cpu(kernels);
+    const wg__block_kernels *kernels;
     static float x[ROWS][COLUMNS];
     draw_rows(1, x);
     memset(x[0], 0, sizeof x[0]);
@@ -99,24 +77,23 @@ START_TEST(rows_become_the_blocks_of_plain_c) {
     x[1][0] = x[1][32] = x[1][64] = -63.5F;
     x[2][3] = 1e-44F;
     x[2][40] = 3e38F;
-    for (int k = 0; k < count; k++)
-        for (int rows = 1; rows <= kernels[k]->tile_rows; rows++)
-            assert_tile(kernels[k], rows, x);
+    for (int k = 0; (kernels = wg__block_kernels_at(k)) != NULL; k++)
+        for (int rows = 1; rows <= kernels->tile_rows; rows++)
+            assert_tile(kernels, rows, x);
 }
 END_TEST
 
 START_TEST(the_scale_of_a_block_that_is_not_finite_is_nan) {
-    const wg__block_kernels *kernels[4];
-    const int count = kernels_of_cpu(kernels);
+    const wg__block_kernels *kernels;
     const float bad[] = {NAN, -NAN, INFINITY, -INFINITY};
     static float x[ROWS][COLUMNS];
-    for (int k = 0; k < count; k++)
+    for (int k = 0; (kernels = wg__block_kernels_at(k)) != NULL; k++)
         for (int i = 0; i < 4; i++)
             for (int at = 0; at < 32; at++) {
                 draw_rows(2, x);
                 x[0][32 + at] = bad[i];
                 uint8_t tile[BLOCKS * WG__TILE_BLOCK];
-                kernels[k]->quantise(1, BLOCKS, x[0], COLUMNS, 1, tile);
+                kernels->quantise(1, BLOCKS, x[0], COLUMNS, 1, tile);
                 for (int b = 0; b < BLOCKS; b++) {
                     float scale;
                     memcpy(&scale, tile + b * WG__TILE_BLOCK + 32, sizeof scale);
@@ -189,12 +166,11 @@ static void assert_products(const wg__block_kernels *kernels, wg_packing packing
 }
 
 START_TEST(products_of_blocks_are_those_of_plain_c) {
-    const wg__block_kernels *kernels[4];
-    const int count = kernels_of_cpu(kernels);
-    for (int k = 0; k < count; k++)
-        for (int rows = 1; rows <= kernels[k]->tile_rows; rows++) {
-            assert_products(kernels[k], WG_PACKING_Q8_0, rows);
-            assert_products(kernels[k], WG_PACKING_Q4_0, rows);
+    const wg__block_kernels *kernels;
+    for (int k = 0; (kernels = wg__block_kernels_at(k)) != NULL; k++)
+        for (int rows = 1; rows <= kernels->tile_rows; rows++) {
+            assert_products(kernels, WG_PACKING_Q8_0, rows);
+            assert_products(kernels, WG_PACKING_Q4_0, rows);
         }
 }
 END_TEST

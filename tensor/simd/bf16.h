@@ -2,7 +2,7 @@
  *
  *     kernels_bf16.c   compiled as the kernels of simd.h are, and once more for processors that
  *                      multiply pairs of bf16 (AVX512-BF16)
- *     bf16.c           picks the table
+ *     simd.c           picks the table
  *
  * A lane of a vector sums the products of one output in the order of the row's numbers: so a row
  * of x has the same bits whichever others are multiplied with it. Processors that multiply pairs
@@ -46,7 +46,10 @@ typedef struct wg__bf16_kernels {
     void (*multiply)(const wg__pair_product *p);
 } wg__bf16_kernels;
 
-/* The kernels for this CPU. */
+/* The kernels that this CPU runs, from the plainest, 0, to the best; NULL beyond. */
+const wg__bf16_kernels *wg__bf16_kernels_at(int index);
+
+/* The best of them. */
 const wg__bf16_kernels *wg__bf16_kernels_for_cpu(void);
 
 #endif

@@ -3,7 +3,7 @@
  *
  *     kernels_i8.c   compiled as the kernels of simd.h are, and once more for processors whose
  *                    vectors multiply four bytes at once (VNNI)
- *     blocks.c       picks the table
+ *     simd.c         picks the table
  *
  *     y_o = sum over blocks b, in their order, of (sum of levels x_b w_ob) (scale x_b  scale w_ob)
  *
@@ -44,7 +44,10 @@ typedef struct wg__block_kernels {
     wg__block_products q8_0, q4_0;
 } wg__block_kernels;
 
-/* The kernels for this CPU. */
+/* The kernels that this CPU runs, from the plainest, 0, to the best; NULL beyond. */
+const wg__block_kernels *wg__block_kernels_at(int index);
+
+/* The best of them. */
 const wg__block_kernels *wg__block_kernels_for_cpu(void);
 
 #endif

@@ -1,36 +1,96 @@
 /* Picks the kernels for the CPU at hand. */
 #include "config.h"
 
+#include "tensor/simd/bf16.h"
+#include "tensor/simd/blocks.h"
 #include "tensor/simd/simd.h"
 
 extern const wg__simd wg__simd_f32_base, wg__simd_f64_base;
+extern const wg__block_kernels wg__block_kernels_base;
+extern const wg__bf16_kernels wg__bf16_kernels_base;
+
 #ifdef WG_SIMD_X86
 extern const wg__simd wg__simd_f32_v3, wg__simd_f64_v3;
 extern const wg__simd wg__simd_f32_v4, wg__simd_f64_v4;
+extern const wg__block_kernels wg__block_kernels_v3, wg__block_kernels_v4, wg__block_kernels_vnni;
+extern const wg__bf16_kernels wg__bf16_kernels_v3, wg__bf16_kernels_v4, wg__bf16_kernels_bf16;
+/* libgcc reads the CPU once, before main; these are loads and tests of its flags. */
+#define CPU_HAS(instructions) (__builtin_cpu_supports(instructions) != 0)
+#else
+#define CPU_HAS(instructions) false
 #endif
 
-/* libgcc reads the CPU once, before main; these are loads and tests of its flags. */
-wg__simd_level wg__simd_level_of_cpu(void) {
+/* In the order of the levels, and then what a CPU of the last one may have. */
+static const wg__simd *const of_f32[] = {
+    &wg__simd_f32_base,
 #ifdef WG_SIMD_X86
-    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
-        __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
-        __builtin_cpu_supports("avx512cd"))
-        return WG__SIMD_V4;
-    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
-        __builtin_cpu_supports("bmi2"))
-        return WG__SIMD_V3;
+    &wg__simd_f32_v3,
+    &wg__simd_f32_v4,
 #endif
+};
+
+static const wg__simd *const of_f64[] = {
+    &wg__simd_f64_base,
+#ifdef WG_SIMD_X86
+    &wg__simd_f64_v3,
+    &wg__simd_f64_v4,
+#endif
+};
+
+static const wg__block_kernels *const of_blocks[] = {
+    &wg__block_kernels_base,
+#ifdef WG_SIMD_X86
+    &wg__block_kernels_v3,
+    &wg__block_kernels_v4,
+    &wg__block_kernels_vnni,
+#endif
+};
+
+static const wg__bf16_kernels *const of_bf16[] = {
+    &wg__bf16_kernels_base,
+#ifdef WG_SIMD_X86
+    &wg__bf16_kernels_v3,
+    &wg__bf16_kernels_v4,
+    &wg__bf16_kernels_bf16,
+#endif
+};
+
+wg__simd_level wg__simd_level_of_cpu(void) {
+    if (CPU_HAS("avx512f") && CPU_HAS("avx512vl") && CPU_HAS("avx512bw") && CPU_HAS("avx512dq") &&
+        CPU_HAS("avx512cd"))
+        return WG__SIMD_V4;
+    if (CPU_HAS("avx2") && CPU_HAS("fma") && CPU_HAS("bmi2"))
+        return WG__SIMD_V3;
     return WG__SIMD_BASE;
 }
 
+/* The place of the best table; `more`: the CPU runs the one behind that of the last level, if it is
+ * of that level. */
+static int best(bool more) {
+    const wg__simd_level level = wg__simd_level_of_cpu();
+    return (int)level + (level == WG__SIMD_V4 && more);
+}
+
+const wg__simd *wg__simd_at(wg_dtype dtype, int index) {
+    return index > best(false) ? NULL : (dtype == WG_F32 ? of_f32 : of_f64)[index];
+}
+
 const wg__simd *wg__simd_for(wg_dtype dtype) {
-    bool single = dtype == WG_F32;
-#ifdef WG_SIMD_X86
-    wg__simd_level level = wg__simd_level_of_cpu();
-    if (level == WG__SIMD_V4)
-        return single ? &wg__simd_f32_v4 : &wg__simd_f64_v4;
-    if (level == WG__SIMD_V3)
-        return single ? &wg__simd_f32_v3 : &wg__simd_f64_v3;
-#endif
-    return single ? &wg__simd_f32_base : &wg__simd_f64_base;
+    return (dtype == WG_F32 ? of_f32 : of_f64)[best(false)];
+}
+
+const wg__block_kernels *wg__block_kernels_at(int index) {
+    return index > best(CPU_HAS("avx512vnni")) ? NULL : of_blocks[index];
+}
+
+const wg__block_kernels *wg__block_kernels_for_cpu(void) {
+    return of_blocks[best(CPU_HAS("avx512vnni"))];
+}
+
+const wg__bf16_kernels *wg__bf16_kernels_at(int index) {
+    return index > best(CPU_HAS("avx512bf16")) ? NULL : of_bf16[index];
+}
+
+const wg__bf16_kernels *wg__bf16_kernels_for_cpu(void) {
+    return of_bf16[best(CPU_HAS("avx512bf16"))];
 }

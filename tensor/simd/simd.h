@@ -202,7 +202,11 @@ typedef enum wg__simd_level { WG__SIMD_BASE, WG__SIMD_V3, WG__SIMD_V4 } wg__simd
 
 wg__simd_level wg__simd_level_of_cpu(void);
 
-/* The kernels for this CPU; dtype is f32 or f64. */
+/* The kernels that this CPU runs, from the plainest, 0, to the best; NULL beyond. dtype is f32 or
+ * f64. */
+const wg__simd *wg__simd_at(wg_dtype dtype, int index);
+
+/* The best of them. */
 const wg__simd *wg__simd_for(wg_dtype dtype);
 
 #endif
