@@ -17,7 +17,10 @@ static int refuse(const wg_checkpoint *file, const char *name, const char *reaso
     return wg_fail(WG_ERROR_FORMAT, "checkpoint_get", "%s: %s %s", file->path, name, reason);
 }
 
+/* Negative with an error, which may be one that was pending. */
 static hid_t open_dataset(wg_checkpoint *file, const char *name) {
+    if (!file || wg_error_pending())
+        return -1;
     if (!wg_checkpoint_has(file, name)) {
         wg_fail(WG_ERROR_NOT_FOUND, "checkpoint_get", "%s has no %s", file->path, name);
         return -1;
@@ -133,7 +136,7 @@ static wg_tensor *read_tensor(wg_checkpoint *file, const char *name, hid_t datas
 }
 
 wg_tensor *wg_checkpoint_get_tensor(wg_checkpoint *file, const char *name) {
-    hid_t dataset = file && !wg_error_pending() ? open_dataset(file, name) : -1;
+    hid_t dataset = open_dataset(file, name);
     if (dataset < 0)
         return NULL;
     wg_tensor *x = read_tensor(file, name, dataset);
@@ -154,7 +157,7 @@ wg_tensor *wg_checkpoint_get_numbers(wg_checkpoint *file, const char *name) {
 
 /* A scalar of dtype `wanted` into *value. */
 static int get_scalar(wg_checkpoint *file, const char *name, wg_dtype wanted, void *value) {
-    hid_t dataset = file && !wg_error_pending() ? open_dataset(file, name) : -1;
+    hid_t dataset = open_dataset(file, name);
     if (dataset < 0)
         return -1;
     wg_spec spec;
@@ -217,7 +220,7 @@ static char *read_text(wg_checkpoint *file, const char *name, hid_t dataset) {
 }
 
 char *wg_checkpoint_get_text(wg_checkpoint *file, const char *name) {
-    hid_t dataset = file && !wg_error_pending() ? open_dataset(file, name) : -1;
+    hid_t dataset = open_dataset(file, name);
     if (dataset < 0)
         return NULL;
     char *text = read_text(file, name, dataset);
