@@ -6,6 +6,13 @@
 #include "tensor/ops.h"
 #include "tests/regression.h"
 
+/* A trainer that goes on from a checkpoint. */
+static wg_trainer *resumed(regression *t, wg_trainer_options options, const char *path) {
+    wg_trainer *trainer = regression_trainer(t, "adamw", options);
+    ck_assert_int_eq(wg_trainer_resume(trainer, path), 0);
+    return trainer;
+}
+
 /* ---- Patience, and the best ---- */
 
 /* The lowest is the third; the fourth is as low, which is no better; NaN is never better. */
@@ -29,16 +36,13 @@ START_TEST(a_run_stops_when_evaluations_become_no_better) {
     ck_assert(loss == 3);
     wg_trainer_free(trainer);
 
-    trainer =
-        regression_trainer(&t, "adamw", options); /* resumed, it has no more patience either */
-    ck_assert_int_eq(wg_trainer_resume(trainer, path), 0);
+    trainer = resumed(&t, options, path); /* it has no more patience either */
     ck_assert_int_eq(wg_trainer_run(trainer), WG_TRAIN_OUT_OF_PATIENCE);
     ck_assert_int_eq(wg_trainer_steps(trainer), 12);
     wg_trainer_free(trainer);
 
     options.patience = 4;
-    trainer = regression_trainer(&t, "adamw", options);
-    ck_assert_int_eq(wg_trainer_resume(trainer, path), 0);
+    trainer = resumed(&t, options, path);
     ck_assert_int_eq(wg_trainer_run(trainer), WG_TRAIN_FINISHED);
     ck_assert_int_eq(saved_step(path), 20);
     ck_assert_int_eq(saved_step(best), 16);
@@ -58,8 +62,7 @@ START_TEST(the_best_checkpoint_is_a_run_to_go_on_with) {
     double end = first_element(t.weight);
     wg_trainer_free(trainer);
     t.evaluations = 3;
-    trainer = regression_trainer(&t, "adamw", options);
-    ck_assert_int_eq(wg_trainer_resume(trainer, best), 0);
+    trainer = resumed(&t, options, best);
     ck_assert_int_eq(wg_trainer_steps(trainer), 6);
     ck_assert_int_eq(wg_trainer_run(trainer), WG_TRAIN_FINISHED);
     ck_assert(first_element(t.weight) == end);
@@ -113,8 +116,7 @@ START_TEST(a_run_that_fails_in_the_midst_of_a_step_is_not_saved_and_does_not_go_
         wg_trainer_free(trainer);
         t.poison_at = 0;
         options.steps = 6;
-        trainer = regression_trainer(&t, "adamw", options); /* the last good step is what goes on */
-        ck_assert_int_eq(wg_trainer_resume(trainer, path), 0);
+        trainer = resumed(&t, options, path); /* the last good step is what goes on */
         ck_assert(wg_at(t.bias, (int64_t[]){0}) == saved);
         ck_assert_int_eq(wg_trainer_run(trainer), WG_TRAIN_FINISHED);
         wg_trainer_free(trainer);
