@@ -43,7 +43,7 @@ START_TEST(every_chunk_is_run_once) {
 }
 END_TEST
 
-START_TEST(more_threads_than_there_are_runs_only_help) {
+START_TEST(hundreds_of_threads_run_every_chunk_once) {
     assert_each_once(300, MOST, 1);
 }
 END_TEST
@@ -67,8 +67,7 @@ START_TEST(a_thread_that_has_done_its_own_helps_the_others) {
 END_TEST
 
 int main(void) {
-    const TTest *const tests[] = {every_chunk_is_run_once,
-                                  more_threads_than_there_are_runs_only_help,
+    const TTest *const tests[] = {every_chunk_is_run_once, hundreds_of_threads_run_every_chunk_once,
                                   a_thread_that_has_done_its_own_helps_the_others};
     return wg_run_tests("parallel", WG_COUNT(tests), tests);
 }
