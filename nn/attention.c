@@ -7,6 +7,7 @@
 #include "nn/internal.h"
 #include "tensor/easy.h"
 #include "tensor/ops.h"
+#include "tensor/ops/attention_step.h"
 
 /* ---- Construction ---- */
 
@@ -96,10 +97,6 @@ wg_multi_head_attention *wg_multi_head_attention_new(
 
 /* ---- Heads ---- */
 
-typedef struct projections {
-    wg_tensor *q, *k, *v; /* (B, H, Tq, D), (B, Hkv, Tk, D) */
-} projections;
-
 /* (B, T, H D)   ->   (B, H, T, D), a view. */
 static wg_tensor *split_heads(wg_tensor *x, int64_t heads) {
     if (!x)
@@ -116,7 +113,13 @@ static wg_tensor *merge_heads(wg_tensor *x) {
     return wg_reshape(wg_transpose(x, 1, 2), WG_DIMS(b, t, h * wg_tensor_size(x, 3)));
 }
 
-/* Queries, keys and values of x itself, all at once. */
+/* ---- Queries, keys and values ---- */
+
+typedef struct projections {
+    wg_tensor *q, *k, *v; /* (B, Tq, H D), (B, Tk, Hkv D) twice */
+} projections;
+
+/* Of x itself, all at once. */
 static int project_self(const wg_multi_head_attention *a, wg_tensor *x, projections *p) {
     wg_tensor *parts[3];
     if (a->joint) {
@@ -128,44 +131,54 @@ static int project_self(const wg_multi_head_attention *a, wg_tensor *x, projecti
     } else if (wg_linears_forward(3, (wg_linear *[]){a->query, a->key, a->value}, x, parts) < 0) {
         return -1;
     }
-    p->q = split_heads(parts[0], a->heads);
-    p->k = split_heads(parts[1], a->key_value_heads);
-    p->v = split_heads(parts[2], a->key_value_heads);
+    *p = (projections){parts[0], parts[1], parts[2]};
     return 0;
 }
 
 static void project_memory(const wg_multi_head_attention *a, wg_tensor *memory, projections *p) {
     wg_tensor *inner = a->value_inner ? wg_linear_forward(a->value_inner, memory) : memory;
-    p->k = split_heads(wg_linear_forward(a->key, memory), a->key_value_heads);
-    p->v = split_heads(wg_linear_forward(a->value, inner), a->key_value_heads);
+    p->k = wg_linear_forward(a->key, memory);
+    p->v = wg_linear_forward(a->value, inner);
 }
 
 /* Cross-attention's keys and values do not change from one token to the next. */
-static int recall_memory(wg_kv_cache *cache, projections *p) {
-    p->k = wg_slice(cache->key, 2, 0, cache->length, 1);
-    p->v = wg_slice(cache->value, 2, 0, cache->length, 1);
-    return p->v ? 0 : -1;
+static bool recalls(const wg_attention_inputs *inputs) {
+    return inputs->cache && inputs->memory && inputs->cache->length > 0;
 }
 
 static int project(const wg_multi_head_attention *a, wg_tensor *x,
                    const wg_attention_inputs *inputs, projections *p) {
+    if (!inputs->memory && !a->value_inner)
+        return project_self(a, x, p);
+    p->q = wg_linear_forward(a->query, x);
+    if (recalls(inputs))
+        return p->q ? 0 : -1;
+    project_memory(a, inputs->memory ? inputs->memory : x, p);
+    return p->q && p->k && p->v ? 0 : -1;
+}
+
+/* ---- Heads ---- */
+
+typedef struct heads {
+    wg_tensor *q, *k, *v; /* (B, H, Tq, D), (B, Hkv, Tk, D) twice: of all that is seen */
+} heads;
+
+static int split(const wg_multi_head_attention *a, const projections *p,
+                 const wg_attention_inputs *inputs, heads *h) {
     wg_kv_cache *cache = inputs->cache;
-    const bool recalls = cache && inputs->memory && cache->length > 0;
-    if (!inputs->memory && !a->value_inner) {
-        if (project_self(a, x, p) < 0)
-            return -1;
-    } else {
-        p->q = split_heads(wg_linear_forward(a->query, x), a->heads);
-        if (!recalls)
-            project_memory(a, inputs->memory ? inputs->memory : x, p);
+    h->q = split_heads(p->q, a->heads);
+    if (inputs->cos)
+        h->q = wg_rotary(h->q, inputs->cos, inputs->sin, a->pairing);
+    if (recalls(inputs)) {
+        h->k = wg_slice(cache->key, 2, 0, cache->length, 1);
+        h->v = wg_slice(cache->value, 2, 0, cache->length, 1);
+        return h->v ? 0 : -1;
     }
-    if (inputs->cos) {
-        p->q = wg_rotary(p->q, inputs->cos, inputs->sin, a->pairing);
-        p->k = wg_rotary(p->k, inputs->cos, inputs->sin, a->pairing);
-    }
-    if (recalls)
-        return recall_memory(cache, p);
-    return cache ? wg_kv_cache_append(cache, p->k, p->v, &p->k, &p->v) : 0;
+    h->k = split_heads(p->k, a->key_value_heads);
+    h->v = split_heads(p->v, a->key_value_heads);
+    if (inputs->cos)
+        h->k = wg_rotary(h->k, inputs->cos, inputs->sin, a->pairing);
+    return cache ? wg_kv_cache_append(cache, h->k, h->v, &h->k, &h->v) : 0;
 }
 
 /* ---- Attention itself ---- */
@@ -182,20 +195,20 @@ static wg_tensor *causal_mask(int64_t queries, int64_t keys) {
 }
 
 /* Softmax and all between in ops of their own: for who asks for the weights, or adds to scores. */
-static wg_tensor *attend_plainly(const wg_multi_head_attention *a, const projections *p,
+static wg_tensor *attend_plainly(const wg_multi_head_attention *a, const heads *h,
                                  const wg_attention_inputs *inputs,
                                  const wg_attention_options *options) {
-    wg_tensor *k = repeat_heads(p->k, a->heads), *v = repeat_heads(p->v, a->heads);
-    if (!p->q || !k || !v)
+    wg_tensor *k = repeat_heads(h->k, a->heads), *v = repeat_heads(h->v, a->heads);
+    if (!h->q || !k || !v)
         return NULL;
     const double scale = a->scale == 0 ? 1 / sqrt((double)a->head_width) : a->scale;
-    wg_tensor *scores = wg_mul_scalar(wg_matmul(p->q, wg_transpose(k, 2, 3)), scale);
+    wg_tensor *scores = wg_mul_scalar(wg_matmul(h->q, wg_transpose(k, 2, 3)), scale);
     if (inputs->bias)
         scores = wg_add(scores, inputs->bias);
     if (inputs->mask)
         scores = wg_masked_fill(scores, wg_logical_not(inputs->mask), -INFINITY);
     if (a->causal) {
-        wg_tensor *seen = causal_mask(wg_tensor_size(p->q, 2), wg_tensor_size(k, 2));
+        wg_tensor *seen = causal_mask(wg_tensor_size(h->q, 2), wg_tensor_size(k, 2));
         scores = wg_masked_fill(scores, wg_logical_not(seen), -INFINITY);
     }
     wg_tensor *weights = wg_softmax(scores, -1);
@@ -216,6 +229,54 @@ static wg_attention_options draw_options(wg_multi_head_attention *attention) {
         options.offset = generator->offset++;
     }
     return options;
+}
+
+/* By ops of their own: (B, Tq, H D). */
+static wg_tensor *attend_by_ops(const wg_multi_head_attention *a, const projections *p,
+                                const wg_attention_inputs *inputs,
+                                const wg_attention_options *options) {
+    heads h = {0};
+    if (split(a, p, inputs, &h) < 0)
+        return NULL;
+    return merge_heads(inputs->weights || inputs->bias
+                           ? attend_plainly(a, &h, inputs, options)
+                           : wg_attention(h.q, h.k, h.v, inputs->mask, options));
+}
+
+static bool is_step(const wg_attention_inputs *inputs, const wg__attention_step *step) {
+    const wg_kv_cache *cache = inputs->cache;
+    return cache && !inputs->memory && !inputs->weights && !inputs->bias &&
+           wg__attention_step_suits(step, cache->length) &&
+           (!cache->key || wg_tensor_dtype(cache->key) == wg_tensor_dtype(step->k));
+}
+
+static wg_tensor *take_step(const wg_multi_head_attention *a, const wg__attention_step *step,
+                            wg_kv_cache *cache) {
+    const int64_t *shape = wg_tensor_shape(step->k);
+    const wg_spec new = {wg_tensor_dtype(step->k),
+                         4,
+                         {shape[0], a->key_value_heads, shape[1], shape[2] / a->key_value_heads}};
+    if (wg__kv_cache_reserve(cache, &new, &new) < 0)
+        return NULL;
+    wg_tensor *y = wg__attention_step_run(step, cache->key, cache->value, cache->length);
+    cache->length += y ? shape[1] : 0;
+    return y;
+}
+
+static wg_tensor *attend(const wg_multi_head_attention *a, const projections *p,
+                         const wg_attention_inputs *inputs, const wg_attention_options *options) {
+    const wg__attention_step step = {.q = p->q,
+                                     .k = p->k,
+                                     .v = p->v,
+                                     .heads = a->heads,
+                                     .key_heads = a->key_value_heads,
+                                     .cos = inputs->cos,
+                                     .sin = inputs->sin,
+                                     .pairing = a->pairing,
+                                     .mask = inputs->mask,
+                                     .options = *options};
+    return is_step(inputs, &step) ? take_step(a, &step, inputs->cache)
+                                  : attend_by_ops(a, p, inputs, options);
 }
 
 /* ---- Forward ---- */
@@ -249,15 +310,15 @@ wg_tensor *wg_multi_head_attention_forward(wg_multi_head_attention *attention, w
     if (check_inputs(attention, x, inputs) < 0)
         return NULL;
     const wg_attention_options options = draw_options(attention);
+    const int64_t seen = inputs->cache ? inputs->cache->length : 0;
     wg_scope scope;
     wg_scope_begin(&scope);
     projections p = {0};
-    wg_tensor *heads = NULL;
-    if (project(attention, x, inputs, &p) == 0)
-        heads = inputs->weights || inputs->bias
-                    ? attend_plainly(attention, &p, inputs, &options)
-                    : wg_attention(p.q, p.k, p.v, inputs->mask, &options);
-    wg_tensor *y = wg_linear_forward(attention->output, merge_heads(heads));
+    wg_tensor *attended =
+        project(attention, x, inputs, &p) < 0 ? NULL : attend(attention, &p, inputs, &options);
+    wg_tensor *y = wg_linear_forward(attention->output, attended);
+    if (!y && inputs->cache)
+        inputs->cache->length = seen;
     if (inputs->weights)
         wg_scope_escape(*inputs->weights);
     return wg_scope_end(&scope, y);

@@ -1,7 +1,9 @@
 /* The keys and values that attention has seen. */
 #include "nn/kv_cache.h"
 
+#include "nn/internal.h"
 #include "tensor/easy.h"
+#include "tensor/internal.h"
 
 void wg_kv_cache_init(wg_kv_cache *cache, int64_t capacity) {
     *cache = (wg_kv_cache){.capacity = capacity};
@@ -13,17 +15,14 @@ void wg_kv_cache_clear(wg_kv_cache *cache) {
     *cache = (wg_kv_cache){.capacity = cache->capacity};
 }
 
-static wg_tensor *room_like(const wg_tensor *x, int64_t capacity) {
-    const int64_t *shape = wg_tensor_shape(x);
-    return wg_empty(wg_tensor_dtype(x), WG_DIMS(shape[0], shape[1], capacity, shape[3]));
+static wg_tensor *new_room(const wg_spec *x, int64_t capacity) {
+    return wg_empty(x->dtype, WG_DIMS(x->shape[0], x->shape[1], capacity, x->shape[3]));
 }
 
-static int take_memory(wg_kv_cache *cache, const wg_tensor *key, const wg_tensor *value) {
-    if (cache->key)
-        return 0;
+static int take_memory(wg_kv_cache *cache, const wg_spec *key, const wg_spec *value) {
     wg_scope scope;
     wg_scope_begin(&scope);
-    wg_tensor *keys = room_like(key, cache->capacity), *values = room_like(value, cache->capacity);
+    wg_tensor *keys = new_room(key, cache->capacity), *values = new_room(value, cache->capacity);
     if (keys && values) {
         cache->key = wg_keep(keys);
         cache->value = wg_keep(values);
@@ -32,7 +31,29 @@ static int take_memory(wg_kv_cache *cache, const wg_tensor *key, const wg_tensor
     return cache->key ? 0 : -1;
 }
 
-static int check(const wg_kv_cache *cache, const wg_tensor *key, const wg_tensor *value) {
+static int check_fits(const wg_tensor *room, const wg_spec *x) {
+    const int64_t *shape = room->spec.shape;
+    if (shape[0] == x->shape[0] && shape[1] == x->shape[1] && shape[3] == x->shape[3])
+        return 0;
+    char text[64];
+    return wg_fail(WG_ERROR_SHAPE, "kv_cache",
+                   "%s; the cache holds %lld sequences of %lld heads of %lld",
+                   wg_spec_text(text, sizeof text, x), (long long)shape[0], (long long)shape[1],
+                   (long long)shape[3]);
+}
+
+int wg__kv_cache_reserve(wg_kv_cache *cache, const wg_spec *key, const wg_spec *value) {
+    const int64_t positions = key->shape[2];
+    if (cache->length + positions > cache->capacity)
+        return wg_fail(WG_ERROR_ARGUMENT, "kv_cache",
+                       "%lld positions after %lld are more than the cache has room for, %lld",
+                       (long long)positions, (long long)cache->length, (long long)cache->capacity);
+    if (!cache->key)
+        return take_memory(cache, key, value);
+    return check_fits(cache->key, key) < 0 || check_fits(cache->value, value) < 0 ? -1 : 0;
+}
+
+static int check(const wg_tensor *key, const wg_tensor *value) {
     if (!key || !value)
         return -1;
     if (wg_tensor_ndim(key) != 4 || wg_tensor_ndim(value) != 4 ||
@@ -42,11 +63,6 @@ static int check(const wg_kv_cache *cache, const wg_tensor *key, const wg_tensor
     if (wg_requires_grad(key) || wg_requires_grad(value))
         return wg_fail(WG_ERROR_GRADIENT, "kv_cache",
                        "a cache takes no part in a graph; turn recording off to generate");
-    if (cache->length + wg_tensor_size(key, 2) > cache->capacity)
-        return wg_fail(WG_ERROR_ARGUMENT, "kv_cache",
-                       "%lld positions after %lld are more than the cache has room for, %lld",
-                       (long long)wg_tensor_size(key, 2), (long long)cache->length,
-                       (long long)cache->capacity);
     return 0;
 }
 
@@ -60,7 +76,7 @@ static wg_tensor *extend(wg_tensor *room, wg_tensor *x, int64_t length) {
 
 int wg_kv_cache_append(wg_kv_cache *cache, wg_tensor *key, wg_tensor *value, wg_tensor **all_keys,
                        wg_tensor **all_values) {
-    if (check(cache, key, value) < 0 || take_memory(cache, key, value) < 0)
+    if (check(key, value) < 0 || wg__kv_cache_reserve(cache, &key->spec, &value->spec) < 0)
         return -1;
     *all_keys = extend(cache->key, key, cache->length);
     *all_values = extend(cache->value, value, cache->length);

@@ -3,6 +3,7 @@
 #include "tensor/ops/dense.h"
 #include "tensor/ops/elementwise.h"
 #include "tensor/ops/families.h"
+#include "tensor/ops/rotary.h"
 
 #include <math.h>
 #include <string.h>
@@ -20,21 +21,11 @@ typedef struct rotary_options {
     int pairing;
 } rotary_options;
 
-typedef struct rotary_job {
-    wg_dtype dtype;
-    wg_rotary_pairing pairing;
-    int64_t pairs, width;
-    wg_spec rows; /* the axes of x but the last */
-    const char *x, *cos, *sin;
-    char *y;
-    int64_t x_strides[WG_MAX_DIMS], table_strides[WG_MAX_DIMS]; /* in elements */
-} rotary_job;
-
 #define ROTATE_ROW(NAME, TYPE)                                                                     \
-    static void NAME(const rotary_job *job, const TYPE *restrict x, const TYPE *restrict cos,      \
+    static void NAME(const wg__rotation *by, const TYPE *restrict x, const TYPE *restrict cos,     \
                      const TYPE *restrict sin, TYPE *restrict y) {                                 \
-        const int64_t n = job->pairs;                                                              \
-        if (job->pairing == WG_ROTARY_HALVES)                                                      \
+        const int64_t n = by->pairs;                                                               \
+        if (by->pairing == WG_ROTARY_HALVES)                                                       \
             for (int64_t i = 0; i < n; i++) {                                                      \
                 y[i] = x[i] * cos[i] - x[i + n] * sin[i];                                          \
                 y[i + n] = x[i] * sin[i] + x[i + n] * cos[i];                                      \
@@ -44,28 +35,39 @@ typedef struct rotary_job {
                 y[2 * i] = x[2 * i] * cos[i] - x[2 * i + 1] * sin[i];                              \
                 y[2 * i + 1] = x[2 * i] * sin[i] + x[2 * i + 1] * cos[i];                          \
             }                                                                                      \
-        memcpy(y + 2 * n, x + 2 * n, (size_t)(job->width - 2 * n) * sizeof(TYPE));                 \
+        memcpy(y + 2 * n, x + 2 * n, (size_t)(by->width - 2 * n) * sizeof(TYPE));                  \
     }
 
 ROTATE_ROW(rotate_f32, float)
 ROTATE_ROW(rotate_f64, double)
 
+void wg__rotate_row(const wg__rotation *rotation, const void *x, const void *cos, const void *sin,
+                    void *y) {
+    if (rotation->dtype == WG_F32)
+        rotate_f32(rotation, x, cos, sin, y);
+    else
+        rotate_f64(rotation, x, cos, sin, y);
+}
+
+typedef struct rotary_job {
+    wg__rotation by;
+    wg_spec rows; /* the axes of x but the last */
+    const char *x, *cos, *sin;
+    char *y;
+    int64_t x_strides[WG_MAX_DIMS], table_strides[WG_MAX_DIMS]; /* in elements */
+} rotary_job;
+
 static void rotate_rows(int64_t begin, int64_t end, void *context) {
     const rotary_job *job = context;
-    const int64_t size = (int64_t)wg_dtype_size(job->dtype);
+    const int64_t size = (int64_t)wg_dtype_size(job->by.dtype);
     for (int64_t row = begin; row < end; row++) {
         int64_t rest = row, from = 0, table = 0;
         for (int i = job->rows.ndim - 1; i >= 0; rest /= job->rows.shape[i], i--) {
             from += rest % job->rows.shape[i] * job->x_strides[i];
             table += rest % job->rows.shape[i] * job->table_strides[i];
         }
-        const void *x = job->x + from * size, *cos = job->cos + table * size;
-        const void *sin = job->sin + table * size;
-        void *y = job->y + row * job->width * size;
-        if (job->dtype == WG_F32)
-            rotate_f32(job, x, cos, sin, y);
-        else
-            rotate_f64(job, x, cos, sin, y);
+        wg__rotate_row(&job->by, job->x + from * size, job->cos + table * size,
+                       job->sin + table * size, job->y + row * job->by.width * size);
     }
 }
 
@@ -101,10 +103,10 @@ static int rotary_forward(wg_call *call) {
     if (x == NULL || cos == NULL || sin == NULL)
         return -1;
     const wg_spec *tables = &cos->spec;
-    rotary_job job = {.dtype = x->spec.dtype,
-                      .pairing = ((const rotary_options *)call->options)->pairing,
-                      .pairs = tables->shape[tables->ndim - 1],
-                      .width = x->spec.shape[x->spec.ndim - 1],
+    rotary_job job = {.by = {.dtype = x->spec.dtype,
+                             .pairing = ((const rotary_options *)call->options)->pairing,
+                             .pairs = tables->shape[tables->ndim - 1],
+                             .width = x->spec.shape[x->spec.ndim - 1]},
                       .rows = x->spec,
                       .x = wg__tensor_address(x),
                       .cos = wg__tensor_address(cos),
@@ -117,7 +119,7 @@ static int rotary_forward(wg_call *call) {
         job.table_strides[i] =
             i < missing || tables->shape[i - missing] == 1 ? 0 : cos->strides[i - missing];
     if (wg__spec_count(&x->spec) > 0)
-        wg__parallel_for(wg__spec_count(&job.rows), WG__GRAIN / 2 / job.width + 1, rotate_rows,
+        wg__parallel_for(wg__spec_count(&job.rows), WG__GRAIN / 2 / job.by.width + 1, rotate_rows,
                          &job);
     return 0;
 }
