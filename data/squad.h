@@ -42,12 +42,16 @@ WG_API void wg_squad_free(wg_squad *squad);
 WG_API int64_t wg_squad_questions(const wg_squad *squad);
 WG_API int64_t wg_squad_windows(const wg_squad *squad);
 
-/* Of a window with its question. */
+/* How many tokens a window has with its question, at most. Given NULL: 0. */
 WG_API int64_t wg_squad_sequence(const wg_squad *squad);
 
-/* The id of a question, and its answers, of which there is one at least; borrowed. */
+/* The id of a question, 0 .. questions - 1; borrowed. */
 WG_API const char *wg_squad_id(const wg_squad *squad, int64_t question);
+
+/* How many answers a question has; one at least. */
 WG_API int64_t wg_squad_answers(const wg_squad *squad, int64_t question);
+
+/* The text of one of them, 0 .. answers - 1; borrowed. */
 WG_API const char *wg_squad_answer(const wg_squad *squad, int64_t question, int64_t answer);
 
 /* Tokens first .. first + count - 1 of a context, beside its question. Windows of a question follow
@@ -60,6 +64,7 @@ typedef struct wg_squad_window {
                          * not all within */
 } wg_squad_window;
 
+/* Window `window`, 0 .. windows - 1. */
 WG_API wg_squad_window wg_squad_window_at(const wg_squad *squad, int64_t window);
 
 /* True if no other window of the question has more context around that token on the side that has

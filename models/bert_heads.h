@@ -68,6 +68,7 @@ WG_API int wg_bert_answer(wg_bert_for_question_answering *model, const wg_pair_b
 WG_API wg_tensor *wg_bert_answer_loss(wg_tensor *start, wg_tensor *end, wg_tensor *starts,
                                       wg_tensor *ends);
 
+/* The configuration as JSON text; the caller frees it with wg_text_free. NULL with MEMORY. */
 WG_API char *wg_bert_for_question_answering_config(const wg_bert_for_question_answering *model);
 
 /* ---- From checkpoints ---- */

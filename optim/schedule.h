@@ -44,6 +44,8 @@ WG_API double wg_schedule_rate(const wg_schedule *schedule, int64_t step);
 /* The kind of that name ("linear", "constant", "cosine", "wsd", "noam", "inverse-sqrt"), or -1 (no
  * error is recorded). */
 WG_API int wg_schedule_find(const char *name);
+
+/* The name of a kind as wg_schedule_find takes it; "?" outside the enum. */
 WG_API const char *wg_schedule_name(wg_schedule_kind kind);
 
 #endif

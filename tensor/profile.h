@@ -60,18 +60,23 @@ WG_API int wg_profile_begin(bool events);
 
 /* Ends it; what was found stays until it is freed or the next one begins. */
 WG_API void wg_profile_end(void);
+
+/* Ends it, too, and frees what was found: rows and events are no more. */
 WG_API void wg_profile_free(void);
 
 /* Seconds from begin to end. */
 WG_API double wg_profile_seconds(void);
 
-/* The rows, the dearest first, after the end; borrowed. NULL outside. */
+/* How many rows there are, after the end. */
 WG_API int wg_profile_rows(void);
+
+/* Row `index`, the dearest first; borrowed. NULL outside. */
 WG_API const wg_profile_row *wg_profile_row_at(int index);
 
-/* The events, in the order in which they ended; borrowed. `lost` (may be NULL) is how many there
- * was no room for. */
+/* How many events there are. `lost` (may be NULL) is how many there was no room for. */
 WG_API int64_t wg_profile_events(int64_t *lost);
+
+/* Event `index`, in the order in which they ended; borrowed. NULL outside. */
 WG_API const wg_profile_event *wg_profile_event_at(int64_t index);
 
 #endif
