@@ -1,4 +1,4 @@
-/* Tokens as one text: see tokens_of.h. */
+/* Tokens as one text, and tokenizers compared: see tokens_of.h. */
 #include "tests/tokens_of.h"
 
 #include <string.h>
@@ -17,4 +17,12 @@ const char *tokens_of(const wg_tokenizer *tokenizer, const char *text,
     }
     wg_token_list_free(&list);
     return joined;
+}
+
+void assert_same_tokenizer(const wg_tokenizer *a, const wg_tokenizer *b) {
+    ck_assert_int_eq(wg_tokenizer_size(a), wg_tokenizer_size(b));
+    for (int32_t i = 0; i < wg_tokenizer_size(a); i++)
+        ck_assert_str_eq(wg_tokenizer_token(a, i), wg_tokenizer_token(b, i));
+    for (int i = 0; i < WG_TOKEN_SPECIAL_COUNT; i++)
+        ck_assert_int_eq(wg_tokenizer_special(a, i), wg_tokenizer_special(b, i));
 }

@@ -1,4 +1,4 @@
-/* What a tokenizer makes of a text, for the tests of tokenizers. */
+/* What the tests of tokenizers share. */
 #ifndef WG_TESTS_TOKENS_OF_H
 #define WG_TESTS_TOKENS_OF_H
 
@@ -8,5 +8,8 @@
  */
 const char *tokens_of(const wg_tokenizer *tokenizer, const char *text,
                       const wg_encode_options *options);
+
+/* Fails the test unless both have the same tokens, the special ones for the same purposes. */
+void assert_same_tokenizer(const wg_tokenizer *a, const wg_tokenizer *b);
 
 #endif
