@@ -22,6 +22,19 @@ static wg_tensor *take(wg_tensor *flat, int64_t *at, const wg_tensor *like) {
     return wg_cast(part, wg_tensor_dtype(like));
 }
 
+wg_bert_config bert_fixture_config(void) {
+    wg_bert_config config;
+    wg_bert_config_preset(&config, "bert-tiny");
+    config.vocab_size = 64;
+    config.hidden_size = 16;
+    config.num_attention_heads = 4;
+    config.intermediate_size = 32;
+    config.max_position_embeddings = 14;
+    config.hidden_dropout_prob = 0;
+    config.attention_probs_dropout_prob = 0;
+    return config;
+}
+
 void load_model_fixture(const char *folder, wg_module *module, wg_dtype dtype) {
     assert_no_error();
     wg_state_dict *state = wg_module_state(module);

@@ -4,11 +4,15 @@
 #ifndef WG_TESTS_MODEL_FIXTURE_H
 #define WG_TESTS_MODEL_FIXTURE_H
 
+#include "models/bert.h"
 #include "nn/module.h"
 #include "optim/optimizer.h"
 
 /* NAME.npy of a folder in tests/fixtures. */
 wg_tensor *model_fixture(const char *folder, const char *name);
+
+/* The encoder of the folders bert and bert_heads, without dropout. */
+wg_bert_config bert_fixture_config(void);
 
 /* Gives the module the folder's weights, then that dtype. */
 void load_model_fixture(const char *folder, wg_module *module, wg_dtype dtype);

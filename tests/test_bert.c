@@ -12,28 +12,12 @@
 #include "models/bert.h"
 #include "optim/optimizer.h"
 #include "tensor/alloc.h"
-#include "tensor/npy.h"
 #include "tensor/ops.h"
 
 /* ---- The model and the batch of the fixture ---- */
 
-static wg_bert_config small_config(void) {
-    wg_bert_config config;
-    wg_bert_config_preset(&config, "bert-tiny");
-    config.vocab_size = 64;
-    config.hidden_size = 16;
-    config.num_attention_heads = 4;
-    config.intermediate_size = 32;
-    config.max_position_embeddings = 14;
-    config.hidden_dropout_prob = 0;
-    config.attention_probs_dropout_prob = 0;
-    return config;
-}
-
 static wg_tensor *load(const char *name) {
-    char path[64];
-    snprintf(path, sizeof path, "bert/%s.npy", name);
-    return wg_npy_load(fixture(path));
+    return model_fixture("bert", name);
 }
 
 static wg_bert_batch load_batch(void) {
@@ -48,7 +32,7 @@ static wg_bert_batch load_batch(void) {
 }
 
 static wg_bert_for_pretraining *load_model(wg_dtype dtype) {
-    wg_bert_config config = small_config();
+    wg_bert_config config = bert_fixture_config();
     wg_bert_for_pretraining *model = wg_bert_for_pretraining_new(&config, 1);
     assert_no_error();
     load_model_fixture("bert", &model->module, dtype);
@@ -198,7 +182,7 @@ static void describe(char *line, size_t size, const wg_state_entry *entry) {
 }
 
 START_TEST(parameters_have_the_published_paths_and_shapes) {
-    wg_bert_config config = small_config();
+    wg_bert_config config = bert_fixture_config();
     wg_bert_for_pretraining *model = wg_bert_for_pretraining_new(&config, 1);
     wg_state_dict *state = wg_module_state(&model->module);
     FILE *file = fopen(fixture("bert/parameters.txt"), "r");
@@ -301,7 +285,7 @@ static double loss_of(wg_bert_for_pretraining *model) {
 }
 
 START_TEST(dropout_follows_the_generator_and_rests_in_evaluation) {
-    wg_bert_config config = small_config();
+    wg_bert_config config = bert_fixture_config();
     config.hidden_dropout_prob = 0.1;
     config.attention_probs_dropout_prob = 0.1;
     wg_bert_for_pretraining *model = wg_bert_for_pretraining_new(&config, 1);
@@ -449,19 +433,19 @@ START_TEST(bad_configurations_are_refused_by_key) {
     }
     ck_assert_int_eq(wg_bert_config_preset(&config, "bert-huge"), -1);
     assert_error(WG_ERROR_ARGUMENT, "bert-tiny, bert-mini, bert-small, bert-base");
-    config = small_config();
+    config = bert_fixture_config();
     config.num_attention_heads = 5;
     ck_assert_ptr_null(wg_bert_for_pretraining_new(&config, 1));
     assert_error(WG_ERROR_ARGUMENT, "num_attention_heads");
-    config = small_config();
+    config = bert_fixture_config();
     config.hidden_dropout_prob = 1;
     ck_assert_int_eq(wg_bert_config_validate(&config), -1);
     assert_error(WG_ERROR_ARGUMENT, "hidden_dropout_prob");
-    config = small_config();
+    config = bert_fixture_config();
     config.pad_token_id = 64;
     ck_assert_int_eq(wg_bert_config_validate(&config), -1);
     assert_error(WG_ERROR_ARGUMENT, "pad_token_id");
-    config = small_config();
+    config = bert_fixture_config();
     config.layer_norm_eps = NAN;
     ck_assert_int_eq(wg_bert_config_validate(&config), -1);
     assert_error(WG_ERROR_ARGUMENT, "layer_norm_eps");
@@ -505,7 +489,7 @@ static bool step_without_memory(int64_t n, const wg_bert_config *config,
 }
 
 START_TEST(a_step_that_runs_out_of_memory_anywhere_says_so_and_leaves_nothing) {
-    wg_bert_config config = small_config();
+    wg_bert_config config = bert_fixture_config();
     config.num_hidden_layers = 1;
     config.hidden_dropout_prob = config.attention_probs_dropout_prob = 0.1;
     wg_bert_batch batch = load_batch();

@@ -16,19 +16,6 @@
 #define CLASSIFIER "bert_heads/classifier"
 #define ANSWERER "bert_heads/answerer"
 
-static wg_bert_config small_config(void) {
-    wg_bert_config config;
-    wg_bert_config_preset(&config, "bert-tiny");
-    config.vocab_size = 64;
-    config.hidden_size = 16;
-    config.num_attention_heads = 4;
-    config.intermediate_size = 32;
-    config.max_position_embeddings = 14;
-    config.hidden_dropout_prob = 0;
-    config.attention_probs_dropout_prob = 0;
-    return config;
-}
-
 static wg_pair_batch load_inputs(const char *folder) {
     return (wg_pair_batch){
         .input_ids = model_fixture(folder, "input_ids"),
@@ -46,7 +33,7 @@ static wg_labels three_labels(void) {
 }
 
 static wg_bert_for_sequence_classification *new_classifier(void) {
-    const wg_bert_config config = small_config();
+    const wg_bert_config config = bert_fixture_config();
     wg_labels labels = three_labels();
     wg_bert_for_sequence_classification *model =
         wg_bert_for_sequence_classification_new(&config, &labels, 1);
@@ -56,7 +43,7 @@ static wg_bert_for_sequence_classification *new_classifier(void) {
 }
 
 static wg_bert_for_question_answering *new_answerer(void) {
-    const wg_bert_config config = small_config();
+    const wg_bert_config config = bert_fixture_config();
     wg_bert_for_question_answering *model = wg_bert_for_question_answering_new(&config, 1);
     assert_no_error();
     return model;
@@ -157,7 +144,7 @@ START_TEST(bad_labels_are_refused) {
 END_TEST
 
 START_TEST(a_classification_has_two_labels_or_more) {
-    const wg_bert_config config = small_config();
+    const wg_bert_config config = bert_fixture_config();
     wg_labels labels = {0};
     wg_labels_add(&labels, "alone");
     ck_assert_ptr_null(wg_bert_for_sequence_classification_new(&config, &labels, 1));
@@ -240,7 +227,7 @@ static void take_note(const char *message, void *context) {
 
 START_TEST(fine_tuning_takes_the_encoder_and_begins_the_head) {
     const char *path = in_scratch("pretrained.h5");
-    const wg_bert_config config = small_config();
+    const wg_bert_config config = bert_fixture_config();
     wg_bert_for_pretraining *pretrained = wg_bert_for_pretraining_new(&config, 7);
     save(path, &pretrained->module, wg_bert_config_to_json(&config));
     char note[1024] = "";
@@ -302,7 +289,7 @@ static bool begin_without_memory(int64_t n, const wg_bert_origin *origin, const 
 
 START_TEST(beginning_without_memory_says_so_and_leaves_nothing) {
     const char *path = in_scratch("pretrained.h5");
-    wg_bert_config config = small_config();
+    wg_bert_config config = bert_fixture_config();
     config.num_hidden_layers = 1;
     wg_bert_for_pretraining *pretrained = wg_bert_for_pretraining_new(&config, 7);
     save(path, &pretrained->module, wg_bert_config_to_json(&config));
