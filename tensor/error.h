@@ -60,6 +60,7 @@ WG_API void wg_error_set_handler(wg_error_handler handler, void *context);
 
 /* Records an error unless one is pending: for the authors of ops, layers and readers. The message
  * becomes "where: format...". Always returns -1, so that a function can end in it. */
-WG_API int wg_fail(wg_error_code code, const char *where, const char *format, ...) WG_PRINTF(3, 4);
+WG_API int wg_fail(wg_error_code code, const char *where, const char *format, ...)
+    WG_PRINTF(3, 4) WG_COLD;
 
 #endif

@@ -25,15 +25,20 @@ typedef struct wg_tangent wg_tangent; /* autograd/forward.c */
  * module, or a node of a graph. Storage and node are shared, by counting. */
 struct wg_tensor {
     wg_storage *storage;
-    int64_t offset; /* of the first element, in elements */
+    int64_t offset;             /* of the first element, in elements */
+    wg_scope *scope;            /* NULL: kept */
+    wg_tensor *previous, *next; /* in the scope's list */
+    wg_node *node;              /* what made it, or its leaf node; NULL: wants no gradient */
+    wg_tangent *tangents;       /* forward mode's, highest level first; nearly always NULL */
+    int output_index;           /* which output of the node it is */
+    /* Here a line of the cache ends; the next two hold all but the last axis. */
     wg_spec spec;
     int64_t strides[WG_MAX_DIMS]; /* in elements */
-    wg_node *node;                /* what made it, or its leaf node; NULL: wants no gradient */
-    int output_index;             /* which output of the node it is */
-    wg_tangent *tangents;         /* forward mode's, highest level first; nearly always NULL */
-    wg_scope *scope;              /* NULL: kept */
-    wg_tensor *previous, *next;   /* in the scope's list */
 };
+
+/* Keeps a function that seldom runs out of one that often does, which then has fewer registers to
+ * save. */
+#define WG__APART __attribute__((noinline))
 
 /* ---- Memory: all of the library's own goes through these, so that the counters and the failure
  * hook see it. NULL with MEMORY recorded. ---- */
@@ -48,7 +53,8 @@ void wg__free(void *block); /* NULL is allowed */
 /* A contiguous tensor of uninitialised elements in the innermost scope. */
 wg_tensor *wg__tensor_new(const wg_spec *spec);
 
-/* A handle in the innermost scope on `base`'s storage, with no node: the raw material of views. */
+/* A handle in the innermost scope on `base`'s storage, with no node: the raw material of views.
+ * `strides` has room for WG_MAX_DIMS, of which those of the spec's axes count. */
 wg_tensor *wg__tensor_view(const wg_tensor *base, const wg_spec *spec, const int64_t *strides,
                            int64_t offset);
 
@@ -90,7 +96,8 @@ extern WG__THREAD_LOCAL bool wg__checks_anomalies;
 /* ---- For ops ---- */
 
 /* wg_fail for an op: "OP: OPERANDS: format...". Returns -1. */
-int wg__op_fail(const wg_call *call, wg_error_code code, const char *format, ...) WG_PRINTF(3, 4);
+int wg__op_fail(const wg_call *call, wg_error_code code, const char *format, ...)
+    WG_PRINTF(3, 4) WG_COLD;
 
 /* "(6, 7) f32 x (8, 8) f32", cut off where it does not fit. Returns buffer. */
 const char *wg__operands_text(char *buffer, size_t size, int count, const wg_spec *specs);

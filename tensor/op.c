@@ -74,6 +74,12 @@ static uint32_t wanted_gradients(const wg_op *op, int count, wg_tensor *const *i
     return wants;
 }
 
+/* An operand that had to be there is NULL: the error that made it so is pending, or there is none.
+ */
+WG_COLD static int fail_missing(const wg_op *op, int i) {
+    return wg_error_pending() ? -1 : wg_fail(WG_ERROR_ARGUMENT, op->name, "operand %d is NULL", i);
+}
+
 static int check_inputs(const wg_op *op, int count, wg_tensor *const *inputs, const void *options) {
     if (op->max_inputs > WG_MAX_INPUTS)
         return wg_fail(WG_ERROR_ARGUMENT, op->name,
@@ -86,9 +92,7 @@ static int check_inputs(const wg_op *op, int count, wg_tensor *const *inputs, co
         return wg_fail(WG_ERROR_ARGUMENT, op->name, "its options are NULL");
     for (int i = 0; i < count; i++)
         if (!inputs[i] && i < op->min_inputs)
-            return wg_error_pending()
-                       ? -1
-                       : wg_fail(WG_ERROR_ARGUMENT, op->name, "operand %d is NULL", i);
+            return fail_missing(op, i);
     return 0;
 }
 
@@ -133,16 +137,19 @@ static int run(wg_call *call) {
     return call->wants ? wg__autograd()->record(call) : 0;
 }
 
+WG__APART static void close_span(wg__span *span, const wg_call *call, int status) {
+    double bytes = wg__bytes_of(call->input_count, call->inputs);
+    bytes += wg__bytes_of(status == 0 ? call->output_count : 0, call->outputs);
+    wg__span_close(span, call->op->is_view ? 0 : bytes, call->input_count, call->input_specs);
+}
+
 /* One run as a span of the profile. */
 static int run_timed(wg_call *call, bool dual) {
     wg__span span;
     wg__span_begin(&span, call->op->name, WG_PROFILE_FORWARD);
     const int status = dual ? wg__autograd()->run_dual(call) : run(call);
-    if (span.taken) {
-        double bytes = wg__bytes_of(call->input_count, call->inputs);
-        bytes += wg__bytes_of(status == 0 ? call->output_count : 0, call->outputs);
-        wg__span_close(&span, call->op->is_view ? 0 : bytes, call->input_count, call->input_specs);
-    }
+    if (span.taken)
+        close_span(&span, call, status);
     return status;
 }
 
@@ -161,13 +168,16 @@ static void begin_call(wg_call *call, const wg_op *op, int input_count, wg_tenso
     call->create_graph = call->last_use = false;
 }
 
+WG_COLD static int give_none(const wg_op *op, wg_tensor **outputs) {
+    for (int j = 0; j < op->output_count; j++)
+        outputs[j] = NULL;
+    return -1;
+}
+
 int wg_apply(const wg_op *op, int input_count, wg_tensor *const *inputs, const void *options,
              wg_tensor **outputs) {
-    if (check_inputs(op, input_count, inputs, options) < 0) {
-        for (int j = 0; j < op->output_count; j++)
-            outputs[j] = NULL;
-        return -1;
-    }
+    if (check_inputs(op, input_count, inputs, options) < 0)
+        return give_none(op, outputs);
     wg_spec specs[WG_MAX_INPUTS];
     bool dual = false;
     for (int i = 0; i < input_count; i++) {
@@ -178,11 +188,11 @@ int wg_apply(const wg_op *op, int input_count, wg_tensor *const *inputs, const v
     begin_call(&call, op, input_count, inputs, specs, options);
     wg_scope scope;
     wg_scope_begin(&scope);
-    int status = wg_op_is_composite(op) ? run(&call) : run_timed(&call, dual);
-    for (int j = 0; j < op->output_count; j++)
-        outputs[j] = status == 0 ? wg_scope_escape(call.outputs[j]) : NULL;
+    const int status = wg_op_is_composite(op) ? run(&call) : run_timed(&call, dual);
+    for (int j = 0; status == 0 && j < op->output_count; j++)
+        outputs[j] = wg_scope_escape(call.outputs[j]);
     wg_scope_end(&scope, NULL);
-    return status;
+    return status == 0 ? 0 : give_none(op, outputs);
 }
 
 wg_tensor *wg_apply_one(const wg_op *op, int input_count, wg_tensor *const *inputs,

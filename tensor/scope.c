@@ -11,7 +11,7 @@
 
 static _Thread_local wg_scope root;
 
-static WG__THREAD_LOCAL wg_scope *innermost; /* NULL until the thread's first use */
+WG__THREAD_LOCAL wg_scope *wg__innermost_scope;
 
 static pthread_key_t at_thread_exit;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -46,74 +46,41 @@ static void make_key(void) {
 #endif
 }
 
-static wg_scope *current(void) {
-    if (!innermost) {
-        pthread_once(&once, make_key);
-        pthread_setspecific(at_thread_exit, &root);
-        innermost = &root;
-    }
-    return innermost;
-}
-
-static void unlink_handle(wg_tensor *x) {
-    if (!x->scope)
-        return;
-    if (x->previous)
-        x->previous->next = x->next;
-    else
-        x->scope->first = x->next;
-    if (x->next)
-        x->next->previous = x->previous;
-    x->scope = NULL;
-    x->previous = x->next = NULL;
-}
-
-static void link_handle(wg_scope *scope, wg_tensor *x) {
-    x->scope = scope;
-    x->previous = NULL;
-    x->next = scope->first;
-    if (scope->first)
-        scope->first->previous = x;
-    scope->first = x;
-}
-
-void wg__scope_adopt(wg_tensor *x) {
-    link_handle(current(), x);
-}
-
-void wg__scope_forget(wg_tensor *x) {
-    unlink_handle(x);
+void wg__scope_open_root(void) {
+    pthread_once(&once, make_key);
+    pthread_setspecific(at_thread_exit, &root);
+    wg__innermost_scope = &root;
 }
 
 void wg_scope_begin(wg_scope *scope) {
-    scope->outer = current();
+    scope->outer = wg__scope_current();
     scope->first = NULL;
-    innermost = scope;
+    wg__innermost_scope = scope;
 }
 
 wg_tensor *wg_scope_end(wg_scope *scope, wg_tensor *result) {
-    assert(scope == innermost && "scopes end in the order opposite to their beginning");
+    assert(scope == wg__innermost_scope && "scopes end in the order opposite to their beginning");
     if (result && result->scope == scope) {
-        unlink_handle(result);
-        link_handle(scope->outer, result);
+        wg__scope_forget(result);
+        wg__scope_adopt(scope->outer, result);
     }
     free_all(scope);
-    innermost = scope->outer;
+    wg__innermost_scope = scope->outer;
     return result;
 }
 
 wg_tensor *wg_scope_escape(wg_tensor *tensor) {
-    wg_scope *inner = current();
+    wg_scope *inner = wg__scope_current();
     if (tensor && tensor->scope == inner && inner->outer) {
-        unlink_handle(tensor);
-        link_handle(inner->outer, tensor);
+        wg__scope_forget(tensor);
+        wg__scope_adopt(inner->outer, tensor);
     }
     return tensor;
 }
 
 wg_tensor *wg_keep(wg_tensor *tensor) {
     if (tensor)
-        unlink_handle(tensor);
+        wg__scope_forget(tensor);
     return tensor;
 }
 
@@ -123,6 +90,6 @@ void wg_release(wg_tensor *tensor) {
 }
 
 int64_t wg_scope_clear_root(void) {
-    current();
+    wg__scope_current();
     return free_all(&root);
 }

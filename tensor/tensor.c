@@ -52,7 +52,6 @@ static wg_tensor *handle_new(wg_storage *storage, const wg_spec *spec, int64_t o
     x->output_index = 0;
     x->tangents = NULL;
     x->scope = NULL;
-    x->previous = x->next = NULL;
     wg__tally_add(WG__TALLY_TENSORS, 1);
     return x;
 }
@@ -84,7 +83,7 @@ wg_tensor *wg__tensor_new(const wg_spec *spec) {
         return NULL;
     }
     wg__contiguous_strides(spec, x->strides);
-    wg__scope_adopt(x);
+    wg__scope_adopt(wg__scope_current(), x);
     return x;
 }
 
@@ -95,7 +94,7 @@ static wg_tensor *view_of(const wg_tensor *base, const wg_spec *spec, const int6
     if (!x)
         return NULL;
     wg__hold(&base->storage->references);
-    memcpy(x->strides, strides, (size_t)spec->ndim * sizeof *strides);
+    memcpy(x->strides, strides, sizeof x->strides); /* all: of a known size it is no call */
     return x;
 }
 
@@ -103,7 +102,7 @@ wg_tensor *wg__tensor_view(const wg_tensor *base, const wg_spec *spec, const int
                            int64_t offset) {
     wg_tensor *x = view_of(base, spec, strides, offset);
     if (x)
-        wg__scope_adopt(x);
+        wg__scope_adopt(wg__scope_current(), x);
     return x;
 }
 
@@ -124,7 +123,7 @@ wg_tensor *wg__tensor_reference(const wg_tensor *x, bool bare) {
 wg_tensor *wg_alias(wg_tensor *x) {
     wg_tensor *y = x ? wg__tensor_reference(x, false) : NULL;
     if (y)
-        wg__scope_adopt(y);
+        wg__scope_adopt(wg__scope_current(), y);
     return y;
 }
 

@@ -57,7 +57,7 @@ int wg__rows_of(wg_tensor *x, bool dense, wg__rows *rows) {
     int64_t row_stride = common_row_stride(x);
     int64_t column_stride = columns > 1 ? x->strides[last] : 1;
     bool overlap = row_stride < 1 || column_stride < 1;
-    if (wg__spec_count(&x->spec) > 0 && (overlap || (dense && column_stride != 1))) {
+    if ((overlap || (dense && column_stride != 1)) && row_count * columns > 0) {
         x = copy_of(x);
         row_stride = columns;
         column_stride = 1;
