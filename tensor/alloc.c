@@ -19,10 +19,10 @@
 #include "tensor/poison.h"
 #include "tensor/tally.h"
 
-enum { HEADER = 64, STEPS = 4, CLASSES = 64 * STEPS, OF_ARENA = -1 };
+enum { HEADER = 64, CLASSES = 256, OF_ARENA = -1 };
 
 /* Blocks up to 2^11 bytes, handles and nodes among them, may wait in lists of a thread's own. */
-enum { OWN_BYTES = 2048, OWN_CLASSES = (11 - 6) * STEPS + 1, OWN_ROOM = 1 << 18 };
+enum { OWN_UNIT = 64, OWN_CLASSES = 32, OWN_BYTES = OWN_CLASSES * OWN_UNIT, OWN_ROOM = 1 << 18 };
 
 typedef struct header {
     size_t size;         /* of the block, its class's */
@@ -30,47 +30,66 @@ typedef struct header {
     int size_class;      /* or OF_ARENA */
 } header;
 
-/* Of this thread; and how many bytes they may still take, 0 before they are begun. */
+/* Of this thread; and how many bytes they may take, 0 before they are begun. */
 static WG__THREAD_LOCAL header *own_lists[OWN_CLASSES];
-static WG__THREAD_LOCAL size_t own_room;
+static WG__THREAD_LOCAL int64_t own_room;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of all that follows */
 static header *free_lists[CLASSES];
-static size_t small_bytes; /* held for small blocks, in use or not */
+static int64_t lent_bytes;   /* of small blocks: in use, or in the lists of threads */
+static int64_t shared_bytes; /* of those in free_lists */
 static int64_t large_bytes, peak_bytes, system_allocations;
 
 static atomic_int_fast64_t failing_after = -1;
 
-/* The class of a size, counted as (power of two, quarter): 64, 80, 96, 112, 128, 160... */
+/* The class of a size up to OWN_BYTES: 64, 128, 192... */
+static inline int own_class_of(size_t bytes) {
+    return bytes == 0 ? 0 : (int)((bytes - 1) / OWN_UNIT);
+}
+
+/* The class of any size; from OWN_BYTES on they are counted as (power of two, quarter): 2560, 3072,
+ * 3584, 4096, 5120... */
 static int class_of(size_t bytes, size_t *rounded) {
-    enum { SMALLEST = 6 }; /* 2^6 = 64 */
-    const int power = bytes <= 64 ? SMALLEST : 63 - __builtin_clzll(bytes);
+    enum { STEPS = 4, FIRST = 11 }; /* 2^11 = OWN_BYTES */
+    if (bytes <= OWN_BYTES) {
+        const int own = own_class_of(bytes);
+        *rounded = (size_t)(own + 1) * OWN_UNIT;
+        return own;
+    }
+    const int power = 63 - __builtin_clzll(bytes - 1);
     const size_t size = (size_t)1 << power, step = size / STEPS;
-    const size_t quarters = bytes <= size ? 0 : (bytes - size + step - 1) >> (power - 2);
+    const size_t quarters = (bytes - size + step - 1) >> (power - 2);
     *rounded = size + quarters * step;
-    return (power - SMALLEST) * STEPS + (int)quarters;
+    return OWN_CLASSES - 1 + (power - FIRST) * STEPS + (int)quarters;
 }
 
 /* ---- The lists of one thread ---- */
 
 static header *take_own(size_t bytes) {
-    size_t size;
-    header **list = &own_lists[class_of(bytes, &size)];
+    header **list = &own_lists[own_class_of(bytes)];
     header *block = *list;
     if (block) {
         *list = block->next;
-        own_room += size;
+        wg__tally_add(WG__TALLY_WAITING, -(int64_t)block->size);
     }
     return block;
 }
 
 static bool keep_own(header *block) {
-    if (block->size > own_room)
+    if (wg__tally_own(WG__TALLY_WAITING) + (int64_t)block->size > own_room)
         return false;
-    own_room -= block->size;
+    wg__tally_add(WG__TALLY_WAITING, (int64_t)block->size);
     block->next = own_lists[block->size_class];
     own_lists[block->size_class] = block;
     return true;
+}
+
+/* A small block that was lent comes back. */
+static void share_locked(header *block) {
+    lent_bytes -= (int64_t)block->size;
+    shared_bytes += (int64_t)block->size;
+    block->next = free_lists[block->size_class];
+    free_lists[block->size_class] = block;
 }
 
 static void share_own_locked(void) {
@@ -78,36 +97,40 @@ static void share_own_locked(void) {
         while (own_lists[i]) {
             header *block = own_lists[i];
             own_lists[i] = block->next;
-            own_room += block->size;
-            block->next = free_lists[i];
-            free_lists[i] = block;
+            wg__tally_add(WG__TALLY_WAITING, -(int64_t)block->size);
+            share_locked(block);
         }
 }
 
 static pthread_key_t at_thread_exit;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-/* What the thread frees after this, all share. */
+/* What the thread frees after this, in other code that runs at its exit, all share. */
 static void end_own(void *context) {
     (void)context;
     pthread_mutex_lock(&lock);
     share_own_locked();
     own_room = 0;
     pthread_mutex_unlock(&lock);
+    wg__tally_end();
 }
 
 static void make_key(void) {
     pthread_key_create(&at_thread_exit, end_own);
 }
 
+/* Each thread comes here with its first block, as its lists are empty and take none; and with what
+ * it does after end_own, which then runs once more. */
 static void begin_own(void) {
     static WG__THREAD_LOCAL bool begun;
-    if (begun)
+    if (wg__tally_is_begun())
         return;
-    begun = true;
+    wg__tally_begin();
     pthread_once(&once, make_key);
     pthread_setspecific(at_thread_exit, own_lists);
-    own_room = OWN_ROOM;
+    if (!begun)
+        own_room = OWN_ROOM;
+    begun = true;
 }
 
 /* ---- The lists of all, and the arena ---- */
@@ -118,7 +141,7 @@ static void trim_locked(void) {
         while (free_lists[i]) {
             header *block = free_lists[i];
             free_lists[i] = block->next;
-            small_bytes -= block->size;
+            shared_bytes -= (int64_t)block->size;
             ASAN_UNPOISON_MEMORY_REGION((char *)block + HEADER, block->size);
             free(block);
         }
@@ -131,10 +154,11 @@ static header *take_small(int size_class, size_t size, bool *asked) {
     *asked = !block;
     if (block) {
         free_lists[size_class] = block->next;
-        return block;
+        shared_bytes -= (int64_t)size;
+    } else {
+        block = aligned_alloc(64, HEADER + size);
     }
-    block = aligned_alloc(64, HEADER + ((size + 63) & ~(size_t)63));
-    small_bytes += block ? size : 0;
+    lent_bytes += block ? (int64_t)size : 0;
     return block;
 }
 
@@ -162,7 +186,7 @@ static header *take_locked(size_t bytes) {
 }
 
 static int64_t live_bytes_locked(void) {
-    return large_bytes + wg__tally_sum(WG__TALLY_SMALL_BYTES);
+    return large_bytes + lent_bytes - wg__tally_sum(WG__TALLY_WAITING);
 }
 
 static void note_peak_locked(void) {
@@ -171,7 +195,10 @@ static void note_peak_locked(void) {
         peak_bytes = live;
 }
 
-static header *take_shared(size_t bytes) {
+WG__APART static header *take_shared(size_t bytes) {
+    if (bytes > (size_t)1 << 62)
+        return NULL;
+    begin_own();
     pthread_mutex_lock(&lock);
     header *block = take_locked(bytes);
     note_peak_locked();
@@ -179,15 +206,14 @@ static header *take_shared(size_t bytes) {
     return block;
 }
 
-static void free_shared(header *block) {
+WG__APART static void free_shared(header *block) {
     begin_own();
     pthread_mutex_lock(&lock);
     if (block->size_class == OF_ARENA) {
         large_bytes -= (int64_t)block->size;
         wg__arena_free(block);
     } else {
-        block->next = free_lists[block->size_class];
-        free_lists[block->size_class] = block;
+        share_locked(block);
     }
     pthread_mutex_unlock(&lock);
 }
@@ -203,16 +229,10 @@ static bool is_to_fail(void) {
 }
 
 static header *take(size_t bytes) {
-    if (bytes > (size_t)1 << 62 || is_to_fail())
+    if (is_to_fail())
         return NULL;
     header *block = bytes <= OWN_BYTES ? take_own(bytes) : NULL;
     return block ? block : take_shared(bytes);
-}
-
-static void count(const header *block, int sign) {
-    wg__tally_add(WG__TALLY_BLOCKS, sign);
-    if (block->size_class != OF_ARENA)
-        wg__tally_add(WG__TALLY_SMALL_BYTES, sign * (int64_t)block->size);
 }
 
 void *wg__alloc(size_t bytes) {
@@ -226,7 +246,7 @@ void *wg__try_alloc(size_t bytes) {
     header *block = take(bytes);
     if (!block)
         return NULL;
-    count(block, 1);
+    wg__tally_add(WG__TALLY_BLOCKS, 1);
     char *memory = (char *)block + HEADER;
     /* What rounding added stays poisoned, so that a read beyond the end is still caught. */
     ASAN_POISON_MEMORY_REGION(memory, block->size);
@@ -254,20 +274,19 @@ void wg__free(void *memory) {
         return;
     header *block = (header *)((char *)memory - HEADER);
     ASAN_POISON_MEMORY_REGION(memory, block->size);
-    count(block, -1);
     if (block->size > OWN_BYTES || !keep_own(block))
         free_shared(block);
+    wg__tally_add(WG__TALLY_BLOCKS, -1);
 }
 
 wg_alloc_stats wg_alloc_get_stats(void) {
     pthread_mutex_lock(&lock);
     note_peak_locked();
-    const int64_t live = live_bytes_locked();
-    const int64_t small_cached = (int64_t)small_bytes - (live - large_bytes);
+    const int64_t waiting = shared_bytes + wg__tally_sum(WG__TALLY_WAITING);
     const wg_alloc_stats now = {.live_blocks = wg__tally_sum(WG__TALLY_BLOCKS),
-                                .live_bytes = live,
+                                .live_bytes = live_bytes_locked(),
                                 .peak_bytes = peak_bytes,
-                                .cached_bytes = small_cached + (int64_t)wg__arena_held(),
+                                .cached_bytes = waiting + (int64_t)wg__arena_held(),
                                 .system_allocations = system_allocations};
     pthread_mutex_unlock(&lock);
     return now;

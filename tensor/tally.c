@@ -10,12 +10,16 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static wg__tally *all;
 static int64_t of_threads_gone[WG__TALLY_COUNT];
 
-static pthread_key_t at_thread_exit;
-static pthread_once_t once = PTHREAD_ONCE_INIT;
+void wg__tally_begin(void) {
+    pthread_mutex_lock(&lock);
+    wg__own_tally.next = all;
+    wg__own_tally.is_listed = true;
+    all = &wg__own_tally;
+    pthread_mutex_unlock(&lock);
+}
 
-/* What the thread still counts after this, in other code that runs at its exit, lists it again. */
-static void end(void *context) {
-    wg__tally *tally = context;
+void wg__tally_end(void) {
+    wg__tally *tally = &wg__own_tally;
     pthread_mutex_lock(&lock);
     wg__tally **place = &all;
     while (*place != tally)
@@ -26,20 +30,6 @@ static void end(void *context) {
         tally->counts[i] = 0;
     }
     tally->is_listed = false;
-    pthread_mutex_unlock(&lock);
-}
-
-static void make_key(void) {
-    pthread_key_create(&at_thread_exit, end);
-}
-
-void wg__tally_begin(void) {
-    pthread_once(&once, make_key);
-    pthread_setspecific(at_thread_exit, &wg__own_tally);
-    pthread_mutex_lock(&lock);
-    wg__own_tally.next = all;
-    wg__own_tally.is_listed = true;
-    all = &wg__own_tally;
     pthread_mutex_unlock(&lock);
 }
 

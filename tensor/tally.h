@@ -10,9 +10,9 @@
 #include "tensor/thread_local.h"
 
 typedef enum wg__tally_kind {
-    WG__TALLY_TENSORS,     /* handles alive */
-    WG__TALLY_BLOCKS,      /* of memory in use */
-    WG__TALLY_SMALL_BYTES, /* of the small ones of them */
+    WG__TALLY_TENSORS, /* handles alive */
+    WG__TALLY_BLOCKS,  /* of memory in use */
+    WG__TALLY_WAITING, /* bytes that wait in the threads' own lists of free blocks */
     WG__TALLY_COUNT
 } wg__tally_kind;
 
@@ -25,13 +25,22 @@ typedef struct wg__tally {
 
 extern WG__THREAD_LOCAL wg__tally wg__own_tally;
 
-void wg__tally_begin(void); /* lists this thread's */
+/* A thread counts between these: the allocator begins with its first block, and ends at its exit.
+ */
+void wg__tally_begin(void);
+void wg__tally_end(void);
+
+static inline bool wg__tally_is_begun(void) {
+    return wg__own_tally.is_listed;
+}
+
+/* What this thread has counted. */
+static inline int64_t wg__tally_own(wg__tally_kind kind) {
+    return atomic_load_explicit(&wg__own_tally.counts[kind], memory_order_relaxed);
+}
 
 static inline void wg__tally_add(wg__tally_kind kind, int64_t more) {
-    if (!wg__own_tally.is_listed)
-        wg__tally_begin();
-    atomic_int_fast64_t *count = &wg__own_tally.counts[kind];
-    atomic_store_explicit(count, atomic_load_explicit(count, memory_order_relaxed) + more,
+    atomic_store_explicit(&wg__own_tally.counts[kind], wg__tally_own(kind) + more,
                           memory_order_relaxed);
 }
 
