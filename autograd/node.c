@@ -46,7 +46,8 @@ void wg__node_call(const wg_node *node, wg_tensor **inputs, wg_call *call) {
                       .inputs = inputs,
                       .input_specs = node->input_specs,
                       .output_count = node->output_count};
-    memcpy(call->output_specs, node->output_specs, sizeof call->output_specs);
+    memcpy(call->output_specs, node->output_specs,
+           (size_t)node->output_count * sizeof *call->output_specs);
     memcpy(call->saved, node->extras, sizeof call->saved);
     for (int i = 0; i < node->input_count; i++)
         inputs[i] = node->inputs[i].tensor;
@@ -90,31 +91,43 @@ void wg__node_release(wg_node *node) {
 
 /* ---- Recording ---- */
 
-/* One block holds the node, its arrays and its copy of the options. */
-static wg_node *node_new(const wg_call *call) {
-    size_t n = (size_t)call->input_count;
-    size_t options = call->op->options_size;
-    size_t head = (sizeof(wg_node) + 15) & ~(size_t)15;
-    size_t arrays = n * (sizeof(wg__edge) + sizeof(wg_spec) + sizeof(wg__saved));
-    arrays = (arrays + 15) & ~(size_t)15;
-    char *block = wg__calloc(1, head + arrays + options);
-    if (!block)
+/* A node, its arrays and room for options, all in one block. What is to be filled in by the caller
+ * comes last: the specs and the options. */
+static wg_node *node_new(const wg_op *op, int input_count, int output_count, size_t options_size) {
+    const size_t n = (size_t)input_count, m = (size_t)output_count;
+    const size_t zeros = sizeof(wg_node) + n * sizeof(wg__edge) + (n + m) * sizeof(wg__saved) +
+                         m * sizeof(wg_tensor *);
+    const size_t filled = (zeros + (n + m) * sizeof(wg_spec) + 15) & ~(size_t)15;
+    wg_node *node = wg__alloc(filled + options_size);
+    if (!node)
         return NULL;
-    wg_node *node = (wg_node *)block;
-    node->edges = (wg__edge *)(block + head);
+    memset(node, 0, zeros);
+    node->edges = (wg__edge *)(node + 1);
     node->inputs = (wg__saved *)(node->edges + n);
-    node->input_specs = (wg_spec *)(node->inputs + n);
-    if (options) {
-        node->options = block + head + arrays;
-        memcpy(node->options, call->options, options);
-    }
+    node->outputs = node->inputs + n;
+    node->gradients = (wg_tensor **)(node->outputs + m);
+    node->input_specs = (wg_spec *)(node->gradients + m);
+    node->output_specs = node->input_specs + n;
+    if (options_size)
+        node->options = (char *)node + filled;
     atomic_init(&node->references, 1);
-    node->op = call->op;
-    node->input_count = call->input_count;
-    node->output_count = call->output_count;
-    memcpy(node->input_specs, call->input_specs, n * sizeof(wg_spec));
+    node->op = op;
+    node->input_count = input_count;
+    node->output_count = output_count;
+    return node;
+}
+
+static wg_node *node_of(const wg_call *call) {
+    const wg_op *op = call->op;
+    wg_node *node = node_new(op, call->input_count, call->output_count, op->options_size);
+    if (!node)
+        return NULL;
+    for (int i = 0; i < call->input_count; i++)
+        node->input_specs[i] = call->input_specs[i];
     for (int j = 0; j < call->output_count; j++)
         node->output_specs[j] = call->output_specs[j];
+    if (op->options_size)
+        memcpy(node->options, call->options, op->options_size);
     return node;
 }
 
@@ -206,7 +219,7 @@ static int record(const wg_call *call) {
         give_outputs(node, call);
         return 0;
     }
-    node = node_new(call);
+    node = node_of(call);
     if (!node)
         return -1;
     if (wg__origin_make(&node->origin) < 0 ||
@@ -253,11 +266,9 @@ void wg__autograd_start(void) {
 /* ---- Leaves ---- */
 
 static int make_leaf(wg_tensor *x) {
-    wg_node *leaf = wg__calloc(1, sizeof *leaf);
+    wg_node *leaf = node_new(NULL, 0, 1, 0);
     if (!leaf)
         return -1;
-    atomic_init(&leaf->references, 1);
-    leaf->output_count = 1;
     leaf->output_specs[0] = x->spec;
     wg__autograd_start();
     x->node = leaf;

@@ -40,16 +40,16 @@ struct wg_node {
     const wg_op *op; /* NULL: a leaf */
     int input_count;
     int output_count;
-    wg__edge *edges;      /* input_count */
-    wg_spec *input_specs; /* input_count */
-    wg__saved *inputs;    /* input_count */
-    wg_spec output_specs[WG_MAX_OUTPUTS];
-    wg__saved outputs[WG_MAX_OUTPUTS];
+    wg__edge *edges;       /* input_count; these arrays stand behind the node, in its block */
+    wg__saved *inputs;     /* input_count */
+    wg__saved *outputs;    /* output_count */
+    wg_tensor **gradients; /* output_count: a leaf's, or under wg_retain_grad; kept */
+    wg_spec *input_specs;  /* input_count */
+    wg_spec *output_specs; /* output_count */
+    void *options;         /* a copy */
     wg_tensor *extras[WG_MAX_SAVED];
-    void *options;                        /* a copy, in the same block as the arrays */
-    bool freed;                           /* backward has released what was saved */
-    wg_tensor *gradients[WG_MAX_OUTPUTS]; /* a leaf's, or of outputs under wg_retain_grad; kept */
     bool retains[WG_MAX_OUTPUTS];
+    bool freed;            /* backward has released what was saved */
     wg__hook *hooks;       /* of its outputs */
     wg__hook *post_hooks;  /* of a leaf, for when its gradient is there */
     wg__origin *origin;    /* anomaly mode's, or NULL */
