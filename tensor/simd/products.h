@@ -202,11 +202,9 @@ static void small_product(int64_t m, int64_t n, int64_t k, double alpha, const v
         for (int64_t l = 0; l < k; l++) {
             real *to = (real *)&panel[l * vectors];
             const real *from = (const real *)b + l * b_row + begin * b_column;
-            int64_t j = 0;
-            for (; j < count; j++)
+            panel[(l + 1) * vectors - 1] = (vector){0};
+            for (int64_t j = 0; j < count; j++)
                 to[j] = from[j * b_column];
-            for (; j < vectors * LANES; j++)
-                to[j] = 0;
         }
         real *to = (real *)c + begin;
         switch (vectors) { /* sums of a known number of vectors stay in registers */

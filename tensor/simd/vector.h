@@ -93,20 +93,54 @@ static inline void store(real *to, vector v) {
     memcpy(to, &v, sizeof v);
 }
 
+/* a where the condition holds, b elsewhere. */
+static inline vector choose(lanes condition, vector a, vector b) {
+    return (vector)((condition & (lanes)a) | (~condition & (lanes)b));
+}
+
+#if defined(__AVX2__) && !defined(__AVX512F__)
+/* True of the first n lanes. */
+static inline lanes lanes_before(int64_t n) {
+#if WG__BITS == 32
+    const lanes index = {0, 1, 2, 3, 4, 5, 6, 7};
+#else
+    const lanes index = {0, 1, 2, 3};
+#endif
+    return index < (lane)n;
+}
+#endif
+
 /* The first n < LANES elements, and `rest` beyond them. */
 static inline vector load_part(const real *from, int64_t n, real rest) {
     vector v = rest + (vector){0};
+#if defined(__AVX512F__) && WG__BITS == 32
+    v = (vector)_mm512_mask_loadu_ps((__m512)v, (__mmask16)((1u << n) - 1), from);
+#elif defined(__AVX512F__)
+    v = (vector)_mm512_mask_loadu_pd((__m512d)v, (__mmask8)((1u << n) - 1), from);
+#elif defined(__AVX2__) && WG__BITS == 32
+    const lanes first = lanes_before(n);
+    v = choose(first, (vector)_mm256_maskload_ps(from, (__m256i)first), v);
+#elif defined(__AVX2__)
+    const lanes first = lanes_before(n);
+    v = choose(first, (vector)_mm256_maskload_pd(from, (__m256i)first), v);
+#else
     memcpy(&v, from, (size_t)n * sizeof(real));
+#endif
     return v;
 }
 
 static inline void store_part(real *to, vector v, int64_t n) {
+#if defined(__AVX512F__) && WG__BITS == 32
+    _mm512_mask_storeu_ps(to, (__mmask16)((1u << n) - 1), (__m512)v);
+#elif defined(__AVX512F__)
+    _mm512_mask_storeu_pd(to, (__mmask8)((1u << n) - 1), (__m512d)v);
+#elif defined(__AVX2__) && WG__BITS == 32
+    _mm256_maskstore_ps(to, (__m256i)lanes_before(n), (__m256)v);
+#elif defined(__AVX2__)
+    _mm256_maskstore_pd(to, (__m256i)lanes_before(n), (__m256d)v);
+#else
     memcpy(to, &v, (size_t)n * sizeof(real));
-}
-
-/* a where the condition holds, b elsewhere. */
-static inline vector choose(lanes condition, vector a, vector b) {
-    return (vector)((condition & (lanes)a) | (~condition & (lanes)b));
+#endif
 }
 
 /* The vector turned by n elements. */
