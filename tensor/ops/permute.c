@@ -86,29 +86,44 @@ wg_tensor *wg_permute(wg_tensor *x, int count, const int64_t *order) {
     return wg_apply_one(&permute, 1, &x, &options);
 }
 
-/* ---- transpose: two axes in each other's place. ---- */
+/* ---- transpose: two axes in each other's place; a permutation, but a quicker one.   dx = the
+ * transpose of g. ---- */
 
 typedef struct transpose_options {
     int axis_a, axis_b;
 } transpose_options;
 
-static int transpose_infer(wg_call *call) {
+/* Exchanges what belongs to the two axes; -1 with INDEX. */
+static int exchange(const wg_call *call, int64_t *of_axes) {
     const transpose_options *options = call->options;
     const int ndim = call->input_specs[0].ndim;
     const int a = wg__axis(options->axis_a, ndim, call->op->name);
-    return a < 0 || wg__axis(options->axis_b, ndim, call->op->name) < 0 ? -1 : 0;
+    const int b = a < 0 ? -1 : wg__axis(options->axis_b, ndim, call->op->name);
+    if (b < 0)
+        return -1;
+    const int64_t of_a = of_axes[a];
+    of_axes[a] = of_axes[b];
+    of_axes[b] = of_a;
+    return 0;
 }
 
-static int transpose_decompose(wg_call *call) {
-    const transpose_options *options = call->options;
-    const int ndim = call->input_specs[0].ndim;
-    const int a = wg__axis(options->axis_a, ndim, call->op->name);
-    const int b = wg__axis(options->axis_b, ndim, call->op->name);
-    permute_options order = {{0, 1, 2, 3, 4, 5, 6, 7}};
-    order.order[a] = b;
-    order.order[b] = a;
-    call->outputs[0] = wg_apply_one(&permute, 1, call->inputs, &order);
+static int transpose_infer(wg_call *call) {
+    call->output_specs[0] = call->input_specs[0];
+    return exchange(call, call->output_specs[0].shape);
+}
+
+static int transpose_forward(wg_call *call) {
+    const wg_tensor *x = call->inputs[0];
+    int64_t strides[WG_MAX_DIMS];
+    memcpy(strides, x->strides, sizeof strides);
+    if (exchange(call, strides) == 0)
+        call->outputs[0] = wg__tensor_view(x, &call->output_specs[0], strides, x->offset);
     return call->outputs[0] == NULL ? -1 : 0;
+}
+
+static int transpose_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
+    gradients[0] = wg_apply_one(call->op, 1, cotangents, call->options);
+    return wg__vjp_status();
 }
 
 static int transpose_sample(int index, wg_generator *generator, wg_sample *sample) {
@@ -129,8 +144,11 @@ static const wg_op transpose = {
     .output_count = 1,
     .options_size = sizeof(transpose_options),
     .differentiable = 1,
+    .is_view = true,
     .infer = transpose_infer,
-    .decompose = transpose_decompose,
+    .forward = transpose_forward,
+    .vjp = transpose_vjp,
+    .jvp = wg_jvp_linear,
     .sample = transpose_sample,
 };
 

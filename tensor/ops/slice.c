@@ -272,7 +272,7 @@ wg_tensor *wg_narrow(wg_tensor *x, int axis, int64_t start, int64_t length) {
     return wg_apply_one(&narrow, 1, &x, &(narrow_options){axis, start, length});
 }
 
-/* ---- select: a slice of one, without its axis. ---- */
+/* ---- select: a slice of one, without its axis.   dx = unslice of g, given the axis back. ---- */
 
 typedef struct select_options {
     int axis;
@@ -281,24 +281,59 @@ typedef struct select_options {
 
 static int select_infer(wg_call *call) {
     const select_options *options = call->options;
-    const int axis = wg__axis(options->axis, call->input_specs[0].ndim, call->op->name);
+    const wg_spec *x = &call->input_specs[0];
+    wg_spec *out = &call->output_specs[0];
+    const int axis = wg__axis(options->axis, x->ndim, call->op->name);
     if (axis < 0)
         return -1;
-    const int64_t size = call->input_specs[0].shape[axis];
+    const int64_t size = x->shape[axis];
     if (options->index < -size || options->index >= size)
         return wg__op_fail(call, WG_ERROR_INDEX,
                            "index %lld is out of range of axis %d, of size %lld",
                            (long long)options->index, options->axis, (long long)size);
+    out->dtype = x->dtype;
+    out->ndim = x->ndim - 1;
+    for (int i = 0; i < out->ndim; i++)
+        out->shape[i] = x->shape[i < axis ? i : i + 1];
     return 0;
 }
 
-static int select_decompose(wg_call *call) {
+/* The slice that keeps the axis. */
+static slice_options slice_of_one(const wg_call *call) {
     const select_options *options = call->options;
-    wg_tensor *x = call->inputs[0];
-    const int64_t size = wg_tensor_size(x, options->axis);
+    const wg_spec *x = &call->input_specs[0];
+    const int axis = options->axis < 0 ? options->axis + x->ndim : options->axis;
+    const int64_t size = x->shape[axis];
     const int64_t at = options->index < 0 ? options->index + size : options->index;
-    call->outputs[0] = wg_squeeze(wg_slice(x, options->axis, at, at + 1, 1), options->axis);
+    return (slice_options){.axis = axis, .start = at, .step = 1, .count = 1, .size = size};
+}
+
+/* The elements of `whole`, which has x's shape, that are selected. */
+static wg_tensor *select_view(const wg_call *call, const wg_tensor *whole) {
+    const slice_options one = slice_of_one(call);
+    const wg_spec *spec = &call->output_specs[0];
+    int64_t strides[WG_MAX_DIMS] = {0};
+    for (int i = 0; i < spec->ndim; i++)
+        strides[i] = whole->strides[i < one.axis ? i : i + 1];
+    return wg__tensor_view(whole, spec, strides,
+                           whole->offset + one.start * whole->strides[one.axis]);
+}
+
+static int select_forward(wg_call *call) {
+    call->outputs[0] = select_view(call, call->inputs[0]);
     return call->outputs[0] == NULL ? -1 : 0;
+}
+
+/* As of slices, in place if nobody else can see the sum. */
+static int select_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
+    wg_tensor *g = cotangents[0], *total = gradients[0];
+    if (total != NULL && !call->create_graph && wg__tensor_is_sole(total))
+        return wg_add_(select_view(call, total), g, 1);
+    const slice_options one = slice_of_one(call);
+    wg_tensor *with_axis = wg_unsqueeze(g, one.axis);
+    wg_tensor *part = wg_apply_one(&unslice, 1, &with_axis, &one);
+    gradients[0] = total == NULL ? part : wg_add(total, part);
+    return wg__vjp_status();
 }
 
 static int select_sample(int index, wg_generator *generator, wg_sample *sample) {
@@ -319,8 +354,12 @@ static const wg_op select_op = {
     .output_count = 1,
     .options_size = sizeof(select_options),
     .differentiable = 1,
+    .is_view = true,
+    .accumulates = 1,
     .infer = select_infer,
-    .decompose = select_decompose,
+    .forward = select_forward,
+    .vjp = select_vjp,
+    .jvp = wg_jvp_linear,
     .sample = select_sample,
 };
 

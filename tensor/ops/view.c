@@ -157,32 +157,55 @@ wg_tensor *wg_reshape(wg_tensor *x, int ndim, const int64_t *shape) {
     return wg_apply_one(&reshape, 1, &x, &options);
 }
 
-/* ---- squeeze, unsqueeze: an axis of size 1 less or more; reshapes that are always views. ---- */
+/* ---- squeeze, unsqueeze: an axis of size 1 less or more; reshapes that are always views.   Each
+ * is the other's dx. ---- */
 
 typedef struct axis_options {
     int axis;
 } axis_options;
 
+/* What belongs to `ndim` axes, without that of one of them. */
+static void drop_axis(int ndim, const int64_t *of_axes, int dropped, int64_t *rest) {
+    for (int i = 0; i < ndim - 1; i++)
+        rest[i] = of_axes[i < dropped ? i : i + 1];
+}
+
+/* The same with `value` for one that comes in between. */
+static void add_axis(int ndim, const int64_t *of_axes, int added, int64_t value, int64_t *all) {
+    for (int i = 0; i <= ndim; i++)
+        all[i] = i == added ? value : of_axes[i < added ? i : i - 1];
+}
+
 static int squeeze_infer(wg_call *call) {
     const axis_options *options = call->options;
     const wg_spec *x = &call->input_specs[0];
     const int axis = wg__axis(options->axis, x->ndim, call->op->name);
-    if (axis >= 0 && x->shape[axis] != 1)
+    if (axis < 0)
+        return -1;
+    if (x->shape[axis] != 1)
         return wg__op_fail(call, WG_ERROR_SHAPE,
                            "axis %d has size %lld; only an axis of size 1 goes", options->axis,
                            (long long)x->shape[axis]);
-    return axis < 0 ? -1 : 0;
+    call->output_specs[0].dtype = x->dtype;
+    call->output_specs[0].ndim = x->ndim - 1;
+    drop_axis(x->ndim, x->shape, axis, call->output_specs[0].shape);
+    return 0;
 }
 
-static int squeeze_decompose(wg_call *call) {
+static int squeeze_forward(wg_call *call) {
     const axis_options *options = call->options;
-    const wg_spec *x = &call->input_specs[0];
-    const int dropped = wg__axis(options->axis, x->ndim, call->op->name);
-    int64_t shape[WG_MAX_DIMS];
-    for (int i = 0; i < x->ndim - 1; i++)
-        shape[i] = x->shape[i < dropped ? i : i + 1];
-    call->outputs[0] = wg_reshape(call->inputs[0], x->ndim - 1, shape);
+    const wg_tensor *x = call->inputs[0];
+    const int axis = wg__axis(options->axis, x->spec.ndim, call->op->name);
+    int64_t strides[WG_MAX_DIMS] = {0};
+    drop_axis(x->spec.ndim, x->strides, axis, strides);
+    call->outputs[0] = wg__tensor_view(x, &call->output_specs[0], strides, x->offset);
     return call->outputs[0] == NULL ? -1 : 0;
+}
+
+static int squeeze_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
+    const axis_options *options = call->options;
+    gradients[0] = wg_unsqueeze(cotangents[0], options->axis);
+    return wg__vjp_status();
 }
 
 static int squeeze_sample(int index, wg_generator *generator, wg_sample *sample) {
@@ -203,8 +226,11 @@ static const wg_op squeeze = {
     .output_count = 1,
     .options_size = sizeof(axis_options),
     .differentiable = 1,
+    .is_view = true,
     .infer = squeeze_infer,
-    .decompose = squeeze_decompose,
+    .forward = squeeze_forward,
+    .vjp = squeeze_vjp,
+    .jvp = wg_jvp_linear,
     .sample = squeeze_sample,
 };
 
@@ -214,21 +240,36 @@ wg_tensor *wg_squeeze(wg_tensor *x, int axis) {
 
 static int unsqueeze_infer(wg_call *call) {
     const axis_options *options = call->options;
-    const int ndim = call->input_specs[0].ndim;
-    if (ndim == WG_MAX_DIMS)
-        return wg__op_fail(call, WG_ERROR_SHAPE, "a tensor of rank %d takes no further axis", ndim);
-    return wg__axis(options->axis, ndim + 1, call->op->name) < 0 ? -1 : 0;
+    const wg_spec *x = &call->input_specs[0];
+    if (x->ndim == WG_MAX_DIMS)
+        return wg__op_fail(call, WG_ERROR_SHAPE, "a tensor of rank %d takes no further axis",
+                           x->ndim);
+    const int axis = wg__axis(options->axis, x->ndim + 1, call->op->name);
+    if (axis < 0)
+        return -1;
+    call->output_specs[0].dtype = x->dtype;
+    call->output_specs[0].ndim = x->ndim + 1;
+    add_axis(x->ndim, x->shape, axis, 1, call->output_specs[0].shape);
+    return 0;
 }
 
-static int unsqueeze_decompose(wg_call *call) {
+/* As nobody steps along the new axis, its stride may be anything; that of contiguous memory is what
+ * lets neighbours see it as such. */
+static int unsqueeze_forward(wg_call *call) {
     const axis_options *options = call->options;
-    const wg_spec *x = &call->input_specs[0];
-    const int added = wg__axis(options->axis, x->ndim + 1, call->op->name);
-    int64_t shape[WG_MAX_DIMS];
-    for (int i = 0; i <= x->ndim; i++)
-        shape[i] = i == added ? 1 : x->shape[i < added ? i : i - 1];
-    call->outputs[0] = wg_reshape(call->inputs[0], x->ndim + 1, shape);
+    const wg_tensor *x = call->inputs[0];
+    const int ndim = x->spec.ndim, axis = wg__axis(options->axis, ndim + 1, call->op->name);
+    const int64_t stride = axis < ndim ? x->spec.shape[axis] * x->strides[axis] : 1;
+    int64_t strides[WG_MAX_DIMS] = {0};
+    add_axis(ndim, x->strides, axis, stride, strides);
+    call->outputs[0] = wg__tensor_view(x, &call->output_specs[0], strides, x->offset);
     return call->outputs[0] == NULL ? -1 : 0;
+}
+
+static int unsqueeze_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
+    const axis_options *options = call->options;
+    gradients[0] = wg_squeeze(cotangents[0], options->axis);
+    return wg__vjp_status();
 }
 
 static int unsqueeze_sample(int index, wg_generator *generator, wg_sample *sample) {
@@ -245,8 +286,11 @@ static const wg_op unsqueeze = {
     .output_count = 1,
     .options_size = sizeof(axis_options),
     .differentiable = 1,
+    .is_view = true,
     .infer = unsqueeze_infer,
-    .decompose = unsqueeze_decompose,
+    .forward = unsqueeze_forward,
+    .vjp = unsqueeze_vjp,
+    .jvp = wg_jvp_linear,
     .sample = unsqueeze_sample,
 };
 
