@@ -115,6 +115,27 @@ START_TEST(attention_has_the_same_bits_at_any_thread_count) {
 }
 END_TEST
 
+/* Threads share heads out, and take several at once where there are few queries. */
+static void few_queries(int count, wg_tensor **results) {
+    for (int i = 0; i < count; i++) {
+        const int64_t heads = 1 + 2 * i, shared = i % 2 ? 1 : heads, queries = 1 + i % 3;
+        wg_tensor *q = normal(30, WG_F32, WG_DIMS(2, heads, queries, 7)),
+                  *k = normal(31, WG_F32, WG_DIMS(2, shared, 11, 7)),
+                  *v = normal(32, WG_F32, WG_DIMS(2, shared, 11, 7));
+        wg_tensor *mask = coin(33, 0.7, WG_DIMS(2, heads, queries, 11));
+        results[i] = wg_attention(q, k, v, mask, NULL);
+        assert_close(results[i],
+                     reference(q, wg_expand(k, WG_DIMS(2, heads, 11, 7)),
+                               wg_expand(v, WG_DIMS(2, heads, 11, 7)), mask),
+                     1e-5, 1e-6);
+    }
+}
+
+START_TEST(few_queries_of_any_number_of_heads_have_the_same_bits_at_any_thread_count) {
+    assert_same_bits_at_any_thread_count(6, few_queries);
+}
+END_TEST
+
 /* ---- Layouts ---- */
 
 START_TEST(attention_reads_and_writes_heads_as_the_layers_have_them) {
@@ -240,18 +261,20 @@ START_TEST(attention_refuses_operands_that_do_not_fit) {
 END_TEST
 
 int main(void) {
-    const TTest *const tests[] = {attention_with_a_padding_mask_is_that_of_pytorch,
-                                  causal_attention_of_grouped_heads_is_that_of_pytorch,
-                                  attention_is_its_decomposition,
-                                  attention_over_several_tiles_is_its_decomposition,
-                                  attention_has_the_same_bits_at_any_thread_count,
-                                  attention_reads_and_writes_heads_as_the_layers_have_them,
-                                  attention_takes_masks_of_any_shape_and_strides,
-                                  rows_that_may_attend_to_nothing_are_zero_and_pass_no_gradient,
-                                  large_scores_do_not_overflow,
-                                  attention_of_no_elements_is_empty_or_zero,
-                                  attention_of_bf16_rounds_that_of_f32,
-                                  dropout_of_the_weights_keeps_their_mean_and_replays,
-                                  attention_refuses_operands_that_do_not_fit};
+    const TTest *const tests[] = {
+        attention_with_a_padding_mask_is_that_of_pytorch,
+        causal_attention_of_grouped_heads_is_that_of_pytorch,
+        attention_is_its_decomposition,
+        attention_over_several_tiles_is_its_decomposition,
+        attention_has_the_same_bits_at_any_thread_count,
+        few_queries_of_any_number_of_heads_have_the_same_bits_at_any_thread_count,
+        attention_reads_and_writes_heads_as_the_layers_have_them,
+        attention_takes_masks_of_any_shape_and_strides,
+        rows_that_may_attend_to_nothing_are_zero_and_pass_no_gradient,
+        large_scores_do_not_overflow,
+        attention_of_no_elements_is_empty_or_zero,
+        attention_of_bf16_rounds_that_of_f32,
+        dropout_of_the_weights_keeps_their_mean_and_replays,
+        attention_refuses_operands_that_do_not_fit};
     return wg_run_tests("attention", WG_COUNT(tests), tests);
 }

@@ -87,6 +87,53 @@ START_TEST(products_of_rows_are_those_of_plain_c) {
 }
 END_TEST
 
+/* Each of some heads has an array of its own, and what is beyond its y stays. */
+static void check_heads(const wg__simd *simd, wg_dtype dtype, int heads, int64_t width) {
+    enum { ROWS = 5, STRIDE = 75 };
+    static array a[WG__HEADS_AT_ONCE], x[WG__HEADS_AT_ONCE], dots[WG__HEADS_AT_ONCE],
+        sums[WG__HEADS_AT_ONCE];
+    wg__head_products p = {.rows = ROWS, .width = width, .row_stride = STRIDE, .scale = -0.5}, q;
+    for (int h = 0; h < heads; h++) {
+        a[h] = normal(dtype, 60 + (uint64_t)h);
+        x[h] = dots[h] = sums[h] = normal(dtype, 70 + (uint64_t)h);
+        p.a[h] = place(&a[h], 1);
+        p.vector[h] = place(&x[h], 0);
+        p.y[h] = place(&dots[h], 0);
+    }
+    q = p;
+    for (int h = 0; h < heads; h++)
+        q.y[h] = place(&sums[h], 0);
+    simd->head_dots(heads, &p);
+    simd->head_sums(heads, &q);
+    for (int h = 0; h < heads; h++) {
+        for (int64_t r = 0; r < ROWS; r++) {
+            double sum = 0;
+            for (int64_t i = 0; i < width; i++)
+                sum -= 0.5 * get(&a[h], 1 + r * STRIDE + i) * get(&x[h], i);
+            assert_near(simd, "a head's dot product", dtype, get(&dots[h], r), sum, 40);
+        }
+        for (int64_t i = 0; i < width; i++) {
+            double sum = 0;
+            for (int64_t r = 0; r < ROWS; r++)
+                sum -= 0.5 * get(&x[h], r) * get(&a[h], 1 + r * STRIDE + i);
+            assert_near(simd, "a head's sum of rows", dtype, get(&sums[h], i), sum, 20);
+        }
+        ck_assert_double_eq(get(&dots[h], ROWS), get(&x[h], ROWS));
+        ck_assert_double_eq(get(&sums[h], width), get(&x[h], width));
+    }
+}
+
+static void check_all_heads(const wg__simd *simd, wg_dtype dtype) {
+    for (int heads = 1; heads <= WG__HEADS_AT_ONCE; heads++)
+        for (int64_t width = 1; width <= 74; width++)
+            check_heads(simd, dtype, heads, width);
+}
+
+START_TEST(products_of_heads_are_those_of_plain_c) {
+    for_each_table(check_all_heads);
+}
+END_TEST
+
 /* B row by row or column by column; C is read where beta is not 0, which it is not written beyond.
  */
 static void check_small(const wg__simd *simd, wg_dtype dtype, int64_t n, double beta) {
@@ -176,9 +223,8 @@ END_TEST
 
 int main(void) {
     const TTest *const tests[] = {
-        products_with_vectors_are_those_of_plain_c,
-        products_of_rows_are_those_of_plain_c,
-        small_products_are_those_of_plain_c,
+        products_with_vectors_are_those_of_plain_c, products_of_rows_are_those_of_plain_c,
+        products_of_heads_are_those_of_plain_c,     small_products_are_those_of_plain_c,
         products_of_panels_are_those_of_plain_c,
     };
     return wg_run_tests("simd_products", WG_COUNT(tests), tests);

@@ -1,5 +1,6 @@
 /* Scaled dot-product attention, fused. Its kernels are in attention_tiles.c. */
 #include "tensor/iter.h"
+#include "tensor/ops/attention_scores.h"
 #include "tensor/ops/attention_tiles.h"
 #include "tensor/ops/dense.h"
 #include "tensor/ops/elementwise.h"

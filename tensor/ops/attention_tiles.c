@@ -8,7 +8,7 @@
  *
  * A head's keys and values are packed once, and what a tile takes stays in the nearest caches, so
  * these products are the kernels of tensor/simd/panels.h alone: heads are too narrow for a general
- * product to pay for its way to one. Few queries take the keys as they lie.
+ * product to pay for its way to one. Few queries take the keys of several heads as they lie.
  *
  * Only log sum e^s of each query's scores is saved; backward computes the weights anew, drops the
  * same ones again, and needs a second tile, for their gradient. Keys that a mask hides from all
@@ -17,6 +17,7 @@
 
 #include "tensor/counts.h"
 #include "tensor/iter.h"
+#include "tensor/ops/attention_scores.h"
 #include "tensor/ops/dense.h"
 #include "tensor/simd/simd.h"
 
@@ -26,7 +27,8 @@
 
 enum { TILE_ROWS = 64, TILE_ELEMENTS = 65536, LEAST_TILE_ROWS = 16 };
 
-/* Queries that are worth packing keys for. */
+/* Queries that are worth packing keys for. Fewer take several heads at once instead, unless
+ * backward is to come: it computes weights anew, which add up to 1 if it has scores bit for bit. */
 enum { LEAST_PACKED = 8 };
 
 /* Tasks that keep threads busy to the end, where there are no more heads than that. */
@@ -53,6 +55,7 @@ typedef struct job {
     const wg__simd *kernels;
     int64_t tile_rows, tiles;  /* tiles of a head */
     int64_t task_tiles;        /* tiles of a task */
+    int64_t together;          /* heads that are taken at once */
     int64_t width, key_stride; /* D and Tk up to whole vectors */
     bool packs, backward;
     atomic_int_fast64_t next;
@@ -76,7 +79,7 @@ static workspace lay_out(const job *job, char *workspaces, int64_t *offset) {
     const int64_t panel = WG__PANEL_VECTORS * lanes, keys = job->at->keys;
     const int64_t across = wg__ceil_divide(keys, panel) * panel * job->at->width * size;
     const int64_t down = keys * job->width * size, rows = job->tile_rows * job->width * size;
-    const int64_t tile = job->tile_rows * job->key_stride * size, row = job->key_stride * size;
+    const int64_t row = job->key_stride * size, tile = job->tile_rows * job->together * row;
     workspace w = {.scores = take(workspaces, offset, tile),
                    .bias = take(workspaces, offset, row),
                    .keep = take(workspaces, offset, row)};
@@ -98,13 +101,27 @@ static workspace lay_out(const job *job, char *workspaces, int64_t *offset) {
     return w;
 }
 
+static bool has_dense_rows(const wg__attention *at) {
+    return at->q.column_stride == 1 && at->k.column_stride == 1 && at->v.column_stride == 1;
+}
+
+/* Heads that a task of few queries takes at once: as many as can be, and all threads busy. */
+static int64_t heads_together(const wg__attention *at) {
+    const int64_t share = wg__ceil_divide(at->batch * at->query_heads, wg_threads());
+    const int64_t tasks = wg__ceil_divide(share, WG__HEADS_AT_ONCE);
+    return tasks == 0 ? 1 : wg__smaller(wg__ceil_divide(share, tasks), at->query_heads);
+}
+
 static job job_of(const wg__attention *at, bool backward) {
     job job = {.at = at, .kernels = wg__simd_for(at->dtype), .backward = backward};
     const int64_t lanes = job.kernels->lanes, most = TILE_ELEMENTS / (at->keys + 1);
     job.width = wg__ceil_divide(at->width, lanes) * lanes;
     job.key_stride = wg__ceil_divide(at->keys * at->size, CACHE_LINE) * CACHE_LINE / at->size;
-    job.packs = backward || at->queries >= LEAST_PACKED;
+    job.packs = backward || at->log_sums || at->queries >= LEAST_PACKED || !has_dense_rows(at);
+    job.together = job.packs ? 1 : heads_together(at);
     job.tile_rows = most < LEAST_TILE_ROWS ? LEAST_TILE_ROWS : wg__smaller(most, TILE_ROWS);
+    if (!job.packs)
+        job.tile_rows = 1;
     if (at->queries > 0)
         job.tile_rows = wg__smaller(job.tile_rows, at->queries);
     job.tiles = wg__ceil_divide(at->queries, job.tile_rows);
@@ -146,63 +163,6 @@ static int run_tasks(job *job, int64_t tasks, int products,
     return 0;
 }
 
-/* ---- Masks and dropout, a row of scores at a time ---- */
-
-/* The first group of dropout's draw that belongs to a query, counted over all heads: each query
- * begins a new group. */
-static uint64_t dropout_group(const wg__attention *at, int64_t query) {
-    return (uint64_t)(query * ((at->keys + WG__RANDOM_GROUP - 1) / WG__RANDOM_GROUP));
-}
-
-static void fill_with_ones(wg_dtype dtype, int64_t n, void *row) {
-    for (int64_t j = 0; j < n; j++)
-        if (dtype == WG_F32)
-            ((float *)row)[j] = 1;
-        else
-            ((double *)row)[j] = 1;
-}
-
-void wg__attention_draw(const wg__attention *at, int64_t query, int64_t n, char *factors) {
-    enum { GROUPS = 8, WORDS = GROUPS * WG__RANDOM_GROUP };
-    const wg_attention_options *options = &at->options;
-    const wg__simd *kernels = wg__simd_for(at->dtype);
-    uint32_t words[WORDS], limit = (uint32_t)(options->dropout * 0x1p32);
-    uint64_t group = dropout_group(at, query);
-    fill_with_ones(at->dtype, n, factors);
-    for (int64_t begin = 0; begin < n; begin += WORDS, group += GROUPS) {
-        int64_t count = n - begin < WORDS ? n - begin : WORDS;
-        int64_t groups = (count + WG__RANDOM_GROUP - 1) / WG__RANDOM_GROUP;
-        void *row = factors + begin * at->size;
-        kernels->random_words(options->seed, options->offset, group, groups, words);
-        kernels->drop_below(count, words, limit, 1 / (1 - options->dropout), row, row);
-    }
-}
-
-static int64_t query_number(const wg__attention *at, int64_t b, int64_t h, int64_t i) {
-    return (b * at->query_heads + h) * at->queries + i;
-}
-
-static const bool *mask_row(const wg__attention *at, int64_t b, int64_t h, int64_t i) {
-    return at->mask + b * at->mask_strides[0] + h * at->mask_strides[1] + i * at->mask_strides[2];
-}
-
-/* How many keys query i sees before any mask. */
-static int64_t keys_before_mask(const wg__attention *at, int64_t i) {
-    if (!at->options.causal)
-        return at->keys;
-    const int64_t seen = i + 1 + at->keys - at->queries;
-    return seen < 0 ? 0 : seen;
-}
-
-/* The number of the last key that a mask shows, of `most`, plus one; at least `least`. */
-static int64_t last_shown(const bool *mask, int64_t step, int64_t least, int64_t most) {
-    while (most - least >= 8 && step == 1 && memcmp(mask + most - 8, (bool[8]){0}, 8) == 0)
-        most -= 8;
-    while (most > least && !mask[(most - 1) * step])
-        most--;
-    return most;
-}
-
 /* ---- Tiles ---- */
 
 /* The queries begin to begin + rows of a head, and the keys that any of them sees. */
@@ -214,14 +174,14 @@ static tile tile_at(const job *job, int64_t b, int64_t h, int64_t index) {
     const wg__attention *at = job->at;
     const int64_t begin = index * job->tile_rows,
                   rows = wg__smaller(job->tile_rows, at->queries - begin);
-    const int64_t most = keys_before_mask(at, begin + rows - 1);
+    const int64_t most = wg__attention_keys_before_mask(at, begin + rows - 1);
     const int64_t key_head = h / (at->query_heads / at->key_heads);
     tile t = {.b = b, .h = h, .key_head = key_head, .begin = begin, .rows = rows, .keys = most};
     if (!at->mask)
         return t;
     t.keys = 0;
     for (int64_t r = 0; r < rows && t.keys < most; r++) {
-        t.keys = last_shown(mask_row(at, b, h, begin + r), at->mask_strides[3], t.keys, most);
+        t.keys = wg__attention_keys_shown(at, b, h, begin + r, t.keys, most);
         if (at->mask_strides[2] == 0)
             break;
     }
@@ -229,7 +189,7 @@ static tile tile_at(const job *job, int64_t b, int64_t h, int64_t index) {
 }
 
 static int64_t keys_seen(const wg__attention *at, const tile *t, int64_t i) {
-    return wg__smaller(keys_before_mask(at, i), t->keys);
+    return wg__smaller(wg__attention_keys_before_mask(at, i), t->keys);
 }
 
 /* What the mask adds to the scores of query i and what dropout multiplies its weights by; NULL for
@@ -241,10 +201,10 @@ typedef struct factors {
 static factors factors_of(const job *job, const tile *t, int64_t i, const workspace *w) {
     const wg__attention *at = job->at;
     if (at->mask && (i == t->begin || at->mask_strides[2] != 0))
-        job->kernels->mask_to_bias(t->keys, mask_row(at, t->b, t->h, i), at->mask_strides[3],
-                                   w->bias);
+        job->kernels->mask_to_bias(t->keys, wg__attention_mask_row(at, t->b, t->h, i),
+                                   at->mask_strides[3], w->bias);
     if (at->options.dropout > 0)
-        wg__attention_draw(at, query_number(at, t->b, t->h, i), t->keys, w->keep);
+        wg__attention_draw(at, wg__attention_query_number(at, t->b, t->h, i), t->keys, w->keep);
     return (factors){at->mask ? w->bias : NULL, at->options.dropout > 0 ? w->keep : NULL};
 }
 
@@ -262,20 +222,6 @@ static char *row_of_tile(const job *job, char *rows, int64_t r) {
 static void zero_tail(const job *job, const tile *t, char *row, int64_t seen) {
     const int64_t size = job->at->size;
     memset(row + seen * size, 0, (size_t)((t->keys - seen) * size));
-}
-
-static double log_sum(const wg__attention *at, int64_t row) {
-    return at->dtype == WG_F32 ? ((const float *)at->log_sums)[row]
-                               : ((const double *)at->log_sums)[row];
-}
-
-static void set_log_sum(const wg__attention *at, int64_t row, double value) {
-    if (!at->log_sums)
-        return;
-    if (at->dtype == WG_F32)
-        ((float *)at->log_sums)[row] = (float)value;
-    else
-        ((double *)at->log_sums)[row] = value;
 }
 
 /* ---- Products ---- */
@@ -343,7 +289,7 @@ static void weigh(const job *job, const tile *t, const workspace *w, double *inv
         double log_sum_exp;
         inverse_sums[r] = job->kernels->row_attention(seen, by.bias, by.keep, row, &log_sum_exp);
         zero_tail(job, t, row, seen);
-        set_log_sum(at, query_number(at, t->b, t->h, i), log_sum_exp);
+        wg__attention_set_log_sum(at, wg__attention_query_number(at, t->b, t->h, i), log_sum_exp);
     }
 }
 
@@ -367,20 +313,47 @@ static void forward_tile(const job *job, const tile *t, const workspace *w) {
     write_output(job, t, w->rows, job->width, inverse_sums);
 }
 
-/* The tile of few queries, by keys and values as they lie. */
-static void forward_few(const job *job, const tile *t, const workspace *w) {
+/* One query of heads first..first + count, by keys and values as they lie. */
+static void forward_heads(const job *job, int64_t b, int64_t first, int count, int64_t query,
+                          const workspace *w) {
     const wg__attention *at = job->at;
-    const wg__matrix keys = head_rows(at, &at->k, t->b, t->key_head, 0);
-    const wg__matrix values = head_rows(at, &at->v, t->b, t->key_head, 0);
-    const wg__matrix out = head_rows(at, &at->out, t->b, t->h, t->begin);
-    double inverse_sums[TILE_ROWS];
-    wg__gemm(at->dtype, t->rows, t->keys, at->width, at->options.scale,
-             head_rows(at, &at->q, t->b, t->h, t->begin), wg__transposed(keys), 0,
-             tile_matrix(job, w->scores));
-    weigh(job, t, w, inverse_sums);
-    wg__gemm(at->dtype, t->rows, at->width, t->keys, 1, tile_matrix(job, w->scores), values, 0,
-             out);
-    write_output(job, t, out.data, out.row_stride, inverse_sums);
+    const int64_t sharing = at->query_heads / at->key_heads;
+    wg__head_products dots = {.width = at->width,
+                              .row_stride = at->k.row_stride,
+                              .scale = at->options.scale},
+                      sums = {.width = at->width, .row_stride = at->v.row_stride, .scale = 1};
+    tile tiles[WG__HEADS_AT_ONCE];
+    double inverse_sums[WG__HEADS_AT_ONCE];
+    for (int h = 0; h < count; h++) {
+        tiles[h] = tile_at(job, b, first + h, query);
+        dots.rows = wg__larger(dots.rows, tiles[h].keys);
+        dots.a[h] = head_rows(at, &at->k, b, (first + h) / sharing, 0).data;
+        dots.vector[h] = head_rows(at, &at->q, b, first + h, query).data;
+        sums.a[h] = head_rows(at, &at->v, b, (first + h) / sharing, 0).data;
+        sums.vector[h] = dots.y[h] = row_of_tile(job, w->scores, h);
+        sums.y[h] = head_rows(at, &at->out, b, first + h, query).data;
+    }
+    sums.rows = dots.rows;
+    job->kernels->head_dots(count, &dots);
+    for (int h = 0; h < count; h++) {
+        const workspace of_head = {.scores = dots.y[h], .bias = w->bias, .keep = w->keep};
+        tiles[h].keys = dots.rows;
+        weigh(job, &tiles[h], &of_head, &inverse_sums[h]);
+    }
+    job->kernels->head_sums(count, &sums);
+    for (int h = 0; h < count; h++)
+        job->kernels->row_normalize(at->width, sums.y[h], 0, inverse_sums[h], NULL, NULL,
+                                    sums.y[h]);
+}
+
+/* Few queries of some heads. */
+static void forward_few(const job *job, int64_t task, const workspace *w) {
+    const wg__attention *at = job->at;
+    const int64_t parts = wg__ceil_divide(at->query_heads, job->together),
+                  first = task % parts * job->together;
+    const int count = (int)wg__smaller(job->together, at->query_heads - first);
+    for (int64_t query = 0; query < at->queries; query++)
+        forward_heads(job, task / parts, first, count, query, w);
 }
 
 /* Some tiles of a head. */
@@ -390,19 +363,20 @@ static void forward_task(const job *job, int64_t task, const workspace *w) {
     const int64_t b = head / at->query_heads, h = head % at->query_heads;
     const int64_t first = task % parts * job->task_tiles;
     const int64_t key_head = h / (at->query_heads / at->key_heads);
-    if (job->packs) {
-        pack_across(job, head_rows(at, &at->k, b, key_head, 0), w->keys_across);
-        pack_down(job, at->keys, head_rows(at, &at->v, b, key_head, 0), w->values);
-    }
+    pack_across(job, head_rows(at, &at->k, b, key_head, 0), w->keys_across);
+    pack_down(job, at->keys, head_rows(at, &at->v, b, key_head, 0), w->values);
     for (int64_t i = first; i < wg__smaller(first + job->task_tiles, job->tiles); i++) {
         const tile t = tile_at(job, b, h, i);
-        (job->packs ? forward_tile : forward_few)(job, &t, w);
+        forward_tile(job, &t, w);
     }
 }
 
 int wg__attention_run(const wg__attention *at) {
     job job = job_of(at, false);
     const int64_t heads = at->batch * at->query_heads;
+    if (!job.packs)
+        return run_tasks(&job, at->batch * wg__ceil_divide(at->query_heads, job.together), 2,
+                         forward_few);
     job.task_tiles =
         heads >= TASKS ? job.tiles : wg__smaller(job.tiles, 1 + job.tiles * heads / TASKS);
     const int64_t parts = job.tiles ? wg__ceil_divide(job.tiles, job.task_tiles) : 0;
@@ -425,9 +399,10 @@ static void differentiate_weights(const job *job, const tile *t, const workspace
         const factors by = factors_of(job, t, i, w);
         char *weights = row_of_tile(job, w->scores, r);
         char *gradient = row_of_tile(job, w->gradient, r);
-        job->kernels->row_attention_vjp(seen, by.bias, by.keep,
-                                        log_sum(at, query_number(at, t->b, t->h, i)),
-                                        at->options.scale, weights, gradient);
+        job->kernels->row_attention_vjp(
+            seen, by.bias, by.keep,
+            wg__attention_log_sum(at, wg__attention_query_number(at, t->b, t->h, i)),
+            at->options.scale, weights, gradient);
         zero_tail(job, t, weights, seen);
         zero_tail(job, t, gradient, seen);
     }

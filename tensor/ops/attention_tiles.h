@@ -27,8 +27,4 @@ typedef struct wg__attention {
 int wg__attention_run(const wg__attention *attention);
 int wg__attention_differentiate(const wg__attention *attention);
 
-/* The factors of dropout of the first n weights of a query, counted over all heads: 0 where
- * dropped, 1 / (1 - p) elsewhere. */
-void wg__attention_draw(const wg__attention *attention, int64_t query, int64_t n, char *factors);
-
 #endif

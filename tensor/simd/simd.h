@@ -82,6 +82,15 @@ typedef struct wg__panel_product {
     int64_t c_row;
 } wg__panel_product;
 
+/* Of up to so many heads: a matrix of rows each, and a vector. */
+#define WG__HEADS_AT_ONCE 4
+typedef struct wg__head_products {
+    int64_t rows, width, row_stride; /* of each matrix */
+    const void *a[WG__HEADS_AT_ONCE], *vector[WG__HEADS_AT_ONCE];
+    double scale;
+    void *y[WG__HEADS_AT_ONCE];
+} wg__head_products;
+
 typedef struct wg__simd {
     const char *name; /* of the instruction set */
 
@@ -164,6 +173,11 @@ typedef struct wg__simd {
                          void *panels);
     void (*pack_rows)(int64_t count, int64_t n, const void *x, int64_t stride, int64_t step,
                       void *rows);
+
+    /* For each head y = scale A x, (rows), of a vector (width); and y = scale x A, (width), of a
+     * vector (rows). */
+    void (*head_dots)(int heads, const wg__head_products *p);
+    void (*head_sums)(int heads, const wg__head_products *p);
 
     /* Adds rows of x to the row of sums; rows of x are row_stride elements apart. */
     void (*add_rows)(int64_t rows, int64_t columns, int64_t row_stride, const void *x, void *sums);

@@ -10,6 +10,7 @@
 #include "tensor/simd/activations.h"
 #include "tensor/simd/attention.h"
 #include "tensor/simd/columns.h"
+#include "tensor/simd/heads.h"
 #include "tensor/simd/norm.h"
 #include "tensor/simd/packed.h"
 #include "tensor/simd/panels.h"
@@ -104,6 +105,8 @@ const wg__simd WG__TABLE = {
     .row_attention = row_attention,
     .row_attention_vjp = row_attention_vjp,
     .mask_to_bias = mask_to_bias,
+    .head_dots = head_dots,
+    .head_sums = head_sums,
 
     .lanes = LANES,
     .panel_product = panel_product,
