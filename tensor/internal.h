@@ -53,8 +53,7 @@ void wg__free(void *block); /* NULL is allowed */
 /* A contiguous tensor of uninitialised elements in the innermost scope. */
 wg_tensor *wg__tensor_new(const wg_spec *spec);
 
-/* A handle in the innermost scope on `base`'s storage, with no node: the raw material of views.
- * `strides` has room for WG_MAX_DIMS, of which those of the spec's axes count. */
+/* A handle in the innermost scope on `base`'s storage, with no node: the raw material of views. */
 wg_tensor *wg__tensor_view(const wg_tensor *base, const wg_spec *spec, const int64_t *strides,
                            int64_t offset);
 
