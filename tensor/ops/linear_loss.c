@@ -72,10 +72,13 @@ typedef struct job {
  * each chunk reads the weight twice and its gradient once. Of few classes there are more. */
 enum { FEWEST_ROWS = 512, CHUNK_BYTES = 16 << 20 };
 
-/* Chunks of one call are about equal, so that none has twice the rows that it needs. */
+/* Chunks of one call are about equal, so that none has twice the rows that it needs; and of more
+ * than half as many rows there are two, for their logits lie beside all that a step holds the most
+ * of. */
 static int64_t rows_at_once(int64_t rows, int64_t classes, wg_dtype dtype) {
     const int64_t of_bytes = CHUNK_BYTES / ((classes + 1) * (int64_t)wg_dtype_size(dtype));
-    const int64_t chunks = wg__larger(rows / wg__larger(of_bytes, FEWEST_ROWS), 1);
+    const int64_t enough = wg__larger(of_bytes, FEWEST_ROWS);
+    const int64_t chunks = wg__larger(rows / enough, 2 * rows > enough ? 2 : 1);
     return wg__larger(wg__ceil_divide(rows, chunks), 1);
 }
 
