@@ -108,7 +108,7 @@ static void finish(run *runs, int count, int me, const chunks *c) {
 void wg__parallel_for(int64_t count, int64_t grain, wg__range_body body, void *context) {
     const int64_t chunk_count = wg__ceil_divide(count, grain);
     const int threads = (int)wg__smaller(wg__smaller(chunk_count, wg_threads()), MOST_THREADS);
-    chunks all = {body, context, count, grain, 1 + chunk_count / UINT32_MAX};
+    const chunks all = {body, context, count, grain, 1 + chunk_count / UINT32_MAX};
     if (threads <= 1 || omp_in_parallel()) {
         run_chunks(&all, 0, chunk_count);
         return;

@@ -7,6 +7,15 @@
 #include "tests/files.h"
 #include "tests/toy.h"
 
+/* The folder has one file, which holds `model`; both are freed. */
+static void assert_alone_and_holds(const char *path, toy *model, toy *other) {
+    ck_assert_int_eq(files_in(scratch()), 1);
+    ck_assert_int_eq(load_toy(path, other), 0);
+    assert_same_toys(model, other);
+    toy_free(model);
+    toy_free(other);
+}
+
 START_TEST(a_name_is_written_once_and_must_be_a_path) {
     wg_checkpoint *file = wg_checkpoint_create(in_scratch("t.h5"));
     ck_assert_int_eq(wg_checkpoint_put_integer(file, "/a/b", 1), 0);
@@ -50,11 +59,7 @@ START_TEST(a_pending_error_keeps_the_old_file) {
     ck_assert_ptr_null(wg_checkpoint_create(path));
     ck_assert_ptr_null(wg_checkpoint_open(path));
     assert_error(WG_ERROR_SHAPE, "forward: failed");
-    ck_assert_int_eq(files_in(scratch()), 1);
-    ck_assert_int_eq(load_toy(path, other), 0);
-    assert_same_toys(model, other);
-    toy_free(model);
-    toy_free(other);
+    assert_alone_and_holds(path, model, other);
 }
 END_TEST
 
@@ -66,11 +71,7 @@ START_TEST(giving_up_leaves_the_old_file_alone) {
     wg_checkpoint_put_module(file, "/model", &other->module);
     wg_checkpoint_abort(file);
     wg_checkpoint_abort(NULL);
-    ck_assert_int_eq(files_in(scratch()), 1);
-    ck_assert_int_eq(load_toy(path, other), 0);
-    assert_same_toys(model, other);
-    toy_free(model);
-    toy_free(other);
+    assert_alone_and_holds(path, model, other);
 }
 END_TEST
 
@@ -111,11 +112,7 @@ START_TEST(what_a_dead_process_left_is_taken_over) {
     write_file(left, rubbish, sizeof rubbish);
     save_toy(path, model);
     assert_no_error();
-    ck_assert_int_eq(files_in(scratch()), 1);
-    ck_assert_int_eq(load_toy(path, other), 0);
-    assert_same_toys(model, other);
-    toy_free(model);
-    toy_free(other);
+    assert_alone_and_holds(path, model, other);
 }
 END_TEST
 

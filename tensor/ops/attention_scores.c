@@ -61,16 +61,16 @@ int64_t wg__attention_keys_shown(const wg__attention *at, int64_t b, int64_t h, 
     return most;
 }
 
-double wg__attention_log_sum(const wg__attention *at, int64_t row) {
-    return at->dtype == WG_F32 ? ((const float *)at->log_sums)[row]
-                               : ((const double *)at->log_sums)[row];
+double wg__attention_log_sum(const wg__attention *at, int64_t query) {
+    return at->dtype == WG_F32 ? ((const float *)at->log_sums)[query]
+                               : ((const double *)at->log_sums)[query];
 }
 
-void wg__attention_set_log_sum(const wg__attention *at, int64_t row, double value) {
+void wg__attention_set_log_sum(const wg__attention *at, int64_t query, double value) {
     if (!at->log_sums)
         return;
     if (at->dtype == WG_F32)
-        ((float *)at->log_sums)[row] = (float)value;
+        ((float *)at->log_sums)[query] = (float)value;
     else
-        ((double *)at->log_sums)[row] = value;
+        ((double *)at->log_sums)[query] = value;
 }

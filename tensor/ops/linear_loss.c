@@ -68,16 +68,15 @@ typedef struct job {
     bool weight_begins;              /* that of the weight is yet to be written */
 } job;
 
-/* Rows of a chunk, at least, if there are as many: enough for products to run at full speed, as
- * each chunk reads the weight twice and its gradient once. Of few classes there are more. */
-enum { FEWEST_ROWS = 512, CHUNK_BYTES = 16 << 20 };
+/* Rows that are enough for products to run at full speed, as each chunk reads the weight twice and
+ * its gradient once. Of few classes there are more. */
+enum { ENOUGH_ROWS = 512, CHUNK_BYTES = 16 << 20 };
 
-/* Chunks of one call are about equal, so that none has twice the rows that it needs; and of more
- * than half as many rows there are two, for their logits lie beside all that a step holds the most
- * of. */
+/* Chunks of one call are about equal, none twice as long as would be enough. More than half of that
+ * are two: their logits come on top of all else that a step holds, just when that is most. */
 static int64_t rows_at_once(int64_t rows, int64_t classes, wg_dtype dtype) {
     const int64_t of_bytes = CHUNK_BYTES / ((classes + 1) * (int64_t)wg_dtype_size(dtype));
-    const int64_t enough = wg__larger(of_bytes, FEWEST_ROWS);
+    const int64_t enough = wg__larger(of_bytes, ENOUGH_ROWS);
     const int64_t chunks = wg__larger(rows / enough, 2 * rows > enough ? 2 : 1);
     return wg__larger(wg__ceil_divide(rows, chunks), 1);
 }
