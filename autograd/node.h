@@ -33,7 +33,7 @@ typedef struct wg__hook {
 } wg__hook;
 
 typedef struct wg__origin wg__origin; /* autograd/anomaly.h */
-typedef struct wg__region wg__region; /* autograd/recompute.c */
+typedef struct wg__region wg__region; /* autograd/activation_checkpointing.c */
 
 struct wg_node {
     atomic_int references;

@@ -4,8 +4,8 @@
 
 #include "cli/cli.h"
 #include "cli/results.h"
-#include "io/checkpoint.h"
-#include "tensor/error.h"
+#include "io/checkpoint/checkpoint.h"
+#include "base/error.h"
 
 enum { KEY_OUT = WG__KEY_OWN, KEY_OVERWRITE };
 

@@ -4,7 +4,7 @@
 
 #include <argp.h>
 
-#include "models/beam.h"
+#include "models/generate/beam.h"
 
 /* The options of a search, as a child of a verb's parser; its input is a wg_beam_options of zeros.
  */

@@ -6,7 +6,7 @@
 #include "cli/model_kind.h"
 #include "cli/results.h"
 #include "cli/settings.h"
-#include "train/bert_pretraining.h"
+#include "objectives/bert_pretraining.h"
 
 typedef struct parts {
     wg__corpora text;

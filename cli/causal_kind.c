@@ -8,7 +8,7 @@
 #include "cli/settings.h"
 #include "models/gpt.h"
 #include "models/llama.h"
-#include "train/language_modeling.h"
+#include "objectives/language_modeling.h"
 
 typedef struct parts {
     wg__streams text;

@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "cli/cli.h"
-#include "tensor/error.h"
-#include "tensor/packing.h"
+#include "base/error.h"
+#include "tensor/quantize.h"
 
 void wg__cli_parse(const struct argp *parser, int argc, char **argv, void *input) {
     argp_err_exit_status = WG__EXIT_USAGE;

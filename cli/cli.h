@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "tensor/api.h"
+#include "base/api.h"
 
 typedef struct wg__verb {
     const char *name;

@@ -8,7 +8,7 @@
 
 #include "cli/cli.h"
 #include "cli/results.h"
-#include "models/convert.h"
+#include "formats/convert.h"
 
 enum { KEY_TOKENIZER = WG__KEY_OWN, KEY_CONFIG, KEY_DTYPE, KEY_VERSION_1, KEY_SHARD_SIZE };
 

@@ -5,7 +5,7 @@
 #include "cli/filling.h"
 #include "tensor/easy.h"
 #include "tensor/ops.h"
-#include "train/bert_pretraining.h"
+#include "objectives/bert_pretraining.h"
 
 enum { USUAL_TOP = 5 };
 

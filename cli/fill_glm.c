@@ -4,7 +4,7 @@
 
 #include "cli/filling.h"
 #include "cli/stopping.h"
-#include "models/glm_fill.h"
+#include "objectives/glm_fill.h"
 
 typedef struct glm {
     wg_glm *model;

@@ -3,7 +3,7 @@
 
 #include "cli/generating.h"
 #include "cli/stopping.h"
-#include "models/glm_fill.h"
+#include "objectives/glm_fill.h"
 
 typedef struct glm {
     wg_glm *model;

@@ -5,7 +5,7 @@
 
 #include "cli/model_kind.h"
 #include "cli/sampling.h"
-#include "models/decode.h"
+#include "models/generate/decode.h"
 
 /* A text that is continued. */
 typedef struct wg__continuing {

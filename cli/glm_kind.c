@@ -6,7 +6,7 @@
 #include "cli/model_kind.h"
 #include "cli/results.h"
 #include "cli/settings.h"
-#include "train/blank_infilling.h"
+#include "objectives/blank_infilling.h"
 
 typedef struct parts {
     wg__corpora text;

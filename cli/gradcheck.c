@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "autograd/gradcheck.h"
+#include "gradcheck/gradcheck.h"
 #include "cli/cli.h"
 #include "cli/op_library.h"
 #include "cli/op_table.h"

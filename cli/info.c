@@ -6,7 +6,7 @@
 
 #include "cli/cli.h"
 #include "cli/results.h"
-#include "data/tokenizer.h"
+#include "data/tokenizer/tokenizer.h"
 #include "train/trainer.h"
 
 typedef struct arguments {

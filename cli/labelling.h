@@ -3,7 +3,7 @@
 #define WG_CLI_LABELLING_H
 
 #include "cli/model_kind.h"
-#include "train/classification.h"
+#include "objectives/classification.h"
 
 /* The first member of a task's parts. */
 typedef struct wg__labelling {

@@ -8,10 +8,10 @@
 
 #include "cli/cli.h"
 #include "cli/settings.h"
-#include "data/bpe.h"
-#include "data/characters.h"
-#include "data/tokens.h"
-#include "data/wordpiece.h"
+#include "data/tokenizer/bpe.h"
+#include "data/tokenizer/characters.h"
+#include "data/dataset/tokens.h"
+#include "data/tokenizer/wordpiece.h"
 #include "io/config.h"
 
 /* Of `pretrain', and of `finetune'. */

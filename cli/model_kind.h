@@ -11,10 +11,10 @@
 
 #include <jansson.h>
 
-#include "data/corpus.h"
-#include "data/sentence_pairs.h"
-#include "data/token_stream.h"
-#include "models/beam.h"
+#include "data/dataset/corpus.h"
+#include "data/dataset/sentence_pairs.h"
+#include "data/dataset/token_stream.h"
+#include "models/generate/beam.h"
 #include "train/trainer.h"
 
 typedef struct wg__model_kind wg__model_kind;

@@ -2,7 +2,7 @@
 #include <stdio.h>
 
 #include "cli/run.h"
-#include "data/tokens.h"
+#include "data/dataset/tokens.h"
 
 enum { KEY_SHOW_BATCH = WG__KEY_VERB };
 

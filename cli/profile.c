@@ -3,7 +3,7 @@
 
 #include <stdio.h>
 
-#include "cli/bench.h"
+#include "cli/machine.h"
 #include "cli/cli.h"
 #include "io/trace.h"
 #include "tensor/profile.h"

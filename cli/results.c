@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "tensor/error.h"
+#include "base/error.h"
 
 json_t *wg__json_number(double value) {
     return isfinite(value) ? json_real(value) : json_null();

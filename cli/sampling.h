@@ -4,7 +4,7 @@
 
 #include <argp.h>
 
-#include "models/decode.h"
+#include "models/generate/decode.h"
 
 typedef struct wg__drawing {
     wg_sampling sampling;

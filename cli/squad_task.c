@@ -5,7 +5,7 @@
 #include "cli/finetuning.h"
 #include "cli/results.h"
 #include "cli/settings.h"
-#include "train/question_answering.h"
+#include "objectives/question_answering.h"
 
 /* ---- Fine-tuning ---- */
 

@@ -6,7 +6,7 @@
 #include "cli/model_kind.h"
 #include "cli/results.h"
 #include "cli/settings.h"
-#include "train/t5_pretraining.h"
+#include "objectives/t5_pretraining.h"
 
 typedef struct parts {
     wg__streams text;

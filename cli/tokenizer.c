@@ -9,9 +9,9 @@
 #include "cli/cli.h"
 #include "cli/results.h"
 #include "cli/tokenizer.h"
-#include "data/bpe.h"
-#include "data/characters.h"
-#include "data/wordpiece.h"
+#include "data/tokenizer/bpe.h"
+#include "data/tokenizer/characters.h"
+#include "data/tokenizer/wordpiece.h"
 
 enum {
     KEY_CORPUS = WG__KEY_OWN,

@@ -6,9 +6,9 @@
 #include "cli/model_kind.h"
 #include "cli/results.h"
 #include "cli/settings.h"
-#include "data/bleu.h"
-#include "data/translation_batch.h"
-#include "train/translation.h"
+#include "data/score/bleu.h"
+#include "data/batches/translation_batch.h"
+#include "objectives/translation.h"
 
 typedef struct parts {
     wg__pairs text;

@@ -10,7 +10,7 @@
 #include "cli/cli.h"
 #include "cli/model_kind.h"
 #include "cli/results.h"
-#include "models/translator.h"
+#include "objectives/translator.h"
 
 enum { KEY_BATCH = WG__KEY_OWN, KEY_THREADS };
 

@@ -1,7 +1,7 @@
 /* Configurations: reading and writing JSON objects. */
 #include "io/config.h"
 
-#include "io/json.h"
+#include "base/json.h"
 #include "tensor/internal.h"
 
 #include <errno.h>

@@ -16,7 +16,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "text.h"
+#include "../base/text.h"
 
 typedef struct wg_config wg_config;
 

@@ -12,7 +12,7 @@
 
 #include <jansson.h>
 
-#include "io/weights_file.h"
+#include "io/weights/file.h"
 
 /* Types of values. */
 enum {

@@ -1,10 +1,10 @@
 /* Byte-level BPE in GGUF ("gpt2": tokens, their types, merges as "left right"), out of and into the
- * JSON that data/tokenizer.h describes. llama.cpp has no patterns in its files, only names of those
+ * JSON that data/tokenizer/tokenizer.h describes. llama.cpp has no patterns in its files, only names of those
  * that it knows: a tokenizer that splits otherwise cannot be kept. */
 #include <string.h>
 
 #include "io/gguf.h"
-#include "io/json.h"
+#include "base/json.h"
 #include "tensor/internal.h"
 
 enum { NORMAL = 1, CONTROL = 3, USER_DEFINED = 4, UNUSED = 5 };

@@ -1,9 +1,9 @@
 /* LLaMA's tokenizer in GGUF ("llama": pieces with scores and types, spaces as U+2581), out of and
- * into the JSON that data/tokenizer.h describes; gguf_bpe.c has the other kind. */
+ * into the JSON that data/tokenizer/tokenizer.h describes; gguf_bpe.c has the other kind. */
 #include <string.h>
 
 #include "io/gguf.h"
-#include "io/json.h"
+#include "base/json.h"
 #include "tensor/internal.h"
 
 /* Types of pieces, the same in tokenizer.model. */

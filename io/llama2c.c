@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "io/weights_file.h"
+#include "io/weights/file.h"
 #include "tensor/internal.h"
 
 #define MAGIC 0x616b3432u

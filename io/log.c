@@ -2,7 +2,7 @@
  * process that is killed, never meets half a line; what a full disk cuts off is taken back. */
 #include "io/log.h"
 
-#include "io/json.h"
+#include "base/json.h"
 #include "tensor/internal.h"
 
 #include <errno.h>

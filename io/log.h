@@ -13,7 +13,7 @@
 
 #include <stdint.h>
 
-#include "../tensor/api.h"
+#include "../base/api.h"
 
 typedef struct wg_metric_log wg_metric_log;
 

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "tensor/error.h"
+#include "base/error.h"
 #include "tensor/profile.h"
 
 static int write_event(FILE *file, const wg_profile_event *event) {

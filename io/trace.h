@@ -2,7 +2,7 @@
 #ifndef WG_IO_TRACE_H
 #define WG_IO_TRACE_H
 
-#include "../tensor/api.h"
+#include "../base/api.h"
 
 /* Writes the events that wg_profile_begin(true) took (tensor/profile.h) as JSON in Chrome's format:
  * one complete event each, with name, category (forward, backward, region), thread, microseconds,

@@ -12,7 +12,7 @@
 #ifndef WG_MODELS_BERT_H
 #define WG_MODELS_BERT_H
 
-#include "../data/bert_batch.h"
+#include "../data/batches/bert_batch.h"
 #include "../nn/add_norm.h"
 #include "../nn/attention.h"
 #include "../nn/embedding.h"

@@ -14,8 +14,8 @@
 #ifndef WG_MODELS_BERT_HEADS_H
 #define WG_MODELS_BERT_HEADS_H
 
-#include "../data/labels.h"
-#include "../data/pair_batch.h"
+#include "../data/dataset/labels.h"
+#include "../data/batches/pair_batch.h"
 #include "bert.h"
 
 /* ---- Sequence classification ---- */

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "io/config.h"
-#include "io/json.h"
+#include "base/json.h"
 #include "tensor/internal.h"
 
 #define WHERE "config.json"

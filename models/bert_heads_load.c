@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "io/checkpoint.h"
+#include "io/checkpoint/checkpoint.h"
 #include "io/differences.h"
 #include "models/bert_heads_config.h"
 #include "models/load.h"

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "tensor/error.h"
+#include "base/error.h"
 
 int wg__config_refuse(const char *where, const char *key, double value, const char *rule) {
     return wg_fail(WG_ERROR_ARGUMENT, where, "%s is %.15g; it must be %s", key, value, rule);

@@ -5,7 +5,7 @@
  *         -> norm -> logits
  *
  * A sequence is Part A, a text with masks in it, and then Part B, the spans that the masks stand
- * for (data/glm_batch.h). Every position sees all of Part A; one of Part B sees what is before it
+ * for (data/batches/glm_batch.h). Every position sees all of Part A; one of Part B sees what is before it
  * in Part B, too. Layer normalisation comes before each sublayer, a tanh GELU between the linear
  * layers, logits from the word table. Parameter paths are those of the published code
  * (word_embeddings.weight, transformer.layers.0.attention.query_key_value.weight ...
@@ -13,7 +13,7 @@
 #ifndef WG_MODELS_GLM_H
 #define WG_MODELS_GLM_H
 
-#include "../data/tokenizer.h"
+#include "../data/tokenizer/tokenizer.h"
 #include "../nn/attention.h"
 #include "../nn/block_position.h"
 #include "../nn/embedding.h"

@@ -1,5 +1,5 @@
 /* What causal language models have in common: text is continued by one loop (decode.h) and trained
- * by one task (train/language_modeling.h), whichever model it is.
+ * by one task (objectives/language_modeling.h), whichever model it is.
  *
  *     ids (B, T)  -->  hidden (B, T, C)  -->  logits (.., V)
  *
@@ -7,7 +7,7 @@
 #ifndef WG_MODELS_LANGUAGE_MODEL_H
 #define WG_MODELS_LANGUAGE_MODEL_H
 
-#include "../data/tokenizer.h"
+#include "../data/tokenizer/tokenizer.h"
 #include "../nn/attention.h"
 
 /* What a decoder is given beside its ids; all may be NULL. */

@@ -1,7 +1,7 @@
 /* Models from checkpoints. */
 #include "models/load.h"
 
-#include "io/checkpoint.h"
+#include "io/checkpoint/checkpoint.h"
 
 static wg_module *read_model(wg_checkpoint *file,
                              wg_module *(*make)(const char *config, void *context), void *context) {

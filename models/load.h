@@ -2,7 +2,7 @@
 #ifndef WG_MODELS_LOAD_H
 #define WG_MODELS_LOAD_H
 
-#include "data/tokenizer.h"
+#include "data/tokenizer/tokenizer.h"
 #include "nn/module.h"
 
 /* Reads the tokenizer of a checkpoint, and the weights of the model that `make` makes of its

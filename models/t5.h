@@ -12,14 +12,14 @@
 #ifndef WG_MODELS_T5_H
 #define WG_MODELS_T5_H
 
-#include "../data/t5_batch.h"
+#include "../data/batches/t5_batch.h"
 #include "../nn/attention.h"
 #include "../nn/embedding.h"
 #include "../nn/feed_forward.h"
 #include "../nn/gated_feed_forward.h"
 #include "../nn/relative_position.h"
 #include "../nn/rms_norm.h"
-#include "beam.h"
+#include "generate/beam.h"
 
 /* ---- Configuration: the members are the published JSON keys. Begin with a preset or a JSON text.
  * ---- */
@@ -120,7 +120,7 @@ WG_API wg_tensor *wg_t5_loss(wg_t5 *model, wg_tensor *ids, wg_tensor *keep, wg_t
 /* ---- Filling blanks ---- */
 
 /* Writes what belongs into the blanks of B texts, ids (B, S) i64 or i32 with their `keep` (B, S),
- * or NULL, in which sentinels stand (data/t5_batch.h), by beam search in evaluation mode and
+ * or NULL, in which sentinels stand (data/batches/t5_batch.h), by beam search in evaluation mode and
  * without recording. A result is a target as in training: <extra_id_0>, one token of the text or
  * more, <extra_id_1>.. up to one sentinel more than the text has; nothing else can be said, and
  * results[i].ended is false for one that max_tokens cut. options: NULL for greedy search; start and

@@ -21,7 +21,7 @@
 #include "../nn/add_norm.h"
 #include "../nn/embedding.h"
 #include "../nn/feed_forward.h"
-#include "beam.h"
+#include "generate/beam.h"
 #include "language_model.h"
 
 /* ---- Configuration: the members are the published JSON keys. Begin with a preset or a JSON text.

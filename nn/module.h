@@ -16,7 +16,7 @@
 #define WG_NN_MODULE_H
 
 #include "../autograd/autograd.h"
-#include "../tensor/packing.h"
+#include "../tensor/quantize.h"
 
 typedef struct wg_module wg_module;
 
@@ -77,7 +77,7 @@ WG_API void wg_module_train(wg_module *module, bool training);
 WG_API bool wg_module_is_training(wg_module *module);
 
 /* Whether the layers of the whole tree, where they run as a stack (stack.h), are recomputed in
- * backward (autograd/recompute.h): the same gradients, bit for bit, from less memory and one
+ * backward (autograd/activation_checkpointing.h): the same gradients, bit for bit, from less memory and one
  * forward more. It begins as false. */
 WG_API void wg_module_recompute(wg_module *module, bool recompute);
 WG_API bool wg_module_is_recomputing(wg_module *module);

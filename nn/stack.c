@@ -1,7 +1,7 @@
 /* A stack of layers. */
 #include "nn/stack.h"
 
-#include "autograd/recompute.h"
+#include "autograd/activation_checkpointing.h"
 
 /* ---- What a layer sees, as a list of tensors: a region that runs twice keeps its inputs ---- */
 

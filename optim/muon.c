@@ -10,7 +10,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "tensor/gemm.h"
+#include "tensor/gemm/gemm.h"
 #include "tensor/iter.h"
 
 enum { ITERATIONS = 5 };

@@ -10,7 +10,7 @@
 
 #include <stdint.h>
 
-#include "../tensor/api.h"
+#include "../base/api.h"
 
 /* With t = step + 1, W = warmup_steps and T = total_steps. All but the last rise to their peak by
  * peak t / W while t <= W; then, p being (t - W) / (T - W) and at most 1: */

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "api.h"
+#include "../base/api.h"
 
 typedef enum wg_dtype {
     WG_F32,

@@ -4,12 +4,10 @@
 
 #include <stdatomic.h>
 
-#include "tensor/alloc.h"
+#include "base/internal.h"
 #include "tensor/op.h"
-#include "tensor/references.h"
 #include "tensor/shape.h"
 #include "tensor/tensor.h"
-#include "tensor/thread_local.h"
 
 typedef struct wg_storage {
     void *data;
@@ -35,18 +33,6 @@ struct wg_tensor {
     wg_spec spec;
     int64_t strides[WG_MAX_DIMS]; /* in elements */
 };
-
-/* Keeps a function that seldom runs out of one that often does, which then has fewer registers to
- * save. */
-#define WG__APART __attribute__((noinline))
-
-/* ---- Memory: all of the library's own goes through these, so that the counters and the failure
- * hook see it. NULL with MEMORY recorded. ---- */
-void *wg__alloc(size_t bytes);
-void *wg__try_alloc(size_t bytes); /* NULL and no error, for who can do without */
-void *wg__calloc(size_t count, size_t size);
-char *wg__strdup(const char *text);
-void wg__free(void *block); /* NULL is allowed */
 
 /* ---- Handles ---- */
 

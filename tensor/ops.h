@@ -10,7 +10,7 @@
 #define WG_TENSOR_OPS_H
 
 #include "op.h"
-#include "packing.h"
+#include "quantize.h"
 
 /* ---- Casting and copying (ops/cast.c) ---- */
 

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "tensor/gemm.h"
+#include "tensor/gemm/gemm.h"
 #include "tensor/internal.h"
 #include "tensor/span.h"
 

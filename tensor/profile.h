@@ -15,7 +15,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "api.h"
+#include "../base/api.h"
 
 /* Floating-point operations, two a multiply-add, of all the matrix products of f32 and f64 that
  * this thread asked for so far. Attention counts all queries by all keys, also where a mask saves

@@ -8,7 +8,7 @@
 
 #include <stdint.h>
 
-#include "api.h"
+#include "../base/api.h"
 
 typedef struct wg_generator {
     uint64_t seed;

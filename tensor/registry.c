@@ -2,7 +2,7 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "tensor/ops/families.h"
+#include "tensor/ops/registry.h"
 
 static const wg__op_family *const families[] = {
     &wg__family_cast,

@@ -12,7 +12,7 @@
 
 #include <stdint.h>
 
-#include "api.h"
+#include "../base/api.h"
 
 typedef struct wg_tensor wg_tensor;
 

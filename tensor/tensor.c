@@ -7,7 +7,7 @@
 
 #include "tensor/convert.h"
 #include "tensor/handle.h"
-#include "tensor/tally.h"
+#include "base/counters.h"
 
 /* ---- Storage ---- */
 

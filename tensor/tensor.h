@@ -18,9 +18,10 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "api.h"
+#include "../base/api.h"
 #include "dtype.h"
-#include "error.h"
+#include "../base/error.h"
+#include "../base/parallel.h"
 #include "random.h"
 #include "scope.h"
 
@@ -197,12 +198,5 @@ WG_API int64_t wg_format(char *buffer, size_t size, const wg_tensor *x);
 
 /* "(2, 3) f32" and so on, for messages. Returns `buffer`. */
 WG_API const char *wg_spec_text(char *buffer, size_t size, const wg_spec *spec);
-
-/* ---- Threads ---- */
-
-/* How many threads the library's loops and GEMM use from now on; at first OMP_NUM_THREADS or the
- * number of processors. ARGUMENT below 1. The same seed gives the same bits at any number. */
-WG_API int wg_set_threads(int threads);
-WG_API int wg_threads(void);
 
 #endif

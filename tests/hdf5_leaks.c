@@ -1,7 +1,7 @@
 /* What the leak checker asks a program for: see hdf5_leaks.h. */
 #include "tests/hdf5_leaks.h"
 
-#include "tensor/api.h"
+#include "base/api.h"
 
 WG_API const char *__lsan_default_suppressions(void);
 WG_API const char *__lsan_default_options(void);

@@ -3,7 +3,7 @@
 
 #include <stdio.h>
 
-#include "nn/gradcheck.h"
+#include "gradcheck/module.h"
 #include "nn/init.h"
 #include "tensor/npy.h"
 #include "tensor/ops.h"

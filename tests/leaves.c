@@ -2,7 +2,7 @@
 #include "tests/leaves.h"
 
 #include "autograd/autograd.h"
-#include "tensor/alloc.h"
+#include "base/alloc.h"
 #include "tensor/ops.h"
 
 wg_tensor *vector(double first, double second) {

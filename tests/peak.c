@@ -3,7 +3,7 @@
 
 #include <sys/resource.h>
 
-#include "tensor/alloc.h"
+#include "base/alloc.h"
 
 /* The peak that is counted is of the whole process: brought to what is in use now, and then
  * measured. */

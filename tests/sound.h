@@ -3,7 +3,7 @@
 #ifndef WG_TESTS_SOUND_H
 #define WG_TESTS_SOUND_H
 
-#include "autograd/gradcheck.h"
+#include "gradcheck/gradcheck.h"
 
 typedef int (*vjp)(wg_call *, wg_tensor *const *, wg_tensor **);
 

@@ -1,6 +1,6 @@
 /* The allocator: what is freed serves what is asked for next, and little is held beside what is in
  * use. */
-#include "tensor/alloc.h"
+#include "base/alloc.h"
 
 #include <pthread.h>
 #include <stdint.h>
@@ -12,7 +12,7 @@
 
 #include "tensor/internal.h"
 #include "tensor/ops.h"
-#include "tensor/poison.h"
+#include "base/poison.h"
 #include "tests/testing.h"
 
 enum { MIB = 1 << 20 };

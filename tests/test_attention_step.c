@@ -1,10 +1,10 @@
 /* The step of attention that adds positions to what is kept: against the ops that it stands for. */
 #include "nn/attention.h"
 #include "nn/rotary.h"
-#include "tensor/alloc.h"
+#include "base/alloc.h"
 #include "tensor/internal.h"
 #include "tensor/iter.h"
-#include "tensor/ops/attention_step.h"
+#include "tensor/ops/attention/step.h"
 #include "tests/testing.h"
 
 enum { D = 6, CAPACITY = 150 };

@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "io/checkpoint.h"
-#include "tensor/alloc.h"
+#include "io/checkpoint/checkpoint.h"
+#include "base/alloc.h"
 #include "tensor/ops.h"
 #include "tests/testing.h"
 

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <pthread.h>
 
-#include "tensor/alloc.h"
+#include "base/alloc.h"
 #include "tensor/ops.h"
 #include "tests/leaves.h"
 

@@ -2,12 +2,12 @@
  * other seeds and epochs, and no harm where memory ends. A new one is a row of the table. */
 #include <string.h>
 
-#include "data/bert_batch.h"
-#include "data/causal_batch.h"
-#include "data/glm_batch.h"
-#include "data/t5_batch.h"
-#include "data/translation_batch.h"
-#include "tensor/alloc.h"
+#include "data/batches/bert_batch.h"
+#include "data/batches/causal_batch.h"
+#include "data/batches/glm_batch.h"
+#include "data/batches/t5_batch.h"
+#include "data/batches/translation_batch.h"
+#include "base/alloc.h"
 #include "tests/testing.h"
 #include "tests/word_corpus.h"
 

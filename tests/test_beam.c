@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "models/beam.h"
+#include "models/generate/beam.h"
 #include "tensor/random.h"
 #include "tests/testing.h"
 

@@ -7,11 +7,11 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "autograd/gradcheck.h"
-#include "io/checkpoint.h"
+#include "gradcheck/gradcheck.h"
+#include "io/checkpoint/checkpoint.h"
 #include "models/bert.h"
 #include "optim/optimizer.h"
-#include "tensor/alloc.h"
+#include "base/alloc.h"
 #include "tensor/ops.h"
 
 /* ---- The model and the batch of the fixture ---- */

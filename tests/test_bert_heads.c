@@ -5,11 +5,11 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "data/wordpiece.h"
-#include "io/checkpoint.h"
+#include "data/tokenizer/wordpiece.h"
+#include "io/checkpoint/checkpoint.h"
 #include "models/bert_heads.h"
-#include "models/convert.h"
-#include "tensor/alloc.h"
+#include "formats/convert.h"
+#include "base/alloc.h"
 #include "tensor/ops.h"
 #include "tests/model_fixture.h"
 

@@ -3,10 +3,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "data/wordpiece.h"
+#include "data/tokenizer/wordpiece.h"
 #include "tests/task_run.h"
 #include "tests/testing.h"
-#include "train/bert_pretraining.h"
+#include "objectives/bert_pretraining.h"
 
 /* All that a run needs, made anew by each call as a new process would. */
 typedef struct setup {

@@ -1,11 +1,11 @@
 /* Blank infilling under the trainer: what it loses, bits after a resumption, evaluations, refusals.
  */
-#include "train/blank_infilling.h"
+#include "objectives/blank_infilling.h"
 
 #include <math.h>
 #include <stdio.h>
 
-#include "data/wordpiece.h"
+#include "data/tokenizer/wordpiece.h"
 #include "tests/task_run.h"
 #include "tests/testing.h"
 

@@ -1,12 +1,12 @@
 /* BLEU beside sacreBLEU's numbers, and its tokens: tests/fixtures/bleu.py wrote them. */
-#include "data/bleu.h"
+#include "data/score/bleu.h"
 
 #include <jansson.h>
 #include <math.h>
 #include <string.h>
 
-#include "data/bleu_tokens.h"
-#include "tensor/alloc.h"
+#include "data/score/bleu_tokens.h"
+#include "base/alloc.h"
 #include "tensor/internal.h"
 #include "tests/testing.h"
 

@@ -1,6 +1,6 @@
 /* The kernels on blocks of integers of every instruction set that this CPU has: against plain C,
  * for every number of rows that a tile can have. */
-#include "tensor/packing_rows.h"
+#include "tensor/quantize_rows.h"
 #include "tensor/random.h"
 #include "tensor/simd/blocks.h"
 #include "tensor/simd/simd.h"

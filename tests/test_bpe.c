@@ -3,9 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "data/bpe.h"
-#include "data/text_file.h"
-#include "tensor/alloc.h"
+#include "data/tokenizer/bpe.h"
+#include "data/tokenizer/text_file.h"
+#include "base/alloc.h"
 #include "tensor/internal.h"
 #include "tests/testing.h"
 #include "tests/tokens_of.h"

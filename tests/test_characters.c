@@ -2,9 +2,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "data/characters.h"
-#include "data/text_file.h"
-#include "tensor/alloc.h"
+#include "data/tokenizer/characters.h"
+#include "data/tokenizer/text_file.h"
+#include "base/alloc.h"
 #include "tensor/internal.h"
 #include "tests/testing.h"
 

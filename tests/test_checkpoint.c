@@ -1,5 +1,5 @@
 /* Checkpoints: round trips, strictness, lack of memory, and what other programs read. */
-#include "io/checkpoint.h"
+#include "io/checkpoint/checkpoint.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -10,7 +10,7 @@
 
 #include <hdf5.h>
 
-#include "tensor/alloc.h"
+#include "base/alloc.h"
 #include "tensor/ops.h"
 #include "tests/files.h"
 #include "tests/toy.h"

@@ -1,5 +1,5 @@
 /* Checkpoints that were damaged, that others made, and whose writing failed or was killed. */
-#include "io/checkpoint.h"
+#include "io/checkpoint/checkpoint.h"
 
 #include <errno.h>
 #include <fcntl.h>

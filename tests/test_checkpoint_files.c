@@ -1,5 +1,5 @@
 /* Checkpoints as files: what is refused in writing, what is left behind, and what is none. */
-#include "io/checkpoint.h"
+#include "io/checkpoint/checkpoint.h"
 
 #include <sys/stat.h>
 #include <unistd.h>

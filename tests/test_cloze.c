@@ -1,13 +1,13 @@
-/* Patterns and verbalizers: the batch that data/cloze.h draws, what texts lose, spaces of BPE,
+/* Patterns and verbalizers: the batch that data/batches/cloze.h draws, what texts lose, spaces of BPE,
  * JSON, and what is no pattern. */
-#include "data/cloze.h"
+#include "data/batches/cloze.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#include "data/bpe.h"
-#include "data/wordpiece.h"
-#include "tensor/alloc.h"
+#include "data/tokenizer/bpe.h"
+#include "data/tokenizer/wordpiece.h"
+#include "base/alloc.h"
 #include "tests/testing.h"
 
 enum { PAD, UNK, CLS, SEP, MASK, SO, ODD, DOT, IT, WAS, BAD, A, GEM, BRACKET, M, CLOSE, SIZE };

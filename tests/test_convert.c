@@ -1,6 +1,6 @@
 /* Published models in, and out again: held against PyTorch's logits (tests/fixtures/convert.py),
  * the modules' own names, and stories260K. */
-#include "models/convert.h"
+#include "formats/convert.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -8,18 +8,18 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "data/bpe.h"
-#include "data/characters.h"
-#include "io/checkpoint.h"
-#include "io/text.h"
+#include "data/tokenizer/bpe.h"
+#include "data/tokenizer/characters.h"
+#include "io/checkpoint/checkpoint.h"
+#include "base/text.h"
 #include "models/bert.h"
 #include "models/glm.h"
 #include "models/gpt.h"
 #include "models/llama.h"
-#include "models/published.h"
+#include "formats/published.h"
 #include "models/t5.h"
 #include "models/transformer.h"
-#include "tensor/alloc.h"
+#include "base/alloc.h"
 #include "tensor/internal.h"
 #include "tensor/npy.h"
 #include "tensor/ops.h"

@@ -3,10 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "data/corpus.h"
-#include "data/sentences.h"
-#include "data/wordpiece.h"
-#include "tensor/alloc.h"
+#include "data/dataset/corpus.h"
+#include "data/dataset/sentences.h"
+#include "data/tokenizer/wordpiece.h"
+#include "base/alloc.h"
 #include "tests/testing.h"
 
 /* ---- Helpers ---- */

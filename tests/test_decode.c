@@ -3,10 +3,10 @@
 #include <math.h>
 #include <string.h>
 
-#include "models/decode.h"
+#include "models/generate/decode.h"
 #include "models/gpt.h"
 #include "models/llama.h"
-#include "tensor/alloc.h"
+#include "base/alloc.h"
 #include "tensor/ops.h"
 #include "tests/testing.h"
 

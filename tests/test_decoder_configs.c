@@ -1,10 +1,10 @@
 /* The configurations of GPT-2 and LLaMA: published files, presets, what is refused. */
 #include <stdio.h>
 
-#include "io/text.h"
+#include "base/text.h"
 #include "models/gpt.h"
 #include "models/llama.h"
-#include "models/published.h"
+#include "formats/published.h"
 #include "tests/testing.h"
 
 START_TEST(a_published_configuration_is_read) {

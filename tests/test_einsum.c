@@ -1,8 +1,8 @@
 /* What fixtures do not show of einsum: the order of its products, and what is never copied. */
-#include "tensor/ops/contraction.h"
+#include "tensor/ops/linalg/contraction.h"
 
 #include "autograd/autograd.h"
-#include "tensor/alloc.h"
+#include "base/alloc.h"
 #include "tensor/ops.h"
 #include "tests/testing.h"
 

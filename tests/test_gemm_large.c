@@ -1,7 +1,7 @@
 /* Large products, by BLIS's kernel and by ours, whichever of the two this processor would get:
  * against sums written out, over operands and C in every layout. */
-#include "tensor/alloc.h"
-#include "tensor/gemm_large.h"
+#include "base/alloc.h"
+#include "tensor/gemm/large.h"
 #include "tensor/ops.h"
 #include "tests/fused.h"
 #include "tests/testing.h"

@@ -2,9 +2,9 @@
  * configurations, errors. */
 #include <string.h>
 
-#include "data/glm_batch.h"
-#include "data/wordpiece.h"
-#include "io/text.h"
+#include "data/batches/glm_batch.h"
+#include "data/tokenizer/wordpiece.h"
+#include "base/text.h"
 #include "models/glm.h"
 #include "tensor/ops.h"
 #include "tests/model_fixture.h"

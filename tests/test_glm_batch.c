@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "data/glm_batch.h"
-#include "data/wordpiece.h"
-#include "tensor/alloc.h"
+#include "data/batches/glm_batch.h"
+#include "data/tokenizer/wordpiece.h"
+#include "base/alloc.h"
 #include "tests/testing.h"
 #include "tests/word_corpus.h"
 

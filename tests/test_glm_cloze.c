@@ -4,14 +4,14 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "data/wordpiece.h"
-#include "models/glm_cloze.h"
-#include "nn/gradcheck.h"
+#include "data/tokenizer/wordpiece.h"
+#include "objectives/glm_cloze.h"
+#include "gradcheck/module.h"
 #include "tensor/ops.h"
 #include "tests/model_fixture.h"
 #include "tests/task_run.h"
 #include "tests/testing.h"
-#include "train/classification.h"
+#include "objectives/classification.h"
 
 /* ---- The world of the fixture: token i is the word "wi" but for special ones ---- */
 

@@ -1,13 +1,13 @@
 /* Writing into blanks with GLM: held against forward passes over the whole sequence; ends, limits,
  * text in and out, errors. */
-#include "models/glm_fill.h"
+#include "objectives/glm_fill.h"
 
 #include <math.h>
 #include <string.h>
 
-#include "data/bpe.h"
-#include "data/wordpiece.h"
-#include "tensor/alloc.h"
+#include "data/tokenizer/bpe.h"
+#include "data/tokenizer/wordpiece.h"
+#include "base/alloc.h"
 #include "tensor/ops.h"
 #include "tests/testing.h"
 
@@ -62,7 +62,7 @@ static void free_blanks(wg_glm_blank *blanks, int count) {
 
 /* ---- The same without caches ---- */
 
-/* A sequence as data/glm_batch.h draws it, of which each token is computed anew each time. */
+/* A sequence as data/batches/glm_batch.h draws it, of which each token is computed anew each time. */
 typedef struct sequence {
     int64_t ids[128], positions[128], blocks[128];
     int64_t part_a, count;

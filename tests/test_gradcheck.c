@@ -2,7 +2,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "tensor/alloc.h"
+#include "base/alloc.h"
 #include "tensor/ops.h"
 #include "tests/sound.h"
 #include "tests/testing.h"

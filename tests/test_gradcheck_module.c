@@ -1,5 +1,5 @@
 /* Checking the gradients of modules. */
-#include "nn/gradcheck.h"
+#include "gradcheck/module.h"
 
 #include <math.h>
 #include <string.h>

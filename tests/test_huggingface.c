@@ -3,8 +3,8 @@
 #include <jansson.h>
 #include <string.h>
 
-#include "data/huggingface.h"
-#include "data/text_file.h"
+#include "data/tokenizer/huggingface.h"
+#include "data/tokenizer/text_file.h"
 #include "tensor/internal.h"
 #include "tests/testing.h"
 

@@ -1,11 +1,11 @@
 /* Texts with labels: the reader, orders of labels, and batches of one or two texts. */
-#include "data/labelled_text.h"
+#include "data/dataset/labelled_text.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#include "data/wordpiece.h"
-#include "tensor/alloc.h"
+#include "data/tokenizer/wordpiece.h"
+#include "base/alloc.h"
 #include "tests/testing.h"
 
 enum { PAD, UNK, CLS, SEP, MASK, A, B, C, D };

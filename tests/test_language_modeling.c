@@ -4,12 +4,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "data/bpe.h"
+#include "data/tokenizer/bpe.h"
 #include "models/gpt.h"
 #include "models/llama.h"
 #include "tests/task_run.h"
 #include "tests/testing.h"
-#include "train/language_modeling.h"
+#include "objectives/language_modeling.h"
 
 /* ---- A tokenizer of bytes and <|endoftext|>, and a text ---- */
 

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "data/llama2c.h"
-#include "data/tokenizer_kind.h"
+#include "data/tokenizer/llama2c.h"
+#include "data/tokenizer/kind.h"
 #include "tensor/internal.h"
 #include "tests/testing.h"
 

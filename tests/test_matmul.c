@@ -1,7 +1,7 @@
 /* Matrix products: against sums written out, in every layout, at every size that GEMM treats in its
  * own way, and with the same bits at any number of threads. */
-#include "tensor/alloc.h"
-#include "tensor/gemm.h"
+#include "base/alloc.h"
+#include "tensor/gemm/gemm.h"
 #include "tensor/npy.h"
 #include "tensor/ops.h"
 #include "tests/fused.h"

@@ -3,12 +3,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "data/bert_batch.h"
-#include "data/causal_batch.h"
-#include "data/characters.h"
-#include "data/glm_batch.h"
-#include "data/mixture.h"
-#include "data/wordpiece.h"
+#include "data/batches/bert_batch.h"
+#include "data/batches/causal_batch.h"
+#include "data/tokenizer/characters.h"
+#include "data/batches/glm_batch.h"
+#include "data/dataset/mixture.h"
+#include "data/tokenizer/wordpiece.h"
 #include "tests/testing.h"
 
 /* ---- Helpers ---- */

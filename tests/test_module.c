@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "tensor/alloc.h"
+#include "base/alloc.h"
 #include "tests/testing.h"
 
 /* A little model with the shape of BERT's paths; the decoder is tied to the embedding. */

@@ -6,7 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "tensor/alloc.h"
+#include "base/alloc.h"
 #include "tensor/ops.h"
 #include "tests/testing.h"
 

@@ -1,7 +1,7 @@
 /* Gradients that the registry's sweep does not reach: ops that are made of others, kinks, in-place
  * accumulation, dtypes. */
 #include "autograd/autograd.h"
-#include "autograd/gradcheck.h"
+#include "gradcheck/gradcheck.h"
 #include "tensor/ops.h"
 
 #include <math.h>

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "autograd/node.h"
-#include "tensor/alloc.h"
+#include "base/alloc.h"
 #include "tensor/ops.h"
 #include "tests/testing.h"
 

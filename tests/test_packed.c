@@ -5,9 +5,9 @@
 
 #include "models/gpt.h"
 #include "models/llama.h"
-#include "tensor/alloc.h"
+#include "base/alloc.h"
 #include "tensor/ops.h"
-#include "tensor/packing_rows.h"
+#include "tensor/quantize_rows.h"
 #include "tensor/simd/bf16.h"
 #include "tests/model_fixture.h"
 #include "tests/testing.h"

@@ -1,6 +1,6 @@
 /* Hooks on leaves whose gradient is there: when they are called, and what they may do to the leaf
  * while the pass goes on. */
-#include "autograd/recompute.h"
+#include "autograd/activation_checkpointing.h"
 
 #include "tensor/ops.h"
 #include "tests/leaves.h"

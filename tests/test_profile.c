@@ -5,7 +5,7 @@
 
 #include "autograd/autograd.h"
 #include "io/trace.h"
-#include "tensor/alloc.h"
+#include "base/alloc.h"
 #include "tensor/ops.h"
 #include "tensor/profile.h"
 #include "tests/testing.h"

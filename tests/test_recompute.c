@@ -1,10 +1,10 @@
 /* Regions that run twice: the same gradients, less memory, and what must not happen in between. */
-#include "autograd/recompute.h"
+#include "autograd/activation_checkpointing.h"
 
 #include <math.h>
 #include <string.h>
 
-#include "tensor/alloc.h"
+#include "base/alloc.h"
 #include "tensor/ops.h"
 #include "tests/testing.h"
 

@@ -8,9 +8,9 @@
 
 #include "autograd/autograd.h"
 #include "autograd/functional.h"
-#include "autograd/gradcheck.h"
+#include "gradcheck/gradcheck.h"
 #include "autograd/node.h"
-#include "tensor/alloc.h"
+#include "base/alloc.h"
 #include "tensor/ops.h"
 #include "tests/testing.h"
 

@@ -1,6 +1,6 @@
 /* Distributions: normal and truncated normal numbers, coins, categories. Bounds are five standard
  * errors, of fixed seeds. */
-#include "tensor/alloc.h"
+#include "base/alloc.h"
 #include "tensor/ops.h"
 
 #include <math.h>

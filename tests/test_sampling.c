@@ -1,7 +1,7 @@
 /* Choosing tokens: probabilities against what they must be, draws against probabilities, edges. */
 #include <math.h>
 
-#include "models/sampling.h"
+#include "models/generate/sampling.h"
 #include "tests/testing.h"
 
 enum { V = 6 };

@@ -6,14 +6,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "data/bpe.h"
-#include "data/characters.h"
-#include "data/corpus.h"
-#include "data/sentence_pairs.h"
-#include "data/token_stream.h"
-#include "data/translation_batch.h"
-#include "io/checkpoint.h"
-#include "tensor/alloc.h"
+#include "data/tokenizer/bpe.h"
+#include "data/tokenizer/characters.h"
+#include "data/dataset/corpus.h"
+#include "data/dataset/sentence_pairs.h"
+#include "data/dataset/token_stream.h"
+#include "data/batches/translation_batch.h"
+#include "io/checkpoint/checkpoint.h"
+#include "base/alloc.h"
 #include "tests/damage.h"
 #include "tests/peak.h"
 #include "tests/testing.h"

@@ -3,10 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "data/sentencepiece.h"
-#include "data/sentencepiece_kind.h"
-#include "data/text_file.h"
-#include "tensor/alloc.h"
+#include "data/tokenizer/sentencepiece.h"
+#include "data/tokenizer/sentencepiece_kind.h"
+#include "data/tokenizer/text_file.h"
+#include "base/alloc.h"
 #include "tensor/internal.h"
 #include "tests/testing.h"
 #include "tests/tokens_of.h"

@@ -1,5 +1,5 @@
 /* Tensors in several files with an index, as Hugging Face shares them out. */
-#include "io/weights.h"
+#include "io/weights/weights.h"
 
 #include <stdio.h>
 #include <stdlib.h>

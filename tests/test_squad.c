@@ -1,14 +1,14 @@
 /* SQuAD: the reader, windows, answers by their characters, and scores as the official script counts
  * them (tests/fixtures/squad_score.py). */
-#include "data/squad.h"
+#include "data/dataset/squad.h"
 
 #include <jansson.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "data/wordpiece.h"
-#include "io/text.h"
-#include "tensor/alloc.h"
+#include "data/tokenizer/wordpiece.h"
+#include "base/text.h"
+#include "base/alloc.h"
 #include "tests/testing.h"
 
 enum { PAD, UNK, CLS, SEP, MASK, A, B, C, D };

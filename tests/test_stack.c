@@ -10,7 +10,7 @@
 #include "models/llama.h"
 #include "models/t5.h"
 #include "models/transformer.h"
-#include "tensor/alloc.h"
+#include "base/alloc.h"
 #include "tensor/ops.h"
 #include "tests/testing.h"
 

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "autograd/recompute.h"
-#include "tensor/alloc.h"
+#include "autograd/activation_checkpointing.h"
+#include "base/alloc.h"
 #include "tensor/ops.h"
 #include "tests/peak.h"
 

@@ -1,10 +1,10 @@
-/* Steps of training, of each kind of model (cli/workload.h): what they ask of the system and of the
+/* Steps of training, of each kind of model (bench/workload.h): what they ask of the system and of the
  * matrix products, and that threads do not change them. */
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/workload.h"
-#include "tensor/alloc.h"
+#include "bench/workload.h"
+#include "base/alloc.h"
 #include "tensor/ops.h"
 #include "tensor/profile.h"
 #include "tests/peak.h"

@@ -2,7 +2,7 @@
  * (tests/fixtures/quants.py). */
 #include <string.h>
 
-#include "io/weights_file.h"
+#include "io/weights/file.h"
 #include "tensor/ops.h"
 #include "tests/model_fixture.h"
 #include "tests/testing.h"

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "models/decode.h"
+#include "models/generate/decode.h"
 #include "models/llama.h"
 #include "tensor/ops.h"
 #include "tests/testing.h"

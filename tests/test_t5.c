@@ -2,7 +2,7 @@
  * configurations. A case is a version. */
 #include <stdio.h>
 
-#include "io/text.h"
+#include "base/text.h"
 #include "models/t5.h"
 #include "tensor/ops.h"
 #include "tests/model_fixture.h"

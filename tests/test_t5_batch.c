@@ -4,10 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "data/characters.h"
-#include "data/t5_batch.h"
-#include "data/wordpiece.h"
-#include "tensor/alloc.h"
+#include "data/tokenizer/characters.h"
+#include "data/batches/t5_batch.h"
+#include "data/tokenizer/wordpiece.h"
+#include "base/alloc.h"
 #include "tests/testing.h"
 #include "tests/word_corpus.h"
 

@@ -4,12 +4,12 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "data/characters.h"
-#include "tensor/alloc.h"
+#include "data/tokenizer/characters.h"
+#include "base/alloc.h"
 #include "tensor/ops.h"
 #include "tests/task_run.h"
 #include "tests/testing.h"
-#include "train/t5_pretraining.h"
+#include "objectives/t5_pretraining.h"
 
 /* ---- A text, and all that a run needs, made anew by each call as a new process would ---- */
 

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "autograd/autograd.h"
-#include "tensor/alloc.h"
+#include "base/alloc.h"
 #include "tensor/internal.h"
 #include "tensor/ops.h"
 #include "tests/testing.h"

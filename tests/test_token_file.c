@@ -8,11 +8,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "data/characters.h"
-#include "data/corpus.h"
-#include "data/token_stream.h"
-#include "io/checkpoint.h"
-#include "tensor/alloc.h"
+#include "data/tokenizer/characters.h"
+#include "data/dataset/corpus.h"
+#include "data/dataset/token_stream.h"
+#include "io/checkpoint/checkpoint.h"
+#include "base/alloc.h"
 #include "tensor/random.h"
 #include "tests/damage.h"
 #include "tests/peak.h"

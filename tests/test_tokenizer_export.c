@@ -6,12 +6,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "data/bpe.h"
-#include "data/characters.h"
-#include "data/text_file.h"
-#include "data/tokenizer_export.h"
-#include "data/wordpiece.h"
-#include "tensor/alloc.h"
+#include "data/tokenizer/bpe.h"
+#include "data/tokenizer/characters.h"
+#include "data/tokenizer/text_file.h"
+#include "data/tokenizer/export.h"
+#include "data/tokenizer/wordpiece.h"
+#include "base/alloc.h"
 #include "tensor/internal.h"
 #include "tests/testing.h"
 

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "data/text_file.h"
-#include "data/tokenizer.h"
+#include "data/tokenizer/text_file.h"
+#include "data/tokenizer/tokenizer.h"
 #include "tensor/internal.h"
 #include "tests/testing.h"
 

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "tensor/alloc.h"
+#include "base/alloc.h"
 #include "tensor/ops.h"
 #include "tests/testing.h"
 #include "train/trainer.h"

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "tensor/alloc.h"
+#include "base/alloc.h"
 #include "tensor/ops.h"
 #include "tests/regression.h"
 

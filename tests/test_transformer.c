@@ -3,10 +3,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "io/text.h"
+#include "base/text.h"
 #include "models/transformer.h"
 #include "optim/optimizer.h"
-#include "tensor/alloc.h"
+#include "base/alloc.h"
 #include "tensor/npy.h"
 #include "tensor/ops.h"
 #include "tests/testing.h"

@@ -5,7 +5,7 @@
 #include <jansson.h>
 #include <math.h>
 
-#include "tensor/alloc.h"
+#include "base/alloc.h"
 #include "tensor/ops.h"
 #include "tests/testing.h"
 

@@ -1,14 +1,14 @@
 /* Translating as a task: losses, evaluations, BLEU, checkpoints; texts through the translator. */
-#include "train/translation.h"
+#include "objectives/translation.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "data/bleu.h"
-#include "data/bpe.h"
-#include "data/translation_batch.h"
+#include "data/score/bleu.h"
+#include "data/tokenizer/bpe.h"
+#include "data/batches/translation_batch.h"
 #include "tensor/ops.h"
 #include "tests/testing.h"
 

@@ -3,10 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "data/bpe.h"
-#include "data/characters.h"
-#include "data/translation_batch.h"
-#include "tensor/alloc.h"
+#include "data/tokenizer/bpe.h"
+#include "data/tokenizer/characters.h"
+#include "data/batches/translation_batch.h"
+#include "base/alloc.h"
 #include "tests/testing.h"
 
 /* Bytes and <|endoftext|>, which begins and ends: a token is the byte, in GPT-2's order. */

@@ -1,5 +1,5 @@
 /* Tensor files: what is written is read, and nothing that is damaged is believed. */
-#include "io/weights.h"
+#include "io/weights/weights.h"
 
 #include <fcntl.h>
 #include <math.h>
@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "io/text.h"
+#include "base/text.h"
 #include "models/llama.h"
 #include "tensor/ops.h"
 #include "tests/files.h"

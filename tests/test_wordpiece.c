@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "data/text_file.h"
-#include "data/wordpiece.h"
-#include "io/checkpoint.h"
+#include "data/tokenizer/text_file.h"
+#include "data/tokenizer/wordpiece.h"
+#include "io/checkpoint/checkpoint.h"
 #include "tensor/internal.h"
 #include "tests/testing.h"
 #include "tests/tokens_of.h"

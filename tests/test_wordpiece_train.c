@@ -1,8 +1,8 @@
 /* WordPiece learnt from text: which pieces, from files, what is refused, and lack of memory. */
 #include <string.h>
 
-#include "data/wordpiece.h"
-#include "tensor/alloc.h"
+#include "data/tokenizer/wordpiece.h"
+#include "base/alloc.h"
 #include "tests/testing.h"
 #include "tests/tokens_of.h"
 

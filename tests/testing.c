@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "tensor/alloc.h"
+#include "base/alloc.h"
 
 /* Seconds that one test may take: sanitizers and a busy machine included. */
 #define TIMEOUT 300

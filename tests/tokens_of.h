@@ -2,7 +2,7 @@
 #ifndef WG_TESTS_TOKENS_OF_H
 #define WG_TESTS_TOKENS_OF_H
 
-#include "data/tokenizer.h"
+#include "data/tokenizer/tokenizer.h"
 
 /* The tokens of a text, joined by blanks, in a static buffer. Fails the test if there is an error.
  */

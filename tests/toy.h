@@ -3,7 +3,7 @@
 #ifndef WG_TESTS_TOY_H
 #define WG_TESTS_TOY_H
 
-#include "io/checkpoint.h"
+#include "io/checkpoint/checkpoint.h"
 #include "tests/testing.h"
 
 /* bert.table (7, 4), bert.layer.0.weight (width, 4), bert.layer.0.bias (4), decoder.weight (tied to

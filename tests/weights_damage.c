@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "io/weights.h"
+#include "io/weights/weights.h"
 #include "tests/files.h"
 
 bool reads_whole(const char *path) {

@@ -3,8 +3,8 @@
 #ifndef WG_TESTS_WORD_CORPUS_H
 #define WG_TESTS_WORD_CORPUS_H
 
-#include "data/corpus.h"
-#include "data/tokenizer.h"
+#include "data/dataset/corpus.h"
+#include "data/tokenizer/tokenizer.h"
 
 /* The ids before those of the words. */
 enum { PAD, UNK, CLS, SEP, MASK, SPECIALS };

@@ -8,7 +8,7 @@
 #ifndef WG_TRAIN_HISTORY_H
 #define WG_TRAIN_HISTORY_H
 
-#include "../io/checkpoint.h"
+#include "../io/checkpoint/checkpoint.h"
 #include "metrics.h"
 
 #define WG_HISTORY_COLUMNS 24

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "tensor/error.h"
+#include "base/error.h"
 
 static const wg_metric *find(const wg_metrics *metrics, const char *name) {
     for (int i = 0; i < metrics->count; i++)

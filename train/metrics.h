@@ -7,7 +7,7 @@
 
 #include <stdint.h>
 
-#include "../tensor/api.h"
+#include "../base/api.h"
 
 #define WG_METRIC_MAX 16
 #define WG_METRIC_NAME_SIZE 32

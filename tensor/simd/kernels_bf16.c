@@ -8,7 +8,7 @@
 #define WG__BITS 32
 #include "tensor/simd/bf16.h"
 #include "tensor/simd/cases.h"
-#include "tensor/simd/turn.h"
+#include "tensor/simd/transpose.h"
 #include "tensor/simd/vector.h"
 
 #if defined(__AVX512BF16__)

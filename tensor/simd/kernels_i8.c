@@ -8,7 +8,7 @@
 #define WG__BITS 32
 #include <stdbool.h>
 
-#include "tensor/packing_rows.h"
+#include "tensor/quantize_rows.h"
 #include "tensor/simd/blocks.h"
 #include "tensor/simd/cases.h"
 #include "tensor/simd/vector.h"

@@ -9,7 +9,7 @@
  *           |     |      |tile |     |
  *           +-----+      +-----+-----+
  */
-#include "tensor/simd/turn.h"
+#include "tensor/simd/transpose.h"
 
 /* As many as leave registers for a row of B and a number of A. */
 #if defined(__AVX512F__)

@@ -13,7 +13,7 @@
 #define WG_TENSOR_SIMD_SIMD_H
 
 #include "tensor/dtype.h"
-#include "tensor/packing.h"
+#include "tensor/quantize.h"
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -12,7 +12,7 @@
 #include "tensor/simd/columns.h"
 #include "tensor/simd/heads.h"
 #include "tensor/simd/norm.h"
-#include "tensor/simd/packed.h"
+#include "tensor/simd/quantized.h"
 #include "tensor/simd/panels.h"
 #include "tensor/simd/products.h"
 

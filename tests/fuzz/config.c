@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "models/published.h"
-#include "tensor/error.h"
+#include "formats/published.h"
+#include "base/error.h"
 #include "tests/fuzz/weights.h"
 
 static void read_as(const char *json, const char *type) {

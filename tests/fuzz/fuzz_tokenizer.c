@@ -13,12 +13,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "data/bpe.h"
-#include "data/bpe_kind.h"
-#include "data/huggingface.h"
-#include "data/sentencepiece_kind.h"
-#include "data/tokenizer.h"
-#include "data/tokenizer_kind.h"
+#include "data/tokenizer/bpe.h"
+#include "data/tokenizer/bpe_kind.h"
+#include "data/tokenizer/huggingface.h"
+#include "data/tokenizer/sentencepiece_kind.h"
+#include "data/tokenizer/tokenizer.h"
+#include "data/tokenizer/kind.h"
 #include "tensor/internal.h"
 
 #define ENCODED 256 /* bytes of a file that are also encoded */

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "io/weights.h"
-#include "models/published.h"
+#include "io/weights/weights.h"
+#include "formats/published.h"
 
 /* In memory, where there is a place for it; the name stays, the file is written anew. */
 static const char *place(const char *name) {

@@ -1,0 +1,66 @@
+/* Errors: the first one sticks, and NULL flows through.
+ *
+ * A call that cannot be carried out returns NULL or a negative int and records one error for its
+ * thread. While an error is pending, later failures leave it alone and an op given NULL returns
+ * NULL, so a whole forward pass is checked once, at its end:
+ *
+ *     wg_tensor *loss = wg_cross_entropy(model_forward(model, x), labels, -100, NULL);
+ *     if (wg_backward(loss, NULL) < 0)
+ *         fprintf(stderr, "%s\n", wg_error_pending()->message);
+ *
+ * The library never prints, exits or aborts on bad input, corrupt files or lack of memory. */
+#ifndef WG_BASE_ERROR_H
+#define WG_BASE_ERROR_H
+
+#include <stdbool.h>
+
+#include "api.h"
+
+/* X(name, what it means) */
+#define WG_ERROR_CODES(X)                                                                          \
+    X(SHAPE, "the shapes of the operands do not fit")                                              \
+    X(DTYPE, "the operation does not take this dtype")                                             \
+    X(INDEX, "an index is out of range")                                                           \
+    X(ARGUMENT, "an argument is out of its range")                                                 \
+    X(MEMORY, "no memory")                                                                         \
+    X(GRADIENT, "the gradient cannot be computed")                                                 \
+    X(NOT_FOUND, "a file or a name does not exist")                                                \
+    X(IO, "the system refused to read or to write")                                                \
+    X(FORMAT, "a file or a text is malformed")                                                     \
+    X(STATE, "the object is in no state for this call")                                            \
+    X(ANOMALY, "an operation made a NaN in anomaly mode")
+
+typedef enum wg_error_code {
+    WG_ERROR_NONE,
+#define WG_ERROR_CODE(name, meaning) WG_ERROR_##name,
+    WG_ERROR_CODES(WG_ERROR_CODE)
+#undef WG_ERROR_CODE
+} wg_error_code;
+
+typedef struct wg_error {
+    wg_error_code code;
+    char where[64];     /* the op or function that failed */
+    char message[1024]; /* one line: "where: operands: the rule broken; what to do" */
+} wg_error;
+
+/* The pending error of this thread, or NULL. Stays valid until the next call that clears or records
+ * one on the same thread. */
+WG_API const wg_error *wg_error_pending(void);
+
+/* Forgets the pending error of this thread. */
+WG_API void wg_error_clear(void);
+
+/* "SHAPE" for WG_ERROR_SHAPE, and so on; "NONE" for no error. Never NULL. */
+WG_API const char *wg_error_name(wg_error_code code);
+
+/* Called once for each error as it becomes pending, on the thread that made it. An application that
+ * prefers to stop may print and exit here. NULL removes it. The handler is one for all threads. */
+typedef void (*wg_error_handler)(const wg_error *error, void *context);
+WG_API void wg_error_set_handler(wg_error_handler handler, void *context);
+
+/* Records an error unless one is pending: for the authors of ops, layers and readers. The message
+ * becomes "where: format...". Always returns -1, so that a function can end in it. */
+WG_API int wg_fail(wg_error_code code, const char *where, const char *format, ...)
+    WG_PRINTF(3, 4) WG_COLD;
+
+#endif

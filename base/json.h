@@ -1,0 +1,19 @@
+/* What configurations and logs share of writing JSON. */
+#ifndef WG_BASE_JSON_H
+#define WG_BASE_JSON_H
+
+#include <jansson.h>
+
+/* An object as text: `opening`, its members with `separator` between them, `closing`. Every real
+ * number has the fewest digits that read back as the same. Freed with wg__free. NULL with MEMORY.
+ */
+char *wg__json_text(const json_t *object, const char *opening, const char *separator,
+                    const char *closing);
+
+/* Sets a member; `value` is taken over. -1 with MEMORY if it is NULL or there is no room. */
+int wg__json_set(json_t *object, const char *key, json_t *value, const char *where);
+
+/* A JSON string; NULL, with FORMAT or MEMORY, for what is not UTF-8. */
+json_t *wg__json_string(const char *text, const char *where);
+
+#endif

@@ -1,0 +1,30 @@
+/* wengert bench WHAT: how fast the library is on this machine. */
+#include "bench/bench.h"
+
+#include <stdlib.h>
+#include <time.h>
+
+#include "cli/cli.h"
+
+/* In the order of --help. */
+static const wg__verb benches[] = {
+    {"train", "the steps of a training beside sgemm peak", wg__bench_train},
+    {"generate", "writing text, token by token, beside memory bandwidth", wg__bench_generate},
+    {"ops", "each op beside memory bandwidth and sgemm peak", wg__bench_ops},
+    {"gemm", "matrix products beside sgemm peak", wg__bench_gemm},
+    {"data", "tokenizers and what builds batches", wg__bench_data},
+    {"checkpoint", "writing and reading a model", wg__bench_checkpoint},
+    {NULL, NULL, NULL},
+};
+
+int wg__verb_bench(int argc, char **argv) {
+    static const wg__verb_table table = {
+        .prefix = "wengert bench",
+        .noun = "bench",
+        .title = "Benches",
+        .args_doc = "BENCH [ARGUMENT...]",
+        .doc = "Times the library on this machine, beside what the machine can do at best.\v",
+        .verbs = benches,
+    };
+    return wg__cli_dispatch(argc, argv, &table);
+}

@@ -1,0 +1,163 @@
+/* wengert bench checkpoint: how fast a model is written to the disk, and read back. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "bench/bench.h"
+#include "cli/cli.h"
+#include "cli/results.h"
+#include "cli/stopping.h"
+#include "bench/workload.h"
+#include "io/checkpoint/checkpoint.h"
+
+enum { MAX_ROUNDS = 1000, MAX_PATH = 4096 };
+
+typedef struct arguments {
+    wg__workload workload;
+    const char *folder;
+    int64_t rounds;
+} arguments;
+
+enum { KEY_PRESET = WG__KEY_OWN, KEY_FOLDER, KEY_ROUNDS };
+
+static const struct argp_option options[] = {
+    {"preset", KEY_PRESET, "NAME", 0, "The size of the model (default: one of MODEL's)", 0},
+    {"folder", KEY_FOLDER, "FOLDER", 0,
+     "Write below this folder (default: TMPDIR or /tmp); what is written is removed again", 0},
+    {"rounds", KEY_ROUNDS, "N", 0, "How often it is written and read (default 5)", 0},
+    {0}};
+
+static error_t parse(int key, char *text, struct argp_state *state) {
+    arguments *a = state->input;
+    switch (key) {
+    case KEY_PRESET:
+        a->workload.preset = text;
+        return 0;
+    case KEY_FOLDER:
+        a->folder = text;
+        return 0;
+    case KEY_ROUNDS:
+        a->rounds = wg__cli_integer(state, "rounds", text, 1, MAX_ROUNDS);
+        return 0;
+    case ARGP_KEY_ARG:
+        if (a->workload.model)
+            argp_error(state, "one model at a time; '%s' is one too many", text);
+        a->workload.model = text;
+        return 0;
+    case ARGP_KEY_NO_ARGS:
+        argp_error(state, "which model? gpt2-124m, or gpt, say");
+        return 0;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
+static int write_model(const char *path, wg_module *module) {
+    wg_checkpoint *file = wg_checkpoint_create(path);
+    if (!file)
+        return -1;
+    wg_checkpoint_put_module(file, "/model", module); /* commit tells of its failure */
+    return wg_checkpoint_commit(file);
+}
+
+static int read_model(const char *path, wg_module *module) {
+    wg_checkpoint *file = wg_checkpoint_open(path);
+    if (!file)
+        return -1;
+    const int status = wg_checkpoint_get_module(file, "/model", module);
+    wg_checkpoint_close(file);
+    return status;
+}
+
+typedef struct timing {
+    double *written, *read; /* seconds of each round; sorted in the end */
+    int64_t rounds;         /* that were run */
+    double bytes;           /* of the file */
+} timing;
+
+static int time_rounds(const char *path, wg_module *module, int64_t rounds, timing *found) {
+    const volatile sig_atomic_t *stop = wg__stop_signal();
+    while (found->rounds < rounds && !*stop) {
+        const double start = wg__seconds();
+        if (write_model(path, module) < 0)
+            return -1;
+        const double middle = wg__seconds();
+        if (read_model(path, module) < 0)
+            return -1;
+        found->written[found->rounds] = middle - start;
+        found->read[found->rounds++] = wg__seconds() - middle;
+    }
+    struct stat about;
+    found->bytes = stat(path, &about) == 0 ? (double)about.st_size : 0;
+    return 0;
+}
+
+static void report(const wg__workload *w, const timing *found) {
+    const double written = wg__median(found->rounds, found->written);
+    const double read = wg__median(found->rounds, found->read);
+    wg__print_json_line(json_pack("{s:s, s:I, s:I, s:f, s:f, s:f, s:f, s:f}", "preset", w->preset,
+                                  "parameters", (json_int_t)wg_module_parameter_count(w->module),
+                                  "rounds", (json_int_t)found->rounds, "mb", 1e-6 * found->bytes,
+                                  "write_ms", 1e3 * written, "write_mb_per_s",
+                                  1e-6 * found->bytes / written, "read_ms", 1e3 * read,
+                                  "read_mb_per_s", 1e-6 * found->bytes / read));
+}
+
+/* In a folder of its own, which is removed whatever happens. A signal ends it after a round. */
+static int time_in(const char *folder, wg_module *module, int64_t rounds, timing *found) {
+    char path[MAX_PATH];
+    char own[MAX_PATH - sizeof "/model.h5"];
+    if ((size_t)snprintf(own, sizeof own, "%s/wengert-checkpoint.XXXXXX", folder) >= sizeof own)
+        return wg_fail(WG_ERROR_ARGUMENT, "bench", "the folder's name is too long");
+    wg__listen_for_stop();
+    if (!mkdtemp(own))
+        return wg_fail(WG_ERROR_IO, "bench", "cannot make a folder in %s: %s", folder,
+                       strerror(errno));
+    snprintf(path, sizeof path, "%s/model.h5", own);
+    const int status = time_rounds(path, module, rounds, found);
+    unlink(path);
+    rmdir(own);
+    return status;
+}
+
+static int bench(arguments *a) {
+    wg__workload *w = &a->workload;
+    timing found = {.written = calloc((size_t)a->rounds, sizeof *found.written),
+                    .read = calloc((size_t)a->rounds, sizeof *found.read)};
+    int status =
+        found.written && found.read
+            ? wg__workload_begin(w)
+            : wg_fail(WG_ERROR_MEMORY, "bench", "no memory for %lld rounds", (long long)a->rounds);
+    if (status == 0) {
+        status = time_in(a->folder, w->module, a->rounds, &found);
+        if (status == 0 && found.rounds > 0)
+            report(w, &found);
+        wg__workload_end(w);
+    }
+    free(found.written);
+    free(found.read);
+    if (status < 0)
+        return wg__cli_fail_pending();
+    return *wg__stop_signal() ? 128 + (int)*wg__stop_signal() : 0;
+}
+
+int wg__bench_checkpoint(int argc, char **argv) {
+    static const struct argp parser = {
+        .options = options,
+        .parser = parse,
+        .args_doc = "MODEL",
+        .doc = "Writes the parameters of a model to a checkpoint and reads them back, again and "
+               "again. MODEL is a kind or a preset, as of `wengert bench train'. Prints one line "
+               "of JSON.\v"
+               "Times are medians, MB 10^6 bytes. Writing ends when the file is on the disk "
+               "(fsync) under its name; reading, with all checksums, finds the file in the "
+               "system's cache.",
+    };
+    const char *temporary = getenv("TMPDIR");
+    arguments a = {.rounds = 5, .folder = temporary && *temporary ? temporary : "/tmp"};
+    wg__cli_parse(&parser, argc, argv, &a);
+    return bench(&a);
+}

@@ -1,0 +1,449 @@
+/* wengert bench data: how fast text becomes tokens, and tokens batches. */
+#include <errno.h>
+#include <glob.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bench/bench.h"
+#include "cli/cli.h"
+#include "cli/results.h"
+#include "data/batches/bert_batch.h"
+#include "data/tokenizer/bpe.h"
+#include "data/tokenizer/characters.h"
+#include "data/batches/glm_batch.h"
+#include "data/batches/pair_batch.h"
+#include "data/batches/t5_batch.h"
+#include "data/batches/translation_batch.h"
+#include "data/tokenizer/wordpiece.h"
+
+enum { MAX_RUNS = 1001, MIN_RUNS = 3, MAX_SIZE = 1 << 20 };
+
+#define BOOKS "corpus/books/*.txt"
+
+typedef struct arguments {
+    const char **corpus, **tokenizers; /* as many as there are arguments at most */
+    int corpus_count, tokenizer_count;
+    int64_t batch, sequence;
+    double seconds;
+} arguments;
+
+enum { KEY_CORPUS = WG__KEY_OWN, KEY_TOKENIZER, KEY_BATCH, KEY_SEQ, KEY_SECONDS };
+
+static const struct argp_option options[] = {
+    {"corpus", KEY_CORPUS, "FILE", 0,
+     "A text, which may be given again for more (default: " BOOKS ")", 0},
+    {"tokenizer", KEY_TOKENIZER, "FILE", 0, "Time this tokenizer, too; may be given again", 0},
+    {"batch", KEY_BATCH, "N", 0, "Sequences in a batch (default 32)", 0},
+    {"seq", KEY_SEQ, "N", 0, "Tokens in a sequence (default 128)", 0},
+    {"seconds", KEY_SECONDS, "X", 0, "How long each is timed (default 0.5)", 0},
+    {0}};
+
+static error_t parse(int key, char *text, struct argp_state *state) {
+    arguments *a = state->input;
+    switch (key) {
+    case KEY_CORPUS:
+        a->corpus[a->corpus_count++] = text;
+        return 0;
+    case KEY_TOKENIZER:
+        a->tokenizers[a->tokenizer_count++] = text;
+        return 0;
+    case KEY_BATCH:
+        a->batch = wg__cli_integer(state, "batch", text, 1, MAX_SIZE);
+        return 0;
+    case KEY_SEQ:
+        a->sequence = wg__cli_integer(state, "seq", text, 8, MAX_SIZE);
+        return 0;
+    case KEY_SECONDS:
+        a->seconds = wg__cli_number(state, "seconds", text, 0, 3600);
+        return 0;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
+/* ---- Timing ---- */
+
+/* Does a part of the work, and tells how much it was. -1 with an error. */
+typedef int (*work)(void *context, double *amount);
+
+/* The median of what is done in a second, over runs of which the first warms up. */
+static int time_work(work run, void *context, double seconds, double *per_second) {
+    static double rates[MAX_RUNS];
+    double total = 0;
+    int count = -1;
+    while (count < MAX_RUNS && (count < MIN_RUNS || total < seconds)) {
+        wg_scope scope;
+        wg_scope_begin(&scope);
+        double amount = 0;
+        const double start = wg__seconds();
+        const int status = run(context, &amount);
+        const double took = wg__seconds() - start;
+        wg_scope_end(&scope, NULL);
+        if (status < 0)
+            return -1;
+        if (count >= 0) {
+            rates[count] = amount / took;
+            total += took;
+        }
+        count++;
+    }
+    *per_second = wg__median(count, rates);
+    return 0;
+}
+
+/* ---- Tokenizers ---- */
+
+typedef struct encoding {
+    const wg_tokenizer *tokenizer;
+    const char *text;
+    int64_t length;
+    wg_token_list list;
+} encoding;
+
+static int encode_whole(void *context, double *bytes) {
+    encoding *e = context;
+    e->list.count = 0;
+    *bytes = (double)e->length;
+    return wg_tokenizer_encode(e->tokenizer, e->text, e->length, NULL, &e->list);
+}
+
+static int encode_lines(void *context, double *bytes) {
+    encoding *e = context;
+    e->list.count = 0;
+    *bytes = (double)e->length;
+    const char *end = e->text + e->length;
+    for (const char *line = e->text, *stop; line < end; line = stop) {
+        const char *newline = memchr(line, '\n', (size_t)(end - line));
+        stop = newline ? newline + 1 : end;
+        if (wg_tokenizer_encode(e->tokenizer, line, stop - line, NULL, &e->list) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+static int time_tokenizer(const wg_tokenizer *tokenizer, const char *from, const char *text,
+                          double seconds) {
+    encoding e = {.tokenizer = tokenizer, .text = text, .length = (int64_t)strlen(text)};
+    double whole, lines, bytes_a_token = 0;
+    int status = time_work(encode_whole, &e, seconds, &whole);
+    if (status == 0 && e.list.count > 0)
+        bytes_a_token = (double)e.length / (double)e.list.count;
+    if (status == 0)
+        status = time_work(encode_lines, &e, seconds, &lines);
+    wg_token_list_free(&e.list);
+    if (status == 0)
+        wg__print_json_line(json_pack(
+            "{s:s, s:s, s:I, s:f, s:f, s:f}", "tokenizer", wg_tokenizer_kind(tokenizer), "from",
+            from, "vocabulary", (json_int_t)wg_tokenizer_size(tokenizer), "mb_per_s", 1e-6 * whole,
+            "mb_per_s_by_line", 1e-6 * lines, "bytes_per_token", bytes_a_token));
+    fflush(stdout);
+    return status;
+}
+
+static wg_tokenizer *learn_wordpiece(const char *text) {
+    return wg_wordpiece_train(text, -1, &(wg_wordpiece_training){.vocabulary_size = 8192});
+}
+
+static wg_tokenizer *learn_bpe(const char *text) {
+    return wg_bpe_train(text, -1, &(wg_bpe_training){.vocabulary_size = 8192});
+}
+
+static wg_tokenizer *learn_characters(const char *text) {
+    return wg_char_train(text, -1, &(wg_char_training){.unknown = false});
+}
+
+static wg_tokenizer *make_bytes(const char *text) {
+    (void)text;
+    return wg_byte_new();
+}
+
+static int time_tokenizers(const arguments *a, const char *text) {
+    static wg_tokenizer *(*const learnt[])(const char *) = {learn_wordpiece, learn_bpe,
+                                                            learn_characters, make_bytes};
+    const int learnt_count = (int)(sizeof learnt / sizeof *learnt);
+    int status = 0;
+    for (int i = 0; status == 0 && i < learnt_count + a->tokenizer_count; i++) {
+        const char *path = i < learnt_count ? NULL : a->tokenizers[i - learnt_count];
+        wg_tokenizer *tokenizer = path ? wg_tokenizer_load(path) : learnt[i](text);
+        status =
+            tokenizer ? time_tokenizer(tokenizer, path ? path : "the text", text, a->seconds) : -1;
+        wg_tokenizer_free(tokenizer);
+    }
+    return status;
+}
+
+/* ---- Batches ---- */
+
+typedef struct material {
+    const arguments *arguments;
+    wg_tokenizer *tokenizer;
+    wg_corpus *corpus;
+    wg_token_stream *stream;
+} material;
+
+static int time_batches(const material *m, const char *name, work next, void *batches) {
+    double per_second;
+    if (!batches || time_work(next, batches, m->arguments->seconds, &per_second) < 0)
+        return -1;
+    wg__print_json_line(json_pack("{s:s, s:I, s:I, s:f}", "batches", name, "batch",
+                                  (json_int_t)m->arguments->batch, "seq",
+                                  (json_int_t)m->arguments->sequence, "tokens_per_s", per_second));
+    fflush(stdout);
+    return 0;
+}
+
+static int next_causal(void *batches, double *tokens) {
+    wg_causal_batch batch;
+    const int status = wg_causal_batches_next(batches, &batch);
+    *tokens = status < 0 ? 0 : (double)batch.tokens;
+    return status;
+}
+
+static int time_causal(const material *m) {
+    wg_causal_batches *batches = wg_causal_batches_new(
+        m->stream, &(wg_causal_batch_options){.batch = m->arguments->batch,
+                                              .sequence = m->arguments->sequence});
+    const int status = time_batches(m, "causal", next_causal, batches);
+    wg_causal_batches_free(batches);
+    return status;
+}
+
+static int next_bert(void *batches, double *tokens) {
+    wg_bert_batch batch;
+    const int status = wg_bert_batches_next(batches, &batch);
+    *tokens = status < 0 ? 0 : (double)batch.tokens;
+    return status;
+}
+
+static int time_bert(const material *m) {
+    wg_bert_batches *batches = wg_bert_batches_new(
+        m->corpus, m->tokenizer,
+        &(wg_bert_batch_options){.batch = m->arguments->batch, .sequence = m->arguments->sequence});
+    const int status = time_batches(m, "bert", next_bert, batches);
+    wg_bert_batches_free(batches);
+    return status;
+}
+
+static int next_glm(void *batches, double *tokens) {
+    wg_glm_batch batch;
+    const int status = wg_glm_batches_next(batches, &batch);
+    *tokens = status < 0 ? 0 : (double)batch.tokens;
+    return status;
+}
+
+static int time_glm(const material *m) {
+    wg_glm_batches *batches = wg_glm_batches_new(
+        m->corpus, m->tokenizer,
+        &(wg_glm_batch_options){.batch = m->arguments->batch, .sequence = m->arguments->sequence});
+    const int status = time_batches(m, "glm", next_glm, batches);
+    wg_glm_batches_free(batches);
+    return status;
+}
+
+static int next_t5(void *batches, double *tokens) {
+    wg_t5_batch batch;
+    const int status = wg_t5_batches_next(batches, &batch);
+    *tokens = status < 0 ? 0 : (double)batch.tokens;
+    return status;
+}
+
+static int time_t5(const material *m) {
+    wg_t5_batches *batches = wg_t5_batches_new(
+        m->stream, m->tokenizer,
+        &(wg_t5_batch_options){.batch = m->arguments->batch, .sequence = m->arguments->sequence});
+    const int status = time_batches(m, "t5", next_t5, batches);
+    wg_t5_batches_free(batches);
+    return status;
+}
+
+/* Sentences of the corpus, two by two. */
+typedef struct sentence_pairs {
+    wg_pair_frame frame;
+    int32_t *ids;
+    wg_token_pair *pairs;
+    int64_t count, batch, next;
+} sentence_pairs;
+
+static int next_pairs(void *context, double *tokens) {
+    sentence_pairs *p = context;
+    wg_pair_batch batch;
+    const int64_t left = p->count - p->next, count = left < p->batch ? left : p->batch;
+    const int status = wg_pair_batch_make(&p->frame, count, p->pairs + p->next, &batch);
+    p->next = count == left ? 0 : p->next + count;
+    *tokens = status < 0 ? 0 : (double)batch.tokens;
+    return status;
+}
+
+static int read_pairs(const material *m, sentence_pairs *p) {
+    const int64_t tokens = wg_corpus_tokens(m->corpus);
+    p->count = wg_corpus_sentences(m->corpus) / 2;
+    p->batch = m->arguments->batch;
+    if (p->count == 0)
+        return wg_fail(WG_ERROR_ARGUMENT, "bench", "the text has one sentence alone");
+    p->ids = malloc((size_t)tokens * sizeof *p->ids);
+    p->pairs = malloc((size_t)p->count * sizeof *p->pairs);
+    if (!p->ids || !p->pairs)
+        return wg_fail(WG_ERROR_MEMORY, "bench", "no memory for %lld tokens", (long long)tokens);
+    if (wg_corpus_read(m->corpus, 0, tokens, p->ids) < 0)
+        return -1;
+    for (int64_t i = 0; i < p->count; i++) {
+        const int64_t first = wg_corpus_sentence_start(m->corpus, 2 * i),
+                      second = wg_corpus_sentence_start(m->corpus, 2 * i + 1),
+                      end = wg_corpus_sentence_start(m->corpus, 2 * i + 2);
+        p->pairs[i] =
+            (wg_token_pair){p->ids + first, p->ids + second, second - first, end - second};
+    }
+    return wg_pair_frame_of(m->tokenizer, m->arguments->sequence, &p->frame);
+}
+
+static int time_pairs(const material *m) {
+    sentence_pairs pairs = {.count = 0};
+    int status = read_pairs(m, &pairs);
+    if (status == 0)
+        status = time_batches(m, "pairs", next_pairs, &pairs);
+    free(pairs.ids);
+    free(pairs.pairs);
+    return status;
+}
+
+static int next_translation(void *batches, double *tokens) {
+    wg_translation_batch batch;
+    const int status = wg_translation_batches_next(batches, &batch);
+    *tokens = status < 0 ? 0 : (double)batch.tokens;
+    return status;
+}
+
+/* Lines with a letter, each its own translation. */
+static char *lines_of(const char *text) {
+    char *lines = malloc(strlen(text) + 1), *end = lines;
+    for (const char *line = text; lines && *line;) {
+        const size_t length = strcspn(line, "\n") + (strchr(line, '\n') ? 1 : 0);
+        if (strcspn(line, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ") < length) {
+            memcpy(end, line, length);
+            end += length;
+        }
+        line += length;
+    }
+    if (lines)
+        *end = '\0';
+    else
+        wg_fail(WG_ERROR_MEMORY, "bench", "no memory for the text");
+    return lines;
+}
+
+static int time_translation(const material *m, const char *text) {
+    const int64_t sequence = m->arguments->sequence;
+    char *lines = lines_of(text);
+    wg_translation_tokens tokens;
+    wg_sentence_pairs *pairs =
+        lines ? wg_sentence_pairs_from_texts(lines, lines, m->tokenizer, NULL) : NULL;
+    wg_translation_batches *batches = NULL;
+    if (pairs && wg_translation_tokens_of(m->tokenizer, &tokens) == 0)
+        batches = wg_translation_batches_new(
+            pairs, &tokens,
+            &(wg_translation_batch_options){.tokens = m->arguments->batch * sequence,
+                                            .longest = sequence});
+    const int status = time_batches(m, "translation", next_translation, batches);
+    wg_translation_batches_free(batches);
+    wg_sentence_pairs_free(pairs);
+    free(lines);
+    return status;
+}
+
+static int time_builders(const arguments *a, const char *text) {
+    material m = {.arguments = a, .tokenizer = learn_wordpiece(text)};
+    if (m.tokenizer)
+        m.corpus = wg_corpus_load(a->corpus_count, a->corpus, m.tokenizer, NULL);
+    if (m.corpus)
+        m.stream = wg_token_stream_load(a->corpus_count, a->corpus, m.tokenizer, NULL);
+    const bool timed = m.stream && time_causal(&m) == 0 && time_bert(&m) == 0 &&
+                       time_glm(&m) == 0 && time_t5(&m) == 0 && time_pairs(&m) == 0 &&
+                       time_translation(&m, text) == 0;
+    wg_token_stream_free(m.stream);
+    wg_corpus_free(m.corpus);
+    wg_tokenizer_free(m.tokenizer);
+    return timed ? 0 : -1;
+}
+
+/* ---- The text ---- */
+
+/* Appends a file to the text, which ends in a NUL. -1 with an error. */
+static int append_file(const char *path, char **text, size_t *length) {
+    FILE *file = fopen(path, "rb");
+    int status = file ? 0 : -1;
+    size_t got = 1;
+    while (status == 0 && got > 0) {
+        const size_t block = 1 << 20;
+        char *more = realloc(*text, *length + block + 1);
+        if (!more) {
+            fclose(file);
+            return wg_fail(WG_ERROR_MEMORY, "bench", "no memory for %s", path);
+        }
+        *text = more;
+        got = fread(*text + *length, 1, block, file);
+        *length += got;
+        (*text)[*length] = '\0';
+        if (ferror(file))
+            status = -1;
+    }
+    const int reason = errno;
+    if (file)
+        fclose(file);
+    return status < 0 ? wg_fail(WG_ERROR_IO, "bench", "%s: %s", path, strerror(reason)) : 0;
+}
+
+static int bench(const arguments *a) {
+    char *text = NULL;
+    size_t length = 0;
+    int status = 0;
+    for (int i = 0; status == 0 && i < a->corpus_count; i++)
+        status = append_file(a->corpus[i], &text, &length);
+    if (status == 0)
+        status = time_tokenizers(a, text);
+    if (status == 0)
+        status = time_builders(a, text);
+    free(text);
+    return status < 0 ? wg__cli_fail_pending() : 0;
+}
+
+/* The same on the books of the source tree. */
+static int bench_books(arguments *a) {
+    glob_t books;
+    if (glob(BOOKS, 0, NULL, &books) != 0)
+        return wg__cli_fail("bench: there is no " BOOKS " here; --corpus FILE names a text");
+    a->corpus = (const char **)books.gl_pathv;
+    a->corpus_count = (int)books.gl_pathc;
+    const int status = bench(a);
+    globfree(&books);
+    return status;
+}
+
+int wg__bench_data(int argc, char **argv) {
+    static const struct argp parser = {
+        .options = options,
+        .parser = parse,
+        .doc = "Times the tokenizers, those that are learnt from a text (WordPiece and BPE of 8192 "
+               "tokens, characters, bytes) and those that are named, and then what builds batches "
+               "of it. Prints a line of JSON for each.\v"
+               "All figures are medians. mb_per_s is of the whole text at once, mb_per_s_by_line "
+               "line by line, MB being 10^6 bytes. Batches are of WordPiece tokens; tokens_per_s "
+               "leaves padding out. pairs are sentences two by two, as for classification; "
+               "translation takes each line as its own translation, so many lines as batch times "
+               "seq tokens hold, and counts the target.",
+    };
+    arguments a = {.batch = 32, .sequence = 128, .seconds = 0.5};
+    const char **corpus = calloc((size_t)argc, sizeof *corpus);
+    const char **tokenizers = calloc((size_t)argc, sizeof *tokenizers);
+    int status = 1;
+    if (corpus && tokenizers) {
+        a.corpus = corpus;
+        a.tokenizers = tokenizers;
+        wg__cli_parse(&parser, argc, argv, &a);
+        status = a.corpus_count > 0 ? bench(&a) : bench_books(&a);
+    } else
+        wg__cli_fail("no memory");
+    free(corpus);
+    free(tokenizers);
+    return status;
+}

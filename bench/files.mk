@@ -1,0 +1,14 @@
+bench_sources = \
+	bench/bench.c \
+	bench/bench.h \
+	bench/checkpoint.c \
+	bench/data.c \
+	bench/gemm.c \
+	bench/generate.c \
+	bench/ops.c \
+	bench/small_ops.c \
+	bench/train.c \
+	bench/workload.c \
+	bench/workload.h \
+	bench/workload_kinds.c \
+	$(nil)

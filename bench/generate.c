@@ -1,0 +1,270 @@
+/* wengert bench generate: reading a prompt and writing token by token, beside memory bandwidth. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "bench/bench.h"
+#include "cli/cli.h"
+#include "cli/results.h"
+#include "models/generate/decode.h"
+#include "models/gpt.h"
+#include "models/llama.h"
+
+enum { MAX_THREADS = 1024, MAX_TOKENS = 1 << 20, MAX_BATCH = 1 << 10 };
+
+enum { KEY_PROMPT_TOKENS = WG__KEY_OWN, KEY_TOKENS, KEY_BATCH, KEY_DTYPE, KEY_THREADS };
+
+/* Memory's speed is measured after so many steps, again and again. */
+enum { STEPS_BETWEEN_READINGS = 4 };
+
+typedef struct arguments {
+    const char *model; /* a preset, or a file */
+    int64_t prompt_tokens, tokens, batch;
+    int packing; /* -1: f32 */
+    int threads;
+} arguments;
+
+static const struct argp_option options[] = {
+    {"prompt-tokens", KEY_PROMPT_TOKENS, "N", 0, "Read a prompt of N tokens first (128)", 0},
+    {"tokens", KEY_TOKENS, "N", 0, "Write N tokens (64)", 0},
+    {"batch", KEY_BATCH, "N", 0, "Continue N texts at once (1)", 0},
+    {"dtype", KEY_DTYPE, "TYPE", 0, "Keep the matrices as bf16, q8_0 or q4_0 (f32)", 0},
+    {"threads", KEY_THREADS, "N", 0, "How many threads compute (default: all processors)", 0},
+    {0},
+};
+
+static error_t parse(int key, char *text, struct argp_state *state) {
+    arguments *a = state->input;
+    switch (key) {
+    case KEY_PROMPT_TOKENS:
+        a->prompt_tokens = wg__cli_integer(state, "prompt-tokens", text, 1, MAX_TOKENS);
+        return 0;
+    case KEY_TOKENS:
+        a->tokens = wg__cli_integer(state, "tokens", text, 2, MAX_TOKENS);
+        return 0;
+    case KEY_BATCH:
+        a->batch = wg__cli_integer(state, "batch", text, 1, MAX_BATCH);
+        return 0;
+    case KEY_DTYPE:
+        a->packing = wg__cli_packing(state, text);
+        return 0;
+    case KEY_THREADS:
+        a->threads = (int)wg__cli_integer(state, "threads", text, 1, MAX_THREADS);
+        return 0;
+    case ARGP_KEY_ARG:
+        if (a->model)
+            argp_error(state, "one model at a time; '%s' is one too many", text);
+        a->model = text;
+        return 0;
+    case ARGP_KEY_NO_ARGS:
+        argp_error(state, "which model? llama-110m, say, or RUN.h5");
+        return 0;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
+/* ---- The model ---- */
+
+static bool is_among(const char *name, const char *(*preset_name)(int)) {
+    for (int i = 0; preset_name(i); i++)
+        if (strcmp(name, preset_name(i)) == 0)
+            return true;
+    return false;
+}
+
+/* A preset's weights are drawn, and it has as many positions as are wanted. */
+static int make_llama(const char *preset, int64_t positions, wg_language_model *model) {
+    wg_llama_config config;
+    wg_llama_config_preset(&config, preset);
+    config.max_position_embeddings = positions;
+    wg_llama *llama = wg_llama_new(&config, 0);
+    if (llama)
+        *model = wg_llama_language_model(llama);
+    return llama ? 0 : -1;
+}
+
+static int make_gpt(const char *preset, int64_t positions, wg_language_model *model) {
+    wg_gpt_config config;
+    wg_gpt_config_preset(&config, preset);
+    config.n_positions = positions;
+    wg_gpt *gpt = wg_gpt_new(&config, 0);
+    if (gpt)
+        *model = wg_gpt_language_model(gpt);
+    return gpt ? 0 : -1;
+}
+
+static int make_model(const arguments *a, wg_language_model *model) {
+    const int64_t positions = a->prompt_tokens + a->tokens;
+    if (is_among(a->model, wg_llama_preset_name))
+        return make_llama(a->model, positions, model);
+    if (is_among(a->model, wg_gpt_preset_name))
+        return make_gpt(a->model, positions, model);
+    struct stat file;
+    if (stat(a->model, &file) < 0)
+        return wg_fail(WG_ERROR_NOT_FOUND, a->model,
+                       "there is no such file, nor a preset of gpt or llama");
+    wg_tokenizer *tokenizer = NULL;
+    const int result = wg_language_model_load(a->model, model, &tokenizer);
+    wg_tokenizer_free(tokenizer);
+    if (result == 0 && model->max_positions < positions)
+        return wg_fail(WG_ERROR_ARGUMENT, a->model,
+                       "it has %lld positions; %lld tokens of a prompt and %lld more do not fit",
+                       (long long)model->max_positions, (long long)a->prompt_tokens,
+                       (long long)a->tokens);
+    return result;
+}
+
+/* ---- What a token must read ---- */
+
+static double bytes_of(const wg_tensor *x) {
+    return x ? (double)wg_tensor_count(x) * (double)wg_dtype_size(wg_tensor_dtype(x)) : 0;
+}
+
+/* Of all weights, whole tables of vectors are not read, but for one that is the head, too. */
+static double weight_bytes(const wg_language_model *model) {
+    double bytes = 0;
+    wg_state_dict *state = wg_module_state(model->module);
+    for (int64_t i = 0; state && i < state->count; i++)
+        if (!state->entries[i].slot->tied)
+            bytes += bytes_of(state->entries[i].slot->tensor);
+    wg_state_dict_free(state);
+    if (strcmp(model->type, "llama") == 0) {
+        const wg_llama *llama = model->model;
+        const bool is_head = llama->head->weight == llama->embedding->weight;
+        return is_head ? bytes : bytes - bytes_of(llama->embedding->weight);
+    }
+    const wg_gpt *gpt = model->model;
+    bytes -= bytes_of(gpt->positions->weight);
+    return gpt->words->head ? bytes - bytes_of(gpt->words->weight) + bytes_of(gpt->words->head)
+                            : bytes;
+}
+
+/* Keys and values that the tokens of a step see, in the middle of what is written. */
+static double cache_bytes(const arguments *a, const wg_language_model *model) {
+    const double seen = (double)a->prompt_tokens + (double)a->tokens / 2;
+    double width;
+    if (strcmp(model->type, "llama") == 0) {
+        const wg_llama_config *c = &((const wg_llama *)model->model)->config;
+        width = (double)c->hidden_size / (double)c->num_attention_heads *
+                (double)c->num_key_value_heads;
+    } else {
+        width = (double)((const wg_gpt *)model->model)->config.n_embd;
+    }
+    return 2 * sizeof(float) * width * seen * (double)(model->layers * a->batch);
+}
+
+/* ---- Timing ---- */
+
+typedef struct timing {
+    wg__reader *reader;
+    double *seconds;  /* of each step, from the second on */
+    double *readings; /* bytes a second that memory gave in between */
+    int64_t steps, reading_count;
+    double prefill; /* seconds up to the first token */
+    double last;    /* when the step began that runs */
+} timing;
+
+static void hear(const wg_generated_token *token, void *context) {
+    timing *t = context;
+    if (token->text != 0)
+        return;
+    const double took = wg__seconds() - t->last;
+    if (t->steps < 0)
+        t->prefill = took;
+    else
+        t->seconds[t->steps] = took;
+    if (++t->steps % STEPS_BETWEEN_READINGS == 1)
+        t->readings[t->reading_count++] = wg__reader_rate(t->reader);
+    t->last = wg__seconds();
+}
+
+static int64_t prompt_id(const wg_language_model *model, int64_t text, int64_t i) {
+    return (i * 7919 + text * 104729) % (model->vocab_size - 1) + 1;
+}
+
+static int generate(const arguments *a, const wg_language_model *model, timing *t) {
+    wg_generation *texts = calloc((size_t)a->batch, sizeof *texts);
+    if (!texts)
+        return wg_fail(WG_ERROR_MEMORY, "bench", "no memory for %lld texts", (long long)a->batch);
+    int result = 0;
+    for (int64_t i = 0; i < a->batch; i++) {
+        texts[i].generator.seed = 1;
+        for (int64_t j = 0; result == 0 && j < a->prompt_tokens; j++)
+            result = wg_token_list_append(&texts[i].tokens, (int32_t)prompt_id(model, i, j));
+    }
+    const wg_generation_options options = {
+        .max_tokens = a->tokens, .listener = hear, .listener_context = t};
+    t->steps = -1;
+    t->reading_count = 0;
+    t->last = wg__seconds();
+    if (result == 0)
+        result = wg_generate(model, a->batch, texts, &options);
+    for (int64_t i = 0; i < a->batch; i++)
+        wg_token_list_free(&texts[i].tokens);
+    free(texts);
+    return result;
+}
+
+static void report(const arguments *a, const wg_language_model *model, timing *t) {
+    const double step = wg__median(t->steps, t->seconds), batch = (double)a->batch;
+    const double bandwidth = wg__median(t->reading_count, t->readings);
+    const double bytes = weight_bytes(model) + cache_bytes(a, model);
+    wg__print_json_line(json_pack(
+        "{s:s, s:s, s:i, s:I, s:I, s:I, s:f, s:f, s:f, s:f, s:f, s:f, s:f}", "model", a->model,
+        "dtype", a->packing < 0 ? "f32" : wg_packing_name((wg_packing)a->packing), "threads",
+        wg_threads(), "batch", (json_int_t)a->batch, "prompt_tokens", (json_int_t)a->prompt_tokens,
+        "tokens", (json_int_t)a->tokens, "prefill_tokens_per_s",
+        batch * (double)a->prompt_tokens / t->prefill, "decode_tokens_per_s", batch / step,
+        "ms_per_token", 1e3 * step / batch, "mb_per_token", bytes / batch / 1e6, "gb_per_s",
+        bytes / step / 1e9, "read_bandwidth_gb_per_s", bandwidth / 1e9, "share_of_bandwidth",
+        bytes / step / bandwidth));
+}
+
+/* The first run warms up. */
+static int measure(const arguments *a, const wg_language_model *model) {
+    if (a->packing >= 0 && wg_module_pack(model->module, (wg_packing)a->packing) < 0)
+        return -1;
+    timing t = {.reader = wg__reader_new(),
+                .seconds = calloc((size_t)a->tokens, sizeof *t.seconds),
+                .readings = calloc((size_t)a->tokens, sizeof *t.readings)};
+    int result = -1;
+    if (!t.seconds || !t.readings)
+        wg_fail(WG_ERROR_MEMORY, "bench", "no memory for the times of %lld tokens",
+                (long long)a->tokens);
+    else if (t.reader && generate(a, model, &t) == 0)
+        result = generate(a, model, &t);
+    if (result == 0)
+        report(a, model, &t);
+    wg__reader_free(t.reader);
+    free(t.seconds);
+    free(t.readings);
+    return result;
+}
+
+int wg__bench_generate(int argc, char **argv) {
+    static const struct argp parser = {
+        .options = options,
+        .parser = parse,
+        .args_doc = "MODEL|RUN.h5",
+        .doc = "Times a GPT or LLaMA that continues a text: a preset with random weights, as in "
+               "`wengert bench generate llama-110m', or a checkpoint. Prints one line of JSON.\v"
+               "A step writes one token of each text. It reads all weights once, and the keys and "
+               "values of what came before: mb_per_token is that by the number of texts; tables of "
+               "vectors are no part of it unless they are the head, too. share_of_bandwidth holds "
+               "that against what as many "
+               "threads read of a large buffer, measured again and again between steps. Both are "
+               "medians; decode_tokens_per_s includes choosing the tokens.",
+    };
+    arguments a = {.prompt_tokens = 128, .tokens = 64, .batch = 1, .packing = -1};
+    wg__cli_parse(&parser, argc, argv, &a);
+    if (a.threads)
+        wg_set_threads(a.threads);
+    wg_language_model model = {0};
+    int status = make_model(&a, &model);
+    if (status == 0)
+        status = measure(&a, &model);
+    wg_language_model_free(&model);
+    return status < 0 ? wg__cli_fail_pending() : 0;
+}

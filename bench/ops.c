@@ -1,0 +1,312 @@
+/* wengert bench ops: the time of each op of the registry on its large sample, forward and backward,
+ * and how near the forward comes to the machine's roof: sgemm's peak for what computes, memory's
+ * bandwidth for what moves. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "autograd/autograd.h"
+#include "bench/bench.h"
+#include "cli/cli.h"
+#include "cli/results.h"
+#include "tensor/easy.h"
+#include "tensor/ops.h"
+
+enum { MAX_RUNS = 101, MIN_RUNS = 5, MAX_THREADS = 1024 };
+
+typedef struct arguments {
+    int threads;
+    double seconds;
+    bool json, small;
+    int count; /* of ops that are named; 0: all that have a large sample */
+    const wg_op **ops;
+} arguments;
+
+enum { KEY_THREADS = WG__KEY_OWN, KEY_SECONDS, KEY_SMALL };
+
+static const struct argp_option options[] = {
+    {"threads", KEY_THREADS, "N", 0, "How many threads compute (default: all processors)", 0},
+    {"seconds", KEY_SECONDS, "X", 0, "How long each op is timed in each direction (default 0.1)",
+     0},
+    {"small", KEY_SMALL, NULL, 0,
+     "Time what an op costs beside its arithmetic: on a handful of elements, recorded, with its "
+     "share of the end of the scope; in nanoseconds",
+     0},
+    WG__OPTION_JSON,
+    {0}};
+
+static void add_op(arguments *a, const char *name, const struct argp_state *state) {
+    const wg_op *op = wg_op_find(name);
+    if (!op)
+        argp_error(state, "there is no op '%s'; wengert bench ops without one lists them", name);
+    const wg_op **ops = realloc(a->ops, (size_t)(a->count + 1) * sizeof *ops);
+    if (!ops)
+        argp_failure(state, 1, 0, "no memory");
+    a->ops = ops;
+    a->ops[a->count++] = op;
+}
+
+/* Which ops can be named depends on options that may come later. */
+static void check_ops(const arguments *a, const struct argp_state *state) {
+    for (int i = 0; i < a->count && !a->small; i++)
+        if (!a->ops[i]->bench)
+            argp_error(state,
+                       "%s is not timed: it moves or computes too little; with --small it is",
+                       a->ops[i]->name);
+}
+
+static error_t parse(int key, char *text, struct argp_state *state) {
+    arguments *a = state->input;
+    switch (key) {
+    case KEY_THREADS:
+        a->threads = (int)wg__cli_integer(state, "threads", text, 1, MAX_THREADS);
+        return 0;
+    case KEY_SECONDS:
+        a->seconds = wg__cli_number(state, "seconds", text, 0, 3600);
+        return 0;
+    case KEY_SMALL:
+        a->small = true;
+        return 0;
+    case WG__KEY_JSON:
+        a->json = true;
+        return 0;
+    case ARGP_KEY_ARG:
+        add_op(a, text, state);
+        return 0;
+    case ARGP_KEY_END:
+        check_ops(a, state);
+        return 0;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
+/* ---- Timing one op ---- */
+
+typedef struct timing {
+    const wg_op *op;
+    double forward, backward; /* seconds; backward NaN for an op that has none */
+    double bytes;             /* of all operands and results; 0 for a view, which moves none */
+    double flops;             /* 0 for an op that does not count them */
+} timing;
+
+/* One forward run; its outputs are left in the caller's scope. */
+static double time_forward(const wg_op *op, const wg_sample *sample, wg_tensor **outputs) {
+    wg__evict_caches();
+    const double start = wg__seconds();
+    wg_apply(op, sample->input_count, sample->inputs, sample->options, outputs);
+    return wg__seconds() - start;
+}
+
+static double time_backward(const wg_op *op, const wg_sample *sample) {
+    wg_tensor *outputs[WG_MAX_OUTPUTS], *made[WG_MAX_OUTPUTS], *weights[WG_MAX_OUTPUTS];
+    wg_tensor *wanted[8], *gradients[8];
+    int output_count = 0, wanted_count = 0;
+    time_forward(op, sample, outputs);
+    for (int j = 0; j < op->output_count; j++)
+        if (wg_requires_grad(outputs[j])) {
+            made[output_count] = outputs[j];
+            weights[output_count++] = wg_ones_like(outputs[j]);
+        }
+    for (int i = 0; i < sample->input_count; i++)
+        if (wg_requires_grad(sample->inputs[i]))
+            wanted[wanted_count++] = sample->inputs[i];
+    if (output_count == 0 || wanted_count == 0)
+        return NAN;
+    wg__evict_caches();
+    const double start = wg__seconds();
+    wg_grad(output_count, made, weights, wanted_count, wanted, NULL, gradients);
+    return wg__seconds() - start;
+}
+
+/* The median over runs, the first of which warms up. */
+static double repeat(const wg_op *op, const wg_sample *sample, bool backward, double seconds) {
+    double runs[MAX_RUNS], total = 0;
+    int count = 0;
+    for (int i = -1; i < MAX_RUNS && (count < MIN_RUNS || total < seconds); i++) {
+        wg_scope scope;
+        wg_scope_begin(&scope);
+        wg_tensor *outputs[WG_MAX_OUTPUTS];
+        const double run = backward ? time_backward(op, sample) : time_forward(op, sample, outputs);
+        wg_scope_end(&scope, NULL);
+        if (wg_error_pending() || isnan(run))
+            return NAN;
+        if (i < 0)
+            continue;
+        runs[count++] = run;
+        total += run;
+    }
+    return wg__median(count, runs);
+}
+
+static wg_spec spec_of(const wg_tensor *x) {
+    wg_spec spec = {.dtype = wg_tensor_dtype(x), .ndim = x ? wg_tensor_ndim(x) : -1};
+    for (int i = 0; i < spec.ndim; i++)
+        spec.shape[i] = wg_tensor_shape(x)[i];
+    return spec;
+}
+
+/* Elements that an axis repeats count once. */
+static double bytes_of(const wg_tensor *x) {
+    double bytes = x ? (double)wg_dtype_size(wg_tensor_dtype(x)) : 0;
+    for (int i = 0; x && i < wg_tensor_ndim(x); i++)
+        if (wg_tensor_strides(x)[i] != 0)
+            bytes *= (double)wg_tensor_shape(x)[i];
+    return bytes;
+}
+
+/* What the op reads, writes and computes, told by a run of it. */
+static void count_work(const wg_op *op, const wg_sample *sample, timing *found) {
+    wg_tensor *outputs[WG_MAX_OUTPUTS];
+    wg_scope scope;
+    wg_scope_begin(&scope);
+    time_forward(op, sample, outputs);
+    wg_spec specs[8];
+    wg_call call = {.op = op,
+                    .options = sample->options,
+                    .input_count = sample->input_count,
+                    .inputs = sample->inputs,
+                    .input_specs = specs,
+                    .output_count = op->output_count};
+    for (int i = 0; i < sample->input_count; i++) {
+        specs[i] = spec_of(sample->inputs[i]);
+        found->bytes += bytes_of(sample->inputs[i]);
+    }
+    for (int j = 0; j < op->output_count; j++) {
+        call.output_specs[j] = spec_of(outputs[j]);
+        found->bytes += bytes_of(outputs[j]);
+    }
+    if (op->is_view)
+        found->bytes = 0;
+    found->flops = op->flops ? op->flops(&call) : 0;
+    wg_scope_end(&scope, NULL);
+}
+
+static int time_op(const wg_op *op, double seconds, timing *found) {
+    wg_generator generator = {.seed = 1};
+    wg_sample sample = {0};
+    *found = (timing){.op = op, .backward = NAN};
+    wg_scope scope;
+    wg_scope_begin(&scope);
+    if (op->bench(&generator, &sample) >= 0 && !wg_error_pending()) {
+        count_work(op, &sample, found);
+        found->forward = repeat(op, &sample, false, seconds);
+        for (int i = 0; i < sample.input_count; i++)
+            if (op->differentiable >> i & 1 && sample.inputs[i] &&
+                wg_dtype_is_float(wg_tensor_dtype(sample.inputs[i])))
+                wg_set_requires_grad(sample.inputs[i], true);
+        found->backward = repeat(op, &sample, true, seconds);
+    }
+    wg_scope_end(&scope, NULL);
+    return wg_error_pending() ? -1 : 0;
+}
+
+/* ---- Results ---- */
+
+/* The share of the roof that is nearer: of what the op would take if nothing but memory, or nothing
+ * but multiplying, cost time. */
+static double share_of_roof(const timing *t, const wg__machine *machine) {
+    const double moving = t->bytes / machine->bandwidth;
+    const double computing = t->flops / machine->sgemm_flops;
+    return (moving > computing ? moving : computing) / t->forward;
+}
+
+static bool is_bound_by_gemm(const timing *t, const wg__machine *machine) {
+    return t->flops / machine->sgemm_flops > t->bytes / machine->bandwidth;
+}
+
+static void print_head(const wg__machine *machine) {
+    printf("%d threads, memory %.1f GB/s, sgemm %.1f GFLOP/s\n\n", machine->threads,
+           1e-9 * machine->bandwidth, 1e-9 * machine->sgemm_flops);
+    printf("%-20s %11s %11s %8s %9s  %s\n", "op", "forward ms", "backward ms", "GB/s", "GFLOP/s",
+           "share of roof");
+}
+
+static void print_row(const timing *t, const wg__machine *machine) {
+    char backward[32] = "-", flops[32] = "-", bytes[32] = "-";
+    if (!isnan(t->backward))
+        snprintf(backward, sizeof backward, "%.3f", 1e3 * t->backward);
+    if (t->flops > 0)
+        snprintf(flops, sizeof flops, "%.1f", 1e-9 * t->flops / t->forward);
+    if (t->bytes > 0)
+        snprintf(bytes, sizeof bytes, "%.1f", 1e-9 * t->bytes / t->forward);
+    printf("%-20s %11.3f %11s %8s %9s", t->op->name, 1e3 * t->forward, backward, bytes, flops);
+    if (t->bytes > 0)
+        printf("  %.2f of %s", share_of_roof(t, machine),
+               is_bound_by_gemm(t, machine) ? "sgemm" : "memory");
+    putchar('\n');
+    fflush(stdout);
+}
+
+static json_t *row_of(const timing *t, const wg__machine *machine) {
+    return json_pack("{s:s, s:f, s:o, s:f, s:f, s:f, s:s}", "op", t->op->name, "forward_ms",
+                     1e3 * t->forward, "backward_ms", wg__json_number(1e3 * t->backward),
+                     "gb_per_s", 1e-9 * t->bytes / t->forward, "gflops",
+                     1e-9 * t->flops / t->forward, "share_of_roof", share_of_roof(t, machine),
+                     "roof", is_bound_by_gemm(t, machine) ? "sgemm" : "memory");
+}
+
+static int time_all(const arguments *a, const wg__machine *machine, json_t *rows) {
+    const int count = a->count ? a->count : wg_op_count();
+    if (!rows)
+        print_head(machine);
+    for (int i = 0; i < count; i++) {
+        const wg_op *op = a->count ? a->ops[i] : wg_op_at(i);
+        timing found;
+        if (!op->bench)
+            continue;
+        if (time_op(op, a->seconds, &found) < 0)
+            return -1;
+        if (rows)
+            json_array_append_new(rows, row_of(&found, machine));
+        else
+            print_row(&found, machine);
+    }
+    return 0;
+}
+
+static int bench_small(const arguments *a) {
+    json_t *rows = a->json ? json_array() : NULL;
+    if ((a->threads && wg_set_threads(a->threads) < 0) ||
+        wg__bench_small_ops(a->count, a->ops, a->seconds, rows) < 0) {
+        json_decref(rows);
+        return wg__cli_fail_pending();
+    }
+    if (rows)
+        wg__print_json(json_pack("{s:i, s:o}", "threads", wg_threads(), "ops", rows));
+    return 0;
+}
+
+static int bench(const arguments *a) {
+    wg__machine machine;
+    if ((a->threads && wg_set_threads(a->threads) < 0) || wg__measure_machine(&machine) < 0)
+        return wg__cli_fail_pending();
+    json_t *rows = a->json ? json_array() : NULL;
+    if (time_all(a, &machine, rows) < 0) {
+        json_decref(rows);
+        return wg__cli_fail_pending();
+    }
+    if (rows)
+        wg__print_json(json_pack("{s:i, s:f, s:f, s:o}", "threads", machine.threads,
+                                 "memory_gb_per_s", 1e-9 * machine.bandwidth, "sgemm_gflops",
+                                 1e-9 * machine.sgemm_flops, "ops", rows));
+    return 0;
+}
+
+int wg__bench_ops(int argc, char **argv) {
+    static const struct argp parser = {
+        .options = options,
+        .parser = parse,
+        .args_doc = "[OP...]",
+        .doc = "Times ops, all that move or compute much or those named, forward and backward, on "
+               "operands that are in no cache. GB/s counts the bytes of operands and results once. "
+               "The share of the roof is that of the memory's bandwidth or of sgemm's peak, both "
+               "measured in the same run, whichever would take the op longer.",
+    };
+    arguments a = {.seconds = 0.1};
+    wg__cli_parse(&parser, argc, argv, &a);
+    const int status = a.small ? bench_small(&a) : bench(&a);
+    free(a.ops);
+    return status;
+}

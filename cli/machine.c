@@ -1,0 +1,219 @@
+/* The roofs of the machine: what memory and the multipliers give at best. */
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+
+#include "cli/machine.h"
+#include "tensor/easy.h"
+#include "tensor/ops.h"
+
+/* Of the copy; of products up to so many, and so few where they take longer than a while. */
+enum { REPEATS = 7, MOST_PRODUCTS = 15, LEAST_PRODUCTS = 3 };
+#define WHILE 0.25 /* seconds */
+
+#define COPIED ((size_t)128 << 20) /* bytes: no cache holds them */
+#define READ ((size_t)256 << 20)
+#define HUGE_PAGE ((size_t)2 << 20)
+
+/* ---- Bandwidth: each thread takes its share of a buffer ---- */
+
+typedef struct share {
+    char *to;
+    const char *from;
+    size_t bytes;
+    float sum; /* of what was read */
+} share;
+
+/* memcpy of so much writes past the caches. */
+static void *copy_share(void *argument) {
+    share *own = argument;
+    memcpy(own->to, own->from, own->bytes);
+    return NULL;
+}
+
+/* Many sums, so that none waits for the last. */
+static void *read_share(void *argument) {
+    enum { SUMS = 64 };
+    share *own = argument;
+    const float *from = (const float *)own->from;
+    float sums[SUMS] = {0};
+    for (size_t i = 0; i + SUMS <= own->bytes / sizeof *from; i += SUMS)
+        for (int j = 0; j < SUMS; j++)
+            sums[j] += from[i + (size_t)j];
+    for (int j = 0; j < SUMS; j++)
+        own->sum += sums[j];
+    return NULL;
+}
+
+/* Threads that cannot be started leave their share to this one. */
+static void run_shares(void *(*run)(void *), int threads, share *shares, pthread_t *ids) {
+    int started = 0;
+    while (started < threads - 1 && pthread_create(&ids[started], NULL, run, &shares[started]) == 0)
+        started++;
+    for (int i = started; i < threads; i++)
+        run(&shares[i]);
+    for (int i = 0; i < started; i++)
+        pthread_join(ids[i], NULL);
+}
+
+/* Bytes a second of the best of a few runs, of which each handles so many; 0 with an error. */
+static double best_rate(void *(*run)(void *), int threads, size_t bytes) {
+    const size_t each = COPIED / (size_t)threads / 64 * 64;
+    char *to = aligned_alloc(HUGE_PAGE, COPIED), *from = aligned_alloc(HUGE_PAGE, COPIED);
+    share *shares = calloc((size_t)threads, sizeof *shares);
+    pthread_t *ids = malloc((size_t)threads * sizeof *ids);
+    double best = 0;
+    if (to && from && shares && ids) {
+        madvise(to, COPIED, MADV_HUGEPAGE);
+        madvise(from, COPIED, MADV_HUGEPAGE);
+        memset(to, 0, COPIED);
+        memset(from, 0, COPIED);
+        for (int i = 0; i < threads; i++)
+            shares[i] = (share){to + (size_t)i * each, from + (size_t)i * each, each, 0};
+        for (int i = 0; i < REPEATS; i++) {
+            const double start = wg__seconds();
+            run_shares(run, threads, shares, ids);
+            const double rate = (double)bytes / (wg__seconds() - start);
+            best = rate > best ? rate : best;
+        }
+    } else {
+        wg_fail(WG_ERROR_MEMORY, "bench", "no memory for two buffers of 128 MiB");
+    }
+    free(to);
+    free(from);
+    free(shares);
+    free(ids);
+    return best;
+}
+
+struct wg__reader {
+    int threads;
+    char *memory;
+    share *shares;
+    pthread_t *ids;
+};
+
+void wg__reader_free(wg__reader *reader) {
+    if (!reader)
+        return;
+    free(reader->memory);
+    free(reader->shares);
+    free(reader->ids);
+    free(reader);
+}
+
+wg__reader *wg__reader_new(void) {
+    wg__reader *reader = calloc(1, sizeof *reader);
+    if (reader) {
+        const size_t threads = (size_t)(reader->threads = wg_threads());
+        reader->memory = aligned_alloc(HUGE_PAGE, READ);
+        reader->shares = calloc(threads, sizeof *reader->shares);
+        reader->ids = malloc(threads * sizeof *reader->ids);
+    }
+    if (!reader || !reader->memory || !reader->shares || !reader->ids) {
+        wg__reader_free(reader);
+        wg_fail(WG_ERROR_MEMORY, "bench", "no memory for a buffer of 256 MiB");
+        return NULL;
+    }
+    madvise(reader->memory, READ, MADV_HUGEPAGE);
+    memset(reader->memory, 1, READ);
+    const size_t each = READ / (size_t)reader->threads / 256 * 256;
+    for (int i = 0; i < reader->threads; i++)
+        reader->shares[i] = (share){.from = reader->memory + (size_t)i * each, .bytes = each};
+    return reader;
+}
+
+double wg__reader_rate(wg__reader *reader) {
+    double best = 0;
+    for (int i = 0; i < 2; i++) {
+        const double start = wg__seconds();
+        run_shares(read_share, reader->threads, reader->shares, reader->ids);
+        const double rate =
+            (double)reader->shares[0].bytes * reader->threads / (wg__seconds() - start);
+        best = rate > best ? rate : best;
+    }
+    return best;
+}
+
+/* ---- Caches ---- */
+
+#define EVICTING ((size_t)96 << 20) /* bytes */
+
+int wg__evict_caches(void) {
+    static volatile char *memory;
+    if (!memory)
+        memory = calloc(1, EVICTING);
+    if (!memory)
+        return wg_fail(WG_ERROR_MEMORY, "bench", "no memory for a buffer of 96 MiB");
+    for (size_t i = 0; i < EVICTING; i += 64) /* a byte of each line */
+        memory[i]++;
+    return 0;
+}
+
+/* ---- sgemm ---- */
+
+double wg__time_product(int64_t m, int64_t n, int64_t k, bool transposed) {
+    wg_scope scope;
+    wg_scope_begin(&scope);
+    wg_generator generator = {.seed = 1};
+    wg_tensor *a = wg_rand(&generator, WG_F32, WG_DIMS(m, k));
+    wg_tensor *b = transposed ? wg_transpose(wg_rand(&generator, WG_F32, WG_DIMS(n, k)), 0, 1)
+                              : wg_rand(&generator, WG_F32, WG_DIMS(k, n));
+    double seconds[MOST_PRODUCTS], total = 0;
+    int count = -1; /* the first one warms up */
+    while (count < MOST_PRODUCTS && (count < LEAST_PRODUCTS || total < WHILE)) {
+        wg_scope pass;
+        wg_scope_begin(&pass);
+        const double start = wg__seconds();
+        wg_matmul(a, b);
+        const double took = wg__seconds() - start;
+        wg_scope_end(&pass, NULL);
+        if (wg_error_pending())
+            break;
+        if (count >= 0)
+            total += seconds[count] = took;
+        count++;
+    }
+    wg_scope_end(&scope, NULL);
+    return wg_error_pending() ? -1 : wg__median(count, seconds);
+}
+
+int wg__measure_sgemm(double *flops) {
+    static const int64_t shapes[][3] = {{1024, 1024, 1024}, {2048, 2048, 2048}, {1024, 3072, 768}};
+    *flops = 0;
+    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
+        const int64_t *shape = shapes[i];
+        const double seconds = wg__time_product(shape[0], shape[1], shape[2], false);
+        if (seconds < 0)
+            return -1;
+        const double rate = 2 * (double)shape[0] * (double)shape[1] * (double)shape[2] / seconds;
+        *flops = rate > *flops ? rate : *flops;
+    }
+    return 0;
+}
+
+int wg__measure_machine(wg__machine *machine) {
+    *machine = (wg__machine){.threads = wg_threads()};
+    machine->bandwidth = best_rate(copy_share, machine->threads, 2 * COPIED);
+    return machine->bandwidth == 0 ? -1 : wg__measure_sgemm(&machine->sgemm_flops);
+}
+
+/* ---- Clocks and medians ---- */
+
+double wg__seconds(void) {
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
+}
+
+static int by_value(const void *a, const void *b) {
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+double wg__median(int64_t count, double *figures) {
+    qsort(figures, (size_t)count, sizeof *figures, by_value);
+    return figures[count / 2];
+}

@@ -1,0 +1,46 @@
+/* Clocks, medians, and what the machine can do at best. */
+#ifndef WG_CLI_MACHINE_H
+#define WG_CLI_MACHINE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Seconds of a clock that only goes forward. */
+double wg__seconds(void);
+
+/* The median of the figures, which are sorted. */
+double wg__median(int64_t count, double *figures);
+
+/* What the machine can do at best, on the library's number of threads. */
+typedef struct wg__machine {
+    int threads;
+    double bandwidth;   /* bytes a second that memcpy reads and writes, from and to memory */
+    double sgemm_flops; /* floating-point operations a second of large f32 matrix products */
+} wg__machine;
+
+/* Measures them, in about two seconds. -1 with an error. */
+int wg__measure_machine(wg__machine *machine);
+
+/* sgemm alone: the median over runs, of the shape that does best. -1 with an error. */
+int wg__measure_sgemm(double *flops);
+
+/* The median of the seconds that an f32 product (M, K) x (K, N) takes, of contiguous matrices or
+ * (transposed) of one whose rows are the columns of B. -1 with an error. */
+double wg__time_product(int64_t m, int64_t n, int64_t k, bool transposed);
+
+/* A buffer on huge pages, larger than caches are, and what reads it on the library's number of
+ * threads, over and over beside what is measured: memory that other programs use, too, is now quick
+ * and now slow. NULL with an error. */
+typedef struct wg__reader wg__reader;
+wg__reader *wg__reader_new(void);
+
+/* Bytes a second, now: the better of two passes. */
+double wg__reader_rate(wg__reader *reader);
+
+/* NULL is allowed. */
+void wg__reader_free(wg__reader *reader);
+
+/* Writes over as much memory as drives what was there out of every cache. -1 with an error. */
+int wg__evict_caches(void);
+
+#endif

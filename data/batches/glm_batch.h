@@ -1,0 +1,133 @@
+/* Batches for GLM: blanks to be filled token after token   (Du et al. 2022, arXiv:2103.10360,
+ * section 2.1, figure 2).
+ *
+ *     text              x1  x2  x3  x4  x5  x6           spans: x5 x6, then x3
+ *
+ *                       Part A                      Part B
+ *     input_ids         CLS x1  x2  [M] x4  [M]     [S] x5  x6  [S] x3
+ *     position_ids       0   1   2   3   4   5       5   5   5   3   3
+ *     block_position_ids 0   0   0   0   0   0       1   2   3   1   2
+ *     labels                                        x5  x6  [E] x3  [E]
+ *
+ * Part A is the text with one mask in place of each span; Part B the spans, in an order of chance,
+ * each after a start token and to be followed by an end token. A token of Part B stands where its
+ * mask does, by the first kind of position, and in its span, by the second; Part A's second
+ * position is 0. Everyone sees all of Part A, and Part B what is before it in Part B, too: all that
+ * a mask needs to know is how long Part A is.
+ *
+ * Three objectives, which a run may mix: lengths of spans come from Poisson(3) until 15 % of the
+ * text is masked ([MASK]); whole sentences are masked until it is 15 % ([sMASK]); the last 50 to
+ * 100 % of the text are one span ([gMASK]), which has an end token to be predicted only where the
+ * document ends.
+ *
+ * A document is gone through in order, in texts of whole sentences. Where a run stands is three
+ * integers, so that a resumed run sees the same batches, bit for bit. */
+#ifndef WG_DATA_BATCHES_GLM_BATCH_H
+#define WG_DATA_BATCHES_GLM_BATCH_H
+
+#include "../dataset/corpus.h"
+#include "position.h"
+
+/* ---- The tokens of GLM ---- */
+
+/* Ids beyond the tokenizer's own are those of tokens that its vocabulary lacks, as in the published
+ * code: a model for it has vocab_size words, or more. */
+typedef struct wg_glm_tokens {
+    int32_t mask, sentence_mask, document_mask; /* [MASK], [sMASK], [gMASK] */
+    int32_t start, end; /* <|startofpiece|>, <|endofpiece|>: [S] and [E] of the paper */
+    int32_t beginning;  /* [CLS], before every text */
+    int32_t pad;        /* [PAD], or, as nobody sees it, `end` */
+    int64_t tokenizer_size, vocab_size;
+} wg_glm_tokens;
+
+/* -1 for NULL. */
+WG_API int wg_glm_tokens_of(const wg_tokenizer *tokenizer, wg_glm_tokens *tokens);
+
+/* True for [MASK], [sMASK] and [gMASK]. */
+WG_API bool wg_glm_is_mask(const wg_glm_tokens *tokens, int32_t id);
+
+/* Appends Part A of a text to be filled: [CLS] and the text, with "[MASK]", "[sMASK]" and "[gMASK]"
+ * in it read as the masks. Where the words of the vocabulary begin with their space (bpe and
+ * sentencepiece), one before a mask is part of the blank. On failure the list is as it was. [FORMAT
+ * as wg_tokenizer_encode, MEMORY] */
+WG_API int wg_glm_encode(const wg_glm_tokens *tokens, const wg_tokenizer *tokenizer,
+                         const char *text, wg_token_list *list);
+
+/* The text with what `blanks` say in place of its masks, of which there are as many; the rest of it
+ * is as it was. The caller frees it with wg_text_free. [INDEX for an id outside the vocabulary,
+ * MEMORY] */
+WG_API char *wg_glm_filled_text(const wg_tokenizer *tokenizer, const char *text,
+                                const wg_token_list *blanks);
+
+/* ---- A batch ---- */
+
+/* B sequences, the longest of T tokens; N tokens of Part B are to be predicted. Owned by the scope
+ * that was open. */
+typedef struct wg_glm_batch {
+    wg_tensor *input_ids;          /* (B, T) i64 */
+    wg_tensor *position_ids;       /* (B, T) i64; 0 for padding */
+    wg_tensor *block_position_ids; /* (B, T) i64; 0 for padding, which ends sequences */
+    wg_tensor *part_a;             /* (B) i64: how many tokens Part A has */
+    wg_tensor *target_positions;   /* (N) i64, ascending, of B * T */
+    wg_tensor *labels;             /* (N) i64: what is to be predicted there */
+    int64_t tokens;                /* without the padding */
+} wg_glm_batch;
+
+/* Tokens first .. end - 1 of a text. */
+typedef struct wg_glm_span {
+    int64_t first, end;
+} wg_glm_span;
+
+/* Fills `batch` with one sequence: a text with these spans, in the order in which Part B has them,
+ * and `mask` for each. [scope; ARGUMENT for no span, or one that is empty, overlaps another or is
+ * not in the text] */
+WG_API int wg_glm_batch_of_spans(const wg_glm_tokens *tokens, const int32_t *text, int64_t count,
+                                 const wg_glm_span *spans, int64_t span_count, int32_t mask,
+                                 wg_glm_batch *batch);
+
+/* A sequence of a batch as a table to be held against figure 2 of the paper: a line for each token
+ * with both positions, what it has to predict, and whom it sees. The caller frees it with
+ * wg_text_free. NULL with [INDEX for no such row, MEMORY] */
+WG_API char *wg_glm_batch_show(const wg_glm_batch *batch, int64_t row,
+                               const wg_tokenizer *tokenizer);
+
+/* ---- Batches of a corpus ---- */
+
+typedef struct wg_glm_batches wg_glm_batches;
+
+typedef struct wg_glm_batch_options {
+    int64_t batch;       /* B; 0: 32 */
+    int64_t sequence;    /* the longest text with its [CLS]: no position id is above it. A span adds
+                          * two tokens to a sequence. 0: 128, at least 8 */
+    uint64_t seed;       /* of all choices */
+    double masked_share; /* of a text, at least; 0: 0.15 */
+    double span_mean;    /* of the Poisson distribution, without its 0; 0: 3 */
+    double sentence_share; /* of examples whose sentences are masked; a text of one sentence is
+                            * masked by spans */
+    double document_share; /* of examples with one span at the end; what is left has spans */
+} wg_glm_batch_options;
+
+/* Batches of a corpus, which must outlive them. [ARGUMENT for options out of range or a tokenizer
+ * of another vocabulary] */
+WG_API wg_glm_batches *wg_glm_batches_new(const wg_corpus *corpus, const wg_tokenizer *tokenizer,
+                                          const wg_glm_batch_options *options);
+
+/* Frees them; NULL is allowed. */
+WG_API void wg_glm_batches_free(wg_glm_batches *batches);
+
+/* Fills `batch` with the next one; the last of an epoch goes on into the next. T is a multiple
+ * of 8. [scope] 0 or -1 */
+WG_API int wg_glm_batches_next(wg_glm_batches *batches, wg_glm_batch *batch);
+
+/* The same, but the last batch of an epoch ends with it, and may have fewer sequences: for
+ * measuring on each example once. */
+WG_API int wg_glm_batches_next_of_epoch(wg_glm_batches *batches, wg_glm_batch *batch);
+
+/* How many examples an epoch has. */
+WG_API int64_t wg_glm_batches_examples(const wg_glm_batches *batches);
+
+/* Where the next batch begins, and going there; the seed is part of it. [ARGUMENT] */
+WG_API wg_data_position wg_glm_batches_position(const wg_glm_batches *batches);
+WG_API int wg_glm_batches_seek(wg_glm_batches *batches, const wg_data_position *position);
+
+#endif

@@ -1,0 +1,479 @@
+/* SQuAD's files: reading, words and windows. See squad.h. */
+#include "data/dataset/squad.h"
+
+#include <jansson.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <utf8proc.h>
+
+#include "data/tokenizer/basic_tokenizer.h"
+#include "base/array.h"
+#include "base/string_table.h"
+#include "data/tokenizer/text_file.h"
+#include "tensor/easy.h"
+#include "tensor/internal.h"
+
+#define WHERE "squad"
+
+/* A token of a context, and the bytes of the word that it belongs to. */
+typedef struct context_token {
+    int32_t id;
+    int32_t begin, end;
+} context_token;
+
+typedef struct paragraph {
+    const char *context;  /* of the JSON */
+    int64_t first, count; /* of the squad's context tokens */
+} paragraph;
+
+typedef struct question {
+    const json_t *json;
+    int64_t paragraph;
+    int64_t first, count; /* of the squad's question tokens */
+    int64_t start, end;   /* tokens of its first answer, in the paragraph */
+    int64_t first_window, windows;
+} question;
+
+typedef struct window {
+    int64_t question;
+    int64_t first, count;
+} window;
+
+struct wg_squad {
+    wg_squad_options options;
+    json_t *root; /* lends the texts */
+    context_token *tokens;
+    int32_t *ids; /* of the tokens, for batches */
+    int64_t token_count, token_capacity;
+    paragraph *paragraphs;
+    int64_t paragraph_count, paragraph_capacity;
+    wg_token_list question_tokens;
+    question *questions;
+    int64_t question_count, question_capacity;
+    window *windows;
+    int64_t window_count, window_capacity;
+};
+
+/* A file in the reading. */
+typedef struct reading {
+    const char *path;
+    const wg_tokenizer *tokenizer;
+    wg_squad *squad;
+    char place[128]; /* "data[0].paragraphs[2]" */
+    wg_token_list scratch;
+} reading;
+
+/* ---- JSON, with the place of what is wrong ---- */
+
+static int fail_at(const reading *r, const char *format, ...) WG_PRINTF(2, 3);
+
+static int fail_at(const reading *r, const char *format, ...) {
+    char message[400];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(message, sizeof message, format, arguments);
+    va_end(arguments);
+    return wg_fail(WG_ERROR_FORMAT, WHERE, "%s: %s%s", r->path, r->place, message);
+}
+
+/* Moves the place to element `index` of a list below it; returns where it was long. */
+static size_t enter(reading *r, const char *list, size_t index) {
+    const size_t length = strlen(r->place);
+    snprintf(r->place + length, sizeof r->place - length, "%s%s[%zu]", length ? "." : "", list,
+             index);
+    return length;
+}
+
+static const json_t *get_list(const reading *r, const json_t *object, const char *key) {
+    const json_t *list = json_object_get(object, key);
+    if (json_is_array(list))
+        return list;
+    fail_at(r, " has no list \"%s\"", key);
+    return NULL;
+}
+
+static const char *get_text(const reading *r, const json_t *object, const char *key) {
+    const char *text = json_string_value(json_object_get(object, key));
+    if (!text)
+        fail_at(r, " has no text \"%s\"", key);
+    return text;
+}
+
+/* Reads each element of a list by a function of the reading. */
+typedef int (*element_reader)(reading *r, const json_t *element);
+
+static int read_list(reading *r, const json_t *object, const char *key, element_reader read) {
+    const json_t *list = get_list(r, object, key);
+    for (size_t i = 0; list && i < json_array_size(list); i++) {
+        const size_t length = enter(r, key, i);
+        if (read(r, json_array_get(list, i)) < 0)
+            return -1;
+        r->place[length] = '\0';
+    }
+    return list ? 0 : -1;
+}
+
+/* ---- Contexts ---- */
+
+static int add_word(reading *r, const char *context, int64_t begin, int64_t end) {
+    wg_squad *squad = r->squad;
+    r->scratch.count = 0;
+    if (wg_tokenizer_encode(r->tokenizer, context + begin, end - begin, NULL, &r->scratch) < 0)
+        return -1;
+    const int64_t count = squad->token_count + r->scratch.count;
+    context_token *tokens =
+        wg__grow(squad->tokens, squad->token_count, &squad->token_capacity, count, sizeof *tokens);
+    if (!tokens)
+        return -1;
+    squad->tokens = tokens;
+    for (int64_t i = 0; i < r->scratch.count; i++)
+        tokens[squad->token_count++] =
+            (context_token){r->scratch.ids[i], (int32_t)begin, (int32_t)end};
+    return 0;
+}
+
+/* Words are what the first half of BERT's tokenizer parts; each is tokenised by itself. */
+static int add_words(reading *r, const char *context, int64_t length) {
+    int64_t begin = 0;
+    for (int64_t at = 0; at < length;) {
+        int32_t c;
+        const int64_t size =
+            utf8proc_iterate((const utf8proc_uint8_t *)context + at, length - at, &c);
+        const wg__basic_class class = wg__basic_class_of(c);
+        if (class != WG__BASIC_WITHIN && at > begin && add_word(r, context, begin, at) < 0)
+            return -1;
+        if (class == WG__BASIC_ALONE && add_word(r, context, at, at + size) < 0)
+            return -1;
+        at += size;
+        if (class != WG__BASIC_WITHIN)
+            begin = at;
+    }
+    return length > begin ? add_word(r, context, begin, length) : 0;
+}
+
+static int add_paragraph(reading *r, const char *context) {
+    wg_squad *squad = r->squad;
+    const size_t length = strlen(context);
+    paragraph *paragraphs =
+        wg__grow(squad->paragraphs, squad->paragraph_count, &squad->paragraph_capacity,
+                 squad->paragraph_count + 1, sizeof *paragraphs);
+    if (!paragraphs)
+        return -1;
+    squad->paragraphs = paragraphs;
+    paragraph *p = &paragraphs[squad->paragraph_count++];
+    *p = (paragraph){.context = context, .first = squad->token_count};
+    if (length > INT32_MAX)
+        return fail_at(r, ".context has %zu bytes; at most 2^31 - 1 are read", length);
+    if (add_words(r, context, (int64_t)length) < 0)
+        return -1;
+    p->count = squad->token_count - p->first;
+    return p->count > 0 ? 0 : fail_at(r, ".context has no words");
+}
+
+/* ---- Answers ---- */
+
+/* The byte at which character `index` of a text begins; -1 beyond its end. */
+static int64_t byte_of(const char *text, int64_t index) {
+    const char *at = text;
+    for (; index > 0 && *at; index--)
+        for (at++; ((unsigned char)*at & 0xC0) == 0x80;)
+            at++;
+    return index == 0 ? at - text : -1;
+}
+
+/* Where an answer stands among the tokens of its paragraph. */
+static int find_answer(reading *r, question *q, int64_t begin, int64_t end) {
+    const wg_squad *squad = r->squad;
+    const paragraph *p = &squad->paragraphs[q->paragraph];
+    const context_token *tokens = squad->tokens + p->first;
+    q->start = 0;
+    while (q->start < p->count && tokens[q->start].end <= begin)
+        q->start++;
+    q->end = p->count - 1;
+    while (q->end >= 0 && tokens[q->end].begin >= end)
+        q->end--;
+    return q->start <= q->end ? 0 : fail_at(r, ".text has no words");
+}
+
+/* Checks an answer; the first of a question is what it is trained on. */
+static int read_answer(reading *r, const json_t *answer) {
+    wg_squad *squad = r->squad;
+    question *q = &squad->questions[squad->question_count - 1];
+    const char *context = squad->paragraphs[q->paragraph].context;
+    const char *text = get_text(r, answer, "text");
+    const json_t *start = json_object_get(answer, "answer_start");
+    if (!text)
+        return -1;
+    if (!json_is_integer(start) || json_integer_value(start) < 0)
+        return fail_at(r, " has no number \"answer_start\"");
+    const int64_t begin = byte_of(context, json_integer_value(start));
+    const int64_t length = (int64_t)strlen(text);
+    if (begin < 0 || strncmp(context + begin, text, (size_t)length) != 0)
+        return fail_at(r, ".answer_start is %lld, where the context has \"%.*s\" and not \"%.60s\"",
+                       (long long)json_integer_value(start),
+                       begin < 0 ? 0 : (int)(length < 60 ? length : 60),
+                       begin < 0 ? "" : context + begin, text);
+    return q->start < 0 ? find_answer(r, q, begin, begin + length) : 0;
+}
+
+/* ---- Questions ---- */
+
+/* As many windows as it takes, each a stride behind the one before. */
+static int add_windows(reading *r, question *q) {
+    wg_squad *squad = r->squad;
+    const wg_squad_options *o = &squad->options;
+    const int64_t count = squad->paragraphs[q->paragraph].count;
+    const int64_t room = o->sequence - q->count - 3;
+    q->first_window = squad->window_count;
+    for (int64_t first = 0;; first += o->stride < room ? o->stride : room) {
+        window *windows = wg__grow(squad->windows, squad->window_count, &squad->window_capacity,
+                                   squad->window_count + 1, sizeof *windows);
+        if (!windows)
+            return -1;
+        squad->windows = windows;
+        const int64_t left = count - first;
+        windows[squad->window_count++] = (window){.question = squad->question_count - 1,
+                                                  .first = first,
+                                                  .count = left < room ? left : room};
+        q->windows++;
+        if (left <= room)
+            return 0;
+    }
+}
+
+static int read_question(reading *r, const json_t *json) {
+    wg_squad *squad = r->squad;
+    const char *text = get_text(r, json, "question");
+    question *questions =
+        text && get_text(r, json, "id")
+            ? wg__grow(squad->questions, squad->question_count, &squad->question_capacity,
+                       squad->question_count + 1, sizeof *questions)
+            : NULL;
+    if (!questions)
+        return -1;
+    squad->questions = questions;
+    question *q = &questions[squad->question_count++];
+    *q = (question){.json = json,
+                    .paragraph = squad->paragraph_count - 1,
+                    .first = squad->question_tokens.count,
+                    .start = -1};
+    if (wg_tokenizer_encode(r->tokenizer, text, -1, NULL, &squad->question_tokens) < 0)
+        return -1;
+    q->count = squad->question_tokens.count - q->first;
+    if (q->count > squad->options.query)
+        q->count = squad->options.query;
+    squad->question_tokens.count = q->first + q->count;
+    if (read_list(r, json, "answers", read_answer) < 0)
+        return -1;
+    if (q->start < 0)
+        return fail_at(r, ".answers is empty; in SQuAD 1.1 every question has an answer");
+    return add_windows(r, q);
+}
+
+static int read_paragraph(reading *r, const json_t *json) {
+    const char *context = get_text(r, json, "context");
+    if (!context || add_paragraph(r, context) < 0)
+        return -1;
+    return read_list(r, json, "qas", read_question);
+}
+
+static int read_article(reading *r, const json_t *json) {
+    return read_list(r, json, "paragraphs", read_paragraph);
+}
+
+/* ---- Files ---- */
+
+static int set_options(wg_squad *squad, const wg_squad_options *options) {
+    wg_squad_options *o = &squad->options;
+    if (options)
+        *o = *options;
+    o->sequence = o->sequence ? o->sequence : 384;
+    o->stride = o->stride ? o->stride : 128;
+    o->query = o->query ? o->query : 64;
+    if (o->stride < 1 || o->query < 1)
+        return wg_fail(WG_ERROR_ARGUMENT, WHERE, "a stride of %lld, questions of %lld tokens",
+                       (long long)o->stride, (long long)o->query);
+    if (o->sequence < o->query + 4 || o->sequence > INT32_MAX)
+        return wg_fail(WG_ERROR_ARGUMENT, WHERE,
+                       "sequences of %lld tokens have no room for questions of up to %lld",
+                       (long long)o->sequence, (long long)o->query);
+    return 0;
+}
+
+static int parse(reading *r) {
+    int64_t length;
+    char *bytes = wg__text_file_read(r->path, &length, WHERE);
+    if (!bytes || wg__utf8_check(bytes, length, r->path, WHERE) < 0) {
+        wg__free(bytes);
+        return -1;
+    }
+    json_error_t error;
+    r->squad->root = json_loadb(bytes, (size_t)length, JSON_REJECT_DUPLICATES, &error);
+    wg__free(bytes);
+    if (r->squad->root)
+        return 0;
+    return wg_fail(json_error_code(&error) == json_error_out_of_memory ? WG_ERROR_MEMORY
+                                                                       : WG_ERROR_FORMAT,
+                   WHERE, "%s, line %d: %s", r->path, error.line, error.text);
+}
+
+/* The ids by themselves, as batches take them. */
+static int gather_ids(wg_squad *squad) {
+    squad->ids = wg__alloc((size_t)squad->token_count * sizeof *squad->ids);
+    for (int64_t i = 0; squad->ids && i < squad->token_count; i++)
+        squad->ids[i] = squad->tokens[i].id;
+    return squad->ids ? 0 : -1;
+}
+
+static int read_all(reading *r) {
+    wg_squad *squad = r->squad;
+    if (parse(r) < 0 || read_list(r, squad->root, "data", read_article) < 0)
+        return -1;
+    if (squad->question_count == 0)
+        return wg_fail(WG_ERROR_FORMAT, WHERE, "%s holds no question", r->path);
+    return gather_ids(squad);
+}
+
+wg_squad *wg_squad_load(const char *path, const wg_tokenizer *tokenizer,
+                        const wg_squad_options *options) {
+    reading r = {
+        .path = path, .tokenizer = tokenizer, .squad = wg__calloc(1, sizeof(struct wg_squad))};
+    if (!r.squad)
+        return NULL;
+    const int status = set_options(r.squad, options) < 0 ? -1 : read_all(&r);
+    wg_token_list_free(&r.scratch);
+    if (status == 0)
+        return r.squad;
+    wg_squad_free(r.squad);
+    return NULL;
+}
+
+void wg_squad_free(wg_squad *squad) {
+    if (!squad)
+        return;
+    json_decref(squad->root);
+    wg__free(squad->tokens);
+    wg__free(squad->ids);
+    wg__free(squad->paragraphs);
+    wg_token_list_free(&squad->question_tokens);
+    wg__free(squad->questions);
+    wg__free(squad->windows);
+    wg__free(squad);
+}
+
+/* ---- What it holds ---- */
+
+int64_t wg_squad_questions(const wg_squad *squad) {
+    return squad ? squad->question_count : 0;
+}
+
+int64_t wg_squad_windows(const wg_squad *squad) {
+    return squad ? squad->window_count : 0;
+}
+
+int64_t wg_squad_sequence(const wg_squad *squad) {
+    return squad ? squad->options.sequence : 0;
+}
+
+const char *wg_squad_id(const wg_squad *squad, int64_t index) {
+    return json_string_value(json_object_get(squad->questions[index].json, "id"));
+}
+
+static const json_t *answers_of(const wg_squad *squad, int64_t index) {
+    return json_object_get(squad->questions[index].json, "answers");
+}
+
+int64_t wg_squad_answers(const wg_squad *squad, int64_t index) {
+    return (int64_t)json_array_size(answers_of(squad, index));
+}
+
+const char *wg_squad_answer(const wg_squad *squad, int64_t index, int64_t answer) {
+    const json_t *json = json_array_get(answers_of(squad, index), (size_t)answer);
+    return json_string_value(json_object_get(json, "text"));
+}
+
+wg_squad_window wg_squad_window_at(const wg_squad *squad, int64_t index) {
+    const window *w = &squad->windows[index];
+    const question *q = &squad->questions[w->question];
+    wg_squad_window found = {
+        .question = w->question, .first = w->first, .count = w->count, .offset = q->count + 2};
+    if (q->start >= w->first && q->end < w->first + w->count) {
+        found.start = found.offset + q->start - w->first;
+        found.end = found.offset + q->end - w->first;
+    }
+    return found;
+}
+
+/* The side with less context, and a little for length, as published; -1 outside of the window. */
+static double context_around(const window *w, int64_t token) {
+    if (token < w->first || token >= w->first + w->count)
+        return -1;
+    const int64_t left = token - w->first, right = w->first + w->count - 1 - token;
+    return (double)(left < right ? left : right) + 0.01 * (double)w->count;
+}
+
+bool wg_squad_is_best_window(const wg_squad *squad, int64_t index, int64_t token) {
+    const question *q = &squad->questions[squad->windows[index].question];
+    int64_t best = q->first_window;
+    for (int64_t i = best + 1; i < q->first_window + q->windows; i++)
+        if (context_around(&squad->windows[i], token) >
+            context_around(&squad->windows[best], token))
+            best = i;
+    return best == index;
+}
+
+char *wg_squad_text(const wg_squad *squad, int64_t index, int64_t first, int64_t last) {
+    const paragraph *p = &squad->paragraphs[squad->questions[index].paragraph];
+    const int64_t begin = squad->tokens[p->first + first].begin;
+    const int64_t length = squad->tokens[p->first + last].end - begin;
+    char *text = wg__alloc((size_t)length + 1);
+    if (!text)
+        return NULL;
+    memcpy(text, p->context + begin, (size_t)length);
+    text[length] = '\0';
+    return text;
+}
+
+static wg_token_pair pair_of(const wg_squad *squad, const window *w) {
+    const question *q = &squad->questions[w->question];
+    return (wg_token_pair){
+        .first = squad->question_tokens.ids + q->first,
+        .first_count = q->count,
+        .second = squad->ids + squad->paragraphs[q->paragraph].first + w->first,
+        .second_count = w->count,
+    };
+}
+
+uint64_t wg_squad_fingerprint(const wg_squad *squad) {
+    uint64_t hash = WG__HASH_EMPTY;
+    for (int64_t i = 0; i < squad->window_count; i++) {
+        const wg_token_pair pair = pair_of(squad, &squad->windows[i]);
+        const wg_squad_window w = wg_squad_window_at(squad, i);
+        hash = wg_pair_fingerprint(hash, &pair);
+        hash = wg__hash_step(wg__hash_step(hash, (char)w.start), (char)w.end);
+    }
+    return hash;
+}
+
+/* ---- Batches ---- */
+
+int wg_squad_batch_read(const wg_squad *squad, const wg_pair_frame *frame, int64_t count,
+                        const int64_t *windows, wg_squad_batch *batch) {
+    wg_token_pair *pairs = wg__alloc((size_t)count * sizeof *pairs);
+    int64_t *starts = wg__alloc(2 * (size_t)count * sizeof *starts), *ends = starts + count;
+    *batch = (wg_squad_batch){0};
+    for (int64_t i = 0; pairs && starts && i < count; i++) {
+        const wg_squad_window w = wg_squad_window_at(squad, windows[i]);
+        pairs[i] = pair_of(squad, &squad->windows[windows[i]]);
+        starts[i] = w.start;
+        ends[i] = w.end;
+    }
+    if (pairs && starts && wg_pair_batch_make(frame, count, pairs, &batch->inputs) == 0) {
+        batch->starts = wg_from_array(WG_I64, WG_DIMS(count), starts);
+        batch->ends = wg_from_array(WG_I64, WG_DIMS(count), ends);
+    }
+    wg__free(pairs);
+    wg__free(starts);
+    return batch->starts && batch->ends ? 0 : -1;
+}

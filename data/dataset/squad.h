@@ -1,0 +1,103 @@
+/* Questions about paragraphs, with answers that stand in them: SQuAD 1.1   (Rajpurkar et al. 2016).
+ *
+ *     {"data": [{"paragraphs": [{"context": "...",
+ *                "qas": [{"id": "...", "question": "...",
+ *                         "answers": [{"text": "...", "answer_start": 17}, ...]}, ...]}, ...]},
+ * ...]}
+ *
+ * A context that is longer than a sequence is read through windows, each a stride behind the one
+ * before   (Devlin et al. 2019; run_squad.py):
+ *
+ *     context    t0 t1 t2 t3 t4 t5 t6 t7 t8 t9
+ *     windows    [CLS] question [SEP] t0 t1 t2 t3 t4 t5 [SEP]
+ *                [CLS] question [SEP]       t2 t3 t4 t5 t6 t7 [SEP]
+ *                [CLS] question [SEP]             t4 t5 t6 t7 t8 t9 [SEP]
+ *
+ * Answers begin and end with words: tokens know where in the context their word (up to white space
+ * or punctuation) stands, so the text of an answer is the context's own. */
+#ifndef WG_DATA_DATASET_SQUAD_H
+#define WG_DATA_DATASET_SQUAD_H
+
+#include "../batches/pair_batch.h"
+
+typedef struct wg_squad wg_squad;
+
+typedef struct wg_squad_options {
+    int64_t sequence; /* of a window with its question; 0: 384 */
+    int64_t stride;   /* 0: 128 */
+    int64_t query;    /* tokens of a question at most; 0: 64 */
+} wg_squad_options;
+
+/* Reads a file. `answer_start` counts characters (code points). Freed with wg_squad_free. NULL with
+ * [NOT_FOUND, IO, MEMORY; FORMAT for what is not UTF-8 or not JSON, with the line, or lacks
+ * something, with its place ("data[0].paragraphs[2].qas[1].answers[0].answer_start"), or an answer
+ * that does not stand where it should, or no question; ARGUMENT for windows without room] */
+WG_API wg_squad *wg_squad_load(const char *path, const wg_tokenizer *tokenizer,
+                               const wg_squad_options *options);
+
+/* Frees it; NULL is allowed. */
+WG_API void wg_squad_free(wg_squad *squad);
+
+/* How many there are. Given NULL: 0. */
+WG_API int64_t wg_squad_questions(const wg_squad *squad);
+WG_API int64_t wg_squad_windows(const wg_squad *squad);
+
+/* How many tokens a window has with its question, at most. Given NULL: 0. */
+WG_API int64_t wg_squad_sequence(const wg_squad *squad);
+
+/* The id of a question, 0 .. questions - 1; borrowed. */
+WG_API const char *wg_squad_id(const wg_squad *squad, int64_t question);
+
+/* How many answers a question has; one at least. */
+WG_API int64_t wg_squad_answers(const wg_squad *squad, int64_t question);
+
+/* The text of one of them, 0 .. answers - 1; borrowed. */
+WG_API const char *wg_squad_answer(const wg_squad *squad, int64_t question, int64_t answer);
+
+/* Tokens first .. first + count - 1 of a context, beside its question. Windows of a question follow
+ * each other, and questions in the file's order. */
+typedef struct wg_squad_window {
+    int64_t question;
+    int64_t first, count;
+    int64_t offset;     /* where the first of them stands in the sequence */
+    int64_t start, end; /* of the question's first answer, in the sequence; 0, the [CLS], if it is
+                         * not all within */
+} wg_squad_window;
+
+/* Window `window`, 0 .. windows - 1. */
+WG_API wg_squad_window wg_squad_window_at(const wg_squad *squad, int64_t window);
+
+/* True if no other window of the question has more context around that token on the side that has
+ * less: an answer may begin with it in this window alone. */
+WG_API bool wg_squad_is_best_window(const wg_squad *squad, int64_t window, int64_t token);
+
+/* The context from the word of token `first` to that of token `last`; the caller frees it with
+ * wg_text_free. [MEMORY] */
+WG_API char *wg_squad_text(const wg_squad *squad, int64_t question, int64_t first, int64_t last);
+
+/* Two files, in the same windows, with the same fingerprint are the same to a run. */
+WG_API uint64_t wg_squad_fingerprint(const wg_squad *squad);
+
+/* ---- Batches ---- */
+
+/* Owned by the scope that was open. */
+typedef struct wg_squad_batch {
+    wg_pair_batch inputs;
+    wg_tensor *starts, *ends; /* (B) i64 */
+} wg_squad_batch;
+
+/* Fills `batch` with these windows. [scope; MEMORY] */
+WG_API int wg_squad_batch_read(const wg_squad *squad, const wg_pair_frame *frame, int64_t count,
+                               const int64_t *windows, wg_squad_batch *batch);
+
+/* ---- Scores, as the official script counts them ---- */
+
+/* A text in lower case, without punctuation (of ASCII) and articles, its words parted by single
+ * spaces; the caller frees it with wg_text_free. NULL with MEMORY. */
+WG_API char *wg_squad_normalize(const char *text);
+
+/* Whether an answer is exactly one that was wanted, normalised, and the F1 of their words. [MEMORY]
+ */
+WG_API int wg_squad_score(const char *answer, const char *wanted, double *exact, double *f1);
+
+#endif

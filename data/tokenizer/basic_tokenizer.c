@@ -1,0 +1,327 @@
+/* BERT's BasicTokenizer. See basic_tokenizer.h.
+ *
+ * Stretches between spaces that are all ASCII, nearly everything in English, take a short way with
+ * a table of 128 classes. Everything else is decoded to code points and goes step by step as the
+ * published tokenizer does; its oddities are kept, since models were trained with them. */
+#include <utf8proc.h>
+
+#include "data/tokenizer/basic_tokenizer.h"
+#include "base/array.h"
+#include "tensor/internal.h"
+
+/* No word that a vocabulary can match has as many combining marks in a row; see order_marks. */
+#define MARKS_ORDERED 1024
+
+enum ascii_class { DROPPED, SPACE, LETTER, PUNCTUATION };
+
+typedef struct walk {
+    wg__basic_rules rules;
+    wg__word_visitor visit;
+    void *context;
+    char *word; /* the bytes of the word being made */
+    int64_t word_capacity;
+    int32_t *characters; /* the code points between two spaces */
+    int64_t character_count, character_capacity;
+    int32_t *folded; /* and what folding made of them */
+    int64_t folded_capacity;
+} walk;
+
+static enum ascii_class class_of_ascii(unsigned char c) {
+    if (c == ' ' || c == '\t' || c == '\n' || c == '\r')
+        return SPACE;
+    if (c < ' ' || c == 127)
+        return DROPPED;
+    bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+    return letter ? LETTER : PUNCTUATION;
+}
+
+static bool is_between(int32_t c, int32_t first, int32_t last) {
+    return c >= first && c <= last;
+}
+
+/* The blocks of CJK Unified Ideographs, as BERT lists them; not Hangul, Hiragana or Katakana. */
+static bool is_ideograph(int32_t c) {
+    return is_between(c, 0x4E00, 0x9FFF) || is_between(c, 0x3400, 0x4DBF) ||
+           is_between(c, 0x20000, 0x2A6DF) || is_between(c, 0x2A700, 0x2B73F) ||
+           is_between(c, 0x2B740, 0x2B81F) || is_between(c, 0x2B820, 0x2CEAF) ||
+           is_between(c, 0xF900, 0xFAFF) || is_between(c, 0x2F800, 0x2FA1F);
+}
+
+static bool is_dropped(int32_t c, utf8proc_category_t category, wg__basic_rules rules) {
+    return c == 0 || c == 0xFFFD || category == UTF8PROC_CATEGORY_CC ||
+           category == UTF8PROC_CATEGORY_CF ||
+           (rules.huggingface && category == UTF8PROC_CATEGORY_CO);
+}
+
+/* Zs by the published rule; Zl and Zp since Python's split() takes them for spaces, too. */
+static bool is_space(int32_t c, utf8proc_category_t category) {
+    return c == '\t' || c == '\n' || c == '\r' || category == UTF8PROC_CATEGORY_ZS ||
+           category == UTF8PROC_CATEGORY_ZL || category == UTF8PROC_CATEGORY_ZP;
+}
+
+static bool is_punctuation(int32_t c) {
+    if (c < 128)
+        return class_of_ascii((unsigned char)c) == PUNCTUATION;
+    utf8proc_category_t category = utf8proc_category(c);
+    return category >= UTF8PROC_CATEGORY_PC && category <= UTF8PROC_CATEGORY_PO;
+}
+
+wg__basic_class wg__basic_class_of(int32_t c) {
+    if (is_space(c, utf8proc_category(c)))
+        return WG__BASIC_SPACE;
+    return is_punctuation(c) || is_ideograph(c) ? WG__BASIC_ALONE : WG__BASIC_WITHIN;
+}
+
+/* ---- Lower case ---- */
+
+/* Unicode's Cased, less what is Case_Ignorable as well. */
+static bool is_cased(int32_t c) {
+    utf8proc_category_t category = utf8proc_category(c);
+    return category == UTF8PROC_CATEGORY_LU || category == UTF8PROC_CATEGORY_LL ||
+           category == UTF8PROC_CATEGORY_LT || c == 0xAA || c == 0xBA ||
+           is_between(c, 0x2160, 0x217F) || is_between(c, 0x24B6, 0x24E9) ||
+           is_between(c, 0x1F130, 0x1F149) || is_between(c, 0x1F150, 0x1F169) ||
+           is_between(c, 0x1F170, 0x1F189);
+}
+
+/* Unicode's Case_Ignorable: marks, modifiers, and what stands within words as the apostrophe. */
+static bool is_case_ignorable(int32_t c) {
+    static const int32_t within_words[] = {'\'',   '.',    ':',    0xB7,   0x387,  0x55F,
+                                           0x5F4,  0x2018, 0x2019, 0x2024, 0x2027, 0xFE13,
+                                           0xFE52, 0xFE55, 0xFF07, 0xFF0E, 0xFF1A};
+    for (size_t i = 0; i < sizeof within_words / sizeof within_words[0]; i++)
+        if (c == within_words[i])
+            return true;
+    utf8proc_category_t category = utf8proc_category(c);
+    return category == UTF8PROC_CATEGORY_MN || category == UTF8PROC_CATEGORY_ME ||
+           category == UTF8PROC_CATEGORY_CF || category == UTF8PROC_CATEGORY_LM ||
+           category == UTF8PROC_CATEGORY_SK;
+}
+
+/* A capital sigma that ends a word: a cased letter before it and none after it, looking past what
+ * is case-ignorable (The Unicode Standard, table 3-17). */
+static bool is_final_sigma(const int32_t *characters, int64_t count, int64_t at) {
+    int64_t before = at - 1, after = at + 1;
+    while (before >= 0 && is_case_ignorable(characters[before]))
+        before--;
+    if (before < 0 || !is_cased(characters[before]))
+        return false;
+    while (after < count && is_case_ignorable(characters[after]))
+        after++;
+    return after == count || !is_cased(characters[after]);
+}
+
+int32_t wg__basic_lower(const int32_t *characters, int64_t count, int64_t at) {
+    enum { CAPITAL_SIGMA = 0x3A3, SIGMA = 0x3C3, FINAL_SIGMA = 0x3C2 };
+    if (characters[at] == CAPITAL_SIGMA)
+        return is_final_sigma(characters, count, at) ? FINAL_SIGMA : SIGMA;
+    return utf8proc_tolower(characters[at]);
+}
+
+/* ---- Folding ---- */
+
+/* The canonical decomposition of one character, at most four code points; returns how many. */
+static int64_t decompose(int32_t c, int32_t *out) {
+    if (c < 0xC0) {
+        out[0] = c;
+        return 1;
+    }
+    return utf8proc_decompose_char(c, out, 4, UTF8PROC_DECOMPOSE, NULL);
+}
+
+/* Canonical ordering: a run of marks is sorted by combining class, and stays in order where the
+ * classes are equal. Accents (Mn) are gone already: only the few spacing marks that have a class
+ * are left, so insertion does. */
+static void order_marks(int32_t *marks, int64_t count) {
+    for (int64_t i = 1; i < count; i++) {
+        int32_t mark = marks[i];
+        int class = utf8proc_get_property(mark)->combining_class;
+        int64_t j = i;
+        for (; j > 0 && utf8proc_get_property(marks[j - 1])->combining_class > class; j--)
+            marks[j] = marks[j - 1];
+        marks[j] = mark;
+    }
+}
+
+/* Appends the decomposition of c to `folded` without accents; *run is where the marks begin. */
+static int64_t append_folded(int32_t c, int32_t *folded, int64_t count, int64_t *run) {
+    int32_t parts[4];
+    int64_t part_count = decompose(c, parts);
+    for (int64_t i = 0; i < part_count; i++) {
+        const utf8proc_property_t *property = utf8proc_get_property(parts[i]);
+        if (property->combining_class == 0 || count - *run == MARKS_ORDERED) {
+            order_marks(folded + *run, count - *run);
+            *run = count;
+        }
+        if (property->category == UTF8PROC_CATEGORY_MN)
+            continue;
+        folded[count++] = parts[i];
+        if (property->combining_class == 0)
+            *run = count;
+    }
+    return count;
+}
+
+/* Lower case, NFD, no accents: characters to folded. Returns how many there are, or -1. */
+static int64_t fold(walk *w) {
+    int32_t *folded =
+        wg__grow(w->folded, 0, &w->folded_capacity, w->character_count * 4, sizeof *folded);
+    if (!folded)
+        return -1;
+    w->folded = folded;
+    int64_t count = 0, run = 0;
+    for (int64_t i = 0; i < w->character_count; i++) {
+        int32_t c = w->characters[i];
+        /* Of huggingface letters become small once their accents are gone. U+0130 becomes i and an
+         * accent in full; the accent would go anyway. */
+        if (!w->rules.huggingface)
+            c = wg__basic_lower(w->characters, w->character_count, i);
+        count = append_folded(c, folded, count, &run);
+    }
+    order_marks(folded + run, count - run);
+    for (int64_t i = 0; w->rules.huggingface && i < count; i++)
+        folded[i] = utf8proc_tolower(folded[i]);
+    return count;
+}
+
+/* ---- Words ---- */
+
+static int reserve_word(walk *w, int64_t bytes) {
+    char *word = wg__grow(w->word, 0, &w->word_capacity, bytes, 1);
+    if (!word)
+        return -1;
+    w->word = word;
+    return 0;
+}
+
+/* Cuts code points at punctuation and hands out the words. */
+static int visit_split(walk *w, const int32_t *characters, int64_t count) {
+    if (reserve_word(w, count * 4) < 0)
+        return -1;
+    int64_t length = 0, in_word = 0;
+    int status = 0;
+    for (int64_t i = 0; i < count && status >= 0; i++) {
+        bool punctuation = is_punctuation(characters[i]);
+        if (punctuation && in_word > 0) {
+            status = w->visit(w->context, w->word, length, in_word);
+            length = in_word = 0;
+        }
+        length += utf8proc_encode_char(characters[i], (utf8proc_uint8_t *)w->word + length);
+        in_word++;
+        if (punctuation && status >= 0) {
+            status = w->visit(w->context, w->word, length, 1);
+            length = in_word = 0;
+        }
+    }
+    if (in_word > 0 && status >= 0)
+        status = w->visit(w->context, w->word, length, in_word);
+    return status;
+}
+
+/* Hands out what was gathered since the last space. */
+static int flush(walk *w) {
+    if (w->character_count == 0)
+        return 0;
+    const int32_t *characters = w->characters;
+    int64_t count = w->character_count;
+    if (!w->rules.cased) {
+        count = fold(w);
+        characters = w->folded;
+    }
+    w->character_count = 0;
+    return count < 0 ? -1 : visit_split(w, characters, count);
+}
+
+static int gather(walk *w, int32_t c) {
+    int32_t *characters = wg__grow(w->characters, w->character_count, &w->character_capacity,
+                                   w->character_count + 1, sizeof *characters);
+    if (!characters)
+        return -1;
+    w->characters = characters;
+    characters[w->character_count++] = c;
+    return 0;
+}
+
+/* From a word's beginning to the space after it, any characters. Returns where it ended, or -1. */
+static int64_t walk_unicode(walk *w, const char *text, int64_t at, int64_t length) {
+    for (;;) {
+        if (at == length)
+            return flush(w) < 0 ? -1 : at;
+        int32_t c;
+        utf8proc_ssize_t size =
+            utf8proc_iterate((const utf8proc_uint8_t *)text + at, length - at, &c);
+        if (size <= 0)
+            return wg_fail(WG_ERROR_FORMAT, "tokenizer", "the text is not UTF-8 at byte %lld",
+                           (long long)at);
+        at += size;
+        utf8proc_category_t category = utf8proc_category(c);
+        if (is_space(c, category))
+            return flush(w) < 0 ? -1 : at;
+        if (is_dropped(c, category, w->rules))
+            continue;
+        if (is_ideograph(c) && !(w->rules.huggingface && is_between(c, 0x2B820, 0x2B91F))) {
+            if (flush(w) < 0 || gather(w, c) < 0 || flush(w) < 0)
+                return -1;
+        } else if (gather(w, c) < 0) {
+            return -1;
+        }
+    }
+}
+
+/* The same for a stretch that is known to be ASCII without spaces. */
+static int walk_ascii(walk *w, const unsigned char *classes, const char *text, int64_t length) {
+    if (reserve_word(w, length) < 0)
+        return -1;
+    char *word = w->word;
+    int64_t in_word = 0;
+    int status = 0;
+    for (int64_t i = 0; i < length && status >= 0; i++) {
+        char c = text[i];
+        enum ascii_class class = classes[(unsigned char)c];
+        if (class == LETTER) {
+            word[in_word++] = !w->rules.cased && c >= 'A' && c <= 'Z' ? (char)(c + 32) : c;
+        } else if (class == PUNCTUATION) {
+            if (in_word > 0)
+                status = w->visit(w->context, word, in_word, in_word);
+            in_word = 0;
+            if (status >= 0)
+                status = w->visit(w->context, &c, 1, 1);
+        }
+    }
+    if (in_word > 0 && status >= 0)
+        status = w->visit(w->context, word, in_word, in_word);
+    return status;
+}
+
+static int walk_text(walk *w, const char *text, int64_t length) {
+    unsigned char classes[128];
+    for (int c = 0; c < 128; c++)
+        classes[c] = (unsigned char)class_of_ascii((unsigned char)c);
+    int64_t at = 0;
+    while (at < length) {
+        int64_t end = at;
+        while (end < length && (unsigned char)text[end] < 128 &&
+               classes[(unsigned char)text[end]] != SPACE)
+            end++;
+        if (end < length && (unsigned char)text[end] >= 128) {
+            at = walk_unicode(w, text, at, length);
+            if (at < 0)
+                return -1;
+            continue;
+        }
+        if (end > at && walk_ascii(w, classes, text + at, end - at) < 0)
+            return -1;
+        at = end + 1;
+    }
+    return 0;
+}
+
+int wg__basic_tokenize(const char *text, int64_t length, wg__basic_rules rules,
+                       wg__word_visitor visit, void *context) {
+    walk w = {.rules = rules, .visit = visit, .context = context};
+    int status = walk_text(&w, text, length);
+    wg__free(w.word);
+    wg__free(w.characters);
+    wg__free(w.folded);
+    return status;
+}

@@ -1,0 +1,237 @@
+/* Characters and bytes as tokens. See characters.h. */
+#include <stdio.h>
+#include <string.h>
+#include <utf8proc.h>
+
+#include "data/tokenizer/characters.h"
+#include "data/tokenizer/text_file.h"
+#include "data/dataset/mmap.h"
+#include "data/tokenizer/kind.h"
+#include "tensor/internal.h"
+
+#define CODE_POINTS 0x110000
+#define UNKNOWN "<unk>"
+#define NUL_TOKEN "<0x00>"
+
+/* ---- Bytes ---- */
+
+static int encode_bytes(const wg_tokenizer *tokenizer, const char *text, int64_t length, bool first,
+                        wg__token_sink *sink) {
+    (void)tokenizer, (void)first;
+    for (int64_t i = 0; i < length; i++)
+        if (wg_token_list_append(&sink->list, (unsigned char)text[i]) < 0 ||
+            wg__token_sink_settle(sink) < 0)
+            return -1;
+    return 0;
+}
+
+static int decode_byte(const wg_tokenizer *tokenizer, int32_t id, const wg_decode_options *options,
+                       wg__decode_state *state, wg__text *text) {
+    (void)tokenizer, (void)options, (void)state;
+    return wg__text_append(text, &(char){(char)id}, 1);
+}
+
+static json_t *no_options(const wg_tokenizer *tokenizer) {
+    (void)tokenizer;
+    return json_object();
+}
+
+static wg_tokenizer *bytes_from_json(const json_t *options, int64_t count,
+                                     const char *const *tokens) {
+    (void)options;
+    wg_tokenizer *tokenizer = wg_byte_new();
+    bool same = tokenizer && count == 256;
+    for (int64_t i = 0; same && i < count; i++)
+        same = strcmp(tokens[i], wg_tokenizer_token(tokenizer, (int32_t)i)) == 0;
+    if (tokenizer && !same) {
+        wg_fail(WG_ERROR_FORMAT, "byte", "the vocabulary is not that of the 256 bytes");
+        wg_tokenizer_free(tokenizer);
+        return NULL;
+    }
+    return tokenizer;
+}
+
+const wg__tokenizer_kind wg__byte_kind = {
+    .name = "byte",
+    .encode = encode_bytes,
+    .decode = decode_byte,
+    .options_to_json = no_options,
+    .from_json = bytes_from_json,
+};
+
+wg_tokenizer *wg_byte_new(void) {
+    char texts[256][8];
+    const char *tokens[256];
+    for (int i = 0; i < 256; i++) {
+        snprintf(texts[i], sizeof texts[i], "<0x%02X>", i);
+        tokens[i] = texts[i];
+    }
+    wg_tokenizer *tokenizer = wg__tokenizer_new(&wg__byte_kind, sizeof *tokenizer);
+    if (tokenizer && wg__tokenizer_set_vocabulary(tokenizer, 256, tokens, "token") < 0) {
+        wg_tokenizer_free(tokenizer);
+        return NULL;
+    }
+    return tokenizer;
+}
+
+/* ---- Characters ---- */
+
+/* The one character that a token is, or -1. */
+static int32_t character_of(const char *token) {
+    utf8proc_int32_t character;
+    utf8proc_ssize_t length = (utf8proc_ssize_t)strlen(token);
+    if (strcmp(token, NUL_TOKEN) == 0)
+        return 0;
+    return utf8proc_iterate((const utf8proc_uint8_t *)token, length, &character) == length
+               ? character
+               : -1;
+}
+
+static int32_t id_of(const wg_tokenizer *tokenizer, const char *text, int64_t length) {
+    return *text ? (int32_t)wg__strings_find(&tokenizer->vocabulary, text, length)
+                 : wg_tokenizer_id(tokenizer, NUL_TOKEN);
+}
+
+static int encode_characters(const wg_tokenizer *tokenizer, const char *text, int64_t length,
+                             bool first, wg__token_sink *sink) {
+    (void)first;
+    int64_t size;
+    for (int64_t at = 0; at < length; at += size) {
+        size = utf8proc_utf8class[(unsigned char)text[at]];
+        int32_t id = id_of(tokenizer, text + at, size);
+        if (id < 0)
+            id = tokenizer->special[WG_TOKEN_UNKNOWN];
+        if (id < 0)
+            return wg_fail(WG_ERROR_FORMAT, "char",
+                           "the character \"%.*s\" is not in the vocabulary, which has no " UNKNOWN
+                           " either",
+                           (int)size, text + at);
+        if (wg_token_list_append(&sink->list, id) < 0 || wg__token_sink_settle(sink) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+static int decode_character(const wg_tokenizer *tokenizer, int32_t id,
+                            const wg_decode_options *options, wg__decode_state *state,
+                            wg__text *text) {
+    (void)options, (void)state;
+    const char *token = wg__strings_text(&tokenizer->vocabulary, id);
+    return strcmp(token, NUL_TOKEN) == 0 ? wg__text_append(text, "", 1)
+                                         : wg__text_append(text, token, (int64_t)strlen(token));
+}
+
+static int fill(wg_tokenizer *tokenizer, int64_t count, const char *const *tokens) {
+    if (wg__tokenizer_set_vocabulary(tokenizer, count, tokens, "token") < 0)
+        return -1;
+    for (int64_t i = 0; i < count; i++)
+        if (character_of(tokens[i]) < 0 && strcmp(tokens[i], UNKNOWN) != 0)
+            return wg_fail(WG_ERROR_FORMAT, "char", "token %lld, \"%.100s\", is not one character",
+                           (long long)i + 1, tokens[i]);
+    return wg__tokenizer_name_special(tokenizer, WG_TOKEN_UNKNOWN, UNKNOWN);
+}
+
+static wg_tokenizer *new_char(int64_t count, const char *const *tokens) {
+    wg_tokenizer *tokenizer = wg__tokenizer_new(&wg__char_kind, sizeof *tokenizer);
+    if (tokenizer && fill(tokenizer, count, tokens) < 0) {
+        wg_tokenizer_free(tokenizer);
+        return NULL;
+    }
+    return tokenizer;
+}
+
+static wg_tokenizer *characters_from_json(const json_t *options, int64_t count,
+                                          const char *const *tokens) {
+    (void)options;
+    return new_char(count, tokens);
+}
+
+const wg__tokenizer_kind wg__char_kind = {
+    .name = "char",
+    .encode = encode_characters,
+    .decode = decode_character,
+    .options_to_json = no_options,
+    .from_json = characters_from_json,
+};
+
+/* ---- Learning ---- */
+
+typedef struct trainer {
+    bool *seen; /* by code point */
+    int64_t count;
+} trainer;
+
+static int begin(trainer *t) {
+    *t = (trainer){.seen = wg__calloc(CODE_POINTS, sizeof *t->seen)};
+    return t->seen ? 0 : -1;
+}
+
+static int add_text(trainer *t, const char *text, int64_t length, const char *name) {
+    if (wg__utf8_check(text, length, name, "char_train") < 0)
+        return -1;
+    utf8proc_int32_t character;
+    for (int64_t at = 0; at < length;) {
+        at += utf8proc_iterate((const utf8proc_uint8_t *)text + at, length - at, &character);
+        t->count += !t->seen[character];
+        t->seen[character] = true;
+    }
+    return 0;
+}
+
+static wg_tokenizer *make(const trainer *t, bool unknown) {
+    char(*texts)[8] = wg__calloc((size_t)t->count + 1, sizeof *texts);
+    const char **tokens = wg__alloc((size_t)(t->count + 1) * sizeof *tokens);
+    wg_tokenizer *tokenizer = NULL;
+    int64_t count = 0;
+    if (texts && tokens && unknown)
+        tokens[count++] = UNKNOWN;
+    for (int32_t c = 0; texts && tokens && c < CODE_POINTS; c++) {
+        if (!t->seen[c])
+            continue;
+        if (c == 0)
+            strcpy(texts[count], NUL_TOKEN);
+        else
+            utf8proc_encode_char(c, (utf8proc_uint8_t *)texts[count]);
+        tokens[count] = texts[count];
+        count++;
+    }
+    if (texts && tokens)
+        tokenizer = new_char(count, tokens);
+    wg__free(tokens);
+    wg__free(texts);
+    return tokenizer;
+}
+
+static wg_tokenizer *finish(trainer *t, int status, const wg_char_training *training) {
+    wg_tokenizer *tokenizer = NULL;
+    if (status == 0 && t->count == 0)
+        status = wg_fail(WG_ERROR_FORMAT, "char_train", "there is no text to learn from");
+    if (status == 0)
+        tokenizer = make(t, training && training->unknown);
+    wg__free(t->seen);
+    return tokenizer;
+}
+
+wg_tokenizer *wg_char_train(const char *text, int64_t length, const wg_char_training *training) {
+    if (!text)
+        return NULL;
+    trainer t;
+    int status = begin(&t);
+    if (status == 0)
+        status = add_text(&t, text, length < 0 ? (int64_t)strlen(text) : length, "the text");
+    return finish(&t, status, training);
+}
+
+wg_tokenizer *wg_char_train_files(int count, const char *const *paths,
+                                  const wg_char_training *training) {
+    trainer t;
+    int status = begin(&t);
+    for (int i = 0; status == 0 && i < count; i++) {
+        wg__text_map text;
+        status = wg__text_map_open(&text, paths[i], "char_train");
+        if (status == 0)
+            status = add_text(&t, text.bytes, text.length, paths[i]);
+        wg__text_map_close(&text);
+    }
+    return finish(&t, status, training);
+}

@@ -1,0 +1,27 @@
+/* The plainest tokenizers: one token a character, as char-rnn and nanoGPT have it for Shakespeare,
+ * or one a byte. Both give back any text that they take. */
+#ifndef WG_DATA_TOKENIZER_CHARACTERS_H
+#define WG_DATA_TOKENIZER_CHARACTERS_H
+
+#include "tokenizer.h"
+
+/* The tokenizer of bytes: 256 tokens, <0x00> to <0xFF>, id and byte being the same. Freed with
+ * wg_tokenizer_free. [MEMORY] */
+WG_API wg_tokenizer *wg_byte_new(void);
+
+typedef struct wg_char_training {
+    bool unknown; /* a first token <unk> for characters that the text does not have; without it
+                   * these cannot be encoded */
+} wg_char_training;
+
+/* The tokenizer of the characters that a text has, in order of code points (U+0000, which a token
+ * cannot hold, is written <0x00>). Freed with wg_tokenizer_free.
+ * [FORMAT for text that is not UTF-8, or empty] */
+WG_API wg_tokenizer *wg_char_train(const char *text, int64_t length,
+                                   const wg_char_training *training);
+
+/* The same from text files together. [also NOT_FOUND, IO] */
+WG_API wg_tokenizer *wg_char_train_files(int count, const char *const *paths,
+                                         const wg_char_training *training);
+
+#endif

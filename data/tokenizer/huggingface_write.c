@@ -1,0 +1,377 @@
+/* Tokenizers as huggingface/tokenizers' tokenizer.json; what huggingface.c reads. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "data/tokenizer/base64.h"
+#include "data/tokenizer/bpe_kind.h"
+#include "data/tokenizer/byte_level.h"
+#include "data/tokenizer/export.h"
+#include "tensor/internal.h"
+
+/* The parts of a file: JSON that file_of takes over. NULL: there was no memory. */
+typedef struct parts {
+    json_t *normalizer, *pre_tokenizer, *post_processor, *decoder, *model;
+} parts;
+
+/* ---- Tokens ---- */
+
+/* Bytes are letters of GPT-2's alphabet. */
+static json_t *token_json(const wg_tokenizer *tokenizer, int64_t id) {
+    char letter[2];
+    if (tokenizer->kind == &wg__byte_kind)
+        return json_stringn(letter, (size_t)wg__byte_to_letter((unsigned char)id, letter));
+    return json_string(wg__strings_text(&tokenizer->vocabulary, id));
+}
+
+/* {token: id} */
+static json_t *vocabulary_json(const wg_tokenizer *tokenizer) {
+    json_t *object = json_object();
+    for (int64_t i = 0; object && i < tokenizer->vocabulary.count; i++) {
+        json_t *token = token_json(tokenizer, i);
+        const char *text = json_string_value(token);
+        const int status = text ? json_object_set_new(object, text, json_integer(i)) : -1;
+        json_decref(token);
+        if (status < 0) {
+            json_decref(object);
+            return NULL;
+        }
+    }
+    return object;
+}
+
+static json_t *added_json(const wg_tokenizer *tokenizer) {
+    json_t *list = json_array();
+    for (int64_t id = 0; tokenizer->added_by_id && list && id < tokenizer->vocabulary.count; id++) {
+        const int32_t number = tokenizer->added_by_id[id];
+        if (number < 0)
+            continue;
+        const wg__added_token *token = &tokenizer->added[number];
+        if (json_array_append_new(
+                list, json_pack("{s:I, s:s, s:b, s:b, s:b, s:b, s:b}", "id", (json_int_t)id,
+                                "content", wg__strings_text(&tokenizer->added_texts, number),
+                                "single_word", 0, "lstrip", token->strip_left, "rstrip",
+                                token->strip_right, "normalized", 0, "special", token->special)) <
+            0) {
+            json_decref(list);
+            return NULL;
+        }
+    }
+    return list;
+}
+
+static json_t *file_of(const wg_tokenizer *tokenizer, parts p) {
+    return json_pack("{s:s, s:n, s:n, s:o, s:o, s:o, s:o, s:o, s:o}", "version", "1.0",
+                     "truncation", "padding", "added_tokens", added_json(tokenizer), "normalizer",
+                     p.normalizer, "pre_tokenizer", p.pre_tokenizer, "post_processor",
+                     p.post_processor, "decoder", p.decoder, "model", p.model);
+}
+
+/* ---- WordPiece ---- */
+
+static json_t *bert_processor(const wg_tokenizer *tokenizer) {
+    const int32_t class = tokenizer->special[WG_TOKEN_CLASS],
+                  separator = tokenizer->special[WG_TOKEN_SEPARATOR];
+    if (class < 0 || separator < 0)
+        return json_null();
+    return json_pack("{s:s, s:[s, i], s:[s, i]}", "type", "BertProcessing", "sep",
+                     wg_tokenizer_token(tokenizer, separator), separator, "cls",
+                     wg_tokenizer_token(tokenizer, class), class);
+}
+
+static json_t *wordpiece_file(const wg_tokenizer *tokenizer) {
+    json_t *options = tokenizer->kind->options_to_json(tokenizer);
+    const bool lower = json_is_true(json_object_get(options, "lower_case"));
+    const json_int_t longest = json_integer_value(json_object_get(options, "max_word_characters"));
+    json_decref(options);
+    return file_of(
+        tokenizer,
+        (parts){
+            json_pack("{s:s, s:b, s:b, s:n, s:b}", "type", "BertNormalizer", "clean_text", 1,
+                      "handle_chinese_chars", 1, "strip_accents", "lowercase", lower),
+            json_pack("{s:s}", "type", "BertPreTokenizer"),
+            bert_processor(tokenizer),
+            json_pack("{s:s, s:s, s:b}", "type", "WordPiece", "prefix", "##", "cleanup", 1),
+            json_pack("{s:s, s:s, s:s, s:I, s:o}", "type", "WordPiece", "unk_token", "[UNK]",
+                      "continuing_subword_prefix", "##", "max_input_chars_per_word", longest,
+                      "vocab", vocabulary_json(tokenizer)),
+        });
+}
+
+/* ---- BPE ---- */
+
+static json_t *merges_json(const wg_tokenizer *tokenizer, int64_t count,
+                           const int32_t (*merges)[2]) {
+    json_t *list = json_array();
+    for (int64_t i = 0; list && i < count; i++) {
+        const char *left = wg__strings_text(&tokenizer->vocabulary, merges[i][0]),
+                   *right = wg__strings_text(&tokenizer->vocabulary, merges[i][1]);
+        if (json_array_append_new(list, json_sprintf("%s %s", left, right)) < 0) {
+            json_decref(list);
+            list = NULL;
+        }
+    }
+    return list;
+}
+
+typedef struct bpe_model {
+    const char *unknown; /* NULL: none */
+    bool fuse_unknown, byte_fallback, ignore_merges;
+    json_t *merges;
+} bpe_model;
+
+static json_t *bpe_json(const wg_tokenizer *tokenizer, const bpe_model *m) {
+    json_t *model =
+        json_pack("{s:s, s:n, s:s?, s:n, s:n, s:b, s:b, s:o, s:o}", "type", "BPE", "dropout",
+                  "unk_token", m->unknown, "continuing_subword_prefix", "end_of_word_suffix",
+                  "fuse_unk", m->fuse_unknown, "byte_fallback", m->byte_fallback, "vocab",
+                  vocabulary_json(tokenizer), "merges", m->merges);
+    if (m->ignore_merges) /* older readers do not know the key */
+        json_object_set_new(model, "ignore_merges", json_true());
+    return model;
+}
+
+static json_t *byte_level_json(bool prefix_space, bool splits) {
+    return json_pack("{s:s, s:b, s:b, s:b}", "type", "ByteLevel", "add_prefix_space", prefix_space,
+                     "trim_offsets", 1, "use_regex", splits);
+}
+
+/* `pattern` NULL: GPT-2's. */
+static json_t *byte_level_file(const wg_tokenizer *tokenizer, const char *pattern,
+                               bool prefix_space, json_t *model) {
+    json_t *pre_tokenizer =
+        pattern ? json_pack("{s:s, s:[{s:s, s:{s:s}, s:s, s:b}, o]}", "type", "Sequence",
+                            "pretokenizers", "type", "Split", "pattern", "Regex", pattern,
+                            "behavior", "Isolated", "invert", 0, byte_level_json(false, false))
+                : byte_level_json(prefix_space, true);
+    return file_of(tokenizer, (parts){json_null(), pre_tokenizer, byte_level_json(true, true),
+                                      byte_level_json(true, true), model});
+}
+
+static json_t *bpe_file(const wg_tokenizer *tokenizer) {
+    const wg__bpe *bpe = (const wg__bpe *)tokenizer;
+    const bool own = strcmp(bpe->pattern, WG__GPT2_PATTERN) != 0;
+    const bpe_model model = {
+        .ignore_merges = bpe->whole_words,
+        .merges = merges_json(tokenizer, bpe->merge_count, (const int32_t(*)[2])bpe->merge_list)};
+    return byte_level_file(tokenizer, own ? bpe->pattern : NULL, bpe->prefix_space,
+                           bpe_json(tokenizer, &model));
+}
+
+static json_t *byte_file(const wg_tokenizer *tokenizer) {
+    const bpe_model model = {.merges = json_array()};
+    return byte_level_file(tokenizer, NULL, false, bpe_json(tokenizer, &model));
+}
+
+/* Every character is a part; none is joined to another. */
+static json_t *char_file(const wg_tokenizer *tokenizer) {
+    const int32_t unknown = tokenizer->special[WG_TOKEN_UNKNOWN];
+    const bpe_model model = {.unknown = wg_tokenizer_token(tokenizer, unknown),
+                             .merges = json_array()};
+    return file_of(tokenizer,
+                   (parts){json_null(), json_null(), json_null(),
+                           json_pack("{s:s}", "type", "Fuse"), bpe_json(tokenizer, &model)});
+}
+
+/* ---- SentencePiece ---- */
+
+static json_t *replace_json(const char *from, const char *to) {
+    return json_pack("{s:s, s:{s:s}, s:s}", "type", "Replace", "pattern", "String", from, "content",
+                     to);
+}
+
+/* Appends to a list that may be NULL; both are NULL after a failure. */
+static void append(json_t **list, json_t *step) {
+    if (json_array_append_new(*list, step) < 0) {
+        json_decref(*list);
+        *list = NULL;
+    }
+}
+
+/* null for no steps, else their Sequence under that key. */
+static json_t *sequence(const char *key, json_t *steps) {
+    if (!steps || json_array_size(steps) > 0)
+        return json_pack("{s:s, s:o}", "type", "Sequence", key, steps);
+    json_decref(steps);
+    return json_null();
+}
+
+static json_t *pieces_normalizer(const wg__pieces *p) {
+    const wg__charsmap *map = &p->normalizer.charsmap;
+    json_t *steps = json_array();
+    wg__text base64 = {0};
+    if (map->length > 0) {
+        const int status = wg__base64_encode(map->blob, map->length, &base64);
+        append(&steps, status < 0 ? NULL
+                                  : json_pack("{s:s, s:s}", "type", "Precompiled",
+                                              "precompiled_charsmap", base64.bytes));
+        wg__free(base64.bytes);
+    }
+    if (p->settings.prefix == WG__PREFIX_ALWAYS)
+        append(&steps, json_pack("{s:s, s:s}", "type", "Prepend", "prepend", WG__SPACE_SYMBOL));
+    if (!p->settings.plain_spaces && p->settings.prefix != WG__PREFIX_MISSING)
+        append(&steps, replace_json(" ", WG__SPACE_SYMBOL));
+    return sequence("normalizers", steps);
+}
+
+static json_t *pieces_pre_tokenizer(const wg__pieces *p) {
+    const wg__piece_settings *s = &p->settings;
+    json_t *steps = json_array();
+    if (s->split_spaces)
+        append(&steps, json_pack("{s:s}", "type", "WhitespaceSplit"));
+    if (s->prefix == WG__PREFIX_MISSING)
+        append(&steps, json_pack("{s:s, s:s, s:s, s:b}", "type", "Metaspace", "replacement",
+                                 WG__SPACE_SYMBOL, "prepend_scheme",
+                                 s->prefix_first ? "first" : "always", "split", s->split_words));
+    return sequence("pretokenizers", steps);
+}
+
+static json_t *pieces_decoder(const wg__pieces *p) {
+    json_t *steps = json_array();
+    append(&steps, replace_json(WG__SPACE_SYMBOL, " "));
+    append(&steps, json_pack("{s:s}", "type", "ByteFallback"));
+    append(&steps, json_pack("{s:s}", "type", "Fuse"));
+    if (p->settings.strip != WG__STRIP_NONE)
+        append(&steps, json_pack("{s:s, s:s, s:i, s:i}", "type", "Strip", "content", " ", "start",
+                                 1, "stop", 0));
+    return sequence("decoders", steps);
+}
+
+/* What stands around a text: <s> before it (LLaMA), or, in unigram models, </s> behind it (T5). */
+static json_t *pieces_processor(const wg__pieces *p) {
+    const bool end = p->settings.unigram;
+    const int32_t id = p->base.special[end ? WG_TOKEN_END : WG_TOKEN_BEGIN];
+    if (id < 0)
+        return json_null();
+    const char *token = wg__tokenizer_added_text(&p->base, id);
+    json_t *single = json_array(), *pair = json_array();
+    for (int i = 0; i < 2; i++) {
+        json_t *special = json_pack("{s:{s:s, s:i}}", "SpecialToken", "id", token, "type_id", i);
+        json_t *text = json_pack("{s:{s:s, s:i}}", "Sequence", "id", i ? "B" : "A", "type_id", i);
+        json_t *order[] = {end ? text : special, end ? special : text};
+        for (int j = 0; j < 2; j++) {
+            if (i == 0 && order[j])
+                append(&single, json_incref(order[j]));
+            append(&pair, order[j]);
+        }
+    }
+    return json_pack("{s:s, s:o, s:o, s:{s:{s:s, s:[i], s:[s]}}}", "type", "TemplateProcessing",
+                     "single", single, "pair", pair, "special_tokens", token, "id", token, "ids",
+                     id, "tokens", token);
+}
+
+static json_t *scored_vocabulary(const wg__pieces *p) {
+    json_t *list = json_array();
+    for (int64_t i = 0; list && i < p->base.vocabulary.count; i++)
+        append(&list, json_pack("[s, f]", wg__strings_text(&p->base.vocabulary, i), p->scores[i]));
+    return list;
+}
+
+/* The ways in which a piece comes of two others, as "left right", the best pieces first: what
+ * scores say by a list. */
+static int append_ways(const wg__pieces *p, int64_t id, json_t *list) {
+    const wg__strings *vocabulary = &p->base.vocabulary;
+    const char *text = wg__strings_text(vocabulary, id);
+    const int64_t length = wg__strings_length(vocabulary, id);
+    for (int64_t head = 1; head < length; head++) {
+        const int64_t left = wg__strings_find(vocabulary, text, head),
+                      right = wg__strings_find(vocabulary, text + head, length - head);
+        if (left >= 0 && right >= 0 &&
+            json_array_append_new(list, json_sprintf("%.*s %s", (int)head, text, text + head)) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+static int compare_scores(const void *a, const void *b, void *context) {
+    const double *scores = context;
+    const int64_t i = *(const int64_t *)a, j = *(const int64_t *)b;
+    return scores[i] != scores[j] ? (scores[i] < scores[j]) - (scores[i] > scores[j])
+                                  : (i > j) - (i < j);
+}
+
+static json_t *merges_of_scores(const wg__pieces *p) {
+    const int64_t count = p->base.vocabulary.count;
+    int64_t *order = wg__alloc((size_t)(count + 1) * sizeof *order);
+    json_t *list = order ? json_array() : NULL;
+    for (int64_t i = 0; list && i < count; i++)
+        order[i] = i;
+    if (list)
+        qsort_r(order, (size_t)count, sizeof *order, compare_scores, p->scores);
+    for (int64_t i = 0; list && i < count; i++)
+        if (p->types[order[i]] == WG__PIECE_NORMAL && append_ways(p, order[i], list) < 0) {
+            json_decref(list);
+            list = NULL;
+        }
+    wg__free(order);
+    return list;
+}
+
+static json_t *pieces_model(const wg__pieces *p) {
+    const wg__piece_settings *s = &p->settings;
+    const int32_t unknown = p->base.special[WG_TOKEN_UNKNOWN];
+    if (s->unigram)
+        return json_pack("{s:s, s:i, s:o, s:b}", "type", "Unigram", "unk_id", unknown, "vocab",
+                         scored_vocabulary(p), "byte_fallback", s->byte_fallback);
+    const bpe_model model = {
+        .unknown = wg_tokenizer_token(&p->base, unknown),
+        .fuse_unknown = !s->part_unknowns,
+        .byte_fallback = s->byte_fallback,
+        .merges = s->by_merges
+                      ? merges_json(&p->base, p->merge_count, (const int32_t(*)[2])p->merge_list)
+                      : merges_of_scores(p),
+    };
+    return bpe_json(&p->base, &model);
+}
+
+static json_t *pieces_file(const wg__pieces *p) {
+    return file_of(&p->base, (parts){pieces_normalizer(p), pieces_pre_tokenizer(p),
+                                     pieces_processor(p), pieces_decoder(p), pieces_model(p)});
+}
+
+/* ---- All of them ---- */
+
+static bool pieces_can(const wg__pieces *p) {
+    const wg__piece_settings *s = &p->settings;
+    for (int64_t i = 0; i < p->base.vocabulary.count; i++)
+        if (p->types[i] == WG__PIECE_UNUSED || p->types[i] == WG__PIECE_USER_DEFINED)
+            return false;
+    return !s->remove_spaces && !s->space_suffix &&
+           (s->by_grapheme || p->normalizer.charsmap.length == 0) &&
+           (!s->plain_spaces || s->prefix == WG__PREFIX_NONE);
+}
+
+/* False for what such a file cannot say. */
+static bool can(const wg_tokenizer *tokenizer) {
+    const wg__bpe *bpe = (const wg__bpe *)tokenizer;
+    if (tokenizer->kind == &wg__bpe_kind)
+        return !bpe->prefix_space || strcmp(bpe->pattern, WG__GPT2_PATTERN) == 0;
+    if (tokenizer->kind == &wg__char_kind) /* there, what is unknown would vanish without a word */
+        return tokenizer->special[WG_TOKEN_UNKNOWN] >= 0;
+    return tokenizer->kind != &wg__sentencepiece_kind || pieces_can((const wg__pieces *)tokenizer);
+}
+
+static json_t *whole_file(const wg_tokenizer *tokenizer) {
+    if (tokenizer->kind == &wg__wordpiece_kind)
+        return wordpiece_file(tokenizer);
+    if (tokenizer->kind == &wg__bpe_kind)
+        return bpe_file(tokenizer);
+    if (tokenizer->kind == &wg__byte_kind)
+        return byte_file(tokenizer);
+    if (tokenizer->kind == &wg__char_kind)
+        return char_file(tokenizer);
+    if (tokenizer->kind == &wg__sentencepiece_kind)
+        return pieces_file((const wg__pieces *)tokenizer);
+    wg__pieces *pieces = wg__llama2c_pieces(tokenizer);
+    json_t *file = pieces ? pieces_file(pieces) : NULL;
+    wg_tokenizer_free(pieces ? &pieces->base : NULL);
+    return file;
+}
+
+int wg__huggingface_write(const wg_tokenizer *tokenizer, wg__text *out) {
+    if (!can(tokenizer))
+        return 0;
+    json_t *file = whole_file(tokenizer);
+    const int status = wg__dump_json(file, JSON_INDENT(1), out);
+    json_decref(file);
+    return status < 0 ? -1 : 1;
+}

@@ -1,0 +1,413 @@
+/* llama2.c's tokenizer.bin. See llama2c.h. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <utf8proc.h>
+
+#include "data/tokenizer/llama2c.h"
+#include "data/tokenizer/merges.h"
+#include "data/tokenizer/text_file.h"
+#include "data/tokenizer/export.h"
+#include "data/tokenizer/kind.h"
+#include "tensor/internal.h"
+
+#define WHERE "llama2c"
+#define FIRST_BYTE 3        /* the token of byte 0 */
+#define FIRST_PIECE 259     /* behind the bytes */
+#define WORST_SCORE (-1e10) /* run.c joins nothing below it */
+
+typedef struct llama2c {
+    wg_tokenizer base;
+    double *scores;
+    wg__pairs merges;
+    int32_t space; /* the token " " */
+    int32_t ascii[128];
+} llama2c;
+
+/* ---- Making one ---- */
+
+static int check_vocabulary(llama2c *l) {
+    int64_t count = l->base.vocabulary.count;
+    if (count < FIRST_PIECE)
+        return wg_fail(WG_ERROR_FORMAT, WHERE, "%lld tokens; the bytes alone need %d",
+                       (long long)count, FIRST_PIECE);
+    l->space = wg_tokenizer_id(&l->base, " ");
+    if (l->space < 0)
+        return wg_fail(WG_ERROR_FORMAT, WHERE, "no token is a space");
+    for (int byte = 0; byte < 256; byte++) {
+        char text[8];
+        snprintf(text, sizeof text, "<0x%02X>", byte);
+        if (wg_tokenizer_id(&l->base, text) != FIRST_BYTE + byte)
+            return wg_fail(WG_ERROR_FORMAT, WHERE, "token %d is not %s", FIRST_BYTE + byte, text);
+    }
+    return 0;
+}
+
+static int name_special(llama2c *l) {
+    static const struct {
+        wg_special_token which;
+        const char *text;
+    } special[] = {{WG_TOKEN_UNKNOWN, "<unk>"}, {WG_TOKEN_BEGIN, "<s>"}, {WG_TOKEN_END, "</s>"}};
+    for (int32_t i = 0; i < FIRST_BYTE; i++) {
+        wg__added_token token = {.id = i, .special = true};
+        if (wg__tokenizer_add(&l->base, special[i].text, &token) < 0 ||
+            wg__tokenizer_set_special(&l->base, special[i].which, i) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+/* The ways in which a token comes of two others. */
+static int add_ways(llama2c *l, int32_t id, int32_t rank) {
+    const wg__strings *vocabulary = &l->base.vocabulary;
+    const char *text = wg__strings_text(vocabulary, id);
+    int64_t length = wg__strings_length(vocabulary, id);
+    for (int64_t head = 1; head < length; head++) {
+        int64_t left = wg__strings_find(vocabulary, text, head);
+        int64_t right = left < 0 ? -1 : wg__strings_find(vocabulary, text + head, length - head);
+        if (right < 0)
+            continue;
+        wg__pair *pair = wg__pairs_add(&l->merges, (int32_t)left, (int32_t)right);
+        if (!pair)
+            return -1;
+        pair->first = rank;
+        pair->second = id;
+    }
+    return 0;
+}
+
+static int make_merges(llama2c *l) {
+    int64_t count = l->base.vocabulary.count;
+    int32_t *ranks = wg__alloc((size_t)(count + 1) * sizeof *ranks);
+    int status = ranks ? wg__rank_scores(count, l->scores, ranks) : -1;
+    for (int64_t i = FIRST_BYTE; status == 0 && i < count; i++)
+        if (l->scores[i] > WORST_SCORE)
+            status = add_ways(l, (int32_t)i, ranks[i]);
+    wg__free(ranks);
+    for (int c = 0; c < 128; c++)
+        l->ascii[c] = (int32_t)wg__strings_find(&l->base.vocabulary, &(char){(char)c}, 1);
+    return status;
+}
+
+static int fill(llama2c *l, int64_t count, const char *const *tokens, const double *scores) {
+    l->scores = wg__alloc((size_t)(count + 1) * sizeof *l->scores);
+    if (!l->scores)
+        return -1;
+    for (int64_t i = 0; i < count; i++) {
+        l->scores[i] = scores[i];
+        if (!isfinite(scores[i]))
+            return wg_fail(WG_ERROR_FORMAT, WHERE, "the score of token %lld is no number",
+                           (long long)i);
+    }
+    if (wg__tokenizer_set_vocabulary(&l->base, count, tokens, "token") < 0 ||
+        check_vocabulary(l) < 0 || name_special(l) < 0)
+        return -1;
+    return make_merges(l);
+}
+
+static wg_tokenizer *new_llama2c(int64_t count, const char *const *tokens, const double *scores) {
+    llama2c *l = wg__tokenizer_new(&wg__llama2c_kind, sizeof *l);
+    if (l && fill(l, count, tokens, scores) < 0) {
+        wg_tokenizer_free(&l->base);
+        return NULL;
+    }
+    return l ? &l->base : NULL;
+}
+
+static void clear(wg_tokenizer *tokenizer) {
+    llama2c *l = (llama2c *)tokenizer;
+    wg__free(l->scores);
+    wg__pairs_clear(&l->merges);
+}
+
+/* ---- Files ---- */
+
+typedef struct reading {
+    const char *name;
+    const unsigned char *at, *end;
+    wg__text texts; /* of all tokens, each closed by a NUL */
+    int64_t *starts;
+    double *scores;
+    int64_t count, start_capacity, score_capacity;
+} reading;
+
+static uint32_t read_word(reading *r) {
+    uint32_t word = 0;
+    for (int i = 0; i < 4; i++)
+        word |= (uint32_t)*r->at++ << (8 * i);
+    return word;
+}
+
+static int read_token(reading *r) {
+    if (r->end - r->at < 8)
+        return wg_fail(WG_ERROR_FORMAT, WHERE, "%s is cut short at token %lld", r->name,
+                       (long long)r->count);
+    uint32_t bits = read_word(r), length = read_word(r);
+    float score;
+    memcpy(&score, &bits, sizeof score);
+    if (length == 0 || length > INT32_MAX || (int64_t)length > r->end - r->at)
+        return wg_fail(WG_ERROR_FORMAT, WHERE, "%s: token %lld has %u bytes, and %lld are left",
+                       r->name, (long long)r->count, length, (long long)(r->end - r->at));
+    if (memchr(r->at, '\0', length))
+        return wg_fail(WG_ERROR_FORMAT, WHERE, "%s: token %lld has a NUL in it", r->name,
+                       (long long)r->count);
+    int64_t *starts =
+        wg__grow(r->starts, r->count, &r->start_capacity, r->count + 1, sizeof *starts);
+    if (!starts)
+        return -1;
+    r->starts = starts;
+    double *scores =
+        wg__grow(r->scores, r->count, &r->score_capacity, r->count + 1, sizeof *scores);
+    if (!scores)
+        return -1;
+    r->scores = scores;
+    starts[r->count] = r->texts.length;
+    scores[r->count++] = (double)score;
+    if (wg__text_append(&r->texts, (const char *)r->at, length) < 0 ||
+        wg__text_append(&r->texts, "", 1) < 0)
+        return -1;
+    r->at += length;
+    return 0;
+}
+
+static wg_tokenizer *make(const reading *r) {
+    const char **tokens = wg__alloc((size_t)(r->count + 1) * sizeof *tokens);
+    if (!tokens)
+        return NULL;
+    for (int64_t i = 0; i < r->count; i++)
+        tokens[i] = r->texts.bytes + r->starts[i];
+    wg_tokenizer *tokenizer = new_llama2c(r->count, tokens, r->scores);
+    wg__free(tokens);
+    return tokenizer;
+}
+
+wg_tokenizer *wg__llama2c_read(const char *bytes, int64_t length, const char *name) {
+    const unsigned char *begin = (const unsigned char *)bytes;
+    reading r = {.name = name, .at = begin, .end = begin + length};
+    int status = 0;
+    if (length < 4)
+        status = wg_fail(WG_ERROR_FORMAT, WHERE, "%s is cut short", name);
+    else
+        r.at += 4; /* the longest length, which the tokens tell, too */
+    while (status == 0 && r.at < r.end)
+        status = read_token(&r);
+    wg_tokenizer *tokenizer = status == 0 ? make(&r) : NULL;
+    wg__free(r.texts.bytes);
+    wg__free(r.starts);
+    wg__free(r.scores);
+    return tokenizer;
+}
+
+wg_tokenizer *wg_llama2c_load(const char *path) {
+    int64_t length;
+    char *bytes = wg__text_file_read(path, &length, "wg_llama2c_load");
+    wg_tokenizer *tokenizer = bytes ? wg__llama2c_read(bytes, length, path) : NULL;
+    wg__free(bytes);
+    return tokenizer;
+}
+
+/* ---- As others have it ---- */
+
+/* Appends `text` with every `from` as `to`, closed by a NUL. */
+static int append_replaced(wg__text *out, const char *text, const char *from, const char *to) {
+    const char *found;
+    while ((found = strstr(text, from))) {
+        if (wg__text_append(out, text, found - text) < 0 ||
+            wg__text_append(out, to, (int64_t)strlen(to)) < 0)
+            return -1;
+        text = found + strlen(from);
+    }
+    return wg__text_append(out, text, (int64_t)strlen(text) + 1);
+}
+
+/* A vocabulary with `from` as `to` in the pieces, one behind the other: special tokens as `special`
+ * gives them. tokens[i] points into `texts`. */
+static int replace_spaces(const wg__strings *vocabulary, const char *from, const char *to,
+                          const char *const special[FIRST_BYTE], wg__text *texts,
+                          const char **tokens) {
+    int64_t *starts = wg__alloc((size_t)(vocabulary->count + 1) * sizeof *starts);
+    int status = starts ? 0 : -1;
+    for (int64_t i = 0; status == 0 && i < vocabulary->count; i++) {
+        const char *text = i < FIRST_BYTE ? special[i] : wg__strings_text(vocabulary, i);
+        starts[i] = texts->length;
+        status = i < FIRST_PIECE ? wg__text_append(texts, text, (int64_t)strlen(text) + 1)
+                                 : append_replaced(texts, text, from, to);
+    }
+    for (int64_t i = 0; status == 0 && i < vocabulary->count; i++)
+        tokens[i] = texts->bytes + starts[i];
+    wg__free(starts);
+    return status;
+}
+
+wg__pieces *wg__llama2c_pieces(const wg_tokenizer *tokenizer) {
+    static const char *const special[] = {"<unk>", "<s>", "</s>"};
+    const llama2c *l = (const llama2c *)tokenizer;
+    const int64_t count = tokenizer->vocabulary.count;
+    const char **tokens = wg__alloc((size_t)(count + 1) * sizeof *tokens);
+    uint8_t *types = wg__alloc((size_t)count + 1);
+    wg__text texts = {0};
+    wg__pieces *pieces = NULL;
+    for (int64_t i = 0; types && i < count; i++)
+        types[i] = (uint8_t)(i == 0            ? WG__PIECE_UNKNOWN
+                             : i < FIRST_BYTE  ? WG__PIECE_CONTROL
+                             : i < FIRST_PIECE ? WG__PIECE_BYTE
+                                               : WG__PIECE_NORMAL);
+    if (tokens && types &&
+        replace_spaces(&tokenizer->vocabulary, " ", WG__SPACE_SYMBOL, special, &texts, tokens) == 0)
+        pieces = wg__pieces_new(&(wg__piece_model){
+            .settings = {.byte_fallback = true,
+                         .prefix = WG__PREFIX_ALWAYS,
+                         .strip = WG__STRIP_ONE},
+            .count = count,
+            .texts = tokens,
+            .scores = l->scores,
+            .types = types,
+        });
+    wg__free(tokens);
+    wg__free(types);
+    wg__free(texts.bytes);
+    if (pieces && (wg__tokenizer_set_special(&pieces->base, WG_TOKEN_BEGIN, 1) < 0 ||
+                   wg__tokenizer_set_special(&pieces->base, WG_TOKEN_END, 2) < 0)) {
+        wg_tokenizer_free(&pieces->base);
+        return NULL;
+    }
+    return pieces;
+}
+
+static int put_word(wg__text *out, uint32_t word) {
+    const char bytes[] = {(char)word, (char)(word >> 8), (char)(word >> 16), (char)(word >> 24)};
+    return wg__text_append(out, bytes, 4);
+}
+
+static int write_tokens(int64_t count, const char *const *tokens, const double *scores,
+                        wg__text *out) {
+    uint32_t longest = 0;
+    for (int64_t i = 0; i < count; i++)
+        longest = strlen(tokens[i]) > longest ? (uint32_t)strlen(tokens[i]) : longest;
+    int status = put_word(out, longest);
+    for (int64_t i = 0; status == 0 && i < count; i++) {
+        const float score = (float)scores[i];
+        uint32_t bits;
+        memcpy(&bits, &score, sizeof bits);
+        const uint32_t length = (uint32_t)strlen(tokens[i]);
+        status = put_word(out, bits) < 0 || put_word(out, length) < 0 ||
+                         wg__text_append(out, tokens[i], length) < 0
+                     ? -1
+                     : 0;
+    }
+    return status;
+}
+
+/* True for what wg__llama2c_pieces makes. */
+static bool is_as_llama(const wg__pieces *p) {
+    const wg__piece_settings *s = &p->settings;
+    const int64_t count = p->base.vocabulary.count;
+    if (s->unigram || s->by_merges || !s->byte_fallback || s->prefix != WG__PREFIX_ALWAYS ||
+        s->remove_spaces || s->space_suffix || s->plain_spaces || p->normalizer.charsmap.length ||
+        count < FIRST_PIECE || p->types[0] != WG__PIECE_UNKNOWN)
+        return false;
+    for (int64_t i = 1; i < count; i++)
+        if (p->types[i] != (i < FIRST_BYTE    ? WG__PIECE_CONTROL
+                            : i < FIRST_PIECE ? WG__PIECE_BYTE
+                                              : WG__PIECE_NORMAL) ||
+            (i >= FIRST_BYTE && i < FIRST_PIECE && p->bytes[i - FIRST_BYTE] != i))
+            return false;
+    return p->base.special[WG_TOKEN_BEGIN] == 1 && p->base.special[WG_TOKEN_END] == 2;
+}
+
+int wg__llama2c_write(const wg_tokenizer *tokenizer, wg__text *out) {
+    static const char *const special[] = {"<unk>", "\n<s>\n", "\n</s>\n"};
+    const bool own = tokenizer->kind == &wg__llama2c_kind;
+    const wg__pieces *pieces =
+        tokenizer->kind == &wg__sentencepiece_kind ? (const wg__pieces *)tokenizer : NULL;
+    if (!own && (!pieces || !is_as_llama(pieces)))
+        return 0;
+    const int64_t count = tokenizer->vocabulary.count;
+    const char **tokens = wg__alloc((size_t)(count + 1) * sizeof *tokens);
+    wg__text texts = {0};
+    int status = -1;
+    if (tokens && replace_spaces(&tokenizer->vocabulary, WG__SPACE_SYMBOL,
+                                 own ? WG__SPACE_SYMBOL : " ", special, &texts, tokens) == 0)
+        status = write_tokens(count, tokens,
+                              own ? ((const llama2c *)tokenizer)->scores : pieces->scores, out);
+    wg__free(tokens);
+    wg__free(texts.bytes);
+    return status < 0 ? -1 : 1;
+}
+
+/* ---- Encoding ---- */
+
+static int encode(const wg_tokenizer *tokenizer, const char *text, int64_t length, bool first,
+                  wg__token_sink *sink) {
+    (void)first;
+    wg_token_list *list = &sink->list;
+    const llama2c *l = (const llama2c *)tokenizer;
+    int32_t *ids =
+        wg__grow(list->ids, list->count, &list->capacity, list->count + length + 1, sizeof *ids);
+    if (!ids)
+        return -1;
+    list->ids = ids;
+    ids += list->count;
+    int64_t count = 0, size;
+    ids[count++] = l->space;
+    for (int64_t at = 0; at < length; at += size) {
+        unsigned char byte = (unsigned char)text[at];
+        size = utf8proc_utf8class[byte];
+        int32_t id = byte < 128 ? l->ascii[byte]
+                                : (int32_t)wg__strings_find(&l->base.vocabulary, text + at, size);
+        if (id >= 0)
+            ids[count++] = id;
+        for (int64_t i = 0; id < 0 && i < size; i++)
+            ids[count++] = FIRST_BYTE + (unsigned char)text[at + i];
+    }
+    wg__merge_space space = {0};
+    count = wg__merge(&l->merges, ids, count, &space);
+    wg__merge_space_clear(&space);
+    if (count < 0)
+        return -1;
+    list->count += count;
+    return 0;
+}
+
+/* ---- Decoding ---- */
+
+static int decode(const wg_tokenizer *tokenizer, int32_t id, const wg_decode_options *options,
+                  wg__decode_state *state, wg__text *text) {
+    (void)options;
+    const char *token = wg__strings_text(&tokenizer->vocabulary, id);
+    if (id < FIRST_BYTE) {
+        state->begun = false; /* the space put before a text goes after <s>, too */
+        const char *name = wg__strings_text(&tokenizer->added_texts, tokenizer->added_by_id[id]);
+        return wg__text_append(text, name, (int64_t)strlen(name));
+    }
+    if (id < FIRST_PIECE)
+        token = NULL;
+    else if (!state->begun && *token == ' ')
+        token++;
+    state->begun = true;
+    return token ? wg__text_append(text, token, (int64_t)strlen(token))
+                 : wg__text_append(text, &(char){(char)(id - FIRST_BYTE)}, 1);
+}
+
+/* ---- JSON ---- */
+
+static json_t *options_to_json(const wg_tokenizer *tokenizer) {
+    const llama2c *l = (const llama2c *)tokenizer;
+    return json_pack("{s:o}", "scores", wg__numbers_to_json(l->base.vocabulary.count, l->scores));
+}
+
+static wg_tokenizer *from_json(const json_t *json, int64_t count, const char *const *tokens) {
+    double *scores = wg__numbers_of_json(json_object_get(json, "scores"), count, "scores", WHERE);
+    wg_tokenizer *tokenizer = scores ? new_llama2c(count, tokens, scores) : NULL;
+    wg__free(scores);
+    return tokenizer;
+}
+
+const wg__tokenizer_kind wg__llama2c_kind = {
+    .name = "llama2c",
+    .encode = encode,
+    .decode = decode,
+    .options_to_json = options_to_json,
+    .from_json = from_json,
+    .clear = clear,
+};

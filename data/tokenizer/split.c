@@ -1,0 +1,208 @@
+/* Splitting by a regular expression, with PCRE2. See split.h. */
+#define PCRE2_CODE_UNIT_WIDTH 8
+#include <pcre2.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "data/tokenizer/split.h"
+#include "tensor/internal.h"
+
+#define WHERE "pattern"
+#define LONGEST_PATTERN 4096
+#define NESTED_DEEPEST 50
+
+/* Steps within one match: patterns come from files, and some take exponential time. */
+#define MOST_STEPS 10000000
+
+struct wg__splitter {
+    pcre2_general_context *memory;
+    pcre2_match_context *limits;
+    pcre2_code *code;
+    bool jit;
+};
+
+/* ---- Patterns ---- */
+
+/* What has White_Space. PCRE2's own \s has U+180E beside it. */
+#define SPACES "\\t-\\r\\x{85}\\p{Z}"
+
+static int unsupported(const char *what, const char *pattern) {
+    return wg_fail(WG_ERROR_FORMAT, WHERE, "%s is not supported: %.200s", what, pattern);
+}
+
+/* What means one thing to PCRE2 and another to the programs that patterns are published for. */
+static int check_class(const char *at, bool in_class, const char *pattern) {
+    if (*at == '[' && in_class)
+        return unsupported("[ within []", pattern);
+    if (*at == '[' && (at[1] == ']' || (at[1] == '^' && at[2] == ']')))
+        return unsupported("[ followed by ]", pattern);
+    if (*at == '&' && at[1] == '&' && in_class)
+        return unsupported("&& within []", pattern);
+    return 0;
+}
+
+/* Writes the pattern for PCRE2: \s and \S by name of what they mean. */
+static int translate(const char *pattern, wg__text *text) {
+    bool in_class = false;
+    for (const char *at = pattern; *at; at++) {
+        const char *part = at;
+        int64_t length = 1;
+        if (*at == '\\' && at[1]) {
+            if (at[1] == 'Q' || (at[1] == 'S' && in_class))
+                return unsupported(at[1] == 'Q' ? "\\Q" : "\\S within []", pattern);
+            part = at[1] == 'S'               ? "[^" SPACES "]"
+                   : at[1] == 's' && in_class ? SPACES
+                   : at[1] == 's'             ? "[" SPACES "]"
+                                              : at;
+            length = part == at ? 2 : (int64_t)strlen(part);
+            at++;
+        } else if (check_class(at, in_class, pattern) < 0) {
+            return -1;
+        } else if (*at == '[' || *at == ']') {
+            in_class = *at == '[';
+        }
+        if (wg__text_append(text, part, length) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+static void *allocate(size_t size, void *context) {
+    (void)context;
+    return wg__alloc(size);
+}
+
+static void release(void *block, void *context) {
+    (void)context;
+    wg__free(block);
+}
+
+static int compile(wg__splitter *splitter, const char *pattern, const wg__text *text) {
+    pcre2_compile_context *context = pcre2_compile_context_create(splitter->memory);
+    if (!context)
+        return wg_fail(WG_ERROR_MEMORY, WHERE, "no memory");
+    pcre2_set_parens_nest_limit(context, NESTED_DEEPEST);
+    int error;
+    PCRE2_SIZE offset;
+    splitter->code =
+        pcre2_compile((PCRE2_SPTR)text->bytes, (PCRE2_SIZE)text->length,
+                      PCRE2_UTF | PCRE2_UCP | PCRE2_NEVER_BACKSLASH_C, &error, &offset, context);
+    pcre2_compile_context_free(context);
+    if (splitter->code) {
+        splitter->jit = pcre2_jit_compile(splitter->code, PCRE2_JIT_COMPLETE) == 0;
+        return 0;
+    }
+    char message[200] = "";
+    pcre2_get_error_message(error, (PCRE2_UCHAR *)message, sizeof message);
+    return wg_fail(error == PCRE2_ERROR_HEAPLIMIT ? WG_ERROR_MEMORY : WG_ERROR_FORMAT, WHERE,
+                   "%s, in %.200s", message, pattern);
+}
+
+static int make(wg__splitter *splitter, const char *pattern) {
+    /* "(*LIMIT_MATCH=...)" and the like at the beginning would lift our limits. */
+    if (strlen(pattern) > LONGEST_PATTERN || *pattern == '\0' || strncmp(pattern, "(*", 2) == 0)
+        return wg_fail(WG_ERROR_FORMAT, WHERE,
+                       "a pattern has 1 to %d bytes and does not begin with (*", LONGEST_PATTERN);
+    splitter->memory = pcre2_general_context_create(allocate, release, NULL);
+    if (splitter->memory)
+        splitter->limits = pcre2_match_context_create(splitter->memory);
+    if (!splitter->limits)
+        return wg_fail(WG_ERROR_MEMORY, WHERE, "no memory");
+    pcre2_set_match_limit(splitter->limits, MOST_STEPS);
+    wg__text text = {0};
+    int status = translate(pattern, &text);
+    if (status == 0)
+        status = compile(splitter, pattern, &text);
+    wg__free(text.bytes);
+    return status;
+}
+
+wg__splitter *wg__splitter_new(const char *pattern) {
+    wg__splitter *splitter = wg__calloc(1, sizeof *splitter);
+    if (splitter && make(splitter, pattern) < 0) {
+        wg__splitter_free(splitter);
+        return NULL;
+    }
+    return splitter;
+}
+
+void wg__splitter_free(wg__splitter *splitter) {
+    if (!splitter)
+        return;
+    pcre2_code_free(splitter->code);
+    pcre2_match_context_free(splitter->limits);
+    pcre2_general_context_free(splitter->memory);
+    wg__free(splitter);
+}
+
+/* ---- Splitting ---- */
+
+/* pcre2_jit_match leaves out what pcre2_match checks first, which for words takes longer than the
+ * match itself; a text that its stack is too small for goes the ordinary way. */
+static int match(const wg__splitter *splitter, const char *text, int64_t length, int64_t at,
+                 pcre2_match_data *data) {
+    if (splitter->jit) {
+        int found = pcre2_jit_match(splitter->code, (PCRE2_SPTR)text, (PCRE2_SIZE)length,
+                                    (PCRE2_SIZE)at, 0, data, splitter->limits);
+        if (found != PCRE2_ERROR_JIT_STACKLIMIT)
+            return found;
+    }
+    return pcre2_match(splitter->code, (PCRE2_SPTR)text, (PCRE2_SIZE)length, (PCRE2_SIZE)at,
+                       PCRE2_NO_UTF_CHECK | PCRE2_NO_JIT, data, splitter->limits);
+}
+
+static int fail_match(int error, int64_t at) {
+    char message[200] = "";
+    pcre2_get_error_message(error, (PCRE2_UCHAR *)message, sizeof message);
+    return wg_fail(error == PCRE2_ERROR_NOMEMORY ? WG_ERROR_MEMORY : WG_ERROR_FORMAT, WHERE,
+                   "splitting at byte %lld: %s", (long long)at, message);
+}
+
+static int64_t character_end(const char *text, int64_t length, int64_t at) {
+    do
+        at++;
+    while (at < length && ((unsigned char)text[at] & 0xc0) == 0x80);
+    return at;
+}
+
+static int split(const wg__splitter *splitter, const char *text, int64_t length,
+                 pcre2_match_data *data, wg__part_visitor visit, void *context) {
+    const PCRE2_SIZE *bounds = pcre2_get_ovector_pointer(data);
+    int64_t at = 0, done = 0; /* where to look, and where what was not handed out yet begins */
+    int status = 0;
+    while (status >= 0 && at < length) {
+        int found = match(splitter, text, length, at, data);
+        if (found == PCRE2_ERROR_NOMATCH)
+            break;
+        if (found < 0)
+            return fail_match(found, at);
+        int64_t start = (int64_t)bounds[0], end = (int64_t)bounds[1];
+        if (end <= start) { /* an empty match splits nothing off; \K may even turn it round */
+            at = character_end(text, length, start > at ? start : at);
+            continue;
+        }
+        if (start < done)
+            start = done;
+        if (start > done)
+            status = visit(context, text + done, start - done);
+        if (status >= 0 && end > start)
+            status = visit(context, text + start, end - start);
+        done = at = end > at ? end : character_end(text, length, at);
+        if (done > length)
+            done = at = length;
+    }
+    if (status >= 0 && done < length)
+        status = visit(context, text + done, length - done);
+    return status < 0 ? -1 : 0;
+}
+
+int wg__split(const wg__splitter *splitter, const char *text, int64_t length,
+              wg__part_visitor visit, void *context) {
+    pcre2_match_data *data = pcre2_match_data_create(1, splitter->memory);
+    if (!data)
+        return wg_fail(WG_ERROR_MEMORY, WHERE, "no memory");
+    int status = split(splitter, text, length, data, visit, context);
+    pcre2_match_data_free(data);
+    return status;
+}

@@ -1,0 +1,120 @@
+/* Whole text files. See text_file.h. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <utf8proc.h>
+
+#include "base/array.h"
+#include "data/tokenizer/text_file.h"
+#include "tensor/internal.h"
+
+#define READ_STEP (1 << 20)
+
+static char *read_all(FILE *file, int64_t *length) {
+    char *bytes = NULL;
+    int64_t used = 0, capacity = 0;
+    for (;;) {
+        char *grown = wg__grow(bytes, used, &capacity, used + READ_STEP + 1, 1);
+        if (!grown) {
+            wg__free(bytes);
+            return NULL;
+        }
+        bytes = grown;
+        size_t got = fread(bytes + used, 1, (size_t)(capacity - used - 1), file);
+        used += (int64_t)got;
+        if (got == 0)
+            break;
+    }
+    bytes[used] = '\0';
+    *length = used;
+    return bytes;
+}
+
+char *wg__text_file_read(const char *path, int64_t *length, const char *where) {
+    FILE *file = fopen(path, "rb");
+    if (!file) {
+        wg_fail(errno == ENOENT || errno == ENOTDIR ? WG_ERROR_NOT_FOUND : WG_ERROR_IO, where,
+                "cannot read %s: %s", path, strerror(errno));
+        return NULL;
+    }
+    errno = 0;
+    char *bytes = read_all(file, length);
+    if (bytes && ferror(file)) {
+        wg_fail(WG_ERROR_IO, where, "cannot read %s: %s", path, strerror(errno));
+        wg__free(bytes);
+        bytes = NULL;
+    }
+    fclose(file);
+    return bytes;
+}
+
+/* A name beside `path`, so that renaming stays within one file system; always the same one, so that
+ * what a killed process left there is overwritten. */
+static char *name_beside(const char *path) {
+    wg__text name = {0};
+    if (wg__text_append(&name, path, (int64_t)strlen(path)) < 0 ||
+        wg__text_append(&name, ".new", 4) < 0) {
+        wg__free(name.bytes);
+        return NULL;
+    }
+    return name.bytes;
+}
+
+static bool write_synced(const char *path, const char *text, int64_t length) {
+    FILE *file = fopen(path, "wb");
+    if (!file)
+        return false;
+    bool written = fwrite(text, 1, (size_t)length, file) == (size_t)length && fflush(file) == 0 &&
+                   fsync(fileno(file)) == 0;
+    int reason = errno;
+    written = fclose(file) == 0 && written;
+    if (!written && reason != 0)
+        errno = reason;
+    return written;
+}
+
+int wg__text_file_write(const char *path, const char *text, int64_t length, const char *where) {
+    char *beside = name_beside(path);
+    if (!beside)
+        return -1;
+    errno = 0;
+    int status = 0;
+    if (!write_synced(beside, text, length) || rename(beside, path) != 0) {
+        status = wg_fail(WG_ERROR_IO, where, "cannot write %s: %s", path, strerror(errno));
+        unlink(beside);
+    }
+    wg__free(beside);
+    return status;
+}
+
+int64_t wg__utf8_invalid(const char *text, int64_t length) {
+    const utf8proc_uint8_t *bytes = (const utf8proc_uint8_t *)text;
+    int64_t i = 0;
+    while (i < length) {
+        if (bytes[i] < 0x80) {
+            i++;
+            continue;
+        }
+        utf8proc_int32_t character;
+        utf8proc_ssize_t size = utf8proc_iterate(bytes + i, length - i, &character);
+        if (size <= 0)
+            return i;
+        i += size;
+    }
+    return -1;
+}
+
+int wg__utf8_check(const char *text, int64_t length, const char *name, const char *where) {
+    int64_t offset = wg__utf8_invalid(text, length);
+    if (offset < 0)
+        return 0;
+    int64_t line = 1;
+    for (int64_t i = 0; i < offset; i++)
+        line += text[i] == '\n';
+    return wg_fail(WG_ERROR_FORMAT, where,
+                   "%s is not UTF-8: line %lld, byte %lld is 0x%02x; convert it, for example with "
+                   "iconv -f latin1 -t utf-8",
+                   name, (long long)line, (long long)offset, (unsigned char)text[offset]);
+}

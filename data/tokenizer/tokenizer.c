@@ -1,0 +1,306 @@
+/* What all tokenizers have in common. See tokenizer.h; the kinds stand in files of their own. */
+#include <string.h>
+
+#include "data/tokenizer/space.h"
+#include "data/tokenizer/text_file.h"
+#include "data/tokenizer/kind.h"
+#include "tensor/internal.h"
+
+/* ---- Lists of ids ---- */
+
+int wg_token_list_append(wg_token_list *list, int32_t id) {
+    int32_t *ids = wg__grow(list->ids, list->count, &list->capacity, list->count + 1, sizeof *ids);
+    if (!ids)
+        return -1;
+    list->ids = ids;
+    ids[list->count++] = id;
+    return 0;
+}
+
+int wg__token_sink_settle(wg__token_sink *sink) {
+    enum { MANY = 1 << 14 };
+    return sink->drain && sink->list.count >= MANY ? sink->drain(sink->context) : 0;
+}
+
+void wg_token_list_free(wg_token_list *list) {
+    wg__free(list->ids);
+    *list = (wg_token_list){0};
+}
+
+/* ---- What a tokenizer is ---- */
+
+const char *wg_tokenizer_kind(const wg_tokenizer *tokenizer) {
+    return tokenizer ? tokenizer->kind->name : NULL;
+}
+
+int64_t wg_tokenizer_size(const wg_tokenizer *tokenizer) {
+    return tokenizer ? tokenizer->vocabulary.count : 0;
+}
+
+const char *wg_tokenizer_token(const wg_tokenizer *tokenizer, int32_t id) {
+    if (id < 0 || id >= wg_tokenizer_size(tokenizer))
+        return NULL;
+    return wg__strings_text(&tokenizer->vocabulary, id);
+}
+
+int32_t wg_tokenizer_id(const wg_tokenizer *tokenizer, const char *token) {
+    if (!tokenizer || !token)
+        return -1;
+    return (int32_t)wg__strings_find(&tokenizer->vocabulary, token, (int64_t)strlen(token));
+}
+
+int32_t wg_tokenizer_special(const wg_tokenizer *tokenizer, wg_special_token which) {
+    if (!tokenizer || (int)which < 0 || which >= WG_TOKEN_SPECIAL_COUNT)
+        return -1;
+    return tokenizer->special[which];
+}
+
+static const wg__added_token *added_of_id(const wg_tokenizer *tokenizer, int32_t id) {
+    if (!tokenizer || !tokenizer->added_by_id || id < 0 || id >= tokenizer->vocabulary.count)
+        return NULL;
+    int32_t number = tokenizer->added_by_id[id];
+    return number < 0 ? NULL : &tokenizer->added[number];
+}
+
+bool wg_tokenizer_is_special(const wg_tokenizer *tokenizer, int32_t id) {
+    const wg__added_token *token = added_of_id(tokenizer, id);
+    return token && token->special;
+}
+
+/* ---- Making and freeing ---- */
+
+void *wg__tokenizer_new(const wg__tokenizer_kind *kind, size_t size) {
+    wg_tokenizer *tokenizer = wg__calloc(1, size);
+    if (!tokenizer)
+        return NULL;
+    tokenizer->kind = kind;
+    memset(tokenizer->special, 0xff, sizeof tokenizer->special);
+    return tokenizer;
+}
+
+void wg__tokenizer_clear_added(wg_tokenizer *tokenizer) {
+    memset(tokenizer->special, 0xff, sizeof tokenizer->special);
+    wg__strings_clear(&tokenizer->added_texts);
+    wg__free(tokenizer->added);
+    wg__free(tokenizer->added_by_id);
+    tokenizer->added = NULL;
+    tokenizer->added_by_id = NULL;
+    tokenizer->added_capacity = 0;
+}
+
+void wg_tokenizer_free(wg_tokenizer *tokenizer) {
+    if (!tokenizer)
+        return;
+    if (tokenizer->kind->clear)
+        tokenizer->kind->clear(tokenizer);
+    wg__tokenizer_clear_added(tokenizer);
+    wg__strings_clear(&tokenizer->vocabulary);
+    wg__free(tokenizer);
+}
+
+static int add_to_vocabulary(wg_tokenizer *tokenizer, const char *token, const char *entry) {
+    wg__strings *vocabulary = &tokenizer->vocabulary;
+    const char *where = tokenizer->kind->name;
+    int64_t number = vocabulary->count, length = (int64_t)strlen(token);
+    if (length == 0)
+        return wg_fail(WG_ERROR_FORMAT, where, "%s %lld is empty", entry, (long long)number + 1);
+    if (wg__utf8_invalid(token, length) >= 0)
+        return wg_fail(WG_ERROR_FORMAT, where, "%s %lld is not UTF-8", entry,
+                       (long long)number + 1);
+    int64_t id = wg__strings_add(vocabulary, token, length);
+    if (id >= 0 && id != number)
+        return wg_fail(WG_ERROR_FORMAT, where,
+                       "%s %lld is \"%.100s\" as %lld is; each token must stand once", entry,
+                       (long long)number + 1, token, (long long)id + 1);
+    return id < 0 ? -1 : 0;
+}
+
+int wg__tokenizer_set_vocabulary(wg_tokenizer *tokenizer, int64_t count, const char *const *tokens,
+                                 const char *entry) {
+    for (int64_t i = 0; i < count; i++)
+        if (add_to_vocabulary(tokenizer, tokens[i], entry) < 0)
+            return -1;
+    return 0;
+}
+
+/* ---- Special and other added tokens ---- */
+
+static int make_added_by_id(wg_tokenizer *tokenizer) {
+    size_t bytes = (size_t)tokenizer->vocabulary.count * sizeof *tokenizer->added_by_id;
+    if (tokenizer->added_by_id)
+        return 0;
+    tokenizer->added_by_id = wg__alloc(bytes);
+    if (!tokenizer->added_by_id)
+        return -1;
+    memset(tokenizer->added_by_id, 0xff, bytes); /* every number -1 */
+    return 0;
+}
+
+int wg__tokenizer_add(wg_tokenizer *tokenizer, const char *text, const wg__added_token *token) {
+    const char *where = tokenizer->kind->name;
+    if (token->id < 0 || token->id >= tokenizer->vocabulary.count)
+        return wg_fail(WG_ERROR_FORMAT, where,
+                       "the added token %d is outside the vocabulary of %lld", token->id,
+                       (long long)tokenizer->vocabulary.count);
+    if (!text)
+        text = wg__strings_text(&tokenizer->vocabulary, token->id);
+    int64_t length = (int64_t)strlen(text);
+    if (length == 0 || wg__utf8_invalid(text, length) >= 0)
+        return wg_fail(WG_ERROR_FORMAT, where, "the added token %d is empty or not UTF-8",
+                       token->id);
+    int64_t known = tokenizer->added_texts.count;
+    int64_t number = wg__strings_add(&tokenizer->added_texts, text, length);
+    if (number < 0 || make_added_by_id(tokenizer) < 0)
+        return -1;
+    wg__added_token *added = wg__grow(tokenizer->added, known, &tokenizer->added_capacity,
+                                      tokenizer->added_texts.count, sizeof *added);
+    if (!added)
+        return -1;
+    tokenizer->added = added;
+    if (number < known && added[number].id != token->id)
+        return wg_fail(WG_ERROR_FORMAT, where, "the added tokens %d and %d are both \"%.100s\"",
+                       added[number].id, token->id, text);
+    added[number] = *token;
+    tokenizer->added_by_id[token->id] = (int32_t)number;
+    return 0;
+}
+
+int wg__tokenizer_set_special(wg_tokenizer *tokenizer, wg_special_token which, int32_t id) {
+    tokenizer->special[which] = id;
+    if (added_of_id(tokenizer, id)) /* perhaps under another text than the vocabulary's */
+        return 0;
+    return wg__tokenizer_add(tokenizer, NULL, &(wg__added_token){.id = id, .special = true});
+}
+
+int wg__tokenizer_name_special(wg_tokenizer *tokenizer, wg_special_token which, const char *name) {
+    int32_t id = wg_tokenizer_id(tokenizer, name);
+    return id < 0 ? 0 : wg__tokenizer_set_special(tokenizer, which, id);
+}
+
+int wg__tokenizer_find_special(wg_tokenizer *tokenizer) {
+    static const struct {
+        wg_special_token which;
+        const char *name;
+    } published[] = {
+        {WG_TOKEN_PAD, "<pad>"},           {WG_TOKEN_PAD, "[PAD]"},
+        {WG_TOKEN_UNKNOWN, "<unk>"},       {WG_TOKEN_UNKNOWN, "[UNK]"},
+        {WG_TOKEN_CLASS, "[CLS]"},         {WG_TOKEN_SEPARATOR, "[SEP]"},
+        {WG_TOKEN_MASK, "<mask>"},         {WG_TOKEN_MASK, "[MASK]"},
+        {WG_TOKEN_BEGIN, "<s>"},           {WG_TOKEN_BEGIN, "<|begin_of_text|>"},
+        {WG_TOKEN_BEGIN, "<|endoftext|>"}, {WG_TOKEN_END, "</s>"},
+        {WG_TOKEN_END, "<|end_of_text|>"}, {WG_TOKEN_END, "<|endoftext|>"},
+    };
+    for (size_t i = 0; i < sizeof published / sizeof published[0]; i++)
+        if (tokenizer->special[published[i].which] < 0 &&
+            wg__tokenizer_name_special(tokenizer, published[i].which, published[i].name) < 0)
+            return -1;
+    return 0;
+}
+
+/* ---- Encoding ---- */
+
+typedef struct encoding {
+    const wg_tokenizer *tokenizer;
+    bool special; /* are special tokens read, too? */
+    const char *text;
+    int64_t length;
+    bool begins[256]; /* with which bytes do added tokens begin? */
+    wg__token_sink *sink;
+} encoding;
+
+static bool is_read(const encoding *e, const wg__added_token *token) {
+    return e->special || !token->special;
+}
+
+/* The longest added token that stands at `at`, or NULL. */
+static const wg__added_token *added_at(const encoding *e, int64_t at, int64_t *length) {
+    const wg__strings *texts = &e->tokenizer->added_texts;
+    const wg__added_token *found = NULL;
+    uint64_t hash = WG__HASH_EMPTY;
+    for (int64_t n = 1; n <= texts->longest && at + n <= e->length; n++) {
+        hash = wg__hash_step(hash, e->text[at + n - 1]);
+        int64_t number = wg__strings_find_joined(texts, hash, "", 0, e->text + at, n);
+        if (number >= 0 && is_read(e, &e->tokenizer->added[number])) {
+            found = &e->tokenizer->added[number];
+            *length = n;
+        }
+    }
+    return found;
+}
+
+static int encode_stretch(const encoding *e, int64_t start, int64_t end) {
+    if (start >= end)
+        return 0;
+    return e->tokenizer->kind->encode(e->tokenizer, e->text + start, end - start, start == 0,
+                                      e->sink);
+}
+
+/* The end of text[start..end) without the white space at its end. */
+static int64_t strip_end(const encoding *e, int64_t start, int64_t end) {
+    for (;;) {
+        int64_t at = end - 1;
+        while (at > start && ((unsigned char)e->text[at] & 0xc0) == 0x80)
+            at--;
+        if (at < start || wg__space_length(e->text + at, end - at) != end - at)
+            return end;
+        end = at;
+    }
+}
+
+static int encode_around_added(encoding *e) {
+    int64_t start = 0, at = 0;
+    bool any = false;
+    for (int64_t i = 0; i < e->tokenizer->added_texts.count; i++)
+        if (is_read(e, &e->tokenizer->added[i]))
+            any = e->begins[(unsigned char)*wg__strings_text(&e->tokenizer->added_texts, i)] = true;
+    while (any && at < e->length) {
+        int64_t length = 0;
+        const wg__added_token *token =
+            e->begins[(unsigned char)e->text[at]] ? added_at(e, at, &length) : NULL;
+        if (!token) {
+            at++;
+            continue;
+        }
+        int64_t end = token->strip_left ? strip_end(e, start, at) : at;
+        if (encode_stretch(e, start, end) < 0 ||
+            wg_token_list_append(&e->sink->list, token->id) < 0 ||
+            wg__token_sink_settle(e->sink) < 0)
+            return -1;
+        at += length;
+        while (token->strip_right && (length = wg__space_length(e->text + at, e->length - at)) > 0)
+            at += length;
+        start = at;
+    }
+    return encode_stretch(e, start, e->length);
+}
+
+int wg__tokenizer_encode(const wg_tokenizer *tokenizer, const char *text, int64_t length,
+                         const wg_encode_options *options, wg__token_sink *sink) {
+    encoding e = {.tokenizer = tokenizer,
+                  .special = options && options->special_tokens,
+                  .text = text,
+                  .length = length,
+                  .sink = sink};
+    int64_t count = sink->list.count;
+    if (encode_around_added(&e) < 0) {
+        sink->list.count = count < sink->list.count ? count : sink->list.count;
+        return -1;
+    }
+    return 0;
+}
+
+int wg_tokenizer_encode(const wg_tokenizer *tokenizer, const char *text, int64_t length,
+                        const wg_encode_options *options, wg_token_list *list) {
+    if (!tokenizer || !text || !list)
+        return -1;
+    if (length < 0)
+        length = (int64_t)strlen(text);
+    const int64_t invalid = wg__utf8_invalid(text, length);
+    if (invalid >= 0)
+        return wg_fail(WG_ERROR_FORMAT, "tokenizer", "the text is not UTF-8 at byte %lld",
+                       (long long)invalid);
+    wg__token_sink sink = {.list = *list};
+    const int status = wg__tokenizer_encode(tokenizer, text, length, options, &sink);
+    *list = sink.list;
+    return status;
+}

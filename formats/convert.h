@@ -1,0 +1,43 @@
+/* A model from one published format into another, tensor by tensor: memory stays near the largest
+ * of them.
+ *
+ *     run.h5, .hdf5      wengert's checkpoint          read and written
+ *     model.safetensors  with config.json beside it    read and written
+ *     FOLDER             config.json, model.safetensors (or several, or pytorch_model.bin), and the
+ *                        tokenizer's files             read and written
+ *     .bin, .pt, .pth    torch.save's zip              read, with config.json beside it
+ *     .bin               llama2.c's                    read and written
+ *     .gguf              llama.cpp's                   read and written, a LLaMA's */
+#ifndef WG_FORMATS_CONVERT_H
+#define WG_FORMATS_CONVERT_H
+
+#include "../io/weights/weights.h"
+
+typedef struct wg_convert_options {
+    const char *config;    /* a config.json; NULL: what IN has in it or beside it */
+    const char *tokenizer; /* a file or folder of wg_tokenizer_load; NULL: what IN has */
+    wg_weights_type type;  /* of the numbers in OUT */
+    int version;           /* of llama2.c's format */
+    int64_t shard_bytes;   /* of tensors in a file of safetensors at most; 0: one file has all */
+
+    /* Told what is worth knowing: heads that are not in IN, a tokenizer that was not found. NULL:
+     * nobody is. */
+    void (*note)(const char *message, void *context);
+    void *context;
+} wg_convert_options;
+
+typedef struct wg_convert_summary {
+    const char *type;      /* "bert", "gpt2", "llama", "t5", "glm", "transformer" */
+    const char *from, *to; /* formats, as wg_weights_format names them */
+    int64_t tensors, numbers;
+    bool tokenizer; /* OUT has one */
+} wg_convert_summary;
+
+/* Converts `in` to `out`. Files appear under their names when they are whole; nothing is left of a
+ * failure but the folder. Strict: every missing, unexpected and misshapen tensor is listed in one
+ * error; BERT's heads alone may be missing, and begin as the paper's code begins. `summary` may be
+ * NULL. [NOT_FOUND, IO, FORMAT, ARGUMENT, MEMORY] */
+WG_API int wg_convert(const char *in, const char *out, const wg_convert_options *options,
+                      wg_convert_summary *summary);
+
+#endif

@@ -1,0 +1,209 @@
+/* One function under check, and what the files of the checker ask of each other.
+ *
+ *     gradcheck.c               the public functions, and the order of things
+ *     gradcheck_run.c           runs the function and backward; values and gradients as plain
+ * arrays gradcheck_differences.c   central differences, kinks, and the comparison
+ *     gradcheck_diagnosis.c     what a wrong gradient looks like
+ *     gradcheck_conduct.c       all that is held beside values: threads, masks, accumulation...
+ *     gradcheck_vjp.c           the vjp of an op, run by itself
+ *     gradcheck_order2.c        the gradient of the gradient
+ *     gradcheck_forward.c       forward mode
+ *     gradcheck_op.c            samples and verdicts of an op
+ *     gradcheck_variants.c      what is derived from a sample
+ *     gradcheck_report.c        messages
+ *
+ * Numbers lie in plain arrays: `values` has every element of every floating output, one output
+ * after the other, and then those of the others; `gradients` every element of every wanted input. A
+ * Jacobian has a row for each coordinate of the inputs, with an entry for each floating value. */
+#ifndef WG_GRADCHECK_CHECK_H
+#define WG_GRADCHECK_CHECK_H
+
+#include "gradcheck/gradcheck.h"
+#include "tensor/internal.h"
+
+/* What a tensor holds: its elements in row-major order, and the version of its storage. */
+typedef struct wg__snapshot {
+    wg_tensor *of;
+    uint64_t version;
+    void *bytes; /* NULL: of no tensor */
+} wg__snapshot;
+
+typedef struct wg__gradcheck {
+    wg_function function;
+    void *context;
+    const wg_op *op;    /* whose outputs the function gives, or NULL */
+    int argument_count; /* how many of the inputs the function gets */
+    int user_count;     /* how many are the user's inputs: then come parameters, and in order 2 the
+                           cotangents of the outputs */
+    int input_count;
+    wg_tensor *const *inputs;
+    int output_count;
+    int order;    /* 1, or 2 for the gradient as a function */
+    bool derived; /* a variant: jumps are its own fault */
+    bool layouts; /* other layouts of memory are to be tried */
+    wg_dtype dtype;
+    wg_gradcheck_options options; /* with defaults */
+    wg_gradcheck_report *report;
+
+    int wanted_count;   /* inputs that are checked, */
+    int *wanted;        /* which they are, */
+    int64_t *wanted_at; /* and where each begins among the gradients */
+    wg_tensor **wanted_inputs;
+    int64_t coordinate_count;
+    wg__snapshot *snapshots; /* of all inputs, as they are to stay */
+
+    wg_tensor **outputs; /* of the run at hand; gone with its scope */
+    wg_spec *output_specs;
+    int weighted_count;   /* floating outputs, */
+    int *weighted;        /* which they are, */
+    int64_t *weighted_at; /* where each begins among the values, */
+    wg_tensor **weights;  /* and the random cotangent of each */
+    int64_t value_count;  /* of floating outputs */
+    int64_t all_count;    /* of all */
+
+    double *weight_values;         /* value_count */
+    double *values, *plus, *minus; /* all_count */
+    double *slopes, *spreads;      /* value_count: the column at hand */
+    double *analytic;              /* coordinate_count: gradients under the weights */
+    double *numeric, *radius;      /* the same by differences; half the width that a kink gives */
+    double *jacobian, *numeric_jacobian, *spread; /* NULL: too large, or not asked for */
+    int64_t *kinks_at; /* coordinate_count: entries of a row at which there is one */
+    int64_t kinks;
+    bool jumps;
+    bool null_gradient[WG_MAX_INPUTS]; /* of an op: its vjp left it NULL */
+    bool nonzero;                      /* some gradient is not zero */
+} wg__gradcheck;
+
+/* ---- gradcheck_report.c ---- */
+
+/* Records a verdict in the report, with the pending error's message if there is one, which is
+ * cleared. `input` is -1 for none in particular. Returns -1. */
+int wg__gradcheck_fail(wg__gradcheck *c, wg_diagnosis diagnosis, int input, const char *format, ...)
+    WG_PRINTF(4, 5);
+
+/* "input 1", "parameter encoder.weight" or "the cotangent of output 0". Returns buffer. */
+const char *wg__gradcheck_input_text(char *buffer, size_t size, const wg__gradcheck *c, int input);
+
+/* "(0, 2)". Returns buffer. */
+const char *wg__index_text(char *buffer, size_t size, int ndim, const int64_t *index);
+
+/* ---- gradcheck_run.c ---- */
+
+/* Space, and the list of what is wanted; released by wg__gradcheck_free also after an error. */
+int wg__gradcheck_prepare(wg__gradcheck *c);
+void wg__gradcheck_free(wg__gradcheck *c);
+
+/* Runs the function once: c->outputs, in the caller's scope. -1 with a verdict. */
+int wg__gradcheck_run(wg__gradcheck *c);
+
+/* Runs it in a scope of its own, and reads all values. */
+int wg__gradcheck_evaluate(wg__gradcheck *c, double *values);
+
+/* The first run: counts the values, makes the weights (in the caller's scope) and all other space.
+ */
+int wg__gradcheck_measure(wg__gradcheck *c);
+
+/* How backward is to be run; zero is under the weights, for all wanted inputs. */
+typedef struct wg__pull {
+    wg_tensor *const *weights; /* NULL: c->weights; entries may be NULL */
+    int only;                  /* wanted input + 1; 0: all */
+    bool retain_graph, create_graph;
+} wg__pull;
+
+/* Backward from the outputs of the run at hand: gradients as tensors, or as numbers. */
+int wg__gradcheck_pull_tensors(wg__gradcheck *c, const wg__pull *pull, wg_tensor **gradients);
+int wg__gradcheck_pull(wg__gradcheck *c, const wg__pull *pull, double *gradients);
+
+/* Both: a run of its own, and backward. */
+int wg__gradcheck_gradient(wg__gradcheck *c, const wg__pull *pull, double *gradients);
+
+/* Writes the elements of a tensor, as doubles. */
+int wg__read_doubles(wg_tensor *x, double *out);
+
+int wg__snapshot_take(wg__snapshot *snapshot, wg_tensor *x);
+bool wg__snapshot_holds(const wg__snapshot *snapshot); /* the tensor is as it was */
+void wg__snapshot_restore(const wg__snapshot *snapshot);
+void wg__snapshot_free(wg__snapshot *snapshot);
+
+/* Gives the wanted inputs, after they were moved, the values of the snapshots. */
+void wg__gradcheck_put_back(wg__gradcheck *c);
+
+/* Where the element of that number in row-major order lies. */
+char *wg__element_address(const wg_tensor *x, int64_t number);
+
+/* -1 with a verdict, and everything put back, if an input is not as it was. `when` is "the
+ * function" or "backward". */
+int wg__gradcheck_inputs_unmodified(wg__gradcheck *c, const char *when);
+
+/* The index of an element, from its number in row-major order. */
+void wg__unravel(int64_t number, int ndim, const int64_t *shape, int64_t *index);
+
+/* Which wanted input a coordinate is of (its place in c->wanted), and which weighted output a value
+ * is of. */
+int wg__gradcheck_input_of(const wg__gradcheck *c, int64_t coordinate);
+int wg__gradcheck_output_of(const wg__gradcheck *c, int64_t value);
+
+/* ---- gradcheck_differences.c ---- */
+
+/* Compares the gradient with differences, as the options say: c->numeric, c->jacobian... -1 with a
+ * verdict if they disagree. */
+int wg__gradcheck_differences(wg__gradcheck *c);
+
+/* |numeric - analytic| within the tolerances, and `radius` for a kink. */
+bool wg__gradcheck_agrees(const wg__gradcheck *c, double numeric, double analytic, double radius);
+
+/* The derivative of all floating values along a direction (of the wanted inputs; NULL is coordinate
+ * `at` alone) into c->slopes, and half the difference of its one-sided forms into c->spreads. */
+int wg__gradcheck_slope(wg__gradcheck *c, const double *direction, int64_t at, double eps);
+
+/* ---- gradcheck_diagnosis.c ---- */
+
+/* What the disagreement of c's gradients looks like; records it in the report. Returns -1. */
+int wg__gradcheck_diagnose(wg__gradcheck *c);
+
+/* ---- the other checks: 0, or -1 with a verdict ---- */
+
+/* "; input 0 is not in saves_inputs...", or "". Returns buffer. */
+const char *wg__gradcheck_unsaved(char *buffer, size_t size, const wg__gradcheck *c);
+
+/* Where numbers are not scale * expected but for rounding; -1 where they all are. */
+int64_t wg__gradcheck_unlike(const wg__gradcheck *c, int64_t count, const double *numbers,
+                             const double *expected, double scale);
+
+int wg__gradcheck_conduct_before(wg__gradcheck *c); /* what would make numbers meaningless */
+int wg__gradcheck_conduct_after(wg__gradcheck *c);
+int wg__gradcheck_threads(wg__gradcheck *c);
+int wg__gradcheck_vjp(wg__gradcheck *c);
+int wg__gradcheck_order2(wg__gradcheck *first);
+int wg__gradcheck_forward_mode(wg__gradcheck *c);
+
+/* Everything about one function, in the order that explains best. Fills c->report. */
+int wg__gradcheck_all(wg__gradcheck *c);
+
+/* What public functions begin and end with. False, with the report saying so, while an error is
+ * pending or for options that make no sense; the status -1 makes the report's message the error. */
+bool wg__gradcheck_begin(const wg_gradcheck_options *options, wg_gradcheck_report *report);
+int wg__gradcheck_end(int status, wg_gradcheck_report *report);
+
+wg_gradcheck_options wg__gradcheck_defaults(const wg_gradcheck_options *options);
+
+/* ---- gradcheck_variants.c ---- */
+
+/* x as a view whose elements do not lie one after the other: transposed, or stepped if it has fewer
+ * than two axes. */
+wg_tensor *wg__layout_strided(wg_tensor *x);
+
+/* Holds the values and gradients of an op, which c has, to those that other layouts of memory give:
+ * of its inputs, and of its cotangents. */
+int wg__gradcheck_layouts(wg__gradcheck *c);
+
+/* The variants of a sample that have other shapes, by number: 1; 0 after the last; -1 when there is
+ * nothing in this sample to derive it from. `name` gets what it is. */
+int wg__variant_of_shape(const wg_op *op, int number, const wg_sample *sample, wg_sample *variant,
+                         char *name, size_t size);
+
+/* Those with long inputs, enough for several threads; the same results. */
+int wg__variant_grown(const wg_op *op, int number, const wg_sample *sample, wg_sample *variant,
+                      char *name, size_t size);
+
+#endif

@@ -1,0 +1,197 @@
+/* Checks derivatives, and says what is wrong with a wrong one.
+ *
+ *     wg_gradcheck           a function of tensors, made of any ops
+ *     wg_gradcheck_op        an op, built-in or one's own, on its samples and variants of them
+ *     wg_gradcheck_module    a module with all its parameters (gradcheck/module.h)
+ *
+ * What is compared: with J = d outputs / d inputs, taken by central differences,
+ *
+ *     numeric_i = (y(x + eps e_i) - y(x - eps e_i)) / (2 eps)        a column of J
+ *     analytic  = the gradient that backward gives under a cotangent
+ *     |numeric - analytic| <= atol + rtol |numeric|
+ *
+ * slow mode (the default): under a random cotangent (never ones, which hide what is transposed),
+ * and under the unit cotangent of each output element: the whole of J. Beyond 2^22 entries of J the
+ * random cotangent alone.
+ * Fast mode: random projections, u^T J v against u^T (J v); what disagrees is checked slowly, so
+ * that it can be explained.
+ *
+ * Where the slopes to the left and to the right differ, any value between them is accepted: that
+ * coordinate counts as a kink, and second order is not asked there.
+ *
+ * Beside the values, the following is held: inputs and cotangents are left as they were, values and
+ * versions; the same inputs give the same bits, again and at 1, 2 and 3 threads; a backward pass
+ * that comes after another run of the function gives its own gradients, not the other's; each
+ * gradient alone is that of all together; two backward passes add up to twice the gradient; a
+ * cotangent of zeros gives zeros, a missing one (NULL) the same as zeros; no tensor is left alive.
+ */
+#ifndef WG_GRADCHECK_GRADCHECK_H
+#define WG_GRADCHECK_GRADCHECK_H
+
+#include "../autograd/functional.h"
+
+/* What may be found: X(name, in a few words, where to look) */
+#define WG_DIAGNOSES(X)                                                                            \
+    X(NONE, "nothing is wrong", "")                                                                \
+    X(FAILED, "it does not run", "")                                                               \
+    X(BACKWARD_FAILED, "backward does not run", "the error says which op refused and why")         \
+    X(NOTHING_COMPARED, "nothing was compared",                                                    \
+      "an input of the checked dtype, with at least one element, has to want a gradient")          \
+    X(ALL_ZERO, "every gradient is zero, and nobody says why",                                     \
+      "if that is meant, write the reason into zero_gradient (of the wg_op, or of the options)")   \
+    X(NOT_ZERO, "a gradient that is declared to be zero is not",                                   \
+      "take zero_gradient out, or look for a wrong sample")                                        \
+    X(FACTOR, "a missing factor", "the constants in the vjp")                                      \
+    X(SIGN, "the wrong sign", "the minus signs in the vjp")                                        \
+    X(TRANSPOSED, "something is transposed", "the transposes in the vjp")                          \
+    X(UNSUMMED, "not summed over a broadcast axis",                                                \
+      "the vjp has to sum over the axes that broadcasting gave this input: wg_sum_to")             \
+    X(EXCHANGED, "the gradients of two inputs are exchanged",                                      \
+      "the order of gradients[] in the vjp")                                                       \
+    X(MISSING, "the gradient is missing",                                                          \
+      "the vjp leaves gradients[i] NULL: it does not set it, or what it is made of is NULL "       \
+      "because "                                                                                   \
+      "saves_inputs or saves_outputs does not name it")                                            \
+    X(DETACHED, "the outputs do not depend on this input as far as backward knows",                \
+      "wg_detach, wg_tensor_data or recording switched off between the input and the output")      \
+    X(ZERO, "the gradient is zero where the derivative is not", "what the vjp multiplies by")      \
+    X(CONSTANT, "the gradient is a constant: the same under any cotangent and for any input",      \
+      "the vjp has to multiply by cotangents[0]")                                                  \
+    X(IGNORES_COTANGENT, "the cotangent is ignored: another one gives the same gradient",          \
+      "the vjp has to multiply by cotangents[0]")                                                  \
+    X(IGNORES_INPUTS, "the gradient does not depend on the inputs, but the derivative does",       \
+      "the factor in the vjp that comes from call->inputs, call->outputs or call->saved")          \
+    X(NOT_FINITE, "the gradient is not finite where the derivative is",                            \
+      "divisions, logarithms and infinities in the vjp")                                           \
+    X(LOCAL, "wrong in some coordinates only",                                                     \
+      "what sets these coordinates apart: a mask, a border, an index, a branch of the formula")    \
+    X(WRONG, "wrong, in no way that is known", "the formula of the vjp")                           \
+    X(KINK, "outside the one-sided slopes of a kink",                                              \
+      "at a kink any value between the two slopes will do")                                        \
+    X(JUMP, "the function jumps here, so there is nothing to compare with",                        \
+      "move the sample away from the jump")                                                        \
+    X(STALE, "backward uses what another run saved",                                               \
+      "static or shared buffers: what backward needs belongs into call->saved, made anew by each " \
+      "forward")                                                                                   \
+    X(INPUT_MODIFIED, "an input is modified", "writes in place: clone what is to be changed")      \
+    X(COTANGENT_MODIFIED, "a cotangent is modified",                                               \
+      "writes in place: cotangents belong to backward, which may use them again")                  \
+    X(NONDETERMINISTIC, "the same inputs give two results",                                        \
+      "random draws without a fixed seed, static state, memory that is not written")               \
+    X(THREADS, "the number of threads changes the result",                                         \
+      "sums whose parts depend on the number of threads, and races")                               \
+    X(WRONG_DTYPE, "a gradient of the wrong dtype", "the gradient has the dtype of its input")     \
+    X(WRONG_SHAPE, "a gradient of the wrong shape", "the gradient has the shape of its input")     \
+    X(WANTS_IGNORED, "the mask of wanted gradients is ignored",                                    \
+      "the vjp sets gradients[i] where bit i of call->wants is set, and nowhere else; what one "   \
+      "input gets does not depend on the others' bits")                                            \
+    X(ACCUMULATION, "two backward passes do not add up to twice the gradient",                     \
+      "a vjp that writes over a gradient it finds, or hands out memory that it goes on using")     \
+    X(COTANGENTS, "zero and missing cotangents are not treated as zeros",                          \
+      "in the vjp cotangents[j] is NULL where output j got no gradient")                           \
+    X(LAYOUT, "views give another result than contiguous copies",                                  \
+      "strides: a kernel that walks memory as if it were contiguous, or starts at the storage "    \
+      "instead of wg_tensor_data")                                                                 \
+    X(RECORDED, "with create_graph the gradient is another one",                                   \
+      "decompose has to compute what forward does; a vjp that has two ways has to agree in both")  \
+    X(CUT, "the vjp cannot be differentiated again: the graph is cut",                             \
+      "a vjp is written in public ops, without wg_detach and without kernels while "               \
+      "call->create_graph")                                                                        \
+    X(FORWARD_MODE, "forward mode is wrong", "the jvp")                                            \
+    X(ALIVE, "tensors are left alive", "wg_keep without wg_release")
+
+typedef enum wg_diagnosis {
+#define WG_DIAGNOSIS(name, words, advice) WG_DIAGNOSIS_##name,
+    WG_DIAGNOSES(WG_DIAGNOSIS)
+#undef WG_DIAGNOSIS
+} wg_diagnosis;
+
+/* "FACTOR"; "a missing factor"; where to look. Never NULL. */
+WG_API const char *wg_diagnosis_name(wg_diagnosis diagnosis);
+WG_API const char *wg_diagnosis_words(wg_diagnosis diagnosis);
+WG_API const char *wg_diagnosis_advice(wg_diagnosis diagnosis);
+
+typedef struct wg_gradcheck_options {
+    bool f32;         /* check inputs of f32 instead of f64; samples of an op are cast */
+    double eps;       /* 0: 1e-6; of f32 2^-8 */
+    double atol;      /* 0: 1e-5; of f32 1e-3 */
+    double rtol;      /* 0: 1e-3; of f32 1e-2, and what 4 roundings of the values may do */
+    int order;        /* 0 or 1: the gradient; 2: the gradient of the gradient, too */
+    bool forward;     /* forward mode, too */
+    bool fast;        /* random projections */
+    bool no_variants; /* of an op: its samples as they are, and no more */
+    uint64_t seed;    /* of cotangents, directions and samples: the same seed, the same check */
+    const char *zero_gradient; /* the reason why every gradient is zero; NULL: that is a failure */
+
+    /* Leaves that the function finds without its arguments, such as a module's parameters; they are
+     * checked like inputs, and stand after them. Names may be NULL. */
+    int parameter_count;
+    wg_tensor *const *parameters;
+    const char *const *parameter_names;
+} wg_gradcheck_options;
+
+typedef struct wg_gradcheck_report {
+    bool passed;
+    wg_diagnosis diagnosis; /* NONE when it passed */
+    uint64_t seed;          /* replays it */
+
+    /* How much was checked: */
+    int samples;          /* of an op */
+    int variants;         /* derived from them and run, */
+    int refused;          /* and those that the op refused by its shape rule */
+    int order;            /* the highest that was compared; 0: none */
+    bool forward;         /* forward mode was compared */
+    int64_t compared;     /* coordinates of inputs (in fast mode projections), over all orders */
+    int64_t kinks;        /* those at which a subgradient was accepted */
+    double largest_error; /* |numeric - analytic| / (atol + rtol |numeric|): 1 is the limit */
+    double largest_absolute_error; /* |numeric - analytic| */
+
+    /* Where: the coordinate that disagrees most, of all if it passed. */
+    int sample;       /* of an op; -1 before the first */
+    char variant[64]; /* "" for the sample itself */
+    int at_order;     /* 1 or 2 */
+    int input;        /* -1: none in particular. Parameters come after the inputs; in order 2 the
+                         cotangent of output j comes after both, as (their number) + j */
+    char name[160];   /* of the parameter that failed, or "" */
+    int ndim;         /* of the input, */
+    int64_t coordinate[WG_MAX_DIMS];
+    int output; /* the output and the place in it whose derivative that is; -1: the sum of
+                   all, weighted by a random cotangent */
+    int output_ndim;
+    int64_t output_coordinate[WG_MAX_DIMS];
+    double numeric, analytic;
+    double absolute_error, relative_error; /* |numeric - analytic|, and that / |numeric| */
+
+    /* What the diagnosis found: */
+    double factor; /* FACTOR, SIGN: analytic = factor * numeric */
+    int axis;      /* UNSUMMED: of the output; -1 */
+
+    char message[1024]; /* all of it for people to read, in one paragraph */
+} wg_gradcheck_report;
+
+/* Checks the gradients of `function` for each input and parameter that is f64 (or f32, see options)
+ * and requires grad. Those are moved in place, and are left as they were; they may be views, but
+ * not expanded ones.
+ * Returns 0 when all is well; -1, with GRADIENT pending and the report's message in it, when it is
+ * not; -1 while an error is pending. `report` (may be NULL) is filled in either case. [GRADIENT] */
+WG_API int wg_gradcheck(wg_function function, void *context, int input_count,
+                        wg_tensor *const *inputs, int output_count,
+                        const wg_gradcheck_options *options, wg_gradcheck_report *report);
+
+/* Checks an op, built-in or the user's own: on each of its samples, and on variants of them:
+ *
+ *     layouts   the same values in memory that is transposed, stepped, reversed or begins later,
+ *               and with an axis that is expanded: outputs and gradients are those of the copy
+ *     shapes    axes of size 1 and 0, one input that broadcasts against the others, and rank 0 if
+ *               the op has no options (which may name axes)
+ *     grown     long inputs, enough for several threads: the same bits at any number
+ *
+ * Variants that the op refuses with an error are counted as refused. Beside what wg_gradcheck
+ * holds, the vjp is run by itself: shapes and dtypes of gradients, and none for inputs that want
+ * none. The report is that of the sample whose failure could be explained best. An op with
+ * `no_gradient` passes with compared == 0 when its forward does all this well. Order 2 of a fused
+ * op differentiates its decomposition, and holds the kernels to it. [as wg_gradcheck] */
+WG_API int wg_gradcheck_op(const wg_op *op, const wg_gradcheck_options *options,
+                           wg_gradcheck_report *report);
+
+#endif

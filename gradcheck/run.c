@@ -1,0 +1,330 @@
+/* Running what is under check: values and gradients as plain arrays of numbers. */
+#include <math.h>
+#include <string.h>
+
+#include "gradcheck/check.h"
+#include "tensor/ops.h"
+
+/* ---- Small things ---- */
+
+void wg__unravel(int64_t number, int ndim, const int64_t *shape, int64_t *index) {
+    for (int d = ndim - 1; d >= 0; d--) {
+        index[d] = number % shape[d];
+        number /= shape[d];
+    }
+}
+
+int wg__gradcheck_input_of(const wg__gradcheck *c, int64_t coordinate) {
+    int w = 0;
+    while (w + 1 < c->wanted_count && c->wanted_at[w + 1] <= coordinate)
+        w++;
+    return w;
+}
+
+int wg__gradcheck_output_of(const wg__gradcheck *c, int64_t value) {
+    int j = 0;
+    while (j + 1 < c->weighted_count && c->weighted_at[j + 1] <= value)
+        j++;
+    return j;
+}
+
+int wg__read_doubles(wg_tensor *x, double *out) {
+    return wg_to_array(wg_cast(x, WG_F64), out);
+}
+
+/* ---- Snapshots ---- */
+
+char *wg__element_address(const wg_tensor *x, int64_t number) {
+    int64_t index[WG_MAX_DIMS], at = 0;
+    wg__unravel(number, wg_tensor_ndim(x), wg_tensor_shape(x), index);
+    for (int d = 0; d < wg_tensor_ndim(x); d++)
+        at += index[d] * wg_tensor_strides(x)[d];
+    return (char *)wg_tensor_data(x) + at * (int64_t)wg_dtype_size(wg_tensor_dtype(x));
+}
+
+int wg__snapshot_take(wg__snapshot *snapshot, wg_tensor *x) {
+    *snapshot = (wg__snapshot){.of = x};
+    if (!x)
+        return 0;
+    snapshot->version = wg_tensor_version(x);
+    snapshot->bytes = wg__alloc((size_t)wg_tensor_count(x) * wg_dtype_size(wg_tensor_dtype(x)) + 1);
+    return snapshot->bytes ? wg_to_array(x, snapshot->bytes) : -1;
+}
+
+bool wg__snapshot_holds(const wg__snapshot *snapshot) {
+    const wg_tensor *x = snapshot->of;
+    size_t size = wg_dtype_size(wg_tensor_dtype(x));
+    if (!x)
+        return true;
+    for (int64_t i = 0; i < wg_tensor_count(x); i++)
+        if (memcmp(wg__element_address(x, i), (char *)snapshot->bytes + (size_t)i * size, size) !=
+            0)
+            return false;
+    return wg_tensor_version(x) == snapshot->version;
+}
+
+void wg__snapshot_restore(const wg__snapshot *snapshot) {
+    wg_tensor *x = snapshot->of;
+    size_t size = wg_dtype_size(wg_tensor_dtype(x));
+    for (int64_t i = 0; x && i < wg_tensor_count(x); i++)
+        memcpy(wg__element_address(x, i), (char *)snapshot->bytes + (size_t)i * size, size);
+    wg_tensor_touch(x);
+}
+
+void wg__gradcheck_put_back(wg__gradcheck *c) {
+    for (int w = 0; w < c->wanted_count; w++)
+        wg__snapshot_restore(&c->snapshots[c->wanted[w]]);
+    for (int i = 0; i < c->input_count; i++) /* views of one storage share its version */
+        c->snapshots[i].version = wg_tensor_version(c->inputs[i]);
+}
+
+void wg__snapshot_free(wg__snapshot *snapshot) {
+    wg__free(snapshot->bytes);
+    snapshot->bytes = NULL;
+}
+
+int wg__gradcheck_inputs_unmodified(wg__gradcheck *c, const char *when) {
+    for (int i = 0; i < c->input_count; i++) {
+        if (wg__snapshot_holds(&c->snapshots[i]))
+            continue;
+        bool moved = c->inputs[i] && wg_tensor_version(c->inputs[i]) != c->snapshots[i].version;
+        for (int k = 0; k < c->input_count; k++)
+            wg__snapshot_restore(&c->snapshots[k]);
+        char name[160];
+        return wg__gradcheck_fail(c, WG_DIAGNOSIS_INPUT_MODIFIED, i, "%s writes to %s%s", when,
+                                  wg__gradcheck_input_text(name, sizeof name, c, i),
+                                  moved ? "" : " without counting it as a write");
+    }
+    return 0;
+}
+
+/* ---- Space ---- */
+
+void wg__gradcheck_free(wg__gradcheck *c) {
+    for (int i = 0; c->snapshots && i < c->input_count; i++)
+        wg__snapshot_free(&c->snapshots[i]);
+    void *const blocks[] = {c->wanted,      c->wanted_at,        c->wanted_inputs, c->snapshots,
+                            c->outputs,     c->weights,          c->output_specs,  c->weighted,
+                            c->weighted_at, c->weight_values,    c->values,        c->analytic,
+                            c->jacobian,    c->numeric_jacobian, c->spread,        c->kinks_at};
+    for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++)
+        wg__free(blocks[i]);
+}
+
+static void list_wanted(wg__gradcheck *c) {
+    for (int i = 0; i < c->input_count; i++) {
+        wg_tensor *x = c->inputs[i];
+        if (!wg_requires_grad(x) || wg_tensor_dtype(x) != c->dtype)
+            continue;
+        c->wanted[c->wanted_count] = i;
+        c->wanted_at[c->wanted_count] = c->coordinate_count;
+        c->wanted_inputs[c->wanted_count++] = x;
+        c->coordinate_count += wg_tensor_count(x);
+    }
+}
+
+/* Two elements at one address cannot be moved apart. */
+static int check_overlap(wg__gradcheck *c) {
+    for (int k = 0; k < c->wanted_count; k++) {
+        const wg_tensor *x = c->wanted_inputs[k];
+        for (int d = 0; d < wg_tensor_ndim(x); d++)
+            if (wg_tensor_strides(x)[d] == 0 && wg_tensor_shape(x)[d] > 1)
+                return wg__gradcheck_fail(c, WG_DIAGNOSIS_FAILED, c->wanted[k],
+                                          "input %d is an expanded view: clone it", c->wanted[k]);
+    }
+    return 0;
+}
+
+int wg__gradcheck_prepare(wg__gradcheck *c) {
+    size_t inputs = (size_t)c->input_count + 1, outputs = (size_t)c->output_count + 1;
+    c->wanted = wg__calloc(inputs, sizeof *c->wanted);
+    c->wanted_at = wg__calloc(inputs, sizeof *c->wanted_at);
+    c->wanted_inputs = wg__calloc(inputs, sizeof *c->wanted_inputs);
+    c->snapshots = wg__calloc(inputs, sizeof *c->snapshots);
+    c->outputs = wg__calloc(outputs, sizeof *c->outputs);
+    c->output_specs = wg__calloc(outputs, sizeof *c->output_specs);
+    c->weighted = wg__calloc(outputs, sizeof *c->weighted);
+    c->weighted_at = wg__calloc(outputs, sizeof *c->weighted_at);
+    c->weights = wg__calloc(outputs, sizeof *c->weights);
+    if (wg_error_pending())
+        return wg__gradcheck_fail(c, WG_DIAGNOSIS_FAILED, -1, "the check itself");
+    list_wanted(c);
+    for (int i = 0; i < c->input_count; i++)
+        if (wg__snapshot_take(&c->snapshots[i], c->inputs[i]) < 0)
+            return wg__gradcheck_fail(c, WG_DIAGNOSIS_FAILED, -1, "the check itself");
+    return check_overlap(c);
+}
+
+/* ---- Forward ---- */
+
+int wg__gradcheck_run(wg__gradcheck *c) {
+    memset(c->outputs, 0, (size_t)c->output_count * sizeof *c->outputs);
+    int status = c->function(c->argument_count, c->inputs, c->output_count, c->outputs, c->context);
+    if (status < 0 || wg_error_pending())
+        return wg__gradcheck_fail(c, WG_DIAGNOSIS_FAILED, -1, "the function failed");
+    for (int j = 0; j < c->output_count; j++)
+        if (!c->outputs[j])
+            return wg__gradcheck_fail(c, WG_DIAGNOSIS_FAILED, -1, "the function gave no output %d",
+                                      j);
+    return 0;
+}
+
+/* Reads the outputs of one kind, floating or not. */
+static int read_outputs(wg__gradcheck *c, bool floating, double *values, int64_t *used) {
+    for (int j = 0; j < c->output_count; j++) {
+        wg_tensor *y = c->outputs[j];
+        if (wg_dtype_is_float(c->output_specs[j].dtype) != floating)
+            continue;
+        if (!wg__same_shape(&y->spec, &c->output_specs[j]) ||
+            y->spec.dtype != c->output_specs[j].dtype)
+            return wg__gradcheck_fail(c, WG_DIAGNOSIS_NONDETERMINISTIC, -1,
+                                      "output %d changes its shape or dtype from run to run", j);
+        wg__read_doubles(y, values + *used);
+        *used += wg_tensor_count(y);
+    }
+    return wg_error_pending() ? wg__gradcheck_fail(c, WG_DIAGNOSIS_FAILED, -1, "the check itself")
+                              : 0;
+}
+
+static int read_values(wg__gradcheck *c, double *values) {
+    int64_t used = 0;
+    return read_outputs(c, true, values, &used) < 0 || read_outputs(c, false, values, &used) < 0
+               ? -1
+               : 0;
+}
+
+int wg__gradcheck_evaluate(wg__gradcheck *c, double *values) {
+    wg_scope scope;
+    wg_scope_begin(&scope);
+    int status = wg__gradcheck_run(c);
+    if (status == 0)
+        status = read_values(c, values);
+    wg_scope_end(&scope, NULL);
+    return status;
+}
+
+/* ---- The first run ---- */
+
+static void count_values(wg__gradcheck *c) {
+    for (int j = 0; j < c->output_count; j++) {
+        c->output_specs[j] = c->outputs[j]->spec;
+        int64_t count = wg_tensor_count(c->outputs[j]);
+        c->all_count += count;
+        if (!wg_dtype_is_float(c->output_specs[j].dtype))
+            continue;
+        c->weighted[c->weighted_count] = j;
+        c->weighted_at[c->weighted_count++] = c->value_count;
+        c->value_count += count;
+    }
+}
+
+/* One block for what is as long as the values, one for what is as long as the gradients. */
+static int make_arrays(wg__gradcheck *c) {
+    size_t values = (size_t)c->value_count, all = (size_t)c->all_count;
+    size_t coordinates = (size_t)c->coordinate_count;
+    c->weight_values = wg__calloc(3 * values + 1, sizeof(double));
+    c->values = wg__calloc(3 * all + 1, sizeof(double));
+    c->analytic = wg__calloc(3 * coordinates + 1, sizeof(double));
+    c->kinks_at = wg__calloc(coordinates + 1, sizeof(int64_t));
+    if (wg_error_pending())
+        return wg__gradcheck_fail(c, WG_DIAGNOSIS_FAILED, -1, "the check itself");
+    c->slopes = c->weight_values + values;
+    c->spreads = c->slopes + values;
+    c->plus = c->values + all;
+    c->minus = c->plus + all;
+    c->numeric = c->analytic + coordinates;
+    c->radius = c->numeric + coordinates;
+    return 0;
+}
+
+/* Standard normal weights for every floating output. Outputs that backward does not reach are
+ * weighted too: their gradient is claimed to be 0. In order 2 they are views whose elements do not
+ * lie one after the other. */
+static int make_weights(wg__gradcheck *c) {
+    wg_generator generator = {.seed = c->options.seed, .offset = (uint64_t)c->order << 32};
+    for (int k = 0; k < c->weighted_count; k++) {
+        const wg_spec *spec = &c->output_specs[c->weighted[k]];
+        wg_tensor *weights = wg_randn(&generator, WG_F64, spec->ndim, spec->shape);
+        weights = wg_cast(weights, spec->dtype);
+        c->weights[k] = c->order > 1 ? wg__layout_strided(weights) : weights;
+        wg__read_doubles(c->weights[k], c->weight_values + c->weighted_at[k]);
+    }
+    return wg_error_pending() ? wg__gradcheck_fail(c, WG_DIAGNOSIS_FAILED, -1, "the check itself")
+                              : 0;
+}
+
+int wg__gradcheck_measure(wg__gradcheck *c) {
+    wg_scope scope;
+    wg_scope_begin(&scope);
+    int status = wg__gradcheck_run(c);
+    if (status == 0) {
+        count_values(c);
+        status = make_arrays(c);
+    }
+    if (status == 0)
+        status = read_values(c, c->values);
+    wg_scope_end(&scope, NULL);
+    return status < 0 ? -1 : make_weights(c);
+}
+
+/* ---- Backward ---- */
+
+/* The outputs that backward can start from, with their cotangents. */
+static int list_roots(const wg__gradcheck *c, wg_tensor *const *weights, wg_tensor **roots,
+                      wg_tensor **cotangents) {
+    int count = 0;
+    for (int k = 0; k < c->weighted_count; k++) {
+        if (!wg_requires_grad(c->outputs[c->weighted[k]]) || !weights[k])
+            continue;
+        roots[count] = c->outputs[c->weighted[k]];
+        cotangents[count++] = weights[k];
+    }
+    return count;
+}
+
+int wg__gradcheck_pull_tensors(wg__gradcheck *c, const wg__pull *pull, wg_tensor **gradients) {
+    wg_tensor **roots = wg__calloc((size_t)c->weighted_count * 2 + 1, sizeof *roots);
+    if (!roots)
+        return wg__gradcheck_fail(c, WG_DIAGNOSIS_FAILED, -1, "the check itself");
+    wg_tensor **cotangents = roots + c->weighted_count;
+    int count = list_roots(c, pull->weights ? pull->weights : c->weights, roots, cotangents);
+    int first = pull->only ? pull->only - 1 : 0, wanted = pull->only ? 1 : c->wanted_count;
+    int status = 0;
+    if (count > 0)
+        status = wg_grad(count, roots, cotangents, wanted, &c->wanted_inputs[first],
+                         &(wg_backward_options){.create_graph = pull->create_graph,
+                                                .retain_graph = pull->retain_graph},
+                         gradients);
+    else
+        for (int i = 0; i < wanted; i++)
+            gradients[i] = wg_zeros_like(c->wanted_inputs[first + i]);
+    wg__free(roots);
+    return status < 0 || wg_error_pending() ? -1 : 0;
+}
+
+int wg__gradcheck_pull(wg__gradcheck *c, const wg__pull *pull, double *gradients) {
+    wg_tensor **found = wg__calloc((size_t)c->wanted_count + 1, sizeof *found);
+    if (!found)
+        return wg__gradcheck_fail(c, WG_DIAGNOSIS_FAILED, -1, "the check itself");
+    wg_scope scope;
+    wg_scope_begin(&scope);
+    int first = pull->only ? pull->only - 1 : 0, wanted = pull->only ? 1 : c->wanted_count;
+    int status = wg__gradcheck_pull_tensors(c, pull, found);
+    for (int i = 0; i < wanted && status == 0; i++)
+        status =
+            wg__read_doubles(found[i], gradients + c->wanted_at[first + i] - c->wanted_at[first]);
+    wg_scope_end(&scope, NULL);
+    wg__free(found);
+    return status < 0 ? wg__gradcheck_fail(c, WG_DIAGNOSIS_BACKWARD_FAILED, -1, "backward failed")
+                      : 0;
+}
+
+int wg__gradcheck_gradient(wg__gradcheck *c, const wg__pull *pull, double *gradients) {
+    wg_scope scope;
+    wg_scope_begin(&scope);
+    int status = wg__gradcheck_run(c);
+    if (status == 0)
+        status = wg__gradcheck_pull(c, pull, gradients);
+    wg_scope_end(&scope, NULL);
+    return status;
+}

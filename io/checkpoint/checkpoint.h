@@ -1,0 +1,105 @@
+/* Checkpoints: one HDF5 file that h5ls, h5dump and h5py read unaided.
+ *
+ *     /model/...           groups mirror the module tree, a dataset for each parameter
+ *     /config              the model's published JSON keys, a string
+ *     /tokenizer           all that is needed to encode and decode, a JSON string
+ *     /optimizer/<slot>/<parameter path>
+ *     /train               step, schedule, data position, random counters, metric history
+ *
+ * A file is written beside its name (PATH.tmp), synced and renamed over the old one: whatever kills
+ * the process, the old or the new file is there, whole, and the next save takes over what was left.
+ * Everything in it is under a checksum. A file that is cut short is refused when it is opened, and
+ * one that was altered when the part that was altered is read, with the reason.
+ *
+ * HDF5 as Debian builds it is not thread-safe: use checkpoints from one thread at a time, and while
+ * no other thread calls HDF5. */
+#ifndef WG_IO_CHECKPOINT_CHECKPOINT_H
+#define WG_IO_CHECKPOINT_CHECKPOINT_H
+
+#include "../../nn/module.h"
+#include "../../optim/optimizer.h"
+#include "../../base/text.h"
+
+typedef struct wg_checkpoint wg_checkpoint;
+
+/* ---- Writing: create, put, commit. After an error every put refuses, and commit removes what was
+ * begun; the old file is untouched. ---- */
+
+/* Begins a file that will become `path` (or what `path` links to, with its mode). Refuses while an
+ * error is pending. NULL with [NOT_FOUND for a folder that is not there; IO, also when the file is
+ * being written already; MEMORY] */
+WG_API wg_checkpoint *wg_checkpoint_create(const char *path);
+
+/* Values at "/group/.../name"; groups on the way are made. A tensor may have any strides; bool is
+ * h5py's enum, bf16 is u16 with the attribute dtype = "bf16". Numbers and texts are scalar
+ * datasets; a text is UTF-8, and its attribute "crc32" is zlib's. [IO: disk full and so on;
+ * ARGUMENT for a name taken; STATE after a failure] */
+WG_API int wg_checkpoint_put_tensor(wg_checkpoint *file, const char *name, const wg_tensor *x);
+WG_API int wg_checkpoint_put_text(wg_checkpoint *file, const char *name, const char *text);
+WG_API int wg_checkpoint_put_integer(wg_checkpoint *file, const char *name, int64_t value);
+WG_API int wg_checkpoint_put_number(wg_checkpoint *file, const char *name, double value);
+WG_API int wg_checkpoint_put_numbers(wg_checkpoint *file, const char *name, int64_t count,
+                                     const double *values);
+
+/* Every slot below `module` under `group` ("/model"), the dots of its path as groups; tied weights
+ * once, under the name of the slot that owns them. */
+WG_API int wg_checkpoint_put_module(wg_checkpoint *file, const char *group, wg_module *module);
+
+/* The step count, "/optimizer/steps", and the state of every parameter. */
+WG_API int wg_checkpoint_put_optimizer(wg_checkpoint *file, const wg_optimizer *optimizer);
+
+/* Syncs the file, renames it over its path, syncs the folder, and frees `file` in every case. If an
+ * error is pending or anything fails, what was begun is removed and the old file stays.
+ * [IO; STATE after a put that failed] */
+WG_API int wg_checkpoint_commit(wg_checkpoint *file);
+
+/* Gives up: removes what was begun and frees `file`. NULL is allowed. */
+WG_API void wg_checkpoint_abort(wg_checkpoint *file);
+
+/* ---- Reading ---- */
+
+/* Opens a file, which may be replaced meanwhile. Closed with wg_checkpoint_close. NULL with
+ * [NOT_FOUND, IO, MEMORY; FORMAT for one that is no HDF5 file or is cut short] */
+WG_API wg_checkpoint *wg_checkpoint_open(const char *path);
+WG_API void wg_checkpoint_close(wg_checkpoint *file);
+
+/* True if there is anything of that name. */
+WG_API bool wg_checkpoint_has(const wg_checkpoint *file, const char *name);
+
+/* The value of that name. Texts are the caller's, freed with wg_text_free. No memory is asked for
+ * on the word of a shape that the file does not hold. Tensors: [scope]. -1 or NULL with [NOT_FOUND;
+ * IO; FORMAT for a value that is damaged or of another kind] */
+WG_API wg_tensor *wg_checkpoint_get_tensor(wg_checkpoint *file, const char *name);
+WG_API char *wg_checkpoint_get_text(wg_checkpoint *file, const char *name);
+WG_API int wg_checkpoint_get_integer(wg_checkpoint *file, const char *name, int64_t *value);
+WG_API int wg_checkpoint_get_number(wg_checkpoint *file, const char *name, double *value);
+
+/* f64 [n]; [scope] */
+WG_API wg_tensor *wg_checkpoint_get_numbers(wg_checkpoint *file, const char *name);
+
+/* Fills every slot below `module` from `group`; floating dtypes are cast. Strict and transactional:
+ * every missing, unexpected and misshapen name is listed in one error, and after any error nothing
+ * has changed. The optimizer likewise, with its step count.
+ * [NOT_FOUND if names are missing; FORMAT, IO] */
+WG_API int wg_checkpoint_get_module(wg_checkpoint *file, const char *group, wg_module *module);
+WG_API int wg_checkpoint_get_optimizer(wg_checkpoint *file, wg_optimizer *optimizer);
+
+/* Fills `module` with the mean of what `count` files hold below `group`   (Vaswani et al. 2017,
+ * section 6.1: the last 5 checkpoints). Slots that are not f32 or f64 are the last file's. After an
+ * error those are as they were read last, and all others as they were.
+ * [ARGUMENT for no files; as wg_checkpoint_open and wg_checkpoint_get_module] */
+WG_API int wg_checkpoint_average(int count, const char *const *paths, const char *group,
+                                 wg_module *module);
+
+/* Writes a model to `out`: the mean of the weights of `count` checkpoints, with the configuration
+ * and the tokenizer of the first. [ARGUMENT for no files; STATE for models of other configurations;
+ * FORMAT for a file without a model; as wg_checkpoint_average and wg_checkpoint_commit] */
+WG_API int wg_checkpoint_average_files(int count, const char *const *paths, const char *out);
+
+/* What a file holds: calls `visit` for every dataset, by name within each group, with its spec: a
+ * number has ndim 0, and a text too, of dtype u8. `visit` may read from the file. A negative answer
+ * of it stops the walk and is returned. [FORMAT, MEMORY] */
+typedef int (*wg_checkpoint_visitor)(const char *name, const wg_spec *spec, void *context);
+WG_API int wg_checkpoint_each(wg_checkpoint *file, wg_checkpoint_visitor visit, void *context);
+
+#endif

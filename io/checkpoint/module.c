@@ -1,0 +1,233 @@
+/* Modules and optimizers in a checkpoint: named tensors, saved and loaded as a whole.
+ *
+ * Loading has three parts, so that nothing changes unless all goes well: names and shapes are held
+ * against each other and every difference is reported at once; everything is read, which verifies
+ * the checksums; then it is copied into place. */
+#include "io/checkpoint/file.h"
+#include "io/differences.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tensor/internal.h"
+
+#define STEPS "/optimizer/steps"
+
+/* A tensor and the dataset that it is saved as. */
+typedef struct named_tensor {
+    char name[WG__MAX_PATH];
+    wg_tensor *tensor;
+    wg_tensor *loaded; /* what was read for it */
+} named_tensor;
+
+typedef struct tensor_list {
+    int64_t count;
+    named_tensor *entries; /* sorted by name when they are loaded */
+} tensor_list;
+
+/* ---- Which tensors ---- */
+
+/* GROUP/PATH, the path's dots as slashes; -1 with ARGUMENT if it is too long. */
+static int compose_name(char *name, const char *group, const char *path) {
+    int length = snprintf(name, WG__MAX_PATH, "%s/%s", group, path);
+    if (length >= WG__MAX_PATH)
+        return wg_fail(WG_ERROR_ARGUMENT, "checkpoint", "\"%.64s...\" is too long a name", path);
+    for (char *c = name + strlen(group); *c; c++)
+        if (*c == '.')
+            *c = '/';
+    return 0;
+}
+
+static int fill_from_state(tensor_list *list, const char *group, const wg_state_dict *state) {
+    for (int64_t i = 0; i < state->count; i++) {
+        const wg_state_entry *entry = &state->entries[i];
+        if (entry->slot->tied)
+            continue;
+        named_tensor *named = &list->entries[list->count++];
+        named->tensor = entry->slot->tensor;
+        if (compose_name(named->name, group, entry->path) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+/* The tensors of a module; entries are freed with wg__free in every case. */
+static int list_module(tensor_list *list, const char *group, wg_module *module) {
+    *list = (tensor_list){0};
+    wg_state_dict *state = wg_module_state(module);
+    if (!state)
+        return -1;
+    list->entries = wg__calloc((size_t)state->count + 1, sizeof *list->entries);
+    int status = list->entries ? fill_from_state(list, group, state) : -1;
+    wg_state_dict_free(state);
+    return status;
+}
+
+/* The same for the state of an optimizer. */
+static int list_optimizer(tensor_list *list, const wg_optimizer *optimizer) {
+    *list = (tensor_list){0};
+    const char *slot, *name;
+    wg_tensor *tensor;
+    int64_t count = 0;
+    while (wg_optimizer_state(optimizer, count, &slot, &name, &tensor))
+        count++;
+    list->entries = wg__calloc((size_t)count + 1, sizeof *list->entries);
+    if (!list->entries)
+        return -1;
+    for (; wg_optimizer_state(optimizer, list->count, &slot, &name, &tensor); list->count++) {
+        named_tensor *named = &list->entries[list->count];
+        char group[64];
+        snprintf(group, sizeof group, "/optimizer/%s", slot);
+        named->tensor = tensor;
+        if (compose_name(named->name, group, name) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+/* ---- Writing ---- */
+
+static int put_list(wg_checkpoint *file, const tensor_list *list) {
+    for (int64_t i = 0; i < list->count; i++)
+        if (wg_checkpoint_put_tensor(file, list->entries[i].name, list->entries[i].tensor) < 0)
+            return -1;
+    return 0;
+}
+
+int wg_checkpoint_put_module(wg_checkpoint *file, const char *group, wg_module *module) {
+    if (!file || !module || wg_error_pending())
+        return -1;
+    tensor_list list;
+    int status = list_module(&list, group, module);
+    if (status == 0)
+        status = put_list(file, &list);
+    wg__free(list.entries);
+    return status;
+}
+
+int wg_checkpoint_put_optimizer(wg_checkpoint *file, const wg_optimizer *optimizer) {
+    if (!file || !optimizer || wg_error_pending())
+        return -1;
+    tensor_list list;
+    int status = list_optimizer(&list, optimizer);
+    if (status == 0)
+        status = put_list(file, &list);
+    wg__free(list.entries);
+    if (status == 0)
+        status = wg_checkpoint_put_integer(file, STEPS, wg_optimizer_steps(optimizer));
+    return status;
+}
+
+/* ---- What differs ---- */
+
+static int compare_names(const void *a, const void *b) {
+    return strcmp(((const named_tensor *)a)->name, ((const named_tensor *)b)->name);
+}
+
+static named_tensor *find(const tensor_list *list, const char *name) {
+    named_tensor key;
+    snprintf(key.name, sizeof key.name, "%s", name);
+    return list->count
+               ? bsearch(&key, list->entries, (size_t)list->count, sizeof key, compare_names)
+               : NULL;
+}
+
+/* Notes it if the tensor has no dataset, or one that does not fit it. */
+static int compare_one(wg_checkpoint *file, const named_tensor *named,
+                       wg__differences *differences) {
+    if (!wg_checkpoint_has(file, named->name)) {
+        wg__note_difference(&differences->missing, named->name);
+        return 0;
+    }
+    wg_spec found;
+    if (wg__checkpoint_spec(file, named->name, &found) < 0)
+        return -1;
+    wg__note_spec(differences, named->name, &found, &named->tensor->spec);
+    return 0;
+}
+
+static int note_unexpected(wg_checkpoint *file, const char *group, const tensor_list *list,
+                           wg__difference *unexpected) {
+    wg__name_list names;
+    if (!wg_checkpoint_has(file, group))
+        return 0;
+    if (wg__checkpoint_list(file, group, &names) < 0)
+        return -1;
+    for (int64_t i = 0; i < names.count; i++)
+        if (strcmp(names.names[i], STEPS) != 0 && !find(list, names.names[i]))
+            wg__note_difference(unexpected, names.names[i]);
+    wg__name_list_free(&names);
+    return 0;
+}
+
+/* -1 with everything that differs between the list, which is sorted, and the file. */
+static int compare(wg_checkpoint *file, const char *group, const tensor_list *list) {
+    wg__differences differences = {0};
+    for (int64_t i = 0; i < list->count; i++)
+        if (compare_one(file, &list->entries[i], &differences) < 0)
+            return -1;
+    if (note_unexpected(file, group, list, &differences.unexpected) < 0)
+        return -1;
+    return wg__check_differences(&differences, file->path, "checkpoint_get");
+}
+
+/* ---- Reading ---- */
+
+static int read_list(wg_checkpoint *file, const tensor_list *list) {
+    for (int64_t i = 0; i < list->count; i++) {
+        named_tensor *named = &list->entries[i];
+        named->loaded = wg_checkpoint_get_tensor(file, named->name);
+        if (!named->loaded)
+            return -1;
+    }
+    return 0;
+}
+
+/* Everything fits, so that no copy can fail. */
+static int copy_list(const tensor_list *list) {
+    bool recording = wg_set_grad_enabled(false);
+    int status = 0;
+    for (int64_t i = 0; i < list->count && status == 0; i++)
+        status = wg_copy_(list->entries[i].tensor, list->entries[i].loaded);
+    wg_set_grad_enabled(recording);
+    return status;
+}
+
+static int get_list(wg_checkpoint *file, const char *group, tensor_list *list) {
+    qsort(list->entries, (size_t)list->count, sizeof *list->entries, compare_names);
+    if (compare(file, group, list) < 0)
+        return -1;
+    wg_scope scope;
+    wg_scope_begin(&scope);
+    int status = read_list(file, list) < 0 ? -1 : copy_list(list);
+    wg_scope_end(&scope, NULL);
+    return status;
+}
+
+int wg_checkpoint_get_module(wg_checkpoint *file, const char *group, wg_module *module) {
+    if (!file || !module || wg_error_pending())
+        return -1;
+    tensor_list list;
+    int status = list_module(&list, group, module);
+    if (status == 0)
+        status = get_list(file, group, &list);
+    wg__free(list.entries);
+    return status;
+}
+
+int wg_checkpoint_get_optimizer(wg_checkpoint *file, wg_optimizer *optimizer) {
+    if (!file || !optimizer || wg_error_pending())
+        return -1;
+    int64_t steps = 0;
+    tensor_list list = {0};
+    int status = wg_checkpoint_get_integer(file, STEPS, &steps);
+    if (status == 0)
+        status = list_optimizer(&list, optimizer);
+    if (status == 0)
+        status = get_list(file, "/optimizer", &list);
+    wg__free(list.entries);
+    if (status == 0)
+        wg_optimizer_set_steps(optimizer, steps);
+    return status;
+}

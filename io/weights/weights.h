@@ -1,0 +1,123 @@
+/* Tensor files: named tensors, listed first and read or written one at a time, whatever the format.
+ *
+ *     format        is                                     read  written  metadata
+ *     hdf5          wengert's checkpoint                   yes   yes      config, tokenizer
+ *     safetensors   one file, or shards by an index.json   yes   yes      none
+ *     pytorch       the zip of torch.save: .bin, .pt       yes   no       none
+ *     llama2c       llama2.c's .bin, versions 0 and 1      yes   yes      config
+ *     gguf          llama.cpp's                            yes   yes      config, of a LLaMA
+ *
+ *     wg_weights *file = wg_weights_open("model.safetensors");
+ *     for (int64_t i = 0; i < wg_weights_count(file); i++)
+ *         use(wg_weights_name(file, i), wg_weights_read(file, i));
+ *     wg_weights_close(file);
+ *
+ * Names are the published ones (model.layers.0.self_attn.q_proj.weight), also of a LLaMA in the
+ * last two formats, which have names of their own or none; their rows of q and k, which pair
+ * neighbours for the rotation, come and go as the published halves.
+ *
+ * No file is trusted: sizes, offsets, counts, names and nesting are checked before they are
+ * used, and no memory is asked for on the word of a number that the file does not bear out. */
+#ifndef WG_IO_WEIGHTS_WEIGHTS_H
+#define WG_IO_WEIGHTS_WEIGHTS_H
+
+#include "../../nn/module.h"
+
+/* ---- Reading ---- */
+
+typedef struct wg_weights wg_weights;
+
+/* Opens a file of any format, told by how it begins and by its suffix; of a folder,
+ * model.safetensors, model.safetensors.index.json, pytorch_model.bin or
+ * pytorch_model.bin.index.json, the first of these that it has. Nothing but the list is read yet.
+ * Closed with wg_weights_close. NULL with [NOT_FOUND, IO, MEMORY; FORMAT, with what is wrong where]
+ */
+WG_API wg_weights *wg_weights_open(const char *path);
+
+/* Closes a file; NULL is allowed. */
+WG_API void wg_weights_close(wg_weights *file);
+
+/* "hdf5", "safetensors"...; borrowed. */
+WG_API const char *wg_weights_format(const wg_weights *file);
+
+/* How many tensors there are; 0 given NULL. */
+WG_API int64_t wg_weights_count(const wg_weights *file);
+
+/* The name and the spec of tensor `index`, 0 .. count - 1; borrowed, NULL outside. The dtype is the
+ * one that it is read as: f32 for f16 and for quantised blocks. */
+WG_API const char *wg_weights_name(const wg_weights *file, int64_t index);
+WG_API const wg_spec *wg_weights_spec(const wg_weights *file, int64_t index);
+
+/* The index of the tensor of that name, or -1. */
+WG_API int64_t wg_weights_find(const wg_weights *file, const char *name);
+
+/* Reads one tensor. [scope; INDEX, IO, FORMAT] */
+WG_API wg_tensor *wg_weights_read(wg_weights *file, int64_t index);
+
+/* The model's configuration as JSON of the published keys, or the tokenizer as
+ * wg_tokenizer_from_json reads it; borrowed. NULL where the file has none. */
+WG_API const char *wg_weights_config(const wg_weights *file);
+WG_API const char *wg_weights_tokenizer(const wg_weights *file);
+
+/* Fills every slot below `module`, tied ones once; floating dtypes are cast. Strict and
+ * transactional, as wg_checkpoint_get_module is: every missing, unexpected and misshapen name is
+ * listed in one error, and after any error nothing has changed. [NOT_FOUND if names are missing;
+ * FORMAT, IO] */
+WG_API int wg_weights_get_module(wg_weights *file, wg_module *module);
+
+/* ---- Writing: create with the whole list, put each tensor in any order, commit ---- */
+
+typedef struct wg_weights_info {
+    const char *name; /* published */
+    wg_spec spec;
+} wg_weights_info;
+
+typedef enum wg_weights_type {
+    WG_WEIGHTS_KEEP, /* as the tensors are; llama2c: f32; gguf: f32 unless they are f16 or bf16 */
+    WG_WEIGHTS_F32,
+    WG_WEIGHTS_F16,
+    WG_WEIGHTS_BF16,
+    WG_WEIGHTS_Q8_0, /* blocks of 32 numbers, gguf only; what has no such rows is f16 */
+} wg_weights_type;
+
+typedef struct wg_weights_options {
+    wg_weights_type type; /* of floating tensors */
+    const char *config;   /* JSON of published keys; llama2c and gguf need it, hdf5 keeps it */
+    const char
+        *tokenizer; /* JSON of wg_tokenizer_to_json; hdf5 keeps it, gguf if it has its kind */
+    int version;    /* of llama2c: 0 or 1 */
+
+    /* safetensors only: at most so many bytes of tensors in a file, unless one tensor has more; 0:
+     * one file has all. `path` NAME.safetensors then stands for NAME-00001-of-0000N.safetensors...
+     * and NAME.safetensors.index.json, unless all fit into one. */
+    int64_t shard_bytes;
+} wg_weights_options;
+
+typedef struct wg_weights_writer wg_weights_writer;
+
+/* True if a file of that format keeps that tokenizer, JSON of wg_tokenizer_to_json: hdf5 any; gguf
+ * LLaMA's (SentencePiece BPE) and the byte-level BPE of GPT-2 and LLaMA 3. */
+WG_API bool wg_weights_keeps_tokenizer(const char *format, const char *tokenizer);
+
+/* Begins a file of that format, which will become `path` when it is committed. `infos` need not
+ * outlive the call. NULL with [ARGUMENT for a format that is not written, a type that it does not
+ * have, or tensors that are not those of its model; NOT_FOUND, IO, MEMORY] */
+WG_API wg_weights_writer *wg_weights_create(const char *path, const char *format,
+                                            const wg_weights_options *options, int64_t count,
+                                            const wg_weights_info *infos);
+
+/* Writes tensor `index` of the list, of that spec. [ARGUMENT, SHAPE; IO; STATE after a failure] */
+WG_API int wg_weights_put(wg_weights_writer *writer, int64_t index, const wg_tensor *x);
+
+/* Syncs the file, renames it over its path and frees `writer` in every case. If an error is
+ * pending, or a tensor was not put, what was begun is removed and an old file stays. Of shards, all
+ * are synced before the first is renamed; in between there is no index, so that old and new ones
+ * are never read together, and at the end no NAME.safetensors of before, which would be read
+ * instead. What else an earlier write of NAME.safetensors left in the folder goes last: its shards,
+ * and, where one file has all now, their index. [IO, STATE] */
+WG_API int wg_weights_commit(wg_weights_writer *writer);
+
+/* Gives up: removes what was begun and frees `writer`. NULL is allowed. */
+WG_API void wg_weights_abort(wg_weights_writer *writer);
+
+#endif

@@ -1,0 +1,283 @@
+/* Beam search: see beam.h.
+ *
+ * Letters: R rows, V the vocabulary. The rows of a sentence stand side by side, the likeliest
+ * first, and all rows have as many tokens. */
+#include "models/generate/beam.h"
+
+#include "tensor/internal.h"
+
+#include <math.h>
+#include <string.h>
+
+#define WHERE "beam_search"
+
+/* A hypothesis that goes on. */
+typedef struct row {
+    int64_t sentence;
+    double log_probability;
+} row;
+
+/* A hypothesis and a token that may follow it. */
+typedef struct candidate {
+    int64_t row;
+    int32_t token;
+    double log_probability; /* of both */
+} candidate;
+
+typedef struct search {
+    const wg_beam_model *model;
+    wg_beam_options options; /* without zeros that stand for others */
+    const int64_t *max_lengths;
+    wg_beam_result *results;
+    int64_t longest;              /* of max_lengths */
+    int64_t length;               /* tokens of each row, start not counted */
+    int64_t rows, new_rows;       /* R, of this step and the next */
+    row *alive, *new_alive;       /* (R) */
+    int32_t *tokens, *new_tokens; /* (R, longest) */
+    int32_t *last;                /* (R) the newest token of each */
+    int64_t *from;                /* (R) the row of this step that a row of the next follows */
+    int64_t *ended;               /* (sentences) how many hypotheses have ended */
+    float *log_probabilities;     /* (R, V) */
+    candidate *candidates;        /* (2 beam) of one sentence, the likeliest first */
+} search;
+
+/* ---- Beginning ---- */
+
+static int check_token(const char *what, int32_t id, const wg_beam_model *model) {
+    if (id >= 0 && id < model->vocabulary)
+        return 0;
+    return wg_fail(WG_ERROR_ARGUMENT, WHERE, "%s %ld is outside the vocabulary of %lld", what,
+                   (long)id, (long long)model->vocabulary);
+}
+
+static int check(const wg_beam_model *model, int64_t sentences, const int64_t *max_lengths,
+                 const wg_beam_options *options) {
+    if (options->beam < 0)
+        return wg_fail(WG_ERROR_ARGUMENT, WHERE, "beam is %lld; it must be at least 1",
+                       (long long)options->beam);
+    if (options->max_length < 0)
+        return wg_fail(WG_ERROR_ARGUMENT, WHERE, "max_length is %lld; it must be at least 1",
+                       (long long)options->max_length);
+    if (!(options->alpha >= 0 && isfinite(options->alpha)))
+        return wg_fail(WG_ERROR_ARGUMENT, WHERE, "alpha is %g; it must be a number from 0 on",
+                       options->alpha);
+    for (int64_t i = 0; i < sentences; i++)
+        if (max_lengths[i] < 1)
+            return wg_fail(WG_ERROR_ARGUMENT, WHERE,
+                           "max_length %lld of sentence %lld; it must be at least 1",
+                           (long long)max_lengths[i], (long long)i);
+    return check_token("start_id", options->start_id, model) < 0
+               ? -1
+               : check_token("end_id", options->end_id, model);
+}
+
+static int allocate(search *s, int64_t sentences) {
+    const size_t beam = (size_t)s->options.beam, rows = (size_t)sentences * beam;
+    s->alive = wg__alloc(rows * sizeof *s->alive);
+    s->new_alive = wg__alloc(rows * sizeof *s->new_alive);
+    s->tokens = wg__alloc(rows * (size_t)s->longest * sizeof *s->tokens);
+    s->new_tokens = wg__alloc(rows * (size_t)s->longest * sizeof *s->new_tokens);
+    s->last = wg__alloc(rows * sizeof *s->last);
+    s->from = wg__alloc(rows * sizeof *s->from);
+    s->ended = wg__calloc((size_t)sentences, sizeof *s->ended);
+    s->log_probabilities =
+        wg__alloc(rows * (size_t)s->model->vocabulary * sizeof *s->log_probabilities);
+    s->candidates = wg__alloc(2 * beam * sizeof *s->candidates);
+    return s->alive && s->new_alive && s->tokens && s->new_tokens && s->last && s->from &&
+                   s->ended && s->log_probabilities && s->candidates
+               ? 0
+               : -1;
+}
+
+/* How many tokens a hypothesis of that sentence may have, the end included. */
+static int64_t most_tokens(const search *s, int64_t sentence) {
+    const int64_t most = s->max_lengths[sentence], limit = s->options.max_length;
+    return limit > 0 && limit < most ? limit : most;
+}
+
+static int begin(search *s, int64_t sentences) {
+    for (int64_t i = 0; i < sentences; i++)
+        s->longest = most_tokens(s, i) > s->longest ? most_tokens(s, i) : s->longest;
+    if (allocate(s, sentences) < 0)
+        return -1;
+    s->rows = sentences;
+    for (int64_t i = 0; i < sentences; i++) {
+        s->alive[i] = (row){.sentence = i};
+        s->last[i] = s->options.start_id;
+    }
+    return 0;
+}
+
+static void end(search *s) {
+    wg__free(s->alive);
+    wg__free(s->new_alive);
+    wg__free(s->tokens);
+    wg__free(s->new_tokens);
+    wg__free(s->last);
+    wg__free(s->from);
+    wg__free(s->ended);
+    wg__free(s->log_probabilities);
+    wg__free(s->candidates);
+}
+
+/* ---- The candidates of a sentence ---- */
+
+/* Puts a candidate into its place among the `count` likeliest so far; gives their number. */
+static int64_t insert(search *s, int64_t count, candidate new) {
+    const int64_t most = 2 * s->options.beam;
+    if (count == most) {
+        if (new.log_probability <= s->candidates[most - 1].log_probability)
+            return count;
+        count--;
+    }
+    int64_t at = count;
+    for (; at > 0 && s->candidates[at - 1].log_probability < new.log_probability; at--)
+        s->candidates[at] = s->candidates[at - 1];
+    s->candidates[at] = new;
+    return count + 1;
+}
+
+/* Finds the 2 beam likeliest continuations of the rows `first` to `stop` - 1: enough for `beam`
+ * that do not end, as each row ends in one way. Gives their number, or -1. */
+static int64_t choose(search *s, int64_t first, int64_t stop) {
+    const int64_t vocabulary = s->model->vocabulary;
+    int64_t count = 0;
+    for (int64_t r = first; r < stop; r++)
+        for (int64_t v = 0; v < vocabulary; v++) {
+            const float p = s->log_probabilities[r * vocabulary + v];
+            if (isnan(p) || p == INFINITY)
+                return wg_fail(WG_ERROR_ARGUMENT, WHERE, "the model gives token %lld %g",
+                               (long long)v, (double)p);
+            if (p == -INFINITY)
+                continue;
+            const candidate new = {r, (int32_t)v, s->alive[r].log_probability + (double)p};
+            count = insert(s, count, new);
+        }
+    if (count == 0)
+        return wg_fail(WG_ERROR_ARGUMENT, WHERE,
+                       "the model gives no token that may follow in sentence %lld",
+                       (long long)s->alive[first].sentence);
+    return count;
+}
+
+/* ---- A step ---- */
+
+static double score(const search *s, double log_probability, int64_t length) {
+    if (s->options.no_length_penalty)
+        return log_probability;
+    return log_probability / pow((5 + (double)length) / 6, s->options.alpha);
+}
+
+/* Makes `best` and what stands before it the sentence's result, if its score is the highest. */
+static int offer(search *s, int64_t sentence, const candidate *best, bool ended) {
+    wg_beam_result *result = &s->results[sentence];
+    const double value = score(s, best->log_probability, s->length);
+    if (s->ended[sentence] > 0 && value <= result->score)
+        return 0;
+    result->log_probability = best->log_probability;
+    result->score = value;
+    result->ended = ended;
+    result->tokens.count = 0;
+    for (int64_t t = 0; t + 1 < s->length; t++)
+        if (wg_token_list_append(&result->tokens, s->tokens[best->row * s->longest + t]) < 0)
+            return -1;
+    return ended ? 0 : wg_token_list_append(&result->tokens, best->token);
+}
+
+static void go_on(search *s, const candidate *next) {
+    const int64_t r = s->new_rows++;
+    int32_t *tokens = s->new_tokens + r * s->longest;
+    memcpy(tokens, s->tokens + next->row * s->longest, (size_t)(s->length - 1) * sizeof *tokens);
+    tokens[s->length - 1] = next->token;
+    s->new_alive[r] = (row){s->alive[next->row].sentence, next->log_probability};
+    s->from[r] = next->row;
+}
+
+/* True if nothing that goes on, of which the likeliest is `next`, can become the result. */
+static bool is_done(const search *s, int64_t sentence, const candidate *next) {
+    const int64_t most = most_tokens(s, sentence), ended = s->ended[sentence];
+    if (!next || s->length == most || ended >= s->options.beam)
+        return true;
+    return ended > 0 && score(s, next->log_probability, most) <= s->results[sentence].score;
+}
+
+/* Continues one sentence, whose rows are `first` to `stop` - 1. */
+static int advance(search *s, int64_t first, int64_t stop) {
+    const int64_t sentence = s->alive[first].sentence, beam = s->options.beam;
+    const int64_t count = choose(s, first, stop), before = s->new_rows;
+    if (count < 0)
+        return -1;
+    const candidate *next = NULL;
+    for (int64_t i = 0; i < count; i++) {
+        const candidate *c = &s->candidates[i];
+        if (c->token != s->options.end_id) {
+            if (s->new_rows - before < beam)
+                go_on(s, c);
+            next = next ? next : c;
+        } else if (i < beam) { /* an end must be among the likeliest, as any other token */
+            if (offer(s, sentence, c, true) < 0)
+                return -1;
+            s->ended[sentence]++;
+        }
+    }
+    if (!is_done(s, sentence, next))
+        return 0;
+    s->new_rows = before;
+    return s->ended[sentence] > 0 || !next ? 0 : offer(s, sentence, next, false);
+}
+
+/* True if the rows of the next step are those of this one. */
+static bool same_rows(const search *s) {
+    for (int64_t r = 0; r < s->new_rows; r++)
+        if (s->from[r] != r)
+            return false;
+    return s->new_rows == s->rows;
+}
+
+static int step(search *s) {
+    if (s->model->step(s->model->context, s->rows, s->last, s->log_probabilities) < 0)
+        return -1;
+    s->length++;
+    s->new_rows = 0;
+    for (int64_t first = 0, stop; first < s->rows; first = stop) {
+        for (stop = first + 1;
+             stop < s->rows && s->alive[stop].sentence == s->alive[first].sentence;)
+            stop++;
+        if (advance(s, first, stop) < 0)
+            return -1;
+    }
+    if (s->new_rows > 0 && !same_rows(s) &&
+        s->model->reorder(s->model->context, s->new_rows, s->from) < 0)
+        return -1;
+    row *alive = s->alive;
+    s->alive = s->new_alive;
+    s->new_alive = alive;
+    int32_t *tokens = s->tokens;
+    s->tokens = s->new_tokens;
+    s->new_tokens = tokens;
+    s->rows = s->new_rows;
+    for (int64_t r = 0; r < s->rows; r++)
+        s->last[r] = s->tokens[r * s->longest + s->length - 1];
+    return 0;
+}
+
+int wg_beam_search(const wg_beam_model *model, int64_t sentences, const int64_t *max_lengths,
+                   const wg_beam_options *options, wg_beam_result *results) {
+    for (int64_t i = 0; i < sentences; i++)
+        results[i] = (wg_beam_result){0};
+    if (sentences < 1)
+        return 0;
+    if (check(model, sentences, max_lengths, options) < 0)
+        return -1;
+    search s = {
+        .model = model, .options = *options, .max_lengths = max_lengths, .results = results};
+    if (s.options.beam == 0)
+        s.options.beam = 4;
+    if (s.options.alpha == 0)
+        s.options.alpha = 0.6;
+    int result = begin(&s, sentences);
+    while (result == 0 && s.rows > 0)
+        result = step(&s);
+    end(&s);
+    return result;
+}

@@ -1,0 +1,54 @@
+/* Beam search over any model that gives the probability of the next token.
+ *
+ *     rows of a sentence    start --> a --,--> a b --> ...      the `beam` likeliest go on;
+ *     (up to `beam`)                  c    `-> a d --> ...      what ends leaves them and is kept
+ *
+ * Of all that end, the one with the highest score is given, with the length penalty of Wu et al.
+ * 2016 (arXiv:1609.08144, eq. 14), log P(Y) / ((5 + |Y|)^alpha / 6^alpha), where |Y| counts the end
+ * token, too. A sentence is done when `beam` of its hypotheses have ended, or no other can reach
+ * the score of the best. With a beam of 1 it is greedy. */
+#ifndef WG_MODELS_GENERATE_BEAM_H
+#define WG_MODELS_GENERATE_BEAM_H
+
+#include "../../data/tokenizer/tokenizer.h"
+
+/* The model as the search sees it. A row is a hypothesis; at first there is one a sentence, which
+ * holds the start token. Functions return 0, or -1 with an error, which ends the search. */
+typedef struct wg_beam_model {
+    void *context;      /* handed to the functions */
+    int64_t vocabulary; /* V */
+
+    /* Gives each row its newest token, last (R), and fills in the logarithms of the probabilities
+     * of what may follow: (R, V), -inf for what never does. */
+    int (*step)(void *context, int64_t rows, const int32_t *last, float *log_probabilities);
+
+    /* Row r becomes what row from[r] was, for `rows` of them: more than before, fewer or as many.
+     */
+    int (*reorder)(void *context, int64_t rows, const int64_t *from);
+} wg_beam_model;
+
+typedef struct wg_beam_options {
+    int64_t beam; /* 0: 4, as in Vaswani et al. 2017 */
+    double alpha; /* 0: 0.6, likewise */
+    bool no_length_penalty;
+    int64_t max_length; /* tokens of a hypothesis at most, the end included, where max_lengths allow
+                           more; 0: as they say */
+    int32_t start_id, end_id;
+} wg_beam_options;
+
+typedef struct wg_beam_result {
+    wg_token_list tokens;   /* without start and end; the caller's to free */
+    double log_probability; /* of the tokens and the end */
+    double score;           /* that, divided by the length penalty */
+    bool ended;             /* false: cut at its longest, as no hypothesis ended */
+} wg_beam_result;
+
+/* Fills in results[0 .. sentences-1]; hypotheses of sentence i have up to max_lengths[i] tokens,
+ * the end included. Of equally likely tokens the first counts as likelier. The caller frees
+ * results[i].tokens, also after a failure. Returns 0 or -1.
+ * [ARGUMENT for bad options or lengths, probabilities that are no numbers, or a sentence that no
+ * token may continue; MEMORY; what the model's functions give] */
+WG_API int wg_beam_search(const wg_beam_model *model, int64_t sentences, const int64_t *max_lengths,
+                          const wg_beam_options *options, wg_beam_result *results);
+
+#endif

@@ -1,0 +1,113 @@
+#include "tensor/gemm/blis.h"
+
+#include <blis.h>
+#include <string.h>
+
+/* BLIS refuses a stride of 0 and strides that make rows overlap, even along an axis of size 1,
+ * where the stride is never used: such an axis gets one that steps over the whole matrix. */
+static wg__matrix with_valid_strides(wg__matrix a, int64_t rows, int64_t columns) {
+    if (rows == 1 && columns == 1)
+        a.row_stride = a.column_stride = 1;
+    else if (rows == 1)
+        a.row_stride = columns * a.column_stride;
+    else if (columns == 1)
+        a.column_stride = rows * a.row_stride;
+    return a;
+}
+
+void wg__blis_gemm(const wg__product *p, bool packs) {
+    const wg__matrix a = with_valid_strides(p->a, p->m, p->k);
+    const wg__matrix b = with_valid_strides(p->b, p->k, p->n);
+    const wg__matrix c = with_valid_strides(p->c, p->m, p->n);
+    rntm_t runtime;
+    bli_rntm_init(&runtime);
+    bli_rntm_set_num_threads(1, &runtime);
+    bli_rntm_set_l3_sup(!packs, &runtime);
+    if (p->dtype == WG_F32) {
+        float alpha = (float)p->alpha, beta = (float)p->beta;
+        bli_sgemm_ex(BLIS_NO_TRANSPOSE, BLIS_NO_TRANSPOSE, p->m, p->n, p->k, &alpha, a.data,
+                     a.row_stride, a.column_stride, b.data, b.row_stride, b.column_stride, &beta,
+                     c.data, c.row_stride, c.column_stride, NULL, &runtime);
+    } else {
+        double alpha = p->alpha, beta = p->beta;
+        bli_dgemm_ex(BLIS_NO_TRANSPOSE, BLIS_NO_TRANSPOSE, p->m, p->n, p->k, &alpha, a.data,
+                     a.row_stride, a.column_stride, b.data, b.row_stride, b.column_stride, &beta,
+                     c.data, c.row_stride, c.column_stride, NULL, &runtime);
+    }
+}
+
+/* ---- Kernels ---- */
+
+/* BLIS hands out addresses of functions as objects. */
+typedef union function {
+    void_fp object;
+    void (*code)(void);
+} function;
+
+static num_t type_of(wg_dtype dtype) {
+    return dtype == WG_F32 ? BLIS_FLOAT : BLIS_DOUBLE;
+}
+
+static wg__blis_side side_of(num_t type, bszid_t size, cntx_t *context) {
+    const int64_t width = bli_cntx_get_blksz_def_dt(type, size, context);
+    const int64_t step = bli_cntx_get_blksz_max_dt(type, size, context);
+    const function pack = {.object = bli_cntx_get_packm_ker_dt(type, (l1mkr_t)width, context)};
+    return (wg__blis_side){.width = width, .step = step, .pack = pack.object ? pack.code : NULL};
+}
+
+wg__blis_kernel wg__blis_kernel_for(wg_dtype dtype) {
+    const num_t type = type_of(dtype);
+    cntx_t *context = bli_gks_query_cntx();
+    const function multiply = {.object = bli_cntx_get_l3_nat_ukr_dt(type, BLIS_GEMM_UKR, context)};
+    return (wg__blis_kernel){
+        .dtype = dtype,
+        .a = side_of(type, BLIS_MR, context),
+        .b = side_of(type, BLIS_NR, context),
+        .by_rows = bli_cntx_l3_nat_ukr_prefers_rows_dt(type, BLIS_GEMM_UKR, context),
+        .multiply = multiply.code,
+        .context = context,
+    };
+}
+
+static void pack_by_elements(size_t size, int64_t step, int64_t count, int64_t k, const char *x,
+                             int64_t stride, int64_t k_stride, char *to) {
+    memset(to, 0, (size_t)(k * step) * size);
+    for (int64_t l = 0; l < k; l++)
+        for (int64_t i = 0; i < count; i++)
+            memcpy(to + (size_t)(l * step + i) * size,
+                   x + (i * stride + l * k_stride) * (int64_t)size, size);
+}
+
+void wg__blis_pack(const wg__blis_kernel *kernel, const wg__blis_side *side, int64_t count,
+                   int64_t k, const void *x, int64_t stride, int64_t k_stride, void *to) {
+    if (!side->pack) {
+        pack_by_elements(wg_dtype_size(kernel->dtype), side->step, count, k, x, stride, k_stride,
+                         to);
+    } else if (kernel->dtype == WG_F32) {
+        float one = 1;
+        ((spackm_cxk_ker_ft)side->pack)(BLIS_NO_CONJUGATE, BLIS_PACKED_ROW_PANELS, count, k, k,
+                                        &one, (float *)x, stride, k_stride, to, side->step,
+                                        kernel->context);
+    } else {
+        double one = 1;
+        ((dpackm_cxk_ker_ft)side->pack)(BLIS_NO_CONJUGATE, BLIS_PACKED_ROW_PANELS, count, k, k,
+                                        &one, (double *)x, stride, k_stride, to, side->step,
+                                        kernel->context);
+    }
+}
+
+void wg__blis_multiply(const wg__blis_kernel *kernel, const wg__product *p) {
+    auxinfo_t next = {0};
+    bli_auxinfo_set_next_ab(p->a.data, p->b.data, &next);
+    if (kernel->dtype == WG_F32) {
+        float alpha = (float)p->alpha, beta = (float)p->beta;
+        ((sgemm_ukr_ft)kernel->multiply)(p->m, p->n, p->k, &alpha, p->a.data, p->b.data, &beta,
+                                         p->c.data, p->c.row_stride, p->c.column_stride, &next,
+                                         kernel->context);
+    } else {
+        double alpha = p->alpha, beta = p->beta;
+        ((dgemm_ukr_ft)kernel->multiply)(p->m, p->n, p->k, &alpha, p->a.data, p->b.data, &beta,
+                                         p->c.data, p->c.row_stride, p->c.column_stride, &next,
+                                         kernel->context);
+    }
+}

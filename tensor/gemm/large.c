@@ -1,0 +1,390 @@
+/* Large products, as BLIS would do them, but so that threads meet once a product, and that the next
+ * operand is on its way from memory while this one is multiplied: packing what is in no cache yet
+ * takes twice to three times as long.
+ *
+ *            B, packed by blocks of columns, a block to a worker
+ *           +---+---+---+
+ *     A     |   |   |   |     k is cut into pieces of PIECE, and C takes the sums of one after the
+ *    +---+  +---+---+---+     other. The operand with the shorter side (here A) is packed first,
+ *    |   |  |   |   |   |     for a few pieces at a time, and shared; the other one in blocks, by
+ *    +---+  +---+---+---+     the worker that needs it. Either is packed just once, or, where the
+ *    |   |  |   |   |   |     kernel takes A as it stands, A never.
+ *    +---+  +---+---+---+
+ *                             A block and a CHUNK of A stay in a processor's own cache, and of the
+ *                             block one sliver of B, a tile wide, in the nearest.
+ *
+ * A row that is added to all of C is added to tiles of the first piece, so that C is written once,
+ * and read by no product of one piece.
+ *
+ * Workers take the next block that is free and never wait for each other within a product but for
+ * the shared operand. The pieces depend on k alone, and how a tile comes about on nothing else: the
+ * same bits come at any number of threads. */
+#include "tensor/gemm/large.h"
+
+#include <sched.h>
+#include <stdatomic.h>
+
+#include "base/counts.h"
+#include "tensor/internal.h"
+#include "tensor/iter.h"
+
+/* The longest piece of k, in elements of f32; of f64 it is half as long. */
+enum { PIECE = 384 };
+
+/* Of a worker's block, of a chunk of A and, about, of what is shared at once. */
+enum { BLOCK_BYTES = 288 << 10, CHUNK_BYTES = 288 << 10, SHARED_BYTES = 4 << 20 };
+
+/* Rows of A, or columns of B, that are worth a block. */
+enum { FEWEST_OF_A = 48, FEWEST_OF_B = 32 };
+
+/* What most products get: so the next one has the memory that the last one used, which is in the
+ * cache still. */
+enum { USUAL_BYTES = 5 << 20 };
+
+/* Addresses that far apart share the lines that they may be in. */
+enum { CACHE_LINE = 64, SAME_LINES = 2048 };
+
+typedef struct blocks {
+    wg__product product;
+    wg__gemm_kernel kernel;
+    int64_t size;          /* of an element */
+    bool a_stands;         /* and is not packed */
+    bool shares_a;         /* else B is the operand that is packed first */
+    int64_t piece, pieces; /* of k; of them, in `shared`: */
+    int64_t first_piece, last_piece;
+    char *shared;
+    int64_t slivers;      /* of the other operand */
+    int64_t fewest, most; /* of them in a block */
+    int threads;
+    char *workspaces;
+    int64_t workspace_bytes; /* of one worker */
+    atomic_int_fast64_t next_shared, packed, next_sliver;
+} blocks;
+
+/* ---- Slivers ---- */
+
+static const wg__kernel_side *kernel_side(const blocks *p, bool of_a) {
+    return of_a ? &p->kernel.a : &p->kernel.b;
+}
+
+static bool is_packed(const blocks *p, bool of_a) {
+    return !of_a || !p->a_stands;
+}
+
+static int64_t sliver_bytes(const blocks *p, bool of_a) {
+    const int64_t bytes = kernel_side(p, of_a)->step * p->piece * p->size;
+    return wg__ceil_divide(bytes, CACHE_LINE) * CACHE_LINE + WG__KERNEL_SLIVER_ROOM;
+}
+
+static int64_t side(const blocks *p, bool of_a) {
+    return of_a ? p->product.m : p->product.n;
+}
+
+static int64_t piece_length(const blocks *p, int64_t piece) {
+    return wg__smaller(p->piece, p->product.k - piece * p->piece);
+}
+
+/* What some slivers of an operand have in a piece: `count` vectors of k elements. */
+typedef struct source {
+    const char *data;
+    int64_t count, k, stride, k_stride; /* the strides are in elements */
+} source;
+
+static source source_of(const blocks *p, bool of_a, int64_t sliver, int64_t slivers,
+                        int64_t piece) {
+    const int64_t width = kernel_side(p, of_a)->width, begin = sliver * width;
+    const int64_t l = piece * p->piece;
+    const wg__matrix x = of_a ? wg__matrix_at(p->product.dtype, p->product.a, begin, l)
+                              : wg__matrix_at(p->product.dtype, p->product.b, l, begin);
+    return (source){.data = x.data,
+                    .count = wg__smaller(slivers * width, side(p, of_a) - begin),
+                    .k = piece_length(p, piece),
+                    .stride = of_a ? x.row_stride : x.column_stride,
+                    .k_stride = of_a ? x.column_stride : x.row_stride};
+}
+
+static void pack_slivers(const blocks *p, bool of_a, int64_t sliver, int64_t slivers, int64_t piece,
+                         char *to) {
+    for (int64_t i = 0; i < slivers; i++) {
+        const source x = source_of(p, of_a, sliver + i, 1, piece);
+        wg__gemm_pack(&p->kernel, of_a, x.count, x.k, x.data, x.stride, x.k_stride,
+                      to + i * sliver_bytes(p, of_a));
+    }
+}
+
+static int64_t shared_slivers(const blocks *p) {
+    return wg__ceil_divide(side(p, p->shares_a), kernel_side(p, p->shares_a)->width);
+}
+
+static char *shared_sliver(const blocks *p, int64_t sliver, int64_t piece) {
+    int64_t number = (piece - p->first_piece) * shared_slivers(p) + sliver;
+    return p->shared + number * sliver_bytes(p, p->shares_a);
+}
+
+/* ---- What comes next ---- */
+
+/* A source on its way into the cache: lines of `bytes`, some fetched at a time. */
+typedef struct ahead {
+    const char *line;
+    int64_t lines, bytes, stride; /* the lines left, and from one to the next, in bytes */
+    int64_t at;                   /* how much of this line was fetched */
+    int64_t at_once;
+} ahead;
+
+static ahead fetch_in(int64_t times, source x, int64_t size) {
+    const bool along_k = x.k_stride < x.stride;
+    ahead next = {.line = x.data,
+                  .lines = along_k ? x.count : x.k,
+                  .bytes = (along_k ? x.k * x.k_stride : x.count * x.stride) * size,
+                  .stride = (along_k ? x.stride : x.k_stride) * size};
+    next.at_once = wg__ceil_divide(next.lines * (1 + next.bytes / CACHE_LINE), times);
+    return next;
+}
+
+static void fetch_some(ahead *next) {
+    for (int64_t i = 0; i < next->at_once && next->lines > 0; i++) {
+        __builtin_prefetch(next->line + next->at, 0, 2);
+        next->at += CACHE_LINE;
+        if (next->at >= next->bytes) {
+            next->at = 0;
+            next->line += next->stride;
+            next->lines--;
+        }
+    }
+}
+
+/* Packs the shared slivers that are left, and waits for those that other workers have taken. */
+static void pack_shared(blocks *p) {
+    if (!is_packed(p, p->shares_a))
+        return;
+    const int64_t slivers = shared_slivers(p), count = (p->last_piece - p->first_piece) * slivers;
+    for (int64_t i; (i = atomic_fetch_add(&p->next_shared, 1)) < count;) {
+        const int64_t piece = p->first_piece + i / slivers, later = i + p->threads;
+        if (later < count) {
+            ahead next = fetch_in(
+                1, source_of(p, p->shares_a, later % slivers, 1, p->first_piece + later / slivers),
+                p->size);
+            fetch_some(&next);
+        }
+        pack_slivers(p, p->shares_a, i % slivers, 1, piece, shared_sliver(p, i % slivers, piece));
+        atomic_fetch_add(&p->packed, 1);
+    }
+    while (atomic_load(&p->packed) < count)
+        sched_yield();
+}
+
+/* ---- Tiles ---- */
+
+/* Slivers that make a block or a chunk. */
+typedef struct range {
+    int64_t first, slivers;
+} range;
+
+/* What is fetched while tiles are multiplied, some for each: the next block, and, of an A that
+ * stands, the next chunk. */
+typedef struct coming {
+    ahead block, chunk;
+} coming;
+
+/* The tiles of some slivers of A, packed at `a` unless A stands, and one of B, packed at `b`. */
+static void run_column(const blocks *p, int64_t piece, const char *a, range of_a, const char *b,
+                       int64_t j, coming *next) {
+    const wg__product *all = &p->product;
+    const int64_t rows = p->kernel.a.width, begin = of_a.first * rows;
+    const int64_t end = wg__smaller(begin + of_a.slivers * rows, all->m);
+    wg__product column =
+        wg__product_part(all, begin, end - begin, j, wg__smaller(p->kernel.b.width, all->n - j));
+    column.a = p->a_stands ? wg__matrix_at(all->dtype, column.a, 0, piece * p->piece)
+                           : (wg__matrix){.data = (void *)a};
+    column.b.data = (void *)b;
+    column.k = piece_length(p, piece);
+    if (piece > 0) {
+        column.beta = 1;
+        column.row = NULL;
+    }
+    const int64_t a_bytes =
+        p->a_stands ? rows * all->a.row_stride * p->size : sliver_bytes(p, true);
+    for (int64_t i = begin; i < end; i += rows) {
+        column.m = wg__smaller(rows, end - i);
+        fetch_some(&next->block);
+        fetch_some(&next->chunk);
+        wg__gemm_multiply(&p->kernel, &column, p->a_stands);
+        column.a.data = (char *)column.a.data + a_bytes;
+        column.c.data = (char *)column.c.data + rows * all->c.row_stride * p->size;
+    }
+}
+
+static int64_t chunks_of_a(const blocks *p) {
+    return wg__ceil_divide(shared_slivers(p), 1 + (CHUNK_BYTES - 1) / sliver_bytes(p, true));
+}
+
+static range chunk_of_a(const blocks *p, int64_t chunk) {
+    const int64_t slivers = shared_slivers(p), chunks = chunks_of_a(p);
+    const int64_t first = chunk * slivers / chunks;
+    return (range){first, (chunk + 1) * slivers / chunks - first};
+}
+
+/* The chunk that is read after this one, where that is not packed, and lies by columns: rows are
+ * fetched by the processor as they are read. */
+static source chunk_after(const blocks *p, int64_t piece, int64_t chunk) {
+    const bool same_piece = chunk + 1 < chunks_of_a(p);
+    const bool in_cache = p->pieces == 1 && chunks_of_a(p) == 1;
+    if (!p->a_stands || p->product.a.column_stride == 1 || in_cache)
+        return (source){0};
+    const range next = chunk_of_a(p, same_piece ? chunk + 1 : 0);
+    const int64_t next_piece = same_piece ? piece : piece + 1 < p->last_piece ? piece + 1 : 0;
+    return source_of(p, true, next.first, next.slivers, next_piece);
+}
+
+/* All tiles of a packed block of B. */
+static void run_columns(const blocks *p, int64_t piece, range now, const char *block, source then) {
+    const int64_t chunks = chunks_of_a(p);
+    coming next = {.block = fetch_in(shared_slivers(p) * now.slivers, then, p->size)};
+    for (int64_t c = 0; c < chunks; c++) {
+        const range chunk = chunk_of_a(p, c);
+        next.chunk = fetch_in(chunk.slivers * now.slivers, chunk_after(p, piece, c), p->size);
+        for (int64_t t = 0; t < now.slivers; t++)
+            run_column(p, piece, p->a_stands ? NULL : shared_sliver(p, chunk.first, piece), chunk,
+                       block + t * sliver_bytes(p, false), (now.first + t) * p->kernel.b.width,
+                       &next);
+    }
+}
+
+/* All tiles of a block of A. */
+static void run_rows(const blocks *p, int64_t piece, range now, const char *block, source then) {
+    const int64_t of_b = shared_slivers(p);
+    coming next = {.block = fetch_in(of_b * now.slivers, then, p->size)};
+    for (int64_t s = 0; s < of_b; s++)
+        run_column(p, piece, block, now, shared_sliver(p, s, piece), s * p->kernel.b.width, &next);
+}
+
+/* A block that begins there: the fewer slivers are left, the smaller it is, so that no worker waits
+ * long for the last one. */
+static range block_at(const blocks *p, int64_t first) {
+    const int64_t left = p->slivers - first, share = wg__ceil_divide(left, 2 * p->threads);
+    return (range){first, wg__smaller(wg__larger(p->fewest, wg__smaller(share, p->most)), left)};
+}
+
+/* The next block that is free; of no slivers after the last. */
+static range take_block(blocks *p) {
+    int64_t first = atomic_load(&p->next_sliver);
+    range block;
+    do {
+        block = block_at(p, first);
+    } while (!atomic_compare_exchange_weak(&p->next_sliver, &first, first + block.slivers));
+    return block;
+}
+
+static void run_block(blocks *p, range now, char *block) {
+    const bool of_a = !p->shares_a;
+    for (int64_t piece = p->first_piece; piece < p->last_piece; piece++) {
+        if (is_packed(p, of_a))
+            pack_slivers(p, of_a, now.first, now.slivers, piece, block);
+        /* Another worker may take that block, but their caches have one below them in common. */
+        const range free = block_at(p, atomic_load(&p->next_sliver));
+        source then = {0};
+        if (piece + 1 < p->last_piece)
+            then = source_of(p, of_a, now.first, now.slivers, piece + 1);
+        else if (free.slivers > 0)
+            then = source_of(p, of_a, free.first, free.slivers, p->first_piece);
+        (of_a ? run_rows : run_columns)(p, piece, now, block, then);
+    }
+}
+
+static void work(int64_t begin, int64_t end, void *context) {
+    blocks *p = context;
+    for (int64_t worker = begin; worker < end; worker++) {
+        pack_shared(p);
+        for (range now; (now = take_block(p)).slivers > 0;)
+            run_block(p, now, p->workspaces + worker * p->workspace_bytes);
+    }
+}
+
+/* ---- A product ---- */
+
+/* In place of C its transpose, where the kernel would have that. */
+static void orient(wg__product *p, bool by_rows) {
+    const wg__matrix a = p->a;
+    const int64_t m = p->m, row = p->c.row_stride, column = p->c.column_stride;
+    if (by_rows ? column == 1 || row != 1 : row == 1 || column != 1)
+        return;
+    wg__product_place_row(p); /* which is a column of what it becomes */
+    p->m = p->n;
+    p->n = m;
+    p->a = (wg__matrix){p->b.data, p->b.column_stride, p->b.row_stride};
+    p->b = (wg__matrix){a.data, a.column_stride, a.row_stride};
+    p->c = (wg__matrix){p->c.data, column, row};
+}
+
+/* Whether A is as well read where it stands as packed: by rows, or by columns that do not all fall
+ * upon the same few lines of a cache. */
+static bool stands_well(const wg__product *p) {
+    const int64_t bytes = p->a.column_stride * (int64_t)wg_dtype_size(p->dtype);
+    return p->a.column_stride == 1 || (p->a.row_stride == 1 && bytes % SAME_LINES != 0);
+}
+
+static void set_blocks(blocks *p) {
+    const bool of_a = !p->shares_a;
+    const int64_t bytes = sliver_bytes(p, of_a), width = kernel_side(p, of_a)->width;
+    p->slivers = wg__ceil_divide(side(p, of_a), width);
+    p->fewest = wg__ceil_divide(of_a ? FEWEST_OF_A : FEWEST_OF_B, width);
+    p->most = wg__smaller(1 + (BLOCK_BYTES - 1) / bytes, p->slivers);
+    p->workspace_bytes = wg__larger(p->most, wg__smaller(p->fewest, p->slivers)) * bytes;
+    if (!is_packed(p, of_a))
+        p->workspace_bytes = 0;
+}
+
+static void run_packed(blocks *p, int64_t workers, int64_t pieces_at_once) {
+    for (p->first_piece = 0; p->first_piece < p->pieces; p->first_piece = p->last_piece) {
+        p->last_piece = wg__smaller(p->first_piece + pieces_at_once, p->pieces);
+        atomic_store(&p->next_shared, 0);
+        atomic_store(&p->packed, 0);
+        atomic_store(&p->next_sliver, 0);
+        wg__parallel_for(workers, 1, work, p);
+    }
+}
+
+/* Without memory to pack into: a tile at a time, to the same bits. */
+static void run_unpacked(blocks *p) {
+    _Alignas(
+        CACHE_LINE) char a[2 * ((PIECE + 1) * WG__KERNEL_MOST_STEP * 4 + WG__KERNEL_SLIVER_ROOM)];
+    char *b = a + sliver_bytes(p, true);
+    const int64_t rows = p->kernel.a.width, columns = p->kernel.b.width;
+    for (int64_t piece = 0; piece < p->pieces; piece++)
+        for (int64_t i = 0; i * rows < p->product.m; i++)
+            for (int64_t j = 0; j * columns < p->product.n; j++) {
+                if (is_packed(p, true))
+                    pack_slivers(p, true, i, 1, piece, a);
+                pack_slivers(p, false, j, 1, piece, b);
+                run_column(p, piece, a, (range){i, 1}, b, j * columns, &(coming){0});
+            }
+}
+
+void wg__gemm_large(const wg__product *product, const wg__gemm_kernel *kernel) {
+    const double multiply_adds = (double)product->m * (double)product->n * (double)product->k;
+    blocks p = {.product = *product,
+                .kernel = *kernel,
+                .size = (int64_t)wg_dtype_size(product->dtype),
+                .threads = wg__gemm_threads(multiply_adds)};
+    orient(&p.product, kernel->by_rows);
+    p.a_stands = kernel->reads_a && stands_well(&p.product);
+    p.shares_a = p.product.m <= p.product.n;
+    p.pieces = wg__ceil_divide(p.product.k, PIECE * (int64_t)sizeof(float) / p.size);
+    p.piece = wg__ceil_divide(p.product.k, p.pieces);
+    set_blocks(&p);
+    const int64_t piece_bytes = shared_slivers(&p) * sliver_bytes(&p, p.shares_a);
+    const bool shares = is_packed(&p, p.shares_a);
+    const int64_t at_once =
+        shares ? wg__smaller(1 + (SHARED_BYTES - 1) / piece_bytes, p.pieces) : p.pieces;
+    const int64_t shared_bytes = shares ? at_once * piece_bytes : 0;
+    const int64_t workers = wg__smaller(p.threads, p.slivers);
+    const int64_t bytes = shared_bytes + workers * p.workspace_bytes;
+    p.shared = wg__try_alloc((size_t)(bytes < USUAL_BYTES ? USUAL_BYTES : bytes));
+    if (!p.shared) {
+        run_unpacked(&p);
+        return;
+    }
+    p.workspaces = p.shared + shared_bytes;
+    run_packed(&p, workers, at_once);
+    wg__free(p.shared);
+}

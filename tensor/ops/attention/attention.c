@@ -1,0 +1,265 @@
+/* Scaled dot-product attention, fused. Its kernels are in attention_tiles.c. */
+#include "tensor/iter.h"
+#include "tensor/ops/attention/scores.h"
+#include "tensor/ops/attention/tiles.h"
+#include "tensor/ops/linalg/dense.h"
+#include "tensor/ops/elementwise/elementwise.h"
+#include "tensor/ops/registry.h"
+
+#include <math.h>
+#include <string.h>
+
+/* ---- Shapes ---- */
+
+static bool has_mask(const wg_call *call) {
+    return call->input_count > 3 && call->input_specs[3].ndim >= 0;
+}
+
+static int check_mask(wg_call *call) {
+    const wg_spec *q = &call->input_specs[0], *k = &call->input_specs[1];
+    const wg_spec *mask = &call->input_specs[3];
+    wg_spec scores = *q, both;
+    scores.shape[3] = k->shape[2];
+    if (mask->dtype != WG_BOOL)
+        return wg__op_fail(call, WG_ERROR_DTYPE, "wanted a mask of dtype bool");
+    if (!wg__broadcast(&scores, mask, &both) || !wg__same_shape(&scores, &both))
+        return wg__op_fail(call, WG_ERROR_SHAPE,
+                           "the mask does not broadcast to the scores (%lld, %lld, %lld, %lld)",
+                           (long long)scores.shape[0], (long long)scores.shape[1],
+                           (long long)scores.shape[2], (long long)scores.shape[3]);
+    return 0;
+}
+
+static int attention_infer(wg_call *call) {
+    const wg_attention_options *options = call->options;
+    const wg_spec *q = &call->input_specs[0], *k = &call->input_specs[1];
+    if (wg__check_kernel_dtype(call) < 0 || wg__check_same_dtype(call, 0, 1) < 0 ||
+        wg__check_same_dtype(call, 0, 2) < 0)
+        return -1;
+    if (q->ndim != 4 || k->ndim != 4 || !wg__same_shape(k, &call->input_specs[2]))
+        return wg__op_fail(call, WG_ERROR_SHAPE,
+                           "wanted (B, H, Tq, D) x (B, Hkv, Tk, D) x (B, Hkv, Tk, D)");
+    if (q->shape[0] != k->shape[0] || q->shape[3] != k->shape[3])
+        return wg__op_fail(call, WG_ERROR_SHAPE, "queries and keys differ in B or D");
+    if (q->shape[1] != k->shape[1] && (k->shape[1] == 0 || q->shape[1] % k->shape[1] != 0))
+        return wg__op_fail(call, WG_ERROR_SHAPE, "%lld heads are no multiple of %lld key heads",
+                           (long long)q->shape[1], (long long)k->shape[1]);
+    if (!(options->dropout >= 0 && options->dropout < 1))
+        return wg__op_fail(call, WG_ERROR_ARGUMENT, "dropout %g; wanted 0 <= dropout < 1",
+                           options->dropout);
+    call->output_specs[0] = *q;
+    return has_mask(call) ? check_mask(call) : 0;
+}
+
+static wg__heads heads_of(const wg_tensor *x) {
+    int64_t size = (int64_t)wg_dtype_size(x->spec.dtype);
+    return (wg__heads){wg__tensor_address(x), x->strides[0] * size, x->strides[1] * size,
+                       x->strides[2], x->strides[3]};
+}
+
+/* A tensor (B, H, T, D) whose memory is (B, T, H, D), so that merging its heads copies nothing. */
+static wg_tensor *new_heads(const wg_spec *spec) {
+    wg_spec memory = *spec;
+    memory.shape[1] = spec->shape[2];
+    memory.shape[2] = spec->shape[1];
+    wg_tensor *x = wg__tensor_new(&memory);
+    if (!x)
+        return NULL;
+    int64_t strides[] = {x->strides[0], x->strides[2], x->strides[1], x->strides[3]};
+    return wg__tensor_view(x, spec, strides, 0);
+}
+
+static int set_job(wg__attention *job, wg_call *call) {
+    const wg_spec *q = &call->input_specs[0], *k = &call->input_specs[1];
+    memset(job, 0, sizeof *job);
+    job->dtype = q->dtype;
+    job->size = (int64_t)wg_dtype_size(q->dtype);
+    job->options = *(const wg_attention_options *)call->options;
+    job->batch = q->shape[0];
+    job->query_heads = q->shape[1];
+    job->key_heads = k->shape[1];
+    job->queries = q->shape[2];
+    job->keys = k->shape[2];
+    job->width = q->shape[3];
+    wg__heads *operands[] = {&job->q, &job->k, &job->v};
+    for (int i = 0; i < 3; i++) {
+        wg_tensor *x = wg__gemm_operand(call->inputs[i]);
+        if (!x)
+            return -1;
+        *operands[i] = heads_of(x);
+    }
+    if (has_mask(call)) {
+        wg_spec scores = *q;
+        scores.shape[3] = job->keys;
+        job->mask = wg__tensor_address(call->inputs[3]);
+        wg__broadcast_strides(call->inputs[3], &scores, job->mask_strides);
+    }
+    return 0;
+}
+
+static int attention_forward(wg_call *call) {
+    wg__attention job;
+    call->outputs[0] = new_heads(&call->output_specs[0]);
+    if (!call->outputs[0] || set_job(&job, call) < 0)
+        return -1;
+    job.out = heads_of(call->outputs[0]);
+    if (call->wants) {
+        call->saved[0] = wg_empty(job.dtype, 3, call->input_specs[0].shape);
+        if (!call->saved[0])
+            return -1;
+        job.log_sums = wg__tensor_address(call->saved[0]);
+    }
+    return wg__attention_run(&job);
+}
+
+static int attention_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
+    wg__attention job;
+    wg_tensor *g = wg__gemm_operand(cotangents[0]);
+    if (!g || set_job(&job, call) < 0)
+        return -1;
+    job.out = heads_of(g);
+    job.log_sums = wg__tensor_address(call->saved[0]);
+    wg__heads *targets[] = {&job.dq, &job.dk, &job.dv};
+    for (int i = 0; i < 3; i++) {
+        if (!wg__wants(call, i))
+            continue;
+        gradients[i] = new_heads(&call->input_specs[i]);
+        if (!gradients[i])
+            return -1;
+        *targets[i] = heads_of(gradients[i]);
+    }
+    return wg__attention_differentiate(&job);
+}
+
+/* ---- Out of primitives ---- */
+
+/* The heads of keys or values, each repeated for the queries' heads that share it. */
+static wg_tensor *repeat_heads(wg_tensor *x, int64_t query_heads) {
+    const int64_t *shape = x->spec.shape;
+    if (shape[1] == query_heads)
+        return x;
+    int64_t group = query_heads / shape[1];
+    int64_t wide[] = {shape[0], shape[1], group, shape[2], shape[3]};
+    int64_t flat[] = {shape[0], query_heads, shape[2], shape[3]};
+    return wg_reshape(wg_expand(wg_unsqueeze(x, 2), 5, wide), 4, flat);
+}
+
+static wg_tensor *causal_mask(int64_t queries, int64_t keys) {
+    wg_tensor *all = wg_ones(WG_BOOL, 2, (int64_t[]){queries, keys});
+    return wg_tril(all, keys - queries);
+}
+
+/* The factors that dropout multiplies the weights by, as the kernels draw them. */
+static wg_tensor *dropout_factors(const wg__attention *job) {
+    int64_t shape[] = {job->batch, job->query_heads, job->queries, job->keys};
+    wg_tensor *factors = wg_empty(job->dtype, 4, shape);
+    if (!factors)
+        return NULL;
+    char *data = wg__tensor_address(factors);
+    for (int64_t query = 0; query < shape[0] * shape[1] * shape[2]; query++)
+        wg__attention_draw(job, query, job->keys, data + query * job->keys * job->size);
+    return factors;
+}
+
+static int attention_decompose(wg_call *call) {
+    wg__attention job;
+    if (set_job(&job, call) < 0)
+        return -1;
+    wg_tensor *k = repeat_heads(call->inputs[1], job.query_heads);
+    wg_tensor *v = repeat_heads(call->inputs[2], job.query_heads);
+    wg_tensor *scores = wg_matmul(call->inputs[0], wg_transpose(k, -2, -1));
+    scores = wg_mul_scalar(scores, job.options.scale);
+    if (has_mask(call))
+        scores = wg_masked_fill(scores, wg_logical_not(call->inputs[3]), -INFINITY);
+    if (job.options.causal)
+        scores =
+            wg_masked_fill(scores, wg_logical_not(causal_mask(job.queries, job.keys)), -INFINITY);
+    wg_tensor *weights = wg_softmax(scores, -1);
+    if (job.options.dropout > 0)
+        weights = wg_mul(weights, dropout_factors(&job));
+    call->outputs[0] = wg_matmul(weights, v);
+    return call->outputs[0] ? 0 : -1;
+}
+
+/* ---- The record ---- */
+
+static double attention_flops(const wg_call *call) {
+    const wg_spec *q = &call->input_specs[0], *k = &call->input_specs[1];
+    return 4 * (double)wg__spec_count(q) * (double)k->shape[2];
+}
+
+static int attention_sample(int index, wg_generator *generator, wg_sample *sample) {
+    static const struct {
+        int64_t b, h, hkv, tq, tk, d;
+        int mask_ndim;
+        int64_t mask_shape[4];
+        wg_attention_options options;
+    } cases[] = {
+        {2, 2, 2, 3, 3, 2, 0, {0}, {.scale = 0.7}},
+        {2, 2, 2, 2, 3, 2, 4, {2, 1, 1, 3}, {.scale = 0.7}},
+        {1, 4, 2, 3, 3, 2, 0, {0}, {.scale = 0.7, .causal = true}},
+        {1, 2, 1, 3, 4, 2, 2, {3, 4}, {.scale = 0.5, .causal = true}},
+        {1, 2, 2, 3, 4, 2, 0, {0}, {.scale = 0.5, .dropout = 0.4, .seed = 3, .offset = 1}},
+        {1, 1, 1, 4, 2, 2, 0, {0}, {.scale = 0.5, .causal = true}}, /* two queries see nothing */
+    };
+    if (index >= (int)(sizeof cases / sizeof *cases))
+        return 0;
+    sample->options = &cases[index].options;
+    int64_t q[] = {cases[index].b, cases[index].h, cases[index].tq, cases[index].d};
+    int64_t k[] = {cases[index].b, cases[index].hkv, cases[index].tk, cases[index].d};
+    sample->inputs[0] = wg__sample_normal(generator, 4, q);
+    sample->inputs[1] = wg__sample_normal(generator, 4, k);
+    sample->inputs[2] = wg__sample_normal(generator, 4, k);
+    if (cases[index].mask_ndim == 0)
+        return wg__sample_status(sample, 3);
+    wg_tensor *noise = wg_rand(generator, WG_F64, cases[index].mask_ndim, cases[index].mask_shape);
+    sample->inputs[3] = wg_gt(noise, wg_scalar(WG_F64, 0.3));
+    return wg__sample_status(sample, 4);
+}
+
+static int attention_bench(wg_generator *generator, wg_sample *sample) {
+    static const wg_attention_options options = {.scale = 0.125};
+    for (int i = 0; i < 3; i++)
+        sample->inputs[i] = wg_randn(generator, WG_F32, 4, (int64_t[]){4, 8, 512, 64});
+    sample->options = &options;
+    return wg__sample_status(sample, 3);
+}
+
+static const wg_op attention = {
+    .name = "attention",
+    .doc = "softmax(scale q k^T) v for each head: (B, H, Tq, D) x (B, Hkv, Tk, D) x (B, Hkv, Tk, "
+           "D), and a bool mask -> (B, H, Tq, D). Rows that may attend to nothing give zeros. "
+           "Fused.",
+    .min_inputs = 3,
+    .max_inputs = 4,
+    .output_count = 1,
+    .options_size = sizeof(wg_attention_options),
+    .saves_inputs = 15,
+    .differentiable = 7,
+    .places_outputs = true,
+    .infer = attention_infer,
+    .forward = attention_forward,
+    .vjp = attention_vjp,
+    .decompose = attention_decompose,
+    .sample = attention_sample,
+    .bench = attention_bench,
+    .flops = attention_flops,
+};
+
+wg_tensor *wg_attention(wg_tensor *q, wg_tensor *k, wg_tensor *v, wg_tensor *mask,
+                        const wg_attention_options *options) {
+    wg_tensor *inputs[] = {q, k, v, mask};
+    if (!k || !v || !wg__promote_all(3, inputs))
+        return NULL;
+    wg_dtype dtype = inputs[0]->spec.dtype;
+    for (int i = 0; i < 3; i++)
+        inputs[i] = wg__widen(inputs[i]);
+    wg_attention_options resolved = options ? *options : (wg_attention_options){0};
+    if (resolved.scale == 0 && q->spec.ndim > 0)
+        resolved.scale = 1 / sqrt((double)q->spec.shape[q->spec.ndim - 1]);
+    return wg__narrow(wg_apply_one(&attention, mask ? 4 : 3, inputs, &resolved), dtype);
+}
+
+static const wg_op *const ops[] = {&attention};
+
+const wg__op_family wg__family_attention = {ops, sizeof ops / sizeof *ops};

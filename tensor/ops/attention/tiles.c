@@ -1,0 +1,465 @@
+/* Attention's kernels: the weights of one tile of queries at a time.
+ *
+ *                   keys
+ *              +-------------+
+ *     queries  |   a tile    |   up to TILE_ROWS queries of one head, by all the keys they may see:
+ *              |  of scores  |   scores come from one product into the workspace, become weights
+ *              +-------------+   in place, and give the tile's output by another product.
+ *
+ * A head's keys and values are packed once, and what a tile takes stays in the nearest caches, so
+ * these products are the kernels of tensor/simd/panels.h alone: heads are too narrow for a general
+ * product to pay for its way to one. Few queries take the keys of several heads as they lie.
+ *
+ * Only log sum e^s of each query's scores is saved; backward computes the weights anew, drops the
+ * same ones again, and needs a second tile, for their gradient. Keys that a mask hides from all
+ * queries of a tile are left out. */
+#include "tensor/ops/attention/tiles.h"
+
+#include "base/counts.h"
+#include "tensor/iter.h"
+#include "tensor/ops/attention/scores.h"
+#include "tensor/ops/linalg/dense.h"
+#include "tensor/simd/simd.h"
+
+#include <math.h>
+#include <stdatomic.h>
+#include <string.h>
+
+enum { TILE_ROWS = 64, TILE_ELEMENTS = 65536, LEAST_TILE_ROWS = 16 };
+
+/* Queries that are worth packing keys for. Fewer take several heads at once instead, unless
+ * backward is to come: it computes weights anew, which add up to 1 if it has scores bit for bit. */
+enum { LEAST_PACKED = 8 };
+
+/* Tasks that keep threads busy to the end, where there are no more heads than that. */
+enum { TASKS = 32 };
+
+/* Of all workspaces together, in bytes, so that a text that grows by a token asks for no more. */
+enum { LEAST_WORKSPACE = 1 << 16 };
+
+enum { CACHE_LINE = 64 };
+
+/* A worker's memory. What backward alone needs is NULL in forward. */
+typedef struct workspace {
+    char *keys_across, *values_across; /* (D, Tk) in panels: transposed */
+    char *keys, *values;               /* (Tk, D) */
+    char *queries, *cotangents;        /* (rows, D) of a tile */
+    char *scores, *gradient;           /* (rows, Tk) of a tile: they become weights, and dS */
+    char *rows;                        /* (rows, D) of a tile: the output, or dq */
+    char *dk, *dv;                     /* (Tk, D) */
+    char *bias, *keep;                 /* Tk: what the mask adds to a row, and dropout's factors */
+} workspace;
+
+typedef struct job {
+    const wg__attention *at;
+    const wg__simd *kernels;
+    int64_t tile_rows, tiles;  /* tiles of a head */
+    int64_t task_tiles;        /* tiles of a task */
+    int64_t together;          /* heads that are taken at once */
+    int64_t width, key_stride; /* D and Tk up to whole vectors */
+    bool packs, backward;
+    atomic_int_fast64_t next;
+    int64_t tasks;
+    char *workspaces;
+    int64_t workspace_bytes; /* of one worker */
+    void (*run)(const struct job *job, int64_t task, const workspace *w);
+} job;
+
+/* ---- Tasks ---- */
+
+static char *take(char *workspaces, int64_t *offset, int64_t bytes) {
+    char *place = workspaces ? workspaces + *offset : NULL;
+    *offset += wg__ceil_divide(bytes, CACHE_LINE) * CACHE_LINE;
+    return place;
+}
+
+/* A workspace that begins at `offset`, which is moved to its end. */
+static workspace lay_out(const job *job, char *workspaces, int64_t *offset) {
+    const int64_t size = job->at->size, lanes = job->kernels->lanes;
+    const int64_t panel = WG__PANEL_VECTORS * lanes, keys = job->at->keys;
+    const int64_t across = wg__ceil_divide(keys, panel) * panel * job->at->width * size;
+    const int64_t down = keys * job->width * size, rows = job->tile_rows * job->width * size;
+    const int64_t row = job->key_stride * size, tile = job->tile_rows * job->together * row;
+    workspace w = {.scores = take(workspaces, offset, tile),
+                   .bias = take(workspaces, offset, row),
+                   .keep = take(workspaces, offset, row)};
+    if (!job->packs)
+        return w;
+    w.keys_across = take(workspaces, offset, across);
+    w.rows = take(workspaces, offset, rows);
+    if (!job->backward) {
+        w.values = take(workspaces, offset, down);
+        return w;
+    }
+    w.values_across = take(workspaces, offset, across);
+    w.keys = take(workspaces, offset, down);
+    w.queries = take(workspaces, offset, rows);
+    w.cotangents = take(workspaces, offset, rows);
+    w.gradient = take(workspaces, offset, tile);
+    w.dk = take(workspaces, offset, down);
+    w.dv = take(workspaces, offset, down);
+    return w;
+}
+
+static bool has_dense_rows(const wg__attention *at) {
+    return at->q.column_stride == 1 && at->k.column_stride == 1 && at->v.column_stride == 1;
+}
+
+/* Heads that a task of few queries takes at once: as many as can be, and all threads busy. */
+static int64_t heads_together(const wg__attention *at) {
+    const int64_t share = wg__ceil_divide(at->batch * at->query_heads, wg_threads());
+    const int64_t tasks = wg__ceil_divide(share, WG__HEADS_AT_ONCE);
+    return tasks == 0 ? 1 : wg__smaller(wg__ceil_divide(share, tasks), at->query_heads);
+}
+
+static job job_of(const wg__attention *at, bool backward) {
+    job job = {.at = at, .kernels = wg__simd_for(at->dtype), .backward = backward};
+    const int64_t lanes = job.kernels->lanes, most = TILE_ELEMENTS / (at->keys + 1);
+    job.width = wg__ceil_divide(at->width, lanes) * lanes;
+    job.key_stride = wg__ceil_divide(at->keys * at->size, CACHE_LINE) * CACHE_LINE / at->size;
+    job.packs = backward || at->log_sums || at->queries >= LEAST_PACKED || !has_dense_rows(at);
+    job.together = job.packs ? 1 : heads_together(at);
+    job.tile_rows = most < LEAST_TILE_ROWS ? LEAST_TILE_ROWS : wg__smaller(most, TILE_ROWS);
+    if (!job.packs)
+        job.tile_rows = 1;
+    if (at->queries > 0)
+        job.tile_rows = wg__smaller(job.tile_rows, at->queries);
+    job.tiles = wg__ceil_divide(at->queries, job.tile_rows);
+    return job;
+}
+
+static void work(int64_t begin, int64_t end, void *context) {
+    job *job = context;
+    for (int64_t worker = begin; worker < end; worker++) {
+        int64_t offset = worker * job->workspace_bytes;
+        const workspace w = lay_out(job, job->workspaces, &offset);
+        for (int64_t task; (task = atomic_fetch_add(&job->next, 1)) < job->tasks;)
+            job->run(job, task, &w);
+    }
+}
+
+/* Tells the products of a run: so many, each of all queries by all keys, seen or not, as is the
+ * custom in counting what attention computes. Scores that are computed again do not count. */
+static void count_products(const wg__attention *at, int products, double before) {
+    wg__product_flops = before + 2.0 * products * (double)(at->batch * at->query_heads) *
+                                     (double)at->queries * (double)at->keys * (double)at->width;
+}
+
+/* Each worker has a workspace and takes the tasks as they come. */
+static int run_tasks(job *job, int64_t tasks, int products,
+                     void (*run)(const struct job *job, int64_t task, const workspace *w)) {
+    const double before = wg__product_flops;
+    const int64_t workers = wg__smaller(wg_threads(), tasks);
+    job->tasks = tasks;
+    job->run = run;
+    lay_out(job, NULL, &job->workspace_bytes);
+    const int64_t bytes = job->workspace_bytes * workers;
+    job->workspaces = wg__alloc((size_t)(bytes > LEAST_WORKSPACE ? bytes : LEAST_WORKSPACE));
+    if (!job->workspaces)
+        return -1;
+    wg__parallel_for(workers, 1, work, job);
+    wg__free(job->workspaces);
+    count_products(job->at, products, before);
+    return 0;
+}
+
+/* ---- Tiles ---- */
+
+/* The queries begin to begin + rows of a head, and the keys that any of them sees. */
+typedef struct tile {
+    int64_t b, h, key_head, begin, rows, keys;
+} tile;
+
+static tile tile_at(const job *job, int64_t b, int64_t h, int64_t index) {
+    const wg__attention *at = job->at;
+    const int64_t begin = index * job->tile_rows,
+                  rows = wg__smaller(job->tile_rows, at->queries - begin);
+    const int64_t most = wg__attention_keys_before_mask(at, begin + rows - 1);
+    const int64_t key_head = h / (at->query_heads / at->key_heads);
+    tile t = {.b = b, .h = h, .key_head = key_head, .begin = begin, .rows = rows, .keys = most};
+    if (!at->mask)
+        return t;
+    t.keys = 0;
+    for (int64_t r = 0; r < rows && t.keys < most; r++) {
+        t.keys = wg__attention_keys_shown(at, b, h, begin + r, t.keys, most);
+        if (at->mask_strides[2] == 0)
+            break;
+    }
+    return t;
+}
+
+static int64_t keys_seen(const wg__attention *at, const tile *t, int64_t i) {
+    return wg__smaller(wg__attention_keys_before_mask(at, i), t->keys);
+}
+
+/* What the mask adds to the scores of query i and what dropout multiplies its weights by; NULL for
+ * nothing. What all rows of a tile share is read with the first of them. */
+typedef struct factors {
+    char *bias, *keep;
+} factors;
+
+static factors factors_of(const job *job, const tile *t, int64_t i, const workspace *w) {
+    const wg__attention *at = job->at;
+    if (at->mask && (i == t->begin || at->mask_strides[2] != 0))
+        job->kernels->mask_to_bias(t->keys, wg__attention_mask_row(at, t->b, t->h, i),
+                                   at->mask_strides[3], w->bias);
+    if (at->options.dropout > 0)
+        wg__attention_draw(at, wg__attention_query_number(at, t->b, t->h, i), t->keys, w->keep);
+    return (factors){at->mask ? w->bias : NULL, at->options.dropout > 0 ? w->keep : NULL};
+}
+
+static wg__matrix head_rows(const wg__attention *at, const wg__heads *x, int64_t b, int64_t h,
+                            int64_t row) {
+    char *data = x->data + b * x->batch_stride + h * x->head_stride;
+    return (wg__matrix){data + row * x->row_stride * at->size, x->row_stride, x->column_stride};
+}
+
+static char *row_of_tile(const job *job, char *rows, int64_t r) {
+    return rows + r * job->key_stride * job->at->size;
+}
+
+/* Weights of keys that a row of a tile does not see, where others do. */
+static void zero_tail(const job *job, const tile *t, char *row, int64_t seen) {
+    const int64_t size = job->at->size;
+    memset(row + seen * size, 0, (size_t)((t->keys - seen) * size));
+}
+
+/* ---- Products ---- */
+
+static void pack_across(const job *job, wg__matrix x, char *panels) {
+    job->kernels->pack_columns(job->at->keys, job->at->width, x.data, x.row_stride, x.column_stride,
+                               panels);
+}
+
+static void pack_down(const job *job, int64_t count, wg__matrix x, char *rows) {
+    job->kernels->pack_rows(count, job->at->width, x.data, x.row_stride, x.column_stride, rows);
+}
+
+/* tile = alpha A X^T, A being the queries' (rows, D) and X (Tk, D), packed across. */
+static void multiply_across(const job *job, const tile *t, double alpha, wg__matrix a,
+                            const char *across, char *to) {
+    const int64_t panel = WG__PANEL_VECTORS * job->kernels->lanes;
+    job->kernels->panel_product(&(wg__panel_product){.m = t->rows,
+                                                     .n = t->keys,
+                                                     .k = job->at->width,
+                                                     .alpha = alpha,
+                                                     .a = a.data,
+                                                     .a_row = a.row_stride,
+                                                     .a_column = a.column_stride,
+                                                     .b = across,
+                                                     .b_panel = panel * job->at->width,
+                                                     .b_row = panel,
+                                                     .c = to,
+                                                     .c_row = job->key_stride});
+}
+
+/* to (m, D) = A (m, k) X, or added onto it, X being (k, D), packed down. */
+static void multiply_down(const job *job, int64_t m, int64_t k, wg__matrix a, const char *down,
+                          bool adds, char *to) {
+    job->kernels->panel_product(
+        &(wg__panel_product){.m = m,
+                             .n = job->at->width,
+                             .k = k,
+                             .alpha = 1,
+                             .a = a.data,
+                             .a_row = a.row_stride,
+                             .a_column = a.column_stride,
+                             .b = down,
+                             .b_panel = WG__PANEL_VECTORS * job->kernels->lanes,
+                             .b_row = job->width,
+                             .d = adds ? to : NULL,
+                             .d_row = job->width,
+                             .c = to,
+                             .c_row = job->width});
+}
+
+static wg__matrix tile_matrix(const job *job, char *data) {
+    return (wg__matrix){data, job->key_stride, 1};
+}
+
+/* ---- Forward ---- */
+
+/* The scores of a tile become weights, which are yet to be multiplied by inverse_sums. */
+static void weigh(const job *job, const tile *t, const workspace *w, double *inverse_sums) {
+    const wg__attention *at = job->at;
+    for (int64_t r = 0; r < t->rows; r++) {
+        const int64_t i = t->begin + r, seen = keys_seen(at, t, i);
+        const factors by = factors_of(job, t, i, w);
+        char *row = row_of_tile(job, w->scores, r);
+        double log_sum_exp;
+        inverse_sums[r] = job->kernels->row_attention(seen, by.bias, by.keep, row, &log_sum_exp);
+        zero_tail(job, t, row, seen);
+        wg__attention_set_log_sum(at, wg__attention_query_number(at, t->b, t->h, i), log_sum_exp);
+    }
+}
+
+/* out = rows, each times its factor. */
+static void write_output(const job *job, const tile *t, const char *rows, int64_t stride,
+                         const double *inverse_sums) {
+    const wg__attention *at = job->at;
+    for (int64_t r = 0; r < t->rows; r++)
+        job->kernels->row_normalize(at->width, rows + r * stride * at->size, 0, inverse_sums[r],
+                                    NULL, NULL,
+                                    head_rows(at, &at->out, t->b, t->h, t->begin + r).data);
+}
+
+static void forward_tile(const job *job, const tile *t, const workspace *w) {
+    const wg__attention *at = job->at;
+    double inverse_sums[TILE_ROWS];
+    multiply_across(job, t, at->options.scale, head_rows(at, &at->q, t->b, t->h, t->begin),
+                    w->keys_across, w->scores);
+    weigh(job, t, w, inverse_sums);
+    multiply_down(job, t->rows, t->keys, tile_matrix(job, w->scores), w->values, false, w->rows);
+    write_output(job, t, w->rows, job->width, inverse_sums);
+}
+
+/* One query of heads first..first + count, by keys and values as they lie. */
+static void forward_heads(const job *job, int64_t b, int64_t first, int count, int64_t query,
+                          const workspace *w) {
+    const wg__attention *at = job->at;
+    const int64_t sharing = at->query_heads / at->key_heads;
+    wg__head_products dots = {.width = at->width,
+                              .row_stride = at->k.row_stride,
+                              .scale = at->options.scale},
+                      sums = {.width = at->width, .row_stride = at->v.row_stride, .scale = 1};
+    tile tiles[WG__HEADS_AT_ONCE];
+    double inverse_sums[WG__HEADS_AT_ONCE];
+    for (int h = 0; h < count; h++) {
+        tiles[h] = tile_at(job, b, first + h, query);
+        dots.rows = wg__larger(dots.rows, tiles[h].keys);
+        dots.a[h] = head_rows(at, &at->k, b, (first + h) / sharing, 0).data;
+        dots.vector[h] = head_rows(at, &at->q, b, first + h, query).data;
+        sums.a[h] = head_rows(at, &at->v, b, (first + h) / sharing, 0).data;
+        sums.vector[h] = dots.y[h] = row_of_tile(job, w->scores, h);
+        sums.y[h] = head_rows(at, &at->out, b, first + h, query).data;
+    }
+    sums.rows = dots.rows;
+    job->kernels->head_dots(count, &dots);
+    for (int h = 0; h < count; h++) {
+        const workspace of_head = {.scores = dots.y[h], .bias = w->bias, .keep = w->keep};
+        tiles[h].keys = dots.rows;
+        weigh(job, &tiles[h], &of_head, &inverse_sums[h]);
+    }
+    job->kernels->head_sums(count, &sums);
+    for (int h = 0; h < count; h++)
+        job->kernels->row_normalize(at->width, sums.y[h], 0, inverse_sums[h], NULL, NULL,
+                                    sums.y[h]);
+}
+
+/* Few queries of some heads. */
+static void forward_few(const job *job, int64_t task, const workspace *w) {
+    const wg__attention *at = job->at;
+    const int64_t parts = wg__ceil_divide(at->query_heads, job->together),
+                  first = task % parts * job->together;
+    const int count = (int)wg__smaller(job->together, at->query_heads - first);
+    for (int64_t query = 0; query < at->queries; query++)
+        forward_heads(job, task / parts, first, count, query, w);
+}
+
+/* Some tiles of a head. */
+static void forward_task(const job *job, int64_t task, const workspace *w) {
+    const wg__attention *at = job->at;
+    const int64_t parts = wg__ceil_divide(job->tiles, job->task_tiles), head = task / parts;
+    const int64_t b = head / at->query_heads, h = head % at->query_heads;
+    const int64_t first = task % parts * job->task_tiles;
+    const int64_t key_head = h / (at->query_heads / at->key_heads);
+    pack_across(job, head_rows(at, &at->k, b, key_head, 0), w->keys_across);
+    pack_down(job, at->keys, head_rows(at, &at->v, b, key_head, 0), w->values);
+    for (int64_t i = first; i < wg__smaller(first + job->task_tiles, job->tiles); i++) {
+        const tile t = tile_at(job, b, h, i);
+        forward_tile(job, &t, w);
+    }
+}
+
+int wg__attention_run(const wg__attention *at) {
+    job job = job_of(at, false);
+    const int64_t heads = at->batch * at->query_heads;
+    if (!job.packs)
+        return run_tasks(&job, at->batch * wg__ceil_divide(at->query_heads, job.together), 2,
+                         forward_few);
+    job.task_tiles =
+        heads >= TASKS ? job.tiles : wg__smaller(job.tiles, 1 + job.tiles * heads / TASKS);
+    const int64_t parts = job.tiles ? wg__ceil_divide(job.tiles, job.task_tiles) : 0;
+    return run_tasks(&job, heads * parts, 2, forward_task);
+}
+
+/* ---- Backward: with P the weights after dropout, O = P V, and g_P = g_O V^T,
+ *     dV = P^T g_O,   dS = scale P' (g_P keep - sum P g_P),   dQ = dS K,   dK = dS^T Q
+ * where P' are the weights before dropout. ---- */
+
+/* Weights in w->scores, and in w->gradient the scores' gradient. */
+static void differentiate_weights(const job *job, const tile *t, const workspace *w) {
+    const wg__attention *at = job->at;
+    const wg__matrix queries = {w->queries, job->width, 1};
+    const wg__matrix cotangents = {w->cotangents, job->width, 1};
+    multiply_across(job, t, at->options.scale, queries, w->keys_across, w->scores);
+    multiply_across(job, t, 1, cotangents, w->values_across, w->gradient);
+    for (int64_t r = 0; r < t->rows; r++) {
+        const int64_t i = t->begin + r, seen = keys_seen(at, t, i);
+        const factors by = factors_of(job, t, i, w);
+        char *weights = row_of_tile(job, w->scores, r);
+        char *gradient = row_of_tile(job, w->gradient, r);
+        job->kernels->row_attention_vjp(
+            seen, by.bias, by.keep,
+            wg__attention_log_sum(at, wg__attention_query_number(at, t->b, t->h, i)),
+            at->options.scale, weights, gradient);
+        zero_tail(job, t, weights, seen);
+        zero_tail(job, t, gradient, seen);
+    }
+}
+
+/* Rows of D, from the workspace to where they belong. */
+static void write_rows(const job *job, int64_t count, const char *rows, wg__matrix to) {
+    const size_t bytes = (size_t)(job->at->width * job->at->size); /* of column stride 1 */
+    for (int64_t r = 0; r < count; r++)
+        memcpy((char *)to.data + r * to.row_stride * job->at->size,
+               rows + r * job->width * job->at->size, bytes);
+}
+
+static void backward_tile(const job *job, const tile *t, const workspace *w) {
+    const wg__attention *at = job->at;
+    const wg__matrix weights = tile_matrix(job, w->scores),
+                     gradient = tile_matrix(job, w->gradient);
+    pack_down(job, t->rows, head_rows(at, &at->q, t->b, t->h, t->begin), w->queries);
+    pack_down(job, t->rows, head_rows(at, &at->out, t->b, t->h, t->begin), w->cotangents);
+    differentiate_weights(job, t, w);
+    if (at->dv.data)
+        multiply_down(job, t->keys, t->rows, wg__transposed(weights), w->cotangents, true, w->dv);
+    if (at->dk.data)
+        multiply_down(job, t->keys, t->rows, wg__transposed(gradient), w->queries, true, w->dk);
+    if (!at->dq.data)
+        return;
+    multiply_down(job, t->rows, t->keys, gradient, w->keys, false, w->rows);
+    write_rows(job, t->rows, w->rows, head_rows(at, &at->dq, t->b, t->h, t->begin));
+}
+
+/* All heads of queries that share one head of keys, which gathers their gradients. */
+static void backward_task(const job *job, int64_t task, const workspace *w) {
+    const wg__attention *at = job->at;
+    const int64_t b = task / at->key_heads, key_head = task % at->key_heads;
+    const int64_t group = at->query_heads / at->key_heads;
+    const size_t bytes = (size_t)(at->keys * job->width * at->size);
+    const wg__matrix keys = head_rows(at, &at->k, b, key_head, 0);
+    pack_across(job, keys, w->keys_across);
+    pack_across(job, head_rows(at, &at->v, b, key_head, 0), w->values_across);
+    if (at->dq.data)
+        pack_down(job, at->keys, keys, w->keys);
+    memset(w->dk, 0, bytes);
+    memset(w->dv, 0, bytes);
+    for (int64_t h = key_head * group; h < (key_head + 1) * group; h++)
+        for (int64_t index = 0; index < job->tiles; index++) {
+            const tile t = tile_at(job, b, h, index);
+            backward_tile(job, &t, w);
+        }
+    if (at->dk.data)
+        write_rows(job, at->keys, w->dk, head_rows(at, &at->dk, b, key_head, 0));
+    if (at->dv.data)
+        write_rows(job, at->keys, w->dv, head_rows(at, &at->dv, b, key_head, 0));
+}
+
+int wg__attention_differentiate(const wg__attention *at) {
+    job job = job_of(at, true);
+    /* the weights' gradient, and one for each that is wanted */
+    const int products = 1 + (at->dq.data != NULL) + (at->dk.data != NULL) + (at->dv.data != NULL);
+    return run_tasks(&job, at->batch * at->key_heads, products, backward_task);
+}

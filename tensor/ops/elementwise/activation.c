@@ -1,0 +1,363 @@
+/* Activation functions. All but relu and softplus are fused: a vector kernel each way, and a
+ * decomposition, which has the same derivatives at kinks and at infinities as the kernels. */
+#include "tensor/ops/registry.h"
+#include "tensor/ops/elementwise/map.h"
+
+#include <math.h>
+
+/* The kernels of the table's member NAME as forward and vjp. */
+#define MAP_FORWARD(NAME)                                                                          \
+    static int NAME##_forward(wg_call *call) {                                                     \
+        return wg__run_map(call, wg__call_simd(call)->NAME);                                       \
+    }
+#define MAP_VJP(NAME)                                                                              \
+    static int NAME##_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {    \
+        wg__simd_vjp vjp = wg__call_simd(call)->NAME##_vjp;                                        \
+        return wg__run_vjp(call, vjp, call->inputs[0], cotangents[0], gradients);                  \
+    }
+
+#define FUSED(NAME, DOC)                                                                           \
+    UNARY(NAME, DOC " Fused."), .saves_inputs = 1, .infer = wg__infer_float,                       \
+                                .decompose = NAME##_decompose
+
+/* What a decomposition of one output returns. */
+static int decomposed(wg_call *call, wg_tensor *y) {
+    call->outputs[0] = y;
+    return y == NULL ? -1 : 0;
+}
+
+/* A scalar that the elements of x are compared with. */
+static wg_tensor *limit(const wg_call *call, double value) {
+    return wg_scalar(call->input_specs[0].dtype == WG_F64 ? WG_F64 : WG_F32, value);
+}
+
+/* Multiples of 5/4, on both sides of kinks at 0, 3 and -3, and away from the latter. */
+static wg_tensor *sample_steps(wg_generator *generator, int ndim, const int64_t *shape) {
+    return wg_mul_scalar(wg__sample_distinct(generator, ndim, shape), 5);
+}
+
+static int unary_steps(int index, wg_generator *generator, wg_sample *sample) {
+    return wg__sample_unary(index, generator, sample, sample_steps);
+}
+
+/* ---- relu: y = max(x, 0); of NaN: NaN.   dx = g where y > 0. Kink at 0, derivative 0. ---- */
+
+FLOAT_LOOPS(relu, x <= 0 ? 0 : x, x <= 0 ? 0 : x)
+LOOP(relu_i32, int32_t, x <= 0 ? 0 : x)
+LOOP(relu_i64, int64_t, x <= 0 ? 0 : x)
+LOOP(relu_u8, uint8_t, x)
+
+static int relu_forward(wg_call *call) {
+    static const wg__loop loops[WG_DTYPE_COUNT] = {
+        [WG_F32] = relu_f32, [WG_F64] = relu_f64, [WG_I32] = relu_i32,
+        [WG_I64] = relu_i64, [WG_U8] = relu_u8,   [WG_BOOL] = relu_u8};
+    return wg__elementwise_call(call, loops, NULL);
+}
+
+static int relu_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
+    wg_tensor *zero = wg_scalar(call->output_specs[0].dtype, 0);
+    gradients[0] = wg_masked_fill(cotangents[0], wg_le(call->outputs[0], zero), 0);
+    return wg__vjp_status();
+}
+
+static const wg_op relu = {
+    UNARY_PRIMITIVE(relu, "y = max(x, 0). Kink at 0, where the derivative is 0."),
+    .saves_outputs = 1, .infer = wg__infer_like, .sample = wg__unary_nonzero};
+
+wg_tensor *wg_relu(wg_tensor *x) {
+    return wg_apply_one(&relu, 1, &x, NULL);
+}
+
+/* ---- leaky_relu: y = x above 0, slope x below.   dx = g, slope g. Kink at 0: slope. ---- */
+
+typedef struct leaky_relu_options {
+    double slope;
+} leaky_relu_options;
+
+static double slope_of(const wg_call *call) {
+    return ((const leaky_relu_options *)call->options)->slope;
+}
+
+static int leaky_relu_forward(wg_call *call) {
+    return wg__run_map_by(call, wg__call_simd(call)->leaky_relu, slope_of(call), 0);
+}
+
+static int leaky_relu_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
+    return wg__run_vjp_by(call, wg__call_simd(call)->leaky_relu_vjp, slope_of(call), 0,
+                          call->inputs[0], cotangents[0], gradients);
+}
+
+static int leaky_relu_decompose(wg_call *call) {
+    wg_tensor *x = call->inputs[0];
+    return decomposed(call,
+                      wg_where(wg_gt(x, limit(call, 0)), x, wg_mul_scalar(x, slope_of(call))));
+}
+
+static int leaky_relu_sample(int index, wg_generator *generator, wg_sample *sample) {
+    static const leaky_relu_options options[] = {{0.01}, {-0.5}, {0}, {1.5}};
+    sample->options = &options[index % 4];
+    return wg__unary_nonzero(index, generator, sample);
+}
+
+static int leaky_relu_bench(wg_generator *generator, wg_sample *sample) {
+    static const leaky_relu_options options = {0.01};
+    sample->options = &options;
+    return wg__bench_one(generator, sample);
+}
+
+static const wg_op leaky_relu = {
+    FUSED(leaky_relu, "y = x above 0, slope x below. Kink at 0, where the derivative is slope."),
+    .options_size = sizeof(leaky_relu_options), .sample = leaky_relu_sample,
+    .bench = leaky_relu_bench};
+
+wg_tensor *wg_leaky_relu(wg_tensor *x, double slope) {
+    return wg__apply_float(&leaky_relu, x, &(leaky_relu_options){slope});
+}
+
+/* ---- elu: y = x above 0, alpha (e^x - 1) below.   dx = g, g alpha e^x. Kink at 0: alpha.
+ * (Clevert et al. 2016, eq. 15.) ---- */
+
+typedef struct elu_options {
+    double alpha;
+} elu_options;
+
+static double alpha_of(const wg_call *call) {
+    return ((const elu_options *)call->options)->alpha;
+}
+
+static int elu_forward(wg_call *call) {
+    return wg__run_map_by(call, wg__call_simd(call)->elu, alpha_of(call), 0);
+}
+
+static int elu_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
+    return wg__run_vjp_by(call, wg__call_simd(call)->elu_vjp, alpha_of(call), 0, call->inputs[0],
+                          cotangents[0], gradients);
+}
+
+/* Where x is above 0, 0 takes its place: the derivative of e^x could be infinite. */
+static int elu_decompose(wg_call *call) {
+    wg_tensor *x = call->inputs[0], *above = wg_gt(x, limit(call, 0));
+    wg_tensor *below = wg_mul_scalar(wg_expm1(wg_masked_fill(x, above, 0)), alpha_of(call));
+    return decomposed(call, wg_where(above, x, below));
+}
+
+static int elu_sample(int index, wg_generator *generator, wg_sample *sample) {
+    static const elu_options options[] = {{1}, {0.5}, {-2}, {0}};
+    sample->options = &options[index % 4];
+    return wg__unary_nonzero(index, generator, sample);
+}
+
+static int elu_bench(wg_generator *generator, wg_sample *sample) {
+    static const elu_options options = {1};
+    sample->options = &options;
+    return wg__bench_one(generator, sample);
+}
+
+static const wg_op elu = {
+    FUSED(elu, "y = x above 0, alpha (e^x - 1) below. Kink at 0, where the derivative is alpha."),
+    .options_size = sizeof(elu_options), .sample = elu_sample, .bench = elu_bench};
+
+wg_tensor *wg_elu(wg_tensor *x, double alpha) {
+    return wg__apply_float(&elu, x, &(elu_options){alpha});
+}
+
+/* ---- softplus: y = log(1 + e^(beta x)) / beta, and x where beta x > threshold.
+ * dx = g / (1 + e^(-beta x)), or g. Jumps by less than e^-threshold / beta. ---- */
+
+typedef struct softplus_options {
+    double beta, threshold;
+} softplus_options;
+
+static int softplus_infer(wg_call *call) {
+    const softplus_options *options = call->options;
+    if (!isfinite(options->beta) || options->beta == 0 || isnan(options->threshold))
+        return wg__op_fail(call, WG_ERROR_ARGUMENT, "beta %g, threshold %g; wanted numbers",
+                           options->beta, options->threshold);
+    return wg__infer_float(call);
+}
+
+static int softplus_forward(wg_call *call) {
+    const softplus_options *options = call->options;
+    return wg__run_map_by(call, wg__call_simd(call)->softplus, options->beta, options->threshold);
+}
+
+static int softplus_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
+    const softplus_options *options = call->options;
+    wg_tensor *x = call->inputs[0], *g = cotangents[0];
+    if (!call->create_graph)
+        return wg__run_vjp_by(call, wg__call_simd(call)->softplus_vjp, options->beta,
+                              options->threshold, x, g, gradients);
+    wg_tensor *scaled = wg_mul_scalar(x, options->beta);
+    wg_tensor *straight = wg_gt(scaled, limit(call, options->threshold));
+    gradients[0] = wg_mul(g, wg_masked_fill(wg_sigmoid(scaled), straight, 1));
+    return wg__vjp_status();
+}
+
+static int softplus_sample(int index, wg_generator *generator, wg_sample *sample) {
+    static const softplus_options options[] = {{1, 20}, {2, 1}, {-0.5, INFINITY}, {0.5, 2}};
+    sample->options = &options[index % 4];
+    return unary_steps(index, generator, sample);
+}
+
+static int softplus_bench(wg_generator *generator, wg_sample *sample) {
+    static const softplus_options options = {1, 20};
+    sample->options = &options;
+    return wg__bench_one(generator, sample);
+}
+
+static const wg_op softplus = {
+    UNARY(softplus, "y = log(1 + e^(beta x)) / beta, and x where beta x > threshold"),
+    .options_size = sizeof(softplus_options),
+    .saves_inputs = 1,
+    .infer = softplus_infer,
+    .jvp = wg__jvp_diagonal,
+    .sample = softplus_sample,
+    .bench = softplus_bench};
+
+wg_tensor *wg_softplus(wg_tensor *x, double beta, double threshold) {
+    const softplus_options options = {beta == 0 ? 1 : beta, threshold == 0 ? 20 : threshold};
+    return wg__apply_float(&softplus, x, &options);
+}
+
+/* ---- log_sigmoid: y = -log(1 + e^-x).   dx = g / (1 + e^x). ---- */
+
+MAP_FORWARD(log_sigmoid)
+MAP_VJP(log_sigmoid)
+
+static int log_sigmoid_decompose(wg_call *call) {
+    return decomposed(call, wg_neg(wg_softplus(wg_neg(call->inputs[0]), 1, INFINITY)));
+}
+
+static const wg_op log_sigmoid = {FUSED(log_sigmoid, "y = log(1 / (1 + e^-x)), without overflow."),
+                                  .sample = wg__unary_normal, .bench = wg__bench_one};
+
+wg_tensor *wg_log_sigmoid(wg_tensor *x) {
+    return wg__apply_float(&log_sigmoid, x, NULL);
+}
+
+/* ---- silu: y = x s, s = 1 / (1 + e^-x).   dx = g s (1 + x (1 - s)).   (Ramachandran et al. 2017,
+ * swish.) ---- */
+
+MAP_FORWARD(silu)
+MAP_VJP(silu)
+
+static int silu_decompose(wg_call *call) {
+    wg_tensor *x = call->inputs[0];
+    return decomposed(call, wg_mul(x, wg_sigmoid(x)));
+}
+
+static const wg_op silu = {FUSED(silu, "y = x / (1 + e^-x)."), .sample = wg__unary_normal,
+                           .bench = wg__bench_one};
+
+wg_tensor *wg_silu(wg_tensor *x) {
+    return wg__apply_float(&silu, x, NULL);
+}
+
+/* ---- mish: y = x tanh(log(1 + e^x)).   (Misra 2020, eq. 1.) ---- */
+
+MAP_FORWARD(mish)
+MAP_VJP(mish)
+
+static int mish_decompose(wg_call *call) {
+    wg_tensor *x = call->inputs[0];
+    return decomposed(call, wg_mul(x, wg_tanh(wg_softplus(x, 1, INFINITY))));
+}
+
+static const wg_op mish = {FUSED(mish, "y = x tanh(log(1 + e^x))."), .sample = wg__unary_normal,
+                           .bench = wg__bench_one};
+
+wg_tensor *wg_mish(wg_tensor *x) {
+    return wg__apply_float(&mish, x, NULL);
+}
+
+/* ---- hardsigmoid: y = x/6 + 1/2, limited to [0, 1].   dx = g/6 where -3 < x < 3. ---- */
+
+MAP_FORWARD(hardsigmoid)
+MAP_VJP(hardsigmoid)
+
+static int hardsigmoid_decompose(wg_call *call) {
+    wg_tensor *x = call->inputs[0], *line = wg_affine(x, 1.0 / 6, 0.5);
+    wg_tensor *up = wg_masked_fill(line, wg_le(x, limit(call, -3)), 0);
+    return decomposed(call, wg_masked_fill(up, wg_ge(x, limit(call, 3)), 1));
+}
+
+static const wg_op hardsigmoid = {
+    FUSED(hardsigmoid,
+          "y = x/6 + 1/2 limited to [0, 1]. Kinks at -3 and 3, where the derivative is 0."),
+    .sample = unary_steps, .bench = wg__bench_one};
+
+wg_tensor *wg_hardsigmoid(wg_tensor *x) {
+    return wg__apply_float(&hardsigmoid, x, NULL);
+}
+
+/* ---- hardswish: y = x hardsigmoid(x).   dx = g (x/3 + 1/2) where -3 < x < 3, 0 below and g
+ * above.   (Howard et al. 2019, section 5.2.) ---- */
+
+MAP_FORWARD(hardswish)
+MAP_VJP(hardswish)
+
+/* The curve is that of 0 where another branch is taken, whose derivative could be infinite. */
+static int hardswish_decompose(wg_call *call) {
+    wg_tensor *x = call->inputs[0];
+    wg_tensor *low = wg_le(x, limit(call, -3)), *high = wg_ge(x, limit(call, 3));
+    wg_tensor *middle = wg_masked_fill(x, wg_logical_or(low, high), 0);
+    wg_tensor *curve = wg_mul(middle, wg_affine(middle, 1.0 / 6, 0.5));
+    return decomposed(call, wg_where(high, x, curve));
+}
+
+static const wg_op hardswish = {
+    FUSED(hardswish, "y = x (x/6 + 1/2 limited to [0, 1]). Kinks at -3 and 3, where the "
+                     "derivatives are 0 and 1."),
+    .sample = unary_steps, .bench = wg__bench_one};
+
+wg_tensor *wg_hardswish(wg_tensor *x) {
+    return wg__apply_float(&hardswish, x, NULL);
+}
+
+/* ---- gelu: y = x Phi(x) = x/2 (1 + erf(x / sqrt 2)).   dx = g (Phi(x) + x phi(x)).   (Hendrycks &
+ * Gimpel 2016.) ---- */
+
+MAP_FORWARD(gelu)
+MAP_VJP(gelu)
+
+static int gelu_decompose(wg_call *call) {
+    wg_tensor *x = call->inputs[0];
+    wg_tensor *cdf = wg_affine(wg_erf(wg_mul_scalar(x, M_SQRT1_2)), 0.5, 0.5);
+    return decomposed(call, wg_mul(x, cdf));
+}
+
+static const wg_op gelu = {FUSED(gelu, "y = x Phi(x) = x/2 (1 + erf(x / sqrt 2))."),
+                           .sample = wg__unary_normal, .bench = wg__bench_one};
+
+wg_tensor *wg_gelu(wg_tensor *x) {
+    return wg__apply_float(&gelu, x, NULL);
+}
+
+/* ---- gelu_tanh: y = x/2 (1 + t), t = tanh(u), u = sqrt(2/pi) (x + 0.044715 x^3).   dx = g ((1 +
+ * t)/2 + x/2 (1 - t^2) u'). ---- */
+
+MAP_FORWARD(gelu_tanh)
+MAP_VJP(gelu_tanh)
+
+static int gelu_tanh_decompose(wg_call *call) {
+    const double scale = M_SQRT1_2 * M_2_SQRTPI; /* sqrt(2/pi) */
+    wg_tensor *x = call->inputs[0];
+    wg_tensor *cube = wg_mul(wg_mul(x, x), x);
+    wg_tensor *inner = wg_mul_scalar(wg_add(x, wg_mul_scalar(cube, 0.044715)), scale);
+    return decomposed(call, wg_mul(x, wg_affine(wg_tanh(inner), 0.5, 0.5)));
+}
+
+static const wg_op gelu_tanh = {
+    FUSED(gelu_tanh, "y = x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3)))."),
+    .sample = wg__unary_normal, .bench = wg__bench_one};
+
+wg_tensor *wg_gelu_tanh(wg_tensor *x) {
+    return wg__apply_float(&gelu_tanh, x, NULL);
+}
+
+static const wg_op *const ops[] = {
+    &relu, &leaky_relu, &elu,         &gelu,        &gelu_tanh, &silu,
+    &mish, &softplus,   &log_sigmoid, &hardsigmoid, &hardswish,
+};
+
+const wg__op_family wg__family_activation = {ops, sizeof ops / sizeof *ops};

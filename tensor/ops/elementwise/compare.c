@@ -1,0 +1,314 @@
+/* Comparison and logic. They give bools, and have no gradient. */
+#include "tensor/ops/elementwise/elementwise.h"
+#include "tensor/ops/registry.h"
+
+/* ---- What they share ---- */
+
+/* The loop NAME of the bool y = EXPRESSION in a and b. As in binary.c, the layouts that matter are
+ * constants for the compiler. */
+#define LOOP(NAME, TYPE, EXPRESSION)                                                               \
+    static inline void NAME##_at(int64_t n, char *const *data, int64_t sy, int64_t sa,             \
+                                 int64_t sb) {                                                     \
+        uint8_t *restrict y = (uint8_t *)data[0];                                                  \
+        const TYPE *restrict pa = (const TYPE *)data[1], *restrict pb = (const TYPE *)data[2];     \
+        for (int64_t i = 0; i < n; i++) {                                                          \
+            const TYPE a = pa[i * sa], b = pb[i * sb];                                             \
+            y[i * sy] = (EXPRESSION);                                                              \
+        }                                                                                          \
+    }                                                                                              \
+    static void NAME(int64_t n, char *const *data, const int64_t *strides, const void *context) {  \
+        (void)context;                                                                             \
+        const int64_t size = (int64_t)sizeof(TYPE);                                                \
+        const int64_t sy = strides[0], sa = strides[1] / size, sb = strides[2] / size;             \
+        if (sy == 1 && sa == 1 && sb == 1)                                                         \
+            NAME##_at(n, data, 1, 1, 1);                                                           \
+        else if (sy == 1 && sa == 1 && sb == 0)                                                    \
+            NAME##_at(n, data, 1, 1, 0);                                                           \
+        else                                                                                       \
+            NAME##_at(n, data, sy, sa, sb);                                                        \
+    }
+
+/* Loops for every dtype, and the forward that picks one. */
+#define COMPARISON(NAME, EXPRESSION)                                                               \
+    LOOP(NAME##_f32, float, EXPRESSION)                                                            \
+    LOOP(NAME##_f64, double, EXPRESSION)                                                           \
+    LOOP(NAME##_i32, int32_t, EXPRESSION)                                                          \
+    LOOP(NAME##_i64, int64_t, EXPRESSION)                                                          \
+    LOOP(NAME##_u8, uint8_t, EXPRESSION)                                                           \
+    static int NAME##_forward(wg_call *call) {                                                     \
+        static const wg__loop loops[WG_DTYPE_COUNT] = {                                            \
+            [WG_F32] = NAME##_f32, [WG_F64] = NAME##_f64, [WG_I32] = NAME##_i32,                   \
+            [WG_I64] = NAME##_i64, [WG_U8] = NAME##_u8,   [WG_BOOL] = NAME##_u8};                  \
+        return wg__elementwise_call(call, loops, NULL);                                            \
+    }
+
+static int comparison_infer(wg_call *call) {
+    return wg__check_same_dtype(call, 0, 1) < 0 ? -1 : wg__infer_broadcast(call, 0, WG_BOOL);
+}
+
+/* Whole numbers from -1 to 1, so that ties and zeros come up. */
+static wg_tensor *sample_coarse(wg_generator *generator, int ndim, const int64_t *shape) {
+    return wg_cast(wg_randint(generator, -1, 2, ndim, shape), WG_F64);
+}
+
+static int comparison_sample(int index, wg_generator *generator, wg_sample *sample) {
+    return wg__sample_binary(index, generator, sample, sample_coarse, sample_coarse);
+}
+
+/* ---- eq, ne, lt, le, gt, ge: y = the truth of the relation; with a NaN all are false, but ne.
+ * ---- */
+
+#define COMPARISON_OP(NAME, DOC)                                                                   \
+    {                                                                                              \
+        .name = #NAME, .doc = DOC, .min_inputs = 2, .max_inputs = 2, .output_count = 1,            \
+        .no_gradient = "its values are truths: piecewise constant in the operands",                \
+        .infer = comparison_infer, .forward = NAME##_forward, .sample = comparison_sample,         \
+        .bench = wg__bench_two                                                                     \
+    }
+
+COMPARISON(eq, a == b)
+
+static const wg_op eq =
+    COMPARISON_OP(eq, "y = (a == b), bool, with broadcasting; false with a NaN.");
+
+wg_tensor *wg_eq(wg_tensor *a, wg_tensor *b) {
+    return wg__apply_two(&eq, a, b, false);
+}
+
+COMPARISON(ne, a != b)
+
+static const wg_op ne =
+    COMPARISON_OP(ne, "y = (a != b), bool, with broadcasting; true with a NaN.");
+
+wg_tensor *wg_ne(wg_tensor *a, wg_tensor *b) {
+    return wg__apply_two(&ne, a, b, false);
+}
+
+COMPARISON(lt, a < b)
+
+static const wg_op lt =
+    COMPARISON_OP(lt, "y = (a < b), bool, with broadcasting; false with a NaN.");
+
+wg_tensor *wg_lt(wg_tensor *a, wg_tensor *b) {
+    return wg__apply_two(&lt, a, b, false);
+}
+
+COMPARISON(le, a <= b)
+
+static const wg_op le =
+    COMPARISON_OP(le, "y = (a <= b), bool, with broadcasting; false with a NaN.");
+
+wg_tensor *wg_le(wg_tensor *a, wg_tensor *b) {
+    return wg__apply_two(&le, a, b, false);
+}
+
+COMPARISON(gt, a > b)
+
+static const wg_op gt =
+    COMPARISON_OP(gt, "y = (a > b), bool, with broadcasting; false with a NaN.");
+
+wg_tensor *wg_gt(wg_tensor *a, wg_tensor *b) {
+    return wg__apply_two(&gt, a, b, false);
+}
+
+COMPARISON(ge, a >= b)
+
+static const wg_op ge =
+    COMPARISON_OP(ge, "y = (a >= b), bool, with broadcasting; false with a NaN.");
+
+wg_tensor *wg_ge(wg_tensor *a, wg_tensor *b) {
+    return wg__apply_two(&ge, a, b, false);
+}
+
+/* ---- logical_and, logical_or, logical_xor, logical_not: on bools, which other dtypes are cast to.
+ * ---- */
+
+static int logic_infer(wg_call *call) {
+    for (int i = 0; i < call->input_count; i++)
+        if (call->input_specs[i].dtype != WG_BOOL)
+            return wg__op_fail(call, WG_ERROR_DTYPE, "takes bools; cast operand %d", i);
+    return wg__infer_broadcast(call, 0, WG_BOOL);
+}
+
+static wg_tensor *sample_truth(wg_generator *generator, int ndim, const int64_t *shape) {
+    return wg_cast(wg_randint(generator, 0, 2, ndim, shape), WG_BOOL);
+}
+
+static int logic_sample(int index, wg_generator *generator, wg_sample *sample) {
+    return wg__sample_binary(index, generator, sample, sample_truth, sample_truth);
+}
+
+static int logic_bench(wg_generator *generator, wg_sample *sample) {
+    const int64_t shape[] = {1 << 22};
+    for (int i = 0; i < 2; i++)
+        sample->inputs[i] = sample_truth(generator, 1, shape);
+    return wg__sample_status(sample, 2);
+}
+
+static wg_tensor *truth(wg_tensor *x) {
+    return x == NULL || x->spec.dtype == WG_BOOL ? x : wg_cast(x, WG_BOOL);
+}
+
+static wg_tensor *combine(const wg_op *op, wg_tensor *a, wg_tensor *b) {
+    wg_scope scope;
+    wg_scope_begin(&scope);
+    return wg_scope_end(&scope, wg_apply_one(op, 2, (wg_tensor *[]){truth(a), truth(b)}, NULL));
+}
+
+/* A loop over bools and the forward that runs it. */
+#define LOGIC(NAME, EXPRESSION)                                                                    \
+    LOOP(NAME##_bool, uint8_t, EXPRESSION)                                                         \
+    static int NAME##_forward(wg_call *call) {                                                     \
+        static const wg__loop loops[WG_DTYPE_COUNT] = {[WG_BOOL] = NAME##_bool};                   \
+        return wg__elementwise_call(call, loops, NULL);                                            \
+    }
+
+#define LOGIC_OP(NAME, DOC)                                                                        \
+    {                                                                                              \
+        .name = #NAME, .doc = DOC, .min_inputs = 2, .max_inputs = 2, .output_count = 1,            \
+        .no_gradient = "it takes and gives truths", .infer = logic_infer,                          \
+        .forward = NAME##_forward, .sample = logic_sample, .bench = logic_bench                    \
+    }
+
+LOGIC(logical_and, a &b)
+
+static const wg_op logical_and = LOGIC_OP(logical_and, "y = a and b, of bools, with broadcasting.");
+
+wg_tensor *wg_logical_and(wg_tensor *a, wg_tensor *b) {
+    return combine(&logical_and, a, b);
+}
+
+LOGIC(logical_or, a | b)
+
+static const wg_op logical_or = LOGIC_OP(logical_or, "y = a or b, of bools, with broadcasting.");
+
+wg_tensor *wg_logical_or(wg_tensor *a, wg_tensor *b) {
+    return combine(&logical_or, a, b);
+}
+
+LOGIC(logical_xor, a ^ b)
+
+static const wg_op logical_xor =
+    LOGIC_OP(logical_xor, "y = a exclusive or b, of bools, with broadcasting.");
+
+wg_tensor *wg_logical_xor(wg_tensor *a, wg_tensor *b) {
+    return combine(&logical_xor, a, b);
+}
+
+static void not_bool(int64_t n, char *const *data, const int64_t *strides, const void *context) {
+    (void)context;
+    for (int64_t i = 0; i < n; i++)
+        data[0][i * strides[0]] = !data[1][i * strides[1]];
+}
+
+static int logical_not_forward(wg_call *call) {
+    static const wg__loop loops[WG_DTYPE_COUNT] = {[WG_BOOL] = not_bool};
+    return wg__elementwise_call(call, loops, NULL);
+}
+
+static int logical_not_sample(int index, wg_generator *generator, wg_sample *sample) {
+    return wg__sample_unary(index, generator, sample, sample_truth);
+}
+
+static int logical_not_bench(wg_generator *generator, wg_sample *sample) {
+    const int64_t shape[] = {1 << 22};
+    sample->inputs[0] = sample_truth(generator, 1, shape);
+    return wg__sample_status(sample, 1);
+}
+
+static const wg_op logical_not = {
+    .name = "logical_not",
+    .doc = "y = not x, of bools.",
+    .min_inputs = 1,
+    .max_inputs = 1,
+    .output_count = 1,
+    .no_gradient = "it takes and gives truths",
+    .infer = logic_infer,
+    .forward = logical_not_forward,
+    .sample = logical_not_sample,
+    .bench = logical_not_bench,
+};
+
+wg_tensor *wg_logical_not(wg_tensor *x) {
+    wg_scope scope;
+    wg_scope_begin(&scope);
+    x = truth(x);
+    return wg_scope_end(&scope, wg_apply_one(&logical_not, 1, &x, NULL));
+}
+
+/* ---- isnan, isinf, isfinite: y = the truth of it; integers are finite. ---- */
+
+#define KIND_LOOP(NAME, TYPE, EXPRESSION)                                                          \
+    static void NAME(int64_t n, char *const *data, const int64_t *strides, const void *context) {  \
+        (void)context;                                                                             \
+        uint8_t *restrict y = (uint8_t *)data[0];                                                  \
+        for (int64_t i = 0; i < n; i++) {                                                          \
+            const TYPE x = *(const TYPE *)(data[1] + i * strides[1]);                              \
+            y[i * strides[0]] = (EXPRESSION);                                                      \
+        }                                                                                          \
+    }
+
+#define KIND(NAME, EXPRESSION)                                                                     \
+    KIND_LOOP(NAME##_f32, float, EXPRESSION)                                                       \
+    KIND_LOOP(NAME##_f64, double, EXPRESSION)                                                      \
+    KIND_LOOP(NAME##_i32, int32_t, EXPRESSION)                                                     \
+    KIND_LOOP(NAME##_i64, int64_t, EXPRESSION)                                                     \
+    KIND_LOOP(NAME##_u8, uint8_t, EXPRESSION)                                                      \
+    static int NAME##_forward(wg_call *call) {                                                     \
+        static const wg__loop loops[WG_DTYPE_COUNT] = {                                            \
+            [WG_F32] = NAME##_f32, [WG_F64] = NAME##_f64, [WG_I32] = NAME##_i32,                   \
+            [WG_I64] = NAME##_i64, [WG_U8] = NAME##_u8,   [WG_BOOL] = NAME##_u8};                  \
+        return wg__elementwise_call(call, loops, NULL);                                            \
+    }
+
+#define KIND_OP(NAME, DOC)                                                                         \
+    {                                                                                              \
+        .name = #NAME, .doc = DOC, .min_inputs = 1, .max_inputs = 1, .output_count = 1,            \
+        .no_gradient = "its values are truths: piecewise constant in the operand",                 \
+        .infer = kind_infer, .forward = NAME##_forward, .sample = kind_sample,                     \
+        .bench = wg__bench_one                                                                     \
+    }
+
+static int kind_infer(wg_call *call) {
+    return wg__infer_broadcast(call, 0, WG_BOOL);
+}
+
+/* Quotients of whole numbers from -1 to 1: every kind comes up. */
+static wg_tensor *sample_quotient(wg_generator *generator, int ndim, const int64_t *shape) {
+    wg_tensor *divisor = sample_coarse(generator, ndim, shape);
+    return wg_div(sample_coarse(generator, ndim, shape), divisor);
+}
+
+static int kind_sample(int index, wg_generator *generator, wg_sample *sample) {
+    return wg__sample_unary(index, generator, sample, sample_quotient);
+}
+
+/* A difference with itself is 0 for finite numbers, NaN for all others; integers never differ. */
+KIND(isnan, x != x)
+KIND(isinf, (x == x) & (x - x != 0))
+KIND(isfinite, x - x == 0)
+
+static const wg_op isnan_op = KIND_OP(isnan, "y = (x is NaN), bool.");
+
+wg_tensor *wg_isnan(wg_tensor *x) {
+    return wg_apply_one(&isnan_op, 1, &x, NULL);
+}
+
+static const wg_op isinf_op = KIND_OP(isinf, "y = (x is inf or -inf), bool.");
+
+wg_tensor *wg_isinf(wg_tensor *x) {
+    return wg_apply_one(&isinf_op, 1, &x, NULL);
+}
+
+static const wg_op isfinite_op = KIND_OP(isfinite, "y = (x is neither NaN nor infinite), bool.");
+
+wg_tensor *wg_isfinite(wg_tensor *x) {
+    return wg_apply_one(&isfinite_op, 1, &x, NULL);
+}
+
+static const wg_op *const ops[] = {
+    &eq,         &ne,          &lt,          &le,       &gt,       &ge,          &logical_and,
+    &logical_or, &logical_xor, &logical_not, &isnan_op, &isinf_op, &isfinite_op,
+};
+
+const wg__op_family wg__family_compare = {ops, sizeof ops / sizeof *ops};

@@ -1,0 +1,223 @@
+/* Special functions: erfc and the gamma function's logarithm with all its derivatives. */
+#include "tensor/ops/registry.h"
+#include "tensor/ops/elementwise/map.h"
+
+#include <math.h>
+
+/* ---- erfc: y = 1 - erf x.   dx = -g 2/sqrt(pi) e^(-x^2). ---- */
+
+MAP_FORWARD(erfc)
+
+static int erfc_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
+    wg_tensor *density = wg_exp(wg_neg(wg_square(call->inputs[0])));
+    gradients[0] = wg_mul(cotangents[0], wg_mul_scalar(density, -M_2_SQRTPI));
+    return wg__vjp_status();
+}
+
+static const wg_op erfc_op = {
+    UNARY_PRIMITIVE(erfc, "y = 1 - erf x, without the loss of digits where erf x is near 1"),
+    .saves_inputs = 1, .infer = wg__infer_float, .sample = wg__unary_normal};
+
+wg_tensor *wg_erfc(wg_tensor *x) {
+    return wg__apply_float(&erfc_op, x, NULL);
+}
+
+/* ---- lgamma: y = ln |Gamma(x)|.   dx = g digamma(x). ---- */
+
+MAP_FORWARD(lgamma)
+
+static int lgamma_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
+    gradients[0] = wg_mul(cotangents[0], wg_digamma(call->inputs[0]));
+    return wg__vjp_status();
+}
+
+/* On both sides of 0, at least 0.2 away from the poles at 0, -1, -2... */
+static wg_tensor *make_off_poles(wg_generator *generator, int ndim, const int64_t *shape) {
+    wg_tensor *whole = wg_cast(wg_randint(generator, -3, 4, ndim, shape), WG_F64);
+    return wg_add(whole, wg_affine(wg_rand(generator, WG_F64, ndim, shape), 0.6, 0.2));
+}
+
+static int sample_off_poles(int index, wg_generator *generator, wg_sample *sample) {
+    return wg__sample_unary(index, generator, sample, make_off_poles);
+}
+
+static const wg_op lgamma_op = {UNARY_PRIMITIVE(lgamma, "y = ln |Gamma(x)|; inf at 0, -1, -2..."),
+                                .saves_inputs = 1, .infer = wg__infer_float,
+                                .sample = sample_off_poles};
+
+wg_tensor *wg_lgamma(wg_tensor *x) {
+    return wg__apply_float(&lgamma_op, x, NULL);
+}
+
+/* ---- digamma: y = d/dx ln Gamma(x).   dx = g polygamma(1, x). ---- */
+
+/* For x > 0: by the recurrence psi(x) = psi(x + 1) - 1/x to where the asymptotic series, of
+ * Bernoulli numbers B_2k / (2k x^2k), is as exact as a double. */
+static double digamma_of_positive(double x) {
+    static const double terms[] = {1. / 12,  -1. / 120,     1. / 252, -1. / 240,
+                                   1. / 132, -691. / 32760, 1. / 12};
+    double sum = 0, series = 0;
+    for (; x < 10; x++)
+        sum -= 1 / x;
+    const double inverse_square = 1 / (x * x);
+    for (int k = (int)(sizeof terms / sizeof *terms) - 1; k >= 0; k--)
+        series = (series + terms[k]) * inverse_square;
+    return sum + log(x) - 0.5 / x - series;
+}
+
+/* Below 0 by reflection: psi(1 - x) - pi / tan(pi x), where the tangent needs only the exact
+ * distance from a whole number. */
+static double digamma(double x) {
+    if (x > 0)
+        return digamma_of_positive(x);
+    if (x == 0)
+        return copysign(INFINITY, -x);
+    const double offset = x - rint(x);
+    if (offset == 0)
+        return NAN;
+    return digamma_of_positive(1 - x) - M_PI / tan(M_PI * offset);
+}
+
+LOOP(digamma_f32, float, digamma((double)x))
+LOOP(digamma_f64, double, digamma(x))
+FLOAT_FORWARD(digamma)
+
+static int digamma_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
+    gradients[0] = wg_mul(cotangents[0], wg_polygamma(1, call->inputs[0]));
+    return wg__vjp_status();
+}
+
+static const wg_op digamma_op = {
+    UNARY_PRIMITIVE(digamma, "y = d/dx ln Gamma(x); poles at 0, -1, -2..."), .saves_inputs = 1,
+    .infer = wg__infer_float, .sample = sample_off_poles};
+
+wg_tensor *wg_digamma(wg_tensor *x) {
+    return wg__apply_float(&digamma_op, x, NULL);
+}
+
+/* ---- polygamma: y = d^n/dx^n digamma(x) = (-1)^(n+1) n! zeta(n + 1, x) for n > 0.   dx = g
+ * polygamma(n + 1, x). ---- */
+
+typedef struct polygamma_options {
+    int n;
+} polygamma_options;
+
+/* x^-s; products are as exact as pow for small s, and much faster. */
+static inline double inverse_power(double x, int s) {
+    const double inverse = 1 / x, square = inverse * inverse;
+    switch (s) {
+    case 1:
+        return inverse;
+    case 2:
+        return square;
+    case 3:
+        return square * inverse;
+    case 4:
+        return square * square;
+    default:
+        return pow(x, -s);
+    }
+}
+
+/* Hurwitz's zeta function, the sum of (x + k)^-s from k = 0, for x > 0 and whole s > 1: terms up to
+ * where the Euler-Maclaurin formula, of B_2k / (2k)! s (s + 1)...(s + 2k - 2) x^(-s - 2k + 1), is
+ * as exact as a double. */
+static double zeta_of_positive(int s, double x) {
+    static const double terms[] = {1. / 12,
+                                   -1. / 720,
+                                   1. / 30240,
+                                   -1. / 1209600,
+                                   1. / 47900160,
+                                   -691. / 1307674368000,
+                                   1. / 74724249600.,
+                                   -3617. / 10670622842880000.,
+                                   43867. / 5109094217170944000.};
+    double sum = 0;
+    for (const double end = 10 + s; x < end; x++) {
+        const double term = inverse_power(x, s);
+        sum += term;
+        if (term < 1e-17 * sum)
+            return sum;
+    }
+    double power = inverse_power(x, s), rising = s, series = 0;
+    sum += inverse_power(x, s - 1) / (s - 1) + power / 2;
+    for (int k = 0; k < (int)(sizeof terms / sizeof *terms); k++) {
+        power /= x * (k == 0 ? 1 : x);
+        series += terms[k] * rising * power;
+        rising *= (double)(s + 2 * k + 1) * (s + 2 * k + 2);
+    }
+    return sum + series;
+}
+
+/* Below 0 the terms lie on both sides of it, those on the left at whole numbers and the distance
+ * `left` to the whole number above x. */
+static double zeta(int s, double x) {
+    if (x > 0 || x != x)
+        return x == INFINITY ? 0 : zeta_of_positive(s, x);
+    const double right = x - floor(x), left = ceil(x) - x;
+    if (x == -INFINITY)
+        return NAN;
+    if (right == 0)
+        return INFINITY;
+    const double mirrored = zeta_of_positive(s, left) - zeta_of_positive(s, 1 - x);
+    return zeta_of_positive(s, right) + (s % 2 ? -mirrored : mirrored);
+}
+
+static double polygamma(int n, double x) {
+    if (n == 0)
+        return digamma(x);
+    const double size = tgamma(n + 1.0) * zeta(n + 1, x);
+    return n % 2 ? size : -size;
+}
+
+LOOP_WITH(polygamma_f32, float, polygamma_options, polygamma(o.n, (double)x))
+LOOP_WITH(polygamma_f64, double, polygamma_options, polygamma(o.n, x))
+
+static int polygamma_infer(wg_call *call) {
+    const int n = ((const polygamma_options *)call->options)->n;
+    if (n < 0)
+        return wg__op_fail(call, WG_ERROR_ARGUMENT, "n is %d; there are derivatives from 0 on", n);
+    return wg__infer_float(call);
+}
+
+static int polygamma_forward(wg_call *call) {
+    static const wg__loop loops[WG_DTYPE_COUNT] = {
+        [WG_F32] = polygamma_f32, [WG_F64] = polygamma_f64};
+    return wg__elementwise_call(call, loops, call->options);
+}
+
+static int polygamma_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
+    const int n = ((const polygamma_options *)call->options)->n;
+    gradients[0] = wg_mul(cotangents[0], wg_polygamma(n + 1, call->inputs[0]));
+    return wg__vjp_status();
+}
+
+static int polygamma_sample(int index, wg_generator *generator, wg_sample *sample) {
+    static const polygamma_options options[] = {{1}, {0}, {2}, {3}};
+    sample->options = &options[index % 4];
+    return wg__sample_unary(index, generator, sample, make_off_poles);
+}
+
+static int polygamma_bench(wg_generator *generator, wg_sample *sample) {
+    static const polygamma_options options = {1};
+    sample->options = &options;
+    return wg__bench_one(generator, sample);
+}
+
+static const wg_op polygamma_op = {
+    UNARY(polygamma,
+          "y = the n-th derivative of digamma(x), a plain n >= 0; poles at 0, -1, -2..."),
+    .options_size = sizeof(polygamma_options),
+    .saves_inputs = 1,
+    .infer = polygamma_infer,
+    .jvp = wg__jvp_diagonal,
+    .sample = polygamma_sample,
+    .bench = polygamma_bench};
+
+wg_tensor *wg_polygamma(int n, wg_tensor *x) {
+    return wg__apply_float(&polygamma_op, x, &(polygamma_options){n});
+}
+
+static const wg_op *const ops[] = {&erfc_op, &lgamma_op, &digamma_op, &polygamma_op};
+
+const wg__op_family wg__family_special = {ops, sizeof ops / sizeof *ops};

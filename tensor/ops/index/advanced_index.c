@@ -1,0 +1,453 @@
+/* Indexing by several tensors at once and by masks, as NumPy's advanced indexing. All are composed:
+ *
+ *     x  --permute-->  (indexed axes, rest)  --reshape-->  (P, R)  --rows at (N)-->  (N, R)
+ *
+ * where N elements of the index tensors, broadcast against each other, name a place each of the P.
+ */
+#include "tensor/ops/elementwise/elementwise.h"
+#include "tensor/ops/registry.h"
+#include "tensor/ops/index/indexing.h"
+
+#include <string.h>
+
+#define MAX_INDICES 6 /* of one call; a bool one may take several axes */
+
+/* What the index tensors of a call say. */
+typedef struct plan {
+    int ndim;                            /* of x */
+    wg_tensor *at[WG_MAX_DIMS];          /* the index of each axis of x, not negative; NULL: all */
+    int64_t order[WG_MAX_DIMS];          /* the axes of x, those with an index first */
+    int indexed;                         /* how many those are */
+    int front;                           /* how many of the others stay in front of them */
+    wg_spec places;                      /* the broadcast shape of the indices */
+    int64_t place_count, row_count, row; /* N, P and R */
+} plan;
+
+/* ---- Reading the indices ---- */
+
+static int take_integers(const wg_call *call, plan *plan, int axis, wg_tensor *index) {
+    const wg_dtype dtype = index->spec.dtype;
+    if (dtype != WG_I64 && dtype != WG_I32)
+        return wg__op_fail(call, WG_ERROR_DTYPE, "indices are i64, i32 or bool, not %s",
+                           wg_dtype_name(dtype));
+    plan->at[axis] = wg__index_from_front(call, index, axis, call->input_specs[0].shape[axis]);
+    return plan->at[axis] == NULL ? -1 : 0;
+}
+
+/* A mask is the coordinates of what is true in it. */
+static int take_mask(const wg_call *call, plan *plan, int axis, wg_tensor *mask) {
+    const wg_spec *x = &call->input_specs[0];
+    for (int i = 0; i < mask->spec.ndim; i++)
+        if (mask->spec.shape[i] != x->shape[axis + i])
+            return wg__op_fail(call, WG_ERROR_SHAPE,
+                               "a mask has size %lld where axis %d of x has %lld; wanted the same",
+                               (long long)mask->spec.shape[i], axis + i,
+                               (long long)x->shape[axis + i]);
+    wg_tensor *coordinates = wg_nonzero(mask);
+    for (int i = 0; i < mask->spec.ndim; i++) {
+        plan->at[axis + i] = wg_select(coordinates, 1, i);
+        if (plan->at[axis + i] == NULL)
+            return -1;
+    }
+    return 0;
+}
+
+static int take_indices(const wg_call *call, plan *plan, int first, int count) {
+    int axis = 0;
+    for (int k = 0; k < count; k++) {
+        wg_tensor *index = call->inputs[first + k];
+        const bool is_mask = index != NULL && index->spec.dtype == WG_BOOL;
+        const int covered = is_mask ? index->spec.ndim : 1;
+        if (is_mask && covered == 0)
+            return wg__op_fail(call, WG_ERROR_SHAPE, "a mask of rank 0 chooses no axis");
+        if (axis + covered > plan->ndim)
+            return wg__op_fail(call, WG_ERROR_SHAPE, "indices of more axes than x has, which is %d",
+                               plan->ndim);
+        if (index != NULL && (is_mask ? take_mask(call, plan, axis, index)
+                                      : take_integers(call, plan, axis, index)) < 0)
+            return -1;
+        axis += covered;
+    }
+    return 0;
+}
+
+static int broadcast_indices(const wg_call *call, plan *plan) {
+    for (int i = 0; i < plan->ndim; i++) {
+        const wg_spec so_far = plan->places;
+        if (plan->at[i] == NULL || wg__broadcast(&so_far, &plan->at[i]->spec, &plan->places))
+            continue;
+        char a[160], b[160];
+        return wg__op_fail(call, WG_ERROR_SHAPE, "indices of %s and %s do not broadcast",
+                           wg_spec_text(a, sizeof a, &so_far),
+                           wg_spec_text(b, sizeof b, &plan->at[i]->spec));
+    }
+    return 0;
+}
+
+/* ---- Where the axes go ---- */
+
+/* Indices side by side leave their result where they stand; with a full slice between them it comes
+ * first, as NumPy has it. */
+static void order_axes(plan *plan) {
+    int last = -1, others = 0, first_run = 0;
+    bool adjacent = true;
+    for (int i = 0; i < plan->ndim; i++) {
+        if (plan->at[i] == NULL)
+            continue;
+        adjacent &= last < 0 || last == i - 1;
+        if (last < 0)
+            first_run = i;
+        last = i;
+        plan->order[plan->indexed++] = i;
+    }
+    for (int i = 0; i < plan->ndim; i++)
+        if (plan->at[i] == NULL)
+            plan->order[plan->indexed + others++] = i;
+    plan->front = adjacent ? first_run : 0;
+}
+
+static int plan_make(const wg_call *call, int first, int count, plan *plan) {
+    const wg_spec *x = &call->input_specs[0];
+    *plan = (struct plan){.ndim = x->ndim, .places = {.dtype = WG_I64}, .row_count = 1, .row = 1};
+    if (take_indices(call, plan, first, count) < 0 || broadcast_indices(call, plan) < 0)
+        return -1;
+    order_axes(plan);
+    if (plan->places.ndim + plan->ndim - plan->indexed > WG_MAX_DIMS)
+        return wg__op_fail(call, WG_ERROR_SHAPE, "the result would have rank %d; at most %d",
+                           plan->places.ndim + plan->ndim - plan->indexed, WG_MAX_DIMS);
+    for (int i = 0; i < plan->ndim; i++)
+        *(i < plan->indexed ? &plan->row_count : &plan->row) *= x->shape[plan->order[i]];
+    plan->place_count = wg__spec_count(&plan->places);
+    return 0;
+}
+
+/* The indices (N) of rows of the (P, R): each axis counts as often as those behind it are large. */
+static wg_tensor *row_numbers(const wg_call *call, const plan *plan) {
+    wg_tensor *sum = NULL;
+    for (int i = 0; i < plan->indexed; i++) {
+        const int axis = (int)plan->order[i];
+        if (sum != NULL)
+            sum = wg_mul_scalar(sum, (double)call->input_specs[0].shape[axis]);
+        sum = sum == NULL ? plan->at[axis] : wg_add(sum, plan->at[axis]);
+        if (sum == NULL)
+            return NULL;
+    }
+    sum = wg_expand(sum, plan->places.ndim, plan->places.shape);
+    return wg_reshape(sum, 1, &plan->place_count);
+}
+
+/* (indexed axes, rest) of x as rows. */
+static wg_tensor *as_rows(const plan *plan, wg_tensor *x) {
+    return wg_reshape(wg_permute(x, plan->ndim, plan->order), 2,
+                      (int64_t[]){plan->row_count, plan->row});
+}
+
+/* The shape (places, rest), which has the axes of a result in another order. */
+static int placed_shape(const wg_call *call, const plan *plan, int64_t *shape) {
+    int ndim = plan->places.ndim;
+    memcpy(shape, plan->places.shape, (size_t)ndim * sizeof *shape);
+    for (int i = plan->indexed; i < plan->ndim; i++)
+        shape[ndim++] = call->input_specs[0].shape[plan->order[i]];
+    return ndim;
+}
+
+/* Where each axis of a result, (front, places, rest), stands in (places, rest). */
+static void result_order(const plan *plan, int ndim, int64_t *order) {
+    const int places = plan->places.ndim;
+    for (int i = 0; i < ndim; i++)
+        order[i] = i < plan->front ? places + i : i < plan->front + places ? i - plan->front : i;
+}
+
+/* ---- index: y = x at the places that the indices name.   dx = g added up there. ---- */
+
+static int index_decompose(wg_call *call) {
+    plan plan;
+    if (plan_make(call, 1, call->input_count - 1, &plan) < 0)
+        return -1;
+    if (plan.indexed == 0) {
+        call->outputs[0] = wg_alias(call->inputs[0]);
+        return call->outputs[0] == NULL ? -1 : 0;
+    }
+    int64_t shape[2 * WG_MAX_DIMS], order[2 * WG_MAX_DIMS];
+    const int ndim = placed_shape(call, &plan, shape);
+    wg_tensor *rows = wg_index_select(as_rows(&plan, call->inputs[0]), 0, row_numbers(call, &plan));
+    result_order(&plan, ndim, order);
+    call->outputs[0] = wg_permute(wg_reshape(rows, ndim, shape), ndim, order);
+    return call->outputs[0] == NULL ? -1 : 0;
+}
+
+/* Pairs of places, a mask of one axis and of two, a slice in between, one number. */
+static int index_sample(int index, wg_generator *generator, wg_sample *sample) {
+    if (index >= 6)
+        return 0;
+    wg_tensor **in = sample->inputs;
+    in[0] = wg__sample_normal(generator, 3, (int64_t[]){3, 4, 2});
+    wg_tensor *mask = wg_cast(wg_randint(generator, 0, 2, 2, (int64_t[]){3, 4}), WG_BOOL);
+    switch (index) {
+    case 0:
+        in[1] = wg_randint(generator, -3, 3, 2, (int64_t[]){2, 1});
+        in[2] = wg_randint(generator, 0, 4, 1, (int64_t[]){3});
+        return wg__sample_status(sample, 3);
+    case 1:
+        in[1] = mask;
+        return wg__sample_status(sample, 2);
+    case 2:
+        in[1] = wg_select(mask, 1, 0);
+        return wg__sample_status(sample, 2);
+    case 3:
+        in[1] = wg_randint(generator, 0, 3, 1, (int64_t[]){5});
+        in[3] = wg_randint(generator, 0, 2, 1, (int64_t[]){5});
+        sample->input_count = 4;
+        return in[1] != NULL && in[3] != NULL ? 1 : -1;
+    case 4:
+        in[2] = wg_scalar(WG_I64, -1);
+        sample->input_count = 3;
+        return in[2] != NULL ? 1 : -1;
+    default:
+        in[1] = wg_empty(WG_I64, 1, (int64_t[]){0});
+        return wg__sample_status(sample, 2);
+    }
+}
+
+static int index_bench(wg_generator *generator, wg_sample *sample) {
+    const int64_t count = 1 << 16;
+    sample->inputs[0] = wg_rand(generator, WG_F32, 3, (int64_t[]){256, 256, 64});
+    sample->inputs[1] = wg_randint(generator, 0, 256, 1, &count);
+    sample->inputs[2] = wg_randint(generator, 0, 256, 1, &count);
+    return wg__sample_status(sample, 3);
+}
+
+static const wg_op index_op = {
+    .name = "index",
+    .doc = "y = x[i, j, ...] as NumPy's advanced indexing: i, j, ... are integers (negative ones "
+           "count from the end), masks or absent (all of the axis). Indices have no gradient.",
+    .min_inputs = 1,
+    .max_inputs = 1 + MAX_INDICES,
+    .output_count = 1,
+    .differentiable = 1,
+    .decompose = index_decompose,
+    .sample = index_sample,
+    .bench = index_bench,
+};
+
+/* An absent index says "all of the axis", so it must not be one that could not be made. */
+static int check_indices(const char *where, int count) {
+    if (wg_error_pending() != NULL)
+        return -1;
+    if (count < 0 || count > MAX_INDICES)
+        return wg_fail(WG_ERROR_ARGUMENT, where, "%d indices; at most %d", count, MAX_INDICES);
+    return 0;
+}
+
+wg_tensor *wg_index(wg_tensor *x, int count, wg_tensor *const *indices) {
+    wg_tensor *inputs[1 + MAX_INDICES] = {x};
+    if (check_indices(index_op.name, count) < 0)
+        return NULL;
+    for (int i = 0; i < count; i++)
+        inputs[1 + i] = indices[i];
+    return wg_apply_one(&index_op, 1 + count, inputs, NULL);
+}
+
+/* ---- index_put: y = x with values at the places that the indices name, or added there. ---- */
+
+typedef struct put_options {
+    bool accumulate;
+} put_options;
+
+/* The values, broadcast to the result of index, as rows (N, R). */
+static wg_tensor *value_rows(const wg_call *call, const plan *plan, wg_tensor *values) {
+    int64_t shape[2 * WG_MAX_DIMS], order[2 * WG_MAX_DIMS], result[2 * WG_MAX_DIMS];
+    int64_t back[2 * WG_MAX_DIMS];
+    const int ndim = placed_shape(call, plan, shape);
+    result_order(plan, ndim, order);
+    for (int i = 0; i < ndim; i++) {
+        result[i] = shape[order[i]];
+        back[order[i]] = i;
+    }
+    values = wg_permute(wg_expand(values, ndim, result), ndim, back);
+    return wg_reshape(values, 2, (int64_t[]){plan->place_count, plan->row});
+}
+
+static int put_decompose(wg_call *call) {
+    plan plan;
+    wg_tensor *x = call->inputs[0];
+    if (plan_make(call, 2, call->input_count - 2, &plan) < 0)
+        return -1;
+    if (plan.indexed == 0)
+        return wg__op_fail(call, WG_ERROR_ARGUMENT, "no index is there; wanted one at least");
+    wg_tensor *rows = as_rows(&plan, x), *numbers = row_numbers(call, &plan);
+    wg_tensor *values = value_rows(call, &plan, wg_cast(call->inputs[1], x->spec.dtype));
+    const int64_t each_row[] = {plan.place_count, plan.row};
+    numbers = wg_expand(wg_unsqueeze(numbers, 1), 2, each_row);
+    rows = ((const put_options *)call->options)->accumulate
+               ? wg_scatter_add(rows, 0, numbers, values)
+               : wg_scatter(rows, 0, numbers, values);
+    int64_t shape[WG_MAX_DIMS], back[WG_MAX_DIMS];
+    for (int i = 0; i < plan.ndim; i++) {
+        shape[i] = x->spec.shape[plan.order[i]];
+        back[plan.order[i]] = i;
+    }
+    call->outputs[0] = wg_permute(wg_reshape(rows, plan.ndim, shape), plan.ndim, back);
+    return call->outputs[0] == NULL ? -1 : 0;
+}
+
+static int put_sample(int index, wg_generator *generator, wg_sample *sample) {
+    static const put_options options[] = {{false}, {true}};
+    wg_sample read = {0};
+    const int status = index_sample(index / 2, generator, &read);
+    if (status <= 0)
+        return status;
+    sample->options = &options[index % 2];
+    sample->inputs[0] = read.inputs[0];
+    sample->inputs[1] = wg__sample_normal(generator, 1, (int64_t[]){1});
+    for (int i = 1; i < read.input_count; i++)
+        sample->inputs[1 + i] = read.inputs[i];
+    sample->input_count = read.input_count + 1;
+    return sample->inputs[1] == NULL ? -1 : 1;
+}
+
+static const wg_op index_put = {
+    .name = "index_put",
+    .doc = "y = x with values, broadcast, at [i, j, ...], or added there; indices as those of "
+           "index. Of several values for one place the last stays. Indices have no gradient.",
+    .min_inputs = 2,
+    .max_inputs = 2 + MAX_INDICES,
+    .output_count = 1,
+    .options_size = sizeof(put_options),
+    .differentiable = 3,
+    .decompose = put_decompose,
+    .sample = put_sample,
+};
+
+wg_tensor *wg_index_put(wg_tensor *x, int count, wg_tensor *const *indices, wg_tensor *values,
+                        bool accumulate) {
+    wg_tensor *inputs[2 + MAX_INDICES] = {x, values};
+    if (check_indices(index_put.name, count) < 0)
+        return NULL;
+    for (int i = 0; i < count; i++)
+        inputs[2 + i] = indices[i];
+    return wg_apply_one(&index_put, 2 + count, inputs, &(put_options){accumulate});
+}
+
+/* ---- masked_select: y = the elements of x where the mask is true, in row-major order. ---- */
+
+static int masked_infer(wg_call *call) {
+    if (call->input_specs[1].dtype != WG_BOOL)
+        return wg__op_fail(call, WG_ERROR_DTYPE, "a mask is bool, not %s; cast it",
+                           wg_dtype_name(call->input_specs[1].dtype));
+    wg_spec spec;
+    if (!wg__broadcast(&call->input_specs[0], &call->input_specs[1], &spec))
+        return wg__op_fail(call, WG_ERROR_SHAPE, "x and the mask do not broadcast");
+    return 0;
+}
+
+static wg_tensor *flat(wg_tensor *x) {
+    const int64_t count = wg_tensor_count(x);
+    return wg_reshape(x, 1, &count);
+}
+
+/* The places, in row-major order, where a mask is true: (count). */
+static wg_tensor *true_places(wg_tensor *mask) {
+    return wg_select(wg_nonzero(flat(mask)), 1, 0);
+}
+
+static int masked_select_decompose(wg_call *call) {
+    wg_spec shape;
+    wg__broadcast(&call->input_specs[0], &call->input_specs[1], &shape);
+    wg_tensor *x = wg_expand(call->inputs[0], shape.ndim, shape.shape);
+    wg_tensor *mask = wg_expand(call->inputs[1], shape.ndim, shape.shape);
+    call->outputs[0] = wg_index_select(flat(x), 0, true_places(mask));
+    return call->outputs[0] == NULL ? -1 : 0;
+}
+
+static int masked_sample(int index, wg_generator *generator, wg_sample *sample) {
+    static const int ndims[][2] = {{2, 2}, {2, 1}, {0, 0}};
+    if (index >= 3)
+        return 0;
+    sample->inputs[0] = wg__sample_normal(generator, ndims[index][0], (int64_t[]){4, 4});
+    wg_tensor *truth = wg_randint(generator, 0, 2, ndims[index][1], (int64_t[]){4, 4});
+    sample->inputs[1] = wg_cast(truth, WG_BOOL);
+    return wg__sample_status(sample, 2);
+}
+
+static int masked_bench(wg_generator *generator, wg_sample *sample) {
+    sample->inputs[0] = wg_rand(generator, WG_F32, 1, (int64_t[]){1 << 22});
+    sample->inputs[1] = wg_gt(sample->inputs[0], wg_scalar(WG_F32, 0.5));
+    return wg__sample_status(sample, 2);
+}
+
+static const wg_op masked_select = {
+    .name = "masked_select",
+    .doc = "y (count) = the elements of x where the bool mask is true, in row-major order; the two "
+           "broadcast. The mask has no gradient.",
+    .min_inputs = 2,
+    .max_inputs = 2,
+    .output_count = 1,
+    .differentiable = 1,
+    .infer = masked_infer,
+    .decompose = masked_select_decompose,
+    .sample = masked_sample,
+    .bench = masked_bench,
+};
+
+wg_tensor *wg_masked_select(wg_tensor *x, wg_tensor *mask) {
+    return wg_apply_one(&masked_select, 2, (wg_tensor *[]){x, mask}, NULL);
+}
+
+/* ---- masked_scatter: y = x with the elements of source, in order, where the mask is true. ---- */
+
+static int masked_scatter_infer(wg_call *call) {
+    const wg_spec *x = &call->input_specs[0];
+    wg_spec spec;
+    if (masked_infer(call) < 0)
+        return -1;
+    wg__broadcast(x, &call->input_specs[1], &spec);
+    if (!wg__same_shape(&spec, x))
+        return wg__op_fail(call, WG_ERROR_SHAPE, "the mask must broadcast to x");
+    return 0;
+}
+
+static int masked_scatter_decompose(wg_call *call) {
+    const wg_spec *x = &call->input_specs[0];
+    wg_tensor *places = true_places(wg_expand(call->inputs[1], x->ndim, x->shape));
+    wg_tensor *source = flat(wg_cast(call->inputs[2], x->dtype));
+    if (places == NULL || source == NULL)
+        return -1;
+    const int64_t wanted = wg_tensor_count(places), there = wg_tensor_count(source);
+    if (there < wanted)
+        return wg__op_fail(call, WG_ERROR_SHAPE,
+                           "the source has %lld elements; the mask wants %lld", (long long)there,
+                           (long long)wanted);
+    wg_tensor *y = wg_scatter(flat(call->inputs[0]), 0, places, wg_slice(source, 0, 0, wanted, 1));
+    call->outputs[0] = wg_reshape(y, x->ndim, x->shape);
+    return call->outputs[0] == NULL ? -1 : 0;
+}
+
+static int masked_scatter_sample(int index, wg_generator *generator, wg_sample *sample) {
+    const int status = masked_sample(index, generator, sample);
+    if (status <= 0)
+        return status;
+    sample->inputs[2] = wg__sample_normal(generator, 2, (int64_t[]){4, 5});
+    return wg__sample_status(sample, 3);
+}
+
+static const wg_op masked_scatter = {
+    .name = "masked_scatter",
+    .doc = "y = x with the elements of source, in row-major order, where the bool mask, broadcast "
+           "to x, is true. The mask has no gradient.",
+    .min_inputs = 3,
+    .max_inputs = 3,
+    .output_count = 1,
+    .differentiable = 5,
+    .infer = masked_scatter_infer,
+    .decompose = masked_scatter_decompose,
+    .sample = masked_scatter_sample,
+};
+
+wg_tensor *wg_masked_scatter(wg_tensor *x, wg_tensor *mask, wg_tensor *source) {
+    return wg_apply_one(&masked_scatter, 3, (wg_tensor *[]){x, mask, source}, NULL);
+}
+
+static const wg_op *const ops[] = {&index_op, &index_put, &masked_select, &masked_scatter};
+
+const wg__op_family wg__family_advanced_index = {ops, sizeof ops / sizeof *ops};

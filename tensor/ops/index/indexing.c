@@ -1,0 +1,350 @@
+/* Indices and the walks that they lead: see indexing.h. */
+#include "tensor/ops/index/indexing.h"
+
+#include "tensor/ops/elementwise/elementwise.h"
+
+#include <string.h>
+
+/* ---- Indices ---- */
+
+int wg__check_is_index(const wg_call *call, int i) {
+    const wg_dtype dtype = call->input_specs[i].dtype;
+    if (dtype == WG_I64)
+        return 0;
+    return wg__op_fail(call, WG_ERROR_DTYPE, "indices are i64 or i32, not %s; cast operand %d",
+                       wg_dtype_name(dtype), i);
+}
+
+wg_tensor *wg__index_as_i64(wg_tensor *index) {
+    return index != NULL && index->spec.dtype == WG_I32 ? wg_cast(index, WG_I64) : index;
+}
+
+typedef struct range {
+    int64_t low, high;
+    atomic_bool has_outside;
+    atomic_llong outside; /* one of the indices outside */
+} range;
+
+static void find_outside(int64_t n, char *const *data, const int64_t *strides,
+                         const void *context) {
+    range *range = (struct range *)context;
+    for (int64_t i = 0; i < n; i++) {
+        const int64_t index = *(const int64_t *)(data[0] + i * strides[0]);
+        if (index < range->low || index >= range->high) {
+            atomic_store(&range->outside, index);
+            atomic_store(&range->has_outside, true);
+        }
+    }
+}
+
+/* Repeated axes (of stride 0) are read once. */
+bool wg__index_outside(const wg_tensor *index, int64_t low, int64_t high, long long *found) {
+    wg_tensor once = *index;
+    for (int i = 0; i < once.spec.ndim; i++)
+        if (once.strides[i] == 0 && once.spec.shape[i] > 1)
+            once.spec.shape[i] = 1;
+    range range = {.low = low, .high = high};
+    wg__iterate(1, (wg_tensor *[]){&once}, find_outside, &range);
+    *found = atomic_load(&range.outside);
+    return atomic_load(&range.has_outside);
+}
+
+int wg__check_index_range(const wg_call *call, int i, int64_t size) {
+    long long found;
+    if (!wg__index_outside(call->inputs[i], 0, size, &found))
+        return 0;
+    return wg__op_fail(call, WG_ERROR_INDEX, "index %lld is out of range; wanted 0 to %lld", found,
+                       (long long)size - 1);
+}
+
+wg_tensor *wg__index_from_front(const wg_call *call, wg_tensor *index, int axis, int64_t size) {
+    long long found;
+    index = wg__index_as_i64(index);
+    if (index == NULL)
+        return NULL;
+    if (wg__index_outside(index, -size, size, &found)) {
+        wg__op_fail(call, WG_ERROR_INDEX,
+                    "index %lld is out of range of axis %d; wanted %lld to %lld", found, axis,
+                    (long long)-size, (long long)size - 1);
+        return NULL;
+    }
+    if (!wg__index_outside(index, 0, size, &found))
+        return index;
+    wg_tensor *is_negative = wg_lt(index, wg_scalar(WG_I64, 0));
+    return wg_where(is_negative, wg_add_scalar(index, (double)size), index);
+}
+
+/* ---- Ops along one axis ---- */
+
+int wg__check_index_shape(const wg_call *call) {
+    const int axis = ((const wg__index_options *)call->options)->axis;
+    const wg_spec *x = &call->input_specs[0], *index = &call->input_specs[1];
+    if (index->ndim != x->ndim)
+        return wg__op_fail(call, WG_ERROR_SHAPE, "ranks %d and %d differ; index needs that of x",
+                           x->ndim, index->ndim);
+    for (int i = 0; i < x->ndim; i++)
+        if (i != axis && index->shape[i] > x->shape[i])
+            return wg__op_fail(call, WG_ERROR_SHAPE,
+                               "size %lld of axis %d of index is beyond that of x, %lld",
+                               (long long)index->shape[i], i, (long long)x->shape[i]);
+    return 0;
+}
+
+/* ---- The walk of gather and scatter ----
+ *
+ * `indexed` (x, or the tensor that is written to) is addressed by an index along `axis` and by its
+ * place along the others; `index` and `values` have one shape. A row is a stretch of the last other
+ * axis, the inner one. */
+
+typedef struct walk {
+    char *indexed;
+    char *values;
+    const int64_t *index;
+    size_t size; /* bytes of an element */
+    int ndim, axis, inner;
+    int64_t shape[WG_MAX_DIMS];
+    int64_t indexed_strides[WG_MAX_DIMS], index_strides[WG_MAX_DIMS], value_strides[WG_MAX_DIMS];
+    int64_t skip; /* an index that is left out of a sum, or -1 */
+} walk;
+
+static walk walk_make(const wg_tensor *indexed, int axis, const wg_tensor *index,
+                      const wg_tensor *values) {
+    walk walk = {.indexed = wg__tensor_address(indexed),
+                 .values = wg__tensor_address(values),
+                 .index = wg__tensor_address(index),
+                 .size = wg_dtype_size(values->spec.dtype),
+                 .ndim = index->spec.ndim,
+                 .axis = axis,
+                 .skip = -1};
+    const size_t bytes = (size_t)walk.ndim * sizeof(int64_t);
+    memcpy(walk.shape, index->spec.shape, bytes);
+    memcpy(walk.indexed_strides, indexed->strides, bytes);
+    memcpy(walk.index_strides, index->strides, bytes);
+    memcpy(walk.value_strides, values->strides, bytes);
+    if (walk.ndim == 1) /* an axis of size 1 to be the inner one */
+        walk.shape[walk.ndim++] = 1;
+    walk.inner = axis == walk.ndim - 1 ? walk.ndim - 2 : walk.ndim - 1;
+    return walk;
+}
+
+/* Offsets, in elements, of one place. */
+typedef struct place {
+    int64_t indexed, index, value;
+} place;
+
+/* The place number `rest` of those along all axes but `a` and `b`. */
+static place place_at(const walk *walk, int64_t rest, int a, int b) {
+    place place = {0};
+    for (int i = walk->ndim - 1; i >= 0; i--) {
+        if (i == a || i == b)
+            continue;
+        const int64_t at = rest % walk->shape[i];
+        rest /= walk->shape[i];
+        place.index += at * walk->index_strides[i];
+        place.value += at * walk->value_strides[i];
+        if (i != walk->axis)
+            place.indexed += at * walk->indexed_strides[i];
+    }
+    return place;
+}
+
+static int64_t count_without(const walk *walk, int a, int b) {
+    int64_t count = 1;
+    for (int i = 0; i < walk->ndim; i++)
+        count *= i == a || i == b ? 1 : walk->shape[i];
+    return count;
+}
+
+/* ---- Gathering ---- */
+
+/* Elements are moved as bits, so that one row serves all dtypes of a size. */
+#define GATHER_ROW(NAME, TYPE)                                                                     \
+    static void NAME(const walk *walk, place at) {                                                 \
+        const int64_t n = walk->shape[walk->inner];                                                \
+        const int64_t sx = walk->indexed_strides[walk->inner];                                     \
+        const int64_t si = walk->index_strides[walk->inner];                                       \
+        const int64_t sy = walk->value_strides[walk->inner];                                       \
+        const int64_t along = walk->indexed_strides[walk->axis];                                   \
+        const TYPE *x = (const TYPE *)walk->indexed + at.indexed;                                  \
+        const int64_t *index = walk->index + at.index;                                             \
+        TYPE *y = (TYPE *)walk->values + at.value;                                                 \
+        if (si == 0 && sx == 1 && sy == 1) {                                                       \
+            memcpy(y, x + *index * along, (size_t)n * sizeof(TYPE));                               \
+            return;                                                                                \
+        }                                                                                          \
+        for (int64_t i = 0; i < n; i++)                                                            \
+            y[i * sy] = x[index[i * si] * along + i * sx];                                         \
+    }
+
+GATHER_ROW(gather_row_1, uint8_t)
+GATHER_ROW(gather_row_2, uint16_t)
+GATHER_ROW(gather_row_4, uint32_t)
+GATHER_ROW(gather_row_8, uint64_t)
+
+static void gather_rows(int64_t begin, int64_t end, void *context) {
+    const walk *walk = context;
+    for (int64_t row = begin; row < end; row++) {
+        const place at = place_at(walk, row, walk->inner, walk->inner);
+        switch (walk->size) {
+        case 1:
+            gather_row_1(walk, at);
+            break;
+        case 2:
+            gather_row_2(walk, at);
+            break;
+        case 4:
+            gather_row_4(walk, at);
+            break;
+        default:
+            gather_row_8(walk, at);
+        }
+    }
+}
+
+void wg__gather(const wg_tensor *x, int axis, const wg_tensor *index, const wg_tensor *y) {
+    if (wg__spec_count(&y->spec) == 0)
+        return;
+    walk walk = walk_make(x, axis, index, y);
+    wg__parallel_for(count_without(&walk, walk.inner, walk.inner),
+                     WG__GRAIN / walk.shape[walk.inner] + 1, gather_rows, &walk);
+}
+
+/* ---- Scattering
+ *
+ * An item takes a block of the inner axis at one place of the others, and all of the axis: no two
+ * items write to one element, and each element sees what goes to it in the order of the index. ----
+ */
+
+#define SCATTER_ITEM(NAME, TYPE, STORE)                                                            \
+    static void NAME(const walk *walk, place at, int64_t n) {                                      \
+        const int64_t sy = walk->indexed_strides[walk->inner];                                     \
+        const int64_t si = walk->index_strides[walk->inner];                                       \
+        const int64_t ss = walk->value_strides[walk->inner];                                       \
+        const int64_t along = walk->indexed_strides[walk->axis];                                   \
+        for (int64_t k = 0; k < walk->shape[walk->axis]; k++) {                                    \
+            const int64_t *index = walk->index + at.index + k * walk->index_strides[walk->axis];   \
+            const TYPE *restrict src =                                                             \
+                (const TYPE *)walk->values + at.value + k * walk->value_strides[walk->axis];       \
+            TYPE *restrict y = (TYPE *)walk->indexed + at.indexed;                                 \
+            if (si == 0 && *index == walk->skip)                                                   \
+                continue;                                                                          \
+            if (si == 0 && sy == 1 && ss == 1) {                                                   \
+                y += *index * along;                                                               \
+                for (int64_t i = 0; i < n; i++)                                                    \
+                    STORE(TYPE, y[i], src[i]);                                                     \
+                continue;                                                                          \
+            }                                                                                      \
+            for (int64_t i = 0; i < n; i++) {                                                      \
+                const int64_t to = index[i * si] * along + i * sy;                                 \
+                STORE(TYPE, y[to], src[i * ss]);                                                   \
+            }                                                                                      \
+        }                                                                                          \
+    }
+
+#define ADD(TYPE, y, x) (y) += (x)
+#define ADD_WRAPPING(TYPE, y, x) (y) = (TYPE)((uint64_t)(y) + (uint64_t)(x))
+#define SET(TYPE, y, x) (y) = (x)
+
+SCATTER_ITEM(add_f32, float, ADD)
+SCATTER_ITEM(add_f64, double, ADD)
+SCATTER_ITEM(add_i32, int32_t, ADD_WRAPPING)
+SCATTER_ITEM(add_i64, int64_t, ADD_WRAPPING)
+SCATTER_ITEM(add_u8, uint8_t, ADD_WRAPPING)
+SCATTER_ITEM(set_1, uint8_t, SET)
+SCATTER_ITEM(set_2, uint16_t, SET)
+SCATTER_ITEM(set_4, uint32_t, SET)
+SCATTER_ITEM(set_8, uint64_t, SET)
+
+typedef void (*scatter_item)(const walk *walk, place at, int64_t n);
+
+typedef struct scatter {
+    walk walk;
+    scatter_item run;
+} scatter;
+
+/* Places along the inner axis of one item. */
+#define SCATTER_BLOCK 64
+
+static void scatter_items(int64_t begin, int64_t end, void *context) {
+    const scatter *scatter = context;
+    const walk *walk = &scatter->walk;
+    const int64_t size = walk->shape[walk->inner];
+    const int64_t blocks = (size + SCATTER_BLOCK - 1) / SCATTER_BLOCK;
+    for (int64_t item = begin; item < end; item++) {
+        place at = place_at(walk, item / blocks, walk->axis, walk->inner);
+        const int64_t first = item % blocks * SCATTER_BLOCK;
+        at.indexed += first * walk->indexed_strides[walk->inner];
+        at.index += first * walk->index_strides[walk->inner];
+        at.value += first * walk->value_strides[walk->inner];
+        scatter->run(walk, at, size - first < SCATTER_BLOCK ? size - first : SCATTER_BLOCK);
+    }
+}
+
+static void run_scatter(scatter *scatter, int axis) {
+    const walk *walk = &scatter->walk;
+    const int64_t blocks = (walk->shape[walk->inner] + SCATTER_BLOCK - 1) / SCATTER_BLOCK;
+    wg__parallel_for(blocks * count_without(walk, axis, walk->inner),
+                     WG__GRAIN / (SCATTER_BLOCK * walk->shape[axis]) + 1, scatter_items, scatter);
+}
+
+void wg__scatter_add(wg_tensor *y, int axis, const wg_tensor *index, const wg_tensor *src,
+                     int64_t skip) {
+    static const scatter_item items[WG_DTYPE_COUNT] = {[WG_F32] = add_f32,
+                                                       [WG_F64] = add_f64,
+                                                       [WG_I32] = add_i32,
+                                                       [WG_I64] = add_i64,
+                                                       [WG_U8] = add_u8};
+    if (wg__spec_count(&src->spec) == 0)
+        return;
+    scatter scatter = {walk_make(y, axis, index, src), items[y->spec.dtype]};
+    scatter.walk.skip = skip;
+    run_scatter(&scatter, axis);
+}
+
+void wg__scatter(wg_tensor *y, int axis, const wg_tensor *index, const wg_tensor *src) {
+    if (wg__spec_count(&src->spec) == 0)
+        return;
+    scatter scatter = {walk_make(y, axis, index, src), NULL};
+    const size_t size = scatter.walk.size;
+    scatter.run = size == 1 ? set_1 : size == 2 ? set_2 : size == 4 ? set_4 : set_8;
+    run_scatter(&scatter, axis);
+}
+
+/* ---- Samples ---- */
+
+typedef struct index_case {
+    wg__index_options options;
+    int ndim;
+    int64_t x[3], index[3];
+} index_case;
+
+static const index_case index_cases[] = {
+    {{1}, 2, {3, 4}, {3, 2}},       {{0}, 2, {3, 4}, {5, 3}},       {{0}, 1, {4}, {6}},
+    {{1}, 3, {2, 3, 2}, {2, 4, 2}}, {{2}, 3, {2, 1, 3}, {1, 1, 1}},
+};
+
+int wg__sample_index(int i, wg_generator *generator, wg_sample *sample, wg_spec *shape) {
+    if (i >= (int)(sizeof index_cases / sizeof *index_cases))
+        return 0;
+    const index_case *c = &index_cases[i];
+    sample->options = &c->options;
+    sample->inputs[0] = wg__sample_normal(generator, c->ndim, c->x);
+    sample->inputs[1] = wg_randint(generator, 0, c->x[c->options.axis], c->ndim, c->index);
+    if (shape != NULL) {
+        *shape = (wg_spec){.dtype = WG_F64, .ndim = c->ndim};
+        memcpy(shape->shape, c->index, sizeof c->index);
+    }
+    return wg__sample_status(sample, 2);
+}
+
+#define BENCH_SIZE 2048
+
+int wg__bench_index(wg_generator *generator, wg_sample *sample) {
+    static const wg__index_options rows = {0};
+    const int64_t shape[] = {BENCH_SIZE, BENCH_SIZE};
+    sample->options = &rows;
+    sample->inputs[0] = wg_rand(generator, WG_F32, 2, shape);
+    wg_tensor *row = wg_randint(generator, 0, BENCH_SIZE, 2, (int64_t[]){BENCH_SIZE, 1});
+    sample->inputs[1] = wg_expand(row, 2, shape);
+    return wg__sample_status(sample, 2);
+}

@@ -1,0 +1,54 @@
+/* What the ops share that take tensors of indices: how indices are checked, and the walks that read
+ * and write along an axis by them. */
+#ifndef WG_TENSOR_OPS_INDEX_INDEXING_H
+#define WG_TENSOR_OPS_INDEX_INDEXING_H
+
+#include "tensor/internal.h"
+
+/* ---- Indices: records see i64, functions cast i32 ---- */
+
+/* -1 with DTYPE unless input i is i64. */
+int wg__check_is_index(const wg_call *call, int i);
+
+/* The same indices as i64; what is neither i32 nor i64, or NULL, is given back as it is. */
+wg_tensor *wg__index_as_i64(wg_tensor *index);
+
+/* Whether some index is outside [low, high); if so, `found` becomes one of them. */
+bool wg__index_outside(const wg_tensor *index, int64_t low, int64_t high, long long *found);
+
+/* -1 with INDEX unless the indices in input i are in [0, size). */
+int wg__check_index_range(const wg_call *call, int i, int64_t size);
+
+/* i32 or i64 indices of an axis of that size, of which negative ones count from the end, as i64
+ * ones that count from the front. NULL with INDEX for one outside [-size, size). */
+wg_tensor *wg__index_from_front(const wg_call *call, wg_tensor *index, int axis, int64_t size);
+
+/* ---- Ops along one axis ---- */
+
+typedef struct wg__index_options {
+    int axis;
+} wg__index_options;
+
+/* -1 with SHAPE unless input 1 has the rank of x, input 0, and no size beyond x's off the axis. */
+int wg__check_index_shape(const wg_call *call);
+
+/* y[..i..] = x[..index[..i..]..]. y has the shape of index; the indices have been checked. */
+void wg__gather(const wg_tensor *x, int axis, const wg_tensor *index, const wg_tensor *y);
+
+/* y[..index[..i..]..] += src[..i..], of a dtype other than bf16 and bool. Each element sees its
+ * addends in the order of the index. Index `skip` is left out where the index is repeated along
+ * the inner axis (-1: none). */
+void wg__scatter_add(wg_tensor *y, int axis, const wg_tensor *index, const wg_tensor *src,
+                     int64_t skip);
+
+/* y[..index[..i..]..] = src[..i..]: the last of those that go to one place stays. */
+void wg__scatter(wg_tensor *y, int axis, const wg_tensor *index, const wg_tensor *src);
+
+/* Samples of x and an index into it, the options naming the axis: as wg_op.sample. The shape of the
+ * index goes to `shape`, which may be NULL. */
+int wg__sample_index(int i, wg_generator *generator, wg_sample *sample, wg_spec *shape);
+
+/* 2^11 random rows (of 2^11 elements, f32) out of as many, along axis 0, as wg_op.bench. */
+int wg__bench_index(wg_generator *generator, wg_sample *sample);
+
+#endif

@@ -1,0 +1,52 @@
+/* Products of labelled tensors, summed over the labels that the result lacks: what einsum and
+ * tensordot come down to.
+ *
+ *     equation --> contraction (einsum.c)   which axis has which label
+ *                       |
+ *                  order (contraction_order.c)   which two are next; knows sets of labels only
+ *                       |
+ *                  products (contraction.c)   views, wg_matmul, wg_mul */
+#ifndef WG_TENSOR_OPS_LINALG_CONTRACTION_H
+#define WG_TENSOR_OPS_LINALG_CONTRACTION_H
+
+#include "tensor/internal.h"
+
+#define WG__MAX_LABELS 60
+
+/* A set of labels: bit i for label i. */
+typedef uint64_t wg__labels;
+
+/* A tensor whose axes have labels. */
+typedef struct wg__labelled {
+    wg_tensor *tensor;
+    int labels[WG_MAX_DIMS]; /* 0 to WG__MAX_LABELS - 1 */
+} wg__labelled;
+
+/* The axes of a label have its size, or size 1, which is repeated. A label that comes twice in one
+ * operand is the diagonal of its axes, which are of one size. */
+typedef struct wg__contraction {
+    int count;
+    wg__labelled operands[WG_MAX_INPUTS]; /* of one dtype */
+    int64_t sizes[WG__MAX_LABELS];
+    int output_ndim;
+    int output[WG_MAX_DIMS]; /* labels of operands, each once */
+} wg__contraction;
+
+/* The result, made of public ops: a view of an operand where nothing is to be computed. Uses the
+ * operands up. NULL for lack of memory, or for a rank beyond WG_MAX_DIMS on the way; `call` is for
+ * messages. */
+wg_tensor *wg__contract(const wg_call *call, wg__contraction *contraction);
+
+/* Operand `right` is multiplied into operand `left`, which the result replaces. */
+typedef struct wg__contraction_step {
+    int left, right;
+} wg__contraction_step;
+
+/* The order of the count - 1 products of operands with those labels: the cheapest of all orders for
+ * up to 8 operands; of more, the two whose product saves the most memory are multiplied until 8 are
+ * left. Returns the multiply-adds of the whole; INFINITY when every order that was looked at has a
+ * result of more than WG_MAX_DIMS labels on the way. */
+double wg__contraction_order(int count, const wg__labels *operands, wg__labels output,
+                             const int64_t *sizes, wg__contraction_step *steps);
+
+#endif

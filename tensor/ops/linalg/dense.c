@@ -1,0 +1,138 @@
+/* What the ops on matrices and rows share. */
+#include "tensor/ops/linalg/dense.h"
+
+#include "tensor/iter.h"
+#include "tensor/ops.h"
+#include "tensor/simd/simd.h"
+
+/* A contiguous copy in the innermost scope. NULL for lack of memory. */
+static wg_tensor *copy_of(const wg_tensor *x) {
+    wg_tensor *copy = wg__tensor_new(&x->spec);
+    return copy && wg_copy_(copy, x) == 0 ? copy : NULL;
+}
+
+wg_tensor *wg__gemm_operand(wg_tensor *x) {
+    for (int axis = x->spec.ndim - 2; axis < x->spec.ndim; axis++)
+        if (x->spec.shape[axis] > 1 && x->strides[axis] < 1)
+            return copy_of(x);
+    return x;
+}
+
+wg__matrix wg__matrix_of(const wg_tensor *x) {
+    int last = x->spec.ndim - 1;
+    return (wg__matrix){wg__tensor_address(x), x->strides[last - 1], x->strides[last]};
+}
+
+int wg__check_kernel_dtype(const wg_call *call) {
+    wg_dtype dtype = call->input_specs[0].dtype;
+    if (dtype == WG_F32 || dtype == WG_F64)
+        return 0;
+    return wg__op_fail(call, WG_ERROR_DTYPE, "wanted f32 or f64; cast the operands");
+}
+
+wg_tensor *wg__gradient_to_add(wg_tensor *there, const wg_spec *spec) {
+    return there ? there : wg_zeros(spec->dtype, spec->ndim, spec->shape);
+}
+
+/* The stride from row to row if all leading axes can be walked by one; 0 if they cannot. */
+static int64_t common_row_stride(const wg_tensor *x) {
+    int64_t stride = 0, rows = 1;
+    for (int axis = x->spec.ndim - 2; axis >= 0; axis--) {
+        if (x->spec.shape[axis] == 1)
+            continue;
+        if (stride == 0)
+            stride = x->strides[axis];
+        else if (x->strides[axis] != stride * rows)
+            return 0;
+        rows *= x->spec.shape[axis];
+    }
+    return rows > 1 ? stride : x->spec.shape[x->spec.ndim - 1];
+}
+
+int wg__rows_of(wg_tensor *x, bool dense, wg__rows *rows) {
+    int last = x->spec.ndim - 1;
+    int64_t columns = x->spec.shape[last], row_count = 1;
+    for (int axis = 0; axis < last; axis++)
+        row_count *= x->spec.shape[axis];
+    int64_t row_stride = common_row_stride(x);
+    int64_t column_stride = columns > 1 ? x->strides[last] : 1;
+    bool overlap = row_stride < 1 || column_stride < 1;
+    if ((overlap || (dense && column_stride != 1)) && row_count * columns > 0) {
+        x = copy_of(x);
+        row_stride = columns;
+        column_stride = 1;
+    }
+    *rows = (wg__rows){x, row_count, columns, row_stride, column_stride};
+    return x ? 0 : -1;
+}
+
+void *wg__row(const wg__rows *rows, int64_t row) {
+    int64_t size = (int64_t)wg_dtype_size(rows->tensor->spec.dtype);
+    return (char *)wg__tensor_address(rows->tensor) + row * rows->row_stride * size;
+}
+
+wg__matrix wg__rows_matrix(const wg__rows *rows) {
+    return (wg__matrix){wg__tensor_address(rows->tensor), rows->row_stride, rows->column_stride};
+}
+
+wg__matrix wg__transposed(wg__matrix a) {
+    return (wg__matrix){a.data, a.column_stride, a.row_stride};
+}
+
+/* A chunk of rows is summed into a row of `partial`; how many rows depends on the shape alone. */
+typedef struct sum_job {
+    const wg__rows *rows;
+    wg_tensor *partial; /* (chunks, O), zeros at first */
+    int64_t chunk;
+} sum_job;
+
+static void sum_chunk(int64_t begin, int64_t end, void *context) {
+    const sum_job *job = context;
+    wg__rows sums = {.tensor = job->partial, .row_stride = job->rows->columns};
+    wg__simd_for(job->partial->spec.dtype)
+        ->add_rows(end - begin, job->rows->columns, job->rows->row_stride,
+                   wg__row(job->rows, begin), wg__row(&sums, begin / job->chunk));
+}
+
+int wg__add_row_sums(const wg__rows *rows, wg_tensor *sums) {
+    enum { CHUNKS = 32, LEAST_ROWS = 32 };
+    if (rows->rows == 0)
+        return 0;
+    sum_job job = {.rows = rows, .chunk = 1 + (rows->rows - 1) / CHUNKS};
+    if (job.chunk < LEAST_ROWS)
+        job.chunk = LEAST_ROWS;
+    int64_t chunks = 1 + (rows->rows - 1) / job.chunk;
+    wg_dtype dtype = sums->spec.dtype;
+    job.partial = wg_zeros(dtype, 2, (int64_t[]){chunks, rows->columns});
+    if (!job.partial)
+        return -1;
+    wg__parallel_for(rows->rows, job.chunk, sum_chunk, &job);
+    wg__simd_for(dtype)->add_rows(chunks, rows->columns, rows->columns,
+                                  wg__tensor_address(job.partial), wg__tensor_address(sums));
+    return 0;
+}
+
+bool wg__promote_all(int count, wg_tensor **tensors) {
+    if (!tensors[0])
+        return false;
+    wg_dtype dtype = tensors[0]->spec.dtype;
+    for (int i = 1; i < count; i++)
+        if (tensors[i])
+            dtype = wg_dtype_promote(dtype, tensors[i]->spec.dtype);
+    for (int i = 0; i < count; i++) {
+        if (!tensors[i] || tensors[i]->spec.dtype == dtype)
+            continue;
+        tensors[i] = wg_cast(tensors[i], dtype);
+        if (!tensors[i])
+            return false;
+    }
+    return true;
+}
+
+wg_tensor *wg__widen(wg_tensor *x) {
+    return x && x->spec.dtype == WG_BF16 ? wg_cast(x, WG_F32) : x;
+}
+
+wg_tensor *wg__narrow(wg_tensor *result, wg_dtype dtype) {
+    return dtype == WG_BF16 ? wg_cast(result, WG_BF16) : result;
+}

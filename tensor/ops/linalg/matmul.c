@@ -1,0 +1,422 @@
+/* Matrix products: matmul, a primitive, and linear, the layer's product, fused. */
+#include "tensor/gemm/gemm.h"
+#include "tensor/iter.h"
+#include "tensor/ops/linalg/dense.h"
+#include "tensor/ops/elementwise/elementwise.h"
+#include "tensor/ops/registry.h"
+
+#include <string.h>
+
+/* ---- matmul: C = A B for each matrix of the broadcast batch.   dA = G B^T, dB = A^T G, summed
+ * over the batch axes that were broadcast. ---- */
+
+/* The two last sizes are the matrix, the rest the batch. */
+static wg_spec batch_of(const wg_spec *spec) {
+    wg_spec batch = *spec;
+    batch.ndim -= 2;
+    return batch;
+}
+
+static int64_t rows_of(const wg_spec *spec) {
+    return spec->shape[spec->ndim - 2];
+}
+
+static int64_t columns_of(const wg_spec *spec) {
+    return spec->shape[spec->ndim - 1];
+}
+
+static int matmul_infer(wg_call *call) {
+    const wg_spec *a = &call->input_specs[0], *b = &call->input_specs[1];
+    wg_spec *out = &call->output_specs[0];
+    if (wg__check_same_dtype(call, 0, 1) < 0)
+        return -1;
+    if (a->dtype == WG_BOOL || a->dtype == WG_BF16)
+        return wg__op_fail(call, WG_ERROR_DTYPE, "%s is not multiplied; cast the operands",
+                           wg_dtype_name(a->dtype));
+    if (a->ndim < 2 || b->ndim < 2)
+        return wg__op_fail(call, WG_ERROR_SHAPE, "a scalar is no matrix; use mul");
+    if (columns_of(a) != rows_of(b))
+        return wg__op_fail(call, WG_ERROR_SHAPE,
+                           "inner sizes differ (%lld, %lld); transpose an operand?",
+                           (long long)columns_of(a), (long long)rows_of(b));
+    wg_spec batch_a = batch_of(a), batch_b = batch_of(b);
+    if (!wg__broadcast(&batch_a, &batch_b, out))
+        return wg__op_fail(call, WG_ERROR_SHAPE, "the leading axes do not broadcast");
+    out->dtype = a->dtype;
+    out->shape[out->ndim++] = rows_of(a);
+    out->shape[out->ndim++] = columns_of(b);
+    return 0;
+}
+
+/* A batch of products: matrices of A, B and C that lie at strides (in bytes) from each other. */
+typedef struct batch {
+    wg_dtype dtype;
+    int64_t m, n, k;
+    wg__matrix a, b, c;
+    int ndim;
+    int64_t count;
+    int64_t shape[WG_MAX_DIMS], a_strides[WG_MAX_DIMS], b_strides[WG_MAX_DIMS];
+} batch;
+
+static void set_batch(batch *all, wg_tensor *const *inputs, const wg_tensor *out) {
+    int64_t size = (int64_t)wg_dtype_size(out->spec.dtype);
+    wg_spec to = batch_of(&out->spec);
+    *all = (batch){.dtype = out->spec.dtype,
+                   .m = rows_of(&out->spec),
+                   .n = columns_of(&out->spec),
+                   .k = columns_of(&inputs[0]->spec),
+                   .a = wg__matrix_of(inputs[0]),
+                   .b = wg__matrix_of(inputs[1]),
+                   .c = wg__matrix_of(out),
+                   .ndim = to.ndim,
+                   .count = wg__spec_count(&to)};
+    memcpy(all->shape, to.shape, sizeof to.shape);
+    wg_tensor a = *inputs[0], b = *inputs[1];
+    a.spec = batch_of(&a.spec);
+    b.spec = batch_of(&b.spec);
+    wg__broadcast_strides(&a, &to, all->a_strides);
+    wg__broadcast_strides(&b, &to, all->b_strides);
+    for (int axis = 0; axis < to.ndim; axis++) {
+        all->a_strides[axis] *= size;
+        all->b_strides[axis] *= size;
+    }
+}
+
+/* Where B is the same along the last axis of the batch and the rows of A and C go on from one
+ * matrix to the next, that axis is more rows: (B, T, K) x (K, N) is one product of B T rows. */
+static void merge_batch_into_rows(batch *all) {
+    int64_t size = (int64_t)wg_dtype_size(all->dtype);
+    while (all->ndim > 0) {
+        int axis = all->ndim - 1;
+        int64_t count = all->shape[axis], step = all->a_strides[axis];
+        if (count != 1) {
+            if (all->b_strides[axis] != 0 || step < size)
+                return;
+            if (all->m == 1)
+                all->a.row_stride = step / size;
+            else if (step != all->m * all->a.row_stride * size)
+                return;
+        }
+        if (all->m == 1)
+            all->c.row_stride = all->n;
+        all->m *= count;
+        all->count /= count;
+        all->ndim--;
+    }
+}
+
+static void run_batch(int64_t begin, int64_t end, void *context) {
+    const batch *all = context;
+    int64_t c_step = all->m * all->n * (int64_t)wg_dtype_size(all->dtype);
+    for (int64_t i = begin; i < end; i++) {
+        wg__matrix a = all->a, b = all->b, c = all->c;
+        c.data = (char *)c.data + i * c_step;
+        for (int64_t axis = all->ndim - 1, rest = i; axis >= 0; rest /= all->shape[axis--]) {
+            int64_t index = rest % all->shape[axis];
+            a.data = (char *)a.data + index * all->a_strides[axis];
+            b.data = (char *)b.data + index * all->b_strides[axis];
+        }
+        wg__gemm(all->dtype, all->m, all->n, all->k, 1, a, b, 0, c);
+    }
+}
+
+static int matmul_forward(wg_call *call) {
+    wg_tensor *inputs[2], *out = call->outputs[0];
+    for (int i = 0; i < 2; i++) {
+        inputs[i] = wg__gemm_operand(call->inputs[i]);
+        if (!inputs[i])
+            return -1;
+    }
+    if (wg__spec_count(&out->spec) == 0)
+        return 0;
+    if (out->spec.ndim == 2) {
+        wg__gemm(out->spec.dtype, rows_of(&out->spec), columns_of(&out->spec),
+                 columns_of(&inputs[0]->spec), 1, wg__matrix_of(inputs[0]),
+                 wg__matrix_of(inputs[1]), 0, wg__matrix_of(out));
+        return 0;
+    }
+    batch all;
+    set_batch(&all, inputs, out);
+    merge_batch_into_rows(&all);
+    /* One large product is run in parallel within; many, or small ones, beside each other. */
+    double work = (double)all.m * (double)all.n * (double)(all.k + 1), before = wg__product_flops;
+    if (all.count < wg_threads() && wg__gemm_threads(work) > 1)
+        run_batch(0, all.count, &all);
+    else
+        wg__parallel_for(all.count, 1 + (int64_t)(WG__GRAIN * 16 / (work + 1)), run_batch, &all);
+    if (wg_dtype_is_float(all.dtype))
+        wg__product_flops =
+            before + 2 * (double)all.count * (double)all.m * (double)all.n * (double)all.k;
+    return 0;
+}
+
+/* x as one matrix: all its leading axes are rows. */
+static wg_tensor *flat(wg_tensor *x) {
+    int64_t columns = columns_of(&x->spec), rows = 1;
+    for (int axis = 0; axis < x->spec.ndim - 1; axis++)
+        rows *= x->spec.shape[axis];
+    return wg_reshape(x, 2, (int64_t[]){rows, columns});
+}
+
+/* A matrix B that a whole batch was multiplied by gets the sum over the batch of A^T G, which is
+ * one product of the flattened A and G. */
+static wg_tensor *gradient_of_right(const wg_call *call, wg_tensor *g) {
+    wg_tensor *a = call->inputs[0];
+    if (call->input_specs[1].ndim == 2 && a->spec.ndim > 2) {
+        a = flat(a);
+        g = flat(g);
+    }
+    return wg__sum_like(wg_matmul(wg_transpose(a, -2, -1), g), call, 1);
+}
+
+static int matmul_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
+    wg_tensor *g = cotangents[0];
+    if (wg__wants(call, 0))
+        gradients[0] = wg__sum_like(wg_matmul(g, wg_transpose(call->inputs[1], -2, -1)), call, 0);
+    if (wg__wants(call, 1))
+        gradients[1] = gradient_of_right(call, g);
+    return wg__vjp_status();
+}
+
+static int matmul_jvp(wg_call *call, wg_tensor *const *tangents, wg_tensor **output_tangents) {
+    wg_tensor *of_a = tangents[0] ? wg_matmul(tangents[0], call->inputs[1]) : NULL;
+    wg_tensor *of_b = tangents[1] ? wg_matmul(call->inputs[0], tangents[1]) : NULL;
+    output_tangents[0] = of_a && of_b ? wg_add(of_a, of_b) : of_a ? of_a : of_b;
+    return wg__vjp_status();
+}
+
+static double matmul_flops(const wg_call *call) {
+    return 2 * (double)wg__spec_count(&call->output_specs[0]) *
+           (double)columns_of(&call->input_specs[0]);
+}
+
+static int matmul_sample(int index, wg_generator *generator, wg_sample *sample) {
+    static const struct {
+        int ndim[2];
+        int64_t shape[2][4];
+    } cases[] = {
+        {{2, 2}, {{2, 3}, {3, 4}}},
+        {{3, 2}, {{2, 3, 2}, {2, 4}}},
+        {{4, 3}, {{2, 1, 2, 3}, {2, 3, 1}}},
+        {{2, 3}, {{2, 3}, {2, 3, 2}}},
+    };
+    if (index >= (int)(sizeof cases / sizeof *cases))
+        return 0;
+    for (int i = 0; i < 2; i++)
+        sample->inputs[i] =
+            wg__sample_normal(generator, cases[index].ndim[i], cases[index].shape[i]);
+    return wg__sample_status(sample, 2);
+}
+
+/* 2^31 operations. */
+static int matmul_bench(wg_generator *generator, wg_sample *sample) {
+    const int64_t square[] = {1024, 1024};
+    sample->inputs[0] = wg_rand(generator, WG_F32, 2, square);
+    sample->inputs[1] = wg_rand(generator, WG_F32, 2, square);
+    return wg__sample_status(sample, 2);
+}
+
+static const wg_op matmul = {
+    .name = "matmul",
+    .doc = "C = A B: (..., M, K) x (..., K, N) -> (..., M, N), the leading axes broadcast.",
+    .min_inputs = 2,
+    .max_inputs = 2,
+    .output_count = 1,
+    .saves_inputs = 3,
+    .differentiable = 3,
+    .infer = matmul_infer,
+    .forward = matmul_forward,
+    .vjp = matmul_vjp,
+    .jvp = matmul_jvp,
+    .sample = matmul_sample,
+    .bench = matmul_bench,
+    .flops = matmul_flops,
+};
+
+wg_tensor *wg_matmul(wg_tensor *a, wg_tensor *b) {
+    if (!wg__promote(&a, &b))
+        return NULL;
+    wg_dtype dtype = a->spec.dtype;
+    bool row = a->spec.ndim == 1, column = b->spec.ndim == 1;
+    a = wg__widen(row ? wg_unsqueeze(a, 0) : a);
+    b = wg__widen(column ? wg_unsqueeze(b, 1) : b);
+    wg_tensor *c = wg_apply_one(&matmul, 2, (wg_tensor *[]){a, b}, NULL);
+    if (column)
+        c = wg_squeeze(c, -1);
+    if (row)
+        c = wg_squeeze(c, column ? -1 : -2);
+    return wg__narrow(c, dtype);
+}
+
+/* ---- linear: y = x W^T + bias.   dx = g W, dW = g^T x, dbias = the sum of g over rows. ---- */
+
+static int linear_infer(wg_call *call) {
+    const wg_spec *x = &call->input_specs[0], *weight = &call->input_specs[1];
+    for (int i = 1; i < call->input_count; i++)
+        if (call->input_specs[i].ndim >= 0 && wg__check_same_dtype(call, 0, i) < 0)
+            return -1;
+    if (wg__check_kernel_dtype(call) < 0)
+        return -1;
+    if (x->ndim < 1 || weight->ndim != 2)
+        return wg__op_fail(call, WG_ERROR_SHAPE, "wanted (..., I) x (O, I)");
+    if (columns_of(x) != columns_of(weight))
+        return wg__op_fail(call, WG_ERROR_SHAPE,
+                           "x has %lld features, the weight takes %lld; wanted (..., I) x (O, I)",
+                           (long long)columns_of(x), (long long)columns_of(weight));
+    if (call->input_count > 2 && call->input_specs[2].ndim >= 0 &&
+        (call->input_specs[2].ndim != 1 || call->input_specs[2].shape[0] != rows_of(weight)))
+        return wg__op_fail(call, WG_ERROR_SHAPE, "wanted a bias of %lld, a value for each output",
+                           (long long)rows_of(weight));
+    call->output_specs[0] = *x;
+    call->output_specs[0].shape[x->ndim - 1] = rows_of(weight);
+    return 0;
+}
+
+static int linear_forward(wg_call *call) {
+    wg_tensor *bias = call->input_count > 2 ? call->inputs[2] : NULL;
+    wg__rows x, weight, y;
+    if (wg__rows_of(call->inputs[0], false, &x) < 0 ||
+        wg__rows_of(call->inputs[1], false, &weight) < 0 ||
+        wg__rows_of(call->outputs[0], false, &y) < 0)
+        return -1;
+    wg__matrix a = wg__rows_matrix(&x), b = wg__transposed(wg__rows_matrix(&weight));
+    wg__matrix c = wg__rows_matrix(&y);
+    wg_dtype dtype = y.tensor->spec.dtype;
+    if (!bias) {
+        wg__gemm(dtype, y.rows, y.columns, x.columns, 1, a, b, 0, c);
+        return 0;
+    }
+    wg__rows row;
+    if (wg__rows_of(bias, true, &row) < 0)
+        return -1;
+    wg__gemm_plus_row(dtype, y.rows, y.columns, x.columns, a, b, wg__row(&row, 0), c);
+    return 0;
+}
+
+static int add_bias_gradient(wg_call *call, const wg__rows *g, wg_tensor **gradient) {
+    *gradient = wg__gradient_to_add(*gradient, &call->input_specs[2]);
+    return *gradient ? wg__add_row_sums(g, *gradient) : -1;
+}
+
+/* A new tensor for the gradient of the weight, in memory as the weight is: that of a transposed
+ * view is turned back by another, and need not be copied then. */
+static wg_tensor *new_weight_gradient(const wg_call *call) {
+    const wg_spec *spec = &call->input_specs[1];
+    const wg_tensor *weight = call->inputs[1];
+    if (weight->strides[0] != 1 || weight->strides[1] != spec->shape[0])
+        return wg__tensor_new(spec);
+    wg_spec memory = *spec;
+    memory.shape[0] = spec->shape[1];
+    memory.shape[1] = spec->shape[0];
+    const wg_tensor *turned = wg__tensor_new(&memory);
+    return turned ? wg__tensor_view(turned, spec, weight->strides, 0) : NULL;
+}
+
+/* With beta 1 where there is a gradient already, with beta 0 into a new one. */
+static int add_weight_gradient(wg_call *call, const wg__rows *g, wg_tensor **gradient) {
+    wg__rows x;
+    if (wg__rows_of(call->inputs[0], false, &x) < 0)
+        return -1;
+    double beta = *gradient ? 1 : 0;
+    if (!*gradient)
+        *gradient = new_weight_gradient(call);
+    if (!*gradient)
+        return -1;
+    wg__gemm((*gradient)->spec.dtype, g->columns, x.columns, g->rows, 1,
+             wg__transposed(wg__rows_matrix(g)), wg__rows_matrix(&x), beta,
+             wg__matrix_of(*gradient));
+    return 0;
+}
+
+static int input_gradient(wg_call *call, const wg__rows *g, wg_tensor **gradient) {
+    wg__rows weight, dx;
+    *gradient = wg__tensor_new(&call->input_specs[0]);
+    if (!*gradient || wg__rows_of(call->inputs[1], false, &weight) < 0 ||
+        wg__rows_of(*gradient, false, &dx) < 0)
+        return -1;
+    wg__gemm(dx.tensor->spec.dtype, g->rows, dx.columns, g->columns, 1, wg__rows_matrix(g),
+             wg__rows_matrix(&weight), 0, wg__rows_matrix(&dx));
+    return 0;
+}
+
+static int linear_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
+    wg__rows g;
+    if (wg__rows_of(cotangents[0], true, &g) < 0)
+        return -1;
+    if (wg__wants(call, 0) && input_gradient(call, &g, &gradients[0]) < 0)
+        return -1;
+    if (wg__wants(call, 1) && add_weight_gradient(call, &g, &gradients[1]) < 0)
+        return -1;
+    if (wg__wants(call, 2) && add_bias_gradient(call, &g, &gradients[2]) < 0)
+        return -1;
+    return 0;
+}
+
+static int linear_decompose(wg_call *call) {
+    wg_tensor *bias = call->input_count > 2 ? call->inputs[2] : NULL;
+    wg_tensor *y = wg_matmul(call->inputs[0], wg_transpose(call->inputs[1], 0, 1));
+    call->outputs[0] = bias ? wg_add(y, bias) : y;
+    return call->outputs[0] ? 0 : -1;
+}
+
+static double linear_flops(const wg_call *call) {
+    return 2 * (double)wg__spec_count(&call->output_specs[0]) *
+           (double)columns_of(&call->input_specs[0]);
+}
+
+static int linear_sample(int index, wg_generator *generator, wg_sample *sample) {
+    static const struct {
+        int ndim;
+        int64_t shape[3];
+        bool bias;
+    } cases[] = {{2, {3, 4}, true}, {3, {2, 3, 4}, false}, {1, {4}, true}};
+    if (index >= (int)(sizeof cases / sizeof *cases))
+        return 0;
+    sample->inputs[0] = wg__sample_normal(generator, cases[index].ndim, cases[index].shape);
+    sample->inputs[1] = wg__sample_normal(generator, 2, (int64_t[]){5, 4});
+    if (!cases[index].bias)
+        return wg__sample_status(sample, 2);
+    sample->inputs[2] = wg__sample_normal(generator, 1, (int64_t[]){5});
+    return wg__sample_status(sample, 3);
+}
+
+/* 2^31 operations, in the sizes of a transformer's feed-forward. */
+static int linear_bench(wg_generator *generator, wg_sample *sample) {
+    sample->inputs[0] = wg_rand(generator, WG_F32, 2, (int64_t[]){512, 1024});
+    sample->inputs[1] = wg_rand(generator, WG_F32, 2, (int64_t[]){2048, 1024});
+    sample->inputs[2] = wg_rand(generator, WG_F32, 1, (int64_t[]){2048});
+    return wg__sample_status(sample, 3);
+}
+
+static const wg_op linear = {
+    .name = "linear",
+    .doc = "y = x W^T + bias: (..., I) x (O, I), and (O) if there is a bias -> (..., O). Fused; "
+           "the gradients of weight and bias are added in place.",
+    .min_inputs = 2,
+    .max_inputs = 3,
+    .output_count = 1,
+    .saves_inputs = 7,
+    .differentiable = 7,
+    .accumulates = 6,
+    .infer = linear_infer,
+    .forward = linear_forward,
+    .vjp = linear_vjp,
+    .decompose = linear_decompose,
+    .sample = linear_sample,
+    .bench = linear_bench,
+    .flops = linear_flops,
+};
+
+wg_tensor *wg_linear_op(wg_tensor *x, wg_tensor *weight, wg_tensor *bias) {
+    wg_tensor *inputs[] = {x, weight, bias};
+    if (!weight || !wg__promote_all(3, inputs))
+        return NULL;
+    wg_dtype dtype = inputs[0]->spec.dtype;
+    for (int i = 0; i < 3; i++)
+        inputs[i] = wg__widen(inputs[i]);
+    return wg__narrow(wg_apply_one(&linear, bias ? 3 : 2, inputs, NULL), dtype);
+}
+
+static const wg_op *const ops[] = {&matmul, &linear};
+
+const wg__op_family wg__family_matmul = {ops, sizeof ops / sizeof *ops};

@@ -1,0 +1,389 @@
+/* Cross-entropy over rows of logits, fused: one number for each row is all that backward needs
+ * beside the logits themselves, over which it may write. And the likelihood's loss, of what has
+ * gone through log_softmax already. */
+#include "tensor/ops/loss/cross_entropy_rows.h"
+#include "tensor/ops/linalg/dense.h"
+#include "tensor/ops/elementwise/elementwise.h"
+#include "tensor/ops/registry.h"
+
+enum { LOGITS, TARGET, WEIGHT };
+
+static wg_tensor *weight_of(const wg_call *call) {
+    return call->input_count > WEIGHT ? call->inputs[WEIGHT] : NULL;
+}
+
+/* ---- Shapes ---- */
+
+static int infer_loss(wg_call *call, int target_ndim) {
+    const wg_spec *x = &call->input_specs[LOGITS], *target = &call->input_specs[TARGET];
+    if (x->ndim != 2 || target->ndim != target_ndim || x->shape[0] != target->shape[0] ||
+        (target_ndim == 2 && x->shape[1] != target->shape[1]))
+        return wg__op_fail(call, WG_ERROR_SHAPE, "wanted logits (N, V) and targets %s",
+                           target_ndim == 1 ? "(N)" : "(N, V)");
+    return wg__infer_losses(call, x->shape[0], x->shape[1], WEIGHT);
+}
+
+static int infer_classes(wg_call *call) {
+    if (call->input_specs[TARGET].dtype != WG_I64)
+        return wg__op_fail(call, WG_ERROR_DTYPE, "wanted targets of i64 or i32");
+    return infer_loss(call, 1);
+}
+
+/* ---- Both ways ---- */
+
+/* Everything of a job that both ways have in common. */
+static wg__loss_rows make_job(const wg_call *call, const wg_tensor *x, const wg_tensor *target,
+                              const wg_tensor *weight) {
+    wg__loss_rows job =
+        wg__loss_rows_of(call->options, x->spec.dtype, x->spec.shape[1], target, weight);
+    job.x = wg_tensor_data(x);
+    job.log_sum = wg_tensor_data(call->saved[0]);
+    if (call->saved[1])
+        job.target_sum = wg_tensor_data(call->saved[1]);
+    return job;
+}
+
+static int run_forward(wg_call *call, wg__range_body body) {
+    wg_tensor *weight = weight_of(call);
+    wg_tensor *x = wg_contiguous(call->inputs[LOGITS]);
+    wg_tensor *target = wg_contiguous(call->inputs[TARGET]);
+    if (!x || !target || (weight && !(weight = wg_contiguous(weight))))
+        return -1;
+    if (target->spec.dtype == WG_I64 && wg__check_targets(call, target, x->spec.shape[1]) < 0)
+        return -1;
+    const int64_t rows = x->spec.shape[0];
+    wg_tensor *losses = wg_empty(WG_F64, 1, &rows);
+    call->saved[0] = wg_empty(x->spec.dtype, 1, &rows);
+    if (target->spec.dtype != WG_I64)
+        call->saved[1] = wg_empty(x->spec.dtype, 1, &rows);
+    if (wg_error_pending())
+        return -1;
+    wg__loss_rows job = make_job(call, x, target, weight);
+    job.loss = wg_tensor_data(losses);
+    wg__parallel_for(rows, wg__loss_rows_at_once(job.width), body, &job);
+    wg__reduce_losses(&job, rows, wg_tensor_data(call->outputs[0]));
+    return 0;
+}
+
+/* Where the gradient goes: over the logits if nobody else can see them. */
+static wg_tensor *gradient_memory(const wg_call *call, wg_tensor *x) {
+    bool ours = call->last_use && x == call->inputs[LOGITS] && wg__tensor_is_sole(x);
+    return ours ? wg__tensor_view(x, &x->spec, x->strides, x->offset) : wg_empty_like(x);
+}
+
+static int run_backward(wg_call *call, wg_tensor *cotangent, wg__range_body body,
+                        wg_tensor **gradients) {
+    wg_tensor *logits = call->inputs[LOGITS], *weight = weight_of(call);
+    wg_tensor *x = wg_tensor_is_contiguous(logits) ? logits : wg_contiguous(logits);
+    wg_tensor *target = wg_contiguous(call->inputs[TARGET]);
+    wg_tensor *g = wg_contiguous(cotangent);
+    if (!x || !target || !g || (weight && !(weight = wg_contiguous(weight))))
+        return -1;
+    wg_tensor *gradient = gradient_memory(call, x);
+    if (!gradient)
+        return -1;
+    wg__loss_rows job = make_job(call, x, target, weight);
+    job.denominator = wg__loss_denominator(&job, x->spec.shape[0]);
+    job.cotangent = wg_tensor_data(g);
+    job.gradient = wg_tensor_data(gradient);
+    wg__parallel_for(x->spec.shape[0], wg__loss_rows_at_once(job.width), body, &job);
+    wg_tensor_touch(gradient);
+    gradients[LOGITS] = gradient;
+    return 0;
+}
+
+/* ---- What decompositions share ---- */
+
+/* Sums or averages the losses of rows. */
+static wg_tensor *reduce_rows(const wg_call *call, wg_tensor *rows, wg_tensor *denominator) {
+    const wg__loss_options *options = call->options;
+    if (options->reduction == WG_REDUCTION_NONE)
+        return rows;
+    wg_tensor *sum = wg_sum(rows, 0, NULL, false);
+    return options->reduction == WG_REDUCTION_MEAN ? wg_div(sum, denominator) : sum;
+}
+
+/* -sum weight x over the classes. */
+static wg_tensor *over_classes(wg_tensor *x, wg_tensor *weight) {
+    return wg_neg(wg_sum(weight ? wg_mul(x, weight) : x, 1, (int64_t[]){-1}, false));
+}
+
+/* The loss out of log likelihoods, given to classes by index. */
+static wg_tensor *likelihood_loss(const wg_call *call, wg_tensor *likelihood) {
+    const wg__loss_options *options = call->options;
+    wg_tensor *target = call->inputs[TARGET], *weight = weight_of(call);
+    const wg_dtype dtype = call->input_specs[LOGITS].dtype;
+    wg_tensor *ignored = wg_eq(target, wg_scalar(WG_I64, (double)options->ignore_index));
+    wg_tensor *class = wg_masked_fill(target, ignored, 0);
+    wg_tensor *each = weight ? wg_masked_fill(wg_index_select(weight, 0, class), ignored, 0)
+                             : wg_cast(wg_logical_not(ignored), dtype);
+    wg_tensor *at = wg_squeeze(wg_gather(likelihood, -1, wg_unsqueeze(class, -1)), -1);
+    wg_tensor *rows = wg_neg(wg_mul(wg_masked_fill(at, ignored, 0), each));
+    if (options->smoothing != 0) {
+        const double share = options->smoothing / (double)call->input_specs[LOGITS].shape[1];
+        wg_tensor *spread = wg_masked_fill(over_classes(likelihood, weight), ignored, 0);
+        rows = wg_add(wg_mul_scalar(rows, 1 - options->smoothing), wg_mul_scalar(spread, share));
+    }
+    return reduce_rows(call, rows, wg_sum(each, 0, NULL, false));
+}
+
+/* ---- cross_entropy: of a row with target t, (1 - e) w_t (log sum e^x - x_t) + e/V sum_c w_c (log
+ * sum e^x - x_c).   dx = g (((1 - e) w_t + e/V sum w) softmax(x) - (1 - e) w_t [c = t] - e/V w).
+ * The mean is divided by the sum of w_t. ---- */
+
+static int cross_entropy_infer(wg_call *call) {
+    return wg__check_kernel_dtype(call) < 0 ? -1 : infer_classes(call);
+}
+
+static int cross_entropy_forward(wg_call *call) {
+    return run_forward(call, wg__class_losses);
+}
+
+static int cross_entropy_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
+    return run_backward(call, cotangents[0], wg__class_gradients, gradients);
+}
+
+static int cross_entropy_decompose(wg_call *call) {
+    call->outputs[0] = likelihood_loss(call, wg_log_softmax(call->inputs[LOGITS], -1));
+    return call->outputs[0] ? 0 : -1;
+}
+
+/* The options of samples, and whether a weight goes with them. */
+static const struct {
+    wg__loss_options options;
+    bool has_weight;
+} sampled[] = {{{-100, 0, WG_REDUCTION_MEAN}, false},  {{-100, 0.2, WG_REDUCTION_MEAN}, true},
+               {{-100, 0, WG_REDUCTION_SUM}, false},   {{-100, 0.1, WG_REDUCTION_MEAN}, false},
+               {{-100, 0.5, WG_REDUCTION_NONE}, true}, {{-100, 0, WG_REDUCTION_NONE}, false},
+               {{-100, 1, WG_REDUCTION_SUM}, false},   {{-100, 0, WG_REDUCTION_MEAN}, true}};
+static const int64_t sampled_shapes[][2] = {{4, 7}, {4, 19}, {4, 1}};
+
+/* All of a sample but the target. */
+static int sample_logits(int index, wg_generator *generator, wg_sample *sample) {
+    const int64_t *shape = sampled_shapes[index % 3];
+    if (index >= (int)(sizeof sampled / sizeof *sampled))
+        return 0;
+    sample->options = &sampled[index].options;
+    sample->inputs[LOGITS] = wg_randn(generator, WG_F64, 2, shape);
+    if (sampled[index].has_weight)
+        sample->inputs[WEIGHT] = wg__sample_positive(generator, 1, shape + 1);
+    return sampled[index].has_weight ? 3 : 2;
+}
+
+static int cross_entropy_sample(int index, wg_generator *generator, wg_sample *sample) {
+    static const int64_t targets[][4] = {{2, 0, 6, 3}, {-100, 5, -100, 1}, {0, 0, -100, 0}};
+    const int count = sample_logits(index, generator, sample);
+    if (count == 0)
+        return 0;
+    sample->inputs[TARGET] = wg_from_array(WG_I64, 1, (int64_t[]){4}, targets[index % 3]);
+    return wg__sample_status(sample, count);
+}
+
+static int cross_entropy_bench(wg_generator *generator, wg_sample *sample) {
+    const int64_t shape[] = {1 << 9, 1 << 13};
+    sample->options = &sampled[0].options;
+    sample->inputs[LOGITS] = wg_randn(generator, WG_F32, 2, shape);
+    sample->inputs[TARGET] = wg_randint(generator, 0, shape[1], 1, shape);
+    return wg__sample_status(sample, 2);
+}
+
+static double row_flops(const wg_call *call) {
+    return 4 * (double)wg__spec_count(&call->input_specs[LOGITS]);
+}
+
+static const wg_op cross_entropy = {
+    .name = "cross_entropy",
+    .doc = "log sum e^x - x[target] of each row, reduced: (N, V), (N) -> () or (N); targets equal "
+           "to ignore_index count for nothing. Options smooth the targets and weigh the classes, "
+           "(V). Fused.",
+    .min_inputs = 2,
+    .max_inputs = 3,
+    .output_count = 1,
+    .options_size = sizeof(wg__loss_options),
+    .saves_inputs = 7,
+    .differentiable = 1,
+    .infer = cross_entropy_infer,
+    .forward = cross_entropy_forward,
+    .vjp = cross_entropy_vjp,
+    .decompose = cross_entropy_decompose,
+    .sample = cross_entropy_sample,
+    .bench = cross_entropy_bench,
+    .flops = row_flops,
+};
+
+/* ---- soft_cross_entropy: of a row with targets t, sum_c w_c t'_c (log sum e^x - x_c), where t' =
+ * (1 - e) t + e/V.   dx = g (softmax(x) sum w t' - w t'), dt = g (1 - e) w (log sum e^x - x). ----
+ */
+
+static int soft_cross_entropy_infer(wg_call *call) {
+    const wg__loss_options *options = call->options;
+    if (wg__check_kernel_dtype(call) < 0 || wg__check_same_dtype(call, LOGITS, TARGET) < 0)
+        return -1;
+    if (options->ignore_index >= 0)
+        return wg__op_fail(call, WG_ERROR_ARGUMENT,
+                           "ignore_index %lld says nothing about floating targets; give -100",
+                           (long long)options->ignore_index);
+    return infer_loss(call, 2);
+}
+
+static int soft_cross_entropy_forward(wg_call *call) {
+    return run_forward(call, wg__soft_losses);
+}
+
+/* The gradient of the targets, which few want, in public ops. */
+static wg_tensor *target_gradient(const wg_call *call, wg_tensor *cotangent) {
+    const wg__loss_options *options = call->options;
+    const int64_t rows = call->input_specs[LOGITS].shape[0];
+    const double count = options->reduction == WG_REDUCTION_MEAN ? (double)rows : 1;
+    wg_tensor *weight = weight_of(call), *x = wg_log_softmax(call->inputs[LOGITS], -1);
+    if (options->reduction == WG_REDUCTION_NONE)
+        cotangent = wg_unsqueeze(cotangent, -1);
+    wg_tensor *scale = wg_mul_scalar(cotangent, (options->smoothing - 1) / count);
+    return wg_mul(weight ? wg_mul(x, weight) : x, scale);
+}
+
+static int soft_cross_entropy_vjp(wg_call *call, wg_tensor *const *cotangents,
+                                  wg_tensor **gradients) {
+    if (wg__wants(call, TARGET)) /* before the logits are overwritten */
+        gradients[TARGET] = target_gradient(call, cotangents[0]);
+    if (!wg__wants(call, LOGITS))
+        return wg__vjp_status();
+    return run_backward(call, cotangents[0], wg__soft_gradients, gradients);
+}
+
+static int soft_cross_entropy_decompose(wg_call *call) {
+    const wg__loss_options *options = call->options;
+    const wg_spec *spec = &call->input_specs[LOGITS];
+    wg_tensor *x = wg_log_softmax(call->inputs[LOGITS], -1), *target = call->inputs[TARGET];
+    const double share = options->smoothing / (double)spec->shape[1];
+    wg_tensor *smooth = wg_affine(target, 1 - options->smoothing, share);
+    wg_tensor *rows = over_classes(wg_mul(x, smooth), weight_of(call));
+    wg_tensor *count = wg_scalar(spec->dtype, (double)spec->shape[0]);
+    call->outputs[0] = reduce_rows(call, rows, count);
+    return call->outputs[0] ? 0 : -1;
+}
+
+static int soft_cross_entropy_sample(int index, wg_generator *generator, wg_sample *sample) {
+    const int count = sample_logits(index, generator, sample);
+    if (count == 0)
+        return 0;
+    sample->inputs[TARGET] = wg__sample_positive(generator, 2, sampled_shapes[index % 3]);
+    return wg__sample_status(sample, count);
+}
+
+static int soft_cross_entropy_bench(wg_generator *generator, wg_sample *sample) {
+    const int64_t shape[] = {1 << 9, 1 << 13};
+    sample->options = &sampled[0].options;
+    sample->inputs[LOGITS] = wg_randn(generator, WG_F32, 2, shape);
+    sample->inputs[TARGET] = wg_rand(generator, WG_F32, 2, shape);
+    return wg__sample_status(sample, 2);
+}
+
+static const wg_op soft_cross_entropy = {
+    .name = "soft_cross_entropy",
+    .doc = "sum_c t_c (log sum e^x - x_c) of each row, reduced: (N, V), targets (N, V) -> () or "
+           "(N). Options smooth the targets and weigh the classes, (V). Fused.",
+    .min_inputs = 2,
+    .max_inputs = 3,
+    .output_count = 1,
+    .options_size = sizeof(wg__loss_options),
+    .saves_inputs = 7,
+    .differentiable = 3,
+    .infer = soft_cross_entropy_infer,
+    .forward = soft_cross_entropy_forward,
+    .vjp = soft_cross_entropy_vjp,
+    .decompose = soft_cross_entropy_decompose,
+    .sample = soft_cross_entropy_sample,
+    .bench = soft_cross_entropy_bench,
+    .flops = row_flops,
+};
+
+/* ---- nll_loss: -w_t x_t of a row with target t; the mean is divided by the sum of w_t. ---- */
+
+static int nll_loss_infer(wg_call *call) {
+    if (!wg_dtype_is_float(call->input_specs[LOGITS].dtype))
+        return wg__op_fail(call, WG_ERROR_DTYPE, "wanted log probabilities of a floating dtype");
+    return infer_classes(call);
+}
+
+static int nll_loss_decompose(wg_call *call) {
+    wg_tensor *target = wg_contiguous(call->inputs[TARGET]);
+    if (!target || wg__check_targets(call, target, call->input_specs[LOGITS].shape[1]) < 0)
+        return -1;
+    call->outputs[0] = likelihood_loss(call, call->inputs[LOGITS]);
+    return call->outputs[0] ? 0 : -1;
+}
+
+static int nll_loss_sample(int index, wg_generator *generator, wg_sample *sample) {
+    static const int plain[] = {0, 2, 5, 7}; /* without smoothing */
+    return index < 4 ? cross_entropy_sample(plain[index], generator, sample) : 0;
+}
+
+static const wg_op nll_loss = {
+    .name = "nll_loss",
+    .doc = "-x[target] of each row, reduced: (N, V), (N) -> () or (N); targets equal to "
+           "ignore_index count for nothing. An option weighs the classes, (V).",
+    .min_inputs = 2,
+    .max_inputs = 3,
+    .output_count = 1,
+    .options_size = sizeof(wg__loss_options),
+    .differentiable = 1,
+    .infer = nll_loss_infer,
+    .decompose = nll_loss_decompose,
+    .sample = nll_loss_sample,
+};
+
+/* ---- Public ---- */
+
+static wg_tensor *apply(const wg_op *op, wg_tensor *x, wg_tensor *target, int64_t ignore_index,
+                        const wg_cross_entropy_options *options) {
+    wg__loss_options record;
+    wg_tensor *weight;
+    if (wg__take_loss_options(op->name, x->spec.dtype, ignore_index, options, &record, &weight) < 0)
+        return NULL;
+    return wg_apply_one(op, weight ? 3 : 2, (wg_tensor *[]){x, target, weight}, &record);
+}
+
+static int count_correct(wg_tensor *logits, wg_tensor *target, int64_t ignore_index,
+                         int64_t *correct) {
+    wg_tensor *count = wg__count_correct(logits, target, ignore_index);
+    *correct = count ? (int64_t)wg_item(count) : 0;
+    return count ? 0 : -1;
+}
+
+wg_tensor *wg_cross_entropy(wg_tensor *logits, wg_tensor *target, int64_t ignore_index,
+                            const wg_cross_entropy_options *options) {
+    if (!logits || !target)
+        return NULL;
+    wg_tensor *loss = NULL;
+    wg_scope scope;
+    wg_scope_begin(&scope);
+    logits = wg__widen(logits);
+    const bool soft = wg_dtype_is_float(target->spec.dtype);
+    target = soft ? wg__widen(target) : wg__as_classes(target);
+    if (logits && target && (!soft || wg__promote(&logits, &target)))
+        loss = apply(soft ? &soft_cross_entropy : &cross_entropy, logits, target, ignore_index,
+                     options);
+    if (loss && !soft && options && options->correct &&
+        count_correct(logits, target, ignore_index, options->correct) < 0)
+        loss = NULL;
+    return wg_scope_end(&scope, loss);
+}
+
+wg_tensor *wg_nll_loss(wg_tensor *log_probabilities, wg_tensor *target, int64_t ignore_index,
+                       const wg_cross_entropy_options *options) {
+    if (!log_probabilities || !target)
+        return NULL;
+    if (options && options->label_smoothing != 0) {
+        wg_fail(WG_ERROR_ARGUMENT, nll_loss.name,
+                "label_smoothing %g; log probabilities are not smoothed, cross_entropy does it",
+                options->label_smoothing);
+        return NULL;
+    }
+    target = wg__as_classes(target);
+    return target ? apply(&nll_loss, log_probabilities, target, ignore_index, options) : NULL;
+}
+
+static const wg_op *const ops[] = {&cross_entropy, &soft_cross_entropy, &nll_loss};
+
+const wg__op_family wg__family_cross_entropy = {ops, sizeof ops / sizeof *ops};

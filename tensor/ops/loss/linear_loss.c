@@ -1,0 +1,452 @@
+/* Cross-entropy fused with the linear map that makes its logits, of which few rows are in memory at
+ * a time, as in Liger Kernel   (Hsu et al. 2024, arXiv:2410.10989).
+ *
+ *     x (N, D)    weight (V, D)
+ *        |           |
+ *     chunk of x  x weight^T   ->   logits   ->   losses
+ *        |           |                |           and over the logits their gradient g
+ *     dx = g weight  dweight += g^T x <--- g
+ *
+ * Under recording all of that happens in forward, chunk by chunk, for a cotangent of 1, by which
+ * backward multiplies. The chunks depend on the shapes alone. */
+#include "tensor/ops/loss/cross_entropy_rows.h"
+
+#include <string.h>
+
+#include "base/counts.h"
+#include "tensor/iter.h"
+#include "tensor/ops/linalg/dense.h"
+#include "tensor/ops/elementwise/elementwise.h"
+#include "tensor/ops/registry.h"
+
+enum { X, WEIGHT, TARGET, BIAS, CLASS_WEIGHT };
+enum { LOSS, CORRECT };
+
+/* What forward leaves for backward: gradients, unless the losses are not reduced. */
+enum { DX, DWEIGHT, DBIAS, GRADIENTS };
+
+static const int input_of[GRADIENTS] = {X, WEIGHT, BIAS};
+
+static wg_tensor *input_at(const wg_call *call, int i) {
+    return i < call->input_count ? call->inputs[i] : NULL;
+}
+
+static bool gives_each_row(const wg_call *call) {
+    return ((const wg__loss_options *)call->options)->reduction == WG_REDUCTION_NONE;
+}
+
+static int linear_cross_entropy_infer(wg_call *call) {
+    const wg_spec *x = &call->input_specs[X], *weight = &call->input_specs[WEIGHT];
+    const wg_spec *target = &call->input_specs[TARGET], *bias = &call->input_specs[BIAS];
+    const bool has_bias = call->input_count > BIAS && bias->ndim >= 0;
+    if (wg__check_kernel_dtype(call) < 0 || wg__check_same_dtype(call, X, WEIGHT) < 0 ||
+        (has_bias && wg__check_same_dtype(call, X, BIAS) < 0))
+        return -1;
+    if (target->dtype != WG_I64)
+        return wg__op_fail(call, WG_ERROR_DTYPE, "wanted targets of i64 or i32");
+    if (x->ndim != 2 || weight->ndim != 2 || target->ndim != 1 || x->shape[0] != target->shape[0] ||
+        x->shape[1] != weight->shape[1])
+        return wg__op_fail(call, WG_ERROR_SHAPE, "wanted x (N, D), a weight (V, D), targets (N)");
+    if (has_bias && (bias->ndim != 1 || bias->shape[0] != weight->shape[0]))
+        return wg__op_fail(call, WG_ERROR_SHAPE, "wanted a bias for each class, (V)");
+    call->output_specs[CORRECT] = (wg_spec){.dtype = WG_I64};
+    return wg__infer_losses(call, x->shape[0], weight->shape[0], CLASS_WEIGHT);
+}
+
+/* ---- The rows that count ---- */
+
+typedef struct job {
+    wg_dtype dtype;
+    wg_tensor *places; /* (K): which rows of x count; NULL: all */
+    int64_t count;     /* K */
+    int64_t at_once;   /* rows of a chunk */
+    wg__rows x;        /* (K, D) */
+    wg__rows weight;   /* (V, D) */
+    const void *bias;  /* (V), or NULL */
+    wg__loss_rows rows;
+    wg_tensor *gradients[GRADIENTS]; /* of x (K, D), weight and bias; NULL: not wanted */
+    bool weight_begins;              /* that of the weight is yet to be written */
+} job;
+
+/* Rows that are enough for products to run at full speed, as each chunk reads the weight twice and
+ * its gradient once. Of few classes there are more. */
+enum { ENOUGH_ROWS = 512, CHUNK_BYTES = 16 << 20 };
+
+/* Chunks of one call are about equal, none twice as long as would be enough. More than half of that
+ * are two: their logits come on top of all else that a step holds, just when that is most. */
+static int64_t rows_at_once(int64_t rows, int64_t classes, wg_dtype dtype) {
+    const int64_t of_bytes = CHUNK_BYTES / ((classes + 1) * (int64_t)wg_dtype_size(dtype));
+    const int64_t enough = wg__larger(of_bytes, ENOUGH_ROWS);
+    const int64_t chunks = wg__larger(rows / enough, 2 * rows > enough ? 2 : 1);
+    return wg__larger(wg__ceil_divide(rows, chunks), 1);
+}
+
+static wg_tensor *places_of(const wg_tensor *target, int64_t ignore_index, int64_t count) {
+    wg_tensor *places = wg_empty(WG_I64, 1, &count);
+    if (!places)
+        return NULL;
+    const int64_t *class = wg_tensor_data(target);
+    int64_t *place = wg_tensor_data(places);
+    for (int64_t row = 0; row < wg_tensor_count(target); row++)
+        if (class[row] != ignore_index)
+            *place++ = row;
+    return places;
+}
+
+/* The rows of x, and of a vector, that count. */
+static wg_tensor *counted(const job *job, wg_tensor *x) {
+    return job->places ? wg_index_select(x, 0, job->places) : wg_contiguous(x);
+}
+
+/* Puts what belongs to the rows that count into `all`, where the others get 0. */
+static void spread(const job *job, const wg_tensor *rows, wg_tensor *all) {
+    const size_t bytes = (size_t)wg__spec_count(&all->spec) * wg_dtype_size(job->dtype);
+    const size_t row = bytes / (size_t)all->spec.shape[0];
+    const int64_t *place = wg_tensor_data(job->places);
+    const char *from = wg_tensor_data(rows);
+    char *to = wg_tensor_data(all);
+    memset(to, 0, bytes);
+    for (int64_t i = 0; i < job->count; i++)
+        memcpy(to + (size_t)place[i] * row, from + (size_t)i * row, row);
+}
+
+/* All of a job but its gradients and where losses go. */
+static int begin_job(const wg_call *call, job *job) {
+    const wg__loss_options *options = call->options;
+    const int64_t rows = call->input_specs[X].shape[0],
+                  classes = call->input_specs[WEIGHT].shape[0];
+    wg_tensor *target = wg_contiguous(call->inputs[TARGET]), *bias = input_at(call, BIAS);
+    wg_tensor *class_weight = input_at(call, CLASS_WEIGHT);
+    *job = (struct job){.dtype = call->input_specs[X].dtype};
+    if (!target || (bias && !(bias = wg_contiguous(bias))) ||
+        (class_weight && !(class_weight = wg_contiguous(class_weight))) ||
+        wg__check_targets(call, target, classes) < 0)
+        return -1;
+    const int64_t *class = wg_tensor_data(target);
+    for (int64_t row = 0; row < rows; row++)
+        job->count += class[row] != options->ignore_index;
+    if (job->count < rows && !(job->places = places_of(target, options->ignore_index, job->count)))
+        return -1;
+    wg_tensor *x = job->places ? counted(job, call->inputs[X]) : call->inputs[X];
+    target = counted(job, target);
+    if (!x || !target || wg__rows_of(x, false, &job->x) < 0 ||
+        wg__rows_of(call->inputs[WEIGHT], false, &job->weight) < 0)
+        return -1;
+    job->at_once = rows_at_once(rows, classes, job->dtype);
+    job->bias = bias ? wg_tensor_data(bias) : NULL;
+    job->rows = wg__loss_rows_of(options, job->dtype, classes, target, class_weight);
+    job->rows.denominator = wg__loss_denominator(&job->rows, job->count);
+    return 0;
+}
+
+/* Where gradients go: those that are there already are added onto. */
+static int begin_gradients(const wg_call *call, job *job, wg_tensor *const *there) {
+    for (int k = 0; k < GRADIENTS; k++) {
+        const int i = input_of[k];
+        const wg_spec *spec = &call->input_specs[i];
+        if (!wg__wants(call, i))
+            continue;
+        const bool zeros = k == DBIAS || job->count == 0;
+        if (k == DX)
+            job->gradients[k] =
+                wg__tensor_new(&(wg_spec){spec->dtype, 2, {job->count, spec->shape[1]}});
+        else
+            job->gradients[k] = there[i] ? there[i]
+                                : zeros  ? wg_zeros(spec->dtype, spec->ndim, spec->shape)
+                                         : wg__tensor_new(spec);
+        if (!job->gradients[k])
+            return -1;
+    }
+    job->weight_begins = !there[WEIGHT];
+    return 0;
+}
+
+/* The gradient of x, of all of its rows. NULL for lack of memory. */
+static wg_tensor *all_rows(const wg_call *call, const job *job, wg_tensor *dx) {
+    if (!job->places)
+        return dx;
+    wg_tensor *all = wg__tensor_new(&call->input_specs[X]);
+    if (all)
+        spread(job, dx, all);
+    return all;
+}
+
+/* ---- Chunks ---- */
+
+static void run_losses(int64_t begin, int64_t end, void *context) {
+    wg__loss_rows *rows = context;
+    for (int64_t row = begin; row < end; row++) {
+        wg__class_losses(row, row + 1, rows);
+        if (rows->gradient)
+            wg__class_gradients(row, row + 1, rows);
+    }
+}
+
+static wg__matrix matrix_from(const wg__rows *rows, int64_t row) {
+    wg__matrix matrix = wg__rows_matrix(rows);
+    matrix.data = wg__row(rows, row);
+    return matrix;
+}
+
+static int add_gradients(job *job, int64_t begin, const wg__rows *g) {
+    const wg__matrix by_row = wg__rows_matrix(g);
+    wg_tensor *const *to = job->gradients;
+    const int64_t classes = job->weight.rows, width = job->weight.columns;
+    if (to[DX]) {
+        wg__matrix dx = wg__matrix_of(to[DX]);
+        dx.data = (char *)dx.data + begin * width * (int64_t)wg_dtype_size(job->dtype);
+        wg__gemm(job->dtype, g->rows, width, classes, 1, by_row, wg__rows_matrix(&job->weight), 0,
+                 dx);
+    }
+    if (to[DWEIGHT]) {
+        const bool begins = begin == 0 && job->weight_begins;
+        wg__gemm(job->dtype, classes, width, g->rows, 1, wg__transposed(by_row),
+                 matrix_from(&job->x, begin), begins ? 0 : 1, wg__matrix_of(to[DWEIGHT]));
+    }
+    return to[DBIAS] ? wg__add_row_sums(g, to[DBIAS]) : 0;
+}
+
+static int run_chunk(job *job, int64_t begin, wg__rows *logits) {
+    const wg__matrix x = matrix_from(&job->x, begin), c = wg__rows_matrix(logits);
+    const wg__matrix weight = wg__transposed(wg__rows_matrix(&job->weight));
+    const int64_t classes = job->weight.rows, width = job->weight.columns;
+    if (job->bias)
+        wg__gemm_plus_row(job->dtype, logits->rows, classes, width, x, weight, job->bias, c);
+    else
+        wg__gemm(job->dtype, logits->rows, classes, width, 1, x, weight, 0, c);
+    const bool each = job->rows.options.reduction == WG_REDUCTION_NONE;
+    wg__loss_rows rows = job->rows;
+    rows.target += begin;
+    rows.loss += begin;
+    rows.correct += begin;
+    if (each && rows.cotangent)
+        rows.cotangent += begin * (int64_t)wg_dtype_size(job->dtype);
+    rows.x = c.data;
+    rows.gradient = rows.cotangent ? c.data : NULL;
+    wg__parallel_for(logits->rows, wg__loss_rows_at_once(classes), run_losses, &rows);
+    return rows.cotangent ? add_gradients(job, begin, logits) : 0;
+}
+
+/* Runs all chunks: the losses, and gradients if there is a cotangent. */
+static int run(job *job) {
+    const int64_t shape[] = {job->at_once, job->weight.rows};
+    wg_tensor *logits = wg_empty(job->dtype, 2, shape);
+    wg_tensor *log_sums = wg_empty(job->dtype, 1, shape);
+    wg_tensor *losses = wg_empty(WG_F64, 1, &job->count);
+    wg_tensor *correct = wg_empty(WG_BOOL, 1, &job->count);
+    if (!logits || !log_sums || !losses || !correct)
+        return -1;
+    job->rows.loss = wg_tensor_data(losses);
+    job->rows.correct = wg_tensor_data(correct);
+    job->rows.log_sum = wg_tensor_data(log_sums);
+    for (int64_t begin = 0; begin < job->count; begin += job->at_once) {
+        const int64_t left = job->count - begin;
+        wg__rows chunk = {logits, left < job->at_once ? left : job->at_once, shape[1], shape[1], 1};
+        if (run_chunk(job, begin, &chunk) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+/* ---- linear_cross_entropy: the losses of cross_entropy for logits y = x W^T + bias. With dy that
+ * op's gradient, dx = dy W, dW = dy^T x, dbias = the sum of dy over rows. ---- */
+
+static int put_losses(wg_call *call, const job *job) {
+    wg_tensor *out = call->outputs[LOSS];
+    int64_t *correct = wg_tensor_data(call->outputs[CORRECT]);
+    *correct = 0;
+    for (int64_t row = 0; row < job->count; row++)
+        *correct += job->rows.correct[row];
+    if (!job->places || !gives_each_row(call)) {
+        wg__reduce_losses(&job->rows, job->count, wg_tensor_data(out));
+        return 0;
+    }
+    wg_tensor *losses = wg_empty(job->dtype, 1, &job->count);
+    if (!losses)
+        return -1;
+    wg__reduce_losses(&job->rows, job->count, wg_tensor_data(losses));
+    spread(job, losses, out);
+    return 0;
+}
+
+static int linear_cross_entropy_forward(wg_call *call) {
+    job job;
+    if (begin_job(call, &job) < 0)
+        return -1;
+    wg_tensor *one = wg_scalar(job.dtype, 1);
+    if (!one)
+        return -1;
+    if (call->wants && !gives_each_row(call)) {
+        wg_tensor *const none[BIAS + 1] = {0};
+        if (begin_gradients(call, &job, none) < 0)
+            return -1;
+        job.rows.cotangent = wg_tensor_data(one);
+    }
+    if (run(&job) < 0 || put_losses(call, &job) < 0)
+        return -1;
+    for (int k = 0; k < GRADIENTS; k++)
+        call->saved[k] = job.gradients[k];
+    if (job.gradients[DX])
+        call->saved[DX] = all_rows(call, &job, job.gradients[DX]);
+    return job.gradients[DX] && !call->saved[DX] ? -1 : 0;
+}
+
+/* What was saved times the cotangent, onto what is there, or in place where nobody needs it again.
+ */
+static wg_tensor *scaled(const wg_call *call, wg_tensor *saved, double factor, wg_tensor *there) {
+    if (there)
+        return wg_add_(there, saved, factor) < 0 ? NULL : there;
+    if (!call->last_use || !wg__tensor_is_sole(saved))
+        return wg_mul_scalar(saved, factor);
+    if (factor != 1 && wg_scale_(saved, factor) < 0)
+        return NULL;
+    return wg__tensor_view(saved, &saved->spec, saved->strides, saved->offset);
+}
+
+/* Each row has a cotangent of its own, which was not known before. */
+static int run_again(wg_call *call, wg_tensor *cotangent, wg_tensor **gradients) {
+    job job;
+    if (begin_job(call, &job) < 0 || begin_gradients(call, &job, gradients) < 0)
+        return -1;
+    wg_tensor *g = counted(&job, cotangent);
+    if (!g)
+        return -1;
+    job.rows.cotangent = wg_tensor_data(g);
+    if (run(&job) < 0)
+        return -1;
+    for (int k = 0; k < GRADIENTS; k++)
+        if (job.gradients[k])
+            gradients[input_of[k]] =
+                k == DX ? all_rows(call, &job, job.gradients[k]) : job.gradients[k];
+    return wg__vjp_status();
+}
+
+static int linear_cross_entropy_vjp(wg_call *call, wg_tensor *const *cotangents,
+                                    wg_tensor **gradients) {
+    if (gives_each_row(call))
+        return run_again(call, cotangents[0], gradients);
+    const double factor = wg_item(cotangents[0]);
+    for (int k = 0; k < GRADIENTS; k++) {
+        wg_tensor **gradient = &gradients[input_of[k]];
+        if (wg__wants(call, input_of[k]) &&
+            !(*gradient = scaled(call, call->saved[k], factor, *gradient)))
+            return -1;
+    }
+    return wg__vjp_status();
+}
+
+static int linear_cross_entropy_decompose(wg_call *call) {
+    const wg__loss_options *options = call->options;
+    const wg_cross_entropy_options again = {.reduction = options->reduction,
+                                            .label_smoothing = options->smoothing,
+                                            .weight = input_at(call, CLASS_WEIGHT)};
+    const int64_t ignored = options->ignore_index;
+    wg_tensor *target = call->inputs[TARGET];
+    wg_tensor *logits = wg_linear_op(call->inputs[X], call->inputs[WEIGHT], input_at(call, BIAS));
+    call->outputs[LOSS] = wg_cross_entropy(logits, target, ignored, &again);
+    call->outputs[CORRECT] = wg__count_correct(logits, target, ignored);
+    return call->outputs[LOSS] && call->outputs[CORRECT] ? 0 : -1;
+}
+
+static int linear_cross_entropy_sample(int index, wg_generator *generator, wg_sample *sample) {
+    enum { ROWS = 4, WIDTH = 3 };
+    static const int64_t targets[][ROWS] = {{2, 0, 6, 3}, {-100, 5, -100, 1}};
+    static const struct {
+        wg__loss_options options;
+        bool has_bias, has_weight;
+    } cases[] = {
+        {{-100, 0, WG_REDUCTION_MEAN}, false, false}, {{-100, 0.2, WG_REDUCTION_MEAN}, true, true},
+        {{-100, 0, WG_REDUCTION_SUM}, true, false},   {{-100, 0.1, WG_REDUCTION_NONE}, true, true},
+        {{-100, 0, WG_REDUCTION_NONE}, false, false}, {{-100, 0.3, WG_REDUCTION_NONE}, true, false},
+        {{-100, 1, WG_REDUCTION_SUM}, false, true}};
+    if (index >= (int)(sizeof cases / sizeof *cases))
+        return 0;
+    const int64_t rows = ROWS, classes = 7 + 12 * (index % 3 == 2);
+    sample->options = &cases[index].options;
+    sample->inputs[X] = wg__sample_normal(generator, 2, (int64_t[]){ROWS, WIDTH});
+    sample->inputs[WEIGHT] = wg__sample_normal(generator, 2, (int64_t[]){classes, WIDTH});
+    sample->inputs[TARGET] = wg_from_array(WG_I64, 1, &rows, targets[index % 2]);
+    if (cases[index].has_bias)
+        sample->inputs[BIAS] = wg__sample_normal(generator, 1, &classes);
+    if (cases[index].has_weight)
+        sample->inputs[CLASS_WEIGHT] = wg__sample_positive(generator, 1, &classes);
+    sample->input_count = CLASS_WEIGHT + 1;
+    return wg_error_pending() ? -1 : 1; /* the optional ones may be absent */
+}
+
+/* 2^31 operations, in the sizes of a language model's head. */
+static int linear_cross_entropy_bench(wg_generator *generator, wg_sample *sample) {
+    static const wg__loss_options mean = {.ignore_index = -100};
+    const int64_t rows = 256;
+    sample->options = &mean;
+    sample->inputs[X] = wg_randn(generator, WG_F32, 2, (int64_t[]){rows, 256});
+    sample->inputs[WEIGHT] = wg_randn(generator, WG_F32, 2, (int64_t[]){1 << 14, 256});
+    sample->inputs[TARGET] = wg_randint(generator, 0, 1 << 14, 1, &rows);
+    return wg__sample_status(sample, 3);
+}
+
+static double linear_cross_entropy_flops(const wg_call *call) {
+    const wg_spec *x = &call->input_specs[X], *weight = &call->input_specs[WEIGHT];
+    return (2 * (double)x->shape[1] + 4) * (double)x->shape[0] * (double)weight->shape[0];
+}
+
+static const wg_op linear_cross_entropy = {
+    .name = "linear_cross_entropy",
+    .doc = "cross_entropy of the logits x W^T + bias: (N, D), (V, D), (N), and (V) if there is a "
+           "bias -> () or (N), and how many rows are largest at their target. Options as there. "
+           "Fused, in chunks of rows: the logits are never stored whole.",
+    .min_inputs = 3,
+    .max_inputs = 5,
+    .output_count = 2,
+    .options_size = sizeof(wg__loss_options),
+    .saves_inputs = 31,
+    .differentiable = 1 << X | 1 << WEIGHT | 1 << BIAS,
+    .accumulates = 1 << WEIGHT | 1 << BIAS,
+    .infer = linear_cross_entropy_infer,
+    .forward = linear_cross_entropy_forward,
+    .vjp = linear_cross_entropy_vjp,
+    .decompose = linear_cross_entropy_decompose,
+    .sample = linear_cross_entropy_sample,
+    .bench = linear_cross_entropy_bench,
+    .flops = linear_cross_entropy_flops,
+};
+
+/* ---- Public ---- */
+
+static wg_tensor *apply(wg_tensor **inputs, int64_t ignore_index,
+                        const wg_cross_entropy_options *options) {
+    wg__loss_options record;
+    if (wg__take_loss_options(linear_cross_entropy.name, inputs[X]->spec.dtype, ignore_index,
+                              options, &record, &inputs[CLASS_WEIGHT]) < 0)
+        return NULL;
+    wg_tensor *outputs[2];
+    if (wg_apply(&linear_cross_entropy, CLASS_WEIGHT + 1, inputs, &record, outputs) < 0)
+        return NULL;
+    if (options && options->correct)
+        *options->correct = (int64_t)wg_item(outputs[CORRECT]);
+    return outputs[LOSS];
+}
+
+wg_tensor *wg_linear_cross_entropy(wg_tensor *x, wg_tensor *linear_weight, wg_tensor *target,
+                                   wg_tensor *linear_bias, int64_t ignore_index,
+                                   const wg_cross_entropy_options *options) {
+    if (!x || !linear_weight || !target)
+        return NULL;
+    wg_tensor *loss = NULL, *floating[] = {x, linear_weight, linear_bias};
+    wg_scope scope;
+    wg_scope_begin(&scope);
+    if (wg_dtype_is_float(target->spec.dtype))
+        loss = wg_cross_entropy(wg_linear_op(x, linear_weight, linear_bias), target, ignore_index,
+                                options);
+    else if (wg__promote_all(3, floating) && (target = wg__as_classes(target))) {
+        wg_tensor *inputs[] = {wg__widen(floating[0]), wg__widen(floating[1]), target,
+                               wg__widen(floating[2]), NULL};
+        if (!wg_error_pending())
+            loss = apply(inputs, ignore_index, options);
+    }
+    return wg_scope_end(&scope, loss);
+}
+
+static const wg_op *const ops[] = {&linear_cross_entropy};
+
+const wg__op_family wg__family_linear_loss = {ops, sizeof ops / sizeof *ops};

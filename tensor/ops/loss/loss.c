@@ -1,0 +1,432 @@
+/* Losses that compare x with a target element by element. The ops give the losses of all elements;
+ * the public functions reduce them. */
+#include "tensor/ops/loss/loss.h"
+
+#include <math.h>
+
+#include "tensor/ops/linalg/dense.h"
+#include "tensor/ops/elementwise/elementwise.h"
+#include "tensor/ops/registry.h"
+
+/* ---- Reductions ---- */
+
+int wg__check_reduction(wg_reduction reduction, const char *where) {
+    if (reduction == WG_REDUCTION_MEAN || reduction == WG_REDUCTION_SUM ||
+        reduction == WG_REDUCTION_NONE)
+        return 0;
+    return wg_fail(WG_ERROR_ARGUMENT, where, "%d is none of wg_reduction", (int)reduction);
+}
+
+/* The losses of an op, reduced: of x and target in their common dtype, f32 at least, and of what
+ * else is in inputs. bf16 is computed in f32, and rounded once. */
+static wg_tensor *reduced(const wg_op *op, int count, wg_tensor **inputs, const void *options,
+                          wg_reduction reduction) {
+    if (wg__check_reduction(reduction, op->name) < 0)
+        return NULL;
+    wg_tensor *loss = NULL;
+    wg_scope scope;
+    wg_scope_begin(&scope);
+    if (wg__promote(&inputs[0], &inputs[1])) {
+        const wg_dtype dtype = inputs[0]->spec.dtype;
+        for (int i = 0; i < 2; i++)
+            inputs[i] = wg__widen(wg__as_float(inputs[i]));
+        loss = wg_apply_one(op, count, inputs, options);
+        if (reduction == WG_REDUCTION_MEAN)
+            loss = wg_mean(loss, 0, NULL, false);
+        if (reduction == WG_REDUCTION_SUM)
+            loss = wg_sum(loss, 0, NULL, false);
+        loss = wg__narrow(loss, dtype);
+    }
+    return wg_scope_end(&scope, loss);
+}
+
+static wg_tensor *compared(const wg_op *op, wg_tensor *x, wg_tensor *target, const void *options,
+                           wg_reduction reduction) {
+    return reduced(op, 2, (wg_tensor *[]){x, target}, options, reduction);
+}
+
+/* ---- Rules and samples ---- */
+
+static int compare_infer(wg_call *call) {
+    if (wg__check_same_dtype(call, 0, 1) < 0)
+        return -1;
+    if (!wg__same_shape(&call->input_specs[0], &call->input_specs[1]))
+        return wg__op_fail(call, WG_ERROR_SHAPE,
+                           "the shapes of x and target differ; expand one of them?");
+    return wg__infer_float(call);
+}
+
+/* Differences that are multiples of 1/4, but for 1/8: no kink is met. */
+static int compare_sample(int index, wg_generator *generator, wg_sample *sample) {
+    static const int64_t shapes[][3] = {{2, 3, 2}, {1, 1, 5}, {3, 1, 1}};
+    if (index >= 3)
+        return 0;
+    sample->inputs[0] = wg__sample_distinct(generator, 3, shapes[index]);
+    sample->inputs[1] = wg_add_scalar(wg__sample_distinct(generator, 3, shapes[index]), 0.125);
+    return wg__sample_status(sample, 2);
+}
+
+/* ---- Kernels: of the difference d = x - target and the number beta ---- */
+
+/* y = LOSS and dx = g SLOPE. g is often one number for all elements. */
+#define COMPARE_LOOPS(NAME, TYPE, LOSS, SLOPE)                                                     \
+    static inline void NAME##_at(int64_t n, char *const *data, int64_t sx, int64_t st,             \
+                                 TYPE beta) {                                                      \
+        TYPE *restrict y = (TYPE *)data[0];                                                        \
+        const TYPE *x = (const TYPE *)data[1], *t = (const TYPE *)data[2];                         \
+        (void)beta;                                                                                \
+        for (int64_t i = 0; i < n; i++) {                                                          \
+            const TYPE d = x[i * sx] - t[i * st];                                                  \
+            y[i] = LOSS;                                                                           \
+        }                                                                                          \
+    }                                                                                              \
+    static void NAME(int64_t n, char *const *data, const int64_t *strides, const void *context) {  \
+        const int64_t size = (int64_t)sizeof(TYPE);                                                \
+        const TYPE beta = (TYPE) * (const double *)context;                                        \
+        if (strides[1] == size && strides[2] == size)                                              \
+            NAME##_at(n, data, 1, 1, beta);                                                        \
+        else                                                                                       \
+            NAME##_at(n, data, strides[1] / size, strides[2] / size, beta);                        \
+    }                                                                                              \
+    static inline void NAME##_slope_at(int64_t n, char *const *data, int64_t sx, int64_t st,       \
+                                       int64_t sg, TYPE beta) {                                    \
+        TYPE *dx = (TYPE *)data[0]; /* may be x */                                                 \
+        const TYPE *x = (const TYPE *)data[1], *t = (const TYPE *)data[2];                         \
+        const TYPE *g = (const TYPE *)data[3];                                                     \
+        (void)beta;                                                                                \
+        for (int64_t i = 0; i < n; i++) {                                                          \
+            const TYPE d = x[i * sx] - t[i * st];                                                  \
+            dx[i] = g[i * sg] * (SLOPE);                                                           \
+        }                                                                                          \
+    }                                                                                              \
+    static void NAME##_slope(int64_t n, char *const *data, const int64_t *strides,                 \
+                             const void *context) {                                                \
+        const int64_t size = (int64_t)sizeof(TYPE);                                                \
+        const TYPE beta = (TYPE) * (const double *)context;                                        \
+        const bool dense = strides[1] == size && strides[2] == size;                               \
+        if (dense && strides[3] == size)                                                           \
+            NAME##_slope_at(n, data, 1, 1, 1, beta);                                               \
+        else if (dense && strides[3] == 0)                                                         \
+            NAME##_slope_at(n, data, 1, 1, 0, beta);                                               \
+        else                                                                                       \
+            NAME##_slope_at(n, data, strides[1] / size, strides[2] / size, strides[3] / size,      \
+                            beta);                                                                 \
+    }
+
+#define COMPARE_KERNELS(NAME, LOSS_F32, LOSS_F64, SLOPE)                                           \
+    COMPARE_LOOPS(NAME##_f32, float, LOSS_F32, SLOPE)                                              \
+    COMPARE_LOOPS(NAME##_f64, double, LOSS_F64, SLOPE)                                             \
+    static const wg__loop NAME##_loops[WG_DTYPE_COUNT] = {                                         \
+        [WG_F32] = NAME##_f32, [WG_F64] = NAME##_f64};                                             \
+    static const wg__loop NAME##_slope_loops[WG_DTYPE_COUNT] = {                                   \
+        [WG_F32] = NAME##_f32_slope, [WG_F64] = NAME##_f64_slope};                                 \
+    static int NAME##_forward(wg_call *call) {                                                     \
+        return wg__elementwise_call(call, NAME##_loops, beta_of(call));                            \
+    }                                                                                              \
+    static int NAME##_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {    \
+        return compare_vjp(call, NAME##_slope_loops, cotangents[0], gradients);                    \
+    }
+
+/* What every record of a comparison has. */
+#define COMPARE(NAME, DOC)                                                                         \
+    .name = #NAME, .doc = DOC " Fused.", .min_inputs = 2, .max_inputs = 2, .output_count = 1,      \
+    .saves_inputs = 3, .differentiable = 3, .infer = compare_infer, .forward = NAME##_forward,     \
+    .vjp = NAME##_vjp, .decompose = NAME##_decompose, .bench = wg__bench_two
+
+static const double *beta_of(const wg_call *call) {
+    static const double none = 0;
+    return call->options ? call->options : &none;
+}
+
+static int compare_vjp(wg_call *call, const wg__loop *loops, wg_tensor *g, wg_tensor **gradients) {
+    wg_tensor *x = call->inputs[0], *target = call->inputs[1];
+    wg_tensor *dx = wg_empty_like(x);
+    if (dx == NULL)
+        return -1;
+    wg__elementwise(4, (wg_tensor *[]){dx, x, target, g}, loops, beta_of(call));
+    if (wg__wants(call, 0))
+        gradients[0] = dx;
+    if (wg__wants(call, 1))
+        gradients[1] = wg_neg(dx);
+    return wg__vjp_status();
+}
+
+static int decomposed(wg_call *call, wg_tensor *y) {
+    call->outputs[0] = y;
+    return y == NULL ? -1 : 0;
+}
+
+/* ---- mse_loss: d^2.   dx = 2 g d. ---- */
+
+COMPARE_KERNELS(mse_loss, d *d, d *d, 2 * d)
+
+static int mse_loss_decompose(wg_call *call) {
+    wg_tensor *d = wg_sub(call->inputs[0], call->inputs[1]);
+    return decomposed(call, wg_mul(d, d));
+}
+
+static const wg_op mse_loss = {COMPARE(mse_loss, "y = (x - target)^2, of equal shapes."),
+                               .sample = compare_sample};
+
+wg_tensor *wg_mse_loss(wg_tensor *x, wg_tensor *target, wg_reduction reduction) {
+    return compared(&mse_loss, x, target, NULL, reduction);
+}
+
+/* ---- l1_loss: |d|.   dx = g sign(d). Kink at 0, with derivative 0. ---- */
+
+COMPARE_KERNELS(l1_loss, fabsf(d), fabs(d), d != d ? d : (d > 0) - (d < 0))
+
+static int l1_loss_decompose(wg_call *call) {
+    return decomposed(call, wg_abs(wg_sub(call->inputs[0], call->inputs[1])));
+}
+
+static const wg_op l1_loss = {
+    COMPARE(l1_loss, "y = |x - target|, of equal shapes. Kink at 0, where the derivative is 0."),
+    .sample = compare_sample};
+
+wg_tensor *wg_l1_loss(wg_tensor *x, wg_tensor *target, wg_reduction reduction) {
+    return compared(&l1_loss, x, target, NULL, reduction);
+}
+
+/* ---- smooth_l1_loss: d^2 / (2 beta) where |d| < beta, |d| - beta/2 elsewhere.
+ * dx = g d / beta, g sign(d). ---- */
+
+typedef struct smooth_l1_options {
+    double beta;
+} smooth_l1_options;
+
+COMPARE_KERNELS(smooth_l1_loss,
+                fabsf(d) < beta ? d * d * (float)0.5 / beta : fabsf(d) - (float)0.5 * beta,
+                fabs(d) < beta ? d * d * 0.5 / beta : fabs(d) - 0.5 * beta,
+                d >= beta    ? 1
+                : d <= -beta ? -1
+                             : d / beta)
+
+static int smooth_l1_loss_infer(wg_call *call) {
+    const smooth_l1_options *options = call->options;
+    if (!(options->beta > 0))
+        return wg__op_fail(call, WG_ERROR_ARGUMENT, "beta %g; wanted 0 or more", options->beta);
+    return compare_infer(call);
+}
+
+/* With z = |d| limited to beta, both pieces are z (|d| - z/2) / beta. */
+static int smooth_l1_loss_decompose(wg_call *call) {
+    const double beta = *beta_of(call);
+    wg_tensor *d = wg_abs(wg_sub(call->inputs[0], call->inputs[1]));
+    wg_tensor *z = wg_clamp(d, -INFINITY, beta);
+    wg_tensor *y = wg_mul(z, wg_sub(d, wg_mul_scalar(z, 0.5)));
+    return decomposed(call, wg_mul_scalar(y, 1 / beta));
+}
+
+static int smooth_l1_loss_sample(int index, wg_generator *generator, wg_sample *sample) {
+    static const smooth_l1_options options[] = {{1}, {0.5}, {2.5}};
+    sample->options = &options[index % 3];
+    return compare_sample(index, generator, sample);
+}
+
+static int smooth_l1_loss_bench(wg_generator *generator, wg_sample *sample) {
+    static const smooth_l1_options options = {0.5};
+    sample->options = &options;
+    return wg__bench_two(generator, sample);
+}
+
+static const wg_op smooth_l1_loss = {
+    .name = "smooth_l1_loss",
+    .doc = "With d = |x - target|: y = d^2 / (2 beta) where d < beta, d - beta/2 elsewhere. Fused.",
+    .min_inputs = 2,
+    .max_inputs = 2,
+    .output_count = 1,
+    .options_size = sizeof(smooth_l1_options),
+    .saves_inputs = 3,
+    .differentiable = 3,
+    .infer = smooth_l1_loss_infer,
+    .forward = smooth_l1_loss_forward,
+    .vjp = smooth_l1_loss_vjp,
+    .decompose = smooth_l1_loss_decompose,
+    .sample = smooth_l1_loss_sample,
+    .bench = smooth_l1_loss_bench};
+
+wg_tensor *wg_smooth_l1_loss(wg_tensor *x, wg_tensor *target, double beta, wg_reduction reduction) {
+    if (beta == 0)
+        return wg_l1_loss(x, target, reduction);
+    return compared(&smooth_l1_loss, x, target, &(smooth_l1_options){beta}, reduction);
+}
+
+/* ---- bce_with_logits: y = w (p t log(1 + e^-x) + (1 - t) log(1 + e^x)). ---- */
+
+enum { LOGITS, TARGET, WEIGHT, POS_WEIGHT };
+
+static wg_tensor *optional(const wg_call *call, int i) {
+    return i < call->input_count ? call->inputs[i] : NULL;
+}
+
+/* The weights have to broadcast to the logits. */
+static int bce_with_logits_infer(wg_call *call) {
+    const wg_spec *x = &call->input_specs[LOGITS];
+    for (int i = WEIGHT; i < call->input_count; i++) {
+        wg_spec both;
+        if (call->inputs[i] &&
+            (!wg__broadcast(x, &call->input_specs[i], &both) || !wg__same_shape(x, &both)))
+            return wg__op_fail(call, WG_ERROR_SHAPE, "%s does not broadcast to the logits",
+                               i == WEIGHT ? "weight" : "pos_weight");
+    }
+    return compare_infer(call);
+}
+
+static int bce_with_logits_decompose(wg_call *call) {
+    wg_tensor *x = call->inputs[LOGITS], *t = call->inputs[TARGET];
+    wg_tensor *weight = optional(call, WEIGHT), *pos_weight = optional(call, POS_WEIGHT);
+    wg_tensor *positive = wg_mul(t, wg_softplus(wg_neg(x), 1, INFINITY));
+    if (pos_weight)
+        positive = wg_mul(positive, pos_weight);
+    wg_tensor *negative = wg_mul(wg_affine(t, -1, 1), wg_softplus(x, 1, INFINITY));
+    wg_tensor *y = wg_add(positive, negative);
+    return decomposed(call, weight ? wg_mul(y, weight) : y);
+}
+
+static int bce_with_logits_sample(int index, wg_generator *generator, wg_sample *sample) {
+    static const int64_t shape[] = {2, 3};
+    if (index >= 4)
+        return 0;
+    sample->inputs[LOGITS] = wg_randn(generator, WG_F64, 2, shape);
+    sample->inputs[TARGET] = wg_rand(generator, WG_F64, 2, shape);
+    if (index & 1)
+        sample->inputs[WEIGHT] = wg__sample_positive(generator, 1, shape + 1);
+    if (index & 2)
+        sample->inputs[POS_WEIGHT] = wg__sample_positive(generator, 2, shape);
+    sample->input_count = index < 2 ? 2 + index : 4;
+    return wg_error_pending() ? -1 : 1;
+}
+
+static const wg_op bce_with_logits = {
+    .name = "bce_with_logits",
+    .doc = "y = weight (pos_weight t log(1 + e^-x) + (1 - t) log(1 + e^x)) of logits x and targets "
+           "t of one shape; weight and pos_weight are optional and broadcast",
+    .min_inputs = 2,
+    .max_inputs = 4,
+    .output_count = 1,
+    .differentiable = 15,
+    .infer = bce_with_logits_infer,
+    .decompose = bce_with_logits_decompose,
+    .sample = bce_with_logits_sample,
+};
+
+wg_tensor *wg_bce_with_logits(wg_tensor *logits, wg_tensor *target, wg_tensor *weight,
+                              wg_tensor *pos_weight, wg_reduction reduction) {
+    return reduced(&bce_with_logits, 4, (wg_tensor *[]){logits, target, weight, pos_weight}, NULL,
+                   reduction);
+}
+
+/* ---- kl_div: y = t (log t - x), 0 where t is 0; or e^t (t - x). ---- */
+
+typedef struct kl_div_options {
+    bool log_target;
+} kl_div_options;
+
+/* Where t is 0 its logarithm is that of 1: neither y nor a gradient is to be undefined. */
+static int kl_div_decompose(wg_call *call) {
+    const kl_div_options *options = call->options;
+    wg_tensor *x = call->inputs[0], *t = call->inputs[1];
+    if (options->log_target)
+        return decomposed(call, wg_mul(wg_exp(t), wg_sub(t, x)));
+    wg_tensor *zero = wg_eq(t, wg_scalar(call->input_specs[1].dtype, 0));
+    wg_tensor *log_target = wg_log(wg_masked_fill(t, zero, 1));
+    return decomposed(call, wg_mul(t, wg_sub(log_target, x)));
+}
+
+static int kl_div_sample(int index, wg_generator *generator, wg_sample *sample) {
+    static const kl_div_options options[] = {{false}, {true}};
+    static const int64_t shapes[][2] = {{2, 3}, {4, 1}};
+    if (index >= 4)
+        return 0;
+    sample->options = &options[index % 2];
+    sample->inputs[0] = wg_randn(generator, WG_F64, 2, shapes[index / 2]);
+    sample->inputs[1] = wg__sample_positive(generator, 2, shapes[index / 2]);
+    return wg__sample_status(sample, 2);
+}
+
+static const wg_op kl_div = {
+    .name = "kl_div",
+    .doc = "y = t (log t - x), 0 where t is 0, of log probabilities x and a target t of one shape; "
+           "or e^t (t - x), if the target is of logarithms, too",
+    .min_inputs = 2,
+    .max_inputs = 2,
+    .output_count = 1,
+    .options_size = sizeof(kl_div_options),
+    .differentiable = 3,
+    .infer = compare_infer,
+    .decompose = kl_div_decompose,
+    .sample = kl_div_sample,
+};
+
+wg_tensor *wg_kl_div(wg_tensor *log_input, wg_tensor *target, bool log_target,
+                     wg_reduction reduction) {
+    return compared(&kl_div, log_input, target, &(kl_div_options){log_target}, reduction);
+}
+
+/* ---- cosine_similarity: y = a b / (max(|a|, eps) max(|b|, eps)) along one axis. ---- */
+
+typedef struct cosine_options {
+    int axis;
+    double eps;
+} cosine_options;
+
+static int cosine_infer(wg_call *call) {
+    const cosine_options *options = call->options;
+    if (wg__check_same_dtype(call, 0, 1) < 0 || wg__infer_float(call) < 0)
+        return -1;
+    if (wg__infer_broadcast(call, 0, call->input_specs[0].dtype) < 0)
+        return -1;
+    return wg__axis(options->axis, call->output_specs[0].ndim, call->op->name) < 0 ? -1 : 0;
+}
+
+/* max(|x|, eps), with the derivative 0 where eps is larger. */
+static wg_tensor *length(const wg_call *call, wg_tensor *x) {
+    const cosine_options *options = call->options;
+    wg_tensor *squares = wg_sum(wg_mul(x, x), 1, (int64_t[]){options->axis}, false);
+    return wg_sqrt(wg_clamp(squares, options->eps * options->eps, INFINITY));
+}
+
+static int cosine_decompose(wg_call *call) {
+    const cosine_options *options = call->options;
+    wg_spec shape;
+    wg__broadcast(&call->input_specs[0], &call->input_specs[1], &shape);
+    wg_tensor *a = wg_expand(call->inputs[0], shape.ndim, shape.shape);
+    wg_tensor *b = wg_expand(call->inputs[1], shape.ndim, shape.shape);
+    wg_tensor *product = wg_sum(wg_mul(a, b), 1, (int64_t[]){options->axis}, false);
+    return decomposed(call, wg_div(product, wg_mul(length(call, a), length(call, b))));
+}
+
+static int cosine_sample(int index, wg_generator *generator, wg_sample *sample) {
+    static const cosine_options options[] = {{-1, 1e-8}, {0, 1e-8}, {1, 5}};
+    static const int64_t a[][3] = {{2, 3, 4}, {3, 1, 2}, {2, 4, 1}};
+    static const int64_t b[][3] = {{2, 3, 4}, {3, 2, 1}, {1, 4, 1}};
+    if (index >= 3)
+        return 0;
+    sample->options = &options[index];
+    sample->inputs[0] = wg_randn(generator, WG_F64, 3, a[index]);
+    sample->inputs[1] = wg_randn(generator, WG_F64, 3, b[index]);
+    return wg__sample_status(sample, 2);
+}
+
+static const wg_op cosine_similarity = {
+    .name = "cosine_similarity",
+    .doc = "y = sum a b / (max(|a|, eps) max(|b|, eps)) along one axis, a and b broadcast",
+    .min_inputs = 2,
+    .max_inputs = 2,
+    .output_count = 1,
+    .options_size = sizeof(cosine_options),
+    .differentiable = 3,
+    .infer = cosine_infer,
+    .decompose = cosine_decompose,
+    .sample = cosine_sample,
+};
+
+wg_tensor *wg_cosine_similarity(wg_tensor *a, wg_tensor *b, int axis, double eps) {
+    return compared(&cosine_similarity, a, b, &(cosine_options){axis, eps}, WG_REDUCTION_NONE);
+}
+
+static const wg_op *const ops[] = {&mse_loss,        &l1_loss, &smooth_l1_loss,
+                                   &bce_with_logits, &kl_div,  &cosine_similarity};
+
+const wg__op_family wg__family_loss = {ops, sizeof ops / sizeof *ops};

@@ -1,0 +1,394 @@
+/* The largest and the smallest over axes, and where they stand along one. */
+#include "base/counts.h"
+#include "tensor/ops/shape/axes.h"
+#include "tensor/ops/registry.h"
+#include "tensor/ops/reduce/reduction.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- max, min: y = the largest, the smallest over the axes; NaN if there is one.   dx = g shared
+ * evenly among the elements equal to y. Kinks where there are ties. ---- */
+
+/* NaN is the only number that differs from itself; once it is there, no comparison moves it. */
+#define LARGER ((b > a) | (b != b)) ? b : a
+#define SMALLER ((b < a) | (b != b)) ? b : a
+
+WG__REDUCTION(max_f32, float, , float, -INFINITY, LARGER, float, )
+WG__REDUCTION(max_f64, double, , double, -INFINITY, LARGER, double, )
+WG__REDUCTION(max_bf16, uint16_t, wg__bf16_to_f32, float, -INFINITY, LARGER, uint16_t,
+              wg__f32_to_bf16)
+WG__REDUCTION(max_i32, int32_t, , int32_t, INT32_MIN, b > a ? b : a, int32_t, )
+WG__REDUCTION(max_i64, int64_t, , int64_t, INT64_MIN, b > a ? b : a, int64_t, )
+WG__REDUCTION(max_u8, uint8_t, , uint8_t, 0, b > a ? b : a, uint8_t, )
+
+WG__REDUCTION(min_f32, float, , float, INFINITY, SMALLER, float, )
+WG__REDUCTION(min_f64, double, , double, INFINITY, SMALLER, double, )
+WG__REDUCTION(min_bf16, uint16_t, wg__bf16_to_f32, float, INFINITY, SMALLER, uint16_t,
+              wg__f32_to_bf16)
+WG__REDUCTION(min_i32, int32_t, , int32_t, INT32_MAX, b < a ? b : a, int32_t, )
+WG__REDUCTION(min_i64, int64_t, , int64_t, INT64_MAX, b < a ? b : a, int64_t, )
+WG__REDUCTION(min_u8, uint8_t, , uint8_t, UINT8_MAX, b < a ? b : a, uint8_t, )
+
+static int extremum_infer(wg_call *call) {
+    if (wg__reduced_count(&call->input_specs[0], wg__reduce_options_of(call)->mask) == 0)
+        return wg__op_fail(call, WG_ERROR_SHAPE, "there are no elements to choose from");
+    return wg__infer_reduced(call, call->input_specs[0].dtype);
+}
+
+static int max_forward(wg_call *call) {
+    static const wg__reduction kernels[WG_DTYPE_COUNT] = {
+        [WG_F32] = WG__KERNELS(max_f32, float),   [WG_F64] = WG__KERNELS(max_f64, double),
+        [WG_BF16] = WG__KERNELS(max_bf16, float), [WG_I32] = WG__KERNELS(max_i32, int32_t),
+        [WG_I64] = WG__KERNELS(max_i64, int64_t), [WG_U8] = WG__KERNELS(max_u8, uint8_t),
+        [WG_BOOL] = WG__KERNELS(max_u8, uint8_t)};
+    return wg__reduce_call(call, kernels);
+}
+
+static int min_forward(wg_call *call) {
+    static const wg__reduction kernels[WG_DTYPE_COUNT] = {
+        [WG_F32] = WG__KERNELS(min_f32, float),   [WG_F64] = WG__KERNELS(min_f64, double),
+        [WG_BF16] = WG__KERNELS(min_bf16, float), [WG_I32] = WG__KERNELS(min_i32, int32_t),
+        [WG_I64] = WG__KERNELS(min_i64, int64_t), [WG_U8] = WG__KERNELS(min_u8, uint8_t),
+        [WG_BOOL] = WG__KERNELS(min_u8, uint8_t)};
+    return wg__reduce_call(call, kernels);
+}
+
+/* dy/dx, shared among the elements that are equal to y; all NaN where y is NaN, as PyTorch. */
+static wg_tensor *shares(wg_call *call) {
+    return wg__shares_of(wg_eq(call->inputs[0], wg__with_axes(call->outputs[0], call)), call);
+}
+
+static int extremum_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
+    return wg__vjp_by_derivative(call, shares(call), cotangents, gradients);
+}
+
+static int extremum_jvp(wg_call *call, wg_tensor *const *tangents, wg_tensor **output_tangents) {
+    return wg__jvp_by_derivative(call, shares(call), tangents, output_tangents);
+}
+
+static const wg_op max_op = {
+    .name = "max",
+    .doc =
+        "y = the largest over the given axes; NaN if there is one. Kinks at ties, which share the "
+        "gradient evenly.",
+    .min_inputs = 1,
+    .max_inputs = 1,
+    .output_count = 1,
+    .options_size = sizeof(wg__reduce_options),
+    .saves_inputs = 1,
+    .saves_outputs = 1,
+    .differentiable = 1,
+    .infer = extremum_infer,
+    .forward = max_forward,
+    .vjp = extremum_vjp,
+    .jvp = extremum_jvp,
+    .sample = wg__sample_reduction,
+    .bench = wg__bench_reduction,
+    .flops = wg__reduce_flops,
+};
+
+wg_tensor *wg_max(wg_tensor *x, int axis_count, const int64_t *axes, bool keepdim) {
+    wg__reduce_options options;
+    if (!wg__reduce_options_make(&options, x, axis_count, axes, keepdim, "max"))
+        return NULL;
+    return wg_apply_one(&max_op, 1, &x, &options);
+}
+
+static const wg_op min_op = {
+    .name = "min",
+    .doc = "y = the smallest over the given axes; NaN if there is one. Kinks at ties, which share "
+           "the gradient evenly.",
+    .min_inputs = 1,
+    .max_inputs = 1,
+    .output_count = 1,
+    .options_size = sizeof(wg__reduce_options),
+    .saves_inputs = 1,
+    .saves_outputs = 1,
+    .differentiable = 1,
+    .infer = extremum_infer,
+    .forward = min_forward,
+    .vjp = extremum_vjp,
+    .jvp = extremum_jvp,
+    .sample = wg__sample_reduction,
+    .bench = wg__bench_reduction,
+    .flops = wg__reduce_flops,
+};
+
+wg_tensor *wg_min(wg_tensor *x, int axis_count, const int64_t *axes, bool keepdim) {
+    wg__reduce_options options;
+    if (!wg__reduce_options_make(&options, x, axis_count, axes, keepdim, "min"))
+        return NULL;
+    return wg_apply_one(&min_op, 1, &x, &options);
+}
+
+/* ---- argmax, argmin: y = the index of the first largest, the first smallest element along one
+ * axis; of the first NaN, if there is one.
+ *
+ * The work is cut as that of reductions is: a block of kept places by a part of the axis that is
+ * searched. ---- */
+
+#define RUN 512 /* elements of a line whose extremum is found first, to be located later */
+
+/* Places of one axis, each `along` from the last, of `width` lines `apart`: finds one for each
+ * line. There are fewer than 2^31 places. */
+typedef void (*search_kernel)(const void *x, int64_t n, int64_t along, int64_t width, int64_t apart,
+                              int64_t *found);
+
+typedef struct searcher {
+    search_kernel lines; /* line by line */
+    search_kernel rows;  /* all lines together */
+    bool (*takes)(const void *a, const void *b);
+} searcher;
+
+/* The kernels NAME on elements of TYPE, read by READ as AS, whose extremum of a run is that of the
+ * reduction NAME, and where b takes the place of a if TAKES. INDEX has the size of AS, so that rows
+ * become vectors. */
+#define SEARCH(NAME, TYPE, READ, AS, INDEX, TAKES)                                                 \
+    static inline bool NAME##_exceeds(AS a, AS b) {                                                \
+        return TAKES;                                                                              \
+    }                                                                                              \
+    static bool NAME##_takes(const void *x, const void *y) {                                       \
+        return NAME##_exceeds(READ(*(const TYPE *)x), READ(*(const TYPE *)y));                     \
+    }                                                                                              \
+    static inline int64_t NAME##_line(const TYPE *x, int64_t n, int64_t along) {                   \
+        AS best = READ(x[0]);                                                                      \
+        int64_t at = 0;                                                                            \
+        for (int64_t i = 0; i < n; i += RUN) {                                                     \
+            const AS b = NAME##_run_at(x + i * along, n - i < RUN ? n - i : RUN, along);           \
+            if (NAME##_exceeds(best, b)) {                                                         \
+                best = b;                                                                          \
+                at = i;                                                                            \
+            }                                                                                      \
+        }                                                                                          \
+        while (READ(x[at * along]) != best && best == best)                                        \
+            at++;                                                                                  \
+        while (best != best && READ(x[at * along]) == READ(x[at * along]))                         \
+            at++;                                                                                  \
+        return at;                                                                                 \
+    }                                                                                              \
+    static void NAME##_lines(const void *x, int64_t n, int64_t along, int64_t width,               \
+                             int64_t apart, int64_t *found) {                                      \
+        for (int64_t l = 0; l < width; l++)                                                        \
+            found[l] = along == 1 ? NAME##_line((const TYPE *)x + l * apart, n, 1)                 \
+                                  : NAME##_line((const TYPE *)x + l * apart, n, along);            \
+    }                                                                                              \
+    static inline void NAME##_rows_at(const TYPE *x, int64_t n, int64_t along, int64_t width,      \
+                                      int64_t apart, int64_t *found) {                             \
+        AS best[WG__BLOCK_WIDTH];                                                                  \
+        INDEX at[WG__BLOCK_WIDTH] = {0};                                                           \
+        for (int64_t l = 0; l < width; l++)                                                        \
+            best[l] = READ(x[l * apart]);                                                          \
+        for (int64_t i = 1; i < n; i++)                                                            \
+            for (int64_t l = 0; l < width; l++) {                                                  \
+                const AS a = best[l], b = READ(x[i * along + l * apart]);                          \
+                const bool takes = TAKES;                                                          \
+                best[l] = takes ? b : a;                                                           \
+                at[l] = takes ? (INDEX)i : at[l];                                                  \
+            }                                                                                      \
+        for (int64_t l = 0; l < width; l++)                                                        \
+            found[l] = at[l];                                                                      \
+    }                                                                                              \
+    static void NAME##_rows(const void *x, int64_t n, int64_t along, int64_t width, int64_t apart, \
+                            int64_t *found) {                                                      \
+        if (apart == 1)                                                                            \
+            NAME##_rows_at(x, n, along, width, 1, found);                                          \
+        else                                                                                       \
+            NAME##_rows_at(x, n, along, width, apart, found);                                      \
+    }
+
+#define SEARCHES(NAME, FLOAT, INTEGER)                                                             \
+    SEARCH(NAME##_f32, float, , float, int32_t, FLOAT)                                             \
+    SEARCH(NAME##_f64, double, , double, int64_t, FLOAT)                                           \
+    SEARCH(NAME##_bf16, uint16_t, wg__bf16_to_f32, float, int32_t, FLOAT)                          \
+    SEARCH(NAME##_i32, int32_t, , int32_t, int32_t, INTEGER)                                       \
+    SEARCH(NAME##_i64, int64_t, , int64_t, int64_t, INTEGER)                                       \
+    SEARCH(NAME##_u8, uint8_t, , int32_t, int32_t, INTEGER)
+
+/* The first NaN takes all places. */
+SEARCHES(max, (b > a) | ((b != b) & (a == a)), b > a)
+SEARCHES(min, (b < a) | ((b != b) & (a == a)), b < a)
+
+#define SEARCHER(NAME)                                                                             \
+    { NAME##_lines, NAME##_rows, NAME##_takes }
+#define SEARCHERS(NAME)                                                                            \
+    {                                                                                              \
+        [WG_F32] = SEARCHER(NAME##_f32), [WG_F64] = SEARCHER(NAME##_f64),                          \
+        [WG_BF16] = SEARCHER(NAME##_bf16), [WG_I32] = SEARCHER(NAME##_i32),                        \
+        [WG_I64] = SEARCHER(NAME##_i64), [WG_U8] = SEARCHER(NAME##_u8),                            \
+        [WG_BOOL] = SEARCHER(NAME##_u8)                                                            \
+    }
+
+typedef struct search {
+    const searcher *searcher;
+    const char *x;
+    int64_t size; /* bytes of an element */
+    int64_t n, along;
+    int64_t count; /* of results */
+    wg__blocks blocks;
+    bool by_rows;
+    int64_t parts;
+    int64_t *found; /* the results of each part, one part after the other */
+} search;
+
+static void plan_items(search *search) {
+    const wg__stepped_axis *last = wg__axes_last(&search->blocks.kept);
+    int64_t width = wg__smaller(last->size, WG__BLOCK_WIDTH);
+    search->by_rows = last->size >= WG__SHORT_ROW && llabs(last->in) < llabs(search->along);
+    if (!search->by_rows)
+        width = wg__smaller(width, WG__GRAIN / search->n + 1);
+    wg__blocks_cut(&search->blocks, width);
+    search->parts =
+        wg__smaller(search->n * width / WG__GRAIN, WG__MAX_ITEMS / search->blocks.count);
+    search->parts = wg__larger(search->parts, search->n / INT32_MAX + 1);
+    search->parts = wg__smaller(search->parts, search->n);
+}
+
+static void search_items(int64_t begin, int64_t end, void *context) {
+    const search *search = context;
+    const wg__stepped_axis *last = wg__axes_last(&search->blocks.kept);
+    int64_t found[WG__BLOCK_WIDTH];
+    for (int64_t item = begin; item < end; item++) {
+        const int64_t part = item % search->parts;
+        const int64_t first = part * search->n / search->parts;
+        const wg__block block = wg__block_at(&search->blocks, item / search->parts);
+        const int64_t in = first * search->along + block.in;
+        int64_t *out = search->found + part * search->count + block.out;
+        (search->by_rows ? search->searcher->rows : search->searcher->lines)(
+            search->x + in * search->size, (part + 1) * search->n / search->parts - first,
+            search->along, block.width, last->in, found);
+        for (int64_t l = 0; l < block.width; l++)
+            out[l * last->out] = first + found[l];
+    }
+}
+
+/* The address of place `at` of the line that gives result number `out`. */
+static const void *element_of(const search *search, int64_t out, int64_t at) {
+    const wg__axes *kept = &search->blocks.kept;
+    int64_t in = at * search->along;
+    for (int i = 0; i < kept->count; i++)
+        in += out / kept->axis[i].out % kept->axis[i].size * kept->axis[i].in;
+    return search->x + in * search->size;
+}
+
+/* What each part has found, from the first on, into the results of the first. */
+static void join_found(const search *search) {
+    for (int64_t i = 0; i < search->count; i++)
+        for (int64_t part = 1; part < search->parts; part++) {
+            int64_t *best = &search->found[i];
+            const int64_t other = search->found[part * search->count + i];
+            if (search->searcher->takes(element_of(search, i, *best), element_of(search, i, other)))
+                *best = other;
+        }
+}
+
+static int search_call(wg_call *call, const searcher *searchers) {
+    const wg_tensor *x = call->inputs[0];
+    const int64_t mask = wg__reduce_options_of(call)->mask;
+    int axis = 0;
+    while ((mask >> axis & 1) == 0)
+        axis++;
+    int64_t *y = wg__tensor_address(call->outputs[0]);
+    search search = {.searcher = &searchers[x->spec.dtype],
+                     .x = wg__tensor_address(x),
+                     .size = (int64_t)wg_dtype_size(x->spec.dtype),
+                     .n = x->spec.shape[axis],
+                     .along = x->strides[axis],
+                     .count = wg__spec_count(&call->outputs[0]->spec),
+                     .blocks.kept = wg__axes_kept(x, mask),
+                     .found = y};
+    if (search.count == 0)
+        return 0;
+    plan_items(&search);
+    const size_t bytes = (size_t)search.count * sizeof *y;
+    if (search.parts > 1)
+        search.found = wg__alloc(bytes * (size_t)search.parts);
+    if (search.found == NULL)
+        return -1;
+    const int64_t work = search.n * search.blocks.width / search.parts + 1;
+    wg__parallel_for(search.blocks.count * search.parts, WG__GRAIN / work + 1, search_items,
+                     &search);
+    if (search.parts > 1) {
+        join_found(&search);
+        memcpy(y, search.found, bytes);
+        wg__free(search.found);
+    }
+    return 0;
+}
+
+static int search_infer(wg_call *call) {
+    if (extremum_infer(call) < 0)
+        return -1;
+    call->output_specs[0].dtype = WG_I64;
+    return 0;
+}
+
+static int argmax_forward(wg_call *call) {
+    static const searcher searchers[WG_DTYPE_COUNT] = SEARCHERS(max);
+    return search_call(call, searchers);
+}
+
+static int argmin_forward(wg_call *call) {
+    static const searcher searchers[WG_DTYPE_COUNT] = SEARCHERS(min);
+    return search_call(call, searchers);
+}
+
+static int search_sample(int index, wg_generator *generator, wg_sample *sample) {
+    static const wg__reduce_options options[] = {{2, false}, {1, true}, {1, false}};
+    static const int64_t shapes[][2] = {{3, 4}, {3, 4}, {2, 9}};
+    if (index >= 3)
+        return 0;
+    sample->options = &options[index];
+    sample->inputs[0] = wg__sample_distinct(generator, 2, shapes[index]);
+    return wg__sample_status(sample, 1);
+}
+
+static const wg_op argmax = {
+    .name = "argmax",
+    .doc = "y = the i64 index of the first largest element along one axis; a NaN is the largest.",
+    .min_inputs = 1,
+    .max_inputs = 1,
+    .output_count = 1,
+    .options_size = sizeof(wg__reduce_options),
+    .no_gradient = "its values are indices: piecewise constant in the operand",
+    .infer = search_infer,
+    .forward = argmax_forward,
+    .sample = search_sample,
+    .bench = wg__bench_reduction,
+    .flops = wg__reduce_flops,
+};
+
+static const wg_op argmin = {
+    .name = "argmin",
+    .doc = "y = the i64 index of the first smallest element along one axis; a NaN is the smallest.",
+    .min_inputs = 1,
+    .max_inputs = 1,
+    .output_count = 1,
+    .options_size = sizeof(wg__reduce_options),
+    .no_gradient = "its values are indices: piecewise constant in the operand",
+    .infer = search_infer,
+    .forward = argmin_forward,
+    .sample = search_sample,
+    .bench = wg__bench_reduction,
+    .flops = wg__reduce_flops,
+};
+
+static wg_tensor *searched(const wg_op *op, wg_tensor *x, int axis, bool keepdim) {
+    const int along = x == NULL ? -1 : wg__axis(axis, x->spec.ndim, op->name);
+    if (along < 0)
+        return NULL;
+    return wg_apply_one(op, 1, &x, &(wg__reduce_options){(int64_t)1 << along, keepdim});
+}
+
+wg_tensor *wg_argmax(wg_tensor *x, int axis, bool keepdim) {
+    return searched(&argmax, x, axis, keepdim);
+}
+
+wg_tensor *wg_argmin(wg_tensor *x, int axis, bool keepdim) {
+    return searched(&argmin, x, axis, keepdim);
+}
+
+static const wg_op *const ops[] = {&max_op, &min_op, &argmax, &argmin};
+
+const wg__op_family wg__family_extremum = {ops, sizeof ops / sizeof *ops};

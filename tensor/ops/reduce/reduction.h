@@ -1,0 +1,157 @@
+/* Reductions over axes: what the families that reduce share. reduction.c has the engine. */
+#ifndef WG_TENSOR_OPS_REDUCE_REDUCTION_H
+#define WG_TENSOR_OPS_REDUCE_REDUCTION_H
+
+#include "tensor/convert.h"
+#include "tensor/ops/elementwise/elementwise.h"
+
+/* ---- Kernels ---- */
+
+/* The kernels of one reduction of one dtype. Accumulators are arrays of a type that they know, of
+ * at most 8 bytes. */
+typedef struct wg__reduction {
+    size_t size; /* of an accumulator */
+
+    /* Sets accumulators to the neutral value. */
+    void (*start)(int64_t count, void *to);
+
+    /* Joins one element, `stride` from the last, into each of `count` accumulators. */
+    void (*add_row)(int64_t count, void *to, const void *x, int64_t stride);
+
+    /* Joins `count` elements, `stride` apart, into one accumulator. */
+    void (*add_run)(int64_t count, void *to, const void *x, int64_t stride);
+
+    /* Joins other accumulators into these. */
+    void (*join)(int64_t count, void *to, const void *from);
+
+    /* Writes them as elements of the output, `stride` apart. */
+    void (*finish)(int64_t count, const void *from, void *y, int64_t stride);
+} wg__reduction;
+
+/* Independent accumulators of a run of elements: enough that compilers make a vector loop of them
+ * instead of unrolling it. */
+#define WG__LANES 32
+
+/* The kernels NAME: elements of TYPE are read by READ into accumulators of ACCUMULATOR, which begin
+ * as NEUTRAL, are joined by the expression JOIN in a and b, and leave by WRITE as OUTPUT. */
+#define WG__REDUCTION(NAME, TYPE, READ, ACCUMULATOR, NEUTRAL, JOIN, OUTPUT, WRITE)                 \
+    static inline ACCUMULATOR NAME##_joined(ACCUMULATOR a, ACCUMULATOR b) {                        \
+        return JOIN;                                                                               \
+    }                                                                                              \
+    static inline ACCUMULATOR NAME##_run_at(const TYPE *x, int64_t n, int64_t stride) {            \
+        ACCUMULATOR lanes[WG__LANES];                                                              \
+        for (int l = 0; l < WG__LANES; l++)                                                        \
+            lanes[l] = NEUTRAL;                                                                    \
+        int64_t i = 0;                                                                             \
+        for (; i + WG__LANES <= n; i += WG__LANES)                                                 \
+            for (int l = 0; l < WG__LANES; l++)                                                    \
+                lanes[l] = NAME##_joined(lanes[l], (ACCUMULATOR)READ(x[(i + l) * stride]));        \
+        for (; i < n; i++)                                                                         \
+            lanes[i % WG__LANES] =                                                                 \
+                NAME##_joined(lanes[i % WG__LANES], (ACCUMULATOR)READ(x[i * stride]));             \
+        for (int half = WG__LANES / 2; half > 0; half /= 2)                                        \
+            for (int l = 0; l < half; l++)                                                         \
+                lanes[l] = NAME##_joined(lanes[l], lanes[l + half]);                               \
+        return lanes[0];                                                                           \
+    }                                                                                              \
+    static void NAME##_run(int64_t count, void *to, const void *x, int64_t stride) {               \
+        ACCUMULATOR *total = to;                                                                   \
+        *total = NAME##_joined(*total, stride == 1 ? NAME##_run_at(x, count, 1)                    \
+                                                   : NAME##_run_at(x, count, stride));             \
+    }                                                                                              \
+    static inline void NAME##_row_at(ACCUMULATOR *restrict to, const TYPE *x, int64_t n,           \
+                                     int64_t stride) {                                             \
+        for (int64_t i = 0; i < n; i++)                                                            \
+            to[i] = NAME##_joined(to[i], (ACCUMULATOR)READ(x[i * stride]));                        \
+    }                                                                                              \
+    static void NAME##_row(int64_t count, void *to, const void *x, int64_t stride) {               \
+        if (stride == 1)                                                                           \
+            NAME##_row_at(to, x, count, 1);                                                        \
+        else                                                                                       \
+            NAME##_row_at(to, x, count, stride);                                                   \
+    }                                                                                              \
+    static void NAME##_start(int64_t count, void *to) {                                            \
+        for (int64_t i = 0; i < count; i++)                                                        \
+            ((ACCUMULATOR *)to)[i] = NEUTRAL;                                                      \
+    }                                                                                              \
+    static void NAME##_join(int64_t count, void *to, const void *from) {                           \
+        for (int64_t i = 0; i < count; i++)                                                        \
+            ((ACCUMULATOR *)to)[i] =                                                               \
+                NAME##_joined(((ACCUMULATOR *)to)[i], ((const ACCUMULATOR *)from)[i]);             \
+    }                                                                                              \
+    static void NAME##_finish(int64_t count, const void *from, void *y, int64_t stride) {          \
+        for (int64_t i = 0; i < count; i++)                                                        \
+            ((OUTPUT *)y)[i * stride] = (OUTPUT)WRITE(((const ACCUMULATOR *)from)[i]);             \
+    }
+
+#define WG__KERNELS(NAME, ACCUMULATOR)                                                             \
+    { sizeof(ACCUMULATOR), NAME##_start, NAME##_row, NAME##_run, NAME##_join, NAME##_finish }
+
+/* Each element of y, contiguous, becomes the reduction of x over the axes of the mask. -1 for lack
+ * of memory. */
+int wg__reduce(const wg__reduction *kernels, const wg_tensor *x, int64_t mask, wg_tensor *y);
+
+/* ---- Records ---- */
+
+/* The options of every reduction begin with these. */
+typedef struct wg__reduce_options {
+    int64_t mask; /* of the axes that are reduced */
+    bool keepdim;
+} wg__reduce_options;
+
+/* From what a caller gives; false if x is NULL, or after an error. */
+bool wg__reduce_options_make(wg__reduce_options *options, const wg_tensor *x, int axis_count,
+                             const int64_t *axes, bool keepdim, const char *where);
+
+/* The options of a call, and the number of elements that each element of its output is made of. */
+const wg__reduce_options *wg__reduce_options_of(const wg_call *call);
+int64_t wg__reduced_count(const wg_spec *x, int64_t mask);
+
+/* All axes, those that are reduced last: fills `order` and returns how many are kept. */
+int wg__reduced_last(int ndim, int64_t mask, int64_t *order);
+
+/* Output 0 has the shape that is left, and that dtype. */
+int wg__infer_reduced(wg_call *call, wg_dtype dtype);
+
+/* The same: floats stay what they are, all else becomes i64. */
+int wg__infer_total(wg_call *call);
+
+/* Runs the kernels of input 0's dtype into output 0. */
+int wg__reduce_call(wg_call *call, const wg__reduction *kernels);
+
+/* A tensor of the output's shape with the reduced axes put back as 1. */
+wg_tensor *wg__with_axes(wg_tensor *reduced, const wg_call *call);
+
+/* x summed over the axes of a call, as that call keeps them. */
+wg_tensor *wg__sum_over(wg_tensor *x, const wg_call *call);
+
+/* The vjp and the jvp of an op whose element of the output depends on the elements that it reduces
+ * alone: by the derivative of it by each of them, of the shape of input 0. NULL, after an error,
+ * gives -1. */
+int wg__vjp_by_derivative(const wg_call *call, wg_tensor *derivative, wg_tensor *const *cotangents,
+                          wg_tensor **gradients);
+int wg__jvp_by_derivative(const wg_call *call, wg_tensor *derivative, wg_tensor *const *tangents,
+                          wg_tensor **output_tangents);
+
+/* How an extremum's gradient is shared: of the elements of input 0, 1 / n at each of the n that are
+ * chosen among those reduced to one, 0 elsewhere. */
+wg_tensor *wg__shares_of(wg_tensor *chosen, const wg_call *call);
+
+double wg__reduce_flops(const wg_call *call);
+
+/* The same samples for all, of values that differ: 0 for all axes of a matrix, then some axes with
+ * and without keepdim. For records whose options are wg__reduce_options. */
+int wg__sample_reduction(int index, wg_generator *generator, wg_sample *sample);
+
+/* Case `index` of those: its options, rank and shape; false after the last. */
+typedef struct wg__reduction_case {
+    wg__reduce_options options;
+    int ndim;
+    int64_t shape[3];
+} wg__reduction_case;
+const wg__reduction_case *wg__reduction_case_at(int index);
+
+/* The rows of a large matrix. */
+int wg__bench_reduction(wg_generator *generator, wg_sample *sample);
+
+#endif

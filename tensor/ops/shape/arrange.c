@@ -1,0 +1,302 @@
+/* The elements of a tensor in another arrangement, or several times. */
+#include "tensor/convert.h"
+#include "tensor/ops/elementwise/elementwise.h"
+#include "tensor/ops/registry.h"
+
+#include <string.h>
+
+/* A list of axes; the list of none stands for all. */
+typedef struct axes_options {
+    int count;
+    int64_t axes[WG_MAX_DIMS];
+} axes_options;
+
+static bool axes_options_make(axes_options *options, int count, const int64_t *axes,
+                              const char *where) {
+    *options = (axes_options){.count = count};
+    if (count < 0 || count > WG_MAX_DIMS) {
+        wg_fail(WG_ERROR_ARGUMENT, where, "%d axes; there are at most %d", count, WG_MAX_DIMS);
+        return false;
+    }
+    if (count > 0)
+        memcpy(options->axes, axes, (size_t)count * sizeof *axes);
+    return true;
+}
+
+/* ---- flip: each of the axes from its end to its beginning, a view of negative strides. ---- */
+
+static int flip_infer(wg_call *call) {
+    const axes_options *options = call->options;
+    const int ndim = call->input_specs[0].ndim;
+    return wg__axis_mask(options->count, options->axes, ndim, call->op->name) < 0 ? -1 : 0;
+}
+
+static int flip_decompose(wg_call *call) {
+    const axes_options *options = call->options;
+    const int count = options->count ? options->count : call->input_specs[0].ndim;
+    wg_tensor *y = wg_alias(call->inputs[0]);
+    for (int i = 0; i < count; i++)
+        y = wg_slice(y, options->count ? (int)options->axes[i] : i, WG_END, WG_END, -1);
+    call->outputs[0] = y;
+    return y == NULL ? -1 : 0;
+}
+
+static int flip_sample(int index, wg_generator *generator, wg_sample *sample) {
+    static const axes_options options[] = {{0, {0}}, {0, {0}}, {1, {-1}}, {2, {0, 2}}};
+    sample->options = &options[index % 4];
+    return wg__sample_unary(index, generator, sample, wg__sample_normal);
+}
+
+static const wg_op flip = {
+    .name = "flip",
+    .doc = "y = x with the elements of some axes, or of all, in reverse; a view.",
+    .min_inputs = 1,
+    .max_inputs = 1,
+    .output_count = 1,
+    .options_size = sizeof(axes_options),
+    .differentiable = 1,
+    .infer = flip_infer,
+    .decompose = flip_decompose,
+    .sample = flip_sample,
+};
+
+wg_tensor *wg_flip(wg_tensor *x, int axis_count, const int64_t *axes) {
+    axes_options options;
+    if (!axes_options_make(&options, axis_count, axes, flip.name))
+        return NULL;
+    return wg_apply_one(&flip, 1, &x, &options);
+}
+
+/* ---- roll: y[i + shift] = x[i], around the end of each axis.   dx = g rolled back. ---- */
+
+typedef struct roll_options {
+    int64_t shifts[WG_MAX_DIMS]; /* of each axis */
+} roll_options;
+
+/* `count` places of one axis of x from `start` on, as a handle that no scope owns. */
+static wg_tensor part_of(const wg_tensor *x, int axis, int64_t start, int64_t count) {
+    wg_tensor part = *x;
+    part.offset += start * part.strides[axis];
+    part.spec.shape[axis] = count;
+    return part;
+}
+
+/* Copies x, which has elements, into y: where an axis rolls, its two parts one by one. */
+static void copy_rolled(wg_tensor *y, const wg_tensor *x, const int64_t *shifts, int axis) {
+    if (axis == x->spec.ndim) {
+        wg__convert(y, x);
+        return;
+    }
+    const int64_t size = x->spec.shape[axis], rest = shifts[axis] % size;
+    const int64_t shift = rest < 0 ? rest + size : rest;
+    wg_tensor from = part_of(x, axis, 0, size - shift), to = part_of(y, axis, shift, size - shift);
+    copy_rolled(&to, &from, shifts, axis + 1);
+    if (shift > 0) {
+        from = part_of(x, axis, size - shift, shift);
+        to = part_of(y, axis, 0, shift);
+        copy_rolled(&to, &from, shifts, axis + 1);
+    }
+}
+
+static int roll_forward(wg_call *call) {
+    const roll_options *options = call->options;
+    if (wg_tensor_count(call->inputs[0]) > 0)
+        copy_rolled(call->outputs[0], call->inputs[0], options->shifts, 0);
+    return 0;
+}
+
+static int roll_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
+    roll_options back = *(const roll_options *)call->options;
+    for (int i = 0; i < WG_MAX_DIMS; i++)
+        back.shifts[i] = -back.shifts[i];
+    gradients[0] = wg_apply_one(call->op, 1, cotangents, &back);
+    return wg__vjp_status();
+}
+
+static int roll_sample(int index, wg_generator *generator, wg_sample *sample) {
+    static const roll_options options[] = {{{1, -1}}, {{0}}, {{1}}, {{-5, 0, 2, 1}}};
+    sample->options = &options[index % 4];
+    return wg__sample_unary(index, generator, sample, wg__sample_normal);
+}
+
+static int roll_bench(wg_generator *generator, wg_sample *sample) {
+    static const roll_options options = {{700, 700}};
+    sample->options = &options;
+    sample->inputs[0] = wg_rand(generator, WG_F32, 2, (int64_t[]){2048, 2048});
+    return wg__sample_status(sample, 1);
+}
+
+static const wg_op roll = {
+    .name = "roll",
+    .doc = "y = x with the elements of some axes moved on by a shift, around the end.",
+    .min_inputs = 1,
+    .max_inputs = 1,
+    .output_count = 1,
+    .options_size = sizeof(roll_options),
+    .differentiable = 1,
+    .infer = wg__infer_like,
+    .forward = roll_forward,
+    .vjp = roll_vjp,
+    .jvp = wg_jvp_linear,
+    .sample = roll_sample,
+    .bench = roll_bench,
+};
+
+/* Rolls the elements in row-major order. */
+static wg_tensor *roll_flat(wg_tensor *x, int64_t shift) {
+    const wg_spec spec = x->spec;
+    wg_scope scope;
+    wg_scope_begin(&scope);
+    wg_tensor *flat = wg_reshape(x, 1, (int64_t[]){-1});
+    flat = wg_apply_one(&roll, 1, &flat, &(roll_options){{shift}});
+    return wg_scope_end(&scope, wg_reshape(flat, spec.ndim, spec.shape));
+}
+
+wg_tensor *wg_roll(wg_tensor *x, int count, const int64_t *shifts, const int64_t *axes) {
+    roll_options options = {{0}};
+    if (x == NULL)
+        return NULL;
+    if (axes == NULL && count == 1)
+        return roll_flat(x, wg_tensor_count(x) > 0 ? shifts[0] % wg_tensor_count(x) : 0);
+    if (axes == NULL) {
+        wg_fail(WG_ERROR_ARGUMENT, "roll", "%d shifts without axes; the flat elements take 1",
+                count);
+        return NULL;
+    }
+    for (int i = 0; i < count; i++) {
+        const int axis = wg__axis(axes[i], x->spec.ndim, "roll");
+        if (axis < 0)
+            return NULL;
+        const int64_t size = x->spec.shape[axis];
+        if (size > 0)
+            options.shifts[axis] = (options.shifts[axis] + shifts[i] % size) % size;
+    }
+    return wg_apply_one(&roll, 1, &x, &options);
+}
+
+/* ---- tile, repeat_interleave: axes repeated by views of stride 0, then copied. ---- */
+
+/* x with one axis so many times as long: the whole of it again and again, or (each) every element.
+ * `before` and `after` are the sizes on both sides of the new axis of the repeats. */
+static wg_tensor *repeat_axis(wg_tensor *x, int axis, int64_t repeats, bool each) {
+    if (x == NULL || repeats == 1)
+        return x;
+    wg_spec to = x->spec;
+    int64_t before = 1, after = 1;
+    for (int i = 0; i < x->spec.ndim; i++)
+        *(i < axis || (i == axis && each) ? &before : &after) *= x->spec.shape[i];
+    to.shape[axis] *= repeats;
+    wg_tensor *y = wg_reshape(x, 3, (int64_t[]){before, 1, after});
+    y = wg_expand(y, 3, (int64_t[]){before, repeats, after});
+    return wg_reshape(y, to.ndim, to.shape);
+}
+
+static int check_repeats(const wg_call *call, int64_t repeats, int64_t size) {
+    if (repeats < 0)
+        return wg__op_fail(call, WG_ERROR_ARGUMENT, "%lld repeats; there are at least 0",
+                           (long long)repeats);
+    if (size > 0 && repeats > INT64_MAX / size)
+        return wg__op_fail(call, WG_ERROR_SHAPE, "size %lld times %lld is beyond all memory",
+                           (long long)size, (long long)repeats);
+    return 0;
+}
+
+static int tile_infer(wg_call *call) {
+    const axes_options *repeats = call->options;
+    const wg_spec *x = &call->input_specs[0];
+    for (int i = 0; i < repeats->count; i++) {
+        const int axis = x->ndim - repeats->count + i;
+        if (check_repeats(call, repeats->axes[i], axis < 0 ? 1 : x->shape[axis]) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+static int tile_decompose(wg_call *call) {
+    const axes_options *repeats = call->options;
+    const wg_spec *x = &call->input_specs[0];
+    const int ndim = x->ndim > repeats->count ? x->ndim : repeats->count;
+    int64_t shape[WG_MAX_DIMS];
+    for (int i = 0; i < ndim; i++)
+        shape[i] = i < ndim - x->ndim ? 1 : x->shape[i - (ndim - x->ndim)];
+    wg_tensor *y = wg_reshape(call->inputs[0], ndim, shape);
+    for (int i = 0; i < repeats->count; i++)
+        y = repeat_axis(y, ndim - repeats->count + i, repeats->axes[i], false);
+    call->outputs[0] = y;
+    return y == NULL ? -1 : 0;
+}
+
+static int tile_sample(int index, wg_generator *generator, wg_sample *sample) {
+    static const axes_options repeats[] = {{2, {2, 3}}, {2, {2, 2}}, {3, {1, 2, 3}}, {2, {3, 2}}};
+    sample->options = &repeats[index % 4];
+    return wg__sample_unary(index, generator, sample, wg__sample_normal);
+}
+
+static const wg_op tile = {
+    .name = "tile",
+    .doc = "y = x so many times along each axis, the last ones first and then new ones.",
+    .min_inputs = 1,
+    .max_inputs = 1,
+    .output_count = 1,
+    .options_size = sizeof(axes_options),
+    .differentiable = 1,
+    .infer = tile_infer,
+    .decompose = tile_decompose,
+    .sample = tile_sample,
+};
+
+wg_tensor *wg_tile(wg_tensor *x, int count, const int64_t *repeats) {
+    axes_options options;
+    if (x == NULL || !axes_options_make(&options, count, repeats, tile.name))
+        return NULL;
+    return wg_apply_one(&tile, 1, &x, &options);
+}
+
+typedef struct repeat_options {
+    int64_t repeats;
+    int axis;
+} repeat_options;
+
+static int repeat_interleave_infer(wg_call *call) {
+    const repeat_options *options = call->options;
+    const int axis = wg__axis(options->axis, call->input_specs[0].ndim, call->op->name);
+    return axis < 0 ? -1 : check_repeats(call, options->repeats, call->input_specs[0].shape[axis]);
+}
+
+static int repeat_interleave_decompose(wg_call *call) {
+    const repeat_options *options = call->options;
+    const int axis = wg__axis(options->axis, call->input_specs[0].ndim, call->op->name);
+    call->outputs[0] = repeat_axis(wg_alias(call->inputs[0]), axis, options->repeats, true);
+    return call->outputs[0] == NULL ? -1 : 0;
+}
+
+static int repeat_interleave_sample(int index, wg_generator *generator, wg_sample *sample) {
+    static const repeat_options options[] = {{3, 1}, {2, 0}, {2, -2}};
+    static const int64_t shapes[][2] = {{2, 3}, {3, 2}, {1, 2}};
+    if (index >= (int)(sizeof options / sizeof *options))
+        return 0;
+    sample->options = &options[index];
+    sample->inputs[0] = wg__sample_normal(generator, 2, shapes[index]);
+    return wg__sample_status(sample, 1);
+}
+
+static const wg_op repeat_interleave = {
+    .name = "repeat_interleave",
+    .doc = "y = x with each element of one axis so many times.",
+    .min_inputs = 1,
+    .max_inputs = 1,
+    .output_count = 1,
+    .options_size = sizeof(repeat_options),
+    .differentiable = 1,
+    .infer = repeat_interleave_infer,
+    .decompose = repeat_interleave_decompose,
+    .sample = repeat_interleave_sample,
+};
+
+wg_tensor *wg_repeat_interleave(wg_tensor *x, int64_t repeats, int axis) {
+    return wg_apply_one(&repeat_interleave, 1, &x, &(repeat_options){repeats, axis});
+}
+
+static const wg_op *const ops[] = {&flip, &roll, &tile, &repeat_interleave};
+
+const wg__op_family wg__family_arrange = {ops, sizeof ops / sizeof *ops};

@@ -1,0 +1,432 @@
+/* Windows that slide along an axis, and padding beside it. */
+#include "tensor/convert.h"
+#include "tensor/ops/elementwise/elementwise.h"
+#include "tensor/ops/registry.h"
+
+#include <string.h>
+
+/* ---- unfold: y[.., i, .., j] = x[.., i step + j, ..], windows that may overlap.   dx = fold of g.
+ * fold: y = zeros, of `length` along the axis, with each window added where unfold reads it.   dx =
+ * unfold of g. Each is the other's adjoint.
+ *
+ *     x  0 1 2 3 4 5 6      size 3, step 2      y  0 1 2
+ *        [...] |  |                                2 3 4
+ *            [...] |                               4 5 6
+ *                [...] ---- */
+
+typedef struct unfold_options {
+    int axis; /* as resolved */
+    int64_t size, step;
+    int64_t length; /* fold: the size of the axis */
+} unfold_options;
+
+static int unfold_infer(wg_call *call) {
+    const unfold_options *options = call->options;
+    const wg_spec *x = &call->input_specs[0];
+    wg_spec *y = &call->output_specs[0];
+    if (options->size < 1 || options->step < 1)
+        return wg__op_fail(call, WG_ERROR_ARGUMENT,
+                           "windows of %lld at steps of %lld; both are at least 1",
+                           (long long)options->size, (long long)options->step);
+    if (x->ndim == WG_MAX_DIMS)
+        return wg__op_fail(call, WG_ERROR_SHAPE, "a tensor of rank %d takes no further axis",
+                           WG_MAX_DIMS);
+    if (options->axis >= x->ndim || x->shape[options->axis] < options->size)
+        return wg__op_fail(call, WG_ERROR_SHAPE, "a window of %lld is larger than axis %d",
+                           (long long)options->size, options->axis);
+    *y = *x;
+    y->shape[options->axis] = (x->shape[options->axis] - options->size) / options->step + 1;
+    y->shape[y->ndim++] = options->size;
+    return 0;
+}
+
+static int unfold_forward(wg_call *call) {
+    const unfold_options *options = call->options;
+    const wg_tensor *x = call->inputs[0];
+    int64_t strides[WG_MAX_DIMS];
+    memcpy(strides, x->strides, sizeof strides);
+    strides[x->spec.ndim] = strides[options->axis];
+    strides[options->axis] *= options->step;
+    call->outputs[0] = wg__tensor_view(x, &call->output_specs[0], strides, x->offset);
+    return call->outputs[0] == NULL ? -1 : 0;
+}
+
+static const wg_op fold;
+
+static int unfold_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
+    unfold_options options = *(const unfold_options *)call->options;
+    options.length = call->input_specs[0].shape[options.axis];
+    gradients[0] = wg_apply_one(&fold, 1, cotangents, &options);
+    return wg__vjp_status();
+}
+
+static const struct {
+    unfold_options options;
+    int ndim;
+    int64_t whole[3], windows[4];
+} sample_windows[] = {
+    {{0, 3, 1, 5}, 1, {5}, {3, 3}},
+    {{1, 2, 2, 5}, 2, {2, 5}, {2, 2, 2}},
+    {{0, 2, 3, 6}, 3, {6, 1, 2}, {2, 1, 2, 2}},
+    {{1, 4, 1, 4}, 2, {3, 4}, {3, 1, 4}},
+};
+
+static int sample_window(int index, wg_generator *generator, wg_sample *sample, bool whole) {
+    if (index >= (int)(sizeof sample_windows / sizeof *sample_windows))
+        return 0;
+    sample->options = &sample_windows[index].options;
+    sample->inputs[0] = whole ? wg__sample_normal(generator, sample_windows[index].ndim,
+                                                  sample_windows[index].whole)
+                              : wg__sample_normal(generator, sample_windows[index].ndim + 1,
+                                                  sample_windows[index].windows);
+    return wg__sample_status(sample, 1);
+}
+
+static int unfold_sample(int index, wg_generator *generator, wg_sample *sample) {
+    return sample_window(index, generator, sample, true);
+}
+
+static const wg_op unfold = {
+    .name = "unfold",
+    .doc = "y = the windows of one axis of x, of a size and at steps; a new last axis runs through "
+           "each. A view.",
+    .min_inputs = 1,
+    .max_inputs = 1,
+    .output_count = 1,
+    .options_size = sizeof(unfold_options),
+    .differentiable = 1,
+    .is_view = true,
+    .infer = unfold_infer,
+    .forward = unfold_forward,
+    .vjp = unfold_vjp,
+    .jvp = wg_jvp_linear,
+    .sample = unfold_sample,
+};
+
+wg_tensor *wg_unfold(wg_tensor *x, int axis, int64_t size, int64_t step) {
+    if (x == NULL)
+        return NULL;
+    const int along = wg__axis(axis, x->spec.ndim, "unfold");
+    if (along < 0)
+        return NULL;
+    return wg_apply_one(&unfold, 1, &x, &(unfold_options){along, size, step, 0});
+}
+
+static int fold_infer(wg_call *call) {
+    const unfold_options *options = call->options;
+    const wg_spec *x = &call->input_specs[0];
+    wg_spec *y = &call->output_specs[0];
+    const int64_t windows = (options->length - options->size) / options->step + 1;
+    *y = *x;
+    if (--y->ndim <= options->axis || x->shape[options->axis] != windows ||
+        x->shape[y->ndim] != options->size)
+        return wg__op_fail(call, WG_ERROR_SHAPE,
+                           "axis %d must hold %lld windows, and the last axis %lld elements",
+                           options->axis, (long long)windows, (long long)options->size);
+    y->shape[options->axis] = options->length;
+    return 0;
+}
+
+/* Place j of all windows at once, for each j: these never overlap. */
+static int add_windows(wg_tensor *y, const wg_tensor *x, const unfold_options *options) {
+    const int axis = options->axis, last = y->spec.ndim;
+    for (int64_t j = 0; j < options->size; j++) {
+        wg_tensor to = *y, from = *x;
+        from.spec.ndim--;
+        from.offset += j * x->strides[last];
+        to.spec.shape[axis] = from.spec.shape[axis];
+        to.strides[axis] *= options->step;
+        to.offset += j * y->strides[axis];
+        if (wg_add_(&to, &from, 1) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+/* bf16 adds up in f32. */
+static int fold_forward(wg_call *call) {
+    wg_tensor *y = call->outputs[0], *x = call->inputs[0], *sum = y;
+    if (y->spec.dtype == WG_BF16) {
+        x = wg_cast(x, WG_F32);
+        sum = wg_empty(WG_F32, y->spec.ndim, y->spec.shape);
+    }
+    if (x == NULL || wg_fill_(sum, 0) < 0 || add_windows(sum, x, call->options) < 0)
+        return -1;
+    return sum == y ? 0 : wg_copy_(y, sum);
+}
+
+static int fold_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
+    gradients[0] = wg_apply_one(&unfold, 1, cotangents, call->options);
+    return wg__vjp_status();
+}
+
+static int fold_sample(int index, wg_generator *generator, wg_sample *sample) {
+    return sample_window(index, generator, sample, false);
+}
+
+static int fold_bench(wg_generator *generator, wg_sample *sample) {
+    static const unfold_options options = {1, 4, 2, 2050};
+    sample->options = &options;
+    sample->inputs[0] = wg_rand(generator, WG_F32, 3, (int64_t[]){1024, 1024, 4});
+    return wg__sample_status(sample, 1);
+}
+
+static const wg_op fold = {
+    .name = "fold",
+    .doc = "y = zeros with each window, of the last axis of x, added at its place of one axis: the "
+           "adjoint of unfold.",
+    .min_inputs = 1,
+    .max_inputs = 1,
+    .output_count = 1,
+    .options_size = sizeof(unfold_options),
+    .differentiable = 1,
+    .infer = fold_infer,
+    .forward = fold_forward,
+    .vjp = fold_vjp,
+    .jvp = wg_jvp_linear,
+    .sample = fold_sample,
+    .bench = fold_bench,
+};
+
+/* ---- pad_constant: y = x with a number around it.   dx = the inside of g. ---- */
+
+typedef struct border_options {
+    int64_t before[WG_MAX_DIMS], after[WG_MAX_DIMS]; /* of each axis; at least 0 */
+    double value;
+} border_options;
+
+static int pad_constant_infer(wg_call *call) {
+    const border_options *options = call->options;
+    const wg_spec *x = &call->input_specs[0];
+    int64_t shape[WG_MAX_DIMS];
+    for (int i = 0; i < x->ndim; i++) {
+        if (options->before[i] > INT64_MAX / 4 || options->after[i] > INT64_MAX / 4)
+            return wg__op_fail(call, WG_ERROR_SHAPE, "a border beyond all memory");
+        shape[i] = x->shape[i] + options->before[i] + options->after[i];
+    }
+    return wg__spec_make(&call->output_specs[0], x->dtype, x->ndim, shape, call->op->name);
+}
+
+/* Takes `count` places of an axis from `start` on. */
+static void take_part(wg_tensor *x, int axis, int64_t start, int64_t count) {
+    x->offset += start * x->strides[axis];
+    x->spec.shape[axis] = count;
+}
+
+/* Fills what lies before and after each axis, of what the axes before it leave as the inside. */
+static int pad_constant_forward(wg_call *call) {
+    const border_options *options = call->options;
+    const wg_tensor *x = call->inputs[0];
+    wg_tensor inside = *call->outputs[0];
+    for (int i = 0; i < x->spec.ndim; i++) {
+        const int64_t begin = options->before[i], size = x->spec.shape[i];
+        wg_tensor before = inside, after = inside;
+        take_part(&before, i, 0, begin);
+        take_part(&after, i, begin + size, options->after[i]);
+        if (wg_fill_(&before, options->value) < 0 || wg_fill_(&after, options->value) < 0)
+            return -1;
+        take_part(&inside, i, begin, size);
+    }
+    wg__convert(&inside, x);
+    return 0;
+}
+
+static int pad_constant_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
+    const border_options *options = call->options;
+    const wg_spec *x = &call->input_specs[0];
+    wg_tensor *g = wg_alias(cotangents[0]);
+    for (int i = 0; i < x->ndim; i++)
+        g = wg_slice(g, i, options->before[i], options->before[i] + x->shape[i], 1);
+    gradients[0] = g;
+    return wg__vjp_status();
+}
+
+static int pad_constant_jvp(wg_call *call, wg_tensor *const *tangents,
+                            wg_tensor **output_tangents) {
+    border_options options = *(const border_options *)call->options;
+    options.value = 0;
+    output_tangents[0] = wg_apply_one(call->op, 1, tangents, &options);
+    return output_tangents[0] == NULL ? -1 : 0;
+}
+
+static int pad_constant_sample(int index, wg_generator *generator, wg_sample *sample) {
+    static const border_options options[] = {
+        {{1, 0}, {2, 3}, 7}, {{0}, {0}, 1}, {{3}, {0}, -1}, {{1, 0, 2, 0}, {0, 1, 0, 0}, 0.5}};
+    sample->options = &options[index % 4];
+    return wg__sample_unary(index, generator, sample, wg__sample_normal);
+}
+
+static int pad_constant_bench(wg_generator *generator, wg_sample *sample) {
+    static const border_options options = {{0, 1, 1}, {0, 1, 1}, 0};
+    sample->options = &options;
+    sample->inputs[0] = wg_rand(generator, WG_F32, 3, (int64_t[]){64, 256, 256});
+    return wg__sample_status(sample, 1);
+}
+
+static const wg_op pad_constant = {
+    .name = "pad_constant",
+    .doc = "y = x with a number before and after each axis, so many times.",
+    .min_inputs = 1,
+    .max_inputs = 1,
+    .output_count = 1,
+    .options_size = sizeof(border_options),
+    .differentiable = 1,
+    .infer = pad_constant_infer,
+    .forward = pad_constant_forward,
+    .vjp = pad_constant_vjp,
+    .jvp = pad_constant_jvp,
+    .sample = pad_constant_sample,
+    .bench = pad_constant_bench,
+};
+
+/* ---- pad: an axis longer, by a number or by its own elements; negative widths crop. ---- */
+
+typedef struct pad_options {
+    int count; /* of the last axes */
+    int64_t widths[2 * WG_MAX_DIMS];
+    wg_pad_mode mode;
+    double value;
+} pad_options;
+
+/* What each mode can lengthen an axis of `size` by. */
+static int64_t widest(wg_pad_mode mode, int64_t size) {
+    switch (mode) {
+    case WG_PAD_REFLECT:
+        return size > 0 ? size - 1 : 0;
+    case WG_PAD_CIRCULAR:
+        return size;
+    default:
+        return mode == WG_PAD_CONSTANT || size > 0 ? INT64_MAX : 0;
+    }
+}
+
+static int check_widths(const wg_call *call, int axis, int64_t before, int64_t after) {
+    const pad_options *options = call->options;
+    int64_t size = call->input_specs[0].shape[axis];
+    if (before < -size || after < -size || (before < 0 && after < 0 && before + after < -size))
+        return wg__op_fail(call, WG_ERROR_SHAPE, "%lld and %lld crop more than axis %d has",
+                           (long long)before, (long long)after, axis);
+    size += (before < 0 ? before : 0) + (after < 0 ? after : 0);
+    const int64_t most = widest(options->mode, size);
+    if (before > most || after > most)
+        return wg__op_fail(call, WG_ERROR_SHAPE,
+                           "widths %lld and %lld at axis %d, where this mode has elements for %lld",
+                           (long long)before, (long long)after, axis, (long long)most);
+    return 0;
+}
+
+static int pad_infer(wg_call *call) {
+    const pad_options *options = call->options;
+    const int ndim = call->input_specs[0].ndim;
+    if (options->mode < WG_PAD_CONSTANT || options->mode > WG_PAD_CIRCULAR)
+        return wg__op_fail(call, WG_ERROR_ARGUMENT, "mode %d is none of wg_pad_mode",
+                           (int)options->mode);
+    if (options->count > ndim)
+        return wg__op_fail(call, WG_ERROR_SHAPE, "widths for %d axes", options->count);
+    for (int i = 0; i < options->count; i++)
+        if (check_widths(call, ndim - options->count + i, options->widths[2 * i],
+                         options->widths[2 * i + 1]) < 0)
+            return -1;
+    return 0;
+}
+
+/* `count` elements that stand before (or after) an axis of x. */
+static wg_tensor *border(wg_tensor *x, int axis, wg_pad_mode mode, int64_t count, bool before) {
+    const int64_t size = wg_tensor_size(x, axis);
+    int64_t shape[WG_MAX_DIMS];
+    switch (mode) {
+    case WG_PAD_REFLECT: /* of 0 1 2 3: (2 1) before, (2 1) after */
+        return before ? wg_flip(wg_slice(x, axis, 1, count + 1, 1), 1, (int64_t[]){axis})
+                      : wg_flip(wg_slice(x, axis, size - 1 - count, size - 1, 1), 1,
+                                (int64_t[]){axis});
+    case WG_PAD_CIRCULAR: /* (2 3) before, (0 1) after */
+        return before ? wg_slice(x, axis, size - count, size, 1) : wg_slice(x, axis, 0, count, 1);
+    default: /* (0 0) before, (3 3) after */
+        memcpy(shape, wg_tensor_shape(x), sizeof shape);
+        shape[axis] = count;
+        return wg_expand(wg_slice(x, axis, before ? 0 : size - 1, before ? 1 : size, 1),
+                         wg_tensor_ndim(x), shape);
+    }
+}
+
+static wg_tensor *lengthen(wg_tensor *x, int axis, wg_pad_mode mode, int64_t before,
+                           int64_t after) {
+    wg_tensor *parts[3];
+    int count = 0;
+    if (x == NULL || (before <= 0 && after <= 0))
+        return x;
+    if (before > 0)
+        parts[count++] = border(x, axis, mode, before, true);
+    parts[count++] = x;
+    if (after > 0)
+        parts[count++] = border(x, axis, mode, after, false);
+    return wg_cat(count, parts, axis);
+}
+
+static int pad_decompose(wg_call *call) {
+    const pad_options *options = call->options;
+    const int first = call->input_specs[0].ndim - options->count;
+    border_options borders = {.value = options->value};
+    wg_tensor *y = wg_alias(call->inputs[0]);
+    for (int i = 0; i < options->count; i++) {
+        const int64_t before = options->widths[2 * i], after = options->widths[2 * i + 1];
+        const int64_t size = call->input_specs[0].shape[first + i];
+        if (before < 0 || after < 0)
+            y = wg_slice(y, first + i, before < 0 ? -before : 0, after < 0 ? size + after : size,
+                         1);
+        borders.before[first + i] = before > 0 ? before : 0;
+        borders.after[first + i] = after > 0 ? after : 0;
+        if (options->mode != WG_PAD_CONSTANT)
+            y = lengthen(y, first + i, options->mode, before, after);
+    }
+    if (options->mode == WG_PAD_CONSTANT)
+        y = wg_apply_one(&pad_constant, 1, &y, &borders);
+    call->outputs[0] = y;
+    return y == NULL ? -1 : 0;
+}
+
+static int pad_sample(int index, wg_generator *generator, wg_sample *sample) {
+    static const pad_options options[] = {
+        {1, {2, 1}, WG_PAD_REFLECT, 0},         {2, {1, 0, 2, 3}, WG_PAD_REPLICATE, 0},
+        {2, {2, 1, 0, 3}, WG_PAD_CIRCULAR, 0},  {2, {-1, 2, 1, 0}, WG_PAD_CONSTANT, 3},
+        {2, {1, -1, -1, 1}, WG_PAD_REFLECT, 0},
+    };
+    static const int64_t shapes[][3] = {{1, 2, 3}, {2, 3, 1}, {1, 2, 3}, {1, 2, 2}, {1, 3, 3}};
+    if (index >= (int)(sizeof options / sizeof *options))
+        return 0;
+    sample->options = &options[index];
+    sample->inputs[0] = wg__sample_normal(generator, 3, shapes[index]);
+    return wg__sample_status(sample, 1);
+}
+
+static const wg_op pad = {
+    .name = "pad",
+    .doc = "y = x with its last axes made longer at both ends: by a number, by their elements in "
+           "reverse, by the last one, or around the end. Negative widths crop.",
+    .min_inputs = 1,
+    .max_inputs = 1,
+    .output_count = 1,
+    .options_size = sizeof(pad_options),
+    .differentiable = 1,
+    .infer = pad_infer,
+    .decompose = pad_decompose,
+    .sample = pad_sample,
+};
+
+wg_tensor *wg_pad(wg_tensor *x, int axis_count, const int64_t *widths, wg_pad_mode mode,
+                  double value) {
+    pad_options options = {.count = axis_count, .mode = mode, .value = value};
+    if (x == NULL)
+        return NULL;
+    if (axis_count < 0 || axis_count > WG_MAX_DIMS) {
+        wg_fail(WG_ERROR_ARGUMENT, "pad", "%d axes; there are at most %d", axis_count, WG_MAX_DIMS);
+        return NULL;
+    }
+    if (axis_count > 0)
+        memcpy(options.widths, widths, 2 * (size_t)axis_count * sizeof *widths);
+    return wg_apply_one(&pad, 1, &x, &options);
+}
+
+static const wg_op *const ops[] = {&unfold, &fold, &pad_constant, &pad};
+
+const wg__op_family wg__family_window = {ops, sizeof ops / sizeof *ops};

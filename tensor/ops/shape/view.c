@@ -1,0 +1,514 @@
+/* The same elements under another shape: a handle on the storage of the operand. No element is
+ * copied, except by a reshape that the strides leave no other way. */
+#include "tensor/convert.h"
+#include "tensor/ops/elementwise/elementwise.h"
+#include "tensor/ops/registry.h"
+
+#include <string.h>
+
+/* The shape that a reshape or an expand asks for; -1 is worked out by infer. */
+typedef struct shape_options {
+    int ndim;
+    int64_t shape[WG_MAX_DIMS];
+} shape_options;
+
+/* False, with SHAPE, for a rank that no tensor has; then there is no shape to copy. */
+static bool shape_options_make(shape_options *options, int ndim, const int64_t *shape,
+                               const char *where) {
+    *options = (shape_options){.ndim = ndim};
+    if (ndim < 0 || ndim > WG_MAX_DIMS) {
+        wg_fail(WG_ERROR_SHAPE, where, "rank %d; ranks go from 0 to %d", ndim, WG_MAX_DIMS);
+        return false;
+    }
+    if (ndim > 0)
+        memcpy(options->shape, shape, (size_t)ndim * sizeof *shape);
+    return true;
+}
+
+/* ---- reshape: the same elements in row-major order.   dx = reshape(g, shape of x). ---- */
+
+/* Replaces the one -1 of `shape` by what makes `count` elements. */
+static int complete_shape(const wg_call *call, int64_t count, int ndim, int64_t *shape) {
+    int unknown = -1;
+    for (int i = 0; i < ndim; i++) {
+        if (shape[i] != -1)
+            continue;
+        if (unknown >= 0)
+            return wg__op_fail(call, WG_ERROR_SHAPE, "two sizes are -1; at most one can be");
+        unknown = i;
+    }
+    if (unknown < 0)
+        return 0;
+    wg_spec known;
+    shape[unknown] = 1;
+    if (wg__spec_make(&known, WG_U8, ndim, shape, call->op->name) < 0)
+        return -1;
+    const int64_t product = wg__spec_count(&known);
+    if (product == 0 || count % product != 0)
+        return wg__op_fail(call, WG_ERROR_SHAPE,
+                           "%lld elements cannot be cut by the other sizes, whose product is %lld",
+                           (long long)count, (long long)product);
+    shape[unknown] = count / product;
+    return 0;
+}
+
+static int reshape_infer(wg_call *call) {
+    const shape_options *options = call->options;
+    const wg_spec *x = &call->input_specs[0];
+    wg_spec *out = &call->output_specs[0];
+    int64_t shape[WG_MAX_DIMS];
+    memcpy(shape, options->shape, sizeof shape);
+    if (complete_shape(call, wg__spec_count(x), options->ndim, shape) < 0 ||
+        wg__spec_make(out, x->dtype, options->ndim, shape, call->op->name) < 0)
+        return -1;
+    if (wg__spec_count(out) != wg__spec_count(x)) {
+        char text[160];
+        return wg__op_fail(call, WG_ERROR_SHAPE, "%lld elements do not fit %s, which has %lld",
+                           (long long)wg__spec_count(x), wg_spec_text(text, sizeof text, out),
+                           (long long)wg__spec_count(out));
+    }
+    return 0;
+}
+
+/* The strides under which the elements of x, in row-major order, have the shape `to`; false if
+ * there are none. Neighbouring axes of x that step as one form a run; each run, from the last, must
+ * be cut by whole axes of `to`. */
+static bool reshaped_strides(const wg_tensor *x, const wg_spec *to, int64_t *strides) {
+    const int64_t *shape = x->spec.shape;
+    int axis = x->spec.ndim - 1, cut = to->ndim - 1;
+    if (wg__spec_count(to) == 0) {
+        wg__contiguous_strides(to, strides);
+        return true;
+    }
+    while (true) {
+        while (axis >= 0 && shape[axis] == 1)
+            axis--;
+        if (axis < 0)
+            break;
+        const int64_t step = x->strides[axis];
+        int64_t run = 1, covered = 1;
+        for (; axis >= 0 && (shape[axis] == 1 || x->strides[axis] == run * step); axis--)
+            run *= shape[axis];
+        for (; covered < run; cut--) {
+            strides[cut] = covered * step;
+            covered *= to->shape[cut];
+        }
+        if (covered != run)
+            return false;
+    }
+    for (; cut >= 0; cut--) /* what is left are ones */
+        strides[cut] = 1;
+    return true;
+}
+
+/* A contiguous tensor of the shape `to` with the elements of x. */
+static wg_tensor *reshaped_copy(const wg_tensor *x, const wg_spec *to) {
+    int64_t strides[WG_MAX_DIMS];
+    wg__contiguous_strides(&x->spec, strides);
+    wg_tensor *copy = wg__tensor_new(to);
+    wg_tensor *as_x = copy == NULL ? NULL : wg__tensor_view(copy, &x->spec, strides, 0);
+    if (as_x == NULL)
+        return NULL;
+    wg__convert(as_x, x);
+    return copy;
+}
+
+static int reshape_forward(wg_call *call) {
+    const wg_tensor *x = call->inputs[0];
+    const wg_spec *to = &call->output_specs[0];
+    int64_t strides[WG_MAX_DIMS];
+    call->outputs[0] = reshaped_strides(x, to, strides) ? wg__tensor_view(x, to, strides, x->offset)
+                                                        : reshaped_copy(x, to);
+    return call->outputs[0] == NULL ? -1 : 0;
+}
+
+static int reshape_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
+    gradients[0] = wg_reshape(cotangents[0], call->input_specs[0].ndim, call->input_specs[0].shape);
+    return wg__vjp_status();
+}
+
+static int reshape_sample(int index, wg_generator *generator, wg_sample *sample) {
+    static const shape_options shapes[] = {{2, {3, 2}}, {2, {1, 1}}, {0, {0}}, {2, {4, -1}}};
+    sample->options = &shapes[index % 4];
+    return wg__sample_unary(index, generator, sample, wg__sample_normal);
+}
+
+static const wg_op reshape = {
+    .name = "reshape",
+    .doc = "y = the elements of x in row-major order under another shape; one size may be -1. A "
+           "view wherever the strides of x allow one.",
+    .min_inputs = 1,
+    .max_inputs = 1,
+    .output_count = 1,
+    .options_size = sizeof(shape_options),
+    .differentiable = 1,
+    .is_view = true,
+    .infer = reshape_infer,
+    .forward = reshape_forward,
+    .vjp = reshape_vjp,
+    .jvp = wg_jvp_linear,
+    .sample = reshape_sample,
+};
+
+wg_tensor *wg_reshape(wg_tensor *x, int ndim, const int64_t *shape) {
+    shape_options options;
+    if (x == NULL || !shape_options_make(&options, ndim, shape, "reshape"))
+        return NULL;
+    return wg_apply_one(&reshape, 1, &x, &options);
+}
+
+/* ---- squeeze, unsqueeze: an axis of size 1 less or more; reshapes that are always views.   Each
+ * is the other's dx. ---- */
+
+typedef struct axis_options {
+    int axis;
+} axis_options;
+
+/* What belongs to `ndim` axes, without that of one of them. */
+static void drop_axis(int ndim, const int64_t *of_axes, int dropped, int64_t *rest) {
+    for (int i = 0; i < ndim - 1; i++)
+        rest[i] = of_axes[i < dropped ? i : i + 1];
+}
+
+/* The same with `value` for one that comes in between. */
+static void add_axis(int ndim, const int64_t *of_axes, int added, int64_t value, int64_t *all) {
+    for (int i = 0; i <= ndim; i++)
+        all[i] = i == added ? value : of_axes[i < added ? i : i - 1];
+}
+
+static int squeeze_infer(wg_call *call) {
+    const axis_options *options = call->options;
+    const wg_spec *x = &call->input_specs[0];
+    const int axis = wg__axis(options->axis, x->ndim, call->op->name);
+    if (axis < 0)
+        return -1;
+    if (x->shape[axis] != 1)
+        return wg__op_fail(call, WG_ERROR_SHAPE,
+                           "axis %d has size %lld; only an axis of size 1 goes", options->axis,
+                           (long long)x->shape[axis]);
+    call->output_specs[0].dtype = x->dtype;
+    call->output_specs[0].ndim = x->ndim - 1;
+    drop_axis(x->ndim, x->shape, axis, call->output_specs[0].shape);
+    return 0;
+}
+
+static int squeeze_forward(wg_call *call) {
+    const axis_options *options = call->options;
+    const wg_tensor *x = call->inputs[0];
+    const int axis = wg__axis(options->axis, x->spec.ndim, call->op->name);
+    int64_t strides[WG_MAX_DIMS] = {0};
+    drop_axis(x->spec.ndim, x->strides, axis, strides);
+    call->outputs[0] = wg__tensor_view(x, &call->output_specs[0], strides, x->offset);
+    return call->outputs[0] == NULL ? -1 : 0;
+}
+
+static int squeeze_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
+    const axis_options *options = call->options;
+    gradients[0] = wg_unsqueeze(cotangents[0], options->axis);
+    return wg__vjp_status();
+}
+
+static int squeeze_sample(int index, wg_generator *generator, wg_sample *sample) {
+    static const axis_options options[] = {{1}, {-1}, {0}};
+    static const int64_t shapes[][3] = {{2, 1, 3}, {2, 3, 1}, {1, 1, 1}};
+    if (index >= (int)(sizeof options / sizeof *options))
+        return 0;
+    sample->options = &options[index];
+    sample->inputs[0] = wg__sample_normal(generator, 3, shapes[index]);
+    return wg__sample_status(sample, 1);
+}
+
+static const wg_op squeeze = {
+    .name = "squeeze",
+    .doc = "y = x without one axis, of size 1. A view.",
+    .min_inputs = 1,
+    .max_inputs = 1,
+    .output_count = 1,
+    .options_size = sizeof(axis_options),
+    .differentiable = 1,
+    .is_view = true,
+    .infer = squeeze_infer,
+    .forward = squeeze_forward,
+    .vjp = squeeze_vjp,
+    .jvp = wg_jvp_linear,
+    .sample = squeeze_sample,
+};
+
+wg_tensor *wg_squeeze(wg_tensor *x, int axis) {
+    return wg_apply_one(&squeeze, 1, &x, &(axis_options){axis});
+}
+
+static int unsqueeze_infer(wg_call *call) {
+    const axis_options *options = call->options;
+    const wg_spec *x = &call->input_specs[0];
+    if (x->ndim == WG_MAX_DIMS)
+        return wg__op_fail(call, WG_ERROR_SHAPE, "a tensor of rank %d takes no further axis",
+                           x->ndim);
+    const int axis = wg__axis(options->axis, x->ndim + 1, call->op->name);
+    if (axis < 0)
+        return -1;
+    call->output_specs[0].dtype = x->dtype;
+    call->output_specs[0].ndim = x->ndim + 1;
+    add_axis(x->ndim, x->shape, axis, 1, call->output_specs[0].shape);
+    return 0;
+}
+
+/* As nobody steps along the new axis, its stride may be anything; that of contiguous memory is what
+ * lets neighbours see it as such. */
+static int unsqueeze_forward(wg_call *call) {
+    const axis_options *options = call->options;
+    const wg_tensor *x = call->inputs[0];
+    const int ndim = x->spec.ndim, axis = wg__axis(options->axis, ndim + 1, call->op->name);
+    const int64_t stride = axis < ndim ? x->spec.shape[axis] * x->strides[axis] : 1;
+    int64_t strides[WG_MAX_DIMS] = {0};
+    add_axis(ndim, x->strides, axis, stride, strides);
+    call->outputs[0] = wg__tensor_view(x, &call->output_specs[0], strides, x->offset);
+    return call->outputs[0] == NULL ? -1 : 0;
+}
+
+static int unsqueeze_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
+    const axis_options *options = call->options;
+    gradients[0] = wg_squeeze(cotangents[0], options->axis);
+    return wg__vjp_status();
+}
+
+static int unsqueeze_sample(int index, wg_generator *generator, wg_sample *sample) {
+    static const axis_options options[] = {{1}, {0}, {-1}, {-2}};
+    sample->options = &options[index % 4];
+    return wg__sample_unary(index, generator, sample, wg__sample_normal);
+}
+
+static const wg_op unsqueeze = {
+    .name = "unsqueeze",
+    .doc = "y = x with an axis of size 1 more. A view.",
+    .min_inputs = 1,
+    .max_inputs = 1,
+    .output_count = 1,
+    .options_size = sizeof(axis_options),
+    .differentiable = 1,
+    .is_view = true,
+    .infer = unsqueeze_infer,
+    .forward = unsqueeze_forward,
+    .vjp = unsqueeze_vjp,
+    .jvp = wg_jvp_linear,
+    .sample = unsqueeze_sample,
+};
+
+wg_tensor *wg_unsqueeze(wg_tensor *x, int axis) {
+    return wg_apply_one(&unsqueeze, 1, &x, &(axis_options){axis});
+}
+
+/* ---- flatten: neighbouring axes as one. A scalar becomes a vector of one. ---- */
+
+typedef struct flatten_options {
+    int first_axis, last_axis;
+} flatten_options;
+
+/* The two axes, counted from the front; -1 with an error. */
+static int flatten_axes(const wg_call *call, int *first, int *last) {
+    const flatten_options *options = call->options;
+    const int ndim = call->input_specs[0].ndim ? call->input_specs[0].ndim : 1;
+    *first = wg__axis(options->first_axis, ndim, call->op->name);
+    *last = *first < 0 ? -1 : wg__axis(options->last_axis, ndim, call->op->name);
+    if (*last < 0)
+        return -1;
+    if (*first > *last)
+        return wg__op_fail(call, WG_ERROR_ARGUMENT, "axis %d comes after axis %d",
+                           options->first_axis, options->last_axis);
+    return 0;
+}
+
+static int flatten_infer(wg_call *call) {
+    int first, last;
+    return flatten_axes(call, &first, &last);
+}
+
+static int flatten_decompose(wg_call *call) {
+    const wg_spec *x = &call->input_specs[0];
+    int64_t shape[WG_MAX_DIMS];
+    int first, last, ndim = 0;
+    if (flatten_axes(call, &first, &last) < 0)
+        return -1;
+    for (int i = 0; i < first; i++)
+        shape[ndim++] = x->shape[i];
+    shape[ndim] = 1;
+    for (int i = first; i <= last && i < x->ndim; i++)
+        shape[ndim] *= x->shape[i];
+    ndim++;
+    for (int i = last + 1; i < x->ndim; i++)
+        shape[ndim++] = x->shape[i];
+    call->outputs[0] = wg_reshape(call->inputs[0], ndim, shape);
+    return call->outputs[0] == NULL ? -1 : 0;
+}
+
+static int flatten_sample(int index, wg_generator *generator, wg_sample *sample) {
+    static const flatten_options options[] = {{0, -1}, {0, -1}, {0, 0}, {1, 2}};
+    sample->options = &options[index % 4];
+    return wg__sample_unary(index, generator, sample, wg__sample_normal);
+}
+
+static const wg_op flatten = {
+    .name = "flatten",
+    .doc = "y = x with the axes from first to last as one, by reshape; a scalar becomes (1).",
+    .min_inputs = 1,
+    .max_inputs = 1,
+    .output_count = 1,
+    .options_size = sizeof(flatten_options),
+    .differentiable = 1,
+    .infer = flatten_infer,
+    .decompose = flatten_decompose,
+    .sample = flatten_sample,
+};
+
+wg_tensor *wg_flatten(wg_tensor *x, int first_axis, int last_axis) {
+    return wg_apply_one(&flatten, 1, &x, &(flatten_options){first_axis, last_axis});
+}
+
+/* ---- unflatten: one axis cut into several. ---- */
+
+typedef struct unflatten_options {
+    int axis;
+    shape_options sizes;
+} unflatten_options;
+
+/* The shape of the result; -1 with an error. */
+static int unflatten_shape(const wg_call *call, int *ndim, int64_t *shape) {
+    const unflatten_options *options = call->options;
+    const wg_spec *x = &call->input_specs[0];
+    const int axis = wg__axis(options->axis, x->ndim, call->op->name), parts = options->sizes.ndim;
+    int64_t sizes[WG_MAX_DIMS];
+    wg_spec cut;
+    if (axis < 0)
+        return -1;
+    memcpy(sizes, options->sizes.shape, sizeof sizes);
+    if (complete_shape(call, x->shape[axis], parts, sizes) < 0 ||
+        wg__spec_make(&cut, WG_U8, parts, sizes, call->op->name) < 0)
+        return -1;
+    *ndim = x->ndim - 1 + parts;
+    if (parts < 1 || *ndim > WG_MAX_DIMS || wg__spec_count(&cut) != x->shape[axis])
+        return wg__op_fail(call, WG_ERROR_SHAPE,
+                           "axis %d, of size %lld, is not cut into %d axes whose sizes multiply to "
+                           "%lld; ranks go to %d",
+                           options->axis, (long long)x->shape[axis], parts,
+                           (long long)wg__spec_count(&cut), WG_MAX_DIMS);
+    memcpy(shape, x->shape, (size_t)axis * sizeof *shape);
+    memcpy(shape + axis, sizes, (size_t)parts * sizeof *shape);
+    memcpy(shape + axis + parts, x->shape + axis + 1, (size_t)(x->ndim - axis - 1) * sizeof *shape);
+    return 0;
+}
+
+static int unflatten_infer(wg_call *call) {
+    int64_t shape[WG_MAX_DIMS];
+    int ndim;
+    return unflatten_shape(call, &ndim, shape);
+}
+
+static int unflatten_decompose(wg_call *call) {
+    int64_t shape[WG_MAX_DIMS];
+    int ndim;
+    if (unflatten_shape(call, &ndim, shape) == 0)
+        call->outputs[0] = wg_reshape(call->inputs[0], ndim, shape);
+    return call->outputs[0] == NULL ? -1 : 0;
+}
+
+static int unflatten_sample(int index, wg_generator *generator, wg_sample *sample) {
+    static const unflatten_options options[] = {
+        {0, {2, {2, -1}}}, {-2, {3, {1, 2, 2}}}, {1, {1, {3}}}};
+    static const int64_t shapes[][2] = {{4, 3}, {4, 2}, {2, 3}};
+    if (index >= (int)(sizeof options / sizeof *options))
+        return 0;
+    sample->options = &options[index];
+    sample->inputs[0] = wg__sample_normal(generator, 2, shapes[index]);
+    return wg__sample_status(sample, 1);
+}
+
+static const wg_op unflatten = {
+    .name = "unflatten",
+    .doc = "y = x with one axis cut into several, by reshape; one of their sizes may be -1.",
+    .min_inputs = 1,
+    .max_inputs = 1,
+    .output_count = 1,
+    .options_size = sizeof(unflatten_options),
+    .differentiable = 1,
+    .infer = unflatten_infer,
+    .decompose = unflatten_decompose,
+    .sample = unflatten_sample,
+};
+
+wg_tensor *wg_unflatten(wg_tensor *x, int axis, int ndim, const int64_t *sizes) {
+    unflatten_options options = {.axis = axis};
+    if (x == NULL || !shape_options_make(&options.sizes, ndim, sizes, "unflatten"))
+        return NULL;
+    return wg_apply_one(&unflatten, 1, &x, &options);
+}
+
+/* ---- expand: axes of size 1, and new leading axes, repeated by a stride of 0.   dx = g summed
+ * over the repeated axes. ---- */
+
+static int expand_infer(wg_call *call) {
+    const shape_options *options = call->options;
+    const wg_spec *x = &call->input_specs[0];
+    const int added = options->ndim - x->ndim;
+    int64_t shape[WG_MAX_DIMS];
+    if (added < 0)
+        return wg__op_fail(call, WG_ERROR_SHAPE, "to rank %d; expanding drops no axis",
+                           options->ndim);
+    for (int i = 0; i < options->ndim; i++) {
+        const int64_t size = i < added ? 1 : x->shape[i - added];
+        shape[i] = options->shape[i] == -1 && i >= added ? size : options->shape[i];
+        if (size != 1 && size != shape[i])
+            return wg__op_fail(call, WG_ERROR_SHAPE,
+                               "size %lld of axis %d is not %lld; only a size of 1 is repeated",
+                               (long long)size, i - added, (long long)shape[i]);
+    }
+    return wg__spec_make(&call->output_specs[0], x->dtype, options->ndim, shape, call->op->name);
+}
+
+static int expand_forward(wg_call *call) {
+    const wg_tensor *x = call->inputs[0];
+    int64_t strides[WG_MAX_DIMS];
+    if (!wg__broadcast_strides(x, &call->output_specs[0], strides))
+        return wg__op_fail(call, WG_ERROR_SHAPE, "the shapes do not broadcast");
+    call->outputs[0] = wg__tensor_view(x, &call->output_specs[0], strides, x->offset);
+    return call->outputs[0] == NULL ? -1 : 0;
+}
+
+static int expand_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
+    gradients[0] = wg__sum_like(cotangents[0], call, 0);
+    return wg__vjp_status();
+}
+
+static int expand_sample(int index, wg_generator *generator, wg_sample *sample) {
+    static const shape_options shapes[] = {
+        {3, {2, -1, 3}}, {2, {2, 2}}, {2, {3, 4}}, {4, {2, 3, -1, 2}}};
+    sample->options = &shapes[index % 4];
+    return wg__sample_unary(index, generator, sample, wg__sample_normal);
+}
+
+static const wg_op expand = {
+    .name = "expand",
+    .doc = "y = x with axes of size 1, and new leading axes, repeated to a shape; -1 keeps a size. "
+           "A view by strides of 0.",
+    .min_inputs = 1,
+    .max_inputs = 1,
+    .output_count = 1,
+    .options_size = sizeof(shape_options),
+    .differentiable = 1,
+    .is_view = true,
+    .infer = expand_infer,
+    .forward = expand_forward,
+    .vjp = expand_vjp,
+    .jvp = wg_jvp_linear,
+    .sample = expand_sample,
+};
+
+wg_tensor *wg_expand(wg_tensor *x, int ndim, const int64_t *shape) {
+    shape_options options;
+    if (x == NULL || !shape_options_make(&options, ndim, shape, "expand"))
+        return NULL;
+    return wg_apply_one(&expand, 1, &x, &options);
+}
+
+static const wg_op *const ops[] = {&reshape, &squeeze, &unsqueeze, &flatten, &unflatten, &expand};
+
+const wg__op_family wg__family_view = {ops, sizeof ops / sizeof *ops};

@@ -1,0 +1,188 @@
+/* The formats of packed rows. */
+#include "tensor/quantize.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "tensor/convert.h"
+#include "tensor/quantize_rows.h"
+
+static const struct {
+    const char *name;
+    int64_t block, bytes;
+} packings[] = {
+    [WG_PACKING_BF16] = {"bf16", 1, 2},
+    [WG_PACKING_Q8_0] = {"q8_0", WG__BLOCK, WG__BLOCK_SCALE + WG__BLOCK},
+    [WG_PACKING_Q4_0] = {"q4_0", WG__BLOCK, WG__BLOCK_SCALE + WG__BLOCK / 2},
+    [WG_PACKING_Q8_0X16] = {"q8_0x16", WG__BLOCK, WG__BLOCK_SCALE + WG__BLOCK},
+    [WG_PACKING_Q4_0X16] = {"q4_0x16", WG__BLOCK, WG__BLOCK_SCALE + WG__BLOCK / 2},
+};
+
+const char *wg_packing_name(wg_packing packing) {
+    return (unsigned)packing < WG_PACKING_COUNT ? packings[packing].name : NULL;
+}
+
+int wg_packing_find(const char *name) {
+    for (int i = 0; name && i < WG_PACKING_COUNT; i++)
+        if (strcmp(name, packings[i].name) == 0)
+            return i;
+    return -1;
+}
+
+int64_t wg_packing_block(wg_packing packing) {
+    return (unsigned)packing < WG_PACKING_COUNT ? packings[packing].block : 0;
+}
+
+int64_t wg_packing_block_bytes(wg_packing packing) {
+    return (unsigned)packing < WG_PACKING_COUNT ? packings[packing].bytes : 0;
+}
+
+wg_packing wg_packing_side_by_side(wg_packing packing) {
+    return packing == WG_PACKING_Q8_0   ? WG_PACKING_Q8_0X16
+           : packing == WG_PACKING_Q4_0 ? WG_PACKING_Q4_0X16
+                                        : packing;
+}
+
+wg_packing wg__packing_of_a_row(wg_packing packing) {
+    return packing == WG_PACKING_Q8_0X16   ? WG_PACKING_Q8_0
+           : packing == WG_PACKING_Q4_0X16 ? WG_PACKING_Q4_0
+                                           : packing;
+}
+
+/* ---- Two bytes, the low one first ---- */
+
+static uint16_t get_16(const uint8_t *bytes) {
+    return (uint16_t)(bytes[0] | bytes[1] << 8);
+}
+
+static void put_16(uint8_t *bytes, uint16_t value) {
+    bytes[0] = (uint8_t)value;
+    bytes[1] = (uint8_t)(value >> 8);
+}
+
+float wg__half_to_f32(uint16_t half) {
+    const uint32_t sign = (uint32_t)(half & 0x8000) << 16, exponent = half >> 10 & 31,
+                   fraction = half & 0x3ff;
+    if (exponent == 0) {
+        const float value = ldexpf((float)fraction, -24);
+        return sign ? -value : value;
+    }
+    const uint32_t bits = sign | (exponent == 31 ? 255u : exponent + 112) << 23 | fraction << 13;
+    float value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+uint16_t wg__f32_to_half(float value) {
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    const uint16_t sign = (uint16_t)(bits >> 16 & 0x8000);
+    bits &= 0x7fffffff;
+    if (bits > 0x7f800000)
+        return sign | 0x7e00;
+    if (bits >= 0x477ff000) /* 65520, halfway to 2^16 */
+        return sign | 0x7c00;
+    if (bits < 0x38800000) /* 2^-14: subnormal halves are multiples of 2^-24 */
+        return sign | (uint16_t)lrintf(ldexpf(fabsf(value), 24));
+    bits += 0xfff + (bits >> 13 & 1);
+    return sign | (uint16_t)((bits >> 13) - (112 << 10));
+}
+
+/* ---- Blocks ---- */
+
+static void unpack_q8_0(const uint8_t *bytes, float *numbers) {
+    const float scale = wg__half_to_f32(get_16(bytes));
+    for (int i = 0; i < WG__BLOCK; i++)
+        numbers[i] = scale * (int8_t)bytes[WG__BLOCK_SCALE + i];
+}
+
+static void unpack_q4_0(const uint8_t *bytes, float *numbers) {
+    const float scale = wg__half_to_f32(get_16(bytes));
+    for (int i = 0; i < WG__BLOCK / 2; i++) {
+        numbers[i] = scale * (float)((bytes[WG__BLOCK_SCALE + i] & 15) - 8);
+        numbers[i + WG__BLOCK / 2] = scale * (float)((bytes[WG__BLOCK_SCALE + i] >> 4) - 8);
+    }
+}
+
+/* The scale is the largest magnitude / 127; numbers are rounded by the scale before it became a
+ * half, half away from zero. */
+static void pack_q8_0(const float *numbers, uint8_t *bytes) {
+    float largest = 0;
+    for (int i = 0; i < WG__BLOCK; i++)
+        largest = fmaxf(largest, fabsf(numbers[i]));
+    const float scale = largest / 127, inverse = isfinite(1 / scale) ? 1 / scale : 0;
+    put_16(bytes, wg__f32_to_half(scale));
+    for (int i = 0; i < WG__BLOCK; i++) {
+        const float level = roundf(numbers[i] * inverse);
+        bytes[WG__BLOCK_SCALE + i] =
+            (uint8_t)(int8_t)(isnan(level) ? 0 : fmaxf(-127, fminf(level, 127)));
+    }
+}
+
+static uint8_t nibble(float level) {
+    const float rounded = level + 8.5f;
+    return (uint8_t)(rounded > 15 ? 15 : rounded > 0 ? rounded : 0);
+}
+
+/* The number of the largest magnitude becomes -8, whatever its sign. */
+static void pack_q4_0(const float *numbers, uint8_t *bytes) {
+    float extreme = 0;
+    for (int i = 0; i < WG__BLOCK; i++)
+        if (fabsf(numbers[i]) > fabsf(extreme))
+            extreme = numbers[i];
+    const float scale = extreme / -8, inverse = isfinite(1 / scale) ? 1 / scale : 0;
+    put_16(bytes, wg__f32_to_half(scale));
+    for (int i = 0; i < WG__BLOCK / 2; i++)
+        bytes[WG__BLOCK_SCALE + i] = (uint8_t)(nibble(numbers[i] * inverse) |
+                                               nibble(numbers[i + WG__BLOCK / 2] * inverse) << 4);
+}
+
+/* ---- Rows ---- */
+
+void wg__pack_row(wg_packing packing, int64_t count, const float *numbers, uint8_t *bytes) {
+    const int64_t block = packings[packing].block, size = packings[packing].bytes;
+    for (int64_t i = 0; i < count / block; i++) {
+        const float *from = numbers + i * block;
+        uint8_t *to = bytes + i * size;
+        if (packing == WG_PACKING_Q8_0)
+            pack_q8_0(from, to);
+        else if (packing == WG_PACKING_Q4_0)
+            pack_q4_0(from, to);
+        else
+            put_16(to, wg__f32_to_bf16(*from));
+    }
+}
+
+void wg__unpack_row(wg_packing packing, int64_t count, const uint8_t *bytes, float *numbers) {
+    const int64_t block = packings[packing].block, size = packings[packing].bytes;
+    for (int64_t i = 0; i < count / block; i++) {
+        const uint8_t *from = bytes + i * size;
+        float *to = numbers + i * block;
+        if (packing == WG_PACKING_Q8_0)
+            unpack_q8_0(from, to);
+        else if (packing == WG_PACKING_Q4_0)
+            unpack_q4_0(from, to);
+        else
+            *to = wg__bf16_to_f32(get_16(from));
+    }
+}
+
+/* ---- Rows side by side ---- */
+
+enum { PIECE = 4 };
+
+void wg__group_put(wg_packing packing, int64_t row, const uint8_t *bytes, uint8_t *group) {
+    memcpy(group + row * WG__BLOCK_SCALE, bytes, WG__BLOCK_SCALE);
+    group += WG__GROUP * WG__BLOCK_SCALE + row * PIECE;
+    for (int64_t i = WG__BLOCK_SCALE; i < packings[packing].bytes;
+         i += PIECE, group += WG__GROUP * PIECE)
+        memcpy(group, bytes + i, PIECE);
+}
+
+void wg__group_get(wg_packing packing, int64_t row, const uint8_t *group, uint8_t *bytes) {
+    memcpy(bytes, group + row * WG__BLOCK_SCALE, WG__BLOCK_SCALE);
+    group += WG__GROUP * WG__BLOCK_SCALE + row * PIECE;
+    for (int64_t i = WG__BLOCK_SCALE; i < packings[packing].bytes;
+         i += PIECE, group += WG__GROUP * PIECE)
+        memcpy(bytes + i, group, PIECE);
+}

@@ -1,0 +1,46 @@
+/* Numbers kept small: how a row of f32 is packed into fewer bytes, as ggml and GGUF keep weights.
+ *
+ *     bf16     the upper half of each f32                                16 bits a number
+ *     q8_0     blocks of 32: a half, the scale, and 32 signed bytes       8.5
+ *     q4_0     blocks of 32: a half, the scale, and 32 numbers of 4 bits, less 8; those of the
+ *              block's first half in the low bits of 16 bytes             4.5
+ *     q8_0x16, q4_0x16   the same blocks, but of 16 rows side by side: what products read fastest
+ *
+ * Packed rows are the bytes of a u8 tensor: wg_pack, wg_unpack and wg_packed_linear of ops.h. Those
+ * side by side have the same number of bytes, and rows that are left over stand at the end, as
+ * without x16; but a row is no more a row of the tensor:
+ *
+ *     block 0 of 16 rows: 16 halves | 4 bytes of row 0 | of row 1 ... | the next 4 of row 0 | ...
+ *     block 1 ... */
+#ifndef WG_TENSOR_QUANTIZE_H
+#define WG_TENSOR_QUANTIZE_H
+
+#include <stdint.h>
+
+#include "../base/api.h"
+
+typedef enum wg_packing {
+    WG_PACKING_BF16,
+    WG_PACKING_Q8_0,
+    WG_PACKING_Q4_0,
+    WG_PACKING_Q8_0X16,
+    WG_PACKING_Q4_0X16,
+    WG_PACKING_COUNT
+} wg_packing;
+
+/* "bf16", "q8_0", "q4_0", "q8_0x16", "q4_0x16"; NULL outside the enum. */
+WG_API const char *wg_packing_name(wg_packing packing);
+
+/* The packing of that name, or -1 (no error is recorded). */
+WG_API int wg_packing_find(const char *name);
+
+/* The numbers in a block, of which a row is a multiple (1 for bf16), and the bytes of one. 0
+ * outside the enum. */
+WG_API int64_t wg_packing_block(wg_packing packing);
+WG_API int64_t wg_packing_block_bytes(wg_packing packing);
+
+/* The packing with the same blocks, side by side: q8_0x16 of q8_0. What has none, and what is
+ * outside the enum, is given back. */
+WG_API wg_packing wg_packing_side_by_side(wg_packing packing);
+
+#endif

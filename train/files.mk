@@ -1,0 +1,14 @@
+train_public = \
+	train/history.h \
+	train/metrics.h \
+	train/trainer.h \
+	$(nil)
+
+train_sources = \
+	train/history.c \
+	train/metrics.c \
+	train/trainer.c \
+	train/trainer_checkpoint.c \
+	train/trainer_diagnosis.c \
+	train/trainer_state.h \
+	$(nil)
