@@ -1,0 +1,190 @@
+/* Model types: one record says all that the library knows of a kind of model, and everything else
+ * follows from it: presets and configurations, construction, loading and saving, conversion of
+ * published files, the objectives that train it, and what the command does with it.
+ *
+ *     wg_model model;
+ *     wg_model_new(wg_model_type_find("bert"), "bert-mini", 1, &model);
+ *     wg_tensor *hidden = wg_model_forward(&model, &(wg_model_inputs){.ids = ids});    (B, T, C)
+ *     wg_tensor *logits = wg_model_logits(&model, hidden, NULL);                       (B, T, V)
+ *     wg_model_free(&model);
+ *
+ * A model is a file pair models/NAME.{h,c} with its struct, its forward and its record, and a row in
+ * the table of models/model.c. The structs and functions of one model (wg_bert_new...) are public as
+ * well, for programs that know which model they want.
+ *
+ *     shape               forward is                     examples
+ *     encoder             ids -> hidden                  BERT
+ *     decoder             ids -> hidden, causal          GPT, LLaMA
+ *     prefix decoder      two-dimensional positions      GLM
+ *     encoder-decoder     encode, then decode            Transformer, T5                       */
+#ifndef WG_MODELS_MODEL_H
+#define WG_MODELS_MODEL_H
+
+#include "../data/tokenizer/tokenizer.h"
+#include "../io/settings.h"
+#include "../nn/attention.h"
+
+typedef enum wg_model_shape {
+    WG_ENCODER = 1,
+    WG_DECODER = 2,
+    WG_PREFIX_DECODER = 4,
+    WG_ENCODER_DECODER = 8
+} wg_model_shape;
+
+/* What a model is given. Members that a shape does not name are for it to ignore; all but ids (or
+ * embeddings) may be NULL. */
+typedef struct wg_model_inputs {
+    wg_tensor *ids;            /* (B, T) i64 or i32 */
+    wg_tensor *embeddings;     /* encoders: (B, T, C), word embeddings instead of ids */
+    wg_tensor *keep;           /* (B, T) bool, false for padding; with caches (B, Tk), Tk all that is
+                                * seen. NULL: no padding */
+    wg_tensor *token_type_ids; /* encoders with segments: (B, T); NULL: all 0 */
+    wg_tensor *position_ids;   /* decoders: (B, T) below max_positions; NULL: 0, 1, ... after what the
+                                * caches hold */
+    wg_tensor *block_position_ids; /* prefix decoders: (B, T), 0 in Part A, 1, 2... in a span */
+    wg_tensor *part_a;             /* prefix decoders: (B), tokens of Part A; NULL: all of it */
+    wg_tensor *mask;   /* prefix decoders, instead of part_a: bool, broadcastable to (B, H, T, Tk) */
+    wg_tensor *memory; /* encoder-decoders: (B, S, C), what wg_model_encode gave */
+    wg_tensor *memory_keep;     /* (B, S) bool */
+    wg_kv_cache *caches;        /* of generation, one a layer: the ids follow what these hold */
+    wg_kv_cache *memory_caches; /* encoder-decoders: one a layer, filled at the first call */
+} wg_model_inputs;
+
+/* Sizes that every configuration has under some name. */
+typedef struct wg_model_sizes {
+    int64_t vocabulary; /* V; of encoder-decoders that of the target */
+    int64_t positions;  /* the longest sequence; INT64_MAX: any */
+    int64_t width;      /* C */
+    int64_t layers;     /* of the decoder, or of the encoder if there is none: a cache each */
+    bool tied_head;     /* the logits use the table of words */
+} wg_model_sizes;
+
+/* What a new model takes from its tokenizer and its run where its configuration leaves it open. */
+typedef struct wg_model_fit {
+    const wg_tokenizer *tokenizer;
+    int64_t sequence; /* tokens of a training sequence; 0: unknown */
+    bool configured;  /* the configuration is a user's file, and not a preset */
+    bool has_vocabulary, has_begin, has_end, has_pad, has_start; /* ... and that file says them */
+} wg_model_fit;
+
+typedef struct wg_model_preset {
+    const char *name;   /* "bert-mini" */
+    const void *config; /* the type's configuration struct */
+} wg_model_preset;
+
+/* How published files name the tensors of this type: see formats/convert.c. */
+typedef struct wg_model_names {
+    const char *architecture; /* of config.json ("BertForPreTraining"), or NULL */
+    const char *marker;       /* a part of a name that only files of this type have */
+    const char *prefix;       /* what files of the bare model leave out of names; "": nothing */
+    const char *heads[4];     /* how names begin that never have the prefix; NULL: no more */
+    const char *outer;        /* what names may have before those of the module; "": nothing */
+    const char *repeated[4];  /* ends of names of tensors that repeat another or say nothing */
+    const char *optional[4];  /* how names begin of tensors that a file may lack: a new head */
+} wg_model_names;
+
+typedef struct wg_model_type wg_model_type;
+struct wg_model_type {
+    const char *name;       /* of the command: "gpt" */
+    const char *model_type; /* of config.json: "gpt2" */
+    const char *title;      /* "GPT-2 (Radford et al. 2019)" */
+    wg_model_shape shape;
+
+    /* ---- Configuration ---- */
+    wg_setting_table settings;
+    const char *const *ignored;     /* published keys that change nothing here, up to NULL */
+    const wg_model_preset *presets; /* the first is the usual one; up to one without a name */
+    const char *training;           /* how `pretrain` differs from its usual settings, as JSON:
+                                     * {"schedule": "cosine", "weight-decay": 0.1} */
+    const char *objectives;         /* that pretrain it, the usual one first: "masked-lm" */
+    int (*read_more)(wg_config *json, void *config); /* what no row says; NULL: nothing */
+    int (*write_more)(wg_config *json, const void *config);
+    int (*check)(const void *config); /* beyond the rows; -1 with [ARGUMENT]; NULL: nothing */
+    int (*fit)(void *config, const wg_model_fit *fit);
+    wg_model_sizes (*sizes)(const void *config);
+    const void *(*config)(const wg_module *model); /* of a model that was made */
+
+    /* ---- The module tree ---- */
+    wg_model_names names;
+    wg_module *(*create)(const void *config, uint64_t seed); /* a root */
+
+    /* ---- Forward, by role; NULL for those that the shape does not have ---- */
+    wg_tensor *(*encode)(wg_module *model, wg_tensor *ids, wg_tensor *keep); /* encoder-decoders */
+    wg_tensor *(*forward)(wg_module *model, const wg_model_inputs *inputs);  /* -> (B, T, C) */
+    wg_tensor *(*logits)(wg_module *model, wg_tensor *hidden, wg_tensor *positions);
+    wg_tensor *(*loss)(wg_module *model, wg_tensor *hidden, wg_tensor *positions,
+                       wg_tensor *labels);
+
+    /* Encoders: a module to hang below a head of one's own, and the pooled output (B, C). */
+    const char *encoder_name; /* "bert" */
+    wg_module *(*encoder_new)(wg_module *parent, const char *name, const void *config, bool pooler);
+    wg_tensor *(*encoder_forward)(wg_module *encoder, const wg_model_inputs *inputs);
+    wg_tensor *(*encoder_pool)(wg_module *encoder, wg_tensor *hidden);
+    wg_tensor *(*next_sentence)(wg_module *model, wg_tensor *hidden); /* logits (B, 2); NULL: none */
+};
+
+/* ---- The table ---- */
+
+/* The types in order, up to NULL; and the one of that name or model_type. NULL with [NOT_FOUND,
+ * listing them]. */
+WG_API const wg_model_type *wg_model_type_at(int index);
+WG_API const wg_model_type *wg_model_type_find(const char *name);
+
+/* ---- Configurations: structs of the type (wg_bert_config...) ---- */
+
+/* Copies a preset. -1 with [ARGUMENT, listing the presets] */
+WG_API int wg_model_preset_config(const wg_model_type *type, const char *name, void *config);
+
+/* Reads a published config.json. Keys that are left out have their standard value, those of
+ * published files that change nothing are passed over, any other is refused. After an error *config
+ * is as it was. -1 with [FORMAT, ARGUMENT, MEMORY] */
+WG_API int wg_model_config_from_json(const wg_model_type *type, const char *json, void *config);
+
+/* The configuration as JSON text; the caller frees it with wg_text_free. NULL with [MEMORY] */
+WG_API char *wg_model_config_to_json(const wg_model_type *type, const void *config);
+
+/* 0 if a model can be made of it; -1 with [ARGUMENT, naming the key, its value and the rule] */
+WG_API int wg_model_config_check(const wg_model_type *type, const void *config);
+
+/* ---- Models ---- */
+
+/* A model of any type. {0} is none. */
+typedef struct wg_model {
+    const wg_model_type *type;
+    wg_module *module; /* its root; a wg_bert_for_pretraining, wg_gpt... */
+} wg_model;
+
+/* Makes the model of a preset, or of a configuration struct. Its generator begins at `seed`. Freed
+ * with wg_model_free; after an error there is nothing to free. -1 with [ARGUMENT, MEMORY] */
+WG_API int wg_model_new(const wg_model_type *type, const char *preset, uint64_t seed,
+                        wg_model *model);
+WG_API int wg_model_from_config(const wg_model_type *type, const void *config, uint64_t seed,
+                                wg_model *model);
+
+/* Reads the model and the tokenizer of a checkpoint; `tokenizer` may be NULL. After an error there
+ * is nothing to free. [NOT_FOUND, IO, FORMAT; STATE for a checkpoint of something else] */
+WG_API int wg_model_load(const char *path, wg_model *model, wg_tokenizer **tokenizer);
+
+/* Frees the module tree and makes it {0}, which is allowed, too. */
+WG_API void wg_model_free(wg_model *model);
+
+/* Its configuration as JSON text, freed with wg_text_free; its sizes. */
+WG_API char *wg_model_config_json(const wg_model *model);
+WG_API wg_model_sizes wg_model_sizes_of(const wg_model *model);
+
+/* source ids (B, S) -> memory (B, S, C), of encoder-decoders. [scope; SHAPE, INDEX, DTYPE; STATE] */
+WG_API wg_tensor *wg_model_encode(const wg_model *model, wg_tensor *ids, wg_tensor *keep);
+
+/* -> (B, T, C). [scope; SHAPE, also beyond the model's positions; INDEX, DTYPE, ARGUMENT] */
+WG_API wg_tensor *wg_model_forward(const wg_model *model, const wg_model_inputs *inputs);
+
+/* hidden (B, T, C), positions (N) flat b T + t  ->  (N, V); NULL: everywhere  ->  (B, T, V).
+ * [scope; SHAPE, INDEX, DTYPE] */
+WG_API wg_tensor *wg_model_logits(const wg_model *model, wg_tensor *hidden, wg_tensor *positions);
+
+/* The mean cross-entropy of those logits, which are never stored whole, and labels, of which
+ * WG_IGNORE_INDEX counts for nothing. Rank 0. [scope; SHAPE, INDEX, DTYPE] */
+WG_API wg_tensor *wg_model_loss(const wg_model *model, wg_tensor *hidden, wg_tensor *positions,
+                                wg_tensor *labels);
+
+#endif

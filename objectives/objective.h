@@ -1,0 +1,164 @@
+/* Objectives: one record says all that the library knows of a way to train a model and to use what
+ * it has learnt: its options, the data it wants, batches, loss, metrics and how they are printed,
+ * and inference. The command, the tests and the docs walk the table and know no objective by name.
+ *
+ *     model (models/model.h) --.
+ *     tokenizer, text ---------+--> wg_training --> wg_task --> wg_trainer
+ *     options -----------------'         '--> evaluation, and after it fill, generate, translate
+ *
+ *     objective            text                        shapes it takes
+ *     masked-lm            sentences                   encoder
+ *     causal-lm            stream                      decoder
+ *     blank-infilling      sentences                   prefix decoder
+ *     span-corruption      stream                      encoder-decoder
+ *     translation          pairs                       encoder-decoder
+ *     classify, squad      files of their own          encoder, with a head
+ *     cloze                files of their own          prefix decoder, without a head
+ *
+ * An objective is a file pair objectives/NAME.{h,c} with its record, and a row in the table of
+ * objectives/objective.c. Any model of a shape that it takes can be trained by it. */
+#ifndef WG_OBJECTIVES_OBJECTIVE_H
+#define WG_OBJECTIVES_OBJECTIVE_H
+
+#include <stdio.h>
+
+#include "../data/batches/batches.h"
+#include "../data/dataset/dataset.h"
+#include "../models/generate/decode.h"
+#include "../models/model.h"
+#include "../train/trainer.h"
+
+typedef struct wg_objective wg_objective;
+
+/* ---- Training ---- */
+
+/* What a training is made of. All of it is borrowed and must outlive the training. */
+typedef struct wg_training_setup {
+    const wg_model *model;
+    const wg_tokenizer *tokenizer;
+    const wg_dataset *training; /* NULL: only an evaluation is wanted; also where an objective reads
+                                 * files of its own */
+    const wg_dataset *held_out; /* NULL: there is no evaluation */
+    const char *training_path, *held_out_path; /* of objectives that read files of their own */
+    const char *checkpoint; /* that is resumed or measured; NULL: a new run */
+    const void *options;    /* the struct of the objective's settings; NULL: standard values */
+    int64_t batch;          /* sequences; 0: the objective's usual number */
+    int64_t sequence;       /* tokens; 0: the objective's usual number, within the model's positions */
+    uint64_t seed;          /* of batches and masks */
+    int64_t evaluation_batches; /* in an evaluation during training, at most; 0: all */
+} wg_training_setup;
+
+/* A model, its data and an objective. Objectives see the struct, users its functions. */
+typedef struct wg_training {
+    const wg_objective *objective;
+    wg_training_setup setup; /* batch and sequence as they are used */
+    wg_batches *batches;     /* of the training data; NULL without */
+    int64_t fingerprint;     /* of the training data: a resumed run must have the same */
+    int64_t examples;        /* of an epoch */
+    void *context;           /* the objective's own */
+} wg_training;
+
+/* Checks that the objective takes the model, and prepares its data. Freed with wg_training_free.
+ * NULL with [ARGUMENT, also for a sequence beyond the model's positions or a tokenizer beyond its
+ * vocabulary; NOT_FOUND, IO, FORMAT for files; MEMORY] */
+WG_API wg_training *wg_training_new(const wg_objective *objective, const wg_training_setup *setup);
+WG_API void wg_training_free(wg_training *training);
+
+/* The task for a trainer, whose functions use `training`. It saves /config, /tokenizer and
+ * /train/data, and refuses to resume with other data than the run was begun with. */
+WG_API wg_task wg_training_task(wg_training *training);
+
+/* Measures the model on the whole held-out data. -1 with [STATE if there is none] */
+WG_API int wg_training_evaluate(wg_training *training, wg_metrics *metrics);
+
+/* ---- Use ---- */
+
+/* How a text is filled or continued. */
+typedef struct wg_use_options {
+    int64_t top;  /* objectives that rank tokens: how many of each blank; 0: 5 */
+    int64_t beam; /* search with so many hypotheses; 0: draw, or greedy */
+    wg_generation_options generation; /* sampling, max_tokens, listener, stop */
+    wg_generator generator;
+} wg_use_options;
+
+typedef struct wg_candidate {
+    char *text;
+    double probability;
+} wg_candidate;
+
+/* What was found for one blank. */
+typedef struct wg_filled_blank {
+    char *text;            /* what is written there; NULL where candidates are ranked */
+    int64_t tokens;        /* of the text */
+    wg_generation_end end; /* why the text ended */
+    int64_t candidate_count;
+    wg_candidate *candidates; /* the likeliest first */
+} wg_filled_blank;
+
+typedef struct wg_filled {
+    char *text; /* with its blanks filled; NULL where candidates are ranked */
+    int64_t blank_count;
+    wg_filled_blank *blanks;
+} wg_filled;
+
+/* Frees what a fill gave, and makes it {0}. */
+WG_API void wg_filled_clear(wg_filled *filled);
+
+/* ---- The record ---- */
+
+/* A metric as results show it. */
+typedef struct wg_metric_row {
+    const char *name;   /* of wg_metrics: "mlm_loss", and of the JSON results */
+    const char *weight; /* JSON name under which its weight is given ("mlm_tokens"); NULL: it is not */
+} wg_metric_row;
+
+struct wg_objective {
+    const char *name;  /* of --objective and --task: "masked-lm" */
+    const char *title; /* a line with its paper, for --help and docs */
+    int shapes;        /* wg_model_shape values, or'ed: the models that it takes */
+    bool finetunes;    /* reached by `finetune --task NAME`: begins from a checkpoint */
+    const char *mark;  /* what only checkpoints of this objective hold: a dataset
+                        * ("/model/classifier/weight") or a key of /config; NULL: nothing */
+    wg_dataset_kind text;      /* of the datasets that it wants, if it reads no files of its own */
+    wg_setting_table settings; /* rows of its own options; size 0: none */
+    const char *training;      /* how its runs differ from usual settings, as JSON; NULL: nothing */
+    int64_t usual_batch, usual_sequence;
+
+    /* Fine-tuning only. Makes the model from the checkpoint `setup->checkpoint`, with a new head
+     * where that one has none (adapt), or reads it as it was saved (load). */
+    int (*adapt)(const wg_training_setup *setup, void (*note)(const char *message, void *context),
+                 void *note_context, wg_model *model, wg_tokenizer **tokenizer);
+    int (*load)(const char *path, wg_model *model, wg_tokenizer **tokenizer);
+
+    /* Training. `begin` checks the setup and makes batches, fingerprint, examples and context;
+     * `end` frees the context, also after a `begin` that failed. */
+    int (*begin)(wg_training *training);
+    void (*end)(wg_training *training);
+    wg_tensor *(*loss)(wg_training *training, wg_metrics *metrics);
+    int (*evaluate)(wg_training *training, int64_t batches, wg_metrics *metrics); /* 0: all */
+    char *(*config)(const wg_training *training); /* kept as /config; NULL: the model's own */
+
+    /* Results. Each line goes to `stream`. NULL where there is nothing. */
+    void (*describe)(const wg_training *training, FILE *stream); /* the text, before training */
+    const wg_metric_row *metrics;                                /* up to one without a name */
+    void (*print)(const wg_metrics *metrics, FILE *stream);
+    int (*show_batch)(wg_training *training, FILE *stream);
+    int (*predict)(wg_training *training, const void *how, const char *path, wg_metrics *metrics);
+
+    /* Use of a trained model; NULL where it is for something else. */
+    int (*fill)(const wg_model *model, const wg_tokenizer *tokenizer, const wg_use_options *options,
+                const char *text, wg_filled *filled);
+    int (*generate)(const wg_model *model, const wg_tokenizer *tokenizer,
+                    const wg_use_options *options, const char *prompt, wg_generation *text);
+    int (*translate)(const wg_model *model, const wg_tokenizer *tokenizer,
+                     const wg_use_options *options, int64_t count, const char *const *texts,
+                     char **translations);
+};
+
+/* The objectives in order, up to NULL; the one of that name; that of a checkpoint, by its mark or
+ * else by the model's first objective. NULL with [NOT_FOUND, listing them; IO, FORMAT] */
+WG_API const wg_objective *wg_objective_at(int index);
+WG_API const wg_objective *wg_objective_find(const char *name);
+WG_API const wg_objective *wg_objective_of(const char *path);
+
+#endif
