@@ -57,6 +57,8 @@ typedef struct wg_setting {
                            * NULL: none, and a file must have the key (a setting of the command: it
                            * stays 0 or NULL) */
     const char *(*choice)(int value); /* the names of a WG_SETTING_CHOICE, from 0; NULL beyond */
+    const char *excludes;             /* the row of the same table that this one replaces */
+    const char *heading;              /* of --help, above this row and those that follow it */
     const char *argument;             /* of the option in --help: "N", "FILE" */
     const char *help;                 /* a line of --help and of docs/configurations.md */
 } wg_setting;

@@ -24,6 +24,7 @@
 
 #include "../data/batches/batches.h"
 #include "../data/dataset/dataset.h"
+#include "../models/generate/beam.h"
 #include "../models/generate/decode.h"
 #include "../models/model.h"
 #include "../train/trainer.h"
@@ -31,6 +32,17 @@
 typedef struct wg_objective wg_objective;
 
 /* ---- Training ---- */
+
+/* What an evaluation may be asked for beside its metrics. */
+typedef struct wg_evaluation_options {
+    bool by_document;        /* measure each document from its beginning, as far as a sequence goes,
+                              * instead of all of the text cut into sequences */
+    const char *predictions; /* the file that answers go to; NULL: none */
+    bool lowercase;          /* BLEU without regard to case */
+    wg_beam_options beam;    /* of translations; zeros: the usual search */
+} wg_evaluation_options;
+
+enum { WG_EVALUATES_BY_DOCUMENT = 1, WG_EVALUATES_PREDICTIONS = 2, WG_EVALUATES_TRANSLATIONS = 4 };
 
 /* What a training is made of. All of it is borrowed and must outlive the training. */
 typedef struct wg_training_setup {
@@ -46,6 +58,7 @@ typedef struct wg_training_setup {
     int64_t sequence;       /* tokens; 0: the objective's usual number, within the model's positions */
     uint64_t seed;          /* of batches and masks */
     int64_t evaluation_batches; /* in an evaluation during training, at most; 0: all */
+    const wg_evaluation_options *evaluation; /* of wg_training_evaluate; NULL: metrics alone */
 } wg_training_setup;
 
 /* A model, its data and an objective. Objectives see the struct, users its functions. */
@@ -77,9 +90,27 @@ WG_API int wg_training_evaluate(wg_training *training, wg_metrics *metrics);
 typedef struct wg_use_options {
     int64_t top;  /* objectives that rank tokens: how many of each blank; 0: 5 */
     int64_t beam; /* search with so many hypotheses; 0: draw, or greedy */
+    bool draws;   /* options of drawing were given */
     wg_generation_options generation; /* sampling, max_tokens, listener, stop */
     wg_generator generator;
 } wg_use_options;
+
+/* Which of them a fill takes, or'ed. */
+enum { WG_FILLS_BY_RANK = 1, WG_FILLS_BY_BEAM = 2, WG_FILLS_BY_DRAWING = 4 };
+
+/* How far a prompt and its continuation may go. */
+typedef struct wg_prompt_room {
+    int64_t positions;    /* of the model */
+    int64_t most_read;    /* tokens that a prompt may have */
+    int64_t most_written; /* tokens for which there are positions behind this prompt */
+} wg_prompt_room;
+
+/* How sentences are translated. */
+typedef struct wg_translation_use {
+    int64_t batch;        /* texts that are translated at a time; 0: 32 */
+    wg_beam_options beam; /* its start and end are the model's, whatever stands there */
+    int64_t first_number; /* how messages count the first text; 0: 1 */
+} wg_translation_use;
 
 typedef struct wg_candidate {
     char *text;
@@ -123,6 +154,7 @@ struct wg_objective {
     wg_setting_table settings; /* rows of its own options; size 0: none */
     const char *training;      /* how its runs differ from usual settings, as JSON; NULL: nothing */
     int64_t usual_batch, usual_sequence;
+    unsigned evaluation; /* which wg_evaluation_options it takes: WG_EVALUATES_... or'ed */
 
     /* Fine-tuning only. Makes the model from the checkpoint `setup->checkpoint`, with a new head
      * where that one has none (adapt), or reads it as it was saved (load). */
@@ -143,15 +175,23 @@ struct wg_objective {
     const wg_metric_row *metrics;                                /* up to one without a name */
     void (*print)(const wg_metrics *metrics, FILE *stream);
     int (*show_batch)(wg_training *training, FILE *stream);
-    int (*predict)(wg_training *training, const void *how, const char *path, wg_metrics *metrics);
 
-    /* Use of a trained model; NULL where it is for something else. */
+    /* Use of a trained model in evaluation mode; NULL where it is for something else. */
+
+    /* Fills the blanks of a text. */
+    unsigned fills; /* WG_FILLS_BY_... or'ed */
     int (*fill)(const wg_model *model, const wg_tokenizer *tokenizer, const wg_use_options *options,
                 const char *text, wg_filled *filled);
+
+    /* Encodes a prompt (NULL: none) into text->tokens, and says how far it goes; continues it. */
+    int (*prompt)(const wg_model *model, const wg_tokenizer *tokenizer, const char *prompt,
+                  wg_generation *text, wg_prompt_room *room);
     int (*generate)(const wg_model *model, const wg_tokenizer *tokenizer,
-                    const wg_use_options *options, const char *prompt, wg_generation *text);
+                    const wg_use_options *options, wg_generation *text);
+
+    /* translations[i], freed with wg_text_free, is that of texts[i]; all NULL after a failure. */
     int (*translate)(const wg_model *model, const wg_tokenizer *tokenizer,
-                     const wg_use_options *options, int64_t count, const char *const *texts,
+                     const wg_translation_use *options, int64_t count, const char *const *texts,
                      char **translations);
 };
 
