@@ -2,6 +2,7 @@
 #include "nn/embedding.h"
 
 #include "nn/internal.h"
+#include "tensor/internal.h"
 #include "tensor/ops.h"
 
 /* The padding token means nothing: its vector is 0. */
@@ -11,6 +12,8 @@ static int clear_row(wg_tensor *weight, int64_t row) {
     if (row < 0 || row >= wg_tensor_size(weight, 0))
         return wg_fail(WG_ERROR_INDEX, "embedding", "padding index %lld is outside 0..%lld",
                        (long long)row, (long long)wg_tensor_size(weight, 0) - 1);
+    if (wg__meta_init())
+        return 0;
     wg_scope scope;
     wg_scope_begin(&scope);
     bool recording = wg_set_grad_enabled(false);

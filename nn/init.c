@@ -2,7 +2,7 @@
  * that a leaf can be filled and every dtype works. */
 #include "nn/init.h"
 
-#include "tensor/op.h"
+#include "tensor/internal.h"
 #include "tensor/ops.h"
 
 #include <math.h>
@@ -96,6 +96,8 @@ int wg_initialize(wg_tensor *x, const wg_initializer *how, wg_generator *generat
     if (!wg_dtype_is_float(wg_tensor_dtype(x)))
         return wg_fail(WG_ERROR_DTYPE, "initialize", "%s is no floating dtype",
                        wg_dtype_name(wg_tensor_dtype(x)));
+    if (wg__meta_init() && wg__tensor_is_meta(x))
+        return 0;
     wg_scope scope;
     wg_scope_begin(&scope);
     bool recording = wg_set_grad_enabled(false);

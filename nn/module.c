@@ -250,7 +250,11 @@ wg_tensor *wg_module_parameter(wg_module *module, const char *name, int ndim,
                                const int64_t *shape) {
     if (!module || wg_error_pending())
         return NULL;
-    wg_tensor *tensor = wg_keep(wg_empty(WG_F32, ndim, shape));
+    wg_spec spec;
+    if (wg__spec_make(&spec, WG_F32, ndim, shape, "module_parameter") < 0)
+        return NULL;
+    wg_tensor *tensor =
+        wg_keep(wg__meta_init() ? wg__meta_tensor_new(&spec) : wg__tensor_new(&spec));
     if (wg_set_requires_grad(tensor, true) < 0) {
         wg_release(tensor);
         return NULL;
@@ -261,7 +265,9 @@ wg_tensor *wg_module_parameter(wg_module *module, const char *name, int ndim,
 wg_tensor *wg_module_buffer(wg_module *module, const char *name, wg_tensor *tensor) {
     if (!module || !tensor || wg_error_pending())
         return NULL;
-    return own(module, name, WG_SLOT_BUFFER, wg__tensor_reference(tensor, true), "module_buffer");
+    wg_tensor *kept = wg__meta_init() ? wg_keep(wg__meta_tensor_new(&tensor->spec))
+                                      : wg__tensor_reference(tensor, true);
+    return own(module, name, WG_SLOT_BUFFER, kept, "module_buffer");
 }
 
 /* The slot below `top` that owns the tensor, or NULL. */

@@ -4,7 +4,7 @@
 #include <math.h>
 
 #include "nn/internal.h"
-#include "tensor/easy.h"
+#include "tensor/internal.h"
 
 static int check(int64_t width, int64_t first, int64_t positions,
                  const wg_rotary_options *options) {
@@ -39,6 +39,19 @@ static double step_of(double frequency, const wg_rotary_options *options) {
     return fast * frequency + (1 - fast) * frequency / factor;
 }
 
+/* c, s: (positions, D/2). */
+static void fill_tables(float *c, float *s, int64_t first, int64_t positions, int64_t pairs,
+                        const wg_rotary_options *options) {
+    const double base = options->base == 0 ? 10000 : options->base;
+    for (int64_t i = 0; i < pairs; i++) {
+        const double step = step_of(pow(base, -(double)i / (double)pairs), options);
+        for (int64_t t = 0; t < positions; t++) {
+            c[t * pairs + i] = (float)cos((double)(first + t) * step);
+            s[t * pairs + i] = (float)sin((double)(first + t) * step);
+        }
+    }
+}
+
 int wg_rotary_tables(int64_t width, int64_t first, int64_t positions,
                      const wg_rotary_options *options, wg_tensor **cosines, wg_tensor **sines) {
     static const wg_rotary_options defaults;
@@ -48,19 +61,14 @@ int wg_rotary_tables(int64_t width, int64_t first, int64_t positions,
     if (check(width, first, positions, options) < 0)
         return -1;
     const int64_t pairs = width / 2;
-    wg_tensor *tables[] = {wg_empty(WG_F32, WG_DIMS(positions, pairs)),
-                           wg_empty(WG_F32, WG_DIMS(positions, pairs))};
-    if (!tables[0] || !tables[1])
-        return -1;
-    float *c = wg_tensor_data(tables[0]), *s = wg_tensor_data(tables[1]);
-    const double base = options->base == 0 ? 10000 : options->base;
-    for (int64_t i = 0; i < pairs; i++) {
-        const double step = step_of(pow(base, -2.0 * (double)i / (double)width), options);
-        for (int64_t t = 0; t < positions; t++) {
-            c[t * pairs + i] = (float)cos((double)(first + t) * step);
-            s[t * pairs + i] = (float)sin((double)(first + t) * step);
-        }
-    }
+    const wg_spec spec = {WG_F32, 2, {positions, pairs}};
+    wg_tensor *tables[2];
+    for (int i = 0; i < 2; i++)
+        if (!(tables[i] = wg__meta_init() ? wg__meta_tensor_new(&spec) : wg__tensor_new(&spec)))
+            return -1;
+    if (!wg__meta_init())
+        fill_tables(wg_tensor_data(tables[0]), wg_tensor_data(tables[1]), first, positions, pairs,
+                    options);
     *cosines = tables[0];
     *sines = tables[1];
     return 0;

@@ -5,6 +5,7 @@
 
 #include "nn/internal.h"
 #include "tensor/easy.h"
+#include "tensor/internal.h"
 
 static int check(wg_dtype dtype, int64_t width, int64_t first, int64_t positions, double base) {
     if (wg__check_size("sinusoidal", "width", width) < 0 ||
@@ -28,6 +29,8 @@ wg_tensor *wg_sinusoidal_table(wg_dtype dtype, int64_t width, int64_t first, int
         return NULL;
     if (base == 0)
         base = 10000;
+    if (wg__meta_init())
+        return wg__meta_tensor_new(&(wg_spec){dtype, 2, {positions, width}});
     wg_scope scope;
     wg_scope_begin(&scope);
     wg_tensor *table = wg_empty(WG_F64, WG_DIMS(positions, width));

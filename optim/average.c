@@ -45,6 +45,8 @@ void wg_average_free(wg_average *average) {
 
 static int check_tensor(const wg_average *average, const wg_tensor *tensor) {
     wg_dtype dtype = wg_tensor_dtype(tensor);
+    if (wg__check_memory(tensor, "average_add") < 0)
+        return -1;
     if (average->updates > 0)
         return wg_fail(WG_ERROR_STATE, "average_add",
                        "%lld updates were made; add every tensor before the first",

@@ -218,6 +218,8 @@ static int check_parameter(const wg_optimizer *optimizer, const char *name,
     if (!wg_requires_grad(parameter))
         return wg_fail(WG_ERROR_GRADIENT, "optimizer_add",
                        "\"%s\" wants no gradient; call wg_set_requires_grad first", name);
+    if (wg__check_memory(parameter, "optimizer_add") < 0)
+        return -1;
     if (dtype != WG_F32 && dtype != WG_F64)
         return wg_fail(WG_ERROR_DTYPE, "optimizer_add", "\"%s\" is %s; f32 and f64 can be stepped",
                        name, wg_dtype_name(dtype));

@@ -128,7 +128,7 @@ wg_tensor *wg_tri(wg_dtype dtype, int64_t rows, int64_t columns, int64_t diagona
 }
 
 int wg_to_array(const wg_tensor *x, void *out) {
-    if (!x)
+    if (!x || wg__check_memory(x, "to_array") < 0)
         return -1;
     size_t bytes = (size_t)wg_tensor_count(x) * wg_dtype_size(x->spec.dtype);
     if (wg_tensor_is_contiguous(x)) {

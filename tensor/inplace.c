@@ -2,6 +2,11 @@
 #include "tensor/convert.h"
 #include "tensor/iter.h"
 
+/* A tensor with memory takes elements only from one that has them. */
+static int check_source(const wg_tensor *x, const wg_tensor *source, const char *where) {
+    return wg__tensor_is_meta(x) ? 0 : wg__check_memory(source, where);
+}
+
 static void fill_bytes_1(int64_t n, char *const *data, const int64_t *strides, const void *value) {
     for (int64_t i = 0; i < n; i++)
         data[0][i * strides[0]] = *(const char *)value;
@@ -32,6 +37,8 @@ static void fill_bytes_8(int64_t n, char *const *data, const int64_t *strides, c
 int wg_fill_(wg_tensor *x, double value) {
     if (!x || wg__check_writable(x, "fill_") < 0)
         return -1;
+    if (wg__tensor_is_meta(x))
+        return 0;
     uint64_t bits = 0;
     wg__set_element(x->spec.dtype, &bits, value);
     size_t size = wg_dtype_size(x->spec.dtype);
@@ -45,7 +52,7 @@ int wg_fill_(wg_tensor *x, double value) {
 }
 
 int wg_copy_(wg_tensor *x, const wg_tensor *src) {
-    if (!x || !src || wg__check_writable(x, "copy_") < 0)
+    if (!x || !src || wg__check_writable(x, "copy_") < 0 || check_source(x, src, "copy_") < 0)
         return -1;
     int64_t strides[WG_MAX_DIMS];
     if (!wg__broadcast_strides(src, &x->spec, strides)) {
@@ -54,6 +61,8 @@ int wg_copy_(wg_tensor *x, const wg_tensor *src) {
                        wg_spec_text(from, sizeof from, &src->spec),
                        wg_spec_text(to, sizeof to, &x->spec));
     }
+    if (wg__tensor_is_meta(x))
+        return 0;
     wg__convert(x, src);
     wg_tensor_touch(x);
     return 0;
@@ -95,7 +104,7 @@ static void add_any(int64_t n, char *const *data, const int64_t *strides, const 
 }
 
 int wg_add_(wg_tensor *x, const wg_tensor *y, double alpha) {
-    if (!x || !y || wg__check_writable(x, "add_") < 0)
+    if (!x || !y || wg__check_writable(x, "add_") < 0 || check_source(x, y, "add_") < 0)
         return -1;
     if (!wg__same_shape(&x->spec, &y->spec) || x->spec.dtype != y->spec.dtype) {
         char to[128], from[128];
@@ -104,6 +113,8 @@ int wg_add_(wg_tensor *x, const wg_tensor *y, double alpha) {
                        wg_spec_text(to, sizeof to, &x->spec),
                        wg_spec_text(from, sizeof from, &y->spec));
     }
+    if (wg__tensor_is_meta(x))
+        return 0;
     wg_tensor *operands[] = {x, (wg_tensor *)y};
     any_add any = {x->spec.dtype, alpha};
     if (x->spec.dtype == WG_F32)
@@ -130,6 +141,8 @@ int wg_scale_(wg_tensor *x, double alpha) {
     if (!wg_dtype_is_float(x->spec.dtype))
         return wg_fail(WG_ERROR_DTYPE, "scale_", "%s; wanted a floating dtype",
                        wg_dtype_name(x->spec.dtype));
+    if (wg__tensor_is_meta(x))
+        return 0;
     any_add scale = {x->spec.dtype, alpha};
     wg__iterate(1, &x, scale_any, &scale);
     wg_tensor_touch(x);

@@ -10,7 +10,7 @@
 #include "tensor/tensor.h"
 
 typedef struct wg_storage {
-    void *data;
+    void *data; /* NULL: a tensor without memory (wg_set_meta_init) */
     size_t bytes;
     atomic_int references;
     atomic_uint_fast64_t version;
@@ -39,6 +39,19 @@ struct wg_tensor {
 /* A contiguous tensor of uninitialised elements in the innermost scope. */
 wg_tensor *wg__tensor_new(const wg_spec *spec);
 
+/* A tensor without memory in the innermost scope (wg_set_meta_init). */
+wg_tensor *wg__meta_tensor_new(const wg_spec *spec);
+
+/* Whether wg_set_meta_init is on. */
+bool wg__meta_init(void);
+
+static inline bool wg__tensor_is_meta(const wg_tensor *x) {
+    return !x->storage->data;
+}
+
+/* -1 with STATE if x has no memory; for what reads elements outside of an op. */
+int wg__check_memory(const wg_tensor *x, const char *where);
+
 /* A handle in the innermost scope on `base`'s storage, with no node: the raw material of views. */
 wg_tensor *wg__tensor_view(const wg_tensor *base, const wg_spec *spec, const int64_t *strides,
                            int64_t offset);
@@ -55,7 +68,8 @@ static inline void *wg__tensor_address(const wg_tensor *x) {
     return (char *)x->storage->data + x->offset * (int64_t)wg_dtype_size(x->spec.dtype);
 }
 
-/* -1 with GRADIENT if an in-place write to x would break a recorded graph (tensor.h). */
+/* -1 with GRADIENT if an in-place write to x would break a recorded graph (tensor.h), with STATE if
+ * x has no memory and wg_set_meta_init is off. */
 int wg__check_writable(const wg_tensor *x, const char *where);
 
 /* ---- What autograd installs, the first time that a tensor asks for gradients or tangents ---- */

@@ -102,7 +102,7 @@ static int save(const wg_tensor *x, const char *path, char *temporary, size_t si
 }
 
 int wg_npy_save(const wg_tensor *x, const char *path) {
-    if (!x)
+    if (!x || wg__check_memory(x, "npy") < 0)
         return -1;
     if (!description_of(x->spec.dtype))
         return wg_fail(WG_ERROR_DTYPE, "npy", "%s: NumPy has no %s; cast to f32", path,

@@ -80,6 +80,12 @@ WG_COLD static int fail_missing(const wg_op *op, int i) {
     return wg_error_pending() ? -1 : wg_fail(WG_ERROR_ARGUMENT, op->name, "operand %d is NULL", i);
 }
 
+WG_COLD static void fail_without_memory(const wg_op *op, int count, wg_tensor *const *inputs) {
+    for (int i = 0; i < count; i++)
+        if (inputs[i] && wg__check_memory(inputs[i], op->name) < 0)
+            return;
+}
+
 static int check_inputs(const wg_op *op, int count, wg_tensor *const *inputs, const void *options) {
     if (op->max_inputs > WG_MAX_INPUTS)
         return wg_fail(WG_ERROR_ARGUMENT, op->name,
@@ -179,10 +185,15 @@ int wg_apply(const wg_op *op, int input_count, wg_tensor *const *inputs, const v
     if (check_inputs(op, input_count, inputs, options) < 0)
         return give_none(op, outputs);
     wg_spec specs[WG_MAX_INPUTS];
-    bool dual = false;
+    bool dual = false, has_memory = true;
     for (int i = 0; i < input_count; i++) {
         specs[i] = inputs[i] ? inputs[i]->spec : (wg_spec){.ndim = -1};
         dual |= inputs[i] && inputs[i]->tangents;
+        has_memory &= !inputs[i] || !wg__tensor_is_meta(inputs[i]);
+    }
+    if (!has_memory) {
+        fail_without_memory(op, input_count, inputs);
+        return give_none(op, outputs);
     }
     wg_call call;
     begin_call(&call, op, input_count, inputs, specs, options);

@@ -367,7 +367,7 @@ static void put_tensor(sink *out, const wg_tensor *x) {
 }
 
 int wg_print(FILE *stream, const wg_tensor *x) {
-    if (!x)
+    if (!x || wg__check_memory(x, "print") < 0)
         return -1;
     sink out = {.stream = stream};
     put_tensor(&out, x);
@@ -378,7 +378,7 @@ int wg_print(FILE *stream, const wg_tensor *x) {
 }
 
 int64_t wg_format(char *buffer, size_t size, const wg_tensor *x) {
-    if (!x)
+    if (!x || wg__check_memory(x, "print") < 0)
         return -1;
     sink out = {.buffer = buffer, .size = size};
     put_tensor(&out, x);

@@ -46,7 +46,7 @@ static bool check_probabilities(const wg_tensor *p) {
 
 wg_tensor *wg_bernoulli(wg_generator *generator, const wg_tensor *p) {
     wg_tensor *x = NULL;
-    if (!p || !check_floating(p, "bernoulli"))
+    if (!p || wg__check_memory(p, "bernoulli") < 0 || !check_floating(p, "bernoulli"))
         return NULL;
     wg_scope scope;
     wg_scope_begin(&scope);
@@ -230,7 +230,8 @@ static wg_tensor *multinomial(wg_generator *generator, const wg_tensor *weights,
 
 wg_tensor *wg_multinomial(wg_generator *generator, const wg_tensor *weights, int64_t samples,
                           bool replacement) {
-    if (!weights || !check_multinomial(weights, samples))
+    if (!weights || wg__check_memory(weights, "multinomial") < 0 ||
+        !check_multinomial(weights, samples))
         return NULL;
     wg_scope scope;
     wg_scope_begin(&scope);

@@ -14,17 +14,29 @@
 /* The data of small tensors stands behind the storage, in the same block. */
 enum { SMALL_BYTES = 512, BEHIND = (sizeof(wg_storage) + 63) / 64 * 64 };
 
-static wg_storage *storage_new(size_t bytes) {
-    const bool is_small = bytes <= SMALL_BYTES;
+static WG__THREAD_LOCAL bool meta_init;
+
+bool wg_set_meta_init(bool on) {
+    const bool was = meta_init;
+    meta_init = on;
+    return was;
+}
+
+bool wg__meta_init(void) {
+    return meta_init;
+}
+
+static wg_storage *storage_new(size_t bytes, bool is_meta) {
+    const bool is_small = !is_meta && bytes <= SMALL_BYTES;
     wg_storage *storage = wg__alloc(is_small ? BEHIND + bytes : sizeof *storage);
     if (!storage)
         return NULL;
-    storage->data = is_small ? (char *)storage + BEHIND : wg__alloc(bytes);
-    if (!storage->data) {
+    storage->data = is_small ? (char *)storage + BEHIND : is_meta ? NULL : wg__alloc(bytes);
+    if (!storage->data && !is_meta) {
         wg__free(storage);
         return NULL;
     }
-    storage->bytes = bytes;
+    storage->bytes = is_meta ? 0 : bytes;
     atomic_init(&storage->references, 1);
     atomic_init(&storage->version, 0);
     return storage;
@@ -73,8 +85,9 @@ int64_t wg_tensors_alive(void) {
     return wg__tally_sum(WG__TALLY_TENSORS);
 }
 
-wg_tensor *wg__tensor_new(const wg_spec *spec) {
-    wg_storage *storage = storage_new((size_t)wg__spec_count(spec) * wg_dtype_size(spec->dtype));
+static wg_tensor *tensor_new(const wg_spec *spec, bool is_meta) {
+    wg_storage *storage =
+        storage_new((size_t)wg__spec_count(spec) * wg_dtype_size(spec->dtype), is_meta);
     if (!storage)
         return NULL;
     wg_tensor *x = handle_new(storage, spec, 0);
@@ -85,6 +98,23 @@ wg_tensor *wg__tensor_new(const wg_spec *spec) {
     wg__contiguous_strides(spec, x->strides);
     wg__scope_adopt(wg__scope_current(), x);
     return x;
+}
+
+wg_tensor *wg__tensor_new(const wg_spec *spec) {
+    return tensor_new(spec, false);
+}
+
+wg_tensor *wg__meta_tensor_new(const wg_spec *spec) {
+    return tensor_new(spec, true);
+}
+
+int wg__check_memory(const wg_tensor *x, const char *where) {
+    if (!wg__tensor_is_meta(x))
+        return 0;
+    char text[128];
+    return wg_fail(WG_ERROR_STATE, where,
+                   "%s was made under wg_set_meta_init(true) and has no elements",
+                   wg_spec_text(text, sizeof text, &x->spec));
 }
 
 /* A view that is in no scope yet. */
@@ -133,6 +163,8 @@ bool wg__tensor_is_sole(const wg_tensor *x) {
 }
 
 int wg__check_writable(const wg_tensor *x, const char *where) {
+    if (!meta_init && wg__check_memory(x, where) < 0)
+        return -1;
     if (x->node && wg_grad_enabled())
         return wg_fail(WG_ERROR_GRADIENT, where,
                        "writing in place to a tensor that %s; turn recording off "
@@ -213,7 +245,7 @@ const char *wg_spec_text(char *buffer, size_t size, const wg_spec *spec) {
 /* ---- Elements ---- */
 
 void *wg_tensor_data(const wg_tensor *x) {
-    return x ? wg__tensor_address(x) : NULL;
+    return x && wg__check_memory(x, "tensor_data") == 0 ? wg__tensor_address(x) : NULL;
 }
 
 void wg_tensor_touch(wg_tensor *x) {
@@ -222,7 +254,7 @@ void wg_tensor_touch(wg_tensor *x) {
 }
 
 double wg_item(const wg_tensor *x) {
-    if (!x)
+    if (!x || wg__check_memory(x, "item") < 0)
         return NAN;
     if (wg__spec_count(&x->spec) != 1) {
         wg_fail(WG_ERROR_SHAPE, "item", "a tensor of %lld elements; wanted one element",
@@ -233,7 +265,7 @@ double wg_item(const wg_tensor *x) {
 }
 
 double wg_at(const wg_tensor *x, const int64_t *index) {
-    if (!x)
+    if (!x || wg__check_memory(x, "at") < 0)
         return NAN;
     int64_t position = 0;
     for (int i = 0; i < x->spec.ndim; i++) {

@@ -86,6 +86,14 @@ WG_API int wg_to_array(const wg_tensor *x, void *out);
 /* Uninitialised elements. [scope; SHAPE] */
 WG_API wg_tensor *wg_empty(wg_dtype dtype, int ndim, const int64_t *shape);
 
+/* While on, this thread makes module parameters, module buffers and tables of positions without
+ * memory: they have shape, dtype and paths, and nothing else (PyTorch's "meta" device). A model of
+ * any size is then made in milliseconds, to ask for the names and shapes of its weights. In the
+ * mode, filling such a tensor (wg_initialize, wg_fill_, wg_copy_) does nothing; whatever else needs
+ * the elements fails with STATE, as does filling them once the mode is off. Returns the setting
+ * that stood; a thread begins with false. */
+WG_API bool wg_set_meta_init(bool on);
+
 /* Every element 0, 1 or `value` (converted as a C cast does, clamped to an integer dtype's range).
  * [scope; SHAPE] */
 WG_API wg_tensor *wg_zeros(wg_dtype dtype, int ndim, const int64_t *shape);

@@ -1,9 +1,14 @@
 /* The module tree: names, paths, ownership, tied weights, and what a failure leaves. */
 #include "nn/module.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "base/alloc.h"
+#include "models/llama.h"
+#include "nn/init.h"
+#include "optim/optimizer.h"
+#include "tensor/internal.h"
 #include "tests/testing.h"
 
 /* A little model with the shape of BERT's paths; the decoder is tied to the embedding. */
@@ -276,6 +281,89 @@ START_TEST(a_dtype_that_cannot_be_changed_everywhere_is_changed_nowhere) {
 }
 END_TEST
 
+/* ---- Without memory ---- */
+
+START_TEST(a_model_of_seventy_billion_weights_is_made_without_memory) {
+    wg_llama_config config;
+    ck_assert_int_eq(wg_llama_config_preset(&config, "llama-7b"), 0);
+    config.vocab_size = 128256;
+    config.hidden_size = 8192;
+    config.intermediate_size = 28672;
+    config.num_hidden_layers = 80;
+    config.num_attention_heads = 64;
+    config.num_key_value_heads = 8;
+    config.max_position_embeddings = 131072;
+    const int64_t before = wg_alloc_get_stats().live_bytes;
+    const bool was = wg_set_meta_init(true);
+    ck_assert(!was);
+    wg_llama *model = wg_llama_new(&config, 1);
+    ck_assert(wg_set_meta_init(was));
+    assert_no_error();
+    ck_assert_int_lt(wg_alloc_get_stats().live_bytes - before, 4 << 20);
+    ck_assert_int_eq(wg_module_parameter_count(&model->module), 70553706496);
+    wg_slot *slot = wg_module_find(&model->module, "model.layers.79.mlp.down_proj.weight");
+    ck_assert_int_eq(slot->kind, WG_SLOT_PARAMETER);
+    ck_assert_int_eq(wg_tensor_dtype(slot->tensor), WG_F32);
+    ck_assert_int_eq(wg_tensor_size(slot->tensor, 0), 8192);
+    ck_assert_int_eq(wg_tensor_size(slot->tensor, 1), 28672);
+    ck_assert(wg_requires_grad(slot->tensor));
+    wg_module_free(&model->module);
+}
+END_TEST
+
+START_TEST(without_memory_a_tree_has_the_same_names_shapes_and_ties) {
+    wg_set_meta_init(true);
+    toy *meta = toy_new();
+    wg_set_meta_init(false);
+    toy *model = toy_new();
+    wg_state_dict *a = wg_module_state(&meta->module), *b = wg_module_state(&model->module);
+    ck_assert_int_eq(a->count, b->count);
+    for (int64_t i = 0; i < a->count; i++) {
+        const wg_slot *x = a->entries[i].slot, *y = b->entries[i].slot;
+        char text[2][64];
+        ck_assert_str_eq(a->entries[i].path, b->entries[i].path);
+        ck_assert_str_eq(wg_spec_text(text[0], 64, &x->tensor->spec),
+                         wg_spec_text(text[1], 64, &y->tensor->spec));
+        ck_assert(x->kind == y->kind && x->tied == y->tied && x->no_decay == y->no_decay);
+    }
+    ck_assert_ptr_eq(wg_module_find(&meta->module, "decoder.weight")->tensor, meta->table);
+    wg_state_dict_free(a);
+    wg_state_dict_free(b);
+    wg_module_free(&meta->module);
+    wg_module_free(&model->module);
+}
+END_TEST
+
+START_TEST(elements_that_are_not_there_are_refused) {
+    wg_set_meta_init(true);
+    toy *model = toy_new();
+    const wg_initializer normal = {WG_INIT_NORMAL, 1};
+    ck_assert_int_eq(wg_initialize(model->weight, &normal, NULL), 0);
+    wg_set_meta_init(false);
+    ck_assert_ptr_null(wg_relu(model->weight));
+    assert_error(WG_ERROR_STATE, "relu: (4, 4) f32 was made under wg_set_meta_init(true)");
+    ck_assert_ptr_null(wg_transpose(model->weight, 0, 1));
+    assert_error(WG_ERROR_STATE, "no elements");
+    ck_assert_ptr_null(wg_tensor_data(model->weight));
+    assert_error(WG_ERROR_STATE, "tensor_data");
+    ck_assert(isnan(wg_at(model->weight, (int64_t[]){0, 0})));
+    assert_error(WG_ERROR_STATE, "at: ");
+    ck_assert_int_eq(wg_initialize(model->weight, &normal, NULL), -1);
+    assert_error(WG_ERROR_STATE, "copy_");
+    ck_assert_int_eq(wg_copy_(wg_zeros(WG_I64, WG_DIMS(3)), model->position), -1);
+    assert_error(WG_ERROR_STATE, "copy_");
+    ck_assert_int_eq(wg_print(stdout, model->weight), -1);
+    assert_error(WG_ERROR_STATE, "print");
+    ck_assert_int_eq(wg_module_to(&model->module, WG_F64), -1);
+    assert_error(WG_ERROR_STATE, "no elements");
+    wg_optimizer *sgd = wg_sgd_new(NULL);
+    ck_assert_int_eq(wg_optimizer_add(sgd, "weight", model->weight, false), -1);
+    assert_error(WG_ERROR_STATE, "optimizer_add");
+    wg_optimizer_free(sgd);
+    wg_module_free(&model->module);
+}
+END_TEST
+
 int main(void) {
     const TTest *const tests[] = {
         paths_follow_the_tree,
@@ -295,6 +383,9 @@ int main(void) {
         nothing_is_constructed_while_an_error_is_pending,
         changing_the_dtype_keeps_handles_values_and_ties,
         a_dtype_that_cannot_be_changed_everywhere_is_changed_nowhere,
+        a_model_of_seventy_billion_weights_is_made_without_memory,
+        without_memory_a_tree_has_the_same_names_shapes_and_ties,
+        elements_that_are_not_there_are_refused,
     };
     return wg_run_tests("module", WG_COUNT(tests), tests);
 }

@@ -153,7 +153,7 @@ static int put_elements(wg_checkpoint *file, const char *name, const wg_spec *sp
 }
 
 int wg_checkpoint_put_tensor(wg_checkpoint *file, const char *name, const wg_tensor *x) {
-    if (!file || !x || check_free(file, name) < 0)
+    if (!file || !x || wg__check_memory(x, "checkpoint_put") < 0 || check_free(file, name) < 0)
         return -1;
     if (wg_tensor_is_contiguous(x))
         return put_elements(file, name, &x->spec, wg__tensor_address(x));

@@ -172,6 +172,8 @@ static int check_put(const wg_weights_writer *writer, int64_t index, const wg_te
         return wg_fail(WG_ERROR_STATE, WHERE, "an earlier tensor could not be written");
     if (index < 0 || index >= writer->count)
         return wg_fail(WG_ERROR_ARGUMENT, WHERE, "there is no tensor %lld", (long long)index);
+    if (wg__check_memory(x, WHERE) < 0)
+        return -1;
     const wg__weights_slot *slot = &writer->slots[index];
     if (slot->is_put)
         return wg_fail(WG_ERROR_ARGUMENT, WHERE, "%s was written already", slot->name);
