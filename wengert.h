@@ -1,11 +1,11 @@
-/* All of Wengert's public interface. */
+/* All of Wengert's public interface, for C and C++. */
 #ifndef WENGERT_H
 #define WENGERT_H
 
 #include "base/alloc.h"
 #include "tensor/dtype.h"
+#include "tensor/easy.h"
 #include "base/error.h"
-#include "base/parallel.h"
 #include "tensor/npy.h"
 #include "tensor/op.h"
 #include "tensor/ops.h"

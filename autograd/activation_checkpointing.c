@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "autograd/forward.h"
+#include "base/array.h"
 #include "autograd/region.h"
 #include "autograd/transform.h"
 
@@ -26,7 +27,7 @@ typedef struct drawn {
 } drawn;
 
 struct wg__region {
-    atomic_int references;
+    atomic_int refcount;
     wg_function function;
     void *context;
     void *own_context; /* the copy that `context` is; NULL: it is the caller's */
@@ -60,7 +61,7 @@ bool wg__region_repeats(const wg_node *node) {
 /* ---- Its life ---- */
 
 static void region_release(wg__region *region) {
-    if (!wg__let_go(&region->references))
+    if (!wg__refcount_drop(&region->refcount))
         return;
     for (int i = 0; i < region->input_count; i++)
         wg_release(region->inputs[i].tensor);
@@ -103,7 +104,7 @@ static wg__region *region_new(wg_function function, void *context, int input_cou
     wg__region *region = wg__calloc(1, sizeof *region);
     if (!region)
         return NULL;
-    atomic_init(&region->references, 1);
+    atomic_init(&region->refcount, 1);
     region->function = function;
     region->output_count = output_count;
     region->inputs = wg__calloc((size_t)input_count + 1, sizeof *region->inputs);
@@ -145,27 +146,17 @@ static uint64_t hash_shapes(const wg_call *call) {
     return hash;
 }
 
-static int grow(wg__region *region) {
-    int64_t capacity = region->capacity ? 2 * region->capacity : 16;
-    region_call *calls = wg__alloc((size_t)capacity * sizeof *calls);
-    if (!calls)
-        return -1;
-    if (region->count)
-        memcpy(calls, region->calls, (size_t)region->count * sizeof *calls);
-    wg__free(region->calls);
-    region->calls = calls;
-    region->capacity = capacity;
-    return 0;
-}
-
 int wg__region_add(wg_node *node, const wg_call *call) {
     wg__region *region = active.region;
-    if (region->count == region->capacity && grow(region) < 0)
+    region_call *calls =
+        wg__grow(region->calls, region->count, &region->capacity, region->count + 1, sizeof *calls);
+    if (!calls)
         return -1;
+    region->calls = calls;
     region->calls[region->count] = (region_call){call->op, hash_shapes(call), node};
     node->region_call = region->count++;
     node->region = region;
-    wg__hold(&region->references);
+    wg__refcount_add(&region->refcount);
     wg__node_note_versions(node, call);
     return 0;
 }

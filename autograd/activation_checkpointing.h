@@ -16,6 +16,8 @@
 
 #include "functional.h"
 
+WG_BEGIN_DECLS
+
 typedef struct wg_recompute_options {
     int generator_count; /* the generators that the function draws from: they are put back to where
                           */
@@ -43,5 +45,7 @@ typedef struct wg_recompute_options {
 WG_API int wg_recompute(wg_function function, void *context, int input_count,
                         wg_tensor *const *inputs, int output_count, wg_tensor **outputs,
                         const wg_recompute_options *options);
+
+WG_END_DECLS
 
 #endif

@@ -12,6 +12,8 @@
 
 #include "../tensor/op.h"
 
+WG_BEGIN_DECLS
+
 /* Makes a floating tensor a leaf that wants a gradient (or no longer wants one, which also drops
  * the gradient it has). [DTYPE; GRADIENT if x was computed by a recorded op] */
 WG_API int wg_set_requires_grad(wg_tensor *x, bool wanted);
@@ -98,5 +100,7 @@ WG_API int wg_backward(wg_tensor *output, const wg_backward_options *options);
 WG_API int wg_grad(int output_count, wg_tensor *const *outputs, wg_tensor *const *cotangents,
                    int input_count, wg_tensor *const *inputs, const wg_backward_options *options,
                    wg_tensor **gradients);
+
+WG_END_DECLS
 
 #endif

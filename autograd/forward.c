@@ -8,7 +8,7 @@
 #include "tensor/ops.h"
 
 struct wg_tangent {
-    atomic_int references;
+    atomic_int refcount;
     wg__level *level;            /* NULL: it has ended */
     wg_tensor *tensor;           /* kept; NULL with the level */
     wg_tangent *lower;           /* of the next lower level; counted */
@@ -64,12 +64,12 @@ bool wg__level_is_open(void) {
 
 wg_tangent *wg__tangents_share(wg_tangent *tangents) {
     if (tangents)
-        wg__hold(&tangents->references);
+        wg__refcount_add(&tangents->refcount);
     return tangents;
 }
 
 void wg__tangents_release(wg_tangent *tangents) {
-    while (tangents && wg__let_go(&tangents->references)) {
+    while (tangents && wg__refcount_drop(&tangents->refcount)) {
         wg_tangent *lower = tangents->lower;
         pthread_mutex_lock(&lists);
         wg_tensor *tensor = empty_entry(tangents);
@@ -107,7 +107,7 @@ int wg__tangent_push(wg_tensor *x, wg__level *level, wg_tensor *tangent) {
         wg__free(entry);
         return -1;
     }
-    atomic_init(&entry->references, 1);
+    atomic_init(&entry->refcount, 1);
     entry->lower = wg__tangents_share(highest(x));
     entry->level = level;
     pthread_mutex_lock(&lists);

@@ -17,6 +17,8 @@
 
 #include "autograd.h"
 
+WG_BEGIN_DECLS
+
 /* A function to be differentiated: makes its outputs from the inputs by ops; 0, or -1 with an error
  * pending. It may use tensors that are not among its inputs (parameters): in forward mode those are
  * constants. It runs once or several times, on the caller's thread, and has to compute the same
@@ -85,5 +87,7 @@ WG_API int wg_jacobian(wg_function function, void *context, int input_count,
 WG_API int wg_hessian(wg_function function, void *context, int input_count,
                       wg_tensor *const *inputs, const wg_transform_options *options,
                       wg_tensor **hessians);
+
+WG_END_DECLS
 
 #endif

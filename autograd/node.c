@@ -15,7 +15,7 @@ static WG__THREAD_LOCAL wg_node *to_free; /* nodes that nobody holds any more */
 static WG__THREAD_LOCAL bool freeing;
 
 void wg__node_retain(wg_node *node) {
-    wg__hold(&node->references);
+    wg__refcount_add(&node->refcount);
 }
 
 static bool drop(wg_tensor **saved) {
@@ -74,7 +74,7 @@ static void free_node(wg_node *node) {
 }
 
 void wg__node_release(wg_node *node) {
-    if (!wg__let_go(&node->references))
+    if (!wg__refcount_drop(&node->refcount))
         return;
     node->next_to_free = to_free;
     to_free = node;
@@ -110,7 +110,7 @@ static wg_node *node_new(const wg_op *op, int input_count, int output_count, siz
     node->output_specs = node->input_specs + n;
     if (options_size)
         node->options = (char *)node + filled;
-    atomic_init(&node->references, 1);
+    atomic_init(&node->refcount, 1);
     node->op = op;
     node->input_count = input_count;
     node->output_count = output_count;

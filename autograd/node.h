@@ -36,7 +36,7 @@ typedef struct wg__origin wg__origin; /* autograd/anomaly.h */
 typedef struct wg__region wg__region; /* autograd/activation_checkpointing.c */
 
 struct wg_node {
-    atomic_int references;
+    atomic_int refcount;
     const wg_op *op; /* NULL: a leaf */
     int input_count;
     int output_count;

@@ -10,6 +10,8 @@
 
 #include "api.h"
 
+WG_BEGIN_DECLS
+
 typedef struct wg_alloc_stats {
     int64_t live_blocks;  /* blocks in use */
     int64_t live_bytes;   /* their size, rounded up: small ones to size classes */
@@ -28,5 +30,7 @@ WG_API void wg_alloc_trim(void);
 /* For tests: the allocation that follows n successful ones, and every one after it, fails with
  * WG_ERROR_MEMORY until the hook is reset by a negative n. Counts cached and fresh blocks alike. */
 WG_API void wg_alloc_fail_after(int64_t n);
+
+WG_END_DECLS
 
 #endif

@@ -1,4 +1,5 @@
-/* Marks what the shared library exports; everything else is built with hidden visibility. */
+/* What the shared library exports (everything else is built with hidden visibility), its version
+ * and its threads. */
 #ifndef WG_BASE_API_H
 #define WG_BASE_API_H
 
@@ -11,5 +12,33 @@
 #define WG_PRINTF(text, first)
 #define WG_COLD
 #endif
+
+/* Around the declarations of every public header: C++ programs link with the C functions. */
+#if defined(__cplusplus)
+#define WG_BEGIN_DECLS extern "C" {
+#define WG_END_DECLS }
+#else
+#define WG_BEGIN_DECLS
+#define WG_END_DECLS
+#endif
+
+/* The version of these headers. */
+#define WG_VERSION "0.1.0"
+#define WG_VERSION_MAJOR 0
+#define WG_VERSION_MINOR 1
+#define WG_VERSION_PATCH 0
+
+WG_BEGIN_DECLS
+
+/* The version of the library that runs: WG_VERSION when it was compiled. Never NULL. */
+WG_API const char *wg_version(void);
+
+/* Sets how many threads the library's loops and GEMM use; the default is OMP_NUM_THREADS or the
+ * number of processors. The same seed gives the same bits at any number of threads. -1 with
+ * [ARGUMENT below 1] */
+WG_API int wg_set_threads(int threads);
+WG_API int wg_threads(void);
+
+WG_END_DECLS
 
 #endif

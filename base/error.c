@@ -52,3 +52,7 @@ int wg_fail(wg_error_code code, const char *where, const char *format, ...) {
         installed_handler(&pending, installed_context);
     return -1;
 }
+
+const char *wg_version(void) {
+    return WG_VERSION;
+}

@@ -4,7 +4,7 @@
  * thread. While an error is pending, later failures leave it alone and an op given NULL returns
  * NULL, so a whole forward pass is checked once, at its end:
  *
- *     wg_tensor *loss = wg_cross_entropy(model_forward(model, x), labels, -100, NULL);
+ *     wg_tensor *loss = wg_cross_entropy(model_forward(model, x), labels, WG_IGNORE_INDEX, NULL);
  *     if (wg_backward(loss, NULL) < 0)
  *         fprintf(stderr, "%s\n", wg_error_pending()->message);
  *
@@ -15,6 +15,8 @@
 #include <stdbool.h>
 
 #include "api.h"
+
+WG_BEGIN_DECLS
 
 /* X(name, what it means) */
 #define WG_ERROR_CODES(X)                                                                          \
@@ -62,5 +64,7 @@ WG_API void wg_error_set_handler(wg_error_handler handler, void *context);
  * becomes "where: format...". Always returns -1, so that a function can end in it. */
 WG_API int wg_fail(wg_error_code code, const char *where, const char *format, ...)
     WG_PRINTF(3, 4) WG_COLD;
+
+WG_END_DECLS
 
 #endif

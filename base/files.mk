@@ -2,7 +2,6 @@ base_public = \
 	base/alloc.h \
 	base/api.h \
 	base/error.h \
-	base/parallel.h \
 	base/text.h \
 	$(nil)
 

@@ -4,6 +4,9 @@
 #define WG_BASE_INTERNAL_H
 
 #include <stddef.h>
+#include <stdbool.h>
+#include <string.h>
+#include <time.h>
 
 #include "base/alloc.h"
 #include "base/error.h"
@@ -13,6 +16,22 @@
 /* Keeps a function that seldom runs out of one that often does, which then has fewer registers to
  * save. */
 #define WG__APART __attribute__((noinline))
+
+/* Seconds of a clock that never goes back. */
+static inline double wg__now(void) {
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
+}
+
+static inline bool wg__starts_with(const char *text, const char *prefix) {
+    return strncmp(text, prefix, strlen(prefix)) == 0;
+}
+
+static inline bool wg__ends_with(const char *text, const char *suffix) {
+    const size_t length = strlen(text), part = strlen(suffix);
+    return length >= part && strcmp(text + length - part, suffix) == 0;
+}
 
 /* ---- Memory. All of the library's own memory comes from these functions, so that the counters and
  * the failure hook see it. NULL with [MEMORY]. ---- */

@@ -4,7 +4,11 @@
 
 #include "api.h"
 
+WG_BEGIN_DECLS
+
 /* Frees a text that a function of the library gave to its caller; NULL is allowed. */
 WG_API void wg_text_free(char *text);
+
+WG_END_DECLS
 
 #endif

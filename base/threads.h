@@ -6,7 +6,6 @@
 #define WG_BASE_THREADS_H
 
 #include "base/internal.h"
-#include "base/parallel.h"
 
 /* Elements of light work that are worth one chunk. */
 #define WG__GRAIN 16384

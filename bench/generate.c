@@ -21,7 +21,7 @@ enum { STEPS_BETWEEN_READINGS = 4 };
 typedef struct arguments {
     const char *model; /* a preset, or a file */
     int64_t prompt_tokens, tokens, batch;
-    int packing; /* -1: f32 */
+    int quantization; /* -1: f32 */
     int threads;
 } arguments;
 
@@ -47,7 +47,7 @@ static error_t parse(int key, char *text, struct argp_state *state) {
         a->batch = wg__cli_integer(state, "batch", text, 1, MAX_BATCH);
         return 0;
     case KEY_DTYPE:
-        a->packing = wg__cli_packing(state, text);
+        a->quantization = wg__cli_quantization(state, text);
         return 0;
     case KEY_THREADS:
         a->threads = (int)wg__cli_integer(state, "threads", text, 1, MAX_THREADS);
@@ -213,9 +213,10 @@ static void report(const arguments *a, const wg_language_model *model, timing *t
     const double bytes = weight_bytes(model) + cache_bytes(a, model);
     wg__print_json_line(json_pack(
         "{s:s, s:s, s:i, s:I, s:I, s:I, s:f, s:f, s:f, s:f, s:f, s:f, s:f}", "model", a->model,
-        "dtype", a->packing < 0 ? "f32" : wg_packing_name((wg_packing)a->packing), "threads",
-        wg_threads(), "batch", (json_int_t)a->batch, "prompt_tokens", (json_int_t)a->prompt_tokens,
-        "tokens", (json_int_t)a->tokens, "prefill_tokens_per_s",
+        "dtype",
+        a->quantization < 0 ? "f32" : wg_quantization_name((wg_quantization)a->quantization),
+        "threads", wg_threads(), "batch", (json_int_t)a->batch, "prompt_tokens",
+        (json_int_t)a->prompt_tokens, "tokens", (json_int_t)a->tokens, "prefill_tokens_per_s",
         batch * (double)a->prompt_tokens / t->prefill, "decode_tokens_per_s", batch / step,
         "ms_per_token", 1e3 * step / batch, "mb_per_token", bytes / batch / 1e6, "gb_per_s",
         bytes / step / 1e9, "read_bandwidth_gb_per_s", bandwidth / 1e9, "share_of_bandwidth",
@@ -224,7 +225,8 @@ static void report(const arguments *a, const wg_language_model *model, timing *t
 
 /* The first run warms up. */
 static int measure(const arguments *a, const wg_language_model *model) {
-    if (a->packing >= 0 && wg_module_pack(model->module, (wg_packing)a->packing) < 0)
+    if (a->quantization >= 0 &&
+        wg_module_quantize(model->module, (wg_quantization)a->quantization) < 0)
         return -1;
     timing t = {.reader = wg__reader_new(),
                 .seconds = calloc((size_t)a->tokens, sizeof *t.seconds),
@@ -257,7 +259,7 @@ int wg__bench_generate(int argc, char **argv) {
                "threads read of a large buffer, measured again and again between steps. Both are "
                "medians; decode_tokens_per_s includes choosing the tokens.",
     };
-    arguments a = {.prompt_tokens = 128, .tokens = 64, .batch = 1, .packing = -1};
+    arguments a = {.prompt_tokens = 128, .tokens = 64, .batch = 1, .quantization = -1};
     wg__cli_parse(&parser, argc, argv, &a);
     if (a.threads)
         wg_set_threads(a.threads);

@@ -301,7 +301,8 @@ static int begin_mlp(wg__workload *w) {
 static wg_tensor *mlp_loss(wg__workload *w) {
     const parts *mine = w->parts;
     wg_tensor *hidden = wg_relu(wg_linear_forward(mine->hidden, mine->features));
-    return wg_cross_entropy(wg_linear_forward(mine->output, hidden), mine->labels, -100, NULL);
+    return wg_cross_entropy(wg_linear_forward(mine->output, hidden), mine->labels, WG_IGNORE_INDEX,
+                            NULL);
 }
 
 const wg__workload_kind wg__workload_kinds[] = {

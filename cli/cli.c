@@ -45,11 +45,12 @@ double wg__cli_number(const struct argp_state *state, const char *option, const 
     return value;
 }
 
-int wg__cli_packing(const struct argp_state *state, const char *text) {
-    static const wg_packing packings[] = {WG_PACKING_BF16, WG_PACKING_Q8_0, WG_PACKING_Q4_0};
-    for (size_t i = 0; i < sizeof packings / sizeof *packings; i++)
-        if (strcmp(text, wg_packing_name(packings[i])) == 0)
-            return packings[i];
+int wg__cli_quantization(const struct argp_state *state, const char *text) {
+    static const wg_quantization quantizations[] = {WG_QUANTIZATION_BF16, WG_QUANTIZATION_Q8_0,
+                                                    WG_QUANTIZATION_Q4_0};
+    for (size_t i = 0; i < sizeof quantizations / sizeof *quantizations; i++)
+        if (strcmp(text, wg_quantization_name(quantizations[i])) == 0)
+            return quantizations[i];
     if (strcmp(text, "f32") != 0)
         argp_error(state, "--dtype: '%s' is none of f32, bf16, q8_0 and q4_0", text);
     return -1;

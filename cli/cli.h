@@ -47,9 +47,9 @@ int64_t wg__cli_integer(const struct argp_state *state, const char *option, cons
 double wg__cli_number(const struct argp_state *state, const char *option, const char *text,
                       double low, double high);
 
-/* What --dtype says of a model that is only used: a wg_packing, or -1 for f32. Any other text is
- * wrong usage. */
-int wg__cli_packing(const struct argp_state *state, const char *text);
+/* What --dtype says of a model that is only used: a wg_quantization, or -1 for f32. Any other text
+ * is wrong usage. */
+int wg__cli_quantization(const struct argp_state *state, const char *text);
 
 /* Prints "wengert: MESSAGE" to stderr and returns 1, the exit code of a failure. */
 int wg__cli_fail(const char *format, ...) WG_PRINTF(1, 2);

@@ -79,7 +79,7 @@ static error_t parse(int key, char *text, struct argp_state *state) {
         a->asked.lowercase = true;
         return 0;
     case KEY_DTYPE:
-        a->asked.packing = wg__cli_packing(state, text);
+        a->asked.quantization = wg__cli_quantization(state, text);
         return 0;
     case KEY_SEED:
         a->asked.seed = (uint64_t)wg__cli_integer(state, "seed", text, 0, INT64_MAX);
@@ -140,7 +140,7 @@ int wg__verb_eval(int argc, char **argv) {
             "printed.",
         .children = children,
     };
-    arguments a = {.asked.packing = -1, .corpus = calloc((size_t)argc, sizeof *a.corpus)};
+    arguments a = {.asked.quantization = -1, .corpus = calloc((size_t)argc, sizeof *a.corpus)};
     wg__cli_parse(&parser, argc, argv, &a);
     if (a.threads)
         wg_set_threads(a.threads);

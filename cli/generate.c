@@ -19,8 +19,8 @@ typedef struct arguments {
     const char *run;
     const char *prompt; /* NULL: none */
     wg__drawing drawing;
-    int packing; /* of the weights; -1: none */
-    int threads; /* 0: as the library finds it */
+    int quantization; /* of the weights; -1: none */
+    int threads;      /* 0: as the library finds it */
     bool json;
 } arguments;
 
@@ -45,7 +45,7 @@ static error_t parse(int key, char *text, struct argp_state *state) {
         a->prompt = text;
         return 0;
     case KEY_DTYPE:
-        a->packing = wg__cli_packing(state, text);
+        a->quantization = wg__cli_quantization(state, text);
         return 0;
     case KEY_THREADS:
         a->threads = (int)wg__cli_integer(state, "threads", text, 1, 4096);
@@ -180,7 +180,8 @@ static int generate(writer *w, arguments *a) {
         return -1;
     if (a->drawing.max_tokens == 0)
         a->drawing.max_tokens = USUAL_MAX_TOKENS;
-    if (a->packing >= 0 && wg_module_pack(w->continuing.module, (wg_packing)a->packing) < 0)
+    if (a->quantization >= 0 &&
+        wg_module_quantize(w->continuing.module, (wg_quantization)a->quantization) < 0)
         return -1;
     wg__listen_for_stop();
     return a->json ? tell_json(w, a) : stream_text(w, a);
@@ -210,7 +211,7 @@ int wg__verb_generate(int argc, char **argv) {
                "[gMASK] behind it.",
         .children = children,
     };
-    arguments a = {.packing = -1, .drawing.sampling.temperature = 1};
+    arguments a = {.quantization = -1, .drawing.sampling.temperature = 1};
     wg__cli_parse(&parser, argc, argv, &a);
     if (a.threads)
         wg_set_threads(a.threads);

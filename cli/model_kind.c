@@ -141,17 +141,18 @@ void wg__training_end(wg__training *t) {
     free(t->parts);
 }
 
-static int pack(const wg__training *t, const wg__measuring *measuring) {
-    return measuring->packing < 0
+static int quantize(const wg__training *t, const wg__measuring *measuring) {
+    return measuring->quantization < 0
                ? 0
-               : wg_module_pack(t->kind->module(t->parts), (wg_packing)measuring->packing);
+               : wg_module_quantize(t->kind->module(t->parts),
+                                    (wg_quantization)measuring->quantization);
 }
 
 int wg__measure(const wg__model_kind *kind, const wg__measuring *measuring, wg_metrics *metrics) {
     wg__training t = {.kind = kind};
     int result = -1;
     if (make_parts(&t) == 0 && kind->load(&t, measuring->run) == 0 &&
-        kind->pose_measuring(&t, measuring) == 0 && pack(&t, measuring) == 0)
+        kind->pose_measuring(&t, measuring) == 0 && quantize(&t, measuring) == 0)
         result =
             kind->measure ? kind->measure(&t, measuring, metrics) : kind->evaluate(&t, metrics);
     wg__training_end(&t);

@@ -45,7 +45,7 @@ typedef struct wg__measuring {
     int64_t batch, sequence; /* 0: as the kind finds it */
     uint64_t seed;
     bool by_document;        /* of models that predict the next token: see language_modeling.h */
-    int packing;             /* that the weights are kept in; -1: f32 */
+    int quantization;        /* that the weights are kept in; -1: f32 */
     const char *predictions; /* where a task's answers or the translations go; NULL: nowhere */
     wg_beam_options beam;    /* of models that translate, as the rest */
     bool lowercase;          /* of BLEU */

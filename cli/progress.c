@@ -2,18 +2,13 @@
 #include "cli/progress.h"
 
 #include <stdio.h>
-#include <time.h>
 #include <unistd.h>
+
+#include "base/internal.h"
 
 /* Seconds between two showings. */
 #define TERMINAL_PAUSE 0.1
 #define PLAIN_PAUSE 10.0
-
-static double now(void) {
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
-}
 
 wg__progress wg__progress_begin(void) {
     return (wg__progress){.is_terminal = isatty(STDERR_FILENO)};
@@ -55,7 +50,7 @@ void wg__progress_report(const wg_train_report *report, void *context) {
     double *rate = &progress->tokens_rate;
     *rate += (*rate == 0 ? 1 : 0.1) * (report->tokens_per_second - *rate);
 
-    double time = now();
+    double time = wg__now();
     double pause = progress->is_terminal ? TERMINAL_PAUSE : PLAIN_PAUSE;
     bool due = time - progress->last_shown >= pause || report->step == report->total;
     if (due || report->evaluation)

@@ -92,7 +92,7 @@ static wg_tensor *next_loss(void *context, wg_metrics *metrics) {
     metrics->tokens += batch.tokens;
     wg_tensor *logits = reader_forward(l->reader, batch.ids);
     wg_tensor *rows = wg_reshape(logits, WG_DIMS(-1, wg_tensor_size(logits, 2)));
-    return wg_cross_entropy(rows, wg_reshape(batch.labels, WG_DIMS(-1)), -100, NULL);
+    return wg_cross_entropy(rows, wg_reshape(batch.labels, WG_DIMS(-1)), WG_IGNORE_INDEX, NULL);
 }
 
 static void tell(const wg_train_report *report, void *context) {

@@ -77,7 +77,7 @@ static double train_step(network *net, wg_optimizer *optimizer, const data *trai
     wg_scope step;
     wg_scope_begin(&step);
     wg_tensor *loss =
-        wg_cross_entropy(network_forward(net, train->points), train->labels, -100, NULL);
+        wg_cross_entropy(network_forward(net, train->points), train->labels, WG_IGNORE_INDEX, NULL);
     wg_backward(loss, NULL);
     wg_optimizer_step(optimizer, 0.01);
     double value = wg_item(loss);

@@ -66,7 +66,7 @@ static wg_tensor *stack_loss(stack *s, const wg_causal_batch *batch) {
     }
     x = wg_reshape(s->last ? wg_layer_norm_forward(s->last, x) : x, WG_DIMS(-1, WIDTH));
     wg_tensor *labels = wg_reshape(batch->labels, WG_DIMS(-1));
-    return wg_cross_entropy(wg_linear_forward(s->head, x), labels, -100, NULL);
+    return wg_cross_entropy(wg_linear_forward(s->head, x), labels, WG_IGNORE_INDEX, NULL);
 }
 
 typedef struct run {

@@ -34,11 +34,6 @@ static void note(const conversion *c, const char *message) {
         c->options->note(message, c->options->context);
 }
 
-static bool ends(const char *text, const char *with) {
-    const size_t length = strlen(text), part = strlen(with);
-    return length >= part && strcmp(text + length - part, with) == 0;
-}
-
 static bool exists(const char *path) {
     struct stat status;
     return stat(path, &status) == 0;
@@ -238,7 +233,7 @@ static int choose_format(const char *out, const char **format) {
     if (is_folder(out) || !*name)
         return 0;
     for (size_t i = 0; i < sizeof suffixes / sizeof suffixes[0]; i++)
-        if (ends(name, suffixes[i].suffix)) {
+        if (wg__ends_with(name, suffixes[i].suffix)) {
             *format = suffixes[i].format;
             return 0;
         }

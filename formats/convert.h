@@ -13,6 +13,8 @@
 
 #include "../io/weights/weights.h"
 
+WG_BEGIN_DECLS
+
 typedef struct wg_convert_options {
     const char *config;    /* a config.json; NULL: what IN has in it or beside it */
     const char *tokenizer; /* a file or folder of wg_tokenizer_load; NULL: what IN has */
@@ -39,5 +41,7 @@ typedef struct wg_convert_summary {
  * NULL. [NOT_FOUND, IO, FORMAT, ARGUMENT, MEMORY] */
 WG_API int wg_convert(const char *in, const char *out, const wg_convert_options *options,
                       wg_convert_summary *summary);
+
+WG_END_DECLS
 
 #endif

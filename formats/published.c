@@ -64,27 +64,18 @@ void wg__published_free(wg__published_model *model) {
 
 /* ---- Names ---- */
 
-static bool begins(const char *text, const char *with) {
-    return strncmp(text, with, strlen(with)) == 0;
-}
-
-static bool ends(const char *text, const char *with) {
-    const size_t length = strlen(text), part = strlen(with);
-    return length >= part && strcmp(text + length - part, with) == 0;
-}
-
 /* What files of the bare model leave out. */
 static const char *missing_prefix(const wg__published_kind *kind, const char *name) {
     for (size_t i = 0; i < sizeof kind->heads / sizeof kind->heads[0]; i++)
-        if (kind->heads[i] && begins(name, kind->heads[i]))
+        if (kind->heads[i] && wg__starts_with(name, kind->heads[i]))
             return "";
-    return begins(name, kind->prefix) ? "" : kind->prefix;
+    return wg__starts_with(name, kind->prefix) ? "" : kind->prefix;
 }
 
 static bool says_nothing_new(const wg__published_model *model, const char *name) {
     const wg__published_kind *kind = model->kind;
     for (size_t i = 0; i < sizeof kind->repeated / sizeof kind->repeated[0]; i++)
-        if (kind->repeated[i] && ends(name, kind->repeated[i]))
+        if (kind->repeated[i] && wg__ends_with(name, kind->repeated[i]))
             return true;
     return model->tied_head && strcmp(name, "lm_head.weight") == 0;
 }
@@ -93,12 +84,12 @@ int64_t wg__published_find(const wg__published_model *model, const char *name) {
     if (strlen(name) > 140)
         return -1;
     char full[160];
-    if (begins(name, model->kind->outer))
+    if (wg__starts_with(name, model->kind->outer))
         name += strlen(model->kind->outer);
     snprintf(full, sizeof full, "%s%s", missing_prefix(model->kind, name), name);
-    if (ends(full, "LayerNorm.gamma"))
+    if (wg__ends_with(full, "LayerNorm.gamma"))
         strcpy(full + strlen(full) - strlen("gamma"), "weight");
-    else if (ends(full, "LayerNorm.beta"))
+    else if (wg__ends_with(full, "LayerNorm.beta"))
         strcpy(full + strlen(full) - strlen("beta"), "bias");
     for (int64_t i = 0; i < model->count; i++)
         if (strcmp(full, model->tensors[i].name) == 0)

@@ -30,6 +30,8 @@
 
 #include "../autograd/functional.h"
 
+WG_BEGIN_DECLS
+
 /* What may be found: X(name, in a few words, where to look) */
 #define WG_DIAGNOSES(X)                                                                            \
     X(NONE, "nothing is wrong", "")                                                                \
@@ -193,5 +195,7 @@ WG_API int wg_gradcheck(wg_function function, void *context, int input_count,
  * op differentiates its decomposition, and holds the kernels to it. [as wg_gradcheck] */
 WG_API int wg_gradcheck_op(const wg_op *op, const wg_gradcheck_options *options,
                            wg_gradcheck_report *report);
+
+WG_END_DECLS
 
 #endif

@@ -5,6 +5,8 @@
 #include "gradcheck.h"
 #include "../nn/module.h"
 
+WG_BEGIN_DECLS
+
 /* Checks `function`, which runs `module` on the inputs, as wg_gradcheck does, for each input that
  * requires grad and for every parameter of the module (tied ones once). The report names a
  * parameter by its path. Parameters are cast to f64 for the check (with options->f32 to f32) and
@@ -16,5 +18,7 @@
 WG_API int wg_gradcheck_module(wg_module *module, wg_function function, void *context,
                                int input_count, wg_tensor *const *inputs, int output_count,
                                const wg_gradcheck_options *options, wg_gradcheck_report *report);
+
+WG_END_DECLS
 
 #endif

@@ -18,6 +18,8 @@
 
 #include "../base/text.h"
 
+WG_BEGIN_DECLS
+
 typedef struct wg_config wg_config;
 
 /* ---- Reading ---- */
@@ -79,5 +81,7 @@ WG_API int wg_config_set_part(wg_config *config, const char *key, const wg_confi
 /* The object as indented JSON, keys in the order in which they were set, numbers as short as they
  * can be to be read back the same. The caller frees it with wg_text_free. NULL with [MEMORY] */
 WG_API char *wg_config_to_json(const wg_config *config);
+
+WG_END_DECLS
 
 #endif

@@ -15,6 +15,8 @@
 
 #include "../base/api.h"
 
+WG_BEGIN_DECLS
+
 typedef struct wg_metric_log wg_metric_log;
 
 /* Opens a file for appending; it is made if it is not there. If its last line was cut off, the next
@@ -33,5 +35,7 @@ WG_API int wg_metric_log_text(wg_metric_log *log, const char *name, const char *
 /* Writes the line and begins an empty one. After a failure the file is as it was before the line,
  * which is dropped. -1 with [IO: disk full and so on; MEMORY], or when an error was pending. */
 WG_API int wg_metric_log_end_line(wg_metric_log *log);
+
+WG_END_DECLS
 
 #endif

@@ -13,9 +13,6 @@
 
 #include <inttypes.h>
 
-/* The label that counts for nothing, as in the published models. */
-enum { IGNORED = -100 };
-
 /* ---- Construction ---- */
 
 static wg_initializer weight_init(const wg_bert_config *config) {
@@ -234,7 +231,7 @@ wg_tensor *wg_bert_nsp_logits(wg_bert_for_pretraining *model, wg_tensor *sequenc
 static int64_t count_labels(wg_tensor *labels) {
     wg_scope scope;
     wg_scope_begin(&scope);
-    wg_tensor *counted = wg_ne(labels, wg_scalar(wg_tensor_dtype(labels), IGNORED));
+    wg_tensor *counted = wg_ne(labels, wg_scalar(wg_tensor_dtype(labels), WG_IGNORE_INDEX));
     int64_t count = (int64_t)wg_item(wg_sum(counted, WG_ALL, false));
     wg_scope_end(&scope, NULL);
     return count;
@@ -246,7 +243,7 @@ static wg_tensor *head_loss(wg_linear *head, wg_tensor *hidden, wg_tensor *label
     const wg_cross_entropy_options options = {.correct = correct};
     if (labels && correct)
         *count = count_labels(labels);
-    return wg_linear_loss(head, hidden, labels, IGNORED, &options);
+    return wg_linear_loss(head, hidden, labels, WG_IGNORE_INDEX, &options);
 }
 
 int wg_bert_pretraining_loss(wg_bert_for_pretraining *model, const wg_bert_batch *batch,

@@ -18,6 +18,8 @@
 #include "../nn/embedding.h"
 #include "../nn/feed_forward.h"
 
+WG_BEGIN_DECLS
+
 /* ---- Configuration ---- */
 
 /* The members are the published JSON keys. No member has a hidden default: begin with a preset or
@@ -137,5 +139,7 @@ typedef struct wg_bert_loss {
  * Returns 0, or -1 with every tensor NULL. [scope; SHAPE, INDEX, DTYPE] */
 WG_API int wg_bert_pretraining_loss(wg_bert_for_pretraining *model, const wg_bert_batch *batch,
                                     bool count_correct, wg_bert_loss *loss);
+
+WG_END_DECLS
 
 #endif

@@ -82,10 +82,9 @@ int wg_bert_answer(wg_bert_for_question_answering *model, const wg_pair_batch *i
 
 wg_tensor *wg_bert_answer_loss(wg_tensor *start, wg_tensor *end, wg_tensor *starts,
                                wg_tensor *ends) {
-    enum { IGNORED = -100 };
     wg_scope scope;
     wg_scope_begin(&scope);
-    wg_tensor *sum = wg_add(wg_cross_entropy(start, starts, IGNORED, NULL),
-                            wg_cross_entropy(end, ends, IGNORED, NULL));
+    wg_tensor *sum = wg_add(wg_cross_entropy(start, starts, WG_IGNORE_INDEX, NULL),
+                            wg_cross_entropy(end, ends, WG_IGNORE_INDEX, NULL));
     return wg_scope_end(&scope, wg_mul_scalar(sum, 0.5));
 }

@@ -18,6 +18,8 @@
 #include "../data/batches/pair_batch.h"
 #include "bert.h"
 
+WG_BEGIN_DECLS
+
 /* ---- Sequence classification ---- */
 
 typedef struct wg_bert_for_sequence_classification {
@@ -102,5 +104,7 @@ WG_API int wg_bert_for_sequence_classification_begin(const wg_bert_origin *origi
 WG_API int wg_bert_for_question_answering_begin(const wg_bert_origin *origin,
                                                 wg_bert_for_question_answering **model,
                                                 wg_tokenizer **tokenizer);
+
+WG_END_DECLS
 
 #endif

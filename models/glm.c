@@ -14,9 +14,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-/* The label that counts for nothing, as in the published models. */
-enum { IGNORED = -100 };
-
 /* ---- Construction ---- */
 
 static wg_initializer weight_init(const wg_glm_config *config) {
@@ -193,5 +190,6 @@ wg_tensor *wg_glm_loss(wg_glm *model, wg_tensor *ids, const wg_glm_inputs *input
     wg_scope scope;
     wg_scope_begin(&scope);
     wg_tensor *hidden = at_positions(wg_glm_forward(model, ids, inputs), positions);
-    return wg_scope_end(&scope, wg_embedding_loss(model->words, hidden, labels, IGNORED, NULL));
+    return wg_scope_end(&scope,
+                        wg_embedding_loss(model->words, hidden, labels, WG_IGNORE_INDEX, NULL));
 }

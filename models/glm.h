@@ -5,9 +5,9 @@
  *         -> norm -> logits
  *
  * A sequence is Part A, a text with masks in it, and then Part B, the spans that the masks stand
- * for (data/batches/glm_batch.h). Every position sees all of Part A; one of Part B sees what is before it
- * in Part B, too. Layer normalisation comes before each sublayer, a tanh GELU between the linear
- * layers, logits from the word table. Parameter paths are those of the published code
+ * for (data/batches/glm_batch.h). Every position sees all of Part A; one of Part B sees what is
+ * before it in Part B, too. Layer normalisation comes before each sublayer, a tanh GELU between the
+ * linear layers, logits from the word table. Parameter paths are those of the published code
  * (word_embeddings.weight, transformer.layers.0.attention.query_key_value.weight ...
  * transformer.final_layernorm.bias). */
 #ifndef WG_MODELS_GLM_H
@@ -19,6 +19,8 @@
 #include "../nn/embedding.h"
 #include "../nn/feed_forward.h"
 #include "../nn/layer_norm.h"
+
+WG_BEGIN_DECLS
 
 /* ---- Configuration: the members are the published JSON keys. Begin with a preset or a JSON text.
  * ---- */
@@ -105,5 +107,7 @@ WG_API wg_tensor *wg_glm_logits(wg_glm *model, wg_tensor *hidden, wg_tensor *pos
  * whole. [scope; SHAPE, INDEX, DTYPE, ARGUMENT] */
 WG_API wg_tensor *wg_glm_loss(wg_glm *model, wg_tensor *ids, const wg_glm_inputs *inputs,
                               wg_tensor *positions, wg_tensor *labels);
+
+WG_END_DECLS
 
 #endif

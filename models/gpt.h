@@ -16,6 +16,8 @@
 #include "../nn/layer_norm.h"
 #include "language_model.h"
 
+WG_BEGIN_DECLS
+
 /* ---- Configuration: the members are the published JSON keys. Begin with a preset or a JSON text.
  * ---- */
 
@@ -83,5 +85,7 @@ WG_API wg_tensor *wg_gpt_logits(wg_gpt *model, wg_tensor *hidden);
 
 /* The model as the loops of decoding and training see it; borrows it. */
 WG_API wg_language_model wg_gpt_language_model(wg_gpt *model);
+
+WG_END_DECLS
 
 #endif

@@ -3,13 +3,10 @@
 
 #include "tensor/scope.h"
 
-/* The label that counts for nothing, as in the published models. */
-enum { IGNORED = -100 };
-
 wg_tensor *wg_language_model_loss(const wg_language_model *model, wg_tensor *ids,
                                   wg_tensor *labels) {
     wg_scope scope;
     wg_scope_begin(&scope);
     wg_tensor *hidden = model->forward(model->model, ids, NULL);
-    return wg_scope_end(&scope, model->loss(model->model, hidden, labels, IGNORED));
+    return wg_scope_end(&scope, model->loss(model->model, hidden, labels, WG_IGNORE_INDEX));
 }

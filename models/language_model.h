@@ -10,6 +10,8 @@
 #include "../data/tokenizer/tokenizer.h"
 #include "../nn/attention.h"
 
+WG_BEGIN_DECLS
+
 /* What a decoder is given beside its ids; all may be NULL. */
 typedef struct wg_decoder_inputs {
     wg_kv_cache *caches;     /* of generation, one a layer: the ids follow what these have seen */
@@ -63,5 +65,7 @@ WG_API int wg_language_model_load(const char *path, wg_language_model *model,
 
 /* Frees the model behind it, and makes it {0}, which is allowed, too. */
 WG_API void wg_language_model_free(wg_language_model *model);
+
+WG_END_DECLS
 
 #endif

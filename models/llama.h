@@ -15,6 +15,8 @@
 #include "../nn/rotary.h"
 #include "language_model.h"
 
+WG_BEGIN_DECLS
+
 /* ---- Configuration: the members are the published JSON keys. Begin with a preset or a JSON text.
  * ---- */
 
@@ -87,5 +89,7 @@ WG_API wg_tensor *wg_llama_logits(wg_llama *model, wg_tensor *hidden);
 
 /* The model as the loops of decoding and training see it; borrows it. */
 WG_API wg_language_model wg_llama_language_model(wg_llama *model);
+
+WG_END_DECLS
 
 #endif

@@ -14,9 +14,6 @@
 #include <math.h>
 #include <stdio.h>
 
-/* The label that counts for nothing, as in the published models. */
-enum { IGNORED = -100 };
-
 /* ---- Construction: standard deviations are those of the published code ---- */
 
 static wg_initializer normal(const wg_t5_config *config, double fan) {
@@ -241,7 +238,7 @@ wg_tensor *wg_t5_logits(wg_t5 *model, wg_tensor *hidden) {
 /* The labels one place later, after the token that begins; ignored ones read as padding. */
 static wg_tensor *shift_right(const wg_t5 *model, wg_tensor *labels) {
     const double padding = (double)model->config.pad_token_id;
-    wg_tensor *ignored = wg_eq(labels, wg_scalar(wg_tensor_dtype(labels), IGNORED));
+    wg_tensor *ignored = wg_eq(labels, wg_scalar(wg_tensor_dtype(labels), WG_IGNORE_INDEX));
     wg_tensor *read = wg_slice(wg_masked_fill(labels, ignored, padding), 1, 0, -1, 1);
     wg_tensor *start = wg_full(wg_tensor_dtype(labels), WG_DIMS(wg_tensor_size(labels, 0), 1),
                                (double)model->config.decoder_start_token_id);
@@ -270,7 +267,8 @@ wg_tensor *wg_t5_loss(wg_t5 *model, wg_tensor *ids, wg_tensor *keep, wg_tensor *
     wg_scope_begin(&scope);
     wg_tensor *hidden = run(model, ids, keep, labels);
     wg_tensor *loss =
-        model->head ? wg_linear_loss(model->head, hidden, labels, IGNORED, NULL)
-                    : wg_embedding_loss(model->words, scaled(model, hidden), labels, IGNORED, NULL);
+        model->head
+            ? wg_linear_loss(model->head, hidden, labels, WG_IGNORE_INDEX, NULL)
+            : wg_embedding_loss(model->words, scaled(model, hidden), labels, WG_IGNORE_INDEX, NULL);
     return wg_scope_end(&scope, loss);
 }

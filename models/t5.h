@@ -21,6 +21,8 @@
 #include "../nn/rms_norm.h"
 #include "generate/beam.h"
 
+WG_BEGIN_DECLS
+
 /* ---- Configuration: the members are the published JSON keys. Begin with a preset or a JSON text.
  * ---- */
 
@@ -120,9 +122,9 @@ WG_API wg_tensor *wg_t5_loss(wg_t5 *model, wg_tensor *ids, wg_tensor *keep, wg_t
 /* ---- Filling blanks ---- */
 
 /* Writes what belongs into the blanks of B texts, ids (B, S) i64 or i32 with their `keep` (B, S),
- * or NULL, in which sentinels stand (data/batches/t5_batch.h), by beam search in evaluation mode and
- * without recording. A result is a target as in training: <extra_id_0>, one token of the text or
- * more, <extra_id_1>.. up to one sentinel more than the text has; nothing else can be said, and
+ * or NULL, in which sentinels stand (data/batches/t5_batch.h), by beam search in evaluation mode
+ * and without recording. A result is a target as in training: <extra_id_0>, one token of the text
+ * or more, <extra_id_1>.. up to one sentinel more than the text has; nothing else can be said, and
  * results[i].ended is false for one that max_tokens cut. options: NULL for greedy search; start and
  * end are the configuration's, whatever they hold. The caller frees results[i].tokens, also after a
  * failure. Returns 0 or -1. [SHAPE, INDEX, DTYPE; ARGUMENT for a text without a blank or with more
@@ -134,5 +136,7 @@ WG_API int wg_t5_fill(wg_t5 *model, const wg_t5_tokens *tokens, wg_tensor *ids, 
  * wg_module_free(&(*model)->module). Both are NULL after an error.
  * [NOT_FOUND, IO, FORMAT; STATE for a checkpoint of something else] */
 WG_API int wg_t5_load(const char *path, wg_t5 **model, wg_tokenizer **tokenizer);
+
+WG_END_DECLS
 
 #endif

@@ -15,9 +15,6 @@
 #include <math.h>
 #include <stdio.h>
 
-/* The label that counts for nothing, as in the published models. */
-enum { IGNORED = -100 };
-
 /* ---- Construction ---- */
 
 /* What a stack's layers are made from. */
@@ -261,6 +258,6 @@ wg_tensor *wg_transformer_loss(wg_transformer *model, const wg_transformer_batch
     wg_scope scope;
     wg_scope_begin(&scope);
     wg_tensor *hidden = run(model, batch);
-    return wg_scope_end(&scope,
-                        wg_linear_loss(model->output, hidden, batch->labels, IGNORED, &options));
+    return wg_scope_end(
+        &scope, wg_linear_loss(model->output, hidden, batch->labels, WG_IGNORE_INDEX, &options));
 }

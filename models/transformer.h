@@ -24,6 +24,8 @@
 #include "generate/beam.h"
 #include "language_model.h"
 
+WG_BEGIN_DECLS
+
 /* ---- Configuration: the members are the published JSON keys. Begin with a preset or a JSON text.
  * ---- */
 
@@ -144,5 +146,7 @@ WG_API int wg_transformer_load(const char *path, wg_transformer **model, wg_toke
  */
 WG_API int wg_transformer_translate(wg_transformer *model, wg_tensor *source, wg_tensor *keep,
                                     const wg_beam_options *options, wg_beam_result *results);
+
+WG_END_DECLS
 
 #endif

@@ -4,6 +4,8 @@
 
 #include "../tensor/ops.h"
 
+WG_BEGIN_DECLS
+
 /* X(name, published name, value at x) */
 #define WG_ACTIVATIONS(X)                                                                          \
     X(GELU, "gelu", wg_gelu(x))                                                                    \
@@ -35,5 +37,7 @@ WG_API const char *wg_activation_name(wg_activation activation);
 /* The activation of that name ("gelu_pytorch_tanh" is "gelu_new", "swish" is "silu"). -1 with
  * [ARGUMENT, listing the names] */
 WG_API int wg_activation_parse(const char *name, wg_activation *activation);
+
+WG_END_DECLS
 
 #endif

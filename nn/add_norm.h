@@ -12,6 +12,8 @@
 
 #include "layer_norm.h"
 
+WG_BEGIN_DECLS
+
 typedef struct wg_add_norm {
     wg_module module;
     wg_layer_norm *norm;
@@ -37,5 +39,7 @@ WG_API wg_tensor *wg_add_norm_before(wg_add_norm *add_norm, wg_tensor *x);
 /* x + dropout(y), normalised (post) or not (pre), where y is what the sublayer gave.
  * x, y: (..., C)   ->   (..., C). [scope; SHAPE, DTYPE] */
 WG_API wg_tensor *wg_add_norm_after(wg_add_norm *add_norm, wg_tensor *x, wg_tensor *y);
+
+WG_END_DECLS
 
 #endif

@@ -13,6 +13,8 @@
 #include "kv_cache.h"
 #include "linear.h"
 
+WG_BEGIN_DECLS
+
 typedef struct wg_multi_head_attention {
     wg_module module;
     wg_linear *query, *key, *value, *output;
@@ -84,5 +86,7 @@ WG_API wg_tensor *wg_padding_mask(wg_tensor *keep);
  * j < prefix or j <= seen + i.   prefix: (B) i64 or i32   ->   (B, 1, queries, seen + queries).
  * [scope; SHAPE, DTYPE] */
 WG_API wg_tensor *wg_prefix_mask(wg_tensor *prefix, int64_t seen, int64_t queries);
+
+WG_END_DECLS
 
 #endif

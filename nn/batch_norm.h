@@ -14,6 +14,8 @@
 
 #include "module.h"
 
+WG_BEGIN_DECLS
+
 typedef struct wg_batch_norm {
     wg_module module;
     wg_tensor *weight, *bias;              /* (C), 1 and 0 at first, or NULL */
@@ -39,5 +41,7 @@ WG_API wg_batch_norm *wg_batch_norm_new(wg_module *parent, const char *name, int
 /* x: (N, C) or (N, C, L)   ->   the same shape. In training the running statistics move on.
  * [scope; SHAPE, also for one value a channel where the batch's statistics are wanted; DTYPE] */
 WG_API wg_tensor *wg_batch_norm_forward(wg_batch_norm *norm, wg_tensor *x);
+
+WG_END_DECLS
 
 #endif

@@ -7,6 +7,8 @@
 
 #include "embedding.h"
 
+WG_BEGIN_DECLS
+
 typedef struct wg_block_position {
     wg_module module;
     wg_embedding *positions, *block_positions; /* (count, C) each */
@@ -27,5 +29,7 @@ WG_API wg_block_position *wg_block_position_new(wg_module *parent, const char *n
  * ->   (B, T, C). [scope; SHAPE, INDEX, DTYPE] */
 WG_API wg_tensor *wg_block_position_forward(wg_block_position *positions, wg_tensor *x,
                                             wg_tensor *position_ids, wg_tensor *block_position_ids);
+
+WG_END_DECLS
 
 #endif

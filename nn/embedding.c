@@ -24,10 +24,10 @@ static int clear_row(wg_tensor *weight, int64_t row) {
 }
 
 /* Whether a table is a head is known when it is first used as one. */
-static int embedding_pack(wg_module *module, wg_packing packing) {
+static int embedding_quantize(wg_module *module, wg_quantization quantization) {
     wg_embedding *embedding = (wg_embedding *)module;
-    embedding->packs = true;
-    embedding->packing = wg__packing_for(embedding->weight, packing);
+    embedding->quantizes = true;
+    embedding->quantization = wg__quantization_for(embedding->weight, quantization);
     return 0;
 }
 
@@ -46,7 +46,7 @@ wg_embedding *wg_embedding_new(wg_module *parent, const char *name, int64_t coun
     wg_embedding *embedding = wg_module_new(parent, name, sizeof *embedding);
     if (!embedding)
         return NULL;
-    embedding->module.pack = embedding_pack;
+    embedding->module.quantize = embedding_quantize;
     embedding->module.destroy = embedding_destroy;
     const int64_t shape[] = {count, width};
     const wg_initializer normal = {WG_INIT_NORMAL, 1};
@@ -63,11 +63,11 @@ wg_tensor *wg_embedding_forward(wg_embedding *embedding, wg_tensor *index) {
 }
 
 wg_tensor *wg_embedding_logits(wg_embedding *embedding, wg_tensor *x) {
-    if (!embedding->packs)
+    if (!embedding->quantizes)
         return wg_linear_op(x, embedding->weight, NULL);
     if (!embedding->head)
-        embedding->head = wg_keep(wg_pack(embedding->weight, embedding->packing));
-    return wg_packed_linear(x, embedding->head, embedding->packing, NULL);
+        embedding->head = wg_keep(wg_quantize(embedding->weight, embedding->quantization));
+    return wg_quantized_linear(x, embedding->head, embedding->quantization, NULL);
 }
 
 wg_tensor *wg_embedding_loss(wg_embedding *embedding, wg_tensor *x, wg_tensor *target,
@@ -76,7 +76,7 @@ wg_tensor *wg_embedding_loss(wg_embedding *embedding, wg_tensor *x, wg_tensor *t
     wg_scope_begin(&scope);
     wg_tensor *rows = wg_flatten(x, 0, -2), *loss;
     target = wg_flatten(target, 0, -1);
-    if (embedding->packs)
+    if (embedding->quantizes)
         loss =
             wg_cross_entropy(wg_embedding_logits(embedding, rows), target, ignore_index, options);
     else

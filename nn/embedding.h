@@ -6,13 +6,15 @@
 #include "../tensor/ops.h"
 #include "module.h"
 
+WG_BEGIN_DECLS
+
 typedef struct wg_embedding {
     wg_module module;
     wg_tensor *weight;     /* (V, C) */
     int64_t padding_index; /* the row that gets no gradient; -1: none */
-    bool packs; /* since wg_module_pack: logits read `head`, and vectors still `weight` */
-    wg_packing packing;
-    wg_tensor *head; /* weight, packed when logits are first wanted; (V, bytes) u8, kept */
+    bool quantizes; /* since wg_module_quantize: logits read `head`, and vectors still `weight` */
+    wg_quantization quantization;
+    wg_tensor *head; /* weight, quantized when logits are first wanted; (V, bytes) u8, kept */
 } wg_embedding;
 
 typedef struct wg_embedding_options {
@@ -38,5 +40,7 @@ WG_API wg_tensor *wg_embedding_logits(wg_embedding *embedding, wg_tensor *x);
  * SHAPE, DTYPE, INDEX, ARGUMENT] */
 WG_API wg_tensor *wg_embedding_loss(wg_embedding *embedding, wg_tensor *x, wg_tensor *target,
                                     int64_t ignore_index, const wg_cross_entropy_options *options);
+
+WG_END_DECLS
 
 #endif

@@ -5,6 +5,8 @@
 #include "activation.h"
 #include "linear.h"
 
+WG_BEGIN_DECLS
+
 typedef struct wg_feed_forward {
     wg_module module;
     wg_linear *up, *down;
@@ -30,5 +32,7 @@ WG_API wg_feed_forward *wg_feed_forward_new(wg_module *parent, const char *name,
 
 /* x: (..., C)   ->   (..., C). [scope; SHAPE, DTYPE] */
 WG_API wg_tensor *wg_feed_forward_forward(wg_feed_forward *feed_forward, wg_tensor *x);
+
+WG_END_DECLS
 
 #endif

@@ -5,6 +5,8 @@
 
 #include "linear.h"
 
+WG_BEGIN_DECLS
+
 /* X(name, published name of f, op of gate and value) */
 #define WG_GATES(X)                                                                                \
     X(SWIGLU, "silu", wg_swiglu)                                                                   \
@@ -60,5 +62,7 @@ WG_API wg_gated_feed_forward *wg_gated_feed_forward_new(
 
 /* x: (..., C)   ->   (..., C). [scope; SHAPE, DTYPE] */
 WG_API wg_tensor *wg_gated_feed_forward_forward(wg_gated_feed_forward *feed_forward, wg_tensor *x);
+
+WG_END_DECLS
 
 #endif

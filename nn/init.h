@@ -10,6 +10,8 @@
 
 #include "../tensor/tensor.h"
 
+WG_BEGIN_DECLS
+
 typedef enum wg_init_kind {
     WG_INIT_DEFAULT,          /* what the layer says that its default is */
     WG_INIT_ZEROS,            /* 0 */
@@ -40,5 +42,7 @@ WG_API int wg_initialize(wg_tensor *x, const wg_initializer *how, wg_generator *
  * be with `scale`   (Radford et al. 2019, "GPT-2", section 2.3). NaN, which wg_initialize refuses,
  * for additions below 1. */
 WG_API double wg_residual_scale(double scale, int64_t additions);
+
+WG_END_DECLS
 
 #endif

@@ -20,9 +20,9 @@ int wg__check_size(const char *where, const char *what, int64_t size);
 /* -1 with ARGUMENT unless 0 <= p < 1. */
 int wg__check_probability(const char *where, const char *what, double p);
 
-/* How products want a matrix (O, I) that is to be packed so: its rows side by side, and in bf16
+/* How products want a matrix (O, I) that is to be quantized so: its rows side by side, and in bf16
  * where they are no whole blocks. */
-wg_packing wg__packing_for(const wg_tensor *weight, wg_packing packing);
+wg_quantization wg__quantization_for(const wg_tensor *weight, wg_quantization quantization);
 
 /* Puts `tensor`, which is kept, as a buffer into the place that `parameter` has in this module, and
  * returns it. Where other slots are tied to this one, nothing is done and `parameter` returned.

@@ -9,6 +9,8 @@
 
 #include "../tensor/ops.h"
 
+WG_BEGIN_DECLS
+
 typedef struct wg_kv_cache {
     wg_tensor *key, *value; /* kept; NULL before the first use */
     int64_t length;         /* positions that are filled */
@@ -34,5 +36,7 @@ WG_API int wg_kv_cache_truncate(wg_kv_cache *cache, int64_t length);
 /* Sequence b becomes what sequence index[b] was, for (B') of them: beams that go on. [INDEX, DTYPE]
  */
 WG_API int wg_kv_cache_reorder(wg_kv_cache *cache, wg_tensor *index);
+
+WG_END_DECLS
 
 #endif

@@ -5,6 +5,8 @@
 
 #include "module.h"
 
+WG_BEGIN_DECLS
+
 typedef struct wg_layer_norm {
     wg_module module;
     wg_tensor *weight; /* (C), 1 at first */
@@ -23,5 +25,7 @@ WG_API wg_layer_norm *wg_layer_norm_new(wg_module *parent, const char *name, int
 
 /* x: (..., C)   ->   (..., C). [scope; SHAPE, DTYPE] */
 WG_API wg_tensor *wg_layer_norm_forward(wg_layer_norm *norm, wg_tensor *x);
+
+WG_END_DECLS
 
 #endif

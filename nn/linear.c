@@ -24,21 +24,21 @@ static wg_tensor *tie(wg_module *module, const char *name, wg_tensor *parameter,
     return wg_module_tie(module, name, parameter);
 }
 
-static int linear_pack(wg_module *module, wg_packing packing) {
+static int linear_quantize(wg_module *module, wg_quantization quantization) {
     wg_linear *linear = (wg_linear *)module;
-    if (linear->packed)
+    if (linear->quantized)
         return 0;
     wg_scope scope;
     wg_scope_begin(&scope);
     wg_tensor *weight = linear->transposed ? wg_transpose(linear->weight, 0, 1) : linear->weight;
     if (weight)
-        packing = wg__packing_for(weight, packing);
-    wg_tensor *kept = wg__module_replace(module, linear->weight, wg_pack(weight, packing));
+        quantization = wg__quantization_for(weight, quantization);
+    wg_tensor *kept = wg__module_replace(module, linear->weight, wg_quantize(weight, quantization));
     wg_scope_end(&scope, NULL);
     if (kept && kept != linear->weight) {
         linear->weight = kept;
-        linear->packed = true;
-        linear->packing = packing;
+        linear->quantized = true;
+        linear->quantization = quantization;
     }
     return kept ? 0 : -1;
 }
@@ -53,7 +53,7 @@ wg_linear *wg_linear_new(wg_module *parent, const char *name, int64_t in, int64_
     wg_linear *linear = wg_module_new(parent, name, sizeof *linear);
     if (!linear)
         return NULL;
-    linear->module.pack = linear_pack;
+    linear->module.quantize = linear_quantize;
     linear->transposed = options->transposed;
     const int64_t shape[] = {options->transposed ? in : out, options->transposed ? out : in};
     const wg_initializer uniform = {WG_INIT_UNIFORM, 1 / sqrt((double)in)};
@@ -70,8 +70,8 @@ wg_linear *wg_linear_new(wg_module *parent, const char *name, int64_t in, int64_
 }
 
 wg_tensor *wg_linear_forward(wg_linear *linear, wg_tensor *x) {
-    if (linear->packed)
-        return wg_packed_linear(x, linear->weight, linear->packing, linear->bias);
+    if (linear->quantized)
+        return wg_quantized_linear(x, linear->weight, linear->quantization, linear->bias);
     if (!linear->transposed)
         return wg_linear_op(x, linear->weight, linear->bias);
     wg_scope scope;
@@ -80,27 +80,27 @@ wg_tensor *wg_linear_forward(wg_linear *linear, wg_tensor *x) {
     return wg_scope_end(&scope, wg_linear_op(x, weight, linear->bias));
 }
 
-static bool are_packed_alike(int count, wg_linear *const *linears) {
+static bool are_quantized_alike(int count, wg_linear *const *linears) {
     for (int i = 0; i < count; i++)
-        if (!linears[i]->packed || linears[i]->packing != linears[0]->packing)
+        if (!linears[i]->quantized || linears[i]->quantization != linears[0]->quantization)
             return false;
-    return count > 1 && count <= WG_MAX_PACKED_WEIGHTS;
+    return count > 1 && count <= WG_MAX_QUANTIZED_WEIGHTS;
 }
 
 static int forward_together(int count, wg_linear *const *linears, wg_tensor *x, wg_tensor **y) {
-    wg_tensor *weights[WG_MAX_PACKED_WEIGHTS], *biases[WG_MAX_PACKED_WEIGHTS];
-    int64_t widths[WG_MAX_PACKED_WEIGHTS];
+    wg_tensor *weights[WG_MAX_QUANTIZED_WEIGHTS], *biases[WG_MAX_QUANTIZED_WEIGHTS];
+    int64_t widths[WG_MAX_QUANTIZED_WEIGHTS];
     for (int i = 0; i < count; i++) {
         weights[i] = linears[i]->weight;
         biases[i] = linears[i]->bias;
         widths[i] = wg_tensor_size(weights[i], 0);
     }
-    wg_tensor *all = wg_packed_linears(x, count, weights, linears[0]->packing, biases);
+    wg_tensor *all = wg_quantized_linears(x, count, weights, linears[0]->quantization, biases);
     return wg_split(all, -1, count, widths, y);
 }
 
 int wg_linears_forward(int count, wg_linear *const *linears, wg_tensor *x, wg_tensor **y) {
-    if (are_packed_alike(count, linears))
+    if (are_quantized_alike(count, linears))
         return forward_together(count, linears, x, y);
     int status = 0;
     for (int i = 0; i < count; i++) {
@@ -118,7 +118,7 @@ wg_tensor *wg_linear_loss(wg_linear *linear, wg_tensor *x, wg_tensor *target, in
     wg_scope_begin(&scope);
     wg_tensor *rows = wg_flatten(x, 0, -2), *loss;
     target = wg_flatten(target, 0, -1);
-    if (linear->packed) {
+    if (linear->quantized) {
         loss = wg_cross_entropy(wg_linear_forward(linear, rows), target, ignore_index, options);
     } else {
         wg_tensor *weight = linear->weight;

@@ -9,13 +9,15 @@
 #include "../tensor/ops.h"
 #include "module.h"
 
+WG_BEGIN_DECLS
+
 typedef struct wg_linear {
     wg_module module;
-    wg_tensor *weight; /* (O, I), or (I, O) if transposed; packed: (O, bytes) u8 */
+    wg_tensor *weight; /* (O, I), or (I, O) if transposed; quantized: (O, bytes) u8 */
     wg_tensor *bias;   /* (O), or NULL */
     bool transposed;
-    bool packed; /* by wg_module_pack, as `packing` says */
-    wg_packing packing;
+    bool quantized; /* by wg_module_quantize, as `quantization` says */
+    wg_quantization quantization;
 } wg_linear;
 
 typedef struct wg_linear_options {
@@ -37,7 +39,7 @@ WG_API wg_linear *wg_linear_new(wg_module *parent, const char *name, int64_t in,
 WG_API wg_tensor *wg_linear_forward(wg_linear *linear, wg_tensor *x);
 
 /* `count` layers of the same x: y[i] is what wg_linear_forward(linears[i], x) gives. Those that are
- * packed alike are read in one go. -1 with every y NULL. [scope; SHAPE, DTYPE] */
+ * quantized alike are read in one go. -1 with every y NULL. [scope; SHAPE, DTYPE] */
 WG_API int wg_linears_forward(int count, wg_linear *const *linears, wg_tensor *x, wg_tensor **y);
 
 /* The cross-entropy of wg_linear_forward's logits, by wg_linear_cross_entropy.   x: (..., I)
@@ -45,5 +47,7 @@ WG_API int wg_linears_forward(int count, wg_linear *const *linears, wg_tensor *x
  * SHAPE, DTYPE, INDEX, ARGUMENT] */
 WG_API wg_tensor *wg_linear_loss(wg_linear *linear, wg_tensor *x, wg_tensor *target,
                                  int64_t ignore_index, const wg_cross_entropy_options *options);
+
+WG_END_DECLS
 
 #endif

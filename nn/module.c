@@ -316,10 +316,10 @@ static bool is_tied_to(wg_module *top, const wg_tensor *tensor) {
     return false;
 }
 
-wg_packing wg__packing_for(const wg_tensor *weight, wg_packing packing) {
-    return wg_tensor_size(weight, 1) % wg_packing_block(packing) == 0
-               ? wg_packing_side_by_side(packing)
-               : WG_PACKING_BF16;
+wg_quantization wg__quantization_for(const wg_tensor *weight, wg_quantization quantization) {
+    return wg_tensor_size(weight, 1) % wg_quantization_block(quantization) == 0
+               ? wg_quantization_side_by_side(quantization)
+               : WG_QUANTIZATION_BF16;
 }
 
 wg_tensor *wg__module_replace(wg_module *module, wg_tensor *parameter, wg_tensor *tensor) {
@@ -342,11 +342,12 @@ wg_tensor *wg__module_replace(wg_module *module, wg_tensor *parameter, wg_tensor
 
 /* ---- The tree as a whole ---- */
 
-int wg_module_pack(wg_module *module, wg_packing packing) {
-    if (wg_packing_block(packing) == 0)
-        return wg_fail(WG_ERROR_ARGUMENT, "module_pack", "there is no packing %d", (int)packing);
+int wg_module_quantize(wg_module *module, wg_quantization quantization) {
+    if (wg_quantization_block(quantization) == 0)
+        return wg_fail(WG_ERROR_ARGUMENT, "module_quantize", "there is no quantization %d",
+                       (int)quantization);
     for (wg_module *m = module; m; m = next_below(module, m))
-        if (m->pack && m->pack(m, packing) < 0)
+        if (m->quantize && m->quantize(m, quantization) < 0)
             return -1;
     return 0;
 }

@@ -18,6 +18,8 @@
 #include "../autograd/autograd.h"
 #include "../tensor/quantize.h"
 
+WG_BEGIN_DECLS
+
 typedef struct wg_module wg_module;
 
 typedef enum wg_slot_kind {
@@ -40,9 +42,10 @@ struct wg_module {
     wg_module *first_child, *last_child, *next_sibling;
     wg_slot *first_slot, *last_slot;
     void (*destroy)(wg_module *); /* frees what the type itself owns beside slots; may be NULL */
-    /* Keeps the weights of this type in fewer bytes (wg_module_pack); NULL: it has none that could
+    /* Keeps the weights of this type in fewer bytes (wg_module_quantize); NULL: it has none that
+     * could
      */
-    int (*pack)(wg_module *, wg_packing);
+    int (*quantize)(wg_module *, wg_quantization);
     bool evaluating;        /* of the root: dropout rests, running statistics stand */
     bool recomputing;       /* of the root: layers run again in backward, to keep less */
     wg_generator generator; /* of the root: dropout and initialisation draw from it */
@@ -77,8 +80,8 @@ WG_API void wg_module_train(wg_module *module, bool training);
 WG_API bool wg_module_is_training(wg_module *module);
 
 /* Whether the layers of the whole tree, where they run as a stack (stack.h), are recomputed in
- * backward (autograd/activation_checkpointing.h): the same gradients, bit for bit, from less memory and one
- * forward more. It begins as false. */
+ * backward (autograd/activation_checkpointing.h): the same gradients, bit for bit, from less memory
+ * and one forward more. It begins as false. */
 WG_API void wg_module_recompute(wg_module *module, bool recompute);
 WG_API bool wg_module_is_recomputing(wg_module *module);
 
@@ -126,11 +129,13 @@ WG_API int64_t wg_module_parameter_count(wg_module *module);
 WG_API int wg_module_to(wg_module *module, wg_dtype dtype);
 
 /* Keeps the matrices of all linear layers below `module` in fewer bytes, for a model that is used
- * and no more trained: a slot's parameter gives way to a buffer of packed rows, and its memory to
- * theirs. Blocks stand side by side (packing.h: q8_0 becomes q8_0x16), and are multiplied as
- * wg_packed_linear says. A matrix whose rows are no whole blocks becomes bf16; one that also has a
- * place elsewhere (a head that is tied to the embedding) stays there as it is. After an error some
- * layers are packed and others not. [MEMORY; ARGUMENT outside the enum] */
-WG_API int wg_module_pack(wg_module *module, wg_packing packing);
+ * and no more trained: a slot's parameter gives way to a buffer of quantized rows, and its memory
+ * to theirs. Blocks stand side by side (quantize.h: q8_0 becomes q8_0x16), and are multiplied as
+ * wg_quantized_linear says. A matrix whose rows are no whole blocks becomes bf16; one that also has
+ * a place elsewhere (a head that is tied to the embedding) stays there as it is. After an error
+ * some layers are quantized and others not. [MEMORY; ARGUMENT outside the enum] */
+WG_API int wg_module_quantize(wg_module *module, wg_quantization quantization);
+
+WG_END_DECLS
 
 #endif

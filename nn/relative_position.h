@@ -8,6 +8,8 @@
 #include "init.h"
 #include "module.h"
 
+WG_BEGIN_DECLS
+
 typedef struct wg_relative_position {
     wg_module module;
     wg_tensor *weight; /* (buckets, H) */
@@ -32,5 +34,7 @@ WG_API wg_relative_position *wg_relative_position_new(wg_module *parent, const c
  * queries, keys). [scope] */
 WG_API wg_tensor *wg_relative_position_forward(wg_relative_position *positions, int64_t first,
                                                int64_t queries, int64_t keys);
+
+WG_END_DECLS
 
 #endif

@@ -5,6 +5,8 @@
 
 #include "../tensor/ops.h"
 
+WG_BEGIN_DECLS
+
 typedef struct wg_rotary_options {
     double base;   /* 0: 10000 */
     double factor; /* positions are divided by it, to stretch a trained length (Chen et al. 2023,
@@ -22,5 +24,7 @@ typedef struct wg_rotary_options {
  * both NULL. [scope; ARGUMENT] */
 WG_API int wg_rotary_tables(int64_t width, int64_t first, int64_t positions,
                             const wg_rotary_options *options, wg_tensor **cos, wg_tensor **sin);
+
+WG_END_DECLS
 
 #endif

@@ -10,6 +10,8 @@
 
 #include "../tensor/ops.h"
 
+WG_BEGIN_DECLS
+
 typedef struct wg_sinusoidal_options {
     double base; /* 0: 10000 */
 } wg_sinusoidal_options;
@@ -19,5 +21,7 @@ typedef struct wg_sinusoidal_options {
  */
 WG_API wg_tensor *wg_sinusoidal_table(wg_dtype dtype, int64_t width, int64_t first,
                                       int64_t positions, const wg_sinusoidal_options *options);
+
+WG_END_DECLS
 
 #endif

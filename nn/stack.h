@@ -12,6 +12,8 @@
 
 #include "attention.h"
 
+WG_BEGIN_DECLS
+
 /* What every layer is given beside x; all may be left out. */
 typedef struct wg_stack_inputs {
     wg_attention_inputs self, memory;         /* without caches and weights */
@@ -30,5 +32,7 @@ typedef wg_tensor *(*wg_stack_layer)(void *layers, int64_t index, wg_tensor *x,
  * must live until backward is done, and no cache is filled. [scope; whatever the layers say] */
 WG_API wg_tensor *wg_stack_forward(wg_module *module, int64_t count, wg_stack_layer layer,
                                    void *layers, wg_tensor *x, const wg_stack_inputs *inputs);
+
+WG_END_DECLS
 
 #endif

@@ -13,6 +13,8 @@
 #include "../models/bert.h"
 #include "../train/trainer.h"
 
+WG_BEGIN_DECLS
+
 typedef struct wg_bert_pretraining wg_bert_pretraining;
 
 typedef struct wg_bert_pretraining_options {
@@ -45,5 +47,7 @@ WG_API int wg_bert_pretraining_evaluate(wg_bert_pretraining *pretraining, wg_met
  * [NOT_FOUND, IO, FORMAT; STATE for a checkpoint of something else] */
 WG_API int wg_bert_load(const char *path, wg_bert_for_pretraining **model,
                         wg_tokenizer **tokenizer);
+
+WG_END_DECLS
 
 #endif

@@ -10,9 +10,6 @@
 
 #define WHERE "blank_infilling"
 
-/* The label that counts for nothing, as in the published models. */
-enum { IGNORED = -100 };
-
 struct wg_blank_infilling {
     wg_glm *model;
     const wg_tokenizer *tokenizer;
@@ -104,8 +101,8 @@ static int measure(const wg_blank_infilling *infilling, const wg_glm_batch *batc
     wg_tensor *places = wg_reshape(wg_nonzero(is_word), 1, (int64_t[]){-1});
     wg_tensor *words = wg_index_select(batch->labels, 0, places);
     wg_tensor *word_logits = wg_index_select(logits, 0, places);
-    const double loss = wg_item(wg_cross_entropy(logits, batch->labels, IGNORED, NULL));
-    const double word_loss = wg_item(wg_cross_entropy(word_logits, words, IGNORED, NULL));
+    const double loss = wg_item(wg_cross_entropy(logits, batch->labels, WG_IGNORE_INDEX, NULL));
+    const double word_loss = wg_item(wg_cross_entropy(word_logits, words, WG_IGNORE_INDEX, NULL));
     const double count = (double)wg_tensor_count(batch->labels);
     const double word_count = (double)wg_tensor_count(words);
     metrics->tokens += batch->tokens;

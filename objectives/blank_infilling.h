@@ -15,6 +15,8 @@
 #include "../models/glm.h"
 #include "../train/trainer.h"
 
+WG_BEGIN_DECLS
+
 typedef struct wg_blank_infilling wg_blank_infilling;
 
 typedef struct wg_blank_infilling_options {
@@ -38,5 +40,7 @@ WG_API wg_task wg_blank_infilling_task(wg_blank_infilling *infilling);
 /* Measures the model on each text of the held-out corpus once, with the same blanks each time.
  * [STATE if there is none] */
 WG_API int wg_blank_infilling_evaluate(wg_blank_infilling *infilling, wg_metrics *metrics);
+
+WG_END_DECLS
 
 #endif

@@ -73,7 +73,7 @@ static wg_tensor *next_loss(void *context, wg_metrics *metrics) {
     metrics->tokens += s.tokens;
     if (wg_metrics_add(metrics, "accuracy", accuracy, (double)c->batch) < 0)
         return NULL;
-    return wg_cross_entropy(s.logits, s.labels, -100, NULL);
+    return wg_cross_entropy(s.logits, s.labels, WG_IGNORE_INDEX, NULL);
 }
 
 /* ---- Evaluation ---- */
@@ -93,7 +93,7 @@ static int evaluate_batch(const wg_classification *c, int64_t first, int64_t cou
     if (c->labeller->score(c->labeller, c->held_out, count, c->chosen, &s) < 0)
         return -1;
     wg_tensor *best = wg_argmax(s.logits, 1, false);
-    t->loss += (double)count * wg_item(wg_cross_entropy(s.logits, s.labels, -100, NULL));
+    t->loss += (double)count * wg_item(wg_cross_entropy(s.logits, s.labels, WG_IGNORE_INDEX, NULL));
     if (!best || wg_error_pending())
         return -1;
     for (int64_t i = 0; i < count; i++) {

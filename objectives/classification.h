@@ -15,6 +15,8 @@
 #include "glm_cloze.h"
 #include "../train/trainer.h"
 
+WG_BEGIN_DECLS
+
 typedef struct wg_classification wg_classification;
 
 typedef struct wg_classification_options {
@@ -56,5 +58,7 @@ WG_API wg_task wg_classification_task(wg_classification *classification);
  * label that is predicted for each example. [STATE if there is no such text] */
 WG_API int wg_classification_evaluate(wg_classification *classification, wg_metrics *metrics,
                                       int64_t *predictions);
+
+WG_END_DECLS
 
 #endif

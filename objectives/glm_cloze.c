@@ -8,9 +8,6 @@
 #include "tensor/easy.h"
 #include "tensor/ops.h"
 
-/* The label that counts for nothing; a batch has none. */
-enum { IGNORED = -100 };
-
 wg_tensor *wg_glm_cloze_scores(wg_glm *model, const wg_cloze_batch *batch) {
     static const wg_cross_entropy_options each = {.reduction = WG_REDUCTION_NONE};
     const wg_glm_batch *blanks = &batch->blanks;
@@ -21,7 +18,7 @@ wg_tensor *wg_glm_cloze_scores(wg_glm *model, const wg_cloze_batch *batch) {
     wg_scope_begin(&scope);
     wg_tensor *hidden = wg_glm_forward(model, blanks->input_ids, &inputs);
     wg_tensor *logits = wg_glm_logits(model, hidden, blanks->target_positions); /* (B S, V) */
-    wg_tensor *losses = wg_cross_entropy(logits, blanks->labels, IGNORED, &each);
+    wg_tensor *losses = wg_cross_entropy(logits, blanks->labels, WG_IGNORE_INDEX, &each);
     const int64_t examples = wg_tensor_size(batch->verbalized, 0);
     wg_tensor *none =
         wg_zeros(losses ? wg_tensor_dtype(losses) : WG_F32, WG_DIMS(examples, batch->label_count));

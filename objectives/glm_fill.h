@@ -12,6 +12,8 @@
 #include "../models/generate/decode.h"
 #include "../models/glm.h"
 
+WG_BEGIN_DECLS
+
 /* One blank. */
 typedef struct wg_glm_blank {
     wg_token_list tokens; /* the caller's; what is written is appended */
@@ -43,5 +45,7 @@ WG_API int64_t wg_glm_blank_count(const wg_glm_tokens *tokens, const wg_token_li
  * that are no numbers; INDEX for ids outside the model's vocabulary; MEMORY] */
 WG_API int wg_glm_fill(wg_glm *model, const wg_glm_tokens *tokens, const wg_token_list *part_a,
                        const wg_glm_fill_options *options, wg_glm_blank *blanks);
+
+WG_END_DECLS
 
 #endif

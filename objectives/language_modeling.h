@@ -13,6 +13,8 @@
 #include "../models/language_model.h"
 #include "../train/trainer.h"
 
+WG_BEGIN_DECLS
+
 typedef struct wg_language_modeling wg_language_modeling;
 
 typedef struct wg_language_modeling_options {
@@ -44,5 +46,7 @@ WG_API wg_task wg_language_modeling_task(wg_language_modeling *modeling);
  * training text, `unigram_loss` is by the frequencies in the held-out text itself. [STATE if there
  * is none] */
 WG_API int wg_language_modeling_evaluate(wg_language_modeling *modeling, wg_metrics *metrics);
+
+WG_END_DECLS
 
 #endif

@@ -13,6 +13,8 @@
 #include "../models/bert_heads.h"
 #include "../train/trainer.h"
 
+WG_BEGIN_DECLS
+
 typedef struct wg_question_answering wg_question_answering;
 
 typedef struct wg_question_answering_options {
@@ -46,5 +48,7 @@ typedef struct wg_answer_span {
  * [STATE if there is no such file] */
 WG_API int wg_question_answering_evaluate(wg_question_answering *answering, wg_metrics *metrics,
                                           wg_answer_span *answers);
+
+WG_END_DECLS
 
 #endif

@@ -8,9 +8,6 @@
 
 #define WHERE "t5_pretraining"
 
-/* The label that counts for nothing, as in the published models. */
-enum { IGNORED = -100 };
-
 struct wg_t5_pretraining {
     wg_t5 *model;
     const wg_tokenizer *tokenizer;
@@ -107,7 +104,7 @@ static wg_tensor *text_labels(const wg_t5_pretraining *p, const wg_t5_batch *bat
     for (int64_t i = 0; out && i < all; i++) {
         const int32_t id = (int32_t)labels[i];
         const bool is_text = id != tokens->end && wg_t5_sentinel_number(tokens, id) < 0;
-        out[i] = is_text ? id : IGNORED;
+        out[i] = is_text ? id : WG_IGNORE_INDEX;
         *count += is_text;
     }
     return kept;
@@ -122,8 +119,8 @@ static int evaluate_batch(wg_t5_pretraining *p, wg_metrics *metrics) {
                                    WG_DIMS(-1, p->model->config.vocab_size));
     wg_tensor *labels = wg_reshape(batch.labels, WG_DIMS(-1));
     wg_tensor *text = text_labels(p, &batch, &count);
-    const double loss = wg_item(wg_cross_entropy(logits, labels, IGNORED, NULL));
-    const double word_loss = wg_item(wg_cross_entropy(logits, text, IGNORED, NULL));
+    const double loss = wg_item(wg_cross_entropy(logits, labels, WG_IGNORE_INDEX, NULL));
+    const double word_loss = wg_item(wg_cross_entropy(logits, text, WG_IGNORE_INDEX, NULL));
     wg_tensor *right = wg_eq(wg_argmax(logits, -1, false), text);
     const double correct = wg_item(wg_sum(wg_cast(right, WG_I64), WG_ALL, false));
     if (wg_error_pending())

@@ -14,6 +14,8 @@
 #include "../models/t5.h"
 #include "../train/trainer.h"
 
+WG_BEGIN_DECLS
+
 typedef struct wg_t5_pretraining wg_t5_pretraining;
 
 typedef struct wg_t5_pretraining_options {
@@ -41,5 +43,7 @@ WG_API wg_task wg_t5_pretraining_task(wg_t5_pretraining *pretraining);
  * training text, `unigram_loss` is by the frequencies in the held-out text itself. [STATE if there
  * is none] */
 WG_API int wg_t5_pretraining_evaluate(wg_t5_pretraining *pretraining, wg_metrics *metrics);
+
+WG_END_DECLS
 
 #endif

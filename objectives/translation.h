@@ -13,6 +13,8 @@
 #include "translator.h"
 #include "../train/trainer.h"
 
+WG_BEGIN_DECLS
+
 typedef struct wg_translation wg_translation;
 
 typedef struct wg_translation_options {
@@ -54,5 +56,7 @@ typedef struct wg_translation_scoring {
  * written; as wg_translate_texts] */
 WG_API int wg_translation_score(wg_translation *translation, const wg_translation_scoring *scoring,
                                 wg_metrics *metrics);
+
+WG_END_DECLS
 
 #endif

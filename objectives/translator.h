@@ -7,6 +7,8 @@
 
 #include "../models/transformer.h"
 
+WG_BEGIN_DECLS
+
 typedef struct wg_translator_options {
     int64_t batch;        /* texts that are translated at a time; 0: 32 */
     wg_beam_options beam; /* its start and end are the model's, whatever stands there */
@@ -20,5 +22,7 @@ typedef struct wg_translator_options {
 WG_API int wg_translate_texts(wg_transformer *model, const wg_tokenizer *tokenizer, int64_t count,
                               const char *const *texts, const wg_translator_options *options,
                               char **translations);
+
+WG_END_DECLS
 
 #endif

@@ -12,6 +12,8 @@
 
 #include "../autograd/autograd.h"
 
+WG_BEGIN_DECLS
+
 typedef struct wg_average wg_average;
 
 /* An average without tensors. decay d in (0, 1): exponential, a = d a + (1 - d) w; 0: the mean of
@@ -36,5 +38,7 @@ WG_API void wg_average_swap(wg_average *average);
 /* Updates so far, and setting it when a run is resumed. */
 WG_API int64_t wg_average_updates(const wg_average *average);
 WG_API void wg_average_set_updates(wg_average *average, int64_t updates);
+
+WG_END_DECLS
 
 #endif

@@ -13,6 +13,8 @@
 
 #include "../autograd/autograd.h"
 
+WG_BEGIN_DECLS
+
 typedef struct wg_optimizer wg_optimizer;
 
 /* ---- Kinds. Options that are NULL or 0 mean the defaults. Freed with wg_optimizer_free. All give
@@ -168,5 +170,7 @@ WG_API void wg_optimizer_set_steps(wg_optimizer *optimizer, int64_t steps);
  * Returns 1 and fills the pointers (borrowed), 0 beyond the last. */
 WG_API int wg_optimizer_state(const wg_optimizer *optimizer, int64_t index, const char **slot,
                               const char **name, wg_tensor **tensor);
+
+WG_END_DECLS
 
 #endif

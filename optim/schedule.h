@@ -12,6 +12,8 @@
 
 #include "../base/api.h"
 
+WG_BEGIN_DECLS
+
 /* With t = step + 1, W = warmup_steps and T = total_steps. All but the last rise to their peak by
  * peak t / W while t <= W; then, p being (t - W) / (T - W) and at most 1: */
 typedef enum wg_schedule_kind {
@@ -47,5 +49,7 @@ WG_API int wg_schedule_find(const char *name);
 
 /* The name of a kind as wg_schedule_find takes it; "?" outside the enum. */
 WG_API const char *wg_schedule_name(wg_schedule_kind kind);
+
+WG_END_DECLS
 
 #endif

@@ -7,6 +7,8 @@
 
 #include "../base/api.h"
 
+WG_BEGIN_DECLS
+
 typedef enum wg_dtype {
     WG_F32,
     WG_F64,
@@ -30,5 +32,7 @@ WG_API bool wg_dtype_is_float(wg_dtype dtype);
 /* The dtype in which two operands meet, as PyTorch promotes tensors: bool < u8 < i32 < i64 <
  * bf16 < f32 < f64, the higher of the two. */
 WG_API wg_dtype wg_dtype_promote(wg_dtype a, wg_dtype b);
+
+WG_END_DECLS
 
 #endif

@@ -1,4 +1,4 @@
-/* Optional sugar for C: lists in place. Nothing in the library needs it.
+/* Lists in place, for C and C++. Nothing in the library needs them.
  *
  *     wg_tensor *x = wg_zeros(WG_F32, WG_DIMS(2, 3));
  *     wg_tensor *s = wg_sum(x, WG_DIMS(-1), true);
@@ -8,26 +8,43 @@
 
 #include "tensor.h"
 
-/* An `int count, const int64_t *values` pair of arguments: shapes and axes. Not for rank 0, which
- * is written `0, NULL`. */
-#define WG_DIMS(...)                                                                               \
-    (int)(sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t)), (const int64_t[]) {                 \
+#ifdef __cplusplus
+
+extern "C++" {
+template <typename T, int N> struct wg_list { T items[N]; };
+
+template <typename T, typename... Items>
+constexpr wg_list<T, sizeof...(Items)> wg_list_of(Items... items) {
+    return {{static_cast<T>(items)...}};
+}
+}
+
+/* The list lives until the end of the full expression that it stands in. */
+#define WG_LIST(TYPE, ...)                                                                         \
+    static_cast<int>(sizeof(wg_list_of<TYPE>(__VA_ARGS__).items) / sizeof(TYPE)),                  \
+        wg_list_of<TYPE>(__VA_ARGS__).items
+
+#else
+
+/* The list lives until the end of the block that it stands in. */
+#define WG_LIST(TYPE, ...)                                                                         \
+    (int)(sizeof((TYPE[]){__VA_ARGS__}) / sizeof(TYPE)), (TYPE[]) {                                \
         __VA_ARGS__                                                                                \
     }
+
+#endif
+
+/* An `int count, const int64_t *values` pair of arguments: shapes and axes. Rank 0 is written
+ * `0, NULL`. */
+#define WG_DIMS(...) WG_LIST(int64_t, __VA_ARGS__)
 
 /* The same pair, meaning all axes. */
 #define WG_ALL 0, NULL
 
 /* An `int count, wg_tensor *const *tensors` pair of arguments. */
-#define WG_TENSORS(...)                                                                            \
-    (int)(sizeof((wg_tensor *[]){__VA_ARGS__}) / sizeof(wg_tensor *)), (wg_tensor *[]) {           \
-        __VA_ARGS__                                                                                \
-    }
+#define WG_TENSORS(...) WG_LIST(wg_tensor *, __VA_ARGS__)
 
 /* An `int count, const char *const *names` pair of arguments. */
-#define WG_NAMES(...)                                                                              \
-    (int)(sizeof((const char *[]){__VA_ARGS__}) / sizeof(const char *)), (const char *[]) {        \
-        __VA_ARGS__                                                                                \
-    }
+#define WG_NAMES(...) WG_LIST(const char *, __VA_ARGS__)
 
 #endif

@@ -12,7 +12,7 @@
 typedef struct wg_storage {
     void *data; /* NULL: a tensor without memory (wg_set_meta_init) */
     size_t bytes;
-    atomic_int references;
+    atomic_int refcount;
     atomic_uint_fast64_t version;
 } wg_storage;
 

@@ -4,6 +4,8 @@
 
 #include "tensor.h"
 
+WG_BEGIN_DECLS
+
 /* Writes a tensor in row-major order. bf16 has no NumPy dtype and is refused: cast it. The file is
  * written beside and renamed, so an old one survives a failure. [DTYPE, IO] */
 WG_API int wg_npy_save(const wg_tensor *x, const char *path);
@@ -11,5 +13,7 @@ WG_API int wg_npy_save(const wg_tensor *x, const char *path);
 /* Reads a file of a little-endian dtype that Wengert has, in row-major or Fortran order. Lengths
  * are checked before they are believed. [scope; NOT_FOUND, IO, FORMAT] */
 WG_API wg_tensor *wg_npy_load(const char *path);
+
+WG_END_DECLS
 
 #endif

@@ -21,6 +21,8 @@
 
 #include "tensor.h"
 
+WG_BEGIN_DECLS
+
 #define WG_MAX_INPUTS 32 /* each has a bit in the masks; an op on more joins them in groups */
 #define WG_MAX_OUTPUTS 4
 #define WG_MAX_SAVED 4
@@ -163,9 +165,10 @@ typedef struct wg_op_library {
 
 /* Exports ops, given by their addresses: stands once in the library, outside of functions. */
 #define WG_EXPORT_OPS(...)                                                                         \
+    static const wg_op *const wengert_op_list[] = {__VA_ARGS__, NULL};                             \
     extern WG_API const wg_op_library wengert_ops;                                                 \
     const wg_op_library wengert_ops = {sizeof(wg_op), sizeof(wg_call), sizeof(wg_sample),          \
-                                       (const wg_op *const[]){__VA_ARGS__, NULL}}
+                                       wengert_op_list}
 
 /* ---- Recording: whether wg_apply remembers ---- */
 
@@ -175,5 +178,7 @@ WG_API bool wg_grad_enabled(void);
 
 /* True when x is a leaf that wants a gradient, or was computed from one while recording. */
 WG_API bool wg_requires_grad(const wg_tensor *x);
+
+WG_END_DECLS
 
 #endif

@@ -12,6 +12,8 @@
 #include "op.h"
 #include "quantize.h"
 
+WG_BEGIN_DECLS
+
 /* ---- Casting and copying (ops/cast.c) ---- */
 
 /* x in another dtype; the same handle's alias if it has it already. Float to integer truncates and
@@ -489,14 +491,15 @@ WG_API wg_tensor *wg_matmul(wg_tensor *a, wg_tensor *b);
  * (..., O). Fused; the gradient of weight is accumulated in place. [scope; SHAPE, DTYPE] */
 WG_API wg_tensor *wg_linear_op(wg_tensor *x, wg_tensor *weight, wg_tensor *bias);
 
-/* ---- Weights kept small (ops/packed.c, packed_linear.c; the packings are in packing.h) ---- */
+/* ---- Weights kept small (ops/linalg/quantized.c, quantized_linear.c; the quantizations are in
+ * quantize.h) ---- */
 
-/* The rows of x, (..., I) f32, packed: (..., bytes) u8; and the numbers of packed rows, f32. I is a
- * multiple of the packing's block. No gradient. [scope; SHAPE, DTYPE, ARGUMENT] */
-WG_API wg_tensor *wg_pack(wg_tensor *x, wg_packing packing);
-WG_API wg_tensor *wg_unpack(wg_tensor *packed, wg_packing packing);
+/* The rows of x, (..., I) f32, quantized: (..., bytes) u8; and the numbers of quantized rows, f32.
+ * I is a multiple of the quantization's block. No gradient. [scope; SHAPE, DTYPE, ARGUMENT] */
+WG_API wg_tensor *wg_quantize(wg_tensor *x, wg_quantization quantization);
+WG_API wg_tensor *wg_dequantize(wg_tensor *quantized, wg_quantization quantization);
 
-/* x W^T + bias with packed rows for W, which in f32 are read as they are: what writing text one
+/* x W^T + bias with quantized rows for W, which in f32 are read as they are: what writing text one
  * token at a time costs is the reading of the weights.   x: (..., I)   weight: (O, bytes) u8
  * bias: (O) or NULL   ->   (..., O).
  *
@@ -506,16 +509,16 @@ WG_API wg_tensor *wg_unpack(wg_tensor *packed, wg_packing packing);
  * row of x gives the same bits alone and among others. bf16 takes x as it is up to 16 rows; more of
  * them are rounded to bf16 where the processor multiplies such numbers. In f64, and for gradients
  * and tangents, nothing is rounded. [scope; SHAPE, DTYPE, ARGUMENT] */
-WG_API wg_tensor *wg_packed_linear(wg_tensor *x, wg_tensor *weight, wg_packing packing,
-                                   wg_tensor *bias);
+WG_API wg_tensor *wg_quantized_linear(wg_tensor *x, wg_tensor *weight, wg_quantization quantization,
+                                      wg_tensor *bias);
 
-/* The same with `count` weights, 1 to WG_MAX_PACKED_WEIGHTS, whose outputs come side by side:
+/* The same with `count` weights, 1 to WG_MAX_QUANTIZED_WEIGHTS, whose outputs come side by side:
  * (..., O1 + O2 + O3). They are read in one go, which takes less than one after the other where x
  * has a row. `biases` is NULL where there are none, as is one of them.
  * [scope; SHAPE, DTYPE, ARGUMENT] */
-#define WG_MAX_PACKED_WEIGHTS 3
-WG_API wg_tensor *wg_packed_linears(wg_tensor *x, int count, wg_tensor *const *weights,
-                                    wg_packing packing, wg_tensor *const *biases);
+#define WG_MAX_QUANTIZED_WEIGHTS 3
+WG_API wg_tensor *wg_quantized_linears(wg_tensor *x, int count, wg_tensor *const *weights,
+                                       wg_quantization quantization, wg_tensor *const *biases);
 
 /* ---- Sums of products (ops/einsum.c) ---- */
 
@@ -693,6 +696,9 @@ WG_API wg_tensor *wg_dropout_op(wg_tensor *x, double p, uint64_t seed, uint64_t 
 
 /* ---- Losses (ops/cross_entropy.c, ops/linear_loss.c, ops/loss.c) ---- */
 
+/* The usual ignore_index: PyTorch's mark for a target that counts for nothing. */
+#define WG_IGNORE_INDEX (-100)
+
 /* What becomes of the losses of rows or elements. PyTorch's batchmean is their sum, divided by the
  * batch. The mean of none is NaN. */
 typedef enum wg_reduction { WG_REDUCTION_MEAN, WG_REDUCTION_SUM, WG_REDUCTION_NONE } wg_reduction;
@@ -761,5 +767,7 @@ WG_API wg_tensor *wg_kl_div(wg_tensor *log_input, wg_tensor *target, bool log_ta
 /* The cosine of the angle between a and b along one axis, a b / (max(|a|, eps) max(|b|, eps)), a
  * and b broadcast. PyTorch's eps is 1e-8. [scope; SHAPE, INDEX, DTYPE] */
 WG_API wg_tensor *wg_cosine_similarity(wg_tensor *a, wg_tensor *b, int axis, double eps);
+
+WG_END_DECLS
 
 #endif

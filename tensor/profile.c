@@ -29,12 +29,6 @@ double wg_product_flops(void) {
     return wg__product_flops;
 }
 
-static double now(void) {
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
-}
-
 /* ---- Taking it ---- */
 
 void wg__span_open(wg__span *span, const char *name, wg_profile_kind kind) {
@@ -42,7 +36,7 @@ void wg__span_open(wg__span *span, const char *name, wg_profile_kind kind) {
     span->kind = kind;
     span->flops = wg__product_flops;
     depth++;
-    span->start = now();
+    span->start = wg__now();
 }
 
 /* Ops of one name in different places have one row; beyond MAX_ROWS they have none. */
@@ -75,7 +69,7 @@ static void add_event(const wg__span *span, double seconds, int operand_count,
 }
 
 void wg__span_close(wg__span *span, double bytes, int operand_count, const wg_spec *operands) {
-    const double seconds = now() - span->start;
+    const double seconds = wg__now() - span->start;
     depth--;
     pthread_mutex_lock(&lock);
     wg_profile_row *row = rows && depth == 0 ? row_of(span) : NULL;
@@ -117,7 +111,7 @@ int wg_profile_begin(bool wants_events) {
     pthread_mutex_lock(&lock);
     rows = new_rows;
     events = new_events;
-    begun = ended = now();
+    begun = ended = wg__now();
     pthread_mutex_unlock(&lock);
     atomic_store(&wg__profiles, true);
     return 0;
@@ -131,7 +125,7 @@ static int by_seconds(const void *a, const void *b) {
 void wg_profile_end(void) {
     atomic_store(&wg__profiles, false);
     pthread_mutex_lock(&lock);
-    ended = now();
+    ended = wg__now();
     if (rows)
         qsort(rows, (size_t)row_count, sizeof *rows, by_seconds);
     pthread_mutex_unlock(&lock);

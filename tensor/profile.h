@@ -17,6 +17,8 @@
 
 #include "../base/api.h"
 
+WG_BEGIN_DECLS
+
 /* Floating-point operations, two a multiply-add, of all the matrix products of f32 and f64 that
  * this thread asked for so far. Attention counts all queries by all keys, also where a mask saves
  * it some, and what a backward pass computes again counts for nothing: forward and twice as much
@@ -78,5 +80,7 @@ WG_API int64_t wg_profile_events(int64_t *lost);
 
 /* Event `index`, in the order in which they ended; borrowed. NULL outside. */
 WG_API const wg_profile_event *wg_profile_event_at(int64_t index);
+
+WG_END_DECLS
 
 #endif

@@ -1,4 +1,4 @@
-/* The formats of packed rows. */
+/* The formats of quantized rows. */
 #include "tensor/quantize.h"
 
 #include <math.h>
@@ -10,43 +10,43 @@
 static const struct {
     const char *name;
     int64_t block, bytes;
-} packings[] = {
-    [WG_PACKING_BF16] = {"bf16", 1, 2},
-    [WG_PACKING_Q8_0] = {"q8_0", WG__BLOCK, WG__BLOCK_SCALE + WG__BLOCK},
-    [WG_PACKING_Q4_0] = {"q4_0", WG__BLOCK, WG__BLOCK_SCALE + WG__BLOCK / 2},
-    [WG_PACKING_Q8_0X16] = {"q8_0x16", WG__BLOCK, WG__BLOCK_SCALE + WG__BLOCK},
-    [WG_PACKING_Q4_0X16] = {"q4_0x16", WG__BLOCK, WG__BLOCK_SCALE + WG__BLOCK / 2},
+} quantizations[] = {
+    [WG_QUANTIZATION_BF16] = {"bf16", 1, 2},
+    [WG_QUANTIZATION_Q8_0] = {"q8_0", WG__BLOCK, WG__BLOCK_SCALE + WG__BLOCK},
+    [WG_QUANTIZATION_Q4_0] = {"q4_0", WG__BLOCK, WG__BLOCK_SCALE + WG__BLOCK / 2},
+    [WG_QUANTIZATION_Q8_0X16] = {"q8_0x16", WG__BLOCK, WG__BLOCK_SCALE + WG__BLOCK},
+    [WG_QUANTIZATION_Q4_0X16] = {"q4_0x16", WG__BLOCK, WG__BLOCK_SCALE + WG__BLOCK / 2},
 };
 
-const char *wg_packing_name(wg_packing packing) {
-    return (unsigned)packing < WG_PACKING_COUNT ? packings[packing].name : NULL;
+const char *wg_quantization_name(wg_quantization quantization) {
+    return (unsigned)quantization < WG_QUANTIZATION_COUNT ? quantizations[quantization].name : NULL;
 }
 
-int wg_packing_find(const char *name) {
-    for (int i = 0; name && i < WG_PACKING_COUNT; i++)
-        if (strcmp(name, packings[i].name) == 0)
+int wg_quantization_find(const char *name) {
+    for (int i = 0; name && i < WG_QUANTIZATION_COUNT; i++)
+        if (strcmp(name, quantizations[i].name) == 0)
             return i;
     return -1;
 }
 
-int64_t wg_packing_block(wg_packing packing) {
-    return (unsigned)packing < WG_PACKING_COUNT ? packings[packing].block : 0;
+int64_t wg_quantization_block(wg_quantization quantization) {
+    return (unsigned)quantization < WG_QUANTIZATION_COUNT ? quantizations[quantization].block : 0;
 }
 
-int64_t wg_packing_block_bytes(wg_packing packing) {
-    return (unsigned)packing < WG_PACKING_COUNT ? packings[packing].bytes : 0;
+int64_t wg_quantization_block_bytes(wg_quantization quantization) {
+    return (unsigned)quantization < WG_QUANTIZATION_COUNT ? quantizations[quantization].bytes : 0;
 }
 
-wg_packing wg_packing_side_by_side(wg_packing packing) {
-    return packing == WG_PACKING_Q8_0   ? WG_PACKING_Q8_0X16
-           : packing == WG_PACKING_Q4_0 ? WG_PACKING_Q4_0X16
-                                        : packing;
+wg_quantization wg_quantization_side_by_side(wg_quantization quantization) {
+    return quantization == WG_QUANTIZATION_Q8_0   ? WG_QUANTIZATION_Q8_0X16
+           : quantization == WG_QUANTIZATION_Q4_0 ? WG_QUANTIZATION_Q4_0X16
+                                                  : quantization;
 }
 
-wg_packing wg__packing_of_a_row(wg_packing packing) {
-    return packing == WG_PACKING_Q8_0X16   ? WG_PACKING_Q8_0
-           : packing == WG_PACKING_Q4_0X16 ? WG_PACKING_Q4_0
-                                           : packing;
+wg_quantization wg__quantization_of_a_row(wg_quantization quantization) {
+    return quantization == WG_QUANTIZATION_Q8_0X16   ? WG_QUANTIZATION_Q8_0
+           : quantization == WG_QUANTIZATION_Q4_0X16 ? WG_QUANTIZATION_Q4_0
+                                                     : quantization;
 }
 
 /* ---- Two bytes, the low one first ---- */
@@ -90,13 +90,13 @@ uint16_t wg__f32_to_half(float value) {
 
 /* ---- Blocks ---- */
 
-static void unpack_q8_0(const uint8_t *bytes, float *numbers) {
+static void dequantize_q8_0(const uint8_t *bytes, float *numbers) {
     const float scale = wg__half_to_f32(get_16(bytes));
     for (int i = 0; i < WG__BLOCK; i++)
         numbers[i] = scale * (int8_t)bytes[WG__BLOCK_SCALE + i];
 }
 
-static void unpack_q4_0(const uint8_t *bytes, float *numbers) {
+static void dequantize_q4_0(const uint8_t *bytes, float *numbers) {
     const float scale = wg__half_to_f32(get_16(bytes));
     for (int i = 0; i < WG__BLOCK / 2; i++) {
         numbers[i] = scale * (float)((bytes[WG__BLOCK_SCALE + i] & 15) - 8);
@@ -106,7 +106,7 @@ static void unpack_q4_0(const uint8_t *bytes, float *numbers) {
 
 /* The scale is the largest magnitude / 127; numbers are rounded by the scale before it became a
  * half, half away from zero. */
-static void pack_q8_0(const float *numbers, uint8_t *bytes) {
+static void quantize_q8_0(const float *numbers, uint8_t *bytes) {
     float largest = 0;
     for (int i = 0; i < WG__BLOCK; i++)
         largest = fmaxf(largest, fabsf(numbers[i]));
@@ -125,7 +125,7 @@ static uint8_t nibble(float level) {
 }
 
 /* The number of the largest magnitude becomes -8, whatever its sign. */
-static void pack_q4_0(const float *numbers, uint8_t *bytes) {
+static void quantize_q4_0(const float *numbers, uint8_t *bytes) {
     float extreme = 0;
     for (int i = 0; i < WG__BLOCK; i++)
         if (fabsf(numbers[i]) > fabsf(extreme))
@@ -139,29 +139,33 @@ static void pack_q4_0(const float *numbers, uint8_t *bytes) {
 
 /* ---- Rows ---- */
 
-void wg__pack_row(wg_packing packing, int64_t count, const float *numbers, uint8_t *bytes) {
-    const int64_t block = packings[packing].block, size = packings[packing].bytes;
+void wg__quantize_row(wg_quantization quantization, int64_t count, const float *numbers,
+                      uint8_t *bytes) {
+    const int64_t block = quantizations[quantization].block,
+                  size = quantizations[quantization].bytes;
     for (int64_t i = 0; i < count / block; i++) {
         const float *from = numbers + i * block;
         uint8_t *to = bytes + i * size;
-        if (packing == WG_PACKING_Q8_0)
-            pack_q8_0(from, to);
-        else if (packing == WG_PACKING_Q4_0)
-            pack_q4_0(from, to);
+        if (quantization == WG_QUANTIZATION_Q8_0)
+            quantize_q8_0(from, to);
+        else if (quantization == WG_QUANTIZATION_Q4_0)
+            quantize_q4_0(from, to);
         else
             put_16(to, wg__f32_to_bf16(*from));
     }
 }
 
-void wg__unpack_row(wg_packing packing, int64_t count, const uint8_t *bytes, float *numbers) {
-    const int64_t block = packings[packing].block, size = packings[packing].bytes;
+void wg__dequantize_row(wg_quantization quantization, int64_t count, const uint8_t *bytes,
+                        float *numbers) {
+    const int64_t block = quantizations[quantization].block,
+                  size = quantizations[quantization].bytes;
     for (int64_t i = 0; i < count / block; i++) {
         const uint8_t *from = bytes + i * size;
         float *to = numbers + i * block;
-        if (packing == WG_PACKING_Q8_0)
-            unpack_q8_0(from, to);
-        else if (packing == WG_PACKING_Q4_0)
-            unpack_q4_0(from, to);
+        if (quantization == WG_QUANTIZATION_Q8_0)
+            dequantize_q8_0(from, to);
+        else if (quantization == WG_QUANTIZATION_Q4_0)
+            dequantize_q4_0(from, to);
         else
             *to = wg__bf16_to_f32(get_16(from));
     }
@@ -171,18 +175,20 @@ void wg__unpack_row(wg_packing packing, int64_t count, const uint8_t *bytes, flo
 
 enum { PIECE = 4 };
 
-void wg__group_put(wg_packing packing, int64_t row, const uint8_t *bytes, uint8_t *group) {
+void wg__group_put(wg_quantization quantization, int64_t row, const uint8_t *bytes,
+                   uint8_t *group) {
     memcpy(group + row * WG__BLOCK_SCALE, bytes, WG__BLOCK_SCALE);
     group += WG__GROUP * WG__BLOCK_SCALE + row * PIECE;
-    for (int64_t i = WG__BLOCK_SCALE; i < packings[packing].bytes;
+    for (int64_t i = WG__BLOCK_SCALE; i < quantizations[quantization].bytes;
          i += PIECE, group += WG__GROUP * PIECE)
         memcpy(group, bytes + i, PIECE);
 }
 
-void wg__group_get(wg_packing packing, int64_t row, const uint8_t *group, uint8_t *bytes) {
+void wg__group_get(wg_quantization quantization, int64_t row, const uint8_t *group,
+                   uint8_t *bytes) {
     memcpy(bytes, group + row * WG__BLOCK_SCALE, WG__BLOCK_SCALE);
     group += WG__GROUP * WG__BLOCK_SCALE + row * PIECE;
-    for (int64_t i = WG__BLOCK_SCALE; i < packings[packing].bytes;
+    for (int64_t i = WG__BLOCK_SCALE; i < quantizations[quantization].bytes;
          i += PIECE, group += WG__GROUP * PIECE)
         memcpy(bytes + i, group, PIECE);
 }

@@ -1,4 +1,5 @@
-/* Numbers kept small: how a row of f32 is packed into fewer bytes, as ggml and GGUF keep weights.
+/* Numbers kept small: how a row of f32 is quantized into fewer bytes, as ggml and GGUF keep
+ * weights.
  *
  *     bf16     the upper half of each f32                                16 bits a number
  *     q8_0     blocks of 32: a half, the scale, and 32 signed bytes       8.5
@@ -6,9 +7,9 @@
  *              block's first half in the low bits of 16 bytes             4.5
  *     q8_0x16, q4_0x16   the same blocks, but of 16 rows side by side: what products read fastest
  *
- * Packed rows are the bytes of a u8 tensor: wg_pack, wg_unpack and wg_packed_linear of ops.h. Those
- * side by side have the same number of bytes, and rows that are left over stand at the end, as
- * without x16; but a row is no more a row of the tensor:
+ * Quantized rows are the bytes of a u8 tensor: wg_quantize, wg_dequantize and wg_quantized_linear
+ * of ops.h. Those side by side have the same number of bytes, and rows that are left over stand at
+ * the end, as without x16; but a row is no more a row of the tensor:
  *
  *     block 0 of 16 rows: 16 halves | 4 bytes of row 0 | of row 1 ... | the next 4 of row 0 | ...
  *     block 1 ... */
@@ -19,28 +20,32 @@
 
 #include "../base/api.h"
 
-typedef enum wg_packing {
-    WG_PACKING_BF16,
-    WG_PACKING_Q8_0,
-    WG_PACKING_Q4_0,
-    WG_PACKING_Q8_0X16,
-    WG_PACKING_Q4_0X16,
-    WG_PACKING_COUNT
-} wg_packing;
+WG_BEGIN_DECLS
+
+typedef enum wg_quantization {
+    WG_QUANTIZATION_BF16,
+    WG_QUANTIZATION_Q8_0,
+    WG_QUANTIZATION_Q4_0,
+    WG_QUANTIZATION_Q8_0X16,
+    WG_QUANTIZATION_Q4_0X16,
+    WG_QUANTIZATION_COUNT
+} wg_quantization;
 
 /* "bf16", "q8_0", "q4_0", "q8_0x16", "q4_0x16"; NULL outside the enum. */
-WG_API const char *wg_packing_name(wg_packing packing);
+WG_API const char *wg_quantization_name(wg_quantization quantization);
 
-/* The packing of that name, or -1 (no error is recorded). */
-WG_API int wg_packing_find(const char *name);
+/* The quantization of that name, or -1 (no error is recorded). */
+WG_API int wg_quantization_find(const char *name);
 
 /* The numbers in a block, of which a row is a multiple (1 for bf16), and the bytes of one. 0
  * outside the enum. */
-WG_API int64_t wg_packing_block(wg_packing packing);
-WG_API int64_t wg_packing_block_bytes(wg_packing packing);
+WG_API int64_t wg_quantization_block(wg_quantization quantization);
+WG_API int64_t wg_quantization_block_bytes(wg_quantization quantization);
 
-/* The packing with the same blocks, side by side: q8_0x16 of q8_0. What has none, and what is
+/* The quantization with the same blocks, side by side: q8_0x16 of q8_0. What has none, and what is
  * outside the enum, is given back. */
-WG_API wg_packing wg_packing_side_by_side(wg_packing packing);
+WG_API wg_quantization wg_quantization_side_by_side(wg_quantization quantization);
+
+WG_END_DECLS
 
 #endif

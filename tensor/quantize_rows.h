@@ -1,4 +1,4 @@
-/* A row of numbers from and to its packed bytes (packing.h), on the calling thread. */
+/* A row of numbers from and to its quantized bytes (quantize.h), on the calling thread. */
 #ifndef WG_TENSOR_QUANTIZE_ROWS_H
 #define WG_TENSOR_QUANTIZE_ROWS_H
 
@@ -13,18 +13,20 @@ uint16_t wg__f32_to_half(float value);
  * a block at most. */
 enum { WG__BLOCK = 32, WG__BLOCK_SCALE = 2, WG__MOST_BLOCK_BYTES = WG__BLOCK_SCALE + WG__BLOCK };
 
-/* The packing of a row by itself: q8_0 of q8_0x16. */
-wg_packing wg__packing_of_a_row(wg_packing packing);
+/* The quantization of a row by itself: q8_0 of q8_0x16. */
+wg_quantization wg__quantization_of_a_row(wg_quantization quantization);
 
 /* `count` numbers, whole blocks, of a row by itself. Integers are rounded as ggml's reference has
  * it. */
-void wg__pack_row(wg_packing packing, int64_t count, const float *numbers, uint8_t *bytes);
-void wg__unpack_row(wg_packing packing, int64_t count, const uint8_t *bytes, float *numbers);
+void wg__quantize_row(wg_quantization quantization, int64_t count, const float *numbers,
+                      uint8_t *bytes);
+void wg__dequantize_row(wg_quantization quantization, int64_t count, const uint8_t *bytes,
+                        float *numbers);
 
-/* So many rows stand side by side, as packing.h draws it. A block of one of them, as it is in a row
- * by itself, into and out of the block of a group; the packing is that of a row. */
+/* So many rows stand side by side, as quantize.h draws it. A block of one of them, as it is in a
+ * row by itself, into and out of the block of a group; the quantization is that of a row. */
 #define WG__GROUP 16
-void wg__group_put(wg_packing packing, int64_t row, const uint8_t *bytes, uint8_t *group);
-void wg__group_get(wg_packing packing, int64_t row, const uint8_t *group, uint8_t *bytes);
+void wg__group_put(wg_quantization quantization, int64_t row, const uint8_t *bytes, uint8_t *group);
+void wg__group_get(wg_quantization quantization, int64_t row, const uint8_t *group, uint8_t *bytes);
 
 #endif

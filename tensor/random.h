@@ -10,6 +10,8 @@
 
 #include "../base/api.h"
 
+WG_BEGIN_DECLS
+
 typedef struct wg_generator {
     uint64_t seed;
     uint64_t offset; /* which draw comes next; every draw takes one */
@@ -32,5 +34,7 @@ WG_API uint64_t wg_random_below(wg_generator *generator, uint64_t bound);
 
 /* One number from the standard normal distribution, consuming one draw (Box-Muller). */
 WG_API double wg_random_normal(wg_generator *generator);
+
+WG_END_DECLS
 
 #endif

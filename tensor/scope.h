@@ -14,6 +14,8 @@
 
 #include "../base/api.h"
 
+WG_BEGIN_DECLS
+
 typedef struct wg_tensor wg_tensor;
 
 /* Lives on the caller's stack between begin and end; its members are the library's. */
@@ -46,5 +48,7 @@ WG_API int64_t wg_scope_clear_root(void);
 
 /* The number of handles alive in the process, kept ones and those of graphs included. */
 WG_API int64_t wg_tensors_alive(void);
+
+WG_END_DECLS
 
 #endif

@@ -37,13 +37,13 @@ static wg_storage *storage_new(size_t bytes, bool is_meta) {
         return NULL;
     }
     storage->bytes = is_meta ? 0 : bytes;
-    atomic_init(&storage->references, 1);
+    atomic_init(&storage->refcount, 1);
     atomic_init(&storage->version, 0);
     return storage;
 }
 
 static void storage_release(wg_storage *storage) {
-    if (!wg__let_go(&storage->references))
+    if (!wg__refcount_drop(&storage->refcount))
         return;
     if (storage->bytes > SMALL_BYTES)
         wg__free(storage->data);
@@ -123,7 +123,7 @@ static wg_tensor *view_of(const wg_tensor *base, const wg_spec *spec, const int6
     wg_tensor *x = handle_new(base->storage, spec, offset);
     if (!x)
         return NULL;
-    wg__hold(&base->storage->references);
+    wg__refcount_add(&base->storage->refcount);
     for (int i = 0; i < spec->ndim; i++) /* so few that a call of memcpy costs more */
         x->strides[i] = strides[i];
     return x;
@@ -159,7 +159,7 @@ wg_tensor *wg_alias(wg_tensor *x) {
 }
 
 bool wg__tensor_is_sole(const wg_tensor *x) {
-    return wg__is_sole_holder(&x->storage->references);
+    return wg__refcount_is_one(&x->storage->refcount);
 }
 
 int wg__check_writable(const wg_tensor *x, const char *where) {

@@ -21,9 +21,10 @@
 #include "../base/api.h"
 #include "dtype.h"
 #include "../base/error.h"
-#include "../base/parallel.h"
 #include "random.h"
 #include "scope.h"
+
+WG_BEGIN_DECLS
 
 #define WG_MAX_DIMS 8
 
@@ -206,5 +207,7 @@ WG_API int64_t wg_format(char *buffer, size_t size, const wg_tensor *x);
 
 /* "(2, 3) f32" and so on, for messages. Returns `buffer`. */
 WG_API const char *wg_spec_text(char *buffer, size_t size, const wg_spec *spec);
+
+WG_END_DECLS
 
 #endif

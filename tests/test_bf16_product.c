@@ -84,21 +84,21 @@ static float *met_by(const wg__bf16_kernels *kernels, int64_t count, const float
     return wg_tensor_data(kernels->rounds_x ? wg_cast(wg_cast(numbers, WG_BF16), WG_F32) : numbers);
 }
 
-static wg__packed_product product_of(const operands *o) {
-    return (wg__packed_product){.weight = o->weight,
-                                .outputs = o->outputs,
-                                .weight_stride = o->weight_stride,
-                                .n = o->n,
-                                .x = o->x,
-                                .bias = o->bias,
-                                .x_rows = o->rows,
-                                .x_stride = o->x_stride,
-                                .y = o->y,
-                                .y_stride = o->y_stride};
+static wg__quantized_product product_of(const operands *o) {
+    return (wg__quantized_product){.weight = o->weight,
+                                   .outputs = o->outputs,
+                                   .weight_stride = o->weight_stride,
+                                   .n = o->n,
+                                   .x = o->x,
+                                   .bias = o->bias,
+                                   .x_rows = o->rows,
+                                   .x_stride = o->x_stride,
+                                   .y = o->y,
+                                   .y_stride = o->y_stride};
 }
 
 static int run(const wg__bf16_kernels *kernels, const operands *o) {
-    const wg__packed_product product = product_of(o);
+    const wg__quantized_product product = product_of(o);
     return wg__bf16_product(kernels, 1, &product);
 }
 
@@ -269,7 +269,7 @@ START_TEST(products_of_one_x_have_the_bits_of_each_alone) {
     const wg__bf16_kernels *kernels;
     for (int i = 0; (kernels = wg__bf16_kernels_at(i)) != NULL; i++) {
         operands o[COUNT];
-        wg__packed_product products[COUNT];
+        wg__quantized_product products[COUNT];
         for (int w = 0; w < COUNT; w++) {
             o[w] = draw(250, 300, outputs[w], w, w % 2 == 0);
             products[w] = product_of(&o[w]);

@@ -106,9 +106,9 @@ END_TEST
 /* ---- Products ---- */
 
 /* A block of 16 rows with levels and scales of any kind; what a row's numbers are goes to `w`. */
-static void draw_group(wg_generator *generator, wg_packing packing, uint8_t *group,
+static void draw_group(wg_generator *generator, wg_quantization quantization, uint8_t *group,
                        int32_t (*levels)[COLUMNS], float (*scales)[BLOCKS]) {
-    const int64_t size = wg_packing_block_bytes(packing);
+    const int64_t size = wg_quantization_block_bytes(quantization);
     for (int b = 0; b < BLOCKS; b++)
         for (int o = 0; o < OUTPUTS; o++) {
             uint8_t block[34];
@@ -119,16 +119,17 @@ static void draw_group(wg_generator *generator, wg_packing packing, uint8_t *gro
                 block[i] = o == 0   ? 0x80 /* the levels of largest magnitude */
                            : o == 1 ? 0x7f
                                     : (uint8_t)(256 * wg_random_uniform(generator));
-            wg__group_put(packing, o, block, group + b * OUTPUTS * size);
+            wg__group_put(quantization, o, block, group + b * OUTPUTS * size);
             scales[o][b] = wg__half_to_f32(half);
             for (int i = 0; i < 32; i++)
-                levels[o][32 * b + i] = packing == WG_PACKING_Q8_0 ? (int8_t)block[2 + i]
-                                        : i < 16                   ? (block[2 + i] & 15) - 8
-                                                                   : (block[2 + i - 16] >> 4) - 8;
+                levels[o][32 * b + i] = quantization == WG_QUANTIZATION_Q8_0 ? (int8_t)block[2 + i]
+                                        : i < 16 ? (block[2 + i] & 15) - 8
+                                                 : (block[2 + i - 16] >> 4) - 8;
         }
 }
 
-static void assert_products(const wg__block_kernels *kernels, wg_packing packing, int rows) {
+static void assert_products(const wg__block_kernels *kernels, wg_quantization quantization,
+                            int rows) {
     static float x[ROWS][COLUMNS];
     static rounded met;
     int32_t levels[OUTPUTS][COLUMNS];
@@ -139,9 +140,9 @@ static void assert_products(const wg__block_kernels *kernels, wg_packing packing
     for (int i = 0; i < COLUMNS; i++)
         x[0][i] = i % 64 < 32 ? 1 : -1; /* the largest sums */
     round_rows(x, &met);
-    draw_group(&generator, packing, group, levels, scales);
+    draw_group(&generator, quantization, group, levels, scales);
     const wg__block_products *products =
-        packing == WG_PACKING_Q8_0 ? &kernels->q8_0 : &kernels->q4_0;
+        quantization == WG_QUANTIZATION_Q8_0 ? &kernels->q8_0 : &kernels->q4_0;
     kernels->quantise(rows, BLOCKS, x[0], COLUMNS, products->offset, tile);
     for (int i = 0; i < rows * OUTPUTS; i++)
         sums[i] = (float)i;
@@ -160,8 +161,8 @@ static void assert_products(const wg__block_kernels *kernels, wg_packing packing
             }
             ck_assert_msg(fabs((double)sums[r * OUTPUTS + o] - expected) <= 3e-7 * size,
                           "%s %s, %d rows, (%d, %d): %.9g, wanted %.9g", kernels->name,
-                          wg_packing_name(packing), rows, r, o, (double)sums[r * OUTPUTS + o],
-                          expected);
+                          wg_quantization_name(quantization), rows, r, o,
+                          (double)sums[r * OUTPUTS + o], expected);
         }
 }
 
@@ -169,8 +170,8 @@ START_TEST(products_of_blocks_are_those_of_plain_c) {
     const wg__block_kernels *kernels;
     for (int k = 0; (kernels = wg__block_kernels_at(k)) != NULL; k++)
         for (int rows = 1; rows <= kernels->tile_rows; rows++) {
-            assert_products(kernels, WG_PACKING_Q8_0, rows);
-            assert_products(kernels, WG_PACKING_Q4_0, rows);
+            assert_products(kernels, WG_QUANTIZATION_Q8_0, rows);
+            assert_products(kernels, WG_QUANTIZATION_Q4_0, rows);
         }
 }
 END_TEST

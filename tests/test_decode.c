@@ -277,11 +277,11 @@ static void count_allocations(const wg_generated_token *token, void *context) {
 
 START_TEST(once_warm_a_token_asks_the_system_for_no_memory) {
     wg_language_model model = models[_i].make();
-    for (int packing = -1; packing < WG_PACKING_COUNT; packing++) {
+    for (int quantization = -1; quantization < WG_QUANTIZATION_COUNT; quantization++) {
         int64_t counts[1 + POSITIONS] = {0};
         wg_generation text = make_text(0);
-        if (packing >= 0)
-            ck_assert_int_eq(wg_module_pack(model.module, (wg_packing)packing), 0);
+        if (quantization >= 0)
+            ck_assert_int_eq(wg_module_quantize(model.module, (wg_quantization)quantization), 0);
         const wg_generation_options options = {.listener = count_allocations,
                                                .listener_context = counts};
         ck_assert_int_eq(wg_generate(&model, 1, &text, &options), 0);

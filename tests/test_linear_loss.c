@@ -242,13 +242,13 @@ START_TEST(a_layer_gives_the_loss_of_its_logits) {
     wg_tensor *x = wg_randn(&generator, WG_F32, WG_DIMS(2, 3, 32));
     wg_tensor *target = wg_cast(wg_randint(&generator, 0, 9, WG_DIMS(2, 3)), WG_I32);
     for (int transposed = 0; transposed < 2; transposed++)
-        for (int packed = 0; packed < 2; packed++) {
+        for (int quantized = 0; quantized < 2; quantized++) {
             wg_linear *linear =
                 wg_linear_new(NULL, NULL, 32, 9, &(wg_linear_options){.transposed = transposed});
             wg_embedding *words = wg_embedding_new(NULL, NULL, 9, 32, NULL);
-            if (packed) {
-                ck_assert_int_eq(wg_module_pack(&linear->module, WG_PACKING_Q8_0), 0);
-                ck_assert_int_eq(wg_module_pack(&words->module, WG_PACKING_Q8_0), 0);
+            if (quantized) {
+                ck_assert_int_eq(wg_module_quantize(&linear->module, WG_QUANTIZATION_Q8_0), 0);
+                ck_assert_int_eq(wg_module_quantize(&words->module, WG_QUANTIZATION_Q8_0), 0);
             }
             assert_close(wg_detach(wg_linear_loss(linear, x, target, IGNORED, NULL)),
                          wg_detach(of_layer(linear, x, target)), 1e-6, 0);

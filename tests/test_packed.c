@@ -1,5 +1,5 @@
 /* Weights kept small: the formats beside ggml's (tests/fixtures/quants.py), products beside NumPy's
- * (block_products.py) and those with unpacked weights, and models whose layers are packed. */
+ * (block_products.py) and those with dequantized weights, and models whose layers are quantized. */
 #include <math.h>
 #include <string.h>
 
@@ -24,21 +24,22 @@ static wg_tensor *normal(int ndim, const int64_t *shape) {
 
 START_TEST(blocks_are_those_of_ggml) {
     wg_tensor *numbers = model_fixture("quants", "numbers");
-    const char *names[] = {[WG_PACKING_Q8_0] = "q8_0", [WG_PACKING_Q4_0] = "q4_0"};
-    for (wg_packing packing = WG_PACKING_Q8_0; packing <= WG_PACKING_Q4_0; packing++) {
-        const wg_tensor *expected = model_fixture("quants", names[packing]);
-        wg_tensor *packed = wg_pack(numbers, packing);
-        const int64_t bytes = wg_tensor_count(packed);
-        ck_assert_int_eq(bytes, wg_tensor_count(numbers) / wg_packing_block(packing) *
-                                    wg_packing_block_bytes(packing));
-        const uint8_t *ours = wg_tensor_data(packed);
+    const char *names[] = {[WG_QUANTIZATION_Q8_0] = "q8_0", [WG_QUANTIZATION_Q4_0] = "q4_0"};
+    for (wg_quantization quantization = WG_QUANTIZATION_Q8_0; quantization <= WG_QUANTIZATION_Q4_0;
+         quantization++) {
+        const wg_tensor *expected = model_fixture("quants", names[quantization]);
+        wg_tensor *quantized = wg_quantize(numbers, quantization);
+        const int64_t bytes = wg_tensor_count(quantized);
+        ck_assert_int_eq(bytes, wg_tensor_count(numbers) / wg_quantization_block(quantization) *
+                                    wg_quantization_block_bytes(quantization));
+        const uint8_t *ours = wg_tensor_data(quantized);
         const uint8_t *theirs = wg_tensor_data((wg_tensor *)expected);
         for (int64_t i = 0; i < bytes; i++) {
             /* Of subnormals the scale is 0: ggml divides by it, and whatever follows means 0. */
-            const uint8_t *block = theirs + i - i % wg_packing_block_bytes(packing);
+            const uint8_t *block = theirs + i - i % wg_quantization_block_bytes(quantization);
             if (block[0] || block[1])
-                ck_assert_msg(ours[i] == theirs[i], "%s, byte %lld: %d, wanted %d", names[packing],
-                              (long long)i, ours[i], theirs[i]);
+                ck_assert_msg(ours[i] == theirs[i], "%s, byte %lld: %d, wanted %d",
+                              names[quantization], (long long)i, ours[i], theirs[i]);
         }
     }
 }
@@ -46,30 +47,30 @@ END_TEST
 
 START_TEST(bf16_rounds_as_a_cast_does) {
     wg_tensor *x = normal(WG_DIMS(3, 17));
-    assert_close(wg_unpack(wg_pack(x, WG_PACKING_BF16), WG_PACKING_BF16),
+    assert_close(wg_dequantize(wg_quantize(x, WG_QUANTIZATION_BF16), WG_QUANTIZATION_BF16),
                  wg_cast(wg_cast(x, WG_BF16), WG_F32), 0, 0);
 }
 END_TEST
 
 START_TEST(what_is_unpacked_is_packed_to_the_same_bytes) {
     wg_tensor *x = normal(WG_DIMS(5, 96));
-    for (wg_packing packing = 0; packing < WG_PACKING_COUNT; packing++) {
-        wg_tensor *once = wg_pack(x, packing);
-        assert_close(wg_pack(wg_unpack(once, packing), packing), once, 0, 0);
+    for (wg_quantization quantization = 0; quantization < WG_QUANTIZATION_COUNT; quantization++) {
+        wg_tensor *once = wg_quantize(x, quantization);
+        assert_close(wg_quantize(wg_dequantize(once, quantization), quantization), once, 0, 0);
     }
 }
 END_TEST
 
 /* The kernels beside plain C, rows that fill no whole number of vectors among them. */
 START_TEST(unpacking_gives_the_bits_of_plain_c) {
-    for (wg_packing packing = 0; packing < WG_PACKING_COUNT; packing++)
+    for (wg_quantization quantization = 0; quantization < WG_QUANTIZATION_COUNT; quantization++)
         for (int64_t blocks = 0; blocks < 70; blocks += 3) {
-            const int64_t columns = blocks * wg_packing_block(packing);
-            wg_tensor *packed = wg_pack(normal(WG_DIMS(columns)), packing);
+            const int64_t columns = blocks * wg_quantization_block(quantization);
+            wg_tensor *quantized = wg_quantize(normal(WG_DIMS(columns)), quantization);
             wg_tensor *expected = wg_empty(WG_F32, WG_DIMS(columns));
-            wg__unpack_row(wg__packing_of_a_row(packing), columns, wg_tensor_data(packed),
-                           wg_tensor_data(expected));
-            assert_close(wg_unpack(packed, packing), expected, 0, 0);
+            wg__dequantize_row(wg__quantization_of_a_row(quantization), columns,
+                               wg_tensor_data(quantized), wg_tensor_data(expected));
+            assert_close(wg_dequantize(quantized, quantization), expected, 0, 0);
         }
 }
 END_TEST
@@ -78,10 +79,11 @@ END_TEST
 START_TEST(rows_side_by_side_have_the_blocks_of_rows_by_themselves) {
     enum { ROWS = 37, BLOCKS = 3 };
     wg_tensor *x = normal(WG_DIMS(ROWS, 32 * BLOCKS));
-    for (wg_packing packing = WG_PACKING_Q8_0; packing <= WG_PACKING_Q4_0; packing++) {
-        const wg_packing together = wg_packing_side_by_side(packing);
-        const int64_t size = wg_packing_block_bytes(packing), row_size = BLOCKS * size;
-        wg_tensor *rows = wg_pack(x, packing), *groups = wg_pack(x, together);
+    for (wg_quantization quantization = WG_QUANTIZATION_Q8_0; quantization <= WG_QUANTIZATION_Q4_0;
+         quantization++) {
+        const wg_quantization together = wg_quantization_side_by_side(quantization);
+        const int64_t size = wg_quantization_block_bytes(quantization), row_size = BLOCKS * size;
+        wg_tensor *rows = wg_quantize(x, quantization), *groups = wg_quantize(x, together);
         const uint8_t *plain = wg_tensor_data(rows), *mixed = wg_tensor_data(groups);
         for (int64_t r = 0; r < 32; r++)
             for (int64_t b = 0; b < BLOCKS; b++) {
@@ -93,18 +95,18 @@ START_TEST(rows_side_by_side_have_the_blocks_of_rows_by_themselves) {
                 }
             }
         ck_assert_mem_eq(mixed + 32 * row_size, plain + 32 * row_size, 5 * row_size);
-        assert_close(wg_unpack(groups, together), wg_unpack(rows, packing), 0, 0);
+        assert_close(wg_dequantize(groups, together), wg_dequantize(rows, quantization), 0, 0);
     }
-    ck_assert_int_eq(wg_packing_side_by_side(WG_PACKING_BF16), WG_PACKING_BF16);
+    ck_assert_int_eq(wg_quantization_side_by_side(WG_QUANTIZATION_BF16), WG_QUANTIZATION_BF16);
 }
 END_TEST
 
 START_TEST(names_find_their_packing) {
-    for (wg_packing packing = 0; packing < WG_PACKING_COUNT; packing++)
-        ck_assert_int_eq(wg_packing_find(wg_packing_name(packing)), packing);
-    ck_assert_int_eq(wg_packing_find("q5_1"), -1);
-    ck_assert_int_eq(wg_packing_find(NULL), -1);
-    ck_assert_ptr_null(wg_packing_name(WG_PACKING_COUNT));
+    for (wg_quantization quantization = 0; quantization < WG_QUANTIZATION_COUNT; quantization++)
+        ck_assert_int_eq(wg_quantization_find(wg_quantization_name(quantization)), quantization);
+    ck_assert_int_eq(wg_quantization_find("q5_1"), -1);
+    ck_assert_int_eq(wg_quantization_find(NULL), -1);
+    ck_assert_ptr_null(wg_quantization_name(WG_QUANTIZATION_COUNT));
 }
 END_TEST
 
@@ -134,67 +136,78 @@ static wg_tensor *rounded_to_blocks(wg_tensor *x) {
 enum { FEW_ROWS = 16 };
 
 /* What rows of x are to a product, in f64. */
-static wg_tensor *met_by(wg_packing packing, wg_tensor *x) {
-    if (packing != WG_PACKING_BF16)
+static wg_tensor *met_by(wg_quantization quantization, wg_tensor *x) {
+    if (quantization != WG_QUANTIZATION_BF16)
         return rounded_to_blocks(x);
     const bool rounded = wg_tensor_count(x) > FEW_ROWS * wg_tensor_size(x, -1) &&
                          wg__bf16_kernels_for_cpu()->rounds_x;
     return wg_cast(rounded ? wg_cast(x, WG_BF16) : x, WG_F64);
 }
 
-static void assert_multiplies(wg_packing packing, wg_tensor *x, int64_t outputs, bool has_bias) {
-    wg_tensor *packed = wg_pack(normal(WG_DIMS(outputs, wg_tensor_size(x, -1))), packing);
+static void assert_multiplies(wg_quantization quantization, wg_tensor *x, int64_t outputs,
+                              bool has_bias) {
+    wg_tensor *quantized =
+        wg_quantize(normal(WG_DIMS(outputs, wg_tensor_size(x, -1))), quantization);
     wg_tensor *bias = has_bias ? normal(WG_DIMS(outputs)) : NULL;
-    wg_tensor *expected = wg_linear_op(met_by(packing, x), wg_unpack(packed, packing), bias);
+    wg_tensor *expected =
+        wg_linear_op(met_by(quantization, x), wg_dequantize(quantized, quantization), bias);
     const double scale = wg_item(wg_cast(wg_max(wg_abs(expected), WG_ALL, false), WG_F64));
-    assert_close(wg_cast(wg_packed_linear(x, packed, packing, bias), WG_F64), expected, 0,
-                 rounding * scale);
+    assert_close(wg_cast(wg_quantized_linear(x, quantized, quantization, bias), WG_F64), expected,
+                 0, rounding * scale);
 }
 
 /* Rows that fill no whole number of vectors, and few and many of them. */
 START_TEST(a_product_is_that_with_the_unpacked_weight) {
-    for (wg_packing packing = 0; packing < WG_PACKING_COUNT; packing++) {
+    for (wg_quantization quantization = 0; quantization < WG_QUANTIZATION_COUNT; quantization++) {
         for (int64_t blocks = 1; blocks <= 13; blocks += 2)
             for (int64_t rows = 1; rows <= 19; rows += 2)
-                assert_multiplies(packing, normal(WG_DIMS(rows, 32 * blocks)), 33, rows % 4 == 1);
-        assert_multiplies(packing, normal(WG_DIMS(250, 320)), 70, true);
+                assert_multiplies(quantization, normal(WG_DIMS(rows, 32 * blocks)), 33,
+                                  rows % 4 == 1);
+        assert_multiplies(quantization, normal(WG_DIMS(250, 320)), 70, true);
     }
     for (int64_t columns = 1; columns < 140; columns += 9)
-        assert_multiplies(WG_PACKING_BF16, normal(WG_DIMS(columns)), 5, true);
-    assert_multiplies(WG_PACKING_BF16, normal(WG_DIMS(17, 139)), 5, false);
+        assert_multiplies(WG_QUANTIZATION_BF16, normal(WG_DIMS(columns)), 5, true);
+    assert_multiplies(WG_QUANTIZATION_BF16, normal(WG_DIMS(17, 139)), 5, false);
 }
 END_TEST
 
 /* Levels of every value, -128 among them, and x of many magnitudes; the sums are NumPy's. */
 START_TEST(products_of_integers_are_numpys) {
     wg_tensor *x = model_fixture("block_products", "x");
-    const char *weights[] = {[WG_PACKING_Q8_0] = "q8_0", [WG_PACKING_Q4_0] = "q4_0"},
-               *products[] = {
-                   [WG_PACKING_Q8_0] = "product_q8_0", [WG_PACKING_Q4_0] = "product_q4_0"};
-    for (wg_packing packing = WG_PACKING_Q8_0; packing <= WG_PACKING_Q4_0; packing++) {
-        wg_tensor *rows = model_fixture("block_products", weights[packing]);
-        wg_tensor *expected = wg_cast(model_fixture("block_products", products[packing]), WG_F32);
+    const char
+        *weights[] = {[WG_QUANTIZATION_Q8_0] = "q8_0", [WG_QUANTIZATION_Q4_0] = "q4_0"},
+        *products[] = {
+            [WG_QUANTIZATION_Q8_0] = "product_q8_0", [WG_QUANTIZATION_Q4_0] = "product_q4_0"};
+    for (wg_quantization quantization = WG_QUANTIZATION_Q8_0; quantization <= WG_QUANTIZATION_Q4_0;
+         quantization++) {
+        wg_tensor *rows = model_fixture("block_products", weights[quantization]);
+        wg_tensor *expected =
+            wg_cast(model_fixture("block_products", products[quantization]), WG_F32);
         const double scale = wg_item(wg_max(wg_abs(expected), WG_ALL, false));
-        assert_close(wg_packed_linear(x, rows, packing, NULL), expected, rounding, 1e-7 * scale);
+        assert_close(wg_quantized_linear(x, rows, quantization, NULL), expected, rounding,
+                     1e-7 * scale);
         wg_tensor *groups = wg_clone(rows);
-        const int64_t size = wg_packing_block_bytes(packing), bytes = wg_tensor_size(rows, 1);
+        const int64_t size = wg_quantization_block_bytes(quantization),
+                      bytes = wg_tensor_size(rows, 1);
         for (int64_t r = 0; r < 16; r++)
             for (int64_t at = 0; at < bytes; at += size)
-                wg__group_put(packing, r, (uint8_t *)wg_tensor_data(rows) + r * bytes + at,
+                wg__group_put(quantization, r, (uint8_t *)wg_tensor_data(rows) + r * bytes + at,
                               (uint8_t *)wg_tensor_data(groups) + 16 * at);
-        assert_close(wg_packed_linear(x, groups, wg_packing_side_by_side(packing), NULL),
-                     wg_packed_linear(x, rows, packing, NULL), 0, 0);
+        assert_close(
+            wg_quantized_linear(x, groups, wg_quantization_side_by_side(quantization), NULL),
+            wg_quantized_linear(x, rows, quantization, NULL), 0, 0);
     }
 }
 END_TEST
 
 START_TEST(a_row_gives_the_same_bits_alone_and_among_others) {
     wg_tensor *x = normal(WG_DIMS(163, 96)), *w = normal(WG_DIMS(45, 96));
-    for (wg_packing packing = WG_PACKING_Q8_0; packing < WG_PACKING_COUNT; packing++) {
-        wg_tensor *packed = wg_pack(w, packing);
-        wg_tensor *all = wg_packed_linear(x, packed, packing, NULL);
+    for (wg_quantization quantization = WG_QUANTIZATION_Q8_0; quantization < WG_QUANTIZATION_COUNT;
+         quantization++) {
+        wg_tensor *quantized = wg_quantize(w, quantization);
+        wg_tensor *all = wg_quantized_linear(x, quantized, quantization, NULL);
         for (int64_t r = 0; r < 163; r += 9)
-            assert_close(wg_packed_linear(wg_select(x, 0, r), packed, packing, NULL),
+            assert_close(wg_quantized_linear(wg_select(x, 0, r), quantized, quantization, NULL),
                          wg_select(all, 0, r), 0, 0);
     }
 }
@@ -205,13 +218,14 @@ END_TEST
 START_TEST(many_rows_in_bf16_are_off_by_the_rounding_of_x) {
     enum { ROWS = FEW_ROWS + 1, N = 96 };
     wg_tensor *x = normal(WG_DIMS(ROWS, N)),
-              *packed = wg_pack(normal(WG_DIMS(45, N)), WG_PACKING_BF16);
-    wg_tensor *all = wg_packed_linear(x, packed, WG_PACKING_BF16, NULL);
-    wg_tensor *sizes =
-        wg_linear_op(wg_cast(wg_abs(x), WG_F64), wg_abs(wg_unpack(packed, WG_PACKING_BF16)), NULL);
+              *quantized = wg_quantize(normal(WG_DIMS(45, N)), WG_QUANTIZATION_BF16);
+    wg_tensor *all = wg_quantized_linear(x, quantized, WG_QUANTIZATION_BF16, NULL);
+    wg_tensor *sizes = wg_linear_op(wg_cast(wg_abs(x), WG_F64),
+                                    wg_abs(wg_dequantize(quantized, WG_QUANTIZATION_BF16)), NULL);
     wg_tensor *bounds = wg_affine(sizes, 0x1p-9 + (2 * N + 2) * 0x1p-24, 0);
     for (int64_t r = 0; r < ROWS; r++) {
-        wg_tensor *alone = wg_packed_linear(wg_select(x, 0, r), packed, WG_PACKING_BF16, NULL);
+        wg_tensor *alone =
+            wg_quantized_linear(wg_select(x, 0, r), quantized, WG_QUANTIZATION_BF16, NULL);
         wg_tensor *off = wg_cast(wg_abs(wg_sub(wg_select(all, 0, r), alone)), WG_F64);
         ck_assert(wg_item(wg_max(wg_sub(off, wg_select(bounds, 0, r)), WG_ALL, false)) <= 0);
     }
@@ -220,14 +234,14 @@ END_TEST
 
 /* What is not finite reaches every output of its row, and no other row. */
 START_TEST(what_is_not_finite_stays_so) {
-    for (int j = 0; j < 2 * WG_PACKING_COUNT; j++) {
-        const wg_packing packing = (wg_packing)(j / 2);
+    for (int j = 0; j < 2 * WG_QUANTIZATION_COUNT; j++) {
+        const wg_quantization quantization = (wg_quantization)(j / 2);
         wg_tensor *x = normal(WG_DIMS(j % 2 ? FEW_ROWS + 3 : 3, 64)),
-                  *packed = wg_pack(normal(WG_DIMS(20, 64)), packing);
+                  *quantized = wg_quantize(normal(WG_DIMS(20, 64)), quantization);
         float *numbers = wg_tensor_data(x);
         numbers[5] = NAN;
         numbers[2 * 64 + 40] = INFINITY;
-        const float *y = wg_tensor_data(wg_packed_linear(x, packed, packing, NULL));
+        const float *y = wg_tensor_data(wg_quantized_linear(x, quantized, quantization, NULL));
         for (int i = 0; i < 20; i++) {
             ck_assert(isnan(y[i]));
             ck_assert(isfinite(y[20 + i]));
@@ -239,24 +253,26 @@ END_TEST
 
 START_TEST(strided_operands_need_no_copy_of_the_callers) {
     wg_tensor *x = wg_transpose(normal(WG_DIMS(64, 3)), 0, 1);
-    wg_tensor *packed = wg_pack(wg_transpose(normal(WG_DIMS(64, 9)), 0, 1), WG_PACKING_Q8_0);
-    wg_tensor *every_other = wg_slice(packed, 0, 0, 9, 2);
-    wg_tensor *y = wg_packed_linear(x, every_other, WG_PACKING_Q8_0, NULL);
-    assert_close(wg_cast(y, WG_F64),
-                 wg_linear_op(rounded_to_blocks(x), wg_unpack(every_other, WG_PACKING_Q8_0), NULL),
-                 rounding, 10 * rounding);
+    wg_tensor *quantized =
+        wg_quantize(wg_transpose(normal(WG_DIMS(64, 9)), 0, 1), WG_QUANTIZATION_Q8_0);
+    wg_tensor *every_other = wg_slice(quantized, 0, 0, 9, 2);
+    wg_tensor *y = wg_quantized_linear(x, every_other, WG_QUANTIZATION_Q8_0, NULL);
+    assert_close(
+        wg_cast(y, WG_F64),
+        wg_linear_op(rounded_to_blocks(x), wg_dequantize(every_other, WG_QUANTIZATION_Q8_0), NULL),
+        rounding, 10 * rounding);
 }
 END_TEST
 
 START_TEST(any_number_of_threads_gives_the_same_bits) {
     const int threads = wg_threads();
-    for (int i = 0; i < 2 * WG_PACKING_COUNT; i++) {
-        const wg_packing packing = (wg_packing)(i / 2);
+    for (int i = 0; i < 2 * WG_QUANTIZATION_COUNT; i++) {
+        const wg_quantization quantization = (wg_quantization)(i / 2);
         wg_tensor *x = normal(WG_DIMS(i % 2 ? 40 : 2, 256));
-        wg_tensor *packed = wg_pack(normal(WG_DIMS(700, 256)), packing), *first = NULL;
+        wg_tensor *quantized = wg_quantize(normal(WG_DIMS(700, 256)), quantization), *first = NULL;
         for (int n = 1; n <= 3; n++) {
             wg_set_threads(n);
-            wg_tensor *y = wg_packed_linear(x, packed, packing, NULL);
+            wg_tensor *y = wg_quantized_linear(x, quantized, quantization, NULL);
             if (first)
                 assert_close(y, first, 0, 0);
             else
@@ -270,16 +286,16 @@ END_TEST
 /* Some of whose rows are no whole group, with and without a bias, of few and of many rows of x. */
 START_TEST(several_weights_give_side_by_side_what_each_gives_alone) {
     static const int64_t outputs[] = {32, 5, 17}, x_rows[] = {1, 3, 40};
-    for (wg_packing packing = 0; packing < WG_PACKING_COUNT; packing++)
+    for (wg_quantization quantization = 0; quantization < WG_QUANTIZATION_COUNT; quantization++)
         for (int i = 0; i < 9; i++) {
             const int count = 1 + i % 3;
             wg_tensor *x = normal(WG_DIMS(x_rows[i / 3], 96)), *weights[3], *biases[3], *alone[3];
             for (int w = 0; w < count; w++) {
-                weights[w] = wg_pack(normal(WG_DIMS(outputs[w], 96)), packing);
+                weights[w] = wg_quantize(normal(WG_DIMS(outputs[w], 96)), quantization);
                 biases[w] = w == 1 ? NULL : normal(WG_DIMS(outputs[w]));
-                alone[w] = wg_packed_linear(x, weights[w], packing, biases[w]);
+                alone[w] = wg_quantized_linear(x, weights[w], quantization, biases[w]);
             }
-            assert_close(wg_packed_linears(x, count, weights, packing, biases),
+            assert_close(wg_quantized_linears(x, count, weights, quantization, biases),
                          wg_cat(count, alone, -1), 0, 0);
         }
 }
@@ -292,43 +308,47 @@ END_TEST
     } while (0)
 
 START_TEST(what_cannot_be_packed_is_refused) {
-    refused(wg_pack(normal(WG_DIMS(2, 33)), WG_PACKING_Q8_0), WG_ERROR_SHAPE,
-            "q8_0 packs blocks of 32, which do not fill 33");
-    refused(wg_pack(wg_zeros(WG_F64, WG_DIMS(2, 32)), WG_PACKING_Q8_0), WG_ERROR_DTYPE,
+    refused(wg_quantize(normal(WG_DIMS(2, 33)), WG_QUANTIZATION_Q8_0), WG_ERROR_SHAPE,
+            "q8_0 quantizes blocks of 32, which do not fill 33");
+    refused(wg_quantize(wg_zeros(WG_F64, WG_DIMS(2, 32)), WG_QUANTIZATION_Q8_0), WG_ERROR_DTYPE,
             "wanted f32");
-    refused(wg_pack(wg_scalar(WG_F32, 1), WG_PACKING_BF16), WG_ERROR_SHAPE, "wanted rows");
-    refused(wg_pack(normal(WG_DIMS(2, 32)), WG_PACKING_COUNT), WG_ERROR_ARGUMENT,
-            "there is no packing 5");
-    refused(wg_unpack(wg_zeros(WG_U8, WG_DIMS(2, 33)), WG_PACKING_Q8_0), WG_ERROR_SHAPE,
+    refused(wg_quantize(wg_scalar(WG_F32, 1), WG_QUANTIZATION_BF16), WG_ERROR_SHAPE, "wanted rows");
+    refused(wg_quantize(normal(WG_DIMS(2, 32)), WG_QUANTIZATION_COUNT), WG_ERROR_ARGUMENT,
+            "there is no quantization 5");
+    refused(wg_dequantize(wg_zeros(WG_U8, WG_DIMS(2, 33)), WG_QUANTIZATION_Q8_0), WG_ERROR_SHAPE,
             "a row of 33 bytes is no whole blocks of q8_0, 34 each");
-    refused(wg_unpack(normal(WG_DIMS(2, 34)), WG_PACKING_Q8_0), WG_ERROR_DTYPE, "wanted u8");
-    wg_tensor *packed = wg_pack(normal(WG_DIMS(2, 64)), WG_PACKING_Q4_0);
-    refused(wg_packed_linear(normal(WG_DIMS(3, 32)), packed, WG_PACKING_Q4_0, NULL), WG_ERROR_SHAPE,
-            "x has 32 features, the weight takes 64");
-    refused(wg_packed_linear(normal(WG_DIMS(64)), packed, WG_PACKING_Q4_0, normal(WG_DIMS(3))),
+    refused(wg_dequantize(normal(WG_DIMS(2, 34)), WG_QUANTIZATION_Q8_0), WG_ERROR_DTYPE,
+            "wanted u8");
+    wg_tensor *quantized = wg_quantize(normal(WG_DIMS(2, 64)), WG_QUANTIZATION_Q4_0);
+    refused(wg_quantized_linear(normal(WG_DIMS(3, 32)), quantized, WG_QUANTIZATION_Q4_0, NULL),
+            WG_ERROR_SHAPE, "x has 32 features, the weight takes 64");
+    refused(wg_quantized_linear(normal(WG_DIMS(64)), quantized, WG_QUANTIZATION_Q4_0,
+                                normal(WG_DIMS(3))),
             WG_ERROR_SHAPE, "wanted a bias of 2");
-    refused(wg_packed_linear(normal(WG_DIMS(64)), normal(WG_DIMS(2, 64)), WG_PACKING_Q4_0, NULL),
+    refused(wg_quantized_linear(normal(WG_DIMS(64)), normal(WG_DIMS(2, 64)), WG_QUANTIZATION_Q4_0,
+                                NULL),
             WG_ERROR_DTYPE, "not u8");
-    wg_tensor *weights[] = {packed, wg_pack(normal(WG_DIMS(2, 32)), WG_PACKING_Q4_0)};
-    refused(wg_packed_linears(normal(WG_DIMS(64)), 2, weights, WG_PACKING_Q4_0, NULL),
+    wg_tensor *weights[] = {quantized, wg_quantize(normal(WG_DIMS(2, 32)), WG_QUANTIZATION_Q4_0)};
+    refused(wg_quantized_linears(normal(WG_DIMS(64)), 2, weights, WG_QUANTIZATION_Q4_0, NULL),
             WG_ERROR_SHAPE, "x has 64 features, the weight takes 32");
-    refused(wg_packed_linears(normal(WG_DIMS(64)), 0, weights, WG_PACKING_Q4_0, NULL),
+    refused(wg_quantized_linears(normal(WG_DIMS(64)), 0, weights, WG_QUANTIZATION_Q4_0, NULL),
             WG_ERROR_ARGUMENT, "0 weights; wanted 1 to 3");
-    refused(wg_packed_linears(normal(WG_DIMS(64)), 4, weights, WG_PACKING_Q4_0, NULL),
+    refused(wg_quantized_linears(normal(WG_DIMS(64)), 4, weights, WG_QUANTIZATION_Q4_0, NULL),
             WG_ERROR_ARGUMENT, "4 weights; wanted 1 to 3");
-    ck_assert_ptr_null(wg_packed_linears(normal(WG_DIMS(64)), 2, (wg_tensor *[]){packed, NULL},
-                                         WG_PACKING_Q4_0, NULL));
+    ck_assert_ptr_null(wg_quantized_linears(
+        normal(WG_DIMS(64)), 2, (wg_tensor *[]){quantized, NULL}, WG_QUANTIZATION_Q4_0, NULL));
     assert_no_error();
 }
 END_TEST
 
 /* ---- Models ---- */
 
-static void round_to(wg_tensor *weight, wg_packing packing) {
+static void round_to(wg_tensor *weight, wg_quantization quantization) {
     wg_set_grad_enabled(false);
-    const bool fits = wg_tensor_size(weight, 1) % wg_packing_block(packing) == 0;
-    packing = fits ? packing : WG_PACKING_BF16;
-    wg_copy_(weight, wg_unpack(wg_pack(wg_cast(weight, WG_F32), packing), packing));
+    const bool fits = wg_tensor_size(weight, 1) % wg_quantization_block(quantization) == 0;
+    quantization = fits ? quantization : WG_QUANTIZATION_BF16;
+    wg_copy_(weight,
+             wg_dequantize(wg_quantize(wg_cast(weight, WG_F32), quantization), quantization));
     wg_set_grad_enabled(true);
 }
 
@@ -356,34 +376,37 @@ static wg_llama *make_llama(void) {
 }
 
 START_TEST(a_packed_llama_is_one_with_rounded_weights) {
-    for (wg_packing packing = 0; packing < WG_PACKING_COUNT; packing++) {
-        wg_llama *packed = make_llama(), *rounded = make_llama();
-        ck_assert_int_eq(wg_module_pack(&packed->module, packing), 0);
-        ck_assert(packed->head->packed);
-        ck_assert_int_eq(wg_tensor_dtype(packed->embedding->weight), WG_F32);
-        ck_assert_int_eq(packed->layers[0]->feed_forward->down->packing, WG_PACKING_BF16);
+    for (wg_quantization quantization = 0; quantization < WG_QUANTIZATION_COUNT; quantization++) {
+        wg_llama *quantized = make_llama(), *rounded = make_llama();
+        ck_assert_int_eq(wg_module_quantize(&quantized->module, quantization), 0);
+        ck_assert(quantized->head->quantized);
+        ck_assert_int_eq(wg_tensor_dtype(quantized->embedding->weight), WG_F32);
+        ck_assert_int_eq(quantized->layers[0]->feed_forward->down->quantization,
+                         WG_QUANTIZATION_BF16);
 
         wg_state_dict *state = wg_module_state(&rounded->module);
         for (int64_t i = 0; i < state->count; i++) {
             const wg_slot *slot = state->entries[i].slot;
             if (!slot->tied && wg_tensor_ndim(slot->tensor) == 2 &&
                 slot->tensor != rounded->embedding->weight)
-                round_to(slot->tensor, packing);
+                round_to(slot->tensor, quantization);
         }
         wg_state_dict_free(state);
         /* In f64, where blocks of integers meet x as it is. */
-        ck_assert_int_eq(wg_module_to(&packed->module, WG_F64), 0);
+        ck_assert_int_eq(wg_module_to(&quantized->module, WG_F64), 0);
         ck_assert_int_eq(wg_module_to(&rounded->module, WG_F64), 0);
-        wg_language_model a = wg_llama_language_model(packed), b = wg_llama_language_model(rounded);
+        wg_language_model a = wg_llama_language_model(quantized),
+                          b = wg_llama_language_model(rounded);
         wg_tensor *hidden_a =
-            a.forward(packed, wg_from_array(WG_I64, WG_DIMS(1, 3), (int64_t[]){4, 1, 7}), NULL);
+            a.forward(quantized, wg_from_array(WG_I64, WG_DIMS(1, 3), (int64_t[]){4, 1, 7}), NULL);
         wg_tensor *hidden_b =
             b.forward(rounded, wg_from_array(WG_I64, WG_DIMS(1, 3), (int64_t[]){4, 1, 7}), NULL);
         assert_close(hidden_a, wg_detach(hidden_b), 1e-12, 1e-12);
-        round_to(rounded->embedding->weight, packing); /* the head's rows; vectors were exact */
-        assert_close(a.logits(packed, wg_detach(hidden_a)), wg_detach(b.logits(rounded, hidden_b)),
-                     1e-12, 1e-12);
-        wg_module_free(&packed->module);
+        round_to(rounded->embedding->weight,
+                 quantization); /* the head's rows; vectors were exact */
+        assert_close(a.logits(quantized, wg_detach(hidden_a)),
+                     wg_detach(b.logits(rounded, hidden_b)), 1e-12, 1e-12);
+        wg_module_free(&quantized->module);
         wg_module_free(&rounded->module);
     }
 }
@@ -398,11 +421,11 @@ START_TEST(a_gpt_whose_layers_are_transposed_and_whose_head_is_tied_is_packed) {
     wg_language_model model = wg_gpt_language_model(gpt);
     wg_module_train(&gpt->module, false);
     wg_tensor *exact = wg_clone(logits_of(&model));
-    ck_assert_int_eq(wg_module_pack(&gpt->module, WG_PACKING_Q8_0), 0);
-    wg_tensor *packed = logits_of(&model);
+    ck_assert_int_eq(wg_module_quantize(&gpt->module, WG_QUANTIZATION_Q8_0), 0);
+    wg_tensor *quantized = logits_of(&model);
     const double size = wg_item(wg_max(wg_abs(exact), WG_ALL, false));
-    assert_close(packed, exact, 0, 0.02 * size);
-    ck_assert_msg(wg_item(wg_max(wg_abs(wg_sub(packed, exact)), WG_ALL, false)) > 1e-7 * size,
+    assert_close(quantized, exact, 0, 0.02 * size);
+    ck_assert_msg(wg_item(wg_max(wg_abs(wg_sub(quantized, exact)), WG_ALL, false)) > 1e-7 * size,
                   "nothing was rounded");
     wg_module_free(&gpt->module);
 }
@@ -411,7 +434,7 @@ END_TEST
 START_TEST(packing_gives_memory_back) {
     wg_llama *model = make_llama();
     const int64_t before = wg_alloc_get_stats().live_bytes;
-    ck_assert_int_eq(wg_module_pack(&model->module, WG_PACKING_Q8_0), 0);
+    ck_assert_int_eq(wg_module_quantize(&model->module, WG_QUANTIZATION_Q8_0), 0);
     ck_assert_int_lt(wg_alloc_get_stats().live_bytes, before);
     wg_module_free(&model->module);
 }
@@ -421,7 +444,7 @@ START_TEST(packing_that_finds_no_memory_leaves_nothing_behind) {
     for (int64_t n = 0;; n++) {
         wg_llama *model = make_llama();
         wg_alloc_fail_after(n);
-        const int result = wg_module_pack(&model->module, WG_PACKING_Q4_0);
+        const int result = wg_module_quantize(&model->module, WG_QUANTIZATION_Q4_0);
         wg_alloc_fail_after(-1);
         wg_module_free(&model->module);
         if (result == 0)

@@ -11,6 +11,8 @@
 #include "../io/checkpoint/checkpoint.h"
 #include "metrics.h"
 
+WG_BEGIN_DECLS
+
 #define WG_HISTORY_COLUMNS 24
 
 typedef struct wg_history {
@@ -40,5 +42,7 @@ WG_API int wg_history_get(wg_history *history, wg_checkpoint *file, const char *
 
 /* Frees the columns and makes the history empty. */
 WG_API void wg_history_clear(wg_history *history);
+
+WG_END_DECLS
 
 #endif

@@ -9,6 +9,8 @@
 
 #include "../base/api.h"
 
+WG_BEGIN_DECLS
+
 #define WG_METRIC_MAX 16
 #define WG_METRIC_NAME_SIZE 32
 
@@ -38,5 +40,7 @@ WG_API double wg_metrics_weight(const wg_metrics *metrics, const char *name);
 
 /* The mean of one metric; NaN at weight 0. */
 WG_API double wg_metric_value(const wg_metric *metric);
+
+WG_END_DECLS
 
 #endif

@@ -20,12 +20,6 @@ typedef struct measured_step {
     bool evaluated;
 } measured_step;
 
-static double now(void) {
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
-}
-
 /* ---- Making one ---- */
 
 static int check_options(const wg_trainer_options *options) {
@@ -194,7 +188,7 @@ static int clip_and_step(wg_trainer *trainer, measured_step *measured) {
 }
 
 static int advance(wg_trainer *trainer, measured_step *measured) {
-    double begun = now();
+    double begun = wg__now();
     int result = 0;
     measured->rate = wg_schedule_rate(&trainer->options.schedule, trainer->step);
     for (int64_t i = 0; result == 0 && i < trainer->options.accumulate; i++)
@@ -208,7 +202,7 @@ static int advance(wg_trainer *trainer, measured_step *measured) {
     if (trainer->average)
         wg_average_update(trainer->average);
     trainer->step++;
-    measured->tokens_per_second = (double)measured->metrics.tokens / (now() - begun);
+    measured->tokens_per_second = (double)measured->metrics.tokens / (wg__now() - begun);
     return 0;
 }
 
@@ -324,7 +318,7 @@ static void report(wg_trainer *trainer, const measured_step *measured, bool save
     if (!trainer->options.listener)
         return;
     int64_t left = trainer->options.steps - trainer->step;
-    double pace = (now() - trainer->begun) / (double)(trainer->step - trainer->begun_at);
+    double pace = (wg__now() - trainer->begun) / (double)(trainer->step - trainer->begun_at);
     wg_train_report news = {
         .step = trainer->step,
         .total = trainer->options.steps,
@@ -352,7 +346,7 @@ static bool save_is_due(const wg_trainer *trainer) {
         return true;
     if (options->save_every > 0 && trainer->step % options->save_every == 0)
         return true;
-    return options->save_seconds > 0 && now() - trainer->last_save >= options->save_seconds;
+    return options->save_seconds > 0 && wg__now() - trainer->last_save >= options->save_seconds;
 }
 
 static int save(wg_trainer *trainer) {
@@ -360,7 +354,7 @@ static int save(wg_trainer *trainer) {
     wg__span_begin(&span, "save", WG_PROFILE_REGION);
     int result = wg_trainer_save(trainer, trainer->options.path);
     wg__span_end(&span);
-    trainer->last_save = now();
+    trainer->last_save = wg__now();
     return result;
 }
 
@@ -401,7 +395,7 @@ static int run_step(wg_trainer *trainer) {
 int wg_trainer_run(wg_trainer *trainer) {
     if (wg__trainer_check_whole(trainer) < 0)
         return -1;
-    trainer->begun = now();
+    trainer->begun = wg__now();
     trainer->begun_at = trainer->step;
     trainer->last_save = trainer->begun;
     /* A run that cannot be saved shall be known before it has cost anything. */

@@ -23,6 +23,8 @@
 #include "../optim/schedule.h"
 #include "history.h"
 
+WG_BEGIN_DECLS
+
 /* What a model and its data give the loop. Functions return 0, or -1 (NULL) with an error. */
 typedef struct wg_task {
     void *context;     /* handed to every function */
@@ -139,5 +141,7 @@ WG_API int wg_task_evaluate(const wg_task *task, wg_metrics *metrics);
 /* Puts the average of the weights, if the trainer keeps one, in their place, for measuring or using
  * the model; and back, which is due before the run goes on or is saved. */
 WG_API void wg_trainer_swap_average(wg_trainer *trainer);
+
+WG_END_DECLS
 
 #endif

@@ -20,6 +20,8 @@
 #include "../dataset/corpus.h"
 #include "position.h"
 
+WG_BEGIN_DECLS
+
 /* B sequences of T tokens; N tokens are masked among them all. Owned by the scope that was open. */
 typedef struct wg_bert_batch {
     wg_tensor *input_ids;        /* (B, T) i64 */
@@ -60,5 +62,7 @@ WG_API int64_t wg_bert_batches_examples(const wg_bert_batches *batches);
 /* Where the next batch begins, and going there; the seed is part of it. [ARGUMENT] */
 WG_API wg_data_position wg_bert_batches_position(const wg_bert_batches *batches);
 WG_API int wg_bert_batches_seek(wg_bert_batches *batches, const wg_data_position *position);
+
+WG_END_DECLS
 
 #endif

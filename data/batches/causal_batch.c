@@ -4,12 +4,10 @@
 #include "data/dataset/mixture.h"
 #include "tensor/easy.h"
 #include "tensor/internal.h"
+#include "tensor/ops.h"
 #include "tensor/span.h"
 
 #define WHERE "causal_batch"
-
-/* The label that counts for nothing, as in the published models. */
-enum { IGNORED = -100 };
 
 /* ---- A batch ---- */
 
@@ -26,7 +24,7 @@ static int64_t read_window(const wg_token_stream *stream, wg_token_window window
         return -1;
     for (int64_t i = 0; i < sequence; i++) {
         ids[i] = i < count ? tokens[i] : tokens[0];
-        labels[i] = i < count ? tokens[i + 1] : IGNORED;
+        labels[i] = i < count ? tokens[i + 1] : WG_IGNORE_INDEX;
     }
     return count;
 }

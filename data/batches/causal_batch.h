@@ -13,6 +13,8 @@
 #include "position.h"
 #include "../dataset/token_stream.h"
 
+WG_BEGIN_DECLS
+
 /* Owned by the scope that was open. */
 typedef struct wg_causal_batch {
     wg_tensor *ids;    /* (B, T) i64 */
@@ -57,5 +59,7 @@ WG_API int64_t wg_causal_batches_examples(const wg_causal_batches *batches);
  * [ARGUMENT] */
 WG_API wg_data_position wg_causal_batches_position(const wg_causal_batches *batches);
 WG_API int wg_causal_batches_seek(wg_causal_batches *batches, const wg_data_position *position);
+
+WG_END_DECLS
 
 #endif

@@ -23,6 +23,8 @@
 #include "glm_batch.h"
 #include "../dataset/labelled_text.h"
 
+WG_BEGIN_DECLS
+
 typedef struct wg_cloze wg_cloze;
 
 /* A pattern has one blank ("[MASK]", or "[sMASK]" or "[gMASK]") and a place for each text of an
@@ -76,5 +78,7 @@ WG_API int wg_cloze_check_sequence(const wg_cloze *cloze, int64_t sequence);
 WG_API int wg_cloze_batch_read(const wg_cloze *cloze, const wg_labelled_text *text,
                                int64_t sequence, int64_t count, const int64_t *examples,
                                wg_cloze_batch *batch);
+
+WG_END_DECLS
 
 #endif

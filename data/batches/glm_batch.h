@@ -28,6 +28,8 @@
 #include "../dataset/corpus.h"
 #include "position.h"
 
+WG_BEGIN_DECLS
+
 /* ---- The tokens of GLM ---- */
 
 /* Ids beyond the tokenizer's own are those of tokens that its vocabulary lacks, as in the published
@@ -129,5 +131,7 @@ WG_API int64_t wg_glm_batches_examples(const wg_glm_batches *batches);
 /* Where the next batch begins, and going there; the seed is part of it. [ARGUMENT] */
 WG_API wg_data_position wg_glm_batches_position(const wg_glm_batches *batches);
 WG_API int wg_glm_batches_seek(wg_glm_batches *batches, const wg_data_position *position);
+
+WG_END_DECLS
 
 #endif

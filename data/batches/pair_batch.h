@@ -11,6 +11,8 @@
 
 #include "../tokenizer/tokenizer.h"
 
+WG_BEGIN_DECLS
+
 /* Tokens of one or two texts; borrowed. */
 typedef struct wg_token_pair {
     const int32_t *first, *second; /* second NULL: there is none */
@@ -44,5 +46,7 @@ WG_API int wg_pair_batch_make(const wg_pair_frame *frame, int64_t count, const w
 
 /* FNV-1a over the tokens of a pair, going on from `hash`: what tells data apart. */
 WG_API uint64_t wg_pair_fingerprint(uint64_t hash, const wg_token_pair *pair);
+
+WG_END_DECLS
 
 #endif

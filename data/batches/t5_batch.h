@@ -22,6 +22,8 @@
 
 #include "causal_batch.h"
 
+WG_BEGIN_DECLS
+
 /* ---- The tokens of T5 ---- */
 
 enum { WG_T5_SENTINELS = 100 };
@@ -121,5 +123,7 @@ WG_API int64_t wg_t5_batches_examples(const wg_t5_batches *batches);
  * [ARGUMENT] */
 WG_API wg_data_position wg_t5_batches_position(const wg_t5_batches *batches);
 WG_API int wg_t5_batches_seek(wg_t5_batches *batches, const wg_data_position *position);
+
+WG_END_DECLS
 
 #endif

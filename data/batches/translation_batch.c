@@ -9,11 +9,9 @@
 #include "data/dataset/token_view.h"
 #include "tensor/easy.h"
 #include "tensor/internal.h"
+#include "tensor/ops.h"
 
 #define WHERE "translation_batch"
-
-/* The label that counts for nothing, as in the published models. */
-enum { IGNORED = -100 };
 
 int wg_translation_tokens_of(const wg_tokenizer *tokenizer, wg_translation_tokens *tokens) {
     if (!tokenizer)
@@ -142,7 +140,7 @@ static int read_targets(const wg_sentence_pairs *pairs, const wg_translation_tok
         if (result < 0)
             break;
         fill_row(&target, i, tokens->start, r.ids, length, -1, pad_of(tokens));
-        fill_row(&labels, i, -1, r.ids, length, tokens->end, IGNORED);
+        fill_row(&labels, i, -1, r.ids, length, tokens->end, WG_IGNORE_INDEX);
         batch->tokens += length + 1;
     }
     if (result == 0) {

@@ -15,6 +15,8 @@
 #include "position.h"
 #include "../dataset/sentence_pairs.h"
 
+WG_BEGIN_DECLS
+
 /* The tokens around a sentence. */
 typedef struct wg_translation_tokens {
     int32_t start; /* the decoder's first */
@@ -78,5 +80,7 @@ WG_API int64_t wg_translation_batches_left_out(const wg_translation_batches *bat
 WG_API wg_data_position wg_translation_batches_position(const wg_translation_batches *batches);
 WG_API int wg_translation_batches_seek(wg_translation_batches *batches,
                                        const wg_data_position *position);
+
+WG_END_DECLS
 
 #endif

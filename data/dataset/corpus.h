@@ -19,6 +19,8 @@
 
 #include "tokens.h"
 
+WG_BEGIN_DECLS
+
 typedef struct wg_corpus wg_corpus;
 
 typedef enum wg_corpus_format {
@@ -98,5 +100,7 @@ WG_API wg_corpus_format wg_corpus_detect(const char *text, int64_t length);
  * n tokens of the corpus, V its vocabulary (add-one smoothing). NaN for no labels.
  * [NaN with INDEX, DTYPE] */
 WG_API double wg_corpus_unigram_loss(const wg_corpus *corpus, const wg_tensor *labels);
+
+WG_END_DECLS
 
 #endif

@@ -12,6 +12,8 @@
 #include "labels.h"
 #include "../batches/pair_batch.h"
 
+WG_BEGIN_DECLS
+
 typedef struct wg_labelled_text wg_labelled_text;
 
 /* How a file is read; {0} is as it stands. */
@@ -53,5 +55,7 @@ typedef struct wg_labelled_batch {
 /* Fills `batch` with these examples. [scope; MEMORY] */
 WG_API int wg_labelled_batch_read(const wg_labelled_text *text, const wg_pair_frame *frame,
                                   int64_t count, const int64_t *examples, wg_labelled_batch *batch);
+
+WG_END_DECLS
 
 #endif

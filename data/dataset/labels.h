@@ -7,6 +7,8 @@
 
 #include "../../base/api.h"
 
+WG_BEGIN_DECLS
+
 /* {0} is none; freed with wg_labels_free. */
 typedef struct wg_labels {
     char **names; /* UTF-8, all different */
@@ -33,5 +35,7 @@ WG_API bool wg_labels_equal(const wg_labels *a, const wg_labels *b);
 
 /* Frees the names and makes it {0}. */
 WG_API void wg_labels_free(wg_labels *labels);
+
+WG_END_DECLS
 
 #endif

@@ -18,6 +18,8 @@
 
 #include "tokens.h"
 
+WG_BEGIN_DECLS
+
 typedef struct wg_sentence_pairs wg_sentence_pairs;
 
 typedef struct wg_sentence_pairs_options {
@@ -90,5 +92,7 @@ WG_API int64_t wg_sentence_pairs_total(const wg_sentence_pairs *pairs, wg_side s
 /* Pairs with the same fingerprint are the same to a run (FNV-1a over their starts and ids). 0 with
  * an error. */
 WG_API int64_t wg_sentence_pairs_fingerprint(const wg_sentence_pairs *pairs);
+
+WG_END_DECLS
 
 #endif

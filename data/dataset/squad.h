@@ -20,6 +20,8 @@
 
 #include "../batches/pair_batch.h"
 
+WG_BEGIN_DECLS
+
 typedef struct wg_squad wg_squad;
 
 typedef struct wg_squad_options {
@@ -99,5 +101,7 @@ WG_API char *wg_squad_normalize(const char *text);
 /* Whether an answer is exactly one that was wanted, normalised, and the F1 of their words. [MEMORY]
  */
 WG_API int wg_squad_score(const char *answer, const char *wanted, double *exact, double *f1);
+
+WG_END_DECLS
 
 #endif

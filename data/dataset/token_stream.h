@@ -19,6 +19,8 @@
 
 #include "tokens.h"
 
+WG_BEGIN_DECLS
+
 typedef struct wg_token_stream wg_token_stream;
 
 /* The part of each text that is read, as shares of its bytes. A cut is moved on to the end of a
@@ -88,5 +90,7 @@ WG_API double wg_token_stream_source_weight(const wg_token_stream *stream, int64
  * vocabulary (add-one smoothing). NaN for a text of one token, NULL, or with [INDEX, MEMORY] */
 WG_API double wg_token_stream_unigram_loss(const wg_token_stream *stream,
                                            const wg_token_stream *text);
+
+WG_END_DECLS
 
 #endif

@@ -9,6 +9,8 @@
 
 #include "../tokenizer/tokenizer.h"
 
+WG_BEGIN_DECLS
+
 typedef struct wg_token_storage {
     /* The token file. One that is there is used if it was made of the same texts, by their sizes
      * and times, with the same tokenizer, and made anew if not. NULL: a file without a name in
@@ -22,5 +24,7 @@ typedef struct wg_token_storage {
 
 /* True if there is an HDF5 file of that name, as token files are, and no text. */
 WG_API bool wg_tokens_found(const char *path);
+
+WG_END_DECLS
 
 #endif

@@ -21,6 +21,8 @@
 
 #include "../../base/api.h"
 
+WG_BEGIN_DECLS
+
 #define WG_BLEU_ORDER 4
 
 /* What was counted so far: {0} is nothing. */
@@ -47,5 +49,7 @@ WG_API wg_bleu_score wg_bleu_measure(const wg_bleu *bleu);
 
 /* How the score was made, in sacreBLEU's words; static. */
 WG_API const char *wg_bleu_signature(bool lowercase);
+
+WG_END_DECLS
 
 #endif

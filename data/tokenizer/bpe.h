@@ -15,6 +15,8 @@
 
 #include "tokenizer.h"
 
+WG_BEGIN_DECLS
+
 typedef struct wg_bpe_options {
     const char *pattern; /* by which texts are split; NULL: GPT-2's */
     bool prefix_space;   /* put a space before a text that has none there */
@@ -58,5 +60,7 @@ WG_API wg_tokenizer *wg_bpe_train(const char *text, int64_t length,
 /* The same from text files, counted together. [also NOT_FOUND, IO] */
 WG_API wg_tokenizer *wg_bpe_train_files(int count, const char *const *paths,
                                         const wg_bpe_training *training);
+
+WG_END_DECLS
 
 #endif

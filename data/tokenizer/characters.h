@@ -5,6 +5,8 @@
 
 #include "tokenizer.h"
 
+WG_BEGIN_DECLS
+
 /* The tokenizer of bytes: 256 tokens, <0x00> to <0xFF>, id and byte being the same. Freed with
  * wg_tokenizer_free. [MEMORY] */
 WG_API wg_tokenizer *wg_byte_new(void);
@@ -23,5 +25,7 @@ WG_API wg_tokenizer *wg_char_train(const char *text, int64_t length,
 /* The same from text files together. [also NOT_FOUND, IO] */
 WG_API wg_tokenizer *wg_char_train_files(int count, const char *const *paths,
                                          const wg_char_training *training);
+
+WG_END_DECLS
 
 #endif

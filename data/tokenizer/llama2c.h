@@ -12,8 +12,12 @@
 
 #include "tokenizer.h"
 
+WG_BEGIN_DECLS
+
 /* Reads such a file. Freed with wg_tokenizer_free.
  * [NOT_FOUND, IO; FORMAT for a file cut short, or without the tokens named above] */
 WG_API wg_tokenizer *wg_llama2c_load(const char *path);
+
+WG_END_DECLS
 
 #endif

@@ -16,9 +16,13 @@
 
 #include "tokenizer.h"
 
+WG_BEGIN_DECLS
+
 /* Reads a tokenizer.model: BPE and unigram models, with any character rules. Freed with
  * wg_tokenizer_free. [NOT_FOUND, IO; FORMAT for a damaged file, or what is not supported, by name:
  * models of words or characters, unused pieces of BPE, rules for decoding] */
 WG_API wg_tokenizer *wg_sentencepiece_load(const char *path);
+
+WG_END_DECLS
 
 #endif

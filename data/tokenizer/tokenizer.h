@@ -22,6 +22,8 @@
 #include "../../base/text.h"
 #include "../../tensor/tensor.h"
 
+WG_BEGIN_DECLS
+
 typedef struct wg_tokenizer wg_tokenizer;
 
 /* Ids, in memory that grows. {0} is an empty list. */
@@ -159,5 +161,7 @@ WG_API bool wg_tokenizer_is_in(const char *folder);
 
 /* Frees a tokenizer; NULL is allowed. */
 WG_API void wg_tokenizer_free(wg_tokenizer *tokenizer);
+
+WG_END_DECLS
 
 #endif

@@ -13,6 +13,8 @@
 
 #include "tokenizer.h"
 
+WG_BEGIN_DECLS
+
 typedef struct wg_wordpiece_options {
     bool cased;              /* keep capitals and accents, as the cased models do */
     int max_word_characters; /* longer words become [UNK]; 0: 200, as published (others use 100) */
@@ -53,5 +55,7 @@ WG_API wg_tokenizer *wg_wordpiece_train(const char *text, int64_t length,
 /* The same from text files, counted together. [also NOT_FOUND, IO] */
 WG_API wg_tokenizer *wg_wordpiece_train_files(int count, const char *const *paths,
                                               const wg_wordpiece_training *training);
+
+WG_END_DECLS
 
 #endif

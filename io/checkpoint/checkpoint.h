@@ -20,6 +20,8 @@
 #include "../../optim/optimizer.h"
 #include "../../base/text.h"
 
+WG_BEGIN_DECLS
+
 typedef struct wg_checkpoint wg_checkpoint;
 
 /* ---- Writing: create, put, commit. After an error every put refuses, and commit removes what was
@@ -101,5 +103,7 @@ WG_API int wg_checkpoint_average_files(int count, const char *const *paths, cons
  * of it stops the walk and is returned. [FORMAT, MEMORY] */
 typedef int (*wg_checkpoint_visitor)(const char *name, const wg_spec *spec, void *context);
 WG_API int wg_checkpoint_each(wg_checkpoint *file, wg_checkpoint_visitor visit, void *context);
+
+WG_END_DECLS
 
 #endif

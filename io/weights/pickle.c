@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/array.h"
 #include "tensor/internal.h"
 
 int wg__pickle_fail(const wg__pickle_machine *m, const char *what) {
@@ -11,17 +12,10 @@ int wg__pickle_fail(const wg__pickle_machine *m, const char *what) {
 
 /* Makes room for one more; the block may move. */
 static int grow(void **block, int64_t count, int64_t *capacity, size_t size) {
-    if (count < *capacity)
-        return 0;
-    const int64_t larger = 2 * *capacity + 16;
-    char *copy = wg__alloc((size_t)larger * size);
-    if (!copy)
+    void *grown = wg__grow(*block, count, capacity, count + 1, size);
+    if (!grown)
         return -1;
-    if (count)
-        memcpy(copy, *block, (size_t)count * size);
-    wg__free(*block);
-    *block = copy;
-    *capacity = larger;
+    *block = grown;
     return 0;
 }
 

@@ -1,4 +1,4 @@
-/* How tensor files store elements: little-endian numbers, halves, and the blocks of packing.h.
+/* How tensor files store elements: little-endian numbers, halves, and the blocks of quantize.h.
  * Whole blocks go through f32. */
 #include <string.h>
 
@@ -69,10 +69,10 @@ void wg__stored_decode(wg__stored stored, int64_t count, const uint8_t *bytes, v
             ((uint8_t *)out)[i] = bytes[i] != 0;
         break;
     case WG__STORED_Q8_0:
-        wg__unpack_row(WG_PACKING_Q8_0, count, bytes, numbers);
+        wg__dequantize_row(WG_QUANTIZATION_Q8_0, count, bytes, numbers);
         break;
     case WG__STORED_Q4_0:
-        wg__unpack_row(WG_PACKING_Q4_0, count, bytes, numbers);
+        wg__dequantize_row(WG_QUANTIZATION_Q4_0, count, bytes, numbers);
         break;
     default:
         decode_plain((size_t)kinds[stored].bytes, count, bytes, out);
@@ -91,7 +91,7 @@ void wg__stored_encode(wg__stored stored, int64_t count, const void *in, uint8_t
             wg__put_le16(bytes + 2 * i, wg__f32_to_bf16(numbers[i]));
         break;
     case WG__STORED_Q8_0:
-        wg__pack_row(WG_PACKING_Q8_0, count, numbers, bytes);
+        wg__quantize_row(WG_QUANTIZATION_Q8_0, count, numbers, bytes);
         break;
     default:
         decode_plain((size_t)kinds[stored].bytes, count, in, bytes);

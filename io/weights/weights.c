@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <utf8proc.h>
 
+#include "base/array.h"
 #include "io/llama_layout.h"
 #include "io/weights/file.h"
 #include "tensor/internal.h"
@@ -24,19 +25,6 @@ int wg__weights_fail(const wg_weights *file, const char *format, ...) {
 }
 
 /* ---- The list ---- */
-
-static int grow(wg_weights *file) {
-    const int64_t capacity = 2 * file->capacity + 32;
-    wg__weights_entry *larger = wg__alloc((size_t)capacity * sizeof *larger);
-    if (!larger)
-        return -1;
-    if (file->count)
-        memcpy(larger, file->entries, (size_t)file->count * sizeof *larger);
-    wg__free(file->entries);
-    file->entries = larger;
-    file->capacity = capacity;
-    return 0;
-}
 
 static bool is_utf8(const char *text, size_t length) {
     utf8proc_int32_t character;
@@ -70,8 +58,11 @@ int wg__weights_add(wg_weights *file, const char *name, const wg__weights_entry 
         return -1;
     if (file->count >= WG__MAX_TENSORS)
         return wg__weights_fail(file, "more than %d tensors", WG__MAX_TENSORS);
-    if (file->count == file->capacity && grow(file) < 0)
+    wg__weights_entry *entries =
+        wg__grow(file->entries, file->count, &file->capacity, file->count + 1, sizeof *entries);
+    if (!entries)
         return -1;
+    file->entries = entries;
     wg__weights_entry *added = &file->entries[file->count];
     *added = *entry;
     added->name = wg__strdup(name);

@@ -23,6 +23,8 @@
 
 #include "../../nn/module.h"
 
+WG_BEGIN_DECLS
+
 /* ---- Reading ---- */
 
 typedef struct wg_weights wg_weights;
@@ -119,5 +121,7 @@ WG_API int wg_weights_commit(wg_weights_writer *writer);
 
 /* Gives up: removes what was begun and frees `writer`. NULL is allowed. */
 WG_API void wg_weights_abort(wg_weights_writer *writer);
+
+WG_END_DECLS
 
 #endif

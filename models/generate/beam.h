@@ -12,6 +12,8 @@
 
 #include "../../data/tokenizer/tokenizer.h"
 
+WG_BEGIN_DECLS
+
 /* The model as the search sees it. A row is a hypothesis; at first there is one a sentence, which
  * holds the start token. Functions return 0, or -1 with an error, which ends the search. */
 typedef struct wg_beam_model {
@@ -50,5 +52,7 @@ typedef struct wg_beam_result {
  * token may continue; MEMORY; what the model's functions give] */
 WG_API int wg_beam_search(const wg_beam_model *model, int64_t sentences, const int64_t *max_lengths,
                           const wg_beam_options *options, wg_beam_result *results);
+
+WG_END_DECLS
 
 #endif

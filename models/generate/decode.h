@@ -18,6 +18,8 @@
 #include "../language_model.h"
 #include "sampling.h"
 
+WG_BEGIN_DECLS
+
 /* Why a text ended. */
 typedef enum wg_generation_end {
     WG_END_STOP,      /* the model gave a token of `stop_ids`, which is not part of the text */
@@ -58,5 +60,7 @@ typedef struct wg_generation_options {
  * model no position; INDEX for ids outside its vocabulary; MEMORY] */
 WG_API int wg_generate(const wg_language_model *model, int64_t count, wg_generation *texts,
                        const wg_generation_options *options);
+
+WG_END_DECLS
 
 #endif

@@ -9,6 +9,8 @@
 
 #include "../../tensor/random.h"
 
+WG_BEGIN_DECLS
+
 /* {0}: always the likeliest token. */
 typedef struct wg_sampling {
     double temperature; /* logits are divided by it; 0: the likeliest token, without a draw */
@@ -38,5 +40,7 @@ WG_API int wg_sampling_probabilities(const wg_sampling *sampling, int64_t count,
  * any. -1 with the errors above or MEMORY. */
 WG_API int32_t wg_sample_token(const wg_sampling *sampling, int64_t count, const float *logits,
                                int64_t seen_count, const int32_t *seen, wg_generator *generator);
+
+WG_END_DECLS
 
 #endif

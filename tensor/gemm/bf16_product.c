@@ -23,10 +23,10 @@ enum {
 
 typedef struct job {
     const wg__bf16_kernels *kernels;
-    const wg__packed_product *p; /* of the same x */
-    int64_t panels;              /* of all products together */
-    int64_t tiles, parts;        /* of tiles, as many as there are units of a panel */
-    int64_t depth;               /* numbers of a panel's rows */
+    const wg__quantized_product *p; /* of the same x */
+    int64_t panels;                 /* of all products together */
+    int64_t tiles, parts;           /* of tiles, as many as there are units of a panel */
+    int64_t depth;                  /* numbers of a panel's rows */
     char *x;
 } job;
 
@@ -55,7 +55,7 @@ static void lay_tiles(int64_t begin, int64_t end, void *context) {
 /* ---- A unit ---- */
 
 typedef struct unit {
-    const wg__packed_product *p;
+    const wg__quantized_product *p;
     int64_t from, to;      /* tiles */
     int64_t output, count; /* of a panel */
     int64_t row;           /* of x and y, the first */
@@ -66,7 +66,7 @@ typedef struct unit {
 
 /* What comes after numbers depth... of the unit's outputs is fetched, share by share. */
 static void fetch(const job *j, const unit *u, int64_t depth, int64_t share, int64_t shares) {
-    const wg__packed_product *p = u->p;
+    const wg__quantized_product *p = u->p;
     const bool last = depth + j->depth >= p->n;
     const int64_t output = u->output + (last ? j->kernels->columns : 0),
                   at = last ? 0 : depth + j->depth,
@@ -80,7 +80,7 @@ static void fetch(const job *j, const unit *u, int64_t depth, int64_t share, int
 /* Numbers depth... of the unit's outputs by all its tiles. */
 static void multiply_piece(const job *j, unit *u, int64_t depth) {
     const wg__bf16_kernels *kernels = j->kernels;
-    const wg__packed_product *p = u->p;
+    const wg__quantized_product *p = u->p;
     const int64_t n = wg__smaller(j->depth, p->n - depth);
     const bool first = depth == 0, to_y = depth + n == p->n && u->count == kernels->columns;
     kernels->lay_panel(u->count, n, p->weight + u->output * p->weight_stride + 2 * depth,
@@ -101,8 +101,8 @@ static void multiply_piece(const job *j, unit *u, int64_t depth) {
     }
 }
 
-static void multiply_unit(const job *j, const wg__packed_product *p, int64_t part, int64_t output,
-                          unit *u) {
+static void multiply_unit(const job *j, const wg__quantized_product *p, int64_t part,
+                          int64_t output, unit *u) {
     const int64_t columns = j->kernels->columns;
     u->p = p;
     u->from = first_tile(j, part);
@@ -120,7 +120,7 @@ static void multiply_unit(const job *j, const wg__packed_product *p, int64_t par
                (size_t)u->count * sizeof *p->y);
 }
 
-static int64_t panels_of(const job *j, const wg__packed_product *p) {
+static int64_t panels_of(const job *j, const wg__quantized_product *p) {
     return wg__ceil_divide(p->outputs, j->kernels->columns);
 }
 
@@ -129,7 +129,7 @@ static void multiply_units(int64_t begin, int64_t end, void *context) {
     unit u;
     for (int64_t i = begin; i < end; i++) {
         int64_t panel = i % j->panels;
-        const wg__packed_product *p = j->p;
+        const wg__quantized_product *p = j->p;
         for (; panel >= panels_of(j, p); p++)
             panel -= panels_of(j, p);
         multiply_unit(j, p, i / j->panels, panel * j->kernels->columns, &u);
@@ -137,7 +137,7 @@ static void multiply_units(int64_t begin, int64_t end, void *context) {
 }
 
 int wg__bf16_product(const wg__bf16_kernels *kernels, int count,
-                     const wg__packed_product *products) {
+                     const wg__quantized_product *products) {
     const int64_t x_rows = products->x_rows, n = products->n;
     job j = {.kernels = kernels,
              .p = products,

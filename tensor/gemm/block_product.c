@@ -26,8 +26,8 @@ enum {
 };
 
 typedef struct job {
-    const wg__packed_product *p; /* of the same x */
-    wg_packing packing;          /* of a row by itself */
+    const wg__quantized_product *p; /* of the same x */
+    wg_quantization quantization;   /* of a row by itself */
     bool side_by_side;
     const wg__block_kernels *kernels;
     const wg__block_products *products;
@@ -55,15 +55,15 @@ static void quantise_tiles(int64_t begin, int64_t end, void *context) {
 /* ---- A unit ---- */
 
 /* Blocks first... of up to 16 rows from `output` on, side by side; beyond the last row, zeros. */
-static void gather(const job *j, const wg__packed_product *p, int64_t output, int64_t first,
+static void gather(const job *j, const wg__quantized_product *p, int64_t output, int64_t first,
                    int64_t count, uint8_t *to) {
-    const int64_t bytes = wg_packing_block_bytes(j->packing);
+    const int64_t bytes = wg_quantization_block_bytes(j->quantization);
     static const uint8_t zeros[WG__MOST_BLOCK_BYTES];
     for (int64_t r = 0; r < WG__GROUP; r++) {
         const bool is_there = output + r < p->outputs;
         const uint8_t *row = (const uint8_t *)p->weight + (output + r) * p->weight_stride;
         for (int64_t b = 0; b < count; b++)
-            wg__group_put(j->packing, r, is_there ? row + (first + b) * bytes : zeros,
+            wg__group_put(j->quantization, r, is_there ? row + (first + b) * bytes : zeros,
                           to + b * bytes * WG__GROUP);
     }
 }
@@ -80,7 +80,7 @@ static void multiply_tiles(const job *j, int64_t from, int64_t to, int64_t first
 }
 
 /* Each row's sums begin with the bias. */
-static void begin_sums(const wg__packed_product *p, int64_t rows, int64_t output, float *sums) {
+static void begin_sums(const wg__quantized_product *p, int64_t rows, int64_t output, float *sums) {
     float bias[WG__GROUP] = {0};
     const int64_t count = wg__smaller(WG__GROUP, p->outputs - output);
     if (p->bias)
@@ -89,7 +89,7 @@ static void begin_sums(const wg__packed_product *p, int64_t rows, int64_t output
         memcpy(sums + r * WG__GROUP, bias, sizeof bias);
 }
 
-static void store_sums(const wg__packed_product *p, int64_t row, int64_t rows, int64_t output,
+static void store_sums(const wg__quantized_product *p, int64_t row, int64_t rows, int64_t output,
                        const float *sums) {
     const int64_t count = wg__smaller(WG__GROUP, p->outputs - output);
     for (int64_t r = 0; r < rows; r++)
@@ -97,7 +97,8 @@ static void store_sums(const wg__packed_product *p, int64_t row, int64_t rows, i
                (size_t)count * sizeof *sums);
 }
 
-static void multiply_unit(const job *j, const wg__packed_product *p, int64_t row, int64_t output) {
+static void multiply_unit(const job *j, const wg__quantized_product *p, int64_t row,
+                          int64_t output) {
     const int64_t rows = wg__smaller(ROWS_AT_ONCE, p->x_rows - row),
                   from = row / j->kernels->tile_rows,
                   to = wg__ceil_divide(row + rows, j->kernels->tile_rows);
@@ -116,7 +117,7 @@ static void multiply_unit(const job *j, const wg__packed_product *p, int64_t row
     store_sums(p, row, rows, output, sums);
 }
 
-static int64_t groups_of(const wg__packed_product *p) {
+static int64_t groups_of(const wg__quantized_product *p) {
     return wg__ceil_divide(p->outputs, WG__GROUP);
 }
 
@@ -124,22 +125,23 @@ static void multiply_units(int64_t begin, int64_t end, void *context) {
     const job *j = context;
     for (int64_t u = begin; u < end; u++) {
         int64_t group = u % j->groups;
-        const wg__packed_product *p = j->p;
+        const wg__quantized_product *p = j->p;
         for (; group >= groups_of(p); p++)
             group -= groups_of(p);
         multiply_unit(j, p, u / j->groups * ROWS_AT_ONCE, group * WG__GROUP);
     }
 }
 
-int wg__block_product(wg_packing packing, int count, const wg__packed_product *products) {
+int wg__block_product(wg_quantization quantization, int count,
+                      const wg__quantized_product *products) {
     const int64_t x_rows = products->x_rows, n = products->n;
-    const wg_packing of_a_row = wg__packing_of_a_row(packing);
+    const wg_quantization of_a_row = wg__quantization_of_a_row(quantization);
     const wg__block_kernels *kernels = wg__block_kernels_for_cpu();
     job j = {.p = products,
-             .packing = of_a_row,
-             .side_by_side = packing != of_a_row,
+             .quantization = of_a_row,
+             .side_by_side = quantization != of_a_row,
              .kernels = kernels,
-             .products = of_a_row == WG_PACKING_Q8_0 ? &kernels->q8_0 : &kernels->q4_0,
+             .products = of_a_row == WG_QUANTIZATION_Q8_0 ? &kernels->q8_0 : &kernels->q4_0,
              .blocks = n / WG__BLOCK};
     for (int i = 0; i < count; i++)
         j.groups += groups_of(&products[i]);

@@ -1,4 +1,4 @@
-/* Products with weights in bf16 (packing.h) of many rows of x, two numbers of a row at a time.
+/* Products with weights in bf16 (quantize.h) of many rows of x, two numbers of a row at a time.
  *
  *     kernels_bf16.c   compiled as the kernels of simd.h are, and once more for processors that
  *                      multiply pairs of bf16 (AVX512-BF16)

@@ -1,5 +1,5 @@
-/* Products of blocks of integers, with packed weights (packing.h): the rows of x become blocks of
- * 32 signed bytes and an f32 scale, and what is summed are products of integers.
+/* Products of blocks of integers, with quantized weights (quantize.h): the rows of x become blocks
+ * of 32 signed bytes and an f32 scale, and what is summed are products of integers.
  *
  *     kernels_i8.c   compiled as the kernels of simd.h are, and once more for processors whose
  *                    vectors multiply four bytes at once (VNNI)

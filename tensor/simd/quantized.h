@@ -1,5 +1,5 @@
-/* Packed rows by themselves (packing.h), of f32 alone: their numbers, and products with bf16. Those
- * with integers are in kernels_i8.c. */
+/* Quantized rows by themselves (quantize.h), of f32 alone: their numbers, and products with bf16.
+ * Those with integers are in kernels_i8.c. */
 #if WG__BITS == 32
 
 #if defined(__F16C__)
@@ -10,7 +10,7 @@
 enum { BLOCK_VECTORS = WG__BLOCK / LANES };
 
 /* The scale of a block, in all lanes. A load of more than the half goes to its register at once. */
-static inline vector packed_scale(const uint8_t *block) {
+static inline vector quantized_scale(const uint8_t *block) {
 #if defined(__AVX512F__)
     return _mm512_broadcastss_ps(_mm_cvtph_ps(_mm_loadl_epi64((const __m128i *)block)));
 #elif defined(__F16C__)
@@ -66,21 +66,22 @@ static inline void numbers_of_nibbles(const uint8_t *bytes, vector *numbers) {
 }
 
 /* The 32 numbers of a block, those of q8_0 and q4_0 before they are scaled. */
-static inline void numbers_of_block(wg_packing packing, const uint8_t *block, vector *numbers) {
-    if (packing == WG_PACKING_Q4_0) {
+static inline void numbers_of_block(wg_quantization quantization, const uint8_t *block,
+                                    vector *numbers) {
+    if (quantization == WG_QUANTIZATION_Q4_0) {
         numbers_of_nibbles(block + WG__BLOCK_SCALE, numbers);
         return;
     }
     for (int v = 0; v < BLOCK_VECTORS; v++)
-        numbers[v] = packing == WG_PACKING_BF16
+        numbers[v] = quantization == WG_QUANTIZATION_BF16
                          ? numbers_of_bf16(block + 2 * v * LANES)
                          : numbers_of_bytes((const int8_t *)block + WG__BLOCK_SCALE + v * LANES);
 }
 
-static inline int64_t bytes_of_block(wg_packing packing) {
-    return packing == WG_PACKING_BF16   ? 2 * WG__BLOCK
-           : packing == WG_PACKING_Q8_0 ? WG__BLOCK_SCALE + WG__BLOCK
-                                        : WG__BLOCK_SCALE + WG__BLOCK / 2;
+static inline int64_t bytes_of_block(wg_quantization quantization) {
+    return quantization == WG_QUANTIZATION_BF16   ? 2 * WG__BLOCK
+           : quantization == WG_QUANTIZATION_Q8_0 ? WG__BLOCK_SCALE + WG__BLOCK
+                                                  : WG__BLOCK_SCALE + WG__BLOCK / 2;
 }
 
 /* ---- Products of bf16: functions of known rows of x, so that their sums stay in registers ---- */
@@ -89,16 +90,16 @@ static inline int64_t bytes_of_block(wg_packing packing) {
 WG__OF_KNOWN void add_to_rows(const int x_rows, const uint8_t *block, const real *x,
                               int64_t x_stride, const int which, vector (*sums)[2]) {
     vector numbers[BLOCK_VECTORS];
-    numbers_of_block(WG_PACKING_BF16, block, numbers);
+    numbers_of_block(WG_QUANTIZATION_BF16, block, numbers);
     for (int r = 0; r < x_rows; r++)
         for (int v = 0; v < BLOCK_VECTORS; v++)
             sums[r][which] += numbers[v] * load(x + r * x_stride + v * LANES);
 }
 
 /* A row of the weight by each row of x. Two sums a row of x, so that none waits for the last. */
-WG__OF_KNOWN void bf16_row(const int x_rows, const uint8_t *block, const wg__packed_product *p,
+WG__OF_KNOWN void bf16_row(const int x_rows, const uint8_t *block, const wg__quantized_product *p,
                            const real *x, real *y, double bias) {
-    const int64_t size = bytes_of_block(WG_PACKING_BF16), n = p->n, stride = p->x_stride;
+    const int64_t size = bytes_of_block(WG_QUANTIZATION_BF16), n = p->n, stride = p->x_stride;
     vector sums[WG__ROWS_AT_ONCE][2] = {{{0}}};
     int64_t i = 0;
     for (; i + 2 * WG__BLOCK <= n; i += 2 * WG__BLOCK, block += 2 * size) {
@@ -122,14 +123,14 @@ WG__OF_KNOWN void bf16_row(const int x_rows, const uint8_t *block, const wg__pac
         y[r * p->y_stride] = (real)(bias + (double)sum_lanes(sums[r][0] + sums[r][1]));
 }
 
-WG__OF_KNOWN void bf16_rows(const int x_rows, const wg__packed_product *p, int64_t begin,
+WG__OF_KNOWN void bf16_rows(const int x_rows, const wg__quantized_product *p, int64_t begin,
                             int64_t end, const real *x, real *y) {
     for (int64_t o = begin; o < end; o++)
         bf16_row(x_rows, (const uint8_t *)p->weight + o * p->weight_stride, p, x, y + o,
                  p->bias ? (double)p->bias[o] : 0);
 }
 
-static void bf16_product(const wg__packed_product *p, int64_t begin, int64_t end) {
+static void bf16_product(const wg__quantized_product *p, int64_t begin, int64_t end) {
     for (int64_t r = 0; r < p->x_rows; r += WG__ROWS_AT_ONCE) {
         const real *x = p->x + r * p->x_stride;
         real *y = p->y + r * p->y_stride;
@@ -151,14 +152,16 @@ static void bf16_product(const wg__packed_product *p, int64_t begin, int64_t end
 
 /* ---- Unpacking ---- */
 
-WG__OF_KNOWN void unpack(const wg_packing packing, int64_t n, const uint8_t *block, real *to) {
+WG__OF_KNOWN void dequantize(const wg_quantization quantization, int64_t n, const uint8_t *block,
+                             real *to) {
     vector numbers[BLOCK_VECTORS];
     int64_t i = 0;
-    for (; i + WG__BLOCK <= n; i += WG__BLOCK, block += bytes_of_block(packing)) {
-        numbers_of_block(packing, block, numbers);
+    for (; i + WG__BLOCK <= n; i += WG__BLOCK, block += bytes_of_block(quantization)) {
+        numbers_of_block(quantization, block, numbers);
         for (int v = 0; v < BLOCK_VECTORS; v++)
-            store(to + i + v * LANES,
-                  packing == WG_PACKING_BF16 ? numbers[v] : packed_scale(block) * numbers[v]);
+            store(to + i + v * LANES, quantization == WG_QUANTIZATION_BF16
+                                          ? numbers[v]
+                                          : quantized_scale(block) * numbers[v]);
     }
     for (; i < n; i++, block += 2) { /* of bf16 */
         uint8_t one[2 * LANES] = {block[0], block[1]};
@@ -166,15 +169,15 @@ WG__OF_KNOWN void unpack(const wg_packing packing, int64_t n, const uint8_t *blo
     }
 }
 
-static void unpack_bf16(int64_t n, const void *row, void *numbers) {
-    unpack(WG_PACKING_BF16, n, row, numbers);
+static void dequantize_bf16(int64_t n, const void *row, void *numbers) {
+    dequantize(WG_QUANTIZATION_BF16, n, row, numbers);
 }
 
-static void unpack_q8_0(int64_t n, const void *row, void *numbers) {
-    unpack(WG_PACKING_Q8_0, n, row, numbers);
+static void dequantize_q8_0(int64_t n, const void *row, void *numbers) {
+    dequantize(WG_QUANTIZATION_Q8_0, n, row, numbers);
 }
 
-static void unpack_q4_0(int64_t n, const void *row, void *numbers) {
-    unpack(WG_PACKING_Q4_0, n, row, numbers);
+static void dequantize_q4_0(int64_t n, const void *row, void *numbers) {
+    dequantize(WG_QUANTIZATION_Q4_0, n, row, numbers);
 }
 #endif

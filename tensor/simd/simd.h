@@ -55,15 +55,15 @@ typedef struct wg__row_products {
     int64_t y_stride, y_step; /* from row to row, and from element to element */
 } wg__row_products;
 
-/* y = x W^T + bias, W being packed (packing.h). */
-typedef struct wg__packed_product {
+/* y = x W^T + bias, W being quantized (quantize.h). */
+typedef struct wg__quantized_product {
     const char *weight; /* rows of whole blocks */
     int64_t weight_stride /* in bytes */, outputs /* rows */, n /* numbers in a row */;
     const float *x, *bias; /* bias NULL: 0 */
     int64_t x_rows, x_stride;
     float *y;
     int64_t y_stride;
-} wg__packed_product;
+} wg__quantized_product;
 
 /* C (m, n) = alpha A (m, k) B (k, n) + D. B is in panels of WG__PANEL_VECTORS vectors, which
  * pack_columns and pack_rows make, b_panel elements from one to the next. Rows of C have room for
@@ -191,9 +191,10 @@ typedef struct wg__simd {
                             double scale, const void *x, int64_t x_stride, void *y);
 
     /* Elements begin..end of each row of y, W being of bf16, of which a row is read once for up to
-     * WG__ROWS_AT_ONCE rows of x; and the numbers of a row by itself, by packing. Of f32 alone. */
-    void (*bf16_product)(const wg__packed_product *p, int64_t begin, int64_t end);
-    void (*unpack[WG_PACKING_COUNT])(int64_t n, const void *row, void *numbers);
+     * WG__ROWS_AT_ONCE rows of x; and the numbers of a row by itself, by quantization. Of f32
+     * alone. */
+    void (*bf16_product)(const wg__quantized_product *p, int64_t begin, int64_t end);
+    void (*dequantize[WG_QUANTIZATION_COUNT])(int64_t n, const void *row, void *numbers);
 
     /* C (m, n) = alpha A (m, k) B (k, n) + beta C, where k is at most WG__SMALL_K and the rows of
      * C are contiguous. With beta 0, C is not read. */

@@ -120,7 +120,7 @@ const wg__simd WG__TABLE = {
     .small_product = small_product,
 #if WG__BITS == 32
     .bf16_product = bf16_product,
-    .unpack = {unpack_bf16, unpack_q8_0, unpack_q4_0},
+    .dequantize = {dequantize_bf16, dequantize_q8_0, dequantize_q4_0},
 #endif
 
     .random_words = random_words,

@@ -1,6 +1,6 @@
 /* The layer's product with weights kept small.
  *
- * packed_linear: y = x unpack(W)^T + bias.   dx = g unpack(W), dbias = the sum of g.
+ * packed_linear: y = x dequantize(W)^T + bias.   dx = g dequantize(W), dbias = the sum of g.
  *
  * Inputs are x, then a weight and a bias in turns, absent ones NULL; y has the outputs of each
  * weight side by side. */
@@ -40,10 +40,10 @@ static int64_t outputs_of(const wg_call *call, int i) {
 static int check_weight(const wg_call *call, int i) {
     const wg_spec *x = &call->input_specs[0], *weight = &call->input_specs[weight_input(i)];
     if (weight->dtype != WG_U8)
-        return wg__op_fail(call, WG_ERROR_DTYPE, "the weight is not u8, packed rows");
+        return wg__op_fail(call, WG_ERROR_DTYPE, "the weight is not u8, quantized rows");
     if (x->ndim < 1 || weight->ndim != 2)
         return wg__op_fail(call, WG_ERROR_SHAPE, "wanted (..., I) x (O, bytes)");
-    const int64_t columns = wg__unpacked_columns(call, weight->shape[1]);
+    const int64_t columns = wg__dequantized_columns(call, weight->shape[1]);
     if (columns < 0)
         return -1;
     if (columns != x->shape[x->ndim - 1])
@@ -60,9 +60,9 @@ static int check_weight(const wg_call *call, int i) {
     return 0;
 }
 
-static int packed_linear_infer(wg_call *call) {
+static int quantized_linear_infer(wg_call *call) {
     const wg_spec *x = &call->input_specs[0];
-    if (wg__check_packing(call) < 0 || wg__check_kernel_dtype(call) < 0)
+    if (wg__check_quantization(call) < 0 || wg__check_kernel_dtype(call) < 0)
         return -1;
     int64_t outputs = 0;
     for (int i = 0; i < weight_count(call); i++) {
@@ -83,7 +83,7 @@ enum { CHUNK = 16384 };
 
 typedef struct products {
     int count;
-    wg__packed_product of[WG_MAX_PACKED_WEIGHTS];
+    wg__quantized_product of[WG_MAX_QUANTIZED_WEIGHTS];
 } products;
 
 /* Rows begin..end of all weights, one below the other. */
@@ -109,22 +109,22 @@ static int multiply_bf16(const products *p, int64_t outputs) {
 
 /* Of one weight; `column` is where its outputs begin. */
 static int set_product(const wg_call *call, int i, const wg__rows *x, const wg__rows *y,
-                       int64_t column, wg__packed_product *product) {
+                       int64_t column, wg__quantized_product *product) {
     wg__rows weight, bias = {0};
-    wg_tensor *packed = wg__dense_bytes(call, weight_input(i));
-    if (!packed || wg__rows_of(packed, true, &weight) < 0 ||
+    wg_tensor *quantized = wg__dense_bytes(call, weight_input(i));
+    if (!quantized || wg__rows_of(quantized, true, &weight) < 0 ||
         (has_bias(call, i) && wg__rows_of(call->inputs[bias_input(i)], true, &bias) < 0))
         return -1;
-    *product = (wg__packed_product){.weight = wg__row(&weight, 0),
-                                    .weight_stride = weight.row_stride,
-                                    .outputs = weight.rows,
-                                    .n = x->columns,
-                                    .x = wg__row(x, 0),
-                                    .bias = bias.tensor ? wg__row(&bias, 0) : NULL,
-                                    .x_rows = x->rows,
-                                    .x_stride = x->row_stride,
-                                    .y = (float *)wg__row(y, 0) + column,
-                                    .y_stride = y->row_stride};
+    *product = (wg__quantized_product){.weight = wg__row(&weight, 0),
+                                       .weight_stride = weight.row_stride,
+                                       .outputs = weight.rows,
+                                       .n = x->columns,
+                                       .x = wg__row(x, 0),
+                                       .bias = bias.tensor ? wg__row(&bias, 0) : NULL,
+                                       .x_rows = x->rows,
+                                       .x_stride = x->row_stride,
+                                       .y = (float *)wg__row(y, 0) + column,
+                                       .y_stride = y->row_stride};
     return 0;
 }
 
@@ -139,14 +139,14 @@ static int multiply_packed(wg_call *call) {
             return -1;
         column += p.of[i].outputs;
     }
-    if (wg__packing_of(call) != WG_PACKING_BF16)
-        return wg__block_product(wg__packing_of(call), p.count, p.of);
+    if (wg__quantization_of(call) != WG_QUANTIZATION_BF16)
+        return wg__block_product(wg__quantization_of(call), p.count, p.of);
     return multiply_bf16(&p, column);
 }
 
 /* W of input i in the dtype of x. */
 static wg_tensor *unpacked_weight(const wg_call *call, int i) {
-    return wg_cast(wg_unpack(call->inputs[weight_input(i)], wg__packing_of(call)),
+    return wg_cast(wg_dequantize(call->inputs[weight_input(i)], wg__quantization_of(call)),
                    call->input_specs[0].dtype);
 }
 
@@ -169,13 +169,14 @@ static int multiply_unpacked(wg_call *call) {
     return status;
 }
 
-static int packed_linear_forward(wg_call *call) {
+static int quantized_linear_forward(wg_call *call) {
     const wg_spec *x = &call->input_specs[0];
     const bool is_empty = wg__spec_count(&call->output_specs[0]) == 0 || x->shape[x->ndim - 1] == 0;
     return x->dtype == WG_F32 && !is_empty ? multiply_packed(call) : multiply_unpacked(call);
 }
 
-static int packed_linear_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
+static int quantized_linear_vjp(wg_call *call, wg_tensor *const *cotangents,
+                                wg_tensor **gradients) {
     for (int i = 0; i < weight_count(call); i++) {
         wg_tensor *g = part_of(call, cotangents[0], i);
         if (wg__wants(call, 0)) {
@@ -189,10 +190,10 @@ static int packed_linear_vjp(wg_call *call, wg_tensor *const *cotangents, wg_ten
 }
 
 /* Of x as it is, not rounded. */
-static int packed_linear_jvp(wg_call *call, wg_tensor *const *tangents,
-                             wg_tensor **output_tangents) {
+static int quantized_linear_jvp(wg_call *call, wg_tensor *const *tangents,
+                                wg_tensor **output_tangents) {
     wg_tensor *x = tangents[0] ? tangents[0] : wg_zeros_like(call->inputs[0]);
-    wg_tensor *parts[WG_MAX_PACKED_WEIGHTS];
+    wg_tensor *parts[WG_MAX_QUANTIZED_WEIGHTS];
     for (int i = 0; i < weight_count(call); i++)
         parts[i] = wg_linear_op(x, unpacked_weight(call, i),
                                 has_bias(call, i) ? tangents[bias_input(i)] : NULL);
@@ -200,7 +201,7 @@ static int packed_linear_jvp(wg_call *call, wg_tensor *const *tangents,
     return output_tangents[0] ? 0 : -1;
 }
 
-static double packed_linear_flops(const wg_call *call) {
+static double quantized_linear_flops(const wg_call *call) {
     const wg_spec *x = &call->input_specs[0];
     return 2 * (double)wg__spec_count(&call->output_specs[0]) * (double)x->shape[x->ndim - 1];
 }
@@ -217,77 +218,77 @@ static wg_tensor *sample_levels(wg_generator *generator, int ndim, const int64_t
 
 /* Three weights, of which the second has no bias. */
 static int sample_weights(wg_generator *generator, wg_sample *sample) {
-    sample->options = &wg__packed_samples[WG_PACKING_Q8_0X16];
+    sample->options = &wg__quantized_samples[WG_QUANTIZATION_Q8_0X16];
     sample->inputs[0] = sample_levels(generator, 2, (int64_t[]){3, 32});
-    for (int i = 0; i < WG_MAX_PACKED_WEIGHTS; i++) {
+    for (int i = 0; i < WG_MAX_QUANTIZED_WEIGHTS; i++) {
         const int64_t outputs = 16 + i;
         sample->inputs[weight_input(i)] =
-            wg_pack(wg__sample_rows(generator, outputs, 32), WG_PACKING_Q8_0X16);
+            wg_quantize(wg__sample_rows(generator, outputs, 32), WG_QUANTIZATION_Q8_0X16);
         sample->inputs[bias_input(i)] = wg__sample_normal(generator, 1, &outputs);
     }
-    const int status = wg__sample_status(sample, 1 + 2 * WG_MAX_PACKED_WEIGHTS);
+    const int status = wg__sample_status(sample, 1 + 2 * WG_MAX_QUANTIZED_WEIGHTS);
     sample->inputs[bias_input(1)] = NULL;
     return status;
 }
 
-static int packed_linear_sample(int index, wg_generator *generator, wg_sample *sample) {
-    if (index == 2 * WG_PACKING_COUNT)
+static int quantized_linear_sample(int index, wg_generator *generator, wg_sample *sample) {
+    if (index == 2 * WG_QUANTIZATION_COUNT)
         return sample_weights(generator, sample);
-    if (index > 2 * WG_PACKING_COUNT)
+    if (index > 2 * WG_QUANTIZATION_COUNT)
         return 0;
     const int64_t x[] = {2, 3, 32};
-    sample->options = &wg__packed_samples[index / 2];
+    sample->options = &wg__quantized_samples[index / 2];
     sample->inputs[0] =
         index % 2 ? sample_levels(generator, 3, x) : sample_levels(generator, 1, &x[2]);
-    sample->inputs[1] =
-        wg_pack(wg__sample_rows(generator, 5, 32), wg__packed_samples[index / 2].packing);
+    sample->inputs[1] = wg_quantize(wg__sample_rows(generator, 5, 32),
+                                    wg__quantized_samples[index / 2].quantization);
     if (index % 2)
         return wg__sample_status(sample, 2);
     sample->inputs[2] = wg__sample_normal(generator, 1, (int64_t[]){5});
     return wg__sample_status(sample, 3);
 }
 
-static int packed_linear_bench(wg_generator *generator, wg_sample *sample) {
-    sample->options = &wg__packed_samples[WG_PACKING_Q8_0];
+static int quantized_linear_bench(wg_generator *generator, wg_sample *sample) {
+    sample->options = &wg__quantized_samples[WG_QUANTIZATION_Q8_0];
     sample->inputs[0] = wg_rand(generator, WG_F32, 1, (int64_t[]){2048});
     sample->inputs[1] =
-        wg_pack(wg_rand(generator, WG_F32, 2, (int64_t[]){8192, 2048}), WG_PACKING_Q8_0);
+        wg_quantize(wg_rand(generator, WG_F32, 2, (int64_t[]){8192, 2048}), WG_QUANTIZATION_Q8_0);
     return wg__sample_status(sample, 2);
 }
 
 static const wg_op packed_linear = {
-    .name = "packed_linear",
+    .name = "quantized_linear",
     .doc =
-        "y = x unpack(W)^T + bias: (..., I) x (O, bytes) u8, and (O) if there is a bias -> "
+        "y = x dequantize(W)^T + bias: (..., I) x (O, bytes) u8, and (O) if there is a bias -> "
         "(..., O); of up to three weights and biases in turns side by side. "
         "In f32, blocks of integers meet x in blocks of 8 bits, and bf16 meets more than 16 rows "
         "of x rounded to bf16 where the processor multiplies such numbers.",
     .min_inputs = 2,
-    .max_inputs = 1 + 2 * WG_MAX_PACKED_WEIGHTS,
+    .max_inputs = 1 + 2 * WG_MAX_QUANTIZED_WEIGHTS,
     .output_count = 1,
-    .options_size = sizeof(wg__packed_options),
+    .options_size = sizeof(wg__quantized_options),
     .saves_inputs = 2 | 8 | 32, /* the weights */
     .differentiable = 1 | 4 | 16 | 64,
-    .infer = packed_linear_infer,
-    .forward = packed_linear_forward,
-    .vjp = packed_linear_vjp,
-    .jvp = packed_linear_jvp,
-    .sample = packed_linear_sample,
-    .bench = packed_linear_bench,
-    .flops = packed_linear_flops,
+    .infer = quantized_linear_infer,
+    .forward = quantized_linear_forward,
+    .vjp = quantized_linear_vjp,
+    .jvp = quantized_linear_jvp,
+    .sample = quantized_linear_sample,
+    .bench = quantized_linear_bench,
+    .flops = quantized_linear_flops,
 };
 
-wg_tensor *wg_packed_linears(wg_tensor *x, int count, wg_tensor *const *weights, wg_packing packing,
-                             wg_tensor *const *biases) {
-    if (count < 1 || count > WG_MAX_PACKED_WEIGHTS) {
-        wg_fail(WG_ERROR_ARGUMENT, "packed_linear", "%d weights; wanted 1 to %d", count,
-                WG_MAX_PACKED_WEIGHTS);
+wg_tensor *wg_quantized_linears(wg_tensor *x, int count, wg_tensor *const *weights,
+                                wg_quantization quantization, wg_tensor *const *biases) {
+    if (count < 1 || count > WG_MAX_QUANTIZED_WEIGHTS) {
+        wg_fail(WG_ERROR_ARGUMENT, "quantized_linear", "%d weights; wanted 1 to %d", count,
+                WG_MAX_QUANTIZED_WEIGHTS);
         return NULL;
     }
     if (!x)
         return NULL;
     const wg_dtype dtype = x->spec.dtype;
-    wg_tensor *inputs[1 + 2 * WG_MAX_PACKED_WEIGHTS] = {wg__widen(x)};
+    wg_tensor *inputs[1 + 2 * WG_MAX_QUANTIZED_WEIGHTS] = {wg__widen(x)};
     if (!inputs[0])
         return NULL;
     int input_count = 0;
@@ -302,13 +303,15 @@ wg_tensor *wg_packed_linears(wg_tensor *x, int count, wg_tensor *const *weights,
         input_count = bias ? 1 + bias_input(i) : 1 + weight_input(i);
     }
     return wg__narrow(
-        wg_apply_one(&packed_linear, input_count, inputs, &(wg__packed_options){packing}), dtype);
+        wg_apply_one(&packed_linear, input_count, inputs, &(wg__quantized_options){quantization}),
+        dtype);
 }
 
-wg_tensor *wg_packed_linear(wg_tensor *x, wg_tensor *weight, wg_packing packing, wg_tensor *bias) {
-    return wg_packed_linears(x, 1, &weight, packing, &bias);
+wg_tensor *wg_quantized_linear(wg_tensor *x, wg_tensor *weight, wg_quantization quantization,
+                               wg_tensor *bias) {
+    return wg_quantized_linears(x, 1, &weight, quantization, &bias);
 }
 
 static const wg_op *const ops[] = {&packed_linear};
 
-const wg__op_family wg__family_packed_linear = {ops, sizeof ops / sizeof *ops};
+const wg__op_family wg__family_quantized_linear = {ops, sizeof ops / sizeof *ops};
