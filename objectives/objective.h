@@ -52,12 +52,12 @@ typedef struct wg_training_setup {
                                  * files of its own */
     const wg_dataset *held_out; /* NULL: there is no evaluation */
     const char *training_path, *held_out_path; /* of objectives that read files of their own */
-    const char *checkpoint; /* that is resumed or measured; NULL: a new run */
-    const void *options;    /* the struct of the objective's settings; NULL: standard values */
-    int64_t batch;          /* sequences; 0: the objective's usual number */
-    int64_t sequence;       /* tokens; 0: the objective's usual number, within the model's positions */
-    uint64_t seed;          /* of batches and masks */
-    int64_t evaluation_batches; /* in an evaluation during training, at most; 0: all */
+    const char *checkpoint;                    /* that is resumed or measured; NULL: a new run */
+    const void *options; /* the struct of the objective's settings; NULL: standard values */
+    int64_t batch;       /* sequences; 0: the objective's usual number */
+    int64_t sequence;    /* tokens; 0: the objective's usual number, within the model's positions */
+    uint64_t seed;       /* of batches and masks */
+    int64_t evaluation_batches;              /* in an evaluation during training, at most; 0: all */
     const wg_evaluation_options *evaluation; /* of wg_training_evaluate; NULL: metrics alone */
 } wg_training_setup;
 
@@ -119,6 +119,7 @@ typedef struct wg_candidate {
 
 /* What was found for one blank. */
 typedef struct wg_filled_blank {
+    char *name;            /* "<extra_id_0>"; NULL: it has none */
     char *text;            /* what is written there; NULL where candidates are ranked */
     int64_t tokens;        /* of the text */
     wg_generation_end end; /* why the text ended */
@@ -127,7 +128,7 @@ typedef struct wg_filled_blank {
 } wg_filled_blank;
 
 typedef struct wg_filled {
-    char *text; /* with its blanks filled; NULL where candidates are ranked */
+    char *text; /* with its blanks filled; NULL where the blanks are told one by one */
     int64_t blank_count;
     wg_filled_blank *blanks;
 } wg_filled;
@@ -137,19 +138,22 @@ WG_API void wg_filled_clear(wg_filled *filled);
 
 /* ---- The record ---- */
 
-/* A metric as results show it. */
+/* A member of the JSON results. */
 typedef struct wg_metric_row {
-    const char *name;   /* of wg_metrics: "mlm_loss", and of the JSON results */
-    const char *weight; /* JSON name under which its weight is given ("mlm_tokens"); NULL: it is not */
+    const char *name;   /* of the metric: "mlm_loss" */
+    const char *weight; /* a further member with its weight: "mlm_tokens"; NULL: there is none */
+    bool optional;      /* left out where nothing was added under that name */
+    double (*value)(const wg_metrics *metrics);     /* NULL: the mean of that name */
+    const char *(*text)(const wg_metrics *metrics); /* the member is this text; NULL: a number */
 } wg_metric_row;
 
 struct wg_objective {
-    const char *name;  /* of --objective and --task: "masked-lm" */
-    const char *title; /* a line with its paper, for --help and docs */
-    int shapes;        /* wg_model_shape values, or'ed: the models that it takes */
-    bool finetunes;    /* reached by `finetune --task NAME`: begins from a checkpoint */
-    const char *mark;  /* what only checkpoints of this objective hold: a dataset
-                        * ("/model/classifier/weight") or a key of /config; NULL: nothing */
+    const char *name;          /* of --objective and --task: "masked-lm" */
+    const char *title;         /* a line with its paper, for --help and docs */
+    int shapes;                /* wg_model_shape values, or'ed: the models that it takes */
+    bool finetunes;            /* reached by `finetune --task NAME`: begins from a checkpoint */
+    const char *mark;          /* what only checkpoints of this objective hold: a dataset
+                                * ("/model/classifier/weight") or a key of /config; NULL: nothing */
     wg_dataset_kind text;      /* of the datasets that it wants, if it reads no files of its own */
     wg_setting_table settings; /* rows of its own options; size 0: none */
     const char *training;      /* how its runs differ from usual settings, as JSON; NULL: nothing */
