@@ -45,6 +45,7 @@
 #include "io/checkpoint/checkpoint.h"
 #include "io/config.h"
 #include "io/log.h"
+#include "io/settings.h"
 #include "base/text.h"
 #include "io/trace.h"
 #include "io/weights/weights.h"

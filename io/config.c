@@ -1,5 +1,5 @@
 /* Configurations: reading and writing JSON objects. */
-#include "io/config.h"
+#include "io/config_json.h"
 
 #include "base/json.h"
 #include "tensor/internal.h"
@@ -113,8 +113,7 @@ static void add_key(key_list *list, const char *key) {
 
 /* ---- Reading ---- */
 
-/* The value of a key that is there and not null; marks the key as asked for. */
-static json_t *value_of(wg_config *config, const char *key) {
+json_t *wg__config_value(wg_config *config, const char *key) {
     json_object_set_new(config->asked, key, json_null());
     json_t *value = json_object_get(config->object, key);
     return json_is_null(value) ? NULL : value;
@@ -133,8 +132,8 @@ static const char *describe(const json_t *value, char *text, size_t size) {
     return text;
 }
 
-static int refuse(const wg_config *config, const char *key, const json_t *value,
-                  const char *wanted) {
+int wg__config_refuse_value(const wg_config *config, const char *key, const json_t *value,
+                            const char *wanted) {
     char text[80];
     return wg_fail(WG_ERROR_FORMAT, "config", "%s: \"%s\" is %s; wanted %s", config->name, key,
                    describe(value, text, sizeof text), wanted);
@@ -162,9 +161,9 @@ int wg_config_require(wg_config *config, int count, const char *const *keys) {
 int wg_config_integer(wg_config *config, const char *key, int64_t *value) {
     if (!config || wg_error_pending())
         return -1;
-    const json_t *found = value_of(config, key);
+    const json_t *found = wg__config_value(config, key);
     if (found && !json_is_integer(found))
-        return refuse(config, key, found, "an integer");
+        return wg__config_refuse_value(config, key, found, "an integer");
     if (found)
         *value = json_integer_value(found);
     return 0;
@@ -173,11 +172,12 @@ int wg_config_integer(wg_config *config, const char *key, int64_t *value) {
 int wg_config_first_integer(wg_config *config, const char *key, int64_t *value) {
     if (!config || wg_error_pending())
         return -1;
-    const json_t *found = value_of(config, key), *first = json_array_get(found, 0);
+    const json_t *found = wg__config_value(config, key), *first = json_array_get(found, 0);
     if (!json_is_array(found))
         return wg_config_integer(config, key, value);
     if (!json_is_integer(first))
-        return refuse(config, key, found, "an integer, or a list that begins with one");
+        return wg__config_refuse_value(config, key, found,
+                                       "an integer, or a list that begins with one");
     *value = json_integer_value(first);
     return 0;
 }
@@ -189,9 +189,9 @@ int64_t wg_config_list_length(const wg_config *config, const char *key) {
 int wg_config_number(wg_config *config, const char *key, double *value) {
     if (!config || wg_error_pending())
         return -1;
-    const json_t *found = value_of(config, key);
+    const json_t *found = wg__config_value(config, key);
     if (found && !json_is_number(found))
-        return refuse(config, key, found, "a number");
+        return wg__config_refuse_value(config, key, found, "a number");
     if (found)
         *value = json_number_value(found);
     return 0;
@@ -200,9 +200,9 @@ int wg_config_number(wg_config *config, const char *key, double *value) {
 int wg_config_boolean(wg_config *config, const char *key, bool *value) {
     if (!config || wg_error_pending())
         return -1;
-    const json_t *found = value_of(config, key);
+    const json_t *found = wg__config_value(config, key);
     if (found && !json_is_boolean(found))
-        return refuse(config, key, found, "true or false");
+        return wg__config_refuse_value(config, key, found, "true or false");
     if (found)
         *value = json_is_true(found);
     return 0;
@@ -211,9 +211,9 @@ int wg_config_boolean(wg_config *config, const char *key, bool *value) {
 int wg_config_text(wg_config *config, const char *key, const char **value) {
     if (!config || wg_error_pending())
         return -1;
-    const json_t *found = value_of(config, key);
+    const json_t *found = wg__config_value(config, key);
     if (found && !json_is_string(found))
-        return refuse(config, key, found, "a text");
+        return wg__config_refuse_value(config, key, found, "a text");
     if (found)
         *value = json_string_value(found);
     return 0;
@@ -222,11 +222,11 @@ int wg_config_text(wg_config *config, const char *key, const char **value) {
 wg_config *wg_config_part(wg_config *config, const char *key) {
     if (!config || wg_error_pending())
         return NULL;
-    json_t *found = value_of(config, key);
+    json_t *found = wg__config_value(config, key);
     if (!found)
         return NULL;
     if (!json_is_object(found)) {
-        refuse(config, key, found, "an object");
+        wg__config_refuse_value(config, key, found, "an object");
         return NULL;
     }
     return config_of(json_incref(found), key);
@@ -257,12 +257,12 @@ int wg_config_check(wg_config *config, int count, const char *const *ignored) {
 
 /* ---- Writing ---- */
 
-static int set(wg_config *config, const char *key, json_t *value) {
+int wg__config_set(wg_config *config, const char *key, json_t *value) {
     return wg__json_set(config->object, key, value, "config");
 }
 
 int wg_config_set_integer(wg_config *config, const char *key, int64_t value) {
-    return config ? set(config, key, json_integer(value)) : -1;
+    return config ? wg__config_set(config, key, json_integer(value)) : -1;
 }
 
 int wg_config_set_number(wg_config *config, const char *key, double value) {
@@ -271,20 +271,20 @@ int wg_config_set_number(wg_config *config, const char *key, double value) {
     if (!isfinite(value))
         return wg_fail(WG_ERROR_FORMAT, "config", "\"%s\" is %g, which JSON cannot say", key,
                        value);
-    return set(config, key, json_real(value));
+    return wg__config_set(config, key, json_real(value));
 }
 
 int wg_config_set_boolean(wg_config *config, const char *key, bool value) {
-    return config ? set(config, key, json_boolean(value)) : -1;
+    return config ? wg__config_set(config, key, json_boolean(value)) : -1;
 }
 
 int wg_config_set_text(wg_config *config, const char *key, const char *value) {
     json_t *string = config && value ? wg__json_string(value, "config") : NULL;
-    return string ? set(config, key, string) : -1;
+    return string ? wg__config_set(config, key, string) : -1;
 }
 
 int wg_config_set_part(wg_config *config, const char *key, const wg_config *part) {
-    return config && part ? set(config, key, json_deep_copy(part->object)) : -1;
+    return config && part ? wg__config_set(config, key, json_deep_copy(part->object)) : -1;
 }
 
 char *wg_config_to_json(const wg_config *config) {

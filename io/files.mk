@@ -2,6 +2,7 @@ io_public = \
 	io/checkpoint/checkpoint.h \
 	io/config.h \
 	io/log.h \
+	io/settings.h \
 	io/trace.h \
 	io/weights/weights.h \
 	$(nil)
@@ -21,6 +22,7 @@ io_sources = \
 	io/checkpoint/module.c \
 	io/checkpoint/put.c \
 	io/config.c \
+	io/config_json.h \
 	io/differences.c \
 	io/differences.h \
 	io/gguf.c \
@@ -34,6 +36,7 @@ io_sources = \
 	io/llama_layout.c \
 	io/llama_layout.h \
 	io/log.c \
+	io/settings.c \
 	io/trace.c \
 	io/weights/binary_file.c \
 	io/weights/binary_file.h \

@@ -32,31 +32,37 @@ typedef enum wg_setting_kind {
     WG_SETTING_FILE,    /* const char *, an absolute path; NULL: none */
     WG_SETTING_FILES,   /* wg_setting_list of paths; on the command line one more each time */
     WG_SETTING_NUMBERS, /* wg_setting_numbers; on the command line "3,1" */
-    WG_SETTING_PAIRS    /* wg_setting_list of "label=text"; in JSON {"label": "text"} */
+    WG_SETTING_PAIRS,   /* wg_setting_list of "label=text"; in JSON {"label": "text"} */
+    WG_SETTING_ONLY     /* no member: a published key whose `standard` is the one value that is
+                         * known. Without one, the table's owner reads the key, and the row is there
+                         * for the docs */
 } wg_setting_kind;
 
 typedef struct wg_setting_list {
     int64_t count;
-    const char **items; /* owned by the settings object */
+    const char **items; /* owned by the struct, as texts are: wg_settings_clear */
 } wg_setting_list;
 
 typedef struct wg_setting_numbers {
     int64_t count;
-    double *items; /* owned by the settings object */
+    double *items; /* likewise */
 } wg_setting_numbers;
 
 typedef struct wg_setting {
     const char *name; /* "hidden_size", "masked-share" */
     wg_setting_kind kind;
-    size_t offset;        /* of the member in the struct */
-    double low, high;     /* both 0: any value of the type; infinite where only one side is bounded */
-    bool above, below;    /* the value must be above low, below high, and not equal to it */
-    bool fixed;           /* cannot change when a run is resumed */
-    bool list;            /* JSON may have a list of integers, of which the first one is taken */
+    size_t offset;     /* of the member in the struct */
+    double low, high;  /* both 0: any value of the type; infinite where only one side is bounded */
+    bool above, below; /* the value must be above low, below high, and not equal to it */
+    bool fixed;        /* cannot change when a run is resumed */
+    bool list;         /* JSON may have a list of integers, of which the first one is taken */
     const char *standard; /* the value when nothing is said, as JSON ("0.1", "\"gelu\"", "true");
-                           * NULL: none, and a file must have the key (a setting of the command: it
-                           * stays 0 or NULL) */
+                           * NULL: none, and the member is 0 or NULL */
+    const char *derived;  /* instead: where the value comes from when nothing is said, as the docs
+                           * say it ("4 `n_embd`"); the table's owner computes it */
     const char *(*choice)(int value); /* the names of a WG_SETTING_CHOICE, from 0; NULL beyond */
+    const char *const *aliases;       /* other names that are read: each followed by the one that it
+                                       * stands for, up to NULL; or NULL */
     const char *excludes;             /* the row of the same table that this one replaces */
     const char *heading;              /* of --help, above this row and those that follow it */
     const char *argument;             /* of the option in --help: "N", "FILE" */
@@ -71,20 +77,43 @@ typedef struct wg_setting_table {
     const wg_setting *rows;
 } wg_setting_table;
 
-/* ---- A whole struct at once: model configurations ---- */
+/* The row of that name, or NULL. */
+WG_API const wg_setting *wg_settings_find(const wg_setting_table *table, const char *name);
 
-/* Fills a struct with the standard value of each row; members without one become 0. */
-void wg_settings_standard(const wg_setting_table *table, void *values);
+/* ---- A whole struct at once. Structs begin as zeros; texts and lists in them belong to them. ----
+ */
 
-/* Reads keys of a JSON object into a struct; a key that is not there leaves its member alone.
- * -1 with [FORMAT for a value of another type, or a key without standard that is missing] */
-int wg_settings_read(const wg_setting_table *table, wg_config *json, void *values);
+/* Fills a struct with the standard value of each row; members without one become 0. What the struct
+ * held is not freed. -1 with [MEMORY] */
+WG_API int wg_settings_standard(const wg_setting_table *table, void *values);
 
-/* Writes every row into a JSON object. -1 with [MEMORY] */
-int wg_settings_write(const wg_setting_table *table, const void *values, wg_config *json);
+/* Frees the texts and lists of a struct, and makes them NULL. */
+WG_API void wg_settings_clear(const wg_setting_table *table, void *values);
+
+/* -1 with [FORMAT, listing them] unless the object has a key for each row that has neither a
+ * standard value nor one that follows from other keys. */
+WG_API int wg_settings_require(const wg_setting_table *table, wg_config *json);
+
+/* Reads keys of a JSON object into a struct; a key that is not there, or null, leaves its member
+ * alone. -1 with [FORMAT for a value of another type, ARGUMENT for a choice that there is not,
+ * MEMORY] */
+WG_API int wg_settings_read(const wg_setting_table *table, wg_config *json, void *values);
+
+/* Writes every row that has a member into a JSON object; texts and lists that are NULL are left
+ * out. -1 with [MEMORY, FORMAT] */
+WG_API int wg_settings_write(const wg_setting_table *table, const void *values, wg_config *json);
 
 /* Checks each value against its row; `vocabulary` bounds the tokens. -1 with [ARGUMENT, naming the
  * key, its value and the rule] */
-int wg_settings_check(const wg_setting_table *table, const void *values, int64_t vocabulary);
+WG_API int wg_settings_check(const wg_setting_table *table, const void *values, int64_t vocabulary);
+
+/* ---- For tables' owners ---- */
+
+/* Refuses a value: "KEY is VALUE; it must be RULE". Returns -1 with [ARGUMENT] */
+int wg__settings_refuse(const char *where, const char *key, double value, const char *rule);
+
+/* The rows as the table of docs/configurations.md: key, value when left out, help. Freed with
+ * wg_text_free. NULL with [MEMORY] */
+char *wg__settings_page(const wg_setting_table *table);
 
 #endif

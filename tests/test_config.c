@@ -1,5 +1,5 @@
 /* Configurations: typed reading with clear refusals, and writing that reads back the same. */
-#include "io/config.h"
+#include "io/settings.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -181,6 +181,126 @@ START_TEST(what_json_cannot_say_is_refused) {
 }
 END_TEST
 
+/* ---- Tables of settings ---- */
+
+static const char *shade_name(int value) {
+    static const char *const names[] = {"dark", "light", NULL};
+    return value >= 0 && value < 2 ? names[value] : NULL;
+}
+
+static const char *const shade_aliases[] = {"black", "dark", NULL};
+
+typedef struct lamp {
+    int64_t watts, token;
+    double share;
+    bool on;
+    int shade;
+    const char *name;
+    wg_setting_list rooms, labels;
+    wg_setting_numbers weights;
+} lamp;
+
+#define ROW(member, row_kind)                                                                      \
+    .name = #member, .kind = WG_SETTING_##row_kind, .offset = offsetof(lamp, member)
+
+static const wg_setting lamp_rows[] = {
+    {ROW(watts, INTEGER), .low = 1, .high = INFINITY, .help = "power"},
+    {ROW(token, TOKEN), .low = -1, .list = true, .standard = "-1", .help = "its token"},
+    {ROW(share, NUMBER), .high = 1, .below = true, .standard = "0.25", .help = "of light"},
+    {ROW(on, FLAG), .standard = "true", .help = "it shines"},
+    {ROW(shade, CHOICE), .choice = shade_name, .aliases = shade_aliases, .standard = "\"light\"",
+     .help = "its shade"},
+    {ROW(name, TEXT), .standard = "\"lamp\"", .help = "its name"},
+    {ROW(rooms, FILES), .derived = "none", .help = "rooms"},
+    {ROW(labels, PAIRS), .derived = "none", .help = "labels"},
+    {ROW(weights, NUMBERS), .derived = "none", .help = "weights"},
+    {.name = "phase", .kind = WG_SETTING_ONLY, .standard = "1", .help = "no other value is known"},
+};
+
+static const wg_setting_table lamps = {"lamp", sizeof(lamp), WG_COUNT(lamp_rows), lamp_rows};
+
+static int read_lamp(lamp *values, const char *json) {
+    wg_config *config = parse(json);
+    const int status = wg_settings_read(&lamps, config, values);
+    wg_config_free(config);
+    return status;
+}
+
+START_TEST(a_struct_has_standard_values_and_those_that_a_file_says) {
+    lamp values;
+    ck_assert_int_eq(wg_settings_standard(&lamps, &values), 0);
+    ck_assert_int_eq(values.watts, 0);
+    ck_assert_int_eq(values.token, -1);
+    ck_assert(values.share == 0.25 && values.on && values.shade == 1);
+    ck_assert_str_eq(values.name, "lamp");
+    ck_assert_ptr_null(values.rooms.items);
+    ck_assert_int_eq(read_lamp(&values,
+                               "{\"watts\": 40, \"shade\": \"black\", \"name\": null,"
+                               "\"token\": [7, 8], \"phase\": 1, \"rooms\": [\"a\", \"b\"],"
+                               "\"labels\": {\"x\": \"y=z\"}, \"weights\": [3, 0.5]}"),
+                     0);
+    ck_assert_int_eq(values.watts, 40);
+    ck_assert_int_eq(values.token, 7);
+    ck_assert_int_eq(values.shade, 0);
+    ck_assert_str_eq(values.name, "lamp");
+    ck_assert_int_eq(values.rooms.count, 2);
+    ck_assert_str_eq(values.labels.items[0], "x=y=z");
+    ck_assert(values.weights.count == 2 && values.weights.items[1] == 0.5);
+    wg_settings_clear(&lamps, &values);
+    ck_assert_ptr_null(values.name);
+}
+END_TEST
+
+START_TEST(a_struct_goes_through_json_and_back) {
+    lamp values, again;
+    wg_settings_standard(&lamps, &values);
+    read_lamp(&values, "{\"watts\": 9, \"labels\": {\"x\": \"y=z\"}, \"weights\": [2.0]}");
+    wg_config *config = wg_config_new();
+    ck_assert_int_eq(wg_settings_write(&lamps, &values, config), 0);
+    char *json = wg_config_to_json(config);
+    ck_assert_str_eq(json, "{\n  \"watts\": 9,\n  \"token\": -1,\n  \"share\": 0.25,\n"
+                           "  \"on\": true,\n  \"shade\": \"light\",\n  \"name\": \"lamp\",\n"
+                           "  \"labels\": {\"x\": \"y=z\"},\n  \"weights\": [2.0]\n}\n");
+    wg_settings_standard(&lamps, &again);
+    ck_assert_int_eq(read_lamp(&again, json), 0);
+    ck_assert_str_eq(again.labels.items[0], "x=y=z");
+    wg_text_free(json);
+    wg_config_free(config);
+    wg_settings_clear(&lamps, &values);
+    wg_settings_clear(&lamps, &again);
+}
+END_TEST
+
+static void assert_lamp_refused(const char *json, wg_error_code code, const char *message) {
+    lamp values;
+    wg_settings_standard(&lamps, &values);
+    values.watts = 1;
+    ck_assert(read_lamp(&values, json) < 0 || wg_settings_check(&lamps, &values, 9) < 0);
+    assert_error(code, message);
+    wg_settings_clear(&lamps, &values);
+}
+
+START_TEST(a_setting_out_of_range_is_refused_with_its_rule) {
+    assert_lamp_refused("{\"watts\": 0}", WG_ERROR_ARGUMENT, "watts is 0; it must be at least 1");
+    assert_lamp_refused("{\"share\": 1}", WG_ERROR_ARGUMENT,
+                        "share is 1; it must be at least 0 and below 1");
+    assert_lamp_refused("{\"token\": 9}", WG_ERROR_ARGUMENT,
+                        "token is 9; it must be a token of the vocabulary, or -1 for none");
+    assert_lamp_refused("{\"shade\": \"red\"}", WG_ERROR_ARGUMENT,
+                        "shade is \"red\"; it must be one of dark, light");
+    assert_lamp_refused("{\"phase\": 3}", WG_ERROR_FORMAT, "\"phase\" is 3; wanted 1");
+    assert_lamp_refused("{\"on\": 1}", WG_ERROR_FORMAT, "\"on\" is 1; wanted true or false");
+    assert_lamp_refused("{\"rooms\": \"a\"}", WG_ERROR_FORMAT, "\"rooms\" is \"a\"; wanted a list");
+    assert_lamp_refused("{\"weights\": [\"a\"]}", WG_ERROR_FORMAT, "wanted a list of numbers");
+    assert_lamp_refused("{\"labels\": {\"a\": 1}}", WG_ERROR_FORMAT,
+                        "\"labels\" is 1; wanted texts, each under its label");
+    wg_config *config = parse("{}");
+    ck_assert_int_eq(wg_settings_require(&lamps, config), -1);
+    assert_error(WG_ERROR_FORMAT, "config.json has no \"watts\"");
+    wg_config_free(config);
+}
+END_TEST
+
 int main(void) {
     const TTest *const tests[] = {
         values_are_read_by_their_type,
@@ -194,6 +314,9 @@ int main(void) {
         readers_do_nothing_while_an_error_is_pending,
         what_is_written_reads_back_the_same,
         what_json_cannot_say_is_refused,
+        a_struct_has_standard_values_and_those_that_a_file_says,
+        a_struct_goes_through_json_and_back,
+        a_setting_out_of_range_is_refused_with_its_rule,
     };
     return wg_run_tests("config", WG_COUNT(tests), tests);
 }
