@@ -69,16 +69,7 @@ static void choose_sizes(wg__workload *w) {
 
 static int make_optimizer(wg__workload *w) {
     w->optimizer = wg_adamw_new(&(wg_adamw_options){.weight_decay = 0.01});
-    wg_state_dict *state = w->optimizer ? wg_module_state(w->module) : NULL;
-    int result = state ? 0 : -1;
-    for (int64_t i = 0; result == 0 && i < state->count; i++) {
-        const wg_slot *slot = state->entries[i].slot;
-        if (slot->kind == WG_SLOT_PARAMETER && !slot->tied)
-            result = wg_optimizer_add(w->optimizer, state->entries[i].path, slot->tensor,
-                                      slot->no_decay);
-    }
-    wg_state_dict_free(state);
-    return result;
+    return wg_optimizer_add_module(w->optimizer, w->module);
 }
 
 int wg__workload_begin(wg__workload *w) {

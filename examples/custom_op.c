@@ -133,10 +133,7 @@ int main(void) {
     if (net == NULL)
         return 1;
     wg_optimizer *optimizer = wg_adamw_new(NULL);
-    wg_state_dict *state = wg_module_state(&net->module);
-    for (int64_t i = 0; state && i < state->count; i++)
-        wg_optimizer_add(optimizer, state->entries[i].path, state->entries[i].slot->tensor, true);
-    wg_state_dict_free(state);
+    wg_optimizer_add_module(optimizer, &net->module);
     double loss = 0;
     for (int step = 0; step < STEPS && !wg_error_pending(); step++)
         loss = train_step(net, optimizer);

@@ -126,10 +126,7 @@ int main(void) {
     if (model == NULL)
         return 1;
     wg_optimizer *optimizer = wg_adamw_new(NULL);
-    wg_state_dict *state = wg_module_state(&model->module);
-    for (int64_t i = 0; state && i < state->count; i++)
-        wg_optimizer_add(optimizer, state->entries[i].path, state->entries[i].slot->tensor, true);
-    wg_state_dict_free(state);
+    wg_optimizer_add_module(optimizer, &model->module);
     for (int step = 1; step <= STEPS && !wg_error_pending(); step++) {
         double loss = train_step(model, optimizer, &generator);
         if (step % 20 == 0)

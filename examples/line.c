@@ -9,8 +9,7 @@ int main(void) {
     wg_tensor *y = wg_from_array(WG_F32, WG_DIMS(3, 1), (float[]){1, 3, 5});
     wg_linear *line = wg_linear_new(NULL, "", 1, 1, NULL);
     wg_optimizer *optimizer = wg_adamw_new(NULL);
-    wg_optimizer_add(optimizer, "weight", line->weight, false);
-    wg_optimizer_add(optimizer, "bias", line->bias, true);
+    wg_optimizer_add_module(optimizer, &line->module);
 
     for (int step = 0; step < 500; step++) {
         wg_scope scope;

@@ -103,10 +103,7 @@ static double largest_error(network *net) {
 
 static wg_optimizer *optimizer_new(network *net) {
     wg_optimizer *optimizer = wg_adamw_new(NULL);
-    wg_state_dict *state = wg_module_state(&net->module);
-    for (int64_t i = 0; state && i < state->count; i++)
-        wg_optimizer_add(optimizer, state->entries[i].path, state->entries[i].slot->tensor, true);
-    wg_state_dict_free(state);
+    wg_optimizer_add_module(optimizer, &net->module);
     return optimizer;
 }
 

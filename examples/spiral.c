@@ -62,12 +62,7 @@ static data make_data(wg_generator *generator) {
 
 static wg_optimizer *optimizer_new(network *net) {
     wg_optimizer *optimizer = wg_adamw_new(&(wg_adamw_options){.weight_decay = 0.01});
-    wg_state_dict *state = wg_module_state(&net->module);
-    for (int64_t i = 0; state && i < state->count; i++) {
-        const wg_state_entry *entry = &state->entries[i];
-        wg_optimizer_add(optimizer, entry->path, entry->slot->tensor, entry->slot->no_decay);
-    }
-    wg_state_dict_free(state);
+    wg_optimizer_add_module(optimizer, &net->module);
     return optimizer;
 }
 

@@ -87,10 +87,8 @@ static void train(run *r, int k, const wg_token_stream *text, int steps) {
     wg_causal_batches *batches = wg_causal_batches_new(text, &batching);
     stack *s = stack_new(wg_token_stream_vocabulary(text), k >= 2);
     wg_optimizer *adam = wg_adamw_new(&(wg_adamw_options){.beta2 = 0.98});
-    wg_state_dict *state = s ? wg_module_state(&s->module) : NULL;
-    for (int64_t i = 0; state && i < state->count; i++)
-        wg_optimizer_add(adam, state->entries[i].path, state->entries[i].slot->tensor, true);
-    wg_state_dict_free(state);
+    if (s)
+        wg_optimizer_add_module(adam, &s->module);
     for (int i = 0; i < steps && !wg_error_pending(); i++) {
         wg_scope scope;
         wg_scope_begin(&scope);

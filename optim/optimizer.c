@@ -256,6 +256,21 @@ int wg_optimizer_add(wg_optimizer *optimizer, const char *name, wg_tensor *param
     return 0;
 }
 
+int wg_optimizer_add_module(wg_optimizer *optimizer, wg_module *module) {
+    if (!optimizer || !module || wg_error_pending())
+        return -1;
+    wg_state_dict *state = wg_module_state(module);
+    int status = state ? 0 : -1;
+    for (int64_t i = 0; status == 0 && i < state->count; i++) {
+        const wg_slot *slot = state->entries[i].slot;
+        if (slot->kind == WG_SLOT_PARAMETER && !slot->tied)
+            status =
+                wg_optimizer_add(optimizer, state->entries[i].path, slot->tensor, slot->no_decay);
+    }
+    wg_state_dict_free(state);
+    return status;
+}
+
 void wg_optimizer_zero_grad(wg_optimizer *optimizer) {
     if (!optimizer)
         return;

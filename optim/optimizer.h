@@ -1,7 +1,7 @@
-/* Optimizers: they take tensors and know no modules.
+/* Optimizers: they update tensors that require gradients, added one by one or by module.
  *
  *     wg_optimizer *opt = wg_adamw_new(&(wg_adamw_options){.weight_decay = 0.01});
- *     wg_optimizer_add(opt, "encoder.weight", w, false);
+ *     wg_optimizer_add_module(opt, &model->module);
  *     ... wg_backward(loss, NULL) ...
  *     wg_optimizer_clip(opt, 1.0, &norm);
  *     wg_optimizer_step(opt, learning_rate);        also drops the gradients
@@ -11,7 +11,7 @@
 #ifndef WG_OPTIM_OPTIMIZER_H
 #define WG_OPTIM_OPTIMIZER_H
 
-#include "../autograd/autograd.h"
+#include "../nn/module.h"
 
 WG_BEGIN_DECLS
 
@@ -123,6 +123,11 @@ WG_API void wg_optimizer_free(wg_optimizer *optimizer);
  * [ARGUMENT for a name or tensor given twice; GRADIENT for one that wants none; MEMORY] */
 WG_API int wg_optimizer_add(wg_optimizer *optimizer, const char *name, wg_tensor *parameter,
                             bool no_decay);
+
+/* Takes every parameter below `module` under its path, tied ones once and buffers left out. Biases
+ * and norms (wg_module_no_decay) are added with no_decay. All that wg_optimizer_add says holds;
+ * after an error some parameters may have been added. */
+WG_API int wg_optimizer_add_module(wg_optimizer *optimizer, wg_module *module);
 
 /* The global norm of all gradients, sqrt(sum g^2), into *norm; if it exceeds max_norm (> 0; 0 only
  * measures) the next step scales every gradient by max_norm / norm, without a pass over memory of

@@ -9,7 +9,7 @@ floors='base
 tensor base
 autograd base tensor
 nn base tensor autograd
-optim base tensor autograd
+optim base tensor autograd nn
 gradcheck base tensor autograd nn optim
 io base tensor autograd nn optim gradcheck
 data base tensor autograd nn optim gradcheck io

@@ -123,20 +123,10 @@ void assert_model_paths(const char *folder, wg_module *module) {
     fclose(file);
 }
 
-static void add_parameters(wg_optimizer *optimizer, wg_module *module) {
-    wg_state_dict *state = wg_module_state(module);
-    for (int64_t i = 0; i < state->count; i++) {
-        const wg_state_entry *entry = &state->entries[i];
-        if (!entry->slot->tied)
-            wg_optimizer_add(optimizer, entry->path, entry->slot->tensor, entry->slot->no_decay);
-    }
-    wg_state_dict_free(state);
-}
-
 void assert_model_training(const char *folder, wg_module *module, wg_optimizer *optimizer,
                            model_loss loss_of, void *context, double tolerance) {
     wg_tensor *wanted = model_fixture(folder, "adamw_losses");
-    add_parameters(optimizer, module);
+    wg_optimizer_add_module(optimizer, module);
     for (int64_t step = 0; step < 10; step++) {
         wg_scope scope;
         wg_scope_begin(&scope);

@@ -10,6 +10,7 @@
 #include "autograd/node.h"
 #include "base/alloc.h"
 #include "tensor/ops.h"
+#include "nn/linear.h"
 #include "tests/testing.h"
 
 /* ---- Leaves whose gradients the tests choose ---- */
@@ -408,6 +409,40 @@ START_TEST(no_memory_is_an_error_and_nothing_leaks) {
 }
 END_TEST
 
+START_TEST(a_module_is_added_with_its_paths_ties_and_decay) {
+    wg_module *root = wg_module_new(NULL, "", sizeof *root);
+    wg_linear *linear = wg_linear_new(root, "up", 3, 2, NULL);
+    wg_linear *tied =
+        wg_linear_new(root, "down", 3, 2, &(wg_linear_options){.tied_weight = linear->weight});
+    wg_module_buffer(root, "position_ids", wg_arange(WG_I64, 0, 3, 1));
+    wg_optimizer *optimizer = wg_sgd_new(&(wg_sgd_options){.momentum = 0.5, .weight_decay = 0.1});
+    ck_assert_int_eq(wg_optimizer_add_module(optimizer, root), 0);
+    const char *const expected[] = {"up.weight", "up.bias", "down.bias"};
+    const char *slot, *name;
+    wg_tensor *state;
+    for (int64_t i = 0; i < 3; i++) {
+        ck_assert_int_eq(wg_optimizer_state(optimizer, i, &slot, &name, &state), 1);
+        ck_assert_str_eq(name, expected[i]);
+    }
+    ck_assert_int_eq(wg_optimizer_state(optimizer, 3, &slot, &name, &state), 0);
+    /* With gradients of 0, only the decay moves: the weight, and not the biases. */
+    set_gradient(linear->weight, wg_zeros(WG_F32, WG_DIMS(2, 3)));
+    set_gradient(linear->bias, wg_zeros(WG_F32, WG_DIMS(2)));
+    bool recording = wg_set_grad_enabled(false);
+    wg_fill_(linear->weight, 1);
+    wg_fill_(linear->bias, 1);
+    wg_set_grad_enabled(recording);
+    ck_assert_int_eq(wg_optimizer_step(optimizer, 1), 0);
+    ck_assert_double_eq_tol(wg_at(tied->weight, (int64_t[]){0, 0}), 0.9, 1e-6);
+    ck_assert_double_eq(wg_at(linear->bias, (int64_t[]){0}), 1);
+    ck_assert_int_eq(wg_optimizer_add_module(optimizer, root), -1);
+    assert_error(WG_ERROR_ARGUMENT, "\"up.weight\" is here already");
+    ck_assert_int_eq(wg_optimizer_add_module(NULL, root), -1);
+    wg_optimizer_free(optimizer);
+    wg_module_free(root);
+}
+END_TEST
+
 int main(void) {
     const TTest *const tests[] = {
         ten_steps_equal_those_of_pytorch,
@@ -429,6 +464,7 @@ int main(void) {
         what_cannot_be_stepped_is_not_added,
         rates_and_options_out_of_range_are_refused,
         no_memory_is_an_error_and_nothing_leaks,
+        a_module_is_added_with_its_paths_ties_and_decay,
     };
     return wg_run_tests("optim", WG_COUNT(tests), tests);
 }

@@ -10,6 +10,7 @@
 
 #include "base/text.h"
 #include "models/llama.h"
+#include "nn/linear.h"
 #include "tensor/ops.h"
 #include "tests/files.h"
 #include "tests/weights_damage.h"
@@ -113,6 +114,94 @@ START_TEST(a_file_of_another_model_is_refused_with_every_name_and_nothing_change
     wg_module_free(&model->module);
     wg_module_free(&other->module);
     wg_module_free(&same->module);
+}
+END_TEST
+
+/* A tower with a head, to be loaded from files that have more or less than that. */
+typedef struct tower {
+    wg_module module;
+    wg_module *body;
+    wg_linear *first, *second, *head;
+} tower;
+
+static tower *tower_new(int64_t labels) {
+    tower *t = wg_module_new(NULL, "", sizeof *t);
+    t->body = wg_module_new(&t->module, "body", sizeof *t->body);
+    t->first = wg_linear_new(t->body, "first", 3, 4, NULL);
+    t->second = wg_linear_new(t->body, "second", 4, 4, NULL);
+    t->head = wg_linear_new(&t->module, "head", 4, labels, NULL);
+    assert_no_error();
+    return t;
+}
+
+START_TEST(a_part_of_a_module_is_loaded_and_what_was_left_out_is_listed) {
+    const wg_weights_info infos[] = {
+        {"body.first.weight", {WG_F32, 2, {4, 3}}},
+        {"body.first.bias", {WG_F32, 1, {4}}},
+        {"body.third.weight", {WG_F32, 2, {4, 4}}},
+        {"head.weight", {WG_F32, 2, {2, 4}}},
+        {"head.bias", {WG_F32, 1, {2}}},
+    };
+    const char *path = in_scratch("part.safetensors");
+    wg_weights_writer *writer =
+        wg_weights_create(path, "safetensors", NULL, WG_COUNT(infos), infos);
+    for (size_t i = 0; i < WG_COUNT(infos); i++)
+        wg_weights_put(writer, (int64_t)i,
+                       wg_full(WG_F32, infos[i].spec.ndim, infos[i].spec.shape, (double)i + 1));
+    ck_assert_int_eq(wg_weights_commit(writer), 0);
+    wg_weights *file = wg_weights_open(path);
+    tower *t = tower_new(3);
+    const double second = wg_at(t->second->weight, (int64_t[]){0, 0}),
+                 head = wg_at(t->head->weight, (int64_t[]){0, 0});
+    wg_left_out left_out;
+    ck_assert_int_eq(wg_weights_get_module_partial(file, NULL, &t->module, &left_out), 2);
+    ck_assert_int_eq(left_out.missing_count, 2);
+    ck_assert_str_eq(left_out.missing[0], "body.second.weight");
+    ck_assert_str_eq(left_out.missing[1], "body.second.bias");
+    ck_assert_int_eq(left_out.unexpected_count, 1);
+    ck_assert_str_eq(left_out.unexpected[0], "body.third.weight");
+    ck_assert_int_eq(left_out.misshapen_count, 2);
+    ck_assert_str_eq(left_out.misshapen[0], "head.weight");
+    ck_assert_double_eq(wg_at(t->first->weight, (int64_t[]){0, 0}), 1);
+    ck_assert_double_eq(wg_at(t->first->bias, (int64_t[]){3}), 2);
+    ck_assert_double_eq(wg_at(t->second->weight, (int64_t[]){0, 0}), second);
+    ck_assert_double_eq(wg_at(t->head->weight, (int64_t[]){0, 0}), head);
+    wg_left_out_free(&left_out);
+    wg_left_out_free(NULL);
+    wg_module_free(&t->module);
+    wg_weights_close(file);
+}
+END_TEST
+
+START_TEST(a_prefix_says_where_the_part_stands_in_the_file) {
+    const wg_weights_info infos[] = {{"bert.body.first.weight", {WG_BF16, 2, {4, 3}}},
+                                     {"bert.extra", {WG_F32, 1, {1}}},
+                                     {"cls.bias", {WG_F32, 1, {1}}}};
+    const char *path = in_scratch("prefix.safetensors");
+    wg_weights_writer *writer =
+        wg_weights_create(path, "safetensors", NULL, WG_COUNT(infos), infos);
+    for (size_t i = 0; i < WG_COUNT(infos); i++)
+        wg_weights_put(
+            writer, (int64_t)i,
+            wg_full(infos[i].spec.dtype, infos[i].spec.ndim, infos[i].spec.shape, (double)i + 1));
+    ck_assert_int_eq(wg_weights_commit(writer), 0);
+    wg_weights *file = wg_weights_open(path);
+    tower *t = tower_new(3);
+    wg_left_out left_out;
+    ck_assert_int_eq(wg_weights_get_module_partial(file, "bert.body.", t->body, &left_out), 1);
+    ck_assert_int_eq(left_out.missing_count, 3);
+    ck_assert_str_eq(left_out.missing[0], "first.bias");
+    ck_assert_int_eq(left_out.unexpected_count, 0);
+    wg_left_out_free(&left_out);
+    ck_assert_int_eq(wg_weights_get_module_partial(file, "bert.", &t->module, &left_out), 1);
+    ck_assert_int_eq(left_out.unexpected_count, 1);
+    ck_assert_str_eq(left_out.unexpected[0], "bert.extra");
+    wg_left_out_free(&left_out);
+    ck_assert_int_eq(wg_weights_get_module_partial(file, "gpt.", &t->module, NULL), 0);
+    ck_assert_double_eq(wg_at(t->first->weight, (int64_t[]){0, 0}), 1);
+    ck_assert_int_eq(wg_weights_get_module_partial(NULL, "", &t->module, &left_out), -1);
+    wg_module_free(&t->module);
+    wg_weights_close(file);
 }
 END_TEST
 
@@ -420,6 +509,8 @@ int main(void) {
     const TTest *const tests[] = {
         a_model_comes_back_bit_for_bit,
         a_file_of_another_model_is_refused_with_every_name_and_nothing_changes,
+        a_part_of_a_module_is_loaded_and_what_was_left_out_is_listed,
+        a_prefix_says_where_the_part_stands_in_the_file,
         every_dtype_of_safetensors_is_written_and_read,
         all_halves_keep_their_bits,
         floats_between_halves_go_to_the_even_one,

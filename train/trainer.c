@@ -40,22 +40,6 @@ static int check_options(const wg_trainer_options *options) {
     return 0;
 }
 
-/* Gives the optimizer every parameter once, under its path. */
-static int add_parameters(wg_optimizer *optimizer, wg_module *module) {
-    wg_state_dict *state = wg_module_state(module);
-    if (!state)
-        return -1;
-    int result = 0;
-    for (int64_t i = 0; result == 0 && i < state->count; i++) {
-        const wg_slot *slot = state->entries[i].slot;
-        if (slot->kind == WG_SLOT_PARAMETER && !slot->tied)
-            result =
-                wg_optimizer_add(optimizer, state->entries[i].path, slot->tensor, slot->no_decay);
-    }
-    wg_state_dict_free(state);
-    return result;
-}
-
 /* The parameters alone: buffers are what they are. */
 static int make_average(wg_trainer *trainer) {
     wg_state_dict *state = wg_module_state(trainer->task.module);
@@ -73,7 +57,7 @@ static int make_average(wg_trainer *trainer) {
 static int make_parts(wg_trainer *trainer) {
     const wg_trainer_options *options = &trainer->options;
     if (check_options(options) < 0 ||
-        add_parameters(trainer->optimizer, trainer->task.module) < 0 ||
+        wg_optimizer_add_module(trainer->optimizer, trainer->task.module) < 0 ||
         (options->average_decay != 0 && make_average(trainer) < 0))
         return -1;
     if (options->log_path)

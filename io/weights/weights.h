@@ -67,6 +67,26 @@ WG_API const char *wg_weights_tokenizer(const wg_weights *file);
  * FORMAT, IO] */
 WG_API int wg_weights_get_module(wg_weights *file, wg_module *module);
 
+/* What a partial load left out: names of slots (of the module) or of tensors (of the file). */
+typedef struct wg_left_out {
+    int64_t missing_count, unexpected_count, misshapen_count;
+    char **missing;    /* slots that the file does not have */
+    char **unexpected; /* tensors of the file, in it under `prefix`, that are no slot */
+    char **misshapen;  /* slots whose tensor in the file has another shape or dtype */
+} wg_left_out;
+
+/* Fills those slots below `module` that the file has, tied ones once, and leaves the others as they
+ * are: an encoder from a file with another head, say. A slot's name in the file is `prefix`, which
+ * may be "" or NULL, and then its path below `module`; tensors outside of the prefix are ignored.
+ * Floating dtypes are cast. Returns the number of slots filled, which may be 0. *left_out, unless
+ * left_out is NULL, lists what was left out, and is freed with wg_left_out_free. Transactional:
+ * after an error (-1, with *left_out empty) nothing has changed. [FORMAT, IO, MEMORY] */
+WG_API int64_t wg_weights_get_module_partial(wg_weights *file, const char *prefix,
+                                             wg_module *module, wg_left_out *left_out);
+
+/* Frees the lists; NULL is allowed. */
+WG_API void wg_left_out_free(wg_left_out *left_out);
+
 /* ---- Writing: create with the whole list, put each tensor in any order, commit ---- */
 
 typedef struct wg_weights_info {
