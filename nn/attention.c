@@ -7,7 +7,7 @@
 #include "nn/internal.h"
 #include "tensor/easy.h"
 #include "tensor/ops.h"
-#include "tensor/ops/attention/step.h"
+#include "tensor/ops/attention/attention.h"
 
 /* ---- Construction ---- */
 

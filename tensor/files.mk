@@ -45,86 +45,45 @@ tensor_sources = \
 	tensor/npy.c \
 	tensor/op.c \
 	tensor/ops/attention/attention.c \
-	tensor/ops/attention/rotary.h \
-	tensor/ops/attention/scores.c \
-	tensor/ops/attention/scores.h \
-	tensor/ops/attention/step.c \
-	tensor/ops/attention/step.h \
+	tensor/ops/attention/attention.h \
+	tensor/ops/attention/rotary.c \
 	tensor/ops/attention/tiles.c \
-	tensor/ops/attention/tiles.h \
 	tensor/ops/elementwise/activation.c \
 	tensor/ops/elementwise/binary.c \
-	tensor/ops/elementwise/binary_math.c \
-	tensor/ops/elementwise/cast.c \
 	tensor/ops/elementwise/compare.c \
-	tensor/ops/elementwise/dropout.c \
 	tensor/ops/elementwise/elementwise.c \
 	tensor/ops/elementwise/elementwise.h \
-	tensor/ops/elementwise/gate.c \
-	tensor/ops/elementwise/map.c \
-	tensor/ops/elementwise/map.h \
-	tensor/ops/elementwise/pair.c \
-	tensor/ops/elementwise/pair.h \
-	tensor/ops/elementwise/rounding.c \
-	tensor/ops/elementwise/scalar.c \
 	tensor/ops/elementwise/special.c \
-	tensor/ops/elementwise/ternary.c \
-	tensor/ops/elementwise/trigonometric.c \
 	tensor/ops/elementwise/unary.c \
 	tensor/ops/index/advanced_index.c \
 	tensor/ops/index/index.c \
 	tensor/ops/index/indexing.c \
 	tensor/ops/index/indexing.h \
-	tensor/ops/index/nonzero.c \
-	tensor/ops/index/order.c \
-	tensor/ops/index/order.h \
-	tensor/ops/index/position.c \
-	tensor/ops/index/scatter.c \
 	tensor/ops/index/sort.c \
-	tensor/ops/index/take.c \
-	tensor/ops/index/unique.c \
-	tensor/ops/linalg/contraction.c \
-	tensor/ops/linalg/contraction.h \
-	tensor/ops/linalg/contraction_order.c \
 	tensor/ops/linalg/dense.c \
 	tensor/ops/linalg/dense.h \
 	tensor/ops/linalg/einsum.c \
+	tensor/ops/linalg/einsum.h \
 	tensor/ops/linalg/linear_algebra.c \
 	tensor/ops/linalg/matmul.c \
 	tensor/ops/linalg/quantized.c \
-	tensor/ops/linalg/quantized.h \
-	tensor/ops/linalg/quantized_linear.c \
 	tensor/ops/loss/cross_entropy.c \
-	tensor/ops/loss/cross_entropy_rows.c \
-	tensor/ops/loss/cross_entropy_rows.h \
 	tensor/ops/loss/linear_loss.c \
 	tensor/ops/loss/loss.c \
 	tensor/ops/loss/loss.h \
-	tensor/ops/reduce/any_all.c \
-	tensor/ops/reduce/cumulative.c \
-	tensor/ops/reduce/linear_scan.c \
-	tensor/ops/reduce/logsumexp.c \
 	tensor/ops/reduce/minmax.c \
 	tensor/ops/reduce/norm.c \
-	tensor/ops/reduce/product.c \
 	tensor/ops/reduce/reduce.c \
 	tensor/ops/reduce/reduction.c \
 	tensor/ops/reduce/reduction.h \
 	tensor/ops/reduce/scan.c \
-	tensor/ops/reduce/scan.h \
-	tensor/ops/reduce/softmax.c \
-	tensor/ops/reduce/vector_norm.c \
 	tensor/ops/registry.h \
 	tensor/ops/shape/arrange.c \
-	tensor/ops/shape/axes.c \
-	tensor/ops/shape/axes.h \
-	tensor/ops/shape/diagonal.c \
-	tensor/ops/shape/permute.c \
-	tensor/ops/shape/select.c \
-	tensor/ops/shape/shape.c \
 	tensor/ops/shape/slice.c \
 	tensor/ops/shape/unfold_pad.c \
 	tensor/ops/shape/view.c \
+	tensor/ops/support.c \
+	tensor/ops/support.h \
 	tensor/print.c \
 	tensor/profile.c \
 	tensor/quantize.c \

@@ -1,74 +1,51 @@
-/* The one list of families, and the walk over their ops. */
+/* The registry: the one list of op tables, and the walk over their ops. */
 #include <stddef.h>
 #include <string.h>
 
 #include "tensor/ops/registry.h"
 
-static const wg__op_family *const families[] = {
-    &wg__family_cast,
-    &wg__family_view,
-    &wg__family_permute,
-    &wg__family_slice,
-    &wg__family_shape,
-    &wg__family_arrange,
-    &wg__family_diagonal,
-    &wg__family_window,
-    &wg__family_take,
-    &wg__family_binary,
-    &wg__family_binary_math,
-    &wg__family_ternary,
-    &wg__family_scalar,
-    &wg__family_compare,
-    &wg__family_unary,
-    &wg__family_trigonometric,
-    &wg__family_special,
-    &wg__family_rounding,
-    &wg__family_activation,
-    &wg__family_gate,
-    &wg__family_select,
-    &wg__family_reduce,
-    &wg__family_product,
-    &wg__family_vector_norm,
-    &wg__family_logsumexp,
-    &wg__family_extremum,
-    &wg__family_truth,
-    &wg__family_cumulative,
-    &wg__family_linear_scan,
-    &wg__family_sort,
-    &wg__family_unique,
-    &wg__family_matmul,
-    &wg__family_quantized,
-    &wg__family_quantized_linear,
-    &wg__family_einsum,
-    &wg__family_linear_algebra,
-    &wg__family_index,
-    &wg__family_scatter,
-    &wg__family_nonzero,
-    &wg__family_advanced_index,
-    &wg__family_softmax,
-    &wg__family_norm,
-    &wg__family_attention,
-    &wg__family_position,
-    &wg__family_dropout,
-    &wg__family_cross_entropy,
-    &wg__family_linear_loss,
-    &wg__family_loss,
+static const wg__op_table *const tables[] = {
+    &wg__ops_unary,
+    &wg__ops_special,
+    &wg__ops_binary,
+    &wg__ops_compare,
+    &wg__ops_activation,
+    &wg__ops_view,
+    &wg__ops_slice,
+    &wg__ops_arrange,
+    &wg__ops_unfold_pad,
+    &wg__ops_reduce,
+    &wg__ops_minmax,
+    &wg__ops_scan,
+    &wg__ops_norm,
+    &wg__ops_index,
+    &wg__ops_advanced_index,
+    &wg__ops_sort,
+    &wg__ops_matmul,
+    &wg__ops_quantized,
+    &wg__ops_einsum,
+    &wg__ops_linear_algebra,
+    &wg__ops_attention,
+    &wg__ops_rotary,
+    &wg__ops_cross_entropy,
+    &wg__ops_linear_loss,
+    &wg__ops_loss,
     NULL,
 };
 
 int wg_op_count(void) {
     int count = 0;
-    for (int i = 0; families[i]; i++)
-        count += families[i]->count;
+    for (int i = 0; tables[i]; i++)
+        count += tables[i]->count;
     return count;
 }
 
 const wg_op *wg_op_at(int index) {
     if (index < 0)
         return NULL;
-    for (int i = 0; families[i]; index -= families[i]->count, i++)
-        if (index < families[i]->count)
-            return families[i]->ops[index];
+    for (int i = 0; tables[i]; index -= tables[i]->count, i++)
+        if (index < tables[i]->count)
+            return tables[i]->ops[index];
     return NULL;
 }
 

@@ -4,7 +4,7 @@
 #include "base/alloc.h"
 #include "tensor/internal.h"
 #include "tensor/iter.h"
-#include "tensor/ops/attention/step.h"
+#include "tensor/ops/attention/attention.h"
 #include "tests/testing.h"
 
 enum { D = 6, CAPACITY = 150 };

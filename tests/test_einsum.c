@@ -1,5 +1,5 @@
 /* What fixtures do not show of einsum: the order of its products, and what is never copied. */
-#include "tensor/ops/linalg/contraction.h"
+#include "tensor/ops/linalg/einsum.h"
 
 #include "autograd/autograd.h"
 #include "base/alloc.h"

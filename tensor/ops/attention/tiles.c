@@ -13,17 +13,94 @@
  * Only log sum e^s of each query's scores is saved; backward computes the weights anew, drops the
  * same ones again, and needs a second tile, for their gradient. Keys that a mask hides from all
  * queries of a tile are left out. */
-#include "tensor/ops/attention/tiles.h"
-
 #include "base/counts.h"
 #include "tensor/iter.h"
-#include "tensor/ops/attention/scores.h"
+#include "tensor/ops/attention/attention.h"
 #include "tensor/ops/linalg/dense.h"
 #include "tensor/simd/simd.h"
 
 #include <math.h>
 #include <stdatomic.h>
 #include <string.h>
+
+/* ---- A query's row of scores: which keys it may see, what dropout multiplies its weights by, and
+ * what is saved of it for backward. Query i is of sequence b and head h. ---- */
+
+/* The first group of dropout's draw that belongs to a query, counted over all heads: each query
+ * begins a new group. */
+static uint64_t dropout_group(const wg__attention *at, int64_t query) {
+    return (uint64_t)(query * ((at->keys + WG__RANDOM_GROUP - 1) / WG__RANDOM_GROUP));
+}
+
+static void fill_with_ones(wg_dtype dtype, int64_t n, void *row) {
+    for (int64_t j = 0; j < n; j++)
+        if (dtype == WG_F32)
+            ((float *)row)[j] = 1;
+        else
+            ((double *)row)[j] = 1;
+}
+
+void wg__attention_draw(const wg__attention *at, int64_t query, int64_t n, char *factors) {
+    enum { GROUPS = 8, WORDS = GROUPS * WG__RANDOM_GROUP };
+    const wg_attention_options *options = &at->options;
+    const wg__simd *kernels = wg__simd_for(at->dtype);
+    uint32_t words[WORDS], limit = (uint32_t)(options->dropout * 0x1p32);
+    uint64_t group = dropout_group(at, query);
+    fill_with_ones(at->dtype, n, factors);
+    for (int64_t begin = 0; begin < n; begin += WORDS, group += GROUPS) {
+        int64_t count = n - begin < WORDS ? n - begin : WORDS;
+        int64_t groups = (count + WG__RANDOM_GROUP - 1) / WG__RANDOM_GROUP;
+        void *row = factors + begin * at->size;
+        kernels->random_words(options->seed, options->offset, group, groups, words);
+        kernels->drop_below(count, words, limit, 1 / (1 - options->dropout), row, row);
+    }
+}
+
+/* The number of a query, counted over all heads. */
+static int64_t query_number(const wg__attention *at, int64_t b, int64_t h, int64_t i) {
+    return (b * at->query_heads + h) * at->queries + i;
+}
+
+/* The query's row of the mask, which must be there. */
+static const bool *mask_row(const wg__attention *at, int64_t b, int64_t h, int64_t i) {
+    return at->mask + b * at->mask_strides[0] + h * at->mask_strides[1] + i * at->mask_strides[2];
+}
+
+/* How many keys a query sees before any mask. */
+static int64_t keys_before_mask(const wg__attention *at, int64_t i) {
+    if (!at->options.causal)
+        return at->keys;
+    const int64_t seen = i + 1 + at->keys - at->queries;
+    return seen < 0 ? 0 : seen;
+}
+
+/* One more than the number of the last key, of `most`, that the mask shows to the query; at least
+ * `least`. */
+static int64_t keys_shown(const wg__attention *at, int64_t b, int64_t h, int64_t i, int64_t least,
+                          int64_t most) {
+    const bool *mask = mask_row(at, b, h, i);
+    const int64_t step = at->mask_strides[3];
+    while (most - least >= 8 && step == 1 && memcmp(mask + most - 8, (bool[8]){0}, 8) == 0)
+        most -= 8;
+    while (most > least && !mask[(most - 1) * step])
+        most--;
+    return most;
+}
+
+/* log sum e^s of a query, by its number. Setting it does nothing where no log_sums are wanted. */
+static double log_sum_of(const wg__attention *at, int64_t query) {
+    return at->dtype == WG_F32 ? ((const float *)at->log_sums)[query]
+                               : ((const double *)at->log_sums)[query];
+}
+
+static void set_log_sum(const wg__attention *at, int64_t query, double value) {
+    if (!at->log_sums)
+        return;
+    if (at->dtype == WG_F32)
+        ((float *)at->log_sums)[query] = (float)value;
+    else
+        ((double *)at->log_sums)[query] = value;
+}
 
 enum { TILE_ROWS = 64, TILE_ELEMENTS = 65536, LEAST_TILE_ROWS = 16 };
 
@@ -174,14 +251,14 @@ static tile tile_at(const job *job, int64_t b, int64_t h, int64_t index) {
     const wg__attention *at = job->at;
     const int64_t begin = index * job->tile_rows,
                   rows = wg__smaller(job->tile_rows, at->queries - begin);
-    const int64_t most = wg__attention_keys_before_mask(at, begin + rows - 1);
+    const int64_t most = keys_before_mask(at, begin + rows - 1);
     const int64_t key_head = h / (at->query_heads / at->key_heads);
     tile t = {.b = b, .h = h, .key_head = key_head, .begin = begin, .rows = rows, .keys = most};
     if (!at->mask)
         return t;
     t.keys = 0;
     for (int64_t r = 0; r < rows && t.keys < most; r++) {
-        t.keys = wg__attention_keys_shown(at, b, h, begin + r, t.keys, most);
+        t.keys = keys_shown(at, b, h, begin + r, t.keys, most);
         if (at->mask_strides[2] == 0)
             break;
     }
@@ -189,7 +266,7 @@ static tile tile_at(const job *job, int64_t b, int64_t h, int64_t index) {
 }
 
 static int64_t keys_seen(const wg__attention *at, const tile *t, int64_t i) {
-    return wg__smaller(wg__attention_keys_before_mask(at, i), t->keys);
+    return wg__smaller(keys_before_mask(at, i), t->keys);
 }
 
 /* What the mask adds to the scores of query i and what dropout multiplies its weights by; NULL for
@@ -201,10 +278,10 @@ typedef struct factors {
 static factors factors_of(const job *job, const tile *t, int64_t i, const workspace *w) {
     const wg__attention *at = job->at;
     if (at->mask && (i == t->begin || at->mask_strides[2] != 0))
-        job->kernels->mask_to_bias(t->keys, wg__attention_mask_row(at, t->b, t->h, i),
-                                   at->mask_strides[3], w->bias);
+        job->kernels->mask_to_bias(t->keys, mask_row(at, t->b, t->h, i), at->mask_strides[3],
+                                   w->bias);
     if (at->options.dropout > 0)
-        wg__attention_draw(at, wg__attention_query_number(at, t->b, t->h, i), t->keys, w->keep);
+        wg__attention_draw(at, query_number(at, t->b, t->h, i), t->keys, w->keep);
     return (factors){at->mask ? w->bias : NULL, at->options.dropout > 0 ? w->keep : NULL};
 }
 
@@ -289,7 +366,7 @@ static void weigh(const job *job, const tile *t, const workspace *w, double *inv
         double log_sum_exp;
         inverse_sums[r] = job->kernels->row_attention(seen, by.bias, by.keep, row, &log_sum_exp);
         zero_tail(job, t, row, seen);
-        wg__attention_set_log_sum(at, wg__attention_query_number(at, t->b, t->h, i), log_sum_exp);
+        set_log_sum(at, query_number(at, t->b, t->h, i), log_sum_exp);
     }
 }
 
@@ -399,10 +476,9 @@ static void differentiate_weights(const job *job, const tile *t, const workspace
         const factors by = factors_of(job, t, i, w);
         char *weights = row_of_tile(job, w->scores, r);
         char *gradient = row_of_tile(job, w->gradient, r);
-        job->kernels->row_attention_vjp(
-            seen, by.bias, by.keep,
-            wg__attention_log_sum(at, wg__attention_query_number(at, t->b, t->h, i)),
-            at->options.scale, weights, gradient);
+        job->kernels->row_attention_vjp(seen, by.bias, by.keep,
+                                        log_sum_of(at, query_number(at, t->b, t->h, i)),
+                                        at->options.scale, weights, gradient);
         zero_tail(job, t, weights, seen);
         zero_tail(job, t, gradient, seen);
     }

@@ -1,15 +1,15 @@
-/* Activation functions. All but relu and softplus are fused: a vector kernel each way, and a
- * decomposition, which has the same derivatives at kinks and at infinities as the kernels. */
+/* Activation functions, gated units and dropout. All activation functions but relu and softplus are
+ * fused: a vector kernel each way, and a decomposition, which has the same derivatives at kinks and
+ * at infinities as the kernels. */
+#include "tensor/iter.h"
+#include "tensor/ops.h"
+#include "tensor/ops/elementwise/elementwise.h"
 #include "tensor/ops/registry.h"
-#include "tensor/ops/elementwise/map.h"
+#include "tensor/simd/simd.h"
 
 #include <math.h>
 
 /* The kernels of the table's member NAME as forward and vjp. */
-#define MAP_FORWARD(NAME)                                                                          \
-    static int NAME##_forward(wg_call *call) {                                                     \
-        return wg__run_map(call, wg__call_simd(call)->NAME);                                       \
-    }
 #define MAP_VJP(NAME)                                                                              \
     static int NAME##_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {    \
         wg__simd_vjp vjp = wg__call_simd(call)->NAME##_vjp;                                        \
@@ -355,9 +355,263 @@ wg_tensor *wg_gelu_tanh(wg_tensor *x) {
     return wg__apply_float(&gelu_tanh, x, NULL);
 }
 
-static const wg_op *const ops[] = {
-    &relu, &leaky_relu, &elu,         &gelu,        &gelu_tanh, &silu,
-    &mish, &softplus,   &log_sigmoid, &hardsigmoid, &hardswish,
+/* ==== Gated units, y = f(gate) value: a sigmoid or an activation function of one projection scales
+ * another   (Dauphin et al. 2017; Shazeer 2020, "GLU variants improve transformer"). Fused: one
+ * pass forward, and one backward that gives both gradients. ==== */
+
+/* ---- Forward: y, gate, value ---- */
+
+static void run_gate(int64_t n, size_t size, char *const *data, const int64_t *strides,
+                     wg__simd_gate kernel) {
+    double rooms[2][WG__STRETCH];
+    const bool whole = strides[1] == (int64_t)size && strides[2] == (int64_t)size;
+    const int64_t step = whole ? n : WG__STRETCH;
+    for (int64_t begin = 0; begin < n; begin += step) {
+        const int64_t count = n - begin < step ? n - begin : step;
+        const void *operands[2];
+        for (int i = 0; i < 2; i++)
+            operands[i] = wg__stretch(count, size, data[i + 1] + begin * strides[i + 1],
+                                      strides[i + 1], rooms[i]);
+        kernel(count, operands[0], operands[1], data[0] + begin * (int64_t)size);
+    }
+}
+
+static void gate_f32(int64_t n, char *const *data, const int64_t *strides, const void *context) {
+    run_gate(n, sizeof(float), data, strides, *(const wg__simd_gate *)context);
+}
+
+static void gate_f64(int64_t n, char *const *data, const int64_t *strides, const void *context) {
+    run_gate(n, sizeof(double), data, strides, *(const wg__simd_gate *)context);
+}
+
+static int gate_forward(wg_call *call, wg__simd_gate kernel) {
+    static const wg__loop loops[WG_DTYPE_COUNT] = {[WG_F32] = gate_f32, [WG_F64] = gate_f64};
+    return wg__elementwise_call(call, loops, &kernel);
+}
+
+/* ---- Backward: dgate, gate, value, dy, dvalue; the last is a result, too, as contiguous as the
+ * first ---- */
+
+static void run_gate_vjp(int64_t n, size_t size, char *const *data, const int64_t *strides,
+                         wg__simd_gate_vjp kernel) {
+    double rooms[3][WG__STRETCH];
+    bool whole = true;
+    for (int i = 1; i <= 3; i++)
+        whole = whole && strides[i] == (int64_t)size;
+    const int64_t step = whole ? n : WG__STRETCH;
+    for (int64_t begin = 0; begin < n; begin += step) {
+        const int64_t count = n - begin < step ? n - begin : step;
+        const void *operands[3];
+        for (int i = 0; i < 3; i++)
+            operands[i] = wg__stretch(count, size, data[i + 1] + begin * strides[i + 1],
+                                      strides[i + 1], rooms[i]);
+        kernel(count, operands[0], operands[1], operands[2], data[0] + begin * (int64_t)size,
+               data[4] + begin * (int64_t)size);
+    }
+}
+
+static void gate_vjp_f32(int64_t n, char *const *data, const int64_t *strides,
+                         const void *context) {
+    run_gate_vjp(n, sizeof(float), data, strides, *(const wg__simd_gate_vjp *)context);
+}
+
+static void gate_vjp_f64(int64_t n, char *const *data, const int64_t *strides,
+                         const void *context) {
+    run_gate_vjp(n, sizeof(double), data, strides, *(const wg__simd_gate_vjp *)context);
+}
+
+static int gate_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients,
+                    wg__simd_gate_vjp kernel) {
+    static const wg__loop loops[WG_DTYPE_COUNT] = {
+        [WG_F32] = gate_vjp_f32, [WG_F64] = gate_vjp_f64};
+    const wg_dtype dtype = call->input_specs[0].dtype;
+    wg_tensor *gate = wg__widen(call->inputs[0]), *value = wg__widen(call->inputs[1]);
+    wg_tensor *dy = wg__widen(cotangents[0]);
+    if (gate == NULL || value == NULL || dy == NULL)
+        return -1;
+    wg_tensor *dgate = wg__gradient_like(call, gate);
+    wg_tensor *dvalue = gate == value ? wg_empty_like(value) : wg__gradient_like(call, value);
+    if (dgate == NULL || dvalue == NULL)
+        return -1;
+    wg__elementwise(5, (wg_tensor *[]){dgate, gate, value, dy, dvalue}, loops, &kernel);
+    if (wg__wants(call, 0))
+        gradients[0] = wg__narrow(dgate, dtype);
+    if (wg__wants(call, 1))
+        gradients[1] = wg__narrow(dvalue, dtype);
+    return wg__vjp_status();
+}
+
+/* ---- What the records share ---- */
+
+static int gate_infer(wg_call *call) {
+    const wg_spec *gate = &call->input_specs[0], *value = &call->input_specs[1];
+    if (wg__check_same_dtype(call, 0, 1) < 0)
+        return -1;
+    if (!wg__same_shape(gate, value))
+        return wg__op_fail(call, WG_ERROR_SHAPE,
+                           "the shapes of gate and value differ; wanted equal ones");
+    return wg__infer_float(call);
+}
+
+static int gate_sample(int index, wg_generator *generator, wg_sample *sample) {
+    static const int64_t shapes[][3] = {{2, 3, 1}, {1, 2, 35}, {2, 2, 2}};
+    if (index >= 3)
+        return 0;
+    sample->inputs[0] = wg__sample_nonzero(generator, 3, shapes[index]);
+    sample->inputs[1] = wg_randn(generator, WG_F64, 3, shapes[index]);
+    return wg__sample_status(sample, 2);
+}
+
+/* The op NAME whose gate is the activation of that formula; FUNCTION is the op of it. */
+#define GATE(NAME, FUNCTION, DOC)                                                                  \
+    static int NAME##_forward(wg_call *call) {                                                     \
+        return gate_forward(call, wg__call_simd(call)->NAME);                                      \
+    }                                                                                              \
+    static int NAME##_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {    \
+        return gate_vjp(call, cotangents, gradients, wg__call_simd(call)->NAME##_vjp);             \
+    }                                                                                              \
+    static int NAME##_decompose(wg_call *call) {                                                   \
+        call->outputs[0] = wg_mul(FUNCTION(call->inputs[0]), call->inputs[1]);                     \
+        return call->outputs[0] == NULL ? -1 : 0;                                                  \
+    }                                                                                              \
+    static const wg_op NAME = {.name = #NAME,                                                      \
+                               .doc = DOC,                                                         \
+                               .min_inputs = 2,                                                    \
+                               .max_inputs = 2,                                                    \
+                               .output_count = 1,                                                  \
+                               .saves_inputs = 3,                                                  \
+                               .differentiable = 3,                                                \
+                               .infer = gate_infer,                                                \
+                               .forward = NAME##_forward,                                          \
+                               .vjp = NAME##_vjp,                                                  \
+                               .decompose = NAME##_decompose,                                      \
+                               .sample = gate_sample,                                              \
+                               .bench = wg__bench_two};                                            \
+    wg_tensor *wg_##NAME(wg_tensor *gate, wg_tensor *value) {                                      \
+        return wg__apply_two(&NAME, gate, value, true);                                            \
+    }
+
+/* ---- glu, swiglu, geglu, reglu.   dvalue = g f(gate), dgate = g value f'(gate). ---- */
+
+GATE(glu, wg_sigmoid, "y = sigmoid(gate) value, of equal shapes. Fused.")
+GATE(swiglu, wg_silu, "y = silu(gate) value, of equal shapes. Fused.")
+GATE(geglu, wg_gelu, "y = gelu(gate) value, of equal shapes. Fused.")
+GATE(reglu, wg_relu, "y = max(gate, 0) value, of equal shapes. Kink at gate 0: 0. Fused.")
+
+/* ==== Dropout, whose mask is never stored: word i of draw `offset` under `seed` decides element i,
+ * so the vjp is the same op on the cotangent. ==== */
+
+typedef struct dropout_options {
+    double p;
+    uint64_t seed, offset;
+} dropout_options;
+
+typedef struct dropout_job {
+    const dropout_options *options;
+    wg_dtype dtype;
+    const char *x;
+    char *y;
+    int64_t count;
+} dropout_job;
+
+enum { GROUPS_AT_ONCE = 16, WORDS_AT_ONCE = GROUPS_AT_ONCE * WG__RANDOM_GROUP };
+
+static void drop_groups(int64_t begin, int64_t end, void *context) {
+    const dropout_job *job = context;
+    const wg__simd *simd = wg__simd_for(job->dtype);
+    uint32_t words[WORDS_AT_ONCE], limit = (uint32_t)(job->options->p * 0x1p32);
+    double scale = 1 / (1 - job->options->p);
+    for (int64_t group = begin; group < end; group += GROUPS_AT_ONCE) {
+        int64_t groups = end - group < GROUPS_AT_ONCE ? end - group : GROUPS_AT_ONCE;
+        int64_t first = group * WG__RANDOM_GROUP, n = groups * WG__RANDOM_GROUP;
+        if (n > job->count - first)
+            n = job->count - first;
+        simd->random_words(job->options->seed, job->options->offset, (uint64_t)group, groups,
+                           words);
+        int64_t at = first * (int64_t)wg_dtype_size(job->dtype);
+        simd->drop_below(n, words, limit, scale, job->x + at, job->y + at);
+    }
+}
+
+static int dropout_infer(wg_call *call) {
+    wg_dtype dtype = call->input_specs[0].dtype;
+    if (dtype != WG_F32 && dtype != WG_F64)
+        return wg__op_fail(call, WG_ERROR_DTYPE, "wanted f32 or f64; cast it");
+    call->output_specs[0] = call->input_specs[0];
+    return 0;
+}
+
+static int dropout_forward(wg_call *call) {
+    wg_tensor *x = wg_contiguous(call->inputs[0]);
+    if (!x)
+        return -1;
+    int64_t count = wg_tensor_count(x);
+    dropout_job job = {.options = call->options,
+                       .dtype = wg_tensor_dtype(x),
+                       .x = wg_tensor_data(x),
+                       .y = wg_tensor_data(call->outputs[0]),
+                       .count = count};
+    wg__parallel_for((count + WG__RANDOM_GROUP - 1) / WG__RANDOM_GROUP,
+                     WG__GRAIN / WG__RANDOM_GROUP, drop_groups, &job);
+    return 0;
+}
+
+static int dropout_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
+    const dropout_options *options = call->options;
+    gradients[0] = wg_dropout_op(cotangents[0], options->p, options->seed, options->offset);
+    return gradients[0] ? 0 : -1;
+}
+
+static int dropout_sample(int index, wg_generator *generator, wg_sample *sample) {
+    static const dropout_options options[] = {{0.1, 3, 0}, {0.5, 3, 1}, {0, 3, 2}};
+    static const int64_t shapes[][2] = {{3, 5}, {2, 70}, {4, 1}};
+    if (index >= 3)
+        return 0;
+    sample->input_count = 1;
+    sample->inputs[0] = wg_randn(generator, WG_F64, 2, shapes[index]);
+    sample->options = &options[index];
+    return sample->inputs[0] ? 1 : -1;
+}
+
+static int dropout_bench(wg_generator *generator, wg_sample *sample) {
+    static const dropout_options options = {0.1, 3, 0};
+    sample->options = &options;
+    sample->input_count = 1;
+    sample->inputs[0] = wg_rand(generator, WG_F32, 1, (int64_t[]){1 << 22});
+    return sample->inputs[0] ? 1 : -1;
+}
+
+static const wg_op dropout = {
+    .name = "dropout",
+    .doc = "y = 0 with probability p, else x / (1 - p); the mask is a function of (seed, offset)",
+    .min_inputs = 1,
+    .max_inputs = 1,
+    .output_count = 1,
+    .options_size = sizeof(dropout_options),
+    .differentiable = 1,
+    .infer = dropout_infer,
+    .forward = dropout_forward,
+    .vjp = dropout_vjp,
+    .jvp = wg_jvp_linear,
+    .sample = dropout_sample,
+    .bench = dropout_bench,
 };
 
-const wg__op_family wg__family_activation = {ops, sizeof ops / sizeof *ops};
+wg_tensor *wg_dropout_op(wg_tensor *x, double p, uint64_t seed, uint64_t offset) {
+    if (!x)
+        return NULL;
+    if (!(p >= 0 && p < 1)) {
+        wg_fail(WG_ERROR_ARGUMENT, "dropout", "probability %g; wanted 0 <= p < 1", p);
+        return NULL;
+    }
+    if (wg_tensor_dtype(x) == WG_BF16)
+        return wg_cast(wg_dropout_op(wg_cast(x, WG_F32), p, seed, offset), WG_BF16);
+    dropout_options options = {p, seed, offset};
+    return wg_apply_one(&dropout, 1, &x, &options);
+}
+
+static const wg_op *const ops[] = {
+    &relu,        &leaky_relu,  &elu,       &gelu, &gelu_tanh, &silu,  &mish,  &softplus,
+    &log_sigmoid, &hardsigmoid, &hardswish, &glu,  &swiglu,    &geglu, &reglu, &dropout};
+
+const wg__op_table wg__ops_activation = {ops, sizeof ops / sizeof *ops};

@@ -1,9 +1,12 @@
-/* Arithmetic of two operands with broadcasting.
+/* Arithmetic and functions of two and of three operands, with broadcasting.
  *
- * Operands of different dtypes are cast to the higher one before the op runs, so a kernel sees one
- * dtype, and the gradients find their way back through the casts. */
+ * The public function casts operands of different dtypes to the higher one before the op runs, so a
+ * kernel sees one dtype, and gradients pass through the recorded casts. */
+#include "tensor/ops/elementwise/elementwise.h"
 #include "tensor/ops/registry.h"
-#include "tensor/ops/elementwise/pair.h"
+
+#include <math.h>
+#include <stdatomic.h>
 
 static int sample_normal(int index, wg_generator *generator, wg_sample *sample) {
     return wg__sample_binary(index, generator, sample, wg__sample_normal, wg__sample_normal);
@@ -332,6 +335,456 @@ wg_tensor *wg_minimum(wg_tensor *a, wg_tensor *b) {
     return wg__apply_two(&minimum, a, b, false);
 }
 
-static const wg_op *const ops[] = {&add, &sub, &mul, &div_op, &pow_op, &maximum, &minimum};
+/* ==== Functions of two operands ==== */
 
-const wg__op_family wg__family_binary = {ops, sizeof ops / sizeof *ops};
+/* ---- What the records share ---- */
+
+#define PAIR(NAME, DOC)                                                                            \
+    .name = #NAME, .doc = DOC, .min_inputs = 2, .max_inputs = 2, .output_count = 1,                \
+    .differentiable = 3, .forward = NAME##_forward, .vjp = NAME##_vjp, .jvp = NAME##_jvp,          \
+    .bench = wg__bench_two
+
+#define PAIR_FORWARD(NAME)                                                                         \
+    static int NAME##_forward(wg_call *call) {                                                     \
+        return wg__run_pair(call, wg__call_simd(call)->NAME);                                      \
+    }
+
+static int sample_nonzero(int index, wg_generator *generator, wg_sample *sample) {
+    return wg__sample_binary(index, generator, sample, wg__sample_nonzero, wg__sample_nonzero);
+}
+
+/* ---- atan2: y = the angle of the point (b, a).   da = g b / (a^2 + b^2), db = -g a / (a^2 + b^2),
+ * with factors that do not overflow. ---- */
+
+PAIR_FORWARD(atan2)
+
+static wg_tensor *atan2_partial(wg_call *call, int i, wg_tensor *direction) {
+    wg_tensor *length = wg_hypot(call->inputs[0], call->inputs[1]);
+    wg_tensor *slope = wg_div(wg_div(call->inputs[1 - i], length), length);
+    return wg_mul(direction, i == 0 ? slope : wg_neg(slope));
+}
+
+WG__DERIVATIVES_BY_PARTIALS(atan2)
+
+static const wg_op atan2_op = {
+    PAIR(atan2, "y = the angle of the point (b, a), -pi to pi, with broadcasting. Jumps where a is "
+                "0 and b < 0; the derivative at (0, 0) is NaN."),
+    .saves_inputs = 3, .infer = wg__infer_float_pair, .sample = sample_nonzero};
+
+wg_tensor *wg_atan2(wg_tensor *a, wg_tensor *b) {
+    return wg__apply_two(&atan2_op, a, b, true);
+}
+
+/* ---- hypot: y = sqrt(a^2 + b^2).   da = g a / y, db = g b / y. ---- */
+
+PAIR_FORWARD(hypot)
+
+static wg_tensor *hypot_partial(wg_call *call, int i, wg_tensor *direction) {
+    return wg_mul(direction, wg_div(call->inputs[i], call->outputs[0]));
+}
+
+WG__DERIVATIVES_BY_PARTIALS(hypot)
+
+static const wg_op hypot_op = {
+    PAIR(hypot, "y = sqrt(a^2 + b^2) without overflow of the squares, with broadcasting. The "
+                "derivative at (0, 0) is NaN."),
+    .saves_inputs = 3, .saves_outputs = 1, .infer = wg__infer_float_pair, .sample = sample_nonzero};
+
+wg_tensor *wg_hypot(wg_tensor *a, wg_tensor *b) {
+    return wg__apply_two(&hypot_op, a, b, true);
+}
+
+/* ---- logaddexp: y = ln(e^a + e^b).   da = g sigmoid(a - b), db = g sigmoid(b - a). ---- */
+
+PAIR_FORWARD(logaddexp)
+
+static wg_tensor *logaddexp_partial(wg_call *call, int i, wg_tensor *direction) {
+    return wg_mul(direction, wg_sigmoid(wg_sub(call->inputs[i], call->inputs[1 - i])));
+}
+
+WG__DERIVATIVES_BY_PARTIALS(logaddexp)
+
+static const wg_op logaddexp = {
+    PAIR(logaddexp, "y = ln(e^a + e^b) without overflow, with broadcasting."), .saves_inputs = 3,
+    .infer = wg__infer_float_pair, .sample = sample_normal};
+
+wg_tensor *wg_logaddexp(wg_tensor *a, wg_tensor *b) {
+    return wg__apply_two(&logaddexp, a, b, true);
+}
+
+/* ---- xlogy: y = a ln b, 0 where a = 0.   da = g ln b, which is 0 where a = 0 and b <= 0; db = g a
+ * / b. ---- */
+
+PAIR_FORWARD(xlogy)
+
+static wg_tensor *xlogy_partial(wg_call *call, int i, wg_tensor *direction) {
+    wg_tensor *a = call->inputs[0], *b = call->inputs[1];
+    if (i == 1)
+        return wg_div(wg_mul(direction, a), b);
+    wg_tensor *zero = wg_scalar(call->output_specs[0].dtype, 0);
+    wg_tensor *flat = wg_logical_and(wg_eq(a, zero), wg_le(b, zero));
+    return wg_mul(direction, wg_log(wg_where(flat, wg_add_scalar(zero, 1), b)));
+}
+
+WG__DERIVATIVES_BY_PARTIALS(xlogy)
+
+static int xlogy_sample(int index, wg_generator *generator, wg_sample *sample) {
+    return wg__sample_binary(index, generator, sample, wg__sample_nonzero, wg__sample_positive);
+}
+
+static const wg_op xlogy = {
+    PAIR(xlogy, "y = a ln b with broadcasting, and 0 where a = 0 (but NaN where b is); the "
+                "derivative in a is 0 where a = 0 and b <= 0."),
+    .saves_inputs = 3, .infer = wg__infer_float_pair, .sample = xlogy_sample};
+
+wg_tensor *wg_xlogy(wg_tensor *a, wg_tensor *b) {
+    return wg__apply_two(&xlogy, a, b, true);
+}
+
+/* ---- remainder, fmod: y = a - b q, q being a / b rounded down or toward 0.   da = g, db = -g q.
+ * ---- */
+
+/* A loop over integers, whose context has a flag that a divisor of 0 sets. A divisor of -1 leaves
+ * nothing, and would overflow beside the smallest integer. */
+typedef struct division {
+    atomic_bool *by_zero;
+} division;
+
+#define DIVISION_LOOP(NAME, TYPE, REST, EXPRESSION)                                                \
+    static void NAME(int64_t n, char *const *data, const int64_t *strides, const void *context) {  \
+        const division *division = context;                                                        \
+        for (int64_t i = 0; i < n; i++) {                                                          \
+            const TYPE a = *(const TYPE *)(data[1] + i * strides[1]);                              \
+            const TYPE b = *(const TYPE *)(data[2] + i * strides[2]);                              \
+            TYPE rest = 0;                                                                         \
+            if (b == 0)                                                                            \
+                atomic_store_explicit(division->by_zero, true, memory_order_relaxed);              \
+            else                                                                                   \
+                rest = (TYPE)(REST);                                                               \
+            *(TYPE *)(data[0] + i * strides[0]) = (TYPE)(EXPRESSION);                              \
+        }                                                                                          \
+    }
+
+static int division_infer(wg_call *call) {
+    if (call->input_specs[0].dtype == WG_BOOL)
+        return wg__op_fail(call, WG_ERROR_DTYPE, "takes numbers; cast an operand");
+    return wg__infer_pair(call);
+}
+
+static int divide(wg_call *call, const wg__loop *loops) {
+    atomic_bool by_zero = false;
+    wg__elementwise_call(call, loops, &(division){&by_zero});
+    if (by_zero)
+        return wg__op_fail(call, WG_ERROR_ARGUMENT,
+                           "an integer is divided by 0; cast to a float to get NaN");
+    return 0;
+}
+
+/* q is (a - y) / b but for rounding. */
+static wg_tensor *division_partial(wg_call *call, int i, wg_tensor *direction) {
+    if (i == 0)
+        return direction;
+    wg_tensor *whole = wg_sub(call->inputs[0], call->outputs[0]);
+    return wg_neg(wg_mul(direction, wg_round(wg_div(whole, call->inputs[1]))));
+}
+
+#define remainder_partial division_partial
+#define fmod_partial division_partial
+
+/* Odd eighths against halves: no quotient is whole. */
+static wg_tensor *sample_eighths(wg_generator *generator, int ndim, const int64_t *shape) {
+    wg_tensor *x = wg_cast(wg_randint(generator, -12, 12, ndim, shape), WG_F64);
+    return wg_affine(x, 0.25, 0.125);
+}
+
+static wg_tensor *sample_halves(wg_generator *generator, int ndim, const int64_t *shape) {
+    wg_tensor *x = wg_cast(wg_randint(generator, 1, 6, ndim, shape), WG_F64);
+    wg_tensor *sign = wg_cast(wg_randint(generator, 0, 2, ndim, shape), WG_F64);
+    return wg_mul(x, wg_affine(sign, 1, -0.5));
+}
+
+static int division_sample(int index, wg_generator *generator, wg_sample *sample) {
+    return wg__sample_binary(index, generator, sample, sample_eighths, sample_halves);
+}
+
+static inline float floor_rest_f32(float a, float b) {
+    const float rest = fmodf(a, b);
+    return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
+}
+
+static inline double floor_rest_f64(double a, double b) {
+    const double rest = fmod(a, b);
+    return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
+}
+
+PAIR_LOOP(remainder_f32, float, float, floor_rest_f32(a, b))
+PAIR_LOOP(remainder_f64, double, double, floor_rest_f64(a, b))
+DIVISION_LOOP(remainder_i32, int32_t, b == -1 ? 0 : a % b,
+              rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest)
+DIVISION_LOOP(remainder_i64, int64_t, b == -1 ? 0 : a % b,
+              rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest)
+DIVISION_LOOP(remainder_u8, uint8_t, a % b, rest)
+
+static int remainder_forward(wg_call *call) {
+    static const wg__loop loops[WG_DTYPE_COUNT] = {FLOATS(remainder), INTEGERS(remainder)};
+    return divide(call, loops);
+}
+
+WG__DERIVATIVES_BY_PARTIALS(remainder)
+
+static const wg_op remainder_op = {
+    PAIR(remainder, "y = a - b floor(a / b) with broadcasting: of the sign of b, as Python's %. "
+                    "Jumps where a / b is whole."),
+    .saves_inputs = 3, .saves_outputs = 1, .infer = division_infer, .sample = division_sample};
+
+wg_tensor *wg_remainder(wg_tensor *a, wg_tensor *b) {
+    return wg__apply_two(&remainder_op, a, b, false);
+}
+
+PAIR_LOOP(fmod_f32, float, float, fmodf(a, b))
+PAIR_LOOP(fmod_f64, double, double, fmod(a, b))
+DIVISION_LOOP(fmod_i32, int32_t, b == -1 ? 0 : a % b, rest)
+DIVISION_LOOP(fmod_i64, int64_t, b == -1 ? 0 : a % b, rest)
+DIVISION_LOOP(fmod_u8, uint8_t, a % b, rest)
+
+static int fmod_forward(wg_call *call) {
+    static const wg__loop loops[WG_DTYPE_COUNT] = {FLOATS(fmod), INTEGERS(fmod)};
+    return divide(call, loops);
+}
+
+WG__DERIVATIVES_BY_PARTIALS(fmod)
+
+static const wg_op fmod_op = {
+    PAIR(fmod, "y = a - b trunc(a / b) with broadcasting: of the sign of a, as C's %. Jumps where "
+               "a / b is whole."),
+    .saves_inputs = 3, .saves_outputs = 1, .infer = division_infer, .sample = division_sample};
+
+wg_tensor *wg_fmod(wg_tensor *a, wg_tensor *b) {
+    return wg__apply_two(&fmod_op, a, b, false);
+}
+
+/* ==== Arithmetic of three operands, in one pass ==== */
+
+typedef struct value_options {
+    double value;
+} value_options;
+
+/* The loop NAME of y = EXPRESSION in x, a and b, read from elements of TYPE into variables of AS,
+ * and in `value`, that of the options. */
+#define TERNARY_LOOP(NAME, TYPE, AS, EXPRESSION)                                                   \
+    static inline void NAME##_at(int64_t n, char *const *data, int64_t sy, int64_t sx, int64_t sa, \
+                                 int64_t sb, const AS value) {                                     \
+        TYPE *restrict y = (TYPE *)data[0];                                                        \
+        const TYPE *px = (const TYPE *)data[1], *pa = (const TYPE *)data[2],                       \
+                   *pb = (const TYPE *)data[3];                                                    \
+        (void)value;                                                                               \
+        for (int64_t i = 0; i < n; i++) {                                                          \
+            const AS x = (AS)px[i * sx], a = (AS)pa[i * sa], b = (AS)pb[i * sb];                   \
+            y[i * sy] = (TYPE)(EXPRESSION);                                                        \
+        }                                                                                          \
+    }                                                                                              \
+    static void NAME(int64_t n, char *const *data, const int64_t *strides, const void *context) {  \
+        const value_options *options = context;                                                    \
+        const AS value = (AS)(TYPE)options->value;                                                 \
+        const int64_t size = (int64_t)sizeof(TYPE);                                                \
+        const int64_t sy = strides[0] / size, sx = strides[1] / size;                              \
+        const int64_t sa = strides[2] / size, sb = strides[3] / size;                              \
+        if (sy == 1 && sx == 1 && sa == 1 && sb == 1)                                              \
+            NAME##_at(n, data, 1, 1, 1, 1, value);                                                 \
+        else                                                                                       \
+            NAME##_at(n, data, sy, sx, sa, sb, value);                                             \
+    }
+
+/* ---- What the records share ---- */
+
+#define TERNARY(NAME, DOC)                                                                         \
+    .name = #NAME, .doc = DOC, .min_inputs = 3, .max_inputs = 3, .output_count = 1,                \
+    .differentiable = 7, .forward = NAME##_forward, .vjp = NAME##_vjp, .jvp = NAME##_jvp
+
+static int infer_ternary(wg_call *call) {
+    if (wg__check_same_dtype(call, 0, 1) < 0 || wg__check_same_dtype(call, 0, 2) < 0)
+        return -1;
+    return wg__infer_broadcast(call, 0, call->input_specs[0].dtype);
+}
+
+static int infer_ternary_float(wg_call *call) {
+    return wg__infer_float(call) < 0 ? -1 : infer_ternary(call);
+}
+
+/* Casts the operands to their common dtype; with `floating`, to f32 at least. */
+static wg_tensor *apply_three(const wg_op *op, wg_tensor *x, wg_tensor *a, wg_tensor *b,
+                              const void *options, bool floating) {
+    wg_tensor *y = NULL;
+    wg_scope scope;
+    wg_scope_begin(&scope);
+    if (wg__promote(&x, &a) && wg__promote(&a, &b) && wg__promote(&x, &a)) {
+        if (floating && !wg_dtype_is_float(x->spec.dtype)) {
+            x = wg_cast(x, WG_F32);
+            a = wg_cast(a, WG_F32);
+            b = wg_cast(b, WG_F32);
+        }
+        y = wg_apply_one(op, 3, (wg_tensor *[]){x, a, b}, options);
+    }
+    return wg_scope_end(&scope, y);
+}
+
+static int sample_three(int index, wg_generator *generator, wg_sample *sample, wg__sampler last) {
+    static const struct {
+        int ndims[3];
+        int64_t shapes[3][3];
+    } cases[] = {
+        {{2, 2, 2}, {{2, 3}, {2, 3}, {2, 3}}},
+        {{1, 2, 0}, {{3}, {2, 1}, {0}}},
+        {{3, 1, 3}, {{2, 1, 2}, {2}, {1, 3, 1}}},
+        {{0, 0, 0}, {{0}, {0}, {0}}},
+    };
+    if (index >= (int)(sizeof cases / sizeof *cases))
+        return 0;
+    for (int i = 0; i < 3; i++)
+        sample->inputs[i] = (i == 2 ? last : wg__sample_normal)(generator, cases[index].ndims[i],
+                                                                cases[index].shapes[i]);
+    return wg__sample_status(sample, 3);
+}
+
+/* ---- lerp: y = x + b (a - x), which at b = 1 is a.   dx = g (1 - b), da = g b, db = g (a - x).
+ * ---- */
+
+TERNARY_LOOP(lerp_f32, float, float, b < 0.5f ? x + b * (a - x) : a - (a - x) * (1 - b))
+TERNARY_LOOP(lerp_f64, double, double, b < 0.5 ? x + b * (a - x) : a - (a - x) * (1 - b))
+
+static int lerp_forward(wg_call *call) {
+    static const wg__loop loops[WG_DTYPE_COUNT] = {[WG_F32] = lerp_f32, [WG_F64] = lerp_f64};
+    return wg__elementwise_call(call, loops, &(value_options){0});
+}
+
+static wg_tensor *lerp_partial(wg_call *call, int i, wg_tensor *direction) {
+    wg_tensor *weight = call->inputs[2];
+    if (i == 2)
+        return wg_mul(direction, wg_sub(call->inputs[1], call->inputs[0]));
+    return wg_mul(direction, i == 1 ? weight : wg_affine(weight, -1, 1));
+}
+
+WG__DERIVATIVES_BY_PARTIALS(lerp)
+
+static int lerp_sample(int index, wg_generator *generator, wg_sample *drawn) {
+    return sample_three(index, generator, drawn, wg__sample_normal);
+}
+
+static const wg_op lerp = {
+    TERNARY(lerp, "y = a + weight (b - a) with broadcasting: a at weight 0, b at 1."),
+    .saves_inputs = 7, .infer = infer_ternary_float, .sample = lerp_sample,
+    .bench = wg__bench_three};
+
+wg_tensor *wg_lerp(wg_tensor *a, wg_tensor *b, wg_tensor *weight) {
+    return apply_three(&lerp, a, b, weight, NULL, true);
+}
+
+/* ---- addcmul: y = x + value a b.   dx = g, da = g value b, db = g value a. ---- */
+
+TERNARY_LOOP(addcmul_f32, float, float, x + value * a * b)
+TERNARY_LOOP(addcmul_f64, double, double, x + value * a * b)
+TERNARY_LOOP(addcmul_i32, int32_t, uint32_t, x + value * a * b)
+TERNARY_LOOP(addcmul_i64, int64_t, uint64_t, x + value * a * b)
+TERNARY_LOOP(addcmul_u8, uint8_t, uint32_t, x + value * a * b)
+
+static int addcmul_infer(wg_call *call) {
+    const wg_dtype dtype = call->input_specs[0].dtype;
+    const double value = ((const value_options *)call->options)->value;
+    if (dtype == WG_BOOL)
+        return wg__op_fail(call, WG_ERROR_DTYPE, "takes numbers; cast an operand");
+    const double most = dtype == WG_I64 ? 0x1p53 : dtype == WG_I32 ? 0x1p31 - 1 : 255;
+    if (!wg_dtype_is_float(dtype) &&
+        (value != trunc(value) || fabs(value) > most || (dtype == WG_U8 && value < 0)))
+        return wg__op_fail(call, WG_ERROR_ARGUMENT,
+                           "value %g is no integer of the operands' dtype; cast them to a float",
+                           value);
+    return infer_ternary(call);
+}
+
+static int addcmul_forward(wg_call *call) {
+    static const wg__loop loops[WG_DTYPE_COUNT] = {[WG_F32] = addcmul_f32,
+                                                   [WG_F64] = addcmul_f64,
+                                                   [WG_I32] = addcmul_i32,
+                                                   [WG_I64] = addcmul_i64,
+                                                   [WG_U8] = addcmul_u8};
+    return wg__elementwise_call(call, loops, call->options);
+}
+
+static wg_tensor *scaled(const wg_call *call, wg_tensor *x) {
+    const double value = ((const value_options *)call->options)->value;
+    return value == 1 ? x : wg_mul_scalar(x, value);
+}
+
+static wg_tensor *addcmul_partial(wg_call *call, int i, wg_tensor *direction) {
+    return i == 0 ? direction : scaled(call, wg_mul(direction, call->inputs[3 - i]));
+}
+
+WG__DERIVATIVES_BY_PARTIALS(addcmul)
+
+static int addcmul_sample(int index, wg_generator *generator, wg_sample *drawn) {
+    static const value_options options[] = {{-0.75}, {1}};
+    drawn->options = &options[index % 2];
+    return sample_three(index, generator, drawn, wg__sample_normal);
+}
+
+static int value_bench(wg_generator *generator, wg_sample *drawn) {
+    static const value_options options = {-0.75};
+    drawn->options = &options;
+    return wg__bench_three(generator, drawn);
+}
+
+static const wg_op addcmul = {
+    TERNARY(addcmul, "y = x + value a b with broadcasting, value a plain number."),
+    .options_size = sizeof(value_options),
+    .saves_inputs = 6,
+    .infer = addcmul_infer,
+    .sample = addcmul_sample,
+    .bench = value_bench};
+
+wg_tensor *wg_addcmul(wg_tensor *x, wg_tensor *a, wg_tensor *b, double value) {
+    return apply_three(&addcmul, x, a, b, &(value_options){value}, false);
+}
+
+/* ---- addcdiv: y = x + value a / b.   dx = g, da = g value / b, db = -g value a / b^2. ---- */
+
+TERNARY_LOOP(addcdiv_f32, float, float, x + value * a / b)
+TERNARY_LOOP(addcdiv_f64, double, double, x + value * a / b)
+
+static int addcdiv_forward(wg_call *call) {
+    static const wg__loop loops[WG_DTYPE_COUNT] = {[WG_F32] = addcdiv_f32, [WG_F64] = addcdiv_f64};
+    return wg__elementwise_call(call, loops, call->options);
+}
+
+static wg_tensor *addcdiv_partial(wg_call *call, int i, wg_tensor *direction) {
+    wg_tensor *a = call->inputs[1], *b = call->inputs[2];
+    if (i == 0)
+        return direction;
+    wg_tensor *slope = scaled(call, wg_div(direction, b));
+    return i == 1 ? slope : wg_neg(wg_mul(slope, wg_div(a, b)));
+}
+
+WG__DERIVATIVES_BY_PARTIALS(addcdiv)
+
+static int addcdiv_sample(int index, wg_generator *generator, wg_sample *drawn) {
+    static const value_options options[] = {{-0.75}, {1}};
+    drawn->options = &options[index % 2];
+    return sample_three(index, generator, drawn, wg__sample_nonzero);
+}
+
+static const wg_op addcdiv = {
+    TERNARY(addcdiv, "y = x + value a / b with broadcasting, value a plain number."),
+    .options_size = sizeof(value_options),
+    .saves_inputs = 6,
+    .infer = infer_ternary_float,
+    .sample = addcdiv_sample,
+    .bench = value_bench};
+
+wg_tensor *wg_addcdiv(wg_tensor *x, wg_tensor *a, wg_tensor *b, double value) {
+    return apply_three(&addcdiv, x, a, b, &(value_options){value}, true);
+}
+
+static const wg_op *const ops[] = {
+    &add,      &sub,       &mul,   &div_op,       &pow_op,  &maximum, &minimum, &atan2_op,
+    &hypot_op, &logaddexp, &xlogy, &remainder_op, &fmod_op, &lerp,    &addcmul, &addcdiv};
+
+const wg__op_table wg__ops_binary = {ops, sizeof ops / sizeof *ops};

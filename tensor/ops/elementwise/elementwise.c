@@ -1,103 +1,11 @@
-/* What the families of ops share: rules of shape and dtype, loops over elements, samples. */
+/* Kernels of elementwise ops: loops over elements, vector kernels on operands of any strides. */
 #include "tensor/ops/elementwise/elementwise.h"
 
 #include "tensor/convert.h"
 
-/* ---- Shape and dtype rules ---- */
+#include <string.h>
 
-int wg__infer_like(wg_call *call) {
-    call->output_specs[0] = call->input_specs[0];
-    return 0;
-}
-
-int wg__infer_float(wg_call *call) {
-    if (!wg_dtype_is_float(call->input_specs[0].dtype))
-        return wg__op_fail(call, WG_ERROR_DTYPE, "takes a floating dtype, not %s; cast the operand",
-                           wg_dtype_name(call->input_specs[0].dtype));
-    return wg__infer_like(call);
-}
-
-/* Says which axis, counted from the end as broadcasting does, is the first that does not fit. */
-static int fail_broadcast(const wg_call *call, const wg_spec *a, const wg_spec *b) {
-    for (int i = 1; i <= a->ndim && i <= b->ndim; i++) {
-        const int64_t m = a->shape[a->ndim - i], n = b->shape[b->ndim - i];
-        if (m != n && m != 1 && n != 1)
-            return wg__op_fail(call, WG_ERROR_SHAPE,
-                               "sizes %lld and %lld of axis -%d do not broadcast; make them equal, "
-                               "or one of them 1",
-                               (long long)m, (long long)n, i);
-    }
-    return wg__op_fail(call, WG_ERROR_SHAPE, "the shapes do not broadcast");
-}
-
-int wg__infer_broadcast(wg_call *call, int first, wg_dtype dtype) {
-    wg_spec *out = &call->output_specs[0];
-    *out = call->input_specs[first];
-    for (int i = first + 1; i < call->input_count; i++) {
-        if (wg__same_shape(out, &call->input_specs[i]))
-            continue;
-        const wg_spec so_far = *out;
-        if (!wg__broadcast(&so_far, &call->input_specs[i], out))
-            return fail_broadcast(call, &so_far, &call->input_specs[i]);
-    }
-    out->dtype = dtype;
-    return 0;
-}
-
-int wg__check_same_dtype(const wg_call *call, int i, int j) {
-    if (call->input_specs[i].dtype == call->input_specs[j].dtype)
-        return 0;
-    return wg__op_fail(call, WG_ERROR_DTYPE, "dtypes %s and %s differ; cast one operand",
-                       wg_dtype_name(call->input_specs[i].dtype),
-                       wg_dtype_name(call->input_specs[j].dtype));
-}
-
-bool wg__promote(wg_tensor **a, wg_tensor **b) {
-    if (*a == NULL || *b == NULL)
-        return false;
-    const wg_dtype dtype = wg_dtype_promote((*a)->spec.dtype, (*b)->spec.dtype);
-    if ((*a)->spec.dtype != dtype)
-        *a = wg_cast(*a, dtype);
-    if ((*b)->spec.dtype != dtype)
-        *b = wg_cast(*b, dtype);
-    return *a != NULL && *b != NULL;
-}
-
-wg_tensor *wg__as_float(wg_tensor *x) {
-    return x == NULL || wg_dtype_is_float(x->spec.dtype) ? x : wg_cast(x, WG_F32);
-}
-
-/* Where there are casts, scopes of their own let them go at once. */
-
-wg_tensor *wg__apply_float(const wg_op *op, wg_tensor *x, const void *options) {
-    if (!x || wg_dtype_is_float(x->spec.dtype))
-        return wg_apply_one(op, 1, &x, options);
-    wg_scope scope;
-    wg_scope_begin(&scope);
-    x = wg__as_float(x);
-    return wg_scope_end(&scope, wg_apply_one(op, 1, &x, options));
-}
-
-wg_tensor *wg__apply_two(const wg_op *op, wg_tensor *a, wg_tensor *b, bool floating) {
-    if (!a || !b)
-        return NULL;
-    const bool is_float = wg_dtype_is_float(a->spec.dtype) || !floating;
-    if (a->spec.dtype == b->spec.dtype && is_float)
-        return wg_apply_one(op, 2, (wg_tensor *[]){a, b}, NULL);
-    wg_tensor *y = NULL;
-    wg_scope scope;
-    wg_scope_begin(&scope);
-    if (wg__promote(&a, &b)) {
-        if (floating) {
-            a = wg__as_float(a);
-            b = wg__as_float(b);
-        }
-        y = wg_apply_one(op, 2, (wg_tensor *[]){a, b}, NULL);
-    }
-    return wg_scope_end(&scope, y);
-}
-
-/* ---- Kernels ---- */
+/* ---- Loops over any number of operands ---- */
 
 /* How many elements pass through f32 at a time: all operands stay in the first-level cache. */
 #define BLOCK 256
@@ -165,121 +73,184 @@ int wg__elementwise_call(wg_call *call, const wg__loop *loops, const void *conte
     return 0;
 }
 
+/* ==== Ops of one operand ==== */
+
+/* A kernel: one of these; by the numbers a and b, if it is one of the latter. */
+typedef struct kernel {
+    wg__simd_map map;
+    wg__simd_vjp vjp;
+    wg__simd_map_by map_by;
+    wg__simd_vjp_by vjp_by;
+    double a, b;
+} kernel;
+
+static void gather(int64_t n, size_t size, const char *from, int64_t stride, char *to) {
+    if (size == sizeof(float))
+        for (int64_t i = 0; i < n; i++)
+            memcpy(to + 4 * i, from + i * stride, 4);
+    else
+        for (int64_t i = 0; i < n; i++)
+            memcpy(to + 8 * i, from + i * stride, 8);
+}
+
+const void *wg__stretch(int64_t n, size_t size, const char *from, int64_t stride, double *room) {
+    if (stride == (int64_t)size)
+        return from;
+    gather(n, size, from, stride, (char *)room);
+    return room;
+}
+
+static bool has_two_operands(const kernel *kernel) {
+    return kernel->vjp != NULL || kernel->vjp_by != NULL;
+}
+
+static void run_stretch(const kernel *k, int64_t n, const void *x, const void *dy, void *y) {
+    if (k->map != NULL)
+        k->map(n, x, y);
+    else if (k->map_by != NULL)
+        k->map_by(n, k->a, k->b, x, y);
+    else if (k->vjp != NULL)
+        k->vjp(n, x, dy, y);
+    else
+        k->vjp_by(n, k->a, k->b, x, dy, y);
+}
+
+/* operands: y, x; or dx, x, dy. The first is contiguous: it is an output, or like one. */
+static void run_unary(int64_t n, size_t size, char *const *data, const int64_t *strides,
+                      const kernel *kernel) {
+    double room_x[WG__STRETCH], room_dy[WG__STRETCH];
+    const bool two = has_two_operands(kernel);
+    const bool whole = strides[1] == (int64_t)size && (!two || strides[2] == (int64_t)size);
+    const int64_t step = whole ? n : WG__STRETCH;
+    for (int64_t begin = 0; begin < n; begin += step) {
+        const int64_t count = n - begin < step ? n - begin : step;
+        const void *dy = NULL;
+        if (two)
+            dy = wg__stretch(count, size, data[2] + begin * strides[2], strides[2], room_dy);
+        run_stretch(kernel, count,
+                    wg__stretch(count, size, data[1] + begin * strides[1], strides[1], room_x), dy,
+                    data[0] + begin * (int64_t)size);
+    }
+}
+
+static void unary_f32(int64_t n, char *const *data, const int64_t *strides, const void *context) {
+    run_unary(n, sizeof(float), data, strides, context);
+}
+
+static void unary_f64(int64_t n, char *const *data, const int64_t *strides, const void *context) {
+    run_unary(n, sizeof(double), data, strides, context);
+}
+
+static const wg__loop unary_loops[WG_DTYPE_COUNT] = {[WG_F32] = unary_f32, [WG_F64] = unary_f64};
+
+const wg__simd *wg__call_simd(const wg_call *call) {
+    return wg__simd_for(call->input_specs[0].dtype == WG_F64 ? WG_F64 : WG_F32);
+}
+
+/* ---- Forward ---- */
+
+int wg__run_map(wg_call *call, wg__simd_map map) {
+    return wg__elementwise_call(call, unary_loops, &(kernel){.map = map});
+}
+
+int wg__run_map_by(wg_call *call, wg__simd_map_by map, double a, double b) {
+    return wg__elementwise_call(call, unary_loops, &(kernel){.map_by = map, .a = a, .b = b});
+}
+
 /* ---- Backward ---- */
 
-wg_tensor *wg__sum_like(wg_tensor *g, const wg_call *call, int i) {
-    return wg_sum_to(g, call->input_specs[i].ndim, call->input_specs[i].shape);
+wg_tensor *wg__gradient_like(const wg_call *call, wg_tensor *x) {
+    const bool reuse = call->last_use && wg__tensor_is_sole(x) && wg_tensor_is_contiguous(x);
+    return reuse ? wg__tensor_view(x, &x->spec, x->strides, x->offset) : wg_empty_like(x);
 }
 
-int wg__vjp_status(void) {
-    return wg_error_pending() != NULL ? -1 : 0;
+static int run_vjp(wg_call *call, const kernel *kernel, wg_tensor *x_or_y, wg_tensor *g,
+                   wg_tensor **gradients) {
+    wg_tensor *dx = wg__gradient_like(call, x_or_y);
+    if (dx == NULL)
+        return -1;
+    wg__elementwise(3, (wg_tensor *[]){dx, x_or_y, g}, unary_loops, kernel);
+    gradients[0] = dx;
+    return 0;
 }
 
-/* ---- Derivatives of elementwise ops ---- */
-
-int wg__jvp_diagonal(wg_call *call, wg_tensor *const *tangents, wg_tensor **output_tangents) {
-    if (tangents[0] == NULL)
-        return 0;
-    wg_call transposed = *call;
-    transposed.wants = 1;
-    transposed.create_graph = true; /* the tangent may be differentiated in its turn */
-    transposed.last_use = false;
-    return call->op->vjp(&transposed, tangents, output_tangents);
+int wg__run_vjp(wg_call *call, wg__simd_vjp vjp, wg_tensor *x_or_y, wg_tensor *g,
+                wg_tensor **gradients) {
+    return run_vjp(call, &(kernel){.vjp = vjp}, x_or_y, g, gradients);
 }
 
-int wg__vjp_by_partials(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients,
-                        wg__partial partial) {
-    for (int i = 0; i < call->input_count; i++)
-        if (wg__wants(call, i))
-            gradients[i] = wg__sum_like(partial(call, i, cotangents[0]), call, i);
-    return wg__vjp_status();
-}
-
-int wg__jvp_by_partials(wg_call *call, wg_tensor *const *tangents, wg_tensor **output_tangents,
-                        wg__partial partial) {
-    const wg_spec *spec = &call->output_specs[0];
-    wg_tensor *sum = NULL;
-    for (int i = 0; i < call->input_count; i++) {
-        wg_tensor *term = tangents[i] == NULL ? NULL : partial(call, i, tangents[i]);
-        sum = sum != NULL && term != NULL ? wg_add(sum, term) : sum != NULL ? sum : term;
-    }
-    output_tangents[0] = sum == NULL ? NULL : wg_expand(sum, spec->ndim, spec->shape);
-    return wg__vjp_status();
+int wg__run_vjp_by(wg_call *call, wg__simd_vjp_by vjp, double a, double b, wg_tensor *x,
+                   wg_tensor *g, wg_tensor **gradients) {
+    return run_vjp(call, &(kernel){.vjp_by = vjp, .a = a, .b = b}, x, g, gradients);
 }
 
 /* ---- Samples ---- */
 
-wg_tensor *wg__sample_normal(wg_generator *generator, int ndim, const int64_t *shape) {
-    return wg_randn(generator, WG_F64, ndim, shape);
+int wg__unary_normal(int index, wg_generator *generator, wg_sample *sample) {
+    return wg__sample_unary(index, generator, sample, wg__sample_normal);
 }
 
-wg_tensor *wg__sample_positive(wg_generator *generator, int ndim, const int64_t *shape) {
-    return wg_affine(wg_rand(generator, WG_F64, ndim, shape), 1.5, 0.5);
+int wg__unary_positive(int index, wg_generator *generator, wg_sample *sample) {
+    return wg__sample_unary(index, generator, sample, wg__sample_positive);
 }
 
-wg_tensor *wg__sample_nonzero(wg_generator *generator, int ndim, const int64_t *shape) {
-    wg_tensor *x = wg_randn(generator, WG_F64, ndim, shape);
-    return wg_add(x, wg_affine(wg_sign(x), 0.25, 0));
+int wg__unary_nonzero(int index, wg_generator *generator, wg_sample *sample) {
+    return wg__sample_unary(index, generator, sample, wg__sample_nonzero);
 }
 
-wg_tensor *wg__sample_distinct(wg_generator *generator, int ndim, const int64_t *shape) {
-    int64_t count = 1;
-    for (int i = 0; i < ndim; i++)
-        count *= shape[i];
-    wg_tensor *x = wg_cast(wg_randperm(generator, count), WG_F64);
-    return wg_reshape(wg_affine(x, 0.25, -0.125 * (double)count), ndim, shape);
+/* ==== Ops of two operands ==== */
+
+typedef struct pair_context {
+    wg__simd_pair pair;
+} pair_context;
+
+/* operands: y, which is an output and so contiguous, a, b */
+static void run_pair(int64_t n, size_t size, char *const *data, const int64_t *strides,
+                     const pair_context *context) {
+    double room_a[WG__STRETCH], room_b[WG__STRETCH];
+    const bool whole = strides[1] == (int64_t)size && strides[2] == (int64_t)size;
+    const int64_t step = whole ? n : WG__STRETCH;
+    for (int64_t begin = 0; begin < n; begin += step) {
+        const int64_t count = n - begin < step ? n - begin : step;
+        context->pair(count,
+                      wg__stretch(count, size, data[1] + begin * strides[1], strides[1], room_a),
+                      wg__stretch(count, size, data[2] + begin * strides[2], strides[2], room_b),
+                      data[0] + begin * (int64_t)size);
+    }
 }
 
-typedef struct sample_shape {
-    int ndim;
-    int64_t shape[4];
-} sample_shape;
-
-int wg__sample_status(wg_sample *sample, int count) {
-    sample->input_count = count;
-    for (int i = 0; i < count; i++)
-        if (sample->inputs[i] == NULL)
-            return -1;
-    return 1;
+static void pair_f32(int64_t n, char *const *data, const int64_t *strides, const void *context) {
+    run_pair(n, sizeof(float), data, strides, context);
 }
 
-int wg__sample_unary(int index, wg_generator *generator, wg_sample *sample, wg__sampler make) {
-    static const sample_shape shapes[] = {{2, {2, 3}}, {0, {0}}, {1, {1}}, {4, {2, 1, 3, 2}}};
-    if (index >= (int)(sizeof shapes / sizeof *shapes))
-        return 0;
-    sample->inputs[0] = make(generator, shapes[index].ndim, shapes[index].shape);
-    return wg__sample_status(sample, 1);
+static void pair_f64(int64_t n, char *const *data, const int64_t *strides, const void *context) {
+    run_pair(n, sizeof(double), data, strides, context);
 }
 
-int wg__sample_binary(int index, wg_generator *generator, wg_sample *sample, wg__sampler make_a,
-                      wg__sampler make_b) {
-    static const sample_shape shapes[][2] = {
-        {{2, {2, 3}}, {2, {2, 3}}}, {{2, {2, 3}}, {1, {3}}},          {{0, {0}}, {2, {2, 2}}},
-        {{2, {4, 1}}, {2, {1, 3}}}, {{3, {2, 3, 2}}, {3, {1, 3, 1}}}, {{1, {1}}, {0, {0}}},
-    };
-    if (index >= (int)(sizeof shapes / sizeof *shapes))
-        return 0;
-    const sample_shape *a = &shapes[index][0], *b = &shapes[index][1];
-    sample->inputs[0] = make_a(generator, a->ndim, a->shape);
-    sample->inputs[1] = make_b(generator, b->ndim, b->shape);
-    return wg__sample_status(sample, 2);
+static const wg__loop pair_loops[WG_DTYPE_COUNT] = {[WG_F32] = pair_f32, [WG_F64] = pair_f64};
+
+int wg__run_pair(wg_call *call, wg__simd_pair pair) {
+    return wg__elementwise_call(call, pair_loops, &(pair_context){pair});
 }
 
-static int bench(wg_generator *generator, wg_sample *sample, int count) {
-    const int64_t shape[] = {1 << 22};
-    for (int i = 0; i < count; i++)
-        sample->inputs[i] = wg_rand(generator, WG_F32, 1, shape);
-    return wg__sample_status(sample, count);
+int wg__run_pair_with(wg_call *call, wg__simd_pair pair, double number) {
+    wg_tensor *x = call->inputs[0];
+    wg_tensor *second = wg_scalar(x->spec.dtype == WG_F64 ? WG_F64 : WG_F32, number);
+    if (second == NULL)
+        return -1;
+    wg__elementwise(3, (wg_tensor *[]){call->outputs[0], x, second}, pair_loops,
+                    &(pair_context){pair});
+    return 0;
 }
 
-int wg__bench_one(wg_generator *generator, wg_sample *sample) {
-    return bench(generator, sample, 1);
+/* ---- Rules ---- */
+
+int wg__infer_pair(wg_call *call) {
+    if (wg__check_same_dtype(call, 0, 1) < 0)
+        return -1;
+    return wg__infer_broadcast(call, 0, call->input_specs[0].dtype);
 }
 
-int wg__bench_two(wg_generator *generator, wg_sample *sample) {
-    return bench(generator, sample, 2);
-}
-
-int wg__bench_three(wg_generator *generator, wg_sample *sample) {
-    return bench(generator, sample, 3);
+int wg__infer_float_pair(wg_call *call) {
+    return wg__infer_float(call) < 0 ? -1 : wg__infer_pair(call);
 }

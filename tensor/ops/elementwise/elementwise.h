@@ -1,40 +1,12 @@
-/* What the families of ops share: rules of shape and dtype, loops over elements, samples. */
+/* Kernels of elementwise ops: plain loops over elements, and vector kernels on operands of any
+ * strides. */
 #ifndef WG_TENSOR_OPS_ELEMENTWISE_ELEMENTWISE_H
 #define WG_TENSOR_OPS_ELEMENTWISE_ELEMENTWISE_H
 
-#include "tensor/internal.h"
-#include "tensor/iter.h"
-#include "tensor/ops.h"
+#include "tensor/ops/support.h"
+#include "tensor/simd/simd.h"
 
-/* ---- Shape and dtype rules ---- */
-
-/* Output 0 has the dtype and shape of input 0. */
-int wg__infer_like(wg_call *call);
-
-/* The same for an op that computes on floats only; DTYPE for others. */
-int wg__infer_float(wg_call *call);
-
-/* Output 0 has the broadcast shape of the inputs from `first` on, and that dtype; -1 with SHAPE. */
-int wg__infer_broadcast(wg_call *call, int first, wg_dtype dtype);
-
-/* -1 with DTYPE unless the inputs i and j have one dtype. */
-int wg__check_same_dtype(const wg_call *call, int i, int j);
-
-/* Casts the tensor of lower dtype to that of the other. False when one of them is or becomes NULL.
- */
-bool wg__promote(wg_tensor **a, wg_tensor **b);
-
-/* x itself if it is of a floating dtype, else x in f32. NULL gives NULL. */
-wg_tensor *wg__as_float(wg_tensor *x);
-
-/* Runs an op of one operand, cast to f32 unless it is of a floating dtype. */
-wg_tensor *wg__apply_float(const wg_op *op, wg_tensor *x, const void *options);
-
-/* Runs an op of two operands, cast to their common dtype; with `floating`, to f32 at least if that
- * is none. */
-wg_tensor *wg__apply_two(const wg_op *op, wg_tensor *a, wg_tensor *b, bool floating);
-
-/* ---- Kernels ---- */
+/* ---- Loops over any number of operands ---- */
 
 /* Runs loops[dtype of operands[1]] by wg__iterate over operands[0], the output, and the inputs
  * after it. bf16 operands pass through blocks of f32 and the loop of f32. */
@@ -44,68 +16,165 @@ void wg__elementwise(int operand_count, wg_tensor *const *operands, const wg__lo
 /* The same on the output and the inputs of a call. Returns 0, as a forward does. */
 int wg__elementwise_call(wg_call *call, const wg__loop *loops, const void *context);
 
-/* ---- Backward ---- */
+/* ==== Ops of one operand ==== */
 
-static inline bool wg__wants(const wg_call *call, int input) {
-    return (call->wants >> input & 1) != 0;
-}
+/* ---- Plain loops, which the compiler vectorises ---- */
 
-/* g summed over the axes that broadcasting gave input i: a gradient of that input's shape. */
-wg_tensor *wg__sum_like(wg_tensor *g, const wg_call *call, int i);
-
-/* What a vjp returns: -1 if one of its ops has failed. (Backward never starts with an error
- * pending.) */
-int wg__vjp_status(void);
-
-/* ---- Derivatives of elementwise ops, where the Jacobian of the output by each operand is diagonal
- * ---- */
-
-/* The jvp of an op that takes the elements of input 0 to those of the output one by one: as its
- * Jacobian is its own transpose, this is the vjp. */
-int wg__jvp_diagonal(wg_call *call, wg_tensor *const *tangents, wg_tensor **output_tangents);
-
-/* For an op on operands that broadcast: `direction` times the derivative of the output by input i.
- * direction, and what is returned, broadcast to the shape of the output. */
-typedef wg_tensor *(*wg__partial)(wg_call *call, int i, wg_tensor *direction);
-
-int wg__vjp_by_partials(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients,
-                        wg__partial partial);
-int wg__jvp_by_partials(wg_call *call, wg_tensor *const *tangents, wg_tensor **output_tangents,
-                        wg__partial partial);
-
-/* NAME_vjp and NAME_jvp out of NAME_partial. */
-#define WG__DERIVATIVES_BY_PARTIALS(NAME)                                                          \
-    static int NAME##_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {    \
-        return wg__vjp_by_partials(call, cotangents, gradients, NAME##_partial);                   \
+/* The loop NAME of y = EXPRESSION in x. */
+#define LOOP(NAME, TYPE, EXPRESSION)                                                               \
+    static inline void NAME##_at(int64_t n, char *const *data, int64_t sy, int64_t sx) {           \
+        TYPE *restrict y = (TYPE *)data[0];                                                        \
+        const TYPE *restrict px = (const TYPE *)data[1];                                           \
+        for (int64_t i = 0; i < n; i++) {                                                          \
+            const TYPE x = px[i * sx];                                                             \
+            y[i * sy] = (TYPE)(EXPRESSION);                                                        \
+        }                                                                                          \
     }                                                                                              \
-    static int NAME##_jvp(wg_call *call, wg_tensor *const *tangents,                               \
-                          wg_tensor **output_tangents) {                                           \
-        return wg__jvp_by_partials(call, tangents, output_tangents, NAME##_partial);               \
+    static void NAME(int64_t n, char *const *data, const int64_t *strides, const void *context) {  \
+        (void)context;                                                                             \
+        const int64_t size = (int64_t)sizeof(TYPE);                                                \
+        if (strides[0] == size && strides[1] == size)                                              \
+            NAME##_at(n, data, 1, 1);                                                              \
+        else                                                                                       \
+            NAME##_at(n, data, strides[0] / size, strides[1] / size);                              \
     }
 
-/* ---- Samples ---- */
+/* The loops of f32 and f64, and the forward of an op that has no others. */
+#define FLOAT_LOOPS(NAME, F32_EXPRESSION, F64_EXPRESSION)                                          \
+    LOOP(NAME##_f32, float, F32_EXPRESSION)                                                        \
+    LOOP(NAME##_f64, double, F64_EXPRESSION)
 
-/* Makes f64 values of a shape: */
-typedef wg_tensor *(*wg__sampler)(wg_generator *generator, int ndim, const int64_t *shape);
+#define FLOAT_FORWARD(NAME)                                                                        \
+    static int NAME##_forward(wg_call *call) {                                                     \
+        static const wg__loop loops[WG_DTYPE_COUNT] = {                                            \
+            [WG_F32] = NAME##_f32, [WG_F64] = NAME##_f64};                                         \
+        return wg__elementwise_call(call, loops, NULL);                                            \
+    }
 
-wg_tensor *wg__sample_normal(wg_generator *generator, int ndim, const int64_t *shape);
-wg_tensor *wg__sample_positive(wg_generator *generator, int ndim, const int64_t *shape); /* 1/2.. */
-wg_tensor *wg__sample_nonzero(wg_generator *generator, int ndim,
-                              const int64_t *shape); /* |x|>1/4 */
-wg_tensor *wg__sample_distinct(wg_generator *generator, int ndim,
-                               const int64_t *shape); /* by 1/4 */
+/* The loop NAME of y = EXPRESSION in x and the options `o`, which are the context. */
+#define LOOP_WITH(NAME, TYPE, OPTIONS, EXPRESSION)                                                 \
+    static inline void NAME##_at(int64_t n, char *const *data, int64_t sy, int64_t sx,             \
+                                 const OPTIONS o) {                                                \
+        TYPE *restrict y = (TYPE *)data[0];                                                        \
+        const TYPE *px = (const TYPE *)data[1];                                                    \
+        for (int64_t i = 0; i < n; i++) {                                                          \
+            const TYPE x = px[i * sx];                                                             \
+            y[i * sy] = (TYPE)(EXPRESSION);                                                        \
+        }                                                                                          \
+    }                                                                                              \
+    static void NAME(int64_t n, char *const *data, const int64_t *strides, const void *context) {  \
+        const OPTIONS o = *(const OPTIONS *)context;                                               \
+        const int64_t size = (int64_t)sizeof(TYPE);                                                \
+        const int64_t sy = strides[0] / size, sx = strides[1] / size;                              \
+        if (sy == 1 && sx == 1)                                                                    \
+            NAME##_at(n, data, 1, 1, o);                                                           \
+        else                                                                                       \
+            NAME##_at(n, data, sy, sx, o);                                                         \
+    }
 
-/* The samples of ops of one input, and of two that broadcast: returns what wg_op.sample does. */
-int wg__sample_unary(int index, wg_generator *generator, wg_sample *sample, wg__sampler make);
-int wg__sample_binary(int index, wg_generator *generator, wg_sample *sample, wg__sampler make_a,
-                      wg__sampler make_b);
+/* ---- Vector kernels ---- */
 
-/* Large samples of one, two and three inputs for benches: f32, from 0 to 1. */
-int wg__bench_one(wg_generator *generator, wg_sample *sample);
-int wg__bench_two(wg_generator *generator, wg_sample *sample);
-int wg__bench_three(wg_generator *generator, wg_sample *sample);
+/* The vector kernels for the dtype of the call's first input (bf16 passes through f32). */
+const wg__simd *wg__call_simd(const wg_call *call);
 
-/* What wg_op.sample returns for a sample of `count` inputs: -1 if one could not be made. */
-int wg__sample_status(wg_sample *sample, int count);
+/* A forward: runs the kernel on input 0, of any strides, contiguous stretch by stretch. */
+int wg__run_map(wg_call *call, wg__simd_map map);
+
+#define MAP_FORWARD(NAME)                                                                          \
+    static int NAME##_forward(wg_call *call) {                                                     \
+        return wg__run_map(call, wg__call_simd(call)->NAME);                                       \
+    }
+
+/* A vjp: gradients[0] = g f', from the operand or the result of f. What was saved is overwritten if
+ * it is the last time that anybody could read it. */
+int wg__run_vjp(wg_call *call, wg__simd_vjp vjp, wg_tensor *x_or_y, wg_tensor *g,
+                wg_tensor **gradients);
+
+/* The same for kernels by two plain numbers. */
+int wg__run_map_by(wg_call *call, wg__simd_map_by map, double a, double b);
+int wg__run_vjp_by(wg_call *call, wg__simd_vjp_by vjp, double a, double b, wg_tensor *x,
+                   wg_tensor *g, wg_tensor **gradients);
+
+/* A stretch of n elements of an operand: its own memory if they follow each other there, or a copy
+ * in `room`, which holds WG__STRETCH of any dtype. */
+#define WG__STRETCH 256
+const void *wg__stretch(int64_t n, size_t size, const char *from, int64_t stride, double *room);
+
+/* The memory for a gradient of x, which backward has saved: its own on last use, if x is contiguous
+ * and nobody else can see it; else new. */
+wg_tensor *wg__gradient_like(const wg_call *call, wg_tensor *x);
+
+/* ---- Records ---- */
+
+/* What they have in common; the functions are NAME_forward and NAME_vjp. */
+#define UNARY(NAME, DOC)                                                                           \
+    .name = #NAME, .doc = DOC, .min_inputs = 1, .max_inputs = 1, .output_count = 1,                \
+    .differentiable = 1, .forward = NAME##_forward, .vjp = NAME##_vjp
+
+/* The same for a primitive, with what serves most of them. */
+#define UNARY_PRIMITIVE(NAME, DOC) UNARY(NAME, DOC), .jvp = wg__jvp_diagonal, .bench = wg__bench_one
+
+/* wg_op.sample of values of a kind: wg__sample_unary with that sampler. */
+int wg__unary_normal(int index, wg_generator *generator, wg_sample *sample);
+int wg__unary_positive(int index, wg_generator *generator, wg_sample *sample);
+int wg__unary_nonzero(int index, wg_generator *generator, wg_sample *sample);
+
+/* ==== Ops of two operands that broadcast ==== */
+
+/* ---- Plain loops, which the compiler vectorises ---- */
+
+/* The loop NAME of y = EXPRESSION in a and b, read from elements of TYPE into variables of AS. The
+ * layouts that matter (all contiguous; one operand repeated) are constants for the compiler, which
+ * then vectorises them. */
+#define PAIR_LOOP(NAME, TYPE, AS, EXPRESSION)                                                      \
+    static inline void NAME##_at(int64_t n, char *const *data, int64_t sy, int64_t sa,             \
+                                 int64_t sb) {                                                     \
+        TYPE *restrict y = (TYPE *)data[0];                                                        \
+        const TYPE *pa = (const TYPE *)data[1], *pb = (const TYPE *)data[2];                       \
+        for (int64_t i = 0; i < n; i++) {                                                          \
+            const AS a = (AS)pa[i * sa], b = (AS)pb[i * sb];                                       \
+            y[i * sy] = (TYPE)(EXPRESSION);                                                        \
+        }                                                                                          \
+    }                                                                                              \
+    static void NAME(int64_t n, char *const *data, const int64_t *strides, const void *context) {  \
+        (void)context;                                                                             \
+        const int64_t size = (int64_t)sizeof(TYPE);                                                \
+        const int64_t sy = strides[0] / size, sa = strides[1] / size, sb = strides[2] / size;      \
+        if (sy == 1 && sa == 1 && sb == 1)                                                         \
+            NAME##_at(n, data, 1, 1, 1);                                                           \
+        else if (sy == 1 && sa == 1 && sb == 0)                                                    \
+            NAME##_at(n, data, 1, 1, 0);                                                           \
+        else if (sy == 1 && sa == 0 && sb == 1)                                                    \
+            NAME##_at(n, data, 1, 0, 1);                                                           \
+        else                                                                                       \
+            NAME##_at(n, data, sy, sa, sb);                                                        \
+    }
+
+/* Integers wrap around: the arithmetic is that of unsigned numbers, which C defines. */
+#define PAIR_WRAPPING_LOOPS(NAME, EXPRESSION)                                                      \
+    PAIR_LOOP(NAME##_i32, int32_t, uint32_t, EXPRESSION)                                           \
+    PAIR_LOOP(NAME##_i64, int64_t, uint64_t, EXPRESSION)                                           \
+    PAIR_LOOP(NAME##_u8, uint8_t, uint32_t, EXPRESSION)
+
+#define PAIR_FLOAT_LOOPS(NAME, EXPRESSION)                                                         \
+    PAIR_LOOP(NAME##_f32, float, float, EXPRESSION)                                                \
+    PAIR_LOOP(NAME##_f64, double, double, EXPRESSION)
+
+#define FLOATS(NAME) [WG_F32] = NAME##_f32, [WG_F64] = NAME##_f64
+#define INTEGERS(NAME) [WG_I32] = NAME##_i32, [WG_I64] = NAME##_i64, [WG_U8] = NAME##_u8
+
+/* ---- Vector kernels ---- */
+
+/* A forward: runs the kernel on inputs 0 and 1, of any strides, contiguous stretch by stretch. */
+int wg__run_pair(wg_call *call, wg__simd_pair pair);
+
+/* The same on input 0 and a plain number. -1 for lack of memory. */
+int wg__run_pair_with(wg_call *call, wg__simd_pair pair, double number);
+
+/* ---- Rules: both operands have one dtype, which is the result's; of the second, a floating one.
+ * ---- */
+
+int wg__infer_pair(wg_call *call);
+int wg__infer_float_pair(wg_call *call);
 
 #endif

@@ -1,8 +1,9 @@
-/* Indexing by tensors of indices. A record sees i64 indices; the functions cast i32. */
-#include "tensor/convert.h"
-#include "tensor/ops/elementwise/elementwise.h"
-#include "tensor/ops/registry.h"
+/* Reading and writing along an axis by a tensor of indices: gather and scatter, their relatives,
+ * and embeddings. */
 #include "tensor/ops/index/indexing.h"
+#include "tensor/convert.h"
+#include "tensor/ops/registry.h"
+#include "tensor/ops/support.h"
 
 #include <string.h>
 
@@ -293,6 +294,306 @@ wg_tensor *wg_one_hot(wg_tensor *index, int64_t classes) {
     return wg_scope_end(&scope, wg_apply_one(&one_hot, 1, &index, &(one_hot_options){classes}));
 }
 
-static const wg_op *const ops[] = {&gather, &embedding, &one_hot};
+/* ==== Taking elements as NumPy does: indices broadcast, and negative ones count from the end ====
+ */
 
-const wg__op_family wg__family_index = {ops, sizeof ops / sizeof *ops};
+static int check_take_index(wg_call *call) {
+    const wg_dtype dtype = call->input_specs[1].dtype;
+    if (dtype == WG_I64 || dtype == WG_I32)
+        return 0;
+    return wg__op_fail(call, WG_ERROR_DTYPE, "indices are i64 or i32, not %s; cast operand 1",
+                       wg_dtype_name(dtype));
+}
+
+/* ---- take_along_axis: y[..i..] = x[..index[..i..]..] along an axis, which x and index are
+ * broadcast but for. ---- */
+
+typedef struct take_options {
+    int axis;
+} take_options;
+
+/* The shapes to which x and the index are expanded; -1 with an error. */
+static int take_shapes(const wg_call *call, int *axis, int64_t *x_shape, int64_t *index_shape) {
+    const wg_spec *x = &call->input_specs[0], *index = &call->input_specs[1];
+    *axis = wg__axis(((const take_options *)call->options)->axis, x->ndim, call->op->name);
+    if (*axis < 0)
+        return -1;
+    if (index->ndim != x->ndim)
+        return wg__op_fail(call, WG_ERROR_SHAPE, "ranks %d and %d differ; index needs that of x",
+                           x->ndim, index->ndim);
+    for (int i = 0; i < x->ndim; i++) {
+        const int64_t m = x->shape[i], n = index->shape[i];
+        if (i != *axis && m != n && m != 1 && n != 1)
+            return wg__op_fail(call, WG_ERROR_SHAPE,
+                               "sizes %lld and %lld of axis %d do not broadcast", (long long)m,
+                               (long long)n, i);
+        x_shape[i] = i == *axis || m != 1 ? m : n;
+        index_shape[i] = i == *axis || n != 1 ? n : m;
+    }
+    return 0;
+}
+
+static int take_along_axis_infer(wg_call *call) {
+    int64_t x_shape[WG_MAX_DIMS], index_shape[WG_MAX_DIMS];
+    int axis;
+    return check_take_index(call) < 0 ? -1 : take_shapes(call, &axis, x_shape, index_shape);
+}
+
+static int take_along_axis_decompose(wg_call *call) {
+    const int ndim = call->input_specs[0].ndim;
+    int64_t x_shape[WG_MAX_DIMS], index_shape[WG_MAX_DIMS];
+    int axis;
+    if (take_shapes(call, &axis, x_shape, index_shape) < 0)
+        return -1;
+    wg_tensor *index = wg__index_from_front(call, call->inputs[1], axis, x_shape[axis]);
+    call->outputs[0] = wg_gather(wg_expand(call->inputs[0], ndim, x_shape), axis,
+                                 wg_expand(index, ndim, index_shape));
+    return call->outputs[0] == NULL ? -1 : 0;
+}
+
+static int take_along_axis_sample(int index, wg_generator *generator, wg_sample *sample) {
+    static const struct {
+        take_options options;
+        int ndim;
+        int64_t x[3], index[3];
+    } cases[] = {
+        {{1}, 2, {2, 3}, {2, 4}}, {{-1}, 2, {1, 4}, {3, 2}}, {{0}, 3, {3, 1, 2}, {2, 3, 1}}};
+    if (index >= (int)(sizeof cases / sizeof *cases))
+        return 0;
+    const int ndim = cases[index].ndim, axis = (cases[index].options.axis + ndim) % ndim;
+    const int64_t size = cases[index].x[axis];
+    sample->options = &cases[index].options;
+    sample->inputs[0] = wg__sample_normal(generator, ndim, cases[index].x);
+    sample->inputs[1] = wg_randint(generator, -size, size, ndim, cases[index].index);
+    return wg__sample_status(sample, 2);
+}
+
+static const wg_op take_along_axis = {
+    .name = "take_along_axis",
+    .doc = "y[..i..] = x[..index[..i..]..] along an axis; along the others x and index are "
+           "broadcast. Negative indices count from the end. The index has no gradient.",
+    .min_inputs = 2,
+    .max_inputs = 2,
+    .output_count = 1,
+    .options_size = sizeof(take_options),
+    .differentiable = 1,
+    .infer = take_along_axis_infer,
+    .decompose = take_along_axis_decompose,
+    .sample = take_along_axis_sample,
+};
+
+wg_tensor *wg_take_along_axis(wg_tensor *x, int axis, wg_tensor *index) {
+    return wg_apply_one(&take_along_axis, 2, (wg_tensor *[]){x, index}, &(take_options){axis});
+}
+
+/* ---- take: y[i] = the element number index[i] of x in row-major order. ---- */
+
+static int take_decompose(wg_call *call) {
+    const wg_spec *spec = &call->input_specs[1];
+    wg_tensor *x = wg_reshape(call->inputs[0], 1, (int64_t[]){wg__spec_count(call->input_specs)});
+    wg_tensor *index = wg__index_from_front(call, call->inputs[1], 0, wg_tensor_count(x));
+    index = wg_reshape(index, 1, (int64_t[]){wg__spec_count(spec)});
+    call->outputs[0] = wg_reshape(wg_gather(x, 0, index), spec->ndim, spec->shape);
+    return call->outputs[0] == NULL ? -1 : 0;
+}
+
+static int take_sample(int index, wg_generator *generator, wg_sample *sample) {
+    const int status = wg__sample_unary(index, generator, sample, wg__sample_normal);
+    if (status <= 0)
+        return status;
+    const int64_t size = wg_tensor_count(sample->inputs[0]);
+    sample->inputs[1] = wg_randint(generator, -size, size, index % 3, (int64_t[]){3, 2});
+    return wg__sample_status(sample, 2);
+}
+
+static const wg_op take = {
+    .name = "take",
+    .doc = "y[i] = the element of that number of x, in row-major order; y has the shape of the "
+           "index. Negative indices count from the end. The index has no gradient.",
+    .min_inputs = 2,
+    .max_inputs = 2,
+    .output_count = 1,
+    .differentiable = 1,
+    .infer = check_take_index,
+    .decompose = take_decompose,
+    .sample = take_sample,
+};
+
+wg_tensor *wg_take(wg_tensor *x, wg_tensor *index) {
+    return wg_apply_one(&take, 2, (wg_tensor *[]){x, index}, NULL);
+}
+
+/* ==== Writing: the adjoints of gathering ==== */
+
+/* x, index and src: those of the samples of gather, and what is written there. */
+static int sample_scatter(int index, wg_generator *generator, wg_sample *sample) {
+    wg_spec shape;
+    const int status = wg__sample_index(index, generator, sample, &shape);
+    if (status <= 0)
+        return status;
+    sample->inputs[2] = wg__sample_normal(generator, shape.ndim, shape.shape);
+    return wg__sample_status(sample, 3);
+}
+
+static int bench_scatter(wg_generator *generator, wg_sample *sample) {
+    if (wg__bench_index(generator, sample) < 0)
+        return -1;
+    sample->inputs[2] = wg_clone(sample->inputs[0]);
+    return wg__sample_status(sample, 3);
+}
+
+/* What both ask of their operands. */
+static int infer_scatter(wg_call *call) {
+    if (wg__check_is_index(call, 1) < 0 || wg__check_index_shape(call) < 0 ||
+        wg__check_same_dtype(call, 0, 2) < 0)
+        return -1;
+    if (!wg__same_shape(&call->input_specs[1], &call->input_specs[2]))
+        return wg__op_fail(call, WG_ERROR_SHAPE, "index and src must have one shape");
+    return wg__infer_like(call);
+}
+
+/* ---- scatter_add: y = x with src[..i..] added at [..index[..i..]..] along an axis.   dx = g, dsrc
+ * = gather of g. ---- */
+
+static int scatter_add_infer(wg_call *call) {
+    const wg_dtype dtype = call->input_specs[0].dtype;
+    if (dtype == WG_BOOL || dtype == WG_BF16)
+        return wg__op_fail(call, WG_ERROR_DTYPE, "%s does not add up; cast the operands",
+                           wg_dtype_name(dtype));
+    return infer_scatter(call);
+}
+
+static int scatter_add_forward(wg_call *call) {
+    const int axis = ((const wg__index_options *)call->options)->axis;
+    const wg_tensor *x = call->inputs[0], *index = call->inputs[1];
+    if (wg__check_index_range(call, 1, x->spec.shape[axis]) < 0)
+        return -1;
+    wg__convert(call->outputs[0], x);
+    wg__scatter_add(call->outputs[0], axis, index, call->inputs[2], -1);
+    return 0;
+}
+
+static int scatter_add_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
+    const int axis = ((const wg__index_options *)call->options)->axis;
+    if (wg__wants(call, 0))
+        gradients[0] = cotangents[0];
+    if (wg__wants(call, 2))
+        gradients[2] = wg_gather(cotangents[0], axis, call->inputs[1]);
+    return wg__vjp_status();
+}
+
+static const wg_op scatter_add = {
+    .name = "scatter_add",
+    .doc = "y = x with src[..i..] added at [..index[..i..]..] along an axis; src has the shape of "
+           "index. The index has no gradient.",
+    .min_inputs = 3,
+    .max_inputs = 3,
+    .output_count = 1,
+    .options_size = sizeof(wg__index_options),
+    .saves_inputs = 2,
+    .differentiable = 5,
+    .infer = scatter_add_infer,
+    .forward = scatter_add_forward,
+    .vjp = scatter_add_vjp,
+    .jvp = wg_jvp_linear,
+    .sample = sample_scatter,
+    .bench = bench_scatter,
+};
+
+/* bf16 adds up in f32, and rounds once. */
+static wg_tensor *scatter_add_promoted(wg_tensor *x, int axis, wg_tensor *index, wg_tensor *src) {
+    if (!wg__promote(&x, &src))
+        return NULL;
+    const bool is_bf16 = x->spec.dtype == WG_BF16;
+    if (is_bf16) {
+        x = wg_cast(x, WG_F32);
+        src = wg_cast(src, WG_F32);
+    }
+    wg_tensor *y = wg_apply_one(&scatter_add, 3, (wg_tensor *[]){x, wg__index_as_i64(index), src},
+                                &(wg__index_options){axis});
+    return is_bf16 ? wg_cast(y, WG_BF16) : y;
+}
+
+wg_tensor *wg_scatter_add(wg_tensor *x, int axis, wg_tensor *index, wg_tensor *src) {
+    const int along = x == NULL ? -1 : wg__axis(axis, x->spec.ndim, "scatter_add");
+    if (along < 0)
+        return NULL;
+    wg_scope scope;
+    wg_scope_begin(&scope);
+    return wg_scope_end(&scope, scatter_add_promoted(x, along, index, src));
+}
+
+/* ---- scatter: y = x with src[..i..] instead at [..index[..i..]..] along an axis; of those that go
+ * to one place the last stays.   dx = g, 0 where something was written; dsrc = gather of g, 0 for
+ * what did not stay. ---- */
+
+static int scatter_forward(wg_call *call) {
+    const int axis = ((const wg__index_options *)call->options)->axis;
+    const wg_tensor *x = call->inputs[0], *index = call->inputs[1];
+    if (wg__check_index_range(call, 1, x->spec.shape[axis]) < 0)
+        return -1;
+    wg__convert(call->outputs[0], x);
+    wg__scatter(call->outputs[0], axis, index, call->inputs[2]);
+    return 0;
+}
+
+/* True for each entry of the index whose value stayed: numbers that are scattered tell whose. */
+static wg_tensor *has_stayed(const wg_spec *x, int axis, wg_tensor *index) {
+    const wg_spec *spec = &index->spec;
+    wg_tensor *number = wg_arange(WG_I64, 0, (double)wg__spec_count(spec), 1);
+    number = wg_reshape(number, spec->ndim, spec->shape);
+    wg_tensor *owner = wg_scatter(wg_zeros(WG_I64, x->ndim, x->shape), axis, index, number);
+    return wg_eq(wg_gather(owner, axis, index), number);
+}
+
+static int scatter_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
+    const int axis = ((const wg__index_options *)call->options)->axis;
+    const wg_spec *src = &call->input_specs[2];
+    wg_tensor *g = cotangents[0], *index = call->inputs[1];
+    wg_tensor *zeros = wg_zeros(src->dtype, src->ndim, src->shape);
+    if (wg__wants(call, 0))
+        gradients[0] = wg_scatter(g, axis, index, zeros);
+    if (wg__wants(call, 2))
+        gradients[2] = wg_where(has_stayed(&call->input_specs[0], axis, index),
+                                wg_gather(g, axis, index), zeros);
+    return wg__vjp_status();
+}
+
+static const wg_op scatter = {
+    .name = "scatter",
+    .doc = "y = x with src[..i..] instead at [..index[..i..]..] along an axis, the last of those "
+           "that go to one place; src has the shape of index. The index has no gradient.",
+    .min_inputs = 3,
+    .max_inputs = 3,
+    .output_count = 1,
+    .options_size = sizeof(wg__index_options),
+    .saves_inputs = 2,
+    .differentiable = 5,
+    .infer = infer_scatter,
+    .forward = scatter_forward,
+    .vjp = scatter_vjp,
+    .jvp = wg_jvp_linear,
+    .sample = sample_scatter,
+    .bench = bench_scatter,
+};
+
+static wg_tensor *scatter_promoted(wg_tensor *x, int axis, wg_tensor *index, wg_tensor *src) {
+    if (!wg__promote(&x, &src))
+        return NULL;
+    return wg_apply_one(&scatter, 3, (wg_tensor *[]){x, wg__index_as_i64(index), src},
+                        &(wg__index_options){axis});
+}
+
+wg_tensor *wg_scatter(wg_tensor *x, int axis, wg_tensor *index, wg_tensor *src) {
+    const int along = x == NULL ? -1 : wg__axis(axis, x->spec.ndim, "scatter");
+    if (along < 0)
+        return NULL;
+    wg_scope scope;
+    wg_scope_begin(&scope);
+    return wg_scope_end(&scope, scatter_promoted(x, along, index, src));
+}
+
+static const wg_op *const ops[] = {&gather, &embedding,   &one_hot, &take_along_axis,
+                                   &take,   &scatter_add, &scatter};
+
+const wg__op_table wg__ops_index = {ops, sizeof ops / sizeof *ops};

@@ -1,7 +1,7 @@
 /* Indices and the walks that they lead: see indexing.h. */
 #include "tensor/ops/index/indexing.h"
 
-#include "tensor/ops/elementwise/elementwise.h"
+#include "tensor/ops/support.h"
 
 #include <string.h>
 

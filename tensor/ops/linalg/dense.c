@@ -23,13 +23,6 @@ wg__matrix wg__matrix_of(const wg_tensor *x) {
     return (wg__matrix){wg__tensor_address(x), x->strides[last - 1], x->strides[last]};
 }
 
-int wg__check_kernel_dtype(const wg_call *call) {
-    wg_dtype dtype = call->input_specs[0].dtype;
-    if (dtype == WG_F32 || dtype == WG_F64)
-        return 0;
-    return wg__op_fail(call, WG_ERROR_DTYPE, "wanted f32 or f64; cast the operands");
-}
-
 wg_tensor *wg__gradient_to_add(wg_tensor *there, const wg_spec *spec) {
     return there ? there : wg_zeros(spec->dtype, spec->ndim, spec->shape);
 }
@@ -110,29 +103,4 @@ int wg__add_row_sums(const wg__rows *rows, wg_tensor *sums) {
     wg__simd_for(dtype)->add_rows(chunks, rows->columns, rows->columns,
                                   wg__tensor_address(job.partial), wg__tensor_address(sums));
     return 0;
-}
-
-bool wg__promote_all(int count, wg_tensor **tensors) {
-    if (!tensors[0])
-        return false;
-    wg_dtype dtype = tensors[0]->spec.dtype;
-    for (int i = 1; i < count; i++)
-        if (tensors[i])
-            dtype = wg_dtype_promote(dtype, tensors[i]->spec.dtype);
-    for (int i = 0; i < count; i++) {
-        if (!tensors[i] || tensors[i]->spec.dtype == dtype)
-            continue;
-        tensors[i] = wg_cast(tensors[i], dtype);
-        if (!tensors[i])
-            return false;
-    }
-    return true;
-}
-
-wg_tensor *wg__widen(wg_tensor *x) {
-    return x && x->spec.dtype == WG_BF16 ? wg_cast(x, WG_F32) : x;
-}
-
-wg_tensor *wg__narrow(wg_tensor *result, wg_dtype dtype) {
-    return dtype == WG_BF16 ? wg_cast(result, WG_BF16) : result;
 }

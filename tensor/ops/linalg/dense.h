@@ -29,9 +29,6 @@ void *wg__row(const wg__rows *rows, int64_t row);
 wg__matrix wg__rows_matrix(const wg__rows *rows);
 wg__matrix wg__transposed(wg__matrix a);
 
-/* -1 with DTYPE unless input 0 is f32 or f64, for which there are kernels. */
-int wg__check_kernel_dtype(const wg_call *call);
-
 /* The tensor for a gradient of that spec: the one that is there to be added onto, or a new one,
  * filled with zeros. NULL for lack of memory. */
 wg_tensor *wg__gradient_to_add(wg_tensor *there, const wg_spec *spec);
@@ -39,13 +36,5 @@ wg_tensor *wg__gradient_to_add(wg_tensor *there, const wg_spec *spec);
 /* Adds the sum of all rows, whose column_stride is 1, to `sums`, (columns). -1 for lack of memory.
  */
 int wg__add_row_sums(const wg__rows *rows, wg_tensor *sums);
-
-/* Casts `count` tensors, of which any but the first may be NULL, to the highest of their dtypes.
- * False when the first is or one becomes NULL. */
-bool wg__promote_all(int count, wg_tensor **tensors);
-
-/* x as its kernels take it: bf16 is cast to f32, and results are cast back by the second. */
-wg_tensor *wg__widen(wg_tensor *x);
-wg_tensor *wg__narrow(wg_tensor *result, wg_dtype dtype);
 
 #endif

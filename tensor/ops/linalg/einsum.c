@@ -1,14 +1,478 @@
-/* Sums of products in Einstein's notation: "bqhd,bkhd->bhqk".
+/* Sums of products in Einstein's notation, "bqhd,bkhd->bhqk", and the contractions that einsum and
+ * tensordot come down to.
  *
- *     wg_einsum       the text into tokens, which is all that can be said without the operands
- *     read_equation   tokens and operands into labels and sizes (contraction.h)
- *     wg__contract    the products */
-#include "tensor/ops/linalg/contraction.h"
-#include "tensor/ops/linalg/dense.h"
-#include "tensor/ops/elementwise/elementwise.h"
+ *     wg_einsum              the text into tokens, which needs no operands
+ *     read_equation          tokens and operands into a contraction: which axis has which label
+ *     wg__contraction_order  which two operands are multiplied next; sees sets of labels only
+ *     wg__contract           the products: views, wg_matmul, wg_mul */
+#include "tensor/ops.h"
+#include "tensor/ops/linalg/einsum.h"
 #include "tensor/ops/registry.h"
+#include "tensor/ops/support.h"
 
+#include <math.h>
 #include <string.h>
+
+/* ==== The order in which the operands are multiplied: a b c of (10, 1000), (1000, 10) and (10,
+ * 1000) elements costs 200 thousand multiply-adds from the left and 20 million from the right.
+ *
+ * For few operands the cheapest order of every subset is found from those of its parts (Held & Karp
+ * 1962); for many the first steps are greedy   (Smith & Gray 2018, opt_einsum). ==== */
+
+/* Operands of which every subset is looked at: 3^8 pairs of subsets take some tens of
+ * microseconds. */
+enum { FEW = 8, SUBSETS = 1 << FEW };
+
+/* An element of a result, which is written and read again, takes about the time of so many
+ * multiply-adds. */
+static const double traffic = 8;
+
+static double count_of(wg__labels labels, const int64_t *sizes) {
+    double count = 1;
+    for (int label = 0; labels >> label != 0; label++)
+        if (labels >> label & 1)
+            count *= (double)sizes[label];
+    return count;
+}
+
+static bool fits(wg__labels labels) {
+    int ndim = 0;
+    for (; labels; labels &= labels - 1)
+        ndim++;
+    return ndim <= WG_MAX_DIMS;
+}
+
+/* ---- Greedy ---- */
+
+/* What operands other than these two, or the output, have. */
+static wg__labels labels_beside(int count, const wg__labels *operands, wg__labels output, int left,
+                                int right) {
+    for (int i = 0; i < count; i++)
+        if (i != left && i != right)
+            output |= operands[i];
+    return output;
+}
+
+/* Picks the pair whose product has least more elements than they have; false if none fits. */
+static bool greedy_pair(int count, const wg__labels *operands, wg__labels output,
+                        const int64_t *sizes, wg__contraction_step *best) {
+    double least = INFINITY;
+    for (int i = 0; i < count; i++)
+        for (int j = i + 1; j < count; j++) {
+            wg__labels kept =
+                (operands[i] | operands[j]) & labels_beside(count, operands, output, i, j);
+            double growth =
+                count_of(kept, sizes) - count_of(operands[i], sizes) - count_of(operands[j], sizes);
+            if (growth < least && fits(kept)) {
+                least = growth;
+                *best = (wg__contraction_step){i, j};
+            }
+        }
+    return least < INFINITY;
+}
+
+/* ---- Every subset ---- */
+
+typedef struct subset {
+    double cost, multiply_adds; /* of the products in it; a cost of INFINITY: there is no order */
+    wg__labels labels;          /* of their result */
+    int part;                   /* the last product is of the result of this part and of the rest */
+} subset;
+
+/* The labels that the product of the operands of a subset still has. */
+static wg__labels labels_of_subset(int which, int count, const wg__labels *operands,
+                                   wg__labels output) {
+    wg__labels inside = 0, outside = output;
+    for (int i = 0; i < count; i++)
+        *(which >> i & 1 ? &inside : &outside) |= operands[i];
+    return inside & outside;
+}
+
+static void find_last_product(int which, subset *all, const int64_t *sizes) {
+    subset *whole = &all[which];
+    whole->cost = INFINITY;
+    if (!fits(whole->labels))
+        return;
+    const double written = traffic * count_of(whole->labels, sizes);
+    for (int part = (which - 1) & which; part > (which ^ part); part = (part - 1) & which) {
+        const subset *a = &all[part], *b = &all[which ^ part];
+        const double multiply_adds = count_of(a->labels | b->labels, sizes);
+        const double cost = a->cost + b->cost + multiply_adds + written;
+        if (cost < whole->cost) {
+            whole->cost = cost;
+            whole->multiply_adds = a->multiply_adds + b->multiply_adds + multiply_adds;
+            whole->part = part;
+        }
+    }
+}
+
+/* Writes the steps of a subset; `numbers` are the operands of its bits. Returns the operand that
+ * its result replaces. */
+static int emit(int which, const subset *all, const int *numbers, wg__contraction_step **next) {
+    if ((which & (which - 1)) == 0) {
+        int bit = 0;
+        while (which >> bit != 1)
+            bit++;
+        return numbers[bit];
+    }
+    const int left = emit(which ^ all[which].part, all, numbers, next);
+    const int right = emit(all[which].part, all, numbers, next);
+    *(*next)++ = (wg__contraction_step){left, right};
+    return left;
+}
+
+static double best_order(int count, const wg__labels *operands, wg__labels output,
+                         const int64_t *sizes, const int *numbers, wg__contraction_step *steps) {
+    subset all[SUBSETS] = {{0}};
+    const int full = (1 << count) - 1;
+    for (int which = 1; which <= full; which++) {
+        all[which] = (subset){.labels = labels_of_subset(which, count, operands, output)};
+        if ((which & (which - 1)) != 0)
+            find_last_product(which, all, sizes);
+    }
+    if (all[full].cost == INFINITY)
+        return INFINITY;
+    emit(full, all, numbers, &steps);
+    return all[full].multiply_adds;
+}
+
+double wg__contraction_order(int count, const wg__labels *operands, wg__labels output,
+                             const int64_t *sizes, wg__contraction_step *steps) {
+    wg__labels rest[WG_MAX_INPUTS];
+    int numbers[WG_MAX_INPUTS];
+    double multiply_adds = 0;
+    for (int i = 0; i < count; i++) {
+        rest[i] = operands[i];
+        numbers[i] = i;
+    }
+    for (; count > FEW; count--) {
+        wg__contraction_step pair;
+        if (!greedy_pair(count, rest, output, sizes, &pair))
+            return INFINITY;
+        multiply_adds += count_of(rest[pair.left] | rest[pair.right], sizes);
+        rest[pair.left] = (rest[pair.left] | rest[pair.right]) &
+                          labels_beside(count, rest, output, pair.left, pair.right);
+        *steps++ = (wg__contraction_step){numbers[pair.left], numbers[pair.right]};
+        rest[pair.right] = rest[count - 1];
+        numbers[pair.right] = numbers[count - 1];
+    }
+    return multiply_adds + best_order(count, rest, output, sizes, numbers, steps);
+}
+
+/* ==== Contractions, by views, matrix products and elementwise ones.
+ *
+ *     each operand     diagonals of labels that come twice, axes of size 1 dropped, sums over
+ * labels that neither the output nor another operand has each product     a: (batch, left, summed)
+ * b: (batch, summed, right)
+ *                      -> (batch, left, right), by one wg_matmul; without `summed`, by wg_mul
+ *     the result       permuted; axes of size 1 come back
+ *
+ * Within a group of axes that are merged into one, the order is free. It follows the order in
+ * memory, so that few operands have to be copied. ==== */
+
+/* An ordered list of labels. */
+typedef struct label_list {
+    int count;
+    int labels[2 * WG_MAX_DIMS];
+} label_list;
+
+static wg__labels set_of(const wg__labelled *x) {
+    wg__labels set = 0;
+    for (int axis = 0; axis < x->tensor->spec.ndim; axis++)
+        set |= (wg__labels)1 << x->labels[axis];
+    return set;
+}
+
+static bool has(wg__labels set, int label) {
+    return set >> label & 1;
+}
+
+static int axis_of(const wg__labelled *x, int label) {
+    int axis = 0;
+    while (x->labels[axis] != label)
+        axis++;
+    return axis;
+}
+
+static int64_t product_of(const label_list *list, const int64_t *sizes) {
+    int64_t product = 1;
+    for (int i = 0; i < list->count; i++)
+        product *= sizes[list->labels[i]];
+    return product;
+}
+
+static void append(label_list *list, const label_list *more) {
+    for (int i = 0; i < more->count; i++)
+        list->labels[list->count++] = more->labels[i];
+}
+
+/* The labels of a set in the order in which x has them in memory, the longest stride first. */
+static label_list in_order_of_memory(const wg__labelled *x, wg__labels set) {
+    label_list list = {0};
+    const wg_tensor *tensor = x->tensor;
+    for (int axis = 0; axis < tensor->spec.ndim; axis++) {
+        if (!has(set, x->labels[axis]))
+            continue;
+        int place = list.count++;
+        for (; place > 0; place--) {
+            const int before = axis_of(x, list.labels[place - 1]);
+            if (tensor->strides[before] >= tensor->strides[axis])
+                break;
+            list.labels[place] = list.labels[place - 1];
+        }
+        list.labels[place] = x->labels[axis];
+    }
+    return list;
+}
+
+/* The labels of a set in the order that the output has, and behind them those that it lacks. */
+static label_list in_order_of_output(const wg__contraction *c, wg__labels set) {
+    label_list list = {0};
+    for (int i = 0; i < c->output_ndim; i++)
+        if (has(set, c->output[i])) {
+            list.labels[list.count++] = c->output[i];
+            set &= ~((wg__labels)1 << c->output[i]);
+        }
+    for (int label = 0; label < WG__MAX_LABELS; label++)
+        if (has(set, label))
+            list.labels[list.count++] = label;
+    return list;
+}
+
+/* x with its axes in the order of a list, which names each of them. */
+static wg_tensor *permuted(const wg__labelled *x, const label_list *order) {
+    int64_t axes[WG_MAX_DIMS];
+    bool moves = false;
+    for (int i = 0; i < order->count; i++) {
+        axes[i] = axis_of(x, order->labels[i]);
+        moves |= axes[i] != i;
+    }
+    return moves ? wg_permute(x->tensor, order->count, axes) : x->tensor;
+}
+
+static wg_tensor *reshaped(wg_tensor *x, int ndim, const int64_t *shape) {
+    if (x && x->spec.ndim == ndim &&
+        memcmp(x->spec.shape, shape, (size_t)ndim * sizeof *shape) == 0)
+        return x;
+    return wg_reshape(x, ndim, shape);
+}
+
+/* ---- One operand ---- */
+
+static void remove_axis(wg__labelled *x, int axis, int ndim) {
+    for (int i = axis; i + 1 < ndim; i++)
+        x->labels[i] = x->labels[i + 1];
+}
+
+/* A label that comes twice becomes one axis, the last. */
+static void take_diagonals(wg__labelled *x) {
+    for (int i = 0; x->tensor && i < x->tensor->spec.ndim; i++)
+        for (int j = i + 1; x->tensor && j < x->tensor->spec.ndim; j++) {
+            if (x->labels[i] != x->labels[j])
+                continue;
+            const int label = x->labels[i], ndim = x->tensor->spec.ndim;
+            x->tensor = wg_diagonal(x->tensor, 0, i, j);
+            remove_axis(x, j, ndim);
+            remove_axis(x, i, ndim - 1);
+            x->labels[ndim - 2] = label;
+            j = i;
+        }
+}
+
+static void drop_ones(wg__labelled *x) {
+    if (!x->tensor)
+        return;
+    int64_t shape[WG_MAX_DIMS];
+    int ndim = 0;
+    for (int axis = 0; axis < x->tensor->spec.ndim; axis++) {
+        if (x->tensor->spec.shape[axis] == 1)
+            continue;
+        x->labels[ndim] = x->labels[axis];
+        shape[ndim++] = x->tensor->spec.shape[axis];
+    }
+    x->tensor = reshaped(x->tensor, ndim, shape);
+}
+
+/* ---- Two operands ---- */
+
+/* Without a label to be summed over: each with axes of size 1 where it lacks a label of the other.
+ */
+static wg_tensor *spread(const wg__labelled *x, const label_list *all) {
+    label_list own = {0};
+    int64_t shape[WG_MAX_DIMS];
+    const wg__labels set = set_of(x);
+    for (int i = 0; i < all->count; i++) {
+        const int label = all->labels[i];
+        shape[i] = has(set, label) ? x->tensor->spec.shape[axis_of(x, label)] : 1;
+        if (has(set, label))
+            own.labels[own.count++] = label;
+    }
+    return reshaped(permuted(x, &own), all->count, shape);
+}
+
+static wg_tensor *multiply(const wg__contraction *c, const wg__labelled *a, const wg__labelled *b,
+                           label_list *result) {
+    *result = in_order_of_output(c, set_of(a) | set_of(b));
+    return wg_mul(spread(a, result), spread(b, result));
+}
+
+/* x as matrices: the axes of a batch, those of the rows as one, and those of the columns. */
+static wg_tensor *as_matrices(const wg__contraction *c, const wg__labelled *x,
+                              const label_list *batch, const label_list *rows,
+                              const label_list *columns) {
+    label_list all = *batch;
+    append(&all, rows);
+    append(&all, columns);
+    int64_t shape[WG_MAX_DIMS] = {product_of(batch, c->sizes)};
+    int ndim = 1;
+    if (batch->count <= WG_MAX_DIMS - 2)
+        for (ndim = 0; ndim < batch->count; ndim++)
+            shape[ndim] = c->sizes[batch->labels[ndim]];
+    shape[ndim++] = product_of(rows, c->sizes);
+    shape[ndim++] = product_of(columns, c->sizes);
+    return reshaped(permuted(x, &all), ndim, shape);
+}
+
+/* The place in the output of the first of these labels, or one behind its end. */
+static int place_in_output(const wg__contraction *c, wg__labels set) {
+    int place = 0;
+    while (place < c->output_ndim && !has(set, c->output[place]))
+        place++;
+    return place;
+}
+
+/* a is to have what comes first in the output, which then needs no permutation. */
+static wg_tensor *matrix_product(const wg__contraction *c, const wg__labelled *a,
+                                 const wg__labelled *b, wg__labels kept, label_list *result) {
+    wg__labels shared = set_of(a) & set_of(b);
+    if (place_in_output(c, set_of(b) & ~shared) < place_in_output(c, set_of(a) & ~shared)) {
+        const wg__labelled *other = a;
+        a = b;
+        b = other;
+    }
+    const bool a_is_larger = wg_tensor_count(a->tensor) >= wg_tensor_count(b->tensor);
+    const label_list batch = in_order_of_output(c, shared & kept);
+    const label_list summed = in_order_of_memory(a_is_larger ? a : b, shared & ~kept);
+    const label_list left = in_order_of_memory(a, set_of(a) & ~shared);
+    const label_list right = in_order_of_memory(b, set_of(b) & ~shared);
+    *result = batch;
+    append(result, &left);
+    append(result, &right);
+    int64_t shape[WG_MAX_DIMS];
+    for (int i = 0; i < result->count; i++)
+        shape[i] = c->sizes[result->labels[i]];
+    return reshaped(wg_matmul(as_matrices(c, a, &batch, &left, &summed),
+                              as_matrices(c, b, &batch, &summed, &right)),
+                    result->count, shape);
+}
+
+/* ---- All ---- */
+
+/* Integers would sum in i64; a product with ones keeps their dtype. */
+static wg_tensor *integer_sum(const wg__contraction *c, const wg__labelled *x, wg__labels summed,
+                              label_list *result) {
+    const label_list labels = in_order_of_memory(x, summed);
+    wg__labelled ones;
+    int64_t shape[WG_MAX_DIMS];
+    for (int i = 0; i < labels.count; i++) {
+        ones.labels[i] = labels.labels[i];
+        shape[i] = c->sizes[labels.labels[i]];
+    }
+    ones.tensor = wg_ones(x->tensor->spec.dtype, labels.count, shape);
+    return ones.tensor ? matrix_product(c, x, &ones, ~summed, result) : NULL;
+}
+
+static void sum_out(const wg__contraction *c, wg__labelled *x, wg__labels summed) {
+    const wg_dtype dtype = x->tensor->spec.dtype;
+    int64_t axes[WG_MAX_DIMS];
+    int count = 0;
+    label_list kept = {0};
+    for (int axis = 0; axis < x->tensor->spec.ndim; axis++)
+        if (has(summed, x->labels[axis]))
+            axes[count++] = axis;
+        else
+            kept.labels[kept.count++] = x->labels[axis];
+    if (count == 0)
+        return;
+    x->tensor = wg_dtype_is_float(dtype) || dtype == WG_I64
+                    ? wg_sum(x->tensor, count, axes, false)
+                    : integer_sum(c, x, summed & set_of(x), &kept);
+    memcpy(x->labels, kept.labels, sizeof x->labels);
+}
+
+/* The labels that the output has, or an operand other than these two. */
+static wg__labels needed_beside(const wg__contraction *c, int left, int right) {
+    wg__labels needed = 0;
+    for (int i = 0; i < c->output_ndim; i++)
+        needed |= (wg__labels)1 << c->output[i];
+    for (int i = 0; i < c->count; i++)
+        if (i != left && i != right && c->operands[i].tensor)
+            needed |= set_of(&c->operands[i]);
+    return needed;
+}
+
+/* False when one of them became NULL. */
+static bool prepare(wg__contraction *c) {
+    for (int i = 0; i < c->count; i++) {
+        take_diagonals(&c->operands[i]);
+        drop_ones(&c->operands[i]);
+        if (!c->operands[i].tensor)
+            return false;
+    }
+    for (int i = 0; i < c->count; i++) {
+        sum_out(c, &c->operands[i], ~needed_beside(c, i, i));
+        if (!c->operands[i].tensor)
+            return false;
+    }
+    return true;
+}
+
+/* Puts the product of the two into `left`, and NULL into `right`. */
+static bool contract_pair(wg__contraction *c, int left, int right) {
+    wg__labelled *a = &c->operands[left], *b = &c->operands[right];
+    const wg__labels kept = needed_beside(c, left, right);
+    label_list labels;
+    if ((set_of(a) & set_of(b) & ~kept) == 0)
+        a->tensor = multiply(c, a, b, &labels);
+    else
+        a->tensor = matrix_product(c, a, b, kept, &labels);
+    b->tensor = NULL;
+    if (!a->tensor)
+        return false;
+    memcpy(a->labels, labels.labels, sizeof a->labels);
+    return true;
+}
+
+static wg_tensor *in_shape_of_output(const wg__contraction *c, const wg__labelled *x) {
+    int64_t shape[WG_MAX_DIMS];
+    for (int i = 0; i < c->output_ndim; i++)
+        shape[i] = c->sizes[c->output[i]];
+    const label_list order = in_order_of_output(c, set_of(x));
+    return reshaped(permuted(x, &order), c->output_ndim, shape);
+}
+
+wg_tensor *wg__contract(const wg_call *call, wg__contraction *c) {
+    if (!prepare(c))
+        return NULL;
+    wg__labels operands[WG_MAX_INPUTS], output = 0;
+    wg__contraction_step steps[WG_MAX_INPUTS];
+    for (int i = 0; i < c->count; i++)
+        operands[i] = set_of(&c->operands[i]);
+    for (int i = 0; i < c->output_ndim; i++)
+        output |= (wg__labels)1 << c->output[i];
+    if (wg__contraction_order(c->count, operands, output, c->sizes, steps) == INFINITY) {
+        wg__op_fail(call, WG_ERROR_SHAPE,
+                    "in any order, a product on the way to the result has more than %d axes",
+                    WG_MAX_DIMS);
+        return NULL;
+    }
+    for (int i = 0; i < c->count - 1; i++)
+        if (!contract_pair(c, steps[i].left, steps[i].right))
+            return NULL;
+    return in_shape_of_output(c, &c->operands[c->count > 1 ? steps[c->count - 2].left : 0]);
+}
+
+/* ==== The equation ==== */
 
 /* Tokens beside letters and the comma. */
 enum { ELLIPSIS = '.', ARROW = '>' };
@@ -118,7 +582,7 @@ static int write_labels(const term *t, int ellipsis_ndim, int *labels) {
     return count;
 }
 
-/* ---- The equation ---- */
+/* ---- Operands and result ---- */
 
 typedef struct equation {
     wg__contraction contraction;
@@ -345,4 +809,4 @@ wg_tensor *wg_einsum(const char *equation, int count, wg_tensor *const *operands
 
 static const wg_op *const ops[] = {&einsum};
 
-const wg__op_family wg__family_einsum = {ops, sizeof ops / sizeof *ops};
+const wg__op_table wg__ops_einsum = {ops, sizeof ops / sizeof *ops};

@@ -1,8 +1,8 @@
 /* Products by other names than matmul and einsum. */
-#include "tensor/ops/linalg/contraction.h"
 #include "tensor/ops/linalg/dense.h"
-#include "tensor/ops/elementwise/elementwise.h"
+#include "tensor/ops/linalg/einsum.h"
 #include "tensor/ops/registry.h"
+#include "tensor/ops/support.h"
 
 #include <math.h>
 #include <string.h>
@@ -392,4 +392,4 @@ wg_tensor *wg_addmm(wg_tensor *c, wg_tensor *a, wg_tensor *b, double beta, doubl
 
 static const wg_op *const ops[] = {&tensordot, &outer, &dot, &addmm};
 
-const wg__op_family wg__family_linear_algebra = {ops, sizeof ops / sizeof *ops};
+const wg__op_table wg__ops_linear_algebra = {ops, sizeof ops / sizeof *ops};

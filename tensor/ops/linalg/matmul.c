@@ -2,8 +2,8 @@
 #include "tensor/gemm/gemm.h"
 #include "tensor/iter.h"
 #include "tensor/ops/linalg/dense.h"
-#include "tensor/ops/elementwise/elementwise.h"
 #include "tensor/ops/registry.h"
+#include "tensor/ops/support.h"
 
 #include <string.h>
 
@@ -419,4 +419,4 @@ wg_tensor *wg_linear_op(wg_tensor *x, wg_tensor *weight, wg_tensor *bias) {
 
 static const wg_op *const ops[] = {&matmul, &linear};
 
-const wg__op_family wg__family_matmul = {ops, sizeof ops / sizeof *ops};
+const wg__op_table wg__ops_matmul = {ops, sizeof ops / sizeof *ops};

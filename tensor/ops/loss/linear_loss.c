@@ -9,15 +9,14 @@
  *
  * Under recording all of that happens in forward, chunk by chunk, for a cotangent of 1, by which
  * backward multiplies. The chunks depend on the shapes alone. */
-#include "tensor/ops/loss/cross_entropy_rows.h"
-
-#include <string.h>
-
 #include "base/counts.h"
 #include "tensor/iter.h"
 #include "tensor/ops/linalg/dense.h"
-#include "tensor/ops/elementwise/elementwise.h"
+#include "tensor/ops/loss/loss.h"
 #include "tensor/ops/registry.h"
+#include "tensor/ops/support.h"
+
+#include <string.h>
 
 enum { X, WEIGHT, TARGET, BIAS, CLASS_WEIGHT };
 enum { LOSS, CORRECT };
@@ -449,4 +448,4 @@ wg_tensor *wg_linear_cross_entropy(wg_tensor *x, wg_tensor *linear_weight, wg_te
 
 static const wg_op *const ops[] = {&linear_cross_entropy};
 
-const wg__op_family wg__family_linear_loss = {ops, sizeof ops / sizeof *ops};
+const wg__op_table wg__ops_linear_loss = {ops, sizeof ops / sizeof *ops};

@@ -1,12 +1,10 @@
 /* Losses that compare x with a target element by element. The ops give the losses of all elements;
  * the public functions reduce them. */
+#include "tensor/ops/elementwise/elementwise.h"
 #include "tensor/ops/loss/loss.h"
+#include "tensor/ops/registry.h"
 
 #include <math.h>
-
-#include "tensor/ops/linalg/dense.h"
-#include "tensor/ops/elementwise/elementwise.h"
-#include "tensor/ops/registry.h"
 
 /* ---- Reductions ---- */
 
@@ -429,4 +427,4 @@ wg_tensor *wg_cosine_similarity(wg_tensor *a, wg_tensor *b, int axis, double eps
 static const wg_op *const ops[] = {&mse_loss,        &l1_loss, &smooth_l1_loss,
                                    &bce_with_logits, &kl_div,  &cosine_similarity};
 
-const wg__op_family wg__family_loss = {ops, sizeof ops / sizeof *ops};
+const wg__op_table wg__ops_loss = {ops, sizeof ops / sizeof *ops};

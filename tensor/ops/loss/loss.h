@@ -1,10 +1,82 @@
-/* What the losses share. */
+/* What the losses share: the check of wg_reduction, and the cross-entropies' options and rows. The
+ * arithmetic of a row of logits gives its loss and then, over the logits themselves, its gradient.
+ *
+ *     logits x (N, V)   -->   loss (N), log sum e^x (N)   -->   gradient (N, V)
+ *
+ * With label smoothing e, each of the V classes gets e / V of every target, which keeps 1 - e
+ * (Szegedy et al. 2016, section 7). */
 #ifndef WG_TENSOR_OPS_LOSS_LOSS_H
 #define WG_TENSOR_OPS_LOSS_LOSS_H
 
 #include "tensor/ops.h"
+#include "tensor/simd/simd.h"
 
 /* -1 with ARGUMENT for a value outside the enum. */
 int wg__check_reduction(wg_reduction reduction, const char *where);
+
+typedef struct wg__loss_options {
+    int64_t ignore_index;
+    double smoothing;
+    wg_reduction reduction;
+} wg__loss_options;
+
+/* What was given to a public function, checked, as `record`, and the weight of the classes (or
+ * NULL) in the dtype of the logits. `options` may be NULL. -1 after wg_fail. */
+int wg__take_loss_options(const char *where, wg_dtype dtype, int64_t ignore_index,
+                          const wg_cross_entropy_options *options, wg__loss_options *record,
+                          wg_tensor **weight);
+
+/* Indices of classes as ops take them, of i64. */
+wg_tensor *wg__as_classes(wg_tensor *target);
+
+/* How many rows of logits are largest at their class, which is not ignored: rank 0, i64. */
+wg_tensor *wg__count_correct(wg_tensor *logits, wg_tensor *target, int64_t ignore_index);
+
+/* Output 0 of a call on so many rows: (), or (N) unless the options reduce it. -1 unless the input
+ * `weight`, if there is one, has a number for each class. */
+int wg__infer_losses(wg_call *call, int64_t rows, int64_t classes, int weight);
+
+/* -1 with INDEX for a target that is no class, nor ignored: to be called before any thread starts,
+ * as the rows run where no error can be recorded. */
+int wg__check_targets(const wg_call *call, const wg_tensor *target, int64_t classes);
+
+typedef struct wg__loss_rows {
+    const wg__simd *simd;
+    wg_dtype dtype;
+    int64_t width;
+    wg__loss_options options;
+    const char *x;         /* (N, V) */
+    const int64_t *target; /* (N); or */
+    const char *soft;      /* (N, V) */
+    const char *weight;    /* (V), or NULL */
+    double weight_sum;     /* of all classes */
+    char *log_sum;         /* (N): log sum e^x */
+    char *target_sum;      /* (N): of soft targets, smoothed and weighted */
+    double *loss;          /* (N) */
+    bool *correct;         /* (N): whether the target has the largest logit; NULL: not asked */
+    double denominator;    /* of gradients: by which the sum of losses was divided */
+    const char *cotangent; /* of gradients: (), or (N) */
+    char *gradient;        /* (N, V), may be x */
+} wg__loss_rows;
+
+/* What follows from options, targets (i64, or soft) and weight (may be NULL), all contiguous. */
+wg__loss_rows wg__loss_rows_of(const wg__loss_options *options, wg_dtype dtype, int64_t width,
+                               const wg_tensor *target, const wg_tensor *weight);
+
+/* By what the sum of the losses is divided; the mean of class targets is that of their weights. */
+double wg__loss_denominator(const wg__loss_rows *job, int64_t rows);
+
+/* Losses of rows as the output of the op: reduced, or each in the dtype of the logits. */
+void wg__reduce_losses(const wg__loss_rows *job, int64_t rows, char *out);
+
+/* Bodies of loops over rows, so many of them at once: losses, and gradients of rows whose losses
+ * ran before. Of targets that are classes (cross_entropy.c has the formulas; an ignored row gives
+ * 0), and of soft ones. */
+void wg__class_losses(int64_t begin, int64_t end, void *job);
+void wg__class_gradients(int64_t begin, int64_t end, void *job);
+void wg__soft_losses(int64_t begin, int64_t end, void *job);
+void wg__soft_gradients(int64_t begin, int64_t end, void *job);
+
+int64_t wg__loss_rows_at_once(int64_t width);
 
 #endif

@@ -1,8 +1,8 @@
-/* The largest and the smallest over axes, and where they stand along one. */
+/* The largest and the smallest element over axes, and where it stands along one axis. */
 #include "base/counts.h"
-#include "tensor/ops/shape/axes.h"
-#include "tensor/ops/registry.h"
 #include "tensor/ops/reduce/reduction.h"
+#include "tensor/ops/registry.h"
+#include "tensor/ops/support.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -31,7 +31,7 @@ WG__REDUCTION(min_i32, int32_t, , int32_t, INT32_MAX, b < a ? b : a, int32_t, )
 WG__REDUCTION(min_i64, int64_t, , int64_t, INT64_MAX, b < a ? b : a, int64_t, )
 WG__REDUCTION(min_u8, uint8_t, , uint8_t, UINT8_MAX, b < a ? b : a, uint8_t, )
 
-static int extremum_infer(wg_call *call) {
+static int minmax_infer(wg_call *call) {
     if (wg__reduced_count(&call->input_specs[0], wg__reduce_options_of(call)->mask) == 0)
         return wg__op_fail(call, WG_ERROR_SHAPE, "there are no elements to choose from");
     return wg__infer_reduced(call, call->input_specs[0].dtype);
@@ -56,16 +56,16 @@ static int min_forward(wg_call *call) {
 }
 
 /* dy/dx, shared among the elements that are equal to y; all NaN where y is NaN, as PyTorch. */
-static wg_tensor *shares(wg_call *call) {
+static wg_tensor *tie_shares(wg_call *call) {
     return wg__shares_of(wg_eq(call->inputs[0], wg__with_axes(call->outputs[0], call)), call);
 }
 
-static int extremum_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
-    return wg__vjp_by_derivative(call, shares(call), cotangents, gradients);
+static int minmax_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
+    return wg__vjp_by_derivative(call, tie_shares(call), cotangents, gradients);
 }
 
-static int extremum_jvp(wg_call *call, wg_tensor *const *tangents, wg_tensor **output_tangents) {
-    return wg__jvp_by_derivative(call, shares(call), tangents, output_tangents);
+static int minmax_jvp(wg_call *call, wg_tensor *const *tangents, wg_tensor **output_tangents) {
+    return wg__jvp_by_derivative(call, tie_shares(call), tangents, output_tangents);
 }
 
 static const wg_op max_op = {
@@ -80,10 +80,10 @@ static const wg_op max_op = {
     .saves_inputs = 1,
     .saves_outputs = 1,
     .differentiable = 1,
-    .infer = extremum_infer,
+    .infer = minmax_infer,
     .forward = max_forward,
-    .vjp = extremum_vjp,
-    .jvp = extremum_jvp,
+    .vjp = minmax_vjp,
+    .jvp = minmax_jvp,
     .sample = wg__sample_reduction,
     .bench = wg__bench_reduction,
     .flops = wg__reduce_flops,
@@ -107,10 +107,10 @@ static const wg_op min_op = {
     .saves_inputs = 1,
     .saves_outputs = 1,
     .differentiable = 1,
-    .infer = extremum_infer,
+    .infer = minmax_infer,
     .forward = min_forward,
-    .vjp = extremum_vjp,
-    .jvp = extremum_jvp,
+    .vjp = minmax_vjp,
+    .jvp = minmax_jvp,
     .sample = wg__sample_reduction,
     .bench = wg__bench_reduction,
     .flops = wg__reduce_flops,
@@ -129,7 +129,7 @@ wg_tensor *wg_min(wg_tensor *x, int axis_count, const int64_t *axes, bool keepdi
  * The work is cut as that of reductions is: a block of kept places by a part of the axis that is
  * searched. ---- */
 
-#define RUN 512 /* elements of a line whose extremum is found first, to be located later */
+#define RUN 512 /* elements of a line whose minmax is found first, to be located later */
 
 /* Places of one axis, each `along` from the last, of `width` lines `apart`: finds one for each
  * line. There are fewer than 2^31 places. */
@@ -142,7 +142,7 @@ typedef struct searcher {
     bool (*takes)(const void *a, const void *b);
 } searcher;
 
-/* The kernels NAME on elements of TYPE, read by READ as AS, whose extremum of a run is that of the
+/* The kernels NAME on elements of TYPE, read by READ as AS, whose minmax of a run is that of the
  * reduction NAME, and where b takes the place of a if TAKES. INDEX has the size of AS, so that rows
  * become vectors. */
 #define SEARCH(NAME, TYPE, READ, AS, INDEX, TAKES)                                                 \
@@ -318,7 +318,7 @@ static int search_call(wg_call *call, const searcher *searchers) {
 }
 
 static int search_infer(wg_call *call) {
-    if (extremum_infer(call) < 0)
+    if (minmax_infer(call) < 0)
         return -1;
     call->output_specs[0].dtype = WG_I64;
     return 0;
@@ -391,4 +391,4 @@ wg_tensor *wg_argmin(wg_tensor *x, int axis, bool keepdim) {
 
 static const wg_op *const ops[] = {&max_op, &min_op, &argmax, &argmin};
 
-const wg__op_family wg__family_extremum = {ops, sizeof ops / sizeof *ops};
+const wg__op_table wg__ops_minmax = {ops, sizeof ops / sizeof *ops};

@@ -1,7 +1,11 @@
-/* Sums over axes, and the moments that are made of them. Sums of f32 and bf16 accumulate in f64,
- * which keeps up with memory and leaves one rounding, at the end. */
-#include "tensor/ops/registry.h"
+/* Reductions over axes: sums and moments, the product, the p-norm, logsumexp, any, all and
+ * count_nonzero. Sums and products of f32 and bf16 accumulate in f64, which keeps up with memory
+ * and rounds once, at the end. */
+#include "tensor/iter.h"
 #include "tensor/ops/reduce/reduction.h"
+#include "tensor/ops/registry.h"
+#include "tensor/ops/support.h"
+#include "tensor/simd/simd.h"
 
 #include <math.h>
 
@@ -235,6 +239,589 @@ wg_tensor *wg_sum_to(wg_tensor *x, int ndim, const int64_t *shape) {
     return wg_scope_end(&scope, wg_reshape(wg_apply_one(&sum, 1, &x, &options), ndim, shape));
 }
 
-static const wg_op *const ops[] = {&sum, &mean, &var, &std_op};
+/* ---- prod: y = the product over the axes; integers and bools in i64, wrapping around.   dx_i = g
+ * times the product of all others. ---- */
 
-const wg__op_family wg__family_reduce = {ops, sizeof ops / sizeof *ops};
+WG__REDUCTION(prod_f32, float, , double, 1, a *b, float, )
+WG__REDUCTION(prod_f64, double, , double, 1, a *b, double, )
+WG__REDUCTION(prod_bf16, uint16_t, wg__bf16_to_f32, double, 1, a *b, uint16_t, wg__f64_to_bf16)
+WG__REDUCTION(prod_i32, int32_t, , uint64_t, 1, a *b, int64_t, )
+WG__REDUCTION(prod_i64, int64_t, , uint64_t, 1, a *b, int64_t, )
+WG__REDUCTION(prod_u8, uint8_t, , uint64_t, 1, a *b, int64_t, )
+
+static int prod_forward(wg_call *call) {
+    static const wg__reduction kernels[WG_DTYPE_COUNT] = {
+        [WG_F32] = WG__KERNELS(prod_f32, double),   [WG_F64] = WG__KERNELS(prod_f64, double),
+        [WG_BF16] = WG__KERNELS(prod_bf16, double), [WG_I32] = WG__KERNELS(prod_i32, uint64_t),
+        [WG_I64] = WG__KERNELS(prod_i64, uint64_t), [WG_U8] = WG__KERNELS(prod_u8, uint64_t),
+        [WG_BOOL] = WG__KERNELS(prod_u8, uint64_t)};
+    return wg__reduce_call(call, kernels);
+}
+
+/* Products of all before each element of a line, which is the last axis: 1 at the first. */
+static wg_tensor *products_before(wg_tensor *lines) {
+    wg_tensor *first = wg_ones_like(wg_slice(lines, -1, 0, 1, 1));
+    wg_tensor *rest = wg_cumprod(wg_slice(lines, -1, 0, -1, 1), -1);
+    return wg_cat(2, (wg_tensor *[]){first, rest}, -1);
+}
+
+/* x with the reduced axes joined into a last one, by way of `order`, the axes with those last. */
+static wg_tensor *as_lines(wg_tensor *x, const int64_t *order, int kept) {
+    wg_tensor *moved = wg_permute(x, x->spec.ndim, order);
+    int64_t shape[WG_MAX_DIMS], n = 1;
+    for (int i = 0; i < x->spec.ndim; i++) {
+        shape[i < kept ? i : kept] = x->spec.shape[order[i]];
+        n *= i < kept ? 1 : x->spec.shape[order[i]];
+    }
+    shape[kept] = n;
+    return wg_reshape(moved, kept + 1, shape);
+}
+
+static wg_tensor *from_lines(wg_tensor *lines, const int64_t *order, const wg_spec *x) {
+    int64_t moved[WG_MAX_DIMS], back[WG_MAX_DIMS];
+    for (int i = 0; i < x->ndim; i++) {
+        moved[i] = x->shape[order[i]];
+        back[order[i]] = i;
+    }
+    return wg_permute(wg_reshape(lines, x->ndim, moved), x->ndim, back);
+}
+
+/* For each element the product of the others over the axes, without a division: those before it by
+ * those after it. */
+static wg_tensor *products_of_others(const wg_call *call) {
+    wg_tensor *x = call->inputs[0];
+    int64_t order[WG_MAX_DIMS], last = -1;
+    const int kept = wg__reduced_last(x->spec.ndim, wg__reduce_options_of(call)->mask, order);
+    wg_tensor *lines = as_lines(x, order, kept);
+    wg_tensor *after = wg_flip(products_before(wg_flip(lines, 1, &last)), 1, &last);
+    return from_lines(wg_mul(products_before(lines), after), order, &x->spec);
+}
+
+/* Whether y / x is what the others multiply to: not where a zero, an infinity or a NaN has
+ * swallowed them. */
+static bool is_regular(wg_tensor *y) {
+    wg_scope scope;
+    wg_scope_begin(&scope);
+    const bool recording = wg_set_grad_enabled(false);
+    wg_tensor *size = wg_abs(y);
+    const bool regular =
+        wg__spec_count(&y->spec) == 0 || (wg_item(wg_min(size, 0, NULL, false)) > 0 &&
+                                          wg_item(wg_max(size, 0, NULL, false)) < INFINITY);
+    wg_set_grad_enabled(recording);
+    wg_scope_end(&scope, NULL);
+    return regular;
+}
+
+/* dy/dx. */
+static wg_tensor *prod_derivative(const wg_call *call) {
+    if (!is_regular(call->outputs[0]))
+        return products_of_others(call);
+    return wg_div(wg__with_axes(call->outputs[0], call), call->inputs[0]);
+}
+
+static int prod_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
+    return wg__vjp_by_derivative(call, prod_derivative(call), cotangents, gradients);
+}
+
+static int prod_jvp(wg_call *call, wg_tensor *const *tangents, wg_tensor **output_tangents) {
+    return wg__jvp_by_derivative(call, prod_derivative(call), tangents, output_tangents);
+}
+
+/* After those of all reductions (one of which has a 0, in all axes): lines with no, one and two
+ * zeros, along one axis and along two. */
+static int prod_sample(int index, wg_generator *generator, wg_sample *sample) {
+    static const wg__reduce_options options[] = {{2, false}, {5, true}, {1, false}};
+    static const int64_t shape[] = {2, 2, 3};
+    const double values[] = {1.5, 0, -2, 0.5, 2, 1.25, 0, -0.75, 3, 1, 0, 0};
+    if (wg__reduction_case_at(index) != NULL)
+        return wg__sample_reduction(index, generator, sample);
+    for (int i = 0; wg__reduction_case_at(i) != NULL; i++)
+        index--;
+    if (index >= 3)
+        return 0;
+    sample->options = &options[index];
+    sample->inputs[0] = wg_from_array(WG_F64, 3, shape, values);
+    return wg__sample_status(sample, 1);
+}
+
+static const wg_op prod = {
+    .name = "prod",
+    .doc = "y = the product over the given axes; integers and bools in i64. The gradient is right "
+           "beside zeros, too.",
+    .min_inputs = 1,
+    .max_inputs = 1,
+    .output_count = 1,
+    .options_size = sizeof(wg__reduce_options),
+    .saves_inputs = 1,
+    .saves_outputs = 1,
+    .differentiable = 1,
+    .infer = wg__infer_total,
+    .forward = prod_forward,
+    .vjp = prod_vjp,
+    .jvp = prod_jvp,
+    .sample = prod_sample,
+    .bench = wg__bench_reduction,
+    .flops = wg__reduce_flops,
+};
+
+wg_tensor *wg_prod(wg_tensor *x, int axis_count, const int64_t *axes, bool keepdim) {
+    wg__reduce_options options;
+    if (!wg__reduce_options_make(&options, x, axis_count, axes, keepdim, "prod"))
+        return NULL;
+    return wg_apply_one(&prod, 1, &x, &options);
+}
+
+/* ---- norm: y = (sum |x|^p)^(1/p); p = inf: the largest |x|; -inf: the smallest; 0: how many are
+ * not 0.   dx = g sign(x) (|x| / y)^(p-1), 0 where y is 0; for p < 1 also where x is 0. For +-inf
+ * the elements tied for y share g evenly. ---- */
+
+typedef struct norm_options {
+    wg__reduce_options reduce;
+    double p;
+} norm_options;
+
+static inline float magnitude_bf16(uint16_t x) {
+    return fabsf(wg__bf16_to_f32(x));
+}
+
+static inline double square(double x) {
+    return x * x;
+}
+
+static inline double square_bf16(uint16_t x) {
+    return square((double)wg__bf16_to_f32(x));
+}
+
+static inline uint16_t root_bf16(double x) {
+    return wg__f64_to_bf16(sqrt(x));
+}
+
+/* NaN is the only number that differs from itself; once it is there, no comparison moves it. */
+#define LARGER ((b > a) | (b != b)) ? b : a
+#define SMALLER ((b < a) | (b != b)) ? b : a
+
+WG__REDUCTION(norm_1_f32, float, fabsf, double, 0, a + b, float, )
+WG__REDUCTION(norm_1_f64, double, fabs, double, 0, a + b, double, )
+WG__REDUCTION(norm_1_bf16, uint16_t, magnitude_bf16, double, 0, a + b, uint16_t, wg__f64_to_bf16)
+WG__REDUCTION(norm_2_f32, float, square, double, 0, a + b, float, sqrt)
+WG__REDUCTION(norm_2_f64, double, square, double, 0, a + b, double, sqrt)
+WG__REDUCTION(norm_2_bf16, uint16_t, square_bf16, double, 0, a + b, uint16_t, root_bf16)
+WG__REDUCTION(norm_inf_f32, float, fabsf, float, 0, LARGER, float, )
+WG__REDUCTION(norm_inf_f64, double, fabs, double, 0, LARGER, double, )
+WG__REDUCTION(norm_inf_bf16, uint16_t, magnitude_bf16, float, 0, LARGER, uint16_t, wg__f32_to_bf16)
+WG__REDUCTION(least_f32, float, fabsf, float, INFINITY, SMALLER, float, )
+WG__REDUCTION(least_f64, double, fabs, double, INFINITY, SMALLER, double, )
+WG__REDUCTION(least_bf16, uint16_t, magnitude_bf16, float, INFINITY, SMALLER, uint16_t,
+              wg__f32_to_bf16)
+WG__REDUCTION(norm_0_f32, float, 0 !=, double, 0, a + b, float, )
+WG__REDUCTION(norm_0_f64, double, 0 !=, double, 0, a + b, double, )
+WG__REDUCTION(norm_0_bf16, uint16_t, 0 != magnitude_bf16, double, 0, a + b, uint16_t,
+              wg__f64_to_bf16)
+
+#define NORM_KERNELS(NAME, ACCUMULATOR, HALF)                                                      \
+    {                                                                                              \
+        [WG_F32] = WG__KERNELS(NAME##_f32, ACCUMULATOR),                                           \
+        [WG_F64] = WG__KERNELS(NAME##_f64, double), [WG_BF16] = WG__KERNELS(NAME##_bf16, HALF)     \
+    }
+
+static int norm_infer(wg_call *call) {
+    const norm_options *options = call->options;
+    if (wg__infer_float(call) < 0)
+        return -1;
+    if (isnan(options->p))
+        return wg__op_fail(call, WG_ERROR_ARGUMENT, "p is NaN; wanted a number or an infinity");
+    if ((options->p < 0 || isinf(options->p)) &&
+        wg__reduced_count(&call->input_specs[0], options->reduce.mask) == 0)
+        return wg__op_fail(call, WG_ERROR_SHAPE, "no elements have no norm of order %g",
+                           options->p);
+    return wg__infer_reduced(call, call->input_specs[0].dtype);
+}
+
+/* Any other p; bf16 by way of f32. */
+static int general_norm(wg_call *call) {
+    const norm_options *options = call->options;
+    wg_tensor *x = call->inputs[0];
+    if (x->spec.dtype == WG_BF16)
+        x = wg_cast(x, WG_F32);
+    wg_tensor *total = wg__sum_over(wg_pow_scalar(wg_abs(x), options->p), call);
+    wg_tensor *y = wg_pow_scalar(total, 1 / options->p);
+    return y == NULL ? -1 : wg_copy_(call->outputs[0], y);
+}
+
+static int norm_forward(wg_call *call) {
+    static const wg__reduction norm_0[WG_DTYPE_COUNT] = NORM_KERNELS(norm_0, double, double);
+    static const wg__reduction norm_1[WG_DTYPE_COUNT] = NORM_KERNELS(norm_1, double, double);
+    static const wg__reduction norm_2[WG_DTYPE_COUNT] = NORM_KERNELS(norm_2, double, double);
+    static const wg__reduction norm_inf[WG_DTYPE_COUNT] = NORM_KERNELS(norm_inf, float, float);
+    static const wg__reduction least[WG_DTYPE_COUNT] = NORM_KERNELS(least, float, float);
+    const double p = ((const norm_options *)call->options)->p;
+    const wg__reduction *kernels = p == 2           ? norm_2
+                                   : p == 1         ? norm_1
+                                   : p == 0         ? norm_0
+                                   : p == INFINITY  ? norm_inf
+                                   : p == -INFINITY ? least
+                                                    : NULL;
+    return kernels == NULL ? general_norm(call) : wg__reduce_call(call, kernels);
+}
+
+/* Shared among the elements where |x| is y, or NaN. */
+static wg_tensor *norm_shares(wg_call *call, wg_tensor *size, wg_tensor *y) {
+    return wg__shares_of(wg_logical_or(wg_eq(size, y), wg_ne(size, size)), call);
+}
+
+/* dy/dx, for p other than 0. */
+static wg_tensor *norm_derivative(wg_call *call) {
+    const double p = ((const norm_options *)call->options)->p;
+    wg_tensor *x = call->inputs[0], *y = wg__with_axes(call->outputs[0], call);
+    if (p == 1)
+        return wg_sign(x);
+    if (isinf(p))
+        return wg_mul(wg_sign(x), norm_shares(call, wg_abs(x), y));
+    wg_tensor *zero = wg_scalar(call->input_specs[0].dtype, 0), *one = wg_add_scalar(zero, 1);
+    wg_tensor *is_zero = wg_eq(y, zero);
+    y = wg_where(is_zero, one, y);
+    if (p == 2)
+        return wg_div(x, y);
+    wg_tensor *ratio = wg_div(wg_abs(x), y);
+    if (p < 1) /* else the power of 0 were inf */
+        ratio = wg_where(wg_eq(x, zero), one, ratio);
+    wg_tensor *slope = wg_mul(wg_sign(x), wg_pow_scalar(ratio, p - 1));
+    return p < 0 ? wg_where(is_zero, zero, slope) : slope; /* else x is 0 there, too */
+}
+
+static int norm_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
+    if (((const norm_options *)call->options)->p == 0)
+        return 0;
+    return wg__vjp_by_derivative(call, norm_derivative(call), cotangents, gradients);
+}
+
+static int norm_jvp(wg_call *call, wg_tensor *const *tangents, wg_tensor **output_tangents) {
+    if (((const norm_options *)call->options)->p == 0)
+        return 0;
+    return wg__jvp_by_derivative(call, norm_derivative(call), tangents, output_tangents);
+}
+
+/* Magnitudes that differ, none of them 0. */
+static wg_tensor *sample_sizes(wg_generator *generator, int ndim, const int64_t *shape) {
+    return wg_affine(wg__sample_distinct(generator, ndim, shape), 1, 0.0625);
+}
+
+static int norm_sample(int index, wg_generator *generator, wg_sample *sample) {
+    static const double orders[] = {2, 1, 0, INFINITY, -INFINITY, 3, 0.5, -1.5};
+    static norm_options options[8];
+    if (index >= 8)
+        return 0;
+    const wg__reduction_case *c = wg__reduction_case_at(index % 4);
+    options[index] = (norm_options){c->options, orders[index]};
+    sample->options = &options[index];
+    sample->inputs[0] = sample_sizes(generator, c->ndim, c->shape);
+    return wg__sample_status(sample, 1);
+}
+
+static int norm_bench(wg_generator *generator, wg_sample *sample) {
+    static const norm_options options = {{2, false}, 2};
+    const int status = wg__bench_reduction(generator, sample);
+    sample->options = &options;
+    return status;
+}
+
+static double norm_flops(const wg_call *call) {
+    return 2 * wg__reduce_flops(call);
+}
+
+static const wg_op norm = {
+    .name = "norm",
+    .doc =
+        "y = (sum |x|^p)^(1/p) over the given axes; p = 0 counts what is not 0, p = +-inf is the "
+        "largest, smallest |x|. Kinks at 0 and at ties, as PyTorch has them.",
+    .min_inputs = 1,
+    .max_inputs = 1,
+    .output_count = 1,
+    .options_size = sizeof(norm_options),
+    .saves_inputs = 1,
+    .saves_outputs = 1,
+    .differentiable = 1,
+    .infer = norm_infer,
+    .forward = norm_forward,
+    .vjp = norm_vjp,
+    .jvp = norm_jvp,
+    .sample = norm_sample,
+    .bench = norm_bench,
+    .flops = norm_flops,
+};
+
+wg_tensor *wg_norm(wg_tensor *x, double p, int axis_count, const int64_t *axes, bool keepdim) {
+    norm_options options = {.p = p};
+    if (!wg__reduce_options_make(&options.reduce, x, axis_count, axes, keepdim, "norm"))
+        return NULL;
+    return wg__apply_float(&norm, x, &options);
+}
+
+/* ==== The logarithm of a sum of exponentials.
+ *
+ * The reduced axes are brought to the end and joined, so that each output is made of a row; long
+ * rows are cut into parts, each of which gives its maximum m and its sum of e^(x - m). ==== */
+
+/* Elements of a part, at most. */
+#define PART (1 << 17)
+
+typedef struct part {
+    double max, sum;
+} part;
+
+typedef struct rows {
+    const wg__simd *simd;
+    size_t size; /* bytes of an element */
+    const char *x;
+    int64_t n;     /* elements of a row */
+    int64_t parts; /* of a row */
+    part *part;
+} rows;
+
+static void run_parts(int64_t begin, int64_t end, void *context) {
+    const rows *rows = context;
+    for (int64_t i = begin; i < end; i++) {
+        const int64_t first = i % rows->parts * PART, rest = rows->n - first;
+        const int64_t count = rest < PART ? rest : PART;
+        const char *x = rows->x + (size_t)(i / rows->parts * rows->n + first) * rows->size;
+        part *part = &rows->part[i];
+        part->max = rows->simd->row_max(count, x);
+        part->sum = isfinite(part->max) ? rows->simd->row_sum_exp(count, x, part->max) : 0;
+    }
+}
+
+/* m + log sum; an infinite or undefined maximum is the result itself. */
+static double joined(const part *part, int64_t count) {
+    double max = -INFINITY, sum = 0;
+    for (int64_t i = 0; i < count; i++)
+        if (part[i].max > max || isnan(part[i].max))
+            max = part[i].max;
+    if (!isfinite(max))
+        return max;
+    for (int64_t i = 0; i < count; i++)
+        sum += part[i].sum * exp(part[i].max - max);
+    return max + log(sum);
+}
+
+static wg_tensor *reduced_last(wg_tensor *x, int64_t mask) {
+    int64_t order[WG_MAX_DIMS];
+    wg__reduced_last(x->spec.ndim, mask, order);
+    return wg_contiguous(wg_permute(x, x->spec.ndim, order));
+}
+
+/* ---- logsumexp: y = log sum e^x over the axes.   dx = g e^(x - y). ---- */
+
+static int logsumexp_infer(wg_call *call) {
+    const wg_dtype dtype = call->input_specs[0].dtype;
+    if (dtype != WG_F32 && dtype != WG_F64)
+        return wg__op_fail(call, WG_ERROR_DTYPE, "wanted f32 or f64; cast it");
+    return wg__infer_reduced(call, dtype);
+}
+
+static int logsumexp_forward(wg_call *call) {
+    wg_tensor *y = call->outputs[0];
+    const wg_tensor *x = reduced_last(call->inputs[0], wg__reduce_options_of(call)->mask);
+    const int64_t count = wg__spec_count(&y->spec);
+    if (x == NULL || count == 0)
+        return x == NULL ? -1 : 0;
+    const int64_t n = wg__spec_count(&x->spec) / count;
+    rows rows = {.simd = wg__simd_for(x->spec.dtype),
+                 .size = wg_dtype_size(x->spec.dtype),
+                 .x = wg__tensor_address(x),
+                 .n = n,
+                 .parts = (n + PART - 1) / PART};
+    rows.part = wg__alloc((size_t)(count * rows.parts) * sizeof *rows.part);
+    if (rows.part == NULL)
+        return -1;
+    if (n > 0)
+        wg__parallel_for(count * rows.parts, WG__GRAIN / 4 / (n < PART ? n : PART) + 1, run_parts,
+                         &rows);
+    for (int64_t i = 0; i < count; i++) {
+        const double value = joined(rows.part + i * rows.parts, rows.parts);
+        wg__set_element(y->spec.dtype, (char *)wg__tensor_address(y) + (size_t)i * rows.size,
+                        value);
+    }
+    wg__free(rows.part);
+    return 0;
+}
+
+/* dy/dx, the softmax. */
+static wg_tensor *softmax_of(wg_call *call) {
+    return wg_exp(wg_sub(call->inputs[0], wg__with_axes(call->outputs[0], call)));
+}
+
+static int logsumexp_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
+    return wg__vjp_by_derivative(call, softmax_of(call), cotangents, gradients);
+}
+
+static int logsumexp_jvp(wg_call *call, wg_tensor *const *tangents, wg_tensor **output_tangents) {
+    return wg__jvp_by_derivative(call, softmax_of(call), tangents, output_tangents);
+}
+
+static const wg_op logsumexp = {
+    .name = "logsumexp",
+    .doc = "y = log sum e^x over the given axes, computed from x - max.",
+    .min_inputs = 1,
+    .max_inputs = 1,
+    .output_count = 1,
+    .options_size = sizeof(wg__reduce_options),
+    .saves_inputs = 1,
+    .saves_outputs = 1,
+    .differentiable = 1,
+    .infer = logsumexp_infer,
+    .forward = logsumexp_forward,
+    .vjp = logsumexp_vjp,
+    .jvp = logsumexp_jvp,
+    .sample = wg__sample_reduction,
+    .bench = wg__bench_reduction,
+    .flops = wg__reduce_flops,
+};
+
+wg_tensor *wg_logsumexp(wg_tensor *x, int axis_count, const int64_t *axes, bool keepdim) {
+    wg__reduce_options options;
+    if (!wg__reduce_options_make(&options, x, axis_count, axes, keepdim, "logsumexp"))
+        return NULL;
+    wg_scope scope;
+    wg_scope_begin(&scope);
+    const bool is_half = x->spec.dtype == WG_BF16;
+    wg_tensor *y = wg__apply_float(&logsumexp, is_half ? wg_cast(x, WG_F32) : x, &options);
+    return wg_scope_end(&scope, is_half ? wg_cast(y, WG_BF16) : y);
+}
+
+/* ==== Reductions of truth: whether elements of any dtype are not 0 ==== */
+
+/* Without the sign, so that -0 is 0; NaN is not. */
+static inline uint8_t is_nonzero_bf16(uint16_t x) {
+    return (x & 0x7fff) != 0;
+}
+
+#define TRUTHS(NAME, ACCUMULATOR, NEUTRAL, JOIN, OUTPUT)                                           \
+    WG__REDUCTION(NAME##_f32, float, 0 !=, ACCUMULATOR, NEUTRAL, JOIN, OUTPUT, )                   \
+    WG__REDUCTION(NAME##_f64, double, 0 !=, ACCUMULATOR, NEUTRAL, JOIN, OUTPUT, )                  \
+    WG__REDUCTION(NAME##_bf16, uint16_t, is_nonzero_bf16, ACCUMULATOR, NEUTRAL, JOIN, OUTPUT, )    \
+    WG__REDUCTION(NAME##_i32, int32_t, 0 !=, ACCUMULATOR, NEUTRAL, JOIN, OUTPUT, )                 \
+    WG__REDUCTION(NAME##_i64, int64_t, 0 !=, ACCUMULATOR, NEUTRAL, JOIN, OUTPUT, )                 \
+    WG__REDUCTION(NAME##_u8, uint8_t, 0 !=, ACCUMULATOR, NEUTRAL, JOIN, OUTPUT, )
+
+#define ALL_DTYPES(NAME, ACCUMULATOR)                                                              \
+    {                                                                                              \
+        [WG_F32] = WG__KERNELS(NAME##_f32, ACCUMULATOR),                                           \
+        [WG_F64] = WG__KERNELS(NAME##_f64, ACCUMULATOR),                                           \
+        [WG_BF16] = WG__KERNELS(NAME##_bf16, ACCUMULATOR),                                         \
+        [WG_I32] = WG__KERNELS(NAME##_i32, ACCUMULATOR),                                           \
+        [WG_I64] = WG__KERNELS(NAME##_i64, ACCUMULATOR),                                           \
+        [WG_U8] = WG__KERNELS(NAME##_u8, ACCUMULATOR),                                             \
+        [WG_BOOL] = WG__KERNELS(NAME##_u8, ACCUMULATOR)                                            \
+    }
+
+static int infer_truth(wg_call *call) {
+    return wg__infer_reduced(call, WG_BOOL);
+}
+
+/* About half of the elements are 0, so that some lines have none, some only such. */
+static int sample_truth(int index, wg_generator *generator, wg_sample *sample) {
+    const int status = wg__sample_reduction(index, generator, sample);
+    if (status <= 0)
+        return status;
+    sample->inputs[0] =
+        wg_mul(sample->inputs[0], wg_cast(wg_gt(sample->inputs[0], wg_scalar(WG_F64, 0)), WG_F64));
+    return wg__sample_status(sample, 1);
+}
+
+/* ---- any, all ---- */
+
+TRUTHS(any, uint8_t, 0, a | b, uint8_t)
+TRUTHS(all, uint8_t, 1, a &b, uint8_t)
+
+static int any_forward(wg_call *call) {
+    static const wg__reduction kernels[WG_DTYPE_COUNT] = ALL_DTYPES(any, uint8_t);
+    return wg__reduce_call(call, kernels);
+}
+
+static int all_forward(wg_call *call) {
+    static const wg__reduction kernels[WG_DTYPE_COUNT] = ALL_DTYPES(all, uint8_t);
+    return wg__reduce_call(call, kernels);
+}
+
+static const wg_op any = {
+    .name = "any",
+    .doc = "y = whether an element over the given axes is not 0; of none, false.",
+    .min_inputs = 1,
+    .max_inputs = 1,
+    .output_count = 1,
+    .options_size = sizeof(wg__reduce_options),
+    .no_gradient = "its values are bools",
+    .infer = infer_truth,
+    .forward = any_forward,
+    .sample = sample_truth,
+    .bench = wg__bench_reduction,
+    .flops = wg__reduce_flops,
+};
+
+static const wg_op all = {
+    .name = "all",
+    .doc = "y = whether no element over the given axes is 0; of none, true.",
+    .min_inputs = 1,
+    .max_inputs = 1,
+    .output_count = 1,
+    .options_size = sizeof(wg__reduce_options),
+    .no_gradient = "its values are bools",
+    .infer = infer_truth,
+    .forward = all_forward,
+    .sample = sample_truth,
+    .bench = wg__bench_reduction,
+    .flops = wg__reduce_flops,
+};
+
+static wg_tensor *truth(const wg_op *op, wg_tensor *x, int axis_count, const int64_t *axes,
+                        bool keepdim) {
+    wg__reduce_options options;
+    if (!wg__reduce_options_make(&options, x, axis_count, axes, keepdim, op->name))
+        return NULL;
+    return wg_apply_one(op, 1, &x, &options);
+}
+
+wg_tensor *wg_any(wg_tensor *x, int axis_count, const int64_t *axes, bool keepdim) {
+    return truth(&any, x, axis_count, axes, keepdim);
+}
+
+wg_tensor *wg_all(wg_tensor *x, int axis_count, const int64_t *axes, bool keepdim) {
+    return truth(&all, x, axis_count, axes, keepdim);
+}
+
+/* ---- count_nonzero ---- */
+
+TRUTHS(count, int64_t, 0, a + b, int64_t)
+
+static int count_infer(wg_call *call) {
+    return wg__infer_reduced(call, WG_I64);
+}
+
+static int count_forward(wg_call *call) {
+    static const wg__reduction kernels[WG_DTYPE_COUNT] = ALL_DTYPES(count, int64_t);
+    return wg__reduce_call(call, kernels);
+}
+
+static const wg_op count_nonzero = {
+    .name = "count_nonzero",
+    .doc = "y = how many elements over the given axes are not 0, in i64.",
+    .min_inputs = 1,
+    .max_inputs = 1,
+    .output_count = 1,
+    .options_size = sizeof(wg__reduce_options),
+    .no_gradient = "its values are counts: piecewise constant in the operand",
+    .infer = count_infer,
+    .forward = count_forward,
+    .sample = sample_truth,
+    .bench = wg__bench_reduction,
+    .flops = wg__reduce_flops,
+};
+
+wg_tensor *wg_count_nonzero(wg_tensor *x, int axis_count, const int64_t *axes, bool keepdim) {
+    return truth(&count_nonzero, x, axis_count, axes, keepdim);
+}
+
+static const wg_op *const ops[] = {&sum,  &mean,      &var, &std_op, &prod,
+                                   &norm, &logsumexp, &any, &all,    &count_nonzero};
+
+const wg__op_table wg__ops_reduce = {ops, sizeof ops / sizeof *ops};

@@ -1,8 +1,53 @@
-/* The engine of scans, and what their records share: see scan.h. */
-#include "tensor/ops/reduce/scan.h"
+/* Scans: place i along an axis gets the combination of the elements up to i. Running sums, products
+ * and extrema, and the linear recurrence.
+ *
+ *              axis -->
+ *     line 0   x0  x0+x1  x0+x1+x2 ...      lines that lie beside each other in memory advance
+ *     line 1   ...                          together, a block of them at a time
+ *
+ * A record can run from the end to the beginning, too, so that gradients are scans again. Scans of
+ * f32 and bf16 accumulate in f64. */
+#include "tensor/convert.h"
+#include "tensor/ops/registry.h"
+#include "tensor/ops/support.h"
+
+/* ---- Kernels ---- */
+
+/* Lines that advance together, at most: enough for a row of them to be fetched ahead. */
+#define SCAN_WIDTH 1024
+
+/* Where a block of lines begins: of two inputs and two outputs, as far as there are so many. */
+typedef struct scan_lines {
+    const void *x[2];
+    void *y[2];
+    int64_t n;     /* elements of a line */
+    int64_t step;  /* from one to the next; negative in reverse */
+    int64_t width; /* lines, each one element beside the last */
+} scan_lines;
+
+typedef void (*scan_kernel)(const scan_lines *lines);
+
+/* The kernel NAME: a single line is a case of its own, for the compiler to keep in registers. */
+#define ONE_OR_MORE(NAME)                                                                          \
+    static void NAME(const scan_lines *at) {                                                       \
+        if (at->width == 1)                                                                        \
+            NAME##_lines(at, 1);                                                                   \
+        else                                                                                       \
+            NAME##_lines(at, at->width);                                                           \
+    }
+
+/* ---- Records ---- */
+
+typedef struct scan_options {
+    int axis;
+    bool reverse; /* from the last to the first */
+} scan_options;
+
+/* y_i = a_i y_(i-1) + b_i, where a and b are of one floating dtype and shape . */
+static wg_tensor *recurrence(wg_tensor *a, wg_tensor *b, int axis, bool reverse);
 
 typedef struct plan {
-    wg__scan_kernel kernel;
+    scan_kernel kernel;
     int input_count, output_count;
     const char *x[2];
     char *y[2];
@@ -18,9 +63,9 @@ static void run_blocks(int64_t begin, int64_t end, void *context) {
         const int64_t first = block % plan->blocks * plan->width, rest = plan->inner - first;
         const int64_t start = block / plan->blocks * plan->n * plan->inner + first +
                               (plan->reverse ? (plan->n - 1) * plan->inner : 0);
-        wg__scan_lines lines = {.n = plan->n,
-                                .step = plan->reverse ? -plan->inner : plan->inner,
-                                .width = rest < plan->width ? rest : plan->width};
+        scan_lines lines = {.n = plan->n,
+                            .step = plan->reverse ? -plan->inner : plan->inner,
+                            .width = rest < plan->width ? rest : plan->width};
         for (int i = 0; i < plan->input_count; i++)
             lines.x[i] = plan->x[i] + start * plan->x_size;
         for (int j = 0; j < plan->output_count; j++)
@@ -29,8 +74,10 @@ static void run_blocks(int64_t begin, int64_t end, void *context) {
     }
 }
 
-int wg__scan(wg_call *call, const wg__scan_kernel *kernels) {
-    const wg__scan_options *options = call->options;
+/* Runs kernels[dtype of input 0] over the lines of all inputs, which have one shape, into all
+ * outputs. -1 for lack of memory. */
+static int run_scan(wg_call *call, const scan_kernel *kernels) {
+    const scan_options *options = call->options;
     const wg_spec *x = &call->input_specs[0];
     plan plan = {.kernel = kernels[x->dtype],
                  .input_count = call->input_count,
@@ -54,19 +101,20 @@ int wg__scan(wg_call *call, const wg__scan_kernel *kernels) {
         return 0;
     for (int i = options->axis + 1; i < x->ndim; i++)
         plan.inner *= x->shape[i];
-    plan.width = plan.inner < WG__SCAN_WIDTH ? plan.inner : WG__SCAN_WIDTH;
+    plan.width = plan.inner < SCAN_WIDTH ? plan.inner : SCAN_WIDTH;
     plan.blocks = (plan.inner + plan.width - 1) / plan.width;
     wg__parallel_for(count / plan.n / plan.inner * plan.blocks,
                      WG__GRAIN / (plan.n * plan.width) + 1, run_blocks, &plan);
     return 0;
 }
 
-double wg__scan_flops(const wg_call *call) {
+static double scan_flops(const wg_call *call) {
     return (double)wg__spec_count(&call->input_specs[0]);
 }
 
-int wg__sample_scan(int index, wg_generator *generator, wg_sample *sample, wg__sampler make) {
-    static const wg__scan_options options[] = {{1, false}, {1, true}, {0, true}, {0, false}};
+/* Four shapes, the last with lines of one element; axes in the middle, last and first. */
+static int sample_scan(int index, wg_generator *generator, wg_sample *sample, wg__sampler make) {
+    static const scan_options options[] = {{1, false}, {1, true}, {0, true}, {0, false}};
     static const struct {
         int ndim;
         int64_t shape[3];
@@ -78,14 +126,16 @@ int wg__sample_scan(int index, wg_generator *generator, wg_sample *sample, wg__s
     return wg__sample_status(sample, 1);
 }
 
-int wg__bench_scan(wg_generator *generator, wg_sample *sample) {
-    static const wg__scan_options options = {1, false};
+/* The rows of a large matrix. */
+static int bench_scan(wg_generator *generator, wg_sample *sample) {
+    static const scan_options options = {1, false};
     sample->options = &options;
     sample->inputs[0] = wg_rand(generator, WG_F32, 2, (int64_t[]){4096, 1024});
     return wg__sample_status(sample, 1);
 }
 
-wg_tensor *wg__shifted(wg_tensor *x, const wg__scan_options *options, bool next, double fill) {
+/* What stands at the next place of the scan, or at the one before; `fill` where there is none. */
+static wg_tensor *shifted(wg_tensor *x, const scan_options *options, bool next, double fill) {
     const int axis = options->axis;
     const bool to_right = options->reverse == next;
     wg_tensor *first = wg_slice(x, axis, 0, 1, 1);
@@ -96,3 +146,425 @@ wg_tensor *wg__shifted(wg_tensor *x, const wg__scan_options *options, bool next,
     return to_right ? wg_cat(2, (wg_tensor *[]){end, rest}, axis)
                     : wg_cat(2, (wg_tensor *[]){rest, end}, axis);
 }
+
+/* ---- linear_scan: y_i = a_i y_(i-1) + b_i, y_0 = b_0.   With s_i = g_i + a_(i+1) s_(i+1), which
+ * is one from the other end: da_i = s_i y_(i-1), db = s. ---- */
+
+#define LINEAR_SCAN(NAME, TYPE, READ, WRITE)                                                       \
+    static inline void NAME##_lines(const scan_lines *at, int64_t width) {                         \
+        const TYPE *a = at->x[0], *b = at->x[1];                                                   \
+        TYPE *y = at->y[0];                                                                        \
+        double last[SCAN_WIDTH];                                                                   \
+        for (int64_t l = 0; l < width; l++) {                                                      \
+            last[l] = (double)READ(b[l]);                                                          \
+            y[l] = (TYPE)WRITE(last[l]);                                                           \
+        }                                                                                          \
+        for (int64_t i = 1; i < at->n; i++)                                                        \
+            for (int64_t l = 0; l < width; l++) {                                                  \
+                const int64_t k = i * at->step + l;                                                \
+                last[l] = (double)READ(a[k]) * last[l] + (double)READ(b[k]);                       \
+                y[k] = (TYPE)WRITE(last[l]);                                                       \
+            }                                                                                      \
+    }                                                                                              \
+    ONE_OR_MORE(NAME)
+
+LINEAR_SCAN(linear_scan_f32, float, , )
+LINEAR_SCAN(linear_scan_f64, double, , )
+LINEAR_SCAN(linear_scan_bf16, uint16_t, wg__bf16_to_f32, wg__f64_to_bf16)
+
+static int linear_scan_infer(wg_call *call) {
+    if (wg__infer_float(call) < 0 || wg__check_same_dtype(call, 0, 1) < 0)
+        return -1;
+    if (!wg__same_shape(&call->input_specs[0], &call->input_specs[1]))
+        return wg__op_fail(call, WG_ERROR_SHAPE, "wanted a and b of one shape; expand one of them");
+    return 0;
+}
+
+static int linear_scan_forward(wg_call *call) {
+    static const scan_kernel kernels[WG_DTYPE_COUNT] = {
+        [WG_F32] = linear_scan_f32, [WG_F64] = linear_scan_f64, [WG_BF16] = linear_scan_bf16};
+    return run_scan(call, kernels);
+}
+
+static const wg_op linear_scan;
+
+static wg_tensor *recurrence(wg_tensor *a, wg_tensor *b, int axis, bool reverse) {
+    return wg_apply_one(&linear_scan, 2, (wg_tensor *[]){a, b}, &(scan_options){axis, reverse});
+}
+
+static int linear_scan_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
+    const scan_options *options = call->options;
+    wg_tensor *next = shifted(call->inputs[0], options, true, 0);
+    wg_tensor *s = recurrence(next, cotangents[0], options->axis, !options->reverse);
+    if (wg__wants(call, 0))
+        gradients[0] = wg_mul(s, shifted(call->outputs[0], options, false, 0));
+    if (wg__wants(call, 1))
+        gradients[1] = s;
+    return wg__vjp_status();
+}
+
+static int linear_scan_jvp(wg_call *call, wg_tensor *const *tangents, wg_tensor **output_tangents) {
+    const scan_options *options = call->options;
+    wg_tensor *change = tangents[1];
+    if (tangents[0] != NULL) {
+        wg_tensor *product = wg_mul(tangents[0], shifted(call->outputs[0], options, false, 0));
+        change = change == NULL ? product : wg_add(change, product);
+    }
+    output_tangents[0] = recurrence(call->inputs[0], change, options->axis, options->reverse);
+    return wg__vjp_status();
+}
+
+static int linear_scan_sample(int index, wg_generator *generator, wg_sample *sample) {
+    const int status = sample_scan(index, generator, sample, wg__sample_normal);
+    if (status <= 0)
+        return status;
+    sample->inputs[1] = wg_randn(generator, WG_F64, wg_tensor_ndim(sample->inputs[0]),
+                                 wg_tensor_shape(sample->inputs[0]));
+    return wg__sample_status(sample, 2);
+}
+
+static int linear_scan_bench(wg_generator *generator, wg_sample *sample) {
+    if (bench_scan(generator, sample) < 0)
+        return -1;
+    sample->inputs[1] = sample->inputs[0];
+    return wg__sample_status(sample, 2);
+}
+
+static double linear_scan_flops(const wg_call *call) {
+    return 2 * scan_flops(call);
+}
+
+static const wg_op linear_scan = {
+    .name = "linear_scan",
+    .doc = "y_i = a_i y_(i-1) + b_i along one axis, from y_0 = b_0.",
+    .min_inputs = 2,
+    .max_inputs = 2,
+    .output_count = 1,
+    .options_size = sizeof(scan_options),
+    .saves_inputs = 1,
+    .saves_outputs = 1,
+    .differentiable = 3,
+    .infer = linear_scan_infer,
+    .forward = linear_scan_forward,
+    .vjp = linear_scan_vjp,
+    .jvp = linear_scan_jvp,
+    .sample = linear_scan_sample,
+    .bench = linear_scan_bench,
+    .flops = linear_scan_flops,
+};
+
+/* The operands in one floating dtype and one shape; false after an error. */
+static bool meet(wg_tensor **a, wg_tensor **b) {
+    wg_spec spec;
+    if (!wg__promote(a, b))
+        return false;
+    if (!wg_dtype_is_float((*a)->spec.dtype)) {
+        *a = wg_cast(*a, WG_F32);
+        *b = wg_cast(*b, WG_F32);
+    }
+    if (*a == NULL || *b == NULL)
+        return false;
+    if (wg__broadcast(&(*a)->spec, &(*b)->spec, &spec)) { /* else the record says what is wrong */
+        *a = wg_expand(*a, spec.ndim, spec.shape);
+        *b = wg_expand(*b, spec.ndim, spec.shape);
+    }
+    return *a != NULL && *b != NULL;
+}
+
+wg_tensor *wg_linear_scan(wg_tensor *a, wg_tensor *b, int axis) {
+    wg_tensor *y = NULL;
+    wg_scope scope;
+    wg_scope_begin(&scope);
+    if (meet(&a, &b)) {
+        const int along = wg__axis(axis, a->spec.ndim, linear_scan.name);
+        y = along < 0 ? NULL : recurrence(a, b, along, false);
+    }
+    return wg_scope_end(&scope, y);
+}
+
+/* ---- Running sums, products and extrema ---- */
+
+/* The kernel NAME of y_i = y_(i-1) JOIN x_i: elements of TYPE are read by READ into accumulators of
+ * AS, which begin as NEUTRAL, and leave by WRITE as OUTPUT. */
+#define SCAN(NAME, TYPE, READ, AS, NEUTRAL, JOIN, OUTPUT, WRITE)                                   \
+    static inline void NAME##_lines(const scan_lines *at, int64_t width) {                         \
+        const TYPE *x = at->x[0];                                                                  \
+        OUTPUT *y = at->y[0];                                                                      \
+        AS a[SCAN_WIDTH];                                                                          \
+        for (int64_t l = 0; l < width; l++)                                                        \
+            a[l] = NEUTRAL;                                                                        \
+        for (int64_t i = 0; i < at->n; i++)                                                        \
+            for (int64_t l = 0; l < width; l++) {                                                  \
+                a[l] = a[l] JOIN(AS) READ(x[i * at->step + l]);                                    \
+                y[i * at->step + l] = (OUTPUT)WRITE(a[l]);                                         \
+            }                                                                                      \
+    }                                                                                              \
+    ONE_OR_MORE(NAME)
+
+#define TOTALS(NAME, NEUTRAL, JOIN)                                                                \
+    SCAN(NAME##_f32, float, , double, NEUTRAL, JOIN, float, )                                      \
+    SCAN(NAME##_f64, double, , double, NEUTRAL, JOIN, double, )                                    \
+    SCAN(NAME##_bf16, uint16_t, wg__bf16_to_f32, double, NEUTRAL, JOIN, uint16_t, wg__f64_to_bf16) \
+    SCAN(NAME##_i32, int32_t, , uint64_t, NEUTRAL, JOIN, int64_t, )                                \
+    SCAN(NAME##_i64, int64_t, , uint64_t, NEUTRAL, JOIN, int64_t, )                                \
+    SCAN(NAME##_u8, uint8_t, , uint64_t, NEUTRAL, JOIN, int64_t, )
+
+#define KERNELS(NAME)                                                                              \
+    {                                                                                              \
+        [WG_F32] = NAME##_f32, [WG_F64] = NAME##_f64, [WG_BF16] = NAME##_bf16,                     \
+        [WG_I32] = NAME##_i32, [WG_I64] = NAME##_i64, [WG_U8] = NAME##_u8, [WG_BOOL] = NAME##_u8   \
+    }
+
+static int infer_total(wg_call *call) {
+    wg__infer_like(call);
+    if (!wg_dtype_is_float(call->input_specs[0].dtype))
+        call->output_specs[0].dtype = WG_I64;
+    return 0;
+}
+
+static wg_tensor *scanned(const wg_op *op, wg_tensor *x, int axis, bool reverse) {
+    const int along = x == NULL ? -1 : wg__axis(axis, x->spec.ndim, op->name);
+    if (along < 0)
+        return NULL;
+    return wg_apply_one(op, 1, &x, &(scan_options){along, reverse});
+}
+
+/* ---- cumsum: y_i = x_0 + ... + x_i; integers and bools in i64, wrapping around.   dx = the sums
+ * of g from the other end. ---- */
+
+TOTALS(cumsum, 0, +)
+
+static int cumsum_forward(wg_call *call) {
+    static const scan_kernel kernels[WG_DTYPE_COUNT] = KERNELS(cumsum);
+    return run_scan(call, kernels);
+}
+
+static int cumsum_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
+    const scan_options *options = call->options;
+    gradients[0] = scanned(call->op, cotangents[0], options->axis, !options->reverse);
+    return wg__vjp_status();
+}
+
+static int cumsum_sample(int index, wg_generator *generator, wg_sample *sample) {
+    return sample_scan(index, generator, sample, wg__sample_normal);
+}
+
+static const wg_op cumsum = {
+    .name = "cumsum",
+    .doc = "y_i = x_0 + ... + x_i along one axis; integers and bools in i64.",
+    .min_inputs = 1,
+    .max_inputs = 1,
+    .output_count = 1,
+    .options_size = sizeof(scan_options),
+    .differentiable = 1,
+    .infer = infer_total,
+    .forward = cumsum_forward,
+    .vjp = cumsum_vjp,
+    .jvp = wg_jvp_linear,
+    .sample = cumsum_sample,
+    .bench = bench_scan,
+    .flops = scan_flops,
+};
+
+wg_tensor *wg_cumsum(wg_tensor *x, int axis) {
+    return scanned(&cumsum, x, axis, false);
+}
+
+/* ---- cumprod: y_i = x_0 ... x_i; integers and bools in i64, wrapping around.   dx_i = y_(i-1)
+ * (g_i + x_(i+1) (g_(i+1) + x_(i+2) (...))), in which nothing is divided: so zeros do no harm. ----
+ */
+
+TOTALS(cumprod, 1, *)
+
+static int cumprod_forward(wg_call *call) {
+    static const scan_kernel kernels[WG_DTYPE_COUNT] = KERNELS(cumprod);
+    return run_scan(call, kernels);
+}
+
+static int cumprod_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
+    const scan_options *options = call->options;
+    wg_tensor *next = shifted(call->inputs[0], options, true, 0);
+    wg_tensor *s = recurrence(next, cotangents[0], options->axis, !options->reverse);
+    gradients[0] = wg_mul(shifted(call->outputs[0], options, false, 1), s);
+    return wg__vjp_status();
+}
+
+static int cumprod_jvp(wg_call *call, wg_tensor *const *tangents, wg_tensor **output_tangents) {
+    const scan_options *options = call->options;
+    wg_tensor *change = wg_mul(shifted(call->outputs[0], options, false, 1), tangents[0]);
+    output_tangents[0] = recurrence(call->inputs[0], change, options->axis, options->reverse);
+    return wg__vjp_status();
+}
+
+/* With lines of no, one and two zeros at the end. */
+static int cumprod_sample(int index, wg_generator *generator, wg_sample *sample) {
+    static const scan_options options = {1, false};
+    const double values[] = {1.5, -2, 0.5, 2, 0.75, 0, -1, 2, 0, 3, 1.25, 0};
+    if (index < 4)
+        return sample_scan(index, generator, sample, wg__sample_normal);
+    if (index > 4)
+        return 0;
+    sample->options = &options;
+    sample->inputs[0] = wg_from_array(WG_F64, 2, (int64_t[]){3, 4}, values);
+    return wg__sample_status(sample, 1);
+}
+
+static const wg_op cumprod = {
+    .name = "cumprod",
+    .doc = "y_i = x_0 ... x_i along one axis; integers and bools in i64. The gradient is right "
+           "beside zeros, too.",
+    .min_inputs = 1,
+    .max_inputs = 1,
+    .output_count = 1,
+    .options_size = sizeof(scan_options),
+    .saves_inputs = 1,
+    .saves_outputs = 1,
+    .differentiable = 1,
+    .infer = infer_total,
+    .forward = cumprod_forward,
+    .vjp = cumprod_vjp,
+    .jvp = cumprod_jvp,
+    .sample = cumprod_sample,
+    .bench = bench_scan,
+    .flops = scan_flops,
+};
+
+wg_tensor *wg_cumprod(wg_tensor *x, int axis) {
+    return scanned(&cumprod, x, axis, false);
+}
+
+/* ---- cummax, cummin: y_i = the largest, the smallest up to there, and the last place where it
+ * stands; a NaN stays from where it is on.   dx = g added up where it came from. ---- */
+
+/* PyTorch's ties go to the later one; NaN, once it is there, gives way to NaN alone. */
+#define NOT_SMALLER (b >= a) | (b != b)
+#define NOT_LARGER (b <= a) | (b != b)
+
+#define CUMULATED(NAME, TYPE, READ, AS, TAKES)                                                     \
+    static inline void NAME##_lines(const scan_lines *at, int64_t width) {                         \
+        const TYPE *x = at->x[0];                                                                  \
+        TYPE *y = at->y[0], best[SCAN_WIDTH];                                                      \
+        int64_t *index = at->y[1], place[SCAN_WIDTH];                                              \
+        for (int64_t l = 0; l < width; l++) {                                                      \
+            best[l] = x[l];                                                                        \
+            place[l] = 0;                                                                          \
+        }                                                                                          \
+        for (int64_t i = 0; i < at->n; i++)                                                        \
+            for (int64_t l = 0; l < width; l++) {                                                  \
+                const int64_t k = i * at->step + l;                                                \
+                const AS a = READ(best[l]), b = READ(x[k]);                                        \
+                const bool takes = TAKES;                                                          \
+                best[l] = takes ? x[k] : best[l];                                                  \
+                place[l] = takes ? (at->step < 0 ? at->n - 1 - i : i) : place[l];                  \
+                y[k] = best[l];                                                                    \
+                index[k] = place[l];                                                               \
+            }                                                                                      \
+    }                                                                                              \
+    ONE_OR_MORE(NAME)
+
+#define EXTREMA(NAME, FLOAT, INTEGER)                                                              \
+    CUMULATED(NAME##_f32, float, , float, FLOAT)                                                   \
+    CUMULATED(NAME##_f64, double, , double, FLOAT)                                                 \
+    CUMULATED(NAME##_bf16, uint16_t, wg__bf16_to_f32, float, FLOAT)                                \
+    CUMULATED(NAME##_i32, int32_t, , int32_t, INTEGER)                                             \
+    CUMULATED(NAME##_i64, int64_t, , int64_t, INTEGER)                                             \
+    CUMULATED(NAME##_u8, uint8_t, , uint8_t, INTEGER)
+
+EXTREMA(cummax, NOT_SMALLER, b >= a)
+EXTREMA(cummin, NOT_LARGER, b <= a)
+
+static int infer_extremum(wg_call *call) {
+    call->output_specs[0] = call->output_specs[1] = call->input_specs[0];
+    call->output_specs[1].dtype = WG_I64;
+    return 0;
+}
+
+static int cummax_forward(wg_call *call) {
+    static const scan_kernel kernels[WG_DTYPE_COUNT] = KERNELS(cummax);
+    return run_scan(call, kernels);
+}
+
+static int cummin_forward(wg_call *call) {
+    static const scan_kernel kernels[WG_DTYPE_COUNT] = KERNELS(cummin);
+    return run_scan(call, kernels);
+}
+
+static int extremum_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
+    const scan_options *options = call->options;
+    gradients[0] = wg_scatter_add(wg_zeros_like(cotangents[0]), options->axis, call->outputs[1],
+                                  cotangents[0]);
+    return wg__vjp_status();
+}
+
+static int extremum_jvp(wg_call *call, wg_tensor *const *tangents, wg_tensor **output_tangents) {
+    const scan_options *options = call->options;
+    output_tangents[0] = wg_gather(tangents[0], options->axis, call->outputs[1]);
+    return wg__vjp_status();
+}
+
+static int extremum_sample(int index, wg_generator *generator, wg_sample *sample) {
+    return sample_scan(index, generator, sample, wg__sample_distinct);
+}
+
+static const wg_op cummax = {
+    .name = "cummax",
+    .doc =
+        "y_i = the largest of x_0 ... x_i along one axis, and where it stands; NaN from the first "
+        "NaN on. Kinks at ties, at which the last gets the gradient.",
+    .min_inputs = 1,
+    .max_inputs = 1,
+    .output_count = 2,
+    .options_size = sizeof(scan_options),
+    .saves_outputs = 2,
+    .differentiable = 1,
+    .infer = infer_extremum,
+    .forward = cummax_forward,
+    .vjp = extremum_vjp,
+    .jvp = extremum_jvp,
+    .sample = extremum_sample,
+    .bench = bench_scan,
+    .flops = scan_flops,
+};
+
+static const wg_op cummin = {
+    .name = "cummin",
+    .doc = "y_i = the smallest of x_0 ... x_i along one axis, and where it stands; NaN from the "
+           "first NaN on. Kinks at ties, at which the last gets the gradient.",
+    .min_inputs = 1,
+    .max_inputs = 1,
+    .output_count = 2,
+    .options_size = sizeof(scan_options),
+    .saves_outputs = 2,
+    .differentiable = 1,
+    .infer = infer_extremum,
+    .forward = cummin_forward,
+    .vjp = extremum_vjp,
+    .jvp = extremum_jvp,
+    .sample = extremum_sample,
+    .bench = bench_scan,
+    .flops = scan_flops,
+};
+
+static int cumulated(const wg_op *op, wg_tensor *x, int axis, wg_tensor **values,
+                     wg_tensor **indices) {
+    wg_tensor *outputs[WG_MAX_OUTPUTS] = {NULL};
+    const int along = x == NULL ? -1 : wg__axis(axis, x->spec.ndim, op->name);
+    const int status = along < 0 ? -1 : wg_apply(op, 1, &x, &(scan_options){along, false}, outputs);
+    if (values != NULL)
+        *values = outputs[0];
+    if (indices != NULL)
+        *indices = outputs[1];
+    return status;
+}
+
+int wg_cummax(wg_tensor *x, int axis, wg_tensor **values, wg_tensor **indices) {
+    return cumulated(&cummax, x, axis, values, indices);
+}
+
+int wg_cummin(wg_tensor *x, int axis, wg_tensor **values, wg_tensor **indices) {
+    return cumulated(&cummin, x, axis, values, indices);
+}
+
+static const wg_op *const ops[] = {&linear_scan, &cumsum, &cumprod, &cummax, &cummin};
+
+const wg__op_table wg__ops_scan = {ops, sizeof ops / sizeof *ops};

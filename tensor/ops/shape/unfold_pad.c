@@ -1,7 +1,7 @@
 /* Windows that slide along an axis, and padding beside it. */
 #include "tensor/convert.h"
-#include "tensor/ops/elementwise/elementwise.h"
 #include "tensor/ops/registry.h"
+#include "tensor/ops/support.h"
 
 #include <string.h>
 
@@ -429,4 +429,4 @@ wg_tensor *wg_pad(wg_tensor *x, int axis_count, const int64_t *widths, wg_pad_mo
 
 static const wg_op *const ops[] = {&unfold, &fold, &pad_constant, &pad};
 
-const wg__op_family wg__family_window = {ops, sizeof ops / sizeof *ops};
+const wg__op_table wg__ops_unfold_pad = {ops, sizeof ops / sizeof *ops};

@@ -1,9 +1,8 @@
 /* Rotary positions, RoPE   (Su, Lu, Pan, Murtadha, Wen & Liu 2021, arXiv:2104.09864, eq. 34). */
 #include "tensor/iter.h"
-#include "tensor/ops/linalg/dense.h"
-#include "tensor/ops/elementwise/elementwise.h"
+#include "tensor/ops/attention/attention.h"
 #include "tensor/ops/registry.h"
-#include "tensor/ops/attention/rotary.h"
+#include "tensor/ops/support.h"
 
 #include <math.h>
 #include <string.h>
@@ -198,4 +197,4 @@ wg_tensor *wg_rotary(wg_tensor *x, wg_tensor *cos, wg_tensor *sin, wg_rotary_pai
 
 static const wg_op *const ops[] = {&rotary};
 
-const wg__op_family wg__family_position = {ops, sizeof ops / sizeof *ops};
+const wg__op_table wg__ops_rotary = {ops, sizeof ops / sizeof *ops};

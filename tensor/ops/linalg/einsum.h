@@ -1,13 +1,7 @@
-/* Products of labelled tensors, summed over the labels that the result lacks: what einsum and
- * tensordot come down to.
- *
- *     equation --> contraction (einsum.c)   which axis has which label
- *                       |
- *                  order (contraction_order.c)   which two are next; knows sets of labels only
- *                       |
- *                  products (contraction.c)   views, wg_matmul, wg_mul */
-#ifndef WG_TENSOR_OPS_LINALG_CONTRACTION_H
-#define WG_TENSOR_OPS_LINALG_CONTRACTION_H
+/* Products of labelled tensors, summed over the labels that the result lacks: einsum and tensordot
+ * both become one of these contractions. */
+#ifndef WG_TENSOR_OPS_LINALG_EINSUM_H
+#define WG_TENSOR_OPS_LINALG_EINSUM_H
 
 #include "tensor/internal.h"
 

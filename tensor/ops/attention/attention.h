@@ -1,0 +1,76 @@
+/* Attention's kernels, and one step of attention for text that grows token by token. */
+#ifndef WG_TENSOR_OPS_ATTENTION_ATTENTION_H
+#define WG_TENSOR_OPS_ATTENTION_ATTENTION_H
+
+#include "tensor/ops.h"
+
+/* ---- Kernels (tiles.c) ---- */
+
+/* A tensor (B, H, T, D) as kernels see it. */
+typedef struct wg__heads {
+    char *data;
+    int64_t batch_stride, head_stride; /* in bytes */
+    int64_t row_stride, column_stride; /* in elements */
+} wg__heads;
+
+typedef struct wg__attention {
+    wg_dtype dtype;
+    int64_t size; /* of an element */
+    wg_attention_options options;
+    int64_t batch, query_heads, key_heads, queries, keys, width; /* B, H, Hkv, Tq, Tk, D */
+    wg__heads q, k, v, out;  /* out: the result, or its cotangent; its columns are contiguous */
+    wg__heads dq, dk, dv;    /* data NULL: not wanted */
+    const bool *mask;        /* NULL: all may be seen */
+    int64_t mask_strides[4]; /* in bytes */
+    char *log_sums;          /* (B, H, Tq), log sum e^s; NULL: not wanted */
+} wg__attention;
+
+/* Writes out and log_sums; and, of log_sums and out's cotangent, dq, dk and dv. -1 with [MEMORY] */
+int wg__attention_run(const wg__attention *attention);
+int wg__attention_differentiate(const wg__attention *attention);
+
+/* The factors of dropout of the first n weights of a query, by its number over all heads: 0 where
+ * dropped, 1 / (1 - p) elsewhere. */
+void wg__attention_draw(const wg__attention *at, int64_t query, int64_t n, char *factors);
+
+/* ---- Rows rotated by position (rotary.c) ---- */
+
+typedef struct wg__rotation {
+    wg_dtype dtype; /* f32 or f64 */
+    wg_rotary_pairing pairing;
+    int64_t pairs, width; /* P, and D of a row: what is beyond 2 P stays */
+} wg__rotation;
+
+/* y = x turned by a row of each table; x and y are (D) and do not overlap, cos and sin (P). */
+void wg__rotate_row(const wg__rotation *rotation, const void *x, const void *cos, const void *sin,
+                    void *y);
+
+/* ---- A step: attention of the next positions of texts, whose earlier keys and values are kept
+ * (attention.c)
+ *
+ *                         seen      T
+ *     keys, values   |  .  .  .  | k, v |  room  |       (B, Hkv, capacity, D)
+ *
+ * One call does what wg_rotary, wg_copy_, wg_attention and the views between them give: a token
+ * needs so little of each that dispatching them would cost more than running them. ---- */
+
+typedef struct wg__attention_step {
+    wg_tensor *q, *k, *v; /* (B, T, H D) and twice (B, T, Hkv D), as projections give them */
+    int64_t heads, key_heads;
+    wg_tensor *cos, *sin; /* (T, P) or (B, 1, T, P); NULL: nothing is turned */
+    wg_rotary_pairing pairing;
+    wg_tensor *mask;              /* as wg_attention's, of seen + T keys; NULL: all may be seen */
+    wg_attention_options options; /* a scale of 0 is 1/sqrt(D) */
+} wg__attention_step;
+
+/* True of what the step can take: f32 or f64 without gradients or tangents, tables of one of the
+ * two shapes, a mask that broadcasts. Else, and for what is wrong with it, there are the ops. */
+bool wg__attention_step_suits(const wg__attention_step *step, int64_t seen);
+
+/* Writes k, turned, and v to `keys` and `values`, contiguous (B, Hkv, capacity, D) of their dtype
+ * with room for T after `seen`, and gives the attention of q, turned, to all seen + T: (B, T, H D).
+ * [scope; MEMORY] */
+wg_tensor *wg__attention_step_run(const wg__attention_step *step, wg_tensor *keys,
+                                  wg_tensor *values, int64_t seen);
+
+#endif

@@ -1,0 +1,247 @@
+/* What the op families share: rules of shape and dtype, casts, derivatives, samples. */
+#include "tensor/ops/support.h"
+
+/* ---- Shape and dtype rules ---- */
+
+int wg__infer_like(wg_call *call) {
+    call->output_specs[0] = call->input_specs[0];
+    return 0;
+}
+
+int wg__infer_float(wg_call *call) {
+    if (!wg_dtype_is_float(call->input_specs[0].dtype))
+        return wg__op_fail(call, WG_ERROR_DTYPE, "takes a floating dtype, not %s; cast the operand",
+                           wg_dtype_name(call->input_specs[0].dtype));
+    return wg__infer_like(call);
+}
+
+/* Says which axis, counted from the end as broadcasting does, is the first that does not fit. */
+static int fail_broadcast(const wg_call *call, const wg_spec *a, const wg_spec *b) {
+    for (int i = 1; i <= a->ndim && i <= b->ndim; i++) {
+        const int64_t m = a->shape[a->ndim - i], n = b->shape[b->ndim - i];
+        if (m != n && m != 1 && n != 1)
+            return wg__op_fail(call, WG_ERROR_SHAPE,
+                               "sizes %lld and %lld of axis -%d do not broadcast; make them equal, "
+                               "or one of them 1",
+                               (long long)m, (long long)n, i);
+    }
+    return wg__op_fail(call, WG_ERROR_SHAPE, "the shapes do not broadcast");
+}
+
+int wg__infer_broadcast(wg_call *call, int first, wg_dtype dtype) {
+    wg_spec *out = &call->output_specs[0];
+    *out = call->input_specs[first];
+    for (int i = first + 1; i < call->input_count; i++) {
+        if (wg__same_shape(out, &call->input_specs[i]))
+            continue;
+        const wg_spec so_far = *out;
+        if (!wg__broadcast(&so_far, &call->input_specs[i], out))
+            return fail_broadcast(call, &so_far, &call->input_specs[i]);
+    }
+    out->dtype = dtype;
+    return 0;
+}
+
+int wg__check_same_dtype(const wg_call *call, int i, int j) {
+    if (call->input_specs[i].dtype == call->input_specs[j].dtype)
+        return 0;
+    return wg__op_fail(call, WG_ERROR_DTYPE, "dtypes %s and %s differ; cast one operand",
+                       wg_dtype_name(call->input_specs[i].dtype),
+                       wg_dtype_name(call->input_specs[j].dtype));
+}
+
+bool wg__promote(wg_tensor **a, wg_tensor **b) {
+    if (*a == NULL || *b == NULL)
+        return false;
+    const wg_dtype dtype = wg_dtype_promote((*a)->spec.dtype, (*b)->spec.dtype);
+    if ((*a)->spec.dtype != dtype)
+        *a = wg_cast(*a, dtype);
+    if ((*b)->spec.dtype != dtype)
+        *b = wg_cast(*b, dtype);
+    return *a != NULL && *b != NULL;
+}
+
+wg_tensor *wg__as_float(wg_tensor *x) {
+    return x == NULL || wg_dtype_is_float(x->spec.dtype) ? x : wg_cast(x, WG_F32);
+}
+
+/* Where there are casts, scopes of their own let them go at once. */
+
+wg_tensor *wg__apply_float(const wg_op *op, wg_tensor *x, const void *options) {
+    if (!x || wg_dtype_is_float(x->spec.dtype))
+        return wg_apply_one(op, 1, &x, options);
+    wg_scope scope;
+    wg_scope_begin(&scope);
+    x = wg__as_float(x);
+    return wg_scope_end(&scope, wg_apply_one(op, 1, &x, options));
+}
+
+wg_tensor *wg__apply_two(const wg_op *op, wg_tensor *a, wg_tensor *b, bool floating) {
+    if (!a || !b)
+        return NULL;
+    const bool is_float = wg_dtype_is_float(a->spec.dtype) || !floating;
+    if (a->spec.dtype == b->spec.dtype && is_float)
+        return wg_apply_one(op, 2, (wg_tensor *[]){a, b}, NULL);
+    wg_tensor *y = NULL;
+    wg_scope scope;
+    wg_scope_begin(&scope);
+    if (wg__promote(&a, &b)) {
+        if (floating) {
+            a = wg__as_float(a);
+            b = wg__as_float(b);
+        }
+        y = wg_apply_one(op, 2, (wg_tensor *[]){a, b}, NULL);
+    }
+    return wg_scope_end(&scope, y);
+}
+
+int wg__check_kernel_dtype(const wg_call *call) {
+    wg_dtype dtype = call->input_specs[0].dtype;
+    if (dtype == WG_F32 || dtype == WG_F64)
+        return 0;
+    return wg__op_fail(call, WG_ERROR_DTYPE, "wanted f32 or f64; cast the operands");
+}
+
+bool wg__promote_all(int count, wg_tensor **tensors) {
+    if (!tensors[0])
+        return false;
+    wg_dtype dtype = tensors[0]->spec.dtype;
+    for (int i = 1; i < count; i++)
+        if (tensors[i])
+            dtype = wg_dtype_promote(dtype, tensors[i]->spec.dtype);
+    for (int i = 0; i < count; i++) {
+        if (!tensors[i] || tensors[i]->spec.dtype == dtype)
+            continue;
+        tensors[i] = wg_cast(tensors[i], dtype);
+        if (!tensors[i])
+            return false;
+    }
+    return true;
+}
+
+wg_tensor *wg__widen(wg_tensor *x) {
+    return x && x->spec.dtype == WG_BF16 ? wg_cast(x, WG_F32) : x;
+}
+
+wg_tensor *wg__narrow(wg_tensor *result, wg_dtype dtype) {
+    return dtype == WG_BF16 ? wg_cast(result, WG_BF16) : result;
+}
+
+/* ---- Backward ---- */
+
+wg_tensor *wg__sum_like(wg_tensor *g, const wg_call *call, int i) {
+    return wg_sum_to(g, call->input_specs[i].ndim, call->input_specs[i].shape);
+}
+
+int wg__vjp_status(void) {
+    return wg_error_pending() != NULL ? -1 : 0;
+}
+
+/* ---- Derivatives of elementwise ops ---- */
+
+int wg__jvp_diagonal(wg_call *call, wg_tensor *const *tangents, wg_tensor **output_tangents) {
+    if (tangents[0] == NULL)
+        return 0;
+    wg_call transposed = *call;
+    transposed.wants = 1;
+    transposed.create_graph = true; /* the tangent may be differentiated in its turn */
+    transposed.last_use = false;
+    return call->op->vjp(&transposed, tangents, output_tangents);
+}
+
+int wg__vjp_by_partials(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients,
+                        wg__partial partial) {
+    for (int i = 0; i < call->input_count; i++)
+        if (wg__wants(call, i))
+            gradients[i] = wg__sum_like(partial(call, i, cotangents[0]), call, i);
+    return wg__vjp_status();
+}
+
+int wg__jvp_by_partials(wg_call *call, wg_tensor *const *tangents, wg_tensor **output_tangents,
+                        wg__partial partial) {
+    const wg_spec *spec = &call->output_specs[0];
+    wg_tensor *sum = NULL;
+    for (int i = 0; i < call->input_count; i++) {
+        wg_tensor *term = tangents[i] == NULL ? NULL : partial(call, i, tangents[i]);
+        sum = sum != NULL && term != NULL ? wg_add(sum, term) : sum != NULL ? sum : term;
+    }
+    output_tangents[0] = sum == NULL ? NULL : wg_expand(sum, spec->ndim, spec->shape);
+    return wg__vjp_status();
+}
+
+/* ---- Samples ---- */
+
+wg_tensor *wg__sample_normal(wg_generator *generator, int ndim, const int64_t *shape) {
+    return wg_randn(generator, WG_F64, ndim, shape);
+}
+
+wg_tensor *wg__sample_positive(wg_generator *generator, int ndim, const int64_t *shape) {
+    return wg_affine(wg_rand(generator, WG_F64, ndim, shape), 1.5, 0.5);
+}
+
+wg_tensor *wg__sample_nonzero(wg_generator *generator, int ndim, const int64_t *shape) {
+    wg_tensor *x = wg_randn(generator, WG_F64, ndim, shape);
+    return wg_add(x, wg_affine(wg_sign(x), 0.25, 0));
+}
+
+wg_tensor *wg__sample_distinct(wg_generator *generator, int ndim, const int64_t *shape) {
+    int64_t count = 1;
+    for (int i = 0; i < ndim; i++)
+        count *= shape[i];
+    wg_tensor *x = wg_cast(wg_randperm(generator, count), WG_F64);
+    return wg_reshape(wg_affine(x, 0.25, -0.125 * (double)count), ndim, shape);
+}
+
+typedef struct sample_shape {
+    int ndim;
+    int64_t shape[4];
+} sample_shape;
+
+int wg__sample_status(wg_sample *sample, int count) {
+    sample->input_count = count;
+    for (int i = 0; i < count; i++)
+        if (sample->inputs[i] == NULL)
+            return -1;
+    return 1;
+}
+
+int wg__sample_unary(int index, wg_generator *generator, wg_sample *sample, wg__sampler make) {
+    static const sample_shape shapes[] = {{2, {2, 3}}, {0, {0}}, {1, {1}}, {4, {2, 1, 3, 2}}};
+    if (index >= (int)(sizeof shapes / sizeof *shapes))
+        return 0;
+    sample->inputs[0] = make(generator, shapes[index].ndim, shapes[index].shape);
+    return wg__sample_status(sample, 1);
+}
+
+int wg__sample_binary(int index, wg_generator *generator, wg_sample *sample, wg__sampler make_a,
+                      wg__sampler make_b) {
+    static const sample_shape shapes[][2] = {
+        {{2, {2, 3}}, {2, {2, 3}}}, {{2, {2, 3}}, {1, {3}}},          {{0, {0}}, {2, {2, 2}}},
+        {{2, {4, 1}}, {2, {1, 3}}}, {{3, {2, 3, 2}}, {3, {1, 3, 1}}}, {{1, {1}}, {0, {0}}},
+    };
+    if (index >= (int)(sizeof shapes / sizeof *shapes))
+        return 0;
+    const sample_shape *a = &shapes[index][0], *b = &shapes[index][1];
+    sample->inputs[0] = make_a(generator, a->ndim, a->shape);
+    sample->inputs[1] = make_b(generator, b->ndim, b->shape);
+    return wg__sample_status(sample, 2);
+}
+
+static int bench(wg_generator *generator, wg_sample *sample, int count) {
+    const int64_t shape[] = {1 << 22};
+    for (int i = 0; i < count; i++)
+        sample->inputs[i] = wg_rand(generator, WG_F32, 1, shape);
+    return wg__sample_status(sample, count);
+}
+
+int wg__bench_one(wg_generator *generator, wg_sample *sample) {
+    return bench(generator, sample, 1);
+}
+
+int wg__bench_two(wg_generator *generator, wg_sample *sample) {
+    return bench(generator, sample, 2);
+}
+
+int wg__bench_three(wg_generator *generator, wg_sample *sample) {
+    return bench(generator, sample, 3);
+}

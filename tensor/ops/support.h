@@ -1,0 +1,113 @@
+/* What the op families share: rules of shape and dtype, casts before and after kernels, vjps and
+ * jvps, samples. */
+#ifndef WG_TENSOR_OPS_SUPPORT_H
+#define WG_TENSOR_OPS_SUPPORT_H
+
+#include "tensor/internal.h"
+#include "tensor/iter.h"
+#include "tensor/ops.h"
+
+/* ---- Shape and dtype rules ---- */
+
+/* Output 0 has the dtype and shape of input 0. */
+int wg__infer_like(wg_call *call);
+
+/* The same for an op that computes on floats only; DTYPE for others. */
+int wg__infer_float(wg_call *call);
+
+/* Output 0 has the broadcast shape of the inputs from `first` on, and that dtype; -1 with SHAPE. */
+int wg__infer_broadcast(wg_call *call, int first, wg_dtype dtype);
+
+/* -1 with DTYPE unless the inputs i and j have one dtype. */
+int wg__check_same_dtype(const wg_call *call, int i, int j);
+
+/* Casts the tensor of lower dtype to that of the other. False when one of them is or becomes NULL.
+ */
+bool wg__promote(wg_tensor **a, wg_tensor **b);
+
+/* x itself if it is of a floating dtype, else x in f32. NULL gives NULL. */
+wg_tensor *wg__as_float(wg_tensor *x);
+
+/* Runs an op of one operand, cast to f32 unless it is of a floating dtype. */
+wg_tensor *wg__apply_float(const wg_op *op, wg_tensor *x, const void *options);
+
+/* Runs an op of two operands, cast to their common dtype; with `floating`, to f32 at least if that
+ * is none. */
+wg_tensor *wg__apply_two(const wg_op *op, wg_tensor *a, wg_tensor *b, bool floating);
+
+/* -1 with DTYPE unless input 0 is f32 or f64, for which there are kernels. */
+int wg__check_kernel_dtype(const wg_call *call);
+
+/* Casts `count` tensors, of which any but the first may be NULL, to the highest of their dtypes.
+ * False when the first is or one becomes NULL. */
+bool wg__promote_all(int count, wg_tensor **tensors);
+
+/* x as its kernels take it: bf16 is cast to f32, and results are cast back by the second. */
+wg_tensor *wg__widen(wg_tensor *x);
+wg_tensor *wg__narrow(wg_tensor *result, wg_dtype dtype);
+
+/* ---- Backward ---- */
+
+static inline bool wg__wants(const wg_call *call, int input) {
+    return (call->wants >> input & 1) != 0;
+}
+
+/* g summed over the axes that broadcasting gave input i: a gradient of that input's shape. */
+wg_tensor *wg__sum_like(wg_tensor *g, const wg_call *call, int i);
+
+/* What a vjp returns: -1 if one of its ops has failed. (Backward never starts with an error
+ * pending.) */
+int wg__vjp_status(void);
+
+/* ---- Derivatives of elementwise ops, where the Jacobian of the output by each operand is diagonal
+ * ---- */
+
+/* The jvp of an op that takes the elements of input 0 to those of the output one by one: as its
+ * Jacobian is its own transpose, this is the vjp. */
+int wg__jvp_diagonal(wg_call *call, wg_tensor *const *tangents, wg_tensor **output_tangents);
+
+/* For an op on operands that broadcast: `direction` times the derivative of the output by input i.
+ * direction, and what is returned, broadcast to the shape of the output. */
+typedef wg_tensor *(*wg__partial)(wg_call *call, int i, wg_tensor *direction);
+
+int wg__vjp_by_partials(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients,
+                        wg__partial partial);
+int wg__jvp_by_partials(wg_call *call, wg_tensor *const *tangents, wg_tensor **output_tangents,
+                        wg__partial partial);
+
+/* NAME_vjp and NAME_jvp out of NAME_partial. */
+#define WG__DERIVATIVES_BY_PARTIALS(NAME)                                                          \
+    static int NAME##_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {    \
+        return wg__vjp_by_partials(call, cotangents, gradients, NAME##_partial);                   \
+    }                                                                                              \
+    static int NAME##_jvp(wg_call *call, wg_tensor *const *tangents,                               \
+                          wg_tensor **output_tangents) {                                           \
+        return wg__jvp_by_partials(call, tangents, output_tangents, NAME##_partial);               \
+    }
+
+/* ---- Samples ---- */
+
+/* Makes f64 values of a shape: */
+typedef wg_tensor *(*wg__sampler)(wg_generator *generator, int ndim, const int64_t *shape);
+
+wg_tensor *wg__sample_normal(wg_generator *generator, int ndim, const int64_t *shape);
+wg_tensor *wg__sample_positive(wg_generator *generator, int ndim, const int64_t *shape); /* 1/2.. */
+wg_tensor *wg__sample_nonzero(wg_generator *generator, int ndim,
+                              const int64_t *shape); /* |x|>1/4 */
+wg_tensor *wg__sample_distinct(wg_generator *generator, int ndim,
+                               const int64_t *shape); /* by 1/4 */
+
+/* The samples of ops of one input, and of two that broadcast: returns what wg_op.sample does. */
+int wg__sample_unary(int index, wg_generator *generator, wg_sample *sample, wg__sampler make);
+int wg__sample_binary(int index, wg_generator *generator, wg_sample *sample, wg__sampler make_a,
+                      wg__sampler make_b);
+
+/* Large samples of one, two and three inputs for benches: f32, from 0 to 1. */
+int wg__bench_one(wg_generator *generator, wg_sample *sample);
+int wg__bench_two(wg_generator *generator, wg_sample *sample);
+int wg__bench_three(wg_generator *generator, wg_sample *sample);
+
+/* What wg_op.sample returns for a sample of `count` inputs: -1 if one could not be made. */
+int wg__sample_status(wg_sample *sample, int count);
+
+#endif
