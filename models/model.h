@@ -8,9 +8,9 @@
  *     wg_tensor *logits = wg_model_logits(&model, hidden, NULL);                       (B, T, V)
  *     wg_model_free(&model);
  *
- * A model is a file pair models/NAME.{h,c} with its struct, its forward and its record, and a row in
- * the table of models/model.c. The structs and functions of one model (wg_bert_new...) are public as
- * well, for programs that know which model they want.
+ * A model is a file pair models/NAME.{h,c} with its struct, its forward and its record, and a row
+ * in the table of models/model.c. The structs and functions of one model (wg_bert_new...) are
+ * public as well, for programs that know which model they want.
  *
  *     shape               forward is                     examples
  *     encoder             ids -> hidden                  BERT
@@ -34,17 +34,17 @@ typedef enum wg_model_shape {
 /* What a model is given. Members that a shape does not name are for it to ignore; all but ids (or
  * embeddings) may be NULL. */
 typedef struct wg_model_inputs {
-    wg_tensor *ids;            /* (B, T) i64 or i32 */
-    wg_tensor *embeddings;     /* encoders: (B, T, C), word embeddings instead of ids */
-    wg_tensor *keep;           /* (B, T) bool, false for padding; with caches (B, Tk), Tk all that is
-                                * seen. NULL: no padding */
+    wg_tensor *ids;        /* (B, T) i64 or i32 */
+    wg_tensor *embeddings; /* encoders: (B, T, C), word embeddings instead of ids */
+    wg_tensor *keep;       /* (B, T) bool, false for padding; with caches (B, Tk), Tk all that is
+                            * seen. NULL: no padding */
     wg_tensor *token_type_ids; /* encoders with segments: (B, T); NULL: all 0 */
-    wg_tensor *position_ids;   /* decoders: (B, T) below max_positions; NULL: 0, 1, ... after what the
-                                * caches hold */
+    wg_tensor *position_ids; /* decoders: (B, T) below max_positions; NULL: 0, 1, ... after what the
+                              * caches hold */
     wg_tensor *block_position_ids; /* prefix decoders: (B, T), 0 in Part A, 1, 2... in a span */
     wg_tensor *part_a;             /* prefix decoders: (B), tokens of Part A; NULL: all of it */
-    wg_tensor *mask;   /* prefix decoders, instead of part_a: bool, broadcastable to (B, H, T, Tk) */
-    wg_tensor *memory; /* encoder-decoders: (B, S, C), what wg_model_encode gave */
+    wg_tensor *mask; /* prefix decoders, instead of part_a: bool, broadcastable to (B, H, T, Tk) */
+    wg_tensor *memory;          /* encoder-decoders: (B, S, C), what wg_model_encode gave */
     wg_tensor *memory_keep;     /* (B, S) bool */
     wg_kv_cache *caches;        /* of generation, one a layer: the ids follow what these hold */
     wg_kv_cache *memory_caches; /* encoder-decoders: one a layer, filled at the first call */
@@ -61,10 +61,12 @@ typedef struct wg_model_sizes {
 
 /* What a new model takes from its tokenizer and its run where its configuration leaves it open. */
 typedef struct wg_model_fit {
-    const wg_tokenizer *tokenizer;
-    int64_t sequence; /* tokens of a training sequence; 0: unknown */
-    bool configured;  /* the configuration is a user's file, and not a preset */
-    bool has_vocabulary, has_begin, has_end, has_pad, has_start; /* ... and that file says them */
+    const wg_tokenizer *tokenizer; /* NULL: it is not made yet, and `learnt` is wanted */
+    int64_t sequence;              /* tokens of a training sequence; 0: unknown */
+    wg_config *file;               /* the user's configuration file, for the keys that it has; NULL:
+                                    * the configuration is a preset */
+    int64_t learnt; /* set: tokens that a tokenizer has to learn so that, with those that the type
+                     * adds, the configured vocabulary is full; 0: any number */
 } wg_model_fit;
 
 typedef struct wg_model_preset {
@@ -100,7 +102,9 @@ struct wg_model_type {
     int (*read_more)(wg_config *json, void *config); /* what no row says; NULL: nothing */
     int (*write_more)(wg_config *json, const void *config);
     int (*check)(const void *config); /* beyond the rows; -1 with [ARGUMENT]; NULL: nothing */
-    int (*fit)(void *config, const wg_model_fit *fit);
+    const char *const *fitted; /* keys that a user's file may leave out, as `fit` sets them; up to
+                                * NULL; NULL: none */
+    int (*fit)(void *config, wg_model_fit *fit);
     wg_model_sizes (*sizes)(const void *config);
     const void *(*config)(const wg_module *model); /* of a model that was made */
 
@@ -112,15 +116,16 @@ struct wg_model_type {
     wg_tensor *(*encode)(wg_module *model, wg_tensor *ids, wg_tensor *keep); /* encoder-decoders */
     wg_tensor *(*forward)(wg_module *model, const wg_model_inputs *inputs);  /* -> (B, T, C) */
     wg_tensor *(*logits)(wg_module *model, wg_tensor *hidden, wg_tensor *positions);
-    wg_tensor *(*loss)(wg_module *model, wg_tensor *hidden, wg_tensor *positions,
-                       wg_tensor *labels);
+    wg_tensor *(*loss)(wg_module *model, wg_tensor *hidden, wg_tensor *positions, wg_tensor *labels,
+                       const wg_cross_entropy_options *options);
 
     /* Encoders: a module to hang below a head of one's own, and the pooled output (B, C). */
     const char *encoder_name; /* "bert" */
     wg_module *(*encoder_new)(wg_module *parent, const char *name, const void *config, bool pooler);
     wg_tensor *(*encoder_forward)(wg_module *encoder, const wg_model_inputs *inputs);
     wg_tensor *(*encoder_pool)(wg_module *encoder, wg_tensor *hidden);
-    wg_tensor *(*next_sentence)(wg_module *model, wg_tensor *hidden); /* logits (B, 2); NULL: none */
+    wg_module *(*encoder)(wg_module *model);       /* the encoder of a model of this type */
+    wg_linear *(*next_sentence)(wg_module *model); /* the head on the pooled output; NULL: none */
 };
 
 /* ---- The table ---- */
@@ -129,6 +134,10 @@ struct wg_model_type {
  * listing them]. */
 WG_API const wg_model_type *wg_model_type_at(int index);
 WG_API const wg_model_type *wg_model_type_find(const char *name);
+
+/* The type of the model that a checkpoint holds. NULL with [NOT_FOUND, IO, FORMAT; STATE for a
+ * model_type that is not known] */
+WG_API const wg_model_type *wg_model_type_of(const char *path);
 
 /* ---- Configurations: structs of the type (wg_bert_config...) ---- */
 
@@ -139,6 +148,10 @@ WG_API int wg_model_preset_config(const wg_model_type *type, const char *name, v
  * published files that change nothing are passed over, any other is refused. After an error *config
  * is as it was. -1 with [FORMAT, ARGUMENT, MEMORY] */
 WG_API int wg_model_config_from_json(const wg_model_type *type, const char *json, void *config);
+
+/* Reads a user's configuration file for a new model, which may leave out the keys that
+ * type->fit sets by the tokenizer. */
+WG_API int wg_model_config_open(const wg_model_type *type, wg_config *file, void *config);
 
 /* The configuration as JSON text; the caller frees it with wg_text_free. NULL with [MEMORY] */
 WG_API char *wg_model_config_to_json(const wg_model_type *type, const void *config);
@@ -172,7 +185,8 @@ WG_API void wg_model_free(wg_model *model);
 WG_API char *wg_model_config_json(const wg_model *model);
 WG_API wg_model_sizes wg_model_sizes_of(const wg_model *model);
 
-/* source ids (B, S) -> memory (B, S, C), of encoder-decoders. [scope; SHAPE, INDEX, DTYPE; STATE] */
+/* source ids (B, S) -> memory (B, S, C), of encoder-decoders. [scope; SHAPE, INDEX, DTYPE; STATE]
+ */
 WG_API wg_tensor *wg_model_encode(const wg_model *model, wg_tensor *ids, wg_tensor *keep);
 
 /* -> (B, T, C). [scope; SHAPE, also beyond the model's positions; INDEX, DTYPE, ARGUMENT] */
@@ -183,8 +197,9 @@ WG_API wg_tensor *wg_model_forward(const wg_model *model, const wg_model_inputs 
 WG_API wg_tensor *wg_model_logits(const wg_model *model, wg_tensor *hidden, wg_tensor *positions);
 
 /* The mean cross-entropy of those logits, which are never stored whole, and labels, of which
- * WG_IGNORE_INDEX counts for nothing. Rank 0. [scope; SHAPE, INDEX, DTYPE] */
+ * WG_IGNORE_INDEX counts for nothing. Rank 0. `options` (label smoothing, counting right
+ * predictions) may be NULL. [scope; SHAPE, INDEX, DTYPE] */
 WG_API wg_tensor *wg_model_loss(const wg_model *model, wg_tensor *hidden, wg_tensor *positions,
-                                wg_tensor *labels);
+                                wg_tensor *labels, const wg_cross_entropy_options *options);
 
 #endif
