@@ -1,4 +1,4 @@
-/* The lists of tensors of published checkpoints, a kind of model each. tests/test_convert.c holds
+/* The lists of tensors of published checkpoints, a kind of model each. tests/formats/convert.c holds
  * them against the modules. */
 #include <inttypes.h>
 #include <stdarg.h>

@@ -1,192 +1,252 @@
+# The tests: one program a folder, the support that they share, and the scripts.
+
 unit_tests = \
-	tests/test_alloc \
-	tests/test_anomaly \
-	tests/test_attention \
-	tests/test_attention_forms \
-	tests/test_attention_step \
 	tests/test_autograd \
-	tests/test_average \
-	tests/test_backward_limits \
-	tests/test_batch_norm \
-	tests/test_batch_positions \
-	tests/test_beam \
-	tests/test_bert \
-	tests/test_bert_batch \
-	tests/test_bert_heads \
-	tests/test_bert_pretraining \
-	tests/test_bf16_product \
-	tests/test_blank_infilling \
-	tests/test_bleu \
-	tests/test_blocks \
-	tests/test_bpe \
-	tests/test_characters \
-	tests/test_checkpoint \
-	tests/test_checkpoint_damage \
-	tests/test_checkpoint_files \
-	tests/test_cloze \
-	tests/test_config \
-	tests/test_configurations \
-	tests/test_convert \
-	tests/test_corpus \
-	tests/test_decode \
-	tests/test_decoder_configs \
-	tests/test_decoder_layers \
-	tests/test_decoders \
-	tests/test_dropout \
-	tests/test_einsum \
-	tests/test_functional \
-	tests/test_fuzz_seeds \
-	tests/test_gemm_large \
-	tests/test_glm \
-	tests/test_glm_batch \
-	tests/test_glm_cloze \
-	tests/test_glm_fill \
+	tests/test_base \
+	tests/test_bench \
+	tests/test_data \
+	tests/test_formats \
 	tests/test_gradcheck \
-	tests/test_gradcheck_broken \
-	tests/test_gradcheck_module \
-	tests/test_hooks \
-	tests/test_huggingface \
-	tests/test_init \
-	tests/test_labelled_text \
-	tests/test_language_modeling \
-	tests/test_layer_forms \
-	tests/test_layers \
-	tests/test_linear_loss \
-	tests/test_llama2c \
-	tests/test_log \
-	tests/test_loss \
-	tests/test_matmul \
-	tests/test_mixture \
-	tests/test_module \
-	tests/test_norm \
-	tests/test_npy \
-	tests/test_ops_errors \
-	tests/test_ops_gradients \
-	tests/test_ops_reduce \
-	tests/test_ops_sort \
-	tests/test_ops_views \
+	tests/test_io \
+	tests/test_models \
+	tests/test_nn \
+	tests/test_objectives \
+	tests/test_ops \
 	tests/test_optim \
-	tests/test_optimizers \
-	tests/test_packed \
-	tests/test_parallel \
-	tests/test_post_hooks \
-	tests/test_print \
-	tests/test_profile \
-	tests/test_random \
-	tests/test_recompute \
-	tests/test_reference_activation \
-	tests/test_reference_arrange \
-	tests/test_reference_binary \
-	tests/test_reference_cast \
-	tests/test_reference_create \
-	tests/test_reference_functions \
-	tests/test_reference_index \
-	tests/test_reference_linear \
-	tests/test_reference_loss \
-	tests/test_reference_reduce \
-	tests/test_reference_rows \
-	tests/test_reference_scan \
-	tests/test_reference_sort \
-	tests/test_reference_unary \
-	tests/test_reference_view \
-	tests/test_registry \
-	tests/test_sample \
-	tests/test_sampling \
-	tests/test_schedule \
-	tests/test_sentence_pairs \
-	tests/test_sentencepiece \
-	tests/test_shards \
-	tests/test_simd_functions \
-	tests/test_simd_products \
-	tests/test_simd_rows \
-	tests/test_sinusoidal \
-	tests/test_softmax \
-	tests/test_squad \
-	tests/test_stack \
-	tests/test_step_in_backward \
-	tests/test_steps \
-	tests/test_stored \
-	tests/test_stories \
-	tests/test_t5 \
-	tests/test_t5_batch \
-	tests/test_t5_pretraining \
 	tests/test_tensor \
-	tests/test_token_file \
-	tests/test_tokenizer_export \
-	tests/test_tokenizer_reference \
 	tests/test_train \
-	tests/test_trainer_ends \
-	tests/test_trainer_options \
-	tests/test_transformer \
-	tests/test_transformer_config \
-	tests/test_transforms \
-	tests/test_translation \
-	tests/test_translation_batch \
-	tests/test_weights \
-	tests/test_wordpiece \
-	tests/test_wordpiece_train \
+	$(nil)
+
+tests_test_autograd_SOURCES = \
+	tests/autograd/activation_checkpointing.c \
+	tests/autograd/anomaly.c \
+	tests/autograd/autograd.c \
+	tests/autograd/backward_limits.c \
+	tests/autograd/functional.c \
+	tests/autograd/hooks.c \
+	tests/autograd/post_hooks.c \
+	tests/autograd/transforms.c \
+	$(nil)
+
+tests_test_base_SOURCES = \
+	tests/base/alloc.c \
+	tests/base/parallel.c \
+	$(nil)
+
+tests_test_bench_SOURCES = \
+	tests/bench/steps.c \
+	bench/workload.c \
+	bench/workload_kinds.c \
+	$(nil)
+
+tests_test_data_SOURCES = \
+	tests/data/batch_positions.c \
+	tests/data/bert_batch.c \
+	tests/data/bleu.c \
+	tests/data/bpe.c \
+	tests/data/characters.c \
+	tests/data/cloze.c \
+	tests/data/corpus.c \
+	tests/data/glm_batch.c \
+	tests/data/huggingface.c \
+	tests/data/labelled_text.c \
+	tests/data/llama2c.c \
+	tests/data/mixture.c \
+	tests/data/sentence_pairs.c \
+	tests/data/sentencepiece.c \
+	tests/data/squad.c \
+	tests/data/t5_batch.c \
+	tests/data/token_file.c \
+	tests/data/tokenizer_export.c \
+	tests/data/tokenizer_reference.c \
+	tests/data/translation_batch.c \
+	tests/data/wordpiece.c \
+	tests/data/wordpiece_train.c \
+	$(nil)
+
+tests_test_formats_SOURCES = \
+	tests/formats/convert.c \
+	tests/formats/fuzz_seeds.c \
+	tests/formats/stories.c \
+	$(nil)
+
+tests_test_gradcheck_SOURCES = \
+	tests/gradcheck/broken.c \
+	tests/gradcheck/gradcheck.c \
+	tests/gradcheck/module.c \
+	$(nil)
+
+tests_test_io_SOURCES = \
+	tests/io/checkpoint.c \
+	tests/io/checkpoint_damage.c \
+	tests/io/checkpoint_files.c \
+	tests/io/config.c \
+	tests/io/log.c \
+	tests/io/shards.c \
+	tests/io/storage_dtype.c \
+	tests/io/weights.c \
+	$(nil)
+
+tests_test_models_SOURCES = \
+	tests/models/beam.c \
+	tests/models/bert.c \
+	tests/models/bert_heads.c \
+	tests/models/configurations.c \
+	tests/models/decode.c \
+	tests/models/decoder_configs.c \
+	tests/models/decoders.c \
+	tests/models/glm.c \
+	tests/models/sampling.c \
+	tests/models/stack.c \
+	tests/models/t5.c \
+	tests/models/transformer.c \
+	tests/models/transformer_config.c \
+	$(nil)
+
+tests_test_nn_SOURCES = \
+	tests/nn/attention_forms.c \
+	tests/nn/batch_norm.c \
+	tests/nn/decoder_layers.c \
+	tests/nn/init.c \
+	tests/nn/layer_forms.c \
+	tests/nn/layers.c \
+	tests/nn/module.c \
+	tests/nn/sinusoidal.c \
+	$(nil)
+
+tests_test_objectives_SOURCES = \
+	tests/objectives/bert_pretraining.c \
+	tests/objectives/blank_infilling.c \
+	tests/objectives/glm_cloze.c \
+	tests/objectives/glm_fill.c \
+	tests/objectives/language_modeling.c \
+	tests/objectives/t5_pretraining.c \
+	tests/objectives/translation.c \
+	$(nil)
+
+tests_test_ops_SOURCES = \
+	tests/ops/attention.c \
+	tests/ops/attention_step.c \
+	tests/ops/dropout.c \
+	tests/ops/einsum.c \
+	tests/ops/errors.c \
+	tests/ops/gradients.c \
+	tests/ops/linear_loss.c \
+	tests/ops/loss.c \
+	tests/ops/matmul.c \
+	tests/ops/norm.c \
+	tests/ops/quantized.c \
+	tests/ops/reduce.c \
+	tests/ops/reference_activation.c \
+	tests/ops/reference_arrange.c \
+	tests/ops/reference_binary.c \
+	tests/ops/reference_cast.c \
+	tests/ops/reference_create.c \
+	tests/ops/reference_functions.c \
+	tests/ops/reference_index.c \
+	tests/ops/reference_linear.c \
+	tests/ops/reference_loss.c \
+	tests/ops/reference_reduce.c \
+	tests/ops/reference_rows.c \
+	tests/ops/reference_scan.c \
+	tests/ops/reference_sort.c \
+	tests/ops/reference_unary.c \
+	tests/ops/reference_view.c \
+	tests/ops/registry.c \
+	tests/ops/softmax.c \
+	tests/ops/sort.c \
+	tests/ops/views.c \
+	$(nil)
+
+tests_test_optim_SOURCES = \
+	tests/optim/average.c \
+	tests/optim/optimizer.c \
+	tests/optim/optimizers.c \
+	tests/optim/schedule.c \
+	tests/optim/step_in_backward.c \
+	$(nil)
+
+tests_test_tensor_SOURCES = \
+	tests/tensor/bf16_product.c \
+	tests/tensor/blocks.c \
+	tests/tensor/gemm_large.c \
+	tests/tensor/npy.c \
+	tests/tensor/print.c \
+	tests/tensor/profile.c \
+	tests/tensor/random.c \
+	tests/tensor/sample.c \
+	tests/tensor/simd_functions.c \
+	tests/tensor/simd_products.c \
+	tests/tensor/simd_rows.c \
+	tests/tensor/tensor.c \
+	$(nil)
+
+tests_test_train_SOURCES = \
+	tests/train/trainer.c \
+	tests/train/trainer_ends.c \
+	tests/train/trainer_options.c \
 	$(nil)
 
 testing_sources = \
-	tests/damage.c \
-	tests/damage.h \
-	tests/files.c \
-	tests/files.h \
-	tests/fused.c \
-	tests/fused.h \
 	tests/fuzz/weights.c \
 	tests/fuzz/weights.h \
-	tests/hdf5_leaks.c \
-	tests/hdf5_leaks.h \
-	tests/layer_case.c \
-	tests/layer_case.h \
-	tests/leaves.c \
-	tests/leaves.h \
-	tests/model_fixture.c \
-	tests/model_fixture.h \
-	tests/peak.c \
-	tests/peak.h \
-	tests/reference.c \
-	tests/reference.h \
-	tests/regression.c \
-	tests/regression.h \
-	tests/simd_tables.h \
-	tests/sound.c \
-	tests/sound.h \
-	tests/task_run.c \
-	tests/task_run.h \
-	tests/testing.c \
-	tests/testing.h \
-	tests/tokens_of.c \
-	tests/tokens_of.h \
-	tests/toy.c \
-	tests/toy.h \
-	tests/weights_damage.c \
-	tests/weights_damage.h \
-	tests/word_corpus.c \
-	tests/word_corpus.h \
+	tests/support/damage.c \
+	tests/support/damage.h \
+	tests/support/files.c \
+	tests/support/files.h \
+	tests/support/fused.c \
+	tests/support/fused.h \
+	tests/support/hdf5_leaks.c \
+	tests/support/hdf5_leaks.h \
+	tests/support/layer_case.c \
+	tests/support/layer_case.h \
+	tests/support/leaves.c \
+	tests/support/leaves.h \
+	tests/support/model_fixture.c \
+	tests/support/model_fixture.h \
+	tests/support/peak.c \
+	tests/support/peak.h \
+	tests/support/reference.c \
+	tests/support/reference.h \
+	tests/support/regression.c \
+	tests/support/regression.h \
+	tests/support/simd_tables.h \
+	tests/support/sound.c \
+	tests/support/sound.h \
+	tests/support/task_run.c \
+	tests/support/task_run.h \
+	tests/support/testing.c \
+	tests/support/testing.h \
+	tests/support/tokens_of.c \
+	tests/support/tokens_of.h \
+	tests/support/toy.c \
+	tests/support/toy.h \
+	tests/support/weights_damage.c \
+	tests/support/weights_damage.h \
+	tests/support/word_corpus.c \
+	tests/support/word_corpus.h \
 	$(nil)
 
 script_tests = \
-	tests/bench.sh \
-	tests/cli.sh \
-	tests/convert.sh \
-	tests/corpus.sh \
+	tests/cli/bench.sh \
+	tests/cli/cli.sh \
+	tests/cli/convert.sh \
+	tests/cli/corpus.sh \
+	tests/cli/finetune.sh \
+	tests/cli/generate.sh \
+	tests/cli/glm.sh \
+	tests/cli/gradcheck.sh \
+	tests/cli/man.sh \
+	tests/cli/pairs.sh \
+	tests/cli/t5.sh \
+	tests/cli/tokenizer.sh \
+	tests/cli/translate.sh \
+	tests/cli/verbs.sh \
 	tests/custom_op.sh \
 	tests/docs.sh \
 	tests/examples.sh \
-	tests/finetune.sh \
 	tests/floors.sh \
-	tests/fuzz.sh \
-	tests/generate.sh \
-	tests/glm.sh \
-	tests/gradcheck.sh \
+	tests/fuzz/seeds.sh \
 	tests/headers.sh \
-	tests/man.sh \
 	tests/ops_table.sh \
-	tests/pairs.sh \
-	tests/t5.sh \
-	tests/tokenizer.sh \
-	tests/translate.sh \
-	tests/verbs.sh \
 	$(nil)

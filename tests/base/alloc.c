@@ -1,0 +1,519 @@
+/* The allocator: what is freed serves what is asked for next, and little is held beside what is in
+ * use. */
+#include "base/alloc.h"
+
+#include <pthread.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "tensor/internal.h"
+#include "tensor/ops.h"
+#include "base/poison.h"
+#include "tests/support/testing.h"
+
+enum { MIB = 1 << 20 };
+
+static int64_t asked(void) {
+    return wg_alloc_get_stats().system_allocations;
+}
+
+/* ---- Use and reuse ---- */
+
+START_TEST(freed_blocks_are_used_again) {
+    wg_scope scope;
+    int64_t asked = 0;
+    for (int i = 0; i < 5; i++) {
+        wg_scope_begin(&scope);
+        wg_zeros(WG_F32, WG_DIMS(100 + i, 1000)); /* sizes of one class */
+        wg_scope_end(&scope, NULL);
+        if (i == 0)
+            asked = wg_alloc_get_stats().system_allocations;
+    }
+    ck_assert_int_eq(wg_alloc_get_stats().system_allocations, asked);
+}
+END_TEST
+
+START_TEST(the_counters_tell_what_is_in_use) {
+    wg_alloc_stats before = wg_alloc_get_stats();
+    wg_tensor *x = wg_keep(wg_zeros(WG_F32, WG_DIMS(1000)));
+    wg_alloc_stats during = wg_alloc_get_stats();
+    ck_assert_int_gt(during.live_blocks, before.live_blocks);
+    ck_assert_int_ge(during.live_bytes, before.live_bytes + 4000);
+    ck_assert_int_ge(during.peak_bytes, during.live_bytes);
+    wg_release(x);
+    wg_alloc_stats after = wg_alloc_get_stats();
+    ck_assert_int_eq(after.live_blocks, before.live_blocks);
+    ck_assert_int_eq(after.live_bytes, before.live_bytes);
+    ck_assert_int_ge(after.cached_bytes, 4000);
+    wg_alloc_trim();
+    ck_assert_int_eq(wg_alloc_get_stats().cached_bytes, 0);
+}
+END_TEST
+
+START_TEST(trimming_leaves_neighbours_of_what_it_gives_back_alone) {
+    enum { COUNT = 24, SIZE = 300000 };
+    signed char *blocks[COUNT];
+    for (int round = 0; round < 3; round++) {
+        for (int i = 0; i < COUNT; i++) {
+            blocks[i] = wg__alloc(SIZE);
+            memset(blocks[i], i + 1, SIZE);
+        }
+        for (int i = 0; i < COUNT; i += 2)
+            wg__free(blocks[i]);
+        ck_assert_int_ge(wg_alloc_get_stats().cached_bytes, (int64_t)COUNT / 2 * SIZE);
+        wg_alloc_trim();
+        wg_alloc_trim();
+        ck_assert_int_eq(wg_alloc_get_stats().cached_bytes, 0);
+        for (int i = 1; i < COUNT; i += 2)
+            ck_assert(blocks[i][0] == i + 1 && blocks[i][SIZE - 1] == i + 1);
+        for (int i = 0; i < COUNT; i += 2) {
+            blocks[i] = wg__alloc(SIZE);
+            memset(blocks[i], -i, SIZE);
+        }
+        for (int i = 0; i < COUNT; i++) {
+            ck_assert_int_eq(blocks[i][SIZE - 1], i % 2 ? i + 1 : -i);
+            wg__free(blocks[i]);
+        }
+        wg_alloc_trim();
+    }
+}
+END_TEST
+
+START_TEST(blocks_are_aligned_whatever_their_size) {
+    for (size_t size = 0; size < 5000; size += 7) {
+        void *block = wg__alloc(size);
+        ck_assert_uint_eq((uintptr_t)block % 64, 0);
+        memset(block, 1, size);
+        wg__free(block);
+    }
+    for (size_t size = 1; size < (size_t)1 << 26; size *= 3) {
+        char *block = wg__alloc(size);
+        ck_assert_uint_eq((uintptr_t)block % 64, 0);
+        block[size - 1] = 1;
+        wg__free(block);
+    }
+    wg__free(NULL);
+}
+END_TEST
+
+START_TEST(the_hook_fails_the_allocation_after_n) {
+    wg_alloc_fail_after(2);
+    void *first = wg__alloc(10), *second = wg__alloc(10), *third = wg__alloc(10);
+    ck_assert(first && second && !third);
+    assert_error(WG_ERROR_MEMORY, "no memory");
+    ck_assert(!wg__alloc(10) && !wg__calloc(3, 3) && !wg__strdup("text"));
+    wg_error_clear();
+    wg_alloc_fail_after(-1);
+    void *fourth = wg__alloc(10);
+    ck_assert_ptr_nonnull(fourth);
+    wg__free(first);
+    wg__free(second);
+    wg__free(fourth);
+}
+END_TEST
+
+START_TEST(calloc_gives_zeros_and_sees_overflow) {
+    unsigned char *block = wg__alloc(100);
+    memset(block, 0xff, 100);
+    wg__free(block);
+    block = wg__calloc(10, 10);
+    for (int i = 0; i < 100; i++)
+        ck_assert_int_eq(block[i], 0);
+    wg__free(block);
+    ck_assert_ptr_null(wg__calloc(SIZE_MAX / 2, 3));
+    assert_error(WG_ERROR_MEMORY, "no memory");
+    ck_assert_ptr_null(wg__alloc(SIZE_MAX));
+    assert_error(WG_ERROR_MEMORY, "no memory");
+}
+END_TEST
+
+/* ---- Large blocks are cut to measure, and merge ---- */
+
+START_TEST(large_blocks_are_as_large_as_was_asked_for) {
+    for (size_t size = 100000; size < 100 * (size_t)MIB; size = size * 7 / 4) {
+        const int64_t before = wg_alloc_get_stats().live_bytes;
+        void *block = wg__alloc(size);
+        const int64_t more = wg_alloc_get_stats().live_bytes - before;
+        ck_assert(more >= (int64_t)size && more < (int64_t)size + 64);
+        wg__free(block);
+    }
+}
+END_TEST
+
+START_TEST(a_large_block_is_cut_for_smaller_ones) {
+    enum { PARTS = 7 };
+    void *parts[PARTS];
+    wg__free(wg__alloc(8 * MIB));
+    const int64_t before = asked();
+    for (int i = 0; i < PARTS; i++)
+        parts[i] = wg__alloc((size_t)(MIB + i * 1000));
+    ck_assert_int_eq(asked(), before);
+    for (int i = 0; i < PARTS; i++)
+        wg__free(parts[i]);
+}
+END_TEST
+
+/* In whatever order they are freed; the wall keeps the memory that follows out of it. */
+START_TEST(neighbours_that_are_freed_serve_a_larger_block) {
+    static const int orders[][4] = {{0, 1, 2, 3}, {3, 2, 1, 0}, {0, 2, 1, 3}, {1, 3, 0, 2}};
+    char *parts[4];
+    for (size_t k = 0; k < WG_COUNT(orders); k++) {
+        for (int i = 0; i < 4; i++)
+            parts[i] = wg__alloc(3 * MIB);
+        char *wall = wg__alloc(2 * MIB);
+        for (int i = 0; i < 4; i++)
+            wg__free(parts[orders[k][i]]);
+        const int64_t before = asked();
+        char *whole = wg__alloc(12 * MIB);
+        ck_assert_int_eq(asked(), before);
+        ck_assert_ptr_eq(whole, parts[0]);
+        wg__free(whole);
+        wg__free(wall);
+    }
+}
+END_TEST
+
+START_TEST(the_smallest_piece_that_fits_is_taken) {
+    char *large = wg__alloc(4 * MIB), *wall = wg__alloc(MIB), *small = wg__alloc(MIB),
+         *end = wg__alloc(3 * MIB / 2);
+    wg__free(large);
+    wg__free(small);
+    char *fitting = wg__alloc(MIB - 1000);
+    ck_assert_ptr_eq(fitting, small);
+    wg__free(fitting);
+    wg__free(wall);
+    wg__free(end);
+}
+END_TEST
+
+/* As a training does: activations come, and go in the opposite order while gradients come and
+ * go. */
+static void take_a_step(char **places, int64_t *peak) {
+    enum { LAYERS = 12 };
+    char *kept[LAYERS];
+    for (int i = 0; i < LAYERS; i++) {
+        char *passing = wg__alloc((size_t)(900000 + 70000 * (i % 3)));
+        kept[i] = wg__alloc((size_t)(2100000 + 330000 * (i % 5)));
+        places[i] = kept[i];
+        wg__free(passing);
+    }
+    char *gradient = wg__alloc(1500000);
+    for (int i = LAYERS; i-- > 0;) {
+        char *next = wg__alloc((size_t)(1500000 + 110000 * (i % 3)));
+        wg__free(gradient);
+        wg__free(kept[i]);
+        gradient = next;
+        places[LAYERS + i] = gradient;
+    }
+    wg__free(gradient);
+    *peak = wg_alloc_get_stats().peak_bytes;
+}
+
+START_TEST(little_more_is_held_than_was_ever_in_use) {
+    char *places[24];
+    int64_t peak = 0;
+    wg_alloc_trim();
+    for (int i = 0; i < 5; i++)
+        take_a_step(places, &peak);
+    const wg_alloc_stats after = wg_alloc_get_stats();
+    ck_assert_int_le(after.cached_bytes, peak + peak / 8 + 2 * MIB);
+}
+END_TEST
+
+START_TEST(equal_steps_find_their_blocks_where_those_before_were) {
+    char *first[24], *later[24];
+    int64_t peak;
+    take_a_step(first, &peak);
+    const int64_t before = asked();
+    for (int i = 0; i < 3; i++) {
+        take_a_step(later, &peak);
+        ck_assert(memcmp(first, later, sizeof first) == 0);
+    }
+    ck_assert_int_eq(asked(), before);
+}
+END_TEST
+
+/* ---- What the system gets back ---- */
+
+static int64_t resident(void) {
+    long pages = 0;
+    FILE *file = fopen("/proc/self/statm", "r");
+    ck_assert_ptr_nonnull(file);
+    ck_assert_int_eq(fscanf(file, "%*d %ld", &pages), 1);
+    fclose(file);
+    return pages * sysconf(_SC_PAGESIZE);
+}
+
+static char *full_block(size_t size) {
+    char *block = wg__alloc(size);
+    ck_assert_ptr_nonnull(block);
+    return memset(block, 1, size);
+}
+
+START_TEST(trimming_gives_memory_back_between_blocks_and_above_them) {
+    enum { SIZE = 40 * MIB, MARGIN = 6 * MIB };
+    char *between = full_block(SIZE), *wall = full_block(MIB), *above = full_block(SIZE);
+    int64_t before = resident();
+    wg__free(between);
+    wg_alloc_trim();
+    ck_assert_int_le(resident(), before - SIZE + MARGIN);
+    before = resident();
+    wg__free(above);
+    wg_alloc_trim();
+    ck_assert_int_le(resident(), before - SIZE + MARGIN);
+    ck_assert(wall[0] == 1 && wall[MIB - 1] == 1);
+    wg__free(wall);
+}
+END_TEST
+
+/* So it counts as asking the system, once. */
+START_TEST(memory_that_was_given_back_is_asked_for_again) {
+    char *block = full_block(4 * MIB), *wall = full_block(MIB);
+    wg__free(block);
+    wg_alloc_trim();
+    ck_assert_int_eq(wg_alloc_get_stats().cached_bytes, 0);
+    for (int64_t round = 0, before = asked(); round < 3; round++) {
+        block = full_block(4 * MIB);
+        ck_assert_int_eq(asked(), before + 1);
+        wg__free(block);
+    }
+    wg__free(wall);
+}
+END_TEST
+
+#ifndef WG__POISONS /* whose shadow has more addresses than any limit leaves */
+
+/* Addresses for what is asked for can be had, but not for all that may ever be. */
+START_TEST(a_limit_on_addresses_is_lived_with) {
+    struct rlimit was, limited;
+    long pages;
+    wg_alloc_trim();
+    FILE *file = fopen("/proc/self/statm", "r");
+    ck_assert(file && fscanf(file, "%ld", &pages) == 1 && fclose(file) == 0);
+    getrlimit(RLIMIT_AS, &was);
+    limited = was;
+    limited.rlim_cur = (rlim_t)(pages * sysconf(_SC_PAGESIZE) + 300 * MIB);
+    ck_assert_int_eq(setrlimit(RLIMIT_AS, &limited), 0);
+    char *first = full_block(100 * MIB), *second = full_block(100 * MIB);
+    ck_assert_ptr_null(wg__alloc(200 * (size_t)MIB));
+    assert_error(WG_ERROR_MEMORY, "no memory for 209715200 bytes");
+    wg__free(first);
+    wg__free(second);
+    wg__free(full_block(200 * MIB)); /* once the first two are given back */
+    ck_assert_int_eq(setrlimit(RLIMIT_AS, &was), 0);
+    wg_alloc_trim();
+}
+END_TEST
+
+#else
+
+START_TEST(the_sanitizer_sees_reads_past_a_block_and_of_freed_ones) {
+    for (size_t size = 10; size < 20 * (size_t)MIB; size = size * 5 / 2) {
+        char *block = wg__alloc(size), *next = wg__alloc(size);
+        ck_assert_ptr_null(__asan_region_is_poisoned(block, size));
+        ck_assert(__asan_address_is_poisoned(block + size));
+        ck_assert(__asan_address_is_poisoned(block + (size + 63) / 64 * 64));
+        wg__free(block);
+        for (size_t i = 0; i < size; i += size / 10)
+            ck_assert(__asan_address_is_poisoned(block + i));
+        ck_assert_ptr_null(__asan_region_is_poisoned(next, size));
+        wg__free(next);
+    }
+}
+END_TEST
+
+#endif
+
+/* ---- Failures ---- */
+
+START_TEST(any_allocation_of_many_may_fail) {
+    static const size_t sizes[] = {100, 200000, 3 * MIB, 70000, 5000, 40 * MIB};
+    enum { COUNT = WG_COUNT(sizes) };
+    void *blocks[COUNT];
+    const wg_alloc_stats before = wg_alloc_get_stats();
+    for (int64_t n = 0; n <= COUNT; n++) {
+        wg_alloc_fail_after(n);
+        for (int64_t i = 0; i < COUNT; i++) {
+            blocks[i] = wg__try_alloc(sizes[i]);
+            ck_assert_int_eq(blocks[i] != NULL, i < n);
+        }
+        wg_alloc_fail_after(-1);
+        for (int i = 0; i < COUNT; i++)
+            wg__free(blocks[i]);
+        ck_assert_int_eq(wg_alloc_get_stats().live_blocks, before.live_blocks);
+        ck_assert_int_eq(wg_alloc_get_stats().live_bytes, before.live_bytes);
+    }
+}
+END_TEST
+
+/* ---- Threads ---- */
+
+enum { SLOTS = 60, ROUNDS = 6000 };
+
+typedef struct holder {
+    uint64_t state;
+    unsigned char sign;
+    unsigned char *blocks[SLOTS];
+    size_t sizes[SLOTS];
+    bool broken;
+} holder;
+
+static uint64_t draw(holder *h) {
+    h->state = h->state * 6364136223846793005U + 1442695040888963407U;
+    return h->state >> 33;
+}
+
+/* Words of a block that nobody else may have written: at both ends and between. */
+static void mark(unsigned char *block, size_t size, unsigned char value) {
+    for (size_t k = 0; k <= 8; k++)
+        block[(size - 1) * k / 8] = value;
+}
+
+static bool is_marked(const unsigned char *block, size_t size, unsigned char value) {
+    bool same = true;
+    for (size_t k = 0; k <= 8; k++)
+        same &= block[(size - 1) * k / 8] == value;
+    return same;
+}
+
+/* Sizes from a byte to 4 MiB, small ones as often as large ones. */
+static void *take_and_give_at_random(void *argument) {
+    holder *h = argument;
+    for (int round = 0; round < ROUNDS + SLOTS; round++) {
+        const size_t slot = round < ROUNDS ? draw(h) % SLOTS : (size_t)(round - ROUNDS);
+        unsigned char *block = h->blocks[slot];
+        if (block)
+            h->broken |= !is_marked(block, h->sizes[slot], h->sign);
+        wg__free(block);
+        h->blocks[slot] = NULL;
+        if (round >= ROUNDS)
+            continue;
+        const size_t size = 1 + draw(h) % ((size_t)1 << (draw(h) % 23));
+        h->blocks[slot] = block = wg__alloc(size);
+        h->sizes[slot] = size;
+        h->broken |= !block || (uintptr_t)block % 64 != 0;
+        mark(block, size, h->sign);
+        if (draw(h) % 1000 == 0)
+            wg_alloc_trim();
+    }
+    return NULL;
+}
+
+START_TEST(blocks_of_threads_do_not_meet) {
+    static holder holders[3];
+    pthread_t threads[3];
+    const int64_t before = wg_alloc_get_stats().live_bytes;
+    for (int i = 0; i < 3; i++) {
+        holders[i] = (holder){.state = (uint64_t)i + 1, .sign = (unsigned char)(i + 1)};
+        ck_assert_int_eq(pthread_create(&threads[i], NULL, take_and_give_at_random, &holders[i]),
+                         0);
+    }
+    for (int i = 0; i < 3; i++)
+        pthread_join(threads[i], NULL);
+    for (int i = 0; i < 3; i++)
+        ck_assert(!holders[i].broken);
+    ck_assert_int_eq(wg_alloc_get_stats().live_bytes, before);
+    wg_alloc_trim();
+    ck_assert_int_eq(wg_alloc_get_stats().cached_bytes, 0);
+}
+END_TEST
+
+/* ---- Small blocks, which threads keep for themselves ---- */
+
+enum { MANY = 64, SMALL = 1000 };
+
+static void *take_many(void *blocks) {
+    for (int i = 0; i < MANY; i++)
+        ((void **)blocks)[i] = wg__alloc(SMALL);
+    return NULL;
+}
+
+static void *free_many(void *blocks) {
+    for (int i = 0; i < MANY; i++)
+        wg__free(((void **)blocks)[i]);
+    return NULL;
+}
+
+static void *take_and_free_many(void *blocks) {
+    take_many(blocks);
+    return free_many(blocks);
+}
+
+static void run_in_a_thread(void *(*body)(void *), void *argument) {
+    pthread_t thread;
+    ck_assert_int_eq(pthread_create(&thread, NULL, body, argument), 0);
+    ck_assert_int_eq(pthread_join(thread, NULL), 0);
+}
+
+START_TEST(a_thread_leaves_its_blocks_to_the_others) {
+    void *blocks[MANY];
+    run_in_a_thread(take_and_free_many, blocks);
+    const int64_t before = asked();
+    take_and_free_many(blocks);
+    ck_assert_int_eq(asked(), before);
+}
+END_TEST
+
+START_TEST(what_one_thread_takes_another_may_free) {
+    void *blocks[MANY];
+    const wg_alloc_stats before = wg_alloc_get_stats();
+    take_many(blocks);
+    run_in_a_thread(free_many, blocks);
+    run_in_a_thread(take_many, blocks);
+    ck_assert_int_eq(wg_alloc_get_stats().live_blocks, before.live_blocks + MANY);
+    ck_assert_int_ge(wg_alloc_get_stats().live_bytes, before.live_bytes + MANY * SMALL);
+    free_many(blocks);
+    ck_assert_int_eq(wg_alloc_get_stats().live_blocks, before.live_blocks);
+    ck_assert_int_eq(wg_alloc_get_stats().live_bytes, before.live_bytes);
+}
+END_TEST
+
+/* A thread that frees more than it takes keeps no more than it may. */
+START_TEST(blocks_come_back_from_the_thread_that_frees_them) {
+    void *blocks[MANY];
+    int64_t before = 0;
+    for (int round = 0; round < 20; round++) {
+        run_in_a_thread(take_many, blocks);
+        free_many(blocks);
+        if (round == 8)
+            before = asked();
+    }
+    ck_assert_int_eq(asked(), before);
+    wg_alloc_trim();
+    ck_assert_int_eq(wg_alloc_get_stats().cached_bytes, 0);
+}
+END_TEST
+
+SUITES {
+    const TTest *const tests[] = {
+        freed_blocks_are_used_again,
+        the_counters_tell_what_is_in_use,
+        trimming_leaves_neighbours_of_what_it_gives_back_alone,
+        blocks_are_aligned_whatever_their_size,
+        the_hook_fails_the_allocation_after_n,
+        calloc_gives_zeros_and_sees_overflow,
+        large_blocks_are_as_large_as_was_asked_for,
+        a_large_block_is_cut_for_smaller_ones,
+        neighbours_that_are_freed_serve_a_larger_block,
+        the_smallest_piece_that_fits_is_taken,
+        little_more_is_held_than_was_ever_in_use,
+        equal_steps_find_their_blocks_where_those_before_were,
+        trimming_gives_memory_back_between_blocks_and_above_them,
+        memory_that_was_given_back_is_asked_for_again,
+#ifndef WG__POISONS
+        a_limit_on_addresses_is_lived_with,
+#else
+        the_sanitizer_sees_reads_past_a_block_and_of_freed_ones,
+#endif
+        any_allocation_of_many_may_fail,
+        blocks_of_threads_do_not_meet,
+        a_thread_leaves_its_blocks_to_the_others,
+        what_one_thread_takes_another_may_free,
+        blocks_come_back_from_the_thread_that_frees_them,
+    };
+    add_suite("alloc", tests);
+}

@@ -1,0 +1,73 @@
+/* Chunks of a range and the threads that run them. */
+#include <sched.h>
+#include <stdatomic.h>
+#include <string.h>
+
+#include "tensor/iter.h"
+#include "tests/support/testing.h"
+
+enum { MOST = 1000 };
+
+typedef struct seen {
+    int64_t grain;
+    atomic_int times[MOST];
+    atomic_int chunks;
+} seen;
+
+static void see(int64_t begin, int64_t end, void *context) {
+    seen *s = context;
+    atomic_fetch_add(&s->chunks, begin % s->grain != 0 || end - begin > s->grain ? MOST : 1);
+    for (int64_t i = begin; i < end; i++)
+        atomic_fetch_add(&s->times[i], 1);
+}
+
+static void assert_each_once(int threads, int64_t count, int64_t grain) {
+    static seen s;
+    memset(&s, 0, sizeof s);
+    s.grain = grain;
+    ck_assert_int_eq(wg_set_threads(threads), 0);
+    wg__parallel_for(count, grain, see, &s);
+    ck_assert_int_eq(atomic_load(&s.chunks), (count + grain - 1) / grain);
+    for (int64_t i = 0; i < count; i++)
+        ck_assert_msg(atomic_load(&s.times[i]) == 1, "%d threads, %lld by %lld: %lld %d times",
+                      threads, (long long)count, (long long)grain, (long long)i,
+                      atomic_load(&s.times[i]));
+}
+
+START_TEST(every_chunk_is_run_once) {
+    static const int64_t counts[] = {0, 1, 2, 7, 64, MOST}, grains[] = {1, 3, 64, 2000};
+    for (int threads = 1; threads <= 5; threads++)
+        for (size_t c = 0; c < sizeof counts / sizeof *counts; c++)
+            for (size_t g = 0; g < sizeof grains / sizeof *grains; g++)
+                assert_each_once(threads, counts[c], grains[g]);
+}
+END_TEST
+
+START_TEST(hundreds_of_threads_run_every_chunk_once) {
+    assert_each_once(300, MOST, 1);
+}
+END_TEST
+
+/* The first chunk is long: it waits for all others, some of which are of the same thread's run. */
+static void wait_or_count(int64_t begin, int64_t end, void *context) {
+    atomic_int *others = context;
+    (void)end;
+    if (begin > 0)
+        atomic_fetch_add(others, 1);
+    while (begin == 0 && atomic_load(others) < MOST - 1)
+        sched_yield();
+}
+
+START_TEST(a_thread_that_has_done_its_own_helps_the_others) {
+    atomic_int others = 0;
+    ck_assert_int_eq(wg_set_threads(2), 0);
+    wg__parallel_for(MOST, 1, wait_or_count, &others);
+    ck_assert_int_eq(atomic_load(&others), MOST - 1);
+}
+END_TEST
+
+SUITES {
+    const TTest *const tests[] = {every_chunk_is_run_once, hundreds_of_threads_run_every_chunk_once,
+                                  a_thread_that_has_done_its_own_helps_the_others};
+    add_suite("parallel", tests);
+}

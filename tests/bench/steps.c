@@ -1,0 +1,185 @@
+/* Steps of training, of each kind of model (bench/workload.h): what they ask of the system and of
+ * the matrix products, and that threads do not change them. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "bench/workload.h"
+#include "base/alloc.h"
+#include "tensor/ops.h"
+#include "tensor/profile.h"
+#include "tests/support/peak.h"
+
+enum { B = 4, T = 32, V = 1000 };
+
+/* The floating-point operations of a forward pass, from the sizes of the presets: two for each
+ * multiply-add of a matrix product. */
+
+static double bert_flops(void) {
+    const double layers = 2, c = 128, masked = 5;
+    return 2 * B * T * layers * (12 * c * c + 2 * T * c) + 2 * B * masked * (c * c + c * V) +
+           2 * B * (c * c + 2 * c);
+}
+
+static double gpt_flops(void) {
+    const double layers = 2, c = 128;
+    return 2 * B * T * (layers * (12 * c * c + 2 * T * c) + c * V);
+}
+
+static double llama_flops(void) {
+    const double layers = 5, c = 64, inner = 172, shared = 0.5; /* of the heads have keys */
+    return 2 * B * T * (layers * ((2 + 2 * shared) * c * c + 3 * c * inner + 2 * T * c) + c * V);
+}
+
+static double glm_flops(void) {
+    const double layers = 2, c = 128, part_b = 3 * T / 16;
+    return 2 * B * (T * layers * (12 * c * c + 2 * T * c) + part_b * c * V);
+}
+
+static double transformer_flops(void) {
+    const double layers = 4, c = 128, inner = 256;
+    return 2 * B * T * (layers * (12 * c * c + 4 * c * inner + 6 * T * c) + c * V);
+}
+
+static const struct {
+    const char *preset;
+    double (*flops)(void);
+} models[] = {
+    {"bert-tiny", bert_flops},
+    {"gpt2-tiny", gpt_flops},
+    {"llama-260k", llama_flops},
+    {"glm-tiny", glm_flops},
+    {"transformer-tiny", transformer_flops},
+};
+
+static const char *model_name(int index) {
+    return models[index].preset;
+}
+
+static void begin(wg__workload *w, int index) {
+    *w = (wg__workload){.model = models[index].preset, .batch = B, .sequence = T, .vocabulary = V};
+    ck_assert_int_eq(wg__workload_begin(w), 0);
+}
+
+START_TEST(steps_after_the_second_ask_the_system_for_no_memory) {
+    wg__workload w;
+    begin(&w, _i);
+    wg__workload_step(&w);
+    wg__workload_step(&w);
+    const int64_t before = wg_alloc_get_stats().system_allocations;
+    for (int i = 0; i < 3; i++)
+        wg__workload_step(&w);
+    ck_assert_int_eq(wg_alloc_get_stats().system_allocations, before);
+    wg__workload_end(&w);
+    assert_no_error();
+}
+END_TEST
+
+START_TEST(the_products_of_a_step_are_those_of_the_formula_and_twice_as_many_backward) {
+    wg__workload w;
+    begin(&w, _i);
+    for (int threads = 1; threads <= 2; threads++) {
+        wg_set_threads(threads);
+        const double before = wg_product_flops();
+        wg__workload_step(&w);
+        ck_assert_double_eq_tol((wg_product_flops() - before) / (3 * models[_i].flops()), 1, 1e-12);
+    }
+    wg__workload_end(&w);
+    assert_no_error();
+}
+END_TEST
+
+/* Backward first, and then the step. */
+static double whole_step(wg__workload *w) {
+    wg_scope scope;
+    wg_scope_begin(&scope);
+    wg_tensor *loss = w->kind->loss(w);
+    ck_assert_int_eq(wg_backward(loss, NULL), 0);
+    ck_assert_int_eq(wg_optimizer_step(w->optimizer, WG__WORKLOAD_RATE), 0);
+    const double value = wg_item(loss);
+    wg_scope_end(&scope, NULL);
+    return value;
+}
+
+typedef double (*step_function)(wg__workload *w);
+
+/* All parameters after three steps, one behind the other; freed by free. */
+static char *trained_bytes(int model, int threads, step_function step, bool recompute,
+                           size_t *size) {
+    wg__workload w;
+    char *bytes = NULL;
+    *size = 0;
+    wg_set_threads(threads);
+    begin(&w, model);
+    wg_module_recompute(w.module, recompute);
+    for (int i = 0; i < 3; i++)
+        step(&w);
+    wg_state_dict *state = wg_module_state(w.module);
+    for (int64_t i = 0; i < state->count; i++) {
+        const wg_tensor *x = state->entries[i].slot->tensor;
+        const size_t more = (size_t)wg_tensor_count(x) * wg_dtype_size(wg_tensor_dtype(x));
+        bytes = realloc(bytes, *size + more);
+        memcpy(bytes + *size, wg_tensor_data(x), more);
+        *size += more;
+    }
+    wg_state_dict_free(state);
+    wg__workload_end(&w);
+    assert_no_error();
+    return bytes;
+}
+
+START_TEST(one_two_and_three_threads_train_the_same_bits) {
+    size_t size, other_size;
+    char *one = trained_bytes(_i, 1, wg__workload_step, false, &size);
+    ck_assert_int_gt(size, 0);
+    for (int threads = 2; threads <= 3; threads++) {
+        char *other = trained_bytes(_i, threads, wg__workload_step, false, &other_size);
+        ck_assert_int_eq(size, other_size);
+        ck_assert_msg(memcmp(one, other, size) == 0, "%d threads train other bits than one",
+                      threads);
+        free(other);
+    }
+    free(one);
+}
+END_TEST
+
+START_TEST(the_step_that_goes_along_with_backward_has_the_bits_of_one_after_it) {
+    size_t size, other_size;
+    char *whole = trained_bytes(_i, 2, whole_step, false, &size);
+    for (int recompute = 0; recompute < 2; recompute++) {
+        char *other = trained_bytes(_i, 2, wg__workload_step, recompute, &other_size);
+        ck_assert_int_eq(size, other_size);
+        ck_assert_mem_eq(whole, other, size);
+        free(other);
+    }
+    free(whole);
+}
+END_TEST
+
+/* Bytes at the peak of the third step, above those before it, where gradients are what is large. */
+static int64_t peak_of_step(int model, step_function step) {
+    wg__workload w = {.model = models[model].preset, .batch = 1, .sequence = 8, .vocabulary = V};
+    ck_assert_int_eq(wg__workload_begin(&w), 0);
+    step(&w);
+    step(&w);
+    const memory_peak peak = peak_begin();
+    step(&w);
+    const int64_t bytes = peak_end(&peak);
+    wg__workload_end(&w);
+    return bytes;
+}
+
+START_TEST(the_step_that_goes_along_with_backward_takes_less_memory) {
+    ck_assert_int_lt(peak_of_step(_i, wg__workload_step), peak_of_step(_i, whole_step));
+}
+END_TEST
+
+SUITES {
+    const TTest *const of_each[] = {
+        steps_after_the_second_ask_the_system_for_no_memory,
+        the_products_of_a_step_are_those_of_the_formula_and_twice_as_many_backward,
+        one_two_and_three_threads_train_the_same_bits,
+        the_step_that_goes_along_with_backward_has_the_bits_of_one_after_it,
+        the_step_that_goes_along_with_backward_takes_less_memory,
+    };
+    add_suite_of_each("steps", of_each, WG_COUNT(models), model_name);
+}

@@ -1,0 +1,121 @@
+#!/bin/sh
+# `wengert convert` as a user meets it. Prints TAP.
+#
+# WENGERT: the command (default ./wengert). WENGERT_DATA: the real data that some machines have.
+source=$(cd "$(dirname "$0")/../.." && pwd) || exit 1
+wengert=${WENGERT:-$PWD/wengert}
+data=${WENGERT_DATA:-$source/../shared/data}
+fixtures=$source/tests/fixtures/convert
+work=$(mktemp -d "${TMPDIR:-/tmp}/wengert-convert.XXXXXX") || exit 1
+cd "$work" || exit 1
+trap 'rm -rf "$work"' EXIT
+
+. "$source/tests/cli/tap.sh"
+
+run() {
+    "$wengert" convert "$@" >out 2>err </dev/null
+    code=$?
+}
+
+succeeds() {
+    test "$code" = 0 && grep -qF -- "$1" out
+}
+
+gguf_agrees() {
+    python3 "$source/tests/cli/gguf_check.py" stories.gguf "$data/stories260K/stories260K.bin" \
+        "$data/stories260K/tok512.bin" >out 2>err
+}
+
+run
+check "without files is wrong usage" left_with 2 "IN and OUT are missing"
+run "$fixtures/gpt"
+check "without OUT is wrong usage" left_with 2 "OUT is missing"
+run "$fixtures/gpt" x.h5 --dtype q4
+check "an unknown type is wrong usage" left_with 2 "it must be f32, bf16, f16 or q8_0"
+run nothing.gguf x.h5
+check "a file that is not there is one clear line" left_with 1 "nothing.gguf"
+run "$fixtures/hostile.pt" x.h5
+check "a pickle that wants more than tensors is refused" left_with 1 "it wants posix.system"
+check "and leaves nothing" test ! -e x.h5
+
+run "$fixtures/gpt" gpt.h5
+check "a published folder becomes a checkpoint" succeeds "gpt.h5: gpt2 of 4976 numbers in 28 tensors"
+run "$fixtures/encoder" encoder.h5
+check "heads that are begun anew are told" left_with 0 "begun anew: bert.pooler.dense.weight"
+run "$fixtures/llama" llama.safetensors --dtype f16
+check "numbers become halves" succeeds "safetensors to safetensors"
+run "$fixtures/llama" shards --shard-size 4KB
+check "tensors are shared out among files" test -s shards/model.safetensors.index.json \
+    -a -s shards/model-00001-of-00007.safetensors -a ! -e shards/model.safetensors
+run "$fixtures/llama" x --shard-size 4XB
+check "a size of no unit is wrong usage" left_with 2 "--shard-size is '4XB'"
+run "$fixtures/llama" x.h5 --shard-size 1GiB
+check "only safetensors have shards" left_with 1 "hdf5 is written as one file"
+run llama.safetensors llama.gguf --config "$fixtures/llama/config.json" --json
+check "the summary is JSON if asked for" succeeds '"to": "gguf"'
+run gpt.h5 folder
+check "a checkpoint becomes a folder" test -s folder/config.json -a -s folder/model.safetensors
+
+if ! test -r "$data/stories260K/stories260K.bin" || ! command -v python3 >/dev/null; then
+    skip "GGUF agrees with another reader" "wants python3 and stories260K"
+else
+    run "$data/stories260K/stories260K.bin" stories.h5 --tokenizer "$data/stories260K/tok512.bin"
+    run stories.h5 stories.gguf
+    check "GGUF agrees with another reader, bit for bit" gguf_agrees
+fi
+
+# ---- A converted model does what it did: eval, generate, fill, and more training ----
+
+# Runs a verb; its results are in the file that is named first.
+tell() {
+    into=$1
+    shift
+    OMP_NUM_THREADS=1 "$wengert" "$@" >"$into" 2>err </dev/null
+    code=$?
+    cp "$into" out
+}
+
+same() {
+    test "$code" = 0 && test -s "$1" && cmp -s "$1" "$2"
+}
+
+sizes='"vocab_size": 256, "hidden_size": 16, "intermediate_size": 24, "num_hidden_layers": 2,
+    "num_attention_heads": 4, "max_position_embeddings": 32'
+head -c 6000 "$source/corpus/heldout.txt" >text.txt
+echo "{\"model_type\": \"llama\", \"bos_token_id\": -1, \"eos_token_id\": -1, $sizes}" >llama.json
+tell trained pretrain llama --config llama.json --tokenizer byte --corpus text.txt --steps 3 \
+    --batch 2 --seq 32 --out a.h5
+run a.h5 as-llama
+run as-llama b.h5
+tell a eval a.h5 --corpus text.txt --seq 32
+tell b eval b.h5 --corpus text.txt --seq 32
+check "a llama from a folder is measured as before" same a b
+tell a generate a.h5 --prompt "It is" --temperature 0 --max-tokens 20
+tell b generate b.h5 --prompt "It is" --temperature 0 --max-tokens 20
+check "and writes as before" same a b
+tell trained pretrain llama --init b.h5 --corpus text.txt --steps 1 --lr 1e-30 --batch 2 --seq 32 \
+    --out c.h5
+tell a eval a.h5 --corpus text.txt --seq 32
+tell b eval c.h5 --corpus text.txt --seq 32
+check "and is trained from where it was" same a b
+tell trained pretrain gpt --init b.h5 --corpus text.txt --out d.h5
+check "a checkpoint of another kind is no beginning" left_with 1 "b.h5: it holds a llama model"
+tell trained pretrain llama --init b.h5 --preset llama-260k --corpus text.txt --out d.h5
+check "a checkpoint says the sizes" left_with 2 "--init and --preset exclude each other"
+
+awk 'NF { print $0 "." } NF && ++n % 6 == 0 { print "" }' text.txt >lines.txt
+tell trained tokenizer train --kind wordpiece --vocab-size 256 --corpus text.txt --out words.json
+echo "{\"model_type\": \"bert\", $sizes}" >bert.json
+tell trained pretrain bert --config bert.json --tokenizer words.json --corpus lines.txt \
+    --eval lines.txt --steps 2 --batch 2 --seq 32 --out a.h5 --overwrite
+run a.h5 as-bert
+run as-bert b.h5
+tell a fill a.h5 "It is [MASK]."
+tell b fill b.h5 "It is [MASK]."
+check "a BERT from a folder fills as before" same a b
+tell trained pretrain bert --init b.h5 --corpus lines.txt --eval lines.txt --steps 1 --lr 1e-30 \
+    --batch 2 --seq 32 --out c.h5 --overwrite
+tell b fill c.h5 "It is [MASK]."
+check "and is trained from where it was" same a b
+
+finish

@@ -1,0 +1,115 @@
+#!/bin/sh
+# wengert tokenizer: train, encode and decode as a user meets them. Prints TAP.
+#
+# WENGERT: the command (default ./wengert).
+source=$(cd "$(dirname "$0")/../.." && pwd) || exit 1
+wengert=${WENGERT:-$PWD/wengert}
+corpus=$source/corpus
+work=$(mktemp -d "${TMPDIR:-/tmp}/wengert-tokenizer.XXXXXX") || exit 1
+cd "$work" || exit 1
+trap 'rm -rf "$work"' EXIT
+
+. "$source/tests/cli/tap.sh"
+
+# Runs the verb; leaves its exit code in $code, what it printed in the files out and err.
+run() {
+    "$wengert" tokenizer "$@" >out 2>err </dev/null
+    code=$?
+}
+
+# Succeeds if the last run printed just that and left with 0.
+printed() {
+    test "$code" = 0 && test "$(cat out)" = "$1" && test ! -s err
+}
+
+run train --corpus "$corpus"/books/*.txt --out vocab.txt --vocab-size 3000
+check 'train writes a vocab.txt' eval 'printed "vocab.txt: 3000 tokens" && test "$(wc -l <vocab.txt)" = 3000'
+check 'it begins with the special tokens' test "$(head -n 5 vocab.txt | tr '\n' ' ')" = \
+    '[PAD] [UNK] [CLS] [SEP] [MASK] '
+run train --corpus "$corpus/heldout.txt" --cased --vocab-size 2000 --out cased.json --json
+check 'train --json tells what it wrote' eval 'test "$code" = 0 && grep -q "\"vocab_size\": 2000" out'
+cp vocab.txt before.txt
+run train --out vocab.txt --vocab-size 3000 --corpus "$corpus"/books/*.txt
+check 'the same text gives the same vocabulary' cmp -s vocab.txt before.txt
+
+run encode vocab.txt --tokens "Mr. Darcy SMILED."
+check 'encode --tokens prints pieces' printed 'mr . darcy smiled .'
+run encode vocab.txt "[MASK]"
+check 'special tokens are text' eval 'test "$code" = 0 && test "$(wc -w <out)" -gt 1'
+run encode vocab.txt --special "[CLS] [MASK]"
+check 'unless --special is given' printed '2 4'
+run encode cased.json --tokens "Holmes"
+check 'what was trained cased keeps capitals' printed 'Holmes'
+printf 'She smiled.\n\n"No," said he.\n' >lines
+"$wengert" tokenizer encode vocab.txt <lines >ids 2>err
+code=$?
+"$wengert" tokenizer decode vocab.txt <ids >out 2>>err
+check 'lines go through encode and decode' printed 'she smiled.
+
+"no," said he.'
+run train --kind bpe --corpus "$corpus/heldout.txt" --vocab-size 500 --out bpe.json
+check 'train learns byte-level BPE' printed 'bpe.json: 500 tokens'
+run encode bpe.json --tokens "the tea"
+check 'which keeps spaces' eval 'test "$code" = 0 && grep -q "Ġt" out'
+mkdir gpt2
+run train --kind bpe --corpus "$corpus/heldout.txt" --vocab-size 500 --out gpt2
+check 'into a folder it writes GPT-2'"'"'s two files' test -s gpt2/vocab.json -a -s gpt2/merges.txt
+printf 'Caf\303\251  \360\237\221\251\342\200\215!\n' >odd
+for tokenizer in bpe.json gpt2 gpt2/merges.txt; do
+    "$wengert" tokenizer encode $tokenizer <odd >ids 2>err
+    code=$?
+    "$wengert" tokenizer decode $tokenizer <ids >out 2>>err
+    check "any text comes back through $tokenizer" printed "$(cat odd)"
+done
+run encode gpt2 --special "<|endoftext|>"
+check 'special tokens of BPE' printed 499
+run train --kind char --corpus odd --out char.json
+check 'train learns characters' printed 'char.json: 9 tokens'
+run train --kind char --corpus odd --unknown --out char.json --json
+check 'with one for the unknown' grep -q '"vocab_size": 10' out
+run encode char.json --tokens 'aX'
+check 'which others become' printed 'a <unk>'
+run train --kind byte --out byte.json
+check 'bytes need no text' printed 'byte.json: 256 tokens'
+run encode byte.json "$(printf 'A\303\251')"
+check 'and are their own ids' printed '65 195 169'
+run decode vocab.txt --json 2,3
+check 'decode --json gives texts' eval 'test "$code" = 0 && grep -qF "[CLS] [SEP]" out'
+
+refuses 'a missing corpus' 'none.txt: No such file' train --corpus none.txt --out bad.txt
+: >empty.txt
+refuses 'an empty corpus' 'no words' train --corpus empty.txt --out bad.txt
+printf 'caf\351\n' >latin1.txt
+refuses 'a corpus that is not UTF-8' 'latin1.txt is not UTF-8: line 1, byte 3' \
+    train --corpus latin1.txt --out bad.txt
+refuses 'a vocabulary too small' 'ask for 68 or more' \
+    train --corpus "$corpus/books/alice-in-wonderland.txt" --vocab-size 67 --out bad.txt
+refuses 'a folder that is not there' 'none/bad.txt' train --corpus lines --out none/bad.txt
+refuses 'a missing tokenizer' 'none.json: No such file' encode none.json hello
+refuses 'a tokenizer that is none' 'lines: line' encode lines hello
+refuses 'an id that is none' "'x' is no id" decode vocab.txt '1 x'
+refuses 'an id outside the vocabulary' 'id 3000 is outside the vocabulary of 3000' \
+    decode vocab.txt 3000
+
+run
+check 'wrong usage: no job' left_with 2 'train, encode, decode or pack'
+run learn
+check 'wrong usage: an unknown job' left_with 2 "no job 'learn'"
+run train --out bad.txt
+check 'wrong usage: no corpus' left_with 2 '--corpus FILE is missing'
+run train --corpus lines
+check 'wrong usage: no output' left_with 2 '--out FILE is missing'
+run train --corpus lines --out bad.txt --vocab-size many
+check 'wrong usage: a size that is no number' left_with 2 '--vocab-size'
+run train --corpus lines --out bad.txt --kind letters
+check 'wrong usage: an unknown kind' left_with 2 "--kind 'letters'"
+run train --corpus lines --out bad.txt --kind char --vocab-size 5
+check 'wrong usage: an option of another kind' left_with 2 '--kind char'
+run encode
+check 'wrong usage: no tokenizer' left_with 2 'TOKENIZER is missing'
+for job in train encode decode pack; do
+    run $job --help
+    check "$job has --help" eval 'test "$code" = 0 && grep -q "^Usage: wengert tokenizer $job" out'
+done
+
+finish

@@ -1,0 +1,283 @@
+#!/bin/sh
+# Every verb, every model, every mistake: a checkpoint of another model, what is no checkpoint,
+# another tokenizer, texts that are empty, too long or not UTF-8. Each gives exit 1, one line on stderr,
+# nothing on stdout, and leaves no file. Prints TAP.
+#
+# WENGERT: the command (default ./wengert).
+source=$(cd "$(dirname "$0")/../.." && pwd) || exit 1
+wengert=${WENGERT:-$PWD/wengert}
+work=$(mktemp -d "${TMPDIR:-/tmp}/wengert-verbs.XXXXXX") || exit 1
+cd "$work" || exit 1
+trap 'rm -rf "$work" "$work.before" "$work.after" "$work.lines"' EXIT
+OMP_NUM_THREADS=1
+export OMP_NUM_THREADS
+
+. "$source/tests/cli/tap.sh"
+
+# ---- A checkpoint of each model, of one step ----
+
+pretrained='bert glm gpt llama t5' # those of `wengert pretrain' that learn from plain text
+# How many positions they have.
+positions() {
+    test "$1" = bert && echo 80 || echo 32
+}
+head -n 200 "$source/corpus/books/alice-in-wonderland.txt" | tr -s '\r\n' ' ' |
+    sed 's/[.?!][^a-zA-Z]*/.\n/g' | grep '[a-z]\.$' |
+    sed 'n;n;G' >text.txt # a sentence a line, three a document
+cat >bert.json <<END
+{"vocab_size": 300, "hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2,
+ "intermediate_size": 32, "max_position_embeddings": 80}
+END
+cat >glm.json <<END
+{"vocab_size": 300, "hidden_size": 16, "num_layers": 1, "num_attention_heads": 2,
+ "max_sequence_length": 32}
+END
+cat >gpt.json <<END
+{"vocab_size": 300, "n_embd": 16, "n_layer": 1, "n_head": 2, "n_positions": 32}
+END
+cat >llama.json <<END
+{"vocab_size": 300, "hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2,
+ "num_key_value_heads": 1, "intermediate_size": 32, "max_position_embeddings": 32}
+END
+cat >t5.json <<END
+{"vocab_size": 400, "d_model": 16, "d_kv": 8, "d_ff": 16, "num_layers": 1, "num_heads": 2}
+END
+printf 'a good day\tyes\na bad day\tno\n' >labels.tsv
+cat >questions.json <<END
+{"data": [{"paragraphs": [{"context": "Alice was beginning to get very tired.", "qas": [
+ {"id": "1", "question": "Who was tired?", "answers": [{"text": "Alice", "answer_start": 0}]}]}]}]}
+END
+cat >transformer.json <<END
+{"d_model": 16, "encoder_layers": 1, "decoder_layers": 1, "encoder_attention_heads": 2,
+ "decoder_attention_heads": 2, "encoder_ffn_dim": 16, "decoder_ffn_dim": 16,
+ "max_position_embeddings": 32}
+END
+begin() {
+    model=$1
+    shift
+    run pretrain "$model" --corpus text.txt --config "$model.json" --steps 1 --batch 2 --seq 16 "$@"
+}
+for model in $pretrained; do
+    begin "$model" --eval text.txt --out "$model.h5"
+    check "$model is there" test "$code" = 0
+done
+run finetune bert.h5 --task classify --train labels.tsv --eval labels.tsv --seq 16 --steps 1 \
+    --out classify.h5
+check 'bert that classifies is there' test "$code" = 0
+run finetune bert.h5 --task squad --train questions.json --eval questions.json --seq 80 --steps 1 \
+    --out squad.h5
+check 'bert that answers is there' test "$code" = 0
+run finetune glm.h5 --task cloze --pattern '{text} [MASK]' --verbalizer yes=good --verbalizer no=bad \
+    --train labels.tsv --eval labels.tsv --seq 16 --steps 1 --out cloze.h5
+check 'glm that fills patterns is there' test "$code" = 0
+tasks='classify squad cloze'
+grep -v '^$' text.txt | cut -c 1-16 >lines.txt
+run pretrain transformer --corpus lines.txt lines.txt --eval lines.txt lines.txt --config \
+    transformer.json --vocab-size 300 --batch 64 --seq 32 --steps 1 --out transformer.h5
+check 'a transformer is there' test "$code" = 0
+run tokenizer train --corpus text.txt --kind bpe --vocab-size 500 --out other.json
+run tokenizer pack other.json text.txt --out tokens.h5
+check 'a file of tokens is there' test "$code" = 0
+
+: >empty.txt
+: >empty.h5
+mkdir folder
+printf 'Alice was\377 beginning to get very tired of it.\n' >latin.txt
+printf 'a good\377 day\tyes\na bad day\tno\n' >latin.tsv
+sed 's/tired/t\xffred/' questions.json >latin.json
+not_utf8=$(printf 'Alice\377')
+too_long=$(yes Alice | head -n 200 | tr '\n' ' ')
+
+# ---- Mistakes ----
+
+# Exit 1, one line beside notes, which holds the text, and all files as they were. Standard input is that file.
+input=/dev/null
+wrong() {
+    name=$1 text=$2
+    shift 2
+    find . ! -name out ! -name err | sort >"$work.before"
+    "$wengert" "$@" >out 2>err <$input
+    code=$?
+    find . ! -name out ! -name err | sort >"$work.after"
+    grep -av '^wengert: note: ' err >"$work.lines"
+    if left_with 1 "$text" && test "$(wc -l <"$work.lines")" = 1 &&
+        grep -q '^wengert: ' "$work.lines" && ! test -s out && cmp -s "$work.before" "$work.after"; then
+        ok "$name"
+    else
+        not_ok "$name (exit $code)"
+    fi
+    rm -rf bad*
+}
+
+# The verb on what is none of its checkpoints. $verb: its name; "$@": what follows the checkpoint.
+no_checkpoint() {
+    wrong "$verb: a file that is not there" none.h5 $verb none.h5 "$@"
+    wrong "$verb: a text" text.txt $verb text.txt "$@"
+    wrong "$verb: an empty file" empty.h5 $verb empty.h5 "$@"
+    wrong "$verb: a folder" folder $verb folder "$@"
+    test "$verb" = info || wrong "$verb: a file of tokens" tokens.h5 $verb tokens.h5 "$@"
+}
+
+# The verb on the models that it does not take, all but those of $takes.
+other_models() {
+    for model in $pretrained transformer $tasks; do
+        case " $takes " in
+        *" $model "*) ;;
+        *) wrong "$verb: a $model checkpoint" "$model" $verb "$model.h5" "$@" ;;
+        esac
+    done
+}
+
+verb=fill takes='bert glm t5'
+no_checkpoint '[MASK]'
+other_models '[MASK]'
+for model in $takes; do
+    wrong "fill: no text, by $model" '[MASK]' fill $model.h5 ''
+    wrong "fill: a text without a blank, by $model" '[MASK]' fill $model.h5 'Alice was beginning.'
+    wrong "fill: a text that is not UTF-8, by $model" 'UTF-8' fill $model.h5 "$not_utf8 [MASK]"
+    test $model = t5 ||
+        wrong "fill: a text that is too long, by $model" "$(positions $model)" fill $model.h5 "$too_long [MASK]"
+    wrong "fill: nothing on standard input, by $model" 'standard input' fill $model.h5
+    input=latin.txt
+    wrong "fill: a line that is not UTF-8, by $model" 'UTF-8' fill $model.h5
+    input=text.txt
+    wrong "fill: a line without a blank, by $model" '[MASK]' fill $model.h5
+    input=/dev/null
+done
+
+verb=generate takes='glm gpt llama'
+no_checkpoint --prompt Alice
+other_models --prompt Alice
+for model in $takes; do
+    wrong "generate: an empty prompt, by $model" 'empty' generate $model.h5 --prompt ''
+    wrong "generate: a prompt that is not UTF-8, by $model" 'UTF-8' generate $model.h5 --prompt \
+        "$not_utf8"
+    wrong "generate: a prompt that is too long, by $model" '32 positions' generate $model.h5 \
+        --prompt "$too_long"
+    wrong "generate: more tokens than positions, by $model" '32 positions' generate $model.h5 \
+        --prompt Alice --max-tokens 33
+done
+
+verb=translate takes=transformer
+no_checkpoint Alice
+other_models Alice
+wrong 'translate: no text' 'empty' translate transformer.h5 ''
+wrong 'translate: a text that is not UTF-8' 'UTF-8' translate transformer.h5 "$not_utf8"
+wrong 'translate: a text that is too long' 'tokens' translate transformer.h5 "$too_long"
+wrong 'translate: nothing on standard input' 'standard input' translate transformer.h5
+input=latin.txt
+wrong 'translate: a line that is not UTF-8' 'UTF-8' translate transformer.h5
+input=/dev/null
+
+verb=eval
+no_checkpoint --corpus text.txt
+for model in $pretrained; do
+    wrong "eval: a text that is not there, of $model" none.txt eval $model.h5 --corpus none.txt
+    wrong "eval: an empty text, of $model" empty.txt eval $model.h5 --corpus empty.txt
+    wrong "eval: a text that is not UTF-8, of $model" latin.txt eval $model.h5 --corpus latin.txt
+    wrong "eval: tokens of another tokenizer, of $model" tokens.h5 eval $model.h5 --corpus tokens.h5
+    wrong "eval: a checkpoint for a text, of $model" bert.h5 eval $model.h5 --corpus bert.h5
+    wrong "eval: predictions of $model" "$model" eval $model.h5 --corpus text.txt --predictions bad
+    test $model = t5 || wrong "eval: a sequence that is too long, of $model" "$(positions $model)" eval \
+        $model.h5 --corpus text.txt --seq 128
+done
+for file in none.txt empty.txt latin.tsv questions.json; do
+    for task in classify cloze; do
+        wrong "eval: $file for labels, of $task" "$file" eval $task.h5 --corpus "$file"
+    done
+done
+for file in none.txt empty.txt latin.json labels.tsv; do
+    wrong "eval: $file for questions" "$file" eval squad.h5 --corpus "$file"
+done
+
+# Of a width of 16, no whole blocks, the weights become bf16, which moves every loss.
+for model in $pretrained $tasks transformer; do
+    case $model in
+    classify | cloze) set -- labels.tsv ;;
+    squad) set -- questions.json ;;
+    transformer) set -- lines.txt lines.txt --beam 1 --max-length 2 ;;
+    *) set -- text.txt --seq 16 ;;
+    esac
+    run eval $model.h5 --json --corpus "$@"
+    mv out plain.json
+    run eval $model.h5 --json --dtype q8_0 --corpus "$@"
+    check "eval: $model, its weights packed" eval 'test $code = 0 && ! cmp -s out plain.json'
+done
+run eval bert.h5 --corpus text.txt --dtype q5_1
+check 'eval: a type that is not there' eval 'test $code = 2 && grep -q q5_1 err'
+
+for task in $tasks; do
+    file=labels.tsv latin=latin.tsv model=bert
+    set -- --task $task --out bad.h5
+    case $task in
+    squad) file=questions.json latin=latin.json ;;
+    cloze)
+        model=glm
+        set -- "$@" --pattern '{text} [MASK]' --verbalizer yes=good --verbalizer no=bad
+        ;;
+    esac
+    verb=finetune takes="bert classify squad"
+    test $model = bert || takes="glm cloze"
+    set -- "$@" --eval $file
+    longest=$(positions $model) from=$model.h5
+    no_checkpoint "$@" --train $file --seq "$longest"
+    other_models "$@" --train $file --seq "$longest"
+    for bad in none.txt empty.txt $latin $from; do
+        wrong "finetune: $bad to learn to $task" $bad finetune $from "$@" --train $bad --seq "$longest"
+    done
+    wrong "finetune: a sequence that is too long to $task" "$longest positions" finetune $from "$@" \
+        --train $file --seq 128
+    for setting in '"corpus": "text.txt"' '"tokenizer": "char"' '"preset": "bert-tiny"'; do
+        echo "{$setting}" >settings.json
+        wrong "finetune: the setting $setting" \
+            "settings.json: ${setting%%:*} is a setting of \`wengert pretrain'" finetune $from "$@" \
+            --train $file --settings settings.json
+    done
+done
+echo '{"epochs": 3}' >settings.json
+wrong 'pretrain: a setting of finetune' '"epochs" is a setting' pretrain bert --corpus text.txt \
+    --settings settings.json --out bad.h5
+
+for model in $pretrained; do
+    for file in none.h5 text.txt empty.h5 folder tokens.h5; do
+        wrong "pretrain $model: beginning with $file" "$file" pretrain "$model" --init "$file" \
+            --corpus text.txt --out bad.h5
+    done
+    for other in $pretrained; do
+        test $model = $other ||
+            wrong "pretrain $model: beginning with $other" "$other model" pretrain $model --init \
+                $other.h5 --corpus text.txt --out bad.h5
+        test $model = $other ||
+            wrong "pretrain $model: going on with $other" "$other model" pretrain $model --resume \
+                --steps 2 --out $other.h5
+    done
+    set -- pretrain $model --config $model.json --batch 2 --seq 16 --steps 1 --out bad.h5
+    wrong "pretrain $model: on an empty text" ' no ' "$@" --corpus empty.txt --eval text.txt
+    for file in none.txt latin.txt folder bert.h5; do
+        wrong "pretrain $model: on $file" "$file" "$@" --corpus "$file" --eval text.txt
+    done
+    wrong "pretrain $model: a larger vocabulary" 'vocabulary' "$@" --corpus text.txt --tokenizer \
+        other.json --eval text.txt
+done
+
+verb=convert
+no_checkpoint bad.safetensors
+for model in $pretrained; do
+    for file in none.json empty.txt latin.txt folder; do
+        wrong "convert: $model with $file for a tokenizer" "$file" convert $model.h5 bad.h5 \
+            --tokenizer $file
+    done
+    wrong "convert: $model with a larger tokenizer" 'has 500 tokens' convert $model.h5 bad.h5 \
+        --tokenizer other.json
+    wrong "convert: $model with what is no configuration" 'vocab_size' convert $model.h5 bad.h5 \
+        --config other.json
+    test $model = llama || wrong "convert: $model to llama2.c's format" 'a llama only' convert $model.h5 \
+        bad.bin
+done
+
+verb=info
+no_checkpoint
+verb=plot
+no_checkpoint -o bad.svg
+
+finish

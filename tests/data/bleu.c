@@ -1,0 +1,140 @@
+/* BLEU beside sacreBLEU's numbers, and its tokens: tests/fixtures/bleu.py wrote them. */
+#include "data/score/bleu.h"
+
+#include <jansson.h>
+#include <math.h>
+#include <string.h>
+
+#include "data/score/bleu_tokens.h"
+#include "base/alloc.h"
+#include "tensor/internal.h"
+#include "tests/support/testing.h"
+
+static json_t *load(void) {
+    json_error_t error;
+    json_t *root = json_load_file(fixture("bleu.json"), 0, &error);
+    ck_assert_msg(root != NULL, "bleu.json: %s", error.text);
+    return root;
+}
+
+/* ---- Tokens ---- */
+
+static void assert_tokens(const char *text, bool lowercase, const json_t *wanted) {
+    wg__strings words = {0};
+    wg__bleu_tokens tokens = {0};
+    ck_assert_int_eq(wg__bleu_tokenize(text, lowercase, &words, &tokens), 0);
+    ck_assert_msg(tokens.count == (int64_t)json_array_size(wanted), "\"%s\": %lld tokens, not %zu",
+                  text, (long long)tokens.count, json_array_size(wanted));
+    for (int64_t i = 0; i < tokens.count; i++)
+        ck_assert_str_eq(wg__strings_text(&words, tokens.ids[i]),
+                         json_string_value(json_array_get(wanted, (size_t)i)));
+    wg__strings_clear(&words);
+    wg__free(tokens.ids);
+}
+
+START_TEST(tokens_are_those_of_sacrebleu) {
+    json_t *root = load();
+    const json_t *list = json_object_get(root, "tokens");
+    ck_assert_uint_ge(json_array_size(list), 20);
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        const json_t *row = json_array_get(list, i);
+        const char *text = json_string_value(json_object_get(row, "text"));
+        assert_tokens(text, false, json_object_get(row, "mixed"));
+        assert_tokens(text, true, json_object_get(row, "lc"));
+    }
+    json_decref(root);
+}
+END_TEST
+
+/* ---- Scores ---- */
+
+static wg_bleu count(const json_t *row, bool lowercase) {
+    const json_t *hypotheses = json_object_get(row, "hypotheses");
+    const json_t *references = json_object_get(row, "references");
+    wg_bleu bleu = {0};
+    for (size_t i = 0; i < json_array_size(hypotheses); i++)
+        ck_assert_int_eq(wg_bleu_add(&bleu, json_string_value(json_array_get(hypotheses, i)),
+                                     json_string_value(json_array_get(references, i)), lowercase),
+                         0);
+    return bleu;
+}
+
+static double at(const json_t *object, const char *key, int index) {
+    return json_number_value(json_array_get(json_object_get(object, key), (size_t)index));
+}
+
+static double number(const json_t *object, const char *key) {
+    return json_number_value(json_object_get(object, key));
+}
+
+static void assert_score(const json_t *row, bool lowercase) {
+    const char *name = json_string_value(json_object_get(row, "name"));
+    const json_t *wanted = json_object_get(row, lowercase ? "lc" : "mixed");
+    const wg_bleu bleu = count(row, lowercase);
+    const wg_bleu_score score = wg_bleu_measure(&bleu);
+    for (int n = 0; n < WG_BLEU_ORDER; n++) {
+        ck_assert_msg(bleu.matches[n] == (int64_t)at(wanted, "matches", n) &&
+                          bleu.totals[n] == (int64_t)at(wanted, "totals", n),
+                      "%s: %lld of %lld %d-grams", name, (long long)bleu.matches[n],
+                      (long long)bleu.totals[n], n + 1);
+        ck_assert_double_eq_tol(score.precisions[n], at(wanted, "precisions", n), 1e-9);
+    }
+    ck_assert_int_eq(bleu.hypothesis_tokens, (int64_t)number(wanted, "hypothesis_tokens"));
+    ck_assert_int_eq(bleu.reference_tokens, (int64_t)number(wanted, "reference_tokens"));
+    ck_assert_double_eq_tol(score.brevity_penalty, number(wanted, "bp"), 1e-12);
+    ck_assert_msg(fabs(score.score - number(wanted, "score")) < 1e-9, "%s: %.12g, not %.12g", name,
+                  score.score, number(wanted, "score"));
+}
+
+START_TEST(scores_are_those_of_sacrebleu) {
+    json_t *root = load();
+    const json_t *list = json_object_get(root, "cases");
+    ck_assert_uint_ge(json_array_size(list), 20);
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        assert_score(json_array_get(list, i), false);
+        assert_score(json_array_get(list, i), true);
+    }
+    json_decref(root);
+}
+END_TEST
+
+START_TEST(nothing_counted_scores_nothing) {
+    const wg_bleu_score score = wg_bleu_measure(&(wg_bleu){0});
+    ck_assert_double_eq(score.score, 0);
+}
+END_TEST
+
+/* ---- Failures ---- */
+
+START_TEST(a_failure_changes_nothing) {
+    wg_bleu bleu = {0};
+    ck_assert_int_eq(wg_bleu_add(&bleu, "a b c d", "a b c d", false), 0);
+    const wg_bleu before = bleu;
+    ck_assert_int_eq(wg_bleu_add(&bleu, "a \xff", "a", false), -1);
+    assert_error(WG_ERROR_FORMAT, "not UTF-8");
+    ck_assert_int_eq(wg_bleu_add(&bleu, "a", "\xc3", true), -1);
+    assert_error(WG_ERROR_FORMAT, "not UTF-8");
+    int result = -1;
+    for (int64_t allowed = 0; result < 0; allowed++) {
+        ck_assert_int_lt(allowed, 1000);
+        ck_assert_mem_eq(&bleu, &before, sizeof bleu);
+        wg_alloc_trim();
+        wg_alloc_fail_after(allowed);
+        result = wg_bleu_add(&bleu, "A cat, 5 dogs.", "A cat and 5-6 dogs.", true);
+        wg_alloc_fail_after(-1);
+        if (result < 0)
+            assert_error(WG_ERROR_MEMORY, "");
+    }
+    ck_assert_int_gt(bleu.totals[0], before.totals[0]);
+}
+END_TEST
+
+SUITES {
+    const TTest *const tests[] = {
+        tokens_are_those_of_sacrebleu,
+        scores_are_those_of_sacrebleu,
+        nothing_counted_scores_nothing,
+        a_failure_changes_nothing,
+    };
+    add_suite("bleu", tests);
+}

@@ -1,0 +1,386 @@
+/* Corpora: sentences, documents, formats, bad files. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "data/dataset/corpus.h"
+#include "data/dataset/sentences.h"
+#include "data/tokenizer/wordpiece.h"
+#include "base/alloc.h"
+#include "tests/support/testing.h"
+
+/* ---- Helpers ---- */
+
+/* A tokenizer that knows all letters and digits, and no longer piece. */
+static wg_tokenizer *letters(void) {
+    wg_tokenizer *tokenizer =
+        wg_wordpiece_train("abcdefghijklmnopqrstuvwxyz 0123456789 . , ? ! ' \" * ( ) : ; -", -1,
+                           &(wg_wordpiece_training){.min_frequency = 1000});
+    assert_no_error();
+    return tokenizer;
+}
+
+static wg_corpus *corpus_of(const char *text, wg_corpus_format format) {
+    wg_tokenizer *tokenizer = letters();
+    wg_corpus *corpus =
+        wg_corpus_from_text(text, -1, tokenizer, &(wg_corpus_options){.format = format});
+    wg_tokenizer_free(tokenizer);
+    return corpus;
+}
+
+/* Writes the corpus as text: sentences end in " / ", documents in " // ". */
+static const char *text_of(const wg_corpus *corpus) {
+    static char text[8192];
+    wg_tokenizer *tokenizer = letters();
+    size_t used = 0;
+    text[0] = '\0';
+    for (int64_t d = 0; d < wg_corpus_documents(corpus); d++) {
+        for (int64_t s = wg_corpus_document_start(corpus, d);
+             s < wg_corpus_document_start(corpus, d + 1); s++) {
+            int32_t ids[512];
+            int64_t first = wg_corpus_sentence_start(corpus, s);
+            int64_t count = wg_corpus_sentence_start(corpus, s + 1) - first;
+            ck_assert_int_eq(wg_corpus_read(corpus, first, count, ids), 0);
+            char *sentence = wg_tokenizer_decode(tokenizer, ids, count, NULL);
+            used += (size_t)snprintf(text + used, sizeof text - used, "%s / ", sentence);
+            wg_text_free(sentence);
+        }
+        used += (size_t)snprintf(text + used, sizeof text - used, "/ ");
+    }
+    wg_tokenizer_free(tokenizer);
+    return text;
+}
+
+static void assert_corpus(const char *text, wg_corpus_format format, const char *expected) {
+    wg_corpus *corpus = corpus_of(text, format);
+    assert_no_error();
+    ck_assert_str_eq(text_of(corpus), expected);
+    wg_corpus_free(corpus);
+}
+
+/* `marked` has a | at the end of every sentence but the last, with the space after it. */
+static void assert_sentences(const char *marked) {
+    char text[1024];
+    int64_t ends[64], count = 0, length = 0;
+    for (const char *c = marked; *c; c++) {
+        if (*c == '|')
+            ends[count++] = length;
+        else
+            text[length++] = *c;
+    }
+    ends[count++] = length;
+    int64_t at = 0;
+    for (int64_t i = 0; i < count; i++) {
+        at = wg__sentence_end(text, at, length);
+        ck_assert_msg(at == ends[i], "%s: sentence %d ends at %d, wanted %d: %.*s", marked, (int)i,
+                      (int)at, (int)ends[i], (int)at, text);
+    }
+}
+
+/* ---- Sentences ---- */
+
+START_TEST(sentences_end_at_full_stops_questions_and_exclamations) {
+    assert_sentences("It was late.| Was it?| It was!| 3.5 is a number.| He said no");
+    assert_sentences("What?!| Really...| Yes");
+    assert_sentences("Wait\u2026| Now");
+    assert_sentences("A wrapped\nline.|\nAnother one");
+    assert_sentences("One .| Two .| Three .");
+}
+END_TEST
+
+START_TEST(closing_quotes_belong_to_the_sentence) {
+    assert_sentences("\"It is.\"| She went.| \"Is it?\"| (Yes.)| No");
+    assert_sentences("\u201cIt is.\u201d| \u201cNo\u201d");
+}
+END_TEST
+
+START_TEST(a_small_letter_after_the_stop_goes_on_with_the_sentence) {
+    assert_sentences("\"What?\" said he.| \"No!\" cried she... and left");
+}
+END_TEST
+
+START_TEST(titles_initials_and_abbreviations_end_no_sentence) {
+    assert_sentences("Mr. Bennet and Mrs. Long saw Dr. J. R. Smith of St. Ives.| He left");
+    assert_sentences("Use e.g. Newton's, i.e. Opticks, in the U.S. Navy.| End");
+    assert_sentences("See Fig. 3 and No. 7.| He said no.| She said yes");
+    assert_sentences("It was I.| The end");
+    assert_sentences("1. The first.| 2. The second");
+}
+END_TEST
+
+START_TEST(ideographic_stops_need_no_space) {
+    assert_sentences("\u4f60\u597d\u3002|\u518d\u89c1\uff01|\u597d");
+}
+END_TEST
+
+/* ---- Formats ---- */
+
+START_TEST(plain_text_has_wrapped_lines_paragraphs_and_documents) {
+    assert_corpus("One two\nthree. Four\nfive.\n\nSix.\n\n\n\nSeven\n \t\n  * * *\n\neight.\n",
+                  WG_CORPUS_PLAIN, "one two three. / four five. / six. / / seven / eight. / / ");
+}
+END_TEST
+
+START_TEST(one_sentence_a_line_has_blank_lines_between_documents) {
+    assert_corpus("One two. Three.\r\nfour\r\n\r\n\r\nFive.\r\n", WG_CORPUS_SENTENCES,
+                  "one two. three. / four / / five. / / ");
+}
+END_TEST
+
+START_TEST(an_end_of_text_line_ends_a_document) {
+    assert_corpus("One.\n<|endoftext|>\nTwo.\n<|endoftext|>\n", WG_CORPUS_PLAIN,
+                  "one. / / two. / / ");
+}
+END_TEST
+
+START_TEST(the_format_is_detected) {
+    const char *wrapped = "It is a truth universally\nacknowledged, that a single\nman in "
+                          "possession of\na good fortune.\n\nHowever little known\nit is.\n";
+    const char *lines = "It is a truth.\nHe is not.\n\"Is he?\"\n\nNo.\n";
+    const char *paragraphs = "It is a truth. He is not. It is so. Is he?\n\nNo. Yes. Oh.\n";
+    const char *verse = "Shall I compare thee\nTo a summer's day?\nThou art more lovely\nAnd more";
+    ck_assert_int_eq(wg_corpus_detect(wrapped, (int64_t)strlen(wrapped)), WG_CORPUS_PLAIN);
+    ck_assert_int_eq(wg_corpus_detect(lines, (int64_t)strlen(lines)), WG_CORPUS_SENTENCES);
+    ck_assert_int_eq(wg_corpus_detect(paragraphs, (int64_t)strlen(paragraphs)), WG_CORPUS_PLAIN);
+    ck_assert_int_eq(wg_corpus_detect(verse, (int64_t)strlen(verse)), WG_CORPUS_PLAIN);
+}
+END_TEST
+
+START_TEST(the_published_sample_is_one_sentence_a_line) {
+    const char *path = real_data("bert_sample/sample_text.txt");
+    if (!path)
+        return;
+    wg_tokenizer *tokenizer = letters();
+    wg_corpus *corpus = wg_corpus_load(1, &path, tokenizer, NULL);
+    assert_no_error();
+    ck_assert_int_eq(wg_corpus_documents(corpus), 3);
+    ck_assert_int_eq(wg_corpus_sentences(corpus), 31);
+    wg_corpus_free(corpus);
+    wg_tokenizer_free(tokenizer);
+}
+END_TEST
+
+START_TEST(the_shipped_corpus_is_plain_text_of_many_documents) {
+    char paths[2][1024];
+    snprintf(paths[0], sizeof paths[0], "%s", fixture("../../corpus/heldout.txt"));
+    snprintf(paths[1], sizeof paths[1], "%s",
+             fixture("../../corpus/books/alice-in-wonderland.txt"));
+    wg_tokenizer *tokenizer = letters();
+    wg_corpus *corpus = wg_corpus_load(2, (const char *[]){paths[0], paths[1]}, tokenizer, NULL);
+    assert_no_error();
+    ck_assert_int_eq(wg_corpus_documents(corpus), 10 + 11);
+    ck_assert_int_gt(wg_corpus_sentences(corpus), 1500);
+    ck_assert_int_lt(wg_corpus_sentences(corpus), 5000);
+    wg_corpus_free(corpus);
+    wg_tokenizer_free(tokenizer);
+}
+END_TEST
+
+/* ---- Documents of text without marks ---- */
+
+static void append_times(char *text, const char *part, int times) {
+    for (int i = 0; i < times; i++)
+        strcat(text, part);
+}
+
+START_TEST(text_without_marks_is_cut_into_documents) {
+    static char text[8192];
+    text[0] = '\0';
+    append_times(text, "One. Two. Three.\n\n", 50); /* cut after 66, 66 and 18 sentences */
+    wg_corpus *corpus = corpus_of(text, WG_CORPUS_PLAIN);
+    ck_assert_int_eq(wg_corpus_documents(corpus), 3);
+    ck_assert_int_eq(wg_corpus_document_start(corpus, 1), 66);
+    ck_assert_int_eq(wg_corpus_document_start(corpus, 3), 150);
+    wg_corpus_free(corpus);
+    text[0] = '\0';
+    append_times(text, "One. ", 130); /* one paragraph: cut at 128 */
+    corpus = corpus_of(text, WG_CORPUS_PLAIN);
+    ck_assert_int_eq(wg_corpus_documents(corpus), 2);
+    ck_assert_int_eq(wg_corpus_document_start(corpus, 1), 128);
+    wg_corpus_free(corpus);
+    text[0] = '\0';
+    append_times(text, "One.\n", 130);
+    corpus = corpus_of(text, WG_CORPUS_DETECT);
+    ck_assert_int_eq(wg_corpus_documents(corpus), 3);
+    ck_assert_int_eq(wg_corpus_document_start(corpus, 2), 128);
+    wg_corpus_free(corpus);
+}
+END_TEST
+
+START_TEST(text_with_marks_is_cut_nowhere_else) {
+    static char text[8192];
+    text[0] = '\0';
+    append_times(text, "One. ", 200);
+    append_times(text, "\n\n\n\nTwo.\n", 1);
+    wg_corpus *corpus = corpus_of(text, WG_CORPUS_PLAIN);
+    ck_assert_int_eq(wg_corpus_documents(corpus), 2);
+    ck_assert_int_eq(wg_corpus_document_start(corpus, 1), 200);
+    wg_corpus_free(corpus);
+}
+END_TEST
+
+/* ---- Tokens ---- */
+
+START_TEST(tokens_of_large_vocabularies_are_kept_whole) {
+    static char tokens[70000][8];
+    static const char *list[70000];
+    for (int i = 0; i < 70000; i++) {
+        snprintf(tokens[i], sizeof tokens[i], i ? "w%d" : "[UNK]", i);
+        list[i] = tokens[i];
+    }
+    wg_tokenizer *tokenizer = wg_wordpiece_new(70000, list, NULL);
+    wg_corpus *corpus = wg_corpus_from_text("w69999 w65536 w1", -1, tokenizer, NULL);
+    int32_t ids[3];
+    ck_assert_int_eq(wg_corpus_read(corpus, 0, 3, ids), 0);
+    ck_assert_int_eq(ids[0], 69999);
+    ck_assert_int_eq(ids[1], 65536);
+    ck_assert_int_eq(ids[2], 1);
+    ck_assert_int_eq(wg_corpus_vocabulary(corpus), 70000);
+    ck_assert_int_eq(wg_corpus_read(corpus, 1, 3, ids), -1);
+    assert_error(WG_ERROR_INDEX, "tokens 1 to 4 of a corpus of 3");
+    wg_corpus_free(corpus);
+    wg_tokenizer_free(tokenizer);
+}
+END_TEST
+
+START_TEST(a_split_holds_every_nth_document_out) {
+    wg_corpus *corpus = corpus_of("a.\n\nb.\n\nc.\n\nd.\n\ne.\n\nf.\n\ng.\n", WG_CORPUS_SENTENCES);
+    wg_corpus *training, *held_out;
+    ck_assert_int_eq(wg_corpus_split(corpus, 0.34, &training, &held_out), 0);
+    ck_assert_str_eq(text_of(training), "a. / / b. / / d. / / e. / / g. / / ");
+    ck_assert_str_eq(text_of(held_out), "c. / / f. / / ");
+    wg_corpus_free(training);
+    wg_corpus_free(held_out);
+    ck_assert_int_eq(wg_corpus_split(corpus, 0.01, &training, &held_out), 0);
+    ck_assert_str_eq(text_of(held_out), "c. / / f. / / ");
+    wg_corpus_free(training);
+    wg_corpus_free(held_out);
+    ck_assert_int_eq(wg_corpus_split(corpus, 0.6, &training, &held_out), -1);
+    assert_error(WG_ERROR_ARGUMENT, "a fraction of 0.6");
+    ck_assert_ptr_null(training);
+    wg_corpus_free(corpus);
+    corpus = corpus_of("a.\n\nb.\n\nc.\n", WG_CORPUS_SENTENCES);
+    ck_assert_int_eq(wg_corpus_split(corpus, 0.5, &training, &held_out), -1);
+    assert_error(WG_ERROR_ARGUMENT, "3 documents; four are needed");
+    wg_corpus_free(corpus);
+}
+END_TEST
+
+START_TEST(unigram_loss_is_the_cross_entropy_of_smoothed_counts) {
+    const char *const tokens[] = {"[UNK]", "a", "b", "c"};
+    wg_tokenizer *tokenizer = wg_wordpiece_new(4, tokens, NULL);
+    wg_corpus *corpus = wg_corpus_from_text("a a a b a b", -1, tokenizer, NULL);
+    /* Counts 0 4 2 0 of 6; with one added to each, 1 5 3 1 of 10. */
+    double expected = -(log(0.5) + log(0.3) + log(0.1)) / 3;
+    wg_tensor *wide = wg_from_array(WG_I64, WG_DIMS(3), (int64_t[]){1, 2, 3});
+    wg_tensor *narrow = wg_from_array(WG_I32, WG_DIMS(3), (int32_t[]){1, 2, 3});
+    ck_assert_double_eq_tol(wg_corpus_unigram_loss(corpus, wide), expected, 1e-12);
+    ck_assert_double_eq_tol(wg_corpus_unigram_loss(corpus, narrow), expected, 1e-12);
+    ck_assert(isnan(wg_corpus_unigram_loss(corpus, wg_zeros(WG_I64, WG_DIMS(0)))));
+    assert_no_error();
+    ck_assert(isnan(wg_corpus_unigram_loss(corpus, wg_full(WG_I64, WG_DIMS(2), 4))));
+    assert_error(WG_ERROR_INDEX, "label 4");
+    ck_assert(isnan(wg_corpus_unigram_loss(corpus, wg_ones(WG_F32, WG_DIMS(2)))));
+    assert_error(WG_ERROR_DTYPE, "f32");
+    wg_corpus_free(corpus);
+    wg_tokenizer_free(tokenizer);
+}
+END_TEST
+
+/* ---- Bad files ---- */
+
+static const char *file_of(const char *name, const char *bytes, size_t length) {
+    static char path[512];
+    snprintf(path, sizeof path, "%s/%s", scratch(), name);
+    FILE *file = fopen(path, "wb");
+    ck_assert_uint_eq(fwrite(bytes, 1, length, file), length);
+    fclose(file);
+    return path;
+}
+
+static void assert_refused(const char *path, wg_error_code code, const char *message) {
+    wg_tokenizer *tokenizer = letters();
+    ck_assert_ptr_null(wg_corpus_load(1, &path, tokenizer, NULL));
+    assert_error(code, message);
+    wg_tokenizer_free(tokenizer);
+}
+
+START_TEST(a_bad_file_is_refused_with_its_reason) {
+    assert_refused("no/such/file.txt", WG_ERROR_NOT_FOUND, "cannot read no/such/file.txt: No such");
+    assert_refused(scratch(), WG_ERROR_IO, "Is a directory");
+    assert_refused(file_of("empty.txt", "", 0), WG_ERROR_FORMAT, "empty.txt has no words");
+    assert_refused(file_of("blank.txt", " \n\n\t\n", 5), WG_ERROR_FORMAT, "blank.txt has no words");
+    assert_refused(file_of("latin1.txt", "Good.\nCaf\xe9.\n", 12), WG_ERROR_FORMAT,
+                   "latin1.txt is not UTF-8: line 2, byte 9 is 0xe9");
+    assert_refused(file_of("utf16.txt", "\xff\xfeH\0i\0", 6), WG_ERROR_FORMAT, "line 1, byte 0");
+    assert_refused(file_of("cut.txt", "Caf\xc3", 4), WG_ERROR_FORMAT, "byte 3 is 0xc3");
+}
+END_TEST
+
+START_TEST(no_files_and_no_tokenizer_give_no_corpus) {
+    wg_tokenizer *tokenizer = letters();
+    ck_assert_ptr_null(wg_corpus_load(0, NULL, tokenizer, NULL));
+    assert_error(WG_ERROR_ARGUMENT, "no file");
+    ck_assert_ptr_null(wg_corpus_load(1, (const char *[]){"x"}, NULL, NULL));
+    assert_no_error();
+    ck_assert_int_eq(wg_corpus_tokens(NULL), 0);
+    wg_tokenizer_free(tokenizer);
+}
+END_TEST
+
+/* ---- Memory ---- */
+
+static bool load_and_split(const wg_tokenizer *tokenizer) {
+    wg_corpus *corpus = wg_corpus_from_text("a b.\n\nc.\n\nd.\n\ne.\n\nf", -1, tokenizer, NULL),
+              *training, *held_out;
+    bool done = wg_corpus_split(corpus, 0.5, &training, &held_out) == 0;
+    wg_corpus_free(corpus);
+    wg_corpus_free(training);
+    wg_corpus_free(held_out);
+    return done;
+}
+
+START_TEST(every_failed_allocation_is_reported_and_nothing_leaks) {
+    wg_tokenizer *tokenizer = letters();
+    int64_t live = wg_alloc_get_stats().live_blocks;
+    bool done = false;
+    int failures = 0;
+    for (int64_t n = 0; !done; n++) {
+        wg_alloc_fail_after(n);
+        done = load_and_split(tokenizer);
+        wg_alloc_fail_after(-1);
+        ck_assert_int_eq(wg_alloc_get_stats().live_blocks, live);
+        if (!done) {
+            assert_error(WG_ERROR_MEMORY, "");
+            failures++;
+        }
+    }
+    ck_assert_int_gt(failures, 10);
+    wg_tokenizer_free(tokenizer);
+}
+END_TEST
+
+SUITES {
+    const TTest *const tests[] = {
+        sentences_end_at_full_stops_questions_and_exclamations,
+        closing_quotes_belong_to_the_sentence,
+        a_small_letter_after_the_stop_goes_on_with_the_sentence,
+        titles_initials_and_abbreviations_end_no_sentence,
+        ideographic_stops_need_no_space,
+        plain_text_has_wrapped_lines_paragraphs_and_documents,
+        one_sentence_a_line_has_blank_lines_between_documents,
+        an_end_of_text_line_ends_a_document,
+        the_format_is_detected,
+        the_published_sample_is_one_sentence_a_line,
+        the_shipped_corpus_is_plain_text_of_many_documents,
+        text_without_marks_is_cut_into_documents,
+        text_with_marks_is_cut_nowhere_else,
+        tokens_of_large_vocabularies_are_kept_whole,
+        a_split_holds_every_nth_document_out,
+        unigram_loss_is_the_cross_entropy_of_smoothed_counts,
+        a_bad_file_is_refused_with_its_reason,
+        no_files_and_no_tokenizer_give_no_corpus,
+        every_failed_allocation_is_reported_and_nothing_leaks,
+    };
+    add_suite("corpus", tests);
+}

@@ -1,0 +1,141 @@
+/* Hugging Face's tokenizer.json: what is refused, and by which name. That ids equal those of its
+ * own library is held by tests/data/tokenizer_reference.c. */
+#include <jansson.h>
+#include <string.h>
+
+#include "data/tokenizer/huggingface.h"
+#include "data/tokenizer/text_file.h"
+#include "tensor/internal.h"
+#include "tests/support/testing.h"
+
+static json_t *load_fixture(const char *name) {
+    char path[256];
+    snprintf(path, sizeof path, "tokenizers/%s.tokenizer.json", name);
+    json_t *root = json_load_file(fixture(path), 0, NULL);
+    ck_assert_ptr_nonnull(root);
+    return root;
+}
+
+/* The fixture with one member of it changed to that JSON: `part` names an object of it, or is "".
+ */
+static void assert_refused(const char *name, const char *part, const char *key, const char *value,
+                           const char *message) {
+    json_t *root = load_fixture(name);
+    json_t *object = *part ? json_object_get(root, part) : root;
+    ck_assert_int_eq(json_object_set_new(object, key, json_loads(value, JSON_DECODE_ANY, NULL)), 0);
+    ck_assert_ptr_null(wg__huggingface_read(root, "x"));
+    assert_error(WG_ERROR_FORMAT, message);
+    json_decref(root);
+}
+
+START_TEST(what_is_not_understood_is_refused_by_name) {
+    assert_refused("hf_gpt2", "", "normalizer", "{\"type\": \"NFC\"}", "normalizer \"NFC\"");
+    assert_refused("hf_gpt2", "", "pre_tokenizer", "{\"type\": \"Digits\"}",
+                   "pre_tokenizer \"Digits\"");
+    assert_refused("hf_gpt2", "", "decoder", "{\"type\": \"CTC\"}", "decoder \"CTC\"");
+    assert_refused("hf_gpt2", "", "normalizer", "{\"type\": \"Prepend\", \"prepend\": \"\\u2581\"}",
+                   "normalizer \"Sequence\"");
+    assert_refused("hf_gpt2", "model", "dropout", "0.1", "dropout");
+    assert_refused("hf_gpt2", "model", "end_of_word_suffix", "\"</w>\"", "end_of_word_suffix");
+    assert_refused("hf_gpt2", "model", "type", "\"WordLevel\"", "\"WordLevel\"");
+    assert_refused("hf_llama", "model", "unk_token", "null", "without an unknown token");
+    assert_refused("hf_llama", "", "pre_tokenizer",
+                   "{\"type\": \"Split\", \"pattern\": {\"Regex\": \"a\"}, \"behavior\": "
+                   "\"Isolated\"}",
+                   "\"Split\"");
+    assert_refused("hf_llama3", "", "pre_tokenizer",
+                   "{\"type\": \"Split\", \"pattern\": {\"Regex\": \"a\"}, \"behavior\": "
+                   "\"Removed\"}",
+                   "\"Split\"");
+    assert_refused("hf_t5", "", "pre_tokenizer",
+                   "{\"type\": \"Metaspace\", \"replacement\": \"_\"}", "U+2581");
+    assert_refused("hf_t5", "model", "unk_id", "100000", "without an unknown token");
+    assert_refused("hf_t5", "", "normalizer",
+                   "{\"type\": \"Precompiled\", \"precompiled_charsmap\": \"!!!!\"}", "base64");
+    assert_refused("hf_bert", "model", "unk_token", "\"<unk>\"", "\"[UNK]\"");
+    assert_refused("hf_bert", "", "normalizer",
+                   "{\"type\": \"BertNormalizer\", \"lowercase\": true, \"strip_accents\": false}",
+                   "accents");
+    assert_refused("hf_bert", "", "pre_tokenizer", "null", "without BertPreTokenizer");
+}
+END_TEST
+
+START_TEST(a_vocabulary_that_contradicts_itself_is_refused) {
+    assert_refused("hf_gpt2", "model", "vocab", "{}", "no vocabulary");
+    assert_refused("hf_gpt2", "model", "vocab", "{\"a\": 1}", "id of \"a\"");
+    assert_refused("hf_gpt2", "model", "merges", "[\"zz q\"]", "merge 1 is of what is no token");
+    assert_refused("hf_gpt2", "model", "merges", "[3]", "merge 1 is not of two");
+    assert_refused("hf_gpt2", "", "added_tokens", "[{\"id\": 5, \"content\": \"zz\"}]",
+                   "is added as \"zz\"");
+    assert_refused("hf_gpt2", "", "added_tokens", "[{\"id\": 99999, \"content\": \"zz\"}]",
+                   "beyond the vocabulary");
+    assert_refused("hf_gpt2", "", "added_tokens", "[{\"id\": -1, \"content\": \"zz\"}]",
+                   "beyond the vocabulary");
+    assert_refused("hf_gpt2", "", "added_tokens",
+                   "[{\"id\": 600, \"content\": \"zz\", \"single_word\": true}]", "single_word");
+    assert_refused("hf_t5", "model", "vocab", "[[\"a\"]]", "no pair of text and score");
+}
+END_TEST
+
+/* JSON that is cut short is no JSON, unless nothing but blanks is cut off. */
+START_TEST(a_file_that_is_cut_short_is_refused_wherever_it_is_cut) {
+    char path[512];
+    snprintf(path, sizeof path, "%s/tokenizer.json", scratch());
+    int64_t length;
+    char *good = wg__text_file_read(fixture("tokenizers/hf_bert.tokenizer.json"), &length, "test");
+    while (length && good[length - 1] != '}')
+        length--;
+    for (int64_t n = 0; n <= length; n++) {
+        FILE *stream = fopen(path, "wb");
+        ck_assert_uint_eq(fwrite(good, 1, (size_t)n, stream), (size_t)n);
+        fclose(stream);
+        wg_tokenizer *tokenizer = wg_tokenizer_load(path);
+        ck_assert_msg((tokenizer != NULL) == (n == length), "cut at %lld", (long long)n);
+        if (n < length)
+            assert_error(WG_ERROR_FORMAT, "tokenizer.json");
+        wg_tokenizer_free(tokenizer);
+    }
+    wg__free(good);
+}
+END_TEST
+
+START_TEST(sequences_in_sequences_end_somewhere) {
+    char nested[2048] = "";
+    for (int i = 0; i < 20; i++)
+        strcat(nested, "{\"type\": \"Sequence\", \"normalizers\": [");
+    for (int i = 0; i < 20; i++)
+        strcat(nested, "]}");
+    assert_refused("hf_gpt2", "", "normalizer", nested, "so deep");
+}
+END_TEST
+
+START_TEST(special_tokens_keep_their_meaning) {
+    json_t *root = load_fixture("hf_llama3");
+    wg_tokenizer *tokenizer = wg__huggingface_read(root, "x");
+    assert_no_error();
+    ck_assert_str_eq(wg_tokenizer_token(tokenizer, wg_tokenizer_special(tokenizer, WG_TOKEN_BEGIN)),
+                     "<|begin_of_text|>");
+    ck_assert_str_eq(wg_tokenizer_token(tokenizer, wg_tokenizer_special(tokenizer, WG_TOKEN_END)),
+                     "<|endoftext|>");
+    int32_t added = wg_tokenizer_id(tokenizer, "[INST]");
+    ck_assert(!wg_tokenizer_is_special(tokenizer, added));
+    wg_token_list list = {0};
+    ck_assert_int_eq(wg_tokenizer_encode(tokenizer, "[INST]<|endoftext|>", -1, NULL, &list), 0);
+    ck_assert_int_eq(list.ids[0], added);
+    ck_assert_int_gt(list.count, 2);
+    wg_token_list_free(&list);
+    wg_tokenizer_free(tokenizer);
+    json_decref(root);
+}
+END_TEST
+
+SUITES {
+    const TTest *const tests[] = {
+        what_is_not_understood_is_refused_by_name,
+        a_vocabulary_that_contradicts_itself_is_refused,
+        a_file_that_is_cut_short_is_refused_wherever_it_is_cut,
+        sequences_in_sequences_end_somewhere,
+        special_tokens_keep_their_meaning,
+    };
+    add_suite("huggingface", tests);
+}

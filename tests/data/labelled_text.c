@@ -1,0 +1,215 @@
+/* Texts with labels: the reader, orders of labels, and batches of one or two texts. */
+#include "data/dataset/labelled_text.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "data/tokenizer/wordpiece.h"
+#include "base/alloc.h"
+#include "tests/support/testing.h"
+
+enum { PAD, UNK, CLS, SEP, MASK, A, B, C, D };
+
+static wg_tokenizer *letters(void) {
+    static const char *const tokens[] = {"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]",
+                                         "a",     "b",     "c",     "d"};
+    return wg_wordpiece_new(WG_COUNT(tokens), tokens, NULL);
+}
+
+static wg_labelled_text *load(const char *text, wg_labels *labels) {
+    wg_tokenizer *tokenizer = letters();
+    wg_labelled_text *loaded =
+        wg_labelled_text_load(write_text("text.tsv", text), tokenizer, labels, NULL);
+    wg_tokenizer_free(tokenizer);
+    return loaded;
+}
+
+START_TEST(examples_are_read_and_labels_ordered) {
+    wg_labels labels = {0};
+    wg_labelled_text *text = load("sentence\tlabel\na b\tyes\r\n\nc\tno\nd a b\tyes", &labels);
+    assert_no_error();
+    ck_assert_int_eq(wg_labelled_text_examples(text), 3);
+    ck_assert_int_eq(wg_labelled_text_tokens(text), 6);
+    ck_assert_int_eq(labels.count, 2);
+    ck_assert_str_eq(labels.names[0], "no");
+    ck_assert_int_eq(wg_labelled_text_label(text, 0), 1);
+    ck_assert_int_eq(wg_labelled_text_label(text, 1), 0);
+    const wg_token_pair pair = wg_labelled_text_pair(text, 2);
+    ck_assert_int_eq(pair.first_count, 3);
+    ck_assert_int_eq(pair.first[0], D);
+    ck_assert_ptr_null(pair.second);
+    wg_labelled_text_free(text);
+    wg_labels_free(&labels);
+}
+END_TEST
+
+START_TEST(numbers_are_ordered_by_value) {
+    wg_labels labels = {0};
+    wg_labelled_text *text = load("a\t10\nb\t9\nc\t-1\n", &labels);
+    assert_no_error();
+    ck_assert_str_eq(labels.names[0], "-1");
+    ck_assert_str_eq(labels.names[1], "9");
+    ck_assert_int_eq(wg_labelled_text_label(text, 0), 2);
+    wg_labelled_text_free(text);
+    wg_labels_free(&labels);
+}
+END_TEST
+
+START_TEST(a_text_without_a_header_loses_no_line) {
+    wg_labels labels = {0};
+    wg_labelled_text *text = load("a\tb\tyes\nc\td\tno\n", &labels);
+    ck_assert_int_eq(wg_labelled_text_examples(text), 2);
+    const wg_token_pair pair = wg_labelled_text_pair(text, 1);
+    ck_assert_int_eq(pair.second[0], D);
+    wg_labelled_text_free(text);
+    wg_labels_free(&labels);
+}
+END_TEST
+
+START_TEST(bad_files_are_refused_by_line) {
+    static const struct {
+        const char *text, *part;
+    } cases[] = {
+        {"", "no example"},
+        {"sentence\tlabel\n", "no example"},
+        {"a\tyes\nb\n", "line 2: 1 tab-separated columns"},
+        {"a\tb\tc\tyes\n", "line 1: 4 tab-separated columns"},
+        {"a\tyes\nb\tc\tno\n", "line 2: 3 columns"},
+        {"a\tyes\n \tno\n", "line 2: a text is empty"},
+        {"a\tyes\nb\t\n", "line 2: the label is empty"},
+        {"a\tyes\nb\tyes\n", "every label is \"yes\""},
+        {"a\tyes\n\xff\tno\n", "not UTF-8: line 2"},
+    };
+    for (size_t i = 0; i < WG_COUNT(cases); i++) {
+        wg_labels labels = {0};
+        ck_assert_ptr_null(load(cases[i].text, &labels));
+        assert_error(WG_ERROR_FORMAT, cases[i].part);
+        ck_assert_int_eq(labels.count, 0);
+    }
+}
+END_TEST
+
+START_TEST(labels_that_are_given_are_all_there_are) {
+    wg_labels labels = {0};
+    wg_labels_add(&labels, "yes");
+    wg_labels_add(&labels, "no");
+    wg_labelled_text *text = load("a\tno\n", &labels);
+    ck_assert_int_eq(wg_labelled_text_label(text, 0), 1);
+    wg_labelled_text_free(text);
+    ck_assert_ptr_null(load("a\tno\nb\tmaybe\n", &labels));
+    assert_error(WG_ERROR_FORMAT, "line 2: the label \"maybe\" is unknown");
+    ck_assert_int_eq(labels.count, 2);
+    wg_labels_free(&labels);
+}
+END_TEST
+
+/* ---- Batches ---- */
+
+static void assert_row(const wg_tensor *x, int64_t row, const int64_t *wanted) {
+    for (int64_t t = 0; t < wg_tensor_size(x, 1); t++)
+        ck_assert_int_eq((int64_t)wg_at(x, (int64_t[]){row, t}), wanted[t]);
+}
+
+START_TEST(a_batch_is_as_long_as_its_longest) {
+    wg_tokenizer *tokenizer = letters();
+    wg_labels labels = {0};
+    wg_labelled_text *text = load("a b\tc\t1\na\tb\t0\n", &labels);
+    wg_pair_frame frame;
+    wg_labelled_batch batch;
+    ck_assert_int_eq(wg_pair_frame_of(tokenizer, 128, &frame), 0);
+    ck_assert_int_eq(wg_labelled_batch_read(text, &frame, 2, (int64_t[]){1, 0}, &batch), 0);
+    ck_assert_int_eq(wg_tensor_size(batch.inputs.input_ids, 1), 6);
+    assert_row(batch.inputs.input_ids, 0, (int64_t[]){CLS, A, SEP, B, SEP, PAD});
+    assert_row(batch.inputs.input_ids, 1, (int64_t[]){CLS, A, B, SEP, C, SEP});
+    assert_row(batch.inputs.token_type_ids, 0, (int64_t[]){0, 0, 0, 1, 1, 0});
+    assert_row(batch.inputs.token_type_ids, 1, (int64_t[]){0, 0, 0, 0, 1, 1});
+    assert_row(batch.inputs.attention_mask, 0, (int64_t[]){1, 1, 1, 1, 1, 0});
+    ck_assert_int_eq((int64_t)wg_at(batch.labels, (int64_t[]){1}), 1);
+    ck_assert_int_eq(batch.inputs.tokens, 11);
+    wg_labelled_text_free(text);
+    wg_labels_free(&labels);
+    wg_tokenizer_free(tokenizer);
+}
+END_TEST
+
+/* Of 5 + 2 tokens 5 may stay: the first loses two; of 3 + 4, then, each is cut where it is longer,
+ * the second where they are equal. */
+START_TEST(the_longer_text_is_cut_first) {
+    static const int32_t first[] = {A, A, A, A, A}, second[] = {B, B, B, B};
+    const wg_pair_frame frame = {
+        .pad_id = PAD, .class_id = CLS, .separator_id = SEP, .sequence = 8};
+    const wg_token_pair pairs[] = {
+        {first, second, 5, 2}, {first, second, 3, 4}, {first, NULL, 5, 0}};
+    wg_pair_batch batch;
+    ck_assert_int_eq(wg_pair_batch_make(&frame, 3, pairs, &batch), 0);
+    assert_row(batch.input_ids, 0, (int64_t[]){CLS, A, A, A, SEP, B, B, SEP});
+    assert_row(batch.input_ids, 1, (int64_t[]){CLS, A, A, A, SEP, B, B, SEP});
+    assert_row(batch.input_ids, 2, (int64_t[]){CLS, A, A, A, A, A, SEP, PAD});
+}
+END_TEST
+
+START_TEST(a_frame_wants_special_tokens) {
+    wg_tokenizer *tokenizer = letters();
+    wg_pair_frame frame;
+    ck_assert_int_eq(wg_pair_frame_of(tokenizer, 7, &frame), -1);
+    assert_error(WG_ERROR_ARGUMENT, "7 tokens");
+    wg_tokenizer_free(tokenizer);
+    static const char *const bare[] = {"[UNK]", "a"};
+    tokenizer = wg_wordpiece_new(2, bare, NULL);
+    assert_no_error();
+    ck_assert_int_eq(wg_pair_frame_of(tokenizer, 16, &frame), -1);
+    assert_error(WG_ERROR_ARGUMENT, "[CLS]");
+    wg_tokenizer_free(tokenizer);
+}
+END_TEST
+
+START_TEST(other_texts_have_other_fingerprints) {
+    static const char *const texts[] = {"a b\tc\t1\na\tb\t0\n", "a\tb c\t1\na\tb\t0\n",
+                                        "a b\tc\t0\na\tb\t1\n"};
+    uint64_t prints[WG_COUNT(texts)];
+    for (size_t i = 0; i < WG_COUNT(texts); i++) {
+        wg_labels labels = {0};
+        wg_labelled_text *text = load(texts[i], &labels);
+        prints[i] = wg_labelled_text_fingerprint(text);
+        wg_labelled_text_free(text);
+        wg_labels_free(&labels);
+    }
+    ck_assert(prints[0] != prints[1] && prints[0] != prints[2] && prints[1] != prints[2]);
+}
+END_TEST
+
+START_TEST(a_file_that_finds_no_memory_leaves_nothing) {
+    wg_tokenizer *tokenizer = letters();
+    const char *path = write_text("text.tsv", "sentence\tlabel\na b\tyes\nc\tno\n");
+    for (int64_t n = 0;; n++) {
+        wg_labels labels = {0};
+        wg_alloc_fail_after(n);
+        wg_labelled_text *text = wg_labelled_text_load(path, tokenizer, &labels, NULL);
+        wg_alloc_fail_after(-1);
+        wg_labelled_text_free(text);
+        wg_labels_free(&labels);
+        if (text) {
+            ck_assert_int_gt(n, 5);
+            break;
+        }
+        assert_error(WG_ERROR_MEMORY, "");
+    }
+    wg_tokenizer_free(tokenizer);
+}
+END_TEST
+
+SUITES {
+    const TTest *const tests[] = {
+        examples_are_read_and_labels_ordered,
+        numbers_are_ordered_by_value,
+        a_text_without_a_header_loses_no_line,
+        bad_files_are_refused_by_line,
+        labels_that_are_given_are_all_there_are,
+        a_batch_is_as_long_as_its_longest,
+        the_longer_text_is_cut_first,
+        a_frame_wants_special_tokens,
+        other_texts_have_other_fingerprints,
+        a_file_that_finds_no_memory_leaves_nothing,
+    };
+    add_suite("labelled_text", tests);
+}

@@ -1,0 +1,160 @@
+/* llama2.c's tokenizer.bin: special tokens, damaged files. That ids equal those of run.c is held by
+ * tests/data/tokenizer_reference.c. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "data/tokenizer/llama2c.h"
+#include "data/tokenizer/kind.h"
+#include "tensor/internal.h"
+#include "tests/support/testing.h"
+
+typedef struct file {
+    char bytes[8192];
+    int64_t length;
+} file;
+
+static void put_word(file *f, uint32_t word) {
+    for (int i = 0; i < 4; i++)
+        f->bytes[f->length++] = (char)(word >> (8 * i));
+}
+
+static void put_token(file *f, float score, const char *text) {
+    uint32_t bits;
+    memcpy(&bits, &score, sizeof bits);
+    put_word(f, bits);
+    put_word(f, (uint32_t)strlen(text));
+    memcpy(f->bytes + f->length, text, strlen(text));
+    f->length += (int64_t)strlen(text);
+}
+
+/* <unk>, <s>, </s>, the bytes, and a few pieces. */
+static file small_file(void) {
+    file f = {.length = 0};
+    put_word(&f, 7);
+    put_token(&f, 0, "<unk>");
+    put_token(&f, 0, "\n<s>\n");
+    put_token(&f, 0, "\n</s>\n");
+    for (unsigned i = 0; i < 256; i++) {
+        char text[8];
+        snprintf(text, sizeof text, "<0x%02X>", i);
+        put_token(&f, 0, text);
+    }
+    put_token(&f, -1, " ");
+    put_token(&f, -2, "a");
+    put_token(&f, -3, "b");
+    put_token(&f, -5, "ab");
+    put_token(&f, -4, " a");
+    put_token(&f, -4, "ba");
+    return f;
+}
+
+static wg_tokenizer *small(void) {
+    file f = small_file();
+    wg_tokenizer *tokenizer = wg__llama2c_read(f.bytes, f.length, "small.bin");
+    assert_no_error();
+    return tokenizer;
+}
+
+static const char *tokens_of(const wg_tokenizer *tokenizer, const char *text, bool special) {
+    static char joined[1024];
+    wg_token_list list = {0};
+    wg_encode_options options = {.special_tokens = special};
+    ck_assert_int_eq(wg_tokenizer_encode(tokenizer, text, -1, &options, &list), 0);
+    joined[0] = '\0';
+    for (int64_t i = 0; i < list.count; i++)
+        snprintf(joined + strlen(joined), 64, "%s%s", i ? "|" : "",
+                 wg_tokenizer_token(tokenizer, list.ids[i]));
+    wg_token_list_free(&list);
+    return joined;
+}
+
+START_TEST(the_best_score_is_joined_first_and_bytes_stand_for_what_is_unknown) {
+    wg_tokenizer *tokenizer = small();
+    ck_assert_str_eq(tokens_of(tokenizer, "ab", false), " a|b");
+    ck_assert_str_eq(tokens_of(tokenizer, "bab", false), " |ba|b");
+    ck_assert_str_eq(tokens_of(tokenizer, "b\u00e9", false), " |b|<0xC3>|<0xA9>");
+    ck_assert_str_eq(tokens_of(tokenizer, "", false), "");
+    wg_tokenizer_free(tokenizer);
+}
+END_TEST
+
+START_TEST(special_tokens_are_read_only_when_asked) {
+    wg_tokenizer *tokenizer = small();
+    ck_assert_int_eq(wg_tokenizer_special(tokenizer, WG_TOKEN_BEGIN), 1);
+    ck_assert_int_eq(wg_tokenizer_special(tokenizer, WG_TOKEN_END), 2);
+    ck_assert(wg_tokenizer_is_special(tokenizer, 2));
+    ck_assert_str_eq(tokens_of(tokenizer, "<s>a</s>", true), "\n<s>\n| a|\n</s>\n");
+    ck_assert_ptr_null(strstr(tokens_of(tokenizer, "<s>a\n<s>\n", false), "<s>"));
+    wg_tokenizer_free(tokenizer);
+}
+END_TEST
+
+START_TEST(the_space_before_a_text_goes_at_its_beginning_and_after_the_begin) {
+    wg_tokenizer *tokenizer = small();
+    const int32_t ids[] = {1, 263, 263, 2, 198, 172}; /* <s>, " a", " a", </s>, two bytes */
+    char *all = wg_tokenizer_decode(tokenizer, ids, 6, NULL);
+    ck_assert_str_eq(all, "<s>a a</s>\u00e9");
+    char *plain =
+        wg_tokenizer_decode(tokenizer, ids, 6, &(wg_decode_options){.skip_special = true});
+    ck_assert_str_eq(plain, "a a\u00e9");
+    wg_text_free(all);
+    wg_text_free(plain);
+    wg_tokenizer_free(tokenizer);
+}
+END_TEST
+
+static void assert_bad(const file *f, int64_t length, const char *message) {
+    ck_assert_ptr_null(wg__llama2c_read(f->bytes, length, "bad.bin"));
+    assert_error(WG_ERROR_FORMAT, message);
+}
+
+START_TEST(damaged_files_are_refused_with_their_reason) {
+    file f = small_file();
+    assert_bad(&f, 0, "cut short");
+    assert_bad(&f, 4, "the bytes alone need 259");
+    assert_bad(&f, 4 + 13, "the bytes alone need 259");
+    f.bytes[4 + 8] = '\0';
+    assert_bad(&f, f.length, "token 0 has a NUL");
+    f = small_file();
+    f.bytes[4 + 4] = (char)0xff;
+    f.bytes[4 + 7] = (char)0xff;
+    assert_bad(&f, f.length, "token 0 has");
+    f = small_file();
+    f.bytes[4 + 3] = 0x7f;
+    f.bytes[4 + 2] = (char)0xc0; /* NaN */
+    assert_bad(&f, f.length, "token 0 is no number");
+    f = small_file();
+    put_token(&f, 0, "ab");
+    assert_bad(&f, f.length, "each token must stand once");
+    f = small_file();
+    f.bytes[f.length - 1] = (char)0xff;
+    assert_bad(&f, f.length, "not UTF-8");
+    ck_assert_ptr_null(wg_llama2c_load("none.bin"));
+    assert_error(WG_ERROR_NOT_FOUND, "none.bin");
+}
+END_TEST
+
+START_TEST(a_file_cut_short_anywhere_is_an_error_or_a_smaller_vocabulary) {
+    file f = small_file();
+    int loaded = 0;
+    for (int64_t n = 0; n < f.length; n++) {
+        wg_tokenizer *tokenizer = wg__llama2c_read(f.bytes, n, "cut.bin");
+        ck_assert((tokenizer != NULL) != (wg_error_pending() != NULL));
+        loaded += tokenizer != NULL;
+        wg_error_clear();
+        wg_tokenizer_free(tokenizer);
+    }
+    ck_assert_int_eq(loaded, 5); /* after each piece from " " on but the last */
+}
+END_TEST
+
+SUITES {
+    const TTest *const tests[] = {
+        the_best_score_is_joined_first_and_bytes_stand_for_what_is_unknown,
+        special_tokens_are_read_only_when_asked,
+        the_space_before_a_text_goes_at_its_beginning_and_after_the_begin,
+        damaged_files_are_refused_with_their_reason,
+        a_file_cut_short_anywhere_is_an_error_or_a_smaller_vocabulary,
+    };
+    add_suite("llama2c", tests);
+}

@@ -1,0 +1,239 @@
+/* SQuAD: the reader, windows, answers by their characters, and scores as the official script counts
+ * them (tests/fixtures/squad_score.py). */
+#include "data/dataset/squad.h"
+
+#include <jansson.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "data/tokenizer/wordpiece.h"
+#include "base/text.h"
+#include "base/alloc.h"
+#include "tests/support/testing.h"
+
+enum { PAD, UNK, CLS, SEP, MASK, A, B, C, D };
+
+static wg_tokenizer *letters(void) {
+    static const char *const tokens[] = {"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a",
+                                         "b",     "c",     "d",     "##d",   ",",      "e"};
+    return wg_wordpiece_new(WG_COUNT(tokens), tokens, NULL);
+}
+
+/* One question about one context. */
+static const char *one_question(const char *context, const char *question, const char *answers) {
+    static char text[2048];
+    snprintf(text, sizeof text,
+             "{\"data\": [{\"paragraphs\": [{\"context\": \"%s\", \"qas\": [{\"id\": \"q1\", "
+             "\"question\": \"%s\", \"answers\": [%s]}]}]}]}",
+             context, question, answers);
+    return text;
+}
+
+static wg_squad *load(const char *text, const wg_squad_options *options) {
+    wg_tokenizer *tokenizer = letters();
+    wg_squad *squad = wg_squad_load(write_text("squad.json", text), tokenizer, options);
+    wg_tokenizer_free(tokenizer);
+    return squad;
+}
+
+static void assert_text(const wg_squad *squad, int64_t first, int64_t last, const char *wanted) {
+    char *text = wg_squad_text(squad, 0, first, last);
+    ck_assert_str_eq(text, wanted);
+    wg_text_free(text);
+}
+
+/* ---- Reading ---- */
+
+/* answer_start counts characters: é has two bytes. */
+START_TEST(answers_are_found_by_characters) {
+    wg_squad *squad = load(one_question("\xc3\xa9 A, bd  c", "d a",
+                                        "{\"text\": \"bd\", \"answer_start\": 5}, "
+                                        "{\"text\": \"A\", \"answer_start\": 2}"),
+                           NULL);
+    assert_no_error();
+    ck_assert_int_eq(wg_squad_questions(squad), 1);
+    ck_assert_int_eq(wg_squad_windows(squad), 1);
+    ck_assert_str_eq(wg_squad_id(squad, 0), "q1");
+    ck_assert_int_eq(wg_squad_answers(squad, 0), 2);
+    ck_assert_str_eq(wg_squad_answer(squad, 0, 1), "A");
+    /* é(e) a , b ##d c: the answer is the tokens 3 and 4, behind [CLS] d a [SEP]. */
+    const wg_squad_window w = wg_squad_window_at(squad, 0);
+    ck_assert_int_eq(w.count, 6);
+    ck_assert_int_eq(w.offset, 4);
+    ck_assert_int_eq(w.start, 4 + 3);
+    ck_assert_int_eq(w.end, 4 + 4);
+    assert_text(squad, 3, 4, "bd");
+    assert_text(squad, 1, 3, "A, bd");
+    assert_text(squad, 0, 5, "\xc3\xa9 A, bd  c");
+    wg_squad_free(squad);
+}
+END_TEST
+
+START_TEST(an_answer_within_a_word_becomes_the_word) {
+    wg_squad *squad =
+        load(one_question("a bdd c", "d", "{\"text\": \"dd\", \"answer_start\": 3}"), NULL);
+    const wg_squad_window w = wg_squad_window_at(squad, 0);
+    ck_assert_int_eq(w.start, 3 + 1);
+    ck_assert_int_eq(w.end, 3 + 3);
+    assert_text(squad, 1, 3, "bdd");
+    wg_squad_free(squad);
+}
+END_TEST
+
+START_TEST(bad_files_are_refused_with_the_place) {
+    static const char answer[] = "{\"text\": \"b\", \"answer_start\": 2}";
+    const struct {
+        const char *text, *part;
+    } cases[] = {
+        {"{\"data\": [", "line 1"},
+        {"[]", "has no list \"data\""},
+        {"{\"data\": []}", "holds no question"},
+        {"{\"data\": [{}]}", "data[0] has no list \"paragraphs\""},
+        {"{\"data\": [{\"paragraphs\": [{\"qas\": []}]}]}",
+         "data[0].paragraphs[0] has no text \"context\""},
+        {"{\"data\": [{\"paragraphs\": [{\"context\": \" \", \"qas\": []}]}]}",
+         "data[0].paragraphs[0].context has no words"},
+        {"\xff", "not UTF-8"},
+        {one_question("a b", "c", answer), NULL},
+    };
+    for (size_t i = 0; cases[i].part; i++) {
+        ck_assert_ptr_null(load(cases[i].text, NULL));
+        assert_error(WG_ERROR_FORMAT, cases[i].part);
+    }
+    static const struct {
+        const char *answers, *part;
+    } answers[] = {
+        {"", "data[0].paragraphs[0].qas[0].answers is empty"},
+        {"{\"text\": \"b\"}", "qas[0].answers[0] has no number \"answer_start\""},
+        {"{\"answer_start\": 1}", "qas[0].answers[0] has no text \"text\""},
+        {"{\"text\": \"b\", \"answer_start\": 1}",
+         "answers[0].answer_start is 1, where the context has \" \" and not \"b\""},
+        {"{\"text\": \"b\", \"answer_start\": 99}", "answer_start is 99"},
+        {"{\"text\": \"b\", \"answer_start\": -1}", "answer_start"},
+        {"{\"text\": \" \", \"answer_start\": 1}", "answers[0].text has no words"},
+    };
+    for (size_t i = 0; i < WG_COUNT(answers); i++) {
+        ck_assert_ptr_null(load(one_question("a b", "c", answers[i].answers), NULL));
+        assert_error(WG_ERROR_FORMAT, answers[i].part);
+    }
+}
+END_TEST
+
+START_TEST(a_file_that_finds_no_memory_leaves_nothing) {
+    wg_tokenizer *tokenizer = letters();
+    const char *path = write_text(
+        "squad.json", one_question("a b, c", "d", "{\"text\": \"b\", \"answer_start\": 2}"));
+    for (int64_t n = 0;; n++) {
+        wg_alloc_fail_after(n);
+        wg_squad *squad = wg_squad_load(path, tokenizer, NULL);
+        wg_alloc_fail_after(-1);
+        wg_squad_free(squad);
+        if (squad) {
+            ck_assert_int_gt(n, 5);
+            break;
+        }
+        assert_error(WG_ERROR_MEMORY, "");
+    }
+    wg_tokenizer_free(tokenizer);
+}
+END_TEST
+
+/* ---- Windows ---- */
+
+/* Ten tokens, six of which fit beside a question of one, in strides of two: 0-5, 2-7, 4-9. */
+static wg_squad *load_windows(const char *answers) {
+    const wg_squad_options options = {.sequence = 10, .stride = 2, .query = 1};
+    wg_squad *squad = load(one_question("a b c d a b c d a b", "c d", answers), &options);
+    assert_no_error();
+    ck_assert_int_eq(wg_squad_windows(squad), 3);
+    return squad;
+}
+
+START_TEST(a_long_context_is_read_through_windows) {
+    wg_squad *squad = load_windows("{\"text\": \"a b\", \"answer_start\": 8}"); /* tokens 4, 5 */
+    static const wg_squad_window wanted[] = {
+        {0, 0, 6, 3, 3 + 4, 3 + 5}, {0, 2, 6, 3, 3 + 2, 3 + 3}, {0, 4, 6, 3, 3 + 0, 3 + 1}};
+    for (int64_t i = 0; i < 3; i++) {
+        const wg_squad_window w = wg_squad_window_at(squad, i);
+        ck_assert(memcmp(&w, &wanted[i], sizeof w) == 0);
+    }
+    wg_squad_free(squad);
+    squad = load_windows("{\"text\": \"a b\", \"answer_start\": 16}"); /* 8, 9: in the last alone */
+    ck_assert_int_eq(wg_squad_window_at(squad, 1).start, 0);
+    ck_assert_int_eq(wg_squad_window_at(squad, 1).end, 0);
+    ck_assert_int_eq(wg_squad_window_at(squad, 2).end, 3 + 5);
+    wg_squad_free(squad);
+}
+END_TEST
+
+/* Token 4 has (4, 1), (2, 3), (0, 5) tokens to its sides: the second window has the most. */
+START_TEST(an_answer_begins_in_the_window_with_most_around_it) {
+    wg_squad *squad = load_windows("{\"text\": \"a\", \"answer_start\": 0}");
+    static const int best[10] = {0, 0, 0, 0, 1, 1, 2, 2, 2, 2};
+    for (int64_t token = 0; token < 10; token++)
+        for (int64_t i = 0; i < 3; i++)
+            ck_assert_int_eq(wg_squad_is_best_window(squad, i, token), i == best[token]);
+    wg_squad_free(squad);
+}
+END_TEST
+
+START_TEST(a_batch_holds_questions_and_windows) {
+    wg_squad *squad = load_windows("{\"text\": \"d a b\", \"answer_start\": 6}"); /* 3, 4, 5 */
+    wg_tokenizer *tokenizer = letters();
+    wg_pair_frame frame;
+    wg_squad_batch batch;
+    ck_assert_int_eq(wg_pair_frame_of(tokenizer, 10, &frame), 0);
+    ck_assert_int_eq(wg_squad_batch_read(squad, &frame, 2, (int64_t[]){2, 1}, &batch), 0);
+    static const int64_t wanted[2][10] = {{CLS, C, SEP, A, B, C, D, A, B, SEP},
+                                          {CLS, C, SEP, C, D, A, B, C, D, SEP}};
+    for (int64_t b = 0; b < 2; b++)
+        for (int64_t t = 0; t < 10; t++)
+            ck_assert_int_eq((int64_t)wg_at(batch.inputs.input_ids, (int64_t[]){b, t}),
+                             wanted[b][t]);
+    ck_assert_int_eq((int64_t)wg_at(batch.starts, (int64_t[]){0}), 0);
+    ck_assert_int_eq((int64_t)wg_at(batch.starts, (int64_t[]){1}), 3 + 1);
+    ck_assert_int_eq((int64_t)wg_at(batch.ends, (int64_t[]){1}), 3 + 3);
+    wg_tokenizer_free(tokenizer);
+    wg_squad_free(squad);
+}
+END_TEST
+
+START_TEST(windows_without_room_are_refused) {
+    const wg_squad_options options = {.sequence = 67};
+    ck_assert_ptr_null(load("{}", &options));
+    assert_error(WG_ERROR_ARGUMENT, "67 tokens have no room for questions of up to 64");
+}
+END_TEST
+
+/* ---- Scores ---- */
+
+START_TEST(scores_are_those_of_the_official_rules) {
+    json_t *cases = json_load_file(fixture("squad_score.json"), 0, NULL);
+    ck_assert_int_gt(json_array_size(cases), 25);
+    for (size_t i = 0; i < json_array_size(cases); i++) {
+        const json_t *c = json_array_get(cases, i);
+        const char *answer = json_string_value(json_array_get(c, 0));
+        double exact, f1;
+        char *normal = wg_squad_normalize(answer);
+        ck_assert_str_eq(normal, json_string_value(json_array_get(c, 2)));
+        wg_text_free(normal);
+        ck_assert_int_eq(
+            wg_squad_score(answer, json_string_value(json_array_get(c, 1)), &exact, &f1), 0);
+        ck_assert_msg(exact == json_real_value(json_array_get(c, 3)), "exact match of \"%s\"",
+                      answer);
+        ck_assert_double_eq_tol(f1, json_real_value(json_array_get(c, 4)), 1e-15);
+    }
+    json_decref(cases);
+}
+END_TEST
+
+SUITES {
+    const TTest *const tests[] = {
+        answers_are_found_by_characters,        an_answer_within_a_word_becomes_the_word,
+        bad_files_are_refused_with_the_place,   a_file_that_finds_no_memory_leaves_nothing,
+        a_long_context_is_read_through_windows, an_answer_begins_in_the_window_with_most_around_it,
+        a_batch_holds_questions_and_windows,    windows_without_room_are_refused,
+        scores_are_those_of_the_official_rules,
+    };
+    add_suite("squad", tests);
+}

@@ -1,0 +1,482 @@
+/* Token files: the tokens of texts on disk, kept, damaged, and never whole in memory. */
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "data/tokenizer/characters.h"
+#include "data/dataset/corpus.h"
+#include "data/dataset/token_stream.h"
+#include "io/checkpoint/checkpoint.h"
+#include "base/alloc.h"
+#include "tensor/random.h"
+#include "tests/support/damage.h"
+#include "tests/support/peak.h"
+#include "tests/support/testing.h"
+
+/* ---- Helpers ---- */
+
+static int files_in(const char *folder) {
+    char command[800], count[32] = "";
+    snprintf(command, sizeof command, "ls -A '%s' | wc -l", folder);
+    FILE *list = popen(command, "r");
+    ck_assert_ptr_nonnull(fgets(count, sizeof count, list));
+    pclose(list);
+    return atoi(count);
+}
+
+static uint64_t step(uint64_t hash, int64_t value) {
+    return (hash ^ (uint64_t)value) * UINT64_C(1099511628211);
+}
+
+/* All that a corpus holds, as one number. */
+static int64_t hash_of_corpus(const wg_corpus *corpus) {
+    uint64_t hash = (uint64_t)wg_corpus_fingerprint(corpus);
+    for (int64_t i = 0; i <= wg_corpus_sentences(corpus); i++)
+        hash = step(hash, wg_corpus_sentence_start(corpus, i));
+    for (int64_t i = 0; i <= wg_corpus_documents(corpus); i++)
+        hash = step(hash, wg_corpus_document_start(corpus, i));
+    return (int64_t)hash;
+}
+
+static int64_t hash_of_stream(const wg_token_stream *stream) {
+    uint64_t hash = (uint64_t)wg_token_stream_fingerprint(stream);
+    for (int64_t i = 0; i <= wg_token_stream_documents(stream); i++)
+        hash = step(hash, wg_token_stream_document_start(stream, i));
+    return (int64_t)step(hash, wg_token_stream_bytes(stream));
+}
+
+/* The note of a storage, kept here. */
+static char noted[600];
+
+static void note(void *context, const char *line) {
+    (void)context;
+    snprintf(noted, sizeof noted, "%s", line);
+}
+
+static const char three[] = "One two. Three!\n\n\n\nFour five.\n\nSix.\n\n\n\nSeven.\n";
+
+/* ---- The same tokens ---- */
+
+START_TEST(tokens_are_those_of_the_reader_that_held_texts_whole) {
+    const char *paths[] = {fixture("../../corpus/heldout.txt")};
+    wg_tokenizer *tokenizer = wg_byte_new();
+    static const int64_t corpora[3] = {INT64_C(-1278529751639818489), INT64_C(-1278529751639818489),
+                                       INT64_C(-230686717947167436)};
+    for (int format = 0; format < 3; format++) {
+        wg_corpus *corpus = wg_corpus_load(
+            1, paths, tokenizer, &(wg_corpus_options){.format = (wg_corpus_format)format});
+        assert_no_error();
+        ck_assert_int_eq(hash_of_corpus(corpus), corpora[format]);
+        wg_corpus_free(corpus);
+    }
+    static const int64_t streams[3] = {INT64_C(-5447775472728997527), INT64_C(9206953364323883815),
+                                       INT64_C(-4396082233613229999)};
+    static const wg_token_stream_options parts[3] = {{0}, {.end = 0.7}, {.begin = 0.7}};
+    for (int part = 0; part < 3; part++) {
+        wg_token_stream *stream = wg_token_stream_load(1, paths, tokenizer, &parts[part]);
+        assert_no_error();
+        ck_assert_int_eq(hash_of_stream(stream), streams[part]);
+        wg_token_stream_free(stream);
+    }
+    wg_tokenizer_free(tokenizer);
+}
+END_TEST
+
+START_TEST(both_parts_of_a_split_are_those_of_two_readings) {
+    const char *paths[] = {
+        write_text("a.txt", "aaaaabbbbb"),
+        write_text("b.txt", "One.\n<|endoftext|>\nTwo.\n<|endoftext|>\nThree.\n")};
+    wg_tokenizer *tokenizer = wg_byte_new();
+    wg_token_stream *training, *held_out;
+    ck_assert_int_eq(
+        wg_token_stream_load_split(2, paths, tokenizer, 0.5, NULL, &training, &held_out), 0);
+    wg_token_stream *first =
+        wg_token_stream_load(2, paths, tokenizer, &(wg_token_stream_options){.end = 0.5});
+    wg_token_stream *rest =
+        wg_token_stream_load(2, paths, tokenizer, &(wg_token_stream_options){.begin = 0.5});
+    ck_assert_int_eq(hash_of_stream(training), hash_of_stream(first));
+    ck_assert_int_eq(hash_of_stream(held_out), hash_of_stream(rest));
+    ck_assert_int_eq(wg_token_stream_sources(training), 2);
+    ck_assert_int_eq(wg_token_stream_source_end(training, 0), 5);
+    ck_assert_int_eq(wg_token_stream_source_end(training, 1), wg_token_stream_tokens(training));
+    ck_assert_int_eq(wg_token_stream_source_end(training, 2), -1);
+    wg_token_stream_free(training);
+    wg_token_stream_free(held_out);
+    wg_token_stream_free(first);
+    wg_token_stream_free(rest);
+    wg_tokenizer_free(tokenizer);
+}
+END_TEST
+
+/* A text of `count` bytes in which byte i is known. */
+static char letter(int64_t i) {
+    return i % 61 == 60 ? '\n' : (char)('a' + (i * 7 + i / 61 + (i >> 14)) % 26);
+}
+
+static const char *write_letters(const char *name, int64_t count) {
+    const char *path = in_scratch(name);
+    char *text = malloc((size_t)count);
+    for (int64_t i = 0; i < count; i++)
+        text[i] = letter(i);
+    write_file(path, text, (size_t)count);
+    free(text);
+    return path;
+}
+
+/* More than the chunks that are kept in memory, so that places are used again. */
+START_TEST(any_range_of_a_large_stream_is_read_as_it_was_written) {
+    enum { COUNT = 9 << 20, RANGE = 40000 };
+    const char *path = write_letters("large.txt", COUNT);
+    wg_tokenizer *tokenizer = wg_byte_new();
+    wg_token_stream *stream = wg_token_stream_load(1, &path, tokenizer, NULL);
+    assert_no_error();
+    ck_assert_int_eq(wg_token_stream_tokens(stream), COUNT);
+    int32_t *ids = malloc(RANGE * sizeof *ids);
+    wg_generator generator = {.seed = 1};
+    for (int i = 0; i < 300; i++) {
+        const int64_t first = (int64_t)wg_random_below(&generator, COUNT - RANGE);
+        const int64_t count = (int64_t)wg_random_below(&generator, RANGE);
+        ck_assert_int_eq(wg_token_stream_read(stream, first, count, ids), 0);
+        for (int64_t j = 0; j < count; j++)
+            ck_assert_int_eq(ids[j], letter(first + j));
+    }
+    ck_assert_int_eq(wg_token_stream_read(stream, COUNT - 1, 2, ids), -1);
+    assert_error(WG_ERROR_INDEX, "of a stream of 9437184");
+    free(ids);
+    wg_token_stream_free(stream);
+    wg_tokenizer_free(tokenizer);
+}
+END_TEST
+
+START_TEST(a_pipe_is_read_as_a_file_is) {
+    const char *pipe = in_scratch("pipe");
+    ck_assert_int_eq(mkfifo(pipe, 0600), 0);
+    if (fork() == 0) {
+        write_file(pipe, three, sizeof three - 1);
+        _exit(0);
+    }
+    wg_tokenizer *tokenizer = wg_byte_new();
+    wg_corpus *corpus = wg_corpus_load(1, &pipe, tokenizer, NULL);
+    wg_corpus *expected = wg_corpus_from_text(three, -1, tokenizer, NULL);
+    assert_no_error();
+    ck_assert_int_eq(hash_of_corpus(corpus), hash_of_corpus(expected));
+    wg_corpus_free(corpus);
+    wg_corpus_free(expected);
+    wg_tokenizer_free(tokenizer);
+}
+END_TEST
+
+/* ---- Views ---- */
+
+/* A corpus of `documents` of 1 to 3 sentences each, from two files; and what was split off has the
+ * sentences that dealing them by hand gives. */
+START_TEST(a_split_of_a_split_deals_documents_of_all_files) {
+    char texts[2][4000] = {"", ""};
+    for (int d = 0; d < 60; d++)
+        for (int s = 0; s <= d % 3; s++) {
+            char *text = texts[d >= 25];
+            sprintf(text + strlen(text), "d%d s%d.\n%s", d, s, s == d % 3 ? "\n" : "");
+        }
+    const char *paths[] = {write_text("a.txt", texts[0]), write_text("b.txt", texts[1])};
+    wg_tokenizer *tokenizer = wg_byte_new();
+    wg_corpus *all =
+        wg_corpus_load(2, paths, tokenizer, &(wg_corpus_options){.format = WG_CORPUS_SENTENCES});
+    assert_no_error();
+    ck_assert_int_eq(wg_corpus_documents(all), 60);
+    ck_assert_int_eq(wg_corpus_weigh(all, 2, (const double[]){3, 1}), 0);
+    wg_corpus *part, *rest, *training, *held_out;
+    ck_assert_int_eq(wg_corpus_split(all, 0.2, &part, &rest), 0);
+    ck_assert_int_eq(wg_corpus_split(part, 0.34, &training, &held_out), 0);
+    wg_corpus_free(all);
+    wg_corpus_free(part);
+    ck_assert_int_eq(wg_corpus_sources(training), 2);
+    ck_assert(wg_corpus_source_weight(training, 0) == 3);
+    int64_t document = 0, sentence = 0;
+    int64_t left = 0; /* number among those that the first split left */
+    for (int d = 0; d < 60; d++) {
+        if (d % 5 == 4 || left++ % 3 == 2)
+            continue;
+        if (d == 25) /* the first of the second file that stays */
+            ck_assert_int_eq(wg_corpus_source_end(training, 0), document);
+        ck_assert_int_eq(wg_corpus_document_start(training, document++), sentence);
+        for (int s = 0; s <= d % 3; s++, sentence++) {
+            char wanted[32];
+            int32_t ids[32];
+            const int count = sprintf(wanted, "d%d s%d.", d, s);
+            const int64_t first = wg_corpus_sentence_start(training, sentence);
+            ck_assert_int_eq(wg_corpus_sentence_start(training, sentence + 1) - first, count);
+            ck_assert_int_eq(wg_corpus_read(training, first, count, ids), 0);
+            for (int i = 0; i < count; i++)
+                ck_assert_int_eq(ids[i], wanted[i]);
+        }
+    }
+    ck_assert_int_eq(wg_corpus_documents(training), document);
+    ck_assert_int_eq(wg_corpus_sentences(training), sentence);
+    ck_assert_int_eq(wg_corpus_document_start(training, document), sentence);
+    ck_assert_int_eq(wg_corpus_documents(held_out), 16);
+    wg_corpus_free(rest);
+    wg_corpus_free(training);
+    wg_corpus_free(held_out);
+    wg_tokenizer_free(tokenizer);
+}
+END_TEST
+
+START_TEST(weights_must_be_one_for_each_file_and_above_zero) {
+    wg_tokenizer *tokenizer = wg_byte_new();
+    wg_corpus *corpus = wg_corpus_from_text(three, -1, tokenizer, NULL);
+    ck_assert(wg_corpus_source_weight(corpus, 0) == 0);
+    ck_assert_int_eq(wg_corpus_weigh(corpus, 2, (const double[]){1, 1}), -1);
+    assert_error(WG_ERROR_ARGUMENT, "2 weights for 1 file");
+    ck_assert_int_eq(wg_corpus_weigh(corpus, 1, (const double[]){0}), -1);
+    assert_error(WG_ERROR_ARGUMENT, "a weight of 0; it must be above 0");
+    ck_assert_int_eq(wg_corpus_weigh(corpus, 1, (const double[]){NAN}), -1);
+    assert_error(WG_ERROR_ARGUMENT, "a weight of");
+    wg_corpus_free(corpus);
+    wg_tokenizer_free(tokenizer);
+}
+END_TEST
+
+/* ---- Kept files ---- */
+
+/* Loads a text with its tokens kept in `path`; what was noted is in `noted`. */
+static wg_token_stream *load_kept(const char *text, const char *path,
+                                  const wg_tokenizer *tokenizer) {
+    const wg_token_storage storage = {.path = path, .note = note};
+    noted[0] = '\0';
+    return wg_token_stream_load(1, &text, tokenizer,
+                                &(wg_token_stream_options){.storage = &storage});
+}
+
+static ino_t file_number(const char *path) {
+    struct stat status;
+    ck_assert_int_eq(stat(path, &status), 0);
+    return status.st_ino;
+}
+
+START_TEST(a_kept_file_is_used_again_until_text_or_tokenizer_change) {
+    const char *text = write_text("a.txt", three), *kept = in_scratch("tokens.h5");
+    wg_tokenizer *bytes = wg_byte_new(), *characters = wg_char_train(three, -1, NULL);
+    wg_token_stream_free(load_kept(text, kept, bytes));
+    assert_no_error();
+    ck_assert_str_eq(noted, "");
+    const ino_t made = file_number(kept);
+    wg_token_stream *again = load_kept(text, kept, bytes);
+    assert_no_error();
+    ck_assert_str_eq(noted, "");
+    ck_assert(file_number(kept) == made);
+    ck_assert_int_eq(wg_token_stream_tokens(again), sizeof three - 1);
+
+    wg_token_stream_free(load_kept(text, kept, characters));
+    assert_no_error();
+    ck_assert_ptr_nonnull(strstr(noted, "tokens.h5 is made anew: the tokenizer is another one"));
+    int32_t id;
+    ck_assert_int_eq(wg_token_stream_read(again, 0, 1, &id), 0); /* of the file as it was */
+    ck_assert_int_eq(id, 'O');
+    wg_token_stream_free(again);
+
+    write_text("a.txt", "Shorter.");
+    wg_token_stream_free(load_kept(text, kept, bytes));
+    wg_token_stream_free(load_kept(write_text("a.txt", "Longer now."), kept, bytes));
+    assert_no_error();
+    ck_assert_ptr_nonnull(strstr(noted, "the texts are others, or have changed"));
+    wg_tokenizer_free(bytes);
+    wg_tokenizer_free(characters);
+}
+END_TEST
+
+START_TEST(a_file_that_is_no_token_file_is_never_written_over) {
+    const char *text = write_text("a.txt", three), *kept = write_text("b.txt", "precious");
+    wg_tokenizer *tokenizer = wg_byte_new();
+    ck_assert_ptr_null(load_kept(text, kept, tokenizer));
+    assert_error(WG_ERROR_FORMAT, "b.txt is there and is no token file");
+    wg_checkpoint *file = wg_checkpoint_create(in_scratch("run.h5"));
+    ck_assert_int_eq(wg_checkpoint_put_integer(file, "/train/step", 1), 0);
+    ck_assert_int_eq(wg_checkpoint_commit(file), 0);
+    ck_assert_ptr_null(load_kept(text, in_scratch("run.h5"), tokenizer));
+    assert_error(WG_ERROR_FORMAT, "run.h5: it is an HDF5 file, but no token file");
+    wg_tokenizer_free(tokenizer);
+}
+END_TEST
+
+START_TEST(a_token_file_stands_in_for_its_text) {
+    const char *text = write_text("a.txt", three), *kept = in_scratch("tokens.h5"),
+               *other = write_text("b.txt", "And more.");
+    wg_tokenizer *bytes = wg_byte_new(), *characters = wg_char_train(three, -1, NULL);
+    wg_token_stream_free(load_kept(text, kept, bytes));
+    wg_token_stream *mixed = wg_token_stream_load(2, (const char *[]){kept, other}, bytes, NULL);
+    wg_token_stream *plain = wg_token_stream_load(2, (const char *[]){text, other}, bytes, NULL);
+    assert_no_error();
+    ck_assert_int_eq(hash_of_stream(mixed), hash_of_stream(plain));
+    ck_assert_int_eq(wg_token_stream_sources(mixed), 2);
+    wg_token_stream_free(mixed);
+    wg_token_stream_free(plain);
+    wg_tokenizer *kept_tokenizer = wg_tokenizer_load(kept);
+    mixed = wg_token_stream_load(1, &kept, kept_tokenizer, NULL);
+    assert_no_error();
+    wg_token_stream_free(mixed);
+    wg_tokenizer_free(kept_tokenizer);
+
+    ck_assert_ptr_null(wg_token_stream_load(1, &kept, characters, NULL));
+    assert_error(WG_ERROR_ARGUMENT, "tokens.h5 was made with another tokenizer");
+    ck_assert_ptr_null(wg_corpus_load(1, &kept, bytes, NULL));
+    assert_error(WG_ERROR_ARGUMENT, "tokens of sentences are wanted");
+    wg_token_stream *a, *b;
+    ck_assert_int_eq(wg_token_stream_load_split(1, &kept, bytes, 0.1, NULL, &a, &b), -1);
+    assert_error(WG_ERROR_ARGUMENT, "tokens.h5 has no part that is held out");
+    ck_assert_ptr_null(
+        wg_token_stream_load(1, &kept, bytes, &(wg_token_stream_options){.end = 0.5}));
+    assert_error(WG_ERROR_ARGUMENT, "which is read whole");
+    ck_assert_ptr_null(load_kept(kept, in_scratch("c.h5"), bytes));
+    assert_error(WG_ERROR_ARGUMENT, "c.h5 is not made");
+    wg_tokenizer_free(bytes);
+    wg_tokenizer_free(characters);
+}
+END_TEST
+
+/* ---- Damage ---- */
+
+static int64_t fingerprint_of(const char *path, const void *tokenizer) {
+    wg_corpus *corpus = wg_corpus_load(1, &path, tokenizer, NULL);
+    const int64_t found = corpus ? hash_of_corpus(corpus) : 0;
+    wg_corpus_free(corpus);
+    return found;
+}
+
+START_TEST(damage_and_truncation_are_told) {
+    const char *text = write_text("a.txt", three), *kept = in_scratch("tokens.h5");
+    wg_tokenizer *tokenizer = wg_char_train(three, -1, NULL);
+    const wg_token_storage storage = {.path = kept};
+    wg_corpus *corpus =
+        wg_corpus_load(1, &text, tokenizer, &(wg_corpus_options){.storage = &storage});
+    assert_no_error();
+    ck_assert_int_eq(fingerprint_of(kept, tokenizer), hash_of_corpus(corpus));
+    wg_corpus_free(corpus);
+    assert_damage_is_told(kept, 700, 20, fingerprint_of, tokenizer);
+    wg_tokenizer_free(tokenizer);
+}
+END_TEST
+
+START_TEST(a_full_disk_is_one_error_and_leaves_nothing) {
+    char folder[700];
+    snprintf(folder, sizeof folder, "%s/disk", scratch());
+    const char *text = write_letters("large.txt", 600000);
+    wg_tokenizer *tokenizer = wg_byte_new();
+    mkdir(folder, 0777);
+    if (mount("tmpfs", folder, "tmpfs", 0, "size=256k") < 0) {
+        printf("# no small disk can be mounted here (%s); skipped\n", strerror(errno));
+        wg_tokenizer_free(tokenizer);
+        return;
+    }
+    char *before = getenv("TMPDIR") ? strdup(getenv("TMPDIR")) : NULL;
+    wg_token_stream *kept = load_kept(text, in_scratch("disk/tokens.h5"), tokenizer);
+    const wg_error *error = wg_error_pending();
+    const bool clear = error && error->code == WG_ERROR_IO &&
+                       strstr(error->message, "disk/tokens.h5: No space left on device");
+    wg_error_clear();
+    setenv("TMPDIR", folder, 1);
+    wg_token_stream *unnamed = wg_token_stream_load(1, &text, tokenizer, NULL);
+    error = wg_error_pending();
+    const bool clear_unnamed = error && error->code == WG_ERROR_IO &&
+                               strstr(error->message, "disk: No space left on device");
+    wg_error_clear();
+    const int left = files_in(folder);
+    umount(folder); /* before any assertion, which would leave it mounted */
+    setenv("TMPDIR", before ? before : "/tmp", 1);
+    free(before);
+    ck_assert_ptr_null(kept);
+    ck_assert_ptr_null(unnamed);
+    ck_assert(clear);
+    ck_assert(clear_unnamed);
+    ck_assert_int_eq(left, 0);
+    wg_tokenizer_free(tokenizer);
+}
+END_TEST
+
+START_TEST(every_failed_allocation_is_reported_and_nothing_is_left) {
+    char folder[700], kept[720];
+    snprintf(folder, sizeof folder, "%s/kept", scratch());
+    snprintf(kept, sizeof kept, "%s/tokens.h5", folder);
+    mkdir(folder, 0777);
+    const char *text = write_text("a.txt", three);
+    const wg_token_storage storage = {.path = kept};
+    wg_tokenizer *tokenizer = wg_byte_new();
+    const int64_t live = wg_alloc_get_stats().live_blocks;
+    wg_token_stream *a = NULL, *b = NULL;
+    int failures = 0;
+    for (int64_t n = 0; !a; n++) {
+        wg_alloc_fail_after(n);
+        if (wg_token_stream_load_split(1, &text, tokenizer, 0.3, &storage, &a, &b) == 0)
+            hash_of_stream(a);
+        wg_alloc_fail_after(-1);
+        if (wg_error_pending()) {
+            assert_error(WG_ERROR_MEMORY, "");
+            wg_token_stream_free(a);
+            wg_token_stream_free(b);
+            a = b = NULL;
+            failures++;
+        }
+        ck_assert_int_le(files_in(folder), 1);
+        if (!a)
+            ck_assert_int_eq(wg_alloc_get_stats().live_blocks, live);
+        unlink(kept);
+        ck_assert_int_eq(files_in(folder), 0);
+    }
+    ck_assert_int_gt(failures, 10);
+    wg_token_stream_free(a);
+    wg_token_stream_free(b);
+    wg_tokenizer_free(tokenizer);
+}
+END_TEST
+
+/* ---- Memory ---- */
+
+START_TEST(a_text_is_never_whole_in_memory) {
+    enum { SIZE = 64 << 20, ROOM = 28 << 20 };
+    const char *path = in_scratch("large.txt");
+    FILE *file = fopen(path, "wb");
+    for (int64_t i = 0; ftell(file) < SIZE; i++)
+        fprintf(file, "It was day %lld of the journey, and nobody had seen land.%s", (long long)i,
+                i % 7 ? " " : "\n");
+    ck_assert_int_eq(fclose(file), 0);
+    wg_tokenizer *tokenizer = wg_byte_new();
+    const int64_t process = peak_of_process();
+    wg_token_stream *training, *held_out;
+    ck_assert_int_eq(
+        wg_token_stream_load_split(1, &path, tokenizer, 0.1, NULL, &training, &held_out), 0);
+    ck_assert_int_gt(wg_token_stream_tokens(training), SIZE / 10 * 8);
+    ck_assert_double_lt(wg_token_stream_unigram_loss(training, held_out), 4);
+    wg_corpus *corpus = wg_corpus_load(1, &path, tokenizer, NULL);
+    ck_assert_int_gt(wg_corpus_tokens(corpus), SIZE / 10 * 9);
+    ck_assert_int_ne(wg_corpus_fingerprint(corpus), 0);
+    ck_assert_int_lt(wg_alloc_get_stats().peak_bytes, ROOM);
+    ck_assert_int_lt(peak_of_process() - process, ROOM);
+    wg_corpus_free(corpus);
+    wg_token_stream_free(training);
+    wg_token_stream_free(held_out);
+    wg_tokenizer_free(tokenizer);
+}
+END_TEST
+
+SUITES {
+    const TTest *const tests[] = {
+        tokens_are_those_of_the_reader_that_held_texts_whole,
+        both_parts_of_a_split_are_those_of_two_readings,
+        any_range_of_a_large_stream_is_read_as_it_was_written,
+        a_pipe_is_read_as_a_file_is,
+        a_split_of_a_split_deals_documents_of_all_files,
+        weights_must_be_one_for_each_file_and_above_zero,
+        a_kept_file_is_used_again_until_text_or_tokenizer_change,
+        a_file_that_is_no_token_file_is_never_written_over,
+        a_token_file_stands_in_for_its_text,
+        damage_and_truncation_are_told,
+        a_full_disk_is_one_error_and_leaves_nothing,
+        every_failed_allocation_is_reported_and_nothing_is_left,
+        a_text_is_never_whole_in_memory,
+    };
+    add_suite("token_file", tests);
+}

@@ -1,0 +1,230 @@
+/* WordPiece learnt from text: which pieces, from files, what is refused, and lack of memory. */
+#include <string.h>
+
+#include "data/tokenizer/wordpiece.h"
+#include "base/alloc.h"
+#include "tests/support/testing.h"
+#include "tests/support/tokens_of.h"
+
+/* ---- Training ---- */
+
+static const char training_text[] =
+    "low low low low low lower lower newest newest newest newest newest newest widest widest "
+    "widest aaaa aaa aa aaaaa banana bandana ananas Low, lowest! (newer) caf\u00e9 \u4e2d\u6587 "
+    "don't can't won't abcabc abcab cabcab 1999 1998 1899";
+
+START_TEST(a_trained_vocabulary_begins_with_specials_and_alphabet) {
+    wg_wordpiece_training training = {.vocabulary_size = 70};
+    wg_tokenizer *tokenizer = wg_wordpiece_train("ba ab, \u4e2d b!", -1, &training);
+    assert_no_error();
+    const char *const expected[] = {"[PAD]", "[UNK]", "[CLS]", "[SEP]",  "[MASK]", "!",
+                                    ",",     "a",     "b",     "\u4e2d", "##a",    "##b"};
+    ck_assert_int_eq(wg_tokenizer_size(tokenizer), WG_COUNT(expected));
+    for (size_t i = 0; i < WG_COUNT(expected); i++)
+        ck_assert_str_eq(wg_tokenizer_token(tokenizer, (int32_t)i), expected[i]);
+    wg_tokenizer_free(tokenizer);
+}
+END_TEST
+
+/* The same training done slowly: all pairs of all words are counted anew before each merge. */
+
+#define SLOW_WORDS 64
+#define SLOW_PIECES 64
+#define SLOW_SIZE 64
+
+typedef struct slow_word {
+    char pieces[SLOW_PIECES][SLOW_SIZE];
+    int count;
+} slow_word;
+
+static int slow_pair_count(const slow_word *words, int count, const char *left, const char *right) {
+    int found = 0;
+    for (int w = 0; w < count; w++)
+        for (int i = 0; i + 1 < words[w].count; i++)
+            found +=
+                strcmp(words[w].pieces[i], left) == 0 && strcmp(words[w].pieces[i + 1], right) == 0;
+    return found;
+}
+
+/* The best pair; returns how often it occurs. */
+static int slow_best(const slow_word *words, int count, char *left, char *right) {
+    int best = 0;
+    for (int w = 0; w < count; w++)
+        for (int i = 0; i + 1 < words[w].count; i++) {
+            const char *a = words[w].pieces[i], *b = words[w].pieces[i + 1];
+            int found = slow_pair_count(words, count, a, b);
+            int order = best == 0 ? -1 : strcmp(a, left);
+            if (best > 0 && order == 0)
+                order = strcmp(b, right);
+            if (found > best || (found == best && order < 0)) {
+                best = found;
+                memcpy(left, a, SLOW_SIZE);
+                memcpy(right, b, SLOW_SIZE);
+            }
+        }
+    return best;
+}
+
+static void slow_merge(slow_word *word, const char *left, const char *right) {
+    for (int i = 0; i + 1 < word->count; i++) {
+        if (strcmp(word->pieces[i], left) != 0 || strcmp(word->pieces[i + 1], right) != 0)
+            continue;
+        strcat(word->pieces[i], right + 2);
+        memmove(word->pieces[i + 1], word->pieces[i + 2],
+                sizeof word->pieces[0] * (size_t)(word->count - i - 2));
+        word->count--;
+    }
+}
+
+/* Cuts words of ASCII letters between blanks into pieces of one letter. */
+static int slow_words(const char *text, slow_word *words) {
+    int count = 0;
+    char copy[1024];
+    snprintf(copy, sizeof copy, "%s", text);
+    for (char *word = strtok(copy, " "); word; word = strtok(NULL, " ")) {
+        words[count].count = (int)strlen(word);
+        for (int i = 0; word[i]; i++)
+            snprintf(words[count].pieces[i], SLOW_SIZE, "%s%c", i ? "##" : "", word[i]);
+        count++;
+    }
+    return count;
+}
+
+START_TEST(training_equals_counting_all_pairs_before_each_merge) {
+    static slow_word words[SLOW_WORDS];
+    const char *text = "low low low low lower newest newest newest newest widest widest aaaa aaa "
+                       "aa aaaaa banana bandana ananas abcabc abcab cabcab cab lowlow newlow aab "
+                       "aaba baab ababab bababa abab";
+    int word_count = slow_words(text, words);
+    wg_tokenizer *tokenizer = wg_wordpiece_train(text, -1, &(wg_wordpiece_training){0});
+    assert_no_error();
+    int32_t next = wg_tokenizer_id(tokenizer, "##w") + 1; /* the last of the alphabet */
+    char left[SLOW_SIZE], right[SLOW_SIZE], joined[2 * SLOW_SIZE];
+    int merges = 0;
+    while (slow_best(words, word_count, left, right) >= 2) {
+        snprintf(joined, sizeof joined, "%s%s", left, right + 2);
+        int32_t id = wg_tokenizer_id(tokenizer, joined);
+        ck_assert_msg(id == next || (id >= 0 && id < next), "%s is %d, wanted %d", joined, id,
+                      next);
+        next += id == next; /* two ways may lead to one piece */
+        merges++;
+        for (int w = 0; w < word_count; w++)
+            slow_merge(&words[w], left, right);
+    }
+    ck_assert_int_gt(merges, 20);
+    ck_assert_int_eq(next, wg_tokenizer_size(tokenizer));
+    wg_tokenizer_free(tokenizer);
+}
+END_TEST
+
+START_TEST(the_text_trained_on_has_no_unknown_words) {
+    wg_tokenizer *tokenizer =
+        wg_wordpiece_train(training_text, -1, &(wg_wordpiece_training){.vocabulary_size = 65});
+    ck_assert_int_eq(wg_tokenizer_size(tokenizer), 65);
+    ck_assert_ptr_null(strstr(tokens_of(tokenizer, training_text, NULL), "[UNK]"));
+    ck_assert_ptr_null(strstr(tokens_of(tokenizer, "wonderland tale", NULL), "[UNK]"));
+    wg_tokenizer_free(tokenizer);
+}
+END_TEST
+
+START_TEST(training_on_files_equals_training_on_their_text) {
+    wg_wordpiece_training training = {.vocabulary_size = 110};
+    const char *paths[] = {write_text("second.txt", training_text + 100), in_scratch("first.txt")};
+    write_file(paths[1], training_text, 100);
+    wg_tokenizer *text = wg_wordpiece_train(training_text, -1, &training);
+    wg_tokenizer *files = wg_wordpiece_train_files(2, paths, &training);
+    assert_no_error();
+    ck_assert_int_eq(training_text[99], ' ');
+    assert_same_tokenizer(text, files);
+    wg_tokenizer_free(text);
+    wg_tokenizer_free(files);
+}
+END_TEST
+
+START_TEST(a_vocabulary_too_small_says_what_size_would_do) {
+    wg_wordpiece_training training = {.vocabulary_size = 11};
+    ck_assert_ptr_null(wg_wordpiece_train("ba ab, \u4e2d b!", -1, &training));
+    assert_error(WG_ERROR_ARGUMENT, "a vocabulary of 11 cannot hold the 5 special tokens and the 7 "
+                                    "pieces of one character that this text needs; ask for 12");
+    training.vocabulary_size = 12;
+    wg_tokenizer *tokenizer = wg_wordpiece_train("ba ab, \u4e2d b!", -1, &training);
+    ck_assert_int_eq(wg_tokenizer_size(tokenizer), 12);
+    wg_tokenizer_free(tokenizer);
+}
+END_TEST
+
+START_TEST(an_alphabet_limit_leaves_rare_characters_unknown) {
+    wg_wordpiece_training training = {.alphabet_limit = 2};
+    wg_tokenizer *tokenizer = wg_wordpiece_train("ab ab ba \u4e2d", -1, &training);
+    ck_assert_str_eq(tokens_of(tokenizer, "ab \u4e2d", NULL), "ab [UNK]");
+    wg_tokenizer_free(tokenizer);
+}
+END_TEST
+
+START_TEST(training_on_bad_text_is_refused_with_its_reason) {
+    ck_assert_ptr_null(wg_wordpiece_train(" \n ", -1, NULL));
+    assert_error(WG_ERROR_FORMAT, "no words");
+    ck_assert_ptr_null(wg_wordpiece_train("good\nb\xe4"
+                                          "d",
+                                          -1, NULL));
+    assert_error(WG_ERROR_FORMAT, "line 2, byte 6 is 0xe4");
+    ck_assert_ptr_null(wg_wordpiece_train_files(1, (const char *[]){"no/such.txt"}, NULL));
+    assert_error(WG_ERROR_NOT_FOUND, "no/such.txt");
+    ck_assert_ptr_null(
+        wg_wordpiece_train("a", -1, &(wg_wordpiece_training){.vocabulary_size = -5}));
+    assert_error(WG_ERROR_ARGUMENT, "a vocabulary of -5");
+}
+END_TEST
+
+/* ---- Memory ---- */
+
+/* Trains, keeps, reads and uses a tokenizer; false if an allocation failed on the way. */
+static bool whole_life(void) {
+    wg_tokenizer *tokenizer =
+        wg_wordpiece_train(training_text, -1, &(wg_wordpiece_training){.vocabulary_size = 100});
+    char *json = wg_tokenizer_to_json(tokenizer);
+    wg_tokenizer *again = wg_tokenizer_from_json(json);
+    wg_token_list list = {0};
+    int encoded =
+        wg_tokenizer_encode(again, "Caf\u00e9 [MASK]", -1, &(wg_encode_options){true}, &list);
+    char *text = encoded == 0 ? wg_tokenizer_decode(again, list.ids, list.count, NULL) : NULL;
+    bool done = text != NULL;
+    wg_text_free(text);
+    wg_token_list_free(&list);
+    wg_tokenizer_free(again);
+    wg_text_free(json);
+    wg_tokenizer_free(tokenizer);
+    return done;
+}
+
+START_TEST(every_failed_allocation_is_reported_and_nothing_leaks) {
+    int64_t live = wg_alloc_get_stats().live_blocks;
+    bool done = false;
+    int failures = 0;
+    for (int64_t n = 0; !done; n++) {
+        wg_alloc_fail_after(n);
+        done = whole_life();
+        wg_alloc_fail_after(-1);
+        ck_assert_int_eq(wg_alloc_get_stats().live_blocks, live);
+        if (!done) {
+            assert_error(WG_ERROR_MEMORY, "");
+            failures++;
+        }
+    }
+    ck_assert_int_gt(failures, 30);
+}
+END_TEST
+
+SUITES {
+    const TTest *const tests[] = {
+        a_trained_vocabulary_begins_with_specials_and_alphabet,
+        training_equals_counting_all_pairs_before_each_merge,
+        the_text_trained_on_has_no_unknown_words,
+        training_on_files_equals_training_on_their_text,
+        a_vocabulary_too_small_says_what_size_would_do,
+        an_alphabet_limit_leaves_rare_characters_unknown,
+        training_on_bad_text_is_refused_with_its_reason,
+        every_failed_allocation_is_reported_and_nothing_leaks,
+    };
+    add_suite("wordpiece_train", tests);
+}

@@ -1,0 +1,53 @@
+/* The seeds of the fuzzers, and what they have found, read once each: tests/fuzz/. A case is a
+ * format. */
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/fuzz/weights.h"
+#include "tests/support/testing.h"
+
+static const struct {
+    const char *format, *name;
+} formats[] = {{"safetensors", "x.safetensors"},
+               {"llama2c", "x.bin"},
+               {"pytorch", "x.pt"},
+               {"gguf", "x.gguf"},
+               {"hdf5", "x.h5"}};
+
+static const char *format_name(int index) {
+    return formats[index].format;
+}
+
+static void run_seed(const char *path, const char *name) {
+    FILE *stream = fopen(path, "rb");
+    ck_assert_ptr_nonnull(stream);
+    static uint8_t bytes[1 << 20];
+    const size_t count = fread(bytes, 1, sizeof bytes, stream);
+    fclose(stream);
+    wg__fuzz_weights(name, bytes, count);
+}
+
+START_TEST(seeds_are_read_or_refused) {
+    char folder[1024], path[2048];
+    snprintf(folder, sizeof folder, "%s/../fuzz/seeds/%s", fixture(""), formats[_i].format);
+    DIR *directory = opendir(folder);
+    ck_assert_ptr_nonnull(directory);
+    int count = 0;
+    for (const struct dirent *entry; (entry = readdir(directory));) {
+        if (entry->d_name[0] == '.')
+            continue;
+        snprintf(path, sizeof path, "%s/%s", folder, entry->d_name);
+        run_seed(path, formats[_i].name);
+        count++;
+    }
+    closedir(directory);
+    ck_assert_int_gt(count, 0);
+}
+END_TEST
+
+SUITES {
+    const TTest *const tests[] = {seeds_are_read_or_refused};
+    add_suite_of_each("fuzz_seeds", tests, WG_COUNT(formats), format_name);
+}

@@ -1,0 +1,527 @@
+/* Tensor files: what is written is read, and nothing that is damaged is believed. */
+#include "io/weights/weights.h"
+
+#include <fcntl.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/text.h"
+#include "models/llama.h"
+#include "nn/linear.h"
+#include "tensor/ops.h"
+#include "tests/support/files.h"
+#include "tests/support/weights_damage.h"
+
+/* The place of an element. */
+#define WG_INDEX(...) ((int64_t[]){__VA_ARGS__})
+
+/* ---- A small model ---- */
+
+static wg_llama *small_model(uint64_t seed, bool tied) {
+    wg_llama_config config;
+    wg_llama_config_preset(&config, "llama-260k");
+    config.vocab_size = 7;
+    config.hidden_size = 32;
+    config.intermediate_size = 64;
+    config.num_hidden_layers = 2;
+    config.num_attention_heads = 4;
+    config.num_key_value_heads = 2;
+    config.max_position_embeddings = 5;
+    config.tie_word_embeddings = tied;
+    wg_llama *model = wg_llama_new(&config, seed);
+    assert_no_error();
+    return model;
+}
+
+/* Every tensor of the module, tied ones once, into a file of that format. */
+static int write_model(const char *path, const char *format, wg_llama *model,
+                       const wg_weights_options *given) {
+    wg_state_dict *state = wg_module_state(&model->module);
+    wg_weights_info infos[64];
+    int64_t count = 0, slots[64];
+    for (int64_t i = 0; i < state->count; i++)
+        if (!state->entries[i].slot->tied) {
+            const wg_tensor *x = state->entries[i].slot->tensor;
+            wg_spec spec = {.dtype = wg_tensor_dtype(x), .ndim = wg_tensor_ndim(x)};
+            memcpy(spec.shape, wg_tensor_shape(x), (size_t)spec.ndim * sizeof(int64_t));
+            slots[count] = i;
+            infos[count++] = (wg_weights_info){state->entries[i].path, spec};
+        }
+    char *config = wg_llama_config_to_json(&model->config);
+    wg_weights_options options = given ? *given : (wg_weights_options){0};
+    options.config = config;
+    wg_weights_writer *writer = wg_weights_create(path, format, &options, count, infos);
+    for (int64_t i = count - 1; i >= 0; i--) /* any order will do */
+        wg_weights_put(writer, i, state->entries[slots[i]].slot->tensor);
+    const int status = wg_weights_commit(writer);
+    wg_text_free(config);
+    wg_state_dict_free(state);
+    return status;
+}
+
+static void assert_same_model(wg_llama *a, wg_llama *b) {
+    wg_state_dict *x = wg_module_state(&a->module), *y = wg_module_state(&b->module);
+    for (int64_t i = 0; i < x->count; i++)
+        assert_close(x->entries[i].slot->tensor, y->entries[i].slot->tensor, 0, 0);
+    wg_state_dict_free(x);
+    wg_state_dict_free(y);
+}
+
+static const struct {
+    const char *format, *name;
+    int version;
+} written[] = {
+    {"hdf5", "model.h5", 0},     {"safetensors", "model.safetensors", 0},
+    {"llama2c", "model.bin", 0}, {"llama2c", "model1.bin", 1},
+    {"gguf", "model.gguf", 0},
+};
+
+/* ---- Whole files ---- */
+
+START_TEST(a_model_comes_back_bit_for_bit) {
+    for (size_t i = 0; i < WG_COUNT(written); i++)
+        for (int tied = 0; tied < 2; tied++) {
+            wg_llama *model = small_model(1, tied), *loaded = small_model(2, tied);
+            const char *path = in_scratch(written[i].name);
+            const wg_weights_options options = {.version = written[i].version};
+            ck_assert_int_eq(write_model(path, written[i].format, model, &options), 0);
+            wg_weights *file = wg_weights_open(path);
+            assert_no_error();
+            ck_assert_str_eq(wg_weights_format(file), written[i].format);
+            ck_assert_int_eq(wg_weights_get_module(file, &loaded->module), 0);
+            assert_no_error();
+            assert_same_model(model, loaded);
+            wg_weights_close(file);
+            wg_module_free(&model->module);
+            wg_module_free(&loaded->module);
+        }
+}
+END_TEST
+
+START_TEST(a_file_of_another_model_is_refused_with_every_name_and_nothing_changes) {
+    wg_llama *model = small_model(1, false), *other = small_model(2, true),
+             *same = small_model(2, true);
+    const char *path = in_scratch("model.safetensors");
+    write_model(path, "safetensors", model, NULL);
+    wg_weights *file = wg_weights_open(path);
+    ck_assert_int_lt(wg_weights_get_module(file, &other->module), 0);
+    assert_error(WG_ERROR_FORMAT, "1 unexpected (lm_head.weight)");
+    assert_same_model(other, same);
+    wg_weights_close(file);
+    wg_module_free(&model->module);
+    wg_module_free(&other->module);
+    wg_module_free(&same->module);
+}
+END_TEST
+
+/* A tower with a head, to be loaded from files that have more or less than that. */
+typedef struct tower {
+    wg_module module;
+    wg_module *body;
+    wg_linear *first, *second, *head;
+} tower;
+
+static tower *tower_new(int64_t labels) {
+    tower *t = wg_module_new(NULL, "", sizeof *t);
+    t->body = wg_module_new(&t->module, "body", sizeof *t->body);
+    t->first = wg_linear_new(t->body, "first", 3, 4, NULL);
+    t->second = wg_linear_new(t->body, "second", 4, 4, NULL);
+    t->head = wg_linear_new(&t->module, "head", 4, labels, NULL);
+    assert_no_error();
+    return t;
+}
+
+START_TEST(a_part_of_a_module_is_loaded_and_what_was_left_out_is_listed) {
+    const wg_weights_info infos[] = {
+        {"body.first.weight", {WG_F32, 2, {4, 3}}},
+        {"body.first.bias", {WG_F32, 1, {4}}},
+        {"body.third.weight", {WG_F32, 2, {4, 4}}},
+        {"head.weight", {WG_F32, 2, {2, 4}}},
+        {"head.bias", {WG_F32, 1, {2}}},
+    };
+    const char *path = in_scratch("part.safetensors");
+    wg_weights_writer *writer =
+        wg_weights_create(path, "safetensors", NULL, WG_COUNT(infos), infos);
+    for (size_t i = 0; i < WG_COUNT(infos); i++)
+        wg_weights_put(writer, (int64_t)i,
+                       wg_full(WG_F32, infos[i].spec.ndim, infos[i].spec.shape, (double)i + 1));
+    ck_assert_int_eq(wg_weights_commit(writer), 0);
+    wg_weights *file = wg_weights_open(path);
+    tower *t = tower_new(3);
+    const double second = wg_at(t->second->weight, (int64_t[]){0, 0}),
+                 head = wg_at(t->head->weight, (int64_t[]){0, 0});
+    wg_left_out left_out;
+    ck_assert_int_eq(wg_weights_get_module_partial(file, NULL, &t->module, &left_out), 2);
+    ck_assert_int_eq(left_out.missing_count, 2);
+    ck_assert_str_eq(left_out.missing[0], "body.second.weight");
+    ck_assert_str_eq(left_out.missing[1], "body.second.bias");
+    ck_assert_int_eq(left_out.unexpected_count, 1);
+    ck_assert_str_eq(left_out.unexpected[0], "body.third.weight");
+    ck_assert_int_eq(left_out.misshapen_count, 2);
+    ck_assert_str_eq(left_out.misshapen[0], "head.weight");
+    ck_assert_double_eq(wg_at(t->first->weight, (int64_t[]){0, 0}), 1);
+    ck_assert_double_eq(wg_at(t->first->bias, (int64_t[]){3}), 2);
+    ck_assert_double_eq(wg_at(t->second->weight, (int64_t[]){0, 0}), second);
+    ck_assert_double_eq(wg_at(t->head->weight, (int64_t[]){0, 0}), head);
+    wg_left_out_free(&left_out);
+    wg_left_out_free(NULL);
+    wg_module_free(&t->module);
+    wg_weights_close(file);
+}
+END_TEST
+
+START_TEST(a_prefix_says_where_the_part_stands_in_the_file) {
+    const wg_weights_info infos[] = {{"bert.body.first.weight", {WG_BF16, 2, {4, 3}}},
+                                     {"bert.extra", {WG_F32, 1, {1}}},
+                                     {"cls.bias", {WG_F32, 1, {1}}}};
+    const char *path = in_scratch("prefix.safetensors");
+    wg_weights_writer *writer =
+        wg_weights_create(path, "safetensors", NULL, WG_COUNT(infos), infos);
+    for (size_t i = 0; i < WG_COUNT(infos); i++)
+        wg_weights_put(
+            writer, (int64_t)i,
+            wg_full(infos[i].spec.dtype, infos[i].spec.ndim, infos[i].spec.shape, (double)i + 1));
+    ck_assert_int_eq(wg_weights_commit(writer), 0);
+    wg_weights *file = wg_weights_open(path);
+    tower *t = tower_new(3);
+    wg_left_out left_out;
+    ck_assert_int_eq(wg_weights_get_module_partial(file, "bert.body.", t->body, &left_out), 1);
+    ck_assert_int_eq(left_out.missing_count, 3);
+    ck_assert_str_eq(left_out.missing[0], "first.bias");
+    ck_assert_int_eq(left_out.unexpected_count, 0);
+    wg_left_out_free(&left_out);
+    ck_assert_int_eq(wg_weights_get_module_partial(file, "bert.", &t->module, &left_out), 1);
+    ck_assert_int_eq(left_out.unexpected_count, 1);
+    ck_assert_str_eq(left_out.unexpected[0], "bert.extra");
+    wg_left_out_free(&left_out);
+    ck_assert_int_eq(wg_weights_get_module_partial(file, "gpt.", &t->module, NULL), 0);
+    ck_assert_double_eq(wg_at(t->first->weight, (int64_t[]){0, 0}), 1);
+    ck_assert_int_eq(wg_weights_get_module_partial(NULL, "", &t->module, &left_out), -1);
+    wg_module_free(&t->module);
+    wg_weights_close(file);
+}
+END_TEST
+
+START_TEST(every_dtype_of_safetensors_is_written_and_read) {
+    const wg_dtype dtypes[] = {WG_F64, WG_F32, WG_BF16, WG_I64, WG_I32, WG_U8, WG_BOOL};
+    const char *names[] = {"a", "b", "c", "d", "e", "f", "g"};
+    wg_weights_info infos[WG_COUNT(dtypes)];
+    wg_tensor *x[WG_COUNT(dtypes)];
+    for (size_t i = 0; i < WG_COUNT(dtypes); i++) {
+        x[i] = wg_cast(wg_reshape(wg_arange(WG_F64, 0, 6, 1), WG_DIMS(2, 3)), dtypes[i]);
+        infos[i] = (wg_weights_info){names[i], {.dtype = dtypes[i], .ndim = 2, .shape = {2, 3}}};
+    }
+    const char *path = in_scratch("all.safetensors");
+    wg_weights_writer *writer =
+        wg_weights_create(path, "safetensors", NULL, WG_COUNT(dtypes), infos);
+    for (size_t i = 0; i < WG_COUNT(dtypes); i++)
+        ck_assert_int_eq(wg_weights_put(writer, (int64_t)i, x[i]), 0);
+    ck_assert_int_eq(wg_weights_commit(writer), 0);
+    wg_weights *file = wg_weights_open(path);
+    ck_assert_int_eq(wg_weights_count(file), WG_COUNT(dtypes));
+    for (size_t i = 0; i < WG_COUNT(dtypes); i++)
+        assert_close(wg_weights_read(file, wg_weights_find(file, names[i])), x[i], 0, 0);
+    ck_assert_int_eq(wg_weights_find(file, "h"), -1);
+    wg_weights_close(file);
+}
+END_TEST
+
+/* Every half, from its bits to f32 and back. */
+START_TEST(all_halves_keep_their_bits) {
+    const char *path = in_scratch("half.safetensors"), *again = in_scratch("again.safetensors");
+    const char *header =
+        "{\"x\":{\"dtype\":\"F16\",\"shape\":[63488],\"data_offsets\":[0,126976]}}";
+    uint8_t size[8] = {(uint8_t)strlen(header)};
+    static uint8_t halves[126976], found[126976];
+    int count = 0;
+    for (int half = 0; half < 65536; half++)
+        if ((half >> 10 & 31) != 31) { /* no infinities and NaN */
+            halves[count++] = (uint8_t)half;
+            halves[count++] = (uint8_t)(half >> 8);
+        }
+    FILE *stream = fopen(path, "wb");
+    fwrite(size, 1, 8, stream);
+    fputs(header, stream);
+    fwrite(halves, 1, sizeof halves, stream);
+    fclose(stream);
+    wg_weights *file = wg_weights_open(path);
+    wg_tensor *x = wg_weights_read(file, 0);
+    wg_weights_close(file);
+    assert_no_error();
+    ck_assert_double_eq(wg_at(x, WG_INDEX(1)), 0x1p-24);
+    ck_assert_double_eq(wg_at(x, WG_INDEX(0x3c00)), 1);
+    ck_assert_double_eq(wg_at(x, WG_INDEX(0x7bff)), 65504);
+    ck_assert_double_eq(wg_at(x, WG_INDEX(0x7bff + 0x7c00)), -65504);
+    wg_weights_info info = {"x", {.dtype = WG_F32, .ndim = 1, .shape = {63488}}};
+    wg_weights_writer *writer = wg_weights_create(
+        again, "safetensors", &(wg_weights_options){.type = WG_WEIGHTS_F16}, 1, &info);
+    wg_weights_put(writer, 0, x);
+    ck_assert_int_eq(wg_weights_commit(writer), 0);
+    stream = fopen(again, "rb");
+    fseek(stream, -(long)sizeof found, SEEK_END);
+    ck_assert_uint_eq(fread(found, 1, sizeof found, stream), sizeof found);
+    fclose(stream);
+    ck_assert_mem_eq(found, halves, sizeof halves);
+}
+END_TEST
+
+START_TEST(floats_between_halves_go_to_the_even_one) {
+    const struct {
+        float value, half;
+    } cases[] = {{1 + 0x1p-11f, 1},
+                 {1 + 3 * 0x1p-11f, 1 + 0x1p-9f},
+                 {65519, 65504},
+                 {65520, INFINITY},
+                 {0x1p-25f, 0},
+                 {3 * 0x1p-26f, 0x1p-24f},
+                 {-(1 + 0x1.1p-11f), -(1 + 0x1p-10f)},
+                 {0x1.ffep-15f, 0x1p-14f}};
+    float values[WG_COUNT(cases)];
+    for (size_t i = 0; i < WG_COUNT(cases); i++)
+        values[i] = cases[i].value;
+    const char *path = in_scratch("half.safetensors");
+    wg_weights_info info = {"x", {.dtype = WG_F32, .ndim = 1, .shape = {WG_COUNT(cases)}}};
+    wg_weights_writer *writer = wg_weights_create(
+        path, "safetensors", &(wg_weights_options){.type = WG_WEIGHTS_F16}, 1, &info);
+    wg_weights_put(writer, 0, wg_from_array(WG_F32, WG_DIMS(WG_COUNT(cases)), values));
+    ck_assert_int_eq(wg_weights_commit(writer), 0);
+    wg_weights *file = wg_weights_open(path);
+    wg_tensor *x = wg_weights_read(file, 0);
+    wg_weights_close(file);
+    for (size_t i = 0; i < WG_COUNT(cases); i++)
+        ck_assert_float_eq((float)wg_at(x, WG_INDEX((int64_t)i)), cases[i].half);
+}
+END_TEST
+
+START_TEST(an_unfinished_file_leaves_the_old_one) {
+    wg_llama *model = small_model(1, true);
+    const char *path = in_scratch("model.safetensors");
+    write_model(path, "safetensors", model, NULL);
+    wg_weights_info info = {"x", {.dtype = WG_F32, .ndim = 1, .shape = {4}}};
+    wg_weights_writer *writer = wg_weights_create(path, "safetensors", NULL, 1, &info);
+    ck_assert_int_lt(wg_weights_commit(writer), 0);
+    assert_error(WG_ERROR_STATE, "x was announced and not written");
+    wg_weights *file = wg_weights_open(path);
+    ck_assert_int_eq(wg_weights_count(file), 20);
+    wg_weights_close(file);
+    wg_module_free(&model->module);
+}
+END_TEST
+
+/* ---- Damage ---- */
+
+START_TEST(a_file_that_is_cut_short_is_refused_wherever_it_is_cut) {
+    for (size_t i = 1; i < WG_COUNT(written); i++) { /* HDF5: tests/io/checkpoint_damage.c */
+        wg_llama *model = small_model(1, true);
+        const char *path = in_scratch(written[i].name);
+        const wg_weights_options options = {.version = written[i].version};
+        ck_assert_int_eq(write_model(path, written[i].format, model, &options), 0);
+        ck_assert(reads_whole(path));
+        cut_everywhere(path, written[i].format);
+        wg_module_free(&model->module);
+    }
+}
+END_TEST
+
+/* What torch.save wrote is not ours to write: a copy of the fixture. */
+static const char *copy_of_torchs(void) {
+    const bytes file = read_bytes(fixture("convert/encoder/pytorch_model.bin"));
+    const char *path = in_scratch("torch.pt");
+    write_file(path, file.data, file.count);
+    free(file.data);
+    return path;
+}
+
+START_TEST(a_zip_of_torch_that_is_cut_short_is_refused_wherever_it_is_cut) {
+    const char *path = copy_of_torchs();
+    ck_assert(reads_whole(path));
+    cut_everywhere(path, "pytorch");
+}
+END_TEST
+
+START_TEST(a_changed_byte_in_a_zip_of_torch_is_no_disaster) {
+    const char *path = copy_of_torchs();
+    const bytes file = read_bytes(path);
+    const long count = (long)file.count;
+    const int descriptor = open(path, O_WRONLY);
+    for (long at = 0; at<count; at += at> 6000 && at < count - 4000 ? 97 : 1) {
+        const char now = (char)(at % 2 ? 0xff : file.data[at] ^ 0x10);
+        ck_assert_int_eq(pwrite(descriptor, &now, 1, at), 1);
+        if (!reads_whole(path))
+            assert_refused("pytorch", at);
+        ck_assert_int_eq(pwrite(descriptor, &file.data[at], 1, at), 1);
+    }
+    close(descriptor);
+    free(file.data);
+}
+END_TEST
+
+/* Any byte changed: read or refused, never worse. */
+START_TEST(a_changed_byte_is_no_disaster) {
+    for (size_t i = 1; i < WG_COUNT(written); i++) {
+        wg_llama *model = small_model(1, true);
+        const char *path = in_scratch(written[i].name);
+        const wg_weights_options options = {.version = written[i].version};
+        ck_assert_int_eq(write_model(path, written[i].format, model, &options), 0);
+        const bytes file = read_bytes(path);
+        const int descriptor = open(path, O_WRONLY);
+        for (long at = 0; at < (long)file.count && at < 2500; at++) {
+            const char was = (char)file.data[at], now = (char)(at % 3 == 0   ? 0xff
+                                                               : at % 3 == 1 ? 0
+                                                                             : was ^ 0x10);
+            ck_assert_int_eq(pwrite(descriptor, &now, 1, at), 1);
+            if (!reads_whole(path))
+                assert_refused(written[i].format, at);
+            ck_assert_int_eq(pwrite(descriptor, &was, 1, at), 1);
+        }
+        close(descriptor);
+        free(file.data);
+        wg_module_free(&model->module);
+    }
+}
+END_TEST
+
+/* ---- Headers of safetensors ---- */
+
+static void refuse_header(const char *header, uint64_t length, int data, const char *message) {
+    const char *path = in_scratch("bad.safetensors");
+    FILE *stream = fopen(path, "wb");
+    for (int i = 0; i < 8; i++)
+        fputc((int)(length >> 8 * i & 255), stream);
+    fputs(header, stream);
+    for (int i = 0; i < data; i++)
+        fputc(0, stream);
+    fclose(stream);
+    ck_assert_msg(!wg_weights_open(path), "read: %s", header);
+    assert_error(WG_ERROR_FORMAT, message);
+}
+
+START_TEST(bad_headers_of_safetensors_are_refused_with_the_reason) {
+    const struct {
+        const char *header;
+        int data;
+        const char *message;
+    } cases[] = {
+        {"{", 0, "no JSON"},
+        {"[1]  ", 0, "does not begin with {"},
+        {"{\"x\":1}", 0, "x must have dtype, shape and data_offsets"},
+        {"{\"x\":{\"dtype\":\"F8\",\"shape\":[1],\"data_offsets\":[0,1]}}", 1, "dtype F8 is not"},
+        {"{\"x\":{\"dtype\":3,\"shape\":[1],\"data_offsets\":[0,1]}}", 1, "is no text"},
+        {"{\"x\":{\"dtype\":\"U8\",\"shape\":[-1],\"data_offsets\":[0,1]}}", 1, "no size"},
+        {"{\"x\":{\"dtype\":\"U8\",\"shape\":[1.5],\"data_offsets\":[0,1]}}", 1, "no size"},
+        {"{\"x\":{\"dtype\":\"U8\",\"shape\":[1,1,1,1,1,1,1,1,1],\"data_offsets\":[0,1]}}", 1,
+         "at most 8"},
+        {"{\"x\":{\"dtype\":\"F32\",\"shape\":[4611686018427387904,4],\"data_offsets\":[0,0]}}", 0,
+         "shape takes"},
+        {"{\"x\":{\"dtype\":\"F32\",\"shape\":[4000000000,4000000000],\"data_offsets\":[0,4]}}", 4,
+         "shape takes"},
+        {"{\"x\":{\"dtype\":\"U8\",\"shape\":[2],\"data_offsets\":[0,1]}}", 1, "takes 2 bytes"},
+        {"{\"x\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[1,0]}}", 1, "not within"},
+        {"{\"x\":{\"dtype\":\"U8\",\"shape\":[2],\"data_offsets\":[0,2]}}", 1, "not within"},
+        {"{\"x\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[0]}}", 1, "two numbers"},
+        {"{\"x\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[0,1]},"
+         "\"y\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[0,1]}}",
+         1, "overlaps"},
+        {"{\"x\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[1,2]}}", 2, "no tensor"},
+        {"{\"x\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[0,1]}}", 2,
+         "1 bytes at the end"},
+        {"{\"x\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[0,1]},"
+         "\"x\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[1,2]}}",
+         2, "duplicate"},
+        {"{\"\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[0,1]}}", 1, "no name"},
+        {"{\"\xff\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[0,1]}}", 1, "decode byte"},
+    };
+    for (size_t i = 0; i < WG_COUNT(cases); i++)
+        refuse_header(cases[i].header, strlen(cases[i].header), cases[i].data, cases[i].message);
+    refuse_header("{}", 3, 0, "cut short");
+    refuse_header("{}", UINT64_MAX, 0, "cut short");
+    refuse_header("{}", 100000001, 0, "cut short");
+}
+END_TEST
+
+/* ---- Headers of GGUF ---- */
+
+#define U32(x) (char)(x), 0, 0, 0
+#define U64(x) U32(x), U32(0)
+
+static void refuse_gguf(const char *bytes, size_t count, const char *message) {
+    const char *path = in_scratch("bad.gguf");
+    write_file(path, bytes, count);
+    ck_assert_msg(!wg_weights_open(path), "read: %s", message);
+    assert_error(WG_ERROR_FORMAT, message);
+}
+
+START_TEST(bad_headers_of_gguf_are_refused_with_the_reason) {
+    const char version[] = {'G', 'G', 'U', 'F', U32(4), U64(0), U64(0)};
+    refuse_gguf(version, sizeof version, "version 4");
+    char counts[64] = {'G', 'G', 'U', 'F', U32(3), U64(0), U64(0)};
+    memset(counts + 8, 0xff, 8);
+    refuse_gguf(counts, sizeof counts, "no room");
+    memset(counts + 8, 0, 8);
+    memset(counts + 16, 0x7f, 8);
+    refuse_gguf(counts, sizeof counts, "no room");
+    const char type[] = {'G', 'G', 'U', 'F', U32(3), U64(0), U64(1), U64(1), 'k', U32(13), U64(0)};
+    refuse_gguf(type, sizeof type, "type 13");
+    const char nested[] = {'G',    'G', 'U',    'F',    U32(3), U64(0), U64(1),
+                           U64(1), 'k', U32(9), U32(9), U64(1), U64(0)};
+    refuse_gguf(nested, sizeof nested, "list of values of type 9");
+    const char twice[] = {'G', 'G',    'U', 'F',    U32(3), U64(0), U64(2), U64(1),
+                          'k', U32(0), 1,   U64(1), 'k',    U32(0), 1,      0,
+                          0,   0,      0,   0,      0,      0,      0};
+    refuse_gguf(twice, sizeof twice, "k stands twice");
+    /* tensors: one of 4 f32 at 0 */
+    const char good[128] = {'G',    'G', 'U',    'F',    U32(3), U64(1), U64(0),
+                            U64(1), 'x', U32(1), U64(4), U32(0), U64(0)};
+    char bad[128];
+    write_file(in_scratch("good.gguf"), good, sizeof good);
+    ck_assert(reads_whole(in_scratch("good.gguf")));
+    memcpy(bad, good, sizeof bad);
+    bad[45] = 2; /* Q4_0: blocks of 32 */
+    refuse_gguf(bad, sizeof bad, "no whole blocks");
+    bad[45] = 9;
+    refuse_gguf(bad, sizeof bad, "ggml's type 9");
+    memcpy(bad, good, sizeof bad);
+    bad[49] = 1;
+    refuse_gguf(bad, sizeof bad, "no multiple of 32");
+    bad[49] = 64;
+    refuse_gguf(bad, sizeof bad, "beyond the end");
+    bad[49] = -1;
+    bad[56] = -1;
+    refuse_gguf(bad, sizeof bad, "begins beyond the end");
+    memcpy(bad, good, sizeof bad);
+    bad[33] = 9;
+    refuse_gguf(bad, sizeof bad, "9 dimensions");
+}
+END_TEST
+
+START_TEST(deep_nesting_is_refused) {
+    static char header[100001];
+    memset(header, '[', sizeof header - 1);
+    memcpy(header, "{\"x\":", 5);
+    refuse_header(header, strlen(header), 0, "depth");
+}
+END_TEST
+
+SUITES {
+    const TTest *const tests[] = {
+        a_model_comes_back_bit_for_bit,
+        a_file_of_another_model_is_refused_with_every_name_and_nothing_changes,
+        a_part_of_a_module_is_loaded_and_what_was_left_out_is_listed,
+        a_prefix_says_where_the_part_stands_in_the_file,
+        every_dtype_of_safetensors_is_written_and_read,
+        all_halves_keep_their_bits,
+        floats_between_halves_go_to_the_even_one,
+        an_unfinished_file_leaves_the_old_one,
+        a_file_that_is_cut_short_is_refused_wherever_it_is_cut,
+        a_changed_byte_is_no_disaster,
+        a_zip_of_torch_that_is_cut_short_is_refused_wherever_it_is_cut,
+        a_changed_byte_in_a_zip_of_torch_is_no_disaster,
+        bad_headers_of_gguf_are_refused_with_the_reason,
+        bad_headers_of_safetensors_are_refused_with_the_reason,
+        deep_nesting_is_refused,
+    };
+    add_suite("weights", tests);
+}

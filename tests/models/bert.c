@@ -1,0 +1,528 @@
+/* BERT: held against PyTorch (tests/fixtures/bert.py), its published names and counts, dropout,
+ * configurations, errors. */
+#include "tests/support/model_fixture.h"
+#include "tests/support/testing.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "gradcheck/gradcheck.h"
+#include "io/checkpoint/checkpoint.h"
+#include "models/bert.h"
+#include "optim/optimizer.h"
+#include "base/alloc.h"
+#include "tensor/ops.h"
+
+/* ---- The model and the batch of the fixture ---- */
+
+static wg_tensor *load(const char *name) {
+    return model_fixture("bert", name);
+}
+
+static wg_bert_batch load_batch(void) {
+    return (wg_bert_batch){
+        .input_ids = load("input_ids"),
+        .token_type_ids = load("token_type_ids"),
+        .attention_mask = load("attention_mask"),
+        .masked_positions = load("masked_positions"),
+        .masked_labels = load("masked_labels"),
+        .next_sentence_labels = load("next_sentence_labels"),
+    };
+}
+
+static wg_bert_for_pretraining *load_model(wg_dtype dtype) {
+    wg_bert_config config = bert_fixture_config();
+    wg_bert_for_pretraining *model = wg_bert_for_pretraining_new(&config, 1);
+    assert_no_error();
+    load_model_fixture("bert", &model->module, dtype);
+    return model;
+}
+
+/* ---- Beside PyTorch ---- */
+
+static void check_outputs(wg_dtype dtype, double tolerance) {
+    wg_bert_for_pretraining *model = load_model(dtype);
+    wg_bert_batch batch = load_batch();
+    wg_tensor *sequence =
+        wg_bert_forward(model->bert, batch.input_ids, batch.token_type_ids, batch.attention_mask);
+    assert_relative(sequence, load("sequence"), tolerance);
+    assert_relative(wg_bert_pool(model->bert, sequence), load("pooled"), tolerance);
+    assert_relative(wg_bert_mlm_logits(model, sequence, batch.masked_positions), load("mlm_logits"),
+                    tolerance);
+    assert_relative(wg_bert_nsp_logits(model, sequence), load("nsp_logits"), tolerance);
+    wg_bert_loss loss;
+    ck_assert_int_eq(wg_bert_pretraining_loss(model, &batch, false, &loss), 0);
+    wg_tensor *losses = load("losses");
+    assert_relative(loss.mlm, wg_select(losses, 0, 0), tolerance);
+    assert_relative(loss.nsp, wg_select(losses, 0, 1), tolerance);
+    assert_relative(loss.total, wg_sum(losses, WG_ALL, false), tolerance);
+    wg_scope_clear_root();
+    wg_module_free(&model->module);
+}
+
+START_TEST(outputs_and_losses_equal_pytorch) {
+    check_outputs(WG_F32, 1e-5);
+    check_outputs(WG_F64, 1e-12);
+}
+END_TEST
+
+static void check_gradients(wg_dtype dtype, double tolerance) {
+    wg_bert_for_pretraining *model = load_model(dtype);
+    wg_bert_batch batch = load_batch();
+    wg_bert_loss loss;
+    ck_assert_int_eq(wg_bert_pretraining_loss(model, &batch, false, &loss), 0);
+    ck_assert_int_eq(wg_backward(loss.total, NULL), 0);
+    assert_model_gradients("bert", &model->module, tolerance);
+    wg_scope_clear_root();
+    wg_module_free(&model->module);
+}
+
+START_TEST(every_gradient_equals_pytorch) {
+    check_gradients(WG_F32, 1e-5);
+    check_gradients(WG_F64, 1e-11);
+}
+END_TEST
+
+static void add_to_optimizer(wg_optimizer *optimizer, wg_module *module) {
+    wg_state_dict *state = wg_module_state(module);
+    for (int64_t i = 0; i < state->count; i++) {
+        const wg_state_entry *entry = &state->entries[i];
+        if (!entry->slot->tied)
+            wg_optimizer_add(optimizer, entry->path, entry->slot->tensor, entry->slot->no_decay);
+    }
+    wg_state_dict_free(state);
+}
+
+static void check_training(wg_dtype dtype, double tolerance) {
+    wg_bert_for_pretraining *model = load_model(dtype);
+    wg_bert_batch batch = load_batch();
+    wg_tensor *wanted = load("adamw_losses");
+    wg_optimizer *optimizer = wg_adamw_new(&(wg_adamw_options){.weight_decay = 0.01});
+    add_to_optimizer(optimizer, &model->module);
+    for (int64_t step = 0; step < 10; step++) {
+        wg_scope scope;
+        wg_scope_begin(&scope);
+        wg_bert_loss loss;
+        ck_assert_int_eq(wg_bert_pretraining_loss(model, &batch, false, &loss), 0);
+        double expected = wg_at(wanted, &step);
+        ck_assert_double_eq_tol(wg_item(loss.total), expected, tolerance * expected);
+        ck_assert_int_eq(wg_backward(loss.total, NULL), 0);
+        ck_assert_int_eq(wg_optimizer_step(optimizer, 2e-3), 0);
+        wg_scope_end(&scope, NULL);
+    }
+    wg_optimizer_free(optimizer);
+    wg_scope_clear_root();
+    wg_module_free(&model->module);
+}
+
+START_TEST(ten_steps_of_adamw_lose_what_pytorch_loses) {
+    check_training(WG_F32, 1e-4);
+    check_training(WG_F64, 1e-6);
+}
+END_TEST
+
+/* ---- Against central differences ---- */
+
+static int loss_for_check(int input_count, wg_tensor *const *inputs, int output_count,
+                          wg_tensor **outputs, void *context) {
+    (void)input_count, (void)inputs, (void)output_count;
+    wg_bert_for_pretraining *model = context;
+    model->module.generator = (wg_generator){3, 0}; /* the same dropout each time */
+    wg_scope scope;
+    wg_scope_begin(&scope);
+    wg_bert_batch batch = load_batch();
+    wg_bert_loss loss;
+    int status = wg_bert_pretraining_loss(model, &batch, false, &loss);
+    outputs[0] = wg_scope_end(&scope, loss.total);
+    return status;
+}
+
+/* Parameters are leaves: they are listed as inputs, though the function finds them in the model.
+ * One of each kind, for there are two evaluations a number. */
+START_TEST(the_whole_model_with_dropout_has_the_gradient_of_its_loss) {
+    static const char *const paths[] = {
+        "bert.embeddings.token_type_embeddings.weight",
+        "bert.embeddings.LayerNorm.weight",
+        "bert.encoder.layer.0.attention.self.query.weight",
+        "bert.encoder.layer.0.attention.self.value.bias",
+        "bert.encoder.layer.0.attention.output.LayerNorm.weight",
+        "bert.encoder.layer.1.output.dense.bias",
+        "bert.pooler.dense.bias",
+        "cls.predictions.bias",
+        "cls.predictions.transform.dense.bias",
+        "cls.seq_relationship.weight",
+    };
+    wg_bert_for_pretraining *model = load_model(WG_F64);
+    model->bert->config.hidden_dropout_prob = 0.1; /* of the embeddings */
+    model->bert->layers[0]->attention->dropout = 0.2;
+    model->bert->layers[0]->attention_norm->dropout = 0.3;
+    model->bert->layers[1]->output_norm->dropout = 0.1;
+    wg_tensor *inputs[WG_COUNT(paths)];
+    for (size_t i = 0; i < WG_COUNT(paths); i++)
+        inputs[i] = wg_module_find(&model->module, paths[i])->tensor;
+    wg_gradcheck_report report;
+    int status = wg_gradcheck(loss_for_check, model, WG_COUNT(paths), inputs, 1, NULL, &report);
+    ck_assert_msg(status == 0, "%s: %s", paths[report.input], report.message);
+    ck_assert_int_gt(report.compared, 400);
+    wg_scope_clear_root();
+    wg_module_free(&model->module);
+}
+END_TEST
+
+/* ---- Published names and counts ---- */
+
+/* Path and shape, as a line of tests/fixtures/bert/parameters.txt has them. */
+static void describe(char *line, size_t size, const wg_state_entry *entry) {
+    size_t used = (size_t)snprintf(line, size, "%s", entry->path);
+    for (int i = 0; i < wg_tensor_ndim(entry->slot->tensor); i++)
+        used += (size_t)snprintf(line + used, size - used, " %lld",
+                                 (long long)wg_tensor_size(entry->slot->tensor, i));
+    snprintf(line + used, size - used, "\n");
+}
+
+START_TEST(parameters_have_the_published_paths_and_shapes) {
+    wg_bert_config config = bert_fixture_config();
+    wg_bert_for_pretraining *model = wg_bert_for_pretraining_new(&config, 1);
+    wg_state_dict *state = wg_module_state(&model->module);
+    FILE *file = fopen(fixture("bert/parameters.txt"), "r");
+    char line[256], wanted[256];
+    int tied = 0;
+    for (int64_t i = 0; i < state->count; i++) {
+        const wg_state_entry *entry = &state->entries[i];
+        describe(line, sizeof line, entry);
+        if (entry->slot->tied) {
+            ck_assert_str_eq(line, tied++ == 0 ? "cls.predictions.decoder.weight 64 16\n"
+                                               : "cls.predictions.decoder.bias 64\n");
+            continue;
+        }
+        ck_assert_ptr_nonnull(fgets(wanted, sizeof wanted, file));
+        ck_assert_str_eq(line, wanted);
+    }
+    ck_assert_int_eq(tied, 2);
+    ck_assert_ptr_null(fgets(wanted, sizeof wanted, file));
+    fclose(file);
+    wg_state_dict_free(state);
+    wg_module_free(&model->module);
+}
+END_TEST
+
+/* The parameters of a model, and of its encoder, counted on one with a single layer and 8 tokens:
+ * all layers are equal, and a token has a vector and, in the head, a bias. */
+static int64_t parameter_count(const wg_bert_config *config, int64_t *encoder) {
+    wg_bert_config small = *config;
+    small.num_hidden_layers = 1;
+    small.vocab_size = 8;
+    wg_bert_for_pretraining *model = wg_bert_for_pretraining_new(&small, 1);
+    assert_no_error();
+    int64_t layers = (config->num_hidden_layers - 1) *
+                     wg_module_parameter_count(&model->bert->layers[0]->module);
+    int64_t tokens = config->vocab_size - small.vocab_size;
+    *encoder =
+        wg_module_parameter_count(&model->bert->module) + layers + tokens * config->hidden_size;
+    int64_t whole =
+        wg_module_parameter_count(&model->module) + layers + tokens * (config->hidden_size + 1);
+    wg_module_free(&model->module);
+    return whole;
+}
+
+START_TEST(presets_have_the_published_numbers_of_parameters) {
+    static const struct {
+        const char *name;
+        int64_t encoder, whole; /* bert alone, as its publishers count, and with both heads */
+    } published[] = {
+        {"bert-tiny", 4385920, 4433468},
+        {"bert-mini", 11170560, 11267900},
+        {"bert-small", 28763648, 29058876},
+        {"bert-base", 109482240, 110106428},
+    };
+    for (size_t i = 0; i < WG_COUNT(published); i++) {
+        wg_bert_config config;
+        int64_t encoder;
+        ck_assert_int_eq(wg_bert_config_preset(&config, published[i].name), 0);
+        ck_assert_int_eq(parameter_count(&config, &encoder), published[i].whole);
+        ck_assert_int_eq(encoder, published[i].encoder);
+    }
+}
+END_TEST
+
+START_TEST(a_new_model_has_the_initial_values_of_the_paper) {
+    wg_bert_config config;
+    wg_bert_config_preset(&config, "bert-tiny");
+    wg_bert_for_pretraining *model = wg_bert_for_pretraining_new(&config, 1);
+    wg_state_dict *state = wg_module_state(&model->module);
+    for (int64_t i = 0; i < state->count; i++) {
+        const wg_state_entry *entry = &state->entries[i];
+        wg_tensor *x = entry->slot->tensor;
+        if (strstr(entry->path, "LayerNorm.weight")) {
+            assert_close(x, wg_ones_like(x), 0, 0);
+        } else if (strstr(entry->path, "bias")) {
+            assert_close(x, wg_zeros_like(x), 0, 0);
+        } else {
+            double deviation = sqrt(wg_item(wg_var(x, WG_ALL, 0, false)));
+            double n = (double)wg_tensor_count(x);
+            ck_assert_double_le(wg_item(wg_max(wg_abs(x), WG_ALL, false)), 0.04 * (1 + 1e-6));
+            ck_assert_double_eq_tol(deviation, 0.0175925, 0.0175925 * 4 / sqrt(n));
+        }
+    }
+    wg_state_dict_free(state);
+    wg_scope_clear_root();
+    wg_module_free(&model->module);
+}
+END_TEST
+
+/* ---- Training and evaluation ---- */
+
+static double loss_of(wg_bert_for_pretraining *model) {
+    wg_scope scope;
+    wg_scope_begin(&scope);
+    wg_bert_batch batch = load_batch();
+    wg_bert_loss loss;
+    ck_assert_int_eq(wg_bert_pretraining_loss(model, &batch, false, &loss), 0);
+    double value = wg_item(loss.total);
+    wg_scope_end(&scope, NULL);
+    return value;
+}
+
+START_TEST(dropout_follows_the_generator_and_rests_in_evaluation) {
+    wg_bert_config config = bert_fixture_config();
+    config.hidden_dropout_prob = 0.1;
+    config.attention_probs_dropout_prob = 0.1;
+    wg_bert_for_pretraining *model = wg_bert_for_pretraining_new(&config, 1);
+    load_model_fixture("bert", &model->module, WG_F32);
+    wg_generator before = model->module.generator;
+    double first = loss_of(model), second = loss_of(model);
+    ck_assert_double_ne(first, second);
+    model->module.generator = before;
+    ck_assert_double_eq(loss_of(model), first);
+
+    wg_module_train(&model->module, false);
+    before = model->module.generator;
+    double evaluated = loss_of(model);
+    ck_assert_double_eq(loss_of(model), evaluated);
+    ck_assert_uint_eq(model->module.generator.offset, before.offset);
+    ck_assert_double_eq_tol(evaluated, 5.94427481, 1e-4); /* the loss without dropout */
+    wg_module_free(&model->module);
+}
+END_TEST
+
+START_TEST(right_predictions_are_counted) {
+    wg_bert_for_pretraining *model = load_model(WG_F32);
+    wg_bert_batch batch = load_batch();
+    wg_tensor *sequence =
+        wg_bert_forward(model->bert, batch.input_ids, batch.token_type_ids, batch.attention_mask);
+    wg_tensor *logits = wg_bert_mlm_logits(model, sequence, batch.masked_positions);
+    /* The label that is ignored stays ignored; four of the others become what the model says. */
+    int64_t predicted[8], labels[8], sentences[3];
+    wg_to_array(wg_argmax(logits, 1, false), predicted);
+    wg_to_array(wg_argmax(wg_bert_nsp_logits(model, sequence), 1, false), sentences);
+    for (int i = 0; i < 8; i++)
+        labels[i] = i == 5 ? -100 : i < 4 ? predicted[i] : (predicted[i] + 1) % 64;
+    sentences[1] = !sentences[1];
+    batch.masked_labels = wg_from_array(WG_I64, WG_DIMS(8), labels);
+    batch.next_sentence_labels = wg_from_array(WG_I64, WG_DIMS(3), sentences);
+    wg_bert_loss loss;
+    ck_assert_int_eq(wg_bert_pretraining_loss(model, &batch, true, &loss), 0);
+    ck_assert_int_eq(loss.mlm_correct, 4);
+    ck_assert_int_eq(loss.mlm_count, 7);
+    ck_assert_int_eq(loss.nsp_correct, 2);
+    ck_assert_int_eq(loss.nsp_count, 3);
+    wg_scope_clear_root();
+    wg_module_free(&model->module);
+}
+END_TEST
+
+START_TEST(a_batch_without_the_sentence_task_has_the_token_loss_alone) {
+    wg_bert_for_pretraining *model = load_model(WG_F64);
+    wg_bert_batch batch = load_batch();
+    batch.next_sentence_labels = NULL;
+    wg_bert_loss loss;
+    ck_assert_int_eq(wg_bert_pretraining_loss(model, &batch, true, &loss), 0);
+    ck_assert_ptr_null(loss.nsp);
+    ck_assert_double_eq(wg_item(loss.total), wg_item(loss.mlm));
+    wg_scope_clear_root();
+    wg_module_free(&model->module);
+}
+END_TEST
+
+START_TEST(logits_everywhere_hold_those_at_the_masked_positions) {
+    wg_bert_for_pretraining *model = load_model(WG_F64);
+    wg_bert_batch batch = load_batch();
+    wg_tensor *sequence =
+        wg_bert_forward(model->bert, batch.input_ids, batch.token_type_ids, batch.attention_mask);
+    wg_tensor *all = wg_bert_mlm_logits(model, sequence, NULL);
+    ck_assert_int_eq(wg_tensor_ndim(all), 3);
+    wg_tensor *rows = wg_reshape(all, WG_DIMS(-1, 64));
+    assert_close(wg_index_select(rows, 0, batch.masked_positions), load("mlm_logits"), 1e-11,
+                 1e-11);
+    wg_scope_clear_root();
+    wg_module_free(&model->module);
+}
+END_TEST
+
+START_TEST(what_stands_in_padding_changes_nothing) {
+    wg_bert_for_pretraining *model = load_model(WG_F32);
+    double before = loss_of(model);
+    wg_bert_batch batch = load_batch();
+    batch.input_ids =
+        wg_where(batch.attention_mask, batch.input_ids, wg_full(WG_I64, WG_DIMS(1), 17));
+    wg_bert_loss loss;
+    ck_assert_int_eq(wg_bert_pretraining_loss(model, &batch, false, &loss), 0);
+    ck_assert_double_eq(wg_item(loss.total), before);
+    wg_scope_clear_root();
+    wg_module_free(&model->module);
+}
+END_TEST
+
+/* ---- Configurations ---- */
+
+START_TEST(a_configuration_survives_its_json_text) {
+    wg_bert_config config, read;
+    for (int i = 0; wg_bert_preset_name(i); i++) {
+        ck_assert_int_eq(wg_bert_config_preset(&config, wg_bert_preset_name(i)), 0);
+        config.hidden_act = WG_ACTIVATION_RELU;
+        config.layer_norm_eps = 1e-7;
+        char *text = wg_bert_config_to_json(&config);
+        ck_assert_int_eq(wg_bert_config_from_json(&read, text), 0);
+        ck_assert_int_eq(memcmp(&config, &read, sizeof config), 0);
+        wg_text_free(text);
+    }
+}
+END_TEST
+
+START_TEST(a_published_config_json_is_read) {
+    wg_bert_config config, wanted;
+    int status = wg_bert_config_from_json(
+        &config, "{\"architectures\": [\"BertForMaskedLM\"], \"attention_probs_dropout_prob\": 0.1,"
+                 "\"gradient_checkpointing\": false, \"hidden_act\": \"gelu\","
+                 "\"hidden_dropout_prob\": 0.1, \"hidden_size\": 768, \"initializer_range\": 0.02,"
+                 "\"intermediate_size\": 3072, \"layer_norm_eps\": 1e-12,"
+                 "\"max_position_embeddings\": 512, \"model_type\": \"bert\","
+                 "\"num_attention_heads\": 12, \"num_hidden_layers\": 12, \"pad_token_id\": 0,"
+                 "\"position_embedding_type\": \"absolute\", \"transformers_version\": \"4.6.0\","
+                 "\"type_vocab_size\": 2, \"use_cache\": true, \"vocab_size\": 30522}");
+    ck_assert_int_eq(status, 0);
+    wg_bert_config_preset(&wanted, "bert-base");
+    ck_assert_int_eq(memcmp(&config, &wanted, sizeof config), 0);
+}
+END_TEST
+
+#define SIZES(vocabulary)                                                                          \
+    "{\"vocab_size\": " vocabulary ", \"hidden_size\": 4, \"num_hidden_layers\": 1,"               \
+    "\"num_attention_heads\": 2, \"intermediate_size\": 8"
+
+START_TEST(bad_configurations_are_refused_by_key) {
+    static const struct {
+        const char *json, *message;
+        wg_error_code code;
+    } cases[] = {
+        {"{", "line 1", WG_ERROR_FORMAT},
+        {"[]", "object", WG_ERROR_FORMAT},
+        {"{}", "vocab_size", WG_ERROR_FORMAT},
+        {SIZES("\"many\"") "}", "vocab_size", WG_ERROR_FORMAT},
+        {SIZES("9") ", \"hiden_act\": \"relu\"}", "hiden_act", WG_ERROR_FORMAT},
+        {SIZES("9") ", \"hidden_act\": \"gulp\"}", "gulp", WG_ERROR_ARGUMENT},
+        {SIZES("9") ", \"position_embedding_type\": \"relative_key\"}", "relative_key",
+         WG_ERROR_FORMAT},
+        {SIZES("0") "}", "vocab_size is 0", WG_ERROR_ARGUMENT},
+    };
+    wg_bert_config config;
+    for (size_t i = 0; i < WG_COUNT(cases); i++) {
+        ck_assert_int_eq(wg_bert_config_from_json(&config, cases[i].json), -1);
+        assert_error(cases[i].code, cases[i].message);
+    }
+    ck_assert_int_eq(wg_bert_config_preset(&config, "bert-huge"), -1);
+    assert_error(WG_ERROR_ARGUMENT, "bert-tiny, bert-mini, bert-small, bert-base");
+    config = bert_fixture_config();
+    config.num_attention_heads = 5;
+    ck_assert_ptr_null(wg_bert_for_pretraining_new(&config, 1));
+    assert_error(WG_ERROR_ARGUMENT, "num_attention_heads");
+    config = bert_fixture_config();
+    config.hidden_dropout_prob = 1;
+    ck_assert_int_eq(wg_bert_config_validate(&config), -1);
+    assert_error(WG_ERROR_ARGUMENT, "hidden_dropout_prob");
+    config = bert_fixture_config();
+    config.pad_token_id = 64;
+    ck_assert_int_eq(wg_bert_config_validate(&config), -1);
+    assert_error(WG_ERROR_ARGUMENT, "pad_token_id");
+    config = bert_fixture_config();
+    config.layer_norm_eps = NAN;
+    ck_assert_int_eq(wg_bert_config_validate(&config), -1);
+    assert_error(WG_ERROR_ARGUMENT, "layer_norm_eps");
+}
+END_TEST
+
+/* ---- Errors ---- */
+
+START_TEST(sequences_beyond_the_positions_are_refused) {
+    wg_bert_for_pretraining *model = load_model(WG_F32);
+    wg_bert_batch batch = load_batch();
+    batch.input_ids = wg_zeros(WG_I64, WG_DIMS(3, 15));
+    batch.token_type_ids = batch.attention_mask = NULL;
+    wg_bert_loss loss;
+    ck_assert_int_eq(wg_bert_pretraining_loss(model, &batch, true, &loss), -1);
+    ck_assert_ptr_null(loss.total);
+    assert_error(WG_ERROR_SHAPE, "max_position_embeddings 14");
+    batch = load_batch();
+    batch.input_ids = wg_full(WG_I64, WG_DIMS(3, 12), 64);
+    ck_assert_int_eq(wg_bert_pretraining_loss(model, &batch, true, &loss), -1);
+    assert_error(WG_ERROR_INDEX, "64");
+    wg_scope_clear_root();
+    wg_module_free(&model->module);
+}
+END_TEST
+
+/* One whole step with the n-th allocation failing. True when nothing failed any more. */
+static bool step_without_memory(int64_t n, const wg_bert_config *config,
+                                const wg_bert_batch *batch) {
+    wg_scope scope;
+    wg_scope_begin(&scope);
+    wg_alloc_fail_after(n);
+    wg_bert_for_pretraining *model = wg_bert_for_pretraining_new(config, 1);
+    wg_bert_loss loss = {0};
+    bool whole = model && wg_bert_pretraining_loss(model, batch, true, &loss) == 0 &&
+                 wg_backward(loss.total, NULL) == 0;
+    wg_alloc_fail_after(-1);
+    wg_scope_end(&scope, NULL);
+    wg_module_free((wg_module *)model);
+    return whole;
+}
+
+START_TEST(a_step_that_runs_out_of_memory_anywhere_says_so_and_leaves_nothing) {
+    wg_bert_config config = bert_fixture_config();
+    config.num_hidden_layers = 1;
+    config.hidden_dropout_prob = config.attention_probs_dropout_prob = 0.1;
+    wg_bert_batch batch = load_batch();
+    int64_t alive = wg_tensors_alive(), n = 0;
+    while (!step_without_memory(n, &config, &batch)) {
+        assert_error(WG_ERROR_MEMORY, "");
+        ck_assert_int_eq(wg_tensors_alive(), alive);
+        n += 1 + n / 50;
+    }
+    assert_no_error();
+    ck_assert_int_gt(n, 300);
+}
+END_TEST
+
+SUITES {
+    const TTest *const tests[] = {
+        outputs_and_losses_equal_pytorch,
+        every_gradient_equals_pytorch,
+        ten_steps_of_adamw_lose_what_pytorch_loses,
+        the_whole_model_with_dropout_has_the_gradient_of_its_loss,
+        parameters_have_the_published_paths_and_shapes,
+        presets_have_the_published_numbers_of_parameters,
+        a_new_model_has_the_initial_values_of_the_paper,
+        dropout_follows_the_generator_and_rests_in_evaluation,
+        right_predictions_are_counted,
+        a_batch_without_the_sentence_task_has_the_token_loss_alone,
+        logits_everywhere_hold_those_at_the_masked_positions,
+        what_stands_in_padding_changes_nothing,
+        a_configuration_survives_its_json_text,
+        a_published_config_json_is_read,
+        bad_configurations_are_refused_by_key,
+        sequences_beyond_the_positions_are_refused,
+        a_step_that_runs_out_of_memory_anywhere_says_so_and_leaves_nothing,
+    };
+    add_suite("bert", tests);
+}

@@ -1,0 +1,266 @@
+/* Stacks of layers that are recomputed, in every model: the same gradients, bit for bit, from less
+ * memory. A case is a model. */
+#include "nn/stack.h"
+
+#include <string.h>
+
+#include "models/bert.h"
+#include "models/glm.h"
+#include "models/gpt.h"
+#include "models/llama.h"
+#include "models/t5.h"
+#include "models/transformer.h"
+#include "base/alloc.h"
+#include "tensor/ops.h"
+#include "tests/support/testing.h"
+
+enum { B = 4, T = 24, VOCAB = 48, WIDTH = 32, LAYERS = 4, SEED = 3 };
+
+/* Of every kind of dropout that a model has. */
+#define DROPOUT 0.2
+
+/* ---- The models, with dropout everywhere, and what they lose on a batch ---- */
+
+static wg_tensor *ids(uint64_t seed) {
+    wg_generator generator = {.seed = seed};
+    return wg_randint(&generator, 1, VOCAB, WG_DIMS(B, T));
+}
+
+/* The last three of each sequence are padding. */
+static wg_tensor *keep(void) {
+    return wg_expand(
+        wg_lt(wg_arange(WG_I64, 0, T, 1), wg_full(WG_I64, WG_DIMS(1), (double)(T - 3))),
+        WG_DIMS(B, T));
+}
+
+static void *gpt_new(void) {
+    wg_gpt_config config;
+    wg_gpt_config_preset(&config, "gpt2-tiny");
+    config.vocab_size = VOCAB;
+    config.n_positions = T;
+    config.n_embd = WIDTH;
+    config.n_head = 4;
+    config.n_inner = 4 * WIDTH;
+    config.n_layer = LAYERS;
+    config.embd_pdrop = config.attn_pdrop = config.resid_pdrop = DROPOUT;
+    config.bos_token_id = config.eos_token_id = -1;
+    return wg_gpt_new(&config, SEED);
+}
+
+static wg_tensor *gpt_loss(void *model) {
+    const wg_language_model gpt = wg_gpt_language_model(model);
+    return wg_language_model_loss(&gpt, ids(1), ids(2));
+}
+
+static void *llama_new(void) {
+    wg_llama_config config;
+    wg_llama_config_preset(&config, "llama-15m");
+    config.vocab_size = VOCAB;
+    config.hidden_size = WIDTH;
+    config.intermediate_size = 3 * WIDTH;
+    config.num_hidden_layers = LAYERS;
+    config.num_attention_heads = 4;
+    config.num_key_value_heads = 2;
+    config.max_position_embeddings = T;
+    return wg_llama_new(&config, SEED);
+}
+
+static wg_tensor *llama_loss(void *model) {
+    const wg_language_model llama = wg_llama_language_model(model);
+    return wg_language_model_loss(&llama, ids(1), ids(2));
+}
+
+static void *bert_new(void) {
+    wg_bert_config config;
+    wg_bert_config_preset(&config, "bert-tiny");
+    config.vocab_size = VOCAB;
+    config.hidden_size = WIDTH;
+    config.intermediate_size = 4 * WIDTH;
+    config.num_hidden_layers = LAYERS;
+    config.num_attention_heads = 4;
+    config.max_position_embeddings = T;
+    config.hidden_dropout_prob = config.attention_probs_dropout_prob = DROPOUT;
+    return wg_bert_for_pretraining_new(&config, SEED);
+}
+
+static wg_tensor *bert_loss(void *model) {
+    const wg_bert_batch batch = {
+        .input_ids = ids(1),
+        .attention_mask = keep(),
+        .masked_positions = wg_arange(WG_I64, 0, (double)(B * T), 5),
+        .masked_labels = wg_full(WG_I64, WG_DIMS((B * T + 4) / 5), 7),
+        .next_sentence_labels = wg_zeros(WG_I64, WG_DIMS(B)),
+    };
+    wg_bert_loss loss;
+    return wg_bert_pretraining_loss(model, &batch, false, &loss) < 0 ? NULL : loss.total;
+}
+
+static void *glm_new(void) {
+    wg_glm_config config;
+    wg_glm_config_preset(&config, "glm-tiny");
+    config.vocab_size = VOCAB;
+    config.hidden_size = WIDTH;
+    config.num_layers = LAYERS;
+    config.num_attention_heads = 4;
+    config.max_sequence_length = T;
+    config.embedding_dropout_prob = config.attention_dropout_prob = DROPOUT;
+    config.output_dropout_prob = DROPOUT;
+    return wg_glm_new(&config, SEED);
+}
+
+static wg_tensor *glm_loss(void *model) {
+    const wg_glm_inputs inputs = {.part_a = wg_full(WG_I64, WG_DIMS(B), T / 2)};
+    return wg_glm_loss(model, ids(1), &inputs, NULL, ids(2));
+}
+
+static void *transformer_new(void) {
+    wg_transformer_config config;
+    wg_transformer_config_preset(&config, "transformer-tiny");
+    config.vocab_size = config.decoder_vocab_size = VOCAB;
+    config.d_model = WIDTH;
+    config.encoder_layers = config.decoder_layers = LAYERS;
+    config.encoder_ffn_dim = config.decoder_ffn_dim = 4 * WIDTH;
+    config.max_position_embeddings = T;
+    config.dropout = config.attention_dropout = config.activation_dropout = DROPOUT;
+    return wg_transformer_new(&config, SEED);
+}
+
+static wg_tensor *transformer_loss(void *model) {
+    const wg_transformer_batch batch = {ids(1), keep(), ids(2), keep(), ids(3)};
+    return wg_transformer_loss(model, &batch);
+}
+
+static void *t5_new(void) {
+    wg_t5_config config;
+    wg_t5_config_preset(&config, "t5-v1_1-tiny");
+    config.vocab_size = VOCAB;
+    config.d_model = WIDTH;
+    config.d_kv = WIDTH / 4;
+    config.d_ff = 3 * WIDTH;
+    config.num_layers = config.num_decoder_layers = LAYERS;
+    config.dropout_rate = DROPOUT;
+    return wg_t5_new(&config, SEED);
+}
+
+static wg_tensor *t5_loss(void *model) {
+    return wg_t5_loss(model, ids(1), keep(), ids(2));
+}
+
+/* A model begins with its module. */
+static const struct {
+    const char *name;
+    void *(*make)(void);
+    wg_tensor *(*loss)(void *model);
+} models[] = {
+    {"gpt", gpt_new, gpt_loss},
+    {"llama", llama_new, llama_loss},
+    {"bert", bert_new, bert_loss},
+    {"glm", glm_new, glm_loss},
+    {"transformer", transformer_new, transformer_loss},
+    {"t5", t5_new, t5_loss},
+};
+
+static const char *model_name(int index) {
+    return models[index].name;
+}
+
+/* ---- Backward, twice into the same gradients, by a new model ---- */
+
+typedef struct outcome {
+    wg_module *model;
+    wg_state_dict *state; /* with the gradients */
+    double losses[2];
+    uint64_t drawn; /* where the generator stands */
+    int64_t peak;   /* of memory, above what there was before */
+} outcome;
+
+static outcome run(int index, bool recompute) {
+    outcome found = {.model = models[index].make()};
+    assert_no_error();
+    wg_module_recompute(found.model, recompute);
+    ck_assert_int_eq(wg_module_is_recomputing(found.model), recompute);
+    const int64_t before = wg_alloc_get_stats().live_bytes;
+    for (int pass = 0; pass < 2; pass++) {
+        wg_scope scope;
+        wg_scope_begin(&scope);
+        wg_tensor *loss = models[index].loss(found.model);
+        found.losses[pass] = wg_item(loss);
+        ck_assert_int_eq(wg_backward(loss, NULL), 0);
+        wg_scope_end(&scope, NULL);
+    }
+    assert_no_error();
+    found.peak = wg_alloc_get_stats().peak_bytes - before;
+    found.drawn = wg_module_generator(found.model)->offset;
+    found.state = wg_module_state(found.model);
+    return found;
+}
+
+static void free_outcome(outcome *found) {
+    wg_state_dict_free(found->state);
+    wg_module_free(found->model);
+}
+
+static void assert_same_gradient(const wg_state_entry *a, const wg_state_entry *b) {
+    if (a->slot->kind != WG_SLOT_PARAMETER)
+        return;
+    wg_tensor *x = wg_gradient(a->slot->tensor), *y = wg_gradient(b->slot->tensor);
+    ck_assert_msg(!x == !y, "%s has a gradient in one of the two", a->path);
+    if (x)
+        ck_assert_msg(memcmp(wg_tensor_data(x), wg_tensor_data(y),
+                             (size_t)wg_tensor_count(x) * sizeof(float)) == 0,
+                      "%s has another gradient", a->path);
+}
+
+START_TEST(losses_gradients_and_draws_are_the_same_bits) {
+    outcome twice = run(_i, true), once = run(_i, false);
+    for (int pass = 0; pass < 2; pass++)
+        ck_assert_double_eq(twice.losses[pass], once.losses[pass]);
+    ck_assert_msg(models[_i].make == llama_new || once.losses[0] != once.losses[1],
+                  "dropout does not draw");
+    ck_assert_uint_eq(twice.drawn, once.drawn);
+    for (int64_t i = 0; i < once.state->count; i++)
+        assert_same_gradient(&twice.state->entries[i], &once.state->entries[i]);
+    free_outcome(&twice);
+    free_outcome(&once);
+}
+END_TEST
+
+/* The peak never falls, so the smaller comes first. */
+START_TEST(the_peak_of_memory_falls) {
+    outcome twice = run(_i, true), once = run(_i, false);
+    ck_assert_msg(twice.peak * 5 < once.peak * 3, "%lld bytes with, %lld without",
+                  (long long)twice.peak, (long long)once.peak);
+    free_outcome(&twice);
+    free_outcome(&once);
+}
+END_TEST
+
+START_TEST(lack_of_memory_anywhere_is_an_error_and_no_leak) {
+    wg_module *model = models[_i].make();
+    wg_module_recompute(model, true);
+    const int64_t tensors = wg_tensors_alive();
+    bool done = false;
+    for (int64_t n = 0; !done; n += 1 + n / 8) {
+        wg_scope scope;
+        wg_scope_begin(&scope);
+        wg_alloc_fail_after(n);
+        wg_tensor *loss = models[_i].loss(model);
+        wg_alloc_fail_after(-1);
+        done = loss;
+        wg_scope_end(&scope, NULL);
+        if (!done)
+            assert_error(WG_ERROR_MEMORY, "");
+        ck_assert_int_eq(wg_tensors_alive(), tensors);
+    }
+    wg_module_free(model);
+}
+END_TEST
+
+SUITES {
+    const TTest *const of_each[] = {
+        losses_gradients_and_draws_are_the_same_bits,
+        the_peak_of_memory_falls,
+        lack_of_memory_anywhere_is_an_error_and_no_leak,
+    };
+    add_suite_of_each("stack", of_each, WG_COUNT(models), model_name);
+}

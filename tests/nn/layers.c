@@ -1,0 +1,186 @@
+/* The layers: dropout, names, shapes, errors. Their numbers: tests/nn/layer_forms.c. */
+#include "tests/support/testing.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "nn/add_norm.h"
+#include "nn/attention.h"
+#include "nn/dropout.h"
+#include "nn/embedding.h"
+#include "nn/feed_forward.h"
+#include "base/alloc.h"
+#include "tensor/ops.h"
+
+/* ---- Dropout ---- */
+
+START_TEST(dropout_rests_in_evaluation_and_without_probability) {
+    wg_module *root = wg_module_new(NULL, "", sizeof *root);
+    wg_tensor *x = wg_ones(WG_F32, WG_DIMS(100));
+    ck_assert_ptr_eq(wg_dropout(root, x, 0), x);
+    wg_module_train(root, false);
+    ck_assert_ptr_eq(wg_dropout(root, x, 0.5), x);
+    ck_assert_int_eq(wg_module_generator(root)->offset, 0);
+    wg_module_free(root);
+}
+END_TEST
+
+START_TEST(dropout_differs_from_draw_to_draw_and_is_replayed_from_the_generator) {
+    wg_module *root = wg_module_new(NULL, "", sizeof *root);
+    wg_tensor *x = wg_ones(WG_F32, WG_DIMS(1000));
+    wg_generator before = *wg_module_generator(root);
+    float first[1000], second[1000], again[1000];
+    wg_to_array(wg_dropout(root, x, 0.25), first);
+    wg_to_array(wg_dropout(root, x, 0.25), second);
+    *wg_module_generator(root) = before;
+    wg_to_array(wg_dropout(root, x, 0.25), again);
+    ck_assert(memcmp(first, second, sizeof first) != 0);
+    ck_assert(memcmp(first, again, sizeof first) == 0);
+    int kept = 0;
+    for (int i = 0; i < 1000; i++) {
+        ck_assert(first[i] == 0 || fabsf(first[i] - 4.0f / 3) < 1e-6f);
+        kept += first[i] != 0;
+    }
+    ck_assert(kept > 690 && kept < 810); /* 750, with a standard deviation of 14 */
+    wg_module_free(root);
+}
+END_TEST
+
+/* ---- Names and shapes ---- */
+
+START_TEST(a_child_without_a_name_shows_in_no_path) {
+    wg_module *root = wg_module_new(NULL, "", sizeof *root);
+    const wg_feed_forward_options names = {.up_name = "intermediate.dense",
+                                           .down_name = "output.dense"};
+    wg_feed_forward *net = wg_feed_forward_new(root, "", 4, 8, &names);
+    wg_add_norm_new(root, "output", 4, &(wg_add_norm_options){.norm_name = "LayerNorm"});
+    static const char *const wanted[] = {"intermediate.dense.weight", "intermediate.dense.bias",
+                                         "output.dense.weight",       "output.dense.bias",
+                                         "output.LayerNorm.weight",   "output.LayerNorm.bias"};
+    wg_state_dict *state = wg_module_state(root);
+    ck_assert_int_eq(state->count, WG_COUNT(wanted));
+    for (int64_t i = 0; i < state->count; i++) {
+        ck_assert_str_eq(state->entries[i].path, wanted[i]);
+        ck_assert_ptr_eq(wg_module_find(root, wanted[i]), state->entries[i].slot);
+    }
+    ck_assert_ptr_eq(wg_module_find(root, "output.dense.weight")->tensor, net->down->weight);
+    wg_state_dict_free(state);
+    wg_module_free(root);
+}
+END_TEST
+
+START_TEST(weight_decay_spares_biases_and_norms_alone) {
+    wg_module *root = wg_module_new(NULL, "", sizeof *root);
+    wg_multi_head_attention_new(root, "attention", 12, 3, NULL);
+    wg_feed_forward_new(root, "feed_forward", 12, 20, NULL);
+    wg_add_norm_new(root, "output", 12, NULL);
+    wg_state_dict *state = wg_module_state(root);
+    for (int64_t i = 0; i < state->count; i++) {
+        const wg_slot *slot = state->entries[i].slot;
+        ck_assert_int_eq(slot->no_decay, wg_tensor_ndim(slot->tensor) == 1);
+    }
+    wg_state_dict_free(state);
+    wg_module_free(root);
+}
+END_TEST
+
+START_TEST(a_tied_weight_is_one_tensor_and_must_fit) {
+    wg_module *root = wg_module_new(NULL, "", sizeof *root);
+    wg_embedding *table = wg_embedding_new(root, "table", 7, 3, NULL);
+    const wg_linear_options tied = {.tied_weight = table->weight, .no_bias = true};
+    wg_linear *decoder = wg_linear_new(root, "decoder", 3, 7, &tied);
+    ck_assert_ptr_eq(decoder->weight, table->weight);
+    ck_assert_int_eq(wg_module_parameter_count(root), 21);
+    ck_assert_ptr_null(wg_linear_new(root, "other", 7, 3, &tied));
+    assert_error(WG_ERROR_SHAPE, "tied weight");
+    wg_module_free(root);
+}
+END_TEST
+
+START_TEST(the_padding_row_begins_at_zero_and_gets_no_gradient) {
+    const wg_embedding_options options = {.has_padding = true, .padding_index = 2};
+    wg_embedding *table = wg_embedding_new(NULL, "", 5, 3, &options);
+    wg_tensor *index = wg_from_array(WG_I64, WG_DIMS(4), (int64_t[]){2, 1, 2, 1});
+    wg_tensor *y = wg_embedding_forward(table, index);
+    assert_close(wg_select(y, 0, 0), wg_zeros(WG_F32, WG_DIMS(3)), 0, 0);
+    wg_backward(wg_sum(y, WG_ALL, false), NULL);
+    const float wanted[15] = {[3] = 2, [4] = 2, [5] = 2};
+    assert_close(wg_gradient(table->weight), wg_from_array(WG_F32, WG_DIMS(5, 3), wanted), 0, 0);
+    wg_module_free(&table->module);
+}
+END_TEST
+
+START_TEST(activations_go_by_their_published_names) {
+    wg_activation activation;
+    ck_assert_int_eq(wg_activation_parse("gelu_new", &activation), 0);
+    ck_assert_int_eq(activation, WG_ACTIVATION_GELU_TANH);
+    ck_assert_int_eq(wg_activation_parse("gelu_pytorch_tanh", &activation), 0);
+    ck_assert_int_eq(activation, WG_ACTIVATION_GELU_TANH);
+    ck_assert_int_eq(wg_activation_parse("gelu", &activation), 0);
+    ck_assert_str_eq(wg_activation_name(activation), "gelu");
+    ck_assert_int_eq(wg_activation_parse("swish", &activation), 0);
+    ck_assert_int_eq(activation, WG_ACTIVATION_SILU);
+    for (int i = 0; wg_activation_name((wg_activation)i); i++) {
+        ck_assert_int_eq(wg_activation_parse(wg_activation_name((wg_activation)i), &activation), 0);
+        ck_assert_int_eq(activation, i);
+    }
+    ck_assert_int_eq(activation, WG_ACTIVATION_HARDSWISH);
+    activation = WG_ACTIVATION_GELU;
+    wg_tensor *one = wg_ones(WG_F64, WG_DIMS(1));
+    const double minus_one[] = {-1};
+    wg_tensor *below = wg_from_array(WG_F64, WG_DIMS(1), minus_one);
+    ck_assert_double_eq(wg_item(wg_activate(WG_ACTIVATION_LEAKY_RELU, below)), -0.01);
+    ck_assert_double_eq_tol(wg_item(wg_activate(WG_ACTIVATION_ELU, below)), expm1(-1), 1e-15);
+    ck_assert_double_eq_tol(wg_item(wg_activate(WG_ACTIVATION_SOFTPLUS, below)), log1p(exp(-1)),
+                            1e-15);
+    ck_assert_double_eq_tol(wg_item(wg_activate(activation, one)), 0.8413447460685429, 1e-14);
+    ck_assert_int_eq(wg_activation_parse("gulp", &activation), -1);
+    assert_error(WG_ERROR_ARGUMENT,
+                 "\"gulp\" is none of gelu, gelu_new, relu, tanh, sigmoid, silu");
+}
+END_TEST
+
+START_TEST(impossible_sizes_are_refused_by_name) {
+    ck_assert_ptr_null(wg_multi_head_attention_new(NULL, "", 10, 4, NULL));
+    assert_error(WG_ERROR_ARGUMENT, "4 heads do not divide width 10");
+    ck_assert_ptr_null(wg_linear_new(NULL, "", 0, 4, NULL));
+    assert_error(WG_ERROR_ARGUMENT, "in is 0");
+    ck_assert_ptr_null(wg_add_norm_new(NULL, "", 4, &(wg_add_norm_options){.dropout = 1}));
+    assert_error(WG_ERROR_ARGUMENT, "dropout is 1");
+    const wg_embedding_options options = {.has_padding = true, .padding_index = 5};
+    ck_assert_ptr_null(wg_embedding_new(NULL, "", 5, 3, &options));
+    assert_error(WG_ERROR_INDEX, "padding index 5");
+    ck_assert_ptr_null(wg_padding_mask(wg_zeros(WG_I64, WG_DIMS(2, 3))));
+    assert_error(WG_ERROR_DTYPE, "bool");
+}
+END_TEST
+
+START_TEST(constructing_a_layer_without_memory_fails_cleanly) {
+    for (int64_t n = 0;; n++) {
+        wg_alloc_fail_after(n);
+        wg_feed_forward *net = wg_feed_forward_new(NULL, "", 4, 8, NULL);
+        wg_alloc_fail_after(-1);
+        if (net) {
+            wg_module_free(&net->module);
+            ck_assert_int_gt(n, 8);
+            return;
+        }
+        assert_error(WG_ERROR_MEMORY, "");
+    }
+}
+END_TEST
+
+SUITES {
+    const TTest *const tests[] = {
+        dropout_rests_in_evaluation_and_without_probability,
+        dropout_differs_from_draw_to_draw_and_is_replayed_from_the_generator,
+        a_child_without_a_name_shows_in_no_path,
+        weight_decay_spares_biases_and_norms_alone,
+        a_tied_weight_is_one_tensor_and_must_fit,
+        the_padding_row_begins_at_zero_and_gets_no_gradient,
+        activations_go_by_their_published_names,
+        impossible_sizes_are_refused_by_name,
+        constructing_a_layer_without_memory_fails_cleanly,
+    };
+    add_suite("layers", tests);
+}

@@ -1,0 +1,386 @@
+/* Translating as a task: losses, evaluations, BLEU, checkpoints; texts through the translator. */
+#include "objectives/translation.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "data/score/bleu.h"
+#include "data/tokenizer/bpe.h"
+#include "data/batches/translation_batch.h"
+#include "tensor/ops.h"
+#include "tests/support/testing.h"
+
+/* ---- Three-letter words, which are translated by being said backwards ---- */
+
+enum { PAIRS = 48, LETTERS = 4 };
+
+static void make_texts(int shift, char *source, char *target) {
+    for (int i = 0; i < PAIRS; i++) {
+        const int word = (5 * i + shift) % 64;
+        const char letters[3] = {(char)('a' + word % 4), (char)('a' + word / 4 % 4),
+                                 (char)('a' + word / 16)};
+        source += sprintf(source, "%c%c%c\n", letters[0], letters[1], letters[2]);
+        target += sprintf(target, "%c%c%c\n", letters[2], letters[1], letters[0]);
+    }
+}
+
+typedef struct setup {
+    wg_tokenizer *tokenizer;
+    wg_sentence_pairs *training, *held_out;
+    wg_transformer *model;
+    wg_translation *translation;
+} setup;
+
+static wg_transformer_config small_config(void) {
+    wg_transformer_config config;
+    ck_assert_int_eq(wg_transformer_config_preset(&config, "transformer-tiny"), 0);
+    config.vocab_size = config.decoder_vocab_size = 257;
+    config.d_model = 16;
+    config.encoder_layers = config.decoder_layers = 1;
+    config.encoder_attention_heads = config.decoder_attention_heads = 2;
+    config.encoder_ffn_dim = config.decoder_ffn_dim = 32;
+    config.max_position_embeddings = 16;
+    config.dropout = 0.1;
+    config.pad_token_id = -1;
+    config.eos_token_id = config.decoder_start_token_id = 256;
+    return config;
+}
+
+static setup make_setup(int shift) {
+    static char source[1024], target[1024]; /* of the held-out pairs, read again for BLEU */
+    wg_sentence_pairs *rest;
+    const wg_transformer_config config = small_config();
+    setup s = {.tokenizer = wg_bpe_train(
+                   "a", 1, &(wg_bpe_training){.vocabulary_size = 257, .min_frequency = 9})};
+    make_texts(shift, source, target);
+    s.training = wg_sentence_pairs_from_texts(source, target, s.tokenizer, NULL);
+    ck_assert_int_eq(wg_sentence_pairs_split(s.training, 0.25, &rest, &s.held_out), 0);
+    wg_sentence_pairs_free(rest);
+    s.model = wg_transformer_new(&config, 3);
+    s.translation =
+        wg_translation_new(s.model, s.tokenizer, s.training, s.held_out,
+                           &(wg_translation_options){.batch = 64, .longest = 8, .seed = 2});
+    assert_no_error();
+    return s;
+}
+
+static void free_setup(setup *s) {
+    wg_translation_free(s->translation);
+    wg_module_free(&s->model->module);
+    wg_sentence_pairs_free(s->training);
+    wg_sentence_pairs_free(s->held_out);
+    wg_tokenizer_free(s->tokenizer);
+}
+
+static wg_trainer *make_trainer(const setup *s, int64_t steps, const char *path) {
+    const wg_task task = wg_translation_task(s->translation);
+    const wg_trainer_options options = {
+        .steps = steps,
+        .schedule = {.kind = WG_SCHEDULE_CONSTANT, .peak = 0.01},
+        .evaluate_every = 4,
+        .path = path,
+    };
+    wg_trainer *trainer =
+        wg_trainer_new(&task, wg_adam_new(&(wg_adam_options){.beta2 = 0.98}), &options);
+    assert_no_error();
+    return trainer;
+}
+
+/* Trains to step `steps`, from `from` on if it is not NULL. */
+static void train(int64_t steps, const char *from, const char *path) {
+    setup s = make_setup(0);
+    wg_trainer *trainer = make_trainer(&s, steps, path);
+    if (from)
+        ck_assert_int_eq(wg_trainer_resume(trainer, from), 0);
+    ck_assert_int_eq(wg_trainer_run(trainer), WG_TRAIN_FINISHED);
+    wg_trainer_free(trainer);
+    free_setup(&s);
+}
+
+/* ---- Training ---- */
+
+START_TEST(a_step_loses_what_the_model_loses_on_its_batch) {
+    setup s = make_setup(0);
+    const wg_translation_tokens tokens = {256, 256, -1};
+    wg_translation_batches *batches = wg_translation_batches_new(
+        s.training, &tokens,
+        &(wg_translation_batch_options){.tokens = 64, .longest = 8, .seed = 2});
+    const wg_task task = wg_translation_task(s.translation);
+    for (int i = 0; i < 5; i++) {
+        wg_translation_batch batch;
+        wg_metrics metrics = {0};
+        ck_assert_int_eq(wg_translation_batches_next(batches, &batch), 0);
+        const wg_generator before = *wg_module_generator(task.module);
+        wg_tensor *loss = task.loss(task.context, &metrics);
+        *wg_module_generator(task.module) = before;
+        wg_tensor *wanted =
+            wg_transformer_loss(s.model, &(wg_transformer_batch){batch.source, batch.source_keep,
+                                                                 batch.target, NULL, batch.labels});
+        assert_close(loss, wanted, 0, 0);
+        ck_assert_int_eq(metrics.tokens, batch.tokens);
+    }
+    wg_translation_batches_free(batches);
+    free_setup(&s);
+}
+END_TEST
+
+static void assert_same_weights(const char *left, const char *right) {
+    wg_transformer *a, *b;
+    wg_tokenizer *tokenizer;
+    ck_assert_int_eq(wg_transformer_load(left, &a, &tokenizer), 0);
+    wg_tokenizer_free(tokenizer);
+    ck_assert_int_eq(wg_transformer_load(right, &b, &tokenizer), 0);
+    wg_tokenizer_free(tokenizer);
+    wg_state_dict *ours = wg_module_state(&a->module), *theirs = wg_module_state(&b->module);
+    for (int64_t i = 0; i < ours->count; i++)
+        assert_close(ours->entries[i].slot->tensor, theirs->entries[i].slot->tensor, 0, 0);
+    wg_state_dict_free(ours);
+    wg_state_dict_free(theirs);
+    wg_module_free(&a->module);
+    wg_module_free(&b->module);
+}
+
+/* Over the end of an epoch, which has 3 batches. */
+START_TEST(a_resumed_run_gives_the_same_bits) {
+    const char *whole = in_scratch("whole.h5"), *half = in_scratch("half.h5"),
+               *rest = in_scratch("rest.h5");
+    train(10, NULL, whole);
+    train(5, NULL, half);
+    train(10, half, rest);
+    assert_same_weights(whole, rest);
+}
+END_TEST
+
+START_TEST(other_pairs_are_refused_when_a_run_goes_on) {
+    const char *path = in_scratch("run.h5");
+    train(2, NULL, path);
+    setup s = make_setup(1);
+    wg_trainer *trainer = make_trainer(&s, 4, path);
+    ck_assert_int_eq(wg_trainer_resume(trainer, path), -1);
+    assert_error(WG_ERROR_STATE, "the corpus");
+    wg_trainer_free(trainer);
+    free_setup(&s);
+}
+END_TEST
+
+/* ---- Measuring ---- */
+
+/* The mean over all labels, a pair at a time, without smoothing. */
+static double loss_of_pairs(const setup *s) {
+    const wg_translation_tokens tokens = {256, 256, -1};
+    double sum = 0, count = 0;
+    wg_set_grad_enabled(false);
+    wg_module_train(&s->model->module, false);
+    for (int64_t i = 0; i < wg_sentence_pairs_count(s->held_out); i++) {
+        wg_translation_batch batch;
+        ck_assert_int_eq(wg_translation_batch_read(s->held_out, &tokens, 1, &i, &batch), 0);
+        const wg_transformer_batch given = {batch.source, NULL, batch.target, NULL, NULL};
+        wg_tensor *logits = wg_transformer_forward(s->model, &given);
+        wg_tensor *rows = wg_reshape(logits, WG_DIMS(-1, 257));
+        wg_tensor *loss = wg_cross_entropy(rows, wg_reshape(batch.labels, WG_DIMS(-1)), -100, NULL);
+        sum += wg_item(loss) * (double)batch.tokens;
+        count += (double)batch.tokens;
+    }
+    wg_set_grad_enabled(true);
+    wg_module_train(&s->model->module, true);
+    return sum / count;
+}
+
+START_TEST(an_evaluation_counts_every_label_once_without_smoothing) {
+    setup s = make_setup(0);
+    wg_metrics first = {0}, second = {0};
+    ck_assert_int_eq(wg_translation_evaluate(s.translation, &first), 0);
+    ck_assert_int_eq(wg_translation_evaluate(s.translation, &second), 0);
+    ck_assert_mem_eq(&first, &second, sizeof first);
+    const double loss = wg_metrics_get(&first, "loss");
+    ck_assert_double_eq(wg_metrics_weight(&first, "loss"), 12 * LETTERS);
+    ck_assert_double_eq_tol(loss, loss_of_pairs(&s), 1e-5);
+    ck_assert_double_eq_tol(wg_metrics_get(&first, "perplexity"), exp(loss), 1e-9);
+    free_setup(&s);
+}
+END_TEST
+
+static char *read_file(const char *path) {
+    static char text[4096];
+    FILE *file = fopen(path, "rb");
+    ck_assert_ptr_nonnull(file);
+    text[fread(text, 1, sizeof text - 1, file)] = '\0';
+    fclose(file);
+    return text;
+}
+
+START_TEST(a_trained_model_translates_and_is_scored) {
+    setup s = make_setup(0);
+    wg_trainer *trainer = make_trainer(&s, 400, NULL);
+    ck_assert_int_eq(wg_trainer_run(trainer), WG_TRAIN_FINISHED);
+    wg_trainer_free(trainer);
+    const char *texts[] = {"abc", "", "dca", " \t"};
+    char *translations[4];
+    ck_assert_int_eq(wg_translate_texts(s.model, s.tokenizer, 4, texts,
+                                        &(wg_translator_options){.batch = 1, .beam = {.beam = 1}},
+                                        translations),
+                     0);
+    ck_assert_str_eq(translations[0], "cba");
+    ck_assert_str_eq(translations[1], "");
+    ck_assert_str_eq(translations[2], "acd");
+    ck_assert_str_eq(translations[3], "");
+    for (int i = 0; i < 4; i++)
+        wg_text_free(translations[i]);
+
+    /* The score is BLEU of the lines that are written. */
+    const char *output = in_scratch("output.h5");
+    wg_metrics metrics = {0};
+    ck_assert_int_eq(
+        wg_translation_score(s.translation, &(wg_translation_scoring){.output = output}, &metrics),
+        0);
+    wg_bleu bleu = {0};
+    char *line = strtok(read_file(output), "\n");
+    for (int64_t i = 0; i < 12; i++, line = strtok(NULL, "\n")) {
+        ck_assert_ptr_nonnull(line);
+        char *reference = wg_sentence_pairs_text(s.held_out, WG_TARGET, i);
+        ck_assert_int_eq(wg_bleu_add(&bleu, line, reference, false), 0);
+        wg_text_free(reference);
+    }
+    ck_assert_ptr_null(line);
+    ck_assert_double_eq(wg_metrics_get(&metrics, "bleu"), wg_bleu_measure(&bleu).score);
+    ck_assert_double_eq(wg_metrics_get(&metrics, "hypothesis_tokens"), 12);
+    ck_assert_double_ge(wg_metrics_get(&metrics, "bleu_precision_1"), 90);
+    free_setup(&s);
+}
+END_TEST
+
+START_TEST(a_translation_may_be_cut) {
+    setup s = make_setup(0);
+    const char *texts[] = {"abcabcabc"};
+    char *translation;
+    ck_assert_int_eq(wg_translate_texts(s.model, s.tokenizer, 1, texts,
+                                        &(wg_translator_options){.beam = {.max_length = 2}},
+                                        &translation),
+                     0);
+    wg_token_list list = {0};
+    ck_assert_int_eq(wg_tokenizer_encode(s.tokenizer, translation, -1, NULL, &list), 0);
+    ck_assert_int_le(list.count, 6); /* bytes that are no text become U+FFFD, of three bytes */
+    wg_token_list_free(&list);
+    wg_text_free(translation);
+    free_setup(&s);
+}
+END_TEST
+
+/* ---- Refusals ---- */
+
+static void assert_text_refused(const setup *s, const char *text, wg_error_code code,
+                                const char *why) {
+    const char *texts[] = {"a", text};
+    char *translations[2];
+    ck_assert_int_eq(wg_translate_texts(s->model, s->tokenizer, 2, texts,
+                                        &(wg_translator_options){.first_number = 7}, translations),
+                     -1);
+    assert_error(code, why);
+    ck_assert(translations[0] == NULL && translations[1] == NULL);
+}
+
+START_TEST(texts_that_cannot_be_translated_are_named) {
+    setup s = make_setup(0);
+    assert_text_refused(&s, "abcdefghijklmnop", WG_ERROR_ARGUMENT,
+                        "text 8 has 16 tokens; the model takes 15");
+    assert_text_refused(&s, "a\xff", WG_ERROR_FORMAT, "text 8 is not UTF-8");
+    free_setup(&s);
+}
+END_TEST
+
+START_TEST(what_does_not_fit_the_model_is_refused) {
+    setup s = make_setup(0);
+    wg_tokenizer *larger = wg_bpe_train("aaaa aaaa", 9, &(wg_bpe_training){.vocabulary_size = 258});
+    ck_assert_ptr_null(wg_translation_new(s.model, larger, s.training, NULL, NULL));
+    assert_error(WG_ERROR_ARGUMENT, "the tokenizer has 258 tokens; the model's vocabulary holds");
+    wg_tokenizer_free(larger);
+    ck_assert_ptr_null(wg_translation_new(s.model, s.tokenizer, s.training, NULL,
+                                          &(wg_translation_options){.longest = 17}));
+    assert_error(WG_ERROR_ARGUMENT, "the model has 16 positions");
+    s.model->config.eos_token_id = 5;
+    ck_assert_ptr_null(wg_translation_new(s.model, s.tokenizer, s.training, NULL, NULL));
+    assert_error(WG_ERROR_ARGUMENT, "eos_token_id of the model is 5");
+    s.model->config.eos_token_id = 256;
+    wg_sentence_pairs *longer =
+        wg_sentence_pairs_from_texts("a\nb", "a\nabcdefghijklmnop", s.tokenizer, NULL);
+    ck_assert_ptr_null(wg_translation_new(s.model, s.tokenizer, NULL, longer, NULL));
+    assert_error(WG_ERROR_ARGUMENT, "1 of the pairs to measure on are longer");
+    wg_sentence_pairs_free(longer);
+    free_setup(&s);
+}
+END_TEST
+
+START_TEST(there_is_no_measuring_without_held_out_pairs) {
+    setup s = make_setup(0);
+    wg_metrics metrics = {0};
+    wg_translation *blind = wg_translation_new(s.model, s.tokenizer, s.training, NULL,
+                                               &(wg_translation_options){.batch = 64});
+    ck_assert(!wg_translation_task(blind).evaluate);
+    ck_assert_int_eq(wg_translation_evaluate(blind, &metrics), -1);
+    assert_error(WG_ERROR_STATE, "held-out");
+    ck_assert_int_eq(wg_translation_score(blind, NULL, &metrics), -1);
+    assert_error(WG_ERROR_STATE, "held-out");
+    wg_translation_free(blind);
+    free_setup(&s);
+}
+END_TEST
+
+/* ---- Averages ---- */
+
+START_TEST(files_are_averaged) {
+    const char *paths[] = {in_scratch("one.h5"), in_scratch("two.h5")},
+               *out = in_scratch("mean.h5");
+    train(1, NULL, paths[0]);
+    train(4, NULL, paths[1]);
+    ck_assert_int_eq(wg_checkpoint_average_files(2, paths, out), 0);
+    wg_transformer *models[3];
+    wg_tokenizer *tokenizer;
+    for (int i = 0; i < 3; i++) {
+        ck_assert_int_eq(wg_transformer_load(i < 2 ? paths[i] : out, &models[i], &tokenizer), 0);
+        wg_tokenizer_free(tokenizer);
+    }
+    wg_tensor *words[3];
+    for (int i = 0; i < 3; i++)
+        words[i] = wg_detach(models[i]->encoder.words->weight);
+    assert_close(words[2], wg_mul_scalar(wg_add(words[0], words[1]), 0.5), 1e-6, 1e-9);
+    for (int i = 0; i < 3; i++)
+        wg_module_free(&models[i]->module);
+}
+END_TEST
+
+START_TEST(files_of_other_models_are_not_averaged) {
+    const char *paths[] = {in_scratch("one.h5"), in_scratch("other.h5")},
+               *out = in_scratch("mean.h5");
+    train(1, NULL, paths[0]);
+    ck_assert_int_eq(wg_checkpoint_average_files(0, paths, out), -1);
+    assert_error(WG_ERROR_ARGUMENT, "0 files");
+    ck_assert_int_eq(wg_checkpoint_average_files(2, paths, out), -1);
+    assert_error(WG_ERROR_NOT_FOUND, "other.h5");
+    wg_checkpoint *file = wg_checkpoint_create(paths[1]);
+    ck_assert_int_eq(wg_checkpoint_put_text(file, "/config", "{}"), 0);
+    ck_assert_int_eq(wg_checkpoint_put_number(file, "/model/x", 1), 0);
+    ck_assert_int_eq(wg_checkpoint_commit(file), 0);
+    ck_assert_int_eq(wg_checkpoint_average_files(2, paths, out), -1);
+    assert_error(WG_ERROR_STATE, "another one than that of");
+    ck_assert_ptr_null(fopen(out, "rb"));
+}
+END_TEST
+
+SUITES {
+    const TTest *const tests[] = {
+        a_step_loses_what_the_model_loses_on_its_batch,
+        a_resumed_run_gives_the_same_bits,
+        other_pairs_are_refused_when_a_run_goes_on,
+        an_evaluation_counts_every_label_once_without_smoothing,
+        a_trained_model_translates_and_is_scored,
+        a_translation_may_be_cut,
+        texts_that_cannot_be_translated_are_named,
+        what_does_not_fit_the_model_is_refused,
+        there_is_no_measuring_without_held_out_pairs,
+        files_are_averaged,
+        files_of_other_models_are_not_averaged,
+    };
+    add_suite("translation", tests);
+}

@@ -1,0 +1,129 @@
+/* Sorting rows that are long: every dtype, every way that the work is done. */
+#include "tensor/ops.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "tests/support/testing.h"
+
+static bool is_all_true(wg_tensor *x) {
+    return wg_item(wg_all(x, WG_ALL, false)) == 1;
+}
+
+/* Rows of integers with ties, of both signs where the dtype has them; of floats, some are NaN. */
+static wg_tensor *rows_of(wg_generator *generator, wg_dtype dtype, int64_t rows, int64_t n) {
+    wg_tensor *x = wg_randint(generator, -n / 4 - 1, n / 4 + 1, WG_DIMS(rows, n));
+    if (!wg_dtype_is_float(dtype))
+        return wg_cast(x, dtype);
+    wg_tensor *y = wg_cast(wg_mul_scalar(wg_cast(x, WG_F64), 0.125), dtype);
+    return wg_masked_fill(y, wg_eq(x, wg_scalar(WG_I64, 1)), NAN);
+}
+
+/* Whether each pair of neighbours is in order: by value, NaN last, then by index. */
+static void check_order(wg_tensor *values, wg_tensor *indices, bool descending) {
+    if (descending) /* read backwards, ties have their indices in reverse, too */
+        values = wg_flip(values, WG_DIMS(1));
+    wg_tensor *at = descending ? wg_neg(wg_flip(indices, WG_DIMS(1))) : indices;
+    wg_tensor *a = wg_slice(values, 1, 0, -1, 1), *b = wg_slice(values, 1, 1, WG_END, 1);
+    wg_tensor *nan_a = wg_ne(a, a), *nan_b = wg_ne(b, b);
+    wg_tensor *before = wg_logical_or(wg_lt(a, b), wg_logical_and(nan_b, wg_logical_not(nan_a)));
+    wg_tensor *tied = wg_logical_or(wg_eq(a, b), wg_logical_and(nan_a, nan_b));
+    wg_tensor *in_turn = wg_lt(wg_slice(at, 1, 0, -1, 1), wg_slice(at, 1, 1, WG_END, 1));
+    ck_assert(is_all_true(wg_logical_or(before, wg_logical_and(tied, in_turn))));
+}
+
+static void check_sort(wg_tensor *x, bool descending) {
+    wg_tensor *values, *indices;
+    ck_assert_int_eq(wg_sort(x, -1, descending, &values, &indices), 0);
+    assert_close(values, wg_gather(x, 1, indices), 0, 0);
+    wg_tensor *ones = wg_scatter_add(wg_zeros_like(indices), 1, indices, wg_ones_like(indices));
+    ck_assert(is_all_true(wg_eq(ones, wg_scalar(WG_I64, 1)))); /* each index comes once */
+    check_order(values, indices, descending);
+}
+
+static const int64_t lengths[] = {1, 2, 48, 49, 300, 70001};
+
+START_TEST(sorted_rows_are_in_order_and_stable) {
+    wg_generator generator = {.seed = 1};
+    for (int dtype = 0; dtype < WG_DTYPE_COUNT; dtype++)
+        for (size_t i = 0; i < WG_COUNT(lengths); i++)
+            for (int descending = 0; descending < 2; descending++) {
+                wg_scope scope;
+                wg_scope_begin(&scope);
+                check_sort(rows_of(&generator, (wg_dtype)dtype, 3, lengths[i]), descending);
+                wg_scope_end(&scope, NULL);
+            }
+}
+END_TEST
+
+START_TEST(the_best_of_a_row_are_the_first_of_its_order) {
+    const int64_t counts[] = {1, 2, 40, 200, 69999};
+    wg_generator generator = {.seed = 2};
+    for (int dtype = 0; dtype < WG_DTYPE_COUNT; dtype++)
+        for (size_t i = 0; i < WG_COUNT(counts); i++)
+            for (int largest = 0; largest < 2; largest++) {
+                wg_scope scope;
+                wg_scope_begin(&scope);
+                wg_tensor *x =
+                    rows_of(&generator, (wg_dtype)dtype, 2, counts[i] < 300 ? 300 : 70001);
+                wg_tensor *values, *indices, *sorted, *order;
+                ck_assert_int_eq(wg_topk(x, counts[i], 1, largest, &values, &indices), 0);
+                ck_assert_int_eq(wg_sort(x, 1, largest, &sorted, &order), 0);
+                assert_close(values, wg_slice(sorted, 1, 0, counts[i], 1), 0, 0);
+                assert_close(indices, wg_slice(order, 1, 0, counts[i], 1), 0, 0);
+                wg_scope_end(&scope, NULL);
+            }
+}
+END_TEST
+
+START_TEST(half_of_a_row_is_on_each_side_of_its_median) {
+    wg_generator generator = {.seed = 3};
+    for (int64_t n = 9999; n <= 10000; n++) {
+        wg_tensor *x = wg_randn(&generator, WG_F32, WG_DIMS(3, n));
+        wg_tensor *below = wg_count_nonzero(wg_lt(x, wg_median(x, 1, true)), WG_DIMS(1), false);
+        ck_assert(is_all_true(wg_eq(below, wg_scalar(WG_I64, (double)((n - 1) / 2)))));
+    }
+}
+END_TEST
+
+START_TEST(the_values_put_back_by_their_indices_are_the_operand) {
+    wg_generator generator = {.seed = 4};
+    for (int dtype = 0; dtype < WG_DTYPE_COUNT; dtype++) {
+        wg_tensor *x = rows_of(&generator, (wg_dtype)dtype, 5, 2000), *values, *inverse, *counts;
+        ck_assert_int_eq(wg_unique(x, &values, &inverse, &counts), 0);
+        const int64_t n = wg_tensor_count(values);
+        assert_close(wg_reshape(wg_index_select(values, 0, wg_reshape(inverse, WG_DIMS(-1))),
+                                WG_DIMS(5, 2000)),
+                     x, 0, 0);
+        assert_close(counts, wg_bincount(wg_reshape(inverse, WG_DIMS(-1)), NULL, n), 0, 0);
+        check_order(wg_unsqueeze(values, 0),
+                    wg_unsqueeze(wg_neg(wg_arange(WG_I64, 0, (double)n, 1)), 0),
+                    false); /* no two are tied: their indices would be out of turn */
+    }
+}
+END_TEST
+
+START_TEST(any_number_of_threads_gives_the_same_order) {
+    wg_generator generator = {.seed = 5};
+    const int threads = wg_threads();
+    wg_tensor *x = rows_of(&generator, WG_F32, 100, 777);
+    wg_set_threads(1);
+    wg_tensor *alone = wg_argsort(x, 1, false);
+    for (int n = 2; n <= 5; n++) {
+        wg_set_threads(n);
+        assert_close(wg_argsort(x, 1, false), alone, 0, 0);
+    }
+    wg_set_threads(threads);
+}
+END_TEST
+
+SUITES {
+    const TTest *const tests[] = {
+        sorted_rows_are_in_order_and_stable,
+        the_best_of_a_row_are_the_first_of_its_order,
+        half_of_a_row_is_on_each_side_of_its_median,
+        the_values_put_back_by_their_indices_are_the_operand,
+        any_number_of_threads_gives_the_same_order,
+    };
+    add_suite("ops_sort", tests);
+}

@@ -1,0 +1,180 @@
+/* Averages of weights: over steps, and over checkpoints. */
+#include "optim/average.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "io/checkpoint/checkpoint.h"
+#include "base/alloc.h"
+#include "tensor/ops.h"
+#include "tests/support/testing.h"
+
+static void set(wg_tensor *x, double value) {
+    ck_assert_int_eq(wg_fill_(x, value), 0);
+}
+
+static double first(const wg_tensor *x) {
+    return wg_at(x, (int64_t[]){0});
+}
+
+START_TEST(an_exponential_average_follows_its_formula) {
+    wg_tensor *x = wg_zeros(WG_F64, WG_DIMS(3));
+    wg_average *average = wg_average_new(0.9);
+    ck_assert_int_eq(wg_average_add(average, x), 0);
+    double expected = 0;
+    for (int step = 0; step < 12; step++) {
+        double value = sin(step);
+        set(x, value);
+        wg_average_update(average);
+        expected = step == 0 ? value : 0.9 * expected + 0.1 * value;
+        wg_average_swap(average);
+        ck_assert_double_eq_tol(first(x), expected, 1e-15);
+        wg_average_swap(average);
+        ck_assert(first(x) == value);
+    }
+    ck_assert_int_eq(wg_average_updates(average), 12);
+    wg_average_free(average);
+}
+END_TEST
+
+START_TEST(an_average_without_decay_is_the_mean) {
+    wg_tensor *x = wg_zeros(WG_F32, WG_DIMS(3));
+    wg_average *average = wg_average_new(0);
+    ck_assert_int_eq(wg_average_add(average, x), 0);
+    for (int step = 0; step < 5; step++) {
+        set(x, step * step);
+        wg_average_update(average);
+    }
+    wg_average_swap(average);
+    ck_assert_double_eq_tol(first(x), 6, 1e-6);
+    wg_average_free(average);
+}
+END_TEST
+
+/* Chunks and blocks of the walk, and what a swap leaves. */
+START_TEST(a_swap_is_exact_at_any_size_and_counts_a_write) {
+    static const int64_t sizes[] = {0, 1, 1023, 1025, 16384, 50001};
+    wg_generator generator = {.seed = 2};
+    for (size_t i = 0; i < WG_COUNT(sizes); i++) {
+        wg_tensor *x = wg_randn(&generator, WG_F32, 1, &sizes[i]);
+        wg_tensor *before = wg_clone(x), *after = wg_randn(&generator, WG_F32, 1, &sizes[i]);
+        wg_average *average = wg_average_new(0.5);
+        ck_assert_int_eq(wg_average_add(average, x), 0);
+        wg_average_update(average);
+        wg_copy_(x, after);
+        uint64_t version = wg_tensor_version(x);
+        wg_average_swap(average);
+        ck_assert_uint_gt(wg_tensor_version(x), version);
+        assert_close(x, before, 0, 0);
+        wg_average_swap(average);
+        assert_close(x, after, 0, 0);
+        wg_average_free(average);
+    }
+}
+END_TEST
+
+START_TEST(what_cannot_be_averaged_is_refused) {
+    ck_assert_ptr_null(wg_average_new(1));
+    assert_error(WG_ERROR_ARGUMENT, "decay is 1");
+    ck_assert_ptr_null(wg_average_new(NAN));
+    assert_error(WG_ERROR_ARGUMENT, "decay");
+    wg_average *average = wg_average_new(0.5);
+    ck_assert_int_eq(wg_average_add(average, wg_zeros(WG_I64, WG_DIMS(2))), -1);
+    assert_error(WG_ERROR_DTYPE, "i64");
+    ck_assert_int_eq(wg_average_add(average, wg_transpose(wg_zeros(WG_F32, WG_DIMS(2, 3)), 0, 1)),
+                     -1);
+    assert_error(WG_ERROR_ARGUMENT, "strided");
+    wg_average_update(average);
+    ck_assert_int_eq(wg_average_add(average, wg_zeros(WG_F32, WG_DIMS(2))), -1);
+    assert_error(WG_ERROR_STATE, "before the first");
+    wg_average_free(average);
+}
+END_TEST
+
+START_TEST(no_memory_is_an_error_and_nothing_leaks) {
+    wg_tensor *x = wg_zeros(WG_F32, WG_DIMS(20));
+    int64_t blocks = wg_alloc_get_stats().live_blocks;
+    int status = -1;
+    for (int64_t n = 0; status < 0; n++) {
+        ck_assert_int_lt(n, 10);
+        wg_alloc_fail_after(n);
+        wg_average *average = wg_average_new(0.5);
+        status = wg_average_add(average, x);
+        wg_alloc_fail_after(-1);
+        if (status < 0)
+            assert_error(WG_ERROR_MEMORY, "");
+        wg_average_free(average);
+        ck_assert_int_eq(wg_alloc_get_stats().live_blocks, blocks);
+    }
+}
+END_TEST
+
+/* ---- Checkpoints ---- */
+
+typedef struct model {
+    wg_module *module;
+    wg_tensor *weight, *count;
+} model;
+
+static model make_model(void) {
+    model m = {.module = wg_module_new(NULL, "", sizeof(wg_module))};
+    m.weight = wg_module_parameter(m.module, "weight", WG_DIMS(2, 3));
+    m.count = wg_module_buffer(m.module, "count", wg_zeros(WG_I64, WG_DIMS(1)));
+    wg_module_tie(m.module, "again", m.weight);
+    wg_set_grad_enabled(false);
+    set(m.weight, -1);
+    wg_set_grad_enabled(true);
+    return m;
+}
+
+static const char *save_model(model *m, int number, double value) {
+    static char paths[4][600];
+    snprintf(paths[number], sizeof paths[number], "%s/%d.h5", scratch(), number);
+    wg_set_grad_enabled(false);
+    set(m->weight, value);
+    set(m->count, number);
+    wg_set_grad_enabled(true);
+    wg_checkpoint *file = wg_checkpoint_create(paths[number]);
+    ck_assert_int_eq(wg_checkpoint_put_module(file, "/model", m->module), 0);
+    ck_assert_int_eq(wg_checkpoint_commit(file), 0);
+    return paths[number];
+}
+
+START_TEST(checkpoints_are_averaged) {
+    model m = make_model();
+    const char *paths[] = {save_model(&m, 0, 1), save_model(&m, 1, 2), save_model(&m, 2, 6)};
+    ck_assert_int_eq(wg_checkpoint_average(3, paths, "/model", m.module), 0);
+    ck_assert_double_eq_tol(wg_at(m.weight, (int64_t[]){1, 2}), 3, 1e-6);
+    ck_assert(first(m.count) == 2);
+    wg_module_free(m.module);
+}
+END_TEST
+
+START_TEST(checkpoints_that_cannot_be_averaged_leave_the_weights) {
+    model m = make_model();
+    const char *paths[] = {save_model(&m, 0, 1), "none.h5"};
+    wg_set_grad_enabled(false);
+    set(m.weight, 5);
+    wg_set_grad_enabled(true);
+    ck_assert_int_eq(wg_checkpoint_average(2, paths, "/model", m.module), -1);
+    assert_error(WG_ERROR_NOT_FOUND, "none.h5");
+    ck_assert(wg_at(m.weight, (int64_t[]){0, 0}) == 5);
+    ck_assert_int_eq(wg_checkpoint_average(0, paths, "/model", m.module), -1);
+    assert_error(WG_ERROR_ARGUMENT, "0 files");
+    wg_module_free(m.module);
+}
+END_TEST
+
+SUITES {
+    const TTest *const tests[] = {
+        an_exponential_average_follows_its_formula,
+        an_average_without_decay_is_the_mean,
+        a_swap_is_exact_at_any_size_and_counts_a_write,
+        what_cannot_be_averaged_is_refused,
+        no_memory_is_an_error_and_nothing_leaks,
+        checkpoints_are_averaged,
+        checkpoints_that_cannot_be_averaged_leave_the_weights,
+    };
+    add_suite("average", tests);
+}

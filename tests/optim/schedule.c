@@ -1,0 +1,130 @@
+/* Learning-rate schedules, each against its formula. */
+#include "optim/schedule.h"
+
+#include <math.h>
+
+#include "tests/support/testing.h"
+
+START_TEST(the_linear_schedule_rises_over_the_warm_up_and_falls_to_its_end) {
+    const wg_schedule schedule = {
+        .kind = WG_SCHEDULE_LINEAR, .peak = 2, .final = 0.25, .warmup_steps = 4, .total_steps = 10};
+    const double expected[] = {0.5, 1, 1.5, 2, 1.75, 1.5, 1.25, 1, 0.75, 0.5, 0.5};
+    for (int64_t step = 0; step < (int64_t)WG_COUNT(expected); step++)
+        ck_assert_double_eq_tol(wg_schedule_rate(&schedule, step), expected[step], 1e-15);
+}
+END_TEST
+
+START_TEST(the_constant_schedule_rises_and_stays) {
+    const wg_schedule schedule = {.kind = WG_SCHEDULE_CONSTANT, .peak = 3, .warmup_steps = 3};
+    const double expected[] = {1, 2, 3, 3, 3};
+    for (int64_t step = 0; step < (int64_t)WG_COUNT(expected); step++)
+        ck_assert_double_eq_tol(wg_schedule_rate(&schedule, step), expected[step], 1e-15);
+}
+END_TEST
+
+/* By the formula of torch.optim.lr_scheduler.CosineAnnealingLR,
+ * eta_min + (base - eta_min) (1 + cos(pi t / T_max)) / 2. */
+START_TEST(the_cosine_schedule_falls_by_half_a_wave_to_its_end) {
+    const wg_schedule schedule = {.kind = WG_SCHEDULE_COSINE,
+                                  .peak = 1e-3,
+                                  .final = 0.1,
+                                  .warmup_steps = 100,
+                                  .total_steps = 2000};
+    ck_assert_double_eq_tol(wg_schedule_rate(&schedule, 49), 5e-4, 1e-18);
+    ck_assert_double_eq_tol(wg_schedule_rate(&schedule, 99), 1e-3, 1e-18);
+    for (int64_t step = 100; step < 2000; step++) {
+        double done = (double)(step - 99) / 1900;
+        double expected = 1e-4 + (1e-3 - 1e-4) * (1 + cos(acos(-1.0) * done)) / 2;
+        ck_assert_double_eq_tol(wg_schedule_rate(&schedule, step), expected, 1e-18);
+    }
+    ck_assert_double_eq_tol(wg_schedule_rate(&schedule, 1049), 5.5e-4, 1e-18);
+    ck_assert_double_eq_tol(wg_schedule_rate(&schedule, 1999), 1e-4, 1e-18);
+    ck_assert_double_eq_tol(wg_schedule_rate(&schedule, 5000), 1e-4, 1e-18);
+}
+END_TEST
+
+/* Equation 3 of Vaswani et al. 2017 with d_model = 512 and warmup_steps = 4000. */
+START_TEST(the_noam_schedule_is_that_of_the_paper) {
+    wg_schedule schedule = {
+        .kind = WG_SCHEDULE_NOAM, .peak = 1, .width = 512, .warmup_steps = 4000};
+    for (int64_t step = 0; step < 20000; step += 37) {
+        double t = (double)(step + 1);
+        double expected = pow(512, -0.5) * fmin(pow(t, -0.5), t * pow(4000, -1.5));
+        ck_assert_double_eq_tol(wg_schedule_rate(&schedule, step) / expected, 1, 1e-14);
+    }
+    ck_assert_double_eq_tol(wg_schedule_rate(&schedule, 3999), 6.987712429686843e-4, 1e-17);
+    schedule = (wg_schedule){.kind = WG_SCHEDULE_NOAM, .peak = 2, .warmup_steps = 4};
+    const double expected[] = {0.5, 1, 1.5, 2};
+    for (int64_t step = 0; step < 4; step++)
+        ck_assert_double_eq_tol(wg_schedule_rate(&schedule, step), expected[step], 1e-15);
+    ck_assert_double_eq_tol(wg_schedule_rate(&schedule, 15), 1, 1e-15);
+    schedule.warmup_steps = 0;
+    ck_assert_double_eq_tol(wg_schedule_rate(&schedule, 0), 2, 1e-15);
+    ck_assert_double_eq_tol(wg_schedule_rate(&schedule, 3), 1, 1e-15);
+}
+END_TEST
+
+/* 1 / sqrt(max(t, 10^4)) of Raffel et al. 2020, section 3.1.2. */
+START_TEST(the_inverse_square_root_schedule_is_that_of_t5) {
+    const wg_schedule schedule = {
+        .kind = WG_SCHEDULE_INVERSE_SQRT, .peak = 0.01, .warmup_steps = 10000};
+    for (int64_t step = 0; step < 100000; step += 1111)
+        ck_assert_double_eq_tol(wg_schedule_rate(&schedule, step),
+                                1 / sqrt(fmax((double)step + 1, 1e4)), 1e-17);
+    ck_assert_double_eq_tol(wg_schedule_rate(&schedule, 0), 0.01, 1e-17);
+    ck_assert_double_eq_tol(wg_schedule_rate(&schedule, 39999), 0.005, 1e-17);
+}
+END_TEST
+
+START_TEST(the_wsd_schedule_rises_stays_and_falls_in_its_last_steps) {
+    wg_schedule schedule = {.kind = WG_SCHEDULE_WSD,
+                            .peak = 2,
+                            .final = 0.5,
+                            .warmup_steps = 2,
+                            .total_steps = 10,
+                            .decay_steps = 4};
+    const double expected[] = {1, 2, 2, 2, 2, 2, 1.75, 1.5, 1.25, 1, 1};
+    for (int64_t step = 0; step < (int64_t)WG_COUNT(expected); step++)
+        ck_assert_double_eq_tol(wg_schedule_rate(&schedule, step), expected[step], 1e-15);
+    schedule = (wg_schedule){.kind = WG_SCHEDULE_WSD, .peak = 1, .total_steps = 100};
+    ck_assert(wg_schedule_rate(&schedule, 89) == 1);
+    ck_assert_double_eq_tol(wg_schedule_rate(&schedule, 90), 0.9, 1e-15);
+    ck_assert_double_eq_tol(wg_schedule_rate(&schedule, 99), 0, 1e-15);
+}
+END_TEST
+
+START_TEST(a_schedule_of_no_steps_or_all_warm_up_is_finite) {
+    wg_schedule schedule = {.kind = WG_SCHEDULE_LINEAR, .peak = 1};
+    ck_assert(wg_schedule_rate(&schedule, 0) == 0);
+    schedule =
+        (wg_schedule){.kind = WG_SCHEDULE_LINEAR, .peak = 1, .warmup_steps = 5, .total_steps = 5};
+    ck_assert(wg_schedule_rate(&schedule, 4) == 1);
+    ck_assert(wg_schedule_rate(&schedule, 5) == 0);
+}
+END_TEST
+
+START_TEST(schedules_are_found_by_name) {
+    ck_assert_int_eq(wg_schedule_find("linear"), WG_SCHEDULE_LINEAR);
+    ck_assert_int_eq(wg_schedule_find("constant"), WG_SCHEDULE_CONSTANT);
+    ck_assert_int_eq(wg_schedule_find("cosign"), -1);
+    ck_assert_int_eq(wg_schedule_find(NULL), -1);
+    for (int kind = 0; kind <= WG_SCHEDULE_INVERSE_SQRT; kind++)
+        ck_assert_int_eq(wg_schedule_find(wg_schedule_name((wg_schedule_kind)kind)), kind);
+    ck_assert_str_eq(wg_schedule_name(WG_SCHEDULE_LINEAR), "linear");
+    ck_assert_str_eq(wg_schedule_name((wg_schedule_kind)99), "?");
+}
+END_TEST
+
+SUITES {
+    const TTest *const tests[] = {
+        the_linear_schedule_rises_over_the_warm_up_and_falls_to_its_end,
+        the_constant_schedule_rises_and_stays,
+        the_cosine_schedule_falls_by_half_a_wave_to_its_end,
+        the_noam_schedule_is_that_of_the_paper,
+        the_inverse_square_root_schedule_is_that_of_t5,
+        the_wsd_schedule_rises_stays_and_falls_in_its_last_steps,
+        a_schedule_of_no_steps_or_all_warm_up_is_finite,
+        schedules_are_found_by_name,
+    };
+    add_suite("schedule", tests);
+}

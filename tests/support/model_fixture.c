@@ -1,0 +1,141 @@
+/* A model beside PyTorch's: see model_fixture.h. */
+#include "tests/support/model_fixture.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "tensor/npy.h"
+#include "tensor/ops.h"
+#include "tests/support/testing.h"
+
+wg_tensor *model_fixture(const char *folder, const char *name) {
+    char path[128];
+    snprintf(path, sizeof path, "%s/%s.npy", folder, name);
+    return wg_npy_load(fixture(path));
+}
+
+/* The part of a flat file that belongs to a parameter, in its shape and dtype; moves *at on. */
+static wg_tensor *take(wg_tensor *flat, int64_t *at, const wg_tensor *like) {
+    wg_tensor *part = wg_slice(flat, 0, *at, *at + wg_tensor_count(like), 1);
+    *at += wg_tensor_count(like);
+    part = wg_reshape(part, wg_tensor_ndim(like), wg_tensor_shape(like));
+    return wg_cast(part, wg_tensor_dtype(like));
+}
+
+wg_bert_config bert_fixture_config(void) {
+    wg_bert_config config;
+    wg_bert_config_preset(&config, "bert-tiny");
+    config.vocab_size = 64;
+    config.hidden_size = 16;
+    config.num_attention_heads = 4;
+    config.intermediate_size = 32;
+    config.max_position_embeddings = 14;
+    config.hidden_dropout_prob = 0;
+    config.attention_probs_dropout_prob = 0;
+    return config;
+}
+
+void load_model_fixture(const char *folder, wg_module *module, wg_dtype dtype) {
+    assert_no_error();
+    wg_state_dict *state = wg_module_state(module);
+    wg_tensor *flat = model_fixture(folder, "weights");
+    int64_t at = 0;
+    bool recording = wg_set_grad_enabled(false);
+    for (int64_t i = 0; i < state->count; i++)
+        if (!state->entries[i].slot->tied) {
+            wg_tensor *parameter = state->entries[i].slot->tensor;
+            wg_copy_(parameter, take(flat, &at, parameter));
+        }
+    wg_set_grad_enabled(recording);
+    assert_no_error();
+    ck_assert_int_eq(at, wg_tensor_count(flat));
+    wg_state_dict_free(state);
+    ck_assert_int_eq(wg_module_to(module, dtype), 0);
+}
+
+void assert_relative(wg_tensor *x, wg_tensor *expected, double tolerance) {
+    wg_tensor *wanted = wg_cast(expected, wg_tensor_dtype(x));
+    assert_close(x, wanted, 0, tolerance * wg_item(wg_max(wg_abs(wanted), WG_ALL, false)));
+}
+
+static double largest(wg_tensor *x) {
+    return wg_item(wg_max(wg_abs(x), WG_ALL, false));
+}
+
+/* What is added to all scores of a softmax changes nothing: the gradient of such a bias is 0 but
+ * for rounding, so it is measured by that of a parameter beside it. */
+static double gradient_scale(wg_module *module, const char *path, wg_tensor *expected) {
+    static const char *const pairs[][2] = {{"self.key.bias", "self.query.bias"},
+                                           {"LayerNorm.bias", "LayerNorm.weight"},
+                                           {"qa_outputs.bias", "qa_outputs.weight"}};
+    const double own = largest(expected);
+    if (own > 1e-12)
+        return own;
+    char sibling[128];
+    for (size_t i = 0; i < WG_COUNT(pairs); i++) {
+        const char *part = strstr(path, pairs[i][0]);
+        if (!part)
+            continue;
+        snprintf(sibling, sizeof sibling, "%.*s%s", (int)(part - path), path, pairs[i][1]);
+        return largest(wg_gradient(wg_module_find(module, sibling)->tensor));
+    }
+    return own;
+}
+
+void assert_model_gradients(const char *folder, wg_module *module, double tolerance) {
+    wg_state_dict *state = wg_module_state(module);
+    wg_tensor *flat = model_fixture(folder, "gradients");
+    int64_t at = 0;
+    for (int64_t i = 0; i < state->count; i++)
+        if (!state->entries[i].slot->tied) {
+            const wg_state_entry *entry = &state->entries[i];
+            wg_tensor *expected = take(flat, &at, entry->slot->tensor);
+            const double scale = gradient_scale(module, entry->path, expected);
+            assert_close(wg_gradient(entry->slot->tensor), expected, 0, tolerance * scale);
+        }
+    ck_assert_int_eq(at, wg_tensor_count(flat));
+    wg_state_dict_free(state);
+}
+
+/* Path and shape, as a line of parameters.txt has them. */
+static void describe(char *line, size_t size, const wg_state_entry *entry) {
+    size_t used = (size_t)snprintf(line, size, "%s", entry->path);
+    for (int i = 0; i < wg_tensor_ndim(entry->slot->tensor); i++)
+        used += (size_t)snprintf(line + used, size - used, " %lld",
+                                 (long long)wg_tensor_size(entry->slot->tensor, i));
+    snprintf(line + used, size - used, "\n");
+}
+
+void assert_model_paths(const char *folder, wg_module *module) {
+    char path[128], line[256], wanted[256];
+    snprintf(path, sizeof path, "%s/parameters.txt", folder);
+    FILE *file = fopen(fixture(path), "r");
+    ck_assert_ptr_nonnull(file);
+    wg_state_dict *state = wg_module_state(module);
+    for (int64_t i = 0; i < state->count; i++)
+        if (!state->entries[i].slot->tied) {
+            describe(line, sizeof line, &state->entries[i]);
+            ck_assert_ptr_nonnull(fgets(wanted, sizeof wanted, file));
+            ck_assert_str_eq(line, wanted);
+        }
+    ck_assert_ptr_null(fgets(wanted, sizeof wanted, file));
+    wg_state_dict_free(state);
+    fclose(file);
+}
+
+void assert_model_training(const char *folder, wg_module *module, wg_optimizer *optimizer,
+                           model_loss loss_of, void *context, double tolerance) {
+    wg_tensor *wanted = model_fixture(folder, "adamw_losses");
+    wg_optimizer_add_module(optimizer, module);
+    for (int64_t step = 0; step < 10; step++) {
+        wg_scope scope;
+        wg_scope_begin(&scope);
+        wg_tensor *loss = loss_of(context);
+        double expected = wg_at(wanted, &step);
+        ck_assert_double_eq_tol(wg_item(loss), expected, tolerance * expected);
+        ck_assert_int_eq(wg_backward(loss, NULL), 0);
+        ck_assert_int_eq(wg_optimizer_step(optimizer, 2e-3), 0);
+        wg_scope_end(&scope, NULL);
+    }
+    wg_optimizer_free(optimizer);
+}

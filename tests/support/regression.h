@@ -1,0 +1,41 @@
+/* A linear regression over a table that is read row by row, for tests of what a run can be told. */
+#ifndef WG_TESTS_REGRESSION_H
+#define WG_TESTS_REGRESSION_H
+
+#include "tests/support/testing.h"
+#include "train/trainer.h"
+
+enum { REGRESSION_WIDTH = 5, REGRESSION_ROWS = 960, REGRESSION_EVALUATIONS = 64 };
+
+typedef struct regression {
+    wg_module *module;
+    wg_tensor *weight, *bias;
+    wg_tensor *table; /* kept: rows x width */
+    int64_t batch, row;
+    int64_t poison_at; /* the batch from this row on is not a number; 0: none */
+    double blow_up;    /* what the loss of every batch from `poison_at` on is multiplied by */
+    bool steep;        /* what makes a loss bad leaves its value, but not the weight's gradient */
+    const double *script; /* losses that evaluations give; NULL: what they measure */
+    bool has_no_loss;
+    int evaluations;
+    double seen[REGRESSION_EVALUATIONS]; /* weight[0] at each evaluation */
+} regression;
+
+regression regression_make(int64_t batch, wg_dtype dtype);
+void regression_free(regression *t);
+
+/* A trainer of it; unless the options have a schedule, by one with warm-up over all steps. Its loss
+ * is also the metric "regression_loss". */
+wg_trainer *regression_trainer(regression *t, const char *optimizer, wg_trainer_options options);
+
+/* Its loss of a batch, as of a task. */
+wg_tensor *regression_loss(void *t, wg_metrics *metrics);
+
+/* x[0][0]. */
+double first_element(const wg_tensor *x);
+
+/* A tensor of a checkpoint, as f64, into `values`; and the step that it was saved at. */
+void read_saved(const char *path, const char *name, double *values);
+int64_t saved_step(const char *path);
+
+#endif

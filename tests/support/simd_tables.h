@@ -1,0 +1,69 @@
+/* What the tests of vector kernels share: the tables of all instruction sets that this CPU has, and
+ * arrays of either dtype, written and read as doubles. */
+#ifndef WG_TESTS_SIMD_TABLES_H
+#define WG_TESTS_SIMD_TABLES_H
+
+#include "tensor/simd/simd.h"
+#include "tensor/random.h"
+#include "tests/support/testing.h"
+
+#include <math.h>
+
+/* With and without a remainder. */
+enum { LENGTH = 203 };
+static const int64_t lengths[] = {0, 1, 3, 4, 7, 16, 33, 128, LENGTH};
+
+typedef struct array {
+    wg_dtype dtype;
+    union {
+        float f32[4 * LENGTH];
+        double f64[4 * LENGTH];
+    } at;
+} array;
+
+static inline double get(const array *x, int64_t i) {
+    return x->dtype == WG_F32 ? (double)x->at.f32[i] : x->at.f64[i];
+}
+
+static inline void set(array *x, int64_t i, double value) {
+    if (x->dtype == WG_F32)
+        x->at.f32[i] = (float)value;
+    else
+        x->at.f64[i] = value;
+}
+
+static inline void *place(array *x, int64_t i) {
+    return x->dtype == WG_F32 ? (void *)&x->at.f32[i] : (void *)&x->at.f64[i];
+}
+
+static inline array normal(wg_dtype dtype, uint64_t seed) {
+    array x = {.dtype = dtype};
+    wg_generator generator = {.seed = seed};
+    for (int64_t i = 0; i < 4 * LENGTH; i++)
+        set(&x, i, wg_random_normal(&generator));
+    return x;
+}
+
+/* ---- Every table ---- */
+
+typedef void (*check)(const wg__simd *simd, wg_dtype dtype);
+
+static inline void for_each_table(check check) {
+    for (int i = 0; wg__simd_at(WG_F32, i) != NULL; i++) {
+        check(wg__simd_at(WG_F32, i), WG_F32);
+        check(wg__simd_at(WG_F64, i), WG_F64);
+    }
+}
+
+/* Within a few roundings of a number of that size. */
+static inline void assert_near(const wg__simd *simd, const char *what, wg_dtype dtype, double value,
+                               double expected, double size) {
+    double eps = dtype == WG_F32 ? 3e-7 : 2e-15;
+    if (isnan(expected) ? isnan(value) : value == expected)
+        return;
+    ck_assert_msg(fabs(value - expected) <= eps * (fabs(expected) + size),
+                  "%s %s: %s is %.17g; wanted %.17g", simd->name, wg_dtype_name(dtype), what, value,
+                  expected);
+}
+
+#endif

@@ -1,0 +1,220 @@
+/* The runner and the assertions that test programs share. */
+#include "tests/support/testing.h"
+
+#include <errno.h>
+#include <ftw.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+
+/* Seconds that one test may take: sanitizers and a busy machine included. */
+#define TIMEOUT 300
+
+static char scratch_path[512];
+
+/* ---- The runner ---- */
+
+static int remove_entry(const char *path, const struct stat *status, int kind, struct FTW *walk) {
+    (void)status, (void)kind, (void)walk;
+    return remove(path);
+}
+
+static void remove_tree(const char *path) {
+    nftw(path, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+}
+
+static void set_up(void) {
+    scratch_path[0] = '\0';
+    wg_error_clear();
+}
+
+static void tear_down(void) {
+    wg_alloc_fail_after(-1);
+    const wg_error *error = wg_error_pending();
+    if (error)
+        ck_abort_msg("the test left an error pending: %s", error->message);
+    wg_scope_clear_root();
+    ck_assert_msg(wg_tensors_alive() == 0, "the test left %lld tensors alive",
+                  (long long)wg_tensors_alive());
+    long long blocks = wg_alloc_get_stats().live_blocks;
+    ck_assert_msg(blocks == 0, "the test left %lld blocks of memory in use", blocks);
+    if (scratch_path[0])
+        remove_tree(scratch_path);
+}
+
+static TCase *new_case(Suite *suite, const char *name) {
+    TCase *tcase = tcase_create(name);
+    tcase_set_timeout(tcase, TIMEOUT);
+    tcase_add_checked_fixture(tcase, set_up, tear_down);
+    suite_add_tcase(suite, tcase);
+    return tcase;
+}
+
+static SRunner *runner;
+
+static Suite *new_suite(const char *name) {
+    Suite *suite = suite_create(name);
+    if (runner)
+        srunner_add_suite(runner, suite);
+    else
+        runner = srunner_create(suite);
+    return suite;
+}
+
+void(add_suite)(const char *name, size_t count, const TTest *const *tests) {
+    Suite *suite = new_suite(name);
+    for (size_t i = 0; i < count; i++)
+        tcase_add_test(new_case(suite, name), tests[i]);
+}
+
+void add_suite_of_range(const char *name, size_t count, const TTest *const *tests, int first,
+                        int end, const char *(*name_of)(int thing)) {
+    Suite *suite = new_suite(name);
+    for (int thing = first; thing < end; thing++) {
+        TCase *tcase = new_case(suite, name_of(thing));
+        for (size_t i = 0; i < count; i++)
+            tcase_add_loop_test(tcase, tests[i], thing, thing + 1);
+    }
+}
+
+int main(void) {
+    srunner_set_tap(runner, "-");
+    srunner_run_all(runner, CK_SILENT);
+    const int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
+
+/* ---- Errors ---- */
+
+void(assert_error)(const char *file, int line, wg_error_code code, const char *part) {
+    const wg_error *error = wg_error_pending();
+    if (!error)
+        ck_abort_msg("%s:%d: no error is pending; wanted %s \"%s\"", file, line,
+                     wg_error_name(code), part);
+    if (error->code != code || !strstr(error->message, part))
+        ck_abort_msg("%s:%d: the error is %s \"%s\"; wanted %s \"%s\"", file, line,
+                     wg_error_name(error->code), error->message, wg_error_name(code), part);
+    wg_error_clear();
+}
+
+void(assert_no_error)(const char *file, int line) {
+    const wg_error *error = wg_error_pending();
+    if (error)
+        ck_abort_msg("%s:%d: %s \"%s\"", file, line, wg_error_name(error->code), error->message);
+}
+
+/* ---- Tensors ---- */
+
+/* Steps an index to the next element in row-major order. */
+static void next_index(int ndim, const int64_t *shape, int64_t *index) {
+    for (int d = ndim - 1; d >= 0 && ++index[d] == shape[d]; d--)
+        index[d] = 0;
+}
+
+static const char *index_text(char *buffer, size_t size, int ndim, const int64_t *index) {
+    size_t used = (size_t)snprintf(buffer, size, "(");
+    for (int d = 0; d < ndim; d++)
+        used += (size_t)snprintf(buffer + used, size - used, "%s%lld", d ? ", " : "",
+                                 (long long)index[d]);
+    snprintf(buffer + used, size - used, ")");
+    return buffer;
+}
+
+static wg_spec spec_of(const wg_tensor *x) {
+    wg_spec spec = {.dtype = wg_tensor_dtype(x), .ndim = wg_tensor_ndim(x)};
+    memcpy(spec.shape, wg_tensor_shape(x), (size_t)spec.ndim * sizeof(int64_t));
+    return spec;
+}
+
+static bool same_spec(const wg_spec *a, const wg_spec *b) {
+    return a->dtype == b->dtype && a->ndim == b->ndim &&
+           memcmp(a->shape, b->shape, (size_t)a->ndim * sizeof(int64_t)) == 0;
+}
+
+/* Equal values pass whatever the tolerance, infinities among them. */
+static bool is_close(double value, double expected, double rtol, double atol) {
+    if (isnan(value) || isnan(expected))
+        return isnan(value) && isnan(expected);
+    if (isinf(value) || isinf(expected))
+        return value == expected;
+    return fabs(value - expected) <= atol + rtol * fabs(expected);
+}
+
+void(assert_close)(const char *file, int line, const wg_tensor *x, const wg_tensor *expected,
+                   double rtol, double atol) {
+    (assert_no_error)(file, line);
+    if (!x || !expected)
+        ck_abort_msg("%s:%d: the %s tensor is NULL", file, line, x ? "expected" : "given");
+    wg_spec spec = spec_of(x), wanted = spec_of(expected);
+    char text[256], wanted_text[256];
+    if (!same_spec(&spec, &wanted))
+        ck_abort_msg("%s:%d: the tensor is %s; wanted %s", file, line,
+                     wg_spec_text(text, sizeof(text), &spec),
+                     wg_spec_text(wanted_text, sizeof(wanted_text), &wanted));
+    int64_t index[WG_MAX_DIMS] = {0};
+    for (int64_t i = 0, count = wg_tensor_count(x); i < count; i++) {
+        double value = wg_at(x, index), other = wg_at(expected, index);
+        if (!is_close(value, other, rtol, atol))
+            ck_abort_msg("%s:%d: element %s is %.17g; wanted %.17g, off by %.3g", file, line,
+                         index_text(text, sizeof(text), spec.ndim, index), value, other,
+                         fabs(value - other));
+        next_index(spec.ndim, spec.shape, index);
+    }
+}
+
+/* ---- Files ---- */
+
+const char *fixture(const char *name) {
+    static char path[1024];
+    snprintf(path, sizeof(path), "%s/tests/fixtures/%s", WG_SOURCE_DIR, name);
+    return path;
+}
+
+const char *real_data(const char *name) {
+    static char path[1024];
+    const char *folder = getenv("WENGERT_DATA");
+    if (folder)
+        snprintf(path, sizeof(path), "%s/%s", folder, name);
+    else
+        snprintf(path, sizeof(path), "%s/../shared/data/%s", WG_SOURCE_DIR, name);
+    if (access(path, R_OK) == 0)
+        return path;
+    printf("# skips what needs %s\n", path);
+    return NULL;
+}
+
+const char *scratch(void) {
+    if (scratch_path[0])
+        return scratch_path;
+    snprintf(scratch_path, sizeof(scratch_path), "scratch/%s", program_invocation_short_name);
+    remove_tree(scratch_path);
+    if ((mkdir("scratch", 0777) < 0 && errno != EEXIST) || mkdir(scratch_path, 0777) < 0)
+        ck_abort_msg("%s: %s", scratch_path, strerror(errno));
+    return scratch_path;
+}
+
+const char *in_scratch(const char *name) {
+    static char paths[16][700];
+    static int next;
+    char *path = paths[next++ % 16];
+    snprintf(path, sizeof paths[0], "%s/%s", scratch(), name);
+    return path;
+}
+
+void write_file(const char *path, const void *bytes, size_t count) {
+    FILE *file = fopen(path, "wb");
+    ck_assert_ptr_nonnull(file);
+    ck_assert_uint_eq(fwrite(bytes, 1, count, file), count);
+    ck_assert_int_eq(fclose(file), 0);
+}
+
+const char *write_text(const char *name, const char *text) {
+    const char *path = in_scratch(name);
+    write_file(path, text, strlen(text));
+    return path;
+}

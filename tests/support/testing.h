@@ -1,0 +1,75 @@
+/* What every test program shares: a Check runner, which fails a test that leaves anything behind.
+ */
+#ifndef WG_TESTS_TESTING_H
+#define WG_TESTS_TESTING_H
+
+#include <check.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "tensor/easy.h"
+#include "tensor/tensor.h"
+
+#define WG_COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+/* Opens the function in which a file adds its suites to the program, before main runs:
+ *
+ *     SUITES {
+ *         const TTest *const tests[] = {a_sum_of_nothing_is_zero, ...};
+ *         add_suite("reduce", tests);
+ *     }
+ */
+#define SUITES __attribute__((constructor)) static void add_suites(void)
+
+/* Adds a suite of an array of tests. Each runs in a process of its own; afterwards its root scope
+ * is cleared, and the test fails if it left a tensor alive, memory in use or an error pending.
+ * CK_RUN_SUITE=NAME in the environment runs one suite, CK_RUN_CASE=NAME one case. */
+#define add_suite(name, tests) (add_suite)(name, WG_COUNT(tests), tests)
+void(add_suite)(const char *name, size_t count, const TTest *const *tests);
+
+/* The same with each test run for each of so many things; a case is a thing and has its name. In
+ * the test, `_i` is the number of the thing. */
+#define add_suite_of_each(name, tests, things, name_of)                                            \
+    add_suite_of_range(name, WG_COUNT(tests), tests, 0, things, name_of)
+
+/* The things numbered from `first` up to `end`. */
+void add_suite_of_range(const char *name, size_t count, const TTest *const *tests, int first,
+                        int end, const char *(*name_of)(int thing));
+
+/* The assertions below are called without file and line, which macros put in: a failure names the
+ * line of the test. */
+
+/* Fails the test unless an error of that code is pending whose message contains `part`; clears it.
+ */
+void assert_error(const char *file, int line, wg_error_code code, const char *part);
+#define assert_error(code, part) (assert_error)(__FILE__, __LINE__, code, part)
+
+/* Fails the test, with the error's message, if one is pending. */
+void assert_no_error(const char *file, int line);
+#define assert_no_error() (assert_no_error)(__FILE__, __LINE__)
+
+/* Fails the test, naming the first bad element, unless x has the shape and dtype of `expected` and
+ * |x - expected| <= atol + rtol |expected| everywhere; NaN equals NaN. */
+void assert_close(const char *file, int line, const wg_tensor *x, const wg_tensor *expected,
+                  double rtol, double atol);
+#define assert_close(x, expected, rtol, atol)                                                      \
+    (assert_close)(__FILE__, __LINE__, x, expected, rtol, atol)
+
+/* The path of a file in tests/fixtures; a static buffer. */
+const char *fixture(const char *name);
+
+/* The path of a file in the real data that some machines have ($WENGERT_DATA, else ../shared/data
+ * beside the source), or NULL, with a line saying that the test skips, when it is not there. */
+const char *real_data(const char *name);
+
+/* A directory for the test's files, made empty; a static buffer. */
+const char *scratch(void);
+
+/* The path of a file there; one of sixteen static buffers in turn. */
+const char *in_scratch(const char *name);
+
+/* Writes a file; a text there, whose path is given as above. */
+void write_file(const char *path, const void *bytes, size_t count);
+const char *write_text(const char *name, const char *text);
+
+#endif

@@ -1,0 +1,32 @@
+/* What the tests of checkpoints save: a little model with its optimizer, and a small file with
+ * everything in it. */
+#ifndef WG_TESTS_TOY_H
+#define WG_TESTS_TOY_H
+
+#include "io/checkpoint/checkpoint.h"
+#include "tests/support/testing.h"
+
+/* bert.table (7, 4), bert.layer.0.weight (width, 4), bert.layer.0.bias (4), decoder.weight (tied to
+ * the table), the buffer bert.ids (5), and an optimizer of the table and the bias at step `seed`.
+ * Values depend on `seed`. */
+typedef struct toy {
+    wg_module module;
+    wg_tensor *table, *weight, *bias;
+    wg_optimizer *optimizer;
+} toy;
+
+toy *toy_new(int64_t width, uint64_t seed);
+void toy_free(toy *model);
+
+/* Writes /config, /train/step, the model and the optimizer, with whatever errors come of it. */
+void save_toy(const char *path, toy *model);
+
+/* Reads the model and the optimizer; -1 with an error. */
+int load_toy(const char *path, toy *model);
+
+void assert_same_toys(const toy *a, const toy *b);
+
+/* Writes a file of few bytes with every kind of value. */
+void save_sampler(const char *path);
+
+#endif

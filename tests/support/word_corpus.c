@@ -1,0 +1,72 @@
+/* A corpus whose words are numbered: see word_corpus.h. */
+#include "tests/support/word_corpus.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "data/tokenizer/wordpiece.h"
+#include "tests/support/testing.h"
+
+wg_tokenizer *words_tokenizer(const char *letter, int64_t first, int64_t count) {
+    static const char *const specials[SPECIALS] = {"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"};
+    char *texts = malloc((size_t)count * 16);
+    const char **tokens = malloc((size_t)(SPECIALS + count) * sizeof *tokens);
+    memcpy(tokens, specials, sizeof specials);
+    for (int64_t i = 0; i < count; i++) {
+        snprintf(texts + i * 16, 16, "%s%d", letter, (int)(first + i));
+        tokens[SPECIALS + i] = texts + i * 16;
+    }
+    wg_tokenizer *tokenizer = wg_wordpiece_new(SPECIALS + count, tokens, NULL);
+    free(tokens);
+    free(texts);
+    return tokenizer;
+}
+
+word_corpus word_corpus_of(int documents, int sentences, int longest) {
+    char *text = malloc((size_t)documents * (size_t)sentences * (size_t)longest * 10);
+    size_t used = 0;
+    int64_t word = 0;
+    for (int d = 0; d < documents; d++) {
+        for (int s = 0; s < sentences; s++) {
+            for (int i = 0; i < 1 + s % longest; i++)
+                used += (size_t)sprintf(text + used, "w%lld ", (long long)word++);
+            text[used++] = '\n';
+        }
+        text[used++] = '\n';
+    }
+    word_corpus w = {.tokenizer = words_tokenizer("w", 0, word), .words = word};
+    w.corpus = wg_corpus_from_text(text, (int64_t)used, w.tokenizer,
+                                   &(wg_corpus_options){.format = WG_CORPUS_SENTENCES});
+    free(text);
+    assert_no_error();
+    ck_assert_int_eq(wg_corpus_documents(w.corpus), documents);
+    ck_assert_int_eq(wg_corpus_tokens(w.corpus), word);
+    return w;
+}
+
+void word_corpus_free(word_corpus w) {
+    wg_corpus_free(w.corpus);
+    wg_tokenizer_free(w.tokenizer);
+}
+
+void assert_share(int64_t count, int64_t total, double share) {
+    double deviation = sqrt(share * (1 - share) * (double)total);
+    ck_assert_msg(fabs((double)count - share * (double)total) < 4 * deviation,
+                  "%lld of %lld; wanted %g of them", (long long)count, (long long)total, share);
+}
+
+uint64_t hash_of_tensors(int count, wg_tensor *const *tensors) {
+    uint64_t hash = UINT64_C(0xcbf29ce484222325);
+    for (int k = 0; k < count; k++) {
+        const bool flags = wg_tensor_dtype(tensors[k]) == WG_BOOL;
+        ck_assert(flags || wg_tensor_dtype(tensors[k]) == WG_I64);
+        const void *values = wg_tensor_data(tensors[k]);
+        for (int64_t i = 0; i < wg_tensor_count(tensors[k]); i++) {
+            const int64_t value = flags ? ((const bool *)values)[i] : ((const int64_t *)values)[i];
+            hash = (hash ^ (uint64_t)value) * UINT64_C(0x100000001b3);
+        }
+    }
+    return hash;
+}

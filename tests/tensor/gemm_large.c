@@ -1,0 +1,206 @@
+/* Large products, by BLIS's kernel and by ours, whichever of the two this processor would get:
+ * against sums written out, over operands and C in every layout. */
+#include "base/alloc.h"
+#include "tensor/gemm/large.h"
+#include "tensor/ops.h"
+#include "tests/support/fused.h"
+#include "tests/support/testing.h"
+
+#include <math.h>
+#include <string.h>
+
+/* Of one and several pieces of k, either side the longer, with and without ragged edges, and with
+ * less than a tile. */
+static const int64_t sizes[][3] = {{96, 128, 64},  {130, 500, 70}, {301, 40, 203},
+                                   {69, 385, 202}, {70, 901, 65},  {5, 9, 3}};
+
+/* How a matrix lies: by rows, by columns, or with no element beside another. */
+enum { BY_ROWS, BY_COLUMNS, APART, LAYOUTS };
+
+enum { SPARE = 7 };
+
+static wg__matrix laid_out(int layout, wg_tensor **memory, uint64_t seed, wg_dtype dtype,
+                           int64_t rows, int64_t columns) {
+    const int64_t across = columns + SPARE, down = rows + SPARE;
+    wg_generator generator = {.seed = seed};
+    *memory = wg_randn(&generator, dtype, WG_DIMS(2 * across * down));
+    return (wg__matrix){wg_tensor_data(*memory),
+                        layout == BY_ROWS      ? across
+                        : layout == BY_COLUMNS ? 1
+                                               : 2 * across,
+                        layout == BY_ROWS      ? 1
+                        : layout == BY_COLUMNS ? down
+                                               : 2};
+}
+
+/* x, by rows, in f64. */
+static double *wide(wg_dtype dtype, wg__matrix x, int64_t rows, int64_t columns) {
+    wg_tensor *copy = wg_zeros(WG_F64, WG_DIMS(rows, columns));
+    double *to = wg_tensor_data(copy);
+    for (int64_t i = 0; i < rows; i++)
+        for (int64_t j = 0; j < columns; j++) {
+            const int64_t place = i * x.row_stride + j * x.column_stride;
+            to[i * columns + j] =
+                dtype == WG_F32 ? (double)((float *)x.data)[place] : ((double *)x.data)[place];
+        }
+    return to;
+}
+
+/* Whether an element of C is there. */
+static bool is_of_c(const wg__product *p, int64_t place) {
+    const int64_t r = p->c.row_stride, c = p->c.column_stride;
+    const int64_t i = r > c ? place / r : place % c / r, j = r > c ? place % r / c : place / c;
+    return i < p->m && j < p->n && i * r + j * c == place;
+}
+
+/* C as it is to be, from what it was. */
+static void multiply(const wg__product *p, double *c) {
+    const double *a = wide(p->dtype, p->a, p->m, p->k), *b = wide(p->dtype, p->b, p->k, p->n);
+    const wg__matrix rows = {(void *)p->row, 0, 1};
+    const double *row = p->row ? wide(p->dtype, rows, 1, p->n) : NULL;
+    for (int64_t i = 0; i < p->m; i++, c += p->n) {
+        for (int64_t j = 0; j < p->n; j++)
+            c[j] = row ? row[j] : p->beta == 0 ? 0 : p->beta * c[j];
+        for (int64_t l = 0; l < p->k; l++)
+            for (int64_t j = 0; j < p->n; j++)
+                c[j] += p->alpha * a[i * p->k + l] * b[l * p->n + j];
+    }
+}
+
+static void assert_is_the_sum(const wg__product *p, wg_tensor *memory, wg_tensor *before) {
+    wg__matrix c_before = p->c;
+    c_before.data = wg_tensor_data(before);
+    double *wanted = wide(p->dtype, c_before, p->m, p->n);
+    const double *c = wide(p->dtype, p->c, p->m, p->n), eps = p->dtype == WG_F32 ? 1e-6 : 1e-14;
+    multiply(p, wanted);
+    int64_t wrong = 0, touched = 0;
+    for (int64_t i = 0; i < p->m * p->n; i++)
+        wrong += !(fabs(c[i] - wanted[i]) <= 8 * eps * sqrt((double)p->k + 1));
+    const size_t size = wg_dtype_size(p->dtype);
+    const char *now = wg_tensor_data(memory), *then = wg_tensor_data(before);
+    for (int64_t place = 0; place < wg_tensor_count(memory); place++)
+        if (!is_of_c(p, place))
+            touched += memcmp(now + (size_t)place * size, then + (size_t)place * size, size) != 0;
+    ck_assert_int_eq(wrong, 0);
+    ck_assert_int_eq(touched, 0);
+}
+
+/* C begins as noise, or, where it is not to be read, as NaN. */
+static void check(const wg__gemm_kernel *kernel, const int64_t *size, int layouts, double alpha,
+                  double beta, bool with_row, bool finds_memory) {
+    const int64_t m = size[0], k = size[1], n = size[2];
+    wg_scope scope;
+    wg_scope_begin(&scope);
+    wg_tensor *memory[4];
+    wg__product p = {.dtype = kernel->dtype, .m = m, .n = n, .k = k, .alpha = alpha, .beta = beta};
+    p.a = laid_out(layouts % LAYOUTS, &memory[0], 1, p.dtype, m, k);
+    p.b = laid_out(layouts / LAYOUTS % LAYOUTS, &memory[1], 2, p.dtype, k, n);
+    p.c = laid_out(layouts / LAYOUTS / LAYOUTS, &memory[2], 3, p.dtype, m, n);
+    p.row = with_row ? laid_out(BY_ROWS, &memory[3], 4, p.dtype, 1, n).data : NULL;
+    if (beta == 0)
+        wg_fill_(memory[2], NAN);
+    wg_tensor *before = wg_clone(memory[2]);
+    if (!finds_memory)
+        wg_alloc_fail_after(0);
+    wg__gemm_large(&p, kernel);
+    wg_alloc_fail_after(-1);
+    assert_is_the_sum(&p, memory[2], before);
+    wg_scope_end(&scope, NULL);
+}
+
+static void for_each_kernel(void (*body)(const wg__gemm_kernel *)) {
+    for (int dtype = WG_F32; dtype <= WG_F64; dtype++) {
+        const wg__gemm_kernel kernels[] = {wg__gemm_kernel_of_blis((wg_dtype)dtype),
+                                           wg__gemm_kernel_of_panels((wg_dtype)dtype)};
+        body(&kernels[0]);
+        body(&kernels[1]);
+    }
+}
+
+static void check_layouts(const wg__gemm_kernel *kernel) {
+    for (size_t s = 0; s < WG_COUNT(sizes); s++)
+        for (int layouts = 0; layouts < LAYOUTS * LAYOUTS * LAYOUTS; layouts++)
+            if (s == 0 || s == 5 || layouts % 4 == (int)s % 4)
+                check(kernel, sizes[s], layouts, 1, 0, false, true);
+}
+
+START_TEST(a_large_product_is_the_sum_in_every_layout) {
+    for_each_kernel(check_layouts);
+}
+END_TEST
+
+static void check_factors(const wg__gemm_kernel *kernel) {
+    static const double factors[][2] = {{1, 1}, {-0.5, 0}, {0.5, 1}, {2, -0.25}};
+    for (size_t f = 0; f < WG_COUNT(factors); f++)
+        for (int layouts = 0; layouts < LAYOUTS * LAYOUTS * LAYOUTS; layouts += 4)
+            for (int s = 0; s < 2; s++)
+                check(kernel, sizes[s], layouts, factors[f][0], factors[f][1], false, true);
+}
+
+START_TEST(a_large_product_takes_alpha_and_beta) {
+    for_each_kernel(check_factors);
+}
+END_TEST
+
+static void check_row(const wg__gemm_kernel *kernel) {
+    for (int layouts = 0; layouts < LAYOUTS * LAYOUTS * LAYOUTS; layouts += 2)
+        for (size_t s = 0; s < WG_COUNT(sizes); s += 1 + (layouts > 8))
+            check(kernel, sizes[s], layouts, 1, 0, true, true);
+}
+
+START_TEST(a_row_is_added_to_each_row_of_a_large_product) {
+    for_each_kernel(check_row);
+}
+END_TEST
+
+static void check_without_memory(const wg__gemm_kernel *kernel) {
+    for (int layouts = 0; layouts < LAYOUTS * LAYOUTS * LAYOUTS; layouts += 3)
+        check(kernel, sizes[1], layouts, 1, 0, layouts % 2, false);
+}
+
+START_TEST(a_large_product_does_without_memory_to_pack_into) {
+    for_each_kernel(check_without_memory);
+}
+END_TEST
+
+/* What this kernel gives of A by rows, which ours takes as they stand, and by columns. */
+static const wg__gemm_kernel *tested;
+static const int64_t threaded[][3] = {{130, 500, 250}, {301, 150, 203}, {203, 385, 402}};
+
+static void products(int count, wg_tensor **results) {
+    for (int i = 0; i < count; i++) {
+        const int64_t *size = threaded[i / 2];
+        wg_tensor *memory[2];
+        results[i] = wg_zeros(tested->dtype, WG_DIMS(size[0], size[2]));
+        const wg__product p = {.dtype = tested->dtype,
+                               .m = size[0],
+                               .n = size[2],
+                               .k = size[1],
+                               .alpha = 1,
+                               .a = laid_out(i % 2 ? BY_COLUMNS : BY_ROWS, &memory[0], 5,
+                                             tested->dtype, size[0], size[1]),
+                               .b = laid_out(i % 2 ? BY_ROWS : BY_COLUMNS, &memory[1], 6,
+                                             tested->dtype, size[1], size[2]),
+                               .c = {wg_tensor_data(results[i]), size[2], 1}};
+        wg__gemm_large(&p, tested);
+    }
+}
+
+static void check_bits(const wg__gemm_kernel *kernel) {
+    tested = kernel;
+    assert_same_bits_at_any_thread_count(2 * WG_COUNT(threaded), products);
+}
+
+START_TEST(a_large_product_has_the_same_bits_at_any_thread_count) {
+    for_each_kernel(check_bits);
+}
+END_TEST
+
+SUITES {
+    const TTest *const tests[] = {a_large_product_is_the_sum_in_every_layout,
+                                  a_large_product_takes_alpha_and_beta,
+                                  a_row_is_added_to_each_row_of_a_large_product,
+                                  a_large_product_does_without_memory_to_pack_into,
+                                  a_large_product_has_the_same_bits_at_any_thread_count};
+    add_suite("gemm_large", tests);
+}

@@ -1,0 +1,355 @@
+/* The vector kernels of functions, their derivatives and gates: against the math library and plain
+ * C in f64, at any length, and independent of where an element stands. */
+#include "tests/support/simd_tables.h"
+
+#include <float.h>
+#include <stdio.h>
+#include <string.h>
+
+/* ---- Functions of one element ---- */
+
+static double sigmoid(double x) {
+    return 1 / (1 + exp(-x));
+}
+
+static double gelu(double x) {
+    return x / 2 * erfc(-x / sqrt(2));
+}
+
+static double gelu_tanh(double x) {
+    return x / 2 * (1 + tanh(sqrt(2 / acos(-1)) * (x + 0.044715 * x * x * x)));
+}
+
+static double softplus(double x) {
+    return fmax(x, 0) + log1p(exp(-fabs(x)));
+}
+
+static double silu(double x) {
+    return x * sigmoid(x);
+}
+
+static double mish(double x) {
+    return x * tanh(softplus(x));
+}
+
+static double log_sigmoid(double x) {
+    return -softplus(-x);
+}
+
+static double hardsigmoid(double x) {
+    return fmin(fmax(x + 3, 0), 6) / 6;
+}
+
+static double hardswish(double x) {
+    return x * hardsigmoid(x);
+}
+
+typedef struct function {
+    const char *name;
+    wg__simd_map kernel;
+    double (*reference)(double x);
+    bool finite; /* kernel and reference need agree on finite numbers only */
+} function;
+
+#define MOST_FUNCTIONS 48
+
+/* All of a table; returns how many. */
+static size_t functions_of(const wg__simd *simd, function *list) {
+    const function all[] = {
+        {"gelu", simd->gelu, gelu, true},
+        {"gelu_tanh", simd->gelu_tanh, gelu_tanh, true},
+        {"silu", simd->silu, silu, true},
+        {"mish", simd->mish, mish, true},
+        {"log_sigmoid", simd->log_sigmoid, log_sigmoid, true},
+        {"hardsigmoid", simd->hardsigmoid, hardsigmoid, true},
+        {"hardswish", simd->hardswish, hardswish, true},
+        {"sigmoid", simd->sigmoid, sigmoid, false},
+        {"exp", simd->exp, exp, false},
+        {"exp2", simd->exp2, exp2, false},
+        {"expm1", simd->expm1, expm1, false},
+        {"log", simd->log, log, false},
+        {"log2", simd->log2, log2, false},
+        {"log10", simd->log10, log10, false},
+        {"log1p", simd->log1p, log1p, false},
+        {"sin", simd->sin, sin, false},
+        {"cos", simd->cos, cos, false},
+        {"tan", simd->tan, tan, false},
+        {"asin", simd->asin, asin, false},
+        {"acos", simd->acos, acos, false},
+        {"atan", simd->atan, atan, false},
+        {"sinh", simd->sinh, sinh, false},
+        {"cosh", simd->cosh, cosh, false},
+        {"tanh", simd->tanh, tanh, false},
+        {"asinh", simd->asinh, asinh, false},
+        {"acosh", simd->acosh, acosh, false},
+        {"atanh", simd->atanh, atanh, false},
+        {"cbrt", simd->cbrt, cbrt, false},
+        {"erf", simd->erf, erf, false},
+        {"erfc", simd->erfc, erfc, false},
+        {"lgamma", simd->lgamma, lgamma, false},
+        {"floor", simd->floor, floor, false},
+        {"ceil", simd->ceil, ceil, false},
+        {"rint", simd->rint, rint, false},
+        {"trunc", simd->trunc, trunc, false},
+    };
+    ck_assert_uint_le(WG_COUNT(all), MOST_FUNCTIONS);
+    memcpy(list, all, sizeof all);
+    return WG_COUNT(all);
+}
+
+static void check_functions(const wg__simd *simd, wg_dtype dtype) {
+    function functions[MOST_FUNCTIONS];
+    const size_t count = functions_of(simd, functions);
+    array x = normal(dtype, 1), y = {.dtype = dtype}, shifted = y;
+    for (int64_t i = 0; i < LENGTH; i++)
+        set(&x, i, 3 * get(&x, i));
+    for (size_t f = 0; f < count; f++) {
+        functions[f].kernel(LENGTH, place(&x, 0), place(&y, 0));
+        for (int64_t i = 0; i < LENGTH; i++)
+            assert_near(simd, functions[f].name, dtype, get(&y, i),
+                        functions[f].reference(get(&x, i)), 1);
+        functions[f].kernel(LENGTH - 5, place(&x, 5), place(&shifted, 0));
+        ck_assert_msg(
+            memcmp(place(&shifted, 0), place(&y, 5), (LENGTH - 5) * wg_dtype_size(dtype)) == 0,
+            "%s of %s depends on the place in the array", functions[f].name, simd->name);
+    }
+}
+
+START_TEST(functions_are_those_of_the_math_library_wherever_an_element_stands) {
+    for_each_table(check_functions);
+}
+END_TEST
+
+/* Zeros keep their sign; results reach as far as the dtype has normal numbers. */
+static void check_special_values(const wg__simd *simd, wg_dtype dtype) {
+    const double values[] = {INFINITY, -INFINITY, NAN,   0,     -0.0,    1,      -1,     1e30,
+                             -1e30,    -2e38,     3e38,  1e-37, -1e-37,  1e-40,  -1e-40, 1e19,
+                             -1e19,    5e36,      88.5,  -88.5, 89.25,   -89.25, 89.5,   -89.5,
+                             710.25,   -710.25,   711.0, 1e200, -1e300,  1e-310, 1.5,    -1.5,
+                             2.5,      -2,        -2.5,  -1e9,  1 << 25, 0.49,   -0.51,  1e307};
+    function functions[MOST_FUNCTIONS];
+    const size_t count = functions_of(simd, functions);
+    const double tiny = dtype == WG_F32 ? FLT_MIN : DBL_MIN;
+    array x = {.dtype = dtype}, y = x;
+    for (size_t i = 0; i < WG_COUNT(values); i++)
+        set(&x, (int64_t)i, values[i]);
+    for (size_t f = 0; f < count; f++) {
+        functions[f].kernel(WG_COUNT(values), place(&x, 0), place(&y, 0));
+        for (int64_t i = 0; i < (int64_t)WG_COUNT(values) && !functions[f].finite; i++) {
+            const double exact = functions[f].reference(get(&x, i));
+            const double expected = dtype == WG_F32 ? (double)(float)exact : exact;
+            char what[80];
+            snprintf(what, sizeof what, "%s of %g", functions[f].name, get(&x, i));
+            if (fabs(expected) >= tiny || fabs(get(&y, i)) >= tiny || isnan(expected))
+                assert_near(simd, what, dtype, get(&y, i), expected, 0);
+            ck_assert_msg(isnan(expected) || signbit(get(&y, i)) == signbit(expected),
+                          "%s %s: the sign of %s", simd->name, wg_dtype_name(dtype), what);
+        }
+    }
+}
+
+START_TEST(functions_treat_nan_and_infinities_as_the_math_library) {
+    for_each_table(check_special_values);
+}
+END_TEST
+
+/* ---- Functions of two elements ---- */
+
+static double logaddexp(double a, double b) {
+    return a == b ? a + log(2) : fmax(a, b) + (isnan(a - b) ? NAN : log1p(exp(-fabs(a - b))));
+}
+
+static double xlogy(double a, double b) {
+    return isnan(b) ? NAN : a == 0 ? 0 : a * log(b);
+}
+
+/* Every pair of these, of both signs. */
+static void check_pairs(const wg__simd *simd, wg_dtype dtype) {
+    static const double values[] = {0,    1,    0.5,  2,    3,     2.5,  0.37,     1e-3,
+                                    88.0, 1e10, 1e30, 3e38, 1e-30, 17.0, INFINITY, NAN};
+    const struct {
+        const char *name;
+        wg__simd_pair kernel;
+        double (*reference)(double a, double b);
+    } functions[] = {{"pow", simd->pow, pow},
+                     {"atan2", simd->atan2, atan2},
+                     {"hypot", simd->hypot, hypot},
+                     {"logaddexp", simd->logaddexp, logaddexp},
+                     {"xlogy", simd->xlogy, xlogy}};
+    const int64_t n = 2 * WG_COUNT(values);
+    const double tiny = dtype == WG_F32 ? FLT_MIN : DBL_MIN;
+    array a = {.dtype = dtype}, b = a, y = a, shifted = a;
+    for (int64_t i = 0; i < n; i++)
+        set(&b, i, i % 2 ? -values[i / 2] : values[i / 2]);
+    for (size_t f = 0; f < WG_COUNT(functions); f++)
+        for (int64_t i = 0; i < n; i++) {
+            for (int64_t j = 0; j < n; j++)
+                set(&a, j, get(&b, i));
+            functions[f].kernel(n, place(&a, 0), place(&b, 0), place(&y, 0));
+            for (int64_t j = 0; j < n; j++) {
+                const double exact = functions[f].reference(get(&a, j), get(&b, j));
+                const double expected = dtype == WG_F32 ? (double)(float)exact : exact;
+                char what[80];
+                snprintf(what, sizeof what, "%s of %g and %g", functions[f].name, get(&a, j),
+                         get(&b, j));
+                if (fabs(expected) >= tiny || fabs(get(&y, j)) >= tiny || isnan(expected))
+                    assert_near(simd, what, dtype, get(&y, j), expected, 0);
+                ck_assert_msg(isnan(expected) || signbit(get(&y, j)) == signbit(expected),
+                              "%s %s: the sign of %s", simd->name, wg_dtype_name(dtype), what);
+            }
+            functions[f].kernel(n - 3, place(&a, 3), place(&b, 3), place(&shifted, 0));
+            ck_assert_msg(memcmp(place(&shifted, 0), place(&y, 3),
+                                 (size_t)(n - 3) * wg_dtype_size(dtype)) == 0,
+                          "%s of %s depends on the place in the array", functions[f].name,
+                          simd->name);
+        }
+}
+
+START_TEST(functions_of_two_are_those_of_the_math_library) {
+    for_each_table(check_pairs);
+}
+END_TEST
+
+/* f' by central differences of the reference, in f64. */
+static void check_derivatives(const wg__simd *simd, wg_dtype dtype) {
+    const struct {
+        const char *name;
+        wg__simd_vjp kernel;
+        double (*reference)(double x);
+        bool from_y;
+    } functions[] = {{"tanh", simd->tanh_vjp, tanh, true},
+                     {"sigmoid", simd->sigmoid_vjp, sigmoid, true},
+                     {"erf", simd->erf_vjp, erf, false},
+                     {"gelu", simd->gelu_vjp, gelu, false},
+                     {"gelu_tanh", simd->gelu_tanh_vjp, gelu_tanh, false},
+                     {"silu", simd->silu_vjp, silu, false},
+                     {"mish", simd->mish_vjp, mish, false},
+                     {"log_sigmoid", simd->log_sigmoid_vjp, log_sigmoid, false},
+                     {"hardsigmoid", simd->hardsigmoid_vjp, hardsigmoid, false},
+                     {"hardswish", simd->hardswish_vjp, hardswish, false}};
+    const double h = 1e-5;
+    array x = normal(dtype, 2), dy = normal(dtype, 3), from = x, dx = {.dtype = dtype};
+    for (size_t f = 0; f < WG_COUNT(functions); f++) {
+        for (int64_t i = 0; i < LENGTH; i++)
+            set(&from, i, functions[f].from_y ? functions[f].reference(get(&x, i)) : get(&x, i));
+        functions[f].kernel(LENGTH, place(&from, 0), place(&dy, 0), place(&dx, 0));
+        for (int64_t i = 0; i < LENGTH; i++) {
+            double up = functions[f].reference(get(&x, i) + h);
+            double slope = (up - functions[f].reference(get(&x, i) - h)) / (2 * h);
+            ck_assert_msg(fabs(get(&dx, i) - get(&dy, i) * slope) < 1e-5 * (1 + fabs(get(&dy, i))),
+                          "%s: the derivative of %s at %g", simd->name, functions[f].name,
+                          get(&x, i));
+        }
+    }
+}
+
+START_TEST(derivatives_are_those_of_the_functions) {
+    for_each_table(check_derivatives);
+}
+END_TEST
+
+/* ---- Functions by two numbers, and gates ---- */
+
+static const double by[] = {0.7, 1.5};
+
+static double leaky_relu(double x) {
+    return x > 0 ? x : by[0] * x;
+}
+
+static double elu(double x) {
+    return x > 0 ? x : by[0] * expm1(x);
+}
+
+static double softplus_by(double x) {
+    return by[0] * x > by[1] ? x : softplus(by[0] * x) / by[0];
+}
+
+static double slope_at(double (*f)(double x), double x) {
+    const double h = 1e-5;
+    return (f(x + h) - f(x - h)) / (2 * h);
+}
+
+static void check_functions_by_numbers(const wg__simd *simd, wg_dtype dtype) {
+    const struct {
+        const char *name;
+        wg__simd_map_by map;
+        wg__simd_vjp_by vjp;
+        double (*reference)(double x);
+    } functions[] = {{"leaky_relu", simd->leaky_relu, simd->leaky_relu_vjp, leaky_relu},
+                     {"elu", simd->elu, simd->elu_vjp, elu},
+                     {"softplus", simd->softplus, simd->softplus_vjp, softplus_by}};
+    array x = normal(dtype, 20), dy = normal(dtype, 21), y = {.dtype = dtype}, dx = y, shifted = y;
+    for (size_t f = 0; f < WG_COUNT(functions); f++) {
+        functions[f].map(LENGTH, by[0], by[1], place(&x, 0), place(&y, 0));
+        functions[f].vjp(LENGTH, by[0], by[1], place(&x, 0), place(&dy, 0), place(&dx, 0));
+        for (int64_t i = 0; i < LENGTH; i++) {
+            const double at = get(&x, i), g = get(&dy, i);
+            assert_near(simd, functions[f].name, dtype, get(&y, i), functions[f].reference(at), 1);
+            const double slope = slope_at(functions[f].reference, at);
+            ck_assert_msg(fabs(get(&dx, i) - g * slope) < 1e-5 * (1 + fabs(g)),
+                          "%s: the derivative of %s at %g", simd->name, functions[f].name, at);
+        }
+        functions[f].map(LENGTH - 5, by[0], by[1], place(&x, 5), place(&shifted, 0));
+        ck_assert(memcmp(place(&shifted, 0), place(&y, 5), (LENGTH - 5) * wg_dtype_size(dtype)) ==
+                  0);
+    }
+}
+
+START_TEST(functions_by_numbers_are_those_of_plain_c) {
+    for_each_table(check_functions_by_numbers);
+}
+END_TEST
+
+static double relu(double x) {
+    return fmax(x, 0);
+}
+
+/* The gradients go over gate and value. */
+static void check_gates(const wg__simd *simd, wg_dtype dtype) {
+    const struct {
+        const char *name;
+        wg__simd_gate map;
+        wg__simd_gate_vjp vjp;
+        double (*reference)(double x);
+    } gates[] = {{"glu", simd->glu, simd->glu_vjp, sigmoid},
+                 {"swiglu", simd->swiglu, simd->swiglu_vjp, silu},
+                 {"geglu", simd->geglu, simd->geglu_vjp, gelu},
+                 {"reglu", simd->reglu, simd->reglu_vjp, relu}};
+    const array x = normal(dtype, 22), v = normal(dtype, 23), dy = normal(dtype, 24);
+    for (size_t f = 0; f < WG_COUNT(gates); f++) {
+        array gate = x, value = v, cotangent = dy, y = {.dtype = dtype};
+        gates[f].map(LENGTH, place(&gate, 0), place(&value, 0), place(&y, 0));
+        gates[f].vjp(LENGTH, place(&gate, 0), place(&value, 0), place(&cotangent, 0),
+                     place(&gate, 0), place(&value, 0));
+        for (int64_t i = 0; i < LENGTH; i++) {
+            const double at = get(&x, i), g = get(&dy, i);
+            const double value_gradient = g * gates[f].reference(at);
+            assert_near(simd, gates[f].name, dtype, get(&y, i), get(&v, i) * gates[f].reference(at),
+                        2);
+            assert_near(simd, gates[f].name, dtype, get(&value, i), value_gradient, 2);
+            const double slope = slope_at(gates[f].reference, at);
+            ck_assert_msg(
+                fabs(get(&gate, i) - g * get(&v, i) * slope) < 1e-5 * (1 + fabs(g * get(&v, i))),
+                "%s: the gradient of the gate of %s at %g", simd->name, gates[f].name, at);
+        }
+        ck_assert_double_eq(get(&gate, LENGTH), get(&x, LENGTH));
+        ck_assert_double_eq(get(&value, LENGTH), get(&v, LENGTH));
+    }
+}
+
+START_TEST(gates_are_those_of_plain_c_and_may_be_overwritten) {
+    for_each_table(check_gates);
+}
+END_TEST
+
+SUITES {
+    const TTest *const tests[] = {
+        functions_are_those_of_the_math_library_wherever_an_element_stands,
+        functions_treat_nan_and_infinities_as_the_math_library,
+        functions_of_two_are_those_of_the_math_library,
+        derivatives_are_those_of_the_functions,
+        functions_by_numbers_are_those_of_plain_c,
+        gates_are_those_of_plain_c_and_may_be_overwritten,
+    };
+    add_suite("simd_functions", tests);
+}

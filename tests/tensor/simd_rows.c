@@ -1,0 +1,250 @@
+/* The vector kernels on rows: softmax, normalisation, attention, sums and random words, against
+ * plain C in f64. */
+#include "tests/support/simd_tables.h"
+
+static void check_softmax_rows(const wg__simd *simd, wg_dtype dtype) {
+    array x = normal(dtype, 4), y = {.dtype = dtype};
+    for (size_t l = 0; l < WG_COUNT(lengths); l++) {
+        int64_t n = lengths[l];
+        double most = -INFINITY, sum = 0;
+        for (int64_t i = 0; i < n; i++) {
+            most = fmax(most, get(&x, i));
+            sum += exp(get(&x, i) - 1);
+        }
+        assert_near(simd, "row_max", dtype, simd->row_max(n, place(&x, 0)), most, 0);
+        assert_near(simd, "row_sum_exp", dtype, simd->row_sum_exp(n, place(&x, 0), 1), sum, 0);
+        set(&y, n, 42);
+        simd->row_exp(n, place(&x, 0), 1, 3, place(&y, 0));
+        for (int64_t i = 0; i < n; i++)
+            assert_near(simd, "row_exp", dtype, get(&y, i), 3 * exp(get(&x, i) - 1), 0);
+        ck_assert_double_eq(get(&y, n), 42);
+    }
+    set(&x, 150, NAN);
+    ck_assert(isnan(simd->row_max(LENGTH, place(&x, 0))));
+    ck_assert(!isnan(simd->row_max(150, place(&x, 0))));
+}
+
+START_TEST(rows_of_softmax_are_those_of_plain_c) {
+    for_each_table(check_softmax_rows);
+}
+END_TEST
+
+/* With no weights, one and two. */
+static void check_weighted_rows(const wg__simd *simd, wg_dtype dtype) {
+    const array x = normal(dtype, 30), a = normal(dtype, 31), b = normal(dtype, 32);
+    for (size_t l = 0; l < 3 * WG_COUNT(lengths); l++) {
+        const int64_t n = lengths[l / 3];
+        array y = x, from = x, left = a, right = b;
+        const void *first = l % 3 > 0 ? place(&left, 0) : NULL;
+        const void *second = l % 3 > 1 ? place(&right, 0) : NULL;
+        double excess = 0, total = 0, found;
+        for (int64_t i = 0; i < n; i++) {
+            const double weight = (first ? get(&a, i) : 1) * (second ? get(&b, i) : 1);
+            excess += weight * (4 - get(&x, i));
+            total += weight;
+        }
+        assert_near(simd, "row_excess", dtype,
+                    simd->row_excess(n, place(&from, 0), 4, first, second, &found), excess,
+                    (double)n);
+        assert_near(simd, "a sum of weights", dtype, found, total, (double)n);
+        simd->row_subtract(n, 0.5, first, second, place(&y, 0));
+        for (int64_t i = 0; i < n; i++) {
+            const double weight = (first ? get(&a, i) : 1) * (second ? get(&b, i) : 1);
+            assert_near(simd, "row_subtract", dtype, get(&y, i), get(&x, i) - 0.5 * weight, 4);
+        }
+        ck_assert_double_eq(get(&y, n), get(&x, n));
+    }
+}
+
+START_TEST(weighted_rows_are_those_of_plain_c) {
+    for_each_table(check_weighted_rows);
+}
+END_TEST
+
+static void check_normalisation(const wg__simd *simd, wg_dtype dtype) {
+    array x = normal(dtype, 5), weight = normal(dtype, 6), bias = normal(dtype, 7);
+    array dy = normal(dtype, 8), y = {.dtype = dtype}, dx = y, dweight = y, dbias = y;
+    for (size_t l = 1; l < WG_COUNT(lengths); l++) {
+        int64_t n = lengths[l];
+        double mean = 0, variance = 0, u = 0, uh = 0, found_mean, found_variance;
+        for (int64_t i = 0; i < n; i++)
+            mean += get(&x, i) / (double)n;
+        for (int64_t i = 0; i < n; i++)
+            variance += (get(&x, i) - mean) * (get(&x, i) - mean) / (double)n;
+        simd->row_moments(n, place(&x, 0), &found_mean, &found_variance);
+        assert_near(simd, "a mean", dtype, found_mean, mean, 1);
+        assert_near(simd, "a variance", dtype, found_variance, variance, 1);
+        double scale = 1 / sqrt(variance + 0.1);
+        simd->row_normalize(n, place(&x, 0), mean, scale, place(&weight, 0), place(&bias, 0),
+                            place(&y, 0));
+        for (int64_t i = 0; i < n; i++) {
+            double h = (get(&x, i) - mean) * scale;
+            assert_near(simd, "row_normalize", dtype, get(&y, i),
+                        h * get(&weight, i) + get(&bias, i), 8);
+            u += get(&dy, i) * get(&weight, i) / (double)n;
+            uh += get(&dy, i) * get(&weight, i) * h / (double)n;
+            set(&dweight, i, 1);
+            set(&dbias, i, 2);
+        }
+        simd->row_normalize_vjp(n, place(&x, 0), mean, scale, place(&weight, 0), place(&dy, 0),
+                                true, 1, place(&dx, 0), place(&dweight, 0), place(&dbias, 0));
+        for (int64_t i = 0; i < n; i++) {
+            double h = (get(&x, i) - mean) * scale, g = get(&dy, i);
+            assert_near(simd, "dx", dtype, get(&dx, i), scale * (g * get(&weight, i) - u - h * uh),
+                        20);
+            assert_near(simd, "dweight", dtype, get(&dweight, i), 1 + g * h, 8);
+            assert_near(simd, "dbias", dtype, get(&dbias, i), 2 + g, 8);
+        }
+    }
+}
+
+START_TEST(rows_of_layer_norm_are_those_of_plain_c) {
+    for_each_table(check_normalisation);
+}
+END_TEST
+
+static void check_attention_rows(const wg__simd *simd, wg_dtype dtype) {
+    array x = normal(dtype, 9), bias = {.dtype = dtype}, keep = bias, g = normal(dtype, 10);
+    for (int64_t i = 0; i < LENGTH; i++) {
+        set(&bias, i, i % 5 == 1 ? -INFINITY : 0);
+        set(&keep, i, i % 3 == 2 ? 0 : 1.5);
+    }
+    for (size_t l = 1; l < WG_COUNT(lengths); l++) {
+        int64_t n = lengths[l];
+        array s = x, dw = g;
+        double sum = 0, mean = 0, log_sum;
+        for (int64_t i = 0; i < n; i++)
+            sum += exp(get(&x, i) + get(&bias, i));
+        double inverse =
+            simd->row_attention(n, place(&bias, 0), place(&keep, 0), place(&s, 0), &log_sum);
+        assert_near(simd, "log_sum", dtype, log_sum, log(sum), 1);
+        for (int64_t i = 0; i < n; i++) {
+            double p = exp(get(&x, i) + get(&bias, i)) / sum;
+            assert_near(simd, "a weight", dtype, get(&s, i) * inverse, p * get(&keep, i), 1);
+            mean += p * get(&keep, i) * get(&g, i);
+        }
+        s = x;
+        simd->row_attention_vjp(n, place(&bias, 0), place(&keep, 0), log(sum), 0.5, place(&s, 0),
+                                place(&dw, 0));
+        for (int64_t i = 0; i < n; i++) {
+            double p = exp(get(&x, i) + get(&bias, i)) / sum;
+            assert_near(simd, "a weight", dtype, get(&s, i), p * get(&keep, i), 1);
+            assert_near(simd, "a score's gradient", dtype, get(&dw, i),
+                        0.5 * p * (get(&g, i) * get(&keep, i) - mean), 4);
+        }
+    }
+}
+
+/* Without a bias and without factors, as with zeros and with ones. */
+static void check_plain_attention_rows(const wg__simd *simd, wg_dtype dtype) {
+    const size_t size = wg_dtype_size(dtype);
+    array zeros = {.dtype = dtype}, ones = zeros, x = normal(dtype, 9), g = normal(dtype, 10);
+    for (int64_t i = 0; i < LENGTH; i++)
+        set(&ones, i, 1);
+    for (size_t l = 1; l < WG_COUNT(lengths); l++)
+        for (int form = 0; form < 3; form++) {
+            const int64_t n = lengths[l];
+            array s = x, s_by = x, dw = g, dw_by = g;
+            void *bias = form & 1 ? place(&zeros, 0) : NULL;
+            void *keep = form & 2 ? place(&ones, 0) : NULL;
+            double log_sum, log_sum_by;
+            ck_assert_double_eq(simd->row_attention(n, bias, keep, place(&s, 0), &log_sum),
+                                simd->row_attention(n, place(&zeros, 0), place(&ones, 0),
+                                                    place(&s_by, 0), &log_sum_by));
+            ck_assert_double_eq(log_sum, log_sum_by);
+            ck_assert_mem_eq(place(&s, 0), place(&s_by, 0), (size_t)n * size);
+            s = s_by = x;
+            simd->row_attention_vjp(n, bias, keep, log_sum, 0.5, place(&s, 0), place(&dw, 0));
+            simd->row_attention_vjp(n, place(&zeros, 0), place(&ones, 0), log_sum, 0.5,
+                                    place(&s_by, 0), place(&dw_by, 0));
+            ck_assert_mem_eq(place(&s, 0), place(&s_by, 0), (size_t)n * size);
+            ck_assert_mem_eq(place(&dw, 0), place(&dw_by, 0), (size_t)n * size);
+        }
+}
+
+/* Every third one is hidden, and in steps of 2 every other one. */
+static void check_masks(const wg__simd *simd, wg_dtype dtype) {
+    bool mask[LENGTH];
+    array bias = {.dtype = dtype};
+    for (int64_t i = 0; i < LENGTH; i++)
+        mask[i] = i % 3 != 0;
+    for (int64_t step = 1; step <= 2; step++) {
+        const int64_t n = LENGTH / step;
+        set(&bias, n, 7);
+        simd->mask_to_bias(n, mask, step, place(&bias, 0));
+        for (int64_t i = 0; i < n; i++)
+            ck_assert_double_eq(get(&bias, i), mask[i * step] ? 0 : -INFINITY);
+        ck_assert_double_eq(get(&bias, n), 7);
+    }
+}
+
+START_TEST(masks_hide_by_minus_infinity) {
+    for_each_table(check_masks);
+}
+END_TEST
+
+START_TEST(rows_of_attention_are_those_of_plain_c) {
+    for_each_table(check_plain_attention_rows);
+    for_each_table(check_attention_rows);
+}
+END_TEST
+
+static void check_sums(const wg__simd *simd, wg_dtype dtype) {
+    enum { ROWS = 7, WIDTH = 21, STRIDE = 27 };
+    array x = normal(dtype, 11), sums = {.dtype = dtype};
+    for (int64_t j = 0; j < WIDTH + 1; j++)
+        set(&sums, j, 10);
+    simd->add_rows(ROWS, WIDTH, STRIDE, place(&x, 0), place(&sums, 0));
+    for (int64_t j = 0; j < WIDTH; j++) {
+        double sum = 10;
+        for (int64_t i = 0; i < ROWS; i++)
+            sum += get(&x, i * STRIDE + j);
+        assert_near(simd, "a sum", dtype, get(&sums, j), sum, 20);
+    }
+    ck_assert_double_eq(get(&sums, WIDTH), 10);
+}
+
+START_TEST(sums_of_rows_are_added_onto_what_is_there) {
+    for_each_table(check_sums);
+}
+END_TEST
+
+/* ---- Random words ---- */
+
+static void check_words(const wg__simd *simd, wg_dtype dtype) {
+    (void)dtype;
+    enum { GROUPS = 3 };
+    /* The last of these goes past a carry into the upper word of the block's number. */
+    static const uint64_t firsts[] = {0, 5, ((uint64_t)1 << 28) - 1};
+    const uint64_t seed = 0x123456789abcdef, offset = 0xfedcba987654321;
+    for (size_t f = 0; f < WG_COUNT(firsts); f++) {
+        uint32_t words[GROUPS * WG__RANDOM_GROUP + 1];
+        words[GROUPS * WG__RANDOM_GROUP] = 42;
+        simd->random_words(seed, offset, firsts[f], GROUPS, words);
+        for (uint64_t i = 0; i < GROUPS * WG__RANDOM_GROUP; i++) {
+            uint64_t block = 16 * (firsts[f] + i / 64) + i % 16, word = i % 64 / 16;
+            ck_assert_msg(words[i] == wg_random_bits(seed, offset, 4 * block + word),
+                          "%s: word %d of groups from %llu", simd->name, (int)i,
+                          (unsigned long long)firsts[f]);
+        }
+        ck_assert_uint_eq(words[GROUPS * WG__RANDOM_GROUP], 42);
+    }
+}
+
+START_TEST(random_words_are_those_of_random123) {
+    for_each_table(check_words);
+}
+END_TEST
+
+SUITES {
+    const TTest *const tests[] = {
+        rows_of_softmax_are_those_of_plain_c,
+        weighted_rows_are_those_of_plain_c,
+        rows_of_layer_norm_are_those_of_plain_c,
+        rows_of_attention_are_those_of_plain_c,
+        masks_hide_by_minus_infinity,
+        sums_of_rows_are_added_onto_what_is_there,
+        random_words_are_those_of_random123,
+    };
+    add_suite("simd_rows", tests);
+}
