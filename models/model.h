@@ -57,6 +57,9 @@ typedef struct wg_model_sizes {
     int64_t width;      /* C */
     int64_t layers;     /* of the decoder, or of the encoder if there is none: a cache each */
     bool tied_head;     /* the logits use the table of words */
+    int64_t source_vocabulary;       /* encoder-decoders: of the source */
+    int64_t start_id, end_id, pad_id; /* encoder-decoders: the decoder's first token, the end of a
+                                       * text, padding; -1: none */
 } wg_model_sizes;
 
 /* What a new model takes from its tokenizer and its run where its configuration leaves it open. */
