@@ -155,12 +155,12 @@ typedef struct wg__streams {
 int wg__streams_load(const wg__training *training, wg__streams *streams);
 void wg__streams_clear(wg__streams *streams);
 
-typedef struct wg__pairs {
+typedef struct wg__pair_datasets {
     wg_sentence_pairs *training, *held_out;
-} wg__pairs;
+} wg__pair_datasets;
 
-int wg__pairs_load(const wg__training *training, wg__pairs *pairs);
-void wg__pairs_clear(wg__pairs *pairs);
+int wg__pair_datasets_load(const wg__training *training, wg__pair_datasets *pairs);
+void wg__pair_datasets_clear(wg__pair_datasets *pairs);
 
 /* A line on stderr about them. */
 void wg__corpora_describe(const wg__corpora *corpora);

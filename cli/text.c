@@ -135,7 +135,7 @@ static wg_sentence_pairs *load_pairs_to_measure(const wg__training *t, const cha
 }
 
 /* What is measured is measured whole: weights are of the training alone. */
-int wg__pairs_load(const wg__training *t, wg__pairs *pairs) {
+int wg__pair_datasets_load(const wg__training *t, wg__pair_datasets *pairs) {
     const char *eval = wg__setting_text(t->settings, "eval");
     const wg_token_storage storage = storage_of(t->settings);
     int count;
@@ -155,7 +155,7 @@ int wg__pairs_load(const wg__training *t, wg__pairs *pairs) {
     return pairs->held_out ? weigh_pairs(pairs->training, t->settings) : -1;
 }
 
-void wg__pairs_clear(wg__pairs *pairs) {
+void wg__pair_datasets_clear(wg__pair_datasets *pairs) {
     wg_sentence_pairs_free(pairs->training);
     wg_sentence_pairs_free(pairs->held_out);
 }

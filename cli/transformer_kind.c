@@ -11,7 +11,7 @@
 #include "objectives/translation.h"
 
 typedef struct parts {
-    wg__pairs text;
+    wg__pair_datasets text;
     wg_transformer *model;
     wg_translation *translation;
 } parts;
@@ -80,7 +80,7 @@ static int pose(wg__training *t) {
         .seed = (uint64_t)wg__setting_integer(t->settings, "seed"),
         .evaluation_batches = WG__EVALUATION_BATCHES,
     };
-    if (wg__pairs_load(t, &mine->text) < 0)
+    if (wg__pair_datasets_load(t, &mine->text) < 0)
         return -1;
     mine->translation = wg_translation_new(mine->model, t->tokenizer, mine->text.training,
                                            mine->text.held_out, &options);
@@ -109,7 +109,7 @@ static void clear(void *all) {
     wg_translation_free(mine->translation);
     if (mine->model)
         wg_module_free(&mine->model->module);
-    wg__pairs_clear(&mine->text);
+    wg__pair_datasets_clear(&mine->text);
 }
 
 static void describe(const wg__training *t) {

@@ -104,18 +104,19 @@ int wg__gradcheck_evaluate(wg__gradcheck *c, double *values);
 int wg__gradcheck_measure(wg__gradcheck *c);
 
 /* How backward is to be run; zero is under the weights, for all wanted inputs. */
-typedef struct wg__pull {
+typedef struct wg__pull_options {
     wg_tensor *const *weights; /* NULL: c->weights; entries may be NULL */
     int only;                  /* wanted input + 1; 0: all */
     bool retain_graph, create_graph;
-} wg__pull;
+} wg__pull_options;
 
 /* Backward from the outputs of the run at hand: gradients as tensors, or as numbers. */
-int wg__gradcheck_pull_tensors(wg__gradcheck *c, const wg__pull *pull, wg_tensor **gradients);
-int wg__gradcheck_pull(wg__gradcheck *c, const wg__pull *pull, double *gradients);
+int wg__gradcheck_pull_tensors(wg__gradcheck *c, const wg__pull_options *pull,
+                               wg_tensor **gradients);
+int wg__gradcheck_pull(wg__gradcheck *c, const wg__pull_options *pull, double *gradients);
 
 /* Both: a run of its own, and backward. */
-int wg__gradcheck_gradient(wg__gradcheck *c, const wg__pull *pull, double *gradients);
+int wg__gradcheck_gradient(wg__gradcheck *c, const wg__pull_options *pull, double *gradients);
 
 /* Writes the elements of a tensor, as doubles. */
 int wg__read_doubles(wg_tensor *x, double *out);

@@ -82,7 +82,7 @@ static int first_backward(wg__gradcheck *c) {
     if (status == 0)
         status = cotangents_unmodified(c, weights, "the vjp");
     if (status == 0)
-        status = wg__gradcheck_gradient(c, &(wg__pull){0}, c->analytic);
+        status = wg__gradcheck_gradient(c, &(wg__pull_options){0}, c->analytic);
     if (status == 0)
         status = wg__gradcheck_inputs_unmodified(c, "backward");
     if (status == 0)
@@ -94,7 +94,7 @@ static int first_backward(wg__gradcheck *c) {
 }
 
 static int backward_twice(wg__gradcheck *c, double *gradient) {
-    if (wg__gradcheck_gradient(c, &(wg__pull){0}, gradient) < 0)
+    if (wg__gradcheck_gradient(c, &(wg__pull_options){0}, gradient) < 0)
         return -1;
     int64_t at = unlike_bits(c->coordinate_count, gradient, c->analytic);
     return at < 0 ? 0
@@ -125,7 +125,7 @@ static void run_on(wg__gradcheck *c, wg_tensor **others, wg_tensor **outputs) {
         again.wanted_inputs[again.wanted_count++] = others[c->wanted[k]];
     wg_tensor **gradients = again.wanted_inputs + c->wanted_count;
     if (wg__gradcheck_run(&again) == 0)
-        wg__gradcheck_pull_tensors(&again, &(wg__pull){0}, gradients);
+        wg__gradcheck_pull_tensors(&again, &(wg__pull_options){0}, gradients);
     wg_error_clear();
 }
 
@@ -148,7 +148,7 @@ static int backward_after_another_run(wg__gradcheck *c, double *gradient) {
     if (status == 0)
         run_on_others(c);
     if (status == 0)
-        status = wg__gradcheck_pull(c, &(wg__pull){0}, gradient);
+        status = wg__gradcheck_pull(c, &(wg__pull_options){0}, gradient);
     wg_scope_end(&scope, NULL);
     if (status < 0)
         return -1;
@@ -188,7 +188,7 @@ int wg__gradcheck_threads(wg__gradcheck *c) {
                                         "the function at %d threads and at %d", threads, before);
         if (status < 0 || c->wanted_count == 0)
             continue;
-        status = wg__gradcheck_gradient(c, &(wg__pull){0}, gradient);
+        status = wg__gradcheck_gradient(c, &(wg__pull_options){0}, gradient);
         int64_t at = status < 0 ? -1 : unlike_bits(c->coordinate_count, gradient, c->analytic);
         if (at >= 0)
             status = tell(c, WG_DIAGNOSIS_THREADS, at, gradient[at], c->analytic[at],
@@ -203,7 +203,7 @@ int wg__gradcheck_threads(wg__gradcheck *c) {
 
 static int each_gradient_alone(wg__gradcheck *c, double *gradient) {
     for (int w = 0; w < c->wanted_count && c->wanted_count > 1; w++) {
-        if (wg__gradcheck_gradient(c, &(wg__pull){.only = w + 1}, gradient) < 0)
+        if (wg__gradcheck_gradient(c, &(wg__pull_options){.only = w + 1}, gradient) < 0)
             return -1;
         int64_t at = wg__gradcheck_unlike(c, wg_tensor_count(c->wanted_inputs[w]), gradient,
                                           c->analytic + c->wanted_at[w], 1);
@@ -223,11 +223,11 @@ static int one_output_alone(wg__gradcheck *c, int k, double *missing, double *ze
     if (status == 0 && k >= 0)
         weights[k] = c->weights[k];
     if (status == 0)
-        status = wg__gradcheck_gradient(c, &(wg__pull){.weights = weights}, missing);
+        status = wg__gradcheck_gradient(c, &(wg__pull_options){.weights = weights}, missing);
     for (int i = 0; i < c->weighted_count && status == 0; i++)
         weights[i] = i == k ? c->weights[k] : wg_zeros_like(c->weights[i]);
     if (status == 0)
-        status = wg__gradcheck_gradient(c, &(wg__pull){.weights = weights}, zeros);
+        status = wg__gradcheck_gradient(c, &(wg__pull_options){.weights = weights}, zeros);
     wg_scope_end(&scope, NULL);
     wg__free(weights);
     return status;
@@ -310,7 +310,7 @@ static int two_passes_add_up(wg__gradcheck *c, double *gradient) {
 
 static int no_tensor_stays(wg__gradcheck *c, double *gradient) {
     int64_t before = wg_tensors_alive();
-    if (wg__gradcheck_gradient(c, &(wg__pull){0}, gradient) < 0)
+    if (wg__gradcheck_gradient(c, &(wg__pull_options){0}, gradient) < 0)
         return -1;
     int64_t more = wg_tensors_alive() - before;
     return more == 0 ? 0

@@ -137,7 +137,8 @@ static int pull_others(wg__gradcheck *c, double *gradient) {
         const wg_spec *spec = &c->output_specs[c->weighted[k]];
         others[k] = wg_cast(wg_randn(&generator, WG_F64, spec->ndim, spec->shape), spec->dtype);
     }
-    int status = others ? wg__gradcheck_gradient(c, &(wg__pull){.weights = others}, gradient) : -1;
+    int status =
+        others ? wg__gradcheck_gradient(c, &(wg__pull_options){.weights = others}, gradient) : -1;
     wg_scope_end(&scope, NULL);
     wg__free(others);
     return status;
@@ -163,7 +164,7 @@ static int pull_elsewhere(const block *b, double *gradient, bool *differs) {
     for (int w = 0; w < c->wanted_count && status == 0; w++)
         status = wg__snapshot_take(&c->snapshots[c->wanted[w]], c->wanted_inputs[w]);
     if (status == 0)
-        status = wg__gradcheck_gradient(c, &(wg__pull){0}, gradient);
+        status = wg__gradcheck_gradient(c, &(wg__pull_options){0}, gradient);
     if (status == 0)
         status = wg__gradcheck_evaluate(c, c->values);
     *differs = false;

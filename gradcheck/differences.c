@@ -154,8 +154,8 @@ static int pull_columns(wg__gradcheck *c) {
         units[k] = wg_zeros(spec->dtype, spec->ndim, spec->shape);
         if (units[k] && spec->dtype != WG_BF16)
             move_element(units[k], i - c->weighted_at[k], 1);
-        status =
-            wg__gradcheck_pull(c, &(wg__pull){.weights = units, .retain_graph = true}, gradients);
+        status = wg__gradcheck_pull(c, &(wg__pull_options){.weights = units, .retain_graph = true},
+                                    gradients);
         for (int64_t at = 0; at < c->coordinate_count && status == 0; at++)
             c->jacobian[at * c->value_count + i] = gradients[at];
         wg_scope_end(&inner, NULL);

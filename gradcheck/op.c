@@ -159,7 +159,7 @@ static int check_grown(op_check *o, const wg_sample *sample, int number, const c
     if (status == 0)
         status = wg__gradcheck_measure(&c);
     if (status == 0 && c.wanted_count > 0)
-        status = wg__gradcheck_gradient(&c, &(wg__pull){0}, c.analytic);
+        status = wg__gradcheck_gradient(&c, &(wg__pull_options){0}, c.analytic);
     if (status == 0)
         status = wg__gradcheck_threads(&c);
     wg__gradcheck_free(&c);

@@ -23,7 +23,8 @@ static int gradient_function(int input_count, wg_tensor *const *inputs, int outp
     int status = again.function(again.argument_count, again.inputs, again.output_count,
                                 again.outputs, again.context);
     if (status == 0)
-        status = wg__gradcheck_pull_tensors(&again, &(wg__pull){.create_graph = true}, outputs);
+        status =
+            wg__gradcheck_pull_tensors(&again, &(wg__pull_options){.create_graph = true}, outputs);
     wg__free(again.outputs);
     return status;
 }

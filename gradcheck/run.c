@@ -282,7 +282,8 @@ static int list_roots(const wg__gradcheck *c, wg_tensor *const *weights, wg_tens
     return count;
 }
 
-int wg__gradcheck_pull_tensors(wg__gradcheck *c, const wg__pull *pull, wg_tensor **gradients) {
+int wg__gradcheck_pull_tensors(wg__gradcheck *c, const wg__pull_options *pull,
+                               wg_tensor **gradients) {
     wg_tensor **roots = wg__calloc((size_t)c->weighted_count * 2 + 1, sizeof *roots);
     if (!roots)
         return wg__gradcheck_fail(c, WG_DIAGNOSIS_FAILED, -1, "the check itself");
@@ -302,7 +303,7 @@ int wg__gradcheck_pull_tensors(wg__gradcheck *c, const wg__pull *pull, wg_tensor
     return status < 0 || wg_error_pending() ? -1 : 0;
 }
 
-int wg__gradcheck_pull(wg__gradcheck *c, const wg__pull *pull, double *gradients) {
+int wg__gradcheck_pull(wg__gradcheck *c, const wg__pull_options *pull, double *gradients) {
     wg_tensor **found = wg__calloc((size_t)c->wanted_count + 1, sizeof *found);
     if (!found)
         return wg__gradcheck_fail(c, WG_DIAGNOSIS_FAILED, -1, "the check itself");
@@ -319,7 +320,7 @@ int wg__gradcheck_pull(wg__gradcheck *c, const wg__pull *pull, double *gradients
                       : 0;
 }
 
-int wg__gradcheck_gradient(wg__gradcheck *c, const wg__pull *pull, double *gradients) {
+int wg__gradcheck_gradient(wg__gradcheck *c, const wg__pull_options *pull, double *gradients) {
     wg_scope scope;
     wg_scope_begin(&scope);
     int status = wg__gradcheck_run(c);

@@ -94,7 +94,8 @@ static int run_with(wg__gradcheck *c, wg_tensor **inputs, wg_tensor *const *weig
     again.wanted_inputs = wanted;
     int status = wg__gradcheck_evaluate(&again, r->values);
     if (status == 0 && c->wanted_count > 0)
-        status = wg__gradcheck_gradient(&again, &(wg__pull){.weights = weights}, r->gradients);
+        status =
+            wg__gradcheck_gradient(&again, &(wg__pull_options){.weights = weights}, r->gradients);
     wg__free(wanted);
     return status;
 }
@@ -154,7 +155,7 @@ static int cotangents_in_layout(wg__gradcheck *c, int l, wg_tensor **weights, re
                    : 0;
     snprintf(c->report->variant, sizeof c->report->variant, "cotangents %s", layouts[l].name);
     c->report->variants++;
-    if (wg__gradcheck_gradient(c, &(wg__pull){.weights = weights}, r->gradients) < 0)
+    if (wg__gradcheck_gradient(c, &(wg__pull_options){.weights = weights}, r->gradients) < 0)
         return -1;
     memcpy(r->values, c->values, (size_t)c->all_count * sizeof(double));
     return compare_results(c, r, c->values, c->analytic);
@@ -210,7 +211,7 @@ static int one_leaf(wg__gradcheck *c, int w, wg_tensor **inputs, results *r) {
     again.wanted = &c->wanted[w];
     again.wanted_inputs = &x;
     again.wanted_count = 1;
-    if (wg__gradcheck_gradient(&again, &(wg__pull){0}, r->gradients) < 0)
+    if (wg__gradcheck_gradient(&again, &(wg__pull_options){0}, r->gradients) < 0)
         return -1;
     const double *expected = c->analytic + c->wanted_at[w];
     int64_t at = wg__gradcheck_unlike(c, wg_tensor_count(x), r->gradients, expected, 1);

@@ -246,6 +246,7 @@ script_tests = \
 	tests/docs.sh \
 	tests/examples.sh \
 	tests/floors.sh \
+	tests/floors_selftest.sh \
 	tests/fuzz/seeds.sh \
 	tests/headers.sh \
 	tests/ops_table.sh \

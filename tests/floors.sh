@@ -1,62 +1,223 @@
 #!/bin/sh
-# Holds the floors: a file includes its own floor and those above it in the list, never one below.
-# Prints TAP, one result a folder, each wrong include as file:line. With an argument, looks at that
-# tree instead of the one it stands in.
-cd "${1:-$(dirname "$0")/..}" || exit 1
+# Holds the floors, which docs/design.md lists from the bottom to the top:
+#
+#   includes   a file includes its own floor and those below, never one above
+#   symbols    no object file uses a symbol that a floor above defines; with the order of the floors
+#              this also rules out circles of calls. A callback is no use of a symbol.
+#   names      only models/, objectives/ and formats/'s own formats name a model or an objective
+#   unique     the library and the command, which may be linked statically, define an external name
+#              in one file, and the library's begin with wg_; so with the names of wg_ types
+#
+#   tests/floors.sh [TREE [BUILD]]
+#
+# TREE is the tree to look at, by default the one that this script is in. BUILD has its object files,
+# by default the working directory or TREE/build; without them the symbols are skipped. Prints TAP,
+# and for each fault a line with its file.
+tree=${1:-$(dirname "$0")/..}
+build=${2:-$PWD}
+cd "$tree" || exit 1
+test -f "$build/config.status" || test $# -gt 1 || build=$PWD/build
 
-# Each line: a folder, then what it may include besides itself.
-floors='base
-tensor base
-autograd base tensor
-nn base tensor autograd
-optim base tensor autograd nn
-gradcheck base tensor autograd nn optim
-io base tensor autograd nn optim gradcheck
-data base tensor autograd nn optim gradcheck io
-train base tensor autograd nn optim gradcheck io data
-models base tensor autograd nn optim gradcheck io data train
-objectives base tensor autograd nn optim gradcheck io data train models
-formats base tensor autograd nn optim gradcheck io data train models objectives
-cli base tensor autograd nn optim gradcheck io data train models objectives formats
-bench base tensor autograd nn optim gradcheck io data train models objectives formats cli'
-folders=$(echo "$floors" | cut -d ' ' -f 1 | tr '\n' '|')
-folders=${folders%|}
+# `yes' makes the names a test; otherwise the number of lines is printed and nothing fails.
+hold_names=${HOLD_NAMES:-no}
 
-# Prints file:line: include for each include of a folder that may not be included.
+floors='base tensor autograd nn optim gradcheck io data train models objectives formats cli bench'
+
+# The one use of a symbol of a floor above: the command's table of verbs has the entry of `bench'.
+symbols_allowed='wg__verb_bench'
+
+# Names that are those of a file format, as FILE WORD: what they say is in the files that are read.
+names_allowed='formats/gguf.c llama
+formats/gguf_layout.c llama
+formats/llama2c.c llama
+formats/llama2c.c llama2'
+
+number=0
+failed=0
+
+# report FAULTS TITLE: one result; fails if there are faults, a line each.
+report() {
+    number=$((number + 1))
+    if test -z "$1"; then
+        echo "ok $number - $2"
+    else
+        echo "$1" | sed 's/^/# /'
+        echo "not ok $number - $2"
+        failed=1
+    fi
+}
+
+skip() {
+    number=$((number + 1))
+    echo "ok $number - $1 # SKIP $2"
+}
+
+sources_of() {
+    find "$1" -name '*.[ch]' 2>/dev/null | LC_ALL=C sort
+}
+
+# floors_above FLOOR: the names of the floors above it, each with a blank behind it.
+floors_above() {
+    echo " $floors " | sed "s/.* $1 //"
+}
+
+# ---- Includes ----
+
+# Prints file:line: include for each include of a floor above. The umbrella header has all floors, so
+# only the command and the benchmarks may include it.
 wrong_includes() {
-    folder=$1
-    allowed=$(echo "$*" | tr ' ' '|')
-    find "$folder" -name '*.[ch]' | sort | while read -r file; do
-        grep -nE "^[[:space:]]*#[[:space:]]*include[[:space:]]*[<\"](wengert/|(\.\./)*)($folders)/" \
-            "$file" |
-            grep -vE "[<\"](wengert/|(\.\./)*)($allowed)/" | sed "s|^|$file:|"
-        # The umbrella holds all floors, so no file below cli/ may take it.
-        test "$folder" = cli || test "$folder" = bench ||
-            grep -nE "^[[:space:]]*#[[:space:]]*include[[:space:]]*[<\"].*wengert\.h[>\"]" "$file" |
-            sed "s|^|$file:|"
+    above=$(floors_above "$1" | sed 's/ $//; s/ /|/g')
+    case $1 in
+    cli | bench) pattern="(wengert/|(\.\./)*)(${above:-none})/" ;;
+    *) pattern="((wengert/|(\.\./)*)($above)/|.*wengert\.h)" ;;
+    esac
+    sources_of "$1" | xargs grep -nHE "^[[:space:]]*#[[:space:]]*include[[:space:]]*[<\"]$pattern"
+}
+
+# ---- Symbols ----
+
+# The object files of a floor's sources: libtool's (FOLDER/.libs/LIBRARY_la-NAME.o) and the command's.
+objects_of() {
+    sources_of "$1" | sed -n 's/\.c$//p' | while read -r stem; do
+        for object in "$build/${stem%/*}/.libs"/*_la-"${stem##*/}.o" \
+            "$build/${stem%/*}"/*_la-"${stem##*/}.o" "$build/$stem.o"; do
+            test ! -f "$object" || echo "$object"
+        done
     done
 }
 
-echo "1..$(echo "$floors" | wc -l)"
-number=0
-failed=0
-while read -r line; do
-    number=$((number + 1))
-    folder=${line%% *}
-    if ! test -d "$folder"; then
-        echo "ok $number - $folder/ includes no floor below # SKIP there is no such folder"
-        continue
-    fi
+# Prints `FLOOR OBJECT SYMBOL defines|uses' for all external symbols but those of compilers.
+symbols() {
+    for floor in $floors; do
+        objects_of "$floor" | xargs -r nm -A -g -P 2>/dev/null |
+            awk -v floor="$floor" -v build="$build/" '
+                $2 !~ /^_/ {
+                    sub(/:$/, "", $1)
+                    print floor, substr($1, length(build) + 1), $2, $3 ~ /[Uwv]/ ? "uses" : "defines"
+                }'
+    done
+}
+
+# wrong_symbols FLOOR FILE: prints the uses of symbols that only floors above define.
+wrong_symbols() {
+    awk -v floor="$1" -v order="$floors" -v allowed=" $symbols_allowed " '
+        BEGIN { n = split(order, names, " "); for (i = 1; i <= n; i++) level[names[i]] = i }
+        NR == FNR {
+            if ($4 == "defines" && !(($3 in lowest) && level[lowest[$3]] <= level[$1]))
+                lowest[$3] = $1
+            next
+        }
+        $1 == floor && $4 == "uses" && ($3 in lowest) && level[lowest[$3]] > level[floor] &&
+            !index(allowed, " " $3 " ") { print $2 " uses " $3 ", which " lowest[$3] "/ defines" }
+    ' "$2" "$2"
+}
+
+# ---- Unique names ----
+
+# Prints the external names that are defined twice, and those of the library that want a prefix. A
+# kernel that is compiled for several instruction sets has a name of its own in each.
+wrong_definitions() {
+    awk '$4 == "defines" && ($3 in object) { print $3 " is defined in " object[$3] " and " $2 }
+         $4 == "defines" { object[$3] = $2 }
+         $4 == "defines" && $1 != "cli" && $1 != "bench" && $3 !~ /^wg_/ {
+             print $2 " defines " $3 ", which does not begin with wg_"
+         }' "$1"
+}
+
+# Prints the tags and the type names with wg_ that two files define.
+wrong_types() {
     # shellcheck disable=SC2086
-    wrong=$(wrong_includes $line)
-    if test -z "$wrong"; then
-        echo "ok $number - $folder/ includes no floor below"
+    for floor in $floors; do sources_of "$floor"; done | xargs awk '
+        function define(kind, name) {
+            if (((kind name) in file) && file[kind name] != FILENAME)
+                print kind name " is defined in " file[kind name] " and " FILENAME
+            file[kind name] = FILENAME
+        }
+        match($0, /(struct|union|enum) wg_[a-z0-9_]+ \{/) {
+            split(substr($0, RSTART, RLENGTH), part, " "); define("tag ", part[2])
+        }
+        match($0, /^\} wg_[a-z0-9_]+;/) { define("type ", substr($0, 3, RLENGTH - 3)) }
+        /^typedef / && match($0, /\(\*wg_[a-z0-9_]+\)/) { define("type ", substr($0, RSTART + 2, RLENGTH - 3)) }
+        /^typedef [a-z0-9_ ]+ \*?wg_[a-z0-9_]+;/ && $2 != "struct" && $2 != "union" {
+            name = $NF; gsub(/[*;]/, "", name); define("type ", name)
+        }'
+}
+
+# ---- Names of models and objectives ----
+
+# The names in the records of models/*.c and objectives/*.c, one a line: `.name = "bert"' and
+# `.model_type = "gpt2"' of a wg_model_type or wg_objective. Without records: the names of old.
+names() {
+    found=$(cat models/*.c objectives/*.c 2>/dev/null | awk '
+        /^(static )?const wg_(model_type|objective) [a-z0-9_]+ = \{/ { inside = 1 }
+        /^\};/ { inside = 0 }
+        inside && /^    \.(name|model_type) = "/ { split($0, part, "\""); print part[2] }')
+    echo "${found:-bert gpt gpt2 glm llama t5 transformer mlm cloze squad translation classification
+        question_answering blank_infilling language_modeling}" | tr -s ' ' '\n' | LC_ALL=C sort -u
+}
+
+# Prints file:line: text for each line of a floor that names one, outside of comments and includes.
+# Words end at underscores: wg_bert_new names bert.
+wrong_names() {
+    pattern=$(names | tr 'A-Z\n' 'a-z|' | sed 's/|$//; s/^|//; s/[-_]/[-_]/g')
+    sources_of "$1" | xargs awk -v pattern="$pattern" -v allowed="$names_allowed" '
+        BEGIN {
+            n = split(allowed, rows, "\n")
+            for (i = 1; i <= n; i++) exempt[rows[i]] = 1
+            word = "(^|[^a-z0-9])(" pattern ")([^a-z0-9]|$)"
+        }
+        FNR == 1 { comment = 0 }
+        {
+            rest = $0; code = ""
+            while (rest != "") {
+                at = index(rest, comment ? "*/" : "/*")
+                if (!comment) code = code (at ? substr(rest, 1, at - 1) : rest)
+                if (!at) break
+                rest = substr(rest, at + 2); comment = !comment
+            }
+            if (code ~ /^[ \t]*#[ \t]*include/) next
+            code = tolower(code)
+            while (match(code, word)) {
+                name = substr(code, RSTART, RLENGTH)
+                gsub(/^[^a-z0-9]|[^a-z0-9]$/, "", name)
+                if (!((FILENAME " " name) in exempt)) { print FILENAME ":" FNR ": " $0; next }
+                code = substr(code, RSTART + RLENGTH - 1)
+            }
+        }'
+}
+
+# ---- The tests ----
+
+for floor in $floors; do
+    if test -d "$floor"; then
+        report "$(wrong_includes "$floor")" "$floor/ includes no floor above"
     else
-        echo "$wrong" | sed 's/^/# /'
-        echo "not ok $number - $folder/ includes no floor below"
-        failed=1
+        skip "$floor/ includes no floor above" 'there is no such folder'
     fi
-done <<END
-$floors
-END
+done
+
+table=$(mktemp)
+trap 'rm -f "$table"' EXIT
+symbols >"$table"
+if test -s "$table"; then
+    for floor in $floors; do
+        report "$(wrong_symbols "$floor" "$table")" "$floor/ uses no symbol of a floor above"
+    done
+    report "$(wrong_definitions "$table")" 'each external name is defined once'
+else
+    skip 'no folder uses a symbol of a floor above' 'there are no object files'
+fi
+report "$(wrong_types)" 'each type is defined once'
+
+for floor in $floors; do
+    case $floor in models | objectives) continue ;; esac
+    faults=$(wrong_names "$floor")
+    if test "$hold_names" = yes; then
+        report "$faults" "$floor/ names no model and no objective"
+    else
+        skip "$floor/ names no model and no objective" "$(echo "$faults" | grep -c .) lines do"
+    fi
+done
+
+echo "1..$number"
 exit $failed
