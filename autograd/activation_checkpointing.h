@@ -1,4 +1,4 @@
-/* Activation recomputation: a part of the forward pass saves nothing, and runs once more when
+/* Activation checkpointing: a part of the forward pass saves nothing, and runs once more when
  * backward comes to it   (Chen et al. 2016, Training deep nets with sublinear memory cost).
  *
  *     static int block(int input_count, wg_tensor *const *inputs, int output_count,
@@ -8,7 +8,7 @@
  *     }
  *
  *     for (int i = 0; i < layers; i++)
- *         wg_recompute(block, layer[i], 1, &x, 1, &x, NULL);
+ *         wg_activation_checkpoint(block, layer[i], 1, &x, 1, &x, NULL);
  *
  * Of each block its input alone is kept, and while backward is in a block what that block saves. */
 #ifndef WG_AUTOGRAD_ACTIVATION_CHECKPOINTING_H
@@ -18,14 +18,14 @@
 
 WG_BEGIN_DECLS
 
-typedef struct wg_recompute_options {
+typedef struct wg_activation_checkpoint_options {
     int generator_count; /* the generators that the function draws from: they are put back to where
                           */
     wg_generator *const *generators; /* they stood for the second run, so that dropout is the same;
                                         NULL: the thread's default generator */
     size_t context_size; /* so many bytes of `context` are copied for the second run, so that it may
                             be a local variable; 0: it is used where it is */
-} wg_recompute_options;
+} wg_activation_checkpoint_options;
 
 /* Runs the function and gives its outputs, recorded as if it had been called; but what its ops
  * would save for backward is dropped, and computed by a second run when a backward pass first needs
@@ -40,11 +40,11 @@ typedef struct wg_recompute_options {
  * are gone.
  *
  * Runs the function and nothing else while recording is off, inside of wg_jvp, and inside of
- * another wg_recompute, whose second run it is part of. [scope; whatever the function says; nothing
- * runs while an error is pending] */
-WG_API int wg_recompute(wg_function function, void *context, int input_count,
-                        wg_tensor *const *inputs, int output_count, wg_tensor **outputs,
-                        const wg_recompute_options *options);
+ * another wg_activation_checkpoint, whose second run it is part of. [scope; whatever the function
+ * says; nothing runs while an error is pending] */
+WG_API int wg_activation_checkpoint(wg_function function, void *context, int input_count,
+                                    wg_tensor *const *inputs, int output_count, wg_tensor **outputs,
+                                    const wg_activation_checkpoint_options *options);
 
 WG_END_DECLS
 

@@ -1,5 +1,5 @@
 /* The search for the op that made the first NaN. */
-#include "autograd/anomaly.h"
+#include "autograd/internal.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -22,7 +22,7 @@ static _Thread_local const wg_node *running; /* whose vjp runs */
 
 bool wg_set_anomaly_mode(bool on) {
     bool was = mode;
-    wg__autograd_start();
+    wg__install_anomaly_check(wg__check_forward);
     mode = on;
     wg__checks_anomalies = on;
     return was;

@@ -1,36 +1,462 @@
 /* The walk back:
  *
- *     plan   every node that the outputs depend on, in order, and which of them matter (pass.c)
- *     run    each node once all its cotangents have come, the first outputs' nodes first: hooks,
- *            what is kept of its cotangents, and its vjp (pass_vjp.c) */
-#include "autograd/autograd.h"
+ *     plan   every node that the outputs depend on, in order, and which of them matter
+ *     run    each node once all its cotangents have come, the first outputs' nodes first: its
+ * hooks, the gradients that are kept of its cotangents, and its vjp
+ *
+ * A pass keeps a table of its own, one entry a node; node->slot finds the entry:
+ *
+ *     slot   node         pending   cotangents
+ *     0      of output    0         seed
+ *     1      op           1         added up as the nodes that depend on it run
+ *     ...    leaf         2         its own gradient stands here, to be added onto
+ */
+#include "autograd/internal.h"
 
 #include <string.h>
 
-#include "autograd/forward.h"
-#include "autograd/pass.h"
 #include "tensor/ops.h"
+#include "tensor/span.h"
+
+typedef struct pass_entry {
+    wg_node *node;
+    int64_t pending; /* edges whose cotangents have not come */
+    bool needed;
+    bool holds_gradient;  /* a leaf's own gradient stands in for its cotangent, to be added onto */
+    uint64_t outer_visit; /* what the node said before: passes may nest, in a vjp */
+    int64_t outer_slot;
+    wg_tensor *cotangents[WG_MAX_OUTPUTS]; /* kept */
+} pass_entry;
+
+typedef struct pass {
+    uint64_t id;
+    bool retain_graph, create_graph;
+    bool in_ops; /* vjps in public ops and decompositions, nothing in place: the gradient is itself
+                    to be differentiated, by a recorded graph or by forward mode */
+    int input_count; /* of the functional form; 0: leaves take their gradients */
+    wg_tensor *const *inputs;
+    wg_tensor **results; /* kept, one for each input */
+    pass_entry *entries;
+    int64_t count, capacity;
+    int64_t *stack; /* of slots; capacity as large as entries' */
+} pass;
 
 static atomic_uint_fast64_t last_pass;
+
+/* ---- Where a walk can stop ---- */
+
+/* Passes its input through, recorded: a new place in the graph, where a walk can stop. */
+static int identity_infer(wg_call *call) {
+    call->output_specs[0] = call->input_specs[0];
+    return 0;
+}
+
+static int identity_forward(wg_call *call) {
+    call->outputs[0] = wg_detach(call->inputs[0]);
+    return call->outputs[0] ? 0 : -1;
+}
+
+static int identity_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
+    (void)call;
+    gradients[0] = cotangents[0];
+    return 0;
+}
+
+static const wg_op identity = {
+    .name = "identity",
+    .doc = "y = x",
+    .min_inputs = 1,
+    .max_inputs = 1,
+    .output_count = 1,
+    .differentiable = 1,
+    .is_view = true,
+    .infer = identity_infer,
+    .forward = identity_forward,
+    .vjp = identity_vjp,
+    .jvp = wg_jvp_linear,
+};
+
+wg_tensor *wg__stand_in(wg_tensor *x) {
+    if (wg_requires_grad(x))
+        return wg_apply_one(&identity, 1, &x, NULL);
+    wg_tensor *leaf = wg_alias(x);
+    return wg_set_requires_grad(leaf, true) < 0 ? NULL : leaf;
+}
+
+/* ---- The plan:
+ *
+ *     collect   every node that the outputs depend on, with how many edges lead to it
+ *     sort      each after all that depend on it
+ *     need      backwards: which of them lead to a wanted input ---- */
+
+static int grow(pass *p) {
+    int64_t capacity = p->capacity ? p->capacity * 2 : 64;
+    pass_entry *entries = wg__alloc((size_t)capacity * sizeof *entries);
+    int64_t *stack = wg__alloc((size_t)capacity * sizeof *stack);
+    if (!entries || !stack) {
+        wg__free(entries);
+        wg__free(stack);
+        return -1;
+    }
+    if (p->count) {
+        memcpy(entries, p->entries, (size_t)p->count * sizeof *entries);
+        memcpy(stack, p->stack, (size_t)p->count * sizeof *stack);
+    }
+    wg__free(p->entries);
+    wg__free(p->stack);
+    p->entries = entries;
+    p->stack = stack;
+    p->capacity = capacity;
+    return 0;
+}
+
+static bool is_new(const pass *p, const wg_node *node) {
+    return node->visit != p->id;
+}
+
+static int add_node(pass *p, wg_node *node) {
+    if (p->count == p->capacity && grow(p) < 0)
+        return -1;
+    p->entries[p->count] =
+        (pass_entry){.node = node, .outer_visit = node->visit, .outer_slot = node->slot};
+    node->visit = p->id;
+    node->slot = p->count++;
+    wg__node_retain(node);
+    return 0;
+}
+
+/* A stand-in that the functional form asks for: nothing beyond it can matter. */
+static bool is_end(const pass *p, const wg_node *node) {
+    for (int i = 0; i < p->input_count && node->op == &identity; i++)
+        if (p->inputs[i]->node == node)
+            return true;
+    return false;
+}
+
+/* The node that input leads to, or NULL where the walk does not go. */
+static wg_node *target_of(const pass *p, const wg_node *node, int input) {
+    return is_end(p, node) ? NULL : node->edges[input].node;
+}
+
+/* The table itself is the queue: nodes beyond `next` are still to be expanded. */
+static int collect(pass *p, int output_count, wg_tensor *const *outputs) {
+    for (int i = 0; i < output_count; i++)
+        if (is_new(p, outputs[i]->node) && add_node(p, outputs[i]->node) < 0)
+            return -1;
+    for (int64_t next = 0; next < p->count; next++) {
+        wg_node *node = p->entries[next].node;
+        for (int i = 0; i < node->input_count; i++) {
+            wg_node *target = target_of(p, node, i);
+            if (!target)
+                continue;
+            if (is_new(p, target) && add_node(p, target) < 0)
+                return -1;
+            p->entries[target->slot].pending++;
+        }
+    }
+    return 0;
+}
+
+/* Slots in the order in which they will run: each node comes after all that depend on it (Kahn
+ * 1962), a leaf at once. Uses the pending counts up. */
+static void sort_nodes(pass *p, int64_t *order) {
+    int64_t top = 0, done = 0;
+    for (int64_t i = 0; i < p->count; i++)
+        if (p->entries[i].pending == 0)
+            p->stack[top++] = i;
+    while (top > 0) {
+        int64_t slot = p->stack[--top];
+        order[done++] = slot;
+        wg_node *node = p->entries[slot].node;
+        for (int i = 0; i < node->input_count; i++) {
+            wg_node *target = target_of(p, node, i);
+            if (!target || --p->entries[target->slot].pending > 0)
+                continue;
+            if (target->op)
+                p->stack[top++] = target->slot;
+            else
+                order[done++] = target->slot;
+        }
+    }
+}
+
+static void mark_needed(pass *p, const int64_t *order) {
+    for (int i = 0; i < p->input_count; i++)
+        if (!is_new(p, p->inputs[i]->node))
+            p->entries[p->inputs[i]->node->slot].needed = true;
+    for (int64_t i = p->count - 1; i >= 0; i--) {
+        pass_entry *e = &p->entries[order[i]];
+        e->needed |= p->input_count == 0;
+        for (int k = 0; k < e->node->input_count && !e->needed; k++) {
+            wg_node *target = target_of(p, e->node, k);
+            e->needed = target && p->entries[target->slot].needed;
+        }
+    }
+}
+
+static int64_t *make_plan(pass *p, int output_count, wg_tensor *const *outputs) {
+    if (collect(p, output_count, outputs) < 0)
+        return NULL;
+    int64_t *order = wg__alloc((size_t)p->count * sizeof *order);
+    if (!order)
+        return NULL;
+    sort_nodes(p, order);
+    mark_needed(p, order);
+    return order;
+}
+
+static bool needs(const pass *p, const wg_node *node, int input) {
+    const wg_node *target = target_of(p, node, input);
+    return target && p->entries[target->slot].needed;
+}
+
+static void end_pass(pass *p) {
+    for (int64_t i = 0; i < p->count; i++) {
+        pass_entry *e = &p->entries[i];
+        if (e->holds_gradient && e->cotangents[0] && !e->node->gradients[0]) {
+            e->node->gradients[0] = e->cotangents[0];
+            e->cotangents[0] = NULL;
+        }
+        for (int j = 0; j < WG_MAX_OUTPUTS; j++)
+            wg_release(e->cotangents[j]);
+        e->node->visit = e->outer_visit;
+        e->node->slot = e->outer_slot;
+        wg__node_release(e->node);
+    }
+    wg__free(p->entries);
+    wg__free(p->stack);
+}
+
+/* ---- Adding up ---- */
+
+static wg_tensor **cotangent_of(pass *p, wg__edge edge) {
+    pass_entry *e = &p->entries[edge.node->slot];
+    wg_tensor **place = &e->cotangents[edge.output_index];
+    bool takes_gradient = p->input_count == 0 && !edge.node->op && !edge.node->hooks && !p->in_ops;
+    if (takes_gradient && !e->holds_gradient) {
+        e->holds_gradient = true;
+        *place = edge.node->gradients[0];
+        edge.node->gradients[0] = NULL;
+    }
+    return place;
+}
+
+static bool is_ours_to_write(const pass *p, const wg_tensor *x) {
+    return !p->in_ops && wg__tensor_is_sole(x) && wg_tensor_is_contiguous(x);
+}
+
+static int put(wg_tensor **place, wg_tensor *sum) {
+    wg_tensor *kept = sum ? wg__tensor_reference(sum, false) : NULL;
+    if (!kept)
+        return -1;
+    wg_release(*place);
+    *place = kept;
+    return 0;
+}
+
+static int accumulate(pass *p, wg_tensor **place, wg_tensor *gradient) {
+    if (!*place)
+        return put(place, gradient);
+    if (is_ours_to_write(p, *place))
+        return wg_add_(*place, gradient, 1);
+    return put(place, wg_add(*place, gradient));
+}
+
+/* ---- Running one node ---- */
+
+/* A fused op whose gradient is to be differentiated again: its decomposition is recorded on
+ * stand-ins for its inputs, where the walk of wg_grad ends, and that walk is recorded in turn. */
+static int walk_decomposition(const pass *p, wg_call *call, wg_tensor *const *cotangents,
+                              wg_tensor **gradients) {
+    wg_tensor *all[WG_MAX_INPUTS], *wanted[WG_MAX_INPUTS], *found[WG_MAX_INPUTS];
+    int which[WG_MAX_INPUTS], wanted_count = 0, output_count = 0;
+    for (int i = 0; i < call->input_count; i++) {
+        all[i] = call->inputs[i];
+        if (!(call->wants >> i & 1))
+            continue;
+        all[i] = wg__stand_in(call->inputs[i]);
+        wanted[wanted_count] = all[i];
+        which[wanted_count++] = i;
+    }
+    wg_call again = *call;
+    again.inputs = all;
+    memset(again.outputs, 0, sizeof again.outputs);
+    if (call->op->decompose(&again) < 0)
+        return -1;
+    wg_tensor *outputs[WG_MAX_OUTPUTS], *weights[WG_MAX_OUTPUTS];
+    for (int j = 0; j < call->output_count; j++) {
+        if (!cotangents[j] || !wg_requires_grad(again.outputs[j]))
+            continue;
+        outputs[output_count] = again.outputs[j];
+        weights[output_count++] = cotangents[j];
+    }
+    if (output_count == 0)
+        return 0;
+    wg_backward_options options = {.create_graph = p->create_graph};
+    if (wg_grad(output_count, outputs, weights, wanted_count, wanted, &options, found) < 0)
+        return -1;
+    for (int k = 0; k < wanted_count; k++)
+        gradients[which[k]] = found[k];
+    return 0;
+}
+
+static int differentiate_decomposition(const pass *p, wg_call *call, wg_tensor *const *cotangents,
+                                       wg_tensor **gradients) {
+    bool was = wg_set_grad_enabled(true);
+    int status = walk_decomposition(p, call, cotangents, gradients);
+    wg_set_grad_enabled(was);
+    return status;
+}
+
+static int check_saved(const wg_node *node, const wg__saved *saved, const char *what, int index) {
+    if (!saved->tensor || wg_tensor_version(saved->tensor) == saved->version)
+        return 0;
+    char text[128];
+    return wg_fail(
+        WG_ERROR_GRADIENT, "backward",
+        "%s %d of %s, %s, was written in place after it was saved (version %llu, "
+        "saved at %llu); write to a clone, or run backward first",
+        what, index, node->op->name, wg_spec_text(text, sizeof text, &saved->tensor->spec),
+        (unsigned long long)wg_tensor_version(saved->tensor), (unsigned long long)saved->version);
+}
+
+/* Whether a leaf may be written once this node has run. */
+static bool frees_a_leaf(const pass *p, const wg_node *node) {
+    for (int i = 0; i < node->input_count && p->input_count == 0; i++)
+        if (node->edges[i].node && node->edges[i].node->post_hooks)
+            return true;
+    return false;
+}
+
+/* The call that vjp sees. A saved output gets its node back, so that its use can be recorded.
+ * A node that saves nothing can do without the second run of its region, but that run needs the
+ * leaves as they were in the first. */
+static int unpack(const pass *p, wg_node *node, wg_call *call, wg_tensor **inputs) {
+    const bool runs_again =
+        node->lacks || (node->region && !node->region->filled && frees_a_leaf(p, node));
+    if (runs_again && wg__region_run_again(node) < 0)
+        return -1;
+    if (node->freed)
+        return wg_fail(WG_ERROR_GRADIENT, "backward",
+                       "what %s saved is freed: a second backward through one graph needs "
+                       "retain_graph on the first",
+                       node->op->name);
+    wg__node_call(node, inputs, call);
+    for (int i = 0; i < node->input_count; i++)
+        if (check_saved(node, &node->inputs[i], "input", i) < 0)
+            return -1;
+    for (int j = 0; j < node->output_count; j++) {
+        wg__saved *saved = &node->outputs[j];
+        if (check_saved(node, saved, "output", j) < 0)
+            return -1;
+        if (!saved->tensor || !p->create_graph)
+            continue;
+        call->outputs[j] = wg_alias(saved->tensor);
+        if (!call->outputs[j])
+            return -1;
+        wg__node_retain(node);
+        call->outputs[j]->node = node;
+        call->outputs[j]->output_index = j;
+    }
+    return 0;
+}
+
+static int check_gradient(const wg_node *node, int input, const wg_tensor *gradient) {
+    const wg_spec *wanted = &node->input_specs[input];
+    if (wg__same_shape(&gradient->spec, wanted) && gradient->spec.dtype == wanted->dtype)
+        return 0;
+    char is[128], should[128];
+    return wg_fail(WG_ERROR_GRADIENT, "backward",
+                   "the vjp of %s gave input %d a gradient of %s; wanted %s", node->op->name, input,
+                   wg_spec_text(is, sizeof is, &gradient->spec),
+                   wg_spec_text(should, sizeof should, wanted));
+}
+
+/* Runs the vjp and hands its gradients on along the edges. */
+static int run_vjp(pass *p, pass_entry *e, wg_tensor **inputs, wg_tensor **gradients) {
+    wg_node *node = e->node;
+    wg_call call;
+    if (unpack(p, node, &call, inputs) < 0)
+        return -1;
+    call.create_graph = p->in_ops;
+    call.last_use = !p->retain_graph && !p->in_ops && !wg__checks_anomalies;
+    bool decomposes = p->in_ops && node->op->decompose;
+    for (int i = 0; i < node->input_count; i++) {
+        gradients[i] = NULL;
+        if (!needs(p, node, i))
+            continue;
+        call.wants |= (uint32_t)1 << i;
+        if (decomposes || wg__checks_anomalies || !(node->op->accumulates >> i & 1))
+            continue;
+        wg_tensor *running = *cotangent_of(p, node->edges[i]);
+        if (running && is_ours_to_write(p, running))
+            gradients[i] = running;
+    }
+    wg__anomaly_state before = wg__anomaly_enter(node);
+    int status = decomposes ? differentiate_decomposition(p, &call, e->cotangents, gradients)
+                            : node->op->vjp(&call, e->cotangents, gradients);
+    wg__anomaly_leave(before);
+    if (status < 0)
+        return wg_error_pending()
+                   ? -1
+                   : wg_fail(WG_ERROR_GRADIENT, "backward", "the vjp of %s failed", node->op->name);
+    if (before.checks && wg__check_vjp(node, e->cotangents, gradients) < 0)
+        return -1;
+    for (int i = 0; i < node->input_count; i++) {
+        if (!gradients[i] || !needs(p, node, i))
+            continue;
+        wg_tensor **place = cotangent_of(p, node->edges[i]);
+        if (gradients[i] == *place) /* added onto where it stood */
+            continue;
+        if (check_gradient(node, i, gradients[i]) < 0 || accumulate(p, place, gradients[i]) < 0)
+            return -1;
+    }
+    return wg_error_pending() ? -1 : 0;
+}
+
+/* What a vjp reads and writes, for the profile. */
+static double bytes_of(const pass_entry *e, wg_tensor *const *inputs, wg_tensor *const *gradients) {
+    const int count = e->node->input_count;
+    return wg__bytes_of(count, inputs) + wg__bytes_of(count, gradients) +
+           wg__bytes_of(WG_MAX_OUTPUTS, e->cotangents);
+}
+
+static int run_op(pass *p, pass_entry *e) {
+    wg_tensor *inputs[WG_MAX_INPUTS], *gradients[WG_MAX_INPUTS];
+    wg_scope scope;
+    wg_scope_begin(&scope);
+    wg__span span;
+    wg__span_begin(&span, e->node->op->name, WG_PROFILE_BACKWARD);
+    int status = run_vjp(p, e, inputs, gradients);
+    if (span.taken) {
+        const wg_node *node = e->node;
+        const double bytes = status < 0 || node->op->is_view ? 0 : bytes_of(e, inputs, gradients);
+        wg__span_close(&span, bytes, node->input_count, node->input_specs);
+    }
+    wg_scope_end(&scope, NULL);
+    if (status == 0 && !p->retain_graph && !p->create_graph)
+        wg__node_free_saved(e->node);
+    return status;
+}
 
 /* ---- What a node's cotangents are for, beside its vjp ---- */
 
 /* A gradient that a user will hold must own its memory, laid out plainly. */
-static wg_tensor *own(const wg__pass *p, wg_tensor *x) {
+static wg_tensor *own(const pass *p, wg_tensor *x) {
     if (p->create_graph || (wg__tensor_is_sole(x) && wg_tensor_is_contiguous(x)))
         return x;
     return wg_clone(x);
 }
 
-static int keep_gradient(wg__pass *p, wg_node *node, int index, wg_tensor *cotangent) {
+static int keep_gradient(pass *p, wg_node *node, int index, wg_tensor *cotangent) {
     wg_tensor *sum = own(p, cotangent);
     if (sum && node->gradients[index])
         sum = wg_add(node->gradients[index], sum);
-    return wg__pass_put(&node->gradients[index], sum);
+    return put(&node->gradients[index], sum);
 }
 
 /* A leaf's cotangent is its gradient (with what it had before, moved here by cotangent_of). */
-static int finish_leaf(wg__pass *p, wg__pass_entry *e) {
+static int finish_leaf(pass *p, pass_entry *e) {
     if (!e->cotangents[0])
         return 0;
     if (!e->holds_gradient)
@@ -44,17 +470,17 @@ static int finish_leaf(wg__pass *p, wg__pass_entry *e) {
     return 0;
 }
 
-static int capture(wg__pass *p, const wg__pass_entry *e) {
+static int capture(pass *p, const pass_entry *e) {
     for (int i = 0; i < p->input_count; i++) {
         const wg_tensor *input = p->inputs[i];
         wg_tensor *cotangent = input->node == e->node ? e->cotangents[input->output_index] : NULL;
-        if (cotangent && wg__pass_put(&p->results[i], own(p, cotangent)) < 0)
+        if (cotangent && put(&p->results[i], own(p, cotangent)) < 0)
             return -1;
     }
     return 0;
 }
 
-static int run_hooks(wg__pass_entry *e) {
+static int run_hooks(pass_entry *e) {
     int status = 0;
     for (int j = 0; j < WG_MAX_OUTPUTS && e->node->hooks && status == 0; j++)
         if (e->cotangents[j] && !e->holds_gradient)
@@ -62,14 +488,14 @@ static int run_hooks(wg__pass_entry *e) {
     return status;
 }
 
-static void release_cotangents(wg__pass_entry *e) {
+static void release_cotangents(pass_entry *e) {
     for (int j = 0; j < WG_MAX_OUTPUTS; j++) {
         wg_release(e->cotangents[j]);
         e->cotangents[j] = NULL;
     }
 }
 
-static int run_entry(wg__pass *p, wg__pass_entry *e) {
+static int run_entry(pass *p, pass_entry *e) {
     wg_node *node = e->node;
     bool any = false;
     for (int j = 0; j < WG_MAX_OUTPUTS; j++)
@@ -92,17 +518,17 @@ static int run_entry(wg__pass *p, wg__pass_entry *e) {
     if (status == 0 && node->op) {
         bool leads_on = false;
         for (int i = 0; i < node->input_count; i++)
-            leads_on |= wg__pass_needs(p, node, i);
-        status = leads_on ? wg__pass_run_op(p, e) : 0;
+            leads_on |= needs(p, node, i);
+        status = leads_on ? run_op(p, e) : 0;
     }
-    if (node->op || status == 0) /* of a leaf, wg__pass_end gives a broken sum back */
+    if (node->op || status == 0) /* of a leaf, end_pass gives a broken sum back */
         release_cotangents(e);
     return status;
 }
 
 /* ---- The pass ---- */
 
-static int seed_output(wg__pass *p, const wg_tensor *output, wg_tensor *cotangent) {
+static int seed_output(pass *p, const wg_tensor *output, wg_tensor *cotangent) {
     if (!cotangent) {
         if (wg_tensor_count(output) != 1) {
             char text[128];
@@ -120,13 +546,13 @@ static int seed_output(wg__pass *p, const wg_tensor *output, wg_tensor *cotangen
     }
     if (!cotangent)
         return -1;
-    return wg__pass_accumulate(
-        p, wg__pass_cotangent_of(p, (wg__edge){output->node, output->output_index}), cotangent);
+    return accumulate(p, cotangent_of(p, (wg__edge){output->node, output->output_index}),
+                      cotangent);
 }
 
-static int run_pass(wg__pass *p, int output_count, wg_tensor *const *outputs,
+static int run_pass(pass *p, int output_count, wg_tensor *const *outputs,
                     wg_tensor *const *cotangents) {
-    int64_t *order = wg__pass_plan(p, output_count, outputs);
+    int64_t *order = make_plan(p, output_count, outputs);
     if (!order)
         return -1;
     int status = 0;
@@ -153,18 +579,18 @@ static int check_outputs(int count, wg_tensor *const *outputs, const char *where
     return 0;
 }
 
-static int walk(wg__pass *p, const wg_backward_options *options, int output_count,
+static int walk(pass *p, const wg_backward_options *options, int output_count,
                 wg_tensor *const *outputs, wg_tensor *const *cotangents) {
     p->id = atomic_fetch_add(&last_pass, 1) + 1;
     p->create_graph = options && options->create_graph;
-    p->in_ops = p->create_graph || wg__level_is_open();
+    p->in_ops = p->create_graph || wg__innermost_level;
     p->retain_graph = options && (options->retain_graph || options->create_graph);
     bool was = wg_set_grad_enabled(p->create_graph);
     wg_scope scope;
     wg_scope_begin(&scope);
     int status = run_pass(p, output_count, outputs, cotangents);
     wg_scope_end(&scope, NULL);
-    wg__pass_end(p);
+    end_pass(p);
     wg_set_grad_enabled(was);
     return status;
 }
@@ -172,7 +598,7 @@ static int walk(wg__pass *p, const wg_backward_options *options, int output_coun
 int wg_backward(wg_tensor *output, const wg_backward_options *options) {
     if (check_outputs(1, &output, "backward") < 0)
         return -1;
-    wg__pass p = {0};
+    pass p = {0};
     return walk(&p, options, 1, &output, options ? &options->cotangent : NULL);
 }
 
@@ -185,7 +611,7 @@ int wg_grad(int output_count, wg_tensor *const *outputs, wg_tensor *const *cotan
     for (int i = 0; i < input_count; i++)
         if (!inputs[i] || !inputs[i]->node)
             return wg_fail(WG_ERROR_GRADIENT, "grad", "input %d wants no gradient", i);
-    wg__pass p = {.input_count = input_count, .inputs = inputs, .results = gradients};
+    pass p = {.input_count = input_count, .inputs = inputs, .results = gradients};
     int status = input_count ? walk(&p, options, output_count, outputs, cotangents) : 0;
     for (int i = 0; i < input_count; i++) {
         wg_tensor *kept = gradients[i];

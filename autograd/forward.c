@@ -1,10 +1,8 @@
 /* Dual numbers: how tensors carry tangents, and how an op runs on tensors that do. */
-#include "autograd/forward.h"
+#include "autograd/internal.h"
 
 #include <pthread.h>
 
-#include "autograd/anomaly.h"
-#include "autograd/autograd.h"
 #include "tensor/ops.h"
 
 struct wg_tangent {
@@ -18,15 +16,7 @@ struct wg_tangent {
 /* A handle may be released by any thread, so the lists of entries need a lock. */
 static pthread_mutex_t lists = PTHREAD_MUTEX_INITIALIZER;
 
-/* ---- Levels ---- */
-
-static atomic_uint_fast64_t last_level;
-static _Thread_local wg__level *innermost;
-
-void wg__level_begin(wg__level *level) {
-    *level = (wg__level){.number = atomic_fetch_add(&last_level, 1) + 1, .outer = innermost};
-    innermost = level;
-}
+/* ---- Entries ---- */
 
 /* Takes an entry out of its level and gives its tensor, to be released without the lock. */
 static wg_tensor *empty_entry(wg_tangent *entry) {
@@ -45,30 +35,13 @@ static wg_tensor *empty_entry(wg_tangent *entry) {
     return tensor;
 }
 
-void wg__level_end(wg__level *level) {
-    for (bool more = true; more;) {
-        pthread_mutex_lock(&lists);
-        wg_tensor *tensor = level->first ? empty_entry(level->first) : NULL;
-        more = level->first != NULL;
-        pthread_mutex_unlock(&lists);
-        wg_release(tensor);
-    }
-    innermost = level->outer;
-}
-
-bool wg__level_is_open(void) {
-    return innermost != NULL;
-}
-
-/* ---- Entries ---- */
-
-wg_tangent *wg__tangents_share(wg_tangent *tangents) {
+static wg_tangent *tangents_share(wg_tangent *tangents) {
     if (tangents)
         wg__refcount_add(&tangents->refcount);
     return tangents;
 }
 
-void wg__tangents_release(wg_tangent *tangents) {
+static void tangents_release(wg_tangent *tangents) {
     while (tangents && wg__refcount_drop(&tangents->refcount)) {
         wg_tangent *lower = tangents->lower;
         pthread_mutex_lock(&lists);
@@ -88,14 +61,14 @@ static wg_tangent *highest(const wg_tensor *x) {
     return entry;
 }
 
-bool wg__is_dual(const wg_tensor *x) {
+static bool is_dual(const wg_tensor *x) {
     return highest(x) != NULL;
 }
 
 static void set_tangents(wg_tensor *x, wg_tangent *tangents) {
     wg_tangent *before = x->tangents;
-    x->tangents = wg__tangents_share(tangents);
-    wg__tangents_release(before);
+    x->tangents = tangents_share(tangents);
+    tangents_release(before);
 }
 
 int wg__tangent_push(wg_tensor *x, wg__level *level, wg_tensor *tangent) {
@@ -108,7 +81,7 @@ int wg__tangent_push(wg_tensor *x, wg__level *level, wg_tensor *tangent) {
         return -1;
     }
     atomic_init(&entry->refcount, 1);
-    entry->lower = wg__tangents_share(highest(x));
+    entry->lower = tangents_share(highest(x));
     entry->level = level;
     pthread_mutex_lock(&lists);
     entry->next = level->first;
@@ -117,7 +90,7 @@ int wg__tangent_push(wg_tensor *x, wg__level *level, wg_tensor *tangent) {
     level->first = entry;
     pthread_mutex_unlock(&lists);
     set_tangents(x, entry);
-    wg__tangents_release(entry);
+    tangents_release(entry);
     return 0;
 }
 
@@ -288,7 +261,7 @@ static wg__level *highest_level(const wg_call *call) {
     return level;
 }
 
-int wg__run_dual(wg_call *call) {
+static int run_dual(wg_call *call) {
     const wg_op *op = call->op;
     wg__level *level = highest_level(call);
     wg_tensor *primals[WG_MAX_INPUTS], *tangents[WG_MAX_INPUTS];
@@ -306,4 +279,34 @@ int wg__run_dual(wg_call *call) {
     if (op->decompose)
         return run_decomposition(call, level, tangents);
     return run_level(call, level, primals, tangents);
+}
+
+/* ---- Levels ---- */
+
+static atomic_uint_fast64_t last_level;
+WG__THREAD_LOCAL wg__level *wg__innermost_level;
+
+static const wg__forward_hooks forward_hooks = {
+    .run_dual = run_dual,
+    .share = tangents_share,
+    .release = tangents_release,
+    .is_dual = is_dual,
+};
+
+void wg__level_begin(wg__level *level) {
+    wg__install_forward(&forward_hooks);
+    *level =
+        (wg__level){.number = atomic_fetch_add(&last_level, 1) + 1, .outer = wg__innermost_level};
+    wg__innermost_level = level;
+}
+
+void wg__level_end(wg__level *level) {
+    for (bool more = true; more;) {
+        pthread_mutex_lock(&lists);
+        wg_tensor *tensor = level->first ? empty_entry(level->first) : NULL;
+        more = level->first != NULL;
+        pthread_mutex_unlock(&lists);
+        wg_release(tensor);
+    }
+    wg__innermost_level = level->outer;
 }

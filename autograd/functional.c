@@ -3,33 +3,18 @@
 
 #include <string.h>
 
-#include "autograd/forward.h"
-#include "autograd/transform.h"
+#include "autograd/internal.h"
 #include "tensor/ops.h"
 
 /* ---- What the transforms share ---- */
 
-int wg__call_function(wg_function function, void *context, int input_count,
-                      wg_tensor *const *inputs, int output_count, wg_tensor **outputs,
-                      const char *where) {
-    memset(outputs, 0, (size_t)output_count * sizeof *outputs);
-    if (function(input_count, inputs, output_count, outputs, context) < 0)
-        return wg_error_pending()
-                   ? -1
-                   : wg_fail(WG_ERROR_ARGUMENT, where, "the function failed without an error");
-    for (int j = 0; j < output_count; j++)
-        if (!outputs[j])
-            return wg_error_pending() ? -1
-                                      : wg_fail(WG_ERROR_ARGUMENT, where,
-                                                "the function left its output %d NULL", j);
-    return 0;
-}
-
-bool wg__varies(const wg_tensor *x) {
+/* True for an input or output that has derivatives: there, and floating. */
+static bool varies(const wg_tensor *x) {
     return x && wg_dtype_is_float(x->spec.dtype);
 }
 
-wg_tensor *wg__without_graph(wg_tensor *x) {
+/* A handle as x, with its tangents, that requires no gradient. [scope] */
+static wg_tensor *without_graph(wg_tensor *x) {
     wg_tensor *y = wg_alias(x);
     if (y && y->node) {
         wg__node_release(y->node);
@@ -38,18 +23,14 @@ wg_tensor *wg__without_graph(wg_tensor *x) {
     return y;
 }
 
-int wg__make_stand_ins(int count, wg_tensor *const *inputs, wg_tensor **stand_ins) {
+/* wg__stand_in for each input that varies, the input itself for the others. [scope] */
+static int make_stand_ins(int count, wg_tensor *const *inputs, wg_tensor **stand_ins) {
     for (int i = 0; i < count; i++) {
-        stand_ins[i] = wg__varies(inputs[i]) ? wg__stand_in(inputs[i]) : inputs[i];
+        stand_ins[i] = varies(inputs[i]) ? wg__stand_in(inputs[i]) : inputs[i];
         if (inputs[i] && !stand_ins[i])
             return -1;
     }
     return 0;
-}
-
-void wg__hand_out(int status, int count, wg_tensor **results) {
-    for (int i = 0; results && i < count; i++)
-        results[i] = status == 0 ? wg_scope_escape(results[i]) : NULL;
 }
 
 /* ---- Forward mode ---- */
@@ -114,7 +95,6 @@ int wg_jvp(wg_function function, void *context, int input_count, wg_tensor *cons
     if (!room)
         return -1;
     wg_tensor **duals = room, **values = room + input_count;
-    wg__autograd_start();
     wg__level level;
     wg_scope scope;
     wg__level_begin(&level);
@@ -137,30 +117,40 @@ int wg_jvp(wg_function function, void *context, int input_count, wg_tensor *cons
 
 /* ---- Reverse mode ---- */
 
-int wg__pull_back(const wg__pull *pull, wg_tensor *const *cotangents, wg_tensor **gradients) {
-    const int n = pull->input_count, m = pull->output_count;
+/* A recorded run of a function. */
+typedef struct recorded_run {
+    int input_count, output_count;
+    wg_tensor *const *inputs; /* stand-ins */
+    wg_tensor *const *outputs;
+    bool create_graph;
+    bool again; /* there will be more than one walk back */
+} recorded_run;
+
+/* The gradients of its inputs, NULL for those that do not vary; outputs may depend on none. */
+static int pull_back(const recorded_run *run, wg_tensor *const *cotangents, wg_tensor **gradients) {
+    const int n = run->input_count, m = run->output_count;
     wg_tensor **room = wg__calloc((size_t)(2 * m + 2 * n), sizeof *room);
     if (!room)
         return -1;
     wg_tensor **ys = room, **weights = ys + m, **xs = weights + m, **found = xs + n;
     int y_count = 0, x_count = 0, status = 0;
     for (int j = 0; j < m; j++)
-        if (wg_requires_grad(pull->outputs[j])) {
+        if (wg_requires_grad(run->outputs[j])) {
             weights[y_count] = cotangents ? cotangents[j] : NULL;
-            ys[y_count++] = pull->outputs[j];
+            ys[y_count++] = run->outputs[j];
         }
     for (int i = 0; i < n; i++)
-        if (wg__varies(pull->inputs[i]))
-            xs[x_count++] = pull->inputs[i];
-    const wg_backward_options options = {.retain_graph = pull->again,
-                                         .create_graph = pull->create_graph};
+        if (varies(run->inputs[i]))
+            xs[x_count++] = run->inputs[i];
+    const wg_backward_options options = {.retain_graph = run->again,
+                                         .create_graph = run->create_graph};
     if (y_count > 0)
         status = wg_grad(y_count, ys, weights, x_count, xs, &options, found);
     for (int i = 0, k = 0; i < n; i++) {
         gradients[i] = NULL;
-        if (status < 0 || !wg__varies(pull->inputs[i]))
+        if (status < 0 || !varies(run->inputs[i]))
             continue;
-        gradients[i] = y_count > 0 ? found[k++] : wg_zeros_like(pull->inputs[i]);
+        gradients[i] = y_count > 0 ? found[k++] : wg_zeros_like(run->inputs[i]);
         status = gradients[i] ? 0 : -1;
     }
     wg__free(room);
@@ -168,16 +158,16 @@ int wg__pull_back(const wg__pull *pull, wg_tensor *const *cotangents, wg_tensor 
 }
 
 /* In a scope of its own, with recording on. `values` are the function's, with their graph. */
-static int vjp(wg_function function, void *context, wg__pull *pull, wg_tensor *const *inputs,
+static int vjp(wg_function function, void *context, recorded_run *run, wg_tensor *const *inputs,
                wg_tensor **stand_ins, wg_tensor **values, wg_tensor *const *cotangents,
                wg_tensor **gradients) {
-    if (wg__make_stand_ins(pull->input_count, inputs, stand_ins) < 0 ||
-        wg__call_function(function, context, pull->input_count, stand_ins, pull->output_count,
-                          values, "vjp") < 0)
+    if (make_stand_ins(run->input_count, inputs, stand_ins) < 0 ||
+        wg__call_function(function, context, run->input_count, stand_ins, run->output_count, values,
+                          "vjp") < 0)
         return -1;
-    pull->inputs = stand_ins;
-    pull->outputs = values;
-    return wg__pull_back(pull, cotangents, gradients);
+    run->inputs = stand_ins;
+    run->outputs = values;
+    return pull_back(run, cotangents, gradients);
 }
 
 int wg_vjp(wg_function function, void *context, int input_count, wg_tensor *const *inputs,
@@ -192,16 +182,16 @@ int wg_vjp(wg_function function, void *context, int input_count, wg_tensor *cons
     if (!room)
         return -1;
     wg_tensor **values = room + input_count;
-    wg__pull pull = {.input_count = input_count,
-                     .output_count = output_count,
-                     .create_graph = options && options->create_graph};
+    recorded_run run = {.input_count = input_count,
+                        .output_count = output_count,
+                        .create_graph = options && options->create_graph};
     wg_scope scope;
     wg_scope_begin(&scope);
     bool was = wg_set_grad_enabled(true);
-    int status = vjp(function, context, &pull, inputs, room, values, cotangents, gradients);
+    int status = vjp(function, context, &run, inputs, room, values, cotangents, gradients);
     wg_set_grad_enabled(was);
     for (int j = 0; j < output_count && status == 0 && outputs; j++) {
-        outputs[j] = pull.create_graph ? wg_alias(values[j]) : wg__without_graph(values[j]);
+        outputs[j] = run.create_graph ? wg_alias(values[j]) : without_graph(values[j]);
         status = outputs[j] ? 0 : -1;
     }
     wg__hand_out(status, output_count, outputs);
@@ -230,7 +220,7 @@ static int hvp(const hessian_of *of, int count, wg_tensor *const *inputs, wg_ten
         if (vectors[i] && check_tangent("hvp", i, inputs[i], vectors[i]) < 0)
             return -1;
     const wg_transform_options recorded = {.create_graph = true};
-    if (wg__make_stand_ins(count, inputs, stand_ins) < 0 ||
+    if (make_stand_ins(count, inputs, stand_ins) < 0 ||
         wg_vjp(of->function, of->context, count, stand_ins, 1, NULL, &recorded, value, gradients) <
             0)
         return -1;
@@ -243,12 +233,12 @@ static int hvp(const hessian_of *of, int count, wg_tensor *const *inputs, wg_ten
             gradients[wanted] = gradients[i];
             weights[wanted++] = vectors[i];
         }
-    const wg__pull pull = {.input_count = count,
-                           .output_count = wanted,
-                           .inputs = stand_ins,
-                           .outputs = gradients,
-                           .create_graph = of->create_graph};
-    return wg__pull_back(&pull, weights, products);
+    const recorded_run run = {.input_count = count,
+                              .output_count = wanted,
+                              .inputs = stand_ins,
+                              .outputs = gradients,
+                              .create_graph = of->create_graph};
+    return pull_back(&run, weights, products);
 }
 
 int wg_hvp(wg_function function, void *context, int input_count, wg_tensor *const *inputs,
@@ -269,12 +259,256 @@ int wg_hvp(wg_function function, void *context, int input_count, wg_tensor *cons
     int status = hvp(&of, input_count, inputs, vectors, room, &value, products);
     wg_set_grad_enabled(was);
     if (status == 0 && output) {
-        *output = of.create_graph ? wg_alias(value) : wg__without_graph(value);
+        *output = of.create_graph ? wg_alias(value) : without_graph(value);
         status = *output ? 0 : -1;
     }
     wg__hand_out(status, output != NULL, output);
     wg__hand_out(status, input_count, products);
     wg_scope_end(&scope, NULL);
     wg__free(room);
+    return status;
+}
+
+/* ---- Whole Jacobians and Hessians, a row or a column at a time ---- */
+
+/* A tensor as x, of zeros but for a 1 at one element. */
+static wg_tensor *basis_vector(const wg_tensor *x, int64_t element) {
+    int64_t count = wg_tensor_count(x);
+    wg_tensor *flat = wg_zeros(x->spec.dtype, 1, &count);
+    if (wg_fill_(wg_select(flat, 0, element), 1) < 0)
+        return NULL;
+    return wg_reshape(flat, x->spec.ndim, x->spec.shape);
+}
+
+typedef struct jacobian_job {
+    wg_function function;
+    void *context;
+    int input_count, output_count;
+    wg_tensor *const *inputs;
+    wg_tensor **values; /* what a run gave */
+    bool create_graph;
+    wg_tensor **jacobians;
+} jacobian_job;
+
+static int64_t count_elements(int count, wg_tensor *const *tensors) {
+    int64_t sum = 0;
+    for (int i = 0; i < count; i++)
+        sum += varies(tensors[i]) ? wg_tensor_count(tensors[i]) : 0;
+    return sum;
+}
+
+static int check_rank(const wg_tensor *y, const wg_tensor *x) {
+    if (y->spec.ndim + x->spec.ndim <= WG_MAX_DIMS)
+        return 0;
+    char output[128], input[128];
+    return wg_fail(WG_ERROR_SHAPE, "jacobian",
+                   "the derivative of %s by %s has %d dimensions; there are at most %d",
+                   wg_spec_text(output, sizeof output, &y->spec),
+                   wg_spec_text(input, sizeof input, &x->spec), y->spec.ndim + x->spec.ndim,
+                   WG_MAX_DIMS);
+}
+
+static int check_ranks(const jacobian_job *job) {
+    for (int j = 0; j < job->output_count; j++)
+        for (int i = 0; i < job->input_count; i++)
+            if (varies(job->values[j]) && varies(job->inputs[i]) &&
+                check_rank(job->values[j], job->inputs[i]) < 0)
+                return -1;
+    return 0;
+}
+
+/* The slices of one Jacobian, rows (axis 0) or columns (axis -1), as one tensor. */
+static wg_tensor *assemble(int64_t count, wg_tensor *const *slices, int axis, const wg_tensor *y,
+                           const wg_tensor *x) {
+    int64_t shape[WG_MAX_DIMS];
+    const int ndim = y->spec.ndim + x->spec.ndim;
+    memcpy(shape, y->spec.shape, (size_t)y->spec.ndim * sizeof *shape);
+    memcpy(shape + y->spec.ndim, x->spec.shape, (size_t)x->spec.ndim * sizeof *shape);
+    if (count == 0)
+        return wg_zeros(x->spec.dtype, ndim, shape);
+    wg_tensor *all = wg_stack((int)count, slices, axis);
+    return wg_reshape(wg_cast(all, x->spec.dtype), ndim, shape);
+}
+
+/* ---- Rows, by reverse mode ---- */
+
+/* The gradients of one element of output j, into row `element` of each input's rows. */
+static int make_row(const jacobian_job *job, wg_tensor *const *stand_ins, int j, int64_t element,
+                    wg_tensor **gradients) {
+    const recorded_run run = {.input_count = job->input_count,
+                              .output_count = 1,
+                              .inputs = stand_ins,
+                              .outputs = &job->values[j],
+                              .create_graph = job->create_graph,
+                              .again = true};
+    wg_scope scope;
+    wg_scope_begin(&scope);
+    wg_tensor *cotangent = basis_vector(job->values[j], element);
+    int status = cotangent ? pull_back(&run, &cotangent, gradients) : -1;
+    wg__hand_out(status, job->input_count, gradients);
+    wg_scope_end(&scope, NULL);
+    return status;
+}
+
+static int make_rows(const jacobian_job *job, wg_tensor *const *stand_ins, int j) {
+    const int n = job->input_count;
+    const int64_t count = wg_tensor_count(job->values[j]);
+    wg_tensor **gradients = wg__calloc((size_t)n + 1, sizeof *gradients);
+    wg_tensor **rows = wg__calloc((size_t)(n * count) + 1, sizeof *rows);
+    int status = gradients && rows ? 0 : -1;
+    for (int64_t e = 0; e < count && status == 0; e++) {
+        status = make_row(job, stand_ins, j, e, gradients);
+        for (int i = 0; i < n; i++)
+            rows[i * count + e] = gradients[i];
+    }
+    for (int i = 0; i < n && status == 0; i++) {
+        if (!varies(job->inputs[i]))
+            continue;
+        wg_tensor *whole = assemble(count, rows + i * count, 0, job->values[j], job->inputs[i]);
+        job->jacobians[j * n + i] = whole;
+        status = whole ? 0 : -1;
+    }
+    wg__free(gradients);
+    wg__free(rows);
+    return status;
+}
+
+/* ---- Columns, by forward mode ---- */
+
+static int make_column(const jacobian_job *job, wg_tensor *const *inputs, int i, int64_t element,
+                       wg_tensor **tangents, wg_tensor **columns) {
+    wg_scope scope;
+    wg_scope_begin(&scope);
+    tangents[i] = basis_vector(inputs[i], element);
+    int status = tangents[i] ? wg_jvp(job->function, job->context, job->input_count, inputs,
+                                      tangents, job->output_count, NULL, columns)
+                             : -1;
+    tangents[i] = NULL;
+    for (int j = 0; j < job->output_count && status == 0 && !job->create_graph; j++)
+        if (columns[j])
+            columns[j] = without_graph(columns[j]);
+    wg__hand_out(status, job->output_count, columns);
+    wg_scope_end(&scope, NULL);
+    return status;
+}
+
+static int make_columns(const jacobian_job *job, wg_tensor *const *inputs, int i) {
+    const int n = job->input_count, m = job->output_count;
+    const int64_t count = wg_tensor_count(inputs[i]);
+    wg_tensor **tangents = wg__calloc((size_t)(n + m), sizeof *tangents), **found = tangents + n;
+    wg_tensor **columns = wg__calloc((size_t)(m * count) + 1, sizeof *columns);
+    int status = tangents && columns ? 0 : -1;
+    for (int64_t e = 0; e < count && status == 0; e++) {
+        status = make_column(job, inputs, i, e, tangents, found);
+        for (int j = 0; j < m; j++)
+            columns[j * count + e] = found[j];
+    }
+    for (int j = 0; j < m && status == 0; j++) {
+        if (!varies(job->values[j]))
+            continue;
+        wg_tensor *whole = assemble(count, columns + j * count, -1, job->values[j], inputs[i]);
+        job->jacobians[j * n + i] = whole;
+        status = whole ? 0 : -1;
+    }
+    wg__free(tangents);
+    wg__free(columns);
+    return status;
+}
+
+/* ---- Either ---- */
+
+/* A first run, which tells the sizes and serves the rows. */
+static int run_jacobian(jacobian_job *job, wg_tensor **inputs) {
+    if (make_stand_ins(job->input_count, job->inputs, inputs) < 0 ||
+        wg__call_function(job->function, job->context, job->input_count, inputs, job->output_count,
+                          job->values, "jacobian") < 0 ||
+        check_ranks(job) < 0)
+        return -1;
+    int status = 0;
+    if (count_elements(job->input_count, inputs) >=
+        count_elements(job->output_count, job->values)) {
+        for (int j = 0; j < job->output_count && status == 0; j++)
+            if (varies(job->values[j]))
+                status = make_rows(job, inputs, j);
+        return status;
+    }
+    for (int i = 0; i < job->input_count && status == 0; i++) {
+        inputs[i] = job->create_graph ? job->inputs[i] : without_graph(job->inputs[i]);
+        status = inputs[i] || !job->inputs[i] ? 0 : -1;
+    }
+    for (int i = 0; i < job->input_count && status == 0; i++)
+        if (varies(inputs[i]))
+            status = make_columns(job, inputs, i);
+    return status;
+}
+
+int wg_jacobian(wg_function function, void *context, int input_count, wg_tensor *const *inputs,
+                int output_count, const wg_transform_options *options, wg_tensor **jacobians) {
+    memset(jacobians, 0, (size_t)(output_count * input_count) * sizeof *jacobians);
+    if (wg_error_pending())
+        return -1;
+    wg_tensor **room = wg__calloc((size_t)(input_count + output_count) + 1, sizeof *room);
+    if (!room)
+        return -1;
+    jacobian_job job = {function,
+                        context,
+                        input_count,
+                        output_count,
+                        inputs,
+                        room + input_count,
+                        options && options->create_graph,
+                        jacobians};
+    wg_scope scope;
+    wg_scope_begin(&scope);
+    bool was = wg_set_grad_enabled(true);
+    int status = run_jacobian(&job, room);
+    wg_set_grad_enabled(was);
+    wg__hand_out(status, output_count * input_count, jacobians);
+    wg_scope_end(&scope, NULL);
+    wg__free(room);
+    return status;
+}
+
+/* ---- The Jacobian of the gradient ---- */
+
+/* A function of one element, to be differentiated. */
+typedef struct differentiated {
+    wg_function function;
+    void *context;
+} differentiated;
+
+/* (inputs) -> the gradients of those that vary. */
+static int gradient_function(int input_count, wg_tensor *const *inputs, int output_count,
+                             wg_tensor **outputs, void *context) {
+    const differentiated *of = context;
+    const wg_transform_options recorded = {.create_graph = true};
+    wg_tensor **gradients = wg__calloc((size_t)input_count + 1, sizeof *gradients);
+    if (!gradients)
+        return -1;
+    int status =
+        wg_vjp(of->function, of->context, input_count, inputs, 1, NULL, &recorded, NULL, gradients);
+    for (int i = 0, k = 0; i < input_count && k < output_count && status == 0; i++)
+        if (gradients[i])
+            outputs[k++] = gradients[i];
+    wg__free(gradients);
+    return status;
+}
+
+int wg_hessian(wg_function function, void *context, int input_count, wg_tensor *const *inputs,
+               const wg_transform_options *options, wg_tensor **hessians) {
+    const int n = input_count;
+    memset(hessians, 0, (size_t)(n * n) * sizeof *hessians);
+    int varying = 0, status;
+    for (int i = 0; i < n; i++)
+        varying += varies(inputs[i]);
+    wg_tensor **found = wg__calloc((size_t)(varying * n) + 1, sizeof *found);
+    if (!found)
+        return -1;
+    differentiated gradient = {function, context};
+    status = wg_jacobian(gradient_function, &gradient, n, inputs, varying, options, found);
+    for (int i = 0, row = 0; i < n && status == 0; i++)
+        if (varies(inputs[i]))
+            memcpy(hessians + i * n, found + row++ * n, (size_t)n * sizeof *found);
+    wg__free(found);
     return status;
 }

@@ -78,7 +78,7 @@ int wg__workload_begin(wg__workload *w) {
     choose_sizes(w);
     wg_scope_begin(&w->scope);
     if (w->kind->begin(w) == 0 && !wg_error_pending() && make_optimizer(w) == 0) {
-        wg_module_recompute(w->module, w->recompute);
+        wg_module_checkpoint_activations(w->module, w->recompute);
         return 0;
     }
     wg__workload_end(w);

@@ -147,7 +147,7 @@ static int prepare(run *r, wg__progress *progress) {
                               .resumed = arguments->resume ? arguments->out : init};
     if (wg__training_begin(&r->model) < 0 || complete_settings(r) < 0)
         return -1;
-    wg_module_recompute(r->model.task.module, wg__setting_flag(r->settings, "recompute"));
+    wg_module_checkpoint_activations(r->model.task.module, wg__setting_flag(r->settings, "recompute"));
     if (!arguments->resume && init) /* its dropout is this run's */
         r->model.task.module->generator =
             (wg_generator){.seed = (uint64_t)wg__setting_integer(r->settings, "seed")};

@@ -95,7 +95,7 @@ static void recomputation(void) {
     wg_tensor *weight = wg_full(WG_F64, WG_DIMS(2, 2), 0.5), *x = vector(1, 2);
     wg_set_requires_grad(weight, true);
     for (int layer = 0; layer < 3; layer++)
-        wg_recompute(noisy_layer, weight, 1, &x, 1, &x, NULL);
+        wg_activation_checkpoint(noisy_layer, weight, 1, &x, 1, &x, NULL);
     wg_backward(wg_sum(x, WG_ALL, false), NULL);
     show("through recomputed layers", wg_gradient(weight));
 }

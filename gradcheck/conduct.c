@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "gradcheck/check.h"
-#include "autograd/node.h"
+#include "autograd/internal.h"
 #include "tensor/ops.h"
 
 /* Sums in another order may differ by rounding. */

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "gradcheck/check.h"
-#include "autograd/node.h"
+#include "autograd/internal.h"
 #include "tensor/ops.h"
 
 /* The node of the op itself, or NULL: composites have none. */

@@ -189,13 +189,13 @@ bool wg_module_is_training(wg_module *module) {
     return module && !wg_module_root(module)->evaluating;
 }
 
-void wg_module_recompute(wg_module *module, bool recompute) {
+void wg_module_checkpoint_activations(wg_module *module, bool on) {
     if (module)
-        wg_module_root(module)->recomputing = recompute;
+        wg_module_root(module)->checkpoints_activations = on;
 }
 
-bool wg_module_is_recomputing(wg_module *module) {
-    return module && wg_module_root(module)->recomputing;
+bool wg__module_checkpoints_activations(wg_module *module) {
+    return module && wg_module_root(module)->checkpoints_activations;
 }
 
 /* ---- Slots ---- */

@@ -46,9 +46,9 @@ struct wg_module {
      * could
      */
     int (*quantize)(wg_module *, wg_quantization);
-    bool evaluating;        /* of the root: dropout rests, running statistics stand */
-    bool recomputing;       /* of the root: layers run again in backward, to keep less */
-    wg_generator generator; /* of the root: dropout and initialisation draw from it */
+    bool evaluating;              /* of the root: dropout rests, running statistics stand */
+    bool checkpoints_activations; /* of the root: layers run again in backward, to keep less */
+    wg_generator generator;       /* of the root: dropout and initialisation draw from it */
 };
 
 /* Allocates `size` bytes (zeroed), whose first member is the module, and hangs it in `parent` under
@@ -82,8 +82,8 @@ WG_API bool wg_module_is_training(wg_module *module);
 /* Whether the layers of the whole tree, where they run as a stack (stack.h), are recomputed in
  * backward (autograd/activation_checkpointing.h): the same gradients, bit for bit, from less memory
  * and one forward more. It begins as false. */
-WG_API void wg_module_recompute(wg_module *module, bool recompute);
-WG_API bool wg_module_is_recomputing(wg_module *module);
+WG_API void wg_module_checkpoint_activations(wg_module *module, bool on);
+WG_API bool wg__module_checkpoints_activations(wg_module *module);
 
 /* Adds a parameter of that shape, f32, uninitialised (see init.h), wanting a gradient. Borrowed
  * from the module. NULL with an error. [SHAPE, MEMORY; ARGUMENT for a name taken] */

@@ -48,9 +48,9 @@ static wg_tensor *run_twice(wg_module *module, layer_call *call, wg_tensor *x,
     list(&inputs->self, tensors + 1);
     list(&inputs->memory, tensors + 1 + OF_ATTENTION);
     wg_generator *generator = wg_module_generator(module);
-    const wg_recompute_options options = {
+    const wg_activation_checkpoint_options options = {
         .generator_count = 1, .generators = &generator, .context_size = sizeof *call};
-    return wg_recompute(run_call, call, TENSORS, tensors, 1, &y, &options) < 0 ? NULL : y;
+    return wg_activation_checkpoint(run_call, call, TENSORS, tensors, 1, &y, &options) < 0 ? NULL : y;
 }
 
 /* ---- The stack ---- */
@@ -64,7 +64,7 @@ static wg_tensor *run_once(const layer_call *call, wg_tensor *x, const wg_stack_
 
 wg_tensor *wg_stack_forward(wg_module *module, int64_t count, wg_stack_layer layer, void *layers,
                             wg_tensor *x, const wg_stack_inputs *inputs) {
-    const bool twice = wg_module_is_recomputing(module) && wg_grad_enabled();
+    const bool twice = wg__module_checkpoints_activations(module) && wg_grad_enabled();
     x = wg_keep(x);
     for (int64_t i = 0; i < count; i++) {
         layer_call call = {layer, layers, i, inputs->dropout};

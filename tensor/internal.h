@@ -16,7 +16,7 @@ typedef struct wg_storage {
     atomic_uint_fast64_t version;
 } wg_storage;
 
-typedef struct wg_node wg_node;       /* autograd/node.h */
+typedef struct wg_node wg_node;       /* autograd/internal.h */
 typedef struct wg_tangent wg_tangent; /* autograd/forward.c */
 
 /* A handle. It has one owner: a scope (then it stands in the scope's list), a caller of wg_keep, a
@@ -72,24 +72,35 @@ static inline void *wg__tensor_address(const wg_tensor *x) {
  * x has no memory and wg_set_meta_init is off. */
 int wg__check_writable(const wg_tensor *x, const char *where);
 
-/* ---- What autograd installs, the first time that a tensor asks for gradients or tangents ---- */
+/* ---- What autograd installs: tables that tensor/ calls, so that it includes nothing above it ---- */
+
+/* Recorded graphs; installed with the first leaf. */
 typedef struct wg__autograd_hooks {
     int (*record)(const wg_call *call); /* gives the outputs of this call their node */
     void (*retain)(wg_node *node);
     void (*release)(wg_node *node);
     bool (*is_leaf)(const wg_node *node);
     const char *(*maker)(const wg_node *node); /* the op's name, or "leaf" */
-    int (*run_dual)(wg_call *call);            /* runs a call some of whose inputs carry tangents */
-    wg_tangent *(*share_tangents)(wg_tangent *tangents);
-    void (*release_tangents)(wg_tangent *tangents);
-    bool (*is_dual)(const wg_tensor *x);
-    int (*check_forward)(const wg_call *call); /* -1 if it made a NaN; see wg__checks_anomalies */
 } wg__autograd_hooks;
 
 void wg__install_autograd(const wg__autograd_hooks *hooks);
 const wg__autograd_hooks *wg__autograd(void); /* NULL until then */
 
-/* True while each op that runs on this thread is asked whether it made a NaN. */
+/* Forward mode; installed by the first wg_jvp. */
+typedef struct wg__forward_hooks {
+    int (*run_dual)(wg_call *call); /* runs a call some of whose inputs carry tangents */
+    wg_tangent *(*share)(wg_tangent *tangents);
+    void (*release)(wg_tangent *tangents);
+    bool (*is_dual)(const wg_tensor *x);
+} wg__forward_hooks;
+
+void wg__install_forward(const wg__forward_hooks *hooks);
+const wg__forward_hooks *wg__forward(void); /* NULL until then */
+
+/* Anomaly mode; installed when it is first turned on. The check gives -1 if a call made a NaN. */
+void wg__install_anomaly_check(int (*check)(const wg_call *call));
+
+/* True while each op that runs on this thread is checked for having made a NaN. */
 extern WG__THREAD_LOCAL bool wg__checks_anomalies;
 
 /* ---- For ops ---- */

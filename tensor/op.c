@@ -12,6 +12,8 @@
 
 static WG__THREAD_LOCAL bool grad_disabled;
 static _Atomic(const wg__autograd_hooks *) autograd;
+static _Atomic(const wg__forward_hooks *) forward_mode;
+static int (*_Atomic anomaly_check)(const wg_call *call);
 
 WG__THREAD_LOCAL bool wg__checks_anomalies;
 
@@ -35,6 +37,18 @@ void wg__install_autograd(const wg__autograd_hooks *hooks) {
 
 const wg__autograd_hooks *wg__autograd(void) {
     return atomic_load(&autograd);
+}
+
+void wg__install_forward(const wg__forward_hooks *hooks) {
+    atomic_store(&forward_mode, hooks);
+}
+
+const wg__forward_hooks *wg__forward(void) {
+    return atomic_load(&forward_mode);
+}
+
+void wg__install_anomaly_check(int (*check)(const wg_call *call)) {
+    atomic_store(&anomaly_check, check);
 }
 
 /* ---- Messages ---- */
@@ -128,7 +142,7 @@ static int run_forward(wg_call *call) {
     wg__checks_anomalies = checks;
     if (status < 0 || !has_outputs(call))
         return -1;
-    return checks ? wg__autograd()->check_forward(call) : 0;
+    return checks ? atomic_load(&anomaly_check)(call) : 0;
 }
 
 static int run(wg_call *call) {
@@ -153,7 +167,7 @@ WG__APART static void close_span(wg__span *span, const wg_call *call, int status
 static int run_timed(wg_call *call, bool dual) {
     wg__span span;
     wg__span_begin(&span, call->op->name, WG_PROFILE_FORWARD);
-    const int status = dual ? wg__autograd()->run_dual(call) : run(call);
+    const int status = dual ? wg__forward()->run_dual(call) : run(call);
     if (span.taken)
         close_span(&span, call, status);
     return status;

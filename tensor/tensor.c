@@ -78,7 +78,7 @@ void wg__handle_free(wg_tensor *x) {
     if (node)
         wg__autograd()->release(node);
     if (tangents)
-        wg__autograd()->release_tangents(tangents);
+        wg__forward()->release(tangents);
 }
 
 int64_t wg_tensors_alive(void) {
@@ -147,7 +147,7 @@ wg_tensor *wg__tensor_reference(const wg_tensor *x, bool bare) {
         y->output_index = x->output_index;
     }
     if (x->tangents && !bare)
-        y->tangents = wg__autograd()->share_tangents(x->tangents);
+        y->tangents = wg__forward()->share(x->tangents);
     return y;
 }
 
@@ -171,7 +171,7 @@ int wg__check_writable(const wg_tensor *x, const char *where) {
                        "(wg_set_grad_enabled) or detach it",
                        wg__autograd()->is_leaf(x->node) ? "wants a gradient"
                                                         : "stands in a recorded graph");
-    if (x->tangents && wg__autograd()->is_dual(x))
+    if (x->tangents && wg__forward()->is_dual(x))
         return wg_fail(WG_ERROR_GRADIENT, where,
                        "writing in place to a tensor that depends on an input of wg_jvp, whose "
                        "derivative would be lost; write to a clone that was detached");

@@ -22,7 +22,7 @@ typedef struct network {
     block blocks[DEPTH];
     wg_tensor *x, *target;
     bool recomputes;
-    const wg_recompute_options *options;
+    const wg_activation_checkpoint_options *options;
 } network;
 
 static wg_tensor *weight(wg_generator *generator) {
@@ -64,7 +64,7 @@ static wg_tensor *network_loss(network *net) {
     wg_tensor *x = net->x;
     for (int i = 0; i < DEPTH; i++)
         if (net->recomputes)
-            wg_recompute(block_forward, &net->blocks[i], 1, &x, 1, &x, net->options);
+            wg_activation_checkpoint(block_forward, &net->blocks[i], 1, &x, 1, &x, net->options);
         else
             block_forward(1, &x, 1, &x, &net->blocks[i]);
     return wg_scope_end(&scope, wg_cross_entropy(x, net->target, -100, NULL));
@@ -117,7 +117,7 @@ END_TEST
 START_TEST(a_generator_that_is_named_is_put_back_for_the_second_run) {
     network net = network_new();
     wg_generator own = {.seed = 77, .offset = 3}, *generators[] = {&own};
-    wg_recompute_options options = {.generator_count = 1, .generators = generators};
+    wg_activation_checkpoint_options options = {.generator_count = 1, .generators = generators};
     wg_tensor *with[LEAVES], *without[LEAVES];
     for (int i = 0; i < DEPTH; i++)
         net.blocks[i].generator = &own;
@@ -142,7 +142,7 @@ static int product(int input_count, wg_tensor *const *inputs, int output_count, 
 
 START_TEST(a_context_that_is_copied_may_be_another_for_each_call) {
     network net = network_new();
-    const wg_recompute_options copied = {.context_size = sizeof(wg_tensor *)};
+    const wg_activation_checkpoint_options copied = {.context_size = sizeof(wg_tensor *)};
     wg_tensor *gradients[2][DEPTH];
     for (int plain = 0; plain < 2; plain++) {
         wg_tensor *x = net.x, *w = NULL; /* one variable serves all calls, and is NULL in the end */
@@ -151,7 +151,7 @@ START_TEST(a_context_that_is_copied_may_be_another_for_each_call) {
             if (plain)
                 product(1, &x, 1, &x, &w);
             else
-                ck_assert_int_eq(wg_recompute(product, &w, 1, &x, 1, &x, &copied), 0);
+                ck_assert_int_eq(wg_activation_checkpoint(product, &w, 1, &x, 1, &x, &copied), 0);
         }
         w = NULL;
         wg_backward(wg_sum(x, WG_ALL, false), NULL);
@@ -241,7 +241,7 @@ static int square_of_exp(int input_count, wg_tensor *const *inputs, int output_c
 static int twice(int input_count, wg_tensor *const *inputs, int output_count, wg_tensor **outputs,
                  void *context) {
     wg_tensor *middle;
-    return wg_recompute(square_of_exp, NULL, input_count, inputs, 1, &middle, NULL) < 0
+    return wg_activation_checkpoint(square_of_exp, NULL, input_count, inputs, 1, &middle, NULL) < 0
                ? -1
                : square_of_exp(1, &middle, output_count, outputs, context);
 }
@@ -254,7 +254,7 @@ static wg_tensor *leaf(double value) {
 
 static double slope(wg_function function, wg_tensor *x, void *context) {
     wg_tensor *y, *gradient;
-    wg_recompute(function, context, 1, &x, 1, &y, NULL);
+    wg_activation_checkpoint(function, context, 1, &x, 1, &y, NULL);
     return wg_grad(1, &y, NULL, 1, &x, NULL, &gradient) < 0 ? NAN : wg_item(gradient);
 }
 
@@ -267,10 +267,10 @@ END_TEST
 
 START_TEST(an_input_may_be_an_output_and_some_outputs_unused) {
     wg_tensor *x = leaf(0.3), *outputs[2], *gradient;
-    ck_assert_int_eq(wg_recompute(square_of_exp, NULL, 1, &x, 2, outputs, NULL), 0);
+    ck_assert_int_eq(wg_activation_checkpoint(square_of_exp, NULL, 1, &x, 2, outputs, NULL), 0);
     ck_assert_int_eq(wg_grad(1, &outputs[1], NULL, 1, &x, NULL, &gradient), 0);
     ck_assert_double_eq(wg_item(gradient), 1);
-    ck_assert_int_eq(wg_recompute(square_of_exp, NULL, 1, &x, 2, outputs, NULL), 0);
+    ck_assert_int_eq(wg_activation_checkpoint(square_of_exp, NULL, 1, &x, 2, outputs, NULL), 0);
     ck_assert_int_eq(wg_grad(1, &outputs[0], NULL, 1, &x, NULL, &gradient), 0);
     ck_assert_double_eq_tol(wg_item(gradient), 2 * exp(0.6), 1e-12);
 }
@@ -370,7 +370,7 @@ START_TEST(another_second_run_is_an_error) {
     for (size_t k = 0; k < WG_COUNT(cases); k++) {
         fickle f = {.way = cases[k].way, .parameter = wg_scalar(WG_F64, 2)};
         wg_tensor *x = leaf(0.3), *y, *gradient;
-        ck_assert_int_eq(wg_recompute(fickle_function, &f, 1, &x, 1, &y, NULL), 0);
+        ck_assert_int_eq(wg_activation_checkpoint(fickle_function, &f, 1, &x, 1, &y, NULL), 0);
         ck_assert_int_eq(wg_grad(1, &y, NULL, 1, &x, NULL, &gradient), -1);
         assert_error(cases[k].code, cases[k].part);
         ck_assert(wg_grad_enabled());
@@ -385,7 +385,7 @@ START_TEST(inputs_and_parameters_written_in_between_are_refused) {
     for (int which = 0; which < 2; which++) {
         fickle f = {.parameter = wg_scalar(WG_F64, 2)};
         wg_tensor *x = leaf(0.3), *y, *gradient;
-        ck_assert_int_eq(wg_recompute(fickle_function, &f, 1, &x, 1, &y, NULL), 0);
+        ck_assert_int_eq(wg_activation_checkpoint(fickle_function, &f, 1, &x, 1, &y, NULL), 0);
         wg_fill_(which ? f.parameter : wg_detach(x), 1);
         ck_assert_int_eq(wg_grad(1, &y, NULL, 1, &x, NULL, &gradient), -1);
         assert_error(WG_ERROR_GRADIENT,
@@ -403,11 +403,11 @@ static int differentiates(int input_count, wg_tensor *const *inputs, int output_
 
 START_TEST(a_region_that_differentiates_itself_is_refused) {
     wg_tensor *x = leaf(0.3), *y = x;
-    ck_assert_int_eq(wg_recompute(differentiates, NULL, 1, &x, 1, &y, NULL), -1);
+    ck_assert_int_eq(wg_activation_checkpoint(differentiates, NULL, 1, &x, 1, &y, NULL), -1);
     assert_error(WG_ERROR_GRADIENT, "must not differentiate what it computes; exp");
     ck_assert_ptr_null(y);
     wg_fail(WG_ERROR_STATE, "test", "before");
-    ck_assert_int_eq(wg_recompute(twice, NULL, 1, &x, 1, &y, NULL), -1);
+    ck_assert_int_eq(wg_activation_checkpoint(twice, NULL, 1, &x, 1, &y, NULL), -1);
     assert_error(WG_ERROR_STATE, "before");
 }
 END_TEST

@@ -265,7 +265,7 @@ START_TEST(a_recomputed_function_runs_again_before_its_leaves_are_written) {
         for (int i = 0; i < 3; i++)
             wg_register_post_accumulate_grad_hook(leaves[i], descend, NULL);
         if (again)
-            wg_recompute(affine, leaves, 1, &x, 1, &y, NULL);
+            wg_activation_checkpoint(affine, leaves, 1, &x, 1, &y, NULL);
         else
             affine(1, &x, 1, &y, leaves);
         ck_assert_int_eq(wg_backward(sum(y), NULL), 0);
@@ -289,7 +289,7 @@ static int shifted(int input_count, wg_tensor *const *inputs, int output_count, 
 START_TEST(a_recomputed_function_that_needs_the_leaf_as_it_was_is_an_error) {
     wg_tensor *x = leaf(1, 2), *b = leaf(3, 4), *y;
     wg_register_post_accumulate_grad_hook(b, descend, NULL);
-    wg_recompute(shifted, b, 1, &x, 1, &y, NULL);
+    wg_activation_checkpoint(shifted, b, 1, &x, 1, &y, NULL);
     ck_assert_int_eq(wg_backward(sum(wg_mul(y, b)), NULL), -1);
     assert_error(WG_ERROR_GRADIENT, "written in place between the first run");
 }

@@ -110,7 +110,7 @@ static char *trained_bytes(int model, int threads, step_function step, bool reco
     *size = 0;
     wg_set_threads(threads);
     begin(&w, model);
-    wg_module_recompute(w.module, recompute);
+    wg_module_checkpoint_activations(w.module, recompute);
     for (int i = 0; i < 3; i++)
         step(&w);
     wg_state_dict *state = wg_module_state(w.module);

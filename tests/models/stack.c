@@ -177,8 +177,8 @@ typedef struct outcome {
 static outcome run(int index, bool recompute) {
     outcome found = {.model = models[index].make()};
     assert_no_error();
-    wg_module_recompute(found.model, recompute);
-    ck_assert_int_eq(wg_module_is_recomputing(found.model), recompute);
+    wg_module_checkpoint_activations(found.model, recompute);
+    ck_assert_int_eq(wg__module_checkpoints_activations(found.model), recompute);
     const int64_t before = wg_alloc_get_stats().live_bytes;
     for (int pass = 0; pass < 2; pass++) {
         wg_scope scope;
@@ -237,7 +237,7 @@ END_TEST
 
 START_TEST(lack_of_memory_anywhere_is_an_error_and_no_leak) {
     wg_module *model = models[_i].make();
-    wg_module_recompute(model, true);
+    wg_module_checkpoint_activations(model, true);
     const int64_t tensors = wg_tensors_alive();
     bool done = false;
     for (int64_t n = 0; !done; n += 1 + n / 8) {

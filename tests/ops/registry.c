@@ -9,7 +9,7 @@
 #include "autograd/autograd.h"
 #include "autograd/functional.h"
 #include "gradcheck/gradcheck.h"
-#include "autograd/node.h"
+#include "autograd/internal.h"
 #include "base/alloc.h"
 #include "tensor/ops.h"
 #include "tests/support/testing.h"

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "autograd/node.h"
+#include "autograd/internal.h"
 #include "base/alloc.h"
 #include "tensor/ops.h"
 #include "tests/support/testing.h"

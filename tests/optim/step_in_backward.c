@@ -67,7 +67,7 @@ static wg_tensor *loss_of(network *net, bool first_pass) {
     wg_scope_begin(&scope);
     wg_tensor *h = wg_tanh(wg_matmul(net->x, w[EMBED]));
     if (net->recomputes)
-        wg_recompute(hidden, net, 1, &h, 1, &h, NULL);
+        wg_activation_checkpoint(hidden, net, 1, &h, 1, &h, NULL);
     else
         hidden(1, &h, 1, &h, net);
     h = wg_add(h, wg_sum(w[CUBE], 2, (int64_t[]){0, 1}, false));

@@ -1,0 +1,548 @@
+/* The graph that recording builds: its nodes, leaves, hooks and checkpointed regions. internal.h
+ * has a drawing. */
+#include "autograd/internal.h"
+
+#include <string.h>
+
+#include "base/array.h"
+
+WG__THREAD_LOCAL wg__region_run wg__active_region;
+
+/* ---- Release, without recursion: a chain of a million nodes frees on a small stack ---- */
+
+static WG__THREAD_LOCAL wg_node *to_free; /* nodes that nobody holds any more */
+static WG__THREAD_LOCAL bool freeing;
+
+void wg__node_retain(wg_node *node) {
+    wg__refcount_add(&node->refcount);
+}
+
+static bool drop(wg_tensor **saved) {
+    wg_tensor *tensor = *saved;
+    if (!tensor)
+        return false;
+    *saved = NULL;
+    wg_release(tensor);
+    return true;
+}
+
+/* Says whether there was anything. */
+static bool drop_all(wg_node *node) {
+    bool any = false;
+    for (int i = 0; i < node->input_count; i++)
+        any |= drop(&node->inputs[i].tensor);
+    for (int j = 0; j < node->output_count; j++)
+        any |= drop(&node->outputs[j].tensor);
+    for (int k = 0; k < WG_MAX_SAVED; k++)
+        any |= drop(&node->extras[k]);
+    return any;
+}
+
+void wg__node_call(const wg_node *node, wg_tensor **inputs, wg_call *call) {
+    *call = (wg_call){.op = node->op,
+                      .options = node->options,
+                      .input_count = node->input_count,
+                      .inputs = inputs,
+                      .input_specs = node->input_specs,
+                      .output_count = node->output_count};
+    memcpy(call->output_specs, node->output_specs,
+           (size_t)node->output_count * sizeof *call->output_specs);
+    memcpy(call->saved, node->extras, sizeof call->saved);
+    for (int i = 0; i < node->input_count; i++)
+        inputs[i] = node->inputs[i].tensor;
+    for (int j = 0; j < node->output_count; j++)
+        call->outputs[j] = node->outputs[j].tensor;
+}
+
+void wg__node_free_saved(wg_node *node) {
+    node->freed |= drop_all(node); /* an op that saved nothing can run backward again */
+}
+
+static void free_hook(wg__hook *hook) {
+    wg_release(hook->leaf);
+    wg__free(hook);
+}
+
+static void free_hooks(wg__hook **list) {
+    while (*list) {
+        wg__hook *first = *list;
+        *list = first->next;
+        free_hook(first);
+    }
+}
+
+void wg__region_release(wg__region *region) {
+    if (!wg__refcount_drop(&region->refcount))
+        return;
+    for (int i = 0; i < region->input_count; i++)
+        wg_release(region->inputs[i].tensor);
+    wg__free(region->own_context);
+    wg__free(region->inputs);
+    wg__free(region->generators);
+    wg__free(region->calls);
+    wg__free(region);
+}
+
+/* Called when a node of a region goes. */
+static void region_forget(const wg_node *node) {
+    node->region->calls[node->region_call].node = NULL;
+    wg__region_release(node->region);
+}
+
+static void free_node(wg_node *node) {
+    wg__node_free_saved(node);
+    for (int j = 0; j < node->output_count; j++)
+        wg_release(node->gradients[j]);
+    free_hooks(&node->hooks);
+    free_hooks(&node->post_hooks);
+    wg__free(node->origin);
+    if (node->region)
+        region_forget(node);
+    for (int i = 0; i < node->input_count; i++)
+        if (node->edges[i].node)
+            wg__node_release(node->edges[i].node);
+    wg__free(node);
+}
+
+void wg__node_release(wg_node *node) {
+    if (!wg__refcount_drop(&node->refcount))
+        return;
+    node->next_to_free = to_free;
+    to_free = node;
+    if (freeing) /* the loop below, further up this stack, comes to it */
+        return;
+    freeing = true;
+    while (to_free) {
+        wg_node *next = to_free;
+        to_free = next->next_to_free;
+        free_node(next);
+    }
+    freeing = false;
+}
+
+/* ---- Recording ---- */
+
+/* A node, its arrays and room for options, all in one block. What is to be filled in by the caller
+ * comes last: the specs and the options. */
+static wg_node *node_new(const wg_op *op, int input_count, int output_count, size_t options_size) {
+    const size_t n = (size_t)input_count, m = (size_t)output_count;
+    const size_t zeros = sizeof(wg_node) + n * sizeof(wg__edge) + (n + m) * sizeof(wg__saved) +
+                         m * sizeof(wg_tensor *);
+    const size_t filled = (zeros + (n + m) * sizeof(wg_spec) + 15) & ~(size_t)15;
+    wg_node *node = wg__alloc(filled + options_size);
+    if (!node)
+        return NULL;
+    memset(node, 0, zeros);
+    node->edges = (wg__edge *)(node + 1);
+    node->inputs = (wg__saved *)(node->edges + n);
+    node->outputs = node->inputs + n;
+    node->gradients = (wg_tensor **)(node->outputs + m);
+    node->input_specs = (wg_spec *)(node->gradients + m);
+    node->output_specs = node->input_specs + n;
+    if (options_size)
+        node->options = (char *)node + filled;
+    atomic_init(&node->refcount, 1);
+    node->op = op;
+    node->input_count = input_count;
+    node->output_count = output_count;
+    return node;
+}
+
+static wg_node *node_of(const wg_call *call) {
+    const wg_op *op = call->op;
+    wg_node *node = node_new(op, call->input_count, call->output_count, op->options_size);
+    if (!node)
+        return NULL;
+    for (int i = 0; i < call->input_count; i++)
+        node->input_specs[i] = call->input_specs[i];
+    for (int j = 0; j < call->output_count; j++)
+        node->output_specs[j] = call->output_specs[j];
+    if (op->options_size)
+        memcpy(node->options, call->options, op->options_size);
+    return node;
+}
+
+static int save(wg__saved *saved, const wg_tensor *x, bool bare) {
+    if (!x)
+        return 0;
+    saved->tensor = wg__tensor_reference(x, bare);
+    saved->version = wg_tensor_version(x);
+    return saved->tensor ? 0 : -1;
+}
+
+static int save_all(wg_node *node, const wg_call *call) {
+    for (int i = 0; i < call->input_count; i++)
+        if (call->op->saves_inputs >> i & 1 && save(&node->inputs[i], call->inputs[i], false) < 0)
+            return -1;
+    for (int j = 0; j < call->output_count; j++)
+        if (call->op->saves_outputs >> j & 1 && save(&node->outputs[j], call->outputs[j], true) < 0)
+            return -1;
+    for (int k = 0; k < WG_MAX_SAVED; k++) {
+        if (!call->saved[k])
+            continue;
+        node->extras[k] = wg__tensor_reference(call->saved[k], true);
+        if (!node->extras[k])
+            return -1;
+    }
+    return 0;
+}
+
+/* ---- Regions: calls of the first run are noted, so that the second run finds their nodes ---- */
+
+/* Notes what a node of the first run would save, without saving it. */
+static void note_versions(wg_node *node, const wg_call *call) {
+    for (int i = 0; i < call->input_count; i++)
+        if (call->inputs[i]) {
+            node->inputs[i].version = wg_tensor_version(call->inputs[i]);
+            node->lacks |= call->op->saves_inputs >> i & 1;
+        }
+    for (int k = 0; k < WG_MAX_SAVED; k++)
+        node->lacks |= call->saved[k] != NULL;
+    node->lacks |= call->op->saves_outputs != 0;
+}
+
+/* FNV-1a over dtypes, ranks and sizes. */
+static uint64_t hash_spec(uint64_t hash, const wg_spec *spec) {
+    hash = (hash ^ (uint64_t)spec->dtype) * 0x100000001b3;
+    hash = (hash ^ (uint64_t)(spec->ndim + 1)) * 0x100000001b3;
+    for (int d = 0; d < spec->ndim; d++)
+        hash = (hash ^ (uint64_t)spec->shape[d]) * 0x100000001b3;
+    return hash;
+}
+
+static uint64_t hash_shapes(const wg_call *call) {
+    uint64_t hash = 0xcbf29ce484222325;
+    for (int i = 0; i < call->input_count; i++)
+        hash = hash_spec(hash, &call->input_specs[i]);
+    for (int j = 0; j < call->output_count; j++)
+        hash = hash_spec(hash, &call->outputs[j]->spec);
+    return hash;
+}
+
+/* Makes a new node part of the region whose first run this is. */
+static int region_add(wg_node *node, const wg_call *call) {
+    wg__region *region = wg__active_region.region;
+    wg__region_call *calls =
+        wg__grow(region->calls, region->count, &region->capacity, region->count + 1, sizeof *calls);
+    if (!calls)
+        return -1;
+    region->calls = calls;
+    region->calls[region->count] = (wg__region_call){call->op, hash_shapes(call), node};
+    node->region_call = region->count++;
+    node->region = region;
+    wg__refcount_add(&region->refcount);
+    note_versions(node, call);
+    return 0;
+}
+
+/* The same tensor has the same version in both runs, unless it was written in between; which also
+ * matters where a node saves nothing, as others save what it computed. */
+static int fill(wg_node *node, const wg_call *call) {
+    for (int i = 0; i < call->input_count; i++)
+        if (call->inputs[i] && node->inputs[i].version != wg_tensor_version(call->inputs[i]))
+            return wg__op_fail(call, WG_ERROR_GRADIENT,
+                               "operand %d was written in place between the first run of a "
+                               "checkpointed function and the second; write to a clone, or run "
+                               "backward first",
+                               i);
+    if (!node->lacks)
+        return 0;
+    if (save_all(node, call) < 0)
+        return -1;
+    node->lacks = false;
+    return 0;
+}
+
+void wg__node_unfill(wg_node *node) {
+    node->lacks |= drop_all(node);
+}
+
+/* In the second run of a region: gives the node that this call had in the first, with what it
+ * lacked filled in; NULL when the node is gone, and outside of a second run. -1 with GRADIENT if
+ * the runs differ. */
+static int find_replayed(const wg_call *call, wg_node **node) {
+    *node = NULL;
+    if (!wg__active_region.again)
+        return 0;
+    const wg__region *region = wg__active_region.region;
+    if (wg__active_region.next == region->count)
+        return wg__op_fail(call, WG_ERROR_GRADIENT,
+                           "the second run of a checkpointed function has this call, the first one "
+                           "had ended");
+    const wg__region_call *first = &region->calls[wg__active_region.next++];
+    if (first->op != call->op || first->shapes != hash_shapes(call))
+        return wg__op_fail(
+            call, WG_ERROR_GRADIENT,
+            "the second run of a checkpointed function has this call where the first "
+            "had %s%s",
+            first->op->name, first->op == call->op ? " of other shapes" : "");
+    *node = first->node;
+    return *node ? fill(*node, call) : 0;
+}
+
+/* ---- Recording a call ---- */
+
+/* The caller's hold on the node goes to the first of them. */
+static void give_outputs(wg_node *node, const wg_call *call) {
+    bool is_held = false;
+    for (int j = 0; j < call->output_count; j++) {
+        wg_tensor *output = call->outputs[j];
+        if (!wg_dtype_is_float(output->spec.dtype))
+            continue;
+        if (is_held)
+            wg__node_retain(node);
+        is_held = true;
+        output->node = node;
+        output->output_index = j;
+    }
+    if (!is_held)
+        wg__node_release(node);
+}
+
+static int record(const wg_call *call) {
+    wg_node *node = NULL;
+    if (find_replayed(call, &node) < 0)
+        return -1;
+    if (node) {
+        wg__node_retain(node);
+        give_outputs(node, call);
+        return 0;
+    }
+    node = node_of(call);
+    if (!node)
+        return -1;
+    if (wg__origin_make(&node->origin) < 0 ||
+        (wg__active_region.region && !wg__active_region.again ? region_add(node, call)
+                                                              : save_all(node, call)) < 0) {
+        wg__node_release(node);
+        return -1;
+    }
+    for (int i = 0; i < call->input_count; i++) {
+        const wg_tensor *input = call->inputs[i];
+        if (!input || !input->node || !(call->wants >> i & 1))
+            continue;
+        node->edges[i] = (wg__edge){input->node, input->output_index};
+        wg__node_retain(input->node);
+    }
+    give_outputs(node, call);
+    return 0;
+}
+
+static bool is_leaf(const wg_node *node) {
+    return !node->op;
+}
+
+static const char *maker(const wg_node *node) {
+    return node->op ? node->op->name : "leaf";
+}
+
+static const wg__autograd_hooks autograd_hooks = {
+    .record = record,
+    .retain = wg__node_retain,
+    .release = wg__node_release,
+    .is_leaf = is_leaf,
+    .maker = maker,
+};
+
+/* ---- Leaves ---- */
+
+static int make_leaf(wg_tensor *x) {
+    wg_node *leaf = node_new(NULL, 0, 1, 0);
+    if (!leaf)
+        return -1;
+    leaf->output_specs[0] = x->spec;
+    wg__install_autograd(&autograd_hooks);
+    x->node = leaf;
+    x->output_index = 0;
+    return 0;
+}
+
+int wg_set_requires_grad(wg_tensor *x, bool wanted) {
+    if (!x)
+        return -1;
+    if (x->node && !is_leaf(x->node))
+        return wg_fail(WG_ERROR_GRADIENT, "set_requires_grad",
+                       "the tensor was computed by %s; only leaves can be told, detach it first",
+                       x->node->op->name);
+    if (!wanted) {
+        if (x->node)
+            wg__node_release(x->node);
+        x->node = NULL;
+        return 0;
+    }
+    if (!wg_dtype_is_float(x->spec.dtype))
+        return wg_fail(WG_ERROR_DTYPE, "set_requires_grad",
+                       "%s has no gradient; wanted a floating dtype", wg_dtype_name(x->spec.dtype));
+    return x->node ? 0 : make_leaf(x);
+}
+
+wg_tensor *wg_gradient(const wg_tensor *x) {
+    return x && x->node ? x->node->gradients[x->output_index] : NULL;
+}
+
+void wg_zero_grad(wg_tensor *x) {
+    if (!x || !x->node)
+        return;
+    wg_tensor *gradient = x->node->gradients[x->output_index];
+    x->node->gradients[x->output_index] = NULL;
+    wg_release(gradient);
+}
+
+int wg_retain_grad(wg_tensor *x) {
+    if (!x)
+        return -1;
+    if (!x->node)
+        return wg_fail(WG_ERROR_GRADIENT, "retain_grad", "the tensor wants no gradient");
+    x->node->retains[x->output_index] = true;
+    return 0;
+}
+
+wg_tensor *wg_detach(wg_tensor *x) {
+    return x ? wg__tensor_view(x, &x->spec, x->strides, x->offset) : NULL;
+}
+
+/* ---- Hooks: a list on the node for the gradients of its outputs. Those on a leaf whose gradient
+ * is complete are another list, which leaves backward free to add to the gradient in place. ---- */
+
+static atomic_int last_id;
+
+/* The hook that the first run of a checkpointed function has registered; 0: it was removed since.
+ */
+static int id_of(const wg_node *node, int output_index, wg_gradient_hook function,
+                 const void *context) {
+    for (const wg__hook *hook = node->hooks; hook; hook = hook->next)
+        if (hook->output_index == output_index && hook->function == function &&
+            hook->context == context)
+            return hook->id;
+    return 0;
+}
+
+/* Puts a copy at the end of a list; its id, or -1. */
+static int append(wg__hook **place, wg__hook hook) {
+    wg__hook *added = wg__alloc(sizeof *added);
+    if (!added)
+        return -1;
+    *added = hook;
+    added->id = atomic_fetch_add(&last_id, 1) + 1;
+    while (*place)
+        place = &(*place)->next;
+    *place = added;
+    return added->id;
+}
+
+int wg_register_hook(wg_tensor *x, wg_gradient_hook hook, void *context) {
+    if (!x)
+        return -1;
+    if (!x->node)
+        return wg_fail(WG_ERROR_GRADIENT, "register_hook", "the tensor wants no gradient");
+    if (wg__active_region.again && x->node->region == wg__active_region.region)
+        return id_of(x->node, x->output_index, hook, context);
+    return append(
+        &x->node->hooks,
+        (wg__hook){.output_index = x->output_index, .function = hook, .context = context});
+}
+
+int wg_register_post_accumulate_grad_hook(wg_tensor *x, wg_post_accumulate_grad_hook hook,
+                                          void *context) {
+    static const char where[] = "register_post_accumulate_grad_hook";
+    if (!x)
+        return -1;
+    if (!x->node)
+        return wg_fail(WG_ERROR_GRADIENT, where, "the tensor wants no gradient");
+    if (x->node->op)
+        return wg_fail(WG_ERROR_GRADIENT, where,
+                       "the tensor was computed by %s; only leaves keep a gradient, use "
+                       "wg_register_hook",
+                       x->node->op->name);
+    wg__hook added = {.after = hook, .leaf = wg__tensor_reference(x, true), .context = context};
+    if (!added.leaf)
+        return -1;
+    int id = append(&x->node->post_hooks, added);
+    if (id < 0)
+        wg_release(added.leaf);
+    return id;
+}
+
+static bool remove_from(wg__hook **place, int output_index, int id) {
+    for (; *place; place = &(*place)->next) {
+        wg__hook *found = *place;
+        if (found->id != id || found->output_index != output_index)
+            continue;
+        *place = found->next;
+        free_hook(found);
+        return true;
+    }
+    return false;
+}
+
+int wg_remove_hook(wg_tensor *x, int id) {
+    if (!x)
+        return -1;
+    if (x->node && (remove_from(&x->node->hooks, x->output_index, id) ||
+                    remove_from(&x->node->post_hooks, x->output_index, id)))
+        return 0;
+    return wg_fail(WG_ERROR_ARGUMENT, "remove_hook", "the tensor has no hook %d", id);
+}
+
+/* The first hook of that output with a higher id: ids grow along a list, and the one that ran last
+ * may have removed itself. */
+static const wg__hook *hook_after(const wg__hook *hook, int output_index, int id) {
+    while (hook && (hook->id <= id || hook->output_index != output_index))
+        hook = hook->next;
+    return hook;
+}
+
+static int replace(const wg_node *node, int output_index, wg_tensor **gradient,
+                   const wg_tensor *by) {
+    const wg_spec *wanted = &node->output_specs[output_index];
+    if (!wg__same_shape(&by->spec, wanted) || by->spec.dtype != wanted->dtype) {
+        char is[128], should[128];
+        return wg_fail(WG_ERROR_GRADIENT, "backward",
+                       "a hook on the gradient of %s returned %s; wanted %s",
+                       node->op ? node->op->name : "a leaf", wg_spec_text(is, sizeof is, &by->spec),
+                       wg_spec_text(should, sizeof should, wanted));
+    }
+    wg_tensor *kept = wg__tensor_reference(by, false);
+    if (!kept)
+        return -1;
+    wg_release(*gradient);
+    *gradient = kept;
+    return 0;
+}
+
+int wg__hooks_run(wg_node *node, int output_index, wg_tensor **gradient) {
+    const wg__hook *hook = NULL;
+    for (int id = 0; (hook = hook_after(node->hooks, output_index, id));) {
+        id = hook->id;
+        const wg_tensor *returned = hook->function(*gradient, hook->context);
+        if (wg_error_pending() || (returned && replace(node, output_index, gradient, returned) < 0))
+            return -1;
+    }
+    return 0;
+}
+
+/* A handle on the leaf, whichever of its own are still there. */
+static wg_tensor *handle_on(const wg__hook *hook, wg_node *node) {
+    wg_tensor *leaf = wg__tensor_reference(hook->leaf, true);
+    if (!leaf)
+        return NULL;
+    wg__node_retain(node);
+    leaf->node = node;
+    return leaf;
+}
+
+int wg__post_hooks_run(wg_node *node) {
+    const wg__hook *hook = NULL;
+    for (int id = 0; (hook = hook_after(node->post_hooks, 0, id));) {
+        id = hook->id;
+        wg_tensor *leaf = handle_on(hook, node);
+        int status = leaf ? hook->after(leaf, hook->context) : -1;
+        wg_release(leaf);
+        if (wg_error_pending())
+            return -1;
+        if (status < 0)
+            return wg_fail(WG_ERROR_GRADIENT, "backward",
+                           "a hook on the gradient of a leaf failed");
+    }
+    return 0;
+}

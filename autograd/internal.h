@@ -1,0 +1,219 @@
+/* What the files of autograd/ share, each section belonging to the file in its title. Each file
+ * calls only those before it in this list:
+ *
+ *     anomaly   graph   activation_checkpointing   backward   forward   functional
+ */
+#ifndef WG_AUTOGRAD_INTERNAL_H
+#define WG_AUTOGRAD_INTERNAL_H
+
+#include "autograd/activation_checkpointing.h"
+#include "tensor/internal.h"
+
+/* ---- anomaly.c: which op made the first NaN, and its caller ---- */
+
+/* Where a recorded call came from. */
+typedef struct wg__origin {
+    int64_t number;      /* counted over the calls that this thread recorded in anomaly mode */
+    const char *within;  /* the op in whose vjp it ran, or NULL */
+    int64_t within_call; /* that op's number; 0: unknown */
+    int frame_count;
+    void *frames[32]; /* return addresses, the innermost first */
+} wg__origin;
+
+/* An origin for a call that is being recorded; NULL without an error when the mode is off. */
+int wg__origin_make(wg__origin **origin);
+
+/* Suspends the checks until wg__anomaly_leave. Calls recorded meanwhile get `node` as the op in
+ * whose vjp they ran; NULL leaves that as it is. */
+typedef struct wg__anomaly_state {
+    bool checks;
+    const wg_node *within;
+} wg__anomaly_state;
+
+wg__anomaly_state wg__anomaly_enter(const wg_node *node);
+void wg__anomaly_leave(wg__anomaly_state before);
+
+/* 0, or -1 with ANOMALY: a result has a NaN and no operand has one. */
+int wg__check_forward(const wg_call *call);
+int wg__check_vjp(const wg_node *node, wg_tensor *const *cotangents, wg_tensor *const *gradients);
+int wg__check_jvp(const wg_call *call, wg_tensor *const *tangents,
+                  wg_tensor *const *output_tangents);
+
+/* ---- graph.c: a node for each recorded op, and one for each leaf
+ *
+ *     output tensor --> node(op) --edge 0--> node(op) --...--> leaf node --> its gradient
+ *                          |   `--edge 1--> ...
+ *                          `--> saved inputs, outputs and extras
+ *
+ * An edge counts as a reference to its target, a tensor as one to its node. A saved output is held
+ * without its node, which would be a cycle; backward gives it the node back. ---- */
+
+typedef struct wg__edge {
+    wg_node *node; /* NULL: this input requires no gradient */
+    int output_index;
+} wg__edge;
+
+typedef struct wg__saved {
+    wg_tensor *tensor; /* NULL: not saved */
+    uint64_t version;  /* of its storage when it was saved */
+} wg__saved;
+
+typedef struct wg__hook {
+    int id;
+    int output_index;
+    wg_gradient_hook function;          /* NULL: a hook of the leaf's post_hooks */
+    wg_post_accumulate_grad_hook after; /* the function of such a hook */
+    wg_tensor *leaf;                    /* of such a hook; kept, without the node */
+    void *context;
+    struct wg__hook *next; /* registered later */
+} wg__hook;
+
+typedef struct wg__region wg__region;
+
+struct wg_node {
+    atomic_int refcount;
+    const wg_op *op; /* NULL: a leaf */
+    int input_count;
+    int output_count;
+    wg__edge *edges;       /* input_count; these arrays stand behind the node, in its block */
+    wg__saved *inputs;     /* input_count */
+    wg__saved *outputs;    /* output_count */
+    wg_tensor **gradients; /* output_count: a leaf's, or under wg_retain_grad; kept */
+    wg_spec *input_specs;  /* input_count */
+    wg_spec *output_specs; /* output_count */
+    void *options;         /* a copy */
+    wg_tensor *extras[WG_MAX_SAVED];
+    bool retains[WG_MAX_OUTPUTS];
+    bool freed;            /* backward has released what was saved */
+    wg__hook *hooks;       /* of its outputs */
+    wg__hook *post_hooks;  /* of a leaf, for when its gradient is complete */
+    wg__origin *origin;    /* anomaly mode's, or NULL */
+    wg__region *region;    /* the checkpointed region that made it, or NULL; counted */
+    int64_t region_call;   /* its number among the region's calls */
+    bool lacks;            /* its saved tensors were dropped: the region must run again first */
+    uint64_t visit;        /* of the backward pass that saw it last */
+    int64_t slot;          /* its place in that pass's table */
+    wg_node *next_to_free; /* the list by which release walks instead of recursing */
+};
+
+void wg__node_retain(wg_node *node);
+void wg__node_release(wg_node *node);
+
+/* Releases what a node saved, after backward has used it. */
+void wg__node_free_saved(wg_node *node);
+
+/* Fills in the call that the vjp of a node sees, from what the node saved; its inputs go into
+ * `inputs`. The members that say what backward asks for are left to the caller. */
+void wg__node_call(const wg_node *node, wg_tensor **inputs, wg_call *call);
+
+/* Runs the hooks of an output on its gradient, a kept tensor that they may replace. */
+int wg__hooks_run(wg_node *node, int output_index, wg_tensor **gradient);
+
+/* Runs the hooks of a leaf that wait for its gradient. */
+int wg__post_hooks_run(wg_node *node);
+
+/* ---- graph.c, continued: regions, functions that run twice under activation checkpointing.
+ *
+ *     first run    each recorded call makes its node, which saves nothing and is noted here
+ *     second run   call i fills in what node i lacks, and gives its outputs that node
+ *
+ * So the graph is the one of the first run. Nodes count as references to their region; the region's
+ * pointers to nodes do not count. A call whose node is gone is recorded afresh, and goes with the
+ * second run's scope. ---- */
+
+typedef struct wg__region_call {
+    const wg_op *op;
+    uint64_t shapes; /* a hash of all specs */
+    wg_node *node;   /* NULL: gone */
+} wg__region_call;
+
+/* A generator and its state before the first run. */
+typedef struct wg__region_generator {
+    wg_generator *generator;
+    wg_generator before;
+} wg__region_generator;
+
+struct wg__region {
+    atomic_int refcount;
+    wg_function function;
+    void *context;
+    void *own_context; /* the copy that `context` points to; NULL: it is the caller's */
+    int input_count, output_count, generator_count;
+    wg__saved *inputs; /* NULL tensors: absent */
+    wg__region_generator *generators;
+    wg__region_call *calls;
+    int64_t count, capacity; /* of calls */
+    bool filled;             /* the second run is done */
+};
+
+/* The region that this thread is running, if any. */
+typedef struct wg__region_run {
+    wg__region *region; /* NULL: none */
+    bool again;         /* this is the second run */
+    int64_t next;       /* in the second run: the number of the next call */
+} wg__region_run;
+
+extern WG__THREAD_LOCAL wg__region_run wg__active_region;
+
+void wg__region_release(wg__region *region);
+
+/* Drops what a node was given by a second run that failed. */
+void wg__node_unfill(wg_node *node);
+
+/* ---- activation_checkpointing.c ---- */
+
+/* Runs the region of a node once more, and so fills in what its nodes lack. */
+int wg__region_run_again(const wg_node *node);
+
+/* Runs the function, which must set all its outputs. */
+int wg__call_function(wg_function function, void *context, int input_count,
+                      wg_tensor *const *inputs, int output_count, wg_tensor **outputs,
+                      const char *where);
+
+/* Moves results one scope out, or after a failure makes them NULL. `results` may be NULL. */
+void wg__hand_out(int status, int count, wg_tensor **results);
+
+/* ---- backward.c ---- */
+
+/* A handle that stands in for x where a walk of wg_grad can stop: x passed through by a recorded
+ * op, or, where x requires no gradient, a leaf. [scope] */
+wg_tensor *wg__stand_in(wg_tensor *x);
+
+/* ---- forward.c: dual numbers. A handle may carry tangents, one for each wg_jvp that it takes part
+ * in.
+ *
+ *     x --> tangent of level 7 --> tangent of level 5          level 7 runs inside of level 5
+ *
+ * A level is one run of wg_jvp; numbers grow, so that an inner run has the higher one. An op takes
+ * off the highest level among its inputs, runs on the rest (which takes care of lower levels and of
+ * recording), and gives its outputs the tangent of that level by op->jvp, on inputs that carry
+ * lower levels only. So the levels never mix (Siskind & Pearlmutter 2005), and jvps, which are
+ * public ops, are differentiated by the lower levels and recorded like all else.
+ *
+ * Handles share a list by counting its first entry. A level knows its entries and empties them when
+ * it ends: a node that saved a dual tensor and outlives the level then holds a plain one. ---- */
+
+typedef struct wg__level {
+    uint64_t number;
+    wg_tangent *first; /* of this level's entries */
+    struct wg__level *outer;
+} wg__level;
+
+/* The innermost open level of this thread; NULL outside of wg_jvp. While there is one, a backward
+ * pass must run in public ops alone. */
+extern WG__THREAD_LOCAL wg__level *wg__innermost_level;
+
+/* Opens a level on this thread; closes it, which must be the innermost. */
+void wg__level_begin(wg__level *level);
+void wg__level_end(wg__level *level);
+
+/* Gives x, which carries no level so high, a tangent. */
+int wg__tangent_push(wg_tensor *x, wg__level *level, wg_tensor *tangent);
+
+/* The tangent of x in that level, which is the highest that x can carry; NULL: zero. Borrowed. */
+wg_tensor *wg__tangent_of(const wg_tensor *x, const wg__level *level);
+
+/* A handle in the innermost scope as x, without that level, the highest that x can carry. */
+wg_tensor *wg__primal(wg_tensor *x, const wg__level *level);
+
+#endif
