@@ -46,7 +46,6 @@
 #include "io/config.h"
 #include "io/log.h"
 #include "io/settings.h"
-#include "base/text.h"
 #include "io/trace.h"
 #include "io/weights/weights.h"
 #include "data/batches/bert_batch.h"

@@ -2,42 +2,394 @@
  *
  *     [ header, 64 bytes | block, a multiple of 64 bytes ]
  *
- * Small blocks are found at once: their sizes are rounded up to classes, four to a power of two, so
- * that a block fits whatever asks for its class again, and a freed one goes to the list of its
- * class: that of the thread which freed it, for the smallest and while there is room, which takes
- * no lock, else that of all threads. Larger ones are nearly all of the memory: the arena cuts them
- * to measure. */
-#include "base/alloc.h"
-
+ * Small blocks: sizes are rounded up to size classes, four to a power of two, and each class has
+ * lists of free blocks. The smallest classes also have a list per thread, which takes no lock.
+ *
+ * Large blocks, nearly all of the memory, come from the arena, which splits free space to size and
+ * merges neighbours:
+ *
+ *     stretch  | block | free | block | block | free |  addresses without memory  |
+ *              begin                                 top                         end
+ *
+ *     piece    | tag | memory of a block        | tag | free              | tag | memory ...
+ *              ^ before                         ^ piece                   ^ piece + piece->size
+ *
+ * A piece begins with a tag that knows its neighbours; no two free pieces are neighbours. A block
+ * is cut from the smallest free piece that fits, the lowest address among equals, so that training
+ * steps, which are alike, find their blocks at the same addresses. Free pieces are in a treap
+ * (Seidel and Aragon 1996) ordered by size, then address. Stretches ask for huge pages: a matrix
+ * that is read once a token is then read at the speed of memory and not of page tables. */
 #include <assert.h>
 #include <pthread.h>
 #include <stdlib.h>
-#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
-#include "base/arena.h"
 #include "base/internal.h"
-#include "base/poison.h"
-#include "base/counters.h"
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards the arena and shared lists */
+
+/* ---- Counters ---- */
+
+WG__THREAD_LOCAL wg__thread_counters wg__own_counters;
+
+static pthread_mutex_t counters_lock = PTHREAD_MUTEX_INITIALIZER;
+static wg__thread_counters *listed_counters;
+static int64_t counts_of_ended_threads[WG__COUNTERS];
+
+static void list_counters(void) {
+    pthread_mutex_lock(&counters_lock);
+    wg__own_counters.next = listed_counters;
+    wg__own_counters.is_listed = true;
+    listed_counters = &wg__own_counters;
+    pthread_mutex_unlock(&counters_lock);
+}
+
+static void unlist_counters(void) {
+    wg__thread_counters *own = &wg__own_counters;
+    pthread_mutex_lock(&counters_lock);
+    wg__thread_counters **place = &listed_counters;
+    while (*place != own)
+        place = &(*place)->next;
+    *place = own->next;
+    for (int i = 0; i < WG__COUNTERS; i++) {
+        counts_of_ended_threads[i] += own->counts[i];
+        own->counts[i] = 0;
+    }
+    own->is_listed = false;
+    pthread_mutex_unlock(&counters_lock);
+}
+
+int64_t wg__counter_sum(wg__counter counter) {
+    pthread_mutex_lock(&counters_lock);
+    int64_t sum = counts_of_ended_threads[counter];
+    for (const wg__thread_counters *c = listed_counters; c; c = c->next)
+        sum += atomic_load_explicit(&c->counts[counter], memory_order_relaxed);
+    pthread_mutex_unlock(&counters_lock);
+    return sum;
+}
+
+typedef struct stretch stretch;
+
+typedef struct piece {
+    size_t size;          /* with this tag, a multiple of 64 */
+    struct piece *before; /* the neighbour at lower addresses; NULL: the stretch begins here */
+    stretch *home;
+    bool is_free;
+    size_t held;           /* if free: bytes with memory, an upper bound */
+    struct piece *smaller; /* if free: subtrees */
+    struct piece *larger;
+} piece;
+
+struct stretch {
+    char *begin, *top, *end; /* multiples of a huge page */
+    piece *last;             /* the piece that ends at top; NULL: top is begin */
+    stretch *next;
+};
+
+enum { TAG = 64, LEAST_LARGE = 64 << 10, HUGE_PAGE = 2 << 20 };
+
+/* Address space is free of charge; where it is limited, a stretch is as short as the request. */
+static const size_t usual_stretch = (size_t)64 << 30;
+
+#ifdef WG__POISONS
+enum { RED_ZONE = 1024 }; /* behind each block, so that an overrun does not reach the next one */
+#else
+enum { RED_ZONE = 0 };
+#endif
+
+_Static_assert(sizeof(piece) <= TAG, "a tag holds a piece");
+
+static stretch *stretches;
+static piece *free_pieces;
+static size_t free_held; /* bytes of free pieces that have memory */
+
+static size_t round_up(size_t bytes, size_t step) {
+    return (bytes + step - 1) / step * step;
+}
+
+/* ---- The arena: free pieces ---- */
+
+static bool comes_before(const piece *a, const piece *b) {
+    return a->size != b->size ? a->size < b->size : (uintptr_t)a < (uintptr_t)b;
+}
+
+/* Depends on the address alone, so that equal sets of pieces make equal trees. */
+static uint64_t priority(const piece *p) {
+    return (uint64_t)((uintptr_t)p / TAG) * 0x9e3779b97f4a7c15U;
+}
+
+/* Splits a tree into the pieces that come before p and the others. */
+static void split_tree(piece *tree, const piece *p, piece **smaller, piece **larger) {
+    while (tree) {
+        if (comes_before(tree, p)) {
+            *smaller = tree;
+            smaller = &tree->larger;
+            tree = tree->larger;
+        } else {
+            *larger = tree;
+            larger = &tree->smaller;
+            tree = tree->smaller;
+        }
+    }
+    *smaller = *larger = NULL;
+}
+
+/* All pieces of `smaller` come before those of `larger`. */
+static piece *join_trees(piece *smaller, piece *larger) {
+    piece *tree = NULL, **place = &tree;
+    while (smaller && larger) {
+        if (priority(smaller) > priority(larger)) {
+            *place = smaller;
+            place = &smaller->larger;
+            smaller = smaller->larger;
+        } else {
+            *place = larger;
+            place = &larger->smaller;
+            larger = larger->smaller;
+        }
+    }
+    *place = smaller ? smaller : larger;
+    return tree;
+}
+
+static void insert_free(piece *p) {
+    piece **place = &free_pieces;
+    while (*place && priority(*place) > priority(p))
+        place = comes_before(*place, p) ? &(*place)->larger : &(*place)->smaller;
+    split_tree(*place, p, &p->smaller, &p->larger);
+    *place = p;
+    p->is_free = true;
+    free_held += p->held;
+}
+
+static void remove_free(piece *p) {
+    piece **place = &free_pieces;
+    while (*place != p)
+        place = comes_before(*place, p) ? &(*place)->larger : &(*place)->smaller;
+    *place = join_trees(p->smaller, p->larger);
+    p->is_free = false;
+    free_held -= p->held;
+}
+
+/* The smallest free piece of at least `size` bytes, or NULL. */
+static piece *best_fit(size_t size) {
+    piece *best = NULL;
+    for (piece *p = free_pieces; p;) {
+        if (p->size >= size)
+            best = p;
+        p = p->size >= size ? p->smaller : p->larger;
+    }
+    return best;
+}
+
+/* ---- The arena: neighbours ---- */
+
+static piece *piece_after(const piece *p) {
+    return p == p->home->last ? NULL : (piece *)((char *)p + p->size);
+}
+
+/* Joins a piece and the one after it; neither is in the tree. */
+static void join_pieces(piece *p, piece *next) {
+    p->size += next->size;
+    p->held += next->held;
+    if (p->home->last == next)
+        p->home->last = p;
+    else
+        piece_after(p)->before = p;
+    ASAN_POISON_MEMORY_REGION(next, TAG);
+}
+
+static piece *make_piece(void *memory, size_t size, piece *before, stretch *home) {
+    ASAN_UNPOISON_MEMORY_REGION(memory, TAG);
+    piece *p = memory;
+    *p = (piece){.size = size, .before = before, .home = home};
+    return p;
+}
+
+/* Shortens p to `size` bytes and makes a free piece of the rest. */
+static void split_piece(piece *p, size_t size) {
+    if (p->size == size)
+        return;
+    piece *next = piece_after(p), *rest = make_piece((char *)p + size, p->size - size, p, p->home);
+    rest->held = p->held < rest->size ? p->held : rest->size;
+    if (next)
+        next->before = rest;
+    else
+        p->home->last = rest;
+    p->size = size;
+    insert_free(rest);
+}
+
+static piece *merge_with_neighbours(piece *p) {
+    piece *next = piece_after(p);
+    if (next && next->is_free) {
+        remove_free(next);
+        join_pieces(p, next);
+    }
+    piece *before = p->before;
+    if (!before || !before->is_free)
+        return p;
+    remove_free(before);
+    join_pieces(before, p);
+    return before;
+}
+
+/* ---- The arena: stretches ---- */
+
+/* Reserves addresses without memory for a stretch of that many bytes. */
+static stretch *reserve(size_t bytes) {
+    stretch *s = calloc(1, sizeof *s);
+    void *memory = s ? mmap(NULL, bytes + HUGE_PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)
+                     : MAP_FAILED;
+    if (memory == MAP_FAILED) {
+        free(s);
+        return NULL;
+    }
+    char *begin = (char *)round_up((uintptr_t)memory, HUGE_PAGE);
+    if (begin > (char *)memory)
+        munmap(memory, (size_t)(begin - (char *)memory));
+    munmap(begin + bytes, (size_t)((char *)memory + HUGE_PAGE - begin));
+    madvise(begin, bytes, MADV_HUGEPAGE);
+    __lsan_register_root_region(begin, bytes);
+    *s = (stretch){.begin = begin, .top = begin, .end = begin + bytes, .next = stretches};
+    stretches = s;
+    return s;
+}
+
+static void unmap_stretch(stretch *s) {
+    stretch **link = &stretches;
+    while (*link != s)
+        link = &(*link)->next;
+    *link = s->next;
+    __lsan_unregister_root_region(s->begin, (size_t)(s->end - s->begin));
+    munmap(s->begin, (size_t)(s->end - s->begin));
+    free(s);
+}
+
+/* Gives a stretch `bytes` more memory, a multiple of a huge page. Returns the free piece at its
+ * top, or NULL. */
+static piece *raise_top(stretch *s, size_t bytes) {
+    if (mprotect(s->top, bytes, PROT_READ | PROT_WRITE) < 0)
+        return NULL;
+    ASAN_POISON_MEMORY_REGION(s->top, bytes);
+    piece *p = make_piece(s->top, bytes, s->last, s);
+    p->held = bytes;
+    s->last = p;
+    s->top += bytes;
+    p = merge_with_neighbours(p);
+    insert_free(p);
+    return p;
+}
+
+/* Makes a free piece of at least `size` bytes at the top of a stretch; NULL without memory. */
+static piece *grow_arena(size_t size) {
+    for (stretch *s = stretches; s; s = s->next) {
+        const size_t there = s->last && s->last->is_free ? s->last->size : 0;
+        const size_t lacking = round_up(size - there, HUGE_PAGE);
+        if ((size_t)(s->end - s->top) >= lacking)
+            return raise_top(s, lacking);
+    }
+    const size_t bytes = round_up(size, HUGE_PAGE);
+    stretch *s = bytes < usual_stretch ? reserve(usual_stretch) : NULL;
+    s = s ? s : reserve(bytes);
+    return s ? raise_top(s, bytes) : NULL;
+}
+
+/* Returns the memory of the free piece at the top. */
+static void lower_top(stretch *s) {
+    piece *last = s->last;
+    char *const top = (char *)round_up((uintptr_t)last, HUGE_PAGE);
+    const size_t bytes = (size_t)(s->top - top);
+    if (bytes == 0 ||
+        mmap(top, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == MAP_FAILED)
+        return;
+    madvise(top, bytes, MADV_HUGEPAGE);
+    s->top = top;
+    if ((char *)last > top - TAG)
+        s->last = last->before;
+    else
+        last->size -= bytes;
+}
+
+/* ---- The arena: blocks ---- */
+
+/* A block of that many bytes, 64-byte aligned; NULL without memory. `asked` receives whether the
+ * system had to supply memory. */
+static void *arena_alloc(size_t bytes, bool *asked) {
+    const size_t size = TAG + round_up(bytes, 64) + RED_ZONE;
+    piece *p = best_fit(size);
+    *asked = !p || p->held < size;
+    p = p ? p : grow_arena(size);
+    if (!p)
+        return NULL;
+    remove_free(p);
+    split_piece(p, size);
+    ASAN_UNPOISON_MEMORY_REGION((char *)p + TAG, bytes);
+    return (char *)p + TAG;
+}
+
+static void arena_free(void *memory) {
+    piece *p = (piece *)((char *)memory - TAG);
+    ASAN_POISON_MEMORY_REGION(memory, p->size - TAG);
+    p->held = p->size;
+    insert_free(merge_with_neighbours(p));
+}
+
+/* Returns the whole pages of a free piece behind its tag. */
+static void release_pages(piece *p) {
+    const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), end = (uintptr_t)p + p->size;
+    const uintptr_t first = round_up((uintptr_t)p + TAG, page), last = end / page * page;
+    if (p->held > 0 && first < last)
+        madvise((void *)first, last - first, MADV_DONTNEED);
+    free_held -= p->held;
+    p->held = 0;
+}
+
+/* Returns the memory of all free pieces. */
+static void arena_trim(void) {
+    stretch *next;
+    for (stretch *s = stretches; s; s = next) {
+        next = s->next;
+        piece *last = s->last;
+        if (last && last->is_free) {
+            remove_free(last);
+            if (last->before == NULL) { /* the only piece */
+                unmap_stretch(s);
+                continue;
+            }
+            lower_top(s);
+            if (s->last == last)
+                insert_free(last);
+        }
+        for (piece *p = s->last ? (piece *)s->begin : NULL; p; p = piece_after(p))
+            if (p->is_free)
+                release_pages(p);
+    }
+}
+
+/* ---- Small blocks: size classes ---- */
 
 enum { HEADER = 64, CLASSES = 256, OF_ARENA = -1 };
 
-/* Blocks up to 2^11 bytes, handles and nodes among them, may wait in lists of a thread's own. */
+/* A thread keeps free blocks of up to 2^11 bytes, such as handles and nodes, in lists of its own.
+ */
 enum { OWN_UNIT = 64, OWN_CLASSES = 32, OWN_BYTES = OWN_CLASSES * OWN_UNIT, OWN_ROOM = 1 << 18 };
 
 typedef struct header {
-    size_t size;         /* of the block, its class's */
-    struct header *next; /* in the list of its class */
+    size_t size;         /* of the block, rounded up to its class */
+    struct header *next; /* in the free list of its class */
     int size_class;      /* or OF_ARENA */
 } header;
 
-/* Of this thread; and how many bytes they may take, 0 before they are begun. */
+/* This thread's free lists, and how many bytes they may hold: 0 until begin_own. */
 static WG__THREAD_LOCAL header *own_lists[OWN_CLASSES];
 static WG__THREAD_LOCAL int64_t own_room;
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of all that follows */
+/* Guarded by `lock`. */
 static header *free_lists[CLASSES];
-static int64_t lent_bytes;   /* of small blocks: in use, or in the lists of threads */
-static int64_t shared_bytes; /* of those in free_lists */
+static int64_t lent_bytes;   /* small blocks that are in use or in the lists of threads */
+static int64_t shared_bytes; /* small blocks in free_lists */
 static int64_t large_bytes, peak_bytes, system_allocations;
 
 static atomic_int_fast64_t failing_after = -1;
@@ -47,7 +399,7 @@ static inline int own_class_of(size_t bytes) {
     return bytes == 0 ? 0 : (int)((bytes - 1) / OWN_UNIT);
 }
 
-/* The class of any size; from OWN_BYTES on they are counted as (power of two, quarter): 2560, 3072,
+/* The class of any size. Above OWN_BYTES there are four classes to a power of two: 2560, 3072,
  * 3584, 4096, 5120... */
 static int class_of(size_t bytes, size_t *rounded) {
     enum { STEPS = 4, FIRST = 11 }; /* 2^11 = OWN_BYTES */
@@ -63,28 +415,28 @@ static int class_of(size_t bytes, size_t *rounded) {
     return OWN_CLASSES - 1 + (power - FIRST) * STEPS + (int)quarters;
 }
 
-/* ---- The lists of one thread ---- */
+/* ---- Small blocks: the lists of one thread ---- */
 
 static header *take_own(size_t bytes) {
     header **list = &own_lists[own_class_of(bytes)];
     header *block = *list;
     if (block) {
         *list = block->next;
-        wg__tally_add(WG__TALLY_WAITING, -(int64_t)block->size);
+        wg__counter_add(WG__COUNT_CACHED_BYTES, -(int64_t)block->size);
     }
     return block;
 }
 
 static bool keep_own(header *block) {
-    if (wg__tally_own(WG__TALLY_WAITING) + (int64_t)block->size > own_room)
+    if (wg__counter_own(WG__COUNT_CACHED_BYTES) + (int64_t)block->size > own_room)
         return false;
-    wg__tally_add(WG__TALLY_WAITING, (int64_t)block->size);
+    wg__counter_add(WG__COUNT_CACHED_BYTES, (int64_t)block->size);
     block->next = own_lists[block->size_class];
     own_lists[block->size_class] = block;
     return true;
 }
 
-/* A small block that was lent comes back. */
+/* Puts a small block into the list of its class that all threads share. */
 static void share_locked(header *block) {
     lent_bytes -= (int64_t)block->size;
     shared_bytes += (int64_t)block->size;
@@ -97,7 +449,7 @@ static void share_own_locked(void) {
         while (own_lists[i]) {
             header *block = own_lists[i];
             own_lists[i] = block->next;
-            wg__tally_add(WG__TALLY_WAITING, -(int64_t)block->size);
+            wg__counter_add(WG__COUNT_CACHED_BYTES, -(int64_t)block->size);
             share_locked(block);
         }
 }
@@ -105,27 +457,27 @@ static void share_own_locked(void) {
 static pthread_key_t at_thread_exit;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-/* What the thread frees after this, in other code that runs at its exit, all share. */
+/* Runs when the thread ends. Blocks that it frees afterwards go to the shared lists. */
 static void end_own(void *context) {
     (void)context;
     pthread_mutex_lock(&lock);
     share_own_locked();
     own_room = 0;
     pthread_mutex_unlock(&lock);
-    wg__tally_end();
+    unlist_counters();
 }
 
 static void make_key(void) {
     pthread_key_create(&at_thread_exit, end_own);
 }
 
-/* Each thread comes here with its first block, as its lists are empty and take none; and with what
- * it does after end_own, which then runs once more. */
+/* Registers the thread. Called on every use of the shared lists, which a thread's first block
+ * always takes; also after end_own, which then runs once more. */
 static void begin_own(void) {
     static WG__THREAD_LOCAL bool begun;
-    if (wg__tally_is_begun())
+    if (wg__own_counters.is_listed)
         return;
-    wg__tally_begin();
+    list_counters();
     pthread_once(&once, make_key);
     pthread_setspecific(at_thread_exit, own_lists);
     if (!begun)
@@ -133,7 +485,7 @@ static void begin_own(void) {
     begun = true;
 }
 
-/* ---- The lists of all, and the arena ---- */
+/* ---- Blocks that all threads share ---- */
 
 static void trim_locked(void) {
     share_own_locked();
@@ -145,10 +497,10 @@ static void trim_locked(void) {
             ASAN_UNPOISON_MEMORY_REGION((char *)block + HEADER, block->size);
             free(block);
         }
-    wg__arena_trim();
+    arena_trim();
 }
 
-/* A block of that class, cached or fresh, or NULL. */
+/* A block of that class, cached or new; NULL without memory. */
 static header *take_small(int size_class, size_t size, bool *asked) {
     header *block = free_lists[size_class];
     *asked = !block;
@@ -164,7 +516,7 @@ static header *take_small(int size_class, size_t size, bool *asked) {
 
 static header *take_of_size(int size_class, size_t size) {
     bool asked;
-    header *block = size_class == OF_ARENA ? wg__arena_alloc(HEADER + size, &asked)
+    header *block = size_class == OF_ARENA ? arena_alloc(HEADER + size, &asked)
                                            : take_small(size_class, size, &asked);
     if (!block)
         return NULL;
@@ -177,7 +529,7 @@ static header *take_of_size(int size_class, size_t size) {
 
 static header *take_locked(size_t bytes) {
     size_t size = (bytes + 63) & ~(size_t)63;
-    const int size_class = wg__arena_takes(HEADER + size) ? OF_ARENA : class_of(bytes, &size);
+    const int size_class = HEADER + size >= LEAST_LARGE ? OF_ARENA : class_of(bytes, &size);
     header *block = take_of_size(size_class, size);
     if (block)
         return block;
@@ -186,7 +538,7 @@ static header *take_locked(size_t bytes) {
 }
 
 static int64_t live_bytes_locked(void) {
-    return large_bytes + lent_bytes - wg__tally_sum(WG__TALLY_WAITING);
+    return large_bytes + lent_bytes - wg__counter_sum(WG__COUNT_CACHED_BYTES);
 }
 
 static void note_peak_locked(void) {
@@ -211,17 +563,17 @@ WG__APART static void free_shared(header *block) {
     pthread_mutex_lock(&lock);
     if (block->size_class == OF_ARENA) {
         large_bytes -= (int64_t)block->size;
-        wg__arena_free(block);
+        arena_free(block);
     } else {
         share_locked(block);
     }
     pthread_mutex_unlock(&lock);
 }
 
-/* ---- What is asked for ---- */
+/* ---- The functions of internal.h and alloc.h ---- */
 
-/* Counts one against the hook. */
-static bool is_to_fail(void) {
+/* Counts down the failure hook; true if this allocation must fail. */
+static bool must_fail(void) {
     int_fast64_t left = atomic_load_explicit(&failing_after, memory_order_relaxed);
     while (left > 0 && !atomic_compare_exchange_weak(&failing_after, &left, left - 1))
         continue;
@@ -229,7 +581,7 @@ static bool is_to_fail(void) {
 }
 
 static header *take(size_t bytes) {
-    if (is_to_fail())
+    if (must_fail())
         return NULL;
     header *block = bytes <= OWN_BYTES ? take_own(bytes) : NULL;
     return block ? block : take_shared(bytes);
@@ -246,9 +598,9 @@ void *wg__try_alloc(size_t bytes) {
     header *block = take(bytes);
     if (!block)
         return NULL;
-    wg__tally_add(WG__TALLY_BLOCKS, 1);
+    wg__counter_add(WG__COUNT_BLOCKS, 1);
     char *memory = (char *)block + HEADER;
-    /* What rounding added stays poisoned, so that a read beyond the end is still caught. */
+    /* The rounding stays poisoned, so that a read beyond the end is caught. */
     ASAN_POISON_MEMORY_REGION(memory, block->size);
     ASAN_UNPOISON_MEMORY_REGION(memory, bytes);
     return memory;
@@ -276,17 +628,21 @@ void wg__free(void *memory) {
     ASAN_POISON_MEMORY_REGION(memory, block->size);
     if (block->size > OWN_BYTES || !keep_own(block))
         free_shared(block);
-    wg__tally_add(WG__TALLY_BLOCKS, -1);
+    wg__counter_add(WG__COUNT_BLOCKS, -1);
+}
+
+void wg_text_free(char *text) {
+    wg__free(text);
 }
 
 wg_alloc_stats wg_alloc_get_stats(void) {
     pthread_mutex_lock(&lock);
     note_peak_locked();
-    const int64_t waiting = shared_bytes + wg__tally_sum(WG__TALLY_WAITING);
-    const wg_alloc_stats now = {.live_blocks = wg__tally_sum(WG__TALLY_BLOCKS),
+    const int64_t waiting = shared_bytes + wg__counter_sum(WG__COUNT_CACHED_BYTES);
+    const wg_alloc_stats now = {.live_blocks = wg__counter_sum(WG__COUNT_BLOCKS),
                                 .live_bytes = live_bytes_locked(),
                                 .peak_bytes = peak_bytes,
-                                .cached_bytes = waiting + (int64_t)wg__arena_held(),
+                                .cached_bytes = waiting + (int64_t)free_held,
                                 .system_allocations = system_allocations};
     pthread_mutex_unlock(&lock);
     return now;

@@ -1,8 +1,8 @@
 /* The caching allocator under every tensor, handle and graph node.
  *
- * Blocks are 64-byte aligned. What is freed waits for what is asked for next, large blocks of any
- * size for others of any size, so that from the second training step on nothing is asked of the
- * system, and a process holds little more than it ever used at once. Thread safe. */
+ * Blocks are 64-byte aligned. Freed blocks are kept for later requests; free space among large
+ * blocks is merged and split. From the second training step on, no memory is requested from the
+ * system, and a process holds little more than its peak use. Thread safe. */
 #ifndef WG_BASE_ALLOC_H
 #define WG_BASE_ALLOC_H
 
@@ -14,22 +14,25 @@ WG_BEGIN_DECLS
 
 typedef struct wg_alloc_stats {
     int64_t live_blocks;  /* blocks in use */
-    int64_t live_bytes;   /* their size, rounded up: small ones to size classes */
-    int64_t peak_bytes;   /* the largest live_bytes so far, but for 256 KiB a thread */
-    int64_t cached_bytes; /* held for reuse, at most: what the system took back may be among it */
-    int64_t system_allocations; /* how often what was cached would not do, ever */
+    int64_t live_bytes;   /* their size; small blocks count as their size class */
+    int64_t peak_bytes;   /* the largest live_bytes so far, up to 256 KiB a thread too low */
+    int64_t cached_bytes; /* free blocks, including pages that the system may have taken back */
+    int64_t system_allocations; /* requests so far that the cache could not serve */
 } wg_alloc_stats;
 
-/* The counters of the whole process, now. */
+/* The statistics of the whole process. */
 WG_API wg_alloc_stats wg_alloc_get_stats(void);
 
-/* Gives all cached blocks back to the system, but for small ones, 256 KiB at most for each other
- * thread, which that thread keeps for itself until it ends. */
+/* Returns cached blocks to the system, except for up to 256 KiB of small blocks in the list of each
+ * other running thread. */
 WG_API void wg_alloc_trim(void);
 
-/* For tests: the allocation that follows n successful ones, and every one after it, fails with
- * WG_ERROR_MEMORY until the hook is reset by a negative n. Counts cached and fresh blocks alike. */
+/* For tests: after n successful allocations, every further one fails with WG_ERROR_MEMORY, until
+ * the hook is reset by a negative n. Counts cached and fresh blocks alike. */
 WG_API void wg_alloc_fail_after(int64_t n);
+
+/* Frees a text that a function of the library gave to its caller; NULL is allowed. */
+WG_API void wg_text_free(char *text);
 
 WG_END_DECLS
 

@@ -1,4 +1,4 @@
-/* Arrays that grow by doubling, so that appending n elements costs O(n). */
+/* Growing arrays. They double, so that appending n elements costs O(n). */
 #include <string.h>
 
 #include "base/array.h"

@@ -1,17 +1,19 @@
-/* Arrays that grow. */
+/* Growing arrays and texts. */
 #ifndef WG_BASE_ARRAY_H
 #define WG_BASE_ARRAY_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-/* A block with room for `wanted` elements that begins with the `used` first elements of `block`:
- * `block` itself if it has room, or a larger one (at least twice as large) in its stead. NULL with
- * MEMORY; `block` is then as it was. */
+/* Makes room for `wanted` elements: returns `block` if its capacity is enough, else a block at
+ * least twice as large that holds its first `used` elements, and frees `block`. NULL with MEMORY;
+ * `block` is then unchanged.
+ *
+ *     item *items = wg__grow(list->items, list->count, &list->capacity, list->count + 1, sizeof
+ * *items); if (!items) return -1; list->items = items; */
 void *wg__grow(void *block, int64_t used, int64_t *capacity, int64_t wanted, size_t element_size);
 
-/* Bytes of text, always followed by a NUL once anything was appended. {0} is empty; `bytes` is
- * freed with wg__free. */
+/* A text, closed by a NUL once anything was appended. {0} is empty; free `bytes` with wg__free. */
 typedef struct wg__text {
     char *bytes;
     int64_t length, capacity;

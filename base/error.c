@@ -1,4 +1,4 @@
-/* The pending error of each thread. */
+/* The pending error of each thread, and the version. */
 #include "base/error.h"
 
 #include <stdarg.h>

@@ -1,6 +1,6 @@
-/* Errors: the first one sticks, and NULL flows through.
+/* Errors: the first error of a thread stays pending, and NULL passes through every op.
  *
- * A call that cannot be carried out returns NULL or a negative int and records one error for its
+ * A call that fails returns NULL or a negative int and records one error for its
  * thread. While an error is pending, later failures leave it alone and an op given NULL returns
  * NULL, so a whole forward pass is checked once, at its end:
  *
@@ -49,19 +49,20 @@ typedef struct wg_error {
  * one on the same thread. */
 WG_API const wg_error *wg_error_pending(void);
 
-/* Forgets the pending error of this thread. */
+/* Clears the pending error of this thread. */
 WG_API void wg_error_clear(void);
 
 /* "SHAPE" for WG_ERROR_SHAPE, and so on; "NONE" for no error. Never NULL. */
 WG_API const char *wg_error_name(wg_error_code code);
 
-/* Called once for each error as it becomes pending, on the thread that made it. An application that
- * prefers to stop may print and exit here. NULL removes it. The handler is one for all threads. */
+/* Sets the handler of all threads; NULL removes it. It is called once for each error that becomes
+ * pending, on the thread of the error. An application that prefers to stop may print and exit in
+ * it. */
 typedef void (*wg_error_handler)(const wg_error *error, void *context);
 WG_API void wg_error_set_handler(wg_error_handler handler, void *context);
 
-/* Records an error unless one is pending: for the authors of ops, layers and readers. The message
- * becomes "where: format...". Always returns -1, so that a function can end in it. */
+/* Records an error unless one is pending: for authors of ops, layers and readers. The message is
+ * "where: format...". Always returns -1, so that a function can end with `return wg_fail(...)`. */
 WG_API int wg_fail(wg_error_code code, const char *where, const char *format, ...)
     WG_PRINTF(3, 4) WG_COLD;
 

@@ -1,21 +1,105 @@
-/* What every file of the library may use and users never see: memory, reference counts,
- * thread-local variables. */
+/* What every file of the library may use and users never see: memory, reference counts, counters,
+ * a clock and small arithmetic. */
 #ifndef WG_BASE_INTERNAL_H
 #define WG_BASE_INTERNAL_H
 
-#include <stddef.h>
+#include <stdatomic.h>
 #include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <string.h>
 #include <time.h>
 
 #include "base/alloc.h"
 #include "base/error.h"
-#include "base/refcount.h"
-#include "base/thread_local.h"
 
-/* Keeps a function that seldom runs out of one that often does, which then has fewer registers to
- * save. */
+/* A small thread-local variable that every op reads: no function call, also in the shared library.
+ */
+#define WG__THREAD_LOCAL _Thread_local __attribute__((tls_model("initial-exec")))
+
+/* Keeps a rarely called function out of line, so that its hot caller saves fewer registers. */
 #define WG__APART __attribute__((noinline))
+
+/* ---- Memory. The library allocates through these functions only, so that the statistics and the
+ * failure hook see every block. NULL with [MEMORY]. ---- */
+
+void *wg__alloc(size_t bytes);
+void *wg__try_alloc(size_t bytes); /* NULL and no error */
+void *wg__calloc(size_t count, size_t size);
+char *wg__strdup(const char *text);
+void wg__free(void *block); /* NULL is allowed */
+
+/* Under AddressSanitizer, cached blocks and the rounding behind a block are poisoned. */
+#if defined(__SANITIZE_ADDRESS__)
+#define WG__POISONS 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define WG__POISONS 1
+#endif
+#endif
+
+#ifdef WG__POISONS
+#include <sanitizer/asan_interface.h>
+#include <sanitizer/lsan_interface.h>
+#else
+#define ASAN_POISON_MEMORY_REGION(address, size) ((void)(address), (void)(size))
+#define ASAN_UNPOISON_MEMORY_REGION(address, size) ((void)(address), (void)(size))
+#define __lsan_register_root_region(address, size) ((void)(address), (void)(size))
+#define __lsan_unregister_root_region(address, size) ((void)(address), (void)(size))
+#endif
+
+/* ---- Atomic reference counts, which begin at 1 ---- */
+
+/* The caller must hold a reference, directly or through its owner. */
+static inline void wg__refcount_add(atomic_int *refcount) {
+    atomic_fetch_add_explicit(refcount, 1, memory_order_relaxed);
+}
+
+static inline bool wg__refcount_is_one(atomic_int *refcount) {
+    return atomic_load_explicit(refcount, memory_order_acquire) == 1;
+}
+
+/* Drops a reference; true if it was the last one, and the object must be freed. The holder of the
+ * only reference, the common case, skips the atomic subtraction: no other thread can reach the
+ * object. */
+static inline bool wg__refcount_drop(atomic_int *refcount) {
+    return wg__refcount_is_one(refcount) ||
+           atomic_fetch_sub_explicit(refcount, 1, memory_order_acq_rel) == 1;
+}
+
+/* ---- Counters of the process that change with every op. They are per thread, so that counting
+ * takes no lock; readers sum them. ---- */
+
+typedef enum wg__counter {
+    WG__COUNT_TENSORS,      /* live handles */
+    WG__COUNT_BLOCKS,       /* live blocks of memory */
+    WG__COUNT_CACHED_BYTES, /* in the threads' own lists of free blocks */
+    WG__COUNTERS
+} wg__counter;
+
+/* Those of one thread. A counter may be negative: one thread frees what another has made. */
+typedef struct wg__thread_counters {
+    atomic_int_fast64_t counts[WG__COUNTERS]; /* written by this thread alone */
+    struct wg__thread_counters *next;         /* in the list of all threads */
+    bool is_listed;
+} wg__thread_counters;
+
+extern WG__THREAD_LOCAL wg__thread_counters wg__own_counters;
+
+/* This thread's share. */
+static inline int64_t wg__counter_own(wg__counter counter) {
+    return atomic_load_explicit(&wg__own_counters.counts[counter], memory_order_relaxed);
+}
+
+static inline void wg__counter_add(wg__counter counter, int64_t more) {
+    atomic_store_explicit(&wg__own_counters.counts[counter], wg__counter_own(counter) + more,
+                          memory_order_relaxed);
+}
+
+/* The sum over all threads, including those that have ended. */
+int64_t wg__counter_sum(wg__counter counter);
+
+/* ---- Time, texts, arithmetic ---- */
 
 /* Seconds of a clock that never goes back. */
 static inline double wg__now(void) {
@@ -33,12 +117,17 @@ static inline bool wg__ends_with(const char *text, const char *suffix) {
     return length >= part && strcmp(text + length - part, suffix) == 0;
 }
 
-/* ---- Memory. All of the library's own memory comes from these functions, so that the counters and
- * the failure hook see it. NULL with [MEMORY]. ---- */
-void *wg__alloc(size_t bytes);
-void *wg__try_alloc(size_t bytes); /* NULL and no error, for who can do without */
-void *wg__calloc(size_t count, size_t size);
-char *wg__strdup(const char *text);
-void wg__free(void *block); /* NULL is allowed */
+static inline int64_t wg__smaller(int64_t a, int64_t b) {
+    return a < b ? a : b;
+}
+
+static inline int64_t wg__larger(int64_t a, int64_t b) {
+    return a > b ? a : b;
+}
+
+/* a / b, rounded up, of a >= 0 and b > 0. */
+static inline int64_t wg__ceil_divide(int64_t a, int64_t b) {
+    return (a + b - 1) / b;
+}
 
 #endif

@@ -1,6 +1,7 @@
 /* Writing JSON through Jansson. */
 #include "base/json.h"
 
+#include "base/array.h"
 #include "base/internal.h"
 
 #include <float.h>
@@ -8,35 +9,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A text that grows; bytes is NULL again after a failure. */
-typedef struct growing_text {
-    char *bytes;
-    size_t length, capacity;
-} growing_text;
-
 static int append(const char *bytes, size_t count, void *context) {
-    growing_text *text = context;
-    if (text->length + count >= text->capacity) {
-        size_t capacity = 2 * (text->length + count) + 128;
-        char *larger = wg__alloc(capacity);
-        if (!larger)
-            return -1;
-        memcpy(larger, text->bytes, text->length);
-        wg__free(text->bytes);
-        text->bytes = larger;
-        text->capacity = capacity;
-    }
-    memcpy(text->bytes + text->length, bytes, count);
-    text->length += count;
-    text->bytes[text->length] = '\0';
-    return 0;
+    return wg__text_append(context, bytes, (int64_t)count);
 }
 
-static int append_text(growing_text *text, const char *part) {
+static int append_string(wg__text *text, const char *part) {
     return append(part, strlen(part), text);
 }
 
-/* The fewest digits that lose nothing. */
+/* The fewest digits that read back as the same value. */
 static size_t digits_of(double value) {
     char text[32];
     int digits = DBL_DIG;
@@ -46,25 +27,25 @@ static size_t digits_of(double value) {
     return (size_t)digits;
 }
 
-static int append_value(growing_text *text, const json_t *value) {
+static int append_value(wg__text *text, const json_t *value) {
     size_t digits = json_is_real(value) ? digits_of(json_real_value(value)) : DBL_DECIMAL_DIG;
     return json_dump_callback(value, append, text, JSON_ENCODE_ANY | JSON_REAL_PRECISION(digits));
 }
 
-static int append_member(growing_text *text, const char *key, const json_t *value) {
+static int append_member(wg__text *text, const char *key, const json_t *value) {
     json_t *name = json_string(key);
     int status = name ? append_value(text, name) : -1;
     json_decref(name);
-    if (status < 0 || append_text(text, ": ") < 0)
+    if (status < 0 || append_string(text, ": ") < 0)
         return -1;
     return append_value(text, value);
 }
 
-static int append_object(growing_text *text, const json_t *object, const char *separator) {
+static int append_object(wg__text *text, const json_t *object, const char *separator) {
     const char *key, *between = "";
     json_t *value;
     json_object_foreach((json_t *)object, key, value) {
-        if (append_text(text, between) < 0 || append_member(text, key, value) < 0)
+        if (append_string(text, between) < 0 || append_member(text, key, value) < 0)
             return -1;
         between = separator;
     }
@@ -73,9 +54,9 @@ static int append_object(growing_text *text, const json_t *object, const char *s
 
 char *wg__json_text(const json_t *object, const char *opening, const char *separator,
                     const char *closing) {
-    growing_text text = {.bytes = wg__alloc(128), .capacity = 128};
-    if (text.bytes && append_text(&text, opening) == 0 &&
-        append_object(&text, object, separator) == 0 && append_text(&text, closing) == 0)
+    wg__text text = {0};
+    if (append_string(&text, opening) == 0 && append_object(&text, object, separator) == 0 &&
+        append_string(&text, closing) == 0)
         return text.bytes;
     wg_fail(WG_ERROR_MEMORY, "json", "no memory to write it");
     wg__free(text.bytes);

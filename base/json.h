@@ -1,4 +1,4 @@
-/* What configurations and logs share of writing JSON. */
+/* Writing JSON through Jansson, for configurations and logs. */
 #ifndef WG_BASE_JSON_H
 #define WG_BASE_JSON_H
 
@@ -10,10 +10,11 @@
 char *wg__json_text(const json_t *object, const char *opening, const char *separator,
                     const char *closing);
 
-/* Sets a member; `value` is taken over. -1 with MEMORY if it is NULL or there is no room. */
+/* Sets a member and takes ownership of `value`. -1 with MEMORY if it is NULL or there is no room.
+ */
 int wg__json_set(json_t *object, const char *key, json_t *value, const char *where);
 
-/* A JSON string; NULL, with FORMAT or MEMORY, for what is not UTF-8. */
+/* A JSON string. NULL with FORMAT for text that is not UTF-8, or without memory. */
 json_t *wg__json_string(const char *text, const char *where);
 
 #endif

@@ -1,4 +1,4 @@
-/* A table of distinct strings. See strings.h. */
+/* A table of distinct strings. See string_table.h. */
 #include <stdbool.h>
 #include <string.h>
 
@@ -6,7 +6,7 @@
 #include "base/string_table.h"
 #include "base/internal.h"
 
-/* FNV's low bits are its good ones after a multiplication, its high ones after this. */
+/* FNV's high bits are weak; this mixes them into the low ones, which choose the slot. */
 static uint64_t spread(uint64_t hash) {
     return hash ^ (hash >> 29);
 }

@@ -4,8 +4,8 @@
  *     starts   0           6      9           ...       count + 1 of them
  *     slots    open addressing: the upper half of a string's hash, and its number
  *
- * The hash runs byte by byte (FNV-1a), so that one walk along a word gives the hashes of all its
- * beginnings: this is how WordPiece's longest match asks for them. */
+ * The hash is FNV-1a, byte by byte, so that one pass over a word gives the hashes of all its
+ * prefixes; WordPiece's longest match looks them up. */
 #ifndef WG_BASE_STRING_TABLE_H
 #define WG_BASE_STRING_TABLE_H
 

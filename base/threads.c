@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "base/counts.h"
+#include "base/internal.h"
 
 static atomic_int thread_count; /* 0: not yet set */
 
@@ -16,34 +16,33 @@ int wg_threads(void) {
 
 int wg_set_threads(int threads) {
     if (threads < 1)
-        return wg_fail(WG_ERROR_ARGUMENT, "set_threads", "%d threads; there is at least 1",
-                       threads);
+        return wg_fail(WG_ERROR_ARGUMENT, "set_threads", "%d threads; wanted at least 1", threads);
     atomic_store(&thread_count, threads);
     return 0;
 }
 
-/* ---- Chunks to threads ----
+/* ---- A parallel loop, by work stealing ----
  *
  *     thread 0            thread 1
- *     0 1 2 3 . . . .     8 9 . . . . . .       each begins with a run of its own
+ *     0 1 2 3 . . . .     8 9 . . . . . .       chunks; each thread begins with a run of its own
  *         ^ next              ^ next      ^ end
  *
- * so that neighbours in memory are read one after the other. Who has done its own takes over the
- * latter half of what another has left: threads are seldom equally quick, when they share memory
- * least of all, and chunks at the run's end are those that its owner does not yet read ahead. */
+ * Neighbouring chunks are so read one after the other. A thread that has finished its run steals
+ * the second half of the chunks left in another's: threads are seldom equally fast, least of all
+ * when they share memory bandwidth, and the owner does not prefetch the end of its run yet. */
 
 enum { MOST_THREADS = 256, CACHE_LINE = 64 };
 
-/* The chunks of a run that nobody has begun, in one word, for two may take from it at once. */
+/* The chunks of a run that no thread has begun. One word, so that it changes atomically. */
 typedef struct run {
-    _Alignas(CACHE_LINE) _Atomic uint64_t left; /* the first, and in the upper half the end */
+    _Alignas(CACHE_LINE) _Atomic uint64_t left; /* low half: the first chunk; high half: the end */
 } run;
 
 typedef struct chunks {
     wg__range_body body;
     void *context;
-    int64_t count, grain; /* elements, in all and of a chunk */
-    int64_t step;         /* chunks that are taken together: their numbers fill half a word */
+    int64_t count, grain; /* elements in all, and of a chunk */
+    int64_t step;         /* chunks taken at once, so that their number fits half a word */
 } chunks;
 
 static uint64_t first_of(uint64_t left) {
@@ -58,7 +57,7 @@ static uint64_t from_to(uint64_t first, uint64_t end) {
     return first | end << 32;
 }
 
-/* The owner's: the next of its run, or false. */
+/* Takes the next chunk of the thread's own run; false if none is left. */
 static bool take_next(run *own, uint64_t *next) {
     uint64_t left = atomic_load_explicit(&own->left, memory_order_relaxed);
     do {
@@ -70,7 +69,8 @@ static bool take_next(run *own, uint64_t *next) {
     return true;
 }
 
-static bool take_half(run *other, run *own) {
+/* Moves the second half of the chunks of `other` into `own`, which is empty. */
+static bool steal_half(run *other, run *own) {
     uint64_t left = atomic_load_explicit(&other->left, memory_order_relaxed), middle;
     do {
         if (first_of(left) >= end_of(left))
@@ -83,9 +83,9 @@ static bool take_half(run *other, run *own) {
     return true;
 }
 
-static bool help(run *runs, int count, int me) {
+static bool steal(run *runs, int count, int me) {
     for (int i = 1; i < count; i++)
-        if (take_half(&runs[(me + i) % count], &runs[me]))
+        if (steal_half(&runs[(me + i) % count], &runs[me]))
             return true;
     return false;
 }
@@ -97,12 +97,12 @@ static void run_chunks(const chunks *c, int64_t first, int64_t end) {
     }
 }
 
-static void finish(run *runs, int count, int me, const chunks *c) {
+static void work(run *runs, int count, int me, const chunks *c) {
     uint64_t next;
     do {
         while (take_next(&runs[me], &next))
             run_chunks(c, (int64_t)next * c->step, (int64_t)(next + 1) * c->step);
-    } while (help(runs, count, me));
+    } while (steal(runs, count, me));
 }
 
 void wg__parallel_for(int64_t count, int64_t grain, wg__range_body body, void *context) {
@@ -119,10 +119,10 @@ void wg__parallel_for(int64_t count, int64_t grain, wg__range_body body, void *c
         atomic_init(&runs[i].left, from_to((uint64_t)(takes * i / threads),
                                            (uint64_t)(takes * (i + 1) / threads)));
 #pragma omp parallel num_threads(threads)
-    finish(runs, threads, omp_get_thread_num(), &all);
+    work(runs, threads, omp_get_thread_num(), &all);
 }
 
 int wg__gemm_threads(double multiply_adds) {
-    /* Below about 64^3 the threads' meeting costs more than they save. */
+    /* Below about 64^3, synchronising costs more than the threads save. */
     return multiply_adds < 262144 || omp_in_parallel() ? 1 : wg_threads();
 }

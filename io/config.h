@@ -16,7 +16,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "../base/text.h"
+#include "../base/alloc.h"
 
 WG_BEGIN_DECLS
 

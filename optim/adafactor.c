@@ -15,7 +15,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/counts.h"
+#include "base/internal.h"
 #include "tensor/iter.h"
 
 /* A tensor as `matrices` of rows x columns, in blocks of whole rows, which are what threads work

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "base/counts.h"
+#include "base/internal.h"
 
 /* ---- Loops ---- */
 

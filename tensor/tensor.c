@@ -7,7 +7,6 @@
 
 #include "tensor/convert.h"
 #include "tensor/handle.h"
-#include "base/counters.h"
 
 /* ---- Storage ---- */
 
@@ -64,7 +63,7 @@ static wg_tensor *handle_new(wg_storage *storage, const wg_spec *spec, int64_t o
     x->output_index = 0;
     x->tangents = NULL;
     x->scope = NULL;
-    wg__tally_add(WG__TALLY_TENSORS, 1);
+    wg__counter_add(WG__COUNT_TENSORS, 1);
     return x;
 }
 
@@ -74,7 +73,7 @@ void wg__handle_free(wg_tensor *x) {
     wg_tangent *tangents = x->tangents;
     storage_release(x->storage);
     wg__free(x);
-    wg__tally_add(WG__TALLY_TENSORS, -1);
+    wg__counter_add(WG__COUNT_TENSORS, -1);
     if (node)
         wg__autograd()->release(node);
     if (tangents)
@@ -82,7 +81,7 @@ void wg__handle_free(wg_tensor *x) {
 }
 
 int64_t wg_tensors_alive(void) {
-    return wg__tally_sum(WG__TALLY_TENSORS);
+    return wg__counter_sum(WG__COUNT_TENSORS);
 }
 
 static wg_tensor *tensor_new(const wg_spec *spec, bool is_meta) {

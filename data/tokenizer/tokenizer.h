@@ -19,7 +19,7 @@
 #ifndef WG_DATA_TOKENIZER_TOKENIZER_H
 #define WG_DATA_TOKENIZER_TOKENIZER_H
 
-#include "../../base/text.h"
+#include "../../base/alloc.h"
 #include "../../tensor/tensor.h"
 
 WG_BEGIN_DECLS

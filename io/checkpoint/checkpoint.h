@@ -18,7 +18,7 @@
 
 #include "../../nn/module.h"
 #include "../../optim/optimizer.h"
-#include "../../base/text.h"
+#include "../../base/alloc.h"
 
 WG_BEGIN_DECLS
 

@@ -11,7 +11,7 @@
 
 #include <string.h>
 
-#include "base/counts.h"
+#include "base/internal.h"
 #include "tensor/iter.h"
 
 enum {

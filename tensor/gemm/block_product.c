@@ -14,7 +14,7 @@
 
 #include <string.h>
 
-#include "base/counts.h"
+#include "base/internal.h"
 #include "tensor/iter.h"
 #include "tensor/quantize_rows.h"
 #include "tensor/simd/blocks.h"

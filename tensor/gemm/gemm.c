@@ -10,7 +10,7 @@
 #include "tensor/gemm/gemm.h"
 
 #include "tensor/gemm/blis.h"
-#include "base/counts.h"
+#include "base/internal.h"
 #include "tensor/gemm/integer.h"
 #include "tensor/gemm/large.h"
 #include "tensor/gemm/small.h"

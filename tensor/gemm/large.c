@@ -24,7 +24,7 @@
 #include <sched.h>
 #include <stdatomic.h>
 
-#include "base/counts.h"
+#include "base/internal.h"
 #include "tensor/internal.h"
 #include "tensor/iter.h"
 

@@ -12,7 +12,7 @@
 
 #include "tensor/internal.h"
 #include "tensor/ops.h"
-#include "base/poison.h"
+#include "base/internal.h"
 #include "tests/support/testing.h"
 
 enum { MIB = 1 << 20 };

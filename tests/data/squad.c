@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "data/tokenizer/wordpiece.h"
-#include "base/text.h"
 #include "base/alloc.h"
 #include "tests/support/testing.h"
 

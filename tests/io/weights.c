@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/text.h"
+#include "base/alloc.h"
 #include "models/llama.h"
 #include "nn/linear.h"
 #include "tensor/ops.h"

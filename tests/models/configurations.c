@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/text.h"
+#include "base/alloc.h"
 #include "models/bert.h"
 #include "models/glm.h"
 #include "models/gpt.h"

@@ -1,7 +1,7 @@
 /* The configurations of GPT-2 and LLaMA: published files, presets, what is refused. */
 #include <stdio.h>
 
-#include "base/text.h"
+#include "base/alloc.h"
 #include "models/gpt.h"
 #include "models/llama.h"
 #include "formats/published.h"

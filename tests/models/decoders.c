@@ -2,7 +2,7 @@
  * generation by caches, errors. A case is a model. */
 #include <stdio.h>
 
-#include "base/text.h"
+#include "base/alloc.h"
 #include "models/gpt.h"
 #include "models/llama.h"
 #include "tensor/ops.h"

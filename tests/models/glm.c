@@ -4,7 +4,7 @@
 
 #include "data/batches/glm_batch.h"
 #include "data/tokenizer/wordpiece.h"
-#include "base/text.h"
+#include "base/alloc.h"
 #include "models/glm.h"
 #include "tensor/ops.h"
 #include "tests/support/model_fixture.h"

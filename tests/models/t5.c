@@ -2,7 +2,7 @@
  * configurations. A case is a version. */
 #include <stdio.h>
 
-#include "base/text.h"
+#include "base/alloc.h"
 #include "models/t5.h"
 #include "tensor/ops.h"
 #include "tests/support/model_fixture.h"

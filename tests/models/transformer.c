@@ -3,10 +3,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/text.h"
+#include "base/alloc.h"
 #include "models/transformer.h"
 #include "optim/optimizer.h"
-#include "base/alloc.h"
 #include "tensor/npy.h"
 #include "tensor/ops.h"
 #include "tests/support/testing.h"

@@ -13,7 +13,7 @@
  * Only log sum e^s of each query's scores is saved; backward computes the weights anew, drops the
  * same ones again, and needs a second tile, for their gradient. Keys that a mask hides from all
  * queries of a tile are left out. */
-#include "base/counts.h"
+#include "base/internal.h"
 #include "tensor/iter.h"
 #include "tensor/ops/attention/attention.h"
 #include "tensor/ops/linalg/dense.h"

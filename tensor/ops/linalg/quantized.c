@@ -1,5 +1,5 @@
 /* Quantized weights: quantizing rows and dequantizing them, and the linear map by them. */
-#include "base/counts.h"
+#include "base/internal.h"
 #include "tensor/gemm/bf16_product.h"
 #include "tensor/gemm/block_product.h"
 #include "tensor/iter.h"

@@ -9,7 +9,7 @@
  *
  * Under recording all of that happens in forward, chunk by chunk, for a cotangent of 1, by which
  * backward multiplies. The chunks depend on the shapes alone. */
-#include "base/counts.h"
+#include "base/internal.h"
 #include "tensor/iter.h"
 #include "tensor/ops/linalg/dense.h"
 #include "tensor/ops/loss/loss.h"

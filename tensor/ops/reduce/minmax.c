@@ -1,5 +1,5 @@
 /* The largest and the smallest element over axes, and where it stands along one axis. */
-#include "base/counts.h"
+#include "base/internal.h"
 #include "tensor/ops/reduce/reduction.h"
 #include "tensor/ops/registry.h"
 #include "tensor/ops/support.h"

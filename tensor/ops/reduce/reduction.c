@@ -14,7 +14,7 @@
  * any number of threads gives the same bits. Sums of f32 and bf16 accumulate in f64, which keeps up
  * with memory and leaves one rounding, at the end. */
 #include "tensor/ops/reduce/reduction.h"
-#include "base/counts.h"
+#include "base/internal.h"
 
 #include <stdlib.h>
 #include <string.h>
