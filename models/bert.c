@@ -4,7 +4,7 @@
  * Letters: B sequences, T positions, C = hidden_size, V = vocab_size, N masked positions. */
 #include "models/bert.h"
 
-#include "nn/dropout.h"
+#include "nn/module.h"
 #include "nn/internal.h"
 #include "nn/stack.h"
 #include "tensor/easy.h"

@@ -13,9 +13,9 @@
 #define WG_MODELS_BERT_H
 
 #include "../data/batches/bert_batch.h"
-#include "../nn/add_norm.h"
+#include "../nn/norm.h"
 #include "../nn/attention.h"
-#include "../nn/embedding.h"
+#include "../nn/linear.h"
 #include "../nn/feed_forward.h"
 
 WG_BEGIN_DECLS

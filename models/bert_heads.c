@@ -3,7 +3,7 @@
  * Letters: B sequences, T positions, C = hidden_size, K labels. */
 #include "models/bert_heads.h"
 
-#include "nn/dropout.h"
+#include "nn/module.h"
 #include "tensor/internal.h"
 #include "tensor/ops.h"
 

@@ -2,8 +2,7 @@
 #include "models/config_fields.h"
 
 #include "models/config_rules.h"
-#include "nn/activation.h"
-#include "nn/gated_feed_forward.h"
+#include "nn/feed_forward.h"
 
 /* A member, by the types that it may have. */
 typedef union member {

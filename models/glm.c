@@ -5,7 +5,7 @@
 #include "models/glm.h"
 
 #include "models/load.h"
-#include "nn/dropout.h"
+#include "nn/module.h"
 #include "nn/stack.h"
 #include "tensor/easy.h"
 #include "tensor/internal.h"

@@ -15,10 +15,10 @@
 
 #include "../data/tokenizer/tokenizer.h"
 #include "../nn/attention.h"
-#include "../nn/block_position.h"
-#include "../nn/embedding.h"
+#include "../nn/positions.h"
+#include "../nn/linear.h"
 #include "../nn/feed_forward.h"
-#include "../nn/layer_norm.h"
+#include "../nn/norm.h"
 
 WG_BEGIN_DECLS
 

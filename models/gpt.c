@@ -4,7 +4,7 @@
 #include "models/gpt.h"
 
 #include "models/decoder.h"
-#include "nn/dropout.h"
+#include "nn/module.h"
 #include "nn/stack.h"
 #include "tensor/easy.h"
 #include "tensor/internal.h"

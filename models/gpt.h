@@ -11,9 +11,9 @@
 #ifndef WG_MODELS_GPT_H
 #define WG_MODELS_GPT_H
 
-#include "../nn/embedding.h"
+#include "../nn/linear.h"
 #include "../nn/feed_forward.h"
-#include "../nn/layer_norm.h"
+#include "../nn/norm.h"
 #include "language_model.h"
 
 WG_BEGIN_DECLS

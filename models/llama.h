@@ -9,10 +9,10 @@
 #ifndef WG_MODELS_LLAMA_H
 #define WG_MODELS_LLAMA_H
 
-#include "../nn/embedding.h"
-#include "../nn/gated_feed_forward.h"
-#include "../nn/rms_norm.h"
-#include "../nn/rotary.h"
+#include "../nn/linear.h"
+#include "../nn/feed_forward.h"
+#include "../nn/norm.h"
+#include "../nn/positions.h"
 #include "language_model.h"
 
 WG_BEGIN_DECLS

@@ -4,7 +4,7 @@
  * H = num_heads, V = vocab_size. */
 #include "models/t5.h"
 
-#include "nn/dropout.h"
+#include "nn/module.h"
 #include "nn/stack.h"
 #include "tensor/easy.h"
 #include "tensor/internal.h"

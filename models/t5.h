@@ -14,11 +14,10 @@
 
 #include "../data/batches/t5_batch.h"
 #include "../nn/attention.h"
-#include "../nn/embedding.h"
+#include "../nn/linear.h"
 #include "../nn/feed_forward.h"
-#include "../nn/gated_feed_forward.h"
-#include "../nn/relative_position.h"
-#include "../nn/rms_norm.h"
+#include "../nn/positions.h"
+#include "../nn/norm.h"
 #include "generate/beam.h"
 
 WG_BEGIN_DECLS

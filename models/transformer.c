@@ -4,8 +4,8 @@
 #include "models/transformer.h"
 
 #include "models/decoder.h"
-#include "nn/dropout.h"
-#include "nn/sinusoidal.h"
+#include "nn/module.h"
+#include "nn/positions.h"
 #include "nn/stack.h"
 #include "tensor/easy.h"
 #include "tensor/internal.h"

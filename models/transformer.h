@@ -18,8 +18,8 @@
 #ifndef WG_MODELS_TRANSFORMER_H
 #define WG_MODELS_TRANSFORMER_H
 
-#include "../nn/add_norm.h"
-#include "../nn/embedding.h"
+#include "../nn/norm.h"
+#include "../nn/linear.h"
 #include "../nn/feed_forward.h"
 #include "generate/beam.h"
 #include "language_model.h"

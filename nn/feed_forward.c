@@ -1,8 +1,60 @@
-/* The position-wise feed-forward net. */
+/* Feed-forward nets, plain and gated. */
 #include "nn/feed_forward.h"
 
-#include "nn/dropout.h"
+#include <stdio.h>
+#include <string.h>
+
 #include "nn/internal.h"
+#include "tensor/ops.h"
+
+/* ---- Activation functions ---- */
+
+wg_tensor *wg_activate(wg_activation activation, wg_tensor *x) {
+    switch (activation) {
+#define ACTIVATE(name, published, value)                                                           \
+    case WG_ACTIVATION_##name:                                                                     \
+        return value;
+        WG_ACTIVATIONS(ACTIVATE)
+#undef ACTIVATE
+    }
+    wg_fail(WG_ERROR_ARGUMENT, "activate", "%d is none of wg_activation", (int)activation);
+    return NULL;
+}
+
+const char *wg_activation_name(wg_activation activation) {
+    switch (activation) {
+#define NAME(name, published, value)                                                               \
+    case WG_ACTIVATION_##name:                                                                     \
+        return published;
+        WG_ACTIVATIONS(NAME)
+#undef NAME
+    }
+    return NULL;
+}
+
+int wg_activation_parse(const char *name, wg_activation *activation) {
+    static const struct {
+        const char *name;
+        wg_activation activation;
+    } table[] = {
+#define ROW(name, published, value) {published, WG_ACTIVATION_##name},
+        WG_ACTIVATIONS(ROW)
+#undef ROW
+            {"gelu_pytorch_tanh", WG_ACTIVATION_GELU_TANH},
+        {"swish", WG_ACTIVATION_SILU},
+    };
+    char names[256] = "";
+    for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
+        if (strcmp(table[i].name, name) == 0) {
+            *activation = table[i].activation;
+            return 0;
+        }
+        strcat(strcat(names, i ? ", " : ""), table[i].name);
+    }
+    return wg_fail(WG_ERROR_ARGUMENT, "activation", "\"%s\" is none of %s", name, names);
+}
+
+/* ---- The plain net ---- */
 
 wg_feed_forward *wg_feed_forward_new(wg_module *parent, const char *name, int64_t width,
                                      int64_t inner, const wg_feed_forward_options *options) {
@@ -31,6 +83,92 @@ wg_tensor *wg_feed_forward_forward(wg_feed_forward *net, wg_tensor *x) {
     wg_scope scope;
     wg_scope_begin(&scope);
     wg_tensor *inner = wg_activate(net->activation, wg_linear_forward(net->up, x));
+    wg_tensor *y = wg_linear_forward(net->down, wg_dropout(&net->module, inner, net->dropout));
+    return wg_scope_end(&scope, y);
+}
+
+/* ---- The gated net ---- */
+
+/* T5 1.1's. */
+static wg_tensor *geglu_tanh(wg_tensor *gate, wg_tensor *value) {
+    wg_scope scope;
+    wg_scope_begin(&scope);
+    return wg_scope_end(&scope, wg_mul(wg_gelu_tanh(gate), value));
+}
+
+typedef struct gate_kind {
+    const char *name;
+    wg_tensor *(*op)(wg_tensor *gate, wg_tensor *value);
+} gate_kind;
+
+static const gate_kind gates[] = {
+#define KIND(name, published, op) {published, op},
+    WG_GATES(KIND)
+#undef KIND
+};
+
+enum { GATE_COUNT = sizeof gates / sizeof *gates };
+
+wg_tensor *wg_gate_apply(wg_gate kind, wg_tensor *gate, wg_tensor *value) {
+    if ((unsigned)kind < GATE_COUNT)
+        return gates[kind].op(gate, value);
+    wg_fail(WG_ERROR_ARGUMENT, "gate", "there is no gate %d", (int)kind);
+    return NULL;
+}
+
+const char *wg_gate_name(wg_gate kind) {
+    return (unsigned)kind < GATE_COUNT ? gates[kind].name : NULL;
+}
+
+int wg_gate_parse(const char *name, wg_gate *kind) {
+    if (strcmp(name, "swish") == 0)
+        name = "silu";
+    for (int i = 0; i < GATE_COUNT; i++)
+        if (strcmp(name, gates[i].name) == 0) {
+            *kind = (wg_gate)i;
+            return 0;
+        }
+    return wg_fail(WG_ERROR_ARGUMENT, "gate",
+                   "'%s' is no gate; wanted silu, sigmoid, relu, gelu, gelu_new or linear", name);
+}
+
+int64_t wg_gated_width(int64_t width, int64_t multiple) {
+    const int64_t inner = 8 * width / 3;
+    return multiple < 1 ? inner : (inner + multiple - 1) / multiple * multiple;
+}
+
+wg_gated_feed_forward *wg_gated_feed_forward_new(wg_module *parent, const char *name, int64_t width,
+                                                 int64_t inner,
+                                                 const wg_gated_feed_forward_options *options) {
+    static const wg_gated_feed_forward_options defaults;
+    if (!options)
+        options = &defaults;
+    if (wg__check_probability("gated_feed_forward", "dropout", options->dropout) < 0)
+        return NULL;
+    wg_gated_feed_forward *net = wg_module_new(parent, name, sizeof *net);
+    if (!net)
+        return NULL;
+    net->kind = options->kind;
+    net->dropout = options->dropout;
+    wg_linear_options linear = {.no_bias = !options->bias, .init = options->init};
+    wg_module *module = &net->module;
+    net->gate = wg_linear_new(module, options->gate_name ? options->gate_name : "gate_proj", width,
+                              inner, &linear);
+    net->up = wg_linear_new(module, options->up_name ? options->up_name : "up_proj", width, inner,
+                            &linear);
+    if (options->down_init.kind != WG_INIT_DEFAULT)
+        linear.init = options->down_init;
+    net->down = wg_linear_new(module, options->down_name ? options->down_name : "down_proj", inner,
+                              width, &linear);
+    return wg_module_finish(module);
+}
+
+wg_tensor *wg_gated_feed_forward_forward(wg_gated_feed_forward *net, wg_tensor *x) {
+    wg_scope scope;
+    wg_scope_begin(&scope);
+    wg_tensor *both[2];
+    wg_linears_forward(2, (wg_linear *[]){net->gate, net->up}, x, both);
+    wg_tensor *inner = wg_gate_apply(net->kind, both[0], both[1]);
     wg_tensor *y = wg_linear_forward(net->down, wg_dropout(&net->module, inner, net->dropout));
     return wg_scope_end(&scope, y);
 }

@@ -1,11 +1,47 @@
-/* The position-wise feed-forward net, down(f(up(x)))   (Vaswani et al. 2017, eq. 2). */
+/* Position-wise feed-forward nets, plain and gated, with the activations and gates that they choose
+ * from. */
 #ifndef WG_NN_FEED_FORWARD_H
 #define WG_NN_FEED_FORWARD_H
 
-#include "activation.h"
 #include "linear.h"
 
 WG_BEGIN_DECLS
+
+/* ---- Activation functions, by the names that published configurations use ---- */
+
+/* X(name, published name, value at x) */
+#define WG_ACTIVATIONS(X)                                                                          \
+    X(GELU, "gelu", wg_gelu(x))                                                                    \
+    X(GELU_TANH, "gelu_new", wg_gelu_tanh(x))                                                      \
+    X(RELU, "relu", wg_relu(x))                                                                    \
+    X(TANH, "tanh", wg_tanh(x))                                                                    \
+    X(SIGMOID, "sigmoid", wg_sigmoid(x))                                                           \
+    X(SILU, "silu", wg_silu(x))                                                                    \
+    X(MISH, "mish", wg_mish(x))                                                                    \
+    X(LEAKY_RELU, "leaky_relu", wg_leaky_relu(x, 0.01))                                            \
+    X(ELU, "elu", wg_elu(x, 1))                                                                    \
+    X(SOFTPLUS, "softplus", wg_softplus(x, 1, 20))                                                 \
+    X(LOG_SIGMOID, "logsigmoid", wg_log_sigmoid(x))                                                \
+    X(HARDSIGMOID, "hardsigmoid", wg_hardsigmoid(x))                                               \
+    X(HARDSWISH, "hardswish", wg_hardswish(x))
+
+typedef enum wg_activation {
+#define WG_ACTIVATION_CODE(name, published, value) WG_ACTIVATION_##name,
+    WG_ACTIVATIONS(WG_ACTIVATION_CODE)
+#undef WG_ACTIVATION_CODE
+} wg_activation;
+
+/* f(x), elementwise. [scope; ARGUMENT for a value outside the enum] */
+WG_API wg_tensor *wg_activate(wg_activation activation, wg_tensor *x);
+
+/* The published name; NULL for a value outside the enum. */
+WG_API const char *wg_activation_name(wg_activation activation);
+
+/* The activation of that name ("gelu_pytorch_tanh" is "gelu_new", "swish" is "silu"). -1 with
+ * [ARGUMENT, listing the names] */
+WG_API int wg_activation_parse(const char *name, wg_activation *activation);
+
+/* ---- The plain net, down(f(up(x)))   (Vaswani et al. 2017, eq. 2) ---- */
 
 typedef struct wg_feed_forward {
     wg_module module;
@@ -32,6 +68,65 @@ WG_API wg_feed_forward *wg_feed_forward_new(wg_module *parent, const char *name,
 
 /* x: (..., C)   ->   (..., C). [scope; SHAPE, DTYPE] */
 WG_API wg_tensor *wg_feed_forward_forward(wg_feed_forward *feed_forward, wg_tensor *x);
+
+/* ---- The gated net, down(f(gate(x)) * up(x))   (Shazeer 2020, arXiv:2002.05202): GLU, ReGLU,
+ * GEGLU, SwiGLU and bilinear by the choice of f ---- */
+
+/* X(name, published name of f, op of gate and value) */
+#define WG_GATES(X)                                                                                \
+    X(SWIGLU, "silu", wg_swiglu)                                                                   \
+    X(GLU, "sigmoid", wg_glu)                                                                      \
+    X(REGLU, "relu", wg_reglu)                                                                     \
+    X(GEGLU, "gelu", wg_geglu)                                                                     \
+    X(GEGLU_TANH, "gelu_new", geglu_tanh)                                                          \
+    X(BILINEAR, "linear", wg_mul)
+
+typedef enum wg_gate {
+#define WG_GATE_CODE(name, published, op) WG_GATE_##name,
+    WG_GATES(WG_GATE_CODE)
+#undef WG_GATE_CODE
+} wg_gate;
+
+/* f(gate) value, elementwise; of one shape. [scope; SHAPE, ARGUMENT for a value outside the enum]
+ */
+WG_API wg_tensor *wg_gate_apply(wg_gate kind, wg_tensor *gate, wg_tensor *value);
+
+/* The published name of f; NULL for a value outside the enum. */
+WG_API const char *wg_gate_name(wg_gate kind);
+
+/* The gate of that f ("swish" is "silu"). -1 with [ARGUMENT, listing the names] */
+WG_API int wg_gate_parse(const char *name, wg_gate *kind);
+
+/* The inner width that gives a gated net as many parameters as a plain one of inner width 4 C, 2/3
+ * of 4 C, rounded up to a multiple   (Shazeer 2020, section 3; Touvron et al. 2023). */
+WG_API int64_t wg_gated_width(int64_t width, int64_t multiple);
+
+typedef struct wg_gated_feed_forward {
+    wg_module module;
+    wg_linear *gate, *up, *down;
+    wg_gate kind;
+    double dropout;
+} wg_gated_feed_forward;
+
+typedef struct wg_gated_feed_forward_options {
+    wg_gate kind;                   /* 0: SwiGLU */
+    double dropout;                 /* of the inner activations, in training */
+    bool bias;                      /* in all three layers; published models have none */
+    wg_initializer init, down_init; /* of the weights; default: that of wg_linear. down_init:
+                                       default init */
+
+    /* Names of the layers below this module; may hold dots. NULL: "gate_proj", "up_proj" and
+     * "down_proj". */
+    const char *gate_name, *up_name, *down_name;
+} wg_gated_feed_forward_options;
+
+/* width -> inner -> width. `parent` owns it; NULL makes it a root. NULL with [ARGUMENT, MEMORY] */
+WG_API wg_gated_feed_forward *wg_gated_feed_forward_new(
+    wg_module *parent, const char *name, int64_t width, int64_t inner,
+    const wg_gated_feed_forward_options *options);
+
+/* x: (..., C)   ->   (..., C). [scope; SHAPE, DTYPE] */
+WG_API wg_tensor *wg_gated_feed_forward_forward(wg_gated_feed_forward *feed_forward, wg_tensor *x);
 
 WG_END_DECLS
 

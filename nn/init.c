@@ -1,6 +1,6 @@
 /* First values of parameters. They are written through wg_copy_ and wg_fill_ with recording off, so
  * that a leaf can be filled and every dtype works. */
-#include "nn/init.h"
+#include "nn/internal.h"
 
 #include "tensor/internal.h"
 #include "tensor/ops.h"
@@ -109,4 +109,36 @@ int wg_initialize(wg_tensor *x, const wg_initializer *how, wg_generator *generat
 
 double wg_residual_scale(double scale, int64_t additions) {
     return additions < 1 ? NAN : scale / sqrt((double)additions);
+}
+
+/* ---- What constructors of layers share ---- */
+
+wg_tensor *wg__parameter(wg_module *module, const char *name, int ndim, const int64_t *shape,
+                         const wg_initializer *how, const wg_initializer *otherwise) {
+    wg_tensor *parameter = wg_module_parameter(module, name, ndim, shape);
+    bool given = how && how->kind != WG_INIT_DEFAULT;
+    if (wg_initialize(parameter, given ? how : otherwise, wg_module_generator(module)) < 0)
+        return NULL;
+    return parameter;
+}
+
+wg_tensor *wg__vector_parameter(wg_module *module, const char *name, int64_t n, double value) {
+    wg_initializer how = {value == 0 ? WG_INIT_ZEROS : WG_INIT_ONES, 0};
+    wg_tensor *parameter = wg__parameter(module, name, 1, &n, &how, NULL);
+    wg_module_no_decay(module, name);
+    return parameter;
+}
+
+int wg__check_size(const char *where, const char *what, int64_t size) {
+    if (size >= 1)
+        return 0;
+    return wg_fail(WG_ERROR_ARGUMENT, where, "%s is %lld; it must be at least 1", what,
+                   (long long)size);
+}
+
+int wg__check_probability(const char *where, const char *what, double p) {
+    if (p >= 0 && p < 1)
+        return 0;
+    return wg_fail(WG_ERROR_ARGUMENT, where, "%s is %g; it must be at least 0 and below 1", what,
+                   p);
 }

@@ -3,7 +3,6 @@
 #define WG_NN_INTERNAL_H
 
 #include "nn/init.h"
-#include "nn/kv_cache.h"
 #include "nn/module.h"
 
 /* A parameter of that shape, filled from the root's generator as `how` says, or as `otherwise` says
@@ -28,10 +27,5 @@ wg_quantization wg__quantization_for(const wg_tensor *weight, wg_quantization qu
  * returns it. Where other slots are tied to this one, nothing is done and `parameter` returned.
  * NULL for NULL. */
 wg_tensor *wg__module_replace(wg_module *module, wg_tensor *parameter, wg_tensor *tensor);
-
-/* Room in the cache for keys and values (B, Hkv, T, D) after what it holds; memory is taken at the
- * first use. -1 with [ARGUMENT beyond the capacity; SHAPE if they do not fit what is there; MEMORY]
- */
-int wg__kv_cache_reserve(wg_kv_cache *cache, const wg_spec *key, const wg_spec *value);
 
 #endif

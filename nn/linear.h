@@ -1,7 +1,4 @@
-/* The affine layer, y = x W^T + b.
- *
- *     weight (O, I), or (I, O) where the published model has it so
- *     bias   (O)     left alone by weight decay */
+/* The affine layer, and tables of learned vectors. */
 #ifndef WG_NN_LINEAR_H
 #define WG_NN_LINEAR_H
 
@@ -10,6 +7,11 @@
 #include "module.h"
 
 WG_BEGIN_DECLS
+
+/* ---- The affine layer, y = x W^T + b.
+ *
+ *     weight (O, I), or (I, O) where the published model has it so
+ *     bias   (O)     left alone by weight decay ---- */
 
 typedef struct wg_linear {
     wg_module module;
@@ -47,6 +49,41 @@ WG_API int wg_linears_forward(int count, wg_linear *const *linears, wg_tensor *x
  * SHAPE, DTYPE, INDEX, ARGUMENT] */
 WG_API wg_tensor *wg_linear_loss(wg_linear *linear, wg_tensor *x, wg_tensor *target,
                                  int64_t ignore_index, const wg_cross_entropy_options *options);
+
+/* ---- A table of learned vectors, one a token, position or segment ---- */
+
+typedef struct wg_embedding {
+    wg_module module;
+    wg_tensor *weight;     /* (V, C) */
+    int64_t padding_index; /* the row that gets no gradient; -1: none */
+    bool quantizes; /* since wg_module_quantize: logits read `head`, and vectors still `weight` */
+    wg_quantization quantization;
+    wg_tensor *head; /* weight, quantized when logits are first wanted; (V, bytes) u8, kept */
+} wg_embedding;
+
+typedef struct wg_embedding_options {
+    bool has_padding; /* row padding_index begins at 0 and gets no gradient from here */
+    int64_t padding_index;
+    wg_initializer init; /* default: standard normal, as PyTorch's */
+} wg_embedding_options;
+
+/* `count` vectors of `width` numbers. `parent` owns it; NULL makes it a root.
+ * NULL with [ARGUMENT, MEMORY] */
+WG_API wg_embedding *wg_embedding_new(wg_module *parent, const char *name, int64_t count,
+                                      int64_t width, const wg_embedding_options *options);
+
+/* index: (...) i64 or i32   ->   (..., C). [scope; INDEX, DTYPE] */
+WG_API wg_tensor *wg_embedding_forward(wg_embedding *embedding, wg_tensor *index);
+
+/* x weight^T, the logits of a model whose head is tied to its embedding.   x: (..., C)   ->   (...,
+ * V). [scope; SHAPE, DTYPE] */
+WG_API wg_tensor *wg_embedding_logits(wg_embedding *embedding, wg_tensor *x);
+
+/* The cross-entropy of wg_embedding_logits, by wg_linear_cross_entropy.   x: (..., C)
+ * target: (...) i64 or i32, a class for each row. With WG_REDUCTION_NONE (N), of all rows. [scope;
+ * SHAPE, DTYPE, INDEX, ARGUMENT] */
+WG_API wg_tensor *wg_embedding_loss(wg_embedding *embedding, wg_tensor *x, wg_tensor *target,
+                                    int64_t ignore_index, const wg_cross_entropy_options *options);
 
 WG_END_DECLS
 

@@ -3,7 +3,7 @@
  * Invariants: a module stands in exactly one list of children (or is a root); a name is unique
  * among the slots and children of a module, and a path is unique in its tree; a tied slot shares
  * the handle of the slot that owns it, so what changes the tensor in place changes both. */
-#include "nn/module.h"
+#include "nn/internal.h"
 
 #include "tensor/internal.h"
 #include "tensor/ops.h"
@@ -196,6 +196,15 @@ void wg_module_checkpoint_activations(wg_module *module, bool on) {
 
 bool wg__module_checkpoints_activations(wg_module *module) {
     return module && wg_module_root(module)->checkpoints_activations;
+}
+
+wg_tensor *wg_dropout(wg_module *module, wg_tensor *x, double p) {
+    if (wg__check_probability("dropout", "p", p) < 0)
+        return NULL;
+    if (!x || p == 0 || !wg_module_is_training(module))
+        return x;
+    wg_generator *generator = wg_module_generator(module);
+    return wg_dropout_op(x, p, generator->seed, generator->offset++);
 }
 
 /* ---- Slots ---- */

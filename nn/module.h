@@ -79,6 +79,11 @@ WG_API wg_generator *wg_module_generator(wg_module *module);
 WG_API void wg_module_train(wg_module *module, bool training);
 WG_API bool wg_module_is_training(wg_module *module);
 
+/* Dropout as layers use it: in training each element of x is zeroed with probability p and the rest
+ * scaled by 1 / (1 - p) (Srivastava et al. 2014); in evaluation, or with p = 0, x itself comes back
+ * and nothing is drawn from the root's generator. [scope; ARGUMENT outside 0 <= p < 1, DTYPE] */
+WG_API wg_tensor *wg_dropout(wg_module *module, wg_tensor *x, double p);
+
 /* Whether the layers of the whole tree, where they run as a stack (stack.h), are recomputed in
  * backward (autograd/activation_checkpointing.h): the same gradients, bit for bit, from less memory
  * and one forward more. It begins as false. */

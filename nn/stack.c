@@ -50,7 +50,8 @@ static wg_tensor *run_twice(wg_module *module, layer_call *call, wg_tensor *x,
     wg_generator *generator = wg_module_generator(module);
     const wg_activation_checkpoint_options options = {
         .generator_count = 1, .generators = &generator, .context_size = sizeof *call};
-    return wg_activation_checkpoint(run_call, call, TENSORS, tensors, 1, &y, &options) < 0 ? NULL : y;
+    return wg_activation_checkpoint(run_call, call, TENSORS, tensors, 1, &y, &options) < 0 ? NULL
+                                                                                           : y;
 }
 
 /* ---- The stack ---- */

@@ -5,8 +5,8 @@
  *              `-----------`----- inputs ------'          masks, positions, a memory
  *
  * Without a tape the activations of one layer at a time are alive. With one, a model that
- * recomputes (wg_module_checkpoint_activations) keeps of each layer what goes into it, and runs the layer once
- * more when backward comes to it. */
+ * recomputes (wg_module_checkpoint_activations) keeps of each layer what goes into it, and runs the
+ * layer once more when backward comes to it. */
 #ifndef WG_NN_STACK_H
 #define WG_NN_STACK_H
 

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "nn/dropout.h"
+#include "nn/module.h"
 #include "nn/linear.h"
 #include "tensor/ops.h"
 #include "tests/support/testing.h"

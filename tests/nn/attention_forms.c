@@ -1,7 +1,7 @@
 /* Multi-head attention in all its forms, beside PyTorch's and beside central differences. */
 #include "nn/attention.h"
 
-#include "nn/rotary.h"
+#include "nn/positions.h"
 #include "tensor/ops.h"
 #include "tests/support/layer_case.h"
 #include "tests/support/testing.h"

@@ -1,7 +1,7 @@
 /* Batch normalisation beside PyTorch's (tests/fixtures/batch_norm.py). A case is a form of it. */
 #include <stdio.h>
 
-#include "nn/batch_norm.h"
+#include "nn/norm.h"
 #include "tensor/npy.h"
 #include "tensor/ops.h"
 #include "tests/support/testing.h"

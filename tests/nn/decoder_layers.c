@@ -1,8 +1,8 @@
 /* The layers of decoders: attention weights, masks, generation by a cache, options. Their numbers:
  * tests/nn/attention_forms.c and tests/nn/layer_forms.c. */
 #include "nn/attention.h"
-#include "nn/gated_feed_forward.h"
-#include "nn/rotary.h"
+#include "nn/feed_forward.h"
+#include "nn/positions.h"
 #include "tensor/ops.h"
 #include "tests/support/testing.h"
 

@@ -6,10 +6,9 @@
 #include <string.h>
 
 #include "nn/attention.h"
-#include "nn/embedding.h"
-#include "nn/init.h"
-#include "nn/layer_norm.h"
 #include "nn/linear.h"
+#include "nn/init.h"
+#include "nn/norm.h"
 #include "tensor/npy.h"
 #include "tensor/ops.h"
 #include "tests/support/testing.h"

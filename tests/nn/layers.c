@@ -4,10 +4,10 @@
 #include <math.h>
 #include <string.h>
 
-#include "nn/add_norm.h"
+#include "nn/norm.h"
 #include "nn/attention.h"
-#include "nn/dropout.h"
-#include "nn/embedding.h"
+#include "nn/module.h"
+#include "nn/linear.h"
 #include "nn/feed_forward.h"
 #include "base/alloc.h"
 #include "tensor/ops.h"

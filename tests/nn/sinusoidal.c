@@ -1,5 +1,5 @@
 /* Sinusoidal positions beside the formula of the paper (tests/fixtures/sinusoidal.py). */
-#include "nn/sinusoidal.h"
+#include "nn/positions.h"
 #include "tensor/npy.h"
 #include "tests/support/testing.h"
 

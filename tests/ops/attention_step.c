@@ -1,6 +1,6 @@
 /* The step of attention that adds positions to what is kept: against the ops that it stands for. */
 #include "nn/attention.h"
-#include "nn/rotary.h"
+#include "nn/positions.h"
 #include "base/alloc.h"
 #include "tensor/internal.h"
 #include "tensor/iter.h"

@@ -1,7 +1,6 @@
 /* Cross-entropy fused with the map that makes its logits: chunk by chunk it is what both are one
  * after the other, and the logits are never in memory whole. */
 #include "autograd/autograd.h"
-#include "nn/embedding.h"
 #include "nn/linear.h"
 #include "base/alloc.h"
 #include "tensor/gemm/gemm.h"

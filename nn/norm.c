@@ -1,0 +1,208 @@
+/* Normalisation: layer, root mean square, Add & Norm, batch. */
+#include "nn/norm.h"
+
+#include <math.h>
+
+#include "nn/internal.h"
+#include "tensor/easy.h"
+#include "tensor/ops.h"
+
+/* ---- Layer normalisation ---- */
+
+wg_layer_norm *wg_layer_norm_new(wg_module *parent, const char *name, int64_t width,
+                                 const wg_layer_norm_options *options) {
+    static const wg_layer_norm_options defaults;
+    if (!options)
+        options = &defaults;
+    if (wg__check_size("layer_norm", "width", width) < 0)
+        return NULL;
+    wg_layer_norm *norm = wg_module_new(parent, name, sizeof *norm);
+    if (!norm)
+        return NULL;
+    norm->eps = options->eps == 0 ? 1e-5 : options->eps;
+    norm->weight = wg__vector_parameter(&norm->module, "weight", width, 1);
+    if (!options->no_bias)
+        norm->bias = wg__vector_parameter(&norm->module, "bias", width, 0);
+    return wg_module_finish(&norm->module);
+}
+
+wg_tensor *wg_layer_norm_forward(wg_layer_norm *norm, wg_tensor *x) {
+    return wg_layer_norm_op(x, norm->weight, norm->bias, norm->eps);
+}
+
+/* ---- Root mean square normalisation ---- */
+
+wg_rms_norm *wg_rms_norm_new(wg_module *parent, const char *name, int64_t width,
+                             const wg_rms_norm_options *options) {
+    static const wg_rms_norm_options defaults;
+    if (!options)
+        options = &defaults;
+    if (wg__check_size("rms_norm", "width", width) < 0)
+        return NULL;
+    wg_rms_norm *norm = wg_module_new(parent, name, sizeof *norm);
+    if (!norm)
+        return NULL;
+    norm->eps = options->eps == 0 ? 1e-6 : options->eps;
+    norm->eps_outside = options->eps_outside;
+    norm->weight = wg__vector_parameter(&norm->module, "weight", width, 1);
+    return wg_module_finish(&norm->module);
+}
+
+wg_tensor *wg_rms_norm_forward(wg_rms_norm *norm, wg_tensor *x) {
+    return wg_rms_norm_op(x, norm->weight, norm->eps, norm->eps_outside);
+}
+
+/* ---- Add & Norm ---- */
+
+wg_add_norm *wg_add_norm_new(wg_module *parent, const char *name, int64_t width,
+                             const wg_add_norm_options *options) {
+    static const wg_add_norm_options defaults;
+    if (!options)
+        options = &defaults;
+    if (wg__check_probability("add_norm", "dropout", options->dropout) < 0)
+        return NULL;
+    wg_add_norm *add_norm = wg_module_new(parent, name, sizeof *add_norm);
+    if (!add_norm)
+        return NULL;
+    add_norm->dropout = options->dropout;
+    add_norm->pre = options->pre;
+    const wg_layer_norm_options norm = {.eps = options->eps};
+    add_norm->norm = wg_layer_norm_new(
+        &add_norm->module, options->norm_name ? options->norm_name : "norm", width, &norm);
+    return wg_module_finish(&add_norm->module);
+}
+
+wg_tensor *wg_add_norm_before(wg_add_norm *add_norm, wg_tensor *x) {
+    return add_norm->pre ? wg_layer_norm_forward(add_norm->norm, x) : x;
+}
+
+wg_tensor *wg_add_norm_after(wg_add_norm *add_norm, wg_tensor *x, wg_tensor *y) {
+    wg_scope scope;
+    wg_scope_begin(&scope);
+    wg_tensor *sum = wg_add(x, wg_dropout(&add_norm->module, y, add_norm->dropout));
+    if (!add_norm->pre)
+        sum = wg_layer_norm_forward(add_norm->norm, sum);
+    return wg_scope_end(&scope, sum);
+}
+
+/* ---- Batch normalisation. Letters: N examples, C channels, L positions. Statistics are (1, C) or
+ * (1, C, 1), as x ---- */
+
+static int check_batch_norm(int64_t channels, const wg_batch_norm_options *options) {
+    if (wg__check_size("batch_norm", "channels", channels) < 0)
+        return -1;
+    if (!(options->eps >= 0 && isfinite(options->eps)))
+        return wg_fail(WG_ERROR_ARGUMENT, "batch_norm", "eps is %g; it must be above 0",
+                       options->eps);
+    if (!(options->momentum >= 0 && options->momentum <= 1))
+        return wg_fail(WG_ERROR_ARGUMENT, "batch_norm",
+                       "momentum is %g; it must be above 0, and up to 1", options->momentum);
+    return 0;
+}
+
+static void add_running(wg_batch_norm *norm, int64_t channels) {
+    wg_module *module = &norm->module;
+    wg_scope scope;
+    wg_scope_begin(&scope);
+    norm->running_mean =
+        wg_module_buffer(module, "running_mean", wg_zeros(WG_F32, WG_DIMS(channels)));
+    norm->running_var = wg_module_buffer(module, "running_var", wg_ones(WG_F32, WG_DIMS(channels)));
+    norm->num_batches_tracked =
+        wg_module_buffer(module, "num_batches_tracked", wg_scalar(WG_I64, 0));
+    wg_scope_end(&scope, NULL);
+}
+
+wg_batch_norm *wg_batch_norm_new(wg_module *parent, const char *name, int64_t channels,
+                                 const wg_batch_norm_options *options) {
+    static const wg_batch_norm_options defaults;
+    if (!options)
+        options = &defaults;
+    if (check_batch_norm(channels, options) < 0)
+        return NULL;
+    wg_batch_norm *norm = wg_module_new(parent, name, sizeof *norm);
+    if (!norm)
+        return NULL;
+    norm->channels = channels;
+    norm->eps = options->eps == 0 ? 1e-5 : options->eps;
+    norm->momentum = options->momentum == 0 ? 0.1 : options->momentum;
+    norm->cumulative = options->cumulative;
+    if (!options->no_affine) {
+        norm->weight = wg__vector_parameter(&norm->module, "weight", channels, 1);
+        norm->bias = wg__vector_parameter(&norm->module, "bias", channels, 0);
+    }
+    if (!options->no_running)
+        add_running(norm, channels);
+    return wg_module_finish(&norm->module);
+}
+
+static wg_tensor *batch_mean(wg_tensor *x) {
+    return wg_mean(x, wg_tensor_ndim(x) - 1, (int64_t[]){0, 2}, true);
+}
+
+static wg_tensor *batch_var(wg_tensor *x, double correction) {
+    return wg_var(x, wg_tensor_ndim(x) - 1, (int64_t[]){0, 2}, correction, true);
+}
+
+/* running = (1 - share) running + share new. */
+static int move_running(wg_tensor *running, wg_tensor *new, double share) {
+    wg_tensor *flat = wg_reshape(new, WG_DIMS(-1));
+    return flat && wg_scale_(running, 1 - share) == 0 ? wg_add_(running, flat, share) : -1;
+}
+
+/* Moves the running statistics towards those of a batch. */
+static int update_running(wg_batch_norm *norm, wg_tensor *x) {
+    wg_scope scope;
+    wg_scope_begin(&scope);
+    const bool recording = wg_set_grad_enabled(false);
+    const double seen = wg_item(norm->num_batches_tracked) + 1;
+    const double share = norm->cumulative ? 1 / seen : norm->momentum;
+    int status = wg_fill_(norm->num_batches_tracked, seen);
+    if (status == 0)
+        status = move_running(norm->running_mean, batch_mean(x), share);
+    if (status == 0)
+        status = move_running(norm->running_var, batch_var(x, 1), share);
+    wg_set_grad_enabled(recording);
+    wg_scope_end(&scope, NULL);
+    return status;
+}
+
+static int check_batch(int64_t channels, const wg_tensor *x, bool of_batch) {
+    if (!x)
+        return -1;
+    const int rank = wg_tensor_ndim(x);
+    if (rank != 2 && rank != 3)
+        return wg_fail(WG_ERROR_SHAPE, "batch_norm", "x has rank %d; wanted (N, C) or (N, C, L)",
+                       rank);
+    if (wg_tensor_size(x, 1) != channels)
+        return wg_fail(WG_ERROR_SHAPE, "batch_norm", "x has %lld channels in axis 1; wanted %lld",
+                       (long long)wg_tensor_size(x, 1), (long long)channels);
+    const int64_t values = wg_tensor_size(x, 0) * (rank == 3 ? wg_tensor_size(x, 2) : 1);
+    if (of_batch && values < 2)
+        return wg_fail(WG_ERROR_SHAPE, "batch_norm",
+                       "%lld values a channel have no variance; wanted a larger batch",
+                       (long long)values);
+    return 0;
+}
+
+/* (C)   ->   (1, C) or (1, C, 1), as x. */
+static wg_tensor *as_channels(wg_tensor *vector, const wg_tensor *x) {
+    const int64_t shape[] = {1, wg_tensor_size(x, 1), 1};
+    return wg_reshape(vector, wg_tensor_ndim(x), shape);
+}
+
+wg_tensor *wg_batch_norm_forward(wg_batch_norm *norm, wg_tensor *x) {
+    const bool training = wg_module_is_training(&norm->module);
+    const bool of_batch = training || !norm->running_mean;
+    if (check_batch(norm->channels, x, of_batch) < 0)
+        return NULL;
+    wg_scope scope;
+    wg_scope_begin(&scope);
+    wg_tensor *mean = of_batch ? batch_mean(x) : as_channels(norm->running_mean, x);
+    wg_tensor *var = of_batch ? batch_var(x, 0) : as_channels(norm->running_var, x);
+    wg_tensor *y = wg_mul(wg_sub(x, mean), wg_rsqrt(wg_add_scalar(var, norm->eps)));
+    if (norm->weight)
+        y = wg_add(wg_mul(y, as_channels(norm->weight, x)), as_channels(norm->bias, x));
+    if (y && training && norm->running_mean && update_running(norm, x) < 0)
+        y = NULL;
+    return wg_scope_end(&scope, y);
+}
