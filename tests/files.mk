@@ -251,3 +251,18 @@ script_tests = \
 	tests/headers.sh \
 	tests/ops_table.sh \
 	$(nil)
+
+# What the scripts and the maintainers use beside them; distributed.
+script_support = \
+	tests/cli/gguf_check.py \
+	tests/cli/reversed_pairs.sh \
+	tests/cli/tap.sh \
+	tests/fuzz/config.c \
+	tests/fuzz/gguf.c \
+	tests/fuzz/hdf5.c \
+	tests/fuzz/llama2c.c \
+	tests/fuzz/pytorch.c \
+	tests/fuzz/run.sh \
+	tests/fuzz/safetensors.c \
+	tests/fuzz/seeds.py \
+	$(nil)
