@@ -17,8 +17,6 @@ data_public = \
 	data/score/bleu.h \
 	data/tokenizer/bpe.h \
 	data/tokenizer/characters.h \
-	data/tokenizer/llama2c.h \
-	data/tokenizer/sentencepiece.h \
 	data/tokenizer/tokenizer.h \
 	data/tokenizer/wordpiece.h \
 	$(nil)
@@ -75,56 +73,26 @@ data_sources = \
 	data/score/bleu_tokens.c \
 	data/score/bleu_tokens.h \
 	data/score/squad_score.c \
-	data/tokenizer/base64.c \
-	data/tokenizer/base64.h \
 	data/tokenizer/basic_tokenizer.c \
 	data/tokenizer/basic_tokenizer.h \
 	data/tokenizer/bpe.c \
-	data/tokenizer/bpe_files.c \
 	data/tokenizer/bpe_kind.h \
-	data/tokenizer/bpe_train.c \
-	data/tokenizer/byte_level.c \
-	data/tokenizer/byte_level.h \
 	data/tokenizer/characters.c \
-	data/tokenizer/charsmap.c \
-	data/tokenizer/charsmap.h \
-	data/tokenizer/decode.c \
-	data/tokenizer/export.c \
-	data/tokenizer/export.h \
+	data/tokenizer/files.c \
 	data/tokenizer/huggingface.c \
-	data/tokenizer/huggingface.h \
-	data/tokenizer/huggingface_parts.c \
-	data/tokenizer/huggingface_parts.h \
 	data/tokenizer/huggingface_write.c \
-	data/tokenizer/json.c \
 	data/tokenizer/kind.h \
 	data/tokenizer/llama2c.c \
-	data/tokenizer/load.c \
-	data/tokenizer/merge_training.c \
-	data/tokenizer/merge_training.h \
 	data/tokenizer/merges.c \
 	data/tokenizer/merges.h \
 	data/tokenizer/normalize.c \
 	data/tokenizer/normalize.h \
-	data/tokenizer/pair_table.c \
-	data/tokenizer/pair_table.h \
-	data/tokenizer/protobuf.c \
-	data/tokenizer/protobuf.h \
 	data/tokenizer/sentencepiece.c \
-	data/tokenizer/sentencepiece_bpe.c \
-	data/tokenizer/sentencepiece_json.c \
-	data/tokenizer/sentencepiece_kind.h \
+	data/tokenizer/sentencepiece.h \
 	data/tokenizer/sentencepiece_model.c \
-	data/tokenizer/sentencepiece_write.c \
-	data/tokenizer/space.c \
-	data/tokenizer/space.h \
 	data/tokenizer/split.c \
-	data/tokenizer/split.h \
 	data/tokenizer/text_file.c \
 	data/tokenizer/text_file.h \
 	data/tokenizer/tokenizer.c \
-	data/tokenizer/unigram.c \
-	data/tokenizer/unigram.h \
 	data/tokenizer/wordpiece.c \
-	data/tokenizer/wordpiece_train.c \
 	$(nil)

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "data/tokenizer/tokenizer.h"
+#include "data/tokenizer/kind.h"
 #include "io/weights/binary_file.h"
 #include "io/differences.h"
 #include "formats/convert_folder.h"
@@ -158,7 +158,7 @@ static wg_tokenizer *find_tokenizer(const conversion *c, const char *in) {
         return wg_tokenizer_load(c->options->tokenizer);
     if (wg_weights_tokenizer(c->in))
         return wg_tokenizer_from_json(wg_weights_tokenizer(c->in));
-    return is_folder(in) && wg_tokenizer_is_in(in) ? wg_tokenizer_load(in) : NULL;
+    return is_folder(in) && wg__tokenizer_is_in(in) ? wg_tokenizer_load(in) : NULL;
 }
 
 static int read_tokenizer(conversion *c, const char *in) {

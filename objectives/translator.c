@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "data/tokenizer/space.h"
 #include "data/tokenizer/text_file.h"
 #include "data/batches/translation_batch.h"
 #include "tensor/internal.h"

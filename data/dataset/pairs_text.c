@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "data/tokenizer/space.h"
+#include "data/tokenizer/text_file.h"
 #include "tensor/internal.h"
 
 #define WHERE "sentence_pairs"

@@ -8,7 +8,6 @@
 
 #include "data/tokenizer/basic_tokenizer.h"
 #include "base/array.h"
-#include "data/tokenizer/space.h"
 #include "data/tokenizer/text_file.h"
 #include "tensor/internal.h"
 

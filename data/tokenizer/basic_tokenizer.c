@@ -1,15 +1,15 @@
 /* BERT's BasicTokenizer. See basic_tokenizer.h.
  *
- * Stretches between spaces that are all ASCII, nearly everything in English, take a short way with
- * a table of 128 classes. Everything else is decoded to code points and goes step by step as the
- * published tokenizer does; its oddities are kept, since models were trained with them. */
+ * Stretches between spaces that are all ASCII, nearly everything in English, take a fast path with
+ * a table of 128 classes. Everything else is decoded to code points and processed step by step as
+ * the published tokenizer does, with its oddities, since models were trained with them. */
 #include <utf8proc.h>
 
 #include "data/tokenizer/basic_tokenizer.h"
 #include "base/array.h"
 #include "tensor/internal.h"
 
-/* No word that a vocabulary can match has as many combining marks in a row; see order_marks. */
+/* order_marks sorts at most so many marks in a row. No word of a vocabulary has as many. */
 #define MARKS_ORDERED 1024
 
 enum ascii_class { DROPPED, SPACE, LETTER, PUNCTUATION };
@@ -18,11 +18,11 @@ typedef struct walk {
     wg__basic_rules rules;
     wg__word_visitor visit;
     void *context;
-    char *word; /* the bytes of the word being made */
+    char *word; /* the bytes of the current word */
     int64_t word_capacity;
     int32_t *characters; /* the code points between two spaces */
     int64_t character_count, character_capacity;
-    int32_t *folded; /* and what folding made of them */
+    int32_t *folded; /* the same after folding */
     int64_t folded_capacity;
 } walk;
 
@@ -53,7 +53,7 @@ static bool is_dropped(int32_t c, utf8proc_category_t category, wg__basic_rules 
            (rules.huggingface && category == UTF8PROC_CATEGORY_CO);
 }
 
-/* Zs by the published rule; Zl and Zp since Python's split() takes them for spaces, too. */
+/* Zs by the published rule; also Zl and Zp, at which Python's split() splits. */
 static bool is_space(int32_t c, utf8proc_category_t category) {
     return c == '\t' || c == '\n' || c == '\r' || category == UTF8PROC_CATEGORY_ZS ||
            category == UTF8PROC_CATEGORY_ZL || category == UTF8PROC_CATEGORY_ZP;
@@ -74,7 +74,7 @@ wg__basic_class wg__basic_class_of(int32_t c) {
 
 /* ---- Lower case ---- */
 
-/* Unicode's Cased, less what is Case_Ignorable as well. */
+/* Unicode's Cased without Case_Ignorable. */
 static bool is_cased(int32_t c) {
     utf8proc_category_t category = utf8proc_category(c);
     return category == UTF8PROC_CATEGORY_LU || category == UTF8PROC_CATEGORY_LL ||
@@ -84,7 +84,8 @@ static bool is_cased(int32_t c) {
            is_between(c, 0x1F170, 0x1F189);
 }
 
-/* Unicode's Case_Ignorable: marks, modifiers, and what stands within words as the apostrophe. */
+/* Unicode's Case_Ignorable: marks, modifiers, and punctuation within words such as the apostrophe.
+ */
 static bool is_case_ignorable(int32_t c) {
     static const int32_t within_words[] = {'\'',   '.',    ':',    0xB7,   0x387,  0x55F,
                                            0x5F4,  0x2018, 0x2019, 0x2024, 0x2027, 0xFE13,
@@ -98,8 +99,8 @@ static bool is_case_ignorable(int32_t c) {
            category == UTF8PROC_CATEGORY_SK;
 }
 
-/* A capital sigma that ends a word: a cased letter before it and none after it, looking past what
- * is case-ignorable (The Unicode Standard, table 3-17). */
+/* A capital sigma that ends a word: ignoring case-ignorable characters, a cased letter precedes it
+ * and none follows (The Unicode Standard, table 3-17). */
 static bool is_final_sigma(const int32_t *characters, int64_t count, int64_t at) {
     int64_t before = at - 1, after = at + 1;
     while (before >= 0 && is_case_ignorable(characters[before]))
@@ -129,9 +130,8 @@ static int64_t decompose(int32_t c, int32_t *out) {
     return utf8proc_decompose_char(c, out, 4, UTF8PROC_DECOMPOSE, NULL);
 }
 
-/* Canonical ordering: a run of marks is sorted by combining class, and stays in order where the
- * classes are equal. Accents (Mn) are gone already: only the few spacing marks that have a class
- * are left, so insertion does. */
+/* Canonical ordering: a stable sort of a run of marks by combining class. Accents (Mn) have been
+ * removed; only the few spacing marks with a class are left, so insertion sort is enough. */
 static void order_marks(int32_t *marks, int64_t count) {
     for (int64_t i = 1; i < count; i++) {
         int32_t mark = marks[i];
@@ -143,7 +143,8 @@ static void order_marks(int32_t *marks, int64_t count) {
     }
 }
 
-/* Appends the decomposition of c to `folded` without accents; *run is where the marks begin. */
+/* Appends the decomposition of c to `folded` without accents; *run is where the last run of marks
+ * begins. */
 static int64_t append_folded(int32_t c, int32_t *folded, int64_t count, int64_t *run) {
     int32_t parts[4];
     int64_t part_count = decompose(c, parts);
@@ -162,7 +163,8 @@ static int64_t append_folded(int32_t c, int32_t *folded, int64_t count, int64_t 
     return count;
 }
 
-/* Lower case, NFD, no accents: characters to folded. Returns how many there are, or -1. */
+/* Lower-cases, decomposes (NFD) and drops accents: `characters` to `folded`. Returns how many, or
+ * -1. */
 static int64_t fold(walk *w) {
     int32_t *folded =
         wg__grow(w->folded, 0, &w->folded_capacity, w->character_count * 4, sizeof *folded);
@@ -172,8 +174,8 @@ static int64_t fold(walk *w) {
     int64_t count = 0, run = 0;
     for (int64_t i = 0; i < w->character_count; i++) {
         int32_t c = w->characters[i];
-        /* Of huggingface letters become small once their accents are gone. U+0130 becomes i and an
-         * accent in full; the accent would go anyway. */
+        /* huggingface lower-cases after it has dropped the accents. The full mapping of U+0130 is i
+         * and an accent, which is dropped. */
         if (!w->rules.huggingface)
             c = wg__basic_lower(w->characters, w->character_count, i);
         count = append_folded(c, folded, count, &run);
@@ -194,7 +196,7 @@ static int reserve_word(walk *w, int64_t bytes) {
     return 0;
 }
 
-/* Cuts code points at punctuation and hands out the words. */
+/* Splits code points at punctuation and visits the words. */
 static int visit_split(walk *w, const int32_t *characters, int64_t count) {
     if (reserve_word(w, count * 4) < 0)
         return -1;
@@ -218,7 +220,7 @@ static int visit_split(walk *w, const int32_t *characters, int64_t count) {
     return status;
 }
 
-/* Hands out what was gathered since the last space. */
+/* Visits the words among the characters gathered since the last space. */
 static int flush(walk *w) {
     if (w->character_count == 0)
         return 0;
@@ -242,7 +244,8 @@ static int gather(walk *w, int32_t c) {
     return 0;
 }
 
-/* From a word's beginning to the space after it, any characters. Returns where it ended, or -1. */
+/* Processes any characters from the beginning of a word to the next space. Returns the end, or -1.
+ */
 static int64_t walk_unicode(walk *w, const char *text, int64_t at, int64_t length) {
     for (;;) {
         if (at == length)
@@ -268,7 +271,7 @@ static int64_t walk_unicode(walk *w, const char *text, int64_t at, int64_t lengt
     }
 }
 
-/* The same for a stretch that is known to be ASCII without spaces. */
+/* Processes a stretch of ASCII without spaces. */
 static int walk_ascii(walk *w, const unsigned char *classes, const char *text, int64_t length) {
     if (reserve_word(w, length) < 0)
         return -1;

@@ -1,12 +1,67 @@
-/* Byte-level byte-pair encoding: making a tokenizer, encoding, decoding. See bpe.h; bpe_files.c
- * reads and writes the published files. */
+/* Byte-level byte-pair encoding: GPT-2's alphabet, making a tokenizer, encoding, decoding, JSON,
+ * the files vocab.json and merges.txt, and training. See bpe.h. */
 #include <string.h>
 
-#include "data/tokenizer/bpe.h"
 #include "data/tokenizer/bpe_kind.h"
-#include "data/tokenizer/byte_level.h"
 #include "data/tokenizer/merges.h"
+#include "data/tokenizer/text_file.h"
 #include "tensor/internal.h"
+
+#define LARGEST_VOCABULARY INT64_C(10000000)
+#define LONGEST_PART 4096 /* bytes; longer parts are not words, and would take quadratic time */
+#define END_OF_TEXT "<|endoftext|>"
+#define SPECIAL_COUNT 1
+
+/* ---- GPT-2's alphabet of bytes ---- */
+
+/* The bytes that do not print, in order: 0 to 0x20, 0x7F to 0xA0, 0xAD. */
+#define LOW 0x21             /* how many are below '!' */
+#define MIDDLE (0xA0 - 0x7E) /* how many are from 0x7F to 0xA0 */
+
+static int character_of(unsigned char byte) {
+    if (byte < LOW)
+        return 0x100 + byte;
+    if (byte >= 0x7F && byte <= 0xA0)
+        return 0x100 + LOW + byte - 0x7F;
+    return byte == 0xAD ? 0x100 + LOW + MIDDLE : byte;
+}
+
+static int byte_of(int character) {
+    if (character < 0x100)
+        return character_of((unsigned char)character) == character ? character : -1;
+    int number = character - 0x100;
+    return number < LOW             ? number
+           : number < LOW + MIDDLE  ? number - LOW + 0x7F
+           : number == LOW + MIDDLE ? 0xAD
+                                    : -1;
+}
+
+int64_t wg__byte_to_letter(unsigned char byte, char letter[2]) {
+    int character = character_of(byte);
+    if (character < 0x80) {
+        letter[0] = (char)character;
+        return 1;
+    }
+    letter[0] = (char)(0xC0 | character >> 6);
+    letter[1] = (char)(0x80 | (character & 0x3F));
+    return 2;
+}
+
+/* The byte of the letter at the beginning of `text`, and the length of the letter; -1 if there is
+ * none. */
+static int letter_to_byte(const char *text, int64_t length, int64_t *letter_length) {
+    const unsigned char *bytes = (const unsigned char *)text;
+    if (length < 1)
+        return -1;
+    if (bytes[0] < 0x80) {
+        *letter_length = 1;
+        return byte_of(bytes[0]);
+    }
+    if (length < 2 || (bytes[0] & 0xE0) != 0xC0)
+        return -1;
+    *letter_length = 2;
+    return byte_of((bytes[0] & 0x1F) << 6 | (bytes[1] & 0x3F));
+}
 
 /* ---- Making one ---- */
 
@@ -37,8 +92,9 @@ static int64_t find_joined(const wg__strings *vocabulary, int32_t left, int32_t 
     return wg__strings_find_joined(vocabulary, hash, head, head_length, tail, tail_length);
 }
 
-int wg__add_merge(wg__pairs *pairs, const wg__strings *vocabulary, int64_t number,
-                  const int32_t merge[2], const char *where) {
+/* Adds a merge to the table under the id of the joined text. */
+static int add_merge(wg__pair_table *table, const wg__strings *vocabulary, int64_t number,
+                     const int32_t merge[2], const char *where) {
     int32_t left = merge[0], right = merge[1];
     if (left < 0 || left >= vocabulary->count || right < 0 || right >= vocabulary->count)
         return wg_fail(WG_ERROR_FORMAT, where,
@@ -47,14 +103,15 @@ int wg__add_merge(wg__pairs *pairs, const wg__strings *vocabulary, int64_t numbe
     int64_t joined = find_joined(vocabulary, left, right);
     if (joined < 0)
         return wg_fail(WG_ERROR_FORMAT, where,
-                       "merge %lld of \"%.100s\" and \"%.100s\" is no token", (long long)number + 1,
-                       wg__strings_text(vocabulary, left), wg__strings_text(vocabulary, right));
-    wg__pair *pair = wg__pairs_add(pairs, left, right);
+                       "merge %lld of \"%.100s\" and \"%.100s\" is not a token",
+                       (long long)number + 1, wg__strings_text(vocabulary, left),
+                       wg__strings_text(vocabulary, right));
+    wg__pair *pair = wg__pair_table_add(table, left, right);
     if (!pair)
         return -1;
     if (pair->first >= 0)
         return wg_fail(WG_ERROR_FORMAT, where,
-                       "merge %lld of \"%.100s\" and \"%.100s\" stands there twice",
+                       "merge %lld of \"%.100s\" and \"%.100s\" occurs twice",
                        (long long)number + 1, wg__strings_text(vocabulary, left),
                        wg__strings_text(vocabulary, right));
     pair->first = (int32_t)number;
@@ -62,17 +119,23 @@ int wg__add_merge(wg__pairs *pairs, const wg__strings *vocabulary, int64_t numbe
     return 0;
 }
 
-static int set_merges(wg__bpe *bpe, int64_t count, const int32_t (*merges)[2]) {
-    bpe->merge_list = wg__alloc((size_t)(count + 1) * sizeof *bpe->merge_list);
-    if (!bpe->merge_list)
+int wg__set_merges(wg__merge_list *list, const wg__strings *vocabulary, int64_t count,
+                   const int32_t (*merges)[2], const char *where) {
+    list->pairs = wg__alloc((size_t)(count + 1) * sizeof *list->pairs);
+    if (!list->pairs)
         return -1;
+    list->count = count;
     for (int64_t i = 0; i < count; i++) {
-        if (wg__add_merge(&bpe->merges, &bpe->base.vocabulary, i, merges[i], "bpe") < 0)
+        memcpy(list->pairs[i], merges[i], sizeof merges[i]);
+        if (add_merge(&list->table, vocabulary, i, merges[i], where) < 0)
             return -1;
-        memcpy(bpe->merge_list[i], merges[i], sizeof merges[i]);
     }
-    bpe->merge_count = count;
     return 0;
+}
+
+void wg__clear_merges(wg__merge_list *list) {
+    wg__pair_table_clear(&list->table);
+    wg__free(list->pairs);
 }
 
 static int fill(wg__bpe *bpe, int64_t count, const char *const *tokens, int64_t merge_count,
@@ -84,13 +147,14 @@ static int fill(wg__bpe *bpe, int64_t count, const char *const *tokens, int64_t 
         return -1;
     bpe->splitter = wg__splitter_new(bpe->pattern);
     if (!bpe->splitter || wg__tokenizer_set_vocabulary(&bpe->base, count, tokens, "token") < 0 ||
-        find_bytes(bpe) < 0 || set_merges(bpe, merge_count, merges) < 0)
+        find_bytes(bpe) < 0 ||
+        wg__set_merges(&bpe->merges, &bpe->base.vocabulary, merge_count, merges, "bpe") < 0)
         return -1;
     return wg__tokenizer_find_special(&bpe->base);
 }
 
-wg_tokenizer *wg_bpe_new(int64_t count, const char *const *tokens, int64_t merge_count,
-                         const int32_t (*merges)[2], const wg_bpe_options *options) {
+wg_tokenizer *wg__bpe_new(int64_t count, const char *const *tokens, int64_t merge_count,
+                          const int32_t (*merges)[2], const wg_bpe_options *options) {
     wg__bpe *bpe = wg__tokenizer_new(&wg__bpe_kind, sizeof *bpe);
     if (bpe && fill(bpe, count, tokens, merge_count, merges, options) < 0) {
         wg_tokenizer_free(&bpe->base);
@@ -101,8 +165,7 @@ wg_tokenizer *wg_bpe_new(int64_t count, const char *const *tokens, int64_t merge
 
 static void clear(wg_tokenizer *tokenizer) {
     wg__bpe *bpe = (wg__bpe *)tokenizer;
-    wg__pairs_clear(&bpe->merges);
-    wg__free(bpe->merge_list);
+    wg__clear_merges(&bpe->merges);
     wg__splitter_free(bpe->splitter);
     wg__free(bpe->pattern);
 }
@@ -112,11 +175,11 @@ static void clear(wg_tokenizer *tokenizer) {
 typedef struct encoding {
     const wg__bpe *bpe;
     wg__token_sink *sink;
-    wg__merge_space space;
-    wg__text letters; /* of a part, when whole words are looked up */
+    wg__merge_buffer buffer;
+    wg__text letters; /* of a part; only for whole_words */
 } encoding;
 
-/* The token that a part is as a whole, -1 for none, -2 without memory. */
+/* The token that equals the whole part; -1 for none, -2 without memory. */
 static int64_t whole_word(encoding *e, const char *part, int64_t length) {
     e->letters.length = 0;
     for (int64_t i = 0; i < length; i++) {
@@ -128,7 +191,7 @@ static int64_t whole_word(encoding *e, const char *part, int64_t length) {
     return wg__strings_find(&e->bpe->base.vocabulary, e->letters.bytes, e->letters.length);
 }
 
-/* Merges where the ids will stand: in the list itself. */
+/* Merges in place, at the end of the list of ids. */
 static int encode_part(void *context, const char *part, int64_t length) {
     encoding *e = context;
     wg_token_list *list = &e->sink->list;
@@ -137,7 +200,7 @@ static int encode_part(void *context, const char *part, int64_t length) {
         if (id != -1)
             return id < 0 || wg_token_list_append(list, (int32_t)id) < 0
                        ? -1
-                       : wg__token_sink_settle(e->sink);
+                       : wg__token_sink_flush(e->sink);
     }
     int32_t *ids =
         wg__grow(list->ids, list->count, &list->capacity, list->count + length, sizeof *ids);
@@ -147,31 +210,36 @@ static int encode_part(void *context, const char *part, int64_t length) {
     ids += list->count;
     for (int64_t i = 0; i < length; i++)
         ids[i] = e->bpe->bytes[(unsigned char)part[i]];
-    int64_t count = wg__merge(&e->bpe->merges, ids, length, &e->space);
+    int64_t count = wg__merge(&e->bpe->merges.table, ids, length, &e->buffer);
     if (count < 0)
         return -1;
     list->count += count;
-    return wg__token_sink_settle(e->sink);
+    return wg__token_sink_flush(e->sink);
+}
+
+/* Splits a text and visits its parts. With `prefix_space` it begins with a space. */
+static int split(const wg__splitter *splitter, bool prefix_space, const char *text, int64_t length,
+                 wg__part_visitor visit, void *context) {
+    if (!prefix_space || *text == ' ')
+        return wg__split(splitter, text, length, visit, context);
+    wg__text spaced = {0};
+    int status = wg__text_append(&spaced, " ", 1);
+    if (status == 0)
+        status = wg__text_append(&spaced, text, length);
+    if (status == 0)
+        status = wg__split(splitter, spaced.bytes, spaced.length, visit, context);
+    wg__free(spaced.bytes);
+    return status;
 }
 
 static int encode(const wg_tokenizer *tokenizer, const char *text, int64_t length, bool first,
                   wg__token_sink *sink) {
     (void)first;
-    encoding e = {.bpe = (const wg__bpe *)tokenizer, .sink = sink};
-    wg__text spaced = {0};
-    int status = 0;
-    if (e.bpe->prefix_space && text[0] != ' ') {
-        status = wg__text_append(&spaced, " ", 1);
-        if (status == 0)
-            status = wg__text_append(&spaced, text, length);
-        text = spaced.bytes;
-        length = spaced.length;
-    }
-    if (status == 0)
-        status = wg__split(e.bpe->splitter, text, length, encode_part, &e);
-    wg__merge_space_clear(&e.space);
+    const wg__bpe *bpe = (const wg__bpe *)tokenizer;
+    encoding e = {.bpe = bpe, .sink = sink};
+    int status = split(bpe->splitter, bpe->prefix_space, text, length, encode_part, &e);
+    wg__merge_buffer_clear(&e.buffer);
     wg__free(e.letters.bytes);
-    wg__free(spaced.bytes);
     return status;
 }
 
@@ -180,8 +248,8 @@ static int encode(const wg_tokenizer *tokenizer, const char *text, int64_t lengt
 int wg__letters_to_bytes(const char *letters, int64_t length, wg__text *text) {
     int64_t size, before = text->length;
     for (int64_t at = 0; at < length; at += size) {
-        int byte = wg__letter_to_byte(letters + at, length - at, &size);
-        if (byte < 0) { /* a token of its own alphabet */
+        int byte = letter_to_byte(letters + at, length - at, &size);
+        if (byte < 0) { /* a token outside the alphabet */
             text->length = before;
             return wg__text_append(text, letters, length);
         }
@@ -203,13 +271,10 @@ static int decode(const wg_tokenizer *tokenizer, int32_t id, const wg_decode_opt
 
 /* ---- JSON ---- */
 
-json_t *wg__merges_to_json(int64_t count, const int32_t (*merges)[2]) {
+json_t *wg__merges_to_json(const wg__merge_list *merges) {
     json_t *list = json_array();
-    for (int64_t i = 0; list && i < 2 * count; i++)
-        if (json_array_append_new(list, json_integer(merges[i / 2][i % 2])) < 0) {
-            json_decref(list);
-            list = NULL;
-        }
+    for (int64_t i = 0; i < 2 * merges->count; i++)
+        wg__json_append(&list, json_integer(merges->pairs[i / 2][i % 2]));
     return list;
 }
 
@@ -217,7 +282,7 @@ static json_t *options_to_json(const wg_tokenizer *tokenizer) {
     const wg__bpe *bpe = (const wg__bpe *)tokenizer;
     return json_pack("{s:s, s:b, s:b, s:o}", "pattern", bpe->pattern, "prefix_space",
                      bpe->prefix_space, "whole_words", bpe->whole_words, "merges",
-                     wg__merges_to_json(bpe->merge_count, (const int32_t(*)[2])bpe->merge_list));
+                     wg__merges_to_json(&bpe->merges));
 }
 
 int32_t (*wg__merges_of_json(const json_t *json, int64_t *count, const char *where))[2] {
@@ -256,7 +321,7 @@ static wg_tokenizer *from_json(const json_t *json, int64_t count, const char *co
         return NULL;
     wg_bpe_options options = {pattern, prefix_space, whole_words};
     wg_tokenizer *tokenizer =
-        wg_bpe_new(count, tokens, merge_count, (const int32_t(*)[2])merges, &options);
+        wg__bpe_new(count, tokens, merge_count, (const int32_t(*)[2])merges, &options);
     wg__free(merges);
     return tokenizer;
 }
@@ -269,3 +334,300 @@ const wg__tokenizer_kind wg__bpe_kind = {
     .from_json = from_json,
     .clear = clear,
 };
+
+/* ---- Reading vocab.json and merges.txt ---- */
+
+static int place_tokens(const json_t *object, const char **tokens, int64_t count,
+                        const char *name) {
+    const char *token;
+    json_t *id;
+    json_object_foreach((json_t *)object, token, id) {
+        json_int_t value = json_integer_value(id);
+        if (!json_is_integer(id) || value < 0 || value >= count)
+            return wg_fail(WG_ERROR_FORMAT, "bpe", "%s: the id of \"%.100s\" is not 0 to %lld",
+                           name, token, (long long)count - 1);
+        if (tokens[value])
+            return wg_fail(WG_ERROR_FORMAT, "bpe", "%s: \"%.100s\" and \"%.100s\" are both %lld",
+                           name, tokens[value], token, (long long)value);
+        tokens[value] = token;
+    }
+    return 0;
+}
+
+const char **wg__tokens_by_id(const json_t *object, int64_t *count, const char *name) {
+    *count = (int64_t)json_object_size(object);
+    if (*count > INT32_MAX || *count == 0) {
+        wg_fail(WG_ERROR_FORMAT, "bpe", "%s is not an object of tokens and their ids", name);
+        return NULL;
+    }
+    const char **tokens = wg__calloc((size_t)*count, sizeof *tokens);
+    if (tokens && place_tokens(object, tokens, *count, name) < 0) {
+        wg__free(tokens);
+        return NULL;
+    }
+    return tokens;
+}
+
+/* Reads the two ids of a line "left right". */
+static int read_merge(char *line, const wg__strings *vocabulary, const char *name, int64_t number,
+                      int32_t merge[2]) {
+    char *blank = strchr(line, ' ');
+    if (!blank || blank == line || blank[1] == '\0' || strchr(blank + 1, ' '))
+        return wg_fail(WG_ERROR_FORMAT, "bpe",
+                       "%s: line %lld is not two tokens with a space between", name,
+                       (long long)number);
+    const char *parts[] = {line, blank + 1};
+    int64_t lengths[] = {blank - line, (int64_t)strlen(blank + 1)};
+    for (int i = 0; i < 2; i++) {
+        merge[i] = (int32_t)wg__strings_find(vocabulary, parts[i], lengths[i]);
+        if (merge[i] < 0)
+            return wg_fail(WG_ERROR_FORMAT, "bpe",
+                           "%s: line %lld: the vocabulary has no token \"%.*s\"", name,
+                           (long long)number, (int)(lengths[i] < 100 ? lengths[i] : 100), parts[i]);
+    }
+    return 0;
+}
+
+/* Reads each line, except a first line "#version...", as a pair of ids. Returns how many there are.
+ */
+static int64_t read_merges(char *text, int64_t length, const wg__strings *vocabulary,
+                           const char *name, int32_t (**merges)[2]) {
+    int64_t count = 0, capacity = 0, number = 1;
+    char *end = text + length;
+    for (char *line = text; line < end; number++) {
+        char *newline = memchr(line, '\n', (size_t)(end - line)), *stop = newline ? newline : end;
+        char *next = stop + 1;
+        if (stop > line && stop[-1] == '\r')
+            stop--;
+        *stop = '\0';
+        if (!(number == 1 && strncmp(line, "#version", 8) == 0) && (stop > line || next < end)) {
+            int32_t(*grown)[2] = wg__grow(*merges, count, &capacity, count + 1, sizeof *grown);
+            if (!grown)
+                return -1;
+            *merges = grown;
+            if (read_merge(line, vocabulary, name, number, grown[count]) < 0)
+                return -1;
+            count++;
+        }
+        line = next;
+    }
+    return count;
+}
+
+static int fill_vocabulary(wg__strings *vocabulary, int64_t count, const char *const *tokens) {
+    for (int64_t i = 0; i < count; i++)
+        if (wg__strings_add(vocabulary, tokens[i], (int64_t)strlen(tokens[i])) < 0)
+            return -1;
+    return 0;
+}
+
+wg_tokenizer *wg__bpe_read(const json_t *vocabulary, const char *vocabulary_name, char *merges,
+                           int64_t length, const char *merges_name, const wg_bpe_options *options) {
+    if (wg__utf8_check(merges, length, merges_name, "bpe") < 0)
+        return NULL;
+    if (memchr(merges, '\0', (size_t)length)) {
+        wg_fail(WG_ERROR_FORMAT, "bpe", "%s has a NUL byte: no list of merges", merges_name);
+        return NULL;
+    }
+    int64_t count, merge_count = -1;
+    const char **tokens = wg__tokens_by_id(vocabulary, &count, vocabulary_name);
+    wg__strings known = {0};
+    int32_t(*list)[2] = NULL;
+    if (tokens && fill_vocabulary(&known, count, tokens) == 0)
+        merge_count = read_merges(merges, length, &known, merges_name, &list);
+    wg__strings_clear(&known);
+    wg_tokenizer *tokenizer = merge_count < 0 ? NULL
+                                              : wg__bpe_new(count, tokens, merge_count,
+                                                            (const int32_t(*)[2])list, options);
+    wg__free(list);
+    wg__free(tokens);
+    return tokenizer;
+}
+
+wg_tokenizer *wg__bpe_load(const char *vocabulary_path, const char *merges_path,
+                           const wg_bpe_options *options) {
+    int64_t length, merges_length;
+    char *bytes = wg__text_file_read(vocabulary_path, &length, "bpe");
+    json_t *vocabulary = bytes ? wg__json_parse(bytes, length, vocabulary_path) : NULL;
+    wg__free(bytes);
+    char *merges = vocabulary ? wg__text_file_read(merges_path, &merges_length, "bpe") : NULL;
+    wg_tokenizer *tokenizer = merges ? wg__bpe_read(vocabulary, vocabulary_path, merges,
+                                                    merges_length, merges_path, options)
+                                     : NULL;
+    wg__free(merges);
+    json_decref(vocabulary);
+    return tokenizer;
+}
+
+/* ---- Writing vocab.json and merges.txt ---- */
+
+static int dump_vocabulary(const wg_tokenizer *tokenizer, wg__text *text) {
+    json_t *object = json_object();
+    int status = object ? 0 : -1;
+    for (int64_t i = 0; status == 0 && i < tokenizer->vocabulary.count; i++)
+        status = json_object_set_new(object, wg__strings_text(&tokenizer->vocabulary, i),
+                                     json_integer(i));
+    status = wg__json_dump(status == 0 ? object : NULL, JSON_ENSURE_ASCII, text);
+    json_decref(object);
+    return status;
+}
+
+static int dump_merges(const wg__bpe *bpe, wg__text *text) {
+    const wg__strings *vocabulary = &bpe->base.vocabulary;
+    int status = wg__text_append(text, "#version: 0.2\n", 14);
+    for (int64_t i = 0; status == 0 && i < 2 * bpe->merges.count; i++) {
+        int32_t id = bpe->merges.pairs[i / 2][i % 2];
+        status = wg__text_append(text, wg__strings_text(vocabulary, id),
+                                 wg__strings_length(vocabulary, id));
+        if (status == 0)
+            status = wg__text_append(text, i % 2 ? "\n" : " ", 1);
+    }
+    return status;
+}
+
+int wg__bpe_save(const wg_tokenizer *tokenizer, const char *vocabulary_path,
+                 const char *merges_path) {
+    if (!tokenizer)
+        return -1;
+    if (tokenizer->kind != &wg__bpe_kind)
+        return wg_fail(WG_ERROR_ARGUMENT, "bpe",
+                       "a %s tokenizer has no vocab.json and merges.txt; wg_tokenizer_save writes "
+                       "any kind",
+                       tokenizer->kind->name);
+    wg__text vocabulary = {0}, merges = {0};
+    int status = dump_vocabulary(tokenizer, &vocabulary);
+    if (status == 0)
+        status = dump_merges((const wg__bpe *)tokenizer, &merges);
+    if (status == 0)
+        status = wg__text_file_write(vocabulary_path, vocabulary.bytes, vocabulary.length, "bpe");
+    if (status == 0)
+        status = wg__text_file_write(merges_path, merges.bytes, merges.length, "bpe");
+    wg__free(vocabulary.bytes);
+    wg__free(merges.bytes);
+    return status;
+}
+
+/* ---- Training ---- */
+
+typedef struct trainer {
+    wg_bpe_training settings;
+    wg__splitter *splitter;
+    wg__merge_training words; /* the pieces are the vocabulary without the special token */
+} trainer;
+
+static int count_part(void *context, const char *part, int64_t length) {
+    trainer *t = context;
+    return length > LONGEST_PART ? 0 : wg__count_word(&t->words, part, length);
+}
+
+/* Counts the parts of a text. The special token separates documents and is not counted. */
+static int add_text(void *context, const char *text, int64_t length, const char *name) {
+    trainer *t = context;
+    if (wg__utf8_check(text, length, name, "bpe_train") < 0)
+        return -1;
+    const int64_t mark = (int64_t)strlen(END_OF_TEXT);
+    const char *end = text + length;
+    while (text < end) {
+        const char *found = memmem(text, (size_t)(end - text), END_OF_TEXT, (size_t)mark);
+        const char *stop = found ? found : end;
+        if (stop > text && split(t->splitter, t->settings.options.prefix_space, text, stop - text,
+                                 count_part, t) < 0)
+            return -1;
+        text = found ? found + mark : end;
+    }
+    return 0;
+}
+
+/* The 256 bytes in the order of their letters, as GPT-2's vocabulary begins. */
+static int add_bytes(trainer *t) {
+    for (int character = 0; character < 0x200; character++) {
+        char letter[2] = {(char)character, 0};
+        int64_t length = 1;
+        if (character >= 0x80) {
+            letter[0] = (char)(0xC0 | character >> 6);
+            letter[1] = (char)(0x80 | (character & 0x3F));
+            length = 2;
+        }
+        if (letter_to_byte(letter, length, &length) >= 0 &&
+            wg__strings_add(&t->words.pieces, letter, length) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+static int32_t split_word(const wg__merge_training *words, const char *word, int64_t length,
+                          int32_t *symbols) {
+    for (int64_t i = 0; i < length; i++) {
+        char letter[2];
+        int64_t size = wg__byte_to_letter((unsigned char)word[i], letter);
+        symbols[i] = (int32_t)wg__strings_find(&words->pieces, letter, size);
+    }
+    return (int32_t)length;
+}
+
+static wg_tokenizer *make_tokenizer(const trainer *t) {
+    int64_t pieces = t->words.pieces.count;
+    const char **tokens = wg__alloc((size_t)(pieces + SPECIAL_COUNT) * sizeof *tokens);
+    if (!tokens)
+        return NULL;
+    for (int64_t i = 0; i < pieces; i++)
+        tokens[i] = wg__strings_text(&t->words.pieces, i);
+    tokens[pieces] = END_OF_TEXT;
+    wg_tokenizer *tokenizer =
+        wg__bpe_new(pieces + SPECIAL_COUNT, tokens, t->words.merge_count,
+                    (const int32_t(*)[2])t->words.merges, &t->settings.options);
+    wg__free(tokens);
+    return tokenizer;
+}
+
+static int begin_training(trainer *t, const wg_bpe_training *training) {
+    *t = (trainer){0};
+    wg_bpe_training *s = &t->settings;
+    if (training)
+        *s = *training;
+    if (s->vocabulary_size == 0)
+        s->vocabulary_size = 4096;
+    if (s->min_frequency == 0)
+        s->min_frequency = 2;
+    if (s->vocabulary_size < 256 + SPECIAL_COUNT || s->vocabulary_size > LARGEST_VOCABULARY)
+        return wg_fail(WG_ERROR_ARGUMENT, "bpe_train",
+                       "a vocabulary of %lld; it must be %d to %lld", (long long)s->vocabulary_size,
+                       256 + SPECIAL_COUNT, (long long)LARGEST_VOCABULARY);
+    if (s->min_frequency < 1)
+        return wg_fail(WG_ERROR_ARGUMENT, "bpe_train", "min_frequency must be at least 1");
+    t->splitter = wg__splitter_new(s->options.pattern ? s->options.pattern : WG__GPT2_PATTERN);
+    return t->splitter ? 0 : -1;
+}
+
+/* Learns from the counted words, unless status is -1, and frees the trainer's memory. */
+static wg_tokenizer *finish_training(trainer *t, int status) {
+    wg_tokenizer *tokenizer = NULL;
+    if (status == 0 && t->words.words.count == 0)
+        status = wg_fail(WG_ERROR_FORMAT, "bpe_train", "there is no text to learn from");
+    t->words.most_pieces = t->settings.vocabulary_size - SPECIAL_COUNT;
+    t->words.min_frequency = t->settings.min_frequency;
+    if (status == 0 && add_bytes(t) == 0 && wg__learn_merges(&t->words, split_word) == 0)
+        tokenizer = make_tokenizer(t);
+    wg__merge_training_clear(&t->words);
+    wg__splitter_free(t->splitter);
+    return tokenizer;
+}
+
+wg_tokenizer *wg_bpe_train(const char *text, int64_t length, const wg_bpe_training *training) {
+    if (!text)
+        return NULL;
+    trainer t;
+    int status = begin_training(&t, training);
+    if (status == 0)
+        status = add_text(&t, text, length < 0 ? (int64_t)strlen(text) : length, "the text");
+    return finish_training(&t, status);
+}
+
+wg_tokenizer *wg_bpe_train_files(int count, const char *const *paths,
+                                 const wg_bpe_training *training) {
+    trainer t;
+    int status = begin_training(&t, training);
+    if (status == 0)
+        status = wg__each_text_file(count, paths, "bpe_train", add_text, &t);
+    return finish_training(&t, status);
+}

@@ -1,11 +1,9 @@
 /* Characters and bytes as tokens. See characters.h. */
 #include <stdio.h>
 #include <string.h>
-#include <utf8proc.h>
 
 #include "data/tokenizer/characters.h"
 #include "data/tokenizer/text_file.h"
-#include "data/dataset/mmap.h"
 #include "data/tokenizer/kind.h"
 #include "tensor/internal.h"
 
@@ -20,7 +18,7 @@ static int encode_bytes(const wg_tokenizer *tokenizer, const char *text, int64_t
     (void)tokenizer, (void)first;
     for (int64_t i = 0; i < length; i++)
         if (wg_token_list_append(&sink->list, (unsigned char)text[i]) < 0 ||
-            wg__token_sink_settle(sink) < 0)
+            wg__token_sink_flush(sink) < 0)
             return -1;
     return 0;
 }
@@ -44,7 +42,7 @@ static wg_tokenizer *bytes_from_json(const json_t *options, int64_t count,
     for (int64_t i = 0; same && i < count; i++)
         same = strcmp(tokens[i], wg_tokenizer_token(tokenizer, (int32_t)i)) == 0;
     if (tokenizer && !same) {
-        wg_fail(WG_ERROR_FORMAT, "byte", "the vocabulary is not that of the 256 bytes");
+        wg_fail(WG_ERROR_FORMAT, "byte", "the vocabulary is not <0x00> to <0xFF>");
         wg_tokenizer_free(tokenizer);
         return NULL;
     }
@@ -76,7 +74,7 @@ wg_tokenizer *wg_byte_new(void) {
 
 /* ---- Characters ---- */
 
-/* The one character that a token is, or -1. */
+/* The character of a token that is one character, or -1. */
 static int32_t character_of(const char *token) {
     utf8proc_int32_t character;
     utf8proc_ssize_t length = (utf8proc_ssize_t)strlen(token);
@@ -97,16 +95,15 @@ static int encode_characters(const wg_tokenizer *tokenizer, const char *text, in
     (void)first;
     int64_t size;
     for (int64_t at = 0; at < length; at += size) {
-        size = utf8proc_utf8class[(unsigned char)text[at]];
+        size = wg__utf8_length(text + at);
         int32_t id = id_of(tokenizer, text + at, size);
         if (id < 0)
             id = tokenizer->special[WG_TOKEN_UNKNOWN];
         if (id < 0)
             return wg_fail(WG_ERROR_FORMAT, "char",
-                           "the character \"%.*s\" is not in the vocabulary, which has no " UNKNOWN
-                           " either",
+                           "the character \"%.*s\" is not in the vocabulary, nor is " UNKNOWN,
                            (int)size, text + at);
-        if (wg_token_list_append(&sink->list, id) < 0 || wg__token_sink_settle(sink) < 0)
+        if (wg_token_list_append(&sink->list, id) < 0 || wg__token_sink_flush(sink) < 0)
             return -1;
     }
     return 0;
@@ -154,7 +151,7 @@ const wg__tokenizer_kind wg__char_kind = {
     .from_json = characters_from_json,
 };
 
-/* ---- Learning ---- */
+/* ---- Training ---- */
 
 typedef struct trainer {
     bool *seen; /* by code point */
@@ -166,7 +163,8 @@ static int begin(trainer *t) {
     return t->seen ? 0 : -1;
 }
 
-static int add_text(trainer *t, const char *text, int64_t length, const char *name) {
+static int add_text(void *context, const char *text, int64_t length, const char *name) {
+    trainer *t = context;
     if (wg__utf8_check(text, length, name, "char_train") < 0)
         return -1;
     utf8proc_int32_t character;
@@ -226,12 +224,7 @@ wg_tokenizer *wg_char_train_files(int count, const char *const *paths,
                                   const wg_char_training *training) {
     trainer t;
     int status = begin(&t);
-    for (int i = 0; status == 0 && i < count; i++) {
-        wg__text_map text;
-        status = wg__text_map_open(&text, paths[i], "char_train");
-        if (status == 0)
-            status = add_text(&t, text.bytes, text.length, paths[i]);
-        wg__text_map_close(&text);
-    }
+    if (status == 0)
+        status = wg__each_text_file(count, paths, "char_train", add_text, &t);
     return finish(&t, status, training);
 }

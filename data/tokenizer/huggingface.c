@@ -1,23 +1,253 @@
-/* Hugging Face's tokenizer.json. See huggingface.h; huggingface_parts.c reads what goes before and
- * after the model. */
+/* Reading tokenizer.json of huggingface/tokenizers: one file with a model and the steps around it.
+ *
+ *     normalizer      characters replaced
+ *     pre_tokenizer   the text split
+ *     model           the parts become tokens
+ *     added_tokens    found as a whole in a text
+ *     decoder         ids to text
+ *     post_processor  special tokens around a text, which encoding here does not add
+ *
+ * Supported as far as the published files of these need it: BERT (WordPiece), GPT-2 and LLaMA 3
+ * (byte-level BPE), LLaMA 1 and 2 (BPE with bytes for unknown characters), T5 (Unigram).
+ *
+ * The ids equal those of that library's encode(add_special_tokens=False), given the option
+ * special_tokens. Without that option, unlike there, special tokens in the text are ordinary text.
+ * An unsupported part is refused by its name. huggingface_write.c writes the file. */
 #include <string.h>
 
-#include "data/tokenizer/bpe.h"
 #include "data/tokenizer/bpe_kind.h"
-#include "data/tokenizer/huggingface.h"
-#include "data/tokenizer/huggingface_parts.h"
-#include "data/tokenizer/sentencepiece_kind.h"
+#include "data/tokenizer/sentencepiece.h"
 #include "data/tokenizer/wordpiece.h"
 #include "tensor/internal.h"
 
 #define WHERE "tokenizer.json"
+#define DEEPEST 8 /* of sequences in sequences */
 
-/* What is gathered of a file before a tokenizer is made of it. */
+/* ---- Steps: normalizer, pre_tokenizer and decoder ----
+ * Each is one step or a Sequence of steps. A step that is not listed here is refused. */
+
+/* The effect of the steps. */
+typedef struct steps {
+    bool bert, cased; /* BertNormalizer and BertPreTokenizer */
+    bool byte_level;
+    bool prefix_space;         /* byte_level's */
+    const char *pattern;       /* byte_level's; borrowed; NULL: GPT-2's */
+    wg__piece_settings pieces; /* only the settings about spaces */
+    wg__text charsmap;         /* freed with wg__free */
+} steps;
+
+/* The state of reading the steps. */
+typedef struct step_reading {
+    const char *name;
+    const char *part; /* "normalizer"... */
+    steps *steps;
+    bool normalizer_bert, normalizer_prepends, normalizer_spaces, collapses;
+    bool splits, whitespace, metaspace;
+} step_reading;
+
+typedef int (*step_reader)(step_reading *r, const json_t *step, const char *type);
+
+static const char *text_of(const json_t *step, const char *key) {
+    const char *text = json_string_value(json_object_get(step, key));
+    return text ? text : "";
+}
+
+static bool says(const json_t *step, const char *key, const char *text) {
+    return strcmp(text_of(step, key), text) == 0;
+}
+
+/* A boolean member, or `missing` if it is not there. */
+static bool flag(const json_t *step, const char *key, bool missing) {
+    const json_t *value = json_object_get(step, key);
+    return json_is_boolean(value) ? json_is_true(value) : missing;
+}
+
+static int refuse_step(const step_reading *r, const char *type, const char *why) {
+    return wg_fail(WG_ERROR_FORMAT, WHERE, "%s: the %s \"%.100s\" is not supported%s", r->name,
+                   r->part, type, why);
+}
+
+/* Calls `read` for each step of a part. */
+static int read_steps(step_reading *r, const json_t *part, const char *list, step_reader read,
+                      int depth) {
+    if (!part || json_is_null(part))
+        return 0;
+    const char *type = text_of(part, "type");
+    if (strcmp(type, "Sequence") != 0)
+        return read(r, part, type);
+    if (depth == DEEPEST)
+        return refuse_step(r, type, " nested so deep");
+    size_t i;
+    json_t *step;
+    json_array_foreach(json_object_get(part, list), i, step) {
+        if (read_steps(r, step, list, read, depth + 1) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+/* ---- Steps: normalizers ---- */
+
+/* {"String": text} or {"Regex": text} */
+static bool replaces(const json_t *step, const char *kind, const char *pattern,
+                     const char *content) {
+    return says(json_object_get(step, "pattern"), kind, pattern) && says(step, "content", content);
+}
+
+static int read_normalizer(step_reading *r, const json_t *step, const char *type) {
+    steps *s = r->steps;
+    if (strcmp(type, "BertNormalizer") == 0) {
+        bool lower = flag(step, "lowercase", true);
+        if (!flag(step, "clean_text", true) || !flag(step, "handle_chinese_chars", true) ||
+            flag(step, "strip_accents", lower) != lower)
+            return refuse_step(r, type,
+                               " but with clean_text, handle_chinese_chars, and accents "
+                               "stripped if and only if letters are lower-cased");
+        s->cased = !lower;
+        r->normalizer_bert = true;
+        return 0;
+    }
+    if (strcmp(type, "Precompiled") == 0) {
+        const json_t *map = json_object_get(step, "precompiled_charsmap");
+        if (s->charsmap.length > 0 || !json_is_string(map))
+            return refuse_step(r, type, " twice, or without its table");
+        s->pieces.by_grapheme = true;
+        return wg__base64_decode(json_string_value(map), (int64_t)json_string_length(map),
+                                 &s->charsmap, WHERE);
+    }
+    if (strcmp(type, "Prepend") == 0 && says(step, "prepend", WG__SPACE_SYMBOL)) {
+        r->normalizer_prepends = true;
+        return 0;
+    }
+    if (strcmp(type, "Replace") == 0 && replaces(step, "String", " ", WG__SPACE_SYMBOL)) {
+        r->normalizer_spaces = true;
+        return 0;
+    }
+    if (strcmp(type, "Replace") == 0 && replaces(step, "Regex", " {2,}", " ")) {
+        r->collapses = true;
+        return 0;
+    }
+    return refuse_step(r, type, "");
+}
+
+/* ---- Steps: pre-tokenizers ---- */
+
+static int read_metaspace(step_reading *r, const json_t *step) {
+    wg__piece_settings *pieces = &r->steps->pieces;
+    const char *scheme = text_of(step, "prepend_scheme");
+    if (!says(step, "replacement", WG__SPACE_SYMBOL) || r->metaspace)
+        return refuse_step(r, "Metaspace", " twice, or with another character than U+2581");
+    bool always =
+        *scheme == '\0' ? flag(step, "add_prefix_space", true) : strcmp(scheme, "always") == 0;
+    bool first = strcmp(scheme, "first") == 0;
+    if (*scheme != '\0' && !always && !first && strcmp(scheme, "never") != 0)
+        return refuse_step(r, "Metaspace", " with such a prepend_scheme");
+    r->metaspace = true;
+    pieces->prefix = always || first ? WG__PREFIX_MISSING : WG__PREFIX_NONE;
+    pieces->prefix_first = first;
+    pieces->split_words = flag(step, "split", true);
+    return 0;
+}
+
+static int read_pre_tokenizer(step_reading *r, const json_t *step, const char *type) {
+    steps *s = r->steps;
+    if (strcmp(type, "BertPreTokenizer") == 0) {
+        s->bert = r->normalizer_bert;
+        return s->bert ? 0 : refuse_step(r, type, " without BertNormalizer");
+    }
+    if (strcmp(type, "ByteLevel") == 0) {
+        bool splits = flag(step, "use_regex", true);
+        if (splits && r->splits)
+            return refuse_step(r, type, " that splits after another split");
+        s->byte_level = true;
+        s->prefix_space = flag(step, "add_prefix_space", true);
+        if (s->prefix_space && r->splits)
+            return refuse_step(r, type, " with a space put before each part");
+        return splits || r->splits ? 0 : refuse_step(r, type, " without a pattern to split by");
+    }
+    if (strcmp(type, "Split") == 0) {
+        const char *pattern = text_of(json_object_get(step, "pattern"), "Regex");
+        if (*pattern == '\0' || r->splits || !says(step, "behavior", "Isolated") ||
+            flag(step, "invert", false))
+            return refuse_step(r, type, " but once, by a Regex, Isolated and not inverted");
+        r->splits = true;
+        s->pattern = pattern;
+        return 0;
+    }
+    if (strcmp(type, "WhitespaceSplit") == 0 && !r->metaspace) {
+        r->whitespace = s->pieces.split_spaces = true;
+        return 0;
+    }
+    return strcmp(type, "Metaspace") == 0 ? read_metaspace(r, step) : refuse_step(r, type, "");
+}
+
+/* ---- Steps: decoders ---- */
+
+static int read_decoder(step_reading *r, const json_t *step, const char *type) {
+    wg__piece_settings *pieces = &r->steps->pieces;
+    const json_t *start = json_object_get(step, "start");
+    if (strcmp(type, "Metaspace") == 0) {
+        bool none = says(step, "prepend_scheme", "never") || !flag(step, "add_prefix_space", true);
+        pieces->strip = none ? WG__STRIP_NONE : WG__STRIP_ONE;
+        return 0;
+    }
+    if (strcmp(type, "Strip") == 0 && says(step, "content", " ") &&
+        json_integer_value(start) == 1 && json_integer_value(json_object_get(step, "stop")) == 0) {
+        pieces->strip = WG__STRIP_ONE;
+        return 0;
+    }
+    if ((strcmp(type, "Replace") == 0 && replaces(step, "String", WG__SPACE_SYMBOL, " ")) ||
+        strcmp(type, "ByteFallback") == 0 || strcmp(type, "Fuse") == 0 ||
+        strcmp(type, "ByteLevel") == 0 || strcmp(type, "WordPiece") == 0)
+        return 0;
+    return refuse_step(r, type, "");
+}
+
+/* Checks that the steps go together, and sets what depends on several. */
+static int combine_steps(step_reading *r) {
+    steps *s = r->steps;
+    wg__piece_settings *pieces = &s->pieces;
+    r->part = "normalizer";
+    if (r->normalizer_bert && !s->bert)
+        return refuse_step(r, "BertNormalizer", " without BertPreTokenizer");
+    if (r->collapses && !r->whitespace)
+        return refuse_step(r, "Replace", " of several spaces without WhitespaceSplit");
+    bool spaces = r->normalizer_prepends || r->normalizer_spaces || s->charsmap.length > 0;
+    if ((s->byte_level || s->bert) && (spaces || r->metaspace || r->whitespace))
+        return refuse_step(r, "Sequence", " before such a pre_tokenizer");
+    if (r->normalizer_prepends) {
+        if (r->metaspace || !r->normalizer_spaces)
+            return refuse_step(r, "Prepend", " but with spaces replaced, and without Metaspace");
+        pieces->prefix = WG__PREFIX_ALWAYS;
+    }
+    if (r->splits && !s->byte_level)
+        return refuse_step(r, "Split", " without ByteLevel");
+    pieces->plain_spaces = !r->normalizer_spaces && !r->metaspace;
+    return 0;
+}
+
+static int read_all_steps(const json_t *root, const char *name, steps *steps) {
+    step_reading r = {.name = name, .part = "normalizer", .steps = steps};
+    if (read_steps(&r, json_object_get(root, "normalizer"), "normalizers", read_normalizer, 0) < 0)
+        return -1;
+    r.part = "pre_tokenizer";
+    if (read_steps(&r, json_object_get(root, "pre_tokenizer"), "pretokenizers", read_pre_tokenizer,
+                   0) < 0)
+        return -1;
+    r.part = "decoder";
+    if (read_steps(&r, json_object_get(root, "decoder"), "decoders", read_decoder, 0) < 0)
+        return -1;
+    return combine_steps(&r);
+}
+
+/* ---- The model ---- */
+
+/* The contents of a file. */
 typedef struct reading {
     const char *name;
     const json_t *model, *added;
-    wg__huggingface_parts parts;
-    const char **tokens; /* of the model, then those that were added behind them */
+    steps steps;
+    const char **tokens; /* the model's, then the added ones after them */
     double *scores;      /* Unigram's */
     int64_t model_count, count;
     int32_t unknown; /* -1: none */
@@ -30,7 +260,7 @@ static int64_t added_id(const json_t *token) {
     return json_is_integer(id) ? (int64_t)json_integer_value(id) : -1;
 }
 
-/* Tokens that are added have to go on where the model's end. */
+/* The ids of added tokens must continue those of the model. */
 static int append_added(reading *r, int64_t capacity) {
     size_t i;
     json_t *token;
@@ -64,7 +294,7 @@ static int read_unigram_vocabulary(reading *r, const json_t *vocabulary) {
         r->tokens[i] = json_string_value(json_array_get(entry, 0));
         if (!r->tokens[i] || !json_is_number(score))
             return wg_fail(WG_ERROR_FORMAT, WHERE,
-                           "%s: entry %zu of the vocabulary is no pair of "
+                           "%s: entry %zu of the vocabulary is not a pair of "
                            "text and score",
                            r->name, i);
         r->scores[i] = json_number_value(score);
@@ -124,8 +354,8 @@ static int read_merge(const reading *r, const wg__strings *known, const json_t *
     merge[0] = (int32_t)wg__strings_find(known, left, length);
     merge[1] = (int32_t)wg__strings_find(known, right, (int64_t)strlen(right));
     if (merge[0] < 0 || merge[1] < 0)
-        return wg_fail(WG_ERROR_FORMAT, WHERE, "%s: merge %zu is of what is no token", r->name,
-                       i + 1);
+        return wg_fail(WG_ERROR_FORMAT, WHERE, "%s: merge %zu contains a text that is not a token",
+                       r->name, i + 1);
     return 0;
 }
 
@@ -136,7 +366,7 @@ static int read_merges(const reading *r, int32_t (**merges)[2], int64_t *count) 
     for (int64_t i = 0; status == 0 && i < r->count; i++)
         status = wg__strings_add(&known, r->tokens[i], (int64_t)strlen(r->tokens[i])) < 0 ? -1 : 0;
     if (status == 0 && known.count != r->count)
-        status = wg_fail(WG_ERROR_FORMAT, WHERE, "%s: a token stands there twice", r->name);
+        status = wg_fail(WG_ERROR_FORMAT, WHERE, "%s: a token occurs twice", r->name);
     *count = (int64_t)json_array_size(list);
     *merges = wg__alloc((size_t)(*count + 1) * sizeof **merges);
     if (!*merges)
@@ -152,7 +382,7 @@ static int read_merges(const reading *r, int32_t (**merges)[2], int64_t *count) 
     return status;
 }
 
-/* ---- Models ---- */
+/* ---- Making a tokenizer ---- */
 
 static int refuse_option(const reading *r, const char *key) {
     const json_t *value = json_object_get(r->model, key);
@@ -168,7 +398,7 @@ static wg_tokenizer *make_wordpiece(reading *r) {
     const char *prefix = json_string_value(json_object_get(r->model, "continuing_subword_prefix"));
     const char *unknown = json_string_value(json_object_get(r->model, "unk_token"));
     const json_t *longest = json_object_get(r->model, "max_input_chars_per_word");
-    if (!r->parts.bert || (prefix && strcmp(prefix, "##") != 0) ||
+    if (!r->steps.bert || (prefix && strcmp(prefix, "##") != 0) ||
         (unknown && strcmp(unknown, "[UNK]") != 0) || (longest && !json_is_integer(longest))) {
         wg_fail(WG_ERROR_FORMAT, WHERE,
                 "%s: WordPiece is supported with BertNormalizer, BertPreTokenizer, \"##\" and "
@@ -178,7 +408,7 @@ static wg_tokenizer *make_wordpiece(reading *r) {
     }
     int64_t characters = longest ? (int64_t)json_integer_value(longest) : 100;
     wg_wordpiece_options options = {
-        .cased = r->parts.cased,
+        .cased = r->steps.cased,
         .huggingface = true,
         .max_word_characters = characters < 1 || characters > INT32_MAX ? -1 : (int)characters};
     return wg_wordpiece_new(r->count, r->tokens, &options);
@@ -189,18 +419,18 @@ static wg_tokenizer *make_byte_level(reading *r) {
     int64_t count;
     wg_tokenizer *tokenizer = NULL;
     wg_bpe_options options = {
-        .pattern = r->parts.pattern,
-        .prefix_space = r->parts.prefix_space,
+        .pattern = r->steps.pattern,
+        .prefix_space = r->steps.prefix_space,
         .whole_words = json_is_true(json_object_get(r->model, "ignore_merges")),
     };
     if (refuse_option(r, "byte_fallback") == 0 && read_merges(r, &merges, &count) == 0)
-        tokenizer = wg_bpe_new(r->count, r->tokens, count, (const int32_t(*)[2])merges, &options);
+        tokenizer = wg__bpe_new(r->count, r->tokens, count, (const int32_t(*)[2])merges, &options);
     wg__free(merges);
     return tokenizer;
 }
 
-/* True if all bytes have a token <0x..>. */
-static bool has_bytes(const reading *r, uint8_t *types) {
+/* Marks the tokens <0x00> to <0xFF>; true if all 256 are there. */
+static bool mark_bytes(const reading *r, uint8_t *types) {
     int found = 0;
     for (int64_t i = 0; i < r->count; i++) {
         const char *t = r->tokens[i];
@@ -217,25 +447,25 @@ static bool has_bytes(const reading *r, uint8_t *types) {
 static void set_types(reading *r, wg__piece_settings *settings, uint8_t *types) {
     memset(types, WG__PIECE_NORMAL, (size_t)r->count);
     if (json_is_true(json_object_get(r->model, "byte_fallback")))
-        settings->byte_fallback = has_bytes(r, types);
+        settings->byte_fallback = mark_bytes(r, types);
     if (!settings->byte_fallback)
         memset(types, WG__PIECE_NORMAL, (size_t)r->count);
     size_t i;
     json_t *token;
-    json_array_foreach((json_t *)r->added, i,
-                       token) if (json_is_true(json_object_get(token, "special")) ||
-                                  added_id(token) >= r->model_count) types[added_id(token)] =
-        WG__PIECE_CONTROL;
+    json_array_foreach((json_t *)r->added, i, token) {
+        if (json_is_true(json_object_get(token, "special")) || added_id(token) >= r->model_count)
+            types[added_id(token)] = WG__PIECE_CONTROL;
+    }
     types[r->unknown] = WG__PIECE_UNKNOWN;
 }
 
 static wg_tokenizer *make_pieces(reading *r, bool unigram) {
-    wg__piece_model model = {.settings = r->parts.pieces,
+    wg__piece_model model = {.settings = r->steps.pieces,
                              .count = r->count,
                              .texts = r->tokens,
                              .scores = r->scores,
-                             .charsmap = r->parts.charsmap.bytes,
-                             .charsmap_length = r->parts.charsmap.length};
+                             .charsmap = r->steps.charsmap.bytes,
+                             .charsmap_length = r->steps.charsmap.length};
     if (r->unknown < 0) {
         wg_fail(WG_ERROR_FORMAT, WHERE, "%s: a model without an unknown token is not supported",
                 r->name);
@@ -260,7 +490,7 @@ static wg_tokenizer *make_pieces(reading *r, bool unigram) {
     return pieces ? &pieces->base : NULL;
 }
 
-/* Old files do not say which model they have. */
+/* Old files do not name the type of their model. */
 static const char *type_of_model(const json_t *model) {
     const char *type = json_string_value(json_object_get(model, "type"));
     return type                                                  ? type
@@ -270,7 +500,7 @@ static const char *type_of_model(const json_t *model) {
                                                                  : "";
 }
 
-static wg_tokenizer *make(reading *r) {
+static wg_tokenizer *make_tokenizer(reading *r) {
     const char *type = type_of_model(r->model);
     const json_t *unknown_id = json_object_get(r->model, "unk_id");
     r->unknown = (int32_t)find_token(r, json_string_value(json_object_get(r->model, "unk_token")));
@@ -280,7 +510,7 @@ static wg_tokenizer *make(reading *r) {
         if (refuse_option(r, "dropout") < 0 || refuse_option(r, "continuing_subword_prefix") < 0 ||
             refuse_option(r, "end_of_word_suffix") < 0)
             return NULL;
-        return r->parts.byte_level ? make_byte_level(r) : make_pieces(r, false);
+        return r->steps.byte_level ? make_byte_level(r) : make_pieces(r, false);
     }
     if (strcmp(type, "Unigram") == 0) {
         json_int_t id = json_is_integer(unknown_id) ? json_integer_value(unknown_id) : -1;
@@ -316,13 +546,13 @@ wg_tokenizer *wg__huggingface_read(const json_t *root, const char *name) {
                  .model = json_object_get(root, "model"),
                  .added = json_object_get(root, "added_tokens")};
     wg_tokenizer *tokenizer = NULL;
-    if (wg__huggingface_read_parts(root, name, &r.parts) == 0 && read_vocabulary(&r) == 0)
-        tokenizer = make(&r);
+    if (read_all_steps(root, name, &r.steps) == 0 && read_vocabulary(&r) == 0)
+        tokenizer = make_tokenizer(&r);
     if (tokenizer && add_tokens(&r, tokenizer) < 0) {
         wg_tokenizer_free(tokenizer);
         tokenizer = NULL;
     }
-    wg__free(r.parts.charsmap.bytes);
+    wg__free(r.steps.charsmap.bytes);
     wg__free(r.tokens);
     wg__free(r.scores);
     return tokenizer;

@@ -1,21 +1,19 @@
-/* Tokenizers as huggingface/tokenizers' tokenizer.json; what huggingface.c reads. */
+/* Writing tokenizer.json of huggingface/tokenizers; huggingface.c reads it. */
 #include <stdlib.h>
 #include <string.h>
 
-#include "data/tokenizer/base64.h"
 #include "data/tokenizer/bpe_kind.h"
-#include "data/tokenizer/byte_level.h"
-#include "data/tokenizer/export.h"
+#include "data/tokenizer/sentencepiece.h"
 #include "tensor/internal.h"
 
-/* The parts of a file: JSON that file_of takes over. NULL: there was no memory. */
+/* The parts of a file, which file_of takes over. NULL: there was no memory. */
 typedef struct parts {
     json_t *normalizer, *pre_tokenizer, *post_processor, *decoder, *model;
 } parts;
 
 /* ---- Tokens ---- */
 
-/* Bytes are letters of GPT-2's alphabet. */
+/* The tokens of the byte tokenizer become letters of GPT-2's alphabet. */
 static json_t *token_json(const wg_tokenizer *tokenizer, int64_t id) {
     char letter[2];
     if (tokenizer->kind == &wg__byte_kind)
@@ -41,20 +39,16 @@ static json_t *vocabulary_json(const wg_tokenizer *tokenizer) {
 
 static json_t *added_json(const wg_tokenizer *tokenizer) {
     json_t *list = json_array();
-    for (int64_t id = 0; tokenizer->added_by_id && list && id < tokenizer->vocabulary.count; id++) {
+    for (int64_t id = 0; tokenizer->added_by_id && id < tokenizer->vocabulary.count; id++) {
         const int32_t number = tokenizer->added_by_id[id];
         if (number < 0)
             continue;
         const wg__added_token *token = &tokenizer->added[number];
-        if (json_array_append_new(
-                list, json_pack("{s:I, s:s, s:b, s:b, s:b, s:b, s:b}", "id", (json_int_t)id,
-                                "content", wg__strings_text(&tokenizer->added_texts, number),
-                                "single_word", 0, "lstrip", token->strip_left, "rstrip",
-                                token->strip_right, "normalized", 0, "special", token->special)) <
-            0) {
-            json_decref(list);
-            return NULL;
-        }
+        wg__json_append(&list,
+                        json_pack("{s:I, s:s, s:b, s:b, s:b, s:b, s:b}", "id", (json_int_t)id,
+                                  "content", wg__strings_text(&tokenizer->added_texts, number),
+                                  "single_word", 0, "lstrip", token->strip_left, "rstrip",
+                                  token->strip_right, "normalized", 0, "special", token->special));
     }
     return list;
 }
@@ -99,17 +93,12 @@ static json_t *wordpiece_file(const wg_tokenizer *tokenizer) {
 
 /* ---- BPE ---- */
 
-static json_t *merges_json(const wg_tokenizer *tokenizer, int64_t count,
-                           const int32_t (*merges)[2]) {
+static json_t *merges_json(const wg__strings *vocabulary, const wg__merge_list *merges) {
     json_t *list = json_array();
-    for (int64_t i = 0; list && i < count; i++) {
-        const char *left = wg__strings_text(&tokenizer->vocabulary, merges[i][0]),
-                   *right = wg__strings_text(&tokenizer->vocabulary, merges[i][1]);
-        if (json_array_append_new(list, json_sprintf("%s %s", left, right)) < 0) {
-            json_decref(list);
-            list = NULL;
-        }
-    }
+    for (int64_t i = 0; i < merges->count; i++)
+        wg__json_append(&list,
+                        json_sprintf("%s %s", wg__strings_text(vocabulary, merges->pairs[i][0]),
+                                     wg__strings_text(vocabulary, merges->pairs[i][1])));
     return list;
 }
 
@@ -150,9 +139,8 @@ static json_t *byte_level_file(const wg_tokenizer *tokenizer, const char *patter
 static json_t *bpe_file(const wg_tokenizer *tokenizer) {
     const wg__bpe *bpe = (const wg__bpe *)tokenizer;
     const bool own = strcmp(bpe->pattern, WG__GPT2_PATTERN) != 0;
-    const bpe_model model = {
-        .ignore_merges = bpe->whole_words,
-        .merges = merges_json(tokenizer, bpe->merge_count, (const int32_t(*)[2])bpe->merge_list)};
+    const bpe_model model = {.ignore_merges = bpe->whole_words,
+                             .merges = merges_json(&tokenizer->vocabulary, &bpe->merges)};
     return byte_level_file(tokenizer, own ? bpe->pattern : NULL, bpe->prefix_space,
                            bpe_json(tokenizer, &model));
 }
@@ -162,7 +150,7 @@ static json_t *byte_file(const wg_tokenizer *tokenizer) {
     return byte_level_file(tokenizer, NULL, false, bpe_json(tokenizer, &model));
 }
 
-/* Every character is a part; none is joined to another. */
+/* A BPE model of characters without merges. */
 static json_t *char_file(const wg_tokenizer *tokenizer) {
     const int32_t unknown = tokenizer->special[WG_TOKEN_UNKNOWN];
     const bpe_model model = {.unknown = wg_tokenizer_token(tokenizer, unknown),
@@ -179,15 +167,7 @@ static json_t *replace_json(const char *from, const char *to) {
                      to);
 }
 
-/* Appends to a list that may be NULL; both are NULL after a failure. */
-static void append(json_t **list, json_t *step) {
-    if (json_array_append_new(*list, step) < 0) {
-        json_decref(*list);
-        *list = NULL;
-    }
-}
-
-/* null for no steps, else their Sequence under that key. */
+/* null for no steps, else a Sequence with the steps under `key`. */
 static json_t *sequence(const char *key, json_t *steps) {
     if (!steps || json_array_size(steps) > 0)
         return json_pack("{s:s, s:o}", "type", "Sequence", key, steps);
@@ -201,15 +181,16 @@ static json_t *pieces_normalizer(const wg__pieces *p) {
     wg__text base64 = {0};
     if (map->length > 0) {
         const int status = wg__base64_encode(map->blob, map->length, &base64);
-        append(&steps, status < 0 ? NULL
-                                  : json_pack("{s:s, s:s}", "type", "Precompiled",
-                                              "precompiled_charsmap", base64.bytes));
+        wg__json_append(&steps, status < 0 ? NULL
+                                           : json_pack("{s:s, s:s}", "type", "Precompiled",
+                                                       "precompiled_charsmap", base64.bytes));
         wg__free(base64.bytes);
     }
     if (p->settings.prefix == WG__PREFIX_ALWAYS)
-        append(&steps, json_pack("{s:s, s:s}", "type", "Prepend", "prepend", WG__SPACE_SYMBOL));
+        wg__json_append(&steps,
+                        json_pack("{s:s, s:s}", "type", "Prepend", "prepend", WG__SPACE_SYMBOL));
     if (!p->settings.plain_spaces && p->settings.prefix != WG__PREFIX_MISSING)
-        append(&steps, replace_json(" ", WG__SPACE_SYMBOL));
+        wg__json_append(&steps, replace_json(" ", WG__SPACE_SYMBOL));
     return sequence("normalizers", steps);
 }
 
@@ -217,26 +198,28 @@ static json_t *pieces_pre_tokenizer(const wg__pieces *p) {
     const wg__piece_settings *s = &p->settings;
     json_t *steps = json_array();
     if (s->split_spaces)
-        append(&steps, json_pack("{s:s}", "type", "WhitespaceSplit"));
+        wg__json_append(&steps, json_pack("{s:s}", "type", "WhitespaceSplit"));
     if (s->prefix == WG__PREFIX_MISSING)
-        append(&steps, json_pack("{s:s, s:s, s:s, s:b}", "type", "Metaspace", "replacement",
-                                 WG__SPACE_SYMBOL, "prepend_scheme",
-                                 s->prefix_first ? "first" : "always", "split", s->split_words));
+        wg__json_append(&steps,
+                        json_pack("{s:s, s:s, s:s, s:b}", "type", "Metaspace", "replacement",
+                                  WG__SPACE_SYMBOL, "prepend_scheme",
+                                  s->prefix_first ? "first" : "always", "split", s->split_words));
     return sequence("pretokenizers", steps);
 }
 
 static json_t *pieces_decoder(const wg__pieces *p) {
     json_t *steps = json_array();
-    append(&steps, replace_json(WG__SPACE_SYMBOL, " "));
-    append(&steps, json_pack("{s:s}", "type", "ByteFallback"));
-    append(&steps, json_pack("{s:s}", "type", "Fuse"));
+    wg__json_append(&steps, replace_json(WG__SPACE_SYMBOL, " "));
+    wg__json_append(&steps, json_pack("{s:s}", "type", "ByteFallback"));
+    wg__json_append(&steps, json_pack("{s:s}", "type", "Fuse"));
     if (p->settings.strip != WG__STRIP_NONE)
-        append(&steps, json_pack("{s:s, s:s, s:i, s:i}", "type", "Strip", "content", " ", "start",
-                                 1, "stop", 0));
+        wg__json_append(&steps, json_pack("{s:s, s:s, s:i, s:i}", "type", "Strip", "content", " ",
+                                          "start", 1, "stop", 0));
     return sequence("decoders", steps);
 }
 
-/* What stands around a text: <s> before it (LLaMA), or, in unigram models, </s> behind it (T5). */
+/* Special tokens around a text: <s> before it (LLaMA), or, in unigram models, </s> after it (T5).
+ */
 static json_t *pieces_processor(const wg__pieces *p) {
     const bool end = p->settings.unigram;
     const int32_t id = p->base.special[end ? WG_TOKEN_END : WG_TOKEN_BEGIN];
@@ -250,8 +233,8 @@ static json_t *pieces_processor(const wg__pieces *p) {
         json_t *order[] = {end ? text : special, end ? special : text};
         for (int j = 0; j < 2; j++) {
             if (i == 0 && order[j])
-                append(&single, json_incref(order[j]));
-            append(&pair, order[j]);
+                wg__json_append(&single, json_incref(order[j]));
+            wg__json_append(&pair, order[j]);
         }
     }
     return json_pack("{s:s, s:o, s:o, s:{s:{s:s, s:[i], s:[s]}}}", "type", "TemplateProcessing",
@@ -261,25 +244,23 @@ static json_t *pieces_processor(const wg__pieces *p) {
 
 static json_t *scored_vocabulary(const wg__pieces *p) {
     json_t *list = json_array();
-    for (int64_t i = 0; list && i < p->base.vocabulary.count; i++)
-        append(&list, json_pack("[s, f]", wg__strings_text(&p->base.vocabulary, i), p->scores[i]));
+    for (int64_t i = 0; i < p->base.vocabulary.count; i++)
+        wg__json_append(
+            &list, json_pack("[s, f]", wg__strings_text(&p->base.vocabulary, i), p->scores[i]));
     return list;
 }
 
-/* The ways in which a piece comes of two others, as "left right", the best pieces first: what
- * scores say by a list. */
-static int append_ways(const wg__pieces *p, int64_t id, json_t *list) {
+/* Appends each pair of pieces that joined is this piece, as "left right". */
+static void append_pairs(const wg__pieces *p, int64_t id, json_t **list) {
     const wg__strings *vocabulary = &p->base.vocabulary;
     const char *text = wg__strings_text(vocabulary, id);
     const int64_t length = wg__strings_length(vocabulary, id);
     for (int64_t head = 1; head < length; head++) {
         const int64_t left = wg__strings_find(vocabulary, text, head),
                       right = wg__strings_find(vocabulary, text + head, length - head);
-        if (left >= 0 && right >= 0 &&
-            json_array_append_new(list, json_sprintf("%.*s %s", (int)head, text, text + head)) < 0)
-            return -1;
+        if (left >= 0 && right >= 0)
+            wg__json_append(list, json_sprintf("%.*s %s", (int)head, text, text + head));
     }
-    return 0;
 }
 
 static int compare_scores(const void *a, const void *b, void *context) {
@@ -289,6 +270,7 @@ static int compare_scores(const void *a, const void *b, void *context) {
                                   : (i > j) - (i < j);
 }
 
+/* The scores as a list of merges, the best pieces first. */
 static json_t *merges_of_scores(const wg__pieces *p) {
     const int64_t count = p->base.vocabulary.count;
     int64_t *order = wg__alloc((size_t)(count + 1) * sizeof *order);
@@ -298,10 +280,8 @@ static json_t *merges_of_scores(const wg__pieces *p) {
     if (list)
         qsort_r(order, (size_t)count, sizeof *order, compare_scores, p->scores);
     for (int64_t i = 0; list && i < count; i++)
-        if (p->types[order[i]] == WG__PIECE_NORMAL && append_ways(p, order[i], list) < 0) {
-            json_decref(list);
-            list = NULL;
-        }
+        if (p->types[order[i]] == WG__PIECE_NORMAL)
+            append_pairs(p, order[i], &list);
     wg__free(order);
     return list;
 }
@@ -316,9 +296,7 @@ static json_t *pieces_model(const wg__pieces *p) {
         .unknown = wg_tokenizer_token(&p->base, unknown),
         .fuse_unknown = !s->part_unknowns,
         .byte_fallback = s->byte_fallback,
-        .merges = s->by_merges
-                      ? merges_json(&p->base, p->merge_count, (const int32_t(*)[2])p->merge_list)
-                      : merges_of_scores(p),
+        .merges = s->by_merges ? merges_json(&p->base.vocabulary, &p->merges) : merges_of_scores(p),
     };
     return bpe_json(&p->base, &model);
 }
@@ -328,9 +306,9 @@ static json_t *pieces_file(const wg__pieces *p) {
                                      pieces_processor(p), pieces_decoder(p), pieces_model(p)});
 }
 
-/* ---- All of them ---- */
+/* ---- Any kind ---- */
 
-static bool pieces_can(const wg__pieces *p) {
+static bool are_pieces_expressible(const wg__pieces *p) {
     const wg__piece_settings *s = &p->settings;
     for (int64_t i = 0; i < p->base.vocabulary.count; i++)
         if (p->types[i] == WG__PIECE_UNUSED || p->types[i] == WG__PIECE_USER_DEFINED)
@@ -340,14 +318,16 @@ static bool pieces_can(const wg__pieces *p) {
            (!s->plain_spaces || s->prefix == WG__PREFIX_NONE);
 }
 
-/* False for what such a file cannot say. */
-static bool can(const wg_tokenizer *tokenizer) {
+/* False if a tokenizer.json cannot express this tokenizer. */
+static bool is_expressible(const wg_tokenizer *tokenizer) {
     const wg__bpe *bpe = (const wg__bpe *)tokenizer;
     if (tokenizer->kind == &wg__bpe_kind)
         return !bpe->prefix_space || strcmp(bpe->pattern, WG__GPT2_PATTERN) == 0;
-    if (tokenizer->kind == &wg__char_kind) /* there, what is unknown would vanish without a word */
+    if (tokenizer->kind == &wg__char_kind) /* that library silently drops unknown characters */
         return tokenizer->special[WG_TOKEN_UNKNOWN] >= 0;
-    return tokenizer->kind != &wg__sentencepiece_kind || pieces_can((const wg__pieces *)tokenizer);
+    if (tokenizer->kind == &wg__sentencepiece_kind)
+        return are_pieces_expressible((const wg__pieces *)tokenizer);
+    return tokenizer->kind != &wg__llama2c_kind;
 }
 
 static json_t *whole_file(const wg_tokenizer *tokenizer) {
@@ -359,19 +339,14 @@ static json_t *whole_file(const wg_tokenizer *tokenizer) {
         return byte_file(tokenizer);
     if (tokenizer->kind == &wg__char_kind)
         return char_file(tokenizer);
-    if (tokenizer->kind == &wg__sentencepiece_kind)
-        return pieces_file((const wg__pieces *)tokenizer);
-    wg__pieces *pieces = wg__llama2c_pieces(tokenizer);
-    json_t *file = pieces ? pieces_file(pieces) : NULL;
-    wg_tokenizer_free(pieces ? &pieces->base : NULL);
-    return file;
+    return pieces_file((const wg__pieces *)tokenizer);
 }
 
 int wg__huggingface_write(const wg_tokenizer *tokenizer, wg__text *out) {
-    if (!can(tokenizer))
+    if (!is_expressible(tokenizer))
         return 0;
     json_t *file = whole_file(tokenizer);
-    const int status = wg__dump_json(file, JSON_INDENT(1), out);
+    const int status = wg__json_dump(file, JSON_INDENT(1), out);
     json_decref(file);
-    return status < 0 ? -1 : 1;
+    return status < 0 || wg__text_append(out, "\n", 1) < 0 ? -1 : 1;
 }

@@ -1,39 +1,47 @@
-/* llama2.c's tokenizer.bin. See llama2c.h. */
+/* The tokenizer.bin of karpathy/llama2.c: LLaMA's SentencePiece BPE as its export.py writes it.
+ * wg_tokenizer_load reads it, wg_tokenizer_export writes it.
+ *
+ *     int32       the length of the longest token
+ *     per token   float32 score, int32 length, bytes       little-endian, up to the end of the file
+ *
+ * Tokens 0 to 2 are <unk>, <s> and </s>, 3 to 258 the bytes. Spaces are written as spaces. A text
+ * gets a space before it; a character that is not a token becomes its bytes; then neighbours are
+ * joined, the pair that makes the token of the best score first. The ids equal those of run.c,
+ * except that no text becomes <s> or </s> unless special tokens are asked for. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-#include <utf8proc.h>
 
-#include "data/tokenizer/llama2c.h"
-#include "data/tokenizer/merges.h"
-#include "data/tokenizer/text_file.h"
-#include "data/tokenizer/export.h"
 #include "data/tokenizer/kind.h"
+#include "data/tokenizer/merges.h"
+#include "data/tokenizer/sentencepiece.h"
+#include "data/tokenizer/text_file.h"
 #include "tensor/internal.h"
 
 #define WHERE "llama2c"
 #define FIRST_BYTE 3        /* the token of byte 0 */
-#define FIRST_PIECE 259     /* behind the bytes */
-#define WORST_SCORE (-1e10) /* run.c joins nothing below it */
+#define FIRST_PIECE 259     /* after the bytes */
+#define WORST_SCORE (-1e10) /* run.c does not join to tokens of a lower score */
 
 typedef struct llama2c {
     wg_tokenizer base;
     double *scores;
-    wg__pairs merges;
+    wg__pair_table merges;
     int32_t space; /* the token " " */
     int32_t ascii[128];
 } llama2c;
 
-/* ---- Making one ---- */
+/* ---- Making a tokenizer ---- */
 
 static int check_vocabulary(llama2c *l) {
     int64_t count = l->base.vocabulary.count;
     if (count < FIRST_PIECE)
-        return wg_fail(WG_ERROR_FORMAT, WHERE, "%lld tokens; the bytes alone need %d",
-                       (long long)count, FIRST_PIECE);
+        return wg_fail(WG_ERROR_FORMAT, WHERE,
+                       "%lld tokens; <unk>, <s>, </s> and the bytes alone are %d", (long long)count,
+                       FIRST_PIECE);
     l->space = wg_tokenizer_id(&l->base, " ");
     if (l->space < 0)
-        return wg_fail(WG_ERROR_FORMAT, WHERE, "no token is a space");
+        return wg_fail(WG_ERROR_FORMAT, WHERE, "the token \" \" is missing");
     for (int byte = 0; byte < 256; byte++) {
         char text[8];
         snprintf(text, sizeof text, "<0x%02X>", byte);
@@ -57,8 +65,8 @@ static int name_special(llama2c *l) {
     return 0;
 }
 
-/* The ways in which a token comes of two others. */
-static int add_ways(llama2c *l, int32_t id, int32_t rank) {
+/* Adds each pair of tokens that joined is this token. */
+static int add_pairs(llama2c *l, int32_t id, int32_t rank) {
     const wg__strings *vocabulary = &l->base.vocabulary;
     const char *text = wg__strings_text(vocabulary, id);
     int64_t length = wg__strings_length(vocabulary, id);
@@ -67,7 +75,7 @@ static int add_ways(llama2c *l, int32_t id, int32_t rank) {
         int64_t right = left < 0 ? -1 : wg__strings_find(vocabulary, text + head, length - head);
         if (right < 0)
             continue;
-        wg__pair *pair = wg__pairs_add(&l->merges, (int32_t)left, (int32_t)right);
+        wg__pair *pair = wg__pair_table_add(&l->merges, (int32_t)left, (int32_t)right);
         if (!pair)
             return -1;
         pair->first = rank;
@@ -82,7 +90,7 @@ static int make_merges(llama2c *l) {
     int status = ranks ? wg__rank_scores(count, l->scores, ranks) : -1;
     for (int64_t i = FIRST_BYTE; status == 0 && i < count; i++)
         if (l->scores[i] > WORST_SCORE)
-            status = add_ways(l, (int32_t)i, ranks[i]);
+            status = add_pairs(l, (int32_t)i, ranks[i]);
     wg__free(ranks);
     for (int c = 0; c < 128; c++)
         l->ascii[c] = (int32_t)wg__strings_find(&l->base.vocabulary, &(char){(char)c}, 1);
@@ -96,7 +104,7 @@ static int fill(llama2c *l, int64_t count, const char *const *tokens, const doub
     for (int64_t i = 0; i < count; i++) {
         l->scores[i] = scores[i];
         if (!isfinite(scores[i]))
-            return wg_fail(WG_ERROR_FORMAT, WHERE, "the score of token %lld is no number",
+            return wg_fail(WG_ERROR_FORMAT, WHERE, "the score of token %lld is not a finite number",
                            (long long)i);
     }
     if (wg__tokenizer_set_vocabulary(&l->base, count, tokens, "token") < 0 ||
@@ -117,10 +125,10 @@ static wg_tokenizer *new_llama2c(int64_t count, const char *const *tokens, const
 static void clear(wg_tokenizer *tokenizer) {
     llama2c *l = (llama2c *)tokenizer;
     wg__free(l->scores);
-    wg__pairs_clear(&l->merges);
+    wg__pair_table_clear(&l->merges);
 }
 
-/* ---- Files ---- */
+/* ---- Reading tokenizer.bin ---- */
 
 typedef struct reading {
     const char *name;
@@ -170,7 +178,7 @@ static int read_token(reading *r) {
     return 0;
 }
 
-static wg_tokenizer *make(const reading *r) {
+static wg_tokenizer *make_tokenizer(const reading *r) {
     const char **tokens = wg__alloc((size_t)(r->count + 1) * sizeof *tokens);
     if (!tokens)
         return NULL;
@@ -188,27 +196,19 @@ wg_tokenizer *wg__llama2c_read(const char *bytes, int64_t length, const char *na
     if (length < 4)
         status = wg_fail(WG_ERROR_FORMAT, WHERE, "%s is cut short", name);
     else
-        r.at += 4; /* the longest length, which the tokens tell, too */
+        r.at += 4; /* the length of the longest token, which is not needed */
     while (status == 0 && r.at < r.end)
         status = read_token(&r);
-    wg_tokenizer *tokenizer = status == 0 ? make(&r) : NULL;
+    wg_tokenizer *tokenizer = status == 0 ? make_tokenizer(&r) : NULL;
     wg__free(r.texts.bytes);
     wg__free(r.starts);
     wg__free(r.scores);
     return tokenizer;
 }
 
-wg_tokenizer *wg_llama2c_load(const char *path) {
-    int64_t length;
-    char *bytes = wg__text_file_read(path, &length, "wg_llama2c_load");
-    wg_tokenizer *tokenizer = bytes ? wg__llama2c_read(bytes, length, path) : NULL;
-    wg__free(bytes);
-    return tokenizer;
-}
+/* ---- As SentencePiece ---- */
 
-/* ---- As others have it ---- */
-
-/* Appends `text` with every `from` as `to`, closed by a NUL. */
+/* Appends `text` with every `from` replaced by `to`, and a NUL. */
 static int append_replaced(wg__text *out, const char *text, const char *from, const char *to) {
     const char *found;
     while ((found = strstr(text, from))) {
@@ -220,8 +220,8 @@ static int append_replaced(wg__text *out, const char *text, const char *from, co
     return wg__text_append(out, text, (int64_t)strlen(text) + 1);
 }
 
-/* A vocabulary with `from` as `to` in the pieces, one behind the other: special tokens as `special`
- * gives them. tokens[i] points into `texts`. */
+/* Copies a vocabulary to `texts`, with every `from` in its pieces replaced by `to`, and the special
+ * tokens by `special`. tokens[i] points into `texts`. */
 static int replace_spaces(const wg__strings *vocabulary, const char *from, const char *to,
                           const char *const special[FIRST_BYTE], wg__text *texts,
                           const char **tokens) {
@@ -239,7 +239,14 @@ static int replace_spaces(const wg__strings *vocabulary, const char *from, const
     return status;
 }
 
-wg__pieces *wg__llama2c_pieces(const wg_tokenizer *tokenizer) {
+static uint8_t type_of_token(int64_t id) {
+    return (uint8_t)(id == 0            ? WG__PIECE_UNKNOWN
+                     : id < FIRST_BYTE  ? WG__PIECE_CONTROL
+                     : id < FIRST_PIECE ? WG__PIECE_BYTE
+                                        : WG__PIECE_NORMAL);
+}
+
+wg_tokenizer *wg__llama2c_to_sentencepiece(const wg_tokenizer *tokenizer) {
     static const char *const special[] = {"<unk>", "<s>", "</s>"};
     const llama2c *l = (const llama2c *)tokenizer;
     const int64_t count = tokenizer->vocabulary.count;
@@ -248,10 +255,7 @@ wg__pieces *wg__llama2c_pieces(const wg_tokenizer *tokenizer) {
     wg__text texts = {0};
     wg__pieces *pieces = NULL;
     for (int64_t i = 0; types && i < count; i++)
-        types[i] = (uint8_t)(i == 0            ? WG__PIECE_UNKNOWN
-                             : i < FIRST_BYTE  ? WG__PIECE_CONTROL
-                             : i < FIRST_PIECE ? WG__PIECE_BYTE
-                                               : WG__PIECE_NORMAL);
+        types[i] = type_of_token(i);
     if (tokens && types &&
         replace_spaces(&tokenizer->vocabulary, " ", WG__SPACE_SYMBOL, special, &texts, tokens) == 0)
         pieces = wg__pieces_new(&(wg__piece_model){
@@ -271,8 +275,10 @@ wg__pieces *wg__llama2c_pieces(const wg_tokenizer *tokenizer) {
         wg_tokenizer_free(&pieces->base);
         return NULL;
     }
-    return pieces;
+    return pieces ? &pieces->base : NULL;
 }
+
+/* ---- Writing tokenizer.bin ---- */
 
 static int put_word(wg__text *out, uint32_t word) {
     const char bytes[] = {(char)word, (char)(word >> 8), (char)(word >> 16), (char)(word >> 24)};
@@ -298,18 +304,16 @@ static int write_tokens(int64_t count, const char *const *tokens, const double *
     return status;
 }
 
-/* True for what wg__llama2c_pieces makes. */
-static bool is_as_llama(const wg__pieces *p) {
+/* True for a tokenizer with the layout that wg__llama2c_to_sentencepiece makes. */
+static bool has_llama_layout(const wg__pieces *p) {
     const wg__piece_settings *s = &p->settings;
     const int64_t count = p->base.vocabulary.count;
     if (s->unigram || s->by_merges || !s->byte_fallback || s->prefix != WG__PREFIX_ALWAYS ||
         s->remove_spaces || s->space_suffix || s->plain_spaces || p->normalizer.charsmap.length ||
-        count < FIRST_PIECE || p->types[0] != WG__PIECE_UNKNOWN)
+        count < FIRST_PIECE)
         return false;
-    for (int64_t i = 1; i < count; i++)
-        if (p->types[i] != (i < FIRST_BYTE    ? WG__PIECE_CONTROL
-                            : i < FIRST_PIECE ? WG__PIECE_BYTE
-                                              : WG__PIECE_NORMAL) ||
+    for (int64_t i = 0; i < count; i++)
+        if (p->types[i] != type_of_token(i) ||
             (i >= FIRST_BYTE && i < FIRST_PIECE && p->bytes[i - FIRST_BYTE] != i))
             return false;
     return p->base.special[WG_TOKEN_BEGIN] == 1 && p->base.special[WG_TOKEN_END] == 2;
@@ -320,7 +324,7 @@ int wg__llama2c_write(const wg_tokenizer *tokenizer, wg__text *out) {
     const bool own = tokenizer->kind == &wg__llama2c_kind;
     const wg__pieces *pieces =
         tokenizer->kind == &wg__sentencepiece_kind ? (const wg__pieces *)tokenizer : NULL;
-    if (!own && (!pieces || !is_as_llama(pieces)))
+    if (!own && (!pieces || !has_llama_layout(pieces)))
         return 0;
     const int64_t count = tokenizer->vocabulary.count;
     const char **tokens = wg__alloc((size_t)(count + 1) * sizeof *tokens);
@@ -352,7 +356,7 @@ static int encode(const wg_tokenizer *tokenizer, const char *text, int64_t lengt
     ids[count++] = l->space;
     for (int64_t at = 0; at < length; at += size) {
         unsigned char byte = (unsigned char)text[at];
-        size = utf8proc_utf8class[byte];
+        size = wg__utf8_length(text + at);
         int32_t id = byte < 128 ? l->ascii[byte]
                                 : (int32_t)wg__strings_find(&l->base.vocabulary, text + at, size);
         if (id >= 0)
@@ -360,9 +364,9 @@ static int encode(const wg_tokenizer *tokenizer, const char *text, int64_t lengt
         for (int64_t i = 0; id < 0 && i < size; i++)
             ids[count++] = FIRST_BYTE + (unsigned char)text[at + i];
     }
-    wg__merge_space space = {0};
-    count = wg__merge(&l->merges, ids, count, &space);
-    wg__merge_space_clear(&space);
+    wg__merge_buffer buffer = {0};
+    count = wg__merge(&l->merges, ids, count, &buffer);
+    wg__merge_buffer_clear(&buffer);
     if (count < 0)
         return -1;
     list->count += count;
@@ -376,7 +380,7 @@ static int decode(const wg_tokenizer *tokenizer, int32_t id, const wg_decode_opt
     (void)options;
     const char *token = wg__strings_text(&tokenizer->vocabulary, id);
     if (id < FIRST_BYTE) {
-        state->begun = false; /* the space put before a text goes after <s>, too */
+        state->begun = false; /* the space before the text is removed after <s>, too */
         const char *name = wg__strings_text(&tokenizer->added_texts, tokenizer->added_by_id[id]);
         return wg__text_append(text, name, (int64_t)strlen(name));
     }

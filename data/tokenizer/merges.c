@@ -1,4 +1,4 @@
-/* Byte-pair encoding's inner loop. See merges.h. */
+/* Applying and learning byte-pair merges. See merges.h. */
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,23 +7,69 @@
 #include "data/tokenizer/merges.h"
 #include "tensor/internal.h"
 
-#define SHORT                                                                                      \
-    48 /* ids; beyond that a heap is faster than looking at all of them for each merge             \
-        */
+/* Up to so many ids, scanning all of them for each merge is faster than a heap. */
+#define SHORT 48
 #define NO_RANK INT32_MAX
+
+/* ---- The table of pairs ---- */
+
+static wg__pair *free_slot(wg__pair *slots, uint64_t mask, int32_t left, int32_t right) {
+    uint64_t i = wg__pair_hash(left, right) & mask;
+    while (slots[i].left >= 0)
+        i = (i + 1) & mask;
+    return &slots[i];
+}
+
+/* Grows the table so that after one more pair at least half of the slots are free. */
+static int make_room(wg__pair_table *table) {
+    uint64_t size = table->slots ? table->mask + 1 : 0;
+    if ((uint64_t)(table->count + 1) * 2 <= size)
+        return 0;
+    size = size ? size * 2 : 64;
+    wg__pair *slots = wg__alloc(size * sizeof *slots);
+    if (!slots)
+        return -1;
+    memset(slots, 0xff, size * sizeof *slots); /* every number -1 */
+    for (uint64_t i = 0; table->slots && i <= table->mask; i++)
+        if (table->slots[i].left >= 0)
+            *free_slot(slots, size - 1, table->slots[i].left, table->slots[i].right) =
+                table->slots[i];
+    wg__free(table->slots);
+    table->slots = slots;
+    table->mask = size - 1;
+    return 0;
+}
+
+wg__pair *wg__pair_table_add(wg__pair_table *table, int32_t left, int32_t right) {
+    wg__pair *slot = (wg__pair *)wg__pair_table_find(table, left, right);
+    if (slot)
+        return slot;
+    if (make_room(table) < 0)
+        return NULL;
+    slot = free_slot(table->slots, table->mask, left, right);
+    slot->left = left;
+    slot->right = right;
+    table->count++;
+    return slot;
+}
+
+void wg__pair_table_clear(wg__pair_table *table) {
+    wg__free(table->slots);
+    *table = (wg__pair_table){0};
+}
+
+/* ---- Applying merges to few ids: scan all pairs for the best ---- */
 
 typedef struct candidate {
     int32_t rank, joined;
 } candidate;
 
-static candidate candidate_of(const wg__pairs *merges, int32_t left, int32_t right) {
-    const wg__pair *pair = left < 0 ? NULL : wg__pairs_find(merges, left, right);
+static candidate candidate_of(const wg__pair_table *merges, int32_t left, int32_t right) {
+    const wg__pair *pair = left < 0 ? NULL : wg__pair_table_find(merges, left, right);
     return pair ? (candidate){pair->first, pair->second} : (candidate){NO_RANK, -1};
 }
 
-/* ---- Few ids: the best is found by looking at all ---- */
-
-static int64_t merge_short(const wg__pairs *merges, int32_t *ids, int64_t count) {
+static int64_t merge_short(const wg__pair_table *merges, int32_t *ids, int64_t count) {
     candidate pairs[SHORT]; /* of ids[i] and ids[i + 1] */
     for (int64_t i = 0; i + 1 < count; i++)
         pairs[i] = candidate_of(merges, ids[i], ids[i + 1]);
@@ -48,8 +94,9 @@ static int64_t merge_short(const wg__pairs *merges, int32_t *ids, int64_t count)
     return count;
 }
 
-/* ---- Many ids: a list of those that are left, and a heap of the pairs that may be joined. An
- * entry that is out of date stays in the heap and is passed over when it comes up. ---- */
+/* ---- Applying merges to many ids ----
+ * A linked list of the remaining ids, and a heap of the pairs that may be joined. An outdated entry
+ * stays in the heap and is skipped when it is popped. */
 
 typedef struct entry {
     int32_t rank, at;
@@ -57,35 +104,37 @@ typedef struct entry {
 
 typedef struct link {
     int32_t previous, next; /* -1: none */
-    candidate pair;         /* of this and the next; rank NO_RANK, too, for an id that was joined */
+    candidate
+        pair; /* of this id and the next; NO_RANK also for an id that was joined to the previous */
 } link;
 
-typedef struct heap {
+typedef struct entry_heap {
     entry *entries;
     int64_t count;
-} heap;
+} entry_heap;
 
-static bool comes_before(entry a, entry b) {
+static bool entry_precedes(entry a, entry b) {
     return a.rank != b.rank ? a.rank < b.rank : a.at < b.at;
 }
 
-static void push(heap *heap, entry entry) {
+static void push(entry_heap *heap, entry entry) {
     int64_t i = heap->count++;
-    for (; i > 0 && comes_before(entry, heap->entries[(i - 1) / 2]); i = (i - 1) / 2)
+    for (; i > 0 && entry_precedes(entry, heap->entries[(i - 1) / 2]); i = (i - 1) / 2)
         heap->entries[i] = heap->entries[(i - 1) / 2];
     heap->entries[i] = entry;
 }
 
-static entry pop(heap *heap) {
+static entry pop(entry_heap *heap) {
     entry top = heap->entries[0], last = heap->entries[--heap->count];
     int64_t i = 0;
     for (;;) {
         int64_t child = 2 * i + 1;
         if (child >= heap->count)
             break;
-        if (child + 1 < heap->count && comes_before(heap->entries[child + 1], heap->entries[child]))
+        if (child + 1 < heap->count &&
+            entry_precedes(heap->entries[child + 1], heap->entries[child]))
             child++;
-        if (!comes_before(heap->entries[child], last))
+        if (!entry_precedes(heap->entries[child], last))
             break;
         heap->entries[i] = heap->entries[child];
         i = child;
@@ -94,7 +143,8 @@ static entry pop(heap *heap) {
     return top;
 }
 
-static void look(const wg__pairs *merges, const int32_t *ids, link *links, int32_t at, heap *heap) {
+static void update_pair(const wg__pair_table *merges, const int32_t *ids, link *links, int32_t at,
+                        entry_heap *heap) {
     if (at < 0)
         return;
     int32_t next = links[at].next;
@@ -103,24 +153,24 @@ static void look(const wg__pairs *merges, const int32_t *ids, link *links, int32
         push(heap, (entry){links[at].pair.rank, at});
 }
 
-static int64_t merge_long(const wg__pairs *merges, int32_t *ids, int64_t length,
-                          wg__merge_space *space) {
+static int64_t merge_long(const wg__pair_table *merges, int32_t *ids, int64_t length,
+                          wg__merge_buffer *buffer) {
     if (length > INT32_MAX)
         return wg_fail(WG_ERROR_ARGUMENT, "tokenizer",
                        "more than 2^31 - 1 characters in one stretch");
     int32_t count = (int32_t)length;
-    /* Every merge takes one id away and pushes two entries at most. */
+    /* Every merge removes one id and pushes at most two entries. */
     int64_t bytes = length * (int64_t)(sizeof(link) + 3 * sizeof(entry));
-    char *block = wg__grow(space->block, 0, &space->capacity, bytes, 1);
+    char *block = wg__grow(buffer->block, 0, &buffer->capacity, bytes, 1);
     if (!block)
         return -1;
-    space->block = block;
+    buffer->block = block;
     link *links = (link *)block;
-    heap heap = {(entry *)(links + count), 0};
+    entry_heap heap = {(entry *)(links + count), 0};
     for (int32_t i = 0; i < count; i++)
         links[i] = (link){i - 1, i + 1 < count ? i + 1 : -1, {NO_RANK, -1}};
     for (int32_t i = 0; i < count; i++)
-        look(merges, ids, links, i, &heap);
+        update_pair(merges, ids, links, i, &heap);
     while (heap.count > 0) {
         entry top = pop(&heap);
         link *link = &links[top.at];
@@ -132,8 +182,8 @@ static int64_t merge_long(const wg__pairs *merges, int32_t *ids, int64_t length,
         links[gone].pair.rank = NO_RANK;
         if (link->next >= 0)
             links[link->next].previous = top.at;
-        look(merges, ids, links, link->previous, &heap);
-        look(merges, ids, links, top.at, &heap);
+        update_pair(merges, ids, links, link->previous, &heap);
+        update_pair(merges, ids, links, top.at, &heap);
     }
     int64_t left = 0;
     for (int32_t i = 0; i >= 0; i = links[i].next)
@@ -141,10 +191,17 @@ static int64_t merge_long(const wg__pairs *merges, int32_t *ids, int64_t length,
     return left;
 }
 
-int64_t wg__merge(const wg__pairs *merges, int32_t *ids, int64_t count, wg__merge_space *space) {
+int64_t wg__merge(const wg__pair_table *merges, int32_t *ids, int64_t count,
+                  wg__merge_buffer *buffer) {
     if (count <= 1)
         return count;
-    return count <= SHORT ? merge_short(merges, ids, count) : merge_long(merges, ids, count, space);
+    return count <= SHORT ? merge_short(merges, ids, count)
+                          : merge_long(merges, ids, count, buffer);
+}
+
+void wg__merge_buffer_clear(wg__merge_buffer *buffer) {
+    wg__free(buffer->block);
+    *buffer = (wg__merge_buffer){0};
 }
 
 /* ---- Ranks ---- */
@@ -172,7 +229,268 @@ int wg__rank_scores(int64_t count, const double *scores, int32_t *ranks) {
     return 0;
 }
 
-void wg__merge_space_clear(wg__merge_space *space) {
-    wg__free(space->block);
-    *space = (wg__merge_space){0};
+/* ---- Learning: counting words ---- */
+
+typedef struct wg__counted_pair {
+    int32_t left, right; /* pieces */
+    int64_t count;
+    int64_t last_place; /* index in training.places; -1: none */
+} pair;
+
+/* A word in which a pair occurs, or occurred before a merge. */
+typedef struct wg__pair_place {
+    int32_t word;
+    int64_t previous; /* place of the same pair, or -1 */
+} place;
+
+typedef struct wg__training_entry {
+    int64_t count;
+    int64_t pair;
+} heap_entry;
+
+typedef wg__merge_training trainer;
+
+int wg__count_word(trainer *t, const char *word, int64_t length) {
+    int64_t known = t->words.count;
+    int64_t number = wg__strings_add(&t->words, word, length);
+    if (number < 0)
+        return -1;
+    if (number == known) {
+        int64_t *counts =
+            wg__grow(t->word_counts, known, &t->word_count_capacity, known + 1, sizeof *counts);
+        if (!counts)
+            return -1;
+        t->word_counts = counts;
+        counts[number] = 0;
+    }
+    t->word_counts[number]++;
+    return 0;
+}
+
+/* ---- Learning: a heap with the greatest count on top, of equals the first in byte order ---- */
+
+static bool comes_before(const trainer *t, heap_entry a, heap_entry b) {
+    if (a.count != b.count)
+        return a.count > b.count;
+    const pair *x = &t->pairs[a.pair], *y = &t->pairs[b.pair];
+    int order =
+        strcmp(wg__strings_text(&t->pieces, x->left), wg__strings_text(&t->pieces, y->left));
+    if (order == 0)
+        order =
+            strcmp(wg__strings_text(&t->pieces, x->right), wg__strings_text(&t->pieces, y->right));
+    return order < 0;
+}
+
+static int heap_push(trainer *t, int64_t pair_number) {
+    heap_entry *heap =
+        wg__grow(t->heap, t->heap_count, &t->heap_capacity, t->heap_count + 1, sizeof *heap);
+    if (!heap)
+        return -1;
+    t->heap = heap;
+    heap_entry entry = {t->pairs[pair_number].count, pair_number};
+    int64_t i = t->heap_count++;
+    for (; i > 0 && comes_before(t, entry, heap[(i - 1) / 2]); i = (i - 1) / 2)
+        heap[i] = heap[(i - 1) / 2];
+    heap[i] = entry;
+    return 0;
+}
+
+static heap_entry heap_pop(trainer *t) {
+    heap_entry *heap = t->heap, top = heap[0], last = heap[--t->heap_count];
+    int64_t i = 0;
+    for (;;) {
+        int64_t child = 2 * i + 1;
+        if (child >= t->heap_count)
+            break;
+        if (child + 1 < t->heap_count && comes_before(t, heap[child + 1], heap[child]))
+            child++;
+        if (!comes_before(t, heap[child], last))
+            break;
+        heap[i] = heap[child];
+        i = child;
+    }
+    heap[i] = last;
+    return top;
+}
+
+/* ---- Learning: pairs ---- */
+
+static int64_t pair_number(trainer *t, int32_t left, int32_t right) {
+    wg__pair *slot = wg__pair_table_add(&t->numbers, left, right);
+    if (!slot)
+        return -1;
+    if (slot->first >= 0)
+        return slot->first;
+    if (t->pair_count >= INT32_MAX)
+        return wg_fail(WG_ERROR_ARGUMENT, "training", "more than 2^31 - 1 pairs of pieces");
+    pair *pairs =
+        wg__grow(t->pairs, t->pair_count, &t->pair_capacity, t->pair_count + 1, sizeof *pairs);
+    if (!pairs)
+        return -1;
+    t->pairs = pairs;
+    pairs[t->pair_count] = (pair){.left = left, .right = right, .last_place = -1};
+    slot->first = (int32_t)t->pair_count;
+    return t->pair_count++;
+}
+
+static int note_place(trainer *t, int64_t number, int64_t word) {
+    place *places =
+        wg__grow(t->places, t->place_count, &t->place_capacity, t->place_count + 1, sizeof *places);
+    if (!places)
+        return -1;
+    t->places = places;
+    places[t->place_count] = (place){(int32_t)word, t->pairs[number].last_place};
+    t->pairs[number].last_place = t->place_count++;
+    return 0;
+}
+
+/* Adds the pairs of a word to their counts, `sign` times. With `note`, it also records the word as
+ * a place of the pairs that contain the piece `fresh` (of all pairs, if `fresh` is -1). The places
+ * of the other pairs have been recorded before. */
+static int count_pairs(trainer *t, int64_t word, int sign, bool note, int32_t fresh) {
+    const int32_t *symbols = t->symbols + t->word_starts[word];
+    for (int32_t i = 0; i + 1 < t->word_lengths[word]; i++) {
+        int64_t number = pair_number(t, symbols[i], symbols[i + 1]);
+        if (number < 0)
+            return -1;
+        t->pairs[number].count += sign * t->word_counts[word];
+        if (note && (fresh < 0 || symbols[i] == fresh || symbols[i + 1] == fresh) &&
+            note_place(t, number, word) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+/* ---- Learning: words as pieces ---- */
+
+static int split_words(trainer *t, wg__word_splitter split) {
+    int64_t words = t->words.count, total = words ? t->words.starts[words] : 0;
+    t->symbols = wg__alloc((size_t)(total + 1) * sizeof *t->symbols);
+    t->word_starts = wg__alloc((size_t)(words + 1) * sizeof *t->word_starts);
+    t->word_lengths = wg__alloc((size_t)(words + 1) * sizeof *t->word_lengths);
+    if (!t->symbols || !t->word_starts || !t->word_lengths)
+        return -1;
+    for (int64_t w = 0; w < words; w++) {
+        t->word_starts[w] = t->words.starts[w]; /* no more pieces than bytes */
+        t->word_lengths[w] =
+            split(t, wg__strings_text(&t->words, w), wg__strings_length(&t->words, w),
+                  t->symbols + t->word_starts[w]);
+        if (count_pairs(t, w, 1, true, -1) < 0)
+            return -1;
+    }
+    for (int64_t p = 0; p < t->pair_count; p++)
+        if (heap_push(t, p) < 0)
+            return -1;
+    return 0;
+}
+
+/* ---- Learning: merging ---- */
+
+/* The piece that two neighbours make: their texts joined, without the prefix of the second. */
+static int32_t merged_piece(trainer *t, int32_t left, int32_t right) {
+    wg__text text = {0};
+    int64_t piece = -1;
+    if (wg__text_append(&text, wg__strings_text(&t->pieces, left),
+                        wg__strings_length(&t->pieces, left)) == 0 &&
+        wg__text_append(&text, wg__strings_text(&t->pieces, right) + t->prefix,
+                        wg__strings_length(&t->pieces, right) - t->prefix) == 0)
+        piece = wg__strings_add(&t->pieces, text.bytes, text.length);
+    wg__free(text.bytes);
+    return (int32_t)piece;
+}
+
+static int note_merge(trainer *t, int32_t left, int32_t right) {
+    int32_t(*merges)[2] =
+        wg__grow(t->merges, t->merge_count, &t->merge_capacity, t->merge_count + 1, sizeof *merges);
+    if (!merges)
+        return -1;
+    t->merges = merges;
+    merges[t->merge_count][0] = left;
+    merges[t->merge_count++][1] = right;
+    return 0;
+}
+
+/* Joins every (left, right) of a word. */
+static void merge_in_word(trainer *t, int64_t word, int32_t left, int32_t right, int32_t merged) {
+    int32_t *symbols = t->symbols + t->word_starts[word];
+    int32_t length = t->word_lengths[word], count = 0;
+    for (int32_t i = 0; i < length; i++) {
+        bool here = i + 1 < length && symbols[i] == left && symbols[i + 1] == right;
+        symbols[count++] = here ? merged : symbols[i];
+        i += here;
+    }
+    t->word_lengths[word] = count;
+}
+
+static bool has_pair(const trainer *t, int64_t word, int32_t left, int32_t right) {
+    const int32_t *symbols = t->symbols + t->word_starts[word];
+    for (int32_t i = 0; i + 1 < t->word_lengths[word]; i++)
+        if (symbols[i] == left && symbols[i + 1] == right)
+            return true;
+    return false;
+}
+
+/* Pushes the pairs of a word that contain the piece `fresh`: their counts may have risen. */
+static int push_pairs(trainer *t, int64_t word, int32_t fresh) {
+    const int32_t *symbols = t->symbols + t->word_starts[word];
+    for (int32_t i = 0; i + 1 < t->word_lengths[word]; i++)
+        if (symbols[i] == fresh || symbols[i + 1] == fresh) {
+            int64_t number = pair_number(t, symbols[i], symbols[i + 1]);
+            if (number < 0 || heap_push(t, number) < 0)
+                return -1;
+        }
+    return 0;
+}
+
+static int merge(trainer *t, int64_t number) {
+    int32_t left = t->pairs[number].left, right = t->pairs[number].right;
+    int32_t merged = merged_piece(t, left, right);
+    if (merged < 0 || note_merge(t, left, right) < 0)
+        return -1;
+    int64_t first = t->pairs[number].last_place;
+    t->pairs[number].last_place = -1;
+    for (int64_t p = first; p >= 0; p = t->places[p].previous) {
+        int64_t word = t->places[p].word;
+        if (!has_pair(t, word, left, right))
+            continue;
+        if (count_pairs(t, word, -1, false, merged) < 0)
+            return -1;
+        merge_in_word(t, word, left, right, merged);
+        if (count_pairs(t, word, 1, true, merged) < 0)
+            return -1;
+    }
+    for (int64_t p = first; p >= 0; p = t->places[p].previous)
+        if (push_pairs(t, t->places[p].word, merged) < 0)
+            return -1;
+    return 0;
+}
+
+int wg__learn_merges(trainer *t, wg__word_splitter split) {
+    if (split_words(t, split) < 0)
+        return -1;
+    while (t->heap_count > 0 && t->pieces.count < t->most_pieces) {
+        heap_entry top = heap_pop(t);
+        int64_t count = t->pairs[top.pair].count;
+        if (count < t->min_frequency)
+            continue;
+        int status = top.count == count ? merge(t, top.pair) : heap_push(t, top.pair);
+        if (status < 0)
+            return -1;
+    }
+    return 0;
+}
+
+void wg__merge_training_clear(trainer *t) {
+    wg__strings_clear(&t->words);
+    wg__free(t->word_counts);
+    wg__strings_clear(&t->pieces);
+    wg__free(t->merges);
+    wg__free(t->symbols);
+    wg__free(t->word_starts);
+    wg__free(t->word_lengths);
+    wg__pair_table_clear(&t->numbers);
+    wg__free(t->pairs);
+    wg__free(t->places);
+    wg__free(t->heap);
+    *t = (trainer){0};
 }

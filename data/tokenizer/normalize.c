@@ -1,16 +1,109 @@
-/* What SentencePiece does to a text first. See normalize.h. */
+/* SentencePiece's normalisation of a text, its character rules, and base64. See normalize.h. */
 #include <string.h>
-#include <utf8proc.h>
 
 #include "data/tokenizer/normalize.h"
+#include "data/tokenizer/text_file.h"
 #include "tensor/internal.h"
 
 #define SYMBOL_LENGTH 3
-#define SHORT_GRAPHEME 6 /* bytes; from so many on Hugging Face looks at its characters */
+#define LONG_GRAPHEME 6 /* bytes; Hugging Face looks up each character of one as long or longer */
 
-static int64_t character_length(const char *text) {
-    return utf8proc_utf8class[(unsigned char)*text];
+/* ---- Character rules: units of the trie, 32 bits each, as darts-clone packs them ---- */
+
+static uint32_t unit_at(const wg__charsmap *map, uint64_t i) {
+    const unsigned char *b = map->units + 4 * i;
+    return b[0] | (uint32_t)b[1] << 8 | (uint32_t)b[2] << 16 | (uint32_t)b[3] << 24;
 }
+
+static bool has_leaf(uint32_t unit) {
+    return unit >> 8 & 1;
+}
+
+static uint32_t value_of(uint32_t unit) {
+    return unit & 0x7FFFFFFF;
+}
+
+/* The byte that leads to the unit; a leaf has its top bit set, so it equals no byte. */
+static uint32_t label_of(uint32_t unit) {
+    return unit & 0x800000FF;
+}
+
+static uint64_t offset_of(uint32_t unit) {
+    return (uint64_t)(unit >> 10) << ((unit & 0x200) >> 6);
+}
+
+/* ---- Character rules ---- */
+
+int wg__charsmap_set(wg__charsmap *map, const char *blob, int64_t length) {
+    const unsigned char *b = (const unsigned char *)blob;
+    if (length < 4)
+        return wg_fail(WG_ERROR_FORMAT, "charsmap", "the character rules are cut short");
+    int64_t trie = b[0] | (int64_t)b[1] << 8 | (int64_t)b[2] << 16 | (int64_t)b[3] << 24;
+    if (trie % 4 != 0 || trie == 0 || trie >= length - 4)
+        return wg_fail(WG_ERROR_FORMAT, "charsmap",
+                       "the character rules say that their trie has %lld bytes, of %lld in all",
+                       (long long)trie, (long long)length);
+    const char *texts = blob + 4 + trie;
+    int64_t texts_length = length - 4 - trie;
+    if (texts[texts_length - 1] != '\0' || wg__utf8_invalid(texts, texts_length) >= 0)
+        return wg_fail(WG_ERROR_FORMAT, "charsmap",
+                       "the replacements of the character rules are not UTF-8 closed by NUL");
+    map->blob = wg__alloc((size_t)length);
+    if (!map->blob)
+        return -1;
+    memcpy(map->blob, blob, (size_t)length);
+    map->length = length;
+    map->units = (const unsigned char *)map->blob + 4;
+    map->unit_count = trie / 4;
+    map->texts = map->blob + 4 + trie;
+    map->texts_length = texts_length;
+    return 0;
+}
+
+static bool continues_character(char byte) {
+    return ((unsigned char)byte & 0xC0) == 0x80;
+}
+
+/* The text of the leaf below the node; NULL if the table is damaged there. */
+static const char *text_of_leaf(const wg__charsmap *map, uint64_t node) {
+    if (node >= (uint64_t)map->unit_count)
+        return NULL;
+    uint32_t value = value_of(unit_at(map, node));
+    if (value >= map->texts_length || continues_character(map->texts[value]))
+        return NULL;
+    return map->texts + value;
+}
+
+/* The replacement (closed by a NUL) of the longest beginning of `text` that has one, or of the
+ * shortest, and the length of that beginning; NULL for none. The beginning never ends within a
+ * character. */
+static const char *charsmap_find(const wg__charsmap *map, const char *text, int64_t length,
+                                 bool shortest, int64_t *matched) {
+    const char *found = NULL;
+    if (map->unit_count == 0)
+        return NULL;
+    uint64_t node = offset_of(unit_at(map, 0));
+    for (int64_t i = 0; i < length && !(found && shortest); i++) {
+        unsigned char byte = (unsigned char)text[i];
+        node ^= byte;
+        if (node >= (uint64_t)map->unit_count)
+            break;
+        uint32_t unit = unit_at(map, node);
+        if (label_of(unit) != byte)
+            break;
+        node ^= offset_of(unit);
+        if (!has_leaf(unit) || (i + 1 < length && continues_character(text[i + 1])))
+            continue;
+        const char *replacement = text_of_leaf(map, node);
+        if (replacement) {
+            found = replacement;
+            *matched = i + 1;
+        }
+    }
+    return found;
+}
+
+/* ---- Texts that are kept ---- */
 
 int64_t wg__normalize_kept(const wg__normalizer *normalizer, const char *text, int64_t length,
                            int64_t *number) {
@@ -30,24 +123,24 @@ int64_t wg__normalize_kept(const wg__normalizer *normalizer, const char *text, i
     return found;
 }
 
-/* ---- Characters: each step takes some bytes of the text and gives what stands for them ---- */
+/* ---- Characters: each step consumes some bytes of the text and gives their replacement ---- */
 
 typedef struct step {
     const char *text;
     int64_t length;
-    int64_t taken;
+    int64_t consumed;
 } step;
 
 static step next_step(const wg__normalizer *n, const char *text, int64_t length) {
-    int64_t taken, number;
-    if ((taken = wg__normalize_kept(n, text, length, &number)) > 0)
-        return (step){text, taken, taken};
+    int64_t consumed, number;
+    if ((consumed = wg__normalize_kept(n, text, length, &number)) > 0)
+        return (step){text, consumed, consumed};
     const char *replacement =
-        n->by_grapheme ? NULL : wg__charsmap_find(&n->charsmap, text, length, false, &taken);
+        n->by_grapheme ? NULL : charsmap_find(&n->charsmap, text, length, false, &consumed);
     if (replacement)
-        return (step){replacement, (int64_t)strlen(replacement), taken};
-    taken = character_length(text);
-    return (step){text, taken, taken};
+        return (step){replacement, (int64_t)strlen(replacement), consumed};
+    consumed = wg__utf8_length(text);
+    return (step){text, consumed, consumed};
 }
 
 /* ---- Graphemes ---- */
@@ -69,13 +162,13 @@ static int replace_grapheme(const wg__normalizer *n, const char *text, int64_t l
                             wg__text *out) {
     int64_t matched, size;
     const char *replacement = NULL;
-    if (length < SHORT_GRAPHEME)
-        replacement = wg__charsmap_find(&n->charsmap, text, length, true, &matched);
+    if (length < LONG_GRAPHEME)
+        replacement = charsmap_find(&n->charsmap, text, length, true, &matched);
     if (replacement)
         return wg__text_append(out, replacement, (int64_t)strlen(replacement));
     for (int64_t at = 0; at < length; at += size) {
-        size = character_length(text + at);
-        replacement = wg__charsmap_find(&n->charsmap, text + at, size, true, &matched);
+        size = wg__utf8_length(text + at);
+        replacement = charsmap_find(&n->charsmap, text + at, size, true, &matched);
         if ((replacement ? wg__text_append(out, replacement, (int64_t)strlen(replacement))
                          : wg__text_append(out, text + at, size)) < 0)
             return -1;
@@ -139,7 +232,7 @@ int wg__normalize(const wg__normalizer *n, const char *text, int64_t length, boo
         step s = next_step(n, text, end - text);
         if (!is_space(s))
             break;
-        text += s.taken;
+        text += s.consumed;
     }
     if (text == end)
         return 0;
@@ -159,7 +252,7 @@ int wg__normalize(const wg__normalizer *n, const char *text, int64_t length, boo
                 return -1;
             after_space = n->remove_spaces && s.text[s.length - 1] == ' ';
         }
-        text += s.taken;
+        text += s.consumed;
     }
     if (n->remove_spaces)
         strip_end(n, start, out);
@@ -167,6 +260,48 @@ int wg__normalize(const wg__normalizer *n, const char *text, int64_t length, boo
 }
 
 void wg__normalizer_clear(wg__normalizer *normalizer) {
-    wg__charsmap_clear(&normalizer->charsmap);
+    wg__free(normalizer->charsmap.blob);
     wg__strings_clear(&normalizer->kept);
+}
+
+/* ---- Base64 ---- */
+
+static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
+int wg__base64_encode(const char *bytes, int64_t length, wg__text *text) {
+    const unsigned char *b = (const unsigned char *)bytes;
+    for (int64_t i = 0; i < length; i += 3) {
+        unsigned word = (unsigned)b[i] << 16 | (i + 1 < length ? (unsigned)b[i + 1] << 8 : 0) |
+                        (i + 2 < length ? b[i + 2] : 0);
+        char four[4] = {digits[word >> 18], digits[word >> 12 & 63],
+                        i + 1 < length ? digits[word >> 6 & 63] : '=',
+                        i + 2 < length ? digits[word & 63] : '='};
+        if (wg__text_append(text, four, 4) < 0)
+            return -1;
+    }
+    return wg__text_append(text, "", 0);
+}
+
+static int digit_of(char c) {
+    const char *at = c ? strchr(digits, c) : NULL;
+    return at ? (int)(at - digits) : -1;
+}
+
+int wg__base64_decode(const char *text, int64_t length, wg__text *bytes, const char *where) {
+    for (int64_t i = 0; i < length; i += 4) {
+        int padding = length - i < 4 || text[i + 3] != '=' ? 0 : text[i + 2] == '=' ? 2 : 1;
+        unsigned word = 0;
+        bool good = length - i >= 4 && (padding == 0 || i + 4 == length);
+        for (int64_t j = 0; good && j < 4 - padding; j++) {
+            int digit = digit_of(text[i + j]);
+            good = digit >= 0;
+            word |= (unsigned)digit << (18 - 6 * j);
+        }
+        if (!good)
+            return wg_fail(WG_ERROR_FORMAT, where, "not base64 at byte %lld", (long long)i);
+        char three[3] = {(char)(word >> 16), (char)(word >> 8), (char)word};
+        if (wg__text_append(bytes, three, 3 - padding) < 0)
+            return -1;
+    }
+    return wg__text_append(bytes, "", 0);
 }

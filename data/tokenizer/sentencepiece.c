@@ -1,19 +1,18 @@
-/* SentencePiece: making a tokenizer, encoding, decoding. See sentencepiece.h; sentencepiece_bpe.c
- * and unigram.c cut text into pieces, sentencepiece_model.c reads files. */
+/* SentencePiece: making a tokenizer, segmenting by BPE and unigram, decoding, JSON. See
+ * sentencepiece.h; sentencepiece_model.c reads and writes tokenizer.model. */
 #include <float.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-#include <utf8proc.h>
 
-#include "data/tokenizer/sentencepiece_kind.h"
-#include "data/tokenizer/space.h"
+#include "data/tokenizer/sentencepiece.h"
+#include "data/tokenizer/text_file.h"
 #include "tensor/internal.h"
 
 #define WHERE "sentencepiece"
-#define UNKNOWN_PENALTY 10.0 /* that an unknown character is worse than the worst piece */
+#define UNKNOWN_PENALTY 10.0 /* an unknown character scores so much less than the worst piece */
 
-/* ---- Making one ---- */
+/* ---- Making a tokenizer: pieces ---- */
 
 static int find_unknown(wg__pieces *p) {
     int32_t unknown = -1;
@@ -26,7 +25,7 @@ static int find_unknown(wg__pieces *p) {
         unknown = (int32_t)i;
     }
     if (unknown < 0)
-        return wg_fail(WG_ERROR_FORMAT, WHERE, "no piece stands for the unknown");
+        return wg_fail(WG_ERROR_FORMAT, WHERE, "no piece is of type unknown");
     return wg__tokenizer_set_special(&p->base, WG_TOKEN_UNKNOWN, unknown);
 }
 
@@ -39,7 +38,8 @@ static int byte_of(const char *text) {
 static int find_bytes(wg__pieces *p) {
     for (int64_t i = 0; i < p->base.vocabulary.count; i++)
         if (p->types[i] == WG__PIECE_BYTE && byte_of(wg__strings_text(&p->base.vocabulary, i)) < 0)
-            return wg_fail(WG_ERROR_FORMAT, WHERE, "piece %lld is of type byte, but no byte",
+            return wg_fail(WG_ERROR_FORMAT, WHERE,
+                           "piece %lld is of type byte, but is not <0x00> to <0xFF>",
                            (long long)i + 1);
     for (int byte = 0; byte < 256 && p->settings.byte_fallback; byte++) {
         char text[8];
@@ -47,7 +47,7 @@ static int find_bytes(wg__pieces *p) {
         p->bytes[byte] = wg_tokenizer_id(&p->base, text);
         if (p->bytes[byte] < 0 || p->types[p->bytes[byte]] != WG__PIECE_BYTE)
             return wg_fail(WG_ERROR_FORMAT, WHERE,
-                           "no piece of bytes is %s, but unknown characters become bytes", text);
+                           "byte_fallback is set, but the piece %s of type byte is missing", text);
     }
     return 0;
 }
@@ -80,13 +80,37 @@ static int add_control(wg__pieces *p) {
     return 0;
 }
 
-/* The trie has what text can become; the worst score is that of normal pieces (of all of them, in
- * Hugging Face's way). */
+/* ---- Making a tokenizer: unigram ---- */
+
+/* Adds a piece to the trie. */
+static int add_to_trie(wg__unigram *model, const char *text, int64_t length, int32_t piece) {
+    int32_t node = 0;
+    if (model->node_count == 0)
+        model->node_count = 1;
+    for (int64_t i = 0; i < length; i++) {
+        wg__pair *edge = wg__pair_table_add(&model->trie, node, (unsigned char)text[i]);
+        if (!edge)
+            return -1;
+        if (edge->first < 0) {
+            if (model->node_count == INT32_MAX)
+                return wg_fail(WG_ERROR_ARGUMENT, "unigram",
+                               "more than 2^31 - 1 nodes in the trie of pieces");
+            edge->first = model->node_count++;
+        }
+        if (i + 1 == length)
+            edge->second = piece;
+        node = edge->first;
+    }
+    return 0;
+}
+
+/* The trie has the pieces that a text can become. The worst score is that of the normal pieces;
+ * Hugging Face takes that of all pieces. */
 static int prepare_unigram(wg__pieces *p) {
     int64_t count = p->base.vocabulary.count;
     double worst = DBL_MAX, best = FLT_MIN;
-    p->bonus = wg__calloc((size_t)count + 1, sizeof *p->bonus);
-    if (!p->bonus)
+    p->unigram.bonus = wg__calloc((size_t)count + 1, sizeof *p->unigram.bonus);
+    if (!p->unigram.bonus)
         return -1;
     for (int64_t i = 0; i < count; i++) {
         uint8_t type = p->types[i];
@@ -94,21 +118,116 @@ static int prepare_unigram(wg__pieces *p) {
             worst = fmin(worst, p->scores[i]);
         if (type == WG__PIECE_NORMAL)
             best = fmax(best, p->scores[i]);
-        p->bonus[i] = type == WG__PIECE_USER_DEFINED;
+        p->unigram.bonus[i] = type == WG__PIECE_USER_DEFINED;
         if ((type == WG__PIECE_NORMAL || type == WG__PIECE_USER_DEFINED) &&
-            wg__unigram_add(&p->unigram, wg__strings_text(&p->base.vocabulary, i),
-                            wg__strings_length(&p->base.vocabulary, i), (int32_t)i) < 0)
+            add_to_trie(&p->unigram, wg__strings_text(&p->base.vocabulary, i),
+                        wg__strings_length(&p->base.vocabulary, i), (int32_t)i) < 0)
             return -1;
     }
-    p->unigram.scores = p->scores;
-    p->unigram.bonus = p->bonus;
-    p->unigram.single = !p->settings.exact_sums;
     p->unigram.best_score = best;
     p->unigram.unknown_score = worst - UNKNOWN_PENALTY;
-    if (p->unigram.single)
+    if (!p->settings.exact_sums)
         p->unigram.unknown_score = (float)((float)worst - (float)UNKNOWN_PENALTY);
     return 0;
 }
+
+/* ---- Making a tokenizer: BPE ----
+ * Of all neighbours that joined are a piece, the pair whose piece has the best score is joined
+ * first. These pairs are found beforehand, so that merging runs over numbers as in merges.h. Of
+ * equal scores the leftmost pair is first, so equal scores share a rank. */
+
+/* The normal piece of this text, or -1. */
+static int32_t piece_of(const wg__pieces *p, const char *text, int64_t length) {
+    int64_t id = wg__strings_find(&p->base.vocabulary, text, length);
+    return id >= 0 && p->types[id] == WG__PIECE_NORMAL ? (int32_t)id : -1;
+}
+
+/* The number of a character in merges, or -1. */
+static int32_t number_of_character(const wg__pieces *p, const char *text, int64_t length) {
+    int32_t id = piece_of(p, text, length);
+    if (id >= 0)
+        return id;
+    int64_t extra = wg__strings_find(&p->extra_characters, text, length);
+    return extra < 0 ? -1 : (int32_t)(p->base.vocabulary.count + extra);
+}
+
+/* Adds each pair of pieces or characters that joined is this piece. */
+static int add_pairs(wg__pieces *p, int32_t id, int32_t rank) {
+    const char *text = wg__strings_text(&p->base.vocabulary, id);
+    int64_t length = wg__strings_length(&p->base.vocabulary, id), head = wg__utf8_length(text);
+    for (; head < length; head += wg__utf8_length(text + head)) {
+        int64_t tail = length - head;
+        bool tail_is_character = wg__utf8_length(text + head) == tail;
+        int32_t left = head == wg__utf8_length(text) ? number_of_character(p, text, head)
+                                                     : piece_of(p, text, head);
+        int32_t right = tail_is_character ? number_of_character(p, text + head, tail)
+                                          : piece_of(p, text + head, tail);
+        if (left < 0 || right < 0)
+            continue;
+        wg__pair *pair = wg__pair_table_add(&p->merges.table, left, right);
+        if (!pair)
+            return -1;
+        pair->first = rank;
+        pair->second = id;
+    }
+    return 0;
+}
+
+static int add_extra_characters(wg__pieces *p) {
+    for (int64_t i = 0; i < p->base.vocabulary.count; i++) {
+        const char *text = wg__strings_text(&p->base.vocabulary, i);
+        const char *end = text + wg__strings_length(&p->base.vocabulary, i);
+        for (; p->types[i] == WG__PIECE_NORMAL && text < end; text += wg__utf8_length(text))
+            if (piece_of(p, text, wg__utf8_length(text)) < 0 &&
+                wg__strings_add(&p->extra_characters, text, wg__utf8_length(text)) < 0)
+                return -1;
+    }
+    return 0;
+}
+
+static int merge_by_scores(wg__pieces *p) {
+    int64_t count = p->base.vocabulary.count;
+    int32_t *ranks = wg__alloc((size_t)(count + 1) * sizeof *ranks);
+    int status = ranks ? wg__rank_scores(count, p->scores, ranks) : -1;
+    if (status == 0)
+        status = add_extra_characters(p);
+    for (int64_t i = 0; status == 0 && i < count; i++)
+        if (p->types[i] == WG__PIECE_NORMAL)
+            status = add_pairs(p, (int32_t)i, ranks[i]);
+    wg__free(ranks);
+    return status;
+}
+
+/* True if pieces contain spaces only at their beginning. */
+static bool parts_at_spaces(const wg__pieces *p) {
+    for (int64_t i = 0; i < p->base.vocabulary.count; i++) {
+        const char *text = wg__strings_text(&p->base.vocabulary, i);
+        while (strncmp(text, WG__SPACE_SYMBOL, 3) == 0)
+            text += 3;
+        if ((p->types[i] == WG__PIECE_NORMAL || p->types[i] == WG__PIECE_USER_DEFINED) &&
+            strstr(text, WG__SPACE_SYMBOL))
+            return false;
+    }
+    return true;
+}
+
+static int prepare_bpe(wg__pieces *p, int64_t merge_count, const int32_t (*merges)[2]) {
+    for (int64_t i = 0; i < p->base.vocabulary.count; i++)
+        if (p->types[i] == WG__PIECE_UNUSED)
+            return wg_fail(WG_ERROR_FORMAT, WHERE,
+                           "piece %lld is unused, which is not supported in a BPE model",
+                           (long long)i + 1);
+    if ((p->settings.by_merges
+             ? wg__set_merges(&p->merges, &p->base.vocabulary, merge_count, merges, WHERE)
+             : merge_by_scores(p)) < 0)
+        return -1;
+    for (int c = 0; c < 128; c++)
+        p->ascii[c] = number_of_character(p, &(char){(char)c}, 1);
+    p->parts_at_spaces = parts_at_spaces(p);
+    return 0;
+}
+
+/* ---- Making a tokenizer ---- */
 
 static int copy_pieces(wg__pieces *p, const wg__piece_model *model) {
     size_t count = (size_t)model->count;
@@ -123,10 +242,11 @@ static int copy_pieces(wg__pieces *p, const wg__piece_model *model) {
         memcpy(p->scores, model->scores, count * sizeof *p->scores);
     for (size_t i = 0; i < count; i++) {
         if (p->types[i] < WG__PIECE_NORMAL || p->types[i] > WG__PIECE_BYTE)
-            return wg_fail(WG_ERROR_FORMAT, WHERE, "piece %zu is of type %d, which is none", i + 1,
-                           p->types[i]);
+            return wg_fail(WG_ERROR_FORMAT, WHERE, "piece %zu is of type %d; types are 1 to 6",
+                           i + 1, p->types[i]);
         if (!isfinite(p->scores[i]))
-            return wg_fail(WG_ERROR_FORMAT, WHERE, "the score of piece %zu is no number", i + 1);
+            return wg_fail(WG_ERROR_FORMAT, WHERE, "the score of piece %zu is not a finite number",
+                           i + 1);
     }
     return 0;
 }
@@ -154,7 +274,7 @@ static int fill(wg__pieces *p, const wg__piece_model *model) {
         find_bytes(p) < 0 || keep_user_defined(p) < 0 || add_control(p) < 0)
         return -1;
     return p->settings.unigram ? prepare_unigram(p)
-                               : wg__pieces_prepare_bpe(p, model->merge_count, model->merges);
+                               : prepare_bpe(p, model->merge_count, model->merges);
 }
 
 wg__pieces *wg__pieces_new(const wg__piece_model *model) {
@@ -173,65 +293,211 @@ static void clear(wg_tokenizer *tokenizer) {
     wg__free(p->kept_ids);
     wg__free(p->scores);
     wg__free(p->types);
-    wg__pairs_clear(&p->merges);
-    wg__free(p->merge_list);
+    wg__clear_merges(&p->merges);
     wg__strings_clear(&p->extra_characters);
-    wg__pairs_clear(&p->unigram.trie);
-    wg__free(p->bonus);
+    wg__pair_table_clear(&p->unigram.trie);
+    wg__free(p->unigram.bonus);
 }
 
-/* ---- Encoding ---- */
+/* ---- Segmenting: shared by BPE and unigram ---- */
 
-int wg__append_unknown(wg__piece_cutting *cutting, const char *character, int64_t length) {
-    const wg__pieces *p = cutting->pieces;
+/* The best segmentation of the first bytes of a text ends with this piece. */
+typedef struct unigram_node {
+    int32_t piece; /* -1: an unknown character */
+    int32_t start; /* of the piece; -1: no segmentation ends here */
+    double score;
+} unigram_node;
+
+typedef struct segmenter {
+    const wg__pieces *pieces;
+    wg__token_sink *sink;
+    wg_token_list symbols; /* scratch: BPE's symbols, or the ends of unigram's pieces */
+    wg__merge_buffer buffer;
+    unigram_node *nodes;
+    int64_t node_capacity;
+    wg__text normalized;
+    bool after_unknown; /* the last token is <unk> */
+} segmenter;
+
+/* Appends an unknown character: its bytes, or <unk>, which stands for several in a row. */
+static int append_unknown(segmenter *g, const char *character, int64_t length) {
+    const wg__pieces *p = g->pieces;
     for (int64_t i = 0; p->settings.byte_fallback && i < length; i++)
-        if (wg_token_list_append(cutting->list, p->bytes[(unsigned char)character[i]]) < 0)
+        if (wg_token_list_append(&g->sink->list, p->bytes[(unsigned char)character[i]]) < 0)
             return -1;
-    if (p->settings.byte_fallback || (cutting->after_unknown && !p->settings.part_unknowns))
+    if (p->settings.byte_fallback || (g->after_unknown && !p->settings.part_unknowns))
         return 0;
-    cutting->after_unknown = true;
-    return wg_token_list_append(cutting->list, p->base.special[WG_TOKEN_UNKNOWN]);
+    g->after_unknown = true;
+    return wg_token_list_append(&g->sink->list, p->base.special[WG_TOKEN_UNKNOWN]);
 }
 
-/* Appends the pieces of the best way, which is known from its end. */
-static int append_way(wg__piece_cutting *cutting, const char *text, int64_t length) {
-    wg_token_list *ends = &cutting->symbols;
-    ends->count = 0;
-    for (int64_t end = length; end > 0; end = cutting->nodes[end].start)
-        if (wg_token_list_append(ends, (int32_t)end) < 0)
-            return -1;
-    for (int64_t i = ends->count - 1; i >= 0; i--) {
-        const wg__unigram_node *node = &cutting->nodes[ends->ids[i]];
-        if (node->piece < 0) {
-            if (wg__append_unknown(cutting, text + node->start, ends->ids[i] - node->start) < 0)
-                return -1;
-            continue;
+/* ---- Segmenting by BPE ---- */
+
+/* Finds the numbers of the characters and the ids of the user-defined pieces, which are in no
+ * merge. */
+static int find_symbols(segmenter *g, const char *text, int64_t length) {
+    const wg__pieces *p = g->pieces;
+    wg_token_list *symbols = &g->symbols;
+    int32_t *ids = wg__grow(symbols->ids, 0, &symbols->capacity, length, sizeof *ids);
+    if (!ids)
+        return -1;
+    symbols->ids = ids;
+    symbols->count = 0;
+    int64_t size, number;
+    for (int64_t at = 0; at < length; at += size) {
+        unsigned char byte = (unsigned char)text[at];
+        int32_t id;
+        if (p->normalizer.kept_begins[byte] &&
+            (size = wg__normalize_kept(&p->normalizer, text + at, length - at, &number)) > 0) {
+            id = p->kept_ids[number];
+        } else {
+            size = utf8proc_utf8class[byte];
+            id = byte < 128 ? p->ascii[byte] : number_of_character(p, text + at, size);
         }
-        cutting->after_unknown = false;
-        if (wg_token_list_append(cutting->list, node->piece) < 0)
+        ids[symbols->count++] = id;
+    }
+    return 0;
+}
+
+static int merge_part(segmenter *g, const char *text, int64_t length) {
+    const wg__pieces *p = g->pieces;
+    if (find_symbols(g, text, length) < 0)
+        return -1;
+    const int32_t *ids = g->symbols.ids;
+    int64_t count = wg__merge(&p->merges.table, g->symbols.ids, g->symbols.count, &g->buffer);
+    if (count < 0)
+        return -1;
+    int64_t at = 0;
+    for (int64_t i = 0; i < count; i++) {
+        bool known = ids[i] >= 0 && ids[i] < p->base.vocabulary.count;
+        int64_t size =
+            known ? wg__strings_length(&p->base.vocabulary, ids[i]) : wg__utf8_length(text + at);
+        if ((known ? wg_token_list_append(&g->sink->list, ids[i])
+                   : append_unknown(g, text + at, size)) < 0)
+            return -1;
+        g->after_unknown &= !known;
+        at += size;
+    }
+    return 0;
+}
+
+/* The end of the spaces and of the word after them at the beginning of the text. */
+static int64_t word_end(const char *text, int64_t length) {
+    int64_t at = 0;
+    while (length - at >= 3 && memcmp(text + at, WG__SPACE_SYMBOL, 3) == 0)
+        at += 3;
+    for (; at < length; at++) {
+        const char *next = memchr(text + at, *WG__SPACE_SYMBOL, (size_t)(length - at));
+        if (!next)
+            break;
+        at = next - text;
+        if (length - at >= 3 && memcmp(next, WG__SPACE_SYMBOL, 3) == 0)
+            return at;
+    }
+    return length;
+}
+
+/* Words that share no piece are merged one by one, which keeps the symbols in the cache. */
+static int segment_by_merges(segmenter *g, const char *text, int64_t length) {
+    int64_t size;
+    for (int64_t at = 0; at < length; at += size) {
+        size = g->pieces->parts_at_spaces ? word_end(text + at, length - at) : length;
+        if (merge_part(g, text + at, size) < 0)
             return -1;
     }
     return 0;
 }
 
-static int cut_unigram(wg__piece_cutting *cutting, const char *text, int64_t length) {
+/* ---- Segmenting by the unigram language model   (Kudo 2018) ----
+ * Of all ways to segment a text, the best is the one with the greatest sum of log probabilities.
+ * Sums and comparisons are rounded as in SentencePiece (EncodeOptimized of unigram_model.cc), so
+ * that of two nearly equal segmentations the same one wins. */
+
+/* Stores a segmentation that ends at `node` if it is the first or a better one. */
+static void offer(const wg__pieces *p, unigram_node *node, double score, int64_t start,
+                  int32_t piece) {
+    if (node->start >= 0 && !(score > node->score))
+        return;
+    *node = (unigram_node){piece, (int32_t)start, p->settings.exact_sums ? score : (float)score};
+}
+
+static double score_of(const wg__pieces *p, int32_t piece, int64_t length) {
+    if (!p->unigram.bonus[piece])
+        return p->scores[piece];
+    double score = (double)length * p->unigram.best_score;
+    return (p->settings.exact_sums ? score : (float)score) - 0.1;
+}
+
+/* Node i becomes the last piece of the best segmentation of the first i bytes (Viterbi). */
+static void find_best(const wg__pieces *p, const char *text, int64_t length, unigram_node *nodes) {
+    for (int64_t i = 0; i <= length; i++)
+        nodes[i] = (unigram_node){-1, -1, 0.0};
+    int64_t size;
+    for (int64_t start = 0; start < length; start += size) {
+        double here = nodes[start].score;
+        bool known = false;
+        int32_t node = 0;
+        size = wg__utf8_length(text + start);
+        for (int64_t at = start; at < length; at++) {
+            const wg__pair *edge =
+                wg__pair_table_find(&p->unigram.trie, node, (unsigned char)text[at]);
+            if (!edge)
+                break;
+            node = edge->first;
+            if (edge->second < 0)
+                continue;
+            int64_t taken = at + 1 - start;
+            offer(p, &nodes[at + 1], score_of(p, edge->second, taken) + here, start, edge->second);
+            known |= taken == size;
+        }
+        if (!known) {
+            double score = p->unigram.unknown_score + here;
+            offer(p, &nodes[start + size], p->settings.exact_sums ? score : (float)score, start,
+                  -1);
+        }
+    }
+}
+
+/* Appends the pieces of the best segmentation, whose nodes lead from its end to its beginning. */
+static int append_best(segmenter *g, const char *text, int64_t length) {
+    wg_token_list *ends = &g->symbols;
+    ends->count = 0;
+    for (int64_t end = length; end > 0; end = g->nodes[end].start)
+        if (wg_token_list_append(ends, (int32_t)end) < 0)
+            return -1;
+    for (int64_t i = ends->count - 1; i >= 0; i--) {
+        const unigram_node *node = &g->nodes[ends->ids[i]];
+        if (node->piece < 0) {
+            if (append_unknown(g, text + node->start, ends->ids[i] - node->start) < 0)
+                return -1;
+            continue;
+        }
+        g->after_unknown = false;
+        if (wg_token_list_append(&g->sink->list, node->piece) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+static int segment_by_scores(segmenter *g, const char *text, int64_t length) {
     if (length >= INT32_MAX)
         return wg_fail(WG_ERROR_ARGUMENT, WHERE, "a stretch of text of 2^31 bytes or more");
-    wg__unigram_node *nodes =
-        wg__grow(cutting->nodes, 0, &cutting->node_capacity, length + 1, sizeof *nodes);
+    unigram_node *nodes = wg__grow(g->nodes, 0, &g->node_capacity, length + 1, sizeof *nodes);
     if (!nodes)
         return -1;
-    cutting->nodes = nodes;
-    wg__unigram_cut(&cutting->pieces->unigram, text, length, nodes);
-    return append_way(cutting, text, length);
+    g->nodes = nodes;
+    find_best(g->pieces, text, length, nodes);
+    return append_best(g, text, length);
 }
 
-static int cut(wg__piece_cutting *cutting, const char *text, int64_t length) {
-    return cutting->pieces->settings.unigram ? cut_unigram(cutting, text, length)
-                                             : wg__cut_bpe(cutting, text, length);
+/* ---- Encoding ---- */
+
+static int segment(segmenter *g, const char *text, int64_t length) {
+    return g->pieces->settings.unigram ? segment_by_scores(g, text, length)
+                                       : segment_by_merges(g, text, length);
 }
 
-/* Where the first part ends that begins with a space: before the next one. */
+/* The end of the first part: before the next U+2581. */
 static int64_t part_end(const char *text, int64_t length) {
     const char *next =
         length > 3 ? memmem(text + 3, (size_t)length - 3, WG__SPACE_SYMBOL, 3) : NULL;
@@ -240,38 +506,36 @@ static int64_t part_end(const char *text, int64_t length) {
     return next ? next - text : length;
 }
 
-static int cut_parts(wg__piece_cutting *cutting, const char *text, int64_t length) {
+static int segment_parts(segmenter *g, const char *text, int64_t length) {
     int64_t size;
-    if (!cutting->pieces->settings.split_words)
-        return cut(cutting, text, length);
+    if (!g->pieces->settings.split_words)
+        return segment(g, text, length);
     for (int64_t at = 0; at < length; at += size) {
         size = part_end(text + at, length - at);
-        cutting->after_unknown = false;
-        if (cut(cutting, text + at, size) < 0)
+        g->after_unknown = false;
+        if (segment(g, text + at, size) < 0)
             return -1;
     }
     return 0;
 }
 
-static int encode_stretch(wg__piece_cutting *cutting, const char *text, int64_t length, bool first,
-                          wg__text *normalized) {
+static int encode_stretch(segmenter *g, const char *text, int64_t length, bool first) {
+    wg__text *normalized = &g->normalized;
     normalized->length = 0;
-    cutting->after_unknown = false;
-    if (wg__normalize(&cutting->pieces->normalizer, text, length, first, normalized) < 0)
+    g->after_unknown = false;
+    if (wg__normalize(&g->pieces->normalizer, text, length, first, normalized) < 0)
         return -1;
-    return normalized->length ? cut_parts(cutting, normalized->bytes, normalized->length) : 0;
+    return normalized->length ? segment_parts(g, normalized->bytes, normalized->length) : 0;
 }
 
-static int encode_words(wg__piece_cutting *cutting, const char *text, int64_t length, bool first,
-                        wg__text *normalized) {
+static int encode_words(segmenter *g, const char *text, int64_t length, bool first) {
     int64_t end, size;
     for (int64_t at = 0; at < length; at = end) {
         while (at < length && (size = wg__space_length(text + at, length - at)) > 0)
             at += size;
         for (end = at; end < length && wg__space_length(text + end, length - end) == 0;)
-            end += utf8proc_utf8class[(unsigned char)text[end]];
-        if (end > at &&
-            encode_stretch(cutting, text + at, end - at, first && at == 0, normalized) < 0)
+            end += wg__utf8_length(text + end);
+        if (end > at && encode_stretch(g, text + at, end - at, first && at == 0) < 0)
             return -1;
     }
     return 0;
@@ -280,9 +544,8 @@ static int encode_words(wg__piece_cutting *cutting, const char *text, int64_t le
 static int encode(const wg_tokenizer *tokenizer, const char *text, int64_t length, bool first,
                   wg__token_sink *sink) {
     const wg__pieces *p = (const wg__pieces *)tokenizer;
-    wg__merge_space space = {0};
-    wg__piece_cutting cutting = {.pieces = p, .list = &sink->list, .space = &space};
-    wg__text replaced = {0}, normalized = {0};
+    segmenter g = {.pieces = p, .sink = sink};
+    wg__text replaced = {0};
     int status = 0;
     if (p->settings.by_grapheme) {
         status = wg__replace_graphemes(&p->normalizer, text, length, &replaced);
@@ -290,20 +553,20 @@ static int encode(const wg_tokenizer *tokenizer, const char *text, int64_t lengt
         length = replaced.length;
     }
     if (status == 0)
-        status = p->settings.split_spaces
-                     ? encode_words(&cutting, text, length, first, &normalized)
-                     : encode_stretch(&cutting, text, length, first, &normalized);
+        status = p->settings.split_spaces ? encode_words(&g, text, length, first)
+                                          : encode_stretch(&g, text, length, first);
     wg__free(replaced.bytes);
-    wg__free(normalized.bytes);
-    wg_token_list_free(&cutting.symbols);
-    wg__merge_space_clear(&space);
-    wg__free(cutting.nodes);
+    wg__free(g.normalized.bytes);
+    wg_token_list_free(&g.symbols);
+    wg__merge_buffer_clear(&g.buffer);
+    wg__free(g.nodes);
     return status;
 }
 
 /* ---- Decoding ---- */
 
-/* Appends a piece with spaces for U+2581, less what is the normaliser's at the beginning. */
+/* Appends a piece with spaces for U+2581, without the spaces that normalising put at the beginning.
+ */
 static int decode_piece(const wg__pieces *p, int32_t id, wg__decode_state *state, wg__text *text) {
     const char *at = wg__strings_text(&p->base.vocabulary, id), *symbol;
     bool strip = !state->begun && p->settings.strip != WG__STRIP_NONE &&
@@ -340,11 +603,127 @@ static int decode(const wg_tokenizer *tokenizer, int32_t id, const wg_decode_opt
     }
 }
 
+/* ---- JSON: writing ---- */
+
+static json_t *types_to_json(const wg__pieces *p) {
+    json_t *list = json_array();
+    for (int64_t i = 0; i < p->base.vocabulary.count; i++)
+        wg__json_append(&list, json_integer(p->types[i]));
+    return list;
+}
+
+static json_t *charsmap_to_json(const wg__pieces *p) {
+    wg__text text = {0};
+    json_t *json = NULL;
+    if (wg__base64_encode(p->normalizer.charsmap.blob, p->normalizer.charsmap.length, &text) == 0)
+        json = json_stringn(text.bytes, (size_t)text.length);
+    wg__free(text.bytes);
+    return json;
+}
+
+static json_t *options_to_json(const wg_tokenizer *tokenizer) {
+    const wg__pieces *p = (const wg__pieces *)tokenizer;
+    const wg__piece_settings *s = &p->settings;
+    return json_pack(
+        "{s:b, s:b, s:b, s:b, s:b, s:b, s:b, s:i, s:b, s:b, s:b, s:b, s:b, s:i, s:s, "
+        "s:o, s:o, s:o, "
+        "s:o}",
+        "unigram", s->unigram, "by_merges", s->by_merges, "byte_fallback", s->byte_fallback,
+        "part_unknowns", s->part_unknowns, "split_spaces", s->split_spaces, "split_words",
+        s->split_words, "exact_sums", s->exact_sums, "prefix", (int)s->prefix, "prefix_first",
+        s->prefix_first, "space_suffix", s->space_suffix, "remove_spaces", s->remove_spaces,
+        "plain_spaces", s->plain_spaces, "by_grapheme", s->by_grapheme, "strip", (int)s->strip,
+        "unknown_text", s->unknown_text, "charsmap", charsmap_to_json(p), "types", types_to_json(p),
+        "scores", wg__numbers_to_json(p->base.vocabulary.count, p->scores), "merges",
+        wg__merges_to_json(&p->merges));
+}
+
+/* ---- JSON: reading ---- */
+
+static int read_settings(const json_t *json, wg__piece_settings *s) {
+    int flags[12], prefix, strip;
+    json_error_t error;
+    if (json_unpack_ex(
+            (json_t *)json, &error, 0,
+            "{s:b, s:b, s:b, s:b, s:b, s:b, s:b, s:i, s:b, s:b, s:b, s:b, s:b, s:i, s:s}",
+            "unigram", &flags[0], "by_merges", &flags[1], "byte_fallback", &flags[2],
+            "part_unknowns", &flags[3], "split_spaces", &flags[4], "split_words", &flags[5],
+            "exact_sums", &flags[6], "prefix", &prefix, "prefix_first", &flags[7], "space_suffix",
+            &flags[8], "remove_spaces", &flags[9], "plain_spaces", &flags[10], "by_grapheme",
+            &flags[11], "strip", &strip, "unknown_text", &s->unknown_text) < 0)
+        return wg_fail(WG_ERROR_FORMAT, WHERE, "bad options: %s", error.text);
+    if (prefix < 0 || prefix >= WG__PREFIX_COUNT || strip < 0 || strip >= WG__STRIP_COUNT)
+        return wg_fail(WG_ERROR_FORMAT, WHERE, "bad options: prefix %d, strip %d", prefix, strip);
+    bool *places[] = {&s->unigram,      &s->by_merges,     &s->byte_fallback, &s->part_unknowns,
+                      &s->split_spaces, &s->split_words,   &s->exact_sums,    &s->prefix_first,
+                      &s->space_suffix, &s->remove_spaces, &s->plain_spaces,  &s->by_grapheme};
+    for (int i = 0; i < 12; i++)
+        *places[i] = flags[i];
+    s->prefix = (wg__space_prefix)prefix;
+    s->strip = (wg__strip)strip;
+    return 0;
+}
+
+static int read_types(const json_t *list, int64_t count, uint8_t *types) {
+    bool good = (int64_t)json_array_size(list) == count;
+    for (int64_t i = 0; good && i < count; i++) {
+        const json_t *type = json_array_get(list, (size_t)i);
+        json_int_t value = json_integer_value(type);
+        good = json_is_integer(type) && value >= 0 && value <= UINT8_MAX;
+        types[i] = (uint8_t)value;
+    }
+    return good ? 0
+                : wg_fail(WG_ERROR_FORMAT, WHERE, "\"types\" is not a list of %lld types",
+                          (long long)count);
+}
+
+/* Fills the model from the JSON. The caller frees *scores, *merges and *charsmap in every case. */
+static int read_model(const json_t *json, wg__piece_model *model, double **scores, uint8_t *types,
+                      int32_t (**merges)[2], wg__text *charsmap) {
+    const json_t *map = json_object_get(json, "charsmap");
+    if (read_settings(json, &model->settings) < 0 ||
+        read_types(json_object_get(json, "types"), model->count, types) < 0)
+        return -1;
+    *scores = wg__numbers_of_json(json_object_get(json, "scores"), model->count, "scores", WHERE);
+    if (!*scores)
+        return -1;
+    *merges = wg__merges_of_json(json_object_get(json, "merges"), &model->merge_count, WHERE);
+    if (!*merges)
+        return -1;
+    if (!json_is_string(map))
+        return wg_fail(WG_ERROR_FORMAT, WHERE, "\"charsmap\" is not a string");
+    if (wg__base64_decode(json_string_value(map), (int64_t)json_string_length(map), charsmap,
+                          WHERE) < 0)
+        return -1;
+    model->scores = *scores;
+    model->types = types;
+    model->merges = (const int32_t(*)[2]) * merges;
+    model->charsmap = charsmap->length ? charsmap->bytes : NULL;
+    model->charsmap_length = charsmap->length;
+    return 0;
+}
+
+static wg_tokenizer *from_json(const json_t *options, int64_t count, const char *const *texts) {
+    wg__piece_model model = {.count = count, .texts = texts};
+    double *scores = NULL;
+    uint8_t *types = wg__alloc((size_t)count + 1);
+    int32_t(*merges)[2] = NULL;
+    wg__text charsmap = {0};
+    wg__pieces *pieces = NULL;
+    if (types && read_model(options, &model, &scores, types, &merges, &charsmap) == 0)
+        pieces = wg__pieces_new(&model);
+    wg__free(scores);
+    wg__free(types);
+    wg__free(merges);
+    wg__free(charsmap.bytes);
+    return pieces ? &pieces->base : NULL;
+}
+
 const wg__tokenizer_kind wg__sentencepiece_kind = {
     .name = "sentencepiece",
     .encode = encode,
     .decode = decode,
-    .options_to_json = wg__pieces_to_json,
-    .from_json = wg__pieces_from_json,
+    .options_to_json = options_to_json,
+    .from_json = from_json,
     .clear = clear,
 };

@@ -1,28 +1,95 @@
 /* SentencePiece   (Kudo & Richardson 2018): text to pieces without splitting it into words first.
+ * wg_tokenizer_load reads its files.
  *
  *     "Hello world."
- *       normalise: rules for characters, spaces written as U+2581, one more before all
+ *       normalise: character rules, spaces written as U+2581, one more before the text
  *     ▁Hello▁world.
- *       BPE: neighbours joined, those first that make the piece of the best score
- *       unigram: the pieces whose scores add up to the most
+ *       BPE: neighbours joined, the pair that makes the piece of the best score first
+ *       unigram: the pieces with the greatest sum of scores
  *     ▁He llo ▁world .
- *       a character that is no piece is its bytes (<0xE2> <0x82> <0xAC>), or unknown
+ *       a character that is no piece becomes its bytes (<0xE2> <0x82> <0xAC>), or <unk>
  *
  * The ids equal those of google/sentencepiece, or, for a model from a tokenizer.json, those of
- * huggingface/tokenizers. Control pieces (<s>, </s>) never come of text unless special tokens are
- * asked for; user-defined pieces always do. */
+ * huggingface/tokenizers. A text never becomes control pieces (<s>, </s>) unless special tokens are
+ * asked for; user-defined pieces are always found. */
 #ifndef WG_DATA_TOKENIZER_SENTENCEPIECE_H
 #define WG_DATA_TOKENIZER_SENTENCEPIECE_H
 
-#include "tokenizer.h"
+#include "data/tokenizer/bpe_kind.h"
+#include "data/tokenizer/kind.h"
+#include "data/tokenizer/normalize.h"
 
-WG_BEGIN_DECLS
+typedef enum wg__piece_type { /* the numbers of tokenizer.model */
+                              WG__PIECE_NORMAL = 1,
+                              WG__PIECE_UNKNOWN,
+                              WG__PIECE_CONTROL,
+                              WG__PIECE_USER_DEFINED,
+                              WG__PIECE_UNUSED,
+                              WG__PIECE_BYTE
+} wg__piece_type;
 
-/* Reads a tokenizer.model: BPE and unigram models, with any character rules. Freed with
- * wg_tokenizer_free. [NOT_FOUND, IO; FORMAT for a damaged file, or what is not supported, by name:
- * models of words or characters, unused pieces of BPE, rules for decoding] */
-WG_API wg_tokenizer *wg_sentencepiece_load(const char *path);
+/* How many leading spaces decoding removes. */
+typedef enum wg__strip { WG__STRIP_NONE, WG__STRIP_ONE, WG__STRIP_ALL, WG__STRIP_COUNT } wg__strip;
 
-WG_END_DECLS
+/* Everything of a model except its pieces; all zero is SentencePiece's "identity". */
+typedef struct wg__piece_settings {
+    bool unigram;   /* or BPE */
+    bool by_merges; /* BPE by a list of merges, not by scores */
+    bool byte_fallback;
+    bool part_unknowns; /* each of several unknown characters in a row is a token */
+    bool split_spaces;  /* white space separates words, and is dropped */
+    bool split_words;   /* each U+2581 begins a part that is segmented by itself */
+    bool exact_sums;    /* sums of unigram scores are not rounded to float */
+    wg__space_prefix prefix;
+    bool prefix_first, space_suffix, remove_spaces, plain_spaces, by_grapheme; /* wg__normalizer */
+    wg__strip strip;
+    const char *unknown_text; /* the text to which an unknown piece decodes */
+} wg__piece_settings;
+
+/* The unigram language model's pieces, as a trie. */
+typedef struct wg__unigram {
+    wg__pair_table trie;  /* (node, byte) -> (next node, the piece that ends there, or -1) */
+    int32_t node_count;   /* including the root, 0 */
+    double unknown_score; /* of a character that is no piece */
+    double best_score;
+    bool *bonus; /* user-defined pieces, which always win */
+} wg__unigram;
+
+typedef struct wg__pieces {
+    wg_tokenizer base;
+    wg__piece_settings settings; /* with a copy of unknown_text */
+    char *unknown_text;
+    wg__normalizer normalizer; /* the kept texts are the user-defined pieces */
+    int32_t *kept_ids;         /* their ids, by number in normalizer.kept */
+    double *scores;
+    uint8_t *types;
+    int32_t bytes[256]; /* the pieces of bytes */
+
+    /* BPE. Characters of pieces that are no pieces themselves have numbers from the vocabulary's
+     * size on; they may be joined, but they never become tokens. */
+    wg__merge_list merges; /* the list only if by_merges */
+    wg__strings extra_characters;
+    int32_t ascii[128]; /* the number of each character; -1: unknown */
+    bool
+        parts_at_spaces; /* pieces contain spaces only at their beginning: words are merged alone */
+
+    wg__unigram unigram;
+} wg__pieces;
+
+/* What wg__pieces_new reads; all is copied. */
+typedef struct wg__piece_model {
+    wg__piece_settings settings;
+    int64_t count;
+    const char *const *texts;
+    const double *scores; /* NULL for BPE by merges */
+    const uint8_t *types;
+    int64_t merge_count;
+    const int32_t (*merges)[2];
+    const char *charsmap; /* NULL: none */
+    int64_t charsmap_length;
+} wg__piece_model;
+
+/* A tokenizer whose only special tokens are <unk> and the control pieces. [FORMAT] */
+wg__pieces *wg__pieces_new(const wg__piece_model *model);
 
 #endif

@@ -1,14 +1,112 @@
-/* SentencePiece's tokenizer.model: a message ModelProto of sentencepiece_model.proto. Fields that
- * change what text becomes are read, or refused by name; the others (of training, mostly) are
- * passed over, as Protocol Buffers ask for. */
+/* SentencePiece's tokenizer.model: a message ModelProto of sentencepiece_model.proto, in Protocol
+ * Buffers' wire format. Fields that change the ids of a text are read, or refused by name; the
+ * others (mostly of training) are skipped, as Protocol Buffers require. */
 #include <string.h>
 
-#include "data/tokenizer/protobuf.h"
-#include "data/tokenizer/sentencepiece_kind.h"
+#include "base/array.h"
+#include "data/tokenizer/sentencepiece.h"
 #include "data/tokenizer/text_file.h"
 #include "tensor/internal.h"
 
 #define WHERE "sentencepiece"
+#define LARGEST_FIELD ((1 << 29) - 1) /* number of a field */
+
+enum { UNIGRAM = 1, BPE = 2 };
+
+/* The tokens whose ids are the fields 40 to 43 of trainer_spec, and whose texts are 45 to 48. */
+static const wg_special_token meanings[] = {WG_TOKEN_UNKNOWN, WG_TOKEN_BEGIN, WG_TOKEN_END,
+                                            WG_TOKEN_PAD};
+
+/* ---- Protocol Buffers: reading ----
+ * Strict and without copies. Groups, which are obsolete, are malformed here. */
+
+/* The rest of a message. */
+typedef struct message {
+    const unsigned char *at, *end;
+} message;
+
+typedef enum wire_type {
+    WIRE_VARINT = 0,
+    WIRE_FIXED64 = 1,
+    WIRE_BYTES = 2,
+    WIRE_FIXED32 = 5
+} wire_type;
+
+typedef struct field {
+    int32_t number;
+    wire_type type;
+    uint64_t value;    /* of a number of any type: its bits */
+    const char *bytes; /* of a string, bytes or a message; borrowed */
+    int64_t length;
+} field;
+
+static int read_varint(message *m, uint64_t *value) {
+    *value = 0;
+    for (int shift = 0; shift < 64; shift += 7) {
+        if (m->at == m->end)
+            return -1;
+        unsigned char byte = *m->at++;
+        if (shift == 63 && byte > 1)
+            return -1;
+        *value |= (uint64_t)(byte & 0x7F) << shift;
+        if (byte < 0x80)
+            return 0;
+    }
+    return -1;
+}
+
+/* Little-endian on every machine. */
+static int read_fixed(message *m, int bytes, uint64_t *value) {
+    if (m->end - m->at < bytes)
+        return -1;
+    *value = 0;
+    for (int i = 0; i < bytes; i++)
+        *value |= (uint64_t)*m->at++ << (8 * i);
+    return 0;
+}
+
+static int read_bytes(message *m, field *f) {
+    uint64_t length;
+    if (read_varint(m, &length) < 0 || length > (uint64_t)(m->end - m->at))
+        return -1;
+    f->bytes = (const char *)m->at;
+    f->length = (int64_t)length;
+    m->at += length;
+    return 0;
+}
+
+/* Reads the next field: 1; 0 at the end of the message; -1 if it is malformed. */
+static int next_field(message *m, field *f) {
+    *f = (field){0};
+    if (m->at == m->end)
+        return 0;
+    uint64_t tag;
+    if (read_varint(m, &tag) < 0 || tag >> 3 == 0 || tag >> 3 > LARGEST_FIELD)
+        return -1;
+    f->number = (int32_t)(tag >> 3);
+    f->type = (wire_type)(tag & 7);
+    int status = -1;
+    if (f->type == WIRE_VARINT)
+        status = read_varint(m, &f->value);
+    else if (f->type == WIRE_FIXED64 || f->type == WIRE_FIXED32)
+        status = read_fixed(m, f->type == WIRE_FIXED64 ? 8 : 4, &f->value);
+    else if (f->type == WIRE_BYTES)
+        status = read_bytes(m, f);
+    return status < 0 ? -1 : 1;
+}
+
+static message message_of(const field *f) {
+    const unsigned char *begin = (const unsigned char *)f->bytes;
+    return (message){begin, begin + f->length};
+}
+
+/* The number of a FIXED32 field as a float. */
+static float float_of(const field *f) {
+    uint32_t bits = (uint32_t)f->value;
+    float value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
 
 typedef struct model {
     const char *name; /* of the file */
@@ -29,7 +127,7 @@ static int malformed(const model *m, const char *what) {
     return wg_fail(WG_ERROR_FORMAT, WHERE, "%s: the %s is damaged or cut short", m->name, what);
 }
 
-/* ---- Pieces ---- */
+/* ---- Reading: pieces ---- */
 
 static int keep_piece(model *m, const char *text, int64_t length, float score, uint64_t type) {
     int64_t number = m->texts.count;
@@ -53,109 +151,109 @@ static int keep_piece(model *m, const char *text, int64_t length, float score, u
     return id < 0 ? -1 : 0;
 }
 
-static int read_piece(model *m, wg__protobuf message) {
-    wg__protobuf_field field;
+static int read_piece(model *m, message rest) {
+    field f;
     const char *text = NULL;
     int64_t length = 0;
     float score = 0;
     uint64_t type = WG__PIECE_NORMAL;
     int status;
-    while ((status = wg__protobuf_next(&message, &field)) > 0) {
-        if (field.number == 1 && field.type == WG__WIRE_BYTES) {
-            text = field.bytes;
-            length = field.length;
-        } else if (field.number == 2 && field.type == WG__WIRE_FIXED32) {
-            score = wg__protobuf_float(&field);
-        } else if (field.number == 3 && field.type == WG__WIRE_VARINT) {
-            type = field.value;
+    while ((status = next_field(&rest, &f)) > 0) {
+        if (f.number == 1 && f.type == WIRE_BYTES) {
+            text = f.bytes;
+            length = f.length;
+        } else if (f.number == 2 && f.type == WIRE_FIXED32) {
+            score = float_of(&f);
+        } else if (f.number == 3 && f.type == WIRE_VARINT) {
+            type = f.value;
         }
     }
     return status < 0 ? malformed(m, "piece") : keep_piece(m, text, length, score, type);
 }
 
-/* ---- Specifications ---- */
+/* ---- Reading: specifications ---- */
 
-static int read_trainer(model *m, wg__protobuf message) {
-    wg__protobuf_field field;
+static int read_trainer(model *m, message rest) {
+    field f;
     int status;
-    while ((status = wg__protobuf_next(&message, &field)) > 0) {
-        if (field.number == 44 && field.type == WG__WIRE_BYTES) {
+    while ((status = next_field(&rest, &f)) > 0) {
+        if (f.number == 44 && f.type == WIRE_BYTES) {
             m->unknown_text.length = 0;
-            if (wg__text_append(&m->unknown_text, field.bytes, field.length) < 0)
+            if (wg__text_append(&m->unknown_text, f.bytes, f.length) < 0)
                 return -1;
         }
-        if (field.type != WG__WIRE_VARINT)
+        if (f.type != WIRE_VARINT)
             continue;
-        if (field.number == 3)
-            m->type = field.value > 4 ? 0 : (int64_t)field.value;
-        else if (field.number == 24)
-            m->space_suffix = field.value != 0;
-        else if (field.number == 35)
-            m->made.settings.byte_fallback = field.value != 0;
-        else if (field.number >= 40 && field.number <= 43)
-            m->special_ids[field.number - 40] = (int64_t)field.value;
+        if (f.number == 3)
+            m->type = f.value > 4 ? 0 : (int64_t)f.value;
+        else if (f.number == 24)
+            m->space_suffix = f.value != 0;
+        else if (f.number == 35)
+            m->made.settings.byte_fallback = f.value != 0;
+        else if (f.number >= 40 && f.number <= 43)
+            m->special_ids[f.number - 40] = (int64_t)f.value;
     }
     return status < 0 ? malformed(m, "trainer_spec") : 0;
 }
 
-static int read_normalizer(model *m, wg__protobuf message) {
-    wg__protobuf_field field;
+static int read_normalizer(model *m, message rest) {
+    field f;
     int status;
-    while ((status = wg__protobuf_next(&message, &field)) > 0) {
-        if (field.number == 2 && field.type == WG__WIRE_BYTES) {
-            m->made.charsmap = field.length ? field.bytes : NULL;
-            m->made.charsmap_length = field.length;
+    while ((status = next_field(&rest, &f)) > 0) {
+        if (f.number == 2 && f.type == WIRE_BYTES) {
+            m->made.charsmap = f.length ? f.bytes : NULL;
+            m->made.charsmap_length = f.length;
         }
-        if (field.type != WG__WIRE_VARINT)
+        if (f.type != WIRE_VARINT)
             continue;
         bool *flags[] = {&m->dummy_prefix, &m->remove_spaces, &m->escape_spaces};
-        if (field.number >= 3 && field.number <= 5)
-            *flags[field.number - 3] = field.value != 0;
+        if (f.number >= 3 && f.number <= 5)
+            *flags[f.number - 3] = f.value != 0;
     }
     return status < 0 ? malformed(m, "normalizer_spec") : 0;
 }
 
-static int check_denormalizer(const model *m, wg__protobuf message) {
-    wg__protobuf_field field;
+static int check_denormalizer(const model *m, message rest) {
+    field f;
     int status;
-    while ((status = wg__protobuf_next(&message, &field)) > 0)
-        if (field.number == 2 && field.length > 0)
+    while ((status = next_field(&rest, &f)) > 0)
+        if (f.number == 2 && f.length > 0)
             return wg_fail(WG_ERROR_FORMAT, WHERE,
                            "%s: rules for decoding (denormalizer_spec) are not supported", m->name);
     return status < 0 ? malformed(m, "denormalizer_spec") : 0;
 }
 
-static int read_model(model *m, wg__protobuf message) {
-    wg__protobuf_field field;
+static int read_model(model *m, message rest) {
+    field f;
     int status;
-    while ((status = wg__protobuf_next(&message, &field)) > 0) {
-        if (field.type != WG__WIRE_BYTES)
+    while ((status = next_field(&rest, &f)) > 0) {
+        if (f.type != WIRE_BYTES)
             continue;
-        wg__protobuf part = wg__protobuf_of(&field);
-        m->has_trainer |= field.number == 2;
-        m->has_normalizer |= field.number == 3;
-        if ((field.number == 1 && read_piece(m, part) < 0) ||
-            (field.number == 2 && read_trainer(m, part) < 0) ||
-            (field.number == 3 && read_normalizer(m, part) < 0) ||
-            (field.number == 5 && check_denormalizer(m, part) < 0))
+        message part = message_of(&f);
+        m->has_trainer |= f.number == 2;
+        m->has_normalizer |= f.number == 3;
+        if ((f.number == 1 && read_piece(m, part) < 0) ||
+            (f.number == 2 && read_trainer(m, part) < 0) ||
+            (f.number == 3 && read_normalizer(m, part) < 0) ||
+            (f.number == 5 && check_denormalizer(m, part) < 0))
             return -1;
     }
     return status < 0 ? malformed(m, "file") : 0;
 }
 
-/* ---- A tokenizer ---- */
+/* ---- Reading: making a tokenizer ---- */
 
-static int settle(model *m) {
+static int set_settings(model *m) {
     static const char *const names[] = {"an unknown kind", "unigram", "BPE", "words", "characters"};
     wg__piece_settings *s = &m->made.settings;
-    if (m->type != 1 && m->type != 2)
+    if (m->type != UNIGRAM && m->type != BPE)
         return wg_fail(WG_ERROR_FORMAT, WHERE, "%s is a model of %s; BPE and unigram are supported",
                        m->name, names[m->type]);
     if (m->unknown_text.bytes &&
         (memchr(m->unknown_text.bytes, '\0', (size_t)m->unknown_text.length) ||
          wg__utf8_invalid(m->unknown_text.bytes, m->unknown_text.length) >= 0))
-        return wg_fail(WG_ERROR_FORMAT, WHERE, "%s: unk_surface is no text", m->name);
-    s->unigram = m->type == 1;
+        return wg_fail(WG_ERROR_FORMAT, WHERE, "%s: unk_surface is not a text", m->name);
+    s->unigram = m->type == UNIGRAM;
     s->unknown_text = m->unknown_text.bytes;
     s->prefix = m->dummy_prefix ? WG__PREFIX_ALWAYS : WG__PREFIX_NONE;
     s->space_suffix = m->space_suffix;
@@ -165,10 +263,8 @@ static int settle(model *m) {
     return 0;
 }
 
-/* The control pieces that have a meaning, by the ids that the trainer gave them. */
+/* Names the control pieces at the ids that the trainer gave to begin, end and padding. */
 static int name_special(const model *m, wg_tokenizer *tokenizer) {
-    static const wg_special_token meanings[] = {WG_TOKEN_UNKNOWN, WG_TOKEN_BEGIN, WG_TOKEN_END,
-                                                WG_TOKEN_PAD};
     for (int i = 1; i < 4; i++) {
         int64_t id = m->special_ids[i];
         if (id >= 0 && id < m->texts.count && m->types[id] == WG__PIECE_CONTROL &&
@@ -178,7 +274,7 @@ static int name_special(const model *m, wg_tokenizer *tokenizer) {
     return 0;
 }
 
-static wg_tokenizer *make(model *m) {
+static wg_tokenizer *make_tokenizer(model *m) {
     const char **texts = wg__alloc((size_t)(m->texts.count + 1) * sizeof *texts);
     if (!texts)
         return NULL;
@@ -200,15 +296,16 @@ static wg_tokenizer *make(model *m) {
 wg_tokenizer *wg__sentencepiece_read(const char *bytes, int64_t length, const char *name) {
     const unsigned char *begin = (const unsigned char *)bytes;
     model m = {.name = name,
-               .type = 1,
+               .type = UNIGRAM,
                .special_ids = {0, 1, 2, -1},
                .dummy_prefix = true,
                .remove_spaces = true,
                .escape_spaces = true};
     wg_tokenizer *tokenizer = NULL;
-    if (read_model(&m, (wg__protobuf){begin, begin + length}) == 0 && settle(&m) == 0)
-        tokenizer = make(&m);
-    if (tokenizer && !(m.has_trainer && m.has_normalizer)) { /* they stand behind the pieces */
+    if (read_model(&m, (message){begin, begin + length}) == 0 && set_settings(&m) == 0)
+        tokenizer = make_tokenizer(&m);
+    if (tokenizer &&
+        !(m.has_trainer && m.has_normalizer)) { /* they follow the pieces: the file is cut short */
         wg_tokenizer_free(tokenizer);
         tokenizer = NULL;
         malformed(&m, "file");
@@ -220,10 +317,124 @@ wg_tokenizer *wg__sentencepiece_read(const char *bytes, int64_t length, const ch
     return tokenizer;
 }
 
-wg_tokenizer *wg_sentencepiece_load(const char *path) {
-    int64_t length;
-    char *bytes = wg__text_file_read(path, &length, "wg_sentencepiece_load");
-    wg_tokenizer *tokenizer = bytes ? wg__sentencepiece_read(bytes, length, path) : NULL;
-    wg__free(bytes);
-    return tokenizer;
+/* ---- Protocol Buffers: writing. Each function appends a field. [MEMORY] ---- */
+
+static int put_varint(wg__text *message, uint64_t value) {
+    char bytes[10];
+    int count = 0;
+    for (; value > 127; value >>= 7)
+        bytes[count++] = (char)(value | 128);
+    bytes[count++] = (char)value;
+    return wg__text_append(message, bytes, count);
+}
+
+static int put_tag(wg__text *message, int32_t number, wire_type type) {
+    return put_varint(message, (uint64_t)number << 3 | type);
+}
+
+/* A varint, also of a negative number. */
+static int put_number(wg__text *message, int32_t number, int64_t value) {
+    return put_tag(message, number, WIRE_VARINT) < 0 ? -1 : put_varint(message, (uint64_t)value);
+}
+
+static int put_float(wg__text *message, int32_t number, float value) {
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    const char bytes[] = {(char)bits, (char)(bits >> 8), (char)(bits >> 16), (char)(bits >> 24)};
+    return put_tag(message, number, WIRE_FIXED32) < 0 ? -1 : wg__text_append(message, bytes, 4);
+}
+
+static int put_bytes(wg__text *message, int32_t number, const char *bytes, int64_t length) {
+    if (put_tag(message, number, WIRE_BYTES) < 0 || put_varint(message, (uint64_t)length) < 0)
+        return -1;
+    return wg__text_append(message, length ? bytes : "", length);
+}
+
+/* ---- Writing ---- */
+
+/* True if a tokenizer.model can express these settings. */
+static bool is_expressible(const wg__pieces *p) {
+    const wg__piece_settings *s = &p->settings;
+    return !s->by_merges && !s->exact_sums && !s->by_grapheme && !s->split_spaces &&
+           !s->split_words && !s->part_unknowns && !s->prefix_first &&
+           s->prefix != WG__PREFIX_MISSING;
+}
+
+/* Appends the gathered message under a number, and empties it. */
+static int put_message(wg__text *out, int32_t number, wg__text *message) {
+    const int status = put_bytes(out, number, message->bytes, message->length);
+    message->length = 0;
+    return status;
+}
+
+static int put_pieces(const wg__pieces *p, wg__text *message, wg__text *out) {
+    const wg__strings *vocabulary = &p->base.vocabulary;
+    int status = 0;
+    for (int64_t i = 0; status == 0 && i < vocabulary->count; i++) {
+        status = put_bytes(message, 1, wg__strings_text(vocabulary, i),
+                           wg__strings_length(vocabulary, i));
+        if (status == 0)
+            status = put_float(message, 2, (float)p->scores[i]);
+        if (status == 0 && p->types[i] != WG__PIECE_NORMAL)
+            status = put_number(message, 3, p->types[i]);
+        if (status == 0)
+            status = put_message(out, 1, message);
+    }
+    return status;
+}
+
+/* The special pieces by id and by name; -1 where there is none. */
+static int put_special(const wg__pieces *p, wg__text *message) {
+    int status = 0;
+    for (int i = 0; status == 0 && i < 4; i++) {
+        const int32_t id = p->base.special[meanings[i]];
+        const char *text = wg_tokenizer_token(&p->base, id);
+        status = put_number(message, 40 + i, id);
+        if (status == 0 && text)
+            status = put_bytes(message, 45 + i, text, (int64_t)strlen(text));
+    }
+    return status;
+}
+
+static int put_trainer(const wg__pieces *p, wg__text *message, wg__text *out) {
+    const wg__piece_settings *s = &p->settings;
+    const struct {
+        int32_t number;
+        int64_t value;
+    } values[] = {{3, s->unigram ? UNIGRAM : BPE},
+                  {4, p->base.vocabulary.count},
+                  {24, s->space_suffix},
+                  {35, s->byte_fallback}};
+    int status = 0;
+    for (size_t i = 0; status == 0 && i < sizeof values / sizeof values[0]; i++)
+        status = put_number(message, values[i].number, values[i].value);
+    if (status == 0)
+        status = put_bytes(message, 44, s->unknown_text, (int64_t)strlen(s->unknown_text));
+    return status < 0 || put_special(p, message) < 0 ? -1 : put_message(out, 2, message);
+}
+
+static int put_normalizer(const wg__pieces *p, wg__text *message, wg__text *out) {
+    const wg__piece_settings *s = &p->settings;
+    const wg__charsmap *map = &p->normalizer.charsmap;
+    const char *name = map->length ? "user_defined" : "identity";
+    const bool flags[] = {s->prefix == WG__PREFIX_ALWAYS, s->remove_spaces, !s->plain_spaces};
+    int status = put_bytes(message, 1, name, (int64_t)strlen(name));
+    if (status == 0 && map->length)
+        status = put_bytes(message, 2, map->blob, map->length);
+    for (int i = 0; status == 0 && i < 3; i++)
+        status = put_number(message, 3 + i, flags[i]);
+    return status < 0 ? -1 : put_message(out, 3, message);
+}
+
+int wg__sentencepiece_write(const wg_tokenizer *tokenizer, wg__text *out) {
+    const wg__pieces *p = (const wg__pieces *)tokenizer;
+    if (tokenizer->kind != &wg__sentencepiece_kind || !is_expressible(p))
+        return 0;
+    wg__text message = {0};
+    const int status = put_pieces(p, &message, out) < 0 || put_trainer(p, &message, out) < 0 ||
+                               put_normalizer(p, &message, out) < 0
+                           ? -1
+                           : 1;
+    wg__free(message.bytes);
+    return status;
 }

@@ -1,18 +1,19 @@
-/* Splitting by a regular expression, with PCRE2. See split.h. */
+/* Splitting a text by a regular expression, with PCRE2. See bpe_kind.h. This is the only file that
+ * uses PCRE2. */
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <pcre2.h>
 #include <stdbool.h>
 #include <string.h>
 
 #include "base/array.h"
-#include "data/tokenizer/split.h"
+#include "data/tokenizer/bpe_kind.h"
 #include "tensor/internal.h"
 
 #define WHERE "pattern"
 #define LONGEST_PATTERN 4096
-#define NESTED_DEEPEST 50
+#define DEEPEST_NESTING 50
 
-/* Steps within one match: patterns come from files, and some take exponential time. */
+/* A limit on the steps of one match: patterns come from files, and some take exponential time. */
 #define MOST_STEPS 10000000
 
 struct wg__splitter {
@@ -24,14 +25,15 @@ struct wg__splitter {
 
 /* ---- Patterns ---- */
 
-/* What has White_Space. PCRE2's own \s has U+180E beside it. */
+/* Unicode's White_Space. PCRE2's own \s also matches U+180E. */
 #define SPACES "\\t-\\r\\x{85}\\p{Z}"
 
 static int unsupported(const char *what, const char *pattern) {
     return wg_fail(WG_ERROR_FORMAT, WHERE, "%s is not supported: %.200s", what, pattern);
 }
 
-/* What means one thing to PCRE2 and another to the programs that patterns are published for. */
+/* Refuses constructs that PCRE2 and the programs for which patterns are published read differently.
+ */
 static int check_class(const char *at, bool in_class, const char *pattern) {
     if (*at == '[' && in_class)
         return unsupported("[ within []", pattern);
@@ -42,7 +44,7 @@ static int check_class(const char *at, bool in_class, const char *pattern) {
     return 0;
 }
 
-/* Writes the pattern for PCRE2: \s and \S by name of what they mean. */
+/* Writes the pattern for PCRE2, with \s and \S spelt out. */
 static int translate(const char *pattern, wg__text *text) {
     bool in_class = false;
     for (const char *at = pattern; *at; at++) {
@@ -82,7 +84,7 @@ static int compile(wg__splitter *splitter, const char *pattern, const wg__text *
     pcre2_compile_context *context = pcre2_compile_context_create(splitter->memory);
     if (!context)
         return wg_fail(WG_ERROR_MEMORY, WHERE, "no memory");
-    pcre2_set_parens_nest_limit(context, NESTED_DEEPEST);
+    pcre2_set_parens_nest_limit(context, DEEPEST_NESTING);
     int error;
     PCRE2_SIZE offset;
     splitter->code =
@@ -138,8 +140,8 @@ void wg__splitter_free(wg__splitter *splitter) {
 
 /* ---- Splitting ---- */
 
-/* pcre2_jit_match leaves out what pcre2_match checks first, which for words takes longer than the
- * match itself; a text that its stack is too small for goes the ordinary way. */
+/* pcre2_jit_match skips the checks of pcre2_match, which for words take longer than the match
+ * itself. A text that needs more than its stack goes to pcre2_match. */
 static int match(const wg__splitter *splitter, const char *text, int64_t length, int64_t at,
                  pcre2_match_data *data) {
     if (splitter->jit) {
@@ -169,7 +171,7 @@ static int64_t character_end(const char *text, int64_t length, int64_t at) {
 static int split(const wg__splitter *splitter, const char *text, int64_t length,
                  pcre2_match_data *data, wg__part_visitor visit, void *context) {
     const PCRE2_SIZE *bounds = pcre2_get_ovector_pointer(data);
-    int64_t at = 0, done = 0; /* where to look, and where what was not handed out yet begins */
+    int64_t at = 0, done = 0; /* where to search, and the end of what was visited */
     int status = 0;
     while (status >= 0 && at < length) {
         int found = match(splitter, text, length, at, data);
@@ -178,7 +180,7 @@ static int split(const wg__splitter *splitter, const char *text, int64_t length,
         if (found < 0)
             return fail_match(found, at);
         int64_t start = (int64_t)bounds[0], end = (int64_t)bounds[1];
-        if (end <= start) { /* an empty match splits nothing off; \K may even turn it round */
+        if (end <= start) { /* an empty match splits nothing; \K may even make end < start */
             at = character_end(text, length, start > at ? start : at);
             continue;
         }

@@ -1,10 +1,9 @@
-/* Whole text files. See text_file.h. */
+/* Text files as a whole, and UTF-8. See text_file.h. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <utf8proc.h>
 
 #include "base/array.h"
 #include "data/tokenizer/text_file.h"
@@ -50,18 +49,6 @@ char *wg__text_file_read(const char *path, int64_t *length, const char *where) {
     return bytes;
 }
 
-/* A name beside `path`, so that renaming stays within one file system; always the same one, so that
- * what a killed process left there is overwritten. */
-static char *name_beside(const char *path) {
-    wg__text name = {0};
-    if (wg__text_append(&name, path, (int64_t)strlen(path)) < 0 ||
-        wg__text_append(&name, ".new", 4) < 0) {
-        wg__free(name.bytes);
-        return NULL;
-    }
-    return name.bytes;
-}
-
 static bool write_synced(const char *path, const char *text, int64_t length) {
     FILE *file = fopen(path, "wb");
     if (!file)
@@ -76,18 +63,23 @@ static bool write_synced(const char *path, const char *text, int64_t length) {
 }
 
 int wg__text_file_write(const char *path, const char *text, int64_t length, const char *where) {
-    char *beside = name_beside(path);
-    if (!beside)
-        return -1;
+    /* In the same folder, so that renaming stays within one file system. The name is always the
+     * same, so that the next run overwrites the file of a killed process. */
+    wg__text temporary = {0};
+    int status = wg__text_append(&temporary, path, (int64_t)strlen(path));
+    if (status == 0)
+        status = wg__text_append(&temporary, ".new", 4);
     errno = 0;
-    int status = 0;
-    if (!write_synced(beside, text, length) || rename(beside, path) != 0) {
+    if (status == 0 &&
+        (!write_synced(temporary.bytes, text, length) || rename(temporary.bytes, path) != 0)) {
         status = wg_fail(WG_ERROR_IO, where, "cannot write %s: %s", path, strerror(errno));
-        unlink(beside);
+        unlink(temporary.bytes);
     }
-    wg__free(beside);
+    wg__free(temporary.bytes);
     return status;
 }
+
+/* ---- UTF-8 ---- */
 
 int64_t wg__utf8_invalid(const char *text, int64_t length) {
     const utf8proc_uint8_t *bytes = (const utf8proc_uint8_t *)text;
@@ -117,4 +109,22 @@ int wg__utf8_check(const char *text, int64_t length, const char *name, const cha
                    "%s is not UTF-8: line %lld, byte %lld is 0x%02x; convert it, for example with "
                    "iconv -f latin1 -t utf-8",
                    name, (long long)line, (long long)offset, (unsigned char)text[offset]);
+}
+
+/* U+0009..000D, 0020, 0085, 00A0, 1680, 2000..200A, 2028, 2029, 202F, 205F, 3000. */
+int64_t wg__space_length(const char *text, int64_t length) {
+    const unsigned char *b = (const unsigned char *)text;
+    if (length < 1)
+        return 0;
+    if (b[0] < 0x80)
+        return b[0] == ' ' || (b[0] >= '\t' && b[0] <= '\r');
+    if (length >= 2 && b[0] == 0xC2)
+        return b[1] == 0x85 || b[1] == 0xA0 ? 2 : 0;
+    if (length < 3 || b[0] < 0xE1 || b[0] > 0xE3)
+        return 0;
+    int character = (b[0] & 0xF) << 12 | (b[1] & 0x3F) << 6 | (b[2] & 0x3F);
+    bool space = character == 0x1680 || (character >= 0x2000 && character <= 0x200A) ||
+                 character == 0x2028 || character == 0x2029 || character == 0x202F ||
+                 character == 0x205F || character == 0x3000;
+    return space ? 3 : 0;
 }

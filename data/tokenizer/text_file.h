@@ -1,15 +1,16 @@
-/* Whole text files: read and written at once, and checked to be UTF-8. */
+/* Text files as a whole, and UTF-8: validity, lengths of characters, white space. */
 #ifndef WG_DATA_TOKENIZER_TEXT_FILE_H
 #define WG_DATA_TOKENIZER_TEXT_FILE_H
 
 #include <stdint.h>
+#include <utf8proc.h>
 
 /* The bytes of a file, followed by a NUL; freed with wg__free. `where` names the caller in the
  * error. NULL with NOT_FOUND, IO, MEMORY. */
 char *wg__text_file_read(const char *path, int64_t *length, const char *where);
 
-/* Writes a file beside `path`, syncs it and renames it over `path`, so that the old one survives
- * any failure. [IO] */
+/* Writes `path`.new, syncs it and renames it to `path`, so that the old file survives any failure.
+ * [IO] */
 int wg__text_file_write(const char *path, const char *text, int64_t length, const char *where);
 
 /* The offset of the first byte that is not valid UTF-8 (RFC 3629: no surrogates, nothing overlong),
@@ -18,5 +19,14 @@ int64_t wg__utf8_invalid(const char *text, int64_t length);
 
 /* -1 with FORMAT, naming `name` (a path), line and byte, unless the text is UTF-8. */
 int wg__utf8_check(const char *text, int64_t length, const char *name, const char *where);
+
+/* The bytes of the first character of a UTF-8 text that is not empty. */
+static inline int64_t wg__utf8_length(const char *text) {
+    return utf8proc_utf8class[(unsigned char)*text];
+}
+
+/* The bytes of the first character if it has Unicode's property White_Space; else, and for an empty
+ * text, 0. */
+int64_t wg__space_length(const char *text, int64_t length);
 
 #endif

@@ -1,9 +1,10 @@
-/* What all tokenizers have in common. See tokenizer.h; the kinds stand in files of their own. */
+/* What all kinds of tokenizers share: properties, added tokens, encoding around them, decoding, and
+ * helpers for JSON. See tokenizer.h and kind.h. */
 #include <string.h>
 
-#include "data/tokenizer/space.h"
-#include "data/tokenizer/text_file.h"
+#include "data/dataset/mmap.h"
 #include "data/tokenizer/kind.h"
+#include "data/tokenizer/text_file.h"
 #include "tensor/internal.h"
 
 /* ---- Lists of ids ---- */
@@ -17,7 +18,7 @@ int wg_token_list_append(wg_token_list *list, int32_t id) {
     return 0;
 }
 
-int wg__token_sink_settle(wg__token_sink *sink) {
+int wg__token_sink_flush(wg__token_sink *sink) {
     enum { MANY = 1 << 14 };
     return sink->drain && sink->list.count >= MANY ? sink->drain(sink->context) : 0;
 }
@@ -27,7 +28,7 @@ void wg_token_list_free(wg_token_list *list) {
     *list = (wg_token_list){0};
 }
 
-/* ---- What a tokenizer is ---- */
+/* ---- Properties ---- */
 
 const char *wg_tokenizer_kind(const wg_tokenizer *tokenizer) {
     return tokenizer ? tokenizer->kind->name : NULL;
@@ -62,9 +63,15 @@ static const wg__added_token *added_of_id(const wg_tokenizer *tokenizer, int32_t
     return number < 0 ? NULL : &tokenizer->added[number];
 }
 
-bool wg_tokenizer_is_special(const wg_tokenizer *tokenizer, int32_t id) {
+bool wg__tokenizer_is_special(const wg_tokenizer *tokenizer, int32_t id) {
     const wg__added_token *token = added_of_id(tokenizer, id);
     return token && token->special;
+}
+
+const char *wg__tokenizer_added_text(const wg_tokenizer *tokenizer, int32_t id) {
+    const wg__added_token *token = added_of_id(tokenizer, id);
+    return token ? wg__strings_text(&tokenizer->added_texts, token - tokenizer->added)
+                 : wg_tokenizer_token(tokenizer, id);
 }
 
 /* ---- Making and freeing ---- */
@@ -167,7 +174,7 @@ int wg__tokenizer_add(wg_tokenizer *tokenizer, const char *text, const wg__added
 
 int wg__tokenizer_set_special(wg_tokenizer *tokenizer, wg_special_token which, int32_t id) {
     tokenizer->special[which] = id;
-    if (added_of_id(tokenizer, id)) /* perhaps under another text than the vocabulary's */
+    if (added_of_id(tokenizer, id)) /* keeps a text that differs from the vocabulary's */
         return 0;
     return wg__tokenizer_add(tokenizer, NULL, &(wg__added_token){.id = id, .special = true});
 }
@@ -201,18 +208,18 @@ int wg__tokenizer_find_special(wg_tokenizer *tokenizer) {
 
 typedef struct encoding {
     const wg_tokenizer *tokenizer;
-    bool special; /* are special tokens read, too? */
+    bool special; /* special tokens are found, too */
     const char *text;
     int64_t length;
-    bool begins[256]; /* with which bytes do added tokens begin? */
+    bool begins[256]; /* an added token begins with this byte */
     wg__token_sink *sink;
 } encoding;
 
-static bool is_read(const encoding *e, const wg__added_token *token) {
+static bool is_found(const encoding *e, const wg__added_token *token) {
     return e->special || !token->special;
 }
 
-/* The longest added token that stands at `at`, or NULL. */
+/* The longest added token at `at`, or NULL. */
 static const wg__added_token *added_at(const encoding *e, int64_t at, int64_t *length) {
     const wg__strings *texts = &e->tokenizer->added_texts;
     const wg__added_token *found = NULL;
@@ -220,7 +227,7 @@ static const wg__added_token *added_at(const encoding *e, int64_t at, int64_t *l
     for (int64_t n = 1; n <= texts->longest && at + n <= e->length; n++) {
         hash = wg__hash_step(hash, e->text[at + n - 1]);
         int64_t number = wg__strings_find_joined(texts, hash, "", 0, e->text + at, n);
-        if (number >= 0 && is_read(e, &e->tokenizer->added[number])) {
+        if (number >= 0 && is_found(e, &e->tokenizer->added[number])) {
             found = &e->tokenizer->added[number];
             *length = n;
         }
@@ -235,7 +242,7 @@ static int encode_stretch(const encoding *e, int64_t start, int64_t end) {
                                       e->sink);
 }
 
-/* The end of text[start..end) without the white space at its end. */
+/* The end of text[start..end) without its trailing white space. */
 static int64_t strip_end(const encoding *e, int64_t start, int64_t end) {
     for (;;) {
         int64_t at = end - 1;
@@ -251,7 +258,7 @@ static int encode_around_added(encoding *e) {
     int64_t start = 0, at = 0;
     bool any = false;
     for (int64_t i = 0; i < e->tokenizer->added_texts.count; i++)
-        if (is_read(e, &e->tokenizer->added[i]))
+        if (is_found(e, &e->tokenizer->added[i]))
             any = e->begins[(unsigned char)*wg__strings_text(&e->tokenizer->added_texts, i)] = true;
     while (any && at < e->length) {
         int64_t length = 0;
@@ -264,7 +271,7 @@ static int encode_around_added(encoding *e) {
         int64_t end = token->strip_left ? strip_end(e, start, at) : at;
         if (encode_stretch(e, start, end) < 0 ||
             wg_token_list_append(&e->sink->list, token->id) < 0 ||
-            wg__token_sink_settle(e->sink) < 0)
+            wg__token_sink_flush(e->sink) < 0)
             return -1;
         at += length;
         while (token->strip_right && (length = wg__space_length(e->text + at, e->length - at)) > 0)
@@ -303,4 +310,222 @@ int wg_tokenizer_encode(const wg_tokenizer *tokenizer, const char *text, int64_t
     const int status = wg__tokenizer_encode(tokenizer, text, length, options, &sink);
     *list = sink.list;
     return status;
+}
+
+/* ---- Decoding: bytes to characters ----
+ * The kinds give bytes; here they become whole characters.
+ *
+ *     ids     |  a  |  b  |   c   |
+ *     bytes   | E2  | 82  | AC 20 |      from the kind
+ *     text    |     |     | "€ "  |      the bytes of an unfinished character are held back
+ *
+ * Bytes that are not UTF-8 become U+FFFD, one for each maximal subpart of a character (The Unicode
+ * Standard, section 3.9), as in Python and most browsers. */
+
+/* The length of a character that begins with the byte `first`, and the range of its second byte
+ * (RFC 3629, section 4); 0 if no character begins so. */
+static int64_t length_of_character(unsigned char first, unsigned char *low, unsigned char *high) {
+    *low = first == 0xE0 ? 0xA0 : first == 0xF0 ? 0x90 : 0x80;
+    *high = first == 0xED ? 0x9F : first == 0xF4 ? 0x8F : 0xBF;
+    return first < 0x80    ? 1
+           : first < 0xC2  ? 0
+           : first < 0xE0  ? 2
+           : first < 0xF0  ? 3
+           : first <= 0xF4 ? 4
+                           : 0;
+}
+
+typedef enum subpart { WHOLE, UNFINISHED, INVALID } subpart;
+
+/* The bytes of the next subpart: a whole character, the beginning of one that `length` cuts off, or
+ * an invalid one. */
+static int64_t next_subpart(const unsigned char *bytes, int64_t length, subpart *what) {
+    unsigned char low, high;
+    int64_t wanted = length_of_character(bytes[0], &low, &high), n = 1;
+    while (n < wanted && n < length && bytes[n] >= low && bytes[n] <= high) {
+        low = 0x80;
+        high = 0xBF;
+        n++;
+    }
+    *what = n == wanted ? WHOLE : n == length && n < wanted ? UNFINISHED : INVALID;
+    return n;
+}
+
+/* Moves the characters of `bytes` to `text`; an unfinished one stays, unless `end`. */
+static int take_characters(wg__text *bytes, bool end, wg__text *text) {
+    const unsigned char *data = (const unsigned char *)bytes->bytes;
+    int64_t at = 0, start = 0, length = bytes->length;
+    while (at < length) {
+        subpart what;
+        int64_t n = next_subpart(data + at, length - at, &what);
+        if (what == UNFINISHED && !end)
+            break;
+        if (what != WHOLE) {
+            if (wg__text_append(text, bytes->bytes + start, at - start) < 0 ||
+                wg__text_append(text, "\xEF\xBF\xBD", 3) < 0)
+                return -1;
+            start = at + n;
+        }
+        at += n;
+    }
+    if (wg__text_append(text, bytes->bytes + start, at - start) < 0)
+        return -1;
+    memmove(bytes->bytes, bytes->bytes + at, (size_t)(length - at));
+    bytes->length = length - at;
+    return 0;
+}
+
+/* ---- Decoding at once ---- */
+
+static int decode_id(const wg_tokenizer *tokenizer, int32_t id, const wg_decode_options *options,
+                     wg__decode_state *state, wg__text *bytes) {
+    if (id < 0 || id >= tokenizer->vocabulary.count)
+        return wg_fail(WG_ERROR_INDEX, "wg_tokenizer_decode",
+                       "id %d is outside the vocabulary of %lld tokens", id,
+                       (long long)tokenizer->vocabulary.count);
+    if (options->skip_special && wg__tokenizer_is_special(tokenizer, id))
+        return 0;
+    return tokenizer->kind->decode(tokenizer, id, options, state, bytes);
+}
+
+char *wg_tokenizer_decode(const wg_tokenizer *tokenizer, const int32_t *ids, int64_t count,
+                          const wg_decode_options *options) {
+    static const wg_decode_options defaults;
+    if (!tokenizer)
+        return NULL;
+    wg__decode_state state = {0};
+    wg__text bytes = {0}, text = {0};
+    int status = wg__text_append(&bytes, "", 0);
+    for (int64_t i = 0; status == 0 && i < count; i++)
+        status = decode_id(tokenizer, ids[i], options ? options : &defaults, &state, &bytes);
+    if (status == 0)
+        status = take_characters(&bytes, true, &text);
+    wg__free(bytes.bytes);
+    if (status < 0) {
+        wg__free(text.bytes);
+        return NULL;
+    }
+    return text.bytes;
+}
+
+/* ---- Decoding as a stream ---- */
+
+struct wg_decode_stream {
+    const wg_tokenizer *tokenizer;
+    wg_decode_options options;
+    wg__decode_state state;
+    wg__text bytes; /* not returned yet */
+    wg__text text;
+};
+
+wg_decode_stream *wg_decode_stream_new(const wg_tokenizer *tokenizer,
+                                       const wg_decode_options *options) {
+    wg_decode_stream *stream = tokenizer ? wg__calloc(1, sizeof *stream) : NULL;
+    if (!stream)
+        return NULL;
+    stream->tokenizer = tokenizer;
+    if (options)
+        stream->options = *options;
+    return stream;
+}
+
+static const char *take_text(wg_decode_stream *stream, bool end, int64_t *length) {
+    stream->text.length = 0;
+    if (wg__text_append(&stream->bytes, "", 0) < 0 ||
+        take_characters(&stream->bytes, end, &stream->text) < 0)
+        return NULL;
+    if (length)
+        *length = stream->text.length;
+    return stream->text.bytes;
+}
+
+const char *wg_decode_stream_next(wg_decode_stream *stream, int32_t id, int64_t *length) {
+    if (!stream ||
+        decode_id(stream->tokenizer, id, &stream->options, &stream->state, &stream->bytes) < 0)
+        return NULL;
+    return take_text(stream, false, length);
+}
+
+const char *wg_decode_stream_end(wg_decode_stream *stream, int64_t *length) {
+    if (!stream)
+        return NULL;
+    const char *text = take_text(stream, true, length);
+    stream->state = (wg__decode_state){0};
+    return text;
+}
+
+void wg_decode_stream_free(wg_decode_stream *stream) {
+    if (!stream)
+        return;
+    wg__free(stream->bytes.bytes);
+    wg__free(stream->text.bytes);
+    wg__free(stream);
+}
+
+/* ---- Text files for training ---- */
+
+int wg__each_text_file(int count, const char *const *paths, const char *where,
+                       int (*add)(void *context, const char *text, int64_t length,
+                                  const char *path),
+                       void *context) {
+    int status = 0;
+    for (int i = 0; status == 0 && i < count; i++) {
+        wg__text_map text;
+        status = wg__text_map_open(&text, paths[i], where);
+        if (status == 0)
+            status = add(context, text.bytes, text.length, paths[i]);
+        wg__text_map_close(&text);
+    }
+    return status;
+}
+
+/* ---- JSON ---- */
+
+void wg__json_append(json_t **list, json_t *item) {
+    if (json_array_append_new(*list, item) < 0) {
+        json_decref(*list);
+        *list = NULL;
+    }
+}
+
+static int append_dump(const char *bytes, size_t size, void *context) {
+    return wg__text_append(context, bytes, (int64_t)size);
+}
+
+int wg__json_dump(const json_t *json, size_t flags, wg__text *out) {
+    if (json && json_dump_callback(json, append_dump, out, flags) == 0)
+        return 0;
+    return wg_error_pending() ? -1 : wg_fail(WG_ERROR_MEMORY, "tokenizer", "no memory for JSON");
+}
+
+json_t *wg__json_parse(const char *json, int64_t length, const char *name) {
+    json_error_t error;
+    json_t *root = json_loadb(json, (size_t)length, JSON_REJECT_DUPLICATES, &error);
+    if (!root)
+        wg_fail(WG_ERROR_FORMAT, "tokenizer", "%s is not JSON: line %d: %s", name, error.line,
+                error.text);
+    return root;
+}
+
+json_t *wg__numbers_to_json(int64_t count, const double *numbers) {
+    json_t *list = json_array();
+    for (int64_t i = 0; i < count; i++)
+        wg__json_append(&list, json_real(numbers[i]));
+    return list;
+}
+
+double *wg__numbers_of_json(const json_t *json, int64_t count, const char *key, const char *where) {
+    bool good = json_is_array(json) && (int64_t)json_array_size(json) == count;
+    double *numbers = good ? wg__alloc((size_t)(count + 1) * sizeof *numbers) : NULL;
+    for (int64_t i = 0; numbers && good && i < count; i++) {
+        const json_t *number = json_array_get(json, (size_t)i);
+        good = json_is_number(number);
+        numbers[i] = json_number_value(number);
+    }
+    if (!good) {
+        wg_fail(WG_ERROR_FORMAT, where, "\"%s\" is no list of %lld numbers", key, (long long)count);
+        wg__free(numbers);
+        return NULL;
+    }
+    return numbers;
 }

@@ -3,11 +3,11 @@
  *     "Unaffable, isn't it?"
  *       clean, lower-case, NFD without accents, split at spaces, CJK and punctuation
  *     unaffable  ,  isn  '  t  it  ?
- *       longest match from the left; pieces that continue a word carry ##
+ *       longest match from the left; pieces that continue a word begin with ##
  *     un ##aff ##able  ,  isn  '  t  it  ?
  *
  * With the published vocabularies the ids equal those of google-research/bert's tokenization.py on
- * any text, except for characters that Unicode assigned after the Python that runs it was made. */
+ * any text, except for characters that Unicode assigned after that Python was released. */
 #ifndef WG_DATA_TOKENIZER_WORDPIECE_H
 #define WG_DATA_TOKENIZER_WORDPIECE_H
 
@@ -18,8 +18,8 @@ WG_BEGIN_DECLS
 typedef struct wg_wordpiece_options {
     bool cased;              /* keep capitals and accents, as the cased models do */
     int max_word_characters; /* longer words become [UNK]; 0: 200, as published (others use 100) */
-    bool huggingface; /* fold rare characters as huggingface/tokenizers does where that differs from
-                       * google-research/bert; a tokenizer.json has it so */
+    bool huggingface;        /* fold rare characters as huggingface/tokenizers does, not as
+                              * google-research/bert; a tokenizer.json means this */
 } wg_wordpiece_options;
 
 /* A tokenizer of these tokens in this order; they are copied. Freed with wg_tokenizer_free.
@@ -28,27 +28,27 @@ WG_API wg_tokenizer *wg_wordpiece_new(int64_t count, const char *const *tokens,
                                       const wg_wordpiece_options *options);
 
 /* Reads a vocab.txt, one token a line. Freed with wg_tokenizer_free.
- * [NOT_FOUND, IO; FORMAT with the line that is wrong] */
+ * [NOT_FOUND, IO; FORMAT with the line, or if [UNK] is missing] */
 WG_API wg_tokenizer *wg_wordpiece_load(const char *path, const wg_wordpiece_options *options);
 
 /* Writes the vocabulary as a vocab.txt, beside it first and then renamed.
- * [IO; ARGUMENT if it is no WordPiece tokenizer] */
+ * [IO; ARGUMENT if it is not a WordPiece tokenizer] */
 WG_API int wg_wordpiece_save(const wg_tokenizer *tokenizer, const char *path);
 
 typedef struct wg_wordpiece_training {
-    int64_t vocabulary_size; /* 0: 4096; fewer are made if the text has no more to merge */
+    int64_t vocabulary_size; /* 0: 4096; fewer if the text has no more pairs to merge */
     int64_t min_frequency;   /* a pair of pieces seen less often is not merged; 0: 2 */
-    int64_t alphabet_limit;  /* only so many of the commonest characters; 0: 1000 */
+    int64_t alphabet_limit;  /* only so many of the most frequent characters; 0: 1000 */
     wg_wordpiece_options options;
 } wg_wordpiece_training;
 
 /* Learns a vocabulary: [PAD] [UNK] [CLS] [SEP] [MASK], then the characters of the text (each as the
- * beginning of a word, and as ## if it occurs within longer words), then merges. Each merge joins
- * the two neighbouring pieces that occur together most often in the words of the text (as byte-pair
- * encoding does, Sennrich et al. 2016); of equals the first in order of bytes. The same text gives
- * the same vocabulary everywhere. Freed with wg_tokenizer_free.
- * [FORMAT for text that is not UTF-8 or has no words; ARGUMENT for a vocabulary that cannot hold
- * the specials and the characters, saying what size can] */
+ * beginning of a word, and with ## if it occurs within longer words), then merges. Each merge joins
+ * the most frequent pair of neighbouring pieces in the words of the text (as byte-pair encoding
+ * does, Sennrich et al. 2016); of equals the first in byte order. The same text gives the same
+ * vocabulary everywhere. Freed with wg_tokenizer_free. [FORMAT for text that is not UTF-8 or has no
+ * words; ARGUMENT for a vocabulary that cannot hold the specials and the characters, saying what
+ * size can] */
 WG_API wg_tokenizer *wg_wordpiece_train(const char *text, int64_t length,
                                         const wg_wordpiece_training *training);
 

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "data/tokenizer/bpe.h"
+#include "data/tokenizer/bpe_kind.h"
 #include "data/tokenizer/text_file.h"
 #include "base/alloc.h"
 #include "tensor/internal.h"
@@ -23,7 +23,7 @@ START_TEST(the_end_of_text_is_read_only_when_asked) {
     int32_t end = wg_tokenizer_special(tokenizer, WG_TOKEN_END);
     ck_assert_int_eq(end, wg_tokenizer_size(tokenizer) - 1);
     ck_assert_int_eq(wg_tokenizer_special(tokenizer, WG_TOKEN_BEGIN), end);
-    ck_assert(wg_tokenizer_is_special(tokenizer, end));
+    ck_assert(wg__tokenizer_is_special(tokenizer, end));
     ck_assert_int_eq(wg_tokenizer_special(tokenizer, WG_TOKEN_MASK), -1);
     const char *text = "a<|endoftext|>b <|endoftext|>";
     wg_encode_options options = {.special_tokens = true};
@@ -61,7 +61,7 @@ static wg_tokenizer *few_merges(const wg_bpe_options *options) {
             c = wg_tokenizer_id(fixture_tokenizer, "c"),
             space = wg_tokenizer_id(fixture_tokenizer, "\u0120");
     const int32_t merges[][2] = {{b, c}, {a, b}, {space, 256}};
-    wg_tokenizer *tokenizer = wg_bpe_new(260, tokens, 3, merges, options);
+    wg_tokenizer *tokenizer = wg__bpe_new(260, tokens, 3, merges, options);
     wg_tokenizer_free(fixture_tokenizer);
     return tokenizer;
 }
@@ -209,7 +209,7 @@ START_TEST(saved_files_are_read_back_the_same) {
     snprintf(vocabulary, sizeof vocabulary, "%s/vocab.json", scratch());
     snprintf(merges, sizeof merges, "%s/merges.txt", scratch());
     wg_tokenizer *tokenizer = load_fixture();
-    ck_assert_int_eq(wg_bpe_save(tokenizer, vocabulary, merges), 0);
+    ck_assert_int_eq(wg__bpe_save(tokenizer, vocabulary, merges), 0);
     char *json = wg_tokenizer_to_json(tokenizer);
     const char *const ways[] = {vocabulary, merges, scratch()};
     for (size_t i = 0; i < WG_COUNT(ways); i++) {
@@ -230,7 +230,7 @@ END_TEST
 
 static void assert_bad_files(const char *vocabulary, const char *merges, const char *message) {
     ck_assert_ptr_null(
-        wg_bpe_load(write_text("vocab.json", vocabulary), write_text("merges.txt", merges), NULL));
+        wg__bpe_load(write_text("vocab.json", vocabulary), write_text("merges.txt", merges), NULL));
     assert_error(WG_ERROR_FORMAT, message);
 }
 
@@ -238,8 +238,8 @@ START_TEST(bad_files_are_refused_with_their_reason) {
     int64_t length;
     char *good = wg__text_file_read(fixture("tokenizers/bpe/vocab.json"), &length, "test");
     assert_bad_files("", "", "not JSON");
-    assert_bad_files("[]", "", "vocab.json is no object of tokens");
-    assert_bad_files("{}", "", "vocab.json is no object of tokens");
+    assert_bad_files("[]", "", "vocab.json is not an object of tokens");
+    assert_bad_files("{}", "", "vocab.json is not an object of tokens");
     assert_bad_files("{\"a\": 0, \"b\": 0}", "", "are both 0");
     assert_bad_files("{\"a\": 1}", "", "the id of \"a\" is not 0 to 0");
     assert_bad_files("{\"a\": \"0\"}", "", "the id of \"a\"");
@@ -252,8 +252,8 @@ START_TEST(bad_files_are_refused_with_their_reason) {
     assert_bad_files(good, "#version: 0.2\n\na b\n", "merges.txt: line 2 is not two");
     assert_bad_files(good, "#version: 0.2\nt h\nzz a\n",
                      "line 3: the vocabulary has no token \"zz\"");
-    assert_bad_files(good, "t h\nz q\n", "merge 2 of \"z\" and \"q\" is no token");
-    assert_bad_files(good, "t h\nt h\n", "stands there twice");
+    assert_bad_files(good, "t h\nz q\n", "merge 2 of \"z\" and \"q\" is not a token");
+    assert_bad_files(good, "t h\nt h\n", "occurs twice");
     assert_bad_files(good, "t \xff\n", "merges.txt is not UTF-8: line 1");
     wg__free(good);
 }
@@ -268,7 +268,7 @@ START_TEST(files_cut_short_give_errors_and_never_a_crash) {
         length--;
     for (int64_t n = 0; n < length; n++) {
         write_file(paths[0], good, (size_t)n);
-        ck_assert_ptr_null(wg_bpe_load(paths[0], paths[1], NULL));
+        ck_assert_ptr_null(wg__bpe_load(paths[0], paths[1], NULL));
         assert_error(WG_ERROR_FORMAT, "");
     }
     wg__free(good);
@@ -290,13 +290,13 @@ START_TEST(merges_cut_short_are_refused_or_read_as_the_shorter_list) {
     snprintf(whole, sizeof whole, "%s", fixture("tokenizers/bpe/vocab.json"));
     for (int64_t n = 0; n < length; n++) {
         write_file(cut, merges, (size_t)n);
-        wg_tokenizer *tokenizer = wg_bpe_load(whole, cut, NULL);
+        wg_tokenizer *tokenizer = wg__bpe_load(whole, cut, NULL);
         if (!tokenizer) {
             assert_error(WG_ERROR_FORMAT, "merge");
             refused++;
             continue;
         }
-        ck_assert_int_eq(wg_bpe_save(tokenizer, copy, kept), 0);
+        ck_assert_int_eq(wg__bpe_save(tokenizer, copy, kept), 0);
         int64_t count;
         char *again = wg__text_file_read(kept, &count, "test");
         const int64_t head_count = (int64_t)strlen(head),

@@ -98,7 +98,7 @@ START_TEST(bad_texts_and_vocabularies_are_refused) {
          "not one character"},
         {"{\"format\":\"wengert-tokenizer\",\"kind\":\"byte\",\"options\":{},\"vocabulary\":[\"a\"]"
          "}",
-         "256 bytes"},
+         "<0x00> to <0xFF>"},
     };
     for (size_t i = 0; i < WG_COUNT(bad); i++) {
         ck_assert_ptr_null(wg_tokenizer_from_json(bad[i][0]));

@@ -3,7 +3,7 @@
 #include <jansson.h>
 #include <string.h>
 
-#include "data/tokenizer/huggingface.h"
+#include "data/tokenizer/kind.h"
 #include "data/tokenizer/text_file.h"
 #include "tensor/internal.h"
 #include "tests/support/testing.h"
@@ -63,7 +63,7 @@ END_TEST
 START_TEST(a_vocabulary_that_contradicts_itself_is_refused) {
     assert_refused("hf_gpt2", "model", "vocab", "{}", "no vocabulary");
     assert_refused("hf_gpt2", "model", "vocab", "{\"a\": 1}", "id of \"a\"");
-    assert_refused("hf_gpt2", "model", "merges", "[\"zz q\"]", "merge 1 is of what is no token");
+    assert_refused("hf_gpt2", "model", "merges", "[\"zz q\"]", "merge 1 contains a text that is not a token");
     assert_refused("hf_gpt2", "model", "merges", "[3]", "merge 1 is not of two");
     assert_refused("hf_gpt2", "", "added_tokens", "[{\"id\": 5, \"content\": \"zz\"}]",
                    "is added as \"zz\"");
@@ -73,7 +73,7 @@ START_TEST(a_vocabulary_that_contradicts_itself_is_refused) {
                    "beyond the vocabulary");
     assert_refused("hf_gpt2", "", "added_tokens",
                    "[{\"id\": 600, \"content\": \"zz\", \"single_word\": true}]", "single_word");
-    assert_refused("hf_t5", "model", "vocab", "[[\"a\"]]", "no pair of text and score");
+    assert_refused("hf_t5", "model", "vocab", "[[\"a\"]]", "not a pair of text and score");
 }
 END_TEST
 
@@ -118,7 +118,7 @@ START_TEST(special_tokens_keep_their_meaning) {
     ck_assert_str_eq(wg_tokenizer_token(tokenizer, wg_tokenizer_special(tokenizer, WG_TOKEN_END)),
                      "<|endoftext|>");
     int32_t added = wg_tokenizer_id(tokenizer, "[INST]");
-    ck_assert(!wg_tokenizer_is_special(tokenizer, added));
+    ck_assert(!wg__tokenizer_is_special(tokenizer, added));
     wg_token_list list = {0};
     ck_assert_int_eq(wg_tokenizer_encode(tokenizer, "[INST]<|endoftext|>", -1, NULL, &list), 0);
     ck_assert_int_eq(list.ids[0], added);

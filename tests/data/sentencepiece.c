@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "data/tokenizer/sentencepiece.h"
-#include "data/tokenizer/sentencepiece_kind.h"
 #include "data/tokenizer/text_file.h"
 #include "base/alloc.h"
 #include "tensor/internal.h"
@@ -14,7 +13,7 @@
 static wg_tokenizer *load_fixture(const char *name) {
     char path[256];
     snprintf(path, sizeof path, "tokenizers/%s.model", name);
-    wg_tokenizer *tokenizer = wg_sentencepiece_load(fixture(path));
+    wg_tokenizer *tokenizer = wg_tokenizer_load(fixture(path));
     assert_no_error();
     return tokenizer;
 }
@@ -27,8 +26,8 @@ START_TEST(control_pieces_come_of_text_only_when_asked) {
     ck_assert_int_eq(wg_tokenizer_special(tokenizer, WG_TOKEN_BEGIN), 1);
     ck_assert_int_eq(wg_tokenizer_special(tokenizer, WG_TOKEN_END), 2);
     ck_assert_int_eq(wg_tokenizer_special(tokenizer, WG_TOKEN_PAD), -1);
-    ck_assert(wg_tokenizer_is_special(tokenizer, 1));
-    ck_assert(!wg_tokenizer_is_special(tokenizer, wg_tokenizer_id(tokenizer, "[INST]")));
+    ck_assert(wg__tokenizer_is_special(tokenizer, 1));
+    ck_assert(!wg__tokenizer_is_special(tokenizer, wg_tokenizer_id(tokenizer, "[INST]")));
     wg_encode_options options = {.special_tokens = true};
     ck_assert_ptr_null(strstr(tokens_of(tokenizer, "<s>a</s><0x41>", NULL), "<s>"));
     ck_assert_ptr_null(strstr(tokens_of(tokenizer, "<s>a</s><0x41>", &options), "<0x41>"));
@@ -114,7 +113,7 @@ START_TEST(a_model_that_contradicts_itself_is_refused) {
         uint8_t type;
         const char *message;
     } cases[] = {
-        {0, WG__PIECE_NORMAL, "no piece stands for the unknown"},
+        {0, WG__PIECE_NORMAL, "no piece is of type unknown"},
         {1, WG__PIECE_UNKNOWN, "both unknown"},
         {1, WG__PIECE_BYTE, "piece 2 is of type byte"},
         {1, WG__PIECE_UNUSED, "unused"},
@@ -141,7 +140,7 @@ static void assert_bad(const char *bytes, int64_t length, const char *message) {
 
 START_TEST(damaged_files_are_refused_with_their_reason) {
     const char unknown[] = "\x0a\x09\x0a\x05<unk>\x18\x02";
-    assert_bad("", 0, "no piece stands for the unknown");
+    assert_bad("", 0, "no piece is of type unknown");
     assert_bad("\x0a", 1, "file is damaged");
     assert_bad("\x0a\x7f", 2, "file is damaged");
     assert_bad("\x00\x01", 2, "file is damaged");
@@ -181,7 +180,7 @@ START_TEST(damaged_files_are_refused_with_their_reason) {
            "abcdx",
            13);
     assert_bad(file, 24, "closed by NUL");
-    ck_assert_ptr_null(wg_sentencepiece_load("none.model"));
+    ck_assert_ptr_null(wg_tokenizer_load("none.model"));
     assert_error(WG_ERROR_NOT_FOUND, "none.model");
 }
 END_TEST

@@ -9,7 +9,7 @@
 #include "data/tokenizer/bpe.h"
 #include "data/tokenizer/characters.h"
 #include "data/tokenizer/text_file.h"
-#include "data/tokenizer/export.h"
+#include "data/tokenizer/kind.h"
 #include "data/tokenizer/wordpiece.h"
 #include "base/alloc.h"
 #include "tensor/internal.h"
@@ -147,7 +147,7 @@ START_TEST(special_tokens_come_of_text_only_if_asked_for) {
     if (!tokenizer)
         return;
     for (int32_t id = 0; id < wg_tokenizer_size(tokenizer); id++) {
-        if (!wg_tokenizer_is_special(tokenizer, id))
+        if (!wg__tokenizer_is_special(tokenizer, id))
             continue;
         char text[256];
         const int length =
@@ -158,7 +158,7 @@ START_TEST(special_tokens_come_of_text_only_if_asked_for) {
         ck_assert_int_eq(wg_tokenizer_encode(tokenizer, text, length, &options, &asked), 0);
         bool found = false;
         for (int64_t i = 0; i < plain.count; i++)
-            ck_assert_msg(!wg_tokenizer_is_special(tokenizer, plain.ids[i]) ||
+            ck_assert_msg(!wg__tokenizer_is_special(tokenizer, plain.ids[i]) ||
                               plain.ids[i] == wg_tokenizer_special(tokenizer, WG_TOKEN_UNKNOWN),
                           "\"%s\" gives the special token %d", text, plain.ids[i]);
         for (int64_t i = 0; i < asked.count; i++)

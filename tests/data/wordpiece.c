@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "data/tokenizer/text_file.h"
+#include "data/tokenizer/kind.h"
 #include "data/tokenizer/wordpiece.h"
 #include "io/checkpoint/checkpoint.h"
 #include "tensor/internal.h"
@@ -269,7 +270,7 @@ START_TEST(a_vocabulary_file_may_have_windows_lines_and_no_last_newline) {
     ck_assert_str_eq(wg_tokenizer_token(tokenizer, 2), "dog");
     ck_assert_int_eq(wg_tokenizer_id(tokenizer, "the"), 1);
     ck_assert_int_eq(wg_tokenizer_special(tokenizer, WG_TOKEN_MASK), -1);
-    ck_assert(!wg_tokenizer_is_special(tokenizer, -1));
+    ck_assert(!wg__tokenizer_is_special(tokenizer, -1));
     wg_tokenizer_free(tokenizer);
 }
 END_TEST

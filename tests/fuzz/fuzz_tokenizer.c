@@ -15,8 +15,6 @@
 
 #include "data/tokenizer/bpe.h"
 #include "data/tokenizer/bpe_kind.h"
-#include "data/tokenizer/huggingface.h"
-#include "data/tokenizer/sentencepiece_kind.h"
 #include "data/tokenizer/tokenizer.h"
 #include "data/tokenizer/kind.h"
 #include "tensor/internal.h"
@@ -27,7 +25,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
 
 static wg_tokenizer *read_json(const char *bytes, int64_t length,
                                wg_tokenizer *(*read)(const json_t *)) {
-    json_t *root = wg__tokenizer_parse_json(bytes, length, "fuzz");
+    json_t *root = wg__json_parse(bytes, length, "fuzz");
     wg_tokenizer *tokenizer = root ? read(root) : NULL;
     json_decref(root);
     return tokenizer;
@@ -42,7 +40,7 @@ static wg_tokenizer *read_bpe(const char *bytes, int64_t length) {
     const char *nul = memchr(bytes, '\0', (size_t)length);
     int64_t json_length = nul ? nul - bytes : length;
     int64_t merges_length = nul ? length - json_length - 1 : 0;
-    json_t *vocabulary = wg__tokenizer_parse_json(bytes, json_length, "fuzz");
+    json_t *vocabulary = wg__json_parse(bytes, json_length, "fuzz");
     char *merges = calloc((size_t)merges_length + 1, 1);
     if (nul && merges)
         memcpy(merges, nul + 1, (size_t)merges_length);
@@ -63,7 +61,7 @@ static wg_tokenizer *read_tokenizer(int reader, const char *bytes, int64_t lengt
     case 'h':
         return read_json(bytes, length, read_huggingface);
     case 'j':
-        return read_json(bytes, length, wg__tokenizer_from_json_root);
+        return read_json(bytes, length, wg__tokenizer_of_json);
     case 'g':
         return read_bpe(bytes, length);
     default:

@@ -1,0 +1,494 @@
+/* Tokenizers as files: our own JSON, loading a file of any format, and exporting the files of other
+ * programs. See tokenizer.h. */
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "data/tokenizer/bpe_kind.h"
+#include "data/tokenizer/sentencepiece.h"
+#include "data/tokenizer/text_file.h"
+#include "data/tokenizer/wordpiece.h"
+#include "io/checkpoint/checkpoint.h"
+#include "tensor/internal.h"
+
+#define FORMAT_NAME "wengert-tokenizer"
+
+/* All kinds. */
+static const wg__tokenizer_kind *const kinds[] = {
+    &wg__bpe_kind,     &wg__byte_kind,          &wg__char_kind,
+    &wg__llama2c_kind, &wg__sentencepiece_kind, &wg__wordpiece_kind,
+};
+
+static const char *const json_names[WG_TOKEN_SPECIAL_COUNT] = {
+    [WG_TOKEN_PAD] = "pad",     [WG_TOKEN_UNKNOWN] = "unknown",
+    [WG_TOKEN_CLASS] = "class", [WG_TOKEN_SEPARATOR] = "separator",
+    [WG_TOKEN_MASK] = "mask",   [WG_TOKEN_BEGIN] = "begin",
+    [WG_TOKEN_END] = "end",
+};
+
+/* ---- Our own JSON: writing ---- */
+
+static json_t *vocabulary_to_json(const wg__strings *vocabulary) {
+    json_t *list = json_array();
+    for (int64_t i = 0; i < vocabulary->count; i++)
+        wg__json_append(&list, json_string(wg__strings_text(vocabulary, i)));
+    return list;
+}
+
+static json_t *special_to_json(const wg_tokenizer *tokenizer) {
+    json_t *object = json_object();
+    for (int i = 0; object && i < WG_TOKEN_SPECIAL_COUNT; i++)
+        if (tokenizer->special[i] >= 0 &&
+            json_object_set_new(object, json_names[i], json_integer(tokenizer->special[i])) < 0) {
+            json_decref(object);
+            object = NULL;
+        }
+    return object;
+}
+
+static json_t *added_to_json(const wg_tokenizer *tokenizer) {
+    json_t *list = json_array();
+    for (int64_t i = 0; i < tokenizer->added_texts.count; i++) {
+        const wg__added_token *token = &tokenizer->added[i];
+        wg__json_append(&list, json_pack("{s:i, s:s, s:b, s:b, s:b}", "id", token->id, "text",
+                                         wg__strings_text(&tokenizer->added_texts, i), "special",
+                                         token->special, "strip_left", token->strip_left,
+                                         "strip_right", token->strip_right));
+    }
+    return list;
+}
+
+char *wg_tokenizer_to_json(const wg_tokenizer *tokenizer) {
+    if (!tokenizer)
+        return NULL;
+    json_t *root =
+        json_pack("{s:s, s:s, s:o, s:o, s:o, s:o}", "format", FORMAT_NAME, "kind",
+                  tokenizer->kind->name, "options", tokenizer->kind->options_to_json(tokenizer),
+                  "special", special_to_json(tokenizer), "added", added_to_json(tokenizer),
+                  "vocabulary", vocabulary_to_json(&tokenizer->vocabulary));
+    wg__text text = {0};
+    int status = wg__json_dump(root, JSON_COMPACT, &text);
+    json_decref(root);
+    if (status < 0) {
+        wg__free(text.bytes);
+        return NULL;
+    }
+    return text.bytes;
+}
+
+int wg_tokenizer_save(const wg_tokenizer *tokenizer, const char *path) {
+    char *json = wg_tokenizer_to_json(tokenizer);
+    if (!json)
+        return -1;
+    int status = wg__text_file_write(path, json, (int64_t)strlen(json), "wg_tokenizer_save");
+    wg__free(json);
+    return status;
+}
+
+/* ---- Our own JSON: reading ---- */
+
+static const wg__tokenizer_kind *kind_of_name(const char *name) {
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
+        if (strcmp(kinds[i]->name, name) == 0)
+            return kinds[i];
+    wg_fail(WG_ERROR_FORMAT, "tokenizer", "no tokenizer is of kind \"%.100s\" here", name);
+    return NULL;
+}
+
+/* The strings of a JSON list, borrowed from it. NULL with an error. */
+static const char **tokens_of_json(const json_t *vocabulary) {
+    if (!json_is_array(vocabulary)) {
+        wg_fail(WG_ERROR_FORMAT, "tokenizer", "\"vocabulary\" is not a list");
+        return NULL;
+    }
+    size_t count = json_array_size(vocabulary);
+    const char **tokens = wg__alloc((count + 1) * sizeof *tokens);
+    for (size_t i = 0; tokens && i < count; i++) {
+        tokens[i] = json_string_value(json_array_get(vocabulary, i));
+        if (!tokens[i]) {
+            wg_fail(WG_ERROR_FORMAT, "tokenizer", "entry %zu of the vocabulary is not a string", i);
+            wg__free(tokens);
+            return NULL;
+        }
+    }
+    return tokens;
+}
+
+static int read_added(wg_tokenizer *tokenizer, const json_t *added) {
+    size_t i;
+    json_t *entry;
+    json_array_foreach((json_t *)added, i, entry) {
+        const char *text;
+        int id, special, strip_left, strip_right;
+        json_error_t error;
+        if (json_unpack_ex(entry, &error, 0, "{s:i, s:s, s:b, s:b, s:b}", "id", &id, "text", &text,
+                           "special", &special, "strip_left", &strip_left, "strip_right",
+                           &strip_right) < 0)
+            return wg_fail(WG_ERROR_FORMAT, "tokenizer", "added token %zu: %s", i + 1, error.text);
+        wg__added_token token = {id, special, strip_left, strip_right};
+        if (wg__tokenizer_add(tokenizer, text, &token) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+static int read_special(wg_tokenizer *tokenizer, const json_t *special) {
+    for (int i = 0; i < WG_TOKEN_SPECIAL_COUNT; i++) {
+        const json_t *id = json_object_get(special, json_names[i]);
+        if (!id)
+            continue;
+        if (!json_is_integer(id) || json_integer_value(id) < 0 ||
+            json_integer_value(id) >= wg_tokenizer_size(tokenizer))
+            return wg_fail(WG_ERROR_FORMAT, "tokenizer",
+                           "the special token \"%s\" is no id of the vocabulary", json_names[i]);
+        if (wg__tokenizer_set_special(tokenizer, i, (int32_t)json_integer_value(id)) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+/* Old files of WordPiece have neither `special` nor `added`: there the kind has found its special
+ * tokens by their names. */
+static wg_tokenizer *with_added(wg_tokenizer *tokenizer, const json_t *special,
+                                const json_t *added) {
+    if (!tokenizer || (!special && !added))
+        return tokenizer;
+    wg__tokenizer_clear_added(tokenizer);
+    if (read_added(tokenizer, added) < 0 || read_special(tokenizer, special) < 0) {
+        wg_tokenizer_free(tokenizer);
+        return NULL;
+    }
+    return tokenizer;
+}
+
+wg_tokenizer *wg__tokenizer_of_json(const json_t *root) {
+    const char *format, *name;
+    json_t *options, *vocabulary, *special = NULL, *added = NULL;
+    json_error_t error;
+    if (json_unpack_ex((json_t *)root, &error, 0, "{s:s, s:s, s:o, s:o, s?o, s?o}", "format",
+                       &format, "kind", &name, "options", &options, "vocabulary", &vocabulary,
+                       "special", &special, "added", &added) < 0) {
+        wg_fail(WG_ERROR_FORMAT, "tokenizer", "not a tokenizer: %s", error.text);
+        return NULL;
+    }
+    if (strcmp(format, FORMAT_NAME) != 0) {
+        wg_fail(WG_ERROR_FORMAT, "tokenizer", "\"format\" is \"%.100s\", not \"" FORMAT_NAME "\"",
+                format);
+        return NULL;
+    }
+    const wg__tokenizer_kind *kind = kind_of_name(name);
+    const char **tokens = kind ? tokens_of_json(vocabulary) : NULL;
+    if (!tokens)
+        return NULL;
+    wg_tokenizer *tokenizer =
+        kind->from_json(options, (int64_t)json_array_size(vocabulary), tokens);
+    wg__free(tokens);
+    return with_added(tokenizer, special, added);
+}
+
+wg_tokenizer *wg_tokenizer_from_json(const char *json) {
+    json_t *root = json ? wg__json_parse(json, (int64_t)strlen(json), "the text") : NULL;
+    wg_tokenizer *tokenizer = root ? wg__tokenizer_of_json(root) : NULL;
+    json_decref(root);
+    return tokenizer;
+}
+
+/* ---- Paths ---- */
+
+static bool exists(const char *path) {
+    struct stat status;
+    return stat(path, &status) == 0 && S_ISREG(status.st_mode);
+}
+
+/* folder/name, freed with wg__free. NULL with MEMORY. */
+static char *path_in(const char *folder, int64_t folder_length, const char *name) {
+    wg__text path = {0};
+    if (wg__text_append(&path, folder, folder_length) == 0 && wg__text_append(&path, "/", 1) == 0 &&
+        wg__text_append(&path, name, (int64_t)strlen(name)) == 0)
+        return path.bytes;
+    wg__free(path.bytes);
+    return NULL;
+}
+
+/* The path of a file in the folder of another file, freed with wg__free. NULL with MEMORY. */
+static char *path_beside(const char *path, const char *name) {
+    const char *slash = strrchr(path, '/');
+    return slash ? path_in(path, slash - path, name) : wg__strdup(name);
+}
+
+/* ---- Loading ---- */
+
+#define LOAD "wg_tokenizer_load"
+
+/* HDF5's signature never begins a text: 0x89 is not UTF-8. */
+static const char checkpoint_signature[8] = "\x89HDF\r\n\x1a\n";
+
+static bool is_checkpoint(const char *path) {
+    char begin[sizeof checkpoint_signature] = {0};
+    FILE *file = fopen(path, "rb");
+    if (!file)
+        return false;
+    bool same = fread(begin, sizeof begin, 1, file) == 1 &&
+                memcmp(begin, checkpoint_signature, sizeof begin) == 0;
+    fclose(file);
+    return same;
+}
+
+static wg_tokenizer *load_from_checkpoint(const char *path) {
+    wg_checkpoint *file = wg_checkpoint_open(path);
+    char *json = file ? wg_checkpoint_get_text(file, "/tokenizer") : NULL;
+    wg_tokenizer *tokenizer = wg_tokenizer_from_json(json);
+    wg_text_free(json);
+    wg_checkpoint_close(file);
+    return tokenizer;
+}
+
+/* Loads GPT-2's two files, given the path of one of them; the other one is beside it. */
+static wg_tokenizer *load_bpe(const char *path, bool is_merges) {
+    const char *const names[] = {is_merges ? "vocab.json" : "merges.txt",
+                                 is_merges ? "encoder.json" : "vocab.bpe"};
+    for (int i = 0; i < 2; i++) {
+        char *other = path_beside(path, names[i]);
+        if (!other)
+            return NULL;
+        if (exists(other)) {
+            wg_tokenizer *tokenizer =
+                wg__bpe_load(is_merges ? other : path, is_merges ? path : other, NULL);
+            wg__free(other);
+            return tokenizer;
+        }
+        wg__free(other);
+    }
+    wg_fail(WG_ERROR_NOT_FOUND, LOAD, "%s needs %s beside it", path, names[0]);
+    return NULL;
+}
+
+/* "format" may also be a token of GPT-2's vocabulary; its value is then an id. */
+static wg_tokenizer *load_json(const char *path, const json_t *root) {
+    const json_t *format = json_object_get(root, "format");
+    const json_t *first = json_object_iter_value(json_object_iter((json_t *)root));
+    if (!json_is_string(format) && json_is_integer(first))
+        return load_bpe(path, false);
+    if (json_is_object(json_object_get(root, "model")))
+        return wg__huggingface_read(root, path);
+    return wg__tokenizer_of_json(root);
+}
+
+/* A SentencePiece model begins with a piece (field 1) that begins with its text (field 1). No text
+ * of tokens begins so, since an empty line is no token; nor does llama2.c's file, since no token's
+ * length has its second byte set. */
+static bool is_sentencepiece(const char *bytes, int64_t length) {
+    return length > 3 && bytes[0] == '\n' && bytes[1] > 0 && bytes[2] == '\n';
+}
+
+/* llama2.c's file begins with the length of the longest token in 32 bits, whose upper half is 0. A
+ * text has no NUL. */
+static bool is_llama2c(const char *bytes, int64_t length) {
+    return length >= 12 && bytes[2] == '\0' && bytes[3] == '\0';
+}
+
+/* A vocab.txt does not tell whether it is cased; a tokenizer_config.json beside it may. */
+static int read_case(const char *path, wg_wordpiece_options *options) {
+    char *beside = path_beside(path, "tokenizer_config.json");
+    int64_t length;
+    char *bytes = beside && exists(beside) ? wg__text_file_read(beside, &length, LOAD) : NULL;
+    json_t *root = bytes ? wg__json_parse(bytes, length, beside) : NULL;
+    options->cased = json_is_false(json_object_get(root, "do_lower_case"));
+    json_decref(root);
+    wg__free(bytes);
+    wg__free(beside);
+    return wg_error_pending() ? -1 : 0;
+}
+
+static wg_tokenizer *load_bytes(const char *path, const char *bytes, int64_t length) {
+    if (bytes[strspn(bytes, " \t\r\n")] == '{') {
+        json_t *root = wg__json_parse(bytes, length, path);
+        wg_tokenizer *tokenizer = root ? load_json(path, root) : NULL;
+        json_decref(root);
+        return tokenizer;
+    }
+    if (is_sentencepiece(bytes, length))
+        return wg__sentencepiece_read(bytes, length, path);
+    if (is_llama2c(bytes, length))
+        return wg__llama2c_read(bytes, length, path);
+    if (strncmp(bytes, "#version", 8) == 0)
+        return load_bpe(path, true);
+    wg_wordpiece_options options = {0};
+    return read_case(path, &options) < 0 ? NULL : wg_wordpiece_load(path, &options);
+}
+
+static wg_tokenizer *load_file(const char *path) {
+    if (is_checkpoint(path))
+        return load_from_checkpoint(path);
+    int64_t length;
+    char *bytes = wg__text_file_read(path, &length, LOAD);
+    wg_tokenizer *tokenizer = bytes ? load_bytes(path, bytes, length) : NULL;
+    wg__free(bytes);
+    return tokenizer;
+}
+
+/* The path of the file that is read of a folder; NULL if there is none, or without memory. */
+static char *find_in_folder(const char *folder) {
+    static const char *const names[] = {"wengert.json", "tokenizer.json", "tokenizer.model",
+                                        "vocab.json",   "encoder.json",   "vocab.txt",
+                                        "tokenizer.bin"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        char *path = path_in(folder, (int64_t)strlen(folder), names[i]);
+        if (!path || exists(path))
+            return path;
+        wg__free(path);
+    }
+    return NULL;
+}
+
+bool wg__tokenizer_is_in(const char *folder) {
+    char *path = find_in_folder(folder);
+    const bool found = path;
+    wg__free(path);
+    return found;
+}
+
+wg_tokenizer *wg_tokenizer_load(const char *path) {
+    struct stat status;
+    if (stat(path, &status) != 0 || !S_ISDIR(status.st_mode))
+        return load_file(path);
+    char *file = find_in_folder(path);
+    wg_tokenizer *tokenizer = file ? load_file(file) : NULL;
+    if (!file && !wg_error_pending())
+        wg_fail(WG_ERROR_NOT_FOUND, LOAD,
+                "%s has none of wengert.json, tokenizer.json, tokenizer.model, vocab.json, "
+                "vocab.txt and tokenizer.bin",
+                path);
+    wg__free(file);
+    return tokenizer;
+}
+
+/* ---- Exporting: the JSON files about special tokens ---- */
+
+static int write_file(const char *folder, const char *name, const wg__text *text) {
+    char *path = path_in(folder, (int64_t)strlen(folder), name);
+    const int status =
+        path ? wg__text_file_write(path, text->bytes, text->length, "wg_tokenizer_export") : -1;
+    wg__free(path);
+    return status;
+}
+
+static int set_special(const wg_tokenizer *tokenizer, json_t *object) {
+    static const char *const keys[WG_TOKEN_SPECIAL_COUNT] = {
+        [WG_TOKEN_PAD] = "pad_token",   [WG_TOKEN_UNKNOWN] = "unk_token",
+        [WG_TOKEN_CLASS] = "cls_token", [WG_TOKEN_SEPARATOR] = "sep_token",
+        [WG_TOKEN_MASK] = "mask_token", [WG_TOKEN_BEGIN] = "bos_token",
+        [WG_TOKEN_END] = "eos_token",
+    };
+    int status = object ? 0 : -1;
+    for (int i = 0; status == 0 && i < WG_TOKEN_SPECIAL_COUNT; i++) {
+        const int32_t id = tokenizer->special[i];
+        if (id >= 0)
+            status = json_object_set_new(object, keys[i],
+                                         json_string(wg__tokenizer_added_text(tokenizer, id)));
+    }
+    return status;
+}
+
+/* True for BPE that splits texts as GPT-2 does. */
+static bool is_gpt2(const wg_tokenizer *tokenizer) {
+    const wg__bpe *bpe = (const wg__bpe *)tokenizer;
+    return tokenizer->kind == &wg__bpe_kind && !bpe->whole_words &&
+           strcmp(bpe->pattern, WG__GPT2_PATTERN) == 0;
+}
+
+/* The class of huggingface/transformers with its options; `model`: there is a tokenizer.model. */
+static json_t *class_json(const wg_tokenizer *tokenizer, bool model) {
+    if (tokenizer->kind == &wg__wordpiece_kind) {
+        json_t *options = tokenizer->kind->options_to_json(tokenizer);
+        const bool lower = json_is_true(json_object_get(options, "lower_case"));
+        json_decref(options);
+        return json_pack("{s:s, s:b, s:b, s:n}", "tokenizer_class", "BertTokenizer",
+                         "do_lower_case", lower, "tokenize_chinese_chars", 1, "strip_accents");
+    }
+    if (is_gpt2(tokenizer))
+        return json_pack("{s:s, s:b}", "tokenizer_class", "GPT2Tokenizer", "add_prefix_space",
+                         ((const wg__bpe *)tokenizer)->prefix_space);
+    if (!model)
+        return json_pack("{s:s}", "tokenizer_class", "PreTrainedTokenizerFast");
+    if (tokenizer->kind == &wg__sentencepiece_kind &&
+        ((const wg__pieces *)tokenizer)->settings.unigram)
+        return json_pack("{s:s, s:i}", "tokenizer_class", "T5Tokenizer", "extra_ids", 0);
+    return json_pack("{s:s, s:b, s:b}", "tokenizer_class", "LlamaTokenizer", "add_bos_token", 1,
+                     "add_eos_token", 0);
+}
+
+static int write_json(const wg_tokenizer *tokenizer, const char *folder, const char *name,
+                      json_t *object) {
+    wg__text text = {0};
+    const bool whole = set_special(tokenizer, object) == 0;
+    int status = wg__json_dump(whole ? object : NULL, JSON_INDENT(2), &text);
+    if (status == 0)
+        status = wg__text_append(&text, "\n", 1);
+    if (status == 0)
+        status = write_file(folder, name, &text);
+    json_decref(object);
+    wg__free(text.bytes);
+    return status;
+}
+
+/* ---- Exporting: the files of each kind ---- */
+
+typedef int (*writer)(const wg_tokenizer *tokenizer, wg__text *out);
+
+/* Writes a file if its format can express this tokenizer: 1, 0 or -1. */
+static int write_with(writer write, const wg_tokenizer *tokenizer, const char *folder,
+                      const char *name) {
+    wg__text text = {0};
+    int status = write(tokenizer, &text);
+    if (status > 0 && write_file(folder, name, &text) < 0)
+        status = -1;
+    wg__free(text.bytes);
+    return status;
+}
+
+/* vocab.json and merges.txt, or vocab.txt. */
+static int write_vocabulary(const wg_tokenizer *tokenizer, const char *folder) {
+    const bool is_bpe = is_gpt2(tokenizer);
+    const int64_t length = (int64_t)strlen(folder);
+    if (!is_bpe && tokenizer->kind != &wg__wordpiece_kind)
+        return 0;
+    char *vocabulary = path_in(folder, length, is_bpe ? "vocab.json" : "vocab.txt");
+    char *merges = path_in(folder, length, "merges.txt");
+    int status = -1;
+    if (vocabulary && merges)
+        status = is_bpe ? wg__bpe_save(tokenizer, vocabulary, merges)
+                        : wg_wordpiece_save(tokenizer, vocabulary);
+    wg__free(vocabulary);
+    wg__free(merges);
+    return status < 0 ? -1 : 1;
+}
+
+int wg_tokenizer_export(const wg_tokenizer *tokenizer, const char *folder, bool *published) {
+    if (!tokenizer || !folder || wg_error_pending())
+        return -1;
+    /* Other formats know llama2.c's tokenizer as a SentencePiece model. */
+    const bool is_llama2c = tokenizer->kind == &wg__llama2c_kind;
+    wg_tokenizer *pieces = is_llama2c ? wg__llama2c_to_sentencepiece(tokenizer) : NULL;
+    const wg_tokenizer *other = is_llama2c ? pieces : tokenizer;
+    int wrote[4] = {0};
+    if (other)
+        wrote[0] = write_vocabulary(tokenizer, folder);
+    if (!wg_error_pending())
+        wrote[1] = write_with(wg__huggingface_write, other, folder, "tokenizer.json");
+    if (!wg_error_pending())
+        wrote[2] = write_with(wg__sentencepiece_write, other, folder, "tokenizer.model");
+    if (!wg_error_pending())
+        wrote[3] = write_with(wg__llama2c_write, tokenizer, folder, "tokenizer.bin");
+    wg_tokenizer_free(pieces);
+    if (wg_error_pending() ||
+        write_json(tokenizer, folder, "special_tokens_map.json", json_object()) < 0 ||
+        write_json(tokenizer, folder, "tokenizer_config.json",
+                   class_json(tokenizer, wrote[2] > 0)) < 0)
+        return -1;
+    *published = wrote[0] || wrote[1] || wrote[2] || wrote[3];
+    char *path = path_in(folder, (int64_t)strlen(folder), "wengert.json");
+    const int status = path ? wg_tokenizer_save(tokenizer, path) : -1;
+    wg__free(path);
+    return status;
+}
