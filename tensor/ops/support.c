@@ -227,6 +227,36 @@ int wg__sample_binary(int index, wg_generator *generator, wg_sample *sample, wg_
     return wg__sample_status(sample, 2);
 }
 
+int wg__sample_ternary(int index, wg_generator *generator, wg_sample *sample,
+                       const wg__sampler samplers[3]) {
+    static const sample_shape shapes[][3] = {
+        {{2, {2, 3}}, {2, {2, 3}}, {2, {2, 3}}},
+        {{1, {3}}, {2, {2, 1}}, {0, {0}}},
+        {{3, {2, 1, 2}}, {1, {2}}, {3, {1, 3, 1}}},
+        {{0, {0}}, {0, {0}}, {0, {0}}},
+        {{0, {0}}, {1, {1}}, {1, {1}}},
+    };
+    if (index >= (int)(sizeof shapes / sizeof *shapes))
+        return 0;
+    for (int i = 0; i < 3; i++)
+        sample->inputs[i] = samplers[i](generator, shapes[index][i].ndim, shapes[index][i].shape);
+    return wg__sample_status(sample, 3);
+}
+
+int wg__sample_one(wg_generator *generator, wg_sample *sample, const void *options, int ndim,
+                   const int64_t *shape) {
+    sample->options = options;
+    sample->inputs[0] = wg__sample_normal(generator, ndim, shape);
+    return wg__sample_status(sample, 1);
+}
+
+int wg__bench_shape(wg_generator *generator, wg_sample *sample, const void *options, int ndim,
+                    const int64_t *shape) {
+    sample->options = options;
+    sample->inputs[0] = wg_rand(generator, WG_F32, ndim, shape);
+    return wg__sample_status(sample, 1);
+}
+
 static int bench(wg_generator *generator, wg_sample *sample, int count) {
     const int64_t shape[] = {1 << 22};
     for (int i = 0; i < count; i++)

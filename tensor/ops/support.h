@@ -85,6 +85,30 @@ int wg__jvp_by_partials(wg_call *call, wg_tensor *const *tangents, wg_tensor **o
         return wg__jvp_by_partials(call, tangents, output_tangents, NAME##_partial);               \
     }
 
+/* ---- Records ---- */
+
+/* What a record begins with: name, number of inputs and doc of an op with one output. */
+#define WG__OP(NAME, INPUTS, DOC)                                                                  \
+    .name = NAME, .doc = DOC, .min_inputs = INPUTS, .max_inputs = INPUTS, .output_count = 1
+
+/* A view of input 0 that is linear in it, with options; the functions are NAME_infer and so on. */
+#define WG__VIEW_OP(NAME, OPTIONS, DOC)                                                            \
+    WG__OP(#NAME, 1, DOC), .options_size = sizeof(OPTIONS), .differentiable = 1, .is_view = true,  \
+                           .infer = NAME##_infer, .forward = NAME##_forward, .vjp = NAME##_vjp,    \
+                           .jvp = wg_jvp_linear, .sample = NAME##_sample
+
+/* A composite of one input, with options. */
+#define WG__COMPOSITE_OP(NAME, OPTIONS, DOC)                                                       \
+    WG__OP(#NAME, 1, DOC), .options_size = sizeof(OPTIONS), .differentiable = 1,                   \
+                           .infer = NAME##_infer, .decompose = NAME##_decompose,                   \
+                           .sample = NAME##_sample
+
+/* Makes y the one output of a call. Returns what forward and decompose return: -1 for NULL. */
+static inline int wg__set_output(wg_call *call, wg_tensor *y) {
+    call->outputs[0] = y;
+    return y == NULL ? -1 : 0;
+}
+
 /* ---- Samples ---- */
 
 /* Makes f64 values of a shape: */
@@ -101,6 +125,17 @@ wg_tensor *wg__sample_distinct(wg_generator *generator, int ndim,
 int wg__sample_unary(int index, wg_generator *generator, wg_sample *sample, wg__sampler make);
 int wg__sample_binary(int index, wg_generator *generator, wg_sample *sample, wg__sampler make_a,
                       wg__sampler make_b);
+
+/* The samples of an op of three inputs that broadcast, each made by its sampler. */
+int wg__sample_ternary(int index, wg_generator *generator, wg_sample *sample,
+                       const wg__sampler samplers[3]);
+
+/* A sample of one input of that shape, with those options: normally distributed, or, for benches,
+ * f32 from 0 to 1. */
+int wg__sample_one(wg_generator *generator, wg_sample *sample, const void *options, int ndim,
+                   const int64_t *shape);
+int wg__bench_shape(wg_generator *generator, wg_sample *sample, const void *options, int ndim,
+                    const int64_t *shape);
 
 /* Large samples of one, two and three inputs for benches: f32, from 0 to 1. */
 int wg__bench_one(wg_generator *generator, wg_sample *sample);

@@ -178,8 +178,7 @@ static int attention_decompose(wg_call *call) {
     wg_tensor *weights = wg_softmax(scores, -1);
     if (job.options.dropout > 0)
         weights = wg_mul(weights, dropout_factors(&job));
-    call->outputs[0] = wg_matmul(weights, v);
-    return call->outputs[0] ? 0 : -1;
+    return wg__set_output(call, wg_matmul(weights, v));
 }
 
 /* ---- The record ---- */

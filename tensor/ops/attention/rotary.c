@@ -160,13 +160,10 @@ static double rotary_flops(const wg_call *call) {
 }
 
 static const wg_op rotary = {
-    .name = "rotary",
-    .doc = "Pairs (a, b) of the last axis become (a cos - b sin, a sin + b cos). x: (..., T, D); "
+    WG__OP("rotary", 3,
+           "Pairs (a, b) of the last axis become (a cos - b sin, a sin + b cos). x: (..., T, D); "
            "cos, sin: (..., T, P), 2 P <= D, broadcast; what is beyond 2 P stays. The tables have "
-           "no gradient.",
-    .min_inputs = 3,
-    .max_inputs = 3,
-    .output_count = 1,
+           "no gradient."),
     .options_size = sizeof(rotary_options),
     .saves_inputs = 1 << COS | 1 << SIN,
     .differentiable = 1 << X,

@@ -20,12 +20,6 @@
     UNARY(NAME, DOC " Fused."), .saves_inputs = 1, .infer = wg__infer_float,                       \
                                 .decompose = NAME##_decompose
 
-/* What a decomposition of one output returns. */
-static int decomposed(wg_call *call, wg_tensor *y) {
-    call->outputs[0] = y;
-    return y == NULL ? -1 : 0;
-}
-
 /* A scalar that the elements of x are compared with. */
 static wg_tensor *limit(const wg_call *call, double value) {
     return wg_scalar(call->input_specs[0].dtype == WG_F64 ? WG_F64 : WG_F32, value);
@@ -48,9 +42,7 @@ LOOP(relu_i64, int64_t, x <= 0 ? 0 : x)
 LOOP(relu_u8, uint8_t, x)
 
 static int relu_forward(wg_call *call) {
-    static const wg__loop loops[WG_DTYPE_COUNT] = {
-        [WG_F32] = relu_f32, [WG_F64] = relu_f64, [WG_I32] = relu_i32,
-        [WG_I64] = relu_i64, [WG_U8] = relu_u8,   [WG_BOOL] = relu_u8};
+    static const wg__loop loops[WG_DTYPE_COUNT] = {ALL_DTYPES(relu)};
     return wg__elementwise_call(call, loops, NULL);
 }
 
@@ -89,8 +81,8 @@ static int leaky_relu_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor
 
 static int leaky_relu_decompose(wg_call *call) {
     wg_tensor *x = call->inputs[0];
-    return decomposed(call,
-                      wg_where(wg_gt(x, limit(call, 0)), x, wg_mul_scalar(x, slope_of(call))));
+    return wg__set_output(call,
+                          wg_where(wg_gt(x, limit(call, 0)), x, wg_mul_scalar(x, slope_of(call))));
 }
 
 static int leaky_relu_sample(int index, wg_generator *generator, wg_sample *sample) {
@@ -138,7 +130,7 @@ static int elu_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **grad
 static int elu_decompose(wg_call *call) {
     wg_tensor *x = call->inputs[0], *above = wg_gt(x, limit(call, 0));
     wg_tensor *below = wg_mul_scalar(wg_expm1(wg_masked_fill(x, above, 0)), alpha_of(call));
-    return decomposed(call, wg_where(above, x, below));
+    return wg__set_output(call, wg_where(above, x, below));
 }
 
 static int elu_sample(int index, wg_generator *generator, wg_sample *sample) {
@@ -225,7 +217,7 @@ MAP_FORWARD(log_sigmoid)
 MAP_VJP(log_sigmoid)
 
 static int log_sigmoid_decompose(wg_call *call) {
-    return decomposed(call, wg_neg(wg_softplus(wg_neg(call->inputs[0]), 1, INFINITY)));
+    return wg__set_output(call, wg_neg(wg_softplus(wg_neg(call->inputs[0]), 1, INFINITY)));
 }
 
 static const wg_op log_sigmoid = {FUSED(log_sigmoid, "y = log(1 / (1 + e^-x)), without overflow."),
@@ -243,7 +235,7 @@ MAP_VJP(silu)
 
 static int silu_decompose(wg_call *call) {
     wg_tensor *x = call->inputs[0];
-    return decomposed(call, wg_mul(x, wg_sigmoid(x)));
+    return wg__set_output(call, wg_mul(x, wg_sigmoid(x)));
 }
 
 static const wg_op silu = {FUSED(silu, "y = x / (1 + e^-x)."), .sample = wg__unary_normal,
@@ -260,7 +252,7 @@ MAP_VJP(mish)
 
 static int mish_decompose(wg_call *call) {
     wg_tensor *x = call->inputs[0];
-    return decomposed(call, wg_mul(x, wg_tanh(wg_softplus(x, 1, INFINITY))));
+    return wg__set_output(call, wg_mul(x, wg_tanh(wg_softplus(x, 1, INFINITY))));
 }
 
 static const wg_op mish = {FUSED(mish, "y = x tanh(log(1 + e^x))."), .sample = wg__unary_normal,
@@ -278,7 +270,7 @@ MAP_VJP(hardsigmoid)
 static int hardsigmoid_decompose(wg_call *call) {
     wg_tensor *x = call->inputs[0], *line = wg_affine(x, 1.0 / 6, 0.5);
     wg_tensor *up = wg_masked_fill(line, wg_le(x, limit(call, -3)), 0);
-    return decomposed(call, wg_masked_fill(up, wg_ge(x, limit(call, 3)), 1));
+    return wg__set_output(call, wg_masked_fill(up, wg_ge(x, limit(call, 3)), 1));
 }
 
 static const wg_op hardsigmoid = {
@@ -302,7 +294,7 @@ static int hardswish_decompose(wg_call *call) {
     wg_tensor *low = wg_le(x, limit(call, -3)), *high = wg_ge(x, limit(call, 3));
     wg_tensor *middle = wg_masked_fill(x, wg_logical_or(low, high), 0);
     wg_tensor *curve = wg_mul(middle, wg_affine(middle, 1.0 / 6, 0.5));
-    return decomposed(call, wg_where(high, x, curve));
+    return wg__set_output(call, wg_where(high, x, curve));
 }
 
 static const wg_op hardswish = {
@@ -323,7 +315,7 @@ MAP_VJP(gelu)
 static int gelu_decompose(wg_call *call) {
     wg_tensor *x = call->inputs[0];
     wg_tensor *cdf = wg_affine(wg_erf(wg_mul_scalar(x, M_SQRT1_2)), 0.5, 0.5);
-    return decomposed(call, wg_mul(x, cdf));
+    return wg__set_output(call, wg_mul(x, cdf));
 }
 
 static const wg_op gelu = {FUSED(gelu, "y = x Phi(x) = x/2 (1 + erf(x / sqrt 2))."),
@@ -344,7 +336,7 @@ static int gelu_tanh_decompose(wg_call *call) {
     wg_tensor *x = call->inputs[0];
     wg_tensor *cube = wg_mul(wg_mul(x, x), x);
     wg_tensor *inner = wg_mul_scalar(wg_add(x, wg_mul_scalar(cube, 0.044715)), scale);
-    return decomposed(call, wg_mul(x, wg_affine(wg_tanh(inner), 0.5, 0.5)));
+    return wg__set_output(call, wg_mul(x, wg_affine(wg_tanh(inner), 0.5, 0.5)));
 }
 
 static const wg_op gelu_tanh = {
@@ -358,90 +350,6 @@ wg_tensor *wg_gelu_tanh(wg_tensor *x) {
 /* ==== Gated units, y = f(gate) value: a sigmoid or an activation function of one projection scales
  * another   (Dauphin et al. 2017; Shazeer 2020, "GLU variants improve transformer"). Fused: one
  * pass forward, and one backward that gives both gradients. ==== */
-
-/* ---- Forward: y, gate, value ---- */
-
-static void run_gate(int64_t n, size_t size, char *const *data, const int64_t *strides,
-                     wg__simd_gate kernel) {
-    double rooms[2][WG__STRETCH];
-    const bool whole = strides[1] == (int64_t)size && strides[2] == (int64_t)size;
-    const int64_t step = whole ? n : WG__STRETCH;
-    for (int64_t begin = 0; begin < n; begin += step) {
-        const int64_t count = n - begin < step ? n - begin : step;
-        const void *operands[2];
-        for (int i = 0; i < 2; i++)
-            operands[i] = wg__stretch(count, size, data[i + 1] + begin * strides[i + 1],
-                                      strides[i + 1], rooms[i]);
-        kernel(count, operands[0], operands[1], data[0] + begin * (int64_t)size);
-    }
-}
-
-static void gate_f32(int64_t n, char *const *data, const int64_t *strides, const void *context) {
-    run_gate(n, sizeof(float), data, strides, *(const wg__simd_gate *)context);
-}
-
-static void gate_f64(int64_t n, char *const *data, const int64_t *strides, const void *context) {
-    run_gate(n, sizeof(double), data, strides, *(const wg__simd_gate *)context);
-}
-
-static int gate_forward(wg_call *call, wg__simd_gate kernel) {
-    static const wg__loop loops[WG_DTYPE_COUNT] = {[WG_F32] = gate_f32, [WG_F64] = gate_f64};
-    return wg__elementwise_call(call, loops, &kernel);
-}
-
-/* ---- Backward: dgate, gate, value, dy, dvalue; the last is a result, too, as contiguous as the
- * first ---- */
-
-static void run_gate_vjp(int64_t n, size_t size, char *const *data, const int64_t *strides,
-                         wg__simd_gate_vjp kernel) {
-    double rooms[3][WG__STRETCH];
-    bool whole = true;
-    for (int i = 1; i <= 3; i++)
-        whole = whole && strides[i] == (int64_t)size;
-    const int64_t step = whole ? n : WG__STRETCH;
-    for (int64_t begin = 0; begin < n; begin += step) {
-        const int64_t count = n - begin < step ? n - begin : step;
-        const void *operands[3];
-        for (int i = 0; i < 3; i++)
-            operands[i] = wg__stretch(count, size, data[i + 1] + begin * strides[i + 1],
-                                      strides[i + 1], rooms[i]);
-        kernel(count, operands[0], operands[1], operands[2], data[0] + begin * (int64_t)size,
-               data[4] + begin * (int64_t)size);
-    }
-}
-
-static void gate_vjp_f32(int64_t n, char *const *data, const int64_t *strides,
-                         const void *context) {
-    run_gate_vjp(n, sizeof(float), data, strides, *(const wg__simd_gate_vjp *)context);
-}
-
-static void gate_vjp_f64(int64_t n, char *const *data, const int64_t *strides,
-                         const void *context) {
-    run_gate_vjp(n, sizeof(double), data, strides, *(const wg__simd_gate_vjp *)context);
-}
-
-static int gate_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients,
-                    wg__simd_gate_vjp kernel) {
-    static const wg__loop loops[WG_DTYPE_COUNT] = {
-        [WG_F32] = gate_vjp_f32, [WG_F64] = gate_vjp_f64};
-    const wg_dtype dtype = call->input_specs[0].dtype;
-    wg_tensor *gate = wg__widen(call->inputs[0]), *value = wg__widen(call->inputs[1]);
-    wg_tensor *dy = wg__widen(cotangents[0]);
-    if (gate == NULL || value == NULL || dy == NULL)
-        return -1;
-    wg_tensor *dgate = wg__gradient_like(call, gate);
-    wg_tensor *dvalue = gate == value ? wg_empty_like(value) : wg__gradient_like(call, value);
-    if (dgate == NULL || dvalue == NULL)
-        return -1;
-    wg__elementwise(5, (wg_tensor *[]){dgate, gate, value, dy, dvalue}, loops, &kernel);
-    if (wg__wants(call, 0))
-        gradients[0] = wg__narrow(dgate, dtype);
-    if (wg__wants(call, 1))
-        gradients[1] = wg__narrow(dvalue, dtype);
-    return wg__vjp_status();
-}
-
-/* ---- What the records share ---- */
 
 static int gate_infer(wg_call *call) {
     const wg_spec *gate = &call->input_specs[0], *value = &call->input_specs[1];
@@ -465,28 +373,18 @@ static int gate_sample(int index, wg_generator *generator, wg_sample *sample) {
 /* The op NAME whose gate is the activation of that formula; FUNCTION is the op of it. */
 #define GATE(NAME, FUNCTION, DOC)                                                                  \
     static int NAME##_forward(wg_call *call) {                                                     \
-        return gate_forward(call, wg__call_simd(call)->NAME);                                      \
+        return wg__run_pair(call, wg__call_simd(call)->NAME);                                      \
     }                                                                                              \
     static int NAME##_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {    \
-        return gate_vjp(call, cotangents, gradients, wg__call_simd(call)->NAME##_vjp);             \
+        return wg__run_gate_vjp(call, wg__call_simd(call)->NAME##_vjp, cotangents[0], gradients);  \
     }                                                                                              \
     static int NAME##_decompose(wg_call *call) {                                                   \
-        call->outputs[0] = wg_mul(FUNCTION(call->inputs[0]), call->inputs[1]);                     \
-        return call->outputs[0] == NULL ? -1 : 0;                                                  \
+        return wg__set_output(call, wg_mul(FUNCTION(call->inputs[0]), call->inputs[1]));           \
     }                                                                                              \
-    static const wg_op NAME = {.name = #NAME,                                                      \
-                               .doc = DOC,                                                         \
-                               .min_inputs = 2,                                                    \
-                               .max_inputs = 2,                                                    \
-                               .output_count = 1,                                                  \
-                               .saves_inputs = 3,                                                  \
-                               .differentiable = 3,                                                \
-                               .infer = gate_infer,                                                \
-                               .forward = NAME##_forward,                                          \
-                               .vjp = NAME##_vjp,                                                  \
-                               .decompose = NAME##_decompose,                                      \
-                               .sample = gate_sample,                                              \
-                               .bench = wg__bench_two};                                            \
+    static const wg_op NAME = {                                                                    \
+        WG__OP(#NAME, 2, DOC),         .saves_inputs = 3,         .differentiable = 3,             \
+        .infer = gate_infer,           .forward = NAME##_forward, .vjp = NAME##_vjp,               \
+        .decompose = NAME##_decompose, .sample = gate_sample,     .bench = wg__bench_two};         \
     wg_tensor *wg_##NAME(wg_tensor *gate, wg_tensor *value) {                                      \
         return wg__apply_two(&NAME, gate, value, true);                                            \
     }
@@ -582,11 +480,8 @@ static int dropout_bench(wg_generator *generator, wg_sample *sample) {
 }
 
 static const wg_op dropout = {
-    .name = "dropout",
-    .doc = "y = 0 with probability p, else x / (1 - p); the mask is a function of (seed, offset)",
-    .min_inputs = 1,
-    .max_inputs = 1,
-    .output_count = 1,
+    WG__OP("dropout", 1,
+           "y = 0 with probability p, else x / (1 - p); the mask is a function of (seed, offset)"),
     .options_size = sizeof(dropout_options),
     .differentiable = 1,
     .infer = dropout_infer,

@@ -8,8 +8,17 @@
 #include <math.h>
 #include <stdatomic.h>
 
+/* The members that the records of two operands share. */
+#define PAIR(NAME, DOC)                                                                            \
+    WG__OP(#NAME, 2, DOC), .differentiable = 3, .forward = NAME##_forward, .vjp = NAME##_vjp,      \
+                           .jvp = NAME##_jvp, .bench = wg__bench_two
+
 static int sample_normal(int index, wg_generator *generator, wg_sample *sample) {
     return wg__sample_binary(index, generator, sample, wg__sample_normal, wg__sample_normal);
+}
+
+static int sample_nonzero(int index, wg_generator *generator, wg_sample *sample) {
+    return wg__sample_binary(index, generator, sample, wg__sample_nonzero, wg__sample_nonzero);
 }
 
 /* ---- add: y = a + b; of bools: or.   da = g, db = g. ---- */
@@ -32,11 +41,7 @@ static int add_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **grad
 }
 
 static const wg_op add = {
-    .name = "add",
-    .doc = "y = a + b with broadcasting; of bools: or.",
-    .min_inputs = 2,
-    .max_inputs = 2,
-    .output_count = 1,
+    WG__OP("add", 2, "y = a + b with broadcasting; of bools: or."),
     .differentiable = 3,
     .infer = wg__infer_pair,
     .forward = add_forward,
@@ -76,11 +81,7 @@ static int sub_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **grad
 }
 
 static const wg_op sub = {
-    .name = "sub",
-    .doc = "y = a - b with broadcasting.",
-    .min_inputs = 2,
-    .max_inputs = 2,
-    .output_count = 1,
+    WG__OP("sub", 2, "y = a - b with broadcasting."),
     .differentiable = 3,
     .infer = sub_infer,
     .forward = sub_forward,
@@ -113,19 +114,10 @@ static wg_tensor *mul_partial(wg_call *call, int i, wg_tensor *direction) {
 WG__DERIVATIVES_BY_PARTIALS(mul)
 
 static const wg_op mul = {
-    .name = "mul",
-    .doc = "y = a b, element by element, with broadcasting; of bools: and.",
-    .min_inputs = 2,
-    .max_inputs = 2,
-    .output_count = 1,
+    PAIR(mul, "y = a b, element by element, with broadcasting; of bools: and."),
     .saves_inputs = 3,
-    .differentiable = 3,
     .infer = wg__infer_pair,
-    .forward = mul_forward,
-    .vjp = mul_vjp,
-    .jvp = mul_jvp,
     .sample = sample_normal,
-    .bench = wg__bench_two,
 };
 
 wg_tensor *wg_mul(wg_tensor *a, wg_tensor *b) {
@@ -166,20 +158,11 @@ static int div_sample(int index, wg_generator *generator, wg_sample *sample) {
 }
 
 static const wg_op div_op = {
-    .name = "div",
-    .doc = "y = a / b with broadcasting, true division.",
-    .min_inputs = 2,
-    .max_inputs = 2,
-    .output_count = 1,
+    PAIR(div, "y = a / b with broadcasting, true division."),
     .saves_inputs = 2,
     .saves_outputs = 1,
-    .differentiable = 3,
     .infer = wg__infer_float_pair,
-    .forward = div_forward,
-    .vjp = div_vjp,
-    .jvp = div_jvp,
     .sample = div_sample,
-    .bench = wg__bench_two,
 };
 
 wg_tensor *wg_div(wg_tensor *a, wg_tensor *b) {
@@ -189,9 +172,7 @@ wg_tensor *wg_div(wg_tensor *a, wg_tensor *b) {
 /* ---- pow: y = a^b.   da = g b a^(b-1), which at a = b = 0 is 0; db = g y log a, which is 0 where
  * a = 0 and b >= 0. ---- */
 
-static int pow_forward(wg_call *call) {
-    return wg__run_pair(call, wg__call_simd(call)->pow);
-}
+PAIR_FORWARD(pow)
 
 /* The singular places are taken out of the operands, not out of the result, so that the derivatives
  * of these gradients hold no 0 * inf either. */
@@ -216,21 +197,13 @@ static int pow_sample(int index, wg_generator *generator, wg_sample *sample) {
 }
 
 static const wg_op pow_op = {
-    .name = "pow",
-    .doc = "y = a^b with broadcasting. The derivative in b is y log a, 0 where a = 0 and b >= 0; "
-           "NaN in a where b is no integer and a < 0.",
-    .min_inputs = 2,
-    .max_inputs = 2,
-    .output_count = 1,
+    PAIR(pow,
+         "y = a^b with broadcasting. The derivative in b is y log a, 0 where a = 0 and b >= 0; "
+         "NaN in a where b is no integer and a < 0."),
     .saves_inputs = 3,
     .saves_outputs = 1,
-    .differentiable = 3,
     .infer = wg__infer_float_pair,
-    .forward = pow_forward,
-    .vjp = pow_vjp,
-    .jvp = pow_jvp,
     .sample = pow_sample,
-    .bench = wg__bench_two,
 };
 
 wg_tensor *wg_pow(wg_tensor *a, wg_tensor *b) {
@@ -277,20 +250,12 @@ static int extremum_sample(int index, wg_generator *generator, wg_sample *sample
 }
 
 static const wg_op maximum = {
-    .name = "maximum",
-    .doc = "y = the larger of a and b, with broadcasting; NaN if either is. Kink at a = b, where "
-           "each gets half of the gradient.",
-    .min_inputs = 2,
-    .max_inputs = 2,
-    .output_count = 1,
+    PAIR(maximum,
+         "y = the larger of a and b, with broadcasting; NaN if either is. Kink at a = b, where "
+         "each gets half of the gradient."),
     .saves_inputs = 3,
-    .differentiable = 3,
     .infer = wg__infer_pair,
-    .forward = maximum_forward,
-    .vjp = maximum_vjp,
-    .jvp = maximum_jvp,
     .sample = extremum_sample,
-    .bench = wg__bench_two,
 };
 
 wg_tensor *wg_maximum(wg_tensor *a, wg_tensor *b) {
@@ -315,20 +280,12 @@ static wg_tensor *minimum_partial(wg_call *call, int i, wg_tensor *direction) {
 WG__DERIVATIVES_BY_PARTIALS(minimum)
 
 static const wg_op minimum = {
-    .name = "minimum",
-    .doc = "y = the smaller of a and b, with broadcasting; NaN if either is. Kink at a = b, where "
-           "each gets half of the gradient.",
-    .min_inputs = 2,
-    .max_inputs = 2,
-    .output_count = 1,
+    PAIR(minimum,
+         "y = the smaller of a and b, with broadcasting; NaN if either is. Kink at a = b, where "
+         "each gets half of the gradient."),
     .saves_inputs = 3,
-    .differentiable = 3,
     .infer = wg__infer_pair,
-    .forward = minimum_forward,
-    .vjp = minimum_vjp,
-    .jvp = minimum_jvp,
     .sample = extremum_sample,
-    .bench = wg__bench_two,
 };
 
 wg_tensor *wg_minimum(wg_tensor *a, wg_tensor *b) {
@@ -336,22 +293,6 @@ wg_tensor *wg_minimum(wg_tensor *a, wg_tensor *b) {
 }
 
 /* ==== Functions of two operands ==== */
-
-/* ---- What the records share ---- */
-
-#define PAIR(NAME, DOC)                                                                            \
-    .name = #NAME, .doc = DOC, .min_inputs = 2, .max_inputs = 2, .output_count = 1,                \
-    .differentiable = 3, .forward = NAME##_forward, .vjp = NAME##_vjp, .jvp = NAME##_jvp,          \
-    .bench = wg__bench_two
-
-#define PAIR_FORWARD(NAME)                                                                         \
-    static int NAME##_forward(wg_call *call) {                                                     \
-        return wg__run_pair(call, wg__call_simd(call)->NAME);                                      \
-    }
-
-static int sample_nonzero(int index, wg_generator *generator, wg_sample *sample) {
-    return wg__sample_binary(index, generator, sample, wg__sample_nonzero, wg__sample_nonzero);
-}
 
 /* ---- atan2: y = the angle of the point (b, a).   da = g b / (a^2 + b^2), db = -g a / (a^2 + b^2),
  * with factors that do not overflow. ---- */
@@ -598,8 +539,8 @@ typedef struct value_options {
 /* ---- What the records share ---- */
 
 #define TERNARY(NAME, DOC)                                                                         \
-    .name = #NAME, .doc = DOC, .min_inputs = 3, .max_inputs = 3, .output_count = 1,                \
-    .differentiable = 7, .forward = NAME##_forward, .vjp = NAME##_vjp, .jvp = NAME##_jvp
+    WG__OP(#NAME, 3, DOC), .differentiable = 7, .forward = NAME##_forward, .vjp = NAME##_vjp,      \
+                           .jvp = NAME##_jvp
 
 static int infer_ternary(wg_call *call) {
     if (wg__check_same_dtype(call, 0, 1) < 0 || wg__check_same_dtype(call, 0, 2) < 0)
@@ -628,23 +569,7 @@ static wg_tensor *apply_three(const wg_op *op, wg_tensor *x, wg_tensor *a, wg_te
     return wg_scope_end(&scope, y);
 }
 
-static int sample_three(int index, wg_generator *generator, wg_sample *sample, wg__sampler last) {
-    static const struct {
-        int ndims[3];
-        int64_t shapes[3][3];
-    } cases[] = {
-        {{2, 2, 2}, {{2, 3}, {2, 3}, {2, 3}}},
-        {{1, 2, 0}, {{3}, {2, 1}, {0}}},
-        {{3, 1, 3}, {{2, 1, 2}, {2}, {1, 3, 1}}},
-        {{0, 0, 0}, {{0}, {0}, {0}}},
-    };
-    if (index >= (int)(sizeof cases / sizeof *cases))
-        return 0;
-    for (int i = 0; i < 3; i++)
-        sample->inputs[i] = (i == 2 ? last : wg__sample_normal)(generator, cases[index].ndims[i],
-                                                                cases[index].shapes[i]);
-    return wg__sample_status(sample, 3);
-}
+static const wg__sampler normal_three[] = {wg__sample_normal, wg__sample_normal, wg__sample_normal};
 
 /* ---- lerp: y = x + b (a - x), which at b = 1 is a.   dx = g (1 - b), da = g b, db = g (a - x).
  * ---- */
@@ -653,7 +578,7 @@ TERNARY_LOOP(lerp_f32, float, float, b < 0.5f ? x + b * (a - x) : a - (a - x) * 
 TERNARY_LOOP(lerp_f64, double, double, b < 0.5 ? x + b * (a - x) : a - (a - x) * (1 - b))
 
 static int lerp_forward(wg_call *call) {
-    static const wg__loop loops[WG_DTYPE_COUNT] = {[WG_F32] = lerp_f32, [WG_F64] = lerp_f64};
+    static const wg__loop loops[WG_DTYPE_COUNT] = {FLOATS(lerp)};
     return wg__elementwise_call(call, loops, &(value_options){0});
 }
 
@@ -666,8 +591,8 @@ static wg_tensor *lerp_partial(wg_call *call, int i, wg_tensor *direction) {
 
 WG__DERIVATIVES_BY_PARTIALS(lerp)
 
-static int lerp_sample(int index, wg_generator *generator, wg_sample *drawn) {
-    return sample_three(index, generator, drawn, wg__sample_normal);
+static int lerp_sample(int index, wg_generator *generator, wg_sample *sample) {
+    return wg__sample_ternary(index, generator, sample, normal_three);
 }
 
 static const wg_op lerp = {
@@ -702,11 +627,7 @@ static int addcmul_infer(wg_call *call) {
 }
 
 static int addcmul_forward(wg_call *call) {
-    static const wg__loop loops[WG_DTYPE_COUNT] = {[WG_F32] = addcmul_f32,
-                                                   [WG_F64] = addcmul_f64,
-                                                   [WG_I32] = addcmul_i32,
-                                                   [WG_I64] = addcmul_i64,
-                                                   [WG_U8] = addcmul_u8};
+    static const wg__loop loops[WG_DTYPE_COUNT] = {FLOATS(addcmul), INTEGERS(addcmul)};
     return wg__elementwise_call(call, loops, call->options);
 }
 
@@ -721,16 +642,16 @@ static wg_tensor *addcmul_partial(wg_call *call, int i, wg_tensor *direction) {
 
 WG__DERIVATIVES_BY_PARTIALS(addcmul)
 
-static int addcmul_sample(int index, wg_generator *generator, wg_sample *drawn) {
+static int addcmul_sample(int index, wg_generator *generator, wg_sample *sample) {
     static const value_options options[] = {{-0.75}, {1}};
-    drawn->options = &options[index % 2];
-    return sample_three(index, generator, drawn, wg__sample_normal);
+    sample->options = &options[index % 2];
+    return wg__sample_ternary(index, generator, sample, normal_three);
 }
 
-static int value_bench(wg_generator *generator, wg_sample *drawn) {
+static int value_bench(wg_generator *generator, wg_sample *sample) {
     static const value_options options = {-0.75};
-    drawn->options = &options;
-    return wg__bench_three(generator, drawn);
+    sample->options = &options;
+    return wg__bench_three(generator, sample);
 }
 
 static const wg_op addcmul = {
@@ -751,7 +672,7 @@ TERNARY_LOOP(addcdiv_f32, float, float, x + value * a / b)
 TERNARY_LOOP(addcdiv_f64, double, double, x + value * a / b)
 
 static int addcdiv_forward(wg_call *call) {
-    static const wg__loop loops[WG_DTYPE_COUNT] = {[WG_F32] = addcdiv_f32, [WG_F64] = addcdiv_f64};
+    static const wg__loop loops[WG_DTYPE_COUNT] = {FLOATS(addcdiv)};
     return wg__elementwise_call(call, loops, call->options);
 }
 
@@ -765,10 +686,12 @@ static wg_tensor *addcdiv_partial(wg_call *call, int i, wg_tensor *direction) {
 
 WG__DERIVATIVES_BY_PARTIALS(addcdiv)
 
-static int addcdiv_sample(int index, wg_generator *generator, wg_sample *drawn) {
+static int addcdiv_sample(int index, wg_generator *generator, wg_sample *sample) {
     static const value_options options[] = {{-0.75}, {1}};
-    drawn->options = &options[index % 2];
-    return sample_three(index, generator, drawn, wg__sample_nonzero);
+    sample->options = &options[index % 2];
+    static const wg__sampler samplers[] = {wg__sample_normal, wg__sample_normal,
+                                           wg__sample_nonzero};
+    return wg__sample_ternary(index, generator, sample, samplers);
 }
 
 static const wg_op addcdiv = {

@@ -6,41 +6,15 @@
 
 /* ---- What they share ---- */
 
-/* The loop NAME of the bool y = EXPRESSION in a and b. As in binary.c, the layouts that matter are
- * constants for the compiler. */
-#define COMPARE_LOOP(NAME, TYPE, EXPRESSION)                                                       \
-    static inline void NAME##_at(int64_t n, char *const *data, int64_t sy, int64_t sa,             \
-                                 int64_t sb) {                                                     \
-        uint8_t *restrict y = (uint8_t *)data[0];                                                  \
-        const TYPE *restrict pa = (const TYPE *)data[1], *restrict pb = (const TYPE *)data[2];     \
-        for (int64_t i = 0; i < n; i++) {                                                          \
-            const TYPE a = pa[i * sa], b = pb[i * sb];                                             \
-            y[i * sy] = (EXPRESSION);                                                              \
-        }                                                                                          \
-    }                                                                                              \
-    static void NAME(int64_t n, char *const *data, const int64_t *strides, const void *context) {  \
-        (void)context;                                                                             \
-        const int64_t size = (int64_t)sizeof(TYPE);                                                \
-        const int64_t sy = strides[0], sa = strides[1] / size, sb = strides[2] / size;             \
-        if (sy == 1 && sa == 1 && sb == 1)                                                         \
-            NAME##_at(n, data, 1, 1, 1);                                                           \
-        else if (sy == 1 && sa == 1 && sb == 0)                                                    \
-            NAME##_at(n, data, 1, 1, 0);                                                           \
-        else                                                                                       \
-            NAME##_at(n, data, sy, sa, sb);                                                        \
-    }
-
 /* Loops for every dtype, and the forward that picks one. */
 #define COMPARISON(NAME, EXPRESSION)                                                               \
-    COMPARE_LOOP(NAME##_f32, float, EXPRESSION)                                                    \
-    COMPARE_LOOP(NAME##_f64, double, EXPRESSION)                                                   \
-    COMPARE_LOOP(NAME##_i32, int32_t, EXPRESSION)                                                  \
-    COMPARE_LOOP(NAME##_i64, int64_t, EXPRESSION)                                                  \
-    COMPARE_LOOP(NAME##_u8, uint8_t, EXPRESSION)                                                   \
+    PAIR_LOOP_TO(NAME##_f32, uint8_t, float, float, EXPRESSION)                                    \
+    PAIR_LOOP_TO(NAME##_f64, uint8_t, double, double, EXPRESSION)                                  \
+    PAIR_LOOP_TO(NAME##_i32, uint8_t, int32_t, int32_t, EXPRESSION)                                \
+    PAIR_LOOP_TO(NAME##_i64, uint8_t, int64_t, int64_t, EXPRESSION)                                \
+    PAIR_LOOP_TO(NAME##_u8, uint8_t, uint8_t, uint8_t, EXPRESSION)                                 \
     static int NAME##_forward(wg_call *call) {                                                     \
-        static const wg__loop loops[WG_DTYPE_COUNT] = {                                            \
-            [WG_F32] = NAME##_f32, [WG_F64] = NAME##_f64, [WG_I32] = NAME##_i32,                   \
-            [WG_I64] = NAME##_i64, [WG_U8] = NAME##_u8,   [WG_BOOL] = NAME##_u8};                  \
+        static const wg__loop loops[WG_DTYPE_COUNT] = {ALL_DTYPES(NAME)};                          \
         return wg__elementwise_call(call, loops, NULL);                                            \
     }
 
@@ -62,10 +36,10 @@ static int comparison_sample(int index, wg_generator *generator, wg_sample *samp
 
 #define COMPARISON_OP(NAME, DOC)                                                                   \
     {                                                                                              \
-        .name = #NAME, .doc = DOC, .min_inputs = 2, .max_inputs = 2, .output_count = 1,            \
-        .no_gradient = "its values are truths: piecewise constant in the operands",                \
-        .infer = comparison_infer, .forward = NAME##_forward, .sample = comparison_sample,         \
-        .bench = wg__bench_two                                                                     \
+        WG__OP(#NAME, 2, DOC),                                                                     \
+            .no_gradient = "its values are truths: piecewise constant in the operands",            \
+            .infer = comparison_infer, .forward = NAME##_forward, .sample = comparison_sample,     \
+            .bench = wg__bench_two                                                                 \
     }
 
 COMPARISON(eq, a == b)
@@ -159,7 +133,7 @@ static wg_tensor *combine(const wg_op *op, wg_tensor *a, wg_tensor *b) {
 
 /* A loop over bools and the forward that runs it. */
 #define LOGIC(NAME, EXPRESSION)                                                                    \
-    COMPARE_LOOP(NAME##_bool, uint8_t, EXPRESSION)                                                 \
+    PAIR_LOOP_TO(NAME##_bool, uint8_t, uint8_t, uint8_t, EXPRESSION)                               \
     static int NAME##_forward(wg_call *call) {                                                     \
         static const wg__loop loops[WG_DTYPE_COUNT] = {[WG_BOOL] = NAME##_bool};                   \
         return wg__elementwise_call(call, loops, NULL);                                            \
@@ -167,9 +141,9 @@ static wg_tensor *combine(const wg_op *op, wg_tensor *a, wg_tensor *b) {
 
 #define LOGIC_OP(NAME, DOC)                                                                        \
     {                                                                                              \
-        .name = #NAME, .doc = DOC, .min_inputs = 2, .max_inputs = 2, .output_count = 1,            \
-        .no_gradient = "it takes and gives truths", .infer = logic_infer,                          \
-        .forward = NAME##_forward, .sample = logic_sample, .bench = logic_bench                    \
+        WG__OP(#NAME, 2, DOC), .no_gradient = "it takes and gives truths", .infer = logic_infer,   \
+                               .forward = NAME##_forward, .sample = logic_sample,                  \
+                               .bench = logic_bench                                                \
     }
 
 LOGIC(logical_and, a &b)
@@ -219,11 +193,7 @@ static int logical_not_bench(wg_generator *generator, wg_sample *sample) {
 }
 
 static const wg_op logical_not = {
-    .name = "logical_not",
-    .doc = "y = not x, of bools.",
-    .min_inputs = 1,
-    .max_inputs = 1,
-    .output_count = 1,
+    WG__OP("logical_not", 1, "y = not x, of bools."),
     .no_gradient = "it takes and gives truths",
     .infer = logic_infer,
     .forward = logical_not_forward,
@@ -257,18 +227,16 @@ wg_tensor *wg_logical_not(wg_tensor *x) {
     KIND_LOOP(NAME##_i64, int64_t, EXPRESSION)                                                     \
     KIND_LOOP(NAME##_u8, uint8_t, EXPRESSION)                                                      \
     static int NAME##_forward(wg_call *call) {                                                     \
-        static const wg__loop loops[WG_DTYPE_COUNT] = {                                            \
-            [WG_F32] = NAME##_f32, [WG_F64] = NAME##_f64, [WG_I32] = NAME##_i32,                   \
-            [WG_I64] = NAME##_i64, [WG_U8] = NAME##_u8,   [WG_BOOL] = NAME##_u8};                  \
+        static const wg__loop loops[WG_DTYPE_COUNT] = {ALL_DTYPES(NAME)};                          \
         return wg__elementwise_call(call, loops, NULL);                                            \
     }
 
 #define KIND_OP(NAME, DOC)                                                                         \
     {                                                                                              \
-        .name = #NAME, .doc = DOC, .min_inputs = 1, .max_inputs = 1, .output_count = 1,            \
-        .no_gradient = "its values are truths: piecewise constant in the operand",                 \
-        .infer = kind_infer, .forward = NAME##_forward, .sample = kind_sample,                     \
-        .bench = wg__bench_one                                                                     \
+        WG__OP(#NAME, 1, DOC),                                                                     \
+            .no_gradient = "its values are truths: piecewise constant in the operand",             \
+            .infer = kind_infer, .forward = NAME##_forward, .sample = kind_sample,                 \
+            .bench = wg__bench_one                                                                 \
     }
 
 static int kind_infer(wg_call *call) {
@@ -376,21 +344,8 @@ static int where_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gr
 }
 
 static int where_sample(int index, wg_generator *generator, wg_sample *sample) {
-    static const struct {
-        int ndims[3];
-        int64_t shapes[3][3];
-    } cases[] = {
-        {{2, 2, 2}, {{2, 3}, {2, 3}, {2, 3}}},
-        {{1, 2, 0}, {{3}, {2, 1}, {0}}},
-        {{3, 1, 3}, {{2, 1, 2}, {2}, {1, 3, 1}}},
-        {{0, 1, 1}, {{0}, {1}, {1}}},
-    };
-    if (index >= (int)(sizeof cases / sizeof *cases))
-        return 0;
-    for (int i = 0; i < 3; i++)
-        sample->inputs[i] = (i == 0 ? sample_truth : wg__sample_normal)(
-            generator, cases[index].ndims[i], cases[index].shapes[i]);
-    return wg__sample_status(sample, 3);
+    static const wg__sampler samplers[] = {sample_truth, wg__sample_normal, wg__sample_normal};
+    return wg__sample_ternary(index, generator, sample, samplers);
 }
 
 static int where_bench(wg_generator *generator, wg_sample *sample) {
@@ -402,12 +357,9 @@ static int where_bench(wg_generator *generator, wg_sample *sample) {
 }
 
 static const wg_op where = {
-    .name = "where",
-    .doc = "y = condition ? a : b, element by element, all three broadcast; the condition is bool "
-           "and has no gradient.",
-    .min_inputs = 3,
-    .max_inputs = 3,
-    .output_count = 1,
+    WG__OP("where", 3,
+           "y = condition ? a : b, element by element, all three broadcast; the condition is bool "
+           "and has no gradient."),
     .saves_inputs = 1,
     .differentiable = 6,
     .infer = where_infer,
@@ -513,12 +465,9 @@ static int masked_fill_bench(wg_generator *generator, wg_sample *sample) {
 }
 
 static const wg_op masked_fill = {
-    .name = "masked_fill",
-    .doc = "y = a plain number where the bool mask, broadcast to x, is true, and x elsewhere; the "
-           "mask has no gradient.",
-    .min_inputs = 2,
-    .max_inputs = 2,
-    .output_count = 1,
+    WG__OP("masked_fill", 2,
+           "y = a plain number where the bool mask, broadcast to x, is true, and x elsewhere; the "
+           "mask has no gradient."),
     .options_size = sizeof(fill_options),
     .saves_inputs = 2,
     .differentiable = 1,

@@ -73,75 +73,80 @@ int wg__elementwise_call(wg_call *call, const wg__loop *loops, const void *conte
     return 0;
 }
 
-/* ==== Ops of one operand ==== */
+/* ---- Vector kernels ---- */
 
-/* A kernel: one of these; by the numbers a and b, if it is one of the latter. */
-typedef struct kernel {
+/* Elements that are copied at a time from an operand that is not contiguous. */
+#define STRETCH 256
+
+/* A kernel of one of these types. Those named _by take the numbers a and b. */
+typedef struct vector_kernel {
     wg__simd_map map;
-    wg__simd_vjp vjp;
     wg__simd_map_by map_by;
-    wg__simd_vjp_by vjp_by;
+    wg__simd_pair pair;
+    wg__simd_vjp_by pair_by;
+    wg__simd_gate_vjp gate_vjp;
     double a, b;
-} kernel;
+} vector_kernel;
 
-static void gather(int64_t n, size_t size, const char *from, int64_t stride, char *to) {
-    if (size == sizeof(float))
-        for (int64_t i = 0; i < n; i++)
-            memcpy(to + 4 * i, from + i * stride, 4);
-    else
-        for (int64_t i = 0; i < n; i++)
-            memcpy(to + 8 * i, from + i * stride, 8);
+static int input_count(const vector_kernel *kernel) {
+    return kernel->gate_vjp != NULL ? 3 : kernel->pair != NULL || kernel->pair_by != NULL ? 2 : 1;
 }
 
-const void *wg__stretch(int64_t n, size_t size, const char *from, int64_t stride, double *room) {
+static void run_stretch(const vector_kernel *k, int64_t n, const void *const *x, void *y,
+                        void *second) {
+    if (k->map != NULL)
+        k->map(n, x[0], y);
+    else if (k->map_by != NULL)
+        k->map_by(n, k->a, k->b, x[0], y);
+    else if (k->pair != NULL)
+        k->pair(n, x[0], x[1], y);
+    else if (k->pair_by != NULL)
+        k->pair_by(n, k->a, k->b, x[0], x[1], y);
+    else
+        k->gate_vjp(n, x[0], x[1], x[2], y, second);
+}
+
+/* n elements of an operand: its own memory if they are contiguous, else a copy in `room`. */
+static const void *stretch(int64_t n, size_t size, const char *from, int64_t stride, double *room) {
     if (stride == (int64_t)size)
         return from;
-    gather(n, size, from, stride, (char *)room);
+    for (int64_t i = 0; i < n; i++)
+        if (size == sizeof(float))
+            memcpy((float *)room + i, from + i * stride, sizeof(float));
+        else
+            memcpy(room + i, from + i * stride, sizeof(double));
     return room;
 }
 
-static bool has_two_operands(const kernel *kernel) {
-    return kernel->vjp != NULL || kernel->vjp_by != NULL;
-}
-
-static void run_stretch(const kernel *k, int64_t n, const void *x, const void *dy, void *y) {
-    if (k->map != NULL)
-        k->map(n, x, y);
-    else if (k->map_by != NULL)
-        k->map_by(n, k->a, k->b, x, y);
-    else if (k->vjp != NULL)
-        k->vjp(n, x, dy, y);
-    else
-        k->vjp_by(n, k->a, k->b, x, dy, y);
-}
-
-/* operands: y, x; or dx, x, dy. The first is contiguous: it is an output, or like one. */
-static void run_unary(int64_t n, size_t size, char *const *data, const int64_t *strides,
-                      const kernel *kernel) {
-    double room_x[WG__STRETCH], room_dy[WG__STRETCH];
-    const bool two = has_two_operands(kernel);
-    const bool whole = strides[1] == (int64_t)size && (!two || strides[2] == (int64_t)size);
-    const int64_t step = whole ? n : WG__STRETCH;
+/* operands: y, then the inputs; of gate_vjp, also the second output. Outputs are contiguous. */
+static void run_kernel(int64_t n, size_t size, char *const *data, const int64_t *strides,
+                       const vector_kernel *kernel) {
+    double rooms[3][STRETCH];
+    const int inputs = input_count(kernel);
+    bool whole = true;
+    for (int i = 1; i <= inputs; i++)
+        whole = whole && strides[i] == (int64_t)size;
+    const int64_t step = whole ? n : STRETCH;
     for (int64_t begin = 0; begin < n; begin += step) {
         const int64_t count = n - begin < step ? n - begin : step;
-        const void *dy = NULL;
-        if (two)
-            dy = wg__stretch(count, size, data[2] + begin * strides[2], strides[2], room_dy);
-        run_stretch(kernel, count,
-                    wg__stretch(count, size, data[1] + begin * strides[1], strides[1], room_x), dy,
-                    data[0] + begin * (int64_t)size);
+        const void *x[3];
+        for (int i = 0; i < inputs; i++)
+            x[i] = stretch(count, size, data[i + 1] + begin * strides[i + 1], strides[i + 1],
+                           rooms[i]);
+        run_stretch(kernel, count, x, data[0] + begin * (int64_t)size,
+                    inputs == 3 ? data[4] + begin * (int64_t)size : NULL);
     }
 }
 
-static void unary_f32(int64_t n, char *const *data, const int64_t *strides, const void *context) {
-    run_unary(n, sizeof(float), data, strides, context);
+static void kernel_f32(int64_t n, char *const *data, const int64_t *strides, const void *context) {
+    run_kernel(n, sizeof(float), data, strides, context);
 }
 
-static void unary_f64(int64_t n, char *const *data, const int64_t *strides, const void *context) {
-    run_unary(n, sizeof(double), data, strides, context);
+static void kernel_f64(int64_t n, char *const *data, const int64_t *strides, const void *context) {
+    run_kernel(n, sizeof(double), data, strides, context);
 }
 
-static const wg__loop unary_loops[WG_DTYPE_COUNT] = {[WG_F32] = unary_f32, [WG_F64] = unary_f64};
+static const wg__loop kernel_loops[WG_DTYPE_COUNT] = {[WG_F32] = kernel_f32, [WG_F64] = kernel_f64};
 
 const wg__simd *wg__call_simd(const wg_call *call) {
     return wg__simd_for(call->input_specs[0].dtype == WG_F64 ? WG_F64 : WG_F32);
@@ -150,11 +155,26 @@ const wg__simd *wg__call_simd(const wg_call *call) {
 /* ---- Forward ---- */
 
 int wg__run_map(wg_call *call, wg__simd_map map) {
-    return wg__elementwise_call(call, unary_loops, &(kernel){.map = map});
+    return wg__elementwise_call(call, kernel_loops, &(vector_kernel){.map = map});
 }
 
 int wg__run_map_by(wg_call *call, wg__simd_map_by map, double a, double b) {
-    return wg__elementwise_call(call, unary_loops, &(kernel){.map_by = map, .a = a, .b = b});
+    return wg__elementwise_call(call, kernel_loops,
+                                &(vector_kernel){.map_by = map, .a = a, .b = b});
+}
+
+int wg__run_pair(wg_call *call, wg__simd_pair pair) {
+    return wg__elementwise_call(call, kernel_loops, &(vector_kernel){.pair = pair});
+}
+
+int wg__run_pair_with(wg_call *call, wg__simd_pair pair, double number) {
+    wg_tensor *x = call->inputs[0];
+    wg_tensor *second = wg_scalar(x->spec.dtype == WG_F64 ? WG_F64 : WG_F32, number);
+    if (second == NULL)
+        return -1;
+    wg__elementwise(3, (wg_tensor *[]){call->outputs[0], x, second}, kernel_loops,
+                    &(vector_kernel){.pair = pair});
+    return 0;
 }
 
 /* ---- Backward ---- */
@@ -164,24 +184,55 @@ wg_tensor *wg__gradient_like(const wg_call *call, wg_tensor *x) {
     return reuse ? wg__tensor_view(x, &x->spec, x->strides, x->offset) : wg_empty_like(x);
 }
 
-static int run_vjp(wg_call *call, const kernel *kernel, wg_tensor *x_or_y, wg_tensor *g,
+static int run_vjp(wg_call *call, const vector_kernel *kernel, wg_tensor *x_or_y, wg_tensor *g,
                    wg_tensor **gradients) {
     wg_tensor *dx = wg__gradient_like(call, x_or_y);
     if (dx == NULL)
         return -1;
-    wg__elementwise(3, (wg_tensor *[]){dx, x_or_y, g}, unary_loops, kernel);
+    wg__elementwise(3, (wg_tensor *[]){dx, x_or_y, g}, kernel_loops, kernel);
     gradients[0] = dx;
     return 0;
 }
 
 int wg__run_vjp(wg_call *call, wg__simd_vjp vjp, wg_tensor *x_or_y, wg_tensor *g,
                 wg_tensor **gradients) {
-    return run_vjp(call, &(kernel){.vjp = vjp}, x_or_y, g, gradients);
+    return run_vjp(call, &(vector_kernel){.pair = vjp}, x_or_y, g, gradients);
 }
 
 int wg__run_vjp_by(wg_call *call, wg__simd_vjp_by vjp, double a, double b, wg_tensor *x,
                    wg_tensor *g, wg_tensor **gradients) {
-    return run_vjp(call, &(kernel){.vjp_by = vjp, .a = a, .b = b}, x, g, gradients);
+    return run_vjp(call, &(vector_kernel){.pair_by = vjp, .a = a, .b = b}, x, g, gradients);
+}
+
+int wg__run_gate_vjp(wg_call *call, wg__simd_gate_vjp vjp, wg_tensor *dy, wg_tensor **gradients) {
+    const wg_dtype dtype = call->input_specs[0].dtype;
+    wg_tensor *gate = wg__widen(call->inputs[0]), *value = wg__widen(call->inputs[1]);
+    dy = wg__widen(dy);
+    if (gate == NULL || value == NULL || dy == NULL)
+        return -1;
+    wg_tensor *dgate = wg__gradient_like(call, gate);
+    wg_tensor *dvalue = gate == value ? wg_empty_like(value) : wg__gradient_like(call, value);
+    if (dgate == NULL || dvalue == NULL)
+        return -1;
+    wg__elementwise(5, (wg_tensor *[]){dgate, gate, value, dy, dvalue}, kernel_loops,
+                    &(vector_kernel){.gate_vjp = vjp});
+    if (wg__wants(call, 0))
+        gradients[0] = wg__narrow(dgate, dtype);
+    if (wg__wants(call, 1))
+        gradients[1] = wg__narrow(dvalue, dtype);
+    return wg__vjp_status();
+}
+
+/* ---- Rules ---- */
+
+int wg__infer_pair(wg_call *call) {
+    if (wg__check_same_dtype(call, 0, 1) < 0)
+        return -1;
+    return wg__infer_broadcast(call, 0, call->input_specs[0].dtype);
+}
+
+int wg__infer_float_pair(wg_call *call) {
+    return wg__infer_float(call) < 0 ? -1 : wg__infer_pair(call);
 }
 
 /* ---- Samples ---- */
@@ -196,61 +247,4 @@ int wg__unary_positive(int index, wg_generator *generator, wg_sample *sample) {
 
 int wg__unary_nonzero(int index, wg_generator *generator, wg_sample *sample) {
     return wg__sample_unary(index, generator, sample, wg__sample_nonzero);
-}
-
-/* ==== Ops of two operands ==== */
-
-typedef struct pair_context {
-    wg__simd_pair pair;
-} pair_context;
-
-/* operands: y, which is an output and so contiguous, a, b */
-static void run_pair(int64_t n, size_t size, char *const *data, const int64_t *strides,
-                     const pair_context *context) {
-    double room_a[WG__STRETCH], room_b[WG__STRETCH];
-    const bool whole = strides[1] == (int64_t)size && strides[2] == (int64_t)size;
-    const int64_t step = whole ? n : WG__STRETCH;
-    for (int64_t begin = 0; begin < n; begin += step) {
-        const int64_t count = n - begin < step ? n - begin : step;
-        context->pair(count,
-                      wg__stretch(count, size, data[1] + begin * strides[1], strides[1], room_a),
-                      wg__stretch(count, size, data[2] + begin * strides[2], strides[2], room_b),
-                      data[0] + begin * (int64_t)size);
-    }
-}
-
-static void pair_f32(int64_t n, char *const *data, const int64_t *strides, const void *context) {
-    run_pair(n, sizeof(float), data, strides, context);
-}
-
-static void pair_f64(int64_t n, char *const *data, const int64_t *strides, const void *context) {
-    run_pair(n, sizeof(double), data, strides, context);
-}
-
-static const wg__loop pair_loops[WG_DTYPE_COUNT] = {[WG_F32] = pair_f32, [WG_F64] = pair_f64};
-
-int wg__run_pair(wg_call *call, wg__simd_pair pair) {
-    return wg__elementwise_call(call, pair_loops, &(pair_context){pair});
-}
-
-int wg__run_pair_with(wg_call *call, wg__simd_pair pair, double number) {
-    wg_tensor *x = call->inputs[0];
-    wg_tensor *second = wg_scalar(x->spec.dtype == WG_F64 ? WG_F64 : WG_F32, number);
-    if (second == NULL)
-        return -1;
-    wg__elementwise(3, (wg_tensor *[]){call->outputs[0], x, second}, pair_loops,
-                    &(pair_context){pair});
-    return 0;
-}
-
-/* ---- Rules ---- */
-
-int wg__infer_pair(wg_call *call) {
-    if (wg__check_same_dtype(call, 0, 1) < 0)
-        return -1;
-    return wg__infer_broadcast(call, 0, call->input_specs[0].dtype);
-}
-
-int wg__infer_float_pair(wg_call *call) {
-    return wg__infer_float(call) < 0 ? -1 : wg__infer_pair(call);
 }

@@ -58,12 +58,9 @@ static int cast_bench(wg_generator *generator, wg_sample *sample) {
 }
 
 static const wg_op cast = {
-    .name = "cast",
-    .doc = "y = x in another dtype: floats to integers truncate and clamp, NaN gives 0, anything "
-           "to bool is x != 0. Differentiable between floating dtypes.",
-    .min_inputs = 1,
-    .max_inputs = 1,
-    .output_count = 1,
+    WG__OP("cast", 1,
+           "y = x in another dtype: floats to integers truncate and clamp, NaN gives 0, anything "
+           "to bool is x != 0. Differentiable between floating dtypes."),
     .options_size = sizeof(cast_options),
     .differentiable = 1,
     .infer = cast_infer,
@@ -93,11 +90,7 @@ static int clone_sample(int index, wg_generator *generator, wg_sample *sample) {
 }
 
 static const wg_op clone = {
-    .name = "clone",
-    .doc = "y = x, copied into contiguous memory of its own.",
-    .min_inputs = 1,
-    .max_inputs = 1,
-    .output_count = 1,
+    WG__OP("clone", 1, "y = x, copied into contiguous memory of its own."),
     .differentiable = 1,
     .infer = wg__infer_like,
     .forward = copy_forward,
@@ -142,9 +135,8 @@ LOOP_WITH(affine_u8, uint8_t, affine_options, affine_integer(x, o))
 LOOP_WITH(affine_bool, uint8_t, affine_options, x *o.scale + o.shift != 0)
 
 static int affine_forward(wg_call *call) {
-    static const wg__loop loops[WG_DTYPE_COUNT] = {
-        [WG_F32] = affine_f32, [WG_F64] = affine_f64, [WG_I32] = affine_i32,
-        [WG_I64] = affine_i64, [WG_U8] = affine_u8,   [WG_BOOL] = affine_bool};
+    static const wg__loop loops[WG_DTYPE_COUNT] = {FLOATS(affine),
+                                                   INTEGERS(affine), [WG_BOOL] = affine_bool};
     return wg__elementwise_call(call, loops, call->options);
 }
 
@@ -169,12 +161,9 @@ static int affine_bench(wg_generator *generator, wg_sample *sample) {
 }
 
 static const wg_op affine = {
-    .name = "affine",
-    .doc = "y = x scale + shift with plain numbers, in the dtype of x; integers are rounded toward "
-           "zero.",
-    .min_inputs = 1,
-    .max_inputs = 1,
-    .output_count = 1,
+    WG__OP("affine", 1,
+           "y = x scale + shift with plain numbers, in the dtype of x; integers are rounded toward "
+           "zero."),
     .options_size = sizeof(affine_options),
     .differentiable = 1,
     .infer = wg__infer_like,
@@ -229,7 +218,7 @@ static int clamp_infer(wg_call *call) {
 }
 
 static int clamp_forward(wg_call *call) {
-    static const wg__loop loops[WG_DTYPE_COUNT] = {[WG_F32] = clamp_f32, [WG_F64] = clamp_f64};
+    static const wg__loop loops[WG_DTYPE_COUNT] = {FLOATS(clamp)};
     const clamp_options *options = call->options;
     const float narrow[] = {(float)options->low, (float)options->high};
     const double wide[] = {options->low, options->high};
@@ -300,9 +289,8 @@ static double limited(double value, double most) {
 }
 
 static int nan_to_num_forward(wg_call *call) {
-    static const wg__loop loops[WG_DTYPE_COUNT] = {
-        [WG_F32] = nan_to_num_f32, [WG_F64] = nan_to_num_f64, [WG_I32] = same_i32,
-        [WG_I64] = same_i64,       [WG_U8] = same_u8,         [WG_BOOL] = same_u8};
+    static const wg__loop loops[WG_DTYPE_COUNT] = {FLOATS(nan_to_num),
+                                                   INTEGERS(same), [WG_BOOL] = same_u8};
     const replacement *options = call->options;
     const double most = largest(call->input_specs[0].dtype);
     return wg__elementwise_call(call, loops,
@@ -357,11 +345,7 @@ static int neg_infer(wg_call *call) {
 }
 
 static int neg_forward(wg_call *call) {
-    static const wg__loop loops[WG_DTYPE_COUNT] = {[WG_F32] = neg_f32,
-                                                   [WG_F64] = neg_f64,
-                                                   [WG_I32] = neg_i32,
-                                                   [WG_I64] = neg_i64,
-                                                   [WG_U8] = neg_u8};
+    static const wg__loop loops[WG_DTYPE_COUNT] = {FLOATS(neg), INTEGERS(neg)};
     return wg__elementwise_call(call, loops, NULL);
 }
 
@@ -386,8 +370,8 @@ LOOP(abs_i64, int64_t, x < 0 ? 0u - (uint64_t)x : (uint64_t)x)
 
 static int abs_forward(wg_call *call) {
     static const wg__loop loops[WG_DTYPE_COUNT] = {
-        [WG_F32] = abs_f32, [WG_F64] = abs_f64, [WG_I32] = abs_i32,
-        [WG_I64] = abs_i64, [WG_U8] = same_u8,  [WG_BOOL] = same_u8};
+        FLOATS(abs), [WG_I32] = abs_i32, [WG_I64] = abs_i64, [WG_U8] = same_u8,
+        [WG_BOOL] = same_u8};
     return wg__elementwise_call(call, loops, NULL);
 }
 
@@ -609,11 +593,7 @@ static int square_infer(wg_call *call) {
 }
 
 static int square_forward(wg_call *call) {
-    static const wg__loop loops[WG_DTYPE_COUNT] = {[WG_F32] = square_f32,
-                                                   [WG_F64] = square_f64,
-                                                   [WG_I32] = square_i32,
-                                                   [WG_I64] = square_i64,
-                                                   [WG_U8] = square_u8};
+    static const wg__loop loops[WG_DTYPE_COUNT] = {FLOATS(square), INTEGERS(square)};
     return wg__elementwise_call(call, loops, NULL);
 }
 
@@ -667,11 +647,7 @@ static int pow_scalar_bench(wg_generator *generator, wg_sample *sample) {
 }
 
 static const wg_op pow_scalar = {
-    .name = "pow_scalar",
-    .doc = "y = x^c with a plain number c.",
-    .min_inputs = 1,
-    .max_inputs = 1,
-    .output_count = 1,
+    WG__OP("pow_scalar", 1, "y = x^c with a plain number c."),
     .options_size = sizeof(pow_options),
     .saves_inputs = 1,
     .differentiable = 1,
@@ -753,10 +729,10 @@ static int zero_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gra
 
 #define STEP(NAME, DOC)                                                                            \
     {                                                                                              \
-        .name = #NAME, .doc = DOC, .min_inputs = 1, .max_inputs = 1, .output_count = 1,            \
-        .differentiable = 1, .zero_gradient = "it is piecewise constant", .infer = wg__infer_like, \
-        .forward = NAME##_forward, .vjp = zero_vjp, .jvp = wg__jvp_diagonal,                       \
-        .sample = sample_off_steps, .bench = wg__bench_one                                         \
+        WG__OP(#NAME, 1, DOC), .differentiable = 1, .zero_gradient = "it is piecewise constant",   \
+                               .infer = wg__infer_like, .forward = NAME##_forward,                 \
+                               .vjp = zero_vjp, .jvp = wg__jvp_diagonal,                           \
+                               .sample = sample_off_steps, .bench = wg__bench_one                  \
     }
 
 /* Multiples of 1/4 with 1/8 more: steps are at whole numbers and halves. */
@@ -776,9 +752,7 @@ LOOP(sign_i64, int64_t, (x > 0) - (x < 0))
 LOOP(sign_u8, uint8_t, x > 0)
 
 static int sign_forward(wg_call *call) {
-    static const wg__loop loops[WG_DTYPE_COUNT] = {
-        [WG_F32] = sign_f32, [WG_F64] = sign_f64, [WG_I32] = sign_i32,
-        [WG_I64] = sign_i64, [WG_U8] = sign_u8,   [WG_BOOL] = sign_u8};
+    static const wg__loop loops[WG_DTYPE_COUNT] = {ALL_DTYPES(sign)};
     return wg__elementwise_call(call, loops, NULL);
 }
 

@@ -98,12 +98,9 @@ static int nonzero_bench(wg_generator *generator, wg_sample *sample) {
 }
 
 static const wg_op nonzero = {
-    .name = "nonzero",
-    .doc = "x (...) -> (count, rank of x), i64: the coordinates of each element that is not 0, in "
-           "row-major order.",
-    .min_inputs = 1,
-    .max_inputs = 1,
-    .output_count = 1,
+    WG__OP("nonzero", 1,
+           "x (...) -> (count, rank of x), i64: the coordinates of each element that is not 0, in "
+           "row-major order."),
     .no_gradient = "its results are indices",
     .places_outputs = true,
     .infer = nonzero_infer,
@@ -160,8 +157,8 @@ static int bincount_decompose(wg_call *call) {
     wg_tensor *weights = bin_weights(x, call->input_count > 1 ? call->inputs[1] : NULL);
     if (weights == NULL)
         return -1;
-    call->outputs[0] = wg_scatter_add(wg_zeros(weights->spec.dtype, 1, &length), 0, x, weights);
-    return call->outputs[0] == NULL ? -1 : 0;
+    return wg__set_output(call,
+                          wg_scatter_add(wg_zeros(weights->spec.dtype, 1, &length), 0, x, weights));
 }
 
 static int bincount_sample(int index, wg_generator *generator, wg_sample *sample) {
@@ -306,12 +303,9 @@ static int search_bench(wg_generator *generator, wg_sample *sample) {
 }
 
 static const wg_op searchsorted = {
-    .name = "searchsorted",
-    .doc = "sorted (n), or (..., n), and values (...) -> i64 like values: how many elements of the "
-           "sorted row are less than the value, or (right) not greater.",
-    .min_inputs = 2,
-    .max_inputs = 2,
-    .output_count = 1,
+    WG__OP("searchsorted", 2,
+           "sorted (n), or (..., n), and values (...) -> i64 like values: how many elements of the "
+           "sorted row are less than the value, or (right) not greater."),
     .options_size = sizeof(search_options),
     .no_gradient = "its results are indices",
     .infer = search_infer,
@@ -496,16 +490,13 @@ static int index_decompose(wg_call *call) {
     plan plan;
     if (plan_make(call, 1, call->input_count - 1, &plan) < 0)
         return -1;
-    if (plan.indexed == 0) {
-        call->outputs[0] = wg_alias(call->inputs[0]);
-        return call->outputs[0] == NULL ? -1 : 0;
-    }
+    if (plan.indexed == 0)
+        return wg__set_output(call, wg_alias(call->inputs[0]));
     int64_t shape[2 * WG_MAX_DIMS], order[2 * WG_MAX_DIMS];
     const int ndim = placed_shape(call, &plan, shape);
     wg_tensor *rows = wg_index_select(as_rows(&plan, call->inputs[0]), 0, row_numbers(call, &plan));
     result_order(&plan, ndim, order);
-    call->outputs[0] = wg_permute(wg_reshape(rows, ndim, shape), ndim, order);
-    return call->outputs[0] == NULL ? -1 : 0;
+    return wg__set_output(call, wg_permute(wg_reshape(rows, ndim, shape), ndim, order));
 }
 
 /* Pairs of places, a mask of one axis and of two, a slice in between, one number. */
@@ -619,8 +610,7 @@ static int put_decompose(wg_call *call) {
         shape[i] = x->spec.shape[plan.order[i]];
         back[plan.order[i]] = i;
     }
-    call->outputs[0] = wg_permute(wg_reshape(rows, plan.ndim, shape), plan.ndim, back);
-    return call->outputs[0] == NULL ? -1 : 0;
+    return wg__set_output(call, wg_permute(wg_reshape(rows, plan.ndim, shape), plan.ndim, back));
 }
 
 static int put_sample(int index, wg_generator *generator, wg_sample *sample) {
@@ -688,8 +678,7 @@ static int masked_select_decompose(wg_call *call) {
     wg__broadcast(&call->input_specs[0], &call->input_specs[1], &shape);
     wg_tensor *x = wg_expand(call->inputs[0], shape.ndim, shape.shape);
     wg_tensor *mask = wg_expand(call->inputs[1], shape.ndim, shape.shape);
-    call->outputs[0] = wg_index_select(flat(x), 0, true_places(mask));
-    return call->outputs[0] == NULL ? -1 : 0;
+    return wg__set_output(call, wg_index_select(flat(x), 0, true_places(mask)));
 }
 
 static int masked_sample(int index, wg_generator *generator, wg_sample *sample) {
@@ -709,12 +698,9 @@ static int masked_bench(wg_generator *generator, wg_sample *sample) {
 }
 
 static const wg_op masked_select = {
-    .name = "masked_select",
-    .doc = "y (count) = the elements of x where the bool mask is true, in row-major order; the two "
-           "broadcast. The mask has no gradient.",
-    .min_inputs = 2,
-    .max_inputs = 2,
-    .output_count = 1,
+    WG__OP("masked_select", 2,
+           "y (count) = the elements of x where the bool mask is true, in row-major order; the two "
+           "broadcast. The mask has no gradient."),
     .differentiable = 1,
     .infer = masked_infer,
     .decompose = masked_select_decompose,
@@ -751,8 +737,7 @@ static int masked_scatter_decompose(wg_call *call) {
                            "the source has %lld elements; the mask wants %lld", (long long)there,
                            (long long)wanted);
     wg_tensor *y = wg_scatter(flat(call->inputs[0]), 0, places, wg_slice(source, 0, 0, wanted, 1));
-    call->outputs[0] = wg_reshape(y, x->ndim, x->shape);
-    return call->outputs[0] == NULL ? -1 : 0;
+    return wg__set_output(call, wg_reshape(y, x->ndim, x->shape));
 }
 
 static int masked_scatter_sample(int index, wg_generator *generator, wg_sample *sample) {
@@ -764,12 +749,9 @@ static int masked_scatter_sample(int index, wg_generator *generator, wg_sample *
 }
 
 static const wg_op masked_scatter = {
-    .name = "masked_scatter",
-    .doc = "y = x with the elements of source, in row-major order, where the bool mask, broadcast "
-           "to x, is true. The mask has no gradient.",
-    .min_inputs = 3,
-    .max_inputs = 3,
-    .output_count = 1,
+    WG__OP("masked_scatter", 3,
+           "y = x with the elements of source, in row-major order, where the bool mask, broadcast "
+           "to x, is true. The mask has no gradient."),
     .differentiable = 5,
     .infer = masked_scatter_infer,
     .decompose = masked_scatter_decompose,

@@ -40,12 +40,9 @@ static int gather_sample(int index, wg_generator *generator, wg_sample *sample) 
 }
 
 static const wg_op gather = {
-    .name = "gather",
-    .doc = "y[..i..] = x[..index[..i..]..] along an axis; index has the rank of x and gives y its "
-           "shape. The index has no gradient.",
-    .min_inputs = 2,
-    .max_inputs = 2,
-    .output_count = 1,
+    WG__OP("gather", 2,
+           "y[..i..] = x[..index[..i..]..] along an axis; index has the rank of x and gives y its "
+           "shape. The index has no gradient."),
     .options_size = sizeof(wg__index_options),
     .saves_inputs = 2,
     .differentiable = 1,
@@ -183,8 +180,8 @@ static int embedding_decompose(wg_call *call) {
         wg_tensor *is_padding = wg_eq(index, wg_scalar(WG_I64, (double)padding));
         rows = wg_where(wg_unsqueeze(is_padding, 1), frozen, rows);
     }
-    call->outputs[0] = wg_reshape(rows, call->output_specs[0].ndim, call->output_specs[0].shape);
-    return call->outputs[0] == NULL ? -1 : 0;
+    return wg__set_output(
+        call, wg_reshape(rows, call->output_specs[0].ndim, call->output_specs[0].shape));
 }
 
 static int embedding_sample(int index, wg_generator *generator, wg_sample *sample) {
@@ -199,12 +196,9 @@ static int embedding_sample(int index, wg_generator *generator, wg_sample *sampl
 }
 
 static const wg_op embedding = {
-    .name = "embedding_op",
-    .doc = "weight: (V, C), index: (...) -> (..., C): rows of a table. The gradient is added up by "
-           "row, except for a padding row. The index has no gradient. Fused.",
-    .min_inputs = 2,
-    .max_inputs = 2,
-    .output_count = 1,
+    WG__OP("embedding_op", 2,
+           "weight: (V, C), index: (...) -> (..., C): rows of a table. The gradient is added up by "
+           "row, except for a padding row. The index has no gradient. Fused."),
     .options_size = sizeof(embedding_options),
     .saves_inputs = 3,
     .differentiable = 1,
@@ -275,11 +269,7 @@ static int one_hot_sample(int index, wg_generator *generator, wg_sample *sample)
 }
 
 static const wg_op one_hot = {
-    .name = "one_hot",
-    .doc = "index (...) -> (..., classes), i64: 1 at each index, else 0.",
-    .min_inputs = 1,
-    .max_inputs = 1,
-    .output_count = 1,
+    WG__OP("one_hot", 1, "index (...) -> (..., classes), i64: 1 at each index, else 0."),
     .options_size = sizeof(one_hot_options),
     .no_gradient = "its operand is indices",
     .infer = one_hot_infer,
@@ -346,9 +336,8 @@ static int take_along_axis_decompose(wg_call *call) {
     if (take_shapes(call, &axis, x_shape, index_shape) < 0)
         return -1;
     wg_tensor *index = wg__index_from_front(call, call->inputs[1], axis, x_shape[axis]);
-    call->outputs[0] = wg_gather(wg_expand(call->inputs[0], ndim, x_shape), axis,
-                                 wg_expand(index, ndim, index_shape));
-    return call->outputs[0] == NULL ? -1 : 0;
+    return wg__set_output(call, wg_gather(wg_expand(call->inputs[0], ndim, x_shape), axis,
+                                          wg_expand(index, ndim, index_shape)));
 }
 
 static int take_along_axis_sample(int index, wg_generator *generator, wg_sample *sample) {
@@ -369,12 +358,9 @@ static int take_along_axis_sample(int index, wg_generator *generator, wg_sample 
 }
 
 static const wg_op take_along_axis = {
-    .name = "take_along_axis",
-    .doc = "y[..i..] = x[..index[..i..]..] along an axis; along the others x and index are "
-           "broadcast. Negative indices count from the end. The index has no gradient.",
-    .min_inputs = 2,
-    .max_inputs = 2,
-    .output_count = 1,
+    WG__OP("take_along_axis", 2,
+           "y[..i..] = x[..index[..i..]..] along an axis; along the others x and index are "
+           "broadcast. Negative indices count from the end. The index has no gradient."),
     .options_size = sizeof(take_options),
     .differentiable = 1,
     .infer = take_along_axis_infer,
@@ -393,8 +379,7 @@ static int take_decompose(wg_call *call) {
     wg_tensor *x = wg_reshape(call->inputs[0], 1, (int64_t[]){wg__spec_count(call->input_specs)});
     wg_tensor *index = wg__index_from_front(call, call->inputs[1], 0, wg_tensor_count(x));
     index = wg_reshape(index, 1, (int64_t[]){wg__spec_count(spec)});
-    call->outputs[0] = wg_reshape(wg_gather(x, 0, index), spec->ndim, spec->shape);
-    return call->outputs[0] == NULL ? -1 : 0;
+    return wg__set_output(call, wg_reshape(wg_gather(x, 0, index), spec->ndim, spec->shape));
 }
 
 static int take_sample(int index, wg_generator *generator, wg_sample *sample) {
@@ -407,12 +392,9 @@ static int take_sample(int index, wg_generator *generator, wg_sample *sample) {
 }
 
 static const wg_op take = {
-    .name = "take",
-    .doc = "y[i] = the element of that number of x, in row-major order; y has the shape of the "
-           "index. Negative indices count from the end. The index has no gradient.",
-    .min_inputs = 2,
-    .max_inputs = 2,
-    .output_count = 1,
+    WG__OP("take", 2,
+           "y[i] = the element of that number of x, in row-major order; y has the shape of the "
+           "index. Negative indices count from the end. The index has no gradient."),
     .differentiable = 1,
     .infer = check_take_index,
     .decompose = take_decompose,
@@ -463,14 +445,23 @@ static int scatter_add_infer(wg_call *call) {
     return infer_scatter(call);
 }
 
-static int scatter_add_forward(wg_call *call) {
+/* Copies x, and writes or adds src. */
+static int run_scatter(wg_call *call, bool adds) {
     const int axis = ((const wg__index_options *)call->options)->axis;
-    const wg_tensor *x = call->inputs[0], *index = call->inputs[1];
+    const wg_tensor *x = call->inputs[0], *index = call->inputs[1], *src = call->inputs[2];
+    wg_tensor *y = call->outputs[0];
     if (wg__check_index_range(call, 1, x->spec.shape[axis]) < 0)
         return -1;
-    wg__convert(call->outputs[0], x);
-    wg__scatter_add(call->outputs[0], axis, index, call->inputs[2], -1);
+    wg__convert(y, x);
+    if (adds)
+        wg__scatter_add(y, axis, index, src, -1);
+    else
+        wg__scatter(y, axis, index, src);
     return 0;
+}
+
+static int scatter_add_forward(wg_call *call) {
+    return run_scatter(call, true);
 }
 
 static int scatter_add_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
@@ -483,12 +474,9 @@ static int scatter_add_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tenso
 }
 
 static const wg_op scatter_add = {
-    .name = "scatter_add",
-    .doc = "y = x with src[..i..] added at [..index[..i..]..] along an axis; src has the shape of "
-           "index. The index has no gradient.",
-    .min_inputs = 3,
-    .max_inputs = 3,
-    .output_count = 1,
+    WG__OP("scatter_add", 3,
+           "y = x with src[..i..] added at [..index[..i..]..] along an axis; src has the shape of "
+           "index. The index has no gradient."),
     .options_size = sizeof(wg__index_options),
     .saves_inputs = 2,
     .differentiable = 5,
@@ -500,27 +488,32 @@ static const wg_op scatter_add = {
     .bench = bench_scatter,
 };
 
-/* bf16 adds up in f32, and rounds once. */
-static wg_tensor *scatter_add_promoted(wg_tensor *x, int axis, wg_tensor *index, wg_tensor *src) {
-    if (!wg__promote(&x, &src))
+/* Casts x and src to their common dtype and the index to i64. bf16 adds up in f32 and rounds once.
+ */
+static wg_tensor *apply_scatter(const wg_op *op, wg_tensor *x, int axis, wg_tensor *index,
+                                wg_tensor *src) {
+    const int along = x == NULL ? -1 : wg__axis(axis, x->spec.ndim, op->name);
+    if (along < 0)
         return NULL;
-    const bool is_bf16 = x->spec.dtype == WG_BF16;
-    if (is_bf16) {
-        x = wg_cast(x, WG_F32);
-        src = wg_cast(src, WG_F32);
+    wg_tensor *y = NULL;
+    wg_scope scope;
+    wg_scope_begin(&scope);
+    if (wg__promote(&x, &src)) {
+        const wg_dtype dtype = x->spec.dtype;
+        if (op == &scatter_add) {
+            x = wg__widen(x);
+            src = wg__widen(src);
+        }
+        y = wg_apply_one(op, 3, (wg_tensor *[]){x, wg__index_as_i64(index), src},
+                         &(wg__index_options){along});
+        if (op == &scatter_add)
+            y = wg__narrow(y, dtype);
     }
-    wg_tensor *y = wg_apply_one(&scatter_add, 3, (wg_tensor *[]){x, wg__index_as_i64(index), src},
-                                &(wg__index_options){axis});
-    return is_bf16 ? wg_cast(y, WG_BF16) : y;
+    return wg_scope_end(&scope, y);
 }
 
 wg_tensor *wg_scatter_add(wg_tensor *x, int axis, wg_tensor *index, wg_tensor *src) {
-    const int along = x == NULL ? -1 : wg__axis(axis, x->spec.ndim, "scatter_add");
-    if (along < 0)
-        return NULL;
-    wg_scope scope;
-    wg_scope_begin(&scope);
-    return wg_scope_end(&scope, scatter_add_promoted(x, along, index, src));
+    return apply_scatter(&scatter_add, x, axis, index, src);
 }
 
 /* ---- scatter: y = x with src[..i..] instead at [..index[..i..]..] along an axis; of those that go
@@ -528,13 +521,7 @@ wg_tensor *wg_scatter_add(wg_tensor *x, int axis, wg_tensor *index, wg_tensor *s
  * what did not stay. ---- */
 
 static int scatter_forward(wg_call *call) {
-    const int axis = ((const wg__index_options *)call->options)->axis;
-    const wg_tensor *x = call->inputs[0], *index = call->inputs[1];
-    if (wg__check_index_range(call, 1, x->spec.shape[axis]) < 0)
-        return -1;
-    wg__convert(call->outputs[0], x);
-    wg__scatter(call->outputs[0], axis, index, call->inputs[2]);
-    return 0;
+    return run_scatter(call, false);
 }
 
 /* True for each entry of the index whose value stayed: numbers that are scattered tell whose. */
@@ -560,12 +547,9 @@ static int scatter_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **
 }
 
 static const wg_op scatter = {
-    .name = "scatter",
-    .doc = "y = x with src[..i..] instead at [..index[..i..]..] along an axis, the last of those "
-           "that go to one place; src has the shape of index. The index has no gradient.",
-    .min_inputs = 3,
-    .max_inputs = 3,
-    .output_count = 1,
+    WG__OP("scatter", 3,
+           "y = x with src[..i..] instead at [..index[..i..]..] along an axis, the last of those "
+           "that go to one place; src has the shape of index. The index has no gradient."),
     .options_size = sizeof(wg__index_options),
     .saves_inputs = 2,
     .differentiable = 5,
@@ -577,20 +561,8 @@ static const wg_op scatter = {
     .bench = bench_scatter,
 };
 
-static wg_tensor *scatter_promoted(wg_tensor *x, int axis, wg_tensor *index, wg_tensor *src) {
-    if (!wg__promote(&x, &src))
-        return NULL;
-    return wg_apply_one(&scatter, 3, (wg_tensor *[]){x, wg__index_as_i64(index), src},
-                        &(wg__index_options){axis});
-}
-
 wg_tensor *wg_scatter(wg_tensor *x, int axis, wg_tensor *index, wg_tensor *src) {
-    const int along = x == NULL ? -1 : wg__axis(axis, x->spec.ndim, "scatter");
-    if (along < 0)
-        return NULL;
-    wg_scope scope;
-    wg_scope_begin(&scope);
-    return wg_scope_end(&scope, scatter_promoted(x, along, index, src));
+    return apply_scatter(&scatter, x, axis, index, src);
 }
 
 static const wg_op *const ops[] = {&gather, &embedding,   &one_hot, &take_along_axis,

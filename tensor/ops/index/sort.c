@@ -408,9 +408,7 @@ static int two_outputs(int status, wg_tensor *const *outputs, wg_tensor **first,
 }
 
 static int large_rows(wg_generator *generator, wg_sample *sample, const void *options) {
-    sample->options = options;
-    sample->inputs[0] = wg_rand(generator, WG_F32, 2, (int64_t[]){1024, 4096});
-    return wg__sample_status(sample, 1);
+    return wg__bench_shape(generator, sample, options, 2, (int64_t[]){1024, 4096});
 }
 
 /* ---- sort: y = x in ascending or descending order along one axis, and the places where they come
@@ -486,12 +484,9 @@ static int argsort_decompose(wg_call *call) {
 }
 
 static const wg_op argsort = {
-    .name = "argsort",
-    .doc = "The i64 indices that sort x along one axis, ascending or descending; stable, NaN after "
-           "all numbers.",
-    .min_inputs = 1,
-    .max_inputs = 1,
-    .output_count = 1,
+    WG__OP("argsort", 1,
+           "The i64 indices that sort x along one axis, ascending or descending; stable, NaN after "
+           "all numbers."),
     .options_size = sizeof(sort_options),
     .no_gradient = "its values are indices: piecewise constant in the operand",
     .decompose = argsort_decompose,

@@ -724,8 +724,7 @@ static int einsum_decompose(wg_call *call) {
     const wg_dtype dtype = operands[0]->spec.dtype;
     for (int i = 0; i < call->input_count; i++)
         e.contraction.operands[i].tensor = wg__widen(operands[i]);
-    call->outputs[0] = wg_cast(wg__contract(call, &e.contraction), dtype);
-    return call->outputs[0] ? 0 : -1;
+    return wg__set_output(call, wg_cast(wg__contract(call, &e.contraction), dtype));
 }
 
 static int einsum_sample(int index, wg_generator *generator, wg_sample *sample) {

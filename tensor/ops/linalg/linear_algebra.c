@@ -80,8 +80,7 @@ static int tensordot_decompose(wg_call *call) {
         for (int axis = 0; axis < operands[i]->spec.ndim; axis++)
             if (!(summed >> c.operands[i].labels[axis] & 1))
                 c.output[c.output_ndim++] = c.operands[i].labels[axis];
-    call->outputs[0] = wg_cast(wg__contract(call, &c), dtype);
-    return call->outputs[0] ? 0 : -1;
+    return wg__set_output(call, wg_cast(wg__contract(call, &c), dtype));
 }
 
 static double tensordot_flops(const wg_call *call) {
@@ -123,12 +122,9 @@ static int tensordot_bench(wg_generator *generator, wg_sample *sample) {
 }
 
 static const wg_op tensordot = {
-    .name = "tensordot",
-    .doc = "y = the sum over pairs of axes, one of a and one of b, of the product of a and b; the "
-           "other axes of a and then those of b are left.",
-    .min_inputs = 2,
-    .max_inputs = 2,
-    .output_count = 1,
+    WG__OP("tensordot", 2,
+           "y = the sum over pairs of axes, one of a and one of b, of the product of a and b; the "
+           "other axes of a and then those of b are left."),
     .options_size = sizeof(tensordot_options),
     .differentiable = 3,
     .infer = tensordot_infer,
@@ -165,8 +161,7 @@ static int outer_infer(wg_call *call) {
 static int outer_decompose(wg_call *call) {
     wg_tensor *column = wg_reshape(call->inputs[0], 2, (int64_t[]){-1, 1});
     wg_tensor *row = wg_reshape(call->inputs[1], 2, (int64_t[]){1, -1});
-    call->outputs[0] = wg_mul(column, row);
-    return call->outputs[0] ? 0 : -1;
+    return wg__set_output(call, wg_mul(column, row));
 }
 
 static int outer_sample(int index, wg_generator *generator, wg_sample *sample) {
@@ -189,11 +184,7 @@ static int outer_bench(wg_generator *generator, wg_sample *sample) {
 }
 
 static const wg_op outer = {
-    .name = "outer",
-    .doc = "y[i, j] = a[i] b[j], for all elements of a and of b in row-major order.",
-    .min_inputs = 2,
-    .max_inputs = 2,
-    .output_count = 1,
+    WG__OP("outer", 2, "y[i, j] = a[i] b[j], for all elements of a and of b in row-major order."),
     .differentiable = 3,
     .infer = outer_infer,
     .decompose = outer_decompose,
@@ -219,8 +210,7 @@ static int dot_infer(wg_call *call) {
 }
 
 static int dot_decompose(wg_call *call) {
-    call->outputs[0] = wg_matmul(call->inputs[0], call->inputs[1]);
-    return call->outputs[0] ? 0 : -1;
+    return wg__set_output(call, wg_matmul(call->inputs[0], call->inputs[1]));
 }
 
 static double dot_flops(const wg_call *call) {
@@ -242,11 +232,7 @@ static int dot_bench(wg_generator *generator, wg_sample *sample) {
 }
 
 static const wg_op dot = {
-    .name = "dot",
-    .doc = "y = the sum of a[i] b[i], of two vectors.",
-    .min_inputs = 2,
-    .max_inputs = 2,
-    .output_count = 1,
+    WG__OP("dot", 2, "y = the sum of a[i] b[i], of two vectors."),
     .differentiable = 3,
     .infer = dot_infer,
     .decompose = dot_decompose,
@@ -363,11 +349,8 @@ static int addmm_bench(wg_generator *generator, wg_sample *sample) {
 }
 
 static const wg_op addmm = {
-    .name = "addmm",
-    .doc = "y = beta C + alpha A B: C, which broadcasts to (M, N), and (M, K) x (K, N).",
-    .min_inputs = 3,
-    .max_inputs = 3,
-    .output_count = 1,
+    WG__OP("addmm", 3,
+           "y = beta C + alpha A B: C, which broadcasts to (M, N), and (M, K) x (K, N)."),
     .options_size = sizeof(addmm_options),
     .saves_inputs = 6,
     .differentiable = 7,

@@ -217,11 +217,8 @@ static int matmul_bench(wg_generator *generator, wg_sample *sample) {
 }
 
 static const wg_op matmul = {
-    .name = "matmul",
-    .doc = "C = A B: (..., M, K) x (..., K, N) -> (..., M, N), the leading axes broadcast.",
-    .min_inputs = 2,
-    .max_inputs = 2,
-    .output_count = 1,
+    WG__OP("matmul", 2,
+           "C = A B: (..., M, K) x (..., K, N) -> (..., M, N), the leading axes broadcast."),
     .saves_inputs = 3,
     .differentiable = 3,
     .infer = matmul_infer,
@@ -355,8 +352,7 @@ static int linear_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **g
 static int linear_decompose(wg_call *call) {
     wg_tensor *bias = call->input_count > 2 ? call->inputs[2] : NULL;
     wg_tensor *y = wg_matmul(call->inputs[0], wg_transpose(call->inputs[1], 0, 1));
-    call->outputs[0] = bias ? wg_add(y, bias) : y;
-    return call->outputs[0] ? 0 : -1;
+    return wg__set_output(call, bias ? wg_add(y, bias) : y);
 }
 
 static double linear_flops(const wg_call *call) {

@@ -144,17 +144,13 @@ static int quantize_sample(int index, wg_generator *generator, wg_sample *sample
 }
 
 static int quantize_bench(wg_generator *generator, wg_sample *sample) {
-    sample->options = &quantized_samples[WG_QUANTIZATION_Q8_0];
-    sample->inputs[0] = wg_rand(generator, WG_F32, 2, (int64_t[]){2048, 2048});
-    return wg__sample_status(sample, 1);
+    return wg__bench_shape(generator, sample, &quantized_samples[WG_QUANTIZATION_Q8_0], 2,
+                           (int64_t[]){2048, 2048});
 }
 
 static const wg_op quantize = {
-    .name = "quantize",
-    .doc = "The rows of x in fewer bytes, as a quantization has it: (..., I) -> (..., bytes) u8.",
-    .min_inputs = 1,
-    .max_inputs = 1,
-    .output_count = 1,
+    WG__OP("quantize", 1,
+           "The rows of x in fewer bytes, as a quantization has it: (..., I) -> (..., bytes) u8."),
     .options_size = sizeof(quantized_options),
     .no_gradient = "bytes have no gradient",
     .infer = quantize_infer,
@@ -229,11 +225,7 @@ static int dequantize_bench(wg_generator *generator, wg_sample *sample) {
 }
 
 static const wg_op dequantize = {
-    .name = "dequantize",
-    .doc = "The numbers of quantized rows: (..., bytes) u8 -> (..., I) f32.",
-    .min_inputs = 1,
-    .max_inputs = 1,
-    .output_count = 1,
+    WG__OP("dequantize", 1, "The numbers of quantized rows: (..., bytes) u8 -> (..., I) f32."),
     .options_size = sizeof(quantized_options),
     .no_gradient = "bytes have no gradient",
     .infer = dequantize_infer,

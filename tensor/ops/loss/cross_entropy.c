@@ -406,8 +406,7 @@ static int cross_entropy_vjp(wg_call *call, wg_tensor *const *cotangents, wg_ten
 }
 
 static int cross_entropy_decompose(wg_call *call) {
-    call->outputs[0] = likelihood_loss(call, wg_log_softmax(call->inputs[LOGITS], -1));
-    return call->outputs[0] ? 0 : -1;
+    return wg__set_output(call, likelihood_loss(call, wg_log_softmax(call->inputs[LOGITS], -1)));
 }
 
 /* The options of samples, and whether a weight goes with them. */
@@ -521,8 +520,7 @@ static int soft_cross_entropy_decompose(wg_call *call) {
     wg_tensor *smooth = wg_affine(target, 1 - options->smoothing, share);
     wg_tensor *rows = over_classes(wg_mul(x, smooth), weight_of(call));
     wg_tensor *count = wg_scalar(spec->dtype, (double)spec->shape[0]);
-    call->outputs[0] = reduce_rows(call, rows, count);
-    return call->outputs[0] ? 0 : -1;
+    return wg__set_output(call, reduce_rows(call, rows, count));
 }
 
 static int soft_cross_entropy_sample(int index, wg_generator *generator, wg_sample *sample) {
@@ -572,8 +570,7 @@ static int nll_loss_decompose(wg_call *call) {
     wg_tensor *target = wg_contiguous(call->inputs[TARGET]);
     if (!target || wg__check_targets(call, target, call->input_specs[LOGITS].shape[1]) < 0)
         return -1;
-    call->outputs[0] = likelihood_loss(call, call->inputs[LOGITS]);
-    return call->outputs[0] ? 0 : -1;
+    return wg__set_output(call, likelihood_loss(call, call->inputs[LOGITS]));
 }
 
 static int nll_loss_sample(int index, wg_generator *generator, wg_sample *sample) {
@@ -600,7 +597,7 @@ static const wg_op nll_loss = {
 static wg_tensor *apply(const wg_op *op, wg_tensor *x, wg_tensor *target, int64_t ignore_index,
                         const wg_cross_entropy_options *options) {
     wg__loss_options record;
-    wg_tensor *weight;
+    wg_tensor *weight = NULL;
     if (wg__take_loss_options(op->name, x->spec.dtype, ignore_index, options, &record, &weight) < 0)
         return NULL;
     return wg_apply_one(op, weight ? 3 : 2, (wg_tensor *[]){x, target, weight}, &record);

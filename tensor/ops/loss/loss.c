@@ -127,9 +127,9 @@ static int compare_sample(int index, wg_generator *generator, wg_sample *sample)
 
 /* What every record of a comparison has. */
 #define COMPARE(NAME, DOC)                                                                         \
-    .name = #NAME, .doc = DOC " Fused.", .min_inputs = 2, .max_inputs = 2, .output_count = 1,      \
-    .saves_inputs = 3, .differentiable = 3, .infer = compare_infer, .forward = NAME##_forward,     \
-    .vjp = NAME##_vjp, .decompose = NAME##_decompose, .bench = wg__bench_two
+    WG__OP(#NAME, 2, DOC " Fused."),                                                               \
+        .saves_inputs = 3, .differentiable = 3, .infer = compare_infer, .forward = NAME##_forward, \
+        .vjp = NAME##_vjp, .decompose = NAME##_decompose, .bench = wg__bench_two
 
 static const double *beta_of(const wg_call *call) {
     static const double none = 0;
@@ -149,18 +149,13 @@ static int compare_vjp(wg_call *call, const wg__loop *loops, wg_tensor *g, wg_te
     return wg__vjp_status();
 }
 
-static int decomposed(wg_call *call, wg_tensor *y) {
-    call->outputs[0] = y;
-    return y == NULL ? -1 : 0;
-}
-
 /* ---- mse_loss: d^2.   dx = 2 g d. ---- */
 
 COMPARE_KERNELS(mse_loss, d *d, d *d, 2 * d)
 
 static int mse_loss_decompose(wg_call *call) {
     wg_tensor *d = wg_sub(call->inputs[0], call->inputs[1]);
-    return decomposed(call, wg_mul(d, d));
+    return wg__set_output(call, wg_mul(d, d));
 }
 
 static const wg_op mse_loss = {COMPARE(mse_loss, "y = (x - target)^2, of equal shapes."),
@@ -175,7 +170,7 @@ wg_tensor *wg_mse_loss(wg_tensor *x, wg_tensor *target, wg_reduction reduction) 
 COMPARE_KERNELS(l1_loss, fabsf(d), fabs(d), d != d ? d : (d > 0) - (d < 0))
 
 static int l1_loss_decompose(wg_call *call) {
-    return decomposed(call, wg_abs(wg_sub(call->inputs[0], call->inputs[1])));
+    return wg__set_output(call, wg_abs(wg_sub(call->inputs[0], call->inputs[1])));
 }
 
 static const wg_op l1_loss = {
@@ -213,7 +208,7 @@ static int smooth_l1_loss_decompose(wg_call *call) {
     wg_tensor *d = wg_abs(wg_sub(call->inputs[0], call->inputs[1]));
     wg_tensor *z = wg_clamp(d, -INFINITY, beta);
     wg_tensor *y = wg_mul(z, wg_sub(d, wg_mul_scalar(z, 0.5)));
-    return decomposed(call, wg_mul_scalar(y, 1 / beta));
+    return wg__set_output(call, wg_mul_scalar(y, 1 / beta));
 }
 
 static int smooth_l1_loss_sample(int index, wg_generator *generator, wg_sample *sample) {
@@ -229,11 +224,9 @@ static int smooth_l1_loss_bench(wg_generator *generator, wg_sample *sample) {
 }
 
 static const wg_op smooth_l1_loss = {
-    .name = "smooth_l1_loss",
-    .doc = "With d = |x - target|: y = d^2 / (2 beta) where d < beta, d - beta/2 elsewhere. Fused.",
-    .min_inputs = 2,
-    .max_inputs = 2,
-    .output_count = 1,
+    WG__OP(
+        "smooth_l1_loss", 2,
+        "With d = |x - target|: y = d^2 / (2 beta) where d < beta, d - beta/2 elsewhere. Fused."),
     .options_size = sizeof(smooth_l1_options),
     .saves_inputs = 3,
     .differentiable = 3,
@@ -279,7 +272,7 @@ static int bce_with_logits_decompose(wg_call *call) {
         positive = wg_mul(positive, pos_weight);
     wg_tensor *negative = wg_mul(wg_affine(t, -1, 1), wg_softplus(x, 1, INFINITY));
     wg_tensor *y = wg_add(positive, negative);
-    return decomposed(call, weight ? wg_mul(y, weight) : y);
+    return wg__set_output(call, weight ? wg_mul(y, weight) : y);
 }
 
 static int bce_with_logits_sample(int index, wg_generator *generator, wg_sample *sample) {
@@ -326,10 +319,10 @@ static int kl_div_decompose(wg_call *call) {
     const kl_div_options *options = call->options;
     wg_tensor *x = call->inputs[0], *t = call->inputs[1];
     if (options->log_target)
-        return decomposed(call, wg_mul(wg_exp(t), wg_sub(t, x)));
+        return wg__set_output(call, wg_mul(wg_exp(t), wg_sub(t, x)));
     wg_tensor *zero = wg_eq(t, wg_scalar(call->input_specs[1].dtype, 0));
     wg_tensor *log_target = wg_log(wg_masked_fill(t, zero, 1));
-    return decomposed(call, wg_mul(t, wg_sub(log_target, x)));
+    return wg__set_output(call, wg_mul(t, wg_sub(log_target, x)));
 }
 
 static int kl_div_sample(int index, wg_generator *generator, wg_sample *sample) {
@@ -344,12 +337,9 @@ static int kl_div_sample(int index, wg_generator *generator, wg_sample *sample) 
 }
 
 static const wg_op kl_div = {
-    .name = "kl_div",
-    .doc = "y = t (log t - x), 0 where t is 0, of log probabilities x and a target t of one shape; "
-           "or e^t (t - x), if the target is of logarithms, too",
-    .min_inputs = 2,
-    .max_inputs = 2,
-    .output_count = 1,
+    WG__OP("kl_div", 2,
+           "y = t (log t - x), 0 where t is 0, of log probabilities x and a target t of one shape; "
+           "or e^t (t - x), if the target is of logarithms, too"),
     .options_size = sizeof(kl_div_options),
     .differentiable = 3,
     .infer = compare_infer,
@@ -392,7 +382,7 @@ static int cosine_decompose(wg_call *call) {
     wg_tensor *a = wg_expand(call->inputs[0], shape.ndim, shape.shape);
     wg_tensor *b = wg_expand(call->inputs[1], shape.ndim, shape.shape);
     wg_tensor *product = wg_sum(wg_mul(a, b), 1, (int64_t[]){options->axis}, false);
-    return decomposed(call, wg_div(product, wg_mul(length(call, a), length(call, b))));
+    return wg__set_output(call, wg_div(product, wg_mul(length(call, a), length(call, b))));
 }
 
 static int cosine_sample(int index, wg_generator *generator, wg_sample *sample) {
@@ -408,11 +398,8 @@ static int cosine_sample(int index, wg_generator *generator, wg_sample *sample) 
 }
 
 static const wg_op cosine_similarity = {
-    .name = "cosine_similarity",
-    .doc = "y = sum a b / (max(|a|, eps) max(|b|, eps)) along one axis, a and b broadcast",
-    .min_inputs = 2,
-    .max_inputs = 2,
-    .output_count = 1,
+    WG__OP("cosine_similarity", 2,
+           "y = sum a b / (max(|a|, eps) max(|b|, eps)) along one axis, a and b broadcast"),
     .options_size = sizeof(cosine_options),
     .differentiable = 3,
     .infer = cosine_infer,

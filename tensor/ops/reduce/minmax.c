@@ -69,14 +69,11 @@ static int minmax_jvp(wg_call *call, wg_tensor *const *tangents, wg_tensor **out
 }
 
 static const wg_op max_op = {
-    .name = "max",
-    .doc =
-        "y = the largest over the given axes; NaN if there is one. Kinks at ties, which share the "
-        "gradient evenly.",
-    .min_inputs = 1,
-    .max_inputs = 1,
-    .output_count = 1,
-    .options_size = sizeof(wg__reduce_options),
+    WG__REDUCTION_OP(
+        "max",
+        "y = the largest over the given axes; NaN if there is one. Kinks at ties, which share "
+        "the gradient evenly."),
+    .sample = wg__sample_reduction,
     .saves_inputs = 1,
     .saves_outputs = 1,
     .differentiable = 1,
@@ -84,26 +81,18 @@ static const wg_op max_op = {
     .forward = max_forward,
     .vjp = minmax_vjp,
     .jvp = minmax_jvp,
-    .sample = wg__sample_reduction,
-    .bench = wg__bench_reduction,
-    .flops = wg__reduce_flops,
 };
 
 wg_tensor *wg_max(wg_tensor *x, int axis_count, const int64_t *axes, bool keepdim) {
-    wg__reduce_options options;
-    if (!wg__reduce_options_make(&options, x, axis_count, axes, keepdim, "max"))
-        return NULL;
-    return wg_apply_one(&max_op, 1, &x, &options);
+    return wg__reduce_apply(&max_op, x, axis_count, axes, keepdim);
 }
 
 static const wg_op min_op = {
-    .name = "min",
-    .doc = "y = the smallest over the given axes; NaN if there is one. Kinks at ties, which share "
-           "the gradient evenly.",
-    .min_inputs = 1,
-    .max_inputs = 1,
-    .output_count = 1,
-    .options_size = sizeof(wg__reduce_options),
+    WG__REDUCTION_OP(
+        "min",
+        "y = the smallest over the given axes; NaN if there is one. Kinks at ties, which share "
+        "the gradient evenly."),
+    .sample = wg__sample_reduction,
     .saves_inputs = 1,
     .saves_outputs = 1,
     .differentiable = 1,
@@ -111,16 +100,10 @@ static const wg_op min_op = {
     .forward = min_forward,
     .vjp = minmax_vjp,
     .jvp = minmax_jvp,
-    .sample = wg__sample_reduction,
-    .bench = wg__bench_reduction,
-    .flops = wg__reduce_flops,
 };
 
 wg_tensor *wg_min(wg_tensor *x, int axis_count, const int64_t *axes, bool keepdim) {
-    wg__reduce_options options;
-    if (!wg__reduce_options_make(&options, x, axis_count, axes, keepdim, "min"))
-        return NULL;
-    return wg_apply_one(&min_op, 1, &x, &options);
+    return wg__reduce_apply(&min_op, x, axis_count, axes, keepdim);
 }
 
 /* ---- argmax, argmin: y = the index of the first largest, the first smallest element along one
@@ -345,26 +328,19 @@ static int search_sample(int index, wg_generator *generator, wg_sample *sample) 
 }
 
 static const wg_op argmax = {
-    .name = "argmax",
-    .doc = "y = the i64 index of the first largest element along one axis; a NaN is the largest.",
-    .min_inputs = 1,
-    .max_inputs = 1,
-    .output_count = 1,
-    .options_size = sizeof(wg__reduce_options),
+    WG__REDUCTION_OP(
+        "argmax",
+        "y = the i64 index of the first largest element along one axis; a NaN is the largest."),
     .no_gradient = "its values are indices: piecewise constant in the operand",
     .infer = search_infer,
     .forward = argmax_forward,
     .sample = search_sample,
-    .bench = wg__bench_reduction,
-    .flops = wg__reduce_flops,
 };
 
 static const wg_op argmin = {
-    .name = "argmin",
-    .doc = "y = the i64 index of the first smallest element along one axis; a NaN is the smallest.",
-    .min_inputs = 1,
-    .max_inputs = 1,
-    .output_count = 1,
+    WG__OP(
+        "argmin", 1,
+        "y = the i64 index of the first smallest element along one axis; a NaN is the smallest."),
     .options_size = sizeof(wg__reduce_options),
     .no_gradient = "its values are indices: piecewise constant in the operand",
     .infer = search_infer,

@@ -109,11 +109,8 @@ static int softmax_derivative(wg_call *call, wg_tensor *const *directions, wg_te
 }
 
 static const wg_op softmax = {
-    .name = "softmax",
-    .doc = "y = e^x / sum e^x over the last axis, from x - max; a row of -inf gives zeros",
-    .min_inputs = 1,
-    .max_inputs = 1,
-    .output_count = 1,
+    WG__OP("softmax", 1,
+           "y = e^x / sum e^x over the last axis, from x - max; a row of -inf gives zeros"),
     .saves_outputs = 1,
     .differentiable = 1,
     .infer = softmax_infer,
@@ -168,11 +165,7 @@ static int log_softmax_jvp(wg_call *call, wg_tensor *const *tangents, wg_tensor 
 }
 
 static const wg_op log_softmax = {
-    .name = "log_softmax",
-    .doc = "y = x - log sum e^x over the last axis",
-    .min_inputs = 1,
-    .max_inputs = 1,
-    .output_count = 1,
+    WG__OP("log_softmax", 1, "y = x - log sum e^x over the last axis"),
     .saves_outputs = 1,
     .differentiable = 1,
     .infer = softmax_infer,
@@ -390,8 +383,7 @@ static int layer_norm_decompose(wg_call *call) {
         y = wg_mul(y, call->inputs[WEIGHT]);
     if (call->inputs[BIAS])
         y = wg_add(y, call->inputs[BIAS]);
-    call->outputs[0] = y;
-    return y ? 0 : -1;
+    return wg__set_output(call, y);
 }
 
 static int layer_norm_sample(int index, wg_generator *generator, wg_sample *sample) {
@@ -470,8 +462,7 @@ static int rms_norm_decompose(wg_call *call) {
                                     : wg_mul(x, wg_rsqrt(wg_add_scalar(square, options->eps)));
     if (call->inputs[WEIGHT])
         y = wg_mul(y, call->inputs[WEIGHT]);
-    call->outputs[0] = y;
-    return y ? 0 : -1;
+    return wg__set_output(call, y);
 }
 
 static int rms_norm_sample(int index, wg_generator *generator, wg_sample *sample) {

@@ -35,27 +35,19 @@ static int sum_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **grad
 }
 
 static const wg_op sum = {
-    .name = "sum",
-    .doc = "y = the sum over the given axes; integers and bools in i64. f32 accumulates in f64.",
-    .min_inputs = 1,
-    .max_inputs = 1,
-    .output_count = 1,
-    .options_size = sizeof(wg__reduce_options),
+    WG__REDUCTION_OP(
+        "sum",
+        "y = the sum over the given axes; integers and bools in i64. f32 accumulates in f64."),
+    .sample = wg__sample_reduction,
     .differentiable = 1,
     .infer = wg__infer_total,
     .forward = sum_forward,
     .vjp = sum_vjp,
     .jvp = wg_jvp_linear,
-    .sample = wg__sample_reduction,
-    .bench = wg__bench_reduction,
-    .flops = wg__reduce_flops,
 };
 
 wg_tensor *wg_sum(wg_tensor *x, int axis_count, const int64_t *axes, bool keepdim) {
-    wg__reduce_options options;
-    if (!wg__reduce_options_make(&options, x, axis_count, axes, keepdim, "sum"))
-        return NULL;
-    return wg_apply_one(&sum, 1, &x, &options);
+    return wg__reduce_apply(&sum, x, axis_count, axes, keepdim);
 }
 
 /* ---- mean, var, std: composed of sums. Those of bf16 are computed in f32 and rounded once. ----
@@ -92,31 +84,18 @@ static wg_tensor *deviation_of(wg_tensor *x, const moment_options *options) {
     return wg_where(is_zero, zero, root);
 }
 
-/* The operand in the dtype to compute in, where that is another. */
-static wg_tensor *widened(wg_tensor *x) {
-    const wg_dtype dtype = x->spec.dtype;
-    return dtype == WG_F32 || dtype == WG_F64 ? x : wg_cast(x, WG_F32);
-}
-
 /* Ends a decomposition. */
 static int narrowed(wg_call *call, wg_tensor *y) {
-    if (y != NULL && call->input_specs[0].dtype == WG_BF16)
-        y = wg_cast(y, WG_BF16);
-    call->outputs[0] = y;
-    return y == NULL ? -1 : 0;
+    return wg__set_output(call, wg__narrow(y, call->input_specs[0].dtype));
 }
 
 static int mean_decompose(wg_call *call) {
-    wg_tensor *x = widened(call->inputs[0]);
+    wg_tensor *x = wg__widen(wg__as_float(call->inputs[0]));
     return narrowed(call, x == NULL ? NULL : mean_of(x, call->options));
 }
 
 static const wg_op mean = {
-    .name = "mean",
-    .doc = "y = the sum over the given axes by their number of elements; of none, NaN.",
-    .min_inputs = 1,
-    .max_inputs = 1,
-    .output_count = 1,
+    WG__OP("mean", 1, "y = the sum over the given axes by their number of elements; of none, NaN."),
     .options_size = sizeof(wg__reduce_options),
     .differentiable = 1,
     .decompose = mean_decompose,
@@ -125,10 +104,7 @@ static const wg_op mean = {
 };
 
 wg_tensor *wg_mean(wg_tensor *x, int axis_count, const int64_t *axes, bool keepdim) {
-    wg__reduce_options options;
-    if (!wg__reduce_options_make(&options, x, axis_count, axes, keepdim, "mean"))
-        return NULL;
-    return wg_apply_one(&mean, 1, &x, &options);
+    return wg__reduce_apply(&mean, x, axis_count, axes, keepdim);
 }
 
 /* Corrections of 0 and 1; a single element has no variance with 1, and a kink of the root with 0.
@@ -152,16 +128,12 @@ static int moment_bench(wg_generator *generator, wg_sample *sample) {
 }
 
 static int var_decompose(wg_call *call) {
-    wg_tensor *x = widened(call->inputs[0]);
+    wg_tensor *x = wg__widen(wg__as_float(call->inputs[0]));
     return narrowed(call, x == NULL ? NULL : variance_of(x, call->options));
 }
 
 static const wg_op var = {
-    .name = "var",
-    .doc = "y = sum (x - mean)^2 / (n - correction) over the given axes.",
-    .min_inputs = 1,
-    .max_inputs = 1,
-    .output_count = 1,
+    WG__OP("var", 1, "y = sum (x - mean)^2 / (n - correction) over the given axes."),
     .options_size = sizeof(moment_options),
     .differentiable = 1,
     .decompose = var_decompose,
@@ -170,17 +142,14 @@ static const wg_op var = {
 };
 
 static int std_decompose(wg_call *call) {
-    wg_tensor *x = widened(call->inputs[0]);
+    wg_tensor *x = wg__widen(wg__as_float(call->inputs[0]));
     return narrowed(call, x == NULL ? NULL : deviation_of(x, call->options));
 }
 
 static const wg_op std_op = {
-    .name = "std",
-    .doc = "y = sqrt(sum (x - mean)^2 / (n - correction)) over the given axes. Kink where it is 0, "
-           "with derivative 0.",
-    .min_inputs = 1,
-    .max_inputs = 1,
-    .output_count = 1,
+    WG__OP("std", 1,
+           "y = sqrt(sum (x - mean)^2 / (n - correction)) over the given axes. Kink where it is 0, "
+           "with derivative 0."),
     .options_size = sizeof(moment_options),
     .differentiable = 1,
     .decompose = std_decompose,
@@ -345,13 +314,10 @@ static int prod_sample(int index, wg_generator *generator, wg_sample *sample) {
 }
 
 static const wg_op prod = {
-    .name = "prod",
-    .doc = "y = the product over the given axes; integers and bools in i64. The gradient is right "
-           "beside zeros, too.",
-    .min_inputs = 1,
-    .max_inputs = 1,
-    .output_count = 1,
-    .options_size = sizeof(wg__reduce_options),
+    WG__REDUCTION_OP(
+        "prod",
+        "y = the product over the given axes; integers and bools in i64. The gradient is right "
+        "beside zeros, too."),
     .saves_inputs = 1,
     .saves_outputs = 1,
     .differentiable = 1,
@@ -360,15 +326,10 @@ static const wg_op prod = {
     .vjp = prod_vjp,
     .jvp = prod_jvp,
     .sample = prod_sample,
-    .bench = wg__bench_reduction,
-    .flops = wg__reduce_flops,
 };
 
 wg_tensor *wg_prod(wg_tensor *x, int axis_count, const int64_t *axes, bool keepdim) {
-    wg__reduce_options options;
-    if (!wg__reduce_options_make(&options, x, axis_count, axes, keepdim, "prod"))
-        return NULL;
-    return wg_apply_one(&prod, 1, &x, &options);
+    return wg__reduce_apply(&prod, x, axis_count, axes, keepdim);
 }
 
 /* ---- norm: y = (sum |x|^p)^(1/p); p = inf: the largest |x|; -inf: the smallest; 0: how many are
@@ -530,13 +491,9 @@ static double norm_flops(const wg_call *call) {
 }
 
 static const wg_op norm = {
-    .name = "norm",
-    .doc =
-        "y = (sum |x|^p)^(1/p) over the given axes; p = 0 counts what is not 0, p = +-inf is the "
-        "largest, smallest |x|. Kinks at 0 and at ties, as PyTorch has them.",
-    .min_inputs = 1,
-    .max_inputs = 1,
-    .output_count = 1,
+    WG__OP("norm", 1,
+           "y = (sum |x|^p)^(1/p) over the given axes; p = 0 counts what is not 0, p = +-inf is "
+           "the largest, smallest |x|. Kinks at 0 and at ties, as PyTorch has them."),
     .options_size = sizeof(norm_options),
     .saves_inputs = 1,
     .saves_outputs = 1,
@@ -659,12 +616,8 @@ static int logsumexp_jvp(wg_call *call, wg_tensor *const *tangents, wg_tensor **
 }
 
 static const wg_op logsumexp = {
-    .name = "logsumexp",
-    .doc = "y = log sum e^x over the given axes, computed from x - max.",
-    .min_inputs = 1,
-    .max_inputs = 1,
-    .output_count = 1,
-    .options_size = sizeof(wg__reduce_options),
+    WG__REDUCTION_OP("logsumexp", "y = log sum e^x over the given axes, computed from x - max."),
+    .sample = wg__sample_reduction,
     .saves_inputs = 1,
     .saves_outputs = 1,
     .differentiable = 1,
@@ -672,9 +625,6 @@ static const wg_op logsumexp = {
     .forward = logsumexp_forward,
     .vjp = logsumexp_vjp,
     .jvp = logsumexp_jvp,
-    .sample = wg__sample_reduction,
-    .bench = wg__bench_reduction,
-    .flops = wg__reduce_flops,
 };
 
 wg_tensor *wg_logsumexp(wg_tensor *x, int axis_count, const int64_t *axes, bool keepdim) {
@@ -744,49 +694,27 @@ static int all_forward(wg_call *call) {
 }
 
 static const wg_op any = {
-    .name = "any",
-    .doc = "y = whether an element over the given axes is not 0; of none, false.",
-    .min_inputs = 1,
-    .max_inputs = 1,
-    .output_count = 1,
-    .options_size = sizeof(wg__reduce_options),
+    WG__REDUCTION_OP("any", "y = whether an element over the given axes is not 0; of none, false."),
     .no_gradient = "its values are bools",
     .infer = infer_truth,
     .forward = any_forward,
     .sample = sample_truth,
-    .bench = wg__bench_reduction,
-    .flops = wg__reduce_flops,
 };
 
 static const wg_op all = {
-    .name = "all",
-    .doc = "y = whether no element over the given axes is 0; of none, true.",
-    .min_inputs = 1,
-    .max_inputs = 1,
-    .output_count = 1,
-    .options_size = sizeof(wg__reduce_options),
+    WG__REDUCTION_OP("all", "y = whether no element over the given axes is 0; of none, true."),
     .no_gradient = "its values are bools",
     .infer = infer_truth,
     .forward = all_forward,
     .sample = sample_truth,
-    .bench = wg__bench_reduction,
-    .flops = wg__reduce_flops,
 };
 
-static wg_tensor *truth(const wg_op *op, wg_tensor *x, int axis_count, const int64_t *axes,
-                        bool keepdim) {
-    wg__reduce_options options;
-    if (!wg__reduce_options_make(&options, x, axis_count, axes, keepdim, op->name))
-        return NULL;
-    return wg_apply_one(op, 1, &x, &options);
-}
-
 wg_tensor *wg_any(wg_tensor *x, int axis_count, const int64_t *axes, bool keepdim) {
-    return truth(&any, x, axis_count, axes, keepdim);
+    return wg__reduce_apply(&any, x, axis_count, axes, keepdim);
 }
 
 wg_tensor *wg_all(wg_tensor *x, int axis_count, const int64_t *axes, bool keepdim) {
-    return truth(&all, x, axis_count, axes, keepdim);
+    return wg__reduce_apply(&all, x, axis_count, axes, keepdim);
 }
 
 /* ---- count_nonzero ---- */
@@ -803,22 +731,16 @@ static int count_forward(wg_call *call) {
 }
 
 static const wg_op count_nonzero = {
-    .name = "count_nonzero",
-    .doc = "y = how many elements over the given axes are not 0, in i64.",
-    .min_inputs = 1,
-    .max_inputs = 1,
-    .output_count = 1,
-    .options_size = sizeof(wg__reduce_options),
+    WG__REDUCTION_OP("count_nonzero",
+                     "y = how many elements over the given axes are not 0, in i64."),
     .no_gradient = "its values are counts: piecewise constant in the operand",
     .infer = count_infer,
     .forward = count_forward,
     .sample = sample_truth,
-    .bench = wg__bench_reduction,
-    .flops = wg__reduce_flops,
 };
 
 wg_tensor *wg_count_nonzero(wg_tensor *x, int axis_count, const int64_t *axes, bool keepdim) {
-    return truth(&count_nonzero, x, axis_count, axes, keepdim);
+    return wg__reduce_apply(&count_nonzero, x, axis_count, axes, keepdim);
 }
 
 static const wg_op *const ops[] = {&sum,  &mean,      &var, &std_op, &prod,

@@ -256,6 +256,14 @@ bool wg__reduce_options_make(wg__reduce_options *options, const wg_tensor *x, in
     return options->mask >= 0;
 }
 
+wg_tensor *wg__reduce_apply(const wg_op *op, wg_tensor *x, int axis_count, const int64_t *axes,
+                            bool keepdim) {
+    wg__reduce_options options;
+    if (!wg__reduce_options_make(&options, x, axis_count, axes, keepdim, op->name))
+        return NULL;
+    return wg_apply_one(op, 1, &x, &options);
+}
+
 const wg__reduce_options *wg__reduce_options_of(const wg_call *call) {
     return call->options;
 }
@@ -353,7 +361,5 @@ int wg__sample_reduction(int index, wg_generator *generator, wg_sample *sample) 
 
 int wg__bench_reduction(wg_generator *generator, wg_sample *sample) {
     static const wg__reduce_options options = {2, false};
-    sample->options = &options;
-    sample->inputs[0] = wg_rand(generator, WG_F32, 2, (int64_t[]){4096, 1024});
-    return wg__sample_status(sample, 1);
+    return wg__bench_shape(generator, sample, &options, 2, (int64_t[]){4096, 1024});
 }

@@ -202,6 +202,15 @@ int wg__jvp_by_derivative(const wg_call *call, wg_tensor *derivative, wg_tensor 
  * chosen among those reduced to one, 0 elsewhere. */
 wg_tensor *wg__shares_of(wg_tensor *chosen, const wg_call *call);
 
+/* Runs an op whose options are wg__reduce_options: the whole of wg_sum and its like. */
+wg_tensor *wg__reduce_apply(const wg_op *op, wg_tensor *x, int axis_count, const int64_t *axes,
+                            bool keepdim);
+
+/* The members that the records of reductions share. */
+#define WG__REDUCTION_OP(NAME, DOC)                                                                \
+    WG__OP(NAME, 1, DOC), .options_size = sizeof(wg__reduce_options),                              \
+                          .bench = wg__bench_reduction, .flops = wg__reduce_flops
+
 double wg__reduce_flops(const wg_call *call);
 
 /* The same samples for all, of values that differ: 0 for all axes of a matrix, then some axes with

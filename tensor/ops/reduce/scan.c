@@ -129,9 +129,7 @@ static int sample_scan(int index, wg_generator *generator, wg_sample *sample, wg
 /* The rows of a large matrix. */
 static int bench_scan(wg_generator *generator, wg_sample *sample) {
     static const scan_options options = {1, false};
-    sample->options = &options;
-    sample->inputs[0] = wg_rand(generator, WG_F32, 2, (int64_t[]){4096, 1024});
-    return wg__sample_status(sample, 1);
+    return wg__bench_shape(generator, sample, &options, 2, (int64_t[]){4096, 1024});
 }
 
 /* What stands at the next place of the scan, or at the one before; `fill` where there is none. */
@@ -235,11 +233,7 @@ static double linear_scan_flops(const wg_call *call) {
 }
 
 static const wg_op linear_scan = {
-    .name = "linear_scan",
-    .doc = "y_i = a_i y_(i-1) + b_i along one axis, from y_0 = b_0.",
-    .min_inputs = 2,
-    .max_inputs = 2,
-    .output_count = 1,
+    WG__OP("linear_scan", 2, "y_i = a_i y_(i-1) + b_i along one axis, from y_0 = b_0."),
     .options_size = sizeof(scan_options),
     .saves_inputs = 1,
     .saves_outputs = 1,
@@ -350,11 +344,7 @@ static int cumsum_sample(int index, wg_generator *generator, wg_sample *sample) 
 }
 
 static const wg_op cumsum = {
-    .name = "cumsum",
-    .doc = "y_i = x_0 + ... + x_i along one axis; integers and bools in i64.",
-    .min_inputs = 1,
-    .max_inputs = 1,
-    .output_count = 1,
+    WG__OP("cumsum", 1, "y_i = x_0 + ... + x_i along one axis; integers and bools in i64."),
     .options_size = sizeof(scan_options),
     .differentiable = 1,
     .infer = infer_total,
@@ -410,12 +400,9 @@ static int cumprod_sample(int index, wg_generator *generator, wg_sample *sample)
 }
 
 static const wg_op cumprod = {
-    .name = "cumprod",
-    .doc = "y_i = x_0 ... x_i along one axis; integers and bools in i64. The gradient is right "
-           "beside zeros, too.",
-    .min_inputs = 1,
-    .max_inputs = 1,
-    .output_count = 1,
+    WG__OP("cumprod", 1,
+           "y_i = x_0 ... x_i along one axis; integers and bools in i64. The gradient is right "
+           "beside zeros, too."),
     .options_size = sizeof(scan_options),
     .saves_inputs = 1,
     .saves_outputs = 1,

@@ -262,8 +262,7 @@ static int flip_decompose(wg_call *call) {
     wg_tensor *y = wg_alias(call->inputs[0]);
     for (int i = 0; i < count; i++)
         y = wg_slice(y, options->count ? (int)options->axes[i] : i, WG_END, WG_END, -1);
-    call->outputs[0] = y;
-    return y == NULL ? -1 : 0;
+    return wg__set_output(call, y);
 }
 
 static int flip_sample(int index, wg_generator *generator, wg_sample *sample) {
@@ -272,18 +271,8 @@ static int flip_sample(int index, wg_generator *generator, wg_sample *sample) {
     return wg__sample_unary(index, generator, sample, wg__sample_normal);
 }
 
-static const wg_op flip = {
-    .name = "flip",
-    .doc = "y = x with the elements of some axes, or of all, in reverse; a view.",
-    .min_inputs = 1,
-    .max_inputs = 1,
-    .output_count = 1,
-    .options_size = sizeof(axes_options),
-    .differentiable = 1,
-    .infer = flip_infer,
-    .decompose = flip_decompose,
-    .sample = flip_sample,
-};
+static const wg_op flip = {WG__COMPOSITE_OP(
+    flip, axes_options, "y = x with the elements of some axes, or of all, in reverse; a view.")};
 
 wg_tensor *wg_flip(wg_tensor *x, int axis_count, const int64_t *axes) {
     axes_options options;
@@ -346,17 +335,11 @@ static int roll_sample(int index, wg_generator *generator, wg_sample *sample) {
 
 static int roll_bench(wg_generator *generator, wg_sample *sample) {
     static const roll_options options = {{700, 700}};
-    sample->options = &options;
-    sample->inputs[0] = wg_rand(generator, WG_F32, 2, (int64_t[]){2048, 2048});
-    return wg__sample_status(sample, 1);
+    return wg__bench_shape(generator, sample, &options, 2, (int64_t[]){2048, 2048});
 }
 
 static const wg_op roll = {
-    .name = "roll",
-    .doc = "y = x with the elements of some axes moved on by a shift, around the end.",
-    .min_inputs = 1,
-    .max_inputs = 1,
-    .output_count = 1,
+    WG__OP("roll", 1, "y = x with the elements of some axes moved on by a shift, around the end."),
     .options_size = sizeof(roll_options),
     .differentiable = 1,
     .infer = wg__infer_like,
@@ -447,8 +430,7 @@ static int tile_decompose(wg_call *call) {
     wg_tensor *y = wg_reshape(call->inputs[0], ndim, shape);
     for (int i = 0; i < repeats->count; i++)
         y = repeat_axis(y, ndim - repeats->count + i, repeats->axes[i], false);
-    call->outputs[0] = y;
-    return y == NULL ? -1 : 0;
+    return wg__set_output(call, y);
 }
 
 static int tile_sample(int index, wg_generator *generator, wg_sample *sample) {
@@ -457,18 +439,9 @@ static int tile_sample(int index, wg_generator *generator, wg_sample *sample) {
     return wg__sample_unary(index, generator, sample, wg__sample_normal);
 }
 
-static const wg_op tile = {
-    .name = "tile",
-    .doc = "y = x so many times along each axis, the last ones first and then new ones.",
-    .min_inputs = 1,
-    .max_inputs = 1,
-    .output_count = 1,
-    .options_size = sizeof(axes_options),
-    .differentiable = 1,
-    .infer = tile_infer,
-    .decompose = tile_decompose,
-    .sample = tile_sample,
-};
+static const wg_op tile = {WG__COMPOSITE_OP(
+    tile, axes_options,
+    "y = x so many times along each axis, the last ones first and then new ones.")};
 
 wg_tensor *wg_tile(wg_tensor *x, int count, const int64_t *repeats) {
     axes_options options;
@@ -491,8 +464,8 @@ static int repeat_interleave_infer(wg_call *call) {
 static int repeat_interleave_decompose(wg_call *call) {
     const repeat_options *options = call->options;
     const int axis = wg__axis(options->axis, call->input_specs[0].ndim, call->op->name);
-    call->outputs[0] = repeat_axis(wg_alias(call->inputs[0]), axis, options->repeats, true);
-    return call->outputs[0] == NULL ? -1 : 0;
+    return wg__set_output(call,
+                          repeat_axis(wg_alias(call->inputs[0]), axis, options->repeats, true));
 }
 
 static int repeat_interleave_sample(int index, wg_generator *generator, wg_sample *sample) {
@@ -500,23 +473,11 @@ static int repeat_interleave_sample(int index, wg_generator *generator, wg_sampl
     static const int64_t shapes[][2] = {{2, 3}, {3, 2}, {1, 2}};
     if (index >= (int)(sizeof options / sizeof *options))
         return 0;
-    sample->options = &options[index];
-    sample->inputs[0] = wg__sample_normal(generator, 2, shapes[index]);
-    return wg__sample_status(sample, 1);
+    return wg__sample_one(generator, sample, &options[index], 2, shapes[index]);
 }
 
-static const wg_op repeat_interleave = {
-    .name = "repeat_interleave",
-    .doc = "y = x with each element of one axis so many times.",
-    .min_inputs = 1,
-    .max_inputs = 1,
-    .output_count = 1,
-    .options_size = sizeof(repeat_options),
-    .differentiable = 1,
-    .infer = repeat_interleave_infer,
-    .decompose = repeat_interleave_decompose,
-    .sample = repeat_interleave_sample,
-};
+static const wg_op repeat_interleave = {WG__COMPOSITE_OP(
+    repeat_interleave, repeat_options, "y = x with each element of one axis so many times.")};
 
 wg_tensor *wg_repeat_interleave(wg_tensor *x, int64_t repeats, int axis) {
     return wg_apply_one(&repeat_interleave, 1, &x, &(repeat_options){repeats, axis});

@@ -45,8 +45,7 @@ static int slice_infer(wg_call *call) {
 }
 
 static int slice_forward(wg_call *call) {
-    call->outputs[0] = slice_view(call->inputs[0], call->options);
-    return call->outputs[0] == NULL ? -1 : 0;
+    return wg__set_output(call, slice_view(call->inputs[0], call->options));
 }
 
 static const wg_op unslice;
@@ -79,9 +78,7 @@ static int sample_slice(int index, wg_generator *generator, wg_sample *sample, b
     int64_t shape[3];
     memcpy(shape, shapes[index], sizeof shape);
     shape[options->axis] = whole ? options->size : options->count;
-    sample->options = options;
-    sample->inputs[0] = wg__sample_normal(generator, ndims[index], shape);
-    return wg__sample_status(sample, 1);
+    return wg__sample_one(generator, sample, options, ndims[index], shape);
 }
 
 static int slice_sample(int index, wg_generator *generator, wg_sample *sample) {
@@ -89,20 +86,8 @@ static int slice_sample(int index, wg_generator *generator, wg_sample *sample) {
 }
 
 static const wg_op slice = {
-    .name = "slice",
-    .doc = "y = x[start:stop:step] along one axis. A view.",
-    .min_inputs = 1,
-    .max_inputs = 1,
-    .output_count = 1,
-    .options_size = sizeof(slice_options),
-    .differentiable = 1,
-    .is_view = true,
+    WG__VIEW_OP(slice, slice_options, "y = x[start:stop:step] along one axis. A view."),
     .accumulates = 1,
-    .infer = slice_infer,
-    .forward = slice_forward,
-    .vjp = slice_vjp,
-    .jvp = wg_jvp_linear,
-    .sample = slice_sample,
 };
 
 static int unslice_infer(wg_call *call) {
@@ -150,17 +135,12 @@ static int unslice_sample(int index, wg_generator *generator, wg_sample *sample)
 
 static int unslice_bench(wg_generator *generator, wg_sample *sample) {
     static const slice_options options = {.axis = 1, .step = 2, .count = 1024, .size = 2048};
-    sample->options = &options;
-    sample->inputs[0] = wg_rand(generator, WG_F32, 2, (int64_t[]){2048, 1024});
-    return wg__sample_status(sample, 1);
+    return wg__bench_shape(generator, sample, &options, 2, (int64_t[]){2048, 1024});
 }
 
 static const wg_op unslice = {
-    .name = "unslice",
-    .doc = "y = zeros with x at [start:stop:step] of one axis: the adjoint of slice.",
-    .min_inputs = 1,
-    .max_inputs = 1,
-    .output_count = 1,
+    WG__OP("unslice", 1,
+           "y = zeros with x at [start:stop:step] of one axis: the adjoint of slice."),
     .options_size = sizeof(slice_options),
     .differentiable = 1,
     .infer = unslice_infer,
@@ -241,8 +221,7 @@ static int narrow_decompose(wg_call *call) {
     wg_tensor *x = call->inputs[0];
     const int64_t size = wg_tensor_size(x, options->axis);
     const int64_t start = options->start < 0 ? options->start + size : options->start;
-    call->outputs[0] = wg_slice(x, options->axis, start, start + options->length, 1);
-    return call->outputs[0] == NULL ? -1 : 0;
+    return wg__set_output(call, wg_slice(x, options->axis, start, start + options->length, 1));
 }
 
 static int narrow_sample(int index, wg_generator *generator, wg_sample *sample) {
@@ -250,24 +229,13 @@ static int narrow_sample(int index, wg_generator *generator, wg_sample *sample) 
     static const int64_t shapes[][2] = {{2, 3}, {5, 2}, {2, 3}};
     if (index >= (int)(sizeof options / sizeof *options))
         return 0;
-    sample->options = &options[index];
-    sample->inputs[0] = wg__sample_normal(generator, 2, shapes[index]);
-    return wg__sample_status(sample, 1);
+    return wg__sample_one(generator, sample, &options[index], 2, shapes[index]);
 }
 
-static const wg_op narrow = {
-    .name = "narrow",
-    .doc = "y = `length` elements of one axis of x from `start` on, all of which must be there. A "
-           "view.",
-    .min_inputs = 1,
-    .max_inputs = 1,
-    .output_count = 1,
-    .options_size = sizeof(narrow_options),
-    .differentiable = 1,
-    .infer = narrow_infer,
-    .decompose = narrow_decompose,
-    .sample = narrow_sample,
-};
+static const wg_op narrow = {WG__COMPOSITE_OP(
+    narrow, narrow_options,
+    "y = `length` elements of one axis of x from `start` on, all of which must be there. A "
+    "view.")};
 
 wg_tensor *wg_narrow(wg_tensor *x, int axis, int64_t start, int64_t length) {
     return wg_apply_one(&narrow, 1, &x, &(narrow_options){axis, start, length});
@@ -321,8 +289,7 @@ static wg_tensor *select_view(const wg_call *call, const wg_tensor *whole) {
 }
 
 static int select_forward(wg_call *call) {
-    call->outputs[0] = select_view(call, call->inputs[0]);
-    return call->outputs[0] == NULL ? -1 : 0;
+    return wg__set_output(call, select_view(call, call->inputs[0]));
 }
 
 /* As of slices, in place if nobody else can see the sum. */
@@ -342,26 +309,12 @@ static int select_sample(int index, wg_generator *generator, wg_sample *sample) 
     static const int64_t shapes[][2] = {{2, 3}, {3, 2}, {2, 1}};
     if (index >= (int)(sizeof options / sizeof *options))
         return 0;
-    sample->options = &options[index];
-    sample->inputs[0] = wg__sample_normal(generator, 2, shapes[index]);
-    return wg__sample_status(sample, 1);
+    return wg__sample_one(generator, sample, &options[index], 2, shapes[index]);
 }
 
 static const wg_op select_op = {
-    .name = "select",
-    .doc = "y = x at one index of one axis, which goes away. A view.",
-    .min_inputs = 1,
-    .max_inputs = 1,
-    .output_count = 1,
-    .options_size = sizeof(select_options),
-    .differentiable = 1,
-    .is_view = true,
+    WG__VIEW_OP(select, select_options, "y = x at one index of one axis, which goes away. A view."),
     .accumulates = 1,
-    .infer = select_infer,
-    .forward = select_forward,
-    .vjp = select_vjp,
-    .jvp = wg_jvp_linear,
-    .sample = select_sample,
 };
 
 wg_tensor *wg_select(wg_tensor *x, int axis, int64_t index) {
@@ -478,8 +431,7 @@ static int diagonal_infer(wg_call *call) {
 }
 
 static int diagonal_forward(wg_call *call) {
-    call->outputs[0] = diagonal_view(call->inputs[0], call->options);
-    return call->outputs[0] == NULL ? -1 : 0;
+    return wg__set_output(call, diagonal_view(call->inputs[0], call->options));
 }
 
 static const wg_op diag_embed;
@@ -520,22 +472,10 @@ static int diagonal_sample(int index, wg_generator *generator, wg_sample *sample
     return sample_matrix(index, generator, sample, true);
 }
 
-static const wg_op diagonal = {
-    .name = "diagonal",
-    .doc = "y[..., i] = x at i of one axis and i + offset of another; these two axes go, and the "
-           "diagonal is the last. A view.",
-    .min_inputs = 1,
-    .max_inputs = 1,
-    .output_count = 1,
-    .options_size = sizeof(diagonal_options),
-    .differentiable = 1,
-    .is_view = true,
-    .infer = diagonal_infer,
-    .forward = diagonal_forward,
-    .vjp = diagonal_vjp,
-    .jvp = wg_jvp_linear,
-    .sample = diagonal_sample,
-};
+static const wg_op diagonal = {WG__VIEW_OP(
+    diagonal, diagonal_options,
+    "y[..., i] = x at i of one axis and i + offset of another; these two axes go, and the "
+    "diagonal is the last. A view.")};
 
 /* Resolves the axes of a tensor of `ndim`; false with an error. */
 static bool resolve_axes(diagonal_options *options, int ndim, int axis_a, int axis_b,
@@ -595,18 +535,13 @@ static int diag_embed_sample(int index, wg_generator *generator, wg_sample *samp
 
 static int diag_embed_bench(wg_generator *generator, wg_sample *sample) {
     static const diagonal_options options = {1, 2, 0, 256, 256};
-    sample->options = &options;
-    sample->inputs[0] = wg_rand(generator, WG_F32, 2, (int64_t[]){64, 256});
-    return wg__sample_status(sample, 1);
+    return wg__bench_shape(generator, sample, &options, 2, (int64_t[]){64, 256});
 }
 
 static const wg_op diag_embed = {
-    .name = "diag_embed",
-    .doc = "y = zeros with the last axis of x on the diagonal of two new axes: the adjoint of "
-           "diagonal.",
-    .min_inputs = 1,
-    .max_inputs = 1,
-    .output_count = 1,
+    WG__OP("diag_embed", 1,
+           "y = zeros with the last axis of x on the diagonal of two new axes: the adjoint of "
+           "diagonal."),
     .options_size = sizeof(diagonal_options),
     .differentiable = 1,
     .infer = diag_embed_infer,
@@ -707,23 +642,19 @@ static int triangle_sample(int index, wg_generator *generator, wg_sample *sample
     static const int64_t shapes[][3] = {{1, 3, 3}, {2, 4, 2}, {1, 2, 5}, {2, 2, 2}};
     if (index >= (int)(sizeof options / sizeof *options))
         return 0;
-    sample->options = &options[index];
-    sample->inputs[0] = wg__sample_normal(generator, 3, shapes[index]);
-    return wg__sample_status(sample, 1);
+    return wg__sample_one(generator, sample, &options[index], 3, shapes[index]);
 }
 
 static int triangle_bench(wg_generator *generator, wg_sample *sample) {
     static const triangle_options options = {0};
-    sample->options = &options;
-    sample->inputs[0] = wg_rand(generator, WG_F32, 2, (int64_t[]){2048, 2048});
-    return wg__sample_status(sample, 1);
+    return wg__bench_shape(generator, sample, &options, 2, (int64_t[]){2048, 2048});
 }
 
 #define TRIANGLE(NAME, DOC)                                                                        \
-    .name = NAME, .doc = DOC, .min_inputs = 1, .max_inputs = 1, .output_count = 1,                 \
-    .options_size = sizeof(triangle_options), .differentiable = 1, .infer = triangle_infer,        \
-    .forward = triangle_forward, .vjp = triangle_vjp, .jvp = wg_jvp_linear,                        \
-    .sample = triangle_sample, .bench = triangle_bench
+    WG__OP(NAME, 1, DOC), .options_size = sizeof(triangle_options), .differentiable = 1,           \
+                          .infer = triangle_infer, .forward = triangle_forward,                    \
+                          .vjp = triangle_vjp, .jvp = wg_jvp_linear, .sample = triangle_sample,    \
+                          .bench = triangle_bench
 
 static const wg_op tril = {
     TRIANGLE("tril", "y = x on and below a diagonal of the last two axes, 0 above it.")};

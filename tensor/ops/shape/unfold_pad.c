@@ -47,8 +47,7 @@ static int unfold_forward(wg_call *call) {
     memcpy(strides, x->strides, sizeof strides);
     strides[x->spec.ndim] = strides[options->axis];
     strides[options->axis] *= options->step;
-    call->outputs[0] = wg__tensor_view(x, &call->output_specs[0], strides, x->offset);
-    return call->outputs[0] == NULL ? -1 : 0;
+    return wg__set_output(call, wg__tensor_view(x, &call->output_specs[0], strides, x->offset));
 }
 
 static const wg_op fold;
@@ -86,22 +85,10 @@ static int unfold_sample(int index, wg_generator *generator, wg_sample *sample) 
     return sample_window(index, generator, sample, true);
 }
 
-static const wg_op unfold = {
-    .name = "unfold",
-    .doc = "y = the windows of one axis of x, of a size and at steps; a new last axis runs through "
-           "each. A view.",
-    .min_inputs = 1,
-    .max_inputs = 1,
-    .output_count = 1,
-    .options_size = sizeof(unfold_options),
-    .differentiable = 1,
-    .is_view = true,
-    .infer = unfold_infer,
-    .forward = unfold_forward,
-    .vjp = unfold_vjp,
-    .jvp = wg_jvp_linear,
-    .sample = unfold_sample,
-};
+static const wg_op unfold = {WG__VIEW_OP(
+    unfold, unfold_options,
+    "y = the windows of one axis of x, of a size and at steps; a new last axis runs through "
+    "each. A view.")};
 
 wg_tensor *wg_unfold(wg_tensor *x, int axis, int64_t size, int64_t step) {
     if (x == NULL)
@@ -166,18 +153,13 @@ static int fold_sample(int index, wg_generator *generator, wg_sample *sample) {
 
 static int fold_bench(wg_generator *generator, wg_sample *sample) {
     static const unfold_options options = {1, 4, 2, 2050};
-    sample->options = &options;
-    sample->inputs[0] = wg_rand(generator, WG_F32, 3, (int64_t[]){1024, 1024, 4});
-    return wg__sample_status(sample, 1);
+    return wg__bench_shape(generator, sample, &options, 3, (int64_t[]){1024, 1024, 4});
 }
 
 static const wg_op fold = {
-    .name = "fold",
-    .doc = "y = zeros with each window, of the last axis of x, added at its place of one axis: the "
-           "adjoint of unfold.",
-    .min_inputs = 1,
-    .max_inputs = 1,
-    .output_count = 1,
+    WG__OP("fold", 1,
+           "y = zeros with each window, of the last axis of x, added at its place of one axis: the "
+           "adjoint of unfold."),
     .options_size = sizeof(unfold_options),
     .differentiable = 1,
     .infer = fold_infer,
@@ -258,17 +240,11 @@ static int pad_constant_sample(int index, wg_generator *generator, wg_sample *sa
 
 static int pad_constant_bench(wg_generator *generator, wg_sample *sample) {
     static const border_options options = {{0, 1, 1}, {0, 1, 1}, 0};
-    sample->options = &options;
-    sample->inputs[0] = wg_rand(generator, WG_F32, 3, (int64_t[]){64, 256, 256});
-    return wg__sample_status(sample, 1);
+    return wg__bench_shape(generator, sample, &options, 3, (int64_t[]){64, 256, 256});
 }
 
 static const wg_op pad_constant = {
-    .name = "pad_constant",
-    .doc = "y = x with a number before and after each axis, so many times.",
-    .min_inputs = 1,
-    .max_inputs = 1,
-    .output_count = 1,
+    WG__OP("pad_constant", 1, "y = x with a number before and after each axis, so many times."),
     .options_size = sizeof(border_options),
     .differentiable = 1,
     .infer = pad_constant_infer,
@@ -381,8 +357,7 @@ static int pad_decompose(wg_call *call) {
     }
     if (options->mode == WG_PAD_CONSTANT)
         y = wg_apply_one(&pad_constant, 1, &y, &borders);
-    call->outputs[0] = y;
-    return y == NULL ? -1 : 0;
+    return wg__set_output(call, y);
 }
 
 static int pad_sample(int index, wg_generator *generator, wg_sample *sample) {
@@ -394,24 +369,13 @@ static int pad_sample(int index, wg_generator *generator, wg_sample *sample) {
     static const int64_t shapes[][3] = {{1, 2, 3}, {2, 3, 1}, {1, 2, 3}, {1, 2, 2}, {1, 3, 3}};
     if (index >= (int)(sizeof options / sizeof *options))
         return 0;
-    sample->options = &options[index];
-    sample->inputs[0] = wg__sample_normal(generator, 3, shapes[index]);
-    return wg__sample_status(sample, 1);
+    return wg__sample_one(generator, sample, &options[index], 3, shapes[index]);
 }
 
-static const wg_op pad = {
-    .name = "pad",
-    .doc = "y = x with its last axes made longer at both ends: by a number, by their elements in "
-           "reverse, by the last one, or around the end. Negative widths crop.",
-    .min_inputs = 1,
-    .max_inputs = 1,
-    .output_count = 1,
-    .options_size = sizeof(pad_options),
-    .differentiable = 1,
-    .infer = pad_infer,
-    .decompose = pad_decompose,
-    .sample = pad_sample,
-};
+static const wg_op pad = {WG__COMPOSITE_OP(
+    pad, pad_options,
+    "y = x with its last axes made longer at both ends: by a number, by their elements in "
+    "reverse, by the last one, or around the end. Negative widths crop.")};
 
 wg_tensor *wg_pad(wg_tensor *x, int axis_count, const int64_t *widths, wg_pad_mode mode,
                   double value) {

@@ -117,9 +117,9 @@ static int reshape_forward(wg_call *call) {
     const wg_tensor *x = call->inputs[0];
     const wg_spec *to = &call->output_specs[0];
     int64_t strides[WG_MAX_DIMS];
-    call->outputs[0] = reshaped_strides(x, to, strides) ? wg__tensor_view(x, to, strides, x->offset)
-                                                        : reshaped_copy(x, to);
-    return call->outputs[0] == NULL ? -1 : 0;
+    return wg__set_output(call, reshaped_strides(x, to, strides)
+                                    ? wg__tensor_view(x, to, strides, x->offset)
+                                    : reshaped_copy(x, to));
 }
 
 static int reshape_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
@@ -133,22 +133,10 @@ static int reshape_sample(int index, wg_generator *generator, wg_sample *sample)
     return wg__sample_unary(index, generator, sample, wg__sample_normal);
 }
 
-static const wg_op reshape = {
-    .name = "reshape",
-    .doc = "y = the elements of x in row-major order under another shape; one size may be -1. A "
-           "view wherever the strides of x allow one.",
-    .min_inputs = 1,
-    .max_inputs = 1,
-    .output_count = 1,
-    .options_size = sizeof(shape_options),
-    .differentiable = 1,
-    .is_view = true,
-    .infer = reshape_infer,
-    .forward = reshape_forward,
-    .vjp = reshape_vjp,
-    .jvp = wg_jvp_linear,
-    .sample = reshape_sample,
-};
+static const wg_op reshape = {WG__VIEW_OP(
+    reshape, shape_options,
+    "y = the elements of x in row-major order under another shape; one size may be -1. A "
+    "view wherever the strides of x allow one.")};
 
 wg_tensor *wg_reshape(wg_tensor *x, int ndim, const int64_t *shape) {
     shape_options options;
@@ -198,8 +186,7 @@ static int squeeze_forward(wg_call *call) {
     const int axis = wg__axis(options->axis, x->spec.ndim, call->op->name);
     int64_t strides[WG_MAX_DIMS] = {0};
     drop_axis(x->spec.ndim, x->strides, axis, strides);
-    call->outputs[0] = wg__tensor_view(x, &call->output_specs[0], strides, x->offset);
-    return call->outputs[0] == NULL ? -1 : 0;
+    return wg__set_output(call, wg__tensor_view(x, &call->output_specs[0], strides, x->offset));
 }
 
 static int squeeze_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
@@ -213,26 +200,11 @@ static int squeeze_sample(int index, wg_generator *generator, wg_sample *sample)
     static const int64_t shapes[][3] = {{2, 1, 3}, {2, 3, 1}, {1, 1, 1}};
     if (index >= (int)(sizeof options / sizeof *options))
         return 0;
-    sample->options = &options[index];
-    sample->inputs[0] = wg__sample_normal(generator, 3, shapes[index]);
-    return wg__sample_status(sample, 1);
+    return wg__sample_one(generator, sample, &options[index], 3, shapes[index]);
 }
 
 static const wg_op squeeze = {
-    .name = "squeeze",
-    .doc = "y = x without one axis, of size 1. A view.",
-    .min_inputs = 1,
-    .max_inputs = 1,
-    .output_count = 1,
-    .options_size = sizeof(axis_options),
-    .differentiable = 1,
-    .is_view = true,
-    .infer = squeeze_infer,
-    .forward = squeeze_forward,
-    .vjp = squeeze_vjp,
-    .jvp = wg_jvp_linear,
-    .sample = squeeze_sample,
-};
+    WG__VIEW_OP(squeeze, axis_options, "y = x without one axis, of size 1. A view.")};
 
 wg_tensor *wg_squeeze(wg_tensor *x, int axis) {
     return wg_apply_one(&squeeze, 1, &x, &(axis_options){axis});
@@ -262,8 +234,7 @@ static int unsqueeze_forward(wg_call *call) {
     const int64_t stride = axis < ndim ? x->spec.shape[axis] * x->strides[axis] : 1;
     int64_t strides[WG_MAX_DIMS] = {0};
     add_axis(ndim, x->strides, axis, stride, strides);
-    call->outputs[0] = wg__tensor_view(x, &call->output_specs[0], strides, x->offset);
-    return call->outputs[0] == NULL ? -1 : 0;
+    return wg__set_output(call, wg__tensor_view(x, &call->output_specs[0], strides, x->offset));
 }
 
 static int unsqueeze_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
@@ -279,20 +250,7 @@ static int unsqueeze_sample(int index, wg_generator *generator, wg_sample *sampl
 }
 
 static const wg_op unsqueeze = {
-    .name = "unsqueeze",
-    .doc = "y = x with an axis of size 1 more. A view.",
-    .min_inputs = 1,
-    .max_inputs = 1,
-    .output_count = 1,
-    .options_size = sizeof(axis_options),
-    .differentiable = 1,
-    .is_view = true,
-    .infer = unsqueeze_infer,
-    .forward = unsqueeze_forward,
-    .vjp = unsqueeze_vjp,
-    .jvp = wg_jvp_linear,
-    .sample = unsqueeze_sample,
-};
+    WG__VIEW_OP(unsqueeze, axis_options, "y = x with an axis of size 1 more. A view.")};
 
 wg_tensor *wg_unsqueeze(wg_tensor *x, int axis) {
     return wg_apply_one(&unsqueeze, 1, &x, &(axis_options){axis});
@@ -337,8 +295,7 @@ static int flatten_decompose(wg_call *call) {
     ndim++;
     for (int i = last + 1; i < x->ndim; i++)
         shape[ndim++] = x->shape[i];
-    call->outputs[0] = wg_reshape(call->inputs[0], ndim, shape);
-    return call->outputs[0] == NULL ? -1 : 0;
+    return wg__set_output(call, wg_reshape(call->inputs[0], ndim, shape));
 }
 
 static int flatten_sample(int index, wg_generator *generator, wg_sample *sample) {
@@ -347,18 +304,9 @@ static int flatten_sample(int index, wg_generator *generator, wg_sample *sample)
     return wg__sample_unary(index, generator, sample, wg__sample_normal);
 }
 
-static const wg_op flatten = {
-    .name = "flatten",
-    .doc = "y = x with the axes from first to last as one, by reshape; a scalar becomes (1).",
-    .min_inputs = 1,
-    .max_inputs = 1,
-    .output_count = 1,
-    .options_size = sizeof(flatten_options),
-    .differentiable = 1,
-    .infer = flatten_infer,
-    .decompose = flatten_decompose,
-    .sample = flatten_sample,
-};
+static const wg_op flatten = {WG__COMPOSITE_OP(
+    flatten, flatten_options,
+    "y = x with the axes from first to last as one, by reshape; a scalar becomes (1).")};
 
 wg_tensor *wg_flatten(wg_tensor *x, int first_axis, int last_axis) {
     return wg_apply_one(&flatten, 1, &x, &(flatten_options){first_axis, last_axis});
@@ -406,9 +354,9 @@ static int unflatten_infer(wg_call *call) {
 static int unflatten_decompose(wg_call *call) {
     int64_t shape[WG_MAX_DIMS];
     int ndim;
-    if (unflatten_shape(call, &ndim, shape) == 0)
-        call->outputs[0] = wg_reshape(call->inputs[0], ndim, shape);
-    return call->outputs[0] == NULL ? -1 : 0;
+    if (unflatten_shape(call, &ndim, shape) < 0)
+        return -1;
+    return wg__set_output(call, wg_reshape(call->inputs[0], ndim, shape));
 }
 
 static int unflatten_sample(int index, wg_generator *generator, wg_sample *sample) {
@@ -417,23 +365,12 @@ static int unflatten_sample(int index, wg_generator *generator, wg_sample *sampl
     static const int64_t shapes[][2] = {{4, 3}, {4, 2}, {2, 3}};
     if (index >= (int)(sizeof options / sizeof *options))
         return 0;
-    sample->options = &options[index];
-    sample->inputs[0] = wg__sample_normal(generator, 2, shapes[index]);
-    return wg__sample_status(sample, 1);
+    return wg__sample_one(generator, sample, &options[index], 2, shapes[index]);
 }
 
-static const wg_op unflatten = {
-    .name = "unflatten",
-    .doc = "y = x with one axis cut into several, by reshape; one of their sizes may be -1.",
-    .min_inputs = 1,
-    .max_inputs = 1,
-    .output_count = 1,
-    .options_size = sizeof(unflatten_options),
-    .differentiable = 1,
-    .infer = unflatten_infer,
-    .decompose = unflatten_decompose,
-    .sample = unflatten_sample,
-};
+static const wg_op unflatten = {WG__COMPOSITE_OP(
+    unflatten, unflatten_options,
+    "y = x with one axis cut into several, by reshape; one of their sizes may be -1.")};
 
 wg_tensor *wg_unflatten(wg_tensor *x, int axis, int ndim, const int64_t *sizes) {
     unflatten_options options = {.axis = axis};
@@ -469,8 +406,7 @@ static int expand_forward(wg_call *call) {
     int64_t strides[WG_MAX_DIMS];
     if (!wg__broadcast_strides(x, &call->output_specs[0], strides))
         return wg__op_fail(call, WG_ERROR_SHAPE, "the shapes do not broadcast");
-    call->outputs[0] = wg__tensor_view(x, &call->output_specs[0], strides, x->offset);
-    return call->outputs[0] == NULL ? -1 : 0;
+    return wg__set_output(call, wg__tensor_view(x, &call->output_specs[0], strides, x->offset));
 }
 
 static int expand_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
@@ -485,22 +421,10 @@ static int expand_sample(int index, wg_generator *generator, wg_sample *sample) 
     return wg__sample_unary(index, generator, sample, wg__sample_normal);
 }
 
-static const wg_op expand = {
-    .name = "expand",
-    .doc = "y = x with axes of size 1, and new leading axes, repeated to a shape; -1 keeps a size. "
-           "A view by strides of 0.",
-    .min_inputs = 1,
-    .max_inputs = 1,
-    .output_count = 1,
-    .options_size = sizeof(shape_options),
-    .differentiable = 1,
-    .is_view = true,
-    .infer = expand_infer,
-    .forward = expand_forward,
-    .vjp = expand_vjp,
-    .jvp = wg_jvp_linear,
-    .sample = expand_sample,
-};
+static const wg_op expand = {WG__VIEW_OP(
+    expand, shape_options,
+    "y = x with axes of size 1, and new leading axes, repeated to a shape; -1 keeps a size. "
+    "A view by strides of 0.")};
 
 wg_tensor *wg_expand(wg_tensor *x, int ndim, const int64_t *shape) {
     shape_options options;
@@ -532,8 +456,7 @@ static int permute_forward(wg_call *call) {
     int64_t strides[WG_MAX_DIMS];
     for (int i = 0; i < x->spec.ndim; i++)
         strides[i] = x->strides[options->order[i]];
-    call->outputs[0] = wg__tensor_view(x, &call->output_specs[0], strides, x->offset);
-    return call->outputs[0] == NULL ? -1 : 0;
+    return wg__set_output(call, wg__tensor_view(x, &call->output_specs[0], strides, x->offset));
 }
 
 static int permute_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
@@ -553,20 +476,7 @@ static int permute_sample(int index, wg_generator *generator, wg_sample *sample)
 }
 
 static const wg_op permute = {
-    .name = "permute",
-    .doc = "Axis i of y is axis order[i] of x. A view.",
-    .min_inputs = 1,
-    .max_inputs = 1,
-    .output_count = 1,
-    .options_size = sizeof(permute_options),
-    .differentiable = 1,
-    .is_view = true,
-    .infer = permute_infer,
-    .forward = permute_forward,
-    .vjp = permute_vjp,
-    .jvp = wg_jvp_linear,
-    .sample = permute_sample,
-};
+    WG__VIEW_OP(permute, permute_options, "Axis i of y is axis order[i] of x. A view.")};
 
 wg_tensor *wg_permute(wg_tensor *x, int count, const int64_t *order) {
     permute_options options = {{0}};
@@ -623,9 +533,9 @@ static int transpose_forward(wg_call *call) {
     const wg_tensor *x = call->inputs[0];
     int64_t strides[WG_MAX_DIMS];
     memcpy(strides, x->strides, sizeof strides);
-    if (exchange(call, strides) == 0)
-        call->outputs[0] = wg__tensor_view(x, &call->output_specs[0], strides, x->offset);
-    return call->outputs[0] == NULL ? -1 : 0;
+    if (exchange(call, strides) < 0)
+        return -1;
+    return wg__set_output(call, wg__tensor_view(x, &call->output_specs[0], strides, x->offset));
 }
 
 static int transpose_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
@@ -638,26 +548,11 @@ static int transpose_sample(int index, wg_generator *generator, wg_sample *sampl
     static const int64_t shapes[][3] = {{2, 3, 1}, {2, 3, 4}, {2, 2, 2}};
     if (index >= (int)(sizeof options / sizeof *options))
         return 0;
-    sample->options = &options[index];
-    sample->inputs[0] = wg__sample_normal(generator, 3, shapes[index]);
-    return wg__sample_status(sample, 1);
+    return wg__sample_one(generator, sample, &options[index], 3, shapes[index]);
 }
 
 static const wg_op transpose = {
-    .name = "transpose",
-    .doc = "y = x with two axes exchanged. A view.",
-    .min_inputs = 1,
-    .max_inputs = 1,
-    .output_count = 1,
-    .options_size = sizeof(transpose_options),
-    .differentiable = 1,
-    .is_view = true,
-    .infer = transpose_infer,
-    .forward = transpose_forward,
-    .vjp = transpose_vjp,
-    .jvp = wg_jvp_linear,
-    .sample = transpose_sample,
-};
+    WG__VIEW_OP(transpose, transpose_options, "y = x with two axes exchanged. A view.")};
 
 wg_tensor *wg_transpose(wg_tensor *x, int axis_a, int axis_b) {
     return wg_apply_one(&transpose, 1, &x, &(transpose_options){axis_a, axis_b});
@@ -697,9 +592,9 @@ static int movedim_infer(wg_call *call) {
 
 static int movedim_decompose(wg_call *call) {
     int64_t order[WG_MAX_DIMS];
-    if (movedim_order(call, order) == 0)
-        call->outputs[0] = wg_permute(call->inputs[0], call->input_specs[0].ndim, order);
-    return call->outputs[0] == NULL ? -1 : 0;
+    if (movedim_order(call, order) < 0)
+        return -1;
+    return wg__set_output(call, wg_permute(call->inputs[0], call->input_specs[0].ndim, order));
 }
 
 static int movedim_sample(int index, wg_generator *generator, wg_sample *sample) {
@@ -709,18 +604,9 @@ static int movedim_sample(int index, wg_generator *generator, wg_sample *sample)
     return wg__sample_unary(index, generator, sample, wg__sample_normal);
 }
 
-static const wg_op movedim = {
-    .name = "movedim",
-    .doc = "Axis from[i] of x is axis to[i] of y; the others stay in their order. A view.",
-    .min_inputs = 1,
-    .max_inputs = 1,
-    .output_count = 1,
-    .options_size = sizeof(movedim_options),
-    .differentiable = 1,
-    .infer = movedim_infer,
-    .decompose = movedim_decompose,
-    .sample = movedim_sample,
-};
+static const wg_op movedim = {WG__COMPOSITE_OP(
+    movedim, movedim_options,
+    "Axis from[i] of x is axis to[i] of y; the others stay in their order. A view.")};
 
 wg_tensor *wg_movedim(wg_tensor *x, int count, const int64_t *from, const int64_t *to) {
     movedim_options options = {.count = count};
