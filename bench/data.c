@@ -178,8 +178,8 @@ static int time_tokenizers(const arguments *a, const char *text) {
 typedef struct material {
     const arguments *arguments;
     wg_tokenizer *tokenizer;
-    wg_corpus *corpus;
-    wg_token_stream *stream;
+    wg_dataset *corpus;
+    wg_dataset *stream;
 } material;
 
 static int time_batches(const material *m, const char *name, work next, void *batches) {
@@ -195,65 +195,65 @@ static int time_batches(const material *m, const char *name, work next, void *ba
 
 static int next_causal(void *batches, double *tokens) {
     wg_causal_batch batch;
-    const int status = wg_causal_batches_next(batches, &batch);
+    const int status = wg_batches_next(batches, &batch);
     *tokens = status < 0 ? 0 : (double)batch.tokens;
     return status;
 }
 
 static int time_causal(const material *m) {
-    wg_causal_batches *batches = wg_causal_batches_new(
+    wg_batches *batches = wg_causal_batches_new(
         m->stream, &(wg_causal_batch_options){.batch = m->arguments->batch,
                                               .sequence = m->arguments->sequence});
     const int status = time_batches(m, "causal", next_causal, batches);
-    wg_causal_batches_free(batches);
+    wg_batches_free(batches);
     return status;
 }
 
 static int next_bert(void *batches, double *tokens) {
     wg_bert_batch batch;
-    const int status = wg_bert_batches_next(batches, &batch);
+    const int status = wg_batches_next(batches, &batch);
     *tokens = status < 0 ? 0 : (double)batch.tokens;
     return status;
 }
 
 static int time_bert(const material *m) {
-    wg_bert_batches *batches = wg_bert_batches_new(
+    wg_batches *batches = wg_bert_batches_new(
         m->corpus, m->tokenizer,
         &(wg_bert_batch_options){.batch = m->arguments->batch, .sequence = m->arguments->sequence});
     const int status = time_batches(m, "bert", next_bert, batches);
-    wg_bert_batches_free(batches);
+    wg_batches_free(batches);
     return status;
 }
 
 static int next_glm(void *batches, double *tokens) {
     wg_glm_batch batch;
-    const int status = wg_glm_batches_next(batches, &batch);
+    const int status = wg_batches_next(batches, &batch);
     *tokens = status < 0 ? 0 : (double)batch.tokens;
     return status;
 }
 
 static int time_glm(const material *m) {
-    wg_glm_batches *batches = wg_glm_batches_new(
+    wg_batches *batches = wg_glm_batches_new(
         m->corpus, m->tokenizer,
         &(wg_glm_batch_options){.batch = m->arguments->batch, .sequence = m->arguments->sequence});
     const int status = time_batches(m, "glm", next_glm, batches);
-    wg_glm_batches_free(batches);
+    wg_batches_free(batches);
     return status;
 }
 
 static int next_t5(void *batches, double *tokens) {
     wg_t5_batch batch;
-    const int status = wg_t5_batches_next(batches, &batch);
+    const int status = wg_batches_next(batches, &batch);
     *tokens = status < 0 ? 0 : (double)batch.tokens;
     return status;
 }
 
 static int time_t5(const material *m) {
-    wg_t5_batches *batches = wg_t5_batches_new(
+    wg_batches *batches = wg_t5_batches_new(
         m->stream, m->tokenizer,
         &(wg_t5_batch_options){.batch = m->arguments->batch, .sequence = m->arguments->sequence});
     const int status = time_batches(m, "t5", next_t5, batches);
-    wg_t5_batches_free(batches);
+    wg_batches_free(batches);
     return status;
 }
 
@@ -276,8 +276,8 @@ static int next_pairs(void *context, double *tokens) {
 }
 
 static int read_pairs(const material *m, sentence_pairs *p) {
-    const int64_t tokens = wg_corpus_tokens(m->corpus);
-    p->count = wg_corpus_sentences(m->corpus) / 2;
+    const int64_t tokens = wg_dataset_tokens(m->corpus);
+    p->count = wg_dataset_sentences(m->corpus) / 2;
     p->batch = m->arguments->batch;
     if (p->count == 0)
         return wg_fail(WG_ERROR_ARGUMENT, "bench", "the text has one sentence alone");
@@ -285,12 +285,12 @@ static int read_pairs(const material *m, sentence_pairs *p) {
     p->pairs = malloc((size_t)p->count * sizeof *p->pairs);
     if (!p->ids || !p->pairs)
         return wg_fail(WG_ERROR_MEMORY, "bench", "no memory for %lld tokens", (long long)tokens);
-    if (wg_corpus_read(m->corpus, 0, tokens, p->ids) < 0)
+    if (wg_dataset_read(m->corpus, 0, tokens, p->ids) < 0)
         return -1;
     for (int64_t i = 0; i < p->count; i++) {
-        const int64_t first = wg_corpus_sentence_start(m->corpus, 2 * i),
-                      second = wg_corpus_sentence_start(m->corpus, 2 * i + 1),
-                      end = wg_corpus_sentence_start(m->corpus, 2 * i + 2);
+        const int64_t first = wg_dataset_sentence_start(m->corpus, 2 * i),
+                      second = wg_dataset_sentence_start(m->corpus, 2 * i + 1),
+                      end = wg_dataset_sentence_start(m->corpus, 2 * i + 2);
         p->pairs[i] =
             (wg_token_pair){p->ids + first, p->ids + second, second - first, end - second};
     }
@@ -309,7 +309,7 @@ static int time_pairs(const material *m) {
 
 static int next_translation(void *batches, double *tokens) {
     wg_translation_batch batch;
-    const int status = wg_translation_batches_next(batches, &batch);
+    const int status = wg_batches_next(batches, &batch);
     *tokens = status < 0 ? 0 : (double)batch.tokens;
     return status;
 }
@@ -336,17 +336,18 @@ static int time_translation(const material *m, const char *text) {
     const int64_t sequence = m->arguments->sequence;
     char *lines = lines_of(text);
     wg_translation_tokens tokens;
-    wg_sentence_pairs *pairs =
-        lines ? wg_sentence_pairs_from_texts(lines, lines, m->tokenizer, NULL) : NULL;
-    wg_translation_batches *batches = NULL;
+    wg_dataset *pairs = lines ? wg_dataset_from_text(lines, -1, lines, m->tokenizer,
+                                                     &(wg_dataset_options){.kind = WG_TEXT_PAIRS})
+                              : NULL;
+    wg_batches *batches = NULL;
     if (pairs && wg_translation_tokens_of(m->tokenizer, &tokens) == 0)
         batches = wg_translation_batches_new(
             pairs, &tokens,
             &(wg_translation_batch_options){.tokens = m->arguments->batch * sequence,
                                             .longest = sequence});
     const int status = time_batches(m, "translation", next_translation, batches);
-    wg_translation_batches_free(batches);
-    wg_sentence_pairs_free(pairs);
+    wg_batches_free(batches);
+    wg_dataset_free(pairs);
     free(lines);
     return status;
 }
@@ -354,14 +355,15 @@ static int time_translation(const material *m, const char *text) {
 static int time_builders(const arguments *a, const char *text) {
     material m = {.arguments = a, .tokenizer = learn_wordpiece(text)};
     if (m.tokenizer)
-        m.corpus = wg_corpus_load(a->corpus_count, a->corpus, m.tokenizer, NULL);
+        m.corpus = wg_dataset_load(a->corpus_count, a->corpus, m.tokenizer, NULL);
     if (m.corpus)
-        m.stream = wg_token_stream_load(a->corpus_count, a->corpus, m.tokenizer, NULL);
+        m.stream = wg_dataset_load(a->corpus_count, a->corpus, m.tokenizer,
+                                   &(wg_dataset_options){.kind = WG_TEXT_STREAM});
     const bool timed = m.stream && time_causal(&m) == 0 && time_bert(&m) == 0 &&
                        time_glm(&m) == 0 && time_t5(&m) == 0 && time_pairs(&m) == 0 &&
                        time_translation(&m, text) == 0;
-    wg_token_stream_free(m.stream);
-    wg_corpus_free(m.corpus);
+    wg_dataset_free(m.stream);
+    wg_dataset_free(m.corpus);
     wg_tokenizer_free(m.tokenizer);
     return timed ? 0 : -1;
 }

@@ -9,7 +9,7 @@
 #include "objectives/bert_pretraining.h"
 
 typedef struct parts {
-    wg__corpora text;
+    wg__texts text;
     wg_bert_for_pretraining *model;
     wg_bert_pretraining *modeling;
 } parts;
@@ -53,7 +53,7 @@ static int pose(wg__training *t) {
         .seed = (uint64_t)wg__setting_integer(t->settings, "seed"),
         .evaluation_batches = WG__EVALUATION_BATCHES,
     };
-    if (wg__corpora_load(t, &mine->text) < 0)
+    if (wg__texts_load(t, WG_TEXT_SENTENCES, &mine->text) < 0)
         return -1;
     mine->modeling = wg_bert_pretraining_new(mine->model, t->tokenizer, mine->text.training,
                                              mine->text.held_out, &options);
@@ -71,7 +71,7 @@ static int pose_measuring(wg__training *t, const wg__measuring *m) {
         .sequence =
             wg__sequence_of(m->sequence, 128, mine->model->bert->config.max_position_embeddings),
         .seed = m->seed};
-    wg_corpus *text = wg_corpus_load(m->corpus_count, m->corpus, t->tokenizer, NULL);
+    wg_dataset *text = wg_dataset_load(m->corpus_count, m->corpus, t->tokenizer, NULL);
     mine->text.held_out = text;
     if (text)
         mine->modeling = wg_bert_pretraining_new(mine->model, t->tokenizer, text, text, &options);
@@ -87,11 +87,11 @@ static void clear(void *all) {
     wg_bert_pretraining_free(mine->modeling);
     if (mine->model)
         wg_module_free(&mine->model->module);
-    wg__corpora_clear(&mine->text);
+    wg__texts_clear(&mine->text);
 }
 
 static void describe(const wg__training *t) {
-    wg__corpora_describe(&((const parts *)t->parts)->text);
+    wg__sentences_describe(&((const parts *)t->parts)->text);
 }
 
 static int evaluate(const wg__training *t, wg_metrics *metrics) {

@@ -11,7 +11,7 @@
 #include "objectives/language_modeling.h"
 
 typedef struct parts {
-    wg__streams text;
+    wg__texts text;
     wg_language_model model;
     wg_language_modeling *modeling;
 } parts;
@@ -100,7 +100,7 @@ static int pose(wg__training *t) {
         .seed = (uint64_t)wg__setting_integer(t->settings, "seed"),
         .evaluation_batches = WG__EVALUATION_BATCHES,
     };
-    if (wg__streams_load(t, &mine->text) < 0)
+    if (wg__texts_load(t, WG_TEXT_STREAM, &mine->text) < 0)
         return -1;
     mine->modeling = wg_language_modeling_new(&mine->model, t->tokenizer, mine->text.training,
                                               mine->text.held_out, &options);
@@ -127,7 +127,8 @@ static wg_language_modeling_options choose_options(const wg__measuring *m,
 static int pose_measuring(wg__training *t, const wg__measuring *m) {
     parts *mine = t->parts;
     const wg_language_modeling_options options = choose_options(m, &mine->model);
-    wg_token_stream *text = wg_token_stream_load(m->corpus_count, m->corpus, t->tokenizer, NULL);
+    wg_dataset *text = wg_dataset_load(m->corpus_count, m->corpus, t->tokenizer,
+                                       &(wg_dataset_options){.kind = WG_TEXT_STREAM});
     mine->text.held_out = text;
     if (text)
         mine->modeling = wg_language_modeling_new(&mine->model, t->tokenizer, NULL, text, &options);
@@ -142,11 +143,11 @@ static void clear(void *all) {
     parts *mine = all;
     wg_language_modeling_free(mine->modeling);
     wg_language_model_free(&mine->model);
-    wg__streams_clear(&mine->text);
+    wg__texts_clear(&mine->text);
 }
 
 static void describe(const wg__training *t) {
-    wg__streams_describe(&((const parts *)t->parts)->text);
+    wg__stream_describe(&((const parts *)t->parts)->text);
 }
 
 static int evaluate(const wg__training *t, wg_metrics *metrics) {

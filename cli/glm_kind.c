@@ -9,7 +9,7 @@
 #include "objectives/blank_infilling.h"
 
 typedef struct parts {
-    wg__corpora text;
+    wg__texts text;
     wg_glm *model;
     wg_blank_infilling *infilling;
 } parts;
@@ -69,7 +69,7 @@ static int pose(wg__training *t) {
     parts *mine = t->parts;
     const wg_blank_infilling_options options = {.batches = batch_options(t),
                                                 .evaluation_batches = WG__EVALUATION_BATCHES};
-    if (wg__corpora_load(t, &mine->text) < 0)
+    if (wg__texts_load(t, WG_TEXT_SENTENCES, &mine->text) < 0)
         return -1;
     mine->infilling = wg_blank_infilling_new(mine->model, t->tokenizer, mine->text.training,
                                              mine->text.held_out, &options);
@@ -87,7 +87,7 @@ static int pose_measuring(wg__training *t, const wg__measuring *m) {
                     .sequence =
                         wg__sequence_of(m->sequence, 128, mine->model->config.max_sequence_length),
                     .seed = m->seed}};
-    wg_corpus *text = wg_corpus_load(m->corpus_count, m->corpus, t->tokenizer, NULL);
+    wg_dataset *text = wg_dataset_load(m->corpus_count, m->corpus, t->tokenizer, NULL);
     mine->text.held_out = text;
     if (text)
         mine->infilling = wg_blank_infilling_new(mine->model, t->tokenizer, text, text, &options);
@@ -103,11 +103,11 @@ static void clear(void *all) {
     wg_blank_infilling_free(mine->infilling);
     if (mine->model)
         wg_module_free(&mine->model->module);
-    wg__corpora_clear(&mine->text);
+    wg__texts_clear(&mine->text);
 }
 
 static void describe(const wg__training *t) {
-    wg__corpora_describe(&((const parts *)t->parts)->text);
+    wg__sentences_describe(&((const parts *)t->parts)->text);
 }
 
 static int evaluate(const wg__training *t, wg_metrics *metrics) {
@@ -129,14 +129,14 @@ static int show(const wg_glm_batch *batch, const wg_tokenizer *tokenizer) {
 
 static int show_batch(const wg__training *t) {
     const wg_glm_batch_options options = batch_options(t);
-    wg_glm_batches *batches =
+    wg_batches *batches =
         wg_glm_batches_new(((const parts *)t->parts)->text.training, t->tokenizer, &options);
     wg_scope scope;
     wg_scope_begin(&scope);
     wg_glm_batch batch;
-    int result = wg_glm_batches_next(batches, &batch) < 0 ? -1 : show(&batch, t->tokenizer);
+    int result = wg_batches_next(batches, &batch) < 0 ? -1 : show(&batch, t->tokenizer);
     wg_scope_end(&scope, NULL);
-    wg_glm_batches_free(batches);
+    wg_batches_free(batches);
     return result;
 }
 

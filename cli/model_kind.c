@@ -10,7 +10,7 @@
 #include "cli/settings.h"
 #include "data/tokenizer/bpe.h"
 #include "data/tokenizer/characters.h"
-#include "data/dataset/tokens.h"
+#include "data/dataset/dataset.h"
 #include "data/tokenizer/wordpiece.h"
 #include "io/config.h"
 
@@ -238,7 +238,7 @@ static wg_tokenizer *learn_from_corpus(const json_t *settings, int64_t size,
     int count;
     const char **paths = wg__corpus_paths(settings, &count), *tokens = NULL;
     for (int i = 0; !tokens && i < count; i++)
-        if (wg_tokens_found(paths[i]))
+        if (wg_dataset_is_token_file(paths[i]))
             tokens = paths[i];
     wg_tokenizer *tokenizer = tokens ? take_tokenizer(tokens, settings) : learn(count, paths, size);
     free(paths);

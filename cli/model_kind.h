@@ -11,9 +11,7 @@
 
 #include <jansson.h>
 
-#include "data/dataset/corpus.h"
-#include "data/dataset/sentence_pairs.h"
-#include "data/dataset/token_stream.h"
+#include "data/dataset/dataset.h"
 #include "models/generate/beam.h"
 #include "train/trainer.h"
 
@@ -138,33 +136,19 @@ const char **wg__corpus_paths(const json_t *settings, int *count);
 /* Of each file of a stream, its end, when no text is given to measure on. */
 #define WG__STREAM_HELD_OUT 0.1
 
-/* What is trained on, and what is measured on: the setting "eval", or else a share that is held out
- * of the corpus, of its documents or of the end of each file or each two. Zeros at first; cleared
- * by the second. 0, or -1 with an error. */
-typedef struct wg__corpora {
-    wg_corpus *training, *held_out;
-} wg__corpora;
+/* The text to train on, and the one to measure on: the setting "eval", or else a share that is held
+ * out of the corpus, of its documents or of the end of each file or each two. {0} at first. 0, or
+ * -1 with an error. */
+typedef struct wg__texts {
+    wg_dataset *training, *held_out;
+} wg__texts;
 
-int wg__corpora_load(const wg__training *training, wg__corpora *corpora);
-void wg__corpora_clear(wg__corpora *corpora);
-
-typedef struct wg__streams {
-    wg_token_stream *training, *held_out;
-} wg__streams;
-
-int wg__streams_load(const wg__training *training, wg__streams *streams);
-void wg__streams_clear(wg__streams *streams);
-
-typedef struct wg__pair_datasets {
-    wg_sentence_pairs *training, *held_out;
-} wg__pair_datasets;
-
-int wg__pair_datasets_load(const wg__training *training, wg__pair_datasets *pairs);
-void wg__pair_datasets_clear(wg__pair_datasets *pairs);
+int wg__texts_load(const wg__training *training, wg_dataset_kind kind, wg__texts *texts);
+void wg__texts_clear(wg__texts *texts);
 
 /* A line on stderr about them. */
-void wg__corpora_describe(const wg__corpora *corpora);
-void wg__streams_describe(const wg__streams *streams);
+void wg__sentences_describe(const wg__texts *texts);
+void wg__stream_describe(const wg__texts *texts);
 
 /* Notes on token files, on stderr. */
 void wg__note_tokens(void *context, const char *line);

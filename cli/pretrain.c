@@ -2,7 +2,7 @@
 #include <stdio.h>
 
 #include "cli/run.h"
-#include "data/dataset/tokens.h"
+#include "data/dataset/dataset.h"
 
 enum { KEY_SHOW_BATCH = WG__KEY_VERB };
 
@@ -97,7 +97,7 @@ static void check_arguments(struct argp_state *state, const wg__run_arguments *a
             argp_error(state, "--init and --%s exclude each other", said_by_init[i]);
     const char *eval = json_string_value(json_object_get(given, "eval"));
     if (arguments->kind->takes_pairs && eval && !json_object_get(given, "eval-target") &&
-        !wg_tokens_found(eval))
+        !wg_dataset_is_token_file(eval))
         argp_error(state, "--eval takes SOURCE and TARGET, or a token file, for %s",
                    arguments->kind->name);
 }
@@ -118,7 +118,7 @@ static error_t parse(int key, char *text, struct argp_state *state) {
         wg__setting_give(state, key, text, run);
         return 0;
     case WG__SET_EVAL:
-        a->target_due = run->kind && run->kind->takes_pairs && !wg_tokens_found(text);
+        a->target_due = run->kind && run->kind->takes_pairs && !wg_dataset_is_token_file(text);
         wg__setting_give(state, key, text, run);
         return 0;
     case WG__SET_CORPUS_WEIGHTS:

@@ -9,7 +9,7 @@
 #include "objectives/t5_pretraining.h"
 
 typedef struct parts {
-    wg__streams text;
+    wg__texts text;
     wg_t5 *model;
     wg_t5_pretraining *pretraining;
 } parts;
@@ -69,7 +69,7 @@ static int pose(wg__training *t) {
         .seed = (uint64_t)wg__setting_integer(t->settings, "seed"),
         .evaluation_batches = WG__EVALUATION_BATCHES,
     };
-    if (wg__streams_load(t, &mine->text) < 0)
+    if (wg__texts_load(t, WG_TEXT_STREAM, &mine->text) < 0)
         return -1;
     mine->pretraining = wg_t5_pretraining_new(mine->model, t->tokenizer, mine->text.training,
                                               mine->text.held_out, &options);
@@ -84,7 +84,8 @@ static int pose_measuring(wg__training *t, const wg__measuring *m) {
     parts *mine = t->parts;
     const wg_t5_pretraining_options options = {
         .batch = m->batch, .sequence = m->sequence, .seed = m->seed};
-    wg_token_stream *text = wg_token_stream_load(m->corpus_count, m->corpus, t->tokenizer, NULL);
+    wg_dataset *text = wg_dataset_load(m->corpus_count, m->corpus, t->tokenizer,
+                                       &(wg_dataset_options){.kind = WG_TEXT_STREAM});
     mine->text.held_out = text;
     if (text)
         mine->pretraining = wg_t5_pretraining_new(mine->model, t->tokenizer, NULL, text, &options);
@@ -100,11 +101,11 @@ static void clear(void *all) {
     wg_t5_pretraining_free(mine->pretraining);
     if (mine->model)
         wg_module_free(&mine->model->module);
-    wg__streams_clear(&mine->text);
+    wg__texts_clear(&mine->text);
 }
 
 static void describe(const wg__training *t) {
-    wg__streams_describe(&((const parts *)t->parts)->text);
+    wg__stream_describe(&((const parts *)t->parts)->text);
 }
 
 static int evaluate(const wg__training *t, wg_metrics *metrics) {

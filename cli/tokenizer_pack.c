@@ -58,67 +58,42 @@ static error_t parse_pack(int key, char *text, struct argp_state *state) {
     }
 }
 
-static int print_packing(const packing *p, int64_t documents, int64_t tokens) {
+static int print_packing(const packing *p, const wg_dataset *training, const wg_dataset *held_out) {
+    const long long documents = wg_dataset_documents(training) + wg_dataset_documents(held_out),
+                    tokens = wg_dataset_tokens(training) + wg_dataset_tokens(held_out);
     if (p->json)
         wg__print_json(json_pack("{s:s, s:I, s:I}", "out", p->out, "documents",
                                  (json_int_t)documents, "tokens", (json_int_t)tokens));
     else
-        printf("%s: %lld documents, %lld tokens\n", p->out, (long long)documents,
-               (long long)tokens);
+        printf("%s: %lld documents, %lld tokens\n", p->out, documents, tokens);
     return 0;
 }
 
-static int pack_sentences(const packing *p, const wg_tokenizer *tokenizer,
-                          const wg_token_storage *storage) {
-    wg_corpus *corpus = wg_corpus_load(p->text_count, p->texts, tokenizer,
-                                       &(wg_corpus_options){.storage = storage});
-    if (corpus)
-        print_packing(p, wg_corpus_documents(corpus), wg_corpus_tokens(corpus));
-    wg_corpus_free(corpus);
-    return corpus ? 0 : -1;
-}
-
-/* A pair is a document. */
-static int pack_pairs(const packing *p, const wg_tokenizer *tokenizer,
-                      const wg_token_storage *storage) {
-    wg_sentence_pairs *pairs = wg_sentence_pairs_load(
-        p->text_count, p->texts, tokenizer, &(wg_sentence_pairs_options){.storage = storage});
-    const int64_t source = wg_sentence_pairs_total(pairs, WG_SOURCE);
-    const int64_t target = wg_sentence_pairs_total(pairs, WG_TARGET);
-    const int result = pairs && source >= 0 && target >= 0 ? 0 : -1;
-    if (result == 0)
-        print_packing(p, wg_sentence_pairs_count(pairs), source + target);
-    wg_sentence_pairs_free(pairs);
-    return result;
-}
-
-static int pack_stream(const packing *p, const wg_tokenizer *tokenizer,
-                       const wg_token_storage *storage) {
-    const double share = p->hold_out < 0 ? WG__STREAM_HELD_OUT : p->hold_out;
-    wg_token_stream *training = NULL, *held_out = NULL;
+static int pack_texts(const packing *p, const wg_tokenizer *tokenizer,
+                      const wg_dataset_options *options) {
+    const double share = options->kind != WG_TEXT_STREAM ? 0
+                         : p->hold_out < 0               ? WG__STREAM_HELD_OUT
+                                                         : p->hold_out;
+    wg_dataset *training = NULL, *held_out = NULL;
     if (share > 0)
-        wg_token_stream_load_split(p->text_count, p->texts, tokenizer, share, storage, &training,
-                                   &held_out);
+        wg_dataset_load_split(p->text_count, p->texts, tokenizer, share, options, &training,
+                              &held_out);
     else
-        training = wg_token_stream_load(p->text_count, p->texts, tokenizer,
-                                        &(wg_token_stream_options){.storage = storage});
-    const int result = training ? 0 : -1;
-    if (training)
-        print_packing(p, wg_token_stream_documents(training) + wg_token_stream_documents(held_out),
-                      wg_token_stream_tokens(training) + wg_token_stream_tokens(held_out));
-    wg_token_stream_free(training);
-    wg_token_stream_free(held_out);
+        training = wg_dataset_load(p->text_count, p->texts, tokenizer, options);
+    const int result = training ? print_packing(p, training, held_out) : -1;
+    wg_dataset_free(training);
+    wg_dataset_free(held_out);
     return result;
 }
 
 static int pack(const packing *p) {
     const wg_token_storage storage = {.path = p->out, .note = wg__note_tokens};
     wg_tokenizer *tokenizer = wg_tokenizer_load(p->tokenizer);
-    int result = -1;
-    if (tokenizer)
-        result = p->sentences ? pack_sentences(p, tokenizer, &storage)
-                 : p->pairs   ? pack_pairs(p, tokenizer, &storage)
-                              : pack_stream(p, tokenizer, &storage);
+    const wg_dataset_options options = {.kind = p->sentences ? WG_TEXT_SENTENCES
+                                                : p->pairs   ? WG_TEXT_PAIRS
+                                                             : WG_TEXT_STREAM,
+                                        .storage = &storage};
+    const int result = tokenizer ? pack_texts(p, tokenizer, &options) : -1;
     wg_tokenizer_free(tokenizer);
     return result < 0 ? wg__cli_fail_pending() : 0;
 }

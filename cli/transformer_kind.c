@@ -11,7 +11,7 @@
 #include "objectives/translation.h"
 
 typedef struct parts {
-    wg__pair_datasets text;
+    wg__texts text;
     wg_transformer *model;
     wg_translation *translation;
 } parts;
@@ -80,7 +80,7 @@ static int pose(wg__training *t) {
         .seed = (uint64_t)wg__setting_integer(t->settings, "seed"),
         .evaluation_batches = WG__EVALUATION_BATCHES,
     };
-    if (wg__pair_datasets_load(t, &mine->text) < 0)
+    if (wg__texts_load(t, WG_TEXT_PAIRS, &mine->text) < 0)
         return -1;
     mine->translation = wg_translation_new(mine->model, t->tokenizer, mine->text.training,
                                            mine->text.held_out, &options);
@@ -93,7 +93,8 @@ static int pose(wg__training *t) {
 
 static int pose_measuring(wg__training *t, const wg__measuring *m) {
     parts *mine = t->parts;
-    mine->text.held_out = wg_sentence_pairs_load(m->corpus_count, m->corpus, t->tokenizer, NULL);
+    mine->text.held_out = wg_dataset_load(m->corpus_count, m->corpus, t->tokenizer,
+                                          &(wg_dataset_options){.kind = WG_TEXT_PAIRS});
     if (mine->text.held_out)
         mine->translation =
             wg_translation_new(mine->model, t->tokenizer, NULL, mine->text.held_out, NULL);
@@ -109,19 +110,27 @@ static void clear(void *all) {
     wg_translation_free(mine->translation);
     if (mine->model)
         wg_module_free(&mine->model->module);
-    wg__pair_datasets_clear(&mine->text);
+    wg__texts_clear(&mine->text);
+}
+
+/* The tokens of all sources. */
+static int64_t source_tokens(const wg_dataset *pairs) {
+    int64_t total = 0;
+    for (int64_t i = 0; i < wg_dataset_sentences(pairs); i += 2)
+        total += wg_dataset_sentence_start(pairs, i + 1) - wg_dataset_sentence_start(pairs, i);
+    return total;
 }
 
 static void describe(const wg__training *t) {
     const parts *mine = t->parts;
+    const long long sources = source_tokens(mine->text.training);
     const long long left_out = wg_translation_left_out(mine->translation);
     fprintf(stderr,
             "text   %lld pairs, %lld and %lld tokens, in %lld batches; %lld pairs held out\n",
-            (long long)wg_sentence_pairs_count(mine->text.training) - left_out,
-            (long long)wg_sentence_pairs_total(mine->text.training, WG_SOURCE),
-            (long long)wg_sentence_pairs_total(mine->text.training, WG_TARGET),
+            (long long)wg_dataset_documents(mine->text.training) - left_out, sources,
+            (long long)wg_dataset_tokens(mine->text.training) - sources,
             (long long)wg_translation_epoch(mine->translation),
-            (long long)wg_sentence_pairs_count(mine->text.held_out));
+            (long long)wg_dataset_documents(mine->text.held_out));
     if (left_out > 0)
         fprintf(stderr, "       %lld pairs left out, as they have more than %lld tokens\n",
                 left_out, (long long)wg__setting_integer(t->settings, "seq"));

@@ -1,19 +1,16 @@
 data_public = \
+	data/batches/batches.h \
 	data/batches/bert_batch.h \
 	data/batches/causal_batch.h \
 	data/batches/cloze.h \
 	data/batches/glm_batch.h \
 	data/batches/pair_batch.h \
-	data/batches/position.h \
 	data/batches/t5_batch.h \
 	data/batches/translation_batch.h \
-	data/dataset/corpus.h \
+	data/dataset/dataset.h \
 	data/dataset/labelled_text.h \
 	data/dataset/labels.h \
-	data/dataset/sentence_pairs.h \
 	data/dataset/squad.h \
-	data/dataset/token_stream.h \
-	data/dataset/tokens.h \
 	data/score/bleu.h \
 	data/tokenizer/bpe.h \
 	data/tokenizer/characters.h \
@@ -22,15 +19,13 @@ data_public = \
 	$(nil)
 
 data_sources = \
-	data/batches/batch_options.c \
-	data/batches/batch_options.h \
+	data/batches/batches.c \
 	data/batches/bert_batch.c \
+	data/batches/builder.h \
 	data/batches/causal_batch.c \
 	data/batches/cloze.c \
 	data/batches/cloze_batch.c \
 	data/batches/cloze_parts.h \
-	data/batches/epochs.c \
-	data/batches/epochs.h \
 	data/batches/glm_batch.c \
 	data/batches/glm_blanks.c \
 	data/batches/glm_blanks.h \
@@ -38,37 +33,19 @@ data_sources = \
 	data/batches/glm_text.c \
 	data/batches/glm_text.h \
 	data/batches/pair_batch.c \
-	data/batches/rng.c \
-	data/batches/rng.h \
 	data/batches/t5_batch.c \
 	data/batches/t5_text.c \
 	data/batches/translation_batch.c \
-	data/dataset/corpus.c \
-	data/dataset/corpus_text.c \
-	data/dataset/corpus_text.h \
+	data/dataset/dataset.c \
 	data/dataset/labelled_text.c \
 	data/dataset/labels.c \
-	data/dataset/mixture.c \
-	data/dataset/mixture.h \
 	data/dataset/mmap.c \
 	data/dataset/mmap.h \
-	data/dataset/pairs_text.c \
-	data/dataset/pairs_text.h \
-	data/dataset/sentence_pairs.c \
-	data/dataset/sentences.c \
-	data/dataset/sentences.h \
+	data/dataset/read_text.c \
+	data/dataset/read_text.h \
 	data/dataset/squad.c \
-	data/dataset/stream_text.c \
-	data/dataset/stream_text.h \
-	data/dataset/token_about.c \
-	data/dataset/token_about.h \
 	data/dataset/token_file.c \
 	data/dataset/token_file.h \
-	data/dataset/token_sources.c \
-	data/dataset/token_sources.h \
-	data/dataset/token_stream.c \
-	data/dataset/token_view.c \
-	data/dataset/token_view.h \
 	data/score/bleu.c \
 	data/score/bleu_tokens.c \
 	data/score/bleu_tokens.h \

@@ -80,14 +80,14 @@ static wg_tensor *reader_forward(reader *r, wg_tensor *ids) {
 
 typedef struct lesson {
     reader *reader;
-    wg_causal_batches *batches;
+    wg_batches *batches;
     double loss; /* of the last steps */
 } lesson;
 
 static wg_tensor *next_loss(void *context, wg_metrics *metrics) {
     lesson *l = context;
     wg_causal_batch batch;
-    if (wg_causal_batches_next(l->batches, &batch) < 0)
+    if (wg_batches_next(l->batches, &batch) < 0)
         return NULL;
     metrics->tokens += batch.tokens;
     wg_tensor *logits = reader_forward(l->reader, batch.ids);
@@ -100,7 +100,7 @@ static void tell(const wg_train_report *report, void *context) {
     l->loss = report->step == 1 ? report->loss : 0.95 * l->loss + 0.05 * report->loss;
 }
 
-static double train(reader *r, const wg_token_stream *text, const char *path) {
+static double train(reader *r, const wg_dataset *text, const char *path) {
     const wg_causal_batch_options batching = {.batch = BATCH, .sequence = LENGTH};
     lesson l = {.reader = r, .batches = wg_causal_batches_new(text, &batching)};
     const wg_task task = {.context = &l, .module = &r->module, .loss = next_loss};
@@ -110,7 +110,7 @@ static double train(reader *r, const wg_token_stream *text, const char *path) {
     wg_trainer *trainer = wg_trainer_new(&task, wg_adamw_new(NULL), &options);
     wg_trainer_run(trainer);
     wg_trainer_free(trainer);
-    wg_causal_batches_free(l.batches);
+    wg_batches_free(l.batches);
     return l.loss;
 }
 
@@ -126,11 +126,12 @@ int main(int argc, char **argv) {
     wg_scope scope;
     wg_scope_begin(&scope);
     wg_tokenizer *letters = wg_char_train_files(1, &book, NULL);
-    wg_token_stream *text = wg_token_stream_load(1, &book, letters, NULL);
+    wg_dataset *text =
+        wg_dataset_load(1, &book, letters, &(wg_dataset_options){.kind = WG_TEXT_STREAM});
     const int64_t count = wg_tokenizer_size(letters);
     reader *trained = reader_new(count, 1), *read = reader_new(count, 2);
     if (text && trained && read) {
-        printf("by frequency: %.3f\n", wg_token_stream_unigram_loss(text, text));
+        printf("by frequency: %.3f\n", wg_dataset_unigram_loss(text, NULL, text));
         printf("trained: %.3f\n", train(trained, text, "new_model.h5"));
         wg_checkpoint *file = wg_checkpoint_open("new_model.h5");
         wg_checkpoint_get_module(file, "/model", &read->module);
@@ -139,7 +140,7 @@ int main(int argc, char **argv) {
         wg_module_free(&trained->module);
         wg_module_free(&read->module);
     }
-    wg_token_stream_free(text);
+    wg_dataset_free(text);
     wg_tokenizer_free(letters);
     wg_scope_end(&scope, NULL);
     if (!wg_error_pending())

@@ -80,12 +80,12 @@ static void measure(const stack *s, double *norms) {
         norms[i] = log10(wg_item(wg_norm(wg_gradient(s->net[i]->down->weight), 2, WG_ALL, false)));
 }
 
-static void train(run *r, int k, const wg_token_stream *text, int steps) {
+static void train(run *r, int k, const wg_dataset *text, int steps) {
     const wg_causal_batch_options batching = {.batch = BATCH, .sequence = LENGTH};
     const wg_schedule schedule = {WG_SCHEDULE_CONSTANT, .peak = rate,
                                   .warmup_steps = k % 2 ? steps / 2 : 0};
-    wg_causal_batches *batches = wg_causal_batches_new(text, &batching);
-    stack *s = stack_new(wg_token_stream_vocabulary(text), k >= 2);
+    wg_batches *batches = wg_causal_batches_new(text, &batching);
+    stack *s = stack_new(wg_dataset_vocabulary(text), k >= 2);
     wg_optimizer *adam = wg_adamw_new(&(wg_adamw_options){.beta2 = 0.98});
     if (s)
         wg_optimizer_add_module(adam, &s->module);
@@ -93,7 +93,7 @@ static void train(run *r, int k, const wg_token_stream *text, int steps) {
         wg_scope scope;
         wg_scope_begin(&scope);
         wg_causal_batch batch = {0};
-        wg_causal_batches_next(batches, &batch);
+        wg_batches_next(batches, &batch);
         wg_tensor *loss = stack_loss(s, &batch);
         wg_backward(loss, NULL);
         if (i == 0 || i == steps - 1)
@@ -106,7 +106,7 @@ static void train(run *r, int k, const wg_token_stream *text, int steps) {
            names[k], r->losses[steps - 1], pow(10, r->norms[0][LAYERS - 1] - r->norms[0][0]));
     wg_optimizer_free(adam);
     wg_module_free(s ? &s->module : NULL);
-    wg_causal_batches_free(batches);
+    wg_batches_free(batches);
 }
 
 static int draw(const run *runs, int steps, const char *path) {
@@ -134,10 +134,11 @@ int main(int argc, char **argv) {
     const char *book = argc > 1 ? argv[1] : "corpus/books/alice-in-wonderland.txt";
     const int steps = argc > 2 ? (int)fmax(2, fmin(atoi(argv[2]), STEPS)) : STEPS;
     wg_tokenizer *letters = wg_char_train_files(1, &book, NULL);
-    wg_token_stream *text = wg_token_stream_load(1, &book, letters, NULL);
+    wg_dataset *text =
+        wg_dataset_load(1, &book, letters, &(wg_dataset_options){.kind = WG_TEXT_STREAM});
     for (int k = 0; k < RUNS && !wg_error_pending(); k++)
         train(&runs[k], k, text, steps);
-    wg_token_stream_free(text);
+    wg_dataset_free(text);
     wg_tokenizer_free(letters);
     const wg_error *error = wg_error_pending();
     if (!error && draw(runs, steps, "warmup.svg") == 0)

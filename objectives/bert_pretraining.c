@@ -9,9 +9,9 @@
 struct wg_bert_pretraining {
     wg_bert_for_pretraining *model;
     const wg_tokenizer *tokenizer;
-    const wg_corpus *corpus, *held_out;
-    wg_bert_batches *batches;
-    wg_bert_batches *held_out_batches; /* NULL without a held-out corpus */
+    const wg_dataset *corpus, *held_out;
+    wg_batches *batches;
+    wg_batches *held_out_batches; /* NULL without a held-out corpus */
     wg_data_position held_out_start;
     int64_t batch;
     int64_t evaluation_batches;
@@ -33,8 +33,8 @@ static int check(const wg_bert_pretraining *pretraining, int64_t sequence) {
 }
 
 wg_bert_pretraining *wg_bert_pretraining_new(wg_bert_for_pretraining *model,
-                                             const wg_tokenizer *tokenizer, const wg_corpus *corpus,
-                                             const wg_corpus *held_out,
+                                             const wg_tokenizer *tokenizer,
+                                             const wg_dataset *corpus, const wg_dataset *held_out,
                                              const wg_bert_pretraining_options *options) {
     static const wg_bert_pretraining_options defaults = {0};
     if (!options)
@@ -57,7 +57,7 @@ wg_bert_pretraining *wg_bert_pretraining_new(wg_bert_for_pretraining *model,
     };
     if (check(pretraining, batching.sequence) < 0)
         goto failed;
-    pretraining->fingerprint = wg_corpus_fingerprint(corpus);
+    pretraining->fingerprint = wg_dataset_fingerprint(corpus);
     pretraining->batches = wg_bert_batches_new(corpus, tokenizer, &batching);
     if (!pretraining->batches)
         goto failed;
@@ -65,7 +65,7 @@ wg_bert_pretraining *wg_bert_pretraining_new(wg_bert_for_pretraining *model,
         pretraining->held_out_batches = wg_bert_batches_new(held_out, tokenizer, &batching);
         if (!pretraining->held_out_batches)
             goto failed;
-        pretraining->held_out_start = wg_bert_batches_position(pretraining->held_out_batches);
+        pretraining->held_out_start = wg_batches_position(pretraining->held_out_batches);
     }
     return pretraining;
 failed:
@@ -76,8 +76,8 @@ failed:
 void wg_bert_pretraining_free(wg_bert_pretraining *pretraining) {
     if (!pretraining)
         return;
-    wg_bert_batches_free(pretraining->batches);
-    wg_bert_batches_free(pretraining->held_out_batches);
+    wg_batches_free(pretraining->batches);
+    wg_batches_free(pretraining->held_out_batches);
     wg__free(pretraining);
 }
 
@@ -102,7 +102,7 @@ static wg_tensor *measure(wg_bert_pretraining *pretraining, const wg_bert_batch 
 static wg_tensor *next_loss(void *context, wg_metrics *metrics) {
     wg_bert_pretraining *pretraining = context;
     wg_bert_batch batch;
-    if (wg_bert_batches_next(pretraining->batches, &batch) < 0)
+    if (wg_batches_next(pretraining->batches, &batch) < 0)
         return NULL;
     return measure(pretraining, &batch, metrics);
 }
@@ -111,12 +111,12 @@ static wg_tensor *next_loss(void *context, wg_metrics *metrics) {
 
 static int evaluate_batch(wg_bert_pretraining *pretraining, wg_metrics *metrics) {
     wg_bert_batch batch;
-    if (wg_bert_batches_next(pretraining->held_out_batches, &batch) < 0)
+    if (wg_batches_next(pretraining->held_out_batches, &batch) < 0)
         return -1;
     if (!measure(pretraining, &batch, metrics))
         return -1;
     double masked = (double)wg_tensor_count(batch.masked_labels);
-    double unigram = wg_corpus_unigram_loss(pretraining->corpus, batch.masked_labels);
+    double unigram = wg_dataset_unigram_loss(pretraining->corpus, batch.masked_labels, NULL);
     double random = wg_item(wg_mean(wg_cast(batch.next_sentence_labels, WG_F64), 0, NULL, false));
     if (wg_metrics_add(metrics, "unigram_loss", unigram, masked) < 0)
         return -1;
@@ -125,7 +125,7 @@ static int evaluate_batch(wg_bert_pretraining *pretraining, wg_metrics *metrics)
 
 /* The same `count` batches from the start of the held-out corpus, however often it is called. */
 static int evaluate_batches(wg_bert_pretraining *pretraining, int64_t count, wg_metrics *metrics) {
-    if (wg_bert_batches_seek(pretraining->held_out_batches, &pretraining->held_out_start) < 0)
+    if (wg_batches_seek(pretraining->held_out_batches, &pretraining->held_out_start) < 0)
         return -1;
     for (int64_t i = 0; i < count; i++) {
         wg_scope scope;
@@ -140,7 +140,7 @@ static int evaluate_batches(wg_bert_pretraining *pretraining, int64_t count, wg_
 }
 
 static int64_t epoch_batches(const wg_bert_pretraining *pretraining) {
-    int64_t examples = wg_bert_batches_examples(pretraining->held_out_batches);
+    int64_t examples = wg_batches_examples(pretraining->held_out_batches);
     return (examples + pretraining->batch - 1) / pretraining->batch;
 }
 
@@ -171,7 +171,7 @@ int wg_bert_pretraining_evaluate(wg_bert_pretraining *pretraining, wg_metrics *m
 
 static int save(void *context, wg_checkpoint *file) {
     const wg_bert_pretraining *pretraining = context;
-    const wg_data_position position = wg_bert_batches_position(pretraining->batches);
+    const wg_data_position position = wg_batches_position(pretraining->batches);
     return wg__task_save(file, wg_bert_config_to_json(&pretraining->model->bert->config),
                          pretraining->tokenizer, &position, pretraining->fingerprint);
 }
@@ -181,7 +181,7 @@ static int restore(void *context, wg_checkpoint *file) {
     wg_data_position position;
     if (wg__task_restore(file, "bert", pretraining->fingerprint, &position) < 0)
         return -1;
-    return wg_bert_batches_seek(pretraining->batches, &position);
+    return wg_batches_seek(pretraining->batches, &position);
 }
 
 wg_task wg_bert_pretraining_task(wg_bert_pretraining *pretraining) {

@@ -29,8 +29,8 @@ typedef struct wg_bert_pretraining_options {
  * [ARGUMENT, also for a sequence beyond the model's positions or another vocabulary] */
 WG_API wg_bert_pretraining *wg_bert_pretraining_new(wg_bert_for_pretraining *model,
                                                     const wg_tokenizer *tokenizer,
-                                                    const wg_corpus *corpus,
-                                                    const wg_corpus *held_out,
+                                                    const wg_dataset *corpus,
+                                                    const wg_dataset *held_out,
                                                     const wg_bert_pretraining_options *options);
 WG_API void wg_bert_pretraining_free(wg_bert_pretraining *pretraining);
 

@@ -13,10 +13,10 @@
 struct wg_blank_infilling {
     wg_glm *model;
     const wg_tokenizer *tokenizer;
-    const wg_corpus *corpus, *held_out;
+    const wg_dataset *corpus, *held_out;
     wg_glm_tokens tokens;
-    wg_glm_batches *batches;
-    wg_glm_batches *held_out_batches; /* NULL without a held-out corpus */
+    wg_batches *batches;
+    wg_batches *held_out_batches; /* NULL without a held-out corpus */
     wg_data_position held_out_start;
     int64_t evaluation_batches;
     int64_t fingerprint; /* of the training corpus */
@@ -29,7 +29,7 @@ static int prepare(wg_blank_infilling *infilling, const wg_glm_batch_options *ba
     if (wg_glm_tokens_of(infilling->tokenizer, &infilling->tokens) < 0 ||
         wg__glm_task_check(WHERE, &infilling->model->config, &infilling->tokens, sequence) < 0)
         return -1;
-    infilling->fingerprint = wg_corpus_fingerprint(infilling->corpus);
+    infilling->fingerprint = wg_dataset_fingerprint(infilling->corpus);
     infilling->batches = wg_glm_batches_new(infilling->corpus, infilling->tokenizer, batches);
     if (!infilling->batches || !infilling->held_out)
         return infilling->batches ? 0 : -1;
@@ -37,12 +37,12 @@ static int prepare(wg_blank_infilling *infilling, const wg_glm_batch_options *ba
     spans.sentence_share = spans.document_share = 0;
     infilling->held_out_batches =
         wg_glm_batches_new(infilling->held_out, infilling->tokenizer, &spans);
-    infilling->held_out_start = wg_glm_batches_position(infilling->held_out_batches);
+    infilling->held_out_start = wg_batches_position(infilling->held_out_batches);
     return infilling->held_out_batches ? 0 : -1;
 }
 
 wg_blank_infilling *wg_blank_infilling_new(wg_glm *model, const wg_tokenizer *tokenizer,
-                                           const wg_corpus *corpus, const wg_corpus *held_out,
+                                           const wg_dataset *corpus, const wg_dataset *held_out,
                                            const wg_blank_infilling_options *options) {
     static const wg_blank_infilling_options defaults = {0};
     if (!options)
@@ -65,8 +65,8 @@ wg_blank_infilling *wg_blank_infilling_new(wg_glm *model, const wg_tokenizer *to
 void wg_blank_infilling_free(wg_blank_infilling *infilling) {
     if (!infilling)
         return;
-    wg_glm_batches_free(infilling->batches);
-    wg_glm_batches_free(infilling->held_out_batches);
+    wg_batches_free(infilling->batches);
+    wg_batches_free(infilling->held_out_batches);
     wg__free(infilling);
 }
 
@@ -81,7 +81,7 @@ static wg_glm_inputs inputs_of(const wg_glm_batch *batch) {
 static wg_tensor *next_loss(void *context, wg_metrics *metrics) {
     wg_blank_infilling *infilling = context;
     wg_glm_batch batch;
-    if (wg_glm_batches_next(infilling->batches, &batch) < 0)
+    if (wg_batches_next(infilling->batches, &batch) < 0)
         return NULL;
     const wg_glm_inputs inputs = inputs_of(&batch);
     wg_tensor *loss = wg_glm_loss(infilling->model, batch.input_ids, &inputs,
@@ -109,24 +109,24 @@ static int measure(const wg_blank_infilling *infilling, const wg_glm_batch *batc
     if (wg_metrics_add(metrics, "loss", loss, count) < 0 ||
         wg_metrics_add(metrics, "word_loss", word_loss, word_count) < 0)
         return -1;
-    return wg_metrics_add(metrics, "unigram_loss", wg_corpus_unigram_loss(infilling->corpus, words),
-                          word_count);
+    return wg_metrics_add(metrics, "unigram_loss",
+                          wg_dataset_unigram_loss(infilling->corpus, words, NULL), word_count);
 }
 
 /* The same batches from the start of the held-out corpus, however often it is called; `limit` of
  * them at most, unless it is 0. */
 static int evaluate_batches(wg_blank_infilling *infilling, int64_t limit, wg_metrics *metrics) {
-    wg_glm_batches *batches = infilling->held_out_batches;
+    wg_batches *batches = infilling->held_out_batches;
     const int64_t epoch = infilling->held_out_start.epoch;
-    if (wg_glm_batches_seek(batches, &infilling->held_out_start) < 0)
+    if (wg_batches_seek(batches, &infilling->held_out_start) < 0)
         return -1;
-    for (int64_t i = 0; wg_glm_batches_position(batches).epoch == epoch; i++) {
+    for (int64_t i = 0; wg_batches_position(batches).epoch == epoch; i++) {
         if (limit > 0 && i == limit)
             return 0;
         wg_scope scope;
         wg_scope_begin(&scope);
         wg_glm_batch batch;
-        int result = wg_glm_batches_next_of_epoch(batches, &batch);
+        int result = wg_batches_next_of_epoch(batches, &batch);
         if (result == 0)
             result = measure(infilling, &batch, metrics);
         wg_scope_end(&scope, NULL);
@@ -157,7 +157,7 @@ int wg_blank_infilling_evaluate(wg_blank_infilling *infilling, wg_metrics *metri
 
 static int save(void *context, wg_checkpoint *file) {
     const wg_blank_infilling *infilling = context;
-    const wg_data_position position = wg_glm_batches_position(infilling->batches);
+    const wg_data_position position = wg_batches_position(infilling->batches);
     return wg__task_save(file, wg_glm_config_to_json(&infilling->model->config),
                          infilling->tokenizer, &position, infilling->fingerprint);
 }
@@ -167,7 +167,7 @@ static int restore(void *context, wg_checkpoint *file) {
     wg_data_position position;
     if (wg__task_restore(file, WHERE, infilling->fingerprint, &position) < 0)
         return -1;
-    return wg_glm_batches_seek(infilling->batches, &position);
+    return wg_batches_seek(infilling->batches, &position);
 }
 
 wg_task wg_blank_infilling_task(wg_blank_infilling *infilling) {

@@ -28,8 +28,8 @@ typedef struct wg_blank_infilling_options {
  * evaluation. Freed with wg_blank_infilling_free. [ARGUMENT, also for a sequence beyond the model's
  * positions, or tokens beyond its vocabulary; MEMORY] */
 WG_API wg_blank_infilling *wg_blank_infilling_new(wg_glm *model, const wg_tokenizer *tokenizer,
-                                                  const wg_corpus *corpus,
-                                                  const wg_corpus *held_out,
+                                                  const wg_dataset *corpus,
+                                                  const wg_dataset *held_out,
                                                   const wg_blank_infilling_options *options);
 WG_API void wg_blank_infilling_free(wg_blank_infilling *infilling);
 

@@ -3,8 +3,7 @@
 
 #include <math.h>
 
-#include "data/batches/batch_options.h"
-#include "data/batches/epochs.h"
+#include "data/batches/builder.h"
 #include "tensor/easy.h"
 #include "tensor/internal.h"
 #include "tensor/ops.h"
@@ -16,8 +15,8 @@ struct wg_classification {
     wg__labeller *labeller;
     const wg_labelled_text *training, *held_out;
     int64_t batch;
-    wg__epochs epochs; /* of the training text */
-    int64_t *chosen;   /* (batch) scratch */
+    wg_batches *batches; /* of the training text; NULL without */
+    int64_t *chosen;     /* (batch) the examples of a batch */
 };
 
 /* ---- Making one ---- */
@@ -25,14 +24,27 @@ struct wg_classification {
 int wg__classification_complete(const wg_classification_options *options,
                                 wg_classification_options *completed) {
     *completed = options ? *options : (wg_classification_options){0};
-    return wg__batch_options_sizes(WHERE, &completed->batch, &completed->sequence);
+    return wg__batch_sizes(WHERE, &completed->batch, &completed->sequence);
+}
+
+static int choose(void *context, int64_t count, const wg_example *examples, void *batch) {
+    int64_t *chosen = batch;
+    (void)context;
+    for (int64_t i = 0; i < count; i++)
+        chosen[i] = examples[i].index;
+    return 0;
 }
 
 static int prepare(wg_classification *c, uint64_t seed) {
+    const wg_batch_source source = {.context = c, .build = choose};
     c->chosen = wg__alloc((size_t)c->batch * sizeof *c->chosen);
     if (!c->chosen || !c->training)
         return c->chosen ? 0 : -1;
-    return wg__epochs_begin(&c->epochs, wg_labelled_text_examples(c->training), seed);
+    c->batches = wg_batches_new(
+        &source, &(wg_batches_options){.batch = c->batch,
+                                       .examples = wg_labelled_text_examples(c->training),
+                                       .seed = seed});
+    return c->batches ? 0 : -1;
 }
 
 wg_classification *wg__classification_new(wg__labeller *labeller, const wg_labelled_text *training,
@@ -54,7 +66,7 @@ wg_classification *wg__classification_new(wg__labeller *labeller, const wg_label
 void wg_classification_free(wg_classification *c) {
     if (!c)
         return;
-    wg__epochs_clear(&c->epochs);
+    wg_batches_free(c->batches);
     wg__free(c->chosen);
     wg__free(c->labeller);
     wg__free(c);
@@ -65,8 +77,8 @@ void wg_classification_free(wg_classification *c) {
 static wg_tensor *next_loss(void *context, wg_metrics *metrics) {
     wg_classification *c = context;
     wg__scores s;
-    wg__epochs_take(&c->epochs, c->batch, c->chosen);
-    if (c->labeller->score(c->labeller, c->training, c->batch, c->chosen, &s) < 0)
+    if (wg_batches_next(c->batches, c->chosen) < 0 ||
+        c->labeller->score(c->labeller, c->training, c->batch, c->chosen, &s) < 0)
         return NULL;
     wg_tensor *right = wg_eq(wg_argmax(s.logits, 1, false), s.labels);
     const double accuracy = wg_item(wg_mean(wg_cast(right, WG_F64), WG_ALL, false));
@@ -182,7 +194,8 @@ int wg_classification_evaluate(wg_classification *c, wg_metrics *metrics, int64_
 
 static int save(void *context, wg_checkpoint *file) {
     const wg_classification *c = context;
-    return c->labeller->save(c->labeller, file, &c->epochs.position,
+    const wg_data_position position = wg_batches_position(c->batches);
+    return c->labeller->save(c->labeller, file, &position,
                              (int64_t)wg_labelled_text_fingerprint(c->training));
 }
 
@@ -193,7 +206,7 @@ static int restore(void *context, wg_checkpoint *file) {
                          &position) < 0 ||
         (c->labeller->check && c->labeller->check(c->labeller, file) < 0))
         return -1;
-    return wg__epochs_seek(&c->epochs, WHERE, &position);
+    return wg_batches_seek(c->batches, &position);
 }
 
 wg_task wg_classification_task(wg_classification *c) {

@@ -12,8 +12,8 @@
 struct wg_language_modeling {
     wg_language_model model;
     const wg_tokenizer *tokenizer;
-    const wg_token_stream *training, *held_out;
-    wg_causal_batches *batches; /* NULL without a training text */
+    const wg_dataset *training, *held_out;
+    wg_batches *batches; /* NULL without a training text */
     wg_language_modeling_options options;
     double unigram_loss;      /* of the held-out text */
     wg_token_window *windows; /* (batch) scratch of evaluations */
@@ -36,7 +36,7 @@ static int check(const wg_language_modeling *modeling) {
                        "the tokenizer has %lld tokens; the model's vocabulary holds %lld",
                        (long long)wg_tokenizer_size(modeling->tokenizer),
                        (long long)model->vocab_size);
-    if (modeling->held_out && wg_token_stream_tokens(modeling->held_out) < 2)
+    if (modeling->held_out && wg_dataset_tokens(modeling->held_out) < 2)
         return wg_fail(WG_ERROR_ARGUMENT, WHERE,
                        "the text to measure on has one token; two are needed");
     return 0;
@@ -50,8 +50,8 @@ static int prepare(wg_language_modeling *modeling) {
     if (!modeling->windows)
         return -1;
     if (modeling->held_out)
-        modeling->unigram_loss = wg_token_stream_unigram_loss(
-            modeling->training ? modeling->training : modeling->held_out, modeling->held_out);
+        modeling->unigram_loss = wg_dataset_unigram_loss(
+            modeling->training ? modeling->training : modeling->held_out, NULL, modeling->held_out);
     if (!modeling->training)
         return wg_error_pending() ? -1 : 0;
     const wg_causal_batch_options batching = {
@@ -62,8 +62,8 @@ static int prepare(wg_language_modeling *modeling) {
 
 wg_language_modeling *wg_language_modeling_new(const wg_language_model *model,
                                                const wg_tokenizer *tokenizer,
-                                               const wg_token_stream *training,
-                                               const wg_token_stream *held_out,
+                                               const wg_dataset *training,
+                                               const wg_dataset *held_out,
                                                const wg_language_modeling_options *options) {
     wg_language_modeling *modeling = wg__calloc(1, sizeof *modeling);
     if (!modeling)
@@ -86,7 +86,7 @@ wg_language_modeling *wg_language_modeling_new(const wg_language_model *model,
 void wg_language_modeling_free(wg_language_modeling *modeling) {
     if (!modeling)
         return;
-    wg_causal_batches_free(modeling->batches);
+    wg_batches_free(modeling->batches);
     wg__free(modeling->windows);
     wg__free(modeling);
 }
@@ -96,7 +96,7 @@ void wg_language_modeling_free(wg_language_modeling *modeling) {
 static wg_tensor *next_loss(void *context, wg_metrics *metrics) {
     wg_language_modeling *modeling = context;
     wg_causal_batch batch;
-    if (wg_causal_batches_next(modeling->batches, &batch) < 0)
+    if (wg_batches_next(modeling->batches, &batch) < 0)
         return NULL;
     wg_tensor *loss = wg_language_model_loss(&modeling->model, batch.ids, batch.labels);
     metrics->tokens += batch.tokens;
@@ -108,18 +108,18 @@ static wg_tensor *next_loss(void *context, wg_metrics *metrics) {
 /* How many windows the held-out text has, the last of which may be shorter. */
 static int64_t count_windows(const wg_language_modeling *modeling) {
     if (modeling->options.by_document)
-        return wg_token_stream_documents(modeling->held_out);
-    const int64_t labels = wg_token_stream_tokens(modeling->held_out) - 1;
+        return wg_dataset_documents(modeling->held_out);
+    const int64_t labels = wg_dataset_tokens(modeling->held_out) - 1;
     return (labels + modeling->options.sequence - 1) / modeling->options.sequence;
 }
 
 static wg_token_window window_at(const wg_language_modeling *modeling, int64_t index) {
-    const wg_token_stream *text = modeling->held_out;
+    const wg_dataset *text = modeling->held_out;
     const int64_t sequence = modeling->options.sequence;
     if (modeling->options.by_document)
-        return (wg_token_window){wg_token_stream_document_start(text, index),
-                                 wg_token_stream_document_start(text, index + 1)};
-    const int64_t end = (index + 1) * sequence + 1, tokens = wg_token_stream_tokens(text);
+        return (wg_token_window){wg_dataset_document_start(text, index),
+                                 wg_dataset_document_start(text, index + 1)};
+    const int64_t end = (index + 1) * sequence + 1, tokens = wg_dataset_tokens(text);
     return (wg_token_window){index * sequence, end < tokens ? end : tokens};
 }
 
@@ -141,8 +141,8 @@ static int evaluate_batch(wg_language_modeling *modeling, int64_t first, int64_t
 static int conclude(const wg_language_modeling *modeling, wg_metrics *metrics) {
     const double loss = wg_metrics_get(metrics, "loss");
     const double weight = wg_metrics_weight(metrics, "loss");
-    const double tokens = (double)wg_token_stream_tokens(modeling->held_out);
-    const double bits = loss / log(2) * tokens / (double)wg_token_stream_bytes(modeling->held_out);
+    const double tokens = (double)wg_dataset_tokens(modeling->held_out);
+    const double bits = loss / log(2) * tokens / (double)wg_dataset_bytes(modeling->held_out);
     if (wg_metrics_add(metrics, "perplexity", exp(loss), weight) < 0 ||
         wg_metrics_add(metrics, "bits_per_byte", bits, weight) < 0)
         return -1;
@@ -186,18 +186,18 @@ int wg_language_modeling_evaluate(wg_language_modeling *modeling, wg_metrics *me
 
 static int save(void *context, wg_checkpoint *file) {
     const wg_language_modeling *modeling = context;
-    const wg_data_position position = wg_causal_batches_position(modeling->batches);
+    const wg_data_position position = wg_batches_position(modeling->batches);
     return wg__task_save(file, modeling->model.config(modeling->model.model), modeling->tokenizer,
-                         &position, wg_token_stream_fingerprint(modeling->training));
+                         &position, wg_dataset_fingerprint(modeling->training));
 }
 
 static int restore(void *context, wg_checkpoint *file) {
     const wg_language_modeling *modeling = context;
-    const int64_t fingerprint = wg_token_stream_fingerprint(modeling->training);
+    const int64_t fingerprint = wg_dataset_fingerprint(modeling->training);
     wg_data_position position;
     if (wg__task_restore(file, WHERE, fingerprint, &position) < 0)
         return -1;
-    return wg_causal_batches_seek(modeling->batches, &position);
+    return wg_batches_seek(modeling->batches, &position);
 }
 
 wg_task wg_language_modeling_task(wg_language_modeling *modeling) {

@@ -32,8 +32,8 @@ typedef struct wg_language_modeling_options {
  * positions, a vocabulary beyond the model's, or too short a text; MEMORY] */
 WG_API wg_language_modeling *wg_language_modeling_new(const wg_language_model *model,
                                                       const wg_tokenizer *tokenizer,
-                                                      const wg_token_stream *training,
-                                                      const wg_token_stream *held_out,
+                                                      const wg_dataset *training,
+                                                      const wg_dataset *held_out,
                                                       const wg_language_modeling_options *options);
 WG_API void wg_language_modeling_free(wg_language_modeling *modeling);
 

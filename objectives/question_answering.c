@@ -1,8 +1,7 @@
 /* Answering questions as a task: see question_answering.h. */
 #include "objectives/question_answering.h"
 
-#include "data/batches/batch_options.h"
-#include "data/batches/epochs.h"
+#include "data/batches/builder.h"
 #include "tensor/easy.h"
 #include "tensor/internal.h"
 #include "tensor/ops.h"
@@ -19,11 +18,18 @@ struct wg_question_answering {
     const wg_squad *training, *held_out;
     wg_question_answering_options options;
     wg_pair_frame frame;
-    wg__epochs epochs; /* of the training file's windows */
-    int64_t *chosen;   /* (batch) scratch */
+    wg_batches *batches; /* of the training file's windows; NULL without */
+    int64_t *chosen;     /* (batch) the windows of a batch */
 };
 
 /* ---- Making one ---- */
+
+static int build(void *context, int64_t count, const wg_example *examples, void *batch) {
+    const wg_question_answering *a = context;
+    for (int64_t i = 0; i < count; i++)
+        a->chosen[i] = examples[i].index;
+    return wg_squad_batch_read(a->training, &a->frame, count, a->chosen, batch);
+}
 
 static int prepare(wg_question_answering *a) {
     const wg_squad *any = a->training ? a->training : a->held_out;
@@ -31,13 +37,17 @@ static int prepare(wg_question_answering *a) {
     if (a->held_out && wg_squad_sequence(a->held_out) != sequence)
         return wg_fail(WG_ERROR_ARGUMENT, WHERE, "windows of %lld and of %lld tokens",
                        (long long)sequence, (long long)wg_squad_sequence(a->held_out));
-    if (wg__batch_options_sizes(WHERE, &a->options.batch, &sequence) < 0 ||
+    if (wg__batch_sizes(WHERE, &a->options.batch, &sequence) < 0 ||
         wg__bert_task_frame(WHERE, &a->model->bert->config, a->tokenizer, sequence, &a->frame) < 0)
         return -1;
     a->chosen = wg__alloc((size_t)a->options.batch * sizeof *a->chosen);
     if (!a->chosen || !a->training)
         return a->chosen ? 0 : -1;
-    return wg__epochs_begin(&a->epochs, wg_squad_windows(a->training), a->options.seed);
+    a->batches = wg_batches_new(&(wg_batch_source){.context = a, .build = build},
+                                &(wg_batches_options){.batch = a->options.batch,
+                                                      .examples = wg_squad_windows(a->training),
+                                                      .seed = a->options.seed});
+    return a->batches ? 0 : -1;
 }
 
 wg_question_answering *wg_question_answering_new(wg_bert_for_question_answering *model,
@@ -60,7 +70,7 @@ wg_question_answering *wg_question_answering_new(wg_bert_for_question_answering 
 void wg_question_answering_free(wg_question_answering *a) {
     if (!a)
         return;
-    wg__epochs_clear(&a->epochs);
+    wg_batches_free(a->batches);
     wg__free(a->chosen);
     wg__free(a);
 }
@@ -76,8 +86,7 @@ static wg_tensor *next_loss(void *context, wg_metrics *metrics) {
     wg_question_answering *a = context;
     wg_squad_batch batch;
     wg_tensor *start, *end;
-    wg__epochs_take(&a->epochs, a->options.batch, a->chosen);
-    if (wg_squad_batch_read(a->training, &a->frame, a->options.batch, a->chosen, &batch) < 0 ||
+    if (wg_batches_next(a->batches, &batch) < 0 ||
         wg_bert_answer(a->model, &batch.inputs, &start, &end) < 0)
         return NULL;
     wg_tensor *right = wg_cast(both_right(&batch, start, end), WG_F64);
@@ -235,8 +244,9 @@ int wg_question_answering_evaluate(wg_question_answering *a, wg_metrics *metrics
 
 static int save(void *context, wg_checkpoint *file) {
     const wg_question_answering *a = context;
+    const wg_data_position position = wg_batches_position(a->batches);
     return wg__task_save(file, wg_bert_for_question_answering_config(a->model), a->tokenizer,
-                         &a->epochs.position, (int64_t)wg_squad_fingerprint(a->training));
+                         &position, (int64_t)wg_squad_fingerprint(a->training));
 }
 
 static int restore(void *context, wg_checkpoint *file) {
@@ -244,7 +254,7 @@ static int restore(void *context, wg_checkpoint *file) {
     wg_data_position position;
     if (wg__task_restore(file, WHERE, (int64_t)wg_squad_fingerprint(a->training), &position) < 0)
         return -1;
-    return wg__epochs_seek(&a->epochs, WHERE, &position);
+    return wg_batches_seek(a->batches, &position);
 }
 
 wg_task wg_question_answering_task(wg_question_answering *a) {

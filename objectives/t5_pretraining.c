@@ -11,8 +11,8 @@
 struct wg_t5_pretraining {
     wg_t5 *model;
     const wg_tokenizer *tokenizer;
-    const wg_token_stream *training, *held_out;
-    wg_t5_batches *batches, *held_out_batches; /* NULL without such a text */
+    const wg_dataset *training, *held_out;
+    wg_batches *batches, *held_out_batches; /* NULL without such a text */
     wg_data_position held_out_start;
     int64_t batch, evaluation_batches;
     double unigram_loss; /* of the held-out text */
@@ -49,15 +49,14 @@ static int prepare(wg_t5_pretraining *p, const wg_t5_pretraining_options *option
     if (!p->held_out)
         return 0;
     p->held_out_batches = wg_t5_batches_new(p->held_out, p->tokenizer, &batching);
-    p->held_out_start = wg_t5_batches_position(p->held_out_batches);
+    p->held_out_start = wg_batches_position(p->held_out_batches);
     p->unigram_loss =
-        wg_token_stream_unigram_loss(p->training ? p->training : p->held_out, p->held_out);
+        wg_dataset_unigram_loss(p->training ? p->training : p->held_out, NULL, p->held_out);
     return wg_error_pending() ? -1 : 0;
 }
 
 wg_t5_pretraining *wg_t5_pretraining_new(wg_t5 *model, const wg_tokenizer *tokenizer,
-                                         const wg_token_stream *training,
-                                         const wg_token_stream *held_out,
+                                         const wg_dataset *training, const wg_dataset *held_out,
                                          const wg_t5_pretraining_options *options) {
     static const wg_t5_pretraining_options defaults = {0};
     wg_t5_pretraining *pretraining = wg__calloc(1, sizeof *pretraining);
@@ -74,8 +73,8 @@ wg_t5_pretraining *wg_t5_pretraining_new(wg_t5 *model, const wg_tokenizer *token
 void wg_t5_pretraining_free(wg_t5_pretraining *pretraining) {
     if (!pretraining)
         return;
-    wg_t5_batches_free(pretraining->batches);
-    wg_t5_batches_free(pretraining->held_out_batches);
+    wg_batches_free(pretraining->batches);
+    wg_batches_free(pretraining->held_out_batches);
     wg__free(pretraining);
 }
 
@@ -84,7 +83,7 @@ void wg_t5_pretraining_free(wg_t5_pretraining *pretraining) {
 static wg_tensor *next_loss(void *context, wg_metrics *metrics) {
     wg_t5_pretraining *pretraining = context;
     wg_t5_batch batch;
-    if (wg_t5_batches_next(pretraining->batches, &batch) < 0)
+    if (wg_batches_next(pretraining->batches, &batch) < 0)
         return NULL;
     metrics->tokens += batch.tokens;
     return wg_t5_loss(pretraining->model, batch.input_ids, NULL, batch.labels);
@@ -112,7 +111,7 @@ static wg_tensor *text_labels(const wg_t5_pretraining *p, const wg_t5_batch *bat
 
 static int evaluate_batch(wg_t5_pretraining *p, wg_metrics *metrics) {
     wg_t5_batch batch;
-    if (wg_t5_batches_next(p->held_out_batches, &batch) < 0)
+    if (wg_batches_next(p->held_out_batches, &batch) < 0)
         return -1;
     int64_t count;
     wg_tensor *logits = wg_reshape(wg_t5_forward(p->model, batch.input_ids, NULL, batch.labels),
@@ -136,7 +135,7 @@ static int evaluate_batch(wg_t5_pretraining *p, wg_metrics *metrics) {
 
 /* The same `count` batches from the start of the held-out text, however often it is called. */
 static int evaluate_batches(wg_t5_pretraining *p, int64_t count, wg_metrics *metrics) {
-    if (wg_t5_batches_seek(p->held_out_batches, &p->held_out_start) < 0)
+    if (wg_batches_seek(p->held_out_batches, &p->held_out_start) < 0)
         return -1;
     int result = 0;
     for (int64_t i = 0; result == 0 && i < count; i++) {
@@ -149,7 +148,7 @@ static int evaluate_batches(wg_t5_pretraining *p, int64_t count, wg_metrics *met
 }
 
 static int64_t epoch_batches(const wg_t5_pretraining *p) {
-    return (wg_t5_batches_examples(p->held_out_batches) + p->batch - 1) / p->batch;
+    return (wg_batches_examples(p->held_out_batches) + p->batch - 1) / p->batch;
 }
 
 static int evaluate_during_training(void *context, wg_metrics *metrics) {
@@ -174,17 +173,17 @@ int wg_t5_pretraining_evaluate(wg_t5_pretraining *pretraining, wg_metrics *metri
 
 static int save(void *context, wg_checkpoint *file) {
     const wg_t5_pretraining *p = context;
-    const wg_data_position position = wg_t5_batches_position(p->batches);
+    const wg_data_position position = wg_batches_position(p->batches);
     return wg__task_save(file, wg_t5_config_to_json(&p->model->config), p->tokenizer, &position,
-                         wg_token_stream_fingerprint(p->training));
+                         wg_dataset_fingerprint(p->training));
 }
 
 static int restore(void *context, wg_checkpoint *file) {
     const wg_t5_pretraining *p = context;
     wg_data_position position;
-    if (wg__task_restore(file, WHERE, wg_token_stream_fingerprint(p->training), &position) < 0)
+    if (wg__task_restore(file, WHERE, wg_dataset_fingerprint(p->training), &position) < 0)
         return -1;
-    return wg_t5_batches_seek(p->batches, &position);
+    return wg_batches_seek(p->batches, &position);
 }
 
 wg_task wg_t5_pretraining_task(wg_t5_pretraining *pretraining) {

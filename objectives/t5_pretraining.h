@@ -30,8 +30,8 @@ typedef struct wg_t5_pretraining_options {
  * wg_t5_pretraining_free. [ARGUMENT, also for a tokenizer whose tokens, with sentinels, </s> and
  * padding, are not those of the model; as wg_t5_batches_new] */
 WG_API wg_t5_pretraining *wg_t5_pretraining_new(wg_t5 *model, const wg_tokenizer *tokenizer,
-                                                const wg_token_stream *training,
-                                                const wg_token_stream *held_out,
+                                                const wg_dataset *training,
+                                                const wg_dataset *held_out,
                                                 const wg_t5_pretraining_options *options);
 WG_API void wg_t5_pretraining_free(wg_t5_pretraining *pretraining);
 

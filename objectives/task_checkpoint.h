@@ -8,7 +8,7 @@
 #define WG_OBJECTIVES_TASK_CHECKPOINT_H
 
 #include "data/tokenizer/tokenizer.h"
-#include "data/batches/position.h"
+#include "data/batches/batches.h"
 #include "io/checkpoint/checkpoint.h"
 
 /* Writes all of these; `config` is JSON text, which is freed, also NULL, which fails. */

@@ -17,11 +17,11 @@
 struct wg_translation {
     wg_transformer *model;
     const wg_tokenizer *tokenizer;
-    const wg_sentence_pairs *training, *held_out;
+    const wg_dataset *training, *held_out;
     wg_translation_options options;
-    wg_translation_batches *batches;  /* NULL without training pairs */
-    wg_translation_batches *measured; /* of the held-out pairs; NULL without */
-    int64_t fingerprint;              /* of the training pairs */
+    wg_batches *batches;  /* NULL without training pairs */
+    wg_batches *measured; /* of the held-out pairs; NULL without */
+    int64_t fingerprint;  /* of the training pairs */
 };
 
 /* ---- Making one ---- */
@@ -46,8 +46,8 @@ static int check_vocabulary(const wg_translation *t) {
     return 0;
 }
 
-static wg_translation_batches *make_batches(const wg_translation *t, const wg_sentence_pairs *pairs,
-                                            int64_t tokens, int64_t longest) {
+static wg_batches *make_batches(const wg_translation *t, const wg_dataset *pairs, int64_t tokens,
+                                int64_t longest) {
     const wg_transformer_config *config = &t->model->config;
     const wg_translation_tokens around = {.start = (int32_t)config->decoder_start_token_id,
                                           .end = (int32_t)config->eos_token_id,
@@ -89,7 +89,7 @@ static int prepare(wg_translation *t) {
         t->batches = make_batches(t, t->training, t->options.batch, t->options.longest);
         if (!t->batches)
             return -1;
-        t->fingerprint = wg_sentence_pairs_fingerprint(t->training);
+        t->fingerprint = wg_dataset_fingerprint(t->training);
         if (wg_error_pending())
             return -1;
     }
@@ -97,8 +97,7 @@ static int prepare(wg_translation *t) {
 }
 
 wg_translation *wg_translation_new(wg_transformer *model, const wg_tokenizer *tokenizer,
-                                   const wg_sentence_pairs *training,
-                                   const wg_sentence_pairs *held_out,
+                                   const wg_dataset *training, const wg_dataset *held_out,
                                    const wg_translation_options *options) {
     wg_translation *t = model && tokenizer ? wg__calloc(1, sizeof *t) : NULL;
     if (!t)
@@ -116,8 +115,8 @@ wg_translation *wg_translation_new(wg_transformer *model, const wg_tokenizer *to
 void wg_translation_free(wg_translation *translation) {
     if (!translation)
         return;
-    wg_translation_batches_free(translation->batches);
-    wg_translation_batches_free(translation->measured);
+    wg_batches_free(translation->batches);
+    wg_batches_free(translation->measured);
     wg__free(translation);
 }
 
@@ -126,14 +125,14 @@ int64_t wg_translation_left_out(const wg_translation *translation) {
 }
 
 int64_t wg_translation_epoch(const wg_translation *translation) {
-    return wg_translation_batches_count(translation->batches);
+    return wg_batches_examples(translation->batches);
 }
 
 /* ---- Losses ---- */
 
-static wg_tensor *loss_of(wg_translation *t, wg_translation_batches *batches,
-                          wg_translation_batch *batch) {
-    if (wg_translation_batches_next(batches, batch) < 0)
+static wg_tensor *loss_of(wg_translation *t, wg_batches *batches, wg_translation_batch *batch) {
+    *batch = (wg_translation_batch){0};
+    if (wg_batches_next(batches, batch) < 0)
         return NULL;
     return wg_transformer_loss(t->model, &(wg_transformer_batch){.source = batch->source,
                                                                  .source_keep = batch->source_keep,
@@ -164,7 +163,7 @@ static int evaluate_batch(wg_translation *t, wg_metrics *metrics) {
 
 static int evaluate_batches(wg_translation *t, int64_t count, wg_metrics *metrics) {
     const wg_data_position first = {.seed = t->options.seed};
-    if (wg_translation_batches_seek(t->measured, &first) < 0)
+    if (wg_batches_seek(t->measured, &first) < 0)
         return -1;
     for (int64_t i = 0; i < count; i++)
         if (evaluate_batch(t, metrics) < 0)
@@ -175,14 +174,14 @@ static int evaluate_batches(wg_translation *t, int64_t count, wg_metrics *metric
 
 static int evaluate_during_training(void *context, wg_metrics *metrics) {
     wg_translation *t = context;
-    const int64_t count = wg_translation_batches_count(t->measured);
+    const int64_t count = wg_batches_examples(t->measured);
     const int64_t limit = t->options.evaluation_batches;
     return evaluate_batches(t, limit > 0 && limit < count ? limit : count, metrics);
 }
 
 static int evaluate_all(void *context, wg_metrics *metrics) {
     wg_translation *t = context;
-    return evaluate_batches(t, wg_translation_batches_count(t->measured), metrics);
+    return evaluate_batches(t, wg_batches_examples(t->measured), metrics);
 }
 
 static int check_held_out(const wg_translation *t) {
@@ -244,10 +243,10 @@ static void free_lines(int64_t count, char **lines) {
 
 /* One side of all held-out pairs; NULL with an error. */
 static char **read_texts(const wg_translation *t, wg_side side) {
-    const int64_t count = wg_sentence_pairs_count(t->held_out);
+    const int64_t count = wg_dataset_documents(t->held_out);
     char **texts = new_lines(count);
     for (int64_t i = 0; texts && i < count; i++)
-        if (!(texts[i] = wg_sentence_pairs_text(t->held_out, side, i))) {
+        if (!(texts[i] = wg_dataset_pair_text(t->held_out, side, i))) {
             free_lines(count, texts);
             return NULL;
         }
@@ -257,7 +256,7 @@ static char **read_texts(const wg_translation *t, wg_side side) {
 static int score_translations(const wg_translation *t, const wg_translation_scoring *scoring,
                               char *const *translations, char *const *references,
                               wg_metrics *metrics) {
-    const int64_t count = wg_sentence_pairs_count(t->held_out);
+    const int64_t count = wg_dataset_documents(t->held_out);
     wg_bleu bleu = {0};
     if (scoring->output && write_lines(scoring->output, count, translations) < 0)
         return -1;
@@ -274,7 +273,7 @@ int wg_translation_score(wg_translation *translation, const wg_translation_scori
         return -1;
     if (!scoring)
         scoring = &usual;
-    const int64_t count = wg_sentence_pairs_count(translation->held_out);
+    const int64_t count = wg_dataset_documents(translation->held_out);
     char **sources = read_texts(translation, WG_SOURCE);
     char **references = sources ? read_texts(translation, WG_TARGET) : NULL;
     char **translations = references ? new_lines(count) : NULL;
@@ -295,7 +294,7 @@ int wg_translation_score(wg_translation *translation, const wg_translation_scori
 
 static int save(void *context, wg_checkpoint *file) {
     const wg_translation *t = context;
-    const wg_data_position position = wg_translation_batches_position(t->batches);
+    const wg_data_position position = wg_batches_position(t->batches);
     return wg__task_save(file, wg_transformer_config_to_json(&t->model->config), t->tokenizer,
                          &position, t->fingerprint);
 }
@@ -305,7 +304,7 @@ static int restore(void *context, wg_checkpoint *file) {
     wg_data_position position;
     if (wg__task_restore(file, WHERE, t->fingerprint, &position) < 0)
         return -1;
-    return wg_translation_batches_seek(t->batches, &position);
+    return wg_batches_seek(t->batches, &position);
 }
 
 wg_task wg_translation_task(wg_translation *translation) {

@@ -9,7 +9,7 @@
 #ifndef WG_OBJECTIVES_TRANSLATION_H
 #define WG_OBJECTIVES_TRANSLATION_H
 
-#include "../data/dataset/sentence_pairs.h"
+#include "../data/dataset/dataset.h"
 #include "translator.h"
 #include "../train/trainer.h"
 
@@ -29,8 +29,7 @@ typedef struct wg_translation_options {
  * wg_translation_free. [ARGUMENT, also for a vocabulary beyond the model's, an end token that is
  * not the model's, or held-out sentences beyond its positions; MEMORY] */
 WG_API wg_translation *wg_translation_new(wg_transformer *model, const wg_tokenizer *tokenizer,
-                                          const wg_sentence_pairs *training,
-                                          const wg_sentence_pairs *held_out,
+                                          const wg_dataset *training, const wg_dataset *held_out,
                                           const wg_translation_options *options);
 WG_API void wg_translation_free(wg_translation *translation);
 

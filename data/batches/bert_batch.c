@@ -1,21 +1,15 @@
 /* BERT's batches. See bert_batch.h.
  *
- * An epoch is planned at once: the corpus is gone through document by document, and each example
- * noted as four places in it, no tokens copied; then the examples are shuffled. Plan and masks are
- * pure functions of (seed, epoch) and (seed, epoch, example): to go to any place needs no history.
- */
+ * The plan of an epoch goes through the text document by document and notes each example as four
+ * places in it, without copying tokens. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "data/batches/batch_options.h"
-#include "data/batches/bert_batch.h"
-#include "data/batches/rng.h"
-#include "data/batches/epochs.h"
 #include "base/array.h"
-#include "data/dataset/mixture.h"
+#include "data/batches/bert_batch.h"
+#include "data/batches/builder.h"
 #include "tensor/internal.h"
-#include "tensor/span.h"
 
 #define WHERE "bert_batches"
 #define FRAME_TOKENS 3 /* [CLS] first [SEP] second [SEP] */
@@ -30,32 +24,28 @@ typedef struct example {
     bool random; /* b comes from another document */
 } example;
 
-struct wg_bert_batches {
-    const wg_corpus *corpus;
+typedef struct masking {
+    const wg_dataset *corpus;
     wg_bert_batch_options options;
     int32_t pad, class, separator, mask;
-    wg_data_position position;
-    bool planned; /* `examples` are those of the position's epoch */
-    example *examples;
+    example *examples; /* of the epoch that was planned last */
     int64_t count, capacity;
-    int64_t *order; /* in which they come */
-    int64_t order_capacity;
-    wg__mixture mixture;
     /* One sequence in the making, T entries each. */
     int32_t *tokens;
     int64_t *candidates; /* places that may be masked; the chosen ones stand first */
     /* One batch in the making. */
+    example *taken;           /* B */
     int64_t *places, *labels; /* B max_predictions entries each */
-};
+} masking;
 
 /* ---- The plan of an epoch ---- */
 
-static int64_t segment_tokens(const wg_corpus *corpus, segment s) {
-    return wg_corpus_sentence_start(corpus, s.end) - wg_corpus_sentence_start(corpus, s.first);
+static int64_t segment_tokens(const wg_dataset *corpus, segment s) {
+    return wg_dataset_sentence_start(corpus, s.end) - wg_dataset_sentence_start(corpus, s.first);
 }
 
 /* Sentences from `first` on until there are `target` tokens or the document ends. */
-static segment gather(const wg_corpus *corpus, int64_t first, int64_t document_end,
+static segment gather(const wg_dataset *corpus, int64_t first, int64_t document_end,
                       int64_t target) {
     segment s = {first, first + 1};
     while (s.end < document_end && segment_tokens(corpus, s) < target)
@@ -64,28 +54,28 @@ static segment gather(const wg_corpus *corpus, int64_t first, int64_t document_e
 }
 
 /* A segment of about `target` tokens from any document but this one, each as likely. */
-static segment random_segment(const wg_corpus *corpus, int64_t document, int64_t target,
+static segment random_segment(const wg_dataset *corpus, int64_t document, int64_t target,
                               wg_generator *g) {
-    int64_t other = wg__chance_between(g, 0, wg_corpus_documents(corpus) - 2);
+    int64_t other = wg__random_between(g, 0, wg_dataset_documents(corpus) - 2);
     other += other >= document;
-    int64_t begin = wg_corpus_document_start(corpus, other);
-    int64_t end = wg_corpus_document_start(corpus, other + 1);
-    return gather(corpus, wg__chance_between(g, begin, end - 1), end, target);
+    int64_t begin = wg_dataset_document_start(corpus, other);
+    int64_t end = wg_dataset_document_start(corpus, other + 1);
+    return gather(corpus, wg__random_between(g, begin, end - 1), end, target);
 }
 
 /* The next example of a document, from sentence *at on, which moves behind what was used. */
-static example next_example(const wg_bert_batches *batches, int64_t document, int64_t *at,
+static example next_example(const masking *batches, int64_t document, int64_t *at,
                             wg_generator *g) {
-    const wg_corpus *corpus = batches->corpus;
+    const wg_dataset *corpus = batches->corpus;
     int64_t target = batches->options.sequence - FRAME_TOKENS;
     if (wg_random_uniform(g) < batches->options.short_share)
-        target = wg__chance_between(g, 2, target);
-    int64_t document_end = wg_corpus_document_start(corpus, document + 1);
+        target = wg__random_between(g, 2, target);
+    int64_t document_end = wg_dataset_document_start(corpus, document + 1);
     segment chunk = gather(corpus, *at, document_end, target);
     if (chunk.end == chunk.first + 1 && chunk.end < document_end)
         chunk.end++; /* a long sentence needs one that follows, too, or half were no half */
     int64_t sentences = chunk.end - chunk.first;
-    int64_t first_end = chunk.first + (sentences < 2 ? 1 : wg__chance_between(g, 1, sentences - 1));
+    int64_t first_end = chunk.first + (sentences < 2 ? 1 : wg__random_between(g, 1, sentences - 1));
     example e = {.a = {chunk.first, first_end}, .b = {first_end, chunk.end}};
     e.random = sentences < 2 || wg_random_uniform(g) < 0.5;
     if (e.random)
@@ -94,7 +84,7 @@ static example next_example(const wg_bert_batches *batches, int64_t document, in
     return e;
 }
 
-static int add_example(wg_bert_batches *batches, example e) {
+static int add_example(masking *batches, example e) {
     example *examples = wg__grow(batches->examples, batches->count, &batches->capacity,
                                  batches->count + 1, sizeof *examples);
     if (!examples)
@@ -104,49 +94,25 @@ static int add_example(wg_bert_batches *batches, example e) {
     return 0;
 }
 
-static int find_examples(wg_bert_batches *batches, wg_generator *g) {
-    const wg_corpus *corpus = batches->corpus;
-    const wg__token_view *view = wg__corpus_view(corpus);
+static int plan(void *context, wg_epoch *epoch) {
+    masking *batches = context;
+    const wg_dataset *corpus = batches->corpus;
+    int64_t source = 0;
     batches->count = 0;
-    wg__mixture_reach(&batches->mixture, view, 0, 0);
-    for (int64_t d = 0; d < wg_corpus_documents(corpus); d++) {
-        int64_t end = wg_corpus_document_start(corpus, d + 1);
-        for (int64_t at = wg_corpus_document_start(corpus, d); at < end;)
-            if (add_example(batches, next_example(batches, d, &at, g)) < 0)
+    for (int64_t d = 0; d < wg_dataset_documents(corpus); d++) {
+        int64_t end = wg_dataset_document_start(corpus, d + 1);
+        for (int64_t at = wg_dataset_document_start(corpus, d); at < end;)
+            if (add_example(batches, next_example(batches, d, &at, &epoch->generator)) < 0)
                 return -1;
-        wg__mixture_reach(&batches->mixture, view, d + 1, batches->count);
+        wg__note_source_ends(corpus, d + 1, batches->count, &source, epoch->source_ends);
     }
+    epoch->examples = batches->count;
     return wg_error_pending() ? -1 : 0; /* a disk that failed gives no places */
 }
 
-/* Plans the epoch of `position`, which becomes the batches' own. */
-static int plan(wg_bert_batches *batches, wg_data_position position) {
-    wg_generator g = wg__chance_of_epoch(&position);
-    batches->position = position;
-    batches->planned = false;
-    if (find_examples(batches, &g) < 0)
-        return -1;
-    int64_t *order =
-        wg__grow(batches->order, 0, &batches->order_capacity, batches->count, sizeof *order);
-    if (!order)
-        return -1;
-    batches->order = order;
-    wg__mixture_fill(&batches->mixture, &g, batches->count, order);
-    for (int64_t i = batches->count - 1; i > 0; i--) {
-        int64_t j = wg__chance_between(&g, 0, i);
-        int64_t swapped = order[i];
-        order[i] = order[j];
-        order[j] = swapped;
-    }
-    batches->planned = true;
-    return 0;
-}
-
-/* Undoes a move that failed; what was planned since is planned anew when it is needed. */
-static void go_back(wg_bert_batches *batches, wg_data_position before) {
-    batches->planned = batches->planned && batches->position.seed == before.seed &&
-                       batches->position.epoch == before.epoch;
-    batches->position = before;
+static void take(void *context, int64_t row, const wg_example *taken) {
+    masking *batches = context;
+    batches->taken[row] = batches->examples[taken->index];
 }
 
 /* ---- One sequence ---- */
@@ -165,19 +131,19 @@ static void truncate_pair(cut *a, cut *b, int64_t most, wg_generator *g) {
     }
 }
 
-static cut whole(const wg_corpus *corpus, segment s) {
-    return (cut){wg_corpus_sentence_start(corpus, s.first), segment_tokens(corpus, s)};
+static cut whole(const wg_dataset *corpus, segment s) {
+    return (cut){wg_dataset_sentence_start(corpus, s.first), segment_tokens(corpus, s)};
 }
 
 /* Chooses places among the candidates, in ascending order; returns how many. */
-static int64_t choose_places(wg_bert_batches *batches, int64_t length, wg_generator *g) {
+static int64_t choose_places(masking *batches, int64_t length, wg_generator *g) {
     const wg_bert_batch_options *o = &batches->options;
     int64_t candidates = length - FRAME_TOKENS;
     int64_t wanted = (int64_t)fmax(1, rint((double)length * o->masked_share));
     wanted = wanted < o->max_predictions ? wanted : o->max_predictions;
     wanted = wanted < candidates ? wanted : candidates;
     for (int64_t i = 0; i < wanted; i++) {
-        int64_t j = wg__chance_between(g, i, candidates - 1);
+        int64_t j = wg__random_between(g, i, candidates - 1);
         int64_t swapped = batches->candidates[i];
         batches->candidates[i] = batches->candidates[j];
         batches->candidates[j] = swapped;
@@ -193,25 +159,25 @@ static int64_t choose_places(wg_bert_batches *batches, int64_t length, wg_genera
 
 /* What stands at a chosen place: [MASK] in 80 % of the cases, in 10 % what stood there, in 10 % any
  * token of the vocabulary. */
-static int32_t masked_token(const wg_bert_batches *batches, int32_t token, wg_generator *g) {
+static int32_t masked_token(const masking *batches, int32_t token, wg_generator *g) {
     double chance = wg_random_uniform(g);
     if (chance < 0.8)
         return batches->mask;
     if (chance < 0.9)
         return token;
-    return (int32_t)wg_random_below(g, (uint64_t)wg_corpus_vocabulary(batches->corpus));
+    return (int32_t)wg_random_below(g, (uint64_t)wg_dataset_vocabulary(batches->corpus));
 }
 
 /* Writes the tokens of an example between [CLS] and [SEP]s into batches->tokens, and the places of
  * the others into batches->candidates. Returns where the second segment begins; *length is set. */
-static int64_t frame(wg_bert_batches *batches, cut a, cut b, int64_t *length) {
+static int64_t frame(masking *batches, cut a, cut b, int64_t *length) {
     int32_t *tokens = batches->tokens;
     int64_t second = a.count + 2;
     *length = a.count + b.count + FRAME_TOKENS;
     tokens[0] = batches->class;
-    wg_corpus_read(batches->corpus, a.first, a.count, tokens + 1);
+    wg_dataset_read(batches->corpus, a.first, a.count, tokens + 1);
     tokens[second - 1] = batches->separator;
-    wg_corpus_read(batches->corpus, b.first, b.count, tokens + second);
+    wg_dataset_read(batches->corpus, b.first, b.count, tokens + second);
     tokens[*length - 1] = batches->separator;
     int64_t count = 0;
     for (int64_t t = 1; t < *length - 1; t++)
@@ -230,11 +196,9 @@ typedef struct row {
     int64_t offset; /* of the sequence in B * T */
 } row;
 
-/* Makes the sequence at the batches' position; returns its length and adds to *masked. -1 with what
- * reading the corpus gives. */
-static int64_t fill_row(wg_bert_batches *batches, row r, int64_t *masked) {
-    example e = batches->examples[batches->order[batches->position.next]];
-    wg_generator g = wg__chance_of_example(&batches->position);
+/* Makes the sequence of an example; returns its length and adds to *masked. -1 with what reading
+ * the corpus gives. */
+static int64_t fill_row(masking *batches, example e, wg_generator g, row r, int64_t *masked) {
     cut a = whole(batches->corpus, e.a), b = whole(batches->corpus, e.b);
     if (wg_error_pending()) /* there is no telling how long they are */
         return -1;
@@ -257,24 +221,17 @@ static int64_t fill_row(wg_bert_batches *batches, row r, int64_t *masked) {
     return length;
 }
 
-/* Moves to the next example, over the end of an epoch into the next. */
-static int advance(wg_bert_batches *batches) {
-    if (++batches->position.next < batches->count)
-        return 0;
-    wg_data_position next = {batches->position.seed, batches->position.epoch + 1, 0};
-    return plan(batches, next);
-}
-
-static int fill(wg_bert_batches *batches, wg_bert_batch *batch) {
-    int64_t rows = batches->options.batch, length = batches->options.sequence, masked = 0;
+static int fill(masking *batches, int64_t rows, const wg_example *examples, wg_bert_batch *batch) {
+    int64_t length = batches->options.sequence, masked = 0;
     for (int64_t b = 0; b < rows; b++) {
         row r = {.ids = (int64_t *)wg_tensor_data(batch->input_ids) + b * length,
                  .types = (int64_t *)wg_tensor_data(batch->token_type_ids) + b * length,
                  .attention = (bool *)wg_tensor_data(batch->attention_mask) + b * length,
                  .next_sentence = (int64_t *)wg_tensor_data(batch->next_sentence_labels) + b,
                  .offset = b * length};
-        const int64_t tokens = fill_row(batches, r, &masked);
-        if (tokens < 0 || advance(batches) < 0)
+        const int64_t tokens =
+            fill_row(batches, batches->taken[b], examples[b].generator, r, &masked);
+        if (tokens < 0)
             return -1;
         batch->tokens += tokens;
     }
@@ -283,42 +240,31 @@ static int fill(wg_bert_batches *batches, wg_bert_batch *batch) {
     return batch->masked_positions && batch->masked_labels ? 0 : -1;
 }
 
-static int make_batch(wg_bert_batches *batches, wg_bert_batch *batch) {
-    int64_t shape[2] = {batches->options.batch, batches->options.sequence};
-    if (!batches->planned && plan(batches, batches->position) < 0)
-        return -1;
-    batch->input_ids = wg_full(WG_I64, 2, shape, batches->pad);
-    batch->token_type_ids = wg_zeros(WG_I64, 2, shape);
-    batch->attention_mask = wg_zeros(WG_BOOL, 2, shape);
-    batch->next_sentence_labels = wg_zeros(WG_I64, 1, shape);
+static int build(void *context, int64_t count, const wg_example *examples, void *built) {
+    masking *batches = context;
+    wg_bert_batch *batch = built;
+    int64_t shape[2] = {count, batches->options.sequence};
+    *batch = (wg_bert_batch){
+        .input_ids = wg_full(WG_I64, 2, shape, batches->pad),
+        .token_type_ids = wg_zeros(WG_I64, 2, shape),
+        .attention_mask = wg_zeros(WG_BOOL, 2, shape),
+        .next_sentence_labels = wg_zeros(WG_I64, 1, shape),
+    };
     bool made = batch->input_ids && batch->token_type_ids && batch->attention_mask &&
                 batch->next_sentence_labels;
-    return made ? fill(batches, batch) : -1;
-}
-
-int wg_bert_batches_next(wg_bert_batches *batches, wg_bert_batch *batch) {
+    if (made && fill(batches, count, examples, batch) == 0)
+        return 0;
     *batch = (wg_bert_batch){0};
-    if (!batches)
-        return -1;
-    wg_data_position before = batches->position;
-    wg__span span;
-    wg__span_begin(&span, "data", WG_PROFILE_REGION);
-    int status = make_batch(batches, batch);
-    wg__span_end(&span);
-    if (status < 0) {
-        *batch = (wg_bert_batch){0};
-        go_back(batches, before);
-    }
-    return status;
+    return -1;
 }
 
 /* ---- Making them ---- */
 
-static int set_options(wg_bert_batches *batches, const wg_bert_batch_options *options) {
+static int set_options(masking *batches, const wg_bert_batch_options *options) {
     wg_bert_batch_options *o = &batches->options;
     if (options)
         *o = *options;
-    if (wg__batch_options_sizes(WHERE, &o->batch, &o->sequence) < 0)
+    if (wg__batch_sizes(WHERE, &o->batch, &o->sequence) < 0)
         return -1;
     if (o->masked_share == 0)
         o->masked_share = 0.15;
@@ -340,7 +286,7 @@ static int set_options(wg_bert_batches *batches, const wg_bert_batch_options *op
     return 0;
 }
 
-static int set_tokens(wg_bert_batches *batches, const wg_tokenizer *tokenizer) {
+static int set_tokens(masking *batches, const wg_tokenizer *tokenizer) {
     batches->pad = wg_tokenizer_special(tokenizer, WG_TOKEN_PAD);
     batches->class = wg_tokenizer_special(tokenizer, WG_TOKEN_CLASS);
     batches->separator = wg_tokenizer_special(tokenizer, WG_TOKEN_SEPARATOR);
@@ -349,71 +295,56 @@ static int set_tokens(wg_bert_batches *batches, const wg_tokenizer *tokenizer) {
         return wg_fail(WG_ERROR_ARGUMENT, WHERE,
                        "the %s tokenizer has not all of [PAD], [CLS], [SEP] and [MASK]",
                        wg_tokenizer_kind(tokenizer));
-    if (wg__batch_options_vocabulary(WHERE, batches->corpus, tokenizer) < 0)
+    if (wg__batch_vocabulary(WHERE, batches->corpus, wg_tokenizer_size(tokenizer)) < 0)
         return -1;
-    if (wg_corpus_documents(batches->corpus) < 2)
+    if (wg_dataset_documents(batches->corpus) < 2)
         return wg_fail(WG_ERROR_ARGUMENT, WHERE,
                        "the corpus has one document; two are needed, since random second segments "
                        "come from another one: blank lines between documents tell them apart");
     return 0;
 }
 
-static int allocate(wg_bert_batches *batches) {
+static int allocate(masking *batches) {
     size_t sequence = (size_t)batches->options.sequence;
     size_t masked = (size_t)batches->options.batch * (size_t)batches->options.max_predictions;
     batches->tokens = wg__alloc(sequence * sizeof *batches->tokens);
     batches->candidates = wg__alloc(sequence * sizeof *batches->candidates);
+    batches->taken = wg__alloc((size_t)batches->options.batch * sizeof *batches->taken);
     batches->places = wg__alloc(masked * sizeof *batches->places);
     batches->labels = wg__alloc(masked * sizeof *batches->labels);
-    return batches->tokens && batches->candidates && batches->places && batches->labels ? 0 : -1;
+    return batches->tokens && batches->candidates && batches->taken && batches->places &&
+                   batches->labels
+               ? 0
+               : -1;
 }
 
-wg_bert_batches *wg_bert_batches_new(const wg_corpus *corpus, const wg_tokenizer *tokenizer,
-                                     const wg_bert_batch_options *options) {
-    if (!corpus || !tokenizer)
-        return NULL;
-    wg_bert_batches *batches = wg__calloc(1, sizeof *batches);
-    if (!batches)
-        return NULL;
-    batches->corpus = corpus;
-    if (set_options(batches, options) < 0 || set_tokens(batches, tokenizer) < 0 ||
-        allocate(batches) < 0 || wg__mixture_of(&batches->mixture, wg__corpus_view(corpus)) < 0 ||
-        plan(batches, (wg_data_position){.seed = batches->options.seed}) < 0) {
-        wg_bert_batches_free(batches);
-        return NULL;
-    }
-    return batches;
-}
-
-void wg_bert_batches_free(wg_bert_batches *batches) {
-    if (!batches)
-        return;
+static void free_masking(void *context) {
+    masking *batches = context;
     wg__free(batches->examples);
-    wg__free(batches->order);
-    wg__mixture_clear(&batches->mixture);
     wg__free(batches->tokens);
     wg__free(batches->candidates);
+    wg__free(batches->taken);
     wg__free(batches->places);
     wg__free(batches->labels);
     wg__free(batches);
 }
 
-/* ---- Where they stand ---- */
-
-int64_t wg_bert_batches_examples(const wg_bert_batches *batches) {
-    return batches ? batches->count : 0;
-}
-
-wg_data_position wg_bert_batches_position(const wg_bert_batches *batches) {
-    return batches ? batches->position : (wg_data_position){0};
-}
-
-int wg_bert_batches_seek(wg_bert_batches *batches, const wg_data_position *position) {
-    if (!batches || !position)
-        return -1;
-    wg_data_position before = batches->position;
-    if (plan(batches, *position) == 0 && wg__position_check(WHERE, position, batches->count) == 0)
-        return 0;
-    go_back(batches, before);
-    return -1;
+wg_batches *wg_bert_batches_new(const wg_dataset *text, const wg_tokenizer *tokenizer,
+                                const wg_bert_batch_options *options) {
+    masking *batches = text && tokenizer ? wg__calloc(1, sizeof *batches) : NULL;
+    if (!batches)
+        return NULL;
+    batches->corpus = text;
+    if (set_options(batches, options) < 0 || set_tokens(batches, tokenizer) < 0 ||
+        allocate(batches) < 0) {
+        free_masking(batches);
+        return NULL;
+    }
+    wg_batches_options batching = {
+        .batch = batches->options.batch, .seed = batches->options.seed, .shuffle_from_last = true};
+    wg__use_weights(text, &batching);
+    return wg_batches_new(
+        &(wg_batch_source){
+            .context = batches, .build = build, .plan = plan, .take = take, .free = free_masking},
+        &batching);
 }

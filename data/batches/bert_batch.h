@@ -11,14 +11,12 @@
  * the second is either what follows or, in half of the examples, sentences from another document;
  * then what was not used is gone through next. 15 % of the tokens are predicted: of these, 80 % are
  * replaced by [MASK], 10 % by a random token, 10 % stay. All of it is chosen anew in every epoch.
- *
- * Where a run stands is three integers, so that a resumed run sees the same batches, bit for bit.
  */
 #ifndef WG_DATA_BATCHES_BERT_BATCH_H
 #define WG_DATA_BATCHES_BERT_BATCH_H
 
-#include "../dataset/corpus.h"
-#include "position.h"
+#include "../dataset/dataset.h"
+#include "batches.h"
 
 WG_BEGIN_DECLS
 
@@ -33,8 +31,6 @@ typedef struct wg_bert_batch {
     int64_t tokens;                  /* without the padding */
 } wg_bert_batch;
 
-typedef struct wg_bert_batches wg_bert_batches;
-
 typedef struct wg_bert_batch_options {
     int64_t batch;           /* B; 0: 32 */
     int64_t sequence;        /* T; 0: 128, at least 8 */
@@ -44,24 +40,11 @@ typedef struct wg_bert_batch_options {
     int64_t max_predictions; /* masked in one sequence at most; 0: ceil(masked_share T) */
 } wg_bert_batch_options;
 
-/* Batches of a corpus, which must outlive them, as the ids of the special tokens in `tokenizer`
- * say. [ARGUMENT for options out of range, a corpus of fewer than two documents or of another
- * vocabulary, or a tokenizer without [CLS], [SEP], [MASK] or [PAD]] */
-WG_API wg_bert_batches *wg_bert_batches_new(const wg_corpus *corpus, const wg_tokenizer *tokenizer,
-                                            const wg_bert_batch_options *options);
-
-/* Frees them; NULL is allowed. */
-WG_API void wg_bert_batches_free(wg_bert_batches *batches);
-
-/* Fills `batch` with the next one; the last of an epoch goes on into the next. [scope] 0 or -1 */
-WG_API int wg_bert_batches_next(wg_bert_batches *batches, wg_bert_batch *batch);
-
-/* How many examples the epoch has in which the next batch begins. */
-WG_API int64_t wg_bert_batches_examples(const wg_bert_batches *batches);
-
-/* Where the next batch begins, and going there; the seed is part of it. [ARGUMENT] */
-WG_API wg_data_position wg_bert_batches_position(const wg_bert_batches *batches);
-WG_API int wg_bert_batches_seek(wg_bert_batches *batches, const wg_data_position *position);
+/* Batches (wg_bert_batch) of a text of sentences, which must outlive them, with the ids that the
+ * special tokens have in `tokenizer`. [ARGUMENT for options out of range, a text of fewer than two
+ * documents or of another vocabulary, or a tokenizer without [CLS], [SEP], [MASK] or [PAD]] */
+WG_API wg_batches *wg_bert_batches_new(const wg_dataset *text, const wg_tokenizer *tokenizer,
+                                       const wg_bert_batch_options *options);
 
 WG_END_DECLS
 

@@ -5,13 +5,12 @@
  *              h i t e _                          i t e _ r        the next of the text
  *
  * In each epoch windows are cut one behind the other, from an offset below T on that is drawn anew,
- * and gone through in a shuffled order. Where a run stands is three integers, so that a resumed run
- * sees the same batches, bit for bit. */
+ * and gone through in a shuffled order. */
 #ifndef WG_DATA_BATCHES_CAUSAL_BATCH_H
 #define WG_DATA_BATCHES_CAUSAL_BATCH_H
 
-#include "position.h"
-#include "../dataset/token_stream.h"
+#include "../dataset/dataset.h"
+#include "batches.h"
 
 WG_BEGIN_DECLS
 
@@ -30,11 +29,9 @@ typedef struct wg_token_window {
 /* Fills `batch` with these windows, whose tokens but the last are ids, and but the first labels; of
  * each as many as `sequence` takes. [scope; INDEX for a window that is not within the stream;
  * MEMORY] */
-WG_API int wg_causal_batch_read(const wg_token_stream *stream, int64_t count,
+WG_API int wg_causal_batch_read(const wg_dataset *stream, int64_t count,
                                 const wg_token_window *windows, int64_t sequence,
                                 wg_causal_batch *batch);
-
-typedef struct wg_causal_batches wg_causal_batches;
 
 typedef struct wg_causal_batch_options {
     int64_t batch;    /* B; 0: 32 */
@@ -42,23 +39,10 @@ typedef struct wg_causal_batch_options {
     uint64_t seed;    /* of offsets and order */
 } wg_causal_batch_options;
 
-/* Batches of a stream, which must outlive them. Freed with wg_causal_batches_free.
+/* Batches (wg_causal_batch) of a stream, which must outlive them; an example is a window.
  * [ARGUMENT for options out of range or a stream of fewer than T + 1 tokens; MEMORY] */
-WG_API wg_causal_batches *wg_causal_batches_new(const wg_token_stream *stream,
-                                                const wg_causal_batch_options *options);
-WG_API void wg_causal_batches_free(wg_causal_batches *batches);
-
-/* Fills `batch` with the next one; the last of an epoch goes on into the next. After a failure it
- * is still the next. [scope] 0 or -1 */
-WG_API int wg_causal_batches_next(wg_causal_batches *batches, wg_causal_batch *batch);
-
-/* How many windows the epoch has in which the next batch begins. */
-WG_API int64_t wg_causal_batches_examples(const wg_causal_batches *batches);
-
-/* Where the next batch begins (`next` counts windows), and going there; the seed is part of it.
- * [ARGUMENT] */
-WG_API wg_data_position wg_causal_batches_position(const wg_causal_batches *batches);
-WG_API int wg_causal_batches_seek(wg_causal_batches *batches, const wg_data_position *position);
+WG_API wg_batches *wg_causal_batches_new(const wg_dataset *stream,
+                                         const wg_causal_batch_options *options);
 
 WG_END_DECLS
 

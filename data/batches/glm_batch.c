@@ -1,19 +1,14 @@
-/* GLM's batches: which texts, and which spans of them. See glm_batch.h.
- *
- * The texts are the same in every epoch, their order and their spans pure functions of (seed,
- * epoch) and (seed, epoch, example): to go to any place needs no history. */
+/* GLM's batches: which texts, and which spans of them. See glm_batch.h. The texts are the same in
+ * every epoch. */
 #include "data/batches/glm_batch.h"
 
 #include <math.h>
 #include <string.h>
 
-#include "data/batches/batch_options.h"
-#include "data/batches/rng.h"
-#include "data/batches/epochs.h"
-#include "data/batches/glm_blanks.h"
 #include "base/array.h"
+#include "data/batches/builder.h"
+#include "data/batches/glm_blanks.h"
 #include "tensor/internal.h"
-#include "tensor/span.h"
 
 #define WHERE "glm_batches"
 #define LENGTH_MULTIPLE 8 /* of T, so that few shapes of batches occur */
@@ -26,32 +21,30 @@ typedef struct text {
     bool goes_on;     /* the document does, after it */
 } text;
 
-struct wg_glm_batches {
-    const wg_corpus *corpus;
+typedef struct blanking {
+    const wg_dataset *corpus;
     wg_glm_batch_options options;
     wg_glm_tokens tokens;
     double span_chances[LONGEST_SPAN + 1]; /* of a span of at most so many tokens */
     text *texts;
     int64_t count, capacity;
-    wg__epochs epochs; /* of the texts */
-    wg__mixture mixture;
+    int64_t *source_ends; /* in texts; NULL without weights */
     /* One batch in the making. */
     wg__glm_blanks *blanks; /* B */
     int32_t *ids;           /* B rows of a text each */
     wg_glm_span *spans;     /* B rows of as many spans as a text can hold */
     int64_t *lengths;       /* the same for one */
-};
+} blanking;
 
 /* ---- Texts ---- */
 
-static int64_t sentence_start(const wg_glm_batches *batches, int64_t sentence) {
-    return wg_corpus_sentence_start(batches->corpus, sentence);
+static int64_t sentence_start(const blanking *batches, int64_t sentence) {
+    return wg_dataset_sentence_start(batches->corpus, sentence);
 }
 
 /* The next text of a document from token `at` on: whole sentences, as many as there is room for, or
  * a part of one that is too long. `sentence` is the first that begins there or later. */
-static text next_text(const wg_glm_batches *batches, int64_t at, int64_t sentence,
-                      int64_t document_end) {
+static text next_text(const blanking *batches, int64_t at, int64_t sentence, int64_t document_end) {
     const int64_t room = batches->options.sequence - 1;
     int64_t end = at, next = sentence;
     if (sentence_start(batches, next) == at)
@@ -64,7 +57,7 @@ static text next_text(const wg_glm_batches *batches, int64_t at, int64_t sentenc
         .first = at, .count = end - at, .sentence = sentence, .goes_on = end < document_end};
 }
 
-static int add_text(wg_glm_batches *batches, text t) {
+static int add_text(blanking *batches, text t) {
     text *texts = wg__grow(batches->texts, batches->count, &batches->capacity, batches->count + 1,
                            sizeof *texts);
     if (!texts)
@@ -74,20 +67,20 @@ static int add_text(wg_glm_batches *batches, text t) {
     return 0;
 }
 
-static int find_texts(wg_glm_batches *batches) {
-    const wg_corpus *corpus = batches->corpus;
-    const wg__token_view *view = wg__corpus_view(corpus);
-    for (int64_t d = 0, sentence = 0; d < wg_corpus_documents(corpus); d++) {
-        const int64_t end = sentence_start(batches, wg_corpus_document_start(corpus, d + 1));
+static int find_texts(blanking *batches) {
+    const wg_dataset *corpus = batches->corpus;
+    for (int64_t d = 0, sentence = 0, source = 0; d < wg_dataset_documents(corpus); d++) {
+        const int64_t end = sentence_start(batches, wg_dataset_document_start(corpus, d + 1));
         for (int64_t at = sentence_start(batches, sentence); at < end;) {
             const text t = next_text(batches, at, sentence, end);
             if (add_text(batches, t) < 0)
                 return -1;
             at += t.count;
-            while (sentence < wg_corpus_sentences(corpus) && sentence_start(batches, sentence) < at)
+            while (sentence < wg_dataset_sentences(corpus) &&
+                   sentence_start(batches, sentence) < at)
                 sentence++;
         }
-        wg__mixture_reach(&batches->mixture, view, d + 1, batches->count);
+        wg__note_source_ends(corpus, d + 1, batches->count, &source, batches->source_ends);
     }
     return 0;
 }
@@ -96,14 +89,14 @@ static int find_texts(wg_glm_batches *batches) {
 
 static void shuffle(wg_generator *g, int64_t count, wg_glm_span *spans) {
     for (int64_t i = count - 1; i > 0; i--) {
-        const int64_t j = wg__chance_between(g, 0, i);
+        const int64_t j = wg__random_between(g, 0, i);
         const wg_glm_span swapped = spans[i];
         spans[i] = spans[j];
         spans[j] = swapped;
     }
 }
 
-static int64_t draw_length(const wg_glm_batches *batches, wg_generator *g) {
+static int64_t draw_length(const blanking *batches, wg_generator *g) {
     const double chance = wg_random_uniform(g);
     int64_t length = 1;
     while (length < LONGEST_SPAN && chance >= batches->span_chances[length])
@@ -112,7 +105,7 @@ static int64_t draw_length(const wg_glm_batches *batches, wg_generator *g) {
 }
 
 /* Lengths until enough is masked; between two spans there is room for a token. */
-static int64_t draw_lengths(const wg_glm_batches *batches, int64_t count, wg_generator *g,
+static int64_t draw_lengths(const blanking *batches, int64_t count, wg_generator *g,
                             int64_t *masked) {
     const double wanted = batches->options.masked_share * (double)count;
     int64_t spans = 0, room = count;
@@ -133,7 +126,7 @@ static void place_spans(int64_t count, int64_t masked, int64_t spans, const int6
                         wg_generator *g, wg_glm_span *placed) {
     const int64_t free = count - masked - (spans - 1);
     for (int64_t i = 0; i < spans; i++) { /* insertion sort: they are few */
-        const int64_t place = wg__chance_between(g, 0, free);
+        const int64_t place = wg__random_between(g, 0, free);
         int64_t j = i;
         for (; j > 0 && placed[j - 1].first > place; j--)
             placed[j] = placed[j - 1];
@@ -146,12 +139,12 @@ static void place_spans(int64_t count, int64_t masked, int64_t spans, const int6
     }
 }
 
-static int64_t choose_spans(const wg_glm_batches *batches, const text *t, wg_generator *g,
+static int64_t choose_spans(const blanking *batches, const text *t, wg_generator *g,
                             wg_glm_span *spans) {
     int64_t masked, *lengths = batches->lengths;
     const int64_t count = draw_lengths(batches, t->count, g, &masked);
     /* The last one drawn tends to be long, as it is what reached the share. */
-    const int64_t swapped = lengths[count - 1], other = wg__chance_between(g, 0, count - 1);
+    const int64_t swapped = lengths[count - 1], other = wg__random_between(g, 0, count - 1);
     lengths[count - 1] = lengths[other];
     lengths[other] = swapped;
     place_spans(t->count, masked, count, lengths, g, spans);
@@ -160,10 +153,10 @@ static int64_t choose_spans(const wg_glm_batches *batches, const text *t, wg_gen
 }
 
 /* Whole sentences until enough is masked; 0 if the text is one sentence, or a part of one. */
-static int64_t choose_sentences(const wg_glm_batches *batches, const text *t, wg_generator *g,
+static int64_t choose_sentences(const blanking *batches, const text *t, wg_generator *g,
                                 wg_glm_span *spans) {
     int64_t count = 0;
-    for (int64_t s = t->sentence; s < wg_corpus_sentences(batches->corpus); s++) {
+    for (int64_t s = t->sentence; s < wg_dataset_sentences(batches->corpus); s++) {
         const int64_t first = sentence_start(batches, s) - t->first;
         const int64_t end = sentence_start(batches, s + 1) - t->first;
         if (end > t->count)
@@ -180,18 +173,19 @@ static int64_t choose_sentences(const wg_glm_batches *batches, const text *t, wg
     return chosen;
 }
 
-/* Makes a text with blanks of the example at the batches' position. */
-static void choose_blanks(const wg_glm_batches *batches, int64_t row, wg__glm_blanks *blanks) {
+/* Makes a text with blanks of an example. */
+static void choose_blanks(const blanking *batches, int64_t row, const wg_example *example,
+                          wg__glm_blanks *blanks) {
     const wg_glm_batch_options *o = &batches->options;
-    const text *t = &batches->texts[wg__epochs_example(&batches->epochs)];
+    const text *t = &batches->texts[example->index];
     int32_t *ids = batches->ids + row * o->sequence;
     wg_glm_span *spans = batches->spans + row * o->sequence;
-    wg_generator g = wg__chance_of_example(&batches->epochs.position);
-    wg_corpus_read(batches->corpus, t->first, t->count, ids);
+    wg_generator g = example->generator;
+    wg_dataset_read(batches->corpus, t->first, t->count, ids);
     *blanks = (wg__glm_blanks){.text = ids, .count = t->count, .spans = spans};
     const double chance = wg_random_uniform(&g);
     if (chance < o->document_share) {
-        spans[0].first = wg__chance_between(&g, 0, t->count / 2);
+        spans[0].first = wg__random_between(&g, 0, t->count / 2);
         spans[0].end = t->count;
         blanks->span_count = 1;
         blanks->mask = batches->tokens.document_mask;
@@ -209,42 +203,20 @@ static void choose_blanks(const wg_glm_batches *batches, int64_t row, wg__glm_bl
 
 /* ---- Batches ---- */
 
-static int take(wg_glm_batches *batches, int64_t rows, wg_glm_batch *batch) {
-    const wg_data_position before = batches->epochs.position;
-    wg__span span;
-    wg__span_begin(&span, "data", WG_PROFILE_REGION);
-    for (int64_t b = 0; b < rows; b++) {
-        choose_blanks(batches, b, &batches->blanks[b]);
-        wg__epochs_advance(&batches->epochs);
-    }
-    const int status =
-        wg__glm_blanks_batch(&batches->tokens, rows, batches->blanks, LENGTH_MULTIPLE, batch);
-    wg__span_end(&span);
-    if (status < 0)
-        wg__epochs_return(&batches->epochs, before);
-    return status;
-}
-
-int wg_glm_batches_next(wg_glm_batches *batches, wg_glm_batch *batch) {
-    *batch = (wg_glm_batch){0};
-    return batches ? take(batches, batches->options.batch, batch) : -1;
-}
-
-int wg_glm_batches_next_of_epoch(wg_glm_batches *batches, wg_glm_batch *batch) {
-    *batch = (wg_glm_batch){0};
-    if (!batches)
-        return -1;
-    const int64_t left = batches->count - batches->epochs.position.next;
-    return take(batches, left < batches->options.batch ? left : batches->options.batch, batch);
+static int build(void *context, int64_t rows, const wg_example *examples, void *batch) {
+    blanking *batches = context;
+    for (int64_t b = 0; b < rows; b++)
+        choose_blanks(batches, b, &examples[b], &batches->blanks[b]);
+    return wg__glm_blanks_batch(&batches->tokens, rows, batches->blanks, LENGTH_MULTIPLE, batch);
 }
 
 /* ---- Making them ---- */
 
-static int set_options(wg_glm_batches *batches, const wg_glm_batch_options *options) {
+static int set_options(blanking *batches, const wg_glm_batch_options *options) {
     wg_glm_batch_options *o = &batches->options;
     if (options)
         *o = *options;
-    if (wg__batch_options_sizes(WHERE, &o->batch, &o->sequence) < 0)
+    if (wg__batch_sizes(WHERE, &o->batch, &o->sequence) < 0)
         return -1;
     if (o->masked_share == 0)
         o->masked_share = 0.15;
@@ -264,14 +236,14 @@ static int set_options(wg_glm_batches *batches, const wg_glm_batch_options *opti
     return 0;
 }
 
-static int set_tokens(wg_glm_batches *batches, const wg_tokenizer *tokenizer) {
-    if (wg__batch_options_vocabulary(WHERE, batches->corpus, tokenizer) < 0)
+static int set_tokens(blanking *batches, const wg_tokenizer *tokenizer) {
+    if (wg__batch_vocabulary(WHERE, batches->corpus, wg_tokenizer_size(tokenizer)) < 0)
         return -1;
     return wg_glm_tokens_of(tokenizer, &batches->tokens);
 }
 
 /* The Poisson distribution without its 0, summed up: p(k) = m^k / k! / (e^m - 1). */
-static void set_span_chances(wg_glm_batches *batches) {
+static void set_span_chances(blanking *batches) {
     const double mean = batches->options.span_mean;
     double chance = 1 / expm1(mean);
     for (int k = 1; k <= LONGEST_SPAN; k++) {
@@ -280,42 +252,37 @@ static void set_span_chances(wg_glm_batches *batches) {
     }
 }
 
-static int allocate(wg_glm_batches *batches) {
+static int allocate(blanking *batches) {
     const size_t rows = (size_t)batches->options.batch, room = (size_t)batches->options.sequence;
     batches->blanks = wg__alloc(rows * sizeof *batches->blanks);
     batches->ids = wg__alloc(rows * room * sizeof *batches->ids);
     batches->spans = wg__alloc(rows * room * sizeof *batches->spans);
     batches->lengths = wg__alloc(room * sizeof *batches->lengths);
-    return batches->blanks && batches->ids && batches->spans && batches->lengths
-               ? wg__epochs_begin(&batches->epochs, batches->count, batches->options.seed)
-               : -1;
+    return batches->blanks && batches->ids && batches->spans && batches->lengths ? 0 : -1;
 }
 
-wg_glm_batches *wg_glm_batches_new(const wg_corpus *corpus, const wg_tokenizer *tokenizer,
-                                   const wg_glm_batch_options *options) {
-    if (!corpus || !tokenizer)
-        return NULL;
-    wg_glm_batches *batches = wg__calloc(1, sizeof *batches);
-    if (!batches)
-        return NULL;
-    batches->corpus = corpus;
-    if (set_options(batches, options) < 0 || set_tokens(batches, tokenizer) < 0 ||
-        wg__mixture_of(&batches->mixture, wg__corpus_view(corpus)) < 0 || find_texts(batches) < 0 ||
-        allocate(batches) < 0) {
-        wg_glm_batches_free(batches);
-        return NULL;
-    }
-    wg__epochs_mix(&batches->epochs, &batches->mixture);
+static int prepare(blanking *batches, const wg_tokenizer *tokenizer,
+                   const wg_glm_batch_options *options, wg_batches_options *batching) {
+    if (set_options(batches, options) < 0 || set_tokens(batches, tokenizer) < 0)
+        return -1;
+    batching->batch = batches->options.batch;
+    batching->seed = batches->options.seed;
+    wg__use_weights(batches->corpus, batching);
+    if (batching->sources > 0 &&
+        !(batches->source_ends = wg__calloc((size_t)batching->sources, sizeof(int64_t))))
+        return -1;
+    batching->source_ends = batches->source_ends;
+    if (find_texts(batches) < 0 || allocate(batches) < 0)
+        return -1;
+    batching->examples = batches->count;
     set_span_chances(batches);
-    return batches;
+    return 0;
 }
 
-void wg_glm_batches_free(wg_glm_batches *batches) {
-    if (!batches)
-        return;
+static void free_blanking(void *context) {
+    blanking *batches = context;
     wg__free(batches->texts);
-    wg__epochs_clear(&batches->epochs);
-    wg__mixture_clear(&batches->mixture);
+    wg__free(batches->source_ends);
     wg__free(batches->blanks);
     wg__free(batches->ids);
     wg__free(batches->spans);
@@ -323,16 +290,17 @@ void wg_glm_batches_free(wg_glm_batches *batches) {
     wg__free(batches);
 }
 
-/* ---- Where they stand ---- */
-
-int64_t wg_glm_batches_examples(const wg_glm_batches *batches) {
-    return batches ? batches->count : 0;
-}
-
-wg_data_position wg_glm_batches_position(const wg_glm_batches *batches) {
-    return batches ? batches->epochs.position : (wg_data_position){0};
-}
-
-int wg_glm_batches_seek(wg_glm_batches *batches, const wg_data_position *position) {
-    return batches ? wg__epochs_seek(&batches->epochs, WHERE, position) : -1;
+wg_batches *wg_glm_batches_new(const wg_dataset *corpus, const wg_tokenizer *tokenizer,
+                               const wg_glm_batch_options *options) {
+    wg_batches_options batching = {0};
+    blanking *batches = corpus && tokenizer ? wg__calloc(1, sizeof *batches) : NULL;
+    if (!batches)
+        return NULL;
+    batches->corpus = corpus;
+    if (prepare(batches, tokenizer, options, &batching) < 0) {
+        free_blanking(batches);
+        return NULL;
+    }
+    return wg_batches_new(
+        &(wg_batch_source){.context = batches, .build = build, .free = free_blanking}, &batching);
 }

@@ -20,13 +20,12 @@
  * 100 % of the text are one span ([gMASK]), which has an end token to be predicted only where the
  * document ends.
  *
- * A document is gone through in order, in texts of whole sentences. Where a run stands is three
- * integers, so that a resumed run sees the same batches, bit for bit. */
+ * A document is gone through in order, in texts of whole sentences. */
 #ifndef WG_DATA_BATCHES_GLM_BATCH_H
 #define WG_DATA_BATCHES_GLM_BATCH_H
 
-#include "../dataset/corpus.h"
-#include "position.h"
+#include "../dataset/dataset.h"
+#include "batches.h"
 
 WG_BEGIN_DECLS
 
@@ -93,9 +92,7 @@ WG_API int wg_glm_batch_of_spans(const wg_glm_tokens *tokens, const int32_t *tex
 WG_API char *wg_glm_batch_show(const wg_glm_batch *batch, int64_t row,
                                const wg_tokenizer *tokenizer);
 
-/* ---- Batches of a corpus ---- */
-
-typedef struct wg_glm_batches wg_glm_batches;
+/* ---- Batches of a text ---- */
 
 typedef struct wg_glm_batch_options {
     int64_t batch;       /* B; 0: 32 */
@@ -109,28 +106,10 @@ typedef struct wg_glm_batch_options {
     double document_share; /* of examples with one span at the end; what is left has spans */
 } wg_glm_batch_options;
 
-/* Batches of a corpus, which must outlive them. [ARGUMENT for options out of range or a tokenizer
- * of another vocabulary] */
-WG_API wg_glm_batches *wg_glm_batches_new(const wg_corpus *corpus, const wg_tokenizer *tokenizer,
-                                          const wg_glm_batch_options *options);
-
-/* Frees them; NULL is allowed. */
-WG_API void wg_glm_batches_free(wg_glm_batches *batches);
-
-/* Fills `batch` with the next one; the last of an epoch goes on into the next. T is a multiple
- * of 8. [scope] 0 or -1 */
-WG_API int wg_glm_batches_next(wg_glm_batches *batches, wg_glm_batch *batch);
-
-/* The same, but the last batch of an epoch ends with it, and may have fewer sequences: for
- * measuring on each example once. */
-WG_API int wg_glm_batches_next_of_epoch(wg_glm_batches *batches, wg_glm_batch *batch);
-
-/* How many examples an epoch has. */
-WG_API int64_t wg_glm_batches_examples(const wg_glm_batches *batches);
-
-/* Where the next batch begins, and going there; the seed is part of it. [ARGUMENT] */
-WG_API wg_data_position wg_glm_batches_position(const wg_glm_batches *batches);
-WG_API int wg_glm_batches_seek(wg_glm_batches *batches, const wg_data_position *position);
+/* Batches (wg_glm_batch; T is a multiple of 8) of a text of sentences, which must outlive them.
+ * [ARGUMENT for options out of range or a tokenizer of another vocabulary] */
+WG_API wg_batches *wg_glm_batches_new(const wg_dataset *text, const wg_tokenizer *tokenizer,
+                                      const wg_glm_batch_options *options);
 
 WG_END_DECLS
 

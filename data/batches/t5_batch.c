@@ -6,8 +6,7 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "data/batches/batch_options.h"
-#include "data/batches/rng.h"
+#include "data/batches/builder.h"
 #include "tensor/easy.h"
 #include "tensor/internal.h"
 
@@ -167,46 +166,57 @@ int wg_t5_batch_of_spans(const wg_t5_tokens *tokens, const int32_t *text, int64_
 
 /* ---- Batches ---- */
 
-struct wg_t5_batches {
-    wg_causal_batches *texts;
+typedef struct corruption {
+    wg__windows windows;
     wg_t5_tokens tokens;
     wg_t5_lengths lengths;
-    int64_t batch;
+    int32_t *read; /* scratch: the ids of one text, and the same wider */
+    int64_t *text;
     int64_t *ids;           /* scratch: B rows of S inputs, then B of T labels */
     wg_token_window *spans; /* scratch, of one text */
-};
+} corruption;
 
-int wg_t5_batches_next(wg_t5_batches *batches, wg_t5_batch *batch) {
-    *batch = (wg_t5_batch){0};
-    if (!batches)
-        return -1;
-    const wg_data_position before = wg_causal_batches_position(batches->texts);
-    const wg_t5_lengths *lengths = &batches->lengths;
-    wg_scope scope;
-    wg_scope_begin(&scope);
-    wg_causal_batch texts;
-    int result = wg_causal_batches_next(batches->texts, &texts);
-    const int64_t *text = result == 0 ? wg_tensor_data(texts.ids) : NULL;
-    int64_t *labels = batches->ids + batches->batch * lengths->inputs;
-    wg_generator generator = wg__chance_of_example(&before);
-    for (int64_t b = 0; result == 0 && b < batches->batch; b++) {
-        wg_t5_draw_spans(lengths, &generator, batches->spans);
-        corrupt(&batches->tokens, text + b * lengths->text, lengths->text, batches->spans,
-                lengths->spans,
-                (row){batches->ids + b * lengths->inputs, labels + b * lengths->targets});
+/* All spans of a batch are drawn from the generator of its first example. */
+static int build(void *context, int64_t count, const wg_example *examples, void *batch) {
+    corruption *c = context;
+    const wg_t5_lengths *lengths = &c->lengths;
+    wg_generator generator = examples[0].generator;
+    int64_t *labels = c->ids + count * lengths->inputs;
+    *(wg_t5_batch *)batch = (wg_t5_batch){0};
+    for (int64_t b = 0; b < count; b++) {
+        if (wg_dataset_read(c->windows.text, c->windows.starts[b], lengths->text, c->read) < 0)
+            return -1;
+        for (int64_t i = 0; i < lengths->text; i++)
+            c->text[i] = c->read[i];
+        wg_t5_draw_spans(lengths, &generator, c->spans);
+        corrupt(&c->tokens, c->text, lengths->text, c->spans, lengths->spans,
+                (row){c->ids + b * lengths->inputs, labels + b * lengths->targets});
     }
-    wg_scope_end(&scope, NULL);
-    if (result == 0)
-        result = make_batch(batches->batch, lengths, batches->ids, batch);
-    if (result < 0)
-        wg_causal_batches_seek(batches->texts, &before);
-    return result;
+    return make_batch(count, lengths, c->ids, batch);
+}
+
+static int plan(void *context, wg_epoch *epoch) {
+    return wg__windows_plan(&((corruption *)context)->windows, epoch);
+}
+
+static void take(void *context, int64_t row, const wg_example *example) {
+    wg__windows_take(&((corruption *)context)->windows, row, example);
+}
+
+static void free_corruption(void *context) {
+    corruption *c = context;
+    wg__free(c->windows.starts);
+    wg__free(c->read);
+    wg__free(c->text);
+    wg__free(c->ids);
+    wg__free(c->spans);
+    wg__free(c);
 }
 
 /* ---- Making them ---- */
 
 static int complete(wg_t5_batch_options *o) {
-    if (wg__batch_options_sizes(WHERE, &o->batch, &o->sequence) < 0)
+    if (wg__batch_sizes(WHERE, &o->batch, &o->sequence) < 0)
         return -1;
     o->noise_density = o->noise_density == 0 ? 0.15 : o->noise_density;
     o->mean_span = o->mean_span == 0 ? 3 : o->mean_span;
@@ -229,82 +239,58 @@ static wg_t5_lengths fit(const wg_t5_batch_options *o) {
     return lengths;
 }
 
-static int check_tokens(const wg_t5_batches *batches, const wg_token_stream *stream) {
-    const wg_t5_tokens *tokens = &batches->tokens;
-    if (tokens->tokenizer_size != wg_token_stream_vocabulary(stream))
-        return wg_fail(WG_ERROR_ARGUMENT, WHERE,
-                       "the text was tokenised with a vocabulary of %lld tokens, this one has %lld",
-                       (long long)wg_token_stream_vocabulary(stream),
-                       (long long)tokens->tokenizer_size);
-    if (batches->lengths.spans < tokens->sentinel_count)
+static int check_tokens(const corruption *c, const wg_dataset *stream) {
+    const wg_t5_tokens *tokens = &c->tokens;
+    if (wg__batch_vocabulary(WHERE, stream, tokens->tokenizer_size) < 0)
+        return -1;
+    if (c->lengths.spans < tokens->sentinel_count)
         return 0;
     return wg_fail(WG_ERROR_ARGUMENT, WHERE,
                    "sequences of %lld tokens have %lld spans; the %d sentinels are enough for %d; "
                    "give shorter sequences",
-                   (long long)batches->lengths.inputs, (long long)batches->lengths.spans,
+                   (long long)c->lengths.inputs, (long long)c->lengths.spans,
                    tokens->sentinel_count, tokens->sentinel_count - 1);
 }
 
-static int make(wg_t5_batches *batches, const wg_token_stream *stream,
-                const wg_tokenizer *tokenizer, wg_t5_batch_options *options) {
-    if (complete(options) < 0 || wg_t5_tokens_of(tokenizer, &batches->tokens) < 0)
+static int prepare(corruption *c, const wg_dataset *stream, const wg_tokenizer *tokenizer,
+                   wg_t5_batch_options *o) {
+    if (complete(o) < 0 || wg_t5_tokens_of(tokenizer, &c->tokens) < 0)
         return -1;
-    batches->batch = options->batch;
-    batches->lengths = fit(options);
-    if (check_tokens(batches, stream) < 0)
+    c->lengths = fit(o);
+    if (check_tokens(c, stream) < 0 ||
+        wg__windows_begin(&c->windows, WHERE, stream, c->lengths.text, o->batch) < 0)
         return -1;
-    const wg_causal_batch_options texts = {
-        .batch = options->batch, .sequence = batches->lengths.text, .seed = options->seed};
-    batches->texts = wg_causal_batches_new(stream, &texts);
-    if (!batches->texts)
-        return -1;
-    const int64_t row = batches->lengths.inputs + batches->lengths.targets;
-    batches->ids = wg__alloc((size_t)(options->batch * row) * sizeof *batches->ids);
-    batches->spans = wg__alloc((size_t)batches->lengths.spans * sizeof *batches->spans);
-    return batches->ids && batches->spans ? 0 : -1;
+    const int64_t row = c->lengths.inputs + c->lengths.targets;
+    c->read = wg__alloc((size_t)c->lengths.text * sizeof *c->read);
+    c->text = wg__alloc((size_t)c->lengths.text * sizeof *c->text);
+    c->ids = wg__alloc((size_t)(o->batch * row) * sizeof *c->ids);
+    c->spans = wg__alloc((size_t)c->lengths.spans * sizeof *c->spans);
+    return c->read && c->text && c->ids && c->spans ? 0 : -1;
 }
 
-wg_t5_batches *wg_t5_batches_new(const wg_token_stream *stream, const wg_tokenizer *tokenizer,
-                                 const wg_t5_batch_options *options) {
-    if (!stream || !tokenizer)
-        return NULL;
+wg_batches *wg_t5_batches_new(const wg_dataset *stream, const wg_tokenizer *tokenizer,
+                              const wg_t5_batch_options *options) {
     wg_t5_batch_options o = options ? *options : (wg_t5_batch_options){0};
-    wg_t5_batches *batches = wg__calloc(1, sizeof *batches);
-    if (!batches)
+    corruption *c = stream && tokenizer ? wg__calloc(1, sizeof *c) : NULL;
+    if (!c)
         return NULL;
-    if (make(batches, stream, tokenizer, &o) == 0)
-        return batches;
-    wg_t5_batches_free(batches);
-    return NULL;
+    if (prepare(c, stream, tokenizer, &o) < 0) {
+        free_corruption(c);
+        return NULL;
+    }
+    wg_batches_options batching = {.batch = o.batch, .seed = o.seed};
+    wg__use_weights(stream, &batching);
+    return wg_batches_new(
+        &(wg_batch_source){
+            .context = c, .build = build, .plan = plan, .take = take, .free = free_corruption},
+        &batching);
 }
 
-void wg_t5_batches_free(wg_t5_batches *batches) {
-    if (!batches)
-        return;
-    wg_causal_batches_free(batches->texts);
-    wg__free(batches->ids);
-    wg__free(batches->spans);
-    wg__free(batches);
+wg_t5_lengths wg_t5_batches_lengths(const wg_batches *batches) {
+    return batches ? ((const corruption *)wg__batches_context(batches))->lengths
+                   : (wg_t5_lengths){0};
 }
 
-/* ---- What and where they are ---- */
-
-wg_t5_lengths wg_t5_batches_lengths(const wg_t5_batches *batches) {
-    return batches ? batches->lengths : (wg_t5_lengths){0};
-}
-
-const wg_t5_tokens *wg_t5_batches_tokens(const wg_t5_batches *batches) {
-    return batches ? &batches->tokens : NULL;
-}
-
-int64_t wg_t5_batches_examples(const wg_t5_batches *batches) {
-    return batches ? wg_causal_batches_examples(batches->texts) : 0;
-}
-
-wg_data_position wg_t5_batches_position(const wg_t5_batches *batches) {
-    return batches ? wg_causal_batches_position(batches->texts) : (wg_data_position){0};
-}
-
-int wg_t5_batches_seek(wg_t5_batches *batches, const wg_data_position *position) {
-    return batches ? wg_causal_batches_seek(batches->texts, position) : -1;
+const wg_t5_tokens *wg_t5_batches_tokens(const wg_batches *batches) {
+    return batches ? &((const corruption *)wg__batches_context(batches))->tokens : NULL;
 }

@@ -15,8 +15,7 @@
  * ends with one that goes.
  *
  * Texts are windows of a stream, as causal_batch.h has them, as long as fills the encoder: all
- * inputs of a run have one length, and so do all labels, without padding. Where a run stands is
- * three integers, so that a resumed run sees the same batches, bit for bit. */
+ * inputs of a run have one length, and so do all labels, without padding. */
 #ifndef WG_DATA_BATCHES_T5_BATCH_H
 #define WG_DATA_BATCHES_T5_BATCH_H
 
@@ -90,8 +89,6 @@ WG_API void wg_t5_draw_spans(const wg_t5_lengths *lengths, wg_generator *generat
 
 /* ---- Batches of a stream ---- */
 
-typedef struct wg_t5_batches wg_t5_batches;
-
 typedef struct wg_t5_batch_options {
     int64_t batch;        /* B; 0: 32 */
     int64_t sequence;     /* of inputs: S is the greatest that a text gives up to it; 0: 128, at
@@ -101,28 +98,15 @@ typedef struct wg_t5_batch_options {
     double mean_span;     /* 0: 3 */
 } wg_t5_batch_options;
 
-/* Batches of a stream, which must outlive them. Freed with wg_t5_batches_free. [ARGUMENT for
+/* Batches (wg_t5_batch) of a stream, which must outlive them; an example is a text. [ARGUMENT for
  * options out of range, sequences with more spans than there are sentinels, a tokenizer of another
  * vocabulary, or too short a stream; MEMORY] */
-WG_API wg_t5_batches *wg_t5_batches_new(const wg_token_stream *stream,
-                                        const wg_tokenizer *tokenizer,
-                                        const wg_t5_batch_options *options);
-WG_API void wg_t5_batches_free(wg_t5_batches *batches);
-
-/* Fills `batch` with the next one; the last of an epoch goes on into the next. [scope] 0 or -1 */
-WG_API int wg_t5_batches_next(wg_t5_batches *batches, wg_t5_batch *batch);
+WG_API wg_batches *wg_t5_batches_new(const wg_dataset *stream, const wg_tokenizer *tokenizer,
+                                     const wg_t5_batch_options *options);
 
 /* The lengths of all of them, and the tokens that they are made of. */
-WG_API wg_t5_lengths wg_t5_batches_lengths(const wg_t5_batches *batches);
-WG_API const wg_t5_tokens *wg_t5_batches_tokens(const wg_t5_batches *batches);
-
-/* How many texts the epoch has in which the next batch begins. */
-WG_API int64_t wg_t5_batches_examples(const wg_t5_batches *batches);
-
-/* Where the next batch begins (`next` counts texts), and going there; the seed is part of it.
- * [ARGUMENT] */
-WG_API wg_data_position wg_t5_batches_position(const wg_t5_batches *batches);
-WG_API int wg_t5_batches_seek(wg_t5_batches *batches, const wg_data_position *position);
+WG_API wg_t5_lengths wg_t5_batches_lengths(const wg_batches *batches);
+WG_API const wg_t5_tokens *wg_t5_batches_tokens(const wg_batches *batches);
 
 WG_END_DECLS
 

@@ -4,9 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "data/batches/rng.h"
-#include "data/batches/epochs.h"
-#include "data/dataset/token_view.h"
+#include "data/batches/builder.h"
 #include "tensor/easy.h"
 #include "tensor/internal.h"
 #include "tensor/ops.h"
@@ -78,20 +76,36 @@ static wg_tensor *ids_of(const table *t) {
     return wg_from_array(WG_I64, WG_DIMS(t->rows, t->columns), t->ids);
 }
 
+/* How many tokens one side of a pair has; -1 out of range, and if the file cannot be read. */
+static int64_t pair_length(const wg_dataset *pairs, wg_side side, int64_t pair) {
+    const int64_t sentence = 2 * pair + side;
+    if (pair < 0 || pair >= wg_dataset_documents(pairs))
+        return -1;
+    const int64_t length =
+        wg_dataset_sentence_start(pairs, sentence + 1) - wg_dataset_sentence_start(pairs, sentence);
+    return wg_error_pending() ? -1 : length;
+}
+
+/* Copies the tokens of one side of a pair. */
+static int read_sentence(const wg_dataset *pairs, wg_side side, int64_t pair, int64_t length,
+                         int32_t *ids) {
+    return wg_dataset_read(pairs, wg_dataset_sentence_start(pairs, 2 * pair + side), length, ids);
+}
+
 /* The rows of one side of a batch before they are laid out. */
 typedef struct rows {
     int64_t longest;
     int32_t *ids; /* (longest) of the row at hand */
 } rows;
 
-static int rows_begin(rows *r, const wg_sentence_pairs *pairs, wg_side side, int64_t count,
+static int rows_begin(rows *r, const wg_dataset *pairs, wg_side side, int64_t count,
                       const int64_t *indices) {
     *r = (rows){0};
     for (int64_t i = 0; i < count; i++) {
-        const int64_t length = wg_sentence_pairs_length(pairs, side, indices[i]);
+        const int64_t length = pair_length(pairs, side, indices[i]);
         if (length < 0) /* an error that is pending stays */
             return wg_fail(WG_ERROR_INDEX, WHERE, "pair %lld of %lld", (long long)indices[i],
-                           (long long)wg_sentence_pairs_count(pairs));
+                           (long long)wg_dataset_documents(pairs));
         r->longest = length > r->longest ? length : r->longest;
     }
     r->ids = wg__alloc((size_t)(r->longest + 1) * sizeof *r->ids);
@@ -102,16 +116,16 @@ static int64_t pad_of(const wg_translation_tokens *tokens) {
     return tokens->pad >= 0 ? tokens->pad : tokens->end;
 }
 
-static int read_sources(const wg_sentence_pairs *pairs, const wg_translation_tokens *tokens,
-                        int64_t count, const int64_t *indices, wg_translation_batch *batch) {
+static int read_sources(const wg_dataset *pairs, const wg_translation_tokens *tokens, int64_t count,
+                        const int64_t *indices, wg_translation_batch *batch) {
     rows r;
     table t = {0};
     int result = rows_begin(&r, pairs, WG_SOURCE, count, indices);
     if (result == 0)
         result = table_begin(&t, count, r.longest + 1);
     for (int64_t i = 0; result == 0 && i < count; i++) {
-        const int64_t length = wg_sentence_pairs_length(pairs, WG_SOURCE, indices[i]);
-        result = wg_sentence_pairs_read(pairs, WG_SOURCE, indices[i], r.ids);
+        const int64_t length = pair_length(pairs, WG_SOURCE, indices[i]);
+        result = read_sentence(pairs, WG_SOURCE, indices[i], length, r.ids);
         if (result == 0)
             fill_row(&t, i, -1, r.ids, length, tokens->end, pad_of(tokens));
     }
@@ -126,8 +140,8 @@ static int read_sources(const wg_sentence_pairs *pairs, const wg_translation_tok
     return result;
 }
 
-static int read_targets(const wg_sentence_pairs *pairs, const wg_translation_tokens *tokens,
-                        int64_t count, const int64_t *indices, wg_translation_batch *batch) {
+static int read_targets(const wg_dataset *pairs, const wg_translation_tokens *tokens, int64_t count,
+                        const int64_t *indices, wg_translation_batch *batch) {
     rows r;
     table target = {0}, labels = {0};
     int result = rows_begin(&r, pairs, WG_TARGET, count, indices);
@@ -135,8 +149,8 @@ static int read_targets(const wg_sentence_pairs *pairs, const wg_translation_tok
                         table_begin(&labels, count, r.longest + 1) < 0))
         result = -1;
     for (int64_t i = 0; result == 0 && i < count; i++) {
-        const int64_t length = wg_sentence_pairs_length(pairs, WG_TARGET, indices[i]);
-        result = wg_sentence_pairs_read(pairs, WG_TARGET, indices[i], r.ids);
+        const int64_t length = pair_length(pairs, WG_TARGET, indices[i]);
+        result = read_sentence(pairs, WG_TARGET, indices[i], length, r.ids);
         if (result < 0)
             break;
         fill_row(&target, i, tokens->start, r.ids, length, -1, pad_of(tokens));
@@ -154,7 +168,7 @@ static int read_targets(const wg_sentence_pairs *pairs, const wg_translation_tok
     return result;
 }
 
-int wg_translation_batch_read(const wg_sentence_pairs *pairs, const wg_translation_tokens *tokens,
+int wg_translation_batch_read(const wg_dataset *pairs, const wg_translation_tokens *tokens,
                               int64_t count, const int64_t *indices, wg_translation_batch *batch) {
     *batch = (wg_translation_batch){0};
     if (!pairs || read_sources(pairs, tokens, count, indices, batch) < 0)
@@ -191,21 +205,22 @@ typedef struct candidate {
     int32_t longer, source;
 } candidate;
 
-struct wg_translation_batches {
-    const wg_sentence_pairs *pairs;
+typedef struct bucketing {
+    const wg_dataset *pairs;
     wg_translation_tokens tokens;
     wg_translation_batch_options options;
     int64_t candidate_count;
     candidate
-        *candidates;     /* without weights in the order of the epoch, else in that of the pairs */
-    wg__mixture mixture; /* of candidates */
-    int64_t *chosen;     /* (candidate_count) of these, by weight; NULL without weights */
-    candidate *drawn;    /* (candidate_count) those of the epoch; `candidates` without weights */
-    int64_t *starts;     /* (most batches + 1) the one of these with which each batch begins */
-    int64_t most;        /* batches of an epoch */
-    wg__epochs epochs;   /* of batches */
-    int64_t *indices;    /* (the most pairs of a batch) scratch */
-};
+        *candidates;      /* without weights in the order of the epoch, else in that of the pairs */
+    int64_t sources;      /* with weights; 0: without */
+    double *weights;      /* (sources) */
+    int64_t *source_ends; /* (sources) of candidates */
+    int64_t *chosen;      /* (candidate_count) of these, by weight; NULL without weights */
+    candidate *drawn;     /* (candidate_count) those of the epoch; `candidates` without weights */
+    int64_t *starts;      /* (most batches + 1) the one of these with which each batch begins */
+    int64_t *indices;     /* (the most pairs of a batch) scratch */
+    int64_t index_count;
+} bucketing;
 
 static int compare(const void *left, const void *right) {
     const candidate *a = left, *b = right;
@@ -224,10 +239,11 @@ static int compare(const void *left, const void *right) {
 
 /* Takes the pairs of an epoch by their weights. One that comes again is drawn anew: the copies do
  * not stand together. */
-static void choose(wg_translation_batches *b, uint64_t seed) {
+static void choose(bucketing *b, uint64_t seed) {
     wg_generator generator = {.seed = seed, .offset = CHOOSING};
-    wg__mixture_fill(&b->mixture, &generator, b->candidate_count, b->chosen);
-    const uint64_t pairs = (uint64_t)wg_sentence_pairs_count(b->pairs);
+    const wg_batches_options weighted = {.sources = b->sources, .weights = b->weights};
+    wg__weigh_examples(&weighted, b->source_ends, b->candidate_count, &generator, b->chosen);
+    const uint64_t pairs = (uint64_t)wg_dataset_documents(b->pairs);
     uint64_t copy = 0;
     for (int64_t i = 0; i < b->candidate_count; i++) {
         const bool again = i > 0 && b->chosen[i] <= b->chosen[i - 1];
@@ -239,7 +255,7 @@ static void choose(wg_translation_batches *b, uint64_t seed) {
 
 /* Cuts the pairs of an epoch, which are in order, into batches as large as they may be: a batch is
  * as wide as its last pair. The number of batches. */
-static int64_t cut(wg_translation_batches *b) {
+static int64_t cut(bucketing *b) {
     int64_t count = 0;
     b->starts[0] = 0;
     for (int64_t i = 1; i <= b->candidate_count; i++) {
@@ -252,48 +268,52 @@ static int64_t cut(wg_translation_batches *b) {
 
 /* Makes the batches of an epoch. Without weights the lengths in their order are those of every
  * epoch, and so are the cuts. */
-static int64_t make_epoch(void *context, const wg_data_position *position) {
-    wg_translation_batches *b = context;
-    const uint64_t seed = wg__chance_of_epoch(position).seed;
+static int plan(void *context, wg_epoch *epoch) {
+    bucketing *b = context;
+    const uint64_t seed = epoch->generator.seed;
     if (b->chosen)
         choose(b, seed);
     else
         for (int64_t i = 0; i < b->candidate_count; i++)
             b->drawn[i].draw = wg_random_bits(seed, ORDERING, b->drawn[i].pair);
     qsort(b->drawn, (size_t)b->candidate_count, sizeof *b->drawn, compare);
-    return cut(b);
+    epoch->examples = cut(b);
+    return 0;
 }
 
-int wg_translation_batches_next(wg_translation_batches *batches, wg_translation_batch *batch) {
-    if (!batches)
-        return -1;
-    const wg_data_position before = batches->epochs.position;
-    const int64_t *start = batches->starts + wg__epochs_example(&batches->epochs);
-    const int64_t count = start[1] - start[0];
-    for (int64_t i = 0; i < count; i++)
-        batches->indices[i] = batches->drawn[start[0] + i].pair;
-    wg__epochs_advance(&batches->epochs);
-    if (wg_translation_batch_read(batches->pairs, &batches->tokens, count, batches->indices,
-                                  batch) == 0)
-        return 0;
-    wg__epochs_return(&batches->epochs, before);
-    return -1;
+/* Notes the pairs of a batch. */
+static void take(void *context, int64_t row, const wg_example *example) {
+    bucketing *b = context;
+    const int64_t *start = b->starts + example->index;
+    (void)row; /* there is one */
+    b->index_count = start[1] - start[0];
+    for (int64_t i = 0; i < b->index_count; i++)
+        b->indices[i] = b->drawn[start[0] + i].pair;
 }
 
-int64_t wg_translation_batches_count(const wg_translation_batches *batches) {
-    return batches ? batches->epochs.count : 0;
+static int build(void *context, int64_t count, const wg_example *examples, void *batch) {
+    const bucketing *b = context;
+    (void)count;
+    (void)examples;
+    return wg_translation_batch_read(b->pairs, &b->tokens, b->index_count, b->indices, batch);
 }
 
-int64_t wg_translation_batches_left_out(const wg_translation_batches *batches) {
-    return batches ? wg_sentence_pairs_count(batches->pairs) - batches->candidate_count : 0;
+static void free_bucketing(void *context) {
+    bucketing *b = context;
+    if (b->drawn != b->candidates)
+        wg__free(b->drawn);
+    wg__free(b->candidates);
+    wg__free(b->chosen);
+    wg__free(b->weights);
+    wg__free(b->source_ends);
+    wg__free(b->starts);
+    wg__free(b->indices);
+    wg__free(b);
 }
 
-wg_data_position wg_translation_batches_position(const wg_translation_batches *batches) {
-    return batches ? batches->epochs.position : (wg_data_position){0};
-}
-
-int wg_translation_batches_seek(wg_translation_batches *batches, const wg_data_position *position) {
-    return batches && position ? wg__epochs_seek(&batches->epochs, WHERE, position) : -1;
+int64_t wg_translation_batches_left_out(const wg_batches *batches) {
+    const bucketing *b = batches ? wg__batches_context(batches) : NULL;
+    return b ? wg_dataset_documents(b->pairs) - b->candidate_count : 0;
 }
 
 /* ---- Making them ---- */
@@ -310,9 +330,9 @@ static int check(const wg_translation_batch_options *options) {
     return 0;
 }
 
-static int add_candidate(wg_translation_batches *b, int64_t pair) {
-    const int64_t source = wg_sentence_pairs_length(b->pairs, WG_SOURCE, pair);
-    const int64_t target = wg_sentence_pairs_length(b->pairs, WG_TARGET, pair);
+static int add_candidate(bucketing *b, int64_t pair) {
+    const int64_t source = pair_length(b->pairs, WG_SOURCE, pair);
+    const int64_t target = pair_length(b->pairs, WG_TARGET, pair);
     const int64_t longer = (source > target ? source : target) + 1;
     if (source < 0 || target < 0)
         return -1;
@@ -322,18 +342,17 @@ static int add_candidate(wg_translation_batches *b, int64_t pair) {
     return 0;
 }
 
-static int find_candidates(wg_translation_batches *b) {
-    const wg__token_view *view = wg__sentence_pairs_view(b->pairs);
-    const int64_t pairs = wg_sentence_pairs_count(b->pairs);
+static int find_candidates(bucketing *b) {
+    const int64_t pairs = wg_dataset_documents(b->pairs);
     if (pairs > UINT32_MAX)
         return wg_fail(WG_ERROR_ARGUMENT, WHERE, "%lld pairs are more than 2^32", (long long)pairs);
     b->candidates = wg__alloc((size_t)pairs * sizeof *b->candidates);
-    if (!b->candidates || wg__mixture_of(&b->mixture, view) < 0)
+    if (!b->candidates)
         return -1;
-    for (int64_t i = 0; i < pairs; i++) {
+    for (int64_t i = 0, source = 0; i < pairs; i++) {
         if (add_candidate(b, i) < 0)
             return -1;
-        wg__mixture_reach(&b->mixture, view, i + 1, b->candidate_count);
+        wg__note_source_ends(b->pairs, i + 1, b->candidate_count, &source, b->source_ends);
     }
     if (b->candidate_count > 0)
         return 0;
@@ -343,61 +362,60 @@ static int find_candidates(wg_translation_batches *b) {
 
 /* Each batch but the last has as many pairs at least as fit if all of them are of the longest; and
  * no pair has less than two tokens a side. */
-static int allocate(wg_translation_batches *b) {
+static int allocate(bucketing *b) {
     const int64_t count = b->candidate_count;
     const int64_t least = b->options.tokens / b->options.longest, largest = b->options.tokens / 2;
-    const size_t size = (size_t)count;
-    b->most = (count + least - 1) / least;
-    b->starts = wg__alloc((size_t)(b->most + 1) * sizeof *b->starts);
+    const size_t size = (size_t)count, most = (size_t)((count + least - 1) / least);
+    b->starts = wg__alloc((most + 1) * sizeof *b->starts);
     b->indices = wg__alloc((size_t)(largest < count ? largest : count) * sizeof *b->indices);
     b->drawn = b->candidates;
     if (!b->starts || !b->indices)
         return -1;
-    if (b->mixture.sources == 0)
+    if (b->sources == 0)
         return 0;
     b->chosen = wg__alloc(size * sizeof *b->chosen);
     b->drawn = wg__alloc(size * sizeof *b->drawn);
     return b->chosen && b->drawn ? 0 : -1;
 }
 
-static int prepare(wg_translation_batches *b) {
-    if (check(&b->options) < 0 || find_candidates(b) < 0 || allocate(b) < 0 ||
-        wg__epochs_begin(&b->epochs, b->most, b->options.seed) < 0)
+static int copy_weights(bucketing *b) {
+    const double *weights = wg_dataset_weights(b->pairs);
+    if (!weights)
+        return 0;
+    b->sources = wg_dataset_sources(b->pairs);
+    b->weights = wg__alloc((size_t)b->sources * sizeof *b->weights);
+    b->source_ends = wg__calloc((size_t)b->sources, sizeof *b->source_ends);
+    if (!b->weights || !b->source_ends)
         return -1;
-    wg__epochs_make(&b->epochs, make_epoch, b);
+    memcpy(b->weights, weights, (size_t)b->sources * sizeof *b->weights);
     return 0;
 }
 
-wg_translation_batches *wg_translation_batches_new(const wg_sentence_pairs *pairs,
-                                                   const wg_translation_tokens *tokens,
-                                                   const wg_translation_batch_options *options) {
-    wg_translation_batches *batches = pairs && tokens ? wg__calloc(1, sizeof *batches) : NULL;
-    if (!batches)
-        return NULL;
-    batches->pairs = pairs;
-    batches->tokens = *tokens;
-    if (options)
-        batches->options = *options;
-    if (batches->options.tokens == 0)
-        batches->options.tokens = 4096;
-    if (batches->options.longest == 0)
-        batches->options.longest = 128;
-    if (prepare(batches) == 0)
-        return batches;
-    wg_translation_batches_free(batches);
-    return NULL;
+static int prepare(bucketing *b) {
+    if (check(&b->options) < 0 || copy_weights(b) < 0 || find_candidates(b) < 0)
+        return -1;
+    return allocate(b);
 }
 
-void wg_translation_batches_free(wg_translation_batches *batches) {
-    if (!batches)
-        return;
-    if (batches->drawn != batches->candidates)
-        wg__free(batches->drawn);
-    wg__free(batches->candidates);
-    wg__free(batches->chosen);
-    wg__mixture_clear(&batches->mixture);
-    wg__free(batches->starts);
-    wg__epochs_clear(&batches->epochs);
-    wg__free(batches->indices);
-    wg__free(batches);
+wg_batches *wg_translation_batches_new(const wg_dataset *pairs, const wg_translation_tokens *tokens,
+                                       const wg_translation_batch_options *options) {
+    bucketing *b = pairs && tokens ? wg__calloc(1, sizeof *b) : NULL;
+    if (!b)
+        return NULL;
+    b->pairs = pairs;
+    b->tokens = *tokens;
+    if (options)
+        b->options = *options;
+    if (b->options.tokens == 0)
+        b->options.tokens = 4096;
+    if (b->options.longest == 0)
+        b->options.longest = 128;
+    if (prepare(b) < 0) {
+        free_bucketing(b);
+        return NULL;
+    }
+    return wg_batches_new(
+        &(wg_batch_source){
+            .context = b, .build = build, .plan = plan, .take = take, .free = free_bucketing},
+        &(wg_batches_options){.batch = 1, .seed = b->options.seed});
 }

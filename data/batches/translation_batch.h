@@ -6,14 +6,13 @@
  *
  * Pairs of like length stand together: a batch has as many as fit with their padding into so many
  * tokens a side. In each epoch the pairs of equal lengths change neighbours, and the batches come
- * in a shuffled order. Where a run stands is three integers, so that a resumed run sees the same
- * batches, bit for bit. Of a pair its lengths are in memory, 16 bytes (40 with weights); its tokens
- * are read when its batch is made. */
+ * in a shuffled order. Of a pair its lengths are in memory, 16 bytes (40 with weights); its tokens
+ * are read when its batch is built. */
 #ifndef WG_DATA_BATCHES_TRANSLATION_BATCH_H
 #define WG_DATA_BATCHES_TRANSLATION_BATCH_H
 
-#include "position.h"
-#include "../dataset/sentence_pairs.h"
+#include "../dataset/dataset.h"
+#include "batches.h"
 
 WG_BEGIN_DECLS
 
@@ -38,9 +37,9 @@ typedef struct wg_translation_batch {
 } wg_translation_batch;
 
 /* Fills `batch` with these pairs. [scope; INDEX, MEMORY; FORMAT, IO] */
-WG_API int wg_translation_batch_read(const wg_sentence_pairs *pairs,
-                                     const wg_translation_tokens *tokens, int64_t count,
-                                     const int64_t *indices, wg_translation_batch *batch);
+WG_API int wg_translation_batch_read(const wg_dataset *pairs, const wg_translation_tokens *tokens,
+                                     int64_t count, const int64_t *indices,
+                                     wg_translation_batch *batch);
 
 /* Sources alone, B rows of ids, as translation takes them: (B, S) i64 and keep as above.
  * [scope; MEMORY] */
@@ -48,38 +47,23 @@ WG_API int wg_translation_sources(int64_t count, const wg_token_list *rows,
                                   const wg_translation_tokens *tokens, wg_tensor **source,
                                   wg_tensor **keep);
 
-typedef struct wg_translation_batches wg_translation_batches;
-
 typedef struct wg_translation_batch_options {
     int64_t tokens;  /* of a side in a batch, with padding, at most; 0: 4096 */
     int64_t longest; /* pairs with more tokens in a side, the end included, are left out; 0: 128 */
     uint64_t seed;   /* of all choices */
 } wg_translation_batch_options;
 
-/* Batches of pairs, which must outlive them, and whose sources' weights are those of this moment:
- * with weights, an epoch has as many pairs as there are, of each source as many as its weight asks.
- * Freed with wg_translation_batches_free.
- * [ARGUMENT for options out of range, a batch that does not hold one sentence of the longest, or
- * pairs that are all too long; MEMORY; as reading pairs] */
-WG_API wg_translation_batches *wg_translation_batches_new(
-    const wg_sentence_pairs *pairs, const wg_translation_tokens *tokens,
-    const wg_translation_batch_options *options);
-WG_API void wg_translation_batches_free(wg_translation_batches *batches);
+/* Batches (wg_translation_batch) of pairs, which must outlive them; an example of wg_batches is a
+ * whole batch of pairs. With weights, which are those of this moment, an epoch has as many pairs as
+ * there are, of each source as many as its weight asks, and a few batches more or less than
+ * another. [ARGUMENT for options out of range, a batch that does not hold one sentence of the
+ * longest, or pairs that are all too long; MEMORY; as reading pairs] */
+WG_API wg_batches *wg_translation_batches_new(const wg_dataset *pairs,
+                                              const wg_translation_tokens *tokens,
+                                              const wg_translation_batch_options *options);
 
-/* Fills `batch` with the next one. [scope] 0 or -1 */
-WG_API int wg_translation_batches_next(wg_translation_batches *batches,
-                                       wg_translation_batch *batch);
-
-/* Batches in this epoch (with weights, the next may have a few more or less); pairs that are left
- * out, as they are too long. */
-WG_API int64_t wg_translation_batches_count(const wg_translation_batches *batches);
-WG_API int64_t wg_translation_batches_left_out(const wg_translation_batches *batches);
-
-/* Where the next batch begins (`next` counts batches), and going there; the seed is part of it.
- * [ARGUMENT] */
-WG_API wg_data_position wg_translation_batches_position(const wg_translation_batches *batches);
-WG_API int wg_translation_batches_seek(wg_translation_batches *batches,
-                                       const wg_data_position *position);
+/* Pairs that are left out, as they are too long. */
+WG_API int64_t wg_translation_batches_left_out(const wg_batches *batches);
 
 WG_END_DECLS
 

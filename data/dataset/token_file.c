@@ -1,27 +1,30 @@
-/* Token files: see token_file.h. token_about.c has what they say about themselves. */
+/* Token files: see token_file.h. */
 #include "data/dataset/token_file.h"
 
+#include <jansson.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #include "base/array.h"
 #include "base/string_table.h"
-#include "data/dataset/token_about.h"
 #include "io/checkpoint/file.h"
 #include "tensor/internal.h"
 
 #define WHERE "token_file"
+#define FORMAT_NAME "wengert tokens"
+enum { VERSION = 1 };
 
-/* What of a file is in memory at most. */
+/* The most that is in memory of the tokens of a file, and of its starts. */
 enum { TOKEN_BYTES = 8 << 20, START_BYTES = 4 << 20 };
 
-void wg__token_file_hold(wg__token_file *file) {
-    file->references++;
+static bool is_of_sentences(const wg__token_file *file) {
+    return file->rules.kind != WG_TEXT_STREAM;
 }
 
 void wg__token_file_release(wg__token_file *file) {
-    if (!file || --file->references > 0)
+    if (!file || --file->refcount > 0)
         return;
     wg__column_free(file->tokens);
     wg__column_free(file->sentences);
@@ -38,7 +41,7 @@ void wg__token_file_release(wg__token_file *file) {
 static wg__token_file *new_file(void) {
     wg__token_file *file = wg__calloc(1, sizeof *file);
     if (file)
-        file->references = 1;
+        file->refcount = 1;
     return file;
 }
 
@@ -61,7 +64,7 @@ static int create_columns(wg__token_file *file) {
         !(file->documents = wg__column_create(file->file, "/documents", 8)) ||
         wg__column_push(file->documents, 0) < 0)
         return -1;
-    if (!file->rules.sentences)
+    if (!is_of_sentences(file))
         return 0;
     file->sentences = wg__column_create(file->file, "/sentences", 8);
     return file->sentences ? wg__column_push(file->sentences, 0) : -1;
@@ -123,7 +126,7 @@ int wg__token_file_end_sentence(wg__token_file *file) {
 }
 
 int wg__token_file_end_document(wg__token_file *file, int64_t bytes) {
-    const bool sentences = file->rules.sentences;
+    const bool sentences = is_of_sentences(file);
     if (sentences && wg__token_file_open_sentences(file) == 0)
         return 0;
     wg__token_source *source = &file->sources[file->source_count - 1];
@@ -134,10 +137,147 @@ int wg__token_file_end_document(wg__token_file *file, int64_t bytes) {
     return wg__column_push(file->documents, file->document);
 }
 
+/* The most documents or bytes of a text, so that sums do not overflow. */
+#define MOST (INT64_C(1) << 44)
+
+/* ---- /about: writing ---- */
+
+static json_t *source_to_json(const wg__token_source *s) {
+    return json_pack("{s:s, s:I, s:I, s:[I, I], s:[I, I]}", "path", s->path, "bytes",
+                     (json_int_t)s->bytes, "modified", (json_int_t)s->modified, "documents",
+                     (json_int_t)s->documents[0], (json_int_t)s->documents[1], "text_bytes",
+                     (json_int_t)s->text_bytes[0], (json_int_t)s->text_bytes[1]);
+}
+
+static json_t *to_json(const wg__token_file *file) {
+    const wg__token_rules *rules = &file->rules;
+    json_t *sources = json_array();
+    for (int64_t i = 0; i < file->source_count; i++)
+        json_array_append_new(sources, source_to_json(&file->sources[i]));
+    return json_pack("{s:s, s:i, s:b, s:b, s:i, s:f, s:f, s:f, s:I, s:I, s:o}", "format",
+                     FORMAT_NAME, "version", VERSION, "sentences", is_of_sentences(file), "pairs",
+                     rules->kind == WG_TEXT_PAIRS, "text_format", (int)rules->format, "begin",
+                     rules->begin, "cut", rules->cut, "end", rules->end, "vocabulary",
+                     (json_int_t)file->vocabulary, "fingerprint", (json_int_t)file->fingerprint,
+                     "sources", sources);
+}
+
+static int put_about(wg__token_file *file) {
+    json_t *about = to_json(file);
+    char *text = about ? json_dumps(about, JSON_INDENT(1) | JSON_REAL_PRECISION(17)) : NULL;
+    json_decref(about);
+    if (!text) /* only a path that is not UTF-8 has no JSON */
+        return wg_fail(WG_ERROR_ARGUMENT, WHERE, "the path of a text is not UTF-8");
+    const int status = wg_checkpoint_put_text(file->file, "/about", text);
+    free(text);
+    return status;
+}
+
+/* ---- /about: reading ---- */
+
+static int refuse(const wg__token_file *file, const char *reason) {
+    return wg_fail(WG_ERROR_FORMAT, WHERE, "%s: %s", file->file->path, reason);
+}
+
+static bool is_number(json_int_t number) {
+    return number >= 0 && number <= MOST;
+}
+
+static int read_source(wg__token_file *file, json_t *json) {
+    const char *path;
+    json_int_t bytes, modified, documents[2], text_bytes[2];
+    if (json_unpack(json, "{s:s, s:I, s:I, s:[I, I], s:[I, I]}", "path", &path, "bytes", &bytes,
+                    "modified", &modified, "documents", &documents[0], &documents[1], "text_bytes",
+                    &text_bytes[0], &text_bytes[1]) < 0 ||
+        !is_number(documents[0]) || !is_number(documents[1]) || !is_number(text_bytes[0]) ||
+        !is_number(text_bytes[1]))
+        return refuse(file, "/about has a source without its numbers");
+    const wg__text_map text = {.length = bytes, .modified = modified};
+    if (wg__token_file_begin_source(file, path, &text) < 0)
+        return -1;
+    wg__token_source *source = &file->sources[file->source_count - 1];
+    for (int part = 0; part < WG__TOKEN_PARTS; part++) {
+        source->documents[part] = documents[part];
+        source->text_bytes[part] = text_bytes[part];
+    }
+    return 0;
+}
+
+static int read_about(wg__token_file *file, json_t *about) {
+    wg__token_rules *rules = &file->rules;
+    const char *format;
+    int version, text_format, sentences, pairs = false; /* older files do not have "pairs" */
+    json_int_t vocabulary, fingerprint;
+    json_t *sources;
+    if (json_unpack(about, "{s:s, s:i}", "format", &format, "version", &version) < 0 ||
+        strcmp(format, FORMAT_NAME) != 0)
+        return refuse(file, "it is no token file");
+    if (version != VERSION)
+        return wg_fail(WG_ERROR_FORMAT, WHERE,
+                       "%s is a token file of version %d; this program knows version %d",
+                       file->file->path, version, VERSION);
+    if (json_unpack(about, "{s:b, s?b, s:i, s:F, s:F, s:F, s:I, s:I, s:o}", "sentences", &sentences,
+                    "pairs", &pairs, "text_format", &text_format, "begin", &rules->begin, "cut",
+                    &rules->cut, "end", &rules->end, "vocabulary", &vocabulary, "fingerprint",
+                    &fingerprint, "sources", &sources) < 0 ||
+        !json_is_array(sources) || (pairs && (!sentences || json_array_size(sources) % 2 != 0)) ||
+        vocabulary < 1 || vocabulary > INT32_MAX)
+        return refuse(file, "/about lacks a field of a token file, or has a wrong one");
+    rules->kind = pairs ? WG_TEXT_PAIRS : sentences ? WG_TEXT_SENTENCES : WG_TEXT_STREAM;
+    rules->format = (wg_sentence_format)text_format;
+    file->vocabulary = vocabulary;
+    file->fingerprint = (uint64_t)fingerprint;
+    for (size_t i = 0; i < json_array_size(sources); i++)
+        if (read_source(file, json_array_get(sources, i)) < 0)
+            return -1;
+    return 0;
+}
+
+static int get_about(wg__token_file *file) {
+    if (!wg_checkpoint_has(file->file, "/about"))
+        return refuse(file, "it is an HDF5 file, but no token file");
+    char *text = wg_checkpoint_get_text(file->file, "/about");
+    json_t *about = text ? json_loads(text, 0, NULL) : NULL;
+    int status = -1;
+    if (text)
+        status = about ? read_about(file, about) : refuse(file, "/about is no JSON");
+    json_decref(about);
+    wg_text_free(text);
+    return status;
+}
+
+/* ---- Comparing ---- */
+
+static bool same_rules(const wg__token_rules *a, const wg__token_rules *b) {
+    return a->kind == b->kind && a->format == b->format && a->begin == b->begin &&
+           a->cut == b->cut && a->end == b->end;
+}
+
+static bool source_found(const wg__token_source *source, const char *path) {
+    struct stat status;
+    return stat(path, &status) == 0 && status.st_size == source->bytes &&
+           status.st_mtim.tv_sec * INT64_C(1000000000) + status.st_mtim.tv_nsec == source->modified;
+}
+
+const char *wg__token_file_differs(const wg__token_file *file, const wg__token_rules *rules,
+                                   const wg_tokenizer *tokenizer, int count,
+                                   const char *const *paths) {
+    if (!same_rules(&file->rules, rules))
+        return "it is for another kind of model, or another part was held out";
+    if (file->fingerprint != wg__tokenizer_fingerprint(tokenizer))
+        return "the tokenizer is another one";
+    if (file->source_count != count)
+        return "the texts are others";
+    for (int i = 0; i < count; i++)
+        if (!source_found(&file->sources[i], paths[i]))
+            return "the texts are others, or have changed";
+    return NULL;
+}
+
 /* ---- Reading ---- */
 
 static int open_columns(wg__token_file *file) {
-    const bool sentences = file->rules.sentences;
+    const bool sentences = is_of_sentences(file);
     file->tokens = wg__column_open(file->file, "/tokens", file->vocabulary, TOKEN_BYTES);
     if (!file->tokens)
         return -1;
@@ -166,13 +306,12 @@ static int end_columns(wg__token_file *file) {
 }
 
 int wg__token_file_finish(wg__token_file *file) {
-    if (end_columns(file) < 0 || wg__token_about_put(file) < 0 ||
-        wg__checkpoint_turn(file->file) < 0)
+    if (end_columns(file) < 0 || put_about(file) < 0 || wg__checkpoint_turn(file->file) < 0)
         return -1;
     return open_columns(file);
 }
 
-bool wg_tokens_found(const char *path) {
+bool wg_dataset_is_token_file(const char *path) {
     static const char signature[8] = {'\x89', 'H', 'D', 'F', '\r', '\n', '\x1a', '\n'};
     char begin[sizeof signature];
     struct stat status;
@@ -207,7 +346,7 @@ static int check_starts(wg__token_file *file, const char *name, wg__column *star
 }
 
 static int check(wg__token_file *file) {
-    const bool sentences = file->rules.sentences, pairs = file->rules.pairs;
+    const bool sentences = is_of_sentences(file), pairs = file->rules.kind == WG_TEXT_PAIRS;
     int64_t documents = 0;
     for (int64_t i = 0; i < file->source_count; i++)
         for (int part = 0; part < WG__TOKEN_PARTS; part++)
@@ -231,7 +370,7 @@ wg__token_file *wg__token_file_open(const char *path) {
     if (!file)
         return NULL;
     file->file = wg_checkpoint_open(path);
-    if (file->file && wg__token_about_get(file) == 0 && open_columns(file) == 0 && check(file) == 0)
+    if (file->file && get_about(file) == 0 && open_columns(file) == 0 && check(file) == 0)
         return file;
     wg__token_file_release(file);
     return NULL;
@@ -241,7 +380,7 @@ int64_t wg__token_file_document(wg__token_file *file, int64_t document) {
     const int64_t start = wg__column_at(file->documents, document);
     if (start >= 0)
         return start;
-    return file->rules.sentences ? file->sentence_count : file->token_count;
+    return is_of_sentences(file) ? file->sentence_count : file->token_count;
 }
 
 int64_t wg__token_file_sentence(wg__token_file *file, int64_t sentence) {
@@ -253,7 +392,7 @@ wg__text_map *wg__token_file_text(wg__token_file *file, int64_t index, const cha
     wg__token_source *source = &file->sources[index];
     if (source->text.bytes)
         return &source->text;
-    if (!wg__token_source_found(source, source->path)) {
+    if (!source_found(source, source->path)) {
         wg_fail(WG_ERROR_STATE, where,
                 "%s is gone or has changed since it was tokenised; its text is in no token file",
                 source->path);

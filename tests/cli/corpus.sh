@@ -78,7 +78,7 @@ echo 'One more line.' >>b.txt
 gpt kept.log --corpus a.txt b.txt --tokenizer t.json --tokens kept.h5 --out kept-run.h5 --overwrite
 check 'a text that changed is tokenised anew' eval \
     'test $code = 0 && grep -q "kept.h5 is made anew: the texts are others, or have changed" err'
-refuses 'tokens do not go over another file' 'a.txt is there and is no token file' pretrain gpt \
+refuses 'tokens do not go over another file' 'a.txt exists and is no token file' pretrain gpt \
     --config gpt.json --corpus b.txt --tokenizer t.json --tokens a.txt --out bad.h5
 
 size=$(wc -c <tokens.h5)

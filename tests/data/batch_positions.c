@@ -16,12 +16,12 @@
 typedef struct texts {
     word_corpus words; /* of BERT and GLM */
     wg_tokenizer *tokenizer;
-    wg_token_stream *stream;
-    wg_sentence_pairs *pairs;
+    wg_dataset *stream;
+    wg_dataset *pairs;
 } texts;
 
 /* Forty pairs of 1 to 10 words. */
-static wg_sentence_pairs *make_pairs(const wg_tokenizer *tokenizer) {
+static wg_dataset *make_pairs(const wg_tokenizer *tokenizer) {
     static char source[4096], target[4096];
     char *s = source, *t = target;
     for (int i = 0; i < 40; i++) {
@@ -32,7 +32,8 @@ static wg_sentence_pairs *make_pairs(const wg_tokenizer *tokenizer) {
         s += sprintf(s, "\n");
         t += sprintf(t, "\n");
     }
-    return wg_sentence_pairs_from_texts(source, target, tokenizer, NULL);
+    return wg_dataset_from_text(source, -1, target, tokenizer,
+                                &(wg_dataset_options){.kind = WG_TEXT_PAIRS});
 }
 
 static texts make_texts(void) {
@@ -40,15 +41,16 @@ static texts make_texts(void) {
     static char text[2048];
     for (int i = 0, used = 0; i < 300; i++)
         used += sprintf(text + used, "w%d ", i);
-    t.stream = wg_token_stream_from_text(text, -1, t.tokenizer, NULL);
+    t.stream = wg_dataset_from_text(text, -1, NULL, t.tokenizer,
+                                    &(wg_dataset_options){.kind = WG_TEXT_STREAM});
     t.pairs = make_pairs(t.tokenizer);
     assert_no_error();
     return t;
 }
 
 static void free_texts(texts t) {
-    wg_sentence_pairs_free(t.pairs);
-    wg_token_stream_free(t.stream);
+    wg_dataset_free(t.pairs);
+    wg_dataset_free(t.stream);
     wg_tokenizer_free(t.tokenizer);
     word_corpus_free(t.words);
 }
@@ -60,27 +62,15 @@ enum { MOST_TENSORS = 6 };
 typedef struct builder {
     const char *name;
     const char *beyond; /* what is said of a place outside an epoch */
-    void *(*begin)(const texts *t, uint64_t seed);
-    void (*free)(void *batches);
-    int (*next)(void *batches, wg_tensor *tensors[MOST_TENSORS]); /* NULL: there are no more */
-    wg_data_position (*position)(const void *batches);
-    int (*seek)(void *batches, const wg_data_position *position);
+    wg_batches *(*begin)(const texts *t, uint64_t seed);
+    int (*next)(wg_batches *batches, wg_tensor *tensors[MOST_TENSORS]); /* NULL: no more */
 } builder;
 
-/* Functions of one of them, as the table has them; what is in a batch follows. */
+/* Takes a batch of one of them, as the table has it; its tensors follow. */
 #define BUILDER(kind, ...)                                                                         \
-    static void kind##_free(void *batches) {                                                       \
-        wg_##kind##_batches_free(batches);                                                         \
-    }                                                                                              \
-    static wg_data_position kind##_position(const void *batches) {                                 \
-        return wg_##kind##_batches_position(batches);                                              \
-    }                                                                                              \
-    static int kind##_seek(void *batches, const wg_data_position *position) {                      \
-        return wg_##kind##_batches_seek(batches, position);                                        \
-    }                                                                                              \
-    static int kind##_next(void *batches, wg_tensor *tensors[MOST_TENSORS]) {                      \
+    static int kind##_next(wg_batches *batches, wg_tensor *tensors[MOST_TENSORS]) {                \
         wg_##kind##_batch batch;                                                                   \
-        if (wg_##kind##_batches_next(batches, &batch) < 0)                                         \
+        if (wg_batches_next(batches, &batch) < 0)                                                  \
             return -1;                                                                             \
         wg_tensor *const all[MOST_TENSORS] = {__VA_ARGS__};                                        \
         memcpy(tensors, all, sizeof all);                                                          \
@@ -95,12 +85,12 @@ BUILDER(causal, batch.ids, batch.labels)
 BUILDER(t5, batch.input_ids, batch.labels)
 BUILDER(translation, batch.source, batch.target, batch.labels)
 
-static void *bert_begin(const texts *t, uint64_t seed) {
+static wg_batches *bert_begin(const texts *t, uint64_t seed) {
     return wg_bert_batches_new(t->words.corpus, t->words.tokenizer,
                                &(wg_bert_batch_options){.batch = 7, .sequence = 32, .seed = seed});
 }
 
-static void *glm_begin(const texts *t, uint64_t seed) {
+static wg_batches *glm_begin(const texts *t, uint64_t seed) {
     return wg_glm_batches_new(t->words.corpus, t->words.tokenizer,
                               &(wg_glm_batch_options){.batch = 7,
                                                       .sequence = 32,
@@ -109,17 +99,17 @@ static void *glm_begin(const texts *t, uint64_t seed) {
                                                       .document_share = 0.25});
 }
 
-static void *causal_begin(const texts *t, uint64_t seed) {
+static wg_batches *causal_begin(const texts *t, uint64_t seed) {
     return wg_causal_batches_new(
         t->stream, &(wg_causal_batch_options){.batch = 7, .sequence = 16, .seed = seed});
 }
 
-static void *t5_begin(const texts *t, uint64_t seed) {
+static wg_batches *t5_begin(const texts *t, uint64_t seed) {
     return wg_t5_batches_new(t->stream, t->tokenizer,
                              &(wg_t5_batch_options){.batch = 7, .sequence = 16, .seed = seed});
 }
 
-static void *translation_begin(const texts *t, uint64_t seed) {
+static wg_batches *translation_begin(const texts *t, uint64_t seed) {
     wg_translation_tokens tokens;
     if (wg_translation_tokens_of(t->tokenizer, &tokens) < 0)
         return NULL;
@@ -129,16 +119,11 @@ static void *translation_begin(const texts *t, uint64_t seed) {
 }
 
 #define ROW(kind, told)                                                                            \
-    {                                                                                              \
-        .name = #kind, .beyond = told, .begin = kind##_begin, .free = kind##_free,                 \
-        .next = kind##_next, .position = kind##_position, .seek = kind##_seek                      \
-    }
+    { .name = #kind, .beyond = told, .begin = kind##_begin, .next = kind##_next }
 
 static const builder builders[] = {
-    ROW(bert, "example 100000 of an epoch of"),
-    ROW(glm, "example 100000 of an epoch of"),
-    ROW(causal, "window 100000"),
-    ROW(t5, "window 100000"),
+    ROW(bert, "example 100000 of an epoch of"),      ROW(glm, "example 100000 of an epoch of"),
+    ROW(causal, "example 100000 of an epoch of"),    ROW(t5, "example 100000 of an epoch of"),
     ROW(translation, "was the corpus another one?"),
 };
 
@@ -147,7 +132,7 @@ static const char *builder_name(int index) {
 }
 
 /* A number that the whole of the next batch goes into. */
-static uint64_t next_hash(const builder *b, void *batches) {
+static uint64_t next_hash(const builder *b, wg_batches *batches) {
     wg_scope scope;
     wg_scope_begin(&scope);
     wg_tensor *tensors[MOST_TENSORS];
@@ -168,22 +153,22 @@ START_TEST(a_resumed_run_sees_the_same_batches_over_the_ends_of_epochs) {
     enum { BATCHES = 60 };
     const builder *b = &builders[_i];
     texts t = make_texts();
-    void *batches = b->begin(&t, 11);
+    wg_batches *batches = b->begin(&t, 11);
     uint64_t hashes[BATCHES];
     wg_data_position places[BATCHES];
     for (int k = 0; k < BATCHES; k++) {
-        places[k] = b->position(batches);
+        places[k] = wg_batches_position(batches);
         hashes[k] = next_hash(b, batches);
         ck_assert(k == 0 || hashes[k] != hashes[k - 1]);
     }
     ck_assert_int_ge(places[BATCHES - 1].epoch, 2);
-    b->free(batches);
+    wg_batches_free(batches);
     for (int k = 0; k < BATCHES; k += 7) {
         batches = b->begin(&t, 999); /* the place has the seed */
-        ck_assert_int_eq(b->seek(batches, &places[k]), 0);
+        ck_assert_int_eq(wg_batches_seek(batches, &places[k]), 0);
         for (int j = k; j < BATCHES; j++)
             ck_assert_uint_eq(next_hash(b, batches), hashes[j]);
-        b->free(batches);
+        wg_batches_free(batches);
     }
     free_texts(t);
 }
@@ -192,17 +177,17 @@ END_TEST
 START_TEST(seeds_and_epochs_give_other_batches) {
     const builder *b = &builders[_i];
     texts t = make_texts();
-    void *batches = b->begin(&t, 0);
+    wg_batches *batches = b->begin(&t, 0);
     const uint64_t first = next_hash(b, batches);
     const struct {
         wg_data_position place;
         bool same;
     } cases[] = {{{0, 0, 0}, true}, {{0, 1, 0}, false}, {{1, 0, 0}, false}, {{0, 0, 0}, true}};
     for (size_t i = 0; i < WG_COUNT(cases); i++) {
-        ck_assert_int_eq(b->seek(batches, &cases[i].place), 0);
+        ck_assert_int_eq(wg_batches_seek(batches, &cases[i].place), 0);
         ck_assert_int_eq(next_hash(b, batches) == first, cases[i].same);
     }
-    b->free(batches);
+    wg_batches_free(batches);
     free_texts(t);
 }
 END_TEST
@@ -210,17 +195,17 @@ END_TEST
 START_TEST(a_position_outside_the_epoch_is_refused_and_changes_nothing) {
     const builder *b = &builders[_i];
     texts t = make_texts();
-    void *batches = b->begin(&t, 5), *untouched = b->begin(&t, 5);
-    ck_assert_int_eq(b->seek(batches, &(wg_data_position){0, 3, 100000}), -1);
+    wg_batches *batches = b->begin(&t, 5), *untouched = b->begin(&t, 5);
+    ck_assert_int_eq(wg_batches_seek(batches, &(wg_data_position){0, 3, 100000}), -1);
     assert_error(WG_ERROR_ARGUMENT, b->beyond);
-    ck_assert_int_eq(b->seek(batches, &(wg_data_position){0, 0, -1}), -1);
+    ck_assert_int_eq(wg_batches_seek(batches, &(wg_data_position){0, 0, -1}), -1);
     assert_error(WG_ERROR_ARGUMENT, "-1");
-    ck_assert_int_eq(b->seek(batches, &(wg_data_position){0, -1, 0}), -1);
+    ck_assert_int_eq(wg_batches_seek(batches, &(wg_data_position){0, -1, 0}), -1);
     assert_error(WG_ERROR_ARGUMENT, "-1");
     for (int k = 0; k < 10; k++)
         ck_assert_uint_eq(next_hash(b, batches), next_hash(b, untouched));
-    b->free(batches);
-    b->free(untouched);
+    wg_batches_free(batches);
+    wg_batches_free(untouched);
     free_texts(t);
 }
 END_TEST
@@ -230,9 +215,9 @@ END_TEST
 START_TEST(a_batch_that_finds_no_memory_can_be_asked_for_again) {
     const builder *b = &builders[_i];
     texts t = make_texts();
-    void *untouched = b->begin(&t, 3);
+    wg_batches *untouched = b->begin(&t, 3);
     const uint64_t wanted = next_hash(b, untouched);
-    b->free(untouched);
+    wg_batches_free(untouched);
     const int64_t live = wg_alloc_get_stats().live_blocks;
     int failures = 0;
     bool done = false;
@@ -241,8 +226,9 @@ START_TEST(a_batch_that_finds_no_memory_can_be_asked_for_again) {
         wg_scope_begin(&scope);
         wg_tensor *tensors[MOST_TENSORS];
         wg_alloc_fail_after(n);
-        void *batches = b->begin(&t, 3);
-        const wg_data_position start = batches ? b->position(batches) : (wg_data_position){0};
+        wg_batches *batches = b->begin(&t, 3);
+        const wg_data_position start =
+            batches ? wg_batches_position(batches) : (wg_data_position){0};
         done = batches && b->next(batches, tensors) == 0;
         wg_alloc_fail_after(-1);
         wg_scope_end(&scope, NULL);
@@ -251,11 +237,11 @@ START_TEST(a_batch_that_finds_no_memory_can_be_asked_for_again) {
             failures++;
         }
         if (batches && !done) {
-            const wg_data_position now = b->position(batches);
+            const wg_data_position now = wg_batches_position(batches);
             ck_assert_mem_eq(&now, &start, sizeof now);
             ck_assert_uint_eq(next_hash(b, batches), wanted);
         }
-        b->free(batches);
+        wg_batches_free(batches);
         ck_assert_int_eq(wg_alloc_get_stats().live_blocks, live);
     }
     ck_assert_int_gt(failures, 3);

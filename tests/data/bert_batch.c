@@ -14,9 +14,9 @@
 /* ---- A corpus in which each token tells its place ---- */
 
 /* The document in which a token of the corpus stands. */
-static int64_t document_of(const wg_corpus *corpus, int64_t token) {
+static int64_t document_of(const wg_dataset *corpus, int64_t token) {
     int64_t d = 0;
-    while (wg_corpus_sentence_start(corpus, wg_corpus_document_start(corpus, d + 1)) <= token)
+    while (wg_dataset_sentence_start(corpus, wg_dataset_document_start(corpus, d + 1)) <= token)
         d++;
     return d;
 }
@@ -94,14 +94,14 @@ static void assert_layout(const view *v, const int64_t *ids, int64_t row) {
 
 START_TEST(sequences_are_cls_first_sep_second_sep_and_padding) {
     word_corpus w = word_corpus_of(12, 40, 9);
-    wg_bert_batches *batches = wg_bert_batches_new(
+    wg_batches *batches = wg_bert_batches_new(
         w.corpus, w.tokenizer, &(wg_bert_batch_options){.batch = 8, .sequence = 48, .seed = 3});
     int64_t padded = 0;
     for (int k = 0; k < 40; k++) {
         wg_scope step;
         wg_scope_begin(&step);
         wg_bert_batch batch;
-        ck_assert_int_eq(wg_bert_batches_next(batches, &batch), 0);
+        ck_assert_int_eq(wg_batches_next(batches, &batch), 0);
         view v = view_of(&batch);
         int64_t *ids = restored(&v), tokens = 0;
         for (int64_t row = 0; row < v.rows; row++) {
@@ -115,17 +115,17 @@ START_TEST(sequences_are_cls_first_sep_second_sep_and_padding) {
         wg_scope_end(&step, NULL);
     }
     ck_assert_int_gt(padded, 0);
-    wg_bert_batches_free(batches);
+    wg_batches_free(batches);
     word_corpus_free(w);
 }
 END_TEST
 
 START_TEST(a_batch_has_the_documented_shapes_and_dtypes) {
     word_corpus w = word_corpus_of(4, 20, 5);
-    wg_bert_batches *batches = wg_bert_batches_new(
-        w.corpus, w.tokenizer, &(wg_bert_batch_options){.batch = 3, .sequence = 16});
+    wg_batches *batches = wg_bert_batches_new(w.corpus, w.tokenizer,
+                                              &(wg_bert_batch_options){.batch = 3, .sequence = 16});
     wg_bert_batch batch;
-    ck_assert_int_eq(wg_bert_batches_next(batches, &batch), 0);
+    ck_assert_int_eq(wg_batches_next(batches, &batch), 0);
     wg_tensor *const ids[] = {batch.input_ids, batch.token_type_ids, batch.attention_mask};
     for (int i = 0; i < 3; i++) {
         ck_assert_int_eq(wg_tensor_ndim(ids[i]), 2);
@@ -138,7 +138,7 @@ START_TEST(a_batch_has_the_documented_shapes_and_dtypes) {
     ck_assert_int_eq(wg_tensor_count(batch.masked_labels), wg_tensor_count(batch.masked_positions));
     ck_assert_int_eq(wg_tensor_ndim(batch.next_sentence_labels), 1);
     ck_assert_int_eq(wg_tensor_size(batch.next_sentence_labels, 0), 3);
-    wg_bert_batches_free(batches);
+    wg_batches_free(batches);
     word_corpus_free(w);
 }
 END_TEST
@@ -147,14 +147,14 @@ END_TEST
 
 START_TEST(a_random_second_segment_is_from_another_document_and_a_next_one_follows) {
     word_corpus w = word_corpus_of(10, 60, 7);
-    wg_bert_batches *batches = wg_bert_batches_new(
+    wg_batches *batches = wg_bert_batches_new(
         w.corpus, w.tokenizer, &(wg_bert_batch_options){.batch = 16, .sequence = 32, .seed = 1});
     int64_t random = 0, rows = 0;
     for (int k = 0; k < 120; k++) {
         wg_scope step;
         wg_scope_begin(&step);
         wg_bert_batch batch;
-        ck_assert_int_eq(wg_bert_batches_next(batches, &batch), 0);
+        ck_assert_int_eq(wg_batches_next(batches, &batch), 0);
         view v = view_of(&batch);
         int64_t *ids = restored(&v);
         for (int64_t row = 0; row < v.rows; row++, rows++) {
@@ -174,18 +174,18 @@ START_TEST(a_random_second_segment_is_from_another_document_and_a_next_one_follo
     double share = (double)random / (double)rows, deviation = sqrt(0.25 / (double)rows);
     ck_assert_double_gt(share, 0.5 - 4 * deviation);
     ck_assert_double_lt(share, 0.54 + 4 * deviation);
-    wg_bert_batches_free(batches);
+    wg_batches_free(batches);
     word_corpus_free(w);
 }
 END_TEST
 
 START_TEST(half_of_the_seconds_are_random_even_where_sentences_are_long) {
     word_corpus w = word_corpus_of(20, 120, 60); /* most are longer than the target of 13 */
-    wg_bert_batches *batches = wg_bert_batches_new(
+    wg_batches *batches = wg_bert_batches_new(
         w.corpus, w.tokenizer,
         &(wg_bert_batch_options){.batch = 1500, .sequence = 16, .short_share = -1, .seed = 8});
     wg_bert_batch batch;
-    ck_assert_int_eq(wg_bert_batches_next(batches, &batch), 0);
+    ck_assert_int_eq(wg_batches_next(batches, &batch), 0);
     view v = view_of(&batch);
     int64_t random = 0;
     for (int64_t row = 0; row < v.rows; row++)
@@ -193,21 +193,21 @@ START_TEST(half_of_the_seconds_are_random_even_where_sentences_are_long) {
     /* At most 20 of about 1600 examples stand alone at the end of a document. */
     ck_assert_double_gt((double)random, 750 - 4 * sqrt(375));
     ck_assert_double_lt((double)random, 750 + 4 * sqrt(375) + 10);
-    wg_bert_batches_free(batches);
+    wg_batches_free(batches);
     word_corpus_free(w);
 }
 END_TEST
 
 START_TEST(an_epoch_goes_through_every_token_once) {
     word_corpus w = word_corpus_of(5, 101, 1); /* sentences of one word: nothing is truncated */
-    wg_bert_batches *batches = wg_bert_batches_new(
-        w.corpus, w.tokenizer, &(wg_bert_batch_options){.batch = 1, .sequence = 24});
-    int64_t examples = wg_bert_batches_examples(batches);
+    wg_batches *batches = wg_bert_batches_new(w.corpus, w.tokenizer,
+                                              &(wg_bert_batch_options){.batch = 1, .sequence = 24});
+    int64_t examples = wg_batches_examples(batches);
     int *seen = calloc((size_t)w.words, sizeof *seen);
     for (int64_t k = 0; k < examples; k++) {
-        ck_assert_int_eq(wg_bert_batches_position(batches).epoch, 0);
+        ck_assert_int_eq(wg_batches_position(batches).epoch, 0);
         wg_bert_batch batch;
-        ck_assert_int_eq(wg_bert_batches_next(batches, &batch), 0);
+        ck_assert_int_eq(wg_batches_next(batches, &batch), 0);
         view v = view_of(&batch);
         int64_t *ids = restored(&v);
         pair p = pair_of(ids, v.length);
@@ -219,20 +219,20 @@ START_TEST(an_epoch_goes_through_every_token_once) {
     }
     for (int64_t i = 0; i < w.words; i++)
         ck_assert_int_eq(seen[i], 1);
-    ck_assert_int_eq(wg_bert_batches_position(batches).epoch, 1);
-    ck_assert_int_eq(wg_bert_batches_position(batches).next, 0);
+    ck_assert_int_eq(wg_batches_position(batches).epoch, 1);
+    ck_assert_int_eq(wg_batches_position(batches).next, 0);
     free(seen);
-    wg_bert_batches_free(batches);
+    wg_batches_free(batches);
     word_corpus_free(w);
 }
 END_TEST
 
 START_TEST(one_in_ten_examples_has_a_shorter_target) {
     word_corpus w = word_corpus_of(10, 3000, 1);
-    wg_bert_batches *batches = wg_bert_batches_new(
+    wg_batches *batches = wg_bert_batches_new(
         w.corpus, w.tokenizer, &(wg_bert_batch_options){.batch = 1000, .sequence = 32});
     wg_bert_batch batch;
-    ck_assert_int_eq(wg_bert_batches_next(batches, &batch), 0);
+    ck_assert_int_eq(wg_batches_next(batches, &batch), 0);
     view v = view_of(&batch);
     int64_t shorter = 0;
     for (int64_t row = 0; row < v.rows; row++)
@@ -241,17 +241,17 @@ START_TEST(one_in_ten_examples_has_a_shorter_target) {
     double expected = 0.1 * 27 / 28 * 1000, deviation = sqrt(expected * 0.9);
     ck_assert_double_gt((double)shorter, expected - 4 * deviation);
     ck_assert_double_lt((double)shorter, expected + 4 * deviation + 20);
-    wg_bert_batches_free(batches);
+    wg_batches_free(batches);
     batches = wg_bert_batches_new(
         w.corpus, w.tokenizer,
         &(wg_bert_batch_options){.batch = 500, .sequence = 32, .short_share = -1});
-    ck_assert_int_eq(wg_bert_batches_next(batches, &batch), 0);
+    ck_assert_int_eq(wg_batches_next(batches, &batch), 0);
     v = view_of(&batch);
     shorter = 0;
     for (int64_t row = 0; row < v.rows; row++)
         shorter += !v.attention[row * v.length + v.length - 1];
     ck_assert_int_lt(shorter, 20);
-    wg_bert_batches_free(batches);
+    wg_batches_free(batches);
     word_corpus_free(w);
 }
 END_TEST
@@ -291,14 +291,14 @@ static void assert_mask_count(const view *v, int64_t most) {
 
 START_TEST(masking_is_eighty_ten_ten_of_fifteen_percent) {
     word_corpus w = word_corpus_of(20, 200, 12);
-    wg_bert_batches *batches = wg_bert_batches_new(
+    wg_batches *batches = wg_bert_batches_new(
         w.corpus, w.tokenizer, &(wg_bert_batch_options){.batch = 32, .sequence = 60, .seed = 9});
     mask_counts c = {0};
     for (int k = 0; k < 100; k++) {
         wg_scope step;
         wg_scope_begin(&step);
         wg_bert_batch batch;
-        ck_assert_int_eq(wg_bert_batches_next(batches, &batch), 0);
+        ck_assert_int_eq(wg_batches_next(batches, &batch), 0);
         view v = view_of(&batch);
         count_masks(&v, &c);
         assert_mask_count(&v, 9);
@@ -310,18 +310,18 @@ START_TEST(masking_is_eighty_ten_ten_of_fifteen_percent) {
     assert_share(c.kept, c.chosen, 0.1);
     assert_share(c.replaced, c.chosen, 0.1);
     ck_assert_double_eq_tol((double)c.chosen / (double)c.tokens, 0.15, 0.005);
-    wg_bert_batches_free(batches);
+    wg_batches_free(batches);
     word_corpus_free(w);
 }
 END_TEST
 
 START_TEST(every_place_is_masked_as_often_as_any_other) {
     word_corpus w = word_corpus_of(10, 3000, 1);
-    wg_bert_batches *batches = wg_bert_batches_new(
+    wg_batches *batches = wg_bert_batches_new(
         w.corpus, w.tokenizer,
         &(wg_bert_batch_options){.batch = 2000, .sequence = 16, .short_share = -1, .seed = 5});
     wg_bert_batch batch;
-    ck_assert_int_eq(wg_bert_batches_next(batches, &batch), 0);
+    ck_assert_int_eq(wg_batches_next(batches, &batch), 0);
     view v = view_of(&batch);
     int64_t masked[16] = {0}, present[16] = {0};
     for (int64_t i = 0; i < v.rows * v.length; i++)
@@ -330,27 +330,27 @@ START_TEST(every_place_is_masked_as_often_as_any_other) {
         masked[v.places[i] % 16]++;
     for (int t = 1; t < 15; t++)
         assert_share(masked[t], present[t], (double)v.masked / (13.0 * (double)v.rows));
-    wg_bert_batches_free(batches);
+    wg_batches_free(batches);
     word_corpus_free(w);
 }
 END_TEST
 
 START_TEST(max_predictions_limits_the_masks_of_a_sequence) {
     word_corpus w = word_corpus_of(4, 50, 5);
-    wg_bert_batches *batches = wg_bert_batches_new(
+    wg_batches *batches = wg_bert_batches_new(
         w.corpus, w.tokenizer,
         &(wg_bert_batch_options){
             .batch = 8, .sequence = 32, .masked_share = 0.9, .max_predictions = 3});
     wg_bert_batch batch;
-    ck_assert_int_eq(wg_bert_batches_next(batches, &batch), 0);
+    ck_assert_int_eq(wg_batches_next(batches, &batch), 0);
     ck_assert_int_le(wg_tensor_count(batch.masked_positions), 24);
-    wg_bert_batches_free(batches);
+    wg_batches_free(batches);
     batches = wg_bert_batches_new(
         w.corpus, w.tokenizer,
         &(wg_bert_batch_options){.batch = 8, .sequence = 32, .masked_share = 1});
-    ck_assert_int_eq(wg_bert_batches_next(batches, &batch), 0);
+    ck_assert_int_eq(wg_batches_next(batches, &batch), 0);
     ck_assert_int_eq(wg_tensor_count(batch.masked_positions), batch.tokens - 3 * 8);
-    wg_bert_batches_free(batches);
+    wg_batches_free(batches);
     word_corpus_free(w);
 }
 END_TEST
@@ -365,11 +365,11 @@ static uint64_t hash_of(const wg_bert_batch *batch) {
     return hash_of_tensors(WG_COUNT(all), all);
 }
 
-static uint64_t next_hash(wg_bert_batches *batches) {
+static uint64_t next_hash(wg_batches *batches) {
     wg_scope step;
     wg_scope_begin(&step);
     wg_bert_batch batch;
-    ck_assert_int_eq(wg_bert_batches_next(batches, &batch), 0);
+    ck_assert_int_eq(wg_batches_next(batches, &batch), 0);
     uint64_t hash = hash_of(&batch);
     wg_scope_end(&step, NULL);
     return hash;
@@ -377,13 +377,13 @@ static uint64_t next_hash(wg_bert_batches *batches) {
 
 START_TEST(batches_are_the_same_on_every_machine) {
     word_corpus w = word_corpus_of(6, 30, 6);
-    wg_bert_batches *batches = wg_bert_batches_new(
+    wg_batches *batches = wg_bert_batches_new(
         w.corpus, w.tokenizer, &(wg_bert_batch_options){.batch = 8, .sequence = 32, .seed = 42});
     uint64_t hash = 0;
     for (int k = 0; k < 10; k++)
         hash ^= next_hash(batches);
     ck_assert_uint_eq(hash, UINT64_C(80428024308835467));
-    wg_bert_batches_free(batches);
+    wg_batches_free(batches);
     word_corpus_free(w);
 }
 END_TEST

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "data/dataset/corpus.h"
-#include "data/dataset/sentences.h"
+#include "data/dataset/dataset.h"
+#include "data/dataset/read_text.h"
 #include "data/tokenizer/wordpiece.h"
 #include "base/alloc.h"
 #include "tests/support/testing.h"
@@ -20,27 +20,27 @@ static wg_tokenizer *letters(void) {
     return tokenizer;
 }
 
-static wg_corpus *corpus_of(const char *text, wg_corpus_format format) {
+static wg_dataset *corpus_of(const char *text, wg_sentence_format format) {
     wg_tokenizer *tokenizer = letters();
-    wg_corpus *corpus =
-        wg_corpus_from_text(text, -1, tokenizer, &(wg_corpus_options){.format = format});
+    wg_dataset *corpus =
+        wg_dataset_from_text(text, -1, NULL, tokenizer, &(wg_dataset_options){.format = format});
     wg_tokenizer_free(tokenizer);
     return corpus;
 }
 
 /* Writes the corpus as text: sentences end in " / ", documents in " // ". */
-static const char *text_of(const wg_corpus *corpus) {
+static const char *text_of(const wg_dataset *corpus) {
     static char text[8192];
     wg_tokenizer *tokenizer = letters();
     size_t used = 0;
     text[0] = '\0';
-    for (int64_t d = 0; d < wg_corpus_documents(corpus); d++) {
-        for (int64_t s = wg_corpus_document_start(corpus, d);
-             s < wg_corpus_document_start(corpus, d + 1); s++) {
+    for (int64_t d = 0; d < wg_dataset_documents(corpus); d++) {
+        for (int64_t s = wg_dataset_document_start(corpus, d);
+             s < wg_dataset_document_start(corpus, d + 1); s++) {
             int32_t ids[512];
-            int64_t first = wg_corpus_sentence_start(corpus, s);
-            int64_t count = wg_corpus_sentence_start(corpus, s + 1) - first;
-            ck_assert_int_eq(wg_corpus_read(corpus, first, count, ids), 0);
+            int64_t first = wg_dataset_sentence_start(corpus, s);
+            int64_t count = wg_dataset_sentence_start(corpus, s + 1) - first;
+            ck_assert_int_eq(wg_dataset_read(corpus, first, count, ids), 0);
             char *sentence = wg_tokenizer_decode(tokenizer, ids, count, NULL);
             used += (size_t)snprintf(text + used, sizeof text - used, "%s / ", sentence);
             wg_text_free(sentence);
@@ -51,11 +51,11 @@ static const char *text_of(const wg_corpus *corpus) {
     return text;
 }
 
-static void assert_corpus(const char *text, wg_corpus_format format, const char *expected) {
-    wg_corpus *corpus = corpus_of(text, format);
+static void assert_corpus(const char *text, wg_sentence_format format, const char *expected) {
+    wg_dataset *corpus = corpus_of(text, format);
     assert_no_error();
     ck_assert_str_eq(text_of(corpus), expected);
-    wg_corpus_free(corpus);
+    wg_dataset_free(corpus);
 }
 
 /* `marked` has a | at the end of every sentence but the last, with the space after it. */
@@ -117,21 +117,26 @@ END_TEST
 
 START_TEST(plain_text_has_wrapped_lines_paragraphs_and_documents) {
     assert_corpus("One two\nthree. Four\nfive.\n\nSix.\n\n\n\nSeven\n \t\n  * * *\n\neight.\n",
-                  WG_CORPUS_PLAIN, "one two three. / four five. / six. / / seven / eight. / / ");
+                  WG_SENTENCES_PLAIN, "one two three. / four five. / six. / / seven / eight. / / ");
 }
 END_TEST
 
 START_TEST(one_sentence_a_line_has_blank_lines_between_documents) {
-    assert_corpus("One two. Three.\r\nfour\r\n\r\n\r\nFive.\r\n", WG_CORPUS_SENTENCES,
+    assert_corpus("One two. Three.\r\nfour\r\n\r\n\r\nFive.\r\n", WG_SENTENCES_BY_LINE,
                   "one two. three. / four / / five. / / ");
 }
 END_TEST
 
 START_TEST(an_end_of_text_line_ends_a_document) {
-    assert_corpus("One.\n<|endoftext|>\nTwo.\n<|endoftext|>\n", WG_CORPUS_PLAIN,
+    assert_corpus("One.\n<|endoftext|>\nTwo.\n<|endoftext|>\n", WG_SENTENCES_PLAIN,
                   "one. / / two. / / ");
 }
 END_TEST
+
+static wg_sentence_format detected(const char *text) {
+    wg__text_map map = wg__text_map_of(text, -1);
+    return wg__detect_sentence_format(&map);
+}
 
 START_TEST(the_format_is_detected) {
     const char *wrapped = "It is a truth universally\nacknowledged, that a single\nman in "
@@ -139,10 +144,10 @@ START_TEST(the_format_is_detected) {
     const char *lines = "It is a truth.\nHe is not.\n\"Is he?\"\n\nNo.\n";
     const char *paragraphs = "It is a truth. He is not. It is so. Is he?\n\nNo. Yes. Oh.\n";
     const char *verse = "Shall I compare thee\nTo a summer's day?\nThou art more lovely\nAnd more";
-    ck_assert_int_eq(wg_corpus_detect(wrapped, (int64_t)strlen(wrapped)), WG_CORPUS_PLAIN);
-    ck_assert_int_eq(wg_corpus_detect(lines, (int64_t)strlen(lines)), WG_CORPUS_SENTENCES);
-    ck_assert_int_eq(wg_corpus_detect(paragraphs, (int64_t)strlen(paragraphs)), WG_CORPUS_PLAIN);
-    ck_assert_int_eq(wg_corpus_detect(verse, (int64_t)strlen(verse)), WG_CORPUS_PLAIN);
+    ck_assert_int_eq(detected(wrapped), WG_SENTENCES_PLAIN);
+    ck_assert_int_eq(detected(lines), WG_SENTENCES_BY_LINE);
+    ck_assert_int_eq(detected(paragraphs), WG_SENTENCES_PLAIN);
+    ck_assert_int_eq(detected(verse), WG_SENTENCES_PLAIN);
 }
 END_TEST
 
@@ -151,11 +156,11 @@ START_TEST(the_published_sample_is_one_sentence_a_line) {
     if (!path)
         return;
     wg_tokenizer *tokenizer = letters();
-    wg_corpus *corpus = wg_corpus_load(1, &path, tokenizer, NULL);
+    wg_dataset *corpus = wg_dataset_load(1, &path, tokenizer, NULL);
     assert_no_error();
-    ck_assert_int_eq(wg_corpus_documents(corpus), 3);
-    ck_assert_int_eq(wg_corpus_sentences(corpus), 31);
-    wg_corpus_free(corpus);
+    ck_assert_int_eq(wg_dataset_documents(corpus), 3);
+    ck_assert_int_eq(wg_dataset_sentences(corpus), 31);
+    wg_dataset_free(corpus);
     wg_tokenizer_free(tokenizer);
 }
 END_TEST
@@ -166,12 +171,12 @@ START_TEST(the_shipped_corpus_is_plain_text_of_many_documents) {
     snprintf(paths[1], sizeof paths[1], "%s",
              fixture("../../corpus/books/alice-in-wonderland.txt"));
     wg_tokenizer *tokenizer = letters();
-    wg_corpus *corpus = wg_corpus_load(2, (const char *[]){paths[0], paths[1]}, tokenizer, NULL);
+    wg_dataset *corpus = wg_dataset_load(2, (const char *[]){paths[0], paths[1]}, tokenizer, NULL);
     assert_no_error();
-    ck_assert_int_eq(wg_corpus_documents(corpus), 10 + 11);
-    ck_assert_int_gt(wg_corpus_sentences(corpus), 1500);
-    ck_assert_int_lt(wg_corpus_sentences(corpus), 5000);
-    wg_corpus_free(corpus);
+    ck_assert_int_eq(wg_dataset_documents(corpus), 10 + 11);
+    ck_assert_int_gt(wg_dataset_sentences(corpus), 1500);
+    ck_assert_int_lt(wg_dataset_sentences(corpus), 5000);
+    wg_dataset_free(corpus);
     wg_tokenizer_free(tokenizer);
 }
 END_TEST
@@ -187,23 +192,23 @@ START_TEST(text_without_marks_is_cut_into_documents) {
     static char text[8192];
     text[0] = '\0';
     append_times(text, "One. Two. Three.\n\n", 50); /* cut after 66, 66 and 18 sentences */
-    wg_corpus *corpus = corpus_of(text, WG_CORPUS_PLAIN);
-    ck_assert_int_eq(wg_corpus_documents(corpus), 3);
-    ck_assert_int_eq(wg_corpus_document_start(corpus, 1), 66);
-    ck_assert_int_eq(wg_corpus_document_start(corpus, 3), 150);
-    wg_corpus_free(corpus);
+    wg_dataset *corpus = corpus_of(text, WG_SENTENCES_PLAIN);
+    ck_assert_int_eq(wg_dataset_documents(corpus), 3);
+    ck_assert_int_eq(wg_dataset_document_start(corpus, 1), 66);
+    ck_assert_int_eq(wg_dataset_document_start(corpus, 3), 150);
+    wg_dataset_free(corpus);
     text[0] = '\0';
     append_times(text, "One. ", 130); /* one paragraph: cut at 128 */
-    corpus = corpus_of(text, WG_CORPUS_PLAIN);
-    ck_assert_int_eq(wg_corpus_documents(corpus), 2);
-    ck_assert_int_eq(wg_corpus_document_start(corpus, 1), 128);
-    wg_corpus_free(corpus);
+    corpus = corpus_of(text, WG_SENTENCES_PLAIN);
+    ck_assert_int_eq(wg_dataset_documents(corpus), 2);
+    ck_assert_int_eq(wg_dataset_document_start(corpus, 1), 128);
+    wg_dataset_free(corpus);
     text[0] = '\0';
     append_times(text, "One.\n", 130);
-    corpus = corpus_of(text, WG_CORPUS_DETECT);
-    ck_assert_int_eq(wg_corpus_documents(corpus), 3);
-    ck_assert_int_eq(wg_corpus_document_start(corpus, 2), 128);
-    wg_corpus_free(corpus);
+    corpus = corpus_of(text, WG_SENTENCES_DETECT);
+    ck_assert_int_eq(wg_dataset_documents(corpus), 3);
+    ck_assert_int_eq(wg_dataset_document_start(corpus, 2), 128);
+    wg_dataset_free(corpus);
 }
 END_TEST
 
@@ -212,10 +217,10 @@ START_TEST(text_with_marks_is_cut_nowhere_else) {
     text[0] = '\0';
     append_times(text, "One. ", 200);
     append_times(text, "\n\n\n\nTwo.\n", 1);
-    wg_corpus *corpus = corpus_of(text, WG_CORPUS_PLAIN);
-    ck_assert_int_eq(wg_corpus_documents(corpus), 2);
-    ck_assert_int_eq(wg_corpus_document_start(corpus, 1), 200);
-    wg_corpus_free(corpus);
+    wg_dataset *corpus = corpus_of(text, WG_SENTENCES_PLAIN);
+    ck_assert_int_eq(wg_dataset_documents(corpus), 2);
+    ck_assert_int_eq(wg_dataset_document_start(corpus, 1), 200);
+    wg_dataset_free(corpus);
 }
 END_TEST
 
@@ -229,60 +234,61 @@ START_TEST(tokens_of_large_vocabularies_are_kept_whole) {
         list[i] = tokens[i];
     }
     wg_tokenizer *tokenizer = wg_wordpiece_new(70000, list, NULL);
-    wg_corpus *corpus = wg_corpus_from_text("w69999 w65536 w1", -1, tokenizer, NULL);
+    wg_dataset *corpus = wg_dataset_from_text("w69999 w65536 w1", -1, NULL, tokenizer, NULL);
     int32_t ids[3];
-    ck_assert_int_eq(wg_corpus_read(corpus, 0, 3, ids), 0);
+    ck_assert_int_eq(wg_dataset_read(corpus, 0, 3, ids), 0);
     ck_assert_int_eq(ids[0], 69999);
     ck_assert_int_eq(ids[1], 65536);
     ck_assert_int_eq(ids[2], 1);
-    ck_assert_int_eq(wg_corpus_vocabulary(corpus), 70000);
-    ck_assert_int_eq(wg_corpus_read(corpus, 1, 3, ids), -1);
-    assert_error(WG_ERROR_INDEX, "tokens 1 to 4 of a corpus of 3");
-    wg_corpus_free(corpus);
+    ck_assert_int_eq(wg_dataset_vocabulary(corpus), 70000);
+    ck_assert_int_eq(wg_dataset_read(corpus, 1, 3, ids), -1);
+    assert_error(WG_ERROR_INDEX, "tokens 1 to 4 of a text of 3");
+    wg_dataset_free(corpus);
     wg_tokenizer_free(tokenizer);
 }
 END_TEST
 
 START_TEST(a_split_holds_every_nth_document_out) {
-    wg_corpus *corpus = corpus_of("a.\n\nb.\n\nc.\n\nd.\n\ne.\n\nf.\n\ng.\n", WG_CORPUS_SENTENCES);
-    wg_corpus *training, *held_out;
-    ck_assert_int_eq(wg_corpus_split(corpus, 0.34, &training, &held_out), 0);
+    wg_dataset *corpus =
+        corpus_of("a.\n\nb.\n\nc.\n\nd.\n\ne.\n\nf.\n\ng.\n", WG_SENTENCES_BY_LINE);
+    wg_dataset *training, *held_out;
+    ck_assert_int_eq(wg_dataset_split(corpus, 0.34, &training, &held_out), 0);
     ck_assert_str_eq(text_of(training), "a. / / b. / / d. / / e. / / g. / / ");
     ck_assert_str_eq(text_of(held_out), "c. / / f. / / ");
-    wg_corpus_free(training);
-    wg_corpus_free(held_out);
-    ck_assert_int_eq(wg_corpus_split(corpus, 0.01, &training, &held_out), 0);
+    wg_dataset_free(training);
+    wg_dataset_free(held_out);
+    ck_assert_int_eq(wg_dataset_split(corpus, 0.01, &training, &held_out), 0);
     ck_assert_str_eq(text_of(held_out), "c. / / f. / / ");
-    wg_corpus_free(training);
-    wg_corpus_free(held_out);
-    ck_assert_int_eq(wg_corpus_split(corpus, 0.6, &training, &held_out), -1);
-    assert_error(WG_ERROR_ARGUMENT, "a fraction of 0.6");
+    wg_dataset_free(training);
+    wg_dataset_free(held_out);
+    ck_assert_int_eq(wg_dataset_split(corpus, 0.6, &training, &held_out), -1);
+    assert_error(WG_ERROR_ARGUMENT, "a share of 0.6");
     ck_assert_ptr_null(training);
-    wg_corpus_free(corpus);
-    corpus = corpus_of("a.\n\nb.\n\nc.\n", WG_CORPUS_SENTENCES);
-    ck_assert_int_eq(wg_corpus_split(corpus, 0.5, &training, &held_out), -1);
+    wg_dataset_free(corpus);
+    corpus = corpus_of("a.\n\nb.\n\nc.\n", WG_SENTENCES_BY_LINE);
+    ck_assert_int_eq(wg_dataset_split(corpus, 0.5, &training, &held_out), -1);
     assert_error(WG_ERROR_ARGUMENT, "3 documents; four are needed");
-    wg_corpus_free(corpus);
+    wg_dataset_free(corpus);
 }
 END_TEST
 
 START_TEST(unigram_loss_is_the_cross_entropy_of_smoothed_counts) {
     const char *const tokens[] = {"[UNK]", "a", "b", "c"};
     wg_tokenizer *tokenizer = wg_wordpiece_new(4, tokens, NULL);
-    wg_corpus *corpus = wg_corpus_from_text("a a a b a b", -1, tokenizer, NULL);
+    wg_dataset *corpus = wg_dataset_from_text("a a a b a b", -1, NULL, tokenizer, NULL);
     /* Counts 0 4 2 0 of 6; with one added to each, 1 5 3 1 of 10. */
     double expected = -(log(0.5) + log(0.3) + log(0.1)) / 3;
     wg_tensor *wide = wg_from_array(WG_I64, WG_DIMS(3), (int64_t[]){1, 2, 3});
     wg_tensor *narrow = wg_from_array(WG_I32, WG_DIMS(3), (int32_t[]){1, 2, 3});
-    ck_assert_double_eq_tol(wg_corpus_unigram_loss(corpus, wide), expected, 1e-12);
-    ck_assert_double_eq_tol(wg_corpus_unigram_loss(corpus, narrow), expected, 1e-12);
-    ck_assert(isnan(wg_corpus_unigram_loss(corpus, wg_zeros(WG_I64, WG_DIMS(0)))));
+    ck_assert_double_eq_tol(wg_dataset_unigram_loss(corpus, wide, NULL), expected, 1e-12);
+    ck_assert_double_eq_tol(wg_dataset_unigram_loss(corpus, narrow, NULL), expected, 1e-12);
+    ck_assert(isnan(wg_dataset_unigram_loss(corpus, wg_zeros(WG_I64, WG_DIMS(0)), NULL)));
     assert_no_error();
-    ck_assert(isnan(wg_corpus_unigram_loss(corpus, wg_full(WG_I64, WG_DIMS(2), 4))));
+    ck_assert(isnan(wg_dataset_unigram_loss(corpus, wg_full(WG_I64, WG_DIMS(2), 4), NULL)));
     assert_error(WG_ERROR_INDEX, "label 4");
-    ck_assert(isnan(wg_corpus_unigram_loss(corpus, wg_ones(WG_F32, WG_DIMS(2)))));
+    ck_assert(isnan(wg_dataset_unigram_loss(corpus, wg_ones(WG_F32, WG_DIMS(2)), NULL)));
     assert_error(WG_ERROR_DTYPE, "f32");
-    wg_corpus_free(corpus);
+    wg_dataset_free(corpus);
     wg_tokenizer_free(tokenizer);
 }
 END_TEST
@@ -300,7 +306,7 @@ static const char *file_of(const char *name, const char *bytes, size_t length) {
 
 static void assert_refused(const char *path, wg_error_code code, const char *message) {
     wg_tokenizer *tokenizer = letters();
-    ck_assert_ptr_null(wg_corpus_load(1, &path, tokenizer, NULL));
+    ck_assert_ptr_null(wg_dataset_load(1, &path, tokenizer, NULL));
     assert_error(code, message);
     wg_tokenizer_free(tokenizer);
 }
@@ -319,11 +325,11 @@ END_TEST
 
 START_TEST(no_files_and_no_tokenizer_give_no_corpus) {
     wg_tokenizer *tokenizer = letters();
-    ck_assert_ptr_null(wg_corpus_load(0, NULL, tokenizer, NULL));
+    ck_assert_ptr_null(wg_dataset_load(0, NULL, tokenizer, NULL));
     assert_error(WG_ERROR_ARGUMENT, "no file");
-    ck_assert_ptr_null(wg_corpus_load(1, (const char *[]){"x"}, NULL, NULL));
+    ck_assert_ptr_null(wg_dataset_load(1, (const char *[]){"x"}, NULL, NULL));
     assert_no_error();
-    ck_assert_int_eq(wg_corpus_tokens(NULL), 0);
+    ck_assert_int_eq(wg_dataset_tokens(NULL), 0);
     wg_tokenizer_free(tokenizer);
 }
 END_TEST
@@ -331,12 +337,13 @@ END_TEST
 /* ---- Memory ---- */
 
 static bool load_and_split(const wg_tokenizer *tokenizer) {
-    wg_corpus *corpus = wg_corpus_from_text("a b.\n\nc.\n\nd.\n\ne.\n\nf", -1, tokenizer, NULL),
-              *training, *held_out;
-    bool done = wg_corpus_split(corpus, 0.5, &training, &held_out) == 0;
-    wg_corpus_free(corpus);
-    wg_corpus_free(training);
-    wg_corpus_free(held_out);
+    wg_dataset *corpus =
+                   wg_dataset_from_text("a b.\n\nc.\n\nd.\n\ne.\n\nf", -1, NULL, tokenizer, NULL),
+               *training, *held_out;
+    bool done = wg_dataset_split(corpus, 0.5, &training, &held_out) == 0;
+    wg_dataset_free(corpus);
+    wg_dataset_free(training);
+    wg_dataset_free(held_out);
     return done;
 }
 

@@ -15,7 +15,7 @@
 
 typedef struct world {
     wg_tokenizer *tokenizer;
-    wg_corpus *corpus;
+    wg_dataset *corpus;
     wg_glm_tokens tokens;
     int64_t words;
 } world;
@@ -129,9 +129,9 @@ static sequence sequence_of(const view *v, int64_t row, const wg_glm_tokens *t) 
     return s;
 }
 
-static wg_glm_batch next_batch(wg_glm_batches *batches) {
+static wg_glm_batch next_batch(wg_batches *batches) {
     wg_glm_batch batch;
-    ck_assert_int_eq(wg_glm_batches_next(batches, &batch), 0);
+    ck_assert_int_eq(wg_batches_next(batches, &batch), 0);
     return batch;
 }
 
@@ -228,16 +228,16 @@ END_TEST
 /* Of all objectives, and with sentences that are longer than a text may be. */
 START_TEST(every_token_of_an_epoch_is_in_part_a_or_in_part_b_once) {
     world w = world_of(7, 60, 40);
-    wg_glm_batches *batches = wg_glm_batches_new(
+    wg_batches *batches = wg_glm_batches_new(
         w.corpus, w.tokenizer,
         &(wg_glm_batch_options){
             .batch = 1, .sequence = 25, .sentence_share = 0.3, .document_share = 0.3});
     int *seen = calloc((size_t)w.words, sizeof *seen);
-    int64_t examples = wg_glm_batches_examples(batches), masks[3] = {0};
+    int64_t examples = wg_batches_examples(batches), masks[3] = {0};
     for (int64_t k = 0; k < examples; k++) {
         wg_scope step;
         wg_scope_begin(&step);
-        ck_assert_int_eq(wg_glm_batches_position(batches).epoch, 0);
+        ck_assert_int_eq(wg_batches_position(batches).epoch, 0);
         wg_glm_batch batch = next_batch(batches);
         view v = view_of(&batch);
         sequence s = sequence_of(&v, 0, &w.tokens);
@@ -253,18 +253,18 @@ START_TEST(every_token_of_an_epoch_is_in_part_a_or_in_part_b_once) {
     for (int64_t i = 0; i < w.words; i++)
         ck_assert_int_eq(seen[i], 1);
     ck_assert(masks[0] > 0 && masks[1] > 0 && masks[2] > 0);
-    ck_assert_int_eq(wg_glm_batches_position(batches).epoch, 1);
-    ck_assert_int_eq(wg_glm_batches_position(batches).next, 0);
+    ck_assert_int_eq(wg_batches_position(batches).epoch, 1);
+    ck_assert_int_eq(wg_batches_position(batches).next, 0);
     free(seen);
-    wg_glm_batches_free(batches);
+    wg_batches_free(batches);
     free_world(w);
 }
 END_TEST
 
 START_TEST(a_batch_has_the_documented_shapes_and_dtypes) {
     world w = world_of(3, 60, 5);
-    wg_glm_batches *batches = wg_glm_batches_new(
-        w.corpus, w.tokenizer, &(wg_glm_batch_options){.batch = 6, .sequence = 30});
+    wg_batches *batches = wg_glm_batches_new(w.corpus, w.tokenizer,
+                                             &(wg_glm_batch_options){.batch = 6, .sequence = 30});
     wg_glm_batch batch = next_batch(batches);
     const int64_t length = wg_tensor_size(batch.input_ids, 1);
     ck_assert_int_eq(length % 8, 0);
@@ -287,7 +287,7 @@ START_TEST(a_batch_has_the_documented_shapes_and_dtypes) {
     ck_assert_int_eq(v.targets, targets);
     for (int64_t i = 1; i < v.targets; i++)
         ck_assert_int_lt(v.places[i - 1], v.places[i]);
-    wg_glm_batches_free(batches);
+    wg_batches_free(batches);
     free_world(w);
 }
 END_TEST
@@ -320,7 +320,7 @@ static void add_row(statistics *c, const sequence *s) {
 
 static statistics count_spans(const world *w, const wg_glm_batch_options *options, int batches) {
     statistics c = {0};
-    wg_glm_batches *all = wg_glm_batches_new(w->corpus, w->tokenizer, options);
+    wg_batches *all = wg_glm_batches_new(w->corpus, w->tokenizer, options);
     for (int k = 0; k < batches; k++) {
         wg_scope step;
         wg_scope_begin(&step);
@@ -333,7 +333,7 @@ static statistics count_spans(const world *w, const wg_glm_batch_options *option
         }
         wg_scope_end(&step, NULL);
     }
-    wg_glm_batches_free(all);
+    wg_batches_free(all);
     return c;
 }
 
@@ -376,7 +376,7 @@ END_TEST
 /* Sentences of 1 to 7 words in turn: a span is one of them if it begins where one does. */
 START_TEST(whole_sentences_are_masked_until_it_is_fifteen_percent) {
     world w = world_of(5, 140, 7);
-    wg_glm_batches *batches = wg_glm_batches_new(
+    wg_batches *batches = wg_glm_batches_new(
         w.corpus, w.tokenizer,
         &(wg_glm_batch_options){.batch = 50, .sequence = 60, .sentence_share = 1});
     wg_glm_batch batch = next_batch(batches);
@@ -386,37 +386,37 @@ START_TEST(whole_sentences_are_masked_until_it_is_fifteen_percent) {
         ck_assert_int_eq(s.mask, w.tokens.sentence_mask);
         for (int64_t i = 0; i < s.lengths; i++) {
             int64_t sentence = 0;
-            while (wg_corpus_sentence_start(w.corpus, sentence) != s.firsts[i] - SPECIALS)
-                ck_assert_int_lt(sentence++, wg_corpus_sentences(w.corpus));
+            while (wg_dataset_sentence_start(w.corpus, sentence) != s.firsts[i] - SPECIALS)
+                ck_assert_int_lt(sentence++, wg_dataset_sentences(w.corpus));
             ck_assert_int_eq(s.spans[i], 1 + sentence % 7);
         }
         ck_assert_double_ge((double)s.masked, 0.15 * (double)s.count);
         ck_assert_double_lt((double)s.masked - 7, 0.15 * (double)s.count);
     }
-    wg_glm_batches_free(batches);
+    wg_batches_free(batches);
     free_world(w);
 }
 END_TEST
 
 START_TEST(a_text_of_one_sentence_is_masked_by_spans) {
     world w = world_of(20, 1, 1);
-    wg_glm_batches *batches =
+    wg_batches *batches =
         wg_glm_batches_new(w.corpus, w.tokenizer, &(wg_glm_batch_options){.sentence_share = 1});
     wg_glm_batch batch = next_batch(batches);
     view v = view_of(&batch);
     for (int64_t row = 0; row < v.rows; row++)
         ck_assert_int_eq(sequence_of(&v, row, &w.tokens).mask, MASK);
-    wg_glm_batches_free(batches);
+    wg_batches_free(batches);
     free_world(w);
 }
 END_TEST
 
 START_TEST(the_last_half_or_more_of_a_document_is_one_span_whose_end_is_told_at_its_end) {
     world w = world_of(10, 100, 1); /* texts of 40, 40 and 20 */
-    wg_glm_batches *batches = wg_glm_batches_new(
+    wg_batches *batches = wg_glm_batches_new(
         w.corpus, w.tokenizer,
         &(wg_glm_batch_options){.batch = 300, .sequence = 41, .document_share = 1});
-    ck_assert_int_eq(wg_glm_batches_examples(batches), 30);
+    ck_assert_int_eq(wg_batches_examples(batches), 30);
     wg_glm_batch batch = next_batch(batches);
     view v = view_of(&batch);
     int64_t untold = 0, least = 40, most = 0;
@@ -436,14 +436,14 @@ START_TEST(the_last_half_or_more_of_a_document_is_one_span_whose_end_is_told_at_
     ck_assert_int_eq(untold, 200);
     ck_assert_int_eq(least, 20);
     ck_assert_int_eq(most, 40);
-    wg_glm_batches_free(batches);
+    wg_batches_free(batches);
     free_world(w);
 }
 END_TEST
 
 START_TEST(objectives_are_mixed_as_their_shares_say) {
     world w = world_of(10, 1000, 3);
-    wg_glm_batches *batches = wg_glm_batches_new(
+    wg_batches *batches = wg_glm_batches_new(
         w.corpus, w.tokenizer,
         &(wg_glm_batch_options){
             .batch = 2000, .sequence = 24, .sentence_share = 0.3, .document_share = 0.2});
@@ -457,14 +457,14 @@ START_TEST(objectives_are_mixed_as_their_shares_say) {
     }
     assert_share(sentences, v.rows, 0.3);
     assert_share(documents, v.rows, 0.2);
-    wg_glm_batches_free(batches);
+    wg_batches_free(batches);
     free_world(w);
 }
 END_TEST
 
 START_TEST(a_table_that_finds_no_memory_says_so) {
     world w = world_of(6, 30, 6);
-    wg_glm_batches *batches =
+    wg_batches *batches =
         wg_glm_batches_new(w.corpus, w.tokenizer, &(wg_glm_batch_options){.sequence = 16});
     const wg_glm_batch batch = next_batch(batches);
     const int64_t live = wg_alloc_get_stats().live_blocks;
@@ -482,7 +482,7 @@ START_TEST(a_table_that_finds_no_memory_says_so) {
     }
     ck_assert_int_gt(failures, 2);
     wg_text_free(shown);
-    wg_glm_batches_free(batches);
+    wg_batches_free(batches);
     free_world(w);
 }
 END_TEST

@@ -7,7 +7,7 @@
 #include "data/batches/causal_batch.h"
 #include "data/tokenizer/characters.h"
 #include "data/batches/glm_batch.h"
-#include "data/dataset/mixture.h"
+#include "data/batches/builder.h"
 #include "data/tokenizer/wordpiece.h"
 #include "tests/support/testing.h"
 
@@ -41,13 +41,13 @@ static wg_tokenizer *words(void) {
     return tokenizer;
 }
 
-static wg_corpus *load(int count, const int *documents, const double *weights,
-                       const wg_tokenizer *tokenizer) {
-    wg_corpus *corpus = wg_corpus_load(count, write_files(count, documents), tokenizer,
-                                       &(wg_corpus_options){.format = WG_CORPUS_SENTENCES});
+static wg_dataset *load(int count, const int *documents, const double *weights,
+                        const wg_tokenizer *tokenizer) {
+    wg_dataset *corpus = wg_dataset_load(count, write_files(count, documents), tokenizer,
+                                         &(wg_dataset_options){.format = WG_SENTENCES_BY_LINE});
     assert_no_error();
     if (weights)
-        ck_assert_int_eq(wg_corpus_weigh(corpus, count, weights), 0);
+        ck_assert_int_eq(wg_dataset_weigh(corpus, count, weights), 0);
     return corpus;
 }
 
@@ -65,11 +65,11 @@ static int64_t count_of(const wg_tensor *ids, int64_t id) {
 START_TEST(an_epoch_has_of_each_source_as_many_as_its_weight_asks) {
     int64_t ends[] = {10, 10, 50}, order[50];
     double weights[] = {3, 7, 1};
-    const wg__mixture mixture = {.sources = 3, .ends = ends, .weights = weights};
+    const wg_batches_options mixture = {.sources = 3, .weights = weights};
     wg_generator generator = {.seed = 5};
     int counts[2][50] = {{0}};
     for (int epoch = 0; epoch < 2; epoch++) {
-        wg__mixture_fill(&mixture, &generator, 50, order);
+        wg__weigh_examples(&mixture, ends, 50, &generator, order);
         for (int i = 0; i < 50; i++)
             counts[epoch][order[i]]++;
         int first = 0, second = 0;
@@ -85,9 +85,6 @@ START_TEST(an_epoch_has_of_each_source_as_many_as_its_weight_asks) {
         ck_assert_int_eq(second, 12);
     }
     ck_assert_int_ne(memcmp(counts[0], counts[1], sizeof counts[0]), 0);
-    wg__mixture_fill(&(wg__mixture){0}, &generator, 50, order);
-    for (int i = 0; i < 50; i++)
-        ck_assert_int_eq(order[i], i);
 }
 END_TEST
 
@@ -96,27 +93,28 @@ END_TEST
 START_TEST(causal_windows_come_in_the_proportions_and_go_on_where_they_were) {
     const int documents[] = {20, 60};
     wg_tokenizer *tokenizer = wg_byte_new();
-    wg_token_stream *stream = wg_token_stream_load(2, write_files(2, documents), tokenizer, NULL);
+    wg_dataset *stream = wg_dataset_load(2, write_files(2, documents), tokenizer,
+                                         &(wg_dataset_options){.kind = WG_TEXT_STREAM});
     assert_no_error();
-    ck_assert_int_eq(wg_token_stream_weigh(stream, 2, (const double[]){3, 1}), 0);
+    ck_assert_int_eq(wg_dataset_weigh(stream, 2, (const double[]){3, 1}), 0);
     const wg_causal_batch_options options = {.batch = 8, .sequence = 16, .seed = 3};
-    wg_causal_batches *batches = wg_causal_batches_new(stream, &options);
-    wg_causal_batches *others = wg_causal_batches_new(stream, &options);
+    wg_batches *batches = wg_causal_batches_new(stream, &options);
+    wg_batches *others = wg_causal_batches_new(stream, &options);
     int64_t a = 0, b = 0;
-    while (wg_causal_batches_position(batches).epoch < 4) {
+    while (wg_batches_position(batches).epoch < 4) {
         wg_causal_batch batch, again;
-        const wg_data_position position = wg_causal_batches_position(batches);
-        ck_assert_int_eq(wg_causal_batches_next(batches, &batch), 0);
-        ck_assert_int_eq(wg_causal_batches_seek(others, &position), 0);
-        ck_assert_int_eq(wg_causal_batches_next(others, &again), 0);
+        const wg_data_position position = wg_batches_position(batches);
+        ck_assert_int_eq(wg_batches_next(batches, &batch), 0);
+        ck_assert_int_eq(wg_batches_seek(others, &position), 0);
+        ck_assert_int_eq(wg_batches_next(others, &again), 0);
         assert_close(again.ids, batch.ids, 0, 0);
         a += count_of(batch.ids, 'a');
         b += count_of(batch.ids, 'b');
     }
     ck_assert_double_eq_tol((double)a / (double)(a + b), 0.75, 0.01);
-    wg_causal_batches_free(batches);
-    wg_causal_batches_free(others);
-    wg_token_stream_free(stream);
+    wg_batches_free(batches);
+    wg_batches_free(others);
+    wg_dataset_free(stream);
     wg_tokenizer_free(tokenizer);
 }
 END_TEST
@@ -125,18 +123,18 @@ START_TEST(berts_first_segments_come_in_the_proportions_and_go_on_where_they_wer
     const int documents[] = {20, 30, 80};
     const double weights[] = {5, 2, 1};
     wg_tokenizer *tokenizer = words();
-    wg_corpus *all = load(3, documents, weights, tokenizer), *corpus, *held_out;
-    ck_assert_int_eq(wg_corpus_split(all, 0.1, &corpus, &held_out), 0);
+    wg_dataset *all = load(3, documents, weights, tokenizer), *corpus, *held_out;
+    ck_assert_int_eq(wg_dataset_split(all, 0.1, &corpus, &held_out), 0);
     const wg_bert_batch_options options = {.batch = 4, .sequence = 32, .seed = 3};
-    wg_bert_batches *batches = wg_bert_batches_new(corpus, tokenizer, &options);
-    wg_bert_batches *others = wg_bert_batches_new(corpus, tokenizer, &options);
+    wg_batches *batches = wg_bert_batches_new(corpus, tokenizer, &options);
+    wg_batches *others = wg_bert_batches_new(corpus, tokenizer, &options);
     int64_t counts[3] = {0}, total = 0;
-    while (wg_bert_batches_position(batches).epoch < 6) {
+    while (wg_batches_position(batches).epoch < 6) {
         wg_bert_batch batch, again;
-        const wg_data_position position = wg_bert_batches_position(batches);
-        ck_assert_int_eq(wg_bert_batches_next(batches, &batch), 0);
-        ck_assert_int_eq(wg_bert_batches_seek(others, &position), 0);
-        ck_assert_int_eq(wg_bert_batches_next(others, &again), 0);
+        const wg_data_position position = wg_batches_position(batches);
+        ck_assert_int_eq(wg_batches_next(batches, &batch), 0);
+        ck_assert_int_eq(wg_batches_seek(others, &position), 0);
+        ck_assert_int_eq(wg_batches_next(others, &again), 0);
         assert_close(again.input_ids, batch.input_ids, 0, 0);
         const int64_t *ids = wg_tensor_data(batch.input_ids);
         for (int row = 0; row < 4; row++) { /* a first segment is of one document */
@@ -154,11 +152,11 @@ START_TEST(berts_first_segments_come_in_the_proportions_and_go_on_where_they_wer
     ck_assert_int_gt(total, 1000);
     for (int i = 0; i < 3; i++)
         ck_assert_double_eq_tol((double)counts[i] / (double)total, weights[i] / 8, 0.02);
-    wg_bert_batches_free(batches);
-    wg_bert_batches_free(others);
-    wg_corpus_free(all);
-    wg_corpus_free(corpus);
-    wg_corpus_free(held_out);
+    wg_batches_free(batches);
+    wg_batches_free(others);
+    wg_dataset_free(all);
+    wg_dataset_free(corpus);
+    wg_dataset_free(held_out);
     wg_tokenizer_free(tokenizer);
 }
 END_TEST
@@ -166,25 +164,25 @@ END_TEST
 START_TEST(glms_texts_come_in_the_proportions_and_go_on_where_they_were) {
     const int documents[] = {20, 60};
     wg_tokenizer *tokenizer = words();
-    wg_corpus *corpus = load(2, documents, (const double[]){3, 1}, tokenizer);
+    wg_dataset *corpus = load(2, documents, (const double[]){3, 1}, tokenizer);
     const wg_glm_batch_options options = {.batch = 4, .sequence = 16, .seed = 3};
-    wg_glm_batches *batches = wg_glm_batches_new(corpus, tokenizer, &options);
-    wg_glm_batches *others = wg_glm_batches_new(corpus, tokenizer, &options);
+    wg_batches *batches = wg_glm_batches_new(corpus, tokenizer, &options);
+    wg_batches *others = wg_glm_batches_new(corpus, tokenizer, &options);
     int64_t a = 0, b = 0;
-    while (wg_glm_batches_position(batches).epoch < 4) {
+    while (wg_batches_position(batches).epoch < 4) {
         wg_glm_batch batch, again;
-        const wg_data_position position = wg_glm_batches_position(batches);
-        ck_assert_int_eq(wg_glm_batches_next(batches, &batch), 0);
-        ck_assert_int_eq(wg_glm_batches_seek(others, &position), 0);
-        ck_assert_int_eq(wg_glm_batches_next(others, &again), 0);
+        const wg_data_position position = wg_batches_position(batches);
+        ck_assert_int_eq(wg_batches_next(batches, &batch), 0);
+        ck_assert_int_eq(wg_batches_seek(others, &position), 0);
+        ck_assert_int_eq(wg_batches_next(others, &again), 0);
         assert_close(again.input_ids, batch.input_ids, 0, 0);
         a += count_of(batch.input_ids, wg_tokenizer_id(tokenizer, "a"));
         b += count_of(batch.input_ids, wg_tokenizer_id(tokenizer, "b"));
     }
     ck_assert_double_eq_tol((double)a / (double)(a + b), 0.75, 0.01);
-    wg_glm_batches_free(batches);
-    wg_glm_batches_free(others);
-    wg_corpus_free(corpus);
+    wg_batches_free(batches);
+    wg_batches_free(others);
+    wg_dataset_free(corpus);
     wg_tokenizer_free(tokenizer);
 }
 END_TEST

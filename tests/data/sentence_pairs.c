@@ -8,15 +8,14 @@
 
 #include "data/tokenizer/bpe.h"
 #include "data/tokenizer/characters.h"
-#include "data/dataset/corpus.h"
-#include "data/dataset/sentence_pairs.h"
-#include "data/dataset/token_stream.h"
+#include "data/dataset/dataset.h"
 #include "data/batches/translation_batch.h"
 #include "io/checkpoint/checkpoint.h"
 #include "base/alloc.h"
 #include "tests/support/damage.h"
 #include "tests/support/peak.h"
 #include "tests/support/testing.h"
+#include "tests/support/word_corpus.h"
 
 /* ---- Helpers ---- */
 
@@ -44,26 +43,23 @@ static void write_pairs(const char *name, int first, int end, const char *paths[
     }
 }
 
-static void assert_side(const wg_sentence_pairs *pairs, wg_side side, int64_t index,
-                        const char *wanted) {
+static void assert_side(const wg_dataset *pairs, wg_side side, int64_t index, const char *wanted) {
     int32_t ids[64];
-    const int64_t count = wg_sentence_pairs_length(pairs, side, index);
+    const int64_t count = side_of_pair(pairs, side, index, ids);
     ck_assert_int_eq(count, (int64_t)strlen(wanted));
-    ck_assert_int_eq(wg_sentence_pairs_read(pairs, side, index, ids), 0);
     for (int64_t i = 0; i < count; i++)
         ck_assert_int_eq(ids[i], (unsigned char)wanted[i]);
 }
 
-static void assert_text(const wg_sentence_pairs *pairs, wg_side side, int64_t index,
-                        const char *wanted) {
-    char *text = wg_sentence_pairs_text(pairs, side, index);
+static void assert_text(const wg_dataset *pairs, wg_side side, int64_t index, const char *wanted) {
+    char *text = wg_dataset_pair_text(pairs, side, index);
     ck_assert_ptr_nonnull(text);
     ck_assert_str_eq(text, wanted);
     wg_text_free(text);
 }
 
 /* Holds pair `index` to the lines of that number. */
-static void assert_pair(const wg_sentence_pairs *pairs, int64_t index, int number) {
+static void assert_pair(const wg_dataset *pairs, int64_t index, int number) {
     char line[16];
     for (int side = 0; side < 2; side++) {
         make_line((wg_side)side, number, line);
@@ -80,22 +76,23 @@ static void note(void *context, const char *line) {
     snprintf(noted, sizeof noted, "%s", line);
 }
 
-static wg_sentence_pairs *load_kept(const char *const paths[2], const char *kept,
-                                    const wg_tokenizer *tokenizer) {
+static wg_dataset *load_kept(const char *const paths[2], const char *kept,
+                             const wg_tokenizer *tokenizer) {
     const wg_token_storage storage = {.path = kept, .note = note};
     noted[0] = '\0';
-    return wg_sentence_pairs_load(2, paths, tokenizer,
-                                  &(wg_sentence_pairs_options){.storage = &storage});
+    return wg_dataset_load(2, paths, tokenizer,
+                           &(wg_dataset_options){.kind = WG_TEXT_PAIRS, .storage = &storage});
 }
 
 /* ---- Lines ---- */
 
 START_TEST(lines_are_pairs) {
     wg_tokenizer *tokenizer = wg_byte_new();
-    wg_sentence_pairs *pairs = wg_sentence_pairs_from_texts("Ein Hund.\r\n  Zwei \n\u00e4",
-                                                            "A dog.\nTwo\nae\n", tokenizer, NULL);
-    ck_assert_int_eq(wg_sentence_pairs_count(pairs), 3);
-    ck_assert_int_eq(wg_sentence_pairs_vocabulary(pairs), 256);
+    wg_dataset *pairs =
+        wg_dataset_from_text("Ein Hund.\r\n  Zwei \n\u00e4", -1, "A dog.\nTwo\nae\n", tokenizer,
+                             &(wg_dataset_options){.kind = WG_TEXT_PAIRS});
+    ck_assert_int_eq(wg_dataset_documents(pairs), 3);
+    ck_assert_int_eq(wg_dataset_vocabulary(pairs), 256);
     static const char *const wanted[3][2] = {
         {"Ein Hund.", "A dog."}, {"  Zwei ", "Two"}, {"\u00e4", "ae"}};
     for (int i = 2; i >= 0; i--) /* backwards, as a text is not read */
@@ -103,16 +100,18 @@ START_TEST(lines_are_pairs) {
             assert_side(pairs, (wg_side)side, i, wanted[i][side]);
             assert_text(pairs, (wg_side)side, i, wanted[i][side]);
         }
-    ck_assert_int_eq(wg_sentence_pairs_total(pairs, WG_TARGET), 11);
-    ck_assert_int_eq(wg_sentence_pairs_length(pairs, WG_SOURCE, 3), -1);
-    ck_assert_int_eq(wg_sentence_pairs_length(pairs, WG_SOURCE, -1), -1);
+    ck_assert_int_eq(wg_dataset_tokens(pairs), 18 + 11);
+    ck_assert_int_eq(wg_dataset_sentence_start(pairs, 7), -1);
+    ck_assert_int_eq(wg_dataset_sentence_start(pairs, -1), -1);
     assert_no_error();
     int32_t ids[16];
-    ck_assert_int_eq(wg_sentence_pairs_read(pairs, WG_SOURCE, 3, ids), -1);
+    ck_assert_int_eq(wg_dataset_read(pairs, 28, 2, ids), -1);
+    assert_error(WG_ERROR_INDEX, "tokens 28 to 30 of a text of 29");
+    ck_assert_ptr_null(wg_dataset_pair_text(pairs, WG_SOURCE, 3));
     assert_error(WG_ERROR_INDEX, "pair 3 of 3");
-    ck_assert_ptr_null(wg_sentence_pairs_text(pairs, WG_SOURCE, -1));
+    ck_assert_ptr_null(wg_dataset_pair_text(pairs, WG_SOURCE, -1));
     assert_error(WG_ERROR_INDEX, "pair -1 of 3");
-    wg_sentence_pairs_free(pairs);
+    wg_dataset_free(pairs);
     wg_tokenizer_free(tokenizer);
 }
 END_TEST
@@ -120,20 +119,23 @@ END_TEST
 /* The same tokens, cut elsewhere, are other pairs. */
 START_TEST(a_fingerprint_knows_where_sentences_end) {
     wg_tokenizer *tokenizer = wg_byte_new();
-    wg_sentence_pairs *one = wg_sentence_pairs_from_texts("ab\nc", "x\ny", tokenizer, NULL);
-    wg_sentence_pairs *other = wg_sentence_pairs_from_texts("a\nbc", "x\ny", tokenizer, NULL);
-    ck_assert_int_ne(wg_sentence_pairs_fingerprint(one), wg_sentence_pairs_fingerprint(other));
+    wg_dataset *one = wg_dataset_from_text("ab\nc", -1, "x\ny", tokenizer,
+                                           &(wg_dataset_options){.kind = WG_TEXT_PAIRS});
+    wg_dataset *other = wg_dataset_from_text("a\nbc", -1, "x\ny", tokenizer,
+                                             &(wg_dataset_options){.kind = WG_TEXT_PAIRS});
+    ck_assert_int_ne(wg_dataset_fingerprint(one), wg_dataset_fingerprint(other));
     /* FNV-1a over 0 2 3 a b c 0 1 2 x y, 64 bits each: as runs of older versions have it. */
-    ck_assert_int_eq(wg_sentence_pairs_fingerprint(one), INT64_C(3321143014278585190));
-    wg_sentence_pairs_free(one);
-    wg_sentence_pairs_free(other);
+    ck_assert_int_eq(wg_dataset_fingerprint(one), INT64_C(3321143014278585190));
+    wg_dataset_free(one);
+    wg_dataset_free(other);
     wg_tokenizer_free(tokenizer);
 }
 END_TEST
 
 static void assert_refused(const char *source, const char *target, const char *why) {
     wg_tokenizer *tokenizer = wg_byte_new();
-    ck_assert_ptr_null(wg_sentence_pairs_from_texts(source, target, tokenizer, NULL));
+    ck_assert_ptr_null(wg_dataset_from_text(source, -1, target, tokenizer,
+                                            &(wg_dataset_options){.kind = WG_TEXT_PAIRS}));
     assert_error(WG_ERROR_FORMAT, why);
     wg_tokenizer_free(tokenizer);
 }
@@ -154,17 +156,22 @@ END_TEST
 START_TEST(files_that_are_no_pairs_are_refused) {
     wg_tokenizer *tokenizer = wg_byte_new();
     const char *none[] = {"no-such.de", "no-such.en"};
-    ck_assert_ptr_null(wg_sentence_pairs_load(2, none, tokenizer, NULL));
+    ck_assert_ptr_null(
+        wg_dataset_load(2, none, tokenizer, &(wg_dataset_options){.kind = WG_TEXT_PAIRS}));
     assert_error(WG_ERROR_NOT_FOUND, "no-such.de");
-    ck_assert_ptr_null(wg_sentence_pairs_load(0, none, tokenizer, NULL));
+    ck_assert_ptr_null(
+        wg_dataset_load(0, none, tokenizer, &(wg_dataset_options){.kind = WG_TEXT_PAIRS}));
     assert_error(WG_ERROR_ARGUMENT, "no file is given");
     const char *texts[] = {write_text("a", "a\n"), write_text("b", "b\n"), write_text("c", "c\n")};
-    ck_assert_ptr_null(wg_sentence_pairs_load(1, texts, tokenizer, NULL));
+    ck_assert_ptr_null(
+        wg_dataset_load(1, texts, tokenizer, &(wg_dataset_options){.kind = WG_TEXT_PAIRS}));
     assert_error(WG_ERROR_ARGUMENT, "/a has no other side");
-    ck_assert_ptr_null(wg_sentence_pairs_load(3, texts, tokenizer, NULL));
+    ck_assert_ptr_null(
+        wg_dataset_load(3, texts, tokenizer, &(wg_dataset_options){.kind = WG_TEXT_PAIRS}));
     assert_error(WG_ERROR_ARGUMENT, "/c has no other side");
     write_file(texts[0], "a\0b\n", 4);
-    ck_assert_ptr_null(wg_sentence_pairs_load(2, texts, tokenizer, NULL));
+    ck_assert_ptr_null(
+        wg_dataset_load(2, texts, tokenizer, &(wg_dataset_options){.kind = WG_TEXT_PAIRS}));
     assert_error(WG_ERROR_FORMAT, "/a: line 1 holds a NUL");
     wg_tokenizer_free(tokenizer);
 }
@@ -174,27 +181,28 @@ END_TEST
 
 START_TEST(parts_have_nothing_in_common) {
     wg_tokenizer *tokenizer = wg_byte_new();
-    wg_sentence_pairs *all, *first, *rest, *second, *last;
-    all = wg_sentence_pairs_from_texts("a\nb\nc\nd\ne\n", "A\nB\nC\nD\nE", tokenizer, NULL);
-    ck_assert_int_eq(wg_sentence_pairs_split(all, 0.3, &first, &rest), 0);
-    wg_sentence_pairs_free(all);
-    ck_assert_int_eq(wg_sentence_pairs_count(first), 3);
-    ck_assert_int_eq(wg_sentence_pairs_count(rest), 2);
+    wg_dataset *all, *first, *rest, *second, *last;
+    all = wg_dataset_from_text("a\nb\nc\nd\ne\n", -1, "A\nB\nC\nD\nE", tokenizer,
+                               &(wg_dataset_options){.kind = WG_TEXT_PAIRS});
+    ck_assert_int_eq(wg_dataset_split(all, 0.3, &first, &rest), 0);
+    wg_dataset_free(all);
+    ck_assert_int_eq(wg_dataset_documents(first), 3);
+    ck_assert_int_eq(wg_dataset_documents(rest), 2);
     assert_side(first, WG_SOURCE, 2, "c");
     assert_text(rest, WG_TARGET, 0, "D");
     assert_side(rest, WG_TARGET, 1, "E");
-    ck_assert_int_ne(wg_sentence_pairs_fingerprint(first), wg_sentence_pairs_fingerprint(rest));
-    ck_assert_int_eq(wg_sentence_pairs_split(rest, 0.5, &second, &last), 0);
+    ck_assert_int_ne(wg_dataset_fingerprint(first), wg_dataset_fingerprint(rest));
+    ck_assert_int_eq(wg_dataset_split(rest, 0.5, &second, &last), 0);
     assert_text(last, WG_SOURCE, 0, "e");
-    wg_sentence_pairs_free(second);
-    ck_assert_int_eq(wg_sentence_pairs_split(last, 0.5, &second, &all), -1);
+    wg_dataset_free(second);
+    ck_assert_int_eq(wg_dataset_split(last, 0.5, &second, &all), -1);
     assert_error(WG_ERROR_ARGUMENT, "1 pairs are too few to hold some out");
     ck_assert(second == NULL && all == NULL);
-    ck_assert_int_eq(wg_sentence_pairs_split(first, 1, &second, &all), -1);
+    ck_assert_int_eq(wg_dataset_split(first, 1, &second, &all), -1);
     assert_error(WG_ERROR_ARGUMENT, "a share of 1");
-    wg_sentence_pairs_free(first);
-    wg_sentence_pairs_free(rest);
-    wg_sentence_pairs_free(last);
+    wg_dataset_free(first);
+    wg_dataset_free(rest);
+    wg_dataset_free(last);
     wg_tokenizer_free(tokenizer);
 }
 END_TEST
@@ -205,23 +213,25 @@ START_TEST(a_share_of_each_two_files_is_held_out) {
     write_pairs("a", 0, 40, paths);
     write_pairs("b", 40, 100, paths + 2);
     wg_tokenizer *tokenizer = wg_byte_new();
-    wg_sentence_pairs *all = wg_sentence_pairs_load(4, paths, tokenizer, NULL), *training, *rest;
-    ck_assert_int_eq(wg_sentence_pairs_weigh(all, 4, (const double[]){1, 1, 1, 1}), -1);
+    wg_dataset *all = wg_dataset_load(4, paths, tokenizer,
+                                      &(wg_dataset_options){.kind = WG_TEXT_PAIRS}),
+               *training, *rest;
+    ck_assert_int_eq(wg_dataset_weigh(all, 4, (const double[]){1, 1, 1, 1}), -1);
     assert_error(WG_ERROR_ARGUMENT, "4 weights for 2 pairs of files");
-    ck_assert_int_eq(wg_sentence_pairs_weigh(all, 2, (const double[]){3, 1}), 0);
-    ck_assert_int_eq(wg_sentence_pairs_split(all, 0.25, &training, &rest), 0);
-    wg_sentence_pairs_free(all);
-    ck_assert_int_eq(wg_sentence_pairs_sources(training), 2);
-    ck_assert_int_eq(wg_sentence_pairs_source_end(training, 0), 30);
-    ck_assert_int_eq(wg_sentence_pairs_source_end(training, 1), 75);
-    ck_assert_int_eq(wg_sentence_pairs_source_end(training, 2), -1);
-    ck_assert(wg_sentence_pairs_source_weight(training, 0) == 3);
+    ck_assert_int_eq(wg_dataset_weigh(all, 2, (const double[]){3, 1}), 0);
+    ck_assert_int_eq(wg_dataset_split(all, 0.25, &training, &rest), 0);
+    wg_dataset_free(all);
+    ck_assert_int_eq(wg_dataset_sources(training), 2);
+    ck_assert_int_eq(wg_dataset_source_end(training, 0), 30);
+    ck_assert_int_eq(wg_dataset_source_end(training, 1), 75);
+    ck_assert_int_eq(wg_dataset_source_end(training, 2), -1);
+    ck_assert(wg_dataset_weights(training)[0] == 3);
     for (int i = 0; i < 75; i++)
         assert_pair(training, i, i < 30 ? i : i + 10);
     for (int i = 0; i < 25; i++)
         assert_pair(rest, i, i < 10 ? 30 + i : 75 + i);
-    wg_sentence_pairs_free(training);
-    wg_sentence_pairs_free(rest);
+    wg_dataset_free(training);
+    wg_dataset_free(rest);
     wg_tokenizer_free(tokenizer);
 }
 END_TEST
@@ -235,35 +245,37 @@ START_TEST(a_token_file_stands_in_for_its_texts) {
     write_pairs("b", 40, 100, paths + 2);
     wg_tokenizer *tokenizer = wg_byte_new();
     const wg_token_storage storage = {.path = kept};
-    wg_sentence_pairs *texts = wg_sentence_pairs_load(
-        4, paths, tokenizer, &(wg_sentence_pairs_options){.storage = &storage});
-    wg_sentence_pairs *tokens = wg_sentence_pairs_load(1, &kept, tokenizer, NULL);
+    wg_dataset *texts = wg_dataset_load(
+        4, paths, tokenizer, &(wg_dataset_options){.kind = WG_TEXT_PAIRS, .storage = &storage});
+    wg_dataset *tokens =
+        wg_dataset_load(1, &kept, tokenizer, &(wg_dataset_options){.kind = WG_TEXT_PAIRS});
     assert_no_error();
-    ck_assert_int_eq(wg_sentence_pairs_count(tokens), 100);
-    ck_assert_int_eq(wg_sentence_pairs_sources(tokens), 1);
-    ck_assert_int_eq(wg_sentence_pairs_fingerprint(tokens), wg_sentence_pairs_fingerprint(texts));
+    ck_assert_int_eq(wg_dataset_documents(tokens), 100);
+    ck_assert_int_eq(wg_dataset_sources(tokens), 1);
+    ck_assert_int_eq(wg_dataset_fingerprint(tokens), wg_dataset_fingerprint(texts));
     for (int i = 0; i < 100; i += 3)
         assert_pair(tokens, i, i);
-    wg_sentence_pairs *parts[4];
-    ck_assert_int_eq(wg_sentence_pairs_split(texts, 0.1, &parts[0], &parts[1]), 0);
-    ck_assert_int_eq(wg_sentence_pairs_split(tokens, 0.1, &parts[2], &parts[3]), 0);
+    wg_dataset *parts[4];
+    ck_assert_int_eq(wg_dataset_split(texts, 0.1, &parts[0], &parts[1]), 0);
+    ck_assert_int_eq(wg_dataset_split(tokens, 0.1, &parts[2], &parts[3]), 0);
     for (int i = 0; i < 2; i++)
-        ck_assert_int_eq(wg_sentence_pairs_fingerprint(parts[i]),
-                         wg_sentence_pairs_fingerprint(parts[2 + i]));
+        ck_assert_int_eq(wg_dataset_fingerprint(parts[i]), wg_dataset_fingerprint(parts[2 + i]));
     for (int i = 0; i < 4; i++)
-        wg_sentence_pairs_free(parts[i]);
-    wg_sentence_pairs_free(texts);
-    wg_sentence_pairs_free(tokens);
+        wg_dataset_free(parts[i]);
+    wg_dataset_free(texts);
+    wg_dataset_free(tokens);
 
     const char *mixed[] = {paths[2], paths[3], kept};
-    wg_sentence_pairs *both = wg_sentence_pairs_load(3, mixed, tokenizer, NULL);
-    ck_assert_int_eq(wg_sentence_pairs_source_end(both, 0), 60);
-    ck_assert_int_eq(wg_sentence_pairs_source_end(both, 1), 160);
+    wg_dataset *both =
+        wg_dataset_load(3, mixed, tokenizer, &(wg_dataset_options){.kind = WG_TEXT_PAIRS});
+    ck_assert_int_eq(wg_dataset_source_end(both, 0), 60);
+    ck_assert_int_eq(wg_dataset_source_end(both, 1), 160);
     assert_pair(both, 0, 40);
     assert_pair(both, 60 + 41, 41);
-    wg_sentence_pairs_free(both);
+    wg_dataset_free(both);
     const char *apart[] = {paths[2], kept, paths[3]};
-    ck_assert_ptr_null(wg_sentence_pairs_load(3, apart, tokenizer, NULL));
+    ck_assert_ptr_null(
+        wg_dataset_load(3, apart, tokenizer, &(wg_dataset_options){.kind = WG_TEXT_PAIRS}));
     assert_error(WG_ERROR_ARGUMENT, "b.from has no other side");
     wg_tokenizer_free(tokenizer);
 }
@@ -275,27 +287,32 @@ START_TEST(token_files_of_other_kinds_are_refused) {
                           *corpus_file = in_scratch("corpus.h5");
     write_pairs("a", 0, 40, paths);
     wg_tokenizer *tokenizer = wg_byte_new(), *other = wg_char_train("abc", -1, NULL);
-    wg_sentence_pairs_free(load_kept(paths, pairs_file, tokenizer));
-    wg_token_stream_free(wg_token_stream_load(
+    wg_dataset_free(load_kept(paths, pairs_file, tokenizer));
+    wg_dataset_free(wg_dataset_load(
         1, paths, tokenizer,
-        &(wg_token_stream_options){.storage = &(wg_token_storage){.path = stream_file}}));
-    wg_corpus_free(
-        wg_corpus_load(1, paths, tokenizer,
-                       &(wg_corpus_options){.storage = &(wg_token_storage){.path = corpus_file}}));
+        &(wg_dataset_options){.kind = WG_TEXT_STREAM,
+                              .storage = &(wg_token_storage){.path = stream_file}}));
+    wg_dataset_free(wg_dataset_load(
+        1, paths, tokenizer,
+        &(wg_dataset_options){.storage = &(wg_token_storage){.path = corpus_file}}));
     assert_no_error();
-    ck_assert_ptr_null(wg_sentence_pairs_load(1, &stream_file, tokenizer, NULL));
+    ck_assert_ptr_null(
+        wg_dataset_load(1, &stream_file, tokenizer, &(wg_dataset_options){.kind = WG_TEXT_PAIRS}));
     assert_error(WG_ERROR_ARGUMENT,
                  "stream.h5 has tokens as one stream; tokens of pairs of sentences are wanted");
-    ck_assert_ptr_null(wg_sentence_pairs_load(1, &corpus_file, tokenizer, NULL));
+    ck_assert_ptr_null(
+        wg_dataset_load(1, &corpus_file, tokenizer, &(wg_dataset_options){.kind = WG_TEXT_PAIRS}));
     assert_error(WG_ERROR_ARGUMENT,
                  "corpus.h5 has tokens of sentences; tokens of pairs of sentences are wanted");
-    ck_assert_ptr_null(wg_corpus_load(1, &pairs_file, tokenizer, NULL));
+    ck_assert_ptr_null(wg_dataset_load(1, &pairs_file, tokenizer, NULL));
     assert_error(WG_ERROR_ARGUMENT,
                  "pairs.h5 has tokens of pairs of sentences; tokens of sentences are wanted");
-    ck_assert_ptr_null(wg_token_stream_load(1, &pairs_file, tokenizer, NULL));
+    ck_assert_ptr_null(
+        wg_dataset_load(1, &pairs_file, tokenizer, &(wg_dataset_options){.kind = WG_TEXT_STREAM}));
     assert_error(WG_ERROR_ARGUMENT,
                  "pairs.h5 has tokens of pairs of sentences; tokens as one stream are wanted");
-    ck_assert_ptr_null(wg_sentence_pairs_load(1, &pairs_file, other, NULL));
+    ck_assert_ptr_null(
+        wg_dataset_load(1, &pairs_file, other, &(wg_dataset_options){.kind = WG_TEXT_PAIRS}));
     assert_error(WG_ERROR_ARGUMENT, "pairs.h5 was made with another tokenizer");
     wg_tokenizer_free(tokenizer);
     wg_tokenizer_free(other);
@@ -312,14 +329,14 @@ START_TEST(a_kept_file_is_used_again_until_a_side_changes) {
     const char *paths[2], *kept = in_scratch("pairs.h5");
     write_pairs("a", 0, 40, paths);
     wg_tokenizer *tokenizer = wg_byte_new();
-    wg_sentence_pairs_free(load_kept(paths, kept, tokenizer));
+    wg_dataset_free(load_kept(paths, kept, tokenizer));
     const ino_t made = file_number(kept);
-    wg_sentence_pairs *again = load_kept(paths, kept, tokenizer);
+    wg_dataset *again = load_kept(paths, kept, tokenizer);
     assert_no_error();
     ck_assert_str_eq(noted, "");
     ck_assert(file_number(kept) == made);
     assert_pair(again, 39, 39);
-    wg_sentence_pairs_free(again);
+    wg_dataset_free(again);
 
     /* Texts that moved are the same, and are found where they are now. */
     const char *moved[] = {in_scratch("moved.from"), in_scratch("moved.to")};
@@ -328,7 +345,7 @@ START_TEST(a_kept_file_is_used_again_until_a_side_changes) {
     again = load_kept(moved, kept, tokenizer);
     ck_assert(file_number(kept) == made);
     assert_pair(again, 7, 7);
-    wg_sentence_pairs_free(again);
+    wg_dataset_free(again);
 
     FILE *file = fopen(moved[1], "r+");
     fputs("X", file);
@@ -346,19 +363,20 @@ START_TEST(without_its_texts_a_token_file_has_tokens_alone) {
     const char *paths[2], *kept = in_scratch("pairs.h5");
     write_pairs("a", 0, 40, paths);
     wg_tokenizer *tokenizer = wg_byte_new();
-    wg_sentence_pairs_free(load_kept(paths, kept, tokenizer));
+    wg_dataset_free(load_kept(paths, kept, tokenizer));
     write_text("a.to", "other\n");
-    wg_sentence_pairs *pairs = wg_sentence_pairs_load(1, &kept, tokenizer, NULL);
+    wg_dataset *pairs =
+        wg_dataset_load(1, &kept, tokenizer, &(wg_dataset_options){.kind = WG_TEXT_PAIRS});
     assert_text(pairs, WG_SOURCE, 0, "a");
-    ck_assert_ptr_null(wg_sentence_pairs_text(pairs, WG_TARGET, 0));
+    ck_assert_ptr_null(wg_dataset_pair_text(pairs, WG_TARGET, 0));
     assert_error(WG_ERROR_STATE, "a.to is gone or has changed since it was tokenised");
-    wg_sentence_pairs_free(pairs);
+    wg_dataset_free(pairs);
     unlink(paths[0]);
-    pairs = wg_sentence_pairs_load(1, &kept, tokenizer, NULL);
-    ck_assert_ptr_null(wg_sentence_pairs_text(pairs, WG_SOURCE, 0));
+    pairs = wg_dataset_load(1, &kept, tokenizer, &(wg_dataset_options){.kind = WG_TEXT_PAIRS});
+    ck_assert_ptr_null(wg_dataset_pair_text(pairs, WG_SOURCE, 0));
     assert_error(WG_ERROR_STATE, "a.from is gone or has changed since it was tokenised");
     assert_side(pairs, WG_SOURCE, 0, "a");
-    wg_sentence_pairs_free(pairs);
+    wg_dataset_free(pairs);
     wg_tokenizer_free(tokenizer);
 }
 END_TEST
@@ -374,11 +392,12 @@ START_TEST(texts_of_pipes_are_read_again) {
         }
     }
     wg_tokenizer *tokenizer = wg_byte_new();
-    wg_sentence_pairs *pairs = wg_sentence_pairs_load(2, paths, tokenizer, NULL);
+    wg_dataset *pairs =
+        wg_dataset_load(2, paths, tokenizer, &(wg_dataset_options){.kind = WG_TEXT_PAIRS});
     assert_no_error();
     assert_text(pairs, WG_SOURCE, 1, "two");
     assert_text(pairs, WG_TARGET, 0, "eins");
-    wg_sentence_pairs_free(pairs);
+    wg_dataset_free(pairs);
     wg_tokenizer_free(tokenizer);
 }
 END_TEST
@@ -386,9 +405,10 @@ END_TEST
 /* ---- Damage ---- */
 
 static int64_t fingerprint_of(const char *path, const void *tokenizer) {
-    wg_sentence_pairs *pairs = wg_sentence_pairs_load(1, &path, tokenizer, NULL);
-    const int64_t found = wg_sentence_pairs_fingerprint(pairs);
-    wg_sentence_pairs_free(pairs);
+    wg_dataset *pairs =
+        wg_dataset_load(1, &path, tokenizer, &(wg_dataset_options){.kind = WG_TEXT_PAIRS});
+    const int64_t found = wg_dataset_fingerprint(pairs);
+    wg_dataset_free(pairs);
     return found;
 }
 
@@ -396,9 +416,9 @@ START_TEST(damage_and_truncation_are_told) {
     const char *paths[2], *kept = in_scratch("pairs.h5");
     write_pairs("a", 0, 40, paths);
     wg_tokenizer *tokenizer = wg_byte_new();
-    wg_sentence_pairs *pairs = load_kept(paths, kept, tokenizer);
-    ck_assert_int_eq(fingerprint_of(kept, tokenizer), wg_sentence_pairs_fingerprint(pairs));
-    wg_sentence_pairs_free(pairs);
+    wg_dataset *pairs = load_kept(paths, kept, tokenizer);
+    ck_assert_int_eq(fingerprint_of(kept, tokenizer), wg_dataset_fingerprint(pairs));
+    wg_dataset_free(pairs);
     assert_damage_is_told(kept, 300, 10, fingerprint_of, tokenizer);
     wg_tokenizer_free(tokenizer);
 }
@@ -409,10 +429,10 @@ START_TEST(sentences_that_are_not_two_by_two_are_no_pairs) {
     const char *text = write_text("a.txt", "One.\nTwo.\nThree.\n\nFour.\n"),
                *kept = in_scratch("corpus.h5"), *bad = in_scratch("bad.h5");
     wg_tokenizer *tokenizer = wg_byte_new();
-    wg_corpus_free(
-        wg_corpus_load(1, &text, tokenizer,
-                       &(wg_corpus_options){.format = WG_CORPUS_SENTENCES,
-                                            .storage = &(wg_token_storage){.path = kept}}));
+    wg_dataset_free(
+        wg_dataset_load(1, &text, tokenizer,
+                        &(wg_dataset_options){.format = WG_SENTENCES_BY_LINE,
+                                              .storage = &(wg_token_storage){.path = kept}}));
     assert_no_error();
     wg_checkpoint *from = wg_checkpoint_open(kept), *to = wg_checkpoint_create(bad);
     char *about = wg_checkpoint_get_text(from, "/about");
@@ -426,8 +446,9 @@ START_TEST(sentences_that_are_not_two_by_two_are_no_pairs) {
     wg_text_free(json);
     wg_checkpoint_close(from);
     ck_assert_int_eq(wg_checkpoint_commit(to), 0);
-    ck_assert_ptr_null(wg_sentence_pairs_load(1, &bad, tokenizer, NULL));
-    assert_error(WG_ERROR_FORMAT, "bad.h5: /about has not all that a token file tells");
+    ck_assert_ptr_null(
+        wg_dataset_load(1, &bad, tokenizer, &(wg_dataset_options){.kind = WG_TEXT_PAIRS}));
+    assert_error(WG_ERROR_FORMAT, "bad.h5: /about lacks a field of a token file");
     wg_tokenizer_free(tokenizer);
 }
 END_TEST
@@ -443,19 +464,19 @@ START_TEST(every_failed_allocation_is_reported_and_nothing_is_left) {
     int failures = 0;
     for (int64_t n = 0; !done; n++) {
         wg_alloc_fail_after(n);
-        wg_sentence_pairs *pairs = load_kept(paths, kept, tokenizer), *training, *held_out;
-        wg_sentence_pairs_weigh(pairs, 1, &(const double){2});
-        wg_sentence_pairs_split(pairs, 0.2, &training, &held_out);
-        char *text = wg_sentence_pairs_text(held_out, WG_TARGET, 0);
-        done = wg_sentence_pairs_fingerprint(training) != 0 && text;
+        wg_dataset *pairs = load_kept(paths, kept, tokenizer), *training, *held_out;
+        wg_dataset_weigh(pairs, 1, &(const double){2});
+        wg_dataset_split(pairs, 0.2, &training, &held_out);
+        char *text = wg_dataset_pair_text(held_out, WG_TARGET, 0);
+        done = wg_dataset_fingerprint(training) != 0 && text;
         wg_alloc_fail_after(-1);
         failures += !done;
         if (!done)
             assert_error(WG_ERROR_MEMORY, "");
         wg_text_free(text);
-        wg_sentence_pairs_free(pairs);
-        wg_sentence_pairs_free(training);
-        wg_sentence_pairs_free(held_out);
+        wg_dataset_free(pairs);
+        wg_dataset_free(training);
+        wg_dataset_free(held_out);
         ck_assert_int_eq(wg_alloc_get_stats().live_blocks, live);
         if (n % 2 == 0) /* made, and used again */
             unlink(kept);
@@ -482,29 +503,31 @@ START_TEST(texts_are_never_whole_in_memory) {
     wg_tokenizer *tokenizer =
         wg_bpe_train("a", 1, &(wg_bpe_training){.vocabulary_size = 257, .min_frequency = 9});
     const int64_t process = peak_of_process();
-    wg_sentence_pairs *pairs = wg_sentence_pairs_load(2, paths, tokenizer, NULL), *training, *rest;
-    ck_assert_int_eq(wg_sentence_pairs_split(pairs, 0.1, &training, &rest), 0);
-    ck_assert_int_eq(wg_sentence_pairs_count(training), PAIRS / 10 * 9);
-    ck_assert_int_ne(wg_sentence_pairs_fingerprint(training), 0);
-    wg_translation_batches *batches =
+    wg_dataset *pairs = wg_dataset_load(2, paths, tokenizer,
+                                        &(wg_dataset_options){.kind = WG_TEXT_PAIRS}),
+               *training, *rest;
+    ck_assert_int_eq(wg_dataset_split(pairs, 0.1, &training, &rest), 0);
+    ck_assert_int_eq(wg_dataset_documents(training), PAIRS / 10 * 9);
+    ck_assert_int_ne(wg_dataset_fingerprint(training), 0);
+    wg_batches *batches =
         wg_translation_batches_new(training, &(wg_translation_tokens){256, 256, -1},
                                    &(wg_translation_batch_options){.tokens = 4096, .longest = 256});
     for (int i = 0; i < 100; i++) {
         wg_scope scope;
         wg_translation_batch batch;
         wg_scope_begin(&scope);
-        ck_assert_int_eq(wg_translation_batches_next(batches, &batch), 0);
+        ck_assert_int_eq(wg_batches_next(batches, &batch), 0);
         wg_scope_end(&scope, NULL);
     }
-    for (int64_t i = 0; i < wg_sentence_pairs_count(rest); i += 100)
-        wg_text_free(wg_sentence_pairs_text(rest, WG_TARGET, i));
+    for (int64_t i = 0; i < wg_dataset_documents(rest); i += 100)
+        wg_text_free(wg_dataset_pair_text(rest, WG_TARGET, i));
     assert_no_error();
     ck_assert_int_lt(wg_alloc_get_stats().peak_bytes, ROOM);
     ck_assert_int_lt(peak_of_process() - process, ROOM);
-    wg_translation_batches_free(batches);
-    wg_sentence_pairs_free(pairs);
-    wg_sentence_pairs_free(training);
-    wg_sentence_pairs_free(rest);
+    wg_batches_free(batches);
+    wg_dataset_free(pairs);
+    wg_dataset_free(training);
+    wg_dataset_free(rest);
     wg_tokenizer_free(tokenizer);
 }
 END_TEST

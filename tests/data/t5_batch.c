@@ -15,7 +15,7 @@
 
 typedef struct world {
     wg_tokenizer *tokenizer;
-    wg_token_stream *stream;
+    wg_dataset *stream;
     wg_t5_tokens tokens;
 } world;
 
@@ -29,16 +29,17 @@ static world world_of(int count) {
         text[3 * i + 2] = (char)(0x80 | (code & 0x3f));
     }
     world w = {.tokenizer = wg_char_train(text, 3 * (int64_t)count, NULL)};
-    w.stream = wg_token_stream_from_text(text, 3 * (int64_t)count, w.tokenizer, NULL);
+    w.stream = wg_dataset_from_text(text, 3 * (int64_t)count, NULL, w.tokenizer,
+                                    &(wg_dataset_options){.kind = WG_TEXT_STREAM});
     free(text);
     assert_no_error();
-    ck_assert_int_eq(wg_token_stream_tokens(w.stream), count);
+    ck_assert_int_eq(wg_dataset_tokens(w.stream), count);
     ck_assert_int_eq(wg_t5_tokens_of(w.tokenizer, &w.tokens), 0);
     return w;
 }
 
 static void free_world(world w) {
-    wg_token_stream_free(w.stream);
+    wg_dataset_free(w.stream);
     wg_tokenizer_free(w.tokenizer);
 }
 
@@ -152,7 +153,7 @@ START_TEST(lengths_are_the_published_ones) {
     } known[] = {{512, 568, 85, 28, 512, 114}, {128, 141, 21, 7, 128, 29}, {64, 70, 10, 3, 64, 14}};
     world w = world_of(1200);
     for (size_t i = 0; i < WG_COUNT(known); i++) {
-        wg_t5_batches *batches =
+        wg_batches *batches =
             wg_t5_batches_new(w.stream, w.tokenizer,
                               &(wg_t5_batch_options){.batch = 2, .sequence = known[i].sequence});
         assert_no_error();
@@ -162,7 +163,7 @@ START_TEST(lengths_are_the_published_ones) {
         ck_assert_int_eq(lengths.spans, known[i].spans);
         ck_assert_int_eq(lengths.inputs, known[i].inputs);
         ck_assert_int_eq(lengths.targets, known[i].targets + 1);
-        wg_t5_batches_free(batches);
+        wg_batches_free(batches);
     }
     free_world(w);
 }
@@ -231,16 +232,16 @@ static int64_t check_row(const wg_t5_tokens *t, const wg_t5_lengths *lengths, co
 
 START_TEST(an_epoch_takes_each_token_of_the_text_once) {
     world w = world_of(1000);
-    wg_t5_batches *batches = wg_t5_batches_new(
+    wg_batches *batches = wg_t5_batches_new(
         w.stream, w.tokenizer, &(wg_t5_batch_options){.batch = 1, .sequence = 20, .seed = 4});
     const wg_t5_lengths lengths = wg_t5_batches_lengths(batches);
-    const int64_t texts = wg_t5_batches_examples(batches);
+    const int64_t texts = wg_batches_examples(batches);
     ck_assert_int_ge(texts, 1000 / lengths.text - 1);
     bool seen[1000] = {false};
     for (int64_t i = 0; i < texts; i++) {
         wg_t5_batch batch;
-        ck_assert_int_eq(wg_t5_batches_position(batches).epoch, 0);
-        ck_assert_int_eq(wg_t5_batches_next(batches, &batch), 0);
+        ck_assert_int_eq(wg_batches_position(batches).epoch, 0);
+        ck_assert_int_eq(wg_batches_next(batches, &batch), 0);
         const int64_t first = check_row(&w.tokens, &lengths, wg_tensor_data(batch.input_ids),
                                         wg_tensor_data(batch.labels));
         for (int64_t k = first; k < first + lengths.text; k++) {
@@ -248,15 +249,15 @@ START_TEST(an_epoch_takes_each_token_of_the_text_once) {
             seen[k] = true;
         }
     }
-    ck_assert_int_eq(wg_t5_batches_position(batches).epoch, 1);
-    wg_t5_batches_free(batches);
+    ck_assert_int_eq(wg_batches_position(batches).epoch, 1);
+    wg_batches_free(batches);
     free_world(w);
 }
 END_TEST
 
 START_TEST(spans_have_three_tokens_in_the_mean_wherever_they_are) {
     world w = world_of(2000);
-    wg_t5_batches *batches = wg_t5_batches_new(
+    wg_batches *batches = wg_t5_batches_new(
         w.stream, w.tokenizer, &(wg_t5_batch_options){.batch = 50, .sequence = 128, .seed = 1});
     const wg_t5_lengths lengths = wg_t5_batches_lengths(batches);
     int64_t rows = 0, ones = 0;
@@ -264,7 +265,7 @@ START_TEST(spans_have_three_tokens_in_the_mean_wherever_they_are) {
         wg_scope step;
         wg_scope_begin(&step);
         wg_t5_batch batch;
-        ck_assert_int_eq(wg_t5_batches_next(batches, &batch), 0);
+        ck_assert_int_eq(wg_batches_next(batches, &batch), 0);
         const int64_t *inputs = wg_tensor_data(batch.input_ids);
         const int64_t *labels = wg_tensor_data(batch.labels);
         ck_assert_int_eq(batch.tokens, 50 * (lengths.inputs + lengths.targets));
@@ -279,7 +280,7 @@ START_TEST(spans_have_three_tokens_in_the_mean_wherever_they_are) {
     /* Of all ways to cut 21 into 7 parts a part is 1 in C(19, 5) / C(20, 6) = 3 / 10. */
     ck_assert_int_eq(rows, 1000);
     ck_assert_double_eq_tol((double)ones / (double)(rows * lengths.spans), 0.3, 0.02);
-    wg_t5_batches_free(batches);
+    wg_batches_free(batches);
     free_world(w);
 }
 END_TEST

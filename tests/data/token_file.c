@@ -9,8 +9,7 @@
 #include <unistd.h>
 
 #include "data/tokenizer/characters.h"
-#include "data/dataset/corpus.h"
-#include "data/dataset/token_stream.h"
+#include "data/dataset/dataset.h"
 #include "io/checkpoint/checkpoint.h"
 #include "base/alloc.h"
 #include "tensor/random.h"
@@ -34,20 +33,20 @@ static uint64_t step(uint64_t hash, int64_t value) {
 }
 
 /* All that a corpus holds, as one number. */
-static int64_t hash_of_corpus(const wg_corpus *corpus) {
-    uint64_t hash = (uint64_t)wg_corpus_fingerprint(corpus);
-    for (int64_t i = 0; i <= wg_corpus_sentences(corpus); i++)
-        hash = step(hash, wg_corpus_sentence_start(corpus, i));
-    for (int64_t i = 0; i <= wg_corpus_documents(corpus); i++)
-        hash = step(hash, wg_corpus_document_start(corpus, i));
+static int64_t hash_of_corpus(const wg_dataset *corpus) {
+    uint64_t hash = (uint64_t)wg_dataset_fingerprint(corpus);
+    for (int64_t i = 0; i <= wg_dataset_sentences(corpus); i++)
+        hash = step(hash, wg_dataset_sentence_start(corpus, i));
+    for (int64_t i = 0; i <= wg_dataset_documents(corpus); i++)
+        hash = step(hash, wg_dataset_document_start(corpus, i));
     return (int64_t)hash;
 }
 
-static int64_t hash_of_stream(const wg_token_stream *stream) {
-    uint64_t hash = (uint64_t)wg_token_stream_fingerprint(stream);
-    for (int64_t i = 0; i <= wg_token_stream_documents(stream); i++)
-        hash = step(hash, wg_token_stream_document_start(stream, i));
-    return (int64_t)step(hash, wg_token_stream_bytes(stream));
+static int64_t hash_of_stream(const wg_dataset *stream) {
+    uint64_t hash = (uint64_t)wg_dataset_fingerprint(stream);
+    for (int64_t i = 0; i <= wg_dataset_documents(stream); i++)
+        hash = step(hash, wg_dataset_document_start(stream, i));
+    return (int64_t)step(hash, wg_dataset_bytes(stream));
 }
 
 /* The note of a storage, kept here. */
@@ -68,20 +67,22 @@ START_TEST(tokens_are_those_of_the_reader_that_held_texts_whole) {
     static const int64_t corpora[3] = {INT64_C(-1278529751639818489), INT64_C(-1278529751639818489),
                                        INT64_C(-230686717947167436)};
     for (int format = 0; format < 3; format++) {
-        wg_corpus *corpus = wg_corpus_load(
-            1, paths, tokenizer, &(wg_corpus_options){.format = (wg_corpus_format)format});
+        wg_dataset *corpus = wg_dataset_load(
+            1, paths, tokenizer, &(wg_dataset_options){.format = (wg_sentence_format)format});
         assert_no_error();
         ck_assert_int_eq(hash_of_corpus(corpus), corpora[format]);
-        wg_corpus_free(corpus);
+        wg_dataset_free(corpus);
     }
     static const int64_t streams[3] = {INT64_C(-5447775472728997527), INT64_C(9206953364323883815),
                                        INT64_C(-4396082233613229999)};
-    static const wg_token_stream_options parts[3] = {{0}, {.end = 0.7}, {.begin = 0.7}};
+    static const wg_dataset_options parts[3] = {{.kind = WG_TEXT_STREAM},
+                                                {.kind = WG_TEXT_STREAM, .end = 0.7},
+                                                {.kind = WG_TEXT_STREAM, .begin = 0.7}};
     for (int part = 0; part < 3; part++) {
-        wg_token_stream *stream = wg_token_stream_load(1, paths, tokenizer, &parts[part]);
+        wg_dataset *stream = wg_dataset_load(1, paths, tokenizer, &parts[part]);
         assert_no_error();
         ck_assert_int_eq(hash_of_stream(stream), streams[part]);
-        wg_token_stream_free(stream);
+        wg_dataset_free(stream);
     }
     wg_tokenizer_free(tokenizer);
 }
@@ -92,23 +93,25 @@ START_TEST(both_parts_of_a_split_are_those_of_two_readings) {
         write_text("a.txt", "aaaaabbbbb"),
         write_text("b.txt", "One.\n<|endoftext|>\nTwo.\n<|endoftext|>\nThree.\n")};
     wg_tokenizer *tokenizer = wg_byte_new();
-    wg_token_stream *training, *held_out;
-    ck_assert_int_eq(
-        wg_token_stream_load_split(2, paths, tokenizer, 0.5, NULL, &training, &held_out), 0);
-    wg_token_stream *first =
-        wg_token_stream_load(2, paths, tokenizer, &(wg_token_stream_options){.end = 0.5});
-    wg_token_stream *rest =
-        wg_token_stream_load(2, paths, tokenizer, &(wg_token_stream_options){.begin = 0.5});
+    wg_dataset *training, *held_out;
+    ck_assert_int_eq(wg_dataset_load_split(2, paths, tokenizer, 0.5,
+                                           &(wg_dataset_options){.kind = WG_TEXT_STREAM}, &training,
+                                           &held_out),
+                     0);
+    wg_dataset *first = wg_dataset_load(2, paths, tokenizer,
+                                        &(wg_dataset_options){.kind = WG_TEXT_STREAM, .end = 0.5});
+    wg_dataset *rest = wg_dataset_load(2, paths, tokenizer,
+                                       &(wg_dataset_options){.kind = WG_TEXT_STREAM, .begin = 0.5});
     ck_assert_int_eq(hash_of_stream(training), hash_of_stream(first));
     ck_assert_int_eq(hash_of_stream(held_out), hash_of_stream(rest));
-    ck_assert_int_eq(wg_token_stream_sources(training), 2);
-    ck_assert_int_eq(wg_token_stream_source_end(training, 0), 5);
-    ck_assert_int_eq(wg_token_stream_source_end(training, 1), wg_token_stream_tokens(training));
-    ck_assert_int_eq(wg_token_stream_source_end(training, 2), -1);
-    wg_token_stream_free(training);
-    wg_token_stream_free(held_out);
-    wg_token_stream_free(first);
-    wg_token_stream_free(rest);
+    ck_assert_int_eq(wg_dataset_sources(training), 2);
+    ck_assert_int_eq(wg_dataset_document_start(training, wg_dataset_source_end(training, 0)), 5);
+    ck_assert_int_eq(wg_dataset_source_end(training, 1), wg_dataset_documents(training));
+    ck_assert_int_eq(wg_dataset_source_end(training, 2), -1);
+    wg_dataset_free(training);
+    wg_dataset_free(held_out);
+    wg_dataset_free(first);
+    wg_dataset_free(rest);
     wg_tokenizer_free(tokenizer);
 }
 END_TEST
@@ -133,22 +136,23 @@ START_TEST(any_range_of_a_large_stream_is_read_as_it_was_written) {
     enum { COUNT = 9 << 20, RANGE = 40000 };
     const char *path = write_letters("large.txt", COUNT);
     wg_tokenizer *tokenizer = wg_byte_new();
-    wg_token_stream *stream = wg_token_stream_load(1, &path, tokenizer, NULL);
+    wg_dataset *stream =
+        wg_dataset_load(1, &path, tokenizer, &(wg_dataset_options){.kind = WG_TEXT_STREAM});
     assert_no_error();
-    ck_assert_int_eq(wg_token_stream_tokens(stream), COUNT);
+    ck_assert_int_eq(wg_dataset_tokens(stream), COUNT);
     int32_t *ids = malloc(RANGE * sizeof *ids);
     wg_generator generator = {.seed = 1};
     for (int i = 0; i < 300; i++) {
         const int64_t first = (int64_t)wg_random_below(&generator, COUNT - RANGE);
         const int64_t count = (int64_t)wg_random_below(&generator, RANGE);
-        ck_assert_int_eq(wg_token_stream_read(stream, first, count, ids), 0);
+        ck_assert_int_eq(wg_dataset_read(stream, first, count, ids), 0);
         for (int64_t j = 0; j < count; j++)
             ck_assert_int_eq(ids[j], letter(first + j));
     }
-    ck_assert_int_eq(wg_token_stream_read(stream, COUNT - 1, 2, ids), -1);
-    assert_error(WG_ERROR_INDEX, "of a stream of 9437184");
+    ck_assert_int_eq(wg_dataset_read(stream, COUNT - 1, 2, ids), -1);
+    assert_error(WG_ERROR_INDEX, "of a text of 9437184");
     free(ids);
-    wg_token_stream_free(stream);
+    wg_dataset_free(stream);
     wg_tokenizer_free(tokenizer);
 }
 END_TEST
@@ -161,12 +165,12 @@ START_TEST(a_pipe_is_read_as_a_file_is) {
         _exit(0);
     }
     wg_tokenizer *tokenizer = wg_byte_new();
-    wg_corpus *corpus = wg_corpus_load(1, &pipe, tokenizer, NULL);
-    wg_corpus *expected = wg_corpus_from_text(three, -1, tokenizer, NULL);
+    wg_dataset *corpus = wg_dataset_load(1, &pipe, tokenizer, NULL);
+    wg_dataset *expected = wg_dataset_from_text(three, -1, NULL, tokenizer, NULL);
     assert_no_error();
     ck_assert_int_eq(hash_of_corpus(corpus), hash_of_corpus(expected));
-    wg_corpus_free(corpus);
-    wg_corpus_free(expected);
+    wg_dataset_free(corpus);
+    wg_dataset_free(expected);
     wg_tokenizer_free(tokenizer);
 }
 END_TEST
@@ -184,59 +188,59 @@ START_TEST(a_split_of_a_split_deals_documents_of_all_files) {
         }
     const char *paths[] = {write_text("a.txt", texts[0]), write_text("b.txt", texts[1])};
     wg_tokenizer *tokenizer = wg_byte_new();
-    wg_corpus *all =
-        wg_corpus_load(2, paths, tokenizer, &(wg_corpus_options){.format = WG_CORPUS_SENTENCES});
+    wg_dataset *all =
+        wg_dataset_load(2, paths, tokenizer, &(wg_dataset_options){.format = WG_SENTENCES_BY_LINE});
     assert_no_error();
-    ck_assert_int_eq(wg_corpus_documents(all), 60);
-    ck_assert_int_eq(wg_corpus_weigh(all, 2, (const double[]){3, 1}), 0);
-    wg_corpus *part, *rest, *training, *held_out;
-    ck_assert_int_eq(wg_corpus_split(all, 0.2, &part, &rest), 0);
-    ck_assert_int_eq(wg_corpus_split(part, 0.34, &training, &held_out), 0);
-    wg_corpus_free(all);
-    wg_corpus_free(part);
-    ck_assert_int_eq(wg_corpus_sources(training), 2);
-    ck_assert(wg_corpus_source_weight(training, 0) == 3);
+    ck_assert_int_eq(wg_dataset_documents(all), 60);
+    ck_assert_int_eq(wg_dataset_weigh(all, 2, (const double[]){3, 1}), 0);
+    wg_dataset *part, *rest, *training, *held_out;
+    ck_assert_int_eq(wg_dataset_split(all, 0.2, &part, &rest), 0);
+    ck_assert_int_eq(wg_dataset_split(part, 0.34, &training, &held_out), 0);
+    wg_dataset_free(all);
+    wg_dataset_free(part);
+    ck_assert_int_eq(wg_dataset_sources(training), 2);
+    ck_assert(wg_dataset_weights(training)[0] == 3);
     int64_t document = 0, sentence = 0;
     int64_t left = 0; /* number among those that the first split left */
     for (int d = 0; d < 60; d++) {
         if (d % 5 == 4 || left++ % 3 == 2)
             continue;
         if (d == 25) /* the first of the second file that stays */
-            ck_assert_int_eq(wg_corpus_source_end(training, 0), document);
-        ck_assert_int_eq(wg_corpus_document_start(training, document++), sentence);
+            ck_assert_int_eq(wg_dataset_source_end(training, 0), document);
+        ck_assert_int_eq(wg_dataset_document_start(training, document++), sentence);
         for (int s = 0; s <= d % 3; s++, sentence++) {
             char wanted[32];
             int32_t ids[32];
             const int count = sprintf(wanted, "d%d s%d.", d, s);
-            const int64_t first = wg_corpus_sentence_start(training, sentence);
-            ck_assert_int_eq(wg_corpus_sentence_start(training, sentence + 1) - first, count);
-            ck_assert_int_eq(wg_corpus_read(training, first, count, ids), 0);
+            const int64_t first = wg_dataset_sentence_start(training, sentence);
+            ck_assert_int_eq(wg_dataset_sentence_start(training, sentence + 1) - first, count);
+            ck_assert_int_eq(wg_dataset_read(training, first, count, ids), 0);
             for (int i = 0; i < count; i++)
                 ck_assert_int_eq(ids[i], wanted[i]);
         }
     }
-    ck_assert_int_eq(wg_corpus_documents(training), document);
-    ck_assert_int_eq(wg_corpus_sentences(training), sentence);
-    ck_assert_int_eq(wg_corpus_document_start(training, document), sentence);
-    ck_assert_int_eq(wg_corpus_documents(held_out), 16);
-    wg_corpus_free(rest);
-    wg_corpus_free(training);
-    wg_corpus_free(held_out);
+    ck_assert_int_eq(wg_dataset_documents(training), document);
+    ck_assert_int_eq(wg_dataset_sentences(training), sentence);
+    ck_assert_int_eq(wg_dataset_document_start(training, document), sentence);
+    ck_assert_int_eq(wg_dataset_documents(held_out), 16);
+    wg_dataset_free(rest);
+    wg_dataset_free(training);
+    wg_dataset_free(held_out);
     wg_tokenizer_free(tokenizer);
 }
 END_TEST
 
 START_TEST(weights_must_be_one_for_each_file_and_above_zero) {
     wg_tokenizer *tokenizer = wg_byte_new();
-    wg_corpus *corpus = wg_corpus_from_text(three, -1, tokenizer, NULL);
-    ck_assert(wg_corpus_source_weight(corpus, 0) == 0);
-    ck_assert_int_eq(wg_corpus_weigh(corpus, 2, (const double[]){1, 1}), -1);
+    wg_dataset *corpus = wg_dataset_from_text(three, -1, NULL, tokenizer, NULL);
+    ck_assert_ptr_null(wg_dataset_weights(corpus));
+    ck_assert_int_eq(wg_dataset_weigh(corpus, 2, (const double[]){1, 1}), -1);
     assert_error(WG_ERROR_ARGUMENT, "2 weights for 1 file");
-    ck_assert_int_eq(wg_corpus_weigh(corpus, 1, (const double[]){0}), -1);
+    ck_assert_int_eq(wg_dataset_weigh(corpus, 1, (const double[]){0}), -1);
     assert_error(WG_ERROR_ARGUMENT, "a weight of 0; it must be above 0");
-    ck_assert_int_eq(wg_corpus_weigh(corpus, 1, (const double[]){NAN}), -1);
+    ck_assert_int_eq(wg_dataset_weigh(corpus, 1, (const double[]){NAN}), -1);
     assert_error(WG_ERROR_ARGUMENT, "a weight of");
-    wg_corpus_free(corpus);
+    wg_dataset_free(corpus);
     wg_tokenizer_free(tokenizer);
 }
 END_TEST
@@ -244,12 +248,11 @@ END_TEST
 /* ---- Kept files ---- */
 
 /* Loads a text with its tokens kept in `path`; what was noted is in `noted`. */
-static wg_token_stream *load_kept(const char *text, const char *path,
-                                  const wg_tokenizer *tokenizer) {
+static wg_dataset *load_kept(const char *text, const char *path, const wg_tokenizer *tokenizer) {
     const wg_token_storage storage = {.path = path, .note = note};
     noted[0] = '\0';
-    return wg_token_stream_load(1, &text, tokenizer,
-                                &(wg_token_stream_options){.storage = &storage});
+    return wg_dataset_load(1, &text, tokenizer,
+                           &(wg_dataset_options){.kind = WG_TEXT_STREAM, .storage = &storage});
 }
 
 static ino_t file_number(const char *path) {
@@ -261,27 +264,27 @@ static ino_t file_number(const char *path) {
 START_TEST(a_kept_file_is_used_again_until_text_or_tokenizer_change) {
     const char *text = write_text("a.txt", three), *kept = in_scratch("tokens.h5");
     wg_tokenizer *bytes = wg_byte_new(), *characters = wg_char_train(three, -1, NULL);
-    wg_token_stream_free(load_kept(text, kept, bytes));
+    wg_dataset_free(load_kept(text, kept, bytes));
     assert_no_error();
     ck_assert_str_eq(noted, "");
     const ino_t made = file_number(kept);
-    wg_token_stream *again = load_kept(text, kept, bytes);
+    wg_dataset *again = load_kept(text, kept, bytes);
     assert_no_error();
     ck_assert_str_eq(noted, "");
     ck_assert(file_number(kept) == made);
-    ck_assert_int_eq(wg_token_stream_tokens(again), sizeof three - 1);
+    ck_assert_int_eq(wg_dataset_tokens(again), sizeof three - 1);
 
-    wg_token_stream_free(load_kept(text, kept, characters));
+    wg_dataset_free(load_kept(text, kept, characters));
     assert_no_error();
     ck_assert_ptr_nonnull(strstr(noted, "tokens.h5 is made anew: the tokenizer is another one"));
     int32_t id;
-    ck_assert_int_eq(wg_token_stream_read(again, 0, 1, &id), 0); /* of the file as it was */
+    ck_assert_int_eq(wg_dataset_read(again, 0, 1, &id), 0); /* of the file as it was */
     ck_assert_int_eq(id, 'O');
-    wg_token_stream_free(again);
+    wg_dataset_free(again);
 
     write_text("a.txt", "Shorter.");
-    wg_token_stream_free(load_kept(text, kept, bytes));
-    wg_token_stream_free(load_kept(write_text("a.txt", "Longer now."), kept, bytes));
+    wg_dataset_free(load_kept(text, kept, bytes));
+    wg_dataset_free(load_kept(write_text("a.txt", "Longer now."), kept, bytes));
     assert_no_error();
     ck_assert_ptr_nonnull(strstr(noted, "the texts are others, or have changed"));
     wg_tokenizer_free(bytes);
@@ -293,7 +296,7 @@ START_TEST(a_file_that_is_no_token_file_is_never_written_over) {
     const char *text = write_text("a.txt", three), *kept = write_text("b.txt", "precious");
     wg_tokenizer *tokenizer = wg_byte_new();
     ck_assert_ptr_null(load_kept(text, kept, tokenizer));
-    assert_error(WG_ERROR_FORMAT, "b.txt is there and is no token file");
+    assert_error(WG_ERROR_FORMAT, "b.txt exists and is no token file");
     wg_checkpoint *file = wg_checkpoint_create(in_scratch("run.h5"));
     ck_assert_int_eq(wg_checkpoint_put_integer(file, "/train/step", 1), 0);
     ck_assert_int_eq(wg_checkpoint_commit(file), 0);
@@ -307,29 +310,35 @@ START_TEST(a_token_file_stands_in_for_its_text) {
     const char *text = write_text("a.txt", three), *kept = in_scratch("tokens.h5"),
                *other = write_text("b.txt", "And more.");
     wg_tokenizer *bytes = wg_byte_new(), *characters = wg_char_train(three, -1, NULL);
-    wg_token_stream_free(load_kept(text, kept, bytes));
-    wg_token_stream *mixed = wg_token_stream_load(2, (const char *[]){kept, other}, bytes, NULL);
-    wg_token_stream *plain = wg_token_stream_load(2, (const char *[]){text, other}, bytes, NULL);
+    wg_dataset_free(load_kept(text, kept, bytes));
+    wg_dataset *mixed = wg_dataset_load(2, (const char *[]){kept, other}, bytes,
+                                        &(wg_dataset_options){.kind = WG_TEXT_STREAM});
+    wg_dataset *plain = wg_dataset_load(2, (const char *[]){text, other}, bytes,
+                                        &(wg_dataset_options){.kind = WG_TEXT_STREAM});
     assert_no_error();
     ck_assert_int_eq(hash_of_stream(mixed), hash_of_stream(plain));
-    ck_assert_int_eq(wg_token_stream_sources(mixed), 2);
-    wg_token_stream_free(mixed);
-    wg_token_stream_free(plain);
+    ck_assert_int_eq(wg_dataset_sources(mixed), 2);
+    wg_dataset_free(mixed);
+    wg_dataset_free(plain);
     wg_tokenizer *kept_tokenizer = wg_tokenizer_load(kept);
-    mixed = wg_token_stream_load(1, &kept, kept_tokenizer, NULL);
+    mixed =
+        wg_dataset_load(1, &kept, kept_tokenizer, &(wg_dataset_options){.kind = WG_TEXT_STREAM});
     assert_no_error();
-    wg_token_stream_free(mixed);
+    wg_dataset_free(mixed);
     wg_tokenizer_free(kept_tokenizer);
 
-    ck_assert_ptr_null(wg_token_stream_load(1, &kept, characters, NULL));
-    assert_error(WG_ERROR_ARGUMENT, "tokens.h5 was made with another tokenizer");
-    ck_assert_ptr_null(wg_corpus_load(1, &kept, bytes, NULL));
-    assert_error(WG_ERROR_ARGUMENT, "tokens of sentences are wanted");
-    wg_token_stream *a, *b;
-    ck_assert_int_eq(wg_token_stream_load_split(1, &kept, bytes, 0.1, NULL, &a, &b), -1);
-    assert_error(WG_ERROR_ARGUMENT, "tokens.h5 has no part that is held out");
     ck_assert_ptr_null(
-        wg_token_stream_load(1, &kept, bytes, &(wg_token_stream_options){.end = 0.5}));
+        wg_dataset_load(1, &kept, characters, &(wg_dataset_options){.kind = WG_TEXT_STREAM}));
+    assert_error(WG_ERROR_ARGUMENT, "tokens.h5 was made with another tokenizer");
+    ck_assert_ptr_null(wg_dataset_load(1, &kept, bytes, NULL));
+    assert_error(WG_ERROR_ARGUMENT, "tokens of sentences are wanted");
+    wg_dataset *a, *b;
+    ck_assert_int_eq(wg_dataset_load_split(1, &kept, bytes, 0.1,
+                                           &(wg_dataset_options){.kind = WG_TEXT_STREAM}, &a, &b),
+                     -1);
+    assert_error(WG_ERROR_ARGUMENT, "tokens.h5 has no part that is held out");
+    ck_assert_ptr_null(wg_dataset_load(1, &kept, bytes,
+                                       &(wg_dataset_options){.kind = WG_TEXT_STREAM, .end = 0.5}));
     assert_error(WG_ERROR_ARGUMENT, "which is read whole");
     ck_assert_ptr_null(load_kept(kept, in_scratch("c.h5"), bytes));
     assert_error(WG_ERROR_ARGUMENT, "c.h5 is not made");
@@ -341,9 +350,9 @@ END_TEST
 /* ---- Damage ---- */
 
 static int64_t fingerprint_of(const char *path, const void *tokenizer) {
-    wg_corpus *corpus = wg_corpus_load(1, &path, tokenizer, NULL);
+    wg_dataset *corpus = wg_dataset_load(1, &path, tokenizer, NULL);
     const int64_t found = corpus ? hash_of_corpus(corpus) : 0;
-    wg_corpus_free(corpus);
+    wg_dataset_free(corpus);
     return found;
 }
 
@@ -351,11 +360,11 @@ START_TEST(damage_and_truncation_are_told) {
     const char *text = write_text("a.txt", three), *kept = in_scratch("tokens.h5");
     wg_tokenizer *tokenizer = wg_char_train(three, -1, NULL);
     const wg_token_storage storage = {.path = kept};
-    wg_corpus *corpus =
-        wg_corpus_load(1, &text, tokenizer, &(wg_corpus_options){.storage = &storage});
+    wg_dataset *corpus =
+        wg_dataset_load(1, &text, tokenizer, &(wg_dataset_options){.storage = &storage});
     assert_no_error();
     ck_assert_int_eq(fingerprint_of(kept, tokenizer), hash_of_corpus(corpus));
-    wg_corpus_free(corpus);
+    wg_dataset_free(corpus);
     assert_damage_is_told(kept, 700, 20, fingerprint_of, tokenizer);
     wg_tokenizer_free(tokenizer);
 }
@@ -373,13 +382,14 @@ START_TEST(a_full_disk_is_one_error_and_leaves_nothing) {
         return;
     }
     char *before = getenv("TMPDIR") ? strdup(getenv("TMPDIR")) : NULL;
-    wg_token_stream *kept = load_kept(text, in_scratch("disk/tokens.h5"), tokenizer);
+    wg_dataset *kept = load_kept(text, in_scratch("disk/tokens.h5"), tokenizer);
     const wg_error *error = wg_error_pending();
     const bool clear = error && error->code == WG_ERROR_IO &&
                        strstr(error->message, "disk/tokens.h5: No space left on device");
     wg_error_clear();
     setenv("TMPDIR", folder, 1);
-    wg_token_stream *unnamed = wg_token_stream_load(1, &text, tokenizer, NULL);
+    wg_dataset *unnamed =
+        wg_dataset_load(1, &text, tokenizer, &(wg_dataset_options){.kind = WG_TEXT_STREAM});
     error = wg_error_pending();
     const bool clear_unnamed = error && error->code == WG_ERROR_IO &&
                                strstr(error->message, "disk: No space left on device");
@@ -406,17 +416,19 @@ START_TEST(every_failed_allocation_is_reported_and_nothing_is_left) {
     const wg_token_storage storage = {.path = kept};
     wg_tokenizer *tokenizer = wg_byte_new();
     const int64_t live = wg_alloc_get_stats().live_blocks;
-    wg_token_stream *a = NULL, *b = NULL;
+    wg_dataset *a = NULL, *b = NULL;
     int failures = 0;
     for (int64_t n = 0; !a; n++) {
         wg_alloc_fail_after(n);
-        if (wg_token_stream_load_split(1, &text, tokenizer, 0.3, &storage, &a, &b) == 0)
+        if (wg_dataset_load_split(
+                1, &text, tokenizer, 0.3,
+                &(wg_dataset_options){.kind = WG_TEXT_STREAM, .storage = &storage}, &a, &b) == 0)
             hash_of_stream(a);
         wg_alloc_fail_after(-1);
         if (wg_error_pending()) {
             assert_error(WG_ERROR_MEMORY, "");
-            wg_token_stream_free(a);
-            wg_token_stream_free(b);
+            wg_dataset_free(a);
+            wg_dataset_free(b);
             a = b = NULL;
             failures++;
         }
@@ -427,8 +439,8 @@ START_TEST(every_failed_allocation_is_reported_and_nothing_is_left) {
         ck_assert_int_eq(files_in(folder), 0);
     }
     ck_assert_int_gt(failures, 10);
-    wg_token_stream_free(a);
-    wg_token_stream_free(b);
+    wg_dataset_free(a);
+    wg_dataset_free(b);
     wg_tokenizer_free(tokenizer);
 }
 END_TEST
@@ -445,19 +457,21 @@ START_TEST(a_text_is_never_whole_in_memory) {
     ck_assert_int_eq(fclose(file), 0);
     wg_tokenizer *tokenizer = wg_byte_new();
     const int64_t process = peak_of_process();
-    wg_token_stream *training, *held_out;
-    ck_assert_int_eq(
-        wg_token_stream_load_split(1, &path, tokenizer, 0.1, NULL, &training, &held_out), 0);
-    ck_assert_int_gt(wg_token_stream_tokens(training), SIZE / 10 * 8);
-    ck_assert_double_lt(wg_token_stream_unigram_loss(training, held_out), 4);
-    wg_corpus *corpus = wg_corpus_load(1, &path, tokenizer, NULL);
-    ck_assert_int_gt(wg_corpus_tokens(corpus), SIZE / 10 * 9);
-    ck_assert_int_ne(wg_corpus_fingerprint(corpus), 0);
+    wg_dataset *training, *held_out;
+    ck_assert_int_eq(wg_dataset_load_split(1, &path, tokenizer, 0.1,
+                                           &(wg_dataset_options){.kind = WG_TEXT_STREAM}, &training,
+                                           &held_out),
+                     0);
+    ck_assert_int_gt(wg_dataset_tokens(training), SIZE / 10 * 8);
+    ck_assert_double_lt(wg_dataset_unigram_loss(training, NULL, held_out), 4);
+    wg_dataset *corpus = wg_dataset_load(1, &path, tokenizer, NULL);
+    ck_assert_int_gt(wg_dataset_tokens(corpus), SIZE / 10 * 9);
+    ck_assert_int_ne(wg_dataset_fingerprint(corpus), 0);
     ck_assert_int_lt(wg_alloc_get_stats().peak_bytes, ROOM);
     ck_assert_int_lt(peak_of_process() - process, ROOM);
-    wg_corpus_free(corpus);
-    wg_token_stream_free(training);
-    wg_token_stream_free(held_out);
+    wg_dataset_free(corpus);
+    wg_dataset_free(training);
+    wg_dataset_free(held_out);
     wg_tokenizer_free(tokenizer);
 }
 END_TEST

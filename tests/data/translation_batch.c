@@ -8,6 +8,7 @@
 #include "data/batches/translation_batch.h"
 #include "base/alloc.h"
 #include "tests/support/testing.h"
+#include "tests/support/word_corpus.h"
 
 /* Bytes and <|endoftext|>, which begins and ends: a token is the byte, in GPT-2's order. */
 static wg_tokenizer *byte_tokenizer(void) {
@@ -34,7 +35,7 @@ static void make_texts(char *source, char *target) {
 
 typedef struct setup {
     wg_tokenizer *tokenizer;
-    wg_sentence_pairs *pairs;
+    wg_dataset *pairs;
     wg_translation_tokens tokens;
 } setup;
 
@@ -42,18 +43,19 @@ static setup make_setup(void) {
     static char source[2048], target[2048];
     make_texts(source, target);
     setup s = {.tokenizer = byte_tokenizer()};
-    s.pairs = wg_sentence_pairs_from_texts(source, target, s.tokenizer, NULL);
+    s.pairs = wg_dataset_from_text(source, -1, target, s.tokenizer,
+                                   &(wg_dataset_options){.kind = WG_TEXT_PAIRS});
     ck_assert_int_eq(wg_translation_tokens_of(s.tokenizer, &s.tokens), 0);
     assert_no_error();
     return s;
 }
 
 static void free_setup(setup *s) {
-    wg_sentence_pairs_free(s->pairs);
+    wg_dataset_free(s->pairs);
     wg_tokenizer_free(s->tokenizer);
 }
 
-static wg_translation_batches *make_batches(const setup *s, int64_t tokens, int64_t longest) {
+static wg_batches *make_batches(const setup *s, int64_t tokens, int64_t longest) {
     return wg_translation_batches_new(
         s->pairs, &s->tokens,
         &(wg_translation_batch_options){.tokens = tokens, .longest = longest, .seed = 5});
@@ -67,7 +69,8 @@ static void assert_ids(const wg_tensor *x, int64_t rows, int64_t columns, const 
 
 START_TEST(a_batch_is_what_the_model_is_given) {
     wg_tokenizer *tokenizer = byte_tokenizer();
-    wg_sentence_pairs *pairs = wg_sentence_pairs_from_texts("ab\nc", "A\nBCD", tokenizer, NULL);
+    wg_dataset *pairs = wg_dataset_from_text("ab\nc", -1, "A\nBCD", tokenizer,
+                                             &(wg_dataset_options){.kind = WG_TEXT_PAIRS});
     const int32_t a = wg_tokenizer_id(tokenizer, "a"), A = wg_tokenizer_id(tokenizer, "A");
     wg_translation_tokens tokens;
     ck_assert_int_eq(wg_translation_tokens_of(tokenizer, &tokens), 0);
@@ -88,7 +91,7 @@ START_TEST(a_batch_is_what_the_model_is_given) {
     ck_assert_int_eq(wg_translation_batch_read(pairs, &tokens, 1, (const int64_t[]){2}, &batch),
                      -1);
     assert_error(WG_ERROR_INDEX, "pair 2 of 2");
-    wg_sentence_pairs_free(pairs);
+    wg_dataset_free(pairs);
     wg_tokenizer_free(tokenizer);
 }
 END_TEST
@@ -106,10 +109,9 @@ END_TEST
 
 /* What tells a pair from all others: its first letters and its lengths. */
 static int pair_of(const setup *s, const int64_t *source, int64_t width) {
-    for (int64_t i = 0; i < wg_sentence_pairs_count(s->pairs); i++) {
+    for (int64_t i = 0; i < wg_dataset_documents(s->pairs); i++) {
         int32_t ids[16];
-        int64_t count = wg_sentence_pairs_length(s->pairs, WG_SOURCE, i), k = 0;
-        ck_assert_int_eq(wg_sentence_pairs_read(s->pairs, WG_SOURCE, i, ids), 0);
+        int64_t count = side_of_pair(s->pairs, WG_SOURCE, i, ids), k = 0;
         while (k < count && k < width && ids[k] == source[k])
             k++;
         if (k == count && k < width && source[k] == END)
@@ -135,22 +137,22 @@ static void count_pairs(const setup *s, const wg_translation_batch *batch, int64
 
 START_TEST(an_epoch_has_every_pair_once_in_batches_of_their_size) {
     setup s = make_setup();
-    wg_translation_batches *batches = make_batches(&s, 40, 13);
-    const int64_t count = wg_translation_batches_count(batches);
+    wg_batches *batches = make_batches(&s, 40, 13);
+    const int64_t count = wg_batches_examples(batches);
     ck_assert_int_eq(wg_translation_batches_left_out(batches), 0);
     for (int epoch = 1; epoch <= 3; epoch++) {
         int seen[60] = {0};
         for (int64_t i = 0; i < count; i++) {
             wg_translation_batch batch;
-            ck_assert_int_eq(wg_translation_batches_next(batches, &batch), 0);
+            ck_assert_int_eq(wg_batches_next(batches, &batch), 0);
             count_pairs(&s, &batch, 40, seen);
         }
         for (int i = 0; i < 60; i++)
             ck_assert_int_eq(seen[i], 1);
-        ck_assert_int_eq(wg_translation_batches_position(batches).epoch, epoch);
-        ck_assert_int_eq(wg_translation_batches_position(batches).next, 0);
+        ck_assert_int_eq(wg_batches_position(batches).epoch, epoch);
+        ck_assert_int_eq(wg_batches_position(batches).next, 0);
     }
-    wg_translation_batches_free(batches);
+    wg_batches_free(batches);
     free_setup(&s);
 }
 END_TEST
@@ -158,23 +160,23 @@ END_TEST
 /* Of the room that batches take, nearly all is taken by the longer sides of pairs. */
 START_TEST(sentences_of_like_length_stand_together) {
     setup s = make_setup();
-    wg_translation_batches *batches = make_batches(&s, 64, 13);
-    const int64_t count = wg_translation_batches_count(batches);
+    wg_batches *batches = make_batches(&s, 64, 13);
+    const int64_t count = wg_batches_examples(batches);
     int64_t room = 0, needed = 0;
     for (int64_t i = 0; i < count; i++) {
         wg_translation_batch batch;
-        ck_assert_int_eq(wg_translation_batches_next(batches, &batch), 0);
+        ck_assert_int_eq(wg_batches_next(batches, &batch), 0);
         const int64_t sources = wg_tensor_count(batch.source);
         const int64_t targets = wg_tensor_count(batch.target);
         room += sources > targets ? sources : targets;
     }
     for (int64_t i = 0; i < 60; i++) {
-        const int64_t source = wg_sentence_pairs_length(s.pairs, WG_SOURCE, i);
-        const int64_t target = wg_sentence_pairs_length(s.pairs, WG_TARGET, i);
+        const int64_t source = side_of_pair(s.pairs, WG_SOURCE, i, NULL);
+        const int64_t target = side_of_pair(s.pairs, WG_TARGET, i, NULL);
         needed += (source > target ? source : target) + 1;
     }
     ck_assert_double_gt((double)needed / (double)room, 0.9);
-    wg_translation_batches_free(batches);
+    wg_batches_free(batches);
     free_setup(&s);
 }
 END_TEST
@@ -191,13 +193,13 @@ static bool same_ids(const wg_tensor *a, const wg_tensor *b) {
 
 START_TEST(epochs_differ_and_neighbours_change) {
     setup s = make_setup();
-    wg_translation_batches *batches = make_batches(&s, 40, 13);
-    const int64_t count = wg_translation_batches_count(batches);
+    wg_batches *batches = make_batches(&s, 40, 13);
+    const int64_t count = wg_batches_examples(batches);
     wg_tensor *first[60];
     int same = 0;
     for (int64_t i = 0; i < 2 * count; i++) {
         wg_translation_batch batch;
-        ck_assert_int_eq(wg_translation_batches_next(batches, &batch), 0);
+        ck_assert_int_eq(wg_batches_next(batches, &batch), 0);
         if (i < count) {
             first[i] = batch.source;
             continue;
@@ -206,23 +208,23 @@ START_TEST(epochs_differ_and_neighbours_change) {
             same += same_ids(first[k], batch.source);
     }
     ck_assert_int_lt(same, (int)count / 2);
-    wg_translation_batches_free(batches);
+    wg_batches_free(batches);
     free_setup(&s);
 }
 END_TEST
 
 START_TEST(what_is_too_long_is_left_out) {
     setup s = make_setup();
-    wg_translation_batches *batches = make_batches(&s, 40, 8);
+    wg_batches *batches = make_batches(&s, 40, 8);
     int64_t longer = 0;
     for (int64_t i = 0; i < 60; i++) {
-        const int64_t source = wg_sentence_pairs_length(s.pairs, WG_SOURCE, i);
-        const int64_t target = wg_sentence_pairs_length(s.pairs, WG_TARGET, i);
+        const int64_t source = side_of_pair(s.pairs, WG_SOURCE, i, NULL);
+        const int64_t target = side_of_pair(s.pairs, WG_TARGET, i, NULL);
         longer += source > 7 || target > 7;
     }
     ck_assert_int_gt(longer, 0);
     ck_assert_int_eq(wg_translation_batches_left_out(batches), longer);
-    wg_translation_batches_free(batches);
+    wg_batches_free(batches);
     ck_assert_ptr_null(make_batches(&s, 40, 1));
     assert_error(WG_ERROR_ARGUMENT, "every pair has a sentence of more than 1 tokens");
     ck_assert_ptr_null(make_batches(&s, 12, 13));
@@ -236,7 +238,7 @@ END_TEST
 enum { FEW = 20, MANY = 60 };
 
 /* Two sources of pairs of the letters a and b, of many lengths. */
-static wg_sentence_pairs *load_letters(const wg_tokenizer *tokenizer) {
+static wg_dataset *load_letters(const wg_tokenizer *tokenizer) {
     static char paths[2][700];
     const char *list[4];
     for (int i = 0; i < 2; i++) {
@@ -248,7 +250,7 @@ static wg_sentence_pairs *load_letters(const wg_tokenizer *tokenizer) {
         fclose(file);
         list[2 * i] = list[2 * i + 1] = paths[i];
     }
-    return wg_sentence_pairs_load(4, list, tokenizer, NULL);
+    return wg_dataset_load(4, list, tokenizer, &(wg_dataset_options){.kind = WG_TEXT_PAIRS});
 }
 
 /* The pairs of a batch by their letter. */
@@ -264,21 +266,21 @@ START_TEST(pairs_come_in_the_proportions_and_go_on_where_they_were) {
     wg_tokenizer *tokenizer = byte_tokenizer();
     const wg_translation_tokens tokens = {END, END, -1};
     const wg_translation_batch_options options = {.tokens = 40, .longest = 12, .seed = 3};
-    wg_sentence_pairs *pairs = load_letters(tokenizer);
-    ck_assert_int_eq(wg_sentence_pairs_weigh(pairs, 2, (const double[]){3, 1}), 0);
-    wg_translation_batches *batches = wg_translation_batches_new(pairs, &tokens, &options);
-    wg_translation_batches *others = wg_translation_batches_new(pairs, &tokens, &options);
+    wg_dataset *pairs = load_letters(tokenizer);
+    ck_assert_int_eq(wg_dataset_weigh(pairs, 2, (const double[]){3, 1}), 0);
+    wg_batches *batches = wg_translation_batches_new(pairs, &tokens, &options);
+    wg_batches *others = wg_translation_batches_new(pairs, &tokens, &options);
     assert_no_error();
     int64_t sizes[2] = {0};
     for (int epoch = 0; epoch < 6; epoch++) {
         int64_t counts[2] = {0}, made = 0;
-        const int64_t count = wg_translation_batches_count(batches);
-        for (; wg_translation_batches_position(batches).epoch == epoch; made++) {
+        const int64_t count = wg_batches_examples(batches);
+        for (; wg_batches_position(batches).epoch == epoch; made++) {
             wg_translation_batch batch, again;
-            const wg_data_position position = wg_translation_batches_position(batches);
-            ck_assert_int_eq(wg_translation_batches_next(batches, &batch), 0);
-            ck_assert_int_eq(wg_translation_batches_seek(others, &position), 0);
-            ck_assert_int_eq(wg_translation_batches_next(others, &again), 0);
+            const wg_data_position position = wg_batches_position(batches);
+            ck_assert_int_eq(wg_batches_next(batches, &batch), 0);
+            ck_assert_int_eq(wg_batches_seek(others, &position), 0);
+            ck_assert_int_eq(wg_batches_next(others, &again), 0);
             assert_close(again.source, batch.source, 0, 0);
             assert_close(again.labels, batch.labels, 0, 0);
             ck_assert_int_le(wg_tensor_count(batch.source), 40);
@@ -289,15 +291,15 @@ START_TEST(pairs_come_in_the_proportions_and_go_on_where_they_were) {
         ck_assert_int_eq(counts[1], (FEW + MANY) / 4);
         sizes[0] = epoch == 0 || made < sizes[0] ? made : sizes[0];
         sizes[1] = made > sizes[1] ? made : sizes[1];
-        ck_assert_int_eq(wg_translation_batches_seek(
-                             others, &(wg_data_position){.seed = 3, .epoch = epoch, .next = made}),
-                         -1);
+        ck_assert_int_eq(
+            wg_batches_seek(others, &(wg_data_position){.seed = 3, .epoch = epoch, .next = made}),
+            -1);
         assert_error(WG_ERROR_ARGUMENT, "was the corpus another one?");
     }
     ck_assert_int_gt(sizes[1], sizes[0]); /* so positions were held to what each epoch has */
-    wg_translation_batches_free(batches);
-    wg_translation_batches_free(others);
-    wg_sentence_pairs_free(pairs);
+    wg_batches_free(batches);
+    wg_batches_free(others);
+    wg_dataset_free(pairs);
     wg_tokenizer_free(tokenizer);
 }
 END_TEST
@@ -315,16 +317,16 @@ START_TEST(failing_allocations_leave_nothing_behind) {
         wg_alloc_fail_after(allowed);
         wg_translation_batch batch;
         wg_translation_tokens tokens = {END, END, -1};
-        wg_sentence_pairs *pairs =
-            wg_sentence_pairs_from_texts("ab\nc\n", "A\nBCD\n", tokenizer, NULL);
-        wg_sentence_pairs_weigh(pairs, 1, &(const double){1});
-        wg_translation_batches *batches = wg_translation_batches_new(pairs, &tokens, NULL);
-        done = wg_translation_batches_next(batches, &batch) == 0;
+        wg_dataset *pairs = wg_dataset_from_text("ab\nc\n", -1, "A\nBCD\n", tokenizer,
+                                                 &(wg_dataset_options){.kind = WG_TEXT_PAIRS});
+        wg_dataset_weigh(pairs, 1, &(const double){1});
+        wg_batches *batches = wg_translation_batches_new(pairs, &tokens, NULL);
+        done = wg_batches_next(batches, &batch) == 0;
         wg_alloc_fail_after(-1);
         if (!done)
             assert_error(WG_ERROR_MEMORY, "");
-        wg_translation_batches_free(batches);
-        wg_sentence_pairs_free(pairs);
+        wg_batches_free(batches);
+        wg_dataset_free(pairs);
         wg_scope_end(&scope, NULL);
     }
     wg_tokenizer_free(tokenizer);

@@ -267,7 +267,7 @@ END_TEST
 
 /* A corpus of the letters in their order, over and over: a blank follows from what is around it,
  * while by frequency every letter is as likely as any other of 26. */
-static wg_corpus *alphabet(wg_tokenizer **tokenizer) {
+static wg_dataset *alphabet(wg_tokenizer **tokenizer) {
     const char *tokens[31] = {"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"};
     char letters[26][2], text[26 * 2 * 40 + 1];
     for (int i = 0; i < 26; i++) {
@@ -279,15 +279,15 @@ static wg_corpus *alphabet(wg_tokenizer **tokenizer) {
         text[2 * i + 1] = i % 13 == 12 ? '\n' : ' ';
     }
     *tokenizer = wg_wordpiece_new(31, tokens, NULL);
-    const wg_corpus_options options = {.format = WG_CORPUS_SENTENCES};
-    return wg_corpus_from_text(text, 26 * 2 * 40, *tokenizer, &options);
+    const wg_dataset_options options = {.format = WG_SENTENCES_BY_LINE};
+    return wg_dataset_from_text(text, 26 * 2 * 40, NULL, *tokenizer, &options);
 }
 
-static double train_step(wg_glm *model, wg_glm_batches *batches, wg_optimizer *optimizer) {
+static double train_step(wg_glm *model, wg_batches *batches, wg_optimizer *optimizer) {
     wg_scope scope;
     wg_scope_begin(&scope);
     wg_glm_batch batch;
-    ck_assert_int_eq(wg_glm_batches_next(batches, &batch), 0);
+    ck_assert_int_eq(wg_batches_next(batches, &batch), 0);
     const wg_glm_inputs inputs = {.position_ids = batch.position_ids,
                                   .block_position_ids = batch.block_position_ids,
                                   .part_a = batch.part_a};
@@ -302,8 +302,8 @@ static double train_step(wg_glm *model, wg_glm_batches *batches, wg_optimizer *o
 
 START_TEST(blanks_of_an_alphabet_are_learned) {
     wg_tokenizer *tokenizer;
-    wg_corpus *corpus = alphabet(&tokenizer);
-    wg_glm_batches *batches =
+    wg_dataset *corpus = alphabet(&tokenizer);
+    wg_batches *batches =
         wg_glm_batches_new(corpus, tokenizer, &(wg_glm_batch_options){.batch = 8, .sequence = 16});
     assert_no_error();
     wg_glm *model = glm_new(); /* of 48 words, of which this tokenizer has 35 */
@@ -321,9 +321,9 @@ START_TEST(blanks_of_an_alphabet_are_learned) {
     ck_assert_double_gt(first, 3);
     ck_assert_double_lt(last, 1); /* log 26 is 3.3 */
     wg_optimizer_free(optimizer);
-    wg_glm_batches_free(batches);
+    wg_batches_free(batches);
     free_model(model);
-    wg_corpus_free(corpus);
+    wg_dataset_free(corpus);
     wg_tokenizer_free(tokenizer);
 }
 END_TEST

@@ -11,7 +11,7 @@
 /* All that a run needs, made anew by each call as a new process would. */
 typedef struct setup {
     wg_tokenizer *tokenizer;
-    wg_corpus *corpus, *held_out;
+    wg_dataset *corpus, *held_out;
     wg_bert_for_pretraining *model;
     wg_bert_pretraining *pretraining;
 } setup;
@@ -28,14 +28,14 @@ static wg_bert_config small_config(const wg_tokenizer *tokenizer) {
 }
 
 static setup make_setup(int shift) {
-    static const wg_corpus_options by_line = {.format = WG_CORPUS_SENTENCES};
+    static const wg_dataset_options by_line = {.format = WG_SENTENCES_BY_LINE};
     setup s = {0};
     const char *text = task_text(0);
     s.tokenizer = wg_wordpiece_train(text, (int64_t)strlen(text),
                                      &(wg_wordpiece_training){.vocabulary_size = 60});
-    wg_corpus *all = wg_corpus_from_text(task_text(shift), -1, s.tokenizer, &by_line);
-    ck_assert_int_eq(wg_corpus_split(all, 0.25, &s.corpus, &s.held_out), 0);
-    wg_corpus_free(all);
+    wg_dataset *all = wg_dataset_from_text(task_text(shift), -1, NULL, s.tokenizer, &by_line);
+    ck_assert_int_eq(wg_dataset_split(all, 0.25, &s.corpus, &s.held_out), 0);
+    wg_dataset_free(all);
     wg_bert_config config = small_config(s.tokenizer);
     s.model = wg_bert_for_pretraining_new(&config, 1);
     s.pretraining = wg_bert_pretraining_new(
@@ -48,8 +48,8 @@ static setup make_setup(int shift) {
 static void free_setup(setup *s) {
     wg_bert_pretraining_free(s->pretraining);
     wg_module_free(&s->model->module);
-    wg_corpus_free(s->corpus);
-    wg_corpus_free(s->held_out);
+    wg_dataset_free(s->corpus);
+    wg_dataset_free(s->held_out);
     wg_tokenizer_free(s->tokenizer);
 }
 

@@ -12,7 +12,7 @@
 /* All that a run needs, made anew by each call as a new process would. */
 typedef struct setup {
     wg_tokenizer *tokenizer;
-    wg_corpus *corpus, *held_out;
+    wg_dataset *corpus, *held_out;
     wg_glm *model;
     wg_blank_infilling *infilling;
 } setup;
@@ -38,13 +38,13 @@ static wg_glm_config small_config(const wg_tokenizer *tokenizer) {
 }
 
 static setup make_setup(int shift) {
-    static const wg_corpus_options by_line = {.format = WG_CORPUS_SENTENCES};
+    static const wg_dataset_options by_line = {.format = WG_SENTENCES_BY_LINE};
     setup s = {0};
     s.tokenizer =
         wg_wordpiece_train(task_text(0), -1, &(wg_wordpiece_training){.vocabulary_size = 60});
-    wg_corpus *all = wg_corpus_from_text(task_text(shift), -1, s.tokenizer, &by_line);
-    ck_assert_int_eq(wg_corpus_split(all, 0.25, &s.corpus, &s.held_out), 0);
-    wg_corpus_free(all);
+    wg_dataset *all = wg_dataset_from_text(task_text(shift), -1, NULL, s.tokenizer, &by_line);
+    ck_assert_int_eq(wg_dataset_split(all, 0.25, &s.corpus, &s.held_out), 0);
+    wg_dataset_free(all);
     const wg_glm_config config = small_config(s.tokenizer);
     s.model = wg_glm_new(&config, 1);
     s.infilling = wg_blank_infilling_new(s.model, s.tokenizer, s.corpus, s.held_out, &options);
@@ -55,8 +55,8 @@ static setup make_setup(int shift) {
 static void free_setup(setup *s) {
     wg_blank_infilling_free(s->infilling);
     wg_module_free(&s->model->module);
-    wg_corpus_free(s->corpus);
-    wg_corpus_free(s->held_out);
+    wg_dataset_free(s->corpus);
+    wg_dataset_free(s->held_out);
     wg_tokenizer_free(s->tokenizer);
 }
 
@@ -74,11 +74,11 @@ START_TEST(a_step_loses_what_the_model_loses_on_its_batch) {
     setup s = make_setup(0);
     wg_module_train(&s.model->module, false);
     const wg_task task = wg_blank_infilling_task(s.infilling);
-    wg_glm_batches *batches = wg_glm_batches_new(s.corpus, s.tokenizer, &options.batches);
+    wg_batches *batches = wg_glm_batches_new(s.corpus, s.tokenizer, &options.batches);
     for (int step = 0; step < 4; step++) {
         wg_metrics metrics = {0};
         wg_glm_batch batch;
-        ck_assert_int_eq(wg_glm_batches_next(batches, &batch), 0);
+        ck_assert_int_eq(wg_batches_next(batches, &batch), 0);
         const wg_glm_inputs inputs = {.position_ids = batch.position_ids,
                                       .block_position_ids = batch.block_position_ids,
                                       .part_a = batch.part_a};
@@ -91,7 +91,7 @@ START_TEST(a_step_loses_what_the_model_loses_on_its_batch) {
         ck_assert_double_eq(wg_metrics_get(&metrics, "perplexity"), exp(wg_item(loss)));
     }
     wg_scope_clear_root();
-    wg_glm_batches_free(batches);
+    wg_batches_free(batches);
     free_setup(&s);
 }
 END_TEST
@@ -138,24 +138,24 @@ START_TEST(an_evaluation_takes_each_text_once_and_is_the_same_each_time) {
     ck_assert_mem_eq(&first, &second, sizeof first);
 
     const wg_glm_batch_options spans = {.batch = BATCH, .sequence = SEQUENCE, .seed = 2};
-    wg_glm_batches *batches = wg_glm_batches_new(s.held_out, s.tokenizer, &spans);
+    wg_batches *batches = wg_glm_batches_new(s.held_out, s.tokenizer, &spans);
     wg_glm_tokens tokens;
     wg_glm_tokens_of(s.tokenizer, &tokens);
     int64_t rows = 0, labels = 0, words = 0;
-    while (wg_glm_batches_position(batches).epoch == 0) {
+    while (wg_batches_position(batches).epoch == 0) {
         wg_glm_batch batch;
-        ck_assert_int_eq(wg_glm_batches_next_of_epoch(batches, &batch), 0);
+        ck_assert_int_eq(wg_batches_next_of_epoch(batches, &batch), 0);
         rows += wg_tensor_size(batch.input_ids, 0);
         labels += wg_tensor_count(batch.labels);
         for (int64_t i = 0; i < wg_tensor_count(batch.labels); i++)
             words += ((const int64_t *)wg_tensor_data(batch.labels))[i] != tokens.end;
     }
-    ck_assert_int_eq(rows, wg_glm_batches_examples(batches));
+    ck_assert_int_eq(rows, wg_batches_examples(batches));
     ck_assert_int_ne(rows % BATCH, 0);
     ck_assert_int_eq((int64_t)wg_metrics_weight(&first, "loss"), labels);
     ck_assert_int_eq((int64_t)wg_metrics_weight(&first, "word_loss"), words);
     ck_assert_int_lt(words, labels);
-    wg_glm_batches_free(batches);
+    wg_batches_free(batches);
     free_setup(&s);
 }
 END_TEST

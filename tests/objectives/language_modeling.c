@@ -34,26 +34,28 @@ static const char *make_text(int shift) {
 }
 
 /* What the tokens of a stream say; freed by wg_text_free. */
-static char *say(const wg_token_stream *stream, const wg_tokenizer *tokenizer) {
-    const int64_t count = wg_token_stream_tokens(stream);
+static char *say(const wg_dataset *stream, const wg_tokenizer *tokenizer) {
+    const int64_t count = wg_dataset_tokens(stream);
     int32_t *ids = malloc((size_t)count * sizeof *ids);
-    ck_assert_int_eq(wg_token_stream_read(stream, 0, count, ids), 0);
+    ck_assert_int_eq(wg_dataset_read(stream, 0, count, ids), 0);
     char *text = wg_tokenizer_decode(tokenizer, ids, count, NULL);
     free(ids);
     return text;
 }
 
-static void assert_stream(const char *text, const wg_token_stream_options *options,
-                          const char *wanted, int64_t documents, int64_t bytes) {
+static void assert_stream(const char *text, const wg_dataset_options *part, const char *wanted,
+                          int64_t documents, int64_t bytes) {
     wg_tokenizer *tokenizer = byte_tokenizer();
-    wg_token_stream *stream = wg_token_stream_from_text(text, -1, tokenizer, options);
+    wg_dataset_options options = part ? *part : (wg_dataset_options){0};
+    options.kind = WG_TEXT_STREAM;
+    wg_dataset *stream = wg_dataset_from_text(text, -1, NULL, tokenizer, &options);
     assert_no_error();
     char *said = say(stream, tokenizer);
     ck_assert_str_eq(said, wanted);
-    ck_assert_int_eq(wg_token_stream_documents(stream), documents);
-    ck_assert_int_eq(wg_token_stream_bytes(stream), bytes);
+    ck_assert_int_eq(wg_dataset_documents(stream), documents);
+    ck_assert_int_eq(wg_dataset_bytes(stream), bytes);
     wg_text_free(said);
-    wg_token_stream_free(stream);
+    wg_dataset_free(stream);
     wg_tokenizer_free(tokenizer);
 }
 
@@ -71,16 +73,14 @@ START_TEST(lines_of_endoftext_part_documents) {
 END_TEST
 
 START_TEST(parts_of_a_text_are_cut_between_characters_and_documents) {
-    assert_stream("aaaaabbbbb", &(wg_token_stream_options){.end = 0.5}, "<|endoftext|>aaaaa", 1, 5);
-    assert_stream("aaaaabbbbb", &(wg_token_stream_options){.begin = 0.5}, "<|endoftext|>bbbbb", 1,
-                  5);
+    assert_stream("aaaaabbbbb", &(wg_dataset_options){.end = 0.5}, "<|endoftext|>aaaaa", 1, 5);
+    assert_stream("aaaaabbbbb", &(wg_dataset_options){.begin = 0.5}, "<|endoftext|>bbbbb", 1, 5);
     const char *umlauts = "\u00e4\u00e4\u00e4"; /* half of it is within the second */
-    assert_stream(umlauts, &(wg_token_stream_options){.end = 0.5}, "<|endoftext|>\u00e4\u00e4", 1,
-                  4);
-    assert_stream(umlauts, &(wg_token_stream_options){.begin = 0.5}, "<|endoftext|>\u00e4", 1, 2);
+    assert_stream(umlauts, &(wg_dataset_options){.end = 0.5}, "<|endoftext|>\u00e4\u00e4", 1, 4);
+    assert_stream(umlauts, &(wg_dataset_options){.begin = 0.5}, "<|endoftext|>\u00e4", 1, 2);
     const char *documents = "One.\n<|endoftext|>\nTwo.\n<|endoftext|>\nThree.\n";
-    assert_stream(documents, &(wg_token_stream_options){.end = 0.05}, "<|endoftext|>One.", 1, 4);
-    assert_stream(documents, &(wg_token_stream_options){.begin = 0.05},
+    assert_stream(documents, &(wg_dataset_options){.end = 0.05}, "<|endoftext|>One.", 1, 4);
+    assert_stream(documents, &(wg_dataset_options){.begin = 0.05},
                   "<|endoftext|>Two.<|endoftext|>Three.", 2, 10);
 }
 END_TEST
@@ -88,14 +88,17 @@ END_TEST
 START_TEST(texts_that_are_none_are_refused) {
     static const char *const none[] = {"no-such.txt"};
     wg_tokenizer *tokenizer = byte_tokenizer();
-    ck_assert_ptr_null(wg_token_stream_load(1, none, tokenizer, NULL));
-    assert_error(WG_ERROR_NOT_FOUND, "no-such.txt");
-    ck_assert_ptr_null(wg_token_stream_from_text("", 0, tokenizer, NULL));
-    assert_error(WG_ERROR_FORMAT, "no text");
-    ck_assert_ptr_null(wg_token_stream_from_text("a\xff", 2, tokenizer, NULL));
-    assert_error(WG_ERROR_FORMAT, "UTF-8");
     ck_assert_ptr_null(
-        wg_token_stream_from_text("a", 1, tokenizer, &(wg_token_stream_options){.begin = 1}));
+        wg_dataset_load(1, none, tokenizer, &(wg_dataset_options){.kind = WG_TEXT_STREAM}));
+    assert_error(WG_ERROR_NOT_FOUND, "no-such.txt");
+    ck_assert_ptr_null(wg_dataset_from_text("", 0, NULL, tokenizer,
+                                            &(wg_dataset_options){.kind = WG_TEXT_STREAM}));
+    assert_error(WG_ERROR_FORMAT, "no text");
+    ck_assert_ptr_null(wg_dataset_from_text("a\xff", 2, NULL, tokenizer,
+                                            &(wg_dataset_options){.kind = WG_TEXT_STREAM}));
+    assert_error(WG_ERROR_FORMAT, "UTF-8");
+    ck_assert_ptr_null(wg_dataset_from_text(
+        "a", 1, NULL, tokenizer, &(wg_dataset_options){.kind = WG_TEXT_STREAM, .begin = 1}));
     assert_error(WG_ERROR_ARGUMENT, "from 1 to 1");
     wg_tokenizer_free(tokenizer);
 }
@@ -103,13 +106,15 @@ END_TEST
 
 START_TEST(the_loss_by_frequency_is_that_of_the_counts) {
     wg_tokenizer *tokenizer = byte_tokenizer();
-    wg_token_stream *stream = wg_token_stream_from_text("aaab", -1, tokenizer, NULL);
-    wg_token_stream *text = wg_token_stream_from_text("ac", -1, tokenizer, NULL);
+    wg_dataset *stream = wg_dataset_from_text("aaab", -1, NULL, tokenizer,
+                                              &(wg_dataset_options){.kind = WG_TEXT_STREAM});
+    wg_dataset *text = wg_dataset_from_text("ac", -1, NULL, tokenizer,
+                                            &(wg_dataset_options){.kind = WG_TEXT_STREAM});
     const double n = 5 + 257;
-    ck_assert_double_eq_tol(wg_token_stream_unigram_loss(stream, text),
+    ck_assert_double_eq_tol(wg_dataset_unigram_loss(stream, NULL, text),
                             -(log(4 / n) + log(1 / n)) / 2, 1e-12);
-    wg_token_stream_free(stream);
-    wg_token_stream_free(text);
+    wg_dataset_free(stream);
+    wg_dataset_free(text);
     wg_tokenizer_free(tokenizer);
 }
 END_TEST
@@ -120,18 +125,19 @@ enum { B = 3, T = 7 };
 
 START_TEST(an_epoch_goes_through_each_window_once) {
     wg_tokenizer *tokenizer = byte_tokenizer();
-    wg_token_stream *stream = wg_token_stream_from_text(make_text(0), 100, tokenizer, NULL);
-    wg_causal_batches *batches =
+    wg_dataset *stream = wg_dataset_from_text(make_text(0), 100, NULL, tokenizer,
+                                              &(wg_dataset_options){.kind = WG_TEXT_STREAM});
+    wg_batches *batches =
         wg_causal_batches_new(stream, &(wg_causal_batch_options){.batch = 1, .sequence = T});
     int32_t tokens[101];
-    ck_assert_int_eq(wg_token_stream_read(stream, 0, 101, tokens), 0);
+    ck_assert_int_eq(wg_dataset_read(stream, 0, 101, tokens), 0);
     int64_t offset = -1;
     for (int epoch = 0; epoch < 3; epoch++) {
         int seen[101] = {0}, windows = 0;
-        for (; wg_causal_batches_position(batches).epoch == epoch; windows++) {
+        for (; wg_batches_position(batches).epoch == epoch; windows++) {
             wg_causal_batch batch;
             int64_t ids[T], labels[T], start = 0;
-            ck_assert_int_eq(wg_causal_batches_next(batches, &batch), 0);
+            ck_assert_int_eq(wg_batches_next(batches, &batch), 0);
             ck_assert_int_eq(batch.tokens, T);
             wg_to_array(batch.ids, ids);
             wg_to_array(batch.labels, labels);
@@ -151,26 +157,27 @@ START_TEST(an_epoch_goes_through_each_window_once) {
         }
         ck_assert_int_eq(windows, (100 - offset) / T);
     }
-    wg_causal_batches_free(batches);
-    wg_token_stream_free(stream);
+    wg_batches_free(batches);
+    wg_dataset_free(stream);
     wg_tokenizer_free(tokenizer);
 }
 END_TEST
 
 START_TEST(a_text_shorter_than_a_window_is_refused) {
     wg_tokenizer *tokenizer = byte_tokenizer();
-    wg_token_stream *stream = wg_token_stream_from_text("abcdef", -1, tokenizer, NULL);
-    wg_causal_batches *batches =
+    wg_dataset *stream = wg_dataset_from_text("abcdef", -1, NULL, tokenizer,
+                                              &(wg_dataset_options){.kind = WG_TEXT_STREAM});
+    wg_batches *batches =
         wg_causal_batches_new(stream, &(wg_causal_batch_options){.batch = 1, .sequence = 6});
     wg_causal_batch batch;
     for (int i = 0; i < 3; i++) /* the one window that there is */
-        ck_assert_int_eq(wg_causal_batches_next(batches, &batch), 0);
-    ck_assert_int_eq(wg_causal_batches_position(batches).epoch, 3);
-    wg_causal_batches_free(batches);
+        ck_assert_int_eq(wg_batches_next(batches, &batch), 0);
+    ck_assert_int_eq(wg_batches_position(batches).epoch, 3);
+    wg_batches_free(batches);
     ck_assert_ptr_null(
         wg_causal_batches_new(stream, &(wg_causal_batch_options){.batch = 1, .sequence = 7}));
     assert_error(WG_ERROR_ARGUMENT, "7 tokens, and one sequence of 7 takes 8");
-    wg_token_stream_free(stream);
+    wg_dataset_free(stream);
     wg_tokenizer_free(tokenizer);
 }
 END_TEST
@@ -191,7 +198,7 @@ static const char *model_name(int index) {
 /* All that a run needs, made anew by each call as a new process would. */
 typedef struct setup {
     wg_tokenizer *tokenizer;
-    wg_token_stream *training, *held_out;
+    wg_dataset *training, *held_out;
     wg_language_model model;
     wg_language_modeling *modeling;
 } setup;
@@ -199,10 +206,10 @@ typedef struct setup {
 static setup make_setup(int model, int shift) {
     setup s = {.tokenizer = byte_tokenizer()};
     const char *text = make_text(shift);
-    s.training =
-        wg_token_stream_from_text(text, -1, s.tokenizer, &(wg_token_stream_options){.end = 0.9});
-    s.held_out =
-        wg_token_stream_from_text(text, -1, s.tokenizer, &(wg_token_stream_options){.begin = 0.9});
+    s.training = wg_dataset_from_text(text, -1, NULL, s.tokenizer,
+                                      &(wg_dataset_options){.kind = WG_TEXT_STREAM, .end = 0.9});
+    s.held_out = wg_dataset_from_text(text, -1, NULL, s.tokenizer,
+                                      &(wg_dataset_options){.kind = WG_TEXT_STREAM, .begin = 0.9});
     ck_assert_int_eq(wg_language_model_new(&s.model, configs[model], 1), 0);
     s.modeling = wg_language_modeling_new(
         &s.model, s.tokenizer, s.training, s.held_out,
@@ -214,8 +221,8 @@ static setup make_setup(int model, int shift) {
 static void free_setup(setup *s) {
     wg_language_modeling_free(s->modeling);
     wg_language_model_free(&s->model);
-    wg_token_stream_free(s->training);
-    wg_token_stream_free(s->held_out);
+    wg_dataset_free(s->training);
+    wg_dataset_free(s->held_out);
     wg_tokenizer_free(s->tokenizer);
 }
 
@@ -263,14 +270,14 @@ END_TEST
 
 /* The mean over all tokens, in one go. */
 static double loss_of_windows(const setup *s) {
-    const int64_t tokens = wg_token_stream_tokens(s->held_out);
+    const int64_t tokens = wg_dataset_tokens(s->held_out);
     double sum = 0;
     wg_set_grad_enabled(false);
     wg_module_train(s->model.module, false);
     for (int64_t start = 0; start < tokens - 1; start += 16) {
         const int64_t count = tokens - 1 - start < 16 ? tokens - 1 - start : 16;
         int32_t ids[17];
-        ck_assert_int_eq(wg_token_stream_read(s->held_out, start, count + 1, ids), 0);
+        ck_assert_int_eq(wg_dataset_read(s->held_out, start, count + 1, ids), 0);
         sum +=
             (double)count *
             wg_item(wg_language_model_loss(&s->model, wg_from_array(WG_I32, WG_DIMS(1, count), ids),
@@ -286,7 +293,7 @@ START_TEST(an_evaluation_predicts_every_token_once) {
     ck_assert_int_eq(wg_language_modeling_evaluate(s.modeling, &first), 0);
     ck_assert_int_eq(wg_language_modeling_evaluate(s.modeling, &second), 0);
     ck_assert_mem_eq(&first, &second, sizeof first);
-    const double tokens = (double)wg_token_stream_tokens(s.held_out);
+    const double tokens = (double)wg_dataset_tokens(s.held_out);
     const double loss = wg_metrics_get(&first, "loss");
     ck_assert_double_eq(wg_metrics_weight(&first, "loss"), tokens - 1);
     ck_assert_double_eq_tol(loss, loss_of_windows(&s), 1e-5);
@@ -295,23 +302,24 @@ START_TEST(an_evaluation_predicts_every_token_once) {
     ck_assert_double_eq_tol(wg_metrics_get(&first, "bits_per_byte"),
                             loss / log(2) * tokens / (tokens - 1), 1e-9);
     ck_assert_double_eq_tol(wg_metrics_get(&first, "unigram_loss"),
-                            wg_token_stream_unigram_loss(s.training, s.held_out), 1e-12);
+                            wg_dataset_unigram_loss(s.training, NULL, s.held_out), 1e-12);
     free_setup(&s);
 }
 END_TEST
 
 START_TEST(an_evaluation_by_document_begins_with_each) {
     setup s = make_setup(_i, 0);
-    wg_token_stream *text = wg_token_stream_from_text(
-        "One.\n<|endoftext|>\nTwo has more tokens than a sequence.\n", -1, s.tokenizer, NULL);
-    ck_assert_int_eq(wg_token_stream_document_start(text, 1), 5);
+    wg_dataset *text =
+        wg_dataset_from_text("One.\n<|endoftext|>\nTwo has more tokens than a sequence.\n", -1,
+                             NULL, s.tokenizer, &(wg_dataset_options){.kind = WG_TEXT_STREAM});
+    ck_assert_int_eq(wg_dataset_document_start(text, 1), 5);
     wg_language_modeling *modeling = wg_language_modeling_new(
         &s.model, s.tokenizer, NULL, text,
         &(wg_language_modeling_options){.batch = 4, .sequence = 16, .by_document = true});
     wg_metrics metrics = {0};
     ck_assert_int_eq(wg_language_modeling_evaluate(modeling, &metrics), 0);
     int32_t ids[22];
-    ck_assert_int_eq(wg_token_stream_read(text, 0, 22, ids), 0);
+    ck_assert_int_eq(wg_dataset_read(text, 0, 22, ids), 0);
     ck_assert_int_eq(ids[5], ids[0]);
     wg_set_grad_enabled(false);
     wg_module_train(s.model.module, false);
@@ -325,7 +333,7 @@ START_TEST(an_evaluation_by_document_begins_with_each) {
     ck_assert_double_eq(wg_metrics_weight(&metrics, "loss"), 20);
     ck_assert_double_eq_tol(wg_metrics_get(&metrics, "loss"), (4 * first + 16 * second) / 20, 1e-5);
     wg_language_modeling_free(modeling);
-    wg_token_stream_free(text);
+    wg_dataset_free(text);
     free_setup(&s);
 }
 END_TEST

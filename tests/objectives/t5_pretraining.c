@@ -24,7 +24,7 @@ static const char *make_text(int shift) {
 
 typedef struct setup {
     wg_tokenizer *tokenizer;
-    wg_token_stream *training, *held_out;
+    wg_dataset *training, *held_out;
     wg_t5_tokens tokens;
     wg_t5 *model;
     wg_t5_pretraining *pretraining;
@@ -47,10 +47,10 @@ static wg_t5_config small_config(const wg_t5_tokens *tokens, int version) {
 static setup make_setup(int version, int shift) {
     setup s = {.tokenizer = wg_char_train("abcdefghijklmnopqrstuvwxyz", -1, NULL)};
     const char *text = make_text(shift);
-    s.training =
-        wg_token_stream_from_text(text, -1, s.tokenizer, &(wg_token_stream_options){.end = 0.9});
-    s.held_out =
-        wg_token_stream_from_text(text, -1, s.tokenizer, &(wg_token_stream_options){.begin = 0.9});
+    s.training = wg_dataset_from_text(text, -1, NULL, s.tokenizer,
+                                      &(wg_dataset_options){.kind = WG_TEXT_STREAM, .end = 0.9});
+    s.held_out = wg_dataset_from_text(text, -1, NULL, s.tokenizer,
+                                      &(wg_dataset_options){.kind = WG_TEXT_STREAM, .begin = 0.9});
     ck_assert_int_eq(wg_t5_tokens_of(s.tokenizer, &s.tokens), 0);
     const wg_t5_config config = small_config(&s.tokens, version);
     s.model = wg_t5_new(&config, 1);
@@ -65,8 +65,8 @@ static setup make_setup(int version, int shift) {
 static void free_setup(setup *s) {
     wg_t5_pretraining_free(s->pretraining);
     wg_module_free(&s->model->module);
-    wg_token_stream_free(s->training);
-    wg_token_stream_free(s->held_out);
+    wg_dataset_free(s->training);
+    wg_dataset_free(s->held_out);
     wg_tokenizer_free(s->tokenizer);
 }
 
@@ -139,16 +139,16 @@ START_TEST(an_evaluation_is_the_mean_over_an_epoch_of_the_same_batches) {
     ck_assert_int_eq(wg_t5_pretraining_evaluate(s.pretraining, &first), 0);
     ck_assert_int_eq(wg_t5_pretraining_evaluate(s.pretraining, &second), 0);
     ck_assert_mem_eq(&first, &second, sizeof first);
-    wg_t5_batches *batches = wg_t5_batches_new(
+    wg_batches *batches = wg_t5_batches_new(
         s.held_out, s.tokenizer, &(wg_t5_batch_options){.batch = 8, .sequence = 48, .seed = 2});
     const wg_t5_lengths lengths = wg_t5_batches_lengths(batches);
-    const int64_t count = (wg_t5_batches_examples(batches) + 7) / 8;
+    const int64_t count = (wg_batches_examples(batches) + 7) / 8;
     double sum = 0;
     wg_set_grad_enabled(false);
     wg_module_train(&s.model->module, false);
     for (int64_t i = 0; i < count; i++) {
         wg_t5_batch batch;
-        ck_assert_int_eq(wg_t5_batches_next(batches, &batch), 0);
+        ck_assert_int_eq(wg_batches_next(batches, &batch), 0);
         sum += wg_item(wg_t5_loss(s.model, batch.input_ids, NULL, batch.labels));
     }
     wg_set_grad_enabled(true);
@@ -157,8 +157,8 @@ START_TEST(an_evaluation_is_the_mean_over_an_epoch_of_the_same_batches) {
     ck_assert_double_eq(wg_metrics_weight(&first, "word_loss"),
                         (double)(8 * count * lengths.noise));
     ck_assert_double_eq_tol(wg_metrics_get(&first, "unigram_loss"),
-                            wg_token_stream_unigram_loss(s.training, s.held_out), 1e-12);
-    wg_t5_batches_free(batches);
+                            wg_dataset_unigram_loss(s.training, NULL, s.held_out), 1e-12);
+    wg_batches_free(batches);
     free_setup(&s);
 }
 END_TEST

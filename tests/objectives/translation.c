@@ -28,7 +28,7 @@ static void make_texts(int shift, char *source, char *target) {
 
 typedef struct setup {
     wg_tokenizer *tokenizer;
-    wg_sentence_pairs *training, *held_out;
+    wg_dataset *training, *held_out;
     wg_transformer *model;
     wg_translation *translation;
 } setup;
@@ -50,14 +50,15 @@ static wg_transformer_config small_config(void) {
 
 static setup make_setup(int shift) {
     static char source[1024], target[1024]; /* of the held-out pairs, read again for BLEU */
-    wg_sentence_pairs *rest;
+    wg_dataset *rest;
     const wg_transformer_config config = small_config();
     setup s = {.tokenizer = wg_bpe_train(
                    "a", 1, &(wg_bpe_training){.vocabulary_size = 257, .min_frequency = 9})};
     make_texts(shift, source, target);
-    s.training = wg_sentence_pairs_from_texts(source, target, s.tokenizer, NULL);
-    ck_assert_int_eq(wg_sentence_pairs_split(s.training, 0.25, &rest, &s.held_out), 0);
-    wg_sentence_pairs_free(rest);
+    s.training = wg_dataset_from_text(source, -1, target, s.tokenizer,
+                                      &(wg_dataset_options){.kind = WG_TEXT_PAIRS});
+    ck_assert_int_eq(wg_dataset_split(s.training, 0.25, &rest, &s.held_out), 0);
+    wg_dataset_free(rest);
     s.model = wg_transformer_new(&config, 3);
     s.translation =
         wg_translation_new(s.model, s.tokenizer, s.training, s.held_out,
@@ -69,8 +70,8 @@ static setup make_setup(int shift) {
 static void free_setup(setup *s) {
     wg_translation_free(s->translation);
     wg_module_free(&s->model->module);
-    wg_sentence_pairs_free(s->training);
-    wg_sentence_pairs_free(s->held_out);
+    wg_dataset_free(s->training);
+    wg_dataset_free(s->held_out);
     wg_tokenizer_free(s->tokenizer);
 }
 
@@ -104,14 +105,14 @@ static void train(int64_t steps, const char *from, const char *path) {
 START_TEST(a_step_loses_what_the_model_loses_on_its_batch) {
     setup s = make_setup(0);
     const wg_translation_tokens tokens = {256, 256, -1};
-    wg_translation_batches *batches = wg_translation_batches_new(
+    wg_batches *batches = wg_translation_batches_new(
         s.training, &tokens,
         &(wg_translation_batch_options){.tokens = 64, .longest = 8, .seed = 2});
     const wg_task task = wg_translation_task(s.translation);
     for (int i = 0; i < 5; i++) {
         wg_translation_batch batch;
         wg_metrics metrics = {0};
-        ck_assert_int_eq(wg_translation_batches_next(batches, &batch), 0);
+        ck_assert_int_eq(wg_batches_next(batches, &batch), 0);
         const wg_generator before = *wg_module_generator(task.module);
         wg_tensor *loss = task.loss(task.context, &metrics);
         *wg_module_generator(task.module) = before;
@@ -121,7 +122,7 @@ START_TEST(a_step_loses_what_the_model_loses_on_its_batch) {
         assert_close(loss, wanted, 0, 0);
         ck_assert_int_eq(metrics.tokens, batch.tokens);
     }
-    wg_translation_batches_free(batches);
+    wg_batches_free(batches);
     free_setup(&s);
 }
 END_TEST
@@ -173,7 +174,7 @@ static double loss_of_pairs(const setup *s) {
     double sum = 0, count = 0;
     wg_set_grad_enabled(false);
     wg_module_train(&s->model->module, false);
-    for (int64_t i = 0; i < wg_sentence_pairs_count(s->held_out); i++) {
+    for (int64_t i = 0; i < wg_dataset_documents(s->held_out); i++) {
         wg_translation_batch batch;
         ck_assert_int_eq(wg_translation_batch_read(s->held_out, &tokens, 1, &i, &batch), 0);
         const wg_transformer_batch given = {batch.source, NULL, batch.target, NULL, NULL};
@@ -239,7 +240,7 @@ START_TEST(a_trained_model_translates_and_is_scored) {
     char *line = strtok(read_file(output), "\n");
     for (int64_t i = 0; i < 12; i++, line = strtok(NULL, "\n")) {
         ck_assert_ptr_nonnull(line);
-        char *reference = wg_sentence_pairs_text(s.held_out, WG_TARGET, i);
+        char *reference = wg_dataset_pair_text(s.held_out, WG_TARGET, i);
         ck_assert_int_eq(wg_bleu_add(&bleu, line, reference, false), 0);
         wg_text_free(reference);
     }
@@ -303,11 +304,11 @@ START_TEST(what_does_not_fit_the_model_is_refused) {
     ck_assert_ptr_null(wg_translation_new(s.model, s.tokenizer, s.training, NULL, NULL));
     assert_error(WG_ERROR_ARGUMENT, "eos_token_id of the model is 5");
     s.model->config.eos_token_id = 256;
-    wg_sentence_pairs *longer =
-        wg_sentence_pairs_from_texts("a\nb", "a\nabcdefghijklmnop", s.tokenizer, NULL);
+    wg_dataset *longer = wg_dataset_from_text("a\nb", -1, "a\nabcdefghijklmnop", s.tokenizer,
+                                              &(wg_dataset_options){.kind = WG_TEXT_PAIRS});
     ck_assert_ptr_null(wg_translation_new(s.model, s.tokenizer, NULL, longer, NULL));
     assert_error(WG_ERROR_ARGUMENT, "1 of the pairs to measure on are longer");
-    wg_sentence_pairs_free(longer);
+    wg_dataset_free(longer);
     free_setup(&s);
 }
 END_TEST

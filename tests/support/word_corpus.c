@@ -37,18 +37,26 @@ word_corpus word_corpus_of(int documents, int sentences, int longest) {
         text[used++] = '\n';
     }
     word_corpus w = {.tokenizer = words_tokenizer("w", 0, word), .words = word};
-    w.corpus = wg_corpus_from_text(text, (int64_t)used, w.tokenizer,
-                                   &(wg_corpus_options){.format = WG_CORPUS_SENTENCES});
+    w.corpus = wg_dataset_from_text(text, (int64_t)used, NULL, w.tokenizer,
+                                    &(wg_dataset_options){.format = WG_SENTENCES_BY_LINE});
     free(text);
     assert_no_error();
-    ck_assert_int_eq(wg_corpus_documents(w.corpus), documents);
-    ck_assert_int_eq(wg_corpus_tokens(w.corpus), word);
+    ck_assert_int_eq(wg_dataset_documents(w.corpus), documents);
+    ck_assert_int_eq(wg_dataset_tokens(w.corpus), word);
     return w;
 }
 
 void word_corpus_free(word_corpus w) {
-    wg_corpus_free(w.corpus);
+    wg_dataset_free(w.corpus);
     wg_tokenizer_free(w.tokenizer);
+}
+
+int64_t side_of_pair(const wg_dataset *pairs, wg_side side, int64_t pair, int32_t *ids) {
+    const int64_t first = wg_dataset_sentence_start(pairs, 2 * pair + side);
+    const int64_t count = wg_dataset_sentence_start(pairs, 2 * pair + side + 1) - first;
+    if (ids)
+        ck_assert_int_eq(wg_dataset_read(pairs, first, count, ids), 0);
+    return count;
 }
 
 void assert_share(int64_t count, int64_t total, double share) {

@@ -3,7 +3,7 @@
 #ifndef WG_TESTS_WORD_CORPUS_H
 #define WG_TESTS_WORD_CORPUS_H
 
-#include "data/dataset/corpus.h"
+#include "data/dataset/dataset.h"
 #include "data/tokenizer/tokenizer.h"
 
 /* The ids before those of the words. */
@@ -11,7 +11,7 @@ enum { PAD, UNK, CLS, SEP, MASK, SPECIALS };
 
 typedef struct word_corpus {
     wg_tokenizer *tokenizer;
-    wg_corpus *corpus;
+    wg_dataset *corpus;
     int64_t words;
 } word_corpus;
 
@@ -21,6 +21,9 @@ void word_corpus_free(word_corpus w);
 
 /* A WordPiece of the specials and the words `letter` first, first + 1, ... */
 wg_tokenizer *words_tokenizer(const char *letter, int64_t first, int64_t count);
+
+/* Copies the tokens of one side of a pair into `ids`, unless it is NULL; how many they are. */
+int64_t side_of_pair(const wg_dataset *pairs, wg_side side, int64_t pair, int32_t *ids);
 
 /* Fails unless `count` of `total` is as a chance of `share` has it. */
 void assert_share(int64_t count, int64_t total, double share);

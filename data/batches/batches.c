@@ -1,0 +1,348 @@
+/* Batches of examples: see batches.h. */
+#include "data/batches/builder.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "tensor/internal.h"
+#include "tensor/span.h"
+
+#define WHERE "batches"
+
+struct wg_batches {
+    wg_batch_source source;
+    wg_batches_options options; /* with `weights` and `source_ends` that are the batches' own */
+    wg_data_position position;  /* of the example that comes next */
+    bool planned;               /* `order` is that of the position's epoch */
+    int64_t count;              /* examples in this epoch */
+    int64_t *order;             /* of this epoch */
+    int64_t order_capacity;
+    wg_example *examples; /* (batch) of the batch being built */
+};
+
+/* ---- Random numbers ---- */
+
+/* The finaliser of SplitMix64 (Steele et al. 2014): one-to-one, every bit depends on all. */
+static uint64_t mix(uint64_t x) {
+    x += UINT64_C(0x9e3779b97f4a7c15);
+    x = (x ^ (x >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+    x = (x ^ (x >> 27)) * UINT64_C(0x94d049bb133111eb);
+    return x ^ (x >> 31);
+}
+
+/* Use 0 is the epoch itself, use 1 + i the example that comes as number i: none depends on how many
+ * numbers another drew. */
+static wg_generator generator_of(const wg_data_position *at, uint64_t use) {
+    return (wg_generator){.seed = mix(mix(mix(at->seed) ^ (uint64_t)at->epoch) ^ use)};
+}
+
+int64_t wg__random_between(wg_generator *generator, int64_t low, int64_t high) {
+    return low + (int64_t)wg_random_below(generator, (uint64_t)(high - low + 1));
+}
+
+/* ---- The order of an epoch ---- */
+
+/* Fills `wanted` places with examples first .. end - 1: whole rounds, and then each of them with
+ * the chance that is left (selection sampling: Knuth, The Art of Computer Programming, 3.4.2). */
+static void fill_source(wg_generator *g, int64_t first, int64_t end, int64_t wanted,
+                        int64_t *order) {
+    const int64_t size = end - first;
+    for (; wanted >= size; wanted -= size)
+        for (int64_t i = first; i < end; i++)
+            *order++ = i;
+    for (int64_t i = first; wanted > 0; i++)
+        if ((int64_t)wg_random_below(g, (uint64_t)(end - i)) < wanted) {
+            *order++ = i;
+            wanted--;
+        }
+}
+
+void wg__weigh_examples(const wg_batches_options *options, const int64_t *ends, int64_t count,
+                        wg_generator *generator, int64_t *order) {
+    double total = 0, sum = 0; /* of weights; a source without examples has no share */
+    for (int64_t i = 0; i < options->sources; i++)
+        if (ends[i] > (i > 0 ? ends[i - 1] : 0))
+            total += options->weights[i];
+    int64_t filled = 0;
+    for (int64_t i = 0; i < options->sources; i++) {
+        const int64_t first = i > 0 ? ends[i - 1] : 0, end = ends[i];
+        if (end == first)
+            continue;
+        sum += options->weights[i];
+        const int64_t until = llrint((double)count * (sum / total));
+        fill_source(generator, first, end, until - filled, order + filled);
+        filled = until;
+    }
+}
+
+/* Fisher & Yates. */
+static void shuffle(wg_generator *g, bool from_last, int64_t count, int64_t *order) {
+    for (int64_t k = 0; k < count; k++) {
+        const int64_t i = from_last ? count - 1 - k : k, j = wg__random_between(g, 0, i);
+        const int64_t swapped = order[i];
+        order[i] = order[j];
+        order[j] = swapped;
+    }
+}
+
+/* Plans the epoch of `position`, which becomes the batches' own. */
+static int plan(wg_batches *batches, wg_data_position position) {
+    const wg_batches_options *o = &batches->options;
+    wg_epoch epoch = {.position = {position.seed, position.epoch, 0},
+                      .generator = generator_of(&position, 0),
+                      .examples = o->examples,
+                      .source_ends = (int64_t *)o->source_ends};
+    batches->position = position;
+    batches->planned = false;
+    if (batches->source.plan && batches->source.plan(batches->source.context, &epoch) < 0)
+        return -1;
+    if (epoch.examples < 1)
+        return wg_fail(WG_ERROR_ARGUMENT, WHERE, "an epoch has no example");
+    int64_t *order =
+        wg__grow(batches->order, 0, &batches->order_capacity, epoch.examples, sizeof *order);
+    if (!order)
+        return -1;
+    batches->order = order;
+    batches->count = epoch.examples;
+    if (o->sources > 0)
+        wg__weigh_examples(o, epoch.source_ends, epoch.examples, &epoch.generator, order);
+    else
+        for (int64_t i = 0; i < epoch.examples; i++)
+            order[i] = i;
+    shuffle(&epoch.generator, o->shuffle_from_last, epoch.examples, order);
+    batches->planned = true;
+    return 0;
+}
+
+/* ---- Positions ---- */
+
+static int check_position(const wg_data_position *position, int64_t count) {
+    if (position->epoch < 0 || position->next < 0)
+        return wg_fail(WG_ERROR_ARGUMENT, WHERE, "epoch %lld, example %lld is no position",
+                       (long long)position->epoch, (long long)position->next);
+    if (position->next >= count)
+        return wg_fail(WG_ERROR_ARGUMENT, WHERE,
+                       "example %lld of an epoch of %lld: was the corpus another one?",
+                       (long long)position->next, (long long)count);
+    return 0;
+}
+
+/* Goes to a position, of whose epoch nothing but its end is checked. */
+static int go_to(wg_batches *batches, wg_data_position position) {
+    const wg_data_position *at = &batches->position;
+    if (!batches->planned || at->seed != position.seed || at->epoch != position.epoch)
+        return plan(batches, position);
+    batches->position = position;
+    return 0;
+}
+
+int wg_batches_seek(wg_batches *batches, const wg_data_position *position) {
+    if (!batches || !position || check_position(position, INT64_MAX) < 0)
+        return -1;
+    const wg_data_position before = batches->position;
+    if (go_to(batches, *position) == 0 && check_position(position, batches->count) == 0)
+        return 0;
+    go_to(batches, before); /* if that fails, the next batch plans the epoch again */
+    return -1;
+}
+
+wg_data_position wg_batches_position(const wg_batches *batches) {
+    return batches ? batches->position : (wg_data_position){0};
+}
+
+int64_t wg_batches_examples(const wg_batches *batches) {
+    return batches ? batches->count : 0;
+}
+
+/* ---- Batches ---- */
+
+/* Takes the next `count` examples, over the ends of epochs. */
+static int take(wg_batches *batches, int64_t count) {
+    const wg_batch_source *source = &batches->source;
+    for (int64_t row = 0; row < count; row++) {
+        wg_data_position *at = &batches->position;
+        wg_example *example = &batches->examples[row];
+        *example = (wg_example){.index = batches->order[at->next],
+                                .generator = generator_of(at, (uint64_t)at->next + 1)};
+        if (source->take)
+            source->take(source->context, row, example);
+        if (++at->next == batches->count &&
+            plan(batches, (wg_data_position){.seed = at->seed, .epoch = at->epoch + 1}) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+static int build(wg_batches *batches, bool ends_with_epoch, void *batch) {
+    if (!batches)
+        return -1;
+    const wg_data_position before = batches->position;
+    wg__span span;
+    wg__span_begin(&span, "data", WG_PROFILE_REGION);
+    int status = batches->planned ? 0 : plan(batches, before);
+    int64_t count = batches->options.batch;
+    if (ends_with_epoch && count > batches->count - before.next)
+        count = batches->count - before.next;
+    if (status == 0)
+        status = take(batches, count);
+    if (status == 0)
+        status = batches->source.build(batches->source.context, count, batches->examples, batch);
+    wg__span_end(&span);
+    if (status < 0)
+        go_to(batches, before); /* if that fails, the next call plans the epoch again */
+    return status;
+}
+
+int wg_batches_next(wg_batches *batches, void *batch) {
+    return build(batches, false, batch);
+}
+
+int wg_batches_next_of_epoch(wg_batches *batches, void *batch) {
+    return build(batches, true, batch);
+}
+
+/* ---- Making them ---- */
+
+static int copy_sources(wg_batches_options *o) {
+    const size_t count = (size_t)o->sources;
+    double *weights = wg__alloc(count * sizeof *weights);
+    int64_t *ends = wg__calloc(count, sizeof *ends);
+    if (weights && o->weights)
+        memcpy(weights, o->weights, count * sizeof *weights);
+    if (ends && o->source_ends)
+        memcpy(ends, o->source_ends, count * sizeof *ends);
+    o->weights = weights;
+    o->source_ends = ends;
+    return weights && ends ? 0 : -1;
+}
+
+static int prepare(wg_batches *batches, const wg_batches_options *options) {
+    wg_batches_options *o = &batches->options;
+    if (options)
+        *o = *options;
+    if (o->batch == 0)
+        o->batch = 32;
+    if (o->sources == 0 || !o->weights) {
+        o->sources = 0;
+        o->weights = NULL;
+        o->source_ends = NULL;
+    } else if (copy_sources(o) < 0)
+        return -1;
+    if (o->batch < 1 || o->batch > INT32_MAX)
+        return wg_fail(WG_ERROR_ARGUMENT, WHERE, "batches of %lld examples", (long long)o->batch);
+    batches->examples = wg__alloc((size_t)o->batch * sizeof *batches->examples);
+    return batches->examples ? plan(batches, (wg_data_position){.seed = o->seed}) : -1;
+}
+
+wg_batches *wg_batches_new(const wg_batch_source *source, const wg_batches_options *options) {
+    wg_batches *batches = wg__calloc(1, sizeof *batches);
+    if (!batches) {
+        if (source->free)
+            source->free(source->context);
+        return NULL;
+    }
+    batches->source = *source;
+    if (prepare(batches, options) == 0)
+        return batches;
+    wg_batches_free(batches);
+    return NULL;
+}
+
+void wg_batches_free(wg_batches *batches) {
+    if (!batches)
+        return;
+    if (batches->source.free)
+        batches->source.free(batches->source.context);
+    wg__free((void *)batches->options.weights);
+    wg__free((void *)batches->options.source_ends);
+    wg__free(batches->order);
+    wg__free(batches->examples);
+    wg__free(batches);
+}
+
+/* ---- Helpers of builders ---- */
+
+void *wg__batches_context(const wg_batches *batches) {
+    return batches->source.context;
+}
+
+#define SHORTEST_SEQUENCE 8
+#define LONGEST_SEQUENCE (1 << 20)
+
+int wg__batch_sizes(const char *where, int64_t *batch, int64_t *sequence) {
+    if (*batch == 0)
+        *batch = 32;
+    if (*sequence == 0)
+        *sequence = 128;
+    if (*batch < 1 || *batch > INT32_MAX)
+        return wg_fail(WG_ERROR_ARGUMENT, where, "a batch of %lld sequences; it must be 1 or more",
+                       (long long)*batch);
+    if (*sequence < SHORTEST_SEQUENCE || *sequence > LONGEST_SEQUENCE)
+        return wg_fail(WG_ERROR_ARGUMENT, where,
+                       "sequences of %lld tokens; they must have %d to %d", (long long)*sequence,
+                       SHORTEST_SEQUENCE, LONGEST_SEQUENCE);
+    return 0;
+}
+
+int wg__batch_vocabulary(const char *where, const wg_dataset *text, int64_t size) {
+    if (size == wg_dataset_vocabulary(text))
+        return 0;
+    return wg_fail(WG_ERROR_ARGUMENT, where,
+                   "the text was tokenised with a vocabulary of %lld tokens, this one has %lld",
+                   (long long)wg_dataset_vocabulary(text), (long long)size);
+}
+
+void wg__note_source_ends(const wg_dataset *text, int64_t documents, int64_t examples,
+                          int64_t *source, int64_t *ends) {
+    for (; *source < wg_dataset_sources(text) && wg_dataset_source_end(text, *source) <= documents;
+         ++*source)
+        if (ends)
+            ends[*source] = examples;
+}
+
+void wg__use_weights(const wg_dataset *text, wg_batches_options *options) {
+    options->weights = wg_dataset_weights(text);
+    options->sources = options->weights ? wg_dataset_sources(text) : 0;
+}
+
+/* ---- Windows of a stream ---- */
+
+int wg__windows_begin(wg__windows *windows, const char *where, const wg_dataset *text,
+                      int64_t length, int64_t batch) {
+    if (wg_dataset_tokens(text) <= length)
+        return wg_fail(WG_ERROR_ARGUMENT, where,
+                       "the text has %lld tokens, and one sequence of %lld takes %lld; give more "
+                       "text or shorter sequences",
+                       (long long)wg_dataset_tokens(text), (long long)length,
+                       (long long)length + 1);
+    windows->text = text;
+    windows->length = length;
+    windows->starts = wg__alloc((size_t)batch * sizeof *windows->starts);
+    return windows->starts ? 0 : -1;
+}
+
+int wg__windows_plan(wg__windows *windows, wg_epoch *epoch) {
+    enum { DRAWS_BITS = 40 }; /* of an epoch, before the numbers of the next one come */
+    const wg_dataset *text = windows->text;
+    const int64_t number = epoch->position.epoch, length = windows->length;
+    const int64_t labels = wg_dataset_tokens(text) - 1, spare = labels - length + 1;
+    if (number >= INT64_C(1) << (63 - DRAWS_BITS))
+        return wg_fail(WG_ERROR_ARGUMENT, WHERE, "epoch %lld is no position", (long long)number);
+    epoch->generator =
+        (wg_generator){.seed = epoch->position.seed, .offset = (uint64_t)number << DRAWS_BITS};
+    windows->offset =
+        (int64_t)wg_random_below(&epoch->generator, (uint64_t)(spare < length ? spare : length));
+    epoch->examples = (labels - windows->offset) / length;
+    for (int64_t i = 0; epoch->source_ends && i < wg_dataset_sources(text); i++) {
+        const int64_t end = wg_dataset_document_start(text, wg_dataset_source_end(text, i));
+        const int64_t before =
+            end > windows->offset ? (end - windows->offset + length - 1) / length : 0;
+        epoch->source_ends[i] = before < epoch->examples ? before : epoch->examples;
+    }
+    return 0;
+}
+
+void wg__windows_take(wg__windows *windows, int64_t row, const wg_example *example) {
+    windows->starts[row] = windows->offset + example->index * windows->length;
+}

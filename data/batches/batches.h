@@ -1,0 +1,117 @@
+/* Batches: an infinite sequence of examples, shuffled per epoch, of data of any kind.
+ *
+ *     epoch 0   3 0 2 | 1                {seed, 0, 3}: example 1 comes next, then two of epoch 1
+ *     epoch 1         | 1 2 | 0 3 ...
+ *
+ * A source says what an example is: it builds a batch from examples that are given by their
+ * numbers. The order is a pure function of seed and epoch, and the random numbers of an example one
+ * of seed, epoch and its place in the epoch: no history is needed to go to any position, and a
+ * resumed run sees the same batches, bit for bit.
+ *
+ *     static int build(void *context, int64_t count, const wg_example *examples, void *batch);
+ *
+ *     wg_batch_source source = {.context = images, .build = build};
+ *     wg_batches *batches =
+ *         wg_batches_new(&source, &(wg_batches_options){.batch = 64, .examples = 60000});
+ *     while (wg_batches_next(batches, &batch) == 0) ...
+ */
+#ifndef WG_DATA_BATCHES_BATCHES_H
+#define WG_DATA_BATCHES_BATCHES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "../../tensor/random.h"
+
+WG_BEGIN_DECLS
+
+/* A place in the sequence: all that a checkpoint has to keep. */
+typedef struct wg_data_position {
+    uint64_t seed;
+    int64_t epoch;
+    int64_t next; /* examples of this epoch that were taken */
+} wg_data_position;
+
+typedef struct wg_example {
+    int64_t index;          /* below the number of examples of its epoch */
+    wg_generator generator; /* random numbers of its own, other ones in each epoch */
+} wg_example;
+
+/* An epoch that is being planned. */
+typedef struct wg_epoch {
+    wg_data_position position; /* its beginning */
+    wg_generator generator;    /* of this epoch; after the plan the order is drawn from it */
+    int64_t examples;          /* to be set: how many it has, 1 or more */
+    int64_t *source_ends; /* of weighted sources: to be set, as in wg_batches_options; or NULL */
+} wg_epoch;
+
+/* The data. Functions return 0, or -1 with an error. */
+typedef struct wg_batch_source {
+    void *context; /* handed to every function */
+
+    /* Fills the caller's batch struct with these examples, which may be of several epochs. [scope]
+     */
+    int (*build)(void *context, int64_t count, const wg_example *examples, void *batch);
+
+    /* Prepares an epoch; NULL: every epoch has the same examples. */
+    int (*plan)(void *context, wg_epoch *epoch);
+
+    /* With `plan`: remembers the example that will be number `row` of the batch. It is called while
+     * the example's epoch is the one that was planned last; `build` follows when the next may be
+     * planned already. NULL: `build` needs no plan. */
+    void (*take)(void *context, int64_t row, const wg_example *example);
+
+    /* Frees the context; NULL: it is borrowed. */
+    void (*free)(void *context);
+} wg_batch_source;
+
+typedef struct wg_batches_options {
+    int64_t batch;    /* examples in a batch; 0: 32 */
+    int64_t examples; /* in an epoch, where the source has no plan */
+    uint64_t seed;    /* of order and random numbers */
+
+    /* Weighted sources: an epoch has as many examples as without, of each source as many as its
+     * weight asks: all of its examples as often as they go into that, and for the rest a random
+     * choice, another one in each epoch.
+     *
+     *     examples    |0 a 1 a 2 a|3 b 4 b 5 b 6 b 7 b|       weights 3 and 1, ends 3 and 8
+     *     an epoch     0 1 2 0 1 2 5 6                        before it is shuffled
+     */
+    int64_t sources;       /* 0: each example once */
+    const double *weights; /* (sources), above 0 */
+    const int64_t
+        *source_ends; /* (sources) examples up to the end of each, where there is no plan */
+
+    bool shuffle_from_last; /* draws the order from the last example down: another one, which runs
+                             * of masked language models have */
+} wg_batches_options;
+
+typedef struct wg_batches wg_batches;
+
+/* Batches of a source, which is copied; its context is freed in every case, also after an error.
+ * Freed with wg_batches_free. NULL with [ARGUMENT for a batch or an epoch without examples; MEMORY;
+ * as the source's plan] */
+WG_API wg_batches *wg_batches_new(const wg_batch_source *source, const wg_batches_options *options);
+
+/* NULL is allowed. */
+WG_API void wg_batches_free(wg_batches *batches);
+
+/* Fills `batch`, the struct that the source builds, with the next batch; the last one of an epoch
+ * goes on into the next. After a failure it is still the next. [scope] 0 or -1 */
+WG_API int wg_batches_next(wg_batches *batches, void *batch);
+
+/* The same, but the last batch of an epoch ends with it, and may have fewer examples: for measuring
+ * on each example once. */
+WG_API int wg_batches_next_of_epoch(wg_batches *batches, void *batch);
+
+/* How many examples the epoch has in which the next batch begins. Given NULL: 0. */
+WG_API int64_t wg_batches_examples(const wg_batches *batches);
+
+/* Where the next batch begins, and going there; the seed is part of it. A seek that fails changes
+ * nothing. [ARGUMENT for a position that no run of these examples has] */
+WG_API wg_data_position wg_batches_position(const wg_batches *batches);
+WG_API int wg_batches_seek(wg_batches *batches, const wg_data_position *position);
+
+WG_END_DECLS
+
+#endif

@@ -1,0 +1,625 @@
+/* The rules by which texts become documents of tokens: see dataset.h. */
+#include "data/dataset/read_text.h"
+
+#include <string.h>
+#include <utf8proc.h>
+
+#include "data/tokenizer/kind.h"
+#include "data/tokenizer/text_file.h"
+#include "tensor/internal.h"
+
+#define WHERE "dataset"
+
+/* A line that ends a document, as TinyStories and others have it. */
+static const char end_of_text[] = "<|endoftext|>";
+enum { END_OF_TEXT = sizeof end_of_text - 1 };
+
+/* A text being read into a token file. */
+typedef struct reading {
+    wg__token_file *file;
+    const wg_tokenizer *tokenizer;
+    wg__text_map *text;
+    wg_token_list ids; /* of the sentence being read */
+
+    /* Of sentences. */
+    bool cut;      /* the text has no marks between documents */
+    int64_t bytes; /* of the open document's sentences */
+
+    /* Of streams. */
+    int32_t begin, end;  /* ids around a document; -1: none */
+    bool strips;         /* white space around documents is removed */
+    wg__token_sink sink; /* tokens on their way to the file */
+} reading;
+
+static bool is_blank(char c) {
+    return c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == '\v' || c == '\f';
+}
+
+/* ---- Where sentences end ----
+ *
+ *     "It is a truth." said Mr. J. Smith. "No!" cried he. He left...  And so on.
+ *                    ^ small letter follows    ^ small       ^ end   ^ end      ^ end
+ *                            ^ title
+ *                               ^ initial  ^ end */
+
+#define LONGEST_ABBREVIATION 16
+
+/* A paragraph from `start` on. */
+typedef struct paragraph {
+    const char *text;
+    int64_t start, length;
+} paragraph;
+
+/* The length of the mark of a list that stands at `at`, or 0. */
+static int64_t mark_at(const paragraph *l, int64_t at, const char *const *marks) {
+    for (; *marks; marks++) {
+        int64_t size = (int64_t)strlen(*marks);
+        if (size <= l->length - at && memcmp(l->text + at, *marks, (size_t)size) == 0)
+            return size;
+    }
+    return 0;
+}
+
+static int64_t skip_marks(const paragraph *l, int64_t at, const char *const *marks) {
+    for (int64_t size; (size = mark_at(l, at, marks)) > 0;)
+        at += size;
+    return at;
+}
+
+static const char *const stops[] = {".", "?", "!", "\u2026", NULL};
+static const char *const ideographic_stops[] = {"\u3002", "\uff01", "\uff1f", NULL};
+/* The first bytes of stops, so that all others are passed over quickly. */
+static bool may_stop(char c) {
+    return c == '.' || c == '?' || c == '!' || c == '\xe2' || c == '\xe3' || c == '\xef';
+}
+
+static const char *const closers[] = {"\"",     "'",      ")",      "]",      "}",      "*", "_",
+                                      "\u201d", "\u2019", "\u00bb", "\u300d", "\u300f", NULL};
+static const char *const openers[] = {"\"",     "'",      "(",      "[", "{",      "*",      "_",
+                                      "\u201c", "\u2018", "\u00ab", "-", "\u2014", "\u2013", NULL};
+
+static bool is_digit(char c) {
+    return c >= '0' && c <= '9';
+}
+
+static bool is_ascii_letter(char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+
+static bool begins_small(const paragraph *l, int64_t at) {
+    at = skip_marks(l, at, openers);
+    if (at >= l->length)
+        return false;
+    int32_t c;
+    if (utf8proc_iterate((const utf8proc_uint8_t *)l->text + at, l->length - at, &c) <= 0)
+        return false;
+    return utf8proc_category(c) == UTF8PROC_CATEGORY_LL;
+}
+
+/* A number in digits or Roman capitals. */
+static bool begins_number(const paragraph *l, int64_t at) {
+    return at < l->length && (is_digit(l->text[at]) || strchr("IVXLC", l->text[at]));
+}
+
+static bool is_in(const char *word, const char *const *list) {
+    for (; *list; list++)
+        if (strcmp(word, *list) == 0)
+            return true;
+    return false;
+}
+
+/* What stands before names, whatever follows. */
+static const char *const titles[] = {"mr",  "mrs", "ms",   "messrs", "dr",  "prof", "rev",
+                                     "hon", "st",  "capt", "col",    "gen", "lt",   "sgt",
+                                     "maj", "adm", "gov",  "pres",   "sen", "mme",  "mlle",
+                                     "mt",  "ft",  "vs",   "viz",    "cf",  NULL};
+
+/* What stands before numbers; a sentence may as well end in them ("No."). */
+static const char *const counters[] = {"no",   "nos",   "vol",  "vols", "p",   "pp",   "ch",
+                                       "chap", "fig",   "figs", "sec",  "art", "prop", "obs",
+                                       "exp",  "exper", "ax",   "def",  "jan", "feb",  "apr",
+                                       "aug",  "sept",  "oct",  "nov",  "dec", NULL};
+
+/* The letters and full stops before `stop`, in lower case; "" if there are none or too many. */
+static void word_before(const paragraph *l, int64_t stop, char word[LONGEST_ABBREVIATION]) {
+    int64_t begin = stop;
+    while (begin > l->start && (is_ascii_letter(l->text[begin - 1]) || l->text[begin - 1] == '.'))
+        begin--;
+    word[0] = '\0';
+    bool whole = begin == l->start || (unsigned char)l->text[begin - 1] < 0x80;
+    if (!whole || stop - begin >= LONGEST_ABBREVIATION)
+        return;
+    for (int64_t i = begin; i < stop; i++)
+        word[i - begin] = (char)(is_ascii_letter(l->text[i]) ? l->text[i] | 0x20 : l->text[i]);
+    word[stop - begin] = '\0';
+}
+
+/* "e.g", "u.s.a": single letters between full stops. */
+static bool is_dotted(const char *word) {
+    size_t length = strlen(word);
+    if (length < 3 || length % 2 == 0)
+        return false;
+    for (size_t i = 0; i < length; i++)
+        if ((word[i] == '.') != (i % 2 == 1))
+            return false;
+    return true;
+}
+
+/* "1." at the beginning: the number of an item, which belongs to what follows. */
+static bool is_item_number(const paragraph *l, int64_t stop) {
+    int64_t i = l->start;
+    while (i < stop && is_digit(l->text[i]))
+        i++;
+    return i == stop && stop > l->start;
+}
+
+/* Whether the full stop at `stop` is part of an abbreviation, given where the next word begins. */
+static bool is_abbreviation(const paragraph *l, int64_t stop, int64_t next) {
+    char word[LONGEST_ABBREVIATION];
+    word_before(l, stop, word);
+    bool initial =
+        word[0] != '\0' && word[1] == '\0' && l->text[stop - 1] != 'I' && l->text[stop - 1] < 'a';
+    return initial || is_dotted(word) || is_in(word, titles) ||
+           (is_in(word, counters) && begins_number(l, next)) || is_item_number(l, stop);
+}
+
+int64_t wg__sentence_end(const char *text, int64_t start, int64_t length) {
+    while (start < length && is_blank(text[start]))
+        start++;
+    paragraph l = {text, start, length};
+    for (int64_t i = start; i < length; i++) {
+        if (!may_stop(text[i]))
+            continue;
+        if (mark_at(&l, i, ideographic_stops))
+            return skip_marks(&l, skip_marks(&l, i, ideographic_stops), closers);
+        int64_t after = skip_marks(&l, i, stops);
+        if (after == i)
+            continue;
+        int64_t end = skip_marks(&l, after, closers), next = end;
+        while (next < length && is_blank(text[next]))
+            next++;
+        if (next == length)
+            return end;
+        bool single = text[i] == '.' && after == i + 1;
+        if (next > end && !begins_small(&l, next) && !(single && is_abbreviation(&l, i, next)))
+            return end;
+        i = end - 1;
+    }
+    return length;
+}
+
+/* Documents of text without marks: cut at a paragraph's end from the first number on, and at the
+ * second anyway. */
+#define CUT_AFTER 64
+#define CUT_AT_LATEST 128
+
+#define DOCUMENT_BLANK_LINES 3
+
+/* ---- Sentences: lines ---- */
+
+typedef struct line {
+    const char *text;
+    int64_t length; /* without blanks at its ends */
+} line;
+
+/* Takes the line at *at and moves *at behind it. */
+static line next_line(wg__text_map *text, int64_t *at) {
+    wg__text_map_pass(text, *at);
+    const char *begin = text->bytes + *at;
+    const char *newline = memchr(begin, '\n', (size_t)(text->length - *at));
+    const char *end = newline ? newline : text->bytes + text->length;
+    *at = end - text->bytes + 1;
+    while (begin < end && is_blank(*begin))
+        begin++;
+    while (begin < end && is_blank(end[-1]))
+        end--;
+    return (line){begin, end - begin};
+}
+
+static bool is_end_of_text(line l) {
+    return l.length == END_OF_TEXT && memcmp(l.text, end_of_text, END_OF_TEXT) == 0;
+}
+
+/* ---- Sentences: detecting the format ---- */
+
+/* The length of the mark of a list with which a line ends, or 0. */
+static int64_t end_mark(line l, const char *const *marks) {
+    for (; *marks; marks++) {
+        int64_t size = (int64_t)strlen(*marks);
+        if (l.length >= size && memcmp(l.text + l.length - size, *marks, (size_t)size) == 0)
+            return size;
+    }
+    return 0;
+}
+
+static bool ends_as_sentence(line l) {
+    static const char *const ends[] = {".", "?", "!", "\u2026", "\u3002", "\uff01", "\uff1f", NULL};
+    static const char *const closing[] = {"\"", "'", ")", "]", "\u201d", "\u2019", "\u00bb", NULL};
+    for (int64_t size; (size = end_mark(l, closing)) > 0;)
+        l.length -= size;
+    return end_mark(l, ends) > 0;
+}
+
+static int64_t count_sentences(line l) {
+    int64_t count = 0;
+    for (int64_t at = 0; at < l.length; count++)
+        at = wg__sentence_end(l.text, at, l.length);
+    return count;
+}
+
+wg_sentence_format wg__detect_sentence_format(wg__text_map *text) {
+    int64_t lines = 0, ended = 0, sentences = 0;
+    for (int64_t at = 0; at < text->length;) {
+        line l = next_line(text, &at);
+        if (l.length == 0)
+            continue;
+        lines++;
+        ended += ends_as_sentence(l);
+        sentences += count_sentences(l);
+    }
+    /* Wrapped lines rarely end as sentences do; paragraphs of a line each have several. */
+    bool one_each = ended * 10 >= lines * 7 && sentences * 2 <= lines * 3;
+    return one_each ? WG_SENTENCES_BY_LINE : WG_SENTENCES_PLAIN;
+}
+
+/* ---- Sentences: reading ---- */
+
+static int end_sentences(reading *r) {
+    const int64_t bytes = r->bytes;
+    r->bytes = 0;
+    return wg__token_file_end_document(r->file, bytes);
+}
+
+static int read_sentence(reading *r, const char *text, int64_t length, int64_t cut_at) {
+    r->ids.count = 0;
+    if (wg_tokenizer_encode(r->tokenizer, text, length, NULL, &r->ids) < 0 ||
+        wg__token_file_add(r->file, r->ids.count, r->ids.ids) < 0 ||
+        wg__token_file_end_sentence(r->file) < 0)
+        return -1;
+    r->bytes += length;
+    wg__text_map_pass(r->text, text - r->text->bytes);
+    if (r->cut && wg__token_file_open_sentences(r->file) >= cut_at)
+        return end_sentences(r);
+    return 0;
+}
+
+/* False for a row of stars and the like. */
+static bool has_words(const char *text, int64_t length) {
+    for (int64_t i = 0; i < length; i++) {
+        unsigned char c = (unsigned char)text[i];
+        if ((c >= '0' && c <= '9') || ((c | 0x20) >= 'a' && (c | 0x20) <= 'z') || c >= 0x80)
+            return true;
+    }
+    return false;
+}
+
+static int read_paragraph(reading *r, const char *text, int64_t length) {
+    if (!has_words(text, length))
+        return 0;
+    for (int64_t at = 0; at < length;) {
+        int64_t end = wg__sentence_end(text, at, length);
+        if (read_sentence(r, text + at, end - at, CUT_AT_LATEST) < 0)
+            return -1;
+        at = end;
+    }
+    if (r->cut && wg__token_file_open_sentences(r->file) >= CUT_AFTER)
+        return end_sentences(r);
+    return 0;
+}
+
+/* Whether anything between the first and the last text ends a document. */
+static bool has_marks(wg__text_map *text, int64_t blank_lines) {
+    int64_t blank = 0;
+    bool begun = false, marked = false;
+    for (int64_t at = 0; at < text->length;) {
+        line l = next_line(text, &at);
+        bool mark = is_end_of_text(l);
+        if (l.length > 0 && !mark) {
+            if (begun && (blank >= blank_lines || marked))
+                return true;
+            begun = true;
+            marked = false;
+            blank = 0;
+        } else {
+            marked |= mark;
+            blank++;
+        }
+    }
+    return false;
+}
+
+static int read_plain(reading *r) {
+    wg__text_map *text = r->text;
+    r->cut = !has_marks(text, DOCUMENT_BLANK_LINES);
+    const char *paragraph = NULL, *end = NULL;
+    int64_t blank = 0;
+    for (int64_t at = 0; at < text->length;) {
+        line l = next_line(text, &at);
+        bool mark = is_end_of_text(l);
+        if (l.length > 0 && !mark) {
+            if (!paragraph)
+                paragraph = l.text;
+            end = l.text + l.length;
+            blank = 0;
+            continue;
+        }
+        if (paragraph && read_paragraph(r, paragraph, end - paragraph) < 0)
+            return -1;
+        paragraph = NULL;
+        if ((mark || ++blank == DOCUMENT_BLANK_LINES) && end_sentences(r) < 0)
+            return -1;
+    }
+    if (paragraph && read_paragraph(r, paragraph, end - paragraph) < 0)
+        return -1;
+    return end_sentences(r);
+}
+
+static int read_by_line(reading *r) {
+    wg__text_map *text = r->text;
+    r->cut = !has_marks(text, 1);
+    for (int64_t at = 0; at < text->length;) {
+        line l = next_line(text, &at);
+        int status = l.length == 0 || is_end_of_text(l)
+                         ? end_sentences(r)
+                         : read_sentence(r, l.text, l.length, CUT_AFTER);
+        if (status < 0)
+            return -1;
+    }
+    return end_sentences(r);
+}
+
+static int read_sentences(reading *r, const char *name) {
+    wg_sentence_format format = r->file->rules.format;
+    if (format == WG_SENTENCES_DETECT)
+        format = wg__detect_sentence_format(r->text);
+    const int64_t before = r->file->token_count;
+    if ((format == WG_SENTENCES_BY_LINE ? read_by_line(r) : read_plain(r)) < 0)
+        return -1;
+    return r->file->token_count > before ? 0
+                                         : wg_fail(WG_ERROR_FORMAT, WHERE, "%s has no words", name);
+}
+
+/* ---- Streams: lines that end documents ---- */
+
+enum { SEARCH_STEP = 1 << 20 };
+
+/* Bytes first .. end - 1 of a text. */
+typedef struct span {
+    int64_t first, end;
+} span;
+
+/* Where the bytes of a mark stand, in a line or not; `end` if they do not. */
+static int64_t find_bytes(wg__text_map *text, int64_t at, int64_t end) {
+    while (at < end) {
+        wg__text_map_pass(text, at);
+        const int64_t left = end - at;
+        const int64_t length = left < SEARCH_STEP ? left : SEARCH_STEP;
+        const char *found = memmem(text->bytes + at, (size_t)length, end_of_text, END_OF_TEXT);
+        if (found)
+            return found - text->bytes;
+        at += length == left ? length : length - END_OF_TEXT + 1;
+    }
+    return end;
+}
+
+/* The first line from `begin` on, where one begins, that is a mark, with its line break; at `end`
+ * if there is none. */
+static span find_mark(wg__text_map *text, int64_t begin, int64_t end) {
+    const char *bytes = text->bytes;
+    for (int64_t found = begin; (found = find_bytes(text, found, end)) < end;) {
+        int64_t line = found + END_OF_TEXT;
+        const bool begins = found == begin || bytes[found - 1] == '\n';
+        if (begins && line < end && bytes[line] == '\r')
+            line++;
+        if (begins && (line == end || bytes[line] == '\n'))
+            return (span){found, line < end ? line + 1 : line};
+        found = line;
+    }
+    return (span){end, end};
+}
+
+static bool has_mark(wg__text_map *text) {
+    return find_mark(text, 0, text->length).first < text->length;
+}
+
+/* Where a share of a text ends: see wg_dataset_options. */
+static int64_t cut(wg__text_map *text, double share, bool marked) {
+    const char *bytes = text->bytes;
+    if (share >= 1)
+        return text->length;
+    int64_t at = (int64_t)(share * (double)text->length);
+    while (at > 0 && at < text->length && ((unsigned char)bytes[at] & 0xC0) == 0x80)
+        at++;
+    if (at == 0 || !marked)
+        return at;
+    while (at < text->length && bytes[at - 1] != '\n')
+        at++;
+    return find_mark(text, at, text->length).end;
+}
+
+/* ---- Streams: reading ---- */
+
+static int flush(reading *r) {
+    const int64_t count = r->sink.list.count;
+    r->sink.list.count = 0;
+    return wg__token_file_add(r->file, count, r->sink.list.ids);
+}
+
+/* Tokens go to the file as they come: a document need not fit into memory. */
+static int drain(void *context) {
+    reading *r = context;
+    wg__text_map_rest(r->text);
+    return flush(r);
+}
+
+static span strip(const char *bytes, span s) {
+    while (s.first < s.end && memchr(" \t\r\n", bytes[s.first], 4))
+        s.first++;
+    while (s.first < s.end && memchr(" \t\r\n", bytes[s.end - 1], 4))
+        s.end--;
+    return s;
+}
+
+static int add_document(reading *r, span document) {
+    const int64_t length = document.end - document.first;
+    if (length == 0)
+        return 0;
+    if (r->begin >= 0 && wg_token_list_append(&r->sink.list, r->begin) < 0)
+        return -1;
+    if (wg__tokenizer_encode(r->tokenizer, r->text->bytes + document.first, length, NULL,
+                             &r->sink) < 0)
+        return -1;
+    if (r->end >= 0 && wg_token_list_append(&r->sink.list, r->end) < 0)
+        return -1;
+    if (flush(r) < 0)
+        return -1;
+    return wg__token_file_end_document(r->file, length);
+}
+
+static int read_part(reading *r, int64_t at, int64_t last) {
+    while (at < last) {
+        const span next = find_mark(r->text, at, last);
+        const span document = {at, next.first};
+        if (add_document(r, r->strips ? strip(r->text->bytes, document) : document) < 0)
+            return -1;
+        at = next.end;
+    }
+    return 0;
+}
+
+static int read_parts(reading *r, const char *name) {
+    const wg__token_rules *rules = &r->file->rules;
+    const bool marked = has_mark(r->text);
+    const int64_t cuts[] = {cut(r->text, rules->begin, marked), cut(r->text, rules->cut, marked),
+                            cut(r->text, rules->end, marked)};
+    r->strips = (r->begin >= 0 || r->end >= 0) && marked;
+    for (int part = 0; part < WG__TOKEN_PARTS; part++) {
+        const int64_t before = r->file->document_count;
+        if (part > 0 && rules->cut == rules->end)
+            break;
+        r->file->part = part;
+        if (read_part(r, cuts[part], cuts[part + 1]) < 0)
+            return -1;
+        if (r->file->document_count == before)
+            return wg_fail(WG_ERROR_FORMAT, WHERE, "%s has no text in the part that is to be read",
+                           name);
+    }
+    return 0;
+}
+
+static int read_stream(reading *r, const char *name) {
+    r->begin = wg_tokenizer_special(r->tokenizer, WG_TOKEN_BEGIN);
+    r->end = r->begin >= 0 ? -1 : wg_tokenizer_special(r->tokenizer, WG_TOKEN_END);
+    r->sink = (wg__token_sink){.drain = drain, .context = r};
+    return read_parts(r, name);
+}
+
+/* ---- Pairs: lines ---- */
+
+int64_t wg__text_line(const wg__text_map *text, int64_t at, int64_t *next) {
+    const char *begin = text->bytes + at;
+    const char *end = memchr(begin, '\n', (size_t)(text->length - at));
+    const int64_t length = end ? end - begin : text->length - at;
+    *next = at + length + (end ? 1 : 0);
+    return length > 0 && begin[length - 1] == '\r' ? length - 1 : length;
+}
+
+static int64_t count_lines(wg__text_map *text) {
+    int64_t count = 0, next;
+    for (int64_t at = 0; at < text->length; at = next, count++) {
+        wg__text_line(text, at, &next);
+        wg__text_map_pass(text, next);
+    }
+    return count;
+}
+
+static bool is_blank_line(const char *text, int64_t length) {
+    int64_t at = 0;
+    for (int64_t space; at < length && (space = wg__space_length(text + at, length - at)) > 0;)
+        at += space;
+    return at == length;
+}
+
+/* ---- Pairs: reading ---- */
+
+/* Compares the line counts before anything is tokenised. */
+static int check_lines(wg__text_map *texts, const char *const *names) {
+    int64_t counts[WG__TOKEN_SIDES];
+    for (int side = 0; side < WG__TOKEN_SIDES; side++) {
+        counts[side] = count_lines(&texts[side]);
+        if (counts[side] == 0)
+            return wg_fail(WG_ERROR_FORMAT, WHERE, "%s is empty", names[side]);
+    }
+    if (counts[0] == counts[1])
+        return 0;
+    return wg_fail(WG_ERROR_FORMAT, WHERE,
+                   "%s has %lld lines and %s has %lld; each line must be the translation of the "
+                   "same line of the other file, and line %lld has none",
+                   names[0], (long long)counts[0], names[1], (long long)counts[1],
+                   (long long)(counts[0] < counts[1] ? counts[0] : counts[1]) + 1);
+}
+
+static int refuse_line(const char *name, int64_t number, const char *what) {
+    return wg_fail(WG_ERROR_FORMAT, WHERE,
+                   "%s: line %lld %s; each line must be a sentence, and the same line of the other "
+                   "file its translation",
+                   name, (long long)number, what);
+}
+
+/* Adds the line of that number as a sentence. */
+static int read_pair_line(reading *r, const char *name, int64_t number, const char *line,
+                          int64_t length) {
+    if (memchr(line, '\0', (size_t)length))
+        return refuse_line(name, number, "holds a NUL");
+    if (is_blank_line(line, length))
+        return refuse_line(name, number, "is empty");
+    r->ids.count = 0;
+    if (wg_tokenizer_encode(r->tokenizer, line, length, NULL, &r->ids) < 0)
+        return -1;
+    if (r->ids.count == 0)
+        return refuse_line(name, number, "has no token");
+    if (wg__token_file_add(r->file, r->ids.count, r->ids.ids) < 0)
+        return -1;
+    return wg__token_file_end_sentence(r->file);
+}
+
+static int read_pairs(reading *r, wg__text_map *texts, const char *const *names) {
+    int64_t at[WG__TOKEN_SIDES] = {0};
+    for (int64_t number = 1; at[0] < texts[0].length; number++) {
+        int64_t bytes = 0;
+        for (int side = 0; side < WG__TOKEN_SIDES; side++) {
+            wg__text_map *text = &texts[side];
+            const char *line = text->bytes + at[side];
+            const int64_t length = wg__text_line(text, at[side], &at[side]);
+            if (read_pair_line(r, names[side], number, line, length) < 0)
+                return -1;
+            wg__text_map_pass(text, at[side]);
+            bytes += length;
+        }
+        if (wg__token_file_end_document(r->file, bytes) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+/* ---- Any of them ---- */
+
+int wg__read_text(wg__token_file *file, const wg_tokenizer *tokenizer, wg__text_map *texts,
+                  const char *const *names) {
+    reading r = {.file = file, .tokenizer = tokenizer, .text = texts};
+    int status = -1;
+    switch (file->rules.kind) {
+    case WG_TEXT_SENTENCES:
+        status = read_sentences(&r, *names);
+        break;
+    case WG_TEXT_STREAM:
+        status = read_stream(&r, *names);
+        break;
+    case WG_TEXT_PAIRS:
+        status = check_lines(texts, names) < 0 ? -1 : read_pairs(&r, texts, names);
+        break;
+    }
+    wg_token_list_free(&r.ids);
+    wg_token_list_free(&r.sink.list);
+    return status;
+}
