@@ -10,7 +10,7 @@
 enum { KEY_OUT = WG__KEY_OWN, KEY_OVERWRITE };
 
 typedef struct arguments {
-    const char **runs; /* as many as there are arguments at most */
+    const char **runs; /* room for all arguments */
     int count;
     const char *out;
     bool overwrite;
@@ -18,7 +18,7 @@ typedef struct arguments {
 
 static const struct argp_option options[] = {
     {"out", KEY_OUT, "MODEL.h5", 0, "The checkpoint to write", 0},
-    {"overwrite", KEY_OVERWRITE, NULL, 0, "Write it though MODEL.h5 exists, which is lost", 0},
+    {"overwrite", KEY_OVERWRITE, NULL, 0, "Overwrite an existing MODEL.h5", 0},
     {0},
 };
 
@@ -36,9 +36,9 @@ static error_t parse(int key, char *text, struct argp_state *state) {
         return 0;
     case ARGP_KEY_END:
         if (a->count == 0)
-            argp_error(state, "RUN.h5 is missing: the mean of what?");
+            argp_error(state, "missing RUN.h5");
         if (!a->out)
-            argp_error(state, "--out MODEL.h5 is missing: where shall the mean go?");
+            argp_error(state, "missing --out MODEL.h5");
         return 0;
     default:
         return ARGP_ERR_UNKNOWN;
@@ -50,17 +50,17 @@ int wg__verb_average(int argc, char **argv) {
         .options = options,
         .parser = parse,
         .args_doc = "RUN.h5... --out MODEL.h5",
-        .doc = "Makes a model whose weights are the mean of those of several checkpoints of one "
-               "run.\v"
-               "Vaswani et al. 2017 measured the mean of the last 5 checkpoints of a run: "
-               "`wengert pretrain --keep-every N' keeps one every N steps. What is made is "
-               "a model to be used, not a run to go on with.",
+        .doc =
+            "Averages the weights of several checkpoints of one run.\v"
+            "Vaswani et al. 2017 averaged the last 5 checkpoints of a run; "
+            "`wengert pretrain --keep-every N' keeps a checkpoint every N steps. Training cannot "
+            "be resumed from the average.",
     };
     arguments a = {.runs = calloc((size_t)argc, sizeof *a.runs)};
     wg__cli_parse(&parser, argc, argv, &a);
     int code = 0;
     if (!a.overwrite && access(a.out, F_OK) == 0)
-        code = wg__cli_fail("%s exists; --overwrite writes it anew", a.out);
+        code = wg__cli_fail("%s exists; --overwrite replaces it", a.out);
     else if (wg_checkpoint_average_files(a.count, a.runs, a.out) < 0)
         code = wg__cli_fail_pending();
     free(a.runs);

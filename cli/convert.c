@@ -20,16 +20,17 @@ typedef struct arguments {
 
 static const struct argp_option options[] = {
     {"tokenizer", KEY_TOKENIZER, "FILE", 0,
-     "The tokenizer, a file or a folder of any format; instead of the one that IN has", 0},
+     "The tokenizer, a file or a folder of any format, instead of the tokenizer of IN", 0},
     {"config", KEY_CONFIG, "FILE", 0,
-     "The configuration, a published config.json; instead of the one in IN or beside it", 0},
+     "The configuration, a published config.json, instead of the one in IN or beside it", 0},
     {"dtype", KEY_DTYPE, "TYPE", 0,
-     "How numbers are kept: f32, bf16, f16 (safetensors, GGUF) or q8_0 (GGUF); as they are, f16 as "
-     "f32, if it is not given",
+     "The type of the weights: f32, bf16, f16 (safetensors, GGUF) or q8_0 (GGUF); default: "
+     "unchanged, "
+     "but f32 for f16",
      0},
     {"v1", KEY_VERSION_1, NULL, 0, "Write version 1 of llama2.c's format instead of version 0", 0},
     {"shard-size", KEY_SHARD_SIZE, "SIZE", 0,
-     "Share safetensors out among files of at most SIZE (5GB, 200MB, 1GiB, or bytes) of tensors: "
+     "Split safetensors into files of at most SIZE (5GB, 200MB, 1GiB, or bytes) of tensors: "
      "model-00001-of-0000N.safetensors and model.safetensors.index.json",
      0},
     WG__OPTION_JSON,
@@ -44,7 +45,7 @@ static wg_weights_type type_of(const struct argp_state *state, const char *text)
     return WG_WEIGHTS_KEEP;
 }
 
-/* Bytes, as Hugging Face writes them: GB are 10^9, GiB 2^30. */
+/* A size in bytes, as Hugging Face writes it: GB are 10^9, GiB 2^30. */
 static int64_t size_of(const struct argp_state *state, const char *text) {
     static const struct {
         const char *unit;
@@ -85,24 +86,24 @@ static error_t parse(int key, char *text, struct argp_state *state) {
         return 0;
     case ARGP_KEY_ARG:
         if (a->out)
-            argp_error(state, "one IN and one OUT");
+            argp_error(state, "more than IN and OUT");
         *(a->in ? &a->out : &a->in) = text;
         return 0;
     case ARGP_KEY_END:
         if (!a->out)
-            argp_error(state, a->in ? "OUT is missing: where to?" : "IN and OUT are missing");
+            argp_error(state, a->in ? "missing OUT" : "missing IN and OUT");
         return 0;
     default:
         return ARGP_ERR_UNKNOWN;
     }
 }
 
-static void tell_note(const char *message, void *context) {
+static void print_note(const char *message, void *context) {
     (void)context;
     wg__cli_note("%s", message);
 }
 
-static void tell(const arguments *a, const wg_convert_summary *s) {
+static void print_summary(const arguments *a, const wg_convert_summary *s) {
     if (a->json)
         wg__print_json(json_pack("{s:s, s:s, s:s, s:s, s:I, s:I, s:b}", "out", a->out, "model",
                                  s->type, "from", s->from, "to", s->to, "tensors",
@@ -119,20 +120,21 @@ int wg__verb_convert(int argc, char **argv) {
         .options = options,
         .parser = parse,
         .args_doc = "IN OUT",
-        .doc = "Converts a model (bert, gpt2, llama, t5, glm or transformer) from one published "
-               "format "
-               "into another, tensor by tensor: memory stays near the largest of them.\v"
-               "IN is told by what is in it: wengert's HDF5, safetensors (or the index.json of "
-               "several), the zip of torch.save, llama2.c's .bin, GGUF, or the folder of a "
-               "published model. No code of a file is ever run.\n\n"
-               "OUT is told by its suffix: .h5, .safetensors, .gguf, .bin (llama2.c's); without "
-               "one it is a folder: config.json, model.safetensors and the tokenizer's files.",
+        .doc =
+            "Converts a model (bert, gpt2, llama, t5, glm or transformer) from one published "
+            "format into another, tensor by tensor, in about the memory of the largest tensor.\v"
+            "The input format is detected from the file's content: wengert's HDF5, safetensors "
+            "(or the index.json of several), the zip of torch.save, llama2.c's .bin, GGUF, or the "
+            "folder of a published model. No code in a file is ever run.\n\n"
+            "The output format is detected from the suffix: .h5, .safetensors, .gguf, .bin "
+            "(llama2.c's); without a suffix OUT is a folder: config.json, model.safetensors and "
+            "the tokenizer's files.",
     };
-    arguments a = {.options.note = tell_note};
+    arguments a = {.options.note = print_note};
     wg__cli_parse(&parser, argc, argv, &a);
     wg_convert_summary summary;
     if (wg_convert(a.in, a.out, &a.options, &summary) < 0)
         return wg__cli_fail_pending();
-    tell(&a, &summary);
+    print_summary(&a, &summary);
     return 0;
 }

@@ -35,8 +35,6 @@ cli_sources = \
 	cli/model_kind.h \
 	cli/op_library.c \
 	cli/op_library.h \
-	cli/op_table.c \
-	cli/op_table.h \
 	cli/plot.c \
 	cli/pretrain.c \
 	cli/profile.c \
@@ -59,8 +57,6 @@ cli_sources = \
 	cli/t5_kind.c \
 	cli/text.c \
 	cli/tokenizer.c \
-	cli/tokenizer.h \
-	cli/tokenizer_pack.c \
 	cli/transformer_kind.c \
 	cli/translate.c \
 	$(nil)

@@ -1,6 +1,5 @@
-/* wengert gradcheck: the gradients of ops, the library's or the user's, against central
- * differences.
- */
+/* wengert gradcheck: compares the gradients of ops, the library's or the user's, with central
+ * differences. --list prints the table of ops of docs/ops.md. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,13 +7,13 @@
 #include "gradcheck/gradcheck.h"
 #include "cli/cli.h"
 #include "cli/op_library.h"
-#include "cli/op_table.h"
 #include "cli/results.h"
+#include "tensor/ops.h"
 
 typedef struct arguments {
     wg_gradcheck_options options; /* order 0: 2 for primitives, 1 for fused ops */
     bool json, list;
-    int count; /* of ops that are named; 0: all */
+    int count; /* of `ops`; 0: all ops of the library */
     const wg_op **ops;
 } arguments;
 
@@ -22,16 +21,16 @@ enum { KEY_ORDER = WG__KEY_OWN, KEY_FORWARD, KEY_FAST, KEY_F32, KEY_SEED, KEY_LI
 
 static const struct argp_option options[] = {
     {"order", KEY_ORDER, "N", 0,
-     "1: gradients; 2: theirs too, of fused ops by their decomposition; if not given, 2 for "
-     "primitives and 1 for fused ops",
+     "1: first-order gradients; 2: also second-order, of fused ops by their decomposition; "
+     "default: 2 "
+     "for primitives and 1 for fused ops",
      0},
-    {"forward", KEY_FORWARD, NULL, 0, "Forward mode, too", 0},
+    {"forward", KEY_FORWARD, NULL, 0, "Also check forward mode", 0},
     {"fast", KEY_FAST, NULL, 0,
-     "Random projections instead of every coordinate; what fails is checked slowly", 0},
-    {"f32", KEY_F32, NULL, 0, "In f32 instead of f64, with tolerances to match", 0},
-    {"seed", KEY_SEED, "N", 0, "Of samples, cotangents and directions (default 0)", 0},
-    {"list", KEY_LIST, NULL, 0, "Print the library's ops as a table in Markdown, and check nothing",
-     0},
+     "Check random projections instead of every coordinate; check failures in full", 0},
+    {"f32", KEY_F32, NULL, 0, "Compute in f32 instead of f64, with wider tolerances", 0},
+    {"seed", KEY_SEED, "N", 0, "The seed of samples, cotangents and directions (default 0)", 0},
+    {"list", KEY_LIST, NULL, 0, "Only print the library's ops as a table in Markdown", 0},
     WG__OPTION_JSON,
     {0}};
 
@@ -43,13 +42,12 @@ static void add_op(arguments *a, const wg_op *op, const struct argp_state *state
     a->ops[a->count++] = op;
 }
 
-/* An op's name, or a library of ops. */
+/* Adds the op of that name, or the ops of a library at that path. */
 static void add(arguments *a, const char *text, const struct argp_state *state) {
     if (!wg__is_op_library(text)) {
         const wg_op *op = wg_op_find(text);
         if (!op)
-            argp_error(state, "there is no op '%s'; wengert gradcheck without one lists them",
-                       text);
+            argp_error(state, "no op is named '%s'; wengert gradcheck --list prints all ops", text);
         add_op(a, op, state);
         return;
     }
@@ -93,7 +91,7 @@ static error_t parse(int key, char *text, struct argp_state *state) {
     }
 }
 
-/* ---- What is found of one op ---- */
+/* ---- Checking one op ---- */
 
 typedef struct finding {
     const wg_op *op;
@@ -116,14 +114,14 @@ static finding check(const wg_op *op, const arguments *a) {
     return found;
 }
 
-/* ---- The table ---- */
+/* ---- Results as a table ---- */
 
 static void print_head(void) {
     printf("%-18s %-6s %-7s %7s %8s %8s %5s %13s  %s\n", "op", "orders", "forward", "samples",
            "variants", "compared", "kinks", "largest error", "verdict");
 }
 
-/* A paragraph, its lines broken between words. */
+/* Prints a paragraph with its lines broken between words. */
 static void print_paragraph(const char *text) {
     enum { WIDTH = 92 };
     while (*text) {
@@ -156,10 +154,10 @@ static void print_row(const finding *found) {
     putchar('\n');
     if (!report->passed)
         print_paragraph(report->message);
-    fflush(stdout); /* checking takes seconds: rows appear as they are found */
+    fflush(stdout); /* a check takes seconds: each row appears at once */
 }
 
-/* ---- JSON ---- */
+/* ---- Results as JSON ---- */
 
 static json_t *row_of(const finding *found) {
     const wg_gradcheck_report *report = &found->report;
@@ -193,23 +191,130 @@ static int check_all(const arguments *a, json_t *rows) {
     return failed;
 }
 
+/* ---- --list: the table of ops ---- */
+
+static const char *kind_of(const wg_op *op) {
+    if (wg_op_is_composite(op))
+        return "composite";
+    if (op->vjp && op->decompose)
+        return "fused";
+    return op->is_view ? "view" : "primitive";
+}
+
+static const char *orders_of(const wg_op *op) {
+    return !op->differentiable ? "none" : op->zero_gradient ? "any, zero" : "any";
+}
+
+static const char *forward_of(const wg_op *op) {
+    if (!op->differentiable)
+        return "no";
+    return op->jvp || op->decompose ? "yes" : "by its vjp";
+}
+
+static void print_inputs(const wg_op *op) {
+    if (op->min_inputs == op->max_inputs)
+        printf("%d", op->min_inputs);
+    else if (op->max_inputs == WG_MAX_INPUTS)
+        printf("%d or more", op->min_inputs);
+    else
+        printf("%d to %d", op->min_inputs, op->max_inputs);
+}
+
+/* The text of a cell in one line, with bars escaped. */
+static void print_cell(const char *text) {
+    for (; *text; text++) {
+        if (*text == '|')
+            putchar('\\');
+        putchar(*text == '\n' ? ' ' : *text);
+    }
+}
+
+/* ---- --list: dtypes ---- */
+
+/* True if the op runs on a sample after all inputs of the first input's dtype are cast to `dtype`.
+ */
+static bool runs_on(const wg_op *op, wg_sample *sample, wg_dtype dtype) {
+    wg_tensor *outputs[WG_MAX_OUTPUTS];
+    if (sample->input_count == 0 || !sample->inputs[0])
+        return false;
+    wg_dtype first = wg_tensor_dtype(sample->inputs[0]);
+    for (int i = 0; i < sample->input_count; i++)
+        if (sample->inputs[i] && wg_tensor_dtype(sample->inputs[i]) == first)
+            sample->inputs[i] = wg_cast(sample->inputs[i], dtype);
+    bool runs = wg_apply(op, sample->input_count, sample->inputs, sample->options, outputs) == 0;
+    wg_error_clear();
+    return runs;
+}
+
+static bool takes(const wg_op *op, wg_dtype dtype) {
+    bool taken = false;
+    for (int k = 0, more = 1; more > 0 && !taken; k++) {
+        wg_generator generator = {.seed = 1, .offset = (uint64_t)k << 16};
+        wg_sample sample = {0};
+        wg_scope scope;
+        wg_scope_begin(&scope);
+        more = op->sample(k, &generator, &sample);
+        taken = more > 0 && runs_on(op, &sample, dtype);
+        wg_scope_end(&scope, NULL);
+    }
+    return taken;
+}
+
+static void print_dtypes(const wg_op *op) {
+    static const wg_dtype dtypes[] = {WG_F32, WG_F64, WG_BF16, WG_I32, WG_I64, WG_U8, WG_BOOL};
+    const char *before = "";
+    for (size_t i = 0; i < sizeof dtypes / sizeof *dtypes; i++)
+        if (takes(op, dtypes[i])) {
+            printf("%s%s", before, wg_dtype_name(dtypes[i]));
+            before = " ";
+        }
+}
+
+/* ---- --list: rows ---- */
+
+static void print_op_row(const wg_op *op) {
+    printf("| `%s` | %s | ", op->name, kind_of(op));
+    print_inputs(op);
+    printf(" | ");
+    print_dtypes(op);
+    printf(" | %s | %s | ", orders_of(op), forward_of(op));
+    print_cell(op->doc);
+    if (op->no_gradient || op->zero_gradient)
+        printf("%s %s: ", op->doc[strlen(op->doc) - 1] == '.' ? "" : ".",
+               op->no_gradient ? "No gradient" : "Its gradient is zero");
+    if (op->no_gradient || op->zero_gradient)
+        print_cell(op->no_gradient ? op->no_gradient : op->zero_gradient);
+    printf(" |\n");
+}
+
+static void print_op_table(void) {
+    bool recording = wg_set_grad_enabled(false);
+    printf("| op | kind | inputs | dtypes | orders | forward mode | what |\n");
+    printf("| --- | --- | --- | --- | --- | --- | --- |\n");
+    for (int i = 0; i < wg_op_count(); i++)
+        print_op_row(wg_op_at(i));
+    wg_set_grad_enabled(recording);
+}
+
+/* ---- The verb ---- */
+
 int wg__verb_gradcheck(int argc, char **argv) {
     static const struct argp parser = {
         .options = options,
         .parser = parse,
         .args_doc = "[OP | ./LIBRARY.so]...",
-        .doc = "Checks the gradients of ops on their samples and on variants of them (layouts of "
-               "memory, sizes of 0 and 1, broadcasting): central differences in f64 against what "
-               "backward gives, and all else that is asked of a gradient. What fails is told with "
-               "a diagnosis. The ops are all of the library's, those that are named, or those that "
-               "a shared library of one's own exports by WG_EXPORT_OPS. The largest error is the "
-               "largest difference of a derivative; kinks are places where a subgradient was "
-               "accepted.",
+        .doc =
+            "Checks the gradients of ops on their samples and on variants of them (memory layouts, "
+            "sizes of 0 and 1, broadcasting): compares backward with central differences in f64, "
+            "and checks the other properties of a gradient. A failure is reported with a "
+            "diagnosis. The ops are all ops of the library, the named ones, or those that a "
+            "shared library exports by WG_EXPORT_OPS. The largest error is the largest "
+            "difference of a derivative; kinks are places where a subgradient was accepted.",
     };
     arguments a = {0};
     wg__cli_parse(&parser, argc, argv, &a);
     if (a.list) {
-        wg__print_op_table();
+        print_op_table();
         free(a.ops);
         return 0;
     }

@@ -1,4 +1,4 @@
-/* wengert info: what a checkpoint holds. */
+/* wengert info: the contents of a checkpoint. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,14 +29,14 @@ static error_t parse(int key, char *text, struct argp_state *state) {
         return 0;
     case ARGP_KEY_END:
         if (!a->path)
-            argp_error(state, "FILE is missing: which checkpoint?");
+            argp_error(state, "missing FILE");
         return 0;
     default:
         return ARGP_ERR_UNKNOWN;
     }
 }
 
-/* ---- Reading: everything goes into one JSON object ----
+/* ---- Reading the checkpoint into one JSON object ----
  *
  *     {"parameters": N, "config": {...}, "tokenizer": {...}, "training": {...}, "tensors": [...]}
  */
@@ -46,7 +46,7 @@ typedef struct tensor_list {
     int64_t parameters;
 } tensor_list;
 
-/* Takes up a dataset below /model, under its published path: dots between the names. */
+/* Adds a dataset below /model to the list under its name in the model, with dots for slashes. */
 static int visit(const char *name, const wg_spec *spec, void *context) {
     static const char group[] = "/model/";
     tensor_list *list = context;
@@ -92,7 +92,7 @@ static int read_tokenizer(wg_checkpoint *file, json_t *object) {
     return 0;
 }
 
-/* The last row of a history, by name. */
+/* The last row of a history: {column: value}. */
 static json_t *last_row(wg_checkpoint *file, const char *group) {
     wg_history history = {0};
     json_t *row = json_object();
@@ -130,7 +130,7 @@ static int read_all(wg_checkpoint *file, json_t *object) {
     return result < 0 || wg_error_pending() ? -1 : 0;
 }
 
-/* ---- Telling ---- */
+/* ---- Printing ---- */
 
 static void print_members(const char *title, json_t *object) {
     if (json_object_size(object) == 0)
@@ -178,8 +178,8 @@ int wg__verb_info(int argc, char **argv) {
         .options = options,
         .parser = parse,
         .args_doc = "FILE",
-        .doc = "Tells what a checkpoint holds: tensors, configuration, tokenizer, how far its "
-               "training is.\vThe file is HDF5: h5ls, h5dump and h5py read it too.",
+        .doc = "Prints the contents of a checkpoint: tensors, configuration, tokenizer, and the "
+               "progress of training.\vThe file is HDF5, which h5ls, h5dump and h5py read, too.",
     };
     arguments a = {0};
     wg__cli_parse(&parser, argc, argv, &a);

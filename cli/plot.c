@@ -1,7 +1,7 @@
-/* wengert plot: the history of a run as a picture, drawn by gnuplot.
+/* wengert plot: draws the history of a run with gnuplot.
  *
- * Above, losses by step: each step's (averaged over stretches, for the eye), those of evaluations,
- * and what predicting by word frequency would lose. Below, accuracies. */
+ * The upper panel has the losses by step: of training (means over stretches of steps), of
+ * evaluations, and the loss of predicting by word frequency. The lower panel has the accuracies. */
 #include <errno.h>
 #include <math.h>
 #include <signal.h>
@@ -17,7 +17,7 @@
 
 extern char **environ;
 
-/* About as many points as a curve of training is drawn with. */
+/* The largest number of points of a training curve. */
 enum { POINTS = 200 };
 
 typedef struct arguments {
@@ -30,7 +30,7 @@ static const struct argp_option options[] = {
     {0},
 };
 
-/* A kind of picture that gnuplot makes. */
+/* The picture formats, and their gnuplot terminals. */
 static const struct picture {
     const char *suffix;
     const char *terminal;
@@ -53,26 +53,26 @@ static error_t parse(int key, char *text, struct argp_state *state) {
     switch (key) {
     case 'o':
         if (!find_picture(text))
-            argp_error(state, "--out: '%s' ends in none of .svg, .png, .pdf", text);
+            argp_error(state, "--out is '%s'; it must end in .svg, .png or .pdf", text);
         a->out = text;
         return 0;
     case ARGP_KEY_ARG:
         if (a->run)
-            argp_error(state, "one RUN.h5 at a time");
+            argp_error(state, "more than one RUN.h5");
         a->run = text;
         return 0;
     case ARGP_KEY_END:
         if (!a->run)
-            argp_error(state, "RUN.h5 is missing: which run?");
+            argp_error(state, "missing RUN.h5");
         if (!a->out)
-            argp_error(state, "-o FILE is missing: where shall the picture go?");
+            argp_error(state, "missing -o FILE");
         return 0;
     default:
         return ARGP_ERR_UNKNOWN;
     }
 }
 
-/* ---- The curves: every metric that is called a loss or an accuracy ---- */
+/* ---- The curves: one for each metric whose name ends in loss or accuracy ---- */
 
 typedef struct run_history {
     wg_history training, evaluation;
@@ -96,7 +96,7 @@ static bool ends_in(const char *text, const char *end) {
     return length >= end_length && strcmp(text + length - end_length, end) == 0;
 }
 
-/* The whole loss is drawn only where it is not the sum of others. */
+/* The total loss is drawn only if it is not the sum of other losses. */
 static bool has_part_losses(const wg_history *history) {
     for (int i = 0; i < history->column_count; i++)
         if (ends_in(history->names[i], "_loss"))
@@ -117,7 +117,7 @@ static bool has_panel(const wg_history *training, panel which) {
     return false;
 }
 
-/* A block of data named by kind and metric: the means of stretches of `width` rows. */
+/* Writes a gnuplot data block named by kind and metric: the means of stretches of `width` rows. */
 static void write_block(FILE *gnuplot, const char *kind, const wg_history *history,
                         const char *metric, int64_t width) {
     const double *steps = wg_history_column(history, "step");
@@ -148,7 +148,7 @@ static void write_data(FILE *gnuplot, const run_history *history) {
         write_block(gnuplot, "evaluation", evaluation, evaluation->names[i], 1);
 }
 
-/* "mlm_loss" as "mlm loss". */
+/* Writes a curve's title, with "mlm_loss" as "mlm loss". */
 static void write_title(FILE *gnuplot, const char *metric, const char *kind) {
     fputs(" title '", gnuplot);
     for (const char *c = metric; *c; c++)
@@ -156,8 +156,8 @@ static void write_title(FILE *gnuplot, const char *metric, const char *kind) {
     fprintf(gnuplot, ", %s'", kind);
 }
 
-/* The plot command of one panel: thin lines for training, marked ones for evaluations, dashed ones
- * for what only evaluations know, which is a mark to beat. */
+/* Writes the plot command of one panel: thin lines for training, marked lines for evaluations,
+ * dashed lines for metrics that only evaluations have, which are baselines. */
 static void write_panel(FILE *gnuplot, const run_history *history, panel which) {
     static const char *const colors[] = {"#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9"};
     enum { COLORS = sizeof colors / sizeof colors[0] };
@@ -191,7 +191,7 @@ static void write_panel(FILE *gnuplot, const run_history *history, panel which) 
     fputc('\n', gnuplot);
 }
 
-/* A text in single quotes, as gnuplot has it. */
+/* Writes a text in gnuplot's single quotes. */
 static void write_quoted(FILE *gnuplot, const char *text) {
     fputc('\'', gnuplot);
     for (const char *c = text; *c; c++) {
@@ -245,17 +245,17 @@ static int start_gnuplot(pid_t *process, FILE **input) {
     return 0;
 }
 
-/* Draws into `path`; the exit code. */
+/* Draws into `path`; returns the exit code. */
 static int draw(const run_history *history, const char *path, const struct picture *picture) {
     pid_t process;
     FILE *gnuplot = NULL;
     int failure = start_gnuplot(&process, &gnuplot);
     if (failure == ENOENT)
-        return wg__cli_fail("gnuplot is not installed, and draws the picture; on Debian: "
+        return wg__cli_fail("gnuplot, which draws the picture, is not installed; on Debian: "
                             "apt-get install gnuplot-nox");
     if (failure)
         return wg__cli_fail("gnuplot does not start: %s", strerror(failure));
-    signal(SIGPIPE, SIG_IGN); /* how gnuplot ends is told by its exit code */
+    signal(SIGPIPE, SIG_IGN); /* a failure of gnuplot shows in its exit code */
     write_script(gnuplot, history, path, picture);
     fclose(gnuplot);
     int status;
@@ -263,7 +263,7 @@ static int draw(const run_history *history, const char *path, const struct pictu
     return status == 0 ? 0 : wg__cli_fail("gnuplot could not draw %s", path);
 }
 
-/* gnuplot would tell it in many lines. */
+/* Reports an unwritable path in one line; gnuplot would print many. */
 static int check_writable(const char *path) {
     FILE *file = fopen(path, "w");
     if (!file)
@@ -272,7 +272,7 @@ static int check_writable(const char *path) {
     return 0;
 }
 
-/* The picture is drawn beside its place and renamed, so that no half of one is left. */
+/* Draws into a temporary file and renames it, so that no incomplete picture is left. */
 static int plot(const arguments *a, const run_history *history) {
     const struct picture *picture = find_picture(a->out);
     size_t size = strlen(a->out) + 32;
@@ -304,7 +304,7 @@ int wg__verb_plot(int argc, char **argv) {
     if (read_history(a.run, &history) < 0)
         code = wg__cli_fail_pending();
     else if (!has_panel(&history.training, LOSSES))
-        code = wg__cli_fail("%s holds no history of a training", a.run);
+        code = wg__cli_fail("%s has no training history", a.run);
     else
         code = plot(&a, &history);
     wg_history_clear(&history.training);

@@ -1,5 +1,5 @@
-/* wengert tokenizer train|encode|decode: learns a vocabulary, and text to ids and back; pack stands
- * in tokenizer_pack.c. */
+/* wengert tokenizer train|encode|decode|pack: learns a vocabulary, converts text to ids and back,
+ * and tokenises texts into a token file. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,8 +7,8 @@
 #include <sys/stat.h>
 
 #include "cli/cli.h"
+#include "cli/model_kind.h"
 #include "cli/results.h"
-#include "cli/tokenizer.h"
 #include "data/tokenizer/bpe.h"
 #include "data/tokenizer/characters.h"
 #include "data/tokenizer/wordpiece.h"
@@ -25,7 +25,15 @@ enum {
     KEY_SPECIAL,
     KEY_TOKENS,
     KEY_SKIP_SPECIAL,
+    KEY_SENTENCES,
+    KEY_PAIRS,
+    KEY_HOLD_OUT,
 };
+
+#define TOKENIZER_DOC                                                                              \
+    "TOKENIZER is what `wengert tokenizer train' wrote, a checkpoint, or a published file: "       \
+    "vocab.txt, vocab.json (with merges.txt beside it), tokenizer.json, tokenizer.model, "         \
+    "llama2.c's tokenizer.bin, or a folder with one of these."
 
 /* ---- train ---- */
 
@@ -33,7 +41,7 @@ enum kind { WORDPIECE, BPE, CHARACTERS, BYTES, KIND_COUNT };
 static const char *const kind_names[KIND_COUNT] = {"wordpiece", "bpe", "char", "byte"};
 
 typedef struct training {
-    const char **corpus; /* as many as there are arguments at most */
+    const char **corpus; /* room for all arguments */
     int corpus_count;
     const char *out;
     enum kind kind;
@@ -44,17 +52,20 @@ typedef struct training {
 static const struct argp_option train_options[] = {
     {"corpus", KEY_CORPUS, "FILE...", 0, "Learn from these text files", 0},
     {"out", KEY_OUT, "FILE", 0,
-     "Write the tokenizer here: into a folder the files by which other programs know it; "
-     "WordPiece as a vocab.txt if the name ends in .txt; all else as JSON",
+     "The file to write: JSON, or a vocab.txt for WordPiece if the name ends in .txt; into an "
+     "existing "
+     "folder, the formats of other programs",
      0},
     {"kind", KEY_KIND, "KIND", 0, "wordpiece (the default), bpe, char or byte", 0},
-    {"vocab-size", KEY_VOCAB_SIZE, "N", 0, "WordPiece, BPE: tokens to learn at most (4096)", 0},
+    {"vocab-size", KEY_VOCAB_SIZE, "N", 0, "WordPiece, BPE: the largest number of tokens (4096)",
+     0},
     {"min-frequency", KEY_MIN_FREQUENCY, "N", 0,
-     "WordPiece, BPE: join only pieces that stand together N times or more (2)", 0},
+     "WordPiece, BPE: join only pairs of pieces that occur at least N times (2)", 0},
     {"cased", KEY_CASED, NULL, 0, "WordPiece: keep capitals and accents", 0},
-    {"alphabet", KEY_ALPHABET, "N", 0, "WordPiece: know the N commonest characters only (1000)", 0},
+    {"alphabet", KEY_ALPHABET, "N", 0, "WordPiece: keep only the N most frequent characters (1000)",
+     0},
     {"unknown", KEY_UNKNOWN, NULL, 0,
-     "Characters: have a token <unk> for those that the text does not have", 0},
+     "Characters: add a token <unk> for characters that the text does not have", 0},
     WG__OPTION_JSON,
     {0},
 };
@@ -63,30 +74,30 @@ static enum kind kind_of(struct argp_state *state, const char *name) {
     for (int i = 0; i < KIND_COUNT; i++)
         if (strcmp(kind_names[i], name) == 0)
             return (enum kind)i;
-    argp_error(state, "--kind '%s' is none of wordpiece, bpe, char and byte", name);
+    argp_error(state, "--kind is '%s'; it must be wordpiece, bpe, char or byte", name);
     return WORDPIECE;
 }
 
-/* Stops at what does not go together, and at what is missing. */
+/* Reports missing options, and options of another kind. */
 static void check_train(struct argp_state *state, const training *t) {
     const char *kind = kind_names[t->kind];
     if (t->corpus_count == 0 && t->kind != BYTES)
-        argp_error(state, "--corpus FILE is missing: what shall be learnt from?");
+        argp_error(state, "missing --corpus FILE");
     if (!t->out)
-        argp_error(state, "--out FILE is missing: where shall the tokenizer go?");
+        argp_error(state, "missing --out FILE");
     if (t->kind > BPE && (t->vocabulary_size || t->min_frequency))
-        argp_error(state, "--vocab-size and --min-frequency are nothing to --kind %s", kind);
+        argp_error(state, "--vocab-size and --min-frequency do not apply to --kind %s", kind);
     if (t->kind != WORDPIECE && (t->cased || t->alphabet))
-        argp_error(state, "--cased and --alphabet are nothing to --kind %s", kind);
+        argp_error(state, "--cased and --alphabet do not apply to --kind %s", kind);
     if (t->kind != CHARACTERS && t->unknown)
-        argp_error(state, "--unknown is nothing to --kind %s", kind);
+        argp_error(state, "--unknown does not apply to --kind %s", kind);
 }
 
 static error_t parse_train(int key, char *text, struct argp_state *state) {
     training *t = state->input;
     switch (key) {
     case KEY_CORPUS:
-    case ARGP_KEY_ARG: /* what a shell made of --corpus *.txt */
+    case ARGP_KEY_ARG: /* more files after --corpus, expanded by a shell */
         t->corpus[t->corpus_count++] = text;
         return 0;
     case KEY_OUT:
@@ -182,9 +193,9 @@ static int run_train(int argc, char **argv) {
         .options = train_options,
         .parser = parse_train,
         .args_doc = "--corpus FILE... --out FILE",
-        .doc = "Learns a vocabulary from text: WordPiece as BERT has it, byte-level BPE as GPT-2 "
-               "has it, the characters of the text, or the 256 bytes, which need no text.\v"
-               "A vocab.txt does not tell whether it is cased: give --cased again when it is used.",
+        .doc = "Learns a vocabulary from text: BERT's WordPiece, GPT-2's byte-level BPE, or the "
+               "characters of the text; the 256 bytes need no text.\v"
+               "A vocab.txt does not tell whether it is cased: give --cased again when using it.",
     };
     training t = {0};
     t.corpus = calloc((size_t)argc + 1, sizeof *t.corpus);
@@ -229,7 +240,7 @@ static error_t parse_use(int key, char *text, struct argp_state *state) {
         return 0;
     case ARGP_KEY_ARG:
         if (u->path)
-            return ARGP_ERR_UNKNOWN; /* what follows comes as ARGP_KEY_ARGS */
+            return ARGP_ERR_UNKNOWN; /* the rest comes as ARGP_KEY_ARGS */
         u->path = text;
         return 0;
     case ARGP_KEY_ARGS:
@@ -238,14 +249,14 @@ static error_t parse_use(int key, char *text, struct argp_state *state) {
         return 0;
     case ARGP_KEY_END:
         if (!u->path)
-            argp_error(state, "TOKENIZER is missing: which vocabulary?");
+            argp_error(state, "missing TOKENIZER");
         return 0;
     default:
         return ARGP_ERR_UNKNOWN;
     }
 }
 
-/* Loads the tokenizer and hands every text to `work`, which returns 0 or -1. */
+/* Loads the tokenizer and calls `work`, which returns 0 or -1, for every text. */
 static int run_use(use *u, int (*work)(const use *u, const char *text)) {
     u->tokenizer = u->cased ? wg_wordpiece_load(u->path, &(wg_wordpiece_options){.cased = true})
                             : wg_tokenizer_load(u->path);
@@ -305,7 +316,7 @@ static int read_ids(const char *text, wg_token_list *list) {
         long id = strtol(text, &end, 10);
         size_t length = strcspn(text, blanks);
         if (end != text + length || errno == ERANGE || id < 0 || id > INT32_MAX)
-            return wg_fail(WG_ERROR_FORMAT, "decode", "'%.*s' is no id",
+            return wg_fail(WG_ERROR_FORMAT, "decode", "'%.*s' is not an id",
                            (int)(length < 100 ? length : 100), text);
         if (wg_token_list_append(list, (int32_t)id) < 0)
             return -1;
@@ -331,9 +342,10 @@ static int decode(const use *u, const char *ids) {
 
 static int run_encode(int argc, char **argv) {
     static const struct argp_option options[] = {
-        {"tokens", KEY_TOKENS, NULL, 0, "Print the pieces instead of their ids", 0},
-        {"special", KEY_SPECIAL, NULL, 0, "Read [MASK] and the like as special tokens", 0},
-        {"cased", KEY_CASED, NULL, 0, "The vocab.txt is a cased one", 0},
+        {"tokens", KEY_TOKENS, NULL, 0, "Print the tokens instead of their ids", 0},
+        {"special", KEY_SPECIAL, NULL, 0, "Treat [MASK] and the like in the text as special tokens",
+         0},
+        {"cased", KEY_CASED, NULL, 0, "The vocab.txt is cased", 0},
         WG__OPTION_JSON,
         {0},
     };
@@ -341,8 +353,8 @@ static int run_encode(int argc, char **argv) {
         .options = options,
         .parser = parse_use,
         .args_doc = "TOKENIZER [TEXT...]",
-        .doc = "Prints the ids of each text, a line each.\v" WG__TOKENIZER_DOC
-               " Without a text, every line of standard input is one.",
+        .doc = "Prints the ids of each text, one text a line.\v" TOKENIZER_DOC
+               " Without TEXT, each line of standard input is a text.",
     };
     use u = {0};
     wg__cli_parse(&parser, argc, argv, &u);
@@ -351,7 +363,7 @@ static int run_encode(int argc, char **argv) {
 
 static int run_decode(int argc, char **argv) {
     static const struct argp_option options[] = {
-        {"skip-special", KEY_SKIP_SPECIAL, NULL, 0, "Leave special tokens out", 0},
+        {"skip-special", KEY_SKIP_SPECIAL, NULL, 0, "Omit special tokens", 0},
         WG__OPTION_JSON,
         {0},
     };
@@ -359,12 +371,138 @@ static int run_decode(int argc, char **argv) {
         .options = options,
         .parser = parse_use,
         .args_doc = "TOKENIZER [\"ID...\"...]",
-        .doc = "Prints the text of each list of ids, a line each.\v" WG__TOKENIZER_DOC
-               " Without a list, every line of standard input is one.",
+        .doc = "Prints the text of each list of ids, one list a line.\v" TOKENIZER_DOC
+               " Without a list, each line of standard input is one.",
     };
     use u = {0};
     wg__cli_parse(&parser, argc, argv, &u);
     return run_use(&u, decode);
+}
+
+/* ---- pack ---- */
+
+typedef struct packing {
+    const char *tokenizer, *out;
+    const char **texts; /* room for all arguments */
+    int text_count;
+    bool sentences, pairs, json;
+    double hold_out; /* negative: not given */
+} packing;
+
+static error_t parse_pack(int key, char *text, struct argp_state *state) {
+    packing *p = state->input;
+    switch (key) {
+    case KEY_OUT:
+        p->out = text;
+        return 0;
+    case KEY_SENTENCES:
+        p->sentences = true;
+        return 0;
+    case KEY_PAIRS:
+        p->pairs = true;
+        return 0;
+    case KEY_HOLD_OUT:
+        p->hold_out = wg__cli_number(state, "hold-out", text, 0, 0.99);
+        return 0;
+    case WG__KEY_JSON:
+        p->json = true;
+        return 0;
+    case ARGP_KEY_ARG:
+        if (p->tokenizer)
+            p->texts[p->text_count++] = text;
+        else
+            p->tokenizer = text;
+        return 0;
+    case ARGP_KEY_END:
+        if (!p->tokenizer || p->text_count == 0)
+            argp_error(state, "missing TOKENIZER or TEXT");
+        if (!p->out)
+            argp_error(state, "missing --out FILE.h5");
+        if (p->sentences && p->pairs)
+            argp_error(state, "--sentences and --pairs exclude each other");
+        if ((p->sentences || p->pairs) && p->hold_out >= 0)
+            argp_error(state,
+                       "--hold-out does not apply to --%s: training holds out %s of such a file",
+                       p->sentences ? "sentences" : "pairs", p->sentences ? "documents" : "pairs");
+        return 0;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
+static int print_packing(const packing *p, const wg_dataset *training, const wg_dataset *held_out) {
+    const long long documents = wg_dataset_documents(training) + wg_dataset_documents(held_out),
+                    tokens = wg_dataset_tokens(training) + wg_dataset_tokens(held_out);
+    if (p->json)
+        wg__print_json(json_pack("{s:s, s:I, s:I}", "out", p->out, "documents",
+                                 (json_int_t)documents, "tokens", (json_int_t)tokens));
+    else
+        printf("%s: %lld documents, %lld tokens\n", p->out, documents, tokens);
+    return 0;
+}
+
+static int pack_texts(const packing *p, const wg_tokenizer *tokenizer,
+                      const wg_dataset_options *options) {
+    const double share = options->kind != WG_TEXT_STREAM ? 0
+                         : p->hold_out < 0               ? WG__STREAM_HELD_OUT
+                                                         : p->hold_out;
+    wg_dataset *training = NULL, *held_out = NULL;
+    if (share > 0)
+        wg_dataset_load_split(p->text_count, p->texts, tokenizer, share, options, &training,
+                              &held_out);
+    else
+        training = wg_dataset_load(p->text_count, p->texts, tokenizer, options);
+    const int result = training ? print_packing(p, training, held_out) : -1;
+    wg_dataset_free(training);
+    wg_dataset_free(held_out);
+    return result;
+}
+
+static int pack(const packing *p) {
+    const wg_token_storage storage = {.path = p->out, .note = wg__note_tokens};
+    wg_tokenizer *tokenizer = wg_tokenizer_load(p->tokenizer);
+    const wg_dataset_options options = {.kind = p->sentences ? WG_TEXT_SENTENCES
+                                                : p->pairs   ? WG_TEXT_PAIRS
+                                                             : WG_TEXT_STREAM,
+                                        .storage = &storage};
+    const int result = tokenizer ? pack_texts(p, tokenizer, &options) : -1;
+    wg_tokenizer_free(tokenizer);
+    return result < 0 ? wg__cli_fail_pending() : 0;
+}
+
+static int run_pack(int argc, char **argv) {
+    static const struct argp_option options[] = {
+        {"out", KEY_OUT, "FILE.h5", 0, "The token file to write or to update", 0},
+        {"sentences", KEY_SENTENCES, NULL, 0,
+         "Split the text into documents of sentences, for BERT and GLM (default: one stream, for "
+         "GPT, LLaMA and T5)",
+         0},
+        {"pairs", KEY_PAIRS, NULL, 0,
+         "The texts are pairs of files, SOURCE TARGET..., parallel line by line, for the "
+         "Transformer",
+         0},
+        {"hold-out", KEY_HOLD_OUT, "X", 0,
+         "Hold out this share of each file at its end (0.1); 0: nothing, then pretrain needs "
+         "--eval",
+         0},
+        WG__OPTION_JSON,
+        {0},
+    };
+    static const struct argp parser = {
+        .options = options,
+        .parser = parse_pack,
+        .args_doc = "TOKENIZER TEXT... --out FILE.h5",
+        .doc = "Tokenises texts of any size into a file for --corpus.\v" TOKENIZER_DOC
+               " The token file holds the tokenizer, too.",
+    };
+    packing p = {.hold_out = -1};
+    p.texts = calloc((size_t)argc + 1, sizeof *p.texts);
+    if (!p.texts)
+        return wg__cli_fail("no memory");
+    wg__cli_parse(&parser, argc, argv, &p);
+    const int code = pack(&p);
+    free(p.texts);
+    return code;
 }
 
 /* ---- The verb ---- */
@@ -372,28 +510,26 @@ static int run_decode(int argc, char **argv) {
 static const struct job {
     const char *name;
     int (*run)(int argc, char **argv);
-} jobs[] = {{"train", run_train},
-            {"encode", run_encode},
-            {"decode", run_decode},
-            {"pack", wg__tokenizer_pack}};
+} jobs[] = {
+    {"train", run_train}, {"encode", run_encode}, {"decode", run_decode}, {"pack", run_pack}};
 
 typedef struct choice {
     const struct job *job;
-    int argc; /* what follows the job, the job itself first */
+    int argc; /* of the job's own arguments, with the job first */
     char **argv;
 } choice;
 
 static error_t parse_choice(int key, char *text, struct argp_state *state) {
     choice *c = state->input;
     if (key == ARGP_KEY_NO_ARGS)
-        argp_error(state, "what shall be done: train, encode, decode or pack?");
+        argp_error(state, "missing job: train, encode, decode or pack");
     if (key != ARGP_KEY_ARG)
         return ARGP_ERR_UNKNOWN;
     for (size_t i = 0; i < sizeof jobs / sizeof jobs[0]; i++)
         if (strcmp(jobs[i].name, text) == 0)
             c->job = &jobs[i];
     if (!c->job)
-        argp_error(state, "there is no job '%s'; train, encode, decode and pack are there", text);
+        argp_error(state, "the job is '%s'; it must be train, encode, decode or pack", text);
     c->argc = state->argc - state->next + 1;
     c->argv = state->argv + state->next - 1;
     state->next = state->argc;
@@ -405,8 +541,8 @@ int wg__verb_tokenizer(int argc, char **argv) {
         .parser = parse_choice,
         .args_doc = "train --corpus FILE... --out FILE\nencode TOKENIZER [TEXT...]\n"
                     "decode TOKENIZER [\"ID...\"...]\npack TOKENIZER TEXT... --out FILE.h5",
-        .doc = "Learns a vocabulary, and turns text to ids and back.\v"
-               "`wengert tokenizer train --help' and so on tell more about each.",
+        .doc = "Learns a vocabulary, and converts text to ids and back.\v"
+               "`wengert tokenizer train --help' and so on describe each job.",
     };
     choice c = {0};
     argp_err_exit_status = 2;

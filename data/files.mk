@@ -47,8 +47,7 @@ data_sources = \
 	data/dataset/token_file.c \
 	data/dataset/token_file.h \
 	data/score/bleu.c \
-	data/score/bleu_tokens.c \
-	data/score/bleu_tokens.h \
+	data/score/score.h \
 	data/score/squad_score.c \
 	data/tokenizer/basic_tokenizer.c \
 	data/tokenizer/basic_tokenizer.h \

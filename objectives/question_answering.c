@@ -2,6 +2,7 @@
 #include "objectives/question_answering.h"
 
 #include "data/batches/builder.h"
+#include "data/score/score.h"
 #include "tensor/easy.h"
 #include "tensor/internal.h"
 #include "tensor/ops.h"
@@ -172,7 +173,7 @@ static int score_question(const wg_squad *squad, int64_t question, const wg_answ
     int status = text ? 0 : -1;
     for (int64_t i = 0; status == 0 && i < wg_squad_answers(squad, question); i++) {
         double is_exact, overlap;
-        status = wg_squad_score(text, wg_squad_answer(squad, question, i), &is_exact, &overlap);
+        status = wg__squad_score(text, wg_squad_answer(squad, question, i), &is_exact, &overlap);
         if (status == 0) {
             *exact = is_exact > *exact ? is_exact : *exact;
             *f1 = overlap > *f1 ? overlap : *f1;

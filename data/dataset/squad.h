@@ -92,16 +92,6 @@ typedef struct wg_squad_batch {
 WG_API int wg_squad_batch_read(const wg_squad *squad, const wg_pair_frame *frame, int64_t count,
                                const int64_t *windows, wg_squad_batch *batch);
 
-/* ---- Scores, as the official script counts them ---- */
-
-/* A text in lower case, without punctuation (of ASCII) and articles, its words parted by single
- * spaces; the caller frees it with wg_text_free. NULL with MEMORY. */
-WG_API char *wg_squad_normalize(const char *text);
-
-/* Whether an answer is exactly one that was wanted, normalised, and the F1 of their words. [MEMORY]
- */
-WG_API int wg_squad_score(const char *answer, const char *wanted, double *exact, double *f1);
-
 WG_END_DECLS
 
 #endif

@@ -1,16 +1,243 @@
-/* BLEU: see bleu.h; bleu_tokens.c cuts texts into tokens. */
+/* BLEU: tokens, n-grams and the score. See bleu.h and score.h.
+ *
+ * A segment becomes tokens by sacreBLEU's replacements, in their order. They look at characters;
+ * looking at bytes gives the same, since the bytes of a character beyond ASCII are neither digits
+ * nor punctuation. */
 #include "data/score/bleu.h"
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
+#include <utf8proc.h>
 
-#include "data/score/bleu_tokens.h"
+#include "base/array.h"
+#include "data/score/score.h"
+#include "data/tokenizer/basic_tokenizer.h"
 #include "data/tokenizer/text_file.h"
 #include "tensor/internal.h"
 
+/* ---- Tokens: a text and its steps ---- */
+
+/* The current text, and the buffer for the result of the next step. */
+typedef struct texts {
+    wg__text current, next;
+} texts;
+
+static void swap(texts *t) {
+    const wg__text result = t->next;
+    t->next = t->current;
+    t->current = result;
+    t->next.length = 0;
+}
+
+static int append(texts *t, const char *bytes, int64_t length) {
+    return wg__text_append(&t->next, bytes, length);
+}
+
+/* ---- Tokens: characters ---- */
+
+static bool is_digit(char c) {
+    return c >= '0' && c <= '9';
+}
+
+static bool is_point(char c) {
+    return c == '.' || c == ',';
+}
+
+/* [\{-\~\[-\` -\&\(-\+\:-\@\/]: ASCII's punctuation except ' , - . and also the space. */
+static bool is_separated(char c) {
+    return (c >= '{' && c <= '~') || (c >= '[' && c <= '`') || (c >= ' ' && c <= '&') ||
+           (c >= '(' && c <= '+') || (c >= ':' && c <= '@') || c == '/';
+}
+
+/* White space of Python's split(): White_Space and four more separators. */
+static int64_t space_length(const char *text, int64_t length) {
+    return *text >= 0x1c && *text <= 0x1f ? 1 : wg__space_length(text, length);
+}
+
+/* ---- Tokens: steps ---- */
+
+static int append_character(texts *t, int32_t character) {
+    utf8proc_uint8_t bytes[4];
+    return append(t, (const char *)bytes, utf8proc_encode_char(character, bytes));
+}
+
+/* Unicode's lower case as Python's lower(); `characters` are those of the text. */
+static int lower(texts *t, const int32_t *characters, int64_t count) {
+    for (int64_t i = 0; i < count; i++) {
+        const bool dotted = characters[i] == 0x130; /* I with a dot becomes i and the dot */
+        if (append_character(t, dotted ? 'i' : wg__basic_lower(characters, count, i)) < 0 ||
+            (dotted && append_character(t, 0x307) < 0))
+            return -1;
+    }
+    swap(t);
+    return 0;
+}
+
+static int make_lower(texts *t) {
+    int32_t *characters = wg__alloc((size_t)(t->current.length + 1) * sizeof *characters);
+    if (!characters)
+        return -1;
+    const utf8proc_uint8_t *bytes = (const utf8proc_uint8_t *)t->current.bytes;
+    int64_t count = 0;
+    for (int64_t at = 0; at < t->current.length;)
+        at += utf8proc_iterate(bytes + at, t->current.length - at, &characters[count++]);
+    const int result = lower(t, characters, count);
+    wg__free(characters);
+    return result;
+}
+
+/* Python's rstrip(). */
+static void strip_end(wg__text *text) {
+    int64_t end = 0;
+    for (int64_t at = 0; at < text->length;) {
+        const int64_t space = space_length(text->bytes + at, text->length - at);
+        at += space > 0 ? space : 1;
+        end = space > 0 ? end : at;
+    }
+    text->length = end;
+    text->bytes[end] = '\0';
+}
+
+static int replace(texts *t, const char *from, const char *to) {
+    const char *rest = t->current.bytes, *end = rest + t->current.length;
+    const size_t length = strlen(from);
+    for (const char *found; (found = memmem(rest, (size_t)(end - rest), from, length));
+         rest = found + length)
+        if (append(t, rest, found - rest) < 0 || append(t, to, (int64_t)strlen(to)) < 0)
+            return -1;
+    if (append(t, rest, end - rest) < 0)
+        return -1;
+    swap(t);
+    return 0;
+}
+
+static int replace_entities(texts *t) {
+    static const char *const entities[][2] = {{"<skipped>", ""}, {"-\n", ""},    {"\n", " "},
+                                              {"&quot;", "\""},  {"&amp;", "&"}, {"&lt;", "<"},
+                                              {"&gt;", ">"}};
+    for (size_t i = 0; i < sizeof entities / sizeof entities[0]; i++)
+        if (replace(t, entities[i][0], entities[i][1]) < 0)
+            return -1;
+    return 0;
+}
+
+/* Puts a space before and after each punctuation character. */
+static int separate_punctuation(texts *t) {
+    for (int64_t i = 0; i < t->current.length; i++) {
+        const char spaced[] = {' ', t->current.bytes[i], ' '};
+        const bool apart = is_separated(spaced[1]);
+        if (append(t, apart ? spaced : spaced + 1, apart ? 3 : 1) < 0)
+            return -1;
+    }
+    swap(t);
+    return 0;
+}
+
+/* A step that inserts spaces at two neighbouring characters. */
+typedef struct rule {
+    bool (*matches)(char first, char second);
+    bool space_before, space_after; /* of both */
+} rule;
+
+static bool point_after_no_digit(char first, char second) {
+    return !is_digit(first) && is_point(second);
+}
+
+static bool point_before_no_digit(char first, char second) {
+    return is_point(first) && !is_digit(second);
+}
+
+static bool dash_after_digit(char first, char second) {
+    return is_digit(first) && second == '-';
+}
+
+/* Applies a rule to the matches from the left, which do not overlap. */
+static int apply_rule(texts *t, const rule *rule) {
+    const char *bytes = t->current.bytes;
+    for (int64_t i = 0; i < t->current.length;) {
+        const bool matches = i + 1 < t->current.length && rule->matches(bytes[i], bytes[i + 1]);
+        const char spaced[] = {' ', bytes[i], ' ', bytes[i + 1], ' '};
+        const int64_t first = matches && rule->space_before ? 0 : 1;
+        const int64_t end = !matches ? 2 : rule->space_after ? 5 : 4;
+        if (append(t, spaced + first, end - first) < 0)
+            return -1;
+        i += matches ? 2 : 1;
+    }
+    swap(t);
+    return 0;
+}
+
+/* Every step but lower case. The text has a space at each end while rules are applied. */
+static int apply_steps(texts *t) {
+    static const rule rules[] = {{point_after_no_digit, false, true},
+                                 {point_before_no_digit, true, false},
+                                 {dash_after_digit, false, true}};
+    strip_end(&t->current);
+    if (replace_entities(t) < 0 || append(t, " ", 1) < 0 ||
+        append(t, t->current.bytes, t->current.length) < 0 || append(t, " ", 1) < 0)
+        return -1;
+    swap(t);
+    if (separate_punctuation(t) < 0)
+        return -1;
+    for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++)
+        if (apply_rule(t, &rules[i]) < 0)
+            return -1;
+    return 0;
+}
+
+/* ---- Tokens: splitting ---- */
+
+static int add_token(wg__strings *words, const char *word, int64_t length,
+                     wg__bleu_tokens *tokens) {
+    const int64_t id = wg__strings_add(words, word, length);
+    int32_t *ids = id < 0 ? NULL
+                          : wg__grow(tokens->ids, tokens->count, &tokens->capacity,
+                                     tokens->count + 1, sizeof *ids);
+    if (!ids)
+        return -1;
+    tokens->ids = ids;
+    ids[tokens->count++] = (int32_t)id;
+    return 0;
+}
+
+static int split(const wg__text *text, wg__strings *words, wg__bleu_tokens *tokens) {
+    int64_t begin = 0;
+    for (int64_t at = 0; at <= text->length;) {
+        const int64_t space =
+            at == text->length ? 1 : space_length(text->bytes + at, text->length - at);
+        if (space > 0 && at > begin &&
+            add_token(words, text->bytes + begin, at - begin, tokens) < 0)
+            return -1;
+        at += space > 0 ? space : 1;
+        begin = space > 0 ? at : begin;
+    }
+    return 0;
+}
+
+int wg__bleu_tokenize(const char *text, bool lowercase, wg__strings *words,
+                      wg__bleu_tokens *tokens) {
+    const int64_t length = (int64_t)strlen(text);
+    if (wg__utf8_check(text, length, "a segment", "bleu") < 0)
+        return -1;
+    texts t = {0};
+    int result = wg__text_append(&t.current, text, length);
+    if (result == 0)
+        result = append(&t, "", 0); /* bytes is not NULL, even of an empty text */
+    if (result == 0 && lowercase)
+        result = make_lower(&t);
+    if (result == 0)
+        result = apply_steps(&t);
+    if (result == 0)
+        result = split(&t.current, words, tokens);
+    wg__free(t.current.bytes);
+    wg__free(t.next.bytes);
+    return result;
+}
+
 /* ---- N-grams ---- */
 
-/* `order` tokens, wherever they stand. */
+/* An n-gram: `order` neighbouring tokens. */
 typedef struct gram {
     const int32_t *tokens;
     int order;
@@ -24,7 +251,7 @@ static int compare(const void *left, const void *right) {
     return 0;
 }
 
-/* The n-grams of a text, sorted; gives their number. `grams` has room for as many as tokens. */
+/* Writes the sorted n-grams of a text, and returns how many. `grams` has room for one per token. */
 static int64_t sort_grams(const wg__bleu_tokens *text, int order, gram *grams) {
     const int64_t count = text->count < order ? 0 : text->count - order + 1;
     for (int64_t i = 0; i < count; i++)
@@ -34,7 +261,7 @@ static int64_t sort_grams(const wg__bleu_tokens *text, int order, gram *grams) {
     return count;
 }
 
-/* How many two sorted rows have in common, each as often as the row that has it less often. */
+/* How many n-grams two sorted lists have in common; each counts as often as it is in both. */
 static int64_t count_common(const gram *a, int64_t a_count, const gram *b, int64_t b_count) {
     int64_t common = 0;
     for (int64_t i = 0, j = 0; i < a_count && j < b_count;) {

@@ -1,5 +1,5 @@
-/* Scores of answers, as the official evaluate-v1.1.py counts them: see squad.h. */
-#include "data/dataset/squad.h"
+/* Answers compared as by SQuAD's official evaluate-v1.1.py. See score.h. */
+#include "data/score/score.h"
 
 #include <string.h>
 #include <utf8proc.h>
@@ -7,14 +7,14 @@
 #include "data/tokenizer/basic_tokenizer.h"
 #include "tensor/internal.h"
 
-/* ---- Characters, as Python tells them ---- */
+/* ---- Characters, as Python classifies them ---- */
 
 static bool is_space(int32_t c) {
     return (c >= 0x09 && c <= 0x0D) || (c >= 0x1C && c <= 0x1F) || c == 0x85 ||
            utf8proc_category(c) == UTF8PROC_CATEGORY_ZS || c == 0x2028 || c == 0x2029;
 }
 
-/* \w: letters and numbers; marks are none. */
+/* Python's \w without the underscore: letters and numbers, no marks. */
 static bool is_of_word(int32_t c) {
     const utf8proc_category_t category = utf8proc_category(c);
     return (category >= UTF8PROC_CATEGORY_LU && category <= UTF8PROC_CATEGORY_LO) ||
@@ -27,7 +27,7 @@ static bool is_punctuation(int32_t c) {
 
 /* ---- Normalising ---- */
 
-/* Code points of a text, which has `length` bytes; bytes that are not UTF-8 are left out. */
+/* The code points of a text of `length` bytes, without invalid bytes. Returns how many. */
 static int64_t decode(const char *text, int64_t length, int32_t *characters) {
     int64_t count = 0;
     for (int64_t at = 0; at < length;) {
@@ -41,7 +41,7 @@ static int64_t decode(const char *text, int64_t length, int32_t *characters) {
     return count;
 }
 
-/* Lower case without punctuation; `lower` has room for twice as many. */
+/* Lower-cases and drops punctuation; `lower` has room for twice as many characters. */
 static int64_t fold(const int32_t *characters, int64_t count, int32_t *lower) {
     enum { CAPITAL_I_WITH_DOT = 0x130, DOT_ABOVE = 0x307 };
     int64_t length = 0;
@@ -60,7 +60,7 @@ static bool is_article(const int32_t *word, int64_t length) {
            (length == 3 && word[0] == 't' && word[1] == 'h' && word[2] == 'e');
 }
 
-/* Puts a space for each run of letters and numbers that is an article. */
+/* Replaces each run of letters and numbers that is an article by spaces. */
 static void drop_articles(int32_t *characters, int64_t count) {
     for (int64_t first = 0, end; first < count; first = end) {
         for (end = first; end < count && is_of_word(characters[end]);)
@@ -72,7 +72,7 @@ static void drop_articles(int32_t *characters, int64_t count) {
     }
 }
 
-/* Writes what is between spaces, one space between. */
+/* Writes the words, with one space between them. */
 static void encode(const int32_t *characters, int64_t count, char *text) {
     int64_t length = 0;
     for (int64_t i = 0; i < count; i++) {
@@ -85,7 +85,7 @@ static void encode(const int32_t *characters, int64_t count, char *text) {
     text[length] = '\0';
 }
 
-char *wg_squad_normalize(const char *text) {
+char *wg__squad_normalize(const char *text) {
     const int64_t length = (int64_t)strlen(text);
     int32_t *characters = wg__alloc((size_t)(3 * length + 1) * sizeof *characters);
     char *normal = wg__alloc((size_t)(8 * length + 1)); /* a space and four bytes for each */
@@ -111,13 +111,12 @@ static int64_t count_words(const char *text) {
     return count;
 }
 
-/* Takes the first word that is the same out of `words`, a normalised text whose words are blotted
- * out as they are taken. */
+/* Finds a word in a normalised text and overwrites it with dots, so that it is found only once. */
 static bool take_word(char *words, const char *word, int64_t length) {
     for (char *at = words; *at;) {
         const int64_t here = (int64_t)strcspn(at, " ");
         if (here == length && memcmp(at, word, (size_t)length) == 0) {
-            memset(at, '.', (size_t)here); /* punctuation is in no normalised word */
+            memset(at, '.', (size_t)here); /* no normalised word has punctuation */
             return true;
         }
         at += here;
@@ -126,7 +125,8 @@ static bool take_word(char *words, const char *word, int64_t length) {
     return false;
 }
 
-/* Words that both have, each as often as in both; `wanted` is used up. */
+/* How many words both have in common; each counts as often as it is in both. `wanted` is
+ * overwritten. */
 static int64_t count_common(const char *answer, char *wanted) {
     int64_t common = 0;
     for (const char *at = answer; *at;) {
@@ -138,8 +138,8 @@ static int64_t count_common(const char *answer, char *wanted) {
     return common;
 }
 
-int wg_squad_score(const char *answer, const char *wanted, double *exact, double *f1) {
-    char *mine = wg_squad_normalize(answer), *theirs = wg_squad_normalize(wanted);
+int wg__squad_score(const char *answer, const char *wanted, double *exact, double *f1) {
+    char *mine = wg__squad_normalize(answer), *theirs = wg__squad_normalize(wanted);
     const int status = mine && theirs ? 0 : -1;
     if (status == 0) {
         const double said = (double)count_words(mine), asked = (double)count_words(theirs);

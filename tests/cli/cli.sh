@@ -63,7 +63,7 @@ misused 'unrecognized option' pretrain bert --corpus text.txt --out bad.h5 --no-
 misused 'RUN.h5 is missing' eval
 misused '--corpus FILE is missing' eval run.h5
 misused 'RUN.h5 is missing' fill
-misused '-o FILE is missing' plot run.h5
+misused 'missing -o FILE' plot run.h5
 misused '.svg' plot run.h5 -o picture.gif
 
 # ---- Bad input ----

@@ -27,9 +27,9 @@ gguf_agrees() {
 }
 
 run
-check "without files is wrong usage" left_with 2 "IN and OUT are missing"
+check "without files is wrong usage" left_with 2 "missing IN and OUT"
 run "$fixtures/gpt"
-check "without OUT is wrong usage" left_with 2 "OUT is missing"
+check "without OUT is wrong usage" left_with 2 "missing OUT"
 run "$fixtures/gpt" x.h5 --dtype q4
 check "an unknown type is wrong usage" left_with 2 "it must be f32, bf16, f16 or q8_0"
 run nothing.gguf x.h5

@@ -107,10 +107,10 @@ else
     done
 fi
 
-misused 'TOKENIZER and TEXT are missing' tokenizer pack
-misused '--out FILE.h5 is missing' tokenizer pack t.json a.txt
+misused 'missing TOKENIZER or TEXT' tokenizer pack
+misused 'missing --out FILE.h5' tokenizer pack t.json a.txt
 misused '--hold-out' tokenizer pack t.json a.txt --out bad.h5 --hold-out 1
-misused '--hold-out is nothing to --sentences' tokenizer pack t.json a.txt --out bad.h5 --sentences \
+misused '--hold-out does not apply to --sentences' tokenizer pack t.json a.txt --out bad.h5 --sentences \
     --hold-out 0.1
 refuses 'packing what is not there' 'none.txt: No such file' tokenizer pack t.json none.txt --out \
     bad.h5

@@ -38,9 +38,9 @@ expect 'an op without gradient says why' 0 'eq' '^eq .*no gradient: .'
 expect 'several ops are checked' 0 'add mul' '^add .*passed$' '^mul .*passed$'
 expect 'JSON tells the same' 0 'add --json --seed 3' '"op": "add"' '"verdict": "passed"' \
     '"diagnosis": "NONE"' '"seed": 3' '"failed": 0'
-expect 'an op that is not there is wrong usage' 2 'nosuch' "there is no op 'nosuch'"
+expect 'an op that is not there is wrong usage' 2 'nosuch' "no op is named 'nosuch'"
 expect 'a third order is wrong usage' 2 'add --order 3' 'order'
-expect 'help is given' 0 '--help' 'central differences'
+expect 'help is given' 0 '--help' 'WG_EXPORT_OPS'
 expect 'a library that is not there is told' 1 './nosuch.so' 'nosuch.so cannot be read'
 expect 'a file that is no library is told' 1 "$0" 'is no shared library that can be opened'
 

@@ -143,7 +143,7 @@ code=$?
 check 'a token file is no text to translate' eval \
     'left_with 1 "it is no text" && test "$(grep -c "^wengert: " err)" = 1 && ! test -s out'
 misused '--sentences and --pairs' tokenizer pack t.json a.from a.to --sentences --pairs --out bad.h5
-misused '--hold-out is nothing to --pairs' tokenizer pack t.json a.from a.to --pairs --out bad.h5 \
+misused '--hold-out does not apply to --pairs' tokenizer pack t.json a.from a.to --pairs --out bad.h5 \
     --hold-out 0.1
 misused '--eval takes SOURCE and TARGET, or a token file' pretrain transformer --corpus pairs.h5 \
     --eval held.from --out bad.h5

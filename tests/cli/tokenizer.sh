@@ -87,26 +87,26 @@ refuses 'a vocabulary too small' 'ask for 68 or more' \
 refuses 'a folder that is not there' 'none/bad.txt' train --corpus lines --out none/bad.txt
 refuses 'a missing tokenizer' 'none.json: No such file' encode none.json hello
 refuses 'a tokenizer that is none' 'lines: line' encode lines hello
-refuses 'an id that is none' "'x' is no id" decode vocab.txt '1 x'
+refuses 'an id that is none' "'x' is not an id" decode vocab.txt '1 x'
 refuses 'an id outside the vocabulary' 'id 3000 is outside the vocabulary of 3000' \
     decode vocab.txt 3000
 
 run
 check 'wrong usage: no job' left_with 2 'train, encode, decode or pack'
 run learn
-check 'wrong usage: an unknown job' left_with 2 "no job 'learn'"
+check 'wrong usage: an unknown job' left_with 2 "the job is 'learn'"
 run train --out bad.txt
-check 'wrong usage: no corpus' left_with 2 '--corpus FILE is missing'
+check 'wrong usage: no corpus' left_with 2 'missing --corpus FILE'
 run train --corpus lines
-check 'wrong usage: no output' left_with 2 '--out FILE is missing'
+check 'wrong usage: no output' left_with 2 'missing --out FILE'
 run train --corpus lines --out bad.txt --vocab-size many
 check 'wrong usage: a size that is no number' left_with 2 '--vocab-size'
 run train --corpus lines --out bad.txt --kind letters
-check 'wrong usage: an unknown kind' left_with 2 "--kind 'letters'"
+check 'wrong usage: an unknown kind' left_with 2 "--kind is 'letters'"
 run train --corpus lines --out bad.txt --kind char --vocab-size 5
 check 'wrong usage: an option of another kind' left_with 2 '--kind char'
 run encode
-check 'wrong usage: no tokenizer' left_with 2 'TOKENIZER is missing'
+check 'wrong usage: no tokenizer' left_with 2 'missing TOKENIZER'
 for job in train encode decode pack; do
     run $job --help
     check "$job has --help" eval 'test "$code" = 0 && grep -q "^Usage: wengert tokenizer $job" out'

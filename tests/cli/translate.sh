@@ -134,8 +134,8 @@ sed 's/32/16/' tiny.json >other.json
     --vocab-size 300 --steps 1 --out other.h5 >out 2>err
 refuses 'nor are other models' 'its model is another one' \
     average run.400.h5 other.h5 --out bad.h5
-misused 'the mean of what' average --out bad.h5
-misused '--out MODEL.h5 is missing' average run.h5
+misused 'missing RUN.h5' average --out bad.h5
+misused 'missing --out MODEL.h5' average run.h5
 
 # ---- Bad input ----
 

@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "data/score/bleu_tokens.h"
+#include "data/score/score.h"
 #include "base/alloc.h"
 #include "tensor/internal.h"
 #include "tests/support/testing.h"

@@ -6,8 +6,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "data/score/score.h"
 #include "data/tokenizer/wordpiece.h"
 #include "base/alloc.h"
+#include "tensor/internal.h"
 #include "tests/support/testing.h"
 
 enum { PAD, UNK, CLS, SEP, MASK, A, B, C, D };
@@ -213,11 +215,11 @@ START_TEST(scores_are_those_of_the_official_rules) {
         const json_t *c = json_array_get(cases, i);
         const char *answer = json_string_value(json_array_get(c, 0));
         double exact, f1;
-        char *normal = wg_squad_normalize(answer);
+        char *normal = wg__squad_normalize(answer);
         ck_assert_str_eq(normal, json_string_value(json_array_get(c, 2)));
-        wg_text_free(normal);
+        wg__free(normal);
         ck_assert_int_eq(
-            wg_squad_score(answer, json_string_value(json_array_get(c, 1)), &exact, &f1), 0);
+            wg__squad_score(answer, json_string_value(json_array_get(c, 1)), &exact, &f1), 0);
         ck_assert_msg(exact == json_real_value(json_array_get(c, 3)), "exact match of \"%s\"",
                       answer);
         ck_assert_double_eq_tol(f1, json_real_value(json_array_get(c, 4)), 1e-15);
