@@ -97,14 +97,6 @@ static void run_chunks(const chunks *c, int64_t first, int64_t end) {
     }
 }
 
-static void work(run *runs, int count, int me, const chunks *c) {
-    uint64_t next;
-    do {
-        while (take_next(&runs[me], &next))
-            run_chunks(c, (int64_t)next * c->step, (int64_t)(next + 1) * c->step);
-    } while (steal(runs, count, me));
-}
-
 void wg__parallel_for(int64_t count, int64_t grain, wg__range_body body, void *context) {
     const int64_t chunk_count = wg__ceil_divide(count, grain);
     const int threads = (int)wg__smaller(wg__smaller(chunk_count, wg_threads()), MOST_THREADS);
@@ -119,7 +111,14 @@ void wg__parallel_for(int64_t count, int64_t grain, wg__range_body body, void *c
         atomic_init(&runs[i].left, from_to((uint64_t)(takes * i / threads),
                                            (uint64_t)(takes * (i + 1) / threads)));
 #pragma omp parallel num_threads(threads)
-    work(runs, threads, omp_get_thread_num(), &all);
+    {
+        const int me = omp_get_thread_num();
+        uint64_t next;
+        do
+            while (take_next(&runs[me], &next))
+                run_chunks(&all, (int64_t)next * all.step, (int64_t)(next + 1) * all.step);
+        while (steal(runs, threads, me));
+    }
 }
 
 int wg__gemm_threads(double multiply_adds) {

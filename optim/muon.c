@@ -140,11 +140,21 @@ static void orthogonalise(matrix_step *step) {
         wg__matrix x = {step->x, sides.row_stride, sides.column_stride};
         wg__matrix transposed = {step->x, sides.column_stride, sides.row_stride};
         wg__matrix next = {step->next, sides.row_stride, sides.column_stride};
-        wg__gemm(dtype, m, m, n, 1, x, transposed, 0, a);
+        wg__gemm(&(wg__product){
+            .dtype = dtype, .m = m, .n = m, .k = n, .alpha = 1, .a = x, .b = transposed, .c = a});
         memcpy(step->b, step->a, (size_t)(m * m) * wg_dtype_size(dtype));
-        wg__gemm(dtype, m, m, m, coefficients[2], a, a, coefficients[1], b);
+        wg__gemm(&(wg__product){.dtype = dtype,
+                                .m = m,
+                                .n = m,
+                                .k = m,
+                                .alpha = coefficients[2],
+                                .beta = coefficients[1],
+                                .a = a,
+                                .b = a,
+                                .c = b});
         add_to_diagonal(step, m, coefficients[0]);
-        wg__gemm(dtype, m, n, m, 1, b, x, 0, next);
+        wg__gemm(&(wg__product){
+            .dtype = dtype, .m = m, .n = n, .k = m, .alpha = 1, .a = b, .b = x, .c = next});
         char *spare = step->x;
         step->x = step->next;
         step->next = spare;

@@ -19,24 +19,14 @@ tensor_sources = \
 	tensor/decimal.h \
 	tensor/draw.h \
 	tensor/dtype.c \
-	tensor/gemm/bf16_product.c \
-	tensor/gemm/bf16_product.h \
 	tensor/gemm/blis.c \
 	tensor/gemm/blis.h \
-	tensor/gemm/block_product.c \
-	tensor/gemm/block_product.h \
 	tensor/gemm/gemm.c \
 	tensor/gemm/gemm.h \
-	tensor/gemm/integer.c \
-	tensor/gemm/integer.h \
-	tensor/gemm/kernel.c \
-	tensor/gemm/kernel.h \
 	tensor/gemm/large.c \
 	tensor/gemm/large.h \
-	tensor/gemm/product.c \
-	tensor/gemm/product.h \
-	tensor/gemm/small.c \
-	tensor/gemm/small.h \
+	tensor/gemm/quantized.c \
+	tensor/gemm/quantized.h \
 	tensor/handle.h \
 	tensor/inplace.c \
 	tensor/internal.h \

@@ -77,7 +77,7 @@ int wg__op_fail(const wg_call *call, wg_error_code code, const char *format, ...
 
 /* ---- One run ---- */
 
-/* Which inputs will want a gradient of this run. */
+/* The inputs that will want a gradient of this call, a bit each. */
 static uint32_t wanted_gradients(const wg_op *op, int count, wg_tensor *const *inputs) {
     uint32_t wants = 0;
     if (grad_disabled || !op->vjp)
@@ -88,8 +88,7 @@ static uint32_t wanted_gradients(const wg_op *op, int count, wg_tensor *const *i
     return wants;
 }
 
-/* An operand that had to be there is NULL: the error that made it so is pending, or there is none.
- */
+/* A required operand is NULL, because of an error that is pending or by a mistake of the caller. */
 WG_COLD static int fail_missing(const wg_op *op, int i) {
     return wg_error_pending() ? -1 : wg_fail(WG_ERROR_ARGUMENT, op->name, "operand %d is NULL", i);
 }
@@ -132,27 +131,21 @@ static bool has_outputs(const wg_call *call) {
     return true;
 }
 
-/* Kernels run with recording off: what they call in passing is theirs, the node is the op's, and so
- * is a NaN. */
-static int run_forward(wg_call *call) {
-    bool was = wg_set_grad_enabled(false), checks = wg__checks_anomalies;
+static int run(wg_call *call) {
+    const wg_op *op = call->op;
+    if (op->infer && op->infer(call) < 0)
+        return -1;
+    if (wg_op_is_composite(op))
+        return op->decompose(call) < 0 || !has_outputs(call) ? -1 : 0;
+    if (!op->is_view && !op->places_outputs && allocate_outputs(call) < 0)
+        return -1;
+    /* Ops that a kernel calls are not recorded or checked for NaN: the call as a whole is. */
+    const bool was = wg_set_grad_enabled(false), checks = wg__checks_anomalies;
     wg__checks_anomalies = false;
-    int status = call->op->forward(call);
+    const int status = op->forward(call);
     wg_set_grad_enabled(was);
     wg__checks_anomalies = checks;
-    if (status < 0 || !has_outputs(call))
-        return -1;
-    return checks ? atomic_load(&anomaly_check)(call) : 0;
-}
-
-static int run(wg_call *call) {
-    if (call->op->infer && call->op->infer(call) < 0)
-        return -1;
-    if (wg_op_is_composite(call->op))
-        return call->op->decompose(call) < 0 || !has_outputs(call) ? -1 : 0;
-    if (!call->op->is_view && !call->op->places_outputs && allocate_outputs(call) < 0)
-        return -1;
-    if (run_forward(call) < 0)
+    if (status < 0 || !has_outputs(call) || (checks && atomic_load(&anomaly_check)(call) < 0))
         return -1;
     return call->wants ? wg__autograd()->record(call) : 0;
 }
@@ -163,17 +156,7 @@ WG__APART static void close_span(wg__span *span, const wg_call *call, int status
     wg__span_close(span, call->op->is_view ? 0 : bytes, call->input_count, call->input_specs);
 }
 
-/* One run as a span of the profile. */
-static int run_timed(wg_call *call, bool dual) {
-    wg__span span;
-    wg__span_begin(&span, call->op->name, WG_PROFILE_FORWARD);
-    const int status = dual ? wg__forward()->run_dual(call) : run(call);
-    if (span.taken)
-        close_span(&span, call, status);
-    return status;
-}
-
-/* Member by member: most of a call are the output specs, which infer fills in. */
+/* Sets member by member: most of a call are the output specs, which infer fills in. */
 static void begin_call(wg_call *call, const wg_op *op, int input_count, wg_tensor *const *inputs,
                        const wg_spec *specs, const void *options) {
     call->op = op;
@@ -213,7 +196,13 @@ int wg_apply(const wg_op *op, int input_count, wg_tensor *const *inputs, const v
     begin_call(&call, op, input_count, inputs, specs, options);
     wg_scope scope;
     wg_scope_begin(&scope);
-    const int status = wg_op_is_composite(op) ? run(&call) : run_timed(&call, dual);
+    wg__span span = {.taken = false};
+    if (!wg_op_is_composite(op))
+        wg__span_begin(&span, op->name, WG_PROFILE_FORWARD);
+    const int status =
+        dual && !wg_op_is_composite(op) ? wg__forward()->run_dual(&call) : run(&call);
+    if (span.taken)
+        close_span(&span, &call, status);
     for (int j = 0; status == 0 && j < op->output_count; j++)
         outputs[j] = wg_scope_escape(call.outputs[j]);
     wg_scope_end(&scope, NULL);

@@ -1,3 +1,4 @@
+/* Calls of BLIS: see blis.h. */
 #include "tensor/gemm/blis.h"
 
 #include <blis.h>

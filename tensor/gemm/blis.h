@@ -1,37 +1,37 @@
-/* The one door to BLIS: its products, on the calling thread alone, and the kernels that they are
- * made of. */
+/* BLIS: its products, on the calling thread alone, and its kernels. blis.c is the only file that
+ * knows BLIS. */
 #ifndef WG_TENSOR_GEMM_BLIS_H
 #define WG_TENSOR_GEMM_BLIS_H
 
-#include "tensor/gemm/product.h"
+#include "tensor/gemm/gemm.h"
 
 #include <stdbool.h>
 
-/* The product, of f32 or f64, without a row. With `packs`, by the kernels that pack both operands,
- * whatever the shape. */
+/* A product of f32 or f64 without a row. `packs` forces the code that packs both operands, whatever
+ * the shape. */
 void wg__blis_gemm(const wg__product *product, bool packs);
 
-/* How the kernel for this processor takes one operand: slivers of `width` rows of A, or columns of
+/* How the kernel for this processor reads one operand: slivers of `width` rows of A, or columns of
  * B, packed with `step` elements for each k. */
 typedef struct wg__blis_side {
     int64_t width, step;
-    void (*pack)(void); /* of BLIS; NULL where it has none for that width */
+    void (*pack)(void); /* BLIS's; NULL where it has none for that width */
 } wg__blis_side;
 
-/* The kernel that makes a tile of C, a.width rows by b.width columns, of two slivers. */
+/* The kernel that computes a tile of C, a.width rows by b.width columns, from two slivers. */
 typedef struct wg__blis_kernel {
     wg_dtype dtype;
     wg__blis_side a, b;
-    bool by_rows; /* it likes the rows of C to be contiguous, else its columns */
+    bool by_rows; /* the rows of C should be contiguous, else its columns */
     void (*multiply)(void);
-    void *context; /* BLIS's */
+    void *context; /* of BLIS */
 } wg__blis_kernel;
 
 /* dtype is f32 or f64. */
 wg__blis_kernel wg__blis_kernel_for(wg_dtype dtype);
 
-/* Packs `count` rows of A (columns of B; zeros take the place of what is missing to the width),
- * which are `stride` elements apart, and of each k elements, k_stride apart. */
+/* Packs `count` rows of A (columns of B), `stride` elements apart, and of each k elements, k_stride
+ * apart. Zeros fill up the width. */
 void wg__blis_pack(const wg__blis_kernel *kernel, const wg__blis_side *side, int64_t count,
                    int64_t k, const void *x, int64_t stride, int64_t k_stride, void *to);
 

@@ -1,34 +1,178 @@
-/* Matrix products.
+/* Matrix products: which algorithm computes which shape.
  *
- *     tiny, or with a few vectors            not by BLIS: gemm_small.c
- *     small     (up to SMALL multiply-adds)  one call of BLIS, which mostly does not pack
- *     skinny    (a side below SKINNY)        strips of STRIP, by the same kernels
- *     large                                  gemm_large.c
+ *     integers                               a loop (BLIS has none)
+ *     a matrix and a vector, or a few        dot products or sums of columns, by kernels of
+ * tensor/simd tiny                                   a kernel of tensor/simd, which is found faster
+ * than BLIS's small     (up to SMALL multiply-adds)  one call of BLIS, which mostly does not pack
+ *     skinny    (a side below SKINNY)        strips of STRIP, each one call of BLIS
+ *     large                                  blocks of packed operands: large.c
  *
- * Which of them is a matter of the shape alone, and so are the strips: the same bits come at any
- * thread count. */
+ * The choice and the strips depend on the shape alone, so that the bits are the same at any thread
+ * count. */
 #include "tensor/gemm/gemm.h"
 
+#include <string.h>
+
 #include "tensor/gemm/blis.h"
-#include "base/internal.h"
-#include "tensor/gemm/integer.h"
 #include "tensor/gemm/large.h"
-#include "tensor/gemm/small.h"
 #include "tensor/iter.h"
+#include "tensor/simd/simd.h"
 
 enum { SKINNY = 64, STRIP = 1024 };
 #define SMALL 4.0e6
 
+/* Multiply-adds of the largest tiny product, about where BLIS overtakes. */
+enum { TINY = 32768 };
+
+/* A chunk of the matrix that meets a vector: elements, and the length of columns. */
+enum { CHUNK = 16384, COLUMN_CHUNK = 512 };
+
+/* Up to FEW vectors, dot products are faster than BLIS, for matrices of at least MANY elements. */
+enum { FEW = 8, MANY = 65536 };
+
 _Thread_local double wg__product_flops;
 
-/* Without packing, rows of A against columns of B are dot products, which are slow when short. */
-static bool small_packs(const wg__product *p) {
-    bool dots = p->a.column_stride == 1 && p->b.row_stride == 1 && p->b.column_stride != 1;
+/* ---- Parts of products ---- */
+
+wg__product wg__product_part(const wg__product *product, int64_t i, int64_t m, int64_t j,
+                             int64_t n) {
+    wg__product part = *product;
+    part.m = m;
+    part.n = n;
+    part.a = wg__matrix_at(part.dtype, part.a, i, 0);
+    part.b = wg__matrix_at(part.dtype, part.b, 0, j);
+    part.c = wg__matrix_at(part.dtype, part.c, i, j);
+    if (part.row)
+        part.row = (const char *)part.row + j * (int64_t)wg_dtype_size(part.dtype);
+    return part;
+}
+
+wg__product wg__product_transposed(const wg__product *product) {
+    wg__product p = *product;
+    p.m = product->n;
+    p.n = product->m;
+    p.a = wg__transposed(product->b);
+    p.b = wg__transposed(product->a);
+    p.c = wg__transposed(product->c);
+    return p;
+}
+
+void wg__product_place_row(wg__product *product) {
+    const size_t size = wg_dtype_size(product->dtype);
+    if (!product->row)
+        return;
+    for (int64_t i = 0; i < product->m; i++) {
+        const wg__matrix c = wg__matrix_at(product->dtype, product->c, i, 0);
+        if (c.column_stride == 1)
+            memcpy(c.data, product->row, (size_t)product->n * size);
+        else
+            for (int64_t j = 0; j < product->n; j++)
+                memcpy(wg__matrix_at(product->dtype, c, 0, j).data,
+                       (const char *)product->row + (size_t)j * size, size);
+    }
+    product->row = NULL;
+    product->beta = 1;
+}
+
+/* ---- Integers: counts and paths through graphs, not the work of training. A chunk is some rows of
+ * C; the innermost loop runs along a row of B and one of C. ---- */
+
+/* Unsigned arithmetic wraps around, where that of C's signed integers is undefined. i32 is computed
+ * in 64 bits, whose lower half is right. */
+#define ROWS(NAME, TYPE)                                                                           \
+    static void NAME(int64_t begin, int64_t end, void *context) {                                  \
+        const wg__product *p = context;                                                            \
+        const uint64_t alpha = (uint64_t)(int64_t)p->alpha, beta = (uint64_t)(int64_t)p->beta;     \
+        for (int64_t i = begin; i < end; i++) {                                                    \
+            TYPE *c = (TYPE *)p->c.data + i * p->c.row_stride;                                     \
+            const TYPE *a = (const TYPE *)p->a.data + i * p->a.row_stride;                         \
+            for (int64_t j = 0; j < p->n; j++) {                                                   \
+                TYPE *out = &c[j * p->c.column_stride];                                            \
+                *out = beta == 0 ? 0 : (TYPE)(beta * (uint64_t)*out);                              \
+            }                                                                                      \
+            for (int64_t l = 0; l < p->k; l++) {                                                   \
+                const uint64_t factor = alpha * (uint64_t)a[l * p->a.column_stride];               \
+                const TYPE *b = (const TYPE *)p->b.data + l * p->b.row_stride;                     \
+                for (int64_t j = 0; j < p->n; j++) {                                               \
+                    TYPE *out = &c[j * p->c.column_stride];                                        \
+                    *out = (TYPE)((uint64_t)*out + factor * (uint64_t)b[j * p->b.column_stride]);  \
+                }                                                                                  \
+            }                                                                                      \
+        }                                                                                          \
+    }
+
+ROWS(multiply_i32, int32_t)
+ROWS(multiply_i64, int64_t)
+ROWS(multiply_u8, uint8_t)
+
+/* ---- A matrix and a vector, or a few. Each element of the matrix is read once, so the time is
+ * that of memory:
+ *
+ *     contiguous rows       a dot product each; chunks of rows
+ *     contiguous columns    added up, each times an element of the vector; chunks of their length
+ *
+ * The vectors are columns of B. Vectors on the left are those of the transposed product. ---- */
+
+static void multiply_rows(int64_t begin, int64_t end, void *context) {
+    const wg__product *p = context;
+    wg__simd_for(p->dtype)->row_products(&(wg__row_products){.a = p->a.data,
+                                                             .a_stride = p->a.row_stride,
+                                                             .n = p->k,
+                                                             .x = p->b.data,
+                                                             .x_rows = p->n,
+                                                             .x_stride = p->b.column_stride,
+                                                             .alpha = p->alpha,
+                                                             .beta = p->beta,
+                                                             .y = p->c.data,
+                                                             .y_stride = p->c.column_stride,
+                                                             .y_step = p->c.row_stride},
+                                         begin, end);
+}
+
+/* Of one vector, n = 1. C is contiguous. */
+static void add_columns(int64_t begin, int64_t end, void *context) {
+    const wg__product *p = context;
+    void *y = wg__matrix_at(p->dtype, p->c, begin, 0).data;
+    for (int64_t i = 0; p->beta != 1 && i < end - begin; i++)
+        if (p->dtype == WG_F32)
+            ((float *)y)[i] = (float)(p->beta == 0 ? 0 : p->beta * ((float *)y)[i]);
+        else
+            ((double *)y)[i] = p->beta == 0 ? 0 : p->beta * ((double *)y)[i];
+    wg__simd_for(p->dtype)->add_scaled_rows(p->k, end - begin, p->a.column_stride,
+                                            wg__matrix_at(p->dtype, p->a, begin, 0).data, p->alpha,
+                                            p->b.data, p->b.row_stride, y);
+}
+
+static bool has_dots(const wg__product *p) {
+    return (p->a.column_stride == 1 && p->b.row_stride == 1) || p->k <= 1;
+}
+
+static bool has_columns(const wg__product *p) {
+    return p->n == 1 && p->a.row_stride == 1 && p->c.row_stride == 1;
+}
+
+/* True of a product with columns of B that multiply_rows or add_columns computes. */
+static bool has_few_vectors(const wg__product *p) {
+    if (p->n == 1)
+        return has_dots(p) || has_columns(p);
+    return p->n <= FEW && p->m >= MANY / (p->k + 1) && p->k > 1 && has_dots(p);
+}
+
+static bool is_tiny(const wg__product *p) {
+    return p->m != 1 && p->n != 1 && p->k <= WG__SMALL_K && p->m <= TINY && p->n <= TINY &&
+           p->m * p->n * p->k <= TINY && p->c.column_stride == 1;
+}
+
+/* ---- By BLIS ---- */
+
+/* Without packing, rows of A times columns of B are dot products, which are slow when short. */
+static bool packs_small(const wg__product *p) {
+    const bool dots = p->a.column_stride == 1 && p->b.row_stride == 1 && p->b.column_stride != 1;
     return dots && p->k <= 128 && p->m >= SKINNY && p->n >= SKINNY;
 }
 
-/* A strip of a skinny product, along its longer side. */
-static void run_strips(int64_t begin, int64_t end, void *context) {
+/* Strips of a skinny product, along its longer side. */
+static void multiply_strips(int64_t begin, int64_t end, void *context) {
     const wg__product *p = context;
     for (int64_t strip = begin; strip < end; strip++) {
         const int64_t at = strip * STRIP;
@@ -40,36 +184,43 @@ static void run_strips(int64_t begin, int64_t end, void *context) {
     }
 }
 
-static void run(wg__product p) {
+/* ---- The choice ---- */
+
+void wg__gemm(const wg__product *product) {
+    wg__product p = *product;
     if (p.m == 0 || p.n == 0)
         return;
-    const double multiply_adds = (double)p.m * (double)p.n * (double)p.k;
-    const int64_t shorter = wg__smaller(p.m, p.n), longer = p.m + p.n - shorter;
-    wg__product_flops += 2 * multiply_adds;
-    const bool is_small = wg__gemm_is_small(p.m, p.n, p.k, p.a, p.b, p.c);
-    if (is_small || multiply_adds <= SMALL)
-        wg__product_place_row(&p);
-    if (is_small)
-        wg__gemm_small(p.dtype, p.m, p.n, p.k, p.alpha, p.a, p.b, p.beta, p.c);
-    else if (multiply_adds <= SMALL)
-        wg__blis_gemm(&p, small_packs(&p));
-    else if (shorter < SKINNY)
-        wg__parallel_for((longer + STRIP - 1) / STRIP, 1, run_strips, &p);
-    else {
-        const wg__gemm_kernel kernel = wg__gemm_kernel_for(p.dtype);
-        wg__gemm_large(&p, &kernel);
+    if (!wg_dtype_is_float(p.dtype)) {
+        wg__parallel_for(p.m, 1 + WG__GRAIN / (p.n * (p.k + 1) + 1),
+                         p.dtype == WG_I32   ? multiply_i32
+                         : p.dtype == WG_I64 ? multiply_i64
+                                             : multiply_u8,
+                         &p);
+        return;
     }
-}
-
-void wg__gemm(wg_dtype dtype, int64_t m, int64_t n, int64_t k, double alpha, wg__matrix a,
-              wg__matrix b, double beta, wg__matrix c) {
-    if (wg_dtype_is_float(dtype))
-        run((wg__product){dtype, m, n, k, alpha, beta, a, b, c, NULL});
+    const double multiply_adds = (double)p.m * (double)p.n * (double)p.k;
+    wg__product_flops += 2 * multiply_adds;
+    if (is_tiny(&p)) {
+        wg__product_place_row(&p);
+        wg__simd_for(p.dtype)->small_product(p.m, p.n, p.k, p.alpha, p.a.data, p.a.row_stride,
+                                             p.a.column_stride, p.b.data, p.b.row_stride,
+                                             p.b.column_stride, p.beta, p.c.data, p.c.row_stride);
+        return;
+    }
+    const bool transposes = p.n != 1 && (p.m == 1 || p.n >= p.m);
+    wg__product with_vectors = transposes ? wg__product_transposed(&p) : p;
+    const bool few = has_few_vectors(&with_vectors);
+    if (few || multiply_adds <= SMALL)
+        wg__product_place_row(&p);
+    with_vectors.beta = p.beta;
+    if (few && has_dots(&with_vectors) && !(p.k <= 1 && has_columns(&with_vectors)))
+        wg__parallel_for(with_vectors.m, 1 + CHUNK / (p.k + 1), multiply_rows, &with_vectors);
+    else if (few) /* also with k = 1, where a dot product of one element would be slower */
+        wg__parallel_for(with_vectors.m, COLUMN_CHUNK, add_columns, &with_vectors);
+    else if (multiply_adds <= SMALL)
+        wg__blis_gemm(&p, packs_small(&p));
+    else if (wg__smaller(p.m, p.n) < SKINNY)
+        wg__parallel_for(wg__ceil_divide(wg__larger(p.m, p.n), STRIP), 1, multiply_strips, &p);
     else
-        wg__gemm_integer(dtype, m, n, k, alpha, a, b, beta, c);
-}
-
-void wg__gemm_plus_row(wg_dtype dtype, int64_t m, int64_t n, int64_t k, wg__matrix a, wg__matrix b,
-                       const void *row, wg__matrix c) {
-    run((wg__product){dtype, m, n, k, 1, 0, a, b, c, row});
+        wg__gemm_large(&p, wg__gemm_kernel_for(p.dtype));
 }

@@ -1,4 +1,4 @@
-/* The one door to BLIS. */
+/* Matrix products of floats and integers. Nothing outside this folder knows BLIS. */
 #ifndef WG_TENSOR_GEMM_GEMM_H
 #define WG_TENSOR_GEMM_GEMM_H
 
@@ -12,20 +12,45 @@ typedef struct wg__matrix {
     int64_t row_stride, column_stride; /* in elements, positive along axes longer than 1 */
 } wg__matrix;
 
-/* C (M, N) = alpha A (M, K) B (K, N) + beta C, of dtype f32, f64, i32, i64 or u8 (which wrap
- * around). With beta 0, C is never read.
- * Runs in parallel where that is worth it, on the calling thread alone within a parallel loop: the
- * same bits on any number of threads. Thread safe. */
-void wg__gemm(wg_dtype dtype, int64_t m, int64_t n, int64_t k, double alpha, wg__matrix a,
-              wg__matrix b, double beta, wg__matrix c);
+/* C (m, n) = alpha A (m, k) B (k, n) + beta C, or, if `row` is not NULL, alpha A B + row in each
+ * row of C. With beta 0 or a row, C is not read. */
+typedef struct wg__product {
+    wg_dtype dtype; /* f32, f64, i32, i64 or u8 */
+    int64_t m, n, k;
+    double alpha, beta;
+    wg__matrix a, b, c;
+    const void *row; /* n contiguous elements, floats only */
+} wg__product;
 
-/* C (M, N) = A (M, K) B (K, N), plus `row`, N elements one after the other, in each row. */
-void wg__gemm_plus_row(wg_dtype dtype, int64_t m, int64_t n, int64_t k, wg__matrix a, wg__matrix b,
-                       const void *row, wg__matrix c);
+/* Computes a product. Integers wrap around; alpha and beta are truncated to integers for them.
+ * Runs in parallel where that pays, on the calling thread alone within a parallel loop: the same
+ * bits on any number of threads. Thread safe. */
+void wg__gemm(const wg__product *product);
 
 /* Floating-point operations, two a multiply-add, of the f32 and f64 products that this thread asked
- * for so far. Who runs products on several threads at once saves the counter before and sets it
- * after, to what they come to beside it. */
+ * for so far. An op that runs products on several threads at once saves the counter before and sets
+ * it afterwards. */
 extern _Thread_local double wg__product_flops;
+
+static inline wg__matrix wg__transposed(wg__matrix x) {
+    return (wg__matrix){x.data, x.column_stride, x.row_stride};
+}
+
+/* The matrix that begins at element (i, j). */
+static inline wg__matrix wg__matrix_at(wg_dtype dtype, wg__matrix x, int64_t i, int64_t j) {
+    const int64_t place = i * x.row_stride + j * x.column_stride;
+    x.data = (char *)x.data + place * (int64_t)wg_dtype_size(dtype);
+    return x;
+}
+
+/* The product of m rows of A from row i and n columns of B from column j. */
+wg__product wg__product_part(const wg__product *product, int64_t i, int64_t m, int64_t j,
+                             int64_t n);
+
+/* The product of the transposed matrices, C^T = B^T A^T. It must have no row. */
+wg__product wg__product_transposed(const wg__product *product);
+
+/* Copies `row`, if there is one, into C and sets beta to 1. */
+void wg__product_place_row(wg__product *product);
 
 #endif

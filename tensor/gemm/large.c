@@ -1,55 +1,108 @@
-/* Large products, as BLIS would do them, but so that threads meet once a product, and that the next
- * operand is on its way from memory while this one is multiplied: packing what is in no cache yet
- * takes twice to three times as long.
+/* Large products.
  *
  *            B, packed by blocks of columns, a block to a worker
  *           +---+---+---+
  *     A     |   |   |   |     k is cut into pieces of PIECE, and C takes the sums of one after the
  *    +---+  +---+---+---+     other. The operand with the shorter side (here A) is packed first,
  *    |   |  |   |   |   |     for a few pieces at a time, and shared; the other one in blocks, by
- *    +---+  +---+---+---+     the worker that needs it. Either is packed just once, or, where the
- *    |   |  |   |   |   |     kernel takes A as it stands, A never.
+ *    +---+  +---+---+---+     the worker that multiplies it. Either is packed once, or, where the
+ *    |   |  |   |   |   |     kernel reads A unpacked, A never.
  *    +---+  +---+---+---+
- *                             A block and a CHUNK of A stay in a processor's own cache, and of the
- *                             block one sliver of B, a tile wide, in the nearest.
+ *                             A block and a CHUNK of A stay in the L2 cache of a core, and one
+ * sliver of the block, a tile wide, in its L1 cache.
  *
- * A row that is added to all of C is added to tiles of the first piece, so that C is written once,
- * and read by no product of one piece.
+ * BLIS would do nearly the same. Here threads synchronise once a product, and the next operand is
+ * prefetched from memory while this one is multiplied: packing an operand that is in no cache takes
+ * two to three times as long. A row that is added to C is added to the tiles of the first piece, so
+ * that C is written once, and a product of one piece does not read it.
  *
- * Workers take the next block that is free and never wait for each other within a product but for
- * the shared operand. The pieces depend on k alone, and how a tile comes about on nothing else: the
- * same bits come at any number of threads. */
+ * Workers take the next free block and wait for each other only for the shared operand. The pieces
+ * depend on k alone, and the sums of a tile on nothing else: the same bits at any number of
+ * threads.
+ *
+ * BLIS has assembly kernels for many processors; those of tensor/simd/panels.h are compiled for
+ * several instruction sets, vectors of 512 bits among them. The latter read A a number at a time,
+ * wherever it is, so that mostly only the smaller operand of a training step, the weight, is
+ * packed:
+ *
+ *     B, packed: a panel of whole vectors      +---+
+ *                                              |   |
+ *     A, in place, if its rows are contiguous  +---+
+ *     (else packed as B is)             +---+  +---+
+ *                                       |   |  | C |
+ *                                       +---+  +---+
+ */
 #include "tensor/gemm/large.h"
 
+#include <assert.h>
 #include <sched.h>
 #include <stdatomic.h>
 
-#include "base/internal.h"
-#include "tensor/internal.h"
 #include "tensor/iter.h"
 
 /* The longest piece of k, in elements of f32; of f64 it is half as long. */
 enum { PIECE = 384 };
 
-/* Of a worker's block, of a chunk of A and, about, of what is shared at once. */
+/* Of a worker's block, of a chunk of A, and about of the operand that is shared at once. */
 enum { BLOCK_BYTES = 288 << 10, CHUNK_BYTES = 288 << 10, SHARED_BYTES = 4 << 20 };
 
 /* Rows of A, or columns of B, that are worth a block. */
 enum { FEWEST_OF_A = 48, FEWEST_OF_B = 32 };
 
-/* What most products get: so the next one has the memory that the last one used, which is in the
- * cache still. */
+/* The workspace of most products: the next product gets the memory of the last one, which is still
+ * in the cache. */
 enum { USUAL_BYTES = 5 << 20 };
 
-/* Addresses that far apart share the lines that they may be in. */
+/* Addresses that are a multiple of SAME_LINES apart compete for the same few lines of the cache. */
 enum { CACHE_LINE = 64, SAME_LINES = 2048 };
+
+/* A packed sliver: the largest step, and how far beyond its end a kernel may read. */
+enum { MOST_STEP = 64, SLIVER_ROOM = 64 };
+
+/* ---- Kernels ---- */
+
+/* The tile that the kernel of tensor/simd sums in registers: 8 rows of two vectors of 512 bits. */
+enum { TILE_BYTES = 8 * WG__PANEL_VECTORS * 64 };
+
+/* The largest tile: as many rows as columns. */
+enum { MOST_WIDTH_BYTES = WG__PANEL_VECTORS * 64, MOST_WIDTH = MOST_WIDTH_BYTES / 4 };
+
+wg__gemm_kernel wg__gemm_kernel_of_blis(wg_dtype dtype) {
+    const wg__blis_kernel blis = wg__blis_kernel_for(dtype);
+    assert(blis.a.step <= MOST_STEP && blis.b.step <= MOST_STEP);
+    return (wg__gemm_kernel){.dtype = dtype,
+                             .a = {blis.a.width, blis.a.step},
+                             .b = {blis.b.width, blis.b.step},
+                             .by_rows = blis.by_rows,
+                             .blis = blis};
+}
+
+wg__gemm_kernel wg__gemm_kernel_of_panels(wg_dtype dtype) {
+    const wg__simd *simd = wg__simd_for(dtype);
+    const wg__kernel_side panel = {WG__PANEL_VECTORS * simd->lanes,
+                                   WG__PANEL_VECTORS * simd->lanes};
+    return (wg__gemm_kernel){
+        .dtype = dtype, .a = panel, .b = panel, .by_rows = true, .reads_a = true, .simd = simd};
+}
+
+/* The kernel of tensor/simd has the larger tile where BLIS has none for the longest vectors: BLIS
+ * chooses by the name of the processor, and 0.9 gives a Zen 4 the kernels of Zen 3. */
+wg__gemm_kernel wg__gemm_kernel_for(wg_dtype dtype) {
+    const wg__gemm_kernel blis = wg__gemm_kernel_of_blis(dtype);
+    const int64_t bytes = blis.a.width * blis.b.width * (int64_t)wg_dtype_size(dtype);
+    if (wg__simd_level_of_cpu() == WG__SIMD_V4 && bytes < TILE_BYTES)
+        return wg__gemm_kernel_of_panels(dtype);
+    return blis;
+}
+
+/* ---- A product in blocks ---- */
 
 typedef struct blocks {
     wg__product product;
     wg__gemm_kernel kernel;
     int64_t size;          /* of an element */
-    bool a_stands;         /* and is not packed */
-    bool shares_a;         /* else B is the operand that is packed first */
+    bool a_stands;         /* A is read where it stands, unpacked */
+    bool shares_a;         /* A is the shared operand, else B */
     int64_t piece, pieces; /* of k; of them, in `shared`: */
     int64_t first_piece, last_piece;
     char *shared;
@@ -73,7 +126,7 @@ static bool is_packed(const blocks *p, bool of_a) {
 
 static int64_t sliver_bytes(const blocks *p, bool of_a) {
     const int64_t bytes = kernel_side(p, of_a)->step * p->piece * p->size;
-    return wg__ceil_divide(bytes, CACHE_LINE) * CACHE_LINE + WG__KERNEL_SLIVER_ROOM;
+    return wg__ceil_divide(bytes, CACHE_LINE) * CACHE_LINE + SLIVER_ROOM;
 }
 
 static int64_t side(const blocks *p, bool of_a) {
@@ -105,10 +158,16 @@ static source source_of(const blocks *p, bool of_a, int64_t sliver, int64_t sliv
 
 static void pack_slivers(const blocks *p, bool of_a, int64_t sliver, int64_t slivers, int64_t piece,
                          char *to) {
-    for (int64_t i = 0; i < slivers; i++) {
+    const wg__gemm_kernel *kernel = &p->kernel;
+    for (int64_t i = 0; i < slivers; i++, to += sliver_bytes(p, of_a)) {
         const source x = source_of(p, of_a, sliver + i, 1, piece);
-        wg__gemm_pack(&p->kernel, of_a, x.count, x.k, x.data, x.stride, x.k_stride,
-                      to + i * sliver_bytes(p, of_a));
+        if (!kernel->simd)
+            wg__blis_pack(&kernel->blis, of_a ? &kernel->blis.a : &kernel->blis.b, x.count, x.k,
+                          x.data, x.stride, x.k_stride, to);
+        else if (x.stride == 1 && x.count == kernel->b.width)
+            kernel->simd->pack_rows(x.k, x.count, x.data, x.k_stride, 1, to);
+        else
+            kernel->simd->pack_columns(x.count, x.k, x.data, x.stride, x.k_stride, to);
     }
 }
 
@@ -186,9 +245,62 @@ typedef struct coming {
     ahead block, chunk;
 } coming;
 
+/* to = factor from, m by n elements. */
+static void copy_scaled(wg_dtype dtype, int64_t m, int64_t n, double factor, wg__matrix from,
+                        wg__matrix to) {
+    for (int64_t i = 0; i < m; i++)
+        for (int64_t j = 0; j < n; j++) {
+            const void *x = wg__matrix_at(dtype, from, i, j).data;
+            void *y = wg__matrix_at(dtype, to, i, j).data;
+            if (dtype == WG_F32)
+                *(float *)y = (float)factor * *(const float *)x;
+            else
+                *(double *)y = factor * *(const double *)x;
+        }
+}
+
+/* A product of a sliver of A and one of B. Those that are packed have no strides. m and n are at
+ * most the widths. */
+static void multiply_tile(const blocks *p, const wg__product *tile) {
+    const wg__gemm_kernel *kernel = &p->kernel;
+    if (!kernel->simd) {
+        wg__product without_row = *tile;
+        wg__product_place_row(&without_row);
+        wg__blis_multiply(&kernel->blis, &without_row);
+        return;
+    }
+    _Alignas(64) char whole_tile[MOST_WIDTH * MOST_WIDTH_BYTES];
+    const bool adds = tile->row || tile->beta != 0;
+    const bool is_whole = tile->n % kernel->simd->lanes == 0 && tile->c.column_stride == 1 &&
+                          (tile->row || tile->beta == 0 || tile->beta == 1);
+    wg__matrix c = tile->c, d = tile->row ? (wg__matrix){(void *)tile->row, 0, 1} : c;
+    if (!is_whole) {
+        c = (wg__matrix){whole_tile, kernel->b.width, 1};
+        if (adds)
+            copy_scaled(tile->dtype, tile->m, tile->n, tile->row ? 1 : tile->beta, d, c);
+        d = c;
+    }
+    kernel->simd->panel_product(
+        &(wg__panel_product){.m = tile->m,
+                             .n = tile->n,
+                             .k = tile->k,
+                             .alpha = tile->alpha,
+                             .a = tile->a.data,
+                             .a_row = p->a_stands ? tile->a.row_stride : 1,
+                             .a_column = p->a_stands ? tile->a.column_stride : kernel->a.step,
+                             .b = tile->b.data,
+                             .b_row = kernel->b.step,
+                             .d = adds ? d.data : NULL,
+                             .d_row = d.row_stride,
+                             .c = c.data,
+                             .c_row = c.row_stride});
+    if (!is_whole)
+        copy_scaled(tile->dtype, tile->m, tile->n, 1, c, tile->c);
+}
+
 /* The tiles of some slivers of A, packed at `a` unless A stands, and one of B, packed at `b`. */
-static void run_column(const blocks *p, int64_t piece, const char *a, range of_a, const char *b,
-                       int64_t j, coming *next) {
+static void multiply_sliver(const blocks *p, int64_t piece, const char *a, range of_a,
+                            const char *b, int64_t j, coming *next) {
     const wg__product *all = &p->product;
     const int64_t rows = p->kernel.a.width, begin = of_a.first * rows;
     const int64_t end = wg__smaller(begin + of_a.slivers * rows, all->m);
@@ -208,7 +320,7 @@ static void run_column(const blocks *p, int64_t piece, const char *a, range of_a
         column.m = wg__smaller(rows, end - i);
         fetch_some(&next->block);
         fetch_some(&next->chunk);
-        wg__gemm_multiply(&p->kernel, &column, p->a_stands);
+        multiply_tile(p, &column);
         column.a.data = (char *)column.a.data + a_bytes;
         column.c.data = (char *)column.c.data + rows * all->c.row_stride * p->size;
     }
@@ -237,25 +349,28 @@ static source chunk_after(const blocks *p, int64_t piece, int64_t chunk) {
 }
 
 /* All tiles of a packed block of B. */
-static void run_columns(const blocks *p, int64_t piece, range now, const char *block, source then) {
+static void multiply_columns_of_b(const blocks *p, int64_t piece, range now, const char *block,
+                                  source then) {
     const int64_t chunks = chunks_of_a(p);
     coming next = {.block = fetch_in(shared_slivers(p) * now.slivers, then, p->size)};
     for (int64_t c = 0; c < chunks; c++) {
         const range chunk = chunk_of_a(p, c);
         next.chunk = fetch_in(chunk.slivers * now.slivers, chunk_after(p, piece, c), p->size);
         for (int64_t t = 0; t < now.slivers; t++)
-            run_column(p, piece, p->a_stands ? NULL : shared_sliver(p, chunk.first, piece), chunk,
-                       block + t * sliver_bytes(p, false), (now.first + t) * p->kernel.b.width,
-                       &next);
+            multiply_sliver(p, piece, p->a_stands ? NULL : shared_sliver(p, chunk.first, piece),
+                            chunk, block + t * sliver_bytes(p, false),
+                            (now.first + t) * p->kernel.b.width, &next);
     }
 }
 
 /* All tiles of a block of A. */
-static void run_rows(const blocks *p, int64_t piece, range now, const char *block, source then) {
+static void multiply_rows_of_a(const blocks *p, int64_t piece, range now, const char *block,
+                               source then) {
     const int64_t of_b = shared_slivers(p);
     coming next = {.block = fetch_in(of_b * now.slivers, then, p->size)};
     for (int64_t s = 0; s < of_b; s++)
-        run_column(p, piece, block, now, shared_sliver(p, s, piece), s * p->kernel.b.width, &next);
+        multiply_sliver(p, piece, block, now, shared_sliver(p, s, piece), s * p->kernel.b.width,
+                        &next);
 }
 
 /* A block that begins there: the fewer slivers are left, the smaller it is, so that no worker waits
@@ -275,49 +390,45 @@ static range take_block(blocks *p) {
     return block;
 }
 
-static void run_block(blocks *p, range now, char *block) {
-    const bool of_a = !p->shares_a;
-    for (int64_t piece = p->first_piece; piece < p->last_piece; piece++) {
-        if (is_packed(p, of_a))
-            pack_slivers(p, of_a, now.first, now.slivers, piece, block);
-        /* Another worker may take that block, but their caches have one below them in common. */
-        const range free = block_at(p, atomic_load(&p->next_sliver));
-        source then = {0};
-        if (piece + 1 < p->last_piece)
-            then = source_of(p, of_a, now.first, now.slivers, piece + 1);
-        else if (free.slivers > 0)
-            then = source_of(p, of_a, free.first, free.slivers, p->first_piece);
-        (of_a ? run_rows : run_columns)(p, piece, now, block, then);
-    }
+/* What to prefetch during this piece of a block: its next piece, or else the first one of the block
+ * that is free now. Another worker may take that block, but its cores share a cache, too. */
+static source block_after(const blocks *p, range now, int64_t piece) {
+    if (piece + 1 < p->last_piece)
+        return source_of(p, !p->shares_a, now.first, now.slivers, piece + 1);
+    const range free = block_at(p, atomic_load(&p->next_sliver));
+    return free.slivers > 0 ? source_of(p, !p->shares_a, free.first, free.slivers, p->first_piece)
+                            : (source){0};
 }
 
-static void work(int64_t begin, int64_t end, void *context) {
+static void multiply_blocks(int64_t begin, int64_t end, void *context) {
     blocks *p = context;
     for (int64_t worker = begin; worker < end; worker++) {
+        const bool of_a = !p->shares_a;
+        char *block = p->workspaces + worker * p->workspace_bytes;
         pack_shared(p);
         for (range now; (now = take_block(p)).slivers > 0;)
-            run_block(p, now, p->workspaces + worker * p->workspace_bytes);
+            for (int64_t piece = p->first_piece; piece < p->last_piece; piece++) {
+                if (is_packed(p, of_a))
+                    pack_slivers(p, of_a, now.first, now.slivers, piece, block);
+                const source then = block_after(p, now, piece);
+                (of_a ? multiply_rows_of_a : multiply_columns_of_b)(p, piece, now, block, then);
+            }
     }
 }
 
 /* ---- A product ---- */
 
-/* In place of C its transpose, where the kernel would have that. */
+/* Transposes the product where the kernel prefers the other order of C. */
 static void orient(wg__product *p, bool by_rows) {
-    const wg__matrix a = p->a;
-    const int64_t m = p->m, row = p->c.row_stride, column = p->c.column_stride;
+    const int64_t row = p->c.row_stride, column = p->c.column_stride;
     if (by_rows ? column == 1 || row != 1 : row == 1 || column != 1)
         return;
-    wg__product_place_row(p); /* which is a column of what it becomes */
-    p->m = p->n;
-    p->n = m;
-    p->a = (wg__matrix){p->b.data, p->b.column_stride, p->b.row_stride};
-    p->b = (wg__matrix){a.data, a.column_stride, a.row_stride};
-    p->c = (wg__matrix){p->c.data, column, row};
+    wg__product_place_row(p); /* which would become a column */
+    *p = wg__product_transposed(p);
 }
 
-/* Whether A is as well read where it stands as packed: by rows, or by columns that do not all fall
- * upon the same few lines of a cache. */
+/* True if reading A unpacked is as fast as packed: by rows, or by columns that do not all compete
+ * for the same few lines of the cache. */
 static bool stands_well(const wg__product *p) {
     const int64_t bytes = p->a.column_stride * (int64_t)wg_dtype_size(p->dtype);
     return p->a.column_stride == 1 || (p->a.row_stride == 1 && bytes % SAME_LINES != 0);
@@ -334,20 +445,9 @@ static void set_blocks(blocks *p) {
         p->workspace_bytes = 0;
 }
 
-static void run_packed(blocks *p, int64_t workers, int64_t pieces_at_once) {
-    for (p->first_piece = 0; p->first_piece < p->pieces; p->first_piece = p->last_piece) {
-        p->last_piece = wg__smaller(p->first_piece + pieces_at_once, p->pieces);
-        atomic_store(&p->next_shared, 0);
-        atomic_store(&p->packed, 0);
-        atomic_store(&p->next_sliver, 0);
-        wg__parallel_for(workers, 1, work, p);
-    }
-}
-
-/* Without memory to pack into: a tile at a time, to the same bits. */
-static void run_unpacked(blocks *p) {
-    _Alignas(
-        CACHE_LINE) char a[2 * ((PIECE + 1) * WG__KERNEL_MOST_STEP * 4 + WG__KERNEL_SLIVER_ROOM)];
+/* Without memory for workspaces: a tile at a time, to the same bits. */
+static void multiply_tile_by_tile(blocks *p) {
+    _Alignas(CACHE_LINE) char a[2 * ((PIECE + 1) * MOST_STEP * 4 + SLIVER_ROOM)];
     char *b = a + sliver_bytes(p, true);
     const int64_t rows = p->kernel.a.width, columns = p->kernel.b.width;
     for (int64_t piece = 0; piece < p->pieces; piece++)
@@ -356,18 +456,18 @@ static void run_unpacked(blocks *p) {
                 if (is_packed(p, true))
                     pack_slivers(p, true, i, 1, piece, a);
                 pack_slivers(p, false, j, 1, piece, b);
-                run_column(p, piece, a, (range){i, 1}, b, j * columns, &(coming){0});
+                multiply_sliver(p, piece, a, (range){i, 1}, b, j * columns, &(coming){0});
             }
 }
 
-void wg__gemm_large(const wg__product *product, const wg__gemm_kernel *kernel) {
+void wg__gemm_large(const wg__product *product, wg__gemm_kernel kernel) {
     const double multiply_adds = (double)product->m * (double)product->n * (double)product->k;
     blocks p = {.product = *product,
-                .kernel = *kernel,
+                .kernel = kernel,
                 .size = (int64_t)wg_dtype_size(product->dtype),
                 .threads = wg__gemm_threads(multiply_adds)};
-    orient(&p.product, kernel->by_rows);
-    p.a_stands = kernel->reads_a && stands_well(&p.product);
+    orient(&p.product, kernel.by_rows);
+    p.a_stands = kernel.reads_a && stands_well(&p.product);
     p.shares_a = p.product.m <= p.product.n;
     p.pieces = wg__ceil_divide(p.product.k, PIECE * (int64_t)sizeof(float) / p.size);
     p.piece = wg__ceil_divide(p.product.k, p.pieces);
@@ -381,10 +481,16 @@ void wg__gemm_large(const wg__product *product, const wg__gemm_kernel *kernel) {
     const int64_t bytes = shared_bytes + workers * p.workspace_bytes;
     p.shared = wg__try_alloc((size_t)(bytes < USUAL_BYTES ? USUAL_BYTES : bytes));
     if (!p.shared) {
-        run_unpacked(&p);
+        multiply_tile_by_tile(&p);
         return;
     }
     p.workspaces = p.shared + shared_bytes;
-    run_packed(&p, workers, at_once);
+    for (p.first_piece = 0; p.first_piece < p.pieces; p.first_piece = p.last_piece) {
+        p.last_piece = wg__smaller(p.first_piece + at_once, p.pieces);
+        atomic_store(&p.next_shared, 0);
+        atomic_store(&p.packed, 0);
+        atomic_store(&p.next_sliver, 0);
+        wg__parallel_for(workers, 1, multiply_blocks, &p);
+    }
     wg__free(p.shared);
 }

@@ -1,10 +1,35 @@
-/* Products that are large on both sides, over operands that are packed here. */
+/* Products that are large on both sides, over packed operands, and the kernels that they use. */
 #ifndef WG_TENSOR_GEMM_LARGE_H
 #define WG_TENSOR_GEMM_LARGE_H
 
-#include "tensor/gemm/kernel.h"
+#include "tensor/gemm/blis.h"
+#include "tensor/simd/simd.h"
 
-/* Of f32 or f64, as the kernel is, with m and n above 0. */
-void wg__gemm_large(const wg__product *product, const wg__gemm_kernel *kernel);
+#include <stdbool.h>
+
+/* A kernel reads an operand in slivers: `width` rows of A, or columns of B. A packed sliver has one
+ * vector for each k, `step` elements apart. */
+typedef struct wg__kernel_side {
+    int64_t width, step;
+} wg__kernel_side;
+
+/* Computes a tile of C, a.width rows by b.width columns, from two slivers. */
+typedef struct wg__gemm_kernel {
+    wg_dtype dtype;
+    wg__kernel_side a, b;
+    bool by_rows;         /* the rows of C should be contiguous, else its columns */
+    bool reads_a;         /* A need not be packed if its rows are contiguous */
+    const wg__simd *simd; /* the kernel of tensor/simd, or NULL: */
+    wg__blis_kernel blis;
+} wg__gemm_kernel;
+
+/* BLIS's kernel for this processor, that of tensor/simd, and the faster of the two. dtype is f32 or
+ * f64. */
+wg__gemm_kernel wg__gemm_kernel_of_blis(wg_dtype dtype);
+wg__gemm_kernel wg__gemm_kernel_of_panels(wg_dtype dtype);
+wg__gemm_kernel wg__gemm_kernel_for(wg_dtype dtype);
+
+/* Computes a product of f32 or f64, as the kernel is, with m and n above 0. */
+void wg__gemm_large(const wg__product *product, wg__gemm_kernel kernel);
 
 #endif

@@ -131,9 +131,14 @@ START_TEST(a_product_that_finds_no_memory_to_pack_into_has_the_same_bits) {
         wg_tensor *packed = wg_matmul(a, wg_transpose(b, 0, 1)),
                   *unpacked = wg_zeros((wg_dtype)dtype, WG_DIMS(M, N));
         wg_alloc_fail_after(0);
-        wg__gemm((wg_dtype)dtype, M, N, K, 1, (wg__matrix){wg_tensor_data(a), K, 1},
-                 (wg__matrix){wg_tensor_data(b), 1, K}, 0,
-                 (wg__matrix){wg_tensor_data(unpacked), N, 1});
+        wg__gemm(&(wg__product){.dtype = (wg_dtype)dtype,
+                                .m = M,
+                                .n = N,
+                                .k = K,
+                                .alpha = 1,
+                                .a = (wg__matrix){wg_tensor_data(a), K, 1},
+                                .b = (wg__matrix){wg_tensor_data(b), 1, K},
+                                .c = (wg__matrix){wg_tensor_data(unpacked), N, 1}});
         wg_alloc_fail_after(-1);
         ck_assert_mem_eq(wg_tensor_data(unpacked), wg_tensor_data(packed),
                          M * N * wg_dtype_size((wg_dtype)dtype));
@@ -154,8 +159,15 @@ static void assert_product_plus_row(wg_dtype dtype, const int64_t *size, bool by
                                     : (wg__matrix){wg_tensor_data(memory), n, 1};
     if (!finds_memory)
         wg_alloc_fail_after(0);
-    wg__gemm_plus_row(dtype, m, n, k, (wg__matrix){wg_tensor_data(a), k, 1},
-                      (wg__matrix){wg_tensor_data(b), n, 1}, wg_tensor_data(row), c);
+    wg__gemm(&(wg__product){.dtype = dtype,
+                            .m = m,
+                            .n = n,
+                            .k = k,
+                            .alpha = 1,
+                            .a = (wg__matrix){wg_tensor_data(a), k, 1},
+                            .b = (wg__matrix){wg_tensor_data(b), n, 1},
+                            .c = c,
+                            .row = wg_tensor_data(row)});
     wg_alloc_fail_after(-1);
     wg_tensor *sum = wg_add(wg_matmul(a, b), row);
     if (by_columns)

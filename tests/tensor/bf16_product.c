@@ -1,7 +1,7 @@
 /* Products of many rows with weights in bf16, by the kernels of every instruction set that this CPU
  * has: against plain C in f64, over shapes that end within every tile, panel and piece. */
 #include "base/alloc.h"
-#include "tensor/gemm/bf16_product.h"
+#include "tensor/gemm/quantized.h"
 #include "tensor/internal.h"
 #include "tensor/ops.h"
 #include "tensor/random.h"

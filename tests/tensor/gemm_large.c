@@ -102,7 +102,7 @@ static void check(const wg__gemm_kernel *kernel, const int64_t *size, int layout
     wg_tensor *before = wg_clone(memory[2]);
     if (!finds_memory)
         wg_alloc_fail_after(0);
-    wg__gemm_large(&p, kernel);
+    wg__gemm_large(&p, *kernel);
     wg_alloc_fail_after(-1);
     assert_is_the_sum(&p, memory[2], before);
     wg_scope_end(&scope, NULL);
@@ -182,7 +182,7 @@ static void products(int count, wg_tensor **results) {
                                .b = laid_out(i % 2 ? BY_ROWS : BY_COLUMNS, &memory[1], 6,
                                              tested->dtype, size[1], size[2]),
                                .c = {wg_tensor_data(results[i]), size[2], 1}};
-        wg__gemm_large(&p, tested);
+        wg__gemm_large(&p, *tested);
     }
 }
 

@@ -68,10 +68,6 @@ wg__matrix wg__rows_matrix(const wg__rows *rows) {
     return (wg__matrix){wg__tensor_address(rows->tensor), rows->row_stride, rows->column_stride};
 }
 
-wg__matrix wg__transposed(wg__matrix a) {
-    return (wg__matrix){a.data, a.column_stride, a.row_stride};
-}
-
 /* A chunk of rows is summed into a row of `partial`; how many rows depends on the shape alone. */
 typedef struct sum_job {
     const wg__rows *rows;

@@ -27,7 +27,6 @@ int wg__rows_of(wg_tensor *x, bool dense, wg__rows *rows);
 void *wg__row(const wg__rows *rows, int64_t row);
 
 wg__matrix wg__rows_matrix(const wg__rows *rows);
-wg__matrix wg__transposed(wg__matrix a);
 
 /* The tensor for a gradient of that spec: the one that is there to be added onto, or a new one,
  * filled with zeros. NULL for lack of memory. */

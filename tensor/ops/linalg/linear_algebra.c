@@ -283,8 +283,15 @@ static int addmm_forward(wg_call *call) {
     wg_tensor *b = wg__gemm_operand(call->inputs[2]);
     if (!a || !b || (options->beta != 0 && wg_copy_(y, call->inputs[0]) < 0))
         return -1;
-    wg__gemm(y->spec.dtype, y->spec.shape[0], y->spec.shape[1], a->spec.shape[1], options->alpha,
-             wg__matrix_of(a), wg__matrix_of(b), options->beta, wg__matrix_of(y));
+    wg__gemm(&(wg__product){.dtype = y->spec.dtype,
+                            .m = y->spec.shape[0],
+                            .n = y->spec.shape[1],
+                            .k = a->spec.shape[1],
+                            .alpha = options->alpha,
+                            .beta = options->beta,
+                            .a = wg__matrix_of(a),
+                            .b = wg__matrix_of(b),
+                            .c = wg__matrix_of(y)});
     return 0;
 }
 

@@ -50,9 +50,7 @@ static int matmul_infer(wg_call *call) {
 
 /* A batch of products: matrices of A, B and C that lie at strides (in bytes) from each other. */
 typedef struct batch {
-    wg_dtype dtype;
-    int64_t m, n, k;
-    wg__matrix a, b, c;
+    wg__product first;
     int ndim;
     int64_t count;
     int64_t shape[WG_MAX_DIMS], a_strides[WG_MAX_DIMS], b_strides[WG_MAX_DIMS];
@@ -61,15 +59,18 @@ typedef struct batch {
 static void set_batch(batch *all, wg_tensor *const *inputs, const wg_tensor *out) {
     int64_t size = (int64_t)wg_dtype_size(out->spec.dtype);
     wg_spec to = batch_of(&out->spec);
-    *all = (batch){.dtype = out->spec.dtype,
-                   .m = rows_of(&out->spec),
-                   .n = columns_of(&out->spec),
-                   .k = columns_of(&inputs[0]->spec),
-                   .a = wg__matrix_of(inputs[0]),
-                   .b = wg__matrix_of(inputs[1]),
-                   .c = wg__matrix_of(out),
-                   .ndim = to.ndim,
-                   .count = wg__spec_count(&to)};
+    all->first = (wg__product){.dtype = out->spec.dtype,
+                               .m = rows_of(&out->spec),
+                               .n = columns_of(&out->spec),
+                               .k = columns_of(&inputs[0]->spec),
+                               .alpha = 1,
+                               .a = wg__matrix_of(inputs[0]),
+                               .b = wg__matrix_of(inputs[1]),
+                               .c = wg__matrix_of(out)};
+    all->ndim = to.ndim;
+    all->count = wg__spec_count(&to);
+    if (to.ndim == 0)
+        return;
     memcpy(all->shape, to.shape, sizeof to.shape);
     wg_tensor a = *inputs[0], b = *inputs[1];
     a.spec = batch_of(&a.spec);
@@ -85,21 +86,22 @@ static void set_batch(batch *all, wg_tensor *const *inputs, const wg_tensor *out
 /* Where B is the same along the last axis of the batch and the rows of A and C go on from one
  * matrix to the next, that axis is more rows: (B, T, K) x (K, N) is one product of B T rows. */
 static void merge_batch_into_rows(batch *all) {
-    int64_t size = (int64_t)wg_dtype_size(all->dtype);
+    wg__product *p = &all->first;
+    int64_t size = (int64_t)wg_dtype_size(p->dtype);
     while (all->ndim > 0) {
         int axis = all->ndim - 1;
         int64_t count = all->shape[axis], step = all->a_strides[axis];
         if (count != 1) {
             if (all->b_strides[axis] != 0 || step < size)
                 return;
-            if (all->m == 1)
-                all->a.row_stride = step / size;
-            else if (step != all->m * all->a.row_stride * size)
+            if (p->m == 1)
+                p->a.row_stride = step / size;
+            else if (step != p->m * p->a.row_stride * size)
                 return;
         }
-        if (all->m == 1)
-            all->c.row_stride = all->n;
-        all->m *= count;
+        if (p->m == 1)
+            p->c.row_stride = p->n;
+        p->m *= count;
         all->count /= count;
         all->ndim--;
     }
@@ -107,16 +109,15 @@ static void merge_batch_into_rows(batch *all) {
 
 static void run_batch(int64_t begin, int64_t end, void *context) {
     const batch *all = context;
-    int64_t c_step = all->m * all->n * (int64_t)wg_dtype_size(all->dtype);
     for (int64_t i = begin; i < end; i++) {
-        wg__matrix a = all->a, b = all->b, c = all->c;
-        c.data = (char *)c.data + i * c_step;
+        wg__product p = all->first;
+        p.c.data = (char *)p.c.data + i * p.m * p.n * (int64_t)wg_dtype_size(p.dtype);
         for (int64_t axis = all->ndim - 1, rest = i; axis >= 0; rest /= all->shape[axis--]) {
             int64_t index = rest % all->shape[axis];
-            a.data = (char *)a.data + index * all->a_strides[axis];
-            b.data = (char *)b.data + index * all->b_strides[axis];
+            p.a.data = (char *)p.a.data + index * all->a_strides[axis];
+            p.b.data = (char *)p.b.data + index * all->b_strides[axis];
         }
-        wg__gemm(all->dtype, all->m, all->n, all->k, 1, a, b, 0, c);
+        wg__gemm(&p);
     }
 }
 
@@ -129,24 +130,23 @@ static int matmul_forward(wg_call *call) {
     }
     if (wg__spec_count(&out->spec) == 0)
         return 0;
-    if (out->spec.ndim == 2) {
-        wg__gemm(out->spec.dtype, rows_of(&out->spec), columns_of(&out->spec),
-                 columns_of(&inputs[0]->spec), 1, wg__matrix_of(inputs[0]),
-                 wg__matrix_of(inputs[1]), 0, wg__matrix_of(out));
-        return 0;
-    }
     batch all;
     set_batch(&all, inputs, out);
     merge_batch_into_rows(&all);
-    /* One large product is run in parallel within; many, or small ones, beside each other. */
-    double work = (double)all.m * (double)all.n * (double)(all.k + 1), before = wg__product_flops;
+    const wg__product *p = &all.first;
+    if (all.count == 1) {
+        wg__gemm(p);
+        return 0;
+    }
+    /* A large product runs in parallel within; many, or small ones, run beside each other. */
+    double work = (double)p->m * (double)p->n * (double)(p->k + 1), before = wg__product_flops;
     if (all.count < wg_threads() && wg__gemm_threads(work) > 1)
         run_batch(0, all.count, &all);
     else
         wg__parallel_for(all.count, 1 + (int64_t)(WG__GRAIN * 16 / (work + 1)), run_batch, &all);
-    if (wg_dtype_is_float(all.dtype))
+    if (wg_dtype_is_float(p->dtype))
         wg__product_flops =
-            before + 2 * (double)all.count * (double)all.m * (double)all.n * (double)all.k;
+            before + 2 * (double)all.count * (double)p->m * (double)p->n * (double)p->k;
     return 0;
 }
 
@@ -271,22 +271,20 @@ static int linear_infer(wg_call *call) {
 
 static int linear_forward(wg_call *call) {
     wg_tensor *bias = call->input_count > 2 ? call->inputs[2] : NULL;
-    wg__rows x, weight, y;
+    wg__rows x, weight, y, row;
     if (wg__rows_of(call->inputs[0], false, &x) < 0 ||
         wg__rows_of(call->inputs[1], false, &weight) < 0 ||
-        wg__rows_of(call->outputs[0], false, &y) < 0)
+        wg__rows_of(call->outputs[0], false, &y) < 0 || (bias && wg__rows_of(bias, true, &row) < 0))
         return -1;
-    wg__matrix a = wg__rows_matrix(&x), b = wg__transposed(wg__rows_matrix(&weight));
-    wg__matrix c = wg__rows_matrix(&y);
-    wg_dtype dtype = y.tensor->spec.dtype;
-    if (!bias) {
-        wg__gemm(dtype, y.rows, y.columns, x.columns, 1, a, b, 0, c);
-        return 0;
-    }
-    wg__rows row;
-    if (wg__rows_of(bias, true, &row) < 0)
-        return -1;
-    wg__gemm_plus_row(dtype, y.rows, y.columns, x.columns, a, b, wg__row(&row, 0), c);
+    wg__gemm(&(wg__product){.dtype = y.tensor->spec.dtype,
+                            .m = y.rows,
+                            .n = y.columns,
+                            .k = x.columns,
+                            .alpha = 1,
+                            .a = wg__rows_matrix(&x),
+                            .b = wg__transposed(wg__rows_matrix(&weight)),
+                            .c = wg__rows_matrix(&y),
+                            .row = bias ? wg__row(&row, 0) : NULL});
     return 0;
 }
 
@@ -305,8 +303,8 @@ static wg_tensor *new_weight_gradient(const wg_call *call) {
     wg_spec memory = *spec;
     memory.shape[0] = spec->shape[1];
     memory.shape[1] = spec->shape[0];
-    const wg_tensor *turned = wg__tensor_new(&memory);
-    return turned ? wg__tensor_view(turned, spec, weight->strides, 0) : NULL;
+    const wg_tensor *transposed = wg__tensor_new(&memory);
+    return transposed ? wg__tensor_view(transposed, spec, weight->strides, 0) : NULL;
 }
 
 /* With beta 1 where there is a gradient already, with beta 0 into a new one. */
@@ -319,9 +317,15 @@ static int add_weight_gradient(wg_call *call, const wg__rows *g, wg_tensor **gra
         *gradient = new_weight_gradient(call);
     if (!*gradient)
         return -1;
-    wg__gemm((*gradient)->spec.dtype, g->columns, x.columns, g->rows, 1,
-             wg__transposed(wg__rows_matrix(g)), wg__rows_matrix(&x), beta,
-             wg__matrix_of(*gradient));
+    wg__gemm(&(wg__product){.dtype = (*gradient)->spec.dtype,
+                            .m = g->columns,
+                            .n = x.columns,
+                            .k = g->rows,
+                            .alpha = 1,
+                            .beta = beta,
+                            .a = wg__transposed(wg__rows_matrix(g)),
+                            .b = wg__rows_matrix(&x),
+                            .c = wg__matrix_of(*gradient)});
     return 0;
 }
 
@@ -331,8 +335,14 @@ static int input_gradient(wg_call *call, const wg__rows *g, wg_tensor **gradient
     if (!*gradient || wg__rows_of(call->inputs[1], false, &weight) < 0 ||
         wg__rows_of(*gradient, false, &dx) < 0)
         return -1;
-    wg__gemm(dx.tensor->spec.dtype, g->rows, dx.columns, g->columns, 1, wg__rows_matrix(g),
-             wg__rows_matrix(&weight), 0, wg__rows_matrix(&dx));
+    wg__gemm(&(wg__product){.dtype = dx.tensor->spec.dtype,
+                            .m = g->rows,
+                            .n = dx.columns,
+                            .k = g->columns,
+                            .alpha = 1,
+                            .a = wg__rows_matrix(g),
+                            .b = wg__rows_matrix(&weight),
+                            .c = wg__rows_matrix(&dx)});
     return 0;
 }
 

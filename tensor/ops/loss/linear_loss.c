@@ -194,25 +194,42 @@ static int add_gradients(job *job, int64_t begin, const wg__rows *g) {
     if (to[DX]) {
         wg__matrix dx = wg__matrix_of(to[DX]);
         dx.data = (char *)dx.data + begin * width * (int64_t)wg_dtype_size(job->dtype);
-        wg__gemm(job->dtype, g->rows, width, classes, 1, by_row, wg__rows_matrix(&job->weight), 0,
-                 dx);
+        wg__gemm(&(wg__product){.dtype = job->dtype,
+                                .m = g->rows,
+                                .n = width,
+                                .k = classes,
+                                .alpha = 1,
+                                .a = by_row,
+                                .b = wg__rows_matrix(&job->weight),
+                                .c = dx});
     }
     if (to[DWEIGHT]) {
         const bool begins = begin == 0 && job->weight_begins;
-        wg__gemm(job->dtype, classes, width, g->rows, 1, wg__transposed(by_row),
-                 matrix_from(&job->x, begin), begins ? 0 : 1, wg__matrix_of(to[DWEIGHT]));
+        wg__gemm(&(wg__product){.dtype = job->dtype,
+                                .m = classes,
+                                .n = width,
+                                .k = g->rows,
+                                .alpha = 1,
+                                .beta = begins ? 0 : 1,
+                                .a = wg__transposed(by_row),
+                                .b = matrix_from(&job->x, begin),
+                                .c = wg__matrix_of(to[DWEIGHT])});
     }
     return to[DBIAS] ? wg__add_row_sums(g, to[DBIAS]) : 0;
 }
 
 static int run_chunk(job *job, int64_t begin, wg__rows *logits) {
     const wg__matrix x = matrix_from(&job->x, begin), c = wg__rows_matrix(logits);
-    const wg__matrix weight = wg__transposed(wg__rows_matrix(&job->weight));
-    const int64_t classes = job->weight.rows, width = job->weight.columns;
-    if (job->bias)
-        wg__gemm_plus_row(job->dtype, logits->rows, classes, width, x, weight, job->bias, c);
-    else
-        wg__gemm(job->dtype, logits->rows, classes, width, 1, x, weight, 0, c);
+    const int64_t classes = job->weight.rows;
+    wg__gemm(&(wg__product){.dtype = job->dtype,
+                            .m = logits->rows,
+                            .n = classes,
+                            .k = job->weight.columns,
+                            .alpha = 1,
+                            .a = x,
+                            .b = wg__transposed(wg__rows_matrix(&job->weight)),
+                            .c = c,
+                            .row = job->bias});
     const bool each = job->rows.options.reduction == WG_REDUCTION_NONE;
     wg__loss_rows rows = job->rows;
     rows.target += begin;

@@ -1,0 +1,301 @@
+/* Products of many rows with quantized weights.
+ *
+ *                    panel
+ *     weights W^T    +----+
+ *                    +----+ depth     x is rearranged into tiles first. A unit of work is some
+ *        x  +------+ +----+           tiles by the outputs of a panel: weights are rearranged, a
+ *           |tiles | |unit|           piece at a time, into the nearest caches, and multiplied by
+ *           +------+ +----+           all these tiles there.
+ */
+#include "tensor/gemm/quantized.h"
+
+#include <string.h>
+
+#include "tensor/iter.h"
+#include "tensor/quantize_rows.h"
+#include "tensor/simd/blocks.h"
+
+/* Numbers or multiply-adds that are worth a chunk. */
+enum { WORK = 16384, CACHE_LINE = 64 };
+
+/* ---- bf16 ---- */
+
+enum {
+    PANEL_BYTES = 32768, /* what the nearest cache has; with less, sums come and go more often */
+    BF16_ROWS = 240,     /* of x, for which a panel is made anew */
+};
+
+typedef struct bf16_job {
+    const wg__bf16_kernels *kernels;
+    const wg__quantized_product *p; /* of the same x */
+    int64_t panels;                 /* of all products together */
+    int64_t tiles, parts;           /* of tiles, as many as there are units of a panel */
+    int64_t depth;                  /* numbers of a panel's rows */
+    char *x;
+} bf16_job;
+
+/* The rows of x are shared evenly among the tiles, and these among the parts. */
+static int64_t first_row(const bf16_job *j, int64_t tile) {
+    return tile * j->p->x_rows / j->tiles;
+}
+
+static int64_t first_tile(const bf16_job *j, int64_t part) {
+    return part * j->tiles / j->parts;
+}
+
+static int64_t pairs(int64_t numbers) {
+    return wg__ceil_divide(numbers, 2);
+}
+
+static void lay_tiles(int64_t begin, int64_t end, void *context) {
+    const bf16_job *j = context;
+    for (int64_t t = begin; t < end; t++) {
+        const int64_t row = first_row(j, t), rows = first_row(j, t + 1) - row;
+        j->kernels->lay_rows(rows, j->p->n, j->p->x + row * j->p->x_stride, j->p->x_stride,
+                             j->x + row * pairs(j->p->n) * j->kernels->pair_bytes);
+    }
+}
+
+typedef struct bf16_unit {
+    const wg__quantized_product *p;
+    int64_t from, to;      /* tiles */
+    int64_t output, count; /* of a panel */
+    int64_t row;           /* of x and y, the first */
+    float bias[WG__MOST_PAIR_COLUMNS];
+    _Alignas(CACHE_LINE) float sums[BF16_ROWS * WG__MOST_PAIR_COLUMNS];
+    _Alignas(CACHE_LINE) char panel[PANEL_BYTES];
+} bf16_unit;
+
+/* What comes after numbers depth... of the unit's outputs is fetched, share by share. */
+static void fetch(const bf16_job *j, const bf16_unit *u, int64_t depth, int64_t share,
+                  int64_t shares) {
+    const wg__quantized_product *p = u->p;
+    const bool last = depth + j->depth >= p->n;
+    const int64_t output = u->output + (last ? j->kernels->columns : 0),
+                  at = last ? 0 : depth + j->depth,
+                  count = wg__smaller(j->kernels->columns, p->outputs - output),
+                  bytes = 2 * wg__smaller(j->depth, p->n - at);
+    for (int64_t r = share * count / shares; r < (share + 1) * count / shares; r++)
+        for (int64_t b = 0; b < bytes; b += CACHE_LINE)
+            __builtin_prefetch(p->weight + (output + r) * p->weight_stride + 2 * at + b, 0, 3);
+}
+
+/* Numbers depth... of the unit's outputs by all its tiles. */
+static void multiply_piece(const bf16_job *j, bf16_unit *u, int64_t depth) {
+    const wg__bf16_kernels *kernels = j->kernels;
+    const wg__quantized_product *p = u->p;
+    const int64_t n = wg__smaller(j->depth, p->n - depth);
+    const bool first = depth == 0, to_y = depth + n == p->n && u->count == kernels->columns;
+    kernels->lay_panel(u->count, n, p->weight + u->output * p->weight_stride + 2 * depth,
+                       p->weight_stride, u->panel);
+    for (int64_t t = u->from; t < u->to; t++) {
+        const int64_t row = first_row(j, t), rows = first_row(j, t + 1) - row;
+        float *sums = u->sums + (row - u->row) * kernels->columns;
+        fetch(j, u, depth, t - u->from, u->to - u->from);
+        kernels->multiply(&(wg__pair_product){
+            .rows = rows,
+            .pairs = pairs(n),
+            .panel = u->panel,
+            .tile = j->x + (row * pairs(p->n) + rows * depth / 2) * kernels->pair_bytes,
+            .from = first ? u->bias : sums,
+            .from_row = first ? 0 : kernels->columns,
+            .to = to_y ? p->y + row * p->y_stride + u->output : sums,
+            .to_row = to_y ? p->y_stride : kernels->columns});
+    }
+}
+
+static void multiply_bf16_unit(const bf16_job *j, const wg__quantized_product *p, int64_t part,
+                               int64_t output, bf16_unit *u) {
+    const int64_t columns = j->kernels->columns;
+    u->p = p;
+    u->from = first_tile(j, part);
+    u->to = first_tile(j, part + 1);
+    u->output = output;
+    u->count = wg__smaller(columns, p->outputs - output);
+    u->row = first_row(j, u->from);
+    for (int64_t o = 0; o < columns; o++)
+        u->bias[o] = p->bias && o < u->count ? p->bias[output + o] : 0;
+    for (int64_t depth = 0; depth < p->n; depth += j->depth)
+        multiply_piece(j, u, depth);
+    const int64_t end = first_row(j, u->to);
+    for (int64_t r = u->row; u->count < columns && r < end; r++)
+        memcpy(p->y + r * p->y_stride + output, u->sums + (r - u->row) * columns,
+               (size_t)u->count * sizeof *p->y);
+}
+
+static int64_t panels_of(const bf16_job *j, const wg__quantized_product *p) {
+    return wg__ceil_divide(p->outputs, j->kernels->columns);
+}
+
+static void multiply_bf16_units(int64_t begin, int64_t end, void *context) {
+    const bf16_job *j = context;
+    bf16_unit u;
+    for (int64_t i = begin; i < end; i++) {
+        int64_t panel = i % j->panels;
+        const wg__quantized_product *p = j->p;
+        for (; panel >= panels_of(j, p); p++)
+            panel -= panels_of(j, p);
+        multiply_bf16_unit(j, p, i / j->panels, panel * j->kernels->columns, &u);
+    }
+}
+
+int wg__bf16_product(const wg__bf16_kernels *kernels, int count,
+                     const wg__quantized_product *products) {
+    const int64_t x_rows = products->x_rows, n = products->n;
+    bf16_job j = {.kernels = kernels,
+                  .p = products,
+                  .depth = 2 * PANEL_BYTES / (kernels->columns * kernels->pair_bytes),
+                  .tiles = wg__ceil_divide(x_rows, kernels->tile_rows)};
+    for (int i = 0; i < count; i++)
+        j.panels += panels_of(&j, &products[i]);
+    if (j.panels == 0 || x_rows == 0)
+        return 0;
+    j.parts = wg__ceil_divide(j.tiles, BF16_ROWS / kernels->tile_rows);
+    j.x = wg__alloc((size_t)(x_rows * pairs(n) * kernels->pair_bytes));
+    if (!j.x)
+        return -1;
+    wg__parallel_for(j.tiles, 1 + WORK / (n * kernels->tile_rows + 1), lay_tiles, &j);
+    wg__parallel_for(j.parts * j.panels, 1, multiply_bf16_units, &j);
+    wg__free(j.x);
+    return 0;
+}
+
+/* ---- Blocks of integers. A panel is a group of 16 outputs. Rows of the weight that do not stand
+ * side by side are gathered, a piece at a time. ---- */
+
+enum {
+    BLOCK_ROWS = 12 * WG__MOST_TILE_ROWS, /* of x, whose tiles stay in the second cache */
+    GATHERED = 16,                        /* blocks of 16 rows that are brought side by side */
+};
+
+typedef struct block_job {
+    const wg__quantized_product *p; /* of the same x */
+    wg_quantization quantization;   /* of a row by itself */
+    bool side_by_side;
+    const wg__block_kernels *kernels;
+    const wg__block_products *products;
+    int64_t groups; /* of 16 outputs, of all products together */
+    int64_t blocks;
+    uint8_t *tiles;
+} block_job;
+
+static int64_t rows_of_tile(const block_job *j, int64_t tile) {
+    return wg__smaller(j->kernels->tile_rows, j->p->x_rows - tile * j->kernels->tile_rows);
+}
+
+static uint8_t *tile_at(const block_job *j, int64_t tile) {
+    return j->tiles + tile * j->kernels->tile_rows * j->blocks * WG__TILE_BLOCK;
+}
+
+static void quantize_tiles(int64_t begin, int64_t end, void *context) {
+    const block_job *j = context;
+    for (int64_t t = begin; t < end; t++)
+        j->kernels->quantise(rows_of_tile(j, t), j->blocks,
+                             j->p->x + t * j->kernels->tile_rows * j->p->x_stride, j->p->x_stride,
+                             j->products->offset, tile_at(j, t));
+}
+
+/* Blocks first... of up to 16 rows from `output` on, side by side; beyond the last row, zeros. */
+static void gather(const block_job *j, const wg__quantized_product *p, int64_t output,
+                   int64_t first, int64_t count, uint8_t *to) {
+    const int64_t bytes = wg_quantization_block_bytes(j->quantization);
+    static const uint8_t zeros[WG__MOST_BLOCK_BYTES];
+    for (int64_t r = 0; r < WG__GROUP; r++) {
+        const bool is_there = output + r < p->outputs;
+        const uint8_t *row = (const uint8_t *)p->weight + (output + r) * p->weight_stride;
+        for (int64_t b = 0; b < count; b++)
+            wg__group_put(j->quantization, r, is_there ? row + (first + b) * bytes : zeros,
+                          to + b * bytes * WG__GROUP);
+    }
+}
+
+/* Adds the products of all tiles from..to with blocks first... of 16 rows. */
+static void multiply_tiles(const block_job *j, int64_t from, int64_t to, int64_t first,
+                           int64_t count, const uint8_t *weights, float *sums) {
+    for (int64_t t = from; t < to; t++) {
+        const int64_t rows = rows_of_tile(j, t);
+        j->products->multiply(rows, count, weights, tile_at(j, t) + first * rows * WG__TILE_BLOCK,
+                              sums);
+        sums += rows * WG__GROUP;
+    }
+}
+
+/* Each row's sums begin with the bias. */
+static void begin_sums(const wg__quantized_product *p, int64_t rows, int64_t output, float *sums) {
+    float bias[WG__GROUP] = {0};
+    const int64_t count = wg__smaller(WG__GROUP, p->outputs - output);
+    if (p->bias)
+        memcpy(bias, p->bias + output, (size_t)count * sizeof *bias);
+    for (int64_t r = 0; r < rows; r++)
+        memcpy(sums + r * WG__GROUP, bias, sizeof bias);
+}
+
+static void store_sums(const wg__quantized_product *p, int64_t row, int64_t rows, int64_t output,
+                       const float *sums) {
+    const int64_t count = wg__smaller(WG__GROUP, p->outputs - output);
+    for (int64_t r = 0; r < rows; r++)
+        memcpy(p->y + (row + r) * p->y_stride + output, sums + r * WG__GROUP,
+               (size_t)count * sizeof *sums);
+}
+
+static void multiply_block_unit(const block_job *j, const wg__quantized_product *p, int64_t row,
+                                int64_t output) {
+    const int64_t rows = wg__smaller(BLOCK_ROWS, p->x_rows - row),
+                  from = row / j->kernels->tile_rows,
+                  to = wg__ceil_divide(row + rows, j->kernels->tile_rows);
+    const bool in_place = j->side_by_side && output + WG__GROUP <= p->outputs;
+    float sums[BLOCK_ROWS * WG__GROUP];
+    begin_sums(p, rows, output, sums);
+    if (in_place)
+        multiply_tiles(j, from, to, 0, j->blocks,
+                       (const uint8_t *)p->weight + output * p->weight_stride, sums);
+    for (int64_t first = 0; !in_place && first < j->blocks; first += GATHERED) {
+        uint8_t piece[GATHERED * WG__GROUP * WG__MOST_BLOCK_BYTES];
+        const int64_t count = wg__smaller(GATHERED, j->blocks - first);
+        gather(j, p, output, first, count, piece);
+        multiply_tiles(j, from, to, first, count, piece, sums);
+    }
+    store_sums(p, row, rows, output, sums);
+}
+
+static int64_t groups_of(const wg__quantized_product *p) {
+    return wg__ceil_divide(p->outputs, WG__GROUP);
+}
+
+static void multiply_block_units(int64_t begin, int64_t end, void *context) {
+    const block_job *j = context;
+    for (int64_t u = begin; u < end; u++) {
+        int64_t group = u % j->groups;
+        const wg__quantized_product *p = j->p;
+        for (; group >= groups_of(p); p++)
+            group -= groups_of(p);
+        multiply_block_unit(j, p, u / j->groups * BLOCK_ROWS, group * WG__GROUP);
+    }
+}
+
+int wg__block_product(wg_quantization quantization, int count,
+                      const wg__quantized_product *products) {
+    const int64_t x_rows = products->x_rows, n = products->n;
+    const wg_quantization of_a_row = wg__quantization_of_a_row(quantization);
+    const wg__block_kernels *kernels = wg__block_kernels_for_cpu();
+    block_job j = {.p = products,
+                   .quantization = of_a_row,
+                   .side_by_side = quantization != of_a_row,
+                   .kernels = kernels,
+                   .products = of_a_row == WG_QUANTIZATION_Q8_0 ? &kernels->q8_0 : &kernels->q4_0,
+                   .blocks = n / WG__BLOCK};
+    for (int i = 0; i < count; i++)
+        j.groups += groups_of(&products[i]);
+    if (j.groups == 0 || x_rows == 0)
+        return 0;
+    j.tiles = wg__alloc((size_t)(x_rows * j.blocks * WG__TILE_BLOCK));
+    if (!j.tiles)
+        return -1;
+    const int64_t tiles = wg__ceil_divide(x_rows, kernels->tile_rows),
+                  units = wg__ceil_divide(x_rows, BLOCK_ROWS) * j.groups,
+                  unit_work = wg__smaller(x_rows, BLOCK_ROWS) * WG__GROUP * n;
+    wg__parallel_for(tiles, 1 + WORK / (n * kernels->tile_rows + 1), quantize_tiles, &j);
+    wg__parallel_for(units, 1 + WORK / (unit_work + 1), multiply_block_units, &j);
+    wg__free(j.tiles);
+    return 0;
+}
