@@ -25,7 +25,6 @@
 #include "nn/positions.h"
 #include "nn/module.h"
 #include "nn/linear.h"
-#include "gradcheck/module.h"
 #include "nn/init.h"
 #include "nn/stack.h"
 #include "optim/average.h"

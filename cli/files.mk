@@ -33,8 +33,6 @@ cli_sources = \
 	cli/main.c \
 	cli/model_kind.c \
 	cli/model_kind.h \
-	cli/op_library.c \
-	cli/op_library.h \
 	cli/plot.c \
 	cli/pretrain.c \
 	cli/profile.c \

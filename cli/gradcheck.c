@@ -6,7 +6,6 @@
 
 #include "gradcheck/gradcheck.h"
 #include "cli/cli.h"
-#include "cli/op_library.h"
 #include "cli/results.h"
 #include "tensor/ops.h"
 
@@ -42,19 +41,23 @@ static void add_op(arguments *a, const wg_op *op, const struct argp_state *state
     a->ops[a->count++] = op;
 }
 
+static bool is_path(const char *text) {
+    const size_t length = strlen(text);
+    return strchr(text, '/') || (length >= 3 && strcmp(text + length - 3, ".so") == 0);
+}
+
 /* Adds the op of that name, or the ops of a library at that path. */
 static void add(arguments *a, const char *text, const struct argp_state *state) {
-    if (!wg__is_op_library(text)) {
+    if (!is_path(text)) {
         const wg_op *op = wg_op_find(text);
         if (!op)
             argp_error(state, "no op is named '%s'; wengert gradcheck --list prints all ops", text);
         add_op(a, op, state);
         return;
     }
-    char reason[1024];
-    const wg_op *const *ops = wg__op_library_open(text, reason, sizeof reason);
+    const wg_op *const *ops = wg_op_library_open(text);
     if (!ops)
-        exit(wg__cli_fail("%s", reason));
+        exit(wg__cli_fail_pending());
     for (; *ops; ops++)
         add_op(a, *ops, state);
 }

@@ -1,16 +1,10 @@
-/* One function under check, and what the files of the checker ask of each other.
+/* One function under check, and what the files of the checker call of each other. Each file calls
+ * only those before it:
  *
- *     gradcheck.c               the public functions, and the order of things
- *     gradcheck_run.c           runs the function and backward; values and gradients as plain
- * arrays gradcheck_differences.c   central differences, kinks, and the comparison
- *     gradcheck_diagnosis.c     what a wrong gradient looks like
- *     gradcheck_conduct.c       all that is held beside values: threads, masks, accumulation...
- *     gradcheck_vjp.c           the vjp of an op, run by itself
- *     gradcheck_order2.c        the gradient of the gradient
- *     gradcheck_forward.c       forward mode
- *     gradcheck_op.c            samples and verdicts of an op
- *     gradcheck_variants.c      what is derived from a sample
- *     gradcheck_report.c        messages
+ *     run.c           verdicts in words; runs of the function, values and gradients as plain arrays
+ *     differences.c   central differences, kinks, the comparison, and what a wrong gradient looks
+ * like variants.c      the checks beside the values; other layouts, shapes and sizes gradcheck.c
+ * the public functions, second order, forward mode, ops, modules
  *
  * Numbers lie in plain arrays: `values` has every element of every floating output, one output
  * after the other, and then those of the others; `gradients` every element of every wanted input. A
@@ -74,12 +68,15 @@ typedef struct wg__gradcheck {
     bool nonzero;                      /* some gradient is not zero */
 } wg__gradcheck;
 
-/* ---- gradcheck_report.c ---- */
+/* ---- run.c: verdicts ---- */
 
 /* Records a verdict in the report, with the pending error's message if there is one, which is
  * cleared. `input` is -1 for none in particular. Returns -1. */
 int wg__gradcheck_fail(wg__gradcheck *c, wg_diagnosis diagnosis, int input, const char *format, ...)
     WG_PRINTF(4, 5);
+
+/* The verdict that the checker itself has failed, for lack of memory. Returns -1. */
+int wg__gradcheck_no_memory(wg__gradcheck *c);
 
 /* "input 1", "parameter encoder.weight" or "the cotangent of output 0". Returns buffer. */
 const char *wg__gradcheck_input_text(char *buffer, size_t size, const wg__gradcheck *c, int input);
@@ -87,7 +84,7 @@ const char *wg__gradcheck_input_text(char *buffer, size_t size, const wg__gradch
 /* "(0, 2)". Returns buffer. */
 const char *wg__index_text(char *buffer, size_t size, int ndim, const int64_t *index);
 
-/* ---- gradcheck_run.c ---- */
+/* ---- run.c: runs ---- */
 
 /* Space, and the list of what is wanted; released by wg__gradcheck_free also after an error. */
 int wg__gradcheck_prepare(wg__gradcheck *c);
@@ -123,7 +120,6 @@ int wg__read_doubles(wg_tensor *x, double *out);
 
 int wg__snapshot_take(wg__snapshot *snapshot, wg_tensor *x);
 bool wg__snapshot_holds(const wg__snapshot *snapshot); /* the tensor is as it was */
-void wg__snapshot_restore(const wg__snapshot *snapshot);
 void wg__snapshot_free(wg__snapshot *snapshot);
 
 /* Gives the wanted inputs, after they were moved, the values of the snapshots. */
@@ -144,7 +140,21 @@ void wg__unravel(int64_t number, int ndim, const int64_t *shape, int64_t *index)
 int wg__gradcheck_input_of(const wg__gradcheck *c, int64_t coordinate);
 int wg__gradcheck_output_of(const wg__gradcheck *c, int64_t value);
 
-/* ---- gradcheck_differences.c ---- */
+/* A layout of memory: gives a view with the elements of x, or NULL where x has no such layout. Gaps
+ * hold NaN. */
+typedef struct wg__layout {
+    const char *name;
+    wg_tensor *(*view)(wg_tensor *x);
+} wg__layout;
+
+enum { WG__LAYOUTS = 4 };
+extern const wg__layout wg__layouts[WG__LAYOUTS];
+
+/* x as a view whose elements do not lie one after the other: transposed, or stepped if it has fewer
+ * than two axes. */
+wg_tensor *wg__layout_strided(wg_tensor *x);
+
+/* ---- differences.c ---- */
 
 /* Compares the gradient with differences, as the options say: c->numeric, c->jacobian... -1 with a
  * verdict if they disagree. */
@@ -157,15 +167,10 @@ bool wg__gradcheck_agrees(const wg__gradcheck *c, double numeric, double analyti
  * `at` alone) into c->slopes, and half the difference of its one-sided forms into c->spreads. */
 int wg__gradcheck_slope(wg__gradcheck *c, const double *direction, int64_t at, double eps);
 
-/* ---- gradcheck_diagnosis.c ---- */
-
-/* What the disagreement of c's gradients looks like; records it in the report. Returns -1. */
-int wg__gradcheck_diagnose(wg__gradcheck *c);
-
-/* ---- the other checks: 0, or -1 with a verdict ---- */
-
 /* "; input 0 is not in saves_inputs...", or "". Returns buffer. */
 const char *wg__gradcheck_unsaved(char *buffer, size_t size, const wg__gradcheck *c);
+
+/* ---- variants.c: 0, or -1 with a verdict ---- */
 
 /* Where numbers are not scale * expected but for rounding; -1 where they all are. */
 int64_t wg__gradcheck_unlike(const wg__gradcheck *c, int64_t count, const double *numbers,
@@ -174,27 +179,7 @@ int64_t wg__gradcheck_unlike(const wg__gradcheck *c, int64_t count, const double
 int wg__gradcheck_conduct_before(wg__gradcheck *c); /* what would make numbers meaningless */
 int wg__gradcheck_conduct_after(wg__gradcheck *c);
 int wg__gradcheck_threads(wg__gradcheck *c);
-int wg__gradcheck_vjp(wg__gradcheck *c);
-int wg__gradcheck_order2(wg__gradcheck *first);
-int wg__gradcheck_forward_mode(wg__gradcheck *c);
-
-/* Everything about one function, in the order that explains best. Fills c->report. */
-int wg__gradcheck_all(wg__gradcheck *c);
-
-/* What public functions begin and end with. False, with the report saying so, while an error is
- * pending or for options that make no sense; the status -1 makes the report's message the error. */
-bool wg__gradcheck_begin(const wg_gradcheck_options *options, wg_gradcheck_report *report);
-int wg__gradcheck_end(int status, wg_gradcheck_report *report);
-
-wg_gradcheck_options wg__gradcheck_defaults(const wg_gradcheck_options *options);
-
-/* ---- gradcheck_variants.c ---- */
-
-/* x as a view whose elements do not lie one after the other: transposed, or stepped if it has fewer
- * than two axes. */
-wg_tensor *wg__layout_strided(wg_tensor *x);
-
-/* Holds the values and gradients of an op, which c has, to those that other layouts of memory give:
+/* Compares the values and gradients of an op, which c has, with those for other layouts of memory:
  * of its inputs, and of its cotangents. */
 int wg__gradcheck_layouts(wg__gradcheck *c);
 

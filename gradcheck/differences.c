@@ -1,10 +1,13 @@
-/* Central differences against what backward gives, coordinate by coordinate or in random
- * directions. */
+/* Central differences against the gradients of backward, coordinate by coordinate or in random
+ * directions; and, where they disagree, the pattern that the mistake has left in the Jacobian. */
+#include "gradcheck/check.h"
+
 #include <float.h>
 #include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 
-#include "gradcheck/check.h"
 #include "tensor/ops.h"
 
 /* Entries of a Jacobian beyond which only its product with the random cotangent is compared. */
@@ -88,7 +91,7 @@ static int settle_kinks(wg__gradcheck *c, int64_t at) {
     size_t bytes = (size_t)c->value_count * sizeof(double);
     double *slopes = wg__alloc(2 * bytes), *spreads = slopes + c->value_count;
     if (!slopes)
-        return wg__gradcheck_fail(c, WG_DIAGNOSIS_FAILED, -1, "the check itself");
+        return wg__gradcheck_no_memory(c);
     memcpy(slopes, c->slopes, bytes);
     memcpy(spreads, c->spreads, bytes);
     int status = wg__gradcheck_slope(c, NULL, at, c->options.eps * refinement(c));
@@ -179,8 +182,447 @@ static int make_jacobians(wg__gradcheck *c) {
     c->numeric_jacobian = wg__calloc((size_t)entries, sizeof(double));
     c->spread = wg__calloc((size_t)entries, sizeof(double));
     if (wg_error_pending())
-        return wg__gradcheck_fail(c, WG_DIAGNOSIS_FAILED, -1, "the check itself");
+        return wg__gradcheck_no_memory(c);
     return pull_columns(c);
+}
+
+/* ---- Diagnosis: patterns that the usual mistakes leave in the Jacobian.
+ *
+ * Only the rows of one input are looked at, of the one that disagrees most. Where there is no
+ * Jacobian (fast mode without a disagreement, second order) there is one column, the sum under the
+ * random weights. ---- */
+
+/* The rows of one wanted input. */
+typedef struct block {
+    wg__gradcheck *c;
+    int w;            /* which wanted input */
+    int64_t at, rows; /* its coordinates */
+    int64_t columns;  /* values, or 1 */
+    const double *numeric, *analytic, *radius;
+    char where[256]; /* "input 0 at (0, 1): numeric 2, analytic 1 (...)" */
+} block;
+
+static block block_of(wg__gradcheck *c, int w) {
+    block b = {.c = c, .w = w, .at = c->wanted_at[w], .columns = 1};
+    b.rows = wg_tensor_count(c->wanted_inputs[w]);
+    b.numeric = c->numeric + b.at;
+    b.analytic = c->analytic + b.at;
+    b.radius = c->radius + b.at;
+    if (c->jacobian) {
+        b.columns = c->value_count;
+        b.numeric = c->numeric_jacobian + b.at * b.columns;
+        b.analytic = c->jacobian + b.at * b.columns;
+        b.radius = c->spread + b.at * b.columns;
+    }
+    return b;
+}
+
+static int64_t entries_of(const block *b) {
+    return b->rows * b->columns;
+}
+
+static bool agrees_at(const block *b, int64_t entry) {
+    return wg__gradcheck_agrees(b->c, b->numeric[entry], b->analytic[entry], b->radius[entry]);
+}
+
+static bool row_agrees(const block *b, int64_t row) {
+    const wg__gradcheck *c = b->c;
+    int64_t at = b->at + row;
+    if (!wg__gradcheck_agrees(c, c->numeric[at], c->analytic[at], c->radius[at]))
+        return false;
+    for (int64_t i = 0; i < b->columns; i++)
+        if (!agrees_at(b, row * b->columns + i))
+            return false;
+    return true;
+}
+
+static int found(const block *b, wg_diagnosis diagnosis, const char *format, ...) WG_PRINTF(3, 4);
+
+static int found(const block *b, wg_diagnosis diagnosis, const char *format, ...) {
+    char detail[256];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(detail, sizeof detail, format, arguments);
+    va_end(arguments);
+    return wg__gradcheck_fail(b->c, diagnosis, b->c->wanted[b->w], "%s%s%s", b->where,
+                              *detail ? "; " : "", detail);
+}
+
+const char *wg__gradcheck_unsaved(char *buffer, size_t size, const wg__gradcheck *c) {
+    buffer[0] = '\0';
+    for (int i = 0; i < c->user_count && !buffer[0]; i++)
+        if (!(c->op->saves_inputs >> i & 1) && c->inputs[i])
+            snprintf(buffer, size, "; input %d is not in saves_inputs, so it is NULL there", i);
+    return buffer;
+}
+
+/* ---- Patterns. Each returns -1 with a verdict if it fits, 0 if it does not. ---- */
+
+static int not_finite(const block *b) {
+    for (int64_t i = 0; i < entries_of(b); i++)
+        if (!isfinite(b->analytic[i]) && isfinite(b->numeric[i]))
+            return found(b, WG_DIAGNOSIS_NOT_FINITE, "%s", "");
+    return 0;
+}
+
+static int is_zero(const block *b) {
+    const wg__gradcheck *c = b->c;
+    for (int64_t i = 0; i < entries_of(b); i++)
+        if (b->analytic[i] != 0)
+            return 0;
+    for (int64_t i = 0; i < b->rows; i++)
+        if (c->analytic[b->at + i] != 0)
+            return 0;
+    if (c->order > 1)
+        return found(b, WG_DIAGNOSIS_CUT, "every analytic one is 0");
+    if (!c->op)
+        return found(b, WG_DIAGNOSIS_DETACHED, "every analytic one is 0");
+    char unsaved[96];
+    if (c->null_gradient[c->wanted[b->w]])
+        return found(b, WG_DIAGNOSIS_MISSING, "the vjp left it NULL%s",
+                     wg__gradcheck_unsaved(unsaved, sizeof unsaved, c));
+    return found(b, WG_DIAGNOSIS_ZERO, "all %lld are 0", (long long)b->rows);
+}
+
+static int at_a_jump(const block *b) {
+    return b->c->jumps ? found(b, WG_DIAGNOSIS_JUMP, "%s", "") : 0;
+}
+
+/* Every coordinate that disagrees is a kink. */
+static int at_a_kink(const block *b) {
+    int64_t worst = -1;
+    for (int64_t row = 0; row < b->rows; row++) {
+        if (row_agrees(b, row))
+            continue;
+        if (b->c->kinks_at[b->at + row] == 0)
+            return 0;
+        for (int64_t i = 0; i < b->columns; i++)
+            if (!agrees_at(b, row * b->columns + i))
+                worst = row * b->columns + i;
+    }
+    if (worst < 0)
+        return 0;
+    return found(b, WG_DIAGNOSIS_KINK, "the slopes to its sides are %.6g and %.6g",
+                 b->numeric[worst] - b->radius[worst], b->numeric[worst] + b->radius[worst]);
+}
+
+/* ---- What the gradient does not depend on ---- */
+
+static bool is_same(const wg__gradcheck *c, int64_t at, int64_t rows, const double *gradient) {
+    double largest = 0, difference = 0;
+    for (int64_t i = at; i < at + rows; i++) {
+        largest = fmax(largest, fabs(c->analytic[i]));
+        difference = fmax(difference, fabs(c->analytic[i] - gradient[i]));
+    }
+    return difference <= (c->dtype == WG_F64 ? 1e-12 : 1e-6) * largest;
+}
+
+/* The gradient under other random cotangents. */
+static int pull_others(wg__gradcheck *c, double *gradient) {
+    wg_generator generator = {.seed = c->options.seed + 1, .offset = 77};
+    wg_tensor **others = wg__calloc((size_t)c->weighted_count + 1, sizeof *others);
+    wg_scope scope;
+    wg_scope_begin(&scope);
+    for (int k = 0; others && k < c->weighted_count; k++) {
+        const wg_spec *spec = &c->output_specs[c->weighted[k]];
+        others[k] = wg_cast(wg_randn(&generator, WG_F64, spec->ndim, spec->shape), spec->dtype);
+    }
+    int status =
+        others ? wg__gradcheck_gradient(c, &(wg__pull_options){.weights = others}, gradient) : -1;
+    wg_scope_end(&scope, NULL);
+    wg__free(others);
+    return status;
+}
+
+/* The gradient at other inputs, all of them nearer to 0 by a part of themselves; with it, whether
+ * the derivative is another one there, too. */
+static int pull_elsewhere(const block *b, double *gradient, bool *differs) {
+    wg__gradcheck *c = b->c;
+    for (int w = 0; w < c->wanted_count; w++) {
+        wg__snapshot *snapshot = &c->snapshots[c->wanted[w]];
+        for (int64_t i = 0; i < wg_tensor_count(snapshot->of); i++) {
+            char *address = wg__element_address(snapshot->of, i);
+            if (c->dtype == WG_F64)
+                *(double *)address *= 1 - 1.0 / 16;
+            else
+                *(float *)address *= 1 - 1.0F / 16;
+        }
+        wg_tensor_touch(snapshot->of);
+        wg__snapshot_free(snapshot);
+    }
+    int status = 0;
+    for (int w = 0; w < c->wanted_count && status == 0; w++)
+        status = wg__snapshot_take(&c->snapshots[c->wanted[w]], c->wanted_inputs[w]);
+    if (status == 0)
+        status = wg__gradcheck_gradient(c, &(wg__pull_options){0}, gradient);
+    if (status == 0)
+        status = wg__gradcheck_evaluate(c, c->values);
+    *differs = false;
+    for (int64_t row = 0; row < b->rows && status == 0; row++) {
+        status = wg__gradcheck_slope(c, NULL, b->at + row, c->options.eps);
+        double numeric = 0;
+        for (int64_t i = 0; i < c->value_count; i++)
+            numeric += c->weight_values[i] * c->slopes[i];
+        *differs |= !wg__gradcheck_agrees(c, c->numeric[b->at + row], numeric, 0);
+    }
+    return status;
+}
+
+/* Puts the inputs back from copies that were made before. */
+static int pull_elsewhere_and_back(const block *b, double *gradient, bool *differs) {
+    wg__gradcheck *c = b->c;
+    double *before = wg__alloc((size_t)c->coordinate_count * sizeof *before + 1);
+    if (!before)
+        return -1;
+    for (int w = 0; w < c->wanted_count; w++)
+        wg__read_doubles(wg_detach(c->wanted_inputs[w]), before + c->wanted_at[w]);
+    int status = pull_elsewhere(b, gradient, differs);
+    for (int w = 0; w < c->wanted_count; w++) {
+        wg_tensor *x = c->wanted_inputs[w];
+        for (int64_t i = 0; i < wg_tensor_count(x); i++) {
+            char *address = wg__element_address(x, i);
+            if (c->dtype == WG_F64)
+                *(double *)address = before[c->wanted_at[w] + i];
+            else
+                *(float *)address = (float)before[c->wanted_at[w] + i];
+        }
+        wg_tensor_touch(x);
+    }
+    wg__free(before);
+    return status;
+}
+
+/* A step aside that fails says nothing: then no pattern fits. */
+static int does_not_depend(const block *b, bool *ignores_inputs) {
+    wg__gradcheck *c = b->c;
+    wg_gradcheck_report saved = *c->report;
+    bool differs = false, same_inputs = false, same_cotangents = false;
+    double *gradient = wg__alloc((size_t)c->coordinate_count * sizeof *gradient + 1);
+    wg_scope scope;
+    wg_scope_begin(&scope);
+    if (gradient && pull_others(c, gradient) == 0)
+        same_cotangents = is_same(c, b->at, b->rows, gradient);
+    if (gradient && pull_elsewhere_and_back(b, gradient, &differs) == 0)
+        same_inputs = is_same(c, b->at, b->rows, gradient);
+    wg_scope_end(&scope, NULL);
+    wg__free(gradient);
+    wg_error_clear();
+    *c->report = saved;
+    *ignores_inputs = same_inputs && differs;
+    if (!same_cotangents)
+        return 0;
+    return found(b, same_inputs ? WG_DIAGNOSIS_CONSTANT : WG_DIAGNOSIS_IGNORES_COTANGENT, "%s", "");
+}
+
+/* ---- Factors ---- */
+
+/* "= 1 / 3, the size of axis 0 of output 0", if that is what the factor is. */
+static void explain_factor(const block *b, double factor, char *buffer, size_t size) {
+    const wg__gradcheck *c = b->c;
+    buffer[0] = '\0';
+    for (int k = 0; k <= c->weighted_count; k++) {
+        const wg_spec *spec = k < c->weighted_count ? &c->output_specs[c->weighted[k]]
+                                                    : &c->wanted_inputs[b->w]->spec;
+        for (int d = 0; d < spec->ndim; d++) {
+            double n = (double)spec->shape[d];
+            if (n < 3 || (fabs(factor * n - 1) > 1e-4 && fabs(factor / n - 1) > 1e-4))
+                continue;
+            snprintf(buffer, size, ", which is %s%.0f, the size of axis %d of the %s",
+                     factor < 1 ? "1 / " : "", n, d, k < c->weighted_count ? "output" : "input");
+            return;
+        }
+    }
+}
+
+static int has_factor(const block *b) {
+    double products = 0, squares = 0;
+    int64_t significant = 0;
+    for (int64_t i = 0; i < entries_of(b); i++) {
+        products += b->numeric[i] * b->analytic[i];
+        squares += b->numeric[i] * b->numeric[i];
+        significant += fabs(b->numeric[i]) > 10 * b->c->options.atol;
+    }
+    double factor = products / squares;
+    if (significant == 0 || fabs(factor) < 1e-6)
+        return 0;
+    for (int64_t i = 0; i < entries_of(b); i++)
+        if (!wg__gradcheck_agrees(b->c, factor * b->numeric[i], b->analytic[i], b->radius[i]))
+            return 0;
+    if (wg__gradcheck_agrees(b->c, 1, factor, 0))
+        return 0;
+    b->c->report->factor = factor;
+    char why[128];
+    explain_factor(b, factor, why, sizeof why);
+    bool is_sign = fabs(factor + 1) < 1e-3;
+    return found(b, is_sign ? WG_DIAGNOSIS_SIGN : WG_DIAGNOSIS_FACTOR,
+                 "analytic = %.5g * numeric%s in all of its %lld coordinates", factor, why,
+                 (long long)b->rows);
+}
+
+/* ---- Axes ---- */
+
+/* The axes of a Jacobian's entries: those of the output first, then those of the input. */
+typedef struct axes {
+    int output, count;
+    int64_t shape[2 * WG_MAX_DIMS];
+} axes;
+
+/* False where entries have no such axes: several outputs. */
+static bool axes_of(const block *b, axes *a) {
+    const wg__gradcheck *c = b->c;
+    const wg_spec *x = &c->wanted_inputs[b->w]->spec;
+    *a = (axes){0};
+    if (c->jacobian && c->weighted_count != 1)
+        return false;
+    if (c->jacobian) {
+        const wg_spec *y = &c->output_specs[c->weighted[0]];
+        a->output = y->ndim;
+        memcpy(a->shape, y->shape, (size_t)y->ndim * sizeof(int64_t));
+    }
+    memcpy(a->shape + a->output, x->shape, (size_t)x->ndim * sizeof(int64_t));
+    a->count = a->output + x->ndim;
+    return true;
+}
+
+static void index_of_entry(const block *b, const axes *a, int64_t entry, int64_t *index) {
+    wg__unravel(entry % b->columns, a->output, a->shape, index);
+    wg__unravel(entry / b->columns, a->count - a->output, a->shape + a->output, index + a->output);
+}
+
+static int64_t entry_at(const block *b, const axes *a, const int64_t *index) {
+    int64_t row = 0, column = 0;
+    for (int d = 0; d < a->output; d++)
+        column = column * a->shape[d] + index[d];
+    for (int d = a->output; d < a->count; d++)
+        row = row * a->shape[d] + index[d];
+    return row * b->columns + column;
+}
+
+static bool is_swapped(const block *b, const axes *a, int p, int q) {
+    for (int64_t i = 0; i < entries_of(b); i++) {
+        int64_t index[2 * WG_MAX_DIMS], held;
+        index_of_entry(b, a, i, index);
+        held = index[p];
+        index[p] = index[q];
+        index[q] = held;
+        int64_t other = entry_at(b, a, index);
+        if (!wg__gradcheck_agrees(b->c, b->numeric[other], b->analytic[i], b->radius[other]))
+            return false;
+    }
+    return true;
+}
+
+static const char *axis_text(char *buffer, size_t size, const axes *a, int axis) {
+    bool of_output = axis < a->output;
+    snprintf(buffer, size, "axis %d of the %s", of_output ? axis : axis - a->output,
+             of_output ? "cotangent" : "gradient");
+    return buffer;
+}
+
+static int is_transposed(const block *b) {
+    axes a;
+    if (!axes_of(b, &a))
+        return 0;
+    for (int p = 0; p < a.count; p++)
+        for (int q = p + 1; q < a.count; q++) {
+            char one[48], other[48];
+            if (a.shape[p] != a.shape[q] || a.shape[p] < 2 || !is_swapped(b, &a, p, q))
+                continue;
+            return found(b, WG_DIAGNOSIS_TRANSPOSED, "%s and %s are exchanged",
+                         axis_text(one, sizeof one, &a, p), axis_text(other, sizeof other, &a, q));
+        }
+    return 0;
+}
+
+/* Only one index of an output axis arrives, though the input was broadcast along it. */
+static bool has_one_slice(const block *b, const axes *a, int axis, int64_t at) {
+    for (int64_t i = 0; i < entries_of(b); i++) {
+        int64_t index[2 * WG_MAX_DIMS];
+        index_of_entry(b, a, i, index);
+        double numeric = index[axis] == at ? b->numeric[i] : 0;
+        if (!wg__gradcheck_agrees(b->c, numeric, b->analytic[i], b->radius[i]))
+            return false;
+    }
+    return true;
+}
+
+static int is_unsummed(const block *b) {
+    axes a;
+    if (!axes_of(b, &a) || !b->c->jacobian)
+        return 0;
+    int inputs = a.count - a.output;
+    for (int d = 0; d < a.output; d++) {
+        int own = d - (a.output - inputs); /* the axis of the input under it */
+        if (a.shape[d] < 2 || (own >= 0 && a.shape[a.output + own] != 1))
+            continue;
+        for (int64_t at = 0; at < a.shape[d]; at++)
+            if (has_one_slice(b, &a, d, at)) {
+                b->c->report->axis = d;
+                return found(b, WG_DIAGNOSIS_UNSUMMED,
+                             "only index %lld of axis %d of the cotangent arrives", (long long)at,
+                             d);
+            }
+    }
+    return 0;
+}
+
+static int is_exchanged(const block *b) {
+    wg__gradcheck *c = b->c;
+    for (int w = 0; w < c->wanted_count; w++) {
+        block other = block_of(c, w);
+        bool all = w != b->w && other.rows == b->rows;
+        for (int64_t i = 0; all && i < entries_of(b); i++)
+            all = wg__gradcheck_agrees(c, b->numeric[i], other.analytic[i], b->radius[i]) &&
+                  wg__gradcheck_agrees(c, other.numeric[i], b->analytic[i], other.radius[i]);
+        char name[160];
+        if (all)
+            return found(b, WG_DIAGNOSIS_EXCHANGED, "it is that of %s",
+                         wg__gradcheck_input_text(name, sizeof name, c, c->wanted[w]));
+    }
+    return 0;
+}
+
+/* ---- All of them ---- */
+
+static int is_local(const block *b) {
+    int64_t wrong = 0;
+    for (int64_t row = 0; row < b->rows; row++)
+        wrong += !row_agrees(b, row);
+    return 2 * wrong > b->rows ? 0
+                               : found(b, WG_DIAGNOSIS_LOCAL, "%lld of %lld coordinates disagree",
+                                       (long long)wrong, (long long)b->rows);
+}
+
+static void describe(block *b) {
+    const wg__gradcheck *c = b->c;
+    const wg_gradcheck_report *r = c->report;
+    char name[160], at[128], output[128] = "", place[96];
+    if (r->output >= 0)
+        snprintf(output, sizeof output, "d output %d at %s / d ", r->output,
+                 wg__index_text(place, sizeof place, r->output_ndim, r->output_coordinate));
+    snprintf(b->where, sizeof b->where,
+             "%s%s at %s: numeric %.9g, analytic %.9g (off by %.3g, %.3g of it)", output,
+             wg__gradcheck_input_text(name, sizeof name, c, r->input),
+             wg__index_text(at, sizeof at, r->ndim, r->coordinate), r->numeric, r->analytic,
+             r->absolute_error, r->relative_error);
+}
+
+static int diagnose(wg__gradcheck *c) {
+    int w = 0;
+    while (c->wanted[w] != c->report->input)
+        w++;
+    block b = block_of(c, w);
+    describe(&b);
+    bool ignores_inputs;
+    if (at_a_jump(&b) < 0 || at_a_kink(&b) < 0 || not_finite(&b) < 0 || is_zero(&b) < 0 ||
+        does_not_depend(&b, &ignores_inputs) < 0 || has_factor(&b) < 0 || is_transposed(&b) < 0 ||
+        is_exchanged(&b) < 0 || is_unsummed(&b) < 0)
+        return -1;
+    if (ignores_inputs)
+        return found(&b, WG_DIAGNOSIS_IGNORES_INPUTS, "%s", "");
+    if (is_local(&b) < 0)
+        return -1;
+    return found(&b, WG_DIAGNOSIS_WRONG, "%s", "");
 }
 
 /* ---- Comparing ---- */
@@ -244,7 +686,7 @@ static int compare_slowly(wg__gradcheck *c) {
     }
     c->report->compared += c->coordinate_count;
     c->report->kinks += c->kinks;
-    return agrees ? 0 : wg__gradcheck_diagnose(c);
+    return agrees ? 0 : diagnose(c);
 }
 
 /* ---- Fast: random directions, one input at a time ---- */

@@ -2,7 +2,7 @@
  *
  *     wg_gradcheck           a function of tensors, made of any ops
  *     wg_gradcheck_op        an op, built-in or one's own, on its samples and variants of them
- *     wg_gradcheck_module    a module with all its parameters (gradcheck/module.h)
+ *     wg_gradcheck_module    a module with all its parameters
  *
  * What is compared: with J = d outputs / d inputs, taken by central differences,
  *
@@ -29,6 +29,7 @@
 #define WG_GRADCHECK_GRADCHECK_H
 
 #include "../autograd/functional.h"
+#include "../nn/module.h"
 
 WG_BEGIN_DECLS
 
@@ -195,6 +196,24 @@ WG_API int wg_gradcheck(wg_function function, void *context, int input_count,
  * op differentiates its decomposition, and holds the kernels to it. [as wg_gradcheck] */
 WG_API int wg_gradcheck_op(const wg_op *op, const wg_gradcheck_options *options,
                            wg_gradcheck_report *report);
+
+/* Checks `function`, which runs `module` on the inputs, as wg_gradcheck does, for each input that
+ * requires grad and for every parameter of the module (tied ones once). The report names a
+ * parameter by its path. Parameters are cast to f64 for the check (with options->f32 to f32) and
+ * back, which drops their gradients; inputs have to be f64 (f32) already. Before each run the
+ * generator of the module's root is put back to where it was, so that dropout drops the same;
+ * buffers are left as the function leaves them. In forward mode parameters are constants, so that
+ * it checks inputs alone. The parameter list of the options is the module's to fill: it must be
+ * empty. [as wg_gradcheck; ARGUMENT, MEMORY] */
+WG_API int wg_gradcheck_module(wg_module *module, wg_function function, void *context,
+                               int input_count, wg_tensor *const *inputs, int output_count,
+                               const wg_gradcheck_options *options, wg_gradcheck_report *report);
+
+/* Opens a shared library of ops, written as tensor/op.h's WG_EXPORT_OPS says, and gives the ops
+ * that it exports, a list that ends in NULL. The library stays open to the end of the program. NULL
+ * with [NOT_FOUND; FORMAT for a file that is no such library, or was built for another copy or
+ * version of wengert] */
+WG_API const wg_op *const *wg_op_library_open(const char *path);
 
 WG_END_DECLS
 

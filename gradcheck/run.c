@@ -1,11 +1,132 @@
-/* Running what is under check: values and gradients as plain arrays of numbers. */
+/* What the checks stand on: verdicts in words, runs of the function under check with values and
+ * gradients as plain arrays, snapshots of inputs, and layouts of memory. */
+#include "gradcheck/check.h"
+
 #include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 
-#include "gradcheck/check.h"
 #include "tensor/ops.h"
 
-/* ---- Small things ---- */
+/* ---- Diagnoses in words ---- */
+
+static const struct {
+    const char *name, *words, *advice;
+} diagnoses[] = {
+#define WG_DIAGNOSIS(name, words, advice) {#name, words, advice},
+    WG_DIAGNOSES(WG_DIAGNOSIS)
+#undef WG_DIAGNOSIS
+};
+
+static size_t known(wg_diagnosis diagnosis) {
+    size_t count = sizeof diagnoses / sizeof *diagnoses;
+    return (size_t)diagnosis < count ? (size_t)diagnosis : (size_t)WG_DIAGNOSIS_WRONG;
+}
+
+const char *wg_diagnosis_name(wg_diagnosis diagnosis) {
+    return diagnoses[known(diagnosis)].name;
+}
+
+const char *wg_diagnosis_words(wg_diagnosis diagnosis) {
+    return diagnoses[known(diagnosis)].words;
+}
+
+const char *wg_diagnosis_advice(wg_diagnosis diagnosis) {
+    return diagnoses[known(diagnosis)].advice;
+}
+
+/* ---- Text that grows in a buffer ---- */
+
+typedef struct text {
+    char *buffer;
+    size_t size, used;
+} text;
+
+static void say(text *t, const char *format, ...) WG_PRINTF(2, 3);
+
+static void say(text *t, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    int length = vsnprintf(t->buffer + t->used, t->size - t->used, format, arguments);
+    va_end(arguments);
+    t->used += length > 0 ? (size_t)length : 0;
+    t->used = t->used < t->size ? t->used : t->size - 1;
+}
+
+const char *wg__index_text(char *buffer, size_t size, int ndim, const int64_t *index) {
+    text t = {buffer, size, 0};
+    say(&t, "(");
+    for (int d = 0; d < ndim; d++)
+        say(&t, "%s%lld", d ? ", " : "", (long long)index[d]);
+    say(&t, ndim == 1 ? ",)" : ")");
+    return buffer;
+}
+
+const char *wg__gradcheck_input_text(char *buffer, size_t size, const wg__gradcheck *c, int input) {
+    const wg_gradcheck_options *o = &c->options;
+    int parameter = input - c->user_count;
+    if (parameter < 0)
+        snprintf(buffer, size, "input %d", input);
+    else if (parameter < o->parameter_count && o->parameter_names)
+        snprintf(buffer, size, "parameter %s", o->parameter_names[parameter]);
+    else if (parameter < o->parameter_count)
+        snprintf(buffer, size, "parameter %d", parameter);
+    else
+        snprintf(buffer, size, "the cotangent of output %d", parameter - o->parameter_count);
+    return buffer;
+}
+
+/* ---- Verdicts: the paragraph that describes a failure ---- */
+
+/* "softmax, sample 2, stepped: order 1: " as far as there is something to say. */
+static void say_where(text *t, const wg__gradcheck *c) {
+    const wg_gradcheck_report *r = c->report;
+    if (c->op)
+        say(t, "%.64s, ", c->op->name);
+    if (r->sample >= 0)
+        say(t, "sample %d%s%s: ", r->sample, r->variant[0] ? ", " : "", r->variant);
+    if (c->order > 1)
+        say(t, "order %d: ", c->order);
+}
+
+int wg__gradcheck_fail(wg__gradcheck *c, wg_diagnosis diagnosis, int input, const char *format,
+                       ...) {
+    wg_gradcheck_report *r = c->report;
+    text t = {r->message, sizeof r->message, 0};
+    say_where(&t, c);
+    char finding[512];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(finding, sizeof finding, format, arguments);
+    va_end(arguments);
+    say(&t, "%s", finding);
+    const wg_error *reason = wg_error_pending();
+    if (reason)
+        say(&t, ": %.400s", reason->message);
+    wg_error_clear();
+    const char *advice = wg_diagnosis_advice(diagnosis);
+    if (diagnosis != WG_DIAGNOSIS_FAILED)
+        say(&t, ". Diagnosis: %s", wg_diagnosis_words(diagnosis));
+    if (*advice)
+        say(&t, ". Look at: %s", advice);
+    say(&t, ". Replay with seed %llu", (unsigned long long)r->seed);
+    r->passed = false;
+    r->diagnosis = diagnosis;
+    r->at_order = c->order;
+    r->input = input;
+    int parameter = input - c->user_count;
+    bool named = parameter >= 0 && parameter < c->options.parameter_count;
+    snprintf(r->name, sizeof r->name, "%s",
+             named && c->options.parameter_names ? c->options.parameter_names[parameter] : "");
+    return -1;
+}
+
+int wg__gradcheck_no_memory(wg__gradcheck *c) {
+    return wg__gradcheck_fail(c, WG_DIAGNOSIS_FAILED, -1, "the check itself");
+}
+
+/* ---- Numbers and places ---- */
 
 void wg__unravel(int64_t number, int ndim, const int64_t *shape, int64_t *index) {
     for (int d = ndim - 1; d >= 0; d--) {
@@ -63,7 +184,7 @@ bool wg__snapshot_holds(const wg__snapshot *snapshot) {
     return wg_tensor_version(x) == snapshot->version;
 }
 
-void wg__snapshot_restore(const wg__snapshot *snapshot) {
+static void snapshot_restore(const wg__snapshot *snapshot) {
     wg_tensor *x = snapshot->of;
     size_t size = wg_dtype_size(wg_tensor_dtype(x));
     for (int64_t i = 0; x && i < wg_tensor_count(x); i++)
@@ -73,7 +194,7 @@ void wg__snapshot_restore(const wg__snapshot *snapshot) {
 
 void wg__gradcheck_put_back(wg__gradcheck *c) {
     for (int w = 0; w < c->wanted_count; w++)
-        wg__snapshot_restore(&c->snapshots[c->wanted[w]]);
+        snapshot_restore(&c->snapshots[c->wanted[w]]);
     for (int i = 0; i < c->input_count; i++) /* views of one storage share its version */
         c->snapshots[i].version = wg_tensor_version(c->inputs[i]);
 }
@@ -89,13 +210,62 @@ int wg__gradcheck_inputs_unmodified(wg__gradcheck *c, const char *when) {
             continue;
         bool moved = c->inputs[i] && wg_tensor_version(c->inputs[i]) != c->snapshots[i].version;
         for (int k = 0; k < c->input_count; k++)
-            wg__snapshot_restore(&c->snapshots[k]);
+            snapshot_restore(&c->snapshots[k]);
         char name[160];
         return wg__gradcheck_fail(c, WG_DIAGNOSIS_INPUT_MODIFIED, i, "%s writes to %s%s", when,
                                   wg__gradcheck_input_text(name, sizeof name, c, i),
                                   moved ? "" : " without counting it as a write");
     }
     return 0;
+}
+
+/* ---- Layouts: views with the elements of x. Gaps hold NaN. NULL: x has no such layout. ---- */
+
+/* Columns first: the first and the last axis exchanged in memory. */
+static wg_tensor *transposed(wg_tensor *x) {
+    int ndim = wg_tensor_ndim(x);
+    return ndim < 2 ? NULL : wg_transpose(wg_clone(wg_transpose(x, 0, ndim - 1)), 0, ndim - 1);
+}
+
+/* Every second element of a larger tensor, beginning behind its first. */
+static wg_tensor *stepped(wg_tensor *x) {
+    int ndim = wg_tensor_ndim(x);
+    int64_t shape[WG_MAX_DIMS];
+    if (ndim == 0)
+        return NULL;
+    memcpy(shape, wg_tensor_shape(x), (size_t)ndim * sizeof(int64_t));
+    shape[ndim - 1] = 2 * shape[ndim - 1] + 1;
+    wg_tensor *place = wg_slice(wg_full(wg_tensor_dtype(x), ndim, shape, NAN), -1, 1, WG_END, 2);
+    wg_copy_(place, x);
+    return place;
+}
+
+/* A view that walks memory backwards on its last axis. */
+static wg_tensor *reversed(wg_tensor *x) {
+    if (wg_tensor_ndim(x) == 0)
+        return NULL;
+    wg_tensor *copy = wg_clone(wg_slice(x, -1, WG_END, WG_END, -1));
+    return wg_slice(copy, -1, WG_END, WG_END, -1);
+}
+
+/* Contiguous, but not from the beginning of the storage. */
+static wg_tensor *offset(wg_tensor *x) {
+    int64_t count = wg_tensor_count(x), padded = count + 3;
+    wg_tensor *line = wg_full(wg_tensor_dtype(x), 1, &padded, NAN);
+    wg_tensor *place = wg_slice(line, 0, 3, WG_END, 1);
+    place = wg_reshape(place, wg_tensor_ndim(x), wg_tensor_shape(x));
+    wg_copy_(place, x);
+    return place;
+}
+
+const wg__layout wg__layouts[WG__LAYOUTS] = {
+    {"transposed", transposed}, {"stepped", stepped}, {"reversed", reversed}, {"offset", offset}};
+
+wg_tensor *wg__layout_strided(wg_tensor *x) {
+    wg_tensor *view = transposed(x);
+    if (!view)
+        view = stepped(x);
+    return view ? view : x;
 }
 
 /* ---- Space ---- */
@@ -147,11 +317,11 @@ int wg__gradcheck_prepare(wg__gradcheck *c) {
     c->weighted_at = wg__calloc(outputs, sizeof *c->weighted_at);
     c->weights = wg__calloc(outputs, sizeof *c->weights);
     if (wg_error_pending())
-        return wg__gradcheck_fail(c, WG_DIAGNOSIS_FAILED, -1, "the check itself");
+        return wg__gradcheck_no_memory(c);
     list_wanted(c);
     for (int i = 0; i < c->input_count; i++)
         if (wg__snapshot_take(&c->snapshots[i], c->inputs[i]) < 0)
-            return wg__gradcheck_fail(c, WG_DIAGNOSIS_FAILED, -1, "the check itself");
+            return wg__gradcheck_no_memory(c);
     return check_overlap(c);
 }
 
@@ -182,8 +352,7 @@ static int read_outputs(wg__gradcheck *c, bool floating, double *values, int64_t
         wg__read_doubles(y, values + *used);
         *used += wg_tensor_count(y);
     }
-    return wg_error_pending() ? wg__gradcheck_fail(c, WG_DIAGNOSIS_FAILED, -1, "the check itself")
-                              : 0;
+    return wg_error_pending() ? wg__gradcheck_no_memory(c) : 0;
 }
 
 static int read_values(wg__gradcheck *c, double *values) {
@@ -227,7 +396,7 @@ static int make_arrays(wg__gradcheck *c) {
     c->analytic = wg__calloc(3 * coordinates + 1, sizeof(double));
     c->kinks_at = wg__calloc(coordinates + 1, sizeof(int64_t));
     if (wg_error_pending())
-        return wg__gradcheck_fail(c, WG_DIAGNOSIS_FAILED, -1, "the check itself");
+        return wg__gradcheck_no_memory(c);
     c->slopes = c->weight_values + values;
     c->spreads = c->slopes + values;
     c->plus = c->values + all;
@@ -249,8 +418,7 @@ static int make_weights(wg__gradcheck *c) {
         c->weights[k] = c->order > 1 ? wg__layout_strided(weights) : weights;
         wg__read_doubles(c->weights[k], c->weight_values + c->weighted_at[k]);
     }
-    return wg_error_pending() ? wg__gradcheck_fail(c, WG_DIAGNOSIS_FAILED, -1, "the check itself")
-                              : 0;
+    return wg_error_pending() ? wg__gradcheck_no_memory(c) : 0;
 }
 
 int wg__gradcheck_measure(wg__gradcheck *c) {
@@ -286,7 +454,7 @@ int wg__gradcheck_pull_tensors(wg__gradcheck *c, const wg__pull_options *pull,
                                wg_tensor **gradients) {
     wg_tensor **roots = wg__calloc((size_t)c->weighted_count * 2 + 1, sizeof *roots);
     if (!roots)
-        return wg__gradcheck_fail(c, WG_DIAGNOSIS_FAILED, -1, "the check itself");
+        return wg__gradcheck_no_memory(c);
     wg_tensor **cotangents = roots + c->weighted_count;
     int count = list_roots(c, pull->weights ? pull->weights : c->weights, roots, cotangents);
     int first = pull->only ? pull->only - 1 : 0, wanted = pull->only ? 1 : c->wanted_count;
@@ -306,7 +474,7 @@ int wg__gradcheck_pull_tensors(wg__gradcheck *c, const wg__pull_options *pull,
 int wg__gradcheck_pull(wg__gradcheck *c, const wg__pull_options *pull, double *gradients) {
     wg_tensor **found = wg__calloc((size_t)c->wanted_count + 1, sizeof *found);
     if (!found)
-        return wg__gradcheck_fail(c, WG_DIAGNOSIS_FAILED, -1, "the check itself");
+        return wg__gradcheck_no_memory(c);
     wg_scope scope;
     wg_scope_begin(&scope);
     int first = pull->only ? pull->only - 1 : 0, wanted = pull->only ? 1 : c->wanted_count;

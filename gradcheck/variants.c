@@ -1,63 +1,480 @@
-/* What is derived from a sample: the same values in other layouts of memory, and other shapes. */
+/* What is checked beside the values: that a gradient does not depend on the order of calls, on
+ * other runs, on threads, on the mask of wanted gradients, or on the layout of memory. And the
+ * variants of an op's samples, in other shapes and sizes. */
+#include "gradcheck/check.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "gradcheck/check.h"
+#include "autograd/internal.h"
 #include "tensor/ops.h"
 
-/* ---- Layouts: views with the elements of x. Gaps hold NaN. NULL: x has no such layout. ---- */
+/* ---- Comparing numbers ---- */
 
-/* Columns first: the first and the last axis exchanged in memory. */
-static wg_tensor *transposed(wg_tensor *x) {
-    int ndim = wg_tensor_ndim(x);
-    return ndim < 2 ? NULL : wg_transpose(wg_clone(wg_transpose(x, 0, ndim - 1)), 0, ndim - 1);
+/* Sums in another order may differ by rounding. */
+static double rounding(const wg__gradcheck *c) {
+    return c->dtype == WG_F64 ? 1e-11 : 1e-4;
 }
 
-/* Every second element of a larger tensor, beginning behind its first. */
-static wg_tensor *stepped(wg_tensor *x) {
-    int ndim = wg_tensor_ndim(x);
-    int64_t shape[WG_MAX_DIMS];
-    if (ndim == 0)
-        return NULL;
-    memcpy(shape, wg_tensor_shape(x), (size_t)ndim * sizeof(int64_t));
-    shape[ndim - 1] = 2 * shape[ndim - 1] + 1;
-    wg_tensor *place = wg_slice(wg_full(wg_tensor_dtype(x), ndim, shape, NAN), -1, 1, WG_END, 2);
-    wg_copy_(place, x);
-    return place;
+int64_t wg__gradcheck_unlike(const wg__gradcheck *c, int64_t count, const double *numbers,
+                             const double *expected, double scale) {
+    double largest = 1;
+    for (int64_t i = 0; i < count; i++)
+        if (isfinite(expected[i]))
+            largest = fmax(largest, fabs(scale * expected[i]));
+    for (int64_t i = 0; i < count; i++) {
+        double wanted = scale * expected[i];
+        bool same = numbers[i] == wanted || (isnan(numbers[i]) && isnan(wanted)) ||
+                    fabs(numbers[i] - wanted) <= rounding(c) * largest;
+        if (!same)
+            return i;
+    }
+    return -1;
 }
 
-/* A view that walks memory backwards on its last axis. */
-static wg_tensor *reversed(wg_tensor *x) {
-    if (wg_tensor_ndim(x) == 0)
-        return NULL;
-    wg_tensor *copy = wg_clone(wg_slice(x, -1, WG_END, WG_END, -1));
-    return wg_slice(copy, -1, WG_END, WG_END, -1);
+static int64_t unlike_bits(int64_t count, const double *numbers, const double *expected) {
+    for (int64_t i = 0; i < count; i++)
+        if (memcmp(&numbers[i], &expected[i], sizeof(double)) != 0)
+            return i;
+    return -1;
 }
 
-/* Contiguous, but not from the beginning of the storage. */
-static wg_tensor *offset(wg_tensor *x) {
-    int64_t count = wg_tensor_count(x), padded = count + 3;
-    wg_tensor *line = wg_full(wg_tensor_dtype(x), 1, &padded, NAN);
-    wg_tensor *place = wg_slice(line, 0, 3, WG_END, 1);
-    place = wg_reshape(place, wg_tensor_ndim(x), wg_tensor_shape(x));
-    wg_copy_(place, x);
-    return place;
+/* A verdict on one coordinate of the gradients. */
+static int tell(wg__gradcheck *c, wg_diagnosis diagnosis, int64_t at, double value, double expected,
+                const char *what) {
+    wg_gradcheck_report *r = c->report;
+    int w = wg__gradcheck_input_of(c, at);
+    const wg_tensor *x = c->wanted_inputs[w];
+    char name[160], index[128];
+    r->ndim = wg_tensor_ndim(x);
+    wg__unravel(at - c->wanted_at[w], r->ndim, wg_tensor_shape(x), r->coordinate);
+    return wg__gradcheck_fail(
+        c, diagnosis, c->wanted[w], "%s: the gradient of %s at %s is %.9g, not %.9g", what,
+        wg__gradcheck_input_text(name, sizeof name, c, c->wanted[w]),
+        wg__index_text(index, sizeof index, r->ndim, r->coordinate), value, expected);
 }
 
-static const struct {
-    const char *name;
-    wg_tensor *(*view)(wg_tensor *x);
-} layouts[] = {
-    {"transposed", transposed}, {"stepped", stepped}, {"reversed", reversed}, {"offset", offset}};
+/* ---- The vjp of an op, run by itself on what a run has saved, as backward would run it: so its
+ * gradients are seen before backward refuses them or adds them up ---- */
 
-enum { LAYOUTS = sizeof layouts / sizeof *layouts };
+/* The node of the op itself, or NULL: composites have none. */
+static const wg_node *node_of(const wg__gradcheck *c) {
+    for (int k = 0; k < c->weighted_count; k++) {
+        const wg_node *node = c->outputs[c->weighted[k]]->node;
+        if (node && node->op == c->op)
+            return node;
+    }
+    return NULL;
+}
 
-wg_tensor *wg__layout_strided(wg_tensor *x) {
-    wg_tensor *view = transposed(x);
-    if (!view)
-        view = stepped(x);
-    return view ? view : x;
+static uint32_t wanted_by(const wg__gradcheck *c, const wg_node *node) {
+    uint32_t wants = 0;
+    for (int w = 0; w < c->wanted_count; w++)
+        if (c->wanted[w] < node->input_count && node->edges[c->wanted[w]].node)
+            wants |= (uint32_t)1 << c->wanted[w];
+    return wants;
+}
+
+static int run_vjp(wg__gradcheck *c, const wg_node *node, uint32_t wants, wg_tensor **gradients) {
+    wg_tensor *inputs[WG_MAX_INPUTS], *cotangents[WG_MAX_OUTPUTS] = {0};
+    wg_call call;
+    wg__node_call(node, inputs, &call);
+    call.wants = wants;
+    for (int k = 0; k < c->weighted_count; k++)
+        cotangents[c->weighted[k]] = c->weights[k];
+    memset(gradients, 0, WG_MAX_INPUTS * sizeof *gradients);
+    bool recording = wg_set_grad_enabled(false);
+    int status = node->op->vjp(&call, cotangents, gradients);
+    wg_set_grad_enabled(recording);
+    if (status == 0 && !wg_error_pending())
+        return 0;
+    /* What is not saved is NULL here, and an op that is given NULL says so, or passes it on. */
+    char unsaved[96];
+    wg__gradcheck_unsaved(unsaved, sizeof unsaved, c);
+    const wg_error *error = wg_error_pending();
+    bool is_null = !error || (*unsaved && strstr(error->message, "is NULL"));
+    return wg__gradcheck_fail(c, is_null ? WG_DIAGNOSIS_MISSING : WG_DIAGNOSIS_BACKWARD_FAILED, -1,
+                              "the vjp failed%s", is_null ? unsaved : "");
+}
+
+/* The first axis of a gradient that its input lacks, or has with size 1; -1 if they are not shapes
+ * of which the one broadcasts to the other. */
+static int unsummed_axis(const wg_spec *gradient, const wg_spec *input) {
+    int missing = gradient->ndim - input->ndim, axis = -1;
+    for (int d = 0; missing >= 0 && d < input->ndim; d++)
+        if (input->shape[d] != gradient->shape[missing + d] && input->shape[d] != 1)
+            return -1;
+    for (int d = gradient->ndim - 1; d >= 0 && missing >= 0; d--)
+        if (d < missing || input->shape[d - missing] != gradient->shape[d])
+            axis = d;
+    return axis;
+}
+
+static bool is_reversed_shape(const wg_spec *a, const wg_spec *b) {
+    for (int d = 0; d < a->ndim; d++)
+        if (a->ndim != b->ndim || a->shape[d] != b->shape[b->ndim - 1 - d])
+            return false;
+    return a->ndim >= 2;
+}
+
+static int check_gradient(wg__gradcheck *c, const wg_node *node, int input,
+                          const wg_tensor *gradient) {
+    const wg_spec *is = &gradient->spec, *wanted = &node->input_specs[input];
+    char text[128], other[128];
+    wg_spec_text(text, sizeof text, is);
+    wg_spec_text(other, sizeof other, wanted);
+    if (is->dtype != wanted->dtype)
+        return wg__gradcheck_fail(c, WG_DIAGNOSIS_WRONG_DTYPE, input,
+                                  "the vjp gave input %d a gradient of %s; wanted %s", input, text,
+                                  other);
+    if (wg__same_shape(is, wanted))
+        return 0;
+    int axis = unsummed_axis(is, wanted);
+    c->report->axis = axis;
+    if (axis >= 0)
+        return wg__gradcheck_fail(
+            c, WG_DIAGNOSIS_UNSUMMED, input,
+            "the vjp gave input %d a gradient of %s; wanted %s, summed over axis %d", input, text,
+            other, axis);
+    return wg__gradcheck_fail(
+        c, is_reversed_shape(is, wanted) ? WG_DIAGNOSIS_TRANSPOSED : WG_DIAGNOSIS_WRONG_SHAPE,
+        input, "the vjp gave input %d a gradient of %s; wanted %s", input, text, other);
+}
+
+static int check_all_wanted(wg__gradcheck *c, const wg_node *node, uint32_t wants) {
+    wg_tensor *gradients[WG_MAX_INPUTS];
+    if (run_vjp(c, node, wants, gradients) < 0)
+        return -1;
+    for (int i = 0; i < node->input_count; i++) {
+        c->null_gradient[i] = !gradients[i];
+        if (gradients[i] && wants >> i & 1 && check_gradient(c, node, i, gradients[i]) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+static int check_one_wanted(wg__gradcheck *c, const wg_node *node, int only) {
+    wg_tensor *gradients[WG_MAX_INPUTS];
+    if (run_vjp(c, node, (uint32_t)1 << only, gradients) < 0)
+        return -1;
+    for (int i = 0; i < node->input_count; i++)
+        if (i != only && gradients[i])
+            return wg__gradcheck_fail(c, WG_DIAGNOSIS_WANTS_IGNORED, i,
+                                      "input %d has a gradient where input %d alone wants one", i,
+                                      only);
+    return 0;
+}
+
+static int check_in_scope(wg__gradcheck *c) {
+    if (wg__gradcheck_run(c) < 0)
+        return -1;
+    const wg_node *node = node_of(c);
+    uint32_t wants = node ? wanted_by(c, node) : 0;
+    if (!wants)
+        return 0;
+    if (check_all_wanted(c, node, wants) < 0)
+        return -1;
+    for (int i = 0; i < node->input_count; i++)
+        if (wants >> i & 1 && wants != (uint32_t)1 << i && check_one_wanted(c, node, i) < 0)
+            return -1;
+    return 0;
+}
+
+static int check_vjp(wg__gradcheck *c) {
+    wg_scope scope;
+    wg_scope_begin(&scope);
+    int status = check_in_scope(c);
+    wg_scope_end(&scope, NULL);
+    return status < 0 ? -1 : wg__gradcheck_inputs_unmodified(c, "the vjp");
+}
+
+/* ---- Before anything is compared ---- */
+
+static int forward_twice(wg__gradcheck *c) {
+    if (wg__gradcheck_inputs_unmodified(c, "the function") < 0 ||
+        wg__gradcheck_evaluate(c, c->plus) < 0)
+        return -1;
+    if (unlike_bits(c->all_count, c->plus, c->values) >= 0)
+        return wg__gradcheck_fail(c, WG_DIAGNOSIS_NONDETERMINISTIC, -1, "the function run twice");
+    return 0;
+}
+
+static int cotangents_unmodified(wg__gradcheck *c, const wg__snapshot *weights, const char *when) {
+    for (int k = 0; k < c->weighted_count; k++)
+        if (!wg__snapshot_holds(&weights[k]))
+            return wg__gradcheck_fail(c, WG_DIAGNOSIS_COTANGENT_MODIFIED, -1,
+                                      "%s writes to the cotangent of output %d", when,
+                                      c->weighted[k]);
+    return 0;
+}
+
+/* The vjp by itself, and then the analytic gradient, with what they are made of left as it was. */
+static int first_backward(wg__gradcheck *c) {
+    wg__snapshot *weights = wg__calloc((size_t)c->weighted_count + 1, sizeof *weights);
+    int status = weights ? 0 : -1;
+    for (int k = 0; k < c->weighted_count && status == 0; k++)
+        status = wg__snapshot_take(&weights[k], c->weights[k]);
+    if (status < 0)
+        wg__gradcheck_no_memory(c);
+    if (status == 0 && c->op)
+        status = check_vjp(c);
+    if (status == 0)
+        status = cotangents_unmodified(c, weights, "the vjp");
+    if (status == 0)
+        status = wg__gradcheck_gradient(c, &(wg__pull_options){0}, c->analytic);
+    if (status == 0)
+        status = wg__gradcheck_inputs_unmodified(c, "backward");
+    if (status == 0)
+        status = cotangents_unmodified(c, weights, "backward");
+    for (int k = 0; weights && k < c->weighted_count; k++)
+        wg__snapshot_free(&weights[k]);
+    wg__free(weights);
+    return status;
+}
+
+static int backward_twice(wg__gradcheck *c, double *gradient) {
+    if (wg__gradcheck_gradient(c, &(wg__pull_options){0}, gradient) < 0)
+        return -1;
+    int64_t at = unlike_bits(c->coordinate_count, gradient, c->analytic);
+    return at < 0 ? 0
+                  : tell(c, WG_DIAGNOSIS_NONDETERMINISTIC, at, gradient[at], c->analytic[at],
+                         "backward run twice");
+}
+
+/* Runs the function and its backward on other inputs, for what that leaves behind. Errors are of no
+ * interest: those inputs are nobody's. */
+static void run_on(wg__gradcheck *c, wg_tensor **others, wg_tensor **outputs) {
+    wg__gradcheck again = *c;
+    wg_gradcheck_report ignored = *c->report;
+    int wanted = 0;
+    again.report = &ignored;
+    again.inputs = others;
+    again.outputs = outputs;
+    for (int i = 0; i < c->input_count; i++) {
+        others[i] = c->inputs[i];
+        if (i >= c->argument_count || wanted == c->wanted_count || c->wanted[wanted] != i)
+            continue;
+        others[i] = wg_affine(wg_detach(c->inputs[i]), 1 - 1.0 / 128, 0);
+        wg_set_requires_grad(others[i], true);
+        wanted++;
+    }
+    again.wanted_inputs = others + c->input_count;
+    again.wanted_count = 0;
+    for (int k = 0; k < wanted; k++)
+        again.wanted_inputs[again.wanted_count++] = others[c->wanted[k]];
+    wg_tensor **gradients = again.wanted_inputs + c->wanted_count;
+    if (wg__gradcheck_run(&again) == 0)
+        wg__gradcheck_pull_tensors(&again, &(wg__pull_options){0}, gradients);
+    wg_error_clear();
+}
+
+static void run_on_others(wg__gradcheck *c) {
+    size_t inputs = (size_t)c->input_count, outputs = (size_t)c->output_count;
+    wg_tensor **space = wg__calloc(3 * inputs + outputs + 1, sizeof *space);
+    wg_scope scope;
+    wg_scope_begin(&scope);
+    if (space)
+        run_on(c, space, space + 3 * inputs);
+    wg_scope_end(&scope, NULL);
+    wg__free(space);
+}
+
+/* y = f(x), z = f(other x), and then the gradient of y. */
+static int backward_after_another_run(wg__gradcheck *c, double *gradient) {
+    wg_scope scope;
+    wg_scope_begin(&scope);
+    int status = wg__gradcheck_run(c);
+    if (status == 0)
+        run_on_others(c);
+    if (status == 0)
+        status = wg__gradcheck_pull(c, &(wg__pull_options){0}, gradient);
+    wg_scope_end(&scope, NULL);
+    if (status < 0)
+        return -1;
+    int64_t at = unlike_bits(c->coordinate_count, gradient, c->analytic);
+    return at < 0 ? 0
+                  : tell(c, WG_DIAGNOSIS_STALE, at, gradient[at], c->analytic[at],
+                         "after the function ran on other inputs");
+}
+
+int wg__gradcheck_conduct_before(wg__gradcheck *c) {
+    if (forward_twice(c) < 0)
+        return -1;
+    if (c->wanted_count == 0)
+        return 0;
+    if (first_backward(c) < 0)
+        return -1;
+    double *gradient = wg__alloc((size_t)c->coordinate_count * sizeof *gradient + 1);
+    if (!gradient)
+        return wg__gradcheck_no_memory(c);
+    int status = backward_twice(c, gradient);
+    if (status == 0 && c->order == 1)
+        status = backward_after_another_run(c, gradient);
+    wg__free(gradient);
+    return status;
+}
+
+/* ---- Threads ---- */
+
+int wg__gradcheck_threads(wg__gradcheck *c) {
+    double *gradient = wg__alloc((size_t)c->coordinate_count * sizeof *gradient + 1);
+    int before = wg_threads(), status = gradient ? 0 : -1;
+    for (int threads = 1; threads <= 3 && status == 0; threads++) {
+        wg_set_threads(threads);
+        status = wg__gradcheck_evaluate(c, c->plus);
+        if (status == 0 && unlike_bits(c->all_count, c->plus, c->values) >= 0)
+            status = wg__gradcheck_fail(c, WG_DIAGNOSIS_THREADS, -1,
+                                        "the function at %d threads and at %d", threads, before);
+        if (status < 0 || c->wanted_count == 0)
+            continue;
+        status = wg__gradcheck_gradient(c, &(wg__pull_options){0}, gradient);
+        int64_t at = status < 0 ? -1 : unlike_bits(c->coordinate_count, gradient, c->analytic);
+        if (at >= 0)
+            status = tell(c, WG_DIAGNOSIS_THREADS, at, gradient[at], c->analytic[at],
+                          "at another number of threads");
+    }
+    wg_set_threads(before);
+    wg__free(gradient);
+    return status;
+}
+
+/* ---- After the values agree ---- */
+
+static int each_gradient_alone(wg__gradcheck *c, double *gradient) {
+    for (int w = 0; w < c->wanted_count && c->wanted_count > 1; w++) {
+        if (wg__gradcheck_gradient(c, &(wg__pull_options){.only = w + 1}, gradient) < 0)
+            return -1;
+        int64_t at = wg__gradcheck_unlike(c, wg_tensor_count(c->wanted_inputs[w]), gradient,
+                                          c->analytic + c->wanted_at[w], 1);
+        if (at >= 0)
+            return tell(c, WG_DIAGNOSIS_WANTS_IGNORED, c->wanted_at[w] + at, gradient[at],
+                        c->analytic[c->wanted_at[w] + at], "wanted alone");
+    }
+    return 0;
+}
+
+/* Of several outputs, the gradient of one: the others' cotangents missing, or zeros. */
+static int one_output_alone(wg__gradcheck *c, int k, double *missing, double *zeros) {
+    wg_tensor **weights = wg__calloc((size_t)c->weighted_count + 1, sizeof *weights);
+    wg_scope scope;
+    wg_scope_begin(&scope);
+    int status = weights ? 0 : -1;
+    if (status == 0 && k >= 0)
+        weights[k] = c->weights[k];
+    if (status == 0)
+        status = wg__gradcheck_gradient(c, &(wg__pull_options){.weights = weights}, missing);
+    for (int i = 0; i < c->weighted_count && status == 0; i++)
+        weights[i] = i == k ? c->weights[k] : wg_zeros_like(c->weights[i]);
+    if (status == 0)
+        status = wg__gradcheck_gradient(c, &(wg__pull_options){.weights = weights}, zeros);
+    wg_scope_end(&scope, NULL);
+    wg__free(weights);
+    return status;
+}
+
+/* Asked of no output (k = -1) too: then all gradients are 0. */
+static int zero_and_missing_cotangents(wg__gradcheck *c, double *missing) {
+    double *zeros = wg__alloc((size_t)c->coordinate_count * sizeof *zeros + 1);
+    int status = zeros ? 0 : -1;
+    for (int k = -1; k < (c->weighted_count > 1 ? c->weighted_count : 0) && status == 0; k++) {
+        status = one_output_alone(c, k, missing, zeros);
+        int64_t at =
+            status < 0 ? -1 : wg__gradcheck_unlike(c, c->coordinate_count, zeros, missing, 1);
+        if (at >= 0)
+            status = tell(c, WG_DIAGNOSIS_COTANGENTS, at, zeros[at], missing[at],
+                          "under cotangents of zeros, and under missing ones");
+    }
+    wg__free(zeros);
+    return status;
+}
+
+/* Backward of all outputs, one after the other, as often as is said. */
+static int add_up(wg__gradcheck *c, int times) {
+    for (int t = 0; t < times; t++)
+        for (int k = 0; k < c->weighted_count; k++) {
+            wg_tensor *y = c->outputs[c->weighted[k]];
+            wg_backward_options options = {.cotangent = c->weights[k], .retain_graph = true};
+            if (wg_requires_grad(y) && wg_backward(y, &options) < 0)
+                return wg__gradcheck_fail(c, WG_DIAGNOSIS_BACKWARD_FAILED, -1, "backward failed");
+        }
+    return 0;
+}
+
+static int read_gradients(wg__gradcheck *c, double *gradient) {
+    memset(gradient, 0, (size_t)c->coordinate_count * sizeof *gradient);
+    for (int w = 0; w < c->wanted_count; w++) {
+        wg_tensor *found = wg_gradient(c->wanted_inputs[w]);
+        if (found && wg__read_doubles(found, gradient + c->wanted_at[w]) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+/* Leaves keep the gradients that they had before. */
+static int two_passes_on_leaves(wg__gradcheck *c, double *gradient) {
+    wg_tensor **before = wg__calloc((size_t)c->wanted_count + 1, sizeof *before);
+    if (!before)
+        return -1;
+    for (int w = 0; w < c->wanted_count; w++) {
+        before[w] = c->wanted_inputs[w]->node->gradients[0];
+        c->wanted_inputs[w]->node->gradients[0] = NULL;
+    }
+    wg_scope scope;
+    wg_scope_begin(&scope);
+    int status = wg__gradcheck_run(c);
+    if (status == 0)
+        status = add_up(c, 2);
+    if (status == 0)
+        status = read_gradients(c, gradient);
+    wg_scope_end(&scope, NULL);
+    for (int w = 0; w < c->wanted_count; w++) {
+        wg_zero_grad(c->wanted_inputs[w]);
+        c->wanted_inputs[w]->node->gradients[0] = before[w];
+    }
+    wg__free(before);
+    return status;
+}
+
+static int two_passes_add_up(wg__gradcheck *c, double *gradient) {
+    for (int w = 0; w < c->wanted_count; w++)
+        if (c->wanted_inputs[w]->node->op) /* no leaf: it gathers nothing */
+            return 0;
+    if (two_passes_on_leaves(c, gradient) < 0)
+        return -1;
+    int64_t at = wg__gradcheck_unlike(c, c->coordinate_count, gradient, c->analytic, 2);
+    return at < 0 ? 0
+                  : tell(c, WG_DIAGNOSIS_ACCUMULATION, at, gradient[at], 2 * c->analytic[at],
+                         "after two backward passes");
+}
+
+static int no_tensor_stays(wg__gradcheck *c, double *gradient) {
+    int64_t before = wg_tensors_alive();
+    if (wg__gradcheck_gradient(c, &(wg__pull_options){0}, gradient) < 0)
+        return -1;
+    int64_t more = wg_tensors_alive() - before;
+    return more == 0 ? 0
+                     : wg__gradcheck_fail(c, WG_DIAGNOSIS_ALIVE, -1,
+                                          "a run and its backward leave %lld tensors alive",
+                                          (long long)more);
+}
+
+int wg__gradcheck_conduct_after(wg__gradcheck *c) {
+    if (wg__gradcheck_threads(c) < 0)
+        return -1;
+    double *gradient = wg__alloc((size_t)c->coordinate_count * sizeof *gradient + 1);
+    if (!gradient)
+        return wg__gradcheck_no_memory(c);
+    int status = no_tensor_stays(c, gradient);
+    if (status == 0 && c->wanted_count > 0) {
+        status = each_gradient_alone(c, gradient);
+        if (status == 0)
+            status = zero_and_missing_cotangents(c, gradient);
+        if (status == 0)
+            status = two_passes_add_up(c, gradient);
+    }
+    wg__free(gradient);
+    return status;
 }
 
 /* ---- The same check on other handles ---- */
@@ -83,7 +500,7 @@ static int run_with(wg__gradcheck *c, wg_tensor **inputs, wg_tensor *const *weig
     wg_tensor **wanted = wg__calloc((size_t)c->wanted_count + 1, sizeof *wanted);
     if (!wanted || !r->values || !r->gradients) {
         wg__free(wanted);
-        return wg__gradcheck_fail(c, WG_DIAGNOSIS_FAILED, -1, "the check itself");
+        return wg__gradcheck_no_memory(c);
     }
     for (int w = 0; w < c->wanted_count; w++) {
         wanted[w] = inputs[c->wanted[w]];
@@ -128,15 +545,13 @@ static int inputs_in_layout(wg__gradcheck *c, int l, wg_tensor **inputs, results
     bool any = false;
     for (int i = 0; i < c->input_count; i++) {
         wg_tensor *x = c->inputs[i] ? wg_detach(c->inputs[i]) : NULL;
-        wg_tensor *view = x ? layouts[l].view(x) : NULL;
+        wg_tensor *view = x ? wg__layouts[l].view(x) : NULL;
         any |= view != NULL;
         inputs[i] = view ? view : x;
     }
     if (!any || wg_error_pending())
-        return wg_error_pending()
-                   ? wg__gradcheck_fail(c, WG_DIAGNOSIS_FAILED, -1, "the check itself")
-                   : 0;
-    snprintf(c->report->variant, sizeof c->report->variant, "inputs %s", layouts[l].name);
+        return wg_error_pending() ? wg__gradcheck_no_memory(c) : 0;
+    snprintf(c->report->variant, sizeof c->report->variant, "inputs %s", wg__layouts[l].name);
     c->report->variants++;
     int status = run_with(c, inputs, NULL, r);
     return status < 0 ? -1 : compare_results(c, r, c->values, c->analytic);
@@ -145,15 +560,13 @@ static int inputs_in_layout(wg__gradcheck *c, int l, wg_tensor **inputs, results
 static int cotangents_in_layout(wg__gradcheck *c, int l, wg_tensor **weights, results *r) {
     bool any = false;
     for (int k = 0; k < c->weighted_count; k++) {
-        wg_tensor *view = layouts[l].view(c->weights[k]);
+        wg_tensor *view = wg__layouts[l].view(c->weights[k]);
         any |= view != NULL;
         weights[k] = view ? view : c->weights[k];
     }
     if (!any || c->wanted_count == 0 || wg_error_pending())
-        return wg_error_pending()
-                   ? wg__gradcheck_fail(c, WG_DIAGNOSIS_FAILED, -1, "the check itself")
-                   : 0;
-    snprintf(c->report->variant, sizeof c->report->variant, "cotangents %s", layouts[l].name);
+        return wg_error_pending() ? wg__gradcheck_no_memory(c) : 0;
+    snprintf(c->report->variant, sizeof c->report->variant, "cotangents %s", wg__layouts[l].name);
     c->report->variants++;
     if (wg__gradcheck_gradient(c, &(wg__pull_options){.weights = weights}, r->gradients) < 0)
         return -1;
@@ -230,7 +643,7 @@ int wg__gradcheck_layouts(wg__gradcheck *c) {
     wg_scope scope;
     wg_scope_begin(&scope);
     int status = handles && r.values && r.gradients ? 0 : -1;
-    for (int l = 0; l < LAYOUTS && status == 0; l++) {
+    for (int l = 0; l < WG__LAYOUTS && status == 0; l++) {
         status = inputs_in_layout(c, l, handles, &r);
         if (status == 0)
             status = cotangents_in_layout(c, l, handles, &r);

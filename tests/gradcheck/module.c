@@ -1,5 +1,5 @@
 /* Checking the gradients of modules. */
-#include "gradcheck/module.h"
+#include "gradcheck/gradcheck.h"
 
 #include <math.h>
 #include <string.h>

@@ -6,7 +6,7 @@
 
 #include "data/tokenizer/wordpiece.h"
 #include "objectives/glm_cloze.h"
-#include "gradcheck/module.h"
+#include "gradcheck/gradcheck.h"
 #include "tensor/ops.h"
 #include "tests/support/model_fixture.h"
 #include "tests/support/task_run.h"

@@ -3,7 +3,7 @@
 
 #include <stdio.h>
 
-#include "gradcheck/module.h"
+#include "gradcheck/gradcheck.h"
 #include "nn/init.h"
 #include "tensor/npy.h"
 #include "tensor/ops.h"
