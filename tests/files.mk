@@ -24,6 +24,8 @@ tests_test_autograd_SOURCES = \
 	tests/autograd/backward_limits.c \
 	tests/autograd/functional.c \
 	tests/autograd/hooks.c \
+	tests/autograd/leaves.c \
+	tests/autograd/leaves.h \
 	tests/autograd/post_hooks.c \
 	tests/autograd/transforms.c \
 	$(nil)
@@ -74,6 +76,8 @@ tests_test_gradcheck_SOURCES = \
 	tests/gradcheck/broken.c \
 	tests/gradcheck/gradcheck.c \
 	tests/gradcheck/module.c \
+	tests/gradcheck/sound.c \
+	tests/gradcheck/sound.h \
 	$(nil)
 
 tests_test_io_SOURCES = \
@@ -84,6 +88,8 @@ tests_test_io_SOURCES = \
 	tests/io/log.c \
 	tests/io/shards.c \
 	tests/io/storage_dtype.c \
+	tests/io/toy.c \
+	tests/io/toy.h \
 	tests/io/weights.c \
 	$(nil)
 
@@ -108,6 +114,8 @@ tests_test_nn_SOURCES = \
 	tests/nn/batch_norm.c \
 	tests/nn/decoder_layers.c \
 	tests/nn/init.c \
+	tests/nn/layer_case.c \
+	tests/nn/layer_case.h \
 	tests/nn/layer_forms.c \
 	tests/nn/layers.c \
 	tests/nn/module.c \
@@ -121,6 +129,8 @@ tests_test_objectives_SOURCES = \
 	tests/objectives/glm_fill.c \
 	tests/objectives/language_modeling.c \
 	tests/objectives/t5_pretraining.c \
+	tests/objectives/task_run.c \
+	tests/objectives/task_run.h \
 	tests/objectives/translation.c \
 	$(nil)
 
@@ -137,6 +147,8 @@ tests_test_ops_SOURCES = \
 	tests/ops/norm.c \
 	tests/ops/quantized.c \
 	tests/ops/reduce.c \
+	tests/ops/reference.c \
+	tests/ops/reference.h \
 	tests/ops/reference_activation.c \
 	tests/ops/reference_arrange.c \
 	tests/ops/reference_binary.c \
@@ -178,10 +190,13 @@ tests_test_tensor_SOURCES = \
 	tests/tensor/simd_functions.c \
 	tests/tensor/simd_products.c \
 	tests/tensor/simd_rows.c \
+	tests/tensor/simd_tables.h \
 	tests/tensor/tensor.c \
 	$(nil)
 
 tests_test_train_SOURCES = \
+	tests/train/regression.c \
+	tests/train/regression.h \
 	tests/train/trainer.c \
 	tests/train/trainer_ends.c \
 	tests/train/trainer_options.c \
@@ -192,37 +207,12 @@ testing_sources = \
 	tests/fuzz/weights.h \
 	tests/support/damage.c \
 	tests/support/damage.h \
-	tests/support/files.c \
-	tests/support/files.h \
 	tests/support/fused.c \
 	tests/support/fused.h \
-	tests/support/hdf5_leaks.c \
-	tests/support/hdf5_leaks.h \
-	tests/support/layer_case.c \
-	tests/support/layer_case.h \
-	tests/support/leaves.c \
-	tests/support/leaves.h \
 	tests/support/model_fixture.c \
 	tests/support/model_fixture.h \
-	tests/support/peak.c \
-	tests/support/peak.h \
-	tests/support/reference.c \
-	tests/support/reference.h \
-	tests/support/regression.c \
-	tests/support/regression.h \
-	tests/support/simd_tables.h \
-	tests/support/sound.c \
-	tests/support/sound.h \
-	tests/support/task_run.c \
-	tests/support/task_run.h \
 	tests/support/testing.c \
 	tests/support/testing.h \
-	tests/support/tokens_of.c \
-	tests/support/tokens_of.h \
-	tests/support/toy.c \
-	tests/support/toy.h \
-	tests/support/weights_damage.c \
-	tests/support/weights_damage.h \
 	tests/support/word_corpus.c \
 	tests/support/word_corpus.h \
 	$(nil)
@@ -258,11 +248,6 @@ script_support = \
 	tests/cli/reversed_pairs.sh \
 	tests/cli/tap.sh \
 	tests/fuzz/config.c \
-	tests/fuzz/gguf.c \
-	tests/fuzz/hdf5.c \
-	tests/fuzz/llama2c.c \
-	tests/fuzz/pytorch.c \
 	tests/fuzz/run.sh \
-	tests/fuzz/safetensors.c \
 	tests/fuzz/seeds.py \
 	$(nil)

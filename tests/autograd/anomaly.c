@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "tensor/ops.h"
-#include "tests/support/leaves.h"
+#include "tests/autograd/leaves.h"
 
 /* A caller that can be looked up by name, kept out of line. */
 wg_tensor *take_the_root(wg_tensor *x);

@@ -6,7 +6,7 @@
 
 #include "base/alloc.h"
 #include "tensor/ops.h"
-#include "tests/support/leaves.h"
+#include "tests/autograd/leaves.h"
 
 /* A leaf of one element. */
 static wg_tensor *number(double value) {

@@ -2,7 +2,7 @@
 #include "autograd/functional.h"
 
 #include "tensor/ops.h"
-#include "tests/support/leaves.h"
+#include "tests/autograd/leaves.h"
 
 /* What a hook saw. */
 typedef struct record {

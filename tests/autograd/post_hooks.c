@@ -3,8 +3,8 @@
 #include "autograd/activation_checkpointing.h"
 
 #include "tensor/ops.h"
-#include "tests/support/leaves.h"
-#include "tests/support/peak.h"
+#include "tests/autograd/leaves.h"
+#include "tests/support/testing.h"
 
 /* What a hook saw. */
 typedef struct record {

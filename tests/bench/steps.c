@@ -7,7 +7,7 @@
 #include "base/alloc.h"
 #include "tensor/ops.h"
 #include "tensor/profile.h"
-#include "tests/support/peak.h"
+#include "tests/support/testing.h"
 
 enum { B = 4, T = 32, V = 1000 };
 

@@ -8,7 +8,7 @@
 #include "base/alloc.h"
 #include "tensor/internal.h"
 #include "tests/support/testing.h"
-#include "tests/support/tokens_of.h"
+#include "tests/support/word_corpus.h"
 
 static wg_tokenizer *load_fixture(void) {
     wg_tokenizer *tokenizer = wg_tokenizer_load(fixture("tokenizers/bpe"));

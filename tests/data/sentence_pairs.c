@@ -13,7 +13,6 @@
 #include "io/checkpoint/checkpoint.h"
 #include "base/alloc.h"
 #include "tests/support/damage.h"
-#include "tests/support/peak.h"
 #include "tests/support/testing.h"
 #include "tests/support/word_corpus.h"
 

@@ -8,7 +8,7 @@
 #include "base/alloc.h"
 #include "tensor/internal.h"
 #include "tests/support/testing.h"
-#include "tests/support/tokens_of.h"
+#include "tests/support/word_corpus.h"
 
 static wg_tokenizer *load_fixture(const char *name) {
     char path[256];

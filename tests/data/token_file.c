@@ -14,19 +14,9 @@
 #include "base/alloc.h"
 #include "tensor/random.h"
 #include "tests/support/damage.h"
-#include "tests/support/peak.h"
 #include "tests/support/testing.h"
 
 /* ---- Helpers ---- */
-
-static int files_in(const char *folder) {
-    char command[800], count[32] = "";
-    snprintf(command, sizeof command, "ls -A '%s' | wc -l", folder);
-    FILE *list = popen(command, "r");
-    ck_assert_ptr_nonnull(fgets(count, sizeof count, list));
-    pclose(list);
-    return atoi(count);
-}
 
 static uint64_t step(uint64_t hash, int64_t value) {
     return (hash ^ (uint64_t)value) * UINT64_C(1099511628211);

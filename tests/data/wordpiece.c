@@ -10,7 +10,7 @@
 #include "io/checkpoint/checkpoint.h"
 #include "tensor/internal.h"
 #include "tests/support/testing.h"
-#include "tests/support/tokens_of.h"
+#include "tests/support/word_corpus.h"
 
 /* ---- Helpers ---- */
 

@@ -4,7 +4,7 @@
 #include "data/tokenizer/wordpiece.h"
 #include "base/alloc.h"
 #include "tests/support/testing.h"
-#include "tests/support/tokens_of.h"
+#include "tests/support/word_corpus.h"
 
 /* ---- Training ---- */
 

@@ -1,12 +1,8 @@
-/* Fuzzing of all that reads tokenizers: the first byte picks the reader, the rest is the file. What
- * could be read has to encode and decode, too, and to survive our own JSON.
+/* Fuzzes all readers of tokenizers: the first byte picks the reader, the rest is the file. A
+ * tokenizer that could be read also has to encode and decode, and to survive our own JSON.
  *
- * `make tests/fuzz/fuzz_tokenizer` builds a program that runs the files named to it once each, as
- * make check does with the seeds beside this file. With libFuzzer, in a build with CC=clang:
- *
- *     make tests/fuzz/fuzz_tokenizer CFLAGS='-g -O1 -fsanitize=fuzzer,address,undefined
- * -DWG_LIBFUZZER' tests/fuzz/fuzz_tokenizer -max_total_time=600 FOLDER
- * ../tests/fuzz/seeds/tokenizer */
+ * Without libFuzzer this is a program that reads the files named to it, once each: make check gives
+ * it the seeds (seeds.sh). run.sh fuzzes. */
 #include <jansson.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -85,7 +81,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     if (size < 1)
         return 0;
     int64_t length = (int64_t)size - 1;
-    char *bytes = calloc(size, 1); /* readers of text may count on a NUL behind it */
+    char *bytes = calloc(size, 1); /* readers of text rely on a NUL behind it */
     memcpy(bytes, data + 1, size - 1);
     wg_tokenizer *tokenizer = read_tokenizer(data[0], bytes, length);
     if (tokenizer) {
@@ -93,7 +89,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         wg_error_clear();
         char *json = wg_tokenizer_to_json(tokenizer);
         wg_tokenizer *again = wg_tokenizer_from_json(json);
-        if (!again) /* what was read can be kept */
+        if (!again) /* what was written could not be read */
             abort();
         wg_text_free(json);
         wg_tokenizer_free(again);

@@ -1,12 +1,13 @@
 #!/bin/sh
-# Fuzzes the reader of one format, with clang's libFuzzer and sanitizers.
+# Fuzzes the readers of files, with clang's libFuzzer and sanitizers.
 #
-#   tests/fuzz/run.sh FORMAT|all SECONDS [FOLDER]
+#   tests/fuzz/run.sh build|FORMAT|all SECONDS [FOLDER]
 #
-# FORMAT is safetensors, llama2c, pytorch, gguf, tokenizer, config or hdf5; `all` takes all but the
-# last in turn for so many seconds. (HDF5's own library leaks on damaged files.) FOLDER (default
-# ./fuzz-build) holds the build, the corpora that grow, and what is found: crash-*. A find goes, made
-# small, into tests/fuzz/seeds/FORMAT, which make check reads.
+# FORMAT is safetensors, llama2c, pytorch, gguf, tokenizer, config or hdf5; `all' takes each but hdf5
+# for so many seconds. (HDF5's own library leaks on damaged files.) `build' only configures a build in
+# FOLDER (default ./fuzz-build), which also keeps the corpora that grow and the inputs that failed:
+# crash-*. Reduce such an input and add it to tests/fuzz/seeds/FORMAT, which make check reads.
+# CONFIGURE in the environment holds further arguments for ./configure.
 set -eu
 source=$(cd "$(dirname "$0")/../.." && pwd)
 formats=${1:?which format?}
@@ -15,25 +16,40 @@ folder=${3:-$PWD/fuzz-build}
 test "$formats" != all || formats='safetensors llama2c pytorch gguf tokenizer config'
 mkdir -p "$folder"
 cd "$folder"
-# Kernels, which read no files: clang would take minutes to instrument their vectors.
+# clang takes minutes to instrument the vectors of the kernels, which read no files.
 echo 'src:*/tensor/simd/*' >kernels
 flags="-g -O1 -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=undefined
     -fsanitize-ignorelist=$PWD/kernels -fsanitize-coverage-ignorelist=$PWD/kernels"
 flags=$(echo $flags)
-test -f Makefile || "$source/configure" -q CC=clang CFLAGS="$flags" LDFLAGS='-fsanitize=address,undefined'
+# shellcheck disable=SC2086
+test -f Makefile || "$source/configure" -q CC=clang CFLAGS="$flags" \
+    LDFLAGS='-fsanitize=address,undefined' ${CONFIGURE:-}
+test "$formats" != build || exit 0
 make -s -j2 libwengert_all.la
 
-for format in $formats; do
+# fuzz FORMAT: builds its fuzzer and runs it.
+fuzz() {
+    format=$1
+    leaks=1
     case $format in
     tokenizer) harness="-DWG_LIBFUZZER $source/tests/fuzz/fuzz_tokenizer.c" ;;
     config) harness=$source/tests/fuzz/config.c ;;
-    *) harness="$source/tests/fuzz/weights.c $source/tests/fuzz/$format.c" ;;
+    safetensors | gguf) name=x.$format ;;
+    llama2c) name=x.bin ;;
+    pytorch) name=x.pt ;;
+    hdf5) name=x.h5 leaks=0 ;;
+    *) echo "$0: no format '$format'" >&2 && return 2 ;;
     esac
-    leaks=1
-    test "$format" != hdf5 || leaks=0
+    test -z "${name-}" || harness="-DWG_FUZZ_NAME=\"$name\" $source/tests/fuzz/weights.c"
     mkdir -p "$format"
+    # shellcheck disable=SC2086
     ./libtool --quiet --tag=CC --mode=link clang $flags -fsanitize=fuzzer -std=c11 -D_GNU_SOURCE \
         -I"$source" $harness libwengert_all.la -ljansson -o "fuzz-$format"
     ASAN_OPTIONS=detect_leaks=$leaks nice -n 19 "./fuzz-$format" -max_total_time="$seconds" \
-        -max_len=65536 -timeout=60 -rss_limit_mb=2048 -malloc_limit_mb=1024 -print_final_stats=1 "$format" "$source/tests/fuzz/seeds/$format"
+        -max_len=65536 -timeout=60 -rss_limit_mb=2048 -malloc_limit_mb=1024 -print_final_stats=1 \
+        "$format" "$source/tests/fuzz/seeds/$format"
+}
+
+for format in $formats; do
+    (fuzz "$format")
 done

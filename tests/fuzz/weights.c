@@ -1,4 +1,10 @@
-/* Opens and reads a tensor file of any bytes. */
+/* Fuzzes the readers of tensor files: the bytes are written to a file, which is opened and read
+ * whole. Errors are expected; the sanitizers find the faults. run.sh compiles this file once for
+ * each format, with WG_FUZZ_NAME the name of the file; tests/formats/fuzz_seeds.c reads the seeds
+ * by it.
+ *
+ * In a checkpoint (HDF5) every chunk has a checksum, so most of what is found there is about the
+ * list of tensors; the HDF5 library is not instrumented. */
 #include "tests/fuzz/weights.h"
 
 #include <fcntl.h>
@@ -9,7 +15,7 @@
 #include "io/weights/weights.h"
 #include "formats/published.h"
 
-/* In memory, where there is a place for it; the name stays, the file is written anew. */
+/* The path of the file, in memory where the system has such a folder. */
 static const char *place(const char *name) {
     static char path[256];
     const char *folder = access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp";
@@ -48,7 +54,7 @@ void wg__fuzz_weights(const char *name, const uint8_t *bytes, size_t count) {
         wg_scope_end(&scope, NULL);
     }
     if (!file && !wg_error_pending())
-        abort(); /* a failure without a reason */
+        abort(); /* it failed without an error */
     wg_error_clear();
     if (wg_weights_config(file)) {
         wg__published_free(wg__published_read(wg_weights_config(file), NULL));
@@ -56,3 +62,12 @@ void wg__fuzz_weights(const char *name, const uint8_t *bytes, size_t count) {
     }
     wg_weights_close(file);
 }
+
+#ifdef WG_FUZZ_NAME
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count);
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count) {
+    wg__fuzz_weights(WG_FUZZ_NAME, bytes, count);
+    return 0;
+}
+#endif

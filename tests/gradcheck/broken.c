@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "tensor/ops.h"
-#include "tests/support/sound.h"
+#include "tests/gradcheck/sound.h"
 #include "tests/support/testing.h"
 
 /* ---- Ten broken ops ---- */

@@ -4,7 +4,7 @@
 
 #include "base/alloc.h"
 #include "tensor/ops.h"
-#include "tests/support/sound.h"
+#include "tests/gradcheck/sound.h"
 #include "tests/support/testing.h"
 
 /* ---- Right ops ---- */

@@ -12,8 +12,8 @@
 
 #include "base/alloc.h"
 #include "tensor/ops.h"
-#include "tests/support/files.h"
-#include "tests/support/toy.h"
+#include "tests/support/testing.h"
+#include "tests/io/toy.h"
 
 /* ---- Round trips ---- */
 

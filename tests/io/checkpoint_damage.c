@@ -17,9 +17,9 @@
 #include <hdf5.h>
 
 #include "tensor/ops.h"
-#include "tests/support/files.h"
-#include "tests/support/hdf5_leaks.h"
-#include "tests/support/toy.h"
+#include "tests/support/testing.h"
+#include "tests/support/damage.h"
+#include "tests/io/toy.h"
 
 /* ---- Damage ---- */
 

@@ -4,8 +4,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "tests/support/files.h"
-#include "tests/support/toy.h"
+#include "tests/support/testing.h"
+#include "tests/io/toy.h"
 
 /* The folder has one file, which holds `model`; both are freed. */
 static void assert_alone_and_holds(const char *path, toy *model, toy *other) {

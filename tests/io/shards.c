@@ -7,8 +7,8 @@
 #include <unistd.h>
 
 #include "tensor/ops.h"
-#include "tests/support/files.h"
-#include "tests/support/weights_damage.h"
+#include "tests/support/testing.h"
+#include "tests/support/damage.h"
 
 /* ---- Read ---- */
 

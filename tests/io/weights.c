@@ -12,8 +12,8 @@
 #include "models/llama.h"
 #include "nn/linear.h"
 #include "tensor/ops.h"
-#include "tests/support/files.h"
-#include "tests/support/weights_damage.h"
+#include "tests/support/testing.h"
+#include "tests/support/damage.h"
 
 /* The place of an element. */
 #define WG_INDEX(...) ((int64_t[]){__VA_ARGS__})
@@ -351,7 +351,7 @@ START_TEST(a_changed_byte_in_a_zip_of_torch_is_no_disaster) {
         const char now = (char)(at % 2 ? 0xff : file.data[at] ^ 0x10);
         ck_assert_int_eq(pwrite(descriptor, &now, 1, at), 1);
         if (!reads_whole(path))
-            assert_refused("pytorch", at);
+            assert_file_refused("pytorch", at);
         ck_assert_int_eq(pwrite(descriptor, &file.data[at], 1, at), 1);
     }
     close(descriptor);
@@ -374,7 +374,7 @@ START_TEST(a_changed_byte_is_no_disaster) {
                                                                              : was ^ 0x10);
             ck_assert_int_eq(pwrite(descriptor, &now, 1, at), 1);
             if (!reads_whole(path))
-                assert_refused(written[i].format, at);
+                assert_file_refused(written[i].format, at);
             ck_assert_int_eq(pwrite(descriptor, &was, 1, at), 1);
         }
         close(descriptor);

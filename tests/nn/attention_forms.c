@@ -3,7 +3,7 @@
 
 #include "nn/positions.h"
 #include "tensor/ops.h"
-#include "tests/support/layer_case.h"
+#include "tests/nn/layer_case.h"
 #include "tests/support/testing.h"
 
 /* The sizes of tests/fixtures/layers.py. */

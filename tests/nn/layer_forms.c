@@ -5,7 +5,7 @@
 #include "nn/positions.h"
 #include "nn/linear.h"
 #include "tensor/ops.h"
-#include "tests/support/layer_case.h"
+#include "tests/nn/layer_case.h"
 #include "tests/support/testing.h"
 
 /* The sizes of tests/fixtures/layers.py. */

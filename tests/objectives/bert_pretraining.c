@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "data/tokenizer/wordpiece.h"
-#include "tests/support/task_run.h"
+#include "tests/objectives/task_run.h"
 #include "tests/support/testing.h"
 #include "objectives/bert_pretraining.h"
 

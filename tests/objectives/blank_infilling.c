@@ -6,7 +6,7 @@
 #include <stdio.h>
 
 #include "data/tokenizer/wordpiece.h"
-#include "tests/support/task_run.h"
+#include "tests/objectives/task_run.h"
 #include "tests/support/testing.h"
 
 /* All that a run needs, made anew by each call as a new process would. */

@@ -9,7 +9,7 @@
 #include "gradcheck/gradcheck.h"
 #include "tensor/ops.h"
 #include "tests/support/model_fixture.h"
-#include "tests/support/task_run.h"
+#include "tests/objectives/task_run.h"
 #include "tests/support/testing.h"
 #include "objectives/classification.h"
 

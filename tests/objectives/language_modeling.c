@@ -7,7 +7,7 @@
 #include "data/tokenizer/bpe.h"
 #include "models/gpt.h"
 #include "models/llama.h"
-#include "tests/support/task_run.h"
+#include "tests/objectives/task_run.h"
 #include "tests/support/testing.h"
 #include "objectives/language_modeling.h"
 

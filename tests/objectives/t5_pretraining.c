@@ -7,7 +7,7 @@
 #include "data/tokenizer/characters.h"
 #include "base/alloc.h"
 #include "tensor/ops.h"
-#include "tests/support/task_run.h"
+#include "tests/objectives/task_run.h"
 #include "tests/support/testing.h"
 #include "objectives/t5_pretraining.h"
 

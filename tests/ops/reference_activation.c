@@ -2,7 +2,7 @@
  * cases. */
 #include "tensor/ops.h"
 
-#include "tests/support/reference.h"
+#include "tests/ops/reference.h"
 
 static wg_tensor *leaky_relu(const reference_case *c, wg_tensor *const *in) {
     return wg_leaky_relu(in[0], reference_number(c, "slope"));

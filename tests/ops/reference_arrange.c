@@ -2,7 +2,7 @@
  * tests/fixtures/ops/arrange.py has the cases. */
 #include "tensor/ops.h"
 
-#include "tests/support/reference.h"
+#include "tests/ops/reference.h"
 
 #include <string.h>
 

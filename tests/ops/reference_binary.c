@@ -1,7 +1,7 @@
 /* Arithmetic, comparison and logic against PyTorch: tests/fixtures/ops/binary.py has the cases. */
 #include "tensor/ops.h"
 
-#include "tests/support/reference.h"
+#include "tests/ops/reference.h"
 
 static wg_tensor *affine(const reference_case *c, wg_tensor *const *in) {
     return wg_affine(in[0], reference_number(c, "scale"), reference_number(c, "shift"));

@@ -1,7 +1,7 @@
 /* Casts against PyTorch: tests/fixtures/ops/cast.py has the cases. */
 #include "tensor/ops.h"
 
-#include "tests/support/reference.h"
+#include "tests/ops/reference.h"
 
 static wg_tensor *cast(const reference_case *c, wg_tensor *const *in) {
     return wg_cast(in[0], reference_dtype(c, "dtype"));

@@ -1,7 +1,7 @@
 /* Tensors out of numbers against NumPy: tests/fixtures/ops/create.py has the cases. */
 #include "tensor/ops.h"
 
-#include "tests/support/reference.h"
+#include "tests/ops/reference.h"
 
 static wg_tensor *arange(const reference_case *c, wg_tensor *const *in) {
     (void)in;

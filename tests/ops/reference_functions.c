@@ -2,7 +2,7 @@
  * PyTorch: tests/fixtures/ops/functions.py has the cases. */
 #include "tensor/ops.h"
 
-#include "tests/support/reference.h"
+#include "tests/ops/reference.h"
 
 static wg_tensor *polygamma(const reference_case *c, wg_tensor *const *in) {
     return wg_polygamma((int)reference_integer(c, "n"), in[0]);

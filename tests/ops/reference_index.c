@@ -1,7 +1,7 @@
 /* Choosing by masks and indices against PyTorch: tests/fixtures/ops/index.py has the cases. */
 #include "tensor/ops.h"
 
-#include "tests/support/reference.h"
+#include "tests/ops/reference.h"
 
 static wg_tensor *where(const reference_case *c, wg_tensor *const *in) {
     (void)c;

@@ -1,7 +1,7 @@
 /* Products against PyTorch: tests/fixtures/ops/linear.py has the cases. */
 #include "tensor/ops.h"
 
-#include "tests/support/reference.h"
+#include "tests/ops/reference.h"
 
 static wg_tensor *linear(const reference_case *c, wg_tensor *const *in) {
     (void)c;

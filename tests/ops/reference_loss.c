@@ -1,7 +1,7 @@
 /* Losses against PyTorch: tests/fixtures/ops/loss.py has the cases. */
 #include "tensor/ops.h"
 
-#include "tests/support/reference.h"
+#include "tests/ops/reference.h"
 
 static wg_reduction reduction(const reference_case *c) {
     return (wg_reduction)reference_integer(c, "reduction");

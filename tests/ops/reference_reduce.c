@@ -1,7 +1,7 @@
 /* Reductions against PyTorch and NumPy: tests/fixtures/ops/reduce.py has the cases. */
 #include "tensor/ops.h"
 
-#include "tests/support/reference.h"
+#include "tests/ops/reference.h"
 
 typedef wg_tensor *(*reduction)(wg_tensor *x, int axis_count, const int64_t *axes, bool keepdim);
 

@@ -2,7 +2,7 @@
  * the cases. */
 #include "tensor/ops.h"
 
-#include "tests/support/reference.h"
+#include "tests/ops/reference.h"
 
 static wg_tensor *softmax(const reference_case *c, wg_tensor *const *in) {
     return wg_softmax(in[0], (int)reference_integer(c, "axis"));

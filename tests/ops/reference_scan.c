@@ -1,7 +1,7 @@
 /* Scans against PyTorch: tests/fixtures/ops/scan.py has the cases. */
 #include "tensor/ops.h"
 
-#include "tests/support/reference.h"
+#include "tests/ops/reference.h"
 
 static int axis_of(const reference_case *c) {
     return (int)reference_integer(c, "axis");

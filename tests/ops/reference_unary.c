@@ -1,7 +1,7 @@
 /* Elementwise functions against PyTorch: tests/fixtures/ops/unary.py has the cases. */
 #include "tensor/ops.h"
 
-#include "tests/support/reference.h"
+#include "tests/ops/reference.h"
 
 SUITES {
     static const reference_op table[] = {

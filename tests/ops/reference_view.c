@@ -1,7 +1,7 @@
 /* Views, joins and copies against PyTorch: tests/fixtures/ops/view.py has the cases. */
 #include "tensor/ops.h"
 
-#include "tests/support/reference.h"
+#include "tests/ops/reference.h"
 
 static wg_tensor *reshape(const reference_case *c, wg_tensor *const *in) {
     int64_t shape[REFERENCE_LIST];

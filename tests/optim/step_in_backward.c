@@ -10,7 +10,7 @@
 #include "autograd/activation_checkpointing.h"
 #include "base/alloc.h"
 #include "tensor/ops.h"
-#include "tests/support/peak.h"
+#include "tests/support/testing.h"
 
 static const char *const names[] = {"sgd", "adam", "adamw", "adafactor", "lion", "muon"};
 

@@ -1,11 +1,13 @@
 /* The runner and the assertions that test programs share. */
 #include "tests/support/testing.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <ftw.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -217,4 +219,54 @@ const char *write_text(const char *name, const char *text) {
     const char *path = in_scratch(name);
     write_file(path, text, strlen(text));
     return path;
+}
+
+bytes read_bytes(const char *path) {
+    FILE *stream = fopen(path, "rb");
+    ck_assert_ptr_nonnull(stream);
+    fseek(stream, 0, SEEK_END);
+    bytes file = {.count = (size_t)ftell(stream)};
+    rewind(stream);
+    file.data = malloc(file.count + 1);
+    ck_assert_uint_eq(fread(file.data, 1, file.count, stream), file.count);
+    file.data[file.count] = '\0';
+    fclose(stream);
+    return file;
+}
+
+int files_in(const char *path) {
+    DIR *folder = opendir(path);
+    int count = 0;
+    for (struct dirent *entry; (entry = readdir(folder));)
+        count += strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0;
+    closedir(folder);
+    return count;
+}
+
+/* ---- Memory ---- */
+
+/* The allocator counts the peak of the whole process, so a ballast first raises what is in use to
+ * that peak. */
+memory_peak peak_begin(void) {
+    const wg_alloc_stats now = wg_alloc_get_stats();
+    memory_peak peak;
+    peak.ballast = wg_keep(wg_empty(WG_U8, WG_DIMS(now.peak_bytes - now.live_bytes + 1)));
+    peak.before = wg_alloc_get_stats().live_bytes;
+    return peak;
+}
+
+int64_t peak_end(const memory_peak *peak) {
+    const int64_t bytes = wg_alloc_get_stats().peak_bytes - peak->before;
+    wg_release(peak->ballast);
+    return bytes;
+}
+
+int64_t peak_of_process(void) {
+#if defined __SANITIZE_ADDRESS__
+    return 0;
+#else
+    struct rusage usage;
+    getrusage(RUSAGE_SELF, &usage);
+    return (int64_t)usage.ru_maxrss * 1024;
+#endif
 }

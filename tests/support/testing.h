@@ -6,6 +6,7 @@
 #include <check.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "tensor/easy.h"
 #include "tensor/tensor.h"
@@ -36,8 +37,8 @@ void(add_suite)(const char *name, size_t count, const TTest *const *tests);
 void add_suite_of_range(const char *name, size_t count, const TTest *const *tests, int first,
                         int end, const char *(*name_of)(int thing));
 
-/* The assertions below are called without file and line, which macros put in: a failure names the
- * line of the test. */
+/* ---- Assertions. Macros add the file and the line, so that a failure names the line of the test.
+ * ---- */
 
 /* Fails the test unless an error of that code is pending whose message contains `part`; clears it.
  */
@@ -55,21 +56,52 @@ void assert_close(const char *file, int line, const wg_tensor *x, const wg_tenso
 #define assert_close(x, expected, rtol, atol)                                                      \
     (assert_close)(__FILE__, __LINE__, x, expected, rtol, atol)
 
+/* ---- Files ---- */
+
 /* The path of a file in tests/fixtures; a static buffer. */
 const char *fixture(const char *name);
 
-/* The path of a file in the real data that some machines have ($WENGERT_DATA, else ../shared/data
- * beside the source), or NULL, with a line saying that the test skips, when it is not there. */
+/* The path of a file of the real data that some machines have in $WENGERT_DATA, by default
+ * ../shared/data beside the source. Without the file: NULL, and a line that says what is skipped.
+ */
 const char *real_data(const char *name);
 
-/* A directory for the test's files, made empty; a static buffer. */
+/* A folder for the test's files, which is created empty at the first call and removed after the
+ * test; a static buffer. */
 const char *scratch(void);
 
-/* The path of a file there; one of sixteen static buffers in turn. */
+/* The path of a file in that folder; one of sixteen static buffers in turn. */
 const char *in_scratch(const char *name);
 
-/* Writes a file; a text there, whose path is given as above. */
+/* Writes a file; the second writes a text into that folder and returns its path. */
 void write_file(const char *path, const void *bytes, size_t count);
 const char *write_text(const char *name, const char *text);
+
+/* All bytes of a file, and a NUL behind them; data is freed with free. */
+typedef struct bytes {
+    uint8_t *data;
+    size_t count;
+} bytes;
+
+bytes read_bytes(const char *path);
+
+/* The number of files and folders in a folder. */
+int files_in(const char *path);
+
+/* ---- Memory ---- */
+
+typedef struct memory_peak {
+    wg_tensor *ballast;
+    int64_t before;
+} memory_peak;
+
+/* The most bytes of the library's that were in use between the two calls, beyond those at the
+ * first. */
+memory_peak peak_begin(void);
+int64_t peak_end(const memory_peak *peak);
+
+/* The most bytes that the process has had; 0 under AddressSanitizer, which needs memory of its own.
+ */
+int64_t peak_of_process(void);
 
 #endif

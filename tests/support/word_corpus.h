@@ -31,4 +31,14 @@ void assert_share(int64_t count, int64_t total, double share);
 /* FNV-1a over the elements of i64 and bool tensors, one after the other. */
 uint64_t hash_of_tensors(int count, wg_tensor *const *tensors);
 
+/* ---- Tokenizers ---- */
+
+/* The tokens of a text, joined by blanks, in a static buffer. Fails the test if there is an error.
+ */
+const char *tokens_of(const wg_tokenizer *tokenizer, const char *text,
+                      const wg_encode_options *options);
+
+/* Fails the test unless both have the same tokens, the special ones for the same purposes. */
+void assert_same_tokenizer(const wg_tokenizer *a, const wg_tokenizer *b);
+
 #endif

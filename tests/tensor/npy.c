@@ -16,12 +16,6 @@ static const char *numpy_file(const char *name) {
     return fixture(path);
 }
 
-static const char *scratch_file(const char *name) {
-    static char path[1024];
-    snprintf(path, sizeof(path), "%s/%s", scratch(), name);
-    return path;
-}
-
 /* numbers * scale + shift, of shape (2, 3, 4): what tests/fixtures/npy.py saves. */
 static wg_tensor *numbers(wg_dtype dtype, int64_t scale, int64_t shift) {
     wg_tensor *x = wg_reshape(wg_arange(WG_I64, 0, 24, 1), WG_DIMS(2, 3, 4));
@@ -32,21 +26,6 @@ static void assert_equal(const wg_tensor *x, const wg_tensor *expected) {
     assert_close(x, expected, 0, 0);
 }
 
-static size_t read_bytes(const char *path, char *bytes, size_t size) {
-    FILE *file = fopen(path, "rb");
-    ck_assert_ptr_nonnull(file);
-    size_t count = fread(bytes, 1, size, file);
-    fclose(file);
-    return count;
-}
-
-static void write_bytes(const char *path, const char *bytes, size_t size) {
-    FILE *file = fopen(path, "wb");
-    ck_assert_ptr_nonnull(file);
-    ck_assert_uint_eq(fwrite(bytes, 1, size, file), size);
-    fclose(file);
-}
-
 /* A version 1.0 file of this header and so many zero bytes of elements. */
 static const char *made_file(const char *header, size_t element_bytes) {
     char bytes[1024] = "\x93NUMPY\x01";
@@ -54,8 +33,8 @@ static const char *made_file(const char *header, size_t element_bytes) {
     bytes[8] = (char)(length & 0xff);
     bytes[9] = (char)(length >> 8);
     memcpy(bytes + 10, header, length);
-    const char *path = scratch_file("made.npy");
-    write_bytes(path, bytes, 10 + length + element_bytes);
+    const char *path = in_scratch("made.npy");
+    write_file(path, bytes, 10 + length + element_bytes);
     return path;
 }
 
@@ -122,26 +101,28 @@ START_TEST(what_is_saved_is_the_file_that_numpy_writes) {
     const char *const names[] = {"f32",  "f64",    "i32",    "i64",  "u8",
                                  "bool", "scalar", "vector", "empty"};
     for (size_t i = 0; i < WG_COUNT(names); i++) {
-        char ours[1024], theirs[1024];
-        size_t size = read_bytes(numpy_file(names[i]), theirs, sizeof(theirs));
-        const char *path = scratch_file("saved.npy");
+        const bytes theirs = read_bytes(numpy_file(names[i]));
+        const char *path = in_scratch("saved.npy");
         ck_assert_int_eq(wg_npy_save(wg_npy_load(numpy_file(names[i])), path), 0);
-        ck_assert_uint_eq(read_bytes(path, ours, sizeof(ours)), size);
-        ck_assert_msg(memcmp(ours, theirs, size) == 0, "%s.npy is another", names[i]);
+        const bytes ours = read_bytes(path);
+        ck_assert_uint_eq(ours.count, theirs.count);
+        ck_assert_msg(memcmp(ours.data, theirs.data, ours.count) == 0, "%s.npy differs", names[i]);
+        free(ours.data);
+        free(theirs.data);
     }
 }
 END_TEST
 
 START_TEST(a_view_is_saved_in_row_major_order) {
     wg_tensor *x = wg_slice(wg_transpose(numbers(WG_F32, 1, 0), 0, 2), 1, WG_END, WG_END, -1);
-    const char *path = scratch_file("view.npy");
+    const char *path = in_scratch("view.npy");
     ck_assert_int_eq(wg_npy_save(x, path), 0);
     assert_equal(wg_npy_load(path), x);
 }
 END_TEST
 
 START_TEST(bf16_is_refused) {
-    const char *path = scratch_file("bf16.npy");
+    const char *path = in_scratch("bf16.npy");
     ck_assert_int_eq(wg_npy_save(wg_zeros(WG_BF16, WG_DIMS(2)), path), -1);
     assert_error(WG_ERROR_DTYPE, "bf16");
     ck_assert_int_ne(access(path, F_OK), 0);
@@ -149,7 +130,7 @@ START_TEST(bf16_is_refused) {
 END_TEST
 
 START_TEST(a_save_that_fails_leaves_the_old_file_and_no_other) {
-    const char *path = scratch_file("old");
+    const char *path = in_scratch("old");
     ck_assert_int_eq(mkdir(path, 0777), 0);
     ck_assert_int_eq(wg_npy_save(wg_zeros(WG_F32, WG_DIMS(2)), path), -1);
     assert_error(WG_ERROR_IO, path);
@@ -169,14 +150,14 @@ START_TEST(a_folder_that_is_missing_is_named) {
 END_TEST
 
 START_TEST(a_file_cut_short_anywhere_is_refused) {
-    char bytes[1024];
-    size_t size = read_bytes(numpy_file("f32"), bytes, sizeof(bytes));
-    const char *path = scratch_file("cut.npy");
-    for (size_t kept = 0; kept < size; kept++) {
-        write_bytes(path, bytes, kept);
-        ck_assert_msg(!wg_npy_load(path), "%zu bytes of %zu were accepted", kept, size);
+    const bytes file = read_bytes(numpy_file("f32"));
+    const char *path = in_scratch("cut.npy");
+    for (size_t kept = 0; kept < file.count; kept++) {
+        write_file(path, file.data, kept);
+        ck_assert_msg(!wg_npy_load(path), "%zu bytes of %zu were accepted", kept, file.count);
         assert_error(WG_ERROR_FORMAT, path);
     }
+    free(file.data);
 }
 END_TEST
 
@@ -227,15 +208,15 @@ END_TEST
 
 START_TEST(other_formats_and_lengths_are_refused) {
     char bytes[128] = "\x93NUMPY\x04";
-    const char *path = scratch_file("made.npy");
-    write_bytes(path, bytes, sizeof(bytes));
+    const char *path = in_scratch("made.npy");
+    write_file(path, bytes, sizeof(bytes));
     ck_assert_ptr_null(wg_npy_load(path));
     assert_error(WG_ERROR_FORMAT, "format 4.0");
     memcpy(bytes + 6, "\x02\x00\xff\xff\xff\xff", 6);
-    write_bytes(path, bytes, sizeof(bytes));
+    write_file(path, bytes, sizeof(bytes));
     ck_assert_ptr_null(wg_npy_load(path));
     assert_error(WG_ERROR_FORMAT, "4294967295");
-    write_bytes(path, "PK\x03\x04 an archive", 16);
+    write_file(path, "PK\x03\x04 an archive", 16);
     ck_assert_ptr_null(wg_npy_load(path));
     assert_error(WG_ERROR_FORMAT, "NUMPY");
 }

@@ -1,6 +1,6 @@
 /* The vector kernels of functions, their derivatives and gates: against the math library and plain
  * C in f64, at any length, and independent of where an element stands. */
-#include "tests/support/simd_tables.h"
+#include "tests/tensor/simd_tables.h"
 
 #include <float.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* The vector kernels of products: of rows, of small matrices and of panels, against plain C in f64.
  */
-#include "tests/support/simd_tables.h"
+#include "tests/tensor/simd_tables.h"
 
 static void check_vectors(const wg__simd *simd, wg_dtype dtype) {
     const double scale = -1.5;

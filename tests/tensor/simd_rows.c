@@ -1,6 +1,6 @@
 /* The vector kernels on rows: softmax, normalisation, attention, sums and random words, against
  * plain C in f64. */
-#include "tests/support/simd_tables.h"
+#include "tests/tensor/simd_tables.h"
 
 static void check_softmax_rows(const wg__simd *simd, wg_dtype dtype) {
     array x = normal(dtype, 4), y = {.dtype = dtype};

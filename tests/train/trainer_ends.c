@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "tensor/ops.h"
-#include "tests/support/regression.h"
+#include "tests/train/regression.h"
 
 /* A trainer that goes on from a checkpoint. */
 static wg_trainer *resumed(regression *t, wg_trainer_options options, const char *path) {

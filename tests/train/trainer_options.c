@@ -5,7 +5,7 @@
 
 #include "base/alloc.h"
 #include "tensor/ops.h"
-#include "tests/support/regression.h"
+#include "tests/train/regression.h"
 
 enum { WIDTH = REGRESSION_WIDTH };
 

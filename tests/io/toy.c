@@ -1,5 +1,5 @@
 /* What the tests of checkpoints save: see toy.h. */
-#include "tests/support/toy.h"
+#include "tests/io/toy.h"
 
 #include <stdio.h>
 #include <stdlib.h>

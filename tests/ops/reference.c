@@ -1,5 +1,5 @@
 /* Ops against PyTorch and NumPy, from JSON files. */
-#include "tests/support/reference.h"
+#include "tests/ops/reference.h"
 
 #include <jansson.h>
 #include <math.h>

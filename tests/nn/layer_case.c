@@ -1,5 +1,5 @@
 /* Layers beside PyTorch's and beside central differences: see layer_case.h. */
-#include "tests/support/layer_case.h"
+#include "tests/nn/layer_case.h"
 
 #include <stdio.h>
 

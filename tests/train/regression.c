@@ -1,5 +1,5 @@
 /* The linear regression: see regression.h. */
-#include "tests/support/regression.h"
+#include "tests/train/regression.h"
 
 #include "tensor/ops.h"
 

@@ -1,5 +1,5 @@
 /* Right ops, and what tests of the gradient checker assert. */
-#include "tests/support/sound.h"
+#include "tests/gradcheck/sound.h"
 
 #include <string.h>
 

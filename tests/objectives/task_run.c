@@ -1,5 +1,5 @@
 /* What the tests of tasks share: see task_run.h. */
-#include "tests/support/task_run.h"
+#include "tests/objectives/task_run.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* Tensors of two numbers: see leaves.h. */
-#include "tests/support/leaves.h"
+#include "tests/autograd/leaves.h"
 
 #include "autograd/autograd.h"
 #include "base/alloc.h"

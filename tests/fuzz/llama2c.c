@@ -1,7 +1,0 @@
-/* Fuzzes the reader of llama2c. See weights.h. */
-#include "tests/fuzz/weights.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count) {
-    wg__fuzz_weights("x.bin", bytes, count);
-    return 0;
-}

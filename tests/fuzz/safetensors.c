@@ -1,7 +1,0 @@
-/* Fuzzes the reader of safetensors. See weights.h. */
-#include "tests/fuzz/weights.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count) {
-    wg__fuzz_weights("x.safetensors", bytes, count);
-    return 0;
-}
