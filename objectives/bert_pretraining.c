@@ -171,17 +171,13 @@ int wg_bert_pretraining_evaluate(wg_bert_pretraining *pretraining, wg_metrics *m
 
 static int save(void *context, wg_checkpoint *file) {
     const wg_bert_pretraining *pretraining = context;
-    const wg_data_position position = wg_batches_position(pretraining->batches);
     return wg__task_save(file, wg_bert_config_to_json(&pretraining->model->bert->config),
-                         pretraining->tokenizer, &position, pretraining->fingerprint);
+                         pretraining->tokenizer, pretraining->batches, pretraining->fingerprint);
 }
 
 static int restore(void *context, wg_checkpoint *file) {
     const wg_bert_pretraining *pretraining = context;
-    wg_data_position position;
-    if (wg__task_restore(file, "bert", pretraining->fingerprint, &position) < 0)
-        return -1;
-    return wg_batches_seek(pretraining->batches, &position);
+    return wg_batches_restore(pretraining->batches, file, pretraining->fingerprint);
 }
 
 wg_task wg_bert_pretraining_task(wg_bert_pretraining *pretraining) {

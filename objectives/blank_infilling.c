@@ -157,17 +157,13 @@ int wg_blank_infilling_evaluate(wg_blank_infilling *infilling, wg_metrics *metri
 
 static int save(void *context, wg_checkpoint *file) {
     const wg_blank_infilling *infilling = context;
-    const wg_data_position position = wg_batches_position(infilling->batches);
     return wg__task_save(file, wg_glm_config_to_json(&infilling->model->config),
-                         infilling->tokenizer, &position, infilling->fingerprint);
+                         infilling->tokenizer, infilling->batches, infilling->fingerprint);
 }
 
 static int restore(void *context, wg_checkpoint *file) {
     const wg_blank_infilling *infilling = context;
-    wg_data_position position;
-    if (wg__task_restore(file, WHERE, infilling->fingerprint, &position) < 0)
-        return -1;
-    return wg_batches_seek(infilling->batches, &position);
+    return wg_batches_restore(infilling->batches, file, infilling->fingerprint);
 }
 
 wg_task wg_blank_infilling_task(wg_blank_infilling *infilling) {

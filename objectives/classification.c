@@ -194,19 +194,16 @@ int wg_classification_evaluate(wg_classification *c, wg_metrics *metrics, int64_
 
 static int save(void *context, wg_checkpoint *file) {
     const wg_classification *c = context;
-    const wg_data_position position = wg_batches_position(c->batches);
-    return c->labeller->save(c->labeller, file, &position,
+    return c->labeller->save(c->labeller, file, c->batches,
                              (int64_t)wg_labelled_text_fingerprint(c->training));
 }
 
 static int restore(void *context, wg_checkpoint *file) {
     wg_classification *c = context;
-    wg_data_position position;
-    if (wg__task_restore(file, WHERE, (int64_t)wg_labelled_text_fingerprint(c->training),
-                         &position) < 0 ||
-        (c->labeller->check && c->labeller->check(c->labeller, file) < 0))
+    const int64_t fingerprint = (int64_t)wg_labelled_text_fingerprint(c->training);
+    if (wg_batches_restore(c->batches, file, fingerprint) < 0)
         return -1;
-    return wg_batches_seek(c->batches, &position);
+    return c->labeller->check ? c->labeller->check(c->labeller, file) : 0;
 }
 
 wg_task wg_classification_task(wg_classification *c) {

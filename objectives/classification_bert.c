@@ -25,11 +25,11 @@ static int score(const wg__labeller *labeller, const wg_labelled_text *text, int
     return scores->logits ? 0 : -1;
 }
 
-static int save(const wg__labeller *labeller, wg_checkpoint *file, const wg_data_position *position,
+static int save(const wg__labeller *labeller, wg_checkpoint *file, const wg_batches *batches,
                 int64_t fingerprint) {
     const bert_labeller *b = (const bert_labeller *)labeller;
     return wg__task_save(file, wg_bert_for_sequence_classification_config(b->model), b->tokenizer,
-                         position, fingerprint);
+                         batches, fingerprint);
 }
 
 wg_classification *wg_classification_new(wg_bert_for_sequence_classification *model,

@@ -30,10 +30,10 @@ static int score(const wg__labeller *labeller, const wg_labelled_text *text, int
 
 /* ---- Checkpoints ---- */
 
-static int save(const wg__labeller *labeller, wg_checkpoint *file, const wg_data_position *position,
+static int save(const wg__labeller *labeller, wg_checkpoint *file, const wg_batches *batches,
                 int64_t fingerprint) {
     const cloze_labeller *c = (const cloze_labeller *)labeller;
-    return wg__task_save(file, wg_glm_cloze_config(c->model, c->cloze), c->tokenizer, position,
+    return wg__task_save(file, wg_glm_cloze_config(c->model, c->cloze), c->tokenizer, batches,
                          fingerprint);
 }
 

@@ -22,7 +22,7 @@ struct wg__labeller {
                  const int64_t *examples, wg__scores *scores);
 
     /* Writes all that it takes to use the model, and where the run stands in its data. */
-    int (*save)(const wg__labeller *labeller, wg_checkpoint *file, const wg_data_position *position,
+    int (*save)(const wg__labeller *labeller, wg_checkpoint *file, const wg_batches *batches,
                 int64_t fingerprint);
 
     /* -1 with an error if a run of that file cannot go on with this one; NULL: it can. */

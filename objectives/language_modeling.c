@@ -186,18 +186,14 @@ int wg_language_modeling_evaluate(wg_language_modeling *modeling, wg_metrics *me
 
 static int save(void *context, wg_checkpoint *file) {
     const wg_language_modeling *modeling = context;
-    const wg_data_position position = wg_batches_position(modeling->batches);
     return wg__task_save(file, modeling->model.config(modeling->model.model), modeling->tokenizer,
-                         &position, wg_dataset_fingerprint(modeling->training));
+                         modeling->batches, wg_dataset_fingerprint(modeling->training));
 }
 
 static int restore(void *context, wg_checkpoint *file) {
     const wg_language_modeling *modeling = context;
     const int64_t fingerprint = wg_dataset_fingerprint(modeling->training);
-    wg_data_position position;
-    if (wg__task_restore(file, WHERE, fingerprint, &position) < 0)
-        return -1;
-    return wg_batches_seek(modeling->batches, &position);
+    return wg_batches_restore(modeling->batches, file, fingerprint);
 }
 
 wg_task wg_language_modeling_task(wg_language_modeling *modeling) {

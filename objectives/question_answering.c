@@ -245,17 +245,13 @@ int wg_question_answering_evaluate(wg_question_answering *a, wg_metrics *metrics
 
 static int save(void *context, wg_checkpoint *file) {
     const wg_question_answering *a = context;
-    const wg_data_position position = wg_batches_position(a->batches);
     return wg__task_save(file, wg_bert_for_question_answering_config(a->model), a->tokenizer,
-                         &position, (int64_t)wg_squad_fingerprint(a->training));
+                         a->batches, (int64_t)wg_squad_fingerprint(a->training));
 }
 
 static int restore(void *context, wg_checkpoint *file) {
     wg_question_answering *a = context;
-    wg_data_position position;
-    if (wg__task_restore(file, WHERE, (int64_t)wg_squad_fingerprint(a->training), &position) < 0)
-        return -1;
-    return wg_batches_seek(a->batches, &position);
+    return wg_batches_restore(a->batches, file, (int64_t)wg_squad_fingerprint(a->training));
 }
 
 wg_task wg_question_answering_task(wg_question_answering *a) {

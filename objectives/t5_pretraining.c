@@ -173,17 +173,13 @@ int wg_t5_pretraining_evaluate(wg_t5_pretraining *pretraining, wg_metrics *metri
 
 static int save(void *context, wg_checkpoint *file) {
     const wg_t5_pretraining *p = context;
-    const wg_data_position position = wg_batches_position(p->batches);
-    return wg__task_save(file, wg_t5_config_to_json(&p->model->config), p->tokenizer, &position,
+    return wg__task_save(file, wg_t5_config_to_json(&p->model->config), p->tokenizer, p->batches,
                          wg_dataset_fingerprint(p->training));
 }
 
 static int restore(void *context, wg_checkpoint *file) {
     const wg_t5_pretraining *p = context;
-    wg_data_position position;
-    if (wg__task_restore(file, WHERE, wg_dataset_fingerprint(p->training), &position) < 0)
-        return -1;
-    return wg_batches_seek(p->batches, &position);
+    return wg_batches_restore(p->batches, file, wg_dataset_fingerprint(p->training));
 }
 
 wg_task wg_t5_pretraining_task(wg_t5_pretraining *pretraining) {

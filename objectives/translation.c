@@ -294,17 +294,13 @@ int wg_translation_score(wg_translation *translation, const wg_translation_scori
 
 static int save(void *context, wg_checkpoint *file) {
     const wg_translation *t = context;
-    const wg_data_position position = wg_batches_position(t->batches);
     return wg__task_save(file, wg_transformer_config_to_json(&t->model->config), t->tokenizer,
-                         &position, t->fingerprint);
+                         t->batches, t->fingerprint);
 }
 
 static int restore(void *context, wg_checkpoint *file) {
     wg_translation *t = context;
-    wg_data_position position;
-    if (wg__task_restore(file, WHERE, t->fingerprint, &position) < 0)
-        return -1;
-    return wg_batches_seek(t->batches, &position);
+    return wg_batches_restore(t->batches, file, t->fingerprint);
 }
 
 wg_task wg_translation_task(wg_translation *translation) {

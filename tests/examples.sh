@@ -36,6 +36,11 @@ fault() {
     examples/autodiff)
         diff "$source/tests/fixtures/autodiff.out" out
         ;;
+    examples/images)
+        grep -q '^resumed: the same bits$' out || echo 'a resumed run has other bits'
+        share=$(sed -n 's/^right: \([0-9]*\).*/\1/p' out)
+        test "${share:-0}" -ge 90 || echo "only ${share:-no} % of the pictures are told"
+        ;;
     examples/line)
         diff "$source/tests/fixtures/line.out" out
         ;;

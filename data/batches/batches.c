@@ -155,6 +155,36 @@ int64_t wg_batches_examples(const wg_batches *batches) {
     return batches ? batches->count : 0;
 }
 
+/* ---- In checkpoints ---- */
+
+#define SEED "/train/data/seed"
+#define EPOCH "/train/data/epoch"
+#define NEXT "/train/data/next"
+#define FINGERPRINT "/train/data/fingerprint"
+
+int wg_batches_save(const wg_batches *batches, wg_checkpoint *file, int64_t fingerprint) {
+    const wg_data_position position = wg_batches_position(batches);
+    if (wg_checkpoint_put_integer(file, SEED, (int64_t)position.seed) < 0 ||
+        wg_checkpoint_put_integer(file, EPOCH, position.epoch) < 0 ||
+        wg_checkpoint_put_integer(file, NEXT, position.next) < 0)
+        return -1;
+    return wg_checkpoint_put_integer(file, FINGERPRINT, fingerprint);
+}
+
+int wg_batches_restore(wg_batches *batches, wg_checkpoint *file, int64_t fingerprint) {
+    int64_t seed, epoch, next, saved;
+    if (wg_checkpoint_get_integer(file, SEED, &seed) < 0 ||
+        wg_checkpoint_get_integer(file, EPOCH, &epoch) < 0 ||
+        wg_checkpoint_get_integer(file, NEXT, &next) < 0 ||
+        wg_checkpoint_get_integer(file, FINGERPRINT, &saved) < 0)
+        return -1;
+    if (saved != fingerprint)
+        return wg_fail(WG_ERROR_STATE, WHERE,
+                       "the corpus or its tokens are not those that the run was begun with");
+    return wg_batches_seek(
+        batches, &(wg_data_position){.seed = (uint64_t)seed, .epoch = epoch, .next = next});
+}
+
 /* ---- Batches ---- */
 
 /* Takes the next `count` examples, over the ends of epochs. */

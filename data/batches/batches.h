@@ -21,6 +21,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "../../io/checkpoint/checkpoint.h"
 #include "../../tensor/random.h"
 
 WG_BEGIN_DECLS
@@ -111,6 +112,12 @@ WG_API int64_t wg_batches_examples(const wg_batches *batches);
  * nothing. [ARGUMENT for a position that no run of these examples has] */
 WG_API wg_data_position wg_batches_position(const wg_batches *batches);
 WG_API int wg_batches_seek(wg_batches *batches, const wg_data_position *position);
+
+/* Keeps the position in a checkpoint, below /train/data, and goes back to it; for wg_task. The
+ * fingerprint is a number that identifies the data. [STATE for other data than were saved; as
+ * wg_batches_seek and checkpoints] */
+WG_API int wg_batches_save(const wg_batches *batches, wg_checkpoint *file, int64_t fingerprint);
+WG_API int wg_batches_restore(wg_batches *batches, wg_checkpoint *file, int64_t fingerprint);
 
 WG_END_DECLS
 
