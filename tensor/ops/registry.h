@@ -1,5 +1,4 @@
-/* The tables of built-in ops, in the order of ops.h. Each table stands at the foot of its file.
- */
+/* The tables of built-in ops, in the order of ops.h. Each table stands at the foot of its file. */
 #ifndef WG_TENSOR_OPS_REGISTRY_H
 #define WG_TENSOR_OPS_REGISTRY_H
 

@@ -15,7 +15,7 @@ int wg__infer_float(wg_call *call) {
     return wg__infer_like(call);
 }
 
-/* Says which axis, counted from the end as broadcasting does, is the first that does not fit. */
+/* Fails with the first axis, counted from the end, whose sizes do not broadcast. */
 static int fail_broadcast(const wg_call *call, const wg_spec *a, const wg_spec *b) {
     for (int i = 1; i <= a->ndim && i <= b->ndim; i++) {
         const int64_t m = a->shape[a->ndim - i], n = b->shape[b->ndim - i];
@@ -65,7 +65,7 @@ wg_tensor *wg__as_float(wg_tensor *x) {
     return x == NULL || wg_dtype_is_float(x->spec.dtype) ? x : wg_cast(x, WG_F32);
 }
 
-/* Where there are casts, scopes of their own let them go at once. */
+/* If operands are cast, a scope frees the casts at once. */
 
 wg_tensor *wg__apply_float(const wg_op *op, wg_tensor *x, const void *options) {
     if (!x || wg_dtype_is_float(x->spec.dtype))

@@ -12,7 +12,7 @@
 /* Output 0 has the dtype and shape of input 0. */
 int wg__infer_like(wg_call *call);
 
-/* The same for an op that computes on floats only; DTYPE for others. */
+/* wg__infer_like for an op on floats only; -1 with DTYPE for other dtypes. */
 int wg__infer_float(wg_call *call);
 
 /* Output 0 has the broadcast shape of the inputs from `first` on, and that dtype; -1 with SHAPE. */
@@ -21,8 +21,8 @@ int wg__infer_broadcast(wg_call *call, int first, wg_dtype dtype);
 /* -1 with DTYPE unless the inputs i and j have one dtype. */
 int wg__check_same_dtype(const wg_call *call, int i, int j);
 
-/* Casts the tensor of lower dtype to that of the other. False when one of them is or becomes NULL.
- */
+/* Casts the tensor of lower dtype to that of the other. False when one of them is or becomes
+ * NULL. */
 bool wg__promote(wg_tensor **a, wg_tensor **b);
 
 /* x itself if it is of a floating dtype, else x in f32. NULL gives NULL. */
@@ -31,8 +31,8 @@ wg_tensor *wg__as_float(wg_tensor *x);
 /* Runs an op of one operand, cast to f32 unless it is of a floating dtype. */
 wg_tensor *wg__apply_float(const wg_op *op, wg_tensor *x, const void *options);
 
-/* Runs an op of two operands, cast to their common dtype; with `floating`, to f32 at least if that
- * is none. */
+/* Runs an op of two operands, cast to their common dtype; with `floating`, to f32 if that is no
+ * floating dtype. */
 wg_tensor *wg__apply_two(const wg_op *op, wg_tensor *a, wg_tensor *b, bool floating);
 
 /* -1 with DTYPE unless input 0 is f32 or f64, for which there are kernels. */
@@ -42,7 +42,8 @@ int wg__check_kernel_dtype(const wg_call *call);
  * False when the first is or one becomes NULL. */
 bool wg__promote_all(int count, wg_tensor **tensors);
 
-/* x as its kernels take it: bf16 is cast to f32, and results are cast back by the second. */
+/* Casts around kernels that have no bf16: wg__widen casts bf16 to f32, and wg__narrow casts a
+ * result back if `dtype` is bf16. */
 wg_tensor *wg__widen(wg_tensor *x);
 wg_tensor *wg__narrow(wg_tensor *result, wg_dtype dtype);
 
@@ -52,22 +53,20 @@ static inline bool wg__wants(const wg_call *call, int input) {
     return (call->wants >> input & 1) != 0;
 }
 
-/* g summed over the axes that broadcasting gave input i: a gradient of that input's shape. */
+/* g summed over the axes along which input i was broadcast: a gradient of that input's shape. */
 wg_tensor *wg__sum_like(wg_tensor *g, const wg_call *call, int i);
 
 /* What a vjp returns: -1 if one of its ops has failed. (Backward never starts with an error
  * pending.) */
 int wg__vjp_status(void);
 
-/* ---- Derivatives of elementwise ops, where the Jacobian of the output by each operand is diagonal
- * ---- */
+/* ---- Derivatives of elementwise ops, whose Jacobian by each operand is diagonal ---- */
 
-/* The jvp of an op that takes the elements of input 0 to those of the output one by one: as its
- * Jacobian is its own transpose, this is the vjp. */
+/* The jvp of an elementwise op of one input: its Jacobian is diagonal, so this calls the vjp. */
 int wg__jvp_diagonal(wg_call *call, wg_tensor *const *tangents, wg_tensor **output_tangents);
 
 /* For an op on operands that broadcast: `direction` times the derivative of the output by input i.
- * direction, and what is returned, broadcast to the shape of the output. */
+ * `direction` and the result broadcast to the shape of the output. */
 typedef wg_tensor *(*wg__partial)(wg_call *call, int i, wg_tensor *direction);
 
 int wg__vjp_by_partials(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients,
@@ -142,7 +141,7 @@ int wg__bench_one(wg_generator *generator, wg_sample *sample);
 int wg__bench_two(wg_generator *generator, wg_sample *sample);
 int wg__bench_three(wg_generator *generator, wg_sample *sample);
 
-/* What wg_op.sample returns for a sample of `count` inputs: -1 if one could not be made. */
+/* Sets input_count and returns what wg_op.sample returns: 1, or -1 if an input is NULL. */
 int wg__sample_status(wg_sample *sample, int count);
 
 #endif

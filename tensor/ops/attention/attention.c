@@ -262,7 +262,7 @@ wg_tensor *wg_attention(wg_tensor *q, wg_tensor *k, wg_tensor *v, wg_tensor *mas
 
 /* ==== The step ==== */
 
-/* ---- What the step can take ---- */
+/* ---- What the step supports ---- */
 
 static bool is_plain(const wg_tensor *x, wg_dtype dtype) {
     return x && x->spec.dtype == dtype && !x->node && !x->tangents;
@@ -321,15 +321,15 @@ bool wg__attention_step_suits(const wg__attention_step *step, int64_t seen) {
            mask_suits(step, seen) && step->options.dropout >= 0 && step->options.dropout < 1;
 }
 
-/* ---- What is new goes to its place ---- */
+/* ---- Storing the new keys and values ---- */
 
 typedef struct step_job {
     const wg__attention_step *step;
-    wg__rotation rotation; /* no pairs: nothing is turned */
+    wg__rotation rotation; /* no pairs: nothing is rotated */
     int64_t size, positions, seen;
     int64_t table_strides[2]; /* of a sequence, and of a position */
     wg_tensor *keys, *values;
-    char *turned; /* (B, T, H D), where queries are turned */
+    char *rotated; /* (B, T, H D), the rotated queries */
 } step_job;
 
 static char *row_at(const wg_tensor *x, int64_t size, int64_t b, int64_t t) {
@@ -342,7 +342,7 @@ static char *place_in(const wg_tensor *room, const step_job *j, int64_t b, int64
                j->size;
 }
 
-static void turn(const step_job *j, int64_t b, int64_t t, const char *from, char *to) {
+static void rotate_row(const step_job *j, int64_t b, int64_t t, const char *from, char *to) {
     const int64_t table = (b * j->table_strides[0] + t * j->table_strides[1]) * j->size;
     wg__rotate_row(&j->rotation, from, (char *)wg__tensor_address(j->step->cos) + table,
                    (char *)wg__tensor_address(j->step->sin) + table, to);
@@ -353,17 +353,17 @@ static void place_position(const step_job *j, int64_t b, int64_t t) {
     const int64_t bytes = j->rotation.width * j->size;
     const char *q = row_at(step->q, j->size, b, t), *k = row_at(step->k, j->size, b, t),
                *v = row_at(step->v, j->size, b, t);
-    char *turned = j->turned + (b * j->positions + t) * step->heads * bytes;
+    char *rotated = j->rotated + (b * j->positions + t) * step->heads * bytes;
     for (int64_t h = 0; h < step->key_heads; h++) {
         char *key = place_in(j->keys, j, b, h, t);
         memcpy(place_in(j->values, j, b, h, t), v + h * bytes, (size_t)bytes);
         if (step->cos)
-            turn(j, b, t, k + h * bytes, key);
+            rotate_row(j, b, t, k + h * bytes, key);
         else
             memcpy(key, k + h * bytes, (size_t)bytes);
     }
     for (int64_t h = 0; step->cos && h < step->heads; h++)
-        turn(j, b, t, q + h * bytes, turned + h * bytes);
+        rotate_row(j, b, t, q + h * bytes, rotated + h * bytes);
 }
 
 static void place_positions(int64_t begin, int64_t end, void *context) {
@@ -423,7 +423,7 @@ static int attend(const step_job *j, wg_tensor *out) {
                         .out = side_by_side(out, j->size, width)};
     if (step->cos) {
         at.q = at.out;
-        at.q.data = j->turned;
+        at.q.data = j->rotated;
     }
     if (at.options.scale == 0)
         at.options.scale = 1 / sqrt((double)width);
@@ -439,14 +439,14 @@ static int run_step(step_job *j, wg_tensor *out) {
     const wg_spec *q = &j->step->q->spec;
     const int64_t bytes = wg__spec_count(q) * j->size, width = j->rotation.width,
                   numbers = (j->step->heads + 2 * j->step->key_heads) * width;
-    j->turned = j->step->cos ? wg__alloc((size_t)bytes) : NULL;
-    if (j->step->cos && !j->turned)
+    j->rotated = j->step->cos ? wg__alloc((size_t)bytes) : NULL;
+    if (j->step->cos && !j->rotated)
         return -1;
     wg__parallel_for(q->shape[0] * j->positions, 1 + WG__GRAIN / numbers, place_positions, j);
     wg_tensor_touch(j->keys);
     wg_tensor_touch(j->values);
     const int status = attend(j, out);
-    wg__free(j->turned);
+    wg__free(j->rotated);
     return status;
 }
 

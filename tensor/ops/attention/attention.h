@@ -25,7 +25,8 @@ typedef struct wg__attention {
     char *log_sums;          /* (B, H, Tq), log sum e^s; NULL: not wanted */
 } wg__attention;
 
-/* Writes out and log_sums; and, of log_sums and out's cotangent, dq, dk and dv. -1 with [MEMORY] */
+/* Forward writes out and log_sums; backward reads log_sums and the cotangent in out, and writes dq,
+ * dk and dv. -1 with MEMORY. */
 int wg__attention_run(const wg__attention *attention);
 int wg__attention_differentiate(const wg__attention *attention);
 
@@ -41,7 +42,7 @@ typedef struct wg__rotation {
     int64_t pairs, width; /* P, and D of a row: what is beyond 2 P stays */
 } wg__rotation;
 
-/* y = x turned by a row of each table; x and y are (D) and do not overlap, cos and sin (P). */
+/* y = x rotated by a row of each table. x and y are (D) and do not overlap; cos and sin are (P). */
 void wg__rotate_row(const wg__rotation *rotation, const void *x, const void *cos, const void *sin,
                     void *y);
 
@@ -57,19 +58,19 @@ void wg__rotate_row(const wg__rotation *rotation, const void *x, const void *cos
 typedef struct wg__attention_step {
     wg_tensor *q, *k, *v; /* (B, T, H D) and twice (B, T, Hkv D), as projections give them */
     int64_t heads, key_heads;
-    wg_tensor *cos, *sin; /* (T, P) or (B, 1, T, P); NULL: nothing is turned */
+    wg_tensor *cos, *sin; /* (T, P) or (B, 1, T, P); NULL: nothing is rotated */
     wg_rotary_pairing pairing;
     wg_tensor *mask;              /* as wg_attention's, of seen + T keys; NULL: all may be seen */
     wg_attention_options options; /* a scale of 0 is 1/sqrt(D) */
 } wg__attention_step;
 
-/* True of what the step can take: f32 or f64 without gradients or tangents, tables of one of the
- * two shapes, a mask that broadcasts. Else, and for what is wrong with it, there are the ops. */
+/* Whether the step supports these operands: f32 or f64 without gradients or tangents, tables of one
+ * of the two shapes, a mask that broadcasts. If not, use the ops, which report errors. */
 bool wg__attention_step_suits(const wg__attention_step *step, int64_t seen);
 
-/* Writes k, turned, and v to `keys` and `values`, contiguous (B, Hkv, capacity, D) of their dtype
- * with room for T after `seen`, and gives the attention of q, turned, to all seen + T: (B, T, H D).
- * [scope; MEMORY] */
+/* Rotates k and writes it and v to `keys` and `values`, contiguous (B, Hkv, capacity, D) of their
+ * dtype with room for T after `seen`. Returns the attention of the rotated q to all seen + T
+ * positions: (B, T, H D). [scope; MEMORY] */
 wg_tensor *wg__attention_step_run(const wg__attention_step *step, wg_tensor *keys,
                                   wg_tensor *values, int64_t seen);
 

@@ -12,7 +12,7 @@
  *     halves      | a0 a1 .. | b0 b1 .. | rest |      GPT-NeoX, LLaMA as published by Hugging Face
  *     adjacent    | a0 b0 a1 b1 ..      | rest |      the paper, LLaMA as published by Meta
  *
- * dx = g turned back, that is rotary of g with -sin. ---- */
+ * dx = g rotated back, which is rotary of g with -sin. ---- */
 
 enum { X, COS, SIN };
 
@@ -180,7 +180,7 @@ static wg_tensor *rotate(wg_tensor *x, wg_tensor *cos, wg_tensor *sin, const voi
     return wg_apply_one(&rotary, 3, (wg_tensor *[]){x, cos, sin}, options);
 }
 
-/* bf16 is turned in f32. */
+/* bf16 is rotated in f32. */
 wg_tensor *wg_rotary(wg_tensor *x, wg_tensor *cos, wg_tensor *sin, wg_rotary_pairing pairing) {
     const rotary_options options = {pairing};
     wg_scope scope;

@@ -7,12 +7,12 @@
  *              +-------------+   in place, and give the tile's output by another product.
  *
  * A head's keys and values are packed once, and what a tile takes stays in the nearest caches, so
- * these products are the kernels of tensor/simd/panels.h alone: heads are too narrow for a general
- * product to pay for its way to one. Few queries take the keys of several heads as they lie.
+ * the products call the panel kernels of tensor/simd directly: heads are too narrow for a general
+ * GEMM to pay off. A few queries use the keys of several heads without packing them.
  *
- * Only log sum e^s of each query's scores is saved; backward computes the weights anew, drops the
- * same ones again, and needs a second tile, for their gradient. Keys that a mask hides from all
- * queries of a tile are left out. */
+ * Only log sum e^s of each query's scores is saved. Backward recomputes the weights, drops the same
+ * ones, and uses a second tile for their gradient. Keys that a mask hides from all queries of a
+ * tile are skipped. */
 #include "base/internal.h"
 #include "tensor/iter.h"
 #include "tensor/ops/attention/attention.h"
@@ -104,14 +104,17 @@ static void set_log_sum(const wg__attention *at, int64_t query, double value) {
 
 enum { TILE_ROWS = 64, TILE_ELEMENTS = 65536, LEAST_TILE_ROWS = 16 };
 
-/* Queries that are worth packing keys for. Fewer take several heads at once instead, unless
- * backward is to come: it computes weights anew, which add up to 1 if it has scores bit for bit. */
+/* Keys are packed from this many queries on. Fewer queries handle several heads at once instead,
+ * unless backward will follow: it recomputes the weights, which sum to 1 only if its scores have
+ * the same bits. */
 enum { LEAST_PACKED = 8 };
 
-/* Tasks that keep threads busy to the end, where there are no more heads than that. */
+/* With fewer heads than this, heads are split into about so many tasks, to keep all threads
+ * busy. */
 enum { TASKS = 32 };
 
-/* Of all workspaces together, in bytes, so that a text that grows by a token asks for no more. */
+/* Bytes of all workspaces together, at least, so that a text that grows by a token needs no larger
+ * allocation. */
 enum { LEAST_WORKSPACE = 1 << 16 };
 
 enum { CACHE_LINE = 64 };
@@ -182,7 +185,7 @@ static bool has_dense_rows(const wg__attention *at) {
     return at->q.column_stride == 1 && at->k.column_stride == 1 && at->v.column_stride == 1;
 }
 
-/* Heads that a task of few queries takes at once: as many as can be, and all threads busy. */
+/* Heads that a task of few queries handles at once: as many as keep all threads busy. */
 static int64_t heads_together(const wg__attention *at) {
     const int64_t share = wg__ceil_divide(at->batch * at->query_heads, wg_threads());
     const int64_t tasks = wg__ceil_divide(share, WG__HEADS_AT_ONCE);
@@ -215,8 +218,8 @@ static void work(int64_t begin, int64_t end, void *context) {
     }
 }
 
-/* Tells the products of a run: so many, each of all queries by all keys, seen or not, as is the
- * custom in counting what attention computes. Scores that are computed again do not count. */
+/* Counts the flops of a run: each product is of all queries by all keys, masked or not, as is usual
+ * for attention. Recomputed scores do not count. */
 static void count_products(const wg__attention *at, int products, double before) {
     wg__product_flops = before + 2.0 * products * (double)(at->batch * at->query_heads) *
                                      (double)at->queries * (double)at->keys * (double)at->width;
@@ -269,8 +272,8 @@ static int64_t keys_seen(const wg__attention *at, const tile *t, int64_t i) {
     return wg__smaller(keys_before_mask(at, i), t->keys);
 }
 
-/* What the mask adds to the scores of query i and what dropout multiplies its weights by; NULL for
- * nothing. What all rows of a tile share is read with the first of them. */
+/* What the mask adds to the scores of query i, and the factors of dropout; NULL for nothing. A mask
+ * that all rows of a tile share is read once, with the first row. */
 typedef struct factors {
     char *bias, *keep;
 } factors;
@@ -295,7 +298,7 @@ static char *row_of_tile(const job *job, char *rows, int64_t r) {
     return rows + r * job->key_stride * job->at->size;
 }
 
-/* Weights of keys that a row of a tile does not see, where others do. */
+/* Zeroes the weights of keys that this row of a tile does not see. */
 static void zero_tail(const job *job, const tile *t, char *row, int64_t seen) {
     const int64_t size = job->at->size;
     memset(row + seen * size, 0, (size_t)((t->keys - seen) * size));
@@ -356,7 +359,8 @@ static wg__matrix tile_matrix(const job *job, char *data) {
 
 /* ---- Forward ---- */
 
-/* The scores of a tile become weights, which are yet to be multiplied by inverse_sums. */
+/* Turns the scores of a tile into weights that are not normalized yet: inverse_sums are their
+ * factors. */
 static void weigh(const job *job, const tile *t, const workspace *w, double *inverse_sums) {
     const wg__attention *at = job->at;
     for (int64_t r = 0; r < t->rows; r++) {
@@ -390,7 +394,7 @@ static void forward_tile(const job *job, const tile *t, const workspace *w) {
     write_output(job, t, w->rows, job->width, inverse_sums);
 }
 
-/* One query of heads first..first + count, by keys and values as they lie. */
+/* One query of heads first..first + count, with keys and values that are not packed. */
 static void forward_heads(const job *job, int64_t b, int64_t first, int count, int64_t query,
                           const workspace *w) {
     const wg__attention *at = job->at;

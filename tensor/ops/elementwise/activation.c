@@ -25,7 +25,7 @@ static wg_tensor *limit(const wg_call *call, double value) {
     return wg_scalar(call->input_specs[0].dtype == WG_F64 ? WG_F64 : WG_F32, value);
 }
 
-/* Multiples of 5/4, on both sides of kinks at 0, 3 and -3, and away from the latter. */
+/* Values on both sides of the kinks at 0, 3 and -3, and away from the latter. */
 static wg_tensor *sample_steps(wg_generator *generator, int ndim, const int64_t *shape) {
     return wg_mul_scalar(wg__sample_distinct(generator, ndim, shape), 5);
 }
@@ -106,8 +106,8 @@ wg_tensor *wg_leaky_relu(wg_tensor *x, double slope) {
     return wg__apply_float(&leaky_relu, x, &(leaky_relu_options){slope});
 }
 
-/* ---- elu: y = x above 0, alpha (e^x - 1) below.   dx = g, g alpha e^x. Kink at 0: alpha.
- * (Clevert et al. 2016, eq. 15.) ---- */
+/* ---- elu: y = x above 0, alpha (e^x - 1) below.
+ * dx = g, g alpha e^x. Kink at 0: alpha.   (Clevert et al. 2016, eq. 15.) ---- */
 
 typedef struct elu_options {
     double alpha;
@@ -126,7 +126,7 @@ static int elu_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **grad
                           cotangents[0], gradients);
 }
 
-/* Where x is above 0, 0 takes its place: the derivative of e^x could be infinite. */
+/* Where x is above 0, 0 replaces it in e^x, whose derivative could be infinite. */
 static int elu_decompose(wg_call *call) {
     wg_tensor *x = call->inputs[0], *above = wg_gt(x, limit(call, 0));
     wg_tensor *below = wg_mul_scalar(wg_expm1(wg_masked_fill(x, above, 0)), alpha_of(call));
@@ -227,8 +227,8 @@ wg_tensor *wg_log_sigmoid(wg_tensor *x) {
     return wg__apply_float(&log_sigmoid, x, NULL);
 }
 
-/* ---- silu: y = x s, s = 1 / (1 + e^-x).   dx = g s (1 + x (1 - s)).   (Ramachandran et al. 2017,
- * swish.) ---- */
+/* ---- silu: y = x s, s = 1 / (1 + e^-x).
+ * dx = g s (1 + x (1 - s)).   (Ramachandran et al. 2017, swish.) ---- */
 
 MAP_FORWARD(silu)
 MAP_VJP(silu)
@@ -282,13 +282,14 @@ wg_tensor *wg_hardsigmoid(wg_tensor *x) {
     return wg__apply_float(&hardsigmoid, x, NULL);
 }
 
-/* ---- hardswish: y = x hardsigmoid(x).   dx = g (x/3 + 1/2) where -3 < x < 3, 0 below and g
- * above.   (Howard et al. 2019, section 5.2.) ---- */
+/* ---- hardswish: y = x hardsigmoid(x).
+ * dx = g (x/3 + 1/2) where -3 < x < 3, 0 below and g above.   (Howard et al. 2019, section
+ * 5.2.) ---- */
 
 MAP_FORWARD(hardswish)
 MAP_VJP(hardswish)
 
-/* The curve is that of 0 where another branch is taken, whose derivative could be infinite. */
+/* Where another branch is taken, 0 replaces x in the curve, whose derivative could be infinite. */
 static int hardswish_decompose(wg_call *call) {
     wg_tensor *x = call->inputs[0];
     wg_tensor *low = wg_le(x, limit(call, -3)), *high = wg_ge(x, limit(call, 3));
@@ -306,8 +307,8 @@ wg_tensor *wg_hardswish(wg_tensor *x) {
     return wg__apply_float(&hardswish, x, NULL);
 }
 
-/* ---- gelu: y = x Phi(x) = x/2 (1 + erf(x / sqrt 2)).   dx = g (Phi(x) + x phi(x)).   (Hendrycks &
- * Gimpel 2016.) ---- */
+/* ---- gelu: y = x Phi(x) = x/2 (1 + erf(x / sqrt 2)).
+ * dx = g (Phi(x) + x phi(x)).   (Hendrycks & Gimpel 2016.) ---- */
 
 MAP_FORWARD(gelu)
 MAP_VJP(gelu)
@@ -325,8 +326,8 @@ wg_tensor *wg_gelu(wg_tensor *x) {
     return wg__apply_float(&gelu, x, NULL);
 }
 
-/* ---- gelu_tanh: y = x/2 (1 + t), t = tanh(u), u = sqrt(2/pi) (x + 0.044715 x^3).   dx = g ((1 +
- * t)/2 + x/2 (1 - t^2) u'). ---- */
+/* ---- gelu_tanh: y = x/2 (1 + t), t = tanh(u), u = sqrt(2/pi) (x + 0.044715 x^3).
+ * dx = g ((1 + t)/2 + x/2 (1 - t^2) u'). ---- */
 
 MAP_FORWARD(gelu_tanh)
 MAP_VJP(gelu_tanh)
@@ -370,7 +371,7 @@ static int gate_sample(int index, wg_generator *generator, wg_sample *sample) {
     return wg__sample_status(sample, 2);
 }
 
-/* The op NAME whose gate is the activation of that formula; FUNCTION is the op of it. */
+/* The gated unit NAME; FUNCTION is its activation function. */
 #define GATE(NAME, FUNCTION, DOC)                                                                  \
     static int NAME##_forward(wg_call *call) {                                                     \
         return wg__run_pair(call, wg__call_simd(call)->NAME);                                      \

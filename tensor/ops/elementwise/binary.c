@@ -169,13 +169,14 @@ wg_tensor *wg_div(wg_tensor *a, wg_tensor *b) {
     return wg__apply_two(&div_op, a, b, true);
 }
 
-/* ---- pow: y = a^b.   da = g b a^(b-1), which at a = b = 0 is 0; db = g y log a, which is 0 where
- * a = 0 and b >= 0. ---- */
+/* ---- pow: y = a^b.
+ * da = g b a^(b-1), which at a = b = 0 is 0; db = g y log a, which is 0 where a = 0 and b >=
+ * 0. ---- */
 
 PAIR_FORWARD(pow)
 
-/* The singular places are taken out of the operands, not out of the result, so that the derivatives
- * of these gradients hold no 0 * inf either. */
+/* Singular operands are replaced before the power is taken, not in the result, so that higher
+ * derivatives contain no 0 * inf either. */
 static wg_tensor *pow_partial(wg_call *call, int i, wg_tensor *direction) {
     wg_tensor *a = call->inputs[0], *b = call->inputs[1];
     wg_tensor *zero = wg_scalar(call->output_specs[0].dtype, 0);
@@ -210,10 +211,10 @@ wg_tensor *wg_pow(wg_tensor *a, wg_tensor *b) {
     return wg__apply_two(&pow_op, a, b, true);
 }
 
-/* ---- maximum, minimum: y = the larger, the smaller of a and b; NaN if either is.   da = g where a
- * is chosen, g / 2 at ties. ---- */
+/* ---- maximum, minimum: y = the larger, the smaller of a and b; NaN if either is.
+ * da = g where a is chosen, g / 2 at ties. ---- */
 
-/* NaN is the only number that differs from itself: it is chosen wherever it stands. */
+/* NaN is the only value that differs from itself: a NaN in a or in b is returned. */
 PAIR_FLOAT_LOOPS(maximum, ((a > b) | (a != a)) ? a : b)
 PAIR_LOOP(maximum_i32, int32_t, int32_t, a > b ? a : b)
 PAIR_LOOP(maximum_i64, int64_t, int64_t, a > b ? a : b)
@@ -225,8 +226,8 @@ static int maximum_forward(wg_call *call) {
     return wg__elementwise_call(call, loops, NULL);
 }
 
-/* g weighted by how much of y is a: 1 - ((a < b) + (a <= b)) / 2 for maximum, with the operands
- * exchanged for minimum. Beside a NaN each has all of it, as in PyTorch. */
+/* g times the share of an operand a in y: 1 - ((a < b) + (a <= b)) / 2 for maximum, with the
+ * operands exchanged for minimum. Beside a NaN both operands get all of g, as in PyTorch. */
 static wg_tensor *share(wg_tensor *g, wg_tensor *larger, wg_tensor *smaller) {
     const wg_dtype dtype = wg_tensor_dtype(g);
     wg_tensor *twice =
@@ -240,7 +241,7 @@ static wg_tensor *maximum_partial(wg_call *call, int i, wg_tensor *direction) {
 
 WG__DERIVATIVES_BY_PARTIALS(maximum)
 
-/* Multiples of 1/4 against the same with 1/8 more: never tied. */
+/* Values that are never tied with those of wg__sample_distinct. */
 static wg_tensor *sample_between(wg_generator *generator, int ndim, const int64_t *shape) {
     return wg_affine(wg__sample_distinct(generator, ndim, shape), 1, 0.0625);
 }
@@ -294,8 +295,8 @@ wg_tensor *wg_minimum(wg_tensor *a, wg_tensor *b) {
 
 /* ==== Functions of two operands ==== */
 
-/* ---- atan2: y = the angle of the point (b, a).   da = g b / (a^2 + b^2), db = -g a / (a^2 + b^2),
- * with factors that do not overflow. ---- */
+/* ---- atan2: y = the angle of the point (b, a).
+ * da = g b / (a^2 + b^2), db = -g a / (a^2 + b^2), with factors that do not overflow. ---- */
 
 PAIR_FORWARD(atan2)
 
@@ -353,8 +354,8 @@ wg_tensor *wg_logaddexp(wg_tensor *a, wg_tensor *b) {
     return wg__apply_two(&logaddexp, a, b, true);
 }
 
-/* ---- xlogy: y = a ln b, 0 where a = 0.   da = g ln b, which is 0 where a = 0 and b <= 0; db = g a
- * / b. ---- */
+/* ---- xlogy: y = a ln b, 0 where a = 0.
+ * da = g ln b, which is 0 where a = 0 and b <= 0; db = g a / b. ---- */
 
 PAIR_FORWARD(xlogy)
 
@@ -382,11 +383,11 @@ wg_tensor *wg_xlogy(wg_tensor *a, wg_tensor *b) {
     return wg__apply_two(&xlogy, a, b, true);
 }
 
-/* ---- remainder, fmod: y = a - b q, q being a / b rounded down or toward 0.   da = g, db = -g q.
- * ---- */
+/* ---- remainder, fmod: y = a - b q, q being a / b rounded down or toward 0.
+ * da = g, db = -g q. ---- */
 
-/* A loop over integers, whose context has a flag that a divisor of 0 sets. A divisor of -1 leaves
- * nothing, and would overflow beside the smallest integer. */
+/* A loop over integers; a divisor of 0 sets the flag in its context. The remainder by -1 is 0, and
+ * computing it would overflow for the smallest integer. */
 typedef struct division {
     atomic_bool *by_zero;
 } division;
@@ -432,7 +433,7 @@ static wg_tensor *division_partial(wg_call *call, int i, wg_tensor *direction) {
 #define remainder_partial division_partial
 #define fmod_partial division_partial
 
-/* Odd eighths against halves: no quotient is whole. */
+/* Odd multiples of 1/8 by multiples of 1/2: no quotient is an integer. */
 static wg_tensor *sample_eighths(wg_generator *generator, int ndim, const int64_t *shape) {
     wg_tensor *x = wg_cast(wg_randint(generator, -12, 12, ndim, shape), WG_F64);
     return wg_affine(x, 0.25, 0.125);
@@ -571,8 +572,8 @@ static wg_tensor *apply_three(const wg_op *op, wg_tensor *x, wg_tensor *a, wg_te
 
 static const wg__sampler normal_three[] = {wg__sample_normal, wg__sample_normal, wg__sample_normal};
 
-/* ---- lerp: y = x + b (a - x), which at b = 1 is a.   dx = g (1 - b), da = g b, db = g (a - x).
- * ---- */
+/* ---- lerp: y = x + b (a - x), which at b = 1 is a.
+ * dx = g (1 - b), da = g b, db = g (a - x). ---- */
 
 TERNARY_LOOP(lerp_f32, float, float, b < 0.5f ? x + b * (a - x) : a - (a - x) * (1 - b))
 TERNARY_LOOP(lerp_f64, double, double, b < 0.5 ? x + b * (a - x) : a - (a - x) * (1 - b))

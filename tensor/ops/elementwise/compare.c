@@ -4,7 +4,7 @@
 #include "tensor/ops/elementwise/elementwise.h"
 #include "tensor/ops/registry.h"
 
-/* ---- What they share ---- */
+/* ---- Comparisons: loops and samples ---- */
 
 /* Loops for every dtype, and the forward that picks one. */
 #define COMPARISON(NAME, EXPRESSION)                                                               \
@@ -22,7 +22,7 @@ static int comparison_infer(wg_call *call) {
     return wg__check_same_dtype(call, 0, 1) < 0 ? -1 : wg__infer_broadcast(call, 0, WG_BOOL);
 }
 
-/* Whole numbers from -1 to 1, so that ties and zeros come up. */
+/* Integers from -1 to 1, so that ties and zeros occur. */
 static wg_tensor *sample_coarse(wg_generator *generator, int ndim, const int64_t *shape) {
     return wg_cast(wg_randint(generator, -1, 2, ndim, shape), WG_F64);
 }
@@ -31,13 +31,13 @@ static int comparison_sample(int index, wg_generator *generator, wg_sample *samp
     return wg__sample_binary(index, generator, sample, sample_coarse, sample_coarse);
 }
 
-/* ---- eq, ne, lt, le, gt, ge: y = the truth of the relation; with a NaN all are false, but ne.
- * ---- */
+/* ---- eq, ne, lt, le, gt, ge: y = whether the relation holds; every relation with a NaN is false,
+ * except ne. ---- */
 
 #define COMPARISON_OP(NAME, DOC)                                                                   \
     {                                                                                              \
         WG__OP(#NAME, 2, DOC),                                                                     \
-            .no_gradient = "its values are truths: piecewise constant in the operands",            \
+            .no_gradient = "its values are bools: piecewise constant in the operands",             \
             .infer = comparison_infer, .forward = NAME##_forward, .sample = comparison_sample,     \
             .bench = wg__bench_two                                                                 \
     }
@@ -96,8 +96,8 @@ wg_tensor *wg_ge(wg_tensor *a, wg_tensor *b) {
     return wg__apply_two(&ge, a, b, false);
 }
 
-/* ---- logical_and, logical_or, logical_xor, logical_not: on bools, which other dtypes are cast to.
- * ---- */
+/* ---- logical_and, logical_or, logical_xor, logical_not: of bools; other dtypes are cast to
+ * bool. ---- */
 
 static int logic_infer(wg_call *call) {
     for (int i = 0; i < call->input_count; i++)
@@ -141,9 +141,9 @@ static wg_tensor *combine(const wg_op *op, wg_tensor *a, wg_tensor *b) {
 
 #define LOGIC_OP(NAME, DOC)                                                                        \
     {                                                                                              \
-        WG__OP(#NAME, 2, DOC), .no_gradient = "it takes and gives truths", .infer = logic_infer,   \
-                               .forward = NAME##_forward, .sample = logic_sample,                  \
-                               .bench = logic_bench                                                \
+        WG__OP(#NAME, 2, DOC), .no_gradient = "its operands and results are bools",                \
+                               .infer = logic_infer, .forward = NAME##_forward,                    \
+                               .sample = logic_sample, .bench = logic_bench                        \
     }
 
 LOGIC(logical_and, a &b)
@@ -194,7 +194,7 @@ static int logical_not_bench(wg_generator *generator, wg_sample *sample) {
 
 static const wg_op logical_not = {
     WG__OP("logical_not", 1, "y = not x, of bools."),
-    .no_gradient = "it takes and gives truths",
+    .no_gradient = "its operands and results are bools",
     .infer = logic_infer,
     .forward = logical_not_forward,
     .sample = logical_not_sample,
@@ -208,7 +208,7 @@ wg_tensor *wg_logical_not(wg_tensor *x) {
     return wg_scope_end(&scope, wg_apply_one(&logical_not, 1, &x, NULL));
 }
 
-/* ---- isnan, isinf, isfinite: y = the truth of it; integers are finite. ---- */
+/* ---- isnan, isinf, isfinite: y = whether x is of that kind; integers are finite. ---- */
 
 #define KIND_LOOP(NAME, TYPE, EXPRESSION)                                                          \
     static void NAME(int64_t n, char *const *data, const int64_t *strides, const void *context) {  \
@@ -234,7 +234,7 @@ wg_tensor *wg_logical_not(wg_tensor *x) {
 #define KIND_OP(NAME, DOC)                                                                         \
     {                                                                                              \
         WG__OP(#NAME, 1, DOC),                                                                     \
-            .no_gradient = "its values are truths: piecewise constant in the operand",             \
+            .no_gradient = "its values are bools: piecewise constant in the operand",              \
             .infer = kind_infer, .forward = NAME##_forward, .sample = kind_sample,                 \
             .bench = wg__bench_one                                                                 \
     }
@@ -243,7 +243,7 @@ static int kind_infer(wg_call *call) {
     return wg__infer_broadcast(call, 0, WG_BOOL);
 }
 
-/* Quotients of whole numbers from -1 to 1: every kind comes up. */
+/* Quotients of integers from -1 to 1: every kind occurs. */
 static wg_tensor *sample_quotient(wg_generator *generator, int ndim, const int64_t *shape) {
     wg_tensor *divisor = sample_coarse(generator, ndim, shape);
     return wg_div(sample_coarse(generator, ndim, shape), divisor);
@@ -290,8 +290,8 @@ static int check_bool(const wg_call *call, int i) {
     return wg__op_fail(call, WG_ERROR_DTYPE, "operand %d decides, and must be bool; cast it", i);
 }
 
-/* ---- where: y = condition ? a : b.   da = g where the condition is true, db = g where it is not.
- * ---- */
+/* ---- where: y = condition ? a : b.
+ * da = g where the condition is true, db = g where it is not. ---- */
 
 #define WHERE_LOOP(NAME, TYPE)                                                                     \
     static inline void NAME##_at(int64_t n, char *const *data, int64_t sy, int64_t sc, int64_t sa, \

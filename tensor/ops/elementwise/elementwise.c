@@ -7,7 +7,8 @@
 
 /* ---- Loops over any number of operands ---- */
 
-/* How many elements pass through f32 at a time: all operands stay in the first-level cache. */
+/* Elements of bf16 operands that are converted to f32 at a time, so that all operands stay in the
+ * first-level cache. */
 #define BLOCK 256
 
 typedef struct bf16_context {
@@ -26,7 +27,7 @@ static void widen(int64_t n, const uint16_t *from, int64_t stride, float *restri
             to[i] = wg__bf16_to_f32(from[i * stride]);
 }
 
-/* The output, which is contiguous. */
+/* Rounds to bf16; outputs are contiguous. */
 static void narrow(int64_t n, const float *from, uint16_t *restrict to) {
     for (int64_t i = 0; i < n; i++)
         to[i] = wg__f32_to_bf16(from[i]);

@@ -293,8 +293,8 @@ wg_tensor *wg_lgamma(wg_tensor *x) {
 
 /* ---- digamma: y = d/dx ln Gamma(x).   dx = g polygamma(1, x). ---- */
 
-/* For x > 0: by the recurrence psi(x) = psi(x + 1) - 1/x to where the asymptotic series, of
- * Bernoulli numbers B_2k / (2k x^2k), is as exact as a double. */
+/* For x > 0: the recurrence psi(x) = psi(x + 1) - 1/x raises x until the asymptotic series in B_2k
+ * / (2k x^2k), with Bernoulli numbers B, is exact to double precision. */
 static double digamma_of_positive(double x) {
     static const double terms[] = {1. / 12,  -1. / 120,     1. / 252, -1. / 240,
                                    1. / 132, -691. / 32760, 1. / 12};
@@ -307,8 +307,8 @@ static double digamma_of_positive(double x) {
     return sum + log(x) - 0.5 / x - series;
 }
 
-/* Below 0 by reflection: psi(1 - x) - pi / tan(pi x), where the tangent needs only the exact
- * distance from a whole number. */
+/* Below 0, reflection: psi(1 - x) - pi / tan(pi x). The tangent has period 1 in x, so the distance
+ * to the nearest integer, which is exact, replaces x. */
 static double digamma(double x) {
     if (x > 0)
         return digamma_of_positive(x);
@@ -337,8 +337,8 @@ wg_tensor *wg_digamma(wg_tensor *x) {
     return wg__apply_float(&digamma_op, x, NULL);
 }
 
-/* ---- polygamma: y = d^n/dx^n digamma(x) = (-1)^(n+1) n! zeta(n + 1, x) for n > 0.   dx = g
- * polygamma(n + 1, x). ---- */
+/* ---- polygamma: y = d^n/dx^n digamma(x) = (-1)^(n+1) n! zeta(n + 1, x) for n > 0.
+ * dx = g polygamma(n + 1, x). ---- */
 
 typedef struct polygamma_options {
     int n;
@@ -361,9 +361,9 @@ static inline double inverse_power(double x, int s) {
     }
 }
 
-/* Hurwitz's zeta function, the sum of (x + k)^-s from k = 0, for x > 0 and whole s > 1: terms up to
- * where the Euler-Maclaurin formula, of B_2k / (2k)! s (s + 1)...(s + 2k - 2) x^(-s - 2k + 1), is
- * as exact as a double. */
+/* Hurwitz's zeta function, the sum of (x + k)^-s from k = 0, for x > 0 and integral s > 1. Terms
+ * are added until the Euler-Maclaurin formula, in B_2k / (2k)! s (s + 1)...(s + 2k - 2) x^(-s - 2k
+ * + 1), is exact to double precision for the rest. */
 static double zeta_of_positive(int s, double x) {
     static const double terms[] = {1. / 12,
                                    -1. / 720,
@@ -391,8 +391,8 @@ static double zeta_of_positive(int s, double x) {
     return sum + series;
 }
 
-/* Below 0 the terms lie on both sides of it, those on the left at whole numbers and the distance
- * `left` to the whole number above x. */
+/* For negative x the terms lie on both sides of 0. Those on the left are at x, x + 1, ..., -left,
+ * where `left` is the distance from x to the next integer. */
 static double zeta(int s, double x) {
     if (x > 0 || x != x)
         return x == INFINITY ? 0 : zeta_of_positive(s, x);

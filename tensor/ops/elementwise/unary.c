@@ -114,8 +114,8 @@ typedef struct affine_options {
     double scale, shift;
 } affine_options;
 
-/* An integer result, truncated toward zero. Whole factors keep to integers, which are exact (and
- * wrap around) where doubles would lose bits beyond 2^53. */
+/* An integer result, truncated toward zero. Integral factors are applied in integer arithmetic,
+ * which is exact (and wraps around), where doubles would lose bits above 2^53. */
 static inline int64_t affine_integer(int64_t x, affine_options o) {
     const double limit = 9007199254740992.0; /* 2^53 */
     if (o.scale == floor(o.scale) && o.shift == floor(o.shift) && fabs(o.scale) <= limit &&
@@ -192,7 +192,7 @@ typedef struct clamp_options {
     double low, high;
 } clamp_options;
 
-/* The limits as elements of the dtype, which are `context` of the loops. */
+/* `context` holds the two limits as elements of the dtype. */
 #define CLAMP_LOOP(NAME, TYPE)                                                                     \
     static void NAME(int64_t n, char *const *data, const int64_t *strides, const void *context) {  \
         const TYPE low = ((const TYPE *)context)[0], high = ((const TYPE *)context)[1];            \
@@ -236,7 +236,7 @@ static int clamp_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gr
     return wg__vjp_status();
 }
 
-/* Multiples of 1/4 against limits between them. */
+/* The limits lie between the values, away from kinks. */
 static int clamp_sample(int index, wg_generator *generator, wg_sample *sample) {
     static const clamp_options options[] = {
         {-0.3, 0.3}, {-INFINITY, 0.6}, {-0.6, INFINITY}, {-1.1, 1.1}};
@@ -263,8 +263,8 @@ wg_tensor *wg_clamp(wg_tensor *x, double low, double high) {
     return wg__apply_float(&clamp, x, &(clamp_options){low, high});
 }
 
-/* ---- nan_to_num: y = x with plain numbers for NaN and the infinities.   dx = g where x is finite.
- * ---- */
+/* ---- nan_to_num: y = x with NaN and the infinities replaced by numbers.
+ * dx = g where x is finite. ---- */
 
 typedef struct replacement {
     double nan, posinf, neginf;
@@ -283,7 +283,7 @@ static double largest(wg_dtype dtype) {
     return dtype == WG_F64 ? DBL_MAX : dtype == WG_F32 ? (double)FLT_MAX : bf16;
 }
 
-/* A number beyond those of the dtype becomes its largest, an infinity stays one. */
+/* A number outside the range of the dtype becomes its largest; an infinity stays infinite. */
 static double limited(double value, double most) {
     return isinf(value) ? value : value > most ? most : value < -most ? -most : value;
 }
@@ -735,7 +735,7 @@ static int zero_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gra
                                .sample = sample_off_steps, .bench = wg__bench_one                  \
     }
 
-/* Multiples of 1/4 with 1/8 more: steps are at whole numbers and halves. */
+/* Values between the steps, which lie at integers and halves. */
 static wg_tensor *make_off_steps(wg_generator *generator, int ndim, const int64_t *shape) {
     return wg_affine(wg__sample_distinct(generator, ndim, shape), 1, 0.0625);
 }
@@ -762,7 +762,7 @@ wg_tensor *wg_sign(wg_tensor *x) {
     return wg_apply_one(&sign, 1, &x, NULL);
 }
 
-/* ---- floor, ceil, round, trunc: y = a whole number beside x.   dx = 0. ---- */
+/* ---- floor, ceil, round, trunc: y = an integer next to x.   dx = 0. ---- */
 
 static int round_to(wg_call *call, wg__simd_map map) {
     static const wg__loop copies[WG_DTYPE_COUNT] = {

@@ -8,8 +8,8 @@
 
 /* ---- nonzero: the coordinates of the elements that are not 0, in row-major order.
  *
- * The elements are cut into chunks; these count first, so that each knows where its own begin. ----
- */
+ * Each chunk of elements is counted first, which tells where its coordinates begin in the result.
+ * ---- */
 
 typedef struct nonzero_work {
     const uint8_t *truth;
@@ -26,7 +26,7 @@ static void count_chunk(int64_t begin, int64_t end, void *context) {
     work->counts[begin / WG__GRAIN] = count;
 }
 
-/* Places are gathered some at a time, without a branch on what is random. */
+/* Places are collected in blocks, without a branch on the data. */
 static void write_chunk(int64_t begin, int64_t end, void *context) {
     enum { BLOCK = 256 };
     const nonzero_work *work = context;
@@ -44,7 +44,7 @@ static void write_chunk(int64_t begin, int64_t end, void *context) {
     }
 }
 
-/* Counts become sums of those before; returns the sum of all. */
+/* Replaces each count by the sum of those before it; returns the total. */
 static int64_t sum_up(int64_t count, int64_t *counts) {
     int64_t sum = 0;
     for (int64_t i = 0; i < count; i++) {
@@ -55,7 +55,7 @@ static int64_t sum_up(int64_t count, int64_t *counts) {
     return sum;
 }
 
-/* How many there are is not known before they are counted. */
+/* The number of nonzero elements is known only after counting. */
 static int nonzero_infer(wg_call *call) {
     const int64_t shape[] = {0, call->input_specs[0].ndim};
     return wg__spec_make(&call->output_specs[0], WG_I64, 2, shape, call->op->name);
@@ -214,7 +214,7 @@ typedef struct search_work {
 #define SEARCH(NAME, TYPE)                                                                         \
     static inline int64_t NAME##_in(const TYPE *sorted, int64_t length, TYPE value, bool right) {  \
         const TYPE *from = sorted;                                                                 \
-        for (int64_t rest = length; rest > 0;) { /* no branch on what is random */                 \
+        for (int64_t rest = length; rest > 0;) { /* without a branch on the data */                \
             const int64_t half = (rest + 1) / 2;                                                   \
             const TYPE at = from[half - 1];                                                        \
             const bool behind = right ? !((value < at) | ((at != at) & (value == value)))          \
@@ -338,7 +338,7 @@ wg_tensor *wg_searchsorted(wg_tensor *sorted, wg_tensor *values, bool right) {
 
 #define MAX_INDICES 6 /* of one call; a bool one may take several axes */
 
-/* What the index tensors of a call say. */
+/* The index tensors of a call, resolved. */
 typedef struct plan {
     int ndim;                            /* of x */
     wg_tensor *at[WG_MAX_DIMS];          /* the index of each axis of x, not negative; NULL: all */
@@ -360,7 +360,7 @@ static int take_integers(const wg_call *call, plan *plan, int axis, wg_tensor *i
     return plan->at[axis] == NULL ? -1 : 0;
 }
 
-/* A mask is the coordinates of what is true in it. */
+/* A mask means the coordinates of its true elements. */
 static int take_mask(const wg_call *call, plan *plan, int axis, wg_tensor *mask) {
     const wg_spec *x = &call->input_specs[0];
     for (int i = 0; i < mask->spec.ndim; i++)
@@ -412,8 +412,8 @@ static int broadcast_indices(const wg_call *call, plan *plan) {
 
 /* ---- Where the axes go ---- */
 
-/* Indices side by side leave their result where they stand; with a full slice between them it comes
- * first, as NumPy has it. */
+/* The result of adjacent indices takes their place; if a full slice separates them, it comes first,
+ * as in NumPy. */
 static void order_axes(plan *plan) {
     int last = -1, others = 0, first_run = 0;
     bool adjacent = true;
@@ -447,7 +447,7 @@ static int plan_make(const wg_call *call, int first, int count, plan *plan) {
     return 0;
 }
 
-/* The indices (N) of rows of the (P, R): each axis counts as often as those behind it are large. */
+/* The indices (N) of rows of the (P, R): row-major numbers over the indexed axes. */
 static wg_tensor *row_numbers(const wg_call *call, const plan *plan) {
     wg_tensor *sum = NULL;
     for (int i = 0; i < plan->indexed; i++) {
@@ -553,7 +553,8 @@ static const wg_op index_op = {
     .bench = index_bench,
 };
 
-/* An absent index says "all of the axis", so it must not be one that could not be made. */
+/* A NULL index means the whole axis, so a NULL from a failed call must be detected: its error is
+ * pending. */
 static int check_indices(const char *where, int count) {
     if (wg_error_pending() != NULL)
         return -1;

@@ -7,8 +7,8 @@
 
 #include <string.h>
 
-/* ---- gather: y[..i..] = x[..index[..i..]..] along an axis.   dx = g scattered to where it came
- * from. ---- */
+/* ---- gather: y[..i..] = x[..index[..i..]..] along an axis.
+ * dx = g scattered to where it came from. ---- */
 
 static int gather_infer(wg_call *call) {
     if (wg__check_is_index(call, 1) < 0 || wg__check_index_shape(call) < 0)
@@ -77,7 +77,7 @@ static wg_tensor *index_select(wg_tensor *x, int axis, wg_tensor *index) {
     return wg_gather(x, axis, index);
 }
 
-/* What index_select asks of its index, in its own name. */
+/* Checks the index of index_select, so that errors carry its name. */
 static int check_line_index(const wg_tensor *x, int axis, const wg_tensor *index) {
     char text[160], index_text[160];
     wg_spec_text(text, sizeof text, &x->spec);
@@ -108,9 +108,9 @@ wg_tensor *wg_index_select(wg_tensor *x, int axis, wg_tensor *index) {
     return wg_scope_end(&scope, fits ? index_select(x, along, index) : NULL);
 }
 
-/* ---- embedding: y = the rows of a table, weight: (V, C), that index: (...) names.   dweight = g
- * added up by row, except for the padding row. Fused: gradients of weight are added in place. ----
- */
+/* ---- embedding: y = the rows of a table, weight: (V, C), that index: (...) names.
+ * dweight = g added up by row, except for the padding row. Fused: gradients of weight are added in
+ * place. ---- */
 
 typedef struct embedding_options {
     int64_t padding_index;
@@ -167,7 +167,7 @@ static int embedding_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor 
     return wg__vjp_status();
 }
 
-/* Rows of padding are those of a second, unrecorded selection. */
+/* Padding rows come from a second selection, which is not recorded. */
 static int embedding_decompose(wg_call *call) {
     const int64_t padding = ((const embedding_options *)call->options)->padding_index;
     const int64_t count = wg__spec_count(&call->input_specs[1]);
@@ -284,8 +284,7 @@ wg_tensor *wg_one_hot(wg_tensor *index, int64_t classes) {
     return wg_scope_end(&scope, wg_apply_one(&one_hot, 1, &index, &(one_hot_options){classes}));
 }
 
-/* ==== Taking elements as NumPy does: indices broadcast, and negative ones count from the end ====
- */
+/* ==== Taking as NumPy does: indices broadcast, and negative ones count from the end ==== */
 
 static int check_take_index(wg_call *call) {
     const wg_dtype dtype = call->input_specs[1].dtype;
@@ -424,7 +423,7 @@ static int bench_scatter(wg_generator *generator, wg_sample *sample) {
     return wg__sample_status(sample, 3);
 }
 
-/* What both ask of their operands. */
+/* The rules of both ops. */
 static int infer_scatter(wg_call *call) {
     if (wg__check_is_index(call, 1) < 0 || wg__check_index_shape(call) < 0 ||
         wg__check_same_dtype(call, 0, 2) < 0)
@@ -434,8 +433,8 @@ static int infer_scatter(wg_call *call) {
     return wg__infer_like(call);
 }
 
-/* ---- scatter_add: y = x with src[..i..] added at [..index[..i..]..] along an axis.   dx = g, dsrc
- * = gather of g. ---- */
+/* ---- scatter_add: y = x with src[..i..] added at [..index[..i..]..] along an axis.
+ * dx = g, dsrc = gather of g. ---- */
 
 static int scatter_add_infer(wg_call *call) {
     const wg_dtype dtype = call->input_specs[0].dtype;
@@ -488,8 +487,8 @@ static const wg_op scatter_add = {
     .bench = bench_scatter,
 };
 
-/* Casts x and src to their common dtype and the index to i64. bf16 adds up in f32 and rounds once.
- */
+/* Casts x and src to their common dtype and the index to i64. bf16 adds up in f32 and rounds
+ * once. */
 static wg_tensor *apply_scatter(const wg_op *op, wg_tensor *x, int axis, wg_tensor *index,
                                 wg_tensor *src) {
     const int along = x == NULL ? -1 : wg__axis(axis, x->spec.ndim, op->name);
@@ -516,15 +515,17 @@ wg_tensor *wg_scatter_add(wg_tensor *x, int axis, wg_tensor *index, wg_tensor *s
     return apply_scatter(&scatter_add, x, axis, index, src);
 }
 
-/* ---- scatter: y = x with src[..i..] instead at [..index[..i..]..] along an axis; of those that go
- * to one place the last stays.   dx = g, 0 where something was written; dsrc = gather of g, 0 for
- * what did not stay. ---- */
+/* ---- scatter: y = x with src[..i..] instead at [..index[..i..]..] along an axis; of several
+ * values for one place the last is stored.
+ * dx = g, 0 where a value was stored; dsrc = gather of g, 0 for values that were
+ * overwritten. ---- */
 
 static int scatter_forward(wg_call *call) {
     return run_scatter(call, false);
 }
 
-/* True for each entry of the index whose value stayed: numbers that are scattered tell whose. */
+/* True for each index entry whose value was stored last: scattering the numbers of the entries
+ * tells which. */
 static wg_tensor *has_stayed(const wg_spec *x, int axis, wg_tensor *index) {
     const wg_spec *spec = &index->spec;
     wg_tensor *number = wg_arange(WG_I64, 0, (double)wg__spec_count(spec), 1);

@@ -1,4 +1,4 @@
-/* Indices and the walks that they lead: see indexing.h. */
+/* Checking indices, and the walks of gather and scatter: see indexing.h. */
 #include "tensor/ops/index/indexing.h"
 
 #include "tensor/ops/support.h"
@@ -121,7 +121,7 @@ static walk walk_make(const wg_tensor *indexed, int axis, const wg_tensor *index
     memcpy(walk.indexed_strides, indexed->strides, bytes);
     memcpy(walk.index_strides, index->strides, bytes);
     memcpy(walk.value_strides, values->strides, bytes);
-    if (walk.ndim == 1) /* an axis of size 1 to be the inner one */
+    if (walk.ndim == 1) /* adds an axis of size 1 as the inner one */
         walk.shape[walk.ndim++] = 1;
     walk.inner = axis == walk.ndim - 1 ? walk.ndim - 2 : walk.ndim - 1;
     return walk;
@@ -211,9 +211,9 @@ void wg__gather(const wg_tensor *x, int axis, const wg_tensor *index, const wg_t
 
 /* ---- Scattering
  *
- * An item takes a block of the inner axis at one place of the others, and all of the axis: no two
- * items write to one element, and each element sees what goes to it in the order of the index. ----
- */
+ * An item covers a block of the inner axis, one place of the other axes and the whole indexed axis,
+ * so that no two items write to one element and each element receives its values in the order of
+ * the index. ---- */
 
 #define SCATTER_ITEM(NAME, TYPE, STORE)                                                            \
     static void NAME(const walk *walk, place at, int64_t n) {                                      \

@@ -1,5 +1,5 @@
-/* What the ops share that take tensors of indices: how indices are checked, and the walks that read
- * and write along an axis by them. */
+/* What ops on tensors of indices share: checks of indices, and reading and writing along an
+ * axis. */
 #ifndef WG_TENSOR_OPS_INDEX_INDEXING_H
 #define WG_TENSOR_OPS_INDEX_INDEXING_H
 
@@ -10,7 +10,7 @@
 /* -1 with DTYPE unless input i is i64. */
 int wg__check_is_index(const wg_call *call, int i);
 
-/* The same indices as i64; what is neither i32 nor i64, or NULL, is given back as it is. */
+/* i32 indices cast to i64; any other tensor, or NULL, is returned unchanged. */
 wg_tensor *wg__index_as_i64(wg_tensor *index);
 
 /* Whether some index is outside [low, high); if so, `found` becomes one of them. */

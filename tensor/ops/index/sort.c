@@ -262,7 +262,7 @@ typedef struct rows {
     const char *x;
     char *values;
     int64_t *indices;
-    bool median; /* the middle one alone is kept of each order of all */
+    bool median; /* only the middle element of each row's order is stored */
     int64_t tasks;
     char *room; /* of each task: for order_row, then for an order */
     size_t room_size;
@@ -286,8 +286,8 @@ static void copy_elements(size_t size, const void *x, int64_t count, const int64
         }
 }
 
-/* The lower of the two in the middle; the first NaN, if there is one: it comes after all numbers.
- */
+/* The lower of the two in the middle; the first NaN, if there is one: it comes after all
+ * numbers. */
 static int64_t middle(const rows *rows, const char *x, const int64_t *order) {
     const size_t size = wg_dtype_size(rows->dtype);
     int64_t at = (rows->n - 1) / 2;
@@ -321,7 +321,7 @@ static void run_tasks(int64_t begin, int64_t end, void *context) {
             run_row(rows, row, rows->room + (size_t)task * rows->room_size);
 }
 
-/* Rows know nothing of each other, so the number of tasks changes no bits. */
+/* Rows are independent, so the number of tasks changes no bits. */
 static int run_rows(rows *rows) {
     if (rows->count == 0 || rows->k == 0)
         return 0;
@@ -412,7 +412,8 @@ static int large_rows(wg_generator *generator, wg_sample *sample, const void *op
 }
 
 /* ---- sort: y = x in ascending or descending order along one axis, and the places where they come
- * from.   dx = g at those places. ---- */
+ * from.
+ * dx = g at those places. ---- */
 
 typedef struct sort_options {
     int64_t axis;
@@ -567,8 +568,8 @@ int wg_topk(wg_tensor *x, int64_t k, int axis, bool largest, wg_tensor **values,
     return two_outputs(status, outputs, values, indices);
 }
 
-/* ---- median: y = element (n - 1) / 2 of the order along one axis; NaN if there is one.   dx = g
- * at its place, which is the second output. ---- */
+/* ---- median: y = element (n - 1) / 2 of the order along one axis; NaN if there is one.
+ * dx = g at its place, which is the second output. ---- */
 
 typedef struct median_options {
     int64_t axis;
@@ -667,10 +668,10 @@ wg_tensor *wg_median(wg_tensor *x, int axis, bool keepdim) {
     return wg_scope_end(&scope, outputs[0]);
 }
 
-/* ---- unique: the values that there are, in ascending order; for each element which it is; and how
- * many there are of each. ---- */
+/* ---- unique: the distinct values in ascending order, the index of each element's value, and the
+ * count of each value. ---- */
 
-/* The number of values is not known before: these are the largest that there can be. */
+/* The number of values is not known yet; these are upper bounds. */
 static int unique_infer(wg_call *call) {
     const int64_t n = wg__spec_count(&call->input_specs[0]);
     call->output_specs[0] = (wg_spec){call->input_specs[0].dtype, 1, {n}};
@@ -680,8 +681,8 @@ static int unique_infer(wg_call *call) {
     return 0;
 }
 
-/* Numbers the values in the order of the elements, and notes where in that order each begins.
- * Returns how many there are. */
+/* Writes the number of each element's value, and where each value begins in the order. Returns the
+ * number of values. */
 static int64_t number_values(const wg_tensor *x, const int64_t *order, int64_t *number,
                              int64_t *begin) {
     const int64_t n = wg__spec_count(&x->spec);

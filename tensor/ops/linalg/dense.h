@@ -32,8 +32,8 @@ wg__matrix wg__rows_matrix(const wg__rows *rows);
  * filled with zeros. NULL for lack of memory. */
 wg_tensor *wg__gradient_to_add(wg_tensor *there, const wg_spec *spec);
 
-/* Adds the sum of all rows, whose column_stride is 1, to `sums`, (columns). -1 for lack of memory.
- */
+/* Adds the sum of all rows, whose column_stride is 1, to `sums`, (columns). -1 for lack of
+ * memory. */
 int wg__add_row_sums(const wg__rows *rows, wg_tensor *sums);
 
 #endif

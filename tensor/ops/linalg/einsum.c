@@ -44,7 +44,7 @@ static bool fits(wg__labels labels) {
 
 /* ---- Greedy ---- */
 
-/* What operands other than these two, or the output, have. */
+/* The labels of the output and of all operands but these two. */
 static wg__labels labels_beside(int count, const wg__labels *operands, wg__labels output, int left,
                                 int right) {
     for (int i = 0; i < count; i++)
@@ -53,7 +53,7 @@ static wg__labels labels_beside(int count, const wg__labels *operands, wg__label
     return output;
 }
 
-/* Picks the pair whose product has least more elements than they have; false if none fits. */
+/* Picks the pair whose product exceeds its factors by the fewest elements; false if none fits. */
 static bool greedy_pair(int count, const wg__labels *operands, wg__labels output,
                         const int64_t *sizes, wg__contraction_step *best) {
     double least = INFINITY;
@@ -295,8 +295,8 @@ static void drop_ones(wg__labelled *x) {
 
 /* ---- Two operands ---- */
 
-/* Without a label to be summed over: each with axes of size 1 where it lacks a label of the other.
- */
+/* Without a label to be summed over: each with axes of size 1 where it lacks a label of the
+ * other. */
 static wg_tensor *spread(const wg__labelled *x, const label_list *all) {
     label_list own = {0};
     int64_t shape[WG_MAX_DIMS];
@@ -341,7 +341,7 @@ static int place_in_output(const wg__contraction *c, wg__labels set) {
     return place;
 }
 
-/* a is to have what comes first in the output, which then needs no permutation. */
+/* Exchanges a and b if that makes the result come in the order of the output. */
 static wg_tensor *matrix_product(const wg__contraction *c, const wg__labelled *a,
                                  const wg__labelled *b, wg__labels kept, label_list *result) {
     wg__labels shared = set_of(a) & set_of(b);
@@ -499,7 +499,7 @@ static int token_at(const char *text, char *token) {
     return strncmp(text, "->", 2) == 0 ? 2 : strncmp(text, "...", 3) == 0 ? 3 : 0;
 }
 
-/* False, with ARGUMENT, for what is no equation whatever the operands are. */
+/* False, with ARGUMENT, for text that is no equation for any operands. */
 static bool read_tokens(const char *text, einsum_options *options) {
     int count = 0;
     bool ellipsis = false, arrow = false; /* in this term; before it */

@@ -7,8 +7,8 @@
 
 #include <string.h>
 
-/* ---- matmul: C = A B for each matrix of the broadcast batch.   dA = G B^T, dB = A^T G, summed
- * over the batch axes that were broadcast. ---- */
+/* ---- matmul: C = A B for each matrix of the broadcast batch.
+ * dA = G B^T, dB = A^T G, summed over the batch axes that were broadcast. ---- */
 
 /* The two last sizes are the matrix, the rest the batch. */
 static wg_spec batch_of(const wg_spec *spec) {

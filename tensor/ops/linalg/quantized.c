@@ -45,13 +45,13 @@ static wg_tensor *dense_bytes(const wg_call *call, int input) {
     return side_by_side ? wg_contiguous(call->inputs[input]) : call->inputs[input];
 }
 
-/* ---- Rows, one after the other, in parallel ---- */
+/* ---- Rows in parallel ---- */
 
 enum { ROW_WORK = 4 }; /* a number quantized or dequantized, beside an element of light work */
 
 typedef struct rows_job {
     wg_quantization quantization; /* of a row by itself */
-    int64_t grouped;              /* so many of them stand side by side, the others behind them */
+    int64_t grouped;              /* rows stored side by side; the others follow */
     wg__rows numbers, bytes;
 } rows_job;
 
@@ -67,7 +67,7 @@ static int64_t blocks_of_row(const rows_job *job) {
     return job->numbers.columns / wg_quantization_block(job->quantization);
 }
 
-/* A block of a row that stands side by side with others, whose bytes are then dense. */
+/* A block of a row in a group of rows that are stored side by side; their bytes are contiguous. */
 static uint8_t *group_block(const rows_job *job, int64_t row, int64_t block) {
     uint8_t *group = wg__row(&job->bytes, row / WG__GROUP * WG__GROUP);
     return group + block * WG__GROUP * wg_quantization_block_bytes(job->quantization);
@@ -376,7 +376,7 @@ static wg_tensor *unpacked_weight(const wg_call *call, int i) {
                    call->input_specs[0].dtype);
 }
 
-/* The part of y, or of what belongs to it, that weight i makes. */
+/* The part of y, or of its cotangent, that weight i computes. */
 static wg_tensor *part_of(const wg_call *call, wg_tensor *y, int i) {
     int64_t begin = 0;
     for (int before = 0; before < i; before++)
@@ -415,7 +415,7 @@ static int quantized_linear_vjp(wg_call *call, wg_tensor *const *cotangents,
     return wg__vjp_status();
 }
 
-/* Of x as it is, not rounded. */
+/* Computed from x without rounding it. */
 static int quantized_linear_jvp(wg_call *call, wg_tensor *const *tangents,
                                 wg_tensor **output_tangents) {
     wg_tensor *x = tangents[0] ? tangents[0] : wg_zeros_like(call->inputs[0]);
@@ -432,7 +432,7 @@ static double quantized_linear_flops(const wg_call *call) {
     return 2 * (double)wg__spec_count(&call->output_specs[0]) * (double)x->shape[x->ndim - 1];
 }
 
-/* Rows of 32 that blocks of 8 bits hold as they are, so that f32 gives what f64 gives. */
+/* Rows of 32 that blocks of 8 bits store exactly, so that f32 gives the results of f64. */
 static wg_tensor *sample_levels(wg_generator *generator, int ndim, const int64_t *shape) {
     wg_tensor *x = wg__sample_normal(generator, ndim, shape);
     double *numbers = x ? wg_tensor_data(x) : NULL;

@@ -28,7 +28,7 @@ int wg__take_loss_options(const char *where, wg_dtype dtype, int64_t ignore_inde
     *weight = options->weight;
     if (*weight && (*weight)->spec.dtype != dtype && !(*weight = wg_cast(*weight, dtype)))
         return -1;
-    /* A view without a node: what a loss is composed of is not to give it a gradient. */
+    /* A view without a node, so that decompositions give the weight no gradient. */
     if (*weight)
         *weight = wg__tensor_view(*weight, &(*weight)->spec, (*weight)->strides, (*weight)->offset);
     return options->weight && !*weight ? -1 : 0;
@@ -98,7 +98,7 @@ static double shared(const wg__loss_rows *job) {
     return job->options.smoothing / (double)job->width;
 }
 
-/* log sum e^x of a row, which is stored, too, and the largest x. */
+/* Computes and stores log sum e^x of a row; `max` receives the largest x. */
 static double take_log_sum(const wg__loss_rows *job, int64_t row, double *max) {
     const char *x = row_of(job, job->x, row);
     *max = job->simd->row_max(job->width, x);
@@ -121,7 +121,7 @@ static bool f64_has(double value, int64_t n, const double *x) {
     return has;
 }
 
-/* Whether the largest element of a row, which is known, comes first at its target. */
+/* Whether the first of the largest elements of a row, `max`, is its target. */
 static bool is_correct(const wg__loss_rows *job, int64_t row, double max) {
     const char *x = row_of(job, job->x, row);
     const int64_t class = job->target[row];
@@ -131,13 +131,14 @@ static bool is_correct(const wg__loss_rows *job, int64_t row, double max) {
                                 : !f64_has(max, class, (const double *)x);
 }
 
-/* By what the gradient of a row's loss is multiplied. */
+/* The factor of the gradient of a row's loss. */
 static double scale_of(const wg__loss_rows *job, int64_t row) {
     const bool each = job->options.reduction == WG_REDUCTION_NONE;
     return element(job, job->cotangent, each ? row : 0) / job->denominator;
 }
 
-/* dx = scale (mass softmax(x)), from which the target is yet to be taken, but what it shared. */
+/* Begins dx: scale mass softmax(x), less the smoothed part of the target. The caller subtracts the
+ * rest of the target. */
 static char *begin_gradient(const wg__loss_rows *job, int64_t row, double scale, double mass) {
     char *gradient = job->gradient + (row_of(job, job->x, row) - job->x);
     job->simd->row_exp(job->width, row_of(job, job->x, row), element(job, job->log_sum, row),
@@ -291,9 +292,9 @@ static int infer_classes(wg_call *call) {
     return infer_loss(call, 1);
 }
 
-/* ---- Both ways ---- */
+/* ---- Forward and backward ---- */
 
-/* Everything of a job that both ways have in common. */
+/* The members of a job that forward and backward share. */
 static wg__loss_rows make_job(const wg_call *call, const wg_tensor *x, const wg_tensor *target,
                               const wg_tensor *weight) {
     wg__loss_rows job =
@@ -327,7 +328,7 @@ static int run_forward(wg_call *call, wg__range_body body) {
     return 0;
 }
 
-/* Where the gradient goes: over the logits if nobody else can see them. */
+/* The memory of the gradient: that of the logits if this is the only handle on them. */
 static wg_tensor *gradient_memory(const wg_call *call, wg_tensor *x) {
     bool ours = call->last_use && x == call->inputs[LOGITS] && wg__tensor_is_sole(x);
     return ours ? wg__tensor_view(x, &x->spec, x->strides, x->offset) : wg_empty_like(x);
@@ -390,8 +391,9 @@ static wg_tensor *likelihood_loss(const wg_call *call, wg_tensor *likelihood) {
 }
 
 /* ---- cross_entropy: of a row with target t, (1 - e) w_t (log sum e^x - x_t) + e/V sum_c w_c (log
- * sum e^x - x_c).   dx = g (((1 - e) w_t + e/V sum w) softmax(x) - (1 - e) w_t [c = t] - e/V w).
- * The mean is divided by the sum of w_t. ---- */
+ * sum e^x - x_c).
+ * dx = g (((1 - e) w_t + e/V sum w) softmax(x) - (1 - e) w_t [c = t] - e/V w). The mean is divided
+ * by the sum of w_t. ---- */
 
 static int cross_entropy_infer(wg_call *call) {
     return wg__check_kernel_dtype(call) < 0 ? -1 : infer_classes(call);
@@ -473,8 +475,8 @@ static const wg_op cross_entropy = {
 };
 
 /* ---- soft_cross_entropy: of a row with targets t, sum_c w_c t'_c (log sum e^x - x_c), where t' =
- * (1 - e) t + e/V.   dx = g (softmax(x) sum w t' - w t'), dt = g (1 - e) w (log sum e^x - x). ----
- */
+ * (1 - e) t + e/V.
+ * dx = g (softmax(x) sum w t' - w t'), dt = g (1 - e) w (log sum e^x - x). ---- */
 
 static int soft_cross_entropy_infer(wg_call *call) {
     const wg__loss_options *options = call->options;
@@ -491,7 +493,7 @@ static int soft_cross_entropy_forward(wg_call *call) {
     return run_forward(call, wg__soft_losses);
 }
 
-/* The gradient of the targets, which few want, in public ops. */
+/* The gradient of the targets, which is rarely needed, in public ops. */
 static wg_tensor *target_gradient(const wg_call *call, wg_tensor *cotangent) {
     const wg__loss_options *options = call->options;
     const int64_t rows = call->input_specs[LOGITS].shape[0];

@@ -21,7 +21,7 @@
 enum { X, WEIGHT, TARGET, BIAS, CLASS_WEIGHT };
 enum { LOSS, CORRECT };
 
-/* What forward leaves for backward: gradients, unless the losses are not reduced. */
+/* Forward saves these gradients for backward, unless the losses are not reduced. */
 enum { DX, DWEIGHT, DBIAS, GRADIENTS };
 
 static const int input_of[GRADIENTS] = {X, WEIGHT, BIAS};
@@ -97,7 +97,7 @@ static wg_tensor *counted(const job *job, wg_tensor *x) {
     return job->places ? wg_index_select(x, 0, job->places) : wg_contiguous(x);
 }
 
-/* Puts what belongs to the rows that count into `all`, where the others get 0. */
+/* Scatters the rows that count into `all`; ignored rows get 0. */
 static void spread(const job *job, const wg_tensor *rows, wg_tensor *all) {
     const size_t bytes = (size_t)wg__spec_count(&all->spec) * wg_dtype_size(job->dtype);
     const size_t row = bytes / (size_t)all->spec.shape[0];
@@ -109,7 +109,7 @@ static void spread(const job *job, const wg_tensor *rows, wg_tensor *all) {
         memcpy(to + (size_t)place[i] * row, from + (size_t)i * row, row);
 }
 
-/* All of a job but its gradients and where losses go. */
+/* Fills a job, except for its gradients and losses. */
 static int begin_job(const wg_call *call, job *job) {
     const wg__loss_options *options = call->options;
     const int64_t rows = call->input_specs[X].shape[0],
@@ -138,7 +138,7 @@ static int begin_job(const wg_call *call, job *job) {
     return 0;
 }
 
-/* Where gradients go: those that are there already are added onto. */
+/* Allocates the gradients; those in `there` are accumulated into. */
 static int begin_gradients(const wg_call *call, job *job, wg_tensor *const *there) {
     for (int k = 0; k < GRADIENTS; k++) {
         const int i = input_of[k];
@@ -307,8 +307,7 @@ static int linear_cross_entropy_forward(wg_call *call) {
     return job.gradients[DX] && !call->saved[DX] ? -1 : 0;
 }
 
-/* What was saved times the cotangent, onto what is there, or in place where nobody needs it again.
- */
+/* A saved gradient times the cotangent: added to `there`, or in place on its last use. */
 static wg_tensor *scaled(const wg_call *call, wg_tensor *saved, double factor, wg_tensor *there) {
     if (there)
         return wg_add_(there, saved, factor) < 0 ? NULL : there;
@@ -319,7 +318,7 @@ static wg_tensor *scaled(const wg_call *call, wg_tensor *saved, double factor, w
     return wg__tensor_view(saved, &saved->spec, saved->strides, saved->offset);
 }
 
-/* Each row has a cotangent of its own, which was not known before. */
+/* Computes the gradients from a cotangent for each row, which forward did not know. */
 static int run_again(wg_call *call, wg_tensor *cotangent, wg_tensor **gradients) {
     job job;
     if (begin_job(call, &job) < 0 || begin_gradients(call, &job, gradients) < 0)

@@ -15,8 +15,8 @@ int wg__check_reduction(wg_reduction reduction, const char *where) {
     return wg_fail(WG_ERROR_ARGUMENT, where, "%d is none of wg_reduction", (int)reduction);
 }
 
-/* The losses of an op, reduced: of x and target in their common dtype, f32 at least, and of what
- * else is in inputs. bf16 is computed in f32, and rounded once. */
+/* Runs an op on x and target, cast to their common dtype (f32 at least), and the other inputs, and
+ * reduces the losses. bf16 is computed in f32 and rounded once. */
 static wg_tensor *reduced(const wg_op *op, int count, wg_tensor **inputs, const void *options,
                           wg_reduction reduction) {
     if (wg__check_reduction(reduction, op->name) < 0)
@@ -54,7 +54,7 @@ static int compare_infer(wg_call *call) {
     return wg__infer_float(call);
 }
 
-/* Differences that are multiples of 1/4, but for 1/8: no kink is met. */
+/* Differences that meet no kink. */
 static int compare_sample(int index, wg_generator *generator, wg_sample *sample) {
     static const int64_t shapes[][3] = {{2, 3, 2}, {1, 1, 5}, {3, 1, 1}};
     if (index >= 3)
@@ -66,7 +66,8 @@ static int compare_sample(int index, wg_generator *generator, wg_sample *sample)
 
 /* ---- Kernels: of the difference d = x - target and the number beta ---- */
 
-/* y = LOSS and dx = g SLOPE. g is often one number for all elements. */
+/* The loops of y = LOSS and of dx = g SLOPE. g is often one number for all elements, of stride
+ * 0. */
 #define COMPARE_LOOPS(NAME, TYPE, LOSS, SLOPE)                                                     \
     static inline void NAME##_at(int64_t n, char *const *data, int64_t sx, int64_t st,             \
                                  TYPE beta) {                                                      \
@@ -125,7 +126,7 @@ static int compare_sample(int index, wg_generator *generator, wg_sample *sample)
         return compare_vjp(call, NAME##_slope_loops, cotangents[0], gradients);                    \
     }
 
-/* What every record of a comparison has. */
+/* The members that the records share. */
 #define COMPARE(NAME, DOC)                                                                         \
     WG__OP(#NAME, 2, DOC " Fused."),                                                               \
         .saves_inputs = 3, .differentiable = 3, .infer = compare_infer, .forward = NAME##_forward, \
@@ -314,7 +315,7 @@ typedef struct kl_div_options {
     bool log_target;
 } kl_div_options;
 
-/* Where t is 0 its logarithm is that of 1: neither y nor a gradient is to be undefined. */
+/* Where t is 0, log 1 replaces log t, so that neither y nor a gradient is NaN. */
 static int kl_div_decompose(wg_call *call) {
     const kl_div_options *options = call->options;
     wg_tensor *x = call->inputs[0], *t = call->inputs[1];

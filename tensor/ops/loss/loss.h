@@ -20,13 +20,13 @@ typedef struct wg__loss_options {
     wg_reduction reduction;
 } wg__loss_options;
 
-/* What was given to a public function, checked, as `record`, and the weight of the classes (or
- * NULL) in the dtype of the logits. `options` may be NULL. -1 after wg_fail. */
+/* Checks the options of a public function, and fills `record` and the weight of the classes (or
+ * NULL), cast to the dtype of the logits. `options` may be NULL. -1 after wg_fail. */
 int wg__take_loss_options(const char *where, wg_dtype dtype, int64_t ignore_index,
                           const wg_cross_entropy_options *options, wg__loss_options *record,
                           wg_tensor **weight);
 
-/* Indices of classes as ops take them, of i64. */
+/* Class indices cast to i64, which the ops take. */
 wg_tensor *wg__as_classes(wg_tensor *target);
 
 /* How many rows of logits are largest at their class, which is not ignored: rank 0, i64. */
@@ -59,11 +59,11 @@ typedef struct wg__loss_rows {
     char *gradient;        /* (N, V), may be x */
 } wg__loss_rows;
 
-/* What follows from options, targets (i64, or soft) and weight (may be NULL), all contiguous. */
+/* A job from options, targets (i64, or soft) and weight (may be NULL), all contiguous. */
 wg__loss_rows wg__loss_rows_of(const wg__loss_options *options, wg_dtype dtype, int64_t width,
                                const wg_tensor *target, const wg_tensor *weight);
 
-/* By what the sum of the losses is divided; the mean of class targets is that of their weights. */
+/* The divisor of the sum of the losses: 1, N, or for class targets the sum of their weights. */
 double wg__loss_denominator(const wg__loss_rows *job, int64_t rows);
 
 /* Losses of rows as the output of the op: reduced, or each in the dtype of the logits. */

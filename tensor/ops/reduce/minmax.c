@@ -8,10 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- max, min: y = the largest, the smallest over the axes; NaN if there is one.   dx = g shared
- * evenly among the elements equal to y. Kinks where there are ties. ---- */
+/* ---- max, min: y = the largest, the smallest over the axes; NaN if there is one.
+ * dx = g shared evenly among the elements equal to y. Kinks where there are ties. ---- */
 
-/* NaN is the only number that differs from itself; once it is there, no comparison moves it. */
+/* NaN is the only value that differs from itself; no comparison replaces an accumulator that is
+ * NaN. */
 #define LARGER ((b > a) | (b != b)) ? b : a
 #define SMALLER ((b < a) | (b != b)) ? b : a
 
@@ -109,13 +110,12 @@ wg_tensor *wg_min(wg_tensor *x, int axis_count, const int64_t *axes, bool keepdi
 /* ---- argmax, argmin: y = the index of the first largest, the first smallest element along one
  * axis; of the first NaN, if there is one.
  *
- * The work is cut as that of reductions is: a block of kept places by a part of the axis that is
- * searched. ---- */
+ * The work is cut as in reductions: a block of kept places by a part of the searched axis. ---- */
 
-#define RUN 512 /* elements of a line whose minmax is found first, to be located later */
+#define RUN 512 /* elements whose extremum is computed first and located afterwards */
 
-/* Places of one axis, each `along` from the last, of `width` lines `apart`: finds one for each
- * line. There are fewer than 2^31 places. */
+/* Searches `width` lines that start `apart` elements from each other; a line has n places, `along`
+ * elements from each other, fewer than 2^31. Writes one place for each line to `found`. */
 typedef void (*search_kernel)(const void *x, int64_t n, int64_t along, int64_t width, int64_t apart,
                               int64_t *found);
 
@@ -125,7 +125,7 @@ typedef struct searcher {
     bool (*takes)(const void *a, const void *b);
 } searcher;
 
-/* The kernels NAME on elements of TYPE, read by READ as AS, whose minmax of a run is that of the
+/* The kernels NAME on elements of TYPE, read by READ as AS, whose extremum of a run is that of the
  * reduction NAME, and where b takes the place of a if TAKES. INDEX has the size of AS, so that rows
  * become vectors. */
 #define SEARCH(NAME, TYPE, READ, AS, INDEX, TAKES)                                                 \
@@ -189,7 +189,7 @@ typedef struct searcher {
     SEARCH(NAME##_i64, int64_t, , int64_t, int64_t, INTEGER)                                       \
     SEARCH(NAME##_u8, uint8_t, , int32_t, int32_t, INTEGER)
 
-/* The first NaN takes all places. */
+/* The first NaN wins. */
 SEARCHES(max, (b > a) | ((b != b) & (a == a)), b > a)
 SEARCHES(min, (b < a) | ((b != b) & (a == a)), b < a)
 
@@ -255,7 +255,7 @@ static const void *element_of(const search *search, int64_t out, int64_t at) {
     return search->x + in * search->size;
 }
 
-/* What each part has found, from the first on, into the results of the first. */
+/* Joins the results of the parts, in their order, into those of the first part. */
 static void join_found(const search *search) {
     for (int64_t i = 0; i < search->count; i++)
         for (int64_t part = 1; part < search->parts; part++) {

@@ -17,7 +17,7 @@ typedef struct rows_job {
     char *y;
 } rows_job;
 
-/* Runs `body` over the rows of the call's input, which it may find in any layout. */
+/* Runs `body` over the rows of the call's input, of any layout. */
 static int over_rows(wg_call *call, wg__range_body body) {
     wg_tensor *x = wg_contiguous(call->inputs[0]);
     if (!x)
@@ -87,7 +87,7 @@ static void softmax_rows(int64_t begin, int64_t end, void *context) {
         const char *x = job->x + (size_t)row * bytes;
         char *y = job->y + (size_t)row * bytes;
         double max = job->simd->row_max(job->width, x);
-        /* From 0, the exponentials of a row of -inf are all 0, and so is their sum. */
+        /* With a shift of 0, the exponentials of a row of -inf are all 0, and so is their sum. */
         double shift = max == -INFINITY ? 0 : max;
         double sum = job->simd->row_sum_exp(job->width, x, shift);
         job->simd->row_exp(job->width, x, shift, sum == 0 ? 0 : 1 / sum, y);
@@ -180,9 +180,8 @@ wg_tensor *wg_log_softmax(wg_tensor *x, int axis) {
     return apply_along(&log_softmax, x, axis);
 }
 
-/* ==== Normalisation over the last axis, fused: backward needs x and, of each row, a mean and a
- * scale.
- * ==== */
+/* ==== Normalization over the last axis, fused: backward needs x and, of each row, a mean and a
+ * scale. ==== */
 
 typedef struct norm_options {
     double eps;
@@ -271,8 +270,8 @@ static int norm_infer(wg_call *call) {
     return 0;
 }
 
-/* Fills what forward and backward have in common from dense copies (or the tensors themselves,
- * where they are dense), which live as long as the scope of the call. */
+/* Fills the members that forward and backward share. Operands that are not contiguous are copied;
+ * the copies live as long as the scope of the call. */
 static int begin_job(const wg_call *call, norm_job *job) {
     wg_tensor *dense[3] = {NULL};
     for (int i = X; i < call->input_count; i++) {
@@ -318,7 +317,7 @@ static int norm_forward(wg_call *call) {
     return 0;
 }
 
-/* Adds the chunks up in their order, which does not depend on the threads, onto the gradient. */
+/* Adds the chunks to the gradient, in an order that does not depend on the threads. */
 static wg_tensor *sum_chunks(const norm_job *job, const char *first, int64_t chunks,
                              wg_tensor *onto) {
     wg_tensor *sum = onto ? onto : wg_zeros(job->dtype, 1, &job->width);
@@ -346,7 +345,7 @@ static int norm_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gra
     job.scale = wg_tensor_data(call->saved[1]);
     job.wants_weight = call->wants >> WEIGHT & 1;
     job.wants_bias = call->wants >> BIAS & 1;
-    /* At least as many rows a chunk as make its sums of weights cheap beside them. */
+    /* Enough rows in a chunk to make adding up its partial sums cheap. */
     job.rows_a_chunk = rows_of_grain(job.width) > 16 ? rows_of_grain(job.width) : 16;
     int64_t chunks = (job.rows + job.rows_a_chunk - 1) / job.rows_a_chunk;
     wg_tensor *partial = NULL;

@@ -9,8 +9,8 @@
 
 #include <math.h>
 
-/* ---- sum: y = the sum over the axes; integers and bools in i64, wrapping around.   dx = g,
- * repeated along the axes. ---- */
+/* ---- sum: y = the sum over the axes; integers and bools in i64, wrapping around.
+ * dx = g, repeated along the axes. ---- */
 
 WG__REDUCTION(sum_f32, float, , double, 0, a + b, float, )
 WG__REDUCTION(sum_f64, double, , double, 0, a + b, double, )
@@ -50,14 +50,14 @@ wg_tensor *wg_sum(wg_tensor *x, int axis_count, const int64_t *axes, bool keepdi
     return wg__reduce_apply(&sum, x, axis_count, axes, keepdim);
 }
 
-/* ---- mean, var, std: composed of sums. Those of bf16 are computed in f32 and rounded once. ----
- */
+/* ---- mean, var, std: composed of sums; bf16 is computed in f32 and rounded once ---- */
 
-/* The sum over n. */
+/* The sum divided by n. */
 static wg_tensor *mean_of(wg_tensor *x, const wg__reduce_options *options) {
     const double n = (double)wg__reduced_count(&x->spec, options->mask);
     wg_tensor *total = wg_apply_one(&sum, 1, &x, options);
-    return wg_affine(total, n > 0 ? 1 / n : INFINITY, 0); /* of nothing: 0 inf, NaN */
+    return wg_affine(total, n > 0 ? 1 / n : INFINITY,
+                     0); /* of no elements: 0 * inf, which is NaN */
 }
 
 typedef struct moment_options {
@@ -65,7 +65,7 @@ typedef struct moment_options {
     double correction;
 } moment_options;
 
-/* Two passes, as stable as it gets: the mean first, then the squares of what is left. */
+/* Two passes, for stability: the mean, then the squares of the deviations. */
 static wg_tensor *variance_of(wg_tensor *x, const moment_options *options) {
     const wg__reduce_options kept = {options->reduce.mask, true};
     const double n = (double)wg__reduced_count(&x->spec, kept.mask) - options->correction;
@@ -74,7 +74,7 @@ static wg_tensor *variance_of(wg_tensor *x, const moment_options *options) {
     return wg_affine(total, n > 0 ? 1 / n : INFINITY, 0);
 }
 
-/* The root; where the variance is 0 its derivative is 0, as PyTorch has it, and not inf. */
+/* The square root. Where the variance is 0 its derivative is 0, as in PyTorch, instead of inf. */
 static wg_tensor *deviation_of(wg_tensor *x, const moment_options *options) {
     wg_tensor *variance = variance_of(x, options);
     if (variance == NULL)
@@ -84,7 +84,7 @@ static wg_tensor *deviation_of(wg_tensor *x, const moment_options *options) {
     return wg_where(is_zero, zero, root);
 }
 
-/* Ends a decomposition. */
+/* The result of a decomposition, rounded to bf16 if input 0 is. */
 static int narrowed(wg_call *call, wg_tensor *y) {
     return wg__set_output(call, wg__narrow(y, call->input_specs[0].dtype));
 }
@@ -107,8 +107,8 @@ wg_tensor *wg_mean(wg_tensor *x, int axis_count, const int64_t *axes, bool keepd
     return wg__reduce_apply(&mean, x, axis_count, axes, keepdim);
 }
 
-/* Corrections of 0 and 1; a single element has no variance with 1, and a kink of the root with 0.
- */
+/* Corrections of 0 and 1; a single element has no variance with 1, and a kink of the root with
+ * 0. */
 static int moment_sample(int index, wg_generator *generator, wg_sample *sample) {
     static moment_options options[2];
     if (index >= 4)
@@ -208,8 +208,8 @@ wg_tensor *wg_sum_to(wg_tensor *x, int ndim, const int64_t *shape) {
     return wg_scope_end(&scope, wg_reshape(wg_apply_one(&sum, 1, &x, &options), ndim, shape));
 }
 
-/* ---- prod: y = the product over the axes; integers and bools in i64, wrapping around.   dx_i = g
- * times the product of all others. ---- */
+/* ---- prod: y = the product over the axes; integers and bools in i64, wrapping around.
+ * dx_i = g times the product of all others. ---- */
 
 WG__REDUCTION(prod_f32, float, , double, 1, a *b, float, )
 WG__REDUCTION(prod_f64, double, , double, 1, a *b, double, )
@@ -234,7 +234,7 @@ static wg_tensor *products_before(wg_tensor *lines) {
     return wg_cat(2, (wg_tensor *[]){first, rest}, -1);
 }
 
-/* x with the reduced axes joined into a last one, by way of `order`, the axes with those last. */
+/* x with the reduced axes moved last and joined into one; `order` lists the axes in that order. */
 static wg_tensor *as_lines(wg_tensor *x, const int64_t *order, int kept) {
     wg_tensor *moved = wg_permute(x, x->spec.ndim, order);
     int64_t shape[WG_MAX_DIMS], n = 1;
@@ -255,8 +255,8 @@ static wg_tensor *from_lines(wg_tensor *lines, const int64_t *order, const wg_sp
     return wg_permute(wg_reshape(lines, x->ndim, moved), x->ndim, back);
 }
 
-/* For each element the product of the others over the axes, without a division: those before it by
- * those after it. */
+/* For each element the product of the others over the axes, without a division: the product of
+ * those before it times that of those after it. */
 static wg_tensor *products_of_others(const wg_call *call) {
     wg_tensor *x = call->inputs[0];
     int64_t order[WG_MAX_DIMS], last = -1;
@@ -266,8 +266,7 @@ static wg_tensor *products_of_others(const wg_call *call) {
     return from_lines(wg_mul(products_before(lines), after), order, &x->spec);
 }
 
-/* Whether y / x is what the others multiply to: not where a zero, an infinity or a NaN has
- * swallowed them. */
+/* Whether y / x is the product of the other elements: not if a product is zero, infinite or NaN. */
 static bool is_regular(wg_tensor *y) {
     wg_scope scope;
     wg_scope_begin(&scope);
@@ -333,8 +332,9 @@ wg_tensor *wg_prod(wg_tensor *x, int axis_count, const int64_t *axes, bool keepd
 }
 
 /* ---- norm: y = (sum |x|^p)^(1/p); p = inf: the largest |x|; -inf: the smallest; 0: how many are
- * not 0.   dx = g sign(x) (|x| / y)^(p-1), 0 where y is 0; for p < 1 also where x is 0. For +-inf
- * the elements tied for y share g evenly. ---- */
+ * not 0.
+ * dx = g sign(x) (|x| / y)^(p-1), 0 where y is 0; for p < 1 also where x is 0. For +-inf the
+ * elements tied for y share g evenly. ---- */
 
 typedef struct norm_options {
     wg__reduce_options reduce;
@@ -357,7 +357,8 @@ static inline uint16_t root_bf16(double x) {
     return wg__f64_to_bf16(sqrt(x));
 }
 
-/* NaN is the only number that differs from itself; once it is there, no comparison moves it. */
+/* NaN is the only value that differs from itself; no comparison replaces an accumulator that is
+ * NaN. */
 #define LARGER ((b > a) | (b != b)) ? b : a
 #define SMALLER ((b < a) | (b != b)) ? b : a
 
@@ -444,7 +445,7 @@ static wg_tensor *norm_derivative(wg_call *call) {
     if (p == 2)
         return wg_div(x, y);
     wg_tensor *ratio = wg_div(wg_abs(x), y);
-    if (p < 1) /* else the power of 0 were inf */
+    if (p < 1) /* else 0^(p-1) would be inf */
         ratio = wg_where(wg_eq(x, zero), one, ratio);
     wg_tensor *slope = wg_mul(wg_sign(x), wg_pow_scalar(ratio, p - 1));
     return p < 0 ? wg_where(is_zero, zero, slope) : slope; /* else x is 0 there, too */
@@ -640,7 +641,7 @@ wg_tensor *wg_logsumexp(wg_tensor *x, int axis_count, const int64_t *axes, bool 
 
 /* ==== Reductions of truth: whether elements of any dtype are not 0 ==== */
 
-/* Without the sign, so that -0 is 0; NaN is not. */
+/* Ignores the sign bit, so that -0 is zero; NaN is not zero. */
 static inline uint8_t is_nonzero_bf16(uint16_t x) {
     return (x & 0x7fff) != 0;
 }
@@ -668,7 +669,7 @@ static int infer_truth(wg_call *call) {
     return wg__infer_reduced(call, WG_BOOL);
 }
 
-/* About half of the elements are 0, so that some lines have none, some only such. */
+/* About half of the elements are 0, so that some lines have no zeros and some only zeros. */
 static int sample_truth(int index, wg_generator *generator, wg_sample *sample) {
     const int status = wg__sample_reduction(index, generator, sample);
     if (status <= 0)

@@ -21,7 +21,7 @@
 
 /* ---- Axes and blocks ---- */
 
-/* Puts an axis into its place: the larger the stride in the operand, the further out. */
+/* Inserts an axis; larger strides in the operand come first. */
 static void insert_axis(wg__axes *axes, wg__stepped_axis added) {
     int place = axes->count++;
     for (; place > 0 && llabs(axes->axis[place - 1].in) < llabs(added.in); place--)
@@ -29,7 +29,7 @@ static void insert_axis(wg__axes *axes, wg__stepped_axis added) {
     axes->axis[place] = added;
 }
 
-/* Joins neighbours that step as one. There is an axis afterwards, be it of size 1. */
+/* Merges neighbours that one stride can walk. At least one axis remains, possibly of size 1. */
 static void merge_axes(wg__axes *axes) {
     if (axes->count == 0)
         insert_axis(axes, (wg__stepped_axis){.size = 1, .out = 1});
@@ -100,7 +100,7 @@ wg__block wg__block_at(const wg__blocks *blocks, int64_t index) {
     return block;
 }
 
-/* A run is worth a call from that many elements on. */
+/* Runs of fewer elements are not worth a call each. */
 #define SHORT_RUN 16
 
 /* ---- The plan ---- */
@@ -119,15 +119,15 @@ typedef struct plan {
     char *partials; /* the accumulators of every item, where there are several parts */
 } plan;
 
-/* The inner loop goes along the smaller stride, unless it were too short to be worth its name. */
+/* The inner loop runs along the smaller stride, unless it would be too short. */
 static bool prefers_rows(const wg__stepped_axis *kept, const wg__stepped_axis *reduced) {
     if (kept->size < WG__SHORT_ROW)
         return false;
     return llabs(kept->in) < llabs(reduced->in) || reduced->size < SHORT_RUN;
 }
 
-/* Blocks first: of a whole row if rows are added up, else of as many runs as make an item worth
- * its while. Where they are few, the longest reduced axis is cut too. */
+/* Cuts blocks: whole rows if rows are added up, else enough runs for an item to be worth
+ * scheduling. If there are few blocks, the longest reduced axis is cut, too. */
 static void plan_items(plan *plan) {
     const wg__stepped_axis *last = wg__axes_last(&plan->blocks.kept);
     const int64_t work = wg__axes_count(&plan->reduced); /* for one kept place */

@@ -20,11 +20,11 @@
 
 /* ---- Axes and blocks ---- */
 
-/* Places of a block, at most: what is kept of them stays in the first-level cache, and a row of
- * them is long enough to be fetched ahead. */
+/* Places of a block, at most: their accumulators stay in the first-level cache, and a row is long
+ * enough for prefetching. */
 #define WG__BLOCK_WIDTH 1024
 
-/* A row is worth a call from that many places on. */
+/* Rows of fewer places are not worth a call each. */
 #define WG__SHORT_ROW 8
 
 /* Items that the work of few blocks is cut into, at most: enough for any number of threads. */
@@ -35,7 +35,7 @@ typedef struct wg__stepped_axis {
     int64_t in, out; /* strides, in elements, of the operand and of the output */
 } wg__stepped_axis;
 
-/* Neighbours that step as one are one; none has size 1 unless it is the only one. */
+/* Neighbours that one stride can walk are merged; no axis has size 1 unless it is the only one. */
 typedef struct wg__axes {
     int count;                          /* at least 1 */
     wg__stepped_axis axis[WG_MAX_DIMS]; /* the smallest stride in the operand last */
@@ -63,7 +63,7 @@ typedef struct wg__blocks {
 /* Cuts the axes into blocks of that width; none of them has size 0. */
 void wg__blocks_cut(wg__blocks *blocks, int64_t width);
 
-/* Where a block lies: its places along the last axis, and the way to its first. */
+/* A block: its number of places along the last axis, and the offsets of the first. */
 typedef struct wg__block {
     int64_t width, in, out;
 } wg__block;
@@ -164,7 +164,7 @@ typedef struct wg__reduce_options {
     bool keepdim;
 } wg__reduce_options;
 
-/* From what a caller gives; false if x is NULL, or after an error. */
+/* Options from the arguments of a public function; false if x is NULL, or after an error. */
 bool wg__reduce_options_make(wg__reduce_options *options, const wg_tensor *x, int axis_count,
                              const int64_t *axes, bool keepdim, const char *where);
 
@@ -190,16 +190,15 @@ wg_tensor *wg__with_axes(wg_tensor *reduced, const wg_call *call);
 /* x summed over the axes of a call, as that call keeps them. */
 wg_tensor *wg__sum_over(wg_tensor *x, const wg_call *call);
 
-/* The vjp and the jvp of an op whose element of the output depends on the elements that it reduces
- * alone: by the derivative of it by each of them, of the shape of input 0. NULL, after an error,
- * gives -1. */
+/* The vjp and the jvp of a reduction from the derivative of its output by each element of input 0,
+ * a tensor of that input's shape. NULL, after an error, gives -1. */
 int wg__vjp_by_derivative(const wg_call *call, wg_tensor *derivative, wg_tensor *const *cotangents,
                           wg_tensor **gradients);
 int wg__jvp_by_derivative(const wg_call *call, wg_tensor *derivative, wg_tensor *const *tangents,
                           wg_tensor **output_tangents);
 
-/* How an extremum's gradient is shared: of the elements of input 0, 1 / n at each of the n that are
- * chosen among those reduced to one, 0 elsewhere. */
+/* How tied elements share a gradient: 1 / n for each of the n chosen elements of input 0 that are
+ * reduced to one output, 0 elsewhere. */
 wg_tensor *wg__shares_of(wg_tensor *chosen, const wg_call *call);
 
 /* Runs an op whose options are wg__reduce_options: the whole of wg_sum and its like. */

@@ -13,10 +13,10 @@
 
 /* ---- Kernels ---- */
 
-/* Lines that advance together, at most: enough for a row of them to be fetched ahead. */
+/* Lines that advance together, at most: enough for prefetching a row of them. */
 #define SCAN_WIDTH 1024
 
-/* Where a block of lines begins: of two inputs and two outputs, as far as there are so many. */
+/* A block of lines: where it begins in up to two inputs and two outputs. */
 typedef struct scan_lines {
     const void *x[2];
     void *y[2];
@@ -132,7 +132,8 @@ static int bench_scan(wg_generator *generator, wg_sample *sample) {
     return wg__bench_shape(generator, sample, &options, 2, (int64_t[]){4096, 1024});
 }
 
-/* What stands at the next place of the scan, or at the one before; `fill` where there is none. */
+/* x shifted by one place of the scan: each place gets the next element, or the previous one, and
+ * `fill` where there is none. */
 static wg_tensor *shifted(wg_tensor *x, const scan_options *options, bool next, double fill) {
     const int axis = options->axis;
     const bool to_right = options->reverse == next;
@@ -258,7 +259,7 @@ static bool meet(wg_tensor **a, wg_tensor **b) {
     }
     if (*a == NULL || *b == NULL)
         return false;
-    if (wg__broadcast(&(*a)->spec, &(*b)->spec, &spec)) { /* else the record says what is wrong */
+    if (wg__broadcast(&(*a)->spec, &(*b)->spec, &spec)) { /* else infer reports the error */
         *a = wg_expand(*a, spec.ndim, spec.shape);
         *b = wg_expand(*b, spec.ndim, spec.shape);
     }
@@ -323,8 +324,8 @@ static wg_tensor *scanned(const wg_op *op, wg_tensor *x, int axis, bool reverse)
     return wg_apply_one(op, 1, &x, &(scan_options){along, reverse});
 }
 
-/* ---- cumsum: y_i = x_0 + ... + x_i; integers and bools in i64, wrapping around.   dx = the sums
- * of g from the other end. ---- */
+/* ---- cumsum: y_i = x_0 + ... + x_i; integers and bools in i64, wrapping around.
+ * dx = the sums of g from the other end. ---- */
 
 TOTALS(cumsum, 0, +)
 
@@ -360,9 +361,9 @@ wg_tensor *wg_cumsum(wg_tensor *x, int axis) {
     return scanned(&cumsum, x, axis, false);
 }
 
-/* ---- cumprod: y_i = x_0 ... x_i; integers and bools in i64, wrapping around.   dx_i = y_(i-1)
- * (g_i + x_(i+1) (g_(i+1) + x_(i+2) (...))), in which nothing is divided: so zeros do no harm. ----
- */
+/* ---- cumprod: y_i = x_0 ... x_i; integers and bools in i64, wrapping around.
+ * dx_i = y_(i-1) (g_i + x_(i+1) (g_(i+1) + x_(i+2) (...))), without a division, so that zeros are
+ * exact. ---- */
 
 TOTALS(cumprod, 1, *)
 
@@ -421,9 +422,10 @@ wg_tensor *wg_cumprod(wg_tensor *x, int axis) {
 }
 
 /* ---- cummax, cummin: y_i = the largest, the smallest up to there, and the last place where it
- * stands; a NaN stays from where it is on.   dx = g added up where it came from. ---- */
+ * stands; a NaN stays from where it is on.
+ * dx = g added up where it came from. ---- */
 
-/* PyTorch's ties go to the later one; NaN, once it is there, gives way to NaN alone. */
+/* Ties go to the later element, as in PyTorch. Only a later NaN replaces a NaN. */
 #define NOT_SMALLER (b >= a) | (b != b)
 #define NOT_LARGER (b <= a) | (b != b)
 

@@ -5,8 +5,8 @@
 
 #include <string.h>
 
-/* ---- cat: y = the operands one after the other along an axis.   Each gradient is its slice of g.
- * ---- */
+/* ---- cat: y = the operands one after the other along an axis.
+ * Each gradient is its slice of g. ---- */
 
 typedef struct cat_options {
     int axis;
@@ -100,8 +100,8 @@ static const wg_op cat = {
     .bench = cat_bench,
 };
 
-/* Joins operands of one dtype: each group into one, and the groups in turn. Takes the array over as
- * its room to work in. */
+/* Joins operands of one dtype: groups of WG_MAX_INPUTS first, then the groups. Overwrites the
+ * array. */
 static wg_tensor *join(int count, wg_tensor **tensors, int axis) {
     const cat_options options = {axis};
     while (count > WG_MAX_INPUTS) {
@@ -147,7 +147,7 @@ wg_tensor *wg_cat(int count, wg_tensor *const *tensors, int axis) {
     return wg_scope_end(&scope, y);
 }
 
-/* Every operand with an axis of size 1 more, joined along it. */
+/* Adds an axis of size 1 to every operand and joins them along it. */
 static wg_tensor *stack(int count, wg_tensor *const *tensors, int axis) {
     wg_tensor **all = wg__alloc((size_t)count * sizeof *all);
     wg_tensor *y = NULL;
@@ -230,7 +230,7 @@ int wg_meshgrid(int count, wg_tensor *const *vectors, wg_tensor **outputs) {
 
 /* ==== Reversing, rolling and repeating ==== */
 
-/* A list of axes; the list of none stands for all. */
+/* A list of axes; an empty list means all axes. */
 typedef struct axes_options {
     int count;
     int64_t axes[WG_MAX_DIMS];
@@ -248,7 +248,7 @@ static bool axes_options_make(axes_options *options, int count, const int64_t *a
     return true;
 }
 
-/* ---- flip: each of the axes from its end to its beginning, a view of negative strides. ---- */
+/* ---- flip: reverses axes, as a view with negative strides. ---- */
 
 static int flip_infer(wg_call *call) {
     const axes_options *options = call->options;
@@ -281,7 +281,7 @@ wg_tensor *wg_flip(wg_tensor *x, int axis_count, const int64_t *axes) {
     return wg_apply_one(&flip, 1, &x, &options);
 }
 
-/* ---- roll: y[i + shift] = x[i], around the end of each axis.   dx = g rolled back. ---- */
+/* ---- roll: y[i + shift] = x[i], modulo the size of each axis.   dx = g rolled back. ---- */
 
 typedef struct roll_options {
     int64_t shifts[WG_MAX_DIMS]; /* of each axis */
@@ -295,7 +295,7 @@ static wg_tensor part_of(const wg_tensor *x, int axis, int64_t start, int64_t co
     return part;
 }
 
-/* Copies x, which has elements, into y: where an axis rolls, its two parts one by one. */
+/* Copies x, which is not empty, into y: an axis with a shift in two parts. */
 static void copy_rolled(wg_tensor *y, const wg_tensor *x, const int64_t *shifts, int axis) {
     if (axis == x->spec.ndim) {
         wg__convert(y, x);
@@ -384,8 +384,8 @@ wg_tensor *wg_roll(wg_tensor *x, int count, const int64_t *shifts, const int64_t
 
 /* ---- tile, repeat_interleave: axes repeated by views of stride 0, then copied. ---- */
 
-/* x with one axis so many times as long: the whole of it again and again, or (each) every element.
- * `before` and `after` are the sizes on both sides of the new axis of the repeats. */
+/* x with one axis `repeats` times as long: the whole axis repeated, or (each) every element in a
+ * row. `before` and `after` are the sizes on both sides of the new axis of the repeats. */
 static wg_tensor *repeat_axis(wg_tensor *x, int axis, int64_t repeats, bool each) {
     if (x == NULL || repeats == 1)
         return x;
@@ -439,9 +439,10 @@ static int tile_sample(int index, wg_generator *generator, wg_sample *sample) {
     return wg__sample_unary(index, generator, sample, wg__sample_normal);
 }
 
-static const wg_op tile = {WG__COMPOSITE_OP(
-    tile, axes_options,
-    "y = x so many times along each axis, the last ones first and then new ones.")};
+static const wg_op tile = {
+    WG__COMPOSITE_OP(tile, axes_options,
+                     "y = x repeated along each axis; the last repeat is that of the last axis, "
+                     "and extra ones add leading axes.")};
 
 wg_tensor *wg_tile(wg_tensor *x, int count, const int64_t *repeats) {
     axes_options options;
@@ -477,7 +478,7 @@ static int repeat_interleave_sample(int index, wg_generator *generator, wg_sampl
 }
 
 static const wg_op repeat_interleave = {WG__COMPOSITE_OP(
-    repeat_interleave, repeat_options, "y = x with each element of one axis so many times.")};
+    repeat_interleave, repeat_options, "y = x with each element of one axis repeated in a row.")};
 
 wg_tensor *wg_repeat_interleave(wg_tensor *x, int64_t repeats, int axis) {
     return wg_apply_one(&repeat_interleave, 1, &x, &(repeat_options){repeats, axis});

@@ -6,10 +6,11 @@
 
 #include <string.h>
 
-/* ---- slice: y = `count` elements of one axis of x, every `step`-th from `start` on.   dx =
- * unslice of g. unslice: y = zeros, of `size` along the axis, with x where slice reads.   dx =
- * slice of g. Each is the other's adjoint, which closes them under differentiation of any order.
- * ---- */
+/* ---- slice: y = `count` elements of one axis of x, every `step`-th from `start` on.
+ * dx = unslice of g.
+ * unslice: y = zeros, of `size` along the axis, with x where slice reads.
+ * dx = slice of g. Each is the other's adjoint, which closes them under differentiation of any
+ * order. ---- */
 
 typedef struct slice_options {
     int axis;
@@ -17,7 +18,7 @@ typedef struct slice_options {
     int64_t size;               /* of the axis in the operand of slice */
 } slice_options;
 
-/* The elements of `whole` that the slice stands for, as a view. */
+/* The view of `whole` that the slice selects. */
 static wg_tensor *slice_view(const wg_tensor *whole, const slice_options *options) {
     wg_spec spec = whole->spec;
     int64_t strides[WG_MAX_DIMS];
@@ -28,7 +29,8 @@ static wg_tensor *slice_view(const wg_tensor *whole, const slice_options *option
     return wg__tensor_view(whole, &spec, strides, whole->offset + offset);
 }
 
-/* What an axis was resolved for is what it must be, or a view would reach beyond its base. */
+/* The options were resolved for an axis of this size; a view of another size could reach beyond its
+ * base. */
 static int check_resolved(const wg_call *call, int axis, int64_t size) {
     if (axis < call->input_specs[0].ndim && call->input_specs[0].shape[axis] == size)
         return 0;
@@ -50,8 +52,8 @@ static int slice_forward(wg_call *call) {
 
 static const wg_op unslice;
 
-/* Parts of one tensor (the heads of a split) add onto one gradient, in place if nobody else can
- * see it, so that each costs its own size only. */
+/* Slices of one tensor (the heads of a split) accumulate into one gradient, in place if this is the
+ * only handle on it, so that each slice costs only its own size. */
 static int slice_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
     wg_tensor *g = cotangents[0], *total = gradients[0];
     if (total != NULL && !call->create_graph && wg__tensor_is_sole(total))
@@ -151,7 +153,7 @@ static const wg_op unslice = {
     .bench = unslice_bench,
 };
 
-/* An index of Python: negative ones count from the end; then limited to [low, high]. */
+/* A Python index: a negative one counts from the end. The result is clamped to [low, high]. */
 static int64_t resolve(int64_t index, int64_t size, int64_t low, int64_t high) {
     if (index < 0)
         index += size;
@@ -162,7 +164,7 @@ static int64_t resolve(int64_t index, int64_t size, int64_t low, int64_t high) {
 static slice_options resolve_slice(int axis, int64_t size, int64_t start, int64_t stop,
                                    int64_t step) {
     slice_options options = {.axis = axis, .step = step, .size = size};
-    int64_t last; /* one beyond the end, in the direction of the step */
+    int64_t last; /* one past the end, in the direction of the step */
     if (step > 0) {
         options.start = resolve(start, size, 0, size);
         last = resolve(stop, size, 0, size);
@@ -195,7 +197,7 @@ wg_tensor *wg_slice(wg_tensor *x, int axis, int64_t start, int64_t stop, int64_t
     return wg_apply_one(&slice, 1, &x, &options);
 }
 
-/* ---- narrow: a slice that is refused where it would reach beyond the axis. ---- */
+/* ---- narrow: a slice that must lie within the axis. ---- */
 
 typedef struct narrow_options {
     int axis;
@@ -241,7 +243,8 @@ wg_tensor *wg_narrow(wg_tensor *x, int axis, int64_t start, int64_t length) {
     return wg_apply_one(&narrow, 1, &x, &(narrow_options){axis, start, length});
 }
 
-/* ---- select: a slice of one, without its axis.   dx = unslice of g, given the axis back. ---- */
+/* ---- select: one index of an axis, which is removed.
+ * dx = unslice of g with the axis restored. ---- */
 
 typedef struct select_options {
     int axis;
@@ -277,7 +280,7 @@ static slice_options slice_of_one(const wg_call *call) {
     return (slice_options){.axis = axis, .start = at, .step = 1, .count = 1, .size = size};
 }
 
-/* The elements of `whole`, which has x's shape, that are selected. */
+/* The view of `whole`, a tensor of x's shape, that is selected. */
 static wg_tensor *select_view(const wg_call *call, const wg_tensor *whole) {
     const slice_options one = slice_of_one(call);
     const wg_spec *spec = &call->output_specs[0];
@@ -292,7 +295,7 @@ static int select_forward(wg_call *call) {
     return wg__set_output(call, select_view(call, call->inputs[0]));
 }
 
-/* As of slices, in place if nobody else can see the sum. */
+/* As in slice_vjp, in place if this is the only handle on the sum. */
 static int select_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
     wg_tensor *g = cotangents[0], *total = gradients[0];
     if (total != NULL && !call->create_graph && wg__tensor_is_sole(total))
@@ -377,8 +380,10 @@ int wg_chunk(wg_tensor *x, int axis, int count, wg_tensor **parts) {
  *             [ .   .   . ]
  *             [ .   .   . ]    ==== */
 
-/* ---- diagonal: y[..., i] = x[.. i .. i + offset ..].   dx = diag_embed of g. diag_embed: y =
- * zeros with x on a diagonal.   dx = diagonal of g. Each is the other's adjoint. ---- */
+/* ---- diagonal: y[..., i] = x[.. i .. i + offset ..].
+ * dx = diag_embed of g.
+ * diag_embed: y = zeros with x on a diagonal.
+ * dx = diagonal of g. Each is the other's adjoint. ---- */
 
 typedef struct diagonal_options {
     int axis_a, axis_b; /* of rows and columns, as resolved: not negative, and not the same */
@@ -394,7 +399,7 @@ static int64_t diagonal_length(int64_t rows, int64_t columns, int64_t offset) {
     return rows < columns ? rows : columns;
 }
 
-/* The shape of x with its two axes replaced by one of the diagonal, the last. */
+/* The shape of x without the two axes and with the diagonal as the last axis. */
 static void diagonal_spec(const wg_spec *x, const diagonal_options *options, wg_spec *y) {
     const int a = options->axis_a, b = options->axis_b;
     *y = (wg_spec){.dtype = x->dtype};
@@ -570,8 +575,8 @@ wg_tensor *wg_diag_embed(wg_tensor *x, int64_t offset, int axis_a, int axis_b) {
     return wg_apply_one(&diag_embed, 1, &x, &options);
 }
 
-/* ---- tril, triu: y = x on one side of a diagonal of the last two axes, 0 on the other.   dx = the
- * same of g. ---- */
+/* ---- tril, triu: y = x on one side of a diagonal of the last two axes, 0 on the other.
+ * dx = the same of g. ---- */
 
 typedef struct triangle_options {
     int64_t diagonal;
@@ -596,7 +601,7 @@ static void copy_triangles(int64_t begin, int64_t end, void *context) {
     const int64_t size = job->size, bytes = job->columns * size;
     for (int64_t i = begin; i < end; i++) {
         const int64_t row = i % job->rows;
-        /* The column where the diagonal begins to lie behind, in tril, or is reached, in triu. */
+        /* The first column above the diagonal in tril, the first on the diagonal in triu. */
         const int64_t bend = limited(row + job->diagonal + job->lower, 0, job->columns) * size;
         const char *x = job->x + i * bytes;
         char *y = job->y + i * bytes;

@@ -114,7 +114,7 @@ static int fold_infer(wg_call *call) {
     return 0;
 }
 
-/* Place j of all windows at once, for each j: these never overlap. */
+/* Adds element j of all windows at once, for each j: these never overlap. */
 static int add_windows(wg_tensor *y, const wg_tensor *x, const unfold_options *options) {
     const int axis = options->axis, last = y->spec.ndim;
     for (int64_t j = 0; j < options->size; j++) {
@@ -189,13 +189,13 @@ static int pad_constant_infer(wg_call *call) {
     return wg__spec_make(&call->output_specs[0], x->dtype, x->ndim, shape, call->op->name);
 }
 
-/* Takes `count` places of an axis from `start` on. */
+/* Restricts x to `count` places of an axis from `start` on. */
 static void take_part(wg_tensor *x, int axis, int64_t start, int64_t count) {
     x->offset += start * x->strides[axis];
     x->spec.shape[axis] = count;
 }
 
-/* Fills what lies before and after each axis, of what the axes before it leave as the inside. */
+/* Fills the borders of each axis, within the part that the axes before it left as the inside. */
 static int pad_constant_forward(wg_call *call) {
     const border_options *options = call->options;
     const wg_tensor *x = call->inputs[0];
@@ -244,7 +244,7 @@ static int pad_constant_bench(wg_generator *generator, wg_sample *sample) {
 }
 
 static const wg_op pad_constant = {
-    WG__OP("pad_constant", 1, "y = x with a number before and after each axis, so many times."),
+    WG__OP("pad_constant", 1, "y = x with a border of one number before and after each axis."),
     .options_size = sizeof(border_options),
     .differentiable = 1,
     .infer = pad_constant_infer,
@@ -264,7 +264,7 @@ typedef struct pad_options {
     double value;
 } pad_options;
 
-/* What each mode can lengthen an axis of `size` by. */
+/* The largest width by which a mode can pad an axis of `size`. */
 static int64_t widest(wg_pad_mode mode, int64_t size) {
     switch (mode) {
     case WG_PAD_REFLECT:

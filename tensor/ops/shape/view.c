@@ -6,13 +6,13 @@
 
 #include <string.h>
 
-/* The shape that a reshape or an expand asks for; -1 is worked out by infer. */
+/* The requested shape; infer resolves sizes of -1. */
 typedef struct shape_options {
     int ndim;
     int64_t shape[WG_MAX_DIMS];
 } shape_options;
 
-/* False, with SHAPE, for a rank that no tensor has; then there is no shape to copy. */
+/* False, with SHAPE, for a rank outside 0 to WG_MAX_DIMS. */
 static bool shape_options_make(shape_options *options, int ndim, const int64_t *shape,
                                const char *where) {
     *options = (shape_options){.ndim = ndim};
@@ -27,7 +27,7 @@ static bool shape_options_make(shape_options *options, int ndim, const int64_t *
 
 /* ---- reshape: the same elements in row-major order.   dx = reshape(g, shape of x). ---- */
 
-/* Replaces the one -1 of `shape` by what makes `count` elements. */
+/* Replaces a -1 in `shape` by the size that gives `count` elements. */
 static int complete_shape(const wg_call *call, int64_t count, int ndim, int64_t *shape) {
     int unknown = -1;
     for (int i = 0; i < ndim; i++) {
@@ -96,7 +96,7 @@ static bool reshaped_strides(const wg_tensor *x, const wg_spec *to, int64_t *str
         if (covered != run)
             return false;
     }
-    for (; cut >= 0; cut--) /* what is left are ones */
+    for (; cut >= 0; cut--) /* the remaining axes have size 1 */
         strides[cut] = 1;
     return true;
 }
@@ -145,20 +145,20 @@ wg_tensor *wg_reshape(wg_tensor *x, int ndim, const int64_t *shape) {
     return wg_apply_one(&reshape, 1, &x, &options);
 }
 
-/* ---- squeeze, unsqueeze: an axis of size 1 less or more; reshapes that are always views.   Each
- * is the other's dx. ---- */
+/* ---- squeeze, unsqueeze: remove or add an axis of size 1, always as a view.
+ * The vjp of each is the other. ---- */
 
 typedef struct axis_options {
     int axis;
 } axis_options;
 
-/* What belongs to `ndim` axes, without that of one of them. */
+/* Copies one value for each of `ndim` axes, except that of axis `dropped`. */
 static void drop_axis(int ndim, const int64_t *of_axes, int dropped, int64_t *rest) {
     for (int i = 0; i < ndim - 1; i++)
         rest[i] = of_axes[i < dropped ? i : i + 1];
 }
 
-/* The same with `value` for one that comes in between. */
+/* Copies one value for each of `ndim` axes, and inserts `value` for axis `added`. */
 static void add_axis(int ndim, const int64_t *of_axes, int added, int64_t value, int64_t *all) {
     for (int i = 0; i <= ndim; i++)
         all[i] = i == added ? value : of_axes[i < added ? i : i - 1];
@@ -225,8 +225,7 @@ static int unsqueeze_infer(wg_call *call) {
     return 0;
 }
 
-/* As nobody steps along the new axis, its stride may be anything; that of contiguous memory is what
- * lets neighbours see it as such. */
+/* An axis of size 1 may have any stride. This one keeps a contiguous tensor contiguous. */
 static int unsqueeze_forward(wg_call *call) {
     const axis_options *options = call->options;
     const wg_tensor *x = call->inputs[0];
@@ -256,7 +255,7 @@ wg_tensor *wg_unsqueeze(wg_tensor *x, int axis) {
     return wg_apply_one(&unsqueeze, 1, &x, &(axis_options){axis});
 }
 
-/* ---- flatten: neighbouring axes as one. A scalar becomes a vector of one. ---- */
+/* ---- flatten: joins neighbouring axes into one. A scalar becomes a vector of one. ---- */
 
 typedef struct flatten_options {
     int first_axis, last_axis;
@@ -312,7 +311,7 @@ wg_tensor *wg_flatten(wg_tensor *x, int first_axis, int last_axis) {
     return wg_apply_one(&flatten, 1, &x, &(flatten_options){first_axis, last_axis});
 }
 
-/* ---- unflatten: one axis cut into several. ---- */
+/* ---- unflatten: splits one axis into several. ---- */
 
 typedef struct unflatten_options {
     int axis;
@@ -379,8 +378,8 @@ wg_tensor *wg_unflatten(wg_tensor *x, int axis, int ndim, const int64_t *sizes) 
     return wg_apply_one(&unflatten, 1, &x, &options);
 }
 
-/* ---- expand: axes of size 1, and new leading axes, repeated by a stride of 0.   dx = g summed
- * over the repeated axes. ---- */
+/* ---- expand: axes of size 1, and new leading axes, repeated by a stride of 0.
+ * dx = g summed over the repeated axes. ---- */
 
 static int expand_infer(wg_call *call) {
     const shape_options *options = call->options;
@@ -503,14 +502,14 @@ wg_tensor *wg_permute(wg_tensor *x, int count, const int64_t *order) {
     return wg_apply_one(&permute, 1, &x, &options);
 }
 
-/* ---- transpose: two axes in each other's place; a permutation, but a quicker one.   dx = the
- * transpose of g. ---- */
+/* ---- transpose: exchanges two axes; a permutation with less overhead.
+ * dx = the transpose of g. ---- */
 
 typedef struct transpose_options {
     int axis_a, axis_b;
 } transpose_options;
 
-/* Exchanges what belongs to the two axes; -1 with INDEX. */
+/* Exchanges the values of the two axes; -1 with INDEX. */
 static int exchange(const wg_call *call, int64_t *of_axes) {
     const transpose_options *options = call->options;
     const int ndim = call->input_specs[0].ndim;
@@ -558,14 +557,14 @@ wg_tensor *wg_transpose(wg_tensor *x, int axis_a, int axis_b) {
     return wg_apply_one(&transpose, 1, &x, &(transpose_options){axis_a, axis_b});
 }
 
-/* ---- movedim: axes to other places, the rest in their order. ---- */
+/* ---- movedim: moves axes to other places; the others keep their order. ---- */
 
 typedef struct movedim_options {
     int count;
     int64_t from[WG_MAX_DIMS], to[WG_MAX_DIMS];
 } movedim_options;
 
-/* The permutation that it comes to; -1 with INDEX. */
+/* The equivalent permutation; -1 with INDEX. */
 static int movedim_order(const wg_call *call, int64_t *order) {
     const movedim_options *options = call->options;
     const int ndim = call->input_specs[0].ndim;
