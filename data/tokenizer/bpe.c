@@ -156,11 +156,10 @@ static int fill(wg__bpe *bpe, int64_t count, const char *const *tokens, int64_t 
 wg_tokenizer *wg__bpe_new(int64_t count, const char *const *tokens, int64_t merge_count,
                           const int32_t (*merges)[2], const wg_bpe_options *options) {
     wg__bpe *bpe = wg__tokenizer_new(&wg__bpe_kind, sizeof *bpe);
-    if (bpe && fill(bpe, count, tokens, merge_count, merges, options) < 0) {
-        wg_tokenizer_free(&bpe->base);
+    if (!bpe)
         return NULL;
-    }
-    return bpe ? &bpe->base : NULL;
+    return wg__tokenizer_checked(&bpe->base,
+                                 fill(bpe, count, tokens, merge_count, merges, options));
 }
 
 static void clear(wg_tokenizer *tokenizer) {

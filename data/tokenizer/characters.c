@@ -41,12 +41,9 @@ static wg_tokenizer *bytes_from_json(const json_t *options, int64_t count,
     bool same = tokenizer && count == 256;
     for (int64_t i = 0; same && i < count; i++)
         same = strcmp(tokens[i], wg_tokenizer_token(tokenizer, (int32_t)i)) == 0;
-    if (tokenizer && !same) {
+    if (!same)
         wg_fail(WG_ERROR_FORMAT, "byte", "the vocabulary is not <0x00> to <0xFF>");
-        wg_tokenizer_free(tokenizer);
-        return NULL;
-    }
-    return tokenizer;
+    return wg__tokenizer_checked(tokenizer, same ? 0 : -1);
 }
 
 const wg__tokenizer_kind wg__byte_kind = {
@@ -65,11 +62,10 @@ wg_tokenizer *wg_byte_new(void) {
         tokens[i] = texts[i];
     }
     wg_tokenizer *tokenizer = wg__tokenizer_new(&wg__byte_kind, sizeof *tokenizer);
-    if (tokenizer && wg__tokenizer_set_vocabulary(tokenizer, 256, tokens, "token") < 0) {
-        wg_tokenizer_free(tokenizer);
+    if (!tokenizer)
         return NULL;
-    }
-    return tokenizer;
+    return wg__tokenizer_checked(tokenizer,
+                                 wg__tokenizer_set_vocabulary(tokenizer, 256, tokens, "token"));
 }
 
 /* ---- Characters ---- */
@@ -130,11 +126,7 @@ static int fill(wg_tokenizer *tokenizer, int64_t count, const char *const *token
 
 static wg_tokenizer *new_char(int64_t count, const char *const *tokens) {
     wg_tokenizer *tokenizer = wg__tokenizer_new(&wg__char_kind, sizeof *tokenizer);
-    if (tokenizer && fill(tokenizer, count, tokens) < 0) {
-        wg_tokenizer_free(tokenizer);
-        return NULL;
-    }
-    return tokenizer;
+    return tokenizer ? wg__tokenizer_checked(tokenizer, fill(tokenizer, count, tokens)) : NULL;
 }
 
 static wg_tokenizer *characters_from_json(const json_t *options, int64_t count,

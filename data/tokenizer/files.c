@@ -154,11 +154,10 @@ static wg_tokenizer *with_added(wg_tokenizer *tokenizer, const json_t *special,
     if (!tokenizer || (!special && !added))
         return tokenizer;
     wg__tokenizer_clear_added(tokenizer);
-    if (read_added(tokenizer, added) < 0 || read_special(tokenizer, special) < 0) {
-        wg_tokenizer_free(tokenizer);
-        return NULL;
-    }
-    return tokenizer;
+    int status = read_added(tokenizer, added);
+    if (status == 0)
+        status = read_special(tokenizer, special);
+    return wg__tokenizer_checked(tokenizer, status);
 }
 
 wg_tokenizer *wg__tokenizer_of_json(const json_t *root) {

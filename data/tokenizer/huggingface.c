@@ -473,7 +473,7 @@ static wg_tokenizer *make_pieces(reading *r, bool unigram) {
     }
     uint8_t *types = wg__alloc((size_t)r->count);
     int32_t(*merges)[2] = NULL;
-    wg__pieces *pieces = NULL;
+    wg_tokenizer *tokenizer = NULL;
     model.settings.unigram = model.settings.exact_sums = unigram;
     model.settings.by_merges = !unigram;
     model.settings.unknown_text = r->tokens[r->unknown];
@@ -483,11 +483,11 @@ static wg_tokenizer *make_pieces(reading *r, bool unigram) {
         set_types(r, &model.settings, types);
         model.types = types;
         model.merges = (const int32_t(*)[2])merges;
-        pieces = wg__pieces_new(&model);
+        tokenizer = wg__sentencepiece_new(&model);
     }
     wg__free(types);
     wg__free(merges);
-    return pieces ? &pieces->base : NULL;
+    return tokenizer;
 }
 
 /* Old files do not name the type of their model. */
@@ -548,10 +548,8 @@ wg_tokenizer *wg__huggingface_read(const json_t *root, const char *name) {
     wg_tokenizer *tokenizer = NULL;
     if (read_all_steps(root, name, &r.steps) == 0 && read_vocabulary(&r) == 0)
         tokenizer = make_tokenizer(&r);
-    if (tokenizer && add_tokens(&r, tokenizer) < 0) {
-        wg_tokenizer_free(tokenizer);
-        tokenizer = NULL;
-    }
+    if (tokenizer)
+        tokenizer = wg__tokenizer_checked(tokenizer, add_tokens(&r, tokenizer));
     wg__free(r.steps.charsmap.bytes);
     wg__free(r.tokens);
     wg__free(r.scores);

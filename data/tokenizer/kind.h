@@ -89,6 +89,9 @@ struct wg_tokenizer {
  * tokens. NULL with MEMORY. */
 void *wg__tokenizer_new(const wg__tokenizer_kind *kind, size_t size);
 
+/* The tokenizer if status is 0; else frees it and returns NULL. */
+wg_tokenizer *wg__tokenizer_checked(wg_tokenizer *tokenizer, int status);
+
 /* Fills the vocabulary. `entry` names a token in messages, followed by its number from 1 on
  * ("vocab.txt: line"). [FORMAT for an empty, repeated or non-UTF-8 token] */
 int wg__tokenizer_set_vocabulary(wg_tokenizer *tokenizer, int64_t count, const char *const *tokens,

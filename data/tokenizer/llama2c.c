@@ -115,11 +115,7 @@ static int fill(llama2c *l, int64_t count, const char *const *tokens, const doub
 
 static wg_tokenizer *new_llama2c(int64_t count, const char *const *tokens, const double *scores) {
     llama2c *l = wg__tokenizer_new(&wg__llama2c_kind, sizeof *l);
-    if (l && fill(l, count, tokens, scores) < 0) {
-        wg_tokenizer_free(&l->base);
-        return NULL;
-    }
-    return l ? &l->base : NULL;
+    return l ? wg__tokenizer_checked(&l->base, fill(l, count, tokens, scores)) : NULL;
 }
 
 static void clear(wg_tokenizer *tokenizer) {
@@ -253,12 +249,12 @@ wg_tokenizer *wg__llama2c_to_sentencepiece(const wg_tokenizer *tokenizer) {
     const char **tokens = wg__alloc((size_t)(count + 1) * sizeof *tokens);
     uint8_t *types = wg__alloc((size_t)count + 1);
     wg__text texts = {0};
-    wg__pieces *pieces = NULL;
+    wg_tokenizer *pieces = NULL;
     for (int64_t i = 0; types && i < count; i++)
         types[i] = type_of_token(i);
     if (tokens && types &&
         replace_spaces(&tokenizer->vocabulary, " ", WG__SPACE_SYMBOL, special, &texts, tokens) == 0)
-        pieces = wg__pieces_new(&(wg__piece_model){
+        pieces = wg__sentencepiece_new(&(wg__piece_model){
             .settings = {.byte_fallback = true,
                          .prefix = WG__PREFIX_ALWAYS,
                          .strip = WG__STRIP_ONE},
@@ -270,12 +266,10 @@ wg_tokenizer *wg__llama2c_to_sentencepiece(const wg_tokenizer *tokenizer) {
     wg__free(tokens);
     wg__free(types);
     wg__free(texts.bytes);
-    if (pieces && (wg__tokenizer_set_special(&pieces->base, WG_TOKEN_BEGIN, 1) < 0 ||
-                   wg__tokenizer_set_special(&pieces->base, WG_TOKEN_END, 2) < 0)) {
-        wg_tokenizer_free(&pieces->base);
-        return NULL;
-    }
-    return pieces ? &pieces->base : NULL;
+    int status = pieces ? wg__tokenizer_set_special(pieces, WG_TOKEN_BEGIN, 1) : -1;
+    if (status == 0)
+        status = wg__tokenizer_set_special(pieces, WG_TOKEN_END, 2);
+    return wg__tokenizer_checked(pieces, status);
 }
 
 /* ---- Writing tokenizer.bin ---- */

@@ -2,6 +2,7 @@
  * sentencepiece.h; sentencepiece_model.c reads and writes tokenizer.model. */
 #include <float.h>
 #include <math.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -277,13 +278,9 @@ static int fill(wg__pieces *p, const wg__piece_model *model) {
                                : prepare_bpe(p, model->merge_count, model->merges);
 }
 
-wg__pieces *wg__pieces_new(const wg__piece_model *model) {
+wg_tokenizer *wg__sentencepiece_new(const wg__piece_model *model) {
     wg__pieces *p = wg__tokenizer_new(&wg__sentencepiece_kind, sizeof *p);
-    if (p && fill(p, model) < 0) {
-        wg_tokenizer_free(&p->base);
-        return NULL;
-    }
-    return p;
+    return p ? wg__tokenizer_checked(&p->base, fill(p, model)) : NULL;
 }
 
 static void clear(wg_tokenizer *tokenizer) {
@@ -603,7 +600,32 @@ static int decode(const wg_tokenizer *tokenizer, int32_t id, const wg_decode_opt
     }
 }
 
-/* ---- JSON: writing ---- */
+/* ---- JSON ---- */
+
+/* The members of wg__piece_settings in JSON. An enumeration is the number of its value. */
+static const struct {
+    const char *key;
+    size_t offset;
+    int values; /* of an enumeration; 0: a bool */
+} settings_rows[] = {
+    {"unigram", offsetof(wg__piece_settings, unigram), 0},
+    {"by_merges", offsetof(wg__piece_settings, by_merges), 0},
+    {"byte_fallback", offsetof(wg__piece_settings, byte_fallback), 0},
+    {"part_unknowns", offsetof(wg__piece_settings, part_unknowns), 0},
+    {"split_spaces", offsetof(wg__piece_settings, split_spaces), 0},
+    {"split_words", offsetof(wg__piece_settings, split_words), 0},
+    {"exact_sums", offsetof(wg__piece_settings, exact_sums), 0},
+    {"prefix", offsetof(wg__piece_settings, prefix), WG__PREFIX_COUNT},
+    {"prefix_first", offsetof(wg__piece_settings, prefix_first), 0},
+    {"space_suffix", offsetof(wg__piece_settings, space_suffix), 0},
+    {"remove_spaces", offsetof(wg__piece_settings, remove_spaces), 0},
+    {"plain_spaces", offsetof(wg__piece_settings, plain_spaces), 0},
+    {"by_grapheme", offsetof(wg__piece_settings, by_grapheme), 0},
+    {"strip", offsetof(wg__piece_settings, strip), WG__STRIP_COUNT},
+};
+_Static_assert(sizeof(wg__space_prefix) == sizeof(int) && sizeof(wg__strip) == sizeof(int),
+               "enumerations are read as int");
+enum { SETTINGS = sizeof settings_rows / sizeof settings_rows[0] };
 
 static json_t *types_to_json(const wg__pieces *p) {
     json_t *list = json_array();
@@ -623,45 +645,44 @@ static json_t *charsmap_to_json(const wg__pieces *p) {
 
 static json_t *options_to_json(const wg_tokenizer *tokenizer) {
     const wg__pieces *p = (const wg__pieces *)tokenizer;
-    const wg__piece_settings *s = &p->settings;
-    return json_pack(
-        "{s:b, s:b, s:b, s:b, s:b, s:b, s:b, s:i, s:b, s:b, s:b, s:b, s:b, s:i, s:s, "
-        "s:o, s:o, s:o, "
-        "s:o}",
-        "unigram", s->unigram, "by_merges", s->by_merges, "byte_fallback", s->byte_fallback,
-        "part_unknowns", s->part_unknowns, "split_spaces", s->split_spaces, "split_words",
-        s->split_words, "exact_sums", s->exact_sums, "prefix", (int)s->prefix, "prefix_first",
-        s->prefix_first, "space_suffix", s->space_suffix, "remove_spaces", s->remove_spaces,
-        "plain_spaces", s->plain_spaces, "by_grapheme", s->by_grapheme, "strip", (int)s->strip,
-        "unknown_text", s->unknown_text, "charsmap", charsmap_to_json(p), "types", types_to_json(p),
-        "scores", wg__numbers_to_json(p->base.vocabulary.count, p->scores), "merges",
-        wg__merges_to_json(&p->merges));
+    json_t *object = json_object();
+    for (int i = 0; i < SETTINGS; i++) {
+        const void *member = (const char *)&p->settings + settings_rows[i].offset;
+        json_object_set_new(object, settings_rows[i].key,
+                            settings_rows[i].values ? json_integer(*(const int *)member)
+                                                    : json_boolean(*(const bool *)member));
+    }
+    json_t *rest = json_pack("{s:s, s:o, s:o, s:o, s:o}", "unknown_text", p->unknown_text,
+                             "charsmap", charsmap_to_json(p), "types", types_to_json(p), "scores",
+                             wg__numbers_to_json(p->base.vocabulary.count, p->scores), "merges",
+                             wg__merges_to_json(&p->merges));
+    if (!rest || json_object_update(object, rest) < 0 || json_object_size(object) < SETTINGS + 5) {
+        json_decref(object);
+        object = NULL;
+    }
+    json_decref(rest);
+    return object;
 }
 
-/* ---- JSON: reading ---- */
-
 static int read_settings(const json_t *json, wg__piece_settings *s) {
-    int flags[12], prefix, strip;
-    json_error_t error;
-    if (json_unpack_ex(
-            (json_t *)json, &error, 0,
-            "{s:b, s:b, s:b, s:b, s:b, s:b, s:b, s:i, s:b, s:b, s:b, s:b, s:b, s:i, s:s}",
-            "unigram", &flags[0], "by_merges", &flags[1], "byte_fallback", &flags[2],
-            "part_unknowns", &flags[3], "split_spaces", &flags[4], "split_words", &flags[5],
-            "exact_sums", &flags[6], "prefix", &prefix, "prefix_first", &flags[7], "space_suffix",
-            &flags[8], "remove_spaces", &flags[9], "plain_spaces", &flags[10], "by_grapheme",
-            &flags[11], "strip", &strip, "unknown_text", &s->unknown_text) < 0)
-        return wg_fail(WG_ERROR_FORMAT, WHERE, "bad options: %s", error.text);
-    if (prefix < 0 || prefix >= WG__PREFIX_COUNT || strip < 0 || strip >= WG__STRIP_COUNT)
-        return wg_fail(WG_ERROR_FORMAT, WHERE, "bad options: prefix %d, strip %d", prefix, strip);
-    bool *places[] = {&s->unigram,      &s->by_merges,     &s->byte_fallback, &s->part_unknowns,
-                      &s->split_spaces, &s->split_words,   &s->exact_sums,    &s->prefix_first,
-                      &s->space_suffix, &s->remove_spaces, &s->plain_spaces,  &s->by_grapheme};
-    for (int i = 0; i < 12; i++)
-        *places[i] = flags[i];
-    s->prefix = (wg__space_prefix)prefix;
-    s->strip = (wg__strip)strip;
-    return 0;
+    for (int i = 0; i < SETTINGS; i++) {
+        const json_t *value = json_object_get(json, settings_rows[i].key);
+        void *member = (char *)s + settings_rows[i].offset;
+        const int values = settings_rows[i].values;
+        const json_int_t number = json_integer_value(value);
+        if (values ? !json_is_integer(value) || number < 0 || number >= values
+                   : !json_is_boolean(value))
+            return wg_fail(WG_ERROR_FORMAT, WHERE, "bad options: \"%s\" is missing or invalid",
+                           settings_rows[i].key);
+        if (values)
+            *(int *)member = (int)number;
+        else
+            *(bool *)member = json_is_true(value);
+    }
+    s->unknown_text = json_string_value(json_object_get(json, "unknown_text"));
+    return s->unknown_text ? 0
+                           : wg_fail(WG_ERROR_FORMAT, WHERE,
+                                     "bad options: \"unknown_text\" is missing or invalid");
 }
 
 static int read_types(const json_t *list, int64_t count, uint8_t *types) {
@@ -709,14 +730,14 @@ static wg_tokenizer *from_json(const json_t *options, int64_t count, const char 
     uint8_t *types = wg__alloc((size_t)count + 1);
     int32_t(*merges)[2] = NULL;
     wg__text charsmap = {0};
-    wg__pieces *pieces = NULL;
+    wg_tokenizer *tokenizer = NULL;
     if (types && read_model(options, &model, &scores, types, &merges, &charsmap) == 0)
-        pieces = wg__pieces_new(&model);
+        tokenizer = wg__sentencepiece_new(&model);
     wg__free(scores);
     wg__free(types);
     wg__free(merges);
     wg__free(charsmap.bytes);
-    return pieces ? &pieces->base : NULL;
+    return tokenizer;
 }
 
 const wg__tokenizer_kind wg__sentencepiece_kind = {

@@ -76,7 +76,7 @@ typedef struct wg__pieces {
     wg__unigram unigram;
 } wg__pieces;
 
-/* What wg__pieces_new reads; all is copied. */
+/* What wg__sentencepiece_new reads; all is copied. */
 typedef struct wg__piece_model {
     wg__piece_settings settings;
     int64_t count;
@@ -90,6 +90,6 @@ typedef struct wg__piece_model {
 } wg__piece_model;
 
 /* A tokenizer whose only special tokens are <unk> and the control pieces. [FORMAT] */
-wg__pieces *wg__pieces_new(const wg__piece_model *model);
+wg_tokenizer *wg__sentencepiece_new(const wg__piece_model *model);
 
 #endif

@@ -284,13 +284,9 @@ static wg_tokenizer *make_tokenizer(model *m) {
     m->made.texts = texts;
     m->made.scores = m->scores;
     m->made.types = m->types;
-    wg__pieces *pieces = wg__pieces_new(&m->made);
+    wg_tokenizer *tokenizer = wg__sentencepiece_new(&m->made);
     wg__free(texts);
-    if (pieces && name_special(m, &pieces->base) < 0) {
-        wg_tokenizer_free(&pieces->base);
-        return NULL;
-    }
-    return pieces ? &pieces->base : NULL;
+    return tokenizer ? wg__tokenizer_checked(tokenizer, name_special(m, tokenizer)) : NULL;
 }
 
 wg_tokenizer *wg__sentencepiece_read(const char *bytes, int64_t length, const char *name) {
@@ -304,12 +300,8 @@ wg_tokenizer *wg__sentencepiece_read(const char *bytes, int64_t length, const ch
     wg_tokenizer *tokenizer = NULL;
     if (read_model(&m, (message){begin, begin + length}) == 0 && set_settings(&m) == 0)
         tokenizer = make_tokenizer(&m);
-    if (tokenizer &&
-        !(m.has_trainer && m.has_normalizer)) { /* they follow the pieces: the file is cut short */
-        wg_tokenizer_free(tokenizer);
-        tokenizer = NULL;
-        malformed(&m, "file");
-    }
+    if (tokenizer && !(m.has_trainer && m.has_normalizer)) /* cut short: they follow the pieces */
+        tokenizer = wg__tokenizer_checked(tokenizer, malformed(&m, "file"));
     wg__strings_clear(&m.texts);
     wg__free(m.scores);
     wg__free(m.types);

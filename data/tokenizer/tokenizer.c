@@ -105,6 +105,13 @@ void wg_tokenizer_free(wg_tokenizer *tokenizer) {
     wg__free(tokenizer);
 }
 
+wg_tokenizer *wg__tokenizer_checked(wg_tokenizer *tokenizer, int status) {
+    if (status == 0)
+        return tokenizer;
+    wg_tokenizer_free(tokenizer);
+    return NULL;
+}
+
 static int add_to_vocabulary(wg_tokenizer *tokenizer, const char *token, const char *entry) {
     wg__strings *vocabulary = &tokenizer->vocabulary;
     const char *where = tokenizer->kind->name;

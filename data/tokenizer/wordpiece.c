@@ -62,11 +62,7 @@ static wg_tokenizer *new_wordpiece(int64_t count, const char *const *tokens,
         status = wg_fail(WG_ERROR_FORMAT, "wordpiece",
                          "%s 1 to %lld: [UNK], which stands for unknown words, is missing", entry,
                          (long long)count);
-    if (status < 0) {
-        wg_tokenizer_free(&w->base);
-        return NULL;
-    }
-    return &w->base;
+    return wg__tokenizer_checked(&w->base, status);
 }
 
 wg_tokenizer *wg_wordpiece_new(int64_t count, const char *const *tokens,

@@ -67,8 +67,7 @@ static wg_tokenizer *make(const wg__piece_settings *settings) {
                              .texts = texts,
                              .scores = scores,
                              .types = types};
-    wg__pieces *pieces = wg__pieces_new(&model);
-    return pieces ? &pieces->base : NULL;
+    return wg__sentencepiece_new(&model);
 }
 
 START_TEST(the_best_score_is_joined_first) {
@@ -125,7 +124,7 @@ START_TEST(a_model_that_contradicts_itself_is_refused) {
         bad[cases[i].at] = cases[i].type;
         wg__piece_model model = {
             .count = WG_COUNT(texts), .texts = texts, .scores = scores, .types = bad};
-        ck_assert_ptr_null(wg__pieces_new(&model));
+        ck_assert_ptr_null(wg__sentencepiece_new(&model));
         assert_error(WG_ERROR_FORMAT, cases[i].message);
     }
 }
