@@ -9,7 +9,6 @@
 #include "cli/cli.h"
 #include "cli/settings_table.h"
 #include "optim/optimizer.h"
-#include "optim/schedule.h"
 
 static const wg__setting settings[] = {
     {WG__SET_PRESET, "preset", WG__SETTING_TEXT, 0, 0, false},

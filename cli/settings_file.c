@@ -7,7 +7,6 @@
 #include "cli/cli.h"
 #include "cli/settings_table.h"
 #include "optim/optimizer.h"
-#include "optim/schedule.h"
 
 static json_t *files_of_json(const json_t *value) {
     if (json_is_string(value))

@@ -1,9 +1,8 @@
-/* Averages of weights: see average.h. */
-#include "optim/average.h"
+/* Averages of weights: see optimizer.h. */
+#include "optim/internal.h"
 
 #include <string.h>
 
-#include "optim/internal.h"
 #include "tensor/iter.h"
 #include "tensor/ops.h"
 

@@ -2,8 +2,95 @@
 #ifndef WG_OPTIM_INTERNAL_H
 #define WG_OPTIM_INTERNAL_H
 
-#include "optim/kernels.h"
 #include "optim/optimizer.h"
+
+/* ---- The loops of the optimizers over contiguous elements, compiled once for each instruction
+ * set.
+ *
+ * Pointers to elements are to f32 or f64, by the table that a loop is taken from. In all rates the
+ * gradient is g' = gradient_scale g: clipping costs no pass of its own. ---- */
+
+/* The numbers of one step of Adam or AdamW, in which lr and the bias corrections are folded. */
+typedef struct wg__adam_rates {
+    double gradient_scale;
+    double coupled_decay; /* g' += coupled_decay w: Adam's */
+    double beta1, beta2;  /* m = beta1 m + (1 - beta1) g';  v = beta2 v + (1 - beta2) g'^2 */
+    double root_scale;    /* 1 / sqrt(1 - beta2^t) */
+    double eps;
+    double step_size; /* lr / (1 - beta1^t) */
+    double keep;      /* 1 - lr decay: AdamW's */
+} wg__adam_rates;
+
+typedef struct wg__sgd_rates {
+    double gradient_scale;
+    double decay; /* g' += decay w */
+    double momentum;
+    double direct, along; /* the weights of g' and m in the step */
+    double step_size;
+} wg__sgd_rates;
+
+typedef struct wg__lion_rates {
+    double gradient_scale;
+    double beta1, beta2;
+    double keep, step_size;
+} wg__lion_rates;
+
+/* Sums are in double; where they are of n squares, those are of REAL numbers. */
+typedef struct wg__optimizer_loops {
+    /* sum x^2 */
+    double (*square_sum)(int64_t n, const void *x);
+
+    /* x = scale x */
+    void (*scale)(int64_t n, double scale, void *x);
+
+    /* w = keep w - step_size x */
+    void (*apply)(int64_t n, double keep, double step_size, const void *x, void *w);
+
+    /* w = keep w - step_size m / (root_scale sqrt(v) + eps) */
+    void (*adam)(int64_t n, const wg__adam_rates *rates, const void *g, void *w, void *m, void *v);
+
+    /* w -= step_size g'; with momentum, m = momentum m + g', w -= step_size (direct g' + along m)
+     */
+    void (*sgd)(int64_t n, const wg__sgd_rates *rates, const void *g, void *w);
+    void (*sgd_momentum)(int64_t n, const wg__sgd_rates *rates, const void *g, void *w, void *m);
+
+    /* w = keep w - step_size sign(beta1 m + (1 - beta1) g');  m = beta2 m + (1 - beta2) g' */
+    void (*lion)(int64_t n, const wg__lion_rates *rates, const void *g, void *w, void *m);
+
+    /* m = momentum m + (1 - momentum) g';  x = momentum m + (1 - momentum) g'; gives sum x^2 */
+    double (*nesterov)(int64_t n, double gradient_scale, double momentum, const void *g, void *m,
+                       void *x);
+
+    /* columns[j] += g'[j]^2 + eps; gives the sum of what was added */
+    double (*add_squares)(int64_t n, double gradient_scale, double eps, const void *g,
+                          double *columns);
+
+    /* u[j] = factor g[j] c[j]: gives sum u^2 */
+    double (*factored_sum)(int64_t n, double factor, const void *g, const void *c);
+
+    /* w[j] = keep w[j] - factor g[j] c[j] */
+    void (*factored_apply)(int64_t n, double keep, double factor, const void *g, const void *c,
+                           void *w);
+
+    /* v = beta2 v + (1 - beta2) (g'^2 + eps); gives sum g'^2 / v */
+    double (*second_moment)(int64_t n, double gradient_scale, double beta2, double eps,
+                            const void *g, void *v);
+
+    /* w = keep w - factor g / sqrt(v) */
+    void (*second_moment_apply)(int64_t n, double keep, double factor, const void *g, const void *v,
+                                void *w);
+} wg__optimizer_loops;
+
+typedef struct wg__optimizer_kernels {
+    wg__optimizer_loops f32, f64;
+} wg__optimizer_kernels;
+
+/* Those of each instruction set; the base alone where the processor is no x86-64. */
+extern const wg__optimizer_kernels wg__optimizer_kernels_base;
+extern const wg__optimizer_kernels wg__optimizer_kernels_v3;
+extern const wg__optimizer_kernels wg__optimizer_kernels_v4;
+
+/* ---- Parameters and their state ---- */
 
 #define WG__MAX_STATES 2
 
@@ -98,32 +185,10 @@ void *wg__entry_state(const wg__optimizer_entry *entry, int state, int64_t at);
  * Chunks are the same at any number of threads, and whatever is walked over with them. */
 void wg__optimizer_walk(wg_optimizer *optimizer, wg__optimizer_body body, void *context);
 
-/* ---- Parts of a step: of all entries, or of one ---- */
+/* ---- Steps in backward ---- */
 
 /* Refuses what must not be in the midst of a step in backward. [STATE] */
 int wg__optimizer_check_outside(const wg_optimizer *optimizer, const char *where);
-
-/* Refuses while an error is pending, for such a rate, and for gradients that were found not to be
- * finite. */
-int wg__optimizer_check_step(const wg_optimizer *optimizer, const char *where,
-                             double learning_rate);
-
-/* Finds an entry's gradient, NULL if there is none, copied into the scope where its elements do not
- * lie in order. [STATE for a parameter whose dtype was changed, MEMORY] */
-int wg__optimizer_find_gradient(wg__optimizer_entry *entry, const char *where);
-
-/* Sums of squares of the gradients of entries [first, last) into their chunks' partial norms, which
- * are all 0 after wg__optimizer_forget_norms; the norm that those of such entries make. */
-void wg__optimizer_measure(wg_optimizer *optimizer, int64_t first, int64_t last);
-void wg__optimizer_forget_norms(wg_optimizer *optimizer);
-double wg__optimizer_norm(const wg_optimizer *optimizer, int64_t first, int64_t last);
-
-/* Fails for a norm that is not finite, and names the first entry that is not. */
-int wg__optimizer_check_norm(wg_optimizer *optimizer, const char *where, double norm);
-
-/* One update of entries [first, last) that have a gradient. */
-void wg__optimizer_update(wg_optimizer *optimizer, int64_t first, int64_t last,
-                          double learning_rate);
 
 /* Lets go of the parameters of a step in backward, if one is under way. */
 void wg__optimizer_leave_backward(wg_optimizer *optimizer);
@@ -132,16 +197,5 @@ void wg__optimizer_leave_backward(wg_optimizer *optimizer);
 int wg__check_fraction(const char *where, const char *name, double value); /* 0 < value < 1 */
 int wg__check_positive(const char *where, const char *name, double value);
 int wg__check_not_negative(const char *where, const char *name, double value);
-
-/* ---- AdamW, which Muon shares ---- */
-
-int wg__adamw_fill_options(const char *where, wg_adamw_options *options);
-int wg__adam_prepare(wg_optimizer *optimizer, wg__optimizer_entry *entry);
-wg__adam_rates wg__adamw_rates(const wg_adamw_options *options, const wg_optimizer *optimizer,
-                               double learning_rate);
-
-/* One chunk of AdamW or, with rates that have a coupled_decay, of Adam. */
-void wg__adam_update_chunk(const wg_optimizer *optimizer, const wg__optimizer_chunk *chunk,
-                           const wg__adam_rates *rates);
 
 #endif

@@ -1,6 +1,6 @@
 /* The optimizers' kernels for the instruction set that this file is compiled for: plain loops that
  * the compiler vectorises. */
-#include "optim/kernels.h"
+#include "optim/internal.h"
 
 #include <float.h>
 #include <math.h>

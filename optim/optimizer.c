@@ -113,6 +113,25 @@ int wg__check_not_negative(const char *where, const char *name, double value) {
     return 0;
 }
 
+/* ---- Steps in backward ---- */
+
+int wg__optimizer_check_outside(const wg_optimizer *optimizer, const char *where) {
+    return optimizer->in_backward.open
+               ? wg_fail(WG_ERROR_STATE, where,
+                         "a step in backward is under way; wg_optimizer_step_end comes first")
+               : 0;
+}
+
+void wg__optimizer_leave_backward(wg_optimizer *optimizer) {
+    for (int64_t i = 0; i < optimizer->count && optimizer->in_backward.open; i++) {
+        wg__optimizer_entry *entry = &optimizer->entries[i];
+        if (entry->hook)
+            wg_remove_hook(entry->parameter, entry->hook);
+        entry->hook = 0;
+    }
+    optimizer->in_backward.open = false;
+}
+
 /* ---- Parameters ---- */
 
 const wg__optimizer_kernels *wg__optimizer_kernels_for_cpu(void) {

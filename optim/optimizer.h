@@ -176,6 +176,83 @@ WG_API void wg_optimizer_set_steps(wg_optimizer *optimizer, int64_t steps);
 WG_API int wg_optimizer_state(const wg_optimizer *optimizer, int64_t index, const char **slot,
                               const char **name, wg_tensor **tensor);
 
+/* ---- Learning-rate schedules: a rate from a step number, without state.
+ *
+ *     linear     cosine      constant    noam         inverse-sqrt   wsd
+ *      /\         /-.         /-----      /\           --.            /----\
+ *     /  \       /   \       /           /  `-.           `-.        /      \
+ *    /    \     /     `-    /           /      `---          `---   /        \ ---- */
+
+/* With t = step + 1, W = warmup_steps and T = total_steps. All but the last rise to their peak by
+ * peak t / W while t <= W; then, p being (t - W) / (T - W) and at most 1: */
+typedef enum wg_schedule_kind {
+    WG_SCHEDULE_LINEAR,   /* peak (1 - (1 - final) p): down to `final` at the last step (BERT's) */
+    WG_SCHEDULE_CONSTANT, /* peak */
+    WG_SCHEDULE_COSINE,   /* peak (final + (1 - final) (1 + cos(pi p)) / 2)
+                             (Loshchilov & Hutter 2017, one cycle) */
+    WG_SCHEDULE_WSD,      /* warm-up, stable, decay: peak until the last D = decay_steps, in which
+                             it falls linearly to `final` (Hu et al. 2024; Haegele et al. 2024) */
+    WG_SCHEDULE_NOAM,     /* peak width^-1/2 min(t^-1/2, t W^-3/2)   (Vaswani et al. 2017, eq. 3;
+                             `peak` is a factor, 1 in the paper); without a width the factor is
+                             such that `peak` is reached at the end of the warm-up */
+    WG_SCHEDULE_INVERSE_SQRT /* peak sqrt(W / max(t, W)): no rise (Raffel et al. 2020, whose
+                                1 / sqrt(max(t, W)) has the peak 1 / sqrt(W)) */
+} wg_schedule_kind;
+
+typedef struct wg_schedule {
+    wg_schedule_kind kind;
+    double peak;          /* the rate at the end of the warm-up */
+    double final;         /* the rate at the end, as a fraction of the peak */
+    int64_t warmup_steps; /* 0: none; noam and inverse-sqrt take it as 1 */
+    int64_t total_steps;
+    int64_t decay_steps; /* of wsd; 0: a tenth of all */
+    int64_t width;       /* of noam: d_model; 0: see there */
+} wg_schedule;
+
+/* The rate for step `step`, counted from 0. */
+WG_API double wg_schedule_rate(const wg_schedule *schedule, int64_t step);
+
+/* The kind of that name ("linear", "constant", "cosine", "wsd", "noam", "inverse-sqrt"), or -1 (no
+ * error is recorded). */
+WG_API int wg_schedule_find(const char *name);
+
+/* The name of a kind as wg_schedule_find takes it; "?" outside the enum. */
+WG_API const char *wg_schedule_name(wg_schedule_kind kind);
+
+/* ---- Averages of weights over the steps of a run, or over checkpoints.
+ *
+ *     wg_average *average = wg_average_new(0.999);
+ *     wg_average_add(average, w);
+ *     ... wg_optimizer_step(...); wg_average_update(average); ...
+ *     wg_average_swap(average);     w holds the average, and the average what w held
+ *     ... evaluate ...
+ *     wg_average_swap(average);     and back, bit for bit ---- */
+
+typedef struct wg_average wg_average;
+
+/* An average without tensors. decay d in (0, 1): exponential, a = d a + (1 - d) w; 0: the mean of
+ * all updates. Either way the first update is a = w   (as PyTorch's AveragedModel). NULL with
+ * ARGUMENT, MEMORY. */
+WG_API wg_average *wg_average_new(double decay);
+
+/* Frees the average, not the tensors; NULL is allowed. */
+WG_API void wg_average_free(wg_average *average);
+
+/* Takes a tensor in, f32 or f64 and contiguous, which is borrowed and must outlive the average. Its
+ * average is zeros until the first update. Before the first update only.
+ * [ARGUMENT, DTYPE, MEMORY; STATE after an update] */
+WG_API int wg_average_add(wg_average *average, wg_tensor *tensor);
+
+/* Takes the tensors as they are now into their averages: one pass over memory, in parallel. */
+WG_API void wg_average_update(wg_average *average);
+
+/* Exchanges the tensors' contents and their averages. */
+WG_API void wg_average_swap(wg_average *average);
+
+/* Updates so far, and setting it when a run is resumed. */
+WG_API int64_t wg_average_updates(const wg_average *average);
+WG_API void wg_average_set_updates(wg_average *average, int64_t updates);
+
 WG_END_DECLS
 
 #endif

@@ -1,5 +1,5 @@
 /* Learning-rate schedules. */
-#include "optim/schedule.h"
+#include "optim/optimizer.h"
 
 #include <math.h>
 #include <stdbool.h>

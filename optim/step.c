@@ -1,4 +1,4 @@
-/* A step of all parameters at once, and the norm of their gradients. */
+/* Steps: of all parameters at once, and along with a backward pass; and the norm of gradients. */
 #include "optim/internal.h"
 
 #include <math.h>
@@ -8,7 +8,7 @@
 
 /* ---- Gradients ---- */
 
-int wg__optimizer_find_gradient(wg__optimizer_entry *entry, const char *where) {
+static int find_gradient(wg__optimizer_entry *entry, const char *where) {
     entry->gradient = NULL;
     if (wg_tensor_dtype(entry->parameter) != entry->dtype)
         return wg_fail(WG_ERROR_STATE, where,
@@ -29,7 +29,7 @@ int wg__optimizer_find_gradient(wg__optimizer_entry *entry, const char *where) {
 static int64_t find_gradients(wg_optimizer *optimizer, const char *where) {
     int64_t found = 0;
     for (int64_t i = 0; i < optimizer->count; i++) {
-        if (wg__optimizer_find_gradient(&optimizer->entries[i], where) < 0)
+        if (find_gradient(&optimizer->entries[i], where) < 0)
             return -1;
         found += optimizer->entries[i].gradient != NULL;
     }
@@ -46,18 +46,18 @@ static void measure_chunk(const wg__optimizer_chunk *chunk, void *context) {
         loops->square_sum(count, wg__entry_gradient(chunk->entry, chunk->begin));
 }
 
-void wg__optimizer_forget_norms(wg_optimizer *optimizer) {
+static void forget_norms(wg_optimizer *optimizer) {
     for (int64_t i = 0; i < optimizer->chunks; i++)
         optimizer->partial_norms[i] = 0;
 }
 
-void wg__optimizer_measure(wg_optimizer *optimizer, int64_t first, int64_t last) {
+static void measure(wg_optimizer *optimizer, int64_t first, int64_t last) {
     optimizer->first = first;
     optimizer->last = last;
     wg__optimizer_walk(optimizer, measure_chunk, optimizer);
 }
 
-double wg__optimizer_norm(const wg_optimizer *optimizer, int64_t first, int64_t last) {
+static double norm_of(const wg_optimizer *optimizer, int64_t first, int64_t last) {
     const wg__optimizer_entry *entries = optimizer->entries;
     double sum = 0;
     int64_t end = last < optimizer->count ? entries[last].first_chunk : optimizer->chunks;
@@ -69,12 +69,12 @@ double wg__optimizer_norm(const wg_optimizer *optimizer, int64_t first, int64_t 
 /* The name of the first parameter whose gradient is not finite: its norm is not. */
 static const char *first_bad_name(const wg_optimizer *optimizer) {
     for (int64_t i = 0; i < optimizer->count; i++)
-        if (!isfinite(wg__optimizer_norm(optimizer, i, i + 1)))
+        if (!isfinite(norm_of(optimizer, i, i + 1)))
             return optimizer->entries[i].name;
     return "all together";
 }
 
-int wg__optimizer_check_norm(wg_optimizer *optimizer, const char *where, double norm) {
+static int check_norm(wg_optimizer *optimizer, const char *where, double norm) {
     optimizer->not_finite = !isfinite(norm);
     if (!optimizer->not_finite)
         return 0;
@@ -94,31 +94,23 @@ int wg_optimizer_clip(wg_optimizer *optimizer, double max_norm, double *norm) {
     wg__span_begin(&span, "gradient norm", WG_PROFILE_REGION);
     wg_scope_begin(&scope);
     int64_t found = find_gradients(optimizer, where);
-    wg__optimizer_forget_norms(optimizer);
+    forget_norms(optimizer);
     if (found > 0)
-        wg__optimizer_measure(optimizer, 0, optimizer->count);
+        measure(optimizer, 0, optimizer->count);
     wg_scope_end(&scope, NULL);
     wg__span_end(&span);
     if (found < 0)
         return -1;
-    double measured = wg__optimizer_norm(optimizer, 0, optimizer->count);
+    double measured = norm_of(optimizer, 0, optimizer->count);
     if (norm)
         *norm = measured;
     optimizer->gradient_scale = max_norm > 0 && measured > max_norm ? max_norm / measured : 1;
-    return wg__optimizer_check_norm(optimizer, where, measured);
+    return check_norm(optimizer, where, measured);
 }
 
 /* ---- The step ---- */
 
-int wg__optimizer_check_outside(const wg_optimizer *optimizer, const char *where) {
-    return optimizer->in_backward.open
-               ? wg_fail(WG_ERROR_STATE, where,
-                         "a step in backward is under way; wg_optimizer_step_end comes first")
-               : 0;
-}
-
-void wg__optimizer_update(wg_optimizer *optimizer, int64_t first, int64_t last,
-                          double learning_rate) {
+static void update(wg_optimizer *optimizer, int64_t first, int64_t last, double learning_rate) {
     optimizer->first = first;
     optimizer->last = last;
     optimizer->rule->step(optimizer, learning_rate);
@@ -135,12 +127,11 @@ static int step_found(wg_optimizer *optimizer, double learning_rate) {
         return wg_fail(WG_ERROR_GRADIENT, "optimizer_step",
                        "no parameter has a gradient; call wg_backward first");
     optimizer->steps++;
-    wg__optimizer_update(optimizer, 0, optimizer->count, learning_rate);
+    update(optimizer, 0, optimizer->count, learning_rate);
     return 0;
 }
 
-int wg__optimizer_check_step(const wg_optimizer *optimizer, const char *where,
-                             double learning_rate) {
+static int check_step(const wg_optimizer *optimizer, const char *where, double learning_rate) {
     if (!optimizer || wg_error_pending() || wg__optimizer_check_outside(optimizer, where) < 0)
         return -1;
     if (!isfinite(learning_rate) || learning_rate < 0)
@@ -153,7 +144,7 @@ int wg__optimizer_check_step(const wg_optimizer *optimizer, const char *where,
 }
 
 int wg_optimizer_step(wg_optimizer *optimizer, double learning_rate) {
-    if (wg__optimizer_check_step(optimizer, "optimizer_step", learning_rate) < 0)
+    if (check_step(optimizer, "optimizer_step", learning_rate) < 0)
         return -1;
     wg__span span;
     wg_scope scope;
@@ -164,5 +155,115 @@ int wg_optimizer_step(wg_optimizer *optimizer, double learning_rate) {
     wg__span_end(&span);
     if (status == 0)
         wg_optimizer_zero_grad(optimizer);
+    return status;
+}
+
+/* ---- A step that goes along with a backward pass:
+ *
+ *     backward   vjp of layer 3 |                     | vjp of layer 2 |                     | ...
+ *     step                      | layer 3's gradients |                | layer 2's gradients |
+ *
+ * by hooks that stand on the parameters from begin to end. ---- */
+
+static int measure_entry(wg_optimizer *optimizer, int64_t index, const char *where) {
+    wg__span span;
+    wg__span_begin(&span, "gradient norm", WG_PROFILE_REGION);
+    measure(optimizer, index, index + 1);
+    wg__span_end(&span);
+    return check_norm(optimizer, where, norm_of(optimizer, index, index + 1));
+}
+
+/* Measures, steps and drops the gradient of an entry, if there is one. */
+static int step_entry(wg__optimizer_entry *entry, const char *where) {
+    wg_optimizer *optimizer = entry->optimizer;
+    const int64_t index = entry - optimizer->entries;
+    if (find_gradient(entry, where) < 0)
+        return -1;
+    if (!entry->gradient)
+        return 0;
+    if (optimizer->in_backward.norm && measure_entry(optimizer, index, where) < 0)
+        return -1;
+    if (optimizer->in_backward.stepped++ == 0)
+        optimizer->steps++;
+    wg__span span;
+    wg__span_begin(&span, "optimizer", WG_PROFILE_REGION);
+    update(optimizer, index, index + 1, optimizer->in_backward.learning_rate);
+    wg__span_end(&span);
+    entry->stepped = true;
+    wg_zero_grad(entry->parameter);
+    return 0;
+}
+
+static int step_leaf(wg_tensor *leaf, void *context) {
+    static const char where[] = "optimizer_step_begin";
+    wg__optimizer_entry *entry = context;
+    (void)leaf; /* the entry's own parameter */
+    if (wg_grad_enabled())
+        return wg_fail(WG_ERROR_GRADIENT, where,
+                       "a step in backward cannot be recorded; leave out create_graph, or use "
+                       "wg_optimizer_step");
+    if (entry->stepped)
+        return wg_fail(WG_ERROR_STATE, where,
+                       "\"%s\" was stepped already: of several backward passes, the last one is "
+                       "to be between wg_optimizer_step_begin and wg_optimizer_step_end",
+                       entry->name);
+    return step_entry(entry, where);
+}
+
+int wg_optimizer_step_begin(wg_optimizer *optimizer, double learning_rate, double *norm) {
+    static const char where[] = "optimizer_step_begin";
+    if (check_step(optimizer, where, learning_rate) < 0)
+        return -1;
+    if (optimizer->gradient_scale != 1)
+        return wg_fail(WG_ERROR_STATE, where,
+                       "the gradients were clipped; wg_optimizer_step steps such");
+    forget_norms(optimizer);
+    optimizer->in_backward.open = true;
+    optimizer->in_backward.learning_rate = learning_rate;
+    optimizer->in_backward.norm = norm;
+    optimizer->in_backward.stepped = 0;
+    for (int64_t i = 0; i < optimizer->count; i++) {
+        wg__optimizer_entry *entry = &optimizer->entries[i];
+        entry->stepped = false;
+        if (!wg_requires_grad(entry->parameter)) /* it was frozen since it was added */
+            continue;
+        entry->hook = wg_register_post_accumulate_grad_hook(entry->parameter, step_leaf, entry);
+        if (entry->hook < 0) {
+            entry->hook = 0;
+            wg__optimizer_leave_backward(optimizer);
+            return -1;
+        }
+    }
+    return 0;
+}
+
+/* What backward did not come to, but has a gradient of passes before. */
+static int step_rest(wg_optimizer *optimizer, const char *where) {
+    for (int64_t i = 0; i < optimizer->count; i++)
+        if (step_entry(&optimizer->entries[i], where) < 0)
+            return -1;
+    if (optimizer->in_backward.stepped == 0)
+        return wg_fail(WG_ERROR_GRADIENT, where,
+                       "no parameter has a gradient; call wg_backward after "
+                       "wg_optimizer_step_begin");
+    if (!optimizer->in_backward.norm)
+        return 0;
+    *optimizer->in_backward.norm = norm_of(optimizer, 0, optimizer->count);
+    return check_norm(optimizer, where, *optimizer->in_backward.norm);
+}
+
+int wg_optimizer_step_end(wg_optimizer *optimizer) {
+    static const char where[] = "optimizer_step_end";
+    if (!optimizer)
+        return -1;
+    if (!optimizer->in_backward.open)
+        return wg_error_pending() ? -1
+                                  : wg_fail(WG_ERROR_STATE, where,
+                                            "no step was begun; wg_optimizer_step_begin does");
+    wg__optimizer_leave_backward(optimizer);
+    wg_scope scope;
+    wg_scope_begin(&scope);
+    int status = wg_error_pending() ? -1 : step_rest(optimizer, where);
+    wg_scope_end(&scope, NULL);
     return status;
 }

@@ -20,7 +20,7 @@
 
 #include <signal.h>
 
-#include "../optim/schedule.h"
+#include "../optim/optimizer.h"
 #include "history.h"
 
 WG_BEGIN_DECLS

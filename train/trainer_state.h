@@ -3,7 +3,7 @@
 #define WG_TRAIN_TRAINER_STATE_H
 
 #include "io/log.h"
-#include "optim/average.h"
+#include "optim/optimizer.h"
 #include "train/trainer.h"
 
 struct wg_trainer {

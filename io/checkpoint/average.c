@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "io/weights/weights.h"
-#include "optim/average.h"
+#include "optim/optimizer.h"
 #include "tensor/internal.h"
 #include "tensor/ops.h"
 

@@ -1,5 +1,5 @@
 /* Averages of weights: over steps, and over checkpoints. */
-#include "optim/average.h"
+#include "optim/optimizer.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* Learning-rate schedules, each against its formula. */
-#include "optim/schedule.h"
+#include "optim/optimizer.h"
 
 #include <math.h>
 

@@ -1,0 +1,516 @@
+/* The rules of SGD, Adam, AdamW, Lion and Muon, and all optimizers by their names. */
+#include "optim/internal.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "tensor/gemm/gemm.h"
+#include "tensor/iter.h"
+
+/* ---- Stochastic gradient descent, with momentum as PyTorch has it: the learning rate is not in
+ * the momentum, so that a change of it acts at once   (Sutskever et al. 2013, for Nesterov's) ----
+ */
+
+static int prepare_sgd(wg_optimizer *optimizer, wg__optimizer_entry *entry) {
+    if (optimizer->options.sgd.momentum == 0)
+        return 0;
+    return wg__optimizer_add_state_like(entry, "momentum_buffer");
+}
+
+typedef struct sgd_update {
+    const wg_optimizer *optimizer;
+    wg__sgd_rates rates;
+} sgd_update;
+
+static void update_sgd_chunk(const wg__optimizer_chunk *chunk, void *context) {
+    const sgd_update *step = context;
+    const wg__optimizer_entry *entry = chunk->entry;
+    const wg__optimizer_loops *loops = wg__optimizer_loops_of(step->optimizer, entry);
+    wg__sgd_rates rates = step->rates;
+    if (entry->no_decay)
+        rates.decay = 0;
+    int64_t count = chunk->end - chunk->begin;
+    const void *gradient = wg__entry_gradient(entry, chunk->begin);
+    void *weight = wg__entry_weight(entry, chunk->begin);
+    if (entry->state_count)
+        loops->sgd_momentum(count, &rates, gradient, weight,
+                            wg__entry_state(entry, 0, chunk->begin));
+    else
+        loops->sgd(count, &rates, gradient, weight);
+}
+
+static void step_sgd(wg_optimizer *optimizer, double learning_rate) {
+    const wg_sgd_options *options = &optimizer->options.sgd;
+    sgd_update step = {optimizer,
+                       {.gradient_scale = optimizer->gradient_scale,
+                        .decay = options->weight_decay,
+                        .momentum = options->momentum,
+                        .direct = options->nesterov ? 1 : 0,
+                        .along = options->nesterov ? options->momentum : 1,
+                        .step_size = learning_rate}};
+    wg__optimizer_walk(optimizer, update_sgd_chunk, &step);
+}
+
+static const wg__optimizer_rule sgd = {.prepare = prepare_sgd, .step = step_sgd};
+
+wg_optimizer *wg_sgd_new(const wg_sgd_options *options) {
+    static const char where[] = "sgd_new";
+    wg_sgd_options chosen = options ? *options : (wg_sgd_options){0};
+    if (chosen.momentum != 0 && wg__check_fraction(where, "momentum", chosen.momentum) < 0)
+        return NULL;
+    if (wg__check_not_negative(where, "weight_decay", chosen.weight_decay) < 0)
+        return NULL;
+    if (chosen.nesterov && chosen.momentum == 0) {
+        wg_fail(WG_ERROR_ARGUMENT, where, "Nesterov's step wants a momentum");
+        return NULL;
+    }
+    wg_optimizer *optimizer = wg__optimizer_new(&sgd);
+    if (optimizer)
+        optimizer->options.sgd = chosen;
+    return optimizer;
+}
+
+/* ---- Adam   (Kingma & Ba 2015, algorithm 1) and AdamW   (Loshchilov & Hutter 2019, algorithm 2):
+ * they differ in where the decay goes in ---- */
+
+static int prepare_adam(wg_optimizer *optimizer, wg__optimizer_entry *entry) {
+    (void)optimizer;
+    if (wg__optimizer_add_state_like(entry, "exp_avg") < 0)
+        return -1;
+    return wg__optimizer_add_state_like(entry, "exp_avg_sq");
+}
+
+static wg__adam_rates adamw_rates(const wg_adamw_options *options, const wg_optimizer *optimizer,
+                                  double learning_rate) {
+    double t = (double)optimizer->steps;
+    return (wg__adam_rates){
+        .gradient_scale = optimizer->gradient_scale,
+        .beta1 = options->beta1,
+        .beta2 = options->beta2,
+        .root_scale = 1 / sqrt(1 - pow(options->beta2, t)),
+        .eps = options->eps,
+        .step_size = learning_rate / (1 - pow(options->beta1, t)),
+        .keep = 1 - learning_rate * options->weight_decay,
+    };
+}
+
+static void update_adam_chunk(const wg_optimizer *optimizer, const wg__optimizer_chunk *chunk,
+                              const wg__adam_rates *rates) {
+    const wg__optimizer_entry *entry = chunk->entry;
+    wg__adam_rates own = *rates;
+    if (entry->no_decay) {
+        own.keep = 1;
+        own.coupled_decay = 0;
+    }
+    wg__optimizer_loops_of(optimizer, entry)
+        ->adam(chunk->end - chunk->begin, &own, wg__entry_gradient(entry, chunk->begin),
+               wg__entry_weight(entry, chunk->begin), wg__entry_state(entry, 0, chunk->begin),
+               wg__entry_state(entry, 1, chunk->begin));
+}
+
+typedef struct adam_update {
+    const wg_optimizer *optimizer;
+    wg__adam_rates rates;
+} adam_update;
+
+static void run_adam_chunk(const wg__optimizer_chunk *chunk, void *context) {
+    const adam_update *step = context;
+    update_adam_chunk(step->optimizer, chunk, &step->rates);
+}
+
+static void step_adamw(wg_optimizer *optimizer, double learning_rate) {
+    adam_update step = {optimizer, adamw_rates(&optimizer->options.adam, optimizer, learning_rate)};
+    wg__optimizer_walk(optimizer, run_adam_chunk, &step);
+}
+
+static void step_adam(wg_optimizer *optimizer, double learning_rate) {
+    adam_update step = {optimizer, adamw_rates(&optimizer->options.adam, optimizer, learning_rate)};
+    step.rates.keep = 1;
+    step.rates.coupled_decay = optimizer->options.adam.weight_decay;
+    wg__optimizer_walk(optimizer, run_adam_chunk, &step);
+}
+
+static const wg__optimizer_rule adamw = {.prepare = prepare_adam, .step = step_adamw};
+static const wg__optimizer_rule adam = {.prepare = prepare_adam, .step = step_adam};
+
+static int fill_adamw_options(const char *where, wg_adamw_options *options) {
+    if (options->beta1 == 0)
+        options->beta1 = 0.9;
+    if (options->beta2 == 0)
+        options->beta2 = 0.999;
+    if (options->eps == 0)
+        options->eps = 1e-8;
+    if (wg__check_fraction(where, "beta1", options->beta1) < 0 ||
+        wg__check_fraction(where, "beta2", options->beta2) < 0 ||
+        wg__check_positive(where, "eps", options->eps) < 0)
+        return -1;
+    return wg__check_not_negative(where, "weight_decay", options->weight_decay);
+}
+
+static wg_optimizer *make_adam(const char *where, const wg__optimizer_rule *rule,
+                               const wg_adamw_options *options) {
+    wg_adamw_options chosen = options ? *options : (wg_adamw_options){0};
+    if (fill_adamw_options(where, &chosen) < 0)
+        return NULL;
+    wg_optimizer *optimizer = wg__optimizer_new(rule);
+    if (optimizer)
+        optimizer->options.adam = chosen;
+    return optimizer;
+}
+
+wg_optimizer *wg_adamw_new(const wg_adamw_options *options) {
+    return make_adam("adamw_new", &adamw, options);
+}
+
+wg_optimizer *wg_adam_new(const wg_adam_options *options) {
+    return make_adam("adam_new", &adam, options);
+}
+
+/* ---- Lion   (Chen et al. 2023, algorithm 2) ---- */
+
+static int prepare_lion(wg_optimizer *optimizer, wg__optimizer_entry *entry) {
+    (void)optimizer;
+    return wg__optimizer_add_state_like(entry, "exp_avg");
+}
+
+typedef struct lion_update {
+    const wg_optimizer *optimizer;
+    wg__lion_rates rates;
+} lion_update;
+
+static void update_lion_chunk(const wg__optimizer_chunk *chunk, void *context) {
+    const lion_update *step = context;
+    const wg__optimizer_entry *entry = chunk->entry;
+    wg__lion_rates rates = step->rates;
+    if (entry->no_decay)
+        rates.keep = 1;
+    wg__optimizer_loops_of(step->optimizer, entry)
+        ->lion(chunk->end - chunk->begin, &rates, wg__entry_gradient(entry, chunk->begin),
+               wg__entry_weight(entry, chunk->begin), wg__entry_state(entry, 0, chunk->begin));
+}
+
+static void step_lion(wg_optimizer *optimizer, double learning_rate) {
+    const wg_lion_options *options = &optimizer->options.lion;
+    lion_update step = {optimizer,
+                        {.gradient_scale = optimizer->gradient_scale,
+                         .beta1 = options->beta1,
+                         .beta2 = options->beta2,
+                         .keep = 1 - learning_rate * options->weight_decay,
+                         .step_size = learning_rate}};
+    wg__optimizer_walk(optimizer, update_lion_chunk, &step);
+}
+
+static const wg__optimizer_rule lion = {.prepare = prepare_lion, .step = step_lion};
+
+wg_optimizer *wg_lion_new(const wg_lion_options *options) {
+    static const char where[] = "lion_new";
+    wg_lion_options chosen = options ? *options : (wg_lion_options){0};
+    if (chosen.beta1 == 0)
+        chosen.beta1 = 0.9;
+    if (chosen.beta2 == 0)
+        chosen.beta2 = 0.99;
+    if (wg__check_fraction(where, "beta1", chosen.beta1) < 0 ||
+        wg__check_fraction(where, "beta2", chosen.beta2) < 0 ||
+        wg__check_not_negative(where, "weight_decay", chosen.weight_decay) < 0)
+        return NULL;
+    wg_optimizer *optimizer = wg__optimizer_new(&lion);
+    if (optimizer)
+        optimizer->options.lion = chosen;
+    return optimizer;
+}
+
+/* ---- Muon   (Jordan et al. 2024): a matrix moves along the orthogonal factor of its momentum,
+ * which the Newton-Schulz iteration
+ *
+ *     X = X / |X|;   five times: A = X X^T,  X = a X + (b A + c A^2) X
+ *
+ * finds roughly: a, b and c are chosen to bring singular values near 1 quickly, not exactly.
+ * Products are taken over the shorter side. Whatever is no hidden matrix is AdamW's. ---- */
+
+enum { ITERATIONS = 5 };
+static const double coefficients[] = {3.4445, -4.7750, 2.0315};
+
+/* Added to the norm that a matrix is divided by: one of zeros stays so. */
+#define NORM_EPS 1e-7
+
+/* ---- Muon: Parameters ---- */
+
+/* Embeddings and output layers are matrices by their shape alone. */
+static const char *const default_adamw_names[] = {"embed", "wte",  "wpe", "shared",
+                                                  "head",  "cls.", NULL};
+
+static bool is_named(const char *const *parts, const char *name) {
+    for (; *parts; parts++)
+        if (strstr(name, *parts))
+            return true;
+    return false;
+}
+
+/* A matrix with its shorter side first, and how to read it so. */
+typedef struct sides {
+    int64_t shorter, longer;
+    int64_t row_stride, column_stride;
+} sides;
+
+static sides sides_of(const wg_tensor *parameter) {
+    const int64_t *shape = wg_tensor_shape(parameter);
+    if (shape[0] <= shape[1])
+        return (sides){shape[0], shape[1], shape[1], 1};
+    return (sides){shape[1], shape[0], 1, shape[1]};
+}
+
+static int64_t chunks_of(int64_t count) {
+    return (count + WG__GRAIN - 1) / WG__GRAIN;
+}
+
+/* In the scratch: sums of the chunks, X and the next X, A and b A + c A^2. */
+static size_t scratch_size(const wg_tensor *parameter) {
+    int64_t count = wg_tensor_count(parameter), shorter = sides_of(parameter).shorter;
+    size_t numbers = 2 * (size_t)count + 2 * (size_t)(shorter * shorter);
+    return (size_t)chunks_of(count) * sizeof(double) +
+           numbers * wg_dtype_size(wg_tensor_dtype(parameter));
+}
+
+static int prepare_muon(wg_optimizer *optimizer, wg__optimizer_entry *entry) {
+    const char *const *names = optimizer->options.muon.adamw_names;
+    entry->as_matrix = wg_tensor_ndim(entry->parameter) == 2 && !is_named(names, entry->name);
+    if (!entry->as_matrix)
+        return prepare_adam(optimizer, entry);
+    if (wg__optimizer_add_state_like(entry, "momentum_buffer") < 0)
+        return -1;
+    return wg__optimizer_reserve_scratch(optimizer, scratch_size(entry->parameter));
+}
+
+/* ---- Muon: One matrix ---- */
+
+typedef struct matrix_step {
+    const wg_optimizer *optimizer;
+    const wg__optimizer_entry *entry;
+    const wg__optimizer_loops *loops;
+    int64_t count;
+    double *sums;
+    char *x, *next, *a, *b;
+    double factor;          /* what X is multiplied by before the iteration */
+    double keep, step_size; /* of the update */
+} matrix_step;
+
+static void divide_scratch(matrix_step *step) {
+    size_t size = wg_dtype_size(step->entry->dtype);
+    int64_t shorter = sides_of(step->entry->parameter).shorter;
+    step->sums = step->optimizer->scratch;
+    step->x = (char *)(step->sums + chunks_of(step->count));
+    step->next = step->x + (size_t)step->count * size;
+    step->a = step->next + (size_t)step->count * size;
+    step->b = step->a + (size_t)(shorter * shorter) * size;
+}
+
+static void *element(const matrix_step *step, char *numbers, int64_t at) {
+    return numbers + (size_t)at * wg_dtype_size(step->entry->dtype);
+}
+
+static void take_momentum(int64_t begin, int64_t end, void *context) {
+    const matrix_step *step = context;
+    step->sums[begin / WG__GRAIN] = step->loops->nesterov(
+        end - begin, step->optimizer->gradient_scale, step->optimizer->options.muon.momentum,
+        wg__entry_gradient(step->entry, begin), wg__entry_state(step->entry, 0, begin),
+        element(step, step->x, begin));
+}
+
+static void scale(int64_t begin, int64_t end, void *context) {
+    const matrix_step *step = context;
+    step->loops->scale(end - begin, step->factor, element(step, step->x, begin));
+}
+
+static void apply(int64_t begin, int64_t end, void *context) {
+    const matrix_step *step = context;
+    step->loops->apply(end - begin, step->keep, step->step_size, element(step, step->x, begin),
+                       wg__entry_weight(step->entry, begin));
+}
+
+static void normalise(matrix_step *step) {
+    double sum = 0;
+    for (int64_t chunk = 0; chunk < chunks_of(step->count); chunk++)
+        sum += step->sums[chunk];
+    step->factor = 1 / (sqrt(sum) + NORM_EPS);
+    wg__parallel_for(step->count, WG__GRAIN, scale, step);
+}
+
+static void add_to_diagonal(const matrix_step *step, int64_t size, double number) {
+    for (int64_t i = 0; i < size; i++) {
+        if (step->entry->dtype == WG_F64)
+            ((double *)step->b)[i * (size + 1)] += number;
+        else
+            ((float *)step->b)[i * (size + 1)] += (float)number;
+    }
+}
+
+/* X = (a + b A + c A^2) X */
+static void orthogonalise(matrix_step *step) {
+    sides sides = sides_of(step->entry->parameter);
+    wg_dtype dtype = step->entry->dtype;
+    int64_t m = sides.shorter, n = sides.longer;
+    wg__matrix a = {step->a, m, 1}, b = {step->b, m, 1};
+    for (int i = 0; i < ITERATIONS; i++) {
+        wg__matrix x = {step->x, sides.row_stride, sides.column_stride};
+        wg__matrix transposed = {step->x, sides.column_stride, sides.row_stride};
+        wg__matrix next = {step->next, sides.row_stride, sides.column_stride};
+        wg__gemm(&(wg__product){
+            .dtype = dtype, .m = m, .n = m, .k = n, .alpha = 1, .a = x, .b = transposed, .c = a});
+        memcpy(step->b, step->a, (size_t)(m * m) * wg_dtype_size(dtype));
+        wg__gemm(&(wg__product){.dtype = dtype,
+                                .m = m,
+                                .n = m,
+                                .k = m,
+                                .alpha = coefficients[2],
+                                .beta = coefficients[1],
+                                .a = a,
+                                .b = a,
+                                .c = b});
+        add_to_diagonal(step, m, coefficients[0]);
+        wg__gemm(&(wg__product){
+            .dtype = dtype, .m = m, .n = n, .k = m, .alpha = 1, .a = b, .b = x, .c = next});
+        char *spare = step->x;
+        step->x = step->next;
+        step->next = spare;
+    }
+}
+
+/* Jordan's sqrt(max(1, rows / columns)); or 0.2 sqrt(max(rows, columns)), by which the update has
+ * about the root mean square of AdamW's (Liu et al. 2025). */
+static double shape_factor(const wg_tensor *parameter, bool match_adamw) {
+    double rows = (double)wg_tensor_shape(parameter)[0];
+    double columns = (double)wg_tensor_shape(parameter)[1];
+    return match_adamw ? 0.2 * sqrt(fmax(rows, columns)) : sqrt(fmax(1, rows / columns));
+}
+
+static void step_matrix(const wg_optimizer *optimizer, const wg__optimizer_entry *entry,
+                        double learning_rate) {
+    const wg_muon_options *options = &optimizer->options.muon;
+    double decay = entry->no_decay ? 0 : options->weight_decay;
+    matrix_step step = {
+        .optimizer = optimizer,
+        .entry = entry,
+        .loops = wg__optimizer_loops_of(optimizer, entry),
+        .count = wg_tensor_count(entry->parameter),
+        .keep = 1 - learning_rate * decay,
+        .step_size = learning_rate * shape_factor(entry->parameter, options->match_adamw),
+    };
+    divide_scratch(&step);
+    wg__parallel_for(step.count, WG__GRAIN, take_momentum, &step);
+    normalise(&step);
+    orthogonalise(&step);
+    wg__parallel_for(step.count, WG__GRAIN, apply, &step);
+}
+
+/* ---- Muon: All of them ---- */
+
+typedef struct update {
+    const wg_optimizer *optimizer;
+    wg__adam_rates rates;
+} update;
+
+static void update_rest(const wg__optimizer_chunk *chunk, void *context) {
+    const update *step = context;
+    if (!chunk->entry->as_matrix)
+        update_adam_chunk(step->optimizer, chunk, &step->rates);
+}
+
+static void step_muon(wg_optimizer *optimizer, double learning_rate) {
+    const wg_muon_options *options = &optimizer->options.muon;
+    double rest_rate = learning_rate * options->adamw_rate;
+    update rest = {optimizer, adamw_rates(&options->adamw, optimizer, rest_rate)};
+    wg__optimizer_walk(optimizer, update_rest, &rest);
+    for (int64_t i = optimizer->first; i < optimizer->last; i++) {
+        const wg__optimizer_entry *entry = &optimizer->entries[i];
+        if (entry->as_matrix && entry->gradient && wg_tensor_count(entry->parameter) > 0)
+            step_matrix(optimizer, entry, learning_rate);
+    }
+}
+
+static const wg__optimizer_rule muon = {.prepare = prepare_muon, .step = step_muon};
+
+wg_optimizer *wg_muon_new(const wg_muon_options *options) {
+    static const char where[] = "muon_new";
+    wg_muon_options chosen = options ? *options : (wg_muon_options){0};
+    if (chosen.momentum == 0)
+        chosen.momentum = 0.95;
+    if (chosen.adamw_rate == 0)
+        chosen.adamw_rate = 1;
+    if (!chosen.adamw_names)
+        chosen.adamw_names = default_adamw_names;
+    if (wg__check_fraction(where, "momentum", chosen.momentum) < 0 ||
+        wg__check_not_negative(where, "weight_decay", chosen.weight_decay) < 0 ||
+        wg__check_positive(where, "adamw_rate", chosen.adamw_rate) < 0 ||
+        fill_adamw_options(where, &chosen.adamw) < 0)
+        return NULL;
+    wg_optimizer *optimizer = wg__optimizer_new(&muon);
+    if (optimizer)
+        optimizer->options.muon = chosen;
+    return optimizer;
+}
+
+/* ---- By name ---- */
+
+static wg_optimizer *new_sgd(const wg_optimizer_choice *choice) {
+    double momentum = choice->momentum == 0 ? 0.9 : choice->momentum;
+    return wg_sgd_new(&(wg_sgd_options){
+        .momentum = momentum, .weight_decay = choice->weight_decay, .nesterov = true});
+}
+
+static wg_adamw_options adam_options(const wg_optimizer_choice *choice) {
+    return (wg_adamw_options){choice->beta1, choice->beta2, choice->eps, choice->weight_decay};
+}
+
+static wg_optimizer *new_adam(const wg_optimizer_choice *choice) {
+    wg_adam_options options = adam_options(choice);
+    return wg_adam_new(&options);
+}
+
+static wg_optimizer *new_adamw(const wg_optimizer_choice *choice) {
+    wg_adamw_options options = adam_options(choice);
+    return wg_adamw_new(&options);
+}
+
+static wg_optimizer *new_adafactor(const wg_optimizer_choice *choice) {
+    return wg_adafactor_new(&(wg_adafactor_options){.weight_decay = choice->weight_decay});
+}
+
+static wg_optimizer *new_lion(const wg_optimizer_choice *choice) {
+    return wg_lion_new(&(wg_lion_options){choice->beta1, choice->beta2, choice->weight_decay});
+}
+
+static wg_optimizer *new_muon(const wg_optimizer_choice *choice) {
+    return wg_muon_new(&(wg_muon_options){.momentum = choice->momentum,
+                                          .weight_decay = choice->weight_decay,
+                                          .match_adamw = true,
+                                          .adamw = adam_options(choice)});
+}
+
+static const struct kind {
+    const char *name;
+    wg_optimizer *(*make)(const wg_optimizer_choice *choice);
+} kinds[] = {
+    {"sgd", new_sgd},   {"adam", new_adam}, {"adamw", new_adamw}, {"adafactor", new_adafactor},
+    {"lion", new_lion}, {"muon", new_muon},
+};
+
+static const struct kind *find_kind(const char *name) {
+    for (size_t i = 0; name && i < sizeof kinds / sizeof kinds[0]; i++)
+        if (strcmp(kinds[i].name, name) == 0)
+            return &kinds[i];
+    return NULL;
+}
+
+bool wg_optimizer_known(const char *name) {
+    return find_kind(name) != NULL;
+}
+
+wg_optimizer *wg_optimizer_new(const wg_optimizer_choice *choice) {
+    const struct kind *kind = find_kind(choice->name);
+    if (kind)
+        return kind->make(choice);
+    wg_fail(WG_ERROR_NOT_FOUND, "optimizer",
+            "there is no '%s'; sgd, adam, adamw, adafactor, lion and muon are there",
+            choice->name ? choice->name : "");
+    return NULL;
+}
