@@ -24,17 +24,10 @@ data_sources = \
 	data/batches/builder.h \
 	data/batches/causal_batch.c \
 	data/batches/cloze.c \
-	data/batches/cloze_batch.c \
-	data/batches/cloze_parts.h \
 	data/batches/glm_batch.c \
-	data/batches/glm_blanks.c \
-	data/batches/glm_blanks.h \
-	data/batches/glm_show.c \
-	data/batches/glm_text.c \
-	data/batches/glm_text.h \
+	data/batches/glm_parts.h \
 	data/batches/pair_batch.c \
 	data/batches/t5_batch.c \
-	data/batches/t5_text.c \
 	data/batches/translation_batch.c \
 	data/dataset/dataset.c \
 	data/dataset/labelled_text.c \

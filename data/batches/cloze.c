@@ -1,15 +1,39 @@
-/* Patterns and verbalizers: see cloze.h. */
+/* Patterns, verbalizers, and batches of texts with every verbalizer in their blank: see cloze.h. */
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "data/batches/cloze_parts.h"
-#include "data/batches/glm_text.h"
+#include "data/batches/cloze.h"
+#include "data/batches/glm_parts.h"
 #include "base/array.h"
 #include "data/tokenizer/text_file.h"
+#include "tensor/easy.h"
 #include "tensor/internal.h"
+#include "tensor/ops.h"
 
 #define WHERE "cloze"
+
+struct wg_cloze {
+    wg_glm_tokens tokens;
+    char *pattern;
+    bool pairs;                 /* it has places for two texts, */
+    bool turned;                /* of which the second stands first */
+    wg_token_list stretches[3]; /* [CLS] and what stands before, between and behind texts */
+    wg_labelled_text_options reading;
+    wg_labels labels;
+    char **verbalizers;  /* one for each label */
+    wg_token_list spans; /* the tokens of all verbalizers, */
+    int64_t *starts;     /* and where each begins, and the end */
+};
+
+/* The tokens of a verbalizer, without start and end. */
+static const int32_t *verbalizer_ids(const wg_cloze *cloze, int64_t label) {
+    return cloze->spans.ids + cloze->starts[label];
+}
+
+static int64_t verbalizer_count(const wg_cloze *cloze, int64_t label) {
+    return cloze->starts[label + 1] - cloze->starts[label];
+}
 
 /* ---- The pattern ---- */
 
@@ -87,20 +111,20 @@ static int encode_pattern(wg_cloze *cloze, const wg_tokenizer *tokenizer) {
 /* ---- Verbalizers ---- */
 
 static bool are_same(const wg_cloze *cloze, int64_t a, int64_t b) {
-    const int64_t count = wg__cloze_count(cloze, a);
-    return count == wg__cloze_count(cloze, b) &&
-           memcmp(wg__cloze_ids(cloze, a), wg__cloze_ids(cloze, b),
+    const int64_t count = verbalizer_count(cloze, a);
+    return count == verbalizer_count(cloze, b) &&
+           memcmp(verbalizer_ids(cloze, a), verbalizer_ids(cloze, b),
                   (size_t)count * sizeof *cloze->spans.ids) == 0;
 }
 
 static int check_verbalizer(const wg_cloze *cloze, const wg_tokenizer *tokenizer, int64_t label) {
     char *const *names = cloze->labels.names, *const *texts = cloze->verbalizers;
     const int32_t unknown = wg_tokenizer_special(tokenizer, WG_TOKEN_UNKNOWN);
-    if (wg__cloze_count(cloze, label) == 0)
+    if (verbalizer_count(cloze, label) == 0)
         return wg_fail(WG_ERROR_ARGUMENT, WHERE, "the verbalizer of \"%.80s\" is empty",
                        names[label]);
-    for (int64_t i = 0; i < wg__cloze_count(cloze, label); i++)
-        if (wg__cloze_ids(cloze, label)[i] == unknown)
+    for (int64_t i = 0; i < verbalizer_count(cloze, label); i++)
+        if (verbalizer_ids(cloze, label)[i] == unknown)
             return wg_fail(WG_ERROR_ARGUMENT, WHERE,
                            "the verbalizer \"%.80s\" of \"%.80s\" is not wholly known to the "
                            "tokenizer",
@@ -208,7 +232,7 @@ const wg_labels *wg_cloze_labels(const wg_cloze *cloze) {
 int64_t wg_cloze_longest(const wg_cloze *cloze) {
     int64_t longest = 0;
     for (int64_t label = 0; label < cloze->labels.count; label++) {
-        const int64_t count = wg__cloze_count(cloze, label) + 1;
+        const int64_t count = verbalizer_count(cloze, label) + 1;
         longest = count > longest ? count : longest;
     }
     return longest;
@@ -273,4 +297,156 @@ wg_cloze *wg_cloze_from_json(const char *json, const wg_tokenizer *tokenizer) {
         wg_fail(WG_ERROR_FORMAT, WHERE, "line %d: %s", error.line, error.text);
     json_decref(object);
     return cloze;
+}
+
+enum { MULTIPLE = 8 };
+
+/* ---- Batches: texts ---- */
+
+wg_labelled_text *wg_cloze_text_load(const wg_cloze *cloze, const char *path,
+                                     const wg_tokenizer *tokenizer) {
+    wg_labels labels;
+    if (wg_labels_copy(&labels, &cloze->labels) < 0)
+        return NULL;
+    wg_labelled_text *text = wg_labelled_text_load(path, tokenizer, &labels, &cloze->reading);
+    wg_labels_free(&labels);
+    if (!text || (wg_labelled_text_pair(text, 0).second != NULL) == cloze->pairs)
+        return text;
+    wg_labelled_text_free(text);
+    wg_fail(WG_ERROR_ARGUMENT, WHERE, "%s has %s a line; the pattern \"%.200s\" takes %s", path,
+            cloze->pairs ? "one text" : "two texts", cloze->pattern, cloze->pairs ? "two" : "one");
+    return NULL;
+}
+
+/* ---- Batches: sizes ---- */
+
+static int64_t pattern_tokens(const wg_cloze *cloze) {
+    return cloze->stretches[0].count + cloze->stretches[1].count + cloze->stretches[2].count;
+}
+
+/* S: the targets of an example, which are as many as its tokens of Part B. */
+static int64_t target_count(const wg_cloze *cloze) {
+    return cloze->spans.count + cloze->labels.count;
+}
+
+int wg_cloze_check_sequence(const wg_cloze *cloze, int64_t sequence) {
+    const int64_t taken = pattern_tokens(cloze);
+    if (taken + (cloze->pairs ? 2 : 1) <= sequence)
+        return 0;
+    return wg_fail(WG_ERROR_ARGUMENT, WHERE,
+                   "the pattern takes %lld of the %lld tokens of a sequence: there is no room for "
+                   "a text",
+                   (long long)taken, (long long)sequence);
+}
+
+static wg_token_pair cut_pair(const wg_cloze *cloze, const wg_labelled_text *text, int64_t sequence,
+                              int64_t example) {
+    const wg_token_pair whole = wg_labelled_text_pair(text, example);
+    return wg_token_pair_cut(&whole, sequence - pattern_tokens(cloze));
+}
+
+static int64_t row_length(const wg_cloze *cloze, const wg_token_pair *pair) {
+    return pattern_tokens(cloze) + pair->first_count + (pair->second ? pair->second_count : 0) +
+           target_count(cloze);
+}
+
+/* ---- Batches: sequences ---- */
+
+static void put_all(wg__glm_row *row, const int32_t *ids, int64_t count) {
+    for (int64_t i = 0; i < count; i++)
+        wg__glm_row_put(row, ids[i]);
+}
+
+/* Returns where the mask stands, which is the pattern's and not one that a text may hold. */
+static int64_t put_stretch(wg__glm_row *row, const wg_cloze *cloze, int i, int64_t place) {
+    const wg_token_list *stretch = &cloze->stretches[i];
+    for (int64_t k = 0; k < stretch->count; k++)
+        if (wg_glm_is_mask(&cloze->tokens, stretch->ids[k]))
+            place = row->length + k;
+    put_all(row, stretch->ids, stretch->count);
+    return place;
+}
+
+static int64_t put_part_a(wg__glm_row *row, const wg_cloze *cloze, const wg_token_pair *pair) {
+    int64_t place = put_stretch(row, cloze, 0, 0);
+    if (cloze->turned)
+        put_all(row, pair->second, pair->second_count);
+    else
+        put_all(row, pair->first, pair->first_count);
+    place = put_stretch(row, cloze, 1, place);
+    if (cloze->turned)
+        put_all(row, pair->first, pair->first_count);
+    else if (cloze->pairs)
+        put_all(row, pair->second, pair->second_count);
+    return put_stretch(row, cloze, 2, place);
+}
+
+/* A token sees Part A; one of Part B what is in its span up to itself; padding nothing more. */
+static void fill_mask(const wg_cloze *cloze, int64_t part_a, int64_t length, bool *mask) {
+    for (int64_t i = 0; i < length; i++)
+        for (int64_t j = 0; j < part_a; j++)
+            mask[i * length + j] = true;
+    int64_t first = part_a;
+    for (int64_t label = 0; label < cloze->labels.count; label++) {
+        const int64_t end = first + verbalizer_count(cloze, label) + 1;
+        for (int64_t i = first; i < end; i++)
+            for (int64_t j = first; j <= i; j++)
+                mask[i * length + j] = true;
+        first = end;
+    }
+}
+
+static void fill_verbalized(const wg_cloze *cloze, int64_t *verbalized) {
+    for (int64_t label = 0; label < cloze->labels.count; label++)
+        for (int64_t i = 0; i <= verbalizer_count(cloze, label); i++)
+            *verbalized++ = label;
+}
+
+/* ---- Batches ---- */
+
+static int allocate(const wg_cloze *cloze, int64_t rows, int64_t longest, wg_cloze_batch *batch) {
+    const int64_t length = (longest + MULTIPLE - 1) / MULTIPLE * MULTIPLE;
+    const int64_t targets = target_count(cloze);
+    batch->label_count = cloze->labels.count;
+    batch->mask = wg_zeros(WG_BOOL, WG_DIMS(rows, 1, length, length));
+    batch->verbalized = wg_zeros(WG_I64, WG_DIMS(rows, targets));
+    batch->labels = wg_zeros(WG_I64, WG_DIMS(rows));
+    if (!batch->mask || !batch->verbalized || !batch->labels)
+        return -1;
+    return wg__glm_batch_allocate(&cloze->tokens, rows, length, rows * targets, &batch->blanks);
+}
+
+static void fill_row(const wg_cloze *cloze, const wg_token_pair *pair, int64_t b, wg__glm_row *row,
+                     wg_cloze_batch *batch) {
+    const int64_t length = wg_tensor_size(batch->mask, 3), place = put_part_a(row, cloze, pair);
+    ((int64_t *)wg_tensor_data(batch->blanks.part_a))[b] = row->length;
+    fill_mask(cloze, row->length, length,
+              (bool *)wg_tensor_data(batch->mask) + b * length * length);
+    fill_verbalized(cloze, (int64_t *)wg_tensor_data(batch->verbalized) + b * target_count(cloze));
+    for (int64_t label = 0; label < cloze->labels.count; label++)
+        wg__glm_row_put_span(row, &cloze->tokens, place, verbalizer_ids(cloze, label),
+                             verbalizer_count(cloze, label), true);
+    batch->blanks.tokens += row->length;
+}
+
+int wg_cloze_batch_read(const wg_cloze *cloze, const wg_labelled_text *text, int64_t sequence,
+                        int64_t count, const int64_t *examples, wg_cloze_batch *batch) {
+    *batch = (wg_cloze_batch){0};
+    if (wg_cloze_check_sequence(cloze, sequence) < 0)
+        return -1;
+    int64_t longest = 0;
+    for (int64_t b = 0; b < count; b++) {
+        const wg_token_pair pair = cut_pair(cloze, text, sequence, examples[b]);
+        const int64_t length = row_length(cloze, &pair);
+        longest = length > longest ? length : longest;
+    }
+    if (allocate(cloze, count, longest, batch) < 0)
+        return -1;
+    wg__glm_row row = wg__glm_row_first(&batch->blanks);
+    for (int64_t b = 0; b < count; b++, wg__glm_row_next(&row, &batch->blanks)) {
+        const wg_token_pair pair = cut_pair(cloze, text, sequence, examples[b]);
+        fill_row(cloze, &pair, b, &row, batch);
+        ((int64_t *)wg_tensor_data(batch->labels))[b] = wg_labelled_text_label(text, examples[b]);
+    }
+    return 0;
 }

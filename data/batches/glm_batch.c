@@ -1,16 +1,336 @@
-/* GLM's batches: which texts, and which spans of them. See glm_batch.h. The texts are the same in
- * every epoch. */
-#include "data/batches/glm_batch.h"
+/* GLM's batches: see glm_batch.h for the drawing. */
+#include "data/batches/glm_parts.h"
 
+#include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/array.h"
 #include "data/batches/builder.h"
-#include "data/batches/glm_blanks.h"
+#include "data/tokenizer/text_file.h"
+#include "tensor/easy.h"
 #include "tensor/internal.h"
+#include "tensor/ops.h"
 
 #define WHERE "glm_batches"
+
+/* ---- The tokens ---- */
+
+static int32_t special_or_new(const wg_tokenizer *tokenizer, wg_special_token which,
+                              wg_glm_tokens *tokens) {
+    int32_t id = wg_tokenizer_special(tokenizer, which);
+    return id >= 0 ? id : (int32_t)tokens->vocab_size++;
+}
+
+static int32_t named_or_new(const wg_tokenizer *tokenizer, const char *name,
+                            wg_glm_tokens *tokens) {
+    int32_t id = wg_tokenizer_id(tokenizer, name);
+    return id >= 0 ? id : (int32_t)tokens->vocab_size++;
+}
+
+int wg_glm_tokens_of(const wg_tokenizer *tokenizer, wg_glm_tokens *tokens) {
+    if (!tokenizer)
+        return -1;
+    const int64_t size = wg_tokenizer_size(tokenizer);
+    *tokens = (wg_glm_tokens){.tokenizer_size = size, .vocab_size = size};
+    tokens->start = named_or_new(tokenizer, "<|startofpiece|>", tokens);
+    tokens->end = named_or_new(tokenizer, "<|endofpiece|>", tokens);
+    tokens->document_mask = named_or_new(tokenizer, "[gMASK]", tokens);
+    tokens->sentence_mask = named_or_new(tokenizer, "[sMASK]", tokens);
+    tokens->beginning = special_or_new(tokenizer, WG_TOKEN_CLASS, tokens);
+    tokens->mask = special_or_new(tokenizer, WG_TOKEN_MASK, tokens);
+    tokens->pad = wg_tokenizer_special(tokenizer, WG_TOKEN_PAD);
+    if (tokens->pad < 0)
+        tokens->pad = tokens->end;
+    return 0;
+}
+
+/* ---- One sequence ---- */
+
+/* [CLS], the text, and for each span a mask and a start token more. */
+static int64_t sequence_length(const wg__glm_blanks *b) {
+    return 1 + b->count + 2 * b->span_count;
+}
+
+static bool ends_untold(const wg__glm_blanks *b, const wg_glm_span *span) {
+    return b->goes_on && span->end == b->count;
+}
+
+static int64_t target_count(const wg__glm_blanks *b) {
+    int64_t targets = 0;
+    for (int64_t i = 0; i < b->span_count; i++)
+        targets += b->spans[i].end - b->spans[i].first + !ends_untold(b, &b->spans[i]);
+    return targets;
+}
+
+/* The span that begins at a token of the text, or NULL: they are few. */
+static const wg_glm_span *span_at(const wg__glm_blanks *b, int64_t token) {
+    for (int64_t i = 0; i < b->span_count; i++)
+        if (b->spans[i].first == token)
+            return &b->spans[i];
+    return NULL;
+}
+
+/* Where a span's mask stands in Part A: each span before it is one token there. */
+static int64_t mask_place(const wg__glm_blanks *b, const wg_glm_span *span) {
+    int64_t place = 1 + span->first;
+    for (int64_t i = 0; i < b->span_count; i++)
+        if (b->spans[i].first < span->first)
+            place -= b->spans[i].end - b->spans[i].first - 1;
+    return place;
+}
+
+/* ---- Putting it together ---- */
+
+static void put(wg__glm_row *row, int64_t id, int64_t position, int64_t block) {
+    row->ids[row->length] = id;
+    row->positions[row->length] = position;
+    row->blocks[row->length++] = block;
+}
+
+/* What the token that was put last has to predict. */
+static void put_label(wg__glm_row *row, int64_t label) {
+    *row->target_positions++ = row->offset + row->length - 1;
+    *row->labels++ = label;
+}
+
+void wg__glm_row_put(wg__glm_row *row, int64_t id) {
+    put(row, id, row->length, 0);
+}
+
+void wg__glm_row_put_span(wg__glm_row *row, const wg_glm_tokens *tokens, int64_t place,
+                          const int32_t *ids, int64_t count, bool ends) {
+    put(row, tokens->start, place, 1);
+    for (int64_t i = 0; i < count; i++) {
+        put_label(row, ids[i]);
+        put(row, ids[i], place, i + 2);
+    }
+    if (ends)
+        put_label(row, tokens->end);
+}
+
+static void put_part_a(wg__glm_row *row, const wg_glm_tokens *tokens, const wg__glm_blanks *b) {
+    wg__glm_row_put(row, tokens->beginning);
+    for (int64_t i = 0; i < b->count;) {
+        const wg_glm_span *span = span_at(b, i);
+        wg__glm_row_put(row, span ? b->mask : b->text[i]);
+        i = span ? span->end : i + 1;
+    }
+}
+
+/* ---- A batch ---- */
+
+int wg__glm_batch_allocate(const wg_glm_tokens *tokens, int64_t rows, int64_t length,
+                           int64_t targets, wg_glm_batch *batch) {
+    *batch = (wg_glm_batch){
+        .input_ids = wg_full(WG_I64, WG_DIMS(rows, length), (double)tokens->pad),
+        .position_ids = wg_zeros(WG_I64, WG_DIMS(rows, length)),
+        .block_position_ids = wg_zeros(WG_I64, WG_DIMS(rows, length)),
+        .part_a = wg_zeros(WG_I64, WG_DIMS(rows)),
+        .target_positions = wg_zeros(WG_I64, WG_DIMS(targets)),
+        .labels = wg_zeros(WG_I64, WG_DIMS(targets)),
+    };
+    if (batch->input_ids && batch->position_ids && batch->block_position_ids && batch->part_a &&
+        batch->target_positions && batch->labels)
+        return 0;
+    *batch = (wg_glm_batch){0};
+    return -1;
+}
+
+wg__glm_row wg__glm_row_first(const wg_glm_batch *batch) {
+    return (wg__glm_row){.ids = wg_tensor_data(batch->input_ids),
+                         .positions = wg_tensor_data(batch->position_ids),
+                         .blocks = wg_tensor_data(batch->block_position_ids),
+                         .target_positions = wg_tensor_data(batch->target_positions),
+                         .labels = wg_tensor_data(batch->labels)};
+}
+
+void wg__glm_row_next(wg__glm_row *row, const wg_glm_batch *batch) {
+    const int64_t longest = wg_tensor_size(batch->input_ids, 1);
+    row->ids += longest;
+    row->positions += longest;
+    row->blocks += longest;
+    row->offset += longest;
+    row->length = 0;
+}
+
+int wg__glm_blanks_batch(const wg_glm_tokens *tokens, int64_t rows, const wg__glm_blanks *blanks,
+                         int64_t multiple, wg_glm_batch *batch) {
+    int64_t longest = 0, targets = 0;
+    for (int64_t i = 0; i < rows; i++) {
+        const int64_t length = sequence_length(&blanks[i]);
+        longest = length > longest ? length : longest;
+        targets += target_count(&blanks[i]);
+    }
+    longest = (longest + multiple - 1) / multiple * multiple;
+    if (wg__glm_batch_allocate(tokens, rows, longest, targets, batch) < 0)
+        return -1;
+    wg__glm_row row = wg__glm_row_first(batch);
+    for (int64_t i = 0; i < rows; i++, wg__glm_row_next(&row, batch)) {
+        const wg__glm_blanks *b = &blanks[i];
+        put_part_a(&row, tokens, b);
+        ((int64_t *)wg_tensor_data(batch->part_a))[i] = row.length;
+        for (int64_t s = 0; s < b->span_count; s++)
+            wg__glm_row_put_span(&row, tokens, mask_place(b, &b->spans[s]),
+                                 b->text + b->spans[s].first, b->spans[s].end - b->spans[s].first,
+                                 !ends_untold(b, &b->spans[s]));
+        batch->tokens += row.length;
+    }
+    return 0;
+}
+
+static int check_spans(int64_t count, const wg_glm_span *spans, int64_t span_count) {
+    if (span_count < 1)
+        return wg_fail(WG_ERROR_ARGUMENT, WHERE, "no span is given; at least one is wanted");
+    for (int64_t i = 0; i < span_count; i++) {
+        if (spans[i].first < 0 || spans[i].first >= spans[i].end || spans[i].end > count)
+            return wg_fail(WG_ERROR_ARGUMENT, WHERE,
+                           "a span of tokens %lld to %lld, the end not included, of a text of %lld",
+                           (long long)spans[i].first, (long long)spans[i].end, (long long)count);
+        for (int64_t j = 0; j < i; j++)
+            if (spans[i].first < spans[j].end && spans[j].first < spans[i].end)
+                return wg_fail(WG_ERROR_ARGUMENT, WHERE,
+                               "the spans that begin at tokens %lld and %lld overlap",
+                               (long long)spans[j].first, (long long)spans[i].first);
+    }
+    return 0;
+}
+
+int wg_glm_batch_of_spans(const wg_glm_tokens *tokens, const int32_t *text, int64_t count,
+                          const wg_glm_span *spans, int64_t span_count, int32_t mask,
+                          wg_glm_batch *batch) {
+    *batch = (wg_glm_batch){0};
+    if (!tokens || !text || check_spans(count, spans, span_count) < 0)
+        return -1;
+    const wg__glm_blanks blanks = {text, count, spans, span_count, mask, false};
+    return wg__glm_blanks_batch(tokens, 1, &blanks, 1, batch);
+}
+
+/* ---- Text with masks in it ----
+ *
+ *     It was [MASK] . The end [gMASK]         pieces: "It was ", mask, " . The end ", mask, ""
+ */
+
+/* A stretch of text, and the mask behind it; the last has none. */
+typedef struct piece {
+    const char *text;
+    int64_t length;
+    const char *mask; /* "[MASK]"... */
+} piece;
+
+static const char *const masks[] = {"[MASK]", "[sMASK]", "[gMASK]"};
+enum { MASK, SENTENCE_MASK, DOCUMENT_MASK, MASKS };
+
+/* The stretch with which a text begins. */
+static piece next_piece(const char *text) {
+    for (const char *c = strchr(text, '['); c; c = strchr(c + 1, '['))
+        for (int i = 0; i < MASKS; i++)
+            if (strncmp(c, masks[i], strlen(masks[i])) == 0)
+                return (piece){text, c - text, masks[i]};
+    return (piece){text, (int64_t)strlen(text), NULL};
+}
+
+static const char *behind(const piece *p) {
+    return p->text + p->length + strlen(p->mask);
+}
+
+bool wg_glm_is_mask(const wg_glm_tokens *tokens, int32_t id) {
+    return id == tokens->mask || id == tokens->sentence_mask || id == tokens->document_mask;
+}
+
+/* ---- Text with masks: reading ---- */
+
+static int32_t mask_id(const wg_glm_tokens *tokens, const char *mask) {
+    if (mask == masks[MASK])
+        return tokens->mask;
+    return mask == masks[SENTENCE_MASK] ? tokens->sentence_mask : tokens->document_mask;
+}
+
+bool wg__spaces_begin_words(const wg_tokenizer *tokenizer) {
+    const char *kind = wg_tokenizer_kind(tokenizer);
+    return strcmp(kind, "bpe") == 0 || strcmp(kind, "sentencepiece") == 0;
+}
+
+static int encode_piece(const wg_glm_tokens *tokens, const wg_tokenizer *tokenizer, const piece *p,
+                        wg_token_list *list) {
+    int64_t length = p->length;
+    if (p->mask && length > 0 && p->text[length - 1] == ' ' && wg__spaces_begin_words(tokenizer))
+        length--;
+    if (length > 0 && wg_tokenizer_encode(tokenizer, p->text, length, NULL, list) < 0)
+        return -1;
+    return p->mask ? wg_token_list_append(list, mask_id(tokens, p->mask)) : 0;
+}
+
+const char *wg__glm_find_mask(const char *text) {
+    const piece p = next_piece(text);
+    return p.mask ? p.text + p.length : NULL;
+}
+
+int wg__glm_encode_stretch(const wg_glm_tokens *tokens, const wg_tokenizer *tokenizer,
+                           const char *text, wg_token_list *list) {
+    int result = 0;
+    while (result == 0 && text) {
+        const piece p = next_piece(text);
+        result = encode_piece(tokens, tokenizer, &p, list);
+        text = p.mask ? behind(&p) : NULL;
+    }
+    return result;
+}
+
+int wg_glm_encode(const wg_glm_tokens *tokens, const wg_tokenizer *tokenizer, const char *text,
+                  wg_token_list *list) {
+    if (!tokens || !tokenizer || !text)
+        return -1;
+    const int64_t before = list->count;
+    int result = wg__utf8_check(text, (int64_t)strlen(text), "the text", "glm_encode");
+    if (result == 0)
+        result = wg_token_list_append(list, tokens->beginning);
+    if (result == 0)
+        result = wg__glm_encode_stretch(tokens, tokenizer, text, list);
+    if (result < 0)
+        list->count = before;
+    return result;
+}
+
+/* ---- Text with masks: writing ---- */
+
+static bool is_space(char c) {
+    return c == ' ' || c == '\t' || c == '\n' || c == '\r';
+}
+
+/* What was written into a blank, without the space that the text before it has already. */
+static int append_blank(const wg_tokenizer *tokenizer, const wg_token_list *blank, wg__text *out) {
+    static const wg_decode_options options = {.skip_special = true};
+    char *words = wg_tokenizer_decode(tokenizer, blank->ids, blank->count, &options);
+    if (!words)
+        return -1;
+    const bool spaced = out->length == 0 || is_space(out->bytes[out->length - 1]);
+    const char *first = words + (spaced && words[0] == ' ');
+    const int result = wg__text_append(out, first, (int64_t)strlen(first));
+    wg_text_free(words);
+    return result;
+}
+
+char *wg_glm_filled_text(const wg_tokenizer *tokenizer, const char *text,
+                         const wg_token_list *blanks) {
+    wg__text out = {0};
+    int result = tokenizer && text ? 0 : -1;
+    while (result == 0 && text) {
+        const piece p = next_piece(text);
+        result = wg__text_append(&out, p.text, p.length);
+        if (result == 0 && p.mask)
+            result = append_blank(tokenizer, blanks++, &out);
+        text = p.mask ? behind(&p) : NULL;
+    }
+    if (result == 0)
+        return out.bytes;
+    wg__free(out.bytes);
+    return NULL;
+}
+
+/* ---- Batches of a text: the examples ---- */
+
 #define LENGTH_MULTIPLE 8 /* of T, so that few shapes of batches occur */
 #define LONGEST_SPAN 39   /* as in the published code */
 
@@ -36,7 +356,7 @@ typedef struct blanking {
     int64_t *lengths;       /* the same for one */
 } blanking;
 
-/* ---- Texts ---- */
+/* ---- Batches of a text: cutting it ---- */
 
 static int64_t sentence_start(const blanking *batches, int64_t sentence) {
     return wg_dataset_sentence_start(batches->corpus, sentence);
@@ -85,7 +405,7 @@ static int find_texts(blanking *batches) {
     return 0;
 }
 
-/* ---- Spans ---- */
+/* ---- Batches of a text: choosing spans ---- */
 
 static void shuffle(wg_generator *g, int64_t count, wg_glm_span *spans) {
     for (int64_t i = count - 1; i > 0; i--) {
@@ -201,7 +521,7 @@ static void choose_blanks(const blanking *batches, int64_t row, const wg_example
     }
 }
 
-/* ---- Batches ---- */
+/* ---- Batches of a text: building ---- */
 
 static int build(void *context, int64_t rows, const wg_example *examples, void *batch) {
     blanking *batches = context;
@@ -210,7 +530,7 @@ static int build(void *context, int64_t rows, const wg_example *examples, void *
     return wg__glm_blanks_batch(&batches->tokens, rows, batches->blanks, LENGTH_MULTIPLE, batch);
 }
 
-/* ---- Making them ---- */
+/* ---- Batches of a text: creating ---- */
 
 static int set_options(blanking *batches, const wg_glm_batch_options *options) {
     wg_glm_batch_options *o = &batches->options;
@@ -303,4 +623,139 @@ wg_batches *wg_glm_batches_new(const wg_dataset *corpus, const wg_tokenizer *tok
     }
     return wg_batches_new(
         &(wg_batch_source){.context = batches, .build = build, .free = free_blanking}, &batching);
+}
+
+/* ---- A sequence as a table ----
+ *
+ *     part  token             position  block  predicts          sees
+ *     A     [CLS]                    0      0                    ######.....
+ *     B     <|startofpiece|>         5      1  x5                #######.... */
+
+typedef struct table {
+    const wg_tokenizer *tokenizer;
+    wg_glm_tokens tokens;
+    const int64_t *ids, *positions, *blocks; /* of the row */
+    int64_t part_a, length;
+    const int64_t *target_positions, *labels; /* of the batch */
+    int64_t targets, offset;                  /* of the row in B * T */
+    int width;                                /* of the column of tokens */
+    wg__text text;
+} table;
+
+/* ---- A sequence as a table: tokens ---- */
+
+static const char *token_text(const table *t, int64_t id) {
+    const struct {
+        int32_t id;
+        const char *text;
+    } added[] = {{t->tokens.start, "<|startofpiece|>"},
+                 {t->tokens.end, "<|endofpiece|>"},
+                 {t->tokens.mask, "[MASK]"},
+                 {t->tokens.sentence_mask, "[sMASK]"},
+                 {t->tokens.document_mask, "[gMASK]"},
+                 {t->tokens.beginning, "[CLS]"}};
+    if (id < t->tokens.tokenizer_size)
+        return wg_tokenizer_token(t->tokenizer, (int32_t)id);
+    for (size_t i = 0; i < sizeof added / sizeof *added; i++)
+        if (added[i].id == id)
+            return added[i].text;
+    return "?";
+}
+
+/* Appends a token, so that a line of the table stays one; returns how many characters. */
+static int append_token(wg__text *text, const char *token) {
+    int characters = 0;
+    for (const unsigned char *c = (const unsigned char *)token; *c; c++) {
+        char bytes[8];
+        int length = snprintf(bytes, sizeof bytes, *c < ' ' ? "<0x%02X>" : "%c", *c);
+        wg__text_append(text, bytes, length);
+        characters += (*c & 0xC0) == 0x80 ? 0 : length;
+    }
+    return characters;
+}
+
+static void append(wg__text *text, const char *bytes) {
+    wg__text_append(text, bytes, (int64_t)strlen(bytes));
+}
+
+static void append_column(wg__text *text, const char *token, int width) {
+    for (int written = append_token(text, token); written < width; written++)
+        append(text, " ");
+}
+
+/* ---- A sequence as a table: lines ---- */
+
+/* What the token at a place has to predict, or "". */
+static const char *label_text(const table *t, int64_t place) {
+    for (int64_t i = 0; i < t->targets; i++)
+        if (t->target_positions[i] == t->offset + place)
+            return token_text(t, t->labels[i]);
+    return "";
+}
+
+static void append_line(table *t, int64_t place) {
+    char numbers[64];
+    snprintf(numbers, sizeof numbers, "  %8" PRId64 "  %5" PRId64 "  ", t->positions[place],
+             t->blocks[place]);
+    append(&t->text, place < t->part_a ? "A     " : "B     ");
+    append_column(&t->text, token_text(t, t->ids[place]), t->width);
+    append(&t->text, numbers);
+    append_column(&t->text, label_text(t, place), t->width);
+    append(&t->text, "  ");
+    for (int64_t j = 0; j < t->length; j++)
+        append(&t->text, j < t->part_a || j <= place ? "#" : ".");
+    append(&t->text, "\n");
+}
+
+/* As wide as the longest token; measured in a text that is thrown away. */
+static void measure(table *t) {
+    t->width = (int)strlen("predicts");
+    for (int64_t i = 0; i < t->length; i++) {
+        int width = append_token(&t->text, token_text(t, t->ids[i]));
+        t->width = width > t->width ? width : t->width;
+        width = append_token(&t->text, label_text(t, i));
+        t->width = width > t->width ? width : t->width;
+        t->text.length = 0;
+    }
+}
+
+static table table_of(const wg_glm_batch *batch, int64_t row, const wg_tokenizer *tokenizer) {
+    const int64_t longest = wg_tensor_size(batch->input_ids, 1);
+    table t = {.tokenizer = tokenizer,
+               .offset = row * longest,
+               .target_positions = wg_tensor_data(batch->target_positions),
+               .labels = wg_tensor_data(batch->labels),
+               .targets = wg_tensor_count(batch->labels)};
+    t.ids = (const int64_t *)wg_tensor_data(batch->input_ids) + t.offset;
+    t.positions = (const int64_t *)wg_tensor_data(batch->position_ids) + t.offset;
+    t.blocks = (const int64_t *)wg_tensor_data(batch->block_position_ids) + t.offset;
+    t.part_a = ((const int64_t *)wg_tensor_data(batch->part_a))[row];
+    t.length = t.part_a;
+    while (t.length < longest && t.blocks[t.length] > 0)
+        t.length++;
+    wg_glm_tokens_of(tokenizer, &t.tokens);
+    return t;
+}
+
+char *wg_glm_batch_show(const wg_glm_batch *batch, int64_t row, const wg_tokenizer *tokenizer) {
+    if (!batch || !batch->input_ids || !tokenizer)
+        return NULL;
+    if (row < 0 || row >= wg_tensor_size(batch->input_ids, 0)) {
+        wg_fail(WG_ERROR_INDEX, "glm_batch_show", "sequence %lld of a batch of %lld",
+                (long long)row, (long long)wg_tensor_size(batch->input_ids, 0));
+        return NULL;
+    }
+    table t = table_of(batch, row, tokenizer);
+    measure(&t);
+    append(&t.text, "part  ");
+    append_column(&t.text, "token", t.width);
+    append(&t.text, "  position  block  ");
+    append_column(&t.text, "predicts", t.width);
+    append(&t.text, "  sees\n");
+    for (int64_t i = 0; i < t.length; i++)
+        append_line(&t, i);
+    if (!wg_error_pending())
+        return t.text.bytes;
+    wg__free(t.text.bytes);
+    return NULL;
 }

@@ -1,8 +1,10 @@
-/* From texts and spans to the tensors of a batch. */
-#ifndef WG_DATA_BATCHES_GLM_BLANKS_H
-#define WG_DATA_BATCHES_GLM_BLANKS_H
+/* What GLM's batches and a cloze share: sequences in the making, and text with masks in it. */
+#ifndef WG_DATA_BATCHES_GLM_PARTS_H
+#define WG_DATA_BATCHES_GLM_PARTS_H
 
 #include "data/batches/glm_batch.h"
+
+/* ---- Sequences ---- */
 
 /* A text and what is blank in it. */
 typedef struct wg__glm_blanks {
@@ -41,5 +43,18 @@ void wg__glm_row_put_span(wg__glm_row *row, const wg_glm_tokens *tokens, int64_t
 /* Makes a batch of so many sequences, as long as the longest, rounded up to a multiple. [scope] */
 int wg__glm_blanks_batch(const wg_glm_tokens *tokens, int64_t rows, const wg__glm_blanks *blanks,
                          int64_t multiple, wg_glm_batch *batch);
+
+/* ---- Text with masks in it ---- */
+
+/* True if the words of the vocabulary begin with the space before them (bpe, sentencepiece). */
+bool wg__spaces_begin_words(const wg_tokenizer *tokenizer);
+
+/* Where the first "[MASK]", "[sMASK]" or "[gMASK]" of a text begins; NULL: it has none. */
+const char *wg__glm_find_mask(const char *text);
+
+/* Appends a text as wg_glm_encode does, without a [CLS]. On failure the list may be longer.
+ * [FORMAT as wg_tokenizer_encode, MEMORY] */
+int wg__glm_encode_stretch(const wg_glm_tokens *tokens, const wg_tokenizer *tokenizer,
+                           const char *text, wg_token_list *list);
 
 #endif
