@@ -13,8 +13,7 @@
 
 enum { MOST_COLUMNS = 3, FEWEST_COLUMNS = 2 };
 
-/* Where an example's tokens are; its second text begins at `middle`, and is not there if pairs are
- * not. */
+/* Where an example's tokens are. Its second text, if there are pairs, begins at `middle`. */
 typedef struct example {
     int64_t first, middle, end;
     int64_t label;
@@ -27,16 +26,16 @@ struct wg_labelled_text {
     bool pairs;
 };
 
-/* One line in the making. */
+/* A file being read. */
 typedef struct reading {
     const char *path;
     const wg_tokenizer *tokenizer;
     wg_labels *labels;
     wg_labelled_text_options options;
-    wg__text spaced; /* scratch: a text behind what is put before it */
-    bool collects;   /* new labels are added */
-    int64_t line;    /* from 1 on */
-    int columns;     /* of all lines; 0: not known yet */
+    wg__text prefixed; /* scratch: a text with its prefix */
+    bool collects;     /* new labels are added */
+    int64_t line;      /* from 1 on */
+    int columns;       /* of all lines; 0: not known yet */
     wg_labelled_text *text;
 } reading;
 
@@ -69,22 +68,22 @@ static int check_columns(reading *r, int count) {
     return 0;
 }
 
-/* The text with what is put before it, borrowed until the next one. NULL with MEMORY. */
-static const char *put_before(reading *r, const char *before, const char *text) {
-    if (!before)
+/* The text with its prefix, borrowed until the next call. NULL with MEMORY. */
+static const char *with_prefix(reading *r, const char *prefix, const char *text) {
+    if (!prefix)
         return text;
-    r->spaced.length = 0;
-    if (wg__text_append(&r->spaced, before, (int64_t)strlen(before)) < 0 ||
-        wg__text_append(&r->spaced, text, (int64_t)strlen(text)) < 0)
+    r->prefixed.length = 0;
+    if (wg__text_append(&r->prefixed, prefix, (int64_t)strlen(prefix)) < 0 ||
+        wg__text_append(&r->prefixed, text, (int64_t)strlen(text)) < 0)
         return NULL;
-    return r->spaced.bytes;
+    return r->prefixed.bytes;
 }
 
 /* Appends the tokens of one text, that of a column. */
 static int add_tokens(reading *r, int column, const char *text) {
     wg_token_list *tokens = &r->text->tokens;
     const int64_t before = tokens->count;
-    const char *whole = *text ? put_before(r, r->options.before[column], text) : text;
+    const char *whole = *text ? with_prefix(r, r->options.before[column], text) : text;
     if (!whole || wg_tokenizer_encode(r->tokenizer, whole, -1, NULL, tokens) < 0)
         return -1;
     return tokens->count > before
@@ -162,17 +161,17 @@ static int read_lines(reading *r, char *bytes, int64_t length) {
     return 0;
 }
 
-/* Labels were numbered as they came: renumbers them in their order. */
+/* Sorts the labels, which were numbered by first appearance, and renumbers the examples. */
 static int order_labels(reading *r) {
-    wg_labels came;
-    if (wg_labels_copy(&came, r->labels) < 0)
+    wg_labels found;
+    if (wg_labels_copy(&found, r->labels) < 0)
         return -1;
     wg_labels_sort(r->labels);
     for (int64_t i = 0; i < r->text->count; i++) {
         int64_t *label = &r->text->examples[i].label;
-        *label = wg_labels_find(r->labels, came.names[*label]);
+        *label = wg_labels_find(r->labels, found.names[*label]);
     }
-    wg_labels_free(&came);
+    wg_labels_free(&found);
     return 0;
 }
 
@@ -206,7 +205,7 @@ wg_labelled_text *wg_labelled_text_load(const char *path, const wg_tokenizer *to
     if (status == 0 && r.collects)
         status = order_labels(&r);
     wg__free(bytes);
-    wg__free(r.spaced.bytes);
+    wg__free(r.prefixed.bytes);
     if (status == 0) {
         r.text->pairs = r.columns == MOST_COLUMNS;
         return r.text;

@@ -3,9 +3,8 @@
  *     sentence	label                          sentence1	sentence2	label
  *     it 's a charming journey .	1         Where is it?	It is here.	entailment
  *
- * The label stands last. A first line whose last column is "label" is a header; nothing is quoted;
- * empty lines are passed over, and a line may end in CR LF. Texts are tokenised once and kept
- * compactly. */
+ * The label is the last column. A first line whose last column is "label" is a header; nothing is
+ * quoted; empty lines are skipped, and a line may end in CR LF. Texts are tokenised once. */
 #ifndef WG_DATA_DATASET_LABELLED_TEXT_H
 #define WG_DATA_DATASET_LABELLED_TEXT_H
 
@@ -16,10 +15,9 @@ WG_BEGIN_DECLS
 
 typedef struct wg_labelled_text wg_labelled_text;
 
-/* How a file is read; {0} is as it stands. */
+/* How a file is read; {0}: without changes. */
 typedef struct wg_labelled_text_options {
-    const char *before[2]; /* put before the first, and the second text of a line when it is
-                            * tokenised; NULL: nothing */
+    const char *before[2]; /* a prefix of the first and of the second text of a line; NULL: none */
 } wg_labelled_text_options;
 
 /* Reads a file; `options` may be NULL. If `labels` is {0} it becomes the labels found, in order;
@@ -41,7 +39,7 @@ WG_API int64_t wg_labelled_text_tokens(const wg_labelled_text *text);
 WG_API wg_token_pair wg_labelled_text_pair(const wg_labelled_text *text, int64_t example);
 WG_API int64_t wg_labelled_text_label(const wg_labelled_text *text, int64_t example);
 
-/* Two texts with the same fingerprint are the same to a run. */
+/* Identifies the examples: a resumed run must have the same. */
 WG_API uint64_t wg_labelled_text_fingerprint(const wg_labelled_text *text);
 
 /* ---- Batches ---- */

@@ -45,7 +45,7 @@ static int compare_texts(const void *a, const void *b) {
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* By value; 1 and 01, which have the same, by their texts. */
+/* By value; 1 and 01, which have the same value, by their texts. */
 static int compare_numbers(const void *a, const void *b) {
     long long left = 0, right = 0;
     read_number(*(char *const *)a, &left);

@@ -1,4 +1,4 @@
-/* Texts of any size as if they were in memory: see text_map.h. */
+/* Texts of any size, mapped into memory: see mmap.h. */
 #include "data/dataset/mmap.h"
 
 #include <errno.h>
@@ -13,7 +13,7 @@
 #include "data/tokenizer/text_file.h"
 #include "tensor/internal.h"
 
-/* What a pass may leave behind it in memory; a multiple of every size of pages. */
+/* Pages are released in steps of so many bytes, a multiple of every page size. */
 #define PASS_STEP (4 << 20)
 
 static int fail(const char *path, const char *where) {
@@ -21,7 +21,7 @@ static int fail(const char *path, const char *where) {
                    "cannot read %s: %s", path, strerror(errno));
 }
 
-/* A file without a name in the folder for temporary files; negative with errno. */
+/* Opens a file without a name in the folder for temporary files; negative with errno. */
 static int open_temporary(void) {
     const char *folder = getenv("TMPDIR");
     char name[4096];
@@ -50,7 +50,7 @@ static int write_all(int descriptor, const char *bytes, size_t count) {
     return 0;
 }
 
-/* Copies what a descriptor gives; negative with errno. */
+/* Copies all that can be read from a descriptor; negative with errno. */
 static int copy(int from, int to) {
     char buffer[1 << 16];
     for (;;) {
@@ -64,7 +64,7 @@ static int copy(int from, int to) {
     }
 }
 
-/* Maps `length` bytes, of which there is at least one. */
+/* Maps `length` bytes, at least one. */
 static int map_bytes(wg__text_map *map, int descriptor, int64_t length) {
     void *mapping = mmap(NULL, (size_t)length, PROT_READ, MAP_PRIVATE, descriptor, 0);
     if (mapping == MAP_FAILED)

@@ -1,8 +1,7 @@
-/* Texts of any size as if they were in memory: files are mapped, and what was gone through is let
- * go, so that a pass over a file needs no more than a few MiB. What is no file on disk (a pipe) is
- * copied to a temporary one first.
+/* Texts of any size, mapped into memory. A pass over a file releases the pages that it has read, so
+ * that it needs no more than a few MiB. A pipe is copied to a temporary file first.
  *
- * A file must not be cut short while it is read. */
+ * A file must not be truncated while it is mapped. */
 #ifndef WG_DATA_DATASET_MMAP_H
 #define WG_DATA_DATASET_MMAP_H
 
@@ -12,8 +11,8 @@ typedef struct wg__text_map {
     const char *bytes;
     int64_t length;
     int64_t modified; /* nanoseconds since 1970; 0 for a text in memory */
-    int64_t passed;   /* what is before was let go */
-    void *mapping;    /* NULL: bytes are somebody else's */
+    int64_t passed;   /* pages before were released */
+    void *mapping;    /* NULL: `bytes` are borrowed */
 } wg__text_map;
 
 /* Maps a file. `where` names the caller in errors. [NOT_FOUND, IO] */
@@ -24,10 +23,11 @@ wg__text_map wg__text_map_of(const char *text, int64_t length);
 
 void wg__text_map_close(wg__text_map *map);
 
-/* Tells that a pass over the text has come to `at`. What is before may still be read. */
+/* Releases the pages before `at`, which a pass over the text has reached. They may still be read.
+ */
 void wg__text_map_pass(wg__text_map *map, int64_t at);
 
-/* Lets go of all of it, from wherever a pass is; what is needed next comes back. */
+/* Releases all pages; those that are read next are mapped again. */
 void wg__text_map_rest(wg__text_map *map);
 
 /* -1 with FORMAT, naming `name`, line and byte, unless the text is UTF-8. */

@@ -42,7 +42,7 @@ typedef struct window {
 
 struct wg_squad {
     wg_squad_options options;
-    json_t *root; /* lends the texts */
+    json_t *root; /* holds the texts */
     context_token *tokens;
     int32_t *ids; /* of the tokens, for batches */
     int64_t token_count, token_capacity;
@@ -55,7 +55,7 @@ struct wg_squad {
     int64_t window_count, window_capacity;
 };
 
-/* A file in the reading. */
+/* A file being read. */
 typedef struct reading {
     const char *path;
     const wg_tokenizer *tokenizer;
@@ -64,7 +64,7 @@ typedef struct reading {
     wg_token_list scratch;
 } reading;
 
-/* ---- JSON, with the place of what is wrong ---- */
+/* ---- JSON, with the place of an error ---- */
 
 static int fail_at(const reading *r, const char *format, ...) WG_PRINTF(2, 3);
 
@@ -77,7 +77,7 @@ static int fail_at(const reading *r, const char *format, ...) {
     return wg_fail(WG_ERROR_FORMAT, WHERE, "%s: %s%s", r->path, r->place, message);
 }
 
-/* Moves the place to element `index` of a list below it; returns where it was long. */
+/* Appends element `index` of a list to the place; returns the length before. */
 static size_t enter(reading *r, const char *list, size_t index) {
     const size_t length = strlen(r->place);
     snprintf(r->place + length, sizeof r->place - length, "%s%s[%zu]", length ? "." : "", list,
@@ -100,7 +100,7 @@ static const char *get_text(const reading *r, const json_t *object, const char *
     return text;
 }
 
-/* Reads each element of a list by a function of the reading. */
+/* Reads one element of a list. */
 typedef int (*element_reader)(reading *r, const json_t *element);
 
 static int read_list(reading *r, const json_t *object, const char *key, element_reader read) {
@@ -133,7 +133,7 @@ static int add_word(reading *r, const char *context, int64_t begin, int64_t end)
     return 0;
 }
 
-/* Words are what the first half of BERT's tokenizer parts; each is tokenised by itself. */
+/* Words are split as the first half of BERT's tokenizer does; each is tokenised by itself. */
 static int add_words(reading *r, const char *context, int64_t length) {
     int64_t begin = 0;
     for (int64_t at = 0; at < length;) {
@@ -182,7 +182,7 @@ static int64_t byte_of(const char *text, int64_t index) {
     return index == 0 ? at - text : -1;
 }
 
-/* Where an answer stands among the tokens of its paragraph. */
+/* Finds the tokens of the paragraph that an answer covers. */
 static int find_answer(reading *r, question *q, int64_t begin, int64_t end) {
     const wg_squad *squad = r->squad;
     const paragraph *p = &squad->paragraphs[q->paragraph];
@@ -196,7 +196,7 @@ static int find_answer(reading *r, question *q, int64_t begin, int64_t end) {
     return q->start <= q->end ? 0 : fail_at(r, ".text has no words");
 }
 
-/* Checks an answer; the first of a question is what it is trained on. */
+/* Checks an answer; training uses the first of a question. */
 static int read_answer(reading *r, const json_t *answer) {
     wg_squad *squad = r->squad;
     question *q = &squad->questions[squad->question_count - 1];
@@ -362,7 +362,7 @@ void wg_squad_free(wg_squad *squad) {
     wg__free(squad);
 }
 
-/* ---- What it holds ---- */
+/* ---- Contents ---- */
 
 int64_t wg_squad_questions(const wg_squad *squad) {
     return squad ? squad->question_count : 0;

@@ -1,9 +1,8 @@
-/* Questions about paragraphs, with answers that stand in them: SQuAD 1.1   (Rajpurkar et al. 2016).
+/* Questions about paragraphs, whose answers are quotations: SQuAD 1.1   (Rajpurkar et al. 2016).
  *
- *     {"data": [{"paragraphs": [{"context": "...",
- *                "qas": [{"id": "...", "question": "...",
- *                         "answers": [{"text": "...", "answer_start": 17}, ...]}, ...]}, ...]},
- * ...]}
+ *     {"data": [{"paragraphs": [{"context": "...", "qas": [
+ *         {"id": "...", "question": "...", "answers": [{"text": "...", "answer_start": 17}, ...]},
+ *         ...]}, ...]}, ...]}
  *
  * A context that is longer than a sequence is read through windows, each a stride behind the one
  * before   (Devlin et al. 2019; run_squad.py):
@@ -13,8 +12,8 @@
  *                [CLS] question [SEP]       t2 t3 t4 t5 t6 t7 [SEP]
  *                [CLS] question [SEP]             t4 t5 t6 t7 t8 t9 [SEP]
  *
- * Answers begin and end with words: tokens know where in the context their word (up to white space
- * or punctuation) stands, so the text of an answer is the context's own. */
+ * Each token knows where in the context its word (up to white space or punctuation) is, so that an
+ * answer is a piece of the context, from the begin of a word to the end of one. */
 #ifndef WG_DATA_DATASET_SQUAD_H
 #define WG_DATA_DATASET_SQUAD_H
 
@@ -32,8 +31,8 @@ typedef struct wg_squad_options {
 
 /* Reads a file. `answer_start` counts characters (code points). Freed with wg_squad_free. NULL with
  * [NOT_FOUND, IO, MEMORY; FORMAT for what is not UTF-8 or not JSON, with the line, or lacks
- * something, with its place ("data[0].paragraphs[2].qas[1].answers[0].answer_start"), or an answer
- * that does not stand where it should, or no question; ARGUMENT for windows without room] */
+ * a field, with its place ("data[0].paragraphs[2].qas[1].answers[0].answer_start"), an answer that
+ * is not where `answer_start` says, or no question; ARGUMENT for windows without room] */
 WG_API wg_squad *wg_squad_load(const char *path, const wg_tokenizer *tokenizer,
                                const wg_squad_options *options);
 
@@ -69,15 +68,15 @@ typedef struct wg_squad_window {
 /* Window `window`, 0 .. windows - 1. */
 WG_API wg_squad_window wg_squad_window_at(const wg_squad *squad, int64_t window);
 
-/* True if no other window of the question has more context around that token on the side that has
- * less: an answer may begin with it in this window alone. */
+/* True if this window of its question has the most context around the token, counted on the side
+ * that has less: an answer that begins with the token is taken from this window alone. */
 WG_API bool wg_squad_is_best_window(const wg_squad *squad, int64_t window, int64_t token);
 
 /* The context from the word of token `first` to that of token `last`; the caller frees it with
  * wg_text_free. [MEMORY] */
 WG_API char *wg_squad_text(const wg_squad *squad, int64_t question, int64_t first, int64_t last);
 
-/* Two files, in the same windows, with the same fingerprint are the same to a run. */
+/* Identifies the questions and their windows: a resumed run must have the same. */
 WG_API uint64_t wg_squad_fingerprint(const wg_squad *squad);
 
 /* ---- Batches ---- */
