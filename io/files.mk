@@ -8,19 +8,12 @@ io_public = \
 	$(nil)
 
 io_sources = \
-	io/checkpoint/average.c \
 	io/checkpoint/column.c \
 	io/checkpoint/column.h \
-	io/checkpoint/data.c \
-	io/checkpoint/data.h \
 	io/checkpoint/file.c \
 	io/checkpoint/file.h \
-	io/checkpoint/get.c \
-	io/checkpoint/hdf5_vfd.c \
-	io/checkpoint/hdf5_vfd.h \
-	io/checkpoint/list.c \
 	io/checkpoint/module.c \
-	io/checkpoint/put.c \
+	io/checkpoint/values.c \
 	io/config.c \
 	io/config_json.h \
 	io/differences.c \

@@ -306,7 +306,7 @@ static int end_columns(wg__token_file *file) {
 }
 
 int wg__token_file_finish(wg__token_file *file) {
-    if (end_columns(file) < 0 || put_about(file) < 0 || wg__checkpoint_turn(file->file) < 0)
+    if (end_columns(file) < 0 || put_about(file) < 0 || wg__checkpoint_reopen(file->file) < 0)
         return -1;
     return open_columns(file);
 }

@@ -1,15 +1,17 @@
-/* The life of a checkpoint file: begun beside its place, then put there whole or not at all.
+/* The life of a checkpoint file: written beside its place, then put there whole or not at all.
  *
  *     run.h5.tmp   created and locked  -> written -> synced --.
  *     run.h5       the old one, untouched ... replaced by <---' rename, folder synced
  *
- * The temporary name is fixed, so what a killed process leaves is taken over by the next save. The
- * lock on it keeps two processes from writing the same one; it goes with the process. */
+ * The temporary name is fixed, so the next save takes over what a killed process has left. The lock
+ * on it keeps two processes from writing the same file; it ends with the process. */
 #include "io/checkpoint/file.h"
+#include "tensor/internal.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <libgen.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,13 +19,190 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "tensor/internal.h"
+/* From 1.13 on, what drivers need stands in a header of its own, and classes have a number: those
+ * from 512 on are for everybody. */
+#if H5_VERSION_GE(1, 13, 0)
+#include <H5FDdevelop.h>
+#endif
+
+/* ---- HDF5's file driver: positioned reads and writes on our own descriptor ----
+ *
+ * HDF5 cannot close a file whose last writes failed: it keeps the file, and complains when the
+ * program ends. So the driver keeps the reason of the first failed write and reports success;
+ * the writer asks for the reason. The driver also takes no locks: HDF5 would refuse to read
+ * without them on some file systems, and a file that is only ever replaced whole needs none. */
+
+typedef struct driven_file {
+    H5FD_t base; /* HDF5's; must come first */
+    wg__disk *disk;
+    haddr_t allocated; /* the end of what HDF5 has allocated ("eoa") */
+    haddr_t end;       /* the end of the file ("eof") */
+} driven_file;
+
+/* What disk_access passes to driver_open through the property list. */
+typedef struct driver_info {
+    wg__disk *disk;
+} driver_info;
+
+static H5FD_t *driver_open(const char *name, unsigned flags, hid_t access, haddr_t most) {
+    (void)name, (void)flags, (void)most;
+    const driver_info *info = H5Pget_driver_info(access);
+    struct stat status;
+    if (!info || fstat(info->disk->descriptor, &status) < 0)
+        return NULL;
+    driven_file *file = calloc(1, sizeof *file);
+    if (!file)
+        return NULL;
+    file->disk = info->disk;
+    file->end = (haddr_t)status.st_size;
+    return &file->base;
+}
+
+static herr_t driver_close(H5FD_t *base) {
+    free(base);
+    return 0;
+}
+
+/* HDF5 may gather small pieces of metadata into blocks and write them together. */
+static herr_t driver_query(const H5FD_t *base, unsigned long *flags) {
+    (void)base;
+    *flags = H5FD_FEAT_AGGREGATE_METADATA | H5FD_FEAT_ACCUMULATE_METADATA | H5FD_FEAT_DATA_SIEVE |
+             H5FD_FEAT_AGGREGATE_SMALLDATA;
+    return 0;
+}
+
+static haddr_t driver_get_allocated(const H5FD_t *base, H5FD_mem_t type) {
+    (void)type;
+    return ((const driven_file *)base)->allocated;
+}
+
+static herr_t driver_set_allocated(H5FD_t *base, H5FD_mem_t type, haddr_t address) {
+    (void)type;
+    ((driven_file *)base)->allocated = address;
+    return 0;
+}
+
+static haddr_t driver_get_end(const H5FD_t *base, H5FD_mem_t type) {
+    (void)type;
+    return ((const driven_file *)base)->end;
+}
+
+/* Bytes beyond the end read as zeros, as HDF5 expects of space that it has only allocated. */
+static herr_t driver_read(H5FD_t *base, H5FD_mem_t type, hid_t transfer, haddr_t address,
+                          size_t size, void *buffer) {
+    (void)type, (void)transfer;
+    wg__disk *disk = ((driven_file *)base)->disk;
+    if (address > INT64_MAX - size)
+        return -1;
+    char *to = buffer;
+    while (size > 0) {
+        ssize_t count = pread(disk->descriptor, to, size, (off_t)address);
+        if (count < 0 && errno == EINTR)
+            continue;
+        if (count < 0) {
+            disk->error = errno;
+            return -1;
+        }
+        if (count == 0) {
+            memset(to, 0, size);
+            break;
+        }
+        to += count;
+        address += (haddr_t)count;
+        size -= (size_t)count;
+    }
+    return 0;
+}
+
+static void note_failure(wg__disk *disk) {
+    disk->error = errno;
+    disk->discard = true;
+}
+
+static herr_t driver_write(H5FD_t *base, H5FD_mem_t type, hid_t transfer, haddr_t address,
+                           size_t size, const void *buffer) {
+    (void)type, (void)transfer;
+    driven_file *file = (driven_file *)base;
+    const char *from = buffer;
+    if (address + size > file->end)
+        file->end = address + size;
+    while (size > 0 && !file->disk->discard) {
+        ssize_t count = pwrite(file->disk->descriptor, from, size, (off_t)address);
+        if (count < 0 && errno == EINTR)
+            continue;
+        if (count < 0) {
+            note_failure(file->disk);
+            break;
+        }
+        from += count;
+        address += (haddr_t)count;
+        size -= (size_t)count;
+    }
+    return 0;
+}
+
+/* Before closing, HDF5 makes the file as long as what it has allocated. */
+static herr_t driver_truncate(H5FD_t *base, hid_t transfer, hbool_t closing) {
+    (void)transfer, (void)closing;
+    driven_file *file = (driven_file *)base;
+    if (!file->disk->discard && file->end != file->allocated &&
+        ftruncate(file->disk->descriptor, (off_t)file->allocated) < 0)
+        note_failure(file->disk);
+    file->end = file->allocated;
+    return 0;
+}
+
+static const H5FD_class_t driver_class = {
+#if H5_VERSION_GE(1, 13, 0)
+    .version = H5FD_CLASS_VERSION,
+    .value = (H5FD_class_value_t)0x5747,
+#endif
+    .name = "wengert",
+    .maxaddr = INT64_MAX,
+    .fc_degree = H5F_CLOSE_STRONG,
+    .fapl_size = sizeof(driver_info),
+    .open = driver_open,
+    .close = driver_close,
+    .query = driver_query,
+    .get_eoa = driver_get_allocated,
+    .set_eoa = driver_set_allocated,
+    .get_eof = driver_get_end,
+    .read = driver_read,
+    .write = driver_write,
+    .truncate = driver_truncate,
+    .fl_map = H5FD_FLMAP_DICHOTOMY,
+};
+
+/* HDF5 drops registered drivers when the application closes the library (H5close). */
+static hid_t registered_driver(void) {
+    static hid_t driver = -1;
+    if (H5Iis_valid(driver) <= 0)
+        driver = H5FDregister(&driver_class);
+    return driver;
+}
+
+/* A file access property list for H5Fcreate and H5Fopen on `disk`, which must outlive the file; the
+ * file name is ignored. The format version is the one with checksums on all metadata. The caller
+ * closes it; negative with HDF5's error. */
+static hid_t disk_access(wg__disk *disk) {
+    hid_t driver = registered_driver();
+    hid_t access = driver < 0 ? -1 : H5Pcreate(H5P_FILE_ACCESS);
+    if (access < 0)
+        return -1;
+    if (H5Pset_driver(access, driver, &(driver_info){disk}) < 0 ||
+        H5Pset_libver_bounds(access, H5F_LIBVER_V110, H5F_LIBVER_V110) < 0 ||
+        H5Pset_fclose_degree(access, H5F_CLOSE_STRONG) < 0) {
+        H5Pclose(access);
+        return -1;
+    }
+    return access;
+}
 
 /* ---- Errors ---- */
 
-/* HDF5 prints its errors unless told not to: it is told while any checkpoint is open. After a
- * failure it stays told, for it forgets memory when it meets damage (H5O_t in 1.10.8, at a wrong
- * checksum) and would complain of that when the program ends. */
+/* HDF5's printing of errors is off while a checkpoint is open. After a failure it stays off: HDF5
+ * leaks memory when it meets damage (H5O_t in 1.10.8, at a wrong checksum) and would complain of
+ * that when the program ends. */
 static int silence_depth;
 static bool stays_silent;
 static H5E_auto2_t former_printer;
@@ -48,14 +227,14 @@ herr_t wg__hdf5_plain_groups(hid_t creation) {
     return H5Pset_link_phase_change(creation, most_links, 0);
 }
 
-/* The first entry that H5Ewalk2 shows is the one closest to the cause. */
+/* Copies the first entry that H5Ewalk2 visits, which is the one closest to the cause. */
 static herr_t take_description(unsigned index, const H5E_error2_t *error, void *context) {
     if (index == 0)
         snprintf(context, 256, "%s", error->desc ? error->desc : "");
     return 0;
 }
 
-/* IO for what the system says about the file itself. */
+/* -1 with errno as NOT_FOUND or IO. */
 static int fail_with_errno(const char *path, const char *where) {
     return wg_fail(errno == ENOENT ? WG_ERROR_NOT_FOUND : WG_ERROR_IO, where, "%s: %s", path,
                    strerror(errno));
@@ -78,7 +257,7 @@ int wg__checkpoint_fail(wg_checkpoint *file, const char *name, const char *where
 
 /* ---- Both ways ---- */
 
-/* Frees everything but the file on disk; NULL for a checkpoint whose making failed. */
+/* Closes and frees everything; the file on disk stays. */
 static void free_checkpoint(wg_checkpoint *file) {
     if (file->file >= 0)
         H5Fclose(file->file);
@@ -106,7 +285,7 @@ static wg_checkpoint *checkpoint_of(const char *path) {
 
 /* ---- Writing ---- */
 
-/* The old file, if there is one: its real place behind symbolic links, and its mode. */
+/* The place to write to: an existing file's path behind symbolic links, and its mode (0: none). */
 static int find_place(const char *path, char **place, mode_t *mode) {
     struct stat status;
     char *real = NULL;
@@ -123,16 +302,16 @@ static int find_place(const char *path, char **place, mode_t *mode) {
     return *place ? 0 : -1;
 }
 
-/* True if the descriptor is still the file of that name: a process that held the lock before may
- * have renamed it away. */
+/* True if the descriptor is still the file of that name: the process that held the lock before may
+ * have renamed it. */
 static bool is_still_there(int descriptor, const char *path) {
     struct stat ours, there;
     return fstat(descriptor, &ours) == 0 && stat(path, &there) == 0 &&
            ours.st_ino == there.st_ino && ours.st_dev == there.st_dev;
 }
 
-/* Opens and locks the temporary file, which may be a dead process's. Returns 0; 1 to try again; -1
- * with an error. */
+/* Opens and locks the temporary file, which a killed process may have left. Returns 0; 1 to try
+ * again; -1 with an error. */
 static int try_temporary(wg_checkpoint *file) {
     int descriptor = open(file->temporary, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
     if (descriptor < 0)
@@ -172,7 +351,7 @@ static int open_temporary(wg_checkpoint *file, mode_t mode) {
 }
 
 static int create_file(wg_checkpoint *file) {
-    hid_t access = wg__disk_access(&file->disk), creation = H5Pcreate(H5P_FILE_CREATE);
+    hid_t access = disk_access(&file->disk), creation = H5Pcreate(H5P_FILE_CREATE);
     if (access >= 0 && creation >= 0 && wg__hdf5_plain_groups(creation) >= 0)
         file->file = H5Fcreate(file->path, H5F_ACC_TRUNC, creation, access);
     int status = file->file < 0 ? wg__checkpoint_fail(file, "", "checkpoint_create") : 0;
@@ -203,7 +382,7 @@ wg_checkpoint *wg_checkpoint_create(const char *path) {
     return file;
 }
 
-/* A file that nobody else has ever seen. */
+/* Creates a file and unlinks it at once, so that only the descriptor leads to it. */
 static int open_unnamed(wg_checkpoint *file) {
     const size_t size = strlen(file->path) + sizeof "/wengert-XXXXXX";
     file->temporary = wg__alloc(size);
@@ -240,8 +419,8 @@ void wg_checkpoint_abort(wg_checkpoint *file) {
     free_checkpoint(file);
 }
 
-/* Makes the renaming last: a folder has to be synced as a file has. Some file systems have nothing
- * to sync for a folder, and say so by EINVAL. */
+/* Syncs the folder of `path`, without which a rename may be lost in a crash. File systems that
+ * cannot sync a folder answer EINVAL. */
 static int sync_folder(const char *path) {
     char *copy = wg__strdup(path);
     if (!copy)
@@ -256,7 +435,7 @@ static int sync_folder(const char *path) {
     return status;
 }
 
-/* Writes out what HDF5 still holds, and sees it to the disk. */
+/* Closes the HDF5 file, which writes what it has buffered, and syncs it. */
 static int finish_writing(wg_checkpoint *file) {
     if (file->failed)
         return wg_fail(WG_ERROR_STATE, "checkpoint_commit",
@@ -270,7 +449,7 @@ static int finish_writing(wg_checkpoint *file) {
     return 0;
 }
 
-/* Puts what was written in its place. */
+/* Ends writing and renames the file to its place. */
 static int finish(wg_checkpoint *file) {
     if (wg_error_pending() || finish_writing(file) < 0)
         return -1;
@@ -293,9 +472,9 @@ int wg_checkpoint_commit(wg_checkpoint *file) {
 
 /* ---- Reading ---- */
 
-/* Has HDF5 open what the descriptor is of. */
+/* Opens the descriptor's file with HDF5. */
 static int open_descriptor(wg_checkpoint *file) {
-    hid_t access = wg__disk_access(&file->disk);
+    hid_t access = disk_access(&file->disk);
     if (access >= 0)
         file->file = H5Fopen(file->path, H5F_ACC_RDONLY, access);
     int result = file->file < 0 ? wg__checkpoint_fail(file, "", "checkpoint_open") : 0;
@@ -303,7 +482,7 @@ static int open_descriptor(wg_checkpoint *file) {
     return result;
 }
 
-int wg__checkpoint_turn(wg_checkpoint *file) {
+int wg__checkpoint_reopen(wg_checkpoint *file) {
     if (finish(file) < 0 || (!file->unnamed && sync_folder(file->path) < 0))
         return -1;
     wg__free(file->temporary);

@@ -1,32 +1,33 @@
 /* Modules and optimizers in a checkpoint: named tensors, saved and loaded as a whole.
  *
- * Loading has three parts, so that nothing changes unless all goes well: names and shapes are held
- * against each other and every difference is reported at once; everything is read, which verifies
- * the checksums; then it is copied into place. */
+ * Loading has three parts, so that nothing changes unless all goes well: names and shapes are
+ * compared and every difference is reported at once; everything is read, which verifies the
+ * checksums; then everything is copied into place. */
 #include "io/checkpoint/file.h"
 #include "io/differences.h"
+#include "tensor/internal.h"
+#include "tensor/ops.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "tensor/internal.h"
-
 #define STEPS "/optimizer/steps"
+#define AVERAGE "checkpoint_average" /* in messages */
 
-/* A tensor and the dataset that it is saved as. */
+/* A tensor and the name of its dataset. */
 typedef struct named_tensor {
     char name[WG__MAX_PATH];
     wg_tensor *tensor;
-    wg_tensor *loaded; /* what was read for it */
+    wg_tensor *loaded; /* the dataset's value */
 } named_tensor;
 
 typedef struct tensor_list {
     int64_t count;
-    named_tensor *entries; /* sorted by name when they are loaded */
+    named_tensor *entries; /* sorted by name for loading */
 } tensor_list;
 
-/* ---- Which tensors ---- */
+/* ---- The tensors of modules and optimizers ---- */
 
 /* GROUP/PATH, the path's dots as slashes; -1 with ARGUMENT if it is too long. */
 static int compose_name(char *name, const char *group, const char *path) {
@@ -64,7 +65,7 @@ static int list_module(tensor_list *list, const char *group, wg_module *module) 
     return status;
 }
 
-/* The same for the state of an optimizer. */
+/* The state of an optimizer, in the same way. */
 static int list_optimizer(tensor_list *list, const wg_optimizer *optimizer) {
     *list = (tensor_list){0};
     const char *slot, *name;
@@ -119,7 +120,7 @@ int wg_checkpoint_put_optimizer(wg_checkpoint *file, const wg_optimizer *optimiz
     return status;
 }
 
-/* ---- What differs ---- */
+/* ---- Comparing with the file ---- */
 
 static int compare_names(const void *a, const void *b) {
     return strcmp(((const named_tensor *)a)->name, ((const named_tensor *)b)->name);
@@ -133,7 +134,7 @@ static named_tensor *find(const tensor_list *list, const char *name) {
                : NULL;
 }
 
-/* Notes it if the tensor has no dataset, or one that does not fit it. */
+/* Notes a tensor whose dataset is missing or has another shape or dtype. */
 static int compare_one(wg_checkpoint *file, const named_tensor *named,
                        wg__differences *differences) {
     if (!wg_checkpoint_has(file, named->name)) {
@@ -161,7 +162,7 @@ static int note_unexpected(wg_checkpoint *file, const char *group, const tensor_
     return 0;
 }
 
-/* -1 with everything that differs between the list, which is sorted, and the file. */
+/* -1 with all differences between the list, which is sorted, and the file. */
 static int compare(wg_checkpoint *file, const char *group, const tensor_list *list) {
     wg__differences differences = {0};
     for (int64_t i = 0; i < list->count; i++)
@@ -184,7 +185,7 @@ static int read_list(wg_checkpoint *file, const tensor_list *list) {
     return 0;
 }
 
-/* Everything fits, so that no copy can fail. */
+/* Cannot fail: names, shapes and dtypes were compared. */
 static int copy_list(const tensor_list *list) {
     bool recording = wg_set_grad_enabled(false);
     int status = 0;
@@ -229,5 +230,152 @@ int wg_checkpoint_get_optimizer(wg_checkpoint *file, wg_optimizer *optimizer) {
     wg__free(list.entries);
     if (status == 0)
         wg_optimizer_set_steps(optimizer, steps);
+    return status;
+}
+
+/* ---- The mean of several files ---- */
+
+/* Only floats are averaged; others (position numbers) are the last file's. */
+static int add_slots(wg_average *average, wg_module *module) {
+    wg_state_dict *state = wg_module_state(module);
+    int status = state ? 0 : -1;
+    for (int64_t i = 0; status == 0 && i < state->count; i++) {
+        const wg_slot *slot = state->entries[i].slot;
+        wg_dtype dtype = wg_tensor_dtype(slot->tensor);
+        if (!slot->tied && (dtype == WG_F32 || dtype == WG_F64))
+            status = wg_average_add(average, slot->tensor);
+    }
+    wg_state_dict_free(state);
+    return status;
+}
+
+static int read_one(const char *path, const char *group, wg_module *module) {
+    wg_checkpoint *file = wg_checkpoint_open(path);
+    int status = file ? wg_checkpoint_get_module(file, group, module) : -1;
+    wg_checkpoint_close(file);
+    return status;
+}
+
+static int read_all(int count, const char *const *paths, const char *group, wg_module *module,
+                    wg_average *mean) {
+    for (int i = 0; i < count; i++) {
+        if (read_one(paths[i], group, module) < 0)
+            return -1;
+        wg_average_update(mean);
+    }
+    return 0;
+}
+
+int wg_checkpoint_average(int count, const char *const *paths, const char *group,
+                          wg_module *module) {
+    if (!module || wg_error_pending())
+        return -1;
+    if (count < 1)
+        return wg_fail(WG_ERROR_ARGUMENT, AVERAGE, "%d files; at least 1 is wanted", count);
+    wg_average *before = wg_average_new(0), *mean = wg_average_new(0);
+    int status = -1;
+    if (before && mean && add_slots(before, module) == 0 && add_slots(mean, module) == 0) {
+        wg_average_update(before);
+        status = read_all(count, paths, group, module, mean);
+        wg_average_swap(status == 0 ? mean : before);
+    }
+    wg_average_free(before);
+    wg_average_free(mean);
+    return status;
+}
+
+/* ---- The mean of whole model files, of any type of model ---- */
+
+/* Adds a buffer of the spec of each dataset below /model, flat, under its path. */
+static int add_buffer(const char *name, const wg_spec *spec, void *context) {
+    static const char group[] = "/model/";
+    if (strncmp(name, group, sizeof group - 1) != 0)
+        return 0;
+    char path[WG__MAX_PATH];
+    snprintf(path, sizeof path, "%s", name + sizeof group - 1);
+    for (char *c = path; *c; c++)
+        if (*c == '/')
+            *c = '.';
+    wg_scope scope;
+    wg_scope_begin(&scope);
+    const wg_tensor *buffer =
+        wg_module_buffer(context, path, wg_zeros(spec->dtype, spec->ndim, spec->shape));
+    wg_scope_end(&scope, NULL);
+    return buffer ? 0 : -1;
+}
+
+/* A root module of the tensors that a file holds below /model. */
+static wg_module *module_of(wg_checkpoint *file) {
+    wg_module *module = wg_module_new(NULL, "", sizeof *module);
+    if (module && wg_checkpoint_each(file, add_buffer, module) == 0)
+        return wg_module_finish(module);
+    if (module)
+        wg_module_free(module);
+    return NULL;
+}
+
+/* Opens a file with its configuration, freed with wg_text_free. NULL if it holds no model. */
+static wg_checkpoint *open_model(const char *path, char **config) {
+    wg_checkpoint *file = wg_checkpoint_open(path);
+    *config = NULL;
+    if (file && !(wg_checkpoint_has(file, "/config") && wg_checkpoint_has(file, "/model")))
+        wg_fail(WG_ERROR_FORMAT, path, "it holds no model of `wengert pretrain'");
+    else if (file)
+        *config = wg_checkpoint_get_text(file, "/config");
+    if (*config)
+        return file;
+    wg_checkpoint_close(file);
+    return NULL;
+}
+
+static int check_config(const char *first_config, const char *first_path, const char *path) {
+    char *config;
+    wg_checkpoint *file = open_model(path, &config);
+    int status = file ? 0 : -1;
+    if (file && strcmp(config, first_config) != 0)
+        status =
+            wg_fail(WG_ERROR_STATE, path, "its model is another one than that of %s", first_path);
+    wg_text_free(config);
+    wg_checkpoint_close(file);
+    return status;
+}
+
+/* Writes the module with the configuration and the tokenizer of `like`. */
+static int write_model(const char *out, wg_checkpoint *like, const char *config,
+                       wg_module *module) {
+    char *tokenizer = NULL;
+    if (wg_checkpoint_has(like, "/tokenizer") &&
+        !(tokenizer = wg_checkpoint_get_text(like, "/tokenizer")))
+        return -1;
+    wg_checkpoint *file = wg_checkpoint_create(out);
+    int status = file ? wg_checkpoint_put_text(file, "/config", config) : -1;
+    if (status == 0 && tokenizer)
+        status = wg_checkpoint_put_text(file, "/tokenizer", tokenizer);
+    if (status == 0)
+        status = wg_checkpoint_put_module(file, "/model", module);
+    wg_text_free(tokenizer);
+    if (status == 0)
+        return wg_checkpoint_commit(file);
+    wg_checkpoint_abort(file);
+    return -1;
+}
+
+int wg_checkpoint_average_files(int count, const char *const *paths, const char *out) {
+    if (count < 1)
+        return wg_fail(WG_ERROR_ARGUMENT, AVERAGE, "%d files; at least 1 is wanted", count);
+    char *config;
+    wg_checkpoint *first = open_model(paths[0], &config);
+    int status = first ? 0 : -1;
+    for (int i = 1; status == 0 && i < count; i++)
+        status = check_config(config, paths[0], paths[i]);
+    wg_module *module = status == 0 ? module_of(first) : NULL;
+    if (module && wg_checkpoint_average(count, paths, "/model", module) == 0)
+        status = write_model(out, first, config, module);
+    else
+        status = -1;
+    if (module)
+        wg_module_free(module);
+    wg_text_free(config);
+    wg_checkpoint_close(first);
     return status;
 }

@@ -1,0 +1,644 @@
+/* Values in a checkpoint, each a dataset that h5py and h5dump read as it is.
+ *
+ *     value           dataset                                            guarded by
+ *     tensor          chunks of up to half a MiB                         Fletcher-32 on each
+ *     rank-0 tensor,  scalar, kept in the object's header ("compact")    the header's checksum
+ *     number
+ *     text            scalar fixed-length UTF-8                          the attribute "crc32"
+ *     no elements     nothing but the header                             the header's checksum
+ *
+ * bool is the enum {FALSE, TRUE} that h5py uses; bf16, for which HDF5 has no type, is u16 with the
+ * attribute dtype = "bf16". Readers check what a dataset says of itself before they use it. */
+#include "base/array.h"
+#include "io/checkpoint/file.h"
+#include "tensor/internal.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define CHUNK_BYTES (512 << 10)
+
+/* Deflate shrinks bytes at most by a factor of 1032. A file that claims more data than this factor
+ * allows does not hold it, and no memory is allocated for it. */
+#define MOST_EXPANSION 2048
+
+/* ---- Names ---- */
+
+/* True for "/a/b": absolute, without empty or "." parts. */
+static bool is_path(const char *name) {
+    size_t length = strlen(name);
+    if (name[0] != '/' || length >= WG__MAX_PATH)
+        return false;
+    for (const char *part = name; part; part = strchr(part, '/')) {
+        part++;
+        size_t size = strcspn(part, "/");
+        if (size == 0 || strncmp(part, ".", size) == 0)
+            return false;
+    }
+    return true;
+}
+
+/* True if every part of the path exists. */
+static bool is_there(const wg_checkpoint *file, const char *name) {
+    char prefix[WG__MAX_PATH];
+    for (size_t i = 1; is_path(name); i++) {
+        if (name[i] != '/' && name[i] != '\0')
+            continue;
+        memcpy(prefix, name, i);
+        prefix[i] = '\0';
+        if (H5Lexists(file->file, prefix, H5P_DEFAULT) <= 0)
+            return false;
+        if (name[i] == '\0')
+            return H5Oexists_by_name(file->file, prefix, H5P_DEFAULT) > 0;
+    }
+    return false;
+}
+
+bool wg_checkpoint_has(const wg_checkpoint *file, const char *name) {
+    return file && name && is_there(file, name);
+}
+
+/* ---- Types ---- */
+
+static hid_t bool_type(void) {
+    hid_t type = H5Tenum_create(H5T_STD_I8LE);
+    int8_t value = 0;
+    H5Tenum_insert(type, "FALSE", &value);
+    value = 1;
+    H5Tenum_insert(type, "TRUE", &value);
+    return type;
+}
+
+/* The HDF5 type of a dtype in memory, or little-endian on disk. The caller closes it. */
+static hid_t hdf5_type_of(wg_dtype dtype, bool on_disk) {
+    switch (dtype) {
+    case WG_F32:
+        return H5Tcopy(on_disk ? H5T_IEEE_F32LE : H5T_NATIVE_FLOAT);
+    case WG_F64:
+        return H5Tcopy(on_disk ? H5T_IEEE_F64LE : H5T_NATIVE_DOUBLE);
+    case WG_BF16:
+        return H5Tcopy(on_disk ? H5T_STD_U16LE : H5T_NATIVE_UINT16);
+    case WG_I32:
+        return H5Tcopy(on_disk ? H5T_STD_I32LE : H5T_NATIVE_INT32);
+    case WG_I64:
+        return H5Tcopy(on_disk ? H5T_STD_I64LE : H5T_NATIVE_INT64);
+    case WG_U8:
+        return H5Tcopy(on_disk ? H5T_STD_U8LE : H5T_NATIVE_UINT8);
+    case WG_BOOL:
+        return bool_type();
+    default:
+        return -1;
+    }
+}
+
+/* The HDF5 type of a text of `size` bytes. The caller closes it. */
+static hid_t text_type(size_t size) {
+    hid_t type = H5Tcopy(H5T_C_S1);
+    H5Tset_size(type, size);
+    H5Tset_strpad(type, H5T_STR_NULLPAD);
+    H5Tset_cset(type, H5T_CSET_UTF8);
+    return type;
+}
+
+static bool is_bf16(hid_t dataset) {
+    char name[8] = "";
+    if (H5Aexists(dataset, "dtype") <= 0)
+        return false;
+    hid_t attribute = H5Aopen(dataset, "dtype", H5P_DEFAULT), type = H5Aget_type(attribute);
+    if (H5Tget_class(type) == H5T_STRING && H5Tis_variable_str(type) == 0 && H5Tget_size(type) == 4)
+        H5Aread(attribute, type, name);
+    H5Tclose(type);
+    H5Aclose(attribute);
+    return strcmp(name, "bf16") == 0;
+}
+
+/* The dtype of an integer type, or -1. */
+static int integer_dtype(hid_t type, hid_t dataset) {
+    bool is_signed = H5Tget_sign(type) == H5T_SGN_2;
+    switch (H5Tget_size(type)) {
+    case 1:
+        return is_signed ? -1 : WG_U8;
+    case 2:
+        return !is_signed && is_bf16(dataset) ? WG_BF16 : -1;
+    case 4:
+        return is_signed ? WG_I32 : -1;
+    case 8:
+        return is_signed ? WG_I64 : -1;
+    default:
+        return -1;
+    }
+}
+
+/* The dtype of a stored type; a text counts as u8; -1 for a type that no dtype stands for. */
+static int dtype_of(hid_t type, hid_t dataset) {
+    switch (H5Tget_class(type)) {
+    case H5T_FLOAT:
+        return H5Tget_size(type) == 4 ? WG_F32 : H5Tget_size(type) == 8 ? WG_F64 : -1;
+    case H5T_INTEGER:
+        return integer_dtype(type, dataset);
+    case H5T_ENUM:
+        return H5Tget_size(type) == 1 && H5Tget_nmembers(type) == 2 ? WG_BOOL : -1;
+    case H5T_STRING:
+        return H5Tis_variable_str(type) == 0 ? WG_U8 : -1;
+    default:
+        return -1;
+    }
+}
+
+/* ---- Checksums ---- */
+
+/* The CRC of zlib, gzip and PNG (polynomial 0x04c11db7, reflected), as Python's zlib.crc32. */
+static uint32_t crc32_of(const char *bytes, size_t count) {
+    uint32_t crc = 0xffffffff;
+    for (size_t i = 0; i < count; i++) {
+        crc ^= (uint8_t)bytes[i];
+        for (int bit = 0; bit < 8; bit++)
+            crc = crc >> 1 ^ (crc & 1 ? 0xedb88320 : 0);
+    }
+    return ~crc;
+}
+
+/* ---- Writing: places ---- */
+
+/* Makes the groups above `name` that are not there yet. */
+static int make_groups(wg_checkpoint *file, const char *name) {
+    hid_t creation = H5Pcreate(H5P_GROUP_CREATE);
+    int status = 0;
+    if (wg__hdf5_plain_groups(creation) < 0)
+        status = wg__checkpoint_fail(file, name, "checkpoint_put");
+    char prefix[WG__MAX_PATH];
+    for (const char *slash = strchr(name + 1, '/'); slash && status == 0;
+         slash = strchr(slash + 1, '/')) {
+        memcpy(prefix, name, (size_t)(slash - name));
+        prefix[slash - name] = '\0';
+        if (H5Lexists(file->file, prefix, H5P_DEFAULT) > 0)
+            continue;
+        hid_t group = H5Gcreate2(file->file, prefix, H5P_DEFAULT, creation, H5P_DEFAULT);
+        if (group < 0)
+            status = wg__checkpoint_fail(file, prefix, "checkpoint_put");
+        else
+            H5Gclose(group);
+    }
+    H5Pclose(creation);
+    return status;
+}
+
+/* 0 if a value can be written under `name`. */
+static int check_free(wg_checkpoint *file, const char *name) {
+    if (wg_error_pending())
+        return -1;
+    if (file->failed)
+        return wg_fail(WG_ERROR_STATE, "checkpoint_put", "%s: an earlier part failed", file->path);
+    if (!is_path(name))
+        return wg_fail(WG_ERROR_ARGUMENT, "checkpoint_put",
+                       "\"%s\" is no name; wanted /group/.../name", name);
+    if (wg_checkpoint_has(file, name))
+        return wg_fail(WG_ERROR_ARGUMENT, "checkpoint_put", "%s has a \"%s\" already", file->path,
+                       name);
+    return 0;
+}
+
+/* ---- Writing: datasets ---- */
+
+static int put_attribute(hid_t dataset, const char *name, hid_t type, const void *value) {
+    hid_t space = H5Screate(H5S_SCALAR);
+    hid_t attribute = H5Acreate2(dataset, name, type, space, H5P_DEFAULT, H5P_DEFAULT);
+    int status = attribute >= 0 && H5Awrite(attribute, type, value) >= 0 ? 0 : -1;
+    if (attribute >= 0)
+        H5Aclose(attribute);
+    H5Sclose(space);
+    return status;
+}
+
+/* Chunks of whole rows: the first axes are cut until a chunk is small enough, evenly, so that the
+ * last one is not mostly padding. */
+static void choose_chunk(const wg_spec *spec, hsize_t *chunk) {
+    int64_t bytes = wg__spec_count(spec) * (int64_t)wg_dtype_size(spec->dtype);
+    for (int axis = 0; axis < spec->ndim; axis++) {
+        int64_t size = spec->shape[axis], pieces = (bytes + CHUNK_BYTES - 1) / CHUNK_BYTES;
+        if (pieces > size)
+            pieces = size;
+        int64_t part = (size + pieces - 1) / pieces;
+        chunk[axis] = (hsize_t)part;
+        bytes = bytes / size * part;
+    }
+}
+
+/* The creation properties of a dataset: its layout and checksums. Negative with HDF5's error. */
+static hid_t layout_of(const wg_spec *spec, bool text) {
+    hid_t creation = H5Pcreate(H5P_DATASET_CREATE);
+    herr_t status = H5Pset_obj_track_times(creation, false);
+    if (status >= 0)
+        status = H5Pset_fill_time(creation, H5D_FILL_TIME_NEVER);
+    if (status >= 0 && spec->ndim == 0 && !text)
+        status = H5Pset_layout(creation, H5D_COMPACT);
+    if (status >= 0 && spec->ndim > 0 && wg__spec_count(spec) > 0) {
+        hsize_t chunk[WG_MAX_DIMS];
+        choose_chunk(spec, chunk);
+        status = H5Pset_chunk(creation, spec->ndim, chunk);
+        if (status >= 0)
+            status = H5Pset_fletcher32(creation);
+    }
+    if (status >= 0)
+        return creation;
+    H5Pclose(creation);
+    return -1;
+}
+
+static hid_t space_of(const wg_spec *spec) {
+    hsize_t sizes[WG_MAX_DIMS];
+    for (int axis = 0; axis < spec->ndim; axis++)
+        sizes[axis] = (hsize_t)spec->shape[axis];
+    return spec->ndim ? H5Screate_simple(spec->ndim, sizes, NULL) : H5Screate(H5S_SCALAR);
+}
+
+/* A new dataset of a type, or -1 with the error recorded. */
+static hid_t make_dataset(wg_checkpoint *file, const char *name, const wg_spec *spec, hid_t type,
+                          bool text) {
+    if (make_groups(file, name) < 0)
+        return -1;
+    hid_t space = space_of(spec), creation = layout_of(spec, text);
+    hid_t dataset = H5Dcreate2(file->file, name, type, space, H5P_DEFAULT, creation, H5P_DEFAULT);
+    if (dataset < 0)
+        wg__checkpoint_fail(file, name, "checkpoint_put");
+    if (creation >= 0)
+        H5Pclose(creation);
+    H5Sclose(space);
+    return dataset;
+}
+
+/* -1 with an error if HDF5 failed, or the disk. */
+static int check_written(wg_checkpoint *file, const char *name, herr_t status) {
+    if (status < 0 || file->disk.error)
+        return wg__checkpoint_fail(file, name, "checkpoint_put");
+    return 0;
+}
+
+/* Closes a dataset (negative: there is none), which makes HDF5 write what it has buffered. */
+static int close_written(wg_checkpoint *file, const char *name, hid_t dataset, int status) {
+    herr_t closed = dataset < 0 ? -1 : H5Dclose(dataset);
+    return status < 0 ? -1 : check_written(file, name, closed);
+}
+
+/* ---- Writing: values ---- */
+
+/* Elements in row-major order. */
+static int put_elements(wg_checkpoint *file, const char *name, const wg_spec *spec,
+                        const void *data) {
+    hid_t on_disk = hdf5_type_of(spec->dtype, true), in_memory = hdf5_type_of(spec->dtype, false);
+    hid_t dataset = make_dataset(file, name, spec, on_disk, false);
+    int status = dataset < 0 ? -1 : 0;
+    if (status == 0 && wg__spec_count(spec) > 0)
+        status = check_written(file, name,
+                               H5Dwrite(dataset, in_memory, H5S_ALL, H5S_ALL, H5P_DEFAULT, data));
+    if (status == 0 && spec->dtype == WG_BF16) {
+        hid_t type = text_type(4);
+        status = check_written(file, name, put_attribute(dataset, "dtype", type, "bf16"));
+        H5Tclose(type);
+    }
+    status = close_written(file, name, dataset, status);
+    H5Tclose(in_memory);
+    H5Tclose(on_disk);
+    return status;
+}
+
+int wg_checkpoint_put_tensor(wg_checkpoint *file, const char *name, const wg_tensor *x) {
+    if (!file || !x || wg__check_memory(x, "checkpoint_put") < 0 || check_free(file, name) < 0)
+        return -1;
+    if (wg_tensor_is_contiguous(x))
+        return put_elements(file, name, &x->spec, wg__tensor_address(x));
+    size_t bytes = (size_t)wg_tensor_count(x) * wg_dtype_size(x->spec.dtype);
+    void *copy = wg__alloc(bytes ? bytes : 1);
+    int status = copy && wg_to_array(x, copy) == 0 ? put_elements(file, name, &x->spec, copy) : -1;
+    wg__free(copy);
+    return status;
+}
+
+int wg_checkpoint_put_integer(wg_checkpoint *file, const char *name, int64_t value) {
+    if (!file || check_free(file, name) < 0)
+        return -1;
+    return put_elements(file, name, &(wg_spec){.dtype = WG_I64}, &value);
+}
+
+int wg_checkpoint_put_number(wg_checkpoint *file, const char *name, double value) {
+    if (!file || check_free(file, name) < 0)
+        return -1;
+    return put_elements(file, name, &(wg_spec){.dtype = WG_F64}, &value);
+}
+
+int wg_checkpoint_put_numbers(wg_checkpoint *file, const char *name, int64_t count,
+                              const double *values) {
+    wg_spec spec;
+    if (!file || check_free(file, name) < 0 ||
+        wg__spec_make(&spec, WG_F64, 1, &count, "checkpoint_put") < 0)
+        return -1;
+    return put_elements(file, name, &spec, values);
+}
+
+int wg_checkpoint_put_text(wg_checkpoint *file, const char *name, const char *text) {
+    if (!file || !text || check_free(file, name) < 0)
+        return -1;
+    size_t length = strlen(text);
+    uint32_t crc = crc32_of(text, length);
+    hid_t type = text_type(length ? length : 1); /* HDF5 has no type of no bytes: one NUL */
+    hid_t dataset = make_dataset(file, name, &(wg_spec){.dtype = WG_U8}, type, true);
+    int status = dataset < 0 ? -1 : 0;
+    if (status == 0)
+        status =
+            check_written(file, name, H5Dwrite(dataset, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, text));
+    if (status == 0)
+        status = check_written(file, name, put_attribute(dataset, "crc32", H5T_STD_U32LE, &crc));
+    status = close_written(file, name, dataset, status);
+    H5Tclose(type);
+    return status;
+}
+
+/* ---- Reading: the dataset ---- */
+
+/* -1 with FORMAT: the dataset is of another kind than the caller asked for, or damaged. */
+static int refuse(const wg_checkpoint *file, const char *name, const char *reason) {
+    return wg_fail(WG_ERROR_FORMAT, "checkpoint_get", "%s: %s %s", file->path, name, reason);
+}
+
+/* Negative with an error, which may have been pending before. */
+static hid_t open_dataset(wg_checkpoint *file, const char *name) {
+    if (!file || wg_error_pending())
+        return -1;
+    if (!wg_checkpoint_has(file, name)) {
+        wg_fail(WG_ERROR_NOT_FOUND, "checkpoint_get", "%s has no %s", file->path, name);
+        return -1;
+    }
+    hid_t dataset = H5Dopen2(file->file, name, H5P_DEFAULT);
+    if (dataset < 0)
+        wg__checkpoint_fail(file, name, "checkpoint_get");
+    return dataset;
+}
+
+static int read_shape(wg_checkpoint *file, const char *name, hid_t dataset, wg_dtype dtype,
+                      wg_spec *spec) {
+    hsize_t sizes[H5S_MAX_RANK];
+    int64_t shape[WG_MAX_DIMS];
+    hid_t space = H5Dget_space(dataset);
+    H5S_class_t kind = H5Sget_simple_extent_type(space);
+    int rank = H5Sget_simple_extent_dims(space, sizes, NULL);
+    H5Sclose(space);
+    if ((kind != H5S_SCALAR && kind != H5S_SIMPLE) || rank < 0 || rank > WG_MAX_DIMS)
+        return refuse(file, name, "has a rank that no tensor has");
+    for (int axis = 0; axis < rank; axis++)
+        shape[axis] = sizes[axis] > INT64_MAX ? INT64_MAX : (int64_t)sizes[axis];
+    return wg__spec_make(spec, dtype, rank, shape, "checkpoint_get");
+}
+
+/* -1 unless the file itself holds all the bytes. */
+static int check_storage(wg_checkpoint *file, const char *name, hid_t dataset, uint64_t bytes) {
+    hid_t creation = H5Dget_create_plist(dataset);
+    H5D_layout_t layout = H5Pget_layout(creation);
+    int elsewhere = H5Pget_external_count(creation);
+    H5Pclose(creation);
+    if (layout == H5D_VIRTUAL || elsewhere != 0)
+        return refuse(file, name, "lies in another file");
+    uint64_t stored = H5Dget_storage_size(dataset);
+    uint64_t most = layout == H5D_CHUNKED ? MOST_EXPANSION : 1;
+    if (bytes / most > stored || (bytes > 0 && stored == 0))
+        return refuse(file, name, "has less data than its shape says");
+    return 0;
+}
+
+static bool is_text(hid_t dataset) {
+    hid_t type = H5Dget_type(dataset);
+    bool text = H5Tget_class(type) == H5T_STRING;
+    H5Tclose(type);
+    return text;
+}
+
+/* The spec of a dataset and the size of an element; a text has rank 0 and its length as size. */
+static int describe(wg_checkpoint *file, const char *name, hid_t dataset, wg_spec *spec,
+                    size_t *size) {
+    hid_t type = H5Dget_type(dataset);
+    int dtype = dtype_of(type, dataset);
+    *size = H5Tget_size(type);
+    H5Tclose(type);
+    if (dtype < 0)
+        return refuse(file, name, "has a type that no dtype stands for");
+    if (read_shape(file, name, dataset, (wg_dtype)dtype, spec) < 0)
+        return -1;
+    if (is_text(dataset) && spec->ndim != 0)
+        return refuse(file, name, "is a list of texts; wanted one");
+    return check_storage(file, name, dataset, (uint64_t)wg__spec_count(spec) * *size);
+}
+
+int wg__checkpoint_spec(wg_checkpoint *file, const char *name, wg_spec *spec) {
+    hid_t dataset = open_dataset(file, name);
+    size_t size;
+    int status = dataset < 0 ? -1 : describe(file, name, dataset, spec, &size);
+    if (dataset >= 0)
+        H5Dclose(dataset);
+    return status;
+}
+
+/* ---- Reading: tensors ---- */
+
+static int read_elements(wg_checkpoint *file, const char *name, hid_t dataset, hid_t type,
+                         void *out) {
+    if (H5Dread(dataset, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, out) < 0)
+        return wg__checkpoint_fail(file, name, "checkpoint_get");
+    return 0;
+}
+
+/* The type in memory. HDF5 does not convert bools: theirs is the type in the file. */
+static hid_t type_to_read(hid_t dataset, const wg_spec *spec) {
+    return spec->dtype == WG_BOOL ? H5Dget_type(dataset) : hdf5_type_of(spec->dtype, false);
+}
+
+/* Maps every byte but 0 to 1. */
+static void make_bools(wg_tensor *x) {
+    uint8_t *values = wg_tensor_data(x);
+    int64_t count = wg_tensor_count(x);
+    for (int64_t i = 0; i < count; i++)
+        values[i] = values[i] != 0;
+}
+
+static wg_tensor *read_tensor(wg_checkpoint *file, const char *name, hid_t dataset) {
+    wg_spec spec;
+    size_t size;
+    if (describe(file, name, dataset, &spec, &size) < 0)
+        return NULL;
+    if (is_text(dataset)) {
+        refuse(file, name, "is a text, no tensor");
+        return NULL;
+    }
+    wg_tensor *x = wg_empty(spec.dtype, spec.ndim, spec.shape);
+    if (!x || wg_tensor_count(x) == 0)
+        return x;
+    hid_t type = type_to_read(dataset, &spec);
+    int status = read_elements(file, name, dataset, type, wg_tensor_data(x));
+    H5Tclose(type);
+    if (status == 0 && spec.dtype == WG_BOOL)
+        make_bools(x);
+    return status < 0 ? NULL : x;
+}
+
+wg_tensor *wg_checkpoint_get_tensor(wg_checkpoint *file, const char *name) {
+    hid_t dataset = open_dataset(file, name);
+    if (dataset < 0)
+        return NULL;
+    wg_tensor *x = read_tensor(file, name, dataset);
+    H5Dclose(dataset);
+    return x;
+}
+
+wg_tensor *wg_checkpoint_get_numbers(wg_checkpoint *file, const char *name) {
+    wg_tensor *x = wg_checkpoint_get_tensor(file, name);
+    if (x && (wg_tensor_dtype(x) != WG_F64 || wg_tensor_ndim(x) != 1)) {
+        refuse(file, name, "is no list of f64");
+        return NULL;
+    }
+    return x;
+}
+
+/* ---- Reading: numbers and texts ---- */
+
+/* A scalar of dtype `wanted` into *value. */
+static int get_scalar(wg_checkpoint *file, const char *name, wg_dtype wanted, void *value) {
+    hid_t dataset = open_dataset(file, name);
+    if (dataset < 0)
+        return -1;
+    wg_spec spec;
+    size_t size;
+    int status = describe(file, name, dataset, &spec, &size);
+    if (status == 0 && (spec.ndim != 0 || spec.dtype != wanted))
+        status = refuse(file, name, wanted == WG_I64 ? "is no integer" : "is no number");
+    hid_t type = hdf5_type_of(wanted, false);
+    if (status == 0)
+        status = read_elements(file, name, dataset, type, value);
+    H5Tclose(type);
+    H5Dclose(dataset);
+    return status;
+}
+
+int wg_checkpoint_get_integer(wg_checkpoint *file, const char *name, int64_t *value) {
+    return get_scalar(file, name, WG_I64, value);
+}
+
+int wg_checkpoint_get_number(wg_checkpoint *file, const char *name, double *value) {
+    return get_scalar(file, name, WG_F64, value);
+}
+
+/* -1 if the text differs from its checksum. Texts of other programs have none. */
+static int check_crc(wg_checkpoint *file, const char *name, hid_t dataset, const char *text) {
+    uint32_t crc = 0;
+    if (H5Aexists(dataset, "crc32") <= 0)
+        return 0;
+    hid_t attribute = H5Aopen(dataset, "crc32", H5P_DEFAULT);
+    hid_t space = H5Aget_space(attribute);
+    bool read = H5Sget_simple_extent_npoints(space) == 1 &&
+                H5Aread(attribute, H5T_NATIVE_UINT32, &crc) >= 0;
+    H5Sclose(space);
+    H5Aclose(attribute);
+    if (!read || crc != crc32_of(text, strlen(text)))
+        return refuse(file, name, "is damaged: its checksum is another");
+    return 0;
+}
+
+static char *read_text(wg_checkpoint *file, const char *name, hid_t dataset) {
+    wg_spec spec;
+    size_t size;
+    if (describe(file, name, dataset, &spec, &size) < 0)
+        return NULL;
+    if (!is_text(dataset)) {
+        refuse(file, name, "is no text");
+        return NULL;
+    }
+    char *text = wg__alloc(size + 1);
+    if (!text)
+        return NULL;
+    text[size] = '\0';
+    hid_t type = H5Dget_type(dataset);
+    int status = read_elements(file, name, dataset, type, text);
+    H5Tclose(type);
+    if (status == 0 && check_crc(file, name, dataset, text) == 0)
+        return text;
+    wg__free(text);
+    return NULL;
+}
+
+char *wg_checkpoint_get_text(wg_checkpoint *file, const char *name) {
+    hid_t dataset = open_dataset(file, name);
+    if (dataset < 0)
+        return NULL;
+    char *text = read_text(file, name, dataset);
+    H5Dclose(dataset);
+    return text;
+}
+
+/* ---- Listing ---- */
+
+void wg__name_list_free(wg__name_list *list) {
+    for (int64_t i = 0; i < list->count; i++)
+        wg__free(list->names[i]);
+    wg__free(list->names);
+    *list = (wg__name_list){0};
+}
+
+static int append_name(wg__name_list *list, const char *group, const char *name) {
+    char **names =
+        wg__grow(list->names, list->count, &list->capacity, list->count + 1, sizeof *names);
+    if (!names)
+        return -1;
+    list->names = names;
+    size_t size = strlen(group) + strlen(name) + 2;
+    char *path = wg__alloc(size);
+    if (!path)
+        return -1;
+    snprintf(path, size, "%s/%s", strcmp(group, "/") == 0 ? "" : group, name);
+    list->names[list->count++] = path;
+    return 0;
+}
+
+typedef struct visit {
+    const char *group;
+    wg__name_list *list;
+} visit;
+
+/* Adds the dataset behind a link; links to other files and dangling ones are passed over. */
+static herr_t visit_link(hid_t group, const char *name, const H5L_info_t *link, void *context) {
+    const visit *visit = context;
+    if (link->type != H5L_TYPE_HARD)
+        return 0;
+    hid_t object = H5Oopen(group, name, H5P_DEFAULT);
+    if (object < 0)
+        return -1;
+    bool is_dataset = H5Iget_type(object) == H5I_DATASET;
+    H5Oclose(object);
+    return is_dataset ? append_name(visit->list, visit->group, name) : 0;
+}
+
+int wg__checkpoint_list(wg_checkpoint *file, const char *group, wg__name_list *list) {
+    *list = (wg__name_list){0};
+    visit visit = {group, list};
+    hid_t id = H5Gopen2(file->file, group, H5P_DEFAULT);
+    if (id < 0)
+        return wg__checkpoint_fail(file, group, "checkpoint_list");
+    int status = 0;
+    if (H5Lvisit(id, H5_INDEX_NAME, H5_ITER_INC, visit_link, &visit) < 0)
+        status = wg_error_pending() ? -1 : wg__checkpoint_fail(file, group, "checkpoint_list");
+    H5Gclose(id);
+    if (status < 0)
+        wg__name_list_free(list);
+    return status;
+}
+
+int wg_checkpoint_each(wg_checkpoint *file, wg_checkpoint_visitor visit, void *context) {
+    wg__name_list list;
+    if (!file || wg_error_pending() || wg__checkpoint_list(file, "/", &list) < 0)
+        return -1;
+    int status = 0;
+    for (int64_t i = 0; i < list.count && status >= 0; i++) {
+        wg_spec spec;
+        status = wg__checkpoint_spec(file, list.names[i], &spec);
+        if (status == 0)
+            status = visit(list.names[i], &spec, context);
+    }
+    wg__name_list_free(&list);
+    return status < 0 ? status : 0;
+}
