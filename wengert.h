@@ -55,6 +55,7 @@
 #include "models/bert.h"
 #include "models/bert_heads.h"
 #include "formats/convert.h"
+#include "formats/weights_files.h"
 #include "models/generate/decode.h"
 #include "models/glm.h"
 #include "objectives/glm_cloze.h"

@@ -20,7 +20,7 @@ void *wg__grow(void *block, int64_t used, int64_t *capacity, int64_t wanted, siz
     return grown;
 }
 
-int wg__text_append(wg__text *text, const char *bytes, int64_t length) {
+int wg__text_append(wg__text *text, const void *bytes, int64_t length) {
     char *grown =
         wg__grow(text->bytes, text->length, &text->capacity, text->length + length + 1, 1);
     if (!grown)

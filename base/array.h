@@ -20,6 +20,6 @@ typedef struct wg__text {
 } wg__text;
 
 /* [MEMORY] */
-int wg__text_append(wg__text *text, const char *bytes, int64_t length);
+int wg__text_append(wg__text *text, const void *bytes, int64_t length);
 
 #endif

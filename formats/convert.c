@@ -13,6 +13,7 @@
 #include "io/differences.h"
 #include "formats/convert_folder.h"
 #include "formats/published.h"
+#include "formats/weights_files.h"
 #include "tensor/internal.h"
 
 #define WHERE "convert"
@@ -221,23 +222,12 @@ static int write_tensors(conversion *c, const char *path, const char *format) {
 
 /* The format that a name asks for; NULL for a folder's. */
 static int choose_format(const char *out, const char **format) {
-    static const struct {
-        const char *suffix, *format;
-    } suffixes[] = {{".h5", "hdf5"},
-                    {".hdf5", "hdf5"},
-                    {".safetensors", "safetensors"},
-                    {".gguf", "gguf"},
-                    {".bin", "llama2c"}};
     *format = NULL;
     const char *slash = strrchr(out, '/'), *name = slash ? slash + 1 : out;
     if (is_folder(out) || !*name)
         return 0;
-    for (size_t i = 0; i < sizeof suffixes / sizeof suffixes[0]; i++)
-        if (wg__ends_with(name, suffixes[i].suffix)) {
-            *format = suffixes[i].format;
-            return 0;
-        }
-    if (!strchr(name, '.'))
+    *format = wg__weights_format_by_suffix(name);
+    if (*format || !strchr(name, '.'))
         return 0;
     return wg_fail(WG_ERROR_ARGUMENT, WHERE,
                    "%s has none of the suffixes .h5, .safetensors, .gguf and .bin (llama2.c's); a "
@@ -246,7 +236,7 @@ static int choose_format(const char *out, const char **format) {
 }
 
 static bool keeps_tokenizer(const conversion *c, const char *format) {
-    return format ? wg_weights_keeps_tokenizer(format, c->tokenizer_json) : c->tokenizer != NULL;
+    return format ? wg__weights_keeps_tokenizer(format, c->tokenizer_json) : c->tokenizer != NULL;
 }
 
 static int write_out(conversion *c, const char *in, const char *out, const char *format) {

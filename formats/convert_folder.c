@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/array.h"
 #include "io/weights/binary_file.h"
 #include "io/config.h"
 #include "tensor/internal.h"
@@ -40,15 +41,15 @@ int wg__folder_config(const char *folder, const char *architecture, const char *
     char text[128] = "{";
     if (architecture)
         snprintf(text, sizeof text, "{\n  \"architectures\": [\"%s\"],", architecture);
-    wg__buffer buffer = {0};
+    wg__text buffer = {0};
     int status = rest ? 0 : -1;
     if (status == 0)
-        status = wg__buffer_add(&buffer, text, (int64_t)strlen(text));
+        status = wg__text_append(&buffer, text, (int64_t)strlen(text));
     if (status == 0)
-        status = wg__buffer_add(&buffer, rest + 1, (int64_t)strlen(rest + 1));
+        status = wg__text_append(&buffer, rest + 1, (int64_t)strlen(rest + 1));
     if (status == 0)
-        status = write_file(folder, "config.json", buffer.bytes, buffer.count);
-    wg__buffer_free(&buffer);
+        status = write_file(folder, "config.json", buffer.bytes, buffer.length);
+    wg__free(buffer.bytes);
     return status;
 }
 

@@ -1,13 +1,21 @@
 formats_public = \
 	formats/convert.h \
+	formats/weights_files.h \
 	$(nil)
 
 formats_sources = \
 	formats/convert.c \
 	formats/convert_folder.c \
 	formats/convert_folder.h \
+	formats/gguf.c \
+	formats/gguf.h \
+	formats/gguf_tokenizer.c \
+	formats/llama2c.c \
+	formats/llama_rows.c \
+	formats/llama_rows.h \
 	formats/published.c \
 	formats/published.h \
 	formats/published_kind.h \
 	formats/published_lists.c \
+	formats/weights_files.c \
 	$(nil)

@@ -69,7 +69,9 @@ tests_test_data_SOURCES = \
 tests_test_formats_SOURCES = \
 	tests/formats/convert.c \
 	tests/formats/fuzz_seeds.c \
+	tests/formats/shards.c \
 	tests/formats/stories.c \
+	tests/formats/weights.c \
 	$(nil)
 
 tests_test_gradcheck_SOURCES = \
@@ -86,11 +88,9 @@ tests_test_io_SOURCES = \
 	tests/io/checkpoint_files.c \
 	tests/io/config.c \
 	tests/io/log.c \
-	tests/io/shards.c \
 	tests/io/storage_dtype.c \
 	tests/io/toy.c \
 	tests/io/toy.h \
-	tests/io/weights.c \
 	$(nil)
 
 tests_test_models_SOURCES = \

@@ -1,5 +1,5 @@
-/* Binary files. A new file is made under a temporary name of its own, so that a process that dies
- * leaves the old one. */
+/* Binary files and the storage of elements. A new file is written under a temporary name of its
+ * own, so that the old one stays if the process is killed. */
 #include "io/weights/binary_file.h"
 
 #include <errno.h>
@@ -10,7 +10,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "tensor/convert.h"
 #include "tensor/internal.h"
+#include "tensor/quantize_rows.h"
 
 static int fail_with_errno(const char *path) {
     return wg_fail(errno == ENOENT ? WG_ERROR_NOT_FOUND : WG_ERROR_IO, "file", "%s: %s", path,
@@ -63,30 +65,6 @@ int wg__input_read(const wg__input *input, int64_t offset, void *out, int64_t co
         count -= got;
     }
     return 0;
-}
-
-int wg__buffer_add(wg__buffer *buffer, const void *bytes, int64_t count) {
-    if (buffer->count + count >= buffer->capacity) {
-        int64_t capacity = 2 * (buffer->count + count) + 64;
-        char *larger = wg__alloc((size_t)capacity);
-        if (!larger)
-            return -1;
-        if (buffer->count)
-            memcpy(larger, buffer->bytes, (size_t)buffer->count);
-        wg__free(buffer->bytes);
-        buffer->bytes = larger;
-        buffer->capacity = capacity;
-    }
-    if (count)
-        memcpy(buffer->bytes + buffer->count, bytes, (size_t)count);
-    buffer->count += count;
-    buffer->bytes[buffer->count] = '\0';
-    return 0;
-}
-
-void wg__buffer_free(wg__buffer *buffer) {
-    wg__free(buffer->bytes);
-    *buffer = (wg__buffer){0};
 }
 
 char *wg__read_whole(const char *path, int64_t most, int64_t *count) {
@@ -257,4 +235,96 @@ void wg__output_abort(wg__output *output) {
         return;
     unlink(output->temporary);
     free_output(output);
+}
+
+/* ---- How elements are stored ---- */
+
+static const struct {
+    wg_dtype dtype;
+    int64_t block, bytes;
+} kinds[] = {
+    [WG__STORAGE_F64] = {WG_F64, 1, 8},    [WG__STORAGE_F32] = {WG_F32, 1, 4},
+    [WG__STORAGE_F16] = {WG_F32, 1, 2},    [WG__STORAGE_BF16] = {WG_BF16, 1, 2},
+    [WG__STORAGE_I64] = {WG_I64, 1, 8},    [WG__STORAGE_I32] = {WG_I32, 1, 4},
+    [WG__STORAGE_U8] = {WG_U8, 1, 1},      [WG__STORAGE_BOOL] = {WG_BOOL, 1, 1},
+    [WG__STORAGE_Q8_0] = {WG_F32, 32, 34}, [WG__STORAGE_Q4_0] = {WG_F32, 32, 18},
+};
+
+wg_dtype wg__storage_read_as(wg__storage_dtype storage) {
+    return kinds[storage].dtype;
+}
+
+int64_t wg__storage_block(wg__storage_dtype storage) {
+    return kinds[storage].block;
+}
+
+int64_t wg__storage_block_bytes(wg__storage_dtype storage) {
+    return kinds[storage].bytes;
+}
+
+int64_t wg__storage_bytes(wg__storage_dtype storage, int ndim, const int64_t *shape) {
+    int64_t count = 1;
+    bool is_empty = false;
+    for (int i = 0; i < ndim; i++) {
+        is_empty |= shape[i] == 0;
+        if (shape[i] < 0 || (shape[i] > 0 && __builtin_mul_overflow(count, shape[i], &count)))
+            return -1;
+    }
+    if (count > ((int64_t)1 << 58))
+        return -1;
+    const int64_t block = kinds[storage].block;
+    if (block > 1 && (ndim == 0 || shape[ndim - 1] % block != 0))
+        return -1;
+    return is_empty ? 0 : count / block * kinds[storage].bytes;
+}
+
+static void decode_plain(size_t size, int64_t count, const uint8_t *bytes, void *out) {
+    memcpy(out, bytes, size * (size_t)count);
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+    uint8_t *to = out;
+    for (int64_t i = 0; i < count; i++)
+        for (size_t j = 0; j < size; j++)
+            to[(size_t)i * size + j] = bytes[(size_t)i * size + size - 1 - j];
+#endif
+}
+
+void wg__storage_decode(wg__storage_dtype storage, int64_t count, const uint8_t *bytes, void *out) {
+    float *numbers = out;
+    switch (storage) {
+    case WG__STORAGE_F16:
+        for (int64_t i = 0; i < count; i++)
+            numbers[i] = wg__half_to_f32(wg__le16(bytes + 2 * i));
+        break;
+    case WG__STORAGE_BOOL:
+        for (int64_t i = 0; i < count; i++)
+            ((uint8_t *)out)[i] = bytes[i] != 0;
+        break;
+    case WG__STORAGE_Q8_0:
+        wg__dequantize_row(WG_QUANTIZATION_Q8_0, count, bytes, numbers);
+        break;
+    case WG__STORAGE_Q4_0:
+        wg__dequantize_row(WG_QUANTIZATION_Q4_0, count, bytes, numbers);
+        break;
+    default:
+        decode_plain((size_t)kinds[storage].bytes, count, bytes, out);
+    }
+}
+
+void wg__storage_encode(wg__storage_dtype storage, int64_t count, const void *in, uint8_t *bytes) {
+    const float *numbers = in;
+    switch (storage) {
+    case WG__STORAGE_F16:
+        for (int64_t i = 0; i < count; i++)
+            wg__put_le16(bytes + 2 * i, wg__f32_to_half(numbers[i]));
+        break;
+    case WG__STORAGE_BF16:
+        for (int64_t i = 0; i < count; i++)
+            wg__put_le16(bytes + 2 * i, wg__f32_to_bf16(numbers[i]));
+        break;
+    case WG__STORAGE_Q8_0:
+        wg__quantize_row(WG_QUANTIZATION_Q8_0, count, numbers, bytes);
+        break;
+    default:
+        decode_plain((size_t)kinds[storage].bytes, count, in, bytes);
+    }
 }

@@ -1,11 +1,11 @@
-/* Binary files: read at any offset of a known size, and written beside their place, then renamed.
- */
+/* Binary files: read at any offset within a known size, and written beside their place, then
+ * renamed; and how tensor files store elements: as little-endian numbers, halves, or blocks. */
 #ifndef WG_IO_WEIGHTS_BINARY_FILE_H
 #define WG_IO_WEIGHTS_BINARY_FILE_H
 
 #include <stdint.h>
 
-#include "base/api.h"
+#include "tensor/tensor.h"
 
 /* ---- Reading ---- */
 
@@ -21,16 +21,6 @@ void wg__input_close(wg__input *input);
 
 /* Reads exactly so many bytes; -1 with FORMAT if the file has no such bytes, or IO. */
 int wg__input_read(const wg__input *input, int64_t offset, void *out, int64_t count);
-
-/* A text that grows; {0} is empty. NUL-terminated once something was added. */
-typedef struct wg__buffer {
-    char *bytes;
-    int64_t count, capacity;
-} wg__buffer;
-
-/* Appends bytes. [MEMORY] */
-int wg__buffer_add(wg__buffer *buffer, const void *bytes, int64_t count);
-void wg__buffer_free(wg__buffer *buffer);
 
 /* The whole of a file that is no longer than `most`, followed by a NUL, freed with wg__free. NULL
  * with NOT_FOUND, IO, MEMORY, or FORMAT if it is longer. */
@@ -65,5 +55,36 @@ int wg__output_sync(wg__output *output);
 /* Syncs it, renames it over its path, and frees it in every case; or removes it. */
 int wg__output_commit(wg__output *output);
 void wg__output_abort(wg__output *output);
+
+/* ---- How elements are stored ---- */
+
+typedef enum wg__storage_dtype {
+    WG__STORAGE_F64,
+    WG__STORAGE_F32,
+    WG__STORAGE_F16,
+    WG__STORAGE_BF16,
+    WG__STORAGE_I64,
+    WG__STORAGE_I32,
+    WG__STORAGE_U8,
+    WG__STORAGE_BOOL,
+    WG__STORAGE_Q8_0, /* 32 numbers: an f16 scale and 32 signed bytes */
+    WG__STORAGE_Q4_0, /* 32 numbers: an f16 scale and 16 bytes of two numbers, less 8, each */
+} wg__storage_dtype;
+
+/* The dtype that such elements are read as. */
+wg_dtype wg__storage_read_as(wg__storage_dtype storage);
+
+/* The numbers and the bytes of one block: 1 and the size of an element for all but Q8_0, Q4_0. */
+int64_t wg__storage_block(wg__storage_dtype storage);
+int64_t wg__storage_block_bytes(wg__storage_dtype storage);
+
+/* The bytes of a tensor of that shape, or -1 if its rows are no whole blocks or it has more than
+ * 2^58 elements. */
+int64_t wg__storage_bytes(wg__storage_dtype storage, int ndim, const int64_t *shape);
+
+/* `count` elements from bytes to memory of the dtype, and from memory to bytes: F16, BF16 and Q8_0
+ * from f32, the others from their own dtype. Booleans become 0 or 1. */
+void wg__storage_decode(wg__storage_dtype storage, int64_t count, const uint8_t *bytes, void *out);
+void wg__storage_encode(wg__storage_dtype storage, int64_t count, const void *in, uint8_t *bytes);
 
 #endif

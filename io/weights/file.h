@@ -1,153 +1,125 @@
-/* What the formats of tensor files share: the list of tensors, how their bytes are stored, and the
- * record of functions by which weights.c runs a format. A format is one file with such a record. */
+/* What the formats of tensor files share: the list of tensors, and the records of functions by
+ * which weights.c reads and write.c writes a format. A format is one file with one record or two;
+ * formats/weights_files.c has the table of all formats. */
 #ifndef WG_IO_WEIGHTS_FILE_H
 #define WG_IO_WEIGHTS_FILE_H
 
-#include <stdio.h>
-
 #include "io/weights/binary_file.h"
-#include "io/checkpoint/checkpoint.h"
 #include "io/weights/weights.h"
 
 #define WG__MAX_TENSOR_NAME 1023
 #define WG__MAX_TENSORS 1000000
 
-/* ---- How elements are stored ---- */
-
-typedef enum wg__stored {
-    WG__STORED_F64,
-    WG__STORED_F32,
-    WG__STORED_F16,
-    WG__STORED_BF16,
-    WG__STORED_I64,
-    WG__STORED_I32,
-    WG__STORED_U8,
-    WG__STORED_BOOL,
-    WG__STORED_Q8_0, /* 32 numbers: an f16 scale and 32 signed bytes */
-    WG__STORED_Q4_0, /* 32 numbers: an f16 scale and 16 bytes of two numbers, less 8, each */
-} wg__stored;
-
-/* The dtype that such elements are read as. */
-wg_dtype wg__stored_dtype(wg__stored stored);
-
-/* The numbers and the bytes of one block: 1 and the size of the dtype for what is not quantised. */
-int64_t wg__stored_block(wg__stored stored);
-int64_t wg__stored_block_bytes(wg__stored stored);
-
-/* The bytes of a tensor of that shape, or -1 if they are no whole blocks along the last dimension
- * or more than 2^62. */
-int64_t wg__stored_bytes(wg__stored stored, int ndim, const int64_t *shape);
-
-/* `count` elements from bytes to memory of the dtype, and from memory of dtype F32 (or, for what is
- * stored as it is, of the same dtype) to bytes. Booleans become 0 or 1. */
-void wg__stored_decode(wg__stored stored, int64_t count, const uint8_t *bytes, void *out);
-void wg__stored_encode(wg__stored stored, int64_t count, const void *in, uint8_t *bytes);
-
 /* ---- Reading ---- */
 
 typedef struct wg__weights_entry {
     char *name;
-    wg_spec spec; /* as it is read */
-    wg__stored stored;
-    int file;       /* which of the files it is in */
+    wg_spec spec; /* as the tensor is read */
+    wg__storage_dtype storage;
+    int file;       /* index of the file that has the tensor, in `files` */
     int64_t offset; /* of its first byte */
-    int64_t
-        bytes; /* of a dense tensor; of a strided one those from its first to its last element */
+    int64_t bytes;  /* of all elements; if strided, from the first to the last one in the file */
     bool is_strided;
     int64_t strides[WG_MAX_DIMS];
-    int64_t adjacent_heads; /* its rows are of so many heads that pair neighbours; 0: as they are */
+    int64_t extra; /* for the format's own use */
 } wg__weights_entry;
 
-typedef struct wg__weights_format {
+/* A format that is read. Of `list` and `open` exactly one is set. */
+typedef struct wg__weights_reader {
     const char *name;
-    int (*open)(wg_weights *file);                       /* lists the tensors */
-    wg_tensor *(*read)(wg_weights *file, int64_t index); /* NULL: from `offset` of the file */
-    void (*close)(wg_weights *file);                     /* what `own` holds; NULL: nothing */
-} wg__weights_format;
+
+    /* Lists the tensors of files[index], which is open. */
+    int (*list)(wg_weights *file, int index);
+
+    /* Opens what `path` names, and lists the tensors. */
+    int (*open)(wg_weights *file);
+
+    /* Reads a tensor; NULL: its bytes are decoded as the entry says. */
+    wg_tensor *(*read)(wg_weights *file, int64_t index);
+
+    /* Rearranges a tensor that was decoded; may be NULL. */
+    wg_tensor *(*arrange)(const wg__weights_entry *entry, wg_tensor *x);
+
+    /* Frees `own`; may be NULL. */
+    void (*close)(wg_weights *file);
+} wg__weights_reader;
 
 struct wg_weights {
-    const wg__weights_format *format;
+    const wg__weights_reader *reader;
     char *path;
-    wg__input *files; /* file_count of them; [0] is `path` itself unless it is an index */
+    wg__input *files; /* file_count of them; none if the reader opens `path` in another way */
     int file_count;
     int64_t count, capacity;
     wg__weights_entry *entries;
     int64_t *by_name; /* indices, sorted by name */
     char *config, *tokenizer;
-    void *own;
+    void *own; /* the reader's */
 };
 
-extern const wg__weights_format wg__weights_hdf5, wg__weights_safetensors, wg__weights_pytorch,
-    wg__weights_llama2c, wg__weights_gguf;
+extern const wg__weights_reader wg__weights_hdf5, wg__weights_safetensors, wg__weights_pytorch,
+    wg__weights_shards;
 
-/* Appends a tensor; the name is copied. Its bytes are checked to lie within the file that it is in,
- * and its name to be UTF-8 text of a fair length. -1 with FORMAT, MEMORY. */
+/* Opens a file of a known format; as wg_weights_open otherwise. */
+wg_weights *wg__weights_open_as(const char *path, const wg__weights_reader *reader);
+
+/* Appends a tensor; the name is copied. Checks that the bytes lie within the file, and that the
+ * name is UTF-8 text of at most WG__MAX_TENSOR_NAME bytes. -1 with FORMAT, MEMORY. */
 int wg__weights_add(wg_weights *file, const char *name, const wg__weights_entry *entry);
 
 /* -1 with FORMAT if a byte belongs to two tensors of the one file. */
 int wg__weights_check_apart(const wg_weights *file);
 
-/* wg_fail with FORMAT: "PATH: format...". Returns -1. */
+/* Records FORMAT, "PATH: format...", and returns -1. */
 int wg__weights_fail(const wg_weights *file, const char *format, ...) WG_PRINTF(2, 3);
-
-/* Lists what a single file of safetensors or of torch.save holds, which is files[index]. */
-int wg__safetensors_list(wg_weights *file, int index);
-int wg__pytorch_list(wg_weights *file, int index);
-
-/* The same for all the files that the index `path` names. */
-int wg__weights_open_shards(wg_weights *file);
 
 /* ---- Writing ---- */
 
 typedef struct wg__weights_slot {
     char *name;
     wg_spec spec;
-    wg__stored stored;
+    wg__storage_dtype storage;
     int64_t offset, bytes;
-    int64_t adjacent_heads;
+    int64_t extra; /* for the format's own use */
     bool is_put;
 } wg__weights_slot;
 
-typedef struct wg__weights_kind {
+/* A format that is written. Formats without `put` write one binary file, `output`. */
+typedef struct wg__weights_format {
     const char *name;
-    /* Fills the slots' stored, offset and bytes, and writes what is not tensors. */
-    int (*begin)(wg_weights_writer *writer);
-} wg__weights_kind;
+
+    /* Fills the slots' storage, offset and bytes, and writes everything but the tensors. */
+    int (*begin)(wg_weights_writer *writer, const wg_weights_options *options);
+
+    /* Rearranges a contiguous tensor before it is encoded; may be NULL. */
+    wg_tensor *(*arrange)(const wg__weights_slot *slot, wg_tensor *x);
+
+    /* Only for formats that write in another way. commit and abort free `own`. */
+    int (*put)(wg_weights_writer *writer, int64_t index, const wg_tensor *x);
+    int (*commit)(wg_weights_writer *writer);
+    void (*abort)(wg_weights_writer *writer);
+} wg__weights_format;
 
 struct wg_weights_writer {
-    const wg__weights_kind *kind; /* NULL: hdf5 */
-    struct wg__shards *shards;    /* they have all tensors; NULL: one file has */
-    wg__output *output;
-    char *whole_path;          /* of safetensors, unless this is a shard: NAME.safetensors */
-    wg_checkpoint *checkpoint; /* of hdf5 */
-    const wg_weights_options *options;
+    const wg__weights_format *format;
+    char *path;
     wg_weights_type type;
     int64_t count;
     wg__weights_slot *slots;
+    wg__output *output;
+    void *own; /* the format's */
     bool failed;
 };
 
-extern const wg__weights_kind wg__safetensors_writer, wg__llama2c_writer, wg__gguf_writer;
+/* wg__safetensors_writer writes a single file; wg__shards_writer one or several, as the options
+ * say, and removes what an earlier write of the same model left beside them. */
+extern const wg__weights_format wg__hdf5_writer, wg__safetensors_writer, wg__shards_writer;
 
-/* Writers of the single files among which tensors are shared out. */
-typedef struct wg__shards wg__shards;
-
-/* Begins the files beside `path`, NAME.safetensors; *shards stays NULL if one will do. -1 with
- * [ARGUMENT, NOT_FOUND, IO, MEMORY]. The other functions: as those of wg_weights_writer. */
-int wg__shards_begin(wg__shards **shards, const char *path, const wg_weights_options *options,
-                     int64_t count, const wg_weights_info *infos);
-int wg__shards_put(wg__shards *shards, int64_t index, const wg_tensor *x);
-int wg__shards_commit(wg__shards *shards);
-void wg__shards_abort(wg__shards *shards);
-
-/* The length of NAME in FOLDER/NAME.safetensors, by which its shards begin, too. */
-size_t wg__shard_stem(const char *path, const char **name);
-
-/* Removes the shards of an earlier write of that model but for the `count` files named, and the
- * index where none is. What cannot be removed stays: the model is whole without. */
-void wg__remove_stale_shards(const char *path, int64_t count, char *const *names);
+/* As wg_weights_create, of a known format. */
+wg_weights_writer *wg__weights_begin(const char *path, const wg__weights_format *format,
+                                     const wg_weights_options *options, int64_t count,
+                                     const wg_weights_info *infos);
 
 /* How a tensor of that dtype is stored when floating ones are to be of that type. */
-wg__stored wg__stored_for(wg_weights_type type, wg_dtype dtype);
+wg__storage_dtype wg__storage_for(wg_weights_type type, wg_dtype dtype);
 
 #endif

@@ -16,10 +16,10 @@ enum { MOST_HEADER = 100000000 };
 
 static const struct {
     const char *name;
-    wg__stored stored;
-} dtypes[] = {{"F64", WG__STORED_F64}, {"F32", WG__STORED_F32},   {"F16", WG__STORED_F16},
-              {"I64", WG__STORED_I64}, {"BF16", WG__STORED_BF16}, {"I32", WG__STORED_I32},
-              {"U8", WG__STORED_U8},   {"BOOL", WG__STORED_BOOL}};
+    wg__storage_dtype storage;
+} dtypes[] = {{"F64", WG__STORAGE_F64}, {"F32", WG__STORAGE_F32},   {"F16", WG__STORAGE_F16},
+              {"I64", WG__STORAGE_I64}, {"BF16", WG__STORAGE_BF16}, {"I32", WG__STORAGE_I32},
+              {"U8", WG__STORAGE_U8},   {"BOOL", WG__STORAGE_BOOL}};
 
 enum { DTYPES = sizeof dtypes / sizeof dtypes[0] };
 
@@ -30,8 +30,8 @@ static int read_dtype(wg_weights *file, const char *name, const json_t *value,
     const char *dtype = json_string_value(value);
     for (int i = 0; dtype && i < DTYPES; i++)
         if (strcmp(dtype, dtypes[i].name) == 0) {
-            entry->stored = dtypes[i].stored;
-            entry->spec.dtype = wg__stored_dtype(entry->stored);
+            entry->storage = dtypes[i].storage;
+            entry->spec.dtype = wg__storage_read_as(entry->storage);
             return 0;
         }
     return wg__weights_fail(
@@ -62,7 +62,7 @@ static int read_offsets(wg_weights *file, const char *name, const json_t *value,
     const json_t *from = json_array_get(value, 0), *to = json_array_get(value, 1);
     const int64_t begin = json_integer_value(from), end = json_integer_value(to),
                   room = file->files[entry->file].size - data,
-                  bytes = wg__stored_bytes(entry->stored, entry->spec.ndim, entry->spec.shape);
+                  bytes = wg__storage_bytes(entry->storage, entry->spec.ndim, entry->spec.shape);
     if (json_array_size(value) != 2 || !json_is_integer(from) || !json_is_integer(to))
         return wg__weights_fail(file, "%.200s: data_offsets must be two numbers", name);
     if (begin < 0 || end < begin || end > room)
@@ -148,7 +148,7 @@ static json_t *parse_header(wg_weights *file, const char *text, int64_t length) 
     return root;
 }
 
-int wg__safetensors_list(wg_weights *file, int index) {
+static int list_safetensors(wg_weights *file, int index) {
     const wg__input *input = &file->files[index];
     uint8_t begin[9];
     if (wg__input_read(input, 0, begin, 9) < 0)
@@ -173,19 +173,15 @@ int wg__safetensors_list(wg_weights *file, int index) {
     return status;
 }
 
-static int open_safetensors(wg_weights *file) {
-    return wg__safetensors_list(file, 0);
-}
-
-const wg__weights_format wg__weights_safetensors = {.name = "safetensors",
-                                                    .open = open_safetensors};
+const wg__weights_reader wg__weights_safetensors = {.name = "safetensors",
+                                                    .list = list_safetensors};
 
 /* ---- Writing ---- */
 
 static json_t *describe(const wg__weights_slot *slot, int64_t begin) {
     const char *dtype = NULL;
     for (int i = 0; i < DTYPES; i++)
-        if (dtypes[i].stored == slot->stored)
+        if (dtypes[i].storage == slot->storage)
             dtype = dtypes[i].name;
     json_t *shape = json_array();
     for (int i = 0; i < slot->spec.ndim; i++)
@@ -213,7 +209,8 @@ static int write_header(wg_weights_writer *writer, const json_t *root) {
     return status;
 }
 
-static int begin_safetensors(wg_weights_writer *writer) {
+static int begin_safetensors(wg_weights_writer *writer, const wg_weights_options *options) {
+    (void)options;
     if (writer->type == WG_WEIGHTS_Q8_0)
         return wg_fail(WG_ERROR_ARGUMENT, "safetensors", "has no quantised numbers; gguf has");
     json_t *root = json_pack("{s:{s:s}}", "__metadata__", "format", "pt");
@@ -221,8 +218,8 @@ static int begin_safetensors(wg_weights_writer *writer) {
     int status = root ? 0 : -1;
     for (int64_t i = 0; i < writer->count && status == 0; i++) {
         wg__weights_slot *slot = &writer->slots[i];
-        slot->stored = wg__stored_for(writer->type, slot->spec.dtype);
-        slot->bytes = wg__stored_bytes(slot->stored, slot->spec.ndim, slot->spec.shape);
+        slot->storage = wg__storage_for(writer->type, slot->spec.dtype);
+        slot->bytes = wg__storage_bytes(slot->storage, slot->spec.ndim, slot->spec.shape);
         slot->offset = offset;
         status = json_object_set_new(root, slot->name, describe(slot, offset));
         offset += slot->bytes;
@@ -235,4 +232,5 @@ static int begin_safetensors(wg_weights_writer *writer) {
     return status;
 }
 
-const wg__weights_kind wg__safetensors_writer = {.name = "safetensors", .begin = begin_safetensors};
+const wg__weights_format wg__safetensors_writer = {.name = "safetensors",
+                                                   .begin = begin_safetensors};

@@ -1,18 +1,35 @@
 /* A model in several files, which an index names:
  *
- *     {"metadata": {...}, "weight_map": {"wte.weight": "model-00001-of-00002.safetensors", ...}}
+ *     {"metadata": {"total_size": bytes},
+ *      "weight_map": {"wte.weight": "model-00001-of-00002.safetensors", ...}}
  *
- * The files stand beside the index; they hold what it says, and nothing else. */
+ * The files stand beside the index. Read, they must hold the tensors that the index lists and no
+ * others. Written, tensors are divided as Hugging Face's save_pretrained divides them, so that the
+ * same tensors come into the same files:
+ *
+ *     tensors      a  b | c  d  e | f          in their order, as many as fit
+ *     files        00001-of-00003  ...         each a writer of its own, all open until the end
+ */
+#include <ctype.h>
+#include <dirent.h>
 #include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "io/weights/file.h"
 #include "tensor/internal.h"
 
+#define WHERE "safetensors"
+#define SUFFIX ".safetensors"
+#define INDEX_SUFFIX ".safetensors.index.json"
+
 enum { MOST_INDEX = 100000000, MOST_FILES = 4096 };
 
-/* The files' names in the order in which the index first names them; a JSON object {name: index}.
- */
+/* ---- Reading ---- */
+
+/* The files, numbered in the order in which the index first names them: {name: number}. */
 static json_t *number_files(wg_weights *file, const json_t *map) {
     json_t *numbers = json_object();
     const char *tensor;
@@ -51,12 +68,11 @@ static int open_file(wg_weights *file, const char *name) {
     if (wg__input_read(input, 0, begin, 2) < 0)
         return -1;
     const bool is_zip = memcmp(begin, "PK", 2) == 0;
-    const wg__weights_format *format = is_zip ? &wg__weights_pytorch : &wg__weights_safetensors;
-    if (file->format && file->format != format)
+    const wg__weights_reader *reader = is_zip ? &wg__weights_pytorch : &wg__weights_safetensors;
+    if (file->file_count > 1 && file->reader != reader)
         return wg__weights_fail(file, "%.200s is of another format than the files before it", name);
-    file->format = format;
-    return is_zip ? wg__pytorch_list(file, file->file_count - 1)
-                  : wg__safetensors_list(file, file->file_count - 1);
+    file->reader = reader;
+    return reader->list(file, file->file_count - 1);
 }
 
 static int open_files(wg_weights *file, const json_t *map, const json_t *numbers) {
@@ -83,7 +99,7 @@ static int open_files(wg_weights *file, const json_t *map, const json_t *numbers
     return 0;
 }
 
-int wg__weights_open_shards(wg_weights *file) {
+static int open_shards(wg_weights *file) {
     int64_t length;
     char *text = wg__read_whole(file->path, MOST_INDEX, &length);
     if (!text)
@@ -101,3 +117,300 @@ int wg__weights_open_shards(wg_weights *file) {
     json_decref(root);
     return status;
 }
+
+/* Once the first file is open, the handle has that file's reader. */
+const wg__weights_reader wg__weights_shards = {.name = "shards", .open = open_shards};
+
+/* ---- Writing: names ---- */
+
+/* The length of NAME in FOLDER/NAME.safetensors; *name points at it. */
+static size_t shard_stem(const char *path, const char **name) {
+    const char *slash = strrchr(path, '/');
+    *name = slash ? slash + 1 : path;
+    return strlen(*name) - (wg__ends_with(*name, SUFFIX) ? strlen(SUFFIX) : 0);
+}
+
+/* FOLDER/NAME.safetensors.index.json; freed with wg__free. */
+static char *index_path(const char *path) {
+    const char *name;
+    const size_t length = shard_stem(path, &name) + (size_t)(name - path),
+                 size = length + sizeof INDEX_SUFFIX;
+    char *index = wg__alloc(size);
+    if (index)
+        snprintf(index, size, "%.*s" INDEX_SUFFIX, (int)length, path);
+    return index;
+}
+
+/* True for NAME-00001-of-00003.safetensors, with any numbers. */
+static bool is_shard(const char *file, const char *stem, size_t length) {
+    static const char pattern[] = "-00000-of-00000" SUFFIX;
+    if (strncmp(file, stem, length) != 0 || strlen(file) != length + strlen(pattern))
+        return false;
+    for (size_t i = 0; pattern[i]; i++) {
+        const char c = file[length + i];
+        if (pattern[i] == '0' ? !isdigit((unsigned char)c) : c != pattern[i])
+            return false;
+    }
+    return true;
+}
+
+static bool is_among(const char *file, int64_t count, char *const *names) {
+    for (int64_t i = 0; i < count; i++)
+        if (strcmp(file, names[i]) == 0)
+            return true;
+    return false;
+}
+
+/* Removes the shards of an earlier write of the same model but for the `count` files named, as
+ * save_pretrained does. A file that cannot be removed stays: the model is complete without it. */
+static void remove_stale_shards(const char *path, int64_t count, char *const *names) {
+    const char *stem;
+    const size_t length = shard_stem(path, &stem), size = (size_t)(stem - path) + 2;
+    char *folder_path = wg__try_alloc(size);
+    if (!folder_path)
+        return;
+    snprintf(folder_path, size, "%.*s.", (int)(stem - path), path);
+    DIR *folder = opendir(folder_path);
+    wg__free(folder_path);
+    if (!folder)
+        return;
+    for (const struct dirent *entry; (entry = readdir(folder));)
+        if (is_shard(entry->d_name, stem, length) && !is_among(entry->d_name, count, names))
+            unlinkat(dirfd(folder), entry->d_name, 0);
+    closedir(folder);
+}
+/* ---- Writing: which tensor goes to which file ---- */
+
+typedef struct place {
+    int64_t shard, index; /* of the tensor, within the shard */
+} place;
+
+typedef struct shard_list {
+    int64_t count, total_bytes;
+    wg_weights_writer **writers;
+    place *places; /* by tensor */
+    char **names;  /* of the files, without their folder */
+    json_t *map;   /* of the index: tensor to file */
+} shard_list;
+
+static void free_shards(shard_list *shards) {
+    if (!shards)
+        return;
+    for (int64_t i = 0; shards->writers && i < shards->count; i++)
+        wg_weights_abort(shards->writers[i]);
+    for (int64_t i = 0; shards->names && i < shards->count; i++)
+        wg__free(shards->names[i]);
+    json_decref(shards->map);
+    wg__free(shards->names);
+    wg__free(shards->writers);
+    wg__free(shards->places);
+    wg__free(shards);
+}
+
+/* Puts the tensors from `from` to before `to` that have no file yet into the next one. */
+static void close_shard(shard_list *shards, int64_t from, int64_t to) {
+    for (int64_t i = from; i < to; i++)
+        if (shards->places[i].shard < 0)
+            shards->places[i].shard = shards->count;
+    shards->count++;
+}
+
+/* Divides the tensors. A tensor that is larger than a shard gets one to itself at once; the shard
+ * that is being filled is continued after it, and numbered when it is full. */
+static void divide(shard_list *shards, const wg_weights_options *options, int64_t tensors,
+                   const wg_weights_info *infos) {
+    int64_t filled = 0, first = -1; /* of the shard that is being filled */
+    for (int64_t i = 0; i < tensors; i++) {
+        const wg_spec *spec = &infos[i].spec;
+        const wg__storage_dtype storage = wg__storage_for(options->type, spec->dtype);
+        const int64_t bytes = wg__storage_bytes(storage, spec->ndim, spec->shape);
+        shards->total_bytes += bytes;
+        if (bytes > options->shard_bytes) {
+            shards->places[i].shard = shards->count++;
+            continue;
+        }
+        if (filled + bytes > options->shard_bytes) {
+            close_shard(shards, first, i);
+            filled = 0;
+            first = -1;
+        }
+        if (first < 0)
+            first = i;
+        shards->places[i].shard = -1;
+        filled += bytes;
+    }
+    if (first >= 0)
+        close_shard(shards, first, tensors);
+}
+
+static int name_files(shard_list *shards, const char *path) {
+    const char *name;
+    const size_t stem = shard_stem(path, &name), size = strlen(name) + 64;
+    shards->names = wg__calloc((size_t)shards->count, sizeof *shards->names);
+    for (int64_t i = 0; shards->names && i < shards->count; i++) {
+        shards->names[i] = wg__alloc(size);
+        if (!shards->names[i])
+            return -1;
+        if (shards->count == 1)
+            snprintf(shards->names[i], size, "%s", name);
+        else
+            snprintf(shards->names[i], size, "%.*s-%05lld-of-%05lld" SUFFIX, (int)stem, name,
+                     (long long)i + 1, (long long)shards->count);
+    }
+    return shards->names ? 0 : -1;
+}
+
+/* `infos` are of the writer's tensors; `mine` has room for as many. */
+static int begin_file(wg_weights_writer *writer, int64_t shard, const wg_weights_info *infos,
+                      wg_weights_info *mine) {
+    shard_list *shards = writer->own;
+    int64_t count = 0;
+    for (int64_t i = 0; i < writer->count; i++) {
+        if (shards->places[i].shard != shard)
+            continue;
+        shards->places[i].index = count;
+        mine[count++] = infos[i];
+        if (shards->map &&
+            json_object_set_new(shards->map, infos[i].name, json_string(shards->names[shard])) < 0)
+            wg_fail(WG_ERROR_MEMORY, WHERE, "no memory for the index, or a name is not UTF-8");
+    }
+    char *path = wg__path_beside(writer->path, shards->names[shard]);
+    shards->writers[shard] = wg__weights_begin(
+        path, &wg__safetensors_writer, &(wg_weights_options){.type = writer->type}, count, mine);
+    wg__free(path);
+    return shards->writers[shard] ? 0 : -1;
+}
+
+static int begin_files(wg_weights_writer *writer, const wg_weights_info *infos) {
+    shard_list *shards = writer->own;
+    shards->writers = wg__calloc((size_t)shards->count, sizeof(wg_weights_writer *));
+    wg_weights_info *mine = wg__alloc((size_t)(writer->count + 1) * sizeof *mine);
+    int status = shards->writers && mine ? name_files(shards, writer->path) : -1;
+    for (int64_t i = 0; status == 0 && i < shards->count; i++)
+        status = begin_file(writer, i, infos, mine);
+    wg__free(mine);
+    return status;
+}
+
+static int begin_shards(wg_weights_writer *writer, const wg_weights_options *options) {
+    if (options->shard_bytes < 0)
+        return wg_fail(WG_ERROR_ARGUMENT, WHERE, "shards of %lld bytes; wanted at least 1",
+                       (long long)options->shard_bytes);
+    shard_list *shards = writer->own = wg__calloc(1, sizeof *shards);
+    wg_weights_info *infos = wg__alloc((size_t)(writer->count + 1) * sizeof *infos);
+    if (shards)
+        shards->places = wg__calloc((size_t)writer->count + 1, sizeof *shards->places);
+    int status = infos && shards && shards->places ? 0 : -1;
+    for (int64_t i = 0; status == 0 && i < writer->count; i++)
+        infos[i] = (wg_weights_info){writer->slots[i].name, writer->slots[i].spec};
+    /* Q8_0 gives no sizes here; the single file refuses it. */
+    if (status == 0 && options->shard_bytes && options->type != WG_WEIGHTS_Q8_0)
+        divide(shards, options, writer->count, infos);
+    if (status == 0 && shards->count > MOST_FILES)
+        status = wg_fail(WG_ERROR_ARGUMENT, WHERE,
+                         "shards of %lld bytes would be %lld files; at most %d are read",
+                         (long long)options->shard_bytes, (long long)shards->count, MOST_FILES);
+    if (status == 0 && shards->count == 0)
+        shards->count = 1;
+    if (status == 0 && shards->count > 1 && !(shards->map = json_object()))
+        status = wg_fail(WG_ERROR_MEMORY, WHERE, "no memory for the index");
+    if (status == 0)
+        status = begin_files(writer, infos);
+    wg__free(infos);
+    return status;
+}
+
+static int put_shards(wg_weights_writer *writer, int64_t index, const wg_tensor *x) {
+    const shard_list *shards = writer->own;
+    const place *to = &shards->places[index];
+    return wg_weights_put(shards->writers[to->shard], to->index, x);
+}
+
+/* ---- Writing: the end ---- */
+
+static int write_index(shard_list *shards, const char *path) {
+    json_t *root = json_pack("{s:{s:I}, s:O}", "metadata", "total_size",
+                             (json_int_t)shards->total_bytes, "weight_map", shards->map);
+    char *text =
+        root ? json_dumps(root, JSON_INDENT(2) | JSON_SORT_KEYS | JSON_ENSURE_ASCII) : NULL;
+    json_decref(root);
+    if (!text)
+        return wg_fail(WG_ERROR_MEMORY, WHERE, "no memory for the index");
+    const int64_t length = (int64_t)strlen(text);
+    wg__output *output = wg__output_create(path);
+    int status = output ? wg__output_write(output, 0, text, length) : -1;
+    if (status == 0)
+        status = wg__output_write(output, length, "\n", 1);
+    if (status == 0)
+        status = wg__output_commit(output);
+    else
+        wg__output_abort(output);
+    free(text);
+    return status;
+}
+
+/* Renames all files to their places. */
+static int commit_files(shard_list *shards) {
+    int status = 0;
+    for (int64_t i = 0; status == 0 && i < shards->count; i++) {
+        status = wg_weights_commit(shards->writers[i]);
+        shards->writers[i] = NULL;
+    }
+    return status;
+}
+
+static void remove_files(const char *path, const shard_list *shards) {
+    for (int64_t i = 0; i < shards->count; i++) {
+        char *file = wg__path_beside(path, shards->names[i]);
+        if (file)
+            unlink(file);
+        wg__free(file);
+    }
+}
+
+/* After a failure neither the files nor an index that names them are left. */
+static int commit_several(const char *path, shard_list *shards, const char *index) {
+    for (int64_t i = 0; i < shards->count; i++)
+        if (wg__output_sync(shards->writers[i]->output) < 0)
+            return -1;
+    unlink(index);
+    int status = commit_files(shards);
+    if (status == 0)
+        status = write_index(shards, index);
+    if (status < 0) {
+        remove_files(path, shards);
+        return -1;
+    }
+    unlink(path);
+    remove_stale_shards(path, shards->count, shards->names);
+    return 0;
+}
+
+static int commit_one(const char *path, shard_list *shards, const char *index) {
+    if (commit_files(shards) < 0)
+        return -1;
+    unlink(index);
+    remove_stale_shards(path, 0, NULL);
+    return 0;
+}
+
+static int commit_shards(wg_weights_writer *writer) {
+    shard_list *shards = writer->own;
+    char *index = index_path(writer->path);
+    int status = -1;
+    if (index)
+        status = (shards->count > 1 ? commit_several : commit_one)(writer->path, shards, index);
+    wg__free(index);
+    free_shards(shards);
+    return status;
+}
+
+static void abort_shards(wg_weights_writer *writer) {
+    free_shards(writer->own);
+}
+
+const wg__weights_format wg__shards_writer = {.name = "safetensors",
+                                              .begin = begin_shards,
+                                              .put = put_shards,
+                                              .commit = commit_shards,
+                                              .abort = abort_shards};

@@ -1,14 +1,17 @@
-/* Tensor files of any format: opening, listing, reading. See weights.h. */
+/* Tensor files: opening with a format's reader, listing, reading, and filling modules.
+ *
+ * To fill a module, names and shapes are compared, everything is read, then everything is copied,
+ * so that nothing changes unless all goes well. */
 #include "io/weights/weights.h"
 
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <utf8proc.h>
 
 #include "base/array.h"
-#include "io/llama_layout.h"
+#include "io/differences.h"
 #include "io/weights/file.h"
 #include "tensor/internal.h"
 #include "tensor/ops.h"
@@ -118,73 +121,6 @@ int wg__weights_check_apart(const wg_weights *file) {
     return status;
 }
 
-/* ---- Which format ---- */
-
-static bool ends_in(const char *text, const char *end) {
-    const size_t length = strlen(text), part = strlen(end);
-    return length >= part && strcmp(text + length - part, end) == 0;
-}
-
-static bool begins(const uint8_t *bytes, int64_t count, const char *with, int64_t length) {
-    return count >= length && memcmp(bytes, with, (size_t)length) == 0;
-}
-
-/* What it begins with tells, and the suffix for those that begin with nothing of their own. */
-static const wg__weights_format *format_of(const wg_weights *file) {
-    uint8_t bytes[16] = {0};
-    const int64_t size = file->files[0].size, count = size < 16 ? size : 16;
-    if (wg__input_read(&file->files[0], 0, bytes, count) < 0)
-        return NULL;
-    if (begins(bytes, count, "\x89HDF\r\n\x1a\n", 8))
-        return &wg__weights_hdf5;
-    if (begins(bytes, count, "PK\x03\x04", 4) || begins(bytes, count, "PK\x05\x06", 4))
-        return &wg__weights_pytorch;
-    if (begins(bytes, count, "GGUF", 4))
-        return &wg__weights_gguf;
-    if (ends_in(file->path, ".safetensors") || (count > 8 && bytes[8] == '{'))
-        return &wg__weights_safetensors;
-    if (begins(bytes, count, "\x80\x02\x8a\x0al\xfc\x9c", 7)) {
-        wg__weights_fail(file,
-                         "is what torch.save wrote before PyTorch 1.6; load it there, and save "
-                         "it again");
-        return NULL;
-    }
-    if (begins(bytes, count, "24ka", 4) || ends_in(file->path, ".bin"))
-        return &wg__weights_llama2c;
-    static const struct {
-        const char *suffix;
-        const wg__weights_format *format;
-    } suffixes[] = {{".h5", &wg__weights_hdf5},
-                    {".gguf", &wg__weights_gguf},
-                    {".pt", &wg__weights_pytorch},
-                    {".pth", &wg__weights_pytorch}};
-    for (size_t i = 0; i < sizeof suffixes / sizeof suffixes[0]; i++)
-        if (ends_in(file->path, suffixes[i].suffix)) {
-            wg__weights_fail(file, "does not begin as a file of %s does; is it cut short?",
-                             suffixes[i].format->name);
-            return NULL;
-        }
-    wg__weights_fail(file, "is none of HDF5, safetensors, PyTorch's zip, llama2.c's .bin and GGUF");
-    return NULL;
-}
-
-/* The file of a folder that holds the tensors; freed with wg__free. */
-static char *file_of_folder(const char *folder) {
-    static const char *const names[] = {"model.safetensors", "model.safetensors.index.json",
-                                        "pytorch_model.bin", "pytorch_model.bin.index.json"};
-    struct stat status;
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        char *path = wg__path_in(folder, names[i]);
-        if (!path || stat(path, &status) == 0)
-            return path;
-        wg__free(path);
-    }
-    wg_fail(WG_ERROR_NOT_FOUND, WHERE,
-            "%s has no model.safetensors and no pytorch_model.bin, nor an index.json of either",
-            folder);
-    return NULL;
-}
-
 /* ---- Opening ---- */
 
 static int open_single(wg_weights *file) {
@@ -192,26 +128,19 @@ static int open_single(wg_weights *file) {
     if (!file->files || wg__input_open(&file->files[0], file->path) < 0)
         return -1;
     file->file_count = 1;
-    file->format = format_of(file);
-    return file->format ? file->format->open(file) : -1;
+    return file->reader->list(file, 0);
 }
 
-static int open_path(wg_weights *file) {
-    if (ends_in(file->path, ".index.json"))
-        return wg__weights_open_shards(file);
-    return open_single(file);
-}
-
-wg_weights *wg_weights_open(const char *path) {
+wg_weights *wg__weights_open_as(const char *path, const wg__weights_reader *reader) {
     if (!path || wg_error_pending())
         return NULL;
-    struct stat status;
     wg_weights *file = wg__calloc(1, sizeof *file);
     if (!file)
         return NULL;
-    const bool is_folder = stat(path, &status) == 0 && S_ISDIR(status.st_mode);
-    file->path = is_folder ? file_of_folder(path) : wg__strdup(path);
-    if (file->path && open_path(file) == 0 && sort_names(file) == 0)
+    file->reader = reader;
+    file->path = wg__strdup(path);
+    const int status = !file->path ? -1 : reader->open ? reader->open(file) : open_single(file);
+    if (status == 0 && sort_names(file) == 0)
         return file;
     wg_weights_close(file);
     return NULL;
@@ -220,8 +149,8 @@ wg_weights *wg_weights_open(const char *path) {
 void wg_weights_close(wg_weights *file) {
     if (!file)
         return;
-    if (file->format && file->format->close)
-        file->format->close(file);
+    if (file->reader->close)
+        file->reader->close(file);
     for (int64_t i = 0; i < file->count; i++)
         wg__free(file->entries[i].name);
     for (int i = 0; i < file->file_count; i++)
@@ -235,10 +164,10 @@ void wg_weights_close(wg_weights *file) {
     wg__free(file);
 }
 
-/* ---- Asking ---- */
+/* ---- The list, for callers ---- */
 
 const char *wg_weights_format(const wg_weights *file) {
-    return file ? file->format->name : NULL;
+    return file ? file->reader->name : NULL;
 }
 
 int64_t wg_weights_count(const wg_weights *file) {
@@ -282,13 +211,14 @@ const char *wg_weights_tokenizer(const wg_weights *file) {
 
 /* ---- Reading ---- */
 
-/* The bytes of an entry, decoded into a tensor of that spec (all of a strided one's extent in one
- * dimension). Bytes are read in runs of whole blocks, so that no second tensor is in memory. */
+/* Decodes the bytes of an entry into a tensor of that spec: for a strided entry, one dimension with
+ * all elements from the first to the last. Bytes are read in runs of whole blocks, so that memory
+ * holds one tensor only. */
 static wg_tensor *read_run(const wg_weights *file, const wg__weights_entry *entry,
                            const wg_spec *spec) {
     wg_tensor *x = wg__tensor_new(spec);
-    const int64_t block = wg__stored_block(entry->stored),
-                  block_bytes = wg__stored_block_bytes(entry->stored), most = 32768,
+    const int64_t block = wg__storage_block(entry->storage),
+                  block_bytes = wg__storage_block_bytes(entry->storage), most = 32768,
                   blocks = entry->bytes / block_bytes;
     uint8_t *bytes = x ? wg__alloc((size_t)(most * block_bytes)) : NULL;
     char *out = bytes ? wg__tensor_address(x) : NULL;
@@ -299,15 +229,15 @@ static wg_tensor *read_run(const wg_weights *file, const wg__weights_entry *entr
         status = wg__input_read(&file->files[entry->file], entry->offset + at * block_bytes, bytes,
                                 count * block_bytes);
         if (status == 0)
-            wg__stored_decode(entry->stored, count * block, bytes,
-                              out + size * (size_t)(at * block));
+            wg__storage_decode(entry->storage, count * block, bytes,
+                               out + size * (size_t)(at * block));
     }
     wg__free(bytes);
     return status < 0 ? NULL : x;
 }
 
 static wg_tensor *read_strided(const wg_weights *file, const wg__weights_entry *entry) {
-    const int64_t extent = entry->bytes / wg__stored_block_bytes(entry->stored);
+    const int64_t extent = entry->bytes / wg__storage_block_bytes(entry->storage);
     const wg_spec flat = {.dtype = entry->spec.dtype, .ndim = 1, .shape = {extent}};
     wg_tensor *run = read_run(file, entry, &flat);
     wg_tensor *view = run ? wg__tensor_view(run, &entry->spec, entry->strides, 0) : NULL;
@@ -321,14 +251,207 @@ wg_tensor *wg_weights_read(wg_weights *file, int64_t index) {
         wg_fail(WG_ERROR_INDEX, WHERE, "%s has no tensor %lld", file->path, (long long)index);
         return NULL;
     }
-    if (file->format->read)
-        return file->format->read(file, index);
+    if (file->reader->read)
+        return file->reader->read(file, index);
     const wg__weights_entry *entry = &file->entries[index];
     wg_scope scope;
     wg_scope_begin(&scope);
     wg_tensor *x =
         entry->is_strided ? read_strided(file, entry) : read_run(file, entry, &entry->spec);
-    if (x && entry->adjacent_heads)
-        x = wg__llama_rows(x, entry->adjacent_heads, WG__ADJACENT_TO_HALVES);
+    if (x && file->reader->arrange)
+        x = file->reader->arrange(entry, x);
     return wg_scope_end(&scope, x);
+}
+
+/* ---- Modules ---- */
+
+/* The tensor of the file for each slot of the module. */
+typedef struct match {
+    wg_weights *file;
+    const wg_state_dict *state;
+    int64_t *found;     /* by slot: the tensor's index, or -1 to leave the slot alone */
+    bool *used;         /* by tensor of the file: whether a slot has its name */
+    wg_tensor **loaded; /* by slot: the tensor that was read */
+    int64_t loaded_count;
+} match;
+
+static int match_begin(match *m, wg_weights *file, wg_module *module) {
+    *m = (match){.file = file, .state = wg_module_state(module)};
+    if (!m->state)
+        return -1;
+    m->found = wg__calloc((size_t)m->state->count + 1, sizeof *m->found);
+    m->used = wg__calloc((size_t)file->count + 1, sizeof *m->used);
+    m->loaded = wg__calloc((size_t)m->state->count + 1, sizeof *m->loaded);
+    return m->found && m->used && m->loaded ? 0 : -1;
+}
+
+static void match_end(match *m) {
+    wg_state_dict_free((wg_state_dict *)m->state);
+    wg__free(m->found);
+    wg__free(m->used);
+    wg__free(m->loaded);
+}
+
+/* The file's index of prefix + path, or -1. */
+static int64_t find_prefixed(const wg_weights *file, const char *prefix, const char *path) {
+    if (!*prefix)
+        return wg_weights_find(file, path);
+    const size_t size = strlen(prefix) + strlen(path) + 1;
+    char *name = wg__alloc(size);
+    if (!name)
+        return -1;
+    snprintf(name, size, "%s%s", prefix, path);
+    const int64_t found = wg_weights_find(file, name);
+    wg__free(name);
+    return found;
+}
+
+/* Everything is read before anything is copied, so that a failure changes nothing. */
+static int load(match *m) {
+    for (int64_t i = 0; i < m->state->count; i++) {
+        if (m->found[i] < 0)
+            continue;
+        m->loaded[i] = wg_weights_read(m->file, m->found[i]);
+        if (!m->loaded[i])
+            return -1;
+        m->loaded_count++;
+    }
+    const bool recording = wg_set_grad_enabled(false);
+    int status = 0;
+    for (int64_t i = 0; i < m->state->count && status == 0; i++)
+        if (m->loaded[i])
+            status = wg_copy_(m->state->entries[i].slot->tensor, m->loaded[i]);
+    wg_set_grad_enabled(recording);
+    return status;
+}
+
+static int load_in_scope(match *m) {
+    wg_scope scope;
+    wg_scope_begin(&scope);
+    const int status = load(m);
+    wg_scope_end(&scope, NULL);
+    return status;
+}
+
+/* ---- Filling all of a module ---- */
+
+static void compare(match *m, wg__differences *differences) {
+    for (int64_t i = 0; i < m->state->count; i++) {
+        const wg_state_entry *entry = &m->state->entries[i];
+        m->found[i] = entry->slot->tied ? -1 : wg_weights_find(m->file, entry->path);
+        if (m->found[i] >= 0) {
+            m->used[m->found[i]] = true;
+            wg__note_spec(differences, entry->path, &m->file->entries[m->found[i]].spec,
+                          &entry->slot->tensor->spec);
+        } else if (!entry->slot->tied) {
+            wg__note_difference(&differences->missing, entry->path);
+        }
+    }
+    for (int64_t i = 0; i < m->file->count; i++)
+        if (!m->used[i])
+            wg__note_difference(&differences->unexpected, m->file->entries[i].name);
+}
+
+int wg_weights_get_module(wg_weights *file, wg_module *module) {
+    if (!file || !module || wg_error_pending())
+        return -1;
+    match m;
+    wg__differences differences = {0};
+    int status = match_begin(&m, file, module);
+    if (status == 0) {
+        compare(&m, &differences);
+        status = wg__check_differences(&differences, file->path, "weights_get_module");
+    }
+    if (status == 0)
+        status = load_in_scope(&m);
+    match_end(&m);
+    return status;
+}
+
+/* ---- Filling part of a module ---- */
+
+/* Appends a copy of the name to a list that has room for it. */
+static int add_name(char **names, int64_t *count, const char *name) {
+    names[*count] = wg__strdup(name);
+    if (!names[*count])
+        return -1;
+    ++*count;
+    return 0;
+}
+
+static int make_room(wg_left_out *left_out, const match *m) {
+    const size_t slots = (size_t)m->state->count + 1, tensors = (size_t)m->file->count + 1;
+    left_out->missing = wg__calloc(slots, sizeof(char *));
+    left_out->misshapen = wg__calloc(slots, sizeof(char *));
+    left_out->unexpected = wg__calloc(tensors, sizeof(char *));
+    return left_out->missing && left_out->misshapen && left_out->unexpected ? 0 : -1;
+}
+
+static int match_slot(match *m, int64_t i, const char *prefix, wg_left_out *left_out) {
+    const wg_state_entry *entry = &m->state->entries[i];
+    m->found[i] = entry->slot->tied ? -1 : find_prefixed(m->file, prefix, entry->path);
+    if (entry->slot->tied)
+        return 0;
+    if (m->found[i] < 0)
+        return add_name(left_out->missing, &left_out->missing_count, entry->path);
+    m->used[m->found[i]] = true;
+    wg__differences differences = {0};
+    wg__note_spec(&differences, entry->path, &m->file->entries[m->found[i]].spec,
+                  &entry->slot->tensor->spec);
+    if (differences.misshapen.count == 0)
+        return 0;
+    m->found[i] = -1;
+    return add_name(left_out->misshapen, &left_out->misshapen_count, entry->path);
+}
+
+static int match_part(match *m, const char *prefix, wg_left_out *left_out) {
+    if (make_room(left_out, m) < 0)
+        return -1;
+    for (int64_t i = 0; i < m->state->count; i++)
+        if (match_slot(m, i, prefix, left_out) < 0 || wg_error_pending())
+            return -1;
+    for (int64_t i = 0; i < m->file->count; i++) {
+        const char *name = m->file->entries[i].name;
+        if (!m->used[i] && strncmp(name, prefix, strlen(prefix)) == 0 &&
+            add_name(left_out->unexpected, &left_out->unexpected_count, name) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+int64_t wg_weights_get_module_partial(wg_weights *file, const char *prefix, wg_module *module,
+                                      wg_left_out *left_out) {
+    wg_left_out own = {0};
+    if (left_out)
+        *left_out = own;
+    if (!file || !module || wg_error_pending())
+        return -1;
+    match m;
+    int status = match_begin(&m, file, module);
+    if (status == 0)
+        status = match_part(&m, prefix ? prefix : "", &own);
+    if (status == 0)
+        status = load_in_scope(&m);
+    const int64_t loaded = m.loaded_count;
+    match_end(&m);
+    if (status == 0 && left_out)
+        *left_out = own;
+    else
+        wg_left_out_free(&own);
+    return status == 0 ? loaded : -1;
+}
+
+static void free_names(char **names, int64_t count) {
+    for (int64_t i = 0; i < count; i++)
+        wg__free(names[i]);
+    wg__free(names);
+}
+
+void wg_left_out_free(wg_left_out *left_out) {
+    if (!left_out)
+        return;
+    free_names(left_out->missing, left_out->missing_count);
+    free_names(left_out->unexpected, left_out->unexpected_count);
+    free_names(left_out->misshapen, left_out->misshapen_count);
+    *left_out = (wg_left_out){0};
 }

@@ -1,23 +1,8 @@
 /* Tensor files: named tensors, listed first and read or written one at a time, whatever the format.
+ * formats/weights_files.h has the list of formats, and opens and creates files.
  *
- *     format        is                                     read  written  metadata
- *     hdf5          wengert's checkpoint                   yes   yes      config, tokenizer
- *     safetensors   one file, or shards by an index.json   yes   yes      none
- *     pytorch       the zip of torch.save: .bin, .pt       yes   no       none
- *     llama2c       llama2.c's .bin, versions 0 and 1      yes   yes      config
- *     gguf          llama.cpp's                            yes   yes      config, of a LLaMA
- *
- *     wg_weights *file = wg_weights_open("model.safetensors");
- *     for (int64_t i = 0; i < wg_weights_count(file); i++)
- *         use(wg_weights_name(file, i), wg_weights_read(file, i));
- *     wg_weights_close(file);
- *
- * Names are the published ones (model.layers.0.self_attn.q_proj.weight), also of a LLaMA in the
- * last two formats, which have names of their own or none; their rows of q and k, which pair
- * neighbours for the rotation, come and go as the published halves.
- *
- * No file is trusted: sizes, offsets, counts, names and nesting are checked before they are
- * used, and no memory is asked for on the word of a number that the file does not bear out. */
+ * No file is trusted: sizes, offsets, counts, names and nesting are checked before they are used,
+ * and no memory is allocated for a number that the file cannot bear out. */
 #ifndef WG_IO_WEIGHTS_WEIGHTS_H
 #define WG_IO_WEIGHTS_WEIGHTS_H
 
@@ -29,13 +14,6 @@ WG_BEGIN_DECLS
 
 typedef struct wg_weights wg_weights;
 
-/* Opens a file of any format, told by how it begins and by its suffix; of a folder,
- * model.safetensors, model.safetensors.index.json, pytorch_model.bin or
- * pytorch_model.bin.index.json, the first of these that it has. Nothing but the list is read yet.
- * Closed with wg_weights_close. NULL with [NOT_FOUND, IO, MEMORY; FORMAT, with what is wrong where]
- */
-WG_API wg_weights *wg_weights_open(const char *path);
-
 /* Closes a file; NULL is allowed. */
 WG_API void wg_weights_close(wg_weights *file);
 
@@ -45,8 +23,8 @@ WG_API const char *wg_weights_format(const wg_weights *file);
 /* How many tensors there are; 0 given NULL. */
 WG_API int64_t wg_weights_count(const wg_weights *file);
 
-/* The name and the spec of tensor `index`, 0 .. count - 1; borrowed, NULL outside. The dtype is the
- * one that it is read as: f32 for f16 and for quantised blocks. */
+/* The name and the spec of tensor `index`, 0 .. count - 1; borrowed, NULL outside. The dtype is
+ * that of the tensor that is read: f32 for f16 and for quantized blocks. */
 WG_API const char *wg_weights_name(const wg_weights *file, int64_t index);
 WG_API const wg_spec *wg_weights_spec(const wg_weights *file, int64_t index);
 
@@ -116,17 +94,6 @@ typedef struct wg_weights_options {
 } wg_weights_options;
 
 typedef struct wg_weights_writer wg_weights_writer;
-
-/* True if a file of that format keeps that tokenizer, JSON of wg_tokenizer_to_json: hdf5 any; gguf
- * LLaMA's (SentencePiece BPE) and the byte-level BPE of GPT-2 and LLaMA 3. */
-WG_API bool wg_weights_keeps_tokenizer(const char *format, const char *tokenizer);
-
-/* Begins a file of that format, which will become `path` when it is committed. `infos` need not
- * outlive the call. NULL with [ARGUMENT for a format that is not written, a type that it does not
- * have, or tensors that are not those of its model; NOT_FOUND, IO, MEMORY] */
-WG_API wg_weights_writer *wg_weights_create(const char *path, const char *format,
-                                            const wg_weights_options *options, int64_t count,
-                                            const wg_weights_info *infos);
 
 /* Writes tensor `index` of the list, of that spec. [ARGUMENT, SHAPE; IO; STATE after a failure] */
 WG_API int wg_weights_put(wg_weights_writer *writer, int64_t index, const wg_tensor *x);

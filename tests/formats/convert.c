@@ -1,6 +1,7 @@
 /* Published models in, and out again: held against PyTorch's logits (tests/fixtures/convert.py),
  * the modules' own names, and stories260K. */
 #include "formats/convert.h"
+#include "formats/weights_files.h"
 
 #include <math.h>
 #include <stdio.h>

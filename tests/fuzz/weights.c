@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "io/weights/weights.h"
+#include "formats/weights_files.h"
 #include "formats/published.h"
 
 /* The path of the file, in memory where the system has such a folder. */

@@ -2,7 +2,7 @@
  * (tests/fixtures/quants.py). */
 #include <string.h>
 
-#include "io/weights/file.h"
+#include "io/weights/binary_file.h"
 #include "tensor/ops.h"
 #include "tests/support/model_fixture.h"
 #include "tests/support/testing.h"
@@ -18,11 +18,11 @@ static int64_t numbers_count(void) {
 }
 
 /* Every bit, also of zeros and of what is not finite. */
-static void assert_decodes(wg__stored stored, const char *blocks, const char *numbers) {
+static void assert_decodes(wg__storage_dtype storage, const char *blocks, const char *numbers) {
     static float out[MOST_BYTES / sizeof(float)];
     const int64_t count = numbers_count();
     ck_assert_int_le(count, WG_COUNT(out));
-    wg__stored_decode(stored, count, data(blocks), out);
+    wg__storage_decode(storage, count, data(blocks), out);
     const float *expected = data(numbers);
     for (int64_t i = 0; i < count; i++)
         ck_assert_msg(memcmp(&out[i], &expected[i], sizeof(float)) == 0,
@@ -31,17 +31,17 @@ static void assert_decodes(wg__stored stored, const char *blocks, const char *nu
 }
 
 START_TEST(blocks_of_8_and_of_4_bits_stand_for_ggmls_numbers) {
-    assert_decodes(WG__STORED_Q8_0, "q8_0", "q8_0_back");
-    assert_decodes(WG__STORED_Q4_0, "q4_0", "q4_0_back");
+    assert_decodes(WG__STORAGE_Q8_0, "q8_0", "q8_0_back");
+    assert_decodes(WG__STORAGE_Q4_0, "q4_0", "q4_0_back");
 }
 END_TEST
 
 START_TEST(blocks_of_8_bits_are_written_as_ggml_writes_them) {
     static uint8_t out[MOST_BYTES];
     const int64_t count = numbers_count(),
-                  bytes = count / BLOCK * wg__stored_block_bytes(WG__STORED_Q8_0);
+                  bytes = count / BLOCK * wg__storage_block_bytes(WG__STORAGE_Q8_0);
     ck_assert_int_le(bytes, MOST_BYTES);
-    wg__stored_encode(WG__STORED_Q8_0, count, data("numbers"), out);
+    wg__storage_encode(WG__STORAGE_Q8_0, count, data("numbers"), out);
     const uint8_t *expected = data("q8_0");
     for (int64_t i = 0; i < bytes; i++)
         ck_assert_msg(out[i] == expected[i], "block %lld, byte %lld: %d, wanted %d",
@@ -52,7 +52,7 @@ END_TEST
 START_TEST(halves_are_numpys) {
     static uint8_t out[MOST_BYTES];
     const int64_t count = numbers_count();
-    wg__stored_encode(WG__STORED_F16, count, data("numbers"), out);
+    wg__storage_encode(WG__STORAGE_F16, count, data("numbers"), out);
     const int32_t *expected = data("f16");
     for (int64_t i = 0; i < count; i++)
         ck_assert_int_eq(out[2 * i] | out[2 * i + 1] << 8, expected[i]);

@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "base/api.h"
-#include "io/weights/weights.h"
+#include "formats/weights_files.h"
 
 /* ---- Leaks of HDF5 ---- */
 

@@ -1,5 +1,5 @@
 /* Tensors in several files with an index, as Hugging Face shares them out. */
-#include "io/weights/weights.h"
+#include "formats/weights_files.h"
 
 #include <stdio.h>
 #include <stdlib.h>

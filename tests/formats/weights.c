@@ -1,5 +1,5 @@
 /* Tensor files: what is written is read, and nothing that is damaged is believed. */
-#include "io/weights/weights.h"
+#include "formats/weights_files.h"
 
 #include <fcntl.h>
 #include <math.h>

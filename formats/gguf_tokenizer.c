@@ -1,0 +1,427 @@
+/* Tokenizers in GGUF's metadata, from and to the JSON that data/tokenizer/tokenizer.h describes.
+ *
+ *     tokenizer.ggml.model   is
+ *     llama                  SentencePiece BPE: pieces with scores and types, spaces as U+2581
+ *     gpt2                   byte-level BPE: tokens, their types, merges as "left right"
+ *
+ * GGUF does not hold the patterns that split a text before BPE, only llama.cpp's names of those
+ * that it knows: a tokenizer with another pattern cannot be kept. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "formats/gguf.h"
+#include "tensor/internal.h"
+
+/* Types of pieces, the same in tokenizer.model. */
+enum { NORMAL = 1, UNKNOWN, CONTROL, USER_DEFINED, UNUSED, BYTE };
+
+/* The published patterns, by llama.cpp's names. */
+static const struct {
+    const char *name, *pattern;
+    bool whole_words; /* a part that is a token is not merged */
+} splits[] = {
+    {"gpt-2", "'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+|\\s+(?!\\S)|\\s+",
+     false},
+    {"llama-bpe",
+     "(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}{1,3}| "
+     "?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+",
+     true},
+};
+
+enum { SPLITS = sizeof splits / sizeof splits[0] };
+
+static const char *text_of(const json_t *object, const char *key) {
+    const char *text = json_string_value(json_object_get(object, key));
+    return text ? text : "";
+}
+
+/* ---- Byte-level BPE: writing ---- */
+
+/* The index of a tokenizer's split, or -1. */
+static int find_split(const json_t *options) {
+    for (int i = 0; i < SPLITS; i++)
+        if (strcmp(text_of(options, "pattern"), splits[i].pattern) == 0 &&
+            json_is_true(json_object_get(options, "whole_words")) == splits[i].whole_words &&
+            !json_is_true(json_object_get(options, "prefix_space")))
+            return i;
+    return -1;
+}
+
+static bool is_bpe(const json_t *root) {
+    return strcmp(text_of(root, "kind"), "bpe") == 0 &&
+           find_split(json_object_get(root, "options")) >= 0;
+}
+
+static int put_types(wg__text *header, const json_t *root, int64_t count, int64_t vocabulary) {
+    uint8_t *types = wg__alloc((size_t)vocabulary);
+    if (!types)
+        return -1;
+    memset(types, NORMAL, (size_t)count);
+    memset(types + count, UNUSED, (size_t)(vocabulary - count));
+    size_t i;
+    json_t *added;
+    json_array_foreach(json_object_get(root, "added"), i, added) {
+        const json_int_t id = json_integer_value(json_object_get(added, "id"));
+        if (id >= 0 && id < count)
+            types[id] = json_is_true(json_object_get(added, "special")) ? CONTROL : USER_DEFINED;
+    }
+    wg__gguf_put_array(header, "tokenizer.ggml.token_type", WG__GGUF_I32, (uint64_t)vocabulary);
+    for (int64_t id = 0; id < vocabulary && !wg_error_pending(); id++)
+        wg__gguf_add_u32(header, types[id]);
+    wg__free(types);
+    return wg_error_pending() ? -1 : 0;
+}
+
+static int put_tokens(wg__text *header, const json_t *tokens, int64_t vocabulary) {
+    const int64_t count = (int64_t)json_array_size(tokens);
+    char padding[32];
+    wg__gguf_put_array(header, "tokenizer.ggml.tokens", WG__GGUF_STRING, (uint64_t)vocabulary);
+    for (int64_t i = 0; i < vocabulary && !wg_error_pending(); i++) {
+        snprintf(padding, sizeof padding, "[PAD%lld]", (long long)i);
+        const char *text =
+            i < count ? json_string_value(json_array_get(tokens, (size_t)i)) : padding;
+        wg__gguf_add_string(header, text ? text : "", text ? strlen(text) : 0);
+    }
+    return wg_error_pending() ? -1 : 0;
+}
+
+static int put_merges(wg__text *header, const json_t *tokens, const json_t *merges) {
+    const size_t count = json_array_size(merges) / 2;
+    wg__text merge = {0};
+    wg__gguf_put_array(header, "tokenizer.ggml.merges", WG__GGUF_STRING, count);
+    for (size_t i = 0; i < 2 * count && !wg_error_pending(); i++) {
+        const json_int_t id = json_integer_value(json_array_get(merges, i));
+        const char *text = json_string_value(json_array_get(tokens, (size_t)id));
+        if (i % 2 == 0)
+            merge.length = 0;
+        else
+            wg__text_append(&merge, " ", 1);
+        wg__text_append(&merge, text ? text : "", text ? (int64_t)strlen(text) : 0);
+        if (i % 2 == 1)
+            wg__gguf_add_string(header, merge.bytes, (size_t)merge.length);
+    }
+    wg__free(merge.bytes);
+    return wg_error_pending() ? -1 : 0;
+}
+
+static int put_bpe(wg__text *header, const json_t *root, int64_t vocabulary, int *keys) {
+    const json_t *tokens = json_object_get(root, "vocabulary"),
+                 *options = json_object_get(root, "options");
+    const int64_t count = (int64_t)json_array_size(tokens);
+    const int split = find_split(options);
+    *keys += 6;
+    if (wg__gguf_put_text(header, "tokenizer.ggml.model", "gpt2") < 0 ||
+        wg__gguf_put_text(header, "tokenizer.ggml.pre", splits[split].name) < 0 ||
+        put_tokens(header, tokens, vocabulary) < 0 ||
+        put_types(header, root, count, vocabulary) < 0 ||
+        put_merges(header, tokens, json_object_get(options, "merges")) < 0)
+        return -1;
+    return wg__gguf_put_bool(header, "tokenizer.ggml.add_bos_token", splits[split].whole_words);
+}
+
+/* ---- Byte-level BPE: reading ---- */
+
+typedef struct reading {
+    const json_t *tokens, *types, *merges;
+    int64_t count;
+    int split;
+    json_t *ids; /* {token: id} */
+} reading;
+
+/* The number of tokens without those that pad the table up to the model's vocabulary. */
+static int64_t count_unpadded(const json_t *types) {
+    size_t count = json_array_size(types);
+    while (count > 0 && json_integer_value(json_array_get(types, count - 1)) == UNUSED)
+        count--;
+    return (int64_t)count;
+}
+
+static bool find_lists(const json_t *metadata, reading *r) {
+    r->tokens = json_object_get(metadata, "tokenizer.ggml.tokens");
+    r->types = json_object_get(metadata, "tokenizer.ggml.token_type");
+    r->merges = json_object_get(metadata, "tokenizer.ggml.merges");
+    r->split = -1;
+    for (int i = 0; i < SPLITS; i++)
+        if (strcmp(text_of(metadata, "tokenizer.ggml.pre"), splits[i].name) == 0)
+            r->split = i;
+    r->count = count_unpadded(r->types);
+    return r->split >= 0 && r->count > 0 && json_is_array(r->merges) &&
+           json_array_size(r->types) == json_array_size(r->tokens);
+}
+
+/* False if a token is no text, or occurs twice. */
+static bool number_tokens(reading *r) {
+    r->ids = json_object();
+    for (int64_t i = 0; i < r->count; i++) {
+        const char *token = json_string_value(json_array_get(r->tokens, (size_t)i));
+        if (!token || json_object_get(r->ids, token) ||
+            json_object_set_new(r->ids, token, json_integer(i)) < 0)
+            return false;
+    }
+    return true;
+}
+
+/* The two ids of each "left right", in one list; NULL if a part of a merge is no token. */
+static json_t *merges_of(const reading *r) {
+    json_t *list = json_array();
+    for (size_t i = 0; list && i < json_array_size(r->merges); i++) {
+        const char *merge = json_string_value(json_array_get(r->merges, i));
+        const char *space = merge && *merge ? strchr(merge + 1, ' ') : NULL;
+        char *left = space ? wg__strdup(merge) : NULL;
+        json_t *first = NULL, *second = NULL;
+        if (left) {
+            left[space - merge] = '\0';
+            first = json_object_get(r->ids, left);
+            second = json_object_get(r->ids, space + 1);
+        }
+        wg__free(left);
+        if (!first || !second || json_array_append(list, first) < 0 ||
+            json_array_append(list, second) < 0) {
+            json_decref(list);
+            return NULL;
+        }
+    }
+    return list;
+}
+
+static json_t *added_of(const reading *r) {
+    json_t *list = json_array();
+    for (int64_t i = 0; i < r->count; i++) {
+        const json_int_t type = json_integer_value(json_array_get(r->types, (size_t)i));
+        if (type == CONTROL || type == USER_DEFINED)
+            json_array_append_new(list,
+                                  json_pack("{s:I, s:O, s:b, s:b, s:b}", "id", (json_int_t)i,
+                                            "text", json_array_get(r->tokens, (size_t)i), "special",
+                                            type == CONTROL, "strip_left", 0, "strip_right", 0));
+    }
+    return list;
+}
+
+static json_t *special_of(const reading *r, const json_t *metadata) {
+    static const char *const keys[][2] = {{"tokenizer.ggml.padding_token_id", "pad"},
+                                          {"tokenizer.ggml.bos_token_id", "begin"},
+                                          {"tokenizer.ggml.eos_token_id", "end"}};
+    json_t *object = json_object();
+    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
+        json_t *id = json_object_get(metadata, keys[i][0]);
+        if (json_is_integer(id) && json_integer_value(id) < r->count)
+            json_object_set(object, keys[i][1], id);
+    }
+    return object;
+}
+
+/* The tokenizer of the metadata as JSON; NULL if it is not one of these. */
+static json_t *bpe_of(const json_t *metadata) {
+    reading r = {0};
+    json_t *root = NULL, *tokens = NULL;
+    if (find_lists(metadata, &r) && number_tokens(&r)) {
+        json_t *merges = merges_of(&r);
+        tokens = merges ? json_array() : NULL;
+        for (int64_t i = 0; tokens && i < r.count; i++)
+            json_array_append(tokens, json_array_get(r.tokens, (size_t)i));
+        if (tokens)
+            root = json_pack("{s:s, s:s, s:{s:s, s:b, s:b, s:o}, s:o, s:o, s:o}", "format",
+                             "wengert-tokenizer", "kind", "bpe", "options", "pattern",
+                             splits[r.split].pattern, "prefix_space", 0, "whole_words",
+                             splits[r.split].whole_words, "merges", merges, "special",
+                             special_of(&r, metadata), "added", added_of(&r), "vocabulary", tokens);
+    }
+    json_decref(r.ids);
+    return root;
+}
+
+enum { FIRST_BYTE = 3, AFTER_BYTES = FIRST_BYTE + 256 };
+
+static const char space_mark[] = "\xe2\x96\x81"; /* U+2581 */
+
+/* Appends `text` with every `from` as `to`. */
+static int replace(wg__text *out, const char *text, const char *from, const char *to) {
+    const char *found;
+    int status = 0;
+    while (status == 0 && (found = strstr(text, from))) {
+        status = wg__text_append(out, text, found - text);
+        if (status == 0)
+            status = wg__text_append(out, to, (int64_t)strlen(to));
+        text = found + strlen(from);
+    }
+    return status < 0 ? -1 : wg__text_append(out, text, (int64_t)strlen(text));
+}
+
+/* ---- LLaMA's: writing ---- */
+
+typedef struct pieces {
+    const json_t *tokens, *scores, *types; /* types NULL: as llama2.c has them */
+    int64_t count;
+    bool plain_spaces;
+} pieces;
+
+static bool find_pieces(const json_t *root, pieces *p) {
+    const char *kind = json_string_value(json_object_get(root, "kind"));
+    const json_t *options = json_object_get(root, "options");
+    const bool is_llama2c = kind && strcmp(kind, "llama2c") == 0;
+    const bool is_bpe = kind && strcmp(kind, "sentencepiece") == 0 &&
+                        !json_is_true(json_object_get(options, "unigram")) &&
+                        !json_is_true(json_object_get(options, "by_merges"));
+    if (!is_llama2c && !is_bpe)
+        return false;
+    p->tokens = json_object_get(root, "vocabulary");
+    p->scores = json_object_get(options, "scores");
+    p->types = is_bpe ? json_object_get(options, "types") : NULL;
+    p->count = (int64_t)json_array_size(p->tokens);
+    p->plain_spaces = is_llama2c || json_is_true(json_object_get(options, "plain_spaces"));
+    return p->count > 0 && (int64_t)json_array_size(p->scores) == p->count &&
+           (!is_bpe || (int64_t)json_array_size(p->types) == p->count);
+}
+
+static uint32_t type_of(const pieces *p, int64_t id) {
+    if (id >= p->count)
+        return UNUSED;
+    if (p->types)
+        return (uint32_t)json_integer_value(json_array_get(p->types, (size_t)id));
+    if (id < FIRST_BYTE)
+        return id == 0 ? UNKNOWN : CONTROL;
+    return id < AFTER_BYTES ? BYTE : NORMAL;
+}
+
+/* llama2.c's files have a newline before and after the control pieces. */
+static int add_token(wg__text *header, const pieces *p, int64_t id) {
+    static const char *const controls[] = {"<unk>", "<s>", "</s>"};
+    char padding[32];
+    const char *text = padding;
+    if (id >= p->count)
+        snprintf(padding, sizeof padding, "[PAD%lld]", (long long)id);
+    else if (!p->types && id < FIRST_BYTE)
+        text = controls[id];
+    else
+        text = json_string_value(json_array_get(p->tokens, (size_t)id));
+    if (!text)
+        return wg_fail(WG_ERROR_FORMAT, "gguf", "token %lld of the tokenizer is no text",
+                       (long long)id);
+    wg__text marked = {0};
+    int status = p->plain_spaces && type_of(p, id) == NORMAL
+                     ? replace(&marked, text, " ", space_mark)
+                     : wg__text_append(&marked, text, (int64_t)strlen(text));
+    if (status == 0)
+        status = wg__gguf_add_string(header, marked.bytes, (size_t)marked.length);
+    wg__free(marked.bytes);
+    return status;
+}
+
+static int put_pieces(wg__text *header, const pieces *p, int64_t vocabulary) {
+    const uint64_t count = (uint64_t)vocabulary;
+    wg__gguf_put_text(header, "tokenizer.ggml.model", "llama");
+    wg__gguf_put_array(header, "tokenizer.ggml.tokens", WG__GGUF_STRING, count);
+    for (int64_t i = 0; i < vocabulary && !wg_error_pending(); i++)
+        add_token(header, p, i);
+    wg__gguf_put_array(header, "tokenizer.ggml.scores", WG__GGUF_F32, count);
+    for (int64_t i = 0; i < vocabulary && !wg_error_pending(); i++)
+        wg__gguf_add_f32(
+            header, i < p->count ? json_number_value(json_array_get(p->scores, (size_t)i)) : -1e6);
+    wg__gguf_put_array(header, "tokenizer.ggml.token_type", WG__GGUF_I32, count);
+    for (int64_t i = 0; i < vocabulary && !wg_error_pending(); i++)
+        wg__gguf_add_u32(header, type_of(p, i));
+    wg__gguf_put_u32(header, "tokenizer.ggml.unknown_token_id", 0);
+    wg__gguf_put_bool(header, "tokenizer.ggml.add_bos_token", true);
+    wg__gguf_put_bool(header, "tokenizer.ggml.add_space_prefix", true);
+    return wg_error_pending() ? -1 : 0;
+}
+
+static int put_root(wg__text *header, const json_t *root, int64_t vocabulary, int *keys) {
+    pieces p;
+    if (is_bpe(root) && (int64_t)json_array_size(json_object_get(root, "vocabulary")) <= vocabulary)
+        return put_bpe(header, root, vocabulary, keys);
+    if (find_pieces(root, &p) && p.count <= vocabulary) {
+        *keys += 7;
+        return put_pieces(header, &p, vocabulary);
+    }
+    ++*keys;
+    return wg__gguf_put_text(header, "tokenizer.ggml.model", "none");
+}
+
+int wg__gguf_put_tokenizer(wg__text *header, const char *json, int64_t vocabulary, int *keys) {
+    json_error_t error;
+    json_t *root = json ? json_loads(json, JSON_REJECT_DUPLICATES, &error) : NULL;
+    if (json && !root)
+        return wg_fail(WG_ERROR_FORMAT, "gguf", "the tokenizer is no JSON: %s", error.text);
+    const int status = put_root(header, root, vocabulary, keys);
+    json_decref(root);
+    return status;
+}
+
+bool wg__gguf_keeps_tokenizer(const char *json) {
+    pieces p;
+    json_t *root = json ? json_loads(json, JSON_REJECT_DUPLICATES, NULL) : NULL;
+    const bool keeps = root && (is_bpe(root) || find_pieces(root, &p));
+    json_decref(root);
+    return keeps;
+}
+
+/* ---- LLaMA's: reading ---- */
+
+/* The lists of a tokenizer that is laid out as LLaMA's: <unk>, <s>, </s>, the bytes, the pieces. */
+static bool is_as_llama(const json_t *metadata) {
+    const char *model = json_string_value(json_object_get(metadata, "tokenizer.ggml.model"));
+    const json_t *tokens = json_object_get(metadata, "tokenizer.ggml.tokens"),
+                 *scores = json_object_get(metadata, "tokenizer.ggml.scores"),
+                 *types = json_object_get(metadata, "tokenizer.ggml.token_type");
+    const size_t count = json_array_size(tokens);
+    if (!model || strcmp(model, "llama") != 0 || count < AFTER_BYTES ||
+        json_array_size(scores) != count || json_array_size(types) != count)
+        return false;
+    const pieces p = {.count = (int64_t)count};
+    for (size_t i = 0; i < count; i++) {
+        const json_int_t type = json_integer_value(json_array_get(types, i));
+        const bool padded = i >= AFTER_BYTES && type == UNUSED;
+        if (!json_is_string(json_array_get(tokens, i)) ||
+            !json_is_number(json_array_get(scores, i)) ||
+            (type != type_of(&p, (int64_t)i) && !padded))
+            return false;
+    }
+    return true;
+}
+
+static json_t *token_of(const json_t *metadata, size_t id) {
+    static const char *const controls[] = {"<unk>", "\n<s>\n", "\n</s>\n"};
+    if (id < FIRST_BYTE)
+        return json_string(controls[id]);
+    wg__text plain = {0};
+    const json_t *token = json_array_get(json_object_get(metadata, "tokenizer.ggml.tokens"), id);
+    json_t *text = NULL;
+    if (replace(&plain, json_string_value(token), space_mark, " ") == 0)
+        text = json_stringn(plain.bytes, (size_t)plain.length);
+    wg__free(plain.bytes);
+    return text;
+}
+
+static json_t *tokenizer_of(const json_t *metadata) {
+    const size_t count =
+        (size_t)count_unpadded(json_object_get(metadata, "tokenizer.ggml.token_type"));
+    json_t *tokens = json_array(), *scores = json_array(), *added = json_array();
+    static const char *const specials[] = {"<unk>", "<s>", "</s>"};
+    for (size_t i = 0; i < count; i++) {
+        const json_t *score = json_array_get(json_object_get(metadata, "tokenizer.ggml.scores"), i);
+        json_array_append_new(tokens, token_of(metadata, i));
+        json_array_append_new(scores, json_real(json_number_value(score)));
+    }
+    for (int i = 0; i < FIRST_BYTE; i++)
+        json_array_append_new(added,
+                              json_pack("{s:i, s:s, s:b, s:b, s:b}", "id", i, "text", specials[i],
+                                        "special", 1, "strip_left", 0, "strip_right", 0));
+    return json_pack("{s:s, s:s, s:{s:o}, s:{s:i, s:i, s:i}, s:o, s:o}", "format",
+                     "wengert-tokenizer", "kind", "llama2c", "options", "scores", scores, "special",
+                     "unknown", 0, "begin", 1, "end", 2, "added", added, "vocabulary", tokens);
+}
+
+int wg__gguf_take_tokenizer(const json_t *metadata, char **json) {
+    *json = NULL;
+    const char *model = json_string_value(json_object_get(metadata, "tokenizer.ggml.model"));
+    json_t *root = model && strcmp(model, "gpt2") == 0 ? bpe_of(metadata)
+                   : is_as_llama(metadata)             ? tokenizer_of(metadata)
+                                                       : NULL;
+    if (!root)
+        return wg_error_pending() ? -1 : 0;
+    *json = wg__json_text(root, "{", ", ", "}\n");
+    json_decref(root);
+    return *json ? 0 : -1;
+}

@@ -1,0 +1,326 @@
+/* llama2.c's .bin (export.py of karpathy/llama2.c): a header, then the tensors of a LLaMA one after
+ * the other in f32, all layers of one part together.
+ *
+ *     version 0   7 x i32: dim, hidden_dim, n_layers, n_heads, n_kv_heads, vocab_size (negative:
+ *                 the head is a tensor of its own), seq_len; tensors; before the head, tables of
+ *                 the rotation
+ *     version 1   256 bytes: "24ka" (0x616b3432), i32 1, those 7, u8 1 if the head is shared,
+ *                 zeros; tensors, norms first
+ *
+ * Shapes come from the module tree of the model, made without memory. */
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "formats/llama_rows.h"
+#include "tensor/internal.h"
+
+#define MAGIC 0x616b3432u
+
+enum { HEADER_0 = 28, HEADER_1 = 256, MOST_LAYERS = 4096 };
+
+/* The values of run.c's constants, for which the files have no place. */
+static const wg_llama_config constants = {.hidden_act = WG_GATE_SWIGLU,
+                                          .rms_norm_eps = 1e-5,
+                                          .rope_theta = 10000,
+                                          .initializer_range = 0.02,
+                                          .bos_token_id = 1,
+                                          .eos_token_id = 2};
+
+/* ---- The order of tensors ---- */
+
+#define LAYER "model.layers."
+#define HEAD "lm_head.weight"
+
+/* Published names; what begins with a dot stands for the tensors of all layers, in their order. */
+static const char *const order_0[] = {"model.embed_tokens.weight",
+                                      ".input_layernorm.weight",
+                                      ".self_attn.q_proj.weight",
+                                      ".self_attn.k_proj.weight",
+                                      ".self_attn.v_proj.weight",
+                                      ".self_attn.o_proj.weight",
+                                      ".post_attention_layernorm.weight",
+                                      ".mlp.gate_proj.weight",
+                                      ".mlp.down_proj.weight",
+                                      ".mlp.up_proj.weight",
+                                      "model.norm.weight",
+                                      HEAD,
+                                      NULL};
+static const char *const order_1[] = {".input_layernorm.weight",
+                                      ".post_attention_layernorm.weight",
+                                      "model.norm.weight",
+                                      "model.embed_tokens.weight",
+                                      ".self_attn.q_proj.weight",
+                                      ".self_attn.k_proj.weight",
+                                      ".self_attn.v_proj.weight",
+                                      ".self_attn.o_proj.weight",
+                                      ".mlp.gate_proj.weight",
+                                      ".mlp.down_proj.weight",
+                                      ".mlp.up_proj.weight",
+                                      HEAD,
+                                      NULL};
+
+typedef int (*tensor_visitor)(const char *name, const wg_spec *spec, int64_t offset,
+                              int64_t heads_to_reorder, void *context);
+
+typedef struct walk {
+    const wg_llama_config *config;
+    wg_module *model; /* without memory */
+    int64_t offset;
+    tensor_visitor visit;
+    void *context;
+} walk;
+
+static int visit_tensor(walk *w, const char *name) {
+    const wg_slot *slot = wg_module_find(w->model, name);
+    if (!slot)
+        return wg_fail(WG_ERROR_ARGUMENT, "llama2c", "a llama has no tensor %s", name);
+    const wg_spec *spec = &slot->tensor->spec;
+    const int64_t bytes = wg__storage_bytes(WG__STORAGE_F32, spec->ndim, spec->shape);
+    if (bytes < 0 || w->offset > INT64_MAX / 2 - bytes)
+        return wg_fail(WG_ERROR_FORMAT, "llama2c", "the model is too large");
+    const int64_t heads = wg__llama_heads_to_reorder(w->config, name);
+    if (w->visit(name, spec, w->offset, heads, w->context) < 0)
+        return -1;
+    w->offset += bytes;
+    return 0;
+}
+
+/* Two tables of a number for each position and pair. */
+static int64_t table_bytes(const wg_llama_config *c) {
+    return 2 * c->max_position_embeddings * (c->hidden_size / c->num_attention_heads / 2) * 4;
+}
+
+static int visit_parts(walk *w, int version) {
+    char name[128];
+    for (const char *const *part = version ? order_1 : order_0; *part; part++) {
+        if (strcmp(*part, HEAD) == 0) {
+            w->offset += version == 0 ? table_bytes(w->config) : 0;
+            if (w->config->tie_word_embeddings)
+                continue;
+        }
+        const bool by_layer = **part == '.';
+        for (int64_t i = 0; i < (by_layer ? w->config->num_hidden_layers : 1); i++) {
+            if (by_layer)
+                snprintf(name, sizeof name, LAYER "%" PRId64 "%s", i, *part);
+            if (visit_tensor(w, by_layer ? name : *part) < 0)
+                return -1;
+        }
+    }
+    return 0;
+}
+
+/* Calls `visit` for every tensor at its offset; a negative answer ends the walk. Returns the size
+ * of a file of these tensors, or -1 with an error. */
+static int64_t walk_tensors(const wg_llama_config *config, int version, tensor_visitor visit,
+                            void *context) {
+    const bool was = wg_set_meta_init(true);
+    wg_llama *model = wg_llama_new(config, 0);
+    wg_set_meta_init(was);
+    if (!model)
+        return -1;
+    walk w = {config, &model->module, version ? HEADER_1 : HEADER_0, visit, context};
+    const int status = visit_parts(&w, version);
+    wg_module_free(&model->module);
+    return status < 0 ? -1 : w.offset;
+}
+
+/* ---- Reading ---- */
+
+static int32_t signed_le32(const uint8_t *bytes) {
+    const uint32_t value = wg__le32(bytes);
+    return value > INT32_MAX ? (int32_t)(value - 0x80000000u) + INT32_MIN : (int32_t)value;
+}
+
+/* Reads the seven numbers. */
+static void take_seven(wg_llama_config *config, const uint8_t *bytes) {
+    config->hidden_size = signed_le32(bytes);
+    config->intermediate_size = signed_le32(bytes + 4);
+    config->num_hidden_layers = signed_le32(bytes + 8);
+    config->num_attention_heads = signed_le32(bytes + 12);
+    config->num_key_value_heads = signed_le32(bytes + 16);
+    config->vocab_size = signed_le32(bytes + 20);
+    config->max_position_embeddings = signed_le32(bytes + 24);
+}
+
+static int read_header(wg_weights *file, wg_llama_config *config, int *version) {
+    uint8_t bytes[HEADER_1];
+    *config = constants;
+    if (wg__input_read(&file->files[0], 0, bytes, HEADER_0) < 0)
+        return -1;
+    *version = wg__le32(bytes) == MAGIC;
+    if (*version == 0) {
+        take_seven(config, bytes);
+        config->tie_word_embeddings = config->vocab_size > 0;
+        config->vocab_size = llabs(config->vocab_size);
+        return 0;
+    }
+    if (wg__input_read(&file->files[0], 0, bytes, HEADER_1) < 0)
+        return -1;
+    if (wg__le32(bytes + 4) != 1)
+        return wg__weights_fail(file, "is version %d of llama2.c's format; 0 and 1 are read",
+                                (int)signed_le32(bytes + 4));
+    take_seven(config, bytes + 8);
+    if (bytes[36] > 1)
+        return wg__weights_fail(file, "shared_classifier is %d; wanted 0 or 1", bytes[36]);
+    config->tie_word_embeddings = bytes[36];
+    return 0;
+}
+
+static int add_tensor(const char *name, const wg_spec *spec, int64_t offset, int64_t heads,
+                      void *context) {
+    const wg__weights_entry entry = {
+        .spec = *spec,
+        .storage = WG__STORAGE_F32,
+        .offset = offset,
+        .bytes = wg__storage_bytes(WG__STORAGE_F32, spec->ndim, spec->shape),
+        .extra = heads,
+    };
+    return wg__weights_add(context, name, &entry);
+}
+
+/* The module tree of a header's layers is only made if the file may have as many. */
+static bool has_room_for_layers(const wg_llama_config *c, int64_t bytes) {
+    return c->num_hidden_layers <= MOST_LAYERS &&
+           c->num_hidden_layers <= bytes / 4 / c->hidden_size / c->intermediate_size;
+}
+
+static int list_llama2c(wg_weights *file, int index) {
+    (void)index; /* there is one file */
+    wg_llama_config config;
+    int version;
+    if (read_header(file, &config, &version) < 0)
+        return -1;
+    if (wg__llama_config_fits(&config, file->files[0].size) < 0 ||
+        !has_room_for_layers(&config, file->files[0].size))
+        return wg__weights_fail(
+            file,
+            "is no llama2.c file, or cut short: dim %lld, hidden_dim %lld, n_layers %lld, n_heads "
+            "%lld, n_kv_heads %lld, vocab_size %lld, seq_len %lld do not fit each other or %lld "
+            "bytes",
+            (long long)config.hidden_size, (long long)config.intermediate_size,
+            (long long)config.num_hidden_layers, (long long)config.num_attention_heads,
+            (long long)config.num_key_value_heads, (long long)config.vocab_size,
+            (long long)config.max_position_embeddings, (long long)file->files[0].size);
+    config.bos_token_id = config.vocab_size > 1 ? 1 : -1;
+    config.eos_token_id = config.vocab_size > 2 ? 2 : -1;
+    const int64_t size = walk_tensors(&config, version, add_tensor, file);
+    if (size < 0)
+        return -1;
+    if (size != file->files[0].size)
+        return wg__weights_fail(file, "has %lld bytes; a model of the sizes that it tells has %lld",
+                                (long long)file->files[0].size, (long long)size);
+    file->config = wg_llama_config_to_json(&config);
+    return file->config ? 0 : -1;
+}
+
+const wg__weights_reader wg__weights_llama2c = {
+    .name = "llama2c", .list = list_llama2c, .arrange = wg__llama_to_halves};
+
+/* ---- Writing ---- */
+
+static int place_tensor(const char *name, const wg_spec *spec, int64_t offset, int64_t heads,
+                        void *context) {
+    wg_weights_writer *writer = context;
+    for (int64_t i = 0; i < writer->count; i++) {
+        wg__weights_slot *slot = &writer->slots[i];
+        if (strcmp(slot->name, name) != 0)
+            continue;
+        if (!wg__same_shape(&slot->spec, spec))
+            return wg_fail(WG_ERROR_ARGUMENT, "llama2c",
+                           "%s has not the shape that the configuration says", name);
+        slot->storage = WG__STORAGE_F32;
+        slot->offset = offset;
+        slot->bytes = wg__storage_bytes(WG__STORAGE_F32, spec->ndim, spec->shape);
+        slot->extra = heads;
+        return 0;
+    }
+    return wg_fail(WG_ERROR_ARGUMENT, "llama2c", "%s is missing", name);
+}
+
+/* -1 unless every tensor has its place. */
+static int check_slots(const wg_weights_writer *writer) {
+    for (int64_t i = 0; i < writer->count; i++)
+        if (writer->slots[i].offset == 0)
+            return wg_fail(WG_ERROR_ARGUMENT, "llama2c",
+                           "%s is no tensor of a llama of this configuration",
+                           writer->slots[i].name);
+    return 0;
+}
+
+static int write_header(wg_weights_writer *writer, const wg_llama_config *config, int version) {
+    uint8_t bytes[HEADER_1] = {0}, *seven = version ? bytes + 8 : bytes;
+    const int64_t vocabulary =
+        version == 0 && !config->tie_word_embeddings ? -config->vocab_size : config->vocab_size;
+    const int64_t values[7] = {config->hidden_size,
+                               config->intermediate_size,
+                               config->num_hidden_layers,
+                               config->num_attention_heads,
+                               config->num_key_value_heads,
+                               vocabulary,
+                               config->max_position_embeddings};
+    if (version) {
+        wg__put_le32(bytes, MAGIC);
+        wg__put_le32(bytes + 4, 1);
+        bytes[36] = config->tie_word_embeddings;
+    }
+    for (int i = 0; i < 7; i++)
+        wg__put_le32(seven + 4 * i, (uint32_t)values[i]);
+    return wg__output_write(writer->output, 0, bytes, version ? HEADER_1 : HEADER_0);
+}
+
+/* Version 0 has tables of the rotation, which readers skip. */
+static int write_tables(wg_weights_writer *writer, const wg_llama_config *config, int64_t offset) {
+    const int64_t pairs = config->hidden_size / config->num_attention_heads / 2, row = 4 * pairs;
+    uint8_t *bytes = wg__alloc((size_t)(2 * row));
+    int status = bytes ? 0 : -1;
+    for (int64_t t = 0; status == 0 && t < config->max_position_embeddings; t++) {
+        for (int64_t i = 0; i < pairs; i++) {
+            const double angle = (double)t * pow(config->rope_theta, -(double)i / (double)pairs);
+            const float values[2] = {(float)cos(angle), (float)sin(angle)};
+            wg__storage_encode(WG__STORAGE_F32, 1, &values[0], bytes + 4 * i);
+            wg__storage_encode(WG__STORAGE_F32, 1, &values[1], bytes + row + 4 * i);
+        }
+        status = wg__output_write(writer->output, offset + t * row, bytes, row);
+        if (status == 0)
+            status = wg__output_write(writer->output,
+                                      offset + (config->max_position_embeddings + t) * row,
+                                      bytes + row, row);
+    }
+    wg__free(bytes);
+    return status;
+}
+
+static int check_constants(const wg_llama_config *config) {
+    if (config->rms_norm_eps != constants.rms_norm_eps ||
+        config->rope_theta != constants.rope_theta)
+        return wg_fail(WG_ERROR_ARGUMENT, "llama2c",
+                       "has no place for rms_norm_eps %g and rope_theta %g; they must be %g and %g",
+                       config->rms_norm_eps, config->rope_theta, constants.rms_norm_eps,
+                       constants.rope_theta);
+    return 0;
+}
+
+static int begin_llama2c(wg_weights_writer *writer, const wg_weights_options *options) {
+    const int version = options->version;
+    wg_llama_config config;
+    if (writer->type != WG_WEIGHTS_KEEP && writer->type != WG_WEIGHTS_F32)
+        return wg_fail(WG_ERROR_ARGUMENT, "llama2c", "is written in f32 only");
+    if (version != 0 && version != 1)
+        return wg_fail(WG_ERROR_ARGUMENT, "llama2c", "has no version %d; 0 and 1 are written",
+                       version);
+    if (wg__llama_config_for(&config, options->config, "llama2c") < 0 ||
+        check_constants(&config) < 0)
+        return -1;
+    const int64_t size = walk_tensors(&config, version, place_tensor, writer);
+    if (size < 0 || check_slots(writer) < 0 || write_header(writer, &config, version) < 0)
+        return -1;
+    const int64_t head =
+        config.tie_word_embeddings ? 0 : config.vocab_size * config.hidden_size * 4;
+    return version == 0 ? write_tables(writer, &config, size - head - table_bytes(&config)) : 0;
+}
+
+const wg__weights_format wg__llama2c_writer = {
+    .name = "llama2c", .begin = begin_llama2c, .arrange = wg__llama_to_adjacent};

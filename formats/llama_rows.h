@@ -1,0 +1,42 @@
+/* What GGUF and llama2.c share: the configuration of a LLaMA, and the order of rows in its q and k.
+ *
+ * The rotation of positions turns pairs of numbers of a head. Hugging Face's checkpoints, and the
+ * module tree, pair number i with i + D/2 ("halves"); Meta's, llama2.c's and llama.cpp's pair 2i
+ * with 2i + 1 ("adjacent"). So the same model has the rows of its q and k in another order, head by
+ * head:
+ *
+ *     adjacent   0a 0b 1a 1b 2a 2b        halves   0a 1a 2a 0b 1b 2b
+ */
+#ifndef WG_FORMATS_LLAMA_ROWS_H
+#define WG_FORMATS_LLAMA_ROWS_H
+
+#include "io/weights/file.h"
+#include "models/llama.h"
+
+/* ---- Configurations ---- */
+
+/* Reads the JSON of a configuration for a format, `where`, that can only hold a plain LLaMA.
+ * -1 with [ARGUMENT for another model or one with options that the format lacks; FORMAT, MEMORY] */
+int wg__llama_config_for(wg_llama_config *config, const char *json, const char *where);
+
+/* -1, without an error, unless the sizes fit each other and a file of `bytes` bytes, with at least
+ * four bits for a number, can hold them. */
+int wg__llama_config_fits(const wg_llama_config *config, int64_t bytes);
+
+/* ---- Rows ---- */
+
+/* The number of heads of a tensor, by its published name, if its rows have to be reordered: for the
+ * `extra` of an entry or a slot. 0 for all tensors but q and k. */
+int64_t wg__llama_heads_to_reorder(const wg_llama_config *config, const char *name);
+
+/* `arrange` of a reader, adjacent to halves, and of a writer, halves to adjacent. A copy of x,
+ * (heads * D, C), or x itself if `extra` is 0. [scope; SHAPE] */
+wg_tensor *wg__llama_to_halves(const wg__weights_entry *entry, wg_tensor *x);
+wg_tensor *wg__llama_to_adjacent(const wg__weights_slot *slot, wg_tensor *x);
+
+/* ---- The two formats ---- */
+
+extern const wg__weights_reader wg__weights_gguf, wg__weights_llama2c;
+extern const wg__weights_format wg__gguf_writer, wg__llama2c_writer;
+
+#endif

@@ -1,0 +1,143 @@
+/* The table of all formats of tensor files. See weights_files.h. */
+#include "formats/weights_files.h"
+
+#include <string.h>
+#include <sys/stat.h>
+
+#include "formats/gguf.h"
+#include "formats/llama_rows.h"
+#include "tensor/internal.h"
+
+#define WHERE "weights"
+
+/* ---- Reading ---- */
+
+static bool begins(const uint8_t *bytes, int64_t count, const char *with, int64_t length) {
+    return count >= length && memcmp(bytes, with, (size_t)length) == 0;
+}
+
+static const wg__weights_reader *refuse(const char *path, const char *reason) {
+    wg_fail(WG_ERROR_FORMAT, WHERE, "%.300s: %s", path, reason);
+    return NULL;
+}
+
+/* The reader that fits the first bytes, or the suffix where a format has no bytes of its own. */
+static const wg__weights_reader *detect(const char *path, const uint8_t *bytes, int64_t count) {
+    if (begins(bytes, count, "\x89HDF\r\n\x1a\n", 8))
+        return &wg__weights_hdf5;
+    if (begins(bytes, count, "PK\x03\x04", 4) || begins(bytes, count, "PK\x05\x06", 4))
+        return &wg__weights_pytorch;
+    if (begins(bytes, count, "GGUF", 4))
+        return &wg__weights_gguf;
+    if (wg__ends_with(path, ".safetensors") || (count > 8 && bytes[8] == '{'))
+        return &wg__weights_safetensors;
+    if (begins(bytes, count, "\x80\x02\x8a\x0al\xfc\x9c", 7))
+        return refuse(path, "is what torch.save wrote before PyTorch 1.6; load it there, and save "
+                            "it again");
+    if (begins(bytes, count, "24ka", 4) || wg__ends_with(path, ".bin"))
+        return &wg__weights_llama2c;
+    static const struct {
+        const char *suffix, *reason;
+    } cut_short[] = {
+        {".h5", "does not begin as a file of hdf5 does; is it cut short?"},
+        {".gguf", "does not begin as a file of gguf does; is it cut short?"},
+        {".pt", "does not begin as a file of pytorch does; is it cut short?"},
+        {".pth", "does not begin as a file of pytorch does; is it cut short?"},
+    };
+    for (size_t i = 0; i < sizeof cut_short / sizeof cut_short[0]; i++)
+        if (wg__ends_with(path, cut_short[i].suffix))
+            return refuse(path, cut_short[i].reason);
+    return refuse(path, "is none of HDF5, safetensors, PyTorch's zip, llama2.c's .bin and GGUF");
+}
+
+static const wg__weights_reader *reader_of(const char *path) {
+    if (wg__ends_with(path, ".index.json"))
+        return &wg__weights_shards;
+    wg__input input;
+    if (wg__input_open(&input, path) < 0)
+        return NULL;
+    uint8_t bytes[16] = {0};
+    const int64_t count = input.size < 16 ? input.size : 16;
+    const wg__weights_reader *reader =
+        wg__input_read(&input, 0, bytes, count) < 0 ? NULL : detect(path, bytes, count);
+    wg__input_close(&input);
+    return reader;
+}
+
+/* The file of a folder that holds the tensors; freed with wg__free. */
+static char *file_of_folder(const char *folder) {
+    static const char *const names[] = {"model.safetensors", "model.safetensors.index.json",
+                                        "pytorch_model.bin", "pytorch_model.bin.index.json"};
+    struct stat status;
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        char *path = wg__path_in(folder, names[i]);
+        if (!path || stat(path, &status) == 0)
+            return path;
+        wg__free(path);
+    }
+    wg_fail(WG_ERROR_NOT_FOUND, WHERE,
+            "%s has no model.safetensors and no pytorch_model.bin, nor an index.json of either",
+            folder);
+    return NULL;
+}
+
+wg_weights *wg_weights_open(const char *path) {
+    if (!path || wg_error_pending())
+        return NULL;
+    struct stat status;
+    const bool is_folder = stat(path, &status) == 0 && S_ISDIR(status.st_mode);
+    char *file = is_folder ? file_of_folder(path) : wg__strdup(path);
+    const wg__weights_reader *reader = file ? reader_of(file) : NULL;
+    wg_weights *weights = reader ? wg__weights_open_as(file, reader) : NULL;
+    wg__free(file);
+    return weights;
+}
+
+/* ---- Writing ---- */
+
+static const struct {
+    const char *suffix;
+    const wg__weights_format *format;
+} written[] = {
+    {".h5", &wg__hdf5_writer},
+    {".hdf5", &wg__hdf5_writer},
+    {".safetensors", &wg__shards_writer},
+    {".gguf", &wg__gguf_writer},
+    {".bin", &wg__llama2c_writer},
+};
+
+enum { WRITTEN = sizeof written / sizeof written[0] };
+
+const char *wg__weights_format_by_suffix(const char *path) {
+    for (int i = 0; i < WRITTEN; i++)
+        if (wg__ends_with(path, written[i].suffix))
+            return written[i].format->name;
+    return NULL;
+}
+
+bool wg__weights_keeps_tokenizer(const char *format, const char *tokenizer) {
+    if (!format || !tokenizer)
+        return false;
+    return strcmp(format, "hdf5") == 0 ||
+           (strcmp(format, "gguf") == 0 && wg__gguf_keeps_tokenizer(tokenizer));
+}
+
+wg_weights_writer *wg_weights_create(const char *path, const char *name,
+                                     const wg_weights_options *options, int64_t count,
+                                     const wg_weights_info *infos) {
+    if (!path || !name || wg_error_pending())
+        return NULL;
+    const wg__weights_format *format = NULL;
+    for (int i = 0; i < WRITTEN; i++)
+        if (strcmp(written[i].format->name, name) == 0)
+            format = written[i].format;
+    if (!format)
+        wg_fail(WG_ERROR_ARGUMENT, WHERE,
+                "%s is not written; hdf5, safetensors, llama2c and gguf are", name);
+    else if (options && options->shard_bytes && format != &wg__shards_writer)
+        wg_fail(WG_ERROR_ARGUMENT, WHERE,
+                "%s is written as one file; safetensors alone are written in shards", name);
+    else
+        return wg__weights_begin(path, format, options, count, infos);
+    return NULL;
+}
