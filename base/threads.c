@@ -38,13 +38,6 @@ typedef struct run {
     _Alignas(CACHE_LINE) _Atomic uint64_t left; /* low half: the first chunk; high half: the end */
 } run;
 
-typedef struct chunks {
-    wg__range_body body;
-    void *context;
-    int64_t count, grain; /* elements in all, and of a chunk */
-    int64_t step;         /* chunks taken at once, so that their number fits half a word */
-} chunks;
-
 static uint64_t first_of(uint64_t left) {
     return (uint32_t)left;
 }
@@ -90,22 +83,16 @@ static bool steal(run *runs, int count, int me) {
     return false;
 }
 
-static void run_chunks(const chunks *c, int64_t first, int64_t end) {
-    for (int64_t begin = first * c->grain; first < end && begin < c->count; begin += c->grain) {
-        c->body(begin, wg__smaller(begin + c->grain, c->count), c->context);
-        first++;
-    }
-}
-
 void wg__parallel_for(int64_t count, int64_t grain, wg__range_body body, void *context) {
-    const int64_t chunk_count = wg__ceil_divide(count, grain);
-    const int threads = (int)wg__smaller(wg__smaller(chunk_count, wg_threads()), MOST_THREADS);
-    const chunks all = {body, context, count, grain, 1 + chunk_count / UINT32_MAX};
+    const int64_t chunks = wg__ceil_divide(count, grain);
+    const int threads = (int)wg__smaller(wg__smaller(chunks, wg_threads()), MOST_THREADS);
     if (threads <= 1 || omp_in_parallel()) {
-        run_chunks(&all, 0, chunk_count);
+        for (int64_t begin = 0; begin < count; begin += grain)
+            body(begin, wg__smaller(begin + grain, count), context);
         return;
     }
-    const int64_t takes = wg__ceil_divide(chunk_count, all.step);
+    /* Chunks are taken `step` at a time, so that their numbers fit half a word. */
+    const int64_t step = 1 + chunks / UINT32_MAX, takes = wg__ceil_divide(chunks, step);
     run runs[MOST_THREADS];
     for (int i = 0; i < threads; i++)
         atomic_init(&runs[i].left, from_to((uint64_t)(takes * i / threads),
@@ -115,8 +102,11 @@ void wg__parallel_for(int64_t count, int64_t grain, wg__range_body body, void *c
         const int me = omp_get_thread_num();
         uint64_t next;
         do
-            while (take_next(&runs[me], &next))
-                run_chunks(&all, (int64_t)next * all.step, (int64_t)(next + 1) * all.step);
+            while (take_next(&runs[me], &next)) {
+                const int64_t end = wg__smaller((int64_t)(next + 1) * step * grain, count);
+                for (int64_t begin = (int64_t)next * step * grain; begin < end; begin += grain)
+                    body(begin, wg__smaller(begin + grain, count), context);
+            }
         while (steal(runs, threads, me));
     }
 }

@@ -93,12 +93,6 @@ WG_COLD static int fail_missing(const wg_op *op, int i) {
     return wg_error_pending() ? -1 : wg_fail(WG_ERROR_ARGUMENT, op->name, "operand %d is NULL", i);
 }
 
-WG_COLD static void fail_without_memory(const wg_op *op, int count, wg_tensor *const *inputs) {
-    for (int i = 0; i < count; i++)
-        if (inputs[i] && wg__check_memory(inputs[i], op->name) < 0)
-            return;
-}
-
 static int check_inputs(const wg_op *op, int count, wg_tensor *const *inputs, const void *options) {
     if (op->max_inputs > WG_MAX_INPUTS)
         return wg_fail(WG_ERROR_ARGUMENT, op->name,
@@ -115,39 +109,11 @@ static int check_inputs(const wg_op *op, int count, wg_tensor *const *inputs, co
     return 0;
 }
 
-static int allocate_outputs(wg_call *call) {
-    for (int j = 0; j < call->output_count; j++) {
-        call->outputs[j] = wg__tensor_new(&call->output_specs[j]);
-        if (!call->outputs[j])
-            return -1;
-    }
-    return 0;
-}
-
 static bool has_outputs(const wg_call *call) {
     for (int j = 0; j < call->output_count; j++)
         if (!call->outputs[j])
             return false;
     return true;
-}
-
-static int run(wg_call *call) {
-    const wg_op *op = call->op;
-    if (op->infer && op->infer(call) < 0)
-        return -1;
-    if (wg_op_is_composite(op))
-        return op->decompose(call) < 0 || !has_outputs(call) ? -1 : 0;
-    if (!op->is_view && !op->places_outputs && allocate_outputs(call) < 0)
-        return -1;
-    /* Ops that a kernel calls are not recorded or checked for NaN: the call as a whole is. */
-    const bool was = wg_set_grad_enabled(false), checks = wg__checks_anomalies;
-    wg__checks_anomalies = false;
-    const int status = op->forward(call);
-    wg_set_grad_enabled(was);
-    wg__checks_anomalies = checks;
-    if (status < 0 || !has_outputs(call) || (checks && atomic_load(&anomaly_check)(call) < 0))
-        return -1;
-    return call->wants ? wg__autograd()->record(call) : 0;
 }
 
 WG__APART static void close_span(wg__span *span, const wg_call *call, int status) {
@@ -156,9 +122,17 @@ WG__APART static void close_span(wg__span *span, const wg_call *call, int status
     wg__span_close(span, call->op->is_view ? 0 : bytes, call->input_count, call->input_specs);
 }
 
-/* Sets member by member: most of a call are the output specs, which infer fills in. */
-static void begin_call(wg_call *call, const wg_op *op, int input_count, wg_tensor *const *inputs,
-                       const wg_spec *specs, const void *options) {
+/* Fills in a call member by member, all but the output specs, which are most of it. Returns whether
+ * an input carries tangents. -1 with STATE if one has no memory. */
+static int begin_call(wg_call *call, const wg_op *op, int input_count, wg_tensor *const *inputs,
+                      wg_spec *specs, const void *options) {
+    bool dual = false;
+    for (int i = 0; i < input_count; i++) {
+        specs[i] = inputs[i] ? inputs[i]->spec : (wg_spec){.ndim = -1};
+        dual |= inputs[i] && inputs[i]->tangents;
+        if (inputs[i] && wg__check_memory(inputs[i], op->name) < 0)
+            return -1;
+    }
     call->op = op;
     call->options = options;
     call->input_count = input_count;
@@ -169,6 +143,28 @@ static void begin_call(wg_call *call, const wg_op *op, int input_count, wg_tenso
     memset(call->saved, 0, sizeof call->saved);
     call->wants = wanted_gradients(op, input_count, inputs);
     call->create_graph = call->last_use = false;
+    return dual;
+}
+
+static int prepare_outputs(wg_call *call) {
+    const wg_op *op = call->op;
+    if (op->infer && op->infer(call) < 0)
+        return -1;
+    if (wg_op_is_composite(op) || op->is_view || op->places_outputs)
+        return 0;
+    for (int j = 0; j < call->output_count; j++) {
+        call->outputs[j] = wg__tensor_new(&call->output_specs[j]);
+        if (!call->outputs[j])
+            return -1;
+    }
+    return 0;
+}
+
+/* After the kernels: the check for NaN in anomaly mode, and the node in the graph. */
+static int finish_call(wg_call *call, bool checks) {
+    if (!has_outputs(call) || (checks && atomic_load(&anomaly_check)(call) < 0))
+        return -1;
+    return call->wants ? wg__autograd()->record(call) : 0;
 }
 
 WG_COLD static int give_none(const wg_op *op, wg_tensor **outputs) {
@@ -177,30 +173,37 @@ WG_COLD static int give_none(const wg_op *op, wg_tensor **outputs) {
     return -1;
 }
 
+/* The whole run in one function, so that a kernel is one call below. */
 int wg_apply(const wg_op *op, int input_count, wg_tensor *const *inputs, const void *options,
              wg_tensor **outputs) {
-    if (check_inputs(op, input_count, inputs, options) < 0)
-        return give_none(op, outputs);
     wg_spec specs[WG_MAX_INPUTS];
-    bool dual = false, has_memory = true;
-    for (int i = 0; i < input_count; i++) {
-        specs[i] = inputs[i] ? inputs[i]->spec : (wg_spec){.ndim = -1};
-        dual |= inputs[i] && inputs[i]->tangents;
-        has_memory &= !inputs[i] || !wg__tensor_is_meta(inputs[i]);
-    }
-    if (!has_memory) {
-        fail_without_memory(op, input_count, inputs);
-        return give_none(op, outputs);
-    }
     wg_call call;
-    begin_call(&call, op, input_count, inputs, specs, options);
+    int dual = -1;
+    if (check_inputs(op, input_count, inputs, options) == 0)
+        dual = begin_call(&call, op, input_count, inputs, specs, options);
+    if (dual < 0)
+        return give_none(op, outputs);
     wg_scope scope;
     wg_scope_begin(&scope);
     wg__span span = {.taken = false};
     if (!wg_op_is_composite(op))
         wg__span_begin(&span, op->name, WG_PROFILE_FORWARD);
-    const int status =
-        dual && !wg_op_is_composite(op) ? wg__forward()->run_dual(&call) : run(&call);
+    int status;
+    if (dual && !wg_op_is_composite(op)) {
+        status = wg__forward()->run_dual(&call);
+    } else if (prepare_outputs(&call) < 0) {
+        status = -1;
+    } else if (wg_op_is_composite(op)) {
+        status = op->decompose(&call) < 0 || !has_outputs(&call) ? -1 : 0;
+    } else {
+        /* Ops that a kernel calls are neither recorded nor checked for NaN: this op is. */
+        const bool was = wg_set_grad_enabled(false), checks = wg__checks_anomalies;
+        wg__checks_anomalies = false;
+        status = op->forward(&call);
+        wg_set_grad_enabled(was);
+        wg__checks_anomalies = checks;
+        status = status < 0 ? -1 : finish_call(&call, checks);
+    }
     if (span.taken)
         close_span(&span, &call, status);
     for (int j = 0; status == 0 && j < op->output_count; j++)

@@ -259,70 +259,81 @@ static void copy_scaled(wg_dtype dtype, int64_t m, int64_t n, double factor, wg_
         }
 }
 
-/* A product of a sliver of A and one of B. Those that are packed have no strides. m and n are at
- * most the widths. */
-static void multiply_tile(const blocks *p, const wg__product *tile) {
-    const wg__gemm_kernel *kernel = &p->kernel;
-    if (!kernel->simd) {
-        wg__product without_row = *tile;
-        wg__product_place_row(&without_row);
-        wg__blis_multiply(&kernel->blis, &without_row);
-        return;
-    }
-    _Alignas(64) char whole_tile[MOST_WIDTH * MOST_WIDTH_BYTES];
-    const bool adds = tile->row || tile->beta != 0;
-    const bool is_whole = tile->n % kernel->simd->lanes == 0 && tile->c.column_stride == 1 &&
-                          (tile->row || tile->beta == 0 || tile->beta == 1);
-    wg__matrix c = tile->c, d = tile->row ? (wg__matrix){(void *)tile->row, 0, 1} : c;
-    if (!is_whole) {
-        c = (wg__matrix){whole_tile, kernel->b.width, 1};
-        if (adds)
-            copy_scaled(tile->dtype, tile->m, tile->n, tile->row ? 1 : tile->beta, d, c);
-        d = c;
-    }
-    kernel->simd->panel_product(
-        &(wg__panel_product){.m = tile->m,
-                             .n = tile->n,
-                             .k = tile->k,
-                             .alpha = tile->alpha,
-                             .a = tile->a.data,
-                             .a_row = p->a_stands ? tile->a.row_stride : 1,
-                             .a_column = p->a_stands ? tile->a.column_stride : kernel->a.step,
-                             .b = tile->b.data,
-                             .b_row = kernel->b.step,
-                             .d = adds ? d.data : NULL,
-                             .d_row = d.row_stride,
-                             .c = c.data,
-                             .c_row = c.row_stride});
-    if (!is_whole)
-        copy_scaled(tile->dtype, tile->m, tile->n, 1, c, tile->c);
+/* A tile of BLIS's kernel. */
+static void multiply_blis_tile(const wg__gemm_kernel *kernel, const wg__product *tile) {
+    wg__product without_row = *tile;
+    wg__product_place_row(&without_row);
+    wg__blis_multiply(&kernel->blis, &without_row);
 }
 
-/* The tiles of some slivers of A, packed at `a` unless A stands, and one of B, packed at `b`. */
+/* A tile of the kernel of tensor/simd that it cannot write into C: C has no room for whole vectors,
+ * or a stride between columns, or beta is neither 0 nor 1. */
+static void multiply_odd_tile(const wg__gemm_kernel *kernel, const wg__product *p,
+                              wg__panel_product tile) {
+    _Alignas(CACHE_LINE) char whole[MOST_WIDTH * MOST_WIDTH_BYTES];
+    const wg__matrix c = {whole, kernel->b.width, 1};
+    const wg__matrix added = p->row ? (wg__matrix){(void *)p->row, 0, 1} : p->c;
+    if (tile.d)
+        copy_scaled(p->dtype, p->m, p->n, p->row ? 1 : p->beta, added, c);
+    tile.d = tile.d ? whole : NULL;
+    tile.c = whole;
+    tile.d_row = tile.c_row = c.row_stride;
+    kernel->simd->panel_product(&tile);
+    copy_scaled(p->dtype, p->m, p->n, 1, c, p->c);
+}
+
+static wg__panel_product panel_product_of(const blocks *p, const wg__product *tile) {
+    const wg__gemm_kernel *kernel = &p->kernel;
+    return (wg__panel_product){.n = tile->n,
+                               .k = tile->k,
+                               .alpha = tile->alpha,
+                               .a_row = p->a_stands ? tile->a.row_stride : 1,
+                               .a_column = p->a_stands ? tile->a.column_stride : kernel->a.step,
+                               .b = tile->b.data,
+                               .b_row = kernel->b.step,
+                               .d_row = tile->row ? 0 : tile->c.row_stride,
+                               .c_row = tile->c.row_stride};
+}
+
+/* The tiles of some slivers of A, packed at `a` unless A stands, and of one of B, packed at `b`. */
 static void multiply_sliver(const blocks *p, int64_t piece, const char *a, range of_a,
                             const char *b, int64_t j, coming *next) {
     const wg__product *all = &p->product;
-    const int64_t rows = p->kernel.a.width, begin = of_a.first * rows;
+    const wg__gemm_kernel *kernel = &p->kernel;
+    const int64_t rows = kernel->a.width, begin = of_a.first * rows;
     const int64_t end = wg__smaller(begin + of_a.slivers * rows, all->m);
-    wg__product column =
-        wg__product_part(all, begin, end - begin, j, wg__smaller(p->kernel.b.width, all->n - j));
-    column.a = p->a_stands ? wg__matrix_at(all->dtype, column.a, 0, piece * p->piece)
-                           : (wg__matrix){.data = (void *)a};
-    column.b.data = (void *)b;
-    column.k = piece_length(p, piece);
+    wg__product tile =
+        wg__product_part(all, begin, end - begin, j, wg__smaller(kernel->b.width, all->n - j));
+    tile.a = p->a_stands ? wg__matrix_at(all->dtype, tile.a, 0, piece * p->piece)
+                         : (wg__matrix){.data = (void *)a};
+    tile.b.data = (void *)b;
+    tile.k = piece_length(p, piece);
     if (piece > 0) {
-        column.beta = 1;
-        column.row = NULL;
+        tile.beta = 1;
+        tile.row = NULL;
     }
+    const bool adds = tile.row || tile.beta != 0;
+    const bool writes_c = kernel->simd && tile.n % kernel->simd->lanes == 0 &&
+                          tile.c.column_stride == 1 &&
+                          (tile.row || tile.beta == 0 || tile.beta == 1);
     const int64_t a_bytes =
         p->a_stands ? rows * all->a.row_stride * p->size : sliver_bytes(p, true);
+    wg__panel_product panel = panel_product_of(p, &tile);
     for (int64_t i = begin; i < end; i += rows) {
-        column.m = wg__smaller(rows, end - i);
+        tile.m = panel.m = wg__smaller(rows, end - i);
+        panel.a = tile.a.data;
+        panel.c = tile.c.data;
+        panel.d = !adds ? NULL : tile.row ? tile.row : tile.c.data;
         fetch_some(&next->block);
         fetch_some(&next->chunk);
-        multiply_tile(p, &column);
-        column.a.data = (char *)column.a.data + a_bytes;
-        column.c.data = (char *)column.c.data + rows * all->c.row_stride * p->size;
+        if (writes_c)
+            kernel->simd->panel_product(&panel);
+        else if (kernel->simd)
+            multiply_odd_tile(kernel, &tile, panel);
+        else
+            multiply_blis_tile(kernel, &tile);
+        tile.a.data = (char *)tile.a.data + a_bytes;
+        tile.c.data = (char *)tile.c.data + rows * all->c.row_stride * p->size;
     }
 }
 
