@@ -144,7 +144,7 @@ int wg__jvp_diagonal(wg_call *call, wg_tensor *const *tangents, wg_tensor **outp
         return 0;
     wg_call transposed = *call;
     transposed.wants = 1;
-    transposed.create_graph = true; /* the tangent may be differentiated in its turn */
+    transposed.create_graph = true; /* the tangent may itself be differentiated */
     transposed.last_use = false;
     return call->op->vjp(&transposed, tangents, output_tangents);
 }

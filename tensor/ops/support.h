@@ -21,8 +21,8 @@ int wg__infer_broadcast(wg_call *call, int first, wg_dtype dtype);
 /* -1 with DTYPE unless the inputs i and j have one dtype. */
 int wg__check_same_dtype(const wg_call *call, int i, int j);
 
-/* Casts the tensor of lower dtype to that of the other. False when one of them is or becomes
- * NULL. */
+/* Casts the tensor of the lower dtype to the dtype of the other. False if either is NULL or a cast
+ * fails. */
 bool wg__promote(wg_tensor **a, wg_tensor **b);
 
 /* x itself if it is of a floating dtype, else x in f32. NULL gives NULL. */
@@ -39,7 +39,7 @@ wg_tensor *wg__apply_two(const wg_op *op, wg_tensor *a, wg_tensor *b, bool float
 int wg__check_kernel_dtype(const wg_call *call);
 
 /* Casts `count` tensors, of which any but the first may be NULL, to the highest of their dtypes.
- * False when the first is or one becomes NULL. */
+ * False if the first is NULL or a cast fails. */
 bool wg__promote_all(int count, wg_tensor **tensors);
 
 /* Casts around kernels that have no bf16: wg__widen casts bf16 to f32, and wg__narrow casts a
@@ -74,7 +74,7 @@ int wg__vjp_by_partials(wg_call *call, wg_tensor *const *cotangents, wg_tensor *
 int wg__jvp_by_partials(wg_call *call, wg_tensor *const *tangents, wg_tensor **output_tangents,
                         wg__partial partial);
 
-/* NAME_vjp and NAME_jvp out of NAME_partial. */
+/* Defines NAME_vjp and NAME_jvp from NAME_partial. */
 #define WG__DERIVATIVES_BY_PARTIALS(NAME)                                                          \
     static int NAME##_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {    \
         return wg__vjp_by_partials(call, cotangents, gradients, NAME##_partial);                   \
@@ -110,15 +110,14 @@ static inline int wg__set_output(wg_call *call, wg_tensor *y) {
 
 /* ---- Samples ---- */
 
-/* Makes f64 values of a shape: */
+/* Makes f64 values of a shape: normally distributed; from 1/2 to 2; with |x| > 1/4; and all
+ * different, in steps of 1/4. */
 typedef wg_tensor *(*wg__sampler)(wg_generator *generator, int ndim, const int64_t *shape);
 
 wg_tensor *wg__sample_normal(wg_generator *generator, int ndim, const int64_t *shape);
-wg_tensor *wg__sample_positive(wg_generator *generator, int ndim, const int64_t *shape); /* 1/2.. */
-wg_tensor *wg__sample_nonzero(wg_generator *generator, int ndim,
-                              const int64_t *shape); /* |x|>1/4 */
-wg_tensor *wg__sample_distinct(wg_generator *generator, int ndim,
-                               const int64_t *shape); /* by 1/4 */
+wg_tensor *wg__sample_positive(wg_generator *generator, int ndim, const int64_t *shape);
+wg_tensor *wg__sample_nonzero(wg_generator *generator, int ndim, const int64_t *shape);
+wg_tensor *wg__sample_distinct(wg_generator *generator, int ndim, const int64_t *shape);
 
 /* The samples of ops of one input, and of two that broadcast: returns what wg_op.sample does. */
 int wg__sample_unary(int index, wg_generator *generator, wg_sample *sample, wg__sampler make);

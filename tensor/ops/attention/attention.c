@@ -200,7 +200,7 @@ static int attention_sample(int index, wg_generator *generator, wg_sample *sampl
         {1, 4, 2, 3, 3, 2, 0, {0}, {.scale = 0.7, .causal = true}},
         {1, 2, 1, 3, 4, 2, 2, {3, 4}, {.scale = 0.5, .causal = true}},
         {1, 2, 2, 3, 4, 2, 0, {0}, {.scale = 0.5, .dropout = 0.4, .seed = 3, .offset = 1}},
-        {1, 1, 1, 4, 2, 2, 0, {0}, {.scale = 0.5, .causal = true}}, /* two queries see nothing */
+        {1, 1, 1, 4, 2, 2, 0, {0}, {.scale = 0.5, .causal = true}}, /* two queries see no key */
     };
     if (index >= (int)(sizeof cases / sizeof *cases))
         return 0;
@@ -301,7 +301,7 @@ static bool mask_suits(const wg__attention_step *step, int64_t seen) {
            wg__same_shape(&scores, &both);
 }
 
-/* Heads side by side in dense rows. */
+/* Whether x has the shape (B, T, width) of a projection, with contiguous rows. */
 static bool is_projection(const wg_tensor *x, const wg_spec *q, int64_t width) {
     return is_plain(x, q->dtype) && x->spec.ndim == 3 && x->spec.shape[0] == q->shape[0] &&
            x->spec.shape[1] == q->shape[1] && x->spec.shape[2] == width && x->strides[2] == 1 &&

@@ -6,9 +6,9 @@
  *              |  of scores  |   scores come from one product into the workspace, become weights
  *              +-------------+   in place, and give the tile's output by another product.
  *
- * A head's keys and values are packed once, and what a tile takes stays in the nearest caches, so
- * the products call the panel kernels of tensor/simd directly: heads are too narrow for a general
- * GEMM to pay off. A few queries use the keys of several heads without packing them.
+ * A head's keys and values are packed once, and the operands of a tile stay in the nearest caches,
+ * so the products call the panel kernels of tensor/simd directly: heads are too narrow for a
+ * general GEMM to pay off. A few queries use the keys of several heads without packing them.
  *
  * Only log sum e^s of each query's scores is saved. Backward recomputes the weights, drops the same
  * ones, and uses a second tile for their gradient. Keys that a mask hides from all queries of a
@@ -135,8 +135,8 @@ typedef struct job {
     const wg__simd *kernels;
     int64_t tile_rows, tiles;  /* tiles of a head */
     int64_t task_tiles;        /* tiles of a task */
-    int64_t together;          /* heads that are taken at once */
-    int64_t width, key_stride; /* D and Tk up to whole vectors */
+    int64_t together;          /* heads that a task handles at once */
+    int64_t width, key_stride; /* D and Tk, rounded up to whole vectors */
     bool packs, backward;
     atomic_int_fast64_t next;
     int64_t tasks;
@@ -488,7 +488,7 @@ static void differentiate_weights(const job *job, const tile *t, const workspace
     }
 }
 
-/* Rows of D, from the workspace to where they belong. */
+/* Copies rows of D from the workspace to a gradient. */
 static void write_rows(const job *job, int64_t count, const char *rows, wg__matrix to) {
     const size_t bytes = (size_t)(job->at->width * job->at->size); /* of column stride 1 */
     for (int64_t r = 0; r < count; r++)
@@ -513,7 +513,7 @@ static void backward_tile(const job *job, const tile *t, const workspace *w) {
     write_rows(job, t->rows, w->rows, head_rows(at, &at->dq, t->b, t->h, t->begin));
 }
 
-/* All heads of queries that share one head of keys, which gathers their gradients. */
+/* All query heads that share one key head, whose gradient is their sum. */
 static void backward_task(const job *job, int64_t task, const workspace *w) {
     const wg__attention *at = job->at;
     const int64_t b = task / at->key_heads, key_head = task % at->key_heads;

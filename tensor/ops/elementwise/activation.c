@@ -9,7 +9,7 @@
 
 #include <math.h>
 
-/* The kernels of the table's member NAME as forward and vjp. */
+/* The vjp of an op whose kernel is the member NAME_vjp of wg__simd. */
 #define MAP_VJP(NAME)                                                                              \
     static int NAME##_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {    \
         wg__simd_vjp vjp = wg__call_simd(call)->NAME##_vjp;                                        \

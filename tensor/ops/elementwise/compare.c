@@ -6,7 +6,7 @@
 
 /* ---- Comparisons: loops and samples ---- */
 
-/* Loops for every dtype, and the forward that picks one. */
+/* Loops for every dtype, and the forward. */
 #define COMPARISON(NAME, EXPRESSION)                                                               \
     PAIR_LOOP_TO(NAME##_f32, uint8_t, float, float, EXPRESSION)                                    \
     PAIR_LOOP_TO(NAME##_f64, uint8_t, double, double, EXPRESSION)                                  \
@@ -278,7 +278,7 @@ wg_tensor *wg_isfinite(wg_tensor *x) {
 
 /* ==== Choosing. Elements are copied as bits, so that one loop serves all dtypes of a size. ==== */
 
-/* The loop for the size of a dtype's elements, out of those for 1, 2, 4 and 8 bytes. */
+/* Picks the loop for the size of a dtype's elements: 1, 2, 4 or 8 bytes. */
 static wg__loop loop_for(wg_dtype dtype, const wg__loop *loops) {
     const size_t size = wg_dtype_size(dtype);
     return loops[size == 1 ? 0 : size == 2 ? 1 : size == 4 ? 2 : 3];

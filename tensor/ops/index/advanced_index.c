@@ -132,7 +132,7 @@ static int bincount_infer(wg_call *call) {
     return 0;
 }
 
-/* Weights that are no floats add up in f64, as NumPy's. */
+/* Integer weights add up in f64, as in NumPy. */
 static wg_tensor *bin_weights(wg_tensor *x, wg_tensor *weights) {
     if (weights == NULL)
         return wg_ones_like(x);
@@ -187,7 +187,7 @@ static const wg_op bincount = {
 };
 
 wg_tensor *wg_bincount(wg_tensor *x, wg_tensor *weights, int64_t min_length) {
-    if (wg_error_pending() != NULL) /* NULL weights may be a failure */
+    if (wg_error_pending() != NULL) /* NULL weights may come from a failed call */
         return NULL;
     wg_scope scope;
     wg_scope_begin(&scope);
@@ -210,7 +210,7 @@ typedef struct search_work {
     bool right;
 } search_work;
 
-/* NaN stands behind all numbers, as sort puts it. */
+/* NaN comes after all numbers, as in sort. */
 #define SEARCH(NAME, TYPE)                                                                         \
     static inline int64_t NAME##_in(const TYPE *sorted, int64_t length, TYPE value, bool right) {  \
         const TYPE *from = sorted;                                                                 \
@@ -340,12 +340,12 @@ wg_tensor *wg_searchsorted(wg_tensor *sorted, wg_tensor *values, bool right) {
 
 /* The index tensors of a call, resolved. */
 typedef struct plan {
-    int ndim;                            /* of x */
-    wg_tensor *at[WG_MAX_DIMS];          /* the index of each axis of x, not negative; NULL: all */
-    int64_t order[WG_MAX_DIMS];          /* the axes of x, those with an index first */
-    int indexed;                         /* how many those are */
-    int front;                           /* how many of the others stay in front of them */
-    wg_spec places;                      /* the broadcast shape of the indices */
+    int ndim;                   /* of x */
+    wg_tensor *at[WG_MAX_DIMS]; /* the index of each axis of x, not negative; NULL: all */
+    int64_t order[WG_MAX_DIMS]; /* the axes of x, those with an index first */
+    int indexed;                /* how many those are */
+    int front;      /* how many of the other axes come before the result of the indices */
+    wg_spec places; /* the broadcast shape of the indices */
     int64_t place_count, row_count, row; /* N, P and R */
 } plan;
 

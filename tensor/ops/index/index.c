@@ -238,7 +238,7 @@ static int one_hot_infer(wg_call *call) {
                          call->op->name);
 }
 
-/* The output walks with a stride of `classes` elements. */
+/* data[0] is the output, with a stride of `classes` elements; data[1] is the index. */
 static void set_ones(int64_t n, char *const *data, const int64_t *strides, const void *context) {
     (void)context;
     for (int64_t i = 0; i < n; i++) {
@@ -294,8 +294,8 @@ static int check_take_index(wg_call *call) {
                        wg_dtype_name(dtype));
 }
 
-/* ---- take_along_axis: y[..i..] = x[..index[..i..]..] along an axis, which x and index are
- * broadcast but for. ---- */
+/* ---- take_along_axis: y[..i..] = x[..index[..i..]..] along an axis; x and index broadcast along
+ * the others. ---- */
 
 typedef struct take_options {
     int axis;
@@ -406,7 +406,7 @@ wg_tensor *wg_take(wg_tensor *x, wg_tensor *index) {
 
 /* ==== Writing: the adjoints of gathering ==== */
 
-/* x, index and src: those of the samples of gather, and what is written there. */
+/* x and index as in the samples of gather, and a src. */
 static int sample_scatter(int index, wg_generator *generator, wg_sample *sample) {
     wg_spec shape;
     const int status = wg__sample_index(index, generator, sample, &shape);

@@ -157,7 +157,7 @@ static int64_t count_without(const walk *walk, int a, int b) {
 
 /* ---- Gathering ---- */
 
-/* Elements are moved as bits, so that one row serves all dtypes of a size. */
+/* Elements are copied as bits, so that one function serves all dtypes of a size. */
 #define GATHER_ROW(NAME, TYPE)                                                                     \
     static void NAME(const walk *walk, place at) {                                                 \
         const int64_t n = walk->shape[walk->inner];                                                \

@@ -19,8 +19,8 @@ bool wg__index_outside(const wg_tensor *index, int64_t low, int64_t high, long l
 /* -1 with INDEX unless the indices in input i are in [0, size). */
 int wg__check_index_range(const wg_call *call, int i, int64_t size);
 
-/* i32 or i64 indices of an axis of that size, of which negative ones count from the end, as i64
- * ones that count from the front. NULL with INDEX for one outside [-size, size). */
+/* i32 or i64 indices of an axis, where negative ones count from the end, as i64 indices from 0 on.
+ * NULL with INDEX for an index outside [-size, size). */
 wg_tensor *wg__index_from_front(const wg_call *call, wg_tensor *index, int axis, int64_t size);
 
 /* ---- Ops along one axis ---- */
@@ -35,13 +35,13 @@ int wg__check_index_shape(const wg_call *call);
 /* y[..i..] = x[..index[..i..]..]. y has the shape of index; the indices have been checked. */
 void wg__gather(const wg_tensor *x, int axis, const wg_tensor *index, const wg_tensor *y);
 
-/* y[..index[..i..]..] += src[..i..], of a dtype other than bf16 and bool. Each element sees its
- * addends in the order of the index. Index `skip` is left out where the index is repeated along
- * the inner axis (-1: none). */
+/* y[..index[..i..]..] += src[..i..], of a dtype other than bf16 and bool. Each element receives its
+ * addends in the order of the index. An index equal to `skip` is left out if the index is repeated
+ * along the inner axis (-1: none). */
 void wg__scatter_add(wg_tensor *y, int axis, const wg_tensor *index, const wg_tensor *src,
                      int64_t skip);
 
-/* y[..index[..i..]..] = src[..i..]: the last of those that go to one place stays. */
+/* y[..index[..i..]..] = src[..i..]: of several values for one place the last is stored. */
 void wg__scatter(wg_tensor *y, int axis, const wg_tensor *index, const wg_tensor *src);
 
 /* Samples of x and an index into it, the options naming the axis: as wg_op.sample. The shape of the

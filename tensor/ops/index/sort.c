@@ -18,7 +18,7 @@
  * Entries are sorted by one digit of the key after the other, the lowest first, each into as many
  * buckets as the digit has values. A digit that all keys share costs no pass. ==== */
 
-#define SHORT 48 /* so few entries are sorted by insertion */
+#define SHORT 48 /* up to this many entries are sorted by insertion */
 #define DIGITS 256
 
 /* ---- Keys ---- */
@@ -138,10 +138,10 @@ static const fill wide_fills[WG_DTYPE_COUNT] = {
 
 /* For entries of type ENTRY, of so many bytes, of which the lower half is the index:
  *
- * _select leaves the first k of the order among the first k entries: a heap, the last of them at
- * its root, which each entry that comes before it replaces. _sort gives where the sorted entries
- * lie: in `entries` or in `spare`. Those that are in the order of their indices need no passes over
- * these, the digits up to `from`. */
+ * _select moves the first k of the order to the first k entries: a heap with the last of them at
+ * its root, which each earlier entry replaces. _sort returns where the sorted entries are:
+ * `entries` or `spare`. Entries in the order of their indices need no passes over the index, the
+ * digits below `from`. */
 #define ORDER(ENTRY, BYTES)                                                                        \
     static void ENTRY##_sift(ENTRY *heap, int64_t k, int64_t at) {                                 \
         const ENTRY moved = heap[at];                                                              \
@@ -250,7 +250,7 @@ static bool same_place(wg_dtype dtype, const void *x, int64_t i, int64_t j) {
 
 /* ==== Lines of a tensor: each becomes a row, and the rows are shared out to threads ==== */
 
-/* Elements that are worth a thread. */
+/* Elements for each task, at least. */
 #define GRAIN 2048
 
 /* ---- Rows ---- */
@@ -286,7 +286,7 @@ static void copy_elements(size_t size, const void *x, int64_t count, const int64
         }
 }
 
-/* The lower of the two in the middle; the first NaN, if there is one: it comes after all
+/* The middle element, or the lower of two; the first NaN if there is one, which comes after all
  * numbers. */
 static int64_t middle(const rows *rows, const char *x, const int64_t *order) {
     const size_t size = wg_dtype_size(rows->dtype);
@@ -663,7 +663,7 @@ wg_tensor *wg_median(wg_tensor *x, int axis, bool keepdim) {
     if (along < 0)
         return NULL;
     wg_scope scope;
-    wg_scope_begin(&scope); /* the indices go at once */
+    wg_scope_begin(&scope); /* frees the indices at once */
     wg_apply(&median, 1, &x, &(median_options){along, keepdim}, outputs);
     return wg_scope_end(&scope, outputs[0]);
 }
@@ -695,7 +695,7 @@ static int64_t number_values(const wg_tensor *x, const int64_t *order, int64_t *
     return count;
 }
 
-/* Makes the values and the counts. */
+/* Fills the outputs of values and counts. */
 static int collect_values(wg_call *call, const wg_tensor *x, const int64_t *order,
                           const int64_t *begin, int64_t count) {
     const size_t size = wg_dtype_size(x->spec.dtype);
@@ -724,7 +724,7 @@ static int unique_forward(wg_call *call) {
     if (block == NULL)
         return -1;
     int64_t *order = (int64_t *)(block + room);
-    int64_t *begin = (int64_t *)block; /* the room is free again by then */
+    int64_t *begin = (int64_t *)block; /* order_row no longer needs the room */
     if (n > 0)
         order_row(x->spec.dtype, false, n, wg__tensor_address(x), n, block, order);
     const int64_t count = number_values(x, order, wg__tensor_address(call->outputs[1]), begin);

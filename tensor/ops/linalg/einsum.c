@@ -19,12 +19,11 @@
  * For few operands the cheapest order of every subset is found from those of its parts (Held & Karp
  * 1962); for many the first steps are greedy   (Smith & Gray 2018, opt_einsum). ==== */
 
-/* Operands of which every subset is looked at: 3^8 pairs of subsets take some tens of
+/* For up to this many operands every subset is tried: 3^8 pairs of subsets take some tens of
  * microseconds. */
 enum { FEW = 8, SUBSETS = 1 << FEW };
 
-/* An element of a result, which is written and read again, takes about the time of so many
- * multiply-adds. */
+/* Writing and reading an element of a result takes about the time of so many multiply-adds. */
 static const double traffic = 8;
 
 static double count_of(wg__labels labels, const int64_t *sizes) {
@@ -161,11 +160,11 @@ double wg__contraction_order(int count, const wg__labels *operands, wg__labels o
 
 /* ==== Contractions, by views, matrix products and elementwise ones.
  *
- *     each operand     diagonals of labels that come twice, axes of size 1 dropped, sums over
- * labels that neither the output nor another operand has each product     a: (batch, left, summed)
- * b: (batch, summed, right)
+ *     each operand     take diagonals of labels that occur twice, drop axes of size 1, sum over
+ *                      labels that neither the output nor another operand has
+ *     each product     a: (batch, left, summed)   b: (batch, summed, right)
  *                      -> (batch, left, right), by one wg_matmul; without `summed`, by wg_mul
- *     the result       permuted; axes of size 1 come back
+ *     the result       permute; restore axes of size 1
  *
  * Within a group of axes that are merged into one, the order is free. It follows the order in
  * memory, so that few operands have to be copied. ==== */
@@ -295,8 +294,7 @@ static void drop_ones(wg__labelled *x) {
 
 /* ---- Two operands ---- */
 
-/* Without a label to be summed over: each with axes of size 1 where it lacks a label of the
- * other. */
+/* For a product that sums over no label: x with axes of size 1 for labels that it lacks. */
 static wg_tensor *spread(const wg__labelled *x, const label_list *all) {
     label_list own = {0};
     int64_t shape[WG_MAX_DIMS];
@@ -316,7 +314,8 @@ static wg_tensor *multiply(const wg__contraction *c, const wg__labelled *a, cons
     return wg_mul(spread(a, result), spread(b, result));
 }
 
-/* x as matrices: the axes of a batch, those of the rows as one, and those of the columns. */
+/* x as matrices: the axes of the batch, the axes of the rows joined into one, and those of the
+ * columns joined into one. */
 static wg_tensor *as_matrices(const wg__contraction *c, const wg__labelled *x,
                               const label_list *batch, const label_list *rows,
                               const label_list *columns) {
@@ -333,7 +332,7 @@ static wg_tensor *as_matrices(const wg__contraction *c, const wg__labelled *x,
     return reshaped(permuted(x, &all), ndim, shape);
 }
 
-/* The place in the output of the first of these labels, or one behind its end. */
+/* The place in the output of the first of these labels, or output_ndim if it has none. */
 static int place_in_output(const wg__contraction *c, wg__labels set) {
     int place = 0;
     while (place < c->output_ndim && !has(set, c->output[place]))
@@ -554,7 +553,7 @@ static const char *label_text(int label, char room[4]) {
     return room;
 }
 
-/* A term, from its first token, and how many axes it names beside "...". */
+/* A term: its first token, its length, and the number of its letters. */
 typedef struct term {
     const char *tokens;
     int length, letters;
@@ -570,7 +569,7 @@ static term term_at(const char *tokens) {
     return t;
 }
 
-/* The labels of a term in which "..." stands for so many axes. */
+/* Writes the labels of a term in which "..." stands for ellipsis_ndim axes. */
 static int write_labels(const term *t, int ellipsis_ndim, int *labels) {
     int count = 0;
     for (int i = 0; i < t->length; i++)
@@ -586,8 +585,8 @@ static int write_labels(const term *t, int ellipsis_ndim, int *labels) {
 
 typedef struct equation {
     wg__contraction contraction;
-    int ellipsis_ndim;  /* of the operand for which it stands for most axes */
-    int times[LETTERS]; /* that a letter is in terms of operands */
+    int ellipsis_ndim;  /* the largest number of axes that "..." stands for */
+    int times[LETTERS]; /* how often a letter occurs in the terms of operands */
 } equation;
 
 static int set_size(const wg_call *call, equation *e, int operand, int axis) {
@@ -756,7 +755,7 @@ static int einsum_sample(int index, wg_generator *generator, wg_sample *sample) 
     return wg__sample_status(sample, cases[index].count);
 }
 
-/* 2^31 operations: the scores of attention, of heads that lie within the positions. */
+/* 2^31 operations: the scores of attention, from projections (B, T, H, D). */
 static int einsum_bench(wg_generator *generator, wg_sample *sample) {
     static const einsum_options options = {"bqhd,bkhd>bhqk"};
     sample->options = &options;
@@ -765,7 +764,8 @@ static int einsum_bench(wg_generator *generator, wg_sample *sample) {
     return wg__sample_status(sample, 2);
 }
 
-/* Of the products, in the order that is chosen; of a single operand, an addition an element. */
+/* The flops of the products in the chosen order; for a single operand, one addition for each
+ * element. */
 static double einsum_flops(const wg_call *call) {
     equation e = {0};
     wg__labels operands[WG_MAX_INPUTS] = {0}, output = 0;

@@ -26,9 +26,9 @@ typedef struct wg__contraction {
     int output[WG_MAX_DIMS]; /* labels of operands, each once */
 } wg__contraction;
 
-/* The result, made of public ops: a view of an operand where nothing is to be computed. Uses the
- * operands up. NULL for lack of memory, or for a rank beyond WG_MAX_DIMS on the way; `call` is for
- * messages. */
+/* The result, made of public ops: a view of an operand if there is nothing to compute. Overwrites
+ * the operands. NULL for lack of memory, or if an intermediate result needs more than WG_MAX_DIMS
+ * axes; `call` is for messages. */
 wg_tensor *wg__contract(const wg_call *call, wg__contraction *contraction);
 
 /* Operand `right` is multiplied into operand `left`, which the result replaces. */
@@ -38,8 +38,8 @@ typedef struct wg__contraction_step {
 
 /* The order of the count - 1 products of operands with those labels: the cheapest of all orders for
  * up to 8 operands; of more, the two whose product saves the most memory are multiplied until 8 are
- * left. Returns the multiply-adds of the whole; INFINITY when every order that was looked at has a
- * result of more than WG_MAX_DIMS labels on the way. */
+ * left. Returns the multiply-adds of the whole; INFINITY if every order that was tried has an
+ * intermediate result of more than WG_MAX_DIMS labels. */
 double wg__contraction_order(int count, const wg__labels *operands, wg__labels output,
                              const int64_t *sizes, wg__contraction_step *steps);
 

@@ -1,4 +1,4 @@
-/* Products by other names than matmul and einsum. */
+/* Other products: tensordot, outer, dot, addmm. */
 #include "tensor/ops/linalg/dense.h"
 #include "tensor/ops/linalg/einsum.h"
 #include "tensor/ops/registry.h"
@@ -15,7 +15,7 @@ typedef struct tensordot_options {
     int64_t axes_a[WG_MAX_DIMS], axes_b[WG_MAX_DIMS];
 } tensordot_options;
 
-/* A list of no axes is a mask of none; for wg__axis_mask it would be all. */
+/* The mask of a list of axes, where an empty list means none (for wg__axis_mask it means all). */
 static int64_t mask_of(int count, const int64_t *axes, int ndim, const char *where) {
     return count == 0 ? 0 : wg__axis_mask(count, axes, ndim, where);
 }
@@ -276,7 +276,7 @@ static int addmm_infer(wg_call *call) {
     return 0;
 }
 
-/* C is where the product is added in place; with beta 0 it is not read. */
+/* Copies c to the result and adds the product in place; with beta 0, c is not read. */
 static int addmm_forward(wg_call *call) {
     const addmm_options *options = call->options;
     wg_tensor *y = call->outputs[0], *a = wg__gemm_operand(call->inputs[1]);
@@ -295,7 +295,7 @@ static int addmm_forward(wg_call *call) {
     return 0;
 }
 
-/* alpha A B, without a pass for the factor. */
+/* alpha A B by one GEMM. */
 static wg_tensor *scaled_product(const wg_call *call, wg_tensor *a, wg_tensor *b) {
     const addmm_options *options = call->options;
     return wg_addmm(wg_scalar(call->input_specs[0].dtype, 0), a, b, 0, options->alpha);

@@ -47,7 +47,7 @@ static wg_tensor *dense_bytes(const wg_call *call, int input) {
 
 /* ---- Rows in parallel ---- */
 
-enum { ROW_WORK = 4 }; /* a number quantized or dequantized, beside an element of light work */
+enum { ROW_WORK = 4 }; /* work of one number, in units of a light elementwise operation */
 
 typedef struct rows_job {
     wg_quantization quantization; /* of a row by itself */
@@ -301,10 +301,11 @@ static int quantized_linear_infer(wg_call *call) {
     return 0;
 }
 
-/* Rows of x up to which rows in bf16 are read for each; above, they are laid in panels first. */
+/* Up to this many rows of x, bf16 weights are read again for each row; for more, they are packed
+ * into panels. */
 enum { FEW_ROWS = 16 };
 
-/* Numbers of the weight that are worth a chunk. */
+/* Numbers of the weight in a chunk, about. */
 enum { CHUNK = 16384 };
 
 typedef struct products {
@@ -312,7 +313,7 @@ typedef struct products {
     wg__quantized_product of[WG_MAX_QUANTIZED_WEIGHTS];
 } products;
 
-/* Rows begin..end of all weights, one below the other. */
+/* Rows begin..end of all weights, numbered through. */
 static void multiply_rows(int64_t begin, int64_t end, void *context) {
     const products *p = context;
     for (int i = 0; i < p->count; i++) {
@@ -333,7 +334,7 @@ static int multiply_bf16(const products *p, int64_t outputs) {
     return wg__bf16_product(wg__bf16_kernels_for_cpu(), p->count, p->of);
 }
 
-/* Of one weight; `column` is where its outputs begin. */
+/* The product with one weight, whose outputs begin at `column` of y. */
 static int set_product(const wg_call *call, int i, const wg__rows *x, const wg__rows *y,
                        int64_t column, wg__quantized_product *product) {
     wg__rows weight, bias = {0};

@@ -371,7 +371,7 @@ static wg_tensor *over_classes(wg_tensor *x, wg_tensor *weight) {
     return wg_neg(wg_sum(weight ? wg_mul(x, weight) : x, 1, (int64_t[]){-1}, false));
 }
 
-/* The loss out of log likelihoods, given to classes by index. */
+/* The loss from log likelihoods, for class targets. */
 static wg_tensor *likelihood_loss(const wg_call *call, wg_tensor *likelihood) {
     const wg__loss_options *options = call->options;
     wg_tensor *target = call->inputs[TARGET], *weight = weight_of(call);
@@ -421,7 +421,7 @@ static const struct {
                {{-100, 1, WG_REDUCTION_SUM}, false},   {{-100, 0, WG_REDUCTION_MEAN}, true}};
 static const int64_t sampled_shapes[][2] = {{4, 7}, {4, 19}, {4, 1}};
 
-/* All of a sample but the target. */
+/* Makes a sample without its target. */
 static int sample_logits(int index, wg_generator *generator, wg_sample *sample) {
     const int64_t *shape = sampled_shapes[index % 3];
     if (index >= (int)(sizeof sampled / sizeof *sampled))

@@ -7,8 +7,8 @@
  *        |           |                |           and over the logits their gradient g
  *     dx = g weight  dweight += g^T x <--- g
  *
- * Under recording all of that happens in forward, chunk by chunk, for a cotangent of 1, by which
- * backward multiplies. The chunks depend on the shapes alone. */
+ * While recording, forward does all of this, chunk by chunk, for a cotangent of 1; backward
+ * multiplies by the real one. The chunks depend on the shapes alone. */
 #include "base/internal.h"
 #include "tensor/iter.h"
 #include "tensor/ops/linalg/dense.h"
@@ -52,11 +52,11 @@ static int linear_cross_entropy_infer(wg_call *call) {
     return wg__infer_losses(call, x->shape[0], weight->shape[0], CLASS_WEIGHT);
 }
 
-/* ---- The rows that count ---- */
+/* ---- The rows that are not ignored ---- */
 
 typedef struct job {
     wg_dtype dtype;
-    wg_tensor *places; /* (K): which rows of x count; NULL: all */
+    wg_tensor *places; /* (K): which rows of x are not ignored; NULL: all */
     int64_t count;     /* K */
     int64_t at_once;   /* rows of a chunk */
     wg__rows x;        /* (K, D) */
@@ -64,15 +64,15 @@ typedef struct job {
     const void *bias;  /* (V), or NULL */
     wg__loss_rows rows;
     wg_tensor *gradients[GRADIENTS]; /* of x (K, D), weight and bias; NULL: not wanted */
-    bool weight_begins;              /* that of the weight is yet to be written */
+    bool weight_begins;              /* the gradient of the weight is not written yet */
 } job;
 
-/* Rows that are enough for products to run at full speed, as each chunk reads the weight twice and
- * its gradient once. Of few classes there are more. */
+/* Rows of a chunk that let products run at full speed: each chunk reads the weight twice and its
+ * gradient once. With few classes a chunk has more rows. */
 enum { ENOUGH_ROWS = 512, CHUNK_BYTES = 16 << 20 };
 
-/* Chunks of one call are about equal, none twice as long as would be enough. More than half of that
- * are two: their logits come on top of all else that a step holds, just when that is most. */
+/* The chunks of a call are about equal, and less than twice as long as enough. More than half of
+ * enough rows make two chunks: their logits are allocated when a step's memory is at its peak. */
 static int64_t rows_at_once(int64_t rows, int64_t classes, wg_dtype dtype) {
     const int64_t of_bytes = CHUNK_BYTES / ((classes + 1) * (int64_t)wg_dtype_size(dtype));
     const int64_t enough = wg__larger(of_bytes, ENOUGH_ROWS);
@@ -92,12 +92,12 @@ static wg_tensor *places_of(const wg_tensor *target, int64_t ignore_index, int64
     return places;
 }
 
-/* The rows of x, and of a vector, that count. */
+/* The rows of x (or elements of a vector) that are not ignored. */
 static wg_tensor *counted(const job *job, wg_tensor *x) {
     return job->places ? wg_index_select(x, 0, job->places) : wg_contiguous(x);
 }
 
-/* Scatters the rows that count into `all`; ignored rows get 0. */
+/* Scatters the rows that are not ignored into `all`; ignored rows get 0. */
 static void spread(const job *job, const wg_tensor *rows, wg_tensor *all) {
     const size_t bytes = (size_t)wg__spec_count(&all->spec) * wg_dtype_size(job->dtype);
     const size_t row = bytes / (size_t)all->spec.shape[0];
@@ -386,7 +386,7 @@ static int linear_cross_entropy_sample(int index, wg_generator *generator, wg_sa
     if (cases[index].has_weight)
         sample->inputs[CLASS_WEIGHT] = wg__sample_positive(generator, 1, &classes);
     sample->input_count = CLASS_WEIGHT + 1;
-    return wg_error_pending() ? -1 : 1; /* the optional ones may be absent */
+    return wg_error_pending() ? -1 : 1; /* optional inputs may be absent */
 }
 
 /* 2^31 operations, in the sizes of a language model's head. */

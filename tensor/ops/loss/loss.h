@@ -29,15 +29,15 @@ int wg__take_loss_options(const char *where, wg_dtype dtype, int64_t ignore_inde
 /* Class indices cast to i64, which the ops take. */
 wg_tensor *wg__as_classes(wg_tensor *target);
 
-/* How many rows of logits are largest at their class, which is not ignored: rank 0, i64. */
+/* The number of rows that are not ignored and whose largest logit is at the target: rank 0, i64. */
 wg_tensor *wg__count_correct(wg_tensor *logits, wg_tensor *target, int64_t ignore_index);
 
-/* Output 0 of a call on so many rows: (), or (N) unless the options reduce it. -1 unless the input
- * `weight`, if there is one, has a number for each class. */
+/* Infers output 0: (), or (N) without reduction. -1 unless input `weight`, if there is one, has the
+ * shape (V). */
 int wg__infer_losses(wg_call *call, int64_t rows, int64_t classes, int weight);
 
-/* -1 with INDEX for a target that is no class, nor ignored: to be called before any thread starts,
- * as the rows run where no error can be recorded. */
+/* -1 with INDEX for a target that is neither a class nor ignored. Call this before the rows run:
+ * worker threads cannot record errors. */
 int wg__check_targets(const wg_call *call, const wg_tensor *target, int64_t classes);
 
 typedef struct wg__loss_rows {
@@ -53,8 +53,8 @@ typedef struct wg__loss_rows {
     char *log_sum;         /* (N): log sum e^x */
     char *target_sum;      /* (N): of soft targets, smoothed and weighted */
     double *loss;          /* (N) */
-    bool *correct;         /* (N): whether the target has the largest logit; NULL: not asked */
-    double denominator;    /* of gradients: by which the sum of losses was divided */
+    bool *correct;         /* (N): whether the target has the largest logit; NULL: not wanted */
+    double denominator;    /* of gradients: the divisor of the sum of losses */
     const char *cotangent; /* of gradients: (), or (N) */
     char *gradient;        /* (N, V), may be x */
 } wg__loss_rows;
@@ -66,12 +66,12 @@ wg__loss_rows wg__loss_rows_of(const wg__loss_options *options, wg_dtype dtype, 
 /* The divisor of the sum of the losses: 1, N, or for class targets the sum of their weights. */
 double wg__loss_denominator(const wg__loss_rows *job, int64_t rows);
 
-/* Losses of rows as the output of the op: reduced, or each in the dtype of the logits. */
+/* Writes the output of the op from the losses of rows: reduced, or one by one, in the dtype of the
+ * logits. */
 void wg__reduce_losses(const wg__loss_rows *job, int64_t rows, char *out);
 
-/* Bodies of loops over rows, so many of them at once: losses, and gradients of rows whose losses
- * ran before. Of targets that are classes (cross_entropy.c has the formulas; an ignored row gives
- * 0), and of soft ones. */
+/* Bodies of parallel loops over rows, for class targets and for soft targets. Gradients need the
+ * log sums that the losses stored. An ignored row gives 0. cross_entropy.c has the formulas. */
 void wg__class_losses(int64_t begin, int64_t end, void *job);
 void wg__class_gradients(int64_t begin, int64_t end, void *job);
 void wg__soft_losses(int64_t begin, int64_t end, void *job);

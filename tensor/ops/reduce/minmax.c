@@ -125,9 +125,9 @@ typedef struct searcher {
     bool (*takes)(const void *a, const void *b);
 } searcher;
 
-/* The kernels NAME on elements of TYPE, read by READ as AS, whose extremum of a run is that of the
- * reduction NAME, and where b takes the place of a if TAKES. INDEX has the size of AS, so that rows
- * become vectors. */
+/* The kernels NAME on elements of TYPE, which READ reads as AS. The reduction NAME gives the
+ * extremum of a run; b replaces a if TAKES. INDEX has the size of AS, so that loops over rows
+ * vectorize. */
 #define SEARCH(NAME, TYPE, READ, AS, INDEX, TAKES)                                                 \
     static inline bool NAME##_exceeds(AS a, AS b) {                                                \
         return TAKES;                                                                              \

@@ -185,7 +185,7 @@ wg_tensor *wg_log_softmax(wg_tensor *x, int axis) {
 
 typedef struct norm_options {
     double eps;
-    bool outside; /* rms_norm: eps is added to the root, not below it */
+    bool outside; /* rms_norm: eps is added to the root, not under it */
 } norm_options;
 
 enum { X, WEIGHT, BIAS };

@@ -227,7 +227,8 @@ static int prod_forward(wg_call *call) {
     return wg__reduce_call(call, kernels);
 }
 
-/* Products of all before each element of a line, which is the last axis: 1 at the first. */
+/* For each element of a line, the last axis, the product of the elements before it: 1 for the
+ * first. */
 static wg_tensor *products_before(wg_tensor *lines) {
     wg_tensor *first = wg_ones_like(wg_slice(lines, -1, 0, 1, 1));
     wg_tensor *rest = wg_cumprod(wg_slice(lines, -1, 0, -1, 1), -1);
@@ -295,7 +296,7 @@ static int prod_jvp(wg_call *call, wg_tensor *const *tangents, wg_tensor **outpu
     return wg__jvp_by_derivative(call, prod_derivative(call), tangents, output_tangents);
 }
 
-/* After those of all reductions (one of which has a 0, in all axes): lines with no, one and two
+/* The samples of all reductions (one has a 0, over all axes), then lines with no, one and two
  * zeros, along one axis and along two. */
 static int prod_sample(int index, wg_generator *generator, wg_sample *sample) {
     static const wg__reduce_options options[] = {{2, false}, {5, true}, {1, false}};
@@ -448,7 +449,7 @@ static wg_tensor *norm_derivative(wg_call *call) {
     if (p < 1) /* else 0^(p-1) would be inf */
         ratio = wg_where(wg_eq(x, zero), one, ratio);
     wg_tensor *slope = wg_mul(wg_sign(x), wg_pow_scalar(ratio, p - 1));
-    return p < 0 ? wg_where(is_zero, zero, slope) : slope; /* else x is 0 there, too */
+    return p < 0 ? wg_where(is_zero, zero, slope) : slope; /* where y is 0, x is 0, too */
 }
 
 static int norm_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {

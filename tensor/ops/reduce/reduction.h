@@ -80,7 +80,7 @@ typedef struct wg__reduction {
     /* Sets accumulators to the neutral value. */
     void (*start)(int64_t count, void *to);
 
-    /* Joins one element, `stride` from the last, into each of `count` accumulators. */
+    /* Joins one element into each of `count` accumulators; the elements are `stride` apart. */
     void (*add_row)(int64_t count, void *to, const void *x, int64_t stride);
 
     /* Joins `count` elements, `stride` apart, into one accumulator. */
@@ -175,10 +175,10 @@ int64_t wg__reduced_count(const wg_spec *x, int64_t mask);
 /* All axes, those that are reduced last: fills `order` and returns how many are kept. */
 int wg__reduced_last(int ndim, int64_t mask, int64_t *order);
 
-/* Output 0 has the shape that is left, and that dtype. */
+/* Output 0 has the reduced shape and that dtype. */
 int wg__infer_reduced(wg_call *call, wg_dtype dtype);
 
-/* The same: floats stay what they are, all else becomes i64. */
+/* wg__infer_reduced with the dtype of input 0 if it is a float, else i64. */
 int wg__infer_total(wg_call *call);
 
 /* Runs the kernels of input 0's dtype into output 0. */
@@ -212,11 +212,11 @@ wg_tensor *wg__reduce_apply(const wg_op *op, wg_tensor *x, int axis_count, const
 
 double wg__reduce_flops(const wg_call *call);
 
-/* The same samples for all, of values that differ: 0 for all axes of a matrix, then some axes with
- * and without keepdim. For records whose options are wg__reduce_options. */
+/* Samples of distinct values, for records whose options are wg__reduce_options: some axes, with and
+ * without keepdim, and scalars. */
 int wg__sample_reduction(int index, wg_generator *generator, wg_sample *sample);
 
-/* Case `index` of those: its options, rank and shape; false after the last. */
+/* Case `index` of these samples: its options, rank and shape; NULL after the last. */
 typedef struct wg__reduction_case {
     wg__reduce_options options;
     int ndim;

@@ -43,7 +43,7 @@ typedef struct scan_options {
     bool reverse; /* from the last to the first */
 } scan_options;
 
-/* y_i = a_i y_(i-1) + b_i, where a and b are of one floating dtype and shape . */
+/* y_i = a_i y_(i-1) + b_i, where a and b have one floating dtype and one shape. */
 static wg_tensor *recurrence(wg_tensor *a, wg_tensor *b, int axis, bool reverse);
 
 typedef struct plan {
@@ -146,8 +146,8 @@ static wg_tensor *shifted(wg_tensor *x, const scan_options *options, bool next, 
                     : wg_cat(2, (wg_tensor *[]){rest, end}, axis);
 }
 
-/* ---- linear_scan: y_i = a_i y_(i-1) + b_i, y_0 = b_0.   With s_i = g_i + a_(i+1) s_(i+1), which
- * is one from the other end: da_i = s_i y_(i-1), db = s. ---- */
+/* ---- linear_scan: y_i = a_i y_(i-1) + b_i, y_0 = b_0.   With s_i = g_i + a_(i+1) s_(i+1), a scan
+ * from the other end: da_i = s_i y_(i-1), db = s. ---- */
 
 #define LINEAR_SCAN(NAME, TYPE, READ, WRITE)                                                       \
     static inline void NAME##_lines(const scan_lines *at, int64_t width) {                         \
@@ -421,9 +421,8 @@ wg_tensor *wg_cumprod(wg_tensor *x, int axis) {
     return scanned(&cumprod, x, axis, false);
 }
 
-/* ---- cummax, cummin: y_i = the largest, the smallest up to there, and the last place where it
- * stands; a NaN stays from where it is on.
- * dx = g added up where it came from. ---- */
+/* ---- cummax, cummin: y_i = the largest, the smallest of x_0 ... x_i, and its last place; NaN from
+ * the first NaN on. dx = g added up where it came from. ---- */
 
 /* Ties go to the later element, as in PyTorch. Only a later NaN replaces a NaN. */
 #define NOT_SMALLER (b >= a) | (b != b)

@@ -70,7 +70,8 @@ static const slice_options sample_slices[] = {
     {.axis = 0, .start = 0, .step = 1, .count = 1, .size = 1},
 };
 
-/* A sample for slice (of the axis's size) or for unslice (of the slice's count). */
+/* A sample for slice, whose axis has the options' size, or for unslice, whose axis has their
+ * count. */
 static int sample_slice(int index, wg_generator *generator, wg_sample *sample, bool whole) {
     static const int ndims[] = {2, 1, 3, 1};
     static const int64_t shapes[][3] = {{2, 0}, {0}, {2, 2, 0}, {0}};
@@ -101,7 +102,7 @@ static int unslice_infer(wg_call *call) {
     return 0;
 }
 
-/* Zeros in y from begin up to end of an axis. */
+/* Fills y with zeros from begin to end of an axis. */
 static int fill_with_zeros(wg_tensor *y, int axis, int64_t begin, int64_t end) {
     const slice_options part = {
         .axis = axis, .start = begin, .step = 1, .count = end - begin, .size = end};
@@ -449,7 +450,7 @@ static int diagonal_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor *
     return wg__vjp_status();
 }
 
-/* Matrices of all forms, and where their axes are; x is the operand of diagonal. */
+/* Matrices of various forms, and their axes; the shape is that of the operand of diagonal. */
 static const struct {
     int ndim;
     int64_t shape[3];

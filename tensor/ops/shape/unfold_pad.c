@@ -306,7 +306,7 @@ static int pad_infer(wg_call *call) {
     return 0;
 }
 
-/* `count` elements that stand before (or after) an axis of x. */
+/* The `count` elements that pad an axis of x at its beginning (or its end). */
 static wg_tensor *border(wg_tensor *x, int axis, wg_pad_mode mode, int64_t count, bool before) {
     const int64_t size = wg_tensor_size(x, axis);
     int64_t shape[WG_MAX_DIMS];

@@ -71,8 +71,8 @@ static int reshape_infer(wg_call *call) {
 }
 
 /* The strides under which the elements of x, in row-major order, have the shape `to`; false if
- * there are none. Neighbouring axes of x that step as one form a run; each run, from the last, must
- * be cut by whole axes of `to`. */
+ * there are none. Neighbouring axes of x that one stride can walk form a run; whole axes of `to`,
+ * from the last, must fill each run. */
 static bool reshaped_strides(const wg_tensor *x, const wg_spec *to, int64_t *strides) {
     const int64_t *shape = x->spec.shape;
     int axis = x->spec.ndim - 1, cut = to->ndim - 1;
