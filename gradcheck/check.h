@@ -192,4 +192,7 @@ int wg__variant_of_shape(const wg_op *op, int number, const wg_sample *sample, w
 int wg__variant_grown(const wg_op *op, int number, const wg_sample *sample, wg_sample *variant,
                       char *name, size_t size);
 
+/* Where to look for the mistake. Never NULL. */
+const char *wg__diagnosis_advice(wg_diagnosis diagnosis);
+
 #endif

@@ -109,10 +109,9 @@ typedef enum wg_diagnosis {
 #undef WG_DIAGNOSIS
 } wg_diagnosis;
 
-/* "FACTOR"; "a missing factor"; where to look. Never NULL. */
+/* "FACTOR"; "a missing factor". Never NULL. */
 WG_API const char *wg_diagnosis_name(wg_diagnosis diagnosis);
 WG_API const char *wg_diagnosis_words(wg_diagnosis diagnosis);
-WG_API const char *wg_diagnosis_advice(wg_diagnosis diagnosis);
 
 typedef struct wg_gradcheck_options {
     bool f32;         /* check inputs of f32 instead of f64; samples of an op are cast */

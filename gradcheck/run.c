@@ -32,7 +32,7 @@ const char *wg_diagnosis_words(wg_diagnosis diagnosis) {
     return diagnoses[known(diagnosis)].words;
 }
 
-const char *wg_diagnosis_advice(wg_diagnosis diagnosis) {
+const char *wg__diagnosis_advice(wg_diagnosis diagnosis) {
     return diagnoses[known(diagnosis)].advice;
 }
 
@@ -105,7 +105,7 @@ int wg__gradcheck_fail(wg__gradcheck *c, wg_diagnosis diagnosis, int input, cons
     if (reason)
         say(&t, ": %.400s", reason->message);
     wg_error_clear();
-    const char *advice = wg_diagnosis_advice(diagnosis);
+    const char *advice = wg__diagnosis_advice(diagnosis);
     if (diagnosis != WG_DIAGNOSIS_FAILED)
         say(&t, ". Diagnosis: %s", wg_diagnosis_words(diagnosis));
     if (*advice)

@@ -3,6 +3,7 @@
 
 #include "models/config_rules.h"
 #include "nn/feed_forward.h"
+#include "nn/internal.h"
 
 /* A member, by the types that it may have. */
 typedef union member {
@@ -32,12 +33,12 @@ static int require(const wg__config_form *form, wg_config *json) {
 
 static int read_activation(wg_config *json, const char *key, wg_activation *value) {
     const char *name = wg_activation_name(*value);
-    return wg_config_text(json, key, &name) < 0 ? -1 : wg_activation_parse(name, value);
+    return wg_config_text(json, key, &name) < 0 ? -1 : wg__activation_parse(name, value);
 }
 
 static int read_gate(wg_config *json, const char *key, wg_gate *value) {
-    const char *name = wg_gate_name(*value);
-    return wg_config_text(json, key, &name) < 0 ? -1 : wg_gate_parse(name, value);
+    const char *name = wg__gate_name(*value);
+    return wg_config_text(json, key, &name) < 0 ? -1 : wg__gate_parse(name, value);
 }
 
 static int read_field(wg_config *json, const wg__config_field *field, void *config) {
@@ -102,7 +103,7 @@ static int write_field(wg_config *json, const wg__config_field *field, const voi
     case WG__ACTIVATION:
         return wg_config_set_text(json, field->key, wg_activation_name(*m.activation));
     case WG__GATE:
-        return wg_config_set_text(json, field->key, wg_gate_name(*m.gate));
+        return wg_config_set_text(json, field->key, wg__gate_name(*m.gate));
     }
     return -1;
 }
@@ -142,7 +143,7 @@ static int check_field(const char *where, const wg__config_field *field, const v
                    ? 0
                    : wg__config_refuse(where, field->key, *m.activation, "one of wg_activation");
     case WG__GATE:
-        return wg_gate_name(*m.gate)
+        return wg__gate_name(*m.gate)
                    ? 0
                    : wg__config_refuse(where, field->key, *m.gate, "one of wg_gate");
     case WG__INTEGER:

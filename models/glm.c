@@ -10,6 +10,7 @@
 #include "tensor/easy.h"
 #include "tensor/internal.h"
 #include "tensor/ops.h"
+#include "nn/internal.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -24,7 +25,7 @@ static wg_initializer weight_init(const wg_glm_config *config) {
  * whose order of layer normalisation and residual connections GLM has taken over (section 2.2). */
 static wg_initializer residual_init(const wg_glm_config *config) {
     return (wg_initializer){WG_INIT_NORMAL,
-                            wg_residual_scale(config->initializer_range, 2 * config->num_layers)};
+                            wg__residual_scale(config->initializer_range, 2 * config->num_layers)};
 }
 
 static wg_layer_norm *norm(wg_module *parent, const char *name, const wg_glm_config *config) {

@@ -9,6 +9,7 @@
 #include "tensor/easy.h"
 #include "tensor/internal.h"
 #include "tensor/ops.h"
+#include "nn/internal.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -22,7 +23,7 @@ static wg_initializer weight_init(const wg_gpt_config *config) {
 /* What adds onto the residual stream begins smaller the more layers add to it (section 2.3). */
 static wg_initializer residual_init(const wg_gpt_config *config) {
     return (wg_initializer){WG_INIT_NORMAL,
-                            wg_residual_scale(config->initializer_range, 2 * config->n_layer)};
+                            wg__residual_scale(config->initializer_range, 2 * config->n_layer)};
 }
 
 static wg_layer_norm *norm(wg_module *parent, const char *name, const wg_gpt_config *config) {

@@ -10,6 +10,7 @@
 #include "tensor/easy.h"
 #include "tensor/internal.h"
 #include "tensor/ops.h"
+#include "nn/internal.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -22,8 +23,8 @@ static wg_initializer weight_init(const wg_llama_config *config) {
 
 /* What adds onto the residual stream begins smaller the more layers add to it. */
 static wg_initializer residual_init(const wg_llama_config *config) {
-    return (wg_initializer){WG_INIT_NORMAL, wg_residual_scale(config->initializer_range,
-                                                              2 * config->num_hidden_layers)};
+    return (wg_initializer){WG_INIT_NORMAL, wg__residual_scale(config->initializer_range,
+                                                               2 * config->num_hidden_layers)};
 }
 
 static wg_rms_norm *norm(wg_module *parent, const char *name, const wg_llama_config *config) {

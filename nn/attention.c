@@ -82,8 +82,8 @@ static wg_tensor *extend_room(wg_tensor *room, wg_tensor *x, int64_t length) {
     return wg_slice(room, 2, 0, end, 1);
 }
 
-int wg_kv_cache_append(wg_kv_cache *cache, wg_tensor *key, wg_tensor *value, wg_tensor **all_keys,
-                       wg_tensor **all_values) {
+int wg__kv_cache_append(wg_kv_cache *cache, wg_tensor *key, wg_tensor *value, wg_tensor **all_keys,
+                        wg_tensor **all_values) {
     if (check_new(key, value) < 0 || reserve(cache, &key->spec, &value->spec) < 0)
         return -1;
     *all_keys = extend_room(cache->key, key, cache->length);
@@ -94,7 +94,7 @@ int wg_kv_cache_append(wg_kv_cache *cache, wg_tensor *key, wg_tensor *value, wg_
     return 0;
 }
 
-int wg_kv_cache_truncate(wg_kv_cache *cache, int64_t length) {
+int wg__kv_cache_truncate(wg_kv_cache *cache, int64_t length) {
     if (length < 0 || length > cache->length)
         return wg_fail(WG_ERROR_ARGUMENT, "kv_cache", "length %lld; %lld positions are filled",
                        (long long)length, (long long)cache->length);
@@ -114,7 +114,7 @@ static int reorder_room(wg_tensor **room, wg_tensor *index) {
     return chosen ? 0 : -1;
 }
 
-int wg_kv_cache_reorder(wg_kv_cache *cache, wg_tensor *index) {
+int wg__kv_cache_reorder(wg_kv_cache *cache, wg_tensor *index) {
     if (!cache->key)
         return 0;
     return reorder_room(&cache->key, index) < 0 || reorder_room(&cache->value, index) < 0 ? -1 : 0;
@@ -289,7 +289,7 @@ static int split(const wg_multi_head_attention *a, const projections *p,
     h->v = split_heads(p->v, a->key_value_heads);
     if (inputs->cos)
         h->k = wg_rotary(h->k, inputs->cos, inputs->sin, a->pairing);
-    return cache ? wg_kv_cache_append(cache, h->k, h->v, &h->k, &h->v) : 0;
+    return cache ? wg__kv_cache_append(cache, h->k, h->v, &h->k, &h->v) : 0;
 }
 
 /* ---- Attention itself ---- */

@@ -35,19 +35,6 @@ WG_API void wg_kv_cache_init(wg_kv_cache *cache, int64_t capacity);
 /* Frees what the cache holds and makes it empty. */
 WG_API void wg_kv_cache_clear(wg_kv_cache *cache);
 
-/* Appends the keys and values of new positions, (B, Hkv, T, D), and gives those of all seen so far,
- * views of (B, Hkv, length, D). Returns 0 or -1. [scope; SHAPE if they do not fit what is there,
- * ARGUMENT beyond the capacity, GRADIENT for tensors of a recorded graph] */
-WG_API int wg_kv_cache_append(wg_kv_cache *cache, wg_tensor *key, wg_tensor *value,
-                              wg_tensor **all_keys, wg_tensor **all_values);
-
-/* Forgets all positions from `length` on. [ARGUMENT beyond what is filled] */
-WG_API int wg_kv_cache_truncate(wg_kv_cache *cache, int64_t length);
-
-/* Sequence b becomes what sequence index[b] was, for (B') of them: beams that go on. [INDEX, DTYPE]
- */
-WG_API int wg_kv_cache_reorder(wg_kv_cache *cache, wg_tensor *index);
-
 /* ---- Attention ---- */
 
 typedef struct wg_multi_head_attention {
@@ -106,9 +93,8 @@ typedef struct wg_attention_inputs {
     wg_tensor **weights;
 } wg_attention_inputs;
 
-/* x: (B, Tq, C)   ->   (B, Tq, C). `inputs` may be NULL. [scope; SHAPE, DTYPE; as
- * wg_kv_cache_append]
- */
+/* x: (B, Tq, C)   ->   (B, Tq, C). `inputs` may be NULL. [scope; SHAPE, DTYPE; of a cache
+ * ARGUMENT beyond its capacity, GRADIENT for tensors of a recorded graph] */
 WG_API wg_tensor *wg_multi_head_attention_forward(wg_multi_head_attention *attention, wg_tensor *x,
                                                   const wg_attention_inputs *inputs);
 

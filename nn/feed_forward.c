@@ -32,7 +32,7 @@ const char *wg_activation_name(wg_activation activation) {
     return NULL;
 }
 
-int wg_activation_parse(const char *name, wg_activation *activation) {
+int wg__activation_parse(const char *name, wg_activation *activation) {
     static const struct {
         const char *name;
         wg_activation activation;
@@ -109,18 +109,19 @@ static const gate_kind gates[] = {
 
 enum { GATE_COUNT = sizeof gates / sizeof *gates };
 
-wg_tensor *wg_gate_apply(wg_gate kind, wg_tensor *gate, wg_tensor *value) {
+/* f(gate) value, elementwise. */
+static wg_tensor *apply_gate(wg_gate kind, wg_tensor *gate, wg_tensor *value) {
     if ((unsigned)kind < GATE_COUNT)
         return gates[kind].op(gate, value);
     wg_fail(WG_ERROR_ARGUMENT, "gate", "there is no gate %d", (int)kind);
     return NULL;
 }
 
-const char *wg_gate_name(wg_gate kind) {
+const char *wg__gate_name(wg_gate kind) {
     return (unsigned)kind < GATE_COUNT ? gates[kind].name : NULL;
 }
 
-int wg_gate_parse(const char *name, wg_gate *kind) {
+int wg__gate_parse(const char *name, wg_gate *kind) {
     if (strcmp(name, "swish") == 0)
         name = "silu";
     for (int i = 0; i < GATE_COUNT; i++)
@@ -132,7 +133,7 @@ int wg_gate_parse(const char *name, wg_gate *kind) {
                    "'%s' is no gate; wanted silu, sigmoid, relu, gelu, gelu_new or linear", name);
 }
 
-int64_t wg_gated_width(int64_t width, int64_t multiple) {
+int64_t wg__gated_width(int64_t width, int64_t multiple) {
     const int64_t inner = 8 * width / 3;
     return multiple < 1 ? inner : (inner + multiple - 1) / multiple * multiple;
 }
@@ -168,7 +169,7 @@ wg_tensor *wg_gated_feed_forward_forward(wg_gated_feed_forward *net, wg_tensor *
     wg_scope_begin(&scope);
     wg_tensor *both[2];
     wg_linears_forward(2, (wg_linear *[]){net->gate, net->up}, x, both);
-    wg_tensor *inner = wg_gate_apply(net->kind, both[0], both[1]);
+    wg_tensor *inner = apply_gate(net->kind, both[0], both[1]);
     wg_tensor *y = wg_linear_forward(net->down, wg_dropout(&net->module, inner, net->dropout));
     return wg_scope_end(&scope, y);
 }

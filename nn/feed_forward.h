@@ -37,10 +37,6 @@ WG_API wg_tensor *wg_activate(wg_activation activation, wg_tensor *x);
 /* The published name; NULL for a value outside the enum. */
 WG_API const char *wg_activation_name(wg_activation activation);
 
-/* The activation of that name ("gelu_pytorch_tanh" is "gelu_new", "swish" is "silu"). -1 with
- * [ARGUMENT, listing the names] */
-WG_API int wg_activation_parse(const char *name, wg_activation *activation);
-
 /* ---- The plain net, down(f(up(x)))   (Vaswani et al. 2017, eq. 2) ---- */
 
 typedef struct wg_feed_forward {
@@ -86,20 +82,6 @@ typedef enum wg_gate {
     WG_GATES(WG_GATE_CODE)
 #undef WG_GATE_CODE
 } wg_gate;
-
-/* f(gate) value, elementwise; of one shape. [scope; SHAPE, ARGUMENT for a value outside the enum]
- */
-WG_API wg_tensor *wg_gate_apply(wg_gate kind, wg_tensor *gate, wg_tensor *value);
-
-/* The published name of f; NULL for a value outside the enum. */
-WG_API const char *wg_gate_name(wg_gate kind);
-
-/* The gate of that f ("swish" is "silu"). -1 with [ARGUMENT, listing the names] */
-WG_API int wg_gate_parse(const char *name, wg_gate *kind);
-
-/* The inner width that gives a gated net as many parameters as a plain one of inner width 4 C, 2/3
- * of 4 C, rounded up to a multiple   (Shazeer 2020, section 3; Touvron et al. 2023). */
-WG_API int64_t wg_gated_width(int64_t width, int64_t multiple);
 
 typedef struct wg_gated_feed_forward {
     wg_module module;

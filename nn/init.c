@@ -107,7 +107,7 @@ int wg_initialize(wg_tensor *x, const wg_initializer *how, wg_generator *generat
     return status;
 }
 
-double wg_residual_scale(double scale, int64_t additions) {
+double wg__residual_scale(double scale, int64_t additions) {
     return additions < 1 ? NAN : scale / sqrt((double)additions);
 }
 

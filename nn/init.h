@@ -37,12 +37,6 @@ typedef struct wg_initializer {
  * kind, or a scale that is negative or not finite; SHAPE below rank 2 for Xavier and Kaiming] */
 WG_API int wg_initialize(wg_tensor *x, const wg_initializer *how, wg_generator *generator);
 
-/* The scale of weights whose layer adds onto a residual stream, scale / sqrt(additions), where so
- * many layers add (two a block of a transformer): the sum then begins as wide as one of them would
- * be with `scale`   (Radford et al. 2019, "GPT-2", section 2.3). NaN, which wg_initialize refuses,
- * for additions below 1. */
-WG_API double wg_residual_scale(double scale, int64_t additions);
-
 WG_END_DECLS
 
 #endif

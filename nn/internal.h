@@ -2,8 +2,8 @@
 #ifndef WG_NN_INTERNAL_H
 #define WG_NN_INTERNAL_H
 
-#include "nn/init.h"
-#include "nn/module.h"
+#include "nn/attention.h"
+#include "nn/feed_forward.h"
 
 /* A parameter of that shape, filled from the root's generator as `how` says, or as `otherwise` says
  * where `how` is NULL or leaves it to the layer. NULL with an error. */
@@ -27,5 +27,52 @@ wg_quantization wg__quantization_for(const wg_tensor *weight, wg_quantization qu
  * returns it. Where other slots are tied to this one, nothing is done and `parameter` returned.
  * NULL for NULL. */
 wg_tensor *wg__module_replace(wg_module *module, wg_tensor *parameter, wg_tensor *tensor);
+
+/* ---- feed_forward.c: names in published configurations ---- */
+
+/* The activation of that name ("gelu_pytorch_tanh" is "gelu_new", "swish" is "silu"). -1 with
+ * [ARGUMENT, listing the names] */
+int wg__activation_parse(const char *name, wg_activation *activation);
+
+/* The published name of f; NULL for a value outside the enum. */
+const char *wg__gate_name(wg_gate kind);
+
+/* The gate of that f ("swish" is "silu"). -1 with [ARGUMENT, listing the names] */
+int wg__gate_parse(const char *name, wg_gate *kind);
+
+/* The inner width that gives a gated net as many parameters as a plain one of inner width 4 C, 2/3
+ * of 4 C, rounded up to a multiple   (Shazeer 2020, section 3; Touvron et al. 2023). */
+int64_t wg__gated_width(int64_t width, int64_t multiple);
+
+/* ---- init.c ---- */
+
+/* The scale of weights whose layer adds onto a residual stream, scale / sqrt(additions), where so
+ * many layers add (two a block of a transformer): the sum then begins as wide as one of them would
+ * be with `scale`   (Radford et al. 2019, "GPT-2", section 2.3). NaN, which wg_initialize refuses,
+ * for additions below 1. */
+double wg__residual_scale(double scale, int64_t additions);
+
+/* ---- module.c ---- */
+
+/* The root of the tree that `module` stands in. */
+wg_module *wg__module_root(wg_module *module);
+
+/* As wg_module_checkpoint_activations has set it. */
+bool wg__module_checkpoints_activations(wg_module *module);
+
+/* ---- attention.c: the cache of keys and values ---- */
+
+/* Appends the keys and values of new positions, (B, Hkv, T, D), and gives those of all seen so far,
+ * views of (B, Hkv, length, D). Returns 0 or -1. [scope; SHAPE if they do not fit what is there,
+ * ARGUMENT beyond the capacity, GRADIENT for tensors of a recorded graph] */
+int wg__kv_cache_append(wg_kv_cache *cache, wg_tensor *key, wg_tensor *value, wg_tensor **all_keys,
+                        wg_tensor **all_values);
+
+/* Forgets all positions from `length` on. [ARGUMENT beyond what is filled] */
+int wg__kv_cache_truncate(wg_kv_cache *cache, int64_t length);
+
+/* Sequence b becomes what sequence index[b] was, for (B') of them: beams that go on. [INDEX, DTYPE]
+ */
+int wg__kv_cache_reorder(wg_kv_cache *cache, wg_tensor *index);
 
 #endif

@@ -21,7 +21,7 @@ static wg_module *next_below(const wg_module *top, wg_module *module) {
     return module == top ? NULL : module->next_sibling;
 }
 
-wg_module *wg_module_root(wg_module *module) {
+wg_module *wg__module_root(wg_module *module) {
     while (module && module->parent)
         module = module->parent;
     return module;
@@ -177,25 +177,25 @@ void *wg_module_finish(wg_module *module) {
 }
 
 wg_generator *wg_module_generator(wg_module *module) {
-    return module ? &wg_module_root(module)->generator : NULL;
+    return module ? &wg__module_root(module)->generator : NULL;
 }
 
 void wg_module_train(wg_module *module, bool training) {
     if (module)
-        wg_module_root(module)->evaluating = !training;
+        wg__module_root(module)->evaluating = !training;
 }
 
 bool wg_module_is_training(wg_module *module) {
-    return module && !wg_module_root(module)->evaluating;
+    return module && !wg__module_root(module)->evaluating;
 }
 
 void wg_module_checkpoint_activations(wg_module *module, bool on) {
     if (module)
-        wg_module_root(module)->checkpoints_activations = on;
+        wg__module_root(module)->checkpoints_activations = on;
 }
 
 bool wg__module_checkpoints_activations(wg_module *module) {
-    return module && wg_module_root(module)->checkpoints_activations;
+    return module && wg__module_root(module)->checkpoints_activations;
 }
 
 wg_tensor *wg_dropout(wg_module *module, wg_tensor *x, double p) {
@@ -211,7 +211,7 @@ wg_tensor *wg_dropout(wg_module *module, wg_tensor *x, double p) {
 
 /* -1 with ARGUMENT if another way down the tree leads to the same path. */
 static int check_path(wg_module *module, const char *name, const char *where) {
-    wg_module *root = wg_module_root(module);
+    wg_module *root = wg__module_root(module);
     char *path = compose_path(root, module, name);
     if (!path)
         return -1;
@@ -291,7 +291,7 @@ static wg_slot *owner_of(wg_module *top, const wg_tensor *tensor) {
 wg_tensor *wg_module_tie(wg_module *module, const char *name, wg_tensor *parameter) {
     if (!module || !parameter || wg_error_pending())
         return NULL;
-    wg_slot *owner = owner_of(wg_module_root(module), parameter);
+    wg_slot *owner = owner_of(wg__module_root(module), parameter);
     if (!owner) {
         wg_fail(WG_ERROR_ARGUMENT, "module_tie", "\"%s\": no slot of this tree owns the tensor",
                 name);
@@ -337,7 +337,7 @@ wg_tensor *wg__module_replace(wg_module *module, wg_tensor *parameter, wg_tensor
     wg_slot *slot = module->first_slot;
     while (slot && slot->tensor != parameter)
         slot = slot->next;
-    if (!slot || (!slot->tied && is_tied_to(wg_module_root(module), parameter)))
+    if (!slot || (!slot->tied && is_tied_to(wg__module_root(module), parameter)))
         return parameter;
     tensor = wg__tensor_reference(tensor, true);
     if (!tensor)

@@ -68,9 +68,6 @@ WG_API void wg_module_free(wg_module *root);
  * and returns NULL (a child is left to its parent's failure). */
 WG_API void *wg_module_finish(wg_module *module);
 
-/* The root of the tree that `module` stands in. */
-WG_API wg_module *wg_module_root(wg_module *module);
-
 /* The generator of the root. */
 WG_API wg_generator *wg_module_generator(wg_module *module);
 
@@ -88,7 +85,6 @@ WG_API wg_tensor *wg_dropout(wg_module *module, wg_tensor *x, double p);
  * backward (autograd/activation_checkpointing.h): the same gradients, bit for bit, from less memory
  * and one forward more. It begins as false. */
 WG_API void wg_module_checkpoint_activations(wg_module *module, bool on);
-WG_API bool wg__module_checkpoints_activations(wg_module *module);
 
 /* Adds a parameter of that shape, f32, uninitialised (see init.h), wanting a gradient. Borrowed
  * from the module. NULL with an error. [SHAPE, MEMORY; ARGUMENT for a name taken] */

@@ -2,6 +2,7 @@
 #include "nn/stack.h"
 
 #include "autograd/activation_checkpointing.h"
+#include "nn/internal.h"
 
 /* ---- What a layer sees, as a list of tensors: a region that runs twice keeps its inputs ---- */
 

@@ -9,6 +9,7 @@
 #include "tensor/easy.h"
 #include "tensor/internal.h"
 #include "tensor/ops.h"
+#include "nn/internal.h"
 
 #define WHERE "fill"
 
@@ -211,7 +212,7 @@ static int search_reorder(void *context, int64_t rows, const int64_t *from) {
     wg_tensor *index = wg_from_array(WG_I64, WG_DIMS(rows), from);
     int result = index ? 0 : -1;
     for (int64_t i = 0; result == 0 && i < f->model->config.num_layers; i++)
-        result = wg_kv_cache_reorder(&f->caches[i], index);
+        result = wg__kv_cache_reorder(&f->caches[i], index);
     wg_scope_end(&scope, NULL);
     return result;
 }
@@ -221,7 +222,7 @@ static int settle(filling *f, int64_t seen, const wg_token_list *found) {
     if (search_reorder(f, 1, (int64_t[]){0}) < 0)
         return -1;
     for (int64_t i = 0; i < f->model->config.num_layers; i++)
-        if (wg_kv_cache_truncate(&f->caches[i], seen) < 0)
+        if (wg__kv_cache_truncate(&f->caches[i], seen) < 0)
             return -1;
     f->written = 0;
     if (see_part_b(f, 1, 1, &f->tokens->start, NULL) < 0)

@@ -141,10 +141,10 @@ void wg_average_swap(wg_average *average) {
         wg_tensor_touch(average->entries[i].tensor);
 }
 
-int64_t wg_average_updates(const wg_average *average) {
+int64_t wg__average_updates(const wg_average *average) {
     return average->updates;
 }
 
-void wg_average_set_updates(wg_average *average, int64_t updates) {
+void wg__average_set_updates(wg_average *average, int64_t updates) {
     average->updates = updates;
 }

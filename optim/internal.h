@@ -198,4 +198,21 @@ int wg__check_fraction(const char *where, const char *name, double value); /* 0 
 int wg__check_positive(const char *where, const char *name, double value);
 int wg__check_not_negative(const char *where, const char *name, double value);
 
+/* ---- State, for checkpoints ---- */
+
+/* Sets the number of steps when a run is resumed. */
+void wg__optimizer_set_steps(wg_optimizer *optimizer, int64_t steps);
+
+/* The state tensors, in a fixed order: slot is the state's name, name is the parameter's.
+ * Returns 1 and fills the pointers (borrowed), 0 beyond the last. */
+int wg__optimizer_state(const wg_optimizer *optimizer, int64_t index, const char **slot,
+                        const char **name, wg_tensor **tensor);
+
+/* The name of a kind as wg_schedule_find takes it; "?" outside the enum. */
+const char *wg__schedule_name(wg_schedule_kind kind);
+
+/* The number of updates so far, and setting it when a run is resumed. */
+int64_t wg__average_updates(const wg_average *average);
+void wg__average_set_updates(wg_average *average, int64_t updates);
+
 #endif

@@ -305,13 +305,13 @@ int64_t wg_optimizer_steps(const wg_optimizer *optimizer) {
     return optimizer ? optimizer->steps : 0;
 }
 
-void wg_optimizer_set_steps(wg_optimizer *optimizer, int64_t steps) {
+void wg__optimizer_set_steps(wg_optimizer *optimizer, int64_t steps) {
     if (optimizer)
         optimizer->steps = steps;
 }
 
-int wg_optimizer_state(const wg_optimizer *optimizer, int64_t index, const char **slot,
-                       const char **name, wg_tensor **tensor) {
+int wg__optimizer_state(const wg_optimizer *optimizer, int64_t index, const char **slot,
+                        const char **name, wg_tensor **tensor) {
     for (int64_t i = 0; optimizer && index >= 0 && i < optimizer->count; i++) {
         const wg__optimizer_entry *entry = &optimizer->entries[i];
         if (index < entry->state_count) {

@@ -165,16 +165,8 @@ WG_API int wg_optimizer_step_end(wg_optimizer *optimizer);
 /* Drops all gradients without a step. */
 WG_API void wg_optimizer_zero_grad(wg_optimizer *optimizer);
 
-/* ---- State, for checkpoints ---- */
-
-/* Steps taken so far, and setting it when a run is resumed. */
+/* The number of steps taken so far. */
 WG_API int64_t wg_optimizer_steps(const wg_optimizer *optimizer);
-WG_API void wg_optimizer_set_steps(wg_optimizer *optimizer, int64_t steps);
-
-/* The state tensors, in a fixed order: slot is the state's name, name is the parameter's.
- * Returns 1 and fills the pointers (borrowed), 0 beyond the last. */
-WG_API int wg_optimizer_state(const wg_optimizer *optimizer, int64_t index, const char **slot,
-                              const char **name, wg_tensor **tensor);
 
 /* ---- Learning-rate schedules: a rate from a step number, without state.
  *
@@ -216,9 +208,6 @@ WG_API double wg_schedule_rate(const wg_schedule *schedule, int64_t step);
  * error is recorded). */
 WG_API int wg_schedule_find(const char *name);
 
-/* The name of a kind as wg_schedule_find takes it; "?" outside the enum. */
-WG_API const char *wg_schedule_name(wg_schedule_kind kind);
-
 /* ---- Averages of weights over the steps of a run, or over checkpoints.
  *
  *     wg_average *average = wg_average_new(0.999);
@@ -248,10 +237,6 @@ WG_API void wg_average_update(wg_average *average);
 
 /* Exchanges the tensors' contents and their averages. */
 WG_API void wg_average_swap(wg_average *average);
-
-/* Updates so far, and setting it when a run is resumed. */
-WG_API int64_t wg_average_updates(const wg_average *average);
-WG_API void wg_average_set_updates(wg_average *average, int64_t updates);
 
 WG_END_DECLS
 

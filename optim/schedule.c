@@ -1,5 +1,6 @@
 /* Learning-rate schedules. */
 #include "optim/optimizer.h"
+#include "optim/internal.h"
 
 #include <math.h>
 #include <stdbool.h>
@@ -74,6 +75,6 @@ int wg_schedule_find(const char *name) {
     return -1;
 }
 
-const char *wg_schedule_name(wg_schedule_kind kind) {
+const char *wg__schedule_name(wg_schedule_kind kind) {
     return (int)kind >= 0 && (int)kind < KIND_COUNT ? names[kind] : "?";
 }

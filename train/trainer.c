@@ -9,6 +9,7 @@
 #include "tensor/internal.h"
 #include "tensor/ops.h"
 #include "tensor/span.h"
+#include "optim/internal.h"
 
 #define DEFAULT_CLIP 1.0
 #define DEFAULT_SAVE_SECONDS 60.0
@@ -209,7 +210,7 @@ int wg_task_evaluate(const wg_task *task, wg_metrics *metrics) {
 }
 
 void wg_trainer_swap_average(wg_trainer *trainer) {
-    if (trainer->average && wg_average_updates(trainer->average) > 0)
+    if (trainer->average && wg__average_updates(trainer->average) > 0)
         wg_average_swap(trainer->average);
 }
 

@@ -3,6 +3,7 @@
 
 #include "tensor/internal.h"
 #include "tensor/ops.h"
+#include "optim/internal.h"
 
 /* The weights that are trained, where /model is their average. */
 #define TRAINED "/train/weights"
@@ -30,7 +31,7 @@ static int get_generator(wg_checkpoint *file, const char *name, wg_generator *ge
 }
 
 static int put_schedule(wg_checkpoint *file, const wg_schedule *schedule) {
-    if (wg_checkpoint_put_text(file, "/train/schedule/kind", wg_schedule_name(schedule->kind)) <
+    if (wg_checkpoint_put_text(file, "/train/schedule/kind", wg__schedule_name(schedule->kind)) <
             0 ||
         wg_checkpoint_put_number(file, "/train/schedule/peak", schedule->peak) < 0 ||
         wg_checkpoint_put_number(file, "/train/schedule/final", schedule->final) < 0 ||
@@ -147,7 +148,7 @@ static int get_run(wg_checkpoint *file, wg_trainer *trainer) {
         wg_history_get(&trainer->evaluations, file, WG_HISTORY_EVALUATION) < 0)
         return -1;
     if (trainer->average)
-        wg_average_set_updates(trainer->average, trainer->step);
+        wg__average_set_updates(trainer->average, trainer->step);
     return task->restore ? task->restore(task->context, file) : 0;
 }
 

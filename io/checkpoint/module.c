@@ -7,6 +7,7 @@
 #include "io/differences.h"
 #include "tensor/internal.h"
 #include "tensor/ops.h"
+#include "optim/internal.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -71,12 +72,12 @@ static int list_optimizer(tensor_list *list, const wg_optimizer *optimizer) {
     const char *slot, *name;
     wg_tensor *tensor;
     int64_t count = 0;
-    while (wg_optimizer_state(optimizer, count, &slot, &name, &tensor))
+    while (wg__optimizer_state(optimizer, count, &slot, &name, &tensor))
         count++;
     list->entries = wg__calloc((size_t)count + 1, sizeof *list->entries);
     if (!list->entries)
         return -1;
-    for (; wg_optimizer_state(optimizer, list->count, &slot, &name, &tensor); list->count++) {
+    for (; wg__optimizer_state(optimizer, list->count, &slot, &name, &tensor); list->count++) {
         named_tensor *named = &list->entries[list->count];
         char group[64];
         snprintf(group, sizeof group, "/optimizer/%s", slot);
@@ -229,7 +230,7 @@ int wg_checkpoint_get_optimizer(wg_checkpoint *file, wg_optimizer *optimizer) {
         status = get_list(file, "/optimizer", &list);
     wg__free(list.entries);
     if (status == 0)
-        wg_optimizer_set_steps(optimizer, steps);
+        wg__optimizer_set_steps(optimizer, steps);
     return status;
 }
 

@@ -7,6 +7,7 @@
 #include "tensor/easy.h"
 #include "tensor/internal.h"
 #include "tensor/ops.h"
+#include "nn/internal.h"
 
 #define WHERE "generate"
 
@@ -238,7 +239,7 @@ static int drop_rows(decoding *d, int64_t kept) {
     wg_tensor *index = wg_from_array(WG_I64, WG_DIMS(kept), d->kept);
     int result = index ? 0 : -1;
     for (int64_t i = 0; result == 0 && i < d->model->layers; i++)
-        result = wg_kv_cache_reorder(&d->caches[i], index);
+        result = wg__kv_cache_reorder(&d->caches[i], index);
     wg_scope_end(&scope, NULL);
     return result;
 }

@@ -6,6 +6,7 @@
 #include "tensor/easy.h"
 #include "tensor/internal.h"
 #include "tensor/ops.h"
+#include "nn/internal.h"
 
 typedef struct search {
     const wg__seq2seq *model;
@@ -45,8 +46,8 @@ static int reorder(void *context, int64_t rows, const int64_t *from) {
     wg_tensor *index = wg_from_array(WG_I64, WG_DIMS(rows), from);
     int result = index ? reorder_keep(s, index) : -1;
     for (int64_t i = 0; result == 0 && i < s->model->layers; i++)
-        if (wg_kv_cache_reorder(&s->inputs.own[i], index) < 0 ||
-            wg_kv_cache_reorder(&s->inputs.seen[i], index) < 0)
+        if (wg__kv_cache_reorder(&s->inputs.own[i], index) < 0 ||
+            wg__kv_cache_reorder(&s->inputs.seen[i], index) < 0)
             result = -1;
     wg_scope_end(&scope, NULL);
     if (result == 0 && s->model->reorder)

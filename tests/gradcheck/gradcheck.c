@@ -6,6 +6,7 @@
 #include "tensor/ops.h"
 #include "tests/gradcheck/sound.h"
 #include "tests/support/testing.h"
+#include "gradcheck/check.h"
 
 /* ---- Right ops ---- */
 
@@ -562,7 +563,7 @@ END_TEST
 
 START_TEST(every_diagnosis_has_words) {
     for (int d = 0; d <= WG_DIAGNOSIS_ALIVE; d++)
-        ck_assert(*wg_diagnosis_name(d) && *wg_diagnosis_words(d) && wg_diagnosis_advice(d));
+        ck_assert(*wg_diagnosis_name(d) && *wg_diagnosis_words(d) && wg__diagnosis_advice(d));
     ck_assert_str_eq(wg_diagnosis_name(WG_DIAGNOSIS_STALE), "STALE");
 }
 END_TEST

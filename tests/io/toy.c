@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "tensor/ops.h"
+#include "optim/internal.h"
 
 /* ---- A model and an optimizer to save ---- */
 
@@ -34,10 +35,10 @@ toy *toy_new(int64_t width, uint64_t seed) {
     wg_copy_(model->bias, wg_randn(&generator, WG_F32, WG_DIMS(4)));
     const char *slot, *name;
     wg_tensor *state;
-    for (int64_t i = 0; wg_optimizer_state(model->optimizer, i, &slot, &name, &state); i++)
+    for (int64_t i = 0; wg__optimizer_state(model->optimizer, i, &slot, &name, &state); i++)
         wg_copy_(state, wg_rand(&generator, WG_F32, wg_tensor_ndim(state), wg_tensor_shape(state)));
     wg_set_grad_enabled(recording);
-    wg_optimizer_set_steps(model->optimizer, (int64_t)seed);
+    wg__optimizer_set_steps(model->optimizer, (int64_t)seed);
     assert_no_error();
     return model;
 }
@@ -64,7 +65,7 @@ static int64_t toy_numbers(const toy *model, float *out) {
         wg_to_array(tensors[i], end);
     const char *slot, *name;
     wg_tensor *state;
-    for (int64_t i = 0; wg_optimizer_state(model->optimizer, i, &slot, &name, &state); i++) {
+    for (int64_t i = 0; wg__optimizer_state(model->optimizer, i, &slot, &name, &state); i++) {
         wg_to_array(state, end);
         end += wg_tensor_count(state);
     }

@@ -13,6 +13,7 @@
 #include "base/alloc.h"
 #include "tensor/ops.h"
 #include "tests/support/testing.h"
+#include "nn/internal.h"
 
 enum { B = 4, T = 24, VOCAB = 48, WIDTH = 32, LAYERS = 4, SEED = 3 };
 

@@ -5,6 +5,7 @@
 #include "nn/positions.h"
 #include "tensor/ops.h"
 #include "tests/support/testing.h"
+#include "nn/internal.h"
 
 enum { B = 2, T = 5, C = 12, H = 3, HEADS = 6, SHARED = 2, D = 4 };
 
@@ -120,12 +121,12 @@ START_TEST(a_cache_is_cut_and_reordered) {
     wg_kv_cache cache;
     wg_kv_cache_init(&cache, 4);
     wg_tensor *x = normal(5, WG_DIMS(3, 1, 3, 2)), *keys, *values;
-    ck_assert_int_eq(wg_kv_cache_append(&cache, x, wg_neg(x), &keys, &values), 0);
-    ck_assert_int_eq(wg_kv_cache_truncate(&cache, 1), 0);
+    ck_assert_int_eq(wg__kv_cache_append(&cache, x, wg_neg(x), &keys, &values), 0);
+    ck_assert_int_eq(wg__kv_cache_truncate(&cache, 1), 0);
     wg_tensor *index = wg_from_array(WG_I64, WG_DIMS(2), (int64_t[]){2, 0});
-    ck_assert_int_eq(wg_kv_cache_reorder(&cache, index), 0);
+    ck_assert_int_eq(wg__kv_cache_reorder(&cache, index), 0);
     wg_tensor *more = normal(6, WG_DIMS(2, 1, 1, 2));
-    ck_assert_int_eq(wg_kv_cache_append(&cache, more, more, &keys, &values), 0);
+    ck_assert_int_eq(wg__kv_cache_append(&cache, more, more, &keys, &values), 0);
     wg_tensor *first = wg_index_select(wg_slice(x, 2, 0, 1, 1), 0, index);
     assert_close(keys, wg_cat(2, (wg_tensor *[]){first, more}, 2), 0, 0);
     assert_close(values, wg_cat(2, (wg_tensor *[]){wg_neg(first), more}, 2), 0, 0);
@@ -137,15 +138,15 @@ START_TEST(a_cache_refuses_what_does_not_fit) {
     wg_kv_cache cache;
     wg_kv_cache_init(&cache, 2);
     wg_tensor *x = normal(7, WG_DIMS(1, 1, 2, 2)), *keys, *values;
-    ck_assert_int_eq(wg_kv_cache_append(&cache, x, x, &keys, &values), 0);
-    ck_assert_int_eq(wg_kv_cache_append(&cache, x, x, &keys, &values), -1);
+    ck_assert_int_eq(wg__kv_cache_append(&cache, x, x, &keys, &values), 0);
+    ck_assert_int_eq(wg__kv_cache_append(&cache, x, x, &keys, &values), -1);
     assert_error(WG_ERROR_ARGUMENT, "2 positions after 2 are more than the cache has room for, 2");
-    ck_assert_int_eq(wg_kv_cache_truncate(&cache, 3), -1);
+    ck_assert_int_eq(wg__kv_cache_truncate(&cache, 3), -1);
     assert_error(WG_ERROR_ARGUMENT, "length 3; 2 positions are filled");
-    wg_kv_cache_truncate(&cache, 0);
+    wg__kv_cache_truncate(&cache, 0);
     wg_tensor *leaf = wg_clone(x);
     wg_set_requires_grad(leaf, true);
-    ck_assert_int_eq(wg_kv_cache_append(&cache, leaf, x, &keys, &values), -1);
+    ck_assert_int_eq(wg__kv_cache_append(&cache, leaf, x, &keys, &values), -1);
     assert_error(WG_ERROR_GRADIENT, "turn recording off");
     wg_kv_cache_clear(&cache);
 }
@@ -179,11 +180,11 @@ START_TEST(what_cannot_be_is_refused_by_name) {
     ck_assert_ptr_null(wg_multi_head_attention_new(NULL, "", C, H, &shared));
     assert_error(WG_ERROR_ARGUMENT, "2 key_value_heads do not divide 3 heads");
     wg_gate kind;
-    ck_assert_int_eq(wg_gate_parse("tanh", &kind), -1);
+    ck_assert_int_eq(wg__gate_parse("tanh", &kind), -1);
     assert_error(WG_ERROR_ARGUMENT, "'tanh' is no gate");
-    ck_assert_int_eq(wg_gate_parse("swish", &kind), 0);
+    ck_assert_int_eq(wg__gate_parse("swish", &kind), 0);
     ck_assert_int_eq(kind, WG_GATE_SWIGLU);
-    ck_assert_int_eq(wg_gated_width(4096, 256), 11008);
+    ck_assert_int_eq(wg__gated_width(4096, 256), 11008);
 }
 END_TEST
 

@@ -12,6 +12,7 @@
 #include "tensor/npy.h"
 #include "tensor/ops.h"
 #include "tests/support/testing.h"
+#include "nn/internal.h"
 
 /* ---- Beside PyTorch ---- */
 
@@ -60,7 +61,7 @@ START_TEST(every_kind_has_the_distribution_that_pytorch_gives_it) {
         {"uniform", {WG_INIT_UNIFORM, 0.3}, .bounded = true},
         {"normal", {WG_INIT_NORMAL, 0.5}, .bounded = false},
         {"truncated_normal", {WG_INIT_TRUNCATED_NORMAL, 0.02}, .bounded = true},
-        {"scaled_residual", {WG_INIT_NORMAL, wg_residual_scale(0.02, 24)}, .bounded = false},
+        {"scaled_residual", {WG_INIT_NORMAL, wg__residual_scale(0.02, 24)}, .bounded = false},
         {"xavier_uniform", {WG_INIT_XAVIER_UNIFORM, 0}, .bounded = true},
         {"xavier_uniform_field", {WG_INIT_XAVIER_UNIFORM, 0}, .bounded = true, .field = true},
         {"xavier_normal", {WG_INIT_XAVIER_NORMAL, gain_of_tanh}, .bounded = false},
@@ -137,7 +138,7 @@ START_TEST(initialising_refuses_what_it_cannot_do) {
     assert_error(WG_ERROR_DTYPE, "i64");
     wg_initialize(vector, &(wg_initializer){WG_INIT_NORMAL, -1}, NULL);
     assert_error(WG_ERROR_ARGUMENT, "-1");
-    wg_initialize(vector, &(wg_initializer){WG_INIT_NORMAL, wg_residual_scale(0.02, 0)}, NULL);
+    wg_initialize(vector, &(wg_initializer){WG_INIT_NORMAL, wg__residual_scale(0.02, 0)}, NULL);
     assert_error(WG_ERROR_ARGUMENT, "nan");
     wg_initialize(vector, &(wg_initializer){WG_INIT_DEFAULT, 0}, NULL);
     assert_error(WG_ERROR_ARGUMENT, "wg_init_kind");

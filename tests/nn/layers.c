@@ -11,6 +11,7 @@
 #include "nn/feed_forward.h"
 #include "base/alloc.h"
 #include "tensor/ops.h"
+#include "nn/internal.h"
 
 /* ---- Dropout ---- */
 
@@ -112,16 +113,17 @@ END_TEST
 
 START_TEST(activations_go_by_their_published_names) {
     wg_activation activation;
-    ck_assert_int_eq(wg_activation_parse("gelu_new", &activation), 0);
+    ck_assert_int_eq(wg__activation_parse("gelu_new", &activation), 0);
     ck_assert_int_eq(activation, WG_ACTIVATION_GELU_TANH);
-    ck_assert_int_eq(wg_activation_parse("gelu_pytorch_tanh", &activation), 0);
+    ck_assert_int_eq(wg__activation_parse("gelu_pytorch_tanh", &activation), 0);
     ck_assert_int_eq(activation, WG_ACTIVATION_GELU_TANH);
-    ck_assert_int_eq(wg_activation_parse("gelu", &activation), 0);
+    ck_assert_int_eq(wg__activation_parse("gelu", &activation), 0);
     ck_assert_str_eq(wg_activation_name(activation), "gelu");
-    ck_assert_int_eq(wg_activation_parse("swish", &activation), 0);
+    ck_assert_int_eq(wg__activation_parse("swish", &activation), 0);
     ck_assert_int_eq(activation, WG_ACTIVATION_SILU);
     for (int i = 0; wg_activation_name((wg_activation)i); i++) {
-        ck_assert_int_eq(wg_activation_parse(wg_activation_name((wg_activation)i), &activation), 0);
+        ck_assert_int_eq(wg__activation_parse(wg_activation_name((wg_activation)i), &activation),
+                         0);
         ck_assert_int_eq(activation, i);
     }
     ck_assert_int_eq(activation, WG_ACTIVATION_HARDSWISH);
@@ -134,7 +136,7 @@ START_TEST(activations_go_by_their_published_names) {
     ck_assert_double_eq_tol(wg_item(wg_activate(WG_ACTIVATION_SOFTPLUS, below)), log1p(exp(-1)),
                             1e-15);
     ck_assert_double_eq_tol(wg_item(wg_activate(activation, one)), 0.8413447460685429, 1e-14);
-    ck_assert_int_eq(wg_activation_parse("gulp", &activation), -1);
+    ck_assert_int_eq(wg__activation_parse("gulp", &activation), -1);
     assert_error(WG_ERROR_ARGUMENT,
                  "\"gulp\" is none of gelu, gelu_new, relu, tanh, sigmoid, silu");
 }

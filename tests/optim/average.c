@@ -9,6 +9,7 @@
 #include "base/alloc.h"
 #include "tensor/ops.h"
 #include "tests/support/testing.h"
+#include "optim/internal.h"
 
 static void set(wg_tensor *x, double value) {
     ck_assert_int_eq(wg_fill_(x, value), 0);
@@ -33,7 +34,7 @@ START_TEST(an_exponential_average_follows_its_formula) {
         wg_average_swap(average);
         ck_assert(first(x) == value);
     }
-    ck_assert_int_eq(wg_average_updates(average), 12);
+    ck_assert_int_eq(wg__average_updates(average), 12);
     wg_average_free(average);
 }
 END_TEST

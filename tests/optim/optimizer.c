@@ -12,6 +12,7 @@
 #include "tensor/ops.h"
 #include "nn/linear.h"
 #include "tests/support/testing.h"
+#include "optim/internal.h"
 
 /* ---- Leaves whose gradients the tests choose ---- */
 
@@ -54,7 +55,7 @@ static void assert_state(const wg_optimizer *optimizer, int64_t index, const cha
                          const json_t *run, double rtol) {
     const char *found_slot, *name;
     wg_tensor *tensor;
-    ck_assert_int_eq(wg_optimizer_state(optimizer, index, &found_slot, &name, &tensor), 1);
+    ck_assert_int_eq(wg__optimizer_state(optimizer, index, &found_slot, &name, &tensor), 1);
     ck_assert_str_eq(found_slot, slot);
     ck_assert_str_eq(name, "weight");
     assert_close(tensor, from_json(run, slot, wg_tensor_dtype(tensor), tensor), rtol, rtol);
@@ -174,7 +175,7 @@ START_TEST(a_gradient_of_any_strides_is_stepped_in_order) {
     ck_assert_int_eq(wg_optimizer_step(optimizer, 1e-3), 0);
     const char *slot, *name;
     wg_tensor *state;
-    wg_optimizer_state(optimizer, 0, &slot, &name, &state);
+    wg__optimizer_state(optimizer, 0, &slot, &name, &state);
     ck_assert(wg_at(state, (int64_t[]){0, 1}) == 1);
     ck_assert(wg_at(state, (int64_t[]){1, 0}) == 0.5);
     wg_optimizer_free(optimizer);
@@ -191,7 +192,7 @@ START_TEST(moments_never_become_subnormal) {
         ck_assert_int_eq(wg_optimizer_step(optimizer, 1e-3), 0);
         const char *slot, *name;
         wg_tensor *state;
-        for (int64_t i = 0; wg_optimizer_state(optimizer, i, &slot, &name, &state); i++) {
+        for (int64_t i = 0; wg__optimizer_state(optimizer, i, &slot, &name, &state); i++) {
             double value = wg_at(state, (int64_t[]){39});
             ck_assert_msg(value == 0 || fabs(value) >= FLT_MIN, "%s is %g", slot, value);
         }
@@ -251,7 +252,7 @@ START_TEST(the_norm_is_over_all_gradients_and_measuring_changes_nothing) {
     ck_assert_int_eq(wg_optimizer_step(optimizer, 1e-3), 0);
     const char *slot, *name;
     wg_tensor *state;
-    wg_optimizer_state(optimizer, 0, &slot, &name, &state);
+    wg__optimizer_state(optimizer, 0, &slot, &name, &state);
     ck_assert_double_eq_tol(wg_at(state, (int64_t[]){0}), 0.2, 1e-7);
     wg_optimizer_free(optimizer);
 }
@@ -263,7 +264,7 @@ START_TEST(clipping_lasts_for_one_step) {
     wg_optimizer_add(optimizer, "w", w, false);
     const char *slot, *name;
     wg_tensor *state;
-    wg_optimizer_state(optimizer, 0, &slot, &name, &state);
+    wg__optimizer_state(optimizer, 0, &slot, &name, &state);
     set_full_gradient(w, 50); /* norm 100, clipped to 1: each element 0.5 */
     ck_assert_int_eq(wg_optimizer_clip(optimizer, 1, NULL), 0);
     ck_assert_int_eq(wg_optimizer_step(optimizer, 1e-3), 0);
@@ -362,8 +363,8 @@ START_TEST(what_cannot_be_stepped_is_not_added) {
     ck_assert_int_eq(wg_optimizer_add(optimizer, "x", NULL, false), -1);
     const char *slot, *name;
     wg_tensor *state;
-    ck_assert_int_eq(wg_optimizer_state(optimizer, 2, &slot, &name, &state), 0);
-    ck_assert_int_eq(wg_optimizer_state(optimizer, -1, &slot, &name, &state), 0);
+    ck_assert_int_eq(wg__optimizer_state(optimizer, 2, &slot, &name, &state), 0);
+    ck_assert_int_eq(wg__optimizer_state(optimizer, -1, &slot, &name, &state), 0);
     wg_optimizer_free(optimizer);
 }
 END_TEST
@@ -421,10 +422,10 @@ START_TEST(a_module_is_added_with_its_paths_ties_and_decay) {
     const char *slot, *name;
     wg_tensor *state;
     for (int64_t i = 0; i < 3; i++) {
-        ck_assert_int_eq(wg_optimizer_state(optimizer, i, &slot, &name, &state), 1);
+        ck_assert_int_eq(wg__optimizer_state(optimizer, i, &slot, &name, &state), 1);
         ck_assert_str_eq(name, expected[i]);
     }
-    ck_assert_int_eq(wg_optimizer_state(optimizer, 3, &slot, &name, &state), 0);
+    ck_assert_int_eq(wg__optimizer_state(optimizer, 3, &slot, &name, &state), 0);
     /* With gradients of 0, only the decay moves: the weight, and not the biases. */
     set_gradient(linear->weight, wg_zeros(WG_F32, WG_DIMS(2, 3)));
     set_gradient(linear->bias, wg_zeros(WG_F32, WG_DIMS(2)));

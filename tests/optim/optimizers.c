@@ -10,6 +10,7 @@
 #include "base/alloc.h"
 #include "tensor/ops.h"
 #include "tests/support/testing.h"
+#include "optim/internal.h"
 
 /* ---- Twelve steps of PyTorch, or of NumPy as the paper says ---- */
 
@@ -52,7 +53,7 @@ static void check_state(const wg_optimizer *optimizer, const json_t *state, doub
     const char *key;
     const json_t *slots;
     json_object_foreach((json_t *)state, key, slots) wanted += json_object_size(slots);
-    for (; wg_optimizer_state(optimizer, (int64_t)found, &slot, &name, &tensor); found++)
+    for (; wg__optimizer_state(optimizer, (int64_t)found, &slot, &name, &tensor); found++)
         assert_close(tensor,
                      from_json(json_object_get(state, name), slot, wg_tensor_dtype(tensor),
                                wg_tensor_ndim(tensor), wg_tensor_shape(tensor)),

@@ -11,6 +11,7 @@
 #include "base/alloc.h"
 #include "tensor/ops.h"
 #include "tests/support/testing.h"
+#include "optim/internal.h"
 
 static const char *const names[] = {"sgd", "adam", "adamw", "adafactor", "lion", "muon"};
 
@@ -128,7 +129,7 @@ static char *train(const char *name, wg_dtype dtype, const way *way, size_t *siz
     ck_assert_int_eq(wg_optimizer_steps(net.optimizer), STEPS);
     for (int i = 0; i < PARAMETERS; i++)
         append(&bytes, size, net.parameters[i]);
-    for (int64_t i = 0; wg_optimizer_state(net.optimizer, i, &slot, &parameter, &state); i++)
+    for (int64_t i = 0; wg__optimizer_state(net.optimizer, i, &slot, &parameter, &state); i++)
         append(&bytes, size, state);
     wg_optimizer_free(net.optimizer);
     assert_no_error();
