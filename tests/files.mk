@@ -149,21 +149,10 @@ tests_test_ops_SOURCES = \
 	tests/ops/reduce.c \
 	tests/ops/reference.c \
 	tests/ops/reference.h \
-	tests/ops/reference_activation.c \
-	tests/ops/reference_arrange.c \
-	tests/ops/reference_binary.c \
-	tests/ops/reference_cast.c \
-	tests/ops/reference_create.c \
-	tests/ops/reference_functions.c \
-	tests/ops/reference_index.c \
-	tests/ops/reference_linear.c \
-	tests/ops/reference_loss.c \
+	tests/ops/reference_elementwise.c \
+	tests/ops/reference_linalg.c \
 	tests/ops/reference_reduce.c \
-	tests/ops/reference_rows.c \
-	tests/ops/reference_scan.c \
-	tests/ops/reference_sort.c \
-	tests/ops/reference_unary.c \
-	tests/ops/reference_view.c \
+	tests/ops/reference_shape.c \
 	tests/ops/registry.c \
 	tests/ops/softmax.c \
 	tests/ops/sort.c \

@@ -317,8 +317,8 @@ static void add_name(reference_file *file, const char *name) {
     file->names[file->name_count++] = name;
 }
 
-void add_reference_suite(const char *name, const char *path, size_t count,
-                         const reference_op *table) {
+void(add_reference_suite)(const char *name, const char *path, size_t count,
+                          const reference_op *table) {
     const TTest *const tests[] = {values_and_gradients_agree_with_pytorch};
     json_error_t error;
     const json_t *root = json_load_file(fixture(path), 0, &error);

@@ -2,7 +2,7 @@
  *
  *     tests/fixtures/ops/FAMILY.py  ->  tests/fixtures/ops/FAMILY.json      by a maintainer, once
  *                                              |
- *     tests/ops/reference_FAMILY.c:  a table from names of ops to their calls, and one line
+ *     tests/ops/reference_*.c:  a table from the names of the family's ops to their calls, and one line
  *
  * A case of the program is an op; its failures name the line of the JSON file. */
 #ifndef WG_TESTS_REFERENCE_H
@@ -34,11 +34,13 @@ typedef struct reference_op {
     int (*call)(const reference_case *c, wg_tensor *const *in, wg_tensor **outputs);
 } reference_op;
 
-/* Adds a suite of all cases of a file in tests/fixtures, one test for each op. Outputs and
- * gradients have to agree within the tolerances of the case; what PyTorch gives no gradient gets
- * zeros. An op that the table or the file lacks fails, too. The table must be static. */
-void add_reference_suite(const char *name, const char *path, size_t count,
-                         const reference_op *table);
+/* Adds the suite reference_FAMILY, of all cases of tests/fixtures/ops/FAMILY.json and one test for
+ * each op. Outputs and gradients have to agree within the tolerances of the case; where PyTorch
+ * gives no gradient, it has to be zero. An op that the table or the file lacks fails, too. */
+#define add_reference_suite(family, table)                                                         \
+    (add_reference_suite)("reference_" family, "ops/" family ".json", WG_COUNT(table), table)
+void(add_reference_suite)(const char *name, const char *path, size_t count,
+                          const reference_op *table);
 
 /* ---- The arguments of a case. One that is not there fails the test, except where a default is
  * named. ---- */

@@ -1,7 +1,10 @@
-/* Reductions against PyTorch and NumPy: tests/fixtures/ops/reduce.py has the cases. */
+/* Reductions, scans and sorting against PyTorch and NumPy. The cases of a suite are in
+ * tests/fixtures/ops/SUITE.json, which SUITE.py writes: reduce, scan, sort. */
 #include "tensor/ops.h"
 
 #include "tests/ops/reference.h"
+
+/* ---- Reductions ---- */
 
 typedef wg_tensor *(*reduction)(wg_tensor *x, int axis_count, const int64_t *axes, bool keepdim);
 
@@ -81,23 +84,86 @@ static wg_tensor *sum_to(const reference_case *c, wg_tensor *const *in) {
     return wg_sum_to(in[0], ndim, shape);
 }
 
+static const reference_op reduce_ops[] = {
+    {"sum", .one = sum},
+    {"mean", .one = mean},
+    {"var", .one = var},
+    {"std", .one = std_of},
+    {"sum_to", .one = sum_to},
+    {"prod", .one = prod},
+    {"norm", .one = norm},
+    {"logsumexp", .one = logsumexp},
+    {"max", .one = max},
+    {"min", .one = min},
+    {"argmax", .one = argmax},
+    {"argmin", .one = argmin},
+    {"any", .one = any},
+    {"all", .one = all},
+    {"count_nonzero", .one = count_nonzero},
+};
+
+/* ---- Scans ---- */
+
+static int axis_of(const reference_case *c) {
+    return (int)reference_integer(c, "axis");
+}
+
+static wg_tensor *cumsum(const reference_case *c, wg_tensor *const *in) {
+    return wg_cumsum(in[0], axis_of(c));
+}
+
+static wg_tensor *cumprod(const reference_case *c, wg_tensor *const *in) {
+    return wg_cumprod(in[0], axis_of(c));
+}
+
+static wg_tensor *linear_scan(const reference_case *c, wg_tensor *const *in) {
+    return wg_linear_scan(in[0], in[1], axis_of(c));
+}
+
+static int cummax(const reference_case *c, wg_tensor *const *in, wg_tensor **outputs) {
+    return wg_cummax(in[0], axis_of(c), &outputs[0], &outputs[1]);
+}
+
+static int cummin(const reference_case *c, wg_tensor *const *in, wg_tensor **outputs) {
+    return wg_cummin(in[0], axis_of(c), &outputs[0], &outputs[1]);
+}
+
+static const reference_op scan_ops[] = {
+    {"cumsum", .one = cumsum},  {"cumprod", .one = cumprod},         {"cummax", .call = cummax},
+    {"cummin", .call = cummin}, {"linear_scan", .one = linear_scan},
+};
+
+/* ---- Sorting ---- */
+
+static int sort(const reference_case *c, wg_tensor *const *in, wg_tensor **outputs) {
+    return wg_sort(in[0], axis_of(c), reference_flag(c, "descending"), &outputs[0], &outputs[1]);
+}
+
+static wg_tensor *argsort(const reference_case *c, wg_tensor *const *in) {
+    return wg_argsort(in[0], axis_of(c), reference_flag(c, "descending"));
+}
+
+static int topk(const reference_case *c, wg_tensor *const *in, wg_tensor **outputs) {
+    return wg_topk(in[0], reference_integer(c, "k"), axis_of(c), reference_flag(c, "largest"),
+                   &outputs[0], &outputs[1]);
+}
+
+static wg_tensor *median(const reference_case *c, wg_tensor *const *in) {
+    return wg_median(in[0], axis_of(c), reference_flag(c, "keepdim"));
+}
+
+static int unique(const reference_case *c, wg_tensor *const *in, wg_tensor **outputs) {
+    (void)c;
+    return wg_unique(in[0], &outputs[0], &outputs[1], &outputs[2]);
+}
+
+static const reference_op sort_ops[] = {
+    {"sort", .call = sort},    {"argsort", .one = argsort}, {"topk", .call = topk},
+    {"median", .one = median}, {"unique", .call = unique},
+};
+
 SUITES {
-    static const reference_op table[] = {
-        {"sum", .one = sum},
-        {"mean", .one = mean},
-        {"var", .one = var},
-        {"std", .one = std_of},
-        {"sum_to", .one = sum_to},
-        {"prod", .one = prod},
-        {"norm", .one = norm},
-        {"logsumexp", .one = logsumexp},
-        {"max", .one = max},
-        {"min", .one = min},
-        {"argmax", .one = argmax},
-        {"argmin", .one = argmin},
-        {"any", .one = any},
-        {"all", .one = all},
-        {"count_nonzero", .one = count_nonzero},
-    };
-    add_reference_suite("reference_reduce", "ops/reduce.json", WG_COUNT(table), table);
+    add_reference_suite("reduce", reduce_ops);
+    add_reference_suite("scan", scan_ops);
+    add_reference_suite("sort", sort_ops);
 }

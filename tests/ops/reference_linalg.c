@@ -1,7 +1,58 @@
-/* Losses against PyTorch: tests/fixtures/ops/loss.py has the cases. */
+/* Products, ops on rows, and losses against PyTorch and NumPy. The cases of a suite are in
+ * tests/fixtures/ops/SUITE.json, which SUITE.py writes: linear, rows, loss. */
 #include "tensor/ops.h"
 
 #include "tests/ops/reference.h"
+
+/* ---- Products ---- */
+
+static wg_tensor *linear(const reference_case *c, wg_tensor *const *in) {
+    (void)c;
+    return wg_linear_op(in[0], in[1], in[2]);
+}
+
+static wg_tensor *einsum(const reference_case *c, wg_tensor *const *in) {
+    return wg_einsum(reference_text(c, "equation"), c->input_count, in);
+}
+
+static wg_tensor *tensordot(const reference_case *c, wg_tensor *const *in) {
+    int64_t axes_a[REFERENCE_LIST], axes_b[REFERENCE_LIST];
+    const int count = reference_integers(c, "axes_a", axes_a);
+    reference_integers(c, "axes_b", axes_b);
+    return wg_tensordot(in[0], in[1], count, axes_a, axes_b);
+}
+
+static wg_tensor *addmm(const reference_case *c, wg_tensor *const *in) {
+    return wg_addmm(in[0], in[1], in[2], reference_number(c, "beta"), reference_number(c, "alpha"));
+}
+
+static const reference_op linear_ops[] = {
+    {"matmul", .binary = wg_matmul}, {"linear", .one = linear},     {"einsum", .one = einsum},
+    {"tensordot", .one = tensordot}, {"outer", .binary = wg_outer}, {"dot", .binary = wg_dot},
+    {"addmm", .one = addmm},
+};
+
+/* ---- Softmax, log-softmax and layer normalisation ---- */
+
+static wg_tensor *softmax(const reference_case *c, wg_tensor *const *in) {
+    return wg_softmax(in[0], (int)reference_integer(c, "axis"));
+}
+
+static wg_tensor *log_softmax(const reference_case *c, wg_tensor *const *in) {
+    return wg_log_softmax(in[0], (int)reference_integer(c, "axis"));
+}
+
+static wg_tensor *layer_norm(const reference_case *c, wg_tensor *const *in) {
+    return wg_layer_norm_op(in[0], in[1], in[2], reference_number(c, "eps"));
+}
+
+static const reference_op rows_ops[] = {
+    {"softmax", .one = softmax},
+    {"log_softmax", .one = log_softmax},
+    {"layer_norm", .one = layer_norm},
+};
+
+/* ---- Losses ---- */
 
 static wg_reduction reduction(const reference_case *c) {
     return (wg_reduction)reference_integer(c, "reduction");
@@ -60,17 +111,20 @@ static wg_tensor *cosine_similarity(const reference_case *c, wg_tensor *const *i
                                 reference_number(c, "eps"));
 }
 
+static const reference_op loss_ops[] = {
+    {"cross_entropy", .one = cross_entropy},
+    {"linear_cross_entropy", .one = linear_cross_entropy},
+    {"nll_loss", .one = nll_loss},
+    {"mse_loss", .one = mse_loss},
+    {"l1_loss", .one = l1_loss},
+    {"smooth_l1_loss", .one = smooth_l1_loss},
+    {"bce_with_logits", .one = bce_with_logits},
+    {"kl_div", .one = kl_div},
+    {"cosine_similarity", .one = cosine_similarity},
+};
+
 SUITES {
-    static const reference_op table[] = {
-        {"cross_entropy", .one = cross_entropy},
-        {"linear_cross_entropy", .one = linear_cross_entropy},
-        {"nll_loss", .one = nll_loss},
-        {"mse_loss", .one = mse_loss},
-        {"l1_loss", .one = l1_loss},
-        {"smooth_l1_loss", .one = smooth_l1_loss},
-        {"bce_with_logits", .one = bce_with_logits},
-        {"kl_div", .one = kl_div},
-        {"cosine_similarity", .one = cosine_similarity},
-    };
-    add_reference_suite("reference_loss", "ops/loss.json", WG_COUNT(table), table);
+    add_reference_suite("linear", linear_ops);
+    add_reference_suite("rows", rows_ops);
+    add_reference_suite("loss", loss_ops);
 }
