@@ -32,7 +32,6 @@
 #include "io/config.h"
 #include "io/log.h"
 #include "io/settings.h"
-#include "io/trace.h"
 #include "io/weights/weights.h"
 #include "data/batches/batches.h"
 #include "data/batches/bert_batch.h"

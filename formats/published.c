@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "io/config.h"
+#include "io/config_json.h"
 #include "formats/published_kind.h"
 #include "tensor/internal.h"
 
@@ -44,7 +44,7 @@ wg__published_model *wg__published_read(const char *json, const char *type) {
                          "those of any of these: %s",
                          list_types(types, sizeof types));
     if (status == 0) {
-        model->ends = wg_config_list_length(config, "eos_token_id");
+        model->ends = wg__config_list_length(config, "eos_token_id");
         status = list_type(model, json, type);
     }
     wg_config_free(config);

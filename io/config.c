@@ -169,7 +169,7 @@ int wg_config_integer(wg_config *config, const char *key, int64_t *value) {
     return 0;
 }
 
-int wg_config_first_integer(wg_config *config, const char *key, int64_t *value) {
+int wg__config_first_integer(wg_config *config, const char *key, int64_t *value) {
     if (!config || wg_error_pending())
         return -1;
     const json_t *found = wg__config_value(config, key), *first = json_array_get(found, 0);
@@ -182,7 +182,7 @@ int wg_config_first_integer(wg_config *config, const char *key, int64_t *value) 
     return 0;
 }
 
-int64_t wg_config_list_length(const wg_config *config, const char *key) {
+int64_t wg__config_list_length(const wg_config *config, const char *key) {
     return config ? (int64_t)json_array_size(json_object_get(config->object, key)) : 0;
 }
 
@@ -219,7 +219,7 @@ int wg_config_text(wg_config *config, const char *key, const char **value) {
     return 0;
 }
 
-wg_config *wg_config_part(wg_config *config, const char *key) {
+wg_config *wg__config_part(wg_config *config, const char *key) {
     if (!config || wg_error_pending())
         return NULL;
     json_t *found = wg__config_value(config, key);
@@ -283,7 +283,7 @@ int wg_config_set_text(wg_config *config, const char *key, const char *value) {
     return string ? wg__config_set(config, key, string) : -1;
 }
 
-int wg_config_set_part(wg_config *config, const char *key, const wg_config *part) {
+int wg__config_set_part(wg_config *config, const char *key, const wg_config *part) {
     return config && part ? wg__config_set(config, key, json_deep_copy(part->object)) : -1;
 }
 

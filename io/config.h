@@ -48,17 +48,6 @@ WG_API int wg_config_number(wg_config *config, const char *key, double *value);
 WG_API int wg_config_boolean(wg_config *config, const char *key, bool *value);
 WG_API int wg_config_text(wg_config *config, const char *key, const char **value);
 
-/* An integer, or the first of a list of them, as the tokens that end a text may be given. -1 with
- * [FORMAT] */
-WG_API int wg_config_first_integer(wg_config *config, const char *key, int64_t *value);
-
-/* How many items the list of that key has; 0 if it is not there or no list. */
-WG_API int64_t wg_config_list_length(const wg_config *config, const char *key);
-
-/* The object that is the value of a key, as a configuration of its own, which messages call by the
- * key. Freed with wg_config_free. NULL if the key is not there, or with [FORMAT, MEMORY] */
-WG_API wg_config *wg_config_part(wg_config *config, const char *key);
-
 /* Closes the reading: -1 with [FORMAT, listing them] if there are keys that were neither asked for
  * nor are among `ignored`, which are known to change nothing. */
 WG_API int wg_config_check(wg_config *config, int count, const char *const *ignored);
@@ -74,9 +63,6 @@ WG_API int wg_config_set_integer(wg_config *config, const char *key, int64_t val
 WG_API int wg_config_set_number(wg_config *config, const char *key, double value);
 WG_API int wg_config_set_boolean(wg_config *config, const char *key, bool value);
 WG_API int wg_config_set_text(wg_config *config, const char *key, const char *value);
-
-/* The same with an object, which is copied. */
-WG_API int wg_config_set_part(wg_config *config, const char *key, const wg_config *part);
 
 /* The object as indented JSON, keys in the order in which they were set, numbers as short as they
  * can be to be read back the same. The caller frees it with wg_text_free. NULL with [MEMORY] */

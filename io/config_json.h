@@ -1,4 +1,4 @@
-/* The JSON behind a wg_config, for values that config.h has no reader for: lists and objects. */
+/* Lists and objects in a wg_config, and the JSON behind it. */
 #ifndef WG_IO_CONFIG_JSON_H
 #define WG_IO_CONFIG_JSON_H
 
@@ -6,8 +6,22 @@
 
 #include "io/config.h"
 
-/* The value of a key, borrowed; NULL if the key is not there or null. The key then counts as asked
- * for (wg_config_check). */
+/* An integer, or the first of a list of integers, as the tokens that end a text may be given. -1
+ * with [FORMAT] */
+int wg__config_first_integer(wg_config *config, const char *key, int64_t *value);
+
+/* The number of items of a list; 0 if the key is missing or no list. */
+int64_t wg__config_list_length(const wg_config *config, const char *key);
+
+/* The object at a key as a configuration of its own, which messages call by the key. Freed with
+ * wg_config_free. NULL if the key is missing, or with [FORMAT, MEMORY] */
+wg_config *wg__config_part(wg_config *config, const char *key);
+
+/* Sets a key to a copy of an object. -1 with [MEMORY] */
+int wg__config_set_part(wg_config *config, const char *key, const wg_config *part);
+
+/* The value of a key, borrowed; NULL if the key is not there or null. The key then counts as read
+ * (wg_config_check). */
 json_t *wg__config_value(wg_config *config, const char *key);
 
 /* Refuses a value: "NAME: "key" is VALUE; wanted WANTED". Returns -1 with [FORMAT] */

@@ -3,7 +3,6 @@ io_public = \
 	io/config.h \
 	io/log.h \
 	io/settings.h \
-	io/trace.h \
 	io/weights/weights.h \
 	$(nil)
 
@@ -20,7 +19,6 @@ io_sources = \
 	io/differences.h \
 	io/log.c \
 	io/settings.c \
-	io/trace.c \
 	io/weights/binary_file.c \
 	io/weights/binary_file.h \
 	io/weights/file.h \

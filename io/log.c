@@ -1,13 +1,16 @@
-/* Metric logs. The file is opened for appending and each line is one write, so that a reader, or a
- * process that is killed, never meets half a line; what a full disk cuts off is taken back. */
+/* Metric logs, and profiles as traces. A log is opened for appending and each line is one write, so
+ * that neither a reader nor a killed process leaves half a line; if the disk is full, the part that
+ * was written is cut off again. */
 #include "io/log.h"
 
 #include "base/json.h"
 #include "tensor/internal.h"
+#include "tensor/profile.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -15,7 +18,7 @@
 struct wg_metric_log {
     char *path; /* for messages */
     int file;
-    json_t *line;      /* what is being made */
+    json_t *line;      /* not ended yet */
     bool mend_newline; /* the file ends in the middle of a line */
 };
 
@@ -24,7 +27,7 @@ static int fail_with_errno(const char *path) {
                    strerror(errno));
 }
 
-/* Opens the file and looks at its last byte; -1 with an error. */
+/* Opens the file and reads its last byte; -1 with an error. */
 static int open_file(wg_metric_log *log) {
     log->file = open(log->path, O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
     if (log->file < 0)
@@ -84,7 +87,7 @@ int wg_metric_log_text(wg_metric_log *log, const char *name, const char *value) 
     return string ? wg__json_set(log->line, name, string, "log") : -1;
 }
 
-/* Writes all bytes, or none: a part that went out before an error is cut off again. */
+/* Writes all bytes or none: a part that was written before an error is cut off again. */
 static int write_whole(wg_metric_log *log, const char *bytes, size_t count) {
     off_t end = lseek(log->file, 0, SEEK_END);
     size_t done = 0;
@@ -114,4 +117,48 @@ int wg_metric_log_end_line(wg_metric_log *log) {
     int status = write_whole(log, text, strlen(text));
     wg__free(text);
     return status;
+}
+
+/* ---- Traces ---- */
+
+static int write_event(FILE *file, const wg_profile_event *event) {
+    json_t *arguments = json_object();
+    if (*event->shapes)
+        json_object_set_new(arguments, "operands", json_string(event->shapes));
+    if (event->flops > 0 && event->seconds > 0)
+        json_object_set_new(arguments, "gflops", json_real(1e-9 * event->flops / event->seconds));
+    json_t *object =
+        json_pack("{s:s, s:s, s:s, s:f, s:f, s:i, s:i, s:o}", "name", event->name, "cat",
+                  wg_profile_kind_name(event->kind), "ph", "X", "ts", 1e6 * event->start, "dur",
+                  1e6 * event->seconds, "pid", 1, "tid", event->thread, "args", arguments);
+    const int status = object ? json_dumpf(object, file, JSON_REAL_PRECISION(12)) : -1;
+    json_decref(object);
+    return status;
+}
+
+static int write_events(FILE *file) {
+    const int64_t count = wg_profile_events(NULL);
+    int status = fputs("{\"displayTimeUnit\": \"ms\", \"traceEvents\": [\n", file);
+    for (int64_t i = 0; i < count && status >= 0; i++) {
+        status = write_event(file, wg_profile_event_at(i));
+        if (status >= 0 && i + 1 < count)
+            status = fputs(",\n", file);
+    }
+    return status < 0 || fputs("\n]}\n", file) < 0 ? -1 : 0;
+}
+
+int wg_trace_write(const char *path) {
+    FILE *file = fopen(path, "w");
+    if (!file)
+        return wg_fail(errno == ENOENT ? WG_ERROR_NOT_FOUND : WG_ERROR_IO, path,
+                       "cannot be written: %s", strerror(errno));
+    errno = 0;
+    int status = write_events(file), reason = errno;
+    if (fclose(file) != 0 && status == 0) {
+        status = -1;
+        reason = errno;
+    }
+    return status < 0 ? wg_fail(WG_ERROR_IO, path, "cannot be written: %s",
+                                reason ? strerror(reason) : "the trace is no JSON")
+                      : 0;
 }

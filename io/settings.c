@@ -203,7 +203,7 @@ static int read_row(const char *where, const wg_setting *row, wg_config *json, v
     switch (row->kind) {
     case WG_SETTING_INTEGER:
     case WG_SETTING_TOKEN:
-        return row->list ? wg_config_first_integer(json, row->name, m.integer)
+        return row->list ? wg__config_first_integer(json, row->name, m.integer)
                          : wg_config_integer(json, row->name, m.integer);
     case WG_SETTING_NUMBER:
         return wg_config_number(json, row->name, m.number);

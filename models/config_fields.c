@@ -1,6 +1,8 @@
 /* Configurations by tables: see config_fields.h. */
 #include "models/config_fields.h"
 
+#include "io/config_json.h"
+
 #include "models/config_rules.h"
 #include "nn/feed_forward.h"
 #include "nn/internal.h"
@@ -51,7 +53,7 @@ static int read_field(wg_config *json, const wg__config_field *field, void *conf
     case WG__MAYBE_TOKEN:
         return wg_config_integer(json, field->key, m.integer);
     case WG__MAYBE_TOKENS:
-        return wg_config_first_integer(json, field->key, m.integer);
+        return wg__config_first_integer(json, field->key, m.integer);
     case WG__PROBABILITY:
     case WG__POSITIVE:
         return wg_config_number(json, field->key, m.number);

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "io/config_json.h"
 #include "models/config_fields.h"
 #include "models/config_rules.h"
 
@@ -130,7 +131,7 @@ static int read_rest(wg_config *json, void *read) {
     wg_llama_config *config = read;
     if (!wg_config_has(json, "num_key_value_heads"))
         config->num_key_value_heads = config->num_attention_heads;
-    wg_config *scaling = wg_config_part(json, "rope_scaling");
+    wg_config *scaling = wg__config_part(json, "rope_scaling");
     const int status = scaling ? read_scaling(scaling, &config->rope_scaling) : 0;
     wg_config_free(scaling);
     return status < 0 ? -1 : read_choices(json, config);
@@ -150,7 +151,7 @@ static int write_scaling(wg_config *json, const void *written) {
         wg_config_set_integer(scaling, "original_max_position_embeddings",
                               options->original_positions);
     }
-    const int status = wg_config_set_part(json, "rope_scaling", scaling);
+    const int status = wg__config_set_part(json, "rope_scaling", scaling);
     wg_config_free(scaling);
     return status;
 }

@@ -4,7 +4,7 @@
 #include "objectives/glm_cloze_config.h"
 
 #include "io/checkpoint/checkpoint.h"
-#include "io/config.h"
+#include "io/config_json.h"
 #include "tensor/easy.h"
 #include "tensor/ops.h"
 
@@ -34,7 +34,7 @@ static char *config_with(const wg_glm_config *config, const wg_config *cloze) {
     char *sizes = wg_glm_config_to_json(config);
     wg_config *object = sizes ? wg_config_parse(sizes, "config") : NULL;
     char *text = NULL;
-    if (object && (!cloze || wg_config_set_part(object, "cloze", cloze) == 0))
+    if (object && (!cloze || wg__config_set_part(object, "cloze", cloze) == 0))
         text = wg_config_to_json(object);
     wg_config_free(object);
     wg_text_free(sizes);
@@ -52,7 +52,7 @@ char *wg_glm_cloze_config(const wg_glm *model, const wg_cloze *cloze) {
 
 char *wg__glm_config_keep_cloze(const wg_glm_config *config, const char *json) {
     wg_config *object = wg_config_parse(json, "config.json");
-    wg_config *part = object ? wg_config_part(object, "cloze") : NULL;
+    wg_config *part = object ? wg__config_part(object, "cloze") : NULL;
     char *text = wg_error_pending() ? NULL : config_with(config, part);
     wg_config_free(part);
     wg_config_free(object);
@@ -64,7 +64,7 @@ static wg_cloze *cloze_of(const char *config, const wg_tokenizer *tokenizer) {
     static const char *const key[] = {"cloze"};
     wg_config *object = wg_config_parse(config, "/config");
     wg_config *part =
-        object && wg_config_require(object, 1, key) == 0 ? wg_config_part(object, key[0]) : NULL;
+        object && wg_config_require(object, 1, key) == 0 ? wg__config_part(object, key[0]) : NULL;
     char *json = part ? wg_config_to_json(part) : NULL;
     wg_cloze *cloze = json ? wg_cloze_from_json(json, tokenizer) : NULL;
     wg_text_free(json);

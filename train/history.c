@@ -74,7 +74,12 @@ int wg_history_put(const wg_history *history, wg_checkpoint *file, const char *g
     char name[256];
     for (int i = 0; history->row_count > 0 && i < history->column_count; i++) {
         snprintf(name, sizeof name, "%s/%s", group, history->names[i]);
-        if (wg_checkpoint_put_numbers(file, name, history->row_count, history->columns[i]) < 0)
+        wg_scope scope;
+        wg_scope_begin(&scope);
+        const int status = wg_checkpoint_put_tensor(
+            file, name, wg_from_array(WG_F64, 1, &history->row_count, history->columns[i]));
+        wg_scope_end(&scope, NULL);
+        if (status < 0)
             return -1;
     }
     return 0;
@@ -95,7 +100,9 @@ static int visit_column(const char *name, const wg_spec *spec, void *context) {
     if (strncmp(name, list->group, list->group_length) != 0 || name[list->group_length] != '/')
         return 0;
     const char *column = name + list->group_length + 1;
-    if (spec->ndim != 1 || (history->column_count > 0 && spec->shape[0] != history->row_count))
+    if (spec->ndim != 1 || spec->dtype != WG_F64)
+        return wg_fail(WG_ERROR_FORMAT, "history", "%s is no list of f64", name);
+    if (history->column_count > 0 && spec->shape[0] != history->row_count)
         return wg_fail(WG_ERROR_FORMAT, "history", "%s: the columns of a history differ in length",
                        name);
     if (history->column_count == 0) {
@@ -109,7 +116,7 @@ static int read_column(wg_history *history, int index, wg_checkpoint *file, cons
     snprintf(name, sizeof name, "%s/%s", group, history->names[index]);
     wg_scope scope;
     wg_scope_begin(&scope);
-    int result = wg_to_array(wg_checkpoint_get_numbers(file, name), history->columns[index]);
+    int result = wg_to_array(wg_checkpoint_get_tensor(file, name), history->columns[index]);
     wg_scope_end(&scope, NULL);
     return result;
 }

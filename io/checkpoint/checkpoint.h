@@ -40,8 +40,6 @@ WG_API int wg_checkpoint_put_tensor(wg_checkpoint *file, const char *name, const
 WG_API int wg_checkpoint_put_text(wg_checkpoint *file, const char *name, const char *text);
 WG_API int wg_checkpoint_put_integer(wg_checkpoint *file, const char *name, int64_t value);
 WG_API int wg_checkpoint_put_number(wg_checkpoint *file, const char *name, double value);
-WG_API int wg_checkpoint_put_numbers(wg_checkpoint *file, const char *name, int64_t count,
-                                     const double *values);
 
 /* Every slot below `module` under `group` ("/model"), the dots of its path as groups; tied weights
  * once, under the name of the slot that owns them. */
@@ -75,9 +73,6 @@ WG_API wg_tensor *wg_checkpoint_get_tensor(wg_checkpoint *file, const char *name
 WG_API char *wg_checkpoint_get_text(wg_checkpoint *file, const char *name);
 WG_API int wg_checkpoint_get_integer(wg_checkpoint *file, const char *name, int64_t *value);
 WG_API int wg_checkpoint_get_number(wg_checkpoint *file, const char *name, double *value);
-
-/* f64 [n]; [scope] */
-WG_API wg_tensor *wg_checkpoint_get_numbers(wg_checkpoint *file, const char *name);
 
 /* Fills every slot below `module` from `group`; floating dtypes are cast. Strict and transactional:
  * every missing, unexpected and misshapen name is listed in one error, and after any error nothing

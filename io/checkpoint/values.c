@@ -326,15 +326,6 @@ int wg_checkpoint_put_number(wg_checkpoint *file, const char *name, double value
     return put_elements(file, name, &(wg_spec){.dtype = WG_F64}, &value);
 }
 
-int wg_checkpoint_put_numbers(wg_checkpoint *file, const char *name, int64_t count,
-                              const double *values) {
-    wg_spec spec;
-    if (!file || check_free(file, name) < 0 ||
-        wg__spec_make(&spec, WG_F64, 1, &count, "checkpoint_put") < 0)
-        return -1;
-    return put_elements(file, name, &spec, values);
-}
-
 int wg_checkpoint_put_text(wg_checkpoint *file, const char *name, const char *text) {
     if (!file || !text || check_free(file, name) < 0)
         return -1;
@@ -484,15 +475,6 @@ wg_tensor *wg_checkpoint_get_tensor(wg_checkpoint *file, const char *name) {
         return NULL;
     wg_tensor *x = read_tensor(file, name, dataset);
     H5Dclose(dataset);
-    return x;
-}
-
-wg_tensor *wg_checkpoint_get_numbers(wg_checkpoint *file, const char *name) {
-    wg_tensor *x = wg_checkpoint_get_tensor(file, name);
-    if (x && (wg_tensor_dtype(x) != WG_F64 || wg_tensor_ndim(x) != 1)) {
-        refuse(file, name, "is no list of f64");
-        return NULL;
-    }
     return x;
 }
 

@@ -96,7 +96,8 @@ void save_sampler(const char *path) {
     wg_checkpoint_put_text(file, "/config", "{\"hidden_size\": 128, \"vocab_size\": 8192}");
     wg_checkpoint_put_integer(file, "/train/step", 1234567);
     wg_checkpoint_put_number(file, "/train/rate", 1e-4);
-    wg_checkpoint_put_numbers(file, "/train/loss", 3, (double[]){9.5, 8.25, 7.125});
+    wg_checkpoint_put_tensor(file, "/train/loss",
+                             wg_from_array(WG_F64, WG_DIMS(3), (double[]){9.5, 8.25, 7.125}));
     wg_checkpoint_put_tensor(file, "/model/a/weight",
                              wg_reshape(wg_arange(WG_F32, 0, 12, 1), WG_DIMS(3, 4)));
     wg_checkpoint_put_tensor(file, "/model/a/half", wg_full(WG_BF16, WG_DIMS(5), 1.5));

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "autograd/autograd.h"
-#include "io/trace.h"
+#include "io/log.h"
 #include "base/alloc.h"
 #include "tensor/ops.h"
 #include "tensor/profile.h"
