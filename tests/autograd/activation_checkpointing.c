@@ -1,4 +1,5 @@
-/* Regions that run twice: the same gradients, less memory, and what must not happen in between. */
+/* Regions whose forward runs again in backward: the same gradients, less memory, and what the
+ * second run may not change. */
 #include "autograd/activation_checkpointing.h"
 
 #include <math.h>
@@ -87,7 +88,8 @@ static void assert_same_bits(const wg_tensor *x, const wg_tensor *expected) {
                      (size_t)wg_tensor_count(x) * wg_dtype_size(wg_tensor_dtype(x)));
 }
 
-/* The gradients of all leaves by backward, cloned; and where the default generator is then. */
+/* The gradients of all leaves by backward, cloned, and the state of the default generator
+ * afterwards. */
 static uint64_t train(network *net, wg_tensor **gradients) {
     wg_tensor *leaves[LEAVES];
     list_leaves(net, leaves);
@@ -132,7 +134,7 @@ START_TEST(a_generator_that_is_named_is_put_back_for_the_second_run) {
 }
 END_TEST
 
-/* x w, with w behind the context. */
+/* x w, where w comes from the context. */
 static int product(int input_count, wg_tensor *const *inputs, int output_count, wg_tensor **outputs,
                    void *context) {
     (void)input_count, (void)output_count;
@@ -145,7 +147,8 @@ START_TEST(a_context_that_is_copied_may_be_another_for_each_call) {
     const wg_activation_checkpoint_options copied = {.context_size = sizeof(wg_tensor *)};
     wg_tensor *gradients[2][DEPTH];
     for (int plain = 0; plain < 2; plain++) {
-        wg_tensor *x = net.x, *w = NULL; /* one variable serves all calls, and is NULL in the end */
+        wg_tensor *x = net.x,
+                  *w = NULL; /* one variable is used for all calls, and is NULL at the end */
         for (int i = 0; i < DEPTH; i++) {
             w = net.blocks[i].w;
             if (plain)
@@ -205,7 +208,8 @@ START_TEST(the_peak_of_memory_falls) {
     net.x = wg_detach(wg_expand(wg_slice(net.x, 0, 0, 1, 1), WG_DIMS(4096, WIDTH)));
     net.target = wg_zeros(WG_I64, WG_DIMS(4096));
     int64_t before = wg_alloc_get_stats().live_bytes, peak[2];
-    for (int plain = 0; plain < 2; plain++) { /* the peak never falls, so the smaller comes first */
+    for (int plain = 0; plain < 2;
+         plain++) { /* the recorded peak never falls, so the smaller one is measured first */
         net.recomputes = !plain;
         wg_backward(network_loss(&net), NULL);
         assert_no_error();
@@ -276,7 +280,7 @@ START_TEST(an_input_may_be_an_output_and_some_outputs_unused) {
 }
 END_TEST
 
-/* A branch that nobody uses: its node goes with the first run, and is there again in the second. */
+/* A branch without a use: its node is freed after the first run and exists again in the second. */
 static int with_a_loose_end(int input_count, wg_tensor *const *inputs, int output_count,
                             wg_tensor **outputs, void *context) {
     wg_scope scope;
@@ -328,7 +332,7 @@ END_TEST
 
 typedef struct fickle {
     int runs;
-    int way; /* what the second run does otherwise */
+    int way; /* how the second run differs */
     wg_tensor *parameter;
 } fickle;
 
@@ -374,7 +378,7 @@ START_TEST(another_second_run_is_an_error) {
         ck_assert_int_eq(wg_grad(1, &y, NULL, 1, &x, NULL, &gradient), -1);
         assert_error(cases[k].code, cases[k].part);
         ck_assert(wg_grad_enabled());
-        f.way = 0; /* the graph is as it was: a second run that does the same succeeds */
+        f.way = 0; /* the graph is unchanged: a second run that does the same succeeds */
         ck_assert_int_eq(wg_grad(1, &y, NULL, 1, &x, NULL, &gradient), 0);
         ck_assert_double_eq_tol(wg_item(gradient), exp(2 * exp(0.3)) * 2 * exp(0.3), 1e-12);
     }

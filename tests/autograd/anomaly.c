@@ -1,5 +1,5 @@
-/* Anomaly mode: the op that made the first NaN is named, and who called it. The mode ends with the
- * test, whatever becomes of it: each runs in a process of its own. */
+/* Anomaly mode names the op that made the first NaN and its caller. Each test runs in a process of
+ * its own, so the mode ends with it even if it fails. */
 #include "autograd/functional.h"
 
 #include <math.h>
@@ -11,7 +11,7 @@
 #include "tensor/ops.h"
 #include "tests/autograd/leaves.h"
 
-/* A caller that can be looked up by name, kept out of line. */
+/* A caller with a symbol, which is not inlined. */
 wg_tensor *take_the_root(wg_tensor *x);
 
 __attribute__((noinline, visibility("default"))) wg_tensor *take_the_root(wg_tensor *x) {
@@ -19,7 +19,7 @@ __attribute__((noinline, visibility("default"))) wg_tensor *take_the_root(wg_ten
     return wg_alias(y);
 }
 
-/* The pending error has each of the parts; clears it. */
+/* Fails unless the pending error contains each of the parts; clears it. */
 static void assert_blamed(int count, const char *const *parts) {
     const wg_error *error = wg_error_pending();
     ck_assert_msg(error && error->code == WG_ERROR_ANOMALY, "the error is %s",
@@ -50,7 +50,7 @@ START_TEST(a_forward_that_makes_a_nan_is_named_with_its_caller) {
 }
 END_TEST
 
-/* The offset is what addr2line takes: it leads back to this program's function. */
+/* addr2line accepts the offset, and it leads back to this program's function. */
 START_TEST(the_offset_of_the_caller_lies_in_the_caller) {
     wg_set_anomaly_mode(true);
     take_the_root(leaf(4, -1));
@@ -84,7 +84,7 @@ START_TEST(a_nan_that_came_in_is_nobodys_fault) {
 }
 END_TEST
 
-/* The derivative of the root at 0 is infinite, times a cotangent of 0. */
+/* The derivative of the square root at 0 is infinite; times a cotangent of 0 it is NaN. */
 START_TEST(a_vjp_that_makes_a_nan_is_named_with_the_forward_call) {
     wg_set_anomaly_mode(true);
     wg_tensor *x = leaf(4, 0);
@@ -114,7 +114,7 @@ START_TEST(a_vjp_of_a_vjp_is_named_with_the_op_within_which_it_was_recorded) {
 }
 END_TEST
 
-/* With no target left, the loss is 0 / 0. */
+/* If all targets are ignored, the loss is 0 / 0. */
 START_TEST(fused_ops_are_asked_as_a_whole) {
     wg_tensor *x = wg_ones(WG_F64, WG_DIMS(1, 3)), *target = wg_full(WG_I64, WG_DIMS(1), -100);
     wg_set_anomaly_mode(true);

@@ -1,4 +1,4 @@
-/* Recording, the walk back, and who owns what on the way. */
+/* Recording, backward, and the ownership of nodes, gradients and saved tensors. */
 #include "autograd/autograd.h"
 
 #include <math.h>
@@ -18,7 +18,7 @@ static wg_tensor *leaf(int64_t n, const double *values) {
     return x;
 }
 
-/* A list of numbers as a count and a pointer, for vector and leaf. */
+/* A list of numbers as a count and a pointer, as the arguments of vector and leaf. */
 #define NUMBERS(...)                                                                               \
     (int64_t)(sizeof((double[]){__VA_ARGS__}) / sizeof(double)), (const double[]) {                \
         __VA_ARGS__                                                                                \
@@ -224,7 +224,7 @@ START_TEST(a_diamond_adds_up_its_paths) {
 }
 END_TEST
 
-/* Walked path by path, it would never end. */
+/* Visiting each path separately would take practically forever. */
 START_TEST(sixty_diamonds_in_a_row_are_walked_once_each) {
     wg_tensor *x = leaf(NUMBERS(1)), *y = x;
     for (int i = 0; i < 60; i++)
@@ -288,7 +288,7 @@ START_TEST(backward_frees_what_the_graph_saved) {
     wg_scope scope;
     wg_scope_begin(&scope);
     wg_tensor *y = wg_scope_end(&scope, sum(wg_exp(square(x))));
-    int64_t before = wg_tensors_alive(); /* x, y, and what is saved */
+    int64_t before = wg_tensors_alive(); /* x, y, and the saved tensor */
     assert_backward(y);
     ck_assert_int_gt(before, 3);
     ck_assert_int_eq(wg_tensors_alive(), 3); /* x, its gradient, y */
@@ -313,7 +313,7 @@ END_TEST
 START_TEST(an_input_written_after_it_was_saved_is_refused) {
     wg_tensor *x = leaf(NUMBERS(1, 2)), *y = vector(NUMBERS(3, 4));
     wg_tensor *loss = sum(wg_mul(x, y));
-    wg_fill_(wg_select(y, 0, 1), 9); /* through a view of it */
+    wg_fill_(wg_select(y, 0, 1), 9); /* written through a view of it */
     ck_assert_int_eq(wg_backward(loss, NULL), -1);
     assert_error(WG_ERROR_GRADIENT, "written in place");
     ck_assert_ptr_null(wg_gradient(x));
@@ -449,7 +449,8 @@ START_TEST(derivatives_of_a_cube_to_the_fourth_order) {
         f = gradient_of(f, x);
         assert_values(f, 1, &expected[order]);
     }
-    /* The third derivative no longer depends on x by value, but may by its graph: 0 either way. */
+    /* The third derivative does not depend on the value of x, but its graph may: 0 in both
+     * cases. */
     if (wg_requires_grad(f))
         assert_values(gradient_of(f, x), NUMBERS(0));
 }

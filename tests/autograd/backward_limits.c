@@ -1,4 +1,4 @@
-/* Backward within limits: a million nodes on a small stack, several threads, and little memory. */
+/* The limits of backward: a million nodes on a small stack, several threads, little memory. */
 #include "autograd/autograd.h"
 
 #include <math.h>
@@ -23,7 +23,7 @@ static wg_tensor *square(wg_tensor *x) {
 
 #define MILLION 1000000
 
-/* x + 1 + 1 + ..., kept, with no handle on what lies between: the last one holds all nodes. */
+/* x + 1 + 1 + ..., kept. Only its last tensor has a handle, and holds all nodes. */
 static wg_tensor *chain(const wg_tensor *x, int64_t length) {
     wg_tensor *last = wg_keep(wg_alias((wg_tensor *)x));
     for (int64_t i = 0; i < length && last; i++) {
@@ -50,7 +50,7 @@ static void *walk_a_long_chain(void *gradient) {
     return gradient;
 }
 
-/* A frame for each node would need far more than this. */
+/* One stack frame a node would need far more than this. */
 #define SMALL_STACK ((size_t)256 << 10)
 
 static void run_on_small_stack(void *(*body)(void *), void *argument) {
@@ -96,7 +96,7 @@ static void *train_alone(void *argument) {
         wg_scope_end(&scope, NULL);
     }
     *result = wg_error_pending() ? NAN : wg_item(x);
-    return NULL; /* x goes with the thread's root scope */
+    return NULL; /* x is freed with the thread's root scope */
 }
 
 START_TEST(threads_train_side_by_side_in_their_own_scopes) {
@@ -167,7 +167,7 @@ START_TEST(lack_of_memory_anywhere_in_a_step_is_an_error_and_no_leak) {
 }
 END_TEST
 
-/* The first path to x moves its gradient into the pass; the second breaks. */
+/* The first path to x moves its gradient into the pass; the second path fails. */
 START_TEST(a_broken_pass_loses_no_gradient_that_was_there) {
     wg_tensor *x = leaf(1, 2);
     bool done = false;

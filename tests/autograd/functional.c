@@ -1,4 +1,4 @@
-/* Transforms of functions: forward mode, and how the modes nest. */
+/* Forward mode, and how forward and reverse mode nest. */
 #include "autograd/functional.h"
 
 #include <math.h>
@@ -35,7 +35,7 @@ static int status_of(wg_tensor *const *outputs, int count) {
     return 0;
 }
 
-/* A function of one input and one output, given by its formula. */
+/* A function of one input and one output by its formula. */
 #define FUNCTION(NAME, FORMULA)                                                                    \
     static int NAME(int input_count, wg_tensor *const *inputs, int output_count,                   \
                     wg_tensor **outputs, void *context) {                                          \
@@ -45,7 +45,7 @@ static int status_of(wg_tensor *const *outputs, int count) {
         return status_of(outputs, output_count);                                                   \
     }
 
-/* The derivative of a function of one input at x along 1. */
+/* The derivative of a function of one input at x in the direction 1. */
 static wg_tensor *slope(wg_function function, wg_tensor *x, void *context) {
     wg_tensor *one = wg_ones_like(x), *tangent;
     wg_jvp(function, context, 1, &x, &one, 1, NULL, &tangent);
@@ -98,7 +98,7 @@ START_TEST(a_detached_tensor_has_no_tangent) {
 }
 END_TEST
 
-/* Recording is reverse mode's affair. */
+/* Only reverse mode needs recording. */
 START_TEST(forward_mode_works_while_recording_is_off) {
     bool was = wg_set_grad_enabled(false);
     assert_value(slope(cubes, scalar(2), NULL), 12);
@@ -191,7 +191,7 @@ typedef struct nested {
     int depth;
 } nested;
 
-/* Derivative after derivative, each by its own wg_jvp. */
+/* Each derivative by a wg_jvp of its own. */
 static int derivative(int input_count, wg_tensor *const *inputs, int output_count,
                       wg_tensor **outputs, void *context) {
     nested inner = *(nested *)context;
@@ -245,7 +245,8 @@ END_TEST
 
 /* ---- Reverse in forward, forward in reverse ---- */
 
-/* The gradient of sum x^3 tanh x by reverse mode, at an input that is made to want one. */
+/* The gradient of sum x^3 tanh x by reverse mode, at an input that the function makes require
+ * it. */
 static wg_tensor *inner_gradient(wg_tensor *x, const wg_backward_options *options) {
     wg_tensor *at = wg_alias(x), *gradient = NULL;
     if (!wg_requires_grad(at) && wg_set_requires_grad(at, true) < 0)
@@ -303,8 +304,8 @@ START_TEST(forward_of_reverse_of_forward_of_forward) {
 }
 END_TEST
 
-/* A node that saved its output, whose tangent is recorded on that node: a cycle, which the end of
- * the level cuts. That nothing stays alive is what the runner checks. */
+/* A node saved its output, whose tangent is recorded on that node: a cycle, which must be broken
+ * when the level ends. The runner checks that nothing stays alive. */
 FUNCTION(saves_outputs, sum(wg_exp(wg_tanh(x))))
 
 START_TEST(recorded_tangents_of_saved_outputs_leave_nothing_alive) {

@@ -4,7 +4,7 @@
 #include "tensor/ops.h"
 #include "tests/autograd/leaves.h"
 
-/* What a hook saw. */
+/* The calls of a hook. */
 typedef struct record {
     int calls;
     double first, second; /* the gradient that it was given last */
@@ -63,7 +63,7 @@ START_TEST(a_returned_tensor_takes_the_place_of_the_gradient) {
 }
 END_TEST
 
-/* What the leaf has from before is no part of it. */
+/* The gradient that the leaf had accumulated before is not part of it. */
 START_TEST(a_hook_on_a_leaf_sees_the_gradient_of_its_pass) {
     wg_tensor *x = leaf(1, 2);
     record seen = {.factor = 0.5};

@@ -1,4 +1,4 @@
-/* Tensors of two f64 numbers, for tests of what backward does with them. */
+/* Tensors of two f64 numbers for tests of backward. */
 #ifndef WG_TESTS_LEAVES_H
 #define WG_TESTS_LEAVES_H
 
@@ -6,17 +6,17 @@
 
 wg_tensor *vector(double first, double second);
 
-/* One that wants a gradient. */
+/* The same with requires_grad. */
 wg_tensor *leaf(double first, double second);
 
 wg_tensor *sum(wg_tensor *x);
 
-/* Fails unless x is there and holds them, to 1e-12. */
+/* Fails unless x exists and has these values, to 1e-12. */
 void assert_values(wg_tensor *x, double first, double second);
 
-/* Fails unless `step`, which gives 0 or an error and is run on a new leaf (1, 2), tells every lack
- * of memory and leaves nothing behind: its first allocation fails, then its second, until none
- * does. */
+/* Runs `step`, which returns 0 or fails, on a new leaf (1, 2) with its first allocation failing,
+ * then its second, until none fails. Fails unless each lack of memory is an error and leaves
+ * nothing behind. */
 void assert_no_leak_without_memory(int (*step)(wg_tensor *x));
 
 #endif

@@ -1,12 +1,12 @@
-/* Hooks on leaves whose gradient is there: when they are called, and what they may do to the leaf
- * while the pass goes on. */
+/* Hooks that run when a leaf's gradient is complete: when they are called, and what they may do to
+ * the leaf during the pass. */
 #include "autograd/activation_checkpointing.h"
 
 #include "tensor/ops.h"
 #include "tests/autograd/leaves.h"
 #include "tests/support/testing.h"
 
-/* What a hook saw. */
+/* The calls of a hook. */
 typedef struct record {
     int calls, order;
     double first, second; /* the gradient that it saw last */
@@ -31,7 +31,7 @@ static void assert_saw(const record *seen, int times, double first, double secon
     ck_assert_double_eq_tol(seen->second, second, 1e-12);
 }
 
-/* x -= g, and the gradient goes. */
+/* x -= g, then the gradient is freed. */
 static int descend(wg_tensor *x, void *context) {
     (void)context;
     int status = wg_add_(x, wg_gradient(x), -1);
@@ -238,7 +238,7 @@ END_TEST
 START_TEST(what_still_needs_the_leaf_as_it_was_is_an_error) {
     wg_tensor *x = leaf(1, 2), *w = leaf(3, 4);
     wg_register_post_accumulate_grad_hook(x, descend, NULL);
-    wg_tensor *y = wg_mul(w, wg_detach(x)); /* without an edge to x */
+    wg_tensor *y = wg_mul(w, wg_detach(x)); /* the result has no edge to x */
     ck_assert_int_eq(wg_backward(sum(wg_mul(wg_exp(y), x)), NULL), -1);
     assert_error(WG_ERROR_GRADIENT, "was written in place after it was saved");
     y = wg_exp(wg_mul(x, w));
@@ -248,7 +248,7 @@ START_TEST(what_still_needs_the_leaf_as_it_was_is_an_error) {
 }
 END_TEST
 
-/* exp(x) w + b: the last op saves nothing, so that backward needs no second run for it. */
+/* exp(x) w + b: the last op saves nothing, so backward needs no second run for it. */
 static int affine(int input_count, wg_tensor *const *inputs, int output_count, wg_tensor **outputs,
                   void *context) {
     wg_tensor *const *leaves = context;
@@ -278,7 +278,7 @@ START_TEST(a_recomputed_function_runs_again_before_its_leaves_are_written) {
 }
 END_TEST
 
-/* exp(x + b), b without an edge: what exp saves is computed from it. */
+/* exp(x + b), where b has no edge: the output that exp saves is computed from b. */
 static int shifted(int input_count, wg_tensor *const *inputs, int output_count, wg_tensor **outputs,
                    void *context) {
     (void)input_count, (void)output_count;

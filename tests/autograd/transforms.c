@@ -177,7 +177,8 @@ START_TEST(a_square_jacobian_is_made_in_reverse_mode) {
 }
 END_TEST
 
-/* The sum of squares of the Jacobian of x^3 (and its copies), by the leaf x: 36 x^3 a copy. */
+/* The gradient at the leaf x of the sum of squares of the Jacobian of x^3 (and its copies): 36 x^3
+ * a copy. */
 START_TEST(a_recorded_jacobian_can_be_differentiated) {
     for (int copies = 1; copies <= 2; copies++) {
         counted of = {.copies = copies};
@@ -255,7 +256,7 @@ START_TEST(a_vjp_leaves_the_gradients_of_leaves_alone) {
 }
 END_TEST
 
-/* sum a x^3, where the parameter a is no input. */
+/* sum a x^3, where the parameter a is not an input. */
 static int weighted_cubes(int input_count, wg_tensor *const *inputs, int output_count,
                           wg_tensor **outputs, void *context) {
     (void)input_count;
@@ -333,7 +334,7 @@ typedef struct nested {
                           'p' Hessian-vector product */
 } nested;
 
-/* A derivative of the gaussian at a number, one transform inside of the other. */
+/* A derivative of the Gaussian at a number, by nested transforms. */
 static int derivative(int input_count, wg_tensor *const *inputs, int output_count,
                       wg_tensor **outputs, void *context) {
     const nested *outer = context;
@@ -355,7 +356,7 @@ static int derivative(int input_count, wg_tensor *const *inputs, int output_coun
     }
 }
 
-/* The n-th derivative of e^(x^2) is a polynomial times itself. */
+/* The n-th derivative of e^(x^2) is a polynomial times e^(x^2). */
 static double gaussian_derivative(int order, double x) {
     double u = x * x;
     const double polynomials[] = {1, 2 * x, 4 * u + 2, 8 * u * x + 12 * x,

@@ -1,4 +1,4 @@
-/* The allocator: what is freed serves what is asked for next, and little is held beside what is in
+/* The allocator: freed memory serves later requests, and little memory is held besides what is in
  * use. */
 #include "base/alloc.h"
 
@@ -157,7 +157,8 @@ START_TEST(a_large_block_is_cut_for_smaller_ones) {
 }
 END_TEST
 
-/* In whatever order they are freed; the wall keeps the memory that follows out of it. */
+/* The blocks are freed in different orders. The wall keeps them from merging with the memory behind
+ * them. */
 START_TEST(neighbours_that_are_freed_serve_a_larger_block) {
     static const int orders[][4] = {{0, 1, 2, 3}, {3, 2, 1, 0}, {0, 2, 1, 3}, {1, 3, 0, 2}};
     char *parts[4];
@@ -190,8 +191,8 @@ START_TEST(the_smallest_piece_that_fits_is_taken) {
 }
 END_TEST
 
-/* As a training does: activations come, and go in the opposite order while gradients come and
- * go. */
+/* The pattern of training: activations are allocated, then freed in reverse order while gradients
+ * are allocated and freed. */
 static void take_a_step(char **places, int64_t *peak) {
     enum { LAYERS = 12 };
     char *kept[LAYERS];
@@ -270,7 +271,7 @@ START_TEST(trimming_gives_memory_back_between_blocks_and_above_them) {
 }
 END_TEST
 
-/* So it counts as asking the system, once. */
+/* A request of this size counts as one call of the system. */
 START_TEST(memory_that_was_given_back_is_asked_for_again) {
     char *block = full_block(4 * MIB), *wall = full_block(MIB);
     wg__free(block);
@@ -285,9 +286,10 @@ START_TEST(memory_that_was_given_back_is_asked_for_again) {
 }
 END_TEST
 
-#ifndef WG__POISONS /* whose shadow has more addresses than any limit leaves */
+#ifndef WG__POISONS /* the shadow memory has more addresses than any limit leaves */
 
-/* Addresses for what is asked for can be had, but not for all that may ever be. */
+/* The limit leaves addresses for each request, but not for all that the allocator would like to
+ * reserve. */
 START_TEST(a_limit_on_addresses_is_lived_with) {
     struct rlimit was, limited;
     long pages;
@@ -303,7 +305,7 @@ START_TEST(a_limit_on_addresses_is_lived_with) {
     assert_error(WG_ERROR_MEMORY, "no memory for 209715200 bytes");
     wg__free(first);
     wg__free(second);
-    wg__free(full_block(200 * MIB)); /* once the first two are given back */
+    wg__free(full_block(200 * MIB)); /* after the first two were freed */
     ck_assert_int_eq(setrlimit(RLIMIT_AS, &was), 0);
     wg_alloc_trim();
 }
@@ -367,7 +369,7 @@ static uint64_t draw(holder *h) {
     return h->state >> 33;
 }
 
-/* Words of a block that nobody else may have written: at both ends and between. */
+/* Words of a block that no other owner may have written: at both ends and between. */
 static void mark(unsigned char *block, size_t size, unsigned char value) {
     for (size_t k = 0; k <= 8; k++)
         block[(size - 1) * k / 8] = value;
@@ -472,7 +474,7 @@ START_TEST(what_one_thread_takes_another_may_free) {
 }
 END_TEST
 
-/* A thread that frees more than it takes keeps no more than it may. */
+/* A thread that frees more than it allocates keeps no more than its limit. */
 START_TEST(blocks_come_back_from_the_thread_that_frees_them) {
     void *blocks[MANY];
     int64_t before = 0;

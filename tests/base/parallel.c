@@ -48,7 +48,7 @@ START_TEST(hundreds_of_threads_run_every_chunk_once) {
 }
 END_TEST
 
-/* The first chunk is long: it waits for all others, some of which are of the same thread's run. */
+/* The first chunk is long: it waits for all others, some of which its own thread would have run. */
 static void wait_or_count(int64_t begin, int64_t end, void *context) {
     atomic_int *others = context;
     (void)end;

@@ -30,10 +30,10 @@ void pass_over_leaks_of_hdf5(void) {
 typedef struct reader {
     fingerprint_of_file fingerprint_of;
     const void *context;
-    int64_t whole; /* of the file as it was */
+    int64_t whole; /* the fingerprint of the intact file */
 } reader;
 
-/* Whether there is an error, which is cleared; else the file was read as it was. */
+/* Whether an error is pending, which is cleared; if not, the file has to read as the intact one. */
 static bool is_told(const reader *r, const char *path, const char *damage, size_t at) {
     const int64_t found = r->fingerprint_of(path, r->context);
     const bool told = wg_error_pending();

@@ -1,4 +1,4 @@
-/* Kernels against decompositions, and against themselves at other numbers of threads. */
+/* Kernels against decompositions and at other numbers of threads: see fused.h. */
 #include "tests/support/fused.h"
 
 #include <stdlib.h>
@@ -40,7 +40,8 @@ static wg_tensor *decomposed(const wg_op *op, const wg_sample *sample) {
     return call.outputs[0];
 }
 
-/* The gradients of the inputs that want one; with create_graph they come by the decomposition. */
+/* The gradients of the inputs that require one; create_graph makes backward use the
+ * decomposition. */
 static int gradients_of(wg_tensor *output, wg_tensor *cotangent, const wg_sample *sample,
                         bool create_graph, wg_tensor **gradients) {
     wg_tensor *wanted[MOST];

@@ -1,4 +1,4 @@
-/* A model beside PyTorch's: see model_fixture.h. */
+/* Comparing a model with PyTorch's: see model_fixture.h. */
 #include "tests/support/model_fixture.h"
 
 #include <stdio.h>
@@ -14,7 +14,7 @@ wg_tensor *model_fixture(const char *folder, const char *name) {
     return wg_npy_load(fixture(path));
 }
 
-/* The part of a flat file that belongs to a parameter, in its shape and dtype; moves *at on. */
+/* The next part of a flat file, in a parameter's shape and dtype; advances *at. */
 static wg_tensor *take(wg_tensor *flat, int64_t *at, const wg_tensor *like) {
     wg_tensor *part = wg_slice(flat, 0, *at, *at + wg_tensor_count(like), 1);
     *at += wg_tensor_count(like);
@@ -62,8 +62,8 @@ static double largest(wg_tensor *x) {
     return wg_item(wg_max(wg_abs(x), WG_ALL, false));
 }
 
-/* What is added to all scores of a softmax changes nothing: the gradient of such a bias is 0 but
- * for rounding, so it is measured by that of a parameter beside it. */
+/* A bias that adds the same number to all scores of a softmax changes nothing, so its gradient is 0
+ * up to rounding: the tolerance is relative to the gradient of a parameter beside it. */
 static double gradient_scale(wg_module *module, const char *path, wg_tensor *expected) {
     static const char *const pairs[][2] = {{"self.key.bias", "self.query.bias"},
                                            {"LayerNorm.bias", "LayerNorm.weight"},
@@ -97,7 +97,7 @@ void assert_model_gradients(const char *folder, wg_module *module, double tolera
     wg_state_dict_free(state);
 }
 
-/* Path and shape, as a line of parameters.txt has them. */
+/* Path and shape, in the form of a line of parameters.txt. */
 static void describe(char *line, size_t size, const wg_state_entry *entry) {
     size_t used = (size_t)snprintf(line, size, "%s", entry->path);
     for (int i = 0; i < wg_tensor_ndim(entry->slot->tensor); i++)

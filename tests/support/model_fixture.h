@@ -1,6 +1,6 @@
-/* A model beside PyTorch's: folders that scripts in tests/fixtures made, with the weights, the
- * gradients and the names of all parameters, in the order of the module tree (tied ones once), and
- * what a run gave. */
+/* Comparing a model with PyTorch's. A folder that a script in tests/fixtures made has the weights,
+ * the gradients and the names of all parameters in the order of the module tree (tied ones once),
+ * and the results of a run. */
 #ifndef WG_TESTS_MODEL_FIXTURE_H
 #define WG_TESTS_MODEL_FIXTURE_H
 
@@ -14,22 +14,22 @@ wg_tensor *model_fixture(const char *folder, const char *name);
 /* The encoder of the folders bert and bert_heads, without dropout. */
 wg_bert_config bert_fixture_config(void);
 
-/* Gives the module the folder's weights, then that dtype. */
+/* Copies the folder's weights into the module, then casts it to the dtype. */
 void load_model_fixture(const char *folder, wg_module *module, wg_dtype dtype);
 
 /* Fails the test unless |x - expected| <= tolerance * max |expected| everywhere. */
 void assert_relative(wg_tensor *x, wg_tensor *expected, double tolerance);
 
-/* Every parameter has its gradient, of the folder's gradients.npy, by assert_relative; that of a
- * bias which a softmax does not see, and which is 0 but for rounding, by the size of another one.
- */
+/* Fails unless every parameter has the gradient of the folder's gradients.npy, by assert_relative.
+ * The gradient of a bias in front of a softmax is 0 up to rounding: its tolerance is relative to
+ * another parameter's gradient. */
 void assert_model_gradients(const char *folder, wg_module *module, double tolerance);
 
-/* Paths and shapes are those of the folder's parameters.txt. */
+/* Fails unless paths and shapes are those of the folder's parameters.txt. */
 void assert_model_paths(const char *folder, wg_module *module);
 
-/* Ten steps of the optimizer, which is freed, at a rate of 2e-3 lose what adamw_losses.npy says, by
- * that relative tolerance. */
+/* Fails unless ten steps of the optimizer at a learning rate of 2e-3 have the losses of
+ * adamw_losses.npy, by that relative tolerance. Frees the optimizer. */
 typedef wg_tensor *(*model_loss)(void *context);
 void assert_model_training(const char *folder, wg_module *module, wg_optimizer *optimizer,
                            model_loss loss, void *context, double tolerance);

@@ -1,4 +1,4 @@
-/* The runner and the assertions that test programs share. */
+/* The runner and the assertions of all test programs: see testing.h. */
 #include "tests/support/testing.h"
 
 #include <dirent.h>
@@ -13,7 +13,7 @@
 
 #include "base/alloc.h"
 
-/* Seconds that one test may take: sanitizers and a busy machine included. */
+/* Seconds that one test may take, with sanitizers on a busy machine. */
 #define TIMEOUT 300
 
 static char scratch_path[512];
@@ -112,7 +112,7 @@ void(assert_no_error)(const char *file, int line) {
 
 /* ---- Tensors ---- */
 
-/* Steps an index to the next element in row-major order. */
+/* Advances an index to the next element in row-major order. */
 static void next_index(int ndim, const int64_t *shape, int64_t *index) {
     for (int d = ndim - 1; d >= 0 && ++index[d] == shape[d]; d--)
         index[d] = 0;
@@ -138,7 +138,7 @@ static bool same_spec(const wg_spec *a, const wg_spec *b) {
            memcmp(a->shape, b->shape, (size_t)a->ndim * sizeof(int64_t)) == 0;
 }
 
-/* Equal values pass whatever the tolerance, infinities among them. */
+/* Equal values pass at any tolerance, infinities too. */
 static bool is_close(double value, double expected, double rtol, double atol) {
     if (isnan(value) || isnan(expected))
         return isnan(value) && isnan(expected);

@@ -1,5 +1,5 @@
-/* What every test program shares: a Check runner, which fails a test that leaves anything behind.
- */
+/* The runner and the assertions of all test programs. A test fails if it leaves a tensor, memory or
+ * an error behind. */
 #ifndef WG_TESTS_TESTING_H
 #define WG_TESTS_TESTING_H
 
@@ -28,12 +28,12 @@
 #define add_suite(name, tests) (add_suite)(name, WG_COUNT(tests), tests)
 void(add_suite)(const char *name, size_t count, const TTest *const *tests);
 
-/* The same with each test run for each of so many things; a case is a thing and has its name. In
- * the test, `_i` is the number of the thing. */
+/* The same for several things, such as models: each test runs once for each of them, with its
+ * number in `_i`, in a case that has its name. */
 #define add_suite_of_each(name, tests, things, name_of)                                            \
     add_suite_of_range(name, WG_COUNT(tests), tests, 0, things, name_of)
 
-/* The things numbered from `first` up to `end`. */
+/* The same for the things numbered from `first` up to `end`. */
 void add_suite_of_range(const char *name, size_t count, const TTest *const *tests, int first,
                         int end, const char *(*name_of)(int thing));
 

@@ -1,12 +1,12 @@
-/* A corpus whose k-th token is the word "wk", so that each token of a batch tells its place; and
- * what tests of batches count and compare. */
+/* A corpus whose k-th token is the word "wk", so that each token of a batch shows its position in
+ * the corpus; and helpers of tests of batches and tokenizers. */
 #ifndef WG_TESTS_WORD_CORPUS_H
 #define WG_TESTS_WORD_CORPUS_H
 
 #include "data/dataset/dataset.h"
 #include "data/tokenizer/tokenizer.h"
 
-/* The ids before those of the words. */
+/* The ids of the special tokens; those of the words follow. */
 enum { PAD, UNK, CLS, SEP, MASK, SPECIALS };
 
 typedef struct word_corpus {
@@ -15,17 +15,17 @@ typedef struct word_corpus {
     int64_t words;
 } word_corpus;
 
-/* `documents` of `sentences`, each of 1 to `longest` words, in turn. */
+/* `documents` documents of `sentences` sentences, of 1 to `longest` words in turn. */
 word_corpus word_corpus_of(int documents, int sentences, int longest);
 void word_corpus_free(word_corpus w);
 
-/* A WordPiece of the specials and the words `letter` first, first + 1, ... */
+/* A WordPiece tokenizer of the special tokens and the words `letter` first, first + 1, ... */
 wg_tokenizer *words_tokenizer(const char *letter, int64_t first, int64_t count);
 
-/* Copies the tokens of one side of a pair into `ids`, unless it is NULL; how many they are. */
+/* Copies the tokens of one side of a pair into `ids`, unless it is NULL; returns their number. */
 int64_t side_of_pair(const wg_dataset *pairs, wg_side side, int64_t pair, int32_t *ids);
 
-/* Fails unless `count` of `total` is as a chance of `share` has it. */
+/* Fails unless `count` of `total` is plausible for events of probability `share`. */
 void assert_share(int64_t count, int64_t total, double share);
 
 /* FNV-1a over the elements of i64 and bool tensors, one after the other. */

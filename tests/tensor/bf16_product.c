@@ -1,5 +1,5 @@
 /* Products of many rows with weights in bf16, by the kernels of every instruction set that this CPU
- * has: against plain C in f64, over shapes that end within every tile, panel and piece. */
+ * has, against plain C in f64. The shapes end inside every kind of tile, panel and piece. */
 #include "base/alloc.h"
 #include "tensor/gemm/quantized.h"
 #include "tensor/internal.h"
@@ -12,7 +12,7 @@
 
 /* ---- Operands ---- */
 
-/* Rows of x and y are some elements apart, and those of the weight some bytes. */
+/* The strides between rows are in elements for x and y, in bytes for the weights. */
 typedef struct operands {
     int64_t rows, n, outputs, x_stride, weight_stride, y_stride;
     float *x, *bias, *y;
@@ -77,7 +77,7 @@ static void release(operands *o) {
     wg__free(o->bias);
 }
 
-/* What a kernel makes of numbers of x: a cast to bf16, or nothing. */
+/* x as the kernel reads it: some kernels round it to bf16. */
 static float *met_by(const wg__bf16_kernels *kernels, int64_t count, const float *x) {
     wg_tensor *numbers = wg_empty(WG_F32, WG_DIMS(count));
     memcpy(wg_tensor_data(numbers), x, (size_t)count * sizeof *x);
@@ -104,8 +104,8 @@ static int run(const wg__bf16_kernels *kernels, const operands *o) {
 
 /* ---- Products ---- */
 
-/* A sum of n products and the bias, each of its steps rounded to f32, and products, too, where they
- * are not fused. */
+/* A bound on the error of a sum of n products and the bias, each step rounded to f32, as are the
+ * products where they are not fused. */
 static void assert_sums(const wg__bf16_kernels *kernels, const operands *o) {
     const float *x = met_by(kernels, o->rows * o->x_stride, o->x);
     for (int64_t r = 0; r < o->rows; r++)
@@ -148,7 +148,7 @@ START_TEST(any_number_of_rows_is_multiplied) {
 }
 END_TEST
 
-/* Rows of an odd number of bytes apart among them. */
+/* Some of the strides are an odd number of bytes. */
 START_TEST(any_number_of_outputs_is_multiplied) {
     for (int64_t outputs = 1; outputs <= 70; outputs++)
         assert_product(17, 37, outputs, outputs % 4, outputs % 2);
@@ -174,8 +174,8 @@ END_TEST
 
 /* ---- Bits ---- */
 
-/* Ties in both directions, what rounds up to the next power and to infinity, NaNs whose upper half
- * is that of an infinity, and zeros of both signs, times 1. */
+/* Ties in both directions, numbers that round up to the next power of 2 and to infinity, NaNs whose
+ * upper half is that of an infinity, and zeros of both signs, times 1. */
 START_TEST(x_is_rounded_as_a_cast_rounds) {
     const uint32_t bits[] = {0x3f808000, 0x3f818000, 0x3f808001, 0x3f807fff, 0xbf818000,
                              0x3fffffff, 0x7f7fffff, 0xff7fffff, 0x7f7f7fff, 0x7f800000,
@@ -197,7 +197,7 @@ START_TEST(x_is_rounded_as_a_cast_rounds) {
 }
 END_TEST
 
-/* What is not finite reaches every output of its row, and no other row. */
+/* A number that is not finite reaches every output of its row, and no other row. */
 START_TEST(what_is_not_finite_stays_in_its_row) {
     const wg__bf16_kernels *kernels;
     operands o = draw(20, 35, 37, 0, false);

@@ -1,4 +1,4 @@
-/* The kernels on blocks of integers of every instruction set that this CPU has: against plain C,
+/* The kernels on blocks of integers, of every instruction set that this CPU has, against plain C,
  * for every number of rows that a tile can have. */
 #include "tensor/quantize_rows.h"
 #include "tensor/random.h"
@@ -105,7 +105,7 @@ END_TEST
 
 /* ---- Products ---- */
 
-/* A block of 16 rows with levels and scales of any kind; what a row's numbers are goes to `w`. */
+/* A block of 16 rows with random levels and scales; `w` gets the numbers of its rows. */
 static void draw_group(wg_generator *generator, wg_quantization quantization, uint8_t *group,
                        int32_t (*levels)[COLUMNS], float (*scales)[BLOCKS]) {
     const int64_t size = wg_quantization_block_bytes(quantization);

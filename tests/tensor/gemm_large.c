@@ -1,5 +1,5 @@
-/* Large products, by BLIS's kernel and by ours, whichever of the two this processor would get:
- * against sums written out, over operands and C in every layout. */
+/* Large products, by BLIS's kernel and by ours, whichever of them this processor would choose,
+ * against plain sums, with operands and C in every layout. */
 #include "base/alloc.h"
 #include "tensor/gemm/large.h"
 #include "tensor/ops.h"
@@ -9,12 +9,12 @@
 #include <math.h>
 #include <string.h>
 
-/* Of one and several pieces of k, either side the longer, with and without ragged edges, and with
- * less than a tile. */
+/* One and several pieces of k, m or n the larger, with and without ragged edges, and less than a
+ * tile. */
 static const int64_t sizes[][3] = {{96, 128, 64},  {130, 500, 70}, {301, 40, 203},
                                    {69, 385, 202}, {70, 901, 65},  {5, 9, 3}};
 
-/* How a matrix lies: by rows, by columns, or with no element beside another. */
+/* The layout of a matrix: by rows, by columns, or with gaps between all elements. */
 enum { BY_ROWS, BY_COLUMNS, APART, LAYOUTS };
 
 enum { SPARE = 7 };
@@ -33,7 +33,7 @@ static wg__matrix laid_out(int layout, wg_tensor **memory, uint64_t seed, wg_dty
                                                : 2};
 }
 
-/* x, by rows, in f64. */
+/* x in f64, by rows. */
 static double *wide(wg_dtype dtype, wg__matrix x, int64_t rows, int64_t columns) {
     wg_tensor *copy = wg_zeros(WG_F64, WG_DIMS(rows, columns));
     double *to = wg_tensor_data(copy);
@@ -46,14 +46,14 @@ static double *wide(wg_dtype dtype, wg__matrix x, int64_t rows, int64_t columns)
     return to;
 }
 
-/* Whether an element of C is there. */
+/* Whether a position of the buffer is an element of C. */
 static bool is_of_c(const wg__product *p, int64_t place) {
     const int64_t r = p->c.row_stride, c = p->c.column_stride;
     const int64_t i = r > c ? place / r : place % c / r, j = r > c ? place % r / c : place / c;
     return i < p->m && j < p->n && i * r + j * c == place;
 }
 
-/* C as it is to be, from what it was. */
+/* The expected C, from its old values. */
 static void multiply(const wg__product *p, double *c) {
     const double *a = wide(p->dtype, p->a, p->m, p->k), *b = wide(p->dtype, p->b, p->k, p->n);
     const wg__matrix rows = {(void *)p->row, 0, 1};
@@ -85,7 +85,7 @@ static void assert_is_the_sum(const wg__product *p, wg_tensor *memory, wg_tensor
     ck_assert_int_eq(touched, 0);
 }
 
-/* C begins as noise, or, where it is not to be read, as NaN. */
+/* C begins as noise, or as NaN where it must not be read. */
 static void check(const wg__gemm_kernel *kernel, const int64_t *size, int layouts, double alpha,
                   double beta, bool with_row, bool finds_memory) {
     const int64_t m = size[0], k = size[1], n = size[2];
@@ -163,7 +163,7 @@ START_TEST(a_large_product_does_without_memory_to_pack_into) {
 }
 END_TEST
 
-/* What this kernel gives of A by rows, which ours takes as they stand, and by columns. */
+/* The kernel's results for A by rows, which ours reads in place, and by columns. */
 static const wg__gemm_kernel *tested;
 static const int64_t threaded[][3] = {{130, 500, 250}, {301, 150, 203}, {203, 385, 402}};
 

@@ -1,4 +1,4 @@
-/* .npy files: NumPy's are read, ours are laid out as NumPy's, and hostile ones are refused. */
+/* .npy files: NumPy's are read, ours have NumPy's bytes, and hostile ones are refused. */
 #include "tensor/npy.h"
 
 #include <stdlib.h>
@@ -26,7 +26,7 @@ static void assert_equal(const wg_tensor *x, const wg_tensor *expected) {
     assert_close(x, expected, 0, 0);
 }
 
-/* A version 1.0 file of this header and so many zero bytes of elements. */
+/* Writes a version 1.0 file of this header and so many zero bytes of elements. */
 static const char *made_file(const char *header, size_t element_bytes) {
     char bytes[1024] = "\x93NUMPY\x01";
     size_t length = strlen(header);

@@ -1,4 +1,4 @@
-/* Printing is NumPy's: tests/fixtures/print.txt holds what NumPy wrote. */
+/* Tensors print as NumPy's arrays do: tests/fixtures/print.txt is NumPy's output. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>

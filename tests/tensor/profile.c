@@ -1,4 +1,4 @@
-/* The profile and its trace: what is timed, under which name, and what it says of the work. */
+/* The profile and its trace: which ops are timed, under which names, and their operation counts. */
 #include <jansson.h>
 #include <stdio.h>
 #include <string.h>

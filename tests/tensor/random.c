@@ -1,4 +1,4 @@
-/* Counter-based random numbers: Philox's own, well distributed, the same everywhere. */
+/* Counter-based random numbers: equal to Philox's, well distributed, the same on every machine. */
 #include "tensor/random.h"
 
 #include <math.h>
@@ -25,7 +25,8 @@ static void philox_reference(const uint32_t counter[4], const uint32_t key[2], u
         out[i] = x[i];
 }
 
-/* The published vectors (kat_vectors of Random123) hold the reference itself. */
+/* The published vectors (kat_vectors of Random123) check the plain implementation that the kernels
+ * are compared with. */
 START_TEST(the_reference_gives_the_published_vectors) {
     const struct {
         uint32_t counter[4], key[2], expected[4];

@@ -15,7 +15,7 @@ static int ascending(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* What is certain has to come always, or never. */
+/* Events of probability 1 always occur, those of probability 0 never. */
 static void assert_share(double count, double p) {
     if (p == 0 || p == 1)
         ck_assert_double_eq(count / DRAWS, p);
@@ -23,8 +23,8 @@ static void assert_share(double count, double p) {
         ck_assert_double_eq_tol(count / DRAWS, p, 5 * sqrt(p * (1 - p) / DRAWS));
 }
 
-/* The largest distance of the numbers' distribution from that of the function (Kolmogorov,
- * Smirnov), times the root of their number: above 2 in one of 1500 cases. */
+/* The Kolmogorov-Smirnov statistic times the root of the number of samples: above 2 in one of 1500
+ * cases. */
 static double distance_to(const wg_tensor *x, double (*cumulative)(double at, const double *of),
                           const double *of) {
     const int64_t n = wg_tensor_count(x);
@@ -51,7 +51,8 @@ static double tail(double x) {
     return erfc(x * M_SQRT1_2) / 2;
 }
 
-/* Of the truncated one: mean, std, low, high. Tails are measured on their own side. */
+/* Mean, standard deviation and bounds of truncated normals. Each tail is computed on its own
+ * side. */
 static double truncated_cumulative(double x, const double *of) {
     double at = (x - of[0]) / of[1], low = (of[2] - of[0]) / of[1], high = (of[3] - of[0]) / of[1];
     if (high < 0)
@@ -115,7 +116,7 @@ START_TEST(coins_fall_with_their_probability) {
         for (size_t i = 0; i < WG_COUNT(chances); i++) {
             wg_generator generator = {.seed = 24};
             wg_tensor *p = wg_full(dtype, WG_DIMS(DRAWS), chances[i]);
-            const double chance = wg_at(p, (int64_t[]){0}); /* as the dtype has it */
+            const double chance = wg_at(p, (int64_t[]){0}); /* rounded to the dtype */
             wg_tensor *x = wg_cast(wg_bernoulli(&generator, p), WG_F64);
             assert_share(wg_item(wg_sum(x, WG_ALL, false)), chance);
             assert_close(wg_mul(x, x), x, 0, 0);
@@ -150,7 +151,8 @@ START_TEST(categories_come_by_their_weights) {
 }
 END_TEST
 
-/* Two of three, in order: first i with w[i], then j with w[j] / (1 - w[i]). */
+/* Two of three without replacement: first i with probability w[i], then j with w[j] / (1 -
+ * w[i]). */
 START_TEST(without_replacement_the_second_is_drawn_from_what_is_left) {
     const double w[] = {0.2, 0.5, 0.3};
     wg_generator generator = {.seed = 27};

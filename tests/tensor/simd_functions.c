@@ -1,5 +1,5 @@
-/* The vector kernels of functions, their derivatives and gates: against the math library and plain
- * C in f64, at any length, and independent of where an element stands. */
+/* The vector kernels of functions, their derivatives and gates, against the math library and plain
+ * C in f64, at any length; results do not depend on an element's position. */
 #include "tests/tensor/simd_tables.h"
 
 #include <float.h>
@@ -53,7 +53,7 @@ typedef struct function {
 
 #define MOST_FUNCTIONS 48
 
-/* All of a table; returns how many. */
+/* All functions of a table; returns their number. */
 static size_t functions_of(const wg__simd *simd, function *list) {
     const function all[] = {
         {"gelu", simd->gelu, gelu, true},
@@ -120,7 +120,7 @@ START_TEST(functions_are_those_of_the_math_library_wherever_an_element_stands) {
 }
 END_TEST
 
-/* Zeros keep their sign; results reach as far as the dtype has normal numbers. */
+/* Zeros keep their sign; results are right wherever they are normal numbers of the dtype. */
 static void check_special_values(const wg__simd *simd, wg_dtype dtype) {
     const double values[] = {INFINITY, -INFINITY, NAN,   0,     -0.0,    1,      -1,     1e30,
                              -1e30,    -2e38,     3e38,  1e-37, -1e-37,  1e-40,  -1e-40, 1e19,
@@ -304,7 +304,7 @@ static double relu(double x) {
     return fmax(x, 0);
 }
 
-/* The gradients go over gate and value. */
+/* The gradients are written over gate and value. */
 static void check_gates(const wg__simd *simd, wg_dtype dtype) {
     const struct {
         const char *name;

@@ -1,5 +1,5 @@
-/* The vector kernels of products: of rows, of small matrices and of panels, against plain C in f64.
- */
+/* The vector kernels of products of rows, of small matrices and of panels, against plain C in
+ * f64. */
 #include "tests/tensor/simd_tables.h"
 
 static void check_vectors(const wg__simd *simd, wg_dtype dtype) {
@@ -47,7 +47,7 @@ START_TEST(products_with_vectors_are_those_of_plain_c) {
 }
 END_TEST
 
-/* So few rows of x that a row of A is read once for all, and more. */
+/* With few rows of x each row of A is read once for all of them; with more rows it is not. */
 static void check_row_products(const wg__simd *simd, wg_dtype dtype) {
     enum { ROWS = 3, STRIDE = 41, X_STRIDE = 40 };
     array a = normal(dtype, 25), x = normal(dtype, 26);
@@ -73,7 +73,7 @@ static void check_row_products(const wg__simd *simd, wg_dtype dtype) {
                 double sum = n % 2 ? 0 : -was;
                 for (int64_t j = 0; j < n; j++)
                     sum += 1.5 * get(&a, o * STRIDE + j) * get(&x, r * X_STRIDE + j);
-                if (o == 0) /* before the beginning */
+                if (o == 0) /* before the first element */
                     ck_assert_double_eq(get(&y, 2 * i), was);
                 else
                     assert_near(simd, "a product of rows", dtype, get(&y, 2 * i), sum, 60);
@@ -87,7 +87,7 @@ START_TEST(products_of_rows_are_those_of_plain_c) {
 }
 END_TEST
 
-/* Each of some heads has an array of its own, and what is beyond its y stays. */
+/* Each head has an array of its own; the kernel must not write beyond its y. */
 static void check_heads(const wg__simd *simd, wg_dtype dtype, int heads, int64_t width) {
     enum { ROWS = 5, STRIDE = 75 };
     static array a[WG__HEADS_AT_ONCE], x[WG__HEADS_AT_ONCE], dots[WG__HEADS_AT_ONCE],
@@ -134,8 +134,8 @@ START_TEST(products_of_heads_are_those_of_plain_c) {
 }
 END_TEST
 
-/* B row by row or column by column; C is read where beta is not 0, which it is not written beyond.
- */
+/* B by rows or by columns; C is read only where beta is not 0, and never written outside of its
+ * elements. */
 static void check_small(const wg__simd *simd, wg_dtype dtype, int64_t n, double beta) {
     enum { M = 3, K = 4, C_ROW = 95 };
     array a = normal(dtype, 24), b = normal(dtype, 25), c = normal(dtype, 26);
@@ -162,8 +162,8 @@ static void check_small_products(const wg__simd *simd, wg_dtype dtype) {
     }
 }
 
-/* B is packed from its columns or from its rows, next to each other or not; A lies by rows or by
- * columns; C is written or added onto, or to it a row. */
+/* B is packed from columns or rows, contiguous or not; A is by rows or by columns; the product
+ * overwrites C, or is added to C or to one row for all. */
 static void check_panels(const wg__simd *simd, wg_dtype dtype, int64_t m, int64_t n, int form) {
     enum { K = 9, ROW = 48 };
     const bool across = form & 1, by_columns = form & 2, onto_c = form & 8, onto_row = form & 16;

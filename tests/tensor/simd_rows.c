@@ -29,7 +29,7 @@ START_TEST(rows_of_softmax_are_those_of_plain_c) {
 }
 END_TEST
 
-/* With no weights, one and two. */
+/* With no vector of weights, with one and with two. */
 static void check_weighted_rows(const wg__simd *simd, wg_dtype dtype) {
     const array x = normal(dtype, 30), a = normal(dtype, 31), b = normal(dtype, 32);
     for (size_t l = 0; l < 3 * WG_COUNT(lengths); l++) {
@@ -135,7 +135,7 @@ static void check_attention_rows(const wg__simd *simd, wg_dtype dtype) {
     }
 }
 
-/* Without a bias and without factors, as with zeros and with ones. */
+/* Without bias and factors the results are those of zeros and ones. */
 static void check_plain_attention_rows(const wg__simd *simd, wg_dtype dtype) {
     const size_t size = wg_dtype_size(dtype);
     array zeros = {.dtype = dtype}, ones = zeros, x = normal(dtype, 9), g = normal(dtype, 10);
@@ -162,7 +162,7 @@ static void check_plain_attention_rows(const wg__simd *simd, wg_dtype dtype) {
         }
 }
 
-/* Every third one is hidden, and in steps of 2 every other one. */
+/* Every third position is masked, and with a stride of 2 every other one. */
 static void check_masks(const wg__simd *simd, wg_dtype dtype) {
     bool mask[LENGTH];
     array bias = {.dtype = dtype};
@@ -214,7 +214,7 @@ END_TEST
 static void check_words(const wg__simd *simd, wg_dtype dtype) {
     (void)dtype;
     enum { GROUPS = 3 };
-    /* The last of these goes past a carry into the upper word of the block's number. */
+    /* The last counter carries into the upper word of the block number. */
     static const uint64_t firsts[] = {0, 5, ((uint64_t)1 << 28) - 1};
     const uint64_t seed = 0x123456789abcdef, offset = 0xfedcba987654321;
     for (size_t f = 0; f < WG_COUNT(firsts); f++) {

@@ -1,5 +1,5 @@
-/* What the tests of vector kernels share: the tables of all instruction sets that this CPU has, and
- * arrays of either dtype, written and read as doubles. */
+/* Helpers of the tests of vector kernels: the tables of all instruction sets that this CPU has, and
+ * arrays of either dtype that are read and written as doubles. */
 #ifndef WG_TESTS_SIMD_TABLES_H
 #define WG_TESTS_SIMD_TABLES_H
 
@@ -55,7 +55,7 @@ static inline void for_each_table(check check) {
     }
 }
 
-/* Within a few roundings of a number of that size. */
+/* Fails unless value and expected differ by a few roundings of a number of that size at most. */
 static inline void assert_near(const wg__simd *simd, const char *what, wg_dtype dtype, double value,
                                double expected, double size) {
     double eps = dtype == WG_F32 ? 3e-7 : 2e-15;

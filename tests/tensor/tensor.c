@@ -1,4 +1,4 @@
-/* What a tensor is before any op: creation, elements, scopes, errors, in-place writes, memory. */
+/* Tensors without ops: creation, elements, scopes, errors, in-place writes, memory. */
 #include "tensor/tensor.h"
 
 #include <math.h>
@@ -321,7 +321,8 @@ START_TEST(several_results_escape) {
     wg_tensor *a = wg_scope_escape(wg_scalar(WG_F32, 1));
     wg_tensor *b = wg_scope_escape(wg_scalar(WG_F32, 2));
     wg_scalar(WG_F32, 3);
-    ck_assert_ptr_eq(wg_scope_escape(a), a); /* already out: stays where it is */
+    ck_assert_ptr_eq(wg_scope_escape(a),
+                     a); /* it has left the scope already, and stays where it is */
     wg_scope_end(&scope, NULL);
     ck_assert_int_eq(wg_tensors_alive(), 2);
     ck_assert_double_eq(wg_item(a) + wg_item(b), 3);
@@ -374,7 +375,7 @@ START_TEST(a_thread_frees_its_root_scope_at_its_end) {
     pthread_join(thread, NULL);
     ck_assert_int_eq(wg_tensors_alive(), 1);
     ck_assert_double_eq(wg_item(kept), 5);
-    wg_release(kept); /* from another thread than its own */
+    wg_release(kept); /* a thread other than its own */
 }
 END_TEST
 
