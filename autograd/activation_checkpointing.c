@@ -91,7 +91,8 @@ static int run_function(const wg__region *region, wg_tensor **outputs) {
     return status;
 }
 
-/* Its results in the scope of the caller. They may be handles of the region, or of anybody. */
+/* Gives the results to the caller's scope, as aliases: the function may have returned handles that
+ * it does not own. */
 static int hand_over(int status, int count, wg_tensor **found, wg_tensor **outputs) {
     for (int j = 0; j < count && status == 0; j++) {
         found[j] = wg_alias(found[j]);

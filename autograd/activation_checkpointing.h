@@ -10,7 +10,8 @@
  *     for (int i = 0; i < layers; i++)
  *         wg_activation_checkpoint(block, layer[i], 1, &x, 1, &x, NULL);
  *
- * Of each block its input alone is kept, and while backward is in a block what that block saves. */
+ * Only the input of each block is kept; while backward runs in a block, that block's saved tensors
+ * are there, too. */
 #ifndef WG_AUTOGRAD_ACTIVATION_CHECKPOINTING_H
 #define WG_AUTOGRAD_ACTIVATION_CHECKPOINTING_H
 
@@ -27,9 +28,9 @@ typedef struct wg_activation_checkpoint_options {
                             be a local variable; 0: it is used where it is */
 } wg_activation_checkpoint_options;
 
-/* Runs the function and gives its outputs, recorded as if it had been called; but what its ops
- * would save for backward is dropped, and computed by a second run when a backward pass first needs
- * any of it. Gradients are the same bit for bit, of inputs and of parameters that the function
+/* Runs the function and gives its outputs, recorded as if it had been called. The tensors that its
+ * ops would save for backward are dropped; a second run computes them when a backward pass first
+ * needs one. Gradients are the same bit for bit, of inputs and of parameters that the function
  * knows otherwise, and so are wg_grad, retain_graph, create_graph, hooks. `outputs` may be the
  * array of the inputs.
  *

@@ -1,4 +1,8 @@
-/* The search for the op that made the first NaN. */
+/* Anomaly mode: the search for the op that made the first NaN.
+ *
+ * While the mode is on, each forward run, vjp and jvp is checked for a NaN in its results without
+ * one in its operands. Calls inside of these are not checked by themselves, so that the error names
+ * the op that the user called. */
 #include "autograd/internal.h"
 
 #include <math.h>
@@ -18,7 +22,7 @@
 
 static WG__THREAD_LOCAL bool mode;
 static _Thread_local int64_t last_number;
-static _Thread_local const wg_node *running; /* whose vjp runs */
+static _Thread_local const wg_node *running; /* the node whose vjp is running */
 
 bool wg_set_anomaly_mode(bool on) {
     bool was = mode;
@@ -132,9 +136,9 @@ static bool is_internal(int count, const Dl_info *infos) {
     return named == 1 ? is_named_ours(&infos[1]) : strcmp(infos[named].dli_sname, "wg_apply") == 0;
 }
 
-/* The first frame outside of the library, which the innermost ones are in. In a program that has
- * the library in itself the object does not tell, so that names do: all up to the first of ours,
- * and from there the run of those, with what is internal between them. */
+/* The first frame outside of the library, which the innermost ones are in. In a statically linked
+ * program the object is the same for all, so names decide: skip up to the first name of ours, then
+ * all names of ours and the internal functions between them. */
 static int first_outside(int count, const Dl_info *infos) {
     bool is_static = false;
     const void *base = own_base(&is_static);
@@ -208,7 +212,7 @@ int wg__origin_make(wg__origin **origin) {
     return 0;
 }
 
-/* ---- The three questions ---- */
+/* ---- The three checks ---- */
 
 static const char *caller(char *text, size_t size) {
     wg__origin here = {0};

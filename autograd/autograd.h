@@ -1,12 +1,12 @@
-/* Reverse mode: who wants a gradient, and the walk back that computes it.
+/* Reverse mode: leaves that require gradients, and the backward pass that computes them.
  *
  *     wg_set_requires_grad(w, true);
  *     wg_tensor *loss = ...any ops on w...;
  *     wg_backward(loss, NULL);
  *     wg_tensor *g = wg_gradient(w);
  *
- * A node of the graph holds just what its op declares it saves, so a scope may end before backward;
- * backward frees it node by node. */
+ * A node of the graph holds only the tensors that its op declares as saved, so a scope may end
+ * before backward; backward frees them node by node. */
 #ifndef WG_AUTOGRAD_AUTOGRAD_H
 #define WG_AUTOGRAD_AUTOGRAD_H
 
@@ -14,8 +14,8 @@
 
 WG_BEGIN_DECLS
 
-/* Makes a floating tensor a leaf that wants a gradient (or no longer wants one, which also drops
- * the gradient it has). [DTYPE; GRADIENT if x was computed by a recorded op] */
+/* Makes a floating tensor a leaf that requires a gradient (wanted), or no longer requires one,
+ * which also drops the gradient it has. [DTYPE; GRADIENT if x was computed by a recorded op] */
 WG_API int wg_set_requires_grad(wg_tensor *x, bool wanted);
 
 /* The gradient that backward passes have added up for a leaf, or for a tensor under
@@ -31,23 +31,23 @@ WG_API int wg_retain_grad(wg_tensor *x);
 
 /* A function of the gradient of a tensor. What it returns, of the same shape and dtype, takes the
  * gradient's place; NULL leaves it. An error pending afterwards stops the backward pass. The
- * gradient belongs to the pass: it is not to be written, and what is to outlive the call is cloned
- * or kept as an alias. */
+ * gradient belongs to the pass: the hook must not write it, and must clone or alias it to use it
+ * after the call. */
 typedef wg_tensor *(*wg_gradient_hook)(wg_tensor *gradient, void *context);
 
-/* Has `hook` called in each backward pass that comes to x, a leaf or an intermediate, once its
- * whole gradient of that pass is there: before it goes on to what x was computed from, is added to
- * a leaf's own, is left by wg_retain_grad or returned by wg_grad. Hooks run in the order in which
- * they were registered, each on what the one before left; under create_graph what they do is
+/* Has `hook` called in each backward pass that reaches x, a leaf or an intermediate, once the
+ * gradient of x in that pass is complete: before the gradient is propagated further, added to a
+ * leaf's own, retained (wg_retain_grad) or returned by wg_grad. Hooks run in the order in which
+ * they were registered, each on the result of the one before; under create_graph their ops are
  * recorded. They belong to the graph that made x (or to the leaf) and go with it; `context` must
  * live as long. Returns an id above 0, or -1. [GRADIENT if x wants none] */
 WG_API int wg_register_hook(wg_tensor *x, wg_gradient_hook hook, void *context);
 
-/* A function of a leaf whose gradient is there. 0, or -1 with an error. */
+/* A function of a leaf whose gradient is complete. 0, or -1 with an error. */
 typedef int (*wg_post_accumulate_grad_hook)(wg_tensor *leaf, void *context);
 
-/* Has `hook` called in each wg_backward that comes to the leaf x, once, when all uses of x in that
- * pass have contributed and wg_gradient(x) has their sum added: as early in the pass as can be. It
+/* Has `hook` called in each wg_backward that reaches the leaf x, once, as soon as all uses of x in
+ * that pass have contributed and their sum is added to wg_gradient(x). It
  * is given a handle on x that lives during the call. It may write to x, and drop the gradient by
  * wg_zero_grad, so that few gradients are ever in memory: every node of the pass that x was an
  * input of has run by then. What still needs x as it was is refused, as after any write in place: a
@@ -55,7 +55,7 @@ typedef int (*wg_post_accumulate_grad_hook)(wg_tensor *leaf, void *context);
  * retain_graph. Hooks run in the order in which they were registered; an error stops the pass, and
  * the gradient stays. wg_grad calls none, as it leaves the gradients of leaves alone. They belong
  * to the leaf and go with it; `context` must live as long. Returns an id above 0, or -1. [GRADIENT
- * if x is no leaf that wants a gradient; MEMORY] */
+ * if x is no leaf that requires a gradient; MEMORY] */
 WG_API int wg_register_post_accumulate_grad_hook(wg_tensor *x, wg_post_accumulate_grad_hook hook,
                                                  void *context);
 
@@ -63,7 +63,7 @@ WG_API int wg_register_post_accumulate_grad_hook(wg_tensor *x, wg_post_accumulat
  * of x's] */
 WG_API int wg_remove_hook(wg_tensor *x, int id);
 
-/* A handle on the same storage that wants no gradient and, inside of wg_jvp, has no tangent.
+/* A handle on the same storage that requires no gradient and, inside of wg_jvp, has no tangent.
  * [scope] */
 WG_API wg_tensor *wg_detach(wg_tensor *x);
 
@@ -78,7 +78,7 @@ typedef struct wg_backward_options {
 /* Turns anomaly mode on or off for this thread and returns what it was; off at first. While it is
  * on, an op that makes a NaN of operands without one is an error, as is a vjp or jvp that makes a
  * NaN of cotangents or tangents without one. The error (ANOMALY) names the op, where the NaN is,
- * the shapes of the operands and who called: the first frames outside of the library, by name where
+ * the shapes of the operands and the caller: the first frames outside of the library, by name where
  * the program was linked with -rdynamic, and as object+offset, which `addr2line -f -e OBJECT
  * OFFSET` looks up. For a vjp that is the forward call that recorded the op, if the mode was on by
  * then. All results are searched, so it is for debugging; off, it costs nothing. */
@@ -88,8 +88,8 @@ WG_API bool wg_set_anomaly_mode(bool on);
  * while an error is pending (so a failed forward never updates weights).
  * After an error on the way some gradients may be partial: drop them by wg_zero_grad (an optimizer
  * refuses to step until the error is cleared).
- * [SHAPE; GRADIENT: output wants no gradient, graph already freed, or a saved tensor was written in
- * place since] */
+ * [SHAPE; GRADIENT: output requires no gradient, graph already freed, or a saved tensor was written
+ * in place since] */
 WG_API int wg_backward(wg_tensor *output, const wg_backward_options *options);
 
 /* The functional form: gradients[i] becomes d (sum of outputs weighted by cotangents) / d

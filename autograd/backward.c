@@ -20,10 +20,10 @@
 
 typedef struct pass_entry {
     wg_node *node;
-    int64_t pending; /* edges whose cotangents have not come */
+    int64_t pending; /* edges whose cotangents are still to come */
     bool needed;
     bool holds_gradient;  /* a leaf's own gradient stands in for its cotangent, to be added onto */
-    uint64_t outer_visit; /* what the node said before: passes may nest, in a vjp */
+    uint64_t outer_visit; /* of the node before this pass: passes may nest, in a vjp */
     int64_t outer_slot;
     wg_tensor *cotangents[WG_MAX_OUTPUTS]; /* kept */
 } pass_entry;
@@ -439,9 +439,9 @@ static int run_op(pass *p, pass_entry *e) {
     return status;
 }
 
-/* ---- What a node's cotangents are for, beside its vjp ---- */
+/* ---- Uses of a node's cotangents: captured, retained, or a leaf's gradient ---- */
 
-/* A gradient that a user will hold must own its memory, laid out plainly. */
+/* A gradient that a user will hold must own its memory and be contiguous. */
 static wg_tensor *own(const pass *p, wg_tensor *x) {
     if (p->create_graph || (wg__tensor_is_sole(x) && wg_tensor_is_contiguous(x)))
         return x;
@@ -550,20 +550,6 @@ static int seed_output(pass *p, const wg_tensor *output, wg_tensor *cotangent) {
                       cotangent);
 }
 
-static int run_pass(pass *p, int output_count, wg_tensor *const *outputs,
-                    wg_tensor *const *cotangents) {
-    int64_t *order = make_plan(p, output_count, outputs);
-    if (!order)
-        return -1;
-    int status = 0;
-    for (int i = 0; i < output_count && status == 0; i++)
-        status = seed_output(p, outputs[i], cotangents ? cotangents[i] : NULL);
-    for (int64_t i = 0; i < p->count && status == 0; i++)
-        status = run_entry(p, &p->entries[order[i]]);
-    wg__free(order);
-    return status;
-}
-
 static int check_outputs(int count, wg_tensor *const *outputs, const char *where) {
     if (wg_error_pending())
         return -1;
@@ -571,10 +557,11 @@ static int check_outputs(int count, wg_tensor *const *outputs, const char *where
         if (!outputs[i])
             return wg_fail(WG_ERROR_ARGUMENT, where, "output %d is NULL", i);
         if (!outputs[i]->node)
-            return wg_fail(WG_ERROR_GRADIENT, where,
-                           "output %d wants no gradient: nothing that it was computed from does, "
-                           "or recording was off",
-                           i);
+            return wg_fail(
+                WG_ERROR_GRADIENT, where,
+                "output %d requires no gradient: nothing that it was computed from does, "
+                "or recording was off",
+                i);
     }
     return 0;
 }
@@ -588,7 +575,13 @@ static int walk(pass *p, const wg_backward_options *options, int output_count,
     bool was = wg_set_grad_enabled(p->create_graph);
     wg_scope scope;
     wg_scope_begin(&scope);
-    int status = run_pass(p, output_count, outputs, cotangents);
+    int64_t *order = make_plan(p, output_count, outputs);
+    int status = order ? 0 : -1;
+    for (int i = 0; i < output_count && status == 0; i++)
+        status = seed_output(p, outputs[i], cotangents ? cotangents[i] : NULL);
+    for (int64_t i = 0; i < p->count && status == 0; i++)
+        status = run_entry(p, &p->entries[order[i]]);
+    wg__free(order);
     wg_scope_end(&scope, NULL);
     end_pass(p);
     wg_set_grad_enabled(was);
@@ -610,7 +603,7 @@ int wg_grad(int output_count, wg_tensor *const *outputs, wg_tensor *const *cotan
         return -1;
     for (int i = 0; i < input_count; i++)
         if (!inputs[i] || !inputs[i]->node)
-            return wg_fail(WG_ERROR_GRADIENT, "grad", "input %d wants no gradient", i);
+            return wg_fail(WG_ERROR_GRADIENT, "grad", "input %d requires no gradient", i);
     pass p = {.input_count = input_count, .inputs = inputs, .results = gradients};
     int status = input_count ? walk(&p, options, output_count, outputs, cotangents) : 0;
     for (int i = 0; i < input_count; i++) {

@@ -1,4 +1,5 @@
-/* Dual numbers: how tensors carry tangents, and how an op runs on tensors that do. */
+/* Forward mode by dual numbers: tangents of tensors, and running an op on tensors that carry them.
+ * internal.h has the idea. */
 #include "autograd/internal.h"
 
 #include <pthread.h>

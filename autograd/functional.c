@@ -1,4 +1,4 @@
-/* The transforms of functions. */
+/* Transforms of functions: wg_jvp, wg_vjp, wg_hvp, wg_jacobian, wg_hessian. */
 #include "autograd/functional.h"
 
 #include <string.h>
@@ -285,7 +285,7 @@ typedef struct jacobian_job {
     void *context;
     int input_count, output_count;
     wg_tensor *const *inputs;
-    wg_tensor **values; /* what a run gave */
+    wg_tensor **values; /* the outputs of a run */
     bool create_graph;
     wg_tensor **jacobians;
 } jacobian_job;
@@ -417,7 +417,7 @@ static int make_columns(const jacobian_job *job, wg_tensor *const *inputs, int i
 
 /* ---- Either ---- */
 
-/* A first run, which tells the sizes and serves the rows. */
+/* A first run gives the sizes, and its graph serves the rows. */
 static int run_jacobian(jacobian_job *job, wg_tensor **inputs) {
     if (make_stand_ins(job->input_count, job->inputs, inputs) < 0 ||
         wg__call_function(job->function, job->context, job->input_count, inputs, job->output_count,

@@ -10,8 +10,8 @@
  *
  * Transforms nest: the function may itself call any transform, or wg_grad on what it computes, to
  * any order. An inner one in reverse mode under an outer one in reverse mode needs create_graph, as
- * wg_grad does; under forward mode it needs nothing. An input that does not want a gradient can be
- * made to inside: by wg_set_requires_grad on a wg_alias of it. */
+ * wg_grad does; under forward mode it needs nothing. An input that does not require a gradient can
+ * be made to inside: by wg_set_requires_grad on a wg_alias of it. */
 #ifndef WG_AUTOGRAD_FUNCTIONAL_H
 #define WG_AUTOGRAD_FUNCTIONAL_H
 
@@ -39,7 +39,7 @@ typedef int (*wg_function)(int input_count, wg_tensor *const *inputs, int output
  *
  * Inside, wg_grad and wg_backward work on what depends on the inputs (forward over reverse); a
  * tensor that does may not be written in place, and wg_detach cuts it off. If recording is on and
- * something wants a gradient, outputs and tangents are recorded (reverse over forward).
+ * something requires a gradient, outputs and tangents are recorded (reverse over forward).
  * [scope; SHAPE, DTYPE of a tangent; whatever the function says; nothing runs while an error is
  * pending. On error every output is NULL] */
 WG_API int wg_jvp(wg_function function, void *context, int input_count, wg_tensor *const *inputs,
@@ -48,13 +48,13 @@ WG_API int wg_jvp(wg_function function, void *context, int input_count, wg_tenso
 
 typedef struct wg_transform_options {
     bool create_graph; /* record the results, so that they can be differentiated in turn, for inputs
-                          and parameters that want a gradient; otherwise results want none */
+                          and parameters that require a gradient; otherwise results want none */
 } wg_transform_options;
 
 /* Reverse mode: the vector-Jacobian product. gradients[i] becomes sum over j of cotangents[j]
  * (d output j / d input i), of the shape and dtype of input i, zeros where nothing depends on it,
- * NULL for an input that is NULL or not floating. Inputs need not want a gradient, and leaves keep
- * what gradient they have. `cotangents` (may be NULL, as may its entries: 1, for a one-element
+ * NULL for an input that is NULL or not floating. Inputs need not require a gradient, and leaves
+ * keep what gradient they have. `cotangents` (may be NULL, as may its entries: 1, for a one-element
  * output) are of the shape and dtype of their outputs. `outputs` (may be NULL) receives the values.
  * [scope; SHAPE of a cotangent; whatever the function says; nothing runs while an error is pending.
  * On error every output is NULL] */

@@ -10,7 +10,7 @@ WG__THREAD_LOCAL wg__region_run wg__active_region;
 
 /* ---- Release, without recursion: a chain of a million nodes frees on a small stack ---- */
 
-static WG__THREAD_LOCAL wg_node *to_free; /* nodes that nobody holds any more */
+static WG__THREAD_LOCAL wg_node *to_free; /* nodes without references */
 static WG__THREAD_LOCAL bool freeing;
 
 void wg__node_retain(wg_node *node) {
@@ -26,7 +26,7 @@ static bool drop(wg_tensor **saved) {
     return true;
 }
 
-/* Says whether there was anything. */
+/* True if there was anything to drop. */
 static bool drop_all(wg_node *node) {
     bool any = false;
     for (int i = 0; i < node->input_count; i++)
@@ -109,7 +109,7 @@ void wg__node_release(wg_node *node) {
         return;
     node->next_to_free = to_free;
     to_free = node;
-    if (freeing) /* the loop below, further up this stack, comes to it */
+    if (freeing) /* the loop below, further up this stack, frees it */
         return;
     freeing = true;
     while (to_free) {
@@ -122,8 +122,8 @@ void wg__node_release(wg_node *node) {
 
 /* ---- Recording ---- */
 
-/* A node, its arrays and room for options, all in one block. What is to be filled in by the caller
- * comes last: the specs and the options. */
+/* A node, its arrays and room for options, all in one block. The caller fills in the last parts:
+ * the specs and the options. */
 static wg_node *node_new(const wg_op *op, int input_count, int output_count, size_t options_size) {
     const size_t n = (size_t)input_count, m = (size_t)output_count;
     const size_t zeros = sizeof(wg_node) + n * sizeof(wg__edge) + (n + m) * sizeof(wg__saved) +
@@ -282,7 +282,7 @@ static int find_replayed(const wg_call *call, wg_node **node) {
 
 /* ---- Recording a call ---- */
 
-/* The caller's hold on the node goes to the first of them. */
+/* The caller's reference to the node goes to the first of them. */
 static void give_outputs(wg_node *node, const wg_call *call) {
     bool is_held = false;
     for (int j = 0; j < call->output_count; j++) {
@@ -392,7 +392,7 @@ int wg_retain_grad(wg_tensor *x) {
     if (!x)
         return -1;
     if (!x->node)
-        return wg_fail(WG_ERROR_GRADIENT, "retain_grad", "the tensor wants no gradient");
+        return wg_fail(WG_ERROR_GRADIENT, "retain_grad", "the tensor requires no gradient");
     x->node->retains[x->output_index] = true;
     return 0;
 }
@@ -434,7 +434,7 @@ int wg_register_hook(wg_tensor *x, wg_gradient_hook hook, void *context) {
     if (!x)
         return -1;
     if (!x->node)
-        return wg_fail(WG_ERROR_GRADIENT, "register_hook", "the tensor wants no gradient");
+        return wg_fail(WG_ERROR_GRADIENT, "register_hook", "the tensor requires no gradient");
     if (wg__active_region.again && x->node->region == wg__active_region.region)
         return id_of(x->node, x->output_index, hook, context);
     return append(
@@ -448,7 +448,7 @@ int wg_register_post_accumulate_grad_hook(wg_tensor *x, wg_post_accumulate_grad_
     if (!x)
         return -1;
     if (!x->node)
-        return wg_fail(WG_ERROR_GRADIENT, where, "the tensor wants no gradient");
+        return wg_fail(WG_ERROR_GRADIENT, where, "the tensor requires no gradient");
     if (x->node->op)
         return wg_fail(WG_ERROR_GRADIENT, where,
                        "the tensor was computed by %s; only leaves keep a gradient, use "

@@ -15,7 +15,7 @@
 #include "gradcheck/gradcheck.h"
 #include "tensor/internal.h"
 
-/* What a tensor holds: its elements in row-major order, and the version of its storage. */
+/* A copy of a tensor's elements in row-major order, and the version of its storage. */
 typedef struct wg__snapshot {
     wg_tensor *of;
     uint64_t version;
@@ -33,7 +33,7 @@ typedef struct wg__gradcheck {
     wg_tensor *const *inputs;
     int output_count;
     int order;    /* 1, or 2 for the gradient as a function */
-    bool derived; /* a variant: jumps are its own fault */
+    bool derived; /* a variant: a jump is no failure there */
     bool layouts; /* other layouts of memory are to be tried */
     wg_dtype dtype;
     wg_gradcheck_options options; /* with defaults */
@@ -86,7 +86,8 @@ const char *wg__index_text(char *buffer, size_t size, int ndim, const int64_t *i
 
 /* ---- run.c: runs ---- */
 
-/* Space, and the list of what is wanted; released by wg__gradcheck_free also after an error. */
+/* Allocates memory, and lists the wanted inputs; released by wg__gradcheck_free also after an
+ * error. */
 int wg__gradcheck_prepare(wg__gradcheck *c);
 void wg__gradcheck_free(wg__gradcheck *c);
 
@@ -176,7 +177,7 @@ const char *wg__gradcheck_unsaved(char *buffer, size_t size, const wg__gradcheck
 int64_t wg__gradcheck_unlike(const wg__gradcheck *c, int64_t count, const double *numbers,
                              const double *expected, double scale);
 
-int wg__gradcheck_conduct_before(wg__gradcheck *c); /* what would make numbers meaningless */
+int wg__gradcheck_conduct_before(wg__gradcheck *c); /* checks without which numbers mean nothing */
 int wg__gradcheck_conduct_after(wg__gradcheck *c);
 int wg__gradcheck_threads(wg__gradcheck *c);
 /* Compares the values and gradients of an op, which c has, with those for other layouts of memory:
@@ -184,7 +185,7 @@ int wg__gradcheck_threads(wg__gradcheck *c);
 int wg__gradcheck_layouts(wg__gradcheck *c);
 
 /* The variants of a sample that have other shapes, by number: 1; 0 after the last; -1 when there is
- * nothing in this sample to derive it from. `name` gets what it is. */
+ * nothing in this sample to derive it from. `name` gets a description of the variant. */
 int wg__variant_of_shape(const wg_op *op, int number, const wg_sample *sample, wg_sample *variant,
                          char *name, size_t size);
 

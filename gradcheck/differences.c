@@ -13,14 +13,14 @@
 /* Entries of a Jacobian beyond which only its product with the random cotangent is compared. */
 #define MAX_ENTRIES ((int64_t)1 << 22)
 
-/* How much nearer the differences are taken that tell a kink, a curve and a jump apart. */
+/* The factor of eps in the second differences, which distinguish a kink, a curve and a jump. */
 static double refinement(const wg__gradcheck *c) {
     return c->dtype == WG_F64 ? 1e-3 : 0.125;
 }
 
 /* ---- Moving inputs ---- */
 
-/* Adds `step` to an element, and returns what was really added. */
+/* Adds `step` to an element, and returns the step after rounding. */
 static double move_element(const wg_tensor *x, int64_t number, double step) {
     void *address = wg__element_address(x, number);
     if (wg_tensor_dtype(x) == WG_F64) {
@@ -78,7 +78,7 @@ bool wg__gradcheck_agrees(const wg__gradcheck *c, double numeric, double analyti
 }
 
 /* One-sided slopes differ at a kink however near they are taken, on a curve by less the nearer, and
- * at a jump by more. Leaves in c->spreads only what is a kink's. */
+ * at a jump by more. Leaves only the spreads of kinks in c->spreads. */
 static int settle_kinks(wg__gradcheck *c, int64_t at) {
     bool any = false;
     for (int64_t i = 0; i < c->value_count; i++) {
@@ -306,7 +306,7 @@ static int at_a_kink(const block *b) {
                  b->numeric[worst] - b->radius[worst], b->numeric[worst] + b->radius[worst]);
 }
 
-/* ---- What the gradient does not depend on ---- */
+/* ---- Gradients that do not depend on cotangents or inputs ---- */
 
 static bool is_same(const wg__gradcheck *c, int64_t at, int64_t rows, const double *gradient) {
     double largest = 0, difference = 0;
@@ -392,7 +392,7 @@ static int pull_elsewhere_and_back(const block *b, double *gradient, bool *diffe
     return status;
 }
 
-/* A step aside that fails says nothing: then no pattern fits. */
+/* If an evaluation elsewhere fails, no pattern fits. */
 static int does_not_depend(const block *b, bool *ignores_inputs) {
     wg__gradcheck *c = b->c;
     wg_gradcheck_report saved = *c->report;
@@ -658,7 +658,8 @@ static void note(wg__gradcheck *c, int64_t at, int64_t value, double numeric, do
     r->relative_error = r->absolute_error / fabs(numeric);
 }
 
-/* The sum under the weights is asked first: where both are wrong it is the one that is told. */
+/* The sum under the weights is compared first: where both are wrong it is the one that is reported.
+ */
 static bool compare_coordinate(wg__gradcheck *c, int64_t at) {
     bool agrees = wg__gradcheck_agrees(c, c->numeric[at], c->analytic[at], c->radius[at]);
     note(c, at, -1, c->numeric[at], c->analytic[at], c->radius[at]);

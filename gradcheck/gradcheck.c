@@ -191,7 +191,7 @@ static int read_tangents(forward *f, wg_tensor *const *found) {
     return 0;
 }
 
-/* Beside the tangents run the same values as without them. */
+/* The values must be those of a run without tangents. */
 static int compare_values(forward *f, wg_tensor *const *outputs) {
     wg__gradcheck *c = f->c;
     for (int k = 0; k < c->weighted_count; k++) {
@@ -347,7 +347,7 @@ static int judge(wg__gradcheck *c) {
     const char *reason = c->options.zero_gradient;
     if (r->compared == 0)
         return wg__gradcheck_fail(c, WG_DIAGNOSIS_NOTHING_COMPARED, -1,
-                                  "no element of an %s input wants a gradient",
+                                  "no element of an %s input requires a gradient",
                                   wg_dtype_name(c->dtype));
     if (!c->nonzero && !reason)
         return wg__gradcheck_fail(c, WG_DIAGNOSIS_ALL_ZERO, -1, "the gradients of all inputs");
@@ -502,7 +502,7 @@ typedef struct op_check {
     bool nonzero; /* some gradient was not zero */
 } op_check;
 
-/* What a sample's function sees. */
+/* The context of apply_sample. */
 typedef struct sampled_op {
     const wg_op *op;
     const void *options;
@@ -515,7 +515,7 @@ static int apply_sample(int input_count, wg_tensor *const *inputs, int output_co
     return wg_apply(sampled->op, input_count, inputs, sampled->options, outputs);
 }
 
-/* A failure that says what is wrong, of the sample with the most coordinates. */
+/* The explained failure of the sample with the most coordinates has the highest merit. */
 static double merit(const wg_gradcheck_report *r) {
     switch (r->diagnosis) {
     case WG_DIAGNOSIS_WRONG:
@@ -566,7 +566,7 @@ static wg__gradcheck check_of(const op_check *o, const wg_sample *sample, sample
                            .report = report};
 }
 
-/* Floating inputs are cast to what is checked, and want a gradient where the op has one. */
+/* Floating inputs are cast to the checked dtype, and require a gradient where the op has one. */
 static void make_leaves(const op_check *o, wg_sample *sample) {
     for (int i = 0; i < sample->input_count; i++) {
         wg_tensor *x = sample->inputs[i];
@@ -604,7 +604,7 @@ static bool is_taken(const op_check *o, const wg_sample *sample) {
     if (refused)
         wg_error_clear();
     wg_scope_end(&scope, NULL);
-    return taken || (error && !refused); /* other errors: the check itself comes upon them */
+    return taken || (error && !refused); /* the check itself reports other errors */
 }
 
 static int check_one(op_check *o, const wg_sample *sample, int number, const char *variant,
@@ -626,7 +626,7 @@ static int check_one(op_check *o, const wg_sample *sample, int number, const cha
     return status;
 }
 
-/* Only that the same bits come at any number of threads. */
+/* Checks only that the results are the same bits at any number of threads. */
 static int check_grown(op_check *o, const wg_sample *sample, int number, const char *variant,
                        wg_gradcheck_report *report) {
     sampled_op sampled;
@@ -656,7 +656,7 @@ static wg_gradcheck_report blank(const op_check *o) {
                                  .axis = -1};
 }
 
-/* A verdict on a sample, or a variant of it, that is not there to be checked. */
+/* The verdict on a sample or a variant that could not be made. */
 static int cannot_be_made(op_check *o, int sample, const char *variant) {
     wg_gradcheck_report report = blank(o);
     wg__gradcheck c = {.op = o->op, .order = 1, .report = &report, .user_count = WG_MAX_INPUTS};

@@ -1,27 +1,27 @@
-/* Checks derivatives, and says what is wrong with a wrong one.
+/* Checks derivatives, and diagnoses wrong ones.
  *
  *     wg_gradcheck           a function of tensors, made of any ops
  *     wg_gradcheck_op        an op, built-in or one's own, on its samples and variants of them
  *     wg_gradcheck_module    a module with all its parameters
  *
- * What is compared: with J = d outputs / d inputs, taken by central differences,
+ * The comparison: with J = d outputs / d inputs, by central differences,
  *
  *     numeric_i = (y(x + eps e_i) - y(x - eps e_i)) / (2 eps)        a column of J
  *     analytic  = the gradient that backward gives under a cotangent
  *     |numeric - analytic| <= atol + rtol |numeric|
  *
- * slow mode (the default): under a random cotangent (never ones, which hide what is transposed),
+ * slow mode (the default): under a random cotangent (never ones, which hide transposes),
  * and under the unit cotangent of each output element: the whole of J. Beyond 2^22 entries of J the
  * random cotangent alone.
- * Fast mode: random projections, u^T J v against u^T (J v); what disagrees is checked slowly, so
- * that it can be explained.
+ * Fast mode: random projections, u^T J v against u^T (J v); a disagreement is checked in slow mode,
+ * so that it can be explained.
  *
  * Where the slopes to the left and to the right differ, any value between them is accepted: that
  * coordinate counts as a kink, and second order is not asked there.
  *
- * Beside the values, the following is held: inputs and cotangents are left as they were, values and
- * versions; the same inputs give the same bits, again and at 1, 2 and 3 threads; a backward pass
- * that comes after another run of the function gives its own gradients, not the other's; each
+ * Besides the values, the following is checked: inputs and cotangents are left as they were, values
+ * and versions; the same inputs give the same bits, again and at 1, 2 and 3 threads; a backward
+ * pass that comes after another run of the function gives its own gradients, not the other's; each
  * gradient alone is that of all together; two backward passes add up to twice the gradient; a
  * cotangent of zeros gives zeros, a missing one (NULL) the same as zeros; no tensor is left alive.
  */
@@ -33,14 +33,14 @@
 
 WG_BEGIN_DECLS
 
-/* What may be found: X(name, in a few words, where to look) */
+/* The diagnoses: X(name, in a few words, where to look) */
 #define WG_DIAGNOSES(X)                                                                            \
     X(NONE, "nothing is wrong", "")                                                                \
     X(FAILED, "it does not run", "")                                                               \
     X(BACKWARD_FAILED, "backward does not run", "the error says which op refused and why")         \
     X(NOTHING_COMPARED, "nothing was compared",                                                    \
-      "an input of the checked dtype, with at least one element, has to want a gradient")          \
-    X(ALL_ZERO, "every gradient is zero, and nobody says why",                                     \
+      "an input of the checked dtype, with at least one element, has to require a gradient")       \
+    X(ALL_ZERO, "every gradient is zero, and no reason is declared",                               \
       "if that is meant, write the reason into zero_gradient (of the wg_op, or of the options)")   \
     X(NOT_ZERO, "a gradient that is declared to be zero is not",                                   \
       "take zero_gradient out, or look for a wrong sample")                                        \
@@ -188,9 +188,9 @@ WG_API int wg_gradcheck(wg_function function, void *context, int input_count,
  *               the op has no options (which may name axes)
  *     grown     long inputs, enough for several threads: the same bits at any number
  *
- * Variants that the op refuses with an error are counted as refused. Beside what wg_gradcheck
- * holds, the vjp is run by itself: shapes and dtypes of gradients, and none for inputs that want
- * none. The report is that of the sample whose failure could be explained best. An op with
+ * Variants that the op refuses with an error are counted as refused. Besides the checks of
+ * wg_gradcheck, the vjp is run by itself: shapes and dtypes of gradients, and none for inputs that
+ * want none. The report is that of the sample whose failure could be explained best. An op with
  * `no_gradient` passes with compared == 0 when its forward does all this well. Order 2 of a fused
  * op differentiates its decomposition, and holds the kernels to it. [as wg_gradcheck] */
 WG_API int wg_gradcheck_op(const wg_op *op, const wg_gradcheck_options *options,

@@ -387,7 +387,7 @@ static void count_values(wg__gradcheck *c) {
     }
 }
 
-/* One block for what is as long as the values, one for what is as long as the gradients. */
+/* One block for the arrays as long as the values, one for those as long as the gradients. */
 static int make_arrays(wg__gradcheck *c) {
     size_t values = (size_t)c->value_count, all = (size_t)c->all_count;
     size_t coordinates = (size_t)c->coordinate_count;

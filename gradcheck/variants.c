@@ -161,8 +161,8 @@ static int check_one_wanted(wg__gradcheck *c, const wg_node *node, int only) {
     for (int i = 0; i < node->input_count; i++)
         if (i != only && gradients[i])
             return wg__gradcheck_fail(c, WG_DIAGNOSIS_WANTS_IGNORED, i,
-                                      "input %d has a gradient where input %d alone wants one", i,
-                                      only);
+                                      "input %d has a gradient where input %d alone requires one",
+                                      i, only);
     return 0;
 }
 
@@ -209,7 +209,8 @@ static int cotangents_unmodified(wg__gradcheck *c, const wg__snapshot *weights, 
     return 0;
 }
 
-/* The vjp by itself, and then the analytic gradient, with what they are made of left as it was. */
+/* Runs the vjp by itself, then takes the analytic gradient, and checks that inputs and cotangents
+ * are unchanged. */
 static int first_backward(wg__gradcheck *c) {
     wg__snapshot *weights = wg__calloc((size_t)c->weighted_count + 1, sizeof *weights);
     int status = weights ? 0 : -1;
@@ -242,8 +243,8 @@ static int backward_twice(wg__gradcheck *c, double *gradient) {
                          "backward run twice");
 }
 
-/* Runs the function and its backward on other inputs, for what that leaves behind. Errors are of no
- * interest: those inputs are nobody's. */
+/* Runs the function and its backward on other inputs, which may disturb what the first run saved.
+ * Errors are ignored: the user never gave those inputs. */
 static void run_on(wg__gradcheck *c, wg_tensor **others, wg_tensor **outputs) {
     wg__gradcheck again = *c;
     wg_gradcheck_report ignored = *c->report;
@@ -479,7 +480,7 @@ int wg__gradcheck_conduct_after(wg__gradcheck *c) {
 
 /* ---- The same check on other handles ---- */
 
-/* What a run on other handles gives. */
+/* The results of a run on other handles. */
 typedef struct results {
     double *values, *gradients;
 } results;
@@ -575,7 +576,7 @@ static int cotangents_in_layout(wg__gradcheck *c, int l, wg_tensor **weights, re
 }
 
 /* One axis of one input is the first of its slices, over and over: a stride of 0. What it gives is
- * compared with what a copy of it gives, if there is such a thing. */
+ * compared with the result for a copy of it, if the op takes such values. */
 static int input_expanded(wg__gradcheck *c, int input, int axis, wg_tensor **inputs, results *r) {
     wg_tensor *x = wg_detach(c->inputs[input]);
     for (int i = 0; i < c->input_count; i++)
@@ -613,7 +614,7 @@ static int inputs_expanded(wg__gradcheck *c, wg_tensor **inputs, results *r) {
     return status;
 }
 
-/* One input alone wants a gradient, so that the op knows it already when it runs forward. */
+/* One input alone requires a gradient, already when the op runs forward. */
 static int one_leaf(wg__gradcheck *c, int w, wg_tensor **inputs, results *r) {
     for (int i = 0; i < c->input_count; i++)
         inputs[i] = c->inputs[i] ? wg_detach(c->inputs[i]) : NULL;

@@ -230,28 +230,6 @@ typedef struct projections {
     wg_tensor *q, *k, *v; /* (B, Tq, H D), (B, Tk, Hkv D) twice */
 } projections;
 
-/* Of x itself, all at once. */
-static int project_self(const wg_multi_head_attention *a, wg_tensor *x, projections *p) {
-    wg_tensor *parts[3];
-    if (a->joint) {
-        const int64_t queries = a->heads * a->head_width,
-                      shared = a->key_value_heads * a->head_width;
-        if (wg_split(wg_linear_forward(a->joint, x), -1, 3, (int64_t[]){queries, shared, shared},
-                     parts) < 0)
-            return -1;
-    } else if (wg_linears_forward(3, (wg_linear *[]){a->query, a->key, a->value}, x, parts) < 0) {
-        return -1;
-    }
-    *p = (projections){parts[0], parts[1], parts[2]};
-    return 0;
-}
-
-static void project_memory(const wg_multi_head_attention *a, wg_tensor *memory, projections *p) {
-    wg_tensor *inner = a->value_inner ? wg_linear_forward(a->value_inner, memory) : memory;
-    p->k = wg_linear_forward(a->key, memory);
-    p->v = wg_linear_forward(a->value, inner);
-}
-
 /* Cross-attention's keys and values do not change from one token to the next. */
 static bool recalls(const wg_attention_inputs *inputs) {
     return inputs->cache && inputs->memory && inputs->cache->length > 0;
@@ -259,12 +237,29 @@ static bool recalls(const wg_attention_inputs *inputs) {
 
 static int project(const wg_multi_head_attention *a, wg_tensor *x,
                    const wg_attention_inputs *inputs, projections *p) {
-    if (!inputs->memory && !a->value_inner)
-        return project_self(a, x, p);
+    wg_tensor *parts[3];
+    if (a->joint) {
+        const int64_t queries = a->heads * a->head_width,
+                      shared = a->key_value_heads * a->head_width;
+        if (wg_split(wg_linear_forward(a->joint, x), -1, 3, (int64_t[]){queries, shared, shared},
+                     parts) < 0)
+            return -1;
+        *p = (projections){parts[0], parts[1], parts[2]};
+        return 0;
+    }
+    if (!inputs->memory && !a->value_inner) {
+        if (wg_linears_forward(3, (wg_linear *[]){a->query, a->key, a->value}, x, parts) < 0)
+            return -1;
+        *p = (projections){parts[0], parts[1], parts[2]};
+        return 0;
+    }
     p->q = wg_linear_forward(a->query, x);
     if (recalls(inputs))
         return p->q ? 0 : -1;
-    project_memory(a, inputs->memory ? inputs->memory : x, p);
+    wg_tensor *memory = inputs->memory ? inputs->memory : x;
+    p->k = wg_linear_forward(a->key, memory);
+    p->v = wg_linear_forward(a->value,
+                             a->value_inner ? wg_linear_forward(a->value_inner, memory) : memory);
     return p->q && p->k && p->v ? 0 : -1;
 }
 
@@ -305,7 +300,8 @@ static wg_tensor *causal_mask(int64_t queries, int64_t keys) {
     return wg_tril(wg_ones(WG_BOOL, WG_DIMS(queries, keys)), keys - queries);
 }
 
-/* Softmax and all between in ops of their own: for who asks for the weights, or adds to scores. */
+/* Softmax and the steps around it as ops of their own: for callers that ask for the weights or add
+ * a bias. */
 static wg_tensor *attend_plainly(const wg_multi_head_attention *a, const heads *h,
                                  const wg_attention_inputs *inputs,
                                  const wg_attention_options *options) {

@@ -32,7 +32,7 @@ typedef struct wg_kv_cache {
  * cleared by wg_kv_cache_clear before it goes. */
 WG_API void wg_kv_cache_init(wg_kv_cache *cache, int64_t capacity);
 
-/* Frees what the cache holds and makes it empty. */
+/* Frees the cache's memory and makes it empty. */
 WG_API void wg_kv_cache_clear(wg_kv_cache *cache);
 
 /* ---- Attention ---- */
@@ -54,9 +54,9 @@ typedef struct wg_multi_head_attention_options {
     int64_t head_width;        /* D; 0: width / heads */
     double scale;              /* of the scores; 0: 1/sqrt(D). T5 has 1 */
     double dropout;            /* of the attention weights, in training */
-    bool causal;               /* a position sees itself and what is before it */
+    bool causal;               /* a position sees itself and those before it */
     bool no_bias;              /* in none of the projections */
-    int64_t memory_width;      /* of what keys and values are made from; 0: width */
+    int64_t memory_width;      /* of the input of keys and values; 0: width */
     int64_t value_rank;        /* W_v as a product of two, (M, rank) and (rank, Hkv D); 0: one */
     bool joint;                /* one layer makes queries, keys and values of self-attention */
     bool transposed;           /* weights are stored as (I, O): see linear.h */
@@ -75,9 +75,9 @@ WG_API wg_multi_head_attention *wg_multi_head_attention_new(
     wg_module *parent, const char *name, int64_t width, int64_t heads,
     const wg_multi_head_attention_options *options);
 
-/* What attention is given beside x; all may be NULL. */
+/* Inputs of attention besides x; all may be NULL. */
 typedef struct wg_attention_inputs {
-    wg_tensor *memory; /* (B, Tk, M): what keys and values are made from; NULL: x, self-attention */
+    wg_tensor *memory; /* (B, Tk, M): the input of keys and values; NULL: x, self-attention */
     wg_tensor
         *mask; /* bool and broadcastable to (B, H, Tq, Tk), true where a query may see a key */
     wg_tensor *bias; /* added to the scores, broadcastable to (B, H, Tq, Tk): T5's positions; then

@@ -1,5 +1,5 @@
-/* First values of parameters. They are written through wg_copy_ and wg_fill_ with recording off, so
- * that a leaf can be filled and every dtype works. */
+/* Initial values of parameters. They are written through wg_copy_ and wg_fill_ with recording off,
+ * so that a leaf can be filled and every dtype works. */
 #include "nn/internal.h"
 
 #include "tensor/internal.h"
@@ -111,7 +111,7 @@ double wg__residual_scale(double scale, int64_t additions) {
     return additions < 1 ? NAN : scale / sqrt((double)additions);
 }
 
-/* ---- What constructors of layers share ---- */
+/* ---- Shared by the constructors of layers ---- */
 
 wg_tensor *wg__parameter(wg_module *module, const char *name, int ndim, const int64_t *shape,
                          const wg_initializer *how, const wg_initializer *otherwise) {

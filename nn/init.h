@@ -1,4 +1,4 @@
-/* How a parameter gets its first values.
+/* Initial values of parameters.
  *
  *     wg_initializer how = {WG_INIT_TRUNCATED_NORMAL, 0.02};
  *     wg_initialize(linear->weight, &how, wg_module_generator(&linear->module));
@@ -13,7 +13,7 @@
 WG_BEGIN_DECLS
 
 typedef enum wg_init_kind {
-    WG_INIT_DEFAULT,          /* what the layer says that its default is */
+    WG_INIT_DEFAULT,          /* the layer's own default */
     WG_INIT_ZEROS,            /* 0 */
     WG_INIT_ONES,             /* 1 */
     WG_INIT_UNIFORM,          /* uniform in [-scale, scale) */
@@ -32,7 +32,7 @@ typedef struct wg_initializer {
     double scale; /* see the kinds; 0 is 1 */
 } wg_initializer;
 
-/* Fills a floating tensor, which may be a leaf that wants a gradient. NULL is the default
+/* Fills a floating tensor, which may be a leaf that requires a gradient. NULL is the default
  * generator. Every random kind consumes one draw. -1 with [DTYPE; ARGUMENT for WG_INIT_DEFAULT, no
  * kind, or a scale that is negative or not finite; SHAPE below rank 2 for Xavier and Kaiming] */
 WG_API int wg_initialize(wg_tensor *x, const wg_initializer *how, wg_generator *generator);

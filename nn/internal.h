@@ -1,4 +1,4 @@
-/* What the layers share. */
+/* Functions that the layers share. */
 #ifndef WG_NN_INTERNAL_H
 #define WG_NN_INTERNAL_H
 
@@ -10,7 +10,8 @@
 wg_tensor *wg__parameter(wg_module *module, const char *name, int ndim, const int64_t *shape,
                          const wg_initializer *how, const wg_initializer *otherwise);
 
-/* The same for what begins at one value and is left alone by weight decay: biases (n) and norms. */
+/* The same for a vector (n) that begins at one value and has no weight decay: biases and weights of
+ * norms. */
 wg_tensor *wg__vector_parameter(wg_module *module, const char *name, int64_t n, double value);
 
 /* -1 with ARGUMENT unless size >= 1: "where: what is size; it must be at least 1". */

@@ -7,7 +7,8 @@
 
 #include <math.h>
 
-/* A second name for a parameter of another layer, which must have the shape of what it replaces. */
+/* A second name for a parameter of another layer, which must have the shape of the parameter that
+ * it replaces. */
 static wg_tensor *tie(wg_module *module, const char *name, wg_tensor *parameter, int ndim,
                       const int64_t *shape) {
     bool fits = wg_tensor_ndim(parameter) == ndim;
@@ -132,7 +133,7 @@ wg_tensor *wg_linear_loss(wg_linear *linear, wg_tensor *x, wg_tensor *target, in
 
 /* ---- Tables of vectors ---- */
 
-/* The padding token means nothing: its vector is 0. */
+/* The vector of the padding token is 0. */
 static int clear_row(wg_tensor *weight, int64_t row) {
     if (!weight)
         return -1;
@@ -150,7 +151,7 @@ static int clear_row(wg_tensor *weight, int64_t row) {
     return status;
 }
 
-/* Whether a table is a head is known when it is first used as one. */
+/* The table is quantized when logits are first wanted: only then is it known to be a head. */
 static int embedding_quantize(wg_module *module, wg_quantization quantization) {
     wg_embedding *embedding = (wg_embedding *)module;
     embedding->quantizes = true;

@@ -2,7 +2,7 @@
  *
  * Invariants: a module stands in exactly one list of children (or is a root); a name is unique
  * among the slots and children of a module, and a path is unique in its tree; a tied slot shares
- * the handle of the slot that owns it, so what changes the tensor in place changes both. */
+ * the handle of the slot that owns it, so a change of the tensor in place changes both. */
 #include "nn/internal.h"
 
 #include "tensor/internal.h"
@@ -144,7 +144,7 @@ static void free_slots(wg_module *module) {
     }
 }
 
-/* What the type owns goes first, while the children that it may point into are still there. */
+/* `destroy` runs first, while the children that the type may point into are still there. */
 static void free_tree(wg_module *module) {
     if (module->destroy)
         module->destroy(module);
@@ -432,7 +432,7 @@ static void swap_contents(wg_tensor *a, wg_tensor *b) {
     a->output_index = b->output_index, b->output_index = old.output_index;
 }
 
-/* The slot's elements in another dtype, wanting a gradient if the slot does. [scope] */
+/* The slot's elements in another dtype, requiring a gradient if the slot does. [scope] */
 static wg_tensor *converted(const wg_slot *slot, wg_dtype dtype) {
     wg_tensor *cast = wg_cast(wg_detach(slot->tensor), dtype);
     if (cast && wg_requires_grad(slot->tensor) && wg_set_requires_grad(cast, true) < 0)

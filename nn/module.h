@@ -23,7 +23,7 @@ WG_BEGIN_DECLS
 typedef struct wg_module wg_module;
 
 typedef enum wg_slot_kind {
-    WG_SLOT_PARAMETER, /* trained: wants a gradient */
+    WG_SLOT_PARAMETER, /* trained: requires a gradient */
     WG_SLOT_BUFFER     /* saved, not trained */
 } wg_slot_kind;
 
@@ -41,23 +41,23 @@ struct wg_module {
     wg_module *parent; /* NULL for a root */
     wg_module *first_child, *last_child, *next_sibling;
     wg_slot *first_slot, *last_slot;
-    void (*destroy)(wg_module *); /* frees what the type itself owns beside slots; may be NULL */
+    void (*destroy)(wg_module *); /* frees what the type owns besides its slots; may be NULL */
     /* Keeps the weights of this type in fewer bytes (wg_module_quantize); NULL: it has none that
      * could
      */
     int (*quantize)(wg_module *, wg_quantization);
-    bool evaluating;              /* of the root: dropout rests, running statistics stand */
-    bool checkpoints_activations; /* of the root: layers run again in backward, to keep less */
+    bool evaluating; /* of the root: no dropout, running statistics are used and left as they are */
+    bool checkpoints_activations; /* of the root: activation checkpointing of its layers */
     wg_generator generator;       /* of the root: dropout and initialisation draw from it */
 };
 
-/* Allocates `size` bytes (zeroed), whose first member is the module, and hangs it in `parent` under
+/* Allocates `size` bytes (zeroed), whose first member is the module, and adds it to `parent` under
  * `name`; with parent NULL it is a root, its name is "", its generator is seeded by a draw from the
  * thread's default one, and it is the caller's to free. A name may join parts by dots
- * ("attention.self") but holds no slash; a child named "" shows in no path: what it holds stands
- * where the parent's own does. Does nothing while an error is pending, so that layers can be
- * constructed one after the other and the failure be seen once, by wg_module_finish.
- * [MEMORY; ARGUMENT for a name taken] */
+ * ("attention.self") but holds no slash; a child named "" shows in no path: its slots have the
+ * paths of the parent's own. Does nothing while an error is pending, so that a constructor can add
+ * all its layers and check for failure once, by wg_module_finish. [MEMORY; ARGUMENT for a name
+ * taken] */
 WG_API void *wg_module_new(wg_module *parent, const char *name, size_t size);
 
 /* Frees a root with everything below it; NULL is allowed. `destroy` of a parent runs before its
@@ -86,7 +86,7 @@ WG_API wg_tensor *wg_dropout(wg_module *module, wg_tensor *x, double p);
  * and one forward more. It begins as false. */
 WG_API void wg_module_checkpoint_activations(wg_module *module, bool on);
 
-/* Adds a parameter of that shape, f32, uninitialised (see init.h), wanting a gradient. Borrowed
+/* Adds a parameter of that shape, f32, uninitialised (see init.h), requiring a gradient. Borrowed
  * from the module. NULL with an error. [SHAPE, MEMORY; ARGUMENT for a name taken] */
 WG_API wg_tensor *wg_module_parameter(wg_module *module, const char *name, int ndim,
                                       const int64_t *shape);

@@ -4,7 +4,7 @@
 #include "autograd/activation_checkpointing.h"
 #include "nn/internal.h"
 
-/* ---- What a layer sees, as a list of tensors: a region that runs twice keeps its inputs ---- */
+/* ---- The inputs of a layer as a list of tensors, which activation checkpointing keeps ---- */
 
 enum { OF_ATTENTION = 5, TENSORS = 1 + 2 * OF_ATTENTION };
 
@@ -24,7 +24,7 @@ static wg_attention_inputs unlist(wg_tensor *const *tensors) {
                                  .sin = tensors[4]};
 }
 
-/* All that a layer is but the tensors. */
+/* The other arguments of a layer. */
 typedef struct layer_call {
     wg_stack_layer layer;
     void *layers;
@@ -57,22 +57,18 @@ static wg_tensor *run_twice(wg_module *module, layer_call *call, wg_tensor *x,
 
 /* ---- The stack ---- */
 
-static wg_tensor *run_once(const layer_call *call, wg_tensor *x, const wg_stack_inputs *inputs) {
-    wg_stack_inputs own = *inputs;
-    own.self.cache = inputs->self_caches ? &inputs->self_caches[call->index] : NULL;
-    own.memory.cache = inputs->memory_caches ? &inputs->memory_caches[call->index] : NULL;
-    return call->layer(call->layers, call->index, x, &own);
-}
-
 wg_tensor *wg_stack_forward(wg_module *module, int64_t count, wg_stack_layer layer, void *layers,
                             wg_tensor *x, const wg_stack_inputs *inputs) {
     const bool twice = wg__module_checkpoints_activations(module) && wg_grad_enabled();
+    wg_stack_inputs own = *inputs;
     x = wg_keep(x);
     for (int64_t i = 0; i < count; i++) {
         layer_call call = {layer, layers, i, inputs->dropout};
-        wg_tensor *y =
-            wg_keep(twice ? run_twice(module, &call, x, inputs) : run_once(&call, x, inputs));
-        wg_release(x); /* without a tape, one layer's activations are alive at a time */
+        own.self.cache = inputs->self_caches ? &inputs->self_caches[i] : NULL;
+        own.memory.cache = inputs->memory_caches ? &inputs->memory_caches[i] : NULL;
+        wg_tensor *y = twice ? run_twice(module, &call, x, inputs) : layer(layers, i, x, &own);
+        y = wg_keep(y);
+        wg_release(x); /* unless recorded, one layer's activations are alive at a time */
         x = y;
     }
     wg_tensor *y = wg_alias(x);

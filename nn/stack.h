@@ -4,9 +4,9 @@
  *              ^           ^                   ^
  *              `-----------`----- inputs ------'          masks, positions, a memory
  *
- * Without a tape the activations of one layer at a time are alive. With one, a model that
- * recomputes (wg_module_checkpoint_activations) keeps of each layer what goes into it, and runs the
- * layer once more when backward comes to it. */
+ * While nothing is recorded, the activations of one layer at a time are alive. While recording, a
+ * model with activation checkpointing (wg_module_checkpoint_activations) keeps only the input of
+ * each layer, and runs the layer once more in backward. */
 #ifndef WG_NN_STACK_H
 #define WG_NN_STACK_H
 
@@ -14,7 +14,7 @@
 
 WG_BEGIN_DECLS
 
-/* What every layer is given beside x; all may be left out. */
+/* Inputs of every layer besides x; all may be left out. */
 typedef struct wg_stack_inputs {
     wg_attention_inputs self, memory;         /* without caches and weights */
     wg_kv_cache *self_caches, *memory_caches; /* of generation: one a layer, or NULL */
@@ -28,7 +28,7 @@ typedef wg_tensor *(*wg_stack_layer)(void *layers, int64_t index, wg_tensor *x,
                                      const wg_stack_inputs *inputs);
 
 /* Runs x through `count` layers of the tree that `module` stands in. The handle x is used up: it
- * leaves its scope, and goes once the first layer has run. Where layers are recomputed, `layers`
+ * leaves its scope, and goes once the first layer has run. Under activation checkpointing, `layers`
  * must live until backward is done, and no cache is filled. [scope; whatever the layers say] */
 WG_API wg_tensor *wg_stack_forward(wg_module *module, int64_t count, wg_stack_layer layer,
                                    void *layers, wg_tensor *x, const wg_stack_inputs *inputs);

@@ -18,8 +18,9 @@
 #include "base/internal.h"
 #include "tensor/iter.h"
 
-/* A tensor as `matrices` of rows x columns, in blocks of whole rows, which are what threads work
- * on: the same at any number of them. A vector is one row, in blocks of WG__GRAIN columns. */
+/* A tensor as `matrices` of rows x columns, in blocks of whole rows, which are the units of
+ * parallel work: the same at any number of threads. A vector is one row, in blocks of WG__GRAIN
+ * columns. */
 typedef struct layout {
     int64_t matrices, rows, columns;
     int64_t blocks;     /* of one matrix */
@@ -78,7 +79,7 @@ static int prepare(wg_optimizer *optimizer, wg__optimizer_entry *entry) {
     return wg__optimizer_reserve_scratch(optimizer, 2 * (size_t)chunks_of(count) * sizeof(double));
 }
 
-/* ---- What both kinds share ---- */
+/* ---- Shared by matrices and vectors ---- */
 
 typedef struct tensor_step {
     const wg_optimizer *optimizer;
@@ -88,7 +89,7 @@ typedef struct tensor_step {
     layout layout;        /* of a matrix */
     double *update_sums;  /* of a block or chunk: sum U^2 */
     double *weight_sums;  /* sum X^2 */
-    double *row_sums;     /* of a matrix; then what U has as the factor of a row */
+    double *row_sums;     /* of a matrix; then the factor of each row in U */
     double *column_sums;  /* for each block */
     void *column_factors; /* 1 / sqrt(C) */
     double keep, step_size;

@@ -1,4 +1,5 @@
-/* What the files of optim/ share: the optimizer's struct, and the one walk over its parameters. */
+/* What the files of optim/ share: the kernels' table, the optimizer's struct, and the walk over its
+ * parameters. */
 #ifndef WG_OPTIM_INTERNAL_H
 #define WG_OPTIM_INTERNAL_H
 
@@ -61,7 +62,7 @@ typedef struct wg__optimizer_loops {
     double (*nesterov)(int64_t n, double gradient_scale, double momentum, const void *g, void *m,
                        void *x);
 
-    /* columns[j] += g'[j]^2 + eps; gives the sum of what was added */
+    /* columns[j] += g'[j]^2 + eps; gives the sum of the addends */
     double (*add_squares)(int64_t n, double gradient_scale, double eps, const void *g,
                           double *columns);
 
@@ -95,7 +96,7 @@ extern const wg__optimizer_kernels wg__optimizer_kernels_v4;
 #define WG__MAX_STATES 2
 
 typedef struct wg__optimizer_entry {
-    wg_optimizer *optimizer; /* whose it is */
+    wg_optimizer *optimizer; /* the optimizer that it belongs to */
     char *name;
     wg_tensor *parameter; /* borrowed */
     bool no_decay;
@@ -119,12 +120,12 @@ typedef struct wg__optimizer_chunk {
 
 typedef void (*wg__optimizer_body)(const wg__optimizer_chunk *chunk, void *context);
 
-/* What makes one optimizer differ from another. */
+/* The update rule of an optimizer. */
 typedef struct wg__optimizer_rule {
     /* Makes the state of an entry, by wg__optimizer_add_state, and asks for its scratch. */
     int (*prepare)(wg_optimizer *optimizer, wg__optimizer_entry *entry);
     /* One update of every entry from optimizer->first to last that has a gradient, as step number
-     * optimizer->steps: what it does to an entry depends on no other. */
+     * optimizer->steps: the update of an entry depends on no other entry. */
     void (*step)(wg_optimizer *optimizer, double learning_rate);
 } wg__optimizer_rule;
 
@@ -144,9 +145,9 @@ struct wg_optimizer {
     int64_t first, last;   /* which entries are walked over: from first to before last */
     double *partial_norms; /* a sum of squares for each chunk of all entries */
     int64_t chunks;
-    void *scratch; /* what a rule asked for, for one entry at a time */
+    void *scratch; /* space that a rule asked for, for one entry at a time */
     size_t scratch_size;
-    double gradient_scale; /* what the next step multiplies gradients by: 1 unless clipped */
+    double gradient_scale; /* the factor of gradients in the next step: 1 unless clipped */
     bool not_finite;       /* the gradients, when they were last measured */
     struct {
         bool open; /* between wg_optimizer_step_begin and wg_optimizer_step_end */
@@ -187,10 +188,10 @@ void wg__optimizer_walk(wg_optimizer *optimizer, wg__optimizer_body body, void *
 
 /* ---- Steps in backward ---- */
 
-/* Refuses what must not be in the midst of a step in backward. [STATE] */
+/* Refuses a call in the midst of a step in backward. [STATE] */
 int wg__optimizer_check_outside(const wg_optimizer *optimizer, const char *where);
 
-/* Lets go of the parameters of a step in backward, if one is under way. */
+/* Removes the hooks of a step in backward, if one is under way. */
 void wg__optimizer_leave_backward(wg_optimizer *optimizer);
 
 /* Checks of options; NaN is refused. -1 with ARGUMENT. */

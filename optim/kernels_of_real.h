@@ -1,6 +1,6 @@
 /* The kernels on one floating type: kernels.c includes this once for each. No guard. */
 
-/* 0 for what is smaller than the smallest normal number: the moments of rows that are seldom used
+/* 0 for a number below the smallest normal one: the moments of rows that are seldom used
  * fade into subnormal numbers, on which some processors take a hundred cycles. NaN stays. */
 static inline REAL NAME(flushed)(REAL x) {
     return ABS(x) < SMALLEST ? 0 : x;

@@ -1,5 +1,4 @@
-/* What all optimizers share: their parameters and state, and the order in which a step walks over
- * memory.
+/* Parameters and state of all optimizers, and the order in which a step walks over memory.
  *
  * Chunks of WG__GRAIN elements are numbered through all parameters,
  *
@@ -71,7 +70,7 @@ void wg__optimizer_walk(wg_optimizer *optimizer, wg__optimizer_body body, void *
     wg__parallel_for(chunks, 1 + chunks * (WG__GRAIN - 1) / (elements + 1), walk_range, &walk);
 }
 
-/* ---- What rules ask for ---- */
+/* ---- Called by the rules ---- */
 
 const wg__optimizer_loops *wg__optimizer_loops_of(const wg_optimizer *optimizer,
                                                   const wg__optimizer_entry *entry) {
@@ -236,7 +235,7 @@ static int check_parameter(const wg_optimizer *optimizer, const char *name,
         return -1;
     if (!wg_requires_grad(parameter))
         return wg_fail(WG_ERROR_GRADIENT, "optimizer_add",
-                       "\"%s\" wants no gradient; call wg_set_requires_grad first", name);
+                       "\"%s\" requires no gradient; call wg_set_requires_grad first", name);
     if (wg__check_memory(parameter, "optimizer_add") < 0)
         return -1;
     if (dtype != WG_F32 && dtype != WG_F64)

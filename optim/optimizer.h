@@ -66,7 +66,7 @@ typedef struct wg_adafactor_options {
  *     w = w - alpha (u / max(1, RMS(u) / d) + decay w)
  * The paper's lr is min(1e-2, 1 / sqrt(t)); WG_SCHEDULE_INVERSE_SQRT with the peak 1e-2 and a
  * warm-up of 10^4 is that. State: "exp_avg_sq_row" and "exp_avg_sq_col" over the last two axes of
- * what has two or more, "exp_avg_sq" of the rest. */
+ * parameters with two or more, "exp_avg_sq" of the others. */
 WG_API wg_optimizer *wg_adafactor_new(const wg_adafactor_options *options);
 
 typedef struct wg_lion_options {
@@ -88,7 +88,7 @@ typedef struct wg_muon_options {
     const char *const
         *adamw_names;       /* parts of names, ended by NULL: matrices that AdamW steps.
                                Borrowed. NULL: "embed", "wte", "wpe", "shared", "head", "cls." */
-    wg_adamw_options adamw; /* of what is no matrix, and of those */
+    wg_adamw_options adamw; /* of parameters that are no matrices, and of those named */
     double adamw_rate;      /* its learning rate, as a multiple of lr; 0: 1 */
 } wg_muon_options;
 
@@ -98,7 +98,7 @@ typedef struct wg_muon_options {
  * and AdamW of the rest. State: "momentum_buffer"; AdamW's. */
 WG_API wg_optimizer *wg_muon_new(const wg_muon_options *options);
 
-/* What a name on a command line stands for; 0 leaves an option at its default. */
+/* An optimizer by its name on a command line; 0 leaves an option at its default. */
 typedef struct wg_optimizer_choice {
     const char *name;         /* "sgd", "adam", "adamw", "adafactor", "lion", "muon" */
     double weight_decay;      /* of all */
@@ -118,9 +118,9 @@ WG_API bool wg_optimizer_known(const char *name);
 /* Frees the optimizer and its state, not the parameters; NULL is allowed. */
 WG_API void wg_optimizer_free(wg_optimizer *optimizer);
 
-/* Takes a leaf under its care. Its state is made now, as zeros, and the name is copied; the tensor
- * is borrowed and must outlive the optimizer. no_decay: as biases and norms want it.
- * [ARGUMENT for a name or tensor given twice; GRADIENT for one that wants none; MEMORY] */
+/* Adds a leaf, to be updated by every step. Its state is made now, as zeros, and the name is
+ * copied; the tensor is borrowed and must outlive the optimizer. no_decay: as biases and norms want
+ * it. [ARGUMENT for a name or tensor given twice; GRADIENT for one that wants none; MEMORY] */
 WG_API int wg_optimizer_add(wg_optimizer *optimizer, const char *name, wg_tensor *parameter,
                             bool no_decay);
 
@@ -146,20 +146,19 @@ WG_API int wg_optimizer_step(wg_optimizer *optimizer, double learning_rate);
  *     wg_backward(loss, NULL);
  *     wg_optimizer_step_end(opt);
  *
- * So of parameters, gradients and state, gradients are hardly ever in memory. Where backward passes
- * are accumulated, it is the last one that the two enclose. Gradients are never all there, so that
- * nothing can be clipped.
+ * So at most a few gradients are in memory at any time, and gradients cannot be clipped. Where
+ * backward passes are accumulated, begin and end enclose the last one.
  *
- * norm: NULL, or where wg_optimizer_step_end puts what wg_optimizer_clip would; a gradient that is
- * not finite is then an error of backward. [ARGUMENT; STATE: a step is under way, or the gradients
- * were clipped; GRADIENT, MEMORY] */
+ * norm: NULL, or where wg_optimizer_step_end puts the norm that wg_optimizer_clip would; a gradient
+ * that is not finite is then an error of backward. [ARGUMENT; STATE: a step is under way, or the
+ * gradients were clipped; GRADIENT, MEMORY] */
 WG_API int wg_optimizer_step_begin(wg_optimizer *optimizer, double learning_rate, double *norm);
 
-/* Steps what has a gradient that this backward did not come to, and ends the step. It is to be
- * called in every case. After an error, of backward too, some parameters are stepped and others
- * are not, which cannot be undone: wg_optimizer_steps has then counted the step, and not where none
- * is. The gradients of the others stay, until wg_optimizer_zero_grad.
- * [STATE: no step was begun; GRADIENT] */
+/* Updates the parameters with a gradient that this backward pass did not reach, and ends the step.
+ * It is to be called in every case. After an error, of backward too, some parameters are stepped
+ * and others are not, which cannot be undone: wg_optimizer_steps has then counted the step, and not
+ * where none is. The gradients of the others stay, until wg_optimizer_zero_grad. [STATE: no step
+ * was begun; GRADIENT] */
 WG_API int wg_optimizer_step_end(wg_optimizer *optimizer);
 
 /* Drops all gradients without a step. */
@@ -213,7 +212,7 @@ WG_API int wg_schedule_find(const char *name);
  *     wg_average *average = wg_average_new(0.999);
  *     wg_average_add(average, w);
  *     ... wg_optimizer_step(...); wg_average_update(average); ...
- *     wg_average_swap(average);     w holds the average, and the average what w held
+ *     wg_average_swap(average);     w holds the average, and the average the former w
  *     ... evaluate ...
  *     wg_average_swap(average);     and back, bit for bit ---- */
 

@@ -71,7 +71,7 @@ wg_optimizer *wg_sgd_new(const wg_sgd_options *options) {
 }
 
 /* ---- Adam   (Kingma & Ba 2015, algorithm 1) and AdamW   (Loshchilov & Hutter 2019, algorithm 2):
- * they differ in where the decay goes in ---- */
+ * they differ in where the weight decay enters ---- */
 
 static int prepare_adam(wg_optimizer *optimizer, wg__optimizer_entry *entry) {
     (void)optimizer;
@@ -225,7 +225,8 @@ wg_optimizer *wg_lion_new(const wg_lion_options *options) {
  *     X = X / |X|;   five times: A = X X^T,  X = a X + (b A + c A^2) X
  *
  * finds roughly: a, b and c are chosen to bring singular values near 1 quickly, not exactly.
- * Products are taken over the shorter side. Whatever is no hidden matrix is AdamW's. ---- */
+ * Products are taken over the shorter side. AdamW updates all parameters that are no hidden
+ * matrices. ---- */
 
 enum { ITERATIONS = 5 };
 static const double coefficients[] = {3.4445, -4.7750, 2.0315};
@@ -290,7 +291,7 @@ typedef struct matrix_step {
     int64_t count;
     double *sums;
     char *x, *next, *a, *b;
-    double factor;          /* what X is multiplied by before the iteration */
+    double factor;          /* the factor of X before the iteration */
     double keep, step_size; /* of the update */
 } matrix_step;
 

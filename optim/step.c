@@ -158,12 +158,12 @@ int wg_optimizer_step(wg_optimizer *optimizer, double learning_rate) {
     return status;
 }
 
-/* ---- A step that goes along with a backward pass:
+/* ---- A step during a backward pass:
  *
  *     backward   vjp of layer 3 |                     | vjp of layer 2 |                     | ...
  *     step                      | layer 3's gradients |                | layer 2's gradients |
  *
- * by hooks that stand on the parameters from begin to end. ---- */
+ * by hooks that are registered on the parameters from begin to end. ---- */
 
 static int measure_entry(wg_optimizer *optimizer, int64_t index, const char *where) {
     wg__span span;
@@ -237,7 +237,7 @@ int wg_optimizer_step_begin(wg_optimizer *optimizer, double learning_rate, doubl
     return 0;
 }
 
-/* What backward did not come to, but has a gradient of passes before. */
+/* Updates the entries that backward did not reach, but that have a gradient of earlier passes. */
 static int step_rest(wg_optimizer *optimizer, const char *where) {
     for (int64_t i = 0; i < optimizer->count; i++)
         if (step_entry(&optimizer->entries[i], where) < 0)

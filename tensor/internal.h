@@ -26,7 +26,7 @@ struct wg_tensor {
     int64_t offset;             /* of the first element, in elements */
     wg_scope *scope;            /* NULL: kept */
     wg_tensor *previous, *next; /* in the scope's list */
-    wg_node *node;              /* what made it, or its leaf node; NULL: wants no gradient */
+    wg_node *node;              /* what made it, or its leaf node; NULL: requires no gradient */
     wg_tangent *tangents;       /* forward mode's, highest level first; nearly always NULL */
     int output_index;           /* which output of the node it is */
     /* Here a line of the cache ends; the next two hold all but the last axis. */
@@ -72,7 +72,8 @@ static inline void *wg__tensor_address(const wg_tensor *x) {
  * x has no memory and wg_set_meta_init is off. */
 int wg__check_writable(const wg_tensor *x, const char *where);
 
-/* ---- What autograd installs: tables that tensor/ calls, so that it includes nothing above it ---- */
+/* ---- What autograd installs: tables that tensor/ calls, so that it includes nothing above it ----
+ */
 
 /* Recorded graphs; installed with the first leaf. */
 typedef struct wg__autograd_hooks {

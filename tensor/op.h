@@ -4,7 +4,7 @@
  *     wg_apply(op, inputs, options)
  *        infer      dtypes and shapes of the outputs, or an error that names both operands
  *        forward    kernels; may leave tensors in call->saved for backward
- *        record     autograd's hook, when an input wants a gradient and recording is on
+ *        record     autograd's hook, when an input requires a gradient and recording is on
  *
  * Later wg_backward makes a call with what the op declared as saved, and runs op->vjp on it. Under
  * wg_jvp each call is followed by op->jvp.
@@ -176,7 +176,7 @@ typedef struct wg_op_library {
 WG_API bool wg_set_grad_enabled(bool enabled);
 WG_API bool wg_grad_enabled(void);
 
-/* True when x is a leaf that wants a gradient, or was computed from one while recording. */
+/* True when x is a leaf that requires a gradient, or was computed from one while recording. */
 WG_API bool wg_requires_grad(const wg_tensor *x);
 
 WG_END_DECLS

@@ -180,7 +180,7 @@ WG_API wg_tensor *wg_randperm(wg_generator *generator, int64_t n);
 WG_API wg_tensor *wg_alias(wg_tensor *x);
 
 /* ---- Writing in place: only what optimizers, initialisers and fills need. The version counter
- * moves; GRADIENT if x belongs to a recorded graph or is a leaf that wants a gradient while
+ * moves; GRADIENT if x belongs to a recorded graph or is a leaf that requires a gradient while
  * recording is on. ---- */
 
 WG_API int wg_fill_(wg_tensor *x, double value);

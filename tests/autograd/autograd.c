@@ -164,7 +164,7 @@ START_TEST(nothing_is_recorded_while_recording_is_off) {
     ck_assert(!wg_set_grad_enabled(true));
     ck_assert(wg_requires_grad(x) && !wg_requires_grad(y));
     ck_assert_int_eq(wg_backward(sum(y), NULL), -1);
-    assert_error(WG_ERROR_GRADIENT, "wants no gradient");
+    assert_error(WG_ERROR_GRADIENT, "requires no gradient");
 }
 END_TEST
 
@@ -194,7 +194,7 @@ END_TEST
 START_TEST(writing_in_place_to_what_is_recorded_is_refused) {
     wg_tensor *x = leaf(NUMBERS(3, 4)), *y = square(x);
     ck_assert_int_eq(wg_fill_(x, 0), -1);
-    assert_error(WG_ERROR_GRADIENT, "wants a gradient");
+    assert_error(WG_ERROR_GRADIENT, "requires a gradient");
     ck_assert_int_eq(wg_add_(y, vector(NUMBERS(1, 1)), 1), -1);
     assert_error(WG_ERROR_GRADIENT, "recorded graph");
     wg_set_grad_enabled(false);
@@ -304,7 +304,7 @@ START_TEST(intermediate_gradients_stay_when_asked_for) {
     assert_values(wg_gradient(x), NUMBERS(8, 16));
     ck_assert_ptr_null(wg_gradient(z));
     ck_assert_int_eq(wg_retain_grad(vector(NUMBERS(1))), -1);
-    assert_error(WG_ERROR_GRADIENT, "wants no gradient");
+    assert_error(WG_ERROR_GRADIENT, "requires no gradient");
 }
 END_TEST
 

@@ -168,7 +168,7 @@ END_TEST
 
 START_TEST(a_tensor_that_wants_no_gradient_has_no_hooks) {
     ck_assert_int_eq(wg_register_hook(vector(1, 2), watch, NULL), -1);
-    assert_error(WG_ERROR_GRADIENT, "wants no gradient");
+    assert_error(WG_ERROR_GRADIENT, "requires no gradient");
     ck_assert_int_eq(wg_register_hook(NULL, watch, NULL), -1);
 }
 END_TEST

@@ -318,7 +318,7 @@ START_TEST(only_leaves_that_want_a_gradient_have_them) {
     ck_assert_int_eq(wg_register_post_accumulate_grad_hook(wg_exp(x), watch, NULL), -1);
     assert_error(WG_ERROR_GRADIENT, "was computed by exp; only leaves keep a gradient");
     ck_assert_int_eq(wg_register_post_accumulate_grad_hook(wg_detach(x), watch, NULL), -1);
-    assert_error(WG_ERROR_GRADIENT, "wants no gradient");
+    assert_error(WG_ERROR_GRADIENT, "requires no gradient");
     ck_assert_int_eq(wg_register_post_accumulate_grad_hook(NULL, watch, NULL), -1);
 }
 END_TEST

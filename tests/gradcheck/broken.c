@@ -308,7 +308,7 @@ static int vjp_that_looks_at_the_mask(wg_call *call, wg_tensor *const *cotangent
 
 START_TEST(a_mask_of_wanted_gradients_that_is_ignored_is_named) {
     assert_caught(scale_op(vjp_greedy), WG_DIAGNOSIS_WANTS_IGNORED,
-                  "input 1 has a gradient where input 0 alone wants one");
+                  "input 1 has a gradient where input 0 alone requires one");
     assert_caught(scale_op(vjp_that_looks_at_the_mask), WG_DIAGNOSIS_WANTS_IGNORED, "wanted alone");
 }
 END_TEST

@@ -434,7 +434,7 @@ static int constant_forward(wg_call *call) {
 START_TEST(gradients_that_are_all_zero_need_a_reason) {
     wg_op op = square_op(vjp_null);
     op.forward = constant_forward;
-    assert_caught(op, WG_DIAGNOSIS_ALL_ZERO, "nobody says why");
+    assert_caught(op, WG_DIAGNOSIS_ALL_ZERO, "no reason is declared");
     op.zero_gradient = "it is a constant";
     assert_passes(op, NULL);
     op.zero_gradient = NULL;

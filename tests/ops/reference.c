@@ -229,7 +229,7 @@ static void make_inputs(reference_case *c) {
     assert_no_error();
 }
 
-/* Outputs that want no gradient here say that it is zero. */
+/* Outputs that require no gradient here say that it is zero. */
 static void check_gradients(size_t line, const reference_case *c, size_t output_count,
                             wg_tensor *const *outputs) {
     const json_t *cotangents = json_object_get(c->json, "cotangents");

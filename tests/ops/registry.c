@@ -48,14 +48,14 @@ typedef struct run {
     wg_tensor *inputs[MAX_INPUTS]; /* detached from those of the sample: leaves where wanted */
     wg_tensor *outputs[WG_MAX_OUTPUTS];
     int weighted_count;
-    wg_tensor *weighted[WG_MAX_OUTPUTS]; /* outputs that want a gradient */
+    wg_tensor *weighted[WG_MAX_OUTPUTS]; /* outputs that require a gradient */
     wg_tensor *weights[WG_MAX_OUTPUTS];  /* and their cotangents */
     wg_tensor *gradients[MAX_INPUTS];    /* NULL where none is wanted */
 } run;
 
 #define ALL_INPUTS (~(uint64_t)0)
 
-/* Inputs of the mask become leaves that want gradients, if they can. Returns how many do. */
+/* Inputs of the mask become leaves that require gradients, if they can. Returns how many do. */
 static int make_leaves(const wg_op *op, const wg_sample *sample, uint64_t mask, run *r) {
     int count = 0;
     *r = (run){.input_count = sample->input_count};
@@ -77,7 +77,7 @@ static wg_tensor *as_it_is(wg_tensor *x) {
     return x;
 }
 
-/* Random cotangents for the outputs that want a gradient, put through `map`. */
+/* Random cotangents for the outputs that require a gradient, put through `map`. */
 static void make_weights(const wg_op *op, run *r, wg_tensor *(*map)(wg_tensor *)) {
     wg_generator generator = {.seed = 3};
     for (int j = 0; j < op->output_count; j++) {

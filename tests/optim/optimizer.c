@@ -356,7 +356,7 @@ START_TEST(what_cannot_be_stepped_is_not_added) {
     ck_assert_int_eq(wg_optimizer_add(optimizer, "again", w, false), -1);
     assert_error(WG_ERROR_ARGUMENT, "\"again\" is here already, as \"w\"");
     ck_assert_int_eq(wg_optimizer_add(optimizer, "x", wg_zeros(WG_F32, WG_DIMS(2)), false), -1);
-    assert_error(WG_ERROR_GRADIENT, "\"x\" wants no gradient");
+    assert_error(WG_ERROR_GRADIENT, "\"x\" requires no gradient");
     ck_assert_int_eq(
         wg_optimizer_add(optimizer, "x", leaf_of(wg_zeros(WG_BF16, WG_DIMS(2))), false), -1);
     assert_error(WG_ERROR_DTYPE, "\"x\" is bf16");
