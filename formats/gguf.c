@@ -238,9 +238,9 @@ static int take_pair(cursor *c, json_t *metadata) {
         return -1;
     int status = take_u32(c, &type);
     if (status == 0 && (length == 0 || strlen(key) != (size_t)length || length > 1024))
-        status = wg__weights_fail(c->file, "has a key of no fair length");
+        status = wg__weights_fail(c->file, "has a key without a length of 1 to 1024 bytes");
     if (status == 0 && type >= WG__GGUF_TYPES)
-        status = wg__weights_fail(c->file, "%.100s is of type %u, which there is not", key, type);
+        status = wg__weights_fail(c->file, "%.100s is of the unknown type %u", key, type);
     if (status == 0 && json_object_get(metadata, key))
         status = wg__weights_fail(c->file, "%.100s stands twice in it", key);
     json_t *value = NULL;

@@ -210,7 +210,7 @@ static int list_llama2c(wg_weights *file, int index) {
     if (size < 0)
         return -1;
     if (size != file->files[0].size)
-        return wg__weights_fail(file, "has %lld bytes; a model of the sizes that it tells has %lld",
+        return wg__weights_fail(file, "has %lld bytes; a model of its header's sizes has %lld",
                                 (long long)file->files[0].size, (long long)size);
     file->config = wg_llama_config_to_json(&config);
     return file->config ? 0 : -1;
@@ -230,7 +230,7 @@ static int place_tensor(const char *name, const wg_spec *spec, int64_t offset, i
             continue;
         if (!wg__same_shape(&slot->spec, spec))
             return wg_fail(WG_ERROR_ARGUMENT, "llama2c",
-                           "%s has not the shape that the configuration says", name);
+                           "the shape of %s is not that of the configuration", name);
         slot->storage = WG__STORAGE_F32;
         slot->offset = offset;
         slot->bytes = wg__storage_bytes(WG__STORAGE_F32, spec->ndim, spec->shape);

@@ -10,12 +10,12 @@
 #include <string.h>
 
 struct wg_config {
-    char *name;     /* for messages: a path, or what the caller said */
+    char *name;     /* for messages: a path, or the caller's name for the text */
     json_t *object; /* the configuration */
-    json_t *asked;  /* an object with a member for every key that was asked for */
+    json_t *asked;  /* an object with a member for every key that was read */
 };
 
-/* ---- Making and freeing ---- */
+/* ---- Creating and freeing ---- */
 
 /* Takes `object` over; NULL with MEMORY. */
 static wg_config *config_of(json_t *object, const char *name) {
@@ -47,7 +47,7 @@ void wg_config_free(wg_config *config) {
     wg__free(config);
 }
 
-/* Takes `root`, what Jansson made of a text, over. */
+/* Takes over `root`, a parsed text (NULL: it is no JSON). */
 static wg_config *config_of_root(json_t *root, const json_error_t *error, const char *name) {
     if (!root) {
         if (json_error_code(error) == json_error_out_of_memory)
@@ -119,7 +119,7 @@ json_t *wg__config_value(wg_config *config, const char *key) {
     return json_is_null(value) ? NULL : value;
 }
 
-/* A short value as JSON, a long one by its type. */
+/* A value for messages: a short one as JSON, a long one by its type. */
 static const char *describe(const json_t *value, char *text, size_t size) {
     if (json_is_object(value))
         return "an object";
@@ -269,7 +269,7 @@ int wg_config_set_number(wg_config *config, const char *key, double value) {
     if (!config)
         return -1;
     if (!isfinite(value))
-        return wg_fail(WG_ERROR_FORMAT, "config", "\"%s\" is %g, which JSON cannot say", key,
+        return wg_fail(WG_ERROR_FORMAT, "config", "\"%s\" is %g, which JSON cannot represent", key,
                        value);
     return wg__config_set(config, key, json_real(value));
 }

@@ -5,7 +5,7 @@
 
 #include "tensor/internal.h"
 
-/* Room is kept for the dots that stand for the rest. */
+/* Keeps room for the dots that stand for the names that do not fit. */
 void wg__note_difference(wg__difference *difference, const char *name) {
     size_t used = strlen(difference->names), room = sizeof difference->names - used;
     const char *separator = difference->count++ ? ", " : "";

@@ -1,11 +1,11 @@
-/* What differs between the tensors that are wanted and those that a file has: every name, in one
+/* Differences between the tensors that a module wants and those that a file has, listed in one
  * error. */
 #ifndef WG_IO_DIFFERENCES_H
 #define WG_IO_DIFFERENCES_H
 
 #include "tensor/tensor.h"
 
-/* Names of one kind of difference, as many as fit: "3 missing (a, b, ...)". */
+/* The names of one kind of difference, as many as fit: "3 missing (a, b, ...)". */
 typedef struct wg__difference {
     int64_t count;
     char names[288];
@@ -18,8 +18,7 @@ typedef struct wg__differences {
 
 void wg__note_difference(wg__difference *difference, const char *name);
 
-/* Notes the tensor as misshapen unless the one found goes into the one wanted: floating dtypes go
- * into each other, others must be the same. */
+/* Notes the tensor as misshapen if its shape differs, or its dtype does and one is not floating. */
 void wg__note_spec(wg__differences *differences, const char *name, const wg_spec *found,
                    const wg_spec *wanted);
 

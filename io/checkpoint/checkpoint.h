@@ -6,10 +6,10 @@
  *     /optimizer/<slot>/<parameter path>
  *     /train               step, schedule, data position, random counters, metric history
  *
- * A file is written beside its name (PATH.tmp), synced and renamed over the old one: whatever kills
- * the process, the old or the new file is there, whole, and the next save takes over what was left.
- * Everything in it is under a checksum. A file that is cut short is refused when it is opened, and
- * one that was altered when the part that was altered is read, with the reason.
+ * Saving is atomic: a file is written as PATH.tmp, synced and renamed over the old one. If the
+ * process is killed, the old or the new file is whole, and the next save reuses PATH.tmp.
+ * Everything in a file has a checksum: a truncated file is refused when it is opened, an altered
+ * one when the altered part is read, with the reason.
  *
  * HDF5 as Debian builds it is not thread-safe: use checkpoints from one thread at a time, and while
  * no other thread calls HDF5. */
@@ -24,15 +24,15 @@ WG_BEGIN_DECLS
 
 typedef struct wg_checkpoint wg_checkpoint;
 
-/* ---- Writing: create, put, commit. After an error every put refuses, and commit removes what was
- * begun; the old file is untouched. ---- */
+/* ---- Writing: create, put, commit. After an error every put fails, and commit removes the new
+ * file; the old file is untouched. ---- */
 
-/* Begins a file that will become `path` (or what `path` links to, with its mode). Refuses while an
- * error is pending. NULL with [NOT_FOUND for a folder that is not there; IO, also when the file is
+/* Begins a file that will replace `path` (or the file that `path` links to) and keep its mode. NULL
+ * while an error is pending, and with [NOT_FOUND for a missing folder; IO, also when the file is
  * being written already; MEMORY] */
 WG_API wg_checkpoint *wg_checkpoint_create(const char *path);
 
-/* Values at "/group/.../name"; groups on the way are made. A tensor may have any strides; bool is
+/* Values at "/group/.../name"; missing groups are created. A tensor may have any strides; bool is
  * h5py's enum, bf16 is u16 with the attribute dtype = "bf16". Numbers and texts are scalar
  * datasets; a text is UTF-8, and its attribute "crc32" is zlib's. [IO: disk full and so on;
  * ARGUMENT for a name taken; STATE after a failure] */
@@ -41,33 +41,34 @@ WG_API int wg_checkpoint_put_text(wg_checkpoint *file, const char *name, const c
 WG_API int wg_checkpoint_put_integer(wg_checkpoint *file, const char *name, int64_t value);
 WG_API int wg_checkpoint_put_number(wg_checkpoint *file, const char *name, double value);
 
-/* Every slot below `module` under `group` ("/model"), the dots of its path as groups; tied weights
- * once, under the name of the slot that owns them. */
+/* Puts every slot below `module` under `group` ("/model"), with a group for each dot of its path;
+ * tied weights once, under the name of the slot that owns them. */
 WG_API int wg_checkpoint_put_module(wg_checkpoint *file, const char *group, wg_module *module);
 
-/* The step count, "/optimizer/steps", and the state of every parameter. */
+/* Puts the step count, "/optimizer/steps", and the state of every parameter. */
 WG_API int wg_checkpoint_put_optimizer(wg_checkpoint *file, const wg_optimizer *optimizer);
 
 /* Syncs the file, renames it over its path, syncs the folder, and frees `file` in every case. If an
- * error is pending or anything fails, what was begun is removed and the old file stays.
+ * error is pending or anything fails, the new file is removed and the old file stays.
  * [IO; STATE after a put that failed] */
 WG_API int wg_checkpoint_commit(wg_checkpoint *file);
 
-/* Gives up: removes what was begun and frees `file`. NULL is allowed. */
+/* Removes the new file and frees `file`; the old file stays. NULL is allowed. */
 WG_API void wg_checkpoint_abort(wg_checkpoint *file);
 
 /* ---- Reading ---- */
 
-/* Opens a file, which may be replaced meanwhile. Closed with wg_checkpoint_close. NULL with
- * [NOT_FOUND, IO, MEMORY; FORMAT for one that is no HDF5 file or is cut short] */
+/* Opens a file for reading; a save may replace it while it is open. Closed with
+ * wg_checkpoint_close. NULL with [NOT_FOUND, IO, MEMORY; FORMAT for a file that is no HDF5 file or
+ * is truncated] */
 WG_API wg_checkpoint *wg_checkpoint_open(const char *path);
 WG_API void wg_checkpoint_close(wg_checkpoint *file);
 
-/* True if there is anything of that name. */
+/* True if the file has a value or a group of that name. */
 WG_API bool wg_checkpoint_has(const wg_checkpoint *file, const char *name);
 
-/* The value of that name. Texts are the caller's, freed with wg_text_free. No memory is asked for
- * on the word of a shape that the file does not hold. Tensors: [scope]. -1 or NULL with [NOT_FOUND;
+/* The value of that name. Texts are the caller's, freed with wg_text_free. Memory is only allocated
+ * for shapes that the file has bytes for. Tensors: [scope]. -1 or NULL with [NOT_FOUND;
  * IO; FORMAT for a value that is damaged or of another kind] */
 WG_API wg_tensor *wg_checkpoint_get_tensor(wg_checkpoint *file, const char *name);
 WG_API char *wg_checkpoint_get_text(wg_checkpoint *file, const char *name);
@@ -81,10 +82,10 @@ WG_API int wg_checkpoint_get_number(wg_checkpoint *file, const char *name, doubl
 WG_API int wg_checkpoint_get_module(wg_checkpoint *file, const char *group, wg_module *module);
 WG_API int wg_checkpoint_get_optimizer(wg_checkpoint *file, wg_optimizer *optimizer);
 
-/* Fills `module` with the mean of what `count` files hold below `group`   (Vaswani et al. 2017,
- * section 6.1: the last 5 checkpoints). Slots that are not f32 or f64 are the last file's. After an
- * error those are as they were read last, and all others as they were.
- * [ARGUMENT for no files; as wg_checkpoint_open and wg_checkpoint_get_module] */
+/* Fills `module` with the mean of the tensors of `count` files below `group`   (Vaswani et al.
+ * 2017, section 6.1: the last 5 checkpoints). Slots that are not f32 or f64 get the last file's
+ * values. After an error those have the values read last, and all others are unchanged. [ARGUMENT
+ * for no files; as wg_checkpoint_open and wg_checkpoint_get_module] */
 WG_API int wg_checkpoint_average(int count, const char *const *paths, const char *group,
                                  wg_module *module);
 
@@ -93,9 +94,9 @@ WG_API int wg_checkpoint_average(int count, const char *const *paths, const char
  * FORMAT for a file without a model; as wg_checkpoint_average and wg_checkpoint_commit] */
 WG_API int wg_checkpoint_average_files(int count, const char *const *paths, const char *out);
 
-/* What a file holds: calls `visit` for every dataset, by name within each group, with its spec: a
- * number has ndim 0, and a text too, of dtype u8. `visit` may read from the file. A negative answer
- * of it stops the walk and is returned. [FORMAT, MEMORY] */
+/* Calls `visit` for every dataset of a file, by name within each group, with its spec: a
+ * number has ndim 0, and a text too, of dtype u8. `visit` may read from the file. If it
+ * returns a negative number, the walk stops and returns that number. [FORMAT, MEMORY] */
 typedef int (*wg_checkpoint_visitor)(const char *name, const wg_spec *spec, void *context);
 WG_API int wg_checkpoint_each(wg_checkpoint *file, wg_checkpoint_visitor visit, void *context);
 

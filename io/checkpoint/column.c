@@ -1,4 +1,4 @@
-/* Long rows of integers in a checkpoint: see checkpoint_column.h. */
+/* Long rows of integers in a checkpoint: see column.h. */
 #include "io/checkpoint/column.h"
 
 #include <string.h>
@@ -9,7 +9,7 @@
 #define CHUNK_BYTES (32 << 10)
 
 typedef struct place {
-    int64_t chunk; /* which one is here */
+    int64_t chunk; /* the index of the chunk held here */
     char *values;  /* NULL: none yet */
 } place;
 
@@ -19,9 +19,9 @@ struct wg__column {
     hid_t dataset, type; /* type: of values in memory */
     int width;
     int64_t length; /* values in a chunk */
-    int64_t count;  /* values, of a row that is written those in `pending`, too */
+    int64_t count;  /* values of the row; while writing, with those in `pending` */
     int64_t limit;
-    char *pending; /* of a row that is written: its last chunk */
+    char *pending; /* while writing: the last chunk */
     int64_t place_count;
     place *places;
 };
@@ -69,7 +69,7 @@ void wg__column_free(wg__column *column) {
     wg__free(column);
 }
 
-/* Values first .. first + count - 1 of the dataset are read to `values`, or written from there. */
+/* Reads values first .. first + count - 1 of the dataset into `values`, or writes them. */
 static int transfer(wg__column *column, bool writing, int64_t first, int64_t count, void *values) {
     const hsize_t start = (hsize_t)first, size = (hsize_t)count;
     herr_t status = -1;
@@ -87,7 +87,7 @@ static int transfer(wg__column *column, bool writing, int64_t first, int64_t cou
 
 /* ---- Writing ---- */
 
-/* How the dataset is laid out and guarded; negative with HDF5's error. */
+/* The creation properties: chunks and checksums. Negative with HDF5's error. */
 static hid_t layout_of(const wg__column *column) {
     const hsize_t chunk = (hsize_t)column->length;
     const hid_t creation = H5Pcreate(H5P_DATASET_CREATE);
@@ -99,7 +99,7 @@ static hid_t layout_of(const wg__column *column) {
     return -1;
 }
 
-/* Chunks are whole when they are handed over, so HDF5 need not gather them. */
+/* The access properties: HDF5 caches no chunks, as whole ones are written and read. */
 static hid_t access_of(void) {
     const hid_t access = H5Pcreate(H5P_DATASET_ACCESS);
     if (H5Pset_chunk_cache(access, 1, 0, 1) >= 0)
@@ -186,7 +186,7 @@ static int refuse(const wg__column *column, const char *reason) {
                    column->name, reason);
 }
 
-/* The width of integers as they are written here, or 0. */
+/* The width of the integers; 0 if they have another type than those that are written here. */
 static int width_of(hid_t dataset) {
     const hid_t type = H5Dget_type(dataset);
     int width = 0;
@@ -197,7 +197,7 @@ static int width_of(hid_t dataset) {
     return width;
 }
 
-/* The length of chunks that are laid out as they are written here, or 0. */
+/* The length of the chunks, or 0 if the dataset has none. */
 static int64_t chunk_of(hid_t dataset) {
     const hid_t creation = H5Dget_create_plist(dataset);
     hsize_t length = 0;
@@ -219,7 +219,7 @@ static int read_extent(wg__column *column) {
         return refuse(column, "is no row of integers");
     set_width(column, width);
     column->count = (int64_t)size;
-    /* A damaged size must not be believed: all of it stands on disk. */
+    /* The size may be damaged: the file must have bytes for all of it. */
     if (size > INT64_MAX / 16 ||
         H5Dget_storage_size(column->dataset) < size * (hsize_t)column->width)
         return refuse(column, "has fewer values than it says");

@@ -157,8 +157,8 @@ static void free_output(wg__output *output) {
     wg__free(output);
 }
 
-/* mkstemp makes files that only their owner reads; a new file has the mode that any other has, an
- * old one's successor the old one's. */
+/* The mode of a written file: the old file's, or for a new file the usual one, as mkstemp creates
+ * files that only their owner can read. */
 static mode_t mode_for(const char *path) {
     struct stat status;
     if (stat(path, &status) == 0)

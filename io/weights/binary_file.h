@@ -15,15 +15,15 @@ typedef struct wg__input {
     int64_t size;
 } wg__input;
 
-/* Opens a regular file; {NULL, -1, 0} and -1 with NOT_FOUND, IO, MEMORY. */
+/* Opens a regular file. -1, with *input closed, and NOT_FOUND, IO, MEMORY. */
 int wg__input_open(wg__input *input, const char *path);
 void wg__input_close(wg__input *input);
 
-/* Reads exactly so many bytes; -1 with FORMAT if the file has no such bytes, or IO. */
+/* Reads `count` bytes. -1 with FORMAT if the file does not have them, or IO. */
 int wg__input_read(const wg__input *input, int64_t offset, void *out, int64_t count);
 
-/* The whole of a file that is no longer than `most`, followed by a NUL, freed with wg__free. NULL
- * with NOT_FOUND, IO, MEMORY, or FORMAT if it is longer. */
+/* The contents of a file of at most `most` bytes, followed by a NUL; freed with wg__free. NULL with
+ * NOT_FOUND, IO, MEMORY, or FORMAT if it is longer. */
 char *wg__read_whole(const char *path, int64_t most, int64_t *count);
 
 /* PATH/NAME, or NAME beside the file PATH; freed with wg__free. NULL with MEMORY. */
@@ -43,16 +43,17 @@ void wg__put_le64(void *bytes, uint64_t value);
 
 typedef struct wg__output wg__output;
 
-/* Begins a file beside `path`. NULL with NOT_FOUND, IO, MEMORY. */
+/* Creates a temporary file beside `path`. NULL with NOT_FOUND, IO, MEMORY. */
 wg__output *wg__output_create(const char *path);
 
 /* Writes at an offset; gaps become zeros. [IO] */
 int wg__output_write(wg__output *output, int64_t offset, const void *bytes, int64_t count);
 
-/* Syncs it, so that what is left to do is quick and seldom fails. [IO] */
+/* Syncs the file early, so that the commit is quick and seldom fails. [IO] */
 int wg__output_sync(wg__output *output);
 
-/* Syncs it, renames it over its path, and frees it in every case; or removes it. */
+/* Commit syncs the file and renames it over its path; abort, or a failure, removes it. Both free
+ * `output`; NULL is allowed for abort. [IO] */
 int wg__output_commit(wg__output *output);
 void wg__output_abort(wg__output *output);
 

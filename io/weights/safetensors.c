@@ -3,8 +3,8 @@
  *     {"__metadata__": {"format": "pt"},
  *      "wte.weight": {"dtype": "F32", "shape": [48, 16], "data_offsets": [0, 3072]}, ...}
  *
- * Offsets count from the header's end. As its makers demand, the bytes of the tensors follow each
- * other without holes and end with the file, and the header has at most 100 MB. */
+ * Offsets count from the header's end. The format demands that the bytes of the tensors follow each
+ * other without holes and end with the file, and that the header has at most 100 MB. */
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
@@ -96,7 +96,7 @@ static int compare_offsets(const void *a, const void *b) {
     return (x->bytes > y->bytes) - (x->bytes < y->bytes);
 }
 
-/* No hole and no byte in two tensors, from the header's end to the file's. */
+/* -1 unless every byte from the header's end to the file's belongs to exactly one tensor. */
 static int check_cover(wg_weights *file, int index, int64_t first, int64_t data) {
     const int64_t count = file->count - first;
     const wg__weights_entry **sorted = wg__alloc(((size_t)count + 1) * sizeof(void *));
@@ -190,7 +190,7 @@ static json_t *describe(const wg__weights_slot *slot, int64_t begin) {
                      (json_int_t)begin, (json_int_t)(begin + slot->bytes));
 }
 
-/* The header, padded with spaces so that the tensors begin at a multiple of 8. */
+/* Writes the header, padded with spaces so that the tensors begin at a multiple of 8. */
 static int write_header(wg_weights_writer *writer, const json_t *root) {
     char *text = json_dumps(root, JSON_COMPACT);
     if (!text)

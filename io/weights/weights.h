@@ -20,7 +20,7 @@ WG_API void wg_weights_close(wg_weights *file);
 /* "hdf5", "safetensors"...; borrowed. */
 WG_API const char *wg_weights_format(const wg_weights *file);
 
-/* How many tensors there are; 0 given NULL. */
+/* The number of tensors; 0 given NULL. */
 WG_API int64_t wg_weights_count(const wg_weights *file);
 
 /* The name and the spec of tensor `index`, 0 .. count - 1; borrowed, NULL outside. The dtype is
@@ -49,7 +49,7 @@ WG_API int wg_weights_get_module(wg_weights *file, wg_module *module);
 typedef struct wg_left_out {
     int64_t missing_count, unexpected_count, misshapen_count;
     char **missing;    /* slots that the file does not have */
-    char **unexpected; /* tensors of the file, in it under `prefix`, that are no slot */
+    char **unexpected; /* tensors of the file under `prefix` that have no slot */
     char **misshapen;  /* slots whose tensor in the file has another shape or dtype */
 } wg_left_out;
 
@@ -77,7 +77,7 @@ typedef enum wg_weights_type {
     WG_WEIGHTS_F32,
     WG_WEIGHTS_F16,
     WG_WEIGHTS_BF16,
-    WG_WEIGHTS_Q8_0, /* blocks of 32 numbers, gguf only; what has no such rows is f16 */
+    WG_WEIGHTS_Q8_0, /* blocks of 32 numbers, gguf only; f16 if rows are no whole blocks */
 } wg_weights_type;
 
 typedef struct wg_weights_options {
@@ -87,8 +87,8 @@ typedef struct wg_weights_options {
         *tokenizer; /* JSON of wg_tokenizer_to_json; hdf5 keeps it, gguf if it has its kind */
     int version;    /* of llama2c: 0 or 1 */
 
-    /* safetensors only: at most so many bytes of tensors in a file, unless one tensor has more; 0:
-     * one file has all. `path` NAME.safetensors then stands for NAME-00001-of-0000N.safetensors...
+    /* safetensors only: the most bytes of tensors in a file, unless one tensor has more; 0: one
+     * file has all. `path` NAME.safetensors then stands for NAME-00001-of-0000N.safetensors...
      * and NAME.safetensors.index.json, unless all fit into one. */
     int64_t shard_bytes;
 } wg_weights_options;
@@ -99,14 +99,14 @@ typedef struct wg_weights_writer wg_weights_writer;
 WG_API int wg_weights_put(wg_weights_writer *writer, int64_t index, const wg_tensor *x);
 
 /* Syncs the file, renames it over its path and frees `writer` in every case. If an error is
- * pending, or a tensor was not put, what was begun is removed and an old file stays. Of shards, all
- * are synced before the first is renamed; in between there is no index, so that old and new ones
- * are never read together, and at the end no NAME.safetensors of before, which would be read
- * instead. What else an earlier write of NAME.safetensors left in the folder goes last: its shards,
- * and, where one file has all now, their index. [IO, STATE] */
+ * pending, or a tensor was not put, the new file is removed and the old one stays. Shards are all
+ * synced before the first is renamed. While they are renamed there is no index, so that old and new
+ * shards are never read together. Then an old NAME.safetensors is removed, which would be read
+ * instead, and last the other files of an earlier write of NAME.safetensors: its shards and, if one
+ * file has all tensors now, their index. [IO, STATE] */
 WG_API int wg_weights_commit(wg_weights_writer *writer);
 
-/* Gives up: removes what was begun and frees `writer`. NULL is allowed. */
+/* Removes the new file and frees `writer`; an old file stays. NULL is allowed. */
 WG_API void wg_weights_abort(wg_weights_writer *writer);
 
 WG_END_DECLS
