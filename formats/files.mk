@@ -9,6 +9,7 @@ formats_sources = \
 	formats/convert_folder.h \
 	formats/gguf.c \
 	formats/gguf.h \
+	formats/gguf_header.c \
 	formats/gguf_tokenizer.c \
 	formats/llama2c.c \
 	formats/llama_rows.c \

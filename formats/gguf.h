@@ -16,6 +16,7 @@
 #include <stdint.h>
 
 #include "base/array.h"
+#include "io/weights/file.h"
 
 /* Types of values. */
 enum {
@@ -35,7 +36,16 @@ enum {
     WG__GGUF_TYPES
 };
 
-/* ---- Values of a header (gguf.c) ---- */
+/* ---- Reading a header (gguf_header.c) ---- */
+
+/* Reads the metadata as a JSON object (numbers, texts, lists), and lists the tensors under GGUF's
+ * names. *metadata is the caller's, NULL after an error. */
+int wg__gguf_read(wg_weights *file, json_t **metadata);
+
+/* ---- Writing a header (gguf_header.c) ---- */
+
+/* ggml's type of tensors that are stored so. */
+uint32_t wg__gguf_type_of(wg__storage_dtype storage);
 
 /* Appends a key with its value. [MEMORY] */
 int wg__gguf_put_text(wg__text *header, const char *key, const char *value);
@@ -47,6 +57,7 @@ int wg__gguf_put_bool(wg__text *header, const char *key, bool value);
 int wg__gguf_put_array(wg__text *header, const char *key, uint32_t type, uint64_t count);
 int wg__gguf_add_string(wg__text *header, const char *text, size_t length);
 int wg__gguf_add_u32(wg__text *header, uint32_t value);
+int wg__gguf_add_u64(wg__text *header, uint64_t value);
 int wg__gguf_add_f32(wg__text *header, double value);
 
 /* ---- Tokenizers (gguf_tokenizer.c) ---- */

@@ -1,0 +1,387 @@
+/* The header of GGUF: its metadata and its list of tensors, read; its values, written. See gguf.h.
+ *
+ * The header is read through a window, so that no count in it is believed before the file has bytes
+ * for it. */
+#include "formats/gguf.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "tensor/internal.h"
+
+enum { WINDOW = 65536, MOST_TEXT = 1 << 24, MOST_KEYS = 65536, MOST_VALUES = 1 << 24 };
+
+/* ---- Types of tensors ---- */
+
+static const struct {
+    uint32_t type;
+    wg__storage_dtype storage;
+} types[] = {
+    {0, WG__STORAGE_F32},  {1, WG__STORAGE_F16},  {2, WG__STORAGE_Q4_0}, {8, WG__STORAGE_Q8_0},
+    {26, WG__STORAGE_I32}, {27, WG__STORAGE_I64}, {28, WG__STORAGE_F64}, {30, WG__STORAGE_BF16},
+};
+
+uint32_t wg__gguf_type_of(wg__storage_dtype storage) {
+    for (size_t i = 0; i < sizeof types / sizeof types[0]; i++)
+        if (types[i].storage == storage)
+            return types[i].type;
+    return 0;
+}
+
+/* ---- Reading: bytes ---- */
+
+typedef struct cursor {
+    wg_weights *file;
+    const wg__input *input;
+    int64_t at;           /* offset in the file */
+    int64_t begin, count; /* of the bytes in the window */
+    uint8_t *window;
+} cursor;
+
+/* The next `count` bytes, no more than the window, or NULL. */
+static const uint8_t *take(cursor *c, int64_t count) {
+    if (c->at + count > c->begin + c->count || c->at < c->begin) {
+        const int64_t rest = c->input->size - c->at, room = rest < WINDOW ? rest : WINDOW;
+        if (count > rest) {
+            wg__weights_fail(c->file, "ends in the middle of its header, at byte %lld",
+                             (long long)c->at);
+            return NULL;
+        }
+        if (wg__input_read(c->input, c->at, c->window, room) < 0)
+            return NULL;
+        c->begin = c->at;
+        c->count = room;
+    }
+    const uint8_t *bytes = c->window + (c->at - c->begin);
+    c->at += count;
+    return bytes;
+}
+
+static int take_u32(cursor *c, uint32_t *value) {
+    const uint8_t *bytes = take(c, 4);
+    *value = bytes ? wg__le32(bytes) : 0;
+    return bytes ? 0 : -1;
+}
+
+static int take_u64(cursor *c, uint64_t *value) {
+    const uint8_t *bytes = take(c, 8);
+    *value = bytes ? wg__le64(bytes) : 0;
+    return bytes ? 0 : -1;
+}
+
+/* Reads a count of items that take at least `size` bytes each. */
+static int take_count(cursor *c, const char *what, int64_t size, int64_t most, int64_t *count) {
+    uint64_t value;
+    if (take_u64(c, &value) < 0)
+        return -1;
+    if (value > (uint64_t)most || (int64_t)value > (c->input->size - c->at) / size)
+        return wg__weights_fail(c->file, "%llu %s at byte %lld; the file has no room for them",
+                                (unsigned long long)value, what, (long long)c->at);
+    *count = (int64_t)value;
+    return 0;
+}
+
+/* The caller frees *text with wg__free; its length is less than 2^24. */
+static int take_string(cursor *c, char **text, int64_t *length) {
+    if (take_count(c, "bytes of a text", 1, MOST_TEXT, length) < 0)
+        return -1;
+    *text = wg__alloc((size_t)*length + 1);
+    if (!*text)
+        return -1;
+    for (int64_t done = 0; done < *length;) {
+        const int64_t part = *length - done < WINDOW ? *length - done : WINDOW;
+        const uint8_t *bytes = take(c, part);
+        if (!bytes) {
+            wg__free(*text);
+            return -1;
+        }
+        memcpy(*text + done, bytes, (size_t)part);
+        done += part;
+    }
+    (*text)[*length] = '\0';
+    return 0;
+}
+
+/* ---- Reading: metadata ---- */
+
+static const int8_t sizes[WG__GGUF_TYPES] = {1, 1, 2, 2, 4, 4, 4, 1, 8, 12, 8, 8, 8};
+
+static json_t *number_of(uint32_t type, const uint8_t *bytes) {
+    float single;
+    double real;
+    uint64_t bits = 0;
+    for (int i = 0; i < sizes[type]; i++)
+        bits |= (uint64_t)bytes[i] << 8 * i;
+    const uint32_t low = (uint32_t)bits;
+    switch (type) {
+    case WG__GGUF_I8:
+        return json_integer((int8_t)bits);
+    case WG__GGUF_I16:
+        return json_integer((int16_t)bits);
+    case WG__GGUF_I32:
+        return json_integer((int32_t)bits);
+    case WG__GGUF_F32:
+        memcpy(&single, &low, sizeof single);
+        return isfinite(single) ? json_real((double)single) : json_null();
+    case WG__GGUF_F64:
+        memcpy(&real, &bits, sizeof real);
+        return isfinite(real) ? json_real(real) : json_null();
+    case WG__GGUF_BOOL:
+        return json_boolean(bits);
+    case WG__GGUF_U64: /* nothing that is counted exceeds 2^63 - 1 */
+        return bits > INT64_MAX ? json_null() : json_integer((json_int_t)bits);
+    default:
+        return json_integer((json_int_t)bits);
+    }
+}
+
+/* A text that is not UTF-8 becomes null: a token may be any bytes. */
+static json_t *take_text(cursor *c) {
+    char *text;
+    int64_t length;
+    if (take_string(c, &text, &length) < 0)
+        return NULL;
+    json_t *value = json_stringn(text, (size_t)length);
+    wg__free(text);
+    return value ? value : json_null();
+}
+
+static json_t *take_scalar(cursor *c, uint32_t type) {
+    if (type == WG__GGUF_STRING)
+        return take_text(c);
+    const uint8_t *bytes = take(c, sizes[type]);
+    return bytes ? number_of(type, bytes) : NULL;
+}
+
+/* Refuses lists of lists, which nothing here needs. */
+static json_t *take_list(cursor *c, const char *key) {
+    uint32_t type;
+    int64_t count;
+    if (take_u32(c, &type) < 0)
+        return NULL;
+    if (type >= WG__GGUF_TYPES || type == WG__GGUF_ARRAY) {
+        wg__weights_fail(c->file, "%.100s is a list of values of type %u, which are not read", key,
+                         type);
+        return NULL;
+    }
+    if (take_count(c, "values of a list", sizes[type], MOST_VALUES, &count) < 0)
+        return NULL;
+    json_t *list = json_array();
+    for (int64_t i = 0; i < count; i++)
+        if (json_array_append_new(list, take_scalar(c, type)) < 0) {
+            json_decref(list);
+            return NULL;
+        }
+    return list;
+}
+
+static int take_pair(cursor *c, json_t *metadata) {
+    char *key;
+    int64_t length;
+    uint32_t type;
+    if (take_string(c, &key, &length) < 0)
+        return -1;
+    int status = take_u32(c, &type);
+    if (status == 0 && (length == 0 || strlen(key) != (size_t)length || length > 1024))
+        status = wg__weights_fail(c->file, "has a key without a length of 1 to 1024 bytes");
+    if (status == 0 && type >= WG__GGUF_TYPES)
+        status = wg__weights_fail(c->file, "%.100s is of the unknown type %u", key, type);
+    if (status == 0 && json_object_get(metadata, key))
+        status = wg__weights_fail(c->file, "%.100s stands twice in it", key);
+    json_t *value = NULL;
+    if (status == 0)
+        value = type == WG__GGUF_ARRAY ? take_list(c, key) : take_scalar(c, type);
+    if (status == 0 && (!value || json_object_set_new(metadata, key, value) < 0))
+        status = wg__weights_fail(c->file, "a key or value cannot be taken: no UTF-8 or no memory");
+    wg__free(key);
+    return status;
+}
+
+/* ---- Reading: tensors ---- */
+
+static int take_type(cursor *c, const char *name, wg__weights_entry *entry) {
+    uint32_t type;
+    if (take_u32(c, &type) < 0)
+        return -1;
+    for (size_t i = 0; i < sizeof types / sizeof types[0]; i++)
+        if (types[i].type == type) {
+            entry->storage = types[i].storage;
+            entry->spec.dtype = wg__storage_read_as(entry->storage);
+            return 0;
+        }
+    return wg__weights_fail(
+        c->file, "%.200s is of ggml's type %u; F32, F16, BF16, Q8_0 and Q4_0 are read", name, type);
+}
+
+static int take_shape(cursor *c, const char *name, wg__weights_entry *entry) {
+    uint32_t ndim;
+    if (take_u32(c, &ndim) < 0)
+        return -1;
+    if (ndim > WG_MAX_DIMS)
+        return wg__weights_fail(c->file, "%.200s has %u dimensions; at most %d are read", name,
+                                ndim, WG_MAX_DIMS);
+    entry->spec.ndim = (int)ndim;
+    for (int i = (int)ndim - 1; i >= 0; i--) {
+        uint64_t size;
+        if (take_u64(c, &size) < 0)
+            return -1;
+        if (size > INT64_MAX)
+            return wg__weights_fail(c->file, "%.200s has a size of %llu", name,
+                                    (unsigned long long)size);
+        entry->spec.shape[i] = (int64_t)size;
+    }
+    return 0;
+}
+
+/* Offsets count from the end of the header, which is not known yet. */
+static int take_info(cursor *c, wg__weights_entry *entry, const char *name) {
+    uint64_t offset;
+    if (take_shape(c, name, entry) < 0 || take_type(c, name, entry) < 0 || take_u64(c, &offset) < 0)
+        return -1;
+    entry->bytes = wg__storage_bytes(entry->storage, entry->spec.ndim, entry->spec.shape);
+    if (entry->bytes < 0)
+        return wg__weights_fail(c->file, "%.200s has too large a shape, or rows of no whole blocks",
+                                name);
+    if (offset > (uint64_t)c->input->size)
+        return wg__weights_fail(c->file, "%.200s begins beyond the end, at %llu", name,
+                                (unsigned long long)offset);
+    entry->offset = (int64_t)offset;
+    return 0;
+}
+
+static int take_tensor(cursor *c) {
+    char *name;
+    int64_t length;
+    wg__weights_entry entry = {0};
+    if (take_string(c, &name, &length) < 0)
+        return -1;
+    int status = strlen(name) == (size_t)length
+                     ? take_info(c, &entry, name)
+                     : wg__weights_fail(c->file, "a tensor's name holds a NUL");
+    const int64_t offset = entry.offset;
+    entry.offset = 0; /* place_tensors checks the bytes */
+    if (status == 0)
+        status = wg__weights_add(c->file, name, &entry);
+    if (status == 0)
+        c->file->entries[c->file->count - 1].offset = offset;
+    wg__free(name);
+    return status;
+}
+
+static int place_tensors(cursor *c, int64_t alignment) {
+    const int64_t data = (c->at + alignment - 1) / alignment * alignment, size = c->input->size;
+    for (int64_t i = 0; i < c->file->count; i++) {
+        wg__weights_entry *entry = &c->file->entries[i];
+        if (entry->offset % alignment != 0)
+            return wg__weights_fail(c->file, "%.200s begins at %lld, no multiple of %lld",
+                                    entry->name, (long long)entry->offset, (long long)alignment);
+        entry->offset += data;
+        if (entry->offset > size || entry->bytes > size - entry->offset)
+            return wg__weights_fail(c->file, "%.200s: %lld bytes at %lld are beyond the end, %lld",
+                                    entry->name, (long long)entry->bytes, (long long)entry->offset,
+                                    (long long)size);
+    }
+    return wg__weights_check_apart(c->file);
+}
+
+/* ---- Reading: the header ---- */
+
+static int read_alignment(wg_weights *file, const json_t *metadata, int64_t *alignment) {
+    const json_t *value = json_object_get(metadata, "general.alignment");
+    *alignment = value ? json_integer_value(value) : 32;
+    if (*alignment < 1 || *alignment > 65536 || (*alignment & (*alignment - 1)) != 0)
+        return wg__weights_fail(file, "general.alignment is no power of two up to 65536");
+    return 0;
+}
+
+static int read_header(cursor *c, json_t *metadata) {
+    const uint8_t *magic = take(c, 4);
+    uint32_t version;
+    int64_t tensors, keys, alignment;
+    if (!magic)
+        return -1;
+    if (memcmp(magic, "GGUF", 4) != 0)
+        return wg__weights_fail(c->file, "does not begin with GGUF");
+    if (take_u32(c, &version) < 0)
+        return -1;
+    if (version != 2 && version != 3)
+        return wg__weights_fail(c->file, "is version %u of GGUF, or big-endian; 2 and 3 are read",
+                                version);
+    if (take_count(c, "tensors", 25, WG__MAX_TENSORS, &tensors) < 0 ||
+        take_count(c, "keys", 13, MOST_KEYS, &keys) < 0)
+        return -1;
+    for (int64_t i = 0; i < keys; i++)
+        if (take_pair(c, metadata) < 0)
+            return -1;
+    for (int64_t i = 0; i < tensors; i++)
+        if (take_tensor(c) < 0)
+            return -1;
+    return read_alignment(c->file, metadata, &alignment) < 0 ? -1 : place_tensors(c, alignment);
+}
+
+int wg__gguf_read(wg_weights *file, json_t **metadata) {
+    cursor c = {.file = file, .input = &file->files[0], .window = wg__alloc(WINDOW)};
+    *metadata = c.window ? json_object() : NULL;
+    const int status = *metadata ? read_header(&c, *metadata) : -1;
+    if (status < 0) {
+        json_decref(*metadata);
+        *metadata = NULL;
+    }
+    wg__free(c.window);
+    return status;
+}
+
+/* ---- Writing: values ---- */
+
+int wg__gguf_add_u32(wg__text *header, uint32_t value) {
+    uint8_t bytes[4];
+    wg__put_le32(bytes, value);
+    return wg__text_append(header, bytes, 4);
+}
+
+int wg__gguf_add_u64(wg__text *header, uint64_t value) {
+    uint8_t bytes[8];
+    wg__put_le64(bytes, value);
+    return wg__text_append(header, bytes, 8);
+}
+
+int wg__gguf_add_f32(wg__text *header, double value) {
+    const float single = (float)value;
+    uint32_t bits;
+    memcpy(&bits, &single, sizeof bits);
+    return wg__gguf_add_u32(header, bits);
+}
+
+int wg__gguf_add_string(wg__text *header, const char *text, size_t length) {
+    return wg__gguf_add_u64(header, length) < 0 ? -1
+                                                : wg__text_append(header, text, (int64_t)length);
+}
+
+static int add_key(wg__text *header, const char *key, uint32_t type) {
+    return wg__gguf_add_string(header, key, strlen(key)) < 0 ? -1 : wg__gguf_add_u32(header, type);
+}
+
+int wg__gguf_put_text(wg__text *header, const char *key, const char *value) {
+    return add_key(header, key, WG__GGUF_STRING) < 0
+               ? -1
+               : wg__gguf_add_string(header, value, strlen(value));
+}
+
+int wg__gguf_put_u32(wg__text *header, const char *key, uint32_t value) {
+    return add_key(header, key, WG__GGUF_U32) < 0 ? -1 : wg__gguf_add_u32(header, value);
+}
+
+int wg__gguf_put_f32(wg__text *header, const char *key, double value) {
+    return add_key(header, key, WG__GGUF_F32) < 0 ? -1 : wg__gguf_add_f32(header, value);
+}
+
+int wg__gguf_put_bool(wg__text *header, const char *key, bool value) {
+    return add_key(header, key, WG__GGUF_BOOL) < 0 ? -1
+                                                   : wg__text_append(header, &(uint8_t){value}, 1);
+}
+
+int wg__gguf_put_array(wg__text *header, const char *key, uint32_t type, uint64_t count) {
+    if (add_key(header, key, WG__GGUF_ARRAY) < 0 || wg__gguf_add_u32(header, type) < 0)
+        return -1;
+    return wg__gguf_add_u64(header, count);
+}
