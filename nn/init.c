@@ -128,17 +128,3 @@ wg_tensor *wg__vector_parameter(wg_module *module, const char *name, int64_t n, 
     wg_module_no_decay(module, name);
     return parameter;
 }
-
-int wg__check_size(const char *where, const char *what, int64_t size) {
-    if (size >= 1)
-        return 0;
-    return wg_fail(WG_ERROR_ARGUMENT, where, "%s is %lld; it must be at least 1", what,
-                   (long long)size);
-}
-
-int wg__check_probability(const char *where, const char *what, double p) {
-    if (p >= 0 && p < 1)
-        return 0;
-    return wg_fail(WG_ERROR_ARGUMENT, where, "%s is %g; it must be at least 0 and below 1", what,
-                   p);
-}

@@ -10,6 +10,22 @@
 
 #include <string.h>
 
+/* ---- Checks of arguments, for all layers ---- */
+
+int wg__check_size(const char *where, const char *what, int64_t size) {
+    if (size >= 1)
+        return 0;
+    return wg_fail(WG_ERROR_ARGUMENT, where, "%s is %lld; it must be at least 1", what,
+                   (long long)size);
+}
+
+int wg__check_probability(const char *where, const char *what, double p) {
+    if (p >= 0 && p < 1)
+        return 0;
+    return wg_fail(WG_ERROR_ARGUMENT, where, "%s is %g; it must be at least 0 and below 1", what,
+                   p);
+}
+
 /* ---- Walking ---- */
 
 /* The module that follows in the order of creation below `top`: parents before children. */
