@@ -1,5 +1,5 @@
-/* Steps of training, of each kind of model (bench/workload.h): what they ask of the system and of
- * the matrix products, and that threads do not change them. */
+/* Training steps of each kind of model (bench/workload.h): their system allocations, their
+ * products, and the same bits at any number of threads. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -102,7 +102,7 @@ static double whole_step(wg__workload *w) {
 
 typedef double (*step_function)(wg__workload *w);
 
-/* All parameters after three steps, one behind the other; freed by free. */
+/* All parameters after three steps, concatenated; freed with free. */
 static char *trained_bytes(int model, int threads, step_function step, bool recompute,
                            size_t *size) {
     wg__workload w;
@@ -155,7 +155,8 @@ START_TEST(the_step_that_goes_along_with_backward_has_the_bits_of_one_after_it) 
 }
 END_TEST
 
-/* Bytes at the peak of the third step, above those before it, where gradients are what is large. */
+/* The peak of memory in the third step, above the memory before it, for a model whose gradients
+ * dominate. */
 static int64_t peak_of_step(int model, step_function step) {
     wg__workload w = {.model = models[model].preset, .batch = 1, .sequence = 8, .vocabulary = V};
     ck_assert_int_eq(wg__workload_begin(&w), 0);

@@ -1,4 +1,4 @@
-/* Published models in, and out again: held against PyTorch's logits (tests/fixtures/convert.py),
+/* Published models are imported and exported: against PyTorch's logits (tests/fixtures/convert.py),
  * the modules' own names, and stories260K. */
 #include "formats/convert.h"
 #include "formats/weights_files.h"
@@ -212,7 +212,7 @@ START_TEST(a_bare_encoder_gets_heads_and_is_said_to) {
 }
 END_TEST
 
-/* The configuration of a checkpoint, and its weights in the module made of it. */
+/* Builds the model of a checkpoint's configuration and loads the checkpoint's weights. */
 static void fill(wg_weights *file, wg_module *module) {
     ck_assert_int_eq(wg_weights_get_module(file, module), 0);
     wg_weights_close(file);
@@ -239,7 +239,7 @@ static void assert_t5(const char *path, const char *folder) {
     done_with(&model->module);
 }
 
-/* Into a checkpoint; and through a folder and back. */
+/* Converts to a checkpoint; and to a folder and back. */
 static void check_t5(const char *in, const char *folder) {
     convert(in, in_scratch("t5.h5"), NULL);
     assert_t5(in_scratch("t5.h5"), folder);
@@ -279,7 +279,7 @@ END_TEST
 
 /* ---- Tokenizers in GGUF ---- */
 
-/* A checkpoint of a llama with that tokenizer, which is freed. */
+/* Writes a checkpoint of a LLaMA with that tokenizer, which it frees. */
 static void save_llama(const char *path, wg_tokenizer *tokenizer) {
     wg_llama_config config;
     wg_llama_config_preset(&config, "llama-260k");
@@ -374,7 +374,8 @@ START_TEST(a_model_goes_through_shards_and_back_bit_for_bit) {
                      wg_weights_read(a, i), 0, 0);
     wg_weights_close(a);
     wg_weights_close(b);
-    convert(in_scratch("a.h5"), in_scratch("shards"), NULL); /* whole again: it comes first */
+    convert(in_scratch("a.h5"), in_scratch("shards"),
+            NULL); /* whole again, because it is read first */
     convert(in_scratch("shards"), in_scratch("c.h5"), NULL);
     assert_decoder(in_scratch("c.h5"), "llama");
 }
@@ -515,7 +516,7 @@ static void assert_same_file(const char *a, const char *b, long count) {
     free(bytes[1]);
 }
 
-/* 260,032 numbers and the header; what follows are tables that nobody reads. */
+/* 260,032 numbers and the header; the tables behind them are never read. */
 enum { STORIES_BYTES = 28 + 4 * 260032 };
 
 START_TEST(stories260k_comes_back_bit_for_bit) {
@@ -545,7 +546,7 @@ START_TEST(stories260k_comes_back_bit_for_bit) {
 }
 END_TEST
 
-/* Every number within half a step of its block, scale / 2, and a little of the scale's rounding. */
+/* Every number is within half a step of its block, scale / 2, and the scale's rounding. */
 START_TEST(quantised_numbers_are_near_those_they_stand_for) {
     if (!real_data("stories260K/stories260K.bin"))
         return;

@@ -1,5 +1,5 @@
-/* The seeds of the fuzzers, and what they have found, read once each: tests/fuzz/. A case is a
- * format. */
+/* The seeds of the fuzzers (tests/fuzz/) and the inputs that once failed, each read once. A case is
+ * a format. */
 #include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>

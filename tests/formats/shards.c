@@ -1,4 +1,4 @@
-/* Tensors in several files with an index, as Hugging Face shares them out. */
+/* Tensors in several files with an index, as Hugging Face shards them. */
 #include "formats/weights_files.h"
 
 #include <stdio.h>
@@ -96,9 +96,9 @@ static void assert_file_is(const char *path, const char *text) {
     free(file.data);
 }
 
-/* As huggingface_hub's split_torch_state_dict_into_shards shares those four out: a tensor that is
- * too large has a file of its own at once, and the one before it is filled further. The index is
- * Python's json.dumps(index, indent=2, sort_keys=True) and a newline. */
+/* The shards of huggingface_hub's split_torch_state_dict_into_shards: a tensor that is too large
+ * gets a file of its own at once, and the file before is filled further. The index is Python's
+ * json.dumps(index, indent=2, sort_keys=True) and a newline. */
 START_TEST(shards_and_their_index_are_those_of_hugging_face) {
     write_one(in_scratch("model.safetensors"), "old"); /* would be read before the index */
     ck_assert_int_eq(write_shards(in_scratch("model.safetensors"), 16), 0);
@@ -147,7 +147,8 @@ START_TEST(unfinished_shards_leave_the_old_ones) {
 }
 END_TEST
 
-/* As transformers' save_pretrained does; what only looks like it stays. */
+/* Stale shards are removed, as transformers' save_pretrained does; files with similar names
+ * stay. */
 START_TEST(shards_of_an_earlier_write_are_removed) {
     static const char *const others[] = {"model2-00001-of-00002.safetensors",
                                          "model-0001-of-00002.safetensors",

@@ -1,5 +1,5 @@
-/* A published LLaMA, karpathy's stories260K in llama2.c's format, held against llama2.c's own
- * logits on the real data of some machines. */
+/* A published LLaMA, karpathy's stories260K in llama2.c's format, against llama2.c's own logits, on
+ * machines with the real data. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@ enum { STEPS = 200, VOCAB = 512, BEGIN = 1 };
 
 /* ---- Reading llama2.c's "version 0": 7 integers, then floats ---- */
 
-/* A weight that stands next in the file. */
+/* The next weight in the file. */
 static wg_tensor *read_weight(FILE *file, int ndim, const int64_t *shape) {
     int64_t count = 1;
     for (int i = 0; i < ndim; i++)
@@ -25,7 +25,8 @@ static wg_tensor *read_weight(FILE *file, int ndim, const int64_t *shape) {
     return weight;
 }
 
-/* Rows of a head from adjacent pairs, (0, 1), (2, 3) .., to halves, (0, D/2), (1, D/2 + 1) .. */
+/* Permutes the rows of a head from adjacent pairs, (0, 1), (2, 3).., to halves, (0, D/2), (1, D/2 +
+ * 1).. */
 static wg_tensor *halves(wg_tensor *weight, int64_t heads) {
     const int64_t rows = wg_tensor_size(weight, 0), columns = wg_tensor_size(weight, 1);
     wg_tensor *pairs = wg_reshape(weight, WG_DIMS(heads, rows / heads / 2, 2, columns));
@@ -40,7 +41,8 @@ static void set(wg_llama *model, const char *format, int64_t layer, wg_tensor *v
     ck_assert_int_eq(wg_copy_(slot->tensor, value), 0);
 }
 
-/* One kind of weight of all layers, which llama2.c keeps together; heads: of the rotation, or 0. */
+/* One kind of weight for all layers, which llama2.c stores together; heads: how many are rotated,
+ * or 0. */
 static void read_layers(FILE *file, wg_llama *model, const char *format, int64_t rows,
                         int64_t columns, int64_t heads) {
     for (int64_t i = 0; i < model->config.num_hidden_layers; i++) {
@@ -68,7 +70,7 @@ static void read_weights(FILE *file, wg_llama *model) {
     set(model, "model.norm.weight", 0, read_weight(file, WG_DIMS(width)));
 }
 
-/* NULL where the data is not. */
+/* NULL without the data. */
 static wg_llama *load_stories(void) {
     const char *path = real_data("stories260K/stories260K.bin");
     if (!path)

@@ -1,4 +1,4 @@
-/* Tensor files: what is written is read, and nothing that is damaged is believed. */
+/* Tensor files: round trips, and the refusal of damaged files. */
 #include "formats/weights_files.h"
 
 #include <fcntl.h>
@@ -15,7 +15,7 @@
 #include "tests/support/testing.h"
 #include "tests/support/damage.h"
 
-/* The place of an element. */
+/* The address of an element. */
 #define WG_INDEX(...) ((int64_t[]){__VA_ARGS__})
 
 /* ---- A small model ---- */
@@ -36,7 +36,7 @@ static wg_llama *small_model(uint64_t seed, bool tied) {
     return model;
 }
 
-/* Every tensor of the module, tied ones once, into a file of that format. */
+/* Writes every tensor of the module, tied ones once, to a file of that format. */
 static int write_model(const char *path, const char *format, wg_llama *model,
                        const wg_weights_options *given) {
     wg_state_dict *state = wg_module_state(&model->module);
@@ -117,7 +117,7 @@ START_TEST(a_file_of_another_model_is_refused_with_every_name_and_nothing_change
 }
 END_TEST
 
-/* A tower with a head, to be loaded from files that have more or less than that. */
+/* A tower with a head, to be loaded from files that have more or fewer tensors. */
 typedef struct tower {
     wg_module module;
     wg_module *body;
@@ -238,7 +238,7 @@ START_TEST(all_halves_keep_their_bits) {
     static uint8_t halves[126976], found[126976];
     int count = 0;
     for (int half = 0; half < 65536; half++)
-        if ((half >> 10 & 31) != 31) { /* no infinities and NaN */
+        if ((half >> 10 & 31) != 31) { /* without infinities and NaN */
             halves[count++] = (uint8_t)half;
             halves[count++] = (uint8_t)(half >> 8);
         }
@@ -314,7 +314,7 @@ END_TEST
 /* ---- Damage ---- */
 
 START_TEST(a_file_that_is_cut_short_is_refused_wherever_it_is_cut) {
-    for (size_t i = 1; i < WG_COUNT(written); i++) { /* HDF5: tests/io/checkpoint_damage.c */
+    for (size_t i = 1; i < WG_COUNT(written); i++) { /* HDF5 is tested in tests/io */
         wg_llama *model = small_model(1, true);
         const char *path = in_scratch(written[i].name);
         const wg_weights_options options = {.version = written[i].version};
@@ -326,7 +326,7 @@ START_TEST(a_file_that_is_cut_short_is_refused_wherever_it_is_cut) {
 }
 END_TEST
 
-/* What torch.save wrote is not ours to write: a copy of the fixture. */
+/* We cannot write torch.save's format: a copy of the fixture. */
 static const char *copy_of_torchs(void) {
     const bytes file = read_bytes(fixture("convert/encoder/pytorch_model.bin"));
     const char *path = in_scratch("torch.pt");
@@ -359,7 +359,7 @@ START_TEST(a_changed_byte_in_a_zip_of_torch_is_no_disaster) {
 }
 END_TEST
 
-/* Any byte changed: read or refused, never worse. */
+/* With any byte changed the file is read or refused, without a crash. */
 START_TEST(a_changed_byte_is_no_disaster) {
     for (size_t i = 1; i < WG_COUNT(written); i++) {
         wg_llama *model = small_model(1, true);

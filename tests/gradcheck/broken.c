@@ -1,4 +1,4 @@
-/* Ops that are broken, each in one way: the gradient checker catches them and says in which. */
+/* Ops that are broken in one way each: the gradient checker finds them and says how. */
 #include <math.h>
 #include <string.h>
 
@@ -70,7 +70,7 @@ START_TEST(a_constant_gradient_is_named) {
 }
 END_TEST
 
-/* What backward needs stands in one place, whatever run it is of. */
+/* Every call writes what its backward needs to the same place. */
 static double stale_slopes[64];
 
 static int stale_forward(wg_call *call) {
@@ -97,7 +97,7 @@ static int clobbering_forward(wg_call *call) {
     return status < 0 ? -1 : wg_scale_(call->inputs[0], 0.5);
 }
 
-/* Behind the back of the version counter. */
+/* Writes without raising the version counter. */
 static int sneaking_forward(wg_call *call) {
     int status = square_forward(call);
     *(double *)wg_tensor_data(call->inputs[0]) = 7;
@@ -269,7 +269,7 @@ START_TEST(exchanged_gradients_are_named) {
 }
 END_TEST
 
-/* No broadcasting in the only sample. */
+/* The only sample does not broadcast. */
 static int single_row_samples(int index, wg_generator *generator, wg_sample *sample) {
     sample->input_count = 2;
     sample->inputs[0] = wg_randn(generator, WG_F64, WG_DIMS(3, 2));
@@ -336,7 +336,7 @@ START_TEST(a_modified_cotangent_is_named) {
 }
 END_TEST
 
-/* Memory that is handed out as the gradient, and written again by the next vjp. */
+/* Memory that is returned as the gradient and overwritten by the next vjp. */
 static wg_tensor *handed_out;
 
 static int vjp_with_one_buffer(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
@@ -361,7 +361,7 @@ START_TEST(a_gradient_buffer_that_is_used_again_is_caught) {
 }
 END_TEST
 
-/* Adds onto what it finds, twice. */
+/* Adds twice the gradient to the one that is there. */
 static int vjp_accumulating_wrongly(wg_call *call, wg_tensor *const *cotangents,
                                     wg_tensor **gradients) {
     wg_tensor *gradient = wg_mul(wg_mul_scalar(call->inputs[0], 2), cotangents[0]);
@@ -396,7 +396,7 @@ START_TEST(missing_cotangents_that_are_not_zeros_are_caught) {
 }
 END_TEST
 
-/* Walks memory as if it were contiguous. */
+/* Reads memory as if it were contiguous. */
 static int forward_without_strides(wg_call *call) {
     const double *x = wg_tensor_data(call->inputs[0]);
     double *y = wg_tensor_data(call->outputs[0]);
@@ -430,7 +430,7 @@ START_TEST(a_backward_kernel_that_ignores_strides_is_named) {
 }
 END_TEST
 
-/* A sum that is cut by the number of threads. */
+/* A sum whose parts depend on the number of threads. */
 static int threaded_forward(wg_call *call) {
     wg_tensor *scaled = wg_mul_scalar(call->inputs[0], 1 + 1e-15 * wg_threads());
     return wg_copy_(call->outputs[0], wg_mul(scaled, call->inputs[0]));

@@ -1,4 +1,4 @@
-/* The gradient checker passes what is right, and says of what is not where and how. */
+/* The gradient checker passes correct ops, and says where and how others are wrong. */
 #include <math.h>
 #include <string.h>
 
@@ -161,7 +161,7 @@ START_TEST(an_expanded_input_is_refused) {
 }
 END_TEST
 
-/* A function that knows its parameter without its arguments, as a module does. */
+/* A function with a parameter that is not among its arguments, as a module has. */
 static int closure(int input_count, wg_tensor *const *inputs, int output_count, wg_tensor **outputs,
                    void *context) {
     (void)input_count, (void)inputs, (void)output_count;
@@ -270,7 +270,7 @@ static int vjp_wrong(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gr
     return 0;
 }
 
-/* Walks memory as if it were contiguous. */
+/* Reads memory as if it were contiguous. */
 static int forward_without_strides(wg_call *call) {
     const double *x = wg_tensor_data(call->inputs[0]);
     double *y = wg_tensor_data(call->outputs[0]);
@@ -287,7 +287,7 @@ static int random_forward(wg_call *call) {
 
 /* ---- The second order ---- */
 
-/* Right, but not to be differentiated again: the path through x is cut. */
+/* Correct, but not differentiable again: the path through x is cut. */
 static int vjp_cut(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
     gradients[0] = wg_mul(wg_mul_scalar(wg_detach(call->inputs[0]), 2), cotangents[0]);
     return 0;
@@ -335,7 +335,7 @@ END_TEST
 
 /* ---- Kinks, jumps and zeros ---- */
 
-/* max(x, 0) at places among which 0 is, with any derivative there. */
+/* max(x, 0) at points that include 0, where any derivative from 0 to 1 is right. */
 static double slope_at_zero;
 
 static int ramp_forward(wg_call *call) {
@@ -381,7 +381,7 @@ START_TEST(at_a_kink_a_slope_beyond_is_wrong) {
 }
 END_TEST
 
-/* A curve that is steep is no kink. */
+/* A steep curve is not a kink. */
 static int steep_forward(wg_call *call) {
     wg_tensor *x = call->inputs[0];
     return wg_copy_(call->outputs[0], wg_mul_scalar(wg_mul(wg_mul(x, x), x), 1e6));

@@ -9,7 +9,7 @@
 #include "tensor/ops.h"
 #include "tests/support/testing.h"
 
-/* Two layers with dropout between them; the second may forget that its weight is trained. */
+/* Two layers with dropout between them; `forgets' detaches the weight of the second. */
 typedef struct network {
     wg_module module;
     wg_linear *first, *second;
@@ -53,7 +53,7 @@ START_TEST(a_module_passes_with_its_inputs_and_parameters) {
     int64_t coordinates = 15 + wg_module_parameter_count(&net->module);
     ck_assert_int_eq(report.compared, 2 * coordinates + 10);
     ck_assert(report.forward && report.order == 2);
-    assert_close(wg_detach(net->first->weight), before, 0, 0); /* and f32, as it was */
+    assert_close(wg_detach(net->first->weight), before, 0, 0); /* and f32, as before */
     ck_assert(memcmp(&generator, wg_module_generator(&net->module), sizeof generator) == 0);
     wg_module_free(&net->module);
 }

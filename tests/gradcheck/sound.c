@@ -1,4 +1,4 @@
-/* Right ops, and what tests of the gradient checker assert. */
+/* Correct ops, and assertions about the gradient checker: see sound.h. */
 #include "tests/gradcheck/sound.h"
 
 #include <string.h>

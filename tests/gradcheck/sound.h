@@ -1,5 +1,5 @@
-/* Right ops, of which each broken one of the tests differs in one thing; and what is asserted of
- * the gradient checker's verdict. */
+/* Correct ops, from which the broken ones of the tests differ in one thing each, and assertions
+ * about the gradient checker's verdict. */
 #ifndef WG_TESTS_SOUND_H
 #define WG_TESTS_SOUND_H
 
@@ -7,7 +7,7 @@
 
 typedef int (*vjp)(wg_call *, wg_tensor *const *, wg_tensor **);
 
-/* Each with that vjp in place of its own, which is below. */
+/* Each with another vjp in place of its own, which is declared below. */
 wg_op square_op(vjp vjp); /* x^2 */
 wg_op flip_op(vjp vjp);   /* the transpose of a square matrix */
 wg_op scale_op(vjp vjp);  /* a b, where b broadcasts to a */
@@ -21,7 +21,7 @@ int powers_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradient
 int square_forward(wg_call *call);
 int square_jvp(wg_call *call, wg_tensor *const *tangents, wg_tensor **output_tangents);
 
-/* The gradient summed to the shape of input 1; 0 for a result that is there, else -1. */
+/* The gradient summed to the shape of input 1; and the status of a result: 0, or -1 for NULL. */
 wg_tensor *to_shape_of_b(const wg_call *call, wg_tensor *gradient);
 int status_of(const void *result);
 

@@ -1,4 +1,4 @@
-/* Multi-head attention in all its forms, beside PyTorch's and beside central differences. */
+/* Multi-head attention in all its forms, against PyTorch and against central differences. */
 #include "nn/attention.h"
 
 #include "nn/positions.h"
@@ -28,8 +28,8 @@ typedef enum mask_given {
 typedef struct given {
     mask_given mask;
     const rotary_given *rotary;
-    bool memory, bias; /* the second input is that */
-    bool weights;      /* are asked for, and stand behind the output */
+    bool memory, bias; /* what the second input is */
+    bool weights;      /* are asked for, and appended to the output */
 } given;
 
 static wg_tensor *padding(const bool *keep, int64_t length) {
@@ -121,7 +121,7 @@ static void *two_heads_new(const void *options) {
 #define CROSS .input_count = 2, .input_shapes = {{B, T, C}, {B, M, MEMORY_WIDTH}}
 #define BIASED .input_count = 2, .input_shapes = {{B, T, C}, {H, T, T}}
 
-/* Two heads that share one of keys and values, of width 8: four angles. */
+/* Two heads that share one head of keys and values of width 8: four angles. */
 #define TURNED .key_value_heads = 1, .head_width = 8, .causal = true, .no_bias = true
 
 static const rotary_given plain = {.width = 4};

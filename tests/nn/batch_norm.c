@@ -1,4 +1,5 @@
-/* Batch normalisation beside PyTorch's (tests/fixtures/batch_norm.py). A case is a form of it. */
+/* Batch normalisation against PyTorch (tests/fixtures/batch_norm.py). A case is one of its
+ * forms. */
 #include <stdio.h>
 
 #include "nn/norm.h"

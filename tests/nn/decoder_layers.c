@@ -1,5 +1,5 @@
-/* The layers of decoders: attention weights, masks, generation by a cache, options. Their numbers:
- * tests/nn/attention_forms.c and tests/nn/layer_forms.c. */
+/* The layers of decoders: attention weights, masks, generation with a cache, options.
+ * attention_forms.c and layer_forms.c compare their results with PyTorch's. */
 #include "nn/attention.h"
 #include "nn/feed_forward.h"
 #include "nn/positions.h"
@@ -40,7 +40,9 @@ END_TEST
 START_TEST(all_see_the_prefix_and_each_what_is_before_it) {
     static const int64_t lengths[2] = {1, 3};
     static const bool wanted[2][3][5] = {
-        {{1, 1, 1, 0, 0}, {1, 1, 1, 1, 0}, {1, 1, 1, 1, 1}}, /* 2 were seen: their prefix is over */
+        {{1, 1, 1, 0, 0},
+         {1, 1, 1, 1, 0},
+         {1, 1, 1, 1, 1}}, /* 2 positions came before: the prefix has ended */
         {{1, 1, 1, 0, 0}, {1, 1, 1, 1, 0}, {1, 1, 1, 1, 1}}};
     wg_tensor *prefix = wg_from_array(WG_I64, WG_DIMS(2), lengths);
     assert_close(wg_prefix_mask(prefix, 2, 3), wg_from_array(WG_BOOL, WG_DIMS(2, 1, 3, 5), wanted),
@@ -65,7 +67,7 @@ static wg_multi_head_attention *grouped_attention(void) {
     return wg_multi_head_attention_new(NULL, "", C, HEADS, &options);
 }
 
-/* The layer on x, some positions at a time. */
+/* The layer on x, a few positions at a time. */
 static wg_tensor *in_parts(wg_multi_head_attention *layer, wg_tensor *x, wg_tensor *memory,
                            const int64_t *parts, wg_kv_cache *cache) {
     wg_tensor *outputs[T];
@@ -160,7 +162,8 @@ START_TEST(rotary_tables_stretch_as_published) {
     wg_rotary_tables(8, 0, 9, NULL, &plain, &unused);
     wg_rotary_tables(8, 0, 33, &linear, &cosines, &sines);
     assert_close(wg_slice(cosines, 0, 0, WG_END, 4), plain, 1e-6, 1e-6);
-    /* LLaMA 3.1: wavelengths are 2 pi 500000^(i / 64); beyond 8192 they are 8 times as long. */
+    /* LLaMA 3.1: the wavelengths are 2 pi 500000^(i / 64); those beyond 8192 become 8 times as
+     * long. */
     const wg_rotary_options llama = {.base = 500000,
                                      .factor = 8,
                                      .low_frequency_factor = 1,

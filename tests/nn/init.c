@@ -1,5 +1,5 @@
-/* First values: the distributions of torch.nn.init and of new layers (tests/fixtures/init.py), and
- * what is refused. */
+/* Initial values: the distributions of torch.nn.init and of new layers (tests/fixtures/init.py),
+ * and what is refused. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,10 +23,10 @@ static int ascending(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* The quantiles of n numbers are off by chance: by 0.5/sqrt(n) of the numbers at most (one standard
- * deviation), which in the middle of a normal distribution are 1.25/sqrt(n) deviations, and at its
- * 5th and 95th hundredth 2.1/sqrt(n). Where they bound the distribution, both ends are close to the
- * bounds; else they are wherever chance has them. */
+/* The quantiles of n samples deviate by 0.5/sqrt(n) of the samples at most (one standard
+ * deviation): in the middle of a normal distribution 1.25/sqrt(n) of its deviations, at its 5th and
+ * 95th percentile 2.1/sqrt(n). The extremes of a bounded distribution are close to its bounds;
+ * those of others are not compared. */
 static void hold_beside_pytorch(const char *name, wg_tensor *x, bool bounded) {
     const int64_t count = wg_tensor_count(x);
     char path[64];

@@ -1,4 +1,4 @@
-/* Layers beside PyTorch's and beside central differences: see layer_case.h. */
+/* Layers against PyTorch and against central differences: see layer_case.h. */
 #include "tests/nn/layer_case.h"
 
 #include <stdio.h>
@@ -9,7 +9,7 @@
 #include "tensor/ops.h"
 #include "tests/support/testing.h"
 
-/* The cases of all suites of a program: Check gives a test no more than a number. */
+/* The cases of all suites of the program: Check passes a test one number. */
 static const layer_case *cases[64];
 static int cases_count;
 
@@ -58,8 +58,8 @@ static void load_parameters(wg_state_dict *state, reader *file) {
 
 /* ---- Beside PyTorch ---- */
 
-/* Forward and backward in one dtype; every number within `tolerance` (relative, and of numbers
- * around 1 absolute). */
+/* Forward and backward in one dtype; every number has to be within `tolerance`, relative and
+ * absolute. */
 static void hold_against_file(const layer_case *test, void *layer, wg_dtype dtype,
                               double tolerance) {
     ck_assert_int_eq(wg_module_to(layer, dtype), 0);
@@ -119,7 +119,7 @@ static int run(int input_count, wg_tensor *const *inputs, int output_count, wg_t
     return outputs[0] ? 0 : -1;
 }
 
-/* Ones and zeros, as norms and biases begin, would hide mistakes. */
+/* Replaces the initial ones and zeros of norms and biases, which would hide mistakes. */
 static void spread_parameters(wg_module *layer) {
     wg_state_dict *state = wg_module_state(layer);
     const wg_initializer how = {WG_INIT_NORMAL, 0.5};
@@ -129,7 +129,7 @@ static void spread_parameters(wg_module *layer) {
     wg_state_dict_free(state);
 }
 
-/* Every coordinate of every input and parameter; then their second derivatives and forward mode, by
+/* Checks every coordinate of every input and parameter, then second derivatives and forward mode by
  * random projections. */
 static void check_slopes(under_check *c, wg_tensor *const *inputs) {
     static const wg_gradcheck_options whole = {.seed = 1},

@@ -1,6 +1,6 @@
-/* A layer in one of its forms, as a row of a table: every row is held against PyTorch, by a file
- * that tests/fixtures/layers.py made, and its gradients, of inputs and of parameters, against
- * central differences. */
+/* A layer in one of its forms, as a row of a table. Its outputs and gradients are compared with
+ * PyTorch's, in a file that tests/fixtures/layers.py made, and the gradients of inputs and
+ * parameters with central differences. */
 #ifndef WG_TESTS_LAYER_CASE_H
 #define WG_TESTS_LAYER_CASE_H
 
@@ -8,20 +8,21 @@
 
 typedef struct layer_case {
     const char *name;
-    void *(*make)(const void *options); /* a root, of which the first member is the wg_module */
+    void *(*make)(const void *options); /* a root module, whose first member is the wg_module */
     const void *options;
     wg_tensor *(*forward)(void *layer, wg_tensor *const *inputs, const void *given);
     const void *given;
     int input_count;
-    int64_t input_shapes[2][4]; /* each ends with its first 0 */
+    int64_t input_shapes[2][4]; /* each ends at its first 0 */
 
-    const char *file;     /* in tests/fixtures/layers, without .npy; NULL: the name */
-    const char *held_by;  /* the test that holds it against PyTorch, if not this one */
-    bool modes_differ;    /* PyTorch's numbers are those of evaluation; differences are in both */
-    const char *no_slope; /* why its gradient is not that of its forward; NULL: it is */
+    const char *file;     /* in tests/fixtures/layers, without .npy; NULL: `name` */
+    const char *held_by;  /* the suite that compares it with PyTorch, if not this one */
+    bool modes_differ;    /* PyTorch's numbers are of evaluation; central differences are checked in
+                             both modes */
+    const char *no_slope; /* why its gradient is not the slope of its forward; NULL: it is */
 } layer_case;
 
-/* Adds a suite of the tests of each case; the table stays the caller's and must be static. */
+/* Adds a suite of both tests of each case. The table must be static. */
 void add_layer_suite(const char *name, int count, const layer_case *cases);
 
 #endif

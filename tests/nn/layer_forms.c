@@ -1,4 +1,4 @@
-/* The layers but attention, in all their forms, beside PyTorch's and beside central differences. */
+/* All layers but attention in all their forms, against PyTorch and against central differences. */
 #include "nn/feed_forward.h"
 #include "nn/norm.h"
 #include "nn/attention.h"
@@ -22,7 +22,7 @@ static wg_tensor *linear(void *layer, wg_tensor *const *inputs, const void *give
     return wg_linear_forward(layer, inputs[0]);
 }
 
-/* Some tokens come twice, one not at all. */
+/* Some tokens occur twice, one not at all. */
 static wg_tensor *token_ids(void) {
     static const int64_t ids[B * T] = {1, 0, 2, 8, 2, 4, 5, 2, 6, 1};
     return wg_from_array(WG_I64, WG_DIMS(B, T), ids);
@@ -44,11 +44,11 @@ static wg_tensor *add_positions(void *layer, wg_tensor *const *inputs, const voi
     return wg_add(inputs[0], wg_embedding_forward(layer, positions));
 }
 
-/* A table at both ends: what it gives goes through a curve and back onto it. */
+/* A table that embeds the tokens and makes the logits, with a nonlinear function between. */
 typedef struct tied {
     wg_module module;
     wg_embedding *table;
-    wg_linear *decoder; /* or NULL: logits of the table itself */
+    wg_linear *decoder; /* or NULL: the table makes the logits */
 } tied;
 
 static void *tied_new(const void *with_bias) {
@@ -97,7 +97,7 @@ static wg_tensor *relative_bias(void *layer, wg_tensor *const *inputs, const voi
     return wg_relative_position_forward(layer, at->first, at->queries, at->keys);
 }
 
-/* It has no parameters: the module holds nothing. */
+/* A module without parameters. */
 static void *nothing_new(const void *options) {
     (void)options;
     return wg_module_new(NULL, "", sizeof(wg_module));

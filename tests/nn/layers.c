@@ -1,4 +1,5 @@
-/* The layers: dropout, names, shapes, errors. Their numbers: tests/nn/layer_forms.c. */
+/* The layers: dropout, names, shapes, errors. layer_forms.c compares their results with
+ * PyTorch's. */
 #include "tests/support/testing.h"
 
 #include <math.h>

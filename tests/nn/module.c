@@ -1,4 +1,4 @@
-/* The module tree: names, paths, ownership, tied weights, and what a failure leaves. */
+/* The module tree: names, paths, ownership, tied weights, and the state after a failure. */
 #include "nn/module.h"
 
 #include <math.h>
@@ -11,7 +11,7 @@
 #include "tensor/internal.h"
 #include "tests/support/testing.h"
 
-/* A little model with the shape of BERT's paths; the decoder is tied to the embedding. */
+/* A small model with BERT's paths; the decoder is tied to the embedding. */
 typedef struct toy {
     wg_module module;
     wg_module *embeddings, *layer, *query, *decoder;

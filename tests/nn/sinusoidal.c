@@ -1,9 +1,9 @@
-/* Sinusoidal positions beside the formula of the paper (tests/fixtures/sinusoidal.py). */
+/* Sinusoidal positions against the formula of the paper (tests/fixtures/sinusoidal.py). */
 #include "nn/positions.h"
 #include "tensor/npy.h"
 #include "tests/support/testing.h"
 
-/* Angles are up to 39, computed by two different powers. */
+/* The angles go up to 39, and the two sides compute the power in different ways. */
 static const double rounding = 1e-14;
 
 START_TEST(the_table_is_that_of_the_paper) {

@@ -1,5 +1,5 @@
-/* Attention: against PyTorch, against its decomposition, at lengths of several tiles, with masks of
- * any layout, and with dropout that backward replays. */
+/* Attention against PyTorch and against its decomposition: several tiles, masks of any layout, and
+ * dropout that backward replays. */
 #include "autograd/autograd.h"
 #include "tensor/npy.h"
 #include "tensor/ops.h"
@@ -21,7 +21,7 @@ static wg_tensor *coin(uint64_t seed, double p, int ndim, const int64_t *shape) 
     return wg_lt(wg_rand(&generator, WG_F32, ndim, shape), wg_scalar(WG_F32, p));
 }
 
-/* What attention is, out of primitives, with the mask and without dropout. */
+/* Attention by primitives, with the mask and without dropout. */
 static wg_tensor *reference(wg_tensor *q, wg_tensor *k, wg_tensor *v, wg_tensor *mask) {
     double scale = 1 / sqrt((double)wg_tensor_size(q, -1));
     wg_tensor *scores = wg_mul_scalar(wg_matmul(q, wg_transpose(k, -2, -1)), scale);
@@ -74,7 +74,7 @@ START_TEST(attention_is_its_decomposition) {
 }
 END_TEST
 
-/* 300 queries are several tiles; 700 keys make them low. */
+/* 300 queries are several tiles; 700 keys make the tiles low. */
 static void long_attention(wg_dtype dtype, const wg_attention_options *options, bool by_primitives,
                            wg_tensor **results) {
     wg_tensor *inputs[] = {
@@ -115,7 +115,8 @@ START_TEST(attention_has_the_same_bits_at_any_thread_count) {
 }
 END_TEST
 
-/* Threads share heads out, and take several at once where there are few queries. */
+/* Threads divide the heads among them, and take several heads at once where there are few
+ * queries. */
 static void few_queries(int count, wg_tensor **results) {
     for (int i = 0; i < count; i++) {
         const int64_t heads = 1 + 2 * i, shared = i % 2 ? 1 : heads, queries = 1 + i % 3;
@@ -226,8 +227,9 @@ START_TEST(dropout_of_the_weights_keeps_their_mean_and_replays) {
     wg_tensor *v = wg_ones(WG_F32, WG_DIMS(2, 2, 250, 4));
     wg_attention_options options = {.dropout = 0.25, .seed = 3, .offset = 7};
     wg_tensor *y = wg_attention(q, k, v, NULL, &options);
-    /* A row sums 250 weights of 1/250, of which 3/4 stay and grow by 4/3: it has mean 1 and
-     * variance p / (1 - p) / 250. The mean over 400 rows is checked to four standard deviations. */
+    /* With values of 1, a row sums 250 weights of 1/250, of which 3/4 are kept and scaled by 4/3:
+     * its mean is 1, its variance p / (1 - p) / 250. The mean over 400 rows is checked to four
+     * standard deviations. */
     ck_assert_double_eq_tol(wg_item(wg_mean(y, WG_ALL, false)), 1, 4 * sqrt(1 / 3.0 / 250 / 400));
     double spread = wg_item(wg_var(wg_select(y, 3, 0), WG_ALL, 1, false));
     ck_assert_double_eq_tol(spread, 1 / 3.0 / 250, 0.3 / 3 / 250);

@@ -1,4 +1,4 @@
-/* The step of attention that adds positions to what is kept: against the ops that it stands for. */
+/* The fused step of attention that appends to the caches, against the ops that it replaces. */
 #include "nn/attention.h"
 #include "nn/positions.h"
 #include "base/alloc.h"
@@ -34,7 +34,8 @@ static const form forms[] = {
 
 typedef struct operands {
     wg__attention_step step;
-    wg_tensor *keys, *values; /* (B, Hkv, CAPACITY, D), random where nothing is seen yet */
+    wg_tensor *keys,
+        *values; /* (B, Hkv, CAPACITY, D), random at positions that are not filled yet */
 } operands;
 
 static wg_tensor *normal(const form *f, uint64_t seed, int ndim, const int64_t *shape) {
@@ -42,8 +43,8 @@ static wg_tensor *normal(const form *f, uint64_t seed, int ndim, const int64_t *
     return wg_cast(wg_randn(&generator, WG_F64, ndim, shape), f->dtype);
 }
 
-/* Tables of (T, P), or of (B, 1, T, P) that differ from one sequence to the next; P leaves two
- * elements of a head alone. */
+/* Tables (T, P), or (B, 1, T, P) that differ between sequences; P leaves two elements of each head
+ * unrotated. */
 static void set_tables(const form *f, wg__attention_step *step) {
     const int64_t pairs = D / 2 - 1;
     wg_tensor *angles = f->tables == OF_EACH ? normal(f, 9, WG_DIMS(f->b, 1, f->t, pairs))
@@ -52,7 +53,7 @@ static void set_tables(const form *f, wg__attention_step *step) {
     step->sin = wg_sin(angles);
 }
 
-/* Queries, keys and values are slices of one projection, as layers have them. */
+/* Queries, keys and values are slices of one projection, as in layers. */
 static operands operands_of(const form *f) {
     const int64_t queries = f->heads * D, shared = f->key_heads * D;
     wg_tensor *joint = normal(f, 1, WG_DIMS(f->b, f->t, queries + 2 * shared)), *parts[3];

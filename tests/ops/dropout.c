@@ -1,5 +1,5 @@
-/* Dropout: how often it drops, that it is a function of (seed, offset, index) alone, and that
- * backward replays it. */
+/* Dropout: its rate, that the mask is a function of (seed, offset, index) alone, and that backward
+ * replays it. */
 #include "autograd/autograd.h"
 #include "tensor/ops.h"
 #include "tests/support/fused.h"
@@ -23,7 +23,7 @@ START_TEST(the_share_of_kept_elements_is_that_asked_for) {
     static const double probabilities[] = {0.01, 0.1, 0.5, 0.9};
     for (size_t i = 0; i < WG_COUNT(probabilities); i++) {
         double p = probabilities[i];
-        /* five standard deviations of a binomial share */
+        /* five standard deviations of the binomial's share */
         ck_assert_double_eq_tol(mean_of(kept(p, 1, i, COUNT)), 1 - p,
                                 5 * sqrt(p * (1 - p) / COUNT));
     }
@@ -36,13 +36,14 @@ START_TEST(kept_elements_are_scaled_and_the_others_zero) {
     wg_tensor *scaled = wg_mul_scalar(x, 1 / (1 - 0.2));
     wg_tensor *mask = wg_cast(kept(0.2, 3, 4, 1000), WG_F32);
     assert_close(wg_dropout_op(x, 0.2, 3, 4), wg_mul(scaled, mask), 1e-6, 0);
-    /* What is dropped is zero, whatever it was. */
+    /* A dropped element is zero, even if it was not finite. */
     wg_tensor *infinite = wg_dropout_op(wg_full(WG_F32, WG_DIMS(1000), INFINITY), 0.2, 3, 4);
     ck_assert(!isnan(wg_item(wg_max(infinite, WG_ALL, false))));
 }
 END_TEST
 
-/* Neighbours, elements 16 and 64 apart (by which kernels work), and other draws and seeds. */
+/* The masks of neighbours, of elements 16 and 64 apart (the kernels' steps), and of other draws and
+ * seeds are independent. */
 START_TEST(decisions_are_independent) {
     static const int64_t distances[] = {1, 2, 4, 16, 64, 128};
     wg_tensor *all = kept(0.5, 5, 6, COUNT);

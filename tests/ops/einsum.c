@@ -1,4 +1,5 @@
-/* What fixtures do not show of einsum: the order of its products, and what is never copied. */
+/* What the fixtures of einsum do not show: the order of its products, and which operands are never
+ * copied. */
 #include "tensor/ops/linalg/einsum.h"
 
 #include "autograd/autograd.h"
@@ -15,7 +16,7 @@ static wg_tensor *normal(uint64_t seed, int ndim, const int64_t *shape) {
 
 /* ---- The order ---- */
 
-/* "ab,bc,..." in masks: operand i has labels i and i + 1. */
+/* "ab,bc,..." as masks: operand i has the labels i and i + 1. */
 static double chain_order(int count, const int64_t *sizes, wg__contraction_step *steps) {
     wg__labels operands[WG_MAX_INPUTS];
     for (int i = 0; i < count; i++)
@@ -45,7 +46,7 @@ START_TEST(the_textbook_chain_costs_what_the_textbook_says) {
 }
 END_TEST
 
-/* Every operand but the first goes into another one, once, and none is used afterwards. */
+/* Every operand but the first is merged into another one, once, and not used afterwards. */
 START_TEST(every_operand_is_multiplied_once) {
     for (int count = 1; count <= WG_MAX_INPUTS; count++) {
         wg__contraction_step steps[WG_MAX_INPUTS];
@@ -63,7 +64,7 @@ START_TEST(every_operand_is_multiplied_once) {
 }
 END_TEST
 
-/* Two outer products of rank 8 would have 16 axes; two inner ones come first. */
+/* Two outer products of rank 8 would have 16 axes, so two inner products come first. */
 START_TEST(an_order_within_the_ranks_of_tensors_is_found) {
     wg_tensor *a = normal(1, WG_DIMS(2, 2, 2, 2, 2, 2, 2, 2)), *b = normal(2, 8, a->spec.shape);
     wg_tensor *operands[] = {a, b, a, b};
@@ -86,7 +87,7 @@ START_TEST(thirty_two_operands_are_multiplied) {
         equation[3 * i - 2] = ',';
         equation[3 * i - 1] = (char)('A' + i - 1);
         equation[3 * i] = (char)('A' + i);
-        if (i >= 26) { /* the letters go round: b follows Z */
+        if (i >= 26) { /* the letters wrap around: b follows Z */
             equation[3 * i - 1] = (char)(i == 26 ? 'Z' : 'a' + i - 27);
             equation[3 * i] = (char)('a' + i - 26);
         }
@@ -108,7 +109,7 @@ START_TEST(an_equation_without_arithmetic_is_a_view) {
 }
 END_TEST
 
-/* Heads that lie within positions, as projections leave them, go to GEMM by their strides. */
+/* Heads interleaved with positions, as projections leave them, go to GEMM by their strides. */
 START_TEST(scores_and_context_of_attention_copy_no_operand) {
     wg_tensor *q = normal(5, WG_DIMS(2, 16, 4, 8)), *k = normal(6, WG_DIMS(2, 16, 4, 8));
     wg_tensor *scores = NULL, *context = NULL;

@@ -1,4 +1,4 @@
-/* What ops refuse, and how they say it: the name that was called, the operands, the rule broken. */
+/* The errors of ops: the name of the public function, the operands, the rule that was broken. */
 #include "tensor/ops.h"
 
 #include <math.h>
@@ -6,7 +6,7 @@
 
 #include "tests/support/testing.h"
 
-/* A call is to give NULL and that error. */
+/* Fails unless the call returned NULL with that error. */
 #define refused(call, code, part)                                                                  \
     do {                                                                                           \
         ck_assert_ptr_null(call);                                                                  \

@@ -1,5 +1,5 @@
-/* Gradients that the registry's sweep does not reach: ops that are made of others, kinks, in-place
- * accumulation, dtypes. */
+/* Gradients that the registry's sweep does not cover: composed ops, kinks, in-place accumulation,
+ * dtypes. */
 #include "autograd/autograd.h"
 #include "gradcheck/gradcheck.h"
 #include "tensor/ops.h"
@@ -32,7 +32,7 @@ static void check(function f) {
     assert_no_error();
 }
 
-/* Each uses both operands, and not linearly, so that every order has something to say. */
+/* Each uses both operands, and not linearly, so that no order of differentiation is trivial. */
 
 static wg_tensor *product(wg_tensor *const *in) {
     return wg_mul(wg_mul(in[0], in[1]), in[1]);
@@ -109,7 +109,8 @@ static wg_tensor *wanted(int count, const double *values) {
     return x;
 }
 
-/* The gradient of the sum of y with respect to x is to be that; none at all stands for zeros. */
+/* Fails unless the gradient of the sum of y with respect to x is `expected`; no gradient counts as
+ * zeros. */
 static void assert_gradient(wg_tensor *y, wg_tensor *x, const double *expected) {
     wg_zero_grad(x);
     wg_backward(wg_sum(y, WG_ALL, false), NULL);
@@ -162,7 +163,7 @@ END_TEST
 
 START_TEST(parts_of_one_tensor_add_their_gradients_up) {
     wg_tensor *x = wanted(6, (double[]){0, 1, 2, 3, 4, 5});
-    wg_tensor *y = wg_mul_scalar(x, 1); /* so that the sum is over an intermediate too */
+    wg_tensor *y = wg_mul_scalar(x, 1); /* so that an intermediate is accumulated, too */
     wg_tensor *parts[3];
     ck_assert_int_eq(wg_split(y, 0, 3, (int64_t[]){1, 2, 3}, parts), 0);
     wg_tensor *total = wg_sum(wg_mul_scalar(parts[0], 2), WG_ALL, false);
@@ -214,8 +215,8 @@ START_TEST(a_join_of_many_tensors_gives_each_its_gradient) {
 }
 END_TEST
 
-/* tanh, sigmoid, erf and the gelus of intermediates that nobody else holds by the time of backward,
- * so that its last pass may write over what was saved. */
+/* tanh, sigmoid, erf and the gelus of intermediates that have no other holder during backward, so
+ * that its last pass may overwrite the saved tensors. */
 static wg_tensor *functions_of_passing_values(wg_tensor *x) {
     wg_scope scope;
     wg_scope_begin(&scope);
@@ -251,7 +252,8 @@ START_TEST(a_gradient_has_the_dtype_of_its_tensor) {
 }
 END_TEST
 
-/* Gradients are computed from results rounded to 2^-9, which 1 - y^2 doubles, and rounded again. */
+/* Gradients are computed from results rounded to 2^-9; 1 - y^2 doubles that error, and the gradient
+ * is rounded again. */
 START_TEST(bf16_goes_forward_and_back_through_every_function) {
     static wg_tensor *(*const functions[])(wg_tensor *) = {
         wg_neg,  wg_abs,     wg_sign, wg_exp,  wg_log,  wg_sqrt,      wg_rsqrt,

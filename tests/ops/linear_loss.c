@@ -1,5 +1,5 @@
-/* Cross-entropy fused with the map that makes its logits: chunk by chunk it is what both are one
- * after the other, and the logits are never in memory whole. */
+/* Cross-entropy fused with the linear map that makes its logits: the results of the two ops, chunk
+ * by chunk, without all logits in memory. */
 #include "autograd/autograd.h"
 #include "nn/linear.h"
 #include "base/alloc.h"
@@ -10,7 +10,7 @@
 
 #include <math.h>
 
-/* So many classes that a chunk has 512 rows at least, and three chunks about as many. */
+/* With so many classes a chunk has 512 rows at least, so these are three chunks of about that. */
 enum { ROWS = 1537, WIDTH = 12, CLASSES = 8209, IGNORED = -100 };
 
 typedef struct operands {
@@ -24,7 +24,7 @@ static wg_tensor *leaf(wg_dtype dtype, uint64_t seed, int ndim, const int64_t *s
     return x;
 }
 
-/* Every `ignored`-th target counts for nothing; 0: each counts. */
+/* Every `ignored`-th target is ignored; 0: none is. */
 static operands make(wg_dtype dtype, int64_t ignored) {
     wg_generator generator = {.seed = 4};
     operands o = {.x = leaf(dtype, 1, WG_DIMS(ROWS, WIDTH)),
@@ -45,7 +45,7 @@ static wg_tensor *apart(const operands *o, const wg_cross_entropy_options *optio
     return wg_cross_entropy(wg_linear_op(o->x, o->weight, o->bias), o->target, IGNORED, options);
 }
 
-/* Of a loss that may be one of each row, weighted unevenly. */
+/* Backward of a loss, weighted unevenly where it has one value for each row. */
 static void gradients(const operands *o, wg_tensor *loss, wg_tensor **found) {
     wg_generator generator = {.seed = 5};
     wg_tensor *g =
@@ -93,7 +93,7 @@ START_TEST(operands_may_be_views) {
 }
 END_TEST
 
-/* The peak is that of the process, so this test runs first. */
+/* The recorded peak is that of the process, so this test runs first. */
 START_TEST(logits_are_never_in_memory_whole) {
     operands o = make(WG_F32, 0);
     const int64_t logits = (int64_t)sizeof(float) * ROWS * CLASSES;
@@ -127,8 +127,8 @@ START_TEST(any_thread_count_gives_the_same_bits) {
 }
 END_TEST
 
-/* As a tied head is, whose table is looked up, too: both gradients are there, over two
- * micro-batches of which each counts half. */
+/* A tied head: its table is also looked up, so its gradient has two parts, over two micro-batches
+ * of weight one half each. */
 static void accumulate(const operands *o,
                        wg_tensor *(*loss)(const operands *, const wg_cross_entropy_options *)) {
     for (int batch = 0; batch < 2; batch++) {
@@ -162,7 +162,7 @@ START_TEST(backward_may_run_again) {
 }
 END_TEST
 
-/* Products are counted as those of both ops were: 2 N V D forward and 4 N V D backward. */
+/* The products of both ops are counted: 2 N V D forward and 4 N V D backward. */
 START_TEST(products_are_counted_once) {
     operands o = make(WG_F32, 0);
     const double before = wg__product_flops;

@@ -1,5 +1,5 @@
-/* Cross-entropy: against PyTorch with ignored targets, at large logits and long rows, and what
- * backward may and may not write over. */
+/* Cross-entropy against PyTorch: ignored targets, large logits, long rows, and which memory
+ * backward may overwrite. */
 #include "autograd/autograd.h"
 #include "tensor/npy.h"
 #include "tensor/ops.h"
@@ -68,8 +68,8 @@ START_TEST(a_loss_of_no_targets_is_nan) {
 }
 END_TEST
 
-/* The logits' own memory takes their gradient when only the graph holds them; never when somebody
- * else does, and never when backward is to run again. */
+/* The gradient is written over the logits only if the graph alone holds them and backward will not
+ * run again. */
 START_TEST(logits_that_somebody_holds_are_left_as_they_were) {
     for (int retain = 0; retain < 2; retain++) {
         wg_tensor *leaf = logits(WG_F32, 4, 50), *target = targets(4, 50), *held = NULL;

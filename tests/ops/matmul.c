@@ -1,5 +1,5 @@
-/* Matrix products: against sums written out, in every layout, at every size that GEMM treats in its
- * own way, and with the same bits at any number of threads. */
+/* Matrix products against plain sums, in every layout, at each size class of GEMM, with the same
+ * bits at any number of threads. */
 #include "base/alloc.h"
 #include "tensor/gemm/gemm.h"
 #include "tensor/npy.h"
@@ -31,7 +31,7 @@ static wg_tensor *naive(wg_tensor *a, wg_tensor *b) {
     return wg_cast(c, wg_tensor_dtype(a));
 }
 
-/* Relative to the length of the sums, whose terms are about 1. */
+/* The tolerance grows with the root of the number of terms, which are about 1. */
 static void assert_product(wg_tensor *a, wg_tensor *b) {
     double eps = wg_tensor_dtype(a) == WG_F32 ? 1e-6 : 1e-14;
     double length = sqrt((double)wg_tensor_size(a, 1) + 1);
@@ -74,9 +74,9 @@ START_TEST(matmul_is_the_naive_product_in_every_layout) {
 }
 END_TEST
 
-/* Small, small with short dot products, skinny in either direction, large with ragged edges, large
- * with a long sum and either side the longer, and what does without BLIS: tiny ones and vectors on
- * either side. */
+/* Small; small with short dot products; skinny in either direction; large with ragged edges; large
+ * with a long sum, m or n the larger; and those without BLIS: tiny ones and vectors on either
+ * side. */
 static const int64_t regimes[][3] = {
     {100, 90, 110}, {128, 64, 128}, {3, 300, 4600}, {4600, 300, 3}, {160, 170, 150},
     {301, 30, 515}, {70, 901, 210}, {403, 797, 65}, {20, 30, 40},   {2, 9, 700},
@@ -112,7 +112,7 @@ START_TEST(matmul_has_the_same_bits_at_any_thread_count) {
 }
 END_TEST
 
-/* So large that not all of an operand is packed at once. */
+/* So large that an operand is packed in parts. */
 START_TEST(a_product_is_the_sum_of_those_of_its_parts) {
     wg_tensor *a = normal(15, WG_F64, WG_DIMS(700, 1000));
     wg_tensor *b = normal(16, WG_F64, WG_DIMS(1000, 720));
@@ -146,8 +146,8 @@ START_TEST(a_product_that_finds_no_memory_to_pack_into_has_the_same_bits) {
 }
 END_TEST
 
-/* Of several pieces of k, with ragged edges, either side the longer. C by columns is made turned,
- * by kernels that write rows. */
+/* Several pieces of k, ragged edges, m or n the larger. C by columns is computed transposed, by
+ * kernels that write rows. */
 static const int64_t with_a_row[][3] = {{130, 500, 250}, {301, 150, 203}, {203, 385, 402}};
 
 static void assert_product_plus_row(wg_dtype dtype, const int64_t *size, bool by_columns,
@@ -227,7 +227,7 @@ START_TEST(matmul_of_no_elements_is_empty_or_zero) {
     wg_tensor *none = wg_matmul(wg_ones(WG_F32, WG_DIMS(0, 3)), wg_ones(WG_F32, WG_DIMS(3, 2)));
     ck_assert_int_eq(wg_tensor_count(none), 0);
     for (int i = 0; i < 3; i++) {
-        /* A block that was used before comes back from the cache: the zeros must be written. */
+        /* The block comes from the cache with old values: the zeros must be written. */
         wg_scope scope;
         wg_scope_begin(&scope);
         wg_full(WG_F32, WG_DIMS(2, 3), NAN);
@@ -287,7 +287,8 @@ START_TEST(linear_is_its_decomposition) {
 }
 END_TEST
 
-/* PyTorch: x, weight, bias, and the cotangent of y in; y and the gradients out. */
+/* By PyTorch: x, weight, bias and the cotangent of y are the inputs, y and the gradients the
+ * results. */
 static wg_tensor *stored(const char *name) {
     char file[128];
     snprintf(file, sizeof file, "kernels/linear_%s.npy", name);

@@ -1,4 +1,4 @@
-/* Layer normalisation: against PyTorch, against its decomposition, far from zero, and with the same
+/* Layer normalisation against PyTorch and against its decomposition, far from zero, with the same
  * bits at any number of threads. */
 #include "autograd/autograd.h"
 #include "tensor/npy.h"
@@ -39,7 +39,7 @@ START_TEST(layer_norm_is_its_decomposition) {
 }
 END_TEST
 
-/* The variance is that of differences from the mean, not a difference of large squares. */
+/* The variance is computed from differences from the mean, not as a difference of large squares. */
 START_TEST(rows_far_from_zero_are_normalised_as_well) {
     wg_tensor *x = normal(1, WG_DIMS(4, 300));
     wg_tensor *y = wg_layer_norm_op(wg_add_scalar(x, 4096), NULL, NULL, 0);

@@ -1,5 +1,6 @@
-/* Weights kept small: the formats beside ggml's (tests/fixtures/quants.py), products beside NumPy's
- * (block_products.py) and those with dequantized weights, and models whose layers are quantized. */
+/* Quantized weights: the formats against ggml's (tests/fixtures/quants.py), products against
+ * NumPy's (block_products.py) and against those with dequantized weights, and models with quantized
+ * layers. */
 #include <math.h>
 #include <string.h>
 
@@ -12,7 +13,7 @@
 #include "tests/support/model_fixture.h"
 #include "tests/support/testing.h"
 
-/* Sums of a few hundred products, in another order. */
+/* The difference between sums of a few hundred products in different orders. */
 static const double rounding = 2e-6;
 
 static wg_tensor *normal(int ndim, const int64_t *shape) {
@@ -35,7 +36,7 @@ START_TEST(blocks_are_those_of_ggml) {
         const uint8_t *ours = wg_tensor_data(quantized);
         const uint8_t *theirs = wg_tensor_data((wg_tensor *)expected);
         for (int64_t i = 0; i < bytes; i++) {
-            /* Of subnormals the scale is 0: ggml divides by it, and whatever follows means 0. */
+            /* The scale of subnormals is 0. ggml divides by it, so all levels mean 0. */
             const uint8_t *block = theirs + i - i % wg_quantization_block_bytes(quantization);
             if (block[0] || block[1])
                 ck_assert_msg(ours[i] == theirs[i], "%s, byte %lld: %d, wanted %d",
@@ -61,7 +62,7 @@ START_TEST(what_is_unpacked_is_packed_to_the_same_bytes) {
 }
 END_TEST
 
-/* The kernels beside plain C, rows that fill no whole number of vectors among them. */
+/* The kernels against plain C, including rows that fill no whole number of vectors. */
 START_TEST(unpacking_gives_the_bits_of_plain_c) {
     for (wg_quantization quantization = 0; quantization < WG_QUANTIZATION_COUNT; quantization++)
         for (int64_t blocks = 0; blocks < 70; blocks += 3) {
@@ -112,7 +113,7 @@ END_TEST
 
 /* ---- Products ---- */
 
-/* What rows of x are to a product with blocks of integers, in f64. */
+/* Rows of x, in f64, as a product with blocks of integers reads them. */
 static wg_tensor *rounded_to_blocks(wg_tensor *x) {
     x = wg_contiguous(x);
     wg_tensor *rounded = wg_empty(WG_F64, WG_DIMS(wg_tensor_count(x)));
@@ -131,11 +132,11 @@ static wg_tensor *rounded_to_blocks(wg_tensor *x) {
     return wg_reshape(rounded, wg_tensor_ndim(x), wg_tensor_shape(x));
 }
 
-/* More rows of x than these are rounded to bf16 before they meet weights in bf16, on processors
- * that multiply such numbers. */
+/* Above this number of rows, x is rounded to bf16 before it is multiplied by bf16 weights, on
+ * processors with such instructions. */
 enum { FEW_ROWS = 16 };
 
-/* What rows of x are to a product, in f64. */
+/* Rows of x, in f64, as a product reads them. */
 static wg_tensor *met_by(wg_quantization quantization, wg_tensor *x) {
     if (quantization != WG_QUANTIZATION_BF16)
         return rounded_to_blocks(x);
@@ -171,7 +172,8 @@ START_TEST(a_product_is_that_with_the_unpacked_weight) {
 }
 END_TEST
 
-/* Levels of every value, -128 among them, and x of many magnitudes; the sums are NumPy's. */
+/* Levels of every value, including -128, and x of many magnitudes; the expected sums are
+ * NumPy's. */
 START_TEST(products_of_integers_are_numpys) {
     wg_tensor *x = model_fixture("block_products", "x");
     const char
@@ -213,8 +215,8 @@ START_TEST(a_row_gives_the_same_bits_alone_and_among_others) {
 }
 END_TEST
 
-/* A prompt beside its tokens one by one. bf16 is off by 2^-9 of a number at most, and either sum of
- * n products by n roundings of f32. */
+/* A prompt at once against its tokens one by one. An error of bf16 is at most 2^-9 of a number, an
+ * error of a sum n roundings of f32. */
 START_TEST(many_rows_in_bf16_are_off_by_the_rounding_of_x) {
     enum { ROWS = FEW_ROWS + 1, N = 96 };
     wg_tensor *x = normal(WG_DIMS(ROWS, N)),
@@ -232,7 +234,7 @@ START_TEST(many_rows_in_bf16_are_off_by_the_rounding_of_x) {
 }
 END_TEST
 
-/* What is not finite reaches every output of its row, and no other row. */
+/* A number that is not finite reaches every output of its row, and no other row. */
 START_TEST(what_is_not_finite_stays_so) {
     for (int j = 0; j < 2 * WG_QUANTIZATION_COUNT; j++) {
         const wg_quantization quantization = (wg_quantization)(j / 2);
@@ -283,7 +285,8 @@ START_TEST(any_number_of_threads_gives_the_same_bits) {
 }
 END_TEST
 
-/* Some of whose rows are no whole group, with and without a bias, of few and of many rows of x. */
+/* Layers some of whose rows are no whole group, with and without a bias, for few and many rows of
+ * x. */
 START_TEST(several_weights_give_side_by_side_what_each_gives_alone) {
     static const int64_t outputs[] = {32, 5, 17}, x_rows[] = {1, 3, 40};
     for (wg_quantization quantization = 0; quantization < WG_QUANTIZATION_COUNT; quantization++)
@@ -352,7 +355,7 @@ static void round_to(wg_tensor *weight, wg_quantization quantization) {
     wg_set_grad_enabled(true);
 }
 
-/* Logits of ids by a model of a few tens of thousands of numbers. */
+/* The logits of ids, by a model of a few tens of thousands of parameters. */
 static wg_tensor *logits_of(const wg_language_model *model) {
     wg_tensor *ids = wg_from_array(WG_I64, WG_DIMS(1, 5), (int64_t[]){1, 5, 3, 2, 9});
     wg_set_grad_enabled(false);
@@ -362,7 +365,7 @@ static wg_tensor *logits_of(const wg_language_model *model) {
 }
 
 static wg_llama *make_llama(void) {
-    /* Inner rows of 48 are no whole blocks, and so become bf16. */
+    /* Rows of 48 are no whole number of blocks, so they become bf16. */
     wg_llama_config config;
     wg_llama_config_preset(&config, "llama-260k");
     config.hidden_size = 64;
@@ -392,7 +395,7 @@ START_TEST(a_packed_llama_is_one_with_rounded_weights) {
                 round_to(slot->tensor, quantization);
         }
         wg_state_dict_free(state);
-        /* In f64, where blocks of integers meet x as it is. */
+        /* In f64, where x is not quantized for products with blocks of integers. */
         ck_assert_int_eq(wg_module_to(&quantized->module, WG_F64), 0);
         ck_assert_int_eq(wg_module_to(&rounded->module, WG_F64), 0);
         wg_language_model a = wg_llama_language_model(quantized),
@@ -403,7 +406,7 @@ START_TEST(a_packed_llama_is_one_with_rounded_weights) {
             b.forward(rounded, wg_from_array(WG_I64, WG_DIMS(1, 3), (int64_t[]){4, 1, 7}), NULL);
         assert_close(hidden_a, wg_detach(hidden_b), 1e-12, 1e-12);
         round_to(rounded->embedding->weight,
-                 quantization); /* the head's rows; vectors were exact */
+                 quantization); /* the head's rows; single rows of x were exact */
         assert_close(a.logits(quantized, wg_detach(hidden_a)),
                      wg_detach(b.logits(rounded, hidden_b)), 1e-12, 1e-12);
         wg_module_free(&quantized->module);

@@ -9,7 +9,7 @@
 
 /* ---- Against plain loops ---- */
 
-/* The sum over the axes of the mask, one by one in long double: the naive reference. */
+/* A naive sum over the axes of the mask, one element at a time in long double. */
 static wg_tensor *naive_sum(const wg_tensor *x, unsigned mask) {
     int64_t shape[WG_MAX_DIMS], index[WG_MAX_DIMS] = {0}, strides[WG_MAX_DIMS], step = 1;
     const int ndim = wg_tensor_ndim(x);
@@ -91,7 +91,7 @@ START_TEST(the_largest_is_found_wherever_it_stands) {
 }
 END_TEST
 
-/* Whether y, along an axis of x that it lacks, holds the first index of the largest. */
+/* Whether y holds the first index of the largest element along an axis of x, which y lacks. */
 static void check_argmax(wg_tensor *x, int axis) {
     wg_tensor *y = wg_argmax(x, axis, true);
     wg_tensor *largest = wg_max(x, WG_DIMS(axis), true);
@@ -220,7 +220,7 @@ static wg_tensor *logsumexp(wg_tensor *x) {
     return wg_logsumexp(x, WG_ALL, false);
 }
 
-/* Many addends for each of few rows. */
+/* Few rows of many addends. */
 static wg_tensor *scatter(wg_tensor *x) {
     wg_generator generator = {.seed = 8};
     wg_tensor *index = wg_randint(&generator, 0, 5, WG_DIMS(wg_tensor_size(x, 0), 1));

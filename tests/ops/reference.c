@@ -1,4 +1,4 @@
-/* Ops against PyTorch and NumPy, from JSON files. */
+/* Ops against PyTorch and NumPy, by JSON files: see reference.h. */
 #include "tests/ops/reference.h"
 
 #include <jansson.h>
@@ -15,11 +15,11 @@ typedef struct reference_file {
     const json_t *cases;
     size_t op_count;
     const reference_op *table;
-    int first, name_count; /* of ops, in the table or in the file */
+    int first, name_count; /* the number of its first op, and of ops in the table or the file */
     const char **names;
 } reference_file;
 
-/* Check gives a test no more than a number: it counts the ops of all files. */
+/* Check passes a test one number: it counts the ops of all files. */
 static reference_file files[32];
 static int file_count;
 
@@ -46,7 +46,7 @@ static const json_t *need(const reference_case *c, const char *name) {
     return value;
 }
 
-/* JSON has no infinities and no NaN: they stand as texts. */
+/* JSON has no infinities and no NaN: they are texts. */
 static double number_of(const json_t *value) {
     if (json_is_string(value))
         return strtod(json_string_value(value), NULL);
@@ -134,7 +134,7 @@ static wg_tensor *tensor_of(wg_dtype dtype, int ndim, const int64_t *shape, cons
     return x;
 }
 
-/* A tensor as it lies in memory. */
+/* A tensor with the layout of its memory. */
 static wg_tensor *in_memory(const json_t *json) {
     int64_t shape[WG_MAX_DIMS];
     const int ndim = list_of(json_object_get(json, "shape"), WG_MAX_DIMS, shape);
@@ -142,7 +142,7 @@ static wg_tensor *in_memory(const json_t *json) {
                      json_object_get(json, "values"));
 }
 
-/* The operand that a layout makes of it: tests/fixtures/ops/reference.py tells what they are. */
+/* The operand of a case in its layout; tests/fixtures/ops/reference.py lists the layouts. */
 static wg_tensor *operand_of(const json_t *json) {
     if (json_is_null(json))
         return NULL;
@@ -163,15 +163,15 @@ static wg_tensor *operand_of(const json_t *json) {
     }
 }
 
-/* The values of a tensor like x. */
+/* A tensor like x with these values. */
 static wg_tensor *values_like(const wg_tensor *x, const json_t *values) {
     return tensor_of(wg_tensor_dtype(x), wg_tensor_ndim(x), wg_tensor_shape(x), values);
 }
 
 /* ---- One case ---- */
 
-/* The assertions take a file and a line: here they get the place of the case, whether an output or
- * a gradient is meant, and its number. */
+/* The assertions take a file and a line: here the position of the case and the output or gradient,
+ * and its number. */
 typedef struct place {
     char text[200];
     int number;
@@ -183,7 +183,7 @@ static place place_of(size_t line, const char *what, int number) {
     return p;
 }
 
-/* Integers have to agree in every bit, where assert_close sees doubles. */
+/* Integers have to agree in every bit; assert_close compares doubles. */
 static void check_tensor(const place *p, const wg_tensor *x, const wg_tensor *expected, double rtol,
                          double atol) {
     (assert_close)(p->text, p->number, x, expected, rtol, atol);
@@ -229,7 +229,7 @@ static void make_inputs(reference_case *c) {
     assert_no_error();
 }
 
-/* Outputs that require no gradient here say that it is zero. */
+/* Outputs that require no gradient have a gradient of zero. */
 static void check_gradients(size_t line, const reference_case *c, size_t output_count,
                             wg_tensor *const *outputs) {
     const json_t *cotangents = json_object_get(c->json, "cotangents");
@@ -297,7 +297,7 @@ START_TEST(values_and_gradients_agree_with_pytorch) {
             continue;
         wg_scope scope;
         wg_scope_begin(&scope);
-        check_case(op, i + 2, json); /* the first line of the file opens the list */
+        check_case(op, i + 2, json); /* the first line of the file is the bracket of the list */
         wg_scope_end(&scope, NULL);
         count++;
     }

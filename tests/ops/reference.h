@@ -2,7 +2,8 @@
  *
  *     tests/fixtures/ops/FAMILY.py  ->  tests/fixtures/ops/FAMILY.json      by a maintainer, once
  *                                              |
- *     tests/ops/reference_*.c:  a table from the names of the family's ops to their calls, and one line
+ *     tests/ops/reference_*.c:  a table from the names of the family's ops to their calls, and one
+ * line
  *
  * A case of the program is an op; its failures name the line of the JSON file. */
 #ifndef WG_TESTS_REFERENCE_H
@@ -14,20 +15,20 @@
 
 struct json_t;
 
-/* One call of an op: its operands, made as tensors, and the other arguments by name. */
+/* A call of an op: its operands as tensors, and the other arguments by name. */
 typedef struct reference_case {
     int input_count;
-    wg_tensor *inputs[WG_MAX_INPUTS]; /* NULL for an optional one that is absent */
+    wg_tensor *inputs[WG_MAX_INPUTS]; /* NULL for an optional operand that is absent */
     const struct json_t *json;
 } reference_case;
 
-/* How an op is called: one of the four is there. */
+/* How to call an op: one of the four members is set. */
 typedef struct reference_op {
     const char *op;
     wg_tensor *(*unary)(wg_tensor *x);
     wg_tensor *(*binary)(wg_tensor *a, wg_tensor *b);
 
-    /* For an op with arguments, or with other numbers of operands; `in` are c->inputs. */
+    /* For an op with arguments or with other numbers of operands; `in` is c->inputs. */
     wg_tensor *(*one)(const reference_case *c, wg_tensor *const *in);
 
     /* For an op with several outputs: 0, or -1 after an error. */
@@ -50,11 +51,11 @@ double reference_number(const reference_case *c, const char *name);
 const char *reference_text(const reference_case *c, const char *name);
 wg_dtype reference_dtype(const reference_case *c, const char *name);
 
-/* False when it is not there. */
+/* False if it is missing. */
 bool reference_flag(const reference_case *c, const char *name);
 
-/* Writes the list into `out`, at most REFERENCE_LIST long, and returns its length: 0 when it is not
- * there. */
+/* Writes the list into `out`, at most REFERENCE_LIST numbers; returns its length, 0 if it is
+ * missing. */
 #define REFERENCE_LIST 32
 int reference_integers(const reference_case *c, const char *name, int64_t *out);
 

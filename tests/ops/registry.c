@@ -1,7 +1,6 @@
-/* What every op must be and do, asked of each op in the registry on its own samples.
- *
- * A case is an op, so that a failure names it: registry:softmax:gradients_agree_... A sample that a
- * test cannot use in its way (a rank-0 tensor cannot be transposed) is used as it is. */
+/* What holds for every op: each test runs for each op in the registry, on the op's own samples. A
+ * case is an op, so a failure names it: registry:softmax:gradients_agree_... A sample that does not
+ * fit a test (a rank-0 tensor cannot be transposed) is used unchanged. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +18,7 @@
 
 /* ---- Samples ---- */
 
-/* Makes the next sample of an op in the caller's scope; false after the last. */
+/* Creates the next sample of an op in the caller's scope; false after the last. */
 static bool next_sample(const wg_op *op, int index, wg_sample *sample) {
     wg_generator generator = {.seed = 1964, .offset = (uint64_t)index << 16};
     *sample = (wg_sample){0};
@@ -29,7 +28,7 @@ static bool next_sample(const wg_op *op, int index, wg_sample *sample) {
     return more > 0;
 }
 
-/* The same sample with each input put through a function that gives its stand-in. */
+/* The same sample with each input replaced by a function of it. */
 static wg_sample map_inputs(const wg_sample *sample, wg_tensor *(*map)(wg_tensor *x)) {
     wg_sample mapped = *sample;
     for (int i = 0; i < sample->input_count; i++)
@@ -45,17 +44,19 @@ static bool can_have_gradient(const wg_op *op, int input, const wg_tensor *x) {
 
 typedef struct run {
     int input_count;
-    wg_tensor *inputs[MAX_INPUTS]; /* detached from those of the sample: leaves where wanted */
+    wg_tensor *
+        inputs[MAX_INPUTS]; /* the sample's inputs, detached; leaves where gradients are required */
     wg_tensor *outputs[WG_MAX_OUTPUTS];
     int weighted_count;
     wg_tensor *weighted[WG_MAX_OUTPUTS]; /* outputs that require a gradient */
     wg_tensor *weights[WG_MAX_OUTPUTS];  /* and their cotangents */
-    wg_tensor *gradients[MAX_INPUTS];    /* NULL where none is wanted */
+    wg_tensor *gradients[MAX_INPUTS];    /* NULL where none is required */
 } run;
 
 #define ALL_INPUTS (~(uint64_t)0)
 
-/* Inputs of the mask become leaves that require gradients, if they can. Returns how many do. */
+/* Makes the inputs of the mask leaves that require gradients, if their dtype can; returns how many
+ * do. */
 static int make_leaves(const wg_op *op, const wg_sample *sample, uint64_t mask, run *r) {
     int count = 0;
     *r = (run){.input_count = sample->input_count};
@@ -77,7 +78,7 @@ static wg_tensor *as_it_is(wg_tensor *x) {
     return x;
 }
 
-/* Random cotangents for the outputs that require a gradient, put through `map`. */
+/* Random cotangents for the outputs that require a gradient, passed through `map`. */
 static void make_weights(const wg_op *op, run *r, wg_tensor *(*map)(wg_tensor *)) {
     wg_generator generator = {.seed = 3};
     for (int j = 0; j < op->output_count; j++) {
@@ -90,7 +91,7 @@ static void make_weights(const wg_op *op, run *r, wg_tensor *(*map)(wg_tensor *)
     }
 }
 
-/* The gradients of those leaves that the mask names. */
+/* The gradients of the leaves of the mask. */
 static int backward(run *r, uint64_t mask, const wg_backward_options *options) {
     wg_tensor *wanted[MAX_INPUTS], *found[MAX_INPUTS];
     int which[MAX_INPUTS], count = 0;
@@ -155,8 +156,8 @@ START_TEST(a_fused_op_saves_what_its_decomposition_needs) {
 }
 END_TEST
 
-/* The call that wg_apply would make, as far as the shapes of its outputs; false if they do not fit.
- */
+/* The call that wg_apply would make, up to the shapes of its outputs; false if the inputs do not
+ * fit. */
 static bool infer(const wg_op *op, const wg_sample *sample, wg_spec *specs, wg_call *call) {
     *call = (wg_call){.op = op,
                       .options = sample->options,
@@ -267,7 +268,7 @@ END_TEST
 
 /* ---- Lack of memory ---- */
 
-/* Forward and backward with the allocations after the n-th failing; true if it came through. */
+/* Forward and backward with all allocations after the n-th failing; true if nothing failed. */
 static bool survives(const wg_op *op, const wg_sample *sample, const run *ready, int64_t n) {
     run r = *ready;
     wg_scope scope;
@@ -328,7 +329,7 @@ static wg_tensor *random_like(wg_generator *generator, const wg_tensor *x) {
     return wg_randn(generator, wg_tensor_dtype(x), wg_tensor_ndim(x), wg_tensor_shape(x));
 }
 
-/* Random tangents for the inputs of the mask that can have one. Returns how many. */
+/* Random tangents for the inputs of the mask that can have one; returns their number. */
 static int make_tangents(const wg_op *op, const run *r, uint64_t mask, wg_tensor **tangents) {
     wg_generator generator = {.seed = 7};
     int count = 0;
@@ -340,7 +341,7 @@ static int make_tangents(const wg_op *op, const run *r, uint64_t mask, wg_tensor
     return count;
 }
 
-/* One jvp with the allocations after the n-th failing; true if it came through. */
+/* A jvp with all allocations after the n-th failing; true if nothing failed. */
 static bool jvp_survives(sampled_op *sampled, const run *r, wg_tensor *const *tangents, int64_t n) {
     wg_tensor *found[WG_MAX_OUTPUTS];
     wg_scope scope;
@@ -386,7 +387,7 @@ END_TEST
 
 static wg_dtype narrow;
 
-/* x through a narrower floating dtype and back: a value that both dtypes have. */
+/* x rounded to a narrower floating dtype: a value that both dtypes have. */
 static wg_tensor *rounded(wg_tensor *x) {
     return wg_tensor_dtype(x) == WG_F64 ? wg_cast(wg_cast(x, narrow), WG_F64) : x;
 }
@@ -407,7 +408,7 @@ static void widen_run(const wg_op *op, run *r) {
 }
 
 /* The kernels of a narrower dtype against f64 on the same values; for fused ops against the
- * decomposition in f64, by way of create_graph. */
+ * decomposition in f64, which create_graph selects. */
 static void compare_dtype(const wg_op *op, double tolerance) {
     wg_sample sample;
     for (int k = 0; next_sample(op, k, &sample); k++) {
@@ -450,7 +451,7 @@ START_TEST(bf16_agrees_with_f64_or_is_refused) {
 }
 END_TEST
 
-/* The same outputs out of primitives. */
+/* The same outputs by primitives. */
 START_TEST(a_fused_op_equals_its_decomposition) {
     const wg_op *op = wg_op_at(_i);
     wg_sample sample;

@@ -1,5 +1,5 @@
-/* Softmax and log-softmax: against PyTorch along any axis, and where e^x overflows or nothing is
- * left. */
+/* Softmax and log-softmax against PyTorch along any axis, and where e^x overflows or a whole row is
+ * masked. */
 #include "autograd/autograd.h"
 #include "tensor/npy.h"
 #include "tensor/ops.h"
@@ -63,7 +63,7 @@ START_TEST(softmax_of_a_masked_row_is_zero_and_passes_no_gradient) {
 }
 END_TEST
 
-/* A sum of 30000 numbers in f32, each at most 1, is where a careless one loses digits. */
+/* A careless f32 sum of 30000 numbers of at most 1 loses digits. */
 START_TEST(long_rows_sum_to_one) {
     wg_generator generator = {.seed = 3};
     wg_tensor *x = wg_randn(&generator, WG_F32, WG_DIMS(3, 30522));

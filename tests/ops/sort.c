@@ -1,4 +1,4 @@
-/* Sorting rows that are long: every dtype, every way that the work is done. */
+/* Sorting long rows, of every dtype, by every algorithm. */
 #include "tensor/ops.h"
 
 #include <math.h>
@@ -10,7 +10,7 @@ static bool is_all_true(wg_tensor *x) {
     return wg_item(wg_all(x, WG_ALL, false)) == 1;
 }
 
-/* Rows of integers with ties, of both signs where the dtype has them; of floats, some are NaN. */
+/* Rows of integers with ties, of both signs where the dtype has them; some floats are NaN. */
 static wg_tensor *rows_of(wg_generator *generator, wg_dtype dtype, int64_t rows, int64_t n) {
     wg_tensor *x = wg_randint(generator, -n / 4 - 1, n / 4 + 1, WG_DIMS(rows, n));
     if (!wg_dtype_is_float(dtype))
@@ -19,9 +19,9 @@ static wg_tensor *rows_of(wg_generator *generator, wg_dtype dtype, int64_t rows,
     return wg_masked_fill(y, wg_eq(x, wg_scalar(WG_I64, 1)), NAN);
 }
 
-/* Whether each pair of neighbours is in order: by value, NaN last, then by index. */
+/* Whether all neighbours are in order: by value, NaN last, then by index. */
 static void check_order(wg_tensor *values, wg_tensor *indices, bool descending) {
-    if (descending) /* read backwards, ties have their indices in reverse, too */
+    if (descending) /* in descending order, the indices of ties descend, too */
         values = wg_flip(values, WG_DIMS(1));
     wg_tensor *at = descending ? wg_neg(wg_flip(indices, WG_DIMS(1))) : indices;
     wg_tensor *a = wg_slice(values, 1, 0, -1, 1), *b = wg_slice(values, 1, 1, WG_END, 1);
@@ -98,7 +98,7 @@ START_TEST(the_values_put_back_by_their_indices_are_the_operand) {
         assert_close(counts, wg_bincount(wg_reshape(inverse, WG_DIMS(-1)), NULL, n), 0, 0);
         check_order(wg_unsqueeze(values, 0),
                     wg_unsqueeze(wg_neg(wg_arange(WG_I64, 0, (double)n, 1)), 0),
-                    false); /* no two are tied: their indices would be out of turn */
+                    false); /* there are no ties, whose indices would be out of order */
     }
 }
 END_TEST

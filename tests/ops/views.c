@@ -1,4 +1,4 @@
-/* Views: which ops share their operand's memory, and how strides carry what shapes cannot. */
+/* Views: which ops share their operand's memory, and what strides make possible. */
 #include "tensor/ops.h"
 #include "tests/support/testing.h"
 
@@ -174,7 +174,7 @@ static void assert_copied(const wg_tensor *copy, const wg_tensor *x) {
     }
 }
 
-/* Around the sizes of tiles, and with axes too short for them. */
+/* Sizes around those of tiles, and axes shorter than a tile. */
 START_TEST(large_tensors_are_copied_from_any_order_of_axes) {
     static const int64_t shapes[][4] = {{1, 1, 64, 16}, {1, 1, 65, 33},  {1, 1, 4, 700},
                                         {1, 1, 700, 3}, {1, 5, 17, 130}, {2, 20, 9, 6},

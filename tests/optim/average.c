@@ -53,7 +53,7 @@ START_TEST(an_average_without_decay_is_the_mean) {
 }
 END_TEST
 
-/* Chunks and blocks of the walk, and what a swap leaves. */
+/* At sizes around those of chunks and blocks. */
 START_TEST(a_swap_is_exact_at_any_size_and_counts_a_write) {
     static const int64_t sizes[] = {0, 1, 1023, 1025, 16384, 50001};
     wg_generator generator = {.seed = 2};

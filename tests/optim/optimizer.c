@@ -1,4 +1,5 @@
-/* AdamW and what all optimizers share: against ten steps of PyTorch's, and what they refuse. */
+/* AdamW against ten steps of PyTorch's, and what all optimizers have in common: clipping, options,
+ * errors. */
 #include "optim/optimizer.h"
 
 #include <float.h>
@@ -25,7 +26,7 @@ static wg_tensor *full_leaf(int64_t count, double value) {
     return leaf_of(wg_full(WG_F32, 1, &count, value));
 }
 
-/* Leaves `gradient` where backward would. */
+/* Sets the gradient, as backward would. */
 static void set_gradient(wg_tensor *leaf, wg_tensor *gradient) {
     wg_zero_grad(leaf);
     leaf->node->gradients[0] = wg_keep(gradient);
@@ -109,7 +110,7 @@ START_TEST(ten_clipped_steps_equal_those_of_pytorch) {
 }
 END_TEST
 
-/* clip_grad_norm_ adds 1e-6 to the norm of 200 that it divides by. */
+/* clip_grad_norm_ divides by the norm of 200 plus 1e-6. */
 START_TEST(ten_clipped_steps_in_f64_equal_those_of_pytorch) {
     check_run("f64_clipped", WG_F64, 1e-8);
 }
@@ -182,7 +183,7 @@ START_TEST(a_gradient_of_any_strides_is_stepped_in_order) {
 }
 END_TEST
 
-/* A gradient that fades leaves moments that would be subnormal: they are 0 instead. */
+/* A gradient that fades would leave subnormal moments: they are set to 0. */
 START_TEST(moments_never_become_subnormal) {
     wg_optimizer *optimizer = wg_adamw_new(&(wg_adamw_options){.beta1 = 0.5, .beta2 = 0.5});
     wg_tensor *w = full_leaf(40, 1);
@@ -201,10 +202,10 @@ START_TEST(moments_never_become_subnormal) {
 }
 END_TEST
 
-/* Sizes around the chunks' and the vectors'. */
+/* Sizes around those of chunks and vectors. */
 static const int64_t sizes[] = {1, 7, 16384, 16385, 50001, 33};
 
-/* Five clipped steps of random gradients on `threads` threads; the weights are left in `out`. */
+/* Five clipped steps with random gradients on `threads` threads; copies the weights to `out`. */
 static void random_run(int threads, float *out) {
     int before = wg_threads();
     wg_set_threads(threads);
@@ -426,7 +427,8 @@ START_TEST(a_module_is_added_with_its_paths_ties_and_decay) {
         ck_assert_str_eq(name, expected[i]);
     }
     ck_assert_int_eq(wg__optimizer_state(optimizer, 3, &slot, &name, &state), 0);
-    /* With gradients of 0, only the decay moves: the weight, and not the biases. */
+    /* With gradients of 0 only the decay changes a parameter: it changes the weight, but not the
+     * biases. */
     set_gradient(linear->weight, wg_zeros(WG_F32, WG_DIMS(2, 3)));
     set_gradient(linear->bias, wg_zeros(WG_F32, WG_DIMS(2)));
     bool recording = wg_set_grad_enabled(false);

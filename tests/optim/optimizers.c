@@ -1,4 +1,4 @@
-/* Every kind of optimizer against twelve steps of its reference, and what is its own. */
+/* Every optimizer against twelve steps of its reference, and its special features. */
 #include "optim/optimizer.h"
 
 #include <jansson.h>
@@ -40,7 +40,7 @@ static wg_tensor *from_json(const json_t *object, const char *key, wg_dtype dtyp
     return x;
 }
 
-/* Leaves `gradient` where backward would. */
+/* Sets the gradient, as backward would. */
 static void set_gradient(wg_tensor *leaf, wg_tensor *gradient) {
     wg_zero_grad(leaf);
     leaf->node->gradients[0] = wg_keep(gradient);
@@ -99,7 +99,7 @@ static void check_run(const char *run_name, wg_optimizer *optimizer, wg_dtype dt
     json_decref(fixtures);
 }
 
-/* Both dtypes. */
+/* In both dtypes. */
 #define CHECK_RUN(name, f32_rtol, make)                                                            \
     do {                                                                                           \
         check_run(name, make, WG_F64, 1e-12);                                                      \
@@ -155,8 +155,7 @@ START_TEST(lion_equals_the_papers) {
 }
 END_TEST
 
-/* In f32 the iteration enlarges a rounding of the smallest singular value by up to 3.4 each time.
- */
+/* In f32 each iteration multiplies a rounding error of the smallest singular value by up to 3.4. */
 START_TEST(muon_equals_the_published) {
     CHECK_RUN("muon", 1e-5, wg_muon_new(NULL));
     CHECK_RUN("muon_matched", 1e-5,
@@ -171,7 +170,7 @@ END_TEST
 
 /* ---- Large parameters: blocks, chunks and threads ---- */
 
-/* Sides around those of chunks, blocks, register tiles and vectors. */
+/* Sides around the sizes of chunks, blocks, register tiles and vectors. */
 static const int64_t sides[][2] = {{1, 7}, {7, 1}, {300, 70}, {70, 300}, {3, 20011}, {1500, 13}};
 static const int64_t lengths[] = {33, 16385, 50001};
 
@@ -192,7 +191,7 @@ static wg_tensor *big_leaf(wg_generator *generator, size_t i, wg_dtype dtype) {
     return wg_randn(generator, dtype, 1, &lengths[i - WG_COUNT(sides)]);
 }
 
-/* Three clipped steps of random gradients; the weights are left in `out`, BIG_COUNT numbers. */
+/* Three clipped steps with random gradients; copies the weights, BIG_COUNT numbers, to `out`. */
 static void big_run(const char *name, int threads, wg_dtype dtype, double *out) {
     int before = wg_threads();
     wg_set_threads(threads);
@@ -234,7 +233,7 @@ START_TEST(any_number_of_threads_gives_the_same_bits) {
 }
 END_TEST
 
-/* What the small fixtures cannot see: sums over many blocks. */
+/* The small fixtures do not cover sums over many blocks. */
 START_TEST(large_parameters_step_alike_in_f32_and_f64) {
     for (size_t i = 0; i < WG_COUNT(names); i++) {
         big_run(names[i], 2, WG_F32, one);
@@ -377,7 +376,7 @@ START_TEST(muon_brings_singular_values_near_1) {
     ck_assert_int_eq(wg_optimizer_step(optimizer, 1), 0);
     wg_tensor *x = wg_detach(w);
     wg_tensor *gram = wg_matmul(x, wg_transpose(x, 0, 1));
-    for (int64_t i = 0; i < 30; i++) /* squares of what lies between about 0.7 and 1.2 */
+    for (int64_t i = 0; i < 30; i++) /* squares of numbers between about 0.7 and 1.2 */
         ck_assert_double_eq_tol(wg_at(gram, (int64_t[]){i, i}), 1, 0.5);
     wg_optimizer_free(optimizer);
 }

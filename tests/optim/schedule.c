@@ -23,8 +23,8 @@ START_TEST(the_constant_schedule_rises_and_stays) {
 }
 END_TEST
 
-/* By the formula of torch.optim.lr_scheduler.CosineAnnealingLR,
- * eta_min + (base - eta_min) (1 + cos(pi t / T_max)) / 2. */
+/* The formula of torch.optim.lr_scheduler.CosineAnnealingLR: eta_min + (base - eta_min) (1 + cos(pi
+ * t / T_max)) / 2. */
 START_TEST(the_cosine_schedule_falls_by_half_a_wave_to_its_end) {
     const wg_schedule schedule = {.kind = WG_SCHEDULE_COSINE,
                                   .peak = 1e-3,

@@ -1,5 +1,5 @@
-/* Steps that go along with backward: the bits of whole steps, in less memory; and what they refuse.
- */
+/* Optimizer steps during backward: the bits of a whole step in less memory, and what they
+ * refuse. */
 #include "optim/optimizer.h"
 
 #include <math.h>
@@ -79,7 +79,7 @@ static wg_tensor *loss_of(network *net, bool first_pass) {
     return wg_scope_end(&scope, loss);
 }
 
-/* How a step is taken. */
+/* One way to take steps. */
 typedef struct way {
     bool in_backward, recomputes;
     int passes; /* backward passes in a step */
@@ -116,7 +116,7 @@ static void append(char **bytes, size_t *size, const wg_tensor *x) {
     *size += more;
 }
 
-/* All weights and states after some steps, and their norms; freed by free. */
+/* All weights and states after some steps, and their norms; freed with free. */
 static char *train(const char *name, wg_dtype dtype, const way *way, size_t *size, double *norms) {
     network net = network_new(name, dtype);
     const char *slot, *parameter;
@@ -216,7 +216,7 @@ END_TEST
 
 enum { LAYERS = 12, SIDE = 128 };
 
-/* Bytes at the peak of a step of LAYERS products, above those before its backward. */
+/* The peak of memory of a step of LAYERS products, above the memory before its backward. */
 static int64_t peak_of_step(bool in_backward) {
     wg_scope scope;
     wg_scope_begin(&scope);
@@ -288,7 +288,7 @@ START_TEST(lack_of_memory_anywhere_is_an_error_and_no_leak) {
             if (status < 0)
                 assert_error(WG_ERROR_MEMORY, "");
             wg_optimizer_zero_grad(net.optimizer);
-            double norm; /* the hooks are gone, and the next step is one as any */
+            double norm; /* the hooks are removed, and the next step is a usual one */
             take_step(&net, &(way){.in_backward = true}, &norm);
             wg_optimizer_free(net.optimizer);
             wg_scope_end(&scope, NULL);
@@ -315,7 +315,7 @@ static double at(const wg_tensor *x) {
     return wg_at(x, (int64_t[]){0});
 }
 
-/* w = w - g, of two parameters: early's gradient comes first. */
+/* w = w - g for two parameters; the gradient of `early' comes first. */
 typedef struct pair {
     wg_tensor *early, *late;
     wg_optimizer *optimizer;
@@ -336,13 +336,13 @@ static wg_tensor *pair_loss(const pair *p) {
 START_TEST(a_gradient_that_is_not_finite_stops_the_step_where_it_is) {
     pair p = pair_new();
     double norm = -1;
-    /* The derivative of a root is infinite at 0. */
+    /* The derivative of the square root is infinite at 0. */
     wg_tensor *loss = sum(wg_mul(wg_sqrt(wg_add_scalar(p.late, -2)), p.early));
     ck_assert_int_eq(wg_optimizer_step_begin(p.optimizer, 0.5, &norm), 0);
     ck_assert_int_eq(wg_backward(wg_add(loss, sum(p.early)), NULL), -1);
     ck_assert_int_eq(wg_optimizer_step_end(p.optimizer), -1);
     assert_error(WG_ERROR_GRADIENT, "the gradient of \"late\" is not finite");
-    ck_assert(at(p.early) == 0.5 && at(p.late) == 2); /* the one is stepped, the other is not */
+    ck_assert(at(p.early) == 0.5 && at(p.late) == 2); /* one is stepped, the other is not */
     ck_assert_int_eq(wg_optimizer_steps(p.optimizer), 1);
     ck_assert_int_eq(wg_optimizer_step_begin(p.optimizer, 0.5, &norm), -1);
     assert_error(WG_ERROR_GRADIENT, "not finite; drop them by wg_optimizer_zero_grad");

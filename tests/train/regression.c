@@ -15,7 +15,7 @@ static wg_tensor *measure(regression *t, wg_tensor *x) {
     return wg_mean(wg_mul(difference, difference), WG_ALL, false);
 }
 
-/* 0, by a root whose derivative there is infinite. */
+/* 0, by a square root whose derivative there is infinite. */
 static wg_tensor *steep(wg_tensor *x) {
     return wg_sum(wg_sqrt(wg_mul_scalar(x, 0)), WG_ALL, false);
 }

@@ -1,4 +1,4 @@
-/* The loop that all models share, on a model of one matrix. */
+/* The training loop of all models, on a model of one matrix. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -10,12 +10,13 @@
 
 enum { WIDTH = 4, BATCH = 8 };
 
-/* Learns y = x + noise by a matrix: the data are a generator's draws, the noise the module's. */
+/* Learns y = x + noise by a matrix: the data come from a generator, the noise from the module's
+ * generator. */
 typedef struct toy {
     wg_module *module;
     wg_tensor *weight;
     wg_generator data;
-    int64_t poison_step; /* its loss is not a number; 0: none is */
+    int64_t poison_step; /* the step whose loss is NaN; 0: none */
     int64_t steps;
     int evaluations;
 } toy;
@@ -84,7 +85,7 @@ static wg_trainer *make_trainer(toy *t, wg_trainer_options options) {
     return wg_trainer_new(&task, wg_adamw_new(&(wg_adamw_options){.weight_decay = 0.01}), &options);
 }
 
-/* Runs a new toy and writes its weights. */
+/* Trains a new toy and writes its weights to a file. */
 static void run_to_end(wg_trainer_options options, float *weights) {
     toy t = make_toy();
     wg_trainer *trainer = make_trainer(&t, options);
@@ -232,7 +233,7 @@ START_TEST(a_resumed_run_gives_the_same_bits) {
     toy first = make_toy();
     wg_trainer *trainer = make_trainer(&first, options);
     ck_assert_int_eq(wg_trainer_run(trainer), WG_TRAIN_INTERRUPTED);
-    ck_assert_int_eq(wg_trainer_steps(trainer), 8); /* the step under way is finished */
+    ck_assert_int_eq(wg_trainer_steps(trainer), 8); /* the current step is finished */
     wg_trainer_free(trainer);
     wg_module_free(first.module);
 
@@ -262,7 +263,7 @@ START_TEST(evaluating_and_saving_leave_the_training_alone) {
 }
 END_TEST
 
-/* The step that the checkpoint stands at. */
+/* The step of a checkpoint. */
 static int64_t saved_step(const char *path) {
     int64_t step = -1;
     wg_checkpoint *file = wg_checkpoint_open(path);
@@ -373,7 +374,7 @@ START_TEST(the_log_has_a_line_for_each_step) {
 }
 END_TEST
 
-/* What the counters say after each step. */
+/* The counters after each step. */
 static void count_allocations(const wg_train_report *report, void *context) {
     int64_t *counts = context;
     counts[report->step] = wg_alloc_get_stats().system_allocations;
@@ -386,7 +387,7 @@ START_TEST(no_memory_is_asked_of_the_system_after_the_first_step) {
                                     .listener = count_allocations,
                                     .listener_context = counts},
                weights);
-    ck_assert_int_eq(counts[29], counts[1]); /* the last step evaluates besides */
+    ck_assert_int_eq(counts[29], counts[1]); /* the last step also evaluates */
 }
 END_TEST
 

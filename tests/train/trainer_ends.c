@@ -1,12 +1,12 @@
-/* How a run ends: out of patience, with a best checkpoint, or as it fails; and what it says when it
- * diverges. On a linear regression. */
+/* The ends of a run: out of patience, with a best checkpoint, by a failure; and the message of a
+ * divergence. On a linear regression. */
 #include <math.h>
 #include <string.h>
 
 #include "tensor/ops.h"
 #include "tests/train/regression.h"
 
-/* A trainer that goes on from a checkpoint. */
+/* A trainer that resumes from a checkpoint. */
 static wg_trainer *resumed(regression *t, wg_trainer_options options, const char *path) {
     wg_trainer *trainer = regression_trainer(t, "adamw", options);
     ck_assert_int_eq(wg_trainer_resume(trainer, path), 0);
@@ -15,7 +15,7 @@ static wg_trainer *resumed(regression *t, wg_trainer_options options, const char
 
 /* ---- Patience, and the best ---- */
 
-/* The lowest is the third; the fourth is as low, which is no better; NaN is never better. */
+/* The third is the lowest. The fourth equals it, which is no improvement; NaN never is. */
 static const double losses[] = {5, 4, 3, 3, NAN, 6, 2, 1, 1, 1};
 
 START_TEST(a_run_stops_when_evaluations_become_no_better) {
@@ -36,7 +36,7 @@ START_TEST(a_run_stops_when_evaluations_become_no_better) {
     ck_assert(loss == 3);
     wg_trainer_free(trainer);
 
-    trainer = resumed(&t, options, path); /* it has no more patience either */
+    trainer = resumed(&t, options, path); /* its patience has not grown */
     ck_assert_int_eq(wg_trainer_run(trainer), WG_TRAIN_OUT_OF_PATIENCE);
     ck_assert_int_eq(wg_trainer_steps(trainer), 12);
     wg_trainer_free(trainer);
@@ -95,7 +95,7 @@ START_TEST(a_run_that_fails_in_the_midst_of_a_step_is_not_saved_and_does_not_go_
     const char *path = in_scratch("torn.h5"), *other = in_scratch("other.h5");
     for (int clips = 0; clips < 2; clips++) {
         regression t = regression_make(8, WG_F32);
-        t.poison_at = 32, t.steep = true; /* the bias is stepped before the weight */
+        t.poison_at = 32, t.steep = true; /* the bias is updated before the weight */
         wg_trainer_options options = {
             .steps = 20, .clip = clips ? 1 : -1, .path = path, .save_every = 1};
         wg_trainer *trainer = regression_trainer(&t, "adamw", options);
@@ -116,7 +116,7 @@ START_TEST(a_run_that_fails_in_the_midst_of_a_step_is_not_saved_and_does_not_go_
         wg_trainer_free(trainer);
         t.poison_at = 0;
         options.steps = 6;
-        trainer = resumed(&t, options, path); /* the last good step is what goes on */
+        trainer = resumed(&t, options, path); /* the run resumes at the last good step */
         ck_assert(wg_at(t.bias, (int64_t[]){0}) == saved);
         ck_assert_int_eq(wg_trainer_run(trainer), WG_TRAIN_FINISHED);
         wg_trainer_free(trainer);

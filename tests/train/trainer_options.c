@@ -1,5 +1,4 @@
-/* What a run can be told: accumulation, averages, any optimizer, clipping or none. On a linear
- * regression. */
+/* The options of a run: accumulation, averages, optimizers, clipping. On a linear regression. */
 #include <math.h>
 #include <string.h>
 
@@ -102,7 +101,7 @@ END_TEST
 
 /* ---- Resuming, whatever the optimizer ---- */
 
-/* Steps to the end, or to `stop_after`. */
+/* Runs to the end, or to `stop_after`. */
 static void run_part(const char *optimizer, double clip, const char *path, bool resumes,
                      int64_t stop_after) {
     regression t = regression_make(8, WG_F32);
@@ -130,7 +129,7 @@ static void run_part(const char *optimizer, double clip, const char *path, bool 
 
 static const char *const names[] = {"sgd", "adam", "adamw", "adafactor", "lion", "muon"};
 
-/* Clipped and, where i is odd, not: then weights move during backward. */
+/* Clipped and, for odd i, not clipped: then weights change during backward. */
 START_TEST(every_optimizer_goes_on_bit_for_bit) {
     static const char *const tensors[] = {"/model/weight", "/train/weights/weight", "/model/bias"};
     for (size_t i = 0; i < 2 * WG_COUNT(names); i++) {
@@ -155,7 +154,7 @@ END_TEST
 
 enum { RUN_STEPS = 9 };
 
-/* What a run of some steps was. */
+/* The results of a run. */
 typedef struct run {
     double weight[WIDTH], bias, norms[RUN_STEPS], losses[RUN_STEPS];
 } run;
@@ -179,7 +178,7 @@ static run run_with_clip(const char *optimizer, double clip, int64_t accumulate,
     return found;
 }
 
-/* A norm that is never reached clips nothing, but has every gradient in memory together. */
+/* A limit that is never reached clips nothing, but needs all gradients in memory at once. */
 START_TEST(a_run_without_clipping_has_the_bits_of_one_that_is_never_clipped) {
     for (size_t i = 0; i < WG_COUNT(names); i++)
         for (int64_t accumulate = 1; accumulate <= 3; accumulate += 2)
@@ -194,7 +193,7 @@ START_TEST(a_run_without_clipping_has_the_bits_of_one_that_is_never_clipped) {
 }
 END_TEST
 
-/* What the counters say after each step. */
+/* The counters after each step. */
 static void count_allocations(const wg_train_report *report, void *context) {
     int64_t *counts = context;
     counts[report->step] = wg_alloc_get_stats().system_allocations;
