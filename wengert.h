@@ -12,7 +12,6 @@
 #include "tensor/quantize.h"
 #include "tensor/profile.h"
 #include "tensor/random.h"
-#include "tensor/scope.h"
 #include "tensor/tensor.h"
 
 #include "autograd/autograd.h"

@@ -1,7 +1,7 @@
 /* What causal language models have in common. */
 #include "models/language_model.h"
 
-#include "tensor/scope.h"
+#include "tensor/tensor.h"
 
 wg_tensor *wg_language_model_loss(const wg_language_model *model, wg_tensor *ids,
                                   wg_tensor *labels) {

@@ -1,9 +1,13 @@
-/* Elements from one dtype to another: one loop for each pair of dtypes. */
+/* Reading and writing elements: one at a time, copies between dtypes and layouts, and writes in
+ * place. */
 #include "tensor/convert.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "tensor/iter.h"
+
+/* ---- One element ---- */
 
 /* Truncates and clamps to the range of the integer, NaN to 0: what a C cast leaves undefined. The
  * upper bounds are compared as the next power of two, which a double holds. */
@@ -81,6 +85,37 @@ void wg__set_element(wg_dtype dtype, void *address, double value) {
         break;
     }
 }
+
+double wg_item(const wg_tensor *x) {
+    if (!x || wg__check_memory(x, "item") < 0)
+        return NAN;
+    if (wg__spec_count(&x->spec) != 1) {
+        wg_fail(WG_ERROR_SHAPE, "item", "a tensor of %lld elements; wanted one element",
+                (long long)wg__spec_count(&x->spec));
+        return NAN;
+    }
+    return wg__element(x->spec.dtype, wg__tensor_address(x));
+}
+
+double wg_at(const wg_tensor *x, const int64_t *index) {
+    if (!x || wg__check_memory(x, "at") < 0)
+        return NAN;
+    int64_t position = 0;
+    for (int i = 0; i < x->spec.ndim; i++) {
+        int64_t size = x->spec.shape[i];
+        if (index[i] < -size || index[i] >= size) {
+            wg_fail(WG_ERROR_INDEX, "at", "index %lld of dimension %d, which has size %lld",
+                    (long long)index[i], i, (long long)size);
+            return NAN;
+        }
+        position += (index[i] < 0 ? index[i] + size : index[i]) * x->strides[i];
+    }
+    size_t element = wg_dtype_size(x->spec.dtype);
+    return wg__element(x->spec.dtype,
+                       (const char *)wg__tensor_address(x) + position * (int64_t)element);
+}
+
+/* ---- Copies from one dtype to another: a loop for each pair ---- */
 
 /* One loop: TO is the stored type of dst, FROM of src, `x` the loaded element. The contiguous case
  * stands apart so that the compiler can vectorise it. */
@@ -161,8 +196,306 @@ static const wg__loop loops[WG_DTYPE_COUNT][WG_DTYPE_COUNT] = {
     [WG_BOOL] = {bool_f32, bool_f64, bool_bf16, bool_i32, bool_i64, bool_u8, bool_u8},
 };
 
+/* ---- Copies between tensors whose memory runs along different axes ----
+ *
+ *                  columns: contiguous in dst
+ *                +------+------+---
+ *  rows:         | tile | tile |        Element by element in the order of dst, every read would
+ *  contiguous    +------+------+---     touch a cache line of its own, evicted again before its
+ *  in src        | tile |      |        neighbours are read. A tile is so narrow that the lines of
+ *                +------+------+---     all its columns stay in the cache. */
+
+enum { TILE_COLUMNS = 16, TILE_ROWS = 64 };
+
+/* Shorter axes and fewer elements are left to the loops of iter.h. */
+enum { SHORTEST = 4, FEWEST = 1024 };
+
+typedef struct transposition {
+    int64_t rows, columns;
+    int64_t row_step, column_step; /* of a row in dst, of a column in src; in elements */
+    int64_t tile_rows, tile_columns;
+    int64_t tiles_down, tiles_across;
+    int outer_count; /* the other axes */
+    int64_t shape[WG_MAX_DIMS], dst_strides[WG_MAX_DIMS], src_strides[WG_MAX_DIMS];
+    char *dst;
+    const char *src;
+    int64_t size; /* bytes of an element */
+} transposition;
+
+/* The number of columns of most tiles is known when this is compiled, which unrolls their loop. */
+#define TRANSPOSE(NAME, TYPE)                                                                      \
+    static inline void NAME##_at(TYPE *restrict dst, int64_t row_step, const TYPE *restrict src,   \
+                                 int64_t column_step, int64_t rows, int64_t columns) {             \
+        for (int64_t i = 0; i < rows; i++)                                                         \
+            for (int64_t j = 0; j < columns; j++)                                                  \
+                dst[i * row_step + j] = src[j * column_step + i];                                  \
+    }                                                                                              \
+    static void NAME(const transposition *job, char *dst, const char *src, int64_t rows,           \
+                     int64_t columns) {                                                            \
+        if (columns == TILE_COLUMNS)                                                               \
+            NAME##_at((TYPE *)dst, job->row_step, (const TYPE *)src, job->column_step, rows,       \
+                      TILE_COLUMNS);                                                               \
+        else                                                                                       \
+            NAME##_at((TYPE *)dst, job->row_step, (const TYPE *)src, job->column_step, rows,       \
+                      columns);                                                                    \
+    }
+
+TRANSPOSE(transpose_1, uint8_t)
+TRANSPOSE(transpose_2, uint16_t)
+TRANSPOSE(transpose_4, uint32_t)
+TRANSPOSE(transpose_8, uint64_t)
+
+static void transpose_tiles(int64_t begin, int64_t end, void *context) {
+    const transposition *job = context;
+    for (int64_t i = begin; i < end; i++) {
+        const int64_t row = i % job->tiles_down * job->tile_rows;
+        const int64_t column = i / job->tiles_down % job->tiles_across * job->tile_columns;
+        int64_t rest = i / job->tiles_down / job->tiles_across;
+        int64_t dst = row * job->row_step + column, src = column * job->column_step + row;
+        for (int axis = job->outer_count - 1; axis >= 0; axis--) {
+            const int64_t at = rest % job->shape[axis];
+            rest /= job->shape[axis];
+            dst += at * job->dst_strides[axis];
+            src += at * job->src_strides[axis];
+        }
+        const int64_t rows = job->rows - row < job->tile_rows ? job->rows - row : job->tile_rows;
+        const int64_t columns =
+            job->columns - column < job->tile_columns ? job->columns - column : job->tile_columns;
+        (job->size == 1   ? transpose_1
+         : job->size == 2 ? transpose_2
+         : job->size == 4 ? transpose_4
+                          : transpose_8)(job, job->dst + dst * job->size,
+                                         job->src + src * job->size, rows, columns);
+    }
+}
+
+/* The longest axis of those with stride 1, or -1. */
+static int unit_axis(const wg_spec *spec, const int64_t *strides) {
+    int found = -1;
+    for (int i = 0; i < spec->ndim; i++)
+        if (strides[i] == 1 && spec->shape[i] > 1 &&
+            (found < 0 || spec->shape[i] > spec->shape[found]))
+            found = i;
+    return found;
+}
+
+/* Where an axis is shorter than a tile, the tile is longer along the other. */
+static void cut_into_tiles(transposition *job) {
+    const int64_t area = TILE_ROWS * TILE_COLUMNS;
+    job->tile_rows = job->rows < TILE_ROWS ? job->rows : TILE_ROWS;
+    job->tile_columns = area / job->tile_rows;
+    if (job->columns < job->tile_columns) {
+        job->tile_columns = job->columns;
+        job->tile_rows = area / job->tile_columns;
+    }
+    job->tiles_down = (job->rows + job->tile_rows - 1) / job->tile_rows;
+    job->tiles_across = (job->columns + job->tile_columns - 1) / job->tile_columns;
+}
+
+/* Copies tile by tile if that is worth it: src is of dst's dtype, and its memory runs along another
+ * axis. False, with nothing done, if it is not. */
+static bool copy_transposed(wg_tensor *dst, const wg_tensor *src) {
+    const wg_spec *spec = &dst->spec;
+    int64_t strides[WG_MAX_DIMS];
+    if (spec->dtype != src->spec.dtype || wg__spec_count(spec) < FEWEST)
+        return false;
+    wg__broadcast_strides(src, spec, strides);
+    const int across = unit_axis(spec, dst->strides), down = unit_axis(spec, strides);
+    if (across < 0 || down < 0 || strides[across] == 1 || spec->shape[across] < SHORTEST ||
+        spec->shape[down] < SHORTEST)
+        return false;
+    transposition job = {.rows = spec->shape[down],
+                         .columns = spec->shape[across],
+                         .row_step = dst->strides[down],
+                         .column_step = strides[across],
+                         .dst = wg__tensor_address(dst),
+                         .src = wg__tensor_address(src),
+                         .size = (int64_t)wg_dtype_size(spec->dtype)};
+    cut_into_tiles(&job);
+    int64_t tiles = job.tiles_down * job.tiles_across;
+    for (int i = 0; i < spec->ndim; i++) {
+        if (i == across || i == down)
+            continue;
+        job.shape[job.outer_count] = spec->shape[i];
+        job.dst_strides[job.outer_count] = dst->strides[i];
+        job.src_strides[job.outer_count++] = strides[i];
+        tiles *= spec->shape[i];
+    }
+    wg__parallel_for(tiles, WG__GRAIN / (job.tile_rows * job.tile_columns), transpose_tiles, &job);
+    return true;
+}
+
 void wg__convert(wg_tensor *dst, const wg_tensor *src) {
     wg_tensor *operands[] = {dst, (wg_tensor *)src};
-    if (!wg__copy_transposed(dst, src))
+    if (!copy_transposed(dst, src))
         wg__iterate(2, operands, loops[dst->spec.dtype][src->spec.dtype], NULL);
+}
+
+int wg_to_array(const wg_tensor *x, void *out) {
+    if (!x || wg__check_memory(x, "to_array") < 0)
+        return -1;
+    size_t bytes = (size_t)wg_tensor_count(x) * wg_dtype_size(x->spec.dtype);
+    if (wg_tensor_is_contiguous(x)) {
+        if (bytes)
+            memcpy(out, wg_tensor_data(x), bytes);
+        return 0;
+    }
+    wg_scope scope;
+    wg_scope_begin(&scope);
+    wg_tensor *copy = wg__tensor_new(&x->spec);
+    if (copy) {
+        wg__convert(copy, x);
+        memcpy(out, wg_tensor_data(copy), bytes);
+    }
+    wg_scope_end(&scope, NULL);
+    return copy ? 0 : -1;
+}
+
+/* ---- Writes in place: each one counts as a version of the storage ---- */
+
+/* A tensor with memory takes elements only from one that has them. */
+static int check_source(const wg_tensor *x, const wg_tensor *source, const char *where) {
+    return wg__tensor_is_meta(x) ? 0 : wg__check_memory(source, where);
+}
+
+static void fill_bytes_1(int64_t n, char *const *data, const int64_t *strides, const void *value) {
+    for (int64_t i = 0; i < n; i++)
+        data[0][i * strides[0]] = *(const char *)value;
+}
+
+static void fill_bytes_2(int64_t n, char *const *data, const int64_t *strides, const void *value) {
+    uint16_t word = *(const uint16_t *)value;
+    for (int64_t i = 0; i < n; i++)
+        *(uint16_t *)(data[0] + i * strides[0]) = word;
+}
+
+static void fill_bytes_4(int64_t n, char *const *data, const int64_t *strides, const void *value) {
+    uint32_t word = *(const uint32_t *)value, *out = (uint32_t *)data[0];
+    if (strides[0] == sizeof word)
+        for (int64_t i = 0; i < n; i++)
+            out[i] = word;
+    else
+        for (int64_t i = 0; i < n; i++)
+            *(uint32_t *)(data[0] + i * strides[0]) = word;
+}
+
+static void fill_bytes_8(int64_t n, char *const *data, const int64_t *strides, const void *value) {
+    uint64_t word = *(const uint64_t *)value;
+    for (int64_t i = 0; i < n; i++)
+        *(uint64_t *)(data[0] + i * strides[0]) = word;
+}
+
+int wg_fill_(wg_tensor *x, double value) {
+    if (!x || wg__check_writable(x, "fill_") < 0)
+        return -1;
+    if (wg__tensor_is_meta(x))
+        return 0;
+    uint64_t bits = 0;
+    wg__set_element(x->spec.dtype, &bits, value);
+    size_t size = wg_dtype_size(x->spec.dtype);
+    wg__loop loop = size == 1   ? fill_bytes_1
+                    : size == 2 ? fill_bytes_2
+                    : size == 4 ? fill_bytes_4
+                                : fill_bytes_8;
+    wg__iterate(1, &x, loop, &bits);
+    wg_tensor_touch(x);
+    return 0;
+}
+
+int wg_copy_(wg_tensor *x, const wg_tensor *src) {
+    if (!x || !src || wg__check_writable(x, "copy_") < 0 || check_source(x, src, "copy_") < 0)
+        return -1;
+    int64_t strides[WG_MAX_DIMS];
+    if (!wg__broadcast_strides(src, &x->spec, strides)) {
+        char to[128], from[128];
+        return wg_fail(WG_ERROR_SHAPE, "copy_", "%s does not broadcast to %s",
+                       wg_spec_text(from, sizeof from, &src->spec),
+                       wg_spec_text(to, sizeof to, &x->spec));
+    }
+    if (wg__tensor_is_meta(x))
+        return 0;
+    wg__convert(x, src);
+    wg_tensor_touch(x);
+    return 0;
+}
+
+static void add_f32(int64_t n, char *const *data, const int64_t *strides, const void *alpha) {
+    float scale = (float)*(const double *)alpha;
+    if (strides[0] == sizeof(float) && strides[1] == sizeof(float)) {
+        float *x = (float *)data[0];
+        const float *y = (const float *)data[1];
+        for (int64_t i = 0; i < n; i++)
+            x[i] += scale * y[i];
+        return;
+    }
+    for (int64_t i = 0; i < n; i++)
+        *(float *)(data[0] + i * strides[0]) += scale * *(const float *)(data[1] + i * strides[1]);
+}
+
+static void add_f64(int64_t n, char *const *data, const int64_t *strides, const void *alpha) {
+    double scale = *(const double *)alpha;
+    for (int64_t i = 0; i < n; i++)
+        *(double *)(data[0] + i * strides[0]) +=
+            scale * *(const double *)(data[1] + i * strides[1]);
+}
+
+typedef struct any_add {
+    wg_dtype dtype;
+    double alpha;
+} any_add;
+
+static void add_any(int64_t n, char *const *data, const int64_t *strides, const void *context) {
+    const any_add *add = context;
+    for (int64_t i = 0; i < n; i++) {
+        char *x = data[0] + i * strides[0];
+        wg__set_element(add->dtype, x,
+                        wg__element(add->dtype, x) +
+                            add->alpha * wg__element(add->dtype, data[1] + i * strides[1]));
+    }
+}
+
+int wg_add_(wg_tensor *x, const wg_tensor *y, double alpha) {
+    if (!x || !y || wg__check_writable(x, "add_") < 0 || check_source(x, y, "add_") < 0)
+        return -1;
+    if (!wg__same_shape(&x->spec, &y->spec) || x->spec.dtype != y->spec.dtype) {
+        char to[128], from[128];
+        return wg_fail(x->spec.dtype == y->spec.dtype ? WG_ERROR_SHAPE : WG_ERROR_DTYPE, "add_",
+                       "%s += %s; wanted the same shape and dtype",
+                       wg_spec_text(to, sizeof to, &x->spec),
+                       wg_spec_text(from, sizeof from, &y->spec));
+    }
+    if (wg__tensor_is_meta(x))
+        return 0;
+    wg_tensor *operands[] = {x, (wg_tensor *)y};
+    any_add any = {x->spec.dtype, alpha};
+    if (x->spec.dtype == WG_F32)
+        wg__iterate(2, operands, add_f32, &alpha);
+    else if (x->spec.dtype == WG_F64)
+        wg__iterate(2, operands, add_f64, &alpha);
+    else
+        wg__iterate(2, operands, add_any, &any);
+    wg_tensor_touch(x);
+    return 0;
+}
+
+static void scale_any(int64_t n, char *const *data, const int64_t *strides, const void *context) {
+    const any_add *scale = context;
+    for (int64_t i = 0; i < n; i++) {
+        char *x = data[0] + i * strides[0];
+        wg__set_element(scale->dtype, x, scale->alpha * wg__element(scale->dtype, x));
+    }
+}
+
+int wg_scale_(wg_tensor *x, double alpha) {
+    if (!x || wg__check_writable(x, "scale_") < 0)
+        return -1;
+    if (!wg_dtype_is_float(x->spec.dtype))
+        return wg_fail(WG_ERROR_DTYPE, "scale_", "%s; wanted a floating dtype",
+                       wg_dtype_name(x->spec.dtype));
+    if (wg__tensor_is_meta(x))
+        return 0;
+    any_add scale = {x->spec.dtype, alpha};
+    wg__iterate(1, &x, scale_any, &scale);
+    wg_tensor_touch(x);
+    return 0;
 }

@@ -1,4 +1,4 @@
-/* Elements from one dtype to another. */
+/* Reading, writing and converting elements. */
 #ifndef WG_TENSOR_CONVERT_H
 #define WG_TENSOR_CONVERT_H
 
@@ -36,9 +36,5 @@ void wg__set_element(wg_dtype dtype, void *address, double value);
 /* Copies every element of src, broadcast to the shape of dst and cast to its dtype by the rules of
  * wg_cast. The caller has checked the shapes. */
 void wg__convert(wg_tensor *dst, const wg_tensor *src);
-
-/* The same tile by tile, if that is worth it: src is of dst's dtype, and its memory runs along
- * another axis. False, with nothing done, if it is not (transpose.c). */
-bool wg__copy_transposed(wg_tensor *dst, const wg_tensor *src);
 
 #endif

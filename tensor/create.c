@@ -1,10 +1,8 @@
-/* Tensors out of nothing, out of C arrays, and back into them. */
+/* Tensors of constants, sequences and C arrays. */
 #include <math.h>
 #include <string.h>
 
 #include "tensor/convert.h"
-#include "tensor/iter.h"
-#include "tensor/ops.h"
 
 wg_tensor *wg_empty(wg_dtype dtype, int ndim, const int64_t *shape) {
     wg_spec spec;
@@ -121,28 +119,10 @@ wg_tensor *wg_eye(wg_dtype dtype, int64_t rows, int64_t columns) {
 }
 
 wg_tensor *wg_tri(wg_dtype dtype, int64_t rows, int64_t columns, int64_t diagonal) {
-    wg_scope scope;
-    wg_scope_begin(&scope);
-    wg_tensor *ones = wg_ones(dtype, 2, (int64_t[]){rows, columns});
-    return wg_scope_end(&scope, wg_tril(ones, diagonal));
-}
-
-int wg_to_array(const wg_tensor *x, void *out) {
-    if (!x || wg__check_memory(x, "to_array") < 0)
-        return -1;
-    size_t bytes = (size_t)wg_tensor_count(x) * wg_dtype_size(x->spec.dtype);
-    if (wg_tensor_is_contiguous(x)) {
-        if (bytes)
-            memcpy(out, wg_tensor_data(x), bytes);
-        return 0;
-    }
-    wg_scope scope;
-    wg_scope_begin(&scope);
-    wg_tensor *copy = wg_empty_like(x);
-    if (copy) {
-        wg__convert(copy, x);
-        memcpy(out, wg_tensor_data(copy), bytes);
-    }
-    wg_scope_end(&scope, NULL);
-    return copy ? 0 : -1;
+    wg_tensor *x = wg_zeros(dtype, 2, (int64_t[]){rows, columns});
+    char *data = wg_tensor_data(x);
+    for (int64_t i = 0; x && i < rows; i++)
+        for (int64_t j = 0; j < columns && j - i <= diagonal; j++)
+            wg__set_element(dtype, data + (size_t)(i * columns + j) * wg_dtype_size(dtype), 1);
+    return x;
 }

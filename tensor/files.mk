@@ -7,7 +7,6 @@ tensor_public = \
 	tensor/profile.h \
 	tensor/quantize.h \
 	tensor/random.h \
-	tensor/scope.h \
 	tensor/tensor.h \
 	$(nil)
 
@@ -15,10 +14,6 @@ tensor_sources = \
 	tensor/convert.c \
 	tensor/convert.h \
 	tensor/create.c \
-	tensor/decimal.c \
-	tensor/decimal.h \
-	tensor/draw.h \
-	tensor/dtype.c \
 	tensor/gemm/blis.c \
 	tensor/gemm/blis.h \
 	tensor/gemm/gemm.c \
@@ -27,8 +22,6 @@ tensor_sources = \
 	tensor/gemm/large.h \
 	tensor/gemm/quantized.c \
 	tensor/gemm/quantized.h \
-	tensor/handle.h \
-	tensor/inplace.c \
 	tensor/internal.h \
 	tensor/iter.c \
 	tensor/iter.h \
@@ -79,18 +72,13 @@ tensor_sources = \
 	tensor/quantize.c \
 	tensor/quantize_rows.h \
 	tensor/random.c \
-	tensor/registry.c \
-	tensor/sample.c \
-	tensor/scope.c \
-	tensor/shape.c \
-	tensor/shape.h \
+	tensor/ops/registry.c \
 	tensor/simd/bf16.h \
 	tensor/simd/blocks.h \
 	tensor/simd/simd.c \
 	tensor/simd/simd.h \
 	tensor/span.h \
 	tensor/tensor.c \
-	tensor/transpose.c \
 	$(nil)
 
 # Kernels that are compiled once for each instruction set: see Makefile.am.

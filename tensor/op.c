@@ -8,61 +8,17 @@
 #include "tensor/internal.h"
 #include "tensor/span.h"
 
-/* ---- Recording ---- */
+/* ---- Anomaly mode ---- */
 
-static WG__THREAD_LOCAL bool grad_disabled;
-static _Atomic(const wg__autograd_hooks *) autograd;
-static _Atomic(const wg__forward_hooks *) forward_mode;
 static int (*_Atomic anomaly_check)(const wg_call *call);
 
 WG__THREAD_LOCAL bool wg__checks_anomalies;
-
-bool wg_set_grad_enabled(bool enabled) {
-    bool was = !grad_disabled;
-    grad_disabled = !enabled;
-    return was;
-}
-
-bool wg_grad_enabled(void) {
-    return !grad_disabled;
-}
-
-bool wg_requires_grad(const wg_tensor *x) {
-    return x && x->node;
-}
-
-void wg__install_autograd(const wg__autograd_hooks *hooks) {
-    atomic_store(&autograd, hooks);
-}
-
-const wg__autograd_hooks *wg__autograd(void) {
-    return atomic_load(&autograd);
-}
-
-void wg__install_forward(const wg__forward_hooks *hooks) {
-    atomic_store(&forward_mode, hooks);
-}
-
-const wg__forward_hooks *wg__forward(void) {
-    return atomic_load(&forward_mode);
-}
 
 void wg__install_anomaly_check(int (*check)(const wg_call *call)) {
     atomic_store(&anomaly_check, check);
 }
 
 /* ---- Messages ---- */
-
-const char *wg__operands_text(char *buffer, size_t size, int count, const wg_spec *specs) {
-    size_t used = 0;
-    buffer[0] = '\0';
-    for (int i = 0; i < count && used < size; i++) {
-        char one[128];
-        used += (size_t)snprintf(buffer + used, size - used, "%s%s", i ? " x " : "",
-                                 wg_spec_text(one, sizeof one, &specs[i]));
-    }
-    return buffer;
-}
 
 int wg__op_fail(const wg_call *call, wg_error_code code, const char *format, ...) {
     char operands[512], rule[640];
@@ -80,7 +36,7 @@ int wg__op_fail(const wg_call *call, wg_error_code code, const char *format, ...
 /* The inputs that will want a gradient of this call, a bit each. */
 static uint32_t wanted_gradients(const wg_op *op, int count, wg_tensor *const *inputs) {
     uint32_t wants = 0;
-    if (grad_disabled || !op->vjp)
+    if (!wg_grad_enabled() || !op->vjp)
         return 0;
     for (int i = 0; i < count; i++)
         if (inputs[i] && inputs[i]->node && op->differentiable >> i & 1)
@@ -130,8 +86,8 @@ static int begin_call(wg_call *call, const wg_op *op, int input_count, wg_tensor
     for (int i = 0; i < input_count; i++) {
         specs[i] = inputs[i] ? inputs[i]->spec : (wg_spec){.ndim = -1};
         dual |= inputs[i] && inputs[i]->tangents;
-        if (inputs[i] && wg__check_memory(inputs[i], op->name) < 0)
-            return -1;
+        if (inputs[i] && wg__tensor_is_meta(inputs[i]))
+            return wg__check_memory(inputs[i], op->name);
     }
     call->op = op;
     call->options = options;

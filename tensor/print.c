@@ -14,12 +14,74 @@
 #include <string.h>
 
 #include "tensor/convert.h"
-#include "tensor/decimal.h"
 
 #define LINE_WIDTH 75
 #define THRESHOLD 1000 /* elements; of more, the middle of every long axis is left out */
 #define EDGE 3         /* what stays at either side of it */
 #define PLACES 8       /* after the point, at most */
+
+/* ---- Floating point numbers as decimal digits. printf rounds the exact value correctly at any
+ * number of digits; the fewest that read back as the same number are found by trying. ---- */
+
+#define DECIMAL_DIGITS 17 /* enough to tell any two doubles apart */
+
+/* value = +-d.ddd x 10^exponent, with no zeros at the end; zero is the one digit 0. */
+typedef struct decimal_digits {
+    bool negative;
+    int exponent;
+    int count; /* of digits, 1 to 17 */
+    char digits[DECIMAL_DIGITS];
+} decimal_digits;
+
+/* "-1.2345e-05" into its parts. The point may be any character: that is the locale's choice. */
+static decimal_digits parse_scientific(const char *text) {
+    decimal_digits decimal = {.negative = *text == '-'};
+    for (; *text != 'e'; text++)
+        if (*text >= '0' && *text <= '9')
+            decimal.digits[decimal.count++] = *text;
+    decimal.exponent = atoi(text + 1);
+    while (decimal.count > 1 && decimal.digits[decimal.count - 1] == '0')
+        decimal.count--;
+    return decimal;
+}
+
+static bool reads_back(const char *text, double value, wg_dtype dtype) {
+    return dtype == WG_F64 ? strtod(text, NULL) == value : strtof(text, NULL) == (float)value;
+}
+
+/* Below a power of two neighbours are half as far as above, so that of the decimals of some length
+ * the nearest, if it lies below, may miss what the next one up hits. */
+static bool next_up_reads_back(char *text, double value, wg_dtype dtype) {
+    char *last = strchr(text, 'e') - 1;
+    if (*last < '0' || *last > '8')
+        return false;
+    ++*last;
+    return reads_back(text, value, dtype);
+}
+
+/* The fewest digits that read back as this finite value of that dtype (f64, or f32 for others). */
+static decimal_digits shortest_decimal(double value, wg_dtype dtype) {
+    char text[32];
+    int count = 0;
+    do
+        snprintf(text, sizeof(text), "%.*e", count++, value);
+    while (count < DECIMAL_DIGITS && !reads_back(text, value, dtype) &&
+           !next_up_reads_back(text, value, dtype));
+    return parse_scientific(text);
+}
+
+/* The fewest digits if they are `least` to `most` (1 to 17); else the exact value rounded to the
+ * nearer of these two numbers of digits, ties to even. */
+static decimal_digits decimal_between(double value, wg_dtype dtype, int least, int most) {
+    decimal_digits decimal = shortest_decimal(value, dtype);
+    if (least <= decimal.count && decimal.count <= most)
+        return decimal;
+    char text[32];
+    snprintf(text, sizeof(text), "%.*e", (decimal.count < least ? least : most) - 1, value);
+    return parse_scientific(text);
+}
+
+/* ---- Layout and text ---- */
 
 /* All bits of an i64, which a double would lose. */
 static int64_t integer_element(wg_dtype dtype, const char *address) {
@@ -98,9 +160,9 @@ static int max_int(int a, int b) {
 }
 
 /* All digits before the point, and at most PLACES after it. */
-static wg__decimal fixed_decimal(double value, wg_dtype dtype) {
-    int whole = wg__decimal_shortest(value, dtype).exponent + 1; /* below 1 for 0.0ddd */
-    return wg__decimal_between(value, dtype, max_int(whole, 1), whole + PLACES);
+static decimal_digits fixed_decimal(double value, wg_dtype dtype) {
+    int whole = shortest_decimal(value, dtype).exponent + 1; /* below 1 for 0.0ddd */
+    return decimal_between(value, dtype, max_int(whole, 1), whole + PLACES);
 }
 
 static void survey_range(survey *seen, const char *address) {
@@ -124,12 +186,12 @@ static void survey_width(survey *seen, const char *address) {
     if (!isfinite(value))
         return;
     if (layout->scientific) {
-        wg__decimal decimal = wg__decimal_between(value, layout->dtype, 1, PLACES + 1);
+        decimal_digits decimal = decimal_between(value, layout->dtype, 1, PLACES + 1);
         layout->left = max_int(layout->left, decimal.negative + 1);
         layout->places = max_int(layout->places, decimal.count - 1);
         layout->exponent = max_int(layout->exponent, abs(decimal.exponent) > 99 ? 3 : 2);
     } else {
-        wg__decimal decimal = fixed_decimal(value, layout->dtype);
+        decimal_digits decimal = fixed_decimal(value, layout->dtype);
         layout->left = max_int(layout->left, decimal.negative + max_int(decimal.exponent, 0) + 1);
         layout->places = max_int(layout->places, decimal.count - 1 - decimal.exponent);
     }
@@ -214,7 +276,7 @@ static layout find_layout(const view *x, const char *address) {
 
 /* d.ddde+xx: all numbers with the same places. */
 static void write_scientific(char *text, const layout *layout, double value) {
-    wg__decimal decimal = wg__decimal_between(value, layout->dtype, layout->places + 1, PLACES + 1);
+    decimal_digits decimal = decimal_between(value, layout->dtype, layout->places + 1, PLACES + 1);
     int at =
         sprintf(text, "%*s%c.", layout->left - 1, decimal.negative ? "-" : "", decimal.digits[0]);
     for (int i = 1; i <= layout->places; i++)
@@ -224,14 +286,14 @@ static void write_scientific(char *text, const layout *layout, double value) {
 }
 
 /* The digit at 10^power; '0' where the decimal has none. */
-static char digit_at(const wg__decimal *decimal, int power) {
+static char digit_at(const decimal_digits *decimal, int power) {
     int i = decimal->exponent - power;
     return i >= 0 && i < decimal->count ? decimal->digits[i] : '0';
 }
 
 /* ddd.ddd, with spaces in place of zeros at the end. */
 static void write_fixed(char *text, const layout *layout, double value) {
-    wg__decimal decimal = fixed_decimal(value, layout->dtype);
+    decimal_digits decimal = fixed_decimal(value, layout->dtype);
     int whole = max_int(decimal.exponent, 0) + 1;
     int at = sprintf(text, "%*s", layout->left - whole, decimal.negative ? "-" : "");
     for (int power = whole - 1; power >= 0; power--)
@@ -264,7 +326,7 @@ static void write_element(char *text, const layout *layout, const char *address)
 }
 
 /* d.dde+xx or de+xx */
-static void write_bare_scientific(char *text, const wg__decimal *decimal) {
+static void write_bare_scientific(char *text, const decimal_digits *decimal) {
     int at = sprintf(text, "%s%c%s", decimal->negative ? "-" : "", decimal->digits[0],
                      decimal->count > 1 ? "." : "");
     for (int i = 1; i < decimal->count; i++)
@@ -273,7 +335,7 @@ static void write_bare_scientific(char *text, const wg__decimal *decimal) {
 }
 
 /* dd.dd, with a digit at least on either side of the point */
-static void write_bare_fixed(char *text, const wg__decimal *decimal) {
+static void write_bare_fixed(char *text, const decimal_digits *decimal) {
     int at = sprintf(text, "%s", decimal->negative ? "-" : "");
     for (int power = max_int(decimal->exponent, 0); power >= 0; power--)
         text[at++] = digit_at(decimal, power);
@@ -292,7 +354,7 @@ static void write_scalar(char *text, wg_dtype dtype, const char *address) {
         write_element(text, &(layout){.dtype = dtype}, address);
         return;
     }
-    wg__decimal decimal = wg__decimal_shortest(value, dtype);
+    decimal_digits decimal = shortest_decimal(value, dtype);
     if (value != 0 && (fabs(value) < 1e-4 || fabs(value) >= 1e16))
         write_bare_scientific(text, &decimal);
     else

@@ -1,12 +1,83 @@
-/* Handles and storages: how they are made, shared and freed, and what a handle tells of itself. */
+/* Tensors: storages, handles on them, the scopes that own handles, and arithmetic on shapes. */
 #include "tensor/tensor.h"
 
-#include <math.h>
+#include <assert.h>
+#include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-#include "tensor/convert.h"
-#include "tensor/handle.h"
+#include "tensor/internal.h"
+
+/* ---- Recording, and what autograd installs ---- */
+
+static WG__THREAD_LOCAL bool grad_disabled;
+static _Atomic(const wg__autograd_hooks *) autograd;
+static _Atomic(const wg__forward_hooks *) forward_mode;
+
+bool wg_set_grad_enabled(bool enabled) {
+    bool was = !grad_disabled;
+    grad_disabled = !enabled;
+    return was;
+}
+
+bool wg_grad_enabled(void) {
+    return !grad_disabled;
+}
+
+bool wg_requires_grad(const wg_tensor *x) {
+    return x && x->node;
+}
+
+void wg__install_autograd(const wg__autograd_hooks *hooks) {
+    atomic_store(&autograd, hooks);
+}
+
+const wg__autograd_hooks *wg__autograd(void) {
+    return atomic_load(&autograd);
+}
+
+void wg__install_forward(const wg__forward_hooks *hooks) {
+    atomic_store(&forward_mode, hooks);
+}
+
+const wg__forward_hooks *wg__forward(void) {
+    return atomic_load(&forward_mode);
+}
+
+/* ---- Dtypes ---- */
+
+static const struct {
+    const char *name;
+    size_t size;
+    int rank; /* in promotion */
+} dtypes[WG_DTYPE_COUNT] = {
+    [WG_F32] = {"f32", 4, 5},   [WG_F64] = {"f64", 8, 6}, [WG_BF16] = {"bf16", 2, 4},
+    [WG_I32] = {"i32", 4, 2},   [WG_I64] = {"i64", 8, 3}, [WG_U8] = {"u8", 1, 1},
+    [WG_BOOL] = {"bool", 1, 0},
+};
+
+static bool is_dtype(wg_dtype dtype) {
+    return (unsigned)dtype < WG_DTYPE_COUNT;
+}
+
+const char *wg_dtype_name(wg_dtype dtype) {
+    return is_dtype(dtype) ? dtypes[dtype].name : "?";
+}
+
+size_t wg_dtype_size(wg_dtype dtype) {
+    return is_dtype(dtype) ? dtypes[dtype].size : 0;
+}
+
+bool wg_dtype_is_float(wg_dtype dtype) {
+    return dtype == WG_F32 || dtype == WG_F64 || dtype == WG_BF16;
+}
+
+wg_dtype wg_dtype_promote(wg_dtype a, wg_dtype b) {
+    if (!is_dtype(a) || !is_dtype(b))
+        return is_dtype(a) ? a : b;
+    return dtypes[a].rank >= dtypes[b].rank ? a : b;
+}
 
 /* ---- Storage ---- */
 
@@ -51,6 +122,28 @@ static void storage_release(wg_storage *storage) {
 
 /* ---- Handles ---- */
 
+/* Adds a handle that is in no scope to one; takes a handle out of its scope, if it has one. */
+static void scope_adopt(wg_scope *scope, wg_tensor *x) {
+    x->scope = scope;
+    x->previous = NULL;
+    x->next = scope->first;
+    if (scope->first)
+        scope->first->previous = x;
+    scope->first = x;
+}
+
+static void scope_forget(wg_tensor *x) {
+    if (!x->scope)
+        return;
+    if (x->previous)
+        x->previous->next = x->next;
+    else
+        x->scope->first = x->next;
+    if (x->next)
+        x->next->previous = x->previous;
+    x->scope = NULL;
+}
+
 /* In no scope, of nothing recorded; its strides are the caller's to fill in. */
 static wg_tensor *handle_new(wg_storage *storage, const wg_spec *spec, int64_t offset) {
     wg_tensor *x = wg__alloc(sizeof *x);
@@ -67,8 +160,8 @@ static wg_tensor *handle_new(wg_storage *storage, const wg_spec *spec, int64_t o
     return x;
 }
 
-void wg__handle_free(wg_tensor *x) {
-    wg__scope_forget(x);
+static void handle_free(wg_tensor *x) {
+    scope_forget(x);
     wg_node *node = x->node;
     wg_tangent *tangents = x->tangents;
     storage_release(x->storage);
@@ -79,6 +172,101 @@ void wg__handle_free(wg_tensor *x) {
     if (tangents)
         wg__forward()->release(tangents);
 }
+
+/* ---- Scopes: a stack of lists of handles for each thread ---- */
+
+/* NULL until the first use on this thread, which opens the root scope. */
+static WG__THREAD_LOCAL wg_scope *innermost_scope;
+static _Thread_local wg_scope root;
+
+static pthread_key_t at_thread_exit;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+static int64_t free_all(wg_scope *scope) {
+    int64_t count = 0;
+    for (; scope->first; count++)
+        handle_free(scope->first);
+    return count;
+}
+
+static void free_root(void *scope) {
+    free_all(scope);
+}
+
+#ifndef NDEBUG
+/* What the main thread never gave to a scope, at exit, by the op that made it. */
+static void report_root(void) {
+    for (const wg_tensor *x = root.first; x; x = x->next) {
+        char text[128];
+        fprintf(stderr, "wengert: alive in the root scope at exit: %s, made by %s\n",
+                wg_spec_text(text, sizeof text, &x->spec),
+                x->node ? wg__autograd()->maker(x->node) : "an unrecorded op");
+    }
+}
+#endif
+
+static void make_key(void) {
+    pthread_key_create(&at_thread_exit, free_root);
+#ifndef NDEBUG
+    atexit(report_root);
+#endif
+}
+
+static void open_root_scope(void) {
+    pthread_once(&once, make_key);
+    pthread_setspecific(at_thread_exit, &root);
+    innermost_scope = &root;
+}
+
+static wg_scope *current_scope(void) {
+    if (!innermost_scope)
+        open_root_scope();
+    return innermost_scope;
+}
+
+void wg_scope_begin(wg_scope *scope) {
+    scope->outer = current_scope();
+    scope->first = NULL;
+    innermost_scope = scope;
+}
+
+wg_tensor *wg_scope_end(wg_scope *scope, wg_tensor *result) {
+    assert(scope == innermost_scope && "scopes end in the order opposite to their beginning");
+    if (result && result->scope == scope) {
+        scope_forget(result);
+        scope_adopt(scope->outer, result);
+    }
+    free_all(scope);
+    innermost_scope = scope->outer;
+    return result;
+}
+
+wg_tensor *wg_scope_escape(wg_tensor *tensor) {
+    wg_scope *inner = current_scope();
+    if (tensor && tensor->scope == inner && inner->outer) {
+        scope_forget(tensor);
+        scope_adopt(inner->outer, tensor);
+    }
+    return tensor;
+}
+
+wg_tensor *wg_keep(wg_tensor *tensor) {
+    if (tensor)
+        scope_forget(tensor);
+    return tensor;
+}
+
+void wg_release(wg_tensor *tensor) {
+    if (tensor)
+        handle_free(tensor);
+}
+
+int64_t wg_scope_clear_root(void) {
+    current_scope();
+    return free_all(&root);
+}
+
+/* ---- New handles ---- */
 
 int64_t wg_tensors_alive(void) {
     return wg__counter_sum(WG__COUNT_TENSORS);
@@ -95,7 +283,7 @@ static wg_tensor *tensor_new(const wg_spec *spec, bool is_meta) {
         return NULL;
     }
     wg__contiguous_strides(spec, x->strides);
-    wg__scope_adopt(wg__scope_current(), x);
+    scope_adopt(current_scope(), x);
     return x;
 }
 
@@ -132,7 +320,7 @@ wg_tensor *wg__tensor_view(const wg_tensor *base, const wg_spec *spec, const int
                            int64_t offset) {
     wg_tensor *x = view_of(base, spec, strides, offset);
     if (x)
-        wg__scope_adopt(wg__scope_current(), x);
+        scope_adopt(current_scope(), x);
     return x;
 }
 
@@ -153,7 +341,7 @@ wg_tensor *wg__tensor_reference(const wg_tensor *x, bool bare) {
 wg_tensor *wg_alias(wg_tensor *x) {
     wg_tensor *y = x ? wg__tensor_reference(x, false) : NULL;
     if (y)
-        wg__scope_adopt(wg__scope_current(), y);
+        scope_adopt(current_scope(), y);
     return y;
 }
 
@@ -175,6 +363,128 @@ int wg__check_writable(const wg_tensor *x, const char *where) {
                        "writing in place to a tensor that depends on an input of wg_jvp, whose "
                        "derivative would be lost; write to a clone that was detached");
     return 0;
+}
+
+/* ---- Texts ---- */
+
+const char *wg_spec_text(char *buffer, size_t size, const wg_spec *spec) {
+    if (spec->ndim < 0) {
+        snprintf(buffer, size, "none");
+        return buffer;
+    }
+    size_t used = 0;
+    for (int i = 0; i < spec->ndim && used < size; i++)
+        used += (size_t)snprintf(buffer + used, size - used, "%s%lld", i ? ", " : "(",
+                                 (long long)spec->shape[i]);
+    if (used < size)
+        snprintf(buffer + used, size - used, "%s %s", spec->ndim ? ")" : "()",
+                 wg_dtype_name(spec->dtype));
+    return buffer;
+}
+
+const char *wg__operands_text(char *buffer, size_t size, int count, const wg_spec *specs) {
+    size_t used = 0;
+    buffer[0] = '\0';
+    for (int i = 0; i < count && used < size; i++) {
+        char one[128];
+        used += (size_t)snprintf(buffer + used, size - used, "%s%s", i ? " x " : "",
+                                 wg_spec_text(one, sizeof one, &specs[i]));
+    }
+    return buffer;
+}
+
+/* ---- Shapes ---- */
+
+int wg__spec_make(wg_spec *spec, wg_dtype dtype, int ndim, const int64_t *shape,
+                  const char *where) {
+    if (wg_dtype_size(dtype) == 0)
+        return wg_fail(WG_ERROR_ARGUMENT, where, "%d is no dtype", (int)dtype);
+    if (ndim < 0 || ndim > WG_MAX_DIMS)
+        return wg_fail(WG_ERROR_SHAPE, where, "%d dimensions; there are 0 to %d", ndim,
+                       WG_MAX_DIMS);
+    if (ndim > 0 && !shape)
+        return wg_fail(WG_ERROR_ARGUMENT, where, "the shape of %d dimensions is NULL", ndim);
+    /* A size of 0 anywhere does not excuse the others from fitting: strides are their products. */
+    double bytes = (double)wg_dtype_size(dtype);
+    for (int i = 0; i < ndim; i++) {
+        if (shape[i] < 0)
+            return wg_fail(WG_ERROR_SHAPE, where, "size %lld of dimension %d is negative",
+                           (long long)shape[i], i);
+        bytes *= shape[i] > 0 ? (double)shape[i] : 1;
+        if (bytes > 0x1p62)
+            return wg_fail(WG_ERROR_SHAPE, where, "more than 2^62 bytes");
+        spec->shape[i] = shape[i];
+    }
+    spec->dtype = dtype;
+    spec->ndim = ndim;
+    return 0;
+}
+
+void wg__contiguous_strides(const wg_spec *spec, int64_t *strides) {
+    int64_t stride = 1;
+    for (int i = spec->ndim - 1; i >= 0; i--) {
+        strides[i] = stride;
+        stride *= spec->shape[i] > 0 ? spec->shape[i] : 1;
+    }
+}
+
+bool wg__broadcast(const wg_spec *a, const wg_spec *b, wg_spec *out) {
+    int ndim = a->ndim > b->ndim ? a->ndim : b->ndim;
+    for (int i = 1; i <= ndim; i++) { /* from the last axis on */
+        int64_t from_a = i <= a->ndim ? a->shape[a->ndim - i] : 1;
+        int64_t from_b = i <= b->ndim ? b->shape[b->ndim - i] : 1;
+        if (from_a != from_b && from_a != 1 && from_b != 1)
+            return false;
+        out->shape[ndim - i] = from_a == 1 ? from_b : from_a;
+    }
+    out->ndim = ndim;
+    return true;
+}
+
+bool wg__broadcast_strides(const wg_tensor *x, const wg_spec *to, int64_t *strides) {
+    int added = to->ndim - x->spec.ndim;
+    if (added < 0)
+        return false;
+    for (int i = 0; i < to->ndim; i++) {
+        int64_t size = i < added ? 1 : x->spec.shape[i - added];
+        if (size != to->shape[i] && size != 1)
+            return false;
+        strides[i] = size == 1 ? 0 : x->strides[i - added];
+    }
+    return true;
+}
+
+int wg__axis(int64_t axis, int ndim, const char *where) {
+    if (axis < -ndim || axis >= ndim)
+        return wg_fail(WG_ERROR_INDEX, where, "axis %lld of a tensor of %d dimensions",
+                       (long long)axis, ndim);
+    return (int)(axis < 0 ? axis + ndim : axis);
+}
+
+int64_t wg__axis_mask(int count, const int64_t *axes, int ndim, const char *where) {
+    if (!axes)
+        return (1 << ndim) - 1;
+    int64_t mask = 0;
+    for (int i = 0; i < count; i++) {
+        int axis = wg__axis(axes[i], ndim, where);
+        if (axis < 0)
+            return -1;
+        if (mask & 1 << axis)
+            return wg_fail(WG_ERROR_INDEX, where, "axis %lld is given twice", (long long)axes[i]);
+        mask |= 1 << axis;
+    }
+    return mask;
+}
+
+void wg__reduced_spec(const wg_spec *x, int64_t axis_mask, bool keepdim, wg_spec *out) {
+    int ndim = 0;
+    for (int i = 0; i < x->ndim; i++) {
+        bool reduced = axis_mask >> i & 1;
+        if (!reduced || keepdim)
+            out->shape[ndim++] = reduced ? 1 : x->shape[i];
+    }
+    out->ndim = ndim;
+    out->dtype = x->dtype;
 }
 
 /* ---- What a tensor is ---- */
@@ -226,21 +536,6 @@ uint64_t wg_tensor_version(const wg_tensor *x) {
     return x ? atomic_load(&x->storage->version) : 0;
 }
 
-const char *wg_spec_text(char *buffer, size_t size, const wg_spec *spec) {
-    if (spec->ndim < 0) {
-        snprintf(buffer, size, "none");
-        return buffer;
-    }
-    size_t used = 0;
-    for (int i = 0; i < spec->ndim && used < size; i++)
-        used += (size_t)snprintf(buffer + used, size - used, "%s%lld", i ? ", " : "(",
-                                 (long long)spec->shape[i]);
-    if (used < size)
-        snprintf(buffer + used, size - used, "%s %s", spec->ndim ? ")" : "()",
-                 wg_dtype_name(spec->dtype));
-    return buffer;
-}
-
 /* ---- Elements ---- */
 
 void *wg_tensor_data(const wg_tensor *x) {
@@ -250,33 +545,4 @@ void *wg_tensor_data(const wg_tensor *x) {
 void wg_tensor_touch(wg_tensor *x) {
     if (x)
         atomic_fetch_add(&x->storage->version, 1);
-}
-
-double wg_item(const wg_tensor *x) {
-    if (!x || wg__check_memory(x, "item") < 0)
-        return NAN;
-    if (wg__spec_count(&x->spec) != 1) {
-        wg_fail(WG_ERROR_SHAPE, "item", "a tensor of %lld elements; wanted one element",
-                (long long)wg__spec_count(&x->spec));
-        return NAN;
-    }
-    return wg__element(x->spec.dtype, wg__tensor_address(x));
-}
-
-double wg_at(const wg_tensor *x, const int64_t *index) {
-    if (!x || wg__check_memory(x, "at") < 0)
-        return NAN;
-    int64_t position = 0;
-    for (int i = 0; i < x->spec.ndim; i++) {
-        int64_t size = x->spec.shape[i];
-        if (index[i] < -size || index[i] >= size) {
-            wg_fail(WG_ERROR_INDEX, "at", "index %lld of dimension %d, which has size %lld",
-                    (long long)index[i], i, (long long)size);
-            return NAN;
-        }
-        position += (index[i] < 0 ? index[i] + size : index[i]) * x->strides[i];
-    }
-    size_t element = wg_dtype_size(x->spec.dtype);
-    return wg__element(x->spec.dtype,
-                       (const char *)wg__tensor_address(x) + position * (int64_t)element);
 }

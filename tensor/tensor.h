@@ -6,7 +6,7 @@
  *
  * Up to 8 dimensions, 64-bit sizes; a size of 0 is allowed, rank 0 is a scalar.
  *
- * Ownership: every `wg_tensor *` returned belongs to the innermost open scope (scope.h). In the
+ * Ownership: every `wg_tensor *` returned belongs to the innermost open scope (see below). In the
  * contracts of this library, [scope; SHAPE, DTYPE] means: owned by the scope; NULL with one of
  * these errors. Every allocating function can also give MEMORY, and every function given a NULL
  * tensor returns NULL (or -1) and leaves the pending error alone. */
@@ -22,11 +22,12 @@
 #include "dtype.h"
 #include "../base/error.h"
 #include "random.h"
-#include "scope.h"
 
 WG_BEGIN_DECLS
 
 #define WG_MAX_DIMS 8
+
+typedef struct wg_tensor wg_tensor;
 
 /* What a tensor is before it has data. */
 typedef struct wg_spec {
@@ -34,6 +35,47 @@ typedef struct wg_spec {
     int ndim;                   /* -1 stands for an absent optional operand */
     int64_t shape[WG_MAX_DIMS]; /* the first ndim entries */
 } wg_spec;
+
+/* ---- Scopes own tensors: nothing has to be freed one by one.
+ *
+ *     wg_scope step;
+ *     wg_scope_begin(&step);
+ *     wg_tensor *loss = forward(model, batch);   every intermediate belongs to `step`
+ *     loss = wg_scope_end(&step, loss);          all are gone but loss, now owned one scope out
+ *
+ * Every function that returns a `wg_tensor *` returns a handle owned by the innermost open scope of
+ * its thread. Each thread has a root scope, open from its first tensor to its end. ---- */
+
+/* Lives on the caller's stack between begin and end; its members are the library's. */
+typedef struct wg_scope {
+    struct wg_scope *outer;
+    wg_tensor *first;
+} wg_scope;
+
+/* Opens a scope on this thread. Cannot fail. */
+WG_API void wg_scope_begin(wg_scope *scope);
+
+/* Closes the innermost scope, which must be `scope`, and frees the handles that it owns, except
+ * `result` (may be NULL), which moves to the next scope out and is returned. A result that some
+ * other scope owns, or that was kept, is returned as it is. */
+WG_API wg_tensor *wg_scope_end(wg_scope *scope, wg_tensor *result);
+
+/* Moves a tensor to the scope one further out than the innermost: for a function with several
+ * results. Returns the tensor; NULL gives NULL. */
+WG_API wg_tensor *wg_scope_escape(wg_tensor *tensor);
+
+/* Takes a tensor out of its scope: it lives until wg_release. Returns it; NULL gives NULL. */
+WG_API wg_tensor *wg_keep(wg_tensor *tensor);
+
+/* Frees a tensor that was kept. NULL is allowed. Any thread may call it. */
+WG_API void wg_release(wg_tensor *tensor);
+
+/* Frees what this thread's root scope owns (tensors made while no other scope was open). Returns
+ * how many there were: 0 says that every tensor was owned by somebody. */
+WG_API int64_t wg_scope_clear_root(void);
+
+/* The number of handles alive in the process, kept ones and those of graphs included. */
+WG_API int64_t wg_tensors_alive(void);
 
 /* ---- What a tensor is. Given NULL these answer 0, WG_F32 or NULL. ---- */
 

@@ -43,14 +43,4 @@ static inline wg__matrix wg__matrix_at(wg_dtype dtype, wg__matrix x, int64_t i, 
     return x;
 }
 
-/* The product of m rows of A from row i and n columns of B from column j. */
-wg__product wg__product_part(const wg__product *product, int64_t i, int64_t m, int64_t j,
-                             int64_t n);
-
-/* The product of the transposed matrices, C^T = B^T A^T. It must have no row. */
-wg__product wg__product_transposed(const wg__product *product);
-
-/* Copies `row`, if there is one, into C and sets beta to 1. */
-void wg__product_place_row(wg__product *product);
-
 #endif

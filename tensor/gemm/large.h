@@ -1,4 +1,5 @@
-/* Products that are large on both sides, over packed operands, and the kernels that they use. */
+/* Products that are large on both sides, over packed operands; the kernels that they use, and how
+ * products are cut. */
 #ifndef WG_TENSOR_GEMM_LARGE_H
 #define WG_TENSOR_GEMM_LARGE_H
 
@@ -6,6 +7,20 @@
 #include "tensor/simd/simd.h"
 
 #include <stdbool.h>
+
+/* ---- Parts of products ---- */
+
+/* The product of m rows of A from row i and n columns of B from column j. */
+wg__product wg__product_part(const wg__product *product, int64_t i, int64_t m, int64_t j,
+                             int64_t n);
+
+/* The product of the transposed matrices, C^T = B^T A^T. It must have no row. */
+wg__product wg__product_transposed(const wg__product *product);
+
+/* Copies `row`, if there is one, into C and sets beta to 1. */
+void wg__product_place_row(wg__product *product);
+
+/* ---- Kernels ---- */
 
 /* A kernel reads an operand in slivers: `width` rows of A, or columns of B. A packed sliver has one
  * vector for each k, `step` elements apart. */
