@@ -1,5 +1,5 @@
-/* What holds of everything that builds batches: the same bits from the same place, other ones from
- * other seeds and epochs, and no harm where memory ends. A new one is a row of the table. */
+/* What holds for every batch builder: the same bits from the same position, others from other seeds
+ * and epochs, and nothing left behind without memory. A new builder is a row of the table. */
 #include <string.h>
 
 #include "data/batches/bert_batch.h"
@@ -61,12 +61,12 @@ enum { MOST_TENSORS = 6 };
 
 typedef struct builder {
     const char *name;
-    const char *beyond; /* what is said of a place outside an epoch */
+    const char *beyond; /* the message for a position outside of an epoch */
     wg_batches *(*begin)(const texts *t, uint64_t seed);
     int (*next)(wg_batches *batches, wg_tensor *tensors[MOST_TENSORS]); /* NULL: no more */
 } builder;
 
-/* Takes a batch of one of them, as the table has it; its tensors follow. */
+/* Takes a batch of one builder by its row of the table; its tensors follow. */
 #define BUILDER(kind, ...)                                                                         \
     static int kind##_next(wg_batches *batches, wg_tensor *tensors[MOST_TENSORS]) {                \
         wg_##kind##_batch batch;                                                                   \
@@ -131,7 +131,7 @@ static const char *builder_name(int index) {
     return builders[index].name;
 }
 
-/* A number that the whole of the next batch goes into. */
+/* A hash of the whole next batch. */
 static uint64_t next_hash(const builder *b, wg_batches *batches) {
     wg_scope scope;
     wg_scope_begin(&scope);
@@ -164,7 +164,7 @@ START_TEST(a_resumed_run_sees_the_same_batches_over_the_ends_of_epochs) {
     ck_assert_int_ge(places[BATCHES - 1].epoch, 2);
     wg_batches_free(batches);
     for (int k = 0; k < BATCHES; k += 7) {
-        batches = b->begin(&t, 999); /* the place has the seed */
+        batches = b->begin(&t, 999); /* the position holds the seed */
         ck_assert_int_eq(wg_batches_seek(batches, &places[k]), 0);
         for (int j = k; j < BATCHES; j++)
             ck_assert_uint_eq(next_hash(b, batches), hashes[j]);

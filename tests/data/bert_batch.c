@@ -1,6 +1,5 @@
-/* BERT's batches: layout, statistics, and the same bits on every machine.
- *
- * Most tests use a corpus whose k-th token is the word "wk", so that each token tells its place. */
+/* BERT's batches: layout, statistics, and the same bits on every machine.  Most tests use a corpus
+ * whose k-th token is the word "wk", so that each token shows its position. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +12,7 @@
 
 /* ---- A corpus in which each token tells its place ---- */
 
-/* The document in which a token of the corpus stands. */
+/* The document of a token of the corpus. */
 static int64_t document_of(const wg_dataset *corpus, int64_t token) {
     int64_t d = 0;
     while (wg_dataset_sentence_start(corpus, wg_dataset_document_start(corpus, d + 1)) <= token)
@@ -41,7 +40,7 @@ static view view_of(const wg_bert_batch *batch) {
                   .attention = wg_tensor_data(batch->attention_mask)};
 }
 
-/* The ids with every masked token put back. */
+/* The ids with the original of each masked token. */
 static int64_t *restored(const view *v) {
     int64_t *ids = malloc((size_t)(v->rows * v->length) * sizeof *ids);
     memcpy(ids, v->ids, (size_t)(v->rows * v->length) * sizeof *ids);
@@ -70,7 +69,7 @@ static pair pair_of(const int64_t *ids, int64_t length) {
 
 /* ---- Layout ---- */
 
-/* Neighbours in a segment are neighbours in the corpus. */
+/* Neighbours in a segment have to be neighbours in the corpus. */
 static void assert_contiguous(const int64_t *tokens, int64_t count) {
     ck_assert_int_ge(count, 1);
     for (int64_t i = 0; i < count; i++)
@@ -170,7 +169,7 @@ START_TEST(a_random_second_segment_is_from_another_document_and_a_next_one_follo
         free(ids);
         wg_scope_end(&step, NULL);
     }
-    /* Half, and a few where a document's last sentence is alone; within 4 deviations. */
+    /* Half, and a few more because a document's last sentence is alone; within 4 deviations. */
     double share = (double)random / (double)rows, deviation = sqrt(0.25 / (double)rows);
     ck_assert_double_gt(share, 0.5 - 4 * deviation);
     ck_assert_double_lt(share, 0.54 + 4 * deviation);
@@ -357,7 +356,7 @@ END_TEST
 
 /* ---- Determinism ---- */
 
-/* A number that the whole batch goes into. */
+/* A hash of the whole batch. */
 static uint64_t hash_of(const wg_bert_batch *batch) {
     wg_tensor *const all[] = {batch->input_ids,      batch->token_type_ids,
                               batch->attention_mask, batch->masked_positions,

@@ -1,4 +1,4 @@
-/* BLEU beside sacreBLEU's numbers, and its tokens: tests/fixtures/bleu.py wrote them. */
+/* BLEU and its tokens against sacreBLEU (tests/fixtures/bleu.py). */
 #include "data/score/bleu.h"
 
 #include <jansson.h>

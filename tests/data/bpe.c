@@ -1,5 +1,5 @@
-/* Byte-level BPE: files, special tokens, decoding of any ids, training. That ids equal the
- * published ones is held by tests/data/tokenizer_reference.c. */
+/* Byte-level BPE: files, special tokens, decoding of any ids, training. tokenizer_reference.c
+ * compares its ids with the published ones. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -47,7 +47,7 @@ END_TEST
 /* ---- Options ---- */
 
 static wg_tokenizer *few_merges(const wg_bpe_options *options) {
-    /* The 256 letters by hand would fill a page: the fixture's are taken. */
+    /* The 256 letters would fill a page: they come from the fixture. */
     wg_tokenizer *fixture_tokenizer = load_fixture();
     const char *tokens[260];
     for (int32_t i = 0; i < 256; i++)
@@ -124,7 +124,7 @@ START_TEST(matches_that_are_empty_split_nothing) {
 }
 END_TEST
 
-/* A word beyond what is merged by looking at all pairs: the heap gives the same. */
+/* A word too long for merging by a scan of all pairs: the heap gives the same tokens. */
 START_TEST(long_words_merge_as_short_ones_do) {
     wg_tokenizer *tokenizer = few_merges(&(wg_bpe_options){.pattern = "[a-z]+"});
     char text[3 * 40 + 1];
@@ -133,7 +133,7 @@ START_TEST(long_words_merge_as_short_ones_do) {
             memcpy(text + 3 * i, i % 3 == 0 ? "abc" : i % 3 == 1 ? "aab" : "bca", 3);
         wg_token_list list = {0};
         ck_assert_int_eq(wg_tokenizer_encode(tokenizer, text, 3 * words, NULL, &list), 0);
-        /* By hand: (b, c) everywhere first, then (a, b) from the left. */
+        /* The expected merges: (b, c) everywhere first, then (a, b) from the left. */
         int64_t at = 0, n = 3 * words;
         for (int64_t i = 0; i < n; at++) {
             const char *wanted = i + 1 < n && text[i] == 'b' && text[i + 1] == 'c' ? "bc"
@@ -156,7 +156,7 @@ END_TEST
 START_TEST(bytes_that_are_no_text_become_replacement_characters) {
     wg_tokenizer *tokenizer = load_fixture();
     int32_t ids[256];
-    for (int32_t i = 0; i < 256; i++) /* tokens of single bytes: by the letters of GPT-2 */
+    for (int32_t i = 0; i < 256; i++) /* single bytes, in the order of GPT-2's letters */
         ids[i] = i;
     char *text = wg_tokenizer_decode(tokenizer, ids, 256, NULL);
     ck_assert_int_eq(wg__utf8_invalid(text, (int64_t)strlen(text)), -1);
@@ -264,7 +264,7 @@ START_TEST(files_cut_short_give_errors_and_never_a_crash) {
     char *good = wg__text_file_read(fixture("tokenizers/bpe/vocab.json"), &length, "test");
     char *merges = wg__text_file_read(fixture("tokenizers/bpe/merges.txt"), &(int64_t){0}, "test");
     const char *paths[] = {in_scratch("vocab.json"), write_text("merges.txt", merges)};
-    while (length && good[length - 1] != '}') /* blanks behind the object are no part of it */
+    while (length && good[length - 1] != '}') /* blanks behind the object do not belong to it */
         length--;
     for (int64_t n = 0; n < length; n++) {
         write_file(paths[0], good, (size_t)n);
@@ -276,9 +276,9 @@ START_TEST(files_cut_short_give_errors_and_never_a_crash) {
 }
 END_TEST
 
-/* Merges go line by line: a file that is cut behind a whole line, or within a token that happens
- * to begin as another one, is a shorter list that cannot be told from a whole one. It has to be
- * read as just that list; every other cut is refused. */
+/* Merges are lines. A file that is cut behind a whole line, or within a token that starts like
+ * another one, is a valid shorter list and has to be read as that list; every other cut is
+ * refused. */
 START_TEST(merges_cut_short_are_refused_or_read_as_the_shorter_list) {
     static const char vocabulary[] = "small.json", head[] = "#version: 0.2\n";
     int64_t length;
@@ -303,7 +303,7 @@ START_TEST(merges_cut_short_are_refused_or_read_as_the_shorter_list) {
                       rest = n > head_count ? n - head_count : 0;
         ck_assert_int_eq(memcmp(again, head, (size_t)head_count), 0);
         ck_assert_int_ge(count - head_count, rest);
-        ck_assert_int_le(count - head_count, rest + 1); /* a newline behind the last */
+        ck_assert_int_le(count - head_count, rest + 1); /* a newline at the end */
         ck_assert_int_eq(memcmp(again + head_count, merges + head_count, (size_t)rest), 0);
         wg__free(again);
         wg_tokenizer_free(tokenizer);
@@ -354,7 +354,7 @@ START_TEST(a_trained_vocabulary_is_bytes_merges_and_the_end_of_text) {
     ck_assert_str_eq(wg_tokenizer_token(tokenizer, 0), "!");
     ck_assert_str_eq(wg_tokenizer_token(tokenizer, 220), "\u0120");
     ck_assert_str_eq(wg_tokenizer_token(tokenizer, 279), "<|endoftext|>");
-    /* "aa", "es" and "st" stand there ten times each. */
+    /* "aa", "es" and "st" occur ten times each. */
     ck_assert_str_eq(wg_tokenizer_token(tokenizer, 256), "aa");
     ck_assert_str_eq(wg_tokenizer_token(tokenizer, 257), "es");
     wg_token_list list = {0};
@@ -369,7 +369,8 @@ START_TEST(a_trained_vocabulary_is_bytes_merges_and_the_end_of_text) {
 }
 END_TEST
 
-/* The commonest neighbours in a list of ids, of equals the first in order of bytes, joined. */
+/* Joins the most frequent neighbours in a list of ids; of equally frequent ones the first in byte
+ * order. */
 static const char *commonest_pair(const wg_tokenizer *tokenizer, const wg_token_list *list) {
     static char joined[512];
     int64_t best = 0;

@@ -10,7 +10,7 @@
 
 static const char hostile[] = "ab\0c\u00e9e\u0301 \U0001f469\u200d\U0001f680\u202e\ue000\uffff\t\n";
 
-/* Encodes and decodes, by way of our JSON, and wants the same bytes. */
+/* Fails unless encoding and decoding, after a round trip through our JSON, give the same bytes. */
 static void assert_round_trip(wg_tokenizer *tokenizer, const char *text, int64_t length) {
     char *json = wg_tokenizer_to_json(tokenizer);
     wg_tokenizer *again = wg_tokenizer_from_json(json);

@@ -11,7 +11,7 @@
 
 /* ---- Helpers ---- */
 
-/* A tokenizer that knows all letters and digits, and no longer piece. */
+/* A tokenizer of single letters and digits. */
 static wg_tokenizer *letters(void) {
     wg_tokenizer *tokenizer =
         wg_wordpiece_train("abcdefghijklmnopqrstuvwxyz 0123456789 . , ? ! ' \" * ( ) : ; -", -1,
@@ -58,7 +58,8 @@ static void assert_corpus(const char *text, wg_sentence_format format, const cha
     wg_dataset_free(corpus);
 }
 
-/* `marked` has a | at the end of every sentence but the last, with the space after it. */
+/* Fails unless the sentences end where `marked` has a |, after the space that follows each but the
+ * last. */
 static void assert_sentences(const char *marked) {
     char text[1024];
     int64_t ends[64], count = 0, length = 0;

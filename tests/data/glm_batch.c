@@ -1,6 +1,5 @@
-/* GLM's batches: the figure of the paper, and statistics.
- *
- * Most tests use a corpus whose k-th token is the word "wk", so that each token tells its place. */
+/* GLM's batches: the figure of the paper, and statistics.  Most tests use a corpus whose k-th token
+ * is the word "wk", so that each token shows its position. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -50,7 +49,7 @@ static view view_of(const wg_glm_batch *batch) {
                   .labels = wg_tensor_data(batch->labels)};
 }
 
-/* What a place predicts, or -1. */
+/* The label of a position, or -1. */
 static int64_t label_at(const view *v, int64_t place) {
     int64_t low = 0, high = v->targets;
     while (low < high) {
@@ -63,9 +62,9 @@ static int64_t label_at(const view *v, int64_t place) {
     return low < v->targets && v->places[low] == place ? v->labels[low] : -1;
 }
 
-/* A row taken apart and put together again. */
+/* A row split into its parts, and its text restored. */
 typedef struct sequence {
-    int64_t text[512], count;    /* the text without blanks, from its Part A and its spans */
+    int64_t text[512], count;    /* the text with the spans in place of their blanks */
     int64_t spans[256], lengths; /* lengths of spans, in the order of Part B */
     int64_t firsts[256];         /* and their first tokens */
     int64_t mask;                /* the token in place of each */
@@ -82,7 +81,7 @@ static sequence sequence_of(const view *v, int64_t row, const wg_glm_tokens *t) 
     const int64_t base = row * v->length, part_a = v->part_a[row];
     const int64_t *ids = v->ids + base, *positions = v->positions + base,
                   *blocks = v->blocks + base;
-    static int64_t span_at[512], length_at[512]; /* by place of the mask */
+    static int64_t span_at[512], length_at[512]; /* by position of the mask */
     memset(length_at, 0, sizeof length_at);
     sequence s = {.mask = -1};
     int64_t i = part_a;
@@ -142,8 +141,8 @@ static void assert_row(wg_tensor *x, int count, const int64_t *expected) {
     ck_assert_mem_eq(wg_tensor_data(x), expected, (size_t)count * sizeof *expected);
 }
 
-/* Figure 2: x1 .. x6 with the spans x3 and x5 x6, which chance has put the other way around. A
- * [CLS] is before the text, as in the published code, at position 0. */
+/* Figure 2: x1 .. x6 with the spans x3 and x5 x6 in reverse order. A [CLS] precedes the text, at
+ * position 0, as in the published code. */
 START_TEST(the_example_of_figure_2_has_its_masks_and_both_its_positions) {
     wg_tokenizer *tokenizer = words_tokenizer("x", 1, 6);
     wg_glm_tokens t;
@@ -225,7 +224,7 @@ END_TEST
 
 /* ---- Epochs ---- */
 
-/* Of all objectives, and with sentences that are longer than a text may be. */
+/* All objectives, and sentences longer than a text may be. */
 START_TEST(every_token_of_an_epoch_is_in_part_a_or_in_part_b_once) {
     world w = world_of(7, 60, 40);
     wg_batches *batches = wg_glm_batches_new(
@@ -312,7 +311,7 @@ static void add_row(statistics *c, const sequence *s) {
     for (int64_t i = 0; i < s->lengths; i++) {
         c->first_masked += s->firsts[i] == s->text[0];
         c->last_masked += s->firsts[i] + s->spans[i] - 1 == s->text[s->count - 1];
-        for (int64_t j = 0; j < i; j++) /* a token stays between any two */
+        for (int64_t j = 0; j < i; j++) /* there is a token between any two */
             ck_assert(s->firsts[i] > s->firsts[j] + s->spans[j] ||
                       s->firsts[j] > s->firsts[i] + s->spans[i]);
     }
@@ -341,15 +340,15 @@ START_TEST(spans_are_poisson_until_fifteen_percent_is_masked) {
     world w = world_of(4, 1000, 1);
     const statistics c =
         count_spans(&w, &(wg_glm_batch_options){.batch = 20, .sequence = 101, .seed = 4}, 100);
-    /* By Wald's identity the share of each length among all is its chance, though lengths are drawn
-     * until they are enough. */
+    /* By Wald's identity the share of each length is its probability, although lengths are drawn
+     * until they suffice. */
     double chance = 1 / expm1(3);
     for (int k = 1; k <= 9; k++) {
         chance *= 3.0 / k;
         assert_share(c.lengths[k], c.spans, chance);
     }
     ck_assert_int_gt(c.spans, 9000);
-    /* 15 of 100 and what the last span is beyond it, about (E[k^2] / E[k] - 1) / 2 = 1.5. */
+    /* 15 of 100, and the part of the last span beyond that, about (E[k^2] / E[k] - 1) / 2 = 1.5. */
     ck_assert_double_eq_tol((double)c.masked / (double)c.tokens, 0.165, 0.003);
     assert_share(c.turned, c.orders, 0.5);
     ck_assert_int_gt(c.first_masked, 0);

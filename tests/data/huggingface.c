@@ -1,5 +1,5 @@
-/* Hugging Face's tokenizer.json: what is refused, and by which name. That ids equal those of its
- * own library is held by tests/data/tokenizer_reference.c. */
+/* Hugging Face's tokenizer.json: what is refused, with the names in the messages.
+ * tokenizer_reference.c compares ids with those of its own library. */
 #include <jansson.h>
 #include <string.h>
 
@@ -16,8 +16,8 @@ static json_t *load_fixture(const char *name) {
     return root;
 }
 
-/* The fixture with one member of it changed to that JSON: `part` names an object of it, or is "".
- */
+/* The fixture with one member replaced by that JSON: `part` is the path of an object of it, or
+ * "". */
 static void assert_refused(const char *name, const char *part, const char *key, const char *value,
                            const char *message) {
     json_t *root = load_fixture(name);
@@ -63,7 +63,8 @@ END_TEST
 START_TEST(a_vocabulary_that_contradicts_itself_is_refused) {
     assert_refused("hf_gpt2", "model", "vocab", "{}", "no vocabulary");
     assert_refused("hf_gpt2", "model", "vocab", "{\"a\": 1}", "id of \"a\"");
-    assert_refused("hf_gpt2", "model", "merges", "[\"zz q\"]", "merge 1 contains a text that is not a token");
+    assert_refused("hf_gpt2", "model", "merges", "[\"zz q\"]",
+                   "merge 1 contains a text that is not a token");
     assert_refused("hf_gpt2", "model", "merges", "[3]", "merge 1 is not of two");
     assert_refused("hf_gpt2", "", "added_tokens", "[{\"id\": 5, \"content\": \"zz\"}]",
                    "is added as \"zz\"");
@@ -77,7 +78,7 @@ START_TEST(a_vocabulary_that_contradicts_itself_is_refused) {
 }
 END_TEST
 
-/* JSON that is cut short is no JSON, unless nothing but blanks is cut off. */
+/* JSON that is cut short is refused, unless only blanks are cut off. */
 START_TEST(a_file_that_is_cut_short_is_refused_wherever_it_is_cut) {
     char path[512];
     snprintf(path, sizeof path, "%s/tokenizer.json", scratch());

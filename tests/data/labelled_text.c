@@ -132,8 +132,8 @@ START_TEST(a_batch_is_as_long_as_its_longest) {
 }
 END_TEST
 
-/* Of 5 + 2 tokens 5 may stay: the first loses two; of 3 + 4, then, each is cut where it is longer,
- * the second where they are equal. */
+/* 5 of 5 + 2 tokens may stay: the first text loses two. Of 3 + 4 the longer text is cut each time,
+ * the second if they are equal. */
 START_TEST(the_longer_text_is_cut_first) {
     static const int32_t first[] = {A, A, A, A, A}, second[] = {B, B, B, B};
     const wg_pair_frame frame = {

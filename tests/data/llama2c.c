@@ -1,5 +1,5 @@
-/* llama2.c's tokenizer.bin: special tokens, damaged files. That ids equal those of run.c is held by
- * tests/data/tokenizer_reference.c. */
+/* llama2.c's tokenizer.bin: special tokens, damaged files. tokenizer_reference.c compares ids with
+ * those of run.c. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* Weights of files: the proportions of an epoch, and going on in the middle of one. */
+/* Weights of files: the proportions of an epoch, and resuming in the middle of one. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -51,7 +51,7 @@ static wg_dataset *load(int count, const int *documents, const double *weights,
     return corpus;
 }
 
-/* How often an id stands in a tensor of ids. */
+/* How often an id occurs in a tensor of ids. */
 static int64_t count_of(const wg_tensor *ids, int64_t id) {
     const int64_t *values = wg_tensor_data(ids);
     int64_t count = 0;
@@ -142,7 +142,7 @@ START_TEST(berts_first_segments_come_in_the_proportions_and_go_on_where_they_wer
             for (int t = 1; t < 32 && ids[row * 32 + t] != wg_tokenizer_id(tokenizer, "[SEP]"); t++)
                 for (int i = 0; i < 3; i++)
                     first[i] += ids[row * 32 + t] == wg_tokenizer_id(tokenizer, letters[i]);
-            for (int i = 0; i < 3; i++) /* a masked word may have become any */
+            for (int i = 0; i < 3; i++) /* a masked word may be replaced by any other */
                 if (first[i] * 2 > first[0] + first[1] + first[2]) {
                     counts[i]++;
                     total++;

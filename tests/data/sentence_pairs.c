@@ -1,5 +1,4 @@
-/* Sentence pairs: from texts and from token files, in parts and with weights, damaged, and never
- * whole in memory. */
+/* Sentence pairs from texts and token files: parts, weights, damage, and memory. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +17,7 @@
 
 /* ---- Helpers ---- */
 
-/* Line i of a side: 1 to 12 letters; no two lines are the same. */
+/* Line i of one side: 1 to 12 letters; all lines differ. */
 static void make_line(wg_side side, int i, char *line) {
     const int count = 1 + i * (side == WG_SOURCE ? 7 : 5) % 12;
     for (int k = 0; k < count; k++)
@@ -57,7 +56,7 @@ static void assert_text(const wg_dataset *pairs, wg_side side, int64_t index, co
     wg_text_free(text);
 }
 
-/* Holds pair `index` to the lines of that number. */
+/* Fails unless pair `index` has the lines of that number. */
 static void assert_pair(const wg_dataset *pairs, int64_t index, int number) {
     char line[16];
     for (int side = 0; side < 2; side++) {
@@ -67,7 +66,7 @@ static void assert_pair(const wg_dataset *pairs, int64_t index, int number) {
     }
 }
 
-/* The note of a storage, kept here. */
+/* The last note that loading gave. */
 static char noted[600];
 
 static void note(void *context, const char *line) {
@@ -94,7 +93,7 @@ START_TEST(lines_are_pairs) {
     ck_assert_int_eq(wg_dataset_vocabulary(pairs), 256);
     static const char *const wanted[3][2] = {
         {"Ein Hund.", "A dog."}, {"  Zwei ", "Two"}, {"\u00e4", "ae"}};
-    for (int i = 2; i >= 0; i--) /* backwards, as a text is not read */
+    for (int i = 2; i >= 0; i--) /* in reverse order, unlike that of a text */
         for (int side = 0; side < 2; side++) {
             assert_side(pairs, (wg_side)side, i, wanted[i][side]);
             assert_text(pairs, (wg_side)side, i, wanted[i][side]);
@@ -115,7 +114,7 @@ START_TEST(lines_are_pairs) {
 }
 END_TEST
 
-/* The same tokens, cut elsewhere, are other pairs. */
+/* The same tokens with other boundaries are other pairs. */
 START_TEST(a_fingerprint_knows_where_sentences_end) {
     wg_tokenizer *tokenizer = wg_byte_new();
     wg_dataset *one = wg_dataset_from_text("ab\nc", -1, "x\ny", tokenizer,
@@ -123,7 +122,7 @@ START_TEST(a_fingerprint_knows_where_sentences_end) {
     wg_dataset *other = wg_dataset_from_text("a\nbc", -1, "x\ny", tokenizer,
                                              &(wg_dataset_options){.kind = WG_TEXT_PAIRS});
     ck_assert_int_ne(wg_dataset_fingerprint(one), wg_dataset_fingerprint(other));
-    /* FNV-1a over 0 2 3 a b c 0 1 2 x y, 64 bits each: as runs of older versions have it. */
+    /* FNV-1a over 0 2 3 a b c 0 1 2 x y, 64 bits each, which runs of older versions have stored. */
     ck_assert_int_eq(wg_dataset_fingerprint(one), INT64_C(3321143014278585190));
     wg_dataset_free(one);
     wg_dataset_free(other);
@@ -237,7 +236,7 @@ END_TEST
 
 /* ---- Token files ---- */
 
-/* A token file of two pairs of files, one of them alone, and texts beside it. */
+/* A token file of two pairs of files, one of one pair, and texts beside it. */
 START_TEST(a_token_file_stands_in_for_its_texts) {
     const char *paths[4], *kept = in_scratch("pairs.h5");
     write_pairs("a", 0, 40, paths);
@@ -337,7 +336,7 @@ START_TEST(a_kept_file_is_used_again_until_a_side_changes) {
     assert_pair(again, 39, 39);
     wg_dataset_free(again);
 
-    /* Texts that moved are the same, and are found where they are now. */
+    /* Texts that were moved are the same, and are found at their new paths. */
     const char *moved[] = {in_scratch("moved.from"), in_scratch("moved.to")};
     for (int i = 0; i < 2; i++)
         ck_assert_int_eq(rename(paths[i], moved[i]), 0);
@@ -353,7 +352,7 @@ START_TEST(a_kept_file_is_used_again_until_a_side_changes) {
     ck_assert_ptr_null(load_kept(moved, kept, tokenizer));
     ck_assert_ptr_nonnull(strstr(noted, "the texts are others, or have changed"));
     assert_error(WG_ERROR_FORMAT, "moved.from has 40 lines and");
-    ck_assert(file_number(kept) == made); /* what could not be made anew stays */
+    ck_assert(file_number(kept) == made); /* the old file stays when it cannot be replaced */
     wg_tokenizer_free(tokenizer);
 }
 END_TEST
@@ -380,7 +379,7 @@ START_TEST(without_its_texts_a_token_file_has_tokens_alone) {
 }
 END_TEST
 
-/* A pipe gives its text once; it is there for all that. */
+/* A pipe can be read once; its text is there nevertheless. */
 START_TEST(texts_of_pipes_are_read_again) {
     const char *paths[] = {in_scratch("from"), in_scratch("to")};
     for (int i = 0; i < 2; i++) {
@@ -423,7 +422,7 @@ START_TEST(damage_and_truncation_are_told) {
 }
 END_TEST
 
-/* A token file whose /about says that the sentences of a corpus are pairs. */
+/* A token file whose /about calls the sentences of a corpus pairs. */
 START_TEST(sentences_that_are_not_two_by_two_are_no_pairs) {
     const char *text = write_text("a.txt", "One.\nTwo.\nThree.\n\nFour.\n"),
                *kept = in_scratch("corpus.h5"), *bad = in_scratch("bad.h5");
@@ -477,7 +476,7 @@ START_TEST(every_failed_allocation_is_reported_and_nothing_is_left) {
         wg_dataset_free(training);
         wg_dataset_free(held_out);
         ck_assert_int_eq(wg_alloc_get_stats().live_blocks, live);
-        if (n % 2 == 0) /* made, and used again */
+        if (n % 2 == 0) /* written, and used again */
             unlink(kept);
     }
     ck_assert_int_gt(failures, 20);
@@ -485,7 +484,7 @@ START_TEST(every_failed_allocation_is_reported_and_nothing_is_left) {
 }
 END_TEST
 
-/* Texts of 64 MB, whose pairs take 16 bytes each for their batches. */
+/* Texts of 64 MB; batches need 16 bytes for each of their pairs. */
 START_TEST(texts_are_never_whole_in_memory) {
     enum { PAIRS = 200000, ROOM = 32 << 20 };
     const char *paths[] = {in_scratch("large.from"), in_scratch("large.to")};

@@ -1,5 +1,5 @@
-/* SentencePiece: special pieces, damaged files, memory. That ids and texts equal the published ones
- * is held by tests/data/tokenizer_reference.c. */
+/* SentencePiece: special pieces, damaged files, memory. tokenizer_reference.c compares ids and
+ * texts with the published ones. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -189,7 +189,7 @@ START_TEST(files_cut_short_or_changed_never_crash) {
     char *good = wg__text_file_read(fixture("tokenizers/sp_bpe_rules.model"), &length, "test");
     for (int64_t n = 0; n < length; n++) {
         wg_tokenizer *tokenizer = wg__sentencepiece_read(good, n, "cut");
-        /* A cut between fields leaves a smaller model. */
+        /* A file cut between fields is a smaller model. */
         ck_assert((tokenizer != NULL) != (wg_error_pending() != NULL));
         wg_error_clear();
         wg_tokenizer_free(tokenizer);

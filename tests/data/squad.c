@@ -1,5 +1,5 @@
-/* SQuAD: the reader, windows, answers by their characters, and scores as the official script counts
- * them (tests/fixtures/squad_score.py). */
+/* SQuAD: the reader, windows, answers by their characters, and the scores of the official script
+ * (tests/fixtures/squad_score.py). */
 #include "data/dataset/squad.h"
 
 #include <jansson.h>

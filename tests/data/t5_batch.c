@@ -1,6 +1,5 @@
-/* T5's batches: the figure of the paper, the published lengths, and statistics of spans.
- *
- * Most tests use a stream whose k-th token has the id k, so that each token tells its place. */
+/* T5's batches: the figure of the paper, the published lengths, and statistics of spans.  Most
+ * tests use a stream whose k-th token has the id k, so that each token shows its position. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,7 +18,7 @@ typedef struct world {
     wg_t5_tokens tokens;
 } world;
 
-/* So many different characters, in the order of their code points. */
+/* The first so many characters, in the order of their code points. */
 static world world_of(int count) {
     char *text = malloc((size_t)count * 3);
     for (int i = 0; i < count; i++) {
@@ -146,7 +145,7 @@ END_TEST
 
 /* ---- Lengths ---- */
 
-/* Those of random_spans_helper, and one more target for the last sentinel. */
+/* The lengths of random_spans_helper, with one more target for the last sentinel. */
 START_TEST(lengths_are_the_published_ones) {
     static const struct {
         int64_t sequence, text, noise, spans, inputs, targets;
@@ -181,8 +180,8 @@ END_TEST
 
 /* ---- Spans ---- */
 
-/* Cutting 4 tokens into 2 parts goes in 3 ways, 5 that stay into 2 in 4: each of the 12 as often.
- */
+/* There are 3 ways to cut 4 tokens into 2 parts, and 4 ways to cut the 5 others into 2: each of the
+ * 12 is equally frequent. */
 START_TEST(all_ways_to_cut_are_equally_likely) {
     const wg_t5_lengths lengths = {.text = 9, .noise = 4, .spans = 2};
     enum { DRAWS = 24000 };
@@ -195,7 +194,7 @@ START_TEST(all_ways_to_cut_are_equally_likely) {
         ck_assert_int_ge(spans[0].start, 1);
         ck_assert_int_gt(spans[1].start, spans[0].end);
         ck_assert_int_eq(first + spans[1].end - spans[1].start, 4);
-        ck_assert_int_eq(spans[1].end, 9); /* the last part goes */
+        ck_assert_int_eq(spans[1].end, 9); /* the last part is removed */
         counts[first][spans[0].start]++;
     }
     for (int noise = 1; noise < 4; noise++)
@@ -206,7 +205,7 @@ END_TEST
 
 /* ---- Batches ---- */
 
-/* Puts a row together again: the first token of the text, whose others follow it. */
+/* Restores the text of a row: the first token; the others follow it. */
 static int64_t check_row(const wg_t5_tokens *t, const wg_t5_lengths *lengths, const int64_t *inputs,
                          const int64_t *labels) {
     int64_t token = inputs[0], label = 0, span = 0;
@@ -277,7 +276,7 @@ START_TEST(spans_have_three_tokens_in_the_mean_wherever_they_are) {
         }
         wg_scope_end(&step, NULL);
     }
-    /* Of all ways to cut 21 into 7 parts a part is 1 in C(19, 5) / C(20, 6) = 3 / 10. */
+    /* Of all ways to cut 21 into 7 parts, a part is 1 in C(19, 5) / C(20, 6) = 3 / 10. */
     ck_assert_int_eq(rows, 1000);
     ck_assert_double_eq_tol((double)ones / (double)(rows * lengths.spans), 0.3, 0.02);
     wg_batches_free(batches);

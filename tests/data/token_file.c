@@ -1,4 +1,5 @@
-/* Token files: the tokens of texts on disk, kept, damaged, and never whole in memory. */
+/* Token files: the tokens of texts on disk, which are kept, checked for damage, and never wholly in
+ * memory. */
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -22,7 +23,7 @@ static uint64_t step(uint64_t hash, int64_t value) {
     return (hash ^ (uint64_t)value) * UINT64_C(1099511628211);
 }
 
-/* All that a corpus holds, as one number. */
+/* A hash of everything in a corpus. */
 static int64_t hash_of_corpus(const wg_dataset *corpus) {
     uint64_t hash = (uint64_t)wg_dataset_fingerprint(corpus);
     for (int64_t i = 0; i <= wg_dataset_sentences(corpus); i++)
@@ -39,7 +40,7 @@ static int64_t hash_of_stream(const wg_dataset *stream) {
     return (int64_t)step(hash, wg_dataset_bytes(stream));
 }
 
-/* The note of a storage, kept here. */
+/* The last note that loading gave. */
 static char noted[600];
 
 static void note(void *context, const char *line) {
@@ -106,7 +107,7 @@ START_TEST(both_parts_of_a_split_are_those_of_two_readings) {
 }
 END_TEST
 
-/* A text of `count` bytes in which byte i is known. */
+/* Writes a text of `count` bytes in which byte i is known. */
 static char letter(int64_t i) {
     return i % 61 == 60 ? '\n' : (char)('a' + (i * 7 + i / 61 + (i >> 14)) % 26);
 }
@@ -121,7 +122,7 @@ static const char *write_letters(const char *name, int64_t count) {
     return path;
 }
 
-/* More than the chunks that are kept in memory, so that places are used again. */
+/* More chunks than are cached, so that cache entries are reused. */
 START_TEST(any_range_of_a_large_stream_is_read_as_it_was_written) {
     enum { COUNT = 9 << 20, RANGE = 40000 };
     const char *path = write_letters("large.txt", COUNT);
@@ -167,8 +168,8 @@ END_TEST
 
 /* ---- Views ---- */
 
-/* A corpus of `documents` of 1 to 3 sentences each, from two files; and what was split off has the
- * sentences that dealing them by hand gives. */
+/* A corpus of `documents` documents of 1 to 3 sentences, from two files; fails unless each part of
+ * its split has the sentences of a naive one. */
 START_TEST(a_split_of_a_split_deals_documents_of_all_files) {
     char texts[2][4000] = {"", ""};
     for (int d = 0; d < 60; d++)
@@ -191,7 +192,7 @@ START_TEST(a_split_of_a_split_deals_documents_of_all_files) {
     ck_assert_int_eq(wg_dataset_sources(training), 2);
     ck_assert(wg_dataset_weights(training)[0] == 3);
     int64_t document = 0, sentence = 0;
-    int64_t left = 0; /* number among those that the first split left */
+    int64_t left = 0; /* its number among those that the first split leaves */
     for (int d = 0; d < 60; d++) {
         if (d % 5 == 4 || left++ % 3 == 2)
             continue;
@@ -237,7 +238,7 @@ END_TEST
 
 /* ---- Kept files ---- */
 
-/* Loads a text with its tokens kept in `path`; what was noted is in `noted`. */
+/* Loads a text with its tokens kept in `path`; `noted` gets the note. */
 static wg_dataset *load_kept(const char *text, const char *path, const wg_tokenizer *tokenizer) {
     const wg_token_storage storage = {.path = path, .note = note};
     noted[0] = '\0';
@@ -268,7 +269,7 @@ START_TEST(a_kept_file_is_used_again_until_text_or_tokenizer_change) {
     assert_no_error();
     ck_assert_ptr_nonnull(strstr(noted, "tokens.h5 is made anew: the tokenizer is another one"));
     int32_t id;
-    ck_assert_int_eq(wg_dataset_read(again, 0, 1, &id), 0); /* of the file as it was */
+    ck_assert_int_eq(wg_dataset_read(again, 0, 1, &id), 0); /* of the intact file */
     ck_assert_int_eq(id, 'O');
     wg_dataset_free(again);
 
@@ -385,7 +386,7 @@ START_TEST(a_full_disk_is_one_error_and_leaves_nothing) {
                                strstr(error->message, "disk: No space left on device");
     wg_error_clear();
     const int left = files_in(folder);
-    umount(folder); /* before any assertion, which would leave it mounted */
+    umount(folder); /* before any assertion: a failure would leave it mounted */
     setenv("TMPDIR", before ? before : "/tmp", 1);
     free(before);
     ck_assert_ptr_null(kept);

@@ -1,6 +1,6 @@
-/* Tokenizers written as the files of other programs: what reads them here, by the rules of those
- * (test_tokenizer_reference holds them to that), gives the same ids. A test runs once for each
- * tokenizer; CK_RUN_CASE=gpt2 picks one. */
+/* Tokenizers exported to the formats of other programs: read again here, by those programs' rules
+ * (tokenizer_reference.c compares our readers with them), they give the same ids. A test runs once
+ * for each tokenizer; CK_RUN_CASE=gpt2 picks one. */
 #include <jansson.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -17,12 +17,12 @@
 
 typedef struct thing {
     const char *name;
-    const char *path;  /* of a fixture; NULL: it is trained, or in the real data */
+    const char *path;  /* its fixture; NULL: it is trained, or in the real data */
     const char *data;  /* in the real data */
-    const char *files; /* those that its kind has */
+    const char *files; /* the files that its kind has */
 } thing;
 
-/* The words of these tests, with no two equally frequent ways to merge at the end. */
+/* The words of these tests; at the end no two merges are equally frequent. */
 static const char corpus[] =
     "<unk> the lower, the newer, the wider; the lowest \xC3\xA9t\xC3\xA9 was newest. The <s> "
     "wider tower of flowers? \xE4\xB8\xAD\xE6\x96\x87 towers the flower 2024, 1234 (low) [new]!\n";
@@ -72,7 +72,7 @@ static json_t *load_texts(void) {
     return texts;
 }
 
-/* llama2c alone knows U+2581 as a character; to others it is a space. */
+/* Only llama2c has U+2581 as a character; others read it as a space. */
 static bool is_comparable(const wg_tokenizer *a, const char *text) {
     return strcmp(wg_tokenizer_kind(a), "llama2c") != 0 || !strstr(text, "\xE2\x96\x81");
 }
@@ -100,8 +100,8 @@ static void assert_same_ids(const wg_tokenizer *a, const wg_tokenizer *b, const 
     }
 }
 
-/* A vocab.txt is read by BERT's rules, a tokenizer.json by the library's: they differ in rare
- * characters. */
+/* A vocab.txt is read by BERT's rules, a tokenizer.json by those of the library, which differ in
+ * rare characters. */
 static bool has_other_rules(const thing *thing, const char *file) {
     return (strcmp(thing->name, "wordpiece") == 0 && strcmp(file, "tokenizer.json") == 0) ||
            (strcmp(thing->name, "hf_bert_cased") == 0 && strcmp(file, "vocab.txt") == 0);
@@ -171,7 +171,7 @@ START_TEST(special_tokens_come_of_text_only_if_asked_for) {
 }
 END_TEST
 
-/* Of files that tell where they end: a file cut short at any byte is refused. */
+/* A file whose format has an end is refused when it is cut at any byte. */
 START_TEST(a_file_cut_short_is_refused) {
     const thing *thing = &things[_i];
     if (thing->path || (thing->data && strcmp(thing->name, "llama2c") != 0))
@@ -205,8 +205,8 @@ START_TEST(a_file_cut_short_is_refused) {
 }
 END_TEST
 
-/* Fails every allocation from the n-th on, for every n, until the export succeeds. Published
- * vocabularies are too large for it. */
+/* Fails all allocations from the n-th on, for every n, until the export succeeds. Published
+ * vocabularies would take too long. */
 START_TEST(an_export_without_memory_says_so_and_leaks_nothing) {
     const thing *thing = &things[_i];
     if (thing->path || (thing->data && strcmp(thing->name, "llama2c") != 0))

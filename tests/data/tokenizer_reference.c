@@ -1,6 +1,6 @@
-/* Every tokenizer against the published program of its kind: hostile texts, and all the real text
- * that this machine has. tests/fixtures/tokenizers.py made the ids. A test runs once for each
- * tokenizer; CK_RUN_CASE=gpt2 picks one. */
+/* Every tokenizer against the published program of its kind: hostile texts, and the real texts on
+ * this machine. tests/fixtures/tokenizers.py made the ids. A test runs once for each tokenizer;
+ * CK_RUN_CASE=gpt2 picks one. */
 #include <inttypes.h>
 #include <jansson.h>
 #include <stdlib.h>
@@ -13,9 +13,9 @@
 
 typedef struct thing {
     const char *name;
-    const char *path; /* of a fixture; NULL: it is in the real data */
+    const char *path; /* its fixture; NULL: it is in the real data */
     const char *data;
-    bool lossless; /* decoding gives the very text */
+    bool lossless; /* decoding restores the text exactly */
     bool special;  /* special tokens are read in texts */
     int64_t lines; /* longest line of real text in bytes; 0: a file is one text */
 } thing;
@@ -101,7 +101,7 @@ START_TEST(hostile_texts_give_the_published_ids) {
 }
 END_TEST
 
-/* Of a reference whose decoding is not simply the text again, that is held, too. */
+/* Where the reference's decoding differs from the text, ours has to equal it. */
 START_TEST(decoding_gives_the_published_text) {
     const thing *thing = &things[_i];
     char path[256];
@@ -119,7 +119,7 @@ START_TEST(decoding_gives_the_published_text) {
         wg_token_list list = {0};
         encode(thing, tokenizer, json_string_value(text), (int64_t)json_string_length(text), &list);
         char *ours = wg_tokenizer_decode(tokenizer, list.ids, list.count, NULL);
-        /* Up to the first NUL, where there is one. */
+        /* Up to the first NUL, if there is one. */
         ck_assert_str_eq(ours, json_string_value(json_array_get(decoded, i)));
         wg_text_free(ours);
         wg_token_list_free(&list);
@@ -130,7 +130,7 @@ START_TEST(decoding_gives_the_published_text) {
 }
 END_TEST
 
-/* What a stream gives, put together; `held` tells how long the pieces may be held back. */
+/* The output of decoding by a stream, concatenated. */
 static char *decode_by_stream(const wg_tokenizer *tokenizer, const wg_token_list *list,
                               int64_t *total) {
     char *text = NULL;
@@ -222,7 +222,7 @@ static uint64_t hash_ids(const wg_token_list *list) {
     return hash;
 }
 
-/* Each line by itself, without its end, if it is no longer than `limit`. */
+/* Each line alone, without its end, if it is at most `limit` bytes. */
 static void encode_lines(const thing *thing, const wg_tokenizer *tokenizer, const char *text,
                          int64_t length, wg_token_list *list) {
     const char *end = text + length;

@@ -10,7 +10,7 @@
 #include "tests/support/testing.h"
 #include "tests/support/word_corpus.h"
 
-/* Bytes and <|endoftext|>, which begins and ends: a token is the byte, in GPT-2's order. */
+/* A tokenizer of bytes, in GPT-2's order, and <|endoftext|> for both ends. */
 static wg_tokenizer *byte_tokenizer(void) {
     wg_tokenizer *tokenizer =
         wg_bpe_train("a", 1, &(wg_bpe_training){.vocabulary_size = 257, .min_frequency = 9});
@@ -20,7 +20,7 @@ static wg_tokenizer *byte_tokenizer(void) {
 
 enum { END = 256 };
 
-/* Sixty pairs of 1 to 12 letters, of which no two are the same. */
+/* Sixty different pairs of 1 to 12 letters. */
 static void make_texts(char *source, char *target) {
     for (int i = 0; i < 60; i++) {
         const int s = 1 + i * 7 % 12, t = 1 + i * 5 % 11;
@@ -85,7 +85,7 @@ START_TEST(a_batch_is_what_the_model_is_given) {
     assert_ids(batch.labels, 2, 4, (const int64_t[]){A, END, -100, -100, A + 1, A + 2, A + 3, END});
     ck_assert_int_eq(batch.tokens, 6);
 
-    /* Nothing is padding where all sources are as long. */
+    /* Without padding if all sources have the same length. */
     ck_assert_int_eq(wg_translation_batch_read(pairs, &tokens, 1, (const int64_t[]){1}, &batch), 0);
     ck_assert_ptr_null(batch.source_keep);
     ck_assert_int_eq(wg_translation_batch_read(pairs, &tokens, 1, (const int64_t[]){2}, &batch),
@@ -107,7 +107,7 @@ END_TEST
 
 /* ---- An epoch ---- */
 
-/* What tells a pair from all others: its first letters and its lengths. */
+/* The key of a pair: its first letters and its lengths. */
 static int pair_of(const setup *s, const int64_t *source, int64_t width) {
     for (int64_t i = 0; i < wg_dataset_documents(s->pairs); i++) {
         int32_t ids[16];
@@ -120,7 +120,7 @@ static int pair_of(const setup *s, const int64_t *source, int64_t width) {
     return -1;
 }
 
-/* Counts how often each pair stands in a batch, and holds the batch to its size. */
+/* Counts how often each pair occurs in a batch, and checks the batch's size. */
 static void count_pairs(const setup *s, const wg_translation_batch *batch, int64_t most,
                         int *seen) {
     const int64_t rows = wg_tensor_size(batch->source, 0), width = wg_tensor_size(batch->source, 1);
@@ -157,7 +157,7 @@ START_TEST(an_epoch_has_every_pair_once_in_batches_of_their_size) {
 }
 END_TEST
 
-/* Of the room that batches take, nearly all is taken by the longer sides of pairs. */
+/* Nearly all positions of batches are used by the longer sides of pairs. */
 START_TEST(sentences_of_like_length_stand_together) {
     setup s = make_setup();
     wg_batches *batches = make_batches(&s, 64, 13);
@@ -237,7 +237,7 @@ END_TEST
 
 enum { FEW = 20, MANY = 60 };
 
-/* Two sources of pairs of the letters a and b, of many lengths. */
+/* Two sources, of pairs of the letters a and b, of many lengths. */
 static wg_dataset *load_letters(const wg_tokenizer *tokenizer) {
     static char paths[2][700];
     const char *list[4];
@@ -253,7 +253,7 @@ static wg_dataset *load_letters(const wg_tokenizer *tokenizer) {
     return wg_dataset_load(4, list, tokenizer, &(wg_dataset_options){.kind = WG_TEXT_PAIRS});
 }
 
-/* The pairs of a batch by their letter. */
+/* Counts the pairs of a batch by their letter. */
 static void count_letters(const wg_translation_batch *batch, const wg_tokenizer *tokenizer,
                           int64_t counts[2]) {
     const int64_t rows = wg_tensor_size(batch->source, 0), width = wg_tensor_size(batch->source, 1);
@@ -296,7 +296,7 @@ START_TEST(pairs_come_in_the_proportions_and_go_on_where_they_were) {
             -1);
         assert_error(WG_ERROR_ARGUMENT, "was the corpus another one?");
     }
-    ck_assert_int_gt(sizes[1], sizes[0]); /* so positions were held to what each epoch has */
+    ck_assert_int_gt(sizes[1], sizes[0]); /* the number of batches depends on the epoch */
     wg_batches_free(batches);
     wg_batches_free(others);
     wg_dataset_free(pairs);

@@ -96,7 +96,7 @@ START_TEST(hostile_texts_give_the_published_ids) {
 }
 END_TEST
 
-/* FNV-1a over 32-bit ids, as the fixture's script has it. */
+/* FNV-1a over 32-bit ids, as in the fixture's script. */
 static uint64_t hash_of(const wg_token_list *list) {
     uint64_t hash = UINT64_C(0xcbf29ce484222325);
     for (int64_t i = 0; i < list->count; i++)

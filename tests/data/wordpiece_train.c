@@ -1,4 +1,4 @@
-/* WordPiece learnt from text: which pieces, from files, what is refused, and lack of memory. */
+/* Training WordPiece: the pieces, training on files, refusals, and lack of memory. */
 #include <string.h>
 
 #include "data/tokenizer/wordpiece.h"
@@ -26,7 +26,8 @@ START_TEST(a_trained_vocabulary_begins_with_specials_and_alphabet) {
 }
 END_TEST
 
-/* The same training done slowly: all pairs of all words are counted anew before each merge. */
+/* The same training by a naive algorithm: all pairs of all words are counted again before each
+ * merge. */
 
 #define SLOW_WORDS 64
 #define SLOW_PIECES 64
@@ -46,7 +47,7 @@ static int slow_pair_count(const slow_word *words, int count, const char *left, 
     return found;
 }
 
-/* The best pair; returns how often it occurs. */
+/* Finds the best pair; returns its count. */
 static int slow_best(const slow_word *words, int count, char *left, char *right) {
     int best = 0;
     for (int w = 0; w < count; w++)
@@ -76,7 +77,7 @@ static void slow_merge(slow_word *word, const char *left, const char *right) {
     }
 }
 
-/* Cuts words of ASCII letters between blanks into pieces of one letter. */
+/* Splits words of ASCII letters between blanks into single letters. */
 static int slow_words(const char *text, slow_word *words) {
     int count = 0;
     char copy[1024];
@@ -106,7 +107,7 @@ START_TEST(training_equals_counting_all_pairs_before_each_merge) {
         int32_t id = wg_tokenizer_id(tokenizer, joined);
         ck_assert_msg(id == next || (id >= 0 && id < next), "%s is %d, wanted %d", joined, id,
                       next);
-        next += id == next; /* two ways may lead to one piece */
+        next += id == next; /* two merges may give one piece */
         merges++;
         for (int w = 0; w < word_count; w++)
             slow_merge(&words[w], left, right);
@@ -178,7 +179,7 @@ END_TEST
 
 /* ---- Memory ---- */
 
-/* Trains, keeps, reads and uses a tokenizer; false if an allocation failed on the way. */
+/* Trains, saves, reads and uses a tokenizer; false if an allocation failed. */
 static bool whole_life(void) {
     wg_tokenizer *tokenizer =
         wg_wordpiece_train(training_text, -1, &(wg_wordpiece_training){.vocabulary_size = 100});

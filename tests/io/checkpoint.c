@@ -1,4 +1,4 @@
-/* Checkpoints: round trips, strictness, lack of memory, and what other programs read. */
+/* Checkpoints: round trips, strict reading, lack of memory, and other programs that read them. */
 #include "io/checkpoint/checkpoint.h"
 
 #include <math.h>
@@ -64,7 +64,7 @@ START_TEST(every_dtype_and_rank_comes_back_the_same) {
 }
 END_TEST
 
-/* Writes tensors into a file of their own, and reads them again. */
+/* Writes the tensors to a file and reads them again. */
 static void assert_come_back(size_t count, wg_tensor *const *tensors) {
     const char *path = in_scratch("t.h5");
     char name[32];
@@ -157,7 +157,7 @@ START_TEST(the_same_contents_give_the_same_bytes) {
     const char *a = in_scratch("a.h5"), *b = in_scratch("b.h5");
     toy *model = toy_new(4, 1);
     save_toy(a, model);
-    sleep(1); /* a second, in which a time in the file would change */
+    sleep(1); /* a second later a stored time would differ */
     save_toy(b, model);
     bytes first = read_bytes(a), second = read_bytes(b);
     ck_assert_uint_eq(first.count, second.count);
@@ -370,7 +370,7 @@ END_TEST
 
 /* ---- What others read ---- */
 
-/* What a command prints, or NULL if there is no such program; a static buffer. */
+/* The output of a command, or NULL if the program is missing; a static buffer. */
 static const char *output_of(const char *command) {
     static char text[65536];
     FILE *pipe = popen(command, "r");

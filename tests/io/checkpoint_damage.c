@@ -1,4 +1,5 @@
-/* Checkpoints that were damaged, that others made, and whose writing failed or was killed. */
+/* Checkpoints that are damaged, that other programs wrote, and whose writing failed or was
+ * killed. */
 #include "io/checkpoint/checkpoint.h"
 
 #include <errno.h>
@@ -53,7 +54,7 @@ static int read_value(const char *name, const wg_spec *spec, void *context) {
     return 0;
 }
 
-/* Everything that a file holds, into `out`; the count, or 0 with an error pending. */
+/* Reads everything in a file into `out`; returns the count, or 0 with an error pending. */
 static size_t read_all(const char *path, uint8_t *out) {
     wg_scope scope;
     wg_scope_begin(&scope);
@@ -66,7 +67,7 @@ static size_t read_all(const char *path, uint8_t *out) {
 
 static uint8_t expected[65536], found[65536];
 
-/* An error with a reason, or exactly what was saved. True if it was an error. */
+/* Fails unless the file is an error or holds exactly what was saved. True if it is an error. */
 static bool refused_or_whole(const char *path, size_t count, const char *damage, size_t at) {
     size_t read = read_all(path, found);
     if (read == 0) {
@@ -84,7 +85,7 @@ static bool refused_or_whole(const char *path, size_t count, const char *damage,
     return false;
 }
 
-/* A whole file to damage: its contents are in `expected`, `count` bytes of them. */
+/* An intact file to damage: its contents are in `expected`, `count` bytes of them. */
 typedef struct patient {
     const char *path;
     int descriptor;
@@ -108,7 +109,7 @@ static void free_patient(patient *patient) {
     free(patient->file.data);
 }
 
-/* Writes other bytes at a place, looks what comes of it, and heals it. True if it was refused. */
+/* Overwrites bytes of the file, reads it, and restores it. True if it was refused. */
 static bool damage(const patient *patient, size_t at, const uint8_t *others, size_t size,
                    const char *kind) {
     ck_assert_int_eq(pwrite(patient->descriptor, others, size, (off_t)at), size);
@@ -177,7 +178,7 @@ START_TEST(a_damaged_weight_leaves_the_module_as_it_was) {
 }
 END_TEST
 
-/* The library never prints, and HDF5 not for it: neither at once nor when the program ends. */
+/* Neither the library nor HDF5 prints anything, not even when the program ends. */
 START_TEST(nothing_is_printed_about_a_damaged_file) {
     const char *path = in_scratch("t.h5"), *printed = in_scratch("stderr");
     save_sampler(path);
@@ -307,7 +308,7 @@ START_TEST(a_limit_on_the_file_is_one_error_and_leaves_nothing) {
 }
 END_TEST
 
-/* A file system of 256 KiB in the scratch folder; false where one cannot be mounted. */
+/* Mounts a file system of 256 KiB in the scratch folder; false if that is not possible. */
 static bool mount_small_disk(const char *path) {
     mkdir(path, 0777);
     if (mount("tmpfs", path, "tmpfs", 0, "size=256k") == 0)
@@ -334,7 +335,7 @@ START_TEST(a_full_disk_is_one_error_that_names_it_and_leaves_nothing) {
                  strstr(error->message, "disk/t.h5: No space left on device");
     wg_error_clear();
     int loaded = load_toy(path, other);
-    umount(folder); /* before any assertion, which would leave it mounted */
+    umount(folder); /* before any assertion: a failure would leave it mounted */
     ck_assert_int_eq(put, -1);
     ck_assert_int_eq(committed, -1);
     ck_assert(clear);
@@ -346,7 +347,7 @@ START_TEST(a_full_disk_is_one_error_that_names_it_and_leaves_nothing) {
 }
 END_TEST
 
-/* Saves toys of growing seeds for ever; after each save a byte goes into the pipe. */
+/* Saves toys of growing seeds for ever, and writes a byte to the pipe after each. */
 static void save_for_ever(const char *path, int pipe) {
     for (uint64_t seed = 1;; seed++) {
         toy *model = toy_new(4, seed);
@@ -363,8 +364,8 @@ static int64_t microseconds(void) {
     return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
 }
 
-/* Lets a child save, kills it at a random moment of its second save or one soon after, and returns
- * how many it finished for certain. */
+/* Runs the above in a child, kills it at a random moment of its second save or soon after, and
+ * returns how many saves were finished. */
 static int64_t kill_a_writer(const char *path, wg_generator *generator) {
     int ends[2];
     ck_assert_int_eq(pipe2(ends, O_NONBLOCK), 0);

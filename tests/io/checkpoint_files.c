@@ -1,4 +1,5 @@
-/* Checkpoints as files: what is refused in writing, what is left behind, and what is none. */
+/* Checkpoints as files: what cannot be written, what a failure leaves behind, and files of other
+ * kinds. */
 #include "io/checkpoint/checkpoint.h"
 
 #include <sys/stat.h>
@@ -7,7 +8,7 @@
 #include "tests/support/testing.h"
 #include "tests/io/toy.h"
 
-/* The folder has one file, which holds `model`; both are freed. */
+/* Fails unless the folder has one file, which holds `model`; frees both. */
 static void assert_alone_and_holds(const char *path, toy *model, toy *other) {
     ck_assert_int_eq(files_in(scratch()), 1);
     ck_assert_int_eq(load_toy(path, other), 0);

@@ -1,4 +1,4 @@
-/* Configurations: typed reading with clear refusals, and writing that reads back the same. */
+/* Configurations: typed reading, the messages of refusals, and round trips. */
 #include "io/settings.h"
 
 #include <math.h>

@@ -1,4 +1,4 @@
-/* Metric logs: whole lines of JSON, appended, whatever happens between them. */
+/* Metric logs: whole lines of JSON, appended whatever happens between them. */
 #include "io/log.h"
 
 #include <jansson.h>
@@ -13,7 +13,7 @@
 
 #include "tests/support/testing.h"
 
-/* The file as a text; a static buffer. */
+/* The text of the file; a static buffer. */
 static const char *read_file(const char *path) {
     static char text[65536];
     FILE *stream = fopen(path, "rb");
@@ -139,7 +139,7 @@ START_TEST(a_line_that_does_not_fit_leaves_the_file_as_it_was) {
     const char *path = in_scratch("run.jsonl");
     wg_metric_log *log = wg_metric_log_open(path);
     ck_assert_int_eq(write_step(log, 1), 0);
-    /* A limit on the size of files, in place of a disk of that size: the write is cut short. */
+    /* A limit on the size of files, in place of a full disk: the write is cut short. */
     struct rlimit old, limit;
     getrlimit(RLIMIT_FSIZE, &old);
     void (*handler)(int) = signal(SIGXFSZ, SIG_IGN);

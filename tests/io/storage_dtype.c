@@ -1,5 +1,4 @@
-/* How numbers are kept in files: bit for bit as ggml's own code and NumPy make them
- * (tests/fixtures/quants.py). */
+/* Number formats of files: the bits of ggml's own code and of NumPy (tests/fixtures/quants.py). */
 #include <string.h>
 
 #include "io/weights/binary_file.h"
@@ -17,7 +16,7 @@ static int64_t numbers_count(void) {
     return wg_tensor_count(model_fixture("quants", "numbers"));
 }
 
-/* Every bit, also of zeros and of what is not finite. */
+/* Every bit agrees, also of zeros and of numbers that are not finite. */
 static void assert_decodes(wg__storage_dtype storage, const char *blocks, const char *numbers) {
     static float out[MOST_BYTES / sizeof(float)];
     const int64_t count = numbers_count();

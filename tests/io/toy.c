@@ -1,4 +1,4 @@
-/* What the tests of checkpoints save: see toy.h. */
+/* The models and files that tests of checkpoints save: see toy.h. */
 #include "tests/io/toy.h"
 
 #include <stdio.h>
@@ -57,7 +57,7 @@ void save_toy(const char *path, toy *model) {
     wg_checkpoint_commit(file);
 }
 
-/* All numbers of a toy, one after the other. */
+/* All numbers of a toy, concatenated. */
 static int64_t toy_numbers(const toy *model, float *out) {
     float *end = out;
     const wg_tensor *const tensors[] = {model->table, model->weight, model->bias};
@@ -103,7 +103,7 @@ void save_sampler(const char *path) {
     wg_checkpoint_put_tensor(file, "/model/a/half", wg_full(WG_BF16, WG_DIMS(5), 1.5));
     wg_checkpoint_put_tensor(file, "/model/a/mask", wg_ones(WG_BOOL, WG_DIMS(4)));
     wg_checkpoint_put_tensor(file, "/model/a/none", wg_ones(WG_U8, WG_DIMS(0)));
-    char name[32]; /* more than HDF5 keeps in a group's header unless told to */
+    char name[32]; /* more than HDF5 stores in a group's header by default */
     for (int i = 0; i < 12; i++) {
         snprintf(name, sizeof name, "/model/many/%d", i);
         wg_checkpoint_put_integer(file, name, i);

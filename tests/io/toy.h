@@ -1,5 +1,5 @@
-/* What the tests of checkpoints save: a little model with its optimizer, and a small file with
- * everything in it. */
+/* The models and files that tests of checkpoints save: a small model with its optimizer, and a
+ * small file with every kind of value. */
 #ifndef WG_TESTS_TOY_H
 #define WG_TESTS_TOY_H
 
@@ -18,7 +18,7 @@ typedef struct toy {
 toy *toy_new(int64_t width, uint64_t seed);
 void toy_free(toy *model);
 
-/* Writes /config, /train/step, the model and the optimizer, with whatever errors come of it. */
+/* Writes /config, /train/step, the model and the optimizer; an error stays pending. */
 void save_toy(const char *path, toy *model);
 
 /* Reads the model and the optimizer; -1 with an error. */
@@ -26,7 +26,7 @@ int load_toy(const char *path, toy *model);
 
 void assert_same_toys(const toy *a, const toy *b);
 
-/* Writes a file of few bytes with every kind of value. */
+/* Writes a small file with every kind of value. */
 void save_sampler(const char *path);
 
 #endif

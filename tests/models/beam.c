@@ -1,5 +1,5 @@
-/* Beam search over small random models whose probabilities depend on all that was said: beside
- * exhaustive search, beside greedy search, and where it cannot go on. */
+/* Beam search over small random models whose probabilities depend on the whole history: against
+ * exhaustive and greedy search, and where it cannot continue. */
 #include <math.h>
 #include <string.h>
 
@@ -7,12 +7,13 @@
 #include "tensor/random.h"
 #include "tests/support/testing.h"
 
-/* Tokens are 0 .. V-1; END ends, START is never said. WIDE is more than there are hypotheses. */
+/* The tokens are 0 .. V-1; END ends, START is never generated. WIDE is more than the number of
+ * hypotheses. */
 enum { V = 5, END = 3, START = 4, LONGEST = 5, ROWS = 1024, WIDE = 200 };
 
 /* ---- The model ---- */
 
-/* Rows are what was said so far, each under the seed of its sentence. */
+/* The rows are the histories, with the seed of their sentence. */
 typedef struct history {
     uint64_t seed;
     int32_t tokens[LONGEST + 1]; /* START first */
@@ -22,11 +23,11 @@ typedef struct history {
 typedef struct toy {
     history rows[ROWS], copies[ROWS];
     bool never_ends;
-    double broken; /* what token 0 is given, if not 0 */
+    double broken; /* log probability of token 0, if not 0 */
     int steps;
 } toy;
 
-/* Log probabilities of what follows a history: a softmax of normal numbers that its hash seeds. */
+/* The log probabilities after a history: a softmax of normal numbers seeded by its hash. */
 static void follow(const toy *model, const history *h, float *out) {
     uint64_t hash = h->seed;
     for (int i = 0; i < h->count; i++)
@@ -104,7 +105,7 @@ static double score_of(double log_probability, int length, const wg_beam_options
                                       : log_probability / (pow(5 + length, alpha) / pow(6, alpha));
 }
 
-/* Looks at all that begins with h and ends within LONGEST tokens. */
+/* Visits all sequences that begin with h and end within LONGEST tokens. */
 static void exhaust(history h, double log_probability, const wg_beam_options *options,
                     best *found) {
     static const toy plain;

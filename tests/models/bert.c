@@ -1,4 +1,4 @@
-/* BERT: held against PyTorch (tests/fixtures/bert.py), its published names and counts, dropout,
+/* BERT against PyTorch (tests/fixtures/bert.py): its published names and counts, dropout,
  * configurations, errors. */
 #include "tests/support/model_fixture.h"
 #include "tests/support/testing.h"
@@ -138,8 +138,8 @@ static int loss_for_check(int input_count, wg_tensor *const *inputs, int output_
     return status;
 }
 
-/* Parameters are leaves: they are listed as inputs, though the function finds them in the model.
- * One of each kind, for there are two evaluations a number. */
+/* Parameters are leaves: they are listed as inputs although the function takes them from the model.
+ * One of each kind, because each number costs two evaluations. */
 START_TEST(the_whole_model_with_dropout_has_the_gradient_of_its_loss) {
     static const char *const paths[] = {
         "bert.embeddings.token_type_embeddings.weight",
@@ -172,7 +172,7 @@ END_TEST
 
 /* ---- Published names and counts ---- */
 
-/* Path and shape, as a line of tests/fixtures/bert/parameters.txt has them. */
+/* Path and shape, in the form of a line of tests/fixtures/bert/parameters.txt. */
 static void describe(char *line, size_t size, const wg_state_entry *entry) {
     size_t used = (size_t)snprintf(line, size, "%s", entry->path);
     for (int i = 0; i < wg_tensor_ndim(entry->slot->tensor); i++)
@@ -207,8 +207,8 @@ START_TEST(parameters_have_the_published_paths_and_shapes) {
 }
 END_TEST
 
-/* The parameters of a model, and of its encoder, counted on one with a single layer and 8 tokens:
- * all layers are equal, and a token has a vector and, in the head, a bias. */
+/* The numbers of parameters of a model and of its encoder, from one with a single layer and 8
+ * tokens: all layers are equal, and a token has a vector and, in the head, a bias. */
 static int64_t parameter_count(const wg_bert_config *config, int64_t *encoder) {
     wg_bert_config small = *config;
     small.num_hidden_layers = 1;
@@ -229,7 +229,8 @@ static int64_t parameter_count(const wg_bert_config *config, int64_t *encoder) {
 START_TEST(presets_have_the_published_numbers_of_parameters) {
     static const struct {
         const char *name;
-        int64_t encoder, whole; /* bert alone, as its publishers count, and with both heads */
+        int64_t encoder,
+            whole; /* the encoder alone, as its publishers count, and with both heads */
     } published[] = {
         {"bert-tiny", 4385920, 4433468},
         {"bert-mini", 11170560, 11267900},
@@ -312,7 +313,7 @@ START_TEST(right_predictions_are_counted) {
     wg_tensor *sequence =
         wg_bert_forward(model->bert, batch.input_ids, batch.token_type_ids, batch.attention_mask);
     wg_tensor *logits = wg_bert_mlm_logits(model, sequence, batch.masked_positions);
-    /* The label that is ignored stays ignored; four of the others become what the model says. */
+    /* The ignored label stays; four of the others become the model's predictions. */
     int64_t predicted[8], labels[8], sentences[3];
     wg_to_array(wg_argmax(logits, 1, false), predicted);
     wg_to_array(wg_argmax(wg_bert_nsp_logits(model, sequence), 1, false), sentences);
@@ -472,7 +473,7 @@ START_TEST(sequences_beyond_the_positions_are_refused) {
 }
 END_TEST
 
-/* One whole step with the n-th allocation failing. True when nothing failed any more. */
+/* A whole step with the n-th allocation failing. True if no allocation failed. */
 static bool step_without_memory(int64_t n, const wg_bert_config *config,
                                 const wg_bert_batch *batch) {
     wg_scope scope;

@@ -1,5 +1,5 @@
-/* BERT's heads of fine-tuning: held against PyTorch (tests/fixtures/bert_heads.py), their published
- * names, configurations, and what they take from checkpoints. */
+/* BERT's heads for fine-tuning against PyTorch (tests/fixtures/bert_heads.py): their published
+ * names, configurations, and what they load from checkpoints. */
 #include "tests/support/testing.h"
 
 #include <stdio.h>
@@ -191,7 +191,7 @@ START_TEST(what_python_saved_gives_the_same_logits) {
 }
 END_TEST
 
-/* From a checkpoint to a folder and back: the same logits, labels and dropout. */
+/* A checkpoint, a folder and a checkpoint again have the same logits, labels and dropout. */
 START_TEST(a_fine_tuned_model_survives_the_published_folder) {
     const char *first = in_scratch("first.h5"), *folder = in_scratch("folder"),
                *second = in_scratch("second.h5");
@@ -241,7 +241,7 @@ START_TEST(fine_tuning_takes_the_encoder_and_begins_the_head) {
     ck_assert_ptr_nonnull(strstr(note, "begun anew: classifier.weight, classifier.bias"));
     wg_tokenizer_free(tokenizer);
 
-    /* Fine-tuned again: the head stays as long as the labels do. */
+    /* Fine-tuned again: the head stays while the labels are the same. */
     const char *tuned = in_scratch("tuned.h5");
     save(tuned, &model->module, wg_bert_for_sequence_classification_config(model));
     const wg_bert_origin again = {.path = tuned, .seed = 5, .note = take_note, .context = note};
@@ -272,7 +272,7 @@ START_TEST(fine_tuning_takes_the_encoder_and_begins_the_head) {
 }
 END_TEST
 
-/* The n-th allocation fails while a model begins. True when nothing failed any more. */
+/* Creates a model with the n-th allocation failing. True if no allocation failed. */
 static bool begin_without_memory(int64_t n, const wg_bert_origin *origin, const wg_labels *labels) {
     wg_bert_for_sequence_classification *model;
     wg_tokenizer *tokenizer;

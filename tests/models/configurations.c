@@ -1,5 +1,5 @@
-/* docs/configurations.md is true: its tables have every key of each model, what they say a key is
- * when it is left out, and no key that is not read. A case is a model. */
+/* Checks docs/configurations.md: its tables have every key of each model, with its default, and no
+ * others. A case is a model. */
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -40,7 +40,7 @@ static const char *model_name(int index) {
     return models[index].name;
 }
 
-/* What a configuration means, as an object for the caller to free. */
+/* The configuration that a text means, as an object that the caller frees. */
 static json_t *meaning_of(int model, const json_t *config) {
     char *asked = json_dumps(config, 0), *found = models[model].through(asked);
     assert_no_error();
@@ -77,8 +77,7 @@ static bool is_needed(const json_t *said) {
     return strcmp(json_string_value(said), "needed ") == 0;
 }
 
-/* The value of a row that says one, `"gelu"`; NULL for one that is said in words, or is that of
- * another key. */
+/* The default in a row, `"gelu"`; NULL if it is given in words or as another key's value. */
 static json_t *literal(const json_t *said) {
     char text[64];
     if (sscanf(json_string_value(said), "`%63[^`]` %63s", text, text) != 1)
@@ -86,12 +85,12 @@ static json_t *literal(const json_t *said) {
     return json_loads(text, JSON_DECODE_ANY, NULL);
 }
 
-/* Sizes that divide each other. */
+/* Sizes that divide one another. */
 static int64_t size_of(const char *key) {
     return strcmp(key, "vocab_size") == 0 ? 60000 : strstr(key, "head") ? 4 : 8;
 }
 
-/* All needed keys, and no other. */
+/* All required keys, and no others. */
 static json_t *least(json_t *table) {
     json_t *config = json_object();
     const char *key;
@@ -130,7 +129,7 @@ START_TEST(what_is_left_out_is_what_the_table_says) {
                               : json_equal(wanted, found),
                           "%s is something else than %s", key, json_string_value(said));
             compared++;
-        } else if (wanted) { /* the one value that is known */
+        } else if (wanted) { /* the only accepted value */
             json_object_set(config, key, wanted);
             json_t *same = meaning_of(_i, config);
             ck_assert_msg(json_equal(same, meaning), "%s changes something", key);
@@ -159,7 +158,7 @@ START_TEST(every_key_of_the_table_is_read_and_those_that_are_needed_are_asked_fo
     json_t *said;
     json_object_foreach(table, key, said) {
         json_t *config = least(table);
-        json_object_set_new(config, key, json_pack("[[]]")); /* of no type that is wanted */
+        json_object_set_new(config, key, json_pack("[[]]")); /* of a wrong type */
         assert_refused(_i, config, key);
         json_object_del(config, key);
         if (is_needed(said))

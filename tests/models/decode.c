@@ -1,5 +1,5 @@
-/* Continuing texts by GPT-2 and LLaMA: with the logits of a full forward, in batches as one by one,
- * within limits, cancelled. A case is a model. */
+/* Generation with GPT-2 and LLaMA: the logits of a full forward, batches equal single texts,
+ * limits, cancellation. A case is a model. */
 #include <math.h>
 #include <string.h>
 
@@ -12,7 +12,7 @@
 
 enum { VOCAB = 40, POSITIONS = 24 };
 
-/* Weights are large, so that what comes next depends on all that came before. */
+/* The weights are large, so that the next token depends on all before it. */
 static wg_language_model gpt_new(void) {
     wg_gpt_config config;
     wg_gpt_config_preset(&config, "gpt2-tiny");
@@ -49,7 +49,7 @@ static const char *model_name(int index) {
     return models[index].name;
 }
 
-/* Prompts of these lengths, each with a generator of its own. */
+/* Prompts of these lengths; each has a generator of its own. */
 static const int lengths[] = {5, 1, 9, 5};
 enum { TEXTS = sizeof lengths / sizeof lengths[0] };
 
@@ -77,7 +77,7 @@ static void assert_same_tokens(const wg_generation *a, const wg_generation *b) {
 
 /* ---- Logits ---- */
 
-/* The logits of every token that a listener heard of. */
+/* The logits of every token that a listener was called with. */
 typedef struct heard {
     int64_t count[TEXTS];
     float logits[TEXTS][POSITIONS][VOCAB];
@@ -195,7 +195,7 @@ START_TEST(texts_end_at_their_limits) {
 }
 END_TEST
 
-/* Whatever the greedy text has as its third token is made a stop. */
+/* The third token of the greedy text is made a stop token. */
 START_TEST(a_stop_token_ends_a_text_and_is_no_part_of_it) {
     wg_language_model model = models[_i].make();
     wg_generation whole = make_text(0), stopped = make_text(0);
@@ -271,7 +271,7 @@ enum { WARM = 3 };
 
 static void count_allocations(const wg_generated_token *token, void *context) {
     (void)token;
-    int64_t *counts = context; /* how many follow, and the counter at each token */
+    int64_t *counts = context; /* the number of tokens, then the allocation counter at each */
     counts[1 + counts[0]++] = wg_alloc_get_stats().system_allocations;
 }
 

@@ -36,7 +36,7 @@ START_TEST(a_published_configuration_is_read) {
 }
 END_TEST
 
-/* A LLaMA of so much of a rope_scaling. */
+/* A LLaMA with this part of a rope_scaling. */
 static int read_scaled(wg_llama_config *llama, const char *scaling) {
     char json[512];
     snprintf(json, sizeof json,
@@ -99,7 +99,7 @@ static int read_ends(wg_llama_config *llama, const char *ends) {
     return wg_llama_config_from_json(llama, json);
 }
 
-/* As those of LLaMA 3 that follow instructions have it. */
+/* As in the instruction models of LLaMA 3. */
 START_TEST(of_several_tokens_that_end_a_text_the_first_is_kept) {
     wg_llama_config llama, again;
     ck_assert_int_eq(read_ends(&llama, "[101, 108, 109]"), 0);
@@ -119,7 +119,7 @@ START_TEST(of_several_tokens_that_end_a_text_the_first_is_kept) {
 }
 END_TEST
 
-/* JSON that is cut short is no JSON, unless nothing but blanks is cut off. */
+/* JSON that is cut short is refused, unless only blanks are cut off. */
 START_TEST(a_configuration_that_is_cut_short_is_refused_wherever_it_is_cut) {
     static const char *const names[] = {"bert",   "glm",    "gpt",    "llama",
                                         "scaled", "t5_1_0", "t5_1_1", "transformer"};

@@ -1,5 +1,5 @@
-/* GPT-2 and LLaMA: held against PyTorch (tests/fixtures/decoders.py), their published names,
- * generation by caches, errors. A case is a model. */
+/* GPT-2 and LLaMA against PyTorch (tests/fixtures/decoders.py): their published names, generation
+ * with caches, errors. A case is a model. */
 #include <stdio.h>
 
 #include "base/alloc.h"
@@ -148,8 +148,7 @@ START_TEST(a_cache_gives_token_by_token_the_logits_of_all_at_once) {
 }
 END_TEST
 
-/* A shorter text beside a longer one begins with padding, which nobody sees, at positions of its
- * own. */
+/* A shorter text in a batch begins with padding, which is masked, and has positions of its own. */
 START_TEST(padding_in_front_changes_nothing) {
     enum { PADDING = 3 };
     wg_language_model model = load_model(_i, WG_F32);

@@ -1,4 +1,4 @@
-/* GLM: held against PyTorch (tests/fixtures/glm.py), its published names, who sees whom,
+/* GLM against PyTorch (tests/fixtures/glm.py): its published names, its attention mask,
  * configurations, errors. */
 #include <string.h>
 
@@ -107,8 +107,8 @@ END_TEST
 
 /* ---- Who sees whom ---- */
 
-/* How much the hidden state at each place of a sequence of 6, of which 3 are Part A, changes when
- * the token at `changed` does. */
+/* The change of the hidden state at each position of a sequence of 6, of which 3 are Part A, when
+ * the token at `changed` changes. */
 static void changes(wg_glm *model, int64_t changed, double out[6]) {
     wg_scope scope;
     wg_scope_begin(&scope);
@@ -175,7 +175,7 @@ END_TEST
 
 /* ---- Generation ---- */
 
-/* Part A at once, then Part B token by token, gives what all gives at once. */
+/* Part A at once and Part B token by token give the results of the whole sequence at once. */
 START_TEST(a_cache_gives_part_b_token_by_token) {
     enum { ROW = 1, PART_A = 4, LENGTH = 11 };
     wg_glm *model = load_model(WG_F32);
@@ -203,8 +203,8 @@ START_TEST(a_cache_gives_part_b_token_by_token) {
 }
 END_TEST
 
-/* Texts with Parts A of other lengths, in one batch: the shorter ones begin with padding, which
- * nobody sees. (B, 1, T, seen + T): `end` is where Parts A end and Parts B begin. */
+/* Texts with Parts A of different lengths in one batch: the shorter ones begin with padding, which
+ * is masked. (B, 1, T, seen + T): `end` is where Parts A end and Parts B begin. */
 static wg_tensor *padded_mask(const int64_t *part_a, int64_t end, int64_t seen, int64_t count) {
     static bool sees[B * T * 2 * T];
     bool *next = sees;
@@ -265,8 +265,8 @@ END_TEST
 
 /* ---- Training ---- */
 
-/* A corpus of the letters in their order, over and over: a blank follows from what is around it,
- * while by frequency every letter is as likely as any other of 26. */
+/* A corpus of the alphabet, repeated: a blank follows from its neighbours, while all letters are
+ * equally frequent. */
 static wg_dataset *alphabet(wg_tokenizer **tokenizer) {
     const char *tokens[31] = {"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"};
     char letters[26][2], text[26 * 2 * 40 + 1];
@@ -306,7 +306,7 @@ START_TEST(blanks_of_an_alphabet_are_learned) {
     wg_batches *batches =
         wg_glm_batches_new(corpus, tokenizer, &(wg_glm_batch_options){.batch = 8, .sequence = 16});
     assert_no_error();
-    wg_glm *model = glm_new(); /* of 48 words, of which this tokenizer has 35 */
+    wg_glm *model = glm_new(); /* of 48 words; this tokenizer has 35 of them */
     wg_optimizer *optimizer = wg_adamw_new(NULL);
     wg_state_dict *state = wg_module_state(&model->module);
     for (int64_t i = 0; i < state->count; i++)

@@ -1,4 +1,4 @@
-/* Choosing tokens: probabilities against what they must be, draws against probabilities, edges. */
+/* Sampling: probabilities against their formulas, draws against probabilities, edge cases. */
 #include <math.h>
 
 #include "models/generate/sampling.h"
@@ -117,7 +117,7 @@ START_TEST(extreme_logits_and_temperatures_do_not_overflow) {
 }
 END_TEST
 
-/* Chi-square of N draws: 5 degrees of freedom, 20.5 is exceeded once in a thousand seeds. */
+/* Chi-square of N draws with 5 degrees of freedom: 20.5 is exceeded for one of a thousand seeds. */
 START_TEST(draws_have_their_probabilities) {
     enum { N = 20000 };
     int counts[V] = {0};
@@ -134,7 +134,7 @@ START_TEST(draws_have_their_probabilities) {
         chi_square += (counts[i] - wanted) * (counts[i] - wanted) / wanted;
     }
     ck_assert_double_lt(chi_square, 20.5);
-    ck_assert_double_gt(chi_square, 0.2); /* nor are they too even to be drawn */
+    ck_assert_double_gt(chi_square, 0.2); /* nor are they too even to be random */
     ck_assert_int_eq(generator.offset, N);
 }
 END_TEST

@@ -1,5 +1,5 @@
-/* Stacks of layers that are recomputed, in every model: the same gradients, bit for bit, from less
- * memory. A case is a model. */
+/* Activation checkpointing in every model: the same gradients, bit for bit, with less memory. A
+ * case is a model. */
 #include "nn/stack.h"
 
 #include <string.h>
@@ -17,7 +17,7 @@
 
 enum { B = 4, T = 24, VOCAB = 48, WIDTH = 32, LAYERS = 4, SEED = 3 };
 
-/* Of every kind of dropout that a model has. */
+/* Every kind of dropout that a model has. */
 #define DROPOUT 0.2
 
 /* ---- The models, with dropout everywhere, and what they lose on a batch ---- */
@@ -171,8 +171,8 @@ typedef struct outcome {
     wg_module *model;
     wg_state_dict *state; /* with the gradients */
     double losses[2];
-    uint64_t drawn; /* where the generator stands */
-    int64_t peak;   /* of memory, above what there was before */
+    uint64_t drawn; /* the state of the generator */
+    int64_t peak;   /* of memory, above that in use before */
 } outcome;
 
 static outcome run(int index, bool recompute) {
@@ -226,7 +226,7 @@ START_TEST(losses_gradients_and_draws_are_the_same_bits) {
 }
 END_TEST
 
-/* The peak never falls, so the smaller comes first. */
+/* The recorded peak never falls, so the smaller one is measured first. */
 START_TEST(the_peak_of_memory_falls) {
     outcome twice = run(_i, true), once = run(_i, false);
     ck_assert_msg(twice.peak * 5 < once.peak * 3, "%lld bytes with, %lld without",

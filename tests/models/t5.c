@@ -1,4 +1,4 @@
-/* T5, 1.0 and 1.1: held against PyTorch (tests/fixtures/t5.py), generation by caches, buckets,
+/* T5, 1.0 and 1.1, against PyTorch (tests/fixtures/t5.py): generation with caches, buckets,
  * configurations. A case is a version. */
 #include <stdio.h>
 

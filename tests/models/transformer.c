@@ -1,5 +1,5 @@
-/* The Transformer: held against PyTorch (tests/fixtures/transformer.py), its names, padding,
- * generation by caches, translation, configurations. A case is a form of it. */
+/* The Transformer against PyTorch (tests/fixtures/transformer.py): its names, padding, generation
+ * with caches, translation, configurations. A case is one of its forms. */
 #include <stdio.h>
 #include <string.h>
 
@@ -58,7 +58,7 @@ static wg_transformer_batch load_batch(int form) {
     };
 }
 
-/* The part of a flat file that belongs to a parameter, in its shape and dtype; moves *at on. */
+/* The next part of a flat file, in a parameter's shape and dtype; advances *at. */
 static wg_tensor *take(wg_tensor *flat, int64_t *at, const wg_tensor *like) {
     wg_tensor *part = wg_slice(flat, 0, *at, *at + wg_tensor_count(like), 1);
     *at += wg_tensor_count(like);
@@ -107,7 +107,7 @@ static void check_gradients(int form, wg_module *module, double tolerance) {
         if (entry->slot->tied)
             continue;
         wg_tensor *parameter = entry->slot->tensor, *wanted = take(flat, &at, parameter);
-        /* The bias of the keys moves no softmax: its gradient is rounding, of PyTorch's, too. */
+        /* The bias of the keys changes no softmax: its gradient is only rounding, PyTorch's too. */
         if (strstr(entry->path, "k_proj.bias"))
             assert_close(wg_gradient(parameter), wanted, 0, tolerance * wg_item(largest));
         else
@@ -299,7 +299,7 @@ START_TEST(caches_give_token_by_token_the_logits_of_all_at_once) {
         wg_tensor *hidden = wg_transformer_decode(model, part, &memory, &inputs);
         parts[count++] = wg_transformer_logits(model, hidden);
     }
-    wg_transformer_batch unmasked = all; /* causal: padding that follows is not seen anyhow */
+    wg_transformer_batch unmasked = all; /* causal: padding behind it is masked anyhow */
     unmasked.target_keep = NULL;
     assert_relative(wg_cat(count, parts, 1), wg_transformer_forward(model, &unmasked), 1e-5);
     ck_assert_int_eq(memory_caches[0].length, S);

@@ -2,7 +2,7 @@
 #include "models/transformer.h"
 #include "tests/support/testing.h"
 
-/* That of Marian's models for pairs of languages, as it is published. */
+/* The published configuration of Marian's models for pairs of languages. */
 static const char published[] =
     "{\"_num_labels\": 3, \"activation_dropout\": 0.0, \"activation_function\": \"swish\","
     "\"add_bias_logits\": false, \"add_final_layer_norm\": false,"
@@ -80,7 +80,8 @@ START_TEST(the_preset_of_the_paper_has_its_number_of_parameters) {
     wg_transformer_config config;
     ck_assert_int_eq(wg_transformer_config_preset(&config, "transformer-base"), 0);
     wg_transformer *model = wg_transformer_new(&config, 1);
-    /* Words, then weights, biases and norms of an encoder layer, and what a decoder's has more. */
+    /* Embeddings; then weights, biases and norms of an encoder layer; then what a decoder layer has
+     * beyond that. */
     const int64_t c = 512, attention = 4 * (c * c + c), norm = 2 * c;
     const int64_t encoder = attention + 2 * c * 2048 + 2048 + c + 2 * norm;
     const int64_t wanted = 37000 * c + 6 * (2 * encoder + attention + norm);

@@ -1,4 +1,4 @@
-/* BERT's pre-training under the trainer: bits after a resumption, evaluations, refusals. */
+/* BERT's pretraining by the trainer: the bits of a resumed run, evaluation, refusals. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -8,7 +8,7 @@
 #include "tests/support/testing.h"
 #include "objectives/bert_pretraining.h"
 
-/* All that a run needs, made anew by each call as a new process would. */
+/* All that a run needs, created by each call as in a new process. */
 typedef struct setup {
     wg_tokenizer *tokenizer;
     wg_dataset *corpus, *held_out;

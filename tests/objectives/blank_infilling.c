@@ -1,5 +1,4 @@
-/* Blank infilling under the trainer: what it loses, bits after a resumption, evaluations, refusals.
- */
+/* Blank infilling by the trainer: its loss, the bits of a resumed run, evaluation, refusals. */
 #include "objectives/blank_infilling.h"
 
 #include <math.h>
@@ -9,7 +8,7 @@
 #include "tests/objectives/task_run.h"
 #include "tests/support/testing.h"
 
-/* All that a run needs, made anew by each call as a new process would. */
+/* All that a run needs, created by each call as in a new process. */
 typedef struct setup {
     wg_tokenizer *tokenizer;
     wg_dataset *corpus, *held_out;
@@ -69,7 +68,7 @@ static void train(setup *s, int64_t steps) {
 
 /* ---- Training ---- */
 
-/* The task adds nothing to wg_glm_loss, which test_glm holds against PyTorch. */
+/* The task's loss is wg_glm_loss, which tests/models/glm.c compares with PyTorch's. */
 START_TEST(a_step_loses_what_the_model_loses_on_its_batch) {
     setup s = make_setup(0);
     wg_module_train(&s.model->module, false);

@@ -1,5 +1,5 @@
-/* Labels told by GLM: scores held against PyTorch's (tests/fixtures/glm.py), where each label has a
- * sequence of its own; gradients by differences; the task under the trainer. */
+/* Classification by GLM: scores against PyTorch's (tests/fixtures/glm.py), which has a sequence for
+ * each label; gradients by differences; the task by the trainer. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -138,8 +138,8 @@ START_TEST(gradients_equal_differences) {
 }
 END_TEST
 
-/* What a label scores is what the objective of pretraining loses on a text that has its verbalizer
- * in the blank. */
+/* The score of a label is the pretraining objective's loss on a text with its verbalizer in the
+ * blank. */
 START_TEST(a_score_is_what_pretraining_would_lose_on_the_filled_text) {
     static const int32_t filled[] = {7, 14, 8, 9, 21, 22, 23, 10};
     world w = make_world(WG_F64);

@@ -1,5 +1,5 @@
-/* Writing into blanks with GLM: held against forward passes over the whole sequence; ends, limits,
- * text in and out, errors. */
+/* Filling blanks with GLM, against forward passes over the whole sequence; ends, limits, text in
+ * and out, errors. */
 #include "objectives/glm_fill.h"
 
 #include <math.h>
@@ -21,7 +21,7 @@ typedef struct world {
     wg_glm *model;
 } world;
 
-/* Weights so large that the likeliest token depends on all that is seen. */
+/* Weights so large that the most likely token depends on the whole context. */
 static world world_of(uint64_t seed) {
     static const char *const vocabulary[SPECIALS + WORDS] = {
         "[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "sun", "moon", "sea", "sky",
@@ -30,7 +30,7 @@ static world world_of(uint64_t seed) {
     ck_assert_int_eq(wg_glm_tokens_of(w.tokenizer, &w.tokens), 0);
     wg_glm_config config;
     wg_glm_config_preset(&config, "glm-tiny");
-    config.vocab_size = w.tokens.vocab_size + 3; /* as a vocabulary filled up has them */
+    config.vocab_size = w.tokens.vocab_size + 3; /* as in a padded vocabulary */
     config.hidden_size = 16;
     config.num_attention_heads = 2;
     config.max_sequence_length = POSITIONS;
@@ -62,8 +62,7 @@ static void free_blanks(wg_glm_blank *blanks, int count) {
 
 /* ---- The same without caches ---- */
 
-/* A sequence as data/batches/glm_batch.h draws it, of which each token is computed anew each time.
- */
+/* A sequence as data/batches/glm_batch.h builds it, computed anew for each token. */
 typedef struct sequence {
     int64_t ids[128], positions[128], blocks[128];
     int64_t part_a, count;
@@ -113,7 +112,7 @@ static int32_t likeliest(const world *w, const float *logits, bool first) {
     return best;
 }
 
-/* What greedy filling gives, by the definition. */
+/* Greedy filling by its definition. */
 static void fill_plainly(const world *w, const wg_token_list *part_a, wg_glm_blank *blanks) {
     float logits[64];
     sequence s = begin_sequence(part_a);
@@ -174,7 +173,7 @@ START_TEST(greedy_filling_gives_what_whole_forward_passes_give) {
 }
 END_TEST
 
-/* Each blank sees what the search found for those before it. */
+/* Each blank sees the search's results for the blanks before it. */
 START_TEST(a_search_with_one_hypothesis_is_greedy) {
     bool ends[4] = {false};
     check_fills(three_blanks, 3, 1, ends);
@@ -191,7 +190,8 @@ typedef struct recording {
     int64_t blank, place, heard;
 } recording;
 
-/* Holds the logits of each draw against a forward pass over all that was seen by then. */
+/* Compares the logits of each draw with those of a forward pass over everything generated so
+ * far. */
 static void compare_logits(const wg_generated_token *token, void *context) {
     recording *r = context;
     float wanted[64];
@@ -231,7 +231,7 @@ START_TEST(logits_with_caches_are_those_of_a_whole_forward_pass) {
         written += blanks[i].tokens.count;
     ck_assert_int_eq(r.heard, written);
     ck_assert_int_gt(written, 8);
-    ck_assert(wg_module_is_training(&w.model->module)); /* as it was */
+    ck_assert(wg_module_is_training(&w.model->module)); /* as before */
     free_blanks(blanks, 3);
     wg_token_list_free(&part_a);
     free_world(&w);
@@ -278,7 +278,7 @@ START_TEST(a_wide_search_finds_no_less_likely_a_text_than_a_greedy_one) {
                          0);
         const double a = log_probability(&w, &part_a, &greedy);
         const double b = log_probability(&w, &part_a, &wide);
-        if (greedy.end == wide.end) /* what ends is taken before what is cut */
+        if (greedy.end == wide.end) /* hypotheses that ended are preferred to those that were cut */
             ck_assert_double_ge(b, a - 1e-4);
         better += b > a + 1e-4;
         free_blanks(&greedy, 1);
@@ -324,7 +324,7 @@ START_TEST(a_blank_has_as_many_tokens_as_the_model_has_positions) {
     world w = world_of(0);
     wg_token_list part_a = encode(&w, two_blanks);
     wg_glm_blank blanks[2] = {0};
-    /* An end token that nothing is like is never the likeliest. */
+    /* An end token whose logit is never the largest. */
     float *row = (float *)wg_tensor_data(w.model->words->weight) + 16 * w.tokens.end;
     memset(row, 0, 16 * sizeof *row);
     for (int64_t beam = 0; beam < 3; beam += 2) {
@@ -389,7 +389,7 @@ START_TEST(masks_are_read_in_a_text_of_any_tokenizer) {
         wg_bpe_train("a", 1, &(wg_bpe_training){.vocabulary_size = 257, .min_frequency = 9});
     wg_glm_tokens of_bytes;
     ck_assert_int_eq(wg_glm_tokens_of(bytes, &of_bytes), 0);
-    /* The space before a mask is the blank's, that behind it is not. */
+    /* The space before a mask belongs to the blank, that behind it does not. */
     wg_token_list a = {0}, b = {0};
     ck_assert_int_eq(wg_glm_encode(&of_bytes, bytes, "a [MASK] b[MASK", &a), 0);
     wg_token_list_append(&b, of_bytes.beginning);

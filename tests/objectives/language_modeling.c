@@ -1,5 +1,4 @@
-/* Predicting the next token: streams of tokens, windows, the task under the trainer, checkpoints.
- */
+/* Language modeling: streams of tokens, windows, the task by the trainer, checkpoints. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,8 +19,8 @@ static wg_tokenizer *byte_tokenizer(void) {
     return tokenizer;
 }
 
-/* Each number below 1000 twice, from 37 `shift` on: "037=037; 074=074; "..., in 9
- * bytes each, so that it looks different wherever a window begins. */
+/* Each number below 1000 twice, from 37 `shift` on: "037=037; 074=074; "..., 9 bytes each, so that
+ * all windows differ. */
 static const char *make_text(int shift) {
     static char text[9216];
     size_t length = 0;
@@ -33,7 +32,7 @@ static const char *make_text(int shift) {
     return text;
 }
 
-/* What the tokens of a stream say; freed by wg_text_free. */
+/* The text of a stream's tokens; freed by wg_text_free. */
 static char *say(const wg_dataset *stream, const wg_tokenizer *tokenizer) {
     const int64_t count = wg_dataset_tokens(stream);
     int32_t *ids = malloc((size_t)count * sizeof *ids);
@@ -67,7 +66,7 @@ END_TEST
 START_TEST(lines_of_endoftext_part_documents) {
     assert_stream("One.\nTwo. \n<|endoftext|>\n\n\tThree.\n<|endoftext|>\r\n<|endoftext|>\n4", NULL,
                   "<|endoftext|>One.\nTwo.<|endoftext|>Three.<|endoftext|>4", 3, 16);
-    /* In a line it is text as any other. */
+    /* Within a line it is ordinary text. */
     assert_stream("a <|endoftext|> b", NULL, "<|endoftext|>a <|endoftext|> b", 1, 17);
 }
 END_TEST
@@ -75,7 +74,7 @@ END_TEST
 START_TEST(parts_of_a_text_are_cut_between_characters_and_documents) {
     assert_stream("aaaaabbbbb", &(wg_dataset_options){.end = 0.5}, "<|endoftext|>aaaaa", 1, 5);
     assert_stream("aaaaabbbbb", &(wg_dataset_options){.begin = 0.5}, "<|endoftext|>bbbbb", 1, 5);
-    const char *umlauts = "\u00e4\u00e4\u00e4"; /* half of it is within the second */
+    const char *umlauts = "\u00e4\u00e4\u00e4"; /* half of it is in the second */
     assert_stream(umlauts, &(wg_dataset_options){.end = 0.5}, "<|endoftext|>\u00e4\u00e4", 1, 4);
     assert_stream(umlauts, &(wg_dataset_options){.begin = 0.5}, "<|endoftext|>\u00e4", 1, 2);
     const char *documents = "One.\n<|endoftext|>\nTwo.\n<|endoftext|>\nThree.\n";
@@ -170,7 +169,7 @@ START_TEST(a_text_shorter_than_a_window_is_refused) {
     wg_batches *batches =
         wg_causal_batches_new(stream, &(wg_causal_batch_options){.batch = 1, .sequence = 6});
     wg_causal_batch batch;
-    for (int i = 0; i < 3; i++) /* the one window that there is */
+    for (int i = 0; i < 3; i++) /* the only window */
         ck_assert_int_eq(wg_batches_next(batches, &batch), 0);
     ck_assert_int_eq(wg_batches_position(batches).epoch, 3);
     wg_batches_free(batches);
@@ -195,7 +194,7 @@ static const char *model_name(int index) {
     return index == 0 ? "gpt" : "llama";
 }
 
-/* All that a run needs, made anew by each call as a new process would. */
+/* All that a run needs, created by each call as in a new process. */
 typedef struct setup {
     wg_tokenizer *tokenizer;
     wg_dataset *training, *held_out;
@@ -268,7 +267,7 @@ START_TEST(another_text_is_refused_when_a_run_goes_on) {
 }
 END_TEST
 
-/* The mean over all tokens, in one go. */
+/* The mean over all tokens at once. */
 static double loss_of_windows(const setup *s) {
     const int64_t tokens = wg_dataset_tokens(s->held_out);
     double sum = 0;
@@ -406,7 +405,7 @@ START_TEST(what_is_no_language_model_is_refused) {
 }
 END_TEST
 
-/* Those of the first part do not depend on the model and run for both. */
+/* The tests of the first part do not depend on the model, but run for both. */
 SUITES {
     const TTest *const of_each[] = {
         a_stream_keeps_a_text_as_it_is,

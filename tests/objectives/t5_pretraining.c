@@ -1,4 +1,4 @@
-/* T5 under the trainer: bits after a resumption, evaluations, refusals; and what it writes into
+/* T5's pretraining by the trainer: the bits of a resumed run, evaluation, refusals; and filling
  * blanks. */
 #include <math.h>
 #include <stdio.h>
@@ -13,8 +13,7 @@
 
 /* ---- A text, and all that a run needs, made anew by each call as a new process would ---- */
 
-/* The alphabet over and over, from letter `shift` on: what is missing follows from what is there.
- */
+/* The alphabet, repeated, from letter `shift` on: missing letters follow from their neighbours. */
 static const char *make_text(int shift) {
     static char text[8001];
     for (int i = 0; i < 8000; i++)
@@ -167,7 +166,8 @@ START_TEST(only_tokens_of_the_text_count_for_the_spans) {
     setup s = make_setup(_i, 0);
     wg_metrics metrics = {0};
     wg_set_grad_enabled(false);
-    wg_fill_(s.model->words->weight, 0); /* with 1.0 all logits are equal: the first is taken */
+    wg_fill_(s.model->words->weight,
+             0); /* in version 1.0 all logits are equal: the first token is taken */
     if (s.model->head)
         wg_fill_(s.model->head->weight, 0);
     wg_set_grad_enabled(true);
@@ -194,7 +194,7 @@ static wg_tensor *encode(const setup *s, const char *text, int blanks) {
     return ids;
 }
 
-/* Greedy search without caches, by whole forwards: what may follow is said by hand. */
+/* Greedy search by whole forwards without caches; the test says which tokens are allowed. */
 static void fill_plainly(setup *s, wg_tensor *ids, int blanks, wg_token_list *said) {
     wg_set_grad_enabled(false);
     wg_module_train(&s->model->module, false);
@@ -243,7 +243,7 @@ START_TEST(greedy_filling_says_what_whole_forwards_find_likeliest) {
 }
 END_TEST
 
-/* Untrained models, of which many find the next sentinel likelier than any letter. */
+/* Untrained models, many of which prefer the next sentinel to any letter. */
 START_TEST(no_blank_is_left_empty) {
     setup s = make_setup(_i, 0);
     for (char letter = 'a'; letter <= 'z'; letter++) {

@@ -1,4 +1,4 @@
-/* What the tests of tasks share: see task_run.h. */
+/* Helpers of the tests of tasks: see task_run.h. */
 #include "tests/objectives/task_run.h"
 
 #include <stdio.h>

@@ -1,4 +1,5 @@
-/* Translating as a task: losses, evaluations, BLEU, checkpoints; texts through the translator. */
+/* Translation as a task: losses, evaluation, BLEU, checkpoints, and texts through the
+ * translator. */
 #include "objectives/translation.h"
 
 #include <math.h>
@@ -49,7 +50,7 @@ static wg_transformer_config small_config(void) {
 }
 
 static setup make_setup(int shift) {
-    static char source[1024], target[1024]; /* of the held-out pairs, read again for BLEU */
+    static char source[1024], target[1024]; /* the held-out pairs, which BLEU reads again */
     wg_dataset *rest;
     const wg_transformer_config config = small_config();
     setup s = {.tokenizer = wg_bpe_train(
@@ -89,7 +90,7 @@ static wg_trainer *make_trainer(const setup *s, int64_t steps, const char *path)
     return trainer;
 }
 
-/* Trains to step `steps`, from `from` on if it is not NULL. */
+/* Trains up to step `steps`, resuming from `from` unless it is NULL. */
 static void train(int64_t steps, const char *from, const char *path) {
     setup s = make_setup(0);
     wg_trainer *trainer = make_trainer(&s, steps, path);
@@ -143,7 +144,7 @@ static void assert_same_weights(const char *left, const char *right) {
     wg_module_free(&b->module);
 }
 
-/* Over the end of an epoch, which has 3 batches. */
+/* Across the end of an epoch, which has 3 batches. */
 START_TEST(a_resumed_run_gives_the_same_bits) {
     const char *whole = in_scratch("whole.h5"), *half = in_scratch("half.h5"),
                *rest = in_scratch("rest.h5");
@@ -168,7 +169,7 @@ END_TEST
 
 /* ---- Measuring ---- */
 
-/* The mean over all labels, a pair at a time, without smoothing. */
+/* The mean over all labels, one pair at a time, without label smoothing. */
 static double loss_of_pairs(const setup *s) {
     const wg_translation_tokens tokens = {256, 256, -1};
     double sum = 0, count = 0;
@@ -230,7 +231,7 @@ START_TEST(a_trained_model_translates_and_is_scored) {
     for (int i = 0; i < 4; i++)
         wg_text_free(translations[i]);
 
-    /* The score is BLEU of the lines that are written. */
+    /* The score is the BLEU of the lines that are written. */
     const char *output = in_scratch("output.h5");
     wg_metrics metrics = {0};
     ck_assert_int_eq(
@@ -262,7 +263,7 @@ START_TEST(a_translation_may_be_cut) {
                      0);
     wg_token_list list = {0};
     ck_assert_int_eq(wg_tokenizer_encode(s.tokenizer, translation, -1, NULL, &list), 0);
-    ck_assert_int_le(list.count, 6); /* bytes that are no text become U+FFFD, of three bytes */
+    ck_assert_int_le(list.count, 6); /* invalid bytes become U+FFFD, of three bytes */
     wg_token_list_free(&list);
     wg_text_free(translation);
     free_setup(&s);
