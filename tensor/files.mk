@@ -73,8 +73,6 @@ tensor_sources = \
 	tensor/quantize_rows.h \
 	tensor/random.c \
 	tensor/ops/registry.c \
-	tensor/simd/bf16.h \
-	tensor/simd/blocks.h \
 	tensor/simd/simd.c \
 	tensor/simd/simd.h \
 	tensor/span.h \
@@ -85,24 +83,16 @@ tensor_sources = \
 simd_kernels = \
 	optim/kernels.c \
 	optim/kernels_of_real.h \
-	tensor/simd/activations.h \
 	tensor/simd/attention.h \
-	tensor/simd/cases.h \
-	tensor/simd/columns.h \
 	tensor/simd/functions.h \
-	tensor/simd/heads.h \
 	tensor/simd/kernels_bf16.c \
 	tensor/simd/kernels_f32.c \
 	tensor/simd/kernels_f64.c \
 	tensor/simd/kernels_i8.c \
-	tensor/simd/names.h \
-	tensor/simd/norm.h \
-	tensor/simd/panels.h \
 	tensor/simd/products.h \
 	tensor/simd/quantized.h \
 	tensor/simd/random_words.h \
 	tensor/simd/rows.h \
 	tensor/simd/table.h \
-	tensor/simd/transpose.h \
 	tensor/simd/vector.h \
 	$(nil)

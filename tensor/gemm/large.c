@@ -20,7 +20,7 @@
  * depend on k alone, and the sums of a tile on nothing else: the same bits at any number of
  * threads.
  *
- * BLIS has assembly kernels for many processors; those of tensor/simd/panels.h are compiled for
+ * BLIS has assembly kernels for many processors; those of tensor/simd/products.h are compiled for
  * several instruction sets, vectors of 512 bits among them. The latter read A a number at a time,
  * wherever it is, so that mostly only the smaller operand of a training step, the weight, is
  * packed:

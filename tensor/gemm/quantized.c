@@ -13,7 +13,7 @@
 
 #include "tensor/iter.h"
 #include "tensor/quantize_rows.h"
-#include "tensor/simd/blocks.h"
+#include "tensor/simd/simd.h"
 
 /* Numbers or multiply-adds that are worth a chunk. */
 enum { WORK = 16384, CACHE_LINE = 64 };

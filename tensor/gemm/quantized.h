@@ -1,9 +1,8 @@
-/* y = x W^T + bias with quantized W, for many rows of x (simd/bf16.h, simd/blocks.h). */
+/* y = x W^T + bias with quantized W, for many rows of x (simd/simd.h, simd/simd.h). */
 #ifndef WG_TENSOR_GEMM_QUANTIZED_H
 #define WG_TENSOR_GEMM_QUANTIZED_H
 
 #include "tensor/quantize.h"
-#include "tensor/simd/bf16.h"
 #include "tensor/simd/simd.h"
 
 /* `count` products of the same x. Threads share the outputs; each output has the same bits from any

@@ -6,9 +6,7 @@
  *     |2, 3|2, 3|         |2, 3|            |2, 3|2, 3|            stays f32, a number: then there
  *     ...                                   ...                    are two to a pair.          */
 #define WG__BITS 32
-#include "tensor/simd/bf16.h"
-#include "tensor/simd/cases.h"
-#include "tensor/simd/transpose.h"
+#include "tensor/simd/simd.h"
 #include "tensor/simd/vector.h"
 
 #if defined(__AVX512BF16__)
@@ -89,7 +87,7 @@ static void lay_rows(int64_t rows, int64_t n, const float *x, int64_t x_stride, 
             vector words[LANES] = {{0}};
             for (int64_t i = 0; i < LANES && row + i < rows; i++)
                 words[i] = words_at(x + (row + i) * x_stride, at, n);
-            turn(words);
+            transpose_vectors(words);
             store_words(words, count - word < LANES ? count - word : LANES, rows, row,
                         (uint8_t *)tile + word * rows * WORD, end);
         }
@@ -123,7 +121,7 @@ static inline void store_columns(const vector *pairs, uint8_t *to) {
 static inline void lay_whole(const uint8_t *weight, int64_t stride, uint8_t *to) {
     vector pairs[LANES];
     WG__UNROLL for (int i = 0; i < LANES; i++) pairs[i] = load_pairs(weight + i * stride);
-    turn(pairs);
+    transpose_vectors(pairs);
     store_columns(pairs, to);
 }
 

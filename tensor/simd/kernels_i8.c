@@ -9,8 +9,7 @@
 #include <stdbool.h>
 
 #include "tensor/quantize_rows.h"
-#include "tensor/simd/blocks.h"
-#include "tensor/simd/cases.h"
+#include "tensor/simd/simd.h"
 #include "tensor/simd/vector.h"
 
 #if defined(__SSE2__)

@@ -1,8 +1,6 @@
 /* Picks the kernels for the CPU at hand. */
 #include "config.h"
 
-#include "tensor/simd/bf16.h"
-#include "tensor/simd/blocks.h"
 #include "tensor/simd/simd.h"
 
 extern const wg__simd wg__simd_f32_base, wg__simd_f64_base;

@@ -1,5 +1,4 @@
 /* All kernels, and the table of them: included by kernels_f32.c and kernels_f64.c. */
-#include "tensor/simd/names.h"
 #include "tensor/simd/simd.h"
 #include "tensor/simd/vector.h"
 
@@ -7,14 +6,9 @@
 #include "tensor/simd/random_words.h"
 #include "tensor/simd/rows.h"
 
-#include "tensor/simd/activations.h"
 #include "tensor/simd/attention.h"
-#include "tensor/simd/columns.h"
-#include "tensor/simd/heads.h"
-#include "tensor/simd/norm.h"
-#include "tensor/simd/quantized.h"
-#include "tensor/simd/panels.h"
 #include "tensor/simd/products.h"
+#include "tensor/simd/quantized.h"
 
 extern const wg__simd WG__TABLE;
 

@@ -9,7 +9,7 @@
 #include "base/alloc.h"
 #include "tensor/ops.h"
 #include "tensor/quantize_rows.h"
-#include "tensor/simd/bf16.h"
+#include "tensor/simd/simd.h"
 #include "tests/support/model_fixture.h"
 #include "tests/support/testing.h"
 

@@ -2,7 +2,6 @@
  * for every number of rows that a tile can have. */
 #include "tensor/quantize_rows.h"
 #include "tensor/random.h"
-#include "tensor/simd/blocks.h"
 #include "tensor/simd/simd.h"
 #include "tests/support/testing.h"
 
