@@ -1,10 +1,10 @@
 #!/bin/sh
-# Holds docs/custom-op.md to what it says: installs the library into a scratch folder, compiles the
-# page's op against it by pkg-config, runs the page's commands, applies its changes, and compares all
-# output with what the page shows (digits that rounding decides left out). Prints TAP.
+# Checks docs/custom-op.md: installs the library into a temporary folder, compiles the page's op against
+# it with pkg-config, runs the page's commands, applies its changes, and compares all output with the
+# page, except for digits that depend on rounding. Prints TAP.
 #
 #   tests/custom_op.sh           checks the page
-#   tests/custom_op.sh --write   writes what the commands print into the page
+#   tests/custom_op.sh --write   writes the commands' output into the page
 source=$(cd "$(dirname "$0")/.." && pwd) || exit 1
 unset MAKEFLAGS MFLAGS MAKELEVEL
 page=$source/docs/custom-op.md
@@ -25,7 +25,7 @@ PKG_CONFIG_SYSROOT_DIR=$work/root
 LD_LIBRARY_PATH=$(dirname "$PKG_CONFIG_PATH")
 PATH=$(dirname "$(find "$work/root" -name wengert -type f)"):$PATH
 export PKG_CONFIG_PATH PKG_CONFIG_SYSROOT_DIR LD_LIBRARY_PATH PATH
-# The check's own sanitizer would have to be loaded first, which cc does not know.
+# In a sanitized build the sanitizer's library would have to be loaded first, and cc does not do that.
 ASAN_OPTIONS=${ASAN_OPTIONS:+$ASAN_OPTIONS:}verify_asan_link_order=0
 export ASAN_OPTIONS
 
@@ -35,7 +35,7 @@ awk '/^```./ { n++; file = n "." substr($0, 4); next } /^```$/ { file = ""; next
      file { print > file }' "$page"
 cp 1.c original.c
 
-# Runs the commands of a block, and prints them with what they print.
+# Runs the commands of a block, and prints them with their output.
 replay() {
     sed -n 's/^\$ //p' "$1" | while IFS= read -r command; do
         printf '$ %s\n' "$command"
@@ -43,7 +43,7 @@ replay() {
     done
 }
 
-# Numbers keep three places, and small ones only that they are small.
+# Rounds numbers to three digits, and replaces small ones by one text.
 plain() {
     sed -e 's/[0-9.]*e-[0-9][0-9]/SMALL/g' -e 's/  *SMALL/ SMALL/g' \
         -e 's/\(\.[0-9][0-9][0-9]\)[0-9]*/\1/g' "$1"

@@ -1,11 +1,11 @@
 #!/bin/sh
-# Holds the code of documentation pages to programs that make check compiles and runs: each ```c block
-# of a page stands in one of the examples line for line, whatever its indentation. Prints TAP.
+# Checks that each ```c block of a documentation page is part of an example, which make check compiles
+# and runs: the same lines, whatever their indentation. Prints TAP.
 source=$(cd "$(dirname "$0")/.." && pwd)
 cd "$source" || exit 1
 pages=docs/autodiff.md
 
-# Prints the first line of each block of a page that no example holds, as page:line: code.
+# Prints the first line of each block of a page that is in no example, as page:line: code.
 blocks_missing() {
     awk -v page="$1" '
         function bare(line) { sub(/^[ \t]+/, "", line); return line }

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Runs the examples that make names in $EXAMPLES, in an empty folder, and looks for what each is to
-# show. The program that README.md shows has to be an example, word for word. Prints TAP.
+# Runs the examples, which make lists in $EXAMPLES, in an empty folder and checks their results. The
+# program in README.md has to be an example, word for word. Prints TAP.
 source=$(cd "$(dirname "$0")/.." && pwd)
 build=$PWD
 work=$(mktemp -d)
@@ -18,7 +18,7 @@ result() {
     test "$1" = ok || failed=1
 }
 
-# What is wrong with what an example printed (the file `out`), or nothing.
+# Prints the faults of an example's output (the file `out`), or nothing.
 fault() {
     case $1 in
     examples/custom_op)
@@ -81,7 +81,7 @@ fault() {
     esac
 }
 
-# What an example is given on the command line.
+# The arguments of an example.
 arguments() {
     book=$source/corpus/books/alice-in-wonderland.txt
     case $1 in

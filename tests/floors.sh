@@ -5,8 +5,8 @@
 #   symbols    no object file uses a symbol that a floor above defines; with the order of the floors
 #              this also rules out circles of calls. A callback is no use of a symbol.
 #   names      only models/, objectives/ and formats/'s own formats name a model or an objective
-#   unique     the library and the command, which may be linked statically, define an external name
-#              in one file, and the library's begin with wg_; so with the names of wg_ types
+#   unique     the library and the command, which may be linked statically, define each external name
+#              in one file, and the library's begin with wg_; each type wg_ is defined in one file
 #
 #   tests/floors.sh [TREE [BUILD]]
 #
@@ -26,7 +26,7 @@ floors='base tensor autograd nn optim gradcheck io data train models objectives 
 # The one use of a symbol of a floor above: the command's table of verbs has the entry of `bench'.
 symbols_allowed='wg__verb_bench'
 
-# Names that are those of a file format, as FILE WORD: what they say is in the files that are read.
+# Names that belong to a file format, as FILE WORD: the files that are read contain them.
 names_allowed='formats/gguf.c llama
 formats/gguf_layout.c llama
 formats/llama2c.c llama
@@ -56,7 +56,7 @@ sources_of() {
     find "$1" -name '*.[ch]' 2>/dev/null | LC_ALL=C sort
 }
 
-# floors_above FLOOR: the names of the floors above it, each with a blank behind it.
+# floors_above FLOOR: the names of the floors above it, each followed by a blank.
 floors_above() {
     echo " $floors " | sed "s/.* $1 //"
 }
@@ -86,7 +86,7 @@ objects_of() {
     done
 }
 
-# Prints `FLOOR OBJECT SYMBOL defines|uses' for all external symbols but those of compilers.
+# Prints `FLOOR OBJECT SYMBOL defines|uses' for all external symbols except those of compilers.
 symbols() {
     for floor in $floors; do
         objects_of "$floor" | xargs -r nm -A -g -P 2>/dev/null |
@@ -114,8 +114,8 @@ wrong_symbols() {
 
 # ---- Unique names ----
 
-# Prints the external names that are defined twice, and those of the library that want a prefix. A
-# kernel that is compiled for several instruction sets has a name of its own in each.
+# Prints the external names that are defined twice, and those of the library without the prefix. A
+# kernel that is compiled for several instruction sets has another name in each.
 wrong_definitions() {
     awk '$4 == "defines" && ($3 in object) { print $3 " is defined in " object[$3] " and " $2 }
          $4 == "defines" { object[$3] = $2 }
@@ -146,7 +146,7 @@ wrong_types() {
 # ---- Names of models and objectives ----
 
 # The names in the records of models/*.c and objectives/*.c, one a line: `.name = "bert"' and
-# `.model_type = "gpt2"' of a wg_model_type or wg_objective. Without records: the names of old.
+# `.model_type = "gpt2"' of a wg_model_type or wg_objective. Without records: a fixed list.
 names() {
     found=$(cat models/*.c objectives/*.c 2>/dev/null | awk '
         /^(static )?const wg_(model_type|objective) [a-z0-9_]+ = \{/ { inside = 1 }

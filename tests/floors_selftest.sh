@@ -1,13 +1,13 @@
 #!/bin/sh
-# Shows that tests/floors.sh finds what it looks for: passes a small tree of four folders, and fails
-# it for each fault that is planted there. Prints TAP, one result a fault.
+# Tests tests/floors.sh: it has to pass a small tree of four folders, and to fail the same tree with each
+# of several faults. Prints TAP, one result a fault.
 source=$(cd "$(dirname "$0")/.." && pwd) || exit 1
 work=$(mktemp -d "${TMPDIR:-/tmp}/wengert-floors.XXXXXX") || exit 1
 trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 1
 
-# The tree as it should be; a plant then changes one file. `build' has the object files.
-sow() {
+# Writes the tree without faults, to which each test adds one. `build' has the object files.
+plant() {
     rm -rf base tensor models cli build
     mkdir base tensor models cli build build/base build/tensor build/models build/cli
     echo 'int wg__error(void); /* of any caller, of bert too */' >base/error.h
@@ -23,8 +23,8 @@ sow() {
 number=0
 failed=0
 
-# hold TITLE: prints a result; $faults is what floors.sh has to say besides `ok' lines.
-hold() {
+# check TITLE: prints a result; $faults are the comment lines that floors.sh has to print.
+check() {
     number=$((number + 1))
     for file in base/error tensor/tensor models/objects cli/main; do
         ${CC:-cc} -I. -c "$file.c" -o "build/$file.o" 2>"$file.errors" || cat "$file.errors"
@@ -41,50 +41,50 @@ hold() {
     fi
 }
 
-sow
+plant
 faults=
-hold 'a tree without faults passes'
+check 'a tree without faults passes'
 
-sow
+plant
 printf '#include "../tensor/tensor.h"\n' >>base/error.h
 faults='# base/error.h:2:#include "../tensor/tensor.h"'
 : >tensor/tensor.h
-hold 'an include of a floor above is found'
+check 'an include of a floor above is found'
 
-sow
+plant
 echo '#include <wengert/wengert.h>' >>tensor/tensor.h
 faults='# tensor/tensor.h:1:#include <wengert/wengert.h>'
-hold 'an include of the umbrella below the command is found'
+check 'an include of the umbrella below the command is found'
 
-sow
+plant
 echo 'int wg_add(void); int wg__error(void) { return wg_add(); }' >base/error.c
 faults='# base/error.o uses wg_add, which tensor/ defines'
-hold 'a call of a floor above, and with it a circle of calls, is found'
+check 'a call of a floor above, and with it a circle of calls, is found'
 
-sow
+plant
 echo 'int wg_load(const char *kind) { return kind == "bert"; }' >>tensor/tensor.c
 faults='# tensor/tensor.c:3: int wg_load(const char *kind) { return kind == "bert"; }'
-hold 'the name of a model in a text is found'
+check 'the name of a model in a text is found'
 
-sow
+plant
 printf '/* of\n * wg_bert_new */ int wg__use_bert;\n' >>cli/main.c
 faults='# cli/main.c:3:  * wg_bert_new */ int wg__use_bert;'
-hold 'the name of a model in an identifier is found, in a comment it may be'
+check 'the name of a model in an identifier is found, in a comment it may be'
 
-sow
+plant
 echo 'int wg_add(void) { return 2; }' >>cli/main.c
 faults='# wg_add is defined in tensor/tensor.o and cli/main.o'
-hold 'an external name of two files is found'
+check 'an external name of two files is found'
 
-sow
+plant
 echo 'int helper(void) { return 2; }' >>tensor/tensor.c
 faults='# tensor/tensor.o defines helper, which does not begin with wg_'
-hold 'an external name of the library without its prefix is found'
+check 'an external name of the library without its prefix is found'
 
-sow
+plant
 echo 'struct wg_bert { int height; };' >>models/objects.c
 faults='# tag wg_bert is defined in models/bert.h and models/objects.c'
-hold 'a struct of two files is found'
+check 'a struct of two files is found'
 
 echo "1..$number"
 exit $failed

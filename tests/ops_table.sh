@@ -1,8 +1,8 @@
 #!/bin/sh
-# Holds the table of docs/ops.md to the registry. Prints TAP.
+# Checks that the table of docs/ops.md lists the ops of the registry. Prints TAP.
 #
 #   tests/ops_table.sh           compares them
-#   tests/ops_table.sh --write   writes the table anew, below the head that is written by hand
+#   tests/ops_table.sh --write   rewrites the table, below the introduction
 #
 # WENGERT: the command (default ./wengert).
 source=$(cd "$(dirname "$0")/.." && pwd) || exit 1

@@ -1,5 +1,6 @@
 #!/bin/sh
-# wengert bench: it runs, names its roofs, and refuses wrong usage. What it measures is no test.
+# wengert bench: that it runs, prints the machine's limits, and refuses wrong usage. The figures that it
+# measures are not tested.
 # Prints TAP.
 #
 # WENGERT: the command (default ./wengert).
@@ -8,8 +9,7 @@ work=$(mktemp -d "${TMPDIR:-/tmp}/wengert-bench.XXXXXX") || exit 1
 trap 'rm -rf "$work"' EXIT
 number=0
 
-# Runs the command and compares its exit code; then each further pattern must be a line's in what it
-# printed.
+# Runs the command and compares its exit code; each further pattern has to match a line of the output.
 expect() {
     name=$1 wanted=$2 arguments=$3
     shift 3
@@ -90,7 +90,7 @@ expect 'what is no shape is wrong usage' 2 'gemm 64x32' "'64x32' is no shape"
 expect 'nor is one that does not end' 2 'gemm 64x32x16x8' 'is no shape'
 expect 'nor one of nothing' 2 'gemm 64x0x16' 'is no shape'
 
-# What stands in the folder of temporary files but for the tests' own.
+# The folder of temporary files has to be empty.
 leave_nothing() {
     number=$((number + 1))
     test -z "$(ls "$work/temporary")" || printf 'not '

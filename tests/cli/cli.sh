@@ -1,6 +1,6 @@
 #!/bin/sh
-# The command as a user meets it: verbs, wrong usage, bad input, and a run that is trained, stopped,
-# killed, resumed, measured, filled and drawn. Prints TAP.
+# The command as a user runs it: verbs, wrong usage, bad input, and a training that is stopped, killed,
+# resumed, evaluated, used to fill masks and plotted. Prints TAP.
 #
 # WENGERT: the command (default ./wengert). WENGERT_KILLS: how often a run is killed (default 5).
 source=$(cd "$(dirname "$0")/../.." && pwd) || exit 1
@@ -27,7 +27,7 @@ pretrain() {
         "$@" >out 2>err
 }
 
-# The same in the background, as process $process: no shell stands between it and a signal.
+# The same in the background, as process $process: signals reach the command itself, not a shell.
 begin() {
     "$wengert" pretrain bert --corpus text.txt --config tiny.json --batch 4 --seq 32 --seed 3 \
         "$@" >out 2>err &
@@ -146,12 +146,12 @@ check 'a run that diverges says at which step, and why' \
     eval 'left_with 1 "hint: " && grep -q "train: step [0-9]*: " err'
 rm -f bad.h5
 
-# A log without what depends on the clock, each step once.
+# A log without the times, each step once.
 losses() {
     sed 's/"tokens_per_s": [^,}]*, //' "$@" | sort -u | sort -t: -k2n
 }
 
-# Waits until the log $2 has $1 lines, half a minute at most.
+# Waits until the log $2 has $1 lines, for half a minute at most.
 wait_for_step() {
     tries=0
     until test -f "$2" && test "$(wc -l <"$2")" -ge "$1" || test $tries -ge 600; do
@@ -176,8 +176,8 @@ for signal in INT TERM; do
         eval 'test $code = 0 && test "$(wc -l <stopped.log)" = $((steps + 2))'
 done
 
-# Killed at random moments: whatever is on disk opens and resumes, and every loss is the one of the
-# run that was never stopped.
+# Kills a run at random moments: the checkpoint on disk always opens and resumes, and every loss equals
+# that of the run that was never stopped.
 steps=$((kills * 100)) # more than can be done between them
 pretrain --out reference.h5 --steps $steps --log reference.log
 begun=--overwrite

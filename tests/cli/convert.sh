@@ -1,5 +1,5 @@
 #!/bin/sh
-# `wengert convert` as a user meets it. Prints TAP.
+# `wengert convert` as a user runs it. Prints TAP.
 #
 # WENGERT: the command (default ./wengert). WENGERT_DATA: the real data that some machines have.
 source=$(cd "$(dirname "$0")/../.." && pwd) || exit 1
@@ -66,7 +66,7 @@ fi
 
 # ---- A converted model does what it did: eval, generate, fill, and more training ----
 
-# Runs a verb; its results are in the file that is named first.
+# Runs a verb and writes its results to the file that is named first.
 tell() {
     into=$1
     shift

@@ -1,5 +1,5 @@
 #!/bin/sh
-# The text of a training as a user meets it: token files, weights of files, settings in a file.
+# Training texts as a user gives them: token files, weights of files, settings in a file.
 # Prints TAP. WENGERT: the command (default ./wengert).
 source=$(cd "$(dirname "$0")/../.." && pwd) || exit 1
 wengert=${WENGERT:-$PWD/wengert}
@@ -162,7 +162,7 @@ done
 run pretrain gpt --resume --settings run.json --steps 6 --out file.h5
 check 'the file may be given again' test $code = 0
 
-# A file of settings with this text is refused with that line.
+# A settings file with this text is refused with that line.
 settings() {
     printf '%s' "$1" >wrong.json
     refuses "settings $1" "$2" pretrain gpt --settings wrong.json --corpus a.txt --out bad.h5

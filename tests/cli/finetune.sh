@@ -1,5 +1,5 @@
 #!/bin/sh
-# Fine-tuning as a user meets it: tasks that are learnt, measured, stopped and resumed; bad input.
+# Fine-tuning as a user runs it: training, evaluation, stopping and resuming of each task; bad input.
 # Prints TAP.
 #
 # WENGERT: the command (default ./wengert).
@@ -27,7 +27,7 @@ check 'and another one' test $code = 0
 
 # ---- Classification ----
 
-# Which of two animals a sentence tells of decides its label.
+# The label of a sentence is the animal that it names, one of two.
 {
     printf 'sentence\tlabel\n'
     for thing in table door garden river fire tree house road; do
@@ -58,11 +58,11 @@ run finetune straight.h5 --task classify --train animals.tsv --eval few.tsv --ba
     --steps 1 --out again.h5
 check 'a model that has the labels keeps its head' eval 'test $code = 0 && ! grep -q anew err'
 
-# Nothing but the clock may tell a resumed run from a straight one.
+# A resumed run may differ from an uninterrupted one in its times alone.
 losses() {
     sed 's/"tokens_per_s": [^,}]*, //' "$@" | sort -u | sort -t: -k2n
 }
-# Not by the function: no shell may stand between it and the signal.
+# Without the function, so that the signal reaches the command itself, not a shell.
 "$wengert" finetune bert.h5 --task classify --train animals.tsv --eval few.tsv --batch 4 --seq 32 \
     --lr 0.01 --steps 24 --out parts.h5 --log parts.log --save-every 1 >out 2>err &
 while test ! -s parts.log && kill -0 $! 2>/dev/null; do sleep 0.05; done

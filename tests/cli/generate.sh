@@ -1,5 +1,5 @@
 #!/bin/sh
-# GPT and LLaMA as a user meets them: trained, stopped and resumed, measured, continued; bad input.
+# GPT and LLaMA as a user runs them: training, stopping and resuming, evaluation, generation; bad input.
 # Prints TAP.
 #
 # WENGERT: the command (default ./wengert).
@@ -38,7 +38,7 @@ for model in gpt llama; do
     run info $model.h5
     check "$model: the vocabulary is the tokenizer's" grep -q 'vocab_size  *300' out
 
-    # Layers that run twice are the same run, dropout included.
+    # Activation checkpointing changes no loss, dropout included.
     pretrain $model --steps 12 --out twice.h5 --log twice.log --recompute
     for log in $model twice; do
         sed 's/"tokens_per_s": [^,}]*, //' $log.log >$log.losses
@@ -46,7 +46,7 @@ for model in gpt llama; do
     check "$model: --recompute changes no loss and no gradient" cmp $model.losses twice.losses
     rm -f twice.* $model.losses
 
-    # Stopped by a signal and resumed: the losses are those of the run that went through.
+    # Stopped by a signal and resumed: the losses equal those of the uninterrupted run.
     "$wengert" pretrain $model --corpus text.txt --config $model.json --tokenizer bpe \
         --vocab-size 300 --batch 4 --seq 32 --seed 3 --schedule constant --steps 100000 \
         --out stopped.h5 --log stopped.log --overwrite >out 2>err </dev/null &

@@ -1,5 +1,5 @@
 #!/bin/sh
-# GLM as a user meets it: its batches shown, trained, resumed, measured, filling blanks and continuing
+# GLM as a user runs it: --show-batch, training, resuming, evaluation, filling blanks and continuing
 # texts; bad input. Prints TAP.
 #
 # WENGERT: the command (default ./wengert).
@@ -15,7 +15,7 @@ export OMP_NUM_THREADS
 
 # ---- The first batch, beside figure 2 of the paper ----
 
-# x1 .. x6 with the spans x3 and x5 x6, which chance has put the other way around.
+# x1 .. x6 with the spans x3 and x5 x6 in reverse order.
 echo 'x1 x2 x3 x4 x5 x6' >figure.txt
 printf '[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nx1\nx2\nx3\nx4\nx5\nx6\n' >figure-vocab.txt
 cat >figure.table <<END
@@ -47,7 +47,7 @@ check 'of a document that is continued the end is one blank' eval \
 
 # ---- Runs ----
 
-# Numbers in their order: what is blank follows from what is around it.
+# Numbers in order: a blank follows from its neighbours.
 i=0
 while test $i -lt 60; do
     echo 'one two three four five six .'
@@ -98,7 +98,7 @@ check 'eval measures' eval 'test $code = 0 && grep -q "words in blanks" out &&
 
 # ---- Filled ----
 
-# Texts as long as those that it has learnt from: three sentences.
+# Texts as long as those of the training: three sentences.
 odd='one two three four five six .' even='seven eight nine ten eleven twelve .'
 run fill glm.h5 "$odd seven eight [MASK] eleven twelve . $odd"
 check 'a blank is filled by what follows from its text' test "$(cat out)" = "$odd $even $odd"

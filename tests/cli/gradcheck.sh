@@ -8,8 +8,7 @@ trap 'rm -rf "$work"' EXIT
 number=0
 failed=0
 
-# Runs the command and compares its exit code; then each further pattern must be a line's in what it
-# printed.
+# Runs the command and compares its exit code; each further pattern has to match a line of the output.
 expect() {
     name=$1 wanted=$2 arguments=$3
     shift 3

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Holds the man pages to the command: there is one for each verb, and each is what man/generate.sh
-# makes of --help today (`make man` writes them anew). Prints TAP.
+# Checks the man pages: there is one for each verb, and each is the output of man/generate.sh for the
+# verb's --help (`make man` rewrites them). Prints TAP.
 #
 # WENGERT: the command (default ./wengert).
 source=$(cd "$(dirname "$0")/../.." && pwd) || exit 1

@@ -1,6 +1,6 @@
 #!/bin/sh
-# The Transformer's pairs of sentences in token files: packed, trained on, kept, weighted, measured;
-# bad input. Prints TAP. WENGERT: the command (default ./wengert).
+# The Transformer's sentence pairs in token files: written, trained on, reused, weighted, evaluated; bad
+# input. Prints TAP. WENGERT: the command (default ./wengert).
 source=$(cd "$(dirname "$0")/../.." && pwd) || exit 1
 wengert=${WENGERT:-$PWD/wengert}
 work=$(mktemp -d "${TMPDIR:-/tmp}/wengert-pairs.XXXXXX") || exit 1

@@ -1,7 +1,7 @@
-# A language and its translation, for scripts that train the Transformer; they read this file.
+# Sentences and their translations for scripts that train the Transformer; they source this file.
 
-# write_pairs COUNT SEED NAME: sentences of two to four words in NAME.from, and the same backwards in
-# NAME.to.
+# write_pairs COUNT SEED NAME: sentences of two to four words in NAME.from, and the same words in
+# reverse in NAME.to.
 write_pairs() {
     awk -v count="$1" -v seed="$2" -v name="$3" 'BEGIN {
         words = split("red blue green one two cat dog fish", word, " ")

@@ -1,5 +1,5 @@
 #!/bin/sh
-# T5 as a user meets it: trained, stopped and resumed, measured, filled in; bad input. Prints TAP.
+# T5 as a user runs it: training, stopping and resuming, evaluation, filling blanks; bad input. Prints TAP.
 #
 # WENGERT: the command (default ./wengert).
 source=$(cd "$(dirname "$0")/../.." && pwd) || exit 1
@@ -37,7 +37,7 @@ for version in 1.0 1.1; do
     check "$version: tokens, sentinels, end and padding are the vocabulary" \
         grep -q 'vocab_size  *400' out
 
-    # A run of 6 steps that goes on to 12 loses what one of 12 loses.
+    # A run of 6 steps that is resumed to 12 has the losses of a run of 12.
     pretrain $version --schedule constant --warmup 2 --steps 12 --out whole.h5 --log whole.log
     pretrain $version --schedule constant --warmup 2 --steps 6 --out parts.h5 --log parts.log
     run pretrain t5 --resume --out parts.h5 --steps 12 --log parts.log
@@ -79,8 +79,7 @@ run pretrain t5 --corpus counted.txt --config counted.json --batch 8 --seq 32 --
     --eval-every 1000 --out counted.h5
 check 'a text that repeats itself is learnt' eval 'test $code = 0 &&
     grep -q "^tokens of spans  loss 0\.[01]" out'
-# The text that is filled, and what belongs into its first blank; the last, at the end, is as long as
-# it likes.
+# The text to fill, and the answer for its first blank. The last blank, at the end, may have any length.
 restores() {
     wanted=$2
     run fill counted.h5 "$1"

@@ -1,5 +1,5 @@
-# What scripts that try the command share; they read this file. $wengert is the command; each test
-# runs in the script's own empty folder. A script ends with `finish'.
+# Functions of the scripts that test the command, which source this file. $wengert is the command; the
+# tests run in an empty folder of the script. A script ends with `finish'.
 
 number=0
 failed=0
@@ -29,19 +29,19 @@ check() {
     if "$@"; then ok "$name"; else not_ok "$name"; fi
 }
 
-# Runs the command; leaves its exit code in $code, what it printed in the files out and err.
+# Runs the command; leaves its exit code in $code, its output in the files out and err.
 run() {
     "$wengert" "$@" >out 2>err </dev/null
     code=$?
 }
 
-# Succeeds if the last run left with that code and its stderr holds that text.
+# Succeeds if the last run had that exit code and its stderr contains that text.
 left_with() {
     test "$code" = "$1" && grep -qF -- "$2" err
 }
 
-# Bad input, of the last run: exit 1, one clear line that holds the text, after whatever progress there
-# was; nothing on stdout, no file half-written: those that it was to write are named bad*.
+# Bad input of the last run: exit 1, one line on stderr that contains the text, possibly after progress;
+# nothing on stdout, and no file, which the test has named bad*.
 refused() {
     lines=$(grep '^wengert: ' err | grep -vc '^wengert: note: ')
     leftovers=$(find . -name 'bad*' | wc -l)
@@ -61,7 +61,7 @@ refuses() {
     refused "$name" "$text"
 }
 
-# Wrong usage: exit 2, the text, and a hint where help is.
+# Wrong usage: exit 2, the text, and a hint at --help.
 misused() {
     text=$1
     shift
@@ -69,7 +69,7 @@ misused() {
     check "wrong usage: wengert $*" eval 'left_with 2 "$text" && left_with 2 "--help"'
 }
 
-# The plan, and the exit code of the script.
+# Prints the plan and exits.
 finish() {
     echo "1..$number"
     exit "$failed"

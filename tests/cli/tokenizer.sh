@@ -1,5 +1,5 @@
 #!/bin/sh
-# wengert tokenizer: train, encode and decode as a user meets them. Prints TAP.
+# wengert tokenizer: train, encode and decode as a user runs them. Prints TAP.
 #
 # WENGERT: the command (default ./wengert).
 source=$(cd "$(dirname "$0")/../.." && pwd) || exit 1
@@ -11,13 +11,13 @@ trap 'rm -rf "$work"' EXIT
 
 . "$source/tests/cli/tap.sh"
 
-# Runs the verb; leaves its exit code in $code, what it printed in the files out and err.
+# Runs the verb; leaves its exit code in $code, its output in the files out and err.
 run() {
     "$wengert" tokenizer "$@" >out 2>err </dev/null
     code=$?
 }
 
-# Succeeds if the last run printed just that and left with 0.
+# Succeeds if the last run printed exactly that and had the exit code 0.
 printed() {
     test "$code" = 0 && test "$(cat out)" = "$1" && test ! -s err
 }

@@ -1,6 +1,6 @@
 #!/bin/sh
-# The Transformer as a user meets it: trained on sentences and their reversals, stopped and resumed,
-# kept and averaged, measured, asked to translate; bad input. Prints TAP.
+# The Transformer as a user runs it: training on sentences and their reversals, stopping and resuming,
+# averaging, evaluation, translation; bad input. Prints TAP.
 #
 # WENGERT: the command (default ./wengert).
 source=$(cd "$(dirname "$0")/../.." && pwd) || exit 1
@@ -14,7 +14,7 @@ export OMP_NUM_THREADS
 . "$source/tests/cli/tap.sh"
 . "$source/tests/cli/reversed_pairs.sh"
 
-# The command on standard input from a file; as `run'.
+# Runs the command with standard input from a file; otherwise as `run'.
 run_on() {
     input=$1
     shift
@@ -57,7 +57,7 @@ run pretrain transformer --corpus train.from train.to --config tiny.json --vocab
 check 'a twentieth of the pairs is held out' grep -q '^text   760 pairs, .* 40 pairs held out' err
 rm -f bad.h5
 
-# The first step of a run that begins with a trained model loses what that had come to.
+# The first loss of a run that starts from a trained model is about that model's last.
 run pretrain transformer --init run.h5 --corpus train.from train.to --eval held.from held.to \
     --batch 512 --seq 32 --steps 1 --lr 1e-9 --out more.h5
 check 'a run begins with the weights and the tokenizer of another' eval \
@@ -90,7 +90,7 @@ check 'empty lines stay empty' eval 'test "$(cat out)" = "cat one
 two dog red"'
 run translate run.h5 --max-length 1 'one cat dog'
 check 'a translation may be cut' eval 'test "$(wc -w <out)" -le 1'
-# What was said is answered before more is said: the second line waits for the first answer.
+# A line is answered before the next one is read: the second line waits for the first answer.
 mkfifo questions answers
 "$wengert" translate run.h5 <questions >answers 2>err &
 exec 3>questions 4<answers

@@ -1,7 +1,7 @@
 #!/bin/sh
-# Every verb, every model, every mistake: a checkpoint of another model, what is no checkpoint,
-# another tokenizer, texts that are empty, too long or not UTF-8. Each gives exit 1, one line on stderr,
-# nothing on stdout, and leaves no file. Prints TAP.
+# Every verb with every model and every bad input: a checkpoint of another model, files that are no
+# checkpoints, another tokenizer, texts that are empty, too long or not UTF-8. Each gives exit 1, one line
+# on stderr, nothing on stdout, and leaves no file. Prints TAP.
 #
 # WENGERT: the command (default ./wengert).
 source=$(cd "$(dirname "$0")/../.." && pwd) || exit 1
@@ -17,7 +17,7 @@ export OMP_NUM_THREADS
 # ---- A checkpoint of each model, of one step ----
 
 pretrained='bert glm gpt llama t5' # those of `wengert pretrain' that learn from plain text
-# How many positions they have.
+# Their numbers of positions.
 positions() {
     test "$1" = bert && echo 80 || echo 32
 }
@@ -90,7 +90,8 @@ too_long=$(yes Alice | head -n 200 | tr '\n' ' ')
 
 # ---- Mistakes ----
 
-# Exit 1, one line beside notes, which holds the text, and all files as they were. Standard input is that file.
+# wrong NAME TEXT ARGUMENT...: runs the command, with standard input from $input. It has to exit with 1,
+# to print one line besides notes, which contains the text, and to leave all files as they were.
 input=/dev/null
 wrong() {
     name=$1 text=$2
@@ -109,7 +110,7 @@ wrong() {
     rm -rf bad*
 }
 
-# The verb on what is none of its checkpoints. $verb: its name; "$@": what follows the checkpoint.
+# The verb on files that are not its checkpoints. $verb: its name; "$@": the arguments after the file.
 no_checkpoint() {
     wrong "$verb: a file that is not there" none.h5 $verb none.h5 "$@"
     wrong "$verb: a text" text.txt $verb text.txt "$@"
@@ -190,7 +191,7 @@ for file in none.txt empty.txt latin.json labels.tsv; do
     wrong "eval: $file for questions" "$file" eval squad.h5 --corpus "$file"
 done
 
-# Of a width of 16, no whole blocks, the weights become bf16, which moves every loss.
+# Weights of width 16 are no whole blocks and become bf16, which changes every loss.
 for model in $pretrained $tasks transformer; do
     case $model in
     classify | cloze) set -- labels.tsv ;;

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Runs the readers that are fuzzed over the seeds that are kept: whole, and cut short at every byte of
-# the small ones. Prints TAP.
+# Runs the fuzzed readers of tokenizers on their seeds: whole, and for small ones cut at every byte.
+# Prints TAP.
 source=$(cd "$(dirname "$0")" && pwd) || exit 1
 work=$(mktemp -d "${TMPDIR:-/tmp}/wengert-fuzz.XXXXXX") || exit 1
 trap 'rm -rf "$work"' EXIT
