@@ -33,7 +33,7 @@ static int keep_inputs(wg__region *region, wg_tensor *const *inputs) {
         if (!inputs[i])
             continue;
         region->inputs[i] =
-            (wg__saved){wg__tensor_reference(inputs[i], false), wg_tensor_version(inputs[i])};
+            (wg__saved){wg__tensor_reference(inputs[i], false), wg__tensor_version(inputs[i])};
         if (!region->inputs[i].tensor)
             return -1;
     }
@@ -142,7 +142,7 @@ int wg_activation_checkpoint(wg_function function, void *context, int input_coun
 
 static int check_inputs(const wg__region *region) {
     for (int i = 0; i < region->input_count; i++)
-        if (wg_tensor_version(region->inputs[i].tensor) != region->inputs[i].version)
+        if (wg__tensor_version(region->inputs[i].tensor) != region->inputs[i].version)
             return wg_fail(WG_ERROR_GRADIENT, "activation_checkpoint",
                            "input %d was written in place between the first run and the second; "
                            "write to a clone, or run backward first",

@@ -309,7 +309,7 @@ static int differentiate_decomposition(const pass *p, wg_call *call, wg_tensor *
 }
 
 static int check_saved(const wg_node *node, const wg__saved *saved, const char *what, int index) {
-    if (!saved->tensor || wg_tensor_version(saved->tensor) == saved->version)
+    if (!saved->tensor || wg__tensor_version(saved->tensor) == saved->version)
         return 0;
     char text[128];
     return wg_fail(
@@ -317,7 +317,7 @@ static int check_saved(const wg_node *node, const wg__saved *saved, const char *
         "%s %d of %s, %s, was written in place after it was saved (version %llu, "
         "saved at %llu); write to a clone, or run backward first",
         what, index, node->op->name, wg_spec_text(text, sizeof text, &saved->tensor->spec),
-        (unsigned long long)wg_tensor_version(saved->tensor), (unsigned long long)saved->version);
+        (unsigned long long)wg__tensor_version(saved->tensor), (unsigned long long)saved->version);
 }
 
 /* Whether a leaf may be written once this node has run. */

@@ -166,7 +166,7 @@ static int save(wg__saved *saved, const wg_tensor *x, bool bare) {
     if (!x)
         return 0;
     saved->tensor = wg__tensor_reference(x, bare);
-    saved->version = wg_tensor_version(x);
+    saved->version = wg__tensor_version(x);
     return saved->tensor ? 0 : -1;
 }
 
@@ -193,7 +193,7 @@ static int save_all(wg_node *node, const wg_call *call) {
 static void note_versions(wg_node *node, const wg_call *call) {
     for (int i = 0; i < call->input_count; i++)
         if (call->inputs[i]) {
-            node->inputs[i].version = wg_tensor_version(call->inputs[i]);
+            node->inputs[i].version = wg__tensor_version(call->inputs[i]);
             node->lacks |= call->op->saves_inputs >> i & 1;
         }
     for (int k = 0; k < WG_MAX_SAVED; k++)
@@ -239,7 +239,7 @@ static int region_add(wg_node *node, const wg_call *call) {
  * matters where a node saves nothing, as others save what it computed. */
 static int fill(wg_node *node, const wg_call *call) {
     for (int i = 0; i < call->input_count; i++)
-        if (call->inputs[i] && node->inputs[i].version != wg_tensor_version(call->inputs[i]))
+        if (call->inputs[i] && node->inputs[i].version != wg__tensor_version(call->inputs[i]))
             return wg__op_fail(call, WG_ERROR_GRADIENT,
                                "operand %d was written in place between the first run of a "
                                "checkpointed function and the second; write to a clone, or run "

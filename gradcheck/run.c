@@ -167,7 +167,7 @@ int wg__snapshot_take(wg__snapshot *snapshot, wg_tensor *x) {
     *snapshot = (wg__snapshot){.of = x};
     if (!x)
         return 0;
-    snapshot->version = wg_tensor_version(x);
+    snapshot->version = wg__tensor_version(x);
     snapshot->bytes = wg__alloc((size_t)wg_tensor_count(x) * wg_dtype_size(wg_tensor_dtype(x)) + 1);
     return snapshot->bytes ? wg_to_array(x, snapshot->bytes) : -1;
 }
@@ -181,7 +181,7 @@ bool wg__snapshot_holds(const wg__snapshot *snapshot) {
         if (memcmp(wg__element_address(x, i), (char *)snapshot->bytes + (size_t)i * size, size) !=
             0)
             return false;
-    return wg_tensor_version(x) == snapshot->version;
+    return wg__tensor_version(x) == snapshot->version;
 }
 
 static void snapshot_restore(const wg__snapshot *snapshot) {
@@ -196,7 +196,7 @@ void wg__gradcheck_put_back(wg__gradcheck *c) {
     for (int w = 0; w < c->wanted_count; w++)
         snapshot_restore(&c->snapshots[c->wanted[w]]);
     for (int i = 0; i < c->input_count; i++) /* views of one storage share its version */
-        c->snapshots[i].version = wg_tensor_version(c->inputs[i]);
+        c->snapshots[i].version = wg__tensor_version(c->inputs[i]);
 }
 
 void wg__snapshot_free(wg__snapshot *snapshot) {
@@ -208,7 +208,7 @@ int wg__gradcheck_inputs_unmodified(wg__gradcheck *c, const char *when) {
     for (int i = 0; i < c->input_count; i++) {
         if (wg__snapshot_holds(&c->snapshots[i]))
             continue;
-        bool moved = c->inputs[i] && wg_tensor_version(c->inputs[i]) != c->snapshots[i].version;
+        bool moved = c->inputs[i] && wg__tensor_version(c->inputs[i]) != c->snapshots[i].version;
         for (int k = 0; k < c->input_count; k++)
             snapshot_restore(&c->snapshots[k]);
         char name[160];

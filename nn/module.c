@@ -6,6 +6,7 @@
 #include "nn/internal.h"
 
 #include "tensor/internal.h"
+#include "tensor/quantize_rows.h"
 #include "tensor/ops.h"
 
 #include <string.h>
@@ -342,8 +343,8 @@ static bool is_tied_to(wg_module *top, const wg_tensor *tensor) {
 }
 
 wg_quantization wg__quantization_for(const wg_tensor *weight, wg_quantization quantization) {
-    return wg_tensor_size(weight, 1) % wg_quantization_block(quantization) == 0
-               ? wg_quantization_side_by_side(quantization)
+    return wg_tensor_size(weight, 1) % wg__quantization_block(quantization) == 0
+               ? wg__quantization_side_by_side(quantization)
                : WG_QUANTIZATION_BF16;
 }
 
@@ -368,7 +369,7 @@ wg_tensor *wg__module_replace(wg_module *module, wg_tensor *parameter, wg_tensor
 /* ---- The tree as a whole ---- */
 
 int wg_module_quantize(wg_module *module, wg_quantization quantization) {
-    if (wg_quantization_block(quantization) == 0)
+    if (wg__quantization_block(quantization) == 0)
         return wg_fail(WG_ERROR_ARGUMENT, "module_quantize", "there is no quantization %d",
                        (int)quantization);
     for (wg_module *m = module; m; m = next_below(module, m))

@@ -29,10 +29,6 @@ WG_API size_t wg_dtype_size(wg_dtype dtype);
 /* True for f32, f64 and bf16: the dtypes that can carry a gradient. */
 WG_API bool wg_dtype_is_float(wg_dtype dtype);
 
-/* The dtype in which two operands meet, as PyTorch promotes tensors: bool < u8 < i32 < i64 <
- * bf16 < f32 < f64, the higher of the two. */
-WG_API wg_dtype wg_dtype_promote(wg_dtype a, wg_dtype b);
-
 WG_END_DECLS
 
 #endif

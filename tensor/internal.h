@@ -1,4 +1,5 @@
-/* What files of the library share and users never see: the structs, and how memory is asked for. */
+/* What files of the library share and users never see: the structs of tensors, arithmetic on
+ * shapes, handles, and what autograd installs. */
 #ifndef WG_TENSOR_INTERNAL_H
 #define WG_TENSOR_INTERNAL_H
 
@@ -18,8 +19,8 @@ typedef struct wg_storage {
 typedef struct wg_node wg_node;       /* autograd/internal.h */
 typedef struct wg_tangent wg_tangent; /* autograd/forward.c */
 
-/* A handle. It has one owner: a scope (then it stands in the scope's list), a caller of wg_keep, a
- * module, or a node of a graph. Storage and node are shared, by counting. */
+/* A handle. It has one owner: a scope (and is in its list), a caller of wg_keep, a module, or a
+ * node of a graph. Storage and node are shared and reference-counted. */
 struct wg_tensor {
     wg_storage *storage;
     int64_t offset;             /* of the first element, in elements */
@@ -28,7 +29,7 @@ struct wg_tensor {
     wg_node *node;              /* what made it, or its leaf node; NULL: requires no gradient */
     wg_tangent *tangents;       /* forward mode's, highest level first; nearly always NULL */
     int output_index;           /* which output of the node it is */
-    /* Here a line of the cache ends; the next two hold all but the last axis. */
+    /* A cache line ends here; the next two hold all but the last axis. */
     wg_spec spec;
     int64_t strides[WG_MAX_DIMS]; /* in elements */
 };
@@ -91,7 +92,7 @@ static inline bool wg__tensor_is_meta(const wg_tensor *x) {
 /* -1 with STATE if x has no memory; for what reads elements outside of an op. */
 int wg__check_memory(const wg_tensor *x, const char *where);
 
-/* A handle in the innermost scope on `base`'s storage, with no node: the raw material of views. */
+/* A handle in the innermost scope on `base`'s storage, with no node. View ops are made of it. */
 wg_tensor *wg__tensor_view(const wg_tensor *base, const wg_spec *spec, const int64_t *strides,
                            int64_t offset);
 
@@ -99,7 +100,7 @@ wg_tensor *wg__tensor_view(const wg_tensor *base, const wg_spec *spec, const int
  * by wg_release. */
 wg_tensor *wg__tensor_reference(const wg_tensor *x, bool bare);
 
-/* True when this handle is the only one on its storage: its memory may be reused or stolen. */
+/* True when this handle is the only one on its storage: its memory may be reused. */
 bool wg__tensor_is_sole(const wg_tensor *x);
 
 /* Element address arithmetic for kernels: the first element, typed by the caller. */
@@ -110,6 +111,21 @@ static inline void *wg__tensor_address(const wg_tensor *x) {
 /* -1 with GRADIENT if an in-place write to x would break a recorded graph (tensor.h), with STATE if
  * x has no memory and wg_set_meta_init is off. */
 int wg__check_writable(const wg_tensor *x, const char *where);
+
+/* ---- Small questions ---- */
+
+/* True when two tensors are views of one storage. */
+bool wg__tensor_shares_storage(const wg_tensor *a, const wg_tensor *b);
+
+/* How often the storage has been written in place; saved tensors are checked against it. */
+uint64_t wg__tensor_version(const wg_tensor *x);
+
+/* The dtype in which two operands meet, as PyTorch promotes tensors: bool < u8 < i32 < i64 <
+ * bf16 < f32 < f64, the higher of the two. */
+wg_dtype wg__dtype_promote(wg_dtype a, wg_dtype b);
+
+/* Element `index` of draw `offset` under `seed`: 32 random bits. Pure. */
+uint32_t wg__random_bits(uint64_t seed, uint64_t offset, uint64_t index);
 
 /* ---- What autograd installs: tables that tensor/ calls, so that it includes nothing above it ----
  */

@@ -88,7 +88,7 @@ static void run_range(int64_t begin, int64_t end, void *context) {
         done += n;
         if (done >= end)
             return;
-        /* The row is through: back to its begin, and on by one in the axes above. */
+        /* End of a row: back to its begin, and on by one in the axes above. */
         for (int i = 0; i < plan->operand_count; i++)
             data[i] -= index[last] * inner_strides[i];
         index[last] = 0;
@@ -104,8 +104,8 @@ static void run_range(int64_t begin, int64_t end, void *context) {
     }
 }
 
-/* True of few elements that all operands have in the same order, one after the other: there is
- * nothing to plan, and the loop is called as it would be at the end. */
+/* True for few elements that are contiguous in all operands: one call of the loop without a plan.
+ */
 static bool is_plain(int operand_count, wg_tensor *const *operands, int64_t count) {
     const wg_spec *out = &operands[0]->spec;
     for (int i = 0; i < operand_count; i++)

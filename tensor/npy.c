@@ -4,8 +4,8 @@
  *     "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }", spaces, a line end
  *     the elements
  *
- * The header is a Python literal; of those, only this one form is read. What it promises is held
- * against the size of the file before anything is made of it. */
+ * The header is a Python literal; only this form of it is read. Its sizes
+ * are checked against that of the file before memory is allocated. */
 #include "tensor/npy.h"
 
 #include <errno.h>

@@ -7,11 +7,11 @@
 WG_BEGIN_DECLS
 
 /* Writes a tensor in row-major order. bf16 has no NumPy dtype and is refused: cast it. The file is
- * written beside and renamed, so an old one survives a failure. [DTYPE, IO] */
+ * written under another name and renamed, so that an old file survives a failure. [DTYPE, IO] */
 WG_API int wg_npy_save(const wg_tensor *x, const char *path);
 
 /* Reads a file of a little-endian dtype that Wengert has, in row-major or Fortran order. Lengths
- * are checked before they are believed. [scope; NOT_FOUND, IO, FORMAT] */
+ * are checked against the size of the file. [scope; NOT_FOUND, IO, FORMAT] */
 WG_API wg_tensor *wg_npy_load(const char *path);
 
 WG_END_DECLS

@@ -147,7 +147,7 @@ WG_API bool wg_op_is_composite(const wg_op *op);
 
 /* ---- The registry ---- */
 
-/* The number of built-in ops, and each of them, by family in the order of ops.h. NULL outside. */
+/* The number of built-in ops, and op `index` of the registry; NULL outside. */
 WG_API int wg_op_count(void);
 WG_API const wg_op *wg_op_at(int index);
 
@@ -156,8 +156,8 @@ WG_API const wg_op *wg_op_find(const char *name);
 
 /* ---- Ops in a shared library of one's own, for `wengert gradcheck ./my_op.so` ---- */
 
-/* What such a library exports under the name `wengert_ops`: its ops, and the sizes by which it is
- * known to be compiled against the same header. */
+/* What such a library exports under the name `wengert_ops`: its ops, and the struct sizes that
+ * show whether it was compiled against the same header. */
 typedef struct wg_op_library {
     size_t op_size, call_size, sample_size;
     const wg_op *const *ops; /* NULL comes after the last */
@@ -170,9 +170,9 @@ typedef struct wg_op_library {
     const wg_op_library wengert_ops = {sizeof(wg_op), sizeof(wg_call), sizeof(wg_sample),          \
                                        wengert_op_list}
 
-/* ---- Recording: whether wg_apply remembers ---- */
+/* ---- Recording: whether wg_apply builds a graph ---- */
 
-/* Turns recording on or off for this thread and returns what it was. On at first. */
+/* Turns recording on or off for this thread and returns the previous setting. Initially on. */
 WG_API bool wg_set_grad_enabled(bool enabled);
 WG_API bool wg_grad_enabled(void);
 

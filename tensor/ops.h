@@ -2,7 +2,7 @@
  * there is no second set of functions for autograd.
  *
  * How to read the contracts: `x: (B, T, C)` gives shapes. Broadcasting is NumPy's. A negative axis
- * counts from the end. Operands of different dtypes are cast to the dtype that wg_dtype_promote
+ * counts from the end. Operands of different dtypes are cast to the dtype that wg__dtype_promote
  * gives. [scope; SHAPE, DTYPE] names the owner of the result and the possible errors beside MEMORY.
  * A NULL operand gives NULL. Lists are a count and a pointer (WG_DIMS and WG_TENSORS of easy.h
  * write them); the list of axes `0, NULL` means all axes. A fused op has kernels forward and

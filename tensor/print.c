@@ -1,8 +1,7 @@
 /* Tensors as text, the text that NumPy's str() gives.
  *
- *     [[ 1.    2.5   3.  ]        columns: one layout for all elements, so that points line up
- *      [-4.    0.25  nan]]        brackets: rows broken at 75 characters, blank lines between
- * planes
+ *     [[ 1.    2.5   3.  ]        one layout for all elements, so that decimal points line up;
+ *      [-4.    0.25  nan]]        rows broken at 75 characters, blank lines between planes
  *
  * A first walk over the elements that will be shown finds the layout, a second one writes. Spaces
  * are held back until something follows them, because a broken row ends without any. */
@@ -16,8 +15,8 @@
 #include "tensor/convert.h"
 
 #define LINE_WIDTH 75
-#define THRESHOLD 1000 /* elements; of more, the middle of every long axis is left out */
-#define EDGE 3         /* what stays at either side of it */
+#define THRESHOLD 1000 /* elements; beyond that, the middle of every long axis is left out */
+#define EDGE 3         /* elements that are kept at either end of it */
 #define PLACES 8       /* after the point, at most */
 
 /* ---- Floating point numbers as decimal digits. printf rounds the exact value correctly at any

@@ -4,7 +4,6 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "tensor/gemm/gemm.h"
 #include "tensor/internal.h"
@@ -29,7 +28,7 @@ double wg_product_flops(void) {
     return wg__product_flops;
 }
 
-/* ---- Taking it ---- */
+/* ---- Spans ---- */
 
 void wg__span_open(wg__span *span, const char *name, wg_profile_kind kind) {
     span->name = name;
@@ -143,7 +142,7 @@ void wg_profile_free(void) {
     pthread_mutex_unlock(&lock);
 }
 
-/* ---- What was found ---- */
+/* ---- Results ---- */
 
 const char *wg_profile_kind_name(wg_profile_kind kind) {
     return kind == WG_PROFILE_FORWARD    ? "forward"

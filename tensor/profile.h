@@ -1,5 +1,5 @@
-/* Where time goes: spans of ops, forward and backward, and of regions beside them (data, optimizer,
- * save), told as a table and, if wanted, one by one.
+/* A profile of where time goes: spans of ops, forward and backward, and of regions (data,
+ * optimizer, save), as a table and, on request, one by one.
  *
  *     wg_profile_begin(false);
  *     ... train ...
@@ -8,7 +8,7 @@
  *         ... wg_profile_row_at(i) ...
  *     wg_profile_free();
  *
- * While none is taken an op pays for it by one branch. */
+ * While no profile is taken, an op pays one branch. */
 #ifndef WG_TENSOR_PROFILE_H
 #define WG_TENSOR_PROFILE_H
 
@@ -19,10 +19,10 @@
 
 WG_BEGIN_DECLS
 
-/* Floating-point operations, two a multiply-add, of all the matrix products of f32 and f64 that
- * this thread asked for so far. Attention counts all queries by all keys, also where a mask saves
- * it some, and what a backward pass computes again counts for nothing: forward and twice as much
- * backward, as papers count it. */
+/* Floating-point operations, two a multiply-add, of the f32 and f64 matrix products that this
+ * thread has asked for so far. Attention counts all queries by all keys, also those that a mask
+ * skips, and a forward pass that backward repeats is not counted: forward, and twice as much
+ * backward, as papers count. */
 WG_API double wg_product_flops(void);
 
 typedef enum wg_profile_kind {
@@ -34,8 +34,8 @@ typedef enum wg_profile_kind {
 /* "forward", "backward" or "region". */
 WG_API const char *wg_profile_kind_name(wg_profile_kind kind);
 
-/* All outermost spans of one name and kind. What ops call in passing is part of them; a composite
- * op has no span, those that it is made of have. */
+/* All outermost spans of one name and kind. They include the ops that an op calls. A composite op
+ * has no span; the ops that it is composed of have. */
 typedef struct wg_profile_row {
     const char *name;
     wg_profile_kind kind;
@@ -51,19 +51,19 @@ enum { WG_PROFILE_SHAPES = 96 };
 typedef struct wg_profile_event {
     const char *name;
     wg_profile_kind kind;
-    int thread;            /* counted from 1 as they come */
+    int thread;            /* numbered from 1 in the order of their first span */
     double start, seconds; /* since wg_profile_begin */
     double flops;
     char shapes[WG_PROFILE_SHAPES]; /* of an op's operands; may be cut off */
 } wg_profile_event;
 
-/* Begins anew. `events` keeps the first million of spans, too. -1 with [MEMORY] */
+/* Starts a new profile. With `events` it also keeps the first million spans. -1 with [MEMORY] */
 WG_API int wg_profile_begin(bool events);
 
-/* Ends it; what was found stays until it is freed or the next one begins. */
+/* Ends the profile. Its rows and events stay until wg_profile_free or the next wg_profile_begin. */
 WG_API void wg_profile_end(void);
 
-/* Ends it, too, and frees what was found: rows and events are no more. */
+/* Ends the profile, if one is being taken, and frees its rows and events. */
 WG_API void wg_profile_free(void);
 
 /* Seconds from begin to end. */
@@ -72,10 +72,10 @@ WG_API double wg_profile_seconds(void);
 /* How many rows there are, after the end. */
 WG_API int wg_profile_rows(void);
 
-/* Row `index`, the dearest first; borrowed. NULL outside. */
+/* Row `index`, the one with the most seconds first; borrowed. NULL outside. */
 WG_API const wg_profile_row *wg_profile_row_at(int index);
 
-/* How many events there are. `lost` (may be NULL) is how many there was no room for. */
+/* How many events there are. `lost` (may be NULL) receives how many more did not fit. */
 WG_API int64_t wg_profile_events(int64_t *lost);
 
 /* Event `index`, in the order in which they ended; borrowed. NULL outside. */

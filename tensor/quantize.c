@@ -1,4 +1,4 @@
-/* The formats of quantized rows. */
+/* The formats of quantized rows: see quantize.h and quantize_rows.h. */
 #include "tensor/quantize.h"
 
 #include <math.h>
@@ -29,15 +29,15 @@ int wg_quantization_find(const char *name) {
     return -1;
 }
 
-int64_t wg_quantization_block(wg_quantization quantization) {
+int64_t wg__quantization_block(wg_quantization quantization) {
     return (unsigned)quantization < WG_QUANTIZATION_COUNT ? quantizations[quantization].block : 0;
 }
 
-int64_t wg_quantization_block_bytes(wg_quantization quantization) {
+int64_t wg__quantization_block_bytes(wg_quantization quantization) {
     return (unsigned)quantization < WG_QUANTIZATION_COUNT ? quantizations[quantization].bytes : 0;
 }
 
-wg_quantization wg_quantization_side_by_side(wg_quantization quantization) {
+wg_quantization wg__quantization_side_by_side(wg_quantization quantization) {
     return quantization == WG_QUANTIZATION_Q8_0   ? WG_QUANTIZATION_Q8_0X16
            : quantization == WG_QUANTIZATION_Q4_0 ? WG_QUANTIZATION_Q4_0X16
                                                   : quantization;

@@ -37,15 +37,6 @@ WG_API const char *wg_quantization_name(wg_quantization quantization);
 /* The quantization of that name, or -1 (no error is recorded). */
 WG_API int wg_quantization_find(const char *name);
 
-/* The numbers in a block, of which a row is a multiple (1 for bf16), and the bytes of one. 0
- * outside the enum. */
-WG_API int64_t wg_quantization_block(wg_quantization quantization);
-WG_API int64_t wg_quantization_block_bytes(wg_quantization quantization);
-
-/* The quantization with the same blocks, side by side: q8_0x16 of q8_0. What has none, and what is
- * outside the enum, is given back. */
-WG_API wg_quantization wg_quantization_side_by_side(wg_quantization quantization);
-
 WG_END_DECLS
 
 #endif

@@ -13,6 +13,15 @@ uint16_t wg__f32_to_half(float value);
  * a block at most. */
 enum { WG__BLOCK = 32, WG__BLOCK_SCALE = 2, WG__MOST_BLOCK_BYTES = WG__BLOCK_SCALE + WG__BLOCK };
 
+/* The numbers in a block, of which a row is a multiple (1 for bf16), and the bytes of one. 0
+ * outside the enum. */
+int64_t wg__quantization_block(wg_quantization quantization);
+int64_t wg__quantization_block_bytes(wg_quantization quantization);
+
+/* The quantization with the same blocks, side by side: q8_0x16 of q8_0. What has none, and what is
+ * outside the enum, is given back. */
+wg_quantization wg__quantization_side_by_side(wg_quantization quantization);
+
 /* The quantization of a row by itself: q8_0 of q8_0x16. */
 wg_quantization wg__quantization_of_a_row(wg_quantization quantization);
 

@@ -30,7 +30,7 @@ static philox4x32_ctr_t block_of(uint64_t seed, uint64_t offset, uint64_t block)
     return philox4x32(counter, key);
 }
 
-uint32_t wg_random_bits(uint64_t seed, uint64_t offset, uint64_t index) {
+uint32_t wg__random_bits(uint64_t seed, uint64_t offset, uint64_t index) {
     return block_of(seed, offset, index / 4).v[index % 4];
 }
 

@@ -23,9 +23,6 @@ WG_API wg_generator *wg_default_generator(void);
 /* Seeds this thread's default generator and sets its offset to 0. */
 WG_API void wg_manual_seed(uint64_t seed);
 
-/* Element `index` of draw `offset` under `seed`: 32 random bits. Pure. */
-WG_API uint32_t wg_random_bits(uint64_t seed, uint64_t offset, uint64_t index);
-
 /* One number from the generator's next draw (which it consumes): uniform in [0, 1) with 53 bits. */
 WG_API double wg_random_uniform(wg_generator *generator);
 

@@ -1,4 +1,4 @@
-/* How the library takes its profile: what is to be timed stands between wg__span_begin and an end.
+/* Spans of the profile: the code to time stands between wg__span_begin and wg__span_end.
  *
  *     wg__span span;
  *     wg__span_begin(&span, "data", WG_PROFILE_REGION);
@@ -14,7 +14,7 @@
 #include "tensor/tensor.h"
 
 typedef struct wg__span {
-    bool taken; /* false: no profile was being taken at its begin */
+    bool taken; /* false: no profile was being taken when the span began */
     const char *name;
     wg_profile_kind kind;
     double start, flops;

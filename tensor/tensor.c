@@ -73,7 +73,7 @@ bool wg_dtype_is_float(wg_dtype dtype) {
     return dtype == WG_F32 || dtype == WG_F64 || dtype == WG_BF16;
 }
 
-wg_dtype wg_dtype_promote(wg_dtype a, wg_dtype b) {
+wg_dtype wg__dtype_promote(wg_dtype a, wg_dtype b) {
     if (!is_dtype(a) || !is_dtype(b))
         return is_dtype(a) ? a : b;
     return dtypes[a].rank >= dtypes[b].rank ? a : b;
@@ -528,11 +528,11 @@ bool wg_tensor_is_contiguous(const wg_tensor *x) {
     return true;
 }
 
-bool wg_tensor_shares_storage(const wg_tensor *a, const wg_tensor *b) {
+bool wg__tensor_shares_storage(const wg_tensor *a, const wg_tensor *b) {
     return a && b && a->storage == b->storage;
 }
 
-uint64_t wg_tensor_version(const wg_tensor *x) {
+uint64_t wg__tensor_version(const wg_tensor *x) {
     return x ? atomic_load(&x->storage->version) : 0;
 }
 

@@ -71,7 +71,7 @@ WG_API wg_tensor *wg_keep(wg_tensor *tensor);
 WG_API void wg_release(wg_tensor *tensor);
 
 /* Frees what this thread's root scope owns (tensors made while no other scope was open). Returns
- * how many there were: 0 says that every tensor was owned by somebody. */
+ * how many there were: 0 means that every tensor had another owner. */
 WG_API int64_t wg_scope_clear_root(void);
 
 /* The number of handles alive in the process, kept ones and those of graphs included. */
@@ -97,19 +97,14 @@ WG_API int64_t wg_tensor_count(const wg_tensor *x);
 /* True when the elements lie one after the other in row-major order. */
 WG_API bool wg_tensor_is_contiguous(const wg_tensor *x);
 
-/* True when two tensors are views of one storage. */
-WG_API bool wg_tensor_shares_storage(const wg_tensor *a, const wg_tensor *b);
-
-/* How often the storage has been written in place; saved tensors are checked against it. */
-WG_API uint64_t wg_tensor_version(const wg_tensor *x);
-
 /* ---- Reading and writing elements ---- */
 
-/* The address of the first element; borrowed. Elements follow wg_tensor_strides. Who writes through
- * it says so by wg_tensor_touch afterwards. */
+/* The address of the first element; borrowed. Elements follow wg_tensor_strides. After writing
+ * through it, call wg_tensor_touch. */
 WG_API void *wg_tensor_data(const wg_tensor *x);
 
-/* Counts a write through wg_tensor_data, so that backward refuses values saved before it. */
+/* Records a write through wg_tensor_data, so that backward refuses values that were saved before
+ * it. */
 WG_API void wg_tensor_touch(wg_tensor *x);
 
 /* The only element of a one-element tensor as a double. NaN with SHAPE if there are more or none.
@@ -160,11 +155,11 @@ WG_API wg_tensor *wg_from_array(wg_dtype dtype, int ndim, const int64_t *shape, 
  * [scope; ARGUMENT for a step of 0 or of the wrong sign] */
 WG_API wg_tensor *wg_arange(wg_dtype dtype, double start, double stop, double step);
 
-/* `count` numbers at equal distances from start to stop, both included: [count]. Of integers what
- * is below, as NumPy. [scope; ARGUMENT for a negative count] */
+/* `count` numbers at equal distances from start to stop, both included: [count]. Integers are
+ * rounded down, as in NumPy. [scope; ARGUMENT for a negative count] */
 WG_API wg_tensor *wg_linspace(wg_dtype dtype, double start, double stop, int64_t count);
 
-/* base to the power of each of linspace(start, stop, count); of integers without their fraction.
+/* base to the power of each of linspace(start, stop, count). Integers are truncated.
  * [scope; ARGUMENT for a negative count] */
 WG_API wg_tensor *wg_logspace(wg_dtype dtype, double start, double stop, int64_t count,
                               double base);
@@ -192,22 +187,21 @@ WG_API wg_tensor *wg_randn_like(wg_generator *generator, const wg_tensor *x);
 WG_API wg_tensor *wg_normal(wg_generator *generator, wg_dtype dtype, int ndim, const int64_t *shape,
                             double mean, double std);
 
-/* The same distribution, of which only [low, high] is left: each number is drawn again until it
- * falls there (exact in the tails, too). A limit may be infinite. Consumes one draw.
- * [scope; SHAPE, DTYPE, ARGUMENT unless std > 0 and low < high] */
+/* The normal distribution truncated to [low, high], exact in the tails, too. A limit may be
+ * infinite. Consumes one draw. [scope; SHAPE, DTYPE, ARGUMENT unless std > 0 and low < high] */
 WG_API wg_tensor *wg_trunc_normal(wg_generator *generator, wg_dtype dtype, int ndim,
                                   const int64_t *shape, double mean, double std, double low,
                                   double high);
 
-/* 1 with the probability that p has at that place, else 0, in the dtype of p, which is a floating
- * one. Consumes one draw. [scope; DTYPE, ARGUMENT outside 0 <= p <= 1] */
+/* 1 with probability p, else 0, for each element of p, in its floating dtype. Consumes one draw.
+ * [scope; DTYPE, ARGUMENT outside 0 <= p <= 1] */
 WG_API wg_tensor *wg_bernoulli(wg_generator *generator, const wg_tensor *p);
 
 /* Categories drawn by weights that need not sum to 1.   weights: (..., V) floating   ->
- * (..., samples) i64. Without replacement no category comes twice; their order is that of drawing.
- * One of weight 0 never comes. Consumes one draw. [scope; SHAPE, DTYPE, ARGUMENT for weights that
- * are negative or not finite, for rows that sum to 0, for fewer than 1 sample, and, without
- * replacement, for more samples than weights above 0] */
+ * (..., samples) i64. Without replacement the samples of a row are distinct, in the order
+ * of drawing. A category of weight 0 is never drawn. Consumes one draw. [scope; SHAPE, DTYPE,
+ * ARGUMENT for weights that are negative or not finite, for rows that sum to 0, for fewer than 1
+ * sample, and, without replacement, for more samples than weights above 0] */
 WG_API wg_tensor *wg_multinomial(wg_generator *generator, const wg_tensor *weights, int64_t samples,
                                  bool replacement);
 
@@ -239,7 +233,7 @@ WG_API int wg_scale_(wg_tensor *x, double alpha);
 /* ---- Printing, as NumPy prints ---- */
 
 /* Writes the tensor to a stream and ends the line: nested brackets, columns aligned, at most 8
- * places after the point, the middle left out beyond 1000 elements, bf16 as the f32 that it is. -1
+ * places after the point, the middle left out beyond 1000 elements, bf16 as f32. -1
  * with IO if the stream refuses. */
 WG_API int wg_print(FILE *stream, const wg_tensor *x);
 

@@ -249,7 +249,7 @@ static void choose(bucketing *b, uint64_t seed) {
         const bool again = i > 0 && b->chosen[i] <= b->chosen[i - 1];
         copy = again ? copy + 1 : copy;
         b->drawn[i] = b->candidates[b->chosen[i]];
-        b->drawn[i].draw = wg_random_bits(seed, ORDERING, copy * pairs + b->drawn[i].pair);
+        b->drawn[i].draw = wg__random_bits(seed, ORDERING, copy * pairs + b->drawn[i].pair);
     }
 }
 
@@ -275,7 +275,7 @@ static int plan(void *context, wg_epoch *epoch) {
         choose(b, seed);
     else
         for (int64_t i = 0; i < b->candidate_count; i++)
-            b->drawn[i].draw = wg_random_bits(seed, ORDERING, b->drawn[i].pair);
+            b->drawn[i].draw = wg__random_bits(seed, ORDERING, b->drawn[i].pair);
     qsort(b->drawn, (size_t)b->candidate_count, sizeof *b->drawn, compare);
     epoch->examples = cut(b);
     return 0;

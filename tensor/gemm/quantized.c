@@ -198,7 +198,7 @@ static void quantize_tiles(int64_t begin, int64_t end, void *context) {
 /* Blocks first... of up to 16 rows from `output` on, side by side; beyond the last row, zeros. */
 static void gather(const block_job *j, const wg__quantized_product *p, int64_t output,
                    int64_t first, int64_t count, uint8_t *to) {
-    const int64_t bytes = wg_quantization_block_bytes(j->quantization);
+    const int64_t bytes = wg__quantization_block_bytes(j->quantization);
     static const uint8_t zeros[WG__MOST_BLOCK_BYTES];
     for (int64_t r = 0; r < WG__GROUP; r++) {
         const bool is_there = output + r < p->outputs;

@@ -53,7 +53,7 @@ int wg__check_same_dtype(const wg_call *call, int i, int j) {
 bool wg__promote(wg_tensor **a, wg_tensor **b) {
     if (*a == NULL || *b == NULL)
         return false;
-    const wg_dtype dtype = wg_dtype_promote((*a)->spec.dtype, (*b)->spec.dtype);
+    const wg_dtype dtype = wg__dtype_promote((*a)->spec.dtype, (*b)->spec.dtype);
     if ((*a)->spec.dtype != dtype)
         *a = wg_cast(*a, dtype);
     if ((*b)->spec.dtype != dtype)
@@ -108,7 +108,7 @@ bool wg__promote_all(int count, wg_tensor **tensors) {
     wg_dtype dtype = tensors[0]->spec.dtype;
     for (int i = 1; i < count; i++)
         if (tensors[i])
-            dtype = wg_dtype_promote(dtype, tensors[i]->spec.dtype);
+            dtype = wg__dtype_promote(dtype, tensors[i]->spec.dtype);
     for (int i = 0; i < count; i++) {
         if (!tensors[i] || tensors[i]->spec.dtype == dtype)
             continue;

@@ -1,6 +1,6 @@
 /* Philox4x32-10 (Salmon et al. 2011) on many counters at once; random.c says what a block is.
  *
- * Random123 computes one block after the other, and so does wg_random_bits, against which this is
+ * Random123 computes one block after the other, and so does wg__random_bits, against which this is
  * tested. Here a vector holds one word of as many blocks as it has lanes. */
 #if defined(__SSE2__)
 #include <immintrin.h>

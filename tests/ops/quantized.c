@@ -31,13 +31,13 @@ START_TEST(blocks_are_those_of_ggml) {
         const wg_tensor *expected = model_fixture("quants", names[quantization]);
         wg_tensor *quantized = wg_quantize(numbers, quantization);
         const int64_t bytes = wg_tensor_count(quantized);
-        ck_assert_int_eq(bytes, wg_tensor_count(numbers) / wg_quantization_block(quantization) *
-                                    wg_quantization_block_bytes(quantization));
+        ck_assert_int_eq(bytes, wg_tensor_count(numbers) / wg__quantization_block(quantization) *
+                                    wg__quantization_block_bytes(quantization));
         const uint8_t *ours = wg_tensor_data(quantized);
         const uint8_t *theirs = wg_tensor_data((wg_tensor *)expected);
         for (int64_t i = 0; i < bytes; i++) {
             /* The scale of subnormals is 0. ggml divides by it, so all levels mean 0. */
-            const uint8_t *block = theirs + i - i % wg_quantization_block_bytes(quantization);
+            const uint8_t *block = theirs + i - i % wg__quantization_block_bytes(quantization);
             if (block[0] || block[1])
                 ck_assert_msg(ours[i] == theirs[i], "%s, byte %lld: %d, wanted %d",
                               names[quantization], (long long)i, ours[i], theirs[i]);
@@ -66,7 +66,7 @@ END_TEST
 START_TEST(unpacking_gives_the_bits_of_plain_c) {
     for (wg_quantization quantization = 0; quantization < WG_QUANTIZATION_COUNT; quantization++)
         for (int64_t blocks = 0; blocks < 70; blocks += 3) {
-            const int64_t columns = blocks * wg_quantization_block(quantization);
+            const int64_t columns = blocks * wg__quantization_block(quantization);
             wg_tensor *quantized = wg_quantize(normal(WG_DIMS(columns)), quantization);
             wg_tensor *expected = wg_empty(WG_F32, WG_DIMS(columns));
             wg__dequantize_row(wg__quantization_of_a_row(quantization), columns,
@@ -82,8 +82,8 @@ START_TEST(rows_side_by_side_have_the_blocks_of_rows_by_themselves) {
     wg_tensor *x = normal(WG_DIMS(ROWS, 32 * BLOCKS));
     for (wg_quantization quantization = WG_QUANTIZATION_Q8_0; quantization <= WG_QUANTIZATION_Q4_0;
          quantization++) {
-        const wg_quantization together = wg_quantization_side_by_side(quantization);
-        const int64_t size = wg_quantization_block_bytes(quantization), row_size = BLOCKS * size;
+        const wg_quantization together = wg__quantization_side_by_side(quantization);
+        const int64_t size = wg__quantization_block_bytes(quantization), row_size = BLOCKS * size;
         wg_tensor *rows = wg_quantize(x, quantization), *groups = wg_quantize(x, together);
         const uint8_t *plain = wg_tensor_data(rows), *mixed = wg_tensor_data(groups);
         for (int64_t r = 0; r < 32; r++)
@@ -98,7 +98,7 @@ START_TEST(rows_side_by_side_have_the_blocks_of_rows_by_themselves) {
         ck_assert_mem_eq(mixed + 32 * row_size, plain + 32 * row_size, 5 * row_size);
         assert_close(wg_dequantize(groups, together), wg_dequantize(rows, quantization), 0, 0);
     }
-    ck_assert_int_eq(wg_quantization_side_by_side(WG_QUANTIZATION_BF16), WG_QUANTIZATION_BF16);
+    ck_assert_int_eq(wg__quantization_side_by_side(WG_QUANTIZATION_BF16), WG_QUANTIZATION_BF16);
 }
 END_TEST
 
@@ -189,14 +189,14 @@ START_TEST(products_of_integers_are_numpys) {
         assert_close(wg_quantized_linear(x, rows, quantization, NULL), expected, rounding,
                      1e-7 * scale);
         wg_tensor *groups = wg_clone(rows);
-        const int64_t size = wg_quantization_block_bytes(quantization),
+        const int64_t size = wg__quantization_block_bytes(quantization),
                       bytes = wg_tensor_size(rows, 1);
         for (int64_t r = 0; r < 16; r++)
             for (int64_t at = 0; at < bytes; at += size)
                 wg__group_put(quantization, r, (uint8_t *)wg_tensor_data(rows) + r * bytes + at,
                               (uint8_t *)wg_tensor_data(groups) + 16 * at);
         assert_close(
-            wg_quantized_linear(x, groups, wg_quantization_side_by_side(quantization), NULL),
+            wg_quantized_linear(x, groups, wg__quantization_side_by_side(quantization), NULL),
             wg_quantized_linear(x, rows, quantization, NULL), 0, 0);
     }
 }
@@ -348,7 +348,7 @@ END_TEST
 
 static void round_to(wg_tensor *weight, wg_quantization quantization) {
     wg_set_grad_enabled(false);
-    const bool fits = wg_tensor_size(weight, 1) % wg_quantization_block(quantization) == 0;
+    const bool fits = wg_tensor_size(weight, 1) % wg__quantization_block(quantization) == 0;
     quantization = fits ? quantization : WG_QUANTIZATION_BF16;
     wg_copy_(weight,
              wg_dequantize(wg_quantize(wg_cast(weight, WG_F32), quantization), quantization));

@@ -107,7 +107,7 @@ END_TEST
 /* A block of 16 rows with random levels and scales; `w` gets the numbers of its rows. */
 static void draw_group(wg_generator *generator, wg_quantization quantization, uint8_t *group,
                        int32_t (*levels)[COLUMNS], float (*scales)[BLOCKS]) {
-    const int64_t size = wg_quantization_block_bytes(quantization);
+    const int64_t size = wg__quantization_block_bytes(quantization);
     for (int b = 0; b < BLOCKS; b++)
         for (int o = 0; o < OUTPUTS; o++) {
             uint8_t block[34];

@@ -7,6 +7,7 @@
 
 #include "tensor/ops.h"
 #include "tests/support/testing.h"
+#include "tensor/internal.h"
 
 /* ---- Philox, plainly   (Salmon et al. 2011, section 3.3) ---- */
 
@@ -57,7 +58,7 @@ START_TEST(bits_are_those_of_philox) {
                 const uint32_t key[] = {(uint32_t)seeds[s], (uint32_t)(seeds[s] >> 32)};
                 uint32_t out[4];
                 philox_reference(counter, key, out);
-                ck_assert_uint_eq(wg_random_bits(seeds[s], offsets[o], indices[i]),
+                ck_assert_uint_eq(wg__random_bits(seeds[s], offsets[o], indices[i]),
                                   out[indices[i] % 4]);
             }
 }

@@ -1,6 +1,7 @@
 /* The vector kernels on rows: softmax, normalisation, attention, sums and random words, against
  * plain C in f64. */
 #include "tests/tensor/simd_tables.h"
+#include "tensor/internal.h"
 
 static void check_softmax_rows(const wg__simd *simd, wg_dtype dtype) {
     array x = normal(dtype, 4), y = {.dtype = dtype};
@@ -223,7 +224,7 @@ static void check_words(const wg__simd *simd, wg_dtype dtype) {
         simd->random_words(seed, offset, firsts[f], GROUPS, words);
         for (uint64_t i = 0; i < GROUPS * WG__RANDOM_GROUP; i++) {
             uint64_t block = 16 * (firsts[f] + i / 64) + i % 16, word = i % 64 / 16;
-            ck_assert_msg(words[i] == wg_random_bits(seed, offset, 4 * block + word),
+            ck_assert_msg(words[i] == wg__random_bits(seed, offset, 4 * block + word),
                           "%s: word %d of groups from %llu", simd->name, (int)i,
                           (unsigned long long)firsts[f]);
         }

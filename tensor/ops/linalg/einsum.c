@@ -705,7 +705,7 @@ static int einsum_infer(wg_call *call) {
     for (int i = 0; i < e.contraction.output_ndim; i++)
         shape[i] = e.contraction.sizes[e.contraction.output[i]];
     for (int i = 1; i < call->input_count; i++)
-        dtype = wg_dtype_promote(dtype, call->input_specs[i].dtype);
+        dtype = wg__dtype_promote(dtype, call->input_specs[i].dtype);
     if (dtype == WG_BOOL)
         return wg__op_fail(call, WG_ERROR_DTYPE, "bools do not add up; cast an operand");
     return wg__spec_make(&call->output_specs[0], dtype, e.contraction.output_ndim, shape,

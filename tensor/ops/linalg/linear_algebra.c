@@ -43,7 +43,7 @@ static int tensordot_infer(wg_call *call) {
     if (ndim > WG_MAX_DIMS)
         return wg__op_fail(call, WG_ERROR_SHAPE, "the result has %d axes; there are at most %d",
                            ndim, WG_MAX_DIMS);
-    *out = (wg_spec){.dtype = wg_dtype_promote(a->dtype, b->dtype)};
+    *out = (wg_spec){.dtype = wg__dtype_promote(a->dtype, b->dtype)};
     for (int axis = 0; axis < a->ndim; axis++)
         if (!(in_a >> axis & 1))
             out->shape[out->ndim++] = a->shape[axis];
@@ -154,7 +154,7 @@ wg_tensor *wg_tensordot(wg_tensor *a, wg_tensor *b, int count, const int64_t *ax
 static int outer_infer(wg_call *call) {
     const wg_spec *a = &call->input_specs[0], *b = &call->input_specs[1];
     const int64_t shape[] = {wg__spec_count(a), wg__spec_count(b)};
-    return wg__spec_make(&call->output_specs[0], wg_dtype_promote(a->dtype, b->dtype), 2, shape,
+    return wg__spec_make(&call->output_specs[0], wg__dtype_promote(a->dtype, b->dtype), 2, shape,
                          call->op->name);
 }
 
@@ -205,7 +205,7 @@ static int dot_infer(wg_call *call) {
     if (a->shape[0] != b->shape[0])
         return wg__op_fail(call, WG_ERROR_SHAPE, "sizes %lld and %lld differ",
                            (long long)a->shape[0], (long long)b->shape[0]);
-    call->output_specs[0] = (wg_spec){.dtype = wg_dtype_promote(a->dtype, b->dtype)};
+    call->output_specs[0] = (wg_spec){.dtype = wg__dtype_promote(a->dtype, b->dtype)};
     return 0;
 }
 

@@ -21,7 +21,7 @@ static wg_quantization quantization_of(const wg_call *call) {
 
 /* -1 with ARGUMENT for a quantization outside the enum. */
 static int check_quantization(const wg_call *call) {
-    if (wg_quantization_block(quantization_of(call)) > 0)
+    if (wg__quantization_block(quantization_of(call)) > 0)
         return 0;
     return wg__op_fail(call, WG_ERROR_ARGUMENT, "there is no quantization %d",
                        (int)quantization_of(call));
@@ -29,9 +29,9 @@ static int check_quantization(const wg_call *call) {
 
 /* The numbers in a row of so many bytes, or -1 with SHAPE. */
 static int64_t dequantized_columns(const wg_call *call, int64_t bytes) {
-    const int64_t size = wg_quantization_block_bytes(quantization_of(call));
+    const int64_t size = wg__quantization_block_bytes(quantization_of(call));
     if (bytes % size == 0)
-        return bytes / size * wg_quantization_block(quantization_of(call));
+        return bytes / size * wg__quantization_block(quantization_of(call));
     return wg__op_fail(call, WG_ERROR_SHAPE,
                        "a row of %lld bytes is no whole blocks of %s, %lld each", (long long)bytes,
                        wg_quantization_name(quantization_of(call)), (long long)size);
@@ -64,13 +64,13 @@ static void run_rows(rows_job *job, wg_quantization quantization, wg__range_body
 }
 
 static int64_t blocks_of_row(const rows_job *job) {
-    return job->numbers.columns / wg_quantization_block(job->quantization);
+    return job->numbers.columns / wg__quantization_block(job->quantization);
 }
 
 /* A block of a row in a group of rows that are stored side by side; their bytes are contiguous. */
 static uint8_t *group_block(const rows_job *job, int64_t row, int64_t block) {
     uint8_t *group = wg__row(&job->bytes, row / WG__GROUP * WG__GROUP);
-    return group + block * WG__GROUP * wg_quantization_block_bytes(job->quantization);
+    return group + block * WG__GROUP * wg__quantization_block_bytes(job->quantization);
 }
 
 /* ---- quantize ---- */
@@ -83,7 +83,7 @@ static int quantize_infer(wg_call *call) {
         return wg__op_fail(call, WG_ERROR_DTYPE, "wanted f32; cast it");
     if (x->ndim < 1)
         return wg__op_fail(call, WG_ERROR_SHAPE, "wanted rows, (..., I)");
-    const int64_t block = wg_quantization_block(quantization_of(call)),
+    const int64_t block = wg__quantization_block(quantization_of(call)),
                   columns = x->shape[x->ndim - 1];
     if (columns % block != 0)
         return wg__op_fail(
@@ -92,7 +92,7 @@ static int quantize_infer(wg_call *call) {
     call->output_specs[0] = *x;
     call->output_specs[0].dtype = WG_U8;
     call->output_specs[0].shape[x->ndim - 1] =
-        columns / block * wg_quantization_block_bytes(quantization_of(call));
+        columns / block * wg__quantization_block_bytes(quantization_of(call));
     return 0;
 }
 

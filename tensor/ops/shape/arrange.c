@@ -122,7 +122,7 @@ static wg_tensor **promoted(int count, wg_tensor *const *tensors) {
     wg_tensor **all = wg__alloc((size_t)count * sizeof *all);
     wg_dtype dtype = WG_BOOL;
     for (int i = 0; i < count; i++)
-        dtype = wg_dtype_promote(dtype, wg_tensor_dtype(tensors[i]));
+        dtype = wg__dtype_promote(dtype, wg_tensor_dtype(tensors[i]));
     for (int i = 0; i < count && all != NULL; i++) {
         all[i] = wg_tensor_dtype(tensors[i]) == dtype ? tensors[i] : wg_cast(tensors[i], dtype);
         if (all[i] == NULL) {
