@@ -206,7 +206,8 @@ testing_sources = \
 	tests/support/word_corpus.h \
 	$(nil)
 
-script_tests = \
+# Scripts that run the command and other programs.
+command_tests = \
 	tests/cli/bench.sh \
 	tests/cli/cli.sh \
 	tests/cli/convert.sh \
@@ -215,18 +216,22 @@ script_tests = \
 	tests/cli/generate.sh \
 	tests/cli/glm.sh \
 	tests/cli/gradcheck.sh \
-	tests/cli/man.sh \
 	tests/cli/pairs.sh \
 	tests/cli/t5.sh \
 	tests/cli/tokenizer.sh \
 	tests/cli/translate.sh \
 	tests/cli/verbs.sh \
+	tests/examples.sh \
+	tests/fuzz/seeds.sh \
+	$(nil)
+
+# Scripts that check the tree and its documentation.
+tree_tests = \
+	tests/cli/man.sh \
 	tests/custom_op.sh \
 	tests/docs.sh \
-	tests/examples.sh \
 	tests/floors.sh \
 	tests/floors_selftest.sh \
-	tests/fuzz/seeds.sh \
 	tests/headers.sh \
 	tests/ops_table.sh \
 	$(nil)
