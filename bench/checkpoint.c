@@ -8,8 +8,7 @@
 
 #include "bench/bench.h"
 #include "cli/cli.h"
-#include "cli/results.h"
-#include "cli/stopping.h"
+#include "cli/output.h"
 #include "bench/workload.h"
 #include "io/checkpoint/checkpoint.h"
 

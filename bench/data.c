@@ -7,14 +7,14 @@
 
 #include "bench/bench.h"
 #include "cli/cli.h"
-#include "cli/results.h"
-#include "data/batches/bert_batch.h"
+#include "cli/output.h"
 #include "data/tokenizer/bpe.h"
 #include "data/tokenizer/characters.h"
-#include "data/batches/glm_batch.h"
 #include "data/batches/pair_batch.h"
-#include "data/batches/t5_batch.h"
-#include "data/batches/translation_batch.h"
+#include "objectives/blank_infilling.h"
+#include "objectives/masked_lm.h"
+#include "objectives/span_corruption.h"
+#include "objectives/translation.h"
 #include "data/tokenizer/wordpiece.h"
 
 enum { MAX_RUNS = 1001, MIN_RUNS = 3, MAX_SIZE = 1 << 20 };
@@ -210,48 +210,48 @@ static int time_causal(const material *m) {
 }
 
 static int next_bert(void *batches, double *tokens) {
-    wg_bert_batch batch;
+    wg_masked_batch batch;
     const int status = wg_batches_next(batches, &batch);
     *tokens = status < 0 ? 0 : (double)batch.tokens;
     return status;
 }
 
 static int time_bert(const material *m) {
-    wg_batches *batches = wg_bert_batches_new(
+    wg_batches *batches = wg_masked_batches_new(
         m->corpus, m->tokenizer,
-        &(wg_bert_batch_options){.batch = m->arguments->batch, .sequence = m->arguments->sequence});
+        &(wg_masked_batch_options){.batch = m->arguments->batch, .sequence = m->arguments->sequence});
     const int status = time_batches(m, "bert", next_bert, batches);
     wg_batches_free(batches);
     return status;
 }
 
 static int next_glm(void *batches, double *tokens) {
-    wg_glm_batch batch;
+    wg_blank_batch batch;
     const int status = wg_batches_next(batches, &batch);
     *tokens = status < 0 ? 0 : (double)batch.tokens;
     return status;
 }
 
 static int time_glm(const material *m) {
-    wg_batches *batches = wg_glm_batches_new(
+    wg_batches *batches = wg_blank_batches_new(
         m->corpus, m->tokenizer,
-        &(wg_glm_batch_options){.batch = m->arguments->batch, .sequence = m->arguments->sequence});
+        &(wg_blank_batch_options){.batch = m->arguments->batch, .sequence = m->arguments->sequence});
     const int status = time_batches(m, "glm", next_glm, batches);
     wg_batches_free(batches);
     return status;
 }
 
 static int next_t5(void *batches, double *tokens) {
-    wg_t5_batch batch;
+    wg_span_batch batch;
     const int status = wg_batches_next(batches, &batch);
     *tokens = status < 0 ? 0 : (double)batch.tokens;
     return status;
 }
 
 static int time_t5(const material *m) {
-    wg_batches *batches = wg_t5_batches_new(
+    wg_batches *batches = wg_span_batches_new(
         m->stream, m->tokenizer,
-        &(wg_t5_batch_options){.batch = m->arguments->batch, .sequence = m->arguments->sequence});
+        &(wg_span_batch_options){.batch = m->arguments->batch, .sequence = m->arguments->sequence});
     const int status = time_batches(m, "t5", next_t5, batches);
     wg_batches_free(batches);
     return status;

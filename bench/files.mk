@@ -10,5 +10,4 @@ bench_sources = \
 	bench/train.c \
 	bench/workload.c \
 	bench/workload.h \
-	bench/workload_kinds.c \
 	$(nil)

@@ -5,7 +5,7 @@
 
 #include "bench/bench.h"
 #include "cli/cli.h"
-#include "cli/results.h"
+#include "cli/output.h"
 #include "tensor/tensor.h"
 
 enum { MAX_THREADS = 1024, MAX_SIZE = 1 << 20 };

@@ -6,10 +6,8 @@
 
 #include "bench/bench.h"
 #include "cli/cli.h"
-#include "cli/results.h"
+#include "cli/output.h"
 #include "models/generate/decode.h"
-#include "models/gpt.h"
-#include "models/llama.h"
 
 enum { MAX_THREADS = 1024, MAX_TOKENS = 1 << 20, MAX_BATCH = 1 << 10 };
 
@@ -67,92 +65,57 @@ static error_t parse(int key, char *text, struct argp_state *state) {
 
 /* ---- The model ---- */
 
-static bool is_among(const char *name, const char *(*preset_name)(int)) {
-    for (int i = 0; preset_name(i); i++)
-        if (strcmp(name, preset_name(i)) == 0)
-            return true;
-    return false;
+/* The decoder that has a preset of that name; NULL: none has. */
+static const wg_model_type *type_of_preset(const char *name) {
+    const wg_model_type *type;
+    for (int i = 0; (type = wg_model_type_at(i)); i++)
+        for (const wg_model_preset *preset = type->presets; preset->name; preset++)
+            if (type->shape == WG_DECODER && strcmp(name, preset->name) == 0)
+                return type;
+    return NULL;
 }
 
 /* A preset's weights are drawn, and it has as many positions as are wanted. */
-static int make_llama(const char *preset, int64_t positions, wg_language_model *model) {
-    wg_llama_config config;
-    wg_llama_config_preset(&config, preset);
-    config.max_position_embeddings = positions;
-    wg_llama *llama = wg_llama_new(&config, 0);
-    if (llama)
-        *model = wg_llama_language_model(llama);
-    return llama ? 0 : -1;
-}
-
-static int make_gpt(const char *preset, int64_t positions, wg_language_model *model) {
-    wg_gpt_config config;
-    wg_gpt_config_preset(&config, preset);
-    config.n_positions = positions;
-    wg_gpt *gpt = wg_gpt_new(&config, 0);
-    if (gpt)
-        *model = wg_gpt_language_model(gpt);
-    return gpt ? 0 : -1;
-}
-
-static int make_model(const arguments *a, wg_language_model *model) {
-    const int64_t positions = a->prompt_tokens + a->tokens;
-    if (is_among(a->model, wg_llama_preset_name))
-        return make_llama(a->model, positions, model);
-    if (is_among(a->model, wg_gpt_preset_name))
-        return make_gpt(a->model, positions, model);
-    struct stat file;
-    if (stat(a->model, &file) < 0)
-        return wg_fail(WG_ERROR_NOT_FOUND, a->model,
-                       "there is no such file, nor a preset of gpt or llama");
-    wg_tokenizer *tokenizer = NULL;
-    const int result = wg_language_model_load(a->model, model, &tokenizer);
-    wg_tokenizer_free(tokenizer);
-    if (result == 0 && model->max_positions < positions)
-        return wg_fail(WG_ERROR_ARGUMENT, a->model,
-                       "it has %lld positions; %lld tokens of a prompt and %lld more do not fit",
-                       (long long)model->max_positions, (long long)a->prompt_tokens,
-                       (long long)a->tokens);
+static int make_preset(const wg_model_type *type, const char *preset, int64_t positions,
+                       wg_model *model) {
+    void *config = malloc(type->settings.size);
+    int result = config ? wg_model_preset_config(type, preset, config) : -1;
+    if (result == 0) {
+        type->resize(config, 0, positions);
+        result = wg_model_from_config(type, config, 0, model);
+    }
+    free(config);
     return result;
 }
 
-/* ---- What a token must read ---- */
-
-static double bytes_of(const wg_tensor *x) {
-    return x ? (double)wg_tensor_count(x) * (double)wg_dtype_size(wg_tensor_dtype(x)) : 0;
-}
-
-/* Of all weights, whole tables of vectors are not read, but for one that is the head, too. */
-static double weight_bytes(const wg_language_model *model) {
-    double bytes = 0;
-    wg_state_dict *state = wg_module_state(model->module);
-    for (int64_t i = 0; state && i < state->count; i++)
-        if (!state->entries[i].slot->tied)
-            bytes += bytes_of(state->entries[i].slot->tensor);
-    wg_state_dict_free(state);
-    if (strcmp(model->type, "llama") == 0) {
-        const wg_llama *llama = model->model;
-        const bool is_head = llama->head->weight == llama->embedding->weight;
-        return is_head ? bytes : bytes - bytes_of(llama->embedding->weight);
-    }
-    const wg_gpt *gpt = model->model;
-    bytes -= bytes_of(gpt->positions->weight);
-    return gpt->words->head ? bytes - bytes_of(gpt->words->weight) + bytes_of(gpt->words->head)
-                            : bytes;
+static int make_model(const arguments *a, wg_model *model) {
+    const int64_t positions = a->prompt_tokens + a->tokens;
+    const wg_model_type *type = type_of_preset(a->model);
+    if (type)
+        return make_preset(type, a->model, positions, model);
+    struct stat file;
+    if (stat(a->model, &file) < 0)
+        return wg_fail(WG_ERROR_NOT_FOUND, a->model,
+                       "there is no such file, nor a preset of a model that predicts the next "
+                       "token");
+    if (wg_model_load(a->model, model, NULL) < 0)
+        return -1;
+    if (model->type->shape != WG_DECODER)
+        return wg_fail(WG_ERROR_STATE, a->model, "it holds a %s, which is no decoder",
+                       model->type->name);
+    if (wg_model_sizes_of(model).positions < positions)
+        return wg_fail(WG_ERROR_ARGUMENT, a->model,
+                       "it has %lld positions; %lld tokens of a prompt and %lld more do not fit",
+                       (long long)wg_model_sizes_of(model).positions, (long long)a->prompt_tokens,
+                       (long long)a->tokens);
+    return 0;
 }
 
 /* Keys and values that the tokens of a step see, in the middle of what is written. */
-static double cache_bytes(const arguments *a, const wg_language_model *model) {
+static double cache_bytes(const arguments *a, const wg_model *model) {
+    const wg_model_sizes sizes = wg_model_sizes_of(model);
     const double seen = (double)a->prompt_tokens + (double)a->tokens / 2;
-    double width;
-    if (strcmp(model->type, "llama") == 0) {
-        const wg_llama_config *c = &((const wg_llama *)model->model)->config;
-        width = (double)c->hidden_size / (double)c->num_attention_heads *
-                (double)c->num_key_value_heads;
-    } else {
-        width = (double)((const wg_gpt *)model->model)->config.n_embd;
-    }
-    return 2 * sizeof(float) * width * seen * (double)(model->layers * a->batch);
+    return sizeof(float) * (double)sizes.cache_width * seen * (double)(sizes.layers * a->batch);
 }
 
 /* ---- Timing ---- */
@@ -180,11 +143,11 @@ static void hear(const wg_generated_token *token, void *context) {
     t->last = wg__seconds();
 }
 
-static int64_t prompt_id(const wg_language_model *model, int64_t text, int64_t i) {
-    return (i * 7919 + text * 104729) % (model->vocab_size - 1) + 1;
+static int64_t prompt_id(const wg_model *model, int64_t text, int64_t i) {
+    return (i * 7919 + text * 104729) % (wg_model_sizes_of(model).vocabulary - 1) + 1;
 }
 
-static int generate(const arguments *a, const wg_language_model *model, timing *t) {
+static int generate(const arguments *a, const wg_model *model, timing *t) {
     wg_generation *texts = calloc((size_t)a->batch, sizeof *texts);
     if (!texts)
         return wg_fail(WG_ERROR_MEMORY, "bench", "no memory for %lld texts", (long long)a->batch);
@@ -207,10 +170,10 @@ static int generate(const arguments *a, const wg_language_model *model, timing *
     return result;
 }
 
-static void report(const arguments *a, const wg_language_model *model, timing *t) {
+static void report(const arguments *a, const wg_model *model, timing *t) {
     const double step = wg__median(t->steps, t->seconds), batch = (double)a->batch;
     const double bandwidth = wg__median(t->reading_count, t->readings);
-    const double bytes = weight_bytes(model) + cache_bytes(a, model);
+    const double bytes = model->type->token_bytes(model->module) + cache_bytes(a, model);
     wg__print_json_line(json_pack(
         "{s:s, s:s, s:i, s:I, s:I, s:I, s:f, s:f, s:f, s:f, s:f, s:f, s:f}", "model", a->model,
         "dtype",
@@ -224,7 +187,7 @@ static void report(const arguments *a, const wg_language_model *model, timing *t
 }
 
 /* The first run warms up. */
-static int measure(const arguments *a, const wg_language_model *model) {
+static int measure(const arguments *a, const wg_model *model) {
     if (a->quantization >= 0 &&
         wg_module_quantize(model->module, (wg_quantization)a->quantization) < 0)
         return -1;
@@ -263,10 +226,10 @@ int wg__bench_generate(int argc, char **argv) {
     wg__cli_parse(&parser, argc, argv, &a);
     if (a.threads)
         wg_set_threads(a.threads);
-    wg_language_model model = {0};
+    wg_model model = {0};
     int status = make_model(&a, &model);
     if (status == 0)
         status = measure(&a, &model);
-    wg_language_model_free(&model);
+    wg_model_free(&model);
     return status < 0 ? wg__cli_fail_pending() : 0;
 }

@@ -9,7 +9,7 @@
 #include "autograd/autograd.h"
 #include "bench/bench.h"
 #include "cli/cli.h"
-#include "cli/results.h"
+#include "cli/output.h"
 #include "tensor/easy.h"
 #include "tensor/ops.h"
 

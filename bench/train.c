@@ -6,7 +6,7 @@
 #include "bench/bench.h"
 #include "cli/cli.h"
 #include "cli/profile.h"
-#include "cli/results.h"
+#include "cli/output.h"
 #include "bench/workload.h"
 #include "base/alloc.h"
 #include "tensor/profile.h"

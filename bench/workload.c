@@ -1,4 +1,5 @@
-/* A training of random tokens: see workload.h. */
+/* A training of random tokens: see workload.h. Shapes are those of the peers that bench/README.md
+ * names, position for position. */
 #include "bench/workload.h"
 
 #include <math.h>
@@ -6,66 +7,235 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/error.h"
+#include "tensor/easy.h"
 
-#define WHERE "workload"
+#define WHERE "bench"
 
 /* ---- Which one ---- */
 
-static bool has_preset(const wg__workload_kind *kind, const char *name) {
-    for (int i = 0; kind->preset_name(i); i++)
-        if (strcmp(kind->preset_name(i), name) == 0)
-            return true;
-    return false;
+static const wg_model_preset *find_preset(const wg_model_type *type, const char *name) {
+    for (const wg_model_preset *preset = type->presets; preset->name; preset++)
+        if (strcmp(preset->name, name) == 0)
+            return preset;
+    return NULL;
 }
 
 static int fail_to_find(const char *name) {
-    char kinds[128] = "";
-    size_t used = 0;
-    for (const wg__workload_kind *kind = wg__workload_kinds; kind->name; kind++)
-        used += (size_t)snprintf(kinds + used, sizeof kinds - used, " %s", kind->name);
-    return wg_fail(WG_ERROR_ARGUMENT, "bench",
-                   "there is no model '%s'; kinds are%s, or name a "
-                   "preset of one",
-                   name, kinds);
+    char names[128] = "";
+    for (int i = 0; wg_model_type_at(i); i++)
+        snprintf(names + strlen(names), sizeof names - strlen(names), " %s,",
+                 wg_model_type_at(i)->name);
+    return wg_fail(WG_ERROR_ARGUMENT, WHERE,
+                   "there is no model '%s'; there are%s mlp, and the presets of each", name, names);
+}
+
+/* Two layers of width 32, so small that what is timed is all but the arithmetic. */
+static bool is_mlp(const char *name) {
+    return strcmp(name, "mlp") == 0 || strcmp(name, "mlp-32") == 0;
 }
 
 static int find(wg__workload *w) {
-    for (const wg__workload_kind *kind = wg__workload_kinds; kind->name; kind++) {
-        const bool by_name = strcmp(kind->name, w->model) == 0;
-        if (!by_name && !has_preset(kind, w->model))
-            continue;
-        w->kind = kind;
-        if (!w->preset)
-            w->preset = by_name ? kind->preset : w->model;
+    const wg_model_type *type;
+    for (int i = 0; (type = wg_model_type_at(i)) && !w->type; i++)
+        if (strcmp(type->name, w->model) == 0 || find_preset(type, w->model)) {
+            w->type = type;
+            if (!w->preset)
+                w->preset = find_preset(type, w->model) ? w->model : type->bench_preset;
+        }
+    if (w->type)
         return 0;
-    }
-    return fail_to_find(w->model);
+    w->preset = "mlp-32";
+    return is_mlp(w->model) ? 0 : fail_to_find(w->model);
 }
 
-/* ---- Usual sizes: those that peers are measured with, and small ones ---- */
-
+/* Usual sizes: those that peers are measured with, and small ones. */
 static void choose_sizes(wg__workload *w) {
-    const struct {
-        const char *preset;
-        int64_t batch, sequence, vocabulary;
-    } usual[] = {
-        {"gpt2-124m", 4, 64, 50257},         {"bert-mini", 32, 128, 30522},
-        {"bert-base", 4, 128, 30522},        {"llama-15m", 8, 256, 32000},
-        {"llama-110m", 1, 256, 32000},       {"llama-260k", 8, 256, 512},
-        {"transformer-base", 16, 32, 10000}, {"glm-small", 8, 256, 30522},
-        {"t5-small", 16, 32, 32128},         {"mlp-32", 32, 1, 10},
-        {w->preset, 8, 128, 30522}, /* any other */
-    };
-    size_t i = 0;
-    while (strcmp(usual[i].preset, w->preset) != 0)
-        i++;
-    w->batch = w->batch ? w->batch : usual[i].batch;
-    w->sequence = w->sequence ? w->sequence : usual[i].sequence;
-    w->vocabulary = w->vocabulary ? w->vocabulary : usual[i].vocabulary;
+    static const wg_model_preset usual = {.bench = {8, 128, 30522}}, mlp = {.bench = {32, 1, 10}};
+    const wg_model_preset *preset = w->type ? find_preset(w->type, w->preset) : &mlp;
+    if (!preset || preset->bench.batch == 0)
+        preset = &usual;
+    w->batch = w->batch ? w->batch : preset->bench.batch;
+    w->sequence = w->sequence ? w->sequence : preset->bench.sequence;
+    w->vocabulary = w->vocabulary ? w->vocabulary : preset->bench.vocabulary;
 }
 
-/* ---- Making it ---- */
+/* ---- Batches ---- */
+
+/* (B, T) i64, none of them 0, which is padding in some vocabularies. */
+static wg_tensor *random_ids(const wg__workload *w, wg_generator *generator) {
+    return wg_randint(generator, 1, w->vocabulary, WG_DIMS(w->batch, w->sequence));
+}
+
+static wg_tensor *keep_all(const wg__workload *w) {
+    return wg_ones(WG_BOOL, WG_DIMS(w->batch, w->sequence));
+}
+
+static int check_sequence(const wg__workload *w, int64_t least) {
+    return w->sequence >= least ? 0
+                                : wg_fail(WG_ERROR_ARGUMENT, WHERE,
+                                          "sequences of %lld tokens; of fewer than %lld none is "
+                                          "masked",
+                                          (long long)w->sequence, (long long)least);
+}
+
+/* So many of each sequence, flat: b T + t. */
+static wg_tensor *masked_positions(const wg__workload *w, int64_t masked, wg_generator *generator) {
+    wg_tensor *positions = wg_empty(WG_I64, WG_DIMS(w->batch * masked));
+    int64_t *place = wg_tensor_data(positions);
+    for (int64_t b = 0; place && b < w->batch; b++) {
+        wg_scope scope;
+        wg_scope_begin(&scope);
+        const int64_t *order = wg_tensor_data(wg_randperm(generator, w->sequence));
+        for (int64_t i = 0; order && i < masked; i++)
+            *place++ = b * w->sequence + order[i];
+        wg_scope_end(&scope, NULL);
+    }
+    return positions;
+}
+
+/* 15 % of the positions are masked, and the head runs at these alone. The second half of a sequence
+ * is its second segment; nothing is padding. */
+static int encoder_batch(wg__workload *w, wg_generator *generator) {
+    const int64_t t = w->sequence, masked = (15 * t + 50) / 100;
+    if (check_sequence(w, 4) < 0)
+        return -1;
+    wg_tensor *half = wg_full(WG_I64, WG_DIMS(1), (double)(t / 2));
+    wg_tensor *second = wg_cast(wg_ge(wg_arange(WG_I64, 0, (double)t, 1), half), WG_I64);
+    w->inputs = (wg_model_inputs){
+        .ids = random_ids(w, generator),
+        .token_type_ids = wg_contiguous(wg_expand(second, WG_DIMS(w->batch, t))),
+        .keep = keep_all(w),
+    };
+    w->positions = masked_positions(w, masked, generator);
+    w->labels = wg_randint(generator, 1, w->vocabulary, WG_DIMS(w->batch * masked));
+    if (w->type->next_sentence)
+        w->pair_labels = wg_randint(generator, 0, 2, WG_DIMS(w->batch));
+    return 0;
+}
+
+static int decoder_batch(wg__workload *w, wg_generator *generator) {
+    w->inputs = (wg_model_inputs){.ids = random_ids(w, generator)};
+    w->labels = random_ids(w, generator);
+    return 0;
+}
+
+/* 3/16 of a sequence is Part B, in spans of four tokens, at all of which the head runs. */
+static int prefix_batch(wg__workload *w, wg_generator *generator) {
+    enum { SPAN = 4 };
+    const int64_t t = w->sequence, part_b = 3 * t / 16, part_a = t - part_b;
+    if (check_sequence(w, 6) < 0)
+        return -1;
+    wg_tensor *positions = wg_empty(WG_I64, WG_DIMS(w->batch, t));
+    wg_tensor *blocks = wg_zeros(WG_I64, WG_DIMS(w->batch, t));
+    wg_tensor *targets = wg_empty(WG_I64, WG_DIMS(w->batch * part_b));
+    int64_t *position = wg_tensor_data(positions), *block = wg_tensor_data(blocks),
+            *target = wg_tensor_data(targets);
+    for (int64_t b = 0; target && b < w->batch; b++, position += t, block += t, target += part_b) {
+        wg_scope scope;
+        wg_scope_begin(&scope);
+        const int64_t *masks = wg_tensor_data(wg_randperm(generator, part_a));
+        for (int64_t i = 0; i < part_a; i++)
+            position[i] = i;
+        for (int64_t i = 0; masks && i < part_b; i++) {
+            position[part_a + i] = masks[i / SPAN];
+            block[part_a + i] = i % SPAN + 1;
+            target[i] = b * t + part_a + i;
+        }
+        wg_scope_end(&scope, NULL);
+    }
+    w->inputs = (wg_model_inputs){
+        .ids = random_ids(w, generator),
+        .position_ids = positions,
+        .block_position_ids = blocks,
+        .part_a = wg_full(WG_I64, WG_DIMS(w->batch), (double)part_a),
+    };
+    w->positions = targets;
+    w->labels = wg_randint(generator, 1, w->vocabulary, WG_DIMS(w->batch * part_b));
+    return 0;
+}
+
+/* A source and a target of T tokens each. */
+static int pair_batch(wg__workload *w, wg_generator *generator) {
+    w->source = random_ids(w, generator);
+    w->labels = random_ids(w, generator);
+    w->inputs = (wg_model_inputs){.ids = wg_model_shift_right(&w->net, w->labels),
+                                  .memory_keep = keep_all(w)};
+    return 0;
+}
+
+static int make_batch(wg__workload *w) {
+    wg_generator generator = {.seed = 1};
+    w->tokens = w->batch * w->sequence;
+    switch (w->type->shape) {
+    case WG_ENCODER:
+        return encoder_batch(w, &generator);
+    case WG_DECODER:
+        return decoder_batch(w, &generator);
+    case WG_PREFIX_DECODER:
+        return prefix_batch(w, &generator);
+    case WG_ENCODER_DECODER:
+        return pair_batch(w, &generator);
+    }
+    return -1;
+}
+
+/* ---- Models ---- */
+
+/* Without dropout, with the vocabulary and the positions that are wanted. */
+static int make_model(wg__workload *w) {
+    const wg_setting_table *table = &w->type->settings;
+    char *config = malloc(table->size);
+    int result = config ? wg_model_preset_config(w->type, w->preset, config) : -1;
+    if (result == 0) {
+        w->type->resize(config, w->vocabulary, w->sequence);
+        for (int i = 0; i < table->count; i++)
+            if (table->rows[i].kind == WG_SETTING_NUMBER && strstr(table->rows[i].name, "drop"))
+                *(double *)(void *)(config + table->rows[i].offset) = 0;
+        result = wg_model_from_config(w->type, config, 1, &w->net);
+        w->module = w->net.module;
+    }
+    free(config);
+    return result < 0 ? -1 : make_batch(w);
+}
+
+/* Random features into as many classes as the vocabulary has words. */
+static int make_mlp(wg__workload *w) {
+    enum { WIDTH = 32 };
+    wg_generator generator = {.seed = 1};
+    if (w->recompute)
+        return wg_fail(WG_ERROR_ARGUMENT, WHERE, "mlp is no stack of layers to be recomputed");
+    w->module = wg_module_new(NULL, NULL, sizeof *w->module);
+    if (!w->module)
+        return -1;
+    w->module->generator = generator;
+    w->hidden = wg_linear_new(w->module, "hidden", WIDTH, WIDTH, NULL);
+    w->output = wg_linear_new(w->module, "output", WIDTH, w->vocabulary, NULL);
+    w->tokens = w->batch * w->sequence;
+    w->features = wg_rand(&generator, WG_F32, WG_DIMS(w->tokens, WIDTH));
+    w->labels = wg_randint(&generator, 0, w->vocabulary, WG_DIMS(w->tokens));
+    return 0;
+}
+
+static wg_tensor *mlp_loss(wg__workload *w) {
+    wg_tensor *hidden = wg_relu(wg_linear_forward(w->hidden, w->features));
+    return wg_cross_entropy(wg_linear_forward(w->output, hidden), w->labels, WG_IGNORE_INDEX, NULL);
+}
+
+static wg_tensor *model_loss(wg__workload *w) {
+    const wg_model_type *type = w->type;
+    wg_model_inputs inputs = w->inputs;
+    if (w->source)
+        inputs.memory = wg_model_encode(&w->net, w->source, inputs.memory_keep);
+    wg_tensor *hidden = wg_model_forward(&w->net, &inputs);
+    wg_tensor *loss = wg_model_loss(&w->net, hidden, w->positions, w->labels, NULL);
+    if (!w->pair_labels)
+        return loss;
+    wg_tensor *pooled = type->encoder_pool(type->encoder(w->module), hidden);
+    return wg_add(loss, wg_linear_loss(type->next_sentence(w->module), pooled, w->pair_labels,
+                                       WG_IGNORE_INDEX, NULL));
+}
+
+/* ---- The whole ---- */
 
 static int make_optimizer(wg__workload *w) {
     w->optimizer = wg_adamw_new(&(wg_adamw_options){.weight_decay = 0.01});
@@ -77,7 +247,8 @@ int wg__workload_begin(wg__workload *w) {
         return -1;
     choose_sizes(w);
     wg_scope_begin(&w->scope);
-    if (w->kind->begin(w) == 0 && !wg_error_pending() && make_optimizer(w) == 0) {
+    if ((w->type ? make_model(w) : make_mlp(w)) == 0 && !wg_error_pending() &&
+        make_optimizer(w) == 0) {
         wg_module_checkpoint_activations(w->module, w->recompute);
         return 0;
     }
@@ -88,14 +259,17 @@ int wg__workload_begin(wg__workload *w) {
 void wg__workload_end(wg__workload *w) {
     wg_optimizer_free(w->optimizer);
     wg_module_free(w->module);
-    free(w->parts);
     wg_scope_end(&w->scope, NULL);
+}
+
+wg_tensor *wg__workload_loss(wg__workload *w) {
+    return w->type ? model_loss(w) : mlp_loss(w);
 }
 
 double wg__workload_step(wg__workload *w) {
     wg_scope scope;
     wg_scope_begin(&scope);
-    wg_tensor *loss = w->kind->loss(w);
+    wg_tensor *loss = wg__workload_loss(w);
     wg_optimizer_step_begin(w->optimizer, WG__WORKLOAD_RATE, NULL);
     wg_backward(loss, NULL);
     wg_optimizer_step_end(w->optimizer);

@@ -3,7 +3,7 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
-#include "cli/results.h"
+#include "cli/output.h"
 #include "io/checkpoint/checkpoint.h"
 #include "base/error.h"
 

@@ -7,7 +7,7 @@
 #include <strings.h>
 
 #include "cli/cli.h"
-#include "cli/results.h"
+#include "cli/output.h"
 #include "formats/convert.h"
 
 enum { KEY_TOKENIZER = WG__KEY_OWN, KEY_CONFIG, KEY_DTYPE, KEY_VERSION_1, KEY_SHARD_SIZE };

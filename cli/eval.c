@@ -2,9 +2,9 @@
 #include <stdlib.h>
 
 #include "cli/cli.h"
-#include "cli/beam.h"
-#include "cli/model_kind.h"
-#include "cli/results.h"
+#include "cli/decoding.h"
+#include "cli/output.h"
+#include "cli/training.h"
 
 enum {
     KEY_CORPUS = WG__KEY_OWN,
@@ -19,36 +19,39 @@ enum {
 };
 
 typedef struct arguments {
-    wg__measuring asked;
-    const char **corpus; /* as many as there are arguments at most */
-    int threads;         /* 0: as the library finds it */
+    const char *run;
+    const char **corpus; /* room for as many as there are arguments */
+    int corpus_count;
+    int64_t batch, sequence; /* 0: the objective's usual numbers */
+    uint64_t seed;
+    int quantization; /* of the weights; -1: f32 */
+    int threads;      /* 0: as the library finds it */
+    wg_evaluation_options how;
     bool json;
 } arguments;
 
 static const struct argp_option options[] = {
     {"corpus", KEY_CORPUS, "FILE...", 0,
      "Measure on these text files; of a fine-tuned model, on one file of the form that it was "
-     "trained on, of a Transformer on a source and its target, line by line",
+     "trained on; of a model that translates, on a source and its target, line by line",
      0},
     {"batch", KEY_BATCH, "N", 0,
-     "Sequences in a batch (32 of BERT, and sentences of a Transformer, else as many as have 2048 "
-     "tokens)",
-     0},
+     "Sequences or sentences in a batch (32; causal-lm: as many as have 2048 tokens)", 0},
     {"seq", KEY_SEQ, "N", 0,
-     "Tokens in a sequence (128 of BERT, squad 384, else 1024, or all that the model takes)", 0},
+     "Tokens in a sequence (128; squad 384; causal-lm 1024, or all that the model takes)", 0},
     {"by-document", KEY_BY_DOCUMENT, NULL, 0,
-     "Measure GPT or LLaMA on the first sequence of each document, instead of on all of the text "
+     "causal-lm: measure on the first sequence of each document, instead of on all of the text "
      "cut into sequences",
      0},
     {"predictions", KEY_PREDICTIONS, "FILE", 0,
      "Write what the model predicts: of classify and cloze one label a line, of squad a JSON "
-     "object of answers by question, as its official script reads it, of a Transformer the "
+     "object of answers by question, as its official script reads it, of translation the "
      "translations, line by line",
      0},
     {"lowercase", KEY_LOWERCASE, NULL, 0, "BLEU without regard to case, sacreBLEU's -lc", 0},
     {"dtype", KEY_DTYPE, "TYPE", 0,
      "Keep the weights as bf16, q8_0 or q4_0, as `generate --dtype' does (f32)", 0},
-    {"seed", KEY_SEED, "N", 0, "Seed of what BERT sees masked and paired (0)", 0},
+    {"seed", KEY_SEED, "N", 0, "Seed of the masks and pairs of masked-lm (0)", 0},
     {"threads", KEY_THREADS, "N", 0, "Use N threads (all processors)", 0},
     WG__OPTION_JSON,
     {0},
@@ -58,31 +61,31 @@ static error_t parse(int key, char *text, struct argp_state *state) {
     arguments *a = state->input;
     switch (key) {
     case ARGP_KEY_INIT:
-        state->child_inputs[0] = &a->asked.beam;
+        state->child_inputs[0] = &a->how.beam;
         return 0;
     case KEY_CORPUS:
-        a->corpus[a->asked.corpus_count++] = text;
+        a->corpus[a->corpus_count++] = text;
         return 0;
     case KEY_BATCH:
-        a->asked.batch = wg__cli_integer(state, "batch", text, 1, INT32_MAX);
+        a->batch = wg__cli_integer(state, "batch", text, 1, INT32_MAX);
         return 0;
     case KEY_SEQ:
-        a->asked.sequence = wg__cli_integer(state, "seq", text, 8, INT32_MAX);
+        a->sequence = wg__cli_integer(state, "seq", text, 8, INT32_MAX);
         return 0;
     case KEY_BY_DOCUMENT:
-        a->asked.by_document = true;
+        a->how.by_document = true;
         return 0;
     case KEY_PREDICTIONS:
-        a->asked.predictions = text;
+        a->how.predictions = text;
         return 0;
     case KEY_LOWERCASE:
-        a->asked.lowercase = true;
+        a->how.lowercase = true;
         return 0;
     case KEY_DTYPE:
-        a->asked.quantization = wg__cli_quantization(state, text);
+        a->quantization = wg__cli_quantization(state, text);
         return 0;
     case KEY_SEED:
-        a->asked.seed = (uint64_t)wg__cli_integer(state, "seed", text, 0, INT64_MAX);
+        a->seed = (uint64_t)wg__cli_integer(state, "seed", text, 0, INT64_MAX);
         return 0;
     case KEY_THREADS:
         a->threads = (int)wg__cli_integer(state, "threads", text, 1, 4096);
@@ -90,16 +93,16 @@ static error_t parse(int key, char *text, struct argp_state *state) {
     case WG__KEY_JSON:
         a->json = true;
         return 0;
-    case ARGP_KEY_ARG: /* the checkpoint, then what a shell made of --corpus *.txt */
-        if (a->asked.run)
-            a->corpus[a->asked.corpus_count++] = text;
+    case ARGP_KEY_ARG: /* the checkpoint, then the files that a shell made of --corpus *.txt */
+        if (a->run)
+            a->corpus[a->corpus_count++] = text;
         else
-            a->asked.run = text;
+            a->run = text;
         return 0;
     case ARGP_KEY_END:
-        if (!a->asked.run)
+        if (!a->run)
             argp_error(state, "RUN.h5 is missing: what shall be measured?");
-        if (a->asked.corpus_count == 0)
+        if (a->corpus_count == 0)
             argp_error(state, "--corpus FILE is missing: on what text?");
         return 0;
     default:
@@ -107,22 +110,71 @@ static error_t parse(int key, char *text, struct argp_state *state) {
     }
 }
 
-/* What is asked of other models is not to be passed over in silence. */
-static int measure(const wg__model_kind *kind, const wg__measuring *asked, wg_metrics *metrics) {
-    const wg_beam_options *beam = &asked->beam;
-    const bool of_translations = asked->lowercase || beam->beam || beam->alpha ||
-                                 beam->no_length_penalty || beam->max_length;
-    if (asked->predictions && !kind->mark && !kind->takes_pairs)
-        return wg_fail(WG_ERROR_STATE, asked->run,
+/* Options that the objective does not take are refused, not passed over in silence. */
+static int check_options(const wg_objective *objective, const arguments *a) {
+    const wg_beam_options *beam = &a->how.beam;
+    const bool translates = a->how.lowercase || beam->beam || beam->alpha ||
+                            beam->no_length_penalty || beam->max_length;
+    const wg_model_type *type = wg_model_type_of(a->run);
+    if (!type)
+        return -1;
+    if (a->how.predictions && !(objective->evaluation & WG_EVALUATES_PREDICTIONS))
+        return wg_fail(WG_ERROR_STATE, a->run,
                        "--predictions are of fine-tuned models and of those that translate; it "
                        "holds a %s model",
-                       kind->name);
-    if (of_translations && !kind->takes_pairs)
-        return wg_fail(WG_ERROR_STATE, asked->run,
+                       type->name);
+    if (translates && !(objective->evaluation & WG_EVALUATES_TRANSLATIONS))
+        return wg_fail(WG_ERROR_STATE, a->run,
                        "it holds a %s model, which does not translate; --beam, --length-penalty, "
                        "--max-length and --lowercase are for one that does",
-                       kind->name);
-    return wg__measure(kind, asked, metrics);
+                       type->name);
+    if (a->how.by_document && !(objective->evaluation & WG_EVALUATES_BY_DOCUMENT))
+        return wg_fail(WG_ERROR_STATE, a->run,
+                       "it holds a %s model; --by-document is for one that predicts the next token",
+                       type->name);
+    return 0;
+}
+
+/* Objectives that read files of their own measure on one; others on a dataset of all. */
+static int evaluate_text(const arguments *a, const wg__trained *trained, wg_metrics *metrics) {
+    const wg_objective *objective = trained->objective;
+    wg_training_setup setup = {
+        .model = &trained->model,
+        .tokenizer = trained->tokenizer,
+        .checkpoint = a->run,
+        .batch = a->batch,
+        .sequence = a->sequence,
+        .seed = a->seed,
+        .evaluation = &a->how,
+    };
+    wg_dataset *text = NULL;
+    if (objective->finetunes && a->corpus_count != 1)
+        return wg_fail(WG_ERROR_ARGUMENT, "eval",
+                       "%s is fine-tuned and measured on one file at a time; %d are given", a->run,
+                       a->corpus_count);
+    if (objective->finetunes)
+        setup.held_out_path = a->corpus[0];
+    else
+        setup.held_out = text = wg_dataset_load(a->corpus_count, a->corpus, trained->tokenizer,
+                                                &(wg_dataset_options){.kind = objective->text});
+    wg_training *training =
+        text || objective->finetunes ? wg_training_new(objective, &setup) : NULL;
+    const int status = training ? wg_training_evaluate(training, metrics) : -1;
+    wg_training_free(training);
+    wg_dataset_free(text);
+    return status;
+}
+
+static int evaluate(const wg_objective *objective, const arguments *a, wg_metrics *metrics) {
+    wg__trained trained = {0};
+    int status =
+        check_options(objective, a) < 0 ? -1 : wg__trained_load(&trained, objective, a->run);
+    if (status == 0 && a->quantization >= 0)
+        status = wg_module_quantize(trained.model.module, (wg_quantization)a->quantization);
+    if (status == 0)
+        status = evaluate_text(a, &trained, metrics);
+    wg__trained_clear(&trained);
+    return status;
 }
 
 int wg__verb_eval(int argc, char **argv) {
@@ -131,29 +183,26 @@ int wg__verb_eval(int argc, char **argv) {
         .options = options,
         .parser = parse,
         .args_doc = "RUN.h5 --corpus FILE...\nRUN.h5 --corpus SOURCE TARGET",
-        .doc =
-            "Measures a trained model on text.\v"
-            "The loss is printed beside that of predicting each masked word or next token by its "
-            "frequency in that very text. Of a model that predicts the next token, bits per "
-            "byte can be held against those of models with other tokenizers. What a "
-            "Transformer translates is scored by BLEU as sacreBLEU has it, whose signature is "
-            "printed.",
+        .doc = "Measures a trained model on text.\v"
+               "The loss is printed beside that of predicting each masked word or next token by "
+               "its frequency in that very text. Of a model that predicts the next token, bits per "
+               "byte can be compared with those of models with other tokenizers. Translations are "
+               "scored by BLEU as sacreBLEU computes it, whose signature is printed.",
         .children = children,
     };
-    arguments a = {.asked.quantization = -1, .corpus = calloc((size_t)argc, sizeof *a.corpus)};
+    arguments a = {.quantization = -1, .corpus = calloc((size_t)argc, sizeof *a.corpus)};
     wg__cli_parse(&parser, argc, argv, &a);
     if (a.threads)
         wg_set_threads(a.threads);
-    a.asked.corpus = a.corpus;
     wg_metrics metrics = {0};
-    const wg__model_kind *kind = wg__model_kind_of(a.asked.run);
-    int result = kind ? measure(kind, &a.asked, &metrics) : -1;
+    const wg_objective *objective = wg_objective_of(a.run);
+    const int status = objective ? evaluate(objective, &a, &metrics) : -1;
     free(a.corpus);
-    if (result < 0)
+    if (status < 0)
         return wg__cli_fail_pending();
     if (a.json)
-        wg__print_json(kind->results(&metrics));
+        wg__print_json(wg__json_metrics(objective->metrics, &metrics));
     else
-        kind->print(&metrics);
+        objective->print(&metrics, stdout);
     return 0;
 }

@@ -1,60 +1,28 @@
 cli_sources = \
 	cli/average.c \
-	cli/beam.c \
-	cli/beam.h \
-	cli/bert_kind.c \
-	cli/causal_kind.c \
-	cli/classify_task.c \
 	cli/cli.c \
 	cli/cli.h \
-	cli/cloze_task.c \
 	cli/convert.c \
+	cli/decoding.c \
+	cli/decoding.h \
 	cli/dispatch.c \
 	cli/eval.c \
 	cli/fill.c \
-	cli/fill_bert.c \
-	cli/fill_glm.c \
-	cli/fill_t5.c \
-	cli/filling.h \
-	cli/finetune.c \
-	cli/finetuning.c \
-	cli/finetuning.h \
 	cli/generate.c \
-	cli/generate_causal.c \
-	cli/generate_glm.c \
-	cli/generating.h \
-	cli/glm_kind.c \
 	cli/gradcheck.c \
 	cli/info.c \
-	cli/labelling.c \
-	cli/labelling.h \
 	cli/machine.c \
 	cli/machine.h \
 	cli/main.c \
-	cli/model_kind.c \
-	cli/model_kind.h \
+	cli/output.c \
+	cli/output.h \
 	cli/plot.c \
-	cli/pretrain.c \
 	cli/profile.c \
 	cli/profile.h \
-	cli/progress.c \
-	cli/progress.h \
-	cli/results.c \
-	cli/results.h \
-	cli/run.c \
-	cli/run.h \
-	cli/sampling.c \
-	cli/sampling.h \
 	cli/settings.c \
 	cli/settings.h \
-	cli/settings_file.c \
-	cli/settings_table.h \
-	cli/squad_task.c \
-	cli/stopping.c \
-	cli/stopping.h \
-	cli/t5_kind.c \
-	cli/text.c \
 	cli/tokenizer.c \
-	cli/transformer_kind.c \
+	cli/training.c \
+	cli/training.h \
 	cli/translate.c \
 	$(nil)

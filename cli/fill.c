@@ -4,12 +4,9 @@
 #include <string.h>
 
 #include "cli/cli.h"
-#include "cli/filling.h"
-#include "cli/results.h"
-#include "cli/stopping.h"
-
-static const wg__filler *const fillers[] = {&wg__bert_filler, &wg__glm_filler, &wg__t5_filler,
-                                            NULL};
+#include "cli/decoding.h"
+#include "cli/output.h"
+#include "cli/training.h"
 
 enum { KEY_TOP = WG__KEY_OWN, KEY_BEAM };
 
@@ -17,12 +14,14 @@ typedef struct arguments {
     const char *run;
     char **texts; /* NULL: the lines of stdin */
     int text_count;
-    wg__filling how;
+    int64_t top;  /* show so many of the likeliest tokens; 0: the objective's usual number */
+    int64_t beam; /* search with so many hypotheses; 0: draw */
+    wg__drawing drawing;
     bool json;
 } arguments;
 
 static const struct argp_option options[] = {
-    {"top", KEY_TOP, "N", 0, "BERT: show the N likeliest tokens for each [MASK] (5)", 0},
+    {"top", KEY_TOP, "N", 0, "masked-lm: show the N likeliest tokens for each [MASK] (5)", 0},
     {"beam", KEY_BEAM, "N", 0,
      "Search with N hypotheses for the likeliest text of each blank, instead of drawing it", 0},
     WG__OPTION_JSON,
@@ -33,13 +32,13 @@ static error_t parse(int key, char *text, struct argp_state *state) {
     arguments *a = state->input;
     switch (key) {
     case ARGP_KEY_INIT:
-        state->child_inputs[0] = &a->how.drawing;
+        state->child_inputs[0] = &a->drawing;
         return 0;
     case KEY_TOP:
-        a->how.top = wg__cli_integer(state, "top", text, 1, INT32_MAX);
+        a->top = wg__cli_integer(state, "top", text, 1, INT32_MAX);
         return 0;
     case KEY_BEAM:
-        a->how.beam = wg__cli_integer(state, "beam", text, 1, 1024);
+        a->beam = wg__cli_integer(state, "beam", text, 1, 1024);
         return 0;
     case WG__KEY_JSON:
         a->json = true;
@@ -56,7 +55,7 @@ static error_t parse(int key, char *text, struct argp_state *state) {
     case ARGP_KEY_END:
         if (!a->run)
             argp_error(state, "RUN.h5 is missing: which model?");
-        if (a->how.beam && a->how.drawing.given)
+        if (a->beam && a->drawing.given)
             argp_error(state, "--beam searches, and does not draw: it takes no option of drawing");
         return 0;
     default:
@@ -64,95 +63,169 @@ static error_t parse(int key, char *text, struct argp_state *state) {
     }
 }
 
-/* ---- The model ---- */
-
-static const wg__filler *find_filler(const char *run) {
-    const wg__model_kind *kind = wg__model_kind_of(run);
-    for (const wg__filler *const *f = fillers; kind && *f; f++)
-        if ((*f)->kind == kind)
-            return *f;
-    if (kind)
-        wg__model_kind_refuse(run, kind, "fill", "bert, glm and t5");
-    return NULL;
+static bool can_fill(const wg_objective *objective) {
+    return objective->fill;
 }
 
-/* What does not apply to the kind of model is not to be passed over in silence. */
-static int check_options(const wg__filler *filler, const wg__filling *how) {
-    if (filler->writes && how->top)
-        return wg_fail(WG_ERROR_ARGUMENT, "fill", "--top is for bert; %s writes text",
-                       filler->kind->name);
-    if (!filler->writes && (how->beam || how->drawing.given || how->drawing.max_tokens))
+/* Options that the objective does not take are refused, not passed over in silence. */
+static int check_options(const wg__trained *trained, const arguments *a) {
+    const unsigned fills = trained->objective->fills;
+    const char *name = trained->model.type->name;
+    if (a->top && !(fills & WG_FILLS_BY_RANK))
+        return wg_fail(WG_ERROR_ARGUMENT, "fill",
+                       "--top is for models that rank tokens; %s writes text", name);
+    if (!(fills & (WG_FILLS_BY_BEAM | WG_FILLS_BY_DRAWING)) &&
+        (a->beam || a->drawing.given || a->drawing.max_tokens))
         return wg_fail(WG_ERROR_ARGUMENT, "fill",
                        "%s shows the likeliest tokens of each blank, and writes no text; --beam, "
-                       "--max-tokens and the options of drawing are for glm and t5",
-                       filler->kind->name);
+                       "--max-tokens and the options of drawing are for models that write",
+                       name);
+    if (a->drawing.given && !(fills & WG_FILLS_BY_DRAWING))
+        return wg_fail(WG_ERROR_ARGUMENT, "fill",
+                       "%s searches for the likeliest text, and does not draw: of the options, "
+                       "--beam and --max-tokens are for it",
+                       name);
     return 0;
+}
+
+/* ---- What was found ---- */
+
+/* "    colours 0.114   rays 0.110" */
+static void print_candidates(const wg_filled_blank *blank) {
+    for (int64_t i = 0; i < blank->candidate_count; i++)
+        printf("%s%s %.3f", i ? "   " : "    ", blank->candidates[i].text,
+               blank->candidates[i].probability);
+    putchar('\n');
+}
+
+static void print_filled(const char *text, const wg_filled *filled) {
+    puts(filled->text ? filled->text : text);
+    for (int64_t i = 0; i < filled->blank_count && !filled->text; i++) {
+        const wg_filled_blank *blank = &filled->blanks[i];
+        if (blank->candidates)
+            print_candidates(blank);
+        else
+            printf("    %s %s\n", blank->name, blank->text + (blank->text[0] == ' '));
+    }
+}
+
+static json_t *candidates_json(const wg_filled_blank *blank) {
+    json_t *list = json_array();
+    for (int64_t i = 0; i < blank->candidate_count; i++)
+        json_array_append_new(list, json_pack("{s:s, s:f}", "token", blank->candidates[i].text,
+                                              "probability", blank->candidates[i].probability));
+    return list;
+}
+
+static json_t *filled_json(const char *text, const wg_filled *filled) {
+    json_t *object = json_pack("{s:s}", "text", text), *list = json_array();
+    bool ranked = false;
+    for (int64_t i = 0; i < filled->blank_count; i++) {
+        const wg_filled_blank *blank = &filled->blanks[i];
+        ranked |= blank->candidates != NULL;
+        json_t *item = blank->candidates ? candidates_json(blank)
+                                         : json_pack("{s:s, s:I}", "text", blank->text, "tokens",
+                                                     (json_int_t)blank->tokens);
+        if (filled->text)
+            json_object_set_new(item, "end", json_string(wg__generation_end_name(blank->end)));
+        json_array_append_new(list, item);
+    }
+    if (filled->text)
+        json_object_set_new(object, "filled", json_string(filled->text));
+    json_object_set_new(object, ranked ? "masks" : "blanks", list);
+    return object;
 }
 
 /* ---- The texts ---- */
 
-static int fill_lines(const wg__filler *filler, void *model, const wg__filling *how) {
+typedef struct job {
+    wg__trained trained;
+    wg_use_options how;
+    json_t *texts; /* what was filled, for --json; NULL: it is printed */
+} job;
+
+static int fill(const job *j, const char *text) {
+    const wg__trained *t = &j->trained;
+    wg_filled filled = {0};
+    const int status = t->objective->fill(&t->model, t->tokenizer, &j->how, text, &filled);
+    if (status == 0 && j->texts)
+        json_array_append_new(j->texts, filled_json(text, &filled));
+    else if (status == 0)
+        print_filled(text, &filled);
+    wg_filled_clear(&filled);
+    return status;
+}
+
+static int fill_lines(const job *j) {
     char *line = NULL;
     size_t size = 0;
     ssize_t length;
-    int result = 0;
+    int status = 0;
     bool any = false;
-    while (result == 0 && !*wg__stop_signal() && (length = getline(&line, &size, stdin)) >= 0) {
+    while (status == 0 && !*wg__stop_signal() && (length = getline(&line, &size, stdin)) >= 0) {
         line[strcspn(line, "\r\n")] = '\0';
         any |= line[0] != '\0';
         if (line[0])
-            result = filler->fill(model, how, line);
+            status = fill(j, line);
     }
     free(line);
     return any || *wg__stop_signal()
-               ? result
+               ? status
                : wg_fail(WG_ERROR_ARGUMENT, "fill", "standard input has no text to fill");
 }
 
-static int fill_all(const wg__filler *filler, void *model, const arguments *a) {
+static int fill_all(const job *j, const arguments *a) {
     if (!a->texts)
-        return fill_lines(filler, model, &a->how);
-    int result = 0;
-    for (int i = 0; result == 0 && i < a->text_count && !*wg__stop_signal(); i++)
-        result = filler->fill(model, &a->how, a->texts[i]);
-    return result;
+        return fill_lines(j);
+    int status = 0;
+    for (int i = 0; status == 0 && i < a->text_count && !*wg__stop_signal(); i++)
+        status = fill(j, a->texts[i]);
+    return status;
 }
 
-static int run(arguments *a) {
+static int run(const arguments *a) {
     enum { USUAL_MAX_TOKENS = 64 };
-    const wg__filler *filler = find_filler(a->run);
-    if (!filler || check_options(filler, &a->how) < 0)
-        return -1;
-    if (a->how.drawing.max_tokens == 0)
-        a->how.drawing.max_tokens = USUAL_MAX_TOKENS;
-    void *model = filler->begin(a->run);
-    if (!model)
-        return -1;
-    if (filler->writes)
-        wg__listen_for_stop();
-    a->how.texts = a->json ? json_array() : NULL;
-    int result = fill_all(filler, model, a);
-    if (result == 0 && a->json)
-        wg__print_json(json_pack("{s:O}", "texts", a->how.texts));
-    json_decref(a->how.texts);
-    filler->end(model);
-    return result;
+    const wg_objective *objective = wg__trained_objective(a->run, "fill", can_fill);
+    job j = {.how = {.top = a->top,
+                     .beam = a->beam,
+                     .draws = a->drawing.given,
+                     .generator = a->drawing.generator,
+                     .generation = {.sampling = a->drawing.sampling,
+                                    .max_tokens = a->drawing.max_tokens ? a->drawing.max_tokens
+                                                                        : USUAL_MAX_TOKENS,
+                                    .stop = wg__stop_signal()}}};
+    int status = objective ? wg__trained_load(&j.trained, objective, a->run) : -1;
+    if (status == 0)
+        status = check_options(&j.trained, a);
+    if (status == 0) {
+        wg_set_grad_enabled(false);
+        wg_module_train(j.trained.model.module, false);
+        if (!(objective->fills & WG_FILLS_BY_RANK))
+            wg__listen_for_stop();
+        j.texts = a->json ? json_array() : NULL;
+        status = fill_all(&j, a);
+    }
+    if (status == 0 && a->json)
+        wg__print_json(json_pack("{s:O}", "texts", j.texts));
+    json_decref(j.texts);
+    wg__trained_clear(&j.trained);
+    return status;
 }
 
 int wg__verb_fill(int argc, char **argv) {
-    static const struct argp_child children[] = {{&wg__sampling_options, 0, "How GLM writes:", 1},
-                                                 {0}};
+    static const struct argp_child children[] = {
+        {&wg__sampling_options, 0, "How blanks are written:", 1}, {0}};
     static const struct argp parser = {
         .options = options,
         .parser = parse,
         .args_doc = "RUN.h5 [\"A text with [MASK] in it\"...]",
-        .doc = "Fills the blanks of a text: BERT with the tokens that it holds for likeliest, one "
-               "for each [MASK], whose probabilities are printed; GLM with text of any length, for "
-               "each [MASK] (some words), [sMASK] (sentences) and [gMASK] (the rest of a text); T5 "
-               "with the likeliest text for each [MASK], or <extra_id_0>, <extra_id_1>... in this "
-               "order, by greedy search or --beam.\v"
+        .doc = "Fills the blanks of a text. A model of masked-lm ranks the tokens for each [MASK] "
+               "and prints their probabilities; one of blank-infilling writes text of any length "
+               "into each [MASK] (some words), [sMASK] (sentences) and [gMASK] (the rest of a "
+               "text); one of span-corruption writes the likeliest text into each [MASK], or "
+               "<extra_id_0>, <extra_id_1>... in this order, by greedy search or --beam.\v"
                "Without a text, every line of standard input is one. Blanks are filled in their "
-               "order, and each is written with those before it in view.",
+               "order; the model sees those that it has filled before.",
         .children = children,
     };
     arguments a = {0};

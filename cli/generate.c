@@ -4,22 +4,17 @@
 #include <string.h>
 
 #include "cli/cli.h"
-#include "cli/generating.h"
-#include "cli/results.h"
-#include "cli/stopping.h"
-
-static const wg__continuer *const continuers[] = {&wg__gpt_continuer, &wg__llama_continuer,
-                                                  &wg__glm_continuer, NULL};
+#include "cli/decoding.h"
+#include "cli/output.h"
+#include "cli/training.h"
 
 enum { KEY_PROMPT = WG__KEY_OWN, KEY_DTYPE, KEY_THREADS };
-
-enum { USUAL_MAX_TOKENS = 200 };
 
 typedef struct arguments {
     const char *run;
     const char *prompt; /* NULL: none */
     wg__drawing drawing;
-    int quantization; /* of the weights; -1: none */
+    int quantization; /* of the weights; -1: f32 */
     int threads;      /* 0: as the library finds it */
     bool json;
 } arguments;
@@ -70,31 +65,54 @@ static error_t parse(int key, char *text, struct argp_state *state) {
 /* ---- The text ---- */
 
 typedef struct writer {
-    const wg__continuer *continuer;
-    wg__continuing continuing;
+    wg__trained trained;
+    wg_generation text; /* what the model reads, and at last its continuation, too */
+    wg_prompt_room room;
     wg_decode_stream *stream;
-    FILE *out; /* stdout, or what becomes a text of the JSON object */
+    FILE *out; /* stdout, or a text of the JSON object */
 } writer;
 
+static bool can_generate(const wg_objective *objective) {
+    return objective->generate;
+}
+
 static int read_prompt(writer *w, const char *prompt) {
-    wg_token_list of_none = {0};
-    if (prompt && wg_tokenizer_encode(w->continuing.tokenizer, prompt, -1, NULL, &of_none) < 0)
+    const wg__trained *t = &w->trained;
+    wg_token_list list = {0};
+    if (prompt && wg_tokenizer_encode(t->tokenizer, prompt, -1, NULL, &list) < 0)
         return -1;
-    const bool empty = prompt && of_none.count == 0;
-    wg_token_list_free(&of_none);
+    const bool empty = prompt && list.count == 0;
+    wg_token_list_free(&list);
     if (empty)
         return wg_fail(WG_ERROR_ARGUMENT, "generate",
                        "the prompt is empty; leave out --prompt to begin a text");
-    return w->continuer->read_prompt(&w->continuing, prompt);
+    return t->objective->prompt(&t->model, t->tokenizer, prompt, &w->text, &w->room);
 }
 
-/* What comes is decoded as what follows the prompt. */
+/* A prompt that is too long, or leaves too little room, is refused before anything is written. */
+static int check_length(const writer *w, int64_t max_tokens) {
+    const wg_prompt_room *room = &w->room;
+    if (w->text.tokens.count > room->most_read)
+        return wg_fail(WG_ERROR_ARGUMENT, "generate",
+                       "the prompt has %lld tokens, and the model has %lld positions for prompt "
+                       "and answer; shorten it",
+                       (long long)w->text.tokens.count, (long long)room->positions);
+    if (max_tokens > room->most_written)
+        return wg_fail(WG_ERROR_ARGUMENT, "generate",
+                       "--max-tokens %lld: the model has %lld positions, enough for %lld tokens "
+                       "after this prompt",
+                       (long long)max_tokens, (long long)room->positions,
+                       (long long)room->most_written);
+    return 0;
+}
+
+/* The prompt goes through the stream first, so that its continuation is decoded as such. */
 static int open_stream(writer *w) {
-    const wg__continuing *c = &w->continuing;
-    w->stream = wg_decode_stream_new(c->tokenizer, &(wg_decode_options){.skip_special = true});
-    for (int64_t i = 0; w->stream && i < c->text.tokens.count; i++)
-        if (c->text.tokens.ids[i] < wg_tokenizer_size(c->tokenizer) &&
-            !wg_decode_stream_next(w->stream, c->text.tokens.ids[i], NULL))
+    const wg_tokenizer *tokenizer = w->trained.tokenizer;
+    w->stream = wg_decode_stream_new(tokenizer, &(wg_decode_options){.skip_special = true});
+    for (int64_t i = 0; w->stream && i < w->text.tokens.count; i++)
+        if (w->text.tokens.ids[i] < wg_tokenizer_size(tokenizer) &&
+            !wg_decode_stream_next(w->stream, w->text.tokens.ids[i], NULL))
             return -1;
     return w->stream ? 0 : -1;
 }
@@ -114,9 +132,18 @@ static void write_token(const wg_generated_token *token, void *context) {
 
 /* Generates into w->out. */
 static int write_text(writer *w, const arguments *a) {
-    w->continuing.listener = write_token;
-    w->continuing.listener_context = w;
-    if (w->continuer->write_text(&w->continuing, &a->drawing) < 0 || wg_error_pending())
+    enum { USUAL_MAX_TOKENS = 200 };
+    const wg__trained *t = &w->trained;
+    const wg_use_options how = {.draws = a->drawing.given,
+                                .generator = a->drawing.generator,
+                                .generation = {.sampling = a->drawing.sampling,
+                                               .max_tokens = a->drawing.max_tokens
+                                                                 ? a->drawing.max_tokens
+                                                                 : USUAL_MAX_TOKENS,
+                                               .listener = write_token,
+                                               .listener_context = w,
+                                               .stop = wg__stop_signal()}};
+    if (t->objective->generate(&t->model, t->tokenizer, &how, &w->text) < 0 || wg_error_pending())
         return -1;
     int64_t length = 0;
     const char *rest = wg_decode_stream_end(w->stream, &length);
@@ -124,77 +151,48 @@ static int write_text(writer *w, const arguments *a) {
     return rest ? 0 : -1;
 }
 
-/* ---- Telling it ---- */
-
 static int stream_text(writer *w, const arguments *a) {
     w->out = stdout;
     if (a->prompt)
         fputs(a->prompt, stdout);
     fflush(stdout);
-    int result = write_text(w, a);
+    const int status = write_text(w, a);
     putchar('\n');
-    if (result == 0 && w->continuing.text.end == WG_END_POSITIONS)
+    if (status == 0 && w->text.end == WG_END_POSITIONS)
         wg__cli_note("the text is as long as the model's %lld positions",
-                     (long long)w->continuing.max_positions);
-    return result;
+                     (long long)w->room.positions);
+    return status;
 }
 
-static int tell_json(writer *w, const arguments *a) {
+static int print_text_json(writer *w, const arguments *a) {
     char *text = NULL;
     size_t size;
     w->out = open_memstream(&text, &size);
     if (!w->out)
         return wg_fail(WG_ERROR_MEMORY, "generate", "no memory for the text");
-    const wg_generation *g = &w->continuing.text;
-    const int64_t prompt_tokens = g->tokens.count;
-    int result = write_text(w, a);
+    const int64_t prompt_tokens = w->text.tokens.count;
+    const int status = write_text(w, a);
     fclose(w->out);
-    if (result == 0)
+    if (status == 0)
         wg__print_json(json_pack("{s:s, s:o, s:I, s:I, s:s}", "prompt", a->prompt ? a->prompt : "",
                                  "text", json_stringn(text, size), "prompt_tokens",
-                                 (json_int_t)prompt_tokens, "tokens", (json_int_t)g->generated,
-                                 "end", wg__generation_end_name(g->end)));
+                                 (json_int_t)prompt_tokens, "tokens", (json_int_t)w->text.generated,
+                                 "end", wg__generation_end_name(w->text.end)));
     free(text);
-    return result;
+    return status;
 }
 
-/* A prompt that cannot be continued, or not so far, is known before anything is written. */
-static int check_length(const wg__continuing *c, int64_t max_tokens) {
-    if (c->text.tokens.count > c->most_read)
-        return wg_fail(WG_ERROR_ARGUMENT, "generate",
-                       "the prompt has %lld tokens, and the model has %lld positions for prompt "
-                       "and answer; shorten it",
-                       (long long)c->text.tokens.count, (long long)c->max_positions);
-    if (max_tokens > c->most_written)
-        return wg_fail(WG_ERROR_ARGUMENT, "generate",
-                       "--max-tokens %lld: the model has %lld positions, enough for %lld tokens "
-                       "after this prompt",
-                       (long long)max_tokens, (long long)c->max_positions,
-                       (long long)c->most_written);
-    return 0;
-}
-
-static int generate(writer *w, arguments *a) {
-    if (w->continuer->begin(&w->continuing, a->run) < 0 || read_prompt(w, a->prompt) < 0 ||
-        check_length(&w->continuing, a->drawing.max_tokens) < 0 || open_stream(w) < 0)
+static int generate(writer *w, const arguments *a) {
+    const wg_objective *objective = wg__trained_objective(a->run, "generate", can_generate);
+    if (!objective || wg__trained_load(&w->trained, objective, a->run) < 0 ||
+        read_prompt(w, a->prompt) < 0 || check_length(w, a->drawing.max_tokens) < 0 ||
+        open_stream(w) < 0)
         return -1;
-    if (a->drawing.max_tokens == 0)
-        a->drawing.max_tokens = USUAL_MAX_TOKENS;
     if (a->quantization >= 0 &&
-        wg_module_quantize(w->continuing.module, (wg_quantization)a->quantization) < 0)
+        wg_module_quantize(w->trained.model.module, (wg_quantization)a->quantization) < 0)
         return -1;
     wg__listen_for_stop();
-    return a->json ? tell_json(w, a) : stream_text(w, a);
-}
-
-static const wg__continuer *find_continuer(const char *run) {
-    const wg__model_kind *kind = wg__model_kind_of(run);
-    for (const wg__continuer *const *c = continuers; kind && *c; c++)
-        if ((*c)->kind == kind)
-            return *c;
-    if (kind)
-        wg__model_kind_refuse(run, kind, "generate", "gpt, llama and glm");
-    return NULL;
+    return a->json ? print_text_json(w, a) : stream_text(w, a);
 }
 
 int wg__verb_generate(int argc, char **argv) {
@@ -203,25 +201,24 @@ int wg__verb_generate(int argc, char **argv) {
         .options = options,
         .parser = parse,
         .args_doc = "RUN.h5 --prompt TEXT",
-        .doc = "Continues a text by a GPT, LLaMA or GLM, token by token.\v"
-               "The prompt and what follows are written as they come. The text ends where the "
-               "model ends it, after so many tokens, or when the model has no more positions, "
-               "which is told; more --max-tokens than there are positions are refused. Ctrl-C ends "
-               "it, too. A GLM reads the prompt in both directions, and writes into a "
-               "[gMASK] behind it.",
+        .doc = "Continues a text by a model of causal-lm or blank-infilling, token by token.\v"
+               "The prompt and its continuation are written as they come. The text ends where the "
+               "model ends it, after --max-tokens tokens, or, with a note, when the model has no "
+               "more positions; more --max-tokens than there are positions are refused. Ctrl-C "
+               "ends it, too. A model of blank-infilling reads the prompt in both directions, and "
+               "writes into a [gMASK] behind it.",
         .children = children,
     };
     arguments a = {.quantization = -1, .drawing.sampling.temperature = 1};
     wg__cli_parse(&parser, argc, argv, &a);
     if (a.threads)
         wg_set_threads(a.threads);
-    writer w = {.continuer = find_continuer(a.run)};
-    if (!w.continuer)
-        return wg__cli_fail_pending();
-    int result = generate(&w, &a);
+    writer w = {0};
+    const int status = generate(&w, &a);
     wg_decode_stream_free(w.stream);
-    w.continuer->end(&w.continuing);
-    if (result < 0)
+    wg_token_list_free(&w.text.tokens);
+    wg__trained_clear(&w.trained);
+    if (status < 0)
         return wg__cli_fail_pending();
     return *wg__stop_signal() ? 128 + *wg__stop_signal() : 0;
 }

@@ -6,7 +6,7 @@
 
 #include "gradcheck/gradcheck.h"
 #include "cli/cli.h"
-#include "cli/results.h"
+#include "cli/output.h"
 #include "tensor/ops.h"
 
 typedef struct arguments {

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
-#include "cli/results.h"
+#include "cli/output.h"
 #include "data/tokenizer/tokenizer.h"
 #include "train/trainer.h"
 

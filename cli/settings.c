@@ -6,461 +6,893 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/cli.h"
-#include "cli/settings_table.h"
+#include "models/model.h"
 #include "optim/optimizer.h"
 
-static const wg__setting settings[] = {
-    {WG__SET_PRESET, "preset", WG__SETTING_TEXT, 0, 0, false},
-    {WG__SET_CONFIG, "config", WG__SETTING_FILE, 0, 0, false},
-    {WG__SET_INIT, "init", WG__SETTING_FILE, 0, 0, true},
-    {WG__SET_TOKENIZER, "tokenizer", WG__SETTING_TEXT, 0, 0, false},
-    {WG__SET_VOCAB_SIZE, "vocab-size", WG__SETTING_INTEGER, 1, INT32_MAX, false},
-    {WG__SET_MODEL, "model", WG__SETTING_FILE, 0, 0, true},
-    {WG__SET_TRAIN, "train", WG__SETTING_FILE, 0, 0, true},
-    {WG__SET_MASKED_SHARE, "masked-share", WG__SETTING_NUMBER, 0.001, 1, false},
-    {WG__SET_SPAN_MEAN, "span-mean", WG__SETTING_NUMBER, 0.1, 38, false},
-    {WG__SET_SENTENCE_SHARE, "sentence-share", WG__SETTING_NUMBER, 0, 1, false},
-    {WG__SET_DOCUMENT_SHARE, "document-share", WG__SETTING_NUMBER, 0, 1, false},
-    {WG__SET_PATTERN, "pattern", WG__SETTING_TEXT, 0, 0, false},
-    {WG__SET_VERBALIZER, "verbalizer", WG__SETTING_PAIRS, 0, 0, false},
-    {WG__SET_EVAL, "eval", WG__SETTING_FILE, 0, 0, true},
-    {WG__SET_CORPUS, "corpus", WG__SETTING_FILES, 0, 0, true}, /* it is checked by its tokens */
-    {WG__SET_CORPUS_WEIGHTS, "corpus-weights", WG__SETTING_NUMBERS, 1e-9, 1e9, false},
-    {WG__SET_TOKENS, "tokens", WG__SETTING_FILE, 0, 0, true},
-    {WG__SET_EVAL_TARGET, "eval-target", WG__SETTING_FILE, 0, 0, true},
-    {WG__SET_STEPS, "steps", WG__SETTING_INTEGER, 1, INFINITY, true},
-    {WG__SET_EPOCHS, "epochs", WG__SETTING_NUMBER, 0, 1e9, true},
-    {WG__SET_BATCH, "batch", WG__SETTING_INTEGER, 1, INT32_MAX, false},
-    {WG__SET_SEQ, "seq", WG__SETTING_INTEGER, 8, INT32_MAX, false},
-    {WG__SET_LR, "lr", WG__SETTING_NUMBER, 0, 1000, false},
-    {WG__SET_SCHEDULE, "schedule", WG__SETTING_TEXT, 0, 0, false},
-    {WG__SET_WARMUP, "warmup", WG__SETTING_INTEGER, 0, INFINITY, false},
-    {WG__SET_FINAL, "final", WG__SETTING_NUMBER, 0, 1, false},
-    {WG__SET_DECAY_STEPS, "decay-steps", WG__SETTING_INTEGER, 1, INFINITY, false},
-    {WG__SET_OPTIMIZER, "optimizer", WG__SETTING_TEXT, 0, 0, false},
-    {WG__SET_MOMENTUM, "momentum", WG__SETTING_NUMBER, 0, 1, false},
-    {WG__SET_BETA1, "beta1", WG__SETTING_NUMBER, 0, 1, false},
-    {WG__SET_BETA2, "beta2", WG__SETTING_NUMBER, 0, 1, false},
-    {WG__SET_WEIGHT_DECAY, "weight-decay", WG__SETTING_NUMBER, 0, 1000, false},
-    {WG__SET_CLIP, "clip", WG__SETTING_NUMBER, 0, 1e9, false},
-    {WG__SET_SEED, "seed", WG__SETTING_INTEGER, 0, INFINITY, false},
-    {WG__SET_EVAL_EVERY, "eval-every", WG__SETTING_INTEGER, 1, INFINITY, true},
-    {WG__SET_SAVE_EVERY, "save-every", WG__SETTING_INTEGER, 1, INFINITY, true},
-    {WG__SET_ACCUMULATE, "accumulate", WG__SETTING_INTEGER, 1, INT32_MAX, false},
-    {WG__SET_EMA, "ema", WG__SETTING_NUMBER, 0, 1, false},
-    {WG__SET_PATIENCE, "patience", WG__SETTING_INTEGER, 0, INFINITY, true},
-    {WG__SET_KEEP_BEST, "keep-best", WG__SETTING_FLAG, 0, 0, true},
-    {WG__SET_KEEP_EVERY, "keep-every", WG__SETTING_INTEGER, 1, INFINITY, true},
-    {WG__SET_RECOMPUTE, "recompute", WG__SETTING_FLAG, 0, 0, true}, /* it changes no bit */
+/* ---- The rows ---- */
+
+static const char *schedule_name(int kind) {
+    return wg_schedule_find(wg_schedule_name((wg_schedule_kind)kind)) == kind
+               ? wg_schedule_name((wg_schedule_kind)kind)
+               : NULL;
+}
+
+#define COUNT(rows) (int)(sizeof(rows) / sizeof(rows)[0])
+#define TEXT(member) offsetof(wg__text_settings, member)
+#define TUNING(member) offsetof(wg__tuning_settings, member)
+#define TRAINING(member) offsetof(wg__training_settings, member)
+
+static const wg_setting text_rows[] = {
+    {"corpus", WG_SETTING_FILES, TEXT(corpus), .heading = "Text:", .argument = "FILE...",
+     .help = "Train on these text files, or token files of `wengert tokenizer pack'; models that "
+             "translate on a source and its target, line by line (or several such pairs of files)"},
+    {"corpus-weights", WG_SETTING_NUMBERS, TEXT(corpus_weights), .low = 1e-9, .high = 1e9,
+     .fixed = true, .argument = "X,X...",
+     .help = "Take from each of these files (of pairs: each two) in proportion to these weights, "
+             "whatever their sizes"},
+    {"tokens", WG_SETTING_FILE, TEXT(tokens), .argument = "FILE.h5",
+     .help = "Keep the corpus's tokens in this file, and use them again while texts and tokenizer "
+             "are the same (default: a temporary file in $TMPDIR)"},
+    {"eval", WG_SETTING_FILE, TEXT(eval), .argument = "FILE",
+     .help = "Measure on this text, of pairs SOURCE TARGET (default: hold out a twentieth of the "
+             "documents of prose, the last twentieth of the pairs, the last tenth of each file of "
+             "other texts)"},
+    {.name = "eval-target", .kind = WG_SETTING_FILE, .offset = TEXT(eval_target)},
+    {"tokenizer", WG_SETTING_TEXT, TEXT(tokenizer), .fixed = true, .argument = "KIND|FILE",
+     .help = "Learn a vocabulary from the corpus: wordpiece, bpe, char or byte; or read one: what "
+             "`wengert tokenizer train' wrote, or a published file"},
+    {"vocab-size", WG_SETTING_INTEGER, TEXT(vocab_size), .low = 1, .high = INT32_MAX, .fixed = true,
+     .argument = "N", .help = "Learn a vocabulary of N tokens (4096)"},
+    {"preset", WG_SETTING_TEXT, TEXT(preset), .fixed = true, .excludes = "config",
+     .heading = "Model:", .argument = "NAME", .help = "A published or small configuration"},
+    {"config", WG_SETTING_FILE, TEXT(config), .fixed = true, .excludes = "preset",
+     .argument = "FILE.json", .help = "A published configuration instead of a preset"},
+    {"init", WG_SETTING_FILE, TEXT(init), .argument = "FILE.h5",
+     .help =
+         "Begin with the weights, the sizes and the tokenizer of a checkpoint, such as `wengert "
+         "convert' makes of a published model"},
 };
 
-enum { SETTINGS = sizeof settings / sizeof settings[0] };
-
-enum { KEY_OUT = WG__SET_END, KEY_RESUME, KEY_OVERWRITE, KEY_LOG, KEY_THREADS, KEY_SETTINGS };
-
-/* Of every run: how it is trained, and the run itself. */
-static const struct argp_option options[] = {
-    {NULL, 0, NULL, 0, "Training:", 3},
-    {"steps", WG__SET_STEPS, "N", 0, "Train for N steps (1000; finetune: as --epochs says)", 0},
-    {"batch", WG__SET_BATCH, "N", 0,
-     "Sequences in a batch (32); for the Transformer, tokens of a side with their padding (4096)",
-     0},
-    {"accumulate", WG__SET_ACCUMULATE, "N", 0,
-     "Batches whose gradients are averaged for a step (1)", 0},
-    {"seq", WG__SET_SEQ, "N", 0,
-     "Tokens in a sequence (128; squad 384); a GPT, LLaMA or GLM of a preset has as many "
-     "positions, "
-     "a Transformer is not trained on longer sentences",
-     0},
-    {"lr", WG__SET_LR, "X", 0,
-     "Learning rate at its peak (0.001; T5 0.02; Transformer 0.0007; finetune 0.00005)", 0},
-    {"schedule", WG__SET_SCHEDULE, "NAME", 0,
-     "How the rate goes on after the warm-up: linear (the default for BERT) and cosine (for "
-     "GLM, GPT, LLaMA and T5) fall to the last step, "
-     "constant stays, wsd stays and falls in the last steps, noam (for the Transformer) falls as "
-     "1 / sqrt(step), "
-     "inverse-sqrt too, but is at its peak from the first step",
-     0},
-    {"warmup", WG__SET_WARMUP, "N", 0,
-     "Steps in which the rate rises (a tenth of all; GPT and LLaMA 2000 at most, the Transformer "
-     "4000)",
-     0},
-    {"final", WG__SET_FINAL, "X", 0,
-     "Where linear, cosine and wsd end, as a fraction of the peak (0; GLM, GPT, LLaMA and T5 0.1)",
-     0},
-    {"decay-steps", WG__SET_DECAY_STEPS, "N", 0, "Steps in which wsd falls (a tenth of all)", 0},
-    {"optimizer", WG__SET_OPTIMIZER, "NAME", 0,
-     "adamw (the default), adam (for the Transformer), adafactor (for T5), sgd, lion, or muon: "
-     "matrices but embeddings by Muon, "
-     "scaled to the rate of AdamW, which takes the rest",
-     0},
-    {"momentum", WG__SET_MOMENTUM, "X", 0, "Momentum of sgd (0.9, Nesterov's) and muon (0.95)", 0},
-    {"beta1", WG__SET_BETA1, "X", 0, "First decay of adam, adamw, muon's AdamW and lion (0.9)", 0},
-    {"beta2", WG__SET_BETA2, "X", 0,
-     "The second (0.999; lion 0.99; GPT and LLaMA 0.95; GLM and Transformer 0.98)", 0},
-    {"weight-decay", WG__SET_WEIGHT_DECAY, "X", 0,
-     "Weight decay (0.01; GLM, GPT and LLaMA 0.1; T5 and Transformer 0)", 0},
-    {"clip", WG__SET_CLIP, "X", 0, "Greatest norm of the gradient (1); 0 does not clip", 0},
-    {"seed", WG__SET_SEED, "N", 0, "Seed of weights, dropout and batches (0)", 0},
-    {"ema", WG__SET_EMA, "X", 0,
-     "Measure and keep as the model the exponential average of the weights, of decay X (0.999 "
-     "looks back about 1000 steps); 0 keeps the weights themselves",
-     0},
-    {"recompute", WG__SET_RECOMPUTE, NULL, 0,
-     "Keep of each layer what goes into it alone, and run it once more in backward: less memory, "
-     "more time, the same run bit for bit",
-     0},
-    {"threads", KEY_THREADS, "N", 0, "Use N threads (all processors)", 0},
-    {"settings", KEY_SETTINGS, "FILE.json", 0,
-     "Read options from this file, {\"steps\": 200, \"lr\": 0.001}; what is said here rules", 0},
-    {NULL, 0, NULL, 0, "The run:", 4},
-    {"out", KEY_OUT, "RUN.h5", 0, "The checkpoint to write", 0},
-    {"resume", KEY_RESUME, NULL, 0,
-     "Go on with the run that RUN.h5 holds; what is not said again stays as it was", 0},
-    {"overwrite", KEY_OVERWRITE, NULL, 0, "Begin anew though RUN.h5 exists, which is lost", 0},
-    {"save-every", WG__SET_SAVE_EVERY, "N", 0, "Save every N steps, beside once a minute", 0},
-    {"eval-every", WG__SET_EVAL_EVERY, "N", 0, "Measure on held-out text every N steps (100)", 0},
-    {"patience", WG__SET_PATIENCE, "N", 0,
-     "Stop after N measurements on held-out text without a new lowest loss (0: never)", 0},
-    {"keep-best", WG__SET_KEEP_BEST, NULL, 0,
-     "Keep the run as it was at the lowest loss on held-out text, too, in RUN.best.h5", 0},
-    {"keep-every", WG__SET_KEEP_EVERY, "N", 0,
-     "Keep the run as it was after every N steps, too, in RUN.STEP.h5, as `wengert average' takes "
-     "them",
-     0},
-    {"log", KEY_LOG, "FILE", 0, "Append one JSON object for each step", 0},
-    WG__OPTIONS_PROFILE,
-    WG__OPTION_JSON,
-    {0},
+static const wg_setting tuning_rows[] = {
+    {.name = "model", .kind = WG_SETTING_FILE, .offset = TUNING(model)},
+    {"train", WG_SETTING_FILE, TUNING(train), .heading = "Task:", .argument = "FILE",
+     .help =
+         "Train on this file: a text (or two) and its label a line, with tabs between them; for "
+         "squad JSON as of SQuAD 1.1"},
+    {"eval", WG_SETTING_FILE, TUNING(eval), .argument = "FILE",
+     .help = "Measure on this file of the same form"},
+    {"epochs", WG_SETTING_NUMBER, TUNING(epochs), .excludes = "steps", .high = 1e9, .argument = "X",
+     .help = "Go through the file X times"},
 };
+
+static const wg_setting training_rows[] = {
+    {"steps", WG_SETTING_INTEGER, TRAINING(steps), .low = 1, .high = INFINITY, .excludes = "epochs",
+     .standard = "1000", .heading = "Training:", .argument = "N",
+     .help = "Train for N steps; finetune: as --epochs says"},
+    {"batch", WG_SETTING_INTEGER, TRAINING(batch), .low = 1, .high = INT32_MAX, .fixed = true,
+     .standard = "32", .argument = "N",
+     .help = "Sequences in a batch; of pairs tokens of a side with their padding"},
+    {"accumulate", WG_SETTING_INTEGER, TRAINING(accumulate), .low = 1, .high = INT32_MAX,
+     .fixed = true, .argument = "N", .help = "Average the gradients of N batches for a step (1)"},
+    {"seq", WG_SETTING_INTEGER, TRAINING(seq), .low = 8, .high = INT32_MAX, .fixed = true,
+     .standard = "128", .argument = "N",
+     .help = "Tokens in a sequence; a preset of a decoder has as many positions, and models that "
+             "translate are not trained on longer sentences"},
+    {"lr", WG_SETTING_NUMBER, TRAINING(lr), .high = 1000, .fixed = true, .standard = "0.001",
+     .argument = "X", .help = "Learning rate at its peak"},
+    {"schedule", WG_SETTING_CHOICE, TRAINING(schedule), .fixed = true, .choice = schedule_name,
+     .argument = "NAME",
+     .help = "How the rate goes on after the warm-up: linear and cosine fall to the last step, "
+             "constant stays, wsd stays and falls in the last steps, noam falls as 1 / sqrt(step), "
+             "inverse-sqrt too, but is at its peak from the first step"},
+    {"warmup", WG_SETTING_INTEGER, TRAINING(warmup), .high = INFINITY, .fixed = true,
+     .argument = "N", .help = "Steps in which the rate rises (a tenth of all steps)"},
+    {"longest-warmup", WG_SETTING_INTEGER, TRAINING(longest_warmup), .high = INFINITY,
+     .fixed = true},
+    {"final", WG_SETTING_NUMBER, TRAINING(final), .high = 1, .fixed = true, .argument = "X",
+     .help = "Where linear, cosine and wsd end, as a fraction of the peak (0)"},
+    {"decay-steps", WG_SETTING_INTEGER, TRAINING(decay_steps), .low = 1, .high = INFINITY,
+     .fixed = true, .argument = "N", .help = "Steps in which wsd falls (a tenth of all)"},
+    {"optimizer", WG_SETTING_CHOICE, TRAINING(optimizer), .fixed = true, .standard = "\"adamw\"",
+     .choice = wg_optimizer_name, .argument = "NAME",
+     .help = "adamw, adam, adafactor, sgd, lion, or muon: matrices but embeddings by Muon, scaled "
+             "to the rate of AdamW, which takes the rest"},
+    {"momentum", WG_SETTING_NUMBER, TRAINING(momentum), .high = 1, .fixed = true, .argument = "X",
+     .help = "Momentum of sgd (0.9, Nesterov's) and muon (0.95)"},
+    {"beta1", WG_SETTING_NUMBER, TRAINING(beta1), .high = 1, .fixed = true, .argument = "X",
+     .help = "First decay of adam, adamw, muon's AdamW and lion (0.9)"},
+    {"beta2", WG_SETTING_NUMBER, TRAINING(beta2), .high = 1, .fixed = true, .argument = "X",
+     .help = "The second (0.999; lion 0.99)"},
+    {"weight-decay", WG_SETTING_NUMBER, TRAINING(weight_decay), .high = 1000, .fixed = true,
+     .argument = "X", .help = "Weight decay (0)"},
+    {"clip", WG_SETTING_NUMBER, TRAINING(clip), .high = 1e9, .fixed = true, .standard = "1.0",
+     .argument = "X", .help = "Greatest norm of the gradient; 0 does not clip"},
+    {"seed", WG_SETTING_INTEGER, TRAINING(seed), .high = INFINITY, .fixed = true, .standard = "0",
+     .argument = "N", .help = "Seed of weights, dropout and batches"},
+    {"ema", WG_SETTING_NUMBER, TRAINING(ema), .high = 1, .fixed = true, .argument = "X",
+     .help = "Measure and keep as the model the exponential average of the weights, of decay X "
+             "(0.999 looks back about 1000 steps); 0 keeps the weights themselves"},
+    {"recompute", WG_SETTING_FLAG, TRAINING(recompute),
+     .help = "Keep of each layer only its input, and run the layer once more in backward: less "
+             "memory, more time, the same run bit for bit"},
+    {"save-every", WG_SETTING_INTEGER, TRAINING(save_every), .low = 1, .high = INFINITY,
+     .heading = "The run:", .argument = "N", .help = "Save every N steps, beside once a minute"},
+    {"eval-every", WG_SETTING_INTEGER, TRAINING(eval_every), .low = 1, .high = INFINITY,
+     .standard = "100", .argument = "N", .help = "Measure on held-out text every N steps"},
+    {"patience", WG_SETTING_INTEGER, TRAINING(patience), .high = INFINITY, .argument = "N",
+     .help = "Stop after N measurements on held-out text without a new lowest loss (0: never)"},
+    {"keep-best", WG_SETTING_FLAG, TRAINING(keep_best),
+     .help = "Keep the run as it was at the lowest loss on held-out text, too, in RUN.best.h5"},
+    {"keep-every", WG_SETTING_INTEGER, TRAINING(keep_every), .low = 1, .high = INFINITY,
+     .argument = "N",
+     .help = "Keep the run as it was after every N steps, too, in RUN.STEP.h5, as `wengert "
+             "average' takes them"},
+};
+
+const wg_setting_table wg__text_rows = {"settings", sizeof(wg__text_settings), COUNT(text_rows),
+                                        text_rows},
+                       wg__tuning_rows = {"settings", sizeof(wg__tuning_settings),
+                                          COUNT(tuning_rows), tuning_rows},
+                       wg__training_rows = {"settings", sizeof(wg__training_settings),
+                                            COUNT(training_rows), training_rows};
+
+/* ---- What values point to ---- */
+
+/* A block that lives as long as the settings, and values that wait for their objective. */
+struct wg__owned {
+    struct wg__owned *next;
+    void *block;   /* NULL: it waits */
+    char *name;    /* of the row that it waits for */
+    char *text;    /* its value on the command line, */
+    json_t *value; /* or in a file */
+    wg__setting_origin origin;
+    const char *path; /* of the file; NULL: the command line */
+};
+
+static void no_memory(void) {
+    exit(wg__cli_fail("no memory for the settings"));
+}
+
+static struct wg__owned *add_owned(wg__settings *settings) {
+    struct wg__owned *owned = calloc(1, sizeof *owned);
+    if (!owned)
+        no_memory();
+    owned->next = settings->owned;
+    return settings->owned = owned;
+}
+
+/* Takes a block of malloc. */
+static void *own(wg__settings *settings, void *block) {
+    if (!block)
+        no_memory();
+    return add_owned(settings)->block = block;
+}
+
+static void add_part(wg__settings *settings, const wg_setting_table *table, void *values) {
+    wg__settings_part *part = &settings->parts[settings->part_count++];
+    wg__setting_origin *origins = own(settings, calloc((size_t)table->count, sizeof *origins));
+    *part = (wg__settings_part){table, values, origins};
+}
+
+/* ---- Values ---- */
+
+static bool in_range(const wg_setting *row, double value) {
+    if (row->low == 0 && row->high == 0)
+        return true;
+    return value >= row->low && value <= row->high && !(row->above && value == row->low) &&
+           !(row->below && value == row->high);
+}
+
+static int find_choice(const wg_setting *row, const char *name) {
+    for (int i = 0; name && row->choice(i); i++)
+        if (strcmp(row->choice(i), name) == 0)
+            return i;
+    return -1;
+}
+
+/* "linear, cosine and wsd" */
+static const char *list_choices(const wg_setting *row, char *text, size_t size) {
+    size_t length = 0;
+    for (int i = 0; row->choice(i) && length < size; i++)
+        length += (size_t)snprintf(text + length, size - length, "%s%s",
+                                   i == 0               ? ""
+                                   : row->choice(i + 1) ? ", "
+                                                        : " and ",
+                                   row->choice(i));
+    return text;
+}
+
+static char *absolute(const char *path) {
+    char *found = realpath(path, NULL);
+    return found ? found : strdup(path);
+}
+
+/* A list as a member holds it; NULL for a value of another kind. */
+static json_t *list_of(const wg_setting *row, const json_t *value) {
+    json_t *list = json_array();
+    const char *name;
+    json_t *item;
+    size_t i;
+    bool good = true;
+    if (row->kind == WG_SETTING_PAIRS) {
+        json_object_foreach((json_t *)value, name, item) {
+            const char *text = json_string_value(item);
+            good = good && *name && text && *text;
+            char *pair = NULL;
+            if (good && asprintf(&pair, "%s=%s", name, text) < 0)
+                no_memory();
+            json_array_append_new(list, json_string(pair ? pair : ""));
+            free(pair);
+        }
+        good = good && json_is_object(value);
+    } else if (row->kind == WG_SETTING_FILES && json_is_string(value)) {
+        json_array_append(list, (json_t *)value);
+    } else {
+        json_array_foreach(value, i, item) {
+            good = good && (row->kind == WG_SETTING_NUMBERS
+                                ? json_is_number(item) && in_range(row, json_number_value(item))
+                                : json_is_string(item));
+            json_array_append(list, item);
+        }
+        good = good && json_is_array(value);
+    }
+    if (good)
+        return list;
+    json_decref(list);
+    return NULL;
+}
+
+static void set_list(wg__settings *settings, const wg_setting *row, const json_t *list,
+                     void *member) {
+    const int64_t count = (int64_t)json_array_size(list);
+    if (row->kind == WG_SETTING_NUMBERS) {
+        double *numbers = own(settings, calloc((size_t)count + 1, sizeof *numbers));
+        for (int64_t i = 0; i < count; i++)
+            numbers[i] = json_number_value(json_array_get(list, (size_t)i));
+        *(wg_setting_numbers *)member = (wg_setting_numbers){count, numbers};
+        return;
+    }
+    const char **items = own(settings, calloc((size_t)count + 1, sizeof *items));
+    for (int64_t i = 0; i < count; i++) {
+        const char *text = json_string_value(json_array_get(list, (size_t)i));
+        items[i] = own(settings, row->kind == WG_SETTING_FILES ? absolute(text) : strdup(text));
+    }
+    *(wg_setting_list *)member = (wg_setting_list){count, items};
+}
+
+/* Writes a JSON value into a member. False for a value of another type or range. */
+static bool set_member(wg__settings *settings, const wg_setting *row, const json_t *value,
+                       void *member) {
+    const char *text = json_string_value(value);
+    json_t *list;
+    int choice;
+    switch (row->kind) {
+    case WG_SETTING_INTEGER:
+    case WG_SETTING_TOKEN:
+        if (!json_is_integer(value) || !in_range(row, (double)json_integer_value(value)))
+            return false;
+        *(int64_t *)member = json_integer_value(value);
+        return true;
+    case WG_SETTING_NUMBER:
+        if (!json_is_number(value) || !in_range(row, json_number_value(value)))
+            return false;
+        *(double *)member = json_number_value(value);
+        return true;
+    case WG_SETTING_FLAG:
+        *(bool *)member = json_is_true(value);
+        return json_is_boolean(value);
+    case WG_SETTING_CHOICE:
+        choice = find_choice(row, text);
+        *(int *)member = choice < 0 ? 0 : choice;
+        return choice >= 0;
+    case WG_SETTING_TEXT:
+    case WG_SETTING_FILE:
+        if (text)
+            *(const char **)member =
+                own(settings, row->kind == WG_SETTING_FILE ? absolute(text) : strdup(text));
+        return text != NULL;
+    case WG_SETTING_ONLY:
+        return false;
+    case WG_SETTING_FILES:
+    case WG_SETTING_NUMBERS:
+    case WG_SETTING_PAIRS:
+        list = list_of(row, value);
+        if (list)
+            set_list(settings, row, list, member);
+        json_decref(list);
+        return list != NULL;
+    }
+    return false;
+}
+
+/* The value of a member as JSON. */
+static json_t *member_json(const wg_setting *row, const void *member) {
+    const wg_setting_list *list = member;
+    const wg_setting_numbers *numbers = member;
+    json_t *value;
+    switch (row->kind) {
+    case WG_SETTING_ONLY:
+        return NULL;
+    case WG_SETTING_INTEGER:
+    case WG_SETTING_TOKEN:
+        return json_integer(*(const int64_t *)member);
+    case WG_SETTING_NUMBER:
+        return json_real(*(const double *)member);
+    case WG_SETTING_FLAG:
+        return json_boolean(*(const bool *)member);
+    case WG_SETTING_CHOICE:
+        return json_string(row->choice(*(const int *)member));
+    case WG_SETTING_TEXT:
+    case WG_SETTING_FILE:
+        return json_string(*(const char *const *)member);
+    case WG_SETTING_NUMBERS:
+        value = json_array();
+        for (int64_t i = 0; i < numbers->count; i++)
+            json_array_append_new(value, json_real(numbers->items[i]));
+        return value;
+    case WG_SETTING_FILES:
+        value = json_array();
+        for (int64_t i = 0; i < list->count; i++)
+            json_array_append_new(value, json_string(list->items[i]));
+        return value;
+    case WG_SETTING_PAIRS:
+        value = json_object();
+        for (int64_t i = 0; i < list->count; i++) {
+            const char *end = strchr(list->items[i], '=');
+            json_object_setn_new(value, list->items[i], (size_t)(end - list->items[i]),
+                                 json_string(end + 1));
+        }
+        return value;
+    }
+    return NULL;
+}
+
+/* ---- Rows and origins ---- */
+
+static int row_named(const wg_setting_table *table, const char *name) {
+    for (int i = 0; i < table->count; i++)
+        if (strcmp(table->rows[i].name, name) == 0)
+            return i;
+    return -1;
+}
+
+/* The part with a row of that name, and its number; NULL without. */
+static wg__settings_part *find(const wg__settings *settings, const char *name, int *row) {
+    for (int i = 0; i < settings->part_count; i++) {
+        const wg__settings_part *part = &settings->parts[i];
+        if ((*row = row_named(part->table, name)) >= 0)
+            return (wg__settings_part *)part;
+    }
+    return NULL;
+}
+
+static void *member_of(const wg__settings_part *part, int row) {
+    return (char *)part->values + part->table->rows[row].offset;
+}
+
+static size_t member_size(wg_setting_kind kind) {
+    static const size_t sizes[] = {[WG_SETTING_INTEGER] = sizeof(int64_t),
+                                   [WG_SETTING_NUMBER] = sizeof(double),
+                                   [WG_SETTING_FLAG] = sizeof(bool),
+                                   [WG_SETTING_CHOICE] = sizeof(int),
+                                   [WG_SETTING_TOKEN] = sizeof(int64_t),
+                                   [WG_SETTING_TEXT] = sizeof(char *),
+                                   [WG_SETTING_FILE] = sizeof(char *),
+                                   [WG_SETTING_FILES] = sizeof(wg_setting_list),
+                                   [WG_SETTING_NUMBERS] = sizeof(wg_setting_numbers),
+                                   [WG_SETTING_PAIRS] = sizeof(wg_setting_list)};
+    return sizes[kind];
+}
+
+/* The row that this one excludes, in whichever part; its origin, which may be changed. */
+static wg__setting_origin *rival_origin(const wg__settings *settings, const wg_setting *row,
+                                wg__settings_part **part, int *index) {
+    *part = row->excludes ? find(settings, row->excludes, index) : NULL;
+    return *part ? &(*part)->origins[*index] : NULL;
+}
+
+/* Sets a value unless a stronger origin has set it, or what it excludes. False for a value of
+ * another type or range. */
+static bool take(wg__settings *settings, wg__settings_part *part, int index, const json_t *value,
+                 wg__setting_origin origin) {
+    const wg_setting *row = &part->table->rows[index];
+    wg__settings_part *other;
+    int rival;
+    wg__setting_origin *rival_is = rival_origin(settings, row, &other, &rival);
+    if (origin < part->origins[index] || (rival_is && *rival_is > origin)) {
+        char scratch[sizeof(wg_setting_list)];
+        return set_member(settings, row, value, scratch);
+    }
+    if (!set_member(settings, row, value, member_of(part, index)))
+        return false;
+    part->origins[index] = origin;
+    if (rival_is && *rival_is < origin && *rival_is != WG__UNSET) {
+        *rival_is = WG__UNSET;
+        memset(member_of(other, rival), 0, member_size(other->table->rows[rival].kind));
+    }
+    return true;
+}
+
+static void take_standards(wg__settings *settings, wg__settings_part *part) {
+    for (int i = 0; i < part->table->count; i++) {
+        const wg_setting *row = &part->table->rows[i];
+        json_t *value = row->standard ? json_loads(row->standard, JSON_DECODE_ANY, NULL) : NULL;
+        if (value)
+            take(settings, part, i, value, WG__FROM_STANDARD);
+        json_decref(value);
+    }
+}
+
+void wg__settings_begin(wg__settings *settings, const wg_setting_table *own) {
+    *settings = (wg__settings){0};
+    add_part(settings, own,
+             own == &wg__text_rows ? (void *)&settings->text : (void *)&settings->tuning);
+    add_part(settings, &wg__training_rows, &settings->training);
+    for (int i = 0; i < settings->part_count; i++)
+        take_standards(settings, &settings->parts[i]);
+}
+
+void wg__settings_clear(wg__settings *settings) {
+    for (struct wg__owned *next, *owned = settings->owned; owned; owned = next) {
+        next = owned->next;
+        free(owned->block);
+        free(owned->name);
+        free(owned->text);
+        json_decref(owned->value);
+        free(owned);
+    }
+    *settings = (wg__settings){0};
+}
+
+/* ---- Origins of members ---- */
+
+static wg__setting_origin *origin_of(const wg__settings *settings, const void *member) {
+    for (int i = 0; i < settings->part_count; i++) {
+        const wg__settings_part *part = &settings->parts[i];
+        for (int row = 0; row < part->table->count; row++)
+            if (member_of(part, row) == member)
+                return &part->origins[row];
+    }
+    return NULL;
+}
+
+wg__setting_origin wg__settings_origin(const wg__settings *settings, const void *member) {
+    const wg__setting_origin *origin = origin_of(settings, member);
+    return origin ? *origin : WG__UNSET;
+}
+
+bool wg__settings_given(const wg__settings *settings, const void *member) {
+    return wg__settings_origin(settings, member) > WG__FROM_RECORD;
+}
+
+void wg__settings_decide(wg__settings *settings, const void *member) {
+    wg__setting_origin *origin = origin_of(settings, member);
+    if (origin && *origin == WG__UNSET)
+        *origin = WG__FROM_RECORD;
+}
 
 /* ---- The command line ---- */
 
-static const wg__setting *find_setting(int key) {
-    for (size_t i = 0; i < SETTINGS; i++)
-        if (settings[i].key == key)
-            return &settings[i];
+/* The options of objectives, each name once. */
+enum {
+    MOST_OPTIONS = 128,
+    KEY_TRAINING = WG__KEY_SETTING + 500,
+    KEY_OBJECTIVE = WG__KEY_SETTING + 1000
+};
+
+/* The n-th different row of the objectives that a verb reaches, or NULL. */
+static const wg_setting *objective_row(bool finetunes, int n) {
+    const wg_setting *seen[MOST_OPTIONS];
+    int count = 0;
+    const wg_objective *objective;
+    for (int o = 0; (objective = wg_objective_at(o)); o++)
+        for (int r = 0; objective->finetunes == finetunes && r < objective->settings.count; r++) {
+            const wg_setting *row = &objective->settings.rows[r];
+            bool known = false;
+            for (int i = 0; i < count; i++)
+                known |= strcmp(seen[i]->name, row->name) == 0;
+            if (known || !row->help)
+                continue;
+            if (count == n)
+                return row;
+            if (count < MOST_OPTIONS)
+                seen[count++] = row;
+        }
     return NULL;
 }
 
-const wg__setting *wg__setting_named(const char *name) {
-    for (size_t i = 0; i < SETTINGS; i++)
-        if (strcmp(settings[i].name, name) == 0)
-            return &settings[i];
-    return NULL;
+/* A JSON value as --help shows it. */
+static char *shown(const json_t *value) {
+    char *text = json_is_string(value)
+                     ? strdup(json_string_value(value))
+                     : json_dumps(value, JSON_ENCODE_ANY | JSON_REAL_PRECISION(6));
+    if (!text)
+        no_memory();
+    return text;
 }
 
-json_t *wg__setting_file(const char *path) {
-    char *absolute = realpath(path, NULL);
-    json_t *name = json_string(absolute ? absolute : path);
-    free(absolute);
-    return name;
+/* Appends "; gpt 0.1" for a record whose runs differ. */
+static void append_record(FILE *stream, const char *name, const char *json, const char *setting,
+                          bool *any) {
+    json_t *object = json ? json_loads(json, 0, NULL) : NULL;
+    const json_t *value = json_object_get(object, setting);
+    if (value && !json_is_null(value)) {
+        char *text = shown(value);
+        fprintf(stream, "%s%s %s", *any ? "; " : " (", name, text);
+        free(text);
+        *any = true;
+    }
+    json_decref(object);
 }
 
-static int64_t whole(double limit) {
-    return limit >= 0x1p63 ? INT64_MAX : (int64_t)limit;
+static void append_presets(FILE *stream) {
+    const wg_model_type *type;
+    for (int t = 0; (type = wg_model_type_at(t)); t++)
+        for (int i = 0; type->presets[i].name; i++)
+            fprintf(stream, "%s%s%s",
+                    i > 0   ? ", "
+                    : t > 0 ? "; "
+                            : ": ",
+                    type->presets[i].name, i == 0 ? " (the default)" : "");
 }
 
-static json_t *number_list(const struct argp_state *state, const wg__setting *setting,
-                           const char *text) {
-    json_t *list = json_array();
-    char *copy = strdup(text), *rest = copy;
-    for (char *part; copy && (part = strsep(&rest, ","));)
-        json_array_append_new(list, json_real(wg__cli_number(state, setting->name, part,
-                                                             setting->low, setting->high)));
-    free(copy);
-    return list;
+/* The help of a row with its standard value and those of models and objectives. */
+static char *help_of(const wg_setting *row, bool finetunes) {
+    char *text = NULL;
+    size_t size;
+    FILE *stream = open_memstream(&text, &size);
+    if (!stream)
+        no_memory();
+    fputs(row->help, stream);
+    bool any = false;
+    if (row->standard) {
+        json_t *value = json_loads(row->standard, JSON_DECODE_ANY, NULL);
+        char *standard = shown(value);
+        fprintf(stream, " (%s", standard);
+        any = true;
+        free(standard);
+        json_decref(value);
+    }
+    const wg_model_type *type;
+    const wg_objective *objective;
+    for (int i = 0; !finetunes && (type = wg_model_type_at(i)); i++)
+        append_record(stream, type->name, type->training, row->name, &any);
+    for (int i = 0; (objective = wg_objective_at(i)); i++)
+        if (objective->finetunes == finetunes)
+            append_record(stream, objective->name, objective->training, row->name, &any);
+    fputs(any ? ")" : "", stream);
+    if (strcmp(row->name, "preset") == 0)
+        append_presets(stream);
+    fclose(stream);
+    return text;
 }
 
-json_t *wg__setting_add_file(const json_t *list, const char *path) {
-    json_t *longer = list ? json_copy((json_t *)list) : json_array();
-    if (json_array_append_new(longer, wg__setting_file(path)) == 0)
-        return longer;
-    json_decref(longer);
-    return NULL;
+static int add_option(struct argp_option *options, int count, const wg_setting *row, int key,
+                      bool finetunes, int *group) {
+    if (row->heading)
+        options[count++] = (struct argp_option){.doc = row->heading, .group = ++*group};
+    if (row->help)
+        options[count++] = (struct argp_option){
+            .name = row->name,
+            .key = key,
+            .arg = row->kind == WG_SETTING_FLAG ? NULL : row->argument,
+            .doc = help_of(row, finetunes),
+        };
+    return count;
 }
 
-/* An object and one member more, as a new one. NULL for text that is not UTF-8. */
-static json_t *add_pair(const struct argp_state *state, const wg__setting *setting,
-                        const json_t *object, const char *text) {
-    const char *middle = strchr(text, '=');
-    if (!middle || middle == text || !middle[1])
-        argp_error(state, "--%s: '%s' is not LABEL=TEXT", setting->name, text);
-    json_t *longer = object ? json_copy((json_t *)object) : json_object();
-    char *name = strndup(text, (size_t)(middle - text));
-    if (name && json_object_get(longer, name))
-        argp_error(state, "--%s: '%s' is said twice", setting->name, name);
-    const int status = name ? json_object_set_new(longer, name, json_string(middle + 1)) : -1;
-    free(name);
-    if (status == 0)
-        return longer;
-    json_decref(longer);
-    return NULL;
+const struct argp_option *wg__settings_options(const wg_setting_table *own, bool finetunes,
+                                               const struct argp_option *before,
+                                               const struct argp_option *after) {
+    static struct argp_option options[MOST_OPTIONS];
+    int count = 0, group = 1;
+    for (; before->name; before++) {
+        options[count] = *before;
+        options[count++].group = group;
+    }
+    for (int i = 0; i < own->count; i++)
+        count = add_option(options, count, &own->rows[i], WG__KEY_SETTING + i, finetunes, &group);
+    const wg_setting *row;
+    for (int n = 0; (row = objective_row(finetunes, n)); n++) {
+        if (n == 0)
+            options[count++] = (struct argp_option){.doc = "Objective:", .group = ++group};
+        count = add_option(options, count, row, KEY_OBJECTIVE + n, finetunes, &group);
+    }
+    for (int i = 0; i < wg__training_rows.count; i++)
+        count = add_option(options, count, &training_rows[i], KEY_TRAINING + i, finetunes, &group);
+    for (; after->name; after++)
+        options[count++] = *after;
+    options[count] = (struct argp_option){0};
+    return options;
 }
 
-static json_t *setting_value(const struct argp_state *state, const wg__setting *setting,
-                             const json_t *given, const char *text) {
-    switch (setting->kind) {
-    case WG__SETTING_INTEGER:
-        return json_integer(
-            wg__cli_integer(state, setting->name, text, whole(setting->low), whole(setting->high)));
-    case WG__SETTING_NUMBER:
-        return json_real(wg__cli_number(state, setting->name, text, setting->low, setting->high));
-    case WG__SETTING_FILE:
-        return wg__setting_file(text);
-    case WG__SETTING_TEXT:
-        return json_string(text);
-    case WG__SETTING_NUMBERS:
-        return number_list(state, setting, text);
-    case WG__SETTING_FILES:
-        return wg__setting_add_file(json_object_get(given, setting->name), text);
-    case WG__SETTING_PAIRS:
-        return add_pair(state, setting, json_object_get(given, setting->name), text);
-    case WG__SETTING_FLAG:
+/* What an argument says, as JSON: a number or text of the row's kind, or one more of a list. Leaves
+ * on wrong usage. */
+static json_t *argument_json(const wg__settings_part *part, int index, struct argp_state *state,
+                             const char *text) {
+    const wg_setting *row = &part->table->rows[index];
+    const bool again = part->origins[index] == WG__FROM_COMMAND;
+    json_t *list, *value = NULL;
+    char names[256];
+    char *copy, *rest;
+    switch (row->kind) {
+    case WG_SETTING_ONLY:
+        break;
+    case WG_SETTING_INTEGER:
+    case WG_SETTING_TOKEN:
+        return json_integer(wg__cli_integer(state, row->name, text, (int64_t)row->low,
+                                            row->high >= 0x1p63 ? INT64_MAX : (int64_t)row->high));
+    case WG_SETTING_NUMBER:
+        return json_real(wg__cli_number(state, row->name, text, row->low, row->high));
+    case WG_SETTING_FLAG:
         return json_true();
+    case WG_SETTING_CHOICE:
+        if (find_choice(row, text) < 0)
+            argp_error(state, "--%s: there is no '%s'; %s are there", row->name, text,
+                       list_choices(row, names, sizeof names));
+        return json_string(text);
+    case WG_SETTING_TEXT:
+    case WG_SETTING_FILE:
+        value = json_string(text);
+        break;
+    case WG_SETTING_FILES:
+        list = again ? member_json(row, member_of(part, index)) : json_array();
+        value = json_array_append_new(list, json_string(text)) == 0 ? list : NULL;
+        if (!value)
+            json_decref(list);
+        break;
+    case WG_SETTING_NUMBERS:
+        list = json_array();
+        for (char *item = rest = copy = strdup(text); item && (item = strsep(&rest, ","));)
+            json_array_append_new(
+                list, json_real(wg__cli_number(state, row->name, item, row->low, row->high)));
+        free(copy);
+        return list;
+    case WG_SETTING_PAIRS:
+        list = again ? member_json(row, member_of(part, index)) : json_object();
+        rest = strchr(text, '=');
+        if (!rest || rest == text || !rest[1])
+            argp_error(state, "--%s: '%s' is not LABEL=TEXT", row->name, text);
+        copy = strndup(text, (size_t)(rest - text));
+        if (copy && json_object_get(list, copy))
+            argp_error(state, "--%s: '%s' is said twice", row->name, copy);
+        value = copy && json_object_set_new(list, copy, json_string(rest + 1)) == 0 ? list : NULL;
+        free(copy);
+        break;
     }
-    return NULL;
-}
-
-/* What excludes each other. */
-static const char *const rivals[][2] = {{"steps", "epochs"}, {"preset", "config"}};
-enum { RIVALS = sizeof rivals / sizeof rivals[0] };
-
-const char *wg__setting_rival(const char *name) {
-    for (int i = 0; i < RIVALS; i++)
-        for (int side = 0; side < 2; side++)
-            if (strcmp(name, rivals[i][side]) == 0)
-                return rivals[i][1 - side];
-    return NULL;
-}
-
-/* What the file of settings said of it, or of what it excludes, is of no account any more. */
-static void overrule(wg__run_arguments *arguments, const char *name) {
-    const char *names[] = {name, wg__setting_rival(name)};
-    for (int i = 0; arguments->in_file && i < 2; i++)
-        if (names[i] && json_object_del(arguments->in_file, names[i]) == 0)
-            json_object_del(arguments->given, names[i]);
-}
-
-void wg__setting_give(struct argp_state *state, int key, const char *text,
-                      wg__run_arguments *arguments) {
-    const wg__setting *setting = find_setting(key);
-    if (key == WG__SET_SCHEDULE && wg_schedule_find(text) < 0)
-        argp_error(state,
-                   "--schedule: there is no '%s'; linear, cosine, constant, wsd, noam and "
-                   "inverse-sqrt are there",
-                   text);
-    if (key == WG__SET_OPTIMIZER && !wg_optimizer_known(text))
-        argp_error(state,
-                   "--optimizer: there is no '%s'; sgd, adam, adamw, adafactor, lion and muon are "
-                   "there",
-                   text);
-    overrule(arguments, setting->name);
-    json_t *value = setting_value(state, setting, arguments->given, text);
     if (!value)
-        argp_error(state, "--%s: '%s' is not UTF-8", setting->name, text);
-    json_object_set_new(arguments->given, setting->name, value);
+        argp_error(state, "--%s: '%s' is not UTF-8", row->name, text);
+    return value;
 }
 
-/* What only one of the verbs takes. */
-static const char *const of_pretrain[] = {"preset",         "config",     "init",
-                                          "tokenizer",      "vocab-size", "corpus",
-                                          "corpus-weights", "tokens",     "eval-target"};
-static const char *const of_finetune[] = {"model", "train", "epochs"};
-
-/* A file of settings has no options that the parser of the verb would not know. */
-static void check_file(const wg__run_arguments *arguments) {
-    const bool tunes = arguments->kind->mark;
-    const char *const *others = tunes ? of_pretrain : of_finetune;
-    const size_t count = tunes ? sizeof of_pretrain : sizeof of_finetune;
-    for (size_t i = 0; i < count / sizeof *others; i++)
-        if (json_object_get(arguments->in_file, others[i]))
-            exit(wg__cli_fail("%s: \"%s\" is a setting of `wengert %s', not of `wengert %s'",
-                              arguments->file, others[i], tunes ? "pretrain" : "finetune",
-                              tunes ? "finetune" : "pretrain"));
+static void give(wg__settings *settings, wg__settings_part *part, int index,
+                 struct argp_state *state, const char *text) {
+    const wg_setting *row = &part->table->rows[index];
+    wg__settings_part *other;
+    int rival;
+    const wg__setting_origin *rival_is = rival_origin(settings, row, &other, &rival);
+    if (rival_is && *rival_is == WG__FROM_COMMAND)
+        argp_error(state, "--%s and --%s exclude each other", row->excludes, row->name);
+    json_t *value = argument_json(part, index, state, text);
+    take(settings, part, index, value, WG__FROM_COMMAND);
+    json_decref(value);
 }
 
-/* What only some kinds of models take is not to be passed over in silence by the others. */
-static void check_own(struct argp_state *state, const wg__run_arguments *arguments) {
-    json_t *own = json_loads(arguments->kind->defaults, 0, NULL);
-    for (size_t i = 0; i < SETTINGS; i++)
-        if (settings[i].key >= WG__SET_OWN && json_object_get(arguments->given, settings[i].name) &&
-            !json_object_get(own, settings[i].name))
-            argp_error(state, "--%s is not for %s", settings[i].name, arguments->kind->name);
-    json_decref(own);
+void wg__settings_give(wg__settings *settings, struct argp_state *state, const char *name,
+                       const char *text) {
+    int row;
+    wg__settings_part *part = find(settings, name, &row);
+    give(settings, part, row, state, text);
 }
 
-static void check_arguments(struct argp_state *state, const wg__run_arguments *arguments) {
-    const json_t *given = arguments->given;
-    if (arguments->kind) {
-        check_file(arguments);
-        check_own(state, arguments);
-    }
-    if (arguments->show_batch && arguments->resume)
-        argp_error(state,
-                   "--show-batch shows the first batch of a run that begins, not of one that "
-                   "is resumed");
-    if (!arguments->out && !arguments->show_batch)
-        argp_error(state, "--out RUN.h5 is missing: where shall the checkpoint go?");
-    if (arguments->resume && arguments->overwrite)
-        argp_error(state, "--resume and --overwrite exclude each other");
-    if (json_object_get(given, "steps") && json_object_get(given, "epochs"))
-        argp_error(state, "--steps and --epochs exclude each other");
-}
-
-static error_t parse(int key, char *text, struct argp_state *state) {
-    wg__run_arguments *arguments = state->input;
-    switch (key) {
-    case KEY_OUT:
-        arguments->out = text;
-        return 0;
-    case KEY_SETTINGS:
-        wg__settings_read(text, arguments);
-        return 0;
-    case KEY_RESUME:
-        arguments->resume = true;
-        return 0;
-    case KEY_OVERWRITE:
-        arguments->overwrite = true;
-        return 0;
-    case KEY_LOG:
-        arguments->log = text;
-        return 0;
-    case KEY_THREADS:
-        arguments->threads = (int)wg__cli_integer(state, "threads", text, 1, 4096);
-        return 0;
-    case WG__KEY_JSON:
-        arguments->json = true;
-        return 0;
-    case WG__KEY_PROFILE:
-        arguments->profiling.table = true;
-        return 0;
-    case WG__KEY_TRACE:
-        arguments->profiling.trace = text;
-        return 0;
-    case ARGP_KEY_END:
-        check_arguments(state, arguments);
-        return 0;
-    default:
-        if (!find_setting(key))
-            return ARGP_ERR_UNKNOWN;
-        wg__setting_give(state, key, text, arguments);
+error_t wg__settings_parse(wg__settings *settings, struct argp_state *state, int key,
+                           const char *text) {
+    const bool finetunes = settings->parts[0].table == &wg__tuning_rows;
+    const int training = key - KEY_TRAINING, own_row = key - WG__KEY_SETTING;
+    if (key >= KEY_OBJECTIVE && key < KEY_OBJECTIVE + MOST_OPTIONS) {
+        struct wg__owned *waiting = add_owned(settings);
+        waiting->name = strdup(objective_row(finetunes, key - KEY_OBJECTIVE)->name);
+        waiting->text = strdup(text ? text : "");
+        waiting->origin = WG__FROM_COMMAND;
         return 0;
     }
+    if (training >= 0 && training < wg__training_rows.count)
+        give(settings, &settings->parts[1], training, state, text);
+    else if (own_row >= 0 && own_row < settings->parts[0].table->count)
+        give(settings, &settings->parts[0], own_row, state, text);
+    else
+        return ARGP_ERR_UNKNOWN;
+    return 0;
 }
 
-const struct argp wg__run_options = {.options = options, .parser = parse};
+/* ---- Refusals of a file ---- */
 
-void wg__run_arguments_clear(wg__run_arguments *arguments) {
-    json_decref(arguments->given);
-    json_decref(arguments->in_file);
+/* "a whole number of 1 or more" */
+static const char *wanted(const wg_setting *row, char *text, size_t size) {
+    static const char *const kinds[] = {
+        [WG_SETTING_INTEGER] = "a whole number",    [WG_SETTING_NUMBER] = "a number",
+        [WG_SETTING_FLAG] = "true or false",        [WG_SETTING_CHOICE] = "a text",
+        [WG_SETTING_TOKEN] = "a whole number",      [WG_SETTING_TEXT] = "a text",
+        [WG_SETTING_FILE] = "the name of a file",   [WG_SETTING_FILES] = "a list of names of files",
+        [WG_SETTING_NUMBERS] = "a list of numbers", [WG_SETTING_PAIRS] = "an object of texts"};
+    const bool bounded = row->low != 0 || row->high != 0;
+    if (!bounded)
+        snprintf(text, size, "%s", kinds[row->kind]);
+    else if (isinf(row->high))
+        snprintf(text, size, "%s of %g or more", kinds[row->kind], row->low);
+    else
+        snprintf(text, size, "%s from %g to %g", kinds[row->kind], row->low, row->high);
+    return text;
 }
 
-/* ---- Merging ---- */
-
-/* The defaults of all kinds of models. */
-static json_t *defaults(void) {
-    return json_pack("{s:i, s:i, s:i, s:f, s:s, s:f, s:i, s:i}", "steps", 1000, "batch", 32, "seq",
-                     128, "lr", 1e-3, "optimizer", "adamw", "clip", 1.0, "seed", 0, "eval-every",
-                     100);
+/* Tells what a key of a file must be. Returns the exit code of a failure. */
+static int refuse(const char *path, const wg_setting *row, const json_t *value) {
+    char text[100];
+    if (row->kind == WG_SETTING_CHOICE && json_is_string(value))
+        return wg__cli_fail("%s: there is no %s \"%s\"", path, row->name, json_string_value(value));
+    return wg__cli_fail("%s: \"%s\" must be %s", path, row->name, wanted(row, text, sizeof text));
 }
 
-/* Adds the defaults. How long a run is, is said in steps or in epochs: what was said rules. */
-static void complete(json_t *merged, const char *kind_defaults) {
-    json_t *common = defaults(), *own = json_loads(kind_defaults, 0, NULL);
-    if (json_object_get(merged, "config"))
-        json_object_del(own, "preset");
-    if (json_object_get(merged, "steps"))
-        json_object_del(own, "epochs");
-    else if (json_object_get(merged, "epochs") || json_object_get(own, "epochs"))
-        json_object_del(common, "steps");
-    json_object_update_missing(merged, own);
-    json_object_update_missing(merged, common);
-    json_decref(common);
-    json_decref(own);
+/* ---- The objective's rows ---- */
+
+static wg__settings_part *objective_part(wg__settings *settings) {
+    return settings->part_count > 2 ? &settings->parts[2] : NULL;
 }
 
-void wg__settings_decide_steps(json_t *values, int64_t examples) {
-    if (!json_object_get(values, "steps")) {
-        const int64_t accumulate = wg__setting_integer(values, "accumulate");
-        const double step_examples = (double)wg__setting_integer(values, "batch") *
-                                     (double)(accumulate > 0 ? accumulate : 1);
-        const double steps =
-            ceil(wg__setting_number(values, "epochs") * (double)examples / step_examples);
-        json_object_set_new(values, "steps",
-                            json_integer((json_int_t)fmin(fmax(steps, 1), INT32_MAX)));
-    }
-    if (json_object_get(values, "warmup"))
+/* Takes what waited for this objective, in the order in which it was given. */
+static void take_waiting(wg__settings *settings, struct wg__owned *waiting,
+                         struct argp_state *state, const char *user) {
+    if (!waiting)
         return;
-    const int64_t tenth = wg__setting_integer(values, "steps") / 10;
-    const int64_t longest =
-        wg__setting_integer(values, "longest-warmup"); /* of this kind; 0: any */
-    json_object_set_new(values, "warmup",
-                        json_integer(longest > 0 && longest < tenth ? longest : tenth));
+    take_waiting(settings, waiting->next, state, user);
+    if (!waiting->name)
+        return;
+    wg__settings_part *part = objective_part(settings);
+    const int row = part ? row_named(part->table, waiting->name) : -1;
+    if (row < 0)
+        argp_error(state, "--%s is not for %s", waiting->name, user);
+    else if (waiting->origin == WG__FROM_COMMAND)
+        give(settings, part, row, state, waiting->text);
+    else if (!take(settings, part, row, waiting->value, waiting->origin))
+        exit(refuse(waiting->path, &part->table->rows[row], waiting->value));
 }
 
-/* What was kept is no longer asked for where the other way to say it is used. */
-static void forget_length(json_t *kept, const json_t *given) {
-    if (json_object_get(given, "epochs"))
-        json_object_del(kept, "steps");
-    if (json_object_get(given, "steps"))
-        json_object_del(kept, "epochs");
+void wg__settings_add_objective(wg__settings *settings, const wg_objective *objective,
+                                struct argp_state *state, const char *user) {
+    struct wg__owned *waiting = settings->owned;
+    if (objective->settings.count > 0) {
+        settings->objective = own(settings, calloc(1, objective->settings.size));
+        add_part(settings, &objective->settings, settings->objective);
+        take_standards(settings, objective_part(settings));
+    }
+    take_waiting(settings, waiting, state, user);
 }
 
-static int check_unchanged(const json_t *given, const json_t *kept, const char *path) {
-    for (size_t i = 0; i < SETTINGS; i++) {
-        const char *name = settings[i].name;
-        const json_t *new_value = json_object_get(given, name);
-        const json_t *old_value = json_object_get(kept, name);
-        if (settings[i].changeable || !new_value || json_equal(new_value, old_value))
+const wg_setting *wg__settings_missing(const wg__settings *settings) {
+    const wg__settings_part *part = objective_part((wg__settings *)settings);
+    for (int i = 0; part && i < part->table->count; i++)
+        if (part->table->rows[i].help && !part->table->rows[i].standard &&
+            part->origins[i] == WG__UNSET)
+            return &part->table->rows[i];
+    return NULL;
+}
+
+/* ---- Files, records and notes ---- */
+
+/* True if an objective that a verb reaches has a row of that name. */
+static bool of_objective(bool finetunes, const char *name) {
+    const wg_setting *row;
+    for (int n = 0; (row = objective_row(finetunes, n)); n++)
+        if (strcmp(row->name, name) == 0)
+            return true;
+    return false;
+}
+
+/* A key of a file that is in none of the verb's own tables. */
+static void take_other(wg__settings *settings, const char *path, const char *name, json_t *value) {
+    const bool finetunes = settings->parts[0].table == &wg__tuning_rows;
+    const wg_setting_table *others = finetunes ? &wg__text_rows : &wg__tuning_rows;
+    if (of_objective(finetunes, name)) {
+        struct wg__owned *waiting = add_owned(settings);
+        waiting->name = strdup(name);
+        waiting->value = json_incref(value);
+        waiting->origin = WG__FROM_FILE;
+        waiting->path = path;
+        return;
+    }
+    if (row_named(others, name) >= 0 || of_objective(!finetunes, name))
+        exit(wg__cli_fail("%s: \"%s\" is a setting of `wengert %s', not of `wengert %s'", path,
+                          name, finetunes ? "pretrain" : "finetune",
+                          finetunes ? "finetune" : "pretrain"));
+    exit(wg__cli_fail("%s: there is no setting \"%s\"", path, name));
+}
+
+void wg__settings_read_file(wg__settings *settings, const char *path) {
+    json_error_t error;
+    json_t *file = json_load_file(path, JSON_REJECT_DUPLICATES, &error);
+    if (!file && error.line < 0)
+        exit(wg__cli_fail("%s", error.text));
+    if (!file)
+        exit(wg__cli_fail("%s: line %d: %s", path, error.line, error.text));
+    if (!json_is_object(file))
+        exit(wg__cli_fail("%s: settings are one JSON object, {\"steps\": 200}", path));
+    const char *name;
+    json_t *value;
+    json_object_foreach(file, name, value) {
+        int row;
+        wg__settings_part *part = find(settings, name, &row);
+        if (!part)
+            take_other(settings, path, name, value);
+        else if (!take(settings, part, row, value, WG__FROM_FILE))
+            exit(refuse(path, &part->table->rows[row], value));
+    }
+    json_decref(file);
+}
+
+void wg__settings_take_record(wg__settings *settings, const char *json) {
+    json_t *record = json ? json_loads(json, 0, NULL) : NULL, *value;
+    const char *name;
+    json_object_foreach(record, name, value) {
+        int row;
+        wg__settings_part *part = find(settings, name, &row);
+        if (part)
+            take(settings, part, row, value, WG__FROM_RECORD);
+    }
+    json_decref(record);
+}
+
+/* A setting that is fixed may not have been given another value than the checkpoint's. */
+static int check_unchanged(const wg__settings_part *part, const json_t *kept, const char *path) {
+    for (int i = 0; i < part->table->count; i++) {
+        const wg_setting *row = &part->table->rows[i];
+        if (!row->fixed || part->origins[i] < WG__FROM_FILE)
+            continue;
+        const json_t *old_value = json_object_get(kept, row->name);
+        json_t *new_value = member_json(row, member_of(part, i));
+        const bool same = json_equal(new_value, old_value) ||
+                          (json_is_number(old_value) && json_is_number(new_value) &&
+                           json_number_value(old_value) == json_number_value(new_value));
+        json_decref(new_value);
+        if (same)
             continue;
         char *text =
             old_value ? json_dumps(old_value, JSON_ENCODE_ANY | JSON_REAL_PRECISION(6)) : NULL;
-        wg__cli_fail("--%s cannot change while a run goes on: %s was begun with %s", name, path,
-                     text ? text : "another choice");
+        wg__cli_fail("--%s cannot change while a run goes on: %s was begun with %s", row->name,
+                     path, text ? text : "another choice");
         free(text);
         return -1;
     }
     return 0;
 }
 
-json_t *wg__settings_merge(const json_t *given, const char *note, const char *path,
-                           const char *kind_defaults) {
-    json_t *merged = json_deep_copy(given);
-    if (note) {
-        json_t *kept = json_loads(note, 0, NULL);
-        bool good = json_is_object(kept);
-        if (!good)
-            wg__cli_fail("%s: /train/note holds no settings of a run", path);
-        else if (check_unchanged(given, kept, path) < 0)
-            good = false;
-        else {
-            forget_length(kept, given);
-            json_object_update_missing(merged, kept);
+int wg__settings_take_note(wg__settings *settings, const char *note, const char *path) {
+    json_t *kept = json_loads(note, 0, NULL), *value;
+    int status = 0, row;
+    if (!json_is_object(kept))
+        status = wg__cli_fail("%s: /train/note holds no settings of a run", path);
+    for (int i = 0; status == 0 && i < settings->part_count; i++)
+        status = check_unchanged(&settings->parts[i], kept, path);
+    const char *name;
+    if (status == 0)
+        json_object_foreach(kept, name, value) {
+            wg__settings_part *part = find(settings, name, &row);
+            if (part)
+                take(settings, part, row, value, WG__FROM_CHECKPOINT);
         }
-        json_decref(kept);
-        if (!good) {
-            json_decref(merged);
-            return NULL;
-        }
+    json_decref(kept);
+    return status == 0 ? 0 : -1;
+}
+
+char *wg__settings_note(const wg__settings *settings) {
+    json_t *note = json_object();
+    for (int p = 0; p < settings->part_count; p++) {
+        const wg__settings_part *part = &settings->parts[p];
+        for (int i = 0; i < part->table->count; i++)
+            if (part->origins[i] != WG__UNSET)
+                json_object_set_new(note, part->table->rows[i].name,
+                                    member_json(&part->table->rows[i], member_of(part, i)));
     }
-    complete(merged, kind_defaults);
-    return merged;
-}
-
-const char *wg__setting_text(const json_t *values, const char *name) {
-    return json_string_value(json_object_get(values, name));
-}
-
-int64_t wg__setting_integer(const json_t *values, const char *name) {
-    return json_integer_value(json_object_get(values, name));
-}
-
-double wg__setting_number(const json_t *values, const char *name) {
-    return json_number_value(json_object_get(values, name));
-}
-
-bool wg__setting_flag(const json_t *values, const char *name) {
-    return json_is_true(json_object_get(values, name));
+    char *text = json_dumps(note, JSON_INDENT(2));
+    json_decref(note);
+    return text;
 }

@@ -1,123 +1,136 @@
-/* The settings of a training run: what its arguments say, what a file of settings says, what the
- * run that is resumed says, and the defaults, in that order; one JSON object, which the checkpoint
- * keeps.
+/* The settings of a training run: rows of typed tables (io/settings.h) that fill structs.
  *
- *     given on the command line   {"steps": 200, "lr": 0.001}
- *     in the file of --settings   {"lr": 0.01, "seed": 7}
- *     kept by the checkpoint      {"steps": 100, "lr": 0.001, "batch": 16, ...}
- *     defaults                    {"batch": 32, "seq": 128, ...}
+ *     table               struct               verb
+ *     wg__text_rows       wg__text_settings    pretrain: model, tokenizer, text
+ *     wg__tuning_rows     wg__tuning_settings  finetune: checkpoint, files
+ *     wg__training_rows   wg__training_settings  both: batches, optimizer, schedule, saving
+ *     of the objective    its own              both: --masked-share, --pattern...
  *
- * Its keys are the names of the options. */
+ * The options of the command line, their lines of --help, the keys of --settings FILE and those of
+ * /train/note, by which a checkpoint keeps the settings of its run, are made from the rows.
+ *
+ * Each value has an origin. A stronger origin rules, in whatever order values are given:
+ *
+ *     row's standard  <  model or objective  <  resumed checkpoint  <  file  <  command line  */
 #ifndef WG_CLI_SETTINGS_H
 #define WG_CLI_SETTINGS_H
 
 #include <argp.h>
 #include <jansson.h>
-#include <stdbool.h>
-#include <stdint.h>
 
 #include "cli/cli.h"
-#include "cli/model_kind.h"
-#include "cli/profile.h"
+#include "objectives/objective.h"
 
-/* The keys of options that set something; a verb's other options begin at WG__KEY_VERB. */
-enum {
-    WG__SET_MODEL = WG__KEY_OWN,
-    WG__SET_TRAIN,
-    WG__SET_PRESET,
-    WG__SET_CONFIG,
-    WG__SET_INIT,
-    WG__SET_TOKENIZER,
-    WG__SET_VOCAB_SIZE,
-    WG__SET_EVAL,
-    WG__SET_CORPUS,
-    WG__SET_CORPUS_WEIGHTS,
-    WG__SET_TOKENS,
-    WG__SET_EVAL_TARGET,
-    WG__SET_STEPS,
-    WG__SET_EPOCHS,
-    WG__SET_BATCH,
-    WG__SET_SEQ,
-    WG__SET_LR,
-    WG__SET_SCHEDULE,
-    WG__SET_WARMUP,
-    WG__SET_FINAL,
-    WG__SET_DECAY_STEPS,
-    WG__SET_OPTIMIZER,
-    WG__SET_MOMENTUM,
-    WG__SET_BETA1,
-    WG__SET_BETA2,
-    WG__SET_WEIGHT_DECAY,
-    WG__SET_CLIP,
-    WG__SET_SEED,
-    WG__SET_EVAL_EVERY,
-    WG__SET_SAVE_EVERY,
-    WG__SET_ACCUMULATE,
-    WG__SET_EMA,
-    WG__SET_PATIENCE,
-    WG__SET_KEEP_BEST,
-    WG__SET_KEEP_EVERY,
-    WG__SET_RECOMPUTE,
-    /* Those of the kinds whose defaults have them. */
-    WG__SET_OWN,
-    WG__SET_MASKED_SHARE = WG__SET_OWN,
-    WG__SET_SPAN_MEAN,
-    WG__SET_SENTENCE_SHARE,
-    WG__SET_DOCUMENT_SHARE,
-    WG__SET_PATTERN,
-    WG__SET_VERBALIZER,
-    WG__SET_END,
-    WG__KEY_VERB = WG__SET_END + 100
-};
+typedef enum wg__setting_origin {
+    WG__UNSET,
+    WG__FROM_STANDARD,
+    WG__FROM_RECORD,
+    WG__FROM_CHECKPOINT,
+    WG__FROM_FILE,
+    WG__FROM_COMMAND
+} wg__setting_origin;
 
-/* What is said about this start of the run and not kept with it. */
-typedef struct wg__run_arguments {
-    const wg__model_kind *kind;
-    const char *out;
-    const char *log; /* NULL: none */
-    int threads;     /* 0: as the library finds it */
-    wg__profiling profiling;
-    bool resume, overwrite, json;
-    bool show_batch;  /* print the first batch, and be done */
-    json_t *given;    /* the settings on the command line and in a file of settings */
-    json_t *in_file;  /* the latter, as far as they rule; NULL: there are none */
-    const char *file; /* the latter's */
-} wg__run_arguments;
+typedef struct wg__text_settings {
+    const char *preset, *config, *init;
+    const char *tokenizer;
+    int64_t vocab_size;
+    wg_setting_list corpus;
+    wg_setting_numbers corpus_weights;
+    const char *tokens, *eval, *eval_target;
+} wg__text_settings;
 
-/* The options of every run, as a child of a verb's parser; its input is a wg__run_arguments whose
- * `given` is an object. */
-extern const struct argp wg__run_options;
+typedef struct wg__tuning_settings {
+    const char *model, *train, *eval;
+    double epochs;
+} wg__tuning_settings;
 
-/* Takes up the value of an option that sets something. Does not return on wrong usage. */
-void wg__setting_give(struct argp_state *state, int key, const char *text,
-                      wg__run_arguments *arguments);
+typedef struct wg__training_settings {
+    int64_t steps, batch, accumulate, seq;
+    double lr;
+    int schedule; /* wg_schedule_kind */
+    int64_t warmup, longest_warmup;
+    double final;
+    int64_t decay_steps;
+    int optimizer; /* of wg_optimizer_name */
+    double momentum, beta1, beta2, weight_decay, clip;
+    int64_t seed;
+    double ema;
+    bool recompute;
+    int64_t save_every, eval_every, patience;
+    bool keep_best;
+    int64_t keep_every;
+} wg__training_settings;
 
-/* Takes up a file of settings: a JSON object whose keys are the names of options. What the command
- * line says rules, whether it stands before or after. Does not return if the file is not good. */
-void wg__settings_read(const char *path, wg__run_arguments *arguments);
+extern const wg_setting_table wg__text_rows, wg__tuning_rows, wg__training_rows;
 
-/* Frees what reading the arguments made. */
-void wg__run_arguments_clear(wg__run_arguments *arguments);
+/* A table with its struct and the origin of each value. */
+typedef struct wg__settings_part {
+    const wg_setting_table *table;
+    void *values;
+    wg__setting_origin *origins; /* a value each */
+} wg__settings_part;
 
-/* The name by which a file is found from any folder; itself if it is not there at all. */
-json_t *wg__setting_file(const char *path);
+/* All settings of a run. {0} is none; the first part is the verb's own. */
+typedef struct wg__settings {
+    wg__text_settings text;
+    wg__tuning_settings tuning;
+    wg__training_settings training;
+    void *objective; /* the options of the objective, NULL without rows */
+    int part_count;
+    wg__settings_part parts[3];
+    struct wg__owned *owned; /* texts and lists that values point to */
+} wg__settings;
 
-/* The settings that rule: those given, then those of `note`, which the checkpoint of the resumed
- * run kept, then defaults, of the kind of model (JSON) before those of all. note is NULL for a new
- * run. The caller frees them by json_decref. NULL after having told of a setting that the run
- * cannot change (`path` is its file), or of a bad note.
- */
-json_t *wg__settings_merge(const json_t *given, const char *note, const char *path,
-                           const char *kind_defaults);
+/* Prepares the tables of a verb, of which `own` is &wg__text_rows or &wg__tuning_rows, with their
+ * standard values. These functions end the process with a message where there is no memory. */
+void wg__settings_begin(wg__settings *settings, const wg_setting_table *own);
 
-/* Sets how many steps a run has, unless that was said, by its epochs of so many examples; and its
- * warm-up, unless that was said. */
-void wg__settings_decide_steps(json_t *settings, int64_t examples);
+/* Adds the rows of the objective, and takes what was given of them before the objective was known.
+ * Leaves with a usage message for options that the objective does not have; `user` names what they
+ * are not for. */
+void wg__settings_add_objective(wg__settings *settings, const wg_objective *objective,
+                                struct argp_state *state, const char *user);
 
-/* Values of settings; NULL, 0, 0.0 or false for one that is not there. Texts are borrowed. */
-const char *wg__setting_text(const json_t *settings, const char *name);
-int64_t wg__setting_integer(const json_t *settings, const char *name);
-double wg__setting_number(const json_t *settings, const char *name);
-bool wg__setting_flag(const json_t *settings, const char *name);
+/* A row of the objective without a standard value that was not given, or NULL. */
+const wg_setting *wg__settings_missing(const wg__settings *settings);
+
+void wg__settings_clear(wg__settings *settings);
+
+/* The argp options of a verb: `before`, those of its tables and of the objectives that it reaches,
+ * and `after`, both closed by {0}. Made once, and freed with the process. */
+const struct argp_option *wg__settings_options(const wg_setting_table *own, bool finetunes,
+                                               const struct argp_option *before,
+                                               const struct argp_option *after);
+enum { WG__KEY_SETTING = 20000 };
+
+/* Takes an option of wg__settings_options; ARGP_ERR_UNKNOWN for another key. Leaves with a message
+ * on wrong usage. Options of objectives wait until the objective is known. */
+error_t wg__settings_parse(wg__settings *settings, struct argp_state *state, int key,
+                           const char *text);
+
+/* Takes a value by the name of its row, for arguments that are no options. */
+void wg__settings_give(wg__settings *settings, struct argp_state *state, const char *name,
+                       const char *text);
+
+/* Takes a file of --settings: a JSON object whose keys are the names of options. Leaves with a
+ * message if the file is not good. Keys of objectives wait until the objective is known. */
+void wg__settings_read_file(wg__settings *settings, const char *path);
+
+/* Takes a JSON object of a record ({"schedule": "cosine"}), or the note of the checkpoint `path`.
+ * -1 after telling of a setting that the run cannot change, or of a note that is none. */
+void wg__settings_take_record(wg__settings *settings, const char *json);
+int wg__settings_take_note(wg__settings *settings, const char *note, const char *path);
+
+/* True if a value was given by more than a standard; `member` points into one of the structs. */
+bool wg__settings_given(const wg__settings *settings, const void *member);
+
+/* Where a member's value is from. */
+wg__setting_origin wg__settings_origin(const wg__settings *settings, const void *member);
+
+/* Marks a member as set by the run itself, so that the note has it. */
+void wg__settings_decide(wg__settings *settings, const void *member);
+
+/* All values that are set, as indented JSON for the note; freed by free. NULL without memory. */
+char *wg__settings_note(const wg__settings *settings);
 
 #endif

@@ -7,11 +7,12 @@
 #include <sys/stat.h>
 
 #include "cli/cli.h"
-#include "cli/model_kind.h"
-#include "cli/results.h"
+#include "cli/output.h"
 #include "data/tokenizer/bpe.h"
 #include "data/tokenizer/characters.h"
 #include "data/tokenizer/wordpiece.h"
+
+#define USUAL_HOLD_OUT 0.1 /* of each file of a stream, as `pretrain' holds out */
 
 enum {
     KEY_CORPUS = WG__KEY_OWN,
@@ -444,7 +445,7 @@ static int print_packing(const packing *p, const wg_dataset *training, const wg_
 static int pack_texts(const packing *p, const wg_tokenizer *tokenizer,
                       const wg_dataset_options *options) {
     const double share = options->kind != WG_TEXT_STREAM ? 0
-                         : p->hold_out < 0               ? WG__STREAM_HELD_OUT
+                         : p->hold_out < 0               ? USUAL_HOLD_OUT
                                                          : p->hold_out;
     wg_dataset *training = NULL, *held_out = NULL;
     if (share > 0)

@@ -6,11 +6,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cli/beam.h"
+#include "cli/decoding.h"
 #include "cli/cli.h"
-#include "cli/model_kind.h"
-#include "cli/results.h"
-#include "objectives/translator.h"
+#include "cli/output.h"
+#include "cli/training.h"
 
 enum { KEY_BATCH = WG__KEY_OWN, KEY_THREADS };
 
@@ -65,8 +64,7 @@ static error_t parse(int key, char *text, struct argp_state *state) {
 
 typedef struct job {
     const arguments *asked;
-    wg_transformer *model;
-    wg_tokenizer *tokenizer;
+    wg__trained trained;
     json_t *results; /* with --json; NULL: lines are printed */
 } job;
 
@@ -80,13 +78,14 @@ static void tell(const job *j, const char *source, const char *translation) {
 
 /* Translates sentences and tells them; `number` is how messages count the first. */
 static int translate(const job *j, int64_t count, const char *const *texts, int64_t number) {
-    const wg_translator_options how = {
+    const wg_translation_use how = {
         .batch = j->asked->batch, .beam = j->asked->beam, .first_number = number};
     char **translations = calloc((size_t)count + 1, sizeof *translations);
     if (!translations)
         return wg_fail(WG_ERROR_MEMORY, "translate", "no memory for %lld sentences",
                        (long long)count);
-    int result = wg_translate_texts(j->model, j->tokenizer, count, texts, &how, translations);
+    const wg__trained *t = &j->trained;
+    int result = t->objective->translate(&t->model, t->tokenizer, &how, count, texts, translations);
     for (int64_t i = 0; i < count; i++) {
         if (result == 0)
             tell(j, texts[i], translations[i]);
@@ -204,18 +203,21 @@ static int translate_arguments(const job *j) {
     return translate(j, a->count, a->texts, 1);
 }
 
+static bool can_translate(const wg_objective *objective) {
+    return objective->translate;
+}
+
 static int run(const arguments *a) {
     job j = {.asked = a};
-    if (wg__model_kind_require(a->run, &wg__transformer_kind, "translate") < 0 ||
-        wg_transformer_load(a->run, &j.model, &j.tokenizer) < 0)
+    const wg_objective *objective = wg__trained_objective(a->run, "translate", can_translate);
+    if (!objective || wg__trained_load(&j.trained, objective, a->run) < 0)
         return -1;
     j.results = a->json ? json_array() : NULL;
     int result = a->count > 0 ? translate_arguments(&j) : translate_input(&j);
     if (result == 0 && j.results)
         wg__print_json(json_pack("{s:O}", "translations", j.results));
     json_decref(j.results);
-    wg_tokenizer_free(j.tokenizer);
-    wg_module_free(&j.model->module);
+    wg__trained_clear(&j.trained);
     return result;
 }
 
@@ -225,7 +227,7 @@ int wg__verb_translate(int argc, char **argv) {
         .options = options,
         .parser = parse,
         .args_doc = "RUN.h5 TEXT...\nRUN.h5 < SOURCE > TARGET",
-        .doc = "Translates sentences by a Transformer: each TEXT, or else each line of standard "
+        .doc = "Translates sentences: each TEXT, or else each line of standard "
                "input, into a line.\v"
                "Lines come out in their order, as soon as a batch of them is full or nothing more "
                "waits to be read; an empty one stays empty.",

@@ -1,12 +1,7 @@
 data_public = \
+	data/tokenizer/added_tokens.h \
 	data/batches/batches.h \
-	data/batches/bert_batch.h \
-	data/batches/causal_batch.h \
-	data/batches/cloze.h \
-	data/batches/glm_batch.h \
 	data/batches/pair_batch.h \
-	data/batches/t5_batch.h \
-	data/batches/translation_batch.h \
 	data/dataset/dataset.h \
 	data/dataset/labelled_text.h \
 	data/dataset/labels.h \
@@ -19,16 +14,10 @@ data_public = \
 	$(nil)
 
 data_sources = \
+	data/tokenizer/added_tokens.c \
 	data/batches/batches.c \
-	data/batches/bert_batch.c \
 	data/batches/builder.h \
-	data/batches/causal_batch.c \
-	data/batches/cloze.c \
-	data/batches/glm_batch.c \
-	data/batches/glm_parts.h \
 	data/batches/pair_batch.c \
-	data/batches/t5_batch.c \
-	data/batches/translation_batch.c \
 	data/dataset/dataset.c \
 	data/dataset/labelled_text.c \
 	data/dataset/labels.c \

@@ -1,31 +1,38 @@
-/* Conversion. What IN holds is matched with what its configuration says, by published names; then
- * each tensor goes from one file to the other. See convert.h. */
+/* Conversion: see convert.h. The configuration of IN describes a module tree, which is made without
+ * memory. The tensors of IN are matched with the names in the tree, and then copied one by one. */
 #include "formats/convert.h"
 
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #include "data/tokenizer/kind.h"
-#include "io/weights/binary_file.h"
 #include "io/differences.h"
-#include "formats/convert_folder.h"
-#include "formats/published.h"
 #include "formats/weights_files.h"
+#include "io/weights/binary_file.h"
+#include "models/internal.h"
 #include "tensor/internal.h"
+#include "io/config_json.h"
+#include "base/array.h"
 
 #define WHERE "convert"
 
-enum { MOST_CONFIG = 1 << 24 };
+enum { MOST_CONFIG = 1 << 24, MOST_TOKENIZER = 1 << 28, MOST_LAYERS = 4096 };
 
 typedef struct conversion {
     const wg_convert_options *options;
     wg_weights *in;
-    wg__published_model *model;
-    int64_t *source; /* by tensor of the model: its index in `in`, or -1: it is initialised */
-    wg_weights_info *infos;
+    const wg_model_type *type;
+    const char *architecture; /* to be written beside `config`; NULL: there is none */
+    char *config;             /* as wengert keeps it */
+    int64_t vocabulary;
+    wg_module *module;    /* the tree without memory */
+    wg_state_dict *state; /* all its names, tied ones included */
+    int64_t count;        /* of its tensors, tied ones once */
+    int64_t *entries;     /* (count) of the state */
+    int64_t *source;      /* (state->count) the tensor's index in `in`, or -1: it is initialised */
+    wg_weights_info *infos; /* (count) */
     wg_tokenizer *tokenizer;
     char *tokenizer_json; /* NULL: there is none */
 } conversion;
@@ -35,9 +42,18 @@ static void note(const conversion *c, const char *message) {
         c->options->note(message, c->options->context);
 }
 
+static bool begins(const char *text, const char *with) {
+    return strncmp(text, with, strlen(with)) == 0;
+}
+
 static bool exists(const char *path) {
     struct stat status;
     return stat(path, &status) == 0;
+}
+
+static bool is_file(const char *path) {
+    struct stat status;
+    return stat(path, &status) == 0 && S_ISREG(status.st_mode);
 }
 
 static bool is_folder(const char *path) {
@@ -66,18 +82,171 @@ static char *find_config(const conversion *c, const char *in) {
     return text;
 }
 
+/* The type whose published names have a part of that of a tensor; NULL: none has. */
+static const wg_model_type *type_of_names(const wg_weights *in) {
+    const wg_model_type *type;
+    for (int64_t i = 0; i < wg_weights_count(in); i++)
+        for (int t = 0; (type = wg_model_type_at(t)); t++)
+            if (strstr(wg_weights_name(in, i), type->names.marker))
+                return type;
+    return NULL;
+}
+
+/* "bert, gpt2, ..." */
+static const char *list_types(char *text, size_t size) {
+    const wg_model_type *type;
+    text[0] = '\0';
+    for (int i = 0; (type = wg_model_type_at(i)); i++)
+        snprintf(text + strlen(text), size - strlen(text), "%s%s", i ? ", " : "", type->model_type);
+    return text;
+}
+
+/* By its model_type, or else by the names in the file. */
+static const wg_model_type *find_type(const conversion *c, wg_config *config) {
+    char types[128];
+    const char *name = NULL;
+    if (wg_config_text(config, "model_type", &name) < 0)
+        return NULL;
+    const wg_model_type *type = name ? NULL : type_of_names(c->in);
+    for (int i = 0; name && wg_model_type_at(i) && !type; i++)
+        if (strcmp(name, wg_model_type_at(i)->model_type) == 0)
+            type = wg_model_type_at(i);
+    if (!type && name)
+        wg_fail(WG_ERROR_FORMAT, WHERE, "model_type \"%.64s\" is not converted; these are: %s",
+                name, list_types(types, sizeof types));
+    else if (!type)
+        wg_fail(WG_ERROR_FORMAT, WHERE,
+                "config.json has no model_type, and the names of the tensors are not those of any "
+                "of these: %s",
+                list_types(types, sizeof types));
+    return type;
+}
+
+/* A tree is made on the word of a configuration: no model has more layers than this. */
+static int check_layers(const wg_model_sizes *sizes) {
+    const int64_t layers =
+        sizes->layers > sizes->encoder_layers ? sizes->layers : sizes->encoder_layers;
+    return layers <= MOST_LAYERS
+               ? 0
+               : wg_fail(WG_ERROR_FORMAT, WHERE, "%lld layers; at most %d are converted",
+                         (long long)layers, MOST_LAYERS);
+}
+
+/* The configuration as wengert keeps it, with what objectives keep in it. */
+static char *keep_parts(const wg_model_type *type, wg_config *from, char *json) {
+    wg_config *config = json ? wg_config_parse(json, "config.json") : NULL;
+    for (int i = 0; config && type->names.kept[i]; i++) {
+        wg_config *part = wg__config_part(from, type->names.kept[i]);
+        if (part)
+            wg__config_set_part(config, type->names.kept[i], part);
+        wg_config_free(part);
+    }
+    char *text = wg_error_pending() ? NULL : wg_config_to_json(config);
+    wg_config_free(config);
+    wg_text_free(json);
+    return text;
+}
+
+/* The tree of a model with a head of fine-tuning, which `architectures` names, or without one. */
+static int make_module(conversion *c, const char *json, wg_config *object, const void *config) {
+    const int head = wg__head_of_config(c->type, object);
+    const bool meta = wg_set_meta_init(true);
+    wg_headed_encoder *headed =
+        head < 0 ? NULL : wg__headed_encoder_of(c->type, (wg_head_kind)head, json);
+    c->module = head < 0 ? c->type->create(config, 0) : headed ? &headed->module : NULL;
+    wg_set_meta_init(meta);
+    if (!c->module)
+        return -1;
+    c->architecture = headed ? NULL : c->type->names.architecture; /* a head's is in the text */
+    c->config = keep_parts(c->type, object,
+                           headed ? wg_headed_encoder_config(headed)
+                                  : wg_model_config_to_json(c->type, config));
+    c->state = wg_module_state(c->module);
+    return c->config && c->state ? 0 : -1;
+}
+
+static int make_model(conversion *c, const char *json, wg_config *object) {
+    c->type = find_type(c, object);
+    void *config = c->type ? wg__alloc(c->type->settings.size) : NULL;
+    int status = config ? wg_model_config_from_json(c->type, json, config) : -1;
+    if (status == 0) {
+        const wg_model_sizes sizes = c->type->sizes(config);
+        c->vocabulary =
+            sizes.vocabulary > sizes.source_vocabulary ? sizes.vocabulary : sizes.source_vocabulary;
+        status = check_layers(&sizes) < 0 ? -1 : make_module(c, json, object, config);
+    }
+    wg__free(config);
+    return status;
+}
+
+/* Settings of which a file may have several, and the first one counts. */
+static void note_lists(const conversion *c, const wg_config *object) {
+    const wg_setting_table *table = &c->type->settings;
+    char text[160];
+    for (int i = 0; i < table->count; i++)
+        if (table->rows[i].list && wg__config_list_length(object, table->rows[i].name) > 1) {
+            snprintf(text, sizeof text,
+                     "config.json has several %s; the first one is kept, and the others do not end "
+                     "a text",
+                     table->rows[i].name);
+            note(c, text);
+        }
+}
+
 static int read_model(conversion *c, const char *in) {
     char *json = find_config(c, in);
-    const char *type = NULL;
-    for (int64_t i = 0; i < wg_weights_count(c->in) && !type; i++)
-        type = wg__published_type_of(wg_weights_name(c->in, i));
-    c->model = json ? wg__published_read(json, type) : NULL;
+    wg_config *object = json ? wg_config_parse(json, "config.json") : NULL;
+    const int status = object ? make_model(c, json, object) : -1;
+    if (status == 0)
+        note_lists(c, object);
+    wg_config_free(object);
     wg__free(json);
-    if (c->model && c->model->ends > 1)
-        note(c,
-             "config.json has several eos_token_id; the first one is kept, and the others do not "
-             "end a text");
-    return c->model ? 0 : -1;
+    return status;
+}
+
+/* ---- Names ---- */
+
+enum { NO_TENSOR = -1, REPEATED = -2 };
+
+/* The prefix that a file of the bare model leaves out of a name. */
+static const char *missing_prefix(const wg_model_names *names, const char *name) {
+    for (int i = 0; names->heads[i]; i++)
+        if (begins(name, names->heads[i]))
+            return "";
+    return begins(name, names->prefix) ? "" : names->prefix;
+}
+
+/* The entry of the state that a file calls `name`, which may lack a prefix ("wte.weight",
+ * "embeddings..."), or have an old name (LayerNorm.gamma). NO_TENSOR: not one of this model;
+ * REPEATED: a tied tensor, or one that only repeats what the model knows (masks).
+ */
+static int64_t find_entry(const conversion *c, const char *name) {
+    const wg_model_names *names = &c->type->names;
+    char full[160];
+    if (strlen(name) > 140)
+        return NO_TENSOR;
+    if (begins(name, names->outer))
+        name += strlen(names->outer);
+    snprintf(full, sizeof full, "%s%s", missing_prefix(names, name), name);
+    if (wg__ends_with(full, "LayerNorm.gamma"))
+        strcpy(full + strlen(full) - strlen("gamma"), "weight");
+    else if (wg__ends_with(full, "LayerNorm.beta"))
+        strcpy(full + strlen(full) - strlen("beta"), "bias");
+    for (int64_t i = 0; i < c->state->count; i++)
+        if (strcmp(full, c->state->entries[i].path) == 0)
+            return c->state->entries[i].slot->tied ? REPEATED : i;
+    for (int i = 0; names->repeated[i]; i++)
+        if (wg__ends_with(full, names->repeated[i]))
+            return REPEATED;
+    return NO_TENSOR;
+}
+
+/* Whether a file may lack the tensor. */
+static bool is_optional(const wg_model_names *names, const char *path) {
+    for (int i = 0; names->optional[i]; i++)
+        if (begins(path, names->optional[i]))
+            return true;
+    return false;
 }
 
 /* ---- Which tensors ---- */
@@ -87,67 +256,62 @@ static void match_found(conversion *c, wg__differences *differences) {
     char text[1200];
     for (int64_t i = 0; i < wg_weights_count(c->in); i++) {
         const char *name = wg_weights_name(c->in, i);
-        const int64_t index = wg__published_find(c->model, name);
-        if (index == -1)
+        const int64_t entry = find_entry(c, name);
+        if (entry == NO_TENSOR)
             wg__note_difference(&differences->unexpected, name);
-        if (index < 0)
+        if (entry < 0)
             continue;
-        if (c->source[index] >= 0) {
+        if (c->source[entry] >= 0) {
             snprintf(text, sizeof text, "%s, there already as %s", name,
-                     wg_weights_name(c->in, c->source[index]));
+                     wg_weights_name(c->in, c->source[entry]));
             wg__note_difference(&differences->unexpected, text);
             continue;
         }
-        c->source[index] = i;
+        c->source[entry] = i;
     }
 }
 
-/* Notes what IN lacks or has in another shape, and fills `infos`. Returns how many are to be
- * initialised. */
-static int64_t match_wanted(conversion *c, wg__differences *differences) {
-    int64_t initialised = 0;
-    for (int64_t i = 0; i < c->model->count; i++) {
-        const wg__published_tensor *tensor = &c->model->tensors[i];
-        wg_spec wanted = {.dtype = WG_F32, .ndim = tensor->ndim};
-        memcpy(wanted.shape, tensor->shape, sizeof tensor->shape);
-        c->infos[i] = (wg_weights_info){tensor->name, wanted};
+/* Notes what IN lacks or has in another shape, and what begins anew; fills `entries` and `infos`.
+ */
+static void match_wanted(conversion *c, wg__differences *differences, wg__difference *fresh) {
+    for (int64_t i = 0; i < c->state->count; i++) {
+        const wg_state_entry *entry = &c->state->entries[i];
+        if (entry->slot->tied)
+            continue;
+        wg_weights_info *info = &c->infos[c->count];
+        *info = (wg_weights_info){entry->path, entry->slot->tensor->spec};
+        c->entries[c->count++] = i;
         if (c->source[i] >= 0) {
             const wg_spec *found = wg_weights_spec(c->in, c->source[i]);
-            wg__note_spec(differences, wg_weights_name(c->in, c->source[i]), found, &wanted);
-            c->infos[i].spec.dtype = found->dtype;
-        } else if (tensor->may_miss)
-            initialised++;
-        else
-            wg__note_difference(&differences->missing, tensor->name);
+            wg__note_spec(differences, wg_weights_name(c->in, c->source[i]), found, &info->spec);
+            info->spec.dtype = found->dtype;
+        } else
+            wg__note_difference(is_optional(&c->type->names, entry->path) ? fresh
+                                                                          : &differences->missing,
+                                entry->path);
     }
-    return initialised;
-}
-
-static void tell_initialised(const conversion *c) {
-    char text[1024];
-    wg__difference names = {0};
-    for (int64_t i = 0; i < c->model->count; i++)
-        if (c->source[i] < 0)
-            wg__note_difference(&names, c->model->tensors[i].name);
-    snprintf(text, sizeof text, "not in the file, begun anew: %s", names.names);
-    note(c, text);
 }
 
 static int match(conversion *c, const char *in) {
-    const size_t count = (size_t)c->model->count;
-    c->source = wg__alloc((count + 1) * sizeof *c->source);
-    c->infos = wg__alloc((count + 1) * sizeof *c->infos);
-    if (!c->source || !c->infos)
+    const size_t count = (size_t)c->state->count + 1;
+    c->source = wg__alloc(count * sizeof *c->source);
+    c->entries = wg__alloc(count * sizeof *c->entries);
+    c->infos = wg__alloc(count * sizeof *c->infos);
+    if (!c->source || !c->entries || !c->infos)
         return -1;
     for (size_t i = 0; i < count; i++)
         c->source[i] = -1;
     wg__differences differences = {0};
+    wg__difference fresh = {0};
     match_found(c, &differences);
-    const int64_t initialised = match_wanted(c, &differences);
+    match_wanted(c, &differences, &fresh);
     if (wg__check_differences(&differences, in, WHERE) < 0)
         return -1;
-    if (initialised)
-        tell_initialised(c);
+    if (fresh.count > 0) {
+        char text[1024];
+        snprintf(text, sizeof text, "not in the file, begun anew: %s", fresh.names);
+        note(c, text);
+    }
     return 0;
 }
 
@@ -170,10 +334,10 @@ static int read_tokenizer(conversion *c, const char *in) {
         note(c, "no tokenizer was found; name one by --tokenizer if it is to read and write text");
         return 0;
     }
-    if (wg_tokenizer_size(c->tokenizer) > c->model->vocabulary)
+    if (wg_tokenizer_size(c->tokenizer) > c->vocabulary)
         return wg_fail(WG_ERROR_FORMAT, WHERE,
                        "the tokenizer has %lld tokens; the model has only %lld",
-                       (long long)wg_tokenizer_size(c->tokenizer), (long long)c->model->vocabulary);
+                       (long long)wg_tokenizer_size(c->tokenizer), (long long)c->vocabulary);
     c->tokenizer_json = wg_tokenizer_to_json(c->tokenizer);
     return c->tokenizer_json ? 0 : -1;
 }
@@ -182,17 +346,14 @@ static int read_tokenizer(conversion *c, const char *in) {
 
 static int copy_tensor(conversion *c, wg_weights_writer *writer, wg_generator *generator,
                        int64_t index) {
+    const int64_t entry = c->entries[index], source = c->source[entry];
+    const wg_spec *spec = &c->infos[index].spec;
     wg_scope scope;
     wg_scope_begin(&scope);
-    wg_tensor *x;
-    if (c->source[index] >= 0)
-        x = wg_weights_read(c->in, c->source[index]);
-    else {
-        const wg__published_tensor *tensor = &c->model->tensors[index];
-        x = wg_empty(WG_F32, tensor->ndim, tensor->shape);
-        if (x && wg_initialize(x, &tensor->init, generator) < 0)
-            x = NULL;
-    }
+    wg_tensor *x = source >= 0 ? wg_weights_read(c->in, source)
+                               : wg_empty(spec->dtype, spec->ndim, spec->shape);
+    if (source < 0 && wg_initialize(x, &c->state->entries[entry].slot->init, generator) < 0)
+        x = NULL;
     const int status = wg_weights_put(writer, index, x);
     wg_scope_end(&scope, NULL);
     return status;
@@ -201,21 +362,114 @@ static int copy_tensor(conversion *c, wg_weights_writer *writer, wg_generator *g
 static int write_tensors(conversion *c, const char *path, const char *format) {
     const wg_weights_options options = {
         .type = c->options->type,
-        .config = c->model->config,
+        .config = c->config,
         .tokenizer = c->tokenizer_json,
         .version = c->options->version,
         .shard_bytes = c->options->shard_bytes,
     };
-    wg_weights_writer *writer =
-        wg_weights_create(path, format, &options, c->model->count, c->infos);
+    wg_weights_writer *writer = wg_weights_create(path, format, &options, c->count, c->infos);
     wg_generator generator = {0};
     int status = writer ? 0 : -1;
-    for (int64_t i = 0; status == 0 && i < c->model->count; i++)
+    for (int64_t i = 0; status == 0 && i < c->count; i++)
         status = copy_tensor(c, writer, &generator, i);
     if (status == 0)
         return wg_weights_commit(writer);
     wg_weights_abort(writer);
     return -1;
+}
+
+/* ---- The folder of a published model ---- */
+
+/* Makes the folder unless it is there, and gives the path of its model.safetensors, freed with
+ * wg__free. NULL with IO, NOT_FOUND, MEMORY. */
+static char *folder_begin(const char *folder) {
+    if (mkdir(folder, 0777) < 0 && errno != EEXIST) {
+        wg_fail(errno == ENOENT ? WG_ERROR_NOT_FOUND : WG_ERROR_IO, WHERE, "%s: %s", folder,
+                strerror(errno));
+        return NULL;
+    }
+    return wg__path_in(folder, "model.safetensors");
+}
+
+static int write_file(const char *folder, const char *name, const char *bytes, int64_t count) {
+    char *path = wg__path_in(folder, name);
+    wg__output *output = path ? wg__output_create(path) : NULL;
+    wg__free(path);
+    if (!output)
+        return -1;
+    if (wg__output_write(output, 0, bytes, count) == 0)
+        return wg__output_commit(output);
+    wg__output_abort(output);
+    return -1;
+}
+
+/* Writes config.json: the configuration, and the class of the published library that loads it
+ * (NULL: there is none). The list goes into the text, before its first key. */
+static int folder_config(const char *folder, const char *architecture, const char *json) {
+    const char *rest = strchr(json, '{');
+    char text[128] = "{";
+    if (architecture)
+        snprintf(text, sizeof text, "{\n  \"architectures\": [\"%s\"],", architecture);
+    wg__text buffer = {0};
+    int status = rest ? 0 : -1;
+    if (status == 0)
+        status = wg__text_append(&buffer, text, (int64_t)strlen(text));
+    if (status == 0)
+        status = wg__text_append(&buffer, rest + 1, (int64_t)strlen(rest + 1));
+    if (status == 0)
+        status = write_file(folder, "config.json", buffer.bytes, buffer.length);
+    wg__free(buffer.bytes);
+    return status;
+}
+
+static int copy_file(const char *folder, const char *path, const char *name) {
+    int64_t count;
+    char *bytes = wg__read_whole(path, MOST_TOKENIZER, &count);
+    const int status = bytes ? write_file(folder, name, bytes, count) : -1;
+    wg__free(bytes);
+    return status;
+}
+
+/* Some files are a tokenizer by themselves. */
+static bool is_enough(const char *name) {
+    return strcmp(name, "tokenizer.json") == 0 || strcmp(name, "tokenizer.model") == 0;
+}
+
+static int copy_files(const char *folder, const char *from, int *copied) {
+    static const char *const names[] = {"wengert.json",
+                                        "tokenizer.json",
+                                        "tokenizer_config.json",
+                                        "special_tokens_map.json",
+                                        "tokenizer.model",
+                                        "vocab.json",
+                                        "merges.txt",
+                                        "vocab.txt",
+                                        "tokenizer.bin",
+                                        "added_tokens.json"};
+    int status = 0;
+    for (size_t i = 0; status == 0 && i < sizeof names / sizeof names[0]; i++) {
+        const char *slash = strrchr(from, '/'), *base = slash ? slash + 1 : from;
+        char *path = is_folder(from) ? wg__path_in(from, names[i]) : NULL;
+        if (!path && strcmp(base, names[i]) == 0 && is_enough(base))
+            path = wg__strdup(from);
+        if (path && is_file(path)) {
+            status = copy_file(folder, path, names[i]);
+            ++*copied;
+        }
+        wg__free(path);
+    }
+    return wg_error_pending() ? -1 : status;
+}
+
+/* Writes the tokenizer: copies of the published files that `from`, a folder or a file, has; else
+ * the files of its kind. *published is false if its kind has none: then it is wengert.json. */
+static int folder_tokenizer(const char *folder, const char *from, const wg_tokenizer *tokenizer,
+                            bool *published) {
+    int copied = 0;
+    *published = true;
+    if (copy_files(folder, from, &copied) < 0)
+        return -1;
+    return copied ? 0 : wg_tokenizer_export(tokenizer, folder, published);
 }
 
 /* ---- The whole ---- */
@@ -253,15 +507,15 @@ static int write_out(conversion *c, const char *in, const char *out, const char 
                      : "this format keeps no tokenizer");
         return 0;
     }
-    char *path = wg__folder_begin(out);
+    char *path = folder_begin(out);
     int status = path ? write_tensors(c, path, "safetensors") : -1;
     wg__free(path);
     if (status == 0)
-        status = wg__folder_config(out, c->model->architecture, c->model->config);
+        status = folder_config(out, c->architecture, c->config);
     if (status == 0 && c->tokenizer) {
         const char *from = c->options->tokenizer ? c->options->tokenizer : in;
         bool kept = false;
-        status = wg__folder_tokenizer(out, from, c->tokenizer, &kept);
+        status = folder_tokenizer(out, from, c->tokenizer, &kept);
         if (status == 0 && !kept)
             note(c, "this kind of tokenizer is written in wengert's own format: wengert.json");
     }
@@ -270,16 +524,13 @@ static int write_out(conversion *c, const char *in, const char *out, const char 
 
 static void summarise(const conversion *c, const char *format, wg_convert_summary *summary) {
     *summary = (wg_convert_summary){
-        .type = c->model->type,
+        .type = c->type->model_type,
         .from = wg_weights_format(c->in),
         .to = format ? format : "folder",
-        .tensors = c->model->count,
+        .tensors = c->count,
+        .numbers = wg_module_parameter_count(c->module),
         .tokenizer = keeps_tokenizer(c, format),
     };
-    for (int64_t i = 0; i < c->model->count; i++) {
-        const wg__published_tensor *tensor = &c->model->tensors[i];
-        summary->numbers += tensor->shape[0] * (tensor->ndim == 2 ? tensor->shape[1] : 1);
-    }
 }
 
 static int convert(conversion *c, const char *in, const char *out, wg_convert_summary *summary) {
@@ -304,9 +555,12 @@ int wg_convert(const char *in, const char *out, const wg_convert_options *option
     const int status = convert(&c, in, out, summary);
     wg_tokenizer_free(c.tokenizer);
     wg_text_free(c.tokenizer_json);
-    wg__published_free(c.model);
+    wg_text_free(c.config);
+    wg_state_dict_free(c.state);
+    wg_module_free(c.module);
     wg_weights_close(c.in);
     wg__free(c.source);
+    wg__free(c.entries);
     wg__free(c.infos);
     return status;
 }

@@ -22,8 +22,7 @@ typedef struct wg_convert_options {
     int version;           /* of llama2.c's format */
     int64_t shard_bytes;   /* of tensors in a file of safetensors at most; 0: one file has all */
 
-    /* Told what is worth knowing: heads that are not in IN, a tokenizer that was not found. NULL:
-     * nobody is. */
+    /* Receives notes: heads that are not in IN, a tokenizer that was not found. NULL: no notes. */
     void (*note)(const char *message, void *context);
     void *context;
 } wg_convert_options;

@@ -5,8 +5,6 @@ formats_public = \
 
 formats_sources = \
 	formats/convert.c \
-	formats/convert_folder.c \
-	formats/convert_folder.h \
 	formats/gguf.c \
 	formats/gguf.h \
 	formats/gguf_header.c \
@@ -14,9 +12,5 @@ formats_sources = \
 	formats/llama2c.c \
 	formats/llama_rows.c \
 	formats/llama_rows.h \
-	formats/published.c \
-	formats/published.h \
-	formats/published_kind.h \
-	formats/published_lists.c \
 	formats/weights_files.c \
 	$(nil)

@@ -175,7 +175,7 @@ static int take_llama(wg_weights *file, const json_t *metadata) {
     wg_llama_config config;
     if (take_config(file, metadata, &config) < 0 || rename_tensors(file, &config) < 0)
         return -1;
-    file->config = wg_llama_config_to_json(&config);
+    file->config = wg_model_config_to_json(&wg_llama_type, &config);
     return file->config ? wg__gguf_take_tokenizer(metadata, &file->tokenizer) : -1;
 }
 

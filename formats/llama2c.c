@@ -212,7 +212,7 @@ static int list_llama2c(wg_weights *file, int index) {
     if (size != file->files[0].size)
         return wg__weights_fail(file, "has %lld bytes; a model of its header's sizes has %lld",
                                 (long long)file->files[0].size, (long long)size);
-    file->config = wg_llama_config_to_json(&config);
+    file->config = wg_model_config_to_json(&wg_llama_type, &config);
     return file->config ? 0 : -1;
 }
 

@@ -83,8 +83,8 @@ WG_API const wg_setting *wg_settings_find(const wg_setting_table *table, const c
 /* ---- A whole struct at once. Structs begin as zeros; texts and lists in them belong to them. ----
  */
 
-/* Fills a struct with the standard value of each row; members without one become 0. What the struct
- * held is not freed. -1 with [MEMORY] */
+/* Fills a struct with the standard value of each row; members without one become 0. The previous
+ * members are not freed. -1 with [MEMORY] */
 WG_API int wg_settings_standard(const wg_setting_table *table, void *values);
 
 /* Frees the texts and lists of a struct, and makes them NULL. */

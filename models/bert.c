@@ -1,23 +1,117 @@
-/* BERT   (Devlin, Chang, Lee & Toutanova 2019, "BERT: Pre-training of Deep Bidirectional
- * Transformers for Language Understanding", arXiv:1810.04805).
+/* BERT: see bert.h.
  *
- * Letters: B sequences, T positions, C = hidden_size, V = vocab_size, N masked positions. */
+ * Letters: B sequences, T positions, C = hidden_size, V = vocab_size. */
 #include "models/bert.h"
 
+#include "models/internal.h"
 #include "nn/module.h"
 #include "nn/internal.h"
 #include "nn/stack.h"
 #include "tensor/easy.h"
 #include "tensor/internal.h"
-#include "tensor/ops.h"
 
-#include <inttypes.h>
+#define WHERE "bert_config" /* in messages */
 
-/* ---- Construction ---- */
+/* ---- Configuration ---- */
+
+#define PRESET(layers, width, heads, inner)                                                        \
+    &(const wg_bert_config) {                                                                      \
+        .vocab_size = 30522, .hidden_size = width, .num_hidden_layers = layers,                    \
+        .num_attention_heads = heads, .intermediate_size = inner,                                  \
+        .hidden_act = WG_ACTIVATION_GELU, .hidden_dropout_prob = 0.1,                              \
+        .attention_probs_dropout_prob = 0.1, .max_position_embeddings = 512, .type_vocab_size = 2, \
+        .initializer_range = 0.02, .layer_norm_eps = 1e-12, .pad_token_id = 0                      \
+    }
+
+/* The sizes of google/bert_uncased_L-*_H-* and of bert-base-uncased. */
+static const wg_model_preset presets[] = {
+    {.name = "bert-tiny", .config = PRESET(2, 128, 2, 512)},
+    {.name = "bert-mini", .config = PRESET(4, 256, 4, 1024), .bench = {32, 128, 30522}},
+    {.name = "bert-small", .config = PRESET(4, 512, 8, 2048)},
+    {.name = "bert-base", .config = PRESET(12, 768, 12, 3072), .bench = {4, 128, 30522}},
+    {0},
+};
+
+#define AT(key) .name = #key, .offset = offsetof(wg_bert_config, key)
+
+static const wg_setting rows[] = {
+    {AT(vocab_size), WG__SIZE, .help = "tokens"},
+    {AT(hidden_size), WG__SIZE, .help = "the width of the model"},
+    {AT(num_hidden_layers), WG__SIZE, .help = "layers"},
+    {AT(num_attention_heads), WG__SIZE, .help = "heads, a divisor of the width"},
+    {AT(intermediate_size), WG__SIZE, .help = "the inner width of the feed-forward net"},
+    {AT(hidden_act), WG__ACTIVATION, .standard = "\"gelu\"", .help = "its activation"},
+    {AT(hidden_dropout_prob), WG__PROBABILITY, .standard = "0.1",
+     .help = "dropout of embeddings and sublayers"},
+    {AT(attention_probs_dropout_prob), WG__PROBABILITY, .standard = "0.1",
+     .help = "dropout of attention weights"},
+    {AT(max_position_embeddings), WG__SIZE, .standard = "512", .help = "the longest sequence"},
+    {AT(type_vocab_size), WG__SIZE, .standard = "2", .help = "kinds of segments"},
+    {AT(initializer_range), WG__POSITIVE, .standard = "0.02",
+     .help = "the standard deviation that weights begin with"},
+    {AT(layer_norm_eps), WG__POSITIVE, .standard = "1e-12", .help = "added to the variance"},
+    {AT(pad_token_id), WG__TOKEN, .standard = "0", .help = "the token whose embedding stays 0"},
+    WG__ONLY("position_embedding_type", "\"absolute\""),
+};
+
+/* Keys of published files that do not change what is computed here; those of heads (models/heads.h)
+ * are among them. */
+static const char *const ignored[] = {"classifier_dropout",
+                                      "directionality",
+                                      "finetuning_task",
+                                      "gradient_checkpointing",
+                                      "id2label",
+                                      "label2id",
+                                      "num_labels",
+                                      "output_past",
+                                      "pooler_fc_size",
+                                      "pooler_num_fc_layers",
+                                      "pooler_num_attention_heads",
+                                      "pooler_size_per_head",
+                                      "pooler_type",
+                                      "problem_type",
+                                      NULL};
+
+static int check(const void *checked) {
+    const wg_bert_config *config = checked;
+    return wg__check_divides(WHERE, "num_attention_heads", config->num_attention_heads,
+                             "hidden_size", config->hidden_size);
+}
+
+/* A preset takes the vocabulary's size; a configuration file has said its own. */
+static int fit_config(void *fitting, wg_model_fit *fit) {
+    wg_bert_config *config = fitting;
+    fit->learnt = fit->file ? config->vocab_size : 0;
+    if (fit->tokenizer)
+        wg__fit(fit, "vocab_size", &config->vocab_size, wg_tokenizer_size(fit->tokenizer));
+    return 0;
+}
+
+static void resize(void *resized, int64_t vocabulary, int64_t positions) {
+    wg_bert_config *config = resized;
+    config->vocab_size = vocabulary ? vocabulary : config->vocab_size;
+    config->max_position_embeddings = positions ? positions : config->max_position_embeddings;
+}
 
 static wg_initializer weight_init(const wg_bert_config *config) {
     return (wg_initializer){WG_INIT_TRUNCATED_NORMAL, config->initializer_range};
 }
+
+static wg_model_sizes sizes_of(const void *measured) {
+    const wg_bert_config *config = measured;
+    return (wg_model_sizes){.vocabulary = config->vocab_size,
+                            .positions = config->max_position_embeddings,
+                            .width = config->hidden_size,
+                            .layers = config->num_hidden_layers,
+                            .start_id = -1,
+                            .end_id = -1,
+                            .pad_id = config->pad_token_id,
+                            .segments = config->type_vocab_size,
+                            .head_dropout = config->hidden_dropout_prob,
+                            .head_init = weight_init(config)};
+}
+
+/* ---- Construction ---- */
 
 static wg_linear *dense(wg_module *parent, const char *name, int64_t out,
                         const wg_bert_config *config) {
@@ -91,7 +185,7 @@ static void add_embeddings(wg_bert *bert) {
 
 wg_bert *wg_bert_new(wg_module *parent, const char *name, const wg_bert_config *config,
                      const wg_bert_options *options) {
-    if (wg_bert_config_validate(config) < 0)
+    if (wg_model_config_check(&wg_bert_type, config) < 0)
         return NULL;
     wg_bert *bert = wg_module_new(parent, name, sizeof *bert);
     if (!bert)
@@ -137,31 +231,17 @@ wg_bert_for_pretraining *wg_bert_for_pretraining_new(const wg_bert_config *confi
 
 /* ---- The encoder ---- */
 
-static int check_input(const wg_bert *bert, const wg_tensor *input_ids) {
-    if (!input_ids)
-        return -1;
-    if (wg_tensor_ndim(input_ids) != 2)
-        return wg_fail(WG_ERROR_SHAPE, "bert", "input_ids has rank %d; wanted (B, T)",
-                       wg_tensor_ndim(input_ids));
-    int64_t length = wg_tensor_size(input_ids, 1), longest = bert->config.max_position_embeddings;
-    if (length > longest)
-        return wg_fail(WG_ERROR_SHAPE, "bert",
-                       "sequences of %lld tokens are longer than max_position_embeddings %lld; cut "
-                       "them or use a model with more positions",
-                       (long long)length, (long long)longest);
-    return 0;
-}
-
 /* LayerNorm(word + position + segment), with dropout: (B, T)   ->   (B, T, C). */
-static wg_tensor *embed(wg_bert *bert, wg_tensor *input_ids, wg_tensor *token_type_ids) {
+static wg_tensor *embed(wg_bert *bert, const wg_model_inputs *inputs) {
     wg_scope scope;
     wg_scope_begin(&scope);
-    wg_tensor *positions = wg_arange(WG_I64, 0, (double)wg_tensor_size(input_ids, 1), 1);
-    if (!token_type_ids)
-        token_type_ids = wg_zeros(WG_I64, WG_DIMS(1));
-    wg_tensor *word = wg_embedding_forward(bert->word_embeddings, input_ids);
+    wg_tensor *word = inputs->embeddings ? inputs->embeddings
+                                         : wg_embedding_forward(bert->word_embeddings, inputs->ids);
+    wg_tensor *positions = word ? wg_arange(WG_I64, 0, (double)wg_tensor_size(word, 1), 1) : NULL;
+    wg_tensor *segments =
+        inputs->token_type_ids ? inputs->token_type_ids : wg_zeros(WG_I64, WG_DIMS(1));
     wg_tensor *position = wg_embedding_forward(bert->position_embeddings, positions);
-    wg_tensor *segment = wg_embedding_forward(bert->token_type_embeddings, token_type_ids);
+    wg_tensor *segment = wg_embedding_forward(bert->token_type_embeddings, segments);
     wg_tensor *x = wg_add(wg_add(word, segment), position);
     x = wg_layer_norm_forward(bert->embedding_norm, x);
     return wg_scope_end(&scope, wg_dropout(&bert->module, x, bert->config.hidden_dropout_prob));
@@ -178,17 +258,15 @@ static wg_tensor *layer_forward(void *model, int64_t index, wg_tensor *x,
     return wg_scope_end(&scope, wg_add_norm_after(layer->output_norm, x, fed));
 }
 
-wg_tensor *wg_bert_forward(wg_bert *bert, wg_tensor *input_ids, wg_tensor *token_type_ids,
-                           wg_tensor *attention_mask) {
-    if (check_input(bert, input_ids) < 0)
+wg_tensor *wg_bert_forward(wg_bert *bert, const wg_model_inputs *inputs) {
+    if (wg__first_position("bert", inputs, bert->config.max_position_embeddings) < 0)
         return NULL;
     wg_scope scope;
     wg_scope_begin(&scope);
-    const wg_stack_inputs around = {.self.mask = wg_padding_mask(attention_mask)};
-    wg_tensor *sequence =
-        wg_stack_forward(&bert->module, bert->config.num_hidden_layers, layer_forward, bert,
-                         embed(bert, input_ids, token_type_ids), &around);
-    return wg_scope_end(&scope, sequence);
+    const wg_stack_inputs around = {.self.mask = wg_padding_mask(inputs->keep)};
+    return wg_scope_end(&scope,
+                        wg_stack_forward(&bert->module, bert->config.num_hidden_layers,
+                                         layer_forward, bert, embed(bert, inputs), &around));
 }
 
 wg_tensor *wg_bert_pool(wg_bert *bert, wg_tensor *sequence) {
@@ -198,76 +276,98 @@ wg_tensor *wg_bert_pool(wg_bert *bert, wg_tensor *sequence) {
     return wg_scope_end(&scope, wg_tanh(wg_linear_forward(bert->pooler, first)));
 }
 
-/* ---- The two heads ---- */
+/* ---- The masked language model ---- */
 
-/* What the decoder makes logits of. */
-static wg_tensor *mlm_hidden(wg_bert_for_pretraining *model, wg_tensor *sequence,
-                             wg_tensor *positions) {
+static wg_tensor *forward(wg_module *module, const wg_model_inputs *inputs) {
+    return wg_bert_forward(((wg_bert_for_pretraining *)module)->bert, inputs);
+}
+
+/* LayerNorm(act(W x + b)), of which the decoder makes logits. */
+static wg_tensor *transform(wg_bert_for_pretraining *model, wg_tensor *x) {
     wg_scope scope;
     wg_scope_begin(&scope);
-    wg_tensor *x =
-        positions ? wg_index_select(wg_flatten(sequence, 0, -2), 0, positions) : sequence;
     x = wg_activate(model->bert->config.hidden_act, wg_linear_forward(model->transform, x));
     return wg_scope_end(&scope, wg_layer_norm_forward(model->transform_norm, x));
 }
 
-wg_tensor *wg_bert_mlm_logits(wg_bert_for_pretraining *model, wg_tensor *sequence,
-                              wg_tensor *positions) {
-    wg_scope scope;
-    wg_scope_begin(&scope);
-    wg_tensor *x = mlm_hidden(model, sequence, positions);
-    return wg_scope_end(&scope, wg_linear_forward(model->decoder, x));
+static wg_tensor *logits(wg_module *module, wg_tensor *hidden) {
+    wg_bert_for_pretraining *model = (wg_bert_for_pretraining *)module;
+    return wg_linear_forward(model->decoder, transform(model, hidden));
 }
 
-wg_tensor *wg_bert_nsp_logits(wg_bert_for_pretraining *model, wg_tensor *sequence) {
-    wg_scope scope;
-    wg_scope_begin(&scope);
-    wg_tensor *pooled = wg_bert_pool(model->bert, sequence);
-    return wg_scope_end(&scope, wg_linear_forward(model->next_sentence, pooled));
+static wg_tensor *loss(wg_module *module, wg_tensor *hidden, wg_tensor *labels,
+                       const wg_cross_entropy_options *options) {
+    wg_bert_for_pretraining *model = (wg_bert_for_pretraining *)module;
+    return wg_linear_loss(model->decoder, transform(model, hidden), labels, WG_IGNORE_INDEX,
+                          options);
 }
 
-/* ---- The loss ---- */
+/* ---- The record ---- */
 
-static int64_t count_labels(wg_tensor *labels) {
-    wg_scope scope;
-    wg_scope_begin(&scope);
-    wg_tensor *counted = wg_ne(labels, wg_scalar(wg_tensor_dtype(labels), WG_IGNORE_INDEX));
-    int64_t count = (int64_t)wg_item(wg_sum(counted, WG_ALL, false));
-    wg_scope_end(&scope, NULL);
-    return count;
+static wg_module *create(const void *config, uint64_t seed) {
+    wg_bert_for_pretraining *model = wg_bert_for_pretraining_new(config, seed);
+    return model ? &model->module : NULL;
 }
 
-/* Cross-entropy of one head; `correct` and `count` may be NULL. */
-static wg_tensor *head_loss(wg_linear *head, wg_tensor *hidden, wg_tensor *labels, int64_t *correct,
-                            int64_t *count) {
-    const wg_cross_entropy_options options = {.correct = correct};
-    if (labels && correct)
-        *count = count_labels(labels);
-    return wg_linear_loss(head, hidden, labels, WG_IGNORE_INDEX, &options);
+static const void *config_of(const wg_module *module) {
+    return &((const wg_bert_for_pretraining *)module)->bert->config;
 }
 
-int wg_bert_pretraining_loss(wg_bert_for_pretraining *model, const wg_bert_batch *batch,
-                             bool count_correct, wg_bert_loss *loss) {
-    *loss = (wg_bert_loss){0};
-    wg_scope scope;
-    wg_scope_begin(&scope);
-    wg_tensor *sequence = wg_bert_forward(model->bert, batch->input_ids, batch->token_type_ids,
-                                          batch->attention_mask);
-    wg_tensor *mlm = head_loss(model->decoder, mlm_hidden(model, sequence, batch->masked_positions),
-                               batch->masked_labels, count_correct ? &loss->mlm_correct : NULL,
-                               &loss->mlm_count);
-    wg_tensor *nsp = NULL;
-    if (batch->next_sentence_labels)
-        nsp = head_loss(model->next_sentence, wg_bert_pool(model->bert, sequence),
-                        batch->next_sentence_labels, count_correct ? &loss->nsp_correct : NULL,
-                        &loss->nsp_count);
-    wg_tensor *total = batch->next_sentence_labels ? wg_add(mlm, nsp) : wg_alias(mlm);
-    bool failed = !total || wg_error_pending();
-    if (!failed) {
-        loss->total = wg_scope_escape(total);
-        loss->mlm = wg_scope_escape(mlm);
-        loss->nsp = wg_scope_escape(nsp);
-    }
-    wg_scope_end(&scope, NULL);
-    return failed ? -1 : 0;
+static wg_module *encoder_new(wg_module *parent, const char *name, const void *config,
+                              bool pooler) {
+    wg_bert *bert = wg_bert_new(parent, name, config, &(wg_bert_options){.no_pooler = !pooler});
+    return bert ? &bert->module : NULL;
 }
+
+static wg_tensor *encoder_forward(wg_module *encoder, const wg_model_inputs *inputs) {
+    return wg_bert_forward((wg_bert *)encoder, inputs);
+}
+
+static wg_tensor *encoder_pool(wg_module *encoder, wg_tensor *hidden) {
+    return wg_bert_pool((wg_bert *)encoder, hidden);
+}
+
+static wg_module *encoder_of(wg_module *module) {
+    return &((wg_bert_for_pretraining *)module)->bert->module;
+}
+
+static wg_linear *next_sentence_of(wg_module *module) {
+    return ((wg_bert_for_pretraining *)module)->next_sentence;
+}
+
+const wg_model_type wg_bert_type = {
+    .name = "bert",
+    .model_type = "bert",
+    .title = "BERT (Devlin et al. 2019)",
+    .shape = WG_ENCODER,
+    .settings = {WHERE, sizeof(wg_bert_config), sizeof rows / sizeof rows[0], rows},
+    .ignored = ignored,
+    .presets = presets,
+    .bench_preset = "bert-mini",
+    .training = "{\"tokenizer\": \"wordpiece\", \"schedule\": \"linear\", \"weight-decay\": 0.01}",
+    .objectives = "masked-lm",
+    .check = check,
+    .fit = fit_config,
+    .resize = resize,
+    .sizes = sizes_of,
+    .config = config_of,
+    .names = {.architecture = "BertForPreTraining",
+              .classifier = "BertForSequenceClassification",
+              .answerer = "BertForQuestionAnswering",
+              .marker = "embeddings.word_embeddings.",
+              .prefix = "bert.",
+              .heads = {"cls.", "classifier.", "qa_outputs."},
+              .outer = "",
+              .repeated = {"embeddings.position_ids", "embeddings.token_type_ids"},
+              .optional = {"bert.pooler.", "cls.", "classifier.", "qa_outputs."}},
+    .create = create,
+    .forward = forward,
+    .logits = logits,
+    .loss = loss,
+    .encoder_name = "bert",
+    .encoder_new = encoder_new,
+    .encoder_forward = encoder_forward,
+    .encoder_pool = encoder_pool,
+    .encoder = encoder_of,
+    .next_sentence = next_sentence_of,
+};

@@ -1,10 +1,10 @@
-/* GLM   (Du et al. 2022, "GLM: General Language Model Pretraining with Autoregressive Blank
- * Infilling").
+/* GLM: see glm.h.
  *
  * Letters: B sequences, T positions, C = hidden_size, V = vocab_size, N = num_layers. */
 #include "models/glm.h"
 
-#include "models/load.h"
+#include "data/tokenizer/added_tokens.h"
+#include "models/internal.h"
 #include "nn/module.h"
 #include "nn/stack.h"
 #include "tensor/easy.h"
@@ -12,8 +12,117 @@
 #include "tensor/ops.h"
 #include "nn/internal.h"
 
-#include <inttypes.h>
-#include <stdio.h>
+#define WHERE "glm_config" /* in messages */
+
+/* ---- Configuration ---- */
+
+/* The vocabulary is that of bert-base-uncased with the tokens of GLM, filled up to a multiple of
+ * 128. */
+#define PRESET(layers, width, heads)                                                               \
+    &(const wg_glm_config) {                                                                       \
+        .vocab_size = 30592, .hidden_size = width, .num_layers = layers,                           \
+        .num_attention_heads = heads, .max_sequence_length = 512, .embedding_dropout_prob = 0.1,   \
+        .attention_dropout_prob = 0.1, .output_dropout_prob = 0.1, .layernorm_epsilon = 1e-5,      \
+        .initializer_range = 0.02                                                                  \
+    }
+
+/* Two small ones, and the published base and large. */
+static const wg_model_preset presets[] = {
+    {.name = "glm-tiny", .config = PRESET(2, 128, 2)},
+    {.name = "glm-small", .config = PRESET(6, 384, 6), .bench = {8, 256, 30522}},
+    {.name = "glm-base", .config = PRESET(12, 768, 12)},
+    {.name = "glm-large", .config = PRESET(24, 1024, 16)},
+    {0},
+};
+
+#define AT(key) .name = #key, .offset = offsetof(wg_glm_config, key)
+
+static const wg_setting rows[] = {
+    {AT(vocab_size), WG__SIZE, .help = "tokens, with GLM's own"},
+    {AT(hidden_size), WG__SIZE,
+     .help = "the width of the model; the feed-forward net has four times as much inside"},
+    {AT(num_layers), WG__SIZE, .help = "layers"},
+    {AT(num_attention_heads), WG__SIZE, .help = "heads, a divisor of the width"},
+    {AT(max_sequence_length), WG__SIZE, .standard = "512",
+     .help = "the longest sequence, and the longest text in a blank"},
+    {AT(embedding_dropout_prob), WG__PROBABILITY, .standard = "0.1",
+     .help = "dropout of embeddings"},
+    {AT(attention_dropout_prob), WG__PROBABILITY, .standard = "0.1",
+     .help = "dropout of attention weights"},
+    {AT(output_dropout_prob), WG__PROBABILITY, .standard = "0.1", .help = "dropout of sublayers"},
+    {AT(layernorm_epsilon), WG__POSITIVE, .standard = "1e-5", .help = "added to the variance"},
+    {AT(initializer_range), WG__POSITIVE, .standard = "0.02",
+     .help = "the standard deviation that weights begin with"},
+    {.name = "block_position_encoding",
+     .kind = WG_SETTING_ONLY,
+     .standard = "true",
+     .help = "the second positions of the paper; no other value is known"},
+    WG__ONLY("relative_encoding", "false"),
+    {.name = "spell_length",
+     .kind = WG_SETTING_ONLY,
+     .standard = "0",
+     .help = "length of trained prompts; no other value is known"},
+};
+
+/* Keys of published files that do not change what is computed here; attention_scale guards the
+ * scores against overflow in half precision, and cancels. "cloze" is an objective's. */
+static const char *const ignored[] = {"attention_scale",
+                                      "auto_map",
+                                      "checkpoint_activations",
+                                      "checkpoint_num_layers",
+                                      "cloze",
+                                      "max_memory_length",
+                                      "output_predict",
+                                      "parallel_output",
+                                      "pool_token",
+                                      "spell_func",
+                                      NULL};
+
+static int write_more(wg_config *json, const void *config) {
+    (void)config;
+    return wg_config_set_boolean(json, "block_position_encoding", true);
+}
+
+static int check(const void *checked) {
+    const wg_glm_config *config = checked;
+    return wg__check_divides(WHERE, "num_attention_heads", config->num_attention_heads,
+                             "hidden_size", config->hidden_size);
+}
+
+/* The tokens that GLM adds to a vocabulary that lacks them are not learnt. A preset takes the
+ * vocabulary's size, and has as many positions as the sequences. */
+static int fit_config(void *fitting, wg_model_fit *fit) {
+    enum { ADDED_TOKENS = 4 };
+    wg_glm_config *config = fitting;
+    wg_blank_tokens tokens;
+    fit->learnt = fit->file ? config->vocab_size - ADDED_TOKENS : 0;
+    if (!fit->tokenizer)
+        return 0;
+    if (wg_blank_tokens_of(fit->tokenizer, &tokens) < 0)
+        return -1;
+    wg__fit(fit, "vocab_size", &config->vocab_size, tokens.vocab_size);
+    if (!fit->file && fit->sequence > 0)
+        config->max_sequence_length = fit->sequence;
+    return 0;
+}
+
+static void resize(void *resized, int64_t vocabulary, int64_t positions) {
+    wg_glm_config *config = resized;
+    config->vocab_size = vocabulary ? vocabulary : config->vocab_size;
+    config->max_sequence_length = positions ? positions : config->max_sequence_length;
+}
+
+static wg_model_sizes sizes_of(const void *measured) {
+    const wg_glm_config *config = measured;
+    return (wg_model_sizes){.vocabulary = config->vocab_size,
+                            .positions = config->max_sequence_length,
+                            .width = config->hidden_size,
+                            .layers = config->num_layers,
+                            .cache_width = 2 * config->hidden_size,
+                            .start_id = -1,
+                            .end_id = -1,
+                            .pad_id = -1};
+}
 
 /* ---- Construction ---- */
 
@@ -21,8 +130,9 @@ static wg_initializer weight_init(const wg_glm_config *config) {
     return (wg_initializer){WG_INIT_NORMAL, config->initializer_range};
 }
 
-/* What adds onto the residual stream begins smaller the more layers add to it, as in Megatron-LM,
- * whose order of layer normalisation and residual connections GLM has taken over (section 2.2). */
+/* Weights of layers that add to the residual stream begin smaller, the more such layers there are,
+ * as in Megatron-LM, whose order of layer normalisation and residual connections GLM has taken over
+ * (section 2.2). */
 static wg_initializer residual_init(const wg_glm_config *config) {
     return (wg_initializer){WG_INIT_NORMAL,
                             wg__residual_scale(config->initializer_range, 2 * config->num_layers)};
@@ -69,7 +179,7 @@ static void glm_destroy(wg_module *module) {
 }
 
 wg_glm *wg_glm_new(const wg_glm_config *config, uint64_t seed) {
-    if (wg_glm_config_validate(config) < 0)
+    if (wg_model_config_check(&wg_glm_type, config) < 0)
         return NULL;
     wg_glm *model = wg_module_new(NULL, "", sizeof *model);
     if (!model)
@@ -91,50 +201,33 @@ wg_glm *wg_glm_new(const wg_glm_config *config, uint64_t seed) {
     return wg_module_finish(module);
 }
 
-static wg_module *make_module(const char *json, void *context) {
-    (void)context;
-    wg_glm_config config;
-    wg_glm *model = wg_glm_config_from_json(&config, json) < 0 ? NULL : wg_glm_new(&config, 0);
-    return model ? &model->module : NULL;
-}
-
-int wg_glm_load(const char *path, wg_glm **model, wg_tokenizer **tokenizer) {
-    *model = (wg_glm *)wg__model_load(path, make_module, NULL, tokenizer);
-    return *model ? 0 : -1;
-}
-
 /* ---- Forward ---- */
 
-static int check_inputs(const wg_tensor *ids, const wg_glm_inputs *inputs) {
-    if (!ids)
-        return -1;
-    if (wg_tensor_ndim(ids) != 2)
-        return wg_fail(WG_ERROR_SHAPE, "glm", "ids have rank %d; wanted (B, T)",
-                       wg_tensor_ndim(ids));
+static int check_inputs(const wg_model_inputs *inputs) {
     if (inputs->mask && inputs->part_a)
         return wg_fail(WG_ERROR_ARGUMENT, "glm",
                        "part_a and a mask both tell what may be seen; give one of them");
     const wg_tensor *a = inputs->part_a;
-    if (a && (wg_tensor_ndim(a) != 1 || wg_tensor_size(a, 0) != wg_tensor_size(ids, 0)))
+    const int64_t sequences = wg_tensor_size(inputs->ids, 0);
+    if (a && (wg_tensor_ndim(a) != 1 || wg_tensor_size(a, 0) != sequences))
         return wg_fail(WG_ERROR_SHAPE, "glm",
                        "part_a has rank %d and %lld elements; wanted (B), one for each of %lld "
                        "sequences",
-                       wg_tensor_ndim(a), (long long)wg_tensor_count(a),
-                       (long long)wg_tensor_size(ids, 0));
+                       wg_tensor_ndim(a), (long long)wg_tensor_count(a), (long long)sequences);
     return 0;
 }
 
 /* word + position + block position, with dropout: (B, T)   ->   (B, T, C). */
-static wg_tensor *embed(wg_glm *model, wg_tensor *ids, const wg_glm_inputs *inputs, int64_t seen) {
+static wg_tensor *embed(wg_glm *model, const wg_model_inputs *inputs, int64_t first) {
     wg_scope scope;
     wg_scope_begin(&scope);
-    const int64_t count = wg_tensor_size(ids, 1);
+    const int64_t count = wg_tensor_size(inputs->ids, 1);
     wg_tensor *positions = inputs->position_ids, *blocks = inputs->block_position_ids;
     if (!positions)
-        positions = wg_arange(WG_I64, (double)seen, (double)(seen + count), 1);
+        positions = wg_arange(WG_I64, (double)first, (double)(first + count), 1);
     if (!blocks)
         blocks = wg_zeros(WG_I64, WG_DIMS(count));
-    wg_tensor *x = wg_embedding_forward(model->words, ids);
+    wg_tensor *x = wg_embedding_forward(model->words, inputs->ids);
     x = wg_block_position_forward(model->positions, x, positions, blocks);
     return wg_scope_end(&scope,
                         wg_dropout(&model->module, x, model->config.embedding_dropout_prob));
@@ -152,45 +245,71 @@ static wg_tensor *layer_forward(void *model, int64_t index, wg_tensor *x,
     return wg_scope_end(&scope, wg_add(x, wg_dropout(&layer->module, fed, inputs->dropout)));
 }
 
-wg_tensor *wg_glm_forward(wg_glm *model, wg_tensor *ids, const wg_glm_inputs *inputs) {
-    static const wg_glm_inputs nothing;
-    if (!inputs)
-        inputs = &nothing;
-    if (check_inputs(ids, inputs) < 0)
-        return NULL;
+static wg_tensor *forward(wg_module *module, const wg_model_inputs *inputs) {
+    wg_glm *model = (wg_glm *)module;
     const wg_glm_config *config = &model->config;
-    const int64_t seen = inputs->caches ? inputs->caches[0].length : 0;
+    const int64_t first = wg__first_position("glm", inputs, INT64_MAX);
+    if (first < 0 || check_inputs(inputs) < 0)
+        return NULL;
     wg_scope scope;
     wg_scope_begin(&scope);
+    const int64_t count = wg_tensor_size(inputs->ids, 1);
     const wg_stack_inputs around = {
-        .self.mask = inputs->part_a ? wg_prefix_mask(inputs->part_a, seen, wg_tensor_size(ids, 1))
-                                    : inputs->mask,
+        .self.mask = inputs->part_a ? wg_prefix_mask(inputs->part_a, first, count) : inputs->mask,
         .self_caches = inputs->caches,
         .dropout = config->output_dropout_prob,
     };
-    wg_tensor *x = wg_stack_forward(&model->module, config->num_layers, layer_forward, model,
-                                    embed(model, ids, inputs, seen), &around);
+    wg_tensor *x = wg_stack_forward(module, config->num_layers, layer_forward, model,
+                                    embed(model, inputs, first), &around);
     return wg_scope_end(&scope, wg_layer_norm_forward(model->norm, x));
 }
 
-/* ---- Logits and loss ---- */
-
-/* The hidden states at positions (N), flat; NULL: all of them. */
-static wg_tensor *at_positions(wg_tensor *hidden, wg_tensor *positions) {
-    return positions ? wg_index_select(wg_flatten(hidden, 0, -2), 0, positions) : hidden;
+static wg_tensor *logits(wg_module *module, wg_tensor *hidden) {
+    return wg_embedding_logits(((wg_glm *)module)->words, hidden);
 }
 
-wg_tensor *wg_glm_logits(wg_glm *model, wg_tensor *hidden, wg_tensor *positions) {
-    wg_scope scope;
-    wg_scope_begin(&scope);
-    return wg_scope_end(&scope, wg_embedding_logits(model->words, at_positions(hidden, positions)));
+static wg_tensor *loss(wg_module *module, wg_tensor *hidden, wg_tensor *labels,
+                       const wg_cross_entropy_options *options) {
+    return wg_embedding_loss(((wg_glm *)module)->words, hidden, labels, WG_IGNORE_INDEX, options);
 }
 
-wg_tensor *wg_glm_loss(wg_glm *model, wg_tensor *ids, const wg_glm_inputs *inputs,
-                       wg_tensor *positions, wg_tensor *labels) {
-    wg_scope scope;
-    wg_scope_begin(&scope);
-    wg_tensor *hidden = at_positions(wg_glm_forward(model, ids, inputs), positions);
-    return wg_scope_end(&scope,
-                        wg_embedding_loss(model->words, hidden, labels, WG_IGNORE_INDEX, NULL));
+/* ---- The record ---- */
+
+static wg_module *create(const void *config, uint64_t seed) {
+    wg_glm *model = wg_glm_new(config, seed);
+    return model ? &model->module : NULL;
 }
+
+static const void *config_of(const wg_module *module) {
+    return &((const wg_glm *)module)->config;
+}
+
+/* The decays of training are those of the published code. */
+const wg_model_type wg_glm_type = {
+    .name = "glm",
+    .model_type = "glm",
+    .title = "GLM (Du et al. 2022)",
+    .shape = WG_PREFIX_DECODER,
+    .settings = {WHERE, sizeof(wg_glm_config), sizeof rows / sizeof rows[0], rows},
+    .ignored = ignored,
+    .presets = presets,
+    .bench_preset = "glm-small",
+    .training = "{\"tokenizer\": \"wordpiece\", \"schedule\": \"cosine\", \"final\": 0.1, "
+                "\"weight-decay\": 0.1, \"beta2\": 0.98}",
+    .objectives = "blank-infilling",
+    .write_more = write_more,
+    .check = check,
+    .fit = fit_config,
+    .resize = resize,
+    .sizes = sizes_of,
+    .config = config_of,
+    .names = {.architecture = "GLMForConditionalGeneration",
+              .marker = "block_position_embeddings.",
+              .prefix = "",
+              .outer = "glm.",
+              .kept = {"cloze"}},
+    .create = create,
+    .forward = forward,
+    .logits = logits,
+    .loss = loss,
+};

@@ -1,9 +1,9 @@
-/* GPT-2   (Radford et al. 2019, "Language Models are Unsupervised Multitask Learners").
+/* GPT-2: see gpt.h.
  *
  * Letters: B sequences, T positions, C = n_embd, V = vocab_size. */
 #include "models/gpt.h"
 
-#include "models/decoder.h"
+#include "models/internal.h"
 #include "nn/module.h"
 #include "nn/stack.h"
 #include "tensor/easy.h"
@@ -11,8 +11,104 @@
 #include "tensor/ops.h"
 #include "nn/internal.h"
 
-#include <inttypes.h>
-#include <stdio.h>
+#define WHERE "gpt_config" /* in messages */
+
+/* ---- Configuration ---- */
+
+#define PRESET(layers, width, heads)                                                               \
+    &(const wg_gpt_config) {                                                                       \
+        .vocab_size = 50257, .n_positions = 1024, .n_embd = width, .n_layer = layers,              \
+        .n_head = heads, .n_inner = 4 * (width), .activation_function = WG_ACTIVATION_GELU_TANH,   \
+        .embd_pdrop = 0.1, .attn_pdrop = 0.1, .resid_pdrop = 0.1, .layer_norm_epsilon = 1e-5,      \
+        .initializer_range = 0.02, .bos_token_id = 50256, .eos_token_id = 50256                    \
+    }
+
+/* Two small ones, and the published sizes. */
+static const wg_model_preset presets[] = {
+    {.name = "gpt2-tiny", .config = PRESET(2, 128, 2)},
+    {.name = "gpt2-mini", .config = PRESET(4, 256, 4)},
+    {.name = "gpt2-124m", .config = PRESET(12, 768, 12), .bench = {4, 64, 50257}},
+    {.name = "gpt2-medium", .config = PRESET(24, 1024, 16)},
+    {.name = "gpt2-large", .config = PRESET(36, 1280, 20)},
+    {.name = "gpt2-xl", .config = PRESET(48, 1600, 25)},
+    {0},
+};
+
+#define AT(key) .name = #key, .offset = offsetof(wg_gpt_config, key)
+
+static const wg_setting rows[] = {
+    {AT(vocab_size), WG__SIZE, .help = "tokens; `pretrain` fills it in"},
+    {AT(n_positions), WG__SIZE, .standard = "1024", .help = "the longest sequence"},
+    {AT(n_embd), WG__SIZE, .help = "the width of the model"},
+    {AT(n_layer), WG__SIZE, .help = "layers"},
+    {AT(n_head), WG__SIZE, .help = "heads, a divisor of the width"},
+    {AT(n_inner), WG__SIZE, .derived = "4 `n_embd`",
+     .help = "the inner width of the feed-forward net"},
+    {AT(activation_function), WG__ACTIVATION, .standard = "\"gelu_new\"", .help = "its activation"},
+    {AT(embd_pdrop), WG__PROBABILITY, .standard = "0.1", .help = "dropout of embeddings"},
+    {AT(attn_pdrop), WG__PROBABILITY, .standard = "0.1", .help = "dropout of attention weights"},
+    {AT(resid_pdrop), WG__PROBABILITY, .standard = "0.1", .help = "dropout of sublayers"},
+    {AT(layer_norm_epsilon), WG__POSITIVE, .standard = "1e-5", .help = "added to the variance"},
+    {AT(initializer_range), WG__POSITIVE, .standard = "0.02",
+     .help = "the standard deviation that weights begin with"},
+    {AT(bos_token_id), WG__MAYBE_TOKEN, .standard = "50256",
+     .help = "the token that begins a text, -1 for none; `pretrain` fills it in"},
+    {AT(eos_token_id), WG__MAYBE_TOKEN, .standard = "50256",
+     .help = "the token that ends one, likewise"},
+    WG__ONLY("scale_attn_weights", "true"),
+    WG__ONLY("scale_attn_by_inverse_layer_idx", "false"),
+    WG__ONLY("tie_word_embeddings", "true"),
+};
+
+/* Keys of published files that do not change what is computed here. */
+static const char *const ignored[] = {"n_ctx",
+                                      "output_past",
+                                      "reorder_and_upcast_attn",
+                                      "summary_activation",
+                                      "summary_first_dropout",
+                                      "summary_proj_to_labels",
+                                      "summary_type",
+                                      "summary_use_proj",
+                                      "task_specific_params",
+                                      NULL};
+
+static int read_more(wg_config *json, void *read) {
+    wg_gpt_config *config = read;
+    if (!wg_config_has(json, "n_inner"))
+        config->n_inner = 4 * config->n_embd;
+    return 0;
+}
+
+static int check(const void *checked) {
+    const wg_gpt_config *config = checked;
+    return wg__check_divides(WHERE, "n_head", config->n_head, "n_embd", config->n_embd);
+}
+
+static int fit_config(void *fitting, wg_model_fit *fit) {
+    wg_gpt_config *config = fitting;
+    wg__fit_decoder(fit, &config->vocab_size, &config->bos_token_id, &config->eos_token_id,
+                    &config->n_positions);
+    return 0;
+}
+
+static void resize(void *resized, int64_t vocabulary, int64_t positions) {
+    wg_gpt_config *config = resized;
+    wg__resize_decoder(vocabulary, &config->vocab_size, &config->bos_token_id,
+                       &config->eos_token_id);
+    config->n_positions = positions ? positions : config->n_positions;
+}
+
+static wg_model_sizes sizes_of(const void *measured) {
+    const wg_gpt_config *config = measured;
+    return (wg_model_sizes){.vocabulary = config->vocab_size,
+                            .positions = config->n_positions,
+                            .width = config->n_embd,
+                            .layers = config->n_layer,
+                            .cache_width = 2 * config->n_embd,
+                            .start_id = config->bos_token_id,
+                            .end_id = config->eos_token_id,
+                            .pad_id = -1};
+}
 
 /* ---- Construction ---- */
 
@@ -20,7 +116,8 @@ static wg_initializer weight_init(const wg_gpt_config *config) {
     return (wg_initializer){WG_INIT_NORMAL, config->initializer_range};
 }
 
-/* What adds onto the residual stream begins smaller the more layers add to it (section 2.3). */
+/* Weights of layers that add to the residual stream begin smaller, the more such layers there are
+ * (section 2.3). */
 static wg_initializer residual_init(const wg_gpt_config *config) {
     return (wg_initializer){WG_INIT_NORMAL,
                             wg__residual_scale(config->initializer_range, 2 * config->n_layer)};
@@ -69,7 +166,7 @@ static void gpt_destroy(wg_module *module) {
 }
 
 wg_gpt *wg_gpt_new(const wg_gpt_config *config, uint64_t seed) {
-    if (wg_gpt_config_validate(config) < 0)
+    if (wg_model_config_check(&wg_gpt_type, config) < 0)
         return NULL;
     wg_gpt *model = wg_module_new(NULL, "", sizeof *model);
     if (!model)
@@ -105,67 +202,91 @@ static wg_tensor *layer_forward(void *model, int64_t index, wg_tensor *x,
 }
 
 /* word + position, with dropout: (B, T)   ->   (B, T, C). */
-static wg_tensor *embed(wg_gpt *model, wg_tensor *ids, const wg__decoder_positions *at) {
+static wg_tensor *embed(wg_gpt *model, const wg_model_inputs *inputs, int64_t first) {
     wg_scope scope;
     wg_scope_begin(&scope);
-    wg_tensor *positions =
-        at->ids ? at->ids
-                : wg_arange(WG_I64, (double)at->first, (double)(at->first + at->count), 1);
-    wg_tensor *x = wg_add(wg_embedding_forward(model->words, ids),
+    wg_tensor *positions = inputs->position_ids;
+    if (!positions)
+        positions =
+            wg_arange(WG_I64, (double)first, (double)(first + wg_tensor_size(inputs->ids, 1)), 1);
+    wg_tensor *x = wg_add(wg_embedding_forward(model->words, inputs->ids),
                           wg_embedding_forward(model->positions, positions));
     return wg_scope_end(&scope, wg_dropout(&model->module, x, model->config.embd_pdrop));
 }
 
-wg_tensor *wg_gpt_forward(wg_gpt *model, wg_tensor *ids, const wg_decoder_inputs *inputs) {
-    const wg_gpt_config *config = &model->config;
-    wg__decoder_positions positions;
-    if (wg__decoder_begin("gpt", ids, inputs, config->n_positions, &positions) < 0)
+static wg_tensor *forward(wg_module *module, const wg_model_inputs *inputs) {
+    wg_gpt *model = (wg_gpt *)module;
+    const int64_t first = wg__first_position("gpt", inputs, model->config.n_positions);
+    if (first < 0)
         return NULL;
     wg_scope scope;
     wg_scope_begin(&scope);
     const wg_stack_inputs around = {
-        .self.mask = inputs ? wg_padding_mask(inputs->keep) : NULL,
-        .self_caches = inputs ? inputs->caches : NULL,
-        .dropout = config->resid_pdrop,
+        .self.mask = wg_padding_mask(inputs->keep),
+        .self_caches = inputs->caches,
+        .dropout = model->config.resid_pdrop,
     };
-    wg_tensor *x = wg_stack_forward(&model->module, config->n_layer, layer_forward, model,
-                                    embed(model, ids, &positions), &around);
+    wg_tensor *x = wg_stack_forward(module, model->config.n_layer, layer_forward, model,
+                                    embed(model, inputs, first), &around);
     return wg_scope_end(&scope, wg_layer_norm_forward(model->norm, x));
 }
 
-wg_tensor *wg_gpt_logits(wg_gpt *model, wg_tensor *hidden) {
-    return wg_embedding_logits(model->words, hidden);
+static wg_tensor *logits(wg_module *module, wg_tensor *hidden) {
+    return wg_embedding_logits(((wg_gpt *)module)->words, hidden);
 }
 
-/* ---- As a language model ---- */
-
-static wg_tensor *forward(void *model, wg_tensor *ids, const wg_decoder_inputs *inputs) {
-    return wg_gpt_forward(model, ids, inputs);
+static wg_tensor *loss(wg_module *module, wg_tensor *hidden, wg_tensor *labels,
+                       const wg_cross_entropy_options *options) {
+    return wg_embedding_loss(((wg_gpt *)module)->words, hidden, labels, WG_IGNORE_INDEX, options);
 }
 
-static wg_tensor *logits(void *model, wg_tensor *hidden) {
-    return wg_gpt_logits(model, hidden);
+/* The head is the word table, or its quantized copy. */
+static double token_bytes(const wg_module *module) {
+    const wg_gpt *model = (const wg_gpt *)module;
+    const double bytes = wg__state_bytes(module) - wg__tensor_bytes(model->positions->weight);
+    return model->words->head ? bytes - wg__tensor_bytes(model->words->weight) +
+                                    wg__tensor_bytes(model->words->head)
+                              : bytes;
 }
 
-static wg_tensor *loss(void *model, wg_tensor *hidden, wg_tensor *labels, int64_t ignore_index) {
-    return wg_embedding_loss(((wg_gpt *)model)->words, hidden, labels, ignore_index, NULL);
+/* ---- The record ---- */
+
+static wg_module *create(const void *config, uint64_t seed) {
+    wg_gpt *model = wg_gpt_new(config, seed);
+    return model ? &model->module : NULL;
 }
 
-static char *config_json(const void *model) {
-    return wg_gpt_config_to_json(&((const wg_gpt *)model)->config);
+static const void *config_of(const wg_module *module) {
+    return &((const wg_gpt *)module)->config;
 }
 
-wg_language_model wg_gpt_language_model(wg_gpt *model) {
-    return (wg_language_model){
-        .model = model,
-        .module = &model->module,
-        .type = "gpt2",
-        .vocab_size = model->config.vocab_size,
-        .max_positions = model->config.n_positions,
-        .layers = model->config.n_layer,
-        .forward = forward,
-        .logits = logits,
-        .loss = loss,
-        .config = config_json,
-    };
-}
+const wg_model_type wg_gpt_type = {
+    .name = "gpt",
+    .model_type = "gpt2",
+    .title = "GPT-2 (Radford et al. 2019)",
+    .shape = WG_DECODER,
+    .settings = {WHERE, sizeof(wg_gpt_config), sizeof rows / sizeof rows[0], rows},
+    .ignored = ignored,
+    .presets = presets,
+    .bench_preset = "gpt2-124m",
+    .training = WG__DECODER_TRAINING,
+    .objectives = "causal-lm",
+    .read_more = read_more,
+    .check = check,
+    .fitted = wg__fitted_of_decoders,
+    .fit = fit_config,
+    .resize = resize,
+    .sizes = sizes_of,
+    .config = config_of,
+    .names = {.architecture = "GPT2LMHeadModel",
+              .marker = ".attn.c_attn.",
+              .prefix = "transformer.",
+              .heads = {"lm_head."},
+              .outer = "",
+              .repeated = {".attn.bias", ".attn.masked_bias", "lm_head.weight"}},
+    .create = create,
+    .forward = forward,
+    .logits = logits,
+    .loss = loss,
+    .token_bytes = token_bytes,
+};

@@ -1,19 +1,201 @@
-/* LLaMA   (Touvron et al. 2023, "LLaMA: Open and Efficient Foundation Language Models",
- * arXiv:2302.13971).
+/* LLaMA: see llama.h.
  *
  * Letters: B sequences, T positions, C = hidden_size, D = C / num_attention_heads, V = vocab_size.
  */
 #include "models/llama.h"
 
-#include "models/decoder.h"
+#include <string.h>
+
+#include "models/internal.h"
 #include "nn/stack.h"
 #include "tensor/easy.h"
 #include "tensor/internal.h"
 #include "tensor/ops.h"
 #include "nn/internal.h"
+#include "io/config_json.h"
 
-#include <inttypes.h>
-#include <stdio.h>
+#define WHERE "llama_config" /* in messages */
+
+/* ---- Configuration ---- */
+
+#define PRESET(vocabulary, width, inner, layers, heads, shared, positions, tied)                   \
+    &(const wg_llama_config) {                                                                     \
+        .vocab_size = vocabulary, .hidden_size = width, .intermediate_size = inner,                \
+        .num_hidden_layers = layers, .num_attention_heads = heads, .num_key_value_heads = shared,  \
+        .hidden_act = WG_GATE_SWIGLU, .max_position_embeddings = positions, .rms_norm_eps = 1e-5,  \
+        .rope_theta = 10000, .initializer_range = 0.02, .tie_word_embeddings = tied,               \
+        .bos_token_id = 1, .eos_token_id = 2                                                       \
+    }
+
+/* The sizes of llama2.c's stories models, and of LLaMA 7B. */
+static const wg_model_preset presets[] = {
+    {.name = "llama-260k",
+     .config = PRESET(512, 64, 172, 5, 8, 4, 512, true),
+     .bench = {8, 256, 512}},
+    {.name = "llama-15m",
+     .config = PRESET(32000, 288, 768, 6, 6, 6, 256, true),
+     .bench = {8, 256, 32000}},
+    {.name = "llama-42m", .config = PRESET(32000, 512, 1376, 8, 8, 8, 1024, true)},
+    {.name = "llama-110m",
+     .config = PRESET(32000, 768, 2048, 12, 12, 12, 1024, true),
+     .bench = {1, 256, 32000}},
+    {.name = "llama-7b", .config = PRESET(32000, 4096, 11008, 32, 32, 32, 4096, false)},
+    {0},
+};
+
+#define AT(key) .name = #key, .offset = offsetof(wg_llama_config, key)
+
+static const wg_setting rows[] = {
+    {AT(vocab_size), WG__SIZE, .help = "tokens; `pretrain` fills it in"},
+    {AT(hidden_size), WG__SIZE, .help = "the width of the model"},
+    {AT(intermediate_size), WG__SIZE, .help = "the inner width of the gated feed-forward net"},
+    {AT(num_hidden_layers), WG__SIZE, .help = "layers"},
+    {AT(num_attention_heads), WG__SIZE, .help = "heads of queries, a divisor of the width"},
+    {AT(num_key_value_heads), WG__SIZE, .derived = "`num_attention_heads`",
+     .help = "heads of keys and values, a divisor of the former"},
+    {AT(hidden_act), WG__GATE, .standard = "\"silu\"",
+     .help = "the gate: `silu`, `sigmoid`, `relu`, `gelu`, `gelu_new` or `linear`"},
+    {AT(max_position_embeddings), WG__SIZE, .standard = "2048", .help = "the longest sequence"},
+    {AT(rms_norm_eps), WG__POSITIVE, .standard = "1e-6", .help = "added to the mean square"},
+    {AT(rope_theta), WG__POSITIVE, .standard = "10000", .help = "the base of the rotary positions"},
+    {AT(initializer_range), WG__POSITIVE, .standard = "0.02",
+     .help = "the standard deviation that weights begin with"},
+    {AT(tie_word_embeddings), WG__FLAG, .standard = "false", .help = "the head is the word table"},
+    {AT(bos_token_id), WG__MAYBE_TOKEN, .standard = "1",
+     .help = "the token that begins a text, -1 for none; `pretrain` fills it in"},
+    {AT(eos_token_id), WG__MAYBE_TOKEN, .list = true, .standard = "2",
+     .help = "the token that ends one, likewise; of a list the first"},
+    {.name = "rope_scaling",
+     .kind = WG_SETTING_ONLY,
+     .derived = "none",
+     .help = "an object that stretches the rotary positions: `rope_type` (`linear` or `llama3`), "
+             "`factor`, and for llama3 `low_freq_factor`, `high_freq_factor` and "
+             "`original_max_position_embeddings`"},
+    {.name = "head_dim",
+     .kind = WG_SETTING_ONLY,
+     .derived = "`hidden_size` / `num_attention_heads`",
+     .help = "no other value is known"},
+    WG__ONLY("attention_bias", "false"),
+    WG__ONLY("mlp_bias", "false"),
+};
+
+/* Keys of published files that do not change what is computed here. */
+static const char *const ignored[] = {"attention_dropout", "pad_token_id", "pretraining_tp", NULL};
+
+/* Positions that are stretched: "linear", or "llama3" of LLaMA 3.1; older files say "type". */
+static int read_scaling(wg_config *scaling, wg_rotary_options *options) {
+    const char *type = "default";
+    wg_config_text(scaling, "type", &type);
+    if (wg_config_text(scaling, "rope_type", &type) < 0)
+        return -1;
+    if (strcmp(type, "default") == 0)
+        return wg_config_check(scaling, 0, NULL);
+    const bool llama3 = strcmp(type, "llama3") == 0;
+    if (!llama3 && strcmp(type, "linear") != 0)
+        return wg_fail(WG_ERROR_FORMAT, WHERE,
+                       "rope_scaling is of type \"%.64s\"; linear and llama3 are known", type);
+    static const char *const keys[] = {"factor", "low_freq_factor", "high_freq_factor",
+                                       "original_max_position_embeddings"};
+    if (wg_config_require(scaling, llama3 ? 4 : 1, keys) < 0)
+        return -1;
+    wg_config_number(scaling, keys[0], &options->factor);
+    if (llama3) {
+        wg_config_number(scaling, keys[1], &options->low_frequency_factor);
+        wg_config_number(scaling, keys[2], &options->high_frequency_factor);
+        wg_config_integer(scaling, keys[3], &options->original_positions);
+    }
+    return wg_config_check(scaling, 0, NULL);
+}
+
+static int read_more(wg_config *json, void *read) {
+    wg_llama_config *config = read;
+    if (!wg_config_has(json, "num_key_value_heads"))
+        config->num_key_value_heads = config->num_attention_heads;
+    wg_config *scaling = wg__config_part(json, "rope_scaling");
+    const int status = scaling ? read_scaling(scaling, &config->rope_scaling) : 0;
+    wg_config_free(scaling);
+    int64_t head = 0;
+    if (status < 0 || wg_config_integer(json, "head_dim", &head) < 0)
+        return -1;
+    if (head == 0 || head * config->num_attention_heads == config->hidden_size)
+        return 0;
+    return wg_fail(WG_ERROR_FORMAT, WHERE, "head_dim %lld is not hidden_size / num_attention_heads",
+                   (long long)head);
+}
+
+static int write_more(wg_config *json, const void *written) {
+    const wg_rotary_options *options = &((const wg_llama_config *)written)->rope_scaling;
+    if (options->factor == 0)
+        return 0;
+    const bool llama3 = options->original_positions > 0;
+    wg_config *scaling = wg_config_new();
+    wg_config_set_text(scaling, "rope_type", llama3 ? "llama3" : "linear");
+    wg_config_set_number(scaling, "factor", options->factor);
+    if (llama3) {
+        wg_config_set_number(scaling, "low_freq_factor", options->low_frequency_factor);
+        wg_config_set_number(scaling, "high_freq_factor", options->high_frequency_factor);
+        wg_config_set_integer(scaling, "original_max_position_embeddings",
+                              options->original_positions);
+    }
+    const int status = wg__config_set_part(json, "rope_scaling", scaling);
+    wg_config_free(scaling);
+    return status;
+}
+
+static int check_scaling(const wg_rotary_options *scaling) {
+    if (scaling->factor != 0 && !(scaling->factor > 0 && isfinite(scaling->factor)))
+        return wg__settings_refuse(WHERE, "rope_scaling.factor", scaling->factor, "above 0");
+    if (scaling->original_positions == 0)
+        return 0;
+    if (scaling->original_positions < 0)
+        return wg__settings_refuse(WHERE, "rope_scaling.original_max_position_embeddings",
+                                   (double)scaling->original_positions, "at least 1");
+    const double low = scaling->low_frequency_factor, high = scaling->high_frequency_factor;
+    return low > 0 && high > low ? 0
+                                 : wg__settings_refuse(WHERE, "rope_scaling.high_freq_factor", high,
+                                                       "above low_freq_factor, which is above 0");
+}
+
+static int check(const void *checked) {
+    const wg_llama_config *config = checked;
+    const int64_t width = config->hidden_size, heads = config->num_attention_heads;
+    if (wg__check_divides(WHERE, "num_attention_heads", heads, "hidden_size", width) < 0 ||
+        wg__check_divides(WHERE, "num_key_value_heads", config->num_key_value_heads,
+                          "num_attention_heads", heads) < 0)
+        return -1;
+    if (width / heads % 2 != 0)
+        return wg_fail(WG_ERROR_ARGUMENT, WHERE,
+                       "heads of width %lld; rotary positions rotate pairs, and need an even one",
+                       (long long)(width / heads));
+    return check_scaling(&config->rope_scaling);
+}
+
+static int fit_config(void *fitting, wg_model_fit *fit) {
+    wg_llama_config *config = fitting;
+    wg__fit_decoder(fit, &config->vocab_size, &config->bos_token_id, &config->eos_token_id,
+                    &config->max_position_embeddings);
+    return 0;
+}
+
+static void resize(void *resized, int64_t vocabulary, int64_t positions) {
+    wg_llama_config *config = resized;
+    wg__resize_decoder(vocabulary, &config->vocab_size, &config->bos_token_id,
+                       &config->eos_token_id);
+    config->max_position_embeddings = positions ? positions : config->max_position_embeddings;
+}
+
+static wg_model_sizes sizes_of(const void *measured) {
+    const wg_llama_config *config = measured;
+    return (wg_model_sizes){.vocabulary = config->vocab_size,
+                            .positions = config->max_position_embeddings,
+                            .width = config->hidden_size,
+                            .layers = config->num_hidden_layers,
+                            .cache_width = 2 * config->num_key_value_heads *
+                                           (config->hidden_size / config->num_attention_heads),
+                            .start_id = config->bos_token_id,
+                            .end_id = config->eos_token_id,
+                            .pad_id = -1};
+}
 
 /* ---- Construction ---- */
 
@@ -21,7 +203,8 @@ static wg_initializer weight_init(const wg_llama_config *config) {
     return (wg_initializer){WG_INIT_NORMAL, config->initializer_range};
 }
 
-/* What adds onto the residual stream begins smaller the more layers add to it. */
+/* Weights of layers that add to the residual stream begin smaller, the more such layers there are.
+ */
 static wg_initializer residual_init(const wg_llama_config *config) {
     return (wg_initializer){WG_INIT_NORMAL, wg__residual_scale(config->initializer_range,
                                                                2 * config->num_hidden_layers)};
@@ -90,7 +273,7 @@ static int add_tables(wg_llama *model) {
 }
 
 wg_llama *wg_llama_new(const wg_llama_config *config, uint64_t seed) {
-    if (wg_llama_config_validate(config) < 0)
+    if (wg_model_config_check(&wg_llama_type, config) < 0)
         return NULL;
     wg_llama *model = wg_module_new(NULL, "", sizeof *model);
     if (!model)
@@ -132,66 +315,89 @@ static wg_tensor *layer_forward(void *model, int64_t index, wg_tensor *x,
 }
 
 /* The rows of a table at the positions: (T, D/2), or (B, 1, T, D/2). */
-static wg_tensor *at_positions(wg_tensor *table, const wg__decoder_positions *positions,
-                               wg_dtype dtype) {
-    wg_tensor *rows = positions->ids ? wg_unsqueeze(wg_embedding_op(table, positions->ids, -1), 1)
-                                     : wg_slice(table, 0, positions->first,
-                                                positions->first + positions->count, 1);
+static wg_tensor *table_rows(wg_tensor *table, const wg_model_inputs *inputs, int64_t first,
+                             wg_dtype dtype) {
+    wg_tensor *rows = inputs->position_ids
+                          ? wg_unsqueeze(wg_embedding_op(table, inputs->position_ids, -1), 1)
+                          : wg_slice(table, 0, first, first + wg_tensor_size(inputs->ids, 1), 1);
     return wg_cast(rows, dtype);
 }
 
-wg_tensor *wg_llama_forward(wg_llama *model, wg_tensor *ids, const wg_decoder_inputs *inputs) {
+static wg_tensor *forward(wg_module *module, const wg_model_inputs *inputs) {
+    wg_llama *model = (wg_llama *)module;
     const wg_llama_config *config = &model->config;
-    wg__decoder_positions positions;
-    if (wg__decoder_begin("llama", ids, inputs, config->max_position_embeddings, &positions) < 0)
+    const int64_t first = wg__first_position("llama", inputs, config->max_position_embeddings);
+    if (first < 0)
         return NULL;
     wg_scope scope;
     wg_scope_begin(&scope);
     const wg_dtype dtype = wg_tensor_dtype(model->embedding->weight);
     const wg_stack_inputs around = {
-        .self = {.mask = inputs ? wg_padding_mask(inputs->keep) : NULL,
-                 .cos = at_positions(model->cos, &positions, dtype),
-                 .sin = at_positions(model->sin, &positions, dtype)},
-        .self_caches = inputs ? inputs->caches : NULL,
+        .self = {.mask = wg_padding_mask(inputs->keep),
+                 .cos = table_rows(model->cos, inputs, first, dtype),
+                 .sin = table_rows(model->sin, inputs, first, dtype)},
+        .self_caches = inputs->caches,
     };
-    wg_tensor *x = wg_stack_forward(&model->module, config->num_hidden_layers, layer_forward, model,
-                                    wg_embedding_forward(model->embedding, ids), &around);
+    wg_tensor *x = wg_stack_forward(module, config->num_hidden_layers, layer_forward, model,
+                                    wg_embedding_forward(model->embedding, inputs->ids), &around);
     return wg_scope_end(&scope, wg_rms_norm_forward(model->norm, x));
 }
 
-wg_tensor *wg_llama_logits(wg_llama *model, wg_tensor *hidden) {
-    return wg_linear_forward(model->head, hidden);
+static wg_tensor *logits(wg_module *module, wg_tensor *hidden) {
+    return wg_linear_forward(((wg_llama *)module)->head, hidden);
 }
 
-/* ---- As a language model ---- */
-
-static wg_tensor *forward(void *model, wg_tensor *ids, const wg_decoder_inputs *inputs) {
-    return wg_llama_forward(model, ids, inputs);
+static wg_tensor *loss(wg_module *module, wg_tensor *hidden, wg_tensor *labels,
+                       const wg_cross_entropy_options *options) {
+    return wg_linear_loss(((wg_llama *)module)->head, hidden, labels, WG_IGNORE_INDEX, options);
 }
 
-static wg_tensor *logits(void *model, wg_tensor *hidden) {
-    return wg_llama_logits(model, hidden);
+static double token_bytes(const wg_module *module) {
+    const wg_llama *model = (const wg_llama *)module;
+    const wg_tensor *table = model->embedding->weight;
+    const double bytes = wg__state_bytes(module);
+    return model->head->weight == table ? bytes : bytes - wg__tensor_bytes(table);
 }
 
-static wg_tensor *loss(void *model, wg_tensor *hidden, wg_tensor *labels, int64_t ignore_index) {
-    return wg_linear_loss(((wg_llama *)model)->head, hidden, labels, ignore_index, NULL);
+/* ---- The record ---- */
+
+static wg_module *create(const void *config, uint64_t seed) {
+    wg_llama *model = wg_llama_new(config, seed);
+    return model ? &model->module : NULL;
 }
 
-static char *config_json(const void *model) {
-    return wg_llama_config_to_json(&((const wg_llama *)model)->config);
+static const void *config_of(const wg_module *module) {
+    return &((const wg_llama *)module)->config;
 }
 
-wg_language_model wg_llama_language_model(wg_llama *model) {
-    return (wg_language_model){
-        .model = model,
-        .module = &model->module,
-        .type = "llama",
-        .vocab_size = model->config.vocab_size,
-        .max_positions = model->config.max_position_embeddings,
-        .layers = model->config.num_hidden_layers,
-        .forward = forward,
-        .logits = logits,
-        .loss = loss,
-        .config = config_json,
-    };
-}
+const wg_model_type wg_llama_type = {
+    .name = "llama",
+    .model_type = "llama",
+    .title = "LLaMA (Touvron et al. 2023)",
+    .shape = WG_DECODER,
+    .settings = {WHERE, sizeof(wg_llama_config), sizeof rows / sizeof rows[0], rows},
+    .ignored = ignored,
+    .presets = presets,
+    .bench_preset = "llama-15m",
+    .training = WG__DECODER_TRAINING,
+    .objectives = "causal-lm",
+    .read_more = read_more,
+    .write_more = write_more,
+    .check = check,
+    .fitted = wg__fitted_of_decoders,
+    .fit = fit_config,
+    .resize = resize,
+    .sizes = sizes_of,
+    .config = config_of,
+    .names = {.architecture = "LlamaForCausalLM",
+              .marker = ".mlp.gate_proj.",
+              .prefix = "model.",
+              .heads = {"lm_head."},
+              .outer = "",
+              .repeated = {".rotary_emb.inv_freq"}},
+    .create = create,
+    .forward = forward,
+    .logits = logits,
+    .loss = loss,
+    .token_bytes = token_bytes,
+};

@@ -13,13 +13,11 @@
 #include "../nn/feed_forward.h"
 #include "../nn/norm.h"
 #include "../nn/positions.h"
-#include "language_model.h"
+#include "model.h"
 
 WG_BEGIN_DECLS
 
-/* ---- Configuration: the members are the published JSON keys. Begin with a preset or a JSON text.
- * ---- */
-
+/* The members are the published JSON keys: docs/configurations.md describes them. */
 typedef struct wg_llama_config {
     int64_t vocab_size;
     int64_t hidden_size; /* C; num_attention_heads must divide it into even parts */
@@ -36,26 +34,6 @@ typedef struct wg_llama_config {
     bool tie_word_embeddings;
     int64_t bos_token_id, eos_token_id; /* -1: none */
 } wg_llama_config;
-
-/* Fills the configuration of "llama-260k" (5 layers, width 64), "llama-15m" (6, 288), "llama-42m"
- * (8, 512), "llama-110m" (12, 768), or "llama-7b" (32, 4096). -1 with [ARGUMENT, listing them] */
-WG_API int wg_llama_config_preset(wg_llama_config *config, const char *name);
-
-/* The name of preset `index`, or NULL beyond the last. */
-WG_API const char *wg_llama_preset_name(int index);
-
-/* 0 if a model can be made of it; -1 with [ARGUMENT, naming the key, its value and the rule] */
-WG_API int wg_llama_config_validate(const wg_llama_config *config);
-
-/* Reads a published config.json, as wg_bert_config_from_json does. -1 with [FORMAT, ARGUMENT,
- * MEMORY]
- */
-WG_API int wg_llama_config_from_json(wg_llama_config *config, const char *json);
-
-/* The configuration as JSON text; the caller frees it with wg_text_free. NULL with MEMORY. */
-WG_API char *wg_llama_config_to_json(const wg_llama_config *config);
-
-/* ---- The model ---- */
 
 typedef struct wg_llama_layer {
     wg_module module;
@@ -74,21 +52,16 @@ typedef struct wg_llama {
     wg_tensor *cos, *sin; /* of all positions, (max_position_embeddings, D/2); kept, not saved */
 } wg_llama;
 
+/* The model type, with the presets "llama-260k" (5 layers, width 64), "llama-15m" (6, 288),
+ * "llama-42m" (8, 512) and "llama-110m" (12, 768) of llama2.c's stories, and "llama-7b" (32, 4096).
+ */
+WG_API extern const wg_model_type wg_llama_type;
+
 /* Weights from a normal distribution with standard deviation initializer_range, those of the
  * projections back onto the residual stream by 1/sqrt(2 N) less (Radford et al. 2019); norms 1. A
- * root, freed with wg_module_free(&model->module); its generator begins at `seed`. NULL with
- * [ARGUMENT, MEMORY] */
+ * root, freed with wg_module_free(&model->module); its generator begins at `seed`. As a wg_model it
+ * is {&wg_llama_type, &model->module}. NULL with [ARGUMENT, MEMORY] */
 WG_API wg_llama *wg_llama_new(const wg_llama_config *config, uint64_t seed);
-
-/* (B, T) i64 or i32   ->   (B, T, C), normalised. [scope; SHAPE, INDEX, DTYPE] */
-WG_API wg_tensor *wg_llama_forward(wg_llama *model, wg_tensor *ids,
-                                   const wg_decoder_inputs *inputs);
-
-/* (.., C)   ->   (.., V). [scope; SHAPE, DTYPE] */
-WG_API wg_tensor *wg_llama_logits(wg_llama *model, wg_tensor *hidden);
-
-/* The model as the loops of decoding and training see it; borrows it. */
-WG_API wg_language_model wg_llama_language_model(wg_llama *model);
 
 WG_END_DECLS
 

@@ -23,6 +23,9 @@
 #include "../data/tokenizer/tokenizer.h"
 #include "../io/settings.h"
 #include "../nn/attention.h"
+#include "../nn/linear.h"
+
+WG_BEGIN_DECLS
 
 typedef enum wg_model_shape {
     WG_ENCODER = 1,
@@ -31,8 +34,8 @@ typedef enum wg_model_shape {
     WG_ENCODER_DECODER = 8
 } wg_model_shape;
 
-/* What a model is given. Members that a shape does not name are for it to ignore; all but ids (or
- * embeddings) may be NULL. */
+/* The inputs of a forward. A model ignores the members of other shapes; all but ids (or embeddings)
+ * may be NULL. */
 typedef struct wg_model_inputs {
     wg_tensor *ids;        /* (B, T) i64 or i32 */
     wg_tensor *embeddings; /* encoders: (B, T, C), word embeddings instead of ids */
@@ -50,19 +53,23 @@ typedef struct wg_model_inputs {
     wg_kv_cache *memory_caches; /* encoder-decoders: one a layer, filled at the first call */
 } wg_model_inputs;
 
-/* Sizes that every configuration has under some name. */
+/* The sizes of a model, which each configuration has under names of its own. */
 typedef struct wg_model_sizes {
-    int64_t vocabulary; /* V; of encoder-decoders that of the target */
-    int64_t positions;  /* the longest sequence; INT64_MAX: any */
-    int64_t width;      /* C */
-    int64_t layers;     /* of the decoder, or of the encoder if there is none: a cache each */
-    bool tied_head;     /* the logits use the table of words */
-    int64_t source_vocabulary;       /* encoder-decoders: of the source */
-    int64_t start_id, end_id, pad_id; /* encoder-decoders: the decoder's first token, the end of a
-                                       * text, padding; -1: none */
+    int64_t vocabulary;        /* V; of encoder-decoders that of the target */
+    int64_t source_vocabulary; /* of encoder-decoders; else 0 */
+    int64_t positions;         /* the longest sequence; INT64_MAX: any */
+    int64_t width;             /* C */
+    int64_t layers;         /* of the decoder, or of the encoder if there is none: a cache each */
+    int64_t encoder_layers; /* of encoder-decoders; else 0 */
+    int64_t cache_width;    /* numbers that a layer's cache keeps of a position, keys and values */
+    int64_t start_id, end_id, pad_id; /* tokens: a decoder begins with start_id; -1: none */
+    int64_t segments;         /* encoders: of how many texts a sequence can be told to be; else 0 */
+    double head_dropout;      /* encoders: of a new head's input */
+    wg_initializer head_init; /* encoders: of a new head's weights */
 } wg_model_sizes;
 
-/* What a new model takes from its tokenizer and its run where its configuration leaves it open. */
+/* Values that a new model takes from its tokenizer and its run where its configuration leaves them
+ * open. */
 typedef struct wg_model_fit {
     const wg_tokenizer *tokenizer; /* NULL: it is not made yet, and `learnt` is wanted */
     int64_t sequence;              /* tokens of a training sequence; 0: unknown */
@@ -75,30 +82,39 @@ typedef struct wg_model_fit {
 typedef struct wg_model_preset {
     const char *name;   /* "bert-mini" */
     const void *config; /* the type's configuration struct */
+    struct {
+        int64_t batch, sequence, vocabulary;
+    } bench; /* of a step of `wengert bench train`; zeros: its usual ones */
 } wg_model_preset;
 
 /* How published files name the tensors of this type: see formats/convert.c. */
 typedef struct wg_model_names {
     const char *architecture; /* of config.json ("BertForPreTraining"), or NULL */
+    const char *classifier;   /* encoders: that with a head for labels, and with one for answers */
+    const char *answerer;     /* (models/heads.h) */
     const char *marker;       /* a part of a name that only files of this type have */
     const char *prefix;       /* what files of the bare model leave out of names; "": nothing */
     const char *heads[4];     /* how names begin that never have the prefix; NULL: no more */
     const char *outer;        /* what names may have before those of the module; "": nothing */
     const char *repeated[4];  /* ends of names of tensors that repeat another or say nothing */
-    const char *optional[4];  /* how names begin of tensors that a file may lack: a new head */
+    const char *optional[5];  /* how names begin of tensors that a file may lack: a new head */
+    const char *kept[2];      /* keys of config.json that objectives read, and conversion keeps */
 } wg_model_names;
 
 typedef struct wg_model_type wg_model_type;
 struct wg_model_type {
     const char *name;       /* of the command: "gpt" */
     const char *model_type; /* of config.json: "gpt2" */
+    const char *published;  /* another model_type whose files have the same keys; NULL: none */
     const char *title;      /* "GPT-2 (Radford et al. 2019)" */
     wg_model_shape shape;
 
     /* ---- Configuration ---- */
     wg_setting_table settings;
-    const char *const *ignored;     /* published keys that change nothing here, up to NULL */
+    const char *const *ignored;     /* published keys that change nothing here, up to NULL, beside
+                                     * those that every type has (architectures, torch_dtype...) */
     const wg_model_preset *presets; /* the first is the usual one; up to one without a name */
+    const char *bench_preset;       /* that `wengert bench` takes */
     const char *training;           /* how `pretrain` differs from its usual settings, as JSON:
                                      * {"schedule": "cosine", "weight-decay": 0.1} */
     const char *objectives;         /* that pretrain it, the usual one first: "masked-lm" */
@@ -108,6 +124,10 @@ struct wg_model_type {
     const char *const *fitted; /* keys that a user's file may leave out, as `fit` sets them; up to
                                 * NULL; NULL: none */
     int (*fit)(void *config, wg_model_fit *fit);
+
+    /* Makes the configuration one of so many tokens and positions, each unless it is 0; tokens to
+     * begin and end a text that are not in the vocabulary become none. */
+    void (*resize)(void *config, int64_t vocabulary, int64_t positions);
     wg_model_sizes (*sizes)(const void *config);
     const void *(*config)(const wg_module *model); /* of a model that was made */
 
@@ -118,9 +138,13 @@ struct wg_model_type {
     /* ---- Forward, by role; NULL for those that the shape does not have ---- */
     wg_tensor *(*encode)(wg_module *model, wg_tensor *ids, wg_tensor *keep); /* encoder-decoders */
     wg_tensor *(*forward)(wg_module *model, const wg_model_inputs *inputs);  /* -> (B, T, C) */
-    wg_tensor *(*logits)(wg_module *model, wg_tensor *hidden, wg_tensor *positions);
-    wg_tensor *(*loss)(wg_module *model, wg_tensor *hidden, wg_tensor *positions, wg_tensor *labels,
+    wg_tensor *(*logits)(wg_module *model, wg_tensor *hidden); /* (.., C) -> (.., V) */
+    wg_tensor *(*loss)(wg_module *model, wg_tensor *hidden, wg_tensor *labels,
                        const wg_cross_entropy_options *options);
+
+    /* Decoders: bytes of weights that are read to predict one token: all but tables of vectors that
+     * are no head. */
+    double (*token_bytes)(const wg_module *model);
 
     /* Encoders: a module to hang below a head of one's own, and the pooled output (B, C). */
     const char *encoder_name; /* "bert" */
@@ -153,8 +177,13 @@ WG_API int wg_model_preset_config(const wg_model_type *type, const char *name, v
 WG_API int wg_model_config_from_json(const wg_model_type *type, const char *json, void *config);
 
 /* Reads a user's configuration file for a new model, which may leave out the keys that
- * type->fit sets by the tokenizer. */
+ * wg_model_config_fit sets; without such gaps it is checked. -1 with [FORMAT, MEMORY; ARGUMENT,
+ * also for another model_type] */
 WG_API int wg_model_config_open(const wg_model_type *type, wg_config *file, void *config);
+
+/* Sets what the tokenizer and the run decide, and checks the configuration; without a tokenizer,
+ * sets fit->learnt alone. -1 with [ARGUMENT] */
+WG_API int wg_model_config_fit(const wg_model_type *type, void *config, wg_model_fit *fit);
 
 /* The configuration as JSON text; the caller frees it with wg_text_free. NULL with [MEMORY] */
 WG_API char *wg_model_config_to_json(const wg_model_type *type, const void *config);
@@ -167,15 +196,22 @@ WG_API int wg_model_config_check(const wg_model_type *type, const void *config);
 /* A model of any type. {0} is none. */
 typedef struct wg_model {
     const wg_model_type *type;
-    wg_module *module; /* its root; a wg_bert_for_pretraining, wg_gpt... */
+    wg_module *module;  /* its root; a wg_bert_for_pretraining, wg_gpt... */
+    const void *config; /* where the root is not the type's own, such as an encoder with a head;
+                         * NULL: type->config(module) */
 } wg_model;
 
-/* Makes the model of a preset, or of a configuration struct. Its generator begins at `seed`. Freed
- * with wg_model_free; after an error there is nothing to free. -1 with [ARGUMENT, MEMORY] */
+/* Makes the model of a preset (NULL: the first one), or of a configuration struct. Its generator
+ * begins at `seed`. Freed with wg_model_free; after an error there is nothing to free. -1 with
+ * [ARGUMENT, MEMORY] */
 WG_API int wg_model_new(const wg_model_type *type, const char *preset, uint64_t seed,
                         wg_model *model);
 WG_API int wg_model_from_config(const wg_model_type *type, const void *config, uint64_t seed,
                                 wg_model *model);
+
+/* Makes the model that a published config.json describes, by its model_type. As above.
+ * [STATE for a model_type that is not known; FORMAT, ARGUMENT, MEMORY] */
+WG_API int wg_model_from_json(const char *json, uint64_t seed, wg_model *model);
 
 /* Reads the model and the tokenizer of a checkpoint; `tokenizer` may be NULL. After an error there
  * is nothing to free. [NOT_FOUND, IO, FORMAT; STATE for a checkpoint of something else] */
@@ -187,6 +223,10 @@ WG_API void wg_model_free(wg_model *model);
 /* Its configuration as JSON text, freed with wg_text_free; its sizes. */
 WG_API char *wg_model_config_json(const wg_model *model);
 WG_API wg_model_sizes wg_model_sizes_of(const wg_model *model);
+
+/* The ids (B, T) that a decoder reads to predict `labels` (B, T): its begin token, then the labels
+ * one place later, padding for those that are WG_IGNORE_INDEX. [scope; SHAPE, DTYPE] */
+WG_API wg_tensor *wg_model_shift_right(const wg_model *model, wg_tensor *labels);
 
 /* source ids (B, S) -> memory (B, S, C), of encoder-decoders. [scope; SHAPE, INDEX, DTYPE; STATE]
  */
@@ -204,5 +244,7 @@ WG_API wg_tensor *wg_model_logits(const wg_model *model, wg_tensor *hidden, wg_t
  * predictions) may be NULL. [scope; SHAPE, INDEX, DTYPE] */
 WG_API wg_tensor *wg_model_loss(const wg_model *model, wg_tensor *hidden, wg_tensor *positions,
                                 wg_tensor *labels, const wg_cross_entropy_options *options);
+
+WG_END_DECLS
 
 #endif

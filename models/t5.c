@@ -1,18 +1,127 @@
-/* T5   (Raffel et al. 2020, arXiv:1910.10683).
+/* T5: see t5.h.
  *
  * Letters: B sequences, Ts positions of the source, Tt of the target, C = d_model, D = d_kv,
  * H = num_heads, V = vocab_size. */
 #include "models/t5.h"
 
+#include "data/tokenizer/added_tokens.h"
+#include "models/internal.h"
 #include "nn/module.h"
 #include "nn/stack.h"
 #include "tensor/easy.h"
 #include "tensor/internal.h"
-#include "tensor/ops.h"
 
-#include <inttypes.h>
-#include <math.h>
-#include <stdio.h>
+#define WHERE "t5_config" /* in messages */
+
+/* ---- Configuration ---- */
+
+#define PRESET(layers, width, inner, heads, net)                                                   \
+    &(const wg_t5_config) {                                                                        \
+        .vocab_size = 32128, .d_model = width, .d_kv = 64, .d_ff = inner, .num_layers = layers,    \
+        .num_decoder_layers = layers, .num_heads = heads, .relative_attention_num_buckets = 32,    \
+        .relative_attention_max_distance = 128, .dropout_rate = 0.1, .layer_norm_epsilon = 1e-6,   \
+        .initializer_factor = 1, .feed_forward_proj = net,                                         \
+        .tie_word_embeddings = (net) == WG_T5_RELU, .pad_token_id = 0, .eos_token_id = 1,          \
+        .decoder_start_token_id = 0                                                                \
+    }
+
+/* The published sizes; the two below "small" are those of "T5-efficient" (Tay et al. 2021,
+ * arXiv:2109.10686, table 2), here in both versions. */
+static const wg_model_preset presets[] = {
+    {.name = "t5-tiny", .config = PRESET(4, 256, 1024, 4, WG_T5_RELU)},
+    {.name = "t5-mini", .config = PRESET(4, 384, 1536, 8, WG_T5_RELU)},
+    {.name = "t5-small", .config = PRESET(6, 512, 2048, 8, WG_T5_RELU), .bench = {16, 32, 32128}},
+    {.name = "t5-base", .config = PRESET(12, 768, 3072, 12, WG_T5_RELU)},
+    {.name = "t5-v1_1-tiny", .config = PRESET(4, 256, 1024, 4, WG_T5_GATED_GELU)},
+    {.name = "t5-v1_1-mini", .config = PRESET(4, 384, 1536, 8, WG_T5_GATED_GELU)},
+    {.name = "t5-v1_1-small", .config = PRESET(8, 512, 1024, 6, WG_T5_GATED_GELU)},
+    {0},
+};
+
+static const char *feed_forward_name(int value) {
+    static const char *const names[] = {"relu", "gated-gelu"};
+    return value >= 0 && value < 2 ? names[value] : NULL;
+}
+
+#define AT(key) .name = #key, .offset = offsetof(wg_t5_config, key)
+
+static const wg_setting rows[] = {
+    {AT(vocab_size), WG__SIZE, .help = "tokens, with sentinels, `</s>` and padding"},
+    {AT(d_model), WG__SIZE, .help = "the width of the model"},
+    {AT(d_kv), WG__SIZE, .help = "the width of a head"},
+    {AT(d_ff), WG__SIZE, .help = "the inner width of the feed-forward net"},
+    {AT(num_layers), WG__SIZE, .help = "layers of the encoder"},
+    {AT(num_decoder_layers), WG__SIZE, .derived = "`num_layers`", .help = "layers of the decoder"},
+    {AT(num_heads), WG__SIZE, .help = "heads"},
+    {AT(relative_attention_num_buckets), WG__INTEGER, .standard = "32",
+     .help = "buckets of distances, a multiple of 4"},
+    {AT(relative_attention_max_distance), WG__INTEGER, .standard = "128",
+     .help = "from where on all distances are one"},
+    {AT(dropout_rate), WG__PROBABILITY, .standard = "0.1", .help = "dropout everywhere"},
+    {AT(layer_norm_epsilon), WG__POSITIVE, .standard = "1e-6", .help = "added to the mean square"},
+    {AT(initializer_factor), WG__POSITIVE, .standard = "1",
+     .help = "scales what weights begin with"},
+    {AT(tie_word_embeddings), WG__FLAG, .standard = "true",
+     .help = "of 1.0: the head is the word table; `false` is that of 1.1"},
+    {AT(pad_token_id), WG__TOKEN, .standard = "0", .help = "the tokenizer's, when a run begins"},
+    {AT(eos_token_id), WG__TOKEN, .standard = "1", .help = "likewise"},
+    {AT(decoder_start_token_id), WG__TOKEN, .standard = "0", .help = "likewise the padding"},
+    {AT(feed_forward_proj), .kind = WG_SETTING_CHOICE, .choice = feed_forward_name,
+     .standard = "\"relu\"", .help = "of 1.0; `gated-gelu` is that of 1.1"},
+};
+
+/* Keys of published files that do not change what is computed here. */
+static const char *const ignored[] = {
+    "classifier_dropout", "dense_act_fn", "is_encoder_decoder",   "is_gated_act",
+    "n_positions",        "output_past",  "task_specific_params", NULL};
+
+static int read_more(wg_config *json, void *read) {
+    wg_t5_config *config = read;
+    if (!wg_config_has(json, "num_decoder_layers"))
+        config->num_decoder_layers = config->num_layers;
+    return 0;
+}
+
+/* The tokens that T5 adds to a vocabulary that lacks them, </s>, <pad> and the sentinels, are not
+ * learnt. A preset takes the vocabulary's size; end and padding are always the tokenizer's. */
+static int fit_config(void *fitting, wg_model_fit *fit) {
+    enum { ADDED_TOKENS = WG_SENTINELS + 2 };
+    wg_t5_config *config = fitting;
+    wg_sentinels tokens;
+    if (fit->file && config->vocab_size <= ADDED_TOKENS)
+        return wg_fail(WG_ERROR_ARGUMENT, WHERE,
+                       "vocab_size is %lld; %d of its tokens are sentinels, </s> and <pad>",
+                       (long long)config->vocab_size, ADDED_TOKENS);
+    fit->learnt = fit->file ? config->vocab_size - ADDED_TOKENS : 0;
+    if (!fit->tokenizer)
+        return 0;
+    if (wg_sentinels_of(fit->tokenizer, &tokens) < 0)
+        return -1;
+    wg__fit(fit, "vocab_size", &config->vocab_size, tokens.vocab_size);
+    config->eos_token_id = tokens.end;
+    config->pad_token_id = config->decoder_start_token_id = tokens.pad;
+    return 0;
+}
+
+static void resize(void *resized, int64_t vocabulary, int64_t positions) {
+    wg_t5_config *config = resized;
+    (void)positions; /* it has as many as are wanted */
+    config->vocab_size = vocabulary ? vocabulary : config->vocab_size;
+}
+
+static wg_model_sizes sizes_of(const void *measured) {
+    const wg_t5_config *config = measured;
+    return (wg_model_sizes){.vocabulary = config->vocab_size,
+                            .source_vocabulary = config->vocab_size,
+                            .positions = INT64_MAX,
+                            .width = config->d_model,
+                            .layers = config->num_decoder_layers,
+                            .encoder_layers = config->num_layers,
+                            .cache_width = 2 * config->num_heads * config->d_kv,
+                            .start_id = config->decoder_start_token_id,
+                            .end_id = config->eos_token_id,
+                            .pad_id = config->pad_token_id};
+}
 
 /* ---- Construction: standard deviations are those of the published code ---- */
 
@@ -67,7 +176,7 @@ static void add_net(wg_t5_block *block, const char *name, const wg_t5_config *co
                                            .down_init = out,
                                            .up_name = "wi",
                                            .down_name = "wo"};
-    if (config->gated)
+    if (config->feed_forward_proj == WG_T5_GATED_GELU)
         block->gated_net =
             wg_gated_feed_forward_new(&block->module, name, config->d_model, config->d_ff, &gated);
     else
@@ -123,7 +232,7 @@ static wg_t5_stack *stack_new(wg_module *parent, const char *name, int64_t count
 }
 
 wg_t5 *wg_t5_new(const wg_t5_config *config, uint64_t seed) {
-    if (wg_t5_config_validate(config) < 0)
+    if (wg_model_config_check(&wg_t5_type, config) < 0)
         return NULL;
     wg_t5 *model = wg_module_new(NULL, "", sizeof *model);
     if (!model)
@@ -179,96 +288,102 @@ static wg_tensor *stack_forward(wg_t5_stack *stack, wg_tensor *embedded,
     return wg_dropout(module, wg_rms_norm_forward(stack->norm, x), inputs->dropout);
 }
 
-static int check_ids(const wg_tensor *ids, const char *what) {
-    if (!ids)
-        return -1;
-    if (wg_tensor_ndim(ids) == 2)
-        return 0;
-    return wg_fail(WG_ERROR_SHAPE, "t5", "%s have rank %d; wanted (B, T)", what,
-                   wg_tensor_ndim(ids));
-}
-
-wg_tensor *wg_t5_encode(wg_t5 *model, wg_tensor *ids, wg_tensor *keep) {
-    if (check_ids(ids, "source ids") < 0)
+static wg_tensor *encode(wg_module *module, wg_tensor *ids, wg_tensor *keep) {
+    wg_t5 *model = (wg_t5 *)module;
+    if (wg__first_position("t5", &(wg_model_inputs){.ids = ids}, INT64_MAX) < 0)
         return NULL;
     const int64_t length = wg_tensor_size(ids, 1);
     wg_scope scope;
     wg_scope_begin(&scope);
-    const wg_stack_inputs inputs = {
+    const wg_stack_inputs around = {
         .self.mask = wg_padding_mask(keep),
         .self.bias = wg_relative_position_forward(model->encoder->positions, 0, length, length),
         .dropout = model->config.dropout_rate,
     };
     wg_tensor *embedded = wg_embedding_forward(model->words, ids);
-    return wg_scope_end(&scope, stack_forward(model->encoder, embedded, &inputs));
+    return wg_scope_end(&scope, stack_forward(model->encoder, embedded, &around));
 }
 
-wg_tensor *wg_t5_decode(wg_t5 *model, wg_tensor *ids, wg_tensor *memory, wg_tensor *keep,
-                        const wg_t5_caches *caches) {
-    if (check_ids(ids, "target ids") < 0 || !memory)
+static wg_tensor *forward(wg_module *module, const wg_model_inputs *inputs) {
+    wg_t5 *model = (wg_t5 *)module;
+    const int64_t first = wg__first_position("t5", inputs, INT64_MAX);
+    if (first < 0 || wg__check_memory_states("t5", inputs) < 0)
         return NULL;
-    const int64_t first = caches ? caches->own[0].length : 0, count = wg_tensor_size(ids, 1);
+    const int64_t count = wg_tensor_size(inputs->ids, 1);
     wg_scope scope;
     wg_scope_begin(&scope);
-    const wg_stack_inputs inputs = {
+    const wg_stack_inputs around = {
+        .self.mask = wg_padding_mask(inputs->keep),
         .self.bias =
             wg_relative_position_forward(model->decoder->positions, first, count, first + count),
-        .memory = {.memory = memory, .mask = wg_padding_mask(keep)},
-        .self_caches = caches ? caches->own : NULL,
-        .memory_caches = caches ? caches->memory : NULL,
+        .memory = {.memory = inputs->memory, .mask = wg_padding_mask(inputs->memory_keep)},
+        .self_caches = inputs->caches,
+        .memory_caches = inputs->memory_caches,
         .dropout = model->config.dropout_rate,
     };
-    wg_tensor *embedded = wg_embedding_forward(model->words, ids);
-    return wg_scope_end(&scope, stack_forward(model->decoder, embedded, &inputs));
+    wg_tensor *embedded = wg_embedding_forward(model->words, inputs->ids);
+    return wg_scope_end(&scope, stack_forward(model->decoder, embedded, &around));
 }
 
-/* What the word table makes logits of. */
+/* The word table makes logits of the hidden states times 1/sqrt(C). */
 static wg_tensor *scaled(const wg_t5 *model, wg_tensor *hidden) {
     return wg_mul_scalar(hidden, 1 / sqrt((double)model->config.d_model));
 }
 
-wg_tensor *wg_t5_logits(wg_t5 *model, wg_tensor *hidden) {
-    if (model->head)
-        return wg_linear_forward(model->head, hidden);
-    wg_scope scope;
-    wg_scope_begin(&scope);
-    return wg_scope_end(&scope, wg_embedding_logits(model->words, scaled(model, hidden)));
+static wg_tensor *logits(wg_module *module, wg_tensor *hidden) {
+    wg_t5 *model = (wg_t5 *)module;
+    return model->head ? wg_linear_forward(model->head, hidden)
+                       : wg_embedding_logits(model->words, scaled(model, hidden));
 }
 
-/* The labels one place later, after the token that begins; ignored ones read as padding. */
-static wg_tensor *shift_right(const wg_t5 *model, wg_tensor *labels) {
-    const double padding = (double)model->config.pad_token_id;
-    wg_tensor *ignored = wg_eq(labels, wg_scalar(wg_tensor_dtype(labels), WG_IGNORE_INDEX));
-    wg_tensor *read = wg_slice(wg_masked_fill(labels, ignored, padding), 1, 0, -1, 1);
-    wg_tensor *start = wg_full(wg_tensor_dtype(labels), WG_DIMS(wg_tensor_size(labels, 0), 1),
-                               (double)model->config.decoder_start_token_id);
-    return wg_cat(2, (wg_tensor *[]){start, read}, 1);
+static wg_tensor *loss(wg_module *module, wg_tensor *hidden, wg_tensor *labels,
+                       const wg_cross_entropy_options *options) {
+    wg_t5 *model = (wg_t5 *)module;
+    return model->head ? wg_linear_loss(model->head, hidden, labels, WG_IGNORE_INDEX, options)
+                       : wg_embedding_loss(model->words, scaled(model, hidden), labels,
+                                           WG_IGNORE_INDEX, options);
 }
 
-/* What the decoder makes of the source and of labels (B, Tt): (B, Tt, C). */
-static wg_tensor *run(wg_t5 *model, wg_tensor *ids, wg_tensor *keep, wg_tensor *labels) {
-    if (check_ids(labels, "labels") < 0)
-        return NULL;
-    wg_scope scope;
-    wg_scope_begin(&scope);
-    wg_tensor *memory = wg_t5_encode(model, ids, keep);
-    return wg_scope_end(&scope,
-                        wg_t5_decode(model, shift_right(model, labels), memory, keep, NULL));
+/* ---- The record ---- */
+
+static wg_module *create(const void *config, uint64_t seed) {
+    wg_t5 *model = wg_t5_new(config, seed);
+    return model ? &model->module : NULL;
 }
 
-wg_tensor *wg_t5_forward(wg_t5 *model, wg_tensor *ids, wg_tensor *keep, wg_tensor *labels) {
-    wg_scope scope;
-    wg_scope_begin(&scope);
-    return wg_scope_end(&scope, wg_t5_logits(model, run(model, ids, keep, labels)));
+static const void *config_of(const wg_module *module) {
+    return &((const wg_t5 *)module)->config;
 }
 
-wg_tensor *wg_t5_loss(wg_t5 *model, wg_tensor *ids, wg_tensor *keep, wg_tensor *labels) {
-    wg_scope scope;
-    wg_scope_begin(&scope);
-    wg_tensor *hidden = run(model, ids, keep, labels);
-    wg_tensor *loss =
-        model->head
-            ? wg_linear_loss(model->head, hidden, labels, WG_IGNORE_INDEX, NULL)
-            : wg_embedding_loss(model->words, scaled(model, hidden), labels, WG_IGNORE_INDEX, NULL);
-    return wg_scope_end(&scope, loss);
-}
+/* Training: Adafactor at a step size relative to the weights, as T5 was trained (section 3.1.2; its
+ * rate, the inverse square root of the step, begins at 1e-2, for runs of 2^19 steps), here with the
+ * schedule of the other models, which suits short runs. */
+const wg_model_type wg_t5_type = {
+    .name = "t5",
+    .model_type = "t5",
+    .title = "T5 (Raffel et al. 2020)",
+    .shape = WG_ENCODER_DECODER,
+    .settings = {WHERE, sizeof(wg_t5_config), sizeof rows / sizeof rows[0], rows},
+    .ignored = ignored,
+    .presets = presets,
+    .bench_preset = "t5-small",
+    .training = "{\"tokenizer\": \"bpe\", \"optimizer\": \"adafactor\", \"lr\": 0.02, "
+                "\"schedule\": \"cosine\", \"final\": 0.1}",
+    .objectives = "span-corruption",
+    .read_more = read_more,
+    .fit = fit_config,
+    .resize = resize,
+    .sizes = sizes_of,
+    .config = config_of,
+    .names = {.architecture = "T5ForConditionalGeneration",
+              .marker = ".SelfAttention.",
+              .prefix = "",
+              .outer = "",
+              .repeated = {"coder.embed_tokens.weight",
+                           ".EncDecAttention.relative_attention_bias.weight", "lm_head.weight"}},
+    .create = create,
+    .encode = encode,
+    .forward = forward,
+    .logits = logits,
+    .loss = loss,
+};

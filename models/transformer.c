@@ -1,23 +1,196 @@
-/* The Transformer   (Vaswani et al. 2017, "Attention Is All You Need", arXiv:1706.03762).
+/* The Transformer: see transformer.h.
  *
  * Letters: B pairs, S source and T target positions, C = d_model, V = decoder_vocab_size. */
 #include "models/transformer.h"
 
-#include "models/decoder.h"
+#include "data/tokenizer/added_tokens.h"
+#include "models/internal.h"
 #include "nn/module.h"
 #include "nn/positions.h"
 #include "nn/stack.h"
 #include "tensor/easy.h"
 #include "tensor/internal.h"
-#include "tensor/ops.h"
 
-#include <inttypes.h>
-#include <math.h>
-#include <stdio.h>
+#define WHERE "transformer_config" /* in messages */
+
+/* ---- Configuration ---- */
+
+/* The paper's vocabulary is one of 37000 byte pairs; the tokens are fairseq's, whose decoders begin
+ * with the end token. */
+#define PRESET(layers, width, heads, inner, dropped)                                               \
+    &(const wg_transformer_config) {                                                               \
+        .vocab_size = 37000, .decoder_vocab_size = 37000,                                          \
+        .share_encoder_decoder_embeddings = true, .d_model = width, .encoder_layers = layers,      \
+        .decoder_layers = layers, .encoder_attention_heads = heads,                                \
+        .decoder_attention_heads = heads, .encoder_ffn_dim = inner, .decoder_ffn_dim = inner,      \
+        .activation_function = WG_ACTIVATION_RELU, .scale_embedding = true, .dropout = dropped,    \
+        .label_smoothing = 0.1, .max_position_embeddings = 1024, .pad_token_id = 1,                \
+        .eos_token_id = 2, .decoder_start_token_id = 2                                             \
+    }
+
+/* Two small ones, and the paper's table 3. */
+static const wg_model_preset presets[] = {
+    {.name = "transformer-tiny", .config = PRESET(4, 128, 4, 256, 0.3)},
+    {.name = "transformer-mini", .config = PRESET(3, 256, 8, 512, 0.1)},
+    {.name = "transformer-base", .config = PRESET(6, 512, 8, 2048, 0.1), .bench = {16, 32, 10000}},
+    {.name = "transformer-big", .config = PRESET(6, 1024, 16, 4096, 0.3)},
+    {0},
+};
+
+#define AT(key) .name = #key, .offset = offsetof(wg_transformer_config, key)
+
+static const wg_setting rows[] = {
+    {AT(vocab_size), WG__SIZE, .help = "tokens; `pretrain` fills it in"},
+    {AT(decoder_vocab_size), WG__SIZE, .derived = "`vocab_size`", .help = "tokens of the target"},
+    {AT(share_encoder_decoder_embeddings), WG__FLAG, .standard = "true",
+     .help = "one word table for source and target"},
+    {AT(d_model), WG__SIZE, .help = "the width of the model"},
+    {AT(encoder_layers), WG__SIZE, .help = "layers of the encoder"},
+    {AT(decoder_layers), WG__SIZE, .help = "layers of the decoder"},
+    {AT(encoder_attention_heads), WG__SIZE, .help = "heads of the encoder, a divisor of the width"},
+    {AT(decoder_attention_heads), WG__SIZE, .help = "heads of the decoder, likewise"},
+    {AT(encoder_ffn_dim), WG__SIZE, .help = "the inner width of the encoder's feed-forward net"},
+    {AT(decoder_ffn_dim), WG__SIZE, .help = "that of the decoder's"},
+    {AT(activation_function), WG__ACTIVATION, .standard = "\"relu\"",
+     .help = "the activation of the feed-forward nets"},
+    {AT(normalize_before), WG__FLAG, .standard = "false",
+     .help = "norms stand before the sublayers, not after them"},
+    {AT(scale_embedding), WG__FLAG, .standard = "true",
+     .help = "words are scaled by the root of the width"},
+    {AT(dropout), WG__PROBABILITY, .standard = "0.1",
+     .help = "dropout of embeddings and sublayers"},
+    {AT(attention_dropout), WG__PROBABILITY, .standard = "0",
+     .help = "dropout of attention weights"},
+    {AT(activation_dropout), WG__PROBABILITY, .standard = "0",
+     .help = "dropout inside of the feed-forward nets"},
+    {AT(label_smoothing), WG__PROBABILITY, .standard = "0.1",
+     .help = "the share of a label that is spread over all tokens"},
+    {AT(max_position_embeddings), WG__SIZE, .standard = "1024",
+     .help = "the longest source or target"},
+    {AT(pad_token_id), WG__INTEGER, .standard = "1",
+     .help = "padding, -1 for none; `pretrain` fills it in"},
+    {AT(eos_token_id), WG__INTEGER, .standard = "2",
+     .help = "the token that ends a target, likewise"},
+    {AT(decoder_start_token_id), WG__INTEGER, .standard = "2",
+     .help = "what the decoder reads first, likewise"},
+    WG__ONLY("static_position_embeddings", "true"),
+    WG__ONLY("tie_word_embeddings", "true"),
+    WG__ONLY("normalize_embedding", "false"),
+    WG__ONLY("add_bias_logits", "false"),
+    {.name = "add_final_layer_norm",
+     .kind = WG_SETTING_ONLY,
+     .derived = "`normalize_before`",
+     .help = "no other value is known"},
+};
+
+/* Keys of published files that do not change what is computed here. */
+static const char *const ignored[] = {
+    "_num_labels",
+    "bad_words_ids",
+    "bos_token_id",
+    "classif_dropout",
+    "classifier_dropout",
+    "decoder_layerdrop",
+    "encoder_layerdrop",
+    "extra_pos_embeddings",
+    "force_bos_token_to_be_generated",
+    "forced_eos_token_id",
+    "gradient_checkpointing",
+    "id2label",
+    "init_std",
+    "is_encoder_decoder",
+    "label2id",
+    "max_length",
+    "num_beams",
+    "num_hidden_layers",
+    "tokenizer_class",
+    NULL,
+};
+
+static int read_more(wg_config *json, void *read) {
+    wg_transformer_config *config = read;
+    bool final_norm = config->normalize_before;
+    if (wg_config_boolean(json, "add_final_layer_norm", &final_norm) < 0)
+        return -1;
+    if (final_norm != config->normalize_before)
+        return wg_fail(WG_ERROR_FORMAT, WHERE, "add_final_layer_norm is %s; wanted %s",
+                       final_norm ? "true" : "false", final_norm ? "false" : "true");
+    if (!wg_config_has(json, "decoder_vocab_size"))
+        config->decoder_vocab_size = config->vocab_size;
+    return 0;
+}
+
+/* The decoder cannot do without a token to begin with and one to end with. */
+static int check_target_token(const char *key, int64_t token, int64_t vocabulary) {
+    return token >= 0 && token < vocabulary
+               ? 0
+               : wg__settings_refuse(WHERE, key, (double)token,
+                                     "a token of the target's vocabulary");
+}
+
+static int check(const void *checked) {
+    const wg_transformer_config *config = checked;
+    const int64_t width = config->d_model, targets = config->decoder_vocab_size,
+                  smaller = targets < config->vocab_size ? targets : config->vocab_size;
+    if (wg__check_divides(WHERE, "encoder_attention_heads", config->encoder_attention_heads,
+                          "d_model", width) < 0 ||
+        wg__check_divides(WHERE, "decoder_attention_heads", config->decoder_attention_heads,
+                          "d_model", width) < 0)
+        return -1;
+    if (config->share_encoder_decoder_embeddings && targets != config->vocab_size)
+        return wg__settings_refuse(WHERE, "decoder_vocab_size", (double)targets,
+                                   "vocab_size where share_encoder_decoder_embeddings is true");
+    if (config->pad_token_id < -1 || config->pad_token_id >= smaller)
+        return wg__settings_refuse(WHERE, "pad_token_id", (double)config->pad_token_id,
+                                   "a token of the vocabulary, or -1 for none");
+    if (check_target_token("eos_token_id", config->eos_token_id, targets) < 0)
+        return -1;
+    return check_target_token("decoder_start_token_id", config->decoder_start_token_id, targets);
+}
+
+static const char *const fitted[] = {"vocab_size", "pad_token_id", "eos_token_id",
+                                     "decoder_start_token_id", NULL};
+
+static int fit_config(void *fitting, wg_model_fit *fit) {
+    wg_transformer_config *config = fitting;
+    wg_translation_tokens tokens;
+    fit->learnt = fit->file ? config->vocab_size : 0;
+    if (!fit->tokenizer)
+        return 0;
+    if (wg_translation_tokens_of(fit->tokenizer, &tokens) < 0)
+        return -1;
+    wg__fit(fit, "vocab_size", &config->vocab_size, wg_tokenizer_size(fit->tokenizer));
+    wg__fit(fit, "decoder_vocab_size", &config->decoder_vocab_size, config->vocab_size);
+    wg__fit(fit, "pad_token_id", &config->pad_token_id, tokens.pad);
+    wg__fit(fit, "eos_token_id", &config->eos_token_id, tokens.end);
+    wg__fit(fit, "decoder_start_token_id", &config->decoder_start_token_id, tokens.start);
+    return 0;
+}
+
+static void resize(void *resized, int64_t vocabulary, int64_t positions) {
+    wg_transformer_config *config = resized;
+    if (vocabulary)
+        config->vocab_size = config->decoder_vocab_size = vocabulary;
+    config->max_position_embeddings = positions ? positions : config->max_position_embeddings;
+}
+
+static wg_model_sizes sizes_of(const void *measured) {
+    const wg_transformer_config *config = measured;
+    return (wg_model_sizes){.vocabulary = config->decoder_vocab_size,
+                            .source_vocabulary = config->vocab_size,
+                            .positions = config->max_position_embeddings,
+                            .width = config->d_model,
+                            .layers = config->decoder_layers,
+                            .encoder_layers = config->encoder_layers,
+                            .cache_width = 2 * config->d_model,
+                            .start_id = config->decoder_start_token_id,
+                            .end_id = config->eos_token_id,
+                            .pad_id = config->pad_token_id};
+}
 
 /* ---- Construction ---- */
 
-/* What a stack's layers are made from. */
+/* Arguments for the layers of a stack. */
 typedef struct layer_kind {
     const wg_transformer_config *config;
     int64_t heads, inner;
@@ -133,7 +306,7 @@ static void transformer_destroy(wg_module *module) {
 }
 
 wg_transformer *wg_transformer_new(const wg_transformer_config *config, uint64_t seed) {
-    if (wg_transformer_config_validate(config) < 0)
+    if (wg_model_config_check(&wg_transformer_type, config) < 0)
         return NULL;
     wg_transformer *model = wg_module_new(NULL, "", sizeof *model);
     if (!model)
@@ -166,98 +339,115 @@ static wg_tensor *layer_forward(void *stack, int64_t index, wg_tensor *x,
 }
 
 /* words sqrt(C) + positions, with dropout: (B, T)   ->   (B, T, C). */
-static wg_tensor *embed(wg_transformer *model, wg_embedding *words, wg_tensor *ids,
-                        const wg__decoder_positions *at) {
+static wg_tensor *embed(wg_transformer *model, wg_embedding *words, const wg_model_inputs *inputs,
+                        int64_t first) {
     const wg_transformer_config *config = &model->config;
     wg_scope scope;
     wg_scope_begin(&scope);
-    wg_tensor *x = wg_embedding_forward(words, ids);
+    wg_tensor *x = wg_embedding_forward(words, inputs->ids);
     if (config->scale_embedding)
         x = wg_mul_scalar(x, sqrt((double)config->d_model));
     const wg_dtype dtype = wg_tensor_dtype(words->weight);
     wg_tensor *positions =
-        at->ids ? wg_embedding_op(wg_sinusoidal_table(dtype, config->d_model, 0,
-                                                      config->max_position_embeddings, NULL),
-                                  at->ids, -1)
-                : wg_sinusoidal_table(dtype, config->d_model, at->first, at->count, NULL);
+        inputs->position_ids
+            ? wg_embedding_op(wg_sinusoidal_table(dtype, config->d_model, 0,
+                                                  config->max_position_embeddings, NULL),
+                              inputs->position_ids, -1)
+            : wg_sinusoidal_table(dtype, config->d_model, first, wg_tensor_size(inputs->ids, 1),
+                                  NULL);
     x = wg_add(x, positions);
     return wg_scope_end(&scope, wg_dropout(&model->module, x, config->dropout));
 }
 
-static wg_tensor *stack_forward(wg_transformer *model, wg_transformer_stack *stack, wg_tensor *ids,
-                                const wg__decoder_positions *at, const wg_stack_inputs *around) {
+static wg_tensor *stack_forward(wg_transformer *model, wg_transformer_stack *stack,
+                                const wg_model_inputs *inputs, const wg_stack_inputs *around) {
+    const int64_t first =
+        wg__first_position("transformer", inputs, model->config.max_position_embeddings);
+    if (first < 0)
+        return NULL;
     wg_scope scope;
     wg_scope_begin(&scope);
     wg_tensor *x = wg_stack_forward(&model->module, stack->layer_count, layer_forward, stack,
-                                    embed(model, stack->words, ids, at), around);
+                                    embed(model, stack->words, inputs, first), around);
     return wg_scope_end(&scope, stack->norm ? wg_layer_norm_forward(stack->norm, x) : x);
 }
 
 /* ---- Forward ---- */
 
-wg_tensor *wg_transformer_encode(wg_transformer *model, wg_tensor *source, wg_tensor *keep) {
-    wg__decoder_positions positions;
-    if (wg__decoder_begin("transformer", source, NULL, model->config.max_position_embeddings,
-                          &positions) < 0)
-        return NULL;
+static wg_tensor *encode(wg_module *module, wg_tensor *ids, wg_tensor *keep) {
+    wg_transformer *model = (wg_transformer *)module;
     wg_scope scope;
     wg_scope_begin(&scope);
     const wg_stack_inputs around = {.self.mask = wg_padding_mask(keep)};
-    return wg_scope_end(&scope, stack_forward(model, &model->encoder, source, &positions, &around));
+    return wg_scope_end(
+        &scope, stack_forward(model, &model->encoder, &(wg_model_inputs){.ids = ids}, &around));
 }
 
-wg_tensor *wg_transformer_decode(wg_transformer *model, wg_tensor *target,
-                                 const wg_transformer_memory *memory,
-                                 const wg_decoder_inputs *inputs) {
-    wg__decoder_positions positions;
-    if (wg__decoder_begin("transformer", target, inputs, model->config.max_position_embeddings,
-                          &positions) < 0)
+static wg_tensor *forward(wg_module *module, const wg_model_inputs *inputs) {
+    wg_transformer *model = (wg_transformer *)module;
+    if (wg__check_memory_states("transformer", inputs) < 0)
         return NULL;
-    if (!memory->states) {
-        wg_fail(WG_ERROR_ARGUMENT, "transformer",
-                "there is no memory; wanted the states that wg_transformer_encode gives");
-        return NULL;
-    }
     wg_scope scope;
     wg_scope_begin(&scope);
     const wg_stack_inputs around = {
-        .self.mask = wg_padding_mask(inputs ? inputs->keep : NULL),
-        .memory = {.memory = memory->states, .mask = wg_padding_mask(memory->keep)},
-        .self_caches = inputs ? inputs->caches : NULL,
-        .memory_caches = memory->caches,
+        .self.mask = wg_padding_mask(inputs->keep),
+        .memory = {.memory = inputs->memory, .mask = wg_padding_mask(inputs->memory_keep)},
+        .self_caches = inputs->caches,
+        .memory_caches = inputs->memory_caches,
     };
-    return wg_scope_end(&scope, stack_forward(model, &model->decoder, target, &positions, &around));
+    return wg_scope_end(&scope, stack_forward(model, &model->decoder, inputs, &around));
 }
 
-wg_tensor *wg_transformer_logits(wg_transformer *model, wg_tensor *hidden) {
-    return wg_linear_forward(model->output, hidden);
+static wg_tensor *logits(wg_module *module, wg_tensor *hidden) {
+    return wg_linear_forward(((wg_transformer *)module)->output, hidden);
 }
 
-/* What the decoder makes of a batch: (B, T, C). */
-static wg_tensor *run(wg_transformer *model, const wg_transformer_batch *batch) {
-    wg_scope scope;
-    wg_scope_begin(&scope);
-    const wg_transformer_memory memory = {
-        .states = wg_transformer_encode(model, batch->source, batch->source_keep),
-        .keep = batch->source_keep,
-    };
-    const wg_decoder_inputs inputs = {.keep = batch->target_keep};
-    return wg_scope_end(&scope, wg_transformer_decode(model, batch->target, &memory, &inputs));
+static wg_tensor *loss(wg_module *module, wg_tensor *hidden, wg_tensor *labels,
+                       const wg_cross_entropy_options *options) {
+    wg_transformer *model = (wg_transformer *)module;
+    wg_cross_entropy_options smoothed = options ? *options : (wg_cross_entropy_options){0};
+    if (wg_module_is_training(module))
+        smoothed.label_smoothing = model->config.label_smoothing;
+    return wg_linear_loss(model->output, hidden, labels, WG_IGNORE_INDEX, &smoothed);
 }
 
-wg_tensor *wg_transformer_forward(wg_transformer *model, const wg_transformer_batch *batch) {
-    wg_scope scope;
-    wg_scope_begin(&scope);
-    return wg_scope_end(&scope, wg_transformer_logits(model, run(model, batch)));
+/* ---- The record ---- */
+
+static wg_module *create(const void *config, uint64_t seed) {
+    wg_transformer *model = wg_transformer_new(config, seed);
+    return model ? &model->module : NULL;
 }
 
-wg_tensor *wg_transformer_loss(wg_transformer *model, const wg_transformer_batch *batch) {
-    const bool training = wg_module_is_training(&model->module);
-    const wg_cross_entropy_options options = {.label_smoothing =
-                                                  training ? model->config.label_smoothing : 0};
-    wg_scope scope;
-    wg_scope_begin(&scope);
-    wg_tensor *hidden = run(model, batch);
-    return wg_scope_end(
-        &scope, wg_linear_loss(model->output, hidden, batch->labels, WG_IGNORE_INDEX, &options));
+static const void *config_of(const wg_module *module) {
+    return &((const wg_transformer *)module)->config;
 }
+
+/* Training is the paper's, section 5: its rate at the peak is that of its base model, and its
+ * warm-up is a tenth of a shorter run. */
+const wg_model_type wg_transformer_type = {
+    .name = "transformer",
+    .model_type = "transformer",
+    .published = "marian",
+    .title = "Transformer (Vaswani et al. 2017)",
+    .shape = WG_ENCODER_DECODER,
+    .settings = {WHERE, sizeof(wg_transformer_config), sizeof rows / sizeof rows[0], rows},
+    .ignored = ignored,
+    .presets = presets,
+    .bench_preset = "transformer-base",
+    .training = "{\"tokenizer\": \"bpe\", \"schedule\": \"noam\", \"optimizer\": \"adam\", "
+                "\"lr\": 0.0007, \"beta2\": 0.98, \"batch\": 4096, \"longest-warmup\": 4000}",
+    .objectives = "translation",
+    .read_more = read_more,
+    .check = check,
+    .fitted = fitted,
+    .fit = fit_config,
+    .resize = resize,
+    .sizes = sizes_of,
+    .config = config_of,
+    .names = {.marker = ".encoder_attn.", .prefix = "", .outer = ""},
+    .create = create,
+    .encode = encode,
+    .forward = forward,
+    .logits = logits,
+    .loss = loss,
+};

@@ -116,9 +116,10 @@ double wg__residual_scale(double scale, int64_t additions) {
 wg_tensor *wg__parameter(wg_module *module, const char *name, int ndim, const int64_t *shape,
                          const wg_initializer *how, const wg_initializer *otherwise) {
     wg_tensor *parameter = wg_module_parameter(module, name, ndim, shape);
-    bool given = how && how->kind != WG_INIT_DEFAULT;
-    if (wg_initialize(parameter, given ? how : otherwise, wg_module_generator(module)) < 0)
+    const wg_initializer *init = how && how->kind != WG_INIT_DEFAULT ? how : otherwise;
+    if (wg_initialize(parameter, init, wg_module_generator(module)) < 0)
         return NULL;
+    module->last_slot->init = *init;
     return parameter;
 }
 

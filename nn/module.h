@@ -17,6 +17,7 @@
 
 #include "../autograd/autograd.h"
 #include "../tensor/quantize.h"
+#include "init.h"
 
 WG_BEGIN_DECLS
 
@@ -33,6 +34,7 @@ typedef struct wg_slot {
     wg_slot_kind kind;
     bool tied;     /* the tensor belongs to another slot: not saved or counted again */
     bool no_decay; /* weight decay leaves it alone: biases and norms */
+    wg_initializer init; /* how its layer filled it; WG_INIT_DEFAULT: otherwise than by this */
     struct wg_slot *next;
 } wg_slot;
 

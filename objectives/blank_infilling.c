@@ -1,103 +1,150 @@
-/* Blank infilling as a task: see blank_infilling.h. */
+/* Blank infilling: see blank_infilling.h. */
 #include "objectives/blank_infilling.h"
 
 #include <math.h>
+#include <string.h>
 
+#include "models/generate/beam.h"
+#include "objectives/blank_batches.h"
+#include "objectives/internal.h"
+#include "tensor/easy.h"
 #include "tensor/internal.h"
 #include "tensor/ops.h"
-#include "objectives/glm_task.h"
-#include "objectives/task_checkpoint.h"
+#include "nn/internal.h"
 
-#define WHERE "blank_infilling"
+#define WHERE "blank-infilling"
 
-struct wg_blank_infilling {
-    wg_glm *model;
-    const wg_tokenizer *tokenizer;
-    const wg_dataset *corpus, *held_out;
-    wg_glm_tokens tokens;
-    wg_batches *batches;
-    wg_batches *held_out_batches; /* NULL without a held-out corpus */
-    wg_data_position held_out_start;
-    int64_t evaluation_batches;
-    int64_t fingerprint; /* of the training corpus */
+/* ---- Options ---- */
+
+#define AT(member) offsetof(wg_blank_infilling_options, member)
+
+static const wg_setting setting_rows[] = {
+    {.name = "masked-share",
+     .kind = WG_SETTING_NUMBER,
+     .offset = AT(masked_share),
+     .low = 0.001,
+     .high = 1,
+     .fixed = true,
+     .standard = "0.15",
+     .argument = "X",
+     .help = "blank-infilling: the share of a text that is blank"},
+    {.name = "span-mean",
+     .kind = WG_SETTING_NUMBER,
+     .offset = AT(span_mean),
+     .low = 0.1,
+     .high = 38,
+     .fixed = true,
+     .standard = "3.0",
+     .argument = "X",
+     .help = "blank-infilling: the mean of the Poisson distribution of the lengths of spans"},
+    {.name = "sentence-share",
+     .kind = WG_SETTING_NUMBER,
+     .offset = AT(sentence_share),
+     .high = 1,
+     .fixed = true,
+     .standard = "0.25",
+     .argument = "X",
+     .help = "blank-infilling: the share of texts in which whole sentences are blank, [sMASK]"},
+    {.name = "document-share",
+     .kind = WG_SETTING_NUMBER,
+     .offset = AT(document_share),
+     .high = 1,
+     .fixed = true,
+     .standard = "0.25",
+     .argument = "X",
+     .help = "blank-infilling: the share of texts whose end is one blank, [gMASK], from which the "
+             "model learns to continue; the rest has spans, [MASK]"},
 };
 
-/* ---- Making one ---- */
+/* ---- Training ---- */
 
-static int prepare(wg_blank_infilling *infilling, const wg_glm_batch_options *batches) {
-    const int64_t sequence = batches->sequence ? batches->sequence : 128;
-    if (wg_glm_tokens_of(infilling->tokenizer, &infilling->tokens) < 0 ||
-        wg__glm_task_check(WHERE, &infilling->model->config, &infilling->tokens, sequence) < 0)
+typedef struct blanks {
+    wg_blank_tokens tokens;
+    wg_batches *held_out; /* NULL without held-out text */
+    wg_data_position held_out_start;
+} blanks;
+
+int wg__blank_check_model(const char *where, const wg_model *model, const wg_blank_tokens *tokens) {
+    const int64_t vocabulary = wg_model_sizes_of(model).vocabulary;
+    if (tokens->vocab_size <= vocabulary)
+        return 0;
+    return wg_fail(WG_ERROR_ARGUMENT, where,
+                   "the tokenizer and the tokens of blanks are %lld; the model's vocabulary holds "
+                   "%lld",
+                   (long long)tokens->vocab_size, (long long)vocabulary);
+}
+
+static wg_blank_batch_options batch_options(const wg_training *t) {
+    const wg_blank_infilling_options *options = t->setup.options;
+    return (wg_blank_batch_options){
+        .batch = t->setup.batch,
+        .sequence = t->setup.sequence,
+        .seed = t->setup.seed,
+        .masked_share = options->masked_share,
+        .span_mean = options->span_mean,
+        .sentence_share = options->sentence_share,
+        .document_share = options->document_share,
+    };
+}
+
+/* Evaluations fill spans alone, whatever the mixture that is trained on. */
+static int begin(wg_training *t) {
+    const wg_training_setup *setup = &t->setup;
+    blanks *mine = t->context = wg__calloc(1, sizeof *mine);
+    wg_blank_batch_options options = batch_options(t);
+    if (!mine || wg_blank_tokens_of(setup->tokenizer, &mine->tokens) < 0 ||
+        wg__blank_check_model(WHERE, setup->model, &mine->tokens) < 0)
         return -1;
-    infilling->fingerprint = wg_dataset_fingerprint(infilling->corpus);
-    infilling->batches = wg_glm_batches_new(infilling->corpus, infilling->tokenizer, batches);
-    if (!infilling->batches || !infilling->held_out)
-        return infilling->batches ? 0 : -1;
-    wg_glm_batch_options spans = *batches;
-    spans.sentence_share = spans.document_share = 0;
-    infilling->held_out_batches =
-        wg_glm_batches_new(infilling->held_out, infilling->tokenizer, &spans);
-    infilling->held_out_start = wg_batches_position(infilling->held_out_batches);
-    return infilling->held_out_batches ? 0 : -1;
-}
-
-wg_blank_infilling *wg_blank_infilling_new(wg_glm *model, const wg_tokenizer *tokenizer,
-                                           const wg_dataset *corpus, const wg_dataset *held_out,
-                                           const wg_blank_infilling_options *options) {
-    static const wg_blank_infilling_options defaults = {0};
-    if (!options)
-        options = &defaults;
-    wg_blank_infilling *infilling = wg__calloc(1, sizeof *infilling);
-    if (!infilling)
-        return NULL;
-    *infilling = (wg_blank_infilling){.model = model,
-                                      .tokenizer = tokenizer,
-                                      .corpus = corpus,
-                                      .held_out = held_out,
-                                      .evaluation_batches = options->evaluation_batches};
-    if (prepare(infilling, &options->batches) < 0) {
-        wg_blank_infilling_free(infilling);
-        return NULL;
+    if (setup->training) {
+        t->fingerprint = wg_dataset_fingerprint(setup->training);
+        t->batches = wg_blank_batches_new(setup->training, setup->tokenizer, &options);
+        if (!t->batches)
+            return -1;
     }
-    return infilling;
+    if (!setup->held_out)
+        return 0;
+    options.sentence_share = options.document_share = 0;
+    mine->held_out = wg_blank_batches_new(setup->held_out, setup->tokenizer, &options);
+    mine->held_out_start = wg_batches_position(mine->held_out);
+    return mine->held_out ? 0 : -1;
 }
 
-void wg_blank_infilling_free(wg_blank_infilling *infilling) {
-    if (!infilling)
-        return;
-    wg_batches_free(infilling->batches);
-    wg_batches_free(infilling->held_out_batches);
-    wg__free(infilling);
+static void end(wg_training *t) {
+    blanks *mine = t->context;
+    if (mine)
+        wg_batches_free(mine->held_out);
+    wg__free(mine);
 }
 
-/* ---- Losses ---- */
-
-static wg_glm_inputs inputs_of(const wg_glm_batch *batch) {
-    return (wg_glm_inputs){.position_ids = batch->position_ids,
-                           .block_position_ids = batch->block_position_ids,
-                           .part_a = batch->part_a};
+static wg_model_inputs inputs_of(const wg_blank_batch *batch) {
+    return (wg_model_inputs){.ids = batch->input_ids,
+                             .position_ids = batch->position_ids,
+                             .block_position_ids = batch->block_position_ids,
+                             .part_a = batch->part_a};
 }
 
-static wg_tensor *next_loss(void *context, wg_metrics *metrics) {
-    wg_blank_infilling *infilling = context;
-    wg_glm_batch batch;
-    if (wg_batches_next(infilling->batches, &batch) < 0)
+static wg_tensor *next_loss(wg_training *t, wg_metrics *metrics) {
+    const wg_model *model = t->setup.model;
+    wg_blank_batch batch;
+    if (wg_batches_next(t->batches, &batch) < 0)
         return NULL;
-    const wg_glm_inputs inputs = inputs_of(&batch);
-    wg_tensor *loss = wg_glm_loss(infilling->model, batch.input_ids, &inputs,
-                                  batch.target_positions, batch.labels);
+    const wg_model_inputs inputs = inputs_of(&batch);
+    wg_tensor *loss = wg_model_loss(model, wg_model_forward(model, &inputs), batch.target_positions,
+                                    batch.labels, NULL);
     metrics->tokens += batch.tokens;
     return wg_metrics_add(metrics, "perplexity", exp(wg_item(loss)), 1) < 0 ? NULL : loss;
 }
 
 /* ---- Evaluation ---- */
 
-static int measure(const wg_blank_infilling *infilling, const wg_glm_batch *batch,
-                   wg_metrics *metrics) {
-    const wg_glm_inputs inputs = inputs_of(batch);
-    wg_tensor *hidden = wg_glm_forward(infilling->model, batch->input_ids, &inputs);
-    wg_tensor *logits = wg_glm_logits(infilling->model, hidden, batch->target_positions);
-    wg_tensor *is_word = wg_ne(batch->labels, wg_full(WG_I64, 0, NULL, infilling->tokens.end));
+static int measure(const wg_training *t, const wg_blank_batch *batch, wg_metrics *metrics) {
+    const blanks *mine = t->context;
+    const wg_model *model = t->setup.model;
+    const wg_dataset *text = t->setup.training ? t->setup.training : t->setup.held_out;
+    const wg_model_inputs inputs = inputs_of(batch);
+    wg_tensor *hidden = wg_model_forward(model, &inputs);
+    wg_tensor *logits = wg_model_logits(model, hidden, batch->target_positions);
+    wg_tensor *is_word = wg_ne(batch->labels, wg_full(WG_I64, 0, NULL, mine->tokens.end));
     wg_tensor *places = wg_reshape(wg_nonzero(is_word), 1, (int64_t[]){-1});
     wg_tensor *words = wg_index_select(batch->labels, 0, places);
     wg_tensor *word_logits = wg_index_select(logits, 0, places);
@@ -109,70 +156,476 @@ static int measure(const wg_blank_infilling *infilling, const wg_glm_batch *batc
     if (wg_metrics_add(metrics, "loss", loss, count) < 0 ||
         wg_metrics_add(metrics, "word_loss", word_loss, word_count) < 0)
         return -1;
-    return wg_metrics_add(metrics, "unigram_loss",
-                          wg_dataset_unigram_loss(infilling->corpus, words, NULL), word_count);
+    return wg_metrics_add(metrics, "unigram_loss", wg_dataset_unigram_loss(text, words, NULL),
+                          word_count);
 }
 
-/* The same batches from the start of the held-out corpus, however often it is called; `limit` of
- * them at most, unless it is 0. */
-static int evaluate_batches(wg_blank_infilling *infilling, int64_t limit, wg_metrics *metrics) {
-    wg_batches *batches = infilling->held_out_batches;
-    const int64_t epoch = infilling->held_out_start.epoch;
-    if (wg_batches_seek(batches, &infilling->held_out_start) < 0)
+/* The same batches from the start of the held-out text, however often it is called; each text once
+ * where `limit` is 0. */
+static int evaluate(wg_training *t, int64_t limit, wg_metrics *metrics) {
+    const blanks *mine = t->context;
+    const int64_t epoch = mine->held_out_start.epoch;
+    if (wg_batches_seek(mine->held_out, &mine->held_out_start) < 0)
         return -1;
-    for (int64_t i = 0; wg_batches_position(batches).epoch == epoch; i++) {
+    for (int64_t i = 0; wg_batches_position(mine->held_out).epoch == epoch; i++) {
         if (limit > 0 && i == limit)
             return 0;
         wg_scope scope;
         wg_scope_begin(&scope);
-        wg_glm_batch batch;
-        int result = wg_batches_next_of_epoch(batches, &batch);
-        if (result == 0)
-            result = measure(infilling, &batch, metrics);
+        wg_blank_batch batch;
+        int status = wg_batches_next_of_epoch(mine->held_out, &batch);
+        if (status == 0)
+            status = measure(t, &batch, metrics);
         wg_scope_end(&scope, NULL);
-        if (result < 0 || wg_error_pending())
+        if (status < 0 || wg_error_pending())
             return -1;
     }
     return 0;
 }
 
-static int evaluate_during_training(void *context, wg_metrics *metrics) {
-    wg_blank_infilling *infilling = context;
-    return evaluate_batches(infilling, infilling->evaluation_batches, metrics);
+/* ---- Results ---- */
+
+static int print_tables(const wg_blank_batch *batch, const wg_tokenizer *tokenizer, FILE *stream) {
+    for (int64_t row = 0; row < wg_tensor_size(batch->input_ids, 0); row++) {
+        char *table = wg_blank_batch_show(batch, row, tokenizer);
+        if (!table)
+            return -1;
+        fprintf(stream, "%ssequence %lld\n%s", row ? "\n" : "", (long long)row, table);
+        wg_text_free(table);
+    }
+    return 0;
 }
 
-static int evaluate_all(void *context, wg_metrics *metrics) {
-    return evaluate_batches(context, 0, metrics);
+static int show_batch(wg_training *t, FILE *stream) {
+    wg_scope scope;
+    wg_scope_begin(&scope);
+    wg_blank_batch batch;
+    const int status = wg_batches_next(t->batches, &batch) < 0
+                           ? -1
+                           : print_tables(&batch, t->setup.tokenizer, stream);
+    wg_scope_end(&scope, NULL);
+    return status;
 }
 
-int wg_blank_infilling_evaluate(wg_blank_infilling *infilling, wg_metrics *metrics) {
-    if (!infilling->held_out)
-        return wg_fail(WG_ERROR_STATE, WHERE, "there is no held-out text to measure the model on");
-    const wg_task task = {
-        .context = infilling, .module = &infilling->model->module, .evaluate = evaluate_all};
-    return wg_task_evaluate(&task, metrics);
+static const wg_metric_row rows[] = {
+    {.name = "loss"},
+    {.name = "word_loss", .weight = "words"},
+    {.name = "unigram_loss"},
+    {0},
+};
+
+static void print(const wg_metrics *metrics, FILE *stream) {
+    const double loss = wg_metrics_get(metrics, "word_loss");
+    fprintf(stream, "words in blanks  loss %.4f, perplexity %.1f; %.0f words\n", loss, exp(loss),
+            wg_metrics_weight(metrics, "word_loss"));
+    fprintf(stream, "by word frequency     %.4f\n", wg_metrics_get(metrics, "unigram_loss"));
+    fprintf(stream, "with their ends  loss %.4f; %.0f blanks\n", wg_metrics_get(metrics, "loss"),
+            wg_metrics_weight(metrics, "loss") - wg_metrics_weight(metrics, "word_loss"));
 }
 
-/* ---- Checkpoints ---- */
+/* ---- Writing into blanks ----
+ *
+ * Letters: R hypotheses, 1 unless there is a search, T tokens that are new, V logits. */
 
-static int save(void *context, wg_checkpoint *file) {
-    const wg_blank_infilling *infilling = context;
-    return wg__task_save(file, wg_glm_config_to_json(&infilling->model->config),
-                         infilling->tokenizer, infilling->batches, infilling->fingerprint);
+typedef struct filling {
+    const wg_model *model;
+    wg_model_sizes sizes;
+    const wg_blank_tokens *tokens;
+    wg_blank_fill_options options;
+    wg_kv_cache *caches; /* one a layer */
+    wg_token_list text;  /* Part A and what was written: what the repetition penalty looks at */
+    int64_t part_a;      /* tokens */
+    int64_t most;        /* tokens of a blank */
+    float *logits;       /* (V), where there is no search */
+    /* The blank that is written. */
+    int64_t place;   /* of its mask: the first position of all its tokens */
+    int64_t written; /* how many tokens of it, the start token included, the caches hold */
+} filling;
+
+/* ---- Beginning ---- */
+
+int64_t wg_blank_count(const wg_blank_tokens *tokens, const wg_token_list *part_a) {
+    int64_t count = 0;
+    for (int64_t i = 0; i < part_a->count; i++)
+        count += wg_blank_is_mask(tokens, part_a->ids[i]);
+    return count;
 }
 
-static int restore(void *context, wg_checkpoint *file) {
-    const wg_blank_infilling *infilling = context;
-    return wg_batches_restore(infilling->batches, file, infilling->fingerprint);
+static int check_filling(const wg_model *model, const wg_blank_tokens *tokens,
+                         const wg_token_list *part_a, const wg_blank_fill_options *options) {
+    const int64_t longest = wg_model_sizes_of(model).positions;
+    if (wg_sampling_validate(&options->sampling) < 0)
+        return -1;
+    if (options->beam < 0 || options->max_tokens < 0)
+        return wg_fail(WG_ERROR_ARGUMENT, "fill",
+                       "beam is %lld and max_tokens %lld; they must be 0 or more",
+                       (long long)options->beam, (long long)options->max_tokens);
+    if (wg_blank_count(tokens, part_a) == 0)
+        return wg_fail(WG_ERROR_ARGUMENT, "fill",
+                       "there is no blank in the text; write [MASK], [sMASK] or [gMASK] where "
+                       "something is wanted");
+    if (part_a->count > longest)
+        return wg_fail(WG_ERROR_ARGUMENT, "fill",
+                       "the text has %lld tokens, and the model has %lld positions; shorten it",
+                       (long long)part_a->count, (long long)longest);
+    if (tokens->vocab_size > wg_model_sizes_of(model).vocabulary)
+        return wg_fail(
+            WG_ERROR_ARGUMENT, "fill",
+            "the tokenizer and the tokens of blanks are %lld; the model's vocabulary holds "
+            "%lld",
+            (long long)tokens->vocab_size, (long long)wg_model_sizes_of(model).vocabulary);
+    return 0;
 }
 
-wg_task wg_blank_infilling_task(wg_blank_infilling *infilling) {
-    return (wg_task){
-        .context = infilling,
-        .module = &infilling->model->module,
-        .loss = next_loss,
-        .evaluate = infilling->held_out ? evaluate_during_training : NULL,
-        .save = save,
-        .restore = restore,
-    };
+static int begin_filling(filling *f, int64_t blanks) {
+    const int64_t layers = f->sizes.layers;
+    const int64_t wanted = f->options.max_tokens;
+    const int64_t room = f->sizes.positions - 1; /* 1 is the start token's */
+    f->most = wanted > 0 && wanted < room ? wanted : room;
+    f->caches = wg__calloc((size_t)layers, sizeof *f->caches);
+    f->logits = wg__alloc((size_t)f->sizes.vocabulary * sizeof *f->logits);
+    for (int64_t i = 0; f->caches && i < layers; i++)
+        wg_kv_cache_init(&f->caches[i], f->part_a + blanks * (1 + f->most));
+    return f->caches && f->logits ? 0 : -1;
 }
+
+static void end_filling(filling *f) {
+    for (int64_t i = 0; f->caches && i < f->sizes.layers; i++)
+        wg_kv_cache_clear(&f->caches[i]);
+    wg__free(f->caches);
+    wg__free(f->logits);
+    wg_token_list_free(&f->text);
+}
+
+/* ---- Steps of the model ---- */
+
+/* Lets the model see ids (R, T) with these positions, behind what it has seen; gives the hidden
+ * state of the last, (R, C). */
+static wg_tensor *see(filling *f, wg_tensor *ids, wg_tensor *positions, wg_tensor *blocks) {
+    if (!ids)
+        return NULL;
+    const wg_model_inputs inputs = {
+        .ids = ids,
+        .position_ids = positions,
+        .block_position_ids = blocks,
+        .part_a = wg_full(WG_I64, WG_DIMS(wg_tensor_size(ids, 0)), (double)f->part_a),
+        .caches = f->caches};
+    wg_tensor *hidden = wg_model_forward(f->model, &inputs);
+    return hidden ? wg_select(hidden, 1, wg_tensor_size(ids, 1) - 1) : NULL;
+}
+
+static int see_part_a(filling *f) {
+    wg_scope scope;
+    wg_scope_begin(&scope);
+    wg_tensor *ids = wg_from_array(WG_I32, WG_DIMS(1, f->part_a), f->text.ids);
+    wg_tensor *positions = wg_arange(WG_I64, 0, (double)f->part_a, 1);
+    wg_tensor *hidden = see(f, ids, positions, wg_zeros(WG_I64, WG_DIMS(f->part_a)));
+    wg_scope_end(&scope, NULL);
+    return hidden ? 0 : -1;
+}
+
+/* The next tokens of the blank, (R, T) of them. `logits` (R, V) of what may follow are filled in
+ * unless it is NULL. */
+static int see_part_b(filling *f, int64_t rows, int64_t count, const int32_t *tokens,
+                      float *logits) {
+    wg_scope scope;
+    wg_scope_begin(&scope);
+    const int64_t first = f->written + 1; /* the start token has 1 */
+    wg_tensor *ids = wg_from_array(WG_I32, WG_DIMS(rows, count), tokens);
+    wg_tensor *positions = wg_full(WG_I64, WG_DIMS(count), (double)f->place);
+    wg_tensor *blocks = wg_arange(WG_I64, (double)first, (double)(first + count), 1);
+    wg_tensor *hidden = see(f, ids, positions, blocks);
+    int result = hidden ? 0 : -1;
+    if (result == 0 && logits)
+        result = wg_to_array(wg_cast(wg_model_logits(f->model, hidden, NULL), WG_F32), logits);
+    wg_scope_end(&scope, NULL);
+    f->written += count;
+    return result;
+}
+
+/* Takes from the logits of a row what is no text, and the end of a blank without any. */
+static void forbid(const filling *f, float *logits) {
+    const wg_blank_tokens *t = f->tokens;
+    const float end = logits[t->end];
+    const int32_t own[] = {t->start,         t->end,       t->mask, t->sentence_mask,
+                           t->document_mask, t->beginning, t->pad};
+    for (int64_t v = t->tokenizer_size; v < f->sizes.vocabulary; v++)
+        logits[v] = -INFINITY;
+    for (size_t i = 0; i < sizeof own / sizeof *own; i++)
+        logits[own[i]] = -INFINITY;
+    if (f->written > 1)
+        logits[t->end] = end;
+}
+
+/* ---- Drawing ---- */
+
+static bool is_stopped(const filling *f) {
+    return f->options.stop && *f->options.stop;
+}
+
+static int append(filling *f, int64_t number, int32_t id, wg_blank *blank) {
+    if (wg_token_list_append(&blank->tokens, id) < 0 || wg_token_list_append(&f->text, id) < 0)
+        return -1;
+    const wg_generated_token heard = {.text = number, .id = id, .logits = f->logits};
+    if (f->options.listener)
+        f->options.listener(&heard, f->options.listener_context);
+    return 0;
+}
+
+/* Draws one token after the other, until the end token. */
+static int draw(filling *f, int64_t number, wg_blank *blank) {
+    const int64_t vocabulary = f->sizes.vocabulary;
+    int32_t id = f->tokens->start;
+    for (int64_t i = 0;; i++) {
+        blank->end = is_stopped(f)                      ? WG_END_CANCELLED
+                     : i < f->most                      ? WG_END_STOP
+                     : f->most == f->options.max_tokens ? WG_END_LENGTH
+                                                        : WG_END_POSITIONS;
+        const bool goes_on = blank->end == WG_END_STOP;
+        if (see_part_b(f, 1, 1, &id, goes_on ? f->logits : NULL) < 0)
+            return -1;
+        if (!goes_on)
+            return 0;
+        forbid(f, f->logits);
+        id = wg_sample_token(&f->options.sampling, vocabulary, f->logits, f->text.count,
+                             f->text.ids, &f->options.generator);
+        if (id < 0 || id == f->tokens->end)
+            return id < 0 ? -1 : 0;
+        if (append(f, number, id, blank) < 0)
+            return -1;
+    }
+}
+
+/* ---- Searching ---- */
+
+/* Logits to logarithms of probabilities, in place. */
+static void normalise(int64_t count, float *logits) {
+    double most = -INFINITY, sum = 0;
+    for (int64_t v = 0; v < count; v++)
+        most = fmax(most, (double)logits[v]);
+    for (int64_t v = 0; v < count; v++)
+        sum += exp((double)logits[v] - most);
+    const double total = most + log(sum);
+    for (int64_t v = 0; v < count; v++)
+        logits[v] = (float)((double)logits[v] - total);
+}
+
+static int search_step(void *context, int64_t rows, const int32_t *last, float *probabilities) {
+    filling *f = context;
+    const int64_t vocabulary = f->sizes.vocabulary;
+    if (see_part_b(f, rows, 1, last, probabilities) < 0)
+        return -1;
+    for (int64_t r = 0; r < rows; r++) {
+        forbid(f, probabilities + r * vocabulary);
+        normalise(vocabulary, probabilities + r * vocabulary);
+    }
+    return 0;
+}
+
+static int search_reorder(void *context, int64_t rows, const int64_t *from) {
+    filling *f = context;
+    wg_scope scope;
+    wg_scope_begin(&scope);
+    wg_tensor *index = wg_from_array(WG_I64, WG_DIMS(rows), from);
+    int result = index ? 0 : -1;
+    for (int64_t i = 0; result == 0 && i < f->sizes.layers; i++)
+        result = wg__kv_cache_reorder(&f->caches[i], index);
+    wg_scope_end(&scope, NULL);
+    return result;
+}
+
+/* Back to where the search began, one row, which then sees what was found. */
+static int settle(filling *f, int64_t seen, const wg_token_list *found) {
+    if (search_reorder(f, 1, (int64_t[]){0}) < 0)
+        return -1;
+    for (int64_t i = 0; i < f->sizes.layers; i++)
+        if (wg__kv_cache_truncate(&f->caches[i], seen) < 0)
+            return -1;
+    f->written = 0;
+    if (see_part_b(f, 1, 1, &f->tokens->start, NULL) < 0)
+        return -1;
+    return see_part_b(f, 1, found->count, found->ids, NULL);
+}
+
+static int take_found(filling *f, const wg_beam_result *found, wg_blank *blank) {
+    for (int64_t i = 0; i < found->tokens.count; i++)
+        if (wg_token_list_append(&blank->tokens, found->tokens.ids[i]) < 0)
+            return -1;
+    blank->end = found->ended                       ? WG_END_STOP
+                 : f->most == f->options.max_tokens ? WG_END_LENGTH
+                                                    : WG_END_POSITIONS;
+    return 0;
+}
+
+static int search(filling *f, wg_blank *blank) {
+    const wg_beam_model model = {.context = f,
+                                 .vocabulary = f->sizes.vocabulary,
+                                 .step = search_step,
+                                 .reorder = search_reorder};
+    const wg_beam_options options = {.beam = f->options.beam,
+                                     .alpha = f->options.alpha,
+                                     .start_id = f->tokens->start,
+                                     .end_id = f->tokens->end};
+    const int64_t seen = f->caches[0].length;
+    wg_beam_result found = {0};
+    int result = wg_beam_search(&model, 1, &f->most, &options, &found);
+    if (result == 0)
+        result = settle(f, seen, &found.tokens);
+    if (result == 0)
+        result = take_found(f, &found, blank);
+    wg_token_list_free(&found.tokens);
+    return result;
+}
+
+/* ---- All blanks ---- */
+
+static int fill_filling(filling *f, const wg_token_list *part_a, wg_blank *blanks) {
+    for (int64_t i = 0; i < part_a->count; i++)
+        if (wg_token_list_append(&f->text, part_a->ids[i]) < 0)
+            return -1;
+    if (see_part_a(f) < 0)
+        return -1;
+    for (int64_t i = 0, number = 0; i < part_a->count; i++) {
+        if (!wg_blank_is_mask(f->tokens, part_a->ids[i]))
+            continue;
+        f->place = i;
+        f->written = 0;
+        const int result =
+            f->options.beam > 0 ? search(f, &blanks[number]) : draw(f, number, &blanks[number]);
+        if (result < 0)
+            return -1;
+        number++;
+    }
+    return 0;
+}
+
+int wg_blank_fill(const wg_model *model, const wg_blank_tokens *tokens, const wg_token_list *part_a,
+                  const wg_blank_fill_options *options, wg_blank *blanks) {
+    static const wg_blank_fill_options defaults = {0};
+    if (!options)
+        options = &defaults;
+    if (check_filling(model, tokens, part_a, options) < 0)
+        return -1;
+    filling f = {.model = model,
+                 .sizes = wg_model_sizes_of(model),
+                 .tokens = tokens,
+                 .options = *options,
+                 .part_a = part_a->count};
+    const bool recorded = wg_set_grad_enabled(false);
+    const bool training = wg_module_is_training(model->module);
+    wg_module_train(model->module, false);
+    int result = begin_filling(&f, wg_blank_count(tokens, part_a)) < 0
+                     ? -1
+                     : fill_filling(&f, part_a, blanks);
+    end_filling(&f);
+    wg_module_train(model->module, training);
+    wg_set_grad_enabled(recorded);
+    return result;
+}
+
+/* ---- Texts with blanks ---- */
+
+static int describe_blanks(const wg_tokenizer *tokenizer, const char *text, const wg_blank *found,
+                           int64_t count, wg_filled *filled) {
+    static const wg_decode_options options = {.skip_special = true};
+    wg_token_list *lists = wg__calloc((size_t)count + 1, sizeof *lists);
+    filled->blanks = wg__calloc((size_t)count + 1, sizeof *filled->blanks);
+    filled->blank_count = filled->blanks ? count : 0;
+    for (int64_t i = 0; lists && i < filled->blank_count; i++) {
+        lists[i] = found[i].tokens;
+        filled->blanks[i] = (wg_filled_blank){
+            .text = wg_tokenizer_decode(tokenizer, lists[i].ids, lists[i].count, &options),
+            .tokens = lists[i].count,
+            .end = found[i].end};
+    }
+    filled->text = lists ? wg_blank_filled_text(tokenizer, text, lists) : NULL;
+    wg__free(lists);
+    return filled->text && filled->blanks && !wg_error_pending() ? 0 : -1;
+}
+
+static wg_blank_fill_options fill_options(const wg_use_options *options) {
+    return (wg_blank_fill_options){.sampling = options->generation.sampling,
+                                   .beam = options->beam,
+                                   .max_tokens = options->generation.max_tokens,
+                                   .generator = options->generator,
+                                   .listener = options->generation.listener,
+                                   .listener_context = options->generation.listener_context,
+                                   .stop = options->generation.stop};
+}
+
+static int fill_text(const wg_model *model, const wg_tokenizer *tokenizer,
+                     const wg_use_options *options, const char *text, wg_filled *filled) {
+    const wg_blank_fill_options how = fill_options(options);
+    wg_blank_tokens tokens;
+    wg_token_list part_a = {0};
+    if (wg_blank_tokens_of(tokenizer, &tokens) < 0 ||
+        wg_blank_encode(&tokens, tokenizer, text, &part_a) < 0)
+        return -1;
+    const int64_t count = wg_blank_count(&tokens, &part_a);
+    wg_blank *found = wg__calloc((size_t)count + 1, sizeof *found);
+    int status = found ? wg_blank_fill(model, &tokens, &part_a, &how, found) : -1;
+    if (status == 0)
+        status = describe_blanks(tokenizer, text, found, count, filled);
+    for (int64_t i = 0; found && i < count; i++)
+        wg_token_list_free(&found[i].tokens);
+    wg__free(found);
+    wg_token_list_free(&part_a);
+    return status;
+}
+
+/* ---- Continuing texts: a [gMASK] at the end of the prompt ---- */
+
+/* The continuation has positions of its own, of which the start token takes one. */
+static int read_prompt(const wg_model *model, const wg_tokenizer *tokenizer, const char *prompt,
+                       wg_generation *text, wg_prompt_room *room) {
+    const int64_t positions = wg_model_sizes_of(model).positions;
+    wg_token_list *list = &text->tokens;
+    wg_blank_tokens tokens;
+    *room = (wg_prompt_room){
+        .positions = positions, .most_read = positions, .most_written = positions - 1};
+    if (wg_blank_tokens_of(tokenizer, &tokens) < 0 ||
+        wg_token_list_append(list, tokens.beginning) < 0 ||
+        (prompt && wg_tokenizer_encode(tokenizer, prompt, -1, NULL, list) < 0))
+        return -1;
+    return wg_token_list_append(list, tokens.document_mask);
+}
+
+static int generate(const wg_model *model, const wg_tokenizer *tokenizer,
+                    const wg_use_options *options, wg_generation *text) {
+    wg_blank_fill_options how = fill_options(options);
+    how.beam = 0;
+    wg_blank_tokens tokens;
+    wg_blank blank = {0};
+    int status = wg_blank_tokens_of(tokenizer, &tokens);
+    if (status == 0)
+        status = wg_blank_fill(model, &tokens, &text->tokens, &how, &blank);
+    for (int64_t i = 0; status == 0 && i < blank.tokens.count; i++)
+        status = wg_token_list_append(&text->tokens, blank.tokens.ids[i]);
+    text->generated = blank.tokens.count;
+    text->end = blank.end;
+    wg_token_list_free(&blank.tokens);
+    return status;
+}
+
+const wg_objective wg_blank_infilling = {
+    .name = "blank-infilling",
+    .title = "writes spans into blanks, token after token (Du et al. 2022)",
+    .shapes = WG_PREFIX_DECODER,
+    .text = WG_TEXT_SENTENCES,
+    .settings = {.where = "settings",
+                 .size = sizeof(wg_blank_infilling_options),
+                 .count = sizeof setting_rows / sizeof setting_rows[0],
+                 .rows = setting_rows},
+    .begin = begin,
+    .end = end,
+    .loss = next_loss,
+    .evaluate = evaluate,
+    .describe = wg__describe_sentences,
+    .metrics = rows,
+    .print = print,
+    .show_batch = show_batch,
+    .fills = WG_FILLS_BY_BEAM | WG_FILLS_BY_DRAWING,
+    .fill = fill_text,
+    .prompt = read_prompt,
+    .generate = generate,
+};

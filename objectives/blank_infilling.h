@@ -1,45 +1,149 @@
-/* Autoregressive blank infilling, GLM's pre-training, as a task for the trainer   (Du et al. 2022,
- * section 2.1).
+/* Blank infilling: blanks that are filled token after token   (Du et al. 2022, arXiv:2103.10360,
+ * section 2.1, figure 2).
  *
- *     corpus, tokenizer --> texts with blanks --> GLM --> cross-entropy of what was blank
+ *     text              x1  x2  x3  x4  x5  x6           spans: x5 x6, then x3
+ *
+ *                       Part A                      Part B
+ *     input_ids         CLS x1  x2  [M] x4  [M]     [S] x5  x6  [S] x3
+ *     position_ids       0   1   2   3   4   5       5   5   5   3   3
+ *     block_position_ids 0   0   0   0   0   0       1   2   3   1   2
+ *     labels                                        x5  x6  [E] x3  [E]
+ *
+ * Part A is the text with one mask in place of each span; Part B the spans, in an order of chance,
+ * each after a start token and to be followed by an end token. A token of Part B stands where its
+ * mask does, by the first kind of position, and in its span, by the second; Part A's second
+ * position is 0. Everyone sees all of Part A, and Part B what is before it in Part B, too: all that
+ * a mask needs to know is how long Part A is.
+ *
+ * Three objectives, which a run may mix: lengths of spans come from Poisson(3) until 15 % of the
+ * text is masked ([MASK]); whole sentences are masked until it is 15 % ([sMASK]); the last 50 to
+ * 100 % of the text are one span ([gMASK]), which has an end token to be predicted only where the
+ * document ends.
+ *
+ * A document is gone through in order, in texts of whole sentences.
  *
  * Metric of a step, beside its loss: perplexity. An evaluation fills spans, [MASK], whatever the
- * mixture that is trained on: `loss` (the mean over the tokens
- * that are to be predicted, the end of each blank among them), `word_loss` (the mean over those of
- * the text alone) and `unigram_loss` (what predicting these by their frequency in the training
- * corpus would lose, which knows that no blank ends there). */
+ * mixture that is trained on: `loss` (the mean over all targets, the end of each blank among them),
+ * `word_loss` (the mean over targets that are words of the text) and `unigram_loss` (what
+ * predicting these by their frequency in the training text would lose). */
 #ifndef WG_OBJECTIVES_BLANK_INFILLING_H
 #define WG_OBJECTIVES_BLANK_INFILLING_H
 
-#include "../data/batches/glm_batch.h"
-#include "../models/glm.h"
-#include "../train/trainer.h"
+#include "../data/tokenizer/added_tokens.h"
+#include "objective.h"
 
 WG_BEGIN_DECLS
 
-typedef struct wg_blank_infilling wg_blank_infilling;
+/* Prefix decoders. Text: sentences. Its `fill` writes text of any length into each blank, and its
+ * `generate` writes into a [gMASK] behind the prompt. */
+extern WG_API const wg_objective wg_blank_infilling;
 
+/* Its options, and their standard values. */
 typedef struct wg_blank_infilling_options {
-    wg_glm_batch_options batches; /* `sequence` is at most the model's positions */
-    int64_t evaluation_batches;   /* in an evaluation during training, at most; 0: all */
+    double masked_share;   /* of a text, at least: 0.15 */
+    double span_mean;      /* of the Poisson distribution of the lengths of spans: 3 */
+    double sentence_share; /* of texts in which whole sentences are masked: 0.25 */
+    double document_share; /* of texts with one span at the end: 0.25 */
 } wg_blank_infilling_options;
 
-/* All of these are borrowed and must outlive it. held_out may be NULL: then the task has no
- * evaluation. Freed with wg_blank_infilling_free. [ARGUMENT, also for a sequence beyond the model's
- * positions, or tokens beyond its vocabulary; MEMORY] */
-WG_API wg_blank_infilling *wg_blank_infilling_new(wg_glm *model, const wg_tokenizer *tokenizer,
-                                                  const wg_dataset *corpus,
-                                                  const wg_dataset *held_out,
-                                                  const wg_blank_infilling_options *options);
-WG_API void wg_blank_infilling_free(wg_blank_infilling *infilling);
+/* Appends Part A of a text to be filled: [CLS] and the text, with "[MASK]", "[sMASK]" and "[gMASK]"
+ * in it read as the masks. Where the words of the vocabulary begin with their space (bpe and
+ * sentencepiece), one before a mask is part of the blank. On failure the list is as it was. [FORMAT
+ * as wg_tokenizer_encode, MEMORY] */
+WG_API int wg_blank_encode(const wg_blank_tokens *tokens, const wg_tokenizer *tokenizer,
+                           const char *text, wg_token_list *list);
 
-/* The task, whose functions use `infilling`. It saves /config, /tokenizer and /train/data, and
- * refuses to go on with another corpus than it was begun with. */
-WG_API wg_task wg_blank_infilling_task(wg_blank_infilling *infilling);
+/* The text with what `blanks` say in place of its masks, of which there are as many; the rest of it
+ * is as it was. The caller frees it with wg_text_free. [INDEX for an id outside the vocabulary,
+ * MEMORY] */
+WG_API char *wg_blank_filled_text(const wg_tokenizer *tokenizer, const char *text,
+                                  const wg_token_list *blanks);
 
-/* Measures the model on each text of the held-out corpus once, with the same blanks each time.
- * [STATE if there is none] */
-WG_API int wg_blank_infilling_evaluate(wg_blank_infilling *infilling, wg_metrics *metrics);
+/* ---- A batch ---- */
+
+/* B sequences, the longest of T tokens; N tokens of Part B are to be predicted. Owned by the scope
+ * that was open. */
+typedef struct wg_blank_batch {
+    wg_tensor *input_ids;          /* (B, T) i64 */
+    wg_tensor *position_ids;       /* (B, T) i64; 0 for padding */
+    wg_tensor *block_position_ids; /* (B, T) i64; 0 for padding, which ends sequences */
+    wg_tensor *part_a;             /* (B) i64: how many tokens Part A has */
+    wg_tensor *target_positions;   /* (N) i64, ascending, of B * T */
+    wg_tensor *labels;             /* (N) i64: what is to be predicted there */
+    int64_t tokens;                /* without the padding */
+} wg_blank_batch;
+
+/* Tokens first .. end - 1 of a text. */
+typedef struct wg_blank_span {
+    int64_t first, end;
+} wg_blank_span;
+
+/* Fills `batch` with one sequence: a text with these spans, in the order in which Part B has them,
+ * and `mask` for each. [scope; ARGUMENT for no span, or one that is empty, overlaps another or is
+ * not in the text] */
+WG_API int wg_blank_batch_of_spans(const wg_blank_tokens *tokens, const int32_t *text,
+                                   int64_t count, const wg_blank_span *spans, int64_t span_count,
+                                   int32_t mask, wg_blank_batch *batch);
+
+/* A sequence of a batch as a table to be held against figure 2 of the paper: a line for each token
+ * with both positions, what it has to predict, and whom it sees. The caller frees it with
+ * wg_text_free. NULL with [INDEX for no such row, MEMORY] */
+WG_API char *wg_blank_batch_show(const wg_blank_batch *batch, int64_t row,
+                                 const wg_tokenizer *tokenizer);
+
+/* ---- Batches of a text ---- */
+
+typedef struct wg_blank_batch_options {
+    int64_t batch;       /* B; 0: 32 */
+    int64_t sequence;    /* the longest text with its [CLS]: no position id is above it. A span adds
+                          * two tokens to a sequence. 0: 128, at least 8 */
+    uint64_t seed;       /* of all choices */
+    double masked_share; /* of a text, at least; 0: 0.15 */
+    double span_mean;    /* of the Poisson distribution, without its 0; 0: 3 */
+    double sentence_share; /* of examples whose sentences are masked; a text of one sentence is
+                            * masked by spans */
+    double document_share; /* of examples with one span at the end; what is left has spans */
+} wg_blank_batch_options;
+
+/* Batches (wg_blank_batch; T is a multiple of 8) of a text of sentences, which must outlive them.
+ * [ARGUMENT for options out of range or a tokenizer of another vocabulary] */
+WG_API wg_batches *wg_blank_batches_new(const wg_dataset *text, const wg_tokenizer *tokenizer,
+                                        const wg_blank_batch_options *options);
+
+/* ---- Writing into blanks ---- */
+
+/* One blank. */
+typedef struct wg_blank {
+    wg_token_list tokens; /* the caller's; what is written is appended */
+    wg_generation_end end;
+} wg_blank;
+
+typedef struct wg_blank_fill_options {
+    wg_sampling sampling;
+    int64_t beam;           /* search with so many hypotheses instead of sampling; 0: no search */
+    double alpha;           /* the search's length penalty, as in beam.h */
+    int64_t max_tokens;     /* of each blank; 0: as many as the model has positions for */
+    wg_generator generator; /* of all draws */
+    void (*listener)(
+        const wg_generated_token *token,
+        void *context); /* hears of each token as it
+                         * is drawn, `text` being the number of its blank; of a search, never */
+    void *listener_context;
+    const volatile sig_atomic_t *stop; /* not 0: write no more. NULL: none */
+} wg_blank_fill_options;
+
+/* How many masks there are among the ids: blanks to be written. */
+WG_API int64_t wg_blank_count(const wg_blank_tokens *tokens, const wg_token_list *part_a);
+
+/* Writes into the blanks of Part A (wg_blank_encode), of which there are as many as `blanks`. A
+ * blank gets at least one token, of those of the tokenizer that are none of GLM's own, until the
+ * end token is likelier or there are max_tokens. The module is in evaluation mode meanwhile, and
+ * nothing is recorded. `options` may be NULL. On failure, blanks may have been written. 0 or -1.
+ * [ARGUMENT for bad options, a text without a blank or longer than the model's positions, logits
+ * that are no numbers; INDEX for ids outside the model's vocabulary; MEMORY] */
+WG_API int wg_blank_fill(const wg_model *model, const wg_blank_tokens *tokens,
+                         const wg_token_list *part_a, const wg_blank_fill_options *options,
+                         wg_blank *blanks);
 
 WG_END_DECLS
 

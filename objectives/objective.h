@@ -29,6 +29,8 @@
 #include "../models/model.h"
 #include "../train/trainer.h"
 
+WG_BEGIN_DECLS
+
 typedef struct wg_objective wg_objective;
 
 /* ---- Training ---- */
@@ -38,13 +40,15 @@ typedef struct wg_evaluation_options {
     bool by_document;        /* measure each document from its beginning, as far as a sequence goes,
                               * instead of all of the text cut into sequences */
     const char *predictions; /* the file that answers go to; NULL: none */
+    int64_t batch;           /* of translations: texts that are searched at a time; 0: 32 */
     bool lowercase;          /* BLEU without regard to case */
     wg_beam_options beam;    /* of translations; zeros: the usual search */
 } wg_evaluation_options;
 
 enum { WG_EVALUATES_BY_DOCUMENT = 1, WG_EVALUATES_PREDICTIONS = 2, WG_EVALUATES_TRANSLATIONS = 4 };
 
-/* What a training is made of. All of it is borrowed and must outlive the training. */
+/* What a training is made of. All of it is borrowed and must outlive the training, of `model` its
+ * module. */
 typedef struct wg_training_setup {
     const wg_model *model;
     const wg_tokenizer *tokenizer;
@@ -65,10 +69,12 @@ typedef struct wg_training_setup {
 typedef struct wg_training {
     const wg_objective *objective;
     wg_training_setup setup; /* batch and sequence as they are used */
+    wg_model model;          /* the setup's, copied */
     wg_batches *batches;     /* of the training data; NULL without */
     int64_t fingerprint;     /* of the training data: a resumed run must have the same */
     int64_t examples;        /* of an epoch */
     void *context;           /* the objective's own */
+    void *standard_options;  /* where the setup gave none */
 } wg_training;
 
 /* Checks that the objective takes the model, and prepares its data. Freed with wg_training_free.
@@ -142,7 +148,8 @@ WG_API void wg_filled_clear(wg_filled *filled);
 typedef struct wg_metric_row {
     const char *name;   /* of the metric: "mlm_loss" */
     const char *weight; /* a further member with its weight: "mlm_tokens"; NULL: there is none */
-    bool optional;      /* left out where nothing was added under that name */
+    const char *of;     /* the metric that it is made of; NULL: the one of that name */
+    bool optional;      /* left out where nothing was added to that metric */
     double (*value)(const wg_metrics *metrics);     /* NULL: the mean of that name */
     const char *(*text)(const wg_metrics *metrics); /* the member is this text; NULL: a number */
 } wg_metric_row;
@@ -157,7 +164,8 @@ struct wg_objective {
     wg_dataset_kind text;      /* of the datasets that it wants, if it reads no files of its own */
     wg_setting_table settings; /* rows of its own options; size 0: none */
     const char *training;      /* how its runs differ from usual settings, as JSON; NULL: nothing */
-    int64_t usual_batch, usual_sequence;
+    int64_t usual_batch, usual_sequence;  /* 0: 32 and 128, within the model's positions */
+    void (*sizes)(wg_training *training); /* chooses sizes that the setup leaves 0; NULL: these */
     unsigned evaluation; /* which wg_evaluation_options it takes: WG_EVALUATES_... or'ed */
 
     /* Fine-tuning only. Makes the model from the checkpoint `setup->checkpoint`, with a new head
@@ -199,10 +207,15 @@ struct wg_objective {
                      char **translations);
 };
 
+extern WG_API const wg_objective wg_masked_lm, wg_blank_infilling, wg_causal_lm, wg_span_corruption,
+    wg_translation, wg_classification, wg_question_answering, wg_cloze_objective;
+
 /* The objectives in order, up to NULL; the one of that name; that of a checkpoint, by its mark or
  * else by the model's first objective. NULL with [NOT_FOUND, listing them; IO, FORMAT] */
 WG_API const wg_objective *wg_objective_at(int index);
 WG_API const wg_objective *wg_objective_find(const char *name);
 WG_API const wg_objective *wg_objective_of(const char *path);
+
+WG_END_DECLS
 
 #endif

@@ -1,101 +1,129 @@
-/* Answering questions as a task: see question_answering.h. */
+/* Answering questions: see question_answering.h. */
 #include "objectives/question_answering.h"
 
-#include "data/batches/builder.h"
+#include <jansson.h>
+
 #include "data/score/score.h"
+#include "objectives/internal.h"
 #include "tensor/easy.h"
 #include "tensor/internal.h"
 #include "tensor/ops.h"
-#include "objectives/bert_task.h"
-#include "objectives/task_checkpoint.h"
 
-#define WHERE "question_answering"
+#define WHERE "squad"
 
 enum { BEST = 20, LONGEST_ANSWER = 30 };
 
-struct wg_question_answering {
-    wg_bert_for_question_answering *model;
-    const wg_tokenizer *tokenizer;
-    const wg_squad *training, *held_out;
-    wg_question_answering_options options;
-    wg_pair_frame frame;
-    wg_batches *batches; /* of the training file's windows; NULL without */
-    int64_t *chosen;     /* (batch) the windows of a batch */
-};
+/* Tokens of a context, as wg_squad_text takes them; first -1: there is no answer. An answer has at
+ * most LONGEST_ANSWER tokens, begins with one of the BEST likeliest first tokens of a window, in
+ * the window that has most context around it, and ends with one of the BEST likeliest last ones. */
+typedef struct answer_span {
+    int64_t first, last;
+    double score; /* logit of the first and of the last */
+} answer_span;
 
-/* ---- Making one ---- */
+typedef struct answering {
+    wg_squad *training, *held_out;
+    wg_pair_frame frame;
+    int64_t *chosen; /* (B) the windows of a batch */
+} answering;
+
+/* ---- The model ---- */
+
+static wg_headed_encoder *answerer_of(const wg_model *model) {
+    return (wg_headed_encoder *)model->module;
+}
+
+static int adapt(const wg_training_setup *setup, void (*note)(const char *message, void *context),
+                 void *note_context, wg_model *model, wg_tokenizer **tokenizer) {
+    const wg_head_origin origin = {
+        .path = setup->checkpoint, .seed = setup->seed, .note = note, .context = note_context};
+    wg_headed_encoder *made = NULL;
+    const int status = wg_headed_encoder_adapt(&origin, NULL, &made, tokenizer);
+    *model = status == 0 ? wg_headed_encoder_model(made) : (wg_model){0};
+    return status;
+}
+
+static int load(const char *path, wg_model *model, wg_tokenizer **tokenizer) {
+    wg_headed_encoder *made = NULL;
+    const int status = wg_headed_encoder_load(path, WG_HEAD_ANSWERS, &made, tokenizer);
+    *model = status == 0 ? wg_headed_encoder_model(made) : (wg_model){0};
+    return status;
+}
+
+static char *config(const wg_training *t) {
+    return wg_headed_encoder_config(answerer_of(t->setup.model));
+}
+
+/* Logits of the answers' first and last tokens. */
+static int answer(const wg_training *t, const wg_squad_batch *batch, wg_tensor **start,
+                  wg_tensor **end) {
+    const wg_model_inputs inputs = wg__pair_inputs(&batch->inputs);
+    return wg_headed_encoder_answer(answerer_of(t->setup.model), &inputs, start, end);
+}
+
+/* ---- Training ---- */
 
 static int build(void *context, int64_t count, const wg_example *examples, void *batch) {
-    const wg_question_answering *a = context;
+    int64_t *chosen = batch;
+    (void)context;
     for (int64_t i = 0; i < count; i++)
-        a->chosen[i] = examples[i].index;
-    return wg_squad_batch_read(a->training, &a->frame, count, a->chosen, batch);
+        chosen[i] = examples[i].index;
+    return 0;
 }
 
-static int prepare(wg_question_answering *a) {
-    const wg_squad *any = a->training ? a->training : a->held_out;
-    int64_t sequence = wg_squad_sequence(any);
-    if (a->held_out && wg_squad_sequence(a->held_out) != sequence)
-        return wg_fail(WG_ERROR_ARGUMENT, WHERE, "windows of %lld and of %lld tokens",
-                       (long long)sequence, (long long)wg_squad_sequence(a->held_out));
-    if (wg__batch_sizes(WHERE, &a->options.batch, &sequence) < 0 ||
-        wg__bert_task_frame(WHERE, &a->model->bert->config, a->tokenizer, sequence, &a->frame) < 0)
+static int begin(wg_training *t) {
+    const wg_training_setup *setup = &t->setup;
+    const wg_squad_options reading = {.sequence = setup->sequence};
+    answering *mine = t->context = wg__calloc(1, sizeof *mine);
+    if (!mine || wg_pair_frame_of(setup->tokenizer, setup->sequence, &mine->frame) < 0)
         return -1;
-    a->chosen = wg__alloc((size_t)a->options.batch * sizeof *a->chosen);
-    if (!a->chosen || !a->training)
-        return a->chosen ? 0 : -1;
-    a->batches = wg_batches_new(&(wg_batch_source){.context = a, .build = build},
-                                &(wg_batches_options){.batch = a->options.batch,
-                                                      .examples = wg_squad_windows(a->training),
-                                                      .seed = a->options.seed});
-    return a->batches ? 0 : -1;
+    mine->chosen = wg__alloc((size_t)setup->batch * sizeof *mine->chosen);
+    if (setup->training_path)
+        mine->training = wg_squad_load(setup->training_path, setup->tokenizer, &reading);
+    if (setup->held_out_path && (mine->training || !setup->training_path))
+        mine->held_out = wg_squad_load(setup->held_out_path, setup->tokenizer, &reading);
+    if (wg_error_pending())
+        return -1;
+    if (!mine->training)
+        return 0;
+    t->fingerprint = (int64_t)wg_squad_fingerprint(mine->training);
+    t->examples = wg_squad_windows(mine->training);
+    t->batches = wg_batches_new(
+        &(wg_batch_source){.build = build},
+        &(wg_batches_options){.batch = setup->batch, .examples = t->examples, .seed = setup->seed});
+    return t->batches ? 0 : -1;
 }
 
-wg_question_answering *wg_question_answering_new(wg_bert_for_question_answering *model,
-                                                 const wg_tokenizer *tokenizer,
-                                                 const wg_squad *training, const wg_squad *held_out,
-                                                 const wg_question_answering_options *options) {
-    wg_question_answering *a = wg__calloc(1, sizeof *a);
-    if (!a)
-        return NULL;
-    *a = (wg_question_answering){
-        .model = model, .tokenizer = tokenizer, .training = training, .held_out = held_out};
-    if (options)
-        a->options = *options;
-    if (prepare(a) == 0)
-        return a;
-    wg_question_answering_free(a);
-    return NULL;
-}
-
-void wg_question_answering_free(wg_question_answering *a) {
-    if (!a)
+static void end(wg_training *t) {
+    answering *mine = t->context;
+    if (!mine)
         return;
-    wg_batches_free(a->batches);
-    wg__free(a->chosen);
-    wg__free(a);
+    wg_squad_free(mine->training);
+    wg_squad_free(mine->held_out);
+    wg__free(mine->chosen);
+    wg__free(mine);
 }
-
-/* ---- Losses ---- */
 
 static wg_tensor *both_right(const wg_squad_batch *batch, wg_tensor *start, wg_tensor *end) {
     return wg_logical_and(wg_eq(wg_argmax(start, 1, false), batch->starts),
                           wg_eq(wg_argmax(end, 1, false), batch->ends));
 }
 
-static wg_tensor *next_loss(void *context, wg_metrics *metrics) {
-    wg_question_answering *a = context;
+static wg_tensor *next_loss(wg_training *t, wg_metrics *metrics) {
+    const answering *mine = t->context;
+    const int64_t count = t->setup.batch;
     wg_squad_batch batch;
     wg_tensor *start, *end;
-    if (wg_batches_next(a->batches, &batch) < 0 ||
-        wg_bert_answer(a->model, &batch.inputs, &start, &end) < 0)
+    if (wg_batches_next(t->batches, mine->chosen) < 0 ||
+        wg_squad_batch_read(mine->training, &mine->frame, count, mine->chosen, &batch) < 0 ||
+        answer(t, &batch, &start, &end) < 0)
         return NULL;
     wg_tensor *right = wg_cast(both_right(&batch, start, end), WG_F64);
     const double share = wg_item(wg_mean(right, WG_ALL, false));
     metrics->tokens += batch.inputs.tokens;
-    if (wg_metrics_add(metrics, "right", share, (double)a->options.batch) < 0)
+    if (wg_metrics_add(metrics, "right", share, (double)count) < 0)
         return NULL;
-    return wg_bert_answer_loss(start, end, batch.starts, batch.ends);
+    return wg_answer_loss(start, end, batch.starts, batch.ends);
 }
 
 /* ---- Answers ---- */
@@ -116,17 +144,17 @@ static int64_t find_best(const float *values, int64_t count, int64_t *best) {
 }
 
 /* Takes the best answer of a window into that of its question. */
-static void search_window(const wg_question_answering *a, int64_t index, const float *start,
-                          const float *end, int64_t length, wg_answer_span *answers) {
-    const wg_squad_window w = wg_squad_window_at(a->held_out, index);
-    wg_answer_span *answer = &answers[w.question];
+static void search_window(const wg_squad *held_out, int64_t index, const float *start,
+                          const float *end, int64_t length, answer_span *answers) {
+    const wg_squad_window w = wg_squad_window_at(held_out, index);
+    answer_span *answer = &answers[w.question];
     int64_t starts[BEST], ends[BEST];
     const int64_t start_count = find_best(start, length, starts),
                   end_count = find_best(end, length, ends);
     for (int64_t i = 0; i < start_count; i++) {
         const int64_t first = starts[i] - w.offset;
         if (first < 0 || first >= w.count ||
-            !wg_squad_is_best_window(a->held_out, index, w.first + first))
+            !wg_squad_is_best_window(held_out, index, w.first + first))
             continue;
         for (int64_t j = 0; j < end_count; j++) {
             const int64_t last = ends[j] - w.offset;
@@ -134,21 +162,22 @@ static void search_window(const wg_question_answering *a, int64_t index, const f
             if (last < first || last >= w.count || last - first + 1 > LONGEST_ANSWER ||
                 (answer->first >= 0 && score <= answer->score))
                 continue;
-            *answer = (wg_answer_span){w.first + first, w.first + last, score};
+            *answer = (answer_span){w.first + first, w.first + last, score};
         }
     }
 }
 
-static int evaluate_batch(const wg_question_answering *a, int64_t first, int64_t count,
-                          wg_answer_span *answers, wg_metrics *metrics) {
+static int evaluate_batch(const wg_training *t, int64_t first, int64_t count, answer_span *answers,
+                          wg_metrics *metrics) {
+    const answering *mine = t->context;
     wg_squad_batch batch;
     wg_tensor *start, *end;
     for (int64_t i = 0; i < count; i++)
-        a->chosen[i] = first + i;
-    if (wg_squad_batch_read(a->held_out, &a->frame, count, a->chosen, &batch) < 0 ||
-        wg_bert_answer(a->model, &batch.inputs, &start, &end) < 0)
+        mine->chosen[i] = first + i;
+    if (wg_squad_batch_read(mine->held_out, &mine->frame, count, mine->chosen, &batch) < 0 ||
+        answer(t, &batch, &start, &end) < 0)
         return -1;
-    const double loss = wg_item(wg_bert_answer_loss(start, end, batch.starts, batch.ends));
+    const double loss = wg_item(wg_answer_loss(start, end, batch.starts, batch.ends));
     start = wg_contiguous(wg_cast(start, WG_F32));
     end = wg_contiguous(wg_cast(end, WG_F32));
     if (!start || !end || wg_error_pending())
@@ -156,7 +185,8 @@ static int evaluate_batch(const wg_question_answering *a, int64_t first, int64_t
     const int64_t length = wg_tensor_size(start, 1);
     const float *starts = wg_tensor_data(start), *ends = wg_tensor_data(end);
     for (int64_t i = 0; i < count; i++)
-        search_window(a, first + i, starts + i * length, ends + i * length, length, answers);
+        search_window(mine->held_out, first + i, starts + i * length, ends + i * length, length,
+                      answers);
     metrics->tokens += batch.inputs.tokens;
     return wg_metrics_add(metrics, "loss", loss, (double)count);
 }
@@ -164,7 +194,7 @@ static int evaluate_batch(const wg_question_answering *a, int64_t first, int64_t
 /* ---- Scores ---- */
 
 /* The best scores of an answer over all that were wanted. */
-static int score_question(const wg_squad *squad, int64_t question, const wg_answer_span *answer,
+static int score_question(const wg_squad *squad, int64_t question, const answer_span *answer,
                           double *exact, double *f1) {
     *exact = *f1 = 0;
     if (answer->first < 0)
@@ -183,7 +213,7 @@ static int score_question(const wg_squad *squad, int64_t question, const wg_answ
     return status;
 }
 
-static int score(const wg_squad *squad, const wg_answer_span *answers, wg_metrics *metrics) {
+static int score(const wg_squad *squad, const answer_span *answers, wg_metrics *metrics) {
     for (int64_t q = 0; q < wg_squad_questions(squad); q++) {
         double exact, f1;
         if (score_question(squad, q, &answers[q], &exact, &f1) < 0 ||
@@ -194,73 +224,95 @@ static int score(const wg_squad *squad, const wg_answer_span *answers, wg_metric
     return 0;
 }
 
-static int find_answers(const wg_question_answering *a, wg_answer_span *answers,
-                        wg_metrics *metrics) {
-    const int64_t windows = wg_squad_windows(a->held_out), batch = a->options.batch;
-    for (int64_t q = 0; q < wg_squad_questions(a->held_out); q++)
-        answers[q] = (wg_answer_span){.first = -1, .last = -1};
+static int find_answers(const wg_training *t, answer_span *answers, wg_metrics *metrics) {
+    const answering *mine = t->context;
+    const int64_t windows = wg_squad_windows(mine->held_out), batch = t->setup.batch;
+    for (int64_t q = 0; q < wg_squad_questions(mine->held_out); q++)
+        answers[q] = (answer_span){.first = -1, .last = -1};
     for (int64_t first = 0; first < windows; first += batch) {
         wg_scope scope;
         wg_scope_begin(&scope);
         const int64_t left = windows - first;
-        const int status = evaluate_batch(a, first, left < batch ? left : batch, answers, metrics);
+        const int status = evaluate_batch(t, first, left < batch ? left : batch, answers, metrics);
         wg_scope_end(&scope, NULL);
         if (status < 0)
             return -1;
     }
-    return score(a->held_out, answers, metrics);
+    return score(mine->held_out, answers, metrics);
 }
 
-static int evaluate(void *context, wg_metrics *metrics) {
-    const wg_question_answering *a = context;
-    wg_answer_span *answers = wg__alloc((size_t)wg_squad_questions(a->held_out) * sizeof *answers);
-    const int status = answers ? find_answers(a, answers, metrics) : -1;
+/* {"ID": "TEXT", ...}, as the official script reads it. */
+static int write_predictions(const char *path, const wg_squad *squad, const answer_span *answers) {
+    json_t *object = json_object();
+    for (int64_t q = 0; q < wg_squad_questions(squad); q++) {
+        char *text = answers[q].first < 0
+                         ? NULL
+                         : wg_squad_text(squad, q, answers[q].first, answers[q].last);
+        json_object_set_new(object, wg_squad_id(squad, q), json_string(text ? text : ""));
+        wg_text_free(text);
+    }
+    FILE *file = wg_error_pending() ? NULL : wg__predictions_open(path);
+    if (file)
+        json_dumpf(object, file, JSON_INDENT(2));
+    json_decref(object);
+    return file ? wg__predictions_close(file, path) : -1;
+}
+
+/* All of the held-out questions, also during training. */
+static int evaluate(wg_training *t, int64_t batches, wg_metrics *metrics) {
+    const answering *mine = t->context;
+    const wg_evaluation_options *how = t->setup.evaluation;
+    answer_span *answers = wg__alloc((size_t)wg_squad_questions(mine->held_out) * sizeof *answers);
+    int status = answers ? find_answers(t, answers, metrics) : -1;
+    if (status == 0 && batches == 0 && how && how->predictions)
+        status = write_predictions(how->predictions, mine->held_out, answers);
     wg__free(answers);
     return status;
 }
 
-/* What wg_task_evaluate hands through. */
-typedef struct evaluation {
-    const wg_question_answering *answering;
-    wg_answer_span *answers;
-} evaluation;
+/* ---- Results ---- */
 
-static int evaluate_into(void *context, wg_metrics *metrics) {
-    const evaluation *e = context;
-    return find_answers(e->answering, e->answers, metrics);
+static void describe(const wg_training *t, FILE *stream) {
+    const answering *mine = t->context;
+    fprintf(stream, "text   %lld questions in %lld windows; %lld questions to measure on\n",
+            (long long)wg_squad_questions(mine->training),
+            (long long)wg_squad_windows(mine->training),
+            (long long)wg_squad_questions(mine->held_out));
 }
 
-int wg_question_answering_evaluate(wg_question_answering *a, wg_metrics *metrics,
-                                   wg_answer_span *answers) {
-    if (!a->held_out)
-        return wg_fail(WG_ERROR_STATE, WHERE, "there is no file to measure the model on");
-    evaluation e = {a, answers};
-    const wg_task task = {.context = answers ? (void *)&e : (void *)a,
-                          .module = &a->model->module,
-                          .evaluate = answers ? evaluate_into : evaluate};
-    return wg_task_evaluate(&task, metrics);
+static const wg_metric_row rows[] = {
+    {.name = "exact_match"},
+    {.name = "f1", .weight = "questions"},
+    {.name = "loss"},
+    {0},
+};
+
+static void print(const wg_metrics *metrics, FILE *stream) {
+    fprintf(stream, "answers          exact match %.2f %%, F1 %.2f %% of %.0f questions\n",
+            wg_metrics_get(metrics, "exact_match"), wg_metrics_get(metrics, "f1"),
+            wg_metrics_weight(metrics, "f1"));
+    fprintf(stream, "windows          loss %.4f of %.0f\n", wg_metrics_get(metrics, "loss"),
+            wg_metrics_weight(metrics, "loss"));
 }
 
-/* ---- Checkpoints ---- */
-
-static int save(void *context, wg_checkpoint *file) {
-    const wg_question_answering *a = context;
-    return wg__task_save(file, wg_bert_for_question_answering_config(a->model), a->tokenizer,
-                         a->batches, (int64_t)wg_squad_fingerprint(a->training));
-}
-
-static int restore(void *context, wg_checkpoint *file) {
-    wg_question_answering *a = context;
-    return wg_batches_restore(a->batches, file, (int64_t)wg_squad_fingerprint(a->training));
-}
-
-wg_task wg_question_answering_task(wg_question_answering *a) {
-    return (wg_task){
-        .context = a,
-        .module = &a->model->module,
-        .loss = next_loss,
-        .evaluate = a->held_out ? evaluate : NULL,
-        .save = save,
-        .restore = restore,
-    };
-}
+const wg_objective wg_question_answering = {
+    .name = "squad",
+    .title = "finds answers to questions in texts (Rajpurkar et al. 2016)",
+    .shapes = WG_ENCODER,
+    .finetunes = true,
+    .mark = "/model/qa_outputs/weight",
+    .training = "{\"lr\": 5e-5, \"epochs\": 3, \"seq\": 384, \"schedule\": \"linear\", "
+                "\"weight-decay\": 0.01, \"eval-every\": 500}",
+    .usual_sequence = 384,
+    .evaluation = WG_EVALUATES_PREDICTIONS,
+    .adapt = adapt,
+    .load = load,
+    .config = config,
+    .begin = begin,
+    .end = end,
+    .loss = next_loss,
+    .evaluate = evaluate,
+    .describe = describe,
+    .metrics = rows,
+    .print = print,
+};

@@ -1,70 +1,463 @@
-/* Translating as a task: see translation.h. */
+/* Translation: see translation.h. */
 #include "objectives/translation.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
-#include "data/score/bleu.h"
 #include "base/array.h"
+#include "data/score/bleu.h"
 #include "data/tokenizer/text_file.h"
-#include "data/batches/translation_batch.h"
+#include "data/batches/builder.h"
+#include "models/generate/beam.h"
+#include "objectives/internal.h"
+#include "tensor/easy.h"
 #include "tensor/internal.h"
 #include "tensor/ops.h"
-#include "objectives/task_checkpoint.h"
 
 #define WHERE "translation"
 
-struct wg_translation {
-    wg_transformer *model;
-    const wg_tokenizer *tokenizer;
-    const wg_dataset *training, *held_out;
-    wg_translation_options options;
-    wg_batches *batches;  /* NULL without training pairs */
+/* ---- Batches ---- */
+
+/* ---- A batch ---- */
+
+/* Rows of ids that are filled up to the longest: (B, T). */
+typedef struct table {
+    int64_t rows, columns;
+    int64_t *ids;
+    bool *keep;
+    bool padded; /* `keep` is false somewhere */
+} table;
+
+static int table_begin(table *t, int64_t rows, int64_t columns) {
+    const size_t size = (size_t)(rows * columns);
+    *t = (table){.rows = rows,
+                 .columns = columns,
+                 .ids = wg__alloc((size + 1) * sizeof *t->ids),
+                 .keep = wg__alloc(size + 1)};
+    return t->ids && t->keep ? 0 : -1;
+}
+
+static void table_end(table *t) {
+    wg__free(t->ids);
+    wg__free(t->keep);
+}
+
+/* A row: `first` unless it is -1, `count` ids, `last` likewise, and `pad` where nothing counts. */
+static void fill_row(table *t, int64_t row, int64_t first, const int32_t *ids, int64_t count,
+                     int64_t last, int64_t pad) {
+    int64_t *out = t->ids + row * t->columns, used = 0;
+    if (first >= 0)
+        out[used++] = first;
+    for (int64_t i = 0; i < count; i++)
+        out[used++] = ids[i];
+    if (last >= 0)
+        out[used++] = last;
+    for (int64_t i = 0; i < t->columns; i++) {
+        t->keep[row * t->columns + i] = i < used;
+        if (i >= used)
+            out[i] = pad;
+    }
+    t->padded |= used < t->columns;
+}
+
+static wg_tensor *ids_of(const table *t) {
+    return wg_from_array(WG_I64, WG_DIMS(t->rows, t->columns), t->ids);
+}
+
+/* How many tokens one side of a pair has; -1 out of range, and if the file cannot be read. */
+static int64_t pair_length(const wg_dataset *pairs, wg_side side, int64_t pair) {
+    const int64_t sentence = 2 * pair + side;
+    if (pair < 0 || pair >= wg_dataset_documents(pairs))
+        return -1;
+    const int64_t length =
+        wg_dataset_sentence_start(pairs, sentence + 1) - wg_dataset_sentence_start(pairs, sentence);
+    return wg_error_pending() ? -1 : length;
+}
+
+/* Copies the tokens of one side of a pair. */
+static int read_sentence(const wg_dataset *pairs, wg_side side, int64_t pair, int64_t length,
+                         int32_t *ids) {
+    return wg_dataset_read(pairs, wg_dataset_sentence_start(pairs, 2 * pair + side), length, ids);
+}
+
+/* The rows of one side of a batch before they are laid out. */
+typedef struct rows {
+    int64_t longest;
+    int32_t *ids; /* (longest) of the row at hand */
+} rows;
+
+static int rows_begin(rows *r, const wg_dataset *pairs, wg_side side, int64_t count,
+                      const int64_t *indices) {
+    *r = (rows){0};
+    for (int64_t i = 0; i < count; i++) {
+        const int64_t length = pair_length(pairs, side, indices[i]);
+        if (length < 0) /* an error that is pending stays */
+            return wg_fail(WG_ERROR_INDEX, WHERE, "pair %lld of %lld", (long long)indices[i],
+                           (long long)wg_dataset_documents(pairs));
+        r->longest = length > r->longest ? length : r->longest;
+    }
+    r->ids = wg__alloc((size_t)(r->longest + 1) * sizeof *r->ids);
+    return r->ids ? 0 : -1;
+}
+
+static int64_t pad_of(const wg_translation_tokens *tokens) {
+    return tokens->pad >= 0 ? tokens->pad : tokens->end;
+}
+
+static int read_sources(const wg_dataset *pairs, const wg_translation_tokens *tokens, int64_t count,
+                        const int64_t *indices, wg_translation_batch *batch) {
+    rows r;
+    table t = {0};
+    int result = rows_begin(&r, pairs, WG_SOURCE, count, indices);
+    if (result == 0)
+        result = table_begin(&t, count, r.longest + 1);
+    for (int64_t i = 0; result == 0 && i < count; i++) {
+        const int64_t length = pair_length(pairs, WG_SOURCE, indices[i]);
+        result = read_sentence(pairs, WG_SOURCE, indices[i], length, r.ids);
+        if (result == 0)
+            fill_row(&t, i, -1, r.ids, length, tokens->end, pad_of(tokens));
+    }
+    if (result == 0) {
+        batch->source = ids_of(&t);
+        batch->source_keep =
+            t.padded ? wg_from_array(WG_BOOL, WG_DIMS(count, t.columns), t.keep) : NULL;
+        result = batch->source && (batch->source_keep || !t.padded) ? 0 : -1;
+    }
+    table_end(&t);
+    wg__free(r.ids);
+    return result;
+}
+
+static int read_targets(const wg_dataset *pairs, const wg_translation_tokens *tokens, int64_t count,
+                        const int64_t *indices, wg_translation_batch *batch) {
+    rows r;
+    table target = {0}, labels = {0};
+    int result = rows_begin(&r, pairs, WG_TARGET, count, indices);
+    if (result == 0 && (table_begin(&target, count, r.longest + 1) < 0 ||
+                        table_begin(&labels, count, r.longest + 1) < 0))
+        result = -1;
+    for (int64_t i = 0; result == 0 && i < count; i++) {
+        const int64_t length = pair_length(pairs, WG_TARGET, indices[i]);
+        result = read_sentence(pairs, WG_TARGET, indices[i], length, r.ids);
+        if (result < 0)
+            break;
+        fill_row(&target, i, tokens->start, r.ids, length, -1, pad_of(tokens));
+        fill_row(&labels, i, -1, r.ids, length, tokens->end, WG_IGNORE_INDEX);
+        batch->tokens += length + 1;
+    }
+    if (result == 0) {
+        batch->target = ids_of(&target);
+        batch->labels = ids_of(&labels);
+        result = batch->target && batch->labels ? 0 : -1;
+    }
+    table_end(&target);
+    table_end(&labels);
+    wg__free(r.ids);
+    return result;
+}
+
+int wg_translation_batch_read(const wg_dataset *pairs, const wg_translation_tokens *tokens,
+                              int64_t count, const int64_t *indices, wg_translation_batch *batch) {
+    *batch = (wg_translation_batch){0};
+    if (!pairs || read_sources(pairs, tokens, count, indices, batch) < 0)
+        return -1;
+    return read_targets(pairs, tokens, count, indices, batch);
+}
+
+int wg_translation_sources(int64_t count, const wg_token_list *rows,
+                           const wg_translation_tokens *tokens, wg_tensor **source,
+                           wg_tensor **keep) {
+    int64_t longest = 0;
+    for (int64_t i = 0; i < count; i++)
+        longest = rows[i].count > longest ? rows[i].count : longest;
+    table t;
+    int result = table_begin(&t, count, longest + 1);
+    for (int64_t i = 0; result == 0 && i < count; i++)
+        fill_row(&t, i, -1, rows[i].ids, rows[i].count, tokens->end, pad_of(tokens));
+    if (result == 0) {
+        *source = ids_of(&t);
+        *keep = t.padded ? wg_from_array(WG_BOOL, WG_DIMS(count, t.columns), t.keep) : NULL;
+        result = *source && (*keep || !t.padded) ? 0 : -1;
+    }
+    table_end(&t);
+    return result;
+}
+
+/* ---- An epoch ---- */
+
+/* A pair among those of an epoch. Tokens are of the longer side, and of the source, each with its
+ * end. */
+typedef struct candidate {
+    uint32_t pair;
+    uint32_t draw; /* orders those of equal lengths */
+    int32_t longer, source;
+} candidate;
+
+typedef struct bucketing {
+    const wg_dataset *pairs;
+    wg_translation_tokens tokens;
+    wg_translation_batch_options options;
+    int64_t candidate_count;
+    candidate
+        *candidates;      /* without weights in the order of the epoch, else in that of the pairs */
+    int64_t sources;      /* with weights; 0: without */
+    double *weights;      /* (sources) */
+    int64_t *source_ends; /* (sources) of candidates */
+    int64_t *chosen;      /* (candidate_count) of these, by weight; NULL without weights */
+    candidate *drawn;     /* (candidate_count) those of the epoch; `candidates` without weights */
+    int64_t *starts;      /* (most batches + 1) the one of these with which each batch begins */
+    int64_t *indices;     /* (the most pairs of a batch) scratch */
+    int64_t index_count;
+} bucketing;
+
+static int compare(const void *left, const void *right) {
+    const candidate *a = left, *b = right;
+    if (a->longer != b->longer)
+        return a->longer < b->longer ? -1 : 1;
+    if (a->source != b->source)
+        return a->source < b->source ? -1 : 1;
+    if (a->draw != b->draw)
+        return a->draw < b->draw ? -1 : 1;
+    return (a->pair > b->pair) - (a->pair < b->pair);
+}
+
+/* Draws of an epoch's own generator that shuffling its batches does not come to. */
+#define CHOOSING (UINT64_C(1) << 62)
+#define ORDERING UINT64_MAX
+
+/* Takes the pairs of an epoch by their weights. One that comes again is drawn anew: the copies do
+ * not stand together. */
+static void choose(bucketing *b, uint64_t seed) {
+    wg_generator generator = {.seed = seed, .offset = CHOOSING};
+    const wg_batches_options weighted = {.sources = b->sources, .weights = b->weights};
+    wg__weigh_examples(&weighted, b->source_ends, b->candidate_count, &generator, b->chosen);
+    const uint64_t pairs = (uint64_t)wg_dataset_documents(b->pairs);
+    uint64_t copy = 0;
+    for (int64_t i = 0; i < b->candidate_count; i++) {
+        const bool again = i > 0 && b->chosen[i] <= b->chosen[i - 1];
+        copy = again ? copy + 1 : copy;
+        b->drawn[i] = b->candidates[b->chosen[i]];
+        b->drawn[i].draw = wg__random_bits(seed, ORDERING, copy * pairs + b->drawn[i].pair);
+    }
+}
+
+/* Cuts the pairs of an epoch, which are in order, into batches as large as they may be: a batch is
+ * as wide as its last pair. The number of batches. */
+static int64_t cut(bucketing *b) {
+    int64_t count = 0;
+    b->starts[0] = 0;
+    for (int64_t i = 1; i <= b->candidate_count; i++) {
+        const int64_t held = i - b->starts[count];
+        if (i == b->candidate_count || (held + 1) * b->drawn[i].longer > b->options.tokens)
+            b->starts[++count] = i;
+    }
+    return count;
+}
+
+/* Makes the batches of an epoch. Without weights the lengths in their order are those of every
+ * epoch, and so are the cuts. */
+static int plan(void *context, wg_epoch *epoch) {
+    bucketing *b = context;
+    const uint64_t seed = epoch->generator.seed;
+    if (b->chosen)
+        choose(b, seed);
+    else
+        for (int64_t i = 0; i < b->candidate_count; i++)
+            b->drawn[i].draw = wg__random_bits(seed, ORDERING, b->drawn[i].pair);
+    qsort(b->drawn, (size_t)b->candidate_count, sizeof *b->drawn, compare);
+    epoch->examples = cut(b);
+    return 0;
+}
+
+/* Notes the pairs of a batch. */
+static void take(void *context, int64_t row, const wg_example *example) {
+    bucketing *b = context;
+    const int64_t *start = b->starts + example->index;
+    (void)row; /* there is one */
+    b->index_count = start[1] - start[0];
+    for (int64_t i = 0; i < b->index_count; i++)
+        b->indices[i] = b->drawn[start[0] + i].pair;
+}
+
+static int build(void *context, int64_t count, const wg_example *examples, void *batch) {
+    const bucketing *b = context;
+    (void)count;
+    (void)examples;
+    return wg_translation_batch_read(b->pairs, &b->tokens, b->index_count, b->indices, batch);
+}
+
+static void free_bucketing(void *context) {
+    bucketing *b = context;
+    if (b->drawn != b->candidates)
+        wg__free(b->drawn);
+    wg__free(b->candidates);
+    wg__free(b->chosen);
+    wg__free(b->weights);
+    wg__free(b->source_ends);
+    wg__free(b->starts);
+    wg__free(b->indices);
+    wg__free(b);
+}
+
+int64_t wg_translation_batches_left_out(const wg_batches *batches) {
+    const bucketing *b = batches ? wg__batches_context(batches) : NULL;
+    return b ? wg_dataset_documents(b->pairs) - b->candidate_count : 0;
+}
+
+/* ---- Making them ---- */
+
+static int check(const wg_translation_batch_options *options) {
+    if (options->tokens < 1 || options->longest < 1 || options->tokens > INT32_MAX)
+        return wg_fail(WG_ERROR_ARGUMENT, WHERE, "batches of %lld tokens, sentences of up to %lld",
+                       (long long)options->tokens, (long long)options->longest);
+    if (options->tokens < options->longest)
+        return wg_fail(WG_ERROR_ARGUMENT, WHERE,
+                       "batches of %lld tokens do not hold one sentence of %lld; make them larger, "
+                       "or the longest sentence shorter",
+                       (long long)options->tokens, (long long)options->longest);
+    return 0;
+}
+
+static int add_candidate(bucketing *b, int64_t pair) {
+    const int64_t source = pair_length(b->pairs, WG_SOURCE, pair);
+    const int64_t target = pair_length(b->pairs, WG_TARGET, pair);
+    const int64_t longer = (source > target ? source : target) + 1;
+    if (source < 0 || target < 0)
+        return -1;
+    if (longer <= b->options.longest)
+        b->candidates[b->candidate_count++] = (candidate){
+            .pair = (uint32_t)pair, .longer = (int32_t)longer, .source = (int32_t)source + 1};
+    return 0;
+}
+
+static int find_candidates(bucketing *b) {
+    const int64_t pairs = wg_dataset_documents(b->pairs);
+    if (pairs > UINT32_MAX)
+        return wg_fail(WG_ERROR_ARGUMENT, WHERE, "%lld pairs are more than 2^32", (long long)pairs);
+    b->candidates = wg__alloc((size_t)pairs * sizeof *b->candidates);
+    if (!b->candidates)
+        return -1;
+    for (int64_t i = 0, source = 0; i < pairs; i++) {
+        if (add_candidate(b, i) < 0)
+            return -1;
+        wg__note_source_ends(b->pairs, i + 1, b->candidate_count, &source, b->source_ends);
+    }
+    if (b->candidate_count > 0)
+        return 0;
+    return wg_fail(WG_ERROR_ARGUMENT, WHERE, "every pair has a sentence of more than %lld tokens",
+                   (long long)b->options.longest);
+}
+
+/* Each batch but the last has as many pairs at least as fit if all of them are of the longest; and
+ * no pair has less than two tokens a side. */
+static int allocate(bucketing *b) {
+    const int64_t count = b->candidate_count;
+    const int64_t least = b->options.tokens / b->options.longest, largest = b->options.tokens / 2;
+    const size_t size = (size_t)count, most = (size_t)((count + least - 1) / least);
+    b->starts = wg__alloc((most + 1) * sizeof *b->starts);
+    b->indices = wg__alloc((size_t)(largest < count ? largest : count) * sizeof *b->indices);
+    b->drawn = b->candidates;
+    if (!b->starts || !b->indices)
+        return -1;
+    if (b->sources == 0)
+        return 0;
+    b->chosen = wg__alloc(size * sizeof *b->chosen);
+    b->drawn = wg__alloc(size * sizeof *b->drawn);
+    return b->chosen && b->drawn ? 0 : -1;
+}
+
+static int copy_weights(bucketing *b) {
+    const double *weights = wg_dataset_weights(b->pairs);
+    if (!weights)
+        return 0;
+    b->sources = wg_dataset_sources(b->pairs);
+    b->weights = wg__alloc((size_t)b->sources * sizeof *b->weights);
+    b->source_ends = wg__calloc((size_t)b->sources, sizeof *b->source_ends);
+    if (!b->weights || !b->source_ends)
+        return -1;
+    memcpy(b->weights, weights, (size_t)b->sources * sizeof *b->weights);
+    return 0;
+}
+
+static int prepare(bucketing *b) {
+    if (check(&b->options) < 0 || copy_weights(b) < 0 || find_candidates(b) < 0)
+        return -1;
+    return allocate(b);
+}
+
+wg_batches *wg_translation_batches_new(const wg_dataset *pairs, const wg_translation_tokens *tokens,
+                                       const wg_translation_batch_options *options) {
+    bucketing *b = pairs && tokens ? wg__calloc(1, sizeof *b) : NULL;
+    if (!b)
+        return NULL;
+    b->pairs = pairs;
+    b->tokens = *tokens;
+    if (options)
+        b->options = *options;
+    if (b->options.tokens == 0)
+        b->options.tokens = 4096;
+    if (b->options.longest == 0)
+        b->options.longest = 128;
+    if (prepare(b) < 0) {
+        free_bucketing(b);
+        return NULL;
+    }
+    return wg_batches_new(
+        &(wg_batch_source){
+            .context = b, .build = build, .plan = plan, .take = take, .free = free_bucketing},
+        &(wg_batches_options){.batch = 1, .seed = b->options.seed});
+}
+
+/* ---- Training ---- */
+
+typedef struct translation {
     wg_batches *measured; /* of the held-out pairs; NULL without */
-    int64_t fingerprint;  /* of the training pairs */
-};
+} translation;
 
-/* ---- Making one ---- */
-
-static int check_vocabulary(const wg_translation *t) {
-    const wg_transformer_config *config = &t->model->config;
-    const int64_t size = wg_tokenizer_size(t->tokenizer);
-    const int64_t least = config->vocab_size < config->decoder_vocab_size
-                              ? config->vocab_size
-                              : config->decoder_vocab_size;
+static int check_vocabulary(const wg_training *t) {
+    const wg_model_sizes sizes = wg_model_sizes_of(t->setup.model);
+    const int64_t size = wg_tokenizer_size(t->setup.tokenizer);
+    const int64_t least =
+        sizes.source_vocabulary < sizes.vocabulary ? sizes.source_vocabulary : sizes.vocabulary;
     wg_translation_tokens tokens;
     if (size > least)
         return wg_fail(WG_ERROR_ARGUMENT, WHERE,
                        "the tokenizer has %lld tokens; the model's vocabulary holds %lld",
                        (long long)size, (long long)least);
-    if (wg_translation_tokens_of(t->tokenizer, &tokens) < 0)
+    if (wg_translation_tokens_of(t->setup.tokenizer, &tokens) < 0)
         return -1;
-    if (tokens.end != config->eos_token_id)
+    if (tokens.end != sizes.end_id)
         return wg_fail(WG_ERROR_ARGUMENT, WHERE,
                        "eos_token_id of the model is %lld; the tokenizer ends a sentence by %ld",
-                       (long long)config->eos_token_id, (long)tokens.end);
+                       (long long)sizes.end_id, (long)tokens.end);
     return 0;
 }
 
-static wg_batches *make_batches(const wg_translation *t, const wg_dataset *pairs, int64_t tokens,
+static wg_translation_tokens model_tokens(const wg_model *model) {
+    const wg_model_sizes sizes = wg_model_sizes_of(model);
+    return (wg_translation_tokens){.start = (int32_t)sizes.start_id,
+                                   .end = (int32_t)sizes.end_id,
+                                   .pad = (int32_t)sizes.pad_id};
+}
+
+static wg_batches *make_batches(const wg_training *t, const wg_dataset *pairs, int64_t tokens,
                                 int64_t longest) {
-    const wg_transformer_config *config = &t->model->config;
-    const wg_translation_tokens around = {.start = (int32_t)config->decoder_start_token_id,
-                                          .end = (int32_t)config->eos_token_id,
-                                          .pad = (int32_t)config->pad_token_id};
+    const wg_translation_tokens around = model_tokens(t->setup.model);
     const wg_translation_batch_options options = {
-        .tokens = tokens, .longest = longest, .seed = t->options.seed};
+        .tokens = tokens, .longest = longest, .seed = t->setup.seed};
     return wg_translation_batches_new(pairs, &around, &options);
 }
 
-/* What is measured is measured whole: no pair is left out. */
-static int prepare_held_out(wg_translation *t) {
-    const int64_t most = t->model->config.max_position_embeddings;
-    const int64_t tokens = t->options.batch > most ? t->options.batch : most;
-    t->measured = make_batches(t, t->held_out, tokens, most);
-    if (!t->measured)
+/* Evaluation leaves no pair out. */
+static int prepare_held_out(wg_training *t) {
+    translation *mine = t->context;
+    const int64_t most = wg_model_sizes_of(t->setup.model).positions;
+    const int64_t tokens = t->setup.batch > most ? t->setup.batch : most;
+    mine->measured = make_batches(t, t->setup.held_out, tokens, most);
+    if (!mine->measured)
         return -1;
-    const int64_t left_out = wg_translation_batches_left_out(t->measured);
+    const int64_t left_out = wg_translation_batches_left_out(mine->measured);
     if (left_out == 0)
         return 0;
     return wg_fail(WG_ERROR_ARGUMENT, WHERE,
@@ -73,97 +466,69 @@ static int prepare_held_out(wg_translation *t) {
                    (long long)left_out, (long long)most);
 }
 
-static int prepare(wg_translation *t) {
-    const int64_t positions = t->model->config.max_position_embeddings;
-    if (t->options.batch == 0)
-        t->options.batch = 4096;
-    if (t->options.longest == 0)
-        t->options.longest = positions < 128 ? positions : 128;
-    if (check_vocabulary(t) < 0)
+/* The batch of an evaluation alone is for the search: wg_translation_use. */
+static void choose_sizes(wg_training *t) {
+    if (!t->setup.training)
+        t->setup.batch = 4096;
+}
+
+static int begin(wg_training *t) {
+    const wg_training_setup *setup = &t->setup;
+    if (!(t->context = wg__calloc(1, sizeof(translation))) || check_vocabulary(t) < 0)
         return -1;
-    if (t->options.longest > positions)
-        return wg_fail(WG_ERROR_ARGUMENT, WHERE,
-                       "sentences of %lld tokens are too long; the model has %lld positions",
-                       (long long)t->options.longest, (long long)positions);
-    if (t->training) {
-        t->batches = make_batches(t, t->training, t->options.batch, t->options.longest);
-        if (!t->batches)
-            return -1;
-        t->fingerprint = wg_dataset_fingerprint(t->training);
+    if (setup->training) {
+        t->batches = make_batches(t, setup->training, setup->batch, setup->sequence);
+        t->fingerprint = t->batches ? wg_dataset_fingerprint(setup->training) : 0;
         if (wg_error_pending())
             return -1;
     }
-    return t->held_out ? prepare_held_out(t) : 0;
+    return setup->held_out ? prepare_held_out(t) : 0;
 }
 
-wg_translation *wg_translation_new(wg_transformer *model, const wg_tokenizer *tokenizer,
-                                   const wg_dataset *training, const wg_dataset *held_out,
-                                   const wg_translation_options *options) {
-    wg_translation *t = model && tokenizer ? wg__calloc(1, sizeof *t) : NULL;
-    if (!t)
-        return NULL;
-    *t = (wg_translation){
-        .model = model, .tokenizer = tokenizer, .training = training, .held_out = held_out};
-    if (options)
-        t->options = *options;
-    if (prepare(t) == 0)
-        return t;
-    wg_translation_free(t);
-    return NULL;
+static void end(wg_training *t) {
+    translation *mine = t->context;
+    if (mine)
+        wg_batches_free(mine->measured);
+    wg__free(mine);
 }
 
-void wg_translation_free(wg_translation *translation) {
-    if (!translation)
-        return;
-    wg_batches_free(translation->batches);
-    wg_batches_free(translation->measured);
-    wg__free(translation);
-}
-
-int64_t wg_translation_left_out(const wg_translation *translation) {
-    return wg_translation_batches_left_out(translation->batches);
-}
-
-int64_t wg_translation_epoch(const wg_translation *translation) {
-    return wg_batches_examples(translation->batches);
-}
-
-/* ---- Losses ---- */
-
-static wg_tensor *loss_of(wg_translation *t, wg_batches *batches, wg_translation_batch *batch) {
-    *batch = (wg_translation_batch){0};
+static wg_tensor *loss_of(const wg_model *model, wg_batches *batches, wg_translation_batch *batch) {
     if (wg_batches_next(batches, batch) < 0)
         return NULL;
-    return wg_transformer_loss(t->model, &(wg_transformer_batch){.source = batch->source,
-                                                                 .source_keep = batch->source_keep,
-                                                                 .target = batch->target,
-                                                                 .labels = batch->labels});
+    const wg_model_inputs inputs = {
+        .ids = batch->target,
+        .memory = wg_model_encode(model, batch->source, batch->source_keep),
+        .memory_keep = batch->source_keep,
+    };
+    return wg_model_loss(model, wg_model_forward(model, &inputs), NULL, batch->labels, NULL);
 }
 
-static wg_tensor *next_loss(void *context, wg_metrics *metrics) {
-    wg_translation *t = context;
+static wg_tensor *next_loss(wg_training *t, wg_metrics *metrics) {
     wg_translation_batch batch;
-    wg_tensor *loss = loss_of(t, t->batches, &batch);
-    metrics->tokens += batch.tokens;
+    wg_tensor *loss = loss_of(t->setup.model, t->batches, &batch);
+    metrics->tokens += loss ? batch.tokens : 0;
     return loss;
 }
 
 /* ---- Evaluation ---- */
 
-static int evaluate_batch(wg_translation *t, wg_metrics *metrics) {
+static int evaluate_batch(const wg_training *t, wg_metrics *metrics) {
+    const translation *mine = t->context;
     wg_translation_batch batch;
     wg_scope scope;
     wg_scope_begin(&scope);
-    wg_tensor *loss = loss_of(t, t->measured, &batch);
-    int result = loss ? wg_metrics_add(metrics, "loss", wg_item(loss), (double)batch.tokens) : -1;
+    wg_tensor *loss = loss_of(t->setup.model, mine->measured, &batch);
+    const int status =
+        loss ? wg_metrics_add(metrics, "loss", wg_item(loss), (double)batch.tokens) : -1;
+    metrics->tokens += loss ? batch.tokens : 0;
     wg_scope_end(&scope, NULL);
-    metrics->tokens += batch.tokens;
-    return result < 0 || wg_error_pending() ? -1 : 0;
+    return status < 0 || wg_error_pending() ? -1 : 0;
 }
 
-static int evaluate_batches(wg_translation *t, int64_t count, wg_metrics *metrics) {
-    const wg_data_position first = {.seed = t->options.seed};
-    if (wg_batches_seek(t->measured, &first) < 0)
+static int evaluate_batches(const wg_training *t, int64_t count, wg_metrics *metrics) {
+    const translation *mine = t->context;
+    const wg_data_position first = {.seed = t->setup.seed};
+    if (wg_batches_seek(mine->measured, &first) < 0)
         return -1;
     for (int64_t i = 0; i < count; i++)
         if (evaluate_batch(t, metrics) < 0)
@@ -172,30 +537,203 @@ static int evaluate_batches(wg_translation *t, int64_t count, wg_metrics *metric
                           wg_metrics_weight(metrics, "loss"));
 }
 
-static int evaluate_during_training(void *context, wg_metrics *metrics) {
-    wg_translation *t = context;
-    const int64_t count = wg_batches_examples(t->measured);
-    const int64_t limit = t->options.evaluation_batches;
-    return evaluate_batches(t, limit > 0 && limit < count ? limit : count, metrics);
+/* ---- Translating ---- */
+
+/* How much longer than its source a translation may be (Vaswani et al. 2017, section 6.1). */
+enum { LONGER = 50 };
+
+/* How long the translation of each source may be, (B) in i64. 0 or -1 */
+static int limit_lengths(const wg_model *model, const wg_tensor *source, wg_tensor *keep,
+                         int64_t *lengths) {
+    const int64_t rows = wg_tensor_size(source, 0), most = wg_model_sizes_of(model).positions;
+    wg_scope scope;
+    wg_scope_begin(&scope);
+    int result = 0;
+    if (keep)
+        result = wg_to_array(wg_sum(wg_cast(keep, WG_I64), WG_DIMS(1), false), lengths);
+    wg_scope_end(&scope, NULL);
+    for (int64_t i = 0; result == 0 && i < rows; i++) {
+        const int64_t wanted = (keep ? lengths[i] : wg_tensor_size(source, 1)) + LONGER;
+        lengths[i] = wanted < most ? wanted : most;
+    }
+    return result;
 }
 
-static int evaluate_all(void *context, wg_metrics *metrics) {
-    wg_translation *t = context;
-    return evaluate_batches(t, wg_batches_examples(t->measured), metrics);
-}
-
-static int check_held_out(const wg_translation *t) {
-    return t->held_out ? 0
-                       : wg_fail(WG_ERROR_STATE, WHERE,
-                                 "there are no held-out pairs to measure the model on");
-}
-
-int wg_translation_evaluate(wg_translation *translation, wg_metrics *metrics) {
-    if (check_held_out(translation) < 0)
+int wg_translate_batch(const wg_model *model, wg_tensor *source, wg_tensor *keep,
+                       const wg_beam_options *options, wg_beam_result *results) {
+    if (!source)
         return -1;
-    const wg_task task = {
-        .context = translation, .module = &translation->model->module, .evaluate = evaluate_all};
-    return wg_task_evaluate(&task, metrics);
+    if (wg_tensor_ndim(source) != 2)
+        return wg_fail(WG_ERROR_SHAPE, "translate", "the source has rank %d; wanted (B, S)",
+                       wg_tensor_ndim(source));
+    for (int64_t i = 0; i < wg_tensor_size(source, 0); i++)
+        results[i] = (wg_beam_result){0};
+    int64_t *lengths = wg__alloc((size_t)wg_tensor_size(source, 0) * sizeof *lengths);
+    int result = lengths ? limit_lengths(model, source, keep, lengths) : -1;
+    if (result == 0)
+        result = wg_model_search(model, source, keep, lengths, options, results);
+    wg__free(lengths);
+    return result;
+}
+
+/* A text with its place among those given. */
+typedef struct sentence {
+    wg_token_list tokens; /* without the end */
+    int64_t index;
+} sentence;
+
+typedef struct translator {
+    const wg_model *model;
+    const wg_tokenizer *tokenizer;
+    wg_translation_use options;
+    wg_translation_tokens tokens;
+    int64_t count;
+    sentence *sentences;     /* (count) the shortest first */
+    wg_token_list *rows;     /* (batch) borrowed from these */
+    wg_beam_result *results; /* (batch) */
+    char **translations;
+} translator;
+
+/* ---- In ---- */
+
+static bool is_blank(const char *text) {
+    for (int64_t space; *text; text += space)
+        if ((space = wg__space_length(text, (int64_t)strlen(text))) == 0)
+            return false;
+    return true;
+}
+
+static int encode(const translator *t, const char *text, sentence *s) {
+    const int64_t number = s->index + (t->options.first_number ? t->options.first_number : 1);
+    const int64_t most = wg_model_sizes_of(t->model).positions - 1;
+    char name[32];
+    snprintf(name, sizeof name, "text %lld", (long long)number);
+    if (wg__utf8_check(text, (int64_t)strlen(text), name, "translate") < 0)
+        return -1;
+    if (is_blank(text))
+        return 0;
+    if (wg_tokenizer_encode(t->tokenizer, text, -1, NULL, &s->tokens) < 0)
+        return -1;
+    if (s->tokens.count > most)
+        return wg_fail(WG_ERROR_ARGUMENT, "translate",
+                       "text %lld has %lld tokens; the model takes %lld, so part it into sentences",
+                       (long long)number, (long long)s->tokens.count, (long long)most);
+    return 0;
+}
+
+static int compare_lengths(const void *left, const void *right) {
+    const sentence *a = left, *b = right;
+    if (a->tokens.count != b->tokens.count)
+        return a->tokens.count < b->tokens.count ? -1 : 1;
+    return (a->index > b->index) - (a->index < b->index);
+}
+
+static int encode_all(translator *t, const char *const *texts) {
+    for (int64_t i = 0; i < t->count; i++) {
+        t->sentences[i].index = i;
+        if (encode(t, texts[i], &t->sentences[i]) < 0)
+            return -1;
+    }
+    if (t->count > 0)
+        qsort(t->sentences, (size_t)t->count, sizeof *t->sentences, compare_lengths);
+    return 0;
+}
+
+/* ---- Out ---- */
+
+/* Of a vocabulary that the model has larger, only what the tokenizer knows. */
+static char *decode(const translator *t, wg_token_list *list) {
+    const int64_t known = wg_tokenizer_size(t->tokenizer);
+    int64_t count = 0;
+    for (int64_t i = 0; i < list->count; i++)
+        if (list->ids[i] < known)
+            list->ids[count++] = list->ids[i];
+    char *text = wg_tokenizer_decode(t->tokenizer, list->ids, count,
+                                     &(wg_decode_options){.skip_special = true});
+    for (char *c = text; c && *c; c++)
+        if (*c == '\n' || *c == '\r')
+            *c = ' ';
+    return text;
+}
+
+/* Translates the sentences `first` to `first` + `count` - 1. */
+static int translate_batch(translator *t, int64_t first, int64_t count) {
+    wg_tensor *source, *keep;
+    for (int64_t i = 0; i < count; i++)
+        t->rows[i] = t->sentences[first + i].tokens;
+    if (wg_translation_sources(count, t->rows, &t->tokens, &source, &keep) < 0)
+        return -1;
+    int result = wg_translate_batch(t->model, source, keep, &t->options.beam, t->results);
+    for (int64_t i = 0; i < count; i++) {
+        char *text = result < 0 ? NULL : decode(t, &t->results[i].tokens);
+        t->translations[t->sentences[first + i].index] = text;
+        result = text ? result : -1;
+        wg_token_list_free(&t->results[i].tokens);
+    }
+    return result;
+}
+
+static int translate_all(translator *t) {
+    const int64_t batch = t->options.batch;
+    int64_t first = 0;
+    int result = 0;
+    for (; result == 0 && first < t->count && t->sentences[first].tokens.count == 0; first++) {
+        t->translations[t->sentences[first].index] = decode(t, &t->sentences[first].tokens);
+        result = wg_error_pending() ? -1 : 0;
+    }
+    for (; result == 0 && first < t->count; first += batch) {
+        const int64_t left = t->count - first;
+        wg_scope scope;
+        wg_scope_begin(&scope);
+        result = translate_batch(t, first, left < batch ? left : batch);
+        wg_scope_end(&scope, NULL);
+    }
+    return result;
+}
+
+/* ---- All of it ---- */
+
+static int begin_translator(translator *t) {
+    if (t->options.batch == 0)
+        t->options.batch = 32;
+    if (t->options.batch < 1 || t->options.batch > INT32_MAX)
+        return wg_fail(WG_ERROR_ARGUMENT, "translate", "batches of %lld texts; wanted 1 or more",
+                       (long long)t->options.batch);
+    t->tokens = model_tokens(t->model);
+    t->sentences = wg__calloc((size_t)t->count + 1, sizeof *t->sentences);
+    t->rows = wg__alloc((size_t)t->options.batch * sizeof *t->rows);
+    t->results = wg__alloc((size_t)t->options.batch * sizeof *t->results);
+    return t->sentences && t->rows && t->results ? 0 : -1;
+}
+
+static void end_translator(translator *t) {
+    for (int64_t i = 0; t->sentences && i < t->count; i++)
+        wg_token_list_free(&t->sentences[i].tokens);
+    wg__free(t->sentences);
+    wg__free(t->rows);
+    wg__free(t->results);
+}
+
+static int translate(const wg_model *model, const wg_tokenizer *tokenizer,
+                     const wg_translation_use *options, int64_t count, const char *const *texts,
+                     char **translations) {
+    for (int64_t i = 0; i < count; i++)
+        translations[i] = NULL;
+    if (!model || !tokenizer)
+        return -1;
+    translator t = {.model = model,
+                    .tokenizer = tokenizer,
+                    .options = options ? *options : (wg_translation_use){0},
+                    .count = count,
+                    .translations = translations};
+    const int result =
+        begin_translator(&t) == 0 && encode_all(&t, texts) == 0 ? translate_all(&t) : -1;
+    end_translator(&t);
+    for (int64_t i = 0; result < 0 && i < count; i++) {
+        wg_text_free(translations[i]);
+        translations[i] = NULL;
+    }
+    return result;
 }
 
 /* ---- BLEU ---- */
@@ -242,74 +780,145 @@ static void free_lines(int64_t count, char **lines) {
 }
 
 /* One side of all held-out pairs; NULL with an error. */
-static char **read_texts(const wg_translation *t, wg_side side) {
-    const int64_t count = wg_dataset_documents(t->held_out);
+static char **read_texts(const wg_dataset *pairs, wg_side side) {
+    const int64_t count = wg_dataset_documents(pairs);
     char **texts = new_lines(count);
     for (int64_t i = 0; texts && i < count; i++)
-        if (!(texts[i] = wg_dataset_pair_text(t->held_out, side, i))) {
+        if (!(texts[i] = wg_dataset_pair_text(pairs, side, i))) {
             free_lines(count, texts);
             return NULL;
         }
     return texts;
 }
 
-static int score_translations(const wg_translation *t, const wg_translation_scoring *scoring,
-                              char *const *translations, char *const *references,
-                              wg_metrics *metrics) {
-    const int64_t count = wg_dataset_documents(t->held_out);
+static int score_translations(const wg_training *t, char *const *translations,
+                              char *const *references, wg_metrics *metrics) {
+    const wg_evaluation_options *how = t->setup.evaluation;
+    const int64_t count = wg_dataset_documents(t->setup.held_out);
     wg_bleu bleu = {0};
-    if (scoring->output && write_lines(scoring->output, count, translations) < 0)
+    if (how->predictions && write_lines(how->predictions, count, translations) < 0)
         return -1;
     for (int64_t i = 0; i < count; i++)
-        if (wg_bleu_add(&bleu, translations[i], references[i], scoring->lowercase) < 0)
+        if (wg_bleu_add(&bleu, translations[i], references[i], how->lowercase) < 0)
             return -1;
-    return add_bleu(&bleu, scoring->lowercase, (double)count, metrics);
+    return add_bleu(&bleu, how->lowercase, (double)count, metrics);
 }
 
-int wg_translation_score(wg_translation *translation, const wg_translation_scoring *scoring,
-                         wg_metrics *metrics) {
-    static const wg_translation_scoring usual = {0};
-    if (check_held_out(translation) < 0)
-        return -1;
-    if (!scoring)
-        scoring = &usual;
-    const int64_t count = wg_dataset_documents(translation->held_out);
-    char **sources = read_texts(translation, WG_SOURCE);
-    char **references = sources ? read_texts(translation, WG_TARGET) : NULL;
+/* Translates all held-out sources and scores them. */
+static int score(const wg_training *t, wg_metrics *metrics) {
+    const wg_training_setup *setup = &t->setup;
+    const int64_t count = wg_dataset_documents(setup->held_out);
+    const wg_translation_use use = {.batch = setup->evaluation->batch,
+                                    .beam = setup->evaluation->beam};
+    char **sources = read_texts(setup->held_out, WG_SOURCE);
+    char **references = sources ? read_texts(setup->held_out, WG_TARGET) : NULL;
     char **translations = references ? new_lines(count) : NULL;
-    int result = -1;
+    int status = -1;
     if (translations)
-        result =
-            wg_translate_texts(translation->model, translation->tokenizer, count,
-                               (const char *const *)sources, &scoring->translator, translations);
-    if (result == 0)
-        result = score_translations(translation, scoring, translations, references, metrics);
+        status = translate(setup->model, setup->tokenizer, &use, count,
+                           (const char *const *)sources, translations);
+    if (status == 0)
+        status = score_translations(t, translations, references, metrics);
     free_lines(count, sources);
     free_lines(count, references);
     free_lines(count, translations);
-    return result;
+    return status;
 }
 
-/* ---- Checkpoints ---- */
-
-static int save(void *context, wg_checkpoint *file) {
-    const wg_translation *t = context;
-    return wg__task_save(file, wg_transformer_config_to_json(&t->model->config), t->tokenizer,
-                         t->batches, t->fingerprint);
+static int evaluate(wg_training *t, int64_t batches, wg_metrics *metrics) {
+    const translation *mine = t->context;
+    const int64_t all = wg_batches_examples(mine->measured);
+    if (evaluate_batches(t, batches > 0 && batches < all ? batches : all, metrics) < 0)
+        return -1;
+    return batches == 0 && t->setup.evaluation ? score(t, metrics) : 0;
 }
 
-static int restore(void *context, wg_checkpoint *file) {
-    wg_translation *t = context;
-    return wg_batches_restore(t->batches, file, t->fingerprint);
+/* ---- Results ---- */
+
+/* The tokens of one side of all pairs. */
+static int64_t count_tokens(const wg_dataset *pairs, wg_side side) {
+    int64_t count = 0;
+    for (int64_t i = 0; i < wg_dataset_documents(pairs); i++)
+        count += wg_dataset_sentence_start(pairs, 2 * i + side + 1) -
+                 wg_dataset_sentence_start(pairs, 2 * i + side);
+    return count;
 }
 
-wg_task wg_translation_task(wg_translation *translation) {
-    return (wg_task){
-        .context = translation,
-        .module = &translation->model->module,
-        .loss = next_loss,
-        .evaluate = translation->held_out ? evaluate_during_training : NULL,
-        .save = save,
-        .restore = restore,
-    };
+static void describe(const wg_training *t, FILE *stream) {
+    const wg_dataset *pairs = t->setup.training;
+    const long long left_out = wg_translation_batches_left_out(t->batches);
+    fprintf(stream,
+            "text   %lld pairs, %lld and %lld tokens, in %lld batches; %lld pairs held out\n",
+            (long long)wg_dataset_documents(pairs) - left_out,
+            (long long)count_tokens(pairs, WG_SOURCE), (long long)count_tokens(pairs, WG_TARGET),
+            (long long)wg_batches_examples(t->batches),
+            (long long)wg_dataset_documents(t->setup.held_out));
+    if (left_out > 0)
+        fprintf(stream, "       %lld pairs left out, as they have more than %lld tokens\n",
+                left_out, (long long)t->setup.sequence);
 }
+
+static bool has_bleu(const wg_metrics *metrics) {
+    return wg_metrics_weight(metrics, "reference_tokens") > 0;
+}
+
+static const char *signature(const wg_metrics *metrics) {
+    return wg_bleu_signature(wg_metrics_weight(metrics, "bleu_lc") > 0);
+}
+
+static const wg_metric_row metric_rows[] = {
+    {.name = "loss", .weight = "tokens"},
+    {.name = "perplexity"},
+    {.name = "bleu", .optional = true},
+    {.name = "bleu_lc", .optional = true},
+    {.name = "bleu_precision_1", .optional = true},
+    {.name = "bleu_precision_2", .optional = true},
+    {.name = "bleu_precision_3", .optional = true},
+    {.name = "bleu_precision_4", .optional = true},
+    {.name = "brevity_penalty", .optional = true},
+    {.name = "hypothesis_tokens", .optional = true},
+    {.name = "reference_tokens", .optional = true},
+    {.name = "bleu_signature", .of = "reference_tokens", .optional = true, .text = signature},
+    {0},
+};
+
+/* sacreBLEU's line. */
+static void print_bleu(const wg_metrics *metrics, FILE *stream) {
+    const bool lowercase = wg_metrics_weight(metrics, "bleu_lc") > 0;
+    const double ours = wg_metrics_get(metrics, "hypothesis_tokens");
+    const double theirs = wg_metrics_get(metrics, "reference_tokens");
+    fprintf(
+        stream,
+        "BLEU|%s = %.1f %.1f/%.1f/%.1f/%.1f (BP = %.3f ratio = %.3f hyp_len = %.0f ref_len = "
+        "%.0f)\n",
+        signature(metrics), wg_metrics_get(metrics, lowercase ? "bleu_lc" : "bleu"),
+        wg_metrics_get(metrics, "bleu_precision_1"), wg_metrics_get(metrics, "bleu_precision_2"),
+        wg_metrics_get(metrics, "bleu_precision_3"), wg_metrics_get(metrics, "bleu_precision_4"),
+        wg_metrics_get(metrics, "brevity_penalty"), theirs > 0 ? ours / theirs : 0, ours, theirs);
+}
+
+static void print(const wg_metrics *metrics, FILE *stream) {
+    fprintf(stream, "translations     loss %.4f, perplexity %.2f; %.0f tokens\n",
+            wg_metrics_get(metrics, "loss"), wg_metrics_get(metrics, "perplexity"),
+            wg_metrics_weight(metrics, "loss"));
+    if (has_bleu(metrics))
+        print_bleu(metrics, stream);
+}
+
+const wg_objective wg_translation = {
+    .name = "translation",
+    .title = "translates sentences (Vaswani et al. 2017)",
+    .shapes = WG_ENCODER_DECODER,
+    .text = WG_TEXT_PAIRS,
+    .evaluation = WG_EVALUATES_PREDICTIONS | WG_EVALUATES_TRANSLATIONS,
+    .usual_batch = 4096,
+    .sizes = choose_sizes,
+    .begin = begin,
+    .end = end,
+    .loss = next_loss,
+    .evaluate = evaluate,
+    .describe = describe,
+    .metrics = metric_rows,
+    .print = print,
+    .translate = translate,
+};

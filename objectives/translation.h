@@ -1,60 +1,74 @@
-/* Translating as a task for the trainer   (Vaswani et al. 2017, section 5).
+/* Translation: sentences and their translations, for encoder-decoders   (Vaswani et al. 2017,
+ * section 5.1).
  *
- *     pairs of sentences --> batches of like length --> Transformer --> smoothed cross-entropy
+ *     source   Ein Hund läuft . [end]                  S, padded
+ *     target   [start] A dog runs .                    what the decoder is given
+ *     labels   A dog runs . [end]                      what it is to say
  *
- * Metric of a step, beside its loss: none. Of an evaluation: `loss` (cross-entropy without
- * smoothing, the mean over the target's tokens, the end counted) and `perplexity` (e to it). With
- * translations, too: `bleu` (or `bleu_lc`, without regard to case), `bleu_precision_1` to `_4`,
- * `brevity_penalty`, `hypothesis_tokens` and `reference_tokens`, as sacreBLEU counts them. */
+ * Pairs of like length stand together: a batch has as many as fit with their padding into so many
+ * tokens a side. In each epoch the pairs of equal lengths change neighbours, and the batches come
+ * in a shuffled order. Of a pair its lengths are in memory, 16 bytes (40 with weights); its tokens
+ * are read when its batch is built.
+ *
+ * Metrics of an evaluation: `loss` and `perplexity`; with wg_evaluation_options also sacreBLEU's
+ * figures of the translations. */
 #ifndef WG_OBJECTIVES_TRANSLATION_H
 #define WG_OBJECTIVES_TRANSLATION_H
 
-#include "../data/dataset/dataset.h"
-#include "translator.h"
-#include "../train/trainer.h"
+#include "../data/tokenizer/added_tokens.h"
+#include "objective.h"
 
 WG_BEGIN_DECLS
 
-typedef struct wg_translation wg_translation;
+/* Encoder-decoders. Text: pairs. */
+extern WG_API const wg_objective wg_translation;
 
-typedef struct wg_translation_options {
-    int64_t batch;              /* tokens of a side in a batch, with padding; 0: 4096 */
-    int64_t longest;            /* pairs with more tokens in a side are not trained on; 0: 128 */
-    uint64_t seed;              /* of the batches */
-    int64_t evaluation_batches; /* in an evaluation during training, at most; 0: all pairs */
-} wg_translation_options;
+/* Owned by the scope that was open. */
+typedef struct wg_translation_batch {
+    wg_tensor *source;      /* (B, S) i64 */
+    wg_tensor *source_keep; /* (B, S) bool, false for padding; NULL where there is none */
+    wg_tensor *target;      /* (B, T) i64; padding stands at the ends, where causal attention */
+    wg_tensor *labels;      /* (B, T) i64: -100 there  ... does not see it */
+    int64_t tokens;         /* labels that count */
+} wg_translation_batch;
 
-/* All of these are borrowed and must outlive it. held_out may be NULL: then the task has no
- * evaluation; so may training, if nothing but an evaluation is wanted. Freed with
- * wg_translation_free. [ARGUMENT, also for a vocabulary beyond the model's, an end token that is
- * not the model's, or held-out sentences beyond its positions; MEMORY] */
-WG_API wg_translation *wg_translation_new(wg_transformer *model, const wg_tokenizer *tokenizer,
-                                          const wg_dataset *training, const wg_dataset *held_out,
-                                          const wg_translation_options *options);
-WG_API void wg_translation_free(wg_translation *translation);
+/* Fills `batch` with these pairs. [scope; INDEX, MEMORY; FORMAT, IO] */
+WG_API int wg_translation_batch_read(const wg_dataset *pairs, const wg_translation_tokens *tokens,
+                                     int64_t count, const int64_t *indices,
+                                     wg_translation_batch *batch);
 
-/* The task, whose functions use `translation`. It saves /config, /tokenizer and /train/data, and
- * refuses to go on with other pairs than it was begun with. There must be training pairs. */
-WG_API wg_task wg_translation_task(wg_translation *translation);
+/* Sources alone, B rows of ids, as translation takes them: (B, S) i64 and keep as above.
+ * [scope; MEMORY] */
+WG_API int wg_translation_sources(int64_t count, const wg_token_list *rows,
+                                  const wg_translation_tokens *tokens, wg_tensor **source,
+                                  wg_tensor **keep);
 
-/* Pairs that are not trained on, as they are too long; batches in an epoch. */
-WG_API int64_t wg_translation_left_out(const wg_translation *translation);
-WG_API int64_t wg_translation_epoch(const wg_translation *translation);
+typedef struct wg_translation_batch_options {
+    int64_t tokens;  /* of a side in a batch, with padding, at most; 0: 4096 */
+    int64_t longest; /* pairs with more tokens in a side, the end included, are left out; 0: 128 */
+    uint64_t seed;   /* of all choices */
+} wg_translation_batch_options;
 
-/* Measures the loss on all held-out pairs. [STATE if there are none] */
-WG_API int wg_translation_evaluate(wg_translation *translation, wg_metrics *metrics);
+/* Batches (wg_translation_batch) of pairs, which must outlive them; an example of wg_batches is a
+ * whole batch of pairs. With weights, which are those of this moment, an epoch has as many pairs as
+ * there are, of each source as many as its weight asks, and a few batches more or less than
+ * another. [ARGUMENT for options out of range, a batch that does not hold one sentence of the
+ * longest, or pairs that are all too long; MEMORY; as reading pairs] */
+WG_API wg_batches *wg_translation_batches_new(const wg_dataset *pairs,
+                                              const wg_translation_tokens *tokens,
+                                              const wg_translation_batch_options *options);
 
-typedef struct wg_translation_scoring {
-    wg_translator_options translator;
-    bool lowercase;     /* of BLEU */
-    const char *output; /* the translations are written here, one a line; NULL: nowhere */
-} wg_translation_scoring;
+/* Pairs that are left out, as they are too long. */
+WG_API int64_t wg_translation_batches_left_out(const wg_batches *batches);
 
-/* Translates all held-out sources and measures BLEU, for which the texts of the pairs are read
- * again. [STATE if there are no pairs, or their texts are gone; IO for an output that cannot be
- * written; as wg_translate_texts] */
-WG_API int wg_translation_score(wg_translation *translation, const wg_translation_scoring *scoring,
-                                wg_metrics *metrics);
+/* Translates B sources (B, S), with `keep` (B, S), false for padding, or NULL, by beam search, in
+ * evaluation mode and without recording: beam.h explains the options, NULL for their defaults, and
+ * results[0 .. B-1]. Start and end are the model's. A translation has up to as many tokens as its
+ * source and 50 more, as in the paper, and no more than the model has positions. The caller frees
+ * results[i].tokens, also after a failure. Returns 0 or -1. [SHAPE, INDEX, DTYPE, ARGUMENT, MEMORY]
+ */
+WG_API int wg_translate_batch(const wg_model *model, wg_tensor *source, wg_tensor *keep,
+                              const wg_beam_options *options, wg_beam_result *results);
 
 WG_END_DECLS
 

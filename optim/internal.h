@@ -209,9 +209,6 @@ void wg__optimizer_set_steps(wg_optimizer *optimizer, int64_t steps);
 int wg__optimizer_state(const wg_optimizer *optimizer, int64_t index, const char **slot,
                         const char **name, wg_tensor **tensor);
 
-/* The name of a kind as wg_schedule_find takes it; "?" outside the enum. */
-const char *wg__schedule_name(wg_schedule_kind kind);
-
 /* The number of updates so far, and setting it when a run is resumed. */
 int64_t wg__average_updates(const wg_average *average);
 void wg__average_set_updates(wg_average *average, int64_t updates);

@@ -110,8 +110,8 @@ typedef struct wg_optimizer_choice {
  * unknown name, with those that are there. */
 WG_API wg_optimizer *wg_optimizer_new(const wg_optimizer_choice *choice);
 
-/* Whether there is an optimizer of that name. */
-WG_API bool wg_optimizer_known(const char *name);
+/* The names of the optimizers, by index from 0; NULL beyond. */
+WG_API const char *wg_optimizer_name(int index);
 
 /* ---- Use ---- */
 
@@ -206,6 +206,9 @@ WG_API double wg_schedule_rate(const wg_schedule *schedule, int64_t step);
 /* The kind of that name ("linear", "constant", "cosine", "wsd", "noam", "inverse-sqrt"), or -1 (no
  * error is recorded). */
 WG_API int wg_schedule_find(const char *name);
+
+/* The name of a kind as wg_schedule_find takes it; "?" outside the enum. */
+WG_API const char *wg_schedule_name(wg_schedule_kind kind);
 
 /* ---- Averages of weights over the steps of a run, or over checkpoints.
  *

@@ -502,8 +502,9 @@ static const struct kind *find_kind(const char *name) {
     return NULL;
 }
 
-bool wg_optimizer_known(const char *name) {
-    return find_kind(name) != NULL;
+const char *wg_optimizer_name(int index) {
+    const int count = sizeof kinds / sizeof kinds[0];
+    return index >= 0 && index < count ? kinds[index].name : NULL;
 }
 
 wg_optimizer *wg_optimizer_new(const wg_optimizer_choice *choice) {

@@ -38,18 +38,13 @@ tests_test_base_SOURCES = \
 tests_test_bench_SOURCES = \
 	tests/bench/steps.c \
 	bench/workload.c \
-	bench/workload_kinds.c \
 	$(nil)
 
 tests_test_data_SOURCES = \
-	tests/data/batch_positions.c \
-	tests/data/bert_batch.c \
 	tests/data/bleu.c \
 	tests/data/bpe.c \
 	tests/data/characters.c \
-	tests/data/cloze.c \
 	tests/data/corpus.c \
-	tests/data/glm_batch.c \
 	tests/data/huggingface.c \
 	tests/data/labelled_text.c \
 	tests/data/llama2c.c \
@@ -57,11 +52,9 @@ tests_test_data_SOURCES = \
 	tests/data/sentence_pairs.c \
 	tests/data/sentencepiece.c \
 	tests/data/squad.c \
-	tests/data/t5_batch.c \
 	tests/data/token_file.c \
 	tests/data/tokenizer_export.c \
 	tests/data/tokenizer_reference.c \
-	tests/data/translation_batch.c \
 	tests/data/wordpiece.c \
 	tests/data/wordpiece_train.c \
 	$(nil)
@@ -123,12 +116,18 @@ tests_test_nn_SOURCES = \
 	$(nil)
 
 tests_test_objectives_SOURCES = \
-	tests/objectives/bert_pretraining.c \
+	tests/objectives/masked_lm.c \
 	tests/objectives/blank_infilling.c \
-	tests/objectives/glm_cloze.c \
-	tests/objectives/glm_fill.c \
-	tests/objectives/language_modeling.c \
-	tests/objectives/t5_pretraining.c \
+	tests/objectives/cloze.c \
+	tests/objectives/blank_fill.c \
+	tests/objectives/causal_lm.c \
+	tests/objectives/span_corruption.c \
+	tests/objectives/batch_positions.c \
+	tests/objectives/blank_batch.c \
+	tests/objectives/cloze_batch.c \
+	tests/objectives/masked_batch.c \
+	tests/objectives/span_batch.c \
+	tests/objectives/translation_batch.c \
 	tests/objectives/task_run.c \
 	tests/objectives/task_run.h \
 	tests/objectives/translation.c \

@@ -31,7 +31,7 @@ static int get_generator(wg_checkpoint *file, const char *name, wg_generator *ge
 }
 
 static int put_schedule(wg_checkpoint *file, const wg_schedule *schedule) {
-    if (wg_checkpoint_put_text(file, "/train/schedule/kind", wg__schedule_name(schedule->kind)) <
+    if (wg_checkpoint_put_text(file, "/train/schedule/kind", wg_schedule_name(schedule->kind)) <
             0 ||
         wg_checkpoint_put_number(file, "/train/schedule/peak", schedule->peak) < 0 ||
         wg_checkpoint_put_number(file, "/train/schedule/final", schedule->final) < 0 ||

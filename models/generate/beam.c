@@ -1,13 +1,15 @@
 /* Beam search: see beam.h.
  *
  * Letters: R rows, V the vocabulary. The rows of a sentence stand side by side, the likeliest
- * first, and all rows have as many tokens. */
+ * first, and all rows have as many tokens. Of encoder-decoders B sources of up to S tokens. */
 #include "models/generate/beam.h"
-
-#include "tensor/internal.h"
 
 #include <math.h>
 #include <string.h>
+
+#include "tensor/easy.h"
+#include "tensor/internal.h"
+#include "nn/internal.h"
 
 #define WHERE "beam_search"
 
@@ -279,5 +281,116 @@ int wg_beam_search(const wg_beam_model *model, int64_t sentences, const int64_t 
     while (result == 0 && s.rows > 0)
         result = step(&s);
     end(&s);
+    return result;
+}
+
+/* ---- Encoder-decoders ---- */
+
+typedef struct model_search {
+    const wg_model *model;
+    const wg_beam_rules *rules;
+    wg_model_inputs inputs; /* `memory_keep` is kept */
+    int64_t layers;
+} model_search;
+
+static int model_step(void *context, int64_t rows, const int32_t *last, float *log_probabilities) {
+    model_search *s = context;
+    wg_scope scope;
+    wg_scope_begin(&scope);
+    s->inputs.ids = wg_from_array(WG_I32, WG_DIMS(rows, 1), last);
+    wg_tensor *hidden = wg_model_forward(s->model, &s->inputs);
+    wg_tensor *logits = wg_cast(wg_model_logits(s->model, hidden, NULL), WG_F32);
+    int result = wg_to_array(wg_log_softmax(logits, -1), log_probabilities);
+    wg_scope_end(&scope, NULL);
+    if (result == 0 && s->rules)
+        s->rules->restrict_rows(s->rules->context, rows, last, log_probabilities);
+    return result;
+}
+
+static int reorder_keep(model_search *s, wg_tensor *index) {
+    if (!s->inputs.memory_keep)
+        return 0;
+    wg_tensor *keep = wg_index_select(s->inputs.memory_keep, 0, index);
+    if (!keep)
+        return -1;
+    wg_release(s->inputs.memory_keep);
+    s->inputs.memory_keep = wg_keep(keep);
+    return 0;
+}
+
+static int model_reorder(void *context, int64_t rows, const int64_t *from) {
+    model_search *s = context;
+    wg_scope scope;
+    wg_scope_begin(&scope);
+    wg_tensor *index = wg_from_array(WG_I64, WG_DIMS(rows), from);
+    int result = index ? reorder_keep(s, index) : -1;
+    for (int64_t i = 0; result == 0 && i < s->layers; i++)
+        if (wg__kv_cache_reorder(&s->inputs.caches[i], index) < 0 ||
+            wg__kv_cache_reorder(&s->inputs.memory_caches[i], index) < 0)
+            result = -1;
+    wg_scope_end(&scope, NULL);
+    if (result == 0 && s->rules)
+        s->rules->reorder(s->rules->context, rows, from);
+    return result;
+}
+
+static int encode_sources(model_search *s, wg_tensor *source, wg_tensor *keep,
+                          const int64_t *max_lengths) {
+    s->inputs.memory = wg_model_encode(s->model, source, keep);
+    if (!s->inputs.memory)
+        return -1;
+    s->inputs.memory_keep = keep ? wg_keep(wg_alias(keep)) : NULL;
+    if (keep && !s->inputs.memory_keep)
+        return -1;
+    int64_t longest = 0;
+    for (int64_t i = 0; i < wg_tensor_size(source, 0); i++)
+        longest = max_lengths[i] > longest ? max_lengths[i] : longest;
+    for (int64_t i = 0; i < s->layers; i++) {
+        wg_kv_cache_init(&s->inputs.caches[i], longest);
+        wg_kv_cache_init(&s->inputs.memory_caches[i], wg_tensor_size(source, 1));
+    }
+    return 0;
+}
+
+static int search_sources(model_search *s, wg_tensor *source, wg_tensor *keep,
+                          const int64_t *max_lengths, int64_t vocabulary,
+                          const wg_beam_options *options, wg_beam_result *results) {
+    const size_t layers = (size_t)s->layers;
+    wg_scope scope;
+    wg_scope_begin(&scope);
+    wg_kv_cache *caches = wg__calloc(2 * layers, sizeof *caches);
+    s->inputs.caches = caches;
+    s->inputs.memory_caches = caches ? caches + layers : NULL;
+    int result = caches ? encode_sources(s, source, keep, max_lengths) : -1;
+    const wg_beam_model seen = {
+        .context = s, .vocabulary = vocabulary, .step = model_step, .reorder = model_reorder};
+    if (result == 0)
+        result = wg_beam_search(&seen, wg_tensor_size(source, 0), max_lengths, options, results);
+    for (size_t i = 0; caches && i < 2 * layers; i++)
+        wg_kv_cache_clear(&caches[i]);
+    wg_release(s->inputs.memory_keep);
+    wg__free(caches);
+    wg_scope_end(&scope, NULL);
+    return result;
+}
+
+int wg_model_search(const wg_model *model, wg_tensor *source, wg_tensor *keep,
+                    const int64_t *max_lengths, const wg_beam_options *options,
+                    wg_beam_result *results) {
+    if (!source)
+        return -1;
+    for (int64_t i = 0; i < wg_tensor_size(source, 0); i++)
+        results[i] = (wg_beam_result){0};
+    const wg_model_sizes sizes = wg_model_sizes_of(model);
+    wg_beam_options all = options ? *options : (wg_beam_options){0};
+    all.start_id = (int32_t)sizes.start_id;
+    all.end_id = (int32_t)sizes.end_id;
+    model_search s = {.model = model, .rules = all.rules, .layers = sizes.layers};
+    const bool recorded = wg_set_grad_enabled(false);
+    const bool training = wg_module_is_training(model->module);
+    wg_module_train(model->module, false);
+    int result = search_sources(&s, source, keep, max_lengths, sizes.vocabulary, &all, results);
+    wg_module_train(model->module, training);
+    wg_set_grad_enabled(recorded);
     return result;
 }

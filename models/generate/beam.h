@@ -10,7 +10,7 @@
 #ifndef WG_MODELS_GENERATE_BEAM_H
 #define WG_MODELS_GENERATE_BEAM_H
 
-#include "../../data/tokenizer/tokenizer.h"
+#include "../model.h"
 
 WG_BEGIN_DECLS
 
@@ -29,6 +29,16 @@ typedef struct wg_beam_model {
     int (*reorder)(void *context, int64_t rows, const int64_t *from);
 } wg_beam_model;
 
+/* Rules for the tokens of a search. `restrict_rows` is given each row's newest token, as
+ * wg_beam_model's step is, and sets the tokens that must not follow to -inf; `reorder` is as
+ * wg_beam_model's. */
+typedef struct wg_beam_rules {
+    void *context; /* handed to the functions */
+    void (*restrict_rows)(void *context, int64_t rows, const int32_t *last,
+                          float *log_probabilities);
+    void (*reorder)(void *context, int64_t rows, const int64_t *from);
+} wg_beam_rules;
+
 typedef struct wg_beam_options {
     int64_t beam; /* 0: 4, as in Vaswani et al. 2017 */
     double alpha; /* 0: 0.6, likewise */
@@ -36,6 +46,7 @@ typedef struct wg_beam_options {
     int64_t max_length; /* tokens of a hypothesis at most, the end included, where max_lengths allow
                            more; 0: as they say */
     int32_t start_id, end_id;
+    const wg_beam_rules *rules; /* of wg_model_search; NULL: any token may follow */
 } wg_beam_options;
 
 typedef struct wg_beam_result {
@@ -52,6 +63,15 @@ typedef struct wg_beam_result {
  * token may continue; MEMORY; what the model's functions give] */
 WG_API int wg_beam_search(const wg_beam_model *model, int64_t sentences, const int64_t *max_lengths,
                           const wg_beam_options *options, wg_beam_result *results);
+
+/* Searches for the likeliest targets of B sources by an encoder-decoder, (B, S) i64 or i32 with
+ * their `keep` (B, S), or NULL, in evaluation mode and without recording: the source is encoded
+ * once, and each step gives the decoder one token a hypothesis, with caches. Start and end are the
+ * model's, whatever the options hold, NULL for their defaults. Otherwise as wg_beam_search. [also
+ * SHAPE, INDEX, DTYPE; STATE for a model of another shape] */
+WG_API int wg_model_search(const wg_model *model, wg_tensor *source, wg_tensor *keep,
+                           const int64_t *max_lengths, const wg_beam_options *options,
+                           wg_beam_result *results);
 
 WG_END_DECLS
 

@@ -1,7 +1,10 @@
-/* Continuing texts: see decode.h.
+/* Sampling tokens and continuing texts: see decode.h.
  *
  * Letters: R rows of the batch (texts that go on), T positions that are new, V logits. */
 #include "models/generate/decode.h"
+
+#include <math.h>
+#include <stdlib.h>
 
 #include "base/array.h"
 #include "tensor/easy.h"
@@ -11,9 +14,207 @@
 
 #define WHERE "generate"
 
+/* ---- Sampling: checks ---- */
+
+int wg_sampling_validate(const wg_sampling *s) {
+    if (!(s->temperature >= 0 && isfinite(s->temperature)))
+        return wg_fail(WG_ERROR_ARGUMENT, "sampling", "temperature is %g; it must be 0 or more",
+                       s->temperature);
+    if (s->top_k < 0)
+        return wg_fail(WG_ERROR_ARGUMENT, "sampling", "top_k is %lld; it must be 0 or more",
+                       (long long)s->top_k);
+    if (!(s->top_p >= 0 && s->top_p <= 1))
+        return wg_fail(WG_ERROR_ARGUMENT, "sampling", "top_p is %g; it must be from 0 to 1",
+                       s->top_p);
+    if (!(s->min_p >= 0 && s->min_p <= 1))
+        return wg_fail(WG_ERROR_ARGUMENT, "sampling", "min_p is %g; it must be from 0 to 1",
+                       s->min_p);
+    if (!(s->repetition_penalty >= 0 && isfinite(s->repetition_penalty)))
+        return wg_fail(WG_ERROR_ARGUMENT, "sampling",
+                       "repetition_penalty is %g; it must be 0 or more", s->repetition_penalty);
+    return 0;
+}
+
+static int check_logits(int64_t count, const float *logits) {
+    bool any = false;
+    for (int64_t i = 0; i < count; i++) {
+        if (isnan(logits[i]) || logits[i] == INFINITY)
+            return wg_fail(WG_ERROR_ARGUMENT, "sampling",
+                           "the logit of token %lld is %g; the model is broken", (long long)i,
+                           (double)logits[i]);
+        any = any || logits[i] > -INFINITY;
+    }
+    return any ? 0 : wg_fail(WG_ERROR_ARGUMENT, "sampling", "no token has a logit above -inf");
+}
+
+/* ---- Sampling: the repetition penalty ---- */
+
+/* A token that was seen twice is penalised once, as each reads the logit of the model. */
+static int penalise(double penalty, int64_t count, const float *logits, int64_t seen_count,
+                    const int32_t *seen, double *scores) {
+    for (int64_t i = 0; penalty != 0 && i < seen_count; i++) {
+        if (seen[i] < 0 || seen[i] >= count)
+            return wg_fail(WG_ERROR_INDEX, "sampling",
+                           "token %ld was seen; there are logits of %lld", (long)seen[i],
+                           (long long)count);
+        const double logit = logits[seen[i]];
+        scores[seen[i]] = logit > 0 ? logit / penalty : logit * penalty;
+    }
+    return 0;
+}
+
+static int64_t likeliest(int64_t count, const double *scores) {
+    int64_t best = 0;
+    for (int64_t i = 1; i < count; i++)
+        if (scores[i] > scores[best])
+            best = i;
+    return best;
+}
+
+/* ---- Sampling: top k, top p, min p ---- */
+
+typedef struct candidate {
+    double weight;
+    int64_t id;
+} candidate;
+
+static int by_likelihood(const void *a, const void *b) {
+    const candidate *left = a, *right = b;
+    if (left->weight != right->weight)
+        return left->weight > right->weight ? -1 : 1;
+    return left->id < right->id ? -1 : left->id > right->id;
+}
+
+/* How many of the sorted candidates stay. */
+static int64_t count_kept(const wg_sampling *sampling, int64_t count, const candidate *sorted) {
+    const int64_t kept = sampling->top_k > 0 && sampling->top_k < count ? sampling->top_k : count;
+    if (sampling->top_p == 0 || sampling->top_p == 1)
+        return kept;
+    double total = 0, before = 0;
+    for (int64_t i = 0; i < kept; i++)
+        total += sorted[i].weight;
+    int64_t i = 0;
+    for (; i < kept && before < sampling->top_p * total; i++)
+        before += sorted[i].weight;
+    return i;
+}
+
+/* Takes the weight of all but the likeliest away, as top_k and top_p say. */
+static int keep_likeliest(const wg_sampling *sampling, int64_t count, double *weights) {
+    candidate *sorted = wg__alloc((size_t)count * sizeof *sorted);
+    if (!sorted)
+        return -1;
+    for (int64_t i = 0; i < count; i++)
+        sorted[i] = (candidate){.weight = weights[i], .id = i};
+    qsort(sorted, (size_t)count, sizeof *sorted, by_likelihood);
+    for (int64_t i = count_kept(sampling, count, sorted); i < count; i++)
+        weights[sorted[i].id] = 0;
+    wg__free(sorted);
+    return 0;
+}
+
+static void normalise(int64_t count, double *weights) {
+    double total = 0;
+    for (int64_t i = 0; i < count; i++)
+        total += weights[i];
+    for (int64_t i = 0; i < count; i++)
+        weights[i] /= total;
+}
+
+int wg_sampling_probabilities(const wg_sampling *sampling, int64_t count, const float *logits,
+                              int64_t seen_count, const int32_t *seen, double *probabilities) {
+    if (wg_sampling_validate(sampling) < 0 || check_logits(count, logits) < 0)
+        return -1;
+    double *weights = probabilities;
+    for (int64_t i = 0; i < count; i++)
+        weights[i] = logits[i];
+    if (penalise(sampling->repetition_penalty, count, logits, seen_count, seen, weights) < 0)
+        return -1;
+    const int64_t best = likeliest(count, weights);
+    const double highest = weights[best]; /* weights are relative to it, so that none overflows */
+    for (int64_t i = 0; i < count; i++)
+        weights[i] = sampling->temperature == 0
+                         ? i == best
+                         : exp((weights[i] - highest) / sampling->temperature);
+    const bool sorts = sampling->top_k > 0 || (sampling->top_p > 0 && sampling->top_p < 1);
+    if (sorts && sampling->temperature > 0 && keep_likeliest(sampling, count, weights) < 0)
+        return -1;
+    for (int64_t i = 0; i < count; i++)
+        if (weights[i] < sampling->min_p)
+            weights[i] = 0;
+    normalise(count, weights);
+    return 0;
+}
+
+/* ---- Sampling: the draw ---- */
+
+/* The token in whose part of [0, 1) the draw falls; rounding may leave a gap at the end, which
+ * belongs to the last that has any probability. */
+static int64_t draw(int64_t count, const double *probabilities, wg_generator *generator) {
+    const double at = wg_random_uniform(generator);
+    double end = 0;
+    int64_t last = 0;
+    for (int64_t i = 0; i < count; i++) {
+        if (probabilities[i] == 0)
+            continue;
+        end += probabilities[i];
+        last = i;
+        if (at < end)
+            break;
+    }
+    return last;
+}
+
+/* The first of the largest logits; -1 if one of them is none, or all are -inf. */
+static int64_t largest_logit(int64_t count, const float *logits) {
+    enum { LANES = 16 }; /* whose comparisons do not wait for each other */
+    float largest[LANES];
+    int broken[LANES] = {0};
+    int64_t i = 0;
+    for (int j = 0; j < LANES; j++)
+        largest[j] = -INFINITY;
+    for (; i + LANES <= count; i += LANES)
+        for (int j = 0; j < LANES; j++) {
+            largest[j] = logits[i + j] > largest[j] ? logits[i + j] : largest[j];
+            broken[j] |= !(logits[i + j] < INFINITY);
+        }
+    for (; i < count; i++) {
+        largest[0] = logits[i] > largest[0] ? logits[i] : largest[0];
+        broken[0] |= !(logits[i] < INFINITY);
+    }
+    for (int j = 1; j < LANES; j++) {
+        largest[0] = largest[j] > largest[0] ? largest[j] : largest[0];
+        broken[0] |= broken[j];
+    }
+    if (broken[0] || largest[0] == -INFINITY)
+        return -1;
+    for (i = 0; logits[i] != largest[0];)
+        i++;
+    return i;
+}
+
+int32_t wg_sample_token(const wg_sampling *sampling, int64_t count, const float *logits,
+                        int64_t seen_count, const int32_t *seen, wg_generator *generator) {
+    if (sampling->temperature == 0 && sampling->repetition_penalty == 0) {
+        const int64_t id = wg_sampling_validate(sampling) < 0 ? -1 : largest_logit(count, logits);
+        if (id >= 0)
+            return (int32_t)id;
+    }
+    double *probabilities = wg__alloc((size_t)count * sizeof *probabilities);
+    if (!probabilities)
+        return -1;
+    int64_t id = -1;
+    if (wg_sampling_probabilities(sampling, count, logits, seen_count, seen, probabilities) == 0)
+        id = sampling->temperature == 0 ? likeliest(count, probabilities)
+                                        : draw(count, probabilities, generator);
+    wg__free(probabilities);
+    return (int32_t)id;
+}
+
 /* The texts that go on. */
 typedef struct decoding {
-    const wg_language_model *model;
+    const wg_model *model;
+    wg_model_sizes sizes; /* of the model */
     const wg_generation_options *options;
     wg_generation *texts;
     int64_t vocabulary;
@@ -27,35 +228,35 @@ typedef struct decoding {
     float *logits;       /* (R, V) */
 } decoding;
 
-/* ---- Beginning ---- */
+/* ---- Texts: beginning ---- */
 
-static int check_text(const wg_language_model *model, const wg_generation *text, int64_t number) {
+static int check_text(const wg_model_sizes *model, const wg_generation *text, int64_t number) {
     if (text->tokens.count == 0)
         return wg_fail(WG_ERROR_ARGUMENT, WHERE, "the prompt of text %lld is empty",
                        (long long)number);
-    if (text->tokens.count >= model->max_positions)
+    if (text->tokens.count >= model->positions)
         return wg_fail(WG_ERROR_ARGUMENT, WHERE,
                        "the prompt has %lld tokens, and the model has %lld positions for prompt "
                        "and answer; shorten it",
-                       (long long)text->tokens.count, (long long)model->max_positions);
+                       (long long)text->tokens.count, (long long)model->positions);
     for (int64_t i = 0; i < text->tokens.count; i++)
-        if (text->tokens.ids[i] < 0 || text->tokens.ids[i] >= model->vocab_size)
+        if (text->tokens.ids[i] < 0 || text->tokens.ids[i] >= model->vocabulary)
             return wg_fail(WG_ERROR_INDEX, WHERE,
                            "token %ld of a prompt is outside the model's vocabulary of %lld",
-                           (long)text->tokens.ids[i], (long long)model->vocab_size);
+                           (long)text->tokens.ids[i], (long long)model->vocabulary);
     return 0;
 }
 
-static int check(const wg_language_model *model, int64_t count, const wg_generation *texts,
+static int check(const wg_model_sizes *model, int64_t count, const wg_generation *texts,
                  const wg_generation_options *options) {
     if (wg_sampling_validate(&options->sampling) < 0)
         return -1;
     if (options->max_tokens < 0)
         return wg_fail(WG_ERROR_ARGUMENT, WHERE, "max_tokens is %lld; it must be 0 or more",
                        (long long)options->max_tokens);
-    if (options->vocabulary < 0 || options->vocabulary > model->vocab_size)
+    if (options->vocabulary < 0 || options->vocabulary > model->vocabulary)
         return wg_fail(WG_ERROR_ARGUMENT, WHERE, "a vocabulary of %lld; the model has %lld tokens",
-                       (long long)options->vocabulary, (long long)model->vocab_size);
+                       (long long)options->vocabulary, (long long)model->vocabulary);
     for (int64_t i = 0; i < count; i++)
         if (check_text(model, &texts[i], i) < 0)
             return -1;
@@ -67,8 +268,8 @@ static int allocate(decoding *d) {
     d->text_of = wg__alloc(rows * sizeof *d->text_of);
     d->padding = wg__alloc(rows * sizeof *d->padding);
     d->kept = wg__alloc(rows * sizeof *d->kept);
-    d->logits = wg__alloc(rows * (size_t)d->model->vocab_size * sizeof *d->logits);
-    d->caches = wg__calloc((size_t)d->model->layers, sizeof *d->caches);
+    d->logits = wg__alloc(rows * (size_t)d->sizes.vocabulary * sizeof *d->logits);
+    d->caches = wg__calloc((size_t)d->sizes.layers, sizeof *d->caches);
     return d->text_of && d->padding && d->kept && d->logits && d->caches ? 0 : -1;
 }
 
@@ -84,13 +285,13 @@ static int begin(decoding *d, int64_t count) {
     d->rows = count;
     if (allocate(d) < 0)
         return -1;
-    int64_t longest = 0, shortest = d->model->max_positions;
+    int64_t longest = 0, shortest = d->sizes.positions;
     for (int64_t i = 0; i < count; i++) {
         const int64_t length = d->texts[i].tokens.count;
         longest = length > longest ? length : longest;
         shortest = length < shortest ? length : shortest;
     }
-    const int64_t room = d->model->max_positions - shortest, wanted = d->options->max_tokens;
+    const int64_t room = d->sizes.positions - shortest, wanted = d->options->max_tokens;
     d->most = wanted > 0 && wanted < room ? wanted : room;
     for (int64_t i = 0; i < count; i++) {
         if (reserve(&d->texts[i].tokens, d->most) < 0)
@@ -99,13 +300,13 @@ static int begin(decoding *d, int64_t count) {
         d->text_of[i] = i;
         d->padding[i] = longest - d->texts[i].tokens.count;
     }
-    for (int64_t i = 0; i < d->model->layers; i++)
+    for (int64_t i = 0; i < d->sizes.layers; i++)
         wg_kv_cache_init(&d->caches[i], longest + d->most);
     return 0;
 }
 
 static void end(decoding *d) {
-    for (int64_t i = 0; d->caches && i < d->model->layers; i++)
+    for (int64_t i = 0; d->caches && i < d->sizes.layers; i++)
         wg_kv_cache_clear(&d->caches[i]);
     wg__free(d->caches);
     wg__free(d->logits);
@@ -114,7 +315,7 @@ static void end(decoding *d) {
     wg__free(d->text_of);
 }
 
-/* ---- A step of the model ---- */
+/* ---- Texts: a step of the model ---- */
 
 /* How many positions a row has, padding included. */
 static int64_t row_length(const decoding *d, int64_t row) {
@@ -128,7 +329,7 @@ static bool is_padded(const decoding *d) {
     return false;
 }
 
-/* What is new, (R, T) i64: ids, and the position of each in its own text. */
+/* The new tokens, (R, T) i64: ids, and the position of each in its own text. */
 typedef struct new_tokens {
     wg_tensor *ids, *position_ids;
 } new_tokens;
@@ -152,7 +353,7 @@ static new_tokens gather_new(const decoding *d, int64_t t) {
     return result;
 }
 
-/* (R, T) bool: what is no padding of all positions so far. */
+/* (R, T) bool: true for all positions so far that are not padding. */
 static wg_tensor *keep_mask(const decoding *d, int64_t t) {
     bool *keep = wg__alloc((size_t)(d->rows * t) * sizeof *keep);
     if (!keep)
@@ -165,27 +366,26 @@ static wg_tensor *keep_mask(const decoding *d, int64_t t) {
     return result;
 }
 
-/* Lets the model see what it has not seen, and fills d->logits. */
+/* Runs the model on the tokens that the caches do not hold yet, and fills d->logits. */
 static int compute_logits(decoding *d) {
-    const wg_language_model *model = d->model;
     const int64_t length = row_length(d, 0), t = length - d->seen;
     wg_scope scope;
     wg_scope_begin(&scope);
     new_tokens new = gather_new(d, t);
-    wg_decoder_inputs inputs = {.caches = d->caches};
+    wg_model_inputs inputs = {.ids = new.ids, .caches = d->caches};
     if (is_padded(d)) {
         inputs.position_ids = new.position_ids;
         inputs.keep = keep_mask(d, length);
     }
-    wg_tensor *hidden = model->forward(model->model, new.ids, &inputs);
-    wg_tensor *logits = model->logits(model->model, wg_select(hidden, 1, t - 1));
+    wg_tensor *hidden = wg_model_forward(d->model, &inputs);
+    wg_tensor *logits = wg_model_logits(d->model, wg_select(hidden, 1, t - 1), NULL);
     int result = wg_to_array(wg_cast(logits, WG_F32), d->logits);
     wg_scope_end(&scope, NULL);
     d->seen = length;
     return result;
 }
 
-/* ---- A step of the texts ---- */
+/* ---- Texts: a step of them ---- */
 
 static bool is_stop(const wg_generation_options *options, int32_t id) {
     for (int i = 0; i < options->stop_count; i++)
@@ -198,7 +398,7 @@ static bool is_stop(const wg_generation_options *options, int32_t id) {
 static int extend(decoding *d, int64_t row) {
     const wg_generation_options *options = d->options;
     wg_generation *text = &d->texts[d->text_of[row]];
-    const float *logits = d->logits + row * d->model->vocab_size;
+    const float *logits = d->logits + row * d->sizes.vocabulary;
     int32_t id = wg_sample_token(&options->sampling, d->vocabulary, logits, text->tokens.count,
                                  text->tokens.ids, &text->generator);
     if (id < 0)
@@ -216,7 +416,7 @@ static int extend(decoding *d, int64_t row) {
             options->listener_context);
     if (options->max_tokens > 0 && text->generated == options->max_tokens)
         text->end = WG_END_LENGTH;
-    else if (text->tokens.count == d->model->max_positions)
+    else if (text->tokens.count == d->sizes.positions)
         text->end = WG_END_POSITIONS;
     else
         return 1;
@@ -238,7 +438,7 @@ static int drop_rows(decoding *d, int64_t kept) {
     wg_scope_begin(&scope);
     wg_tensor *index = wg_from_array(WG_I64, WG_DIMS(kept), d->kept);
     int result = index ? 0 : -1;
-    for (int64_t i = 0; result == 0 && i < d->model->layers; i++)
+    for (int64_t i = 0; result == 0 && i < d->sizes.layers; i++)
         result = wg__kv_cache_reorder(&d->caches[i], index);
     wg_scope_end(&scope, NULL);
     return result;
@@ -271,19 +471,24 @@ static int run(decoding *d) {
     return result;
 }
 
-int wg_generate(const wg_language_model *model, int64_t count, wg_generation *texts,
+int wg_generate(const wg_model *model, int64_t count, wg_generation *texts,
                 const wg_generation_options *options) {
     static const wg_generation_options defaults = {0};
     if (!options)
         options = &defaults;
     if (count < 1)
         return 0;
-    if (check(model, count, texts, options) < 0)
+    if (model->type->shape != WG_DECODER)
+        return wg_fail(WG_ERROR_STATE, WHERE, "%s is no decoder; it cannot continue texts",
+                       model->type->name);
+    const wg_model_sizes sizes = wg_model_sizes_of(model);
+    if (check(&sizes, count, texts, options) < 0)
         return -1;
     decoding d = {.model = model,
+                  .sizes = sizes,
                   .options = options,
                   .texts = texts,
-                  .vocabulary = options->vocabulary ? options->vocabulary : model->vocab_size};
+                  .vocabulary = options->vocabulary ? options->vocabulary : sizes.vocabulary};
     const bool recorded = wg_set_grad_enabled(false);
     const bool training = wg_module_is_training(model->module);
     wg_module_train(model->module, false);

@@ -1,24 +1,59 @@
-/* Continuing texts by a causal language model, token by token, with key-value caches.
+/* Continuing texts by a decoder, token by token, with key-value caches.
  *
- *     texts of a batch     . . t h e       the shorter begin with padding, which nobody sees;
+ *     texts of a batch     . . t h e       the shorter begin with padding, which no token sees;
  *                          o n c e         each has the positions that it has alone
  *
  *     prompts --> forward --> logits of the last --> sample --> one more token a text --,
  *                    ^                                                                  |
  *                    `------------- the new tokens alone, after what the caches hold <--'
  *
- * A text that has ended leaves the batch. What a text becomes depends on its prompt and generator
- * alone, never on its neighbours, but for the rounding of logits. */
+ * A text that has ended leaves the batch. Its continuation depends on its prompt and generator
+ * alone, never on the other texts, except for the rounding of logits. The next token is sampled so:
+ *
+ *     logits --> repetition penalty --> / temperature --> softmax --> top k --> top p --> min p
+ *                                                                                           |
+ *                                              one token, by one draw <-- shares of 1 <-----' */
 #ifndef WG_MODELS_GENERATE_DECODE_H
 #define WG_MODELS_GENERATE_DECODE_H
 
 #include <signal.h>
 
-#include "../../data/tokenizer/tokenizer.h"
-#include "../language_model.h"
-#include "sampling.h"
+#include "../model.h"
 
 WG_BEGIN_DECLS
+
+/* ---- Sampling ---- */
+
+/* {0}: always the likeliest token. */
+typedef struct wg_sampling {
+    double temperature; /* logits are divided by it; 0: the likeliest token, without a draw */
+    int64_t top_k;      /* only the k likeliest (Fan et al. 2018); 0: all */
+    double top_p;       /* only the likeliest that together have this probability, the one that
+                         * reaches it included (Holtzman et al. 2020); 0 or 1: all */
+    double min_p;       /* only those with this share of the likeliest one's probability or more
+                         * (Nguyen et al. 2024); 0: all */
+    double repetition_penalty; /* logits of tokens that were seen are divided by it if above 0,
+                                * multiplied if below (Keskar et al. 2019, section 4.1); 0 or 1:
+                                * none */
+} wg_sampling;
+
+/* 0 if it can be used; -1 with [ARGUMENT, naming the member, its value and the rule] */
+WG_API int wg_sampling_validate(const wg_sampling *sampling);
+
+/* The probabilities (count) by which a token is drawn after the tokens `seen`, given the logits
+ * (count) of all. Of equal logits the first counts as likelier. -inf is probability 0.
+ * [ARGUMENT as above, also for logits with NaN or inf, or all of them -inf; INDEX for a token seen
+ * that has no logit] */
+WG_API int wg_sampling_probabilities(const wg_sampling *sampling, int64_t count,
+                                     const float *logits, int64_t seen_count, const int32_t *seen,
+                                     double *probabilities);
+
+/* Draws a token by these probabilities, with one draw of the generator; with temperature 0 without
+ * any. -1 with the errors above or MEMORY. */
+WG_API int32_t wg_sample_token(const wg_sampling *sampling, int64_t count, const float *logits,
+                               int64_t seen_count, const int32_t *seen, wg_generator *generator);
+
+/* ---- Texts ---- */
 
 /* Why a text ended. */
 typedef enum wg_generation_end {
@@ -30,13 +65,13 @@ typedef enum wg_generation_end {
 
 /* One text: at first its prompt, at last also what follows it. */
 typedef struct wg_generation {
-    wg_token_list tokens;   /* the caller's; what is generated is appended */
+    wg_token_list tokens;   /* the caller's; generated tokens are appended */
     wg_generator generator; /* of its draws; moves on with each */
     int64_t generated;      /* how many tokens were appended */
     wg_generation_end end;
 } wg_generation;
 
-/* What a listener hears of each token. Lives during the call. */
+/* A token as the listener gets it. Valid during the call. */
 typedef struct wg_generated_token {
     int64_t text; /* its number in the batch */
     int32_t id;
@@ -54,11 +89,11 @@ typedef struct wg_generation_options {
     const volatile sig_atomic_t *stop; /* not 0: end all texts; a listener may set it. NULL: none */
 } wg_generation_options;
 
-/* Continues `count` texts. The module is in evaluation mode meanwhile, and nothing is recorded. On
- * failure the texts may have grown. Returns 0 or -1.
- * [ARGUMENT for bad options, logits that are no numbers, an empty prompt or one that leaves the
- * model no position; INDEX for ids outside its vocabulary; MEMORY] */
-WG_API int wg_generate(const wg_language_model *model, int64_t count, wg_generation *texts,
+/* Continues `count` texts by a decoder. The module is in evaluation mode meanwhile, and nothing is
+ * recorded. On failure the texts may have grown. Returns 0 or -1. [ARGUMENT for bad options, logits
+ * that are no numbers, an empty prompt or one that leaves the model no position; INDEX for ids
+ * outside its vocabulary; STATE for a model that is no decoder; MEMORY] */
+WG_API int wg_generate(const wg_model *model, int64_t count, wg_generation *texts,
                        const wg_generation_options *options);
 
 WG_END_DECLS

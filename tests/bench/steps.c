@@ -92,7 +92,7 @@ END_TEST
 static double whole_step(wg__workload *w) {
     wg_scope scope;
     wg_scope_begin(&scope);
-    wg_tensor *loss = w->kind->loss(w);
+    wg_tensor *loss = wg__workload_loss(w);
     ck_assert_int_eq(wg_backward(loss, NULL), 0);
     ck_assert_int_eq(wg_optimizer_step(w->optimizer, WG__WORKLOAD_RATE), 0);
     const double value = wg_item(loss);

@@ -74,7 +74,7 @@ expect 'weights in a type that is not there are wrong usage' 2 'generate gpt2-ti
 expect 'and so are those that only products know' 2 'generate gpt2-tiny --dtype q8_0x16' \
     'none of f32, bf16, q8_0 and q4_0'
 expect 'a kind of model has presets' 0 "train gpt --preset gpt2-tiny $sizes" '"gpt2-tiny"'
-expect 'a model that is not there is told' 1 'train nosuch' "no model 'nosuch'; kinds are gpt"
+expect 'a model that is not there is told' 1 'train nosuch' "no model 'nosuch'; there are bert"
 expect 'a preset that is not there is told' 1 'train gpt --preset bert-tiny' 'gpt2-tiny'
 expect 'sequences too short to mask are told' 1 'train bert-tiny --seq 3' 'of fewer than 4'
 expect 'no model is wrong usage' 2 'train' 'which model'

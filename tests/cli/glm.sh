@@ -136,7 +136,7 @@ refuses 'a text without a blank' 'no blank in the text' fill glm.h5 'one two'
 refuses 'an empty text' 'no blank in the text' fill glm.h5 ''
 refuses 'a text that is too long' '24 positions' fill glm.h5 "$many [MASK]"
 refuses 'a text that is not UTF-8' 'UTF-8' fill glm.h5 "$(printf 'a\377 [MASK]')"
-refuses 'likeliest tokens of a model that writes' '--top is for bert' fill glm.h5 --top 3 '[MASK]'
+refuses 'likeliest tokens of a model that writes' '--top is for models that rank' fill glm.h5 --top 3 '[MASK]'
 refuses 'an empty prompt' 'prompt is empty' generate glm.h5 --prompt ''
 refuses 'a prompt that is too long' '24 positions' generate glm.h5 --prompt "$many"
 refuses 'a prompt that is not UTF-8' 'UTF-8' generate glm.h5 --prompt "$(printf 'a\377')"
@@ -154,7 +154,7 @@ refuses 'an unknown preset' 'glm-tiny' pretrain glm --preset glm-9b --corpus tex
 refuses 'a configuration that cannot be' 'num_layers' pretrain glm --corpus text.txt \
     --config "$(sed 's/"num_layers": 2/"num_layers": 0/' glm.json >other.json && echo other.json)" \
     --out bad.h5
-refuses 'batches of models that show none' 'those of glm are' pretrain gpt --corpus text.txt \
+refuses 'batches of models that show none' 'those of blank-infilling are' pretrain gpt --corpus text.txt \
     --show-batch
 if test -e /dev/full; then
     "$wengert" fill glm.h5 'one [MASK]' >/dev/full 2>err </dev/null

@@ -99,7 +99,7 @@ refuses 'blanks out of order' '<extra_id_1> stands where <extra_id_0> is due' \
     fill 1.0.h5 'a <extra_id_1>'
 refuses 'a text that is not UTF-8' 'UTF-8' fill 1.0.h5 "$(printf 'a \377 [MASK]')"
 refuses 'options of drawing' 'does not draw' fill 1.0.h5 'a [MASK]' --temperature 0.5
-refuses '--top' '--top is for bert' fill 1.0.h5 'a [MASK]' --top 3
+refuses '--top' '--top is for models that rank' fill 1.0.h5 'a [MASK]' --top 3
 refuses 'a T5 does not continue texts' 't5' generate 1.0.h5 --prompt Alice
 refuses 'a run of another kind' 't5' pretrain gpt --resume --out 1.0.h5
 refuses 'a corpus shorter than a sequence' 'one sequence of' \

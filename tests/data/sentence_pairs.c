@@ -8,7 +8,7 @@
 #include "data/tokenizer/bpe.h"
 #include "data/tokenizer/characters.h"
 #include "data/dataset/dataset.h"
-#include "data/batches/translation_batch.h"
+#include "objectives/translation.h"
 #include "io/checkpoint/checkpoint.h"
 #include "base/alloc.h"
 #include "tests/support/damage.h"

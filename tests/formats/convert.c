@@ -17,7 +17,6 @@
 #include "models/glm.h"
 #include "models/gpt.h"
 #include "models/llama.h"
-#include "formats/published.h"
 #include "models/t5.h"
 #include "models/transformer.h"
 #include "tensor/internal.h"
@@ -38,66 +37,65 @@ static wg_tensor *load(const char *name) {
 
 /* ---- The lists ---- */
 
+/* What conversion asks for names and shapes, the tree without memory that a configuration
+ * describes, is that of the module. */
 static void assert_lists_module(wg_module *module, char *json) {
-    wg__published_model *model = wg__published_read(json, NULL);
-    wg_state_dict *state = wg_module_state(module);
-    assert_no_error();
-    int64_t count = 0;
+    wg_model model;
+    wg_set_meta_init(true);
+    ck_assert_int_eq(wg_model_from_json(json, 0, &model), 0);
+    wg_set_meta_init(false);
+    wg_state_dict *listed = wg_module_state(model.module), *state = wg_module_state(module);
+    ck_assert_int_eq(listed->count, state->count);
     for (int64_t i = 0; i < state->count; i++) {
-        const wg_slot *slot = state->entries[i].slot;
-        if (slot->tied)
-            continue;
-        const int64_t index = wg__published_find(model, state->entries[i].path);
-        ck_assert_msg(index >= 0, "%s is not listed", state->entries[i].path);
-        ck_assert_str_eq(model->tensors[index].name, state->entries[i].path);
-        ck_assert_int_eq(model->tensors[index].ndim, wg_tensor_ndim(slot->tensor));
-        for (int d = 0; d < model->tensors[index].ndim; d++)
-            ck_assert_int_eq(model->tensors[index].shape[d], wg_tensor_size(slot->tensor, d));
-        count++;
+        const wg_slot *slot = state->entries[i].slot, *other = listed->entries[i].slot;
+        ck_assert_str_eq(listed->entries[i].path, state->entries[i].path);
+        ck_assert(other->tied == slot->tied);
+        ck_assert(wg__same_shape(&other->tensor->spec, &slot->tensor->spec));
     }
-    ck_assert_int_eq(count, model->count);
     wg_state_dict_free(state);
-    wg__published_free(model);
+    wg_state_dict_free(listed);
+    wg_model_free(&model);
     wg_text_free(json);
     wg_module_free(module);
 }
 
 START_TEST(the_lists_of_tensors_are_those_of_the_modules) {
     wg_bert_config bert;
-    wg_bert_config_preset(&bert, "bert-tiny");
+    wg_model_preset_config(&wg_bert_type, "bert-tiny", &bert);
     bert.vocab_size = 40;
     bert.intermediate_size = 96;
     assert_lists_module(&wg_bert_for_pretraining_new(&bert, 1)->module,
-                        wg_bert_config_to_json(&bert));
+                        wg_model_config_to_json(&wg_bert_type, &bert));
     wg_gpt_config gpt;
-    wg_gpt_config_preset(&gpt, "gpt2-tiny");
+    wg_model_preset_config(&wg_gpt_type, "gpt2-tiny", &gpt);
     gpt.vocab_size = 40;
     gpt.bos_token_id = gpt.eos_token_id = 0;
-    assert_lists_module(&wg_gpt_new(&gpt, 1)->module, wg_gpt_config_to_json(&gpt));
+    assert_lists_module(&wg_gpt_new(&gpt, 1)->module, wg_model_config_to_json(&wg_gpt_type, &gpt));
     for (int tied = 0; tied < 2; tied++) {
         wg_llama_config llama;
-        wg_llama_config_preset(&llama, "llama-260k");
+        wg_model_preset_config(&wg_llama_type, "llama-260k", &llama);
         llama.tie_word_embeddings = tied;
-        assert_lists_module(&wg_llama_new(&llama, 1)->module, wg_llama_config_to_json(&llama));
+        assert_lists_module(&wg_llama_new(&llama, 1)->module,
+                            wg_model_config_to_json(&wg_llama_type, &llama));
     }
 }
 END_TEST
 
 static void check_lists(bool second) {
     wg_t5_config t5;
-    wg_t5_config_preset(&t5, second ? "t5-v1_1-small" : "t5-small");
+    wg_model_preset_config(&wg_t5_type, second ? "t5-v1_1-small" : "t5-small", &t5);
     t5.vocab_size = 40;
     t5.d_model = 16;
     t5.num_layers = 2;
     t5.num_decoder_layers = 3;
-    assert_lists_module(&wg_t5_new(&t5, 1)->module, wg_t5_config_to_json(&t5));
+    assert_lists_module(&wg_t5_new(&t5, 1)->module, wg_model_config_to_json(&wg_t5_type, &t5));
     wg_glm_config glm;
-    wg_glm_config_preset(&glm, "glm-tiny");
+    wg_model_preset_config(&wg_glm_type, "glm-tiny", &glm);
     glm.vocab_size = 40;
     glm.max_sequence_length = 20;
-    assert_lists_module(&wg_glm_new(&glm, 1)->module, wg_glm_config_to_json(&glm));
+    assert_lists_module(&wg_glm_new(&glm, 1)->module, wg_model_config_to_json(&wg_glm_type, &glm));
     wg_transformer_config transformer;
-    wg_transformer_config_preset(&transformer, "transformer-tiny");
+    wg_model_preset_config(&wg_transformer_type, "transformer-tiny", &transformer);
     transformer.vocab_size = transformer.decoder_vocab_size = 40;
     transformer.share_encoder_decoder_embeddings = second;
     transformer.normalize_before = second;
@@ -105,7 +103,7 @@ static void check_lists(bool second) {
     transformer.decoder_ffn_dim = 24;
     transformer.eos_token_id = transformer.decoder_start_token_id = 0;
     assert_lists_module(&wg_transformer_new(&transformer, 1)->module,
-                        wg_transformer_config_to_json(&transformer));
+                        wg_model_config_to_json(&wg_transformer_type, &transformer));
 }
 
 START_TEST(the_lists_of_encoders_with_decoders_are_those_of_the_modules) {
@@ -117,22 +115,22 @@ END_TEST
 /* ---- Beside PyTorch ---- */
 
 static void assert_decoder(const char *path, const char *folder) {
-    wg_language_model model;
+    wg_model model;
     char name[64];
     wg_weights *file = wg_weights_open(path);
     wg_set_grad_enabled(false);
-    ck_assert_int_eq(wg_language_model_new(&model, wg_weights_config(file), 5), 0);
+    ck_assert_int_eq(wg_model_from_json(wg_weights_config(file), 5, &model), 0);
     ck_assert_int_eq(wg_weights_get_module(file, model.module), 0);
     wg_weights_close(file);
     wg_module_train(model.module, false);
     snprintf(name, sizeof name, "decoders/%s/ids.npy", folder);
     wg_tensor *ids = load(name);
     snprintf(name, sizeof name, "decoders/%s/logits.npy", folder);
-    wg_tensor *logits = model.logits(model.model, model.forward(model.model, ids, NULL));
+    wg_tensor *logits = logits_of_ids(&model, ids);
     assert_close(logits, wg_cast(load(name), WG_F32), 1e-5, 2e-5);
     wg_set_grad_enabled(true);
     wg_scope_clear_root();
-    wg_language_model_free(&model);
+    wg_model_free(&model);
 }
 
 START_TEST(gpt2_of_torch_save_gives_pytorchs_logits) {
@@ -159,7 +157,7 @@ END_TEST
 static wg_bert_for_pretraining *load_bert(const char *path) {
     wg_bert_config config;
     wg_weights *file = wg_weights_open(path);
-    ck_assert_int_eq(wg_bert_config_from_json(&config, wg_weights_config(file)), 0);
+    ck_assert_int_eq(wg_model_config_from_json(&wg_bert_type, wg_weights_config(file), &config), 0);
     wg_bert_for_pretraining *model = wg_bert_for_pretraining_new(&config, 5);
     ck_assert_int_eq(wg_weights_get_module(file, &model->module), 0);
     wg_weights_close(file);
@@ -170,7 +168,8 @@ static wg_bert_for_pretraining *load_bert(const char *path) {
 static wg_tensor *sequence_of(wg_bert_for_pretraining *model) {
     wg_tensor *ids = load("bert/input_ids.npy"), *types = load("bert/token_type_ids.npy");
     wg_tensor *mask = load("bert/attention_mask.npy");
-    return wg_bert_forward(model->bert, ids, types, mask);
+    return wg_bert_forward(model->bert,
+                           &(wg_model_inputs){.ids = ids, .token_type_ids = types, .keep = mask});
 }
 
 START_TEST(bert_of_safetensors_gives_pytorchs_logits) {
@@ -179,10 +178,11 @@ START_TEST(bert_of_safetensors_gives_pytorchs_logits) {
     wg_set_grad_enabled(false);
     wg_tensor *sequence = sequence_of(model);
     assert_close(sequence, wg_cast(load("bert/sequence.npy"), WG_F32), 1e-5, 1e-5);
-    assert_close(wg_bert_mlm_logits(model, sequence, load("bert/masked_positions.npy")),
+    assert_close(wg_model_logits(&(wg_model){.type = &wg_bert_type, .module = &model->module}, sequence,
+                                 load("bert/masked_positions.npy")),
                  wg_cast(load("bert/mlm_logits.npy"), WG_F32), 1e-5, 1e-5);
-    assert_close(wg_bert_nsp_logits(model, sequence), wg_cast(load("bert/nsp_logits.npy"), WG_F32),
-                 1e-5, 1e-5);
+    assert_close(wg_linear_forward(model->next_sentence, wg_bert_pool(model->bert, sequence)),
+                 wg_cast(load("bert/nsp_logits.npy"), WG_F32), 1e-5, 1e-5);
     wg_set_grad_enabled(true);
     wg_scope_clear_root();
     wg_module_free(&model->module);
@@ -227,16 +227,18 @@ static void done_with(wg_module *module) {
 }
 
 static void assert_t5(const char *path, const char *folder) {
-    wg_t5_config config;
+    wg_model model;
     wg_weights *file = wg_weights_open(path);
-    ck_assert_int_eq(wg_t5_config_from_json(&config, wg_weights_config(file)), 0);
-    wg_t5 *model = wg_t5_new(&config, 5);
-    fill(file, &model->module);
+    ck_assert_int_eq(wg_model_from_json(wg_weights_config(file), 5, &model), 0);
+    fill(file, model.module);
     wg_tensor *keep = model_fixture(folder, "keep");
-    wg_tensor *memory = wg_t5_encode(model, model_fixture(folder, "ids"), keep);
-    wg_tensor *hidden = wg_t5_decode(model, model_fixture(folder, "read"), memory, keep, NULL);
-    assert_relative(wg_t5_logits(model, hidden), model_fixture(folder, "logits"), 1e-5);
-    done_with(&model->module);
+    const wg_model_inputs inputs = {.ids = model_fixture(folder, "read"),
+                                    .memory =
+                                        wg_model_encode(&model, model_fixture(folder, "ids"), keep),
+                                    .memory_keep = keep};
+    wg_tensor *hidden = wg_model_forward(&model, &inputs);
+    assert_relative(wg_model_logits(&model, hidden, NULL), model_fixture(folder, "logits"), 1e-5);
+    done_with(model.module);
 }
 
 /* Converts to a checkpoint; and to a folder and back. */
@@ -255,17 +257,17 @@ START_TEST(t5_of_torch_save_and_of_safetensors_gives_pytorchs_logits) {
 END_TEST
 
 static void assert_glm(const char *path) {
-    wg_glm_config config;
+    wg_model model;
     wg_weights *file = wg_weights_open(path);
-    ck_assert_int_eq(wg_glm_config_from_json(&config, wg_weights_config(file)), 0);
-    wg_glm *model = wg_glm_new(&config, 5);
-    fill(file, &model->module);
-    const wg_glm_inputs inputs = {.position_ids = load("glm/position_ids.npy"),
-                                  .block_position_ids = load("glm/block_position_ids.npy"),
-                                  .part_a = load("glm/part_a.npy")};
-    wg_tensor *hidden = wg_glm_forward(model, load("glm/ids.npy"), &inputs);
-    assert_relative(wg_glm_logits(model, hidden, NULL), load("glm/logits.npy"), 1e-5);
-    done_with(&model->module);
+    ck_assert_int_eq(wg_model_from_json(wg_weights_config(file), 5, &model), 0);
+    fill(file, model.module);
+    const wg_model_inputs inputs = {.ids = load("glm/ids.npy"),
+                                    .position_ids = load("glm/position_ids.npy"),
+                                    .block_position_ids = load("glm/block_position_ids.npy"),
+                                    .part_a = load("glm/part_a.npy")};
+    wg_tensor *hidden = wg_model_forward(&model, &inputs);
+    assert_relative(wg_model_logits(&model, hidden, NULL), load("glm/logits.npy"), 1e-5);
+    done_with(model.module);
 }
 
 START_TEST(glm_of_torch_save_gives_pytorchs_logits) {
@@ -282,11 +284,12 @@ END_TEST
 /* Writes a checkpoint of a LLaMA with that tokenizer, which it frees. */
 static void save_llama(const char *path, wg_tokenizer *tokenizer) {
     wg_llama_config config;
-    wg_llama_config_preset(&config, "llama-260k");
+    wg_model_preset_config(&wg_llama_type, "llama-260k", &config);
     config.vocab_size = 300;
     config.bos_token_id = config.eos_token_id = wg_tokenizer_special(tokenizer, WG_TOKEN_END);
     wg_llama *model = wg_llama_new(&config, 1);
-    char *json = wg_llama_config_to_json(&config), *text = wg_tokenizer_to_json(tokenizer);
+    char *json = wg_model_config_to_json(&wg_llama_type, &config),
+         *text = wg_tokenizer_to_json(tokenizer);
     wg_checkpoint *file = wg_checkpoint_create(path);
     wg_checkpoint_put_text(file, "/config", json);
     wg_checkpoint_put_text(file, "/tokenizer", text);
@@ -391,9 +394,10 @@ START_TEST(several_tokens_that_end_a_text_are_noted) {
     wg_llama_config config;
     convert(fixture("convert/llama"), in_scratch("a.h5"), NULL);
     wg_weights *file = wg_weights_open(in_scratch("a.h5"));
-    ck_assert_int_eq(wg_llama_config_from_json(&config, wg_weights_config(file)), 0);
+    ck_assert_int_eq(wg_model_config_from_json(&wg_llama_type, wg_weights_config(file), &config),
+                     0);
     wg_weights_close(file);
-    json = wg_llama_config_to_json(&config);
+    json = wg_model_config_to_json(&wg_llama_type, &config);
     char several[2048];
     const char *key = strstr(json, "\"eos_token_id\": "), *rest = key + strcspn(key, ",\n}");
     snprintf(several, sizeof several, "%.*s\"eos_token_id\": [3, 4]%s", (int)(key - json), json,
@@ -404,7 +408,8 @@ START_TEST(several_tokens_that_end_a_text_are_noted) {
     convert(fixture("convert/llama"), in_scratch("b.h5"), &options);
     ck_assert_ptr_nonnull(strstr(notes, "several eos_token_id; the first one is kept"));
     file = wg_weights_open(in_scratch("b.h5"));
-    ck_assert_int_eq(wg_llama_config_from_json(&config, wg_weights_config(file)), 0);
+    ck_assert_int_eq(wg_model_config_from_json(&wg_llama_type, wg_weights_config(file), &config),
+                     0);
     ck_assert_int_eq(config.eos_token_id, 3);
     wg_weights_close(file);
 }
@@ -442,7 +447,7 @@ START_TEST(a_model_that_is_not_here_or_not_of_its_configuration_is_refused) {
     const wg_convert_options marian = {
         .config = write_text("marian.json", "{\"model_type\": \"marian\"}")};
     refuse(fixture("convert/gpt"), out, &marian, WG_ERROR_FORMAT,
-           "\"marian\" is not converted; these are: bert, gpt2, llama, t5, glm, transformer");
+           "\"marian\" is not converted; these are: bert, glm, gpt2, llama, t5, transformer");
     const wg_convert_options wide = {
         .config = write_text("wide.json",
                              "{\"model_type\": \"gpt2\", \"vocab_size\": 48, \"n_positions\": 16, "
@@ -487,9 +492,10 @@ START_TEST(a_conversion_without_memory_says_so_and_leaks_nothing) {
     wg_llama_config config;
     convert(fixture("convert/llama"), in_scratch("llama.bin"), NULL);
     wg_weights *file = wg_weights_open(in_scratch("llama.bin"));
-    ck_assert_int_eq(wg_llama_config_from_json(&config, wg_weights_config(file)), 0);
+    ck_assert_int_eq(wg_model_config_from_json(&wg_llama_type, wg_weights_config(file), &config),
+                     0);
     wg_weights_close(file);
-    write_text("config.json", json = wg_llama_config_to_json(&config));
+    write_text("config.json", json = wg_model_config_to_json(&wg_llama_type, &config));
     wg_text_free(json);
     convert_without_memory(in_scratch("llama.bin"), in_scratch("a.gguf"), NULL);
     convert_without_memory(in_scratch("a.gguf"), in_scratch("b.safetensors"), NULL);

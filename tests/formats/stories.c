@@ -7,6 +7,7 @@
 #include "models/generate/decode.h"
 #include "models/llama.h"
 #include "tensor/ops.h"
+#include "tests/support/model_fixture.h"
 #include "tests/support/testing.h"
 
 enum { STEPS = 200, VOCAB = 512, BEGIN = 1 };
@@ -79,7 +80,7 @@ static wg_llama *load_stories(void) {
     int32_t header[7]; /* dim, hidden_dim, layers, heads, kv_heads, vocabulary, positions */
     ck_assert_int_eq(fread(header, sizeof header[0], 7, file), 7);
     wg_llama_config config;
-    ck_assert_int_eq(wg_llama_config_preset(&config, "llama-260k"), 0);
+    ck_assert_int_eq(wg_model_preset_config(&wg_llama_type, "llama-260k", &config), 0);
     config.hidden_size = header[0];
     config.intermediate_size = header[1];
     config.num_hidden_layers = header[2];
@@ -126,7 +127,7 @@ START_TEST(stories260k_has_the_logits_of_llama2c_at_every_greedy_step) {
     wg_llama *llama = load_stories();
     if (!llama)
         return;
-    wg_language_model model = wg_llama_language_model(llama);
+    wg_model model = (wg_model){.type = &wg_llama_type, .module = &llama->module};
     static heard h;
     wg_generation text = {0};
     wg_token_list_append(&text.tokens, BEGIN);
@@ -141,7 +142,7 @@ START_TEST(stories260k_has_the_logits_of_llama2c_at_every_greedy_step) {
 
     wg_set_grad_enabled(false);
     wg_tensor *ids = wg_from_array(WG_I32, WG_DIMS(1, STEPS), text.tokens.ids);
-    wg_tensor *whole = wg_llama_logits(llama, wg_llama_forward(llama, ids, NULL));
+    wg_tensor *whole = logits_of_ids(&model, ids);
     assert_close(wg_select(whole, 0, 0), wanted, 0, 1e-4);
     wg_set_grad_enabled(true);
     wg_token_list_free(&text.tokens);
@@ -154,7 +155,7 @@ START_TEST(stories260k_writes_the_tokens_of_llama2c) {
     wg_llama *llama = load_stories();
     if (!llama)
         return;
-    wg_language_model model = wg_llama_language_model(llama);
+    wg_model model = (wg_model){.type = &wg_llama_type, .module = &llama->module};
     wg_generation text = {0};
     wg_token_list_append(&text.tokens, BEGIN);
     ck_assert_int_eq(wg_generate(&model, 1, &text, &(wg_generation_options){.max_tokens = STEPS}),

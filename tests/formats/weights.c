@@ -22,7 +22,7 @@
 
 static wg_llama *small_model(uint64_t seed, bool tied) {
     wg_llama_config config;
-    wg_llama_config_preset(&config, "llama-260k");
+    wg_model_preset_config(&wg_llama_type, "llama-260k", &config);
     config.vocab_size = 7;
     config.hidden_size = 32;
     config.intermediate_size = 64;
@@ -50,7 +50,7 @@ static int write_model(const char *path, const char *format, wg_llama *model,
             slots[count] = i;
             infos[count++] = (wg_weights_info){state->entries[i].path, spec};
         }
-    char *config = wg_llama_config_to_json(&model->config);
+    char *config = wg_model_config_to_json(&wg_llama_type, &model->config);
     wg_weights_options options = given ? *given : (wg_weights_options){0};
     options.config = config;
     wg_weights_writer *writer = wg_weights_create(path, format, &options, count, infos);

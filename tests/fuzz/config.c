@@ -5,29 +5,61 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "formats/published.h"
+#include "models/internal.h"
 
-static void read_as(const char *json, const char *type) {
-    wg__published_model *model = wg__published_read(json, type);
+/* The configuration of a model as it is written; NULL if the text could not be read. */
+static char *through_model(const char *json, const wg_model_type *type) {
+    void *config = malloc(type->settings.size);
+    char *written = config && wg_model_config_from_json(type, json, config) == 0
+                        ? wg_model_config_to_json(type, config)
+                        : NULL;
+    free(config);
+    return written;
+}
+
+/* The same with a head for labels, or for answers. The model is made without memory, and of few
+ * layers. */
+static char *through_head(const char *json, const wg_model_type *type, wg_head_kind kind) {
+    char *encoder = through_model(json, type), *written = NULL;
+    void *config = malloc(type->settings.size);
+    if (encoder && config && wg_model_config_from_json(type, encoder, config) == 0 &&
+        type->encoder_new && type->sizes(config).layers <= 64) {
+        wg_set_meta_init(true);
+        wg_headed_encoder *model = wg__headed_encoder_of(type, kind, json);
+        wg_set_meta_init(false);
+        if (model) {
+            written = wg_headed_encoder_config(model);
+            wg_module_free(&model->module);
+        }
+    }
+    free(config);
+    wg_text_free(encoder);
+    return written;
+}
+
+static void read_as(const char *json, const wg_model_type *type, int kind) {
+    char *written =
+        kind < 0 ? through_model(json, type) : through_head(json, type, (wg_head_kind)kind);
     wg_error_clear();
-    if (!model)
+    if (!written)
         return;
-    wg__published_model *again = wg__published_read(model->config, type);
+    char *again =
+        kind < 0 ? through_model(written, type) : through_head(written, type, (wg_head_kind)kind);
     if (!again) /* what was written could not be read */
         abort();
-    wg__published_free(again);
-    wg__published_free(model);
+    wg_text_free(again);
+    wg_text_free(written);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count);
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count) {
-    static const char *const types[] = {NULL, "bert", "gpt2", "llama", "t5", "glm", "transformer"};
     char *json = malloc(count + 1);
     memcpy(json, bytes, count);
     json[count] = '\0';
-    for (size_t i = 0; i < sizeof types / sizeof types[0]; i++)
-        read_as(json, types[i]);
+    for (int i = 0; wg_model_type_at(i); i++)
+        for (int kind = -1; kind <= WG_HEAD_ANSWERS; kind++)
+            read_as(json, wg_model_type_at(i), kind);
     free(json);
     return 0;
 }

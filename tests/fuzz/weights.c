@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "formats/weights_files.h"
-#include "formats/published.h"
+#include "models/model.h"
 
 /* The path of the file, in memory where the system has such a folder. */
 static const char *place(const char *name) {
@@ -57,8 +57,13 @@ void wg__fuzz_weights(const char *name, const uint8_t *bytes, size_t count) {
         abort(); /* it failed without an error */
     wg_error_clear();
     if (wg_weights_config(file)) {
-        wg__published_free(wg__published_read(wg_weights_config(file), NULL));
-        wg_error_clear();
+        for (int i = 0; wg_model_type_at(i); i++) {
+            const wg_model_type *type = wg_model_type_at(i);
+            void *config = malloc(type->settings.size);
+            wg_model_config_from_json(type, wg_weights_config(file), config);
+            wg_error_clear();
+            free(config);
+        }
     }
     wg_weights_close(file);
 }

@@ -10,6 +10,7 @@
 #include "gradcheck/gradcheck.h"
 #include "io/checkpoint/checkpoint.h"
 #include "models/bert.h"
+#include "objectives/masked_lm.h"
 #include "optim/optimizer.h"
 #include "base/alloc.h"
 #include "tensor/ops.h"
@@ -20,8 +21,8 @@ static wg_tensor *load(const char *name) {
     return model_fixture("bert", name);
 }
 
-static wg_bert_batch load_batch(void) {
-    return (wg_bert_batch){
+static wg_masked_batch load_batch(void) {
+    return (wg_masked_batch){
         .input_ids = load("input_ids"),
         .token_type_ids = load("token_type_ids"),
         .attention_mask = load("attention_mask"),
@@ -29,6 +30,27 @@ static wg_bert_batch load_batch(void) {
         .masked_labels = load("masked_labels"),
         .next_sentence_labels = load("next_sentence_labels"),
     };
+}
+
+static wg_model model_of(wg_bert_for_pretraining *model) {
+    return (wg_model){.type = &wg_bert_type, .module = &model->module};
+}
+
+static int pretraining_loss(wg_bert_for_pretraining *model, const wg_masked_batch *batch,
+                            bool count_correct, wg_masked_loss *loss) {
+    const wg_model all = model_of(model);
+    return wg_masked_lm_loss(&all, batch, count_correct, loss);
+}
+
+static wg_tensor *mlm_logits(wg_bert_for_pretraining *model, wg_tensor *sequence,
+                             wg_tensor *positions) {
+    const wg_model all = model_of(model);
+    return wg_model_logits(&all, sequence, positions);
+}
+
+static wg_tensor *forward(wg_bert *bert, wg_tensor *ids, wg_tensor *segments, wg_tensor *keep) {
+    return wg_bert_forward(
+        bert, &(wg_model_inputs){.ids = ids, .token_type_ids = segments, .keep = keep});
 }
 
 static wg_bert_for_pretraining *load_model(wg_dtype dtype) {
@@ -43,16 +65,17 @@ static wg_bert_for_pretraining *load_model(wg_dtype dtype) {
 
 static void check_outputs(wg_dtype dtype, double tolerance) {
     wg_bert_for_pretraining *model = load_model(dtype);
-    wg_bert_batch batch = load_batch();
+    wg_masked_batch batch = load_batch();
     wg_tensor *sequence =
-        wg_bert_forward(model->bert, batch.input_ids, batch.token_type_ids, batch.attention_mask);
+        forward(model->bert, batch.input_ids, batch.token_type_ids, batch.attention_mask);
     assert_relative(sequence, load("sequence"), tolerance);
     assert_relative(wg_bert_pool(model->bert, sequence), load("pooled"), tolerance);
-    assert_relative(wg_bert_mlm_logits(model, sequence, batch.masked_positions), load("mlm_logits"),
+    assert_relative(mlm_logits(model, sequence, batch.masked_positions), load("mlm_logits"),
                     tolerance);
-    assert_relative(wg_bert_nsp_logits(model, sequence), load("nsp_logits"), tolerance);
-    wg_bert_loss loss;
-    ck_assert_int_eq(wg_bert_pretraining_loss(model, &batch, false, &loss), 0);
+    assert_relative(wg_linear_forward(model->next_sentence, wg_bert_pool(model->bert, sequence)),
+                    load("nsp_logits"), tolerance);
+    wg_masked_loss loss;
+    ck_assert_int_eq(pretraining_loss(model, &batch, false, &loss), 0);
     wg_tensor *losses = load("losses");
     assert_relative(loss.mlm, wg_select(losses, 0, 0), tolerance);
     assert_relative(loss.nsp, wg_select(losses, 0, 1), tolerance);
@@ -69,9 +92,9 @@ END_TEST
 
 static void check_gradients(wg_dtype dtype, double tolerance) {
     wg_bert_for_pretraining *model = load_model(dtype);
-    wg_bert_batch batch = load_batch();
-    wg_bert_loss loss;
-    ck_assert_int_eq(wg_bert_pretraining_loss(model, &batch, false, &loss), 0);
+    wg_masked_batch batch = load_batch();
+    wg_masked_loss loss;
+    ck_assert_int_eq(pretraining_loss(model, &batch, false, &loss), 0);
     ck_assert_int_eq(wg_backward(loss.total, NULL), 0);
     assert_model_gradients("bert", &model->module, tolerance);
     wg_scope_clear_root();
@@ -96,15 +119,15 @@ static void add_to_optimizer(wg_optimizer *optimizer, wg_module *module) {
 
 static void check_training(wg_dtype dtype, double tolerance) {
     wg_bert_for_pretraining *model = load_model(dtype);
-    wg_bert_batch batch = load_batch();
+    wg_masked_batch batch = load_batch();
     wg_tensor *wanted = load("adamw_losses");
     wg_optimizer *optimizer = wg_adamw_new(&(wg_adamw_options){.weight_decay = 0.01});
     add_to_optimizer(optimizer, &model->module);
     for (int64_t step = 0; step < 10; step++) {
         wg_scope scope;
         wg_scope_begin(&scope);
-        wg_bert_loss loss;
-        ck_assert_int_eq(wg_bert_pretraining_loss(model, &batch, false, &loss), 0);
+        wg_masked_loss loss;
+        ck_assert_int_eq(pretraining_loss(model, &batch, false, &loss), 0);
         double expected = wg_at(wanted, &step);
         ck_assert_double_eq_tol(wg_item(loss.total), expected, tolerance * expected);
         ck_assert_int_eq(wg_backward(loss.total, NULL), 0);
@@ -131,9 +154,9 @@ static int loss_for_check(int input_count, wg_tensor *const *inputs, int output_
     model->module.generator = (wg_generator){3, 0}; /* the same dropout each time */
     wg_scope scope;
     wg_scope_begin(&scope);
-    wg_bert_batch batch = load_batch();
-    wg_bert_loss loss;
-    int status = wg_bert_pretraining_loss(model, &batch, false, &loss);
+    wg_masked_batch batch = load_batch();
+    wg_masked_loss loss;
+    int status = pretraining_loss(model, &batch, false, &loss);
     outputs[0] = wg_scope_end(&scope, loss.total);
     return status;
 }
@@ -240,7 +263,7 @@ START_TEST(presets_have_the_published_numbers_of_parameters) {
     for (size_t i = 0; i < WG_COUNT(published); i++) {
         wg_bert_config config;
         int64_t encoder;
-        ck_assert_int_eq(wg_bert_config_preset(&config, published[i].name), 0);
+        ck_assert_int_eq(wg_model_preset_config(&wg_bert_type, published[i].name, &config), 0);
         ck_assert_int_eq(parameter_count(&config, &encoder), published[i].whole);
         ck_assert_int_eq(encoder, published[i].encoder);
     }
@@ -249,7 +272,7 @@ END_TEST
 
 START_TEST(a_new_model_has_the_initial_values_of_the_paper) {
     wg_bert_config config;
-    wg_bert_config_preset(&config, "bert-tiny");
+    wg_model_preset_config(&wg_bert_type, "bert-tiny", &config);
     wg_bert_for_pretraining *model = wg_bert_for_pretraining_new(&config, 1);
     wg_state_dict *state = wg_module_state(&model->module);
     for (int64_t i = 0; i < state->count; i++) {
@@ -277,9 +300,9 @@ END_TEST
 static double loss_of(wg_bert_for_pretraining *model) {
     wg_scope scope;
     wg_scope_begin(&scope);
-    wg_bert_batch batch = load_batch();
-    wg_bert_loss loss;
-    ck_assert_int_eq(wg_bert_pretraining_loss(model, &batch, false, &loss), 0);
+    wg_masked_batch batch = load_batch();
+    wg_masked_loss loss;
+    ck_assert_int_eq(pretraining_loss(model, &batch, false, &loss), 0);
     double value = wg_item(loss.total);
     wg_scope_end(&scope, NULL);
     return value;
@@ -309,21 +332,24 @@ END_TEST
 
 START_TEST(right_predictions_are_counted) {
     wg_bert_for_pretraining *model = load_model(WG_F32);
-    wg_bert_batch batch = load_batch();
+    wg_masked_batch batch = load_batch();
     wg_tensor *sequence =
-        wg_bert_forward(model->bert, batch.input_ids, batch.token_type_ids, batch.attention_mask);
-    wg_tensor *logits = wg_bert_mlm_logits(model, sequence, batch.masked_positions);
+        forward(model->bert, batch.input_ids, batch.token_type_ids, batch.attention_mask);
+    wg_tensor *logits = mlm_logits(model, sequence, batch.masked_positions);
     /* The ignored label stays; four of the others become the model's predictions. */
     int64_t predicted[8], labels[8], sentences[3];
     wg_to_array(wg_argmax(logits, 1, false), predicted);
-    wg_to_array(wg_argmax(wg_bert_nsp_logits(model, sequence), 1, false), sentences);
+    wg_to_array(
+        wg_argmax(wg_linear_forward(model->next_sentence, wg_bert_pool(model->bert, sequence)), 1,
+                  false),
+        sentences);
     for (int i = 0; i < 8; i++)
         labels[i] = i == 5 ? -100 : i < 4 ? predicted[i] : (predicted[i] + 1) % 64;
     sentences[1] = !sentences[1];
     batch.masked_labels = wg_from_array(WG_I64, WG_DIMS(8), labels);
     batch.next_sentence_labels = wg_from_array(WG_I64, WG_DIMS(3), sentences);
-    wg_bert_loss loss;
-    ck_assert_int_eq(wg_bert_pretraining_loss(model, &batch, true, &loss), 0);
+    wg_masked_loss loss;
+    ck_assert_int_eq(pretraining_loss(model, &batch, true, &loss), 0);
     ck_assert_int_eq(loss.mlm_correct, 4);
     ck_assert_int_eq(loss.mlm_count, 7);
     ck_assert_int_eq(loss.nsp_correct, 2);
@@ -335,10 +361,10 @@ END_TEST
 
 START_TEST(a_batch_without_the_sentence_task_has_the_token_loss_alone) {
     wg_bert_for_pretraining *model = load_model(WG_F64);
-    wg_bert_batch batch = load_batch();
+    wg_masked_batch batch = load_batch();
     batch.next_sentence_labels = NULL;
-    wg_bert_loss loss;
-    ck_assert_int_eq(wg_bert_pretraining_loss(model, &batch, true, &loss), 0);
+    wg_masked_loss loss;
+    ck_assert_int_eq(pretraining_loss(model, &batch, true, &loss), 0);
     ck_assert_ptr_null(loss.nsp);
     ck_assert_double_eq(wg_item(loss.total), wg_item(loss.mlm));
     wg_scope_clear_root();
@@ -348,10 +374,10 @@ END_TEST
 
 START_TEST(logits_everywhere_hold_those_at_the_masked_positions) {
     wg_bert_for_pretraining *model = load_model(WG_F64);
-    wg_bert_batch batch = load_batch();
+    wg_masked_batch batch = load_batch();
     wg_tensor *sequence =
-        wg_bert_forward(model->bert, batch.input_ids, batch.token_type_ids, batch.attention_mask);
-    wg_tensor *all = wg_bert_mlm_logits(model, sequence, NULL);
+        forward(model->bert, batch.input_ids, batch.token_type_ids, batch.attention_mask);
+    wg_tensor *all = mlm_logits(model, sequence, NULL);
     ck_assert_int_eq(wg_tensor_ndim(all), 3);
     wg_tensor *rows = wg_reshape(all, WG_DIMS(-1, 64));
     assert_close(wg_index_select(rows, 0, batch.masked_positions), load("mlm_logits"), 1e-11,
@@ -364,11 +390,11 @@ END_TEST
 START_TEST(what_stands_in_padding_changes_nothing) {
     wg_bert_for_pretraining *model = load_model(WG_F32);
     double before = loss_of(model);
-    wg_bert_batch batch = load_batch();
+    wg_masked_batch batch = load_batch();
     batch.input_ids =
         wg_where(batch.attention_mask, batch.input_ids, wg_full(WG_I64, WG_DIMS(1), 17));
-    wg_bert_loss loss;
-    ck_assert_int_eq(wg_bert_pretraining_loss(model, &batch, false, &loss), 0);
+    wg_masked_loss loss;
+    ck_assert_int_eq(pretraining_loss(model, &batch, false, &loss), 0);
     ck_assert_double_eq(wg_item(loss.total), before);
     wg_scope_clear_root();
     wg_module_free(&model->module);
@@ -379,12 +405,13 @@ END_TEST
 
 START_TEST(a_configuration_survives_its_json_text) {
     wg_bert_config config, read;
-    for (int i = 0; wg_bert_preset_name(i); i++) {
-        ck_assert_int_eq(wg_bert_config_preset(&config, wg_bert_preset_name(i)), 0);
+    for (int i = 0; wg_bert_type.presets[i].name; i++) {
+        ck_assert_int_eq(
+            wg_model_preset_config(&wg_bert_type, wg_bert_type.presets[i].name, &config), 0);
         config.hidden_act = WG_ACTIVATION_RELU;
         config.layer_norm_eps = 1e-7;
-        char *text = wg_bert_config_to_json(&config);
-        ck_assert_int_eq(wg_bert_config_from_json(&read, text), 0);
+        char *text = wg_model_config_to_json(&wg_bert_type, &config);
+        ck_assert_int_eq(wg_model_config_from_json(&wg_bert_type, text, &read), 0);
         ck_assert_int_eq(memcmp(&config, &read, sizeof config), 0);
         wg_text_free(text);
     }
@@ -393,17 +420,19 @@ END_TEST
 
 START_TEST(a_published_config_json_is_read) {
     wg_bert_config config, wanted;
-    int status = wg_bert_config_from_json(
-        &config, "{\"architectures\": [\"BertForMaskedLM\"], \"attention_probs_dropout_prob\": 0.1,"
-                 "\"gradient_checkpointing\": false, \"hidden_act\": \"gelu\","
-                 "\"hidden_dropout_prob\": 0.1, \"hidden_size\": 768, \"initializer_range\": 0.02,"
-                 "\"intermediate_size\": 3072, \"layer_norm_eps\": 1e-12,"
-                 "\"max_position_embeddings\": 512, \"model_type\": \"bert\","
-                 "\"num_attention_heads\": 12, \"num_hidden_layers\": 12, \"pad_token_id\": 0,"
-                 "\"position_embedding_type\": \"absolute\", \"transformers_version\": \"4.6.0\","
-                 "\"type_vocab_size\": 2, \"use_cache\": true, \"vocab_size\": 30522}");
+    int status = wg_model_config_from_json(
+        &wg_bert_type,
+        "{\"architectures\": [\"BertForMaskedLM\"], \"attention_probs_dropout_prob\": 0.1,"
+        "\"gradient_checkpointing\": false, \"hidden_act\": \"gelu\","
+        "\"hidden_dropout_prob\": 0.1, \"hidden_size\": 768, \"initializer_range\": 0.02,"
+        "\"intermediate_size\": 3072, \"layer_norm_eps\": 1e-12,"
+        "\"max_position_embeddings\": 512, \"model_type\": \"bert\","
+        "\"num_attention_heads\": 12, \"num_hidden_layers\": 12, \"pad_token_id\": 0,"
+        "\"position_embedding_type\": \"absolute\", \"transformers_version\": \"4.6.0\","
+        "\"type_vocab_size\": 2, \"use_cache\": true, \"vocab_size\": 30522}",
+        &config);
     ck_assert_int_eq(status, 0);
-    wg_bert_config_preset(&wanted, "bert-base");
+    wg_model_preset_config(&wg_bert_type, "bert-base", &wanted);
     ck_assert_int_eq(memcmp(&config, &wanted, sizeof config), 0);
 }
 END_TEST
@@ -429,10 +458,10 @@ START_TEST(bad_configurations_are_refused_by_key) {
     };
     wg_bert_config config;
     for (size_t i = 0; i < WG_COUNT(cases); i++) {
-        ck_assert_int_eq(wg_bert_config_from_json(&config, cases[i].json), -1);
+        ck_assert_int_eq(wg_model_config_from_json(&wg_bert_type, cases[i].json, &config), -1);
         assert_error(cases[i].code, cases[i].message);
     }
-    ck_assert_int_eq(wg_bert_config_preset(&config, "bert-huge"), -1);
+    ck_assert_int_eq(wg_model_preset_config(&wg_bert_type, "bert-huge", &config), -1);
     assert_error(WG_ERROR_ARGUMENT, "bert-tiny, bert-mini, bert-small, bert-base");
     config = bert_fixture_config();
     config.num_attention_heads = 5;
@@ -440,33 +469,62 @@ START_TEST(bad_configurations_are_refused_by_key) {
     assert_error(WG_ERROR_ARGUMENT, "num_attention_heads");
     config = bert_fixture_config();
     config.hidden_dropout_prob = 1;
-    ck_assert_int_eq(wg_bert_config_validate(&config), -1);
+    ck_assert_int_eq(wg_model_config_check(&wg_bert_type, &config), -1);
     assert_error(WG_ERROR_ARGUMENT, "hidden_dropout_prob");
     config = bert_fixture_config();
     config.pad_token_id = 64;
-    ck_assert_int_eq(wg_bert_config_validate(&config), -1);
+    ck_assert_int_eq(wg_model_config_check(&wg_bert_type, &config), -1);
     assert_error(WG_ERROR_ARGUMENT, "pad_token_id");
     config = bert_fixture_config();
     config.layer_norm_eps = NAN;
-    ck_assert_int_eq(wg_bert_config_validate(&config), -1);
+    ck_assert_int_eq(wg_model_config_check(&wg_bert_type, &config), -1);
     assert_error(WG_ERROR_ARGUMENT, "layer_norm_eps");
 }
 END_TEST
 
 /* ---- Errors ---- */
 
+/* ---- From embeddings ---- */
+
+/* Word vectors given as embeddings are what the ids stand for, and get their gradient. */
+START_TEST(an_encoder_begins_with_embeddings_as_with_the_ids_that_they_stand_for) {
+    wg_bert_for_pretraining *model = load_model(WG_F64);
+    const wg_masked_batch batch = load_batch();
+    wg_tensor *words =
+        wg_clone(wg_detach(wg_embedding_forward(model->bert->word_embeddings, batch.input_ids)));
+    wg_set_requires_grad(words, true);
+    const wg_model_inputs inputs = {
+        .embeddings = words, .token_type_ids = batch.token_type_ids, .keep = batch.attention_mask};
+    const wg_model all = model_of(model);
+    wg_tensor *hidden = wg_model_forward(&all, &inputs);
+    assert_close(wg_detach(hidden),
+                 wg_detach(forward(model->bert, batch.input_ids, batch.token_type_ids,
+                                   batch.attention_mask)),
+                 0, 0);
+    wg_tensor *loss =
+        wg_model_loss(&all, hidden, batch.masked_positions, batch.masked_labels, NULL);
+    ck_assert_int_eq(wg_backward(loss, NULL), 0);
+    ck_assert_double_gt(wg_item(wg_max(wg_abs(wg_gradient(words)), WG_ALL, false)), 0);
+    ck_assert_ptr_null(
+        wg_model_forward(&all, &(wg_model_inputs){.embeddings = wg_zeros(WG_F64, WG_DIMS(3, 12))}));
+    assert_error(WG_ERROR_SHAPE, "embeddings have rank 2; wanted (B, T, C)");
+    wg_scope_clear_root();
+    wg_module_free(&model->module);
+}
+END_TEST
+
 START_TEST(sequences_beyond_the_positions_are_refused) {
     wg_bert_for_pretraining *model = load_model(WG_F32);
-    wg_bert_batch batch = load_batch();
+    wg_masked_batch batch = load_batch();
     batch.input_ids = wg_zeros(WG_I64, WG_DIMS(3, 15));
     batch.token_type_ids = batch.attention_mask = NULL;
-    wg_bert_loss loss;
-    ck_assert_int_eq(wg_bert_pretraining_loss(model, &batch, true, &loss), -1);
+    wg_masked_loss loss;
+    ck_assert_int_eq(pretraining_loss(model, &batch, true, &loss), -1);
     ck_assert_ptr_null(loss.total);
-    assert_error(WG_ERROR_SHAPE, "max_position_embeddings 14");
+    assert_error(WG_ERROR_SHAPE, "15 positions are more than the model's 14");
     batch = load_batch();
     batch.input_ids = wg_full(WG_I64, WG_DIMS(3, 12), 64);
-    ck_assert_int_eq(wg_bert_pretraining_loss(model, &batch, true, &loss), -1);
+    ck_assert_int_eq(pretraining_loss(model, &batch, true, &loss), -1);
     assert_error(WG_ERROR_INDEX, "64");
     wg_scope_clear_root();
     wg_module_free(&model->module);
@@ -475,13 +533,13 @@ END_TEST
 
 /* A whole step with the n-th allocation failing. True if no allocation failed. */
 static bool step_without_memory(int64_t n, const wg_bert_config *config,
-                                const wg_bert_batch *batch) {
+                                const wg_masked_batch *batch) {
     wg_scope scope;
     wg_scope_begin(&scope);
     wg_alloc_fail_after(n);
     wg_bert_for_pretraining *model = wg_bert_for_pretraining_new(config, 1);
-    wg_bert_loss loss = {0};
-    bool whole = model && wg_bert_pretraining_loss(model, batch, true, &loss) == 0 &&
+    wg_masked_loss loss = {0};
+    bool whole = model && pretraining_loss(model, batch, true, &loss) == 0 &&
                  wg_backward(loss.total, NULL) == 0;
     wg_alloc_fail_after(-1);
     wg_scope_end(&scope, NULL);
@@ -493,7 +551,7 @@ START_TEST(a_step_that_runs_out_of_memory_anywhere_says_so_and_leaves_nothing) {
     wg_bert_config config = bert_fixture_config();
     config.num_hidden_layers = 1;
     config.hidden_dropout_prob = config.attention_probs_dropout_prob = 0.1;
-    wg_bert_batch batch = load_batch();
+    wg_masked_batch batch = load_batch();
     int64_t alive = wg_tensors_alive(), n = 0;
     while (!step_without_memory(n, &config, &batch)) {
         assert_error(WG_ERROR_MEMORY, "");
@@ -522,6 +580,7 @@ SUITES {
         a_configuration_survives_its_json_text,
         a_published_config_json_is_read,
         bad_configurations_are_refused_by_key,
+        an_encoder_begins_with_embeddings_as_with_the_ids_that_they_stand_for,
         sequences_beyond_the_positions_are_refused,
         a_step_that_runs_out_of_memory_anywhere_says_so_and_leaves_nothing,
     };

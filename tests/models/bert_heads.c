@@ -7,7 +7,8 @@
 
 #include "data/tokenizer/wordpiece.h"
 #include "io/checkpoint/checkpoint.h"
-#include "models/bert_heads.h"
+#include "models/bert.h"
+#include "models/heads.h"
 #include "formats/convert.h"
 #include "base/alloc.h"
 #include "tensor/ops.h"
@@ -16,11 +17,11 @@
 #define CLASSIFIER "bert_heads/classifier"
 #define ANSWERER "bert_heads/answerer"
 
-static wg_pair_batch load_inputs(const char *folder) {
-    return (wg_pair_batch){
-        .input_ids = model_fixture(folder, "input_ids"),
+static wg_model_inputs load_inputs(const char *folder) {
+    return (wg_model_inputs){
+        .ids = model_fixture(folder, "input_ids"),
         .token_type_ids = model_fixture(folder, "token_type_ids"),
-        .attention_mask = model_fixture(folder, "attention_mask"),
+        .keep = model_fixture(folder, "attention_mask"),
     };
 }
 
@@ -32,19 +33,18 @@ static wg_labels three_labels(void) {
     return labels;
 }
 
-static wg_bert_for_sequence_classification *new_classifier(void) {
+static wg_headed_encoder *new_classifier(void) {
     const wg_bert_config config = bert_fixture_config();
     wg_labels labels = three_labels();
-    wg_bert_for_sequence_classification *model =
-        wg_bert_for_sequence_classification_new(&config, &labels, 1);
+    wg_headed_encoder *model = wg_headed_encoder_new(&wg_bert_type, &config, &labels, 1);
     wg_labels_free(&labels);
     assert_no_error();
     return model;
 }
 
-static wg_bert_for_question_answering *new_answerer(void) {
+static wg_headed_encoder *new_answerer(void) {
     const wg_bert_config config = bert_fixture_config();
-    wg_bert_for_question_answering *model = wg_bert_for_question_answering_new(&config, 1);
+    wg_headed_encoder *model = wg_headed_encoder_new(&wg_bert_type, &config, NULL, 1);
     assert_no_error();
     return model;
 }
@@ -57,10 +57,10 @@ START_TEST(a_classification_equals_pytorch_with_every_gradient) {
         double tolerance;
     } cases[] = {{WG_F64, 1e-10}, {WG_F32, 1e-5}};
     for (size_t i = 0; i < WG_COUNT(cases); i++) {
-        wg_bert_for_sequence_classification *model = new_classifier();
+        wg_headed_encoder *model = new_classifier();
         load_model_fixture(CLASSIFIER, &model->module, cases[i].dtype);
-        const wg_pair_batch inputs = load_inputs(CLASSIFIER);
-        wg_tensor *logits = wg_bert_classify(model, &inputs);
+        const wg_model_inputs inputs = load_inputs(CLASSIFIER);
+        wg_tensor *logits = wg_headed_encoder_classify(model, &inputs);
         assert_relative(logits, model_fixture(CLASSIFIER, "logits"), cases[i].tolerance);
         wg_tensor *loss = wg_cross_entropy(logits, model_fixture(CLASSIFIER, "labels"), -100, NULL);
         assert_relative(loss, model_fixture(CLASSIFIER, "loss"), cases[i].tolerance);
@@ -78,15 +78,15 @@ START_TEST(answers_equal_pytorch_with_every_gradient) {
         double tolerance;
     } cases[] = {{WG_F64, 1e-10}, {WG_F32, 1e-5}};
     for (size_t i = 0; i < WG_COUNT(cases); i++) {
-        wg_bert_for_question_answering *model = new_answerer();
+        wg_headed_encoder *model = new_answerer();
         load_model_fixture(ANSWERER, &model->module, cases[i].dtype);
-        const wg_pair_batch inputs = load_inputs(ANSWERER);
+        const wg_model_inputs inputs = load_inputs(ANSWERER);
         wg_tensor *start, *end;
-        ck_assert_int_eq(wg_bert_answer(model, &inputs, &start, &end), 0);
+        ck_assert_int_eq(wg_headed_encoder_answer(model, &inputs, &start, &end), 0);
         assert_relative(start, model_fixture(ANSWERER, "start"), cases[i].tolerance);
         assert_relative(end, model_fixture(ANSWERER, "end"), cases[i].tolerance);
-        wg_tensor *loss = wg_bert_answer_loss(start, end, model_fixture(ANSWERER, "starts"),
-                                              model_fixture(ANSWERER, "ends"));
+        wg_tensor *loss = wg_answer_loss(start, end, model_fixture(ANSWERER, "starts"),
+                                         model_fixture(ANSWERER, "ends"));
         assert_relative(loss, model_fixture(ANSWERER, "loss"), cases[i].tolerance);
         ck_assert_int_eq(wg_backward(loss, NULL), 0);
         assert_model_gradients(ANSWERER, &model->module, cases[i].tolerance);
@@ -97,8 +97,8 @@ START_TEST(answers_equal_pytorch_with_every_gradient) {
 END_TEST
 
 START_TEST(parameters_have_the_published_paths_and_shapes) {
-    wg_bert_for_sequence_classification *classifier = new_classifier();
-    wg_bert_for_question_answering *answerer = new_answerer();
+    wg_headed_encoder *classifier = new_classifier();
+    wg_headed_encoder *answerer = new_answerer();
     assert_model_paths(CLASSIFIER, &classifier->module);
     assert_model_paths(ANSWERER, &answerer->module);
     wg_module_free(&classifier->module);
@@ -110,16 +110,16 @@ END_TEST
 
 START_TEST(labels_come_from_the_published_keys) {
     wg_labels labels;
-    ck_assert_int_eq(wg_bert_config_labels("{\"id2label\": {\"1\": \"b\", \"0\": \"a\"}}", &labels),
+    ck_assert_int_eq(wg_labels_of_config("{\"id2label\": {\"1\": \"b\", \"0\": \"a\"}}", &labels),
                      0);
     ck_assert_int_eq(labels.count, 2);
     ck_assert_str_eq(labels.names[1], "b");
     wg_labels_free(&labels);
-    ck_assert_int_eq(wg_bert_config_labels("{\"num_labels\": 3}", &labels), 0);
+    ck_assert_int_eq(wg_labels_of_config("{\"num_labels\": 3}", &labels), 0);
     ck_assert_int_eq(labels.count, 3);
     ck_assert_str_eq(labels.names[2], "LABEL_2");
     wg_labels_free(&labels);
-    ck_assert_int_eq(wg_bert_config_labels("{}", &labels), 0);
+    ck_assert_int_eq(wg_labels_of_config("{}", &labels), 0);
     ck_assert_int_eq(labels.count, 2);
     wg_labels_free(&labels);
 }
@@ -132,11 +132,11 @@ START_TEST(bad_labels_are_refused) {
         {"{\"id2label\": {\"1\": \"b\", \"2\": \"a\"}}", "none for \"0\""},
         {"{\"id2label\": {\"0\": \"a\", \"1\": \"a\"}}", "\"a\" twice"},
         {"{\"problem_type\": \"regression\"}", "regression"},
-        {"labels", "not a JSON object"},
+        {"labels", "config.json"},
     };
     for (size_t i = 0; i < WG_COUNT(cases); i++) {
         wg_labels labels;
-        ck_assert_int_eq(wg_bert_config_labels(cases[i].json, &labels), -1);
+        ck_assert_int_eq(wg_labels_of_config(cases[i].json, &labels), -1);
         assert_error(WG_ERROR_FORMAT, cases[i].part);
         ck_assert_int_eq(labels.count, 0);
     }
@@ -147,7 +147,7 @@ START_TEST(a_classification_has_two_labels_or_more) {
     const wg_bert_config config = bert_fixture_config();
     wg_labels labels = {0};
     wg_labels_add(&labels, "alone");
-    ck_assert_ptr_null(wg_bert_for_sequence_classification_new(&config, &labels, 1));
+    ck_assert_ptr_null(wg_headed_encoder_new(&wg_bert_type, &config, &labels, 1));
     assert_error(WG_ERROR_ARGUMENT, "two or more");
     wg_labels_free(&labels);
 }
@@ -180,11 +180,12 @@ START_TEST(what_python_saved_gives_the_same_logits) {
     wg_tokenizer_free(tokenizer);
     const wg_convert_options options = {.tokenizer = vocabulary};
     ck_assert_int_eq(wg_convert(fixture("bert_heads/saved"), path, &options, NULL), 0);
-    wg_bert_for_sequence_classification *model;
-    ck_assert_int_eq(wg_bert_for_sequence_classification_load(path, &model, &tokenizer), 0);
+    wg_headed_encoder *model;
+    ck_assert_int_eq(wg_headed_encoder_load(path, WG_HEAD_LABELS, &model, &tokenizer), 0);
     ck_assert_str_eq(model->labels.names[1], "entailment");
-    const wg_pair_batch inputs = load_inputs(CLASSIFIER);
-    assert_relative(wg_bert_classify(model, &inputs), model_fixture(CLASSIFIER, "logits"), 1e-5);
+    const wg_model_inputs inputs = load_inputs(CLASSIFIER);
+    assert_relative(wg_headed_encoder_classify(model, &inputs), model_fixture(CLASSIFIER, "logits"),
+                    1e-5);
     wg_scope_clear_root();
     wg_tokenizer_free(tokenizer);
     wg_module_free(&model->module);
@@ -195,26 +196,27 @@ END_TEST
 START_TEST(a_fine_tuned_model_survives_the_published_folder) {
     const char *first = in_scratch("first.h5"), *folder = in_scratch("folder"),
                *second = in_scratch("second.h5");
-    wg_bert_for_sequence_classification *model = new_classifier(), *back;
+    wg_headed_encoder *model = new_classifier(), *back;
     wg_tokenizer *tokenizer;
     model->dropout = 0.25;
-    save(first, &model->module, wg_bert_for_sequence_classification_config(model));
+    save(first, &model->module, wg_headed_encoder_config(model));
     ck_assert_int_eq(wg_convert(first, folder, NULL, NULL), 0);
     ck_assert_int_eq(wg_convert(folder, second, NULL, NULL), 0);
-    ck_assert_int_eq(wg_bert_for_sequence_classification_load(second, &back, &tokenizer), 0);
+    ck_assert_int_eq(wg_headed_encoder_load(second, WG_HEAD_LABELS, &back, &tokenizer), 0);
     ck_assert(back->dropout == 0.25);
     ck_assert(wg_labels_equal(&back->labels, &model->labels));
-    assert_close(back->classifier->weight, model->classifier->weight, 0, 0);
+    assert_close(back->head->weight, model->head->weight, 0, 0);
     wg_tokenizer_free(tokenizer);
     wg_module_free(&back->module);
     wg_module_free(&model->module);
 
-    wg_bert_for_question_answering *answerer = new_answerer(), *answerer_back;
-    save(first, &answerer->module, wg_bert_for_question_answering_config(answerer));
+    wg_headed_encoder *answerer = new_answerer(), *answerer_back;
+    save(first, &answerer->module, wg_headed_encoder_config(answerer));
     ck_assert_int_eq(wg_convert(first, folder, NULL, NULL), 0);
     ck_assert_int_eq(wg_convert(folder, second, NULL, NULL), 0);
-    ck_assert_int_eq(wg_bert_for_question_answering_load(second, &answerer_back, &tokenizer), 0);
-    assert_close(answerer_back->qa_outputs->weight, answerer->qa_outputs->weight, 0, 0);
+    ck_assert_int_eq(wg_headed_encoder_load(second, WG_HEAD_ANSWERS, &answerer_back, &tokenizer),
+                     0);
+    assert_close(answerer_back->head->weight, answerer->head->weight, 0, 0);
     wg_tokenizer_free(tokenizer);
     wg_module_free(&answerer_back->module);
     wg_module_free(&answerer->module);
@@ -229,40 +231,38 @@ START_TEST(fine_tuning_takes_the_encoder_and_begins_the_head) {
     const char *path = in_scratch("pretrained.h5");
     const wg_bert_config config = bert_fixture_config();
     wg_bert_for_pretraining *pretrained = wg_bert_for_pretraining_new(&config, 7);
-    save(path, &pretrained->module, wg_bert_config_to_json(&config));
+    save(path, &pretrained->module, wg_model_config_to_json(&wg_bert_type, &config));
     char note[1024] = "";
-    const wg_bert_origin origin = {.path = path, .seed = 3, .note = take_note, .context = note};
+    const wg_head_origin origin = {.path = path, .seed = 3, .note = take_note, .context = note};
     wg_labels labels = three_labels();
-    wg_bert_for_sequence_classification *model;
+    wg_headed_encoder *model;
     wg_tokenizer *tokenizer;
-    ck_assert_int_eq(
-        wg_bert_for_sequence_classification_begin(&origin, &labels, &model, &tokenizer), 0);
-    assert_close(model->bert->pooler->weight, pretrained->bert->pooler->weight, 0, 0);
+    ck_assert_int_eq(wg_headed_encoder_adapt(&origin, &labels, &model, &tokenizer), 0);
+    assert_close(((wg_bert *)model->encoder)->pooler->weight, pretrained->bert->pooler->weight, 0,
+                 0);
     ck_assert_ptr_nonnull(strstr(note, "begun anew: classifier.weight, classifier.bias"));
     wg_tokenizer_free(tokenizer);
 
     /* Fine-tuned again: the head stays while the labels are the same. */
     const char *tuned = in_scratch("tuned.h5");
-    save(tuned, &model->module, wg_bert_for_sequence_classification_config(model));
-    const wg_bert_origin again = {.path = tuned, .seed = 5, .note = take_note, .context = note};
-    wg_bert_for_sequence_classification *second;
+    save(tuned, &model->module, wg_headed_encoder_config(model));
+    const wg_head_origin again = {.path = tuned, .seed = 5, .note = take_note, .context = note};
+    wg_headed_encoder *second;
     note[0] = '\0';
-    ck_assert_int_eq(
-        wg_bert_for_sequence_classification_begin(&again, &labels, &second, &tokenizer), 0);
-    assert_close(second->classifier->weight, model->classifier->weight, 0, 0);
+    ck_assert_int_eq(wg_headed_encoder_adapt(&again, &labels, &second, &tokenizer), 0);
+    assert_close(second->head->weight, model->head->weight, 0, 0);
     ck_assert_str_eq(note, "");
     wg_tokenizer_free(tokenizer);
     wg_module_free(&second->module);
     wg_labels_add(&labels, "other");
-    ck_assert_int_eq(
-        wg_bert_for_sequence_classification_begin(&again, &labels, &second, &tokenizer), 0);
+    ck_assert_int_eq(wg_headed_encoder_adapt(&again, &labels, &second, &tokenizer), 0);
     ck_assert_ptr_nonnull(strstr(note, "classifier.weight"));
     wg_tokenizer_free(tokenizer);
     wg_module_free(&second->module);
 
     /* A head of another kind needs no pooler. */
-    wg_bert_for_question_answering *answerer;
-    ck_assert_int_eq(wg_bert_for_question_answering_begin(&again, &answerer, &tokenizer), 0);
+    wg_headed_encoder *answerer;
+    ck_assert_int_eq(wg_headed_encoder_adapt(&again, NULL, &answerer, &tokenizer), 0);
     ck_assert_ptr_nonnull(strstr(note, "begun anew: qa_outputs.weight, qa_outputs.bias"));
     wg_tokenizer_free(tokenizer);
     wg_module_free(&answerer->module);
@@ -273,12 +273,11 @@ START_TEST(fine_tuning_takes_the_encoder_and_begins_the_head) {
 END_TEST
 
 /* Creates a model with the n-th allocation failing. True if no allocation failed. */
-static bool begin_without_memory(int64_t n, const wg_bert_origin *origin, const wg_labels *labels) {
-    wg_bert_for_sequence_classification *model;
+static bool begin_without_memory(int64_t n, const wg_head_origin *origin, const wg_labels *labels) {
+    wg_headed_encoder *model;
     wg_tokenizer *tokenizer;
     wg_alloc_fail_after(n);
-    const int status =
-        wg_bert_for_sequence_classification_begin(origin, labels, &model, &tokenizer);
+    const int status = wg_headed_encoder_adapt(origin, labels, &model, &tokenizer);
     wg_alloc_fail_after(-1);
     if (status < 0)
         return false;
@@ -292,9 +291,9 @@ START_TEST(beginning_without_memory_says_so_and_leaves_nothing) {
     wg_bert_config config = bert_fixture_config();
     config.num_hidden_layers = 1;
     wg_bert_for_pretraining *pretrained = wg_bert_for_pretraining_new(&config, 7);
-    save(path, &pretrained->module, wg_bert_config_to_json(&config));
+    save(path, &pretrained->module, wg_model_config_to_json(&wg_bert_type, &config));
     wg_module_free(&pretrained->module);
-    const wg_bert_origin origin = {.path = path};
+    const wg_head_origin origin = {.path = path};
     wg_labels labels = three_labels();
     int64_t n = 0;
     while (!begin_without_memory(n, &origin, &labels)) {

@@ -6,83 +6,66 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "models/bert.h"
-#include "models/glm.h"
-#include "models/gpt.h"
-#include "models/llama.h"
-#include "models/t5.h"
-#include "models/transformer.h"
+#include "models/model.h"
 #include "tests/support/testing.h"
 
-/* ---- From a configuration to all that it means; NULL with an error ---- */
-
-#define THROUGH(model)                                                                             \
-    static char *model##_through(const char *json) {                                               \
-        wg_##model##_config config;                                                                \
-        return wg_##model##_config_from_json(&config, json) < 0                                    \
-                   ? NULL                                                                          \
-                   : wg_##model##_config_to_json(&config);                                         \
-    }
-THROUGH(bert)
-THROUGH(glm)
-THROUGH(gpt)
-THROUGH(llama)
-THROUGH(t5)
-THROUGH(transformer)
-
-static const struct {
-    const char *name;
-    char *(*through)(const char *json);
-} models[] = {{"bert", bert_through},   {"glm", glm_through}, {"gpt", gpt_through},
-              {"llama", llama_through}, {"t5", t5_through},   {"transformer", transformer_through}};
-
 static const char *model_name(int index) {
-    return models[index].name;
+    return wg_model_type_at(index) ? wg_model_type_at(index)->name : NULL;
 }
 
-/* The configuration that a text means, as an object that the caller frees. */
-static json_t *meaning_of(int model, const json_t *config) {
-    char *asked = json_dumps(config, 0), *found = models[model].through(asked);
-    assert_no_error();
-    json_t *meaning = json_loads(found, 0, NULL);
-    free(asked);
+/* What a configuration means, as an object for the caller to free; NULL with an error. */
+static json_t *through(int model, const json_t *asked) {
+    const wg_model_type *type = wg_model_type_at(model);
+    char *text = json_dumps(asked, 0), *found = NULL;
+    void *config = malloc(type->settings.size);
+    if (wg_model_config_from_json(type, text, config) == 0)
+        found = wg_model_config_to_json(type, config);
+    json_t *meaning = found ? json_loads(found, 0, NULL) : NULL;
+    free(config);
+    free(text);
     wg_text_free(found);
+    return meaning;
+}
+
+static json_t *meaning_of(int model, const json_t *config) {
+    json_t *meaning = through(model, config);
+    assert_no_error();
     ck_assert(json_is_object(meaning));
     return meaning;
 }
 
-/* ---- The table of a model: {"key": what it says} ---- */
+/* ---- The page ---- */
 
-static json_t *read_table(int model) {
+/* The section of a model on the page, from its table on; freed by free. */
+static char *read_section(int model) {
     static char line[4096];
-    char heading[64];
-    snprintf(heading, sizeof heading, "## %s\n", models[model].name);
+    char heading[64], *section = calloc(1, 16384);
+    snprintf(heading, sizeof heading, "## %s\n", model_name(model));
     FILE *page = fopen(fixture("../../docs/configurations.md"), "r");
     ck_assert_ptr_nonnull(page);
-    json_t *table = json_object();
     bool inside = false;
     while (fgets(line, sizeof line, page)) {
-        char key[64], value[64];
         if (strncmp(line, "## ", 3) == 0)
             inside = strcmp(line, heading) == 0;
-        if (inside && sscanf(line, "| `%63[a-z0-9_]` | %63[^|]", key, value) == 2)
-            ck_assert_int_eq(json_object_set_new(table, key, json_string(value)), 0);
+        else if (inside && line[0] == '|')
+            strncat(section, line, 16384 - strlen(section) - 1);
     }
     fclose(page);
-    ck_assert_msg(json_object_size(table) > 8, "there is no table of %s", models[model].name);
-    return table;
+    return section;
 }
 
-static bool is_needed(const json_t *said) {
-    return strcmp(json_string_value(said), "needed ") == 0;
+START_TEST(the_table_on_the_page_is_that_of_the_rows) {
+    char *page = wg__settings_page(&wg_model_type_at(_i)->settings), *section = read_section(_i);
+    ck_assert_str_eq(section, page);
+    wg_text_free(page);
+    free(section);
 }
+END_TEST
 
-/* The default in a row, `"gelu"`; NULL if it is given in words or as another key's value. */
-static json_t *literal(const json_t *said) {
-    char text[64];
-    if (sscanf(json_string_value(said), "`%63[^`]` %63s", text, text) != 1)
-        return NULL;
-    return json_loads(text, JSON_DECODE_ANY, NULL);
+/* ---- The rows ---- */
+
+static bool is_needed(const wg_setting *row) {
+    return !row->standard && !row->derived;
 }
 
 /* Sizes that divide one another. */
@@ -91,49 +74,46 @@ static int64_t size_of(const char *key) {
 }
 
 /* All required keys, and no others. */
-static json_t *least(json_t *table) {
+static json_t *least(const wg_setting_table *table) {
     json_t *config = json_object();
-    const char *key;
-    json_t *said;
-    json_object_foreach(table, key, said) {
-        if (is_needed(said))
-            json_object_set_new(config, key, json_integer(size_of(key)));
-    }
+    for (int i = 0; i < table->count; i++)
+        if (is_needed(&table->rows[i]))
+            json_object_set_new(config, table->rows[i].name,
+                                json_integer(size_of(table->rows[i].name)));
     return config;
 }
 
-/* ---- What the page promises ---- */
-
 START_TEST(every_key_that_a_configuration_has_is_in_the_table) {
-    json_t *table = read_table(_i), *config = least(table), *meaning = meaning_of(_i, config);
+    const wg_setting_table *table = &wg_model_type_at(_i)->settings;
+    json_t *config = least(table), *meaning = meaning_of(_i, config);
     const char *key;
     json_t *value;
     json_object_foreach(meaning, key, value) ck_assert_msg(
-        strcmp(key, "model_type") == 0 || json_object_get(table, key), "%s is in no table", key);
+        strcmp(key, "model_type") == 0 || wg_settings_find(table, key), "%s is in no table", key);
     json_decref(meaning);
     json_decref(config);
-    json_decref(table);
 }
 END_TEST
 
 START_TEST(what_is_left_out_is_what_the_table_says) {
-    json_t *table = read_table(_i), *config = least(table), *meaning = meaning_of(_i, config);
-    const char *key;
-    json_t *said;
+    const wg_setting_table *table = &wg_model_type_at(_i)->settings;
+    json_t *config = least(table), *meaning = meaning_of(_i, config);
     int compared = 0;
-    json_object_foreach(table, key, said) {
-        json_t *wanted = literal(said), *found = json_object_get(meaning, key);
+    for (int i = 0; i < table->count; i++) {
+        const wg_setting *row = &table->rows[i];
+        json_t *wanted = row->standard ? json_loads(row->standard, JSON_DECODE_ANY, NULL) : NULL;
+        json_t *found = json_object_get(meaning, row->name);
         if (wanted && found) {
             ck_assert_msg(json_is_number(wanted)
                               ? json_number_value(wanted) == json_number_value(found)
                               : json_equal(wanted, found),
-                          "%s is something else than %s", key, json_string_value(said));
+                          "%s is something else than %s", row->name, row->standard);
             compared++;
-        } else if (wanted) { /* the only accepted value */
-            json_object_set(config, key, wanted);
+        } else if (wanted) { /* the one value that is known */
+            json_object_set(config, row->name, wanted);
             json_t *same = meaning_of(_i, config);
-            ck_assert_msg(json_equal(same, meaning), "%s changes something", key);
-            json_object_del(config, key);
+            ck_assert_msg(json_equal(same, meaning), "%s changes something", row->name);
+            json_object_del(config, row->name);
             json_decref(same);
         }
         json_decref(wanted);
@@ -141,39 +121,49 @@ START_TEST(what_is_left_out_is_what_the_table_says) {
     ck_assert_int_gt(compared, 4);
     json_decref(meaning);
     json_decref(config);
-    json_decref(table);
 }
 END_TEST
 
 static void assert_refused(int model, const json_t *config, const char *key) {
-    char *text = json_dumps(config, 0), *meaning = models[model].through(text);
-    ck_assert_msg(!meaning, "%s is passed over", key);
+    ck_assert_msg(!through(model, config), "%s is passed over", key);
     assert_error(WG_ERROR_FORMAT, key);
-    free(text);
 }
 
 START_TEST(every_key_of_the_table_is_read_and_those_that_are_needed_are_asked_for) {
-    json_t *table = read_table(_i);
-    const char *key;
-    json_t *said;
-    json_object_foreach(table, key, said) {
+    const wg_setting_table *table = &wg_model_type_at(_i)->settings;
+    for (int i = 0; i < table->count; i++) {
+        const char *key = table->rows[i].name;
         json_t *config = least(table);
         json_object_set_new(config, key, json_pack("[[]]")); /* of a wrong type */
         assert_refused(_i, config, key);
         json_object_del(config, key);
-        if (is_needed(said))
+        if (is_needed(&table->rows[i]))
             assert_refused(_i, config, key);
         json_decref(config);
     }
-    json_decref(table);
+}
+END_TEST
+
+/* ---- Every preset ---- */
+
+START_TEST(every_preset_makes_a_valid_configuration) {
+    const wg_model_type *type = wg_model_type_at(_i);
+    void *config = malloc(type->settings.size);
+    for (const wg_model_preset *preset = type->presets; preset->name; preset++) {
+        ck_assert_int_eq(wg_model_preset_config(type, preset->name, config), 0);
+        ck_assert_int_eq(wg_model_config_check(type, config), 0);
+    }
+    free(config);
 }
 END_TEST
 
 SUITES {
     const TTest *const of_each[] = {
+        the_table_on_the_page_is_that_of_the_rows,
         every_key_that_a_configuration_has_is_in_the_table,
         what_is_left_out_is_what_the_table_says,
         every_key_of_the_table_is_read_and_those_that_are_needed_are_asked_for,
+        every_preset_makes_a_valid_configuration,
     };
-    add_suite_of_each("configurations", of_each, WG_COUNT(models), model_name);
+    add_suite_of_each("configurations", of_each, 6, model_name);
 }

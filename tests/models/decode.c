@@ -8,14 +8,15 @@
 #include "models/llama.h"
 #include "base/alloc.h"
 #include "tensor/ops.h"
+#include "tests/support/model_fixture.h"
 #include "tests/support/testing.h"
 
 enum { VOCAB = 40, POSITIONS = 24 };
 
 /* The weights are large, so that the next token depends on all before it. */
-static wg_language_model gpt_new(void) {
+static wg_model gpt_new(void) {
     wg_gpt_config config;
-    wg_gpt_config_preset(&config, "gpt2-tiny");
+    wg_model_preset_config(&wg_gpt_type, "gpt2-tiny", &config);
     config.vocab_size = VOCAB;
     config.n_positions = POSITIONS;
     config.n_embd = 16;
@@ -23,12 +24,12 @@ static wg_language_model gpt_new(void) {
     config.n_inner = 24;
     config.initializer_range = 0.4;
     config.bos_token_id = config.eos_token_id = 0;
-    return wg_gpt_language_model(wg_gpt_new(&config, 1));
+    return (wg_model){.type = &wg_gpt_type, .module = &wg_gpt_new(&config, 1)->module};
 }
 
-static wg_language_model llama_new(void) {
+static wg_model llama_new(void) {
     wg_llama_config config;
-    wg_llama_config_preset(&config, "llama-260k");
+    wg_model_preset_config(&wg_llama_type, "llama-260k", &config);
     config.vocab_size = VOCAB;
     config.hidden_size = 16;
     config.intermediate_size = 24;
@@ -37,12 +38,12 @@ static wg_language_model llama_new(void) {
     config.num_key_value_heads = 2;
     config.max_position_embeddings = POSITIONS;
     config.initializer_range = 0.4;
-    return wg_llama_language_model(wg_llama_new(&config, 1));
+    return (wg_model){.type = &wg_llama_type, .module = &wg_llama_new(&config, 1)->module};
 }
 
 static const struct {
     const char *name;
-    wg_language_model (*make)(void);
+    wg_model (*make)(void);
 } models[] = {{"gpt", gpt_new}, {"llama", llama_new}};
 
 static const char *model_name(int index) {
@@ -92,7 +93,7 @@ static void listen(const wg_generated_token *token, void *context) {
 }
 
 START_TEST(every_step_has_the_logits_of_a_full_forward) {
-    wg_language_model model = models[_i].make();
+    wg_model model = models[_i].make();
     static heard h;
     memset(&h, 0, sizeof h);
     wg_generation texts[TEXTS];
@@ -108,7 +109,7 @@ START_TEST(every_step_has_the_logits_of_a_full_forward) {
         ck_assert_mem_eq(h.ids[n], texts[n].tokens.ids + lengths[n],
                          (size_t)h.count[n] * sizeof(int32_t));
         wg_tensor *ids = wg_from_array(WG_I32, WG_DIMS(1, POSITIONS), texts[n].tokens.ids);
-        wg_tensor *all = model.logits(model.model, model.forward(model.model, ids, NULL));
+        wg_tensor *all = logits_of_ids(&model, ids);
         wg_tensor *wanted = wg_slice(wg_select(all, 0, 0), 0, lengths[n] - 1, POSITIONS - 1, 1);
         wg_tensor *found = wg_from_array(WG_F32, WG_DIMS(h.count[n], VOCAB), h.logits[n]);
         assert_close(found, wanted, 1e-5, 1e-5);
@@ -121,7 +122,7 @@ END_TEST
 
 /* ---- Batches ---- */
 
-static void check_batch(wg_language_model *model, const wg_sampling *sampling) {
+static void check_batch(wg_model *model, const wg_sampling *sampling) {
     wg_generation texts[TEXTS];
     const int32_t stop[] = {0, 3};
     const wg_generation_options options = {
@@ -140,7 +141,7 @@ static void check_batch(wg_language_model *model, const wg_sampling *sampling) {
 }
 
 START_TEST(a_batch_gives_what_its_texts_give_one_by_one) {
-    wg_language_model model = models[_i].make();
+    wg_model model = models[_i].make();
     check_batch(&model, &(wg_sampling){0});
     check_batch(&model, &(wg_sampling){.temperature = 1});
     check_batch(&model, &(wg_sampling){.temperature = 1.5, .top_k = 9, .repetition_penalty = 1.3});
@@ -150,7 +151,7 @@ START_TEST(a_batch_gives_what_its_texts_give_one_by_one) {
 END_TEST
 
 START_TEST(the_same_seed_gives_the_same_text_and_another_seed_another) {
-    wg_language_model model = models[_i].make();
+    wg_model model = models[_i].make();
     const wg_generation_options options = {.sampling = {.temperature = 2}};
     wg_generation texts[3] = {make_text(0), make_text(0), make_text(0)};
     texts[2].generator.seed++;
@@ -164,7 +165,7 @@ START_TEST(the_same_seed_gives_the_same_text_and_another_seed_another) {
 END_TEST
 
 START_TEST(top_k_one_is_greedy) {
-    wg_language_model model = models[_i].make();
+    wg_model model = models[_i].make();
     wg_generation texts[2] = {make_text(2), make_text(2)};
     ck_assert_int_eq(wg_generate(&model, 1, &texts[0], NULL), 0);
     const wg_generation_options options = {.sampling = {.temperature = 3, .top_k = 1}};
@@ -178,7 +179,7 @@ END_TEST
 /* ---- Ends ---- */
 
 START_TEST(texts_end_at_their_limits) {
-    wg_language_model model = models[_i].make();
+    wg_model model = models[_i].make();
     wg_generation text = make_text(0);
     ck_assert_int_eq(wg_generate(&model, 1, &text, &(wg_generation_options){.max_tokens = 3}), 0);
     ck_assert_int_eq(text.end, WG_END_LENGTH);
@@ -197,7 +198,7 @@ END_TEST
 
 /* The third token of the greedy text is made a stop token. */
 START_TEST(a_stop_token_ends_a_text_and_is_no_part_of_it) {
-    wg_language_model model = models[_i].make();
+    wg_model model = models[_i].make();
     wg_generation whole = make_text(0), stopped = make_text(0);
     ck_assert_int_eq(wg_generate(&model, 1, &whole, NULL), 0);
     const int32_t stop = whole.tokens.ids[lengths[0] + 2];
@@ -227,7 +228,7 @@ static void cancel_after_four(const wg_generated_token *token, void *context) {
 }
 
 START_TEST(a_listener_can_cancel) {
-    wg_language_model model = models[_i].make();
+    wg_model model = models[_i].make();
     wg_generation text = make_text(0);
     canceller c = {0};
     const wg_generation_options options = {
@@ -241,7 +242,7 @@ START_TEST(a_listener_can_cancel) {
 END_TEST
 
 START_TEST(ids_stay_below_the_vocabulary_of_a_tokenizer) {
-    wg_language_model model = models[_i].make();
+    wg_model model = models[_i].make();
     wg_generation text = make_text(1);
     text.tokens.ids[0] = 2;
     const wg_generation_options options = {.sampling = {.temperature = 100}, .vocabulary = 4};
@@ -254,7 +255,7 @@ START_TEST(ids_stay_below_the_vocabulary_of_a_tokenizer) {
 END_TEST
 
 START_TEST(training_and_recording_are_as_they_were) {
-    wg_language_model model = models[_i].make();
+    wg_model model = models[_i].make();
     wg_generation text = make_text(0);
     ck_assert_int_eq(wg_generate(&model, 1, &text, NULL), 0);
     ck_assert(wg_module_is_training(model.module));
@@ -276,7 +277,7 @@ static void count_allocations(const wg_generated_token *token, void *context) {
 }
 
 START_TEST(once_warm_a_token_asks_the_system_for_no_memory) {
-    wg_language_model model = models[_i].make();
+    wg_model model = models[_i].make();
     for (int quantization = -1; quantization < WG_QUANTIZATION_COUNT; quantization++) {
         int64_t counts[1 + POSITIONS] = {0};
         wg_generation text = make_text(0);
@@ -297,7 +298,7 @@ END_TEST
 /* ---- Refusals ---- */
 
 START_TEST(what_cannot_be_continued_is_refused) {
-    wg_language_model model = models[_i].make();
+    wg_model model = models[_i].make();
     wg_generation empty = {0}, text = make_text(0);
     ck_assert_int_eq(wg_generate(&model, 1, &empty, NULL), -1);
     assert_error(WG_ERROR_ARGUMENT, "empty");
@@ -318,7 +319,7 @@ START_TEST(what_cannot_be_continued_is_refused) {
 END_TEST
 
 START_TEST(a_broken_model_is_refused) {
-    wg_language_model model = models[_i].make();
+    wg_model model = models[_i].make();
     wg_generation text = make_text(0);
     wg_state_dict *state = wg_module_state(model.module);
     wg_set_grad_enabled(false);

@@ -4,33 +4,35 @@
 #include "base/alloc.h"
 #include "models/gpt.h"
 #include "models/llama.h"
-#include "formats/published.h"
 #include "tests/support/testing.h"
 
 START_TEST(a_published_configuration_is_read) {
     wg_gpt_config gpt;
     ck_assert_int_eq(
-        wg_gpt_config_from_json(
-            &gpt,
+        wg_model_config_from_json(
+            &wg_gpt_type,
             "{\"activation_function\": \"gelu_new\", \"architectures\": [\"GPT2LMHeadModel\"],"
             "\"attn_pdrop\": 0.1, \"bos_token_id\": 50256, \"embd_pdrop\": 0.1,"
             "\"eos_token_id\": 50256, \"initializer_range\": 0.02,"
             "\"layer_norm_epsilon\": 1e-05, \"model_type\": \"gpt2\", \"n_ctx\": 1024,"
             "\"n_embd\": 768, \"n_head\": 12, \"n_layer\": 12, \"n_positions\": 1024,"
-            "\"resid_pdrop\": 0.1, \"summary_use_proj\": true, \"vocab_size\": 50257}"),
+            "\"resid_pdrop\": 0.1, \"summary_use_proj\": true, \"vocab_size\": 50257}",
+            &gpt),
         0);
     ck_assert_int_eq(gpt.n_inner, 3072);
     wg_llama_config llama;
     ck_assert_int_eq(
-        wg_llama_config_from_json(
-            &llama, "{\"architectures\": [\"LlamaForCausalLM\"], \"bos_token_id\": 1,"
-                    "\"eos_token_id\": 2, \"hidden_act\": \"silu\", \"hidden_size\": 4096,"
-                    "\"initializer_range\": 0.02, \"intermediate_size\": 11008,"
-                    "\"max_position_embeddings\": 4096, \"model_type\": \"llama\","
-                    "\"num_attention_heads\": 32, \"num_hidden_layers\": 32,"
-                    "\"num_key_value_heads\": 32, \"pretraining_tp\": 1, \"rms_norm_eps\": 1e-05,"
-                    "\"rope_scaling\": null, \"tie_word_embeddings\": false,"
-                    "\"torch_dtype\": \"float16\", \"use_cache\": true, \"vocab_size\": 32000}"),
+        wg_model_config_from_json(
+            &wg_llama_type,
+            "{\"architectures\": [\"LlamaForCausalLM\"], \"bos_token_id\": 1,"
+            "\"eos_token_id\": 2, \"hidden_act\": \"silu\", \"hidden_size\": 4096,"
+            "\"initializer_range\": 0.02, \"intermediate_size\": 11008,"
+            "\"max_position_embeddings\": 4096, \"model_type\": \"llama\","
+            "\"num_attention_heads\": 32, \"num_hidden_layers\": 32,"
+            "\"num_key_value_heads\": 32, \"pretraining_tp\": 1, \"rms_norm_eps\": 1e-05,"
+            "\"rope_scaling\": null, \"tie_word_embeddings\": false,"
+            "\"torch_dtype\": \"float16\", \"use_cache\": true, \"vocab_size\": 32000}",
+            &llama),
         0);
     ck_assert_int_eq(llama.hidden_size, 4096);
 }
@@ -43,7 +45,7 @@ static int read_scaled(wg_llama_config *llama, const char *scaling) {
              "{\"hidden_size\": 64, \"intermediate_size\": 96, \"num_attention_heads\": 4,"
              "\"num_hidden_layers\": 1, \"vocab_size\": 40, \"rope_scaling\": %s}",
              scaling);
-    return wg_llama_config_from_json(llama, json);
+    return wg_model_config_from_json(&wg_llama_type, json, llama);
 }
 
 static void assert_scaling(const wg_llama_config *llama, double factor, double low, double high,
@@ -67,8 +69,8 @@ START_TEST(stretched_positions_are_read_and_written) {
                             "\"llama3\"}"),
         0);
     assert_scaling(&llama, 8, 1, 4, 8192);
-    char *json = wg_llama_config_to_json(&llama);
-    ck_assert_int_eq(wg_llama_config_from_json(&again, json), 0);
+    char *json = wg_model_config_to_json(&wg_llama_type, &llama);
+    ck_assert_int_eq(wg_model_config_from_json(&wg_llama_type, json, &again), 0);
     assert_scaling(&again, 8, 1, 4, 8192);
     wg_text_free(json);
 }
@@ -96,7 +98,7 @@ static int read_ends(wg_llama_config *llama, const char *ends) {
              "{\"vocab_size\": 300, \"hidden_size\": 8, \"intermediate_size\": 8, "
              "\"num_hidden_layers\": 1, \"num_attention_heads\": 2, \"eos_token_id\": %s}",
              ends);
-    return wg_llama_config_from_json(llama, json);
+    return wg_model_config_from_json(&wg_llama_type, json, llama);
 }
 
 /* As in the instruction models of LLaMA 3. */
@@ -104,8 +106,8 @@ START_TEST(of_several_tokens_that_end_a_text_the_first_is_kept) {
     wg_llama_config llama, again;
     ck_assert_int_eq(read_ends(&llama, "[101, 108, 109]"), 0);
     ck_assert_int_eq(llama.eos_token_id, 101);
-    char *json = wg_llama_config_to_json(&llama);
-    ck_assert_int_eq(wg_llama_config_from_json(&again, json), 0);
+    char *json = wg_model_config_to_json(&wg_llama_type, &llama);
+    ck_assert_int_eq(wg_model_config_from_json(&wg_llama_type, json, &again), 0);
     ck_assert_int_eq(again.eos_token_id, 101);
     wg_text_free(json);
     ck_assert_int_eq(read_ends(&llama, "7"), 0);
@@ -133,12 +135,13 @@ START_TEST(a_configuration_that_is_cut_short_is_refused_wherever_it_is_cut) {
         while (length && json[length - 1] != '}')
             length--;
         json[length] = '\0';
-        wg__published_model *model = wg__published_read(json, NULL);
-        assert_no_error();
-        wg__published_free(model);
+        wg_model model;
+        wg_set_meta_init(true);
+        ck_assert_int_eq(wg_model_from_json(json, 0, &model), 0);
+        wg_model_free(&model);
         while (length > 0) {
             json[--length] = '\0';
-            ck_assert_ptr_null(wg__published_read(json, NULL));
+            ck_assert_int_eq(wg_model_from_json(json, 0, &model), -1);
             assert_error(WG_ERROR_FORMAT, "config.json");
         }
     }
@@ -147,30 +150,30 @@ END_TEST
 
 START_TEST(a_configuration_that_cannot_be_is_refused_by_its_key) {
     wg_gpt_config gpt;
-    wg_gpt_config_preset(&gpt, "gpt2-tiny");
+    wg_model_preset_config(&wg_gpt_type, "gpt2-tiny", &gpt);
     gpt.n_head = 3;
     ck_assert_ptr_null(wg_gpt_new(&gpt, 1));
     assert_error(WG_ERROR_ARGUMENT, "n_head 3 does not divide n_embd 128");
-    ck_assert_int_eq(wg_gpt_config_preset(&gpt, "gpt3"), -1);
+    ck_assert_int_eq(wg_model_preset_config(&wg_gpt_type, "gpt3", &gpt), -1);
     assert_error(WG_ERROR_ARGUMENT, "there is no preset \"gpt3\"; there are gpt2-tiny");
     wg_llama_config llama;
-    wg_llama_config_preset(&llama, "llama-15m");
+    wg_model_preset_config(&wg_llama_type, "llama-15m", &llama);
     llama.num_key_value_heads = 4;
     ck_assert_ptr_null(wg_llama_new(&llama, 1));
     assert_error(WG_ERROR_ARGUMENT, "num_key_value_heads 4 does not divide num_attention_heads 6");
-    ck_assert_int_eq(wg_llama_config_from_json(&llama, "{\"hidden_size\": 8}"), -1);
+    ck_assert_int_eq(wg_model_config_from_json(&wg_llama_type, "{\"hidden_size\": 8}", &llama), -1);
     assert_error(WG_ERROR_FORMAT, "vocab_size");
 }
 END_TEST
 
 START_TEST(presets_have_their_published_numbers_of_parameters) {
     wg_gpt_config gpt;
-    wg_gpt_config_preset(&gpt, "gpt2-124m");
+    wg_model_preset_config(&wg_gpt_type, "gpt2-124m", &gpt);
     wg_gpt *model = wg_gpt_new(&gpt, 1);
     ck_assert_int_eq(wg_module_parameter_count(&model->module), 124439808);
     wg_module_free(&model->module);
     wg_llama_config llama;
-    wg_llama_config_preset(&llama, "llama-260k");
+    wg_model_preset_config(&wg_llama_type, "llama-260k", &llama);
     wg_llama *small = wg_llama_new(&llama, 1);
     ck_assert_int_eq(wg_module_parameter_count(&small->module), 260032);
     wg_module_free(&small->module);

@@ -1,6 +1,7 @@
 /* GPT-2 and LLaMA against PyTorch (tests/fixtures/decoders.py): their published names, generation
  * with caches, errors. A case is a model. */
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "base/alloc.h"
 #include "models/gpt.h"
@@ -14,9 +15,9 @@ enum { B = 3, T = 11, VOCAB = 48, POSITIONS = 16 };
 
 /* ---- The models of the fixture ---- */
 
-static wg_language_model gpt_new(void) {
+static wg_model gpt_new(void) {
     wg_gpt_config config;
-    wg_gpt_config_preset(&config, "gpt2-tiny");
+    wg_model_preset_config(&wg_gpt_type, "gpt2-tiny", &config);
     config.vocab_size = VOCAB;
     config.n_positions = POSITIONS;
     config.n_embd = 16;
@@ -24,12 +25,12 @@ static wg_language_model gpt_new(void) {
     config.n_inner = 24;
     config.embd_pdrop = config.attn_pdrop = config.resid_pdrop = 0;
     config.bos_token_id = config.eos_token_id = 0;
-    return wg_gpt_language_model(wg_gpt_new(&config, 1));
+    return (wg_model){.type = &wg_gpt_type, .module = &wg_gpt_new(&config, 1)->module};
 }
 
-static wg_language_model llama_new(void) {
+static wg_model llama_new(void) {
     wg_llama_config config;
-    wg_llama_config_preset(&config, "llama-15m");
+    wg_model_preset_config(&wg_llama_type, "llama-15m", &config);
     config.vocab_size = VOCAB;
     config.hidden_size = 16;
     config.intermediate_size = 24;
@@ -38,12 +39,12 @@ static wg_language_model llama_new(void) {
     config.num_key_value_heads = 2;
     config.max_position_embeddings = POSITIONS;
     config.tie_word_embeddings = false;
-    return wg_llama_language_model(wg_llama_new(&config, 1));
+    return (wg_model){.type = &wg_llama_type, .module = &wg_llama_new(&config, 1)->module};
 }
 
 static const struct {
     const char *name;
-    wg_language_model (*make)(void);
+    wg_model (*make)(void);
 } models[] = {{"gpt", gpt_new}, {"llama", llama_new}};
 
 static const char *model_name(int index) {
@@ -60,13 +61,13 @@ static wg_tensor *load(int model, const char *name) {
     return model_fixture(folder(model), name);
 }
 
-static wg_language_model load_model(int model, wg_dtype dtype) {
-    wg_language_model loaded = models[model].make();
+static wg_model load_model(int model, wg_dtype dtype) {
+    wg_model loaded = models[model].make();
     load_model_fixture(folder(model), loaded.module, dtype);
     return loaded;
 }
 
-static void free_model(wg_language_model *model) {
+static void free_model(wg_model *model) {
     wg_scope_clear_root();
     wg_module_free(model->module);
 }
@@ -74,11 +75,10 @@ static void free_model(wg_language_model *model) {
 /* ---- Beside PyTorch ---- */
 
 static void check_model(int index, wg_dtype dtype, double tolerance) {
-    wg_language_model model = load_model(index, dtype);
+    wg_model model = load_model(index, dtype);
     wg_tensor *ids = load(index, "ids"), *labels = load(index, "labels");
-    wg_tensor *hidden = model.forward(model.model, ids, NULL);
-    assert_relative(wg_detach(model.logits(model.model, hidden)), load(index, "logits"), tolerance);
-    wg_tensor *loss = wg_language_model_loss(&model, ids, labels);
+    assert_relative(wg_detach(logits_of_ids(&model, ids)), load(index, "logits"), tolerance);
+    wg_tensor *loss = loss_of_ids(&model, ids, labels);
     assert_relative(wg_detach(loss), wg_select(load(index, "loss"), 0, 0), tolerance);
     ck_assert_int_eq(wg_backward(loss, NULL), 0);
     assert_model_gradients(folder(index), model.module, tolerance);
@@ -92,13 +92,13 @@ START_TEST(logits_loss_and_every_gradient_equal_pytorch) {
 END_TEST
 
 typedef struct fixture_batch {
-    wg_language_model model;
+    wg_model model;
     wg_tensor *ids, *labels;
 } fixture_batch;
 
 static wg_tensor *batch_loss(void *context) {
     const fixture_batch *batch = context;
-    return wg_language_model_loss(&batch->model, batch->ids, batch->labels);
+    return loss_of_ids(&batch->model, batch->ids, batch->labels);
 }
 
 START_TEST(ten_steps_of_adamw_lose_what_pytorch_loses) {
@@ -111,7 +111,7 @@ START_TEST(ten_steps_of_adamw_lose_what_pytorch_loses) {
 END_TEST
 
 START_TEST(parameters_have_the_published_paths_and_shapes) {
-    wg_language_model model = models[_i].make();
+    wg_model model = models[_i].make();
     assert_model_paths(folder(_i), model.module);
     free_model(&model);
 }
@@ -119,27 +119,27 @@ END_TEST
 
 /* ---- Generation ---- */
 
-static void init_caches(wg_kv_cache *caches, const wg_language_model *model) {
-    for (int64_t i = 0; i < model->layers; i++)
-        wg_kv_cache_init(&caches[i], model->max_positions);
+static void init_caches(wg_kv_cache *caches, const wg_model *model) {
+    for (int64_t i = 0; i < wg_model_sizes_of(model).layers; i++)
+        wg_kv_cache_init(&caches[i], wg_model_sizes_of(model).positions);
 }
 
-static void clear_caches(wg_kv_cache *caches, const wg_language_model *model) {
-    for (int64_t i = 0; i < model->layers; i++)
+static void clear_caches(wg_kv_cache *caches, const wg_model *model) {
+    for (int64_t i = 0; i < wg_model_sizes_of(model).layers; i++)
         wg_kv_cache_clear(&caches[i]);
 }
 
 START_TEST(a_cache_gives_token_by_token_the_logits_of_all_at_once) {
-    wg_language_model model = load_model(_i, WG_F32);
+    wg_model model = load_model(_i, WG_F32);
     wg_kv_cache caches[8];
     wg_tensor *ids = load(_i, "ids"), *parts[T];
     wg_set_grad_enabled(false);
     init_caches(caches, &model);
     int count = 0;
     for (int64_t begin = 0, step = 4; begin < T; begin += step, step = 1) {
-        wg_decoder_inputs inputs = {.caches = caches};
-        wg_tensor *part = wg_slice(ids, 1, begin, begin + step, 1);
-        parts[count++] = model.logits(model.model, model.forward(model.model, part, &inputs));
+        const wg_model_inputs inputs = {.ids = wg_slice(ids, 1, begin, begin + step, 1),
+                                        .caches = caches};
+        parts[count++] = wg_model_logits(&model, wg_model_forward(&model, &inputs), NULL);
     }
     assert_relative(wg_cat(count, parts, 1), load(_i, "logits"), 1e-5);
     wg_set_grad_enabled(true);
@@ -151,16 +151,17 @@ END_TEST
 /* A shorter text in a batch begins with padding, which is masked, and has positions of its own. */
 START_TEST(padding_in_front_changes_nothing) {
     enum { PADDING = 3 };
-    wg_language_model model = load_model(_i, WG_F32);
+    wg_model model = load_model(_i, WG_F32);
     wg_set_grad_enabled(false);
     wg_tensor *text = wg_slice(load(_i, "ids"), 0, 0, 1, 1), *wanted = load(_i, "logits");
     wg_tensor *front = wg_zeros(WG_I64, WG_DIMS(1, PADDING));
     wg_tensor *keep = wg_ones(WG_BOOL, WG_DIMS(1, T + PADDING));
     wg_copy_(wg_slice(keep, 1, 0, PADDING, 1), wg_zeros(WG_BOOL, WG_DIMS(1)));
     wg_tensor *positions = wg_relu(wg_arange(WG_I64, -PADDING, T, 1));
-    wg_decoder_inputs inputs = {.keep = keep, .position_ids = wg_unsqueeze(positions, 0)};
-    wg_tensor *padded = wg_cat(2, (wg_tensor *[]){front, text}, 1);
-    wg_tensor *logits = model.logits(model.model, model.forward(model.model, padded, &inputs));
+    const wg_model_inputs inputs = {.ids = wg_cat(2, (wg_tensor *[]){front, text}, 1),
+                                    .keep = keep,
+                                    .position_ids = wg_unsqueeze(positions, 0)};
+    wg_tensor *logits = wg_model_logits(&model, wg_model_forward(&model, &inputs), NULL);
     assert_relative(wg_slice(logits, 1, PADDING, WG_END, 1), wg_slice(wanted, 0, 0, 1, 1), 1e-5);
     wg_set_grad_enabled(true);
     free_model(&model);
@@ -168,11 +169,11 @@ START_TEST(padding_in_front_changes_nothing) {
 END_TEST
 
 START_TEST(a_text_that_is_too_long_is_refused) {
-    wg_language_model model = models[_i].make();
+    wg_model model = models[_i].make();
     wg_tensor *ids = wg_zeros(WG_I64, WG_DIMS(1, POSITIONS + 1));
-    ck_assert_ptr_null(model.forward(model.model, ids, NULL));
-    assert_error(WG_ERROR_SHAPE, "17 positions are more than max_position_embeddings, 16");
-    ck_assert_ptr_null(model.forward(model.model, wg_zeros(WG_I64, WG_DIMS(3)), NULL));
+    ck_assert_ptr_null(hidden_of_ids(&model, ids));
+    assert_error(WG_ERROR_SHAPE, "17 positions are more than the model's 16");
+    ck_assert_ptr_null(hidden_of_ids(&model, wg_zeros(WG_I64, WG_DIMS(3))));
     assert_error(WG_ERROR_SHAPE, "ids have rank 1; wanted (B, T)");
     free_model(&model);
 }
@@ -181,18 +182,13 @@ END_TEST
 /* ---- Configurations ---- */
 
 START_TEST(a_configuration_goes_through_json_and_back) {
-    wg_language_model model = models[_i].make();
-    char *json = model.config(model.model), *again = NULL;
-    if (_i == 0) {
-        wg_gpt_config config;
-        ck_assert_int_eq(wg_gpt_config_from_json(&config, json), 0);
-        again = wg_gpt_config_to_json(&config);
-    } else {
-        wg_llama_config config;
-        ck_assert_int_eq(wg_llama_config_from_json(&config, json), 0);
-        again = wg_llama_config_to_json(&config);
-    }
+    wg_model model = models[_i].make();
+    char *json = wg_model_config_json(&model);
+    void *config = malloc(model.type->settings.size);
+    ck_assert_int_eq(wg_model_config_from_json(model.type, json, config), 0);
+    char *again = wg_model_config_to_json(model.type, config);
     ck_assert_str_eq(json, again);
+    free(config);
     wg_text_free(json);
     wg_text_free(again);
     free_model(&model);

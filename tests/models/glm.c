@@ -2,7 +2,7 @@
  * configurations, errors. */
 #include <string.h>
 
-#include "data/batches/glm_batch.h"
+#include "objectives/blank_infilling.h"
 #include "data/tokenizer/wordpiece.h"
 #include "base/alloc.h"
 #include "models/glm.h"
@@ -17,7 +17,7 @@ enum { B = 3, T = 16, VOCAB = 48, POSITIONS = 16, LAYERS = 2 };
 
 static wg_glm *glm_new(void) {
     wg_glm_config config;
-    wg_glm_config_preset(&config, "glm-tiny");
+    wg_model_preset_config(&wg_glm_type, "glm-tiny", &config);
     config.vocab_size = VOCAB;
     config.hidden_size = 16;
     config.num_layers = LAYERS;
@@ -44,17 +44,34 @@ static void free_model(wg_glm *model) {
     wg_module_free(&model->module);
 }
 
-static wg_glm_inputs load_inputs(void) {
-    return (wg_glm_inputs){.position_ids = load("position_ids"),
-                           .block_position_ids = load("block_position_ids"),
-                           .part_a = load("part_a")};
+static wg_tensor *forward(wg_glm *model, wg_tensor *ids, const wg_model_inputs *inputs) {
+    wg_model_inputs all = inputs ? *inputs : (wg_model_inputs){0};
+    all.ids = ids;
+    return wg_model_forward(&(wg_model){.type = &wg_glm_type, .module = &model->module}, &all);
+}
+
+static wg_tensor *logits_at(wg_glm *model, wg_tensor *hidden, wg_tensor *positions) {
+    return wg_model_logits(&(wg_model){.type = &wg_glm_type, .module = &model->module}, hidden, positions);
+}
+
+static wg_tensor *loss_at(wg_glm *model, wg_tensor *ids, const wg_model_inputs *inputs,
+                          wg_tensor *positions, wg_tensor *labels) {
+    wg_tensor *hidden = forward(model, ids, inputs);
+    return wg_model_loss(&(wg_model){.type = &wg_glm_type, .module = &model->module}, hidden, positions, labels,
+                         NULL);
+}
+
+static wg_model_inputs load_inputs(void) {
+    return (wg_model_inputs){.position_ids = load("position_ids"),
+                             .block_position_ids = load("block_position_ids"),
+                             .part_a = load("part_a")};
 }
 
 /* ---- Beside PyTorch ---- */
 
 typedef struct fixture_batch {
     wg_glm *model;
-    wg_glm_inputs inputs;
+    wg_model_inputs inputs;
     wg_tensor *ids, *targets, *labels;
 } fixture_batch;
 
@@ -64,17 +81,17 @@ static fixture_batch load_batch(wg_glm *model) {
 
 static wg_tensor *batch_loss(void *context) {
     const fixture_batch *batch = context;
-    return wg_glm_loss(batch->model, batch->ids, &batch->inputs, batch->targets, batch->labels);
+    return loss_at(batch->model, batch->ids, &batch->inputs, batch->targets, batch->labels);
 }
 
 static void check_model(wg_dtype dtype, double tolerance) {
     wg_glm *model = load_model(dtype);
     fixture_batch batch = load_batch(model);
-    wg_tensor *hidden = wg_glm_forward(model, batch.ids, &batch.inputs);
-    wg_tensor *logits = wg_detach(wg_glm_logits(model, hidden, NULL));
+    wg_tensor *hidden = forward(model, batch.ids, &batch.inputs);
+    wg_tensor *logits = wg_detach(logits_at(model, hidden, NULL));
     assert_relative(logits, load("logits"), tolerance);
     wg_tensor *rows = wg_reshape(logits, WG_DIMS(B * T, VOCAB));
-    assert_relative(wg_detach(wg_glm_logits(model, hidden, batch.targets)),
+    assert_relative(wg_detach(logits_at(model, hidden, batch.targets)),
                     wg_index_select(rows, 0, batch.targets), tolerance);
     wg_tensor *loss = batch_loss(&batch);
     assert_relative(wg_detach(loss), wg_select(load("loss"), 0, 0), tolerance);
@@ -112,11 +129,10 @@ END_TEST
 static void changes(wg_glm *model, int64_t changed, double out[6]) {
     wg_scope scope;
     wg_scope_begin(&scope);
-    wg_glm_inputs inputs = {.part_a = wg_full(WG_I64, WG_DIMS(1), 3)};
+    wg_model_inputs inputs = {.part_a = wg_full(WG_I64, WG_DIMS(1), 3)};
     wg_tensor *before = wg_zeros(WG_I64, WG_DIMS(1, 6)), *after = wg_zeros(WG_I64, WG_DIMS(1, 6));
     ((int64_t *)wg_tensor_data(after))[changed] = 7;
-    wg_tensor *difference =
-        wg_sub(wg_glm_forward(model, after, &inputs), wg_glm_forward(model, before, &inputs));
+    wg_tensor *difference = wg_sub(forward(model, after, &inputs), forward(model, before, &inputs));
     wg_tensor *most = wg_max(wg_abs(difference), WG_DIMS(-1), false);
     for (int64_t i = 0; i < 6; i++)
         out[i] = wg_at(most, (int64_t[]){0, i});
@@ -140,17 +156,17 @@ END_TEST
 START_TEST(a_mask_says_the_same_as_part_a_does) {
     wg_glm *model = load_model(WG_F32);
     wg_set_grad_enabled(false);
-    wg_glm_inputs inputs = load_inputs();
+    wg_model_inputs inputs = load_inputs();
     wg_tensor *ids = load("ids");
-    wg_tensor *wanted = wg_glm_forward(model, ids, &inputs);
+    wg_tensor *wanted = forward(model, ids, &inputs);
     wg_tensor *row = wg_reshape(wg_arange(WG_I64, 0, T, 1), WG_DIMS(T, 1));
     wg_tensor *column = wg_arange(WG_I64, 0, T, 1);
     wg_tensor *part_a = wg_reshape(inputs.part_a, WG_DIMS(B, 1, 1, 1));
     inputs.mask = wg_logical_or(wg_le(column, row), wg_lt(column, part_a));
-    ck_assert_ptr_null(wg_glm_forward(model, ids, &inputs));
+    ck_assert_ptr_null(forward(model, ids, &inputs));
     assert_error(WG_ERROR_ARGUMENT, "part_a and a mask");
     inputs.part_a = NULL;
-    assert_close(wg_glm_forward(model, ids, &inputs), wanted, 0, 0);
+    assert_close(forward(model, ids, &inputs), wanted, 0, 0);
     wg_set_grad_enabled(true);
     free_model(model);
 }
@@ -161,13 +177,14 @@ START_TEST(without_inputs_all_is_part_a_and_none_of_it_in_a_block) {
     wg_set_grad_enabled(false);
     wg_tensor *ids = load("ids");
     wg_tensor *positions = wg_arange(WG_I64, 0, T, 1);
-    wg_glm_inputs inputs = {.position_ids = wg_cat(WG_TENSORS(wg_reshape(positions, WG_DIMS(1, T)),
-                                                              wg_reshape(positions, WG_DIMS(1, T)),
-                                                              wg_reshape(positions, WG_DIMS(1, T))),
-                                                   0),
-                            .block_position_ids = wg_zeros(WG_I64, WG_DIMS(B, T)),
-                            .part_a = wg_full(WG_I64, WG_DIMS(B), T)};
-    assert_close(wg_glm_forward(model, ids, NULL), wg_glm_forward(model, ids, &inputs), 0, 0);
+    wg_model_inputs inputs = {.position_ids =
+                                  wg_cat(WG_TENSORS(wg_reshape(positions, WG_DIMS(1, T)),
+                                                    wg_reshape(positions, WG_DIMS(1, T)),
+                                                    wg_reshape(positions, WG_DIMS(1, T))),
+                                         0),
+                              .block_position_ids = wg_zeros(WG_I64, WG_DIMS(B, T)),
+                              .part_a = wg_full(WG_I64, WG_DIMS(B), T)};
+    assert_close(forward(model, ids, NULL), forward(model, ids, &inputs), 0, 0);
     wg_set_grad_enabled(true);
     free_model(model);
 }
@@ -184,17 +201,17 @@ START_TEST(a_cache_gives_part_b_token_by_token) {
     for (int i = 0; i < LAYERS; i++)
         wg_kv_cache_init(&caches[i], LENGTH);
     wg_tensor *ids = wg_slice(load("ids"), 0, ROW, ROW + 1, 1);
-    wg_glm_inputs all = load_inputs();
+    wg_model_inputs all = load_inputs();
     wg_tensor *positions = wg_slice(all.position_ids, 0, ROW, ROW + 1, 1);
     wg_tensor *blocks = wg_slice(all.block_position_ids, 0, ROW, ROW + 1, 1);
     wg_tensor *wanted = wg_slice(load("logits"), 0, ROW, ROW + 1, 1);
     for (int64_t at = 0, end = PART_A + 2; at < LENGTH; at = end++) {
-        wg_glm_inputs inputs = {.position_ids = wg_slice(positions, 1, at, end, 1),
-                                .block_position_ids = wg_slice(blocks, 1, at, end, 1),
-                                .part_a = wg_full(WG_I64, WG_DIMS(1), PART_A),
-                                .caches = caches};
-        wg_tensor *hidden = wg_glm_forward(model, wg_slice(ids, 1, at, end, 1), &inputs);
-        assert_relative(wg_glm_logits(model, hidden, NULL), wg_slice(wanted, 1, at, end, 1), 1e-5);
+        wg_model_inputs inputs = {.position_ids = wg_slice(positions, 1, at, end, 1),
+                                  .block_position_ids = wg_slice(blocks, 1, at, end, 1),
+                                  .part_a = wg_full(WG_I64, WG_DIMS(1), PART_A),
+                                  .caches = caches};
+        wg_tensor *hidden = forward(model, wg_slice(ids, 1, at, end, 1), &inputs);
+        assert_relative(logits_at(model, hidden, NULL), wg_slice(wanted, 1, at, end, 1), 1e-5);
     }
     for (int i = 0; i < LAYERS; i++)
         wg_kv_cache_clear(&caches[i]);
@@ -242,14 +259,14 @@ START_TEST(a_batch_of_texts_of_other_lengths_has_by_caches_the_logits_of_full_fo
         wg_kv_cache_init(&caches[i], 2 * T);
     for (int64_t seen = 0, count = end; seen < T; seen += count, count = 1) {
         const int64_t first = seen - end; /* of Part B */
-        const wg_glm_inputs inputs = {
+        const wg_model_inputs inputs = {
             .position_ids = columns("position_ids", part_a, first, count),
             .block_position_ids = columns("block_position_ids", part_a, first, count),
             .mask = padded_mask(part_a, end, seen, count),
             .caches = caches,
         };
         wg_tensor *ids = columns("ids", part_a, first, count);
-        wg_tensor *logits = wg_glm_logits(model, wg_glm_forward(model, ids, &inputs), NULL);
+        wg_tensor *logits = logits_at(model, forward(model, ids, &inputs), NULL);
         for (int64_t b = 0; b < B; b++) {
             wg_tensor *wanted =
                 wg_select(wg_select(load("logits"), 0, b), 0, part_a[b] + first + count - 1);
@@ -286,13 +303,13 @@ static wg_dataset *alphabet(wg_tokenizer **tokenizer) {
 static double train_step(wg_glm *model, wg_batches *batches, wg_optimizer *optimizer) {
     wg_scope scope;
     wg_scope_begin(&scope);
-    wg_glm_batch batch;
+    wg_blank_batch batch;
     ck_assert_int_eq(wg_batches_next(batches, &batch), 0);
-    const wg_glm_inputs inputs = {.position_ids = batch.position_ids,
-                                  .block_position_ids = batch.block_position_ids,
-                                  .part_a = batch.part_a};
+    const wg_model_inputs inputs = {.position_ids = batch.position_ids,
+                                    .block_position_ids = batch.block_position_ids,
+                                    .part_a = batch.part_a};
     wg_tensor *loss =
-        wg_glm_loss(model, batch.input_ids, &inputs, batch.target_positions, batch.labels);
+        loss_at(model, batch.input_ids, &inputs, batch.target_positions, batch.labels);
     const double value = wg_item(loss);
     ck_assert_int_eq(wg_backward(loss, NULL), 0);
     ck_assert_int_eq(wg_optimizer_step(optimizer, 3e-3), 0);
@@ -304,7 +321,7 @@ START_TEST(blanks_of_an_alphabet_are_learned) {
     wg_tokenizer *tokenizer;
     wg_dataset *corpus = alphabet(&tokenizer);
     wg_batches *batches =
-        wg_glm_batches_new(corpus, tokenizer, &(wg_glm_batch_options){.batch = 8, .sequence = 16});
+        wg_blank_batches_new(corpus, tokenizer, &(wg_blank_batch_options){.batch = 8, .sequence = 16});
     assert_no_error();
     wg_glm *model = glm_new(); /* of 48 words; this tokenizer has 35 of them */
     wg_optimizer *optimizer = wg_adamw_new(NULL);
@@ -332,15 +349,15 @@ END_TEST
 
 START_TEST(inputs_that_do_not_fit_are_refused) {
     wg_glm *model = glm_new();
-    ck_assert_ptr_null(wg_glm_forward(model, wg_zeros(WG_I64, WG_DIMS(3)), NULL));
+    ck_assert_ptr_null(forward(model, wg_zeros(WG_I64, WG_DIMS(3)), NULL));
     assert_error(WG_ERROR_SHAPE, "ids have rank 1; wanted (B, T)");
     wg_tensor *ids = wg_zeros(WG_I64, WG_DIMS(2, 3));
-    wg_glm_inputs inputs = {.part_a = wg_zeros(WG_I64, WG_DIMS(3))};
-    ck_assert_ptr_null(wg_glm_forward(model, ids, &inputs));
+    wg_model_inputs inputs = {.part_a = wg_zeros(WG_I64, WG_DIMS(3))};
+    ck_assert_ptr_null(forward(model, ids, &inputs));
     assert_error(WG_ERROR_SHAPE, "part_a has rank 1 and 3 elements");
-    ck_assert_ptr_null(wg_glm_forward(model, wg_zeros(WG_I64, WG_DIMS(1, POSITIONS + 2)), NULL));
+    ck_assert_ptr_null(forward(model, wg_zeros(WG_I64, WG_DIMS(1, POSITIONS + 2)), NULL));
     assert_error(WG_ERROR_INDEX, "17");
-    ck_assert_ptr_null(wg_glm_forward(model, wg_full(WG_I64, WG_DIMS(1, 2), VOCAB), NULL));
+    ck_assert_ptr_null(forward(model, wg_full(WG_I64, WG_DIMS(1, 2), VOCAB), NULL));
     assert_error(WG_ERROR_INDEX, "48");
     free_model(model);
 }
@@ -351,8 +368,8 @@ END_TEST
 START_TEST(a_published_configuration_is_read) {
     wg_glm_config config;
     ck_assert_int_eq(
-        wg_glm_config_from_json(
-            &config,
+        wg_model_config_from_json(
+            &wg_glm_type,
             "{\"architectures\": [\"GLMModel\"], \"attention_dropout_prob\": 0.1,"
             "\"attention_scale\": 1.0, \"block_position_encoding\": true,"
             "\"checkpoint_activations\": false, \"checkpoint_num_layers\": 1,"
@@ -361,13 +378,14 @@ START_TEST(a_published_configuration_is_read) {
             "\"num_layers\": 24, \"output_dropout_prob\": 0.1, \"output_predict\": true,"
             "\"parallel_output\": true, \"pool_token\": \"cls\", \"relative_encoding\": false,"
             "\"spell_func\": \"lstm\", \"spell_length\": null, \"torch_dtype\": \"float32\","
-            "\"vocab_size\": 30592}"),
+            "\"vocab_size\": 30592}",
+            &config),
         0);
     ck_assert_int_eq(config.num_layers, 24);
     ck_assert_int_eq(config.vocab_size, 30592);
-    char *json = wg_glm_config_to_json(&config);
+    char *json = wg_model_config_to_json(&wg_glm_type, &config);
     wg_glm_config again;
-    ck_assert_int_eq(wg_glm_config_from_json(&again, json), 0);
+    ck_assert_int_eq(wg_model_config_from_json(&wg_glm_type, json, &again), 0);
     ck_assert_mem_eq(&again, &config, sizeof config);
     wg_text_free(json);
 }
@@ -375,7 +393,7 @@ END_TEST
 
 START_TEST(a_configuration_that_cannot_be_is_refused_by_its_key) {
     wg_glm_config config;
-    wg_glm_config_preset(&config, "glm-tiny");
+    wg_model_preset_config(&wg_glm_type, "glm-tiny", &config);
     config.num_attention_heads = 3;
     ck_assert_ptr_null(wg_glm_new(&config, 1));
     assert_error(WG_ERROR_ARGUMENT, "num_attention_heads 3 does not divide hidden_size 128");
@@ -383,15 +401,17 @@ START_TEST(a_configuration_that_cannot_be_is_refused_by_its_key) {
     config.output_dropout_prob = 1;
     ck_assert_ptr_null(wg_glm_new(&config, 1));
     assert_error(WG_ERROR_ARGUMENT, "output_dropout_prob is 1; it must be");
-    ck_assert_int_eq(wg_glm_config_preset(&config, "glm-huge"), -1);
+    ck_assert_int_eq(wg_model_preset_config(&wg_glm_type, "glm-huge", &config), -1);
     assert_error(WG_ERROR_ARGUMENT, "there is no preset \"glm-huge\"; there are glm-tiny");
-    ck_assert_int_eq(wg_glm_config_from_json(&config, "{\"hidden_size\": 8}"), -1);
+    ck_assert_int_eq(wg_model_config_from_json(&wg_glm_type, "{\"hidden_size\": 8}", &config), -1);
     assert_error(WG_ERROR_FORMAT, "vocab_size");
-    ck_assert_int_eq(wg_glm_config_from_json(
-                         &config, "{\"hidden_size\": 8, \"vocab_size\": 9, \"num_layers\": 1,"
-                                  "\"num_attention_heads\": 2, \"relative_encoding\": true}"),
-                     -1);
-    assert_error(WG_ERROR_FORMAT, "relative_encoding is true");
+    ck_assert_int_eq(
+        wg_model_config_from_json(&wg_glm_type,
+                                  "{\"hidden_size\": 8, \"vocab_size\": 9, \"num_layers\": 1,"
+                                  "\"num_attention_heads\": 2, \"relative_encoding\": true}",
+                                  &config),
+        -1);
+    assert_error(WG_ERROR_FORMAT, "\"relative_encoding\" is true; wanted false");
 }
 END_TEST
 
@@ -406,13 +426,13 @@ static int64_t parameters_of(const wg_glm_config *config) {
 
 START_TEST(presets_have_their_published_numbers_of_parameters) {
     wg_glm_config config;
-    ck_assert_int_eq(wg_glm_config_preset(&config, "glm-base"), 0);
+    ck_assert_int_eq(wg_model_preset_config(&wg_glm_type, "glm-base", &config), 0);
     ck_assert_int_eq(parameters_of(&config) / 1000000, 109); /* "110M" */
-    ck_assert_int_eq(wg_glm_config_preset(&config, "glm-large"), 0);
+    ck_assert_int_eq(wg_model_preset_config(&wg_glm_type, "glm-large", &config), 0);
     ck_assert_int_eq(parameters_of(&config) / 1000000, 334); /* "335M" */
-    ck_assert_str_eq(wg_glm_preset_name(0), "glm-tiny");
-    ck_assert_ptr_null(wg_glm_preset_name(4));
-    ck_assert_int_eq(wg_glm_config_preset(&config, wg_glm_preset_name(0)), 0);
+    ck_assert_str_eq(wg_glm_type.presets[0].name, "glm-tiny");
+    ck_assert_ptr_null(wg_glm_type.presets[4].name);
+    ck_assert_int_eq(wg_model_preset_config(&wg_glm_type, wg_glm_type.presets[0].name, &config), 0);
     wg_glm *model = wg_glm_new(&config, 1);
     ck_assert_int_eq(wg_module_parameter_count(&model->module), parameters_of(&config));
     wg_module_free(&model->module);

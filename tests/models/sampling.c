@@ -1,7 +1,7 @@
 /* Sampling: probabilities against their formulas, draws against probabilities, edge cases. */
 #include <math.h>
 
-#include "models/generate/sampling.h"
+#include "models/generate/decode.h"
 #include "tests/support/testing.h"
 
 enum { V = 6 };

@@ -10,8 +10,10 @@
 #include "models/llama.h"
 #include "models/t5.h"
 #include "models/transformer.h"
+#include "objectives/masked_lm.h"
 #include "base/alloc.h"
 #include "tensor/ops.h"
+#include "tests/support/model_fixture.h"
 #include "tests/support/testing.h"
 #include "nn/internal.h"
 
@@ -36,7 +38,7 @@ static wg_tensor *keep(void) {
 
 static void *gpt_new(void) {
     wg_gpt_config config;
-    wg_gpt_config_preset(&config, "gpt2-tiny");
+    wg_model_preset_config(&wg_gpt_type, "gpt2-tiny", &config);
     config.vocab_size = VOCAB;
     config.n_positions = T;
     config.n_embd = WIDTH;
@@ -49,13 +51,12 @@ static void *gpt_new(void) {
 }
 
 static wg_tensor *gpt_loss(void *model) {
-    const wg_language_model gpt = wg_gpt_language_model(model);
-    return wg_language_model_loss(&gpt, ids(1), ids(2));
+    return loss_of_ids(&(wg_model){.type = &wg_gpt_type, .module = model}, ids(1), ids(2));
 }
 
 static void *llama_new(void) {
     wg_llama_config config;
-    wg_llama_config_preset(&config, "llama-15m");
+    wg_model_preset_config(&wg_llama_type, "llama-15m", &config);
     config.vocab_size = VOCAB;
     config.hidden_size = WIDTH;
     config.intermediate_size = 3 * WIDTH;
@@ -67,13 +68,12 @@ static void *llama_new(void) {
 }
 
 static wg_tensor *llama_loss(void *model) {
-    const wg_language_model llama = wg_llama_language_model(model);
-    return wg_language_model_loss(&llama, ids(1), ids(2));
+    return loss_of_ids(&(wg_model){.type = &wg_llama_type, .module = model}, ids(1), ids(2));
 }
 
 static void *bert_new(void) {
     wg_bert_config config;
-    wg_bert_config_preset(&config, "bert-tiny");
+    wg_model_preset_config(&wg_bert_type, "bert-tiny", &config);
     config.vocab_size = VOCAB;
     config.hidden_size = WIDTH;
     config.intermediate_size = 4 * WIDTH;
@@ -85,20 +85,21 @@ static void *bert_new(void) {
 }
 
 static wg_tensor *bert_loss(void *model) {
-    const wg_bert_batch batch = {
+    const wg_masked_batch batch = {
         .input_ids = ids(1),
         .attention_mask = keep(),
         .masked_positions = wg_arange(WG_I64, 0, (double)(B * T), 5),
         .masked_labels = wg_full(WG_I64, WG_DIMS((B * T + 4) / 5), 7),
         .next_sentence_labels = wg_zeros(WG_I64, WG_DIMS(B)),
     };
-    wg_bert_loss loss;
-    return wg_bert_pretraining_loss(model, &batch, false, &loss) < 0 ? NULL : loss.total;
+    wg_masked_loss loss;
+    const wg_model bert = {.type = &wg_bert_type, .module = model};
+    return wg_masked_lm_loss(&bert, &batch, false, &loss) < 0 ? NULL : loss.total;
 }
 
 static void *glm_new(void) {
     wg_glm_config config;
-    wg_glm_config_preset(&config, "glm-tiny");
+    wg_model_preset_config(&wg_glm_type, "glm-tiny", &config);
     config.vocab_size = VOCAB;
     config.hidden_size = WIDTH;
     config.num_layers = LAYERS;
@@ -110,13 +111,14 @@ static void *glm_new(void) {
 }
 
 static wg_tensor *glm_loss(void *model) {
-    const wg_glm_inputs inputs = {.part_a = wg_full(WG_I64, WG_DIMS(B), T / 2)};
-    return wg_glm_loss(model, ids(1), &inputs, NULL, ids(2));
+    const wg_model glm = {.type = &wg_glm_type, .module = model};
+    const wg_model_inputs inputs = {.ids = ids(1), .part_a = wg_full(WG_I64, WG_DIMS(B), T / 2)};
+    return wg_model_loss(&glm, wg_model_forward(&glm, &inputs), NULL, ids(2), NULL);
 }
 
 static void *transformer_new(void) {
     wg_transformer_config config;
-    wg_transformer_config_preset(&config, "transformer-tiny");
+    wg_model_preset_config(&wg_transformer_type, "transformer-tiny", &config);
     config.vocab_size = config.decoder_vocab_size = VOCAB;
     config.d_model = WIDTH;
     config.encoder_layers = config.decoder_layers = LAYERS;
@@ -127,13 +129,17 @@ static void *transformer_new(void) {
 }
 
 static wg_tensor *transformer_loss(void *model) {
-    const wg_transformer_batch batch = {ids(1), keep(), ids(2), keep(), ids(3)};
-    return wg_transformer_loss(model, &batch);
+    const wg_model transformer = {.type = &wg_transformer_type, .module = model};
+    const wg_model_inputs inputs = {.ids = ids(2),
+                                    .keep = keep(),
+                                    .memory = wg_model_encode(&transformer, ids(1), keep()),
+                                    .memory_keep = keep()};
+    return wg_model_loss(&transformer, wg_model_forward(&transformer, &inputs), NULL, ids(3), NULL);
 }
 
 static void *t5_new(void) {
     wg_t5_config config;
-    wg_t5_config_preset(&config, "t5-v1_1-tiny");
+    wg_model_preset_config(&wg_t5_type, "t5-v1_1-tiny", &config);
     config.vocab_size = VOCAB;
     config.d_model = WIDTH;
     config.d_kv = WIDTH / 4;
@@ -144,7 +150,7 @@ static void *t5_new(void) {
 }
 
 static wg_tensor *t5_loss(void *model) {
-    return wg_t5_loss(model, ids(1), keep(), ids(2));
+    return pair_loss_of(&(wg_model){.type = &wg_t5_type, .module = model}, ids(1), keep(), ids(2));
 }
 
 /* A model begins with its module. */

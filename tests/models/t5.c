@@ -23,9 +23,9 @@ static wg_tensor *load(int version, const char *name) {
     return model_fixture(folder(version), name);
 }
 
-static wg_t5 *t5_new(int version) {
+static wg_model t5_new(int version) {
     wg_t5_config config;
-    wg_t5_config_preset(&config, version == 0 ? "t5-small" : "t5-v1_1-small");
+    wg_model_preset_config(&wg_t5_type, version == 0 ? "t5-small" : "t5-v1_1-small", &config);
     config.vocab_size = 40;
     config.d_model = 16;
     config.d_kv = 6;
@@ -35,34 +35,40 @@ static wg_t5 *t5_new(int version) {
     config.relative_attention_num_buckets = 8;
     config.relative_attention_max_distance = 10;
     config.dropout_rate = 0;
-    return wg_t5_new(&config, 1);
+    return (wg_model){.type = &wg_t5_type, .module = &wg_t5_new(&config, 1)->module};
 }
 
-static wg_t5 *load_model(int version, wg_dtype dtype) {
-    wg_t5 *model = t5_new(version);
-    load_model_fixture(folder(version), &model->module, dtype);
+static wg_model load_model(int version, wg_dtype dtype) {
+    wg_model model = t5_new(version);
+    load_model_fixture(folder(version), model.module, dtype);
     return model;
 }
 
-static void free_model(wg_t5 *model) {
+static void free_model(wg_model *model) {
     wg_scope_clear_root();
-    wg_module_free(&model->module);
+    wg_model_free(model);
+}
+
+/* The logits of a target that is given to the decoder. */
+static wg_tensor *decode(const wg_model *model, const wg_model_inputs *inputs) {
+    return wg_model_logits(model, wg_model_forward(model, inputs), NULL);
 }
 
 /* ---- Beside PyTorch ---- */
 
 static void check_model(int version, wg_dtype dtype, double tolerance) {
-    wg_t5 *model = load_model(version, dtype);
+    wg_model model = load_model(version, dtype);
     wg_tensor *ids = load(version, "ids"), *keep = load(version, "keep");
-    wg_tensor *memory = wg_t5_encode(model, ids, keep);
+    wg_tensor *memory = wg_model_encode(&model, ids, keep);
     assert_relative(wg_detach(memory), load(version, "memory"), tolerance);
-    wg_tensor *hidden = wg_t5_decode(model, load(version, "read"), memory, keep, NULL);
-    assert_relative(wg_detach(wg_t5_logits(model, hidden)), load(version, "logits"), tolerance);
-    wg_tensor *loss = wg_t5_loss(model, ids, keep, load(version, "labels"));
+    const wg_model_inputs inputs = {
+        .ids = load(version, "read"), .memory = memory, .memory_keep = keep};
+    assert_relative(wg_detach(decode(&model, &inputs)), load(version, "logits"), tolerance);
+    wg_tensor *loss = pair_loss_of(&model, ids, keep, load(version, "labels"));
     assert_relative(wg_detach(loss), wg_select(load(version, "loss"), 0, 0), tolerance);
     ck_assert_int_eq(wg_backward(loss, NULL), 0);
-    assert_model_gradients(folder(version), &model->module, tolerance);
-    free_model(model);
+    assert_model_gradients(folder(version), model.module, tolerance);
+    free_model(&model);
 }
 
 START_TEST(memory_logits_loss_and_every_gradient_equal_pytorch) {
@@ -72,49 +78,51 @@ START_TEST(memory_logits_loss_and_every_gradient_equal_pytorch) {
 END_TEST
 
 typedef struct fixture_batch {
-    wg_t5 *model;
+    wg_model model;
     wg_tensor *ids, *keep, *labels;
 } fixture_batch;
 
 static wg_tensor *batch_loss(void *context) {
     const fixture_batch *batch = context;
-    return wg_t5_loss(batch->model, batch->ids, batch->keep, batch->labels);
+    return pair_loss_of(&batch->model, batch->ids, batch->keep, batch->labels);
 }
 
 START_TEST(ten_steps_of_adamw_lose_what_pytorch_loses) {
     fixture_batch batch = {load_model(_i, WG_F32), load(_i, "ids"), load(_i, "keep"),
                            load(_i, "labels")};
-    assert_model_training(folder(_i), &batch.model->module, wg_adamw_new(NULL), batch_loss, &batch,
+    assert_model_training(folder(_i), batch.model.module, wg_adamw_new(NULL), batch_loss, &batch,
                           1e-4);
-    free_model(batch.model);
+    free_model(&batch.model);
 }
 END_TEST
 
 START_TEST(parameters_have_the_published_paths_and_shapes) {
-    wg_t5 *model = t5_new(_i);
-    assert_model_paths(folder(_i), &model->module);
-    free_model(model);
+    wg_model model = t5_new(_i);
+    assert_model_paths(folder(_i), model.module);
+    free_model(&model);
 }
 END_TEST
 
 /* ---- Generation ---- */
 
 START_TEST(caches_give_token_by_token_the_logits_of_all_at_once) {
-    wg_t5 *model = load_model(_i, WG_F32);
+    wg_model model = load_model(_i, WG_F32);
     wg_kv_cache own[LAYERS], seen[LAYERS];
-    const wg_t5_caches caches = {own, seen};
     for (int i = 0; i < LAYERS; i++) {
         wg_kv_cache_init(&own[i], TT);
         wg_kv_cache_init(&seen[i], TS);
     }
     wg_set_grad_enabled(false);
     wg_tensor *keep = load(_i, "keep"), *read = load(_i, "read"), *parts[TT];
-    wg_tensor *memory = wg_t5_encode(model, load(_i, "ids"), keep);
+    wg_tensor *memory = wg_model_encode(&model, load(_i, "ids"), keep);
     int count = 0;
     for (int64_t begin = 0, step = 3; begin < TT; begin += step, step = 1) {
-        wg_tensor *part = wg_slice(read, 1, begin, begin + step, 1);
-        wg_tensor *hidden = wg_t5_decode(model, part, memory, keep, &caches);
-        parts[count++] = wg_t5_logits(model, hidden);
+        const wg_model_inputs inputs = {.ids = wg_slice(read, 1, begin, begin + step, 1),
+                                        .memory = memory,
+                                        .memory_keep = keep,
+                                        .caches = own,
+                                        .memory_caches = seen};
+        parts[count++] = decode(&model, &inputs);
     }
     assert_relative(wg_cat(count, parts, 1), load(_i, "logits"), 1e-5);
     wg_set_grad_enabled(true);
@@ -122,28 +130,28 @@ START_TEST(caches_give_token_by_token_the_logits_of_all_at_once) {
         wg_kv_cache_clear(&own[i]);
         wg_kv_cache_clear(&seen[i]);
     }
-    free_model(model);
+    free_model(&model);
 }
 END_TEST
 
 /* ---- Configurations and errors ---- */
 
 START_TEST(a_configuration_goes_through_json_and_back) {
-    wg_t5 *model = t5_new(_i);
+    wg_model model = t5_new(_i);
     wg_t5_config config;
-    char *json = wg_t5_config_to_json(&model->config);
-    ck_assert_int_eq(wg_t5_config_from_json(&config, json), 0);
-    char *again = wg_t5_config_to_json(&config);
+    char *json = wg_model_config_json(&model);
+    ck_assert_int_eq(wg_model_config_from_json(&wg_t5_type, json, &config), 0);
+    char *again = wg_model_config_to_json(&wg_t5_type, &config);
     ck_assert_str_eq(json, again);
     wg_text_free(json);
     wg_text_free(again);
-    free_model(model);
+    free_model(&model);
 }
 END_TEST
 
 START_TEST(what_cannot_be_is_refused_by_name) {
     wg_t5_config config;
-    wg_t5_config_preset(&config, "t5-small");
+    wg_model_preset_config(&wg_t5_type, "t5-small", &config);
     config.d_kv = 0;
     ck_assert_ptr_null(wg_t5_new(&config, 1));
     assert_error(WG_ERROR_ARGUMENT, "d_kv is 0; it must be at least 1");
@@ -151,10 +159,10 @@ START_TEST(what_cannot_be_is_refused_by_name) {
     config.relative_attention_num_buckets = 6;
     ck_assert_ptr_null(wg_t5_new(&config, 1));
     assert_error(WG_ERROR_ARGUMENT, "6 buckets up to distance 128; wanted a multiple of 4");
-    wg_t5 *model = t5_new(_i);
-    ck_assert_ptr_null(wg_t5_encode(model, wg_zeros(WG_I64, WG_DIMS(3)), NULL));
-    assert_error(WG_ERROR_SHAPE, "source ids have rank 1; wanted (B, T)");
-    free_model(model);
+    wg_model model = t5_new(_i);
+    ck_assert_ptr_null(wg_model_encode(&model, wg_zeros(WG_I64, WG_DIMS(3)), NULL));
+    assert_error(WG_ERROR_SHAPE, "ids have rank 1; wanted (B, T)");
+    free_model(&model);
 }
 END_TEST
 

@@ -5,6 +5,7 @@
 
 #include "base/alloc.h"
 #include "models/transformer.h"
+#include "objectives/translation.h"
 #include "optim/optimizer.h"
 #include "tensor/npy.h"
 #include "tensor/ops.h"
@@ -24,7 +25,7 @@ static const char *form_name(int index) {
 
 static wg_transformer_config config_of(int form) {
     wg_transformer_config config;
-    wg_transformer_config_preset(&config, "transformer-tiny");
+    wg_model_preset_config(&wg_transformer_type, "transformer-tiny", &config);
     config.normalize_before = form == 1;
     config.share_encoder_decoder_embeddings = form == 0;
     config.vocab_size = form == 0 ? TARGETS : SOURCES;
@@ -48,8 +49,51 @@ static wg_tensor *load(int form, const char *name) {
     return wg_npy_load(fixture(path));
 }
 
-static wg_transformer_batch load_batch(int form) {
-    return (wg_transformer_batch){
+/* Pairs of sentences. */
+typedef struct pairs {
+    wg_tensor *source, *source_keep; /* (B, S) */
+    wg_tensor *target, *target_keep; /* (B, T): what is given to the decoder */
+    wg_tensor *labels;               /* (B, T) */
+} pairs;
+
+static wg_model model_of(wg_transformer *model) {
+    return (wg_model){.type = &wg_transformer_type, .module = &model->module};
+}
+
+static wg_tensor *encode(wg_transformer *model, wg_tensor *source, wg_tensor *keep) {
+    const wg_model all = model_of(model);
+    return wg_model_encode(&all, source, keep);
+}
+
+static wg_tensor *decode(wg_transformer *model, const wg_model_inputs *inputs) {
+    const wg_model all = model_of(model);
+    return wg_model_forward(&all, inputs);
+}
+
+static wg_tensor *logits_at(wg_transformer *model, wg_tensor *hidden) {
+    const wg_model all = model_of(model);
+    return wg_model_logits(&all, hidden, NULL);
+}
+
+static wg_tensor *run(wg_transformer *model, const pairs *batch) {
+    return decode(model,
+                  &(wg_model_inputs){.ids = batch->target,
+                                     .keep = batch->target_keep,
+                                     .memory = encode(model, batch->source, batch->source_keep),
+                                     .memory_keep = batch->source_keep});
+}
+
+static wg_tensor *forward(wg_transformer *model, const pairs *batch) {
+    return logits_at(model, run(model, batch));
+}
+
+static wg_tensor *loss_of_pairs(wg_transformer *model, const pairs *batch) {
+    const wg_model all = model_of(model);
+    return wg_model_loss(&all, run(model, batch), NULL, batch->labels, NULL);
+}
+
+static pairs load_batch(int form) {
+    return (pairs){
         .source = load(form, "source"),
         .source_keep = load(form, "source_keep"),
         .target = load(form, "target"),
@@ -118,10 +162,9 @@ static void check_gradients(int form, wg_module *module, double tolerance) {
 
 static void check_model(int form, wg_dtype dtype, double tolerance) {
     wg_transformer *model = load_model(form, dtype);
-    const wg_transformer_batch batch = load_batch(form);
-    assert_relative(wg_detach(wg_transformer_forward(model, &batch)), load(form, "logits"),
-                    tolerance);
-    wg_tensor *loss = wg_transformer_loss(model, &batch);
+    const pairs batch = load_batch(form);
+    assert_relative(wg_detach(forward(model, &batch)), load(form, "logits"), tolerance);
+    wg_tensor *loss = loss_of_pairs(model, &batch);
     assert_relative(wg_detach(loss), wg_select(load(form, "loss"), 0, 0), tolerance);
     ck_assert_int_eq(wg_backward(loss, NULL), 0);
     check_gradients(form, &model->module, tolerance);
@@ -136,9 +179,9 @@ END_TEST
 
 START_TEST(in_evaluation_the_loss_is_not_smoothed) {
     wg_transformer *model = load_model(_i, WG_F64);
-    const wg_transformer_batch batch = load_batch(_i);
+    const pairs batch = load_batch(_i);
     wg_module_train(&model->module, false);
-    wg_tensor *loss = wg_transformer_loss(model, &batch);
+    wg_tensor *loss = loss_of_pairs(model, &batch);
     assert_relative(wg_detach(loss), wg_select(load(_i, "loss"), 0, 1), 1e-11);
     free_model(model);
 }
@@ -156,7 +199,7 @@ static void add_to_optimizer(wg_optimizer *optimizer, wg_module *module) {
 
 START_TEST(ten_steps_of_adamw_lose_what_pytorch_loses) {
     wg_transformer *model = load_model(_i, WG_F32);
-    const wg_transformer_batch batch = load_batch(_i);
+    const pairs batch = load_batch(_i);
     wg_tensor *wanted = load(_i, "adamw_losses");
     const wg_adamw_options options = {.beta2 = 0.98, .eps = 1e-9, .weight_decay = 0.1};
     wg_optimizer *optimizer = wg_adamw_new(&options);
@@ -164,7 +207,7 @@ START_TEST(ten_steps_of_adamw_lose_what_pytorch_loses) {
     for (int64_t step = 0; step < 10; step++) {
         wg_scope scope;
         wg_scope_begin(&scope);
-        wg_tensor *loss = wg_transformer_loss(model, &batch);
+        wg_tensor *loss = loss_of_pairs(model, &batch);
         double expected = wg_at(wanted, &step);
         ck_assert_double_eq_tol(wg_item(loss), expected, 1e-4 * expected);
         ck_assert_int_eq(wg_backward(loss, NULL), 0);
@@ -232,18 +275,18 @@ START_TEST(padding_of_source_and_target_changes_nothing) {
     enum { PADDING = 4 };
     wg_transformer *model = load_model(_i, WG_F32);
     wg_set_grad_enabled(false);
-    wg_transformer_batch alone = {
+    pairs alone = {
         .source = wg_slice(load(_i, "source"), 0, 0, 1, 1),
         .target = wg_slice(load(_i, "target"), 0, 0, 1, 1),
     };
-    const wg_transformer_batch padded = {
+    const pairs padded = {
         .source = pad(alone.source, PADDING),
         .source_keep = keep_first(S, S + PADDING),
         .target = pad(alone.target, PADDING),
         .target_keep = keep_first(T, T + PADDING),
     };
-    wg_tensor *logits = wg_transformer_forward(model, &padded);
-    assert_relative(wg_slice(logits, 1, 0, T, 1), wg_transformer_forward(model, &alone), 1e-5);
+    wg_tensor *logits = forward(model, &padded);
+    assert_relative(wg_slice(logits, 1, 0, T, 1), forward(model, &alone), 1e-5);
     wg_set_grad_enabled(true);
     free_model(model);
 }
@@ -255,15 +298,16 @@ START_TEST(padding_in_front_of_a_target_changes_nothing_at_positions_of_its_own)
     wg_set_grad_enabled(false);
     wg_tensor *source = wg_slice(load(_i, "source"), 0, 0, 1, 1);
     wg_tensor *target = wg_slice(load(_i, "target"), 0, 0, 1, 1);
-    const wg_transformer_memory memory = {.states = wg_transformer_encode(model, source, NULL)};
-    wg_tensor *wanted = wg_transformer_decode(model, target, &memory, NULL);
+    wg_tensor *memory = encode(model, source, NULL);
+    wg_tensor *wanted = decode(model, &(wg_model_inputs){.ids = target, .memory = memory});
     wg_tensor *front = wg_zeros(WG_I64, WG_DIMS(1, PADDING));
-    const wg_decoder_inputs inputs = {
+    const wg_model_inputs inputs = {
+        .ids = wg_cat(2, (wg_tensor *[]){front, target}, 1),
+        .memory = memory,
         .keep = wg_logical_not(keep_first(PADDING, T + PADDING)),
         .position_ids = wg_unsqueeze(wg_relu(wg_arange(WG_I64, -PADDING, T, 1)), 0),
     };
-    wg_tensor *padded = wg_cat(2, (wg_tensor *[]){front, target}, 1);
-    wg_tensor *hidden = wg_transformer_decode(model, padded, &memory, &inputs);
+    wg_tensor *hidden = decode(model, &inputs);
     assert_relative(wg_slice(hidden, 1, PADDING, WG_END, 1), wanted, 1e-5);
     wg_set_grad_enabled(true);
     free_model(model);
@@ -279,29 +323,28 @@ static void clear_caches(wg_kv_cache *caches) {
 
 START_TEST(caches_give_token_by_token_the_logits_of_all_at_once) {
     wg_transformer *model = load_model(_i, WG_F32);
-    const wg_transformer_batch all = load_batch(_i);
+    const pairs all = load_batch(_i);
     wg_set_grad_enabled(false);
     wg_kv_cache caches[LAYERS], memory_caches[LAYERS];
     for (int i = 0; i < LAYERS; i++) {
         wg_kv_cache_init(&caches[i], T);
         wg_kv_cache_init(&memory_caches[i], S);
     }
-    const wg_transformer_memory memory = {
-        .states = wg_transformer_encode(model, all.source, all.source_keep),
-        .keep = all.source_keep,
-        .caches = memory_caches,
+    wg_model_inputs inputs = {
+        .memory = encode(model, all.source, all.source_keep),
+        .memory_keep = all.source_keep,
+        .memory_caches = memory_caches,
+        .caches = caches,
     };
-    const wg_decoder_inputs inputs = {.caches = caches};
     wg_tensor *parts[T];
     int count = 0;
     for (int64_t begin = 0, step = 3; begin < T; begin += step, step = 1) {
-        wg_tensor *part = wg_slice(all.target, 1, begin, begin + step, 1);
-        wg_tensor *hidden = wg_transformer_decode(model, part, &memory, &inputs);
-        parts[count++] = wg_transformer_logits(model, hidden);
+        inputs.ids = wg_slice(all.target, 1, begin, begin + step, 1);
+        parts[count++] = logits_at(model, decode(model, &inputs));
     }
-    wg_transformer_batch unmasked = all; /* causal: padding behind it is masked anyhow */
+    pairs unmasked = all; /* causal: padding that follows is not seen anyhow */
     unmasked.target_keep = NULL;
-    assert_relative(wg_cat(count, parts, 1), wg_transformer_forward(model, &unmasked), 1e-5);
+    assert_relative(wg_cat(count, parts, 1), forward(model, &unmasked), 1e-5);
     ck_assert_int_eq(memory_caches[0].length, S);
     ck_assert_int_eq(caches[0].length, T);
     wg_set_grad_enabled(true);
@@ -324,14 +367,14 @@ static double probability_of(wg_transformer *model, wg_tensor *source, wg_tensor
     }
     if (result->ended)
         labels[count - 1] = model->config.eos_token_id;
-    const wg_transformer_batch batch = {
+    const pairs batch = {
         .source = source,
         .source_keep = keep,
         .target = wg_from_array(WG_I64, WG_DIMS(1, count), ids),
         .labels = wg_from_array(WG_I64, WG_DIMS(1, count), labels),
     };
     wg_module_train(&model->module, false);
-    const double loss = wg_item(wg_transformer_loss(model, &batch));
+    const double loss = wg_item(loss_of_pairs(model, &batch));
     wg_module_train(&model->module, true);
     return -loss * (double)count;
 }
@@ -341,11 +384,15 @@ START_TEST(a_batch_is_translated_as_each_of_it_alone_with_the_probabilities_of_a
     wg_tensor *source = load(_i, "source"), *keep = load(_i, "source_keep");
     wg_beam_result together[B], alone;
     const wg_beam_options options = {.beam = 3};
-    ck_assert_int_eq(wg_transformer_translate(model, source, keep, &options, together), 0);
+    ck_assert_int_eq(wg_translate_batch(&(wg_model){.type = &wg_transformer_type, .module = &model->module}, source, keep,
+                                  &options, together),
+                     0);
     ck_assert(wg_module_is_training(&model->module));
     for (int64_t b = 0; b < B; b++) {
         wg_tensor *one = wg_slice(source, 0, b, b + 1, 1), *kept = wg_slice(keep, 0, b, b + 1, 1);
-        ck_assert_int_eq(wg_transformer_translate(model, one, kept, &options, &alone), 0);
+        ck_assert_int_eq(wg_translate_batch(&(wg_model){.type = &wg_transformer_type, .module = &model->module}, one, kept,
+                                      &options, &alone),
+                         0);
         ck_assert_int_eq(alone.tokens.count, together[b].tokens.count);
         if (alone.tokens.count > 0)
             ck_assert_mem_eq(alone.tokens.ids, together[b].tokens.ids,
@@ -373,7 +420,8 @@ START_TEST(a_translation_that_finds_no_memory_leaves_nothing_behind) {
         wg_alloc_fail_after(n);
         wg_beam_result results[2] = {0};
         wg_transformer *model = wg_transformer_new(&config, 1);
-        done = model && wg_transformer_translate(model, source, keep, &options, results) == 0;
+        done = model && wg_translate_batch(&(wg_model){.type = &wg_transformer_type, .module = &model->module}, source,
+                                     keep, &options, results) == 0;
         wg_alloc_fail_after(-1);
         if (!done) {
             assert_error(WG_ERROR_MEMORY, "");
@@ -394,17 +442,17 @@ END_TEST
 
 START_TEST(what_does_not_fit_is_refused) {
     wg_transformer *model = make(_i);
-    ck_assert_ptr_null(
-        wg_transformer_encode(model, wg_zeros(WG_I64, WG_DIMS(1, POSITIONS + 1)), NULL));
-    assert_error(WG_ERROR_SHAPE, "17 positions are more than max_position_embeddings, 16");
-    ck_assert_ptr_null(wg_transformer_encode(model, wg_zeros(WG_I64, WG_DIMS(3)), NULL));
+    ck_assert_ptr_null(encode(model, wg_zeros(WG_I64, WG_DIMS(1, POSITIONS + 1)), NULL));
+    assert_error(WG_ERROR_SHAPE, "17 positions are more than the model's 16");
+    ck_assert_ptr_null(encode(model, wg_zeros(WG_I64, WG_DIMS(3)), NULL));
     assert_error(WG_ERROR_SHAPE, "ids have rank 1; wanted (B, T)");
-    ck_assert_ptr_null(wg_transformer_decode(model, wg_zeros(WG_I64, WG_DIMS(1, 2)),
-                                             &(wg_transformer_memory){0}, NULL));
+    ck_assert_ptr_null(decode(model, &(wg_model_inputs){.ids = wg_zeros(WG_I64, WG_DIMS(1, 2))}));
     assert_error(WG_ERROR_ARGUMENT, "there is no memory");
     wg_beam_result result;
     wg_tensor *foreign = wg_full(WG_I64, WG_DIMS(1, 2), TARGETS);
-    ck_assert_int_eq(wg_transformer_translate(model, foreign, NULL, NULL, &result), -1);
+    ck_assert_int_eq(wg_translate_batch(&(wg_model){.type = &wg_transformer_type, .module = &model->module}, foreign, NULL,
+                                  NULL, &result),
+                     -1);
     assert_error(WG_ERROR_INDEX, "48");
     free_model(model);
 }
@@ -415,9 +463,9 @@ END_TEST
 START_TEST(a_configuration_goes_through_json_and_back) {
     const wg_transformer_config config = config_of(_i);
     wg_transformer_config read;
-    char *json = wg_transformer_config_to_json(&config);
-    ck_assert_int_eq(wg_transformer_config_from_json(&read, json), 0);
-    char *again = wg_transformer_config_to_json(&read);
+    char *json = wg_model_config_to_json(&wg_transformer_type, &config);
+    ck_assert_int_eq(wg_model_config_from_json(&wg_transformer_type, json, &read), 0);
+    char *again = wg_model_config_to_json(&wg_transformer_type, &read);
     ck_assert_str_eq(json, again);
     wg_text_free(json);
     wg_text_free(again);

@@ -20,7 +20,7 @@ static const char published[] =
 
 START_TEST(a_published_configuration_is_read) {
     wg_transformer_config config;
-    wg_transformer_config_from_json(&config, published);
+    wg_model_config_from_json(&wg_transformer_type, published, &config);
     assert_no_error();
     ck_assert_int_eq(config.vocab_size, 58101);
     ck_assert_int_eq(config.decoder_vocab_size, 58101);
@@ -33,7 +33,7 @@ END_TEST
 
 static void assert_refused(const char *json, wg_error_code code, const char *part) {
     wg_transformer_config config;
-    ck_assert_int_eq(wg_transformer_config_from_json(&config, json), -1);
+    ck_assert_int_eq(wg_model_config_from_json(&wg_transformer_type, json, &config), -1);
     assert_error(code, part);
 }
 
@@ -46,7 +46,7 @@ START_TEST(a_file_that_cannot_be_is_refused_by_its_key) {
     assert_refused("{" SIZES ", \"decoder_attention_heads\": 3}", WG_ERROR_ARGUMENT,
                    "decoder_attention_heads 3 does not divide d_model 8 into equal parts");
     assert_refused("{" SIZES ", \"decoder_attention_heads\": 2, \"normalize_embedding\": true}",
-                   WG_ERROR_FORMAT, "normalize_embedding is true; wanted false");
+                   WG_ERROR_FORMAT, "\"normalize_embedding\" is true; wanted false");
     assert_refused("{" SIZES ", \"decoder_attention_heads\": 2, \"normalize_before\": true,"
                    "\"add_final_layer_norm\": false}",
                    WG_ERROR_FORMAT, "add_final_layer_norm is false; wanted true");
@@ -57,11 +57,11 @@ END_TEST
 
 START_TEST(a_configuration_that_cannot_be_is_refused_by_its_key) {
     wg_transformer_config config;
-    ck_assert_int_eq(wg_transformer_config_preset(&config, "transformer"), -1);
+    ck_assert_int_eq(wg_model_preset_config(&wg_transformer_type, "transformer", &config), -1);
     assert_error(WG_ERROR_ARGUMENT, "there is no preset \"transformer\"; there are "
                                     "transformer-tiny, transformer-mini, transformer-base, "
                                     "transformer-big");
-    wg_transformer_config_preset(&config, "transformer-tiny");
+    wg_model_preset_config(&wg_transformer_type, "transformer-tiny", &config);
     config.decoder_vocab_size = 100;
     ck_assert_ptr_null(wg_transformer_new(&config, 1));
     assert_error(WG_ERROR_ARGUMENT, "decoder_vocab_size is 100; it must be vocab_size");
@@ -78,7 +78,7 @@ END_TEST
 
 START_TEST(the_preset_of_the_paper_has_its_number_of_parameters) {
     wg_transformer_config config;
-    ck_assert_int_eq(wg_transformer_config_preset(&config, "transformer-base"), 0);
+    ck_assert_int_eq(wg_model_preset_config(&wg_transformer_type, "transformer-base", &config), 0);
     wg_transformer *model = wg_transformer_new(&config, 1);
     /* Embeddings; then weights, biases and norms of an encoder layer; then what a decoder layer has
      * beyond that. */
@@ -92,10 +92,12 @@ START_TEST(the_preset_of_the_paper_has_its_number_of_parameters) {
 END_TEST
 
 START_TEST(every_preset_makes_a_valid_configuration) {
-    for (int i = 0; wg_transformer_preset_name(i); i++) {
+    for (int i = 0; wg_transformer_type.presets[i].name; i++) {
         wg_transformer_config config;
-        ck_assert_int_eq(wg_transformer_config_preset(&config, wg_transformer_preset_name(i)), 0);
-        ck_assert_int_eq(wg_transformer_config_validate(&config), 0);
+        ck_assert_int_eq(wg_model_preset_config(&wg_transformer_type,
+                                                wg_transformer_type.presets[i].name, &config),
+                         0);
+        ck_assert_int_eq(wg_model_config_check(&wg_transformer_type, &config), 0);
     }
 }
 END_TEST

@@ -285,7 +285,7 @@ END_TEST
 
 START_TEST(a_model_of_seventy_billion_weights_is_made_without_memory) {
     wg_llama_config config;
-    ck_assert_int_eq(wg_llama_config_preset(&config, "llama-7b"), 0);
+    ck_assert_int_eq(wg_model_preset_config(&wg_llama_type, "llama-7b", &config), 0);
     config.vocab_size = 128256;
     config.hidden_size = 8192;
     config.intermediate_size = 28672;

@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "data/tokenizer/wordpiece.h"
+#include "models/glm.h"
 #include "tests/objectives/task_run.h"
 #include "tests/support/testing.h"
 
@@ -13,22 +14,31 @@ typedef struct setup {
     wg_tokenizer *tokenizer;
     wg_dataset *corpus, *held_out;
     wg_glm *model;
-    wg_blank_infilling *infilling;
+    wg_model net; /* the same */
+    wg_training *infilling;
 } setup;
 
 enum { SEQUENCE = 24, BATCH = 5 };
 
-static const wg_blank_infilling_options options = {.batches = {.batch = BATCH,
-                                                               .sequence = SEQUENCE,
-                                                               .seed = 2,
-                                                               .sentence_share = 0.2,
-                                                               .document_share = 0.3}};
+static const wg_blank_infilling_options shares = {
+    .masked_share = 0.15, .span_mean = 3, .sentence_share = 0.2, .document_share = 0.3};
+
+static const wg_training_setup options = {
+    .batch = BATCH, .sequence = SEQUENCE, .seed = 2, .options = &shares};
+
+static const wg_blank_batch_options batches_options = {.batch = BATCH,
+                                               .sequence = SEQUENCE,
+                                               .seed = 2,
+                                               .masked_share = 0.15,
+                                               .span_mean = 3,
+                                               .sentence_share = 0.2,
+                                               .document_share = 0.3};
 
 static wg_glm_config small_config(const wg_tokenizer *tokenizer) {
-    wg_glm_tokens tokens;
+    wg_blank_tokens tokens;
     wg_glm_config config;
-    ck_assert_int_eq(wg_glm_tokens_of(tokenizer, &tokens), 0);
-    ck_assert_int_eq(wg_glm_config_preset(&config, "glm-tiny"), 0);
+    ck_assert_int_eq(wg_blank_tokens_of(tokenizer, &tokens), 0);
+    ck_assert_int_eq(wg_model_preset_config(&wg_glm_type, "glm-tiny", &config), 0);
     config.vocab_size = tokens.vocab_size;
     config.hidden_size = 16;
     config.num_attention_heads = 2;
@@ -46,13 +56,14 @@ static setup make_setup(int shift) {
     wg_dataset_free(all);
     const wg_glm_config config = small_config(s.tokenizer);
     s.model = wg_glm_new(&config, 1);
-    s.infilling = wg_blank_infilling_new(s.model, s.tokenizer, s.corpus, s.held_out, &options);
+    s.net = (wg_model){.type = &wg_glm_type, .module = &s.model->module};
+    s.infilling = training_of(&wg_blank_infilling, &s.net, s.tokenizer, s.corpus, s.held_out, &options);
     assert_no_error();
     return s;
 }
 
 static void free_setup(setup *s) {
-    wg_blank_infilling_free(s->infilling);
+    wg_training_free(s->infilling);
     wg_module_free(&s->model->module);
     wg_dataset_free(s->corpus);
     wg_dataset_free(s->held_out);
@@ -60,7 +71,7 @@ static void free_setup(setup *s) {
 }
 
 static void train(setup *s, int64_t steps) {
-    const wg_task task = wg_blank_infilling_task(s->infilling);
+    const wg_task task = wg_training_task(s->infilling);
     wg_trainer *trainer = task_trainer(&task, steps, in_scratch("run.h5"));
     ck_assert_int_eq(wg_trainer_run(trainer), WG_TRAIN_FINISHED);
     wg_trainer_free(trainer);
@@ -72,20 +83,21 @@ static void train(setup *s, int64_t steps) {
 START_TEST(a_step_loses_what_the_model_loses_on_its_batch) {
     setup s = make_setup(0);
     wg_module_train(&s.model->module, false);
-    const wg_task task = wg_blank_infilling_task(s.infilling);
-    wg_batches *batches = wg_glm_batches_new(s.corpus, s.tokenizer, &options.batches);
+    const wg_task task = wg_training_task(s.infilling);
+    wg_batches *batches = wg_blank_batches_new(s.corpus, s.tokenizer, &batches_options);
     for (int step = 0; step < 4; step++) {
         wg_metrics metrics = {0};
-        wg_glm_batch batch;
+        wg_blank_batch batch;
         ck_assert_int_eq(wg_batches_next(batches, &batch), 0);
-        const wg_glm_inputs inputs = {.position_ids = batch.position_ids,
-                                      .block_position_ids = batch.block_position_ids,
-                                      .part_a = batch.part_a};
+        const wg_model_inputs inputs = {.ids = batch.input_ids,
+                                        .position_ids = batch.position_ids,
+                                        .block_position_ids = batch.block_position_ids,
+                                        .part_a = batch.part_a};
         wg_tensor *loss = task.loss(task.context, &metrics);
         ck_assert(wg_requires_grad(loss));
         ck_assert_double_eq(wg_item(loss),
-                            wg_item(wg_glm_loss(s.model, batch.input_ids, &inputs,
-                                                batch.target_positions, batch.labels)));
+                            wg_item(wg_model_loss(&s.net, wg_model_forward(&s.net, &inputs),
+                                                  batch.target_positions, batch.labels, NULL)));
         ck_assert_int_eq(metrics.tokens, batch.tokens);
         ck_assert_double_eq(wg_metrics_get(&metrics, "perplexity"), exp(wg_item(loss)));
     }
@@ -99,7 +111,7 @@ static setup resumed;
 
 static wg_task begin_resumed(void) {
     resumed = make_setup(0);
-    return wg_blank_infilling_task(resumed.infilling);
+    return wg_training_task(resumed.infilling);
 }
 
 static void end_resumed(void) {
@@ -116,7 +128,7 @@ START_TEST(another_corpus_is_refused_when_a_run_goes_on) {
     train(&s, 2);
     free_setup(&s);
     s = make_setup(1);
-    const wg_task task = wg_blank_infilling_task(s.infilling);
+    const wg_task task = wg_training_task(s.infilling);
     wg_trainer *trainer = task_trainer(&task, 4, in_scratch("run.h5"));
     ck_assert_int_eq(wg_trainer_resume(trainer, in_scratch("run.h5")), -1);
     assert_error(WG_ERROR_STATE, "the corpus");
@@ -132,17 +144,17 @@ END_TEST
 START_TEST(an_evaluation_takes_each_text_once_and_is_the_same_each_time) {
     setup s = make_setup(0);
     wg_metrics first = {0}, second = {0};
-    ck_assert_int_eq(wg_blank_infilling_evaluate(s.infilling, &first), 0);
-    ck_assert_int_eq(wg_blank_infilling_evaluate(s.infilling, &second), 0);
+    ck_assert_int_eq(wg_training_evaluate(s.infilling, &first), 0);
+    ck_assert_int_eq(wg_training_evaluate(s.infilling, &second), 0);
     ck_assert_mem_eq(&first, &second, sizeof first);
 
-    const wg_glm_batch_options spans = {.batch = BATCH, .sequence = SEQUENCE, .seed = 2};
-    wg_batches *batches = wg_glm_batches_new(s.held_out, s.tokenizer, &spans);
-    wg_glm_tokens tokens;
-    wg_glm_tokens_of(s.tokenizer, &tokens);
+    const wg_blank_batch_options spans = {.batch = BATCH, .sequence = SEQUENCE, .seed = 2};
+    wg_batches *batches = wg_blank_batches_new(s.held_out, s.tokenizer, &spans);
+    wg_blank_tokens tokens;
+    wg_blank_tokens_of(s.tokenizer, &tokens);
     int64_t rows = 0, labels = 0, words = 0;
     while (wg_batches_position(batches).epoch == 0) {
-        wg_glm_batch batch;
+        wg_blank_batch batch;
         ck_assert_int_eq(wg_batches_next_of_epoch(batches, &batch), 0);
         rows += wg_tensor_size(batch.input_ids, 0);
         labels += wg_tensor_count(batch.labels);
@@ -162,7 +174,7 @@ END_TEST
 START_TEST(an_untrained_model_fills_no_better_than_chance) {
     setup s = make_setup(0);
     wg_metrics metrics = {0};
-    ck_assert_int_eq(wg_blank_infilling_evaluate(s.infilling, &metrics), 0);
+    ck_assert_int_eq(wg_training_evaluate(s.infilling, &metrics), 0);
     const double uniform = log((double)s.model->config.vocab_size);
     ck_assert_double_eq_tol(wg_metrics_get(&metrics, "loss"), uniform, 0.1);
     ck_assert_double_eq_tol(wg_metrics_get(&metrics, "word_loss"), uniform, 0.1);
@@ -174,13 +186,13 @@ END_TEST
 
 START_TEST(there_is_no_evaluation_without_held_out_text) {
     setup s = make_setup(0);
-    wg_blank_infilling *infilling =
-        wg_blank_infilling_new(s.model, s.tokenizer, s.corpus, NULL, &options);
+    wg_training *infilling =
+        training_of(&wg_blank_infilling, &s.net, s.tokenizer, s.corpus, NULL, &options);
     wg_metrics metrics = {0};
-    ck_assert(wg_blank_infilling_task(infilling).evaluate == NULL);
-    ck_assert_int_eq(wg_blank_infilling_evaluate(infilling, &metrics), -1);
+    ck_assert(wg_training_task(infilling).evaluate == NULL);
+    ck_assert_int_eq(wg_training_evaluate(infilling, &metrics), -1);
     assert_error(WG_ERROR_STATE, "held-out");
-    wg_blank_infilling_free(infilling);
+    wg_training_free(infilling);
     free_setup(&s);
 }
 END_TEST
@@ -190,36 +202,39 @@ END_TEST
 START_TEST(a_checkpoint_gives_back_model_and_tokenizer) {
     setup s = make_setup(0);
     train(&s, 2);
-    wg_glm *model;
+    wg_model read;
     wg_tokenizer *tokenizer;
-    ck_assert_int_eq(wg_glm_load(in_scratch("run.h5"), &model, &tokenizer), 0);
+    ck_assert_int_eq(wg_model_load(in_scratch("run.h5"), &read, &tokenizer), 0);
+    const wg_glm *model = (const wg_glm *)read.module;
     ck_assert_int_eq(wg_tokenizer_size(tokenizer), wg_tokenizer_size(s.tokenizer));
     ck_assert_int_eq(model->config.max_sequence_length, SEQUENCE);
     assert_close(model->words->weight, s.model->words->weight, 0, 0);
     wg_tokenizer_free(tokenizer);
-    wg_module_free(&model->module);
+    wg_model_free(&read);
     free_setup(&s);
 
-    ck_assert_int_eq(wg_glm_load("no-such.h5", &model, &tokenizer), -1);
+    ck_assert_int_eq(wg_model_load("no-such.h5", &read, &tokenizer), -1);
     assert_error(WG_ERROR_NOT_FOUND, "no-such.h5");
-    ck_assert_ptr_null(model);
+    ck_assert_ptr_null(read.module);
     ck_assert_ptr_null(tokenizer);
 }
 END_TEST
 
 START_TEST(what_does_not_fit_the_model_is_refused) {
     setup s = make_setup(0);
-    wg_blank_infilling_options longer = options;
-    longer.batches.sequence = SEQUENCE + 1;
-    ck_assert_ptr_null(wg_blank_infilling_new(s.model, s.tokenizer, s.corpus, NULL, &longer));
+    wg_training_setup longer = options;
+    longer.sequence = SEQUENCE + 1;
+    ck_assert_ptr_null(training_of(&wg_blank_infilling, &s.net, s.tokenizer, s.corpus, NULL, &longer));
     assert_error(WG_ERROR_ARGUMENT, "24 positions");
-    ck_assert_ptr_null(wg_blank_infilling_new(s.model, s.tokenizer, s.corpus, NULL, NULL));
+    longer.sequence = 128;
+    ck_assert_ptr_null(training_of(&wg_blank_infilling, &s.net, s.tokenizer, s.corpus, NULL, &longer));
     assert_error(WG_ERROR_ARGUMENT, "a sequence of 128 tokens is too long");
     wg_glm_config config = s.model->config;
     config.vocab_size--;
     wg_glm *smaller = wg_glm_new(&config, 1);
-    ck_assert_ptr_null(wg_blank_infilling_new(smaller, s.tokenizer, s.corpus, NULL, &options));
-    assert_error(WG_ERROR_ARGUMENT, "GLM's own tokens");
+    ck_assert_ptr_null(training_of(&wg_blank_infilling, &(wg_model){.type = &wg_glm_type, .module = &smaller->module},
+                                              s.tokenizer, s.corpus, NULL, &options));
+    assert_error(WG_ERROR_ARGUMENT, "the tokens of blanks");
     wg_module_free(&smaller->module);
     free_setup(&s);
 }

@@ -23,6 +23,18 @@ const char *task_text(int shift) {
     return text;
 }
 
+wg_training *training_of(const wg_objective *objective, const wg_model *model,
+                         const wg_tokenizer *tokenizer,
+                         const wg_dataset *training, const wg_dataset *held_out,
+                         const wg_training_setup *rest) {
+    wg_training_setup setup = rest ? *rest : (wg_training_setup){0};
+    setup.model = model;
+    setup.tokenizer = tokenizer;
+    setup.training = training;
+    setup.held_out = held_out;
+    return wg_training_new(objective, &setup);
+}
+
 wg_trainer *task_trainer(const wg_task *task, int64_t steps, const char *path) {
     wg_trainer_options options = {
         .steps = steps,

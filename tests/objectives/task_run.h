@@ -3,11 +3,17 @@
 #ifndef WG_TESTS_TASK_RUN_H
 #define WG_TESTS_TASK_RUN_H
 
-#include "train/trainer.h"
+#include "objectives/objective.h"
 
 /* 12 documents of 6 sentences of 5 words, one sentence a line. The words depend on the document and
  * on `shift`. A static buffer. */
 const char *task_text(int shift);
+
+/* A training of a model by an objective; `rest` holds what else the setup says, or is NULL. */
+wg_training *training_of(const wg_objective *objective, const wg_model *model,
+                         const wg_tokenizer *tokenizer,
+                         const wg_dataset *training, const wg_dataset *held_out,
+                         const wg_training_setup *rest);
 
 /* A trainer of so many steps of a schedule of 10, which evaluates every second step and saves to
  * `path`, unless that is NULL. */

@@ -1,5 +1,6 @@
 /* Translation as a task: losses, evaluation, BLEU, checkpoints, and texts through the
  * translator. */
+#include "models/transformer.h"
 #include "objectives/translation.h"
 
 #include <math.h>
@@ -9,8 +10,8 @@
 
 #include "data/score/bleu.h"
 #include "data/tokenizer/bpe.h"
-#include "data/batches/translation_batch.h"
 #include "tensor/ops.h"
+#include "tests/objectives/task_run.h"
 #include "tests/support/testing.h"
 
 /* ---- Three-letter words, which are translated by being said backwards ---- */
@@ -31,12 +32,13 @@ typedef struct setup {
     wg_tokenizer *tokenizer;
     wg_dataset *training, *held_out;
     wg_transformer *model;
-    wg_translation *translation;
+    wg_model net; /* the same */
+    wg_training *translation;
 } setup;
 
 static wg_transformer_config small_config(void) {
     wg_transformer_config config;
-    ck_assert_int_eq(wg_transformer_config_preset(&config, "transformer-tiny"), 0);
+    ck_assert_int_eq(wg_model_preset_config(&wg_transformer_type, "transformer-tiny", &config), 0);
     config.vocab_size = config.decoder_vocab_size = 257;
     config.d_model = 16;
     config.encoder_layers = config.decoder_layers = 1;
@@ -61,15 +63,16 @@ static setup make_setup(int shift) {
     ck_assert_int_eq(wg_dataset_split(s.training, 0.25, &rest, &s.held_out), 0);
     wg_dataset_free(rest);
     s.model = wg_transformer_new(&config, 3);
+    s.net = (wg_model){.type = &wg_transformer_type, .module = &s.model->module};
     s.translation =
-        wg_translation_new(s.model, s.tokenizer, s.training, s.held_out,
-                           &(wg_translation_options){.batch = 64, .longest = 8, .seed = 2});
+        training_of(&wg_translation, &s.net, s.tokenizer, s.training, s.held_out,
+                           &(wg_training_setup){.batch = 64, .sequence = 8, .seed = 2});
     assert_no_error();
     return s;
 }
 
 static void free_setup(setup *s) {
-    wg_translation_free(s->translation);
+    wg_training_free(s->translation);
     wg_module_free(&s->model->module);
     wg_dataset_free(s->training);
     wg_dataset_free(s->held_out);
@@ -77,7 +80,7 @@ static void free_setup(setup *s) {
 }
 
 static wg_trainer *make_trainer(const setup *s, int64_t steps, const char *path) {
-    const wg_task task = wg_translation_task(s->translation);
+    const wg_task task = wg_training_task(s->translation);
     const wg_trainer_options options = {
         .steps = steps,
         .schedule = {.kind = WG_SCHEDULE_CONSTANT, .peak = 0.01},
@@ -109,7 +112,7 @@ START_TEST(a_step_loses_what_the_model_loses_on_its_batch) {
     wg_batches *batches = wg_translation_batches_new(
         s.training, &tokens,
         &(wg_translation_batch_options){.tokens = 64, .longest = 8, .seed = 2});
-    const wg_task task = wg_translation_task(s.translation);
+    const wg_task task = wg_training_task(s.translation);
     for (int i = 0; i < 5; i++) {
         wg_translation_batch batch;
         wg_metrics metrics = {0};
@@ -117,9 +120,12 @@ START_TEST(a_step_loses_what_the_model_loses_on_its_batch) {
         const wg_generator before = *wg_module_generator(task.module);
         wg_tensor *loss = task.loss(task.context, &metrics);
         *wg_module_generator(task.module) = before;
+        const wg_model_inputs inputs = {
+            .ids = batch.target,
+            .memory = wg_model_encode(&s.net, batch.source, batch.source_keep),
+            .memory_keep = batch.source_keep};
         wg_tensor *wanted =
-            wg_transformer_loss(s.model, &(wg_transformer_batch){batch.source, batch.source_keep,
-                                                                 batch.target, NULL, batch.labels});
+            wg_model_loss(&s.net, wg_model_forward(&s.net, &inputs), NULL, batch.labels, NULL);
         assert_close(loss, wanted, 0, 0);
         ck_assert_int_eq(metrics.tokens, batch.tokens);
     }
@@ -129,19 +135,19 @@ START_TEST(a_step_loses_what_the_model_loses_on_its_batch) {
 END_TEST
 
 static void assert_same_weights(const char *left, const char *right) {
-    wg_transformer *a, *b;
+    wg_model a, b;
     wg_tokenizer *tokenizer;
-    ck_assert_int_eq(wg_transformer_load(left, &a, &tokenizer), 0);
+    ck_assert_int_eq(wg_model_load(left, &a, &tokenizer), 0);
     wg_tokenizer_free(tokenizer);
-    ck_assert_int_eq(wg_transformer_load(right, &b, &tokenizer), 0);
+    ck_assert_int_eq(wg_model_load(right, &b, &tokenizer), 0);
     wg_tokenizer_free(tokenizer);
-    wg_state_dict *ours = wg_module_state(&a->module), *theirs = wg_module_state(&b->module);
+    wg_state_dict *ours = wg_module_state(a.module), *theirs = wg_module_state(b.module);
     for (int64_t i = 0; i < ours->count; i++)
         assert_close(ours->entries[i].slot->tensor, theirs->entries[i].slot->tensor, 0, 0);
     wg_state_dict_free(ours);
     wg_state_dict_free(theirs);
-    wg_module_free(&a->module);
-    wg_module_free(&b->module);
+    wg_model_free(&a);
+    wg_model_free(&b);
 }
 
 /* Across the end of an epoch, which has 3 batches. */
@@ -178,8 +184,9 @@ static double loss_of_pairs(const setup *s) {
     for (int64_t i = 0; i < wg_dataset_documents(s->held_out); i++) {
         wg_translation_batch batch;
         ck_assert_int_eq(wg_translation_batch_read(s->held_out, &tokens, 1, &i, &batch), 0);
-        const wg_transformer_batch given = {batch.source, NULL, batch.target, NULL, NULL};
-        wg_tensor *logits = wg_transformer_forward(s->model, &given);
+        const wg_model_inputs inputs = {.ids = batch.target,
+                                        .memory = wg_model_encode(&s->net, batch.source, NULL)};
+        wg_tensor *logits = wg_model_logits(&s->net, wg_model_forward(&s->net, &inputs), NULL);
         wg_tensor *rows = wg_reshape(logits, WG_DIMS(-1, 257));
         wg_tensor *loss = wg_cross_entropy(rows, wg_reshape(batch.labels, WG_DIMS(-1)), -100, NULL);
         sum += wg_item(loss) * (double)batch.tokens;
@@ -193,8 +200,8 @@ static double loss_of_pairs(const setup *s) {
 START_TEST(an_evaluation_counts_every_label_once_without_smoothing) {
     setup s = make_setup(0);
     wg_metrics first = {0}, second = {0};
-    ck_assert_int_eq(wg_translation_evaluate(s.translation, &first), 0);
-    ck_assert_int_eq(wg_translation_evaluate(s.translation, &second), 0);
+    ck_assert_int_eq(wg_training_evaluate(s.translation, &first), 0);
+    ck_assert_int_eq(wg_training_evaluate(s.translation, &second), 0);
     ck_assert_mem_eq(&first, &second, sizeof first);
     const double loss = wg_metrics_get(&first, "loss");
     ck_assert_double_eq(wg_metrics_weight(&first, "loss"), 12 * LETTERS);
@@ -220,9 +227,7 @@ START_TEST(a_trained_model_translates_and_is_scored) {
     wg_trainer_free(trainer);
     const char *texts[] = {"abc", "", "dca", " \t"};
     char *translations[4];
-    ck_assert_int_eq(wg_translate_texts(s.model, s.tokenizer, 4, texts,
-                                        &(wg_translator_options){.batch = 1, .beam = {.beam = 1}},
-                                        translations),
+    ck_assert_int_eq(wg_translation.translate(&s.net, s.tokenizer, &(wg_translation_use){.batch = 1, .beam = {.beam = 1}}, 4, texts, translations),
                      0);
     ck_assert_str_eq(translations[0], "cba");
     ck_assert_str_eq(translations[1], "");
@@ -234,9 +239,12 @@ START_TEST(a_trained_model_translates_and_is_scored) {
     /* The score is the BLEU of the lines that are written. */
     const char *output = in_scratch("output.h5");
     wg_metrics metrics = {0};
-    ck_assert_int_eq(
-        wg_translation_score(s.translation, &(wg_translation_scoring){.output = output}, &metrics),
-        0);
+    const wg_evaluation_options answers = {.predictions = output};
+    wg_training *scored =
+        training_of(&wg_translation, &s.net, s.tokenizer, NULL, s.held_out,
+                    &(wg_training_setup){.batch = 64, .sequence = 8, .evaluation = &answers});
+    ck_assert_int_eq(wg_training_evaluate(scored, &metrics), 0);
+    wg_training_free(scored);
     wg_bleu bleu = {0};
     char *line = strtok(read_file(output), "\n");
     for (int64_t i = 0; i < 12; i++, line = strtok(NULL, "\n")) {
@@ -257,9 +265,7 @@ START_TEST(a_translation_may_be_cut) {
     setup s = make_setup(0);
     const char *texts[] = {"abcabcabc"};
     char *translation;
-    ck_assert_int_eq(wg_translate_texts(s.model, s.tokenizer, 1, texts,
-                                        &(wg_translator_options){.beam = {.max_length = 2}},
-                                        &translation),
+    ck_assert_int_eq(wg_translation.translate(&s.net, s.tokenizer, &(wg_translation_use){.beam = {.max_length = 2}}, 1, texts, &translation),
                      0);
     wg_token_list list = {0};
     ck_assert_int_eq(wg_tokenizer_encode(s.tokenizer, translation, -1, NULL, &list), 0);
@@ -276,8 +282,7 @@ static void assert_text_refused(const setup *s, const char *text, wg_error_code 
                                 const char *why) {
     const char *texts[] = {"a", text};
     char *translations[2];
-    ck_assert_int_eq(wg_translate_texts(s->model, s->tokenizer, 2, texts,
-                                        &(wg_translator_options){.first_number = 7}, translations),
+    ck_assert_int_eq(wg_translation.translate(&s->net, s->tokenizer, &(wg_translation_use){.first_number = 7}, 2, texts, translations),
                      -1);
     assert_error(code, why);
     ck_assert(translations[0] == NULL && translations[1] == NULL);
@@ -295,19 +300,19 @@ END_TEST
 START_TEST(what_does_not_fit_the_model_is_refused) {
     setup s = make_setup(0);
     wg_tokenizer *larger = wg_bpe_train("aaaa aaaa", 9, &(wg_bpe_training){.vocabulary_size = 258});
-    ck_assert_ptr_null(wg_translation_new(s.model, larger, s.training, NULL, NULL));
+    ck_assert_ptr_null(training_of(&wg_translation, &s.net, larger, s.training, NULL, NULL));
     assert_error(WG_ERROR_ARGUMENT, "the tokenizer has 258 tokens; the model's vocabulary holds");
     wg_tokenizer_free(larger);
-    ck_assert_ptr_null(wg_translation_new(s.model, s.tokenizer, s.training, NULL,
-                                          &(wg_translation_options){.longest = 17}));
+    ck_assert_ptr_null(training_of(&wg_translation, &s.net, s.tokenizer, s.training, NULL,
+                                          &(wg_training_setup){.sequence = 17}));
     assert_error(WG_ERROR_ARGUMENT, "the model has 16 positions");
     s.model->config.eos_token_id = 5;
-    ck_assert_ptr_null(wg_translation_new(s.model, s.tokenizer, s.training, NULL, NULL));
+    ck_assert_ptr_null(training_of(&wg_translation, &s.net, s.tokenizer, s.training, NULL, NULL));
     assert_error(WG_ERROR_ARGUMENT, "eos_token_id of the model is 5");
     s.model->config.eos_token_id = 256;
     wg_dataset *longer = wg_dataset_from_text("a\nb", -1, "a\nabcdefghijklmnop", s.tokenizer,
                                               &(wg_dataset_options){.kind = WG_TEXT_PAIRS});
-    ck_assert_ptr_null(wg_translation_new(s.model, s.tokenizer, NULL, longer, NULL));
+    ck_assert_ptr_null(training_of(&wg_translation, &s.net, s.tokenizer, NULL, longer, NULL));
     assert_error(WG_ERROR_ARGUMENT, "1 of the pairs to measure on are longer");
     wg_dataset_free(longer);
     free_setup(&s);
@@ -317,14 +322,12 @@ END_TEST
 START_TEST(there_is_no_measuring_without_held_out_pairs) {
     setup s = make_setup(0);
     wg_metrics metrics = {0};
-    wg_translation *blind = wg_translation_new(s.model, s.tokenizer, s.training, NULL,
-                                               &(wg_translation_options){.batch = 64});
-    ck_assert(!wg_translation_task(blind).evaluate);
-    ck_assert_int_eq(wg_translation_evaluate(blind, &metrics), -1);
+    wg_training *blind = training_of(&wg_translation, &s.net, s.tokenizer, s.training, NULL,
+                                               &(wg_training_setup){.batch = 64});
+    ck_assert(!wg_training_task(blind).evaluate);
+    ck_assert_int_eq(wg_training_evaluate(blind, &metrics), -1);
     assert_error(WG_ERROR_STATE, "held-out");
-    ck_assert_int_eq(wg_translation_score(blind, NULL, &metrics), -1);
-    assert_error(WG_ERROR_STATE, "held-out");
-    wg_translation_free(blind);
+    wg_training_free(blind);
     free_setup(&s);
 }
 END_TEST
@@ -337,18 +340,18 @@ START_TEST(files_are_averaged) {
     train(1, NULL, paths[0]);
     train(4, NULL, paths[1]);
     ck_assert_int_eq(wg_checkpoint_average_files(2, paths, out), 0);
-    wg_transformer *models[3];
+    wg_model models[3];
     wg_tokenizer *tokenizer;
     for (int i = 0; i < 3; i++) {
-        ck_assert_int_eq(wg_transformer_load(i < 2 ? paths[i] : out, &models[i], &tokenizer), 0);
+        ck_assert_int_eq(wg_model_load(i < 2 ? paths[i] : out, &models[i], &tokenizer), 0);
         wg_tokenizer_free(tokenizer);
     }
     wg_tensor *words[3];
     for (int i = 0; i < 3; i++)
-        words[i] = wg_detach(models[i]->encoder.words->weight);
+        words[i] = wg_detach(((const wg_transformer *)models[i].module)->encoder.words->weight);
     assert_close(words[2], wg_mul_scalar(wg_add(words[0], words[1]), 0.5), 1e-6, 1e-9);
     for (int i = 0; i < 3; i++)
-        wg_module_free(&models[i]->module);
+        wg_model_free(&models[i]);
 }
 END_TEST
 

@@ -356,10 +356,11 @@ static void round_to(wg_tensor *weight, wg_quantization quantization) {
 }
 
 /* The logits of ids, by a model of a few tens of thousands of parameters. */
-static wg_tensor *logits_of(const wg_language_model *model) {
+static wg_tensor *sample_logits(const wg_model *model) {
     wg_tensor *ids = wg_from_array(WG_I64, WG_DIMS(1, 5), (int64_t[]){1, 5, 3, 2, 9});
     wg_set_grad_enabled(false);
-    wg_tensor *logits = model->logits(model->model, model->forward(model->model, ids, NULL));
+    wg_tensor *hidden = wg_model_forward(model, &(wg_model_inputs){.ids = ids});
+    wg_tensor *logits = wg_model_logits(model, hidden, NULL);
     wg_set_grad_enabled(true);
     return logits;
 }
@@ -367,7 +368,7 @@ static wg_tensor *logits_of(const wg_language_model *model) {
 static wg_llama *make_llama(void) {
     /* Rows of 48 are no whole number of blocks, so they become bf16. */
     wg_llama_config config;
-    wg_llama_config_preset(&config, "llama-260k");
+    wg_model_preset_config(&wg_llama_type, "llama-260k", &config);
     config.hidden_size = 64;
     config.intermediate_size = 48;
     config.num_hidden_layers = 2;
@@ -398,17 +399,17 @@ START_TEST(a_packed_llama_is_one_with_rounded_weights) {
         /* In f64, where x is not quantized for products with blocks of integers. */
         ck_assert_int_eq(wg_module_to(&quantized->module, WG_F64), 0);
         ck_assert_int_eq(wg_module_to(&rounded->module, WG_F64), 0);
-        wg_language_model a = wg_llama_language_model(quantized),
-                          b = wg_llama_language_model(rounded);
-        wg_tensor *hidden_a =
-            a.forward(quantized, wg_from_array(WG_I64, WG_DIMS(1, 3), (int64_t[]){4, 1, 7}), NULL);
-        wg_tensor *hidden_b =
-            b.forward(rounded, wg_from_array(WG_I64, WG_DIMS(1, 3), (int64_t[]){4, 1, 7}), NULL);
+        wg_model a = (wg_model){.type = &wg_llama_type, .module = &quantized->module},
+                 b = (wg_model){.type = &wg_llama_type, .module = &rounded->module};
+        const wg_model_inputs inputs = {
+            .ids = wg_from_array(WG_I64, WG_DIMS(1, 3), (int64_t[]){4, 1, 7})};
+        wg_tensor *hidden_a = wg_model_forward(&a, &inputs);
+        wg_tensor *hidden_b = wg_model_forward(&b, &inputs);
         assert_close(hidden_a, wg_detach(hidden_b), 1e-12, 1e-12);
         round_to(rounded->embedding->weight,
-                 quantization); /* the head's rows; single rows of x were exact */
-        assert_close(a.logits(quantized, wg_detach(hidden_a)),
-                     wg_detach(b.logits(rounded, hidden_b)), 1e-12, 1e-12);
+                 quantization); /* the head's rows; vectors were exact */
+        assert_close(wg_model_logits(&a, wg_detach(hidden_a), NULL),
+                     wg_detach(wg_model_logits(&b, hidden_b, NULL)), 1e-12, 1e-12);
         wg_module_free(&quantized->module);
         wg_module_free(&rounded->module);
     }
@@ -417,15 +418,15 @@ END_TEST
 
 START_TEST(a_gpt_whose_layers_are_transposed_and_whose_head_is_tied_is_packed) {
     wg_gpt_config config;
-    wg_gpt_config_preset(&config, "gpt2-tiny");
+    wg_model_preset_config(&wg_gpt_type, "gpt2-tiny", &config);
     config.vocab_size = 50;
     config.bos_token_id = config.eos_token_id = 0;
     wg_gpt *gpt = wg_gpt_new(&config, 2);
-    wg_language_model model = wg_gpt_language_model(gpt);
+    wg_model model = (wg_model){.type = &wg_gpt_type, .module = &gpt->module};
     wg_module_train(&gpt->module, false);
-    wg_tensor *exact = wg_clone(logits_of(&model));
+    wg_tensor *exact = wg_clone(sample_logits(&model));
     ck_assert_int_eq(wg_module_quantize(&gpt->module, WG_QUANTIZATION_Q8_0), 0);
-    wg_tensor *quantized = logits_of(&model);
+    wg_tensor *quantized = sample_logits(&model);
     const double size = wg_item(wg_max(wg_abs(exact), WG_ALL, false));
     assert_close(quantized, exact, 0, 0.02 * size);
     ck_assert_msg(wg_item(wg_max(wg_abs(wg_sub(quantized, exact)), WG_ALL, false)) > 1e-7 * size,

@@ -110,9 +110,9 @@ START_TEST(schedules_are_found_by_name) {
     ck_assert_int_eq(wg_schedule_find("cosign"), -1);
     ck_assert_int_eq(wg_schedule_find(NULL), -1);
     for (int kind = 0; kind <= WG_SCHEDULE_INVERSE_SQRT; kind++)
-        ck_assert_int_eq(wg_schedule_find(wg__schedule_name((wg_schedule_kind)kind)), kind);
-    ck_assert_str_eq(wg__schedule_name(WG_SCHEDULE_LINEAR), "linear");
-    ck_assert_str_eq(wg__schedule_name((wg_schedule_kind)99), "?");
+        ck_assert_int_eq(wg_schedule_find(wg_schedule_name((wg_schedule_kind)kind)), kind);
+    ck_assert_str_eq(wg_schedule_name(WG_SCHEDULE_LINEAR), "linear");
+    ck_assert_str_eq(wg_schedule_name((wg_schedule_kind)99), "?");
 }
 END_TEST
 

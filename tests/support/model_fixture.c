@@ -24,7 +24,7 @@ static wg_tensor *take(wg_tensor *flat, int64_t *at, const wg_tensor *like) {
 
 wg_bert_config bert_fixture_config(void) {
     wg_bert_config config;
-    wg_bert_config_preset(&config, "bert-tiny");
+    wg_model_preset_config(&wg_bert_type, "bert-tiny", &config);
     config.vocab_size = 64;
     config.hidden_size = 16;
     config.num_attention_heads = 4;
@@ -138,4 +138,26 @@ void assert_model_training(const char *folder, wg_module *module, wg_optimizer *
         wg_scope_end(&scope, NULL);
     }
     wg_optimizer_free(optimizer);
+}
+
+/* ---- Forward ---- */
+
+wg_tensor *hidden_of_ids(const wg_model *model, wg_tensor *ids) {
+    return wg_model_forward(model, &(wg_model_inputs){.ids = ids});
+}
+
+wg_tensor *logits_of_ids(const wg_model *model, wg_tensor *ids) {
+    return wg_model_logits(model, hidden_of_ids(model, ids), NULL);
+}
+
+wg_tensor *loss_of_ids(const wg_model *model, wg_tensor *ids, wg_tensor *labels) {
+    return wg_model_loss(model, hidden_of_ids(model, ids), NULL, labels, NULL);
+}
+
+wg_tensor *pair_loss_of(const wg_model *model, wg_tensor *source, wg_tensor *keep,
+                        wg_tensor *labels) {
+    const wg_model_inputs inputs = {.ids = wg_model_shift_right(model, labels),
+                                    .memory = wg_model_encode(model, source, keep),
+                                    .memory_keep = keep};
+    return wg_model_loss(model, wg_model_forward(model, &inputs), NULL, labels, NULL);
 }

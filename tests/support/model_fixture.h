@@ -34,4 +34,14 @@ typedef wg_tensor *(*model_loss)(void *context);
 void assert_model_training(const char *folder, wg_module *module, wg_optimizer *optimizer,
                            model_loss loss, void *context, double tolerance);
 
+/* What a model makes of ids alone: hidden states, logits everywhere; the loss of labels (B, T). */
+wg_tensor *hidden_of_ids(const wg_model *model, wg_tensor *ids);
+wg_tensor *logits_of_ids(const wg_model *model, wg_tensor *ids);
+wg_tensor *loss_of_ids(const wg_model *model, wg_tensor *ids, wg_tensor *labels);
+
+/* The loss of an encoder-decoder, given sources (B, S) with their `keep`, or NULL, for labels (B,
+ * T) that it predicts one after the other. */
+wg_tensor *pair_loss_of(const wg_model *model, wg_tensor *source, wg_tensor *keep,
+                        wg_tensor *labels);
+
 #endif

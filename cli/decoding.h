@@ -1,0 +1,28 @@
+/* How tokens are drawn and searched for, as the options of the verbs that write texts say it. */
+#ifndef WG_CLI_DECODING_H
+#define WG_CLI_DECODING_H
+
+#include <argp.h>
+
+#include "models/generate/beam.h"
+#include "models/generate/decode.h"
+
+typedef struct wg__drawing {
+    wg_sampling sampling;
+    wg_generator generator; /* at the seed */
+    int64_t max_tokens;     /* 0: not given */
+    bool given;             /* anything but the length was given */
+} wg__drawing;
+
+/* The options of drawing, as a child of a verb's parser; its input is a wg__drawing, which holds
+ * the defaults. */
+extern const struct argp wg__sampling_options;
+
+/* "stop", "length", "positions" or "cancelled": why a text ended. */
+const char *wg__generation_end_name(wg_generation_end end);
+
+/* The options of a beam search, as a child of a verb's parser; its input is a wg_beam_options of
+ * zeros. */
+extern const struct argp wg__beam_options;
+
+#endif

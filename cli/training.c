@@ -1,0 +1,901 @@
+/* wengert pretrain and wengert finetune: text in, a trained model out.
+ *
+ *     arguments --> settings --> tokenizer, model, text --> training --> trainer --> results
+ *
+ * What differs between models and objectives is in their records. */
+#include "cli/training.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/output.h"
+#include "cli/profile.h"
+#include "cli/settings.h"
+#include "data/tokenizer/bpe.h"
+#include "data/tokenizer/characters.h"
+#include "data/tokenizer/wordpiece.h"
+#include "io/checkpoint/checkpoint.h"
+#include "optim/optimizer.h"
+
+/* Batches in an evaluation during training; the one at the end takes the whole held-out text. */
+enum { EVALUATION_BATCHES = 16 };
+
+/* All that a run is made of. */
+typedef struct run {
+    /* What the arguments say. */
+    wg__settings settings;
+    const wg_model_type *type; /* of pretrain; NULL until it is known */
+    const wg_objective *objective;
+    const char *out, *log; /* log NULL: none */
+    const char *file;      /* of --settings; NULL: none */
+    int threads;           /* 0: as the library finds it */
+    wg__profiling profiling;
+    bool resume, overwrite, json, show_batch;
+    bool target_due; /* the argument that comes next is the target of --eval SOURCE */
+
+    /* What is made of them. */
+    char command[64];     /* that resumes the run */
+    int64_t steps_before; /* of a resumed run: how long it was to be; 0 */
+    char *note;           /* the settings as text */
+    char *best;           /* where the best checkpoint goes; NULL: nowhere */
+    char *stem;           /* of RUN.h5, for checkpoints that are kept; NULL: none is */
+    wg_tokenizer *tokenizer;
+    wg_model model;
+    wg_dataset *text, *held_out;
+    wg_training *training;
+    wg_trainer *trainer;
+} run;
+
+static bool finetunes(const run *r) {
+    return r->settings.parts[0].table == &wg__tuning_rows;
+}
+
+/* ---- Checkpoints, models and objectives ---- */
+
+void wg__training_command(const wg_objective *objective, const wg_model_type *type, char *text,
+                          size_t size) {
+    if (objective->finetunes)
+        snprintf(text, size, "finetune --task %s", objective->name);
+    else
+        snprintf(text, size, "pretrain %s", type->name);
+}
+
+int wg__trained_refuse(const char *path, const char *verb, const char *takes) {
+    const wg_objective *objective = wg_objective_of(path);
+    const wg_model_type *type = objective ? wg_model_type_of(path) : NULL;
+    if (!type)
+        return -1;
+    if (!objective->finetunes)
+        return wg_fail(WG_ERROR_STATE, path, "it holds a %s model; `wengert %s' takes %s",
+                       type->name, verb, takes);
+    return wg_fail(WG_ERROR_STATE, path,
+                   "it holds a model of `wengert finetune --task %s'; `wengert %s' takes %s",
+                   objective->name, verb, takes);
+}
+
+/* "bert, glm and t5": the models of pretraining objectives, and the fine-tuned tasks, that a verb
+ * can use. */
+static void list_users(bool (*can)(const wg_objective *objective), char *text, size_t size) {
+    const char *names[32];
+    int count = 0;
+    const wg_model_type *type;
+    const wg_objective *objective;
+    for (int i = 0; (type = wg_model_type_at(i)) && count < 32; i++)
+        if (can(wg_objective_find(type->objectives)))
+            names[count++] = type->name;
+    for (int i = 0; (objective = wg_objective_at(i)) && count < 32; i++)
+        if (objective->finetunes && can(objective))
+            names[count++] = objective->name;
+    size_t length = 0;
+    text[0] = '\0';
+    for (int i = 0; i < count && length < size; i++)
+        length += (size_t)snprintf(text + length, size - length, "%s%s",
+                                   i == 0           ? ""
+                                   : i == count - 1 ? " and "
+                                                    : ", ",
+                                   names[i]);
+}
+
+const wg_objective *wg__trained_objective(const char *path, const char *verb,
+                                          bool (*can)(const wg_objective *objective)) {
+    char takes[256];
+    const wg_objective *objective = wg_objective_of(path);
+    if (!objective || can(objective))
+        return objective;
+    list_users(can, takes, sizeof takes);
+    wg__trained_refuse(path, verb, takes);
+    return NULL;
+}
+
+int wg__trained_load(wg__trained *trained, const wg_objective *objective, const char *path) {
+    *trained = (wg__trained){.objective = objective};
+    return objective->load ? objective->load(path, &trained->model, &trained->tokenizer)
+                           : wg_model_load(path, &trained->model, &trained->tokenizer);
+}
+
+void wg__trained_clear(wg__trained *trained) {
+    wg_model_free(&trained->model);
+    wg_tokenizer_free(trained->tokenizer);
+    *trained = (wg__trained){0};
+}
+
+/* -1 with an error unless the checkpoint holds the model and the objective of this run. */
+static int require_same(const run *r, const char *path) {
+    const wg_objective *objective = wg_objective_of(path);
+    const wg_model_type *type = objective ? wg_model_type_of(path) : NULL;
+    if (!type)
+        return -1;
+    if (objective->finetunes == r->objective->finetunes &&
+        (objective == r->objective || !objective->finetunes) && (!r->type || type == r->type))
+        return 0;
+    return wg__trained_refuse(path, r->command, finetunes(r) ? "its own" : r->type->name);
+}
+
+/* ---- The tokenizer ---- */
+
+enum { USUAL_VOCABULARY = 4096 };
+
+static wg_tokenizer *learn_wordpiece(int count, const char *const *paths, int64_t size) {
+    return wg_wordpiece_train_files(count, paths,
+                                    &(wg_wordpiece_training){.vocabulary_size = size});
+}
+
+static wg_tokenizer *learn_bpe(int count, const char *const *paths, int64_t size) {
+    return wg_bpe_train_files(count, paths, &(wg_bpe_training){.vocabulary_size = size});
+}
+
+/* The text decides how many characters there are. */
+static wg_tokenizer *learn_characters(int count, const char *const *paths, int64_t size) {
+    (void)size;
+    return wg_char_train_files(count, paths, NULL);
+}
+
+static wg_tokenizer *learn_bytes(int count, const char *const *paths, int64_t size) {
+    (void)count, (void)paths, (void)size;
+    return wg_byte_new();
+}
+
+/* The kinds of tokenizer that are learnt from text, by their names in --tokenizer. */
+static const struct learner {
+    const char *name;
+    wg_tokenizer *(*learn)(int count, const char *const *paths, int64_t size);
+} learners[] = {{"wordpiece", learn_wordpiece},
+                {"bpe", learn_bpe},
+                {"char", learn_characters},
+                {"byte", learn_bytes}};
+
+/* The tokenizer of a token file, with a note where another was to be learnt. */
+static wg_tokenizer *take_tokenizer(const char *tokens, const wg__text_settings *text) {
+    wg_tokenizer *tokenizer = wg_tokenizer_load(tokens);
+    if (!tokenizer)
+        return NULL;
+    const char *kind = wg_tokenizer_kind(tokenizer);
+    const int64_t size = wg_tokenizer_size(tokenizer);
+    if (strcmp(kind, text->tokenizer) != 0 || (text->vocab_size && text->vocab_size != size))
+        wg__cli_note("no tokenizer is learnt: %s has its own, %s of %lld tokens", tokens, kind,
+                     (long long)size);
+    return tokenizer;
+}
+
+/* Learns the tokenizer, unless a token file of the corpus has one. */
+static wg_tokenizer *learn_tokenizer(const wg__text_settings *text, const struct learner *learner,
+                                     int64_t size) {
+    const wg_setting_list *corpus = &text->corpus;
+    for (int64_t i = 0; i < corpus->count; i++)
+        if (wg_dataset_is_token_file(corpus->items[i]))
+            return take_tokenizer(corpus->items[i], text);
+    return learner->learn((int)corpus->count, corpus->items, size);
+}
+
+/* The tokenizer that --tokenizer names: a kind to learn, of `size` tokens, or a file. */
+static wg_tokenizer *make_tokenizer(const wg__text_settings *text, int64_t size) {
+    for (size_t i = 0; i < sizeof learners / sizeof learners[0]; i++)
+        if (strcmp(text->tokenizer, learners[i].name) == 0)
+            return learn_tokenizer(text, &learners[i], size);
+    if (access(text->tokenizer, F_OK) == 0)
+        return wg_tokenizer_load(text->tokenizer);
+    wg_fail(WG_ERROR_NOT_FOUND, "tokenizer",
+            "'%s' is neither a file nor a kind that can be learnt; wordpiece, bpe, char and byte "
+            "can",
+            text->tokenizer);
+    return NULL;
+}
+
+/* ---- The model ---- */
+
+/* A new model: its configuration, a tokenizer of the size that this wants, and what the tokenizer
+ * decides of the configuration. */
+static int create_from(run *r, void *config, wg_config *file) {
+    const wg__text_settings *text = &r->settings.text;
+    const uint64_t seed = (uint64_t)r->settings.training.seed;
+    wg_model_fit fit = {.sequence = r->settings.training.seq, .file = file};
+    if ((file ? wg_model_config_open(r->type, file, config)
+              : wg_model_preset_config(r->type, text->preset, config)) < 0 ||
+        r->type->fit(config, &fit) < 0)
+        return -1;
+    const int64_t size = text->vocab_size > 0 ? text->vocab_size
+                         : fit.learnt > 0     ? fit.learnt
+                                              : USUAL_VOCABULARY;
+    fit.tokenizer = r->tokenizer = make_tokenizer(text, size);
+    if (!r->tokenizer || r->type->fit(config, &fit) < 0)
+        return -1;
+    return wg_model_from_config(r->type, config, seed, &r->model);
+}
+
+static int create_model(run *r) {
+    const char *path = r->settings.text.config;
+    wg_config *file = path ? wg_config_load(path) : NULL;
+    void *config = calloc(1, r->type->settings.size);
+    const int status = !config || (path && !file) || create_from(r, config, file) < 0 ? -1 : 0;
+    free(config);
+    wg_config_free(file);
+    return status;
+}
+
+static void tell_note(const char *message, void *context) {
+    (void)context;
+    wg__cli_note("%s", message);
+}
+
+/* The setup that the arguments say, but for model, tokenizer and text. */
+static wg_training_setup setup_of(const run *r, const char *checkpoint) {
+    const wg__settings *s = &r->settings;
+    return (wg_training_setup){
+        .training_path = s->tuning.train,
+        .held_out_path = s->tuning.eval,
+        .checkpoint = checkpoint,
+        .options = s->objective,
+        .batch = s->training.batch,
+        .sequence = s->training.seq,
+        .seed = (uint64_t)s->training.seed,
+        .evaluation_batches = EVALUATION_BATCHES,
+    };
+}
+
+/* A model to fine-tune, of the checkpoint that the arguments name. */
+static int adapt_model(run *r) {
+    const wg_training_setup setup = setup_of(r, r->settings.tuning.model);
+    const wg_model_type *type = wg_model_type_of(setup.checkpoint);
+    if (!type)
+        return -1;
+    if (!(type->shape & r->objective->shapes)) {
+        char takes[128] = "";
+        for (int i = 0; (type = wg_model_type_at(i)); i++)
+            if (type->shape & r->objective->shapes)
+                snprintf(takes + strlen(takes), sizeof takes - strlen(takes), "%s%s",
+                         *takes ? ", " : "", type->model_type);
+        return wg__trained_refuse(setup.checkpoint, r->command, takes);
+    }
+    return r->objective->adapt(&setup, tell_note, NULL, &r->model, &r->tokenizer);
+}
+
+/* The model of the resumed run, of --init, or a new one. */
+static int make_model(run *r) {
+    const char *from = r->resume ? r->out : r->settings.text.init;
+    if (from) {
+        wg__trained trained;
+        if (require_same(r, from) < 0 || wg__trained_load(&trained, r->objective, from) < 0)
+            return -1;
+        r->model = trained.model;
+        r->tokenizer = trained.tokenizer;
+        return 0;
+    }
+    return finetunes(r) ? adapt_model(r) : create_model(r);
+}
+
+/* ---- The text ---- */
+
+/* The shares that are held out where no text is given to measure on: of the documents, of the end
+ * of each file, of the pairs of each two files. */
+static double held_out_share(wg_dataset_kind kind) {
+    return kind == WG_TEXT_STREAM ? 0.1 : 0.05;
+}
+
+static wg_dataset *load_held_out(const run *r) {
+    const wg__text_settings *text = &r->settings.text;
+    const char *paths[] = {text->eval, text->eval_target};
+    const wg_dataset_options options = {.kind = r->objective->text};
+    const bool two =
+        options.kind == WG_TEXT_PAIRS && text->eval_target && !wg_dataset_is_token_file(*paths);
+    return wg_dataset_load(two ? 2 : 1, paths, r->tokenizer, &options);
+}
+
+static int load_text(run *r) {
+    const wg__text_settings *text = &r->settings.text;
+    const wg_token_storage storage = {.path = text->tokens, .note = wg__note_tokens};
+    const wg_dataset_options options = {.kind = r->objective->text, .storage = &storage};
+    const int count = (int)text->corpus.count;
+    const char *const *paths = text->corpus.items;
+    if (text->eval) {
+        r->text = wg_dataset_load(count, paths, r->tokenizer, &options);
+        r->held_out = r->text ? load_held_out(r) : NULL;
+    } else if (wg_dataset_load_split(count, paths, r->tokenizer, held_out_share(options.kind),
+                                     &options, &r->text, &r->held_out) < 0) {
+        return -1;
+    }
+    if (!r->text || !r->held_out)
+        return -1;
+    const wg_setting_numbers *weights = &text->corpus_weights;
+    return weights->count > 0 ? wg_dataset_weigh(r->text, (int)weights->count, weights->items) : 0;
+}
+
+/* Model, tokenizer, text and training. Quick checks come before the text is read. */
+static int make_training(run *r) {
+    if (make_model(r) < 0 || (!finetunes(r) && load_text(r) < 0))
+        return -1;
+    wg_training_setup setup = setup_of(r, r->resume ? r->out : NULL);
+    setup.model = &r->model;
+    setup.tokenizer = r->tokenizer;
+    setup.training = r->text;
+    setup.held_out = r->held_out;
+    r->training = wg_training_new(r->objective, &setup);
+    return r->training ? 0 : -1;
+}
+
+/* ---- Before anything is computed ---- */
+
+/* A folder that cannot be written to is refused now, not after the training. */
+static int check_output(const run *r) {
+    const bool exists = access(r->out, F_OK) == 0;
+    if (r->resume && !exists)
+        return wg__cli_fail("%s is not there; leave out --resume to begin a run", r->out);
+    if (exists && !r->resume && !r->overwrite)
+        return wg__cli_fail("%s exists; --resume goes on with it, --overwrite begins anew", r->out);
+    wg_checkpoint *file = wg_checkpoint_create(r->out);
+    if (!file)
+        return wg__cli_fail_pending();
+    wg_checkpoint_abort(file);
+    return 0;
+}
+
+/* The settings that the run in r->out was begun with. -1 after an error was told. */
+static int take_note(run *r) {
+    wg_checkpoint *file = wg_checkpoint_open(r->out);
+    char *note = NULL;
+    if (file && !wg_checkpoint_has(file, "/train/note"))
+        wg__cli_fail("%s holds no run of `wengert %s' to go on with", r->out, r->command);
+    else
+        note = wg_checkpoint_get_text(file, "/train/note");
+    wg_checkpoint_close(file);
+    if (wg_error_pending())
+        wg__cli_fail_pending();
+    const int status = note ? wg__settings_take_note(&r->settings, note, r->out) : -1;
+    if (status == 0) {
+        json_t *kept = json_loads(note, 0, NULL);
+        r->steps_before = json_integer_value(json_object_get(kept, "steps"));
+        json_decref(kept);
+    }
+    wg_text_free(note);
+    return status;
+}
+
+/* The number of steps, if it is said in epochs, and the warm-up follow from the text. */
+static void decide_steps(run *r) {
+    wg__training_settings *s = &r->settings.training;
+    const int64_t examples = r->training->examples;
+    if (wg__settings_origin(&r->settings, &s->steps) == WG__UNSET) {
+        const double each = (double)s->batch * (double)(s->accumulate > 0 ? s->accumulate : 1);
+        const double steps = ceil(r->settings.tuning.epochs * (double)examples / each);
+        s->steps = (int64_t)fmin(fmax(steps, 1), INT32_MAX);
+        wg__settings_decide(&r->settings, &s->steps);
+    }
+    if (wg__settings_origin(&r->settings, &s->warmup) == WG__UNSET) {
+        const int64_t tenth = s->steps / 10, longest = s->longest_warmup;
+        s->warmup = longest > 0 && longest < tenth ? longest : tenth;
+        wg__settings_decide(&r->settings, &s->warmup);
+    }
+}
+
+static int complete_settings(run *r) {
+    decide_steps(r);
+    const int64_t steps = r->settings.training.steps;
+    if (r->steps_before && r->steps_before != steps)
+        wg__cli_note("the run becomes %lld steps long instead of %lld, and its learning rate "
+                     "follows that from here on",
+                     (long long)steps, (long long)r->steps_before);
+    r->note = wg__settings_note(&r->settings);
+    return r->note ? 0 : wg_fail(WG_ERROR_MEMORY, "settings", "no memory to write them");
+}
+
+/* ---- The trainer ---- */
+
+/* RUN and `ending` for RUN.h5; freed by free. */
+static char *path_beside(const char *out, const char *ending) {
+    const size_t length = strlen(out);
+    const bool has_ending = length > 3 && strcmp(out + length - 3, ".h5") == 0;
+    char *path = NULL;
+    const int stem = (int)(has_ending ? length - 3 : length);
+    return asprintf(&path, "%.*s%s", stem, out, ending) < 0 ? NULL : path;
+}
+
+static int make_trainer(run *r, wg__progress *progress) {
+    const wg__training_settings *s = &r->settings.training;
+    if ((s->keep_best && !(r->best = path_beside(r->out, ".best.h5"))) ||
+        (s->keep_every > 0 && !(r->stem = path_beside(r->out, ""))))
+        return wg_fail(WG_ERROR_MEMORY, "run", "no memory for a path");
+    const wg_trainer_options options = {
+        .steps = s->steps,
+        .schedule = {.kind = (wg_schedule_kind)s->schedule,
+                     .peak = s->lr,
+                     .final = s->final,
+                     .warmup_steps = s->warmup,
+                     .total_steps = s->steps,
+                     .decay_steps = s->decay_steps},
+        .clip = s->clip > 0 ? s->clip : -1,
+        .accumulate = s->accumulate,
+        .average_decay = s->ema,
+        .patience = s->patience,
+        .evaluate_every = s->eval_every,
+        .path = r->out,
+        .best_path = r->best,
+        .keep_every = s->keep_every,
+        .keep_stem = r->stem,
+        .save_every = s->save_every,
+        .note = r->note,
+        .log_path = r->log,
+        .listener = wg__progress_report,
+        .listener_context = progress,
+        .stop = wg__stop_signal(),
+    };
+    const wg_task task = wg_training_task(r->training);
+    wg_optimizer *optimizer =
+        wg_optimizer_new(&(wg_optimizer_choice){.name = wg_optimizer_name(s->optimizer),
+                                                .weight_decay = s->weight_decay,
+                                                .momentum = s->momentum,
+                                                .beta1 = s->beta1,
+                                                .beta2 = s->beta2});
+    r->trainer = wg_trainer_new(&task, optimizer, &options);
+    if (!r->trainer)
+        return -1;
+    return r->resume ? wg_trainer_resume(r->trainer, r->out) : 0;
+}
+
+static int prepare(run *r, wg__progress *progress) {
+    if (make_training(r) < 0 || complete_settings(r) < 0)
+        return -1;
+    wg_module *module = r->model.module;
+    wg_module_checkpoint_activations(module, r->settings.training.recompute);
+    if (!r->resume && r->settings.text.init) /* dropout begins at this run's seed */
+        module->generator = (wg_generator){.seed = (uint64_t)r->settings.training.seed};
+    return make_trainer(r, progress);
+}
+
+/* What the run is made of, on stderr. */
+static void describe(const run *r) {
+    const int64_t done = wg_trainer_steps(r->trainer), steps = r->settings.training.steps;
+    r->objective->describe(r->training, stderr);
+    fprintf(stderr, "model  %lld parameters, %lld tokens in its vocabulary; %d threads\n",
+            (long long)wg_module_parameter_count(r->model.module),
+            (long long)wg_model_sizes_of(&r->model).vocabulary, wg_threads());
+    if (done > 0)
+        fprintf(stderr, "run    %s goes on at step %lld of %lld\n", r->out, (long long)done,
+                (long long)steps);
+    else if (finetunes(r))
+        fprintf(stderr, "run    %lld steps\n", (long long)steps);
+}
+
+/* ---- Results ---- */
+
+static int print_results(const run *r) {
+    wg_metrics metrics = {0};
+    if (wg_training_evaluate(r->training, &metrics) < 0)
+        return wg__cli_fail_pending();
+    if (!r->json) {
+        r->objective->print(&metrics, stdout);
+        return 0;
+    }
+    json_t *results = wg__json_metrics(r->objective->metrics, &metrics);
+    json_object_set_new(results, "steps", json_integer(wg_trainer_steps(r->trainer)));
+    json_object_set_new(results, "parameters",
+                        json_integer(wg_module_parameter_count(r->model.module)));
+    json_object_set_new(results, "checkpoint", json_string(r->out));
+    wg__print_json(results);
+    return 0;
+}
+
+/* A shell shows by 128 + signal that a signal ended a process. */
+static int tell_interruption(const run *r) {
+    fprintf(stderr,
+            "wengert: interrupted at step %lld and saved; "
+            "`wengert %s --resume --out %s' goes on\n",
+            (long long)wg_trainer_steps(r->trainer), r->command, r->out);
+    return 128 + *wg__stop_signal();
+}
+
+static void tell_early_stop(const run *r) {
+    int64_t step = 0;
+    double loss = 0;
+    wg_trainer_best(r->trainer, &step, &loss);
+    wg__cli_note("stopped at step %lld: %lld measurements brought no lower loss than %.4f at step "
+                 "%lld%s%s",
+                 (long long)wg_trainer_steps(r->trainer), (long long)r->settings.training.patience,
+                 loss, (long long)step, r->best ? ", which is kept in " : "",
+                 r->best ? r->best : "");
+}
+
+static int train(run *r) {
+    wg__progress progress = wg__progress_begin();
+    if (prepare(r, &progress) < 0)
+        return wg__cli_fail_pending();
+    describe(r);
+    wg__listen_for_stop(); /* the signal finishes the step and saves */
+    if (wg__profiling_begin(&r->profiling) < 0)
+        return wg__cli_fail_pending();
+    const int outcome = wg_trainer_run(r->trainer);
+    wg__progress_end(&progress);
+    if (outcome < 0 || wg__profiling_end(&r->profiling) < 0)
+        return wg__cli_fail_pending();
+    if (outcome == WG_TRAIN_INTERRUPTED)
+        return tell_interruption(r);
+    if (outcome == WG_TRAIN_OUT_OF_PATIENCE)
+        tell_early_stop(r);
+    wg_trainer_swap_average(r->trainer);
+    return print_results(r);
+}
+
+/* "bert, glm, t5" */
+static const char *list_names(char *list, size_t size, const char *(*name)(int index)) {
+    size_t length = 0;
+    list[0] = '\0';
+    for (int i = 0; name(i) && length < size; i++)
+        length += (size_t)snprintf(list + length, size - length, "%s%s", i ? ", " : "", name(i));
+    return list;
+}
+
+/* The name of the index-th objective whose batches can be shown. */
+static const char *shown_name(int index) {
+    const wg_objective *objective;
+    for (int i = 0; (objective = wg_objective_at(i)); i++)
+        if (objective->show_batch && index-- == 0)
+            return objective->name;
+    return NULL;
+}
+
+static int show_batch(run *r) {
+    char names[128];
+    if (!r->objective->show_batch)
+        return wg__cli_fail("the batches of %s are not shown; those of %s are", r->objective->name,
+                            list_names(names, sizeof names, shown_name));
+    if (make_training(r) < 0 || r->objective->show_batch(r->training, stdout) < 0)
+        return wg__cli_fail_pending();
+    return 0;
+}
+
+static int start(run *r) {
+    if (r->threads)
+        wg_set_threads(r->threads);
+    if (!r->show_batch && check_output(r) != 0)
+        return EXIT_FAILURE;
+    if (r->resume && take_note(r) < 0)
+        return EXIT_FAILURE;
+    if (r->type)
+        wg__settings_take_record(&r->settings, r->type->training);
+    wg__settings_take_record(&r->settings, r->objective->training);
+    return r->show_batch ? show_batch(r) : train(r);
+}
+
+static void clear(run *r) {
+    wg_trainer_free(r->trainer);
+    wg_training_free(r->training);
+    wg_dataset_free(r->text);
+    wg_dataset_free(r->held_out);
+    wg_model_free(&r->model);
+    wg_tokenizer_free(r->tokenizer);
+    free(r->note);
+    free(r->best);
+    free(r->stem);
+    wg__settings_clear(&r->settings);
+}
+
+/* ---- Arguments ---- */
+
+enum {
+    KEY_OUT = WG__KEY_OWN,
+    KEY_RESUME,
+    KEY_OVERWRITE,
+    KEY_LOG,
+    KEY_THREADS,
+    KEY_SETTINGS,
+    KEY_OBJECTIVE,
+    KEY_SHOW_BATCH,
+    KEY_TASK
+};
+
+static const struct argp_option run_options[] = {
+    {"threads", KEY_THREADS, "N", 0, "Use N threads (all processors)", 0},
+    {"settings", KEY_SETTINGS, "FILE.json", 0,
+     "Read options from this file, {\"steps\": 200, \"lr\": 0.001}; the command line rules", 0},
+    {"out", KEY_OUT, "RUN.h5", 0, "The checkpoint to write", 0},
+    {"resume", KEY_RESUME, NULL, 0,
+     "Go on with the run that RUN.h5 holds; settings that are not given again stay as they were",
+     0},
+    {"overwrite", KEY_OVERWRITE, NULL, 0, "Begin anew though RUN.h5 exists, which is lost", 0},
+    {"log", KEY_LOG, "FILE", 0, "Append one JSON object for each step", 0},
+    WG__OPTIONS_PROFILE,
+    WG__OPTION_JSON,
+    {0},
+};
+
+static error_t parse_run(int key, char *text, struct argp_state *state) {
+    run *r = state->input;
+    switch (key) {
+    case KEY_OUT:
+        r->out = text;
+        return 0;
+    case KEY_SETTINGS:
+        r->file = text;
+        wg__settings_read_file(&r->settings, text);
+        return 0;
+    case KEY_RESUME:
+        r->resume = true;
+        return 0;
+    case KEY_OVERWRITE:
+        r->overwrite = true;
+        return 0;
+    case KEY_LOG:
+        r->log = text;
+        return 0;
+    case KEY_THREADS:
+        r->threads = (int)wg__cli_integer(state, "threads", text, 1, 4096);
+        return 0;
+    case WG__KEY_JSON:
+        r->json = true;
+        return 0;
+    case WG__KEY_PROFILE:
+        r->profiling.table = true;
+        return 0;
+    case WG__KEY_TRACE:
+        r->profiling.trace = text;
+        return 0;
+    default:
+        return wg__settings_parse(&r->settings, state, key, text);
+    }
+}
+
+static void check_run(struct argp_state *state, run *r) {
+    if (r->show_batch && r->resume)
+        argp_error(state, "--show-batch shows the first batch of a run that begins, not of one "
+                          "that is resumed");
+    if (!r->out && !r->show_batch)
+        argp_error(state, "--out RUN.h5 is missing: where shall the checkpoint go?");
+    if (r->resume && r->overwrite)
+        argp_error(state, "--resume and --overwrite exclude each other");
+    wg__settings_add_objective(&r->settings, r->objective, state,
+                               r->type ? r->type->name : r->objective->name);
+    wg__training_command(r->objective, r->type, r->command, sizeof r->command);
+}
+
+/* ---- wengert pretrain ---- */
+
+static const char *model_name(int index) {
+    const wg_model_type *type = wg_model_type_at(index);
+    return type ? type->name : NULL;
+}
+
+static const wg_model_type *find_model(const char *name) {
+    for (int i = 0; wg_model_type_at(i); i++)
+        if (strcmp(wg_model_type_at(i)->name, name) == 0)
+            return wg_model_type_at(i);
+    return NULL;
+}
+
+static bool takes_pairs(const run *r) {
+    return r->objective && r->objective->text == WG_TEXT_PAIRS;
+}
+
+/* --init says what these say. */
+static void check_init(struct argp_state *state, const wg__settings *settings) {
+    const wg__text_settings *text = &settings->text;
+    const struct {
+        const char *name;
+        const void *member;
+    } rivals[] = {{"preset", &text->preset},
+                  {"config", &text->config},
+                  {"tokenizer", &text->tokenizer},
+                  {"vocab-size", &text->vocab_size}};
+    for (size_t i = 0; text->init && i < sizeof rivals / sizeof rivals[0]; i++)
+        if (wg__settings_given(settings, rivals[i].member))
+            argp_error(state, "--init and --%s exclude each other", rivals[i].name);
+}
+
+static void check_pretrain(struct argp_state *state, run *r) {
+    char models[128];
+    const wg__text_settings *text = &r->settings.text;
+    if (!r->type)
+        argp_error(state, "which model? %s are there",
+                   list_names(models, sizeof models, model_name));
+    if (!(r->objective->shapes & r->type->shape))
+        argp_error(state, "--objective %s is not for %s", r->objective->name, r->type->name);
+    if (!r->resume && text->corpus.count == 0)
+        argp_error(state, "--corpus FILE is missing: what shall the model read?");
+    check_init(state, &r->settings);
+    if (takes_pairs(r) && text->eval && !text->eval_target && !wg_dataset_is_token_file(text->eval))
+        argp_error(state, "--eval takes SOURCE and TARGET, or a token file, for %s", r->type->name);
+    check_run(state, r);
+}
+
+/* The first argument is the model; those after it belong to --corpus, as a shell makes several of
+ * `--corpus *.txt', or are the target of --eval. */
+static void take_argument(struct argp_state *state, run *r, const char *text) {
+    char models[128];
+    if (r->target_due)
+        wg__settings_give(&r->settings, state, "eval-target", text);
+    else if (r->type)
+        wg__settings_give(&r->settings, state, "corpus", text);
+    else if (!(r->type = find_model(text)))
+        argp_error(state, "there is no model '%s'; %s are there", text,
+                   list_names(models, sizeof models, model_name));
+    else if (!r->objective)
+        r->objective = wg_objective_find(r->type->objectives);
+    r->target_due = false;
+}
+
+static error_t parse_pretrain(int key, char *text, struct argp_state *state) {
+    run *r = state->input;
+    const char *eval = r->settings.text.eval;
+    switch (key) {
+    case KEY_SHOW_BATCH:
+        r->show_batch = true;
+        return 0;
+    case KEY_OBJECTIVE:
+        r->objective = wg_objective_find(text);
+        if (!r->objective || r->objective->finetunes)
+            argp_error(state, "--objective: there is no '%s'", text);
+        return 0;
+    case ARGP_KEY_ARG:
+        take_argument(state, r, text);
+        return 0;
+    case ARGP_KEY_END:
+        check_pretrain(state, r);
+        return 0;
+    default: {
+        const error_t result = parse_run(key, text, state);
+        r->target_due =
+            r->settings.text.eval != eval && takes_pairs(r) && !wg_dataset_is_token_file(text);
+        return result;
+    }
+    }
+}
+
+/* The doc of a verb with its models or tasks, a line each; argp frees it. */
+static char *list_records(int key, const char *text, void *input) {
+    if (key != ARGP_KEY_HELP_EXTRA)
+        return (char *)text;
+    const run *r = input;
+    char *list = NULL;
+    size_t size;
+    FILE *stream = open_memstream(&list, &size);
+    if (!stream)
+        return NULL;
+    const wg_model_type *type;
+    const wg_objective *objective;
+    fprintf(stream, finetunes(r) ? "Tasks:\n" : "Models:\n");
+    for (int i = 0; !finetunes(r) && (type = wg_model_type_at(i)); i++)
+        fprintf(stream, "  %-11s %s; %s\n", type->name, type->title, type->objectives);
+    for (int i = 0; (objective = wg_objective_at(i)); i++)
+        if (finetunes(r) == objective->finetunes)
+            fprintf(stream, "%s  %-15s %s\n", i == 0 && !finetunes(r) ? "\nObjectives:\n" : "",
+                    objective->name, objective->title);
+    fclose(stream);
+    return list;
+}
+
+static int run_verb(const struct argp *parser, const wg_setting_table *own, int argc, char **argv) {
+    run r = {0};
+    wg__settings_begin(&r.settings, own);
+    wg__cli_parse_in_order(parser, argc, argv, &r);
+    const int code = start(&r);
+    clear(&r);
+    return code;
+}
+
+int wg__verb_pretrain(int argc, char **argv) {
+    static const struct argp_option own[] = {
+        {"show-batch", KEY_SHOW_BATCH, NULL, 0,
+         "Print the first batch as tables of tokens, positions, what they predict and what they "
+         "attend to, and stop (blank-infilling)",
+         0},
+        {"objective", KEY_OBJECTIVE, "NAME", 0,
+         "Train the model by this objective instead of its usual one", 0},
+        {0},
+    };
+    const struct argp parser = {
+        .options = wg__settings_options(&wg__text_rows, false, own, run_options),
+        .parser = parse_pretrain,
+        .args_doc = "MODEL --corpus FILE... --out RUN.h5\nMODEL --resume --out RUN.h5",
+        .doc = "Pretrains a model on plain text and saves it, with all that is needed to go on.\v"
+               "The text is prose as in a book, or one sentence a line with blank lines between "
+               "documents (masked-lm, blank-infilling); any text as it is, with lines "
+               "\"<|endoftext|>\" between documents where it has several (causal-lm, "
+               "span-corruption); or two files, of which each line has its translation in the same "
+               "line of the other (translation), for which one vocabulary is learnt. Ctrl-C "
+               "finishes the step and saves; --resume goes on with the same bits as a run that "
+               "never stopped.\n\n"
+               "At the end the loss on held-out text is printed beside that of predicting each "
+               "word or token by its frequency.",
+        .help_filter = list_records,
+    };
+    return run_verb(&parser, &wg__text_rows, argc, argv);
+}
+
+/* ---- wengert finetune ---- */
+
+static const char *task_name(int index) {
+    const wg_objective *objective;
+    for (int i = 0; (objective = wg_objective_at(i)); i++)
+        if (objective->finetunes && index-- == 0)
+            return objective->name;
+    return NULL;
+}
+
+static void check_finetune(struct argp_state *state, run *r) {
+    const wg__tuning_settings *s = &r->settings.tuning;
+    if (!r->objective)
+        argp_error(state, "--task NAME is missing: what shall the model learn?");
+    check_run(state, r);
+    if (r->resume)
+        return;
+    if (!s->model)
+        argp_error(state, "RUN.h5 is missing: which model shall be fine-tuned?");
+    if (!s->train || !s->eval)
+        argp_error(state, "--train FILE and --eval FILE are both wanted");
+    const wg_setting *missing = wg__settings_missing(&r->settings);
+    if (missing)
+        argp_error(state, "--task %s wants --%s", r->objective->name, missing->name);
+}
+
+static error_t parse_finetune(int key, char *text, struct argp_state *state) {
+    run *r = state->input;
+    char tasks[128];
+    switch (key) {
+    case KEY_TASK:
+        r->objective = wg_objective_find(text);
+        wg_error_clear();
+        if (!r->objective || !r->objective->finetunes)
+            argp_error(state, "--task: there is no '%s'; %s are there", text,
+                       list_names(tasks, sizeof tasks, task_name));
+        return 0;
+    case ARGP_KEY_ARG:
+        if (r->settings.tuning.model)
+            argp_error(state, "one RUN.h5 at a time");
+        wg__settings_give(&r->settings, state, "model", text);
+        return 0;
+    case ARGP_KEY_END:
+        check_finetune(state, r);
+        return 0;
+    default:
+        return parse_run(key, text, state);
+    }
+}
+
+int wg__verb_finetune(int argc, char **argv) {
+    static const struct argp_option own[] = {
+        {"task", KEY_TASK, "NAME", 0, "What the model is to learn: one of the tasks below", 0},
+        {0},
+    };
+    const struct argp parser = {
+        .options = wg__settings_options(&wg__tuning_rows, true, own, run_options),
+        .parser = parse_finetune,
+        .args_doc = "RUN.h5 --task NAME --train FILE --eval FILE --out NEW.h5\n"
+                    "--task NAME --resume --out NEW.h5",
+        .doc =
+            "Fine-tunes a pretrained model for a task and saves it, with all that is needed to go "
+            "on.\v"
+            "RUN.h5 is a checkpoint of `wengert pretrain' or `wengert convert'. A head that the "
+            "checkpoint does not have is initialised; its labels are those of the training file. "
+            "A first line whose last column is \"label\" is a header. Ctrl-C finishes the step "
+            "and saves; --resume goes on with the same bits as a run that never stopped.\n\n"
+            "cloze needs no head: a label is as likely as its verbalizer is to fill the blank of "
+            "the pattern, compared with those of other labels:\n\n"
+            "    wengert finetune RUN.h5 --task cloze --pattern '{text} It was [MASK] .' "
+            "--verbalizer 0=bad --verbalizer 1=good --train train.tsv --eval dev.tsv --out "
+            "tuned.h5\n\n"
+            "`wengert eval NEW.h5 --corpus FILE' measures the model on another file of the form, "
+            "and writes what it predicts by --predictions.",
+        .help_filter = list_records,
+    };
+    return run_verb(&parser, &wg__tuning_rows, argc, argv);
+}

@@ -1,0 +1,93 @@
+/* Tokens that an objective adds: see added_tokens.h. */
+#include "data/tokenizer/added_tokens.h"
+
+#include <stdio.h>
+
+/* The id of a token that the tokenizer has; else a new one, *vocab_size. */
+static int32_t special_or_new(const wg_tokenizer *tokenizer, wg_special_token which,
+                              int64_t *vocab_size) {
+    const int32_t id = wg_tokenizer_special(tokenizer, which);
+    return id >= 0 ? id : (int32_t)(*vocab_size)++;
+}
+
+static int32_t named_or_new(const wg_tokenizer *tokenizer, const char *name, int64_t *vocab_size) {
+    const int32_t id = wg_tokenizer_id(tokenizer, name);
+    return id >= 0 ? id : (int32_t)(*vocab_size)++;
+}
+
+/* ---- Blanks ---- */
+
+int wg_blank_tokens_of(const wg_tokenizer *tokenizer, wg_blank_tokens *tokens) {
+    if (!tokenizer)
+        return -1;
+    const int64_t size = wg_tokenizer_size(tokenizer);
+    *tokens = (wg_blank_tokens){.tokenizer_size = size, .vocab_size = size};
+    tokens->start = named_or_new(tokenizer, "<|startofpiece|>", &tokens->vocab_size);
+    tokens->end = named_or_new(tokenizer, "<|endofpiece|>", &tokens->vocab_size);
+    tokens->document_mask = named_or_new(tokenizer, "[gMASK]", &tokens->vocab_size);
+    tokens->sentence_mask = named_or_new(tokenizer, "[sMASK]", &tokens->vocab_size);
+    tokens->beginning = special_or_new(tokenizer, WG_TOKEN_CLASS, &tokens->vocab_size);
+    tokens->mask = special_or_new(tokenizer, WG_TOKEN_MASK, &tokens->vocab_size);
+    tokens->pad = wg_tokenizer_special(tokenizer, WG_TOKEN_PAD);
+    if (tokens->pad < 0)
+        tokens->pad = tokens->end;
+    return 0;
+}
+
+bool wg_blank_is_mask(const wg_blank_tokens *tokens, int32_t id) {
+    return id == tokens->mask || id == tokens->sentence_mask || id == tokens->document_mask;
+}
+
+/* ---- Sentinels ---- */
+
+int wg_sentinels_of(const wg_tokenizer *tokenizer, wg_sentinels *tokens) {
+    if (!tokenizer)
+        return -1;
+    const int64_t size = wg_tokenizer_size(tokenizer);
+    *tokens = (wg_sentinels){.tokenizer_size = size, .vocab_size = size};
+    tokens->end = special_or_new(tokenizer, WG_TOKEN_END, &tokens->vocab_size);
+    tokens->pad = special_or_new(tokenizer, WG_TOKEN_PAD, &tokens->vocab_size);
+    int32_t id = 0;
+    for (int i = 0; i < WG_SENTINELS && id >= 0; i++) {
+        char name[24];
+        snprintf(name, sizeof name, "<extra_id_%d>", i);
+        id = wg_tokenizer_id(tokenizer, name);
+        if (id >= 0)
+            tokens->sentinels[tokens->sentinel_count++] = id;
+    }
+    if (tokens->sentinel_count > 0)
+        return 0;
+    tokens->vocab_size += WG_SENTINELS;
+    tokens->sentinel_count = WG_SENTINELS;
+    for (int i = 0; i < WG_SENTINELS; i++)
+        tokens->sentinels[i] = (int32_t)tokens->vocab_size - 1 - i;
+    return 0;
+}
+
+int wg_sentinel_number(const wg_sentinels *tokens, int32_t id) {
+    for (int i = 0; i < tokens->sentinel_count; i++)
+        if (tokens->sentinels[i] == id)
+            return i;
+    return -1;
+}
+
+/* ---- Sentences and their translations ---- */
+
+int wg_translation_tokens_of(const wg_tokenizer *tokenizer, wg_translation_tokens *tokens) {
+    if (!tokenizer)
+        return -1;
+    int32_t start = wg_tokenizer_special(tokenizer, WG_TOKEN_BEGIN);
+    int32_t end = wg_tokenizer_special(tokenizer, WG_TOKEN_END);
+    if (end < 0) {
+        start = wg_tokenizer_special(tokenizer, WG_TOKEN_CLASS);
+        end = wg_tokenizer_special(tokenizer, WG_TOKEN_SEPARATOR);
+    }
+    if (end < 0)
+        return wg_fail(WG_ERROR_ARGUMENT, "translation",
+                       "the %s tokenizer has no token that ends a sentence; one of bpe has",
+                       wg_tokenizer_kind(tokenizer));
+    *tokens = (wg_translation_tokens){.start = start >= 0 ? start : end,
+                                      .end = end,
+                                      .pad = wg_tokenizer_special(tokenizer, WG_TOKEN_PAD)};
+    return 0;
+}

@@ -1,0 +1,368 @@
+/* Encoders with the heads of fine-tuning: see heads.h.
+ *
+ * Letters: B sequences, T positions, C the width, K labels. */
+#include "models/heads.h"
+
+#include <string.h>
+
+#include "io/config_json.h"
+#include "io/differences.h"
+#include "io/weights/weights.h"
+#include "models/internal.h"
+#include "nn/module.h"
+#include "tensor/internal.h"
+#include "io/weights/file.h"
+
+#define WHERE "heads"
+#define CONFIG "config.json"
+
+static const char problem[] = "single_label_classification";
+static const char *const head_names[] = {"classifier", "qa_outputs"};
+
+/* ---- Construction ---- */
+
+static void headed_encoder_destroy(wg_module *module) {
+    wg_headed_encoder *model = (wg_headed_encoder *)module;
+    wg_labels_free(&model->labels);
+    wg__free(model->config);
+}
+
+wg_headed_encoder *wg_headed_encoder_new(const wg_model_type *type, const void *config,
+                                         const wg_labels *labels, uint64_t seed) {
+    if (!type->encoder_new) {
+        wg_fail(WG_ERROR_STATE, WHERE, "%s is no encoder to hang a head on", type->name);
+        return NULL;
+    }
+    if (labels && labels->count < 2) {
+        wg_fail(WG_ERROR_ARGUMENT, WHERE, "%lld labels; a classification has two or more",
+                (long long)labels->count);
+        return NULL;
+    }
+    wg_headed_encoder *model = wg_module_new(NULL, "", sizeof *model);
+    if (!model)
+        return NULL;
+    wg_module *module = &model->module;
+    module->destroy = headed_encoder_destroy;
+    module->generator = (wg_generator){.seed = seed};
+    model->type = type;
+    model->kind = labels ? WG_HEAD_LABELS : WG_HEAD_ANSWERS;
+    if ((model->config = wg__alloc(type->settings.size)))
+        memcpy(model->config, config, type->settings.size);
+    const wg_model_sizes sizes = type->sizes(config);
+    model->dropout = sizes.head_dropout;
+    model->encoder = type->encoder_new(module, type->encoder_name, config, labels != NULL);
+    model->head =
+        wg_linear_new(module, head_names[model->kind], sizes.width, labels ? labels->count : 2,
+                      &(wg_linear_options){.init = sizes.head_init});
+    if (labels)
+        wg_labels_copy(&model->labels, labels);
+    return wg_module_finish(module);
+}
+
+/* ---- Forward ---- */
+
+wg_model wg_headed_encoder_model(wg_headed_encoder *model) {
+    return (wg_model){.type = model->type, .module = &model->module, .config = model->config};
+}
+
+wg_tensor *wg_headed_encoder_classify(wg_headed_encoder *model, const wg_model_inputs *inputs) {
+    wg_scope scope;
+    wg_scope_begin(&scope);
+    wg_tensor *sequence = model->type->encoder_forward(model->encoder, inputs);
+    wg_tensor *pooled = wg_dropout(
+        &model->module, model->type->encoder_pool(model->encoder, sequence), model->dropout);
+    return wg_scope_end(&scope, wg_linear_forward(model->head, pooled));
+}
+
+int wg_headed_encoder_answer(wg_headed_encoder *model, const wg_model_inputs *inputs,
+                             wg_tensor **start, wg_tensor **end) {
+    wg_scope scope;
+    wg_scope_begin(&scope);
+    wg_tensor *sequence = model->type->encoder_forward(model->encoder, inputs);
+    wg_tensor *logits = wg_linear_forward(model->head, sequence); /* (B, T, 2) */
+    *start = wg_select(logits, 2, 0);
+    *end = wg_select(logits, 2, 1);
+    const bool failed = !*start || !*end || wg_error_pending();
+    *start = failed ? NULL : wg_scope_escape(*start);
+    *end = failed ? NULL : wg_scope_escape(*end);
+    wg_scope_end(&scope, NULL);
+    return failed ? -1 : 0;
+}
+
+wg_tensor *wg_answer_loss(wg_tensor *start, wg_tensor *end, wg_tensor *starts, wg_tensor *ends) {
+    wg_scope scope;
+    wg_scope_begin(&scope);
+    wg_tensor *sum = wg_add(wg_cross_entropy(start, starts, WG_IGNORE_INDEX, NULL),
+                            wg_cross_entropy(end, ends, WG_IGNORE_INDEX, NULL));
+    return wg_scope_end(&scope, wg_mul_scalar(sum, 0.5));
+}
+
+/* ---- Labels in configurations ---- */
+
+static int add_label(wg_labels *labels, const char *name) {
+    const int64_t before = labels->count, number = wg_labels_add(labels, name);
+    if (number < 0 || number == before)
+        return number < 0 ? -1 : 0;
+    return wg_fail(WG_ERROR_FORMAT, CONFIG, "id2label has \"%s\" twice", name);
+}
+
+/* {"0": "a", "1": "b"} */
+static int read_names(const json_t *names, wg_labels *labels) {
+    const int64_t count = (int64_t)json_object_size(names);
+    for (int64_t i = 0; i < count; i++) {
+        char key[24];
+        snprintf(key, sizeof key, "%lld", (long long)i);
+        const char *name = json_string_value(json_object_get(names, key));
+        if (!name)
+            return wg_fail(WG_ERROR_FORMAT, CONFIG, "id2label has %lld labels, and none for \"%s\"",
+                           (long long)count, key);
+        if (add_label(labels, name) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+static int number_names(int64_t count, wg_labels *labels) {
+    int status = 0;
+    for (int64_t i = 0; status == 0 && i < count; i++) {
+        char name[32];
+        snprintf(name, sizeof name, "LABEL_%lld", (long long)i);
+        status = add_label(labels, name);
+    }
+    return status;
+}
+
+static int read_labels(wg_config *config, wg_labels *labels) {
+    const char *type = problem;
+    if (wg_config_text(config, "problem_type", &type) < 0)
+        return -1;
+    if (strcmp(type, problem) != 0)
+        return wg_fail(WG_ERROR_FORMAT, CONFIG, "problem_type is \"%s\"; only \"%s\" is known",
+                       type, problem);
+    const json_t *names = wg__config_value(config, "id2label");
+    if (json_is_object(names))
+        return read_names(names, labels);
+    int64_t count = 2;
+    return wg_config_integer(config, "num_labels", &count) < 0 ? -1 : number_names(count, labels);
+}
+
+int wg_labels_of_config(const char *json, wg_labels *labels) {
+    *labels = (wg_labels){0};
+    wg_config *config = wg_config_parse(json, CONFIG);
+    const int status = config ? read_labels(config, labels) : -1;
+    wg_config_free(config);
+    if (status < 0)
+        wg_labels_free(labels);
+    return status;
+}
+
+static int set_labels(wg_config *config, const wg_labels *labels) {
+    json_t *names = json_object(), *numbers = json_object();
+    for (int64_t i = 0; i < labels->count; i++) {
+        char key[24];
+        snprintf(key, sizeof key, "%lld", (long long)i);
+        json_object_set_new(names, key, json_string(labels->names[i]));
+        json_object_set_new(numbers, labels->names[i], json_integer(i));
+    }
+    const int status = wg__config_set(config, "id2label", names);
+    return wg__config_set(config, "label2id", numbers) < 0 ? -1 : status;
+}
+
+static int add_head_keys(const wg_headed_encoder *model, wg_config *config) {
+    const bool labels = model->kind == WG_HEAD_LABELS;
+    const wg_model_names *names = &model->type->names;
+    const char *architecture = labels ? names->classifier : names->answerer;
+    if (architecture && wg__config_set(config, "architectures", json_pack("[s]", architecture)) < 0)
+        return -1;
+    if (!labels)
+        return 0;
+    if (model->dropout != model->type->sizes(model->config).head_dropout &&
+        wg_config_set_number(config, "classifier_dropout", model->dropout) < 0)
+        return -1;
+    return wg_config_set_text(config, "problem_type", problem) < 0
+               ? -1
+               : set_labels(config, &model->labels);
+}
+
+char *wg_headed_encoder_config(const wg_headed_encoder *model) {
+    char *encoder = wg_model_config_to_json(model->type, model->config);
+    wg_config *config = encoder ? wg_config_parse(encoder, CONFIG) : NULL;
+    char *text = config && add_head_keys(model, config) == 0 ? wg_config_to_json(config) : NULL;
+    wg_config_free(config);
+    wg_text_free(encoder);
+    return text;
+}
+
+/* ---- By configuration ---- */
+
+/* classifier_dropout; null, as published files have it, counts as left out. */
+static int read_dropout(const char *json, wg_headed_encoder *model) {
+    wg_config *config = wg_config_parse(json, CONFIG);
+    const int status =
+        config ? wg_config_number(config, "classifier_dropout", &model->dropout) : -1;
+    wg_config_free(config);
+    return status;
+}
+
+static wg_headed_encoder *make(const wg_model_type *type, const char *json, const wg_labels *labels,
+                               uint64_t seed) {
+    void *config = wg__alloc(type->settings.size);
+    wg_headed_encoder *model = NULL;
+    if (config && wg_model_config_from_json(type, json, config) == 0)
+        model = wg_headed_encoder_new(type, config, labels, seed);
+    wg__free(config);
+    if (model && read_dropout(json, model) < 0) {
+        wg_module_free(&model->module);
+        return NULL;
+    }
+    return model;
+}
+
+wg_headed_encoder *wg__headed_encoder_of(const wg_model_type *type, wg_head_kind kind,
+                                         const char *json) {
+    wg_labels labels = {0};
+    if (kind == WG_HEAD_LABELS && wg_labels_of_config(json, &labels) < 0)
+        return NULL;
+    wg_headed_encoder *model = make(type, json, kind == WG_HEAD_LABELS ? &labels : NULL, 0);
+    wg_labels_free(&labels);
+    return model;
+}
+
+int wg__head_of_config(const wg_model_type *type, wg_config *config) {
+    const char *name =
+        json_string_value(json_array_get(wg__config_value(config, "architectures"), 0));
+    if (name && type->names.classifier && strcmp(name, type->names.classifier) == 0)
+        return WG_HEAD_LABELS;
+    return name && type->names.answerer && strcmp(name, type->names.answerer) == 0 ? WG_HEAD_ANSWERS
+                                                                                   : -1;
+}
+
+/* ---- From checkpoints ---- */
+
+typedef struct head_loading {
+    const char *path;
+    wg_head_kind kind;
+} head_loading;
+
+static wg_module *make_saved(const char *json, void *context) {
+    const head_loading *l = context;
+    const wg_model_type *type = wg__model_type_of_config(l->path, json);
+    wg_headed_encoder *model = type ? wg__headed_encoder_of(type, l->kind, json) : NULL;
+    return model ? &model->module : NULL;
+}
+
+int wg_headed_encoder_load(const char *path, wg_head_kind kind, wg_headed_encoder **model,
+                           wg_tokenizer **tokenizer) {
+    head_loading l = {path, kind};
+    *model = (wg_headed_encoder *)wg__model_load(path, make_saved, &l, tokenizer);
+    return *model ? 0 : -1;
+}
+
+/* ---- From the checkpoint of an encoder ---- */
+
+static bool begins(const char *text, const char *with) {
+    return strncmp(text, with, strlen(with)) == 0;
+}
+
+/* Whether a file may lack a tensor of that name. */
+static bool is_optional(const wg_model_type *type, const char *name) {
+    for (int i = 0; type->names.optional[i]; i++)
+        if (begins(name, type->names.optional[i]))
+            return true;
+    return false;
+}
+
+typedef struct adapting {
+    const wg_head_origin *origin;
+    wg_weights *file;
+    wg_headed_encoder *model;
+    wg__differences differences;
+    wg__difference fresh; /* names of parameters that begin anew */
+} adapting;
+
+/* Fills a part of the model, whose names in the file begin with "NAME.". */
+static int fill_part(adapting *a, wg_module *part, const char *part_name) {
+    char prefix[64], name[256];
+    wg_left_out left_out;
+    snprintf(prefix, sizeof prefix, "%s.", part_name);
+    if (wg_weights_get_module_partial(a->file, prefix, part, &left_out) < 0)
+        return -1;
+    for (int64_t i = 0; i < left_out.missing_count; i++) {
+        snprintf(name, sizeof name, "%s%s", prefix, left_out.missing[i]);
+        wg__note_difference(is_optional(a->model->type, name) ? &a->fresh : &a->differences.missing,
+                            name);
+    }
+    for (int64_t i = 0; i < left_out.misshapen_count; i++) {
+        snprintf(name, sizeof name, "%s%s", prefix, left_out.misshapen[i]);
+        wg__note_difference(&a->differences.misshapen, name);
+    }
+    wg_left_out_free(&left_out);
+    return 0;
+}
+
+/* Whether the file's head is of the same kind and labels as the model's. */
+static bool keeps_head(const adapting *a, const char *head_weight) {
+    if (wg_weights_find(a->file, head_weight) < 0)
+        return false;
+    if (a->model->kind == WG_HEAD_ANSWERS)
+        return true;
+    wg_labels saved;
+    if (wg_labels_of_config(wg_weights_config(a->file), &saved) < 0)
+        return false;
+    const bool equal = wg_labels_equal(&saved, &a->model->labels);
+    wg_labels_free(&saved);
+    return equal;
+}
+
+static int fill(adapting *a) {
+    const char *head = head_names[a->model->kind];
+    char weight[64], bias[64];
+    snprintf(weight, sizeof weight, "%s.weight", head);
+    snprintf(bias, sizeof bias, "%s.bias", head);
+    if (fill_part(a, a->model->encoder, a->model->type->encoder_name) < 0)
+        return -1;
+    if (!keeps_head(a, weight)) {
+        wg__note_difference(&a->fresh, weight);
+        wg__note_difference(&a->fresh, bias);
+    } else if (fill_part(a, &a->model->head->module, head) < 0)
+        return -1;
+    if (wg_error_pending() || wg__check_differences(&a->differences, a->origin->path, WHERE) < 0)
+        return -1;
+    if (a->fresh.count > 0 && a->origin->note) {
+        char text[1024];
+        snprintf(text, sizeof text, "not in %s, begun anew: %s", a->origin->path, a->fresh.names);
+        a->origin->note(text, a->origin->context);
+    }
+    return 0;
+}
+
+/* Opens the file and makes the model of its configuration. */
+static int begin(adapting *a, const wg_labels *labels, wg_tokenizer **tokenizer) {
+    const char *path = a->origin->path;
+    a->file = wg__weights_open_as(path, &wg__weights_hdf5);
+    const char *config = a->file ? wg_weights_config(a->file) : NULL;
+    const char *json = a->file ? wg_weights_tokenizer(a->file) : NULL;
+    if (!config || !json)
+        return wg_fail(WG_ERROR_NOT_FOUND, WHERE, "%s has no configuration or no tokenizer", path);
+    const wg_model_type *type = wg__model_type_of_config(path, config);
+    *tokenizer = type ? wg_tokenizer_from_json(json) : NULL;
+    a->model = *tokenizer ? make(type, config, labels, a->origin->seed) : NULL;
+    return a->model ? 0 : -1;
+}
+
+int wg_headed_encoder_adapt(const wg_head_origin *origin, const wg_labels *labels,
+                            wg_headed_encoder **model, wg_tokenizer **tokenizer) {
+    adapting a = {.origin = origin};
+    *tokenizer = NULL;
+    const int status = begin(&a, labels, tokenizer) < 0 || fill(&a) < 0 ? -1 : 0;
+    if (status < 0) {
+        if (a.model)
+            wg_module_free(&a.model->module);
+        wg_tokenizer_free(*tokenizer);
+        a.model = NULL;
+        *tokenizer = NULL;
+    }
+    wg_weights_close(a.file);
+    *model = a.model;
+    return status;
+}

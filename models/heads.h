@@ -1,0 +1,94 @@
+/* Encoders with the heads of fine-tuning   (Devlin et al. 2019, sections 3.2, 4.1 and 4.2), for
+ * every model type that is an encoder.
+ *
+ *     WG_HEAD_LABELS: sequence classification     WG_HEAD_ANSWERS: question answering
+ *
+ *     [CLS] a [SEP] b [SEP]                       [CLS] question [SEP] context [SEP]
+ *        | encoder                                   | encoder, without a pooler
+ *     pooled (B, C)                               sequence (B, T, C)
+ *        | dropout, classifier                       | qa_outputs
+ *     logits (B, K) of K labels                   start logits (B, T), end logits (B, T)
+ *
+ * Parameter paths are those of the published BertForSequenceClassification (bert.*, classifier.*)
+ * and BertForQuestionAnswering (bert.*, qa_outputs.*), with the type's own encoder_name; so are the
+ * keys of the configuration: architectures, problem_type, id2label, label2id. */
+#ifndef WG_MODELS_HEADS_H
+#define WG_MODELS_HEADS_H
+
+#include "../data/dataset/labels.h"
+#include "model.h"
+
+WG_BEGIN_DECLS
+
+typedef enum wg_head_kind { WG_HEAD_LABELS, WG_HEAD_ANSWERS } wg_head_kind;
+
+typedef struct wg_headed_encoder {
+    wg_module module;
+    const wg_model_type *type; /* of the encoder */
+    void *config;              /* the encoder's, a struct of the type */
+    wg_module *encoder;
+    wg_head_kind kind;
+    wg_linear *head;  /* classifier or qa_outputs */
+    wg_labels labels; /* K of them; of answers none */
+    double dropout;   /* of a classifier's input: classifier_dropout, else that of the encoder */
+} wg_headed_encoder;
+
+/* An encoder with a new head for labels, which are copied, or for answers where `labels` is NULL. A
+ * root, freed with wg_module_free(&model->module); its generator begins at `seed`.
+ * NULL with [ARGUMENT, also for fewer than two labels; STATE for a type that is no encoder; MEMORY]
+ */
+WG_API wg_headed_encoder *wg_headed_encoder_new(const wg_model_type *type, const void *config,
+                                                const wg_labels *labels, uint64_t seed);
+
+/* The model as trainings take it; it borrows the headed encoder. */
+WG_API wg_model wg_headed_encoder_model(wg_headed_encoder *model);
+
+/* Logits of the labels, (B, K). [scope; SHAPE, INDEX, DTYPE] */
+WG_API wg_tensor *wg_headed_encoder_classify(wg_headed_encoder *model,
+                                             const wg_model_inputs *inputs);
+
+/* Logits of the answer's first and last token, (B, T) each. 0, or -1 with both NULL.
+ * [scope; SHAPE, INDEX, DTYPE] */
+WG_API int wg_headed_encoder_answer(wg_headed_encoder *model, const wg_model_inputs *inputs,
+                                    wg_tensor **start, wg_tensor **end);
+
+/* The mean of the cross-entropies of the first and the last token, as published.
+ * logits (B, T), labels (B) i64   ->   rank 0. [scope; SHAPE, INDEX, DTYPE] */
+WG_API wg_tensor *wg_answer_loss(wg_tensor *start, wg_tensor *end, wg_tensor *starts,
+                                 wg_tensor *ends);
+
+/* The configuration as JSON text; the caller frees it with wg_text_free. NULL with MEMORY. */
+WG_API char *wg_headed_encoder_config(const wg_headed_encoder *model);
+
+/* The labels of a published configuration: id2label, else LABEL_0, LABEL_1... as many as num_labels
+ * says, which is two unless it is there. *labels is {0} after an error. [FORMAT, also for another
+ * problem_type than single_label_classification; MEMORY] */
+WG_API int wg_labels_of_config(const char *json, wg_labels *labels);
+
+/* ---- From checkpoints ---- */
+
+/* Reads a fine-tuned model and its tokenizer. Both are NULL after an error.
+ * [NOT_FOUND, IO, FORMAT; STATE for a checkpoint of something else] */
+WG_API int wg_headed_encoder_load(const char *path, wg_head_kind kind, wg_headed_encoder **model,
+                                  wg_tokenizer **tokenizer);
+
+/* Where a model to be fine-tuned takes its encoder from. */
+typedef struct wg_head_origin {
+    const char *path; /* a checkpoint of any encoder: pretrained, converted or fine-tuned already */
+    uint64_t seed;    /* of new parameters, and of dropout */
+
+    /* Told which tensors are not in the file and begin anew; NULL: nothing is told. */
+    void (*note)(const char *message, void *context);
+    void *context;
+} wg_head_origin;
+
+/* Makes a model with the encoder and the tokenizer of a checkpoint, for labels, or for answers
+ * where `labels` is NULL. Its head is the checkpoint's if that is of the same kind and labels, else
+ * new; so is a pooler that is missing. Both are NULL after an error. [as above; NOT_FOUND if the
+ * encoder is not whole] */
+WG_API int wg_headed_encoder_adapt(const wg_head_origin *origin, const wg_labels *labels,
+                                   wg_headed_encoder **model, wg_tokenizer **tokenizer);
+
+WG_END_DECLS
+
+#endif

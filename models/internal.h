@@ -1,0 +1,95 @@
+/* Shared by the files of models/: rows of configurations, checks, and parts of a forward. */
+#ifndef WG_MODELS_INTERNAL_H
+#define WG_MODELS_INTERNAL_H
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+
+#include "models/heads.h"
+
+/* ---- Rows of a configuration: what follows the key and the offset of its member ---- */
+
+#define WG__SIZE .kind = WG_SETTING_INTEGER, .low = 1, .high = INFINITY
+#define WG__INTEGER .kind = WG_SETTING_INTEGER
+#define WG__TOKEN .kind = WG_SETTING_TOKEN
+#define WG__MAYBE_TOKEN .kind = WG_SETTING_TOKEN, .low = -1
+#define WG__PROBABILITY .kind = WG_SETTING_NUMBER, .high = 1, .below = true
+#define WG__POSITIVE .kind = WG_SETTING_NUMBER, .high = INFINITY, .above = true
+#define WG__FLAG .kind = WG_SETTING_FLAG
+#define WG__ACTIVATION                                                                             \
+    .kind = WG_SETTING_CHOICE, .choice = wg__activation_choice, .aliases = wg__activation_aliases
+#define WG__GATE .kind = WG_SETTING_CHOICE, .choice = wg__gate_choice, .aliases = wg__gate_aliases
+
+/* A whole row: a key with one value that is known here. */
+#define WG__ONLY(key, value)                                                                       \
+    { .name = key, .kind = WG_SETTING_ONLY, .standard = value, .help = "no other value is known" }
+
+const char *wg__activation_choice(int value);
+const char *wg__gate_choice(int value);
+extern const char *const wg__activation_aliases[], *const wg__gate_aliases[];
+
+/* -1 with ARGUMENT unless `parts` divides `whole`. */
+int wg__check_divides(const char *where, const char *parts_key, int64_t parts,
+                      const char *whole_key, int64_t whole);
+
+/* ---- Keys that a user's configuration file may leave out ---- */
+
+/* Sets *value to that of the tokenizer or the run, unless the user's file has the key. */
+void wg__fit(const wg_model_fit *fit, const char *key, int64_t *value, int64_t fitted);
+
+/* The wg_model_type.fit of decoders: vocab_size, bos_token_id and eos_token_id are the tokenizer's,
+ * and a preset has as many positions as the sequences. */
+void wg__fit_decoder(wg_model_fit *fit, int64_t *vocabulary, int64_t *begin, int64_t *end,
+                     int64_t *positions);
+extern const char *const wg__fitted_of_decoders[];
+
+/* The wg_model_type.resize of decoders. */
+void wg__resize_decoder(int64_t vocabulary, int64_t *config_vocabulary, int64_t *begin,
+                        int64_t *end);
+
+/* How decoders are trained: Touvron et al. 2023, section 2.2: AdamW (0.9, 0.95), cosine to a tenth,
+ * decay 0.1, clip 1, warm-up 2000, but no more than a tenth of a short run; Radford et al. 2019
+ * trained likewise, but for the decays. */
+#define WG__DECODER_TRAINING                                                                       \
+    "{\"tokenizer\": \"bpe\", \"optimizer\": \"adamw\", \"beta1\": 0.9, \"beta2\": 0.95, "         \
+    "\"weight-decay\": 0.1, \"clip\": 1.0, \"schedule\": \"cosine\", \"final\": 0.1, "             \
+    "\"longest-warmup\": 2000}"
+
+/* ---- Forward ---- */
+
+/* The position of the first of inputs->ids, (B, T), or of inputs->embeddings, (B, T, C): behind
+ * what the caches hold. -1 with SHAPE for ids of another rank, or if they reach beyond `longest`
+ * and no position_ids say where they stand; -1 without ids. */
+int64_t wg__first_position(const char *where, const wg_model_inputs *inputs, int64_t longest);
+
+/* -1 with ARGUMENT unless there are states of an encoder in inputs->memory. */
+int wg__check_memory_states(const char *where, const wg_model_inputs *inputs);
+
+/* The bytes of all tensors below a module, tied ones once; of one. */
+double wg__state_bytes(const wg_module *module);
+double wg__tensor_bytes(const wg_tensor *x);
+
+/* ---- Checkpoints ---- */
+
+/* Reads the tokenizer of a checkpoint, unless `tokenizer` is NULL, and the weights of the model
+ * that `make` makes of its configuration and `context`. The model, which is a root, is given; NULL
+ * after an error, when there is no tokenizer either. [NOT_FOUND, IO, FORMAT; what `make` gives] */
+wg_module *wg__model_load(const char *path, wg_module *(*make)(const char *config, void *context),
+                          void *context, wg_tokenizer **tokenizer);
+
+/* The type that the model_type of a checkpoint's configuration names. NULL with [FORMAT; STATE for
+ * one that is not known] */
+const wg_model_type *wg__model_type_of_config(const char *path, const char *json);
+
+/* ---- Heads ---- */
+
+/* The wg_head_kind that "architectures" names first; -1: another one. */
+int wg__head_of_config(const wg_model_type *type, wg_config *config);
+
+/* The model with a head of that kind that a configuration describes. NULL with [FORMAT, ARGUMENT,
+ * MEMORY] */
+wg_headed_encoder *wg__headed_encoder_of(const wg_model_type *type, wg_head_kind kind,
+                                         const char *json);
+
+#endif

@@ -1,0 +1,438 @@
+/* The table of model types, and what all of them do alike: see model.h. */
+#include "models/model.h"
+
+#include <string.h>
+
+#include "io/checkpoint/checkpoint.h"
+#include "models/bert.h"
+#include "models/glm.h"
+#include "models/gpt.h"
+#include "models/internal.h"
+#include "models/llama.h"
+#include "models/t5.h"
+#include "models/transformer.h"
+#include "nn/feed_forward.h"
+#include "tensor/easy.h"
+#include "tensor/internal.h"
+#include "nn/internal.h"
+
+#define WHERE "model"
+
+/* ---- The table ---- */
+
+static const wg_model_type *const types[] = {&wg_bert_type,  &wg_glm_type, &wg_gpt_type,
+                                             &wg_llama_type, &wg_t5_type,  &wg_transformer_type};
+
+enum { TYPES = sizeof types / sizeof types[0] };
+
+const wg_model_type *wg_model_type_at(int index) {
+    return index >= 0 && index < TYPES ? types[index] : NULL;
+}
+
+const wg_model_type *wg_model_type_find(const char *name) {
+    char names[128] = "";
+    for (int i = 0; i < TYPES; i++) {
+        if (strcmp(name, types[i]->name) == 0 || strcmp(name, types[i]->model_type) == 0)
+            return types[i];
+        snprintf(names + strlen(names), sizeof names - strlen(names), "%s%s", i ? ", " : "",
+                 types[i]->name);
+    }
+    wg_fail(WG_ERROR_NOT_FOUND, WHERE, "there is no model \"%.64s\"; there are %s", name, names);
+    return NULL;
+}
+
+const wg_model_type *wg__model_type_of_config(const char *path, const char *json) {
+    wg_config *config = wg_config_parse(json, path);
+    const char *name = NULL;
+    const wg_model_type *type = NULL;
+    if (config && wg_config_require(config, 1, (const char *const[]){"model_type"}) == 0 &&
+        wg_config_text(config, "model_type", &name) == 0) {
+        for (int i = 0; i < TYPES && !type; i++)
+            type = strcmp(name, types[i]->model_type) == 0 ? types[i] : NULL;
+        if (!type)
+            wg_fail(WG_ERROR_STATE, path, "it holds a model of type \"%.64s\", which is not known",
+                    name);
+    }
+    wg_config_free(config);
+    return type;
+}
+
+const wg_model_type *wg_model_type_of(const char *path) {
+    wg_checkpoint *file = wg_checkpoint_open(path);
+    char *json = file ? wg_checkpoint_get_text(file, "/config") : NULL;
+    const wg_model_type *type = json ? wg__model_type_of_config(path, json) : NULL;
+    wg_text_free(json);
+    wg_checkpoint_close(file);
+    return type;
+}
+
+/* ---- Rows of configurations ---- */
+
+const char *wg__activation_choice(int value) {
+    return wg_activation_name((wg_activation)value);
+}
+
+const char *wg__gate_choice(int value) {
+    return wg__gate_name((wg_gate)value);
+}
+
+const char *const wg__activation_aliases[] = {"gelu_pytorch_tanh", "gelu_new", "swish", "silu",
+                                              NULL};
+const char *const wg__gate_aliases[] = {"swish", "silu", NULL};
+
+int wg__check_divides(const char *where, const char *parts_key, int64_t parts,
+                      const char *whole_key, int64_t whole) {
+    if (whole % parts == 0)
+        return 0;
+    return wg_fail(WG_ERROR_ARGUMENT, where, "%s %lld does not divide %s %lld into equal parts",
+                   parts_key, (long long)parts, whole_key, (long long)whole);
+}
+
+/* ---- Configurations ---- */
+
+static const wg_model_preset *find_preset(const wg_model_type *type, const char *name) {
+    char names[256] = "";
+    for (const wg_model_preset *preset = type->presets; preset->name; preset++) {
+        if (!name || strcmp(name, preset->name) == 0)
+            return preset;
+        snprintf(names + strlen(names), sizeof names - strlen(names), "%s%s", names[0] ? ", " : "",
+                 preset->name);
+    }
+    wg_fail(WG_ERROR_ARGUMENT, type->settings.where, "there is no preset \"%.64s\"; there are %s",
+            name, names);
+    return NULL;
+}
+
+int wg_model_preset_config(const wg_model_type *type, const char *name, void *config) {
+    const wg_model_preset *preset = find_preset(type, name);
+    if (preset)
+        memcpy(config, preset->config, type->settings.size);
+    return preset ? 0 : -1;
+}
+
+int wg_model_config_check(const wg_model_type *type, const void *config) {
+    if (wg_settings_check(&type->settings, config, type->sizes(config).vocabulary) < 0)
+        return -1;
+    return type->check ? type->check(config) : 0;
+}
+
+/* Refuses keys that were not read, but for those that published files have and that change nothing
+ * here. */
+static int check_unknown(const wg_model_type *type, wg_config *json) {
+    enum { MOST = 64 };
+    const char *ignored[MOST] = {"_name_or_path", "architectures",        "model_type",
+                                 "torch_dtype",   "transformers_version", "use_cache"};
+    int count = 6;
+    for (int i = 0; type->ignored[i] && count < MOST; i++)
+        ignored[count++] = type->ignored[i];
+    return wg_config_check(json, count, ignored);
+}
+
+static int read_config(const wg_model_type *type, wg_config *json, void *config) {
+    if (wg_settings_standard(&type->settings, config) < 0 ||
+        wg_settings_read(&type->settings, json, config) < 0 ||
+        (type->read_more && type->read_more(json, config) < 0))
+        return -1;
+    return check_unknown(type, json);
+}
+
+int wg_model_config_from_json(const wg_model_type *type, const char *json, void *config) {
+    wg_config *object = wg_config_parse(json, "config.json");
+    void *read = object ? wg__alloc(type->settings.size) : NULL;
+    int status = -1;
+    if (read && wg_settings_require(&type->settings, object) == 0 &&
+        read_config(type, object, read) == 0)
+        status = wg_model_config_check(type, read);
+    if (status == 0)
+        memcpy(config, read, type->settings.size);
+    wg__free(read);
+    wg_config_free(object);
+    return status;
+}
+
+static int write_config(const wg_model_type *type, const void *config, wg_config *json) {
+    if (wg_config_set_text(json, "model_type", type->model_type) < 0 ||
+        wg_settings_write(&type->settings, config, json) < 0)
+        return -1;
+    return type->write_more ? type->write_more(json, config) : 0;
+}
+
+char *wg_model_config_to_json(const wg_model_type *type, const void *config) {
+    wg_config *json = wg_config_new();
+    char *text = json && write_config(type, config, json) == 0 ? wg_config_to_json(json) : NULL;
+    wg_config_free(json);
+    return text;
+}
+
+/* ---- Configurations of new models ---- */
+
+static bool is_fitted(const wg_model_type *type, const char *key) {
+    for (const char *const *fitted = type->fitted; fitted && *fitted; fitted++)
+        if (strcmp(*fitted, key) == 0)
+            return true;
+    return false;
+}
+
+/* -1 unless the file has all keys that neither have a standard value nor are fitted. */
+static int require_open(const wg_model_type *type, wg_config *file) {
+    enum { MOST = 32 };
+    const char *needed[MOST];
+    int count = 0;
+    for (int i = 0; i < type->settings.count && count < MOST; i++) {
+        const wg_setting *row = &type->settings.rows[i];
+        if (!row->standard && !row->derived && !is_fitted(type, row->name))
+            needed[count++] = row->name;
+    }
+    return wg_config_require(file, count, needed);
+}
+
+int wg_model_config_open(const wg_model_type *type, wg_config *file, void *config) {
+    const char *found = NULL;
+    if (!file || wg_config_text(file, "model_type", &found) < 0)
+        return -1;
+    if (found && strcmp(found, type->model_type) != 0 &&
+        !(type->published && strcmp(found, type->published) == 0))
+        return wg_fail(WG_ERROR_ARGUMENT, type->settings.where,
+                       "its model_type is \"%.64s\"; %s is \"%s\"", found, type->name,
+                       type->model_type);
+    if (require_open(type, file) < 0 || read_config(type, file, config) < 0)
+        return -1;
+    for (const char *const *fitted = type->fitted; fitted && *fitted; fitted++)
+        if (!wg_config_has(file, *fitted))
+            return 0; /* wg_model_config_fit checks the whole */
+    return wg_model_config_check(type, config);
+}
+
+int wg_model_config_fit(const wg_model_type *type, void *config, wg_model_fit *fit) {
+    if (type->fit(config, fit) < 0)
+        return -1;
+    return fit->tokenizer ? wg_model_config_check(type, config) : 0;
+}
+
+void wg__fit(const wg_model_fit *fit, const char *key, int64_t *value, int64_t fitted) {
+    if (!fit->file || !wg_config_has(fit->file, key))
+        *value = fitted;
+}
+
+void wg__fit_decoder(wg_model_fit *fit, int64_t *vocabulary, int64_t *begin, int64_t *end,
+                     int64_t *positions) {
+    const wg_tokenizer *tokenizer = fit->tokenizer;
+    fit->learnt = fit->file ? *vocabulary : 0;
+    if (!tokenizer)
+        return;
+    wg__fit(fit, "vocab_size", vocabulary, wg_tokenizer_size(tokenizer));
+    wg__fit(fit, "bos_token_id", begin, wg_tokenizer_special(tokenizer, WG_TOKEN_BEGIN));
+    wg__fit(fit, "eos_token_id", end, wg_tokenizer_special(tokenizer, WG_TOKEN_END));
+    if (!fit->file && fit->sequence > 0)
+        *positions = fit->sequence;
+}
+
+void wg__resize_decoder(int64_t vocabulary, int64_t *config_vocabulary, int64_t *begin,
+                        int64_t *end) {
+    if (vocabulary == 0)
+        return;
+    *config_vocabulary = vocabulary;
+    *begin = *begin < vocabulary ? *begin : -1;
+    *end = *end < vocabulary ? *end : -1;
+}
+
+const char *const wg__fitted_of_decoders[] = {"vocab_size", "bos_token_id", "eos_token_id", NULL};
+
+/* ---- Models ---- */
+
+int wg_model_from_config(const wg_model_type *type, const void *config, uint64_t seed,
+                         wg_model *model) {
+    wg_module *module = type->create(config, seed);
+    *model = module ? (wg_model){.type = type, .module = module} : (wg_model){0};
+    return module ? 0 : -1;
+}
+
+int wg_model_new(const wg_model_type *type, const char *preset, uint64_t seed, wg_model *model) {
+    *model = (wg_model){0};
+    const wg_model_preset *found = find_preset(type, preset);
+    return found ? wg_model_from_config(type, found->config, seed, model) : -1;
+}
+
+void wg_model_free(wg_model *model) {
+    wg_module_free(model->module);
+    *model = (wg_model){0};
+}
+
+static const void *config_of(const wg_model *model) {
+    return model->config ? model->config : model->type->config(model->module);
+}
+
+char *wg_model_config_json(const wg_model *model) {
+    return wg_model_config_to_json(model->type, config_of(model));
+}
+
+wg_model_sizes wg_model_sizes_of(const wg_model *model) {
+    return model->type->sizes(config_of(model));
+}
+
+double wg__tensor_bytes(const wg_tensor *x) {
+    return x ? (double)wg_tensor_count(x) * (double)wg_dtype_size(wg_tensor_dtype(x)) : 0;
+}
+
+double wg__state_bytes(const wg_module *module) {
+    double bytes = 0;
+    wg_state_dict *state = wg_module_state((wg_module *)(uintptr_t)module);
+    for (int64_t i = 0; state && i < state->count; i++)
+        if (!state->entries[i].slot->tied)
+            bytes += wg__tensor_bytes(state->entries[i].slot->tensor);
+    wg_state_dict_free(state);
+    return bytes;
+}
+
+/* ---- From checkpoints ---- */
+
+static wg_module *read_module(wg_checkpoint *file,
+                              wg_module *(*make)(const char *config, void *context),
+                              void *context) {
+    char *config = wg_checkpoint_get_text(file, "/config");
+    wg_module *module = config ? make(config, context) : NULL;
+    wg_text_free(config);
+    if (module && wg_checkpoint_get_module(file, "/model", module) < 0) {
+        wg_module_free(module);
+        module = NULL;
+    }
+    return module;
+}
+
+static wg_tokenizer *read_tokenizer(wg_checkpoint *file) {
+    char *json = wg_checkpoint_get_text(file, "/tokenizer");
+    wg_tokenizer *tokenizer = json ? wg_tokenizer_from_json(json) : NULL;
+    wg_text_free(json);
+    return tokenizer;
+}
+
+wg_module *wg__model_load(const char *path, wg_module *(*make)(const char *config, void *context),
+                          void *context, wg_tokenizer **tokenizer) {
+    if (tokenizer)
+        *tokenizer = NULL;
+    wg_checkpoint *file = wg_checkpoint_open(path);
+    if (!file)
+        return NULL;
+    wg_module *module = read_module(file, make, context);
+    if (module && tokenizer && !(*tokenizer = read_tokenizer(file))) {
+        wg_module_free(module);
+        module = NULL;
+    }
+    wg_checkpoint_close(file);
+    return module;
+}
+
+/* The model of a configuration, which messages call `where`. */
+static int make_model(const char *where, const char *json, uint64_t seed, wg_model *model) {
+    *model = (wg_model){0};
+    const wg_model_type *type = wg__model_type_of_config(where, json);
+    void *config = type ? wg__alloc(type->settings.size) : NULL;
+    int status = config ? wg_model_config_from_json(type, json, config) : -1;
+    if (status == 0)
+        status = wg_model_from_config(type, config, seed, model);
+    wg__free(config);
+    return status;
+}
+
+int wg_model_from_json(const char *json, uint64_t seed, wg_model *model) {
+    return make_model("config.json", json, seed, model);
+}
+
+typedef struct loading {
+    const char *path;
+    wg_model *model;
+} loading;
+
+static wg_module *make_saved(const char *json, void *context) {
+    const loading *l = context;
+    return make_model(l->path, json, 0, l->model) < 0 ? NULL : l->model->module;
+}
+
+int wg_model_load(const char *path, wg_model *model, wg_tokenizer **tokenizer) {
+    loading l = {path, model};
+    *model = (wg_model){0};
+    if (wg__model_load(path, make_saved, &l, tokenizer))
+        return 0;
+    *model = (wg_model){0};
+    return -1;
+}
+
+/* ---- Forward ---- */
+
+int64_t wg__first_position(const char *where, const wg_model_inputs *inputs, int64_t longest) {
+    const wg_tensor *ids = inputs->embeddings ? inputs->embeddings : inputs->ids;
+    const int rank = inputs->embeddings ? 3 : 2;
+    if (!ids)
+        return -1;
+    if (wg_tensor_ndim(ids) != rank)
+        return wg_fail(WG_ERROR_SHAPE, where, "%s have rank %d; wanted %s",
+                       rank == 3 ? "embeddings" : "ids", wg_tensor_ndim(ids),
+                       rank == 3 ? "(B, T, C)" : "(B, T)");
+    const int64_t first = inputs->caches ? inputs->caches[0].length : 0;
+    const int64_t last = first + wg_tensor_size(ids, 1);
+    if (!inputs->position_ids && last > longest)
+        return wg_fail(WG_ERROR_SHAPE, where,
+                       "%lld positions are more than the model's %lld; cut the text or use a model "
+                       "with more",
+                       (long long)last, (long long)longest);
+    return first;
+}
+
+int wg__check_memory_states(const char *where, const wg_model_inputs *inputs) {
+    if (inputs->memory)
+        return 0;
+    return wg_fail(WG_ERROR_ARGUMENT, where,
+                   "there is no memory; wanted the states that wg_model_encode gives");
+}
+
+wg_tensor *wg_model_shift_right(const wg_model *model, wg_tensor *labels) {
+    if (!labels)
+        return NULL;
+    if (wg_tensor_ndim(labels) != 2) {
+        wg_fail(WG_ERROR_SHAPE, WHERE, "labels have rank %d; wanted (B, T)",
+                wg_tensor_ndim(labels));
+        return NULL;
+    }
+    const wg_model_sizes sizes = wg_model_sizes_of(model);
+    const wg_dtype dtype = wg_tensor_dtype(labels);
+    wg_scope scope;
+    wg_scope_begin(&scope);
+    wg_tensor *ignored = wg_eq(labels, wg_scalar(dtype, WG_IGNORE_INDEX));
+    wg_tensor *read = wg_slice(wg_masked_fill(labels, ignored, (double)sizes.pad_id), 1, 0, -1, 1);
+    wg_tensor *begin =
+        wg_full(dtype, WG_DIMS(wg_tensor_size(labels, 0), 1), (double)sizes.start_id);
+    return wg_scope_end(&scope, wg_cat(2, (wg_tensor *[]){begin, read}, 1));
+}
+
+wg_tensor *wg_model_encode(const wg_model *model, wg_tensor *ids, wg_tensor *keep) {
+    if (!model->type->encode) {
+        wg_fail(WG_ERROR_STATE, WHERE, "%s has no encoder apart from its decoder",
+                model->type->name);
+        return NULL;
+    }
+    return model->type->encode(model->module, ids, keep);
+}
+
+wg_tensor *wg_model_forward(const wg_model *model, const wg_model_inputs *inputs) {
+    return model->type->forward(model->module, inputs);
+}
+
+/* The hidden states (N, C) at positions; NULL: all of them, as they are. */
+static wg_tensor *at_positions(wg_tensor *hidden, wg_tensor *positions) {
+    return positions ? wg_index_select(wg_flatten(hidden, 0, -2), 0, positions) : hidden;
+}
+
+wg_tensor *wg_model_logits(const wg_model *model, wg_tensor *hidden, wg_tensor *positions) {
+    wg_scope scope;
+    wg_scope_begin(&scope);
+    return wg_scope_end(&scope,
+                        model->type->logits(model->module, at_positions(hidden, positions)));
+}
+
+wg_tensor *wg_model_loss(const wg_model *model, wg_tensor *hidden, wg_tensor *positions,
+                         wg_tensor *labels, const wg_cross_entropy_options *options) {
+    wg_scope scope;
+    wg_scope_begin(&scope);
+    hidden = at_positions(hidden, positions);
+    return wg_scope_end(&scope, model->type->loss(model->module, hidden, labels, options));
+}

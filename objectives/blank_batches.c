@@ -1,0 +1,724 @@
+/* The batches of blank infilling: texts with masks, spans, tables. See blank_infilling.h. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "data/batches/builder.h"
+#include "data/tokenizer/text_file.h"
+#include "objectives/blank_batches.h"
+#include "tensor/easy.h"
+#include "tensor/internal.h"
+#include "tensor/ops.h"
+
+#define WHERE "blank_batches"
+
+/* ---- Texts with masks: read as Part A, and written with the blanks filled ----
+ *
+ *     It was [MASK] . The end [gMASK]         pieces: "It was ", mask, " . The end ", mask, "" */
+
+/* A stretch of text, and the mask behind it; the last has none. */
+typedef struct piece {
+    const char *text;
+    int64_t length;
+    const char *mask; /* "[MASK]"... */
+} piece;
+
+static const char *const masks[] = {"[MASK]", "[sMASK]", "[gMASK]"};
+enum { MASK, SENTENCE_MASK, DOCUMENT_MASK, MASKS };
+
+/* The stretch with which a text begins. */
+static piece next_piece(const char *text) {
+    for (const char *c = strchr(text, '['); c; c = strchr(c + 1, '['))
+        for (int i = 0; i < MASKS; i++)
+            if (strncmp(c, masks[i], strlen(masks[i])) == 0)
+                return (piece){text, c - text, masks[i]};
+    return (piece){text, (int64_t)strlen(text), NULL};
+}
+
+static const char *behind(const piece *p) {
+    return p->text + p->length + strlen(p->mask);
+}
+
+/* ---- Reading ---- */
+
+static int32_t mask_id(const wg_blank_tokens *tokens, const char *mask) {
+    if (mask == masks[MASK])
+        return tokens->mask;
+    return mask == masks[SENTENCE_MASK] ? tokens->sentence_mask : tokens->document_mask;
+}
+
+bool wg__spaces_begin_words(const wg_tokenizer *tokenizer) {
+    const char *kind = wg_tokenizer_kind(tokenizer);
+    return strcmp(kind, "bpe") == 0 || strcmp(kind, "sentencepiece") == 0;
+}
+
+static int encode_piece(const wg_blank_tokens *tokens, const wg_tokenizer *tokenizer,
+                        const piece *p, wg_token_list *list) {
+    int64_t length = p->length;
+    if (p->mask && length > 0 && p->text[length - 1] == ' ' && wg__spaces_begin_words(tokenizer))
+        length--;
+    if (length > 0 && wg_tokenizer_encode(tokenizer, p->text, length, NULL, list) < 0)
+        return -1;
+    return p->mask ? wg_token_list_append(list, mask_id(tokens, p->mask)) : 0;
+}
+
+const char *wg__blank_find_mask(const char *text) {
+    const piece p = next_piece(text);
+    return p.mask ? p.text + p.length : NULL;
+}
+
+int wg__blank_encode_stretch(const wg_blank_tokens *tokens, const wg_tokenizer *tokenizer,
+                             const char *text, wg_token_list *list) {
+    int result = 0;
+    while (result == 0 && text) {
+        const piece p = next_piece(text);
+        result = encode_piece(tokens, tokenizer, &p, list);
+        text = p.mask ? behind(&p) : NULL;
+    }
+    return result;
+}
+
+int wg_blank_encode(const wg_blank_tokens *tokens, const wg_tokenizer *tokenizer, const char *text,
+                    wg_token_list *list) {
+    if (!tokens || !tokenizer || !text)
+        return -1;
+    const int64_t before = list->count;
+    int result = wg__utf8_check(text, (int64_t)strlen(text), "the text", "glm_encode");
+    if (result == 0)
+        result = wg_token_list_append(list, tokens->beginning);
+    if (result == 0)
+        result = wg__blank_encode_stretch(tokens, tokenizer, text, list);
+    if (result < 0)
+        list->count = before;
+    return result;
+}
+
+/* ---- Writing ---- */
+
+static bool is_space(char c) {
+    return c == ' ' || c == '\t' || c == '\n' || c == '\r';
+}
+
+/* What was written into a blank, without the space that the text before it has already. */
+static int append_blank(const wg_tokenizer *tokenizer, const wg_token_list *blank, wg__text *out) {
+    static const wg_decode_options options = {.skip_special = true};
+    char *words = wg_tokenizer_decode(tokenizer, blank->ids, blank->count, &options);
+    if (!words)
+        return -1;
+    const bool spaced = out->length == 0 || is_space(out->bytes[out->length - 1]);
+    const char *first = words + (spaced && words[0] == ' ');
+    const int result = wg__text_append(out, first, (int64_t)strlen(first));
+    wg_text_free(words);
+    return result;
+}
+
+char *wg_blank_filled_text(const wg_tokenizer *tokenizer, const char *text,
+                           const wg_token_list *blanks) {
+    wg__text out = {0};
+    int result = tokenizer && text ? 0 : -1;
+    while (result == 0 && text) {
+        const piece p = next_piece(text);
+        result = wg__text_append(&out, p.text, p.length);
+        if (result == 0 && p.mask)
+            result = append_blank(tokenizer, blanks++, &out);
+        text = p.mask ? behind(&p) : NULL;
+    }
+    if (result == 0)
+        return out.bytes;
+    wg__free(out.bytes);
+    return NULL;
+}
+
+/* ---- From texts and spans to tensors ---- */
+
+/* ---- One sequence ---- */
+
+/* [CLS], the text, and for each span a mask and a start token more. */
+static int64_t sequence_length(const wg__blanked_text *b) {
+    return 1 + b->count + 2 * b->span_count;
+}
+
+static bool ends_untold(const wg__blanked_text *b, const wg_blank_span *span) {
+    return b->goes_on && span->end == b->count;
+}
+
+static int64_t target_count(const wg__blanked_text *b) {
+    int64_t targets = 0;
+    for (int64_t i = 0; i < b->span_count; i++)
+        targets += b->spans[i].end - b->spans[i].first + !ends_untold(b, &b->spans[i]);
+    return targets;
+}
+
+/* The span that begins at a token of the text, or NULL: they are few. */
+static const wg_blank_span *span_at(const wg__blanked_text *b, int64_t token) {
+    for (int64_t i = 0; i < b->span_count; i++)
+        if (b->spans[i].first == token)
+            return &b->spans[i];
+    return NULL;
+}
+
+/* Where a span's mask stands in Part A: each span before it is one token there. */
+static int64_t mask_place(const wg__blanked_text *b, const wg_blank_span *span) {
+    int64_t place = 1 + span->first;
+    for (int64_t i = 0; i < b->span_count; i++)
+        if (b->spans[i].first < span->first)
+            place -= b->spans[i].end - b->spans[i].first - 1;
+    return place;
+}
+
+/* ---- Putting it together ---- */
+
+static void put(wg__blank_row *row, int64_t id, int64_t position, int64_t block) {
+    row->ids[row->length] = id;
+    row->positions[row->length] = position;
+    row->blocks[row->length++] = block;
+}
+
+/* What the token that was put last has to predict. */
+static void put_label(wg__blank_row *row, int64_t label) {
+    *row->target_positions++ = row->offset + row->length - 1;
+    *row->labels++ = label;
+}
+
+void wg__blank_row_put(wg__blank_row *row, int64_t id) {
+    put(row, id, row->length, 0);
+}
+
+void wg__blank_row_put_span(wg__blank_row *row, const wg_blank_tokens *tokens, int64_t place,
+                            const int32_t *ids, int64_t count, bool ends) {
+    put(row, tokens->start, place, 1);
+    for (int64_t i = 0; i < count; i++) {
+        put_label(row, ids[i]);
+        put(row, ids[i], place, i + 2);
+    }
+    if (ends)
+        put_label(row, tokens->end);
+}
+
+static void put_part_a(wg__blank_row *row, const wg_blank_tokens *tokens,
+                       const wg__blanked_text *b) {
+    wg__blank_row_put(row, tokens->beginning);
+    for (int64_t i = 0; i < b->count;) {
+        const wg_blank_span *span = span_at(b, i);
+        wg__blank_row_put(row, span ? b->mask : b->text[i]);
+        i = span ? span->end : i + 1;
+    }
+}
+
+/* ---- A batch ---- */
+
+int wg__blank_batch_allocate(const wg_blank_tokens *tokens, int64_t rows, int64_t length,
+                             int64_t targets, wg_blank_batch *batch) {
+    *batch = (wg_blank_batch){
+        .input_ids = wg_full(WG_I64, WG_DIMS(rows, length), (double)tokens->pad),
+        .position_ids = wg_zeros(WG_I64, WG_DIMS(rows, length)),
+        .block_position_ids = wg_zeros(WG_I64, WG_DIMS(rows, length)),
+        .part_a = wg_zeros(WG_I64, WG_DIMS(rows)),
+        .target_positions = wg_zeros(WG_I64, WG_DIMS(targets)),
+        .labels = wg_zeros(WG_I64, WG_DIMS(targets)),
+    };
+    if (batch->input_ids && batch->position_ids && batch->block_position_ids && batch->part_a &&
+        batch->target_positions && batch->labels)
+        return 0;
+    *batch = (wg_blank_batch){0};
+    return -1;
+}
+
+wg__blank_row wg__blank_row_first(const wg_blank_batch *batch) {
+    return (wg__blank_row){.ids = wg_tensor_data(batch->input_ids),
+                           .positions = wg_tensor_data(batch->position_ids),
+                           .blocks = wg_tensor_data(batch->block_position_ids),
+                           .target_positions = wg_tensor_data(batch->target_positions),
+                           .labels = wg_tensor_data(batch->labels)};
+}
+
+void wg__blank_row_next(wg__blank_row *row, const wg_blank_batch *batch) {
+    const int64_t longest = wg_tensor_size(batch->input_ids, 1);
+    row->ids += longest;
+    row->positions += longest;
+    row->blocks += longest;
+    row->offset += longest;
+    row->length = 0;
+}
+
+int wg__blanked_batch(const wg_blank_tokens *tokens, int64_t rows, const wg__blanked_text *blanks,
+                      int64_t multiple, wg_blank_batch *batch) {
+    int64_t longest = 0, targets = 0;
+    for (int64_t i = 0; i < rows; i++) {
+        const int64_t length = sequence_length(&blanks[i]);
+        longest = length > longest ? length : longest;
+        targets += target_count(&blanks[i]);
+    }
+    longest = (longest + multiple - 1) / multiple * multiple;
+    if (wg__blank_batch_allocate(tokens, rows, longest, targets, batch) < 0)
+        return -1;
+    wg__blank_row row = wg__blank_row_first(batch);
+    for (int64_t i = 0; i < rows; i++, wg__blank_row_next(&row, batch)) {
+        const wg__blanked_text *b = &blanks[i];
+        put_part_a(&row, tokens, b);
+        ((int64_t *)wg_tensor_data(batch->part_a))[i] = row.length;
+        for (int64_t s = 0; s < b->span_count; s++)
+            wg__blank_row_put_span(&row, tokens, mask_place(b, &b->spans[s]),
+                                   b->text + b->spans[s].first, b->spans[s].end - b->spans[s].first,
+                                   !ends_untold(b, &b->spans[s]));
+        batch->tokens += row.length;
+    }
+    return 0;
+}
+
+static int check_spans(int64_t count, const wg_blank_span *spans, int64_t span_count) {
+    const char *where = "glm_batch";
+    if (span_count < 1)
+        return wg_fail(WG_ERROR_ARGUMENT, where, "no span is given; at least one is wanted");
+    for (int64_t i = 0; i < span_count; i++) {
+        if (spans[i].first < 0 || spans[i].first >= spans[i].end || spans[i].end > count)
+            return wg_fail(WG_ERROR_ARGUMENT, where,
+                           "a span of tokens %lld to %lld, the end not included, of a text of %lld",
+                           (long long)spans[i].first, (long long)spans[i].end, (long long)count);
+        for (int64_t j = 0; j < i; j++)
+            if (spans[i].first < spans[j].end && spans[j].first < spans[i].end)
+                return wg_fail(WG_ERROR_ARGUMENT, where,
+                               "the spans that begin at tokens %lld and %lld overlap",
+                               (long long)spans[j].first, (long long)spans[i].first);
+    }
+    return 0;
+}
+
+int wg_blank_batch_of_spans(const wg_blank_tokens *tokens, const int32_t *text, int64_t count,
+                            const wg_blank_span *spans, int64_t span_count, int32_t mask,
+                            wg_blank_batch *batch) {
+    *batch = (wg_blank_batch){0};
+    if (!tokens || !text || check_spans(count, spans, span_count) < 0)
+        return -1;
+    const wg__blanked_text blanks = {text, count, spans, span_count, mask, false};
+    return wg__blanked_batch(tokens, 1, &blanks, 1, batch);
+}
+
+/* ---- Batches of a text ---- */
+
+#define LENGTH_MULTIPLE 8 /* of T, so that few shapes of batches occur */
+#define LONGEST_SPAN 39   /* as in the published code */
+
+/* Tokens first .. first + count - 1 of the corpus. */
+typedef struct text {
+    int64_t first, count;
+    int64_t sentence; /* the first that begins here or later */
+    bool goes_on;     /* the document does, after it */
+} text;
+
+typedef struct blanking {
+    const wg_dataset *corpus;
+    wg_blank_batch_options options;
+    wg_blank_tokens tokens;
+    double span_chances[LONGEST_SPAN + 1]; /* of a span of at most so many tokens */
+    text *texts;
+    int64_t count, capacity;
+    int64_t *source_ends; /* in texts; NULL without weights */
+    /* One batch in the making. */
+    wg__blanked_text *blanks; /* B */
+    int32_t *ids;             /* B rows of a text each */
+    wg_blank_span *spans;     /* B rows of as many spans as a text can hold */
+    int64_t *lengths;         /* the same for one */
+} blanking;
+
+/* ---- Texts ---- */
+
+static int64_t sentence_start(const blanking *batches, int64_t sentence) {
+    return wg_dataset_sentence_start(batches->corpus, sentence);
+}
+
+/* The next text of a document from token `at` on: whole sentences, as many as there is room for, or
+ * a part of one that is too long. `sentence` is the first that begins there or later. */
+static text next_text(const blanking *batches, int64_t at, int64_t sentence, int64_t document_end) {
+    const int64_t room = batches->options.sequence - 1;
+    int64_t end = at, next = sentence;
+    if (sentence_start(batches, next) == at)
+        next++;
+    while (end < document_end && sentence_start(batches, next) - at <= room)
+        end = sentence_start(batches, next++);
+    if (end == at)
+        end = at + room;
+    return (text){
+        .first = at, .count = end - at, .sentence = sentence, .goes_on = end < document_end};
+}
+
+static int add_text(blanking *batches, text t) {
+    text *texts = wg__grow(batches->texts, batches->count, &batches->capacity, batches->count + 1,
+                           sizeof *texts);
+    if (!texts)
+        return -1;
+    batches->texts = texts;
+    texts[batches->count++] = t;
+    return 0;
+}
+
+static int find_texts(blanking *batches) {
+    const wg_dataset *corpus = batches->corpus;
+    for (int64_t d = 0, sentence = 0, source = 0; d < wg_dataset_documents(corpus); d++) {
+        const int64_t end = sentence_start(batches, wg_dataset_document_start(corpus, d + 1));
+        for (int64_t at = sentence_start(batches, sentence); at < end;) {
+            const text t = next_text(batches, at, sentence, end);
+            if (add_text(batches, t) < 0)
+                return -1;
+            at += t.count;
+            while (sentence < wg_dataset_sentences(corpus) &&
+                   sentence_start(batches, sentence) < at)
+                sentence++;
+        }
+        wg__note_source_ends(corpus, d + 1, batches->count, &source, batches->source_ends);
+    }
+    return 0;
+}
+
+/* ---- Spans ---- */
+
+static void shuffle(wg_generator *g, int64_t count, wg_blank_span *spans) {
+    for (int64_t i = count - 1; i > 0; i--) {
+        const int64_t j = wg__random_between(g, 0, i);
+        const wg_blank_span swapped = spans[i];
+        spans[i] = spans[j];
+        spans[j] = swapped;
+    }
+}
+
+static int64_t draw_length(const blanking *batches, wg_generator *g) {
+    const double chance = wg_random_uniform(g);
+    int64_t length = 1;
+    while (length < LONGEST_SPAN && chance >= batches->span_chances[length])
+        length++;
+    return length;
+}
+
+/* Lengths until enough is masked; between two spans there is room for a token. */
+static int64_t draw_lengths(const blanking *batches, int64_t count, wg_generator *g,
+                            int64_t *masked) {
+    const double wanted = batches->options.masked_share * (double)count;
+    int64_t spans = 0, room = count;
+    *masked = 0;
+    do {
+        int64_t length = draw_length(batches, g);
+        length = length < room ? length : room;
+        batches->lengths[spans++] = length;
+        *masked += length;
+        room -= length + 1;
+    } while ((double)*masked < wanted && room > 0);
+    return spans;
+}
+
+/* Spans of these lengths at places of chance, in the order of the text: each is where a draw of the
+ * tokens that stay, less one between two spans, has it. */
+static void place_spans(int64_t count, int64_t masked, int64_t spans, const int64_t *lengths,
+                        wg_generator *g, wg_blank_span *placed) {
+    const int64_t free = count - masked - (spans - 1);
+    for (int64_t i = 0; i < spans; i++) { /* insertion sort: they are few */
+        const int64_t place = wg__random_between(g, 0, free);
+        int64_t j = i;
+        for (; j > 0 && placed[j - 1].first > place; j--)
+            placed[j] = placed[j - 1];
+        placed[j].first = place;
+    }
+    for (int64_t i = 0, before = 0; i < spans; i++) {
+        placed[i].first += before;
+        placed[i].end = placed[i].first + lengths[i];
+        before += lengths[i] + 1;
+    }
+}
+
+static int64_t choose_spans(const blanking *batches, const text *t, wg_generator *g,
+                            wg_blank_span *spans) {
+    int64_t masked, *lengths = batches->lengths;
+    const int64_t count = draw_lengths(batches, t->count, g, &masked);
+    /* The last one drawn tends to be long, as it is what reached the share. */
+    const int64_t swapped = lengths[count - 1], other = wg__random_between(g, 0, count - 1);
+    lengths[count - 1] = lengths[other];
+    lengths[other] = swapped;
+    place_spans(t->count, masked, count, lengths, g, spans);
+    shuffle(g, count, spans);
+    return count;
+}
+
+/* Whole sentences until enough is masked; 0 if the text is one sentence, or a part of one. */
+static int64_t choose_sentences(const blanking *batches, const text *t, wg_generator *g,
+                                wg_blank_span *spans) {
+    int64_t count = 0;
+    for (int64_t s = t->sentence; s < wg_dataset_sentences(batches->corpus); s++) {
+        const int64_t first = sentence_start(batches, s) - t->first;
+        const int64_t end = sentence_start(batches, s + 1) - t->first;
+        if (end > t->count)
+            break;
+        spans[count++] = (wg_blank_span){first, end};
+    }
+    if (count == 0 || (count == 1 && spans[0].end - spans[0].first == t->count))
+        return 0;
+    shuffle(g, count, spans);
+    const double wanted = batches->options.masked_share * (double)t->count;
+    int64_t chosen = 0;
+    for (int64_t masked = 0; chosen == 0 || (double)masked < wanted; chosen++)
+        masked += spans[chosen].end - spans[chosen].first;
+    return chosen;
+}
+
+/* Makes a text with blanks of an example. */
+static void choose_blanks(const blanking *batches, int64_t row, const wg_example *example,
+                          wg__blanked_text *blanks) {
+    const wg_blank_batch_options *o = &batches->options;
+    const text *t = &batches->texts[example->index];
+    int32_t *ids = batches->ids + row * o->sequence;
+    wg_blank_span *spans = batches->spans + row * o->sequence;
+    wg_generator g = example->generator;
+    wg_dataset_read(batches->corpus, t->first, t->count, ids);
+    *blanks = (wg__blanked_text){.text = ids, .count = t->count, .spans = spans};
+    const double chance = wg_random_uniform(&g);
+    if (chance < o->document_share) {
+        spans[0].first = wg__random_between(&g, 0, t->count / 2);
+        spans[0].end = t->count;
+        blanks->span_count = 1;
+        blanks->mask = batches->tokens.document_mask;
+        blanks->goes_on = t->goes_on;
+        return;
+    }
+    blanks->mask = batches->tokens.sentence_mask;
+    if (chance < o->document_share + o->sentence_share)
+        blanks->span_count = choose_sentences(batches, t, &g, spans);
+    if (blanks->span_count == 0) {
+        blanks->mask = batches->tokens.mask;
+        blanks->span_count = choose_spans(batches, t, &g, spans);
+    }
+}
+
+/* ---- Batches ---- */
+
+static int build(void *context, int64_t rows, const wg_example *examples, void *batch) {
+    blanking *batches = context;
+    for (int64_t b = 0; b < rows; b++)
+        choose_blanks(batches, b, &examples[b], &batches->blanks[b]);
+    return wg__blanked_batch(&batches->tokens, rows, batches->blanks, LENGTH_MULTIPLE, batch);
+}
+
+/* ---- Making them ---- */
+
+static int set_options(blanking *batches, const wg_blank_batch_options *options) {
+    wg_blank_batch_options *o = &batches->options;
+    if (options)
+        *o = *options;
+    if (wg__batch_sizes(WHERE, &o->batch, &o->sequence) < 0)
+        return -1;
+    if (o->masked_share == 0)
+        o->masked_share = 0.15;
+    if (o->span_mean == 0)
+        o->span_mean = 3;
+    if (!(o->masked_share > 0 && o->masked_share <= 1))
+        return wg_fail(WG_ERROR_ARGUMENT, WHERE, "masked_share is %g; it must be a share of 1",
+                       o->masked_share);
+    if (!(o->span_mean > 0 && o->span_mean < LONGEST_SPAN))
+        return wg_fail(WG_ERROR_ARGUMENT, WHERE, "span_mean is %g; it must be above 0 and below %d",
+                       o->span_mean, LONGEST_SPAN);
+    if (!(o->sentence_share >= 0 && o->document_share >= 0 &&
+          o->sentence_share + o->document_share <= 1))
+        return wg_fail(WG_ERROR_ARGUMENT, WHERE,
+                       "sentence_share is %g and document_share %g; they must be shares of 1",
+                       o->sentence_share, o->document_share);
+    return 0;
+}
+
+static int set_tokens(blanking *batches, const wg_tokenizer *tokenizer) {
+    if (wg__batch_vocabulary(WHERE, batches->corpus, wg_tokenizer_size(tokenizer)) < 0)
+        return -1;
+    return wg_blank_tokens_of(tokenizer, &batches->tokens);
+}
+
+/* The Poisson distribution without its 0, summed up: p(k) = m^k / k! / (e^m - 1). */
+static void set_span_chances(blanking *batches) {
+    const double mean = batches->options.span_mean;
+    double chance = 1 / expm1(mean);
+    for (int k = 1; k <= LONGEST_SPAN; k++) {
+        chance *= mean / k;
+        batches->span_chances[k] = batches->span_chances[k - 1] + chance;
+    }
+}
+
+static int allocate(blanking *batches) {
+    const size_t rows = (size_t)batches->options.batch, room = (size_t)batches->options.sequence;
+    batches->blanks = wg__alloc(rows * sizeof *batches->blanks);
+    batches->ids = wg__alloc(rows * room * sizeof *batches->ids);
+    batches->spans = wg__alloc(rows * room * sizeof *batches->spans);
+    batches->lengths = wg__alloc(room * sizeof *batches->lengths);
+    return batches->blanks && batches->ids && batches->spans && batches->lengths ? 0 : -1;
+}
+
+static int prepare(blanking *batches, const wg_tokenizer *tokenizer,
+                   const wg_blank_batch_options *options, wg_batches_options *batching) {
+    if (set_options(batches, options) < 0 || set_tokens(batches, tokenizer) < 0)
+        return -1;
+    batching->batch = batches->options.batch;
+    batching->seed = batches->options.seed;
+    wg__use_weights(batches->corpus, batching);
+    if (batching->sources > 0 &&
+        !(batches->source_ends = wg__calloc((size_t)batching->sources, sizeof(int64_t))))
+        return -1;
+    batching->source_ends = batches->source_ends;
+    if (find_texts(batches) < 0 || allocate(batches) < 0)
+        return -1;
+    batching->examples = batches->count;
+    set_span_chances(batches);
+    return 0;
+}
+
+static void free_blanking(void *context) {
+    blanking *batches = context;
+    wg__free(batches->texts);
+    wg__free(batches->source_ends);
+    wg__free(batches->blanks);
+    wg__free(batches->ids);
+    wg__free(batches->spans);
+    wg__free(batches->lengths);
+    wg__free(batches);
+}
+
+wg_batches *wg_blank_batches_new(const wg_dataset *corpus, const wg_tokenizer *tokenizer,
+                                 const wg_blank_batch_options *options) {
+    wg_batches_options batching = {0};
+    blanking *batches = corpus && tokenizer ? wg__calloc(1, sizeof *batches) : NULL;
+    if (!batches)
+        return NULL;
+    batches->corpus = corpus;
+    if (prepare(batches, tokenizer, options, &batching) < 0) {
+        free_blanking(batches);
+        return NULL;
+    }
+    return wg_batches_new(
+        &(wg_batch_source){.context = batches, .build = build, .free = free_blanking}, &batching);
+}
+
+/* ---- A batch as a table ---- */
+
+typedef struct table {
+    const wg_tokenizer *tokenizer;
+    wg_blank_tokens tokens;
+    const int64_t *ids, *positions, *blocks; /* of the row */
+    int64_t part_a, length;
+    const int64_t *target_positions, *labels; /* of the batch */
+    int64_t targets, offset;                  /* of the row in B * T */
+    int width;                                /* of the column of tokens */
+    wg__text text;
+} table;
+
+/* ---- Tokens ---- */
+
+static const char *token_text(const table *t, int64_t id) {
+    const struct {
+        int32_t id;
+        const char *text;
+    } added[] = {{t->tokens.start, "<|startofpiece|>"},
+                 {t->tokens.end, "<|endofpiece|>"},
+                 {t->tokens.mask, "[MASK]"},
+                 {t->tokens.sentence_mask, "[sMASK]"},
+                 {t->tokens.document_mask, "[gMASK]"},
+                 {t->tokens.beginning, "[CLS]"}};
+    if (id < t->tokens.tokenizer_size)
+        return wg_tokenizer_token(t->tokenizer, (int32_t)id);
+    for (size_t i = 0; i < sizeof added / sizeof *added; i++)
+        if (added[i].id == id)
+            return added[i].text;
+    return "?";
+}
+
+/* Appends a token, so that a line of the table stays one; returns how many characters. */
+static int append_token(wg__text *text, const char *token) {
+    int characters = 0;
+    for (const unsigned char *c = (const unsigned char *)token; *c; c++) {
+        char bytes[8];
+        int length = snprintf(bytes, sizeof bytes, *c < ' ' ? "<0x%02X>" : "%c", *c);
+        wg__text_append(text, bytes, length);
+        characters += (*c & 0xC0) == 0x80 ? 0 : length;
+    }
+    return characters;
+}
+
+static void append(wg__text *text, const char *bytes) {
+    wg__text_append(text, bytes, (int64_t)strlen(bytes));
+}
+
+static void append_column(wg__text *text, const char *token, int width) {
+    for (int written = append_token(text, token); written < width; written++)
+        append(text, " ");
+}
+
+/* ---- Lines ---- */
+
+/* What the token at a place has to predict, or "". */
+static const char *label_text(const table *t, int64_t place) {
+    for (int64_t i = 0; i < t->targets; i++)
+        if (t->target_positions[i] == t->offset + place)
+            return token_text(t, t->labels[i]);
+    return "";
+}
+
+static void append_line(table *t, int64_t place) {
+    char numbers[64];
+    snprintf(numbers, sizeof numbers, "  %8" PRId64 "  %5" PRId64 "  ", t->positions[place],
+             t->blocks[place]);
+    append(&t->text, place < t->part_a ? "A     " : "B     ");
+    append_column(&t->text, token_text(t, t->ids[place]), t->width);
+    append(&t->text, numbers);
+    append_column(&t->text, label_text(t, place), t->width);
+    append(&t->text, "  ");
+    for (int64_t j = 0; j < t->length; j++)
+        append(&t->text, j < t->part_a || j <= place ? "#" : ".");
+    append(&t->text, "\n");
+}
+
+/* As wide as the longest token; measured in a text that is thrown away. */
+static void measure(table *t) {
+    t->width = (int)strlen("predicts");
+    for (int64_t i = 0; i < t->length; i++) {
+        int width = append_token(&t->text, token_text(t, t->ids[i]));
+        t->width = width > t->width ? width : t->width;
+        width = append_token(&t->text, label_text(t, i));
+        t->width = width > t->width ? width : t->width;
+        t->text.length = 0;
+    }
+}
+
+static table table_of(const wg_blank_batch *batch, int64_t row, const wg_tokenizer *tokenizer) {
+    const int64_t longest = wg_tensor_size(batch->input_ids, 1);
+    table t = {.tokenizer = tokenizer,
+               .offset = row * longest,
+               .target_positions = wg_tensor_data(batch->target_positions),
+               .labels = wg_tensor_data(batch->labels),
+               .targets = wg_tensor_count(batch->labels)};
+    t.ids = (const int64_t *)wg_tensor_data(batch->input_ids) + t.offset;
+    t.positions = (const int64_t *)wg_tensor_data(batch->position_ids) + t.offset;
+    t.blocks = (const int64_t *)wg_tensor_data(batch->block_position_ids) + t.offset;
+    t.part_a = ((const int64_t *)wg_tensor_data(batch->part_a))[row];
+    t.length = t.part_a;
+    while (t.length < longest && t.blocks[t.length] > 0)
+        t.length++;
+    wg_blank_tokens_of(tokenizer, &t.tokens);
+    return t;
+}
+
+char *wg_blank_batch_show(const wg_blank_batch *batch, int64_t row, const wg_tokenizer *tokenizer) {
+    if (!batch || !batch->input_ids || !tokenizer)
+        return NULL;
+    if (row < 0 || row >= wg_tensor_size(batch->input_ids, 0)) {
+        wg_fail(WG_ERROR_INDEX, "glm_batch_show", "sequence %lld of a batch of %lld",
+                (long long)row, (long long)wg_tensor_size(batch->input_ids, 0));
+        return NULL;
+    }
+    table t = table_of(batch, row, tokenizer);
+    measure(&t);
+    append(&t.text, "part  ");
+    append_column(&t.text, "token", t.width);
+    append(&t.text, "  position  block  ");
+    append_column(&t.text, "predicts", t.width);
+    append(&t.text, "  sees\n");
+    for (int64_t i = 0; i < t.length; i++)
+        append_line(&t, i);
+    if (!wg_error_pending())
+        return t.text.bytes;
+    wg__free(t.text.bytes);
+    return NULL;
+}

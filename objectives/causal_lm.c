@@ -1,0 +1,330 @@
+/* Causal language modelling: see causal_lm.h. */
+#include "objectives/causal_lm.h"
+
+#include <math.h>
+
+#include "data/batches/builder.h"
+#include "objectives/internal.h"
+#include "tensor/easy.h"
+#include "tensor/internal.h"
+#include "tensor/ops.h"
+#include "tensor/span.h"
+
+#define WHERE "causal-lm"
+
+typedef struct causal {
+    double unigram_loss;      /* of the held-out text */
+    wg_token_window *windows; /* (B) of the batch in the making */
+} causal;
+
+/* ---- Batches ---- */
+
+/* One row; `tokens` has room for sequence + 1. The labels that count, or -1. */
+static int64_t read_window(const wg_dataset *stream, wg_token_window window, int64_t sequence,
+                           int32_t *tokens, int64_t *ids, int64_t *labels) {
+    int64_t count = window.end - window.start - 1;
+    if (count < 0)
+        return wg_fail(WG_ERROR_INDEX, WHERE, "a window from token %lld to %lld has none",
+                       (long long)window.start, (long long)window.end);
+    if (count > sequence)
+        count = sequence;
+    if (wg_dataset_read(stream, window.start, count + 1, tokens) < 0)
+        return -1;
+    for (int64_t i = 0; i < sequence; i++) {
+        ids[i] = i < count ? tokens[i] : tokens[0];
+        labels[i] = i < count ? tokens[i + 1] : WG_IGNORE_INDEX;
+    }
+    return count;
+}
+
+static int read_windows(const wg_dataset *stream, int64_t count, const wg_token_window *windows,
+                        int64_t sequence, wg_causal_batch *batch) {
+    const size_t size = (size_t)(count * sequence);
+    int64_t *ids = wg__alloc(2 * size * sizeof *ids), *labels = ids + size;
+    int32_t *tokens = wg__alloc((size_t)(sequence + 1) * sizeof *tokens);
+    int64_t status = ids && tokens ? 0 : -1;
+    *batch = (wg_causal_batch){0};
+    for (int64_t i = 0; status >= 0 && i < count; i++) {
+        status = read_window(stream, windows[i], sequence, tokens, ids + i * sequence,
+                             labels + i * sequence);
+        batch->tokens += status;
+    }
+    if (status >= 0) {
+        batch->ids = wg_from_array(WG_I64, WG_DIMS(count, sequence), ids);
+        batch->labels = wg_from_array(WG_I64, WG_DIMS(count, sequence), labels);
+    }
+    wg__free(tokens);
+    wg__free(ids);
+    return batch->ids && batch->labels ? 0 : -1;
+}
+
+int wg_causal_batch_read(const wg_dataset *stream, int64_t count, const wg_token_window *windows,
+                         int64_t sequence, wg_causal_batch *batch) {
+    wg__span span;
+    wg__span_begin(&span, "data", WG_PROFILE_REGION);
+    const int status = stream ? read_windows(stream, count, windows, sequence, batch) : -1;
+    wg__span_end(&span);
+    return status;
+}
+
+typedef struct causal_source {
+    int64_t sequence;
+    wg__windows windows;
+    wg_token_window *chosen; /* (B) scratch */
+} causal_source;
+
+static int build(void *context, int64_t count, const wg_example *examples, void *batch) {
+    causal_source *s = context;
+    (void)examples;
+    for (int64_t i = 0; i < count; i++)
+        s->chosen[i] =
+            (wg_token_window){s->windows.starts[i], s->windows.starts[i] + s->sequence + 1};
+    return read_windows(s->windows.text, count, s->chosen, s->sequence, batch);
+}
+
+static int plan(void *context, wg_epoch *epoch) {
+    return wg__windows_plan(&((causal_source *)context)->windows, epoch);
+}
+
+static void take(void *context, int64_t row, const wg_example *example) {
+    wg__windows_take(&((causal_source *)context)->windows, row, example);
+}
+
+static void free_source(void *context) {
+    causal_source *s = context;
+    wg__free(s->windows.starts);
+    wg__free(s->chosen);
+    wg__free(s);
+}
+
+static int prepare(causal_source *s, const wg_dataset *stream, int64_t batch, int64_t sequence) {
+    if (batch < 1 || batch > INT32_MAX || sequence < 1 || sequence > INT32_MAX)
+        return wg_fail(WG_ERROR_ARGUMENT, WHERE, "batches of %lld sequences of %lld tokens",
+                       (long long)batch, (long long)sequence);
+    s->sequence = sequence;
+    s->chosen = wg__alloc((size_t)batch * sizeof *s->chosen);
+    return s->chosen ? wg__windows_begin(&s->windows, WHERE, stream, sequence, batch) : -1;
+}
+
+wg_batches *wg_causal_batches_new(const wg_dataset *stream,
+                                  const wg_causal_batch_options *options) {
+    static const wg_causal_batch_options defaults = {0};
+    const wg_causal_batch_options *o = options ? options : &defaults;
+    wg_batches_options batching = {.batch = o->batch ? o->batch : 32, .seed = o->seed};
+    causal_source *s = stream ? wg__calloc(1, sizeof *s) : NULL;
+    if (!s)
+        return NULL;
+    if (prepare(s, stream, batching.batch, o->sequence ? o->sequence : 128) < 0) {
+        free_source(s);
+        return NULL;
+    }
+    wg__use_weights(stream, &batching);
+    return wg_batches_new(
+        &(wg_batch_source){
+            .context = s, .build = build, .plan = plan, .take = take, .free = free_source},
+        &batching);
+}
+
+/* ---- Beginning ---- */
+
+/* An evaluation alone takes as many positions as the model has, within reason, and batches whose
+ * logits stay small. */
+static void choose_sizes(wg_training *t) {
+    enum { LONGEST = 1024, TOKENS = 2048 };
+    wg_training_setup *setup = &t->setup;
+    const int64_t positions = wg_model_sizes_of(setup->model).positions;
+    if (setup->sequence == 0)
+        setup->sequence = setup->training       ? (positions < 128 ? positions : 128)
+                          : positions < LONGEST ? positions
+                                                : LONGEST;
+    if (setup->batch == 0)
+        setup->batch = setup->training            ? 32
+                       : setup->sequence < TOKENS ? TOKENS / setup->sequence
+                                                  : 1;
+}
+
+static int begin(wg_training *t) {
+    const wg_training_setup *setup = &t->setup;
+    causal *mine = t->context = wg__calloc(1, sizeof *mine);
+    if (!mine)
+        return -1;
+    mine->windows = wg__alloc((size_t)setup->batch * sizeof *mine->windows);
+    if (!mine->windows)
+        return -1;
+    if (setup->held_out && wg_dataset_tokens(setup->held_out) < 2)
+        return wg_fail(WG_ERROR_ARGUMENT, WHERE,
+                       "the text to measure on has one token; two are needed");
+    if (setup->held_out)
+        mine->unigram_loss = wg_dataset_unigram_loss(
+            setup->training ? setup->training : setup->held_out, NULL, setup->held_out);
+    if (setup->training) {
+        const wg_causal_batch_options options = {
+            .batch = setup->batch, .sequence = setup->sequence, .seed = setup->seed};
+        t->batches = wg_causal_batches_new(setup->training, &options);
+        t->fingerprint = t->batches ? wg_dataset_fingerprint(setup->training) : 0;
+    }
+    return wg_error_pending() ? -1 : 0;
+}
+
+static void end(wg_training *t) {
+    causal *mine = t->context;
+    if (mine)
+        wg__free(mine->windows);
+    wg__free(mine);
+}
+
+/* ---- Losses ---- */
+
+static wg_tensor *batch_loss(const wg_training *t, const wg_causal_batch *batch) {
+    const wg_model *model = t->setup.model;
+    wg_tensor *hidden = wg_model_forward(model, &(wg_model_inputs){.ids = batch->ids});
+    return wg_model_loss(model, hidden, NULL, batch->labels, NULL);
+}
+
+static wg_tensor *loss(wg_training *t, wg_metrics *metrics) {
+    wg_causal_batch batch;
+    if (wg_batches_next(t->batches, &batch) < 0)
+        return NULL;
+    wg_tensor *value = batch_loss(t, &batch);
+    metrics->tokens += batch.tokens;
+    return wg_metrics_add(metrics, "perplexity", exp(wg_item(value)), 1) < 0 ? NULL : value;
+}
+
+/* ---- Evaluation ---- */
+
+static bool by_document(const wg_training *t) {
+    return t->setup.evaluation && t->setup.evaluation->by_document;
+}
+
+/* How many windows the held-out text has, the last of which may be shorter. */
+static int64_t count_windows(const wg_training *t) {
+    if (by_document(t))
+        return wg_dataset_documents(t->setup.held_out);
+    const int64_t labels = wg_dataset_tokens(t->setup.held_out) - 1;
+    return (labels + t->setup.sequence - 1) / t->setup.sequence;
+}
+
+static wg_token_window window_at(const wg_training *t, int64_t index) {
+    const wg_dataset *text = t->setup.held_out;
+    const int64_t sequence = t->setup.sequence;
+    if (by_document(t))
+        return (wg_token_window){wg_dataset_document_start(text, index),
+                                 wg_dataset_document_start(text, index + 1)};
+    const int64_t end = (index + 1) * sequence + 1, tokens = wg_dataset_tokens(text);
+    return (wg_token_window){index * sequence, end < tokens ? end : tokens};
+}
+
+/* Measures on `count` windows from number `first` on. */
+static int evaluate_batch(const wg_training *t, int64_t first, int64_t count, wg_metrics *metrics) {
+    causal *mine = t->context;
+    wg_causal_batch batch;
+    for (int64_t i = 0; i < count; i++)
+        mine->windows[i] = window_at(t, first + i);
+    if (wg_causal_batch_read(t->setup.held_out, count, mine->windows, t->setup.sequence, &batch) <
+        0)
+        return -1;
+    wg_tensor *value = batch_loss(t, &batch);
+    metrics->tokens += batch.tokens;
+    return wg_metrics_add(metrics, "loss", wg_item(value), (double)batch.tokens);
+}
+
+/* Metrics that follow from the mean loss. */
+static int conclude(const wg_training *t, wg_metrics *metrics) {
+    const causal *mine = t->context;
+    const wg_dataset *text = t->setup.held_out;
+    const double loss = wg_metrics_get(metrics, "loss");
+    const double weight = wg_metrics_weight(metrics, "loss");
+    const double bits =
+        loss / log(2) * (double)wg_dataset_tokens(text) / (double)wg_dataset_bytes(text);
+    if (wg_metrics_add(metrics, "perplexity", exp(loss), weight) < 0 ||
+        wg_metrics_add(metrics, "bits_per_byte", bits, weight) < 0)
+        return -1;
+    return wg_metrics_add(metrics, "unigram_loss", mine->unigram_loss, weight);
+}
+
+static int evaluate(wg_training *t, int64_t batches, wg_metrics *metrics) {
+    const int64_t batch = t->setup.batch, all = count_windows(t);
+    const int64_t windows = batches > 0 && batches * batch < all ? batches * batch : all;
+    for (int64_t first = 0; first < windows; first += batch) {
+        wg_scope scope;
+        wg_scope_begin(&scope);
+        const int64_t left = windows - first;
+        const int status = evaluate_batch(t, first, left < batch ? left : batch, metrics);
+        wg_scope_end(&scope, NULL);
+        if (status < 0 || wg_error_pending())
+            return -1;
+    }
+    return conclude(t, metrics);
+}
+
+/* ---- Results ---- */
+
+static const wg_metric_row rows[] = {
+    {.name = "loss", .weight = "tokens"},
+    {.name = "perplexity"},
+    {.name = "bits_per_byte"},
+    {.name = "unigram_loss"},
+    {0},
+};
+
+static void print(const wg_metrics *metrics, FILE *stream) {
+    fprintf(stream,
+            "next tokens      loss %.4f, perplexity %.1f, %.4f bits per byte; %.0f tokens\n",
+            wg_metrics_get(metrics, "loss"), wg_metrics_get(metrics, "perplexity"),
+            wg_metrics_get(metrics, "bits_per_byte"), wg_metrics_weight(metrics, "loss"));
+    fprintf(stream, "by frequency          %.4f\n", wg_metrics_get(metrics, "unigram_loss"));
+}
+
+/* ---- Continuing texts ---- */
+
+/* The prompt begins with the token of a text's begin, unless that is also its end (GPT-2's prompts
+ * have none in front); without a prompt the text is that token alone. */
+static int read_prompt(const wg_model *model, const wg_tokenizer *tokenizer, const char *prompt,
+                       wg_generation *text, wg_prompt_room *room) {
+    const int64_t positions = wg_model_sizes_of(model).positions;
+    const int32_t begins = wg_tokenizer_special(tokenizer, WG_TOKEN_BEGIN);
+    const int32_t ends = wg_tokenizer_special(tokenizer, WG_TOKEN_END);
+    wg_token_list *list = &text->tokens;
+    if (!prompt && begins < 0)
+        return wg_fail(WG_ERROR_ARGUMENT, "generate",
+                       "this model's tokenizer has no token that begins a text; give a --prompt");
+    if (begins >= 0 && (!prompt || begins != ends) && wg_token_list_append(list, begins) < 0)
+        return -1;
+    if (prompt && wg_tokenizer_encode(tokenizer, prompt, -1, NULL, list) < 0)
+        return -1;
+    *room = (wg_prompt_room){.positions = positions,
+                             .most_read = positions - 1,
+                             .most_written = positions - list->count};
+    return 0;
+}
+
+static int generate(const wg_model *model, const wg_tokenizer *tokenizer,
+                    const wg_use_options *options, wg_generation *text) {
+    const int32_t specials[] = {wg_tokenizer_special(tokenizer, WG_TOKEN_BEGIN),
+                                wg_tokenizer_special(tokenizer, WG_TOKEN_END)};
+    const int64_t known = wg_tokenizer_size(tokenizer);
+    wg_generation_options how = options->generation;
+    how.vocabulary = known < wg_model_sizes_of(model).vocabulary ? known : 0;
+    how.stop_ids = specials;
+    how.stop_count = 2;
+    text->generator = options->generator;
+    return wg_generate(model, 1, text, &how);
+}
+
+const wg_objective wg_causal_lm = {
+    .name = "causal-lm",
+    .title = "predicts the next token (Radford et al. 2018)",
+    .shapes = WG_DECODER,
+    .text = WG_TEXT_STREAM,
+    .evaluation = WG_EVALUATES_BY_DOCUMENT,
+    .sizes = choose_sizes,
+    .begin = begin,
+    .end = end,
+    .loss = loss,
+    .evaluate = evaluate,
+    .describe = wg__describe_stream,
+    .metrics = rows,
+    .print = print,
+    .prompt = read_prompt,
+    .generate = generate,
+};

@@ -1,0 +1,56 @@
+/* Causal language modelling: predicting the next token   (Bengio et al. 2003; Radford et al. 2018).
+ *
+ *     stream   t h e   w h i t e   r a b b i t ...
+ *     ids      t h e _ w                 labels   h e _ w h        a window of T + 1 tokens
+ *              h i t e _                          i t e _ r        the next of the text
+ *
+ * In each epoch windows are cut one behind the other, from an offset below T on that is drawn anew,
+ * and taken in a shuffled order.
+ *
+ * Metric of a step, beside its loss: perplexity. Of an evaluation: `loss` (the mean over tokens),
+ * `perplexity` (e to it), `bits_per_byte` (loss / log 2 x tokens / bytes of the held-out text,
+ * whatever the tokenizer) and `unigram_loss` (what predicting the tokens of the held-out text by
+ * their frequency in the training text would lose). */
+#ifndef WG_OBJECTIVES_CAUSAL_LM_H
+#define WG_OBJECTIVES_CAUSAL_LM_H
+
+#include "objective.h"
+
+WG_BEGIN_DECLS
+
+/* Decoders. Text: a stream. Used by wg_generate. */
+extern WG_API const wg_objective wg_causal_lm;
+
+/* Owned by the scope that was open. */
+typedef struct wg_causal_batch {
+    wg_tensor *ids;    /* (B, T) i64 */
+    wg_tensor *labels; /* (B, T) i64: the token after each; -100 beyond the window's end */
+    int64_t tokens;    /* labels that count */
+} wg_causal_batch;
+
+/* Tokens of a stream: from `start` up to but without `end`. */
+typedef struct wg_token_window {
+    int64_t start, end;
+} wg_token_window;
+
+/* Fills `batch` with these windows, whose tokens but the last are ids, and but the first labels; of
+ * each as many as `sequence` takes. [scope; INDEX for a window that is not within the stream;
+ * MEMORY] */
+WG_API int wg_causal_batch_read(const wg_dataset *stream, int64_t count,
+                                const wg_token_window *windows, int64_t sequence,
+                                wg_causal_batch *batch);
+
+typedef struct wg_causal_batch_options {
+    int64_t batch;    /* B; 0: 32 */
+    int64_t sequence; /* T; 0: 128 */
+    uint64_t seed;    /* of offsets and order */
+} wg_causal_batch_options;
+
+/* Batches (wg_causal_batch) of a stream, which must outlive them; an example is a window.
+ * [ARGUMENT for options out of range or a stream of fewer than T + 1 tokens; MEMORY] */
+WG_API wg_batches *wg_causal_batches_new(const wg_dataset *stream,
+                                         const wg_causal_batch_options *options);
+
+WG_END_DECLS
+
+#endif

@@ -1,0 +1,645 @@
+/* Clozes: see cloze.h. */
+#include "objectives/cloze.h"
+
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "data/tokenizer/text_file.h"
+#include "io/checkpoint/checkpoint.h"
+#include "objectives/blank_batches.h"
+#include "objectives/labelling.h"
+#include "tensor/easy.h"
+#include "tensor/internal.h"
+#include "tensor/ops.h"
+#include "io/config_json.h"
+
+#define WHERE "cloze"
+
+struct wg_cloze {
+    wg_blank_tokens tokens;
+    char *pattern;
+    bool pairs;                 /* it has places for two texts, */
+    bool turned;                /* of which the second stands first */
+    wg_token_list stretches[3]; /* [CLS] and what stands before, between and behind texts */
+    wg_labelled_text_options reading;
+    wg_labels labels;
+    char **verbalizers;  /* one for each label */
+    wg_token_list spans; /* the tokens of all verbalizers, */
+    int64_t *starts;     /* and where each begins, and the end */
+};
+
+/* The tokens of a verbalizer, without start and end. */
+static inline const int32_t *wg__cloze_ids(const wg_cloze *cloze, int64_t label) {
+    return cloze->spans.ids + cloze->starts[label];
+}
+
+static inline int64_t wg__cloze_count(const wg_cloze *cloze, int64_t label) {
+    return cloze->starts[label + 1] - cloze->starts[label];
+}
+
+/* ---- The pattern ---- */
+
+/* The places for texts: of a line's only one; of its first and second. */
+static const char *const places[] = {"{text}", "{text_a}", "{text_b}"};
+enum { ONLY, FIRST, SECOND, PLACES };
+
+/* How often a pattern has a place. */
+static int times(const char *pattern, const char *place) {
+    int count = 0;
+    for (const char *c = pattern; (c = strstr(c, place)) != NULL; c += strlen(place))
+        count++;
+    return count;
+}
+
+static int check_pattern(wg_cloze *cloze) {
+    const char *pattern = cloze->pattern;
+    if (wg__utf8_check(pattern, (int64_t)strlen(pattern), "the pattern", WHERE) < 0)
+        return -1;
+    int count[PLACES];
+    for (int i = 0; i < PLACES; i++)
+        count[i] = times(pattern, places[i]);
+    cloze->pairs = count[ONLY] == 0;
+    const bool good = cloze->pairs ? count[FIRST] == 1 && count[SECOND] == 1
+                                   : count[ONLY] == 1 && count[FIRST] + count[SECOND] == 0;
+    if (!good)
+        return wg_fail(WG_ERROR_ARGUMENT, WHERE,
+                       "the pattern \"%.200s\" must have one place for the text, {text}, or one "
+                       "for each of two, {text_a} and {text_b}",
+                       pattern);
+    const char *mask = wg__blank_find_mask(pattern);
+    if (!mask || wg__blank_find_mask(mask + 1))
+        return wg_fail(WG_ERROR_ARGUMENT, WHERE,
+                       "the pattern \"%.200s\" has %s; it must have one [MASK]", pattern,
+                       mask ? "more than one blank" : "no blank");
+    return 0;
+}
+
+/* Whether what stands at `c` in the pattern has the space before it as its own. */
+static bool takes_space(const wg_cloze *cloze, const wg_tokenizer *tokenizer, const char *c) {
+    return c > cloze->pattern && c[-1] == ' ' && wg__spaces_begin_words(tokenizer);
+}
+
+/* Appends the tokens of what the pattern has from `begin` to `end`. */
+static int encode_stretch(const wg_cloze *cloze, const wg_tokenizer *tokenizer, const char *begin,
+                          const char *end, wg_token_list *list) {
+    wg__text text = {0};
+    int status = wg__text_append(&text, begin, end - begin);
+    if (status == 0)
+        status = wg__blank_encode_stretch(&cloze->tokens, tokenizer, text.bytes, list);
+    wg__free(text.bytes);
+    return status;
+}
+
+static int encode_pattern(wg_cloze *cloze, const wg_tokenizer *tokenizer) {
+    const int texts = cloze->pairs ? 2 : 1;
+    const char *found[2] = {strstr(cloze->pattern, places[cloze->pairs ? FIRST : ONLY]),
+                            cloze->pairs ? strstr(cloze->pattern, places[SECOND]) : NULL};
+    cloze->turned = cloze->pairs && found[1] < found[0];
+    if (wg_token_list_append(&cloze->stretches[0], cloze->tokens.beginning) < 0)
+        return -1;
+    const char *begin = cloze->pattern;
+    for (int i = 0; i < texts; i++) {
+        const int which = cloze->turned ? 1 - i : i;
+        const bool spaced = takes_space(cloze, tokenizer, found[which]);
+        cloze->reading.before[which] = spaced ? " " : NULL;
+        if (encode_stretch(cloze, tokenizer, begin, found[which] - spaced, &cloze->stretches[i]) <
+            0)
+            return -1;
+        begin = strchr(found[which], '}') + 1;
+    }
+    return encode_stretch(cloze, tokenizer, begin, begin + strlen(begin), &cloze->stretches[texts]);
+}
+
+/* ---- Verbalizers ---- */
+
+static bool are_same(const wg_cloze *cloze, int64_t a, int64_t b) {
+    const int64_t count = wg__cloze_count(cloze, a);
+    return count == wg__cloze_count(cloze, b) &&
+           memcmp(wg__cloze_ids(cloze, a), wg__cloze_ids(cloze, b),
+                  (size_t)count * sizeof *cloze->spans.ids) == 0;
+}
+
+static int check_verbalizer(const wg_cloze *cloze, const wg_tokenizer *tokenizer, int64_t label) {
+    char *const *names = cloze->labels.names, *const *texts = cloze->verbalizers;
+    const int32_t unknown = wg_tokenizer_special(tokenizer, WG_TOKEN_UNKNOWN);
+    if (wg__cloze_count(cloze, label) == 0)
+        return wg_fail(WG_ERROR_ARGUMENT, WHERE, "the verbalizer of \"%.80s\" is empty",
+                       names[label]);
+    for (int64_t i = 0; i < wg__cloze_count(cloze, label); i++)
+        if (wg__cloze_ids(cloze, label)[i] == unknown)
+            return wg_fail(WG_ERROR_ARGUMENT, WHERE,
+                           "the verbalizer \"%.80s\" of \"%.80s\" is not wholly known to the "
+                           "tokenizer",
+                           texts[label], names[label]);
+    for (int64_t other = 0; other < label; other++)
+        if (are_same(cloze, other, label))
+            return wg_fail(WG_ERROR_ARGUMENT, WHERE,
+                           "the verbalizers \"%.80s\" of \"%.80s\" and \"%.80s\" of \"%.80s\" are "
+                           "the same tokens",
+                           texts[other], names[other], texts[label], names[label]);
+    return 0;
+}
+
+/* Appends the tokens of a verbalizer where the blank of the pattern has it. */
+static int encode_verbalizer(wg_cloze *cloze, const wg_tokenizer *tokenizer, int64_t label) {
+    const char *text = cloze->verbalizers[label];
+    wg__text whole = {0};
+    int status = wg__utf8_check(text, (int64_t)strlen(text), "a verbalizer", WHERE);
+    if (status == 0 && *text && takes_space(cloze, tokenizer, wg__blank_find_mask(cloze->pattern)))
+        status = wg__text_append(&whole, " ", 1);
+    if (status == 0)
+        status = wg__text_append(&whole, text, (int64_t)strlen(text));
+    if (status == 0)
+        status = wg_tokenizer_encode(tokenizer, whole.bytes, whole.length, NULL, &cloze->spans);
+    wg__free(whole.bytes);
+    cloze->starts[label + 1] = cloze->spans.count;
+    return status;
+}
+
+static int encode_verbalizers(wg_cloze *cloze, const wg_tokenizer *tokenizer) {
+    for (int64_t label = 0; label < cloze->labels.count; label++)
+        if (encode_verbalizer(cloze, tokenizer, label) < 0 ||
+            check_verbalizer(cloze, tokenizer, label) < 0)
+            return -1;
+    return 0;
+}
+
+/* ---- Making one ---- */
+
+static char *copy_text(const char *text) {
+    wg__text copy = {0};
+    return wg__text_append(&copy, text, (int64_t)strlen(text)) < 0 ? NULL : copy.bytes;
+}
+
+/* Takes labels, in their order, each with its verbalizer. */
+static int copy_labels(wg_cloze *cloze, const wg_labels *labels, const char *const *verbalizers) {
+    if (labels->count < 2)
+        return wg_fail(WG_ERROR_ARGUMENT, WHERE,
+                       "verbalizers of %lld labels; a classification has two or more",
+                       (long long)labels->count);
+    if (wg_labels_copy(&cloze->labels, labels) < 0)
+        return -1;
+    wg_labels_sort(&cloze->labels);
+    cloze->verbalizers = wg__calloc((size_t)labels->count, sizeof *cloze->verbalizers);
+    cloze->starts = wg__calloc((size_t)labels->count + 1, sizeof *cloze->starts);
+    if (!cloze->verbalizers || !cloze->starts)
+        return -1;
+    for (int64_t i = 0; i < labels->count; i++) {
+        const int64_t place = wg_labels_find(&cloze->labels, labels->names[i]);
+        if (!(cloze->verbalizers[place] = copy_text(verbalizers[i])))
+            return -1;
+    }
+    return 0;
+}
+
+static int make(wg_cloze *cloze, const wg_tokenizer *tokenizer, const char *pattern,
+                const wg_labels *labels, const char *const *verbalizers) {
+    cloze->pattern = copy_text(pattern);
+    if (!cloze->pattern || wg_blank_tokens_of(tokenizer, &cloze->tokens) < 0 ||
+        check_pattern(cloze) < 0 || copy_labels(cloze, labels, verbalizers) < 0)
+        return -1;
+    if (encode_pattern(cloze, tokenizer) < 0)
+        return -1;
+    return encode_verbalizers(cloze, tokenizer);
+}
+
+wg_cloze *wg_cloze_new(const wg_tokenizer *tokenizer, const char *pattern, const wg_labels *labels,
+                       const char *const *verbalizers) {
+    wg_cloze *cloze = wg__calloc(1, sizeof *cloze);
+    if (cloze && make(cloze, tokenizer, pattern, labels, verbalizers) == 0)
+        return cloze;
+    wg_cloze_free(cloze);
+    return NULL;
+}
+
+void wg_cloze_free(wg_cloze *cloze) {
+    if (!cloze)
+        return;
+    for (int i = 0; i < 3; i++)
+        wg_token_list_free(&cloze->stretches[i]);
+    for (int64_t i = 0; cloze->verbalizers && i < cloze->labels.count; i++)
+        wg__free(cloze->verbalizers[i]);
+    wg__free(cloze->verbalizers);
+    wg__free(cloze->starts);
+    wg__free(cloze->pattern);
+    wg_token_list_free(&cloze->spans);
+    wg_labels_free(&cloze->labels);
+    wg__free(cloze);
+}
+
+const wg_labels *wg_cloze_labels(const wg_cloze *cloze) {
+    return &cloze->labels;
+}
+
+int64_t wg_cloze_longest(const wg_cloze *cloze) {
+    int64_t longest = 0;
+    for (int64_t label = 0; label < cloze->labels.count; label++) {
+        const int64_t count = wg__cloze_count(cloze, label) + 1;
+        longest = count > longest ? count : longest;
+    }
+    return longest;
+}
+
+/* ---- As JSON ---- */
+
+char *wg_cloze_to_json(const wg_cloze *cloze) {
+    json_t *verbalizers = json_object();
+    for (int64_t i = 0; i < cloze->labels.count; i++)
+        json_object_set_new(verbalizers, cloze->labels.names[i],
+                            json_string(cloze->verbalizers[i]));
+    json_t *object = json_pack("{s:s, s:o}", "pattern", cloze->pattern, "verbalizers", verbalizers);
+    char *text = object ? json_dumps(object, JSON_INDENT(2)) : NULL;
+    char *copy = text ? copy_text(text) : NULL;
+    free(text);
+    json_decref(object);
+    if (!copy && !wg_error_pending())
+        wg_fail(WG_ERROR_MEMORY, WHERE, "no memory to write it");
+    return copy;
+}
+
+/* Labels and verbalizers of an object, the latter borrowed from it. */
+static int read_verbalizers(const json_t *object, wg_labels *labels, const char **verbalizers) {
+    const char *label;
+    json_t *text;
+    json_object_foreach((json_t *)object, label, text) {
+        if (!json_is_string(text))
+            return wg_fail(WG_ERROR_FORMAT, WHERE, "the verbalizer of \"%.80s\" is no text", label);
+        const int64_t place = wg_labels_add(labels, label);
+        if (place < 0)
+            return -1;
+        verbalizers[place] = json_string_value(text);
+    }
+    return 0;
+}
+
+static wg_cloze *read_json(const json_t *object, const wg_tokenizer *tokenizer) {
+    const char *pattern = json_string_value(json_object_get(object, "pattern"));
+    const json_t *texts = json_object_get(object, "verbalizers");
+    if (!pattern || !json_is_object(texts)) {
+        wg_fail(WG_ERROR_FORMAT, WHERE, "wanted {\"pattern\": TEXT, \"verbalizers\": {...}}");
+        return NULL;
+    }
+    wg_labels labels = {0};
+    const char **verbalizers = wg__calloc(json_object_size(texts) + 1, sizeof *verbalizers);
+    wg_cloze *cloze = verbalizers && read_verbalizers(texts, &labels, verbalizers) == 0
+                          ? wg_cloze_new(tokenizer, pattern, &labels, verbalizers)
+                          : NULL;
+    wg__free(verbalizers);
+    wg_labels_free(&labels);
+    return cloze;
+}
+
+wg_cloze *wg_cloze_from_json(const char *json, const wg_tokenizer *tokenizer) {
+    json_error_t error;
+    json_t *object = json_loads(json, JSON_REJECT_DUPLICATES, &error);
+    wg_cloze *cloze = NULL;
+    if (object)
+        cloze = read_json(object, tokenizer);
+    else
+        wg_fail(WG_ERROR_FORMAT, WHERE, "line %d: %s", error.line, error.text);
+    json_decref(object);
+    return cloze;
+}
+
+enum { MULTIPLE = 8 };
+
+/* ---- Texts ---- */
+
+wg_labelled_text *wg_cloze_text_load(const wg_cloze *cloze, const char *path,
+                                     const wg_tokenizer *tokenizer) {
+    wg_labels labels;
+    if (wg_labels_copy(&labels, &cloze->labels) < 0)
+        return NULL;
+    wg_labelled_text *text = wg_labelled_text_load(path, tokenizer, &labels, &cloze->reading);
+    wg_labels_free(&labels);
+    if (!text || (wg_labelled_text_pair(text, 0).second != NULL) == cloze->pairs)
+        return text;
+    wg_labelled_text_free(text);
+    wg_fail(WG_ERROR_ARGUMENT, WHERE, "%s has %s a line; the pattern \"%.200s\" takes %s", path,
+            cloze->pairs ? "one text" : "two texts", cloze->pattern, cloze->pairs ? "two" : "one");
+    return NULL;
+}
+
+/* ---- Sizes ---- */
+
+static int64_t pattern_tokens(const wg_cloze *cloze) {
+    return cloze->stretches[0].count + cloze->stretches[1].count + cloze->stretches[2].count;
+}
+
+/* S: the targets of an example, which are as many as its tokens of Part B. */
+static int64_t target_count(const wg_cloze *cloze) {
+    return cloze->spans.count + cloze->labels.count;
+}
+
+int wg_cloze_check_sequence(const wg_cloze *cloze, int64_t sequence) {
+    const int64_t taken = pattern_tokens(cloze);
+    if (taken + (cloze->pairs ? 2 : 1) <= sequence)
+        return 0;
+    return wg_fail(WG_ERROR_ARGUMENT, WHERE,
+                   "the pattern takes %lld of the %lld tokens of a sequence: there is no room for "
+                   "a text",
+                   (long long)taken, (long long)sequence);
+}
+
+static wg_token_pair cut_pair(const wg_cloze *cloze, const wg_labelled_text *text, int64_t sequence,
+                              int64_t example) {
+    const wg_token_pair whole = wg_labelled_text_pair(text, example);
+    return wg_token_pair_cut(&whole, sequence - pattern_tokens(cloze));
+}
+
+static int64_t row_length(const wg_cloze *cloze, const wg_token_pair *pair) {
+    return pattern_tokens(cloze) + pair->first_count + (pair->second ? pair->second_count : 0) +
+           target_count(cloze);
+}
+
+/* ---- Sequences ---- */
+
+static void put_all(wg__blank_row *row, const int32_t *ids, int64_t count) {
+    for (int64_t i = 0; i < count; i++)
+        wg__blank_row_put(row, ids[i]);
+}
+
+/* Returns where the mask stands, which is the pattern's and not one that a text may hold. */
+static int64_t put_stretch(wg__blank_row *row, const wg_cloze *cloze, int i, int64_t place) {
+    const wg_token_list *stretch = &cloze->stretches[i];
+    for (int64_t k = 0; k < stretch->count; k++)
+        if (wg_blank_is_mask(&cloze->tokens, stretch->ids[k]))
+            place = row->length + k;
+    put_all(row, stretch->ids, stretch->count);
+    return place;
+}
+
+static int64_t put_part_a(wg__blank_row *row, const wg_cloze *cloze, const wg_token_pair *pair) {
+    int64_t place = put_stretch(row, cloze, 0, 0);
+    if (cloze->turned)
+        put_all(row, pair->second, pair->second_count);
+    else
+        put_all(row, pair->first, pair->first_count);
+    place = put_stretch(row, cloze, 1, place);
+    if (cloze->turned)
+        put_all(row, pair->first, pair->first_count);
+    else if (cloze->pairs)
+        put_all(row, pair->second, pair->second_count);
+    return put_stretch(row, cloze, 2, place);
+}
+
+/* A token sees Part A; one of Part B what is in its span up to itself; padding nothing more. */
+static void fill_mask(const wg_cloze *cloze, int64_t part_a, int64_t length, bool *mask) {
+    for (int64_t i = 0; i < length; i++)
+        for (int64_t j = 0; j < part_a; j++)
+            mask[i * length + j] = true;
+    int64_t first = part_a;
+    for (int64_t label = 0; label < cloze->labels.count; label++) {
+        const int64_t end = first + wg__cloze_count(cloze, label) + 1;
+        for (int64_t i = first; i < end; i++)
+            for (int64_t j = first; j <= i; j++)
+                mask[i * length + j] = true;
+        first = end;
+    }
+}
+
+static void fill_verbalized(const wg_cloze *cloze, int64_t *verbalized) {
+    for (int64_t label = 0; label < cloze->labels.count; label++)
+        for (int64_t i = 0; i <= wg__cloze_count(cloze, label); i++)
+            *verbalized++ = label;
+}
+
+/* ---- Batches ---- */
+
+static int allocate(const wg_cloze *cloze, int64_t rows, int64_t longest, wg_cloze_batch *batch) {
+    const int64_t length = (longest + MULTIPLE - 1) / MULTIPLE * MULTIPLE;
+    const int64_t targets = target_count(cloze);
+    batch->label_count = cloze->labels.count;
+    batch->mask = wg_zeros(WG_BOOL, WG_DIMS(rows, 1, length, length));
+    batch->verbalized = wg_zeros(WG_I64, WG_DIMS(rows, targets));
+    batch->labels = wg_zeros(WG_I64, WG_DIMS(rows));
+    if (!batch->mask || !batch->verbalized || !batch->labels)
+        return -1;
+    return wg__blank_batch_allocate(&cloze->tokens, rows, length, rows * targets, &batch->blanks);
+}
+
+static void fill_row(const wg_cloze *cloze, const wg_token_pair *pair, int64_t b,
+                     wg__blank_row *row, wg_cloze_batch *batch) {
+    const int64_t length = wg_tensor_size(batch->mask, 3), place = put_part_a(row, cloze, pair);
+    ((int64_t *)wg_tensor_data(batch->blanks.part_a))[b] = row->length;
+    fill_mask(cloze, row->length, length,
+              (bool *)wg_tensor_data(batch->mask) + b * length * length);
+    fill_verbalized(cloze, (int64_t *)wg_tensor_data(batch->verbalized) + b * target_count(cloze));
+    for (int64_t label = 0; label < cloze->labels.count; label++)
+        wg__blank_row_put_span(row, &cloze->tokens, place, wg__cloze_ids(cloze, label),
+                               wg__cloze_count(cloze, label), true);
+    batch->blanks.tokens += row->length;
+}
+
+int wg_cloze_batch_read(const wg_cloze *cloze, const wg_labelled_text *text, int64_t sequence,
+                        int64_t count, const int64_t *examples, wg_cloze_batch *batch) {
+    *batch = (wg_cloze_batch){0};
+    if (wg_cloze_check_sequence(cloze, sequence) < 0)
+        return -1;
+    int64_t longest = 0;
+    for (int64_t b = 0; b < count; b++) {
+        const wg_token_pair pair = cut_pair(cloze, text, sequence, examples[b]);
+        const int64_t length = row_length(cloze, &pair);
+        longest = length > longest ? length : longest;
+    }
+    if (allocate(cloze, count, longest, batch) < 0)
+        return -1;
+    wg__blank_row row = wg__blank_row_first(&batch->blanks);
+    for (int64_t b = 0; b < count; b++, wg__blank_row_next(&row, &batch->blanks)) {
+        const wg_token_pair pair = cut_pair(cloze, text, sequence, examples[b]);
+        fill_row(cloze, &pair, b, &row, batch);
+        ((int64_t *)wg_tensor_data(batch->labels))[b] = wg_labelled_text_label(text, examples[b]);
+    }
+    return 0;
+}
+
+/* ---- The objective ---- */
+
+static const wg_setting setting_rows[] = {
+    {.name = "pattern",
+     .kind = WG_SETTING_TEXT,
+     .offset = offsetof(wg_cloze_options, pattern),
+     .fixed = true,
+     .argument = "TEXT",
+     .help = "cloze: what a text is put into, \"{text} It was [MASK] .\"; of two texts "
+             "\"{text_a}\" and \"{text_b}\""},
+    {.name = "verbalizer",
+     .kind = WG_SETTING_PAIRS,
+     .offset = offsetof(wg_cloze_options, verbalizer),
+     .fixed = true,
+     .argument = "LABEL=TEXT",
+     .help = "cloze: this word, or these, in the blank mean that label; once for each label"},
+};
+
+typedef struct cloze_training {
+    wg__labelling labelling;
+    wg_cloze *cloze;
+} cloze_training;
+
+/* Scores of labels: the logarithms of p(verbalizer | pattern), (B, K). Their softmax is p(label),
+ * and their cross-entropy the loss. Letters: S targets of an example, over all labels. */
+wg_tensor *wg_cloze_scores(const wg_model *model, const wg_cloze_batch *batch) {
+    static const wg_cross_entropy_options each = {.reduction = WG_REDUCTION_NONE};
+    const wg_blank_batch *blanks = &batch->blanks;
+    const wg_model_inputs inputs = {.ids = blanks->input_ids,
+                                    .position_ids = blanks->position_ids,
+                                    .block_position_ids = blanks->block_position_ids,
+                                    .mask = batch->mask};
+    wg_scope scope;
+    wg_scope_begin(&scope);
+    wg_tensor *hidden = wg_model_forward(model, &inputs);
+    wg_tensor *logits = wg_model_logits(model, hidden, blanks->target_positions); /* (B S, V) */
+    wg_tensor *losses = wg_cross_entropy(logits, blanks->labels, WG_IGNORE_INDEX, &each);
+    const int64_t examples = wg_tensor_size(batch->verbalized, 0);
+    wg_tensor *none =
+        wg_zeros(losses ? wg_tensor_dtype(losses) : WG_F32, WG_DIMS(examples, batch->label_count));
+    wg_tensor *summed =
+        wg_scatter_add(none, 1, batch->verbalized, wg_reshape(losses, WG_DIMS(examples, -1)));
+    return wg_scope_end(&scope, wg_neg(summed));
+}
+
+/* ---- The cloze in a configuration, under "cloze" ---- */
+
+static char *config(const wg_training *t) {
+    const cloze_training *mine = t->context;
+    char *sizes = wg_model_config_json(t->setup.model), *json = wg_cloze_to_json(mine->cloze);
+    wg_config *object = sizes ? wg_config_parse(sizes, "config") : NULL;
+    wg_config *part = json ? wg_config_parse(json, "cloze") : NULL;
+    char *text = object && part && wg__config_set_part(object, "cloze", part) == 0
+                     ? wg_config_to_json(object)
+                     : NULL;
+    wg_config_free(part);
+    wg_config_free(object);
+    wg_text_free(json);
+    wg_text_free(sizes);
+    return text;
+}
+
+static wg_cloze *read_cloze(const char *path, const wg_tokenizer *tokenizer) {
+    static const char *const key[] = {"cloze"};
+    wg_checkpoint *file = wg_checkpoint_open(path);
+    char *saved = file ? wg_checkpoint_get_text(file, "/config") : NULL;
+    wg_config *object = saved ? wg_config_parse(saved, "/config") : NULL;
+    wg_config *part =
+        object && wg_config_require(object, 1, key) == 0 ? wg__config_part(object, key[0]) : NULL;
+    char *json = part ? wg_config_to_json(part) : NULL;
+    wg_cloze *cloze = json ? wg_cloze_from_json(json, tokenizer) : NULL;
+    wg_text_free(json);
+    wg_config_free(part);
+    wg_config_free(object);
+    wg_text_free(saved);
+    wg_checkpoint_close(file);
+    return cloze;
+}
+
+/* The cloze of the options' pattern and verbalizers. */
+static wg_cloze *new_cloze(const wg_cloze_options *options, const wg_tokenizer *tokenizer) {
+    const wg_setting_list *pairs = &options->verbalizer;
+    wg_labels labels = {0};
+    const char **texts = wg__calloc((size_t)pairs->count + 1, sizeof *texts);
+    int64_t place = texts ? 0 : -1;
+    for (int64_t i = 0; place >= 0 && i < pairs->count; i++) {
+        const char *middle = strchr(pairs->items[i], '=');
+        char label[1024];
+        snprintf(label, sizeof label, "%.*s", (int)(middle - pairs->items[i]), pairs->items[i]);
+        place = wg_labels_add(&labels, label);
+        if (place >= 0)
+            texts[place] = middle + 1;
+    }
+    wg_cloze *cloze = place < 0 ? NULL : wg_cloze_new(tokenizer, options->pattern, &labels, texts);
+    wg__free(texts);
+    wg_labels_free(&labels);
+    return cloze;
+}
+
+/* ---- Training ---- */
+
+/* Dropout begins at the seed of this run, not where pretraining left it. */
+static int adapt(const wg_training_setup *setup, void (*note)(const char *message, void *context),
+                 void *note_context, wg_model *model, wg_tokenizer **tokenizer) {
+    (void)note, (void)note_context;
+    if (wg_model_load(setup->checkpoint, model, tokenizer) < 0)
+        return -1;
+    model->module->generator = (wg_generator){.seed = setup->seed};
+    return 0;
+}
+
+static wg_labelled_text *read_text(const wg_training *t, const char *path) {
+    const cloze_training *mine = t->context;
+    return wg_cloze_text_load(mine->cloze, path, t->setup.tokenizer);
+}
+
+static int score(const wg_training *t, const wg_labelled_text *text, int64_t count,
+                 const int64_t *examples, wg__scores *scores) {
+    const cloze_training *mine = t->context;
+    wg_cloze_batch batch;
+    if (wg_cloze_batch_read(mine->cloze, text, t->setup.sequence, count, examples, &batch) < 0)
+        return -1;
+    *scores = (wg__scores){.logits = wg_cloze_scores(t->setup.model, &batch),
+                           .labels = batch.labels,
+                           .tokens = batch.blanks.tokens};
+    return scores->logits ? 0 : -1;
+}
+
+static int check_model(const wg_training *t, const wg_cloze *cloze) {
+    const wg_training_setup *setup = &t->setup;
+    const int64_t positions = wg_model_sizes_of(setup->model).positions;
+    wg_blank_tokens tokens;
+    if (wg_blank_tokens_of(setup->tokenizer, &tokens) < 0 ||
+        wg__blank_check_model(WHERE, setup->model, &tokens) < 0)
+        return -1;
+    if (wg_cloze_longest(cloze) > positions)
+        return wg_fail(WG_ERROR_ARGUMENT, WHERE,
+                       "a verbalizer of %lld tokens, its start among them, is too long; the model "
+                       "has %lld positions",
+                       (long long)wg_cloze_longest(cloze), (long long)positions);
+    return wg_cloze_check_sequence(cloze, setup->sequence);
+}
+
+static int begin(wg_training *t) {
+    const wg_training_setup *setup = &t->setup;
+    cloze_training *mine = t->context = wg__calloc(1, sizeof *mine);
+    if (!mine)
+        return -1;
+    mine->cloze = setup->checkpoint ? read_cloze(setup->checkpoint, setup->tokenizer)
+                                    : new_cloze(setup->options, setup->tokenizer);
+    if (!mine->cloze || check_model(t, mine->cloze) < 0)
+        return -1;
+    mine->labelling =
+        (wg__labelling){.labels = wg_cloze_labels(mine->cloze), .read = read_text, .score = score};
+    return wg__labelling_begin(t);
+}
+
+static void end(wg_training *t) {
+    cloze_training *mine = t->context;
+    wg__labelling_end(t);
+    if (mine)
+        wg_cloze_free(mine->cloze);
+    wg__free(mine);
+}
+
+const wg_objective wg_cloze_objective = {
+    .name = "cloze",
+    .title = "labels texts by what fits the blank of a pattern (Schick & Schuetze 2021)",
+    .shapes = WG_PREFIX_DECODER,
+    .finetunes = true,
+    .mark = "cloze",
+    .settings = {.where = "settings",
+                 .size = sizeof(wg_cloze_options),
+                 .count = sizeof setting_rows / sizeof setting_rows[0],
+                 .rows = setting_rows},
+    .training = "{\"lr\": 5e-5, \"epochs\": 3, \"schedule\": \"linear\", \"weight-decay\": 0.01, "
+                "\"eval-every\": 500}",
+    .evaluation = WG_EVALUATES_PREDICTIONS,
+    .adapt = adapt,
+    .config = config,
+    .begin = begin,
+    .end = end,
+    .loss = wg__labelling_loss,
+    .evaluate = wg__labelling_evaluate,
+    .describe = wg__labelling_describe,
+    .metrics = wg__labelling_metrics,
+    .print = wg__labelling_print,
+};

@@ -1,0 +1,195 @@
+/* Predicting a label of a text: see labelling.h. */
+#include "objectives/labelling.h"
+
+#include <math.h>
+
+#include "tensor/easy.h"
+#include "tensor/internal.h"
+#include "tensor/ops.h"
+
+/* ---- Examples ---- */
+
+static int build(void *context, int64_t count, const wg_example *examples, void *batch) {
+    int64_t *chosen = batch;
+    (void)context;
+    for (int64_t i = 0; i < count; i++)
+        chosen[i] = examples[i].index;
+    return 0;
+}
+
+int wg__labelling_begin(wg_training *t) {
+    const wg_training_setup *setup = &t->setup;
+    wg__labelling *mine = t->context;
+    mine->chosen = wg__alloc((size_t)setup->batch * sizeof *mine->chosen);
+    if (!mine->chosen ||
+        (setup->training_path && !(mine->text = mine->read(t, setup->training_path))) ||
+        (setup->held_out_path && !(mine->held_out = mine->read(t, setup->held_out_path))))
+        return -1;
+    if (!mine->text)
+        return 0;
+    t->fingerprint = (int64_t)wg_labelled_text_fingerprint(mine->text);
+    t->examples = wg_labelled_text_examples(mine->text);
+    t->batches = wg_batches_new(
+        &(wg_batch_source){.build = build},
+        &(wg_batches_options){.batch = setup->batch, .examples = t->examples, .seed = setup->seed});
+    return t->batches ? 0 : -1;
+}
+
+void wg__labelling_end(wg_training *t) {
+    wg__labelling *mine = t->context;
+    if (!mine)
+        return;
+    wg_labelled_text_free(mine->text);
+    wg_labelled_text_free(mine->held_out);
+    wg__free(mine->chosen);
+}
+
+/* ---- Training ---- */
+
+wg_tensor *wg__labelling_loss(wg_training *t, wg_metrics *metrics) {
+    wg__labelling *mine = t->context;
+    wg__scores s;
+    if (wg_batches_next(t->batches, mine->chosen) < 0 ||
+        mine->score(t, mine->text, t->setup.batch, mine->chosen, &s) < 0)
+        return NULL;
+    wg_tensor *right = wg_eq(wg_argmax(s.logits, 1, false), s.labels);
+    const double accuracy = wg_item(wg_mean(wg_cast(right, WG_F64), WG_ALL, false));
+    metrics->tokens += s.tokens;
+    if (wg_metrics_add(metrics, "accuracy", accuracy, (double)t->setup.batch) < 0)
+        return NULL;
+    return wg_cross_entropy(s.logits, s.labels, WG_IGNORE_INDEX, NULL);
+}
+
+/* ---- Evaluation ---- */
+
+/* Sums over the examples, and of two labels how often label i was there and label j predicted. */
+typedef struct totals {
+    double counts[2][2];
+    double right, loss;
+} totals;
+
+static int evaluate_batch(const wg_training *t, int64_t first, int64_t count, totals *all,
+                          int64_t *predictions) {
+    const wg__labelling *mine = t->context;
+    wg__scores s;
+    for (int64_t i = 0; i < count; i++)
+        mine->chosen[i] = first + i;
+    if (mine->score(t, mine->held_out, count, mine->chosen, &s) < 0)
+        return -1;
+    wg_tensor *best = wg_argmax(s.logits, 1, false);
+    all->loss +=
+        (double)count * wg_item(wg_cross_entropy(s.logits, s.labels, WG_IGNORE_INDEX, NULL));
+    if (!best || wg_error_pending())
+        return -1;
+    for (int64_t i = 0; i < count; i++) {
+        const int64_t predicted = (int64_t)wg_at(best, &i);
+        const int64_t label = wg_labelled_text_label(mine->held_out, first + i);
+        all->right += predicted == label;
+        if (mine->labels->count == 2)
+            all->counts[label][predicted]++;
+        predictions[first + i] = predicted;
+    }
+    return 0;
+}
+
+/* The share of the commonest label; -1 without memory. */
+static double majority(const wg__labelling *mine) {
+    int64_t *counts = wg__calloc((size_t)mine->labels->count, sizeof *counts), most = 0;
+    if (!counts)
+        return -1;
+    const int64_t examples = wg_labelled_text_examples(mine->held_out);
+    for (int64_t i = 0; i < examples; i++) {
+        const int64_t count = ++counts[wg_labelled_text_label(mine->held_out, i)];
+        most = count > most ? count : most;
+    }
+    wg__free(counts);
+    return (double)most / (double)examples;
+}
+
+/* F1 and Matthews' correlation of two labels, the second being the positive one. */
+static int add_binary(const totals *all, double examples, wg_metrics *metrics) {
+    const double tp = all->counts[1][1], fp = all->counts[0][1], fn = all->counts[1][0],
+                 tn = all->counts[0][0];
+    const double f1 = 2 * tp + fp + fn > 0 ? 2 * tp / (2 * tp + fp + fn) : 0;
+    const double scale = sqrt((tp + fp) * (tp + fn) * (tn + fp) * (tn + fn));
+    const double mcc = scale > 0 ? (tp * tn - fp * fn) / scale : 0;
+    if (wg_metrics_add(metrics, "f1", f1, examples) < 0)
+        return -1;
+    return wg_metrics_add(metrics, "mcc", mcc, examples);
+}
+
+static int evaluate_all(const wg_training *t, int64_t *predictions, wg_metrics *metrics) {
+    const wg__labelling *mine = t->context;
+    const int64_t examples = wg_labelled_text_examples(mine->held_out), batch = t->setup.batch;
+    totals all = {0};
+    for (int64_t first = 0; first < examples; first += batch) {
+        wg_scope scope;
+        wg_scope_begin(&scope);
+        const int64_t left = examples - first;
+        const int status = evaluate_batch(t, first, left < batch ? left : batch, &all, predictions);
+        wg_scope_end(&scope, NULL);
+        if (status < 0)
+            return -1;
+    }
+    const double weight = (double)examples, most = majority(mine);
+    metrics->tokens += wg_labelled_text_tokens(mine->held_out);
+    if (most < 0 || wg_metrics_add(metrics, "loss", all.loss / weight, weight) < 0 ||
+        wg_metrics_add(metrics, "accuracy", all.right / weight, weight) < 0 ||
+        wg_metrics_add(metrics, "majority", most, weight) < 0)
+        return -1;
+    return mine->labels->count == 2 ? add_binary(&all, weight, metrics) : 0;
+}
+
+/* One label a line, in the order of the examples. */
+static int write_predictions(const wg__labelling *mine, const char *path,
+                             const int64_t *predictions) {
+    const int64_t count = wg_labelled_text_examples(mine->held_out);
+    FILE *file = wg__predictions_open(path);
+    for (int64_t i = 0; file && i < count; i++)
+        fprintf(file, "%s\n", mine->labels->names[predictions[i]]);
+    return file ? wg__predictions_close(file, path) : -1;
+}
+
+/* All of the held-out text, also during training. */
+int wg__labelling_evaluate(wg_training *t, int64_t batches, wg_metrics *metrics) {
+    const wg__labelling *mine = t->context;
+    const wg_evaluation_options *how = t->setup.evaluation;
+    const size_t examples = (size_t)wg_labelled_text_examples(mine->held_out);
+    int64_t *predictions = wg__alloc(examples * sizeof *predictions);
+    int status = predictions ? evaluate_all(t, predictions, metrics) : -1;
+    if (status == 0 && batches == 0 && how && how->predictions)
+        status = write_predictions(mine, how->predictions, predictions);
+    wg__free(predictions);
+    return status;
+}
+
+/* ---- Results ---- */
+
+void wg__labelling_describe(const wg_training *t, FILE *stream) {
+    const wg__labelling *mine = t->context;
+    fprintf(stream,
+            "text   %lld examples of %lld labels, %lld tokens; %lld examples to measure on\n",
+            (long long)wg_labelled_text_examples(mine->text), (long long)mine->labels->count,
+            (long long)wg_labelled_text_tokens(mine->text),
+            (long long)wg_labelled_text_examples(mine->held_out));
+}
+
+void wg__labelling_print(const wg_metrics *metrics, FILE *stream) {
+    fprintf(stream, "labels           loss %.4f, accuracy %.2f %% of %.0f\n",
+            wg_metrics_get(metrics, "loss"), 100 * wg_metrics_get(metrics, "accuracy"),
+            wg_metrics_weight(metrics, "accuracy"));
+    if (wg_metrics_weight(metrics, "f1") > 0)
+        fprintf(stream, "of two labels    F1 %.2f %%, Matthews' correlation %.4f\n",
+                100 * wg_metrics_get(metrics, "f1"), wg_metrics_get(metrics, "mcc"));
+    fprintf(stream, "commonest label       accuracy %.2f %%\n",
+            100 * wg_metrics_get(metrics, "majority"));
+}
+
+const wg_metric_row wg__labelling_metrics[] = {
+    {.name = "loss", .optional = true},
+    {.name = "accuracy", .weight = "examples", .optional = true},
+    {.name = "majority", .optional = true},
+    {.name = "f1", .optional = true},
+    {.name = "mcc", .optional = true},
+    {0},
+};

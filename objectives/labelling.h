@@ -1,0 +1,43 @@
+/* What the objectives share that predict a label of a text: shuffled examples, loss, metrics,
+ * predictions. */
+#ifndef WG_OBJECTIVES_LABELLING_H
+#define WG_OBJECTIVES_LABELLING_H
+
+#include "data/dataset/labelled_text.h"
+#include "objectives/internal.h"
+
+/* What a model says about a batch of B examples. */
+typedef struct wg__scores {
+    wg_tensor *logits; /* (B, K) */
+    wg_tensor *labels; /* (B) i64 */
+    int64_t tokens;    /* that went through the model */
+} wg__scores;
+
+/* The first member of an objective's context. `read` and `score` are set before
+ * wg__labelling_begin. */
+typedef struct wg__labelling {
+    const wg_labels *labels; /* K of them */
+
+    /* Reads a file of examples with these labels. */
+    wg_labelled_text *(*read)(const wg_training *training, const char *path);
+
+    /* [scope] 0 or -1 with an error. */
+    int (*score)(const wg_training *training, const wg_labelled_text *text, int64_t count,
+                 const int64_t *examples, wg__scores *scores);
+
+    wg_labelled_text *text, *held_out;
+    int64_t *chosen; /* (B) the examples of a batch */
+} wg__labelling;
+
+/* Reads the files of the setup and makes the batches; frees all of it but the context. */
+int wg__labelling_begin(wg_training *training);
+void wg__labelling_end(wg_training *training);
+
+/* Functions and rows of the record. */
+wg_tensor *wg__labelling_loss(wg_training *training, wg_metrics *metrics);
+int wg__labelling_evaluate(wg_training *training, int64_t batches, wg_metrics *metrics);
+void wg__labelling_describe(const wg_training *training, FILE *stream);
+void wg__labelling_print(const wg_metrics *metrics, FILE *stream);
+extern const wg_metric_row wg__labelling_metrics[];
+
+#endif

@@ -1,0 +1,290 @@
+/* The table of objectives, and what all trainings share: see objective.h. */
+#include "objectives/objective.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/internal.h"
+#include "io/checkpoint/checkpoint.h"
+#include "objectives/internal.h"
+
+/* ---- The table ---- */
+
+static const wg_objective *const objectives[] = {
+    &wg_masked_lm,   &wg_blank_infilling, &wg_causal_lm,          &wg_span_corruption,
+    &wg_translation, &wg_classification,  &wg_question_answering, &wg_cloze_objective,
+};
+
+enum { OBJECTIVES = sizeof objectives / sizeof objectives[0] };
+
+const wg_objective *wg_objective_at(int index) {
+    return index >= 0 && index < OBJECTIVES ? objectives[index] : NULL;
+}
+
+const wg_objective *wg_objective_find(const char *name) {
+    char names[256];
+    size_t length = 0;
+    for (int i = 0; i < OBJECTIVES; i++) {
+        if (strcmp(objectives[i]->name, name) == 0)
+            return objectives[i];
+        length += (size_t)snprintf(names + length, sizeof names - length, "%s%s", i ? ", " : "",
+                                   objectives[i]->name);
+    }
+    wg_fail(WG_ERROR_NOT_FOUND, "objective", "there is no '%.64s'; %s are there", name, names);
+    return NULL;
+}
+
+/* The objective whose mark a checkpoint has; NULL if it has none. */
+static const wg_objective *find_marked(wg_checkpoint *file, const wg_config *config) {
+    for (int i = 0; i < OBJECTIVES; i++) {
+        const char *mark = objectives[i]->mark;
+        if (mark && (*mark == '/' ? wg_checkpoint_has(file, mark) : wg_config_has(config, mark)))
+            return objectives[i];
+    }
+    return NULL;
+}
+
+const wg_objective *wg_objective_of(const char *path) {
+    wg_checkpoint *file = wg_checkpoint_open(path);
+    char *json = file ? wg_checkpoint_get_text(file, "/config") : NULL;
+    wg_config *config = json ? wg_config_parse(json, "/config") : NULL;
+    const wg_objective *objective = config ? find_marked(file, config) : NULL;
+    wg_config_free(config);
+    wg_text_free(json);
+    wg_checkpoint_close(file);
+    if (objective || wg_error_pending())
+        return objective;
+    const wg_model_type *type = wg_model_type_of(path);
+    return type ? wg_objective_find(type->objectives) : NULL;
+}
+
+/* ---- Trainings ---- */
+
+static int check_setup(const wg_training *training) {
+    const wg_training_setup *setup = &training->setup;
+    const wg_model_sizes sizes = wg_model_sizes_of(setup->model);
+    const char *where = training->objective->name;
+    if (!(setup->model->type->shape & training->objective->shapes))
+        return wg_fail(WG_ERROR_ARGUMENT, where,
+                       "a %s model is not trained by this objective; --help lists which objective "
+                       "trains which models",
+                       setup->model->type->name);
+    if (setup->batch < 1)
+        return wg_fail(WG_ERROR_ARGUMENT, where, "batches of %lld examples; wanted at least 1",
+                       (long long)setup->batch);
+    const int64_t tokens = wg_tokenizer_size(setup->tokenizer);
+    if (tokens > sizes.vocabulary)
+        return wg_fail(WG_ERROR_ARGUMENT, where,
+                       "the tokenizer has %lld tokens; the model's vocabulary holds %lld",
+                       (long long)tokens, (long long)sizes.vocabulary);
+    if (setup->sequence > sizes.positions)
+        return wg_fail(WG_ERROR_ARGUMENT, where,
+                       "a sequence of %lld tokens is too long; the model has %lld positions",
+                       (long long)setup->sequence, (long long)sizes.positions);
+    return 0;
+}
+
+/* The options with standard values where the caller gave none. */
+static int complete_options(wg_training *training) {
+    const wg_setting_table *table = &training->objective->settings;
+    if (training->setup.options || table->count == 0)
+        return 0;
+    training->standard_options = wg__calloc(1, table->size);
+    if (!training->standard_options)
+        return -1;
+    wg_settings_standard(table, training->standard_options);
+    training->setup.options = training->standard_options;
+    return 0;
+}
+
+/* The sizes that the setup leaves open. */
+static void choose_sizes(wg_training *training) {
+    const wg_objective *objective = training->objective;
+    wg_training_setup *setup = &training->setup;
+    if (objective->sizes)
+        objective->sizes(training);
+    if (setup->batch == 0)
+        setup->batch = objective->usual_batch ? objective->usual_batch : 32;
+    if (setup->sequence == 0) {
+        const int64_t positions = wg_model_sizes_of(setup->model).positions;
+        const int64_t usual = objective->usual_sequence ? objective->usual_sequence : 128;
+        setup->sequence = positions < usual ? positions : usual;
+    }
+}
+
+wg_training *wg_training_new(const wg_objective *objective, const wg_training_setup *setup) {
+    wg_training *training = wg__calloc(1, sizeof *training);
+    if (!training)
+        return NULL;
+    *training = (wg_training){.objective = objective, .setup = *setup, .model = *setup->model};
+    training->setup.model = &training->model;
+    choose_sizes(training);
+    if (check_setup(training) == 0 && complete_options(training) == 0 &&
+        objective->begin(training) == 0)
+        return training;
+    wg_training_free(training);
+    return NULL;
+}
+
+void wg_training_free(wg_training *training) {
+    if (!training)
+        return;
+    training->objective->end(training);
+    wg_batches_free(training->batches);
+    wg__free(training->standard_options);
+    wg__free(training);
+}
+
+/* ---- The task ---- */
+
+static wg_tensor *task_loss(void *context, wg_metrics *metrics) {
+    wg_training *training = context;
+    return training->objective->loss(training, metrics);
+}
+
+static int task_evaluate(void *context, wg_metrics *metrics) {
+    wg_training *training = context;
+    return training->objective->evaluate(training, training->setup.evaluation_batches, metrics);
+}
+
+static int evaluate_all(void *context, wg_metrics *metrics) {
+    wg_training *training = context;
+    return training->objective->evaluate(training, 0, metrics);
+}
+
+static int put_owned_text(wg_checkpoint *file, const char *name, char *text) {
+    const int status = text ? wg_checkpoint_put_text(file, name, text) : -1;
+    wg_text_free(text);
+    return status;
+}
+
+#define SEED "/train/data/seed"
+#define EPOCH "/train/data/epoch"
+#define NEXT "/train/data/next"
+#define FINGERPRINT "/train/data/fingerprint"
+
+char *wg__training_config(const wg_training *training) {
+    return training->objective->config ? training->objective->config(training)
+                                       : wg_model_config_json(training->setup.model);
+}
+
+static int task_save(void *context, wg_checkpoint *file) {
+    const wg_training *training = context;
+    const wg_data_position position = wg_batches_position(training->batches);
+    if (put_owned_text(file, "/config", wg__training_config(training)) < 0 ||
+        put_owned_text(file, "/tokenizer", wg_tokenizer_to_json(training->setup.tokenizer)) < 0 ||
+        wg_checkpoint_put_integer(file, SEED, (int64_t)position.seed) < 0 ||
+        wg_checkpoint_put_integer(file, EPOCH, position.epoch) < 0 ||
+        wg_checkpoint_put_integer(file, NEXT, position.next) < 0)
+        return -1;
+    return wg_checkpoint_put_integer(file, FINGERPRINT, training->fingerprint);
+}
+
+/* A fine-tuned model must be the same, too: its labels, its pattern. */
+static int check_config(const wg_training *training, wg_checkpoint *file) {
+    char *mine = wg__training_config(training);
+    char *saved = wg_checkpoint_get_text(file, "/config");
+    int status = mine && saved ? 0 : -1;
+    if (status == 0 && strcmp(mine, saved) != 0)
+        status = wg_fail(WG_ERROR_STATE, training->objective->name,
+                         "the model, the labels, the pattern or the verbalizers are not those that "
+                         "the run was begun with");
+    wg_text_free(mine);
+    wg_text_free(saved);
+    return status;
+}
+
+static int task_restore(void *context, wg_checkpoint *file) {
+    const wg_training *training = context;
+    int64_t seed, epoch, next, saved;
+    if (training->objective->config && check_config(training, file) < 0)
+        return -1;
+    if (wg_checkpoint_get_integer(file, SEED, &seed) < 0 ||
+        wg_checkpoint_get_integer(file, EPOCH, &epoch) < 0 ||
+        wg_checkpoint_get_integer(file, NEXT, &next) < 0 ||
+        wg_checkpoint_get_integer(file, FINGERPRINT, &saved) < 0)
+        return -1;
+    if (saved != training->fingerprint)
+        return wg_fail(WG_ERROR_STATE, training->objective->name,
+                       "the corpus or its tokens are not those that the run was begun with");
+    const wg_data_position position = {.seed = (uint64_t)seed, .epoch = epoch, .next = next};
+    return wg_batches_seek(training->batches, &position);
+}
+
+static bool has_held_out(const wg_training *training) {
+    return training->setup.held_out || training->setup.held_out_path;
+}
+
+wg_task wg_training_task(wg_training *training) {
+    return (wg_task){
+        .context = training,
+        .module = training->setup.model->module,
+        .loss = task_loss,
+        .evaluate = has_held_out(training) ? task_evaluate : NULL,
+        .save = task_save,
+        .restore = task_restore,
+    };
+}
+
+int wg_training_evaluate(wg_training *training, wg_metrics *metrics) {
+    if (!has_held_out(training))
+        return wg_fail(WG_ERROR_STATE, training->objective->name,
+                       "there is no held-out text to measure the model on");
+    const wg_task task = {
+        .context = training, .module = training->setup.model->module, .evaluate = evaluate_all};
+    return wg_task_evaluate(&task, metrics);
+}
+
+/* ---- Use ---- */
+
+void wg_filled_clear(wg_filled *filled) {
+    for (int64_t i = 0; i < filled->blank_count; i++) {
+        wg_filled_blank *blank = &filled->blanks[i];
+        for (int64_t c = 0; c < blank->candidate_count; c++)
+            wg__free(blank->candidates[c].text);
+        wg__free(blank->candidates);
+        wg__free(blank->name);
+        wg__free(blank->text);
+    }
+    wg__free(filled->blanks);
+    wg__free(filled->text);
+    *filled = (wg_filled){0};
+}
+
+/* ---- What objectives share ---- */
+
+void wg__describe_stream(const wg_training *training, FILE *stream) {
+    const wg_dataset *text = training->setup.training;
+    fprintf(stream, "text   %lld documents, %lld bytes, %lld tokens; %lld tokens held out\n",
+            (long long)wg_dataset_documents(text), (long long)wg_dataset_bytes(text),
+            (long long)wg_dataset_tokens(text),
+            (long long)wg_dataset_tokens(training->setup.held_out));
+}
+
+void wg__describe_sentences(const wg_training *training, FILE *stream) {
+    const wg_dataset *text = training->setup.training;
+    fprintf(stream, "text   %lld documents, %lld sentences, %lld tokens; %lld documents held out\n",
+            (long long)wg_dataset_documents(text), (long long)wg_dataset_sentences(text),
+            (long long)wg_dataset_tokens(text),
+            (long long)wg_dataset_documents(training->setup.held_out));
+}
+
+static int fail_write(const char *path) {
+    return wg_fail(WG_ERROR_IO, "results", "cannot write %s: %s", path, strerror(errno));
+}
+
+FILE *wg__predictions_open(const char *path) {
+    FILE *file = fopen(path, "w");
+    if (!file)
+        fail_write(path);
+    return file;
+}
+
+int wg__predictions_close(FILE *file, const char *path) {
+    const bool written = fflush(file) == 0 && !ferror(file);
+    const int reason = errno;
+    const bool closed = fclose(file) == 0;
+    if (!written)
+        errno = reason;
+    return written && closed ? 0 : fail_write(path);
+}

@@ -1,0 +1,713 @@
+/* Span corruption: see span_corruption.h. */
+#include "objectives/span_corruption.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "data/batches/builder.h"
+#include "models/generate/beam.h"
+#include "objectives/internal.h"
+#include "tensor/easy.h"
+#include "tensor/internal.h"
+#include "tensor/ops.h"
+
+#define WHERE "span-corruption"
+
+/* ---- Batches ---- */
+
+/* ---- Lengths and spans ---- */
+
+static int64_t between(double x, int64_t low, int64_t high) {
+    const int64_t rounded = (int64_t)nearbyint(x);
+    return rounded < low ? low : rounded > high ? high : rounded;
+}
+
+wg_span_lengths wg_span_lengths_of(int64_t text, double density, double mean_span) {
+    const int64_t noise = between((double)text * density, 1, text - 1), rest = text - noise;
+    const int64_t spans = between((double)noise / mean_span, 1, noise < rest ? noise : rest);
+    return (wg_span_lengths){.text = text,
+                             .noise = noise,
+                             .spans = spans,
+                             .inputs = rest + spans + 1,
+                             .targets = noise + spans + 2};
+}
+
+/* Cuts a row of items into parts, none empty, all ways being equally likely: of the places between
+ * two items each is a cut with the chance that is left for it (Knuth 2, algorithm 3.4.2S). */
+static int64_t next_part(wg_generator *generator, int64_t *items, int64_t *parts) {
+    int64_t length = 1;
+    while (*items > length &&
+           (int64_t)wg_random_below(generator, (uint64_t)(*items - length)) >= *parts - 1)
+        length++;
+    *items -= length;
+    --*parts;
+    return length;
+}
+
+void wg_span_draw(const wg_span_lengths *lengths, wg_generator *generator, wg_token_window *spans) {
+    int64_t noise = lengths->noise, rest = lengths->text - noise;
+    int64_t noise_parts = lengths->spans, rest_parts = lengths->spans;
+    for (int64_t i = 0, at = 0; i < lengths->spans; i++) {
+        spans[i].start = at + next_part(generator, &rest, &rest_parts);
+        spans[i].end = at = spans[i].start + next_part(generator, &noise, &noise_parts);
+    }
+}
+
+/* ---- One text ---- */
+
+/* Where the inputs and the labels of a text go; they have room for all. */
+typedef struct row {
+    int64_t *inputs, *labels;
+} row;
+
+static void copy(int64_t **to, const int64_t *text, int64_t start, int64_t end) {
+    for (int64_t i = start; i < end; i++)
+        *(*to)++ = text[i];
+}
+
+static void corrupt(const wg_sentinels *tokens, const int64_t *text, int64_t count,
+                    const wg_token_window *spans, int64_t span_count, row row) {
+    int64_t at = 0;
+    for (int64_t i = 0; i < span_count; i++) {
+        copy(&row.inputs, text, at, spans[i].start);
+        *row.inputs++ = *row.labels++ = tokens->sentinels[i];
+        copy(&row.labels, text, spans[i].start, spans[i].end);
+        at = spans[i].end;
+    }
+    copy(&row.inputs, text, at, count);
+    *row.labels++ = tokens->sentinels[span_count];
+    *row.inputs = *row.labels = tokens->end;
+}
+
+/* The tensors of rows that stand in one piece of memory, inputs first. */
+static int make_batch(int64_t rows, const wg_span_lengths *lengths, const int64_t *ids,
+                      wg_span_batch *batch) {
+    const int64_t *labels = ids + rows * lengths->inputs;
+    batch->input_ids = wg_from_array(WG_I64, WG_DIMS(rows, lengths->inputs), ids);
+    batch->labels = wg_from_array(WG_I64, WG_DIMS(rows, lengths->targets), labels);
+    batch->tokens = rows * (lengths->inputs + lengths->targets);
+    return batch->input_ids && batch->labels ? 0 : -1;
+}
+
+static int check_spans(const wg_sentinels *tokens, int64_t count, const wg_token_window *spans,
+                       int64_t span_count) {
+    if (span_count >= tokens->sentinel_count)
+        return wg_fail(WG_ERROR_ARGUMENT, WHERE, "%lld spans; the %d sentinels are enough for %d",
+                       (long long)span_count, tokens->sentinel_count, tokens->sentinel_count - 1);
+    for (int64_t i = 0; i < span_count; i++) {
+        const int64_t start = spans[i].start, end = spans[i].end;
+        if (start < (i > 0 ? spans[i - 1].end + 1 : 0) || start >= end || end > count)
+            return wg_fail(WG_ERROR_ARGUMENT, WHERE,
+                           "span %lld, from token %lld to %lld of %lld, is empty, overlaps or "
+                           "touches another or is not in the text",
+                           (long long)i, (long long)start, (long long)end, (long long)count);
+    }
+    return 0;
+}
+
+int wg_span_batch_of_spans(const wg_sentinels *tokens, const int32_t *text, int64_t count,
+                           const wg_token_window *spans, int64_t span_count, wg_span_batch *batch) {
+    *batch = (wg_span_batch){0};
+    if (!tokens || !text || check_spans(tokens, count, spans, span_count) < 0)
+        return -1;
+    wg_span_lengths lengths = {.text = count, .spans = span_count};
+    for (int64_t i = 0; i < span_count; i++)
+        lengths.noise += spans[i].end - spans[i].start;
+    lengths.inputs = count - lengths.noise + span_count + 1;
+    lengths.targets = lengths.noise + span_count + 2;
+    int64_t *ids = wg__alloc((size_t)(lengths.inputs + lengths.targets + count) * sizeof *ids);
+    if (!ids)
+        return -1;
+    int64_t *wide = ids + lengths.inputs + lengths.targets;
+    for (int64_t i = 0; i < count; i++)
+        wide[i] = text[i];
+    corrupt(tokens, wide, count, spans, span_count, (row){ids, ids + lengths.inputs});
+    const int result = make_batch(1, &lengths, ids, batch);
+    wg__free(ids);
+    return result;
+}
+
+/* ---- Batches of a text ---- */
+
+typedef struct corruption {
+    wg__windows windows;
+    wg_sentinels tokens;
+    wg_span_lengths lengths;
+    int32_t *read; /* scratch: the ids of one text, and the same wider */
+    int64_t *text;
+    int64_t *ids;           /* scratch: B rows of S inputs, then B of T labels */
+    wg_token_window *spans; /* scratch, of one text */
+} corruption;
+
+/* All spans of a batch are drawn from the generator of its first example. */
+static int build(void *context, int64_t count, const wg_example *examples, void *batch) {
+    corruption *c = context;
+    const wg_span_lengths *lengths = &c->lengths;
+    wg_generator generator = examples[0].generator;
+    int64_t *labels = c->ids + count * lengths->inputs;
+    *(wg_span_batch *)batch = (wg_span_batch){0};
+    for (int64_t b = 0; b < count; b++) {
+        if (wg_dataset_read(c->windows.text, c->windows.starts[b], lengths->text, c->read) < 0)
+            return -1;
+        for (int64_t i = 0; i < lengths->text; i++)
+            c->text[i] = c->read[i];
+        wg_span_draw(lengths, &generator, c->spans);
+        corrupt(&c->tokens, c->text, lengths->text, c->spans, lengths->spans,
+                (row){c->ids + b * lengths->inputs, labels + b * lengths->targets});
+    }
+    return make_batch(count, lengths, c->ids, batch);
+}
+
+static int plan(void *context, wg_epoch *epoch) {
+    return wg__windows_plan(&((corruption *)context)->windows, epoch);
+}
+
+static void take(void *context, int64_t row, const wg_example *example) {
+    wg__windows_take(&((corruption *)context)->windows, row, example);
+}
+
+static void free_corruption(void *context) {
+    corruption *c = context;
+    wg__free(c->windows.starts);
+    wg__free(c->read);
+    wg__free(c->text);
+    wg__free(c->ids);
+    wg__free(c->spans);
+    wg__free(c);
+}
+
+/* ---- Making them ---- */
+
+static int complete(wg_span_batch_options *o) {
+    if (wg__batch_sizes(WHERE, &o->batch, &o->sequence) < 0)
+        return -1;
+    o->noise_density = o->noise_density == 0 ? 0.15 : o->noise_density;
+    o->mean_span = o->mean_span == 0 ? 3 : o->mean_span;
+    if (!(o->noise_density > 0 && o->noise_density < 1))
+        return wg_fail(WG_ERROR_ARGUMENT, WHERE, "noise_density is %g; it must be between 0 and 1",
+                       o->noise_density);
+    if (!(o->mean_span >= 1 && isfinite(o->mean_span)))
+        return wg_fail(WG_ERROR_ARGUMENT, WHERE, "mean_span is %g; it must be 1 or more",
+                       o->mean_span);
+    return 0;
+}
+
+/* The longest text that leaves no more inputs than there is room for. */
+static wg_span_lengths fit(const wg_span_batch_options *o) {
+    wg_span_lengths lengths = wg_span_lengths_of(2, o->noise_density, o->mean_span), next = lengths;
+    while (next.inputs <= o->sequence) {
+        lengths = next;
+        next = wg_span_lengths_of(lengths.text + 1, o->noise_density, o->mean_span);
+    }
+    return lengths;
+}
+
+static int check_tokens(const corruption *c, const wg_dataset *stream) {
+    const wg_sentinels *tokens = &c->tokens;
+    if (wg__batch_vocabulary(WHERE, stream, tokens->tokenizer_size) < 0)
+        return -1;
+    if (c->lengths.spans < tokens->sentinel_count)
+        return 0;
+    return wg_fail(WG_ERROR_ARGUMENT, WHERE,
+                   "sequences of %lld tokens have %lld spans; the %d sentinels are enough for %d; "
+                   "give shorter sequences",
+                   (long long)c->lengths.inputs, (long long)c->lengths.spans,
+                   tokens->sentinel_count, tokens->sentinel_count - 1);
+}
+
+static int prepare(corruption *c, const wg_dataset *stream, const wg_tokenizer *tokenizer,
+                   wg_span_batch_options *o) {
+    if (complete(o) < 0 || wg_sentinels_of(tokenizer, &c->tokens) < 0)
+        return -1;
+    c->lengths = fit(o);
+    if (check_tokens(c, stream) < 0 ||
+        wg__windows_begin(&c->windows, WHERE, stream, c->lengths.text, o->batch) < 0)
+        return -1;
+    const int64_t row = c->lengths.inputs + c->lengths.targets;
+    c->read = wg__alloc((size_t)c->lengths.text * sizeof *c->read);
+    c->text = wg__alloc((size_t)c->lengths.text * sizeof *c->text);
+    c->ids = wg__alloc((size_t)(o->batch * row) * sizeof *c->ids);
+    c->spans = wg__alloc((size_t)c->lengths.spans * sizeof *c->spans);
+    return c->read && c->text && c->ids && c->spans ? 0 : -1;
+}
+
+wg_batches *wg_span_batches_new(const wg_dataset *stream, const wg_tokenizer *tokenizer,
+                                const wg_span_batch_options *options) {
+    wg_span_batch_options o = options ? *options : (wg_span_batch_options){0};
+    corruption *c = stream && tokenizer ? wg__calloc(1, sizeof *c) : NULL;
+    if (!c)
+        return NULL;
+    if (prepare(c, stream, tokenizer, &o) < 0) {
+        free_corruption(c);
+        return NULL;
+    }
+    wg_batches_options batching = {.batch = o.batch, .seed = o.seed};
+    wg__use_weights(stream, &batching);
+    return wg_batches_new(
+        &(wg_batch_source){
+            .context = c, .build = build, .plan = plan, .take = take, .free = free_corruption},
+        &batching);
+}
+
+wg_span_lengths wg_span_batches_lengths(const wg_batches *batches) {
+    return batches ? ((const corruption *)wg__batches_context(batches))->lengths
+                   : (wg_span_lengths){0};
+}
+
+const wg_sentinels *wg_span_batches_sentinels(const wg_batches *batches) {
+    return batches ? &((const corruption *)wg__batches_context(batches))->tokens : NULL;
+}
+
+/* ---- Texts with blanks ---- */
+
+/* The next blank from `text` on: where it begins, how long it is, and the number in it, or -1 for
+ * "[MASK]". */
+typedef struct blank {
+    const char *text; /* NULL: there is none */
+    size_t length;
+    long number;
+} blank;
+
+static blank read_blank(const char *text) {
+    static const char mask[] = "[MASK]", sentinel[] = "<extra_id_";
+    if (strncmp(text, mask, sizeof mask - 1) == 0)
+        return (blank){text, sizeof mask - 1, -1};
+    if (strncmp(text, sentinel, sizeof sentinel - 1) != 0)
+        return (blank){0};
+    const char *digits = text + sizeof sentinel - 1;
+    const size_t count = strspn(digits, "0123456789");
+    if (count < 1 || count > 8 || digits[count] != '>')
+        return (blank){0};
+    return (blank){text, sizeof sentinel + count, strtol(digits, NULL, 10)};
+}
+
+static blank find_blank(const char *text) {
+    for (; *text; text++) {
+        const blank found = read_blank(text);
+        if (found.text)
+            return found;
+    }
+    return (blank){0};
+}
+
+static int check_blank(const wg_sentinels *tokens, const blank *found, int expected) {
+    if (found->number >= 0 && found->number != expected)
+        return wg_fail(WG_ERROR_ARGUMENT, WHERE,
+                       "<extra_id_%ld> stands where <extra_id_%d> is due: blanks are numbered in "
+                       "the order of the text, from 0 on",
+                       found->number, expected);
+    if (expected + 1 < tokens->sentinel_count)
+        return 0;
+    return wg_fail(WG_ERROR_ARGUMENT, WHERE, "the text has more than %d blanks",
+                   tokens->sentinel_count - 1);
+}
+
+/* The bytes of a text without the white space at its end. */
+static int64_t stripped(const char *text, const char *end) {
+    while (end > text && strchr(" \t\r\n", end[-1]))
+        end--;
+    return end - text;
+}
+
+static int encode(const wg_tokenizer *tokenizer, const wg_sentinels *tokens, const char *text,
+                  wg_token_list *list) {
+    int blanks = 0;
+    for (blank next; (next = find_blank(text)).text; text = next.text + next.length) {
+        if (check_blank(tokens, &next, blanks) < 0 ||
+            wg_tokenizer_encode(tokenizer, text, stripped(text, next.text), NULL, list) < 0 ||
+            wg_token_list_append(list, tokens->sentinels[blanks]) < 0)
+            return -1;
+        blanks++;
+    }
+    if (wg_tokenizer_encode(tokenizer, text, -1, NULL, list) < 0)
+        return -1;
+    return wg_token_list_append(list, tokens->end) < 0 ? -1 : blanks;
+}
+
+int wg_span_encode_blanks(const wg_tokenizer *tokenizer, const wg_sentinels *tokens,
+                          const char *text, wg_token_list *list) {
+    if (!tokenizer || !tokens || !text)
+        return -1;
+    const int64_t before = list->count;
+    const int blanks = encode(tokenizer, tokens, text, list);
+    if (blanks < 0)
+        list->count = before;
+    return blanks;
+}
+
+wg_token_window wg_span_answer(const wg_sentinels *tokens, const wg_token_list *target, int blank) {
+    int64_t start = 0;
+    while (start < target->count && wg_sentinel_number(tokens, target->ids[start]) != blank)
+        start++;
+    if (start < target->count)
+        start++;
+    int64_t end = start;
+    while (end < target->count && wg_sentinel_number(tokens, target->ids[end]) < 0)
+        end++;
+    return (wg_token_window){start, end};
+}
+
+/* ---- Training ---- */
+
+typedef struct spans {
+    wg_sentinels sentinels;
+    wg_batches *held_out; /* NULL without held-out text */
+    wg_data_position held_out_start;
+    double unigram_loss; /* of the held-out text */
+} spans;
+
+/* The model's numbers of tokens must be those of the tokenizer. */
+static int check_model(const wg_model *model, const wg_sentinels *sentinels) {
+    const wg_model_sizes sizes = wg_model_sizes_of(model);
+    if (sentinels->vocab_size > sizes.vocabulary)
+        return wg_fail(WG_ERROR_ARGUMENT, WHERE,
+                       "the tokenizer has %lld tokens with its sentinels; the model's vocabulary "
+                       "holds %lld",
+                       (long long)sentinels->vocab_size, (long long)sizes.vocabulary);
+    if (sizes.end_id == sentinels->end)
+        return 0;
+    return wg_fail(WG_ERROR_ARGUMENT, WHERE,
+                   "the model's eos_token_id is %lld, and the tokenizer's </s> is %ld",
+                   (long long)sizes.end_id, (long)sentinels->end);
+}
+
+static int begin(wg_training *t) {
+    const wg_training_setup *setup = &t->setup;
+    const wg_span_batch_options options = {
+        .batch = setup->batch, .sequence = setup->sequence, .seed = setup->seed};
+    spans *mine = t->context = wg__calloc(1, sizeof *mine);
+    if (!mine || wg_sentinels_of(setup->tokenizer, &mine->sentinels) < 0 ||
+        check_model(setup->model, &mine->sentinels) < 0)
+        return -1;
+    if (setup->training) {
+        t->batches = wg_span_batches_new(setup->training, setup->tokenizer, &options);
+        t->fingerprint = wg_dataset_fingerprint(setup->training);
+        if (!t->batches)
+            return -1;
+    }
+    if (setup->held_out) {
+        mine->held_out = wg_span_batches_new(setup->held_out, setup->tokenizer, &options);
+        mine->held_out_start = wg_batches_position(mine->held_out);
+        mine->unigram_loss = wg_dataset_unigram_loss(
+            setup->training ? setup->training : setup->held_out, NULL, setup->held_out);
+    }
+    return wg_error_pending() ? -1 : 0;
+}
+
+static void end(wg_training *t) {
+    spans *mine = t->context;
+    if (mine)
+        wg_batches_free(mine->held_out);
+    wg__free(mine);
+}
+
+/* Labels (B, T) as the decoder reads them: one place later, after its start token, and padding
+ * where a label is ignored. */
+static wg_tensor *shift_right(const wg_model *model, wg_tensor *labels) {
+    const wg_model_sizes sizes = wg_model_sizes_of(model);
+    wg_tensor *ignored = wg_eq(labels, wg_scalar(wg_tensor_dtype(labels), WG_IGNORE_INDEX));
+    wg_tensor *read = wg_slice(wg_masked_fill(labels, ignored, (double)sizes.pad_id), 1, 0, -1, 1);
+    wg_tensor *start = wg_full(wg_tensor_dtype(labels), WG_DIMS(wg_tensor_size(labels, 0), 1),
+                               (double)sizes.start_id);
+    return wg_cat(WG_TENSORS(start, read), 1);
+}
+
+/* The hidden states of the labels, (B, T, C). */
+static wg_tensor *decode_labels(const wg_model *model, const wg_span_batch *batch) {
+    wg_tensor *memory = wg_model_encode(model, batch->input_ids, NULL);
+    wg_tensor *ids = shift_right(model, batch->labels);
+    return wg_model_forward(model, &(wg_model_inputs){.ids = ids, .memory = memory});
+}
+
+static wg_tensor *loss(wg_training *t, wg_metrics *metrics) {
+    const wg_model *model = t->setup.model;
+    wg_span_batch batch;
+    if (wg_batches_next(t->batches, &batch) < 0)
+        return NULL;
+    metrics->tokens += batch.tokens;
+    return wg_model_loss(model, decode_labels(model, &batch), NULL, batch.labels, NULL);
+}
+
+/* ---- Evaluation ---- */
+
+/* The labels, flat, with those that are no tokens of the text ignored; how many are left. */
+static wg_tensor *text_labels(const wg_sentinels *sentinels, const wg_span_batch *batch,
+                              int64_t *count) {
+    const int64_t all = wg_tensor_count(batch->labels);
+    const int64_t *labels = wg_tensor_data(batch->labels);
+    wg_tensor *kept = wg_empty(WG_I64, WG_DIMS(all));
+    int64_t *out = kept ? wg_tensor_data(kept) : NULL;
+    *count = 0;
+    for (int64_t i = 0; out && i < all; i++) {
+        const int32_t id = (int32_t)labels[i];
+        const bool is_text = id != sentinels->end && wg_sentinel_number(sentinels, id) < 0;
+        out[i] = is_text ? id : WG_IGNORE_INDEX;
+        *count += is_text;
+    }
+    return kept;
+}
+
+static int evaluate_batch(const wg_training *t, wg_metrics *metrics) {
+    const spans *mine = t->context;
+    const wg_model *model = t->setup.model;
+    wg_span_batch batch;
+    if (wg_batches_next(mine->held_out, &batch) < 0)
+        return -1;
+    int64_t count;
+    wg_tensor *logits = wg_reshape(wg_model_logits(model, decode_labels(model, &batch), NULL),
+                                   WG_DIMS(-1, wg_model_sizes_of(model).vocabulary));
+    wg_tensor *labels = wg_reshape(batch.labels, WG_DIMS(-1));
+    wg_tensor *text = text_labels(&mine->sentinels, &batch, &count);
+    const double all_loss = wg_item(wg_cross_entropy(logits, labels, WG_IGNORE_INDEX, NULL));
+    const double word_loss = wg_item(wg_cross_entropy(logits, text, WG_IGNORE_INDEX, NULL));
+    wg_tensor *right = wg_eq(wg_argmax(logits, -1, false), text);
+    const double correct = wg_item(wg_sum(wg_cast(right, WG_I64), WG_ALL, false));
+    if (wg_error_pending())
+        return -1;
+    metrics->tokens += batch.tokens;
+    const double words = (double)count;
+    if (wg_metrics_add(metrics, "loss", all_loss, (double)wg_tensor_count(labels)) < 0 ||
+        wg_metrics_add(metrics, "word_loss", word_loss, words) < 0 ||
+        wg_metrics_add(metrics, "word_accuracy", correct / words, words) < 0)
+        return -1;
+    return wg_metrics_add(metrics, "unigram_loss", mine->unigram_loss, words);
+}
+
+/* The same batches from the start of the held-out text, however often it is called. */
+static int evaluate(wg_training *t, int64_t batches, wg_metrics *metrics) {
+    const spans *mine = t->context;
+    const int64_t batch = t->setup.batch;
+    if (wg_batches_seek(mine->held_out, &mine->held_out_start) < 0)
+        return -1;
+    const int64_t all = (wg_batches_examples(mine->held_out) + batch - 1) / batch;
+    const int64_t count = batches > 0 && batches < all ? batches : all;
+    int status = 0;
+    for (int64_t i = 0; status == 0 && i < count; i++) {
+        wg_scope scope;
+        wg_scope_begin(&scope);
+        status = evaluate_batch(t, metrics);
+        wg_scope_end(&scope, NULL);
+    }
+    return status;
+}
+
+/* ---- Results ---- */
+
+static const wg_metric_row rows[] = {
+    {.name = "loss"},
+    {.name = "word_loss", .weight = "words"},
+    {.name = "word_accuracy"},
+    {.name = "unigram_loss"},
+    {0},
+};
+
+static void print(const wg_metrics *metrics, FILE *stream) {
+    const double word_loss = wg_metrics_get(metrics, "word_loss");
+    fprintf(stream, "tokens of spans  loss %.4f, perplexity %.1f, accuracy %.1f %% of %.0f\n",
+            word_loss, exp(word_loss), 100 * wg_metrics_get(metrics, "word_accuracy"),
+            wg_metrics_weight(metrics, "word_loss"));
+    fprintf(stream, "by frequency          %.4f\n", wg_metrics_get(metrics, "unigram_loss"));
+    fprintf(stream, "with sentinels   loss %.4f\n", wg_metrics_get(metrics, "loss"));
+}
+
+/* ---- Filling blanks: beam search over what may be written ----
+ *
+ *     <extra_id_0> tokens of the text... <extra_id_1> ... <extra_id_n> </s>       n blanks */
+
+/* ---- What may be written ---- */
+
+/* A hypothesis: sentinels below `next` were said; there are `blanks` in its text. */
+typedef struct progress {
+    int next, blanks;
+    bool empty; /* nothing is written into the blank as yet */
+} progress;
+
+typedef struct rules {
+    const wg_sentinels *tokens;
+    int64_t vocabulary;
+    bool *is_text;             /* (V) true for what stands in texts */
+    progress *rows, *new_rows; /* (R) */
+} rules;
+
+/* Makes -inf of what must not be said next. Spans of training are never empty, so no blank is. */
+static void restrict_row(const rules *r, const progress *row, float *log_probabilities) {
+    const bool in_blank = row->next > 0 && row->next <= row->blanks;
+    const int32_t due = row->next <= row->blanks ? r->tokens->sentinels[row->next] : r->tokens->end;
+    for (int64_t v = 0; v < r->vocabulary; v++)
+        if (v == due ? in_blank && row->empty : !(in_blank && r->is_text[v]))
+            log_probabilities[v] = -INFINITY;
+}
+
+static void restrict_all(void *context, int64_t rows, const int32_t *last,
+                         float *log_probabilities) {
+    rules *r = context;
+    for (int64_t i = 0; i < rows; i++) {
+        progress *row = &r->rows[i];
+        row->empty = row->next <= row->blanks && last[i] == r->tokens->sentinels[row->next];
+        row->next += row->empty;
+        restrict_row(r, row, log_probabilities + i * r->vocabulary);
+    }
+}
+
+static void reorder(void *context, int64_t rows, const int64_t *from) {
+    rules *r = context;
+    for (int64_t i = 0; i < rows; i++)
+        r->new_rows[i] = r->rows[from[i]];
+    progress *before = r->rows;
+    r->rows = r->new_rows;
+    r->new_rows = before;
+}
+
+/* ---- A batch ---- */
+
+/* How many sentinels stand in a text. */
+static int64_t count_blanks(const wg_sentinels *tokens, const int64_t *ids, int64_t count) {
+    int64_t blanks = 0;
+    for (int64_t i = 0; i < count; i++)
+        blanks += wg_sentinel_number(tokens, (int32_t)ids[i]) >= 0;
+    if (blanks > 0 && blanks < tokens->sentinel_count)
+        return blanks;
+    return wg_fail(WG_ERROR_ARGUMENT, WHERE, "a text has %lld blanks; it must have 1 to %d",
+                   (long long)blanks, tokens->sentinel_count - 1);
+}
+
+static int begin_rules(rules *r, wg_tensor *ids, int64_t beam) {
+    const int64_t texts = wg_tensor_size(ids, 0), length = wg_tensor_size(ids, 1);
+    r->is_text = wg__calloc((size_t)r->vocabulary, sizeof *r->is_text);
+    r->rows = wg__calloc((size_t)(texts * beam), sizeof *r->rows);
+    r->new_rows = wg__calloc((size_t)(texts * beam), sizeof *r->new_rows);
+    int64_t *read = wg__alloc((size_t)(texts * length) * sizeof *read);
+    int result = r->is_text && r->rows && r->new_rows && read ? 0 : -1;
+    wg_scope scope;
+    wg_scope_begin(&scope);
+    if (result == 0)
+        result = wg_to_array(wg_cast(ids, WG_I64), read);
+    wg_scope_end(&scope, NULL);
+    for (int64_t b = 0; result == 0 && b < texts; b++) {
+        const int64_t blanks = count_blanks(r->tokens, read + b * length, length);
+        r->rows[b].blanks = (int)blanks;
+        result = blanks < 0 ? -1 : 0;
+    }
+    for (int32_t v = 0; result == 0 && v < r->tokens->tokenizer_size && v < r->vocabulary; v++)
+        r->is_text[v] =
+            v != r->tokens->pad && v != r->tokens->end && wg_sentinel_number(r->tokens, v) < 0;
+    wg__free(read);
+    return result;
+}
+
+static int check(const wg_model *model, const wg_sentinels *tokens, const wg_tensor *ids,
+                 const wg_beam_options *options) {
+    if (!ids)
+        return -1;
+    if (wg_tensor_ndim(ids) != 2)
+        return wg_fail(WG_ERROR_SHAPE, WHERE, "the ids have rank %d; wanted (B, S)",
+                       wg_tensor_ndim(ids));
+    if (tokens->vocab_size > wg_model_sizes_of(model).vocabulary)
+        return wg_fail(WG_ERROR_ARGUMENT, WHERE,
+                       "the tokenizer has %lld tokens with its sentinels; the model's vocabulary "
+                       "holds %lld",
+                       (long long)tokens->vocab_size,
+                       (long long)wg_model_sizes_of(model).vocabulary);
+    if (options->beam < 1)
+        return wg_fail(WG_ERROR_ARGUMENT, WHERE, "beam is %lld; it must be at least 1",
+                       (long long)options->beam);
+    return 0;
+}
+
+int wg_span_fill(const wg_model *model, const wg_sentinels *tokens, wg_tensor *ids, wg_tensor *keep,
+                 int64_t max_tokens, const wg_beam_options *options, wg_beam_result *results) {
+    wg_beam_options how = options ? *options : (wg_beam_options){.beam = 1};
+    how.beam = how.beam == 0 ? 4 : how.beam;
+    if (check(model, tokens, ids, &how) < 0)
+        return -1;
+    const int64_t texts = wg_tensor_size(ids, 0);
+    for (int64_t b = 0; b < texts; b++)
+        results[b] = (wg_beam_result){0};
+    rules r = {.tokens = tokens, .vocabulary = wg_model_sizes_of(model).vocabulary};
+    const wg_beam_rules said = {.context = &r, .restrict_rows = restrict_all, .reorder = reorder};
+    how.rules = &said;
+    int64_t *lengths = wg__alloc((size_t)texts * sizeof *lengths);
+    int result = lengths ? begin_rules(&r, ids, how.beam) : -1;
+    for (int64_t b = 0; result == 0 && b < texts; b++)
+        lengths[b] = max_tokens;
+    if (result == 0)
+        result = wg_model_search(model, ids, keep, lengths, &how, results);
+    wg__free(lengths);
+    wg__free(r.is_text);
+    wg__free(r.rows);
+    wg__free(r.new_rows);
+    return result;
+}
+
+/* What was written into each blank of a text. */
+static int read_blanks(const wg_tokenizer *tokenizer, const wg_sentinels *sentinels, int blanks,
+                       const wg_token_list *target, wg_filled *filled) {
+    filled->blanks = wg__calloc((size_t)blanks, sizeof *filled->blanks);
+    for (int i = 0; filled->blanks && i < blanks; i++) {
+        wg_filled_blank *blank = &filled->blanks[filled->blank_count++];
+        const wg_token_window part = wg_span_answer(sentinels, target, i);
+        char name[24];
+        snprintf(name, sizeof name, "<extra_id_%d>", i);
+        blank->name = wg__strdup(name);
+        blank->tokens = part.end - part.start;
+        blank->text = wg_tokenizer_decode(tokenizer, target->ids + part.start, blank->tokens,
+                                          &(wg_decode_options){.skip_special = true});
+        if (!blank->name || !blank->text)
+            return -1;
+    }
+    return filled->blanks ? 0 : -1;
+}
+
+static int fill_blanks(const wg_model *model, const wg_tokenizer *tokenizer,
+                       const wg_sentinels *sentinels, const wg_use_options *options, int blanks,
+                       const wg_token_list *source, wg_filled *filled) {
+    const wg_beam_options beam = {.beam = options->beam ? options->beam : 1};
+    wg_beam_result result = {0};
+    wg_scope scope;
+    wg_scope_begin(&scope);
+    wg_tensor *ids = wg_from_array(WG_I32, WG_DIMS(1, source->count), source->ids);
+    int status =
+        wg_span_fill(model, sentinels, ids, NULL, options->generation.max_tokens, &beam, &result);
+    if (status == 0)
+        status = read_blanks(tokenizer, sentinels, blanks, &result.tokens, filled);
+    wg_token_list_free(&result.tokens);
+    wg_scope_end(&scope, NULL);
+    return status;
+}
+
+static int fill(const wg_model *model, const wg_tokenizer *tokenizer, const wg_use_options *options,
+                const char *text, wg_filled *filled) {
+    wg_sentinels sentinels;
+    wg_token_list source = {0};
+    if (wg_sentinels_of(tokenizer, &sentinels) < 0)
+        return -1;
+    const int blanks = wg_span_encode_blanks(tokenizer, &sentinels, text, &source);
+    int status = blanks < 0 ? -1 : 0;
+    if (blanks == 0)
+        status = wg_fail(WG_ERROR_ARGUMENT, "fill",
+                         "there is no <extra_id_0> and no [MASK] in '%.200s'; write one where text "
+                         "is wanted",
+                         text);
+    else if (blanks > 0)
+        status = fill_blanks(model, tokenizer, &sentinels, options, blanks, &source, filled);
+    wg_token_list_free(&source);
+    return status;
+}
+
+const wg_objective wg_span_corruption = {
+    .name = "span-corruption",
+    .title = "writes spans that were taken out of a text (Raffel et al. 2020)",
+    .shapes = WG_ENCODER_DECODER,
+    .text = WG_TEXT_STREAM,
+    .begin = begin,
+    .end = end,
+    .loss = loss,
+    .evaluate = evaluate,
+    .describe = wg__describe_stream,
+    .metrics = rows,
+    .print = print,
+    .fills = WG_FILLS_BY_BEAM,
+    .fill = fill,
+};

@@ -1,0 +1,358 @@
+/* Classification by GLM: scores against PyTorch's (tests/fixtures/glm.py), which has a sequence for
+ * each label; gradients by differences; the task by the trainer. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "data/tokenizer/wordpiece.h"
+#include "objectives/cloze.h"
+#include "gradcheck/gradcheck.h"
+#include "tensor/ops.h"
+#include "tests/support/model_fixture.h"
+#include "tests/objectives/task_run.h"
+#include "tests/support/testing.h"
+#include "models/glm.h"
+#include "objectives/classification.h"
+
+/* ---- The world of the fixture: token i is the word "wi" but for special ones ---- */
+
+enum { VOCAB = 48, FIRST_WORD = 6, MASK = 45, POSITIONS = 16, SEQUENCE = 14 };
+
+static wg_tokenizer *fixture_tokenizer(void) {
+    static const char *const first[FIRST_WORD] = {"[PAD]", "[UNK]",   "[CLS]",
+                                                  "[SEP]", "[sMASK]", "[gMASK]"};
+    static const char *const last[] = {"[MASK]", "<|startofpiece|>", "<|endofpiece|>"};
+    char words[VOCAB][16];
+    const char *tokens[VOCAB];
+    for (int i = 0; i < VOCAB; i++) {
+        snprintf(words[i], sizeof words[i], "w%d", i);
+        tokens[i] = i < FIRST_WORD ? first[i] : i < MASK ? words[i] : last[i - MASK];
+    }
+    return wg_wordpiece_new(VOCAB, tokens, NULL);
+}
+
+typedef struct world {
+    wg_tokenizer *tokenizer;
+    wg_cloze *cloze;
+    wg_labelled_text *text;
+    wg_glm *model;
+    wg_model net; /* the same */
+} world;
+
+static wg_cloze *fixture_cloze(const wg_tokenizer *tokenizer, const char *pattern) {
+    static const char *const verbalizers[] = {"w20", "w21 w22 w23", "w20 w24"};
+    wg_labels labels = {0};
+    wg_labels_add(&labels, "a");
+    wg_labels_add(&labels, "b");
+    wg_labels_add(&labels, "c");
+    wg_cloze *cloze = wg_cloze_new(tokenizer, pattern, &labels, verbalizers);
+    wg_labels_free(&labels);
+    return cloze;
+}
+
+static wg_glm_config fixture_config(void) {
+    wg_glm_config config;
+    wg_model_preset_config(&wg_glm_type, "glm-tiny", &config);
+    config.vocab_size = VOCAB;
+    config.hidden_size = 16;
+    config.num_layers = 2;
+    config.num_attention_heads = 4;
+    config.max_sequence_length = POSITIONS;
+    return config;
+}
+
+static world make_world(wg_dtype dtype) {
+    world w = {.tokenizer = fixture_tokenizer()};
+    w.cloze = fixture_cloze(w.tokenizer, "w7 {text} w8 w9 [MASK] w10");
+    w.text = wg_cloze_text_load(
+        w.cloze, write_text("text.tsv", "w11 w12 w13\tc\nw14\ta\nw15 w16 w17 w18 w19\tb\n"),
+        w.tokenizer);
+    const wg_glm_config config = fixture_config();
+    w.model = wg_glm_new(&config, 1);
+    w.net = (wg_model){.type = &wg_glm_type, .module = &w.model->module};
+    assert_no_error();
+    load_model_fixture("glm", &w.model->module, dtype);
+    wg_module_train(&w.model->module, false);
+    return w;
+}
+
+static void free_world(world *w) {
+    wg_scope_clear_root();
+    wg_module_free(&w->model->module);
+    wg_labelled_text_free(w->text);
+    wg_cloze_free(w->cloze);
+    wg_tokenizer_free(w->tokenizer);
+}
+
+static wg_cloze_batch read_batch(const world *w) {
+    wg_cloze_batch batch;
+    ck_assert_int_eq(
+        wg_cloze_batch_read(w->cloze, w->text, SEQUENCE, 3, (int64_t[]){0, 1, 2}, &batch), 0);
+    return batch;
+}
+
+/* ---- Scores ---- */
+
+START_TEST(scores_loss_and_every_gradient_equal_pytorch) {
+    static const struct {
+        wg_dtype dtype;
+        double tolerance;
+    } cases[] = {{WG_F64, 1e-11}, {WG_F32, 1e-5}};
+    for (size_t i = 0; i < WG_COUNT(cases); i++) {
+        world w = make_world(cases[i].dtype);
+        const wg_cloze_batch batch = read_batch(&w);
+        wg_tensor *scores = wg_cloze_scores(&w.net, &batch);
+        assert_relative(wg_detach(scores), model_fixture("glm_cloze", "scores"),
+                        cases[i].tolerance);
+        wg_tensor *loss = wg_cross_entropy(scores, batch.labels, -100, NULL);
+        assert_relative(wg_detach(loss), wg_select(model_fixture("glm_cloze", "loss"), 0, 0),
+                        cases[i].tolerance);
+        ck_assert_int_eq(wg_backward(loss, NULL), 0);
+        assert_model_gradients("glm_cloze", &w.model->module, cases[i].tolerance);
+        free_world(&w);
+    }
+}
+END_TEST
+
+typedef struct function {
+    const wg_model *model;
+    wg_cloze_batch batch;
+} function;
+
+static int loss_of(int input_count, wg_tensor *const *inputs, int output_count, wg_tensor **outputs,
+                   void *context) {
+    (void)input_count, (void)inputs, (void)output_count;
+    function *f = context;
+    outputs[0] =
+        wg_cross_entropy(wg_cloze_scores(f->model, &f->batch), f->batch.labels, -100, NULL);
+    return outputs[0] ? 0 : -1;
+}
+
+START_TEST(gradients_equal_differences) {
+    world w = make_world(WG_F64);
+    function f = {&w.net, read_batch(&w)};
+    const wg_gradcheck_options options = {.fast = true};
+    wg_gradcheck_report report;
+    const int status =
+        wg_gradcheck_module(&w.model->module, loss_of, &f, 0, NULL, 1, &options, &report);
+    ck_assert_msg(status == 0, "%s", report.message);
+    ck_assert_int_gt(report.compared, 0);
+    free_world(&w);
+}
+END_TEST
+
+/* The score of a label is the pretraining objective's loss on a text with its verbalizer in the
+ * blank. */
+START_TEST(a_score_is_what_pretraining_would_lose_on_the_filled_text) {
+    static const int32_t filled[] = {7, 14, 8, 9, 21, 22, 23, 10};
+    world w = make_world(WG_F64);
+    const wg_cloze_batch batch = read_batch(&w);
+    wg_tensor *scores = wg_cloze_scores(&w.net, &batch);
+    wg_blank_tokens tokens;
+    wg_blank_tokens_of(w.tokenizer, &tokens);
+    wg_blank_batch alone;
+    ck_assert_int_eq(wg_blank_batch_of_spans(&tokens, filled, WG_COUNT(filled), &(wg_blank_span){4, 7},
+                                           1, tokens.mask, &alone),
+                     0);
+    const wg_model_inputs inputs = {.ids = alone.input_ids,
+                                    .position_ids = alone.position_ids,
+                                    .block_position_ids = alone.block_position_ids,
+                                    .part_a = alone.part_a};
+    const double mean = wg_item(wg_model_loss(&w.net, wg_model_forward(&w.net, &inputs),
+                                              alone.target_positions, alone.labels, NULL));
+    ck_assert_double_eq_tol(wg_at(scores, (int64_t[]){1, 1}), -4 * mean, 1e-11);
+    free_world(&w);
+}
+END_TEST
+
+/* ---- The task ---- */
+
+static const char *const fixture_verbalizers[] = {"a=w20", "b=w21 w22 w23", "c=w20 w24"};
+
+/* A training on the file of make_world; `rest` says what the setup has beside it. */
+static wg_training *new_training(const world *w, const char *pattern, wg_training_setup rest) {
+    const wg_cloze_options options = {
+        .pattern = pattern,
+        .verbalizer = {WG_COUNT(fixture_verbalizers), (const char **)fixture_verbalizers}};
+    rest.options = &options;
+    rest.batch = 2;
+    rest.seed = 3;
+    rest.held_out_path = in_scratch("text.tsv");
+    return training_of(&wg_cloze_objective, &w->net, w->tokenizer, NULL, NULL, &rest);
+}
+
+static wg_training *new_usual_training(const world *w) {
+    return new_training(w, "w7 {text} w8 w9 [MASK] w10",
+                        (wg_training_setup){.training_path = in_scratch("text.tsv"),
+                                            .sequence = SEQUENCE});
+}
+
+static world resumed;
+static wg_training *resumed_training;
+
+/* With dropout, whose counters a checkpoint keeps. */
+static wg_task begin_resumed(void) {
+    resumed = make_world(WG_F32);
+    wg_module_train(&resumed.model->module, true);
+    resumed_training = new_usual_training(&resumed);
+    assert_no_error();
+    return wg_training_task(resumed_training);
+}
+
+static void end_resumed(void) {
+    wg_training_free(resumed_training);
+    free_world(&resumed);
+}
+
+START_TEST(a_resumed_run_gives_the_same_bits) {
+    assert_resumed_bits(begin_resumed, end_resumed);
+}
+END_TEST
+
+static void train(wg_training *training, int64_t steps) {
+    const wg_task task = wg_training_task(training);
+    wg_trainer *trainer = task_trainer(&task, steps, in_scratch("run.h5"));
+    ck_assert_int_eq(wg_trainer_run(trainer), WG_TRAIN_FINISHED);
+    wg_trainer_free(trainer);
+}
+
+/* What a file holds; a static buffer for each `which`, 0 or 1. */
+static const char *text_of(const char *path, int which) {
+    static char texts[2][256];
+    FILE *file = fopen(path, "rb");
+    ck_assert_ptr_nonnull(file);
+    texts[which][fread(texts[which], 1, sizeof texts[0] - 1, file)] = '\0';
+    fclose(file);
+    return texts[which];
+}
+
+START_TEST(labels_are_learnt_and_a_checkpoint_tells_them) {
+    world w = make_world(WG_F32);
+    wg_training *training = new_usual_training(&w);
+    wg_metrics before = {0}, after = {0}, loaded = {0};
+    ck_assert_int_eq(wg_training_evaluate(training, &before), 0);
+    train(training, 10);
+    const wg_evaluation_options answers = {.predictions = in_scratch("predictions")};
+    training->setup.evaluation = &answers;
+    ck_assert_int_eq(wg_training_evaluate(training, &after), 0);
+    ck_assert_double_lt(wg_metrics_get(&after, "loss"), wg_metrics_get(&before, "loss"));
+    wg_training_free(training);
+
+    wg_model model;
+    wg_tokenizer *tokenizer;
+    const wg_evaluation_options again = {.predictions = in_scratch("again")};
+    ck_assert_int_eq(wg_model_load(in_scratch("run.h5"), &model, &tokenizer), 0);
+    training = training_of(&wg_cloze_objective, &model, tokenizer, NULL, NULL,
+                           &(wg_training_setup){.held_out_path = in_scratch("text.tsv"),
+                                                .checkpoint = in_scratch("run.h5"),
+                                                .batch = 2,
+                                                .sequence = SEQUENCE,
+                                                .evaluation = &again});
+    ck_assert_int_eq(wg_training_evaluate(training, &loaded), 0);
+    ck_assert_double_eq(wg_metrics_get(&loaded, "loss"), wg_metrics_get(&after, "loss"));
+    ck_assert_int_gt((int)strlen(text_of(answers.predictions, 0)), 5);
+    ck_assert_str_eq(text_of(answers.predictions, 0), text_of(again.predictions, 1));
+    wg_training_free(training);
+    wg_tokenizer_free(tokenizer);
+    wg_model_free(&model);
+    free_world(&w);
+}
+END_TEST
+
+START_TEST(another_cloze_is_refused_when_a_run_goes_on) {
+    world w = make_world(WG_F32);
+    wg_training *training = new_usual_training(&w);
+    train(training, 2);
+    wg_training_free(training);
+    training = new_training(&w, "w7 {text} w9 [MASK]",
+                            (wg_training_setup){.training_path = in_scratch("text.tsv"),
+                                                .sequence = SEQUENCE});
+    const wg_task task = wg_training_task(training);
+    wg_trainer *trainer = task_trainer(&task, 4, in_scratch("run.h5"));
+    ck_assert_int_eq(wg_trainer_resume(trainer, in_scratch("run.h5")), -1);
+    assert_error(WG_ERROR_STATE, "the pattern or the verbalizers are not those");
+    wg_trainer_free(trainer);
+    wg_training_free(training);
+    free_world(&w);
+}
+END_TEST
+
+/* ---- Refusals ---- */
+
+static void assert_refused(const wg_glm_config *config, int64_t sequence, const char *part) {
+    world w = make_world(WG_F32);
+    wg_glm *model = wg_glm_new(config, 1);
+    world other = w;
+    other.net = (wg_model){.type = &wg_glm_type, .module = &model->module};
+    ck_assert_ptr_null(new_training(&other, "w7 {text} w8 w9 [MASK] w10",
+                                    (wg_training_setup){.sequence = sequence}));
+    assert_error(WG_ERROR_ARGUMENT, part);
+    wg_module_free(&model->module);
+    free_world(&w);
+}
+
+START_TEST(what_does_not_fit_the_model_is_refused) {
+    wg_glm_config config = fixture_config();
+    assert_refused(&config, 128, "128 tokens is too long; the model has 16 positions");
+    assert_refused(&config, 6, "the pattern takes 6 of the 6 tokens of a sequence");
+    config.vocab_size--;
+    assert_refused(&config, 16, "the tokenizer has 48 tokens; the model's vocabulary holds 47");
+}
+END_TEST
+
+START_TEST(a_pattern_or_verbalizer_beyond_the_model_is_refused) {
+    world w = make_world(WG_F32);
+    wg_glm_config config = fixture_config();
+    config.max_sequence_length = 8;
+    wg_glm *model = wg_glm_new(&config, 1);
+    world small = w;
+    small.net = (wg_model){.type = &wg_glm_type, .module = &model->module};
+    ck_assert_ptr_null(new_training(&small, "{text} w7 w8 w9 w10 w11 w12 [MASK]",
+                                    (wg_training_setup){.sequence = 8}));
+    assert_error(WG_ERROR_ARGUMENT, "the pattern takes 8 of the 8 tokens");
+    static const char *const long_verbalizers[] = {"a=w6", "b=w6 w6 w6 w6 w6 w6 w6 w6"};
+    const wg_cloze_options options = {.pattern = "{text} [MASK]",
+                                      .verbalizer = {2, (const char **)long_verbalizers}};
+    ck_assert_ptr_null(training_of(&wg_cloze_objective, &small.net, w.tokenizer, NULL, NULL,
+                                   &(wg_training_setup){.sequence = 8, .options = &options}));
+    assert_error(WG_ERROR_ARGUMENT, "a verbalizer of 9 tokens, its start among them, is too long");
+    wg_module_free(&model->module);
+    free_world(&w);
+}
+END_TEST
+
+START_TEST(a_checkpoint_of_something_else_is_refused) {
+    world w = make_world(WG_F32);
+    wg_training_setup rest = {.checkpoint = "no-such.h5"};
+    ck_assert_ptr_null(training_of(&wg_cloze_objective, &w.net, w.tokenizer, NULL, NULL, &rest));
+    assert_error(WG_ERROR_NOT_FOUND, "no-such.h5");
+    char *config = wg_model_config_to_json(&wg_glm_type, &w.model->config);
+    char *words = wg_tokenizer_to_json(w.tokenizer);
+    wg_checkpoint *file = wg_checkpoint_create(in_scratch("run.h5"));
+    wg_checkpoint_put_module(file, "/model", &w.model->module);
+    wg_checkpoint_put_text(file, "/config", config);
+    wg_checkpoint_put_text(file, "/tokenizer", words);
+    ck_assert_int_eq(wg_checkpoint_commit(file), 0);
+    rest.checkpoint = in_scratch("run.h5");
+    ck_assert_ptr_null(training_of(&wg_cloze_objective, &w.net, w.tokenizer, NULL, NULL, &rest));
+    assert_error(WG_ERROR_FORMAT, "cloze");
+    wg_text_free(config);
+    wg_text_free(words);
+    free_world(&w);
+}
+END_TEST
+
+SUITES {
+    const TTest *const tests[] = {
+        scores_loss_and_every_gradient_equal_pytorch,
+        gradients_equal_differences,
+        a_score_is_what_pretraining_would_lose_on_the_filled_text,
+        a_resumed_run_gives_the_same_bits,
+        labels_are_learnt_and_a_checkpoint_tells_them,
+        another_cloze_is_refused_when_a_run_goes_on,
+        what_does_not_fit_the_model_is_refused,
+        a_pattern_or_verbalizer_beyond_the_model_is_refused,
+        a_checkpoint_of_something_else_is_refused,
+    };
+    add_suite("glm cloze", tests);
+}
