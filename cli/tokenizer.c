@@ -479,8 +479,8 @@ static int run_pack(int argc, char **argv) {
          "GPT, LLaMA and T5)",
          0},
         {"pairs", KEY_PAIRS, NULL, 0,
-         "The texts are pairs of files, SOURCE TARGET..., parallel line by line, for the "
-         "Transformer",
+         "The texts are pairs of files, SOURCE TARGET..., parallel line by line, for a "
+         "Transformer that translates",
          0},
         {"hold-out", KEY_HOLD_OUT, "X", 0,
          "Hold out this share of each file at its end (0.1); 0: nothing, then pretrain needs "
