@@ -649,14 +649,18 @@ static json_t *argument_json(const wg__settings_part *part, int index, struct ar
         free(copy);
         return list;
     case WG_SETTING_PAIRS:
-        list = again ? member_json(row, member_of(part, index)) : json_object();
         rest = strchr(text, '=');
         if (!rest || rest == text || !rest[1])
             argp_error(state, "--%s: '%s' is not LABEL=TEXT", row->name, text);
+        list = again ? member_json(row, member_of(part, index)) : json_object();
         copy = strndup(text, (size_t)(rest - text));
-        if (copy && json_object_get(list, copy))
+        if (copy && json_object_get(list, copy)) {
+            json_decref(list);
             argp_error(state, "--%s: '%s' is said twice", row->name, copy);
+        }
         value = copy && json_object_set_new(list, copy, json_string(rest + 1)) == 0 ? list : NULL;
+        if (!value)
+            json_decref(list);
         free(copy);
         break;
     }

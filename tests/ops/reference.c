@@ -12,7 +12,7 @@
 /* A file of cases and the table of their ops. */
 typedef struct reference_file {
     const char *file;
-    const json_t *cases;
+    const json_t *root, *cases; /* kept until the program ends */
     size_t op_count;
     const reference_op *table;
     int first, name_count; /* the number of its first op, and of ops in the table or the file */
@@ -329,6 +329,7 @@ void(add_reference_suite)(const char *name, const char *path, size_t count,
     const reference_file *before = file_count ? &files[file_count - 1] : NULL;
     reference_file *file = &files[file_count++];
     *file = (reference_file){.file = path,
+                             .root = root,
                              .cases = json_object_get(root, "cases"),
                              .op_count = count,
                              .table = table,
