@@ -654,6 +654,6 @@ void wg_alloc_trim(void) {
     pthread_mutex_unlock(&lock);
 }
 
-void wg_alloc_fail_after(int64_t n) {
+void wg__alloc_fail_after(int64_t n) {
     atomic_store(&failing_after, n < 0 ? -1 : n);
 }

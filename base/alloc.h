@@ -27,10 +27,6 @@ WG_API wg_alloc_stats wg_alloc_get_stats(void);
  * other running thread. */
 WG_API void wg_alloc_trim(void);
 
-/* For tests: after n successful allocations, every further one fails with WG_ERROR_MEMORY, until
- * the hook is reset by a negative n. Counts cached and fresh blocks alike. */
-WG_API void wg_alloc_fail_after(int64_t n);
-
 /* Frees a text that a function of the library gave to its caller; NULL is allowed. */
 WG_API void wg_text_free(char *text);
 

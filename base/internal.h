@@ -29,6 +29,10 @@ void *wg__calloc(size_t count, size_t size);
 char *wg__strdup(const char *text);
 void wg__free(void *block); /* NULL is allowed */
 
+/* For tests: after n successful allocations, every further one fails with WG_ERROR_MEMORY, until
+ * the hook is reset by a negative n. Counts cached and fresh blocks alike. */
+void wg__alloc_fail_after(int64_t n);
+
 /* Under AddressSanitizer, cached blocks and the rounding behind a block are poisoned. */
 #if defined(__SANITIZE_ADDRESS__)
 #define WG__POISONS 1

@@ -11,11 +11,8 @@
 #include "data/tokenizer/bpe.h"
 #include "data/tokenizer/characters.h"
 #include "data/batches/pair_batch.h"
-#include "objectives/blank_infilling.h"
-#include "objectives/masked_lm.h"
-#include "objectives/span_corruption.h"
-#include "objectives/translation.h"
 #include "data/tokenizer/wordpiece.h"
+#include "objectives/objective.h"
 
 enum { MAX_RUNS = 1001, MIN_RUNS = 3, MAX_SIZE = 1 << 20 };
 
@@ -177,14 +174,14 @@ static int time_tokenizers(const arguments *a, const char *text) {
 
 typedef struct material {
     const arguments *arguments;
+    const char *text;
     wg_tokenizer *tokenizer;
-    wg_dataset *corpus;
-    wg_dataset *stream;
+    wg_dataset *sentences;
 } material;
 
-static int time_batches(const material *m, const char *name, work next, void *batches) {
+static int time_batches(const material *m, const char *name, work next, void *context) {
     double per_second;
-    if (!batches || time_work(next, batches, m->arguments->seconds, &per_second) < 0)
+    if (time_work(next, context, m->arguments->seconds, &per_second) < 0)
         return -1;
     wg__print_json_line(json_pack("{s:s, s:I, s:I, s:f}", "batches", name, "batch",
                                   (json_int_t)m->arguments->batch, "seq",
@@ -193,67 +190,63 @@ static int time_batches(const material *m, const char *name, work next, void *ba
     return 0;
 }
 
-static int next_causal(void *batches, double *tokens) {
-    wg_causal_batch batch;
-    const int status = wg_batches_next(batches, &batch);
-    *tokens = status < 0 ? 0 : (double)batch.tokens;
+/* Batches of an objective, and room for one of them. */
+typedef struct drawing {
+    const wg_objective *objective;
+    wg_batches *batches;
+    char *batch;
+} drawing;
+
+static int next_batch(void *context, double *tokens) {
+    const drawing *d = context;
+    int64_t count = 0;
+    const int status = wg_batches_next(d->batches, d->batch);
+    if (status == 0)
+        memcpy(&count, d->batch + d->objective->batch_tokens, sizeof count);
+    *tokens = (double)count;
     return status;
 }
 
-static int time_causal(const material *m) {
-    wg_batches *batches = wg_causal_batches_new(
-        m->stream, &(wg_causal_batch_options){.batch = m->arguments->batch,
-                                              .sequence = m->arguments->sequence});
-    const int status = time_batches(m, "causal", next_causal, batches);
-    wg_batches_free(batches);
-    return status;
+/* Lines with a letter, for translation: each is its own translation. */
+static char *lines_of(const char *text) {
+    char *lines = malloc(strlen(text) + 1), *end = lines;
+    for (const char *line = text; lines && *line;) {
+        const size_t length = strcspn(line, "\n") + (strchr(line, '\n') ? 1 : 0);
+        if (strcspn(line, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ") < length) {
+            memcpy(end, line, length);
+            end += length;
+        }
+        line += length;
+    }
+    if (lines)
+        *end = '\0';
+    else
+        wg_fail(WG_ERROR_MEMORY, "bench", "no memory for the text");
+    return lines;
 }
 
-static int next_bert(void *batches, double *tokens) {
-    wg_masked_batch batch;
-    const int status = wg_batches_next(batches, &batch);
-    *tokens = status < 0 ? 0 : (double)batch.tokens;
-    return status;
+static wg_dataset *dataset_of(const material *m, wg_dataset_kind kind) {
+    const wg_dataset_options options = {.kind = kind};
+    if (kind != WG_TEXT_PAIRS)
+        return wg_dataset_load(m->arguments->corpus_count, m->arguments->corpus, m->tokenizer,
+                               &options);
+    char *lines = lines_of(m->text);
+    wg_dataset *pairs =
+        lines ? wg_dataset_from_text(lines, -1, lines, m->tokenizer, &options) : NULL;
+    free(lines);
+    return pairs;
 }
 
-static int time_bert(const material *m) {
-    wg_batches *batches = wg_masked_batches_new(
-        m->corpus, m->tokenizer,
-        &(wg_masked_batch_options){.batch = m->arguments->batch, .sequence = m->arguments->sequence});
-    const int status = time_batches(m, "bert", next_bert, batches);
-    wg_batches_free(batches);
-    return status;
-}
-
-static int next_glm(void *batches, double *tokens) {
-    wg_blank_batch batch;
-    const int status = wg_batches_next(batches, &batch);
-    *tokens = status < 0 ? 0 : (double)batch.tokens;
-    return status;
-}
-
-static int time_glm(const material *m) {
-    wg_batches *batches = wg_blank_batches_new(
-        m->corpus, m->tokenizer,
-        &(wg_blank_batch_options){.batch = m->arguments->batch, .sequence = m->arguments->sequence});
-    const int status = time_batches(m, "glm", next_glm, batches);
-    wg_batches_free(batches);
-    return status;
-}
-
-static int next_t5(void *batches, double *tokens) {
-    wg_span_batch batch;
-    const int status = wg_batches_next(batches, &batch);
-    *tokens = status < 0 ? 0 : (double)batch.tokens;
-    return status;
-}
-
-static int time_t5(const material *m) {
-    wg_batches *batches = wg_span_batches_new(
-        m->stream, m->tokenizer,
-        &(wg_span_batch_options){.batch = m->arguments->batch, .sequence = m->arguments->sequence});
-    const int status = time_batches(m, "t5", next_t5, batches);
-    wg_batches_free(batches);
+static int time_objective(const material *m, const wg_objective *objective) {
+    wg_dataset *text = dataset_of(m, objective->text);
+    drawing d = {.objective = objective, .batch = calloc(1, objective->batch_size)};
+    if (text && d.batch)
+        d.batches =
+            objective->batches(text, m->tokenizer, m->arguments->batch, m->arguments->sequence, 0);
+    const int status = d.batches ? time_batches(m, objective->name, next_batch, &d) : -1;
+    wg_batches_free(d.batches);
+    wg_dataset_free(text);
+    free(d.batch);
     return status;
 }
 
@@ -276,8 +269,8 @@ static int next_pairs(void *context, double *tokens) {
 }
 
 static int read_pairs(const material *m, sentence_pairs *p) {
-    const int64_t tokens = wg_dataset_tokens(m->corpus);
-    p->count = wg_dataset_sentences(m->corpus) / 2;
+    const int64_t tokens = wg_dataset_tokens(m->sentences);
+    p->count = wg_dataset_sentences(m->sentences) / 2;
     p->batch = m->arguments->batch;
     if (p->count == 0)
         return wg_fail(WG_ERROR_ARGUMENT, "bench", "the text has one sentence alone");
@@ -285,12 +278,12 @@ static int read_pairs(const material *m, sentence_pairs *p) {
     p->pairs = malloc((size_t)p->count * sizeof *p->pairs);
     if (!p->ids || !p->pairs)
         return wg_fail(WG_ERROR_MEMORY, "bench", "no memory for %lld tokens", (long long)tokens);
-    if (wg_dataset_read(m->corpus, 0, tokens, p->ids) < 0)
+    if (wg_dataset_read(m->sentences, 0, tokens, p->ids) < 0)
         return -1;
     for (int64_t i = 0; i < p->count; i++) {
-        const int64_t first = wg_dataset_sentence_start(m->corpus, 2 * i),
-                      second = wg_dataset_sentence_start(m->corpus, 2 * i + 1),
-                      end = wg_dataset_sentence_start(m->corpus, 2 * i + 2);
+        const int64_t first = wg_dataset_sentence_start(m->sentences, 2 * i),
+                      second = wg_dataset_sentence_start(m->sentences, 2 * i + 1),
+                      end = wg_dataset_sentence_start(m->sentences, 2 * i + 2);
         p->pairs[i] =
             (wg_token_pair){p->ids + first, p->ids + second, second - first, end - second};
     }
@@ -307,65 +300,18 @@ static int time_pairs(const material *m) {
     return status;
 }
 
-static int next_translation(void *batches, double *tokens) {
-    wg_translation_batch batch;
-    const int status = wg_batches_next(batches, &batch);
-    *tokens = status < 0 ? 0 : (double)batch.tokens;
-    return status;
-}
-
-/* Lines with a letter, each its own translation. */
-static char *lines_of(const char *text) {
-    char *lines = malloc(strlen(text) + 1), *end = lines;
-    for (const char *line = text; lines && *line;) {
-        const size_t length = strcspn(line, "\n") + (strchr(line, '\n') ? 1 : 0);
-        if (strcspn(line, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ") < length) {
-            memcpy(end, line, length);
-            end += length;
-        }
-        line += length;
-    }
-    if (lines)
-        *end = '\0';
-    else
-        wg_fail(WG_ERROR_MEMORY, "bench", "no memory for the text");
-    return lines;
-}
-
-static int time_translation(const material *m, const char *text) {
-    const int64_t sequence = m->arguments->sequence;
-    char *lines = lines_of(text);
-    wg_translation_tokens tokens;
-    wg_dataset *pairs = lines ? wg_dataset_from_text(lines, -1, lines, m->tokenizer,
-                                                     &(wg_dataset_options){.kind = WG_TEXT_PAIRS})
-                              : NULL;
-    wg_batches *batches = NULL;
-    if (pairs && wg_translation_tokens_of(m->tokenizer, &tokens) == 0)
-        batches = wg_translation_batches_new(
-            pairs, &tokens,
-            &(wg_translation_batch_options){.tokens = m->arguments->batch * sequence,
-                                            .longest = sequence});
-    const int status = time_batches(m, "translation", next_translation, batches);
-    wg_batches_free(batches);
-    wg_dataset_free(pairs);
-    free(lines);
-    return status;
-}
-
 static int time_builders(const arguments *a, const char *text) {
-    material m = {.arguments = a, .tokenizer = learn_wordpiece(text)};
+    material m = {.arguments = a, .text = text, .tokenizer = learn_wordpiece(text)};
     if (m.tokenizer)
-        m.corpus = wg_dataset_load(a->corpus_count, a->corpus, m.tokenizer, NULL);
-    if (m.corpus)
-        m.stream = wg_dataset_load(a->corpus_count, a->corpus, m.tokenizer,
-                                   &(wg_dataset_options){.kind = WG_TEXT_STREAM});
-    const bool timed = m.stream && time_causal(&m) == 0 && time_bert(&m) == 0 &&
-                       time_glm(&m) == 0 && time_t5(&m) == 0 && time_pairs(&m) == 0 &&
-                       time_translation(&m, text) == 0;
-    wg_dataset_free(m.stream);
-    wg_dataset_free(m.corpus);
+        m.sentences = dataset_of(&m, WG_TEXT_SENTENCES);
+    int status = m.sentences ? time_pairs(&m) : -1;
+    const wg_objective *objective;
+    for (int i = 0; status == 0 && (objective = wg_objective_at(i)); i++)
+        if (objective->batches)
+            status = time_objective(&m, objective);
+    wg_dataset_free(m.sentences);
     wg_tokenizer_free(m.tokenizer);
-    return timed ? 0 : -1;
+    return status;
 }
 
 /* ---- The text ---- */

@@ -5,7 +5,7 @@
 
 #include "cli/machine.h"
 #include "cli/cli.h"
-#include "io/log.h"
+#include "io/trace.h"
 #include "tensor/profile.h"
 
 int wg__profiling_begin(const wg__profiling *profiling) {

@@ -153,7 +153,7 @@ static void no_memory(void) {
     exit(wg__cli_fail("no memory for the settings"));
 }
 
-static struct wg__owned *add_owned(wg__settings *settings) {
+static struct wg__owned *add_owned(wg__run_settings *settings) {
     struct wg__owned *owned = calloc(1, sizeof *owned);
     if (!owned)
         no_memory();
@@ -162,16 +162,16 @@ static struct wg__owned *add_owned(wg__settings *settings) {
 }
 
 /* Takes a block of malloc. */
-static void *own(wg__settings *settings, void *block) {
+static void *own(wg__run_settings *settings, void *block) {
     if (!block)
         no_memory();
     return add_owned(settings)->block = block;
 }
 
-static void add_part(wg__settings *settings, const wg_setting_table *table, void *values) {
-    wg__settings_part *part = &settings->parts[settings->part_count++];
+static void add_part(wg__run_settings *settings, const wg_setting_table *table, void *values) {
+    wg__run_settings_part *part = &settings->parts[settings->part_count++];
     wg__setting_origin *origins = own(settings, calloc((size_t)table->count, sizeof *origins));
-    *part = (wg__settings_part){table, values, origins};
+    *part = (wg__run_settings_part){table, values, origins};
 }
 
 /* ---- Values ---- */
@@ -242,7 +242,7 @@ static json_t *list_of(const wg_setting *row, const json_t *value) {
     return NULL;
 }
 
-static void set_list(wg__settings *settings, const wg_setting *row, const json_t *list,
+static void set_list(wg__run_settings *settings, const wg_setting *row, const json_t *list,
                      void *member) {
     const int64_t count = (int64_t)json_array_size(list);
     if (row->kind == WG_SETTING_NUMBERS) {
@@ -261,7 +261,7 @@ static void set_list(wg__settings *settings, const wg_setting *row, const json_t
 }
 
 /* Writes a JSON value into a member. False for a value of another type or range. */
-static bool set_member(wg__settings *settings, const wg_setting *row, const json_t *value,
+static bool set_member(wg__run_settings *settings, const wg_setting *row, const json_t *value,
                        void *member) {
     const char *text = json_string_value(value);
     json_t *list;
@@ -357,16 +357,16 @@ static int row_named(const wg_setting_table *table, const char *name) {
 }
 
 /* The part with a row of that name, and its number; NULL without. */
-static wg__settings_part *find(const wg__settings *settings, const char *name, int *row) {
+static wg__run_settings_part *find(const wg__run_settings *settings, const char *name, int *row) {
     for (int i = 0; i < settings->part_count; i++) {
-        const wg__settings_part *part = &settings->parts[i];
+        const wg__run_settings_part *part = &settings->parts[i];
         if ((*row = row_named(part->table, name)) >= 0)
-            return (wg__settings_part *)part;
+            return (wg__run_settings_part *)part;
     }
     return NULL;
 }
 
-static void *member_of(const wg__settings_part *part, int row) {
+static void *member_of(const wg__run_settings_part *part, int row) {
     return (char *)part->values + part->table->rows[row].offset;
 }
 
@@ -385,18 +385,18 @@ static size_t member_size(wg_setting_kind kind) {
 }
 
 /* The row that this one excludes, in whichever part; its origin, which may be changed. */
-static wg__setting_origin *rival_origin(const wg__settings *settings, const wg_setting *row,
-                                wg__settings_part **part, int *index) {
+static wg__setting_origin *rival_origin(const wg__run_settings *settings, const wg_setting *row,
+                                        wg__run_settings_part **part, int *index) {
     *part = row->excludes ? find(settings, row->excludes, index) : NULL;
     return *part ? &(*part)->origins[*index] : NULL;
 }
 
 /* Sets a value unless a stronger origin has set it, or what it excludes. False for a value of
  * another type or range. */
-static bool take(wg__settings *settings, wg__settings_part *part, int index, const json_t *value,
-                 wg__setting_origin origin) {
+static bool take(wg__run_settings *settings, wg__run_settings_part *part, int index,
+                 const json_t *value, wg__setting_origin origin) {
     const wg_setting *row = &part->table->rows[index];
-    wg__settings_part *other;
+    wg__run_settings_part *other;
     int rival;
     wg__setting_origin *rival_is = rival_origin(settings, row, &other, &rival);
     if (origin < part->origins[index] || (rival_is && *rival_is > origin)) {
@@ -413,7 +413,7 @@ static bool take(wg__settings *settings, wg__settings_part *part, int index, con
     return true;
 }
 
-static void take_standards(wg__settings *settings, wg__settings_part *part) {
+static void take_standards(wg__run_settings *settings, wg__run_settings_part *part) {
     for (int i = 0; i < part->table->count; i++) {
         const wg_setting *row = &part->table->rows[i];
         json_t *value = row->standard ? json_loads(row->standard, JSON_DECODE_ANY, NULL) : NULL;
@@ -423,8 +423,8 @@ static void take_standards(wg__settings *settings, wg__settings_part *part) {
     }
 }
 
-void wg__settings_begin(wg__settings *settings, const wg_setting_table *own) {
-    *settings = (wg__settings){0};
+void wg__run_settings_begin(wg__run_settings *settings, const wg_setting_table *own) {
+    *settings = (wg__run_settings){0};
     add_part(settings, own,
              own == &wg__text_rows ? (void *)&settings->text : (void *)&settings->tuning);
     add_part(settings, &wg__training_rows, &settings->training);
@@ -432,7 +432,7 @@ void wg__settings_begin(wg__settings *settings, const wg_setting_table *own) {
         take_standards(settings, &settings->parts[i]);
 }
 
-void wg__settings_clear(wg__settings *settings) {
+void wg__run_settings_clear(wg__run_settings *settings) {
     for (struct wg__owned *next, *owned = settings->owned; owned; owned = next) {
         next = owned->next;
         free(owned->block);
@@ -441,14 +441,14 @@ void wg__settings_clear(wg__settings *settings) {
         json_decref(owned->value);
         free(owned);
     }
-    *settings = (wg__settings){0};
+    *settings = (wg__run_settings){0};
 }
 
 /* ---- Origins of members ---- */
 
-static wg__setting_origin *origin_of(const wg__settings *settings, const void *member) {
+static wg__setting_origin *origin_of(const wg__run_settings *settings, const void *member) {
     for (int i = 0; i < settings->part_count; i++) {
-        const wg__settings_part *part = &settings->parts[i];
+        const wg__run_settings_part *part = &settings->parts[i];
         for (int row = 0; row < part->table->count; row++)
             if (member_of(part, row) == member)
                 return &part->origins[row];
@@ -456,16 +456,16 @@ static wg__setting_origin *origin_of(const wg__settings *settings, const void *m
     return NULL;
 }
 
-wg__setting_origin wg__settings_origin(const wg__settings *settings, const void *member) {
+wg__setting_origin wg__run_settings_origin(const wg__run_settings *settings, const void *member) {
     const wg__setting_origin *origin = origin_of(settings, member);
     return origin ? *origin : WG__UNSET;
 }
 
-bool wg__settings_given(const wg__settings *settings, const void *member) {
-    return wg__settings_origin(settings, member) > WG__FROM_RECORD;
+bool wg__run_settings_given(const wg__run_settings *settings, const void *member) {
+    return wg__run_settings_origin(settings, member) > WG__FROM_RECORD;
 }
 
-void wg__settings_decide(wg__settings *settings, const void *member) {
+void wg__run_settings_decide(wg__run_settings *settings, const void *member) {
     wg__setting_origin *origin = origin_of(settings, member);
     if (origin && *origin == WG__UNSET)
         *origin = WG__FROM_RECORD;
@@ -581,9 +581,9 @@ static int add_option(struct argp_option *options, int count, const wg_setting *
     return count;
 }
 
-const struct argp_option *wg__settings_options(const wg_setting_table *own, bool finetunes,
-                                               const struct argp_option *before,
-                                               const struct argp_option *after) {
+const struct argp_option *wg__run_settings_options(const wg_setting_table *own, bool finetunes,
+                                                   const struct argp_option *before,
+                                                   const struct argp_option *after) {
     static struct argp_option options[MOST_OPTIONS];
     int count = 0, group = 1;
     for (; before->name; before++) {
@@ -608,7 +608,7 @@ const struct argp_option *wg__settings_options(const wg_setting_table *own, bool
 
 /* What an argument says, as JSON: a number or text of the row's kind, or one more of a list. Leaves
  * on wrong usage. */
-static json_t *argument_json(const wg__settings_part *part, int index, struct argp_state *state,
+static json_t *argument_json(const wg__run_settings_part *part, int index, struct argp_state *state,
                              const char *text) {
     const wg_setting *row = &part->table->rows[index];
     const bool again = part->origins[index] == WG__FROM_COMMAND;
@@ -669,10 +669,10 @@ static json_t *argument_json(const wg__settings_part *part, int index, struct ar
     return value;
 }
 
-static void give(wg__settings *settings, wg__settings_part *part, int index,
+static void give(wg__run_settings *settings, wg__run_settings_part *part, int index,
                  struct argp_state *state, const char *text) {
     const wg_setting *row = &part->table->rows[index];
-    wg__settings_part *other;
+    wg__run_settings_part *other;
     int rival;
     const wg__setting_origin *rival_is = rival_origin(settings, row, &other, &rival);
     if (rival_is && *rival_is == WG__FROM_COMMAND)
@@ -682,15 +682,15 @@ static void give(wg__settings *settings, wg__settings_part *part, int index,
     json_decref(value);
 }
 
-void wg__settings_give(wg__settings *settings, struct argp_state *state, const char *name,
-                       const char *text) {
+void wg__run_settings_give(wg__run_settings *settings, struct argp_state *state, const char *name,
+                           const char *text) {
     int row;
-    wg__settings_part *part = find(settings, name, &row);
+    wg__run_settings_part *part = find(settings, name, &row);
     give(settings, part, row, state, text);
 }
 
-error_t wg__settings_parse(wg__settings *settings, struct argp_state *state, int key,
-                           const char *text) {
+error_t wg__run_settings_parse(wg__run_settings *settings, struct argp_state *state, int key,
+                               const char *text) {
     const bool finetunes = settings->parts[0].table == &wg__tuning_rows;
     const int training = key - KEY_TRAINING, own_row = key - WG__KEY_SETTING;
     if (key >= KEY_OBJECTIVE && key < KEY_OBJECTIVE + MOST_OPTIONS) {
@@ -739,19 +739,19 @@ static int refuse(const char *path, const wg_setting *row, const json_t *value) 
 
 /* ---- The objective's rows ---- */
 
-static wg__settings_part *objective_part(wg__settings *settings) {
+static wg__run_settings_part *objective_part(wg__run_settings *settings) {
     return settings->part_count > 2 ? &settings->parts[2] : NULL;
 }
 
 /* Takes what waited for this objective, in the order in which it was given. */
-static void take_waiting(wg__settings *settings, struct wg__owned *waiting,
+static void take_waiting(wg__run_settings *settings, struct wg__owned *waiting,
                          struct argp_state *state, const char *user) {
     if (!waiting)
         return;
     take_waiting(settings, waiting->next, state, user);
     if (!waiting->name)
         return;
-    wg__settings_part *part = objective_part(settings);
+    wg__run_settings_part *part = objective_part(settings);
     const int row = part ? row_named(part->table, waiting->name) : -1;
     if (row < 0)
         argp_error(state, "--%s is not for %s", waiting->name, user);
@@ -761,8 +761,8 @@ static void take_waiting(wg__settings *settings, struct wg__owned *waiting,
         exit(refuse(waiting->path, &part->table->rows[row], waiting->value));
 }
 
-void wg__settings_add_objective(wg__settings *settings, const wg_objective *objective,
-                                struct argp_state *state, const char *user) {
+void wg__run_settings_add_objective(wg__run_settings *settings, const wg_objective *objective,
+                                    struct argp_state *state, const char *user) {
     struct wg__owned *waiting = settings->owned;
     if (objective->settings.count > 0) {
         settings->objective = own(settings, calloc(1, objective->settings.size));
@@ -772,8 +772,8 @@ void wg__settings_add_objective(wg__settings *settings, const wg_objective *obje
     take_waiting(settings, waiting, state, user);
 }
 
-const wg_setting *wg__settings_missing(const wg__settings *settings) {
-    const wg__settings_part *part = objective_part((wg__settings *)settings);
+const wg_setting *wg__run_settings_missing(const wg__run_settings *settings) {
+    const wg__run_settings_part *part = objective_part((wg__run_settings *)settings);
     for (int i = 0; part && i < part->table->count; i++)
         if (part->table->rows[i].help && !part->table->rows[i].standard &&
             part->origins[i] == WG__UNSET)
@@ -793,7 +793,8 @@ static bool of_objective(bool finetunes, const char *name) {
 }
 
 /* A key of a file that is in none of the verb's own tables. */
-static void take_other(wg__settings *settings, const char *path, const char *name, json_t *value) {
+static void take_other(wg__run_settings *settings, const char *path, const char *name,
+                       json_t *value) {
     const bool finetunes = settings->parts[0].table == &wg__tuning_rows;
     const wg_setting_table *others = finetunes ? &wg__text_rows : &wg__tuning_rows;
     if (of_objective(finetunes, name)) {
@@ -811,7 +812,7 @@ static void take_other(wg__settings *settings, const char *path, const char *nam
     exit(wg__cli_fail("%s: there is no setting \"%s\"", path, name));
 }
 
-void wg__settings_read_file(wg__settings *settings, const char *path) {
+void wg__run_settings_read_file(wg__run_settings *settings, const char *path) {
     json_error_t error;
     json_t *file = json_load_file(path, JSON_REJECT_DUPLICATES, &error);
     if (!file && error.line < 0)
@@ -824,7 +825,7 @@ void wg__settings_read_file(wg__settings *settings, const char *path) {
     json_t *value;
     json_object_foreach(file, name, value) {
         int row;
-        wg__settings_part *part = find(settings, name, &row);
+        wg__run_settings_part *part = find(settings, name, &row);
         if (!part)
             take_other(settings, path, name, value);
         else if (!take(settings, part, row, value, WG__FROM_FILE))
@@ -833,12 +834,12 @@ void wg__settings_read_file(wg__settings *settings, const char *path) {
     json_decref(file);
 }
 
-void wg__settings_take_record(wg__settings *settings, const char *json) {
+void wg__run_settings_take_record(wg__run_settings *settings, const char *json) {
     json_t *record = json ? json_loads(json, 0, NULL) : NULL, *value;
     const char *name;
     json_object_foreach(record, name, value) {
         int row;
-        wg__settings_part *part = find(settings, name, &row);
+        wg__run_settings_part *part = find(settings, name, &row);
         if (part)
             take(settings, part, row, value, WG__FROM_RECORD);
     }
@@ -846,7 +847,8 @@ void wg__settings_take_record(wg__settings *settings, const char *json) {
 }
 
 /* A setting that is fixed may not have been given another value than the checkpoint's. */
-static int check_unchanged(const wg__settings_part *part, const json_t *kept, const char *path) {
+static int check_unchanged(const wg__run_settings_part *part, const json_t *kept,
+                           const char *path) {
     for (int i = 0; i < part->table->count; i++) {
         const wg_setting *row = &part->table->rows[i];
         if (!row->fixed || part->origins[i] < WG__FROM_FILE)
@@ -869,7 +871,7 @@ static int check_unchanged(const wg__settings_part *part, const json_t *kept, co
     return 0;
 }
 
-int wg__settings_take_note(wg__settings *settings, const char *note, const char *path) {
+int wg__run_settings_take_note(wg__run_settings *settings, const char *note, const char *path) {
     json_t *kept = json_loads(note, 0, NULL), *value;
     int status = 0, row;
     if (!json_is_object(kept))
@@ -879,7 +881,7 @@ int wg__settings_take_note(wg__settings *settings, const char *note, const char 
     const char *name;
     if (status == 0)
         json_object_foreach(kept, name, value) {
-            wg__settings_part *part = find(settings, name, &row);
+            wg__run_settings_part *part = find(settings, name, &row);
             if (part)
                 take(settings, part, row, value, WG__FROM_CHECKPOINT);
         }
@@ -887,10 +889,10 @@ int wg__settings_take_note(wg__settings *settings, const char *note, const char 
     return status == 0 ? 0 : -1;
 }
 
-char *wg__settings_note(const wg__settings *settings) {
+char *wg__run_settings_note(const wg__run_settings *settings) {
     json_t *note = json_object();
     for (int p = 0; p < settings->part_count; p++) {
-        const wg__settings_part *part = &settings->parts[p];
+        const wg__run_settings_part *part = &settings->parts[p];
         for (int i = 0; i < part->table->count; i++)
             if (part->origins[i] != WG__UNSET)
                 json_object_set_new(note, part->table->rows[i].name,

@@ -64,73 +64,73 @@ typedef struct wg__training_settings {
 extern const wg_setting_table wg__text_rows, wg__tuning_rows, wg__training_rows;
 
 /* A table with its struct and the origin of each value. */
-typedef struct wg__settings_part {
+typedef struct wg__run_settings_part {
     const wg_setting_table *table;
     void *values;
     wg__setting_origin *origins; /* a value each */
-} wg__settings_part;
+} wg__run_settings_part;
 
 /* All settings of a run. {0} is none; the first part is the verb's own. */
-typedef struct wg__settings {
+typedef struct wg__run_settings {
     wg__text_settings text;
     wg__tuning_settings tuning;
     wg__training_settings training;
     void *objective; /* the options of the objective, NULL without rows */
     int part_count;
-    wg__settings_part parts[3];
+    wg__run_settings_part parts[3];
     struct wg__owned *owned; /* texts and lists that values point to */
-} wg__settings;
+} wg__run_settings;
 
 /* Prepares the tables of a verb, of which `own` is &wg__text_rows or &wg__tuning_rows, with their
  * standard values. These functions end the process with a message where there is no memory. */
-void wg__settings_begin(wg__settings *settings, const wg_setting_table *own);
+void wg__run_settings_begin(wg__run_settings *settings, const wg_setting_table *own);
 
 /* Adds the rows of the objective, and takes what was given of them before the objective was known.
  * Leaves with a usage message for options that the objective does not have; `user` names what they
  * are not for. */
-void wg__settings_add_objective(wg__settings *settings, const wg_objective *objective,
-                                struct argp_state *state, const char *user);
+void wg__run_settings_add_objective(wg__run_settings *settings, const wg_objective *objective,
+                                    struct argp_state *state, const char *user);
 
 /* A row of the objective without a standard value that was not given, or NULL. */
-const wg_setting *wg__settings_missing(const wg__settings *settings);
+const wg_setting *wg__run_settings_missing(const wg__run_settings *settings);
 
-void wg__settings_clear(wg__settings *settings);
+void wg__run_settings_clear(wg__run_settings *settings);
 
 /* The argp options of a verb: `before`, those of its tables and of the objectives that it reaches,
  * and `after`, both closed by {0}. Made once, and freed with the process. */
-const struct argp_option *wg__settings_options(const wg_setting_table *own, bool finetunes,
-                                               const struct argp_option *before,
-                                               const struct argp_option *after);
+const struct argp_option *wg__run_settings_options(const wg_setting_table *own, bool finetunes,
+                                                   const struct argp_option *before,
+                                                   const struct argp_option *after);
 enum { WG__KEY_SETTING = 20000 };
 
-/* Takes an option of wg__settings_options; ARGP_ERR_UNKNOWN for another key. Leaves with a message
- * on wrong usage. Options of objectives wait until the objective is known. */
-error_t wg__settings_parse(wg__settings *settings, struct argp_state *state, int key,
-                           const char *text);
+/* Takes an option of wg__run_settings_options; ARGP_ERR_UNKNOWN for another key. Leaves with a
+ * message on wrong usage. Options of objectives wait until the objective is known. */
+error_t wg__run_settings_parse(wg__run_settings *settings, struct argp_state *state, int key,
+                               const char *text);
 
 /* Takes a value by the name of its row, for arguments that are no options. */
-void wg__settings_give(wg__settings *settings, struct argp_state *state, const char *name,
-                       const char *text);
+void wg__run_settings_give(wg__run_settings *settings, struct argp_state *state, const char *name,
+                           const char *text);
 
 /* Takes a file of --settings: a JSON object whose keys are the names of options. Leaves with a
  * message if the file is not good. Keys of objectives wait until the objective is known. */
-void wg__settings_read_file(wg__settings *settings, const char *path);
+void wg__run_settings_read_file(wg__run_settings *settings, const char *path);
 
 /* Takes a JSON object of a record ({"schedule": "cosine"}), or the note of the checkpoint `path`.
  * -1 after telling of a setting that the run cannot change, or of a note that is none. */
-void wg__settings_take_record(wg__settings *settings, const char *json);
-int wg__settings_take_note(wg__settings *settings, const char *note, const char *path);
+void wg__run_settings_take_record(wg__run_settings *settings, const char *json);
+int wg__run_settings_take_note(wg__run_settings *settings, const char *note, const char *path);
 
 /* True if a value was given by more than a standard; `member` points into one of the structs. */
-bool wg__settings_given(const wg__settings *settings, const void *member);
+bool wg__run_settings_given(const wg__run_settings *settings, const void *member);
 
 /* Where a member's value is from. */
-wg__setting_origin wg__settings_origin(const wg__settings *settings, const void *member);
+wg__setting_origin wg__run_settings_origin(const wg__run_settings *settings, const void *member);
 
 /* Marks a member as set by the run itself, so that the note has it. */
-void wg__settings_decide(wg__settings *settings, const void *member);
+void wg__run_settings_decide(wg__run_settings *settings, const void *member);
 
 /* All values that are set, as indented JSON for the note; freed by free. NULL without memory. */
-char *wg__settings_note(const wg__settings *settings);
+char *wg__run_settings_note(const wg__run_settings *settings);
 
 #endif

@@ -26,7 +26,7 @@ enum { EVALUATION_BATCHES = 16 };
 /* All that a run is made of. */
 typedef struct run {
     /* What the arguments say. */
-    wg__settings settings;
+    wg__run_settings settings;
     const wg_model_type *type; /* of pretrain; NULL until it is known */
     const wg_objective *objective;
     const char *out, *log; /* log NULL: none */
@@ -242,7 +242,7 @@ static void tell_note(const char *message, void *context) {
 
 /* The setup that the arguments say, but for model, tokenizer and text. */
 static wg_training_setup setup_of(const run *r, const char *checkpoint) {
-    const wg__settings *s = &r->settings;
+    const wg__run_settings *s = &r->settings;
     return (wg_training_setup){
         .training_path = s->tuning.train,
         .held_out_path = s->tuning.eval,
@@ -362,7 +362,7 @@ static int take_note(run *r) {
     wg_checkpoint_close(file);
     if (wg_error_pending())
         wg__cli_fail_pending();
-    const int status = note ? wg__settings_take_note(&r->settings, note, r->out) : -1;
+    const int status = note ? wg__run_settings_take_note(&r->settings, note, r->out) : -1;
     if (status == 0) {
         json_t *kept = json_loads(note, 0, NULL);
         r->steps_before = json_integer_value(json_object_get(kept, "steps"));
@@ -376,16 +376,16 @@ static int take_note(run *r) {
 static void decide_steps(run *r) {
     wg__training_settings *s = &r->settings.training;
     const int64_t examples = r->training->examples;
-    if (wg__settings_origin(&r->settings, &s->steps) == WG__UNSET) {
+    if (wg__run_settings_origin(&r->settings, &s->steps) == WG__UNSET) {
         const double each = (double)s->batch * (double)(s->accumulate > 0 ? s->accumulate : 1);
         const double steps = ceil(r->settings.tuning.epochs * (double)examples / each);
         s->steps = (int64_t)fmin(fmax(steps, 1), INT32_MAX);
-        wg__settings_decide(&r->settings, &s->steps);
+        wg__run_settings_decide(&r->settings, &s->steps);
     }
-    if (wg__settings_origin(&r->settings, &s->warmup) == WG__UNSET) {
+    if (wg__run_settings_origin(&r->settings, &s->warmup) == WG__UNSET) {
         const int64_t tenth = s->steps / 10, longest = s->longest_warmup;
         s->warmup = longest > 0 && longest < tenth ? longest : tenth;
-        wg__settings_decide(&r->settings, &s->warmup);
+        wg__run_settings_decide(&r->settings, &s->warmup);
     }
 }
 
@@ -396,7 +396,7 @@ static int complete_settings(run *r) {
         wg__cli_note("the run becomes %lld steps long instead of %lld, and its learning rate "
                      "follows that from here on",
                      (long long)steps, (long long)r->steps_before);
-    r->note = wg__settings_note(&r->settings);
+    r->note = wg__run_settings_note(&r->settings);
     return r->note ? 0 : wg_fail(WG_ERROR_MEMORY, "settings", "no memory to write them");
 }
 
@@ -572,8 +572,8 @@ static int start(run *r) {
     if (r->resume && take_note(r) < 0)
         return EXIT_FAILURE;
     if (r->type)
-        wg__settings_take_record(&r->settings, r->type->training);
-    wg__settings_take_record(&r->settings, r->objective->training);
+        wg__run_settings_take_record(&r->settings, r->type->training);
+    wg__run_settings_take_record(&r->settings, r->objective->training);
     return r->show_batch ? show_batch(r) : train(r);
 }
 
@@ -587,7 +587,7 @@ static void clear(run *r) {
     free(r->note);
     free(r->best);
     free(r->stem);
-    wg__settings_clear(&r->settings);
+    wg__run_settings_clear(&r->settings);
 }
 
 /* ---- Arguments ---- */
@@ -627,7 +627,7 @@ static error_t parse_run(int key, char *text, struct argp_state *state) {
         return 0;
     case KEY_SETTINGS:
         r->file = text;
-        wg__settings_read_file(&r->settings, text);
+        wg__run_settings_read_file(&r->settings, text);
         return 0;
     case KEY_RESUME:
         r->resume = true;
@@ -651,7 +651,7 @@ static error_t parse_run(int key, char *text, struct argp_state *state) {
         r->profiling.trace = text;
         return 0;
     default:
-        return wg__settings_parse(&r->settings, state, key, text);
+        return wg__run_settings_parse(&r->settings, state, key, text);
     }
 }
 
@@ -663,8 +663,8 @@ static void check_run(struct argp_state *state, run *r) {
         argp_error(state, "--out RUN.h5 is missing: where shall the checkpoint go?");
     if (r->resume && r->overwrite)
         argp_error(state, "--resume and --overwrite exclude each other");
-    wg__settings_add_objective(&r->settings, r->objective, state,
-                               r->type ? r->type->name : r->objective->name);
+    wg__run_settings_add_objective(&r->settings, r->objective, state,
+                                   r->type ? r->type->name : r->objective->name);
     wg__training_command(r->objective, r->type, r->command, sizeof r->command);
 }
 
@@ -687,7 +687,7 @@ static bool takes_pairs(const run *r) {
 }
 
 /* --init says what these say. */
-static void check_init(struct argp_state *state, const wg__settings *settings) {
+static void check_init(struct argp_state *state, const wg__run_settings *settings) {
     const wg__text_settings *text = &settings->text;
     const struct {
         const char *name;
@@ -697,7 +697,7 @@ static void check_init(struct argp_state *state, const wg__settings *settings) {
                   {"tokenizer", &text->tokenizer},
                   {"vocab-size", &text->vocab_size}};
     for (size_t i = 0; text->init && i < sizeof rivals / sizeof rivals[0]; i++)
-        if (wg__settings_given(settings, rivals[i].member))
+        if (wg__run_settings_given(settings, rivals[i].member))
             argp_error(state, "--init and --%s exclude each other", rivals[i].name);
 }
 
@@ -722,9 +722,9 @@ static void check_pretrain(struct argp_state *state, run *r) {
 static void take_argument(struct argp_state *state, run *r, const char *text) {
     char models[128];
     if (r->target_due)
-        wg__settings_give(&r->settings, state, "eval-target", text);
+        wg__run_settings_give(&r->settings, state, "eval-target", text);
     else if (r->type)
-        wg__settings_give(&r->settings, state, "corpus", text);
+        wg__run_settings_give(&r->settings, state, "corpus", text);
     else if (!(r->type = find_model(text)))
         argp_error(state, "there is no model '%s'; %s are there", text,
                    list_names(models, sizeof models, model_name));
@@ -785,7 +785,7 @@ static char *list_records(int key, const char *text, void *input) {
 
 static int run_verb(const struct argp *parser, const wg_setting_table *own, int argc, char **argv) {
     run r = {0};
-    wg__settings_begin(&r.settings, own);
+    wg__run_settings_begin(&r.settings, own);
     wg__cli_parse_in_order(parser, argc, argv, &r);
     const int code = start(&r);
     clear(&r);
@@ -803,7 +803,7 @@ int wg__verb_pretrain(int argc, char **argv) {
         {0},
     };
     const struct argp parser = {
-        .options = wg__settings_options(&wg__text_rows, false, own, run_options),
+        .options = wg__run_settings_options(&wg__text_rows, false, own, run_options),
         .parser = parse_pretrain,
         .args_doc = "MODEL --corpus FILE... --out RUN.h5\nMODEL --resume --out RUN.h5",
         .doc = "Pretrains a model on plain text and saves it, with all that is needed to go on.\v"
@@ -842,7 +842,7 @@ static void check_finetune(struct argp_state *state, run *r) {
         argp_error(state, "RUN.h5 is missing: which model shall be fine-tuned?");
     if (!s->train || !s->eval)
         argp_error(state, "--train FILE and --eval FILE are both wanted");
-    const wg_setting *missing = wg__settings_missing(&r->settings);
+    const wg_setting *missing = wg__run_settings_missing(&r->settings);
     if (missing)
         argp_error(state, "--task %s wants --%s", r->objective->name, missing->name);
 }
@@ -861,7 +861,7 @@ static error_t parse_finetune(int key, char *text, struct argp_state *state) {
     case ARGP_KEY_ARG:
         if (r->settings.tuning.model)
             argp_error(state, "one RUN.h5 at a time");
-        wg__settings_give(&r->settings, state, "model", text);
+        wg__run_settings_give(&r->settings, state, "model", text);
         return 0;
     case ARGP_KEY_END:
         check_finetune(state, r);
@@ -877,7 +877,7 @@ int wg__verb_finetune(int argc, char **argv) {
         {0},
     };
     const struct argp parser = {
-        .options = wg__settings_options(&wg__tuning_rows, true, own, run_options),
+        .options = wg__run_settings_options(&wg__tuning_rows, true, own, run_options),
         .parser = parse_finetune,
         .args_doc = "RUN.h5 --task NAME --train FILE --eval FILE --out NEW.h5\n"
                     "--task NAME --resume --out NEW.h5",

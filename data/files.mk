@@ -1,12 +1,7 @@
 data_public = \
-	data/tokenizer/added_tokens.h \
-	data/batches/batches.h \
 	data/batches/pair_batch.h \
+	data/batches/batches.h \
 	data/dataset/dataset.h \
-	data/dataset/labelled_text.h \
-	data/dataset/labels.h \
-	data/dataset/squad.h \
-	data/score/bleu.h \
 	data/tokenizer/bpe.h \
 	data/tokenizer/characters.h \
 	data/tokenizer/tokenizer.h \
@@ -14,23 +9,28 @@ data_public = \
 	$(nil)
 
 data_sources = \
-	data/tokenizer/added_tokens.c \
 	data/batches/batches.c \
 	data/batches/builder.h \
 	data/batches/pair_batch.c \
 	data/dataset/dataset.c \
 	data/dataset/labelled_text.c \
+	data/dataset/labelled_text.h \
 	data/dataset/labels.c \
+	data/dataset/labels.h \
 	data/dataset/mmap.c \
 	data/dataset/mmap.h \
 	data/dataset/read_text.c \
 	data/dataset/read_text.h \
 	data/dataset/squad.c \
+	data/dataset/squad.h \
 	data/dataset/token_file.c \
 	data/dataset/token_file.h \
 	data/score/bleu.c \
+	data/score/bleu.h \
 	data/score/score.h \
 	data/score/squad_score.c \
+	data/tokenizer/added_tokens.c \
+	data/tokenizer/added_tokens.h \
 	data/tokenizer/basic_tokenizer.c \
 	data/tokenizer/basic_tokenizer.h \
 	data/tokenizer/bpe.c \

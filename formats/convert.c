@@ -151,15 +151,15 @@ static char *keep_parts(const wg_model_type *type, wg_config *from, char *json) 
 static int make_module(conversion *c, const char *json, wg_config *object, const void *config) {
     const int head = wg__head_of_config(c->type, object);
     const bool meta = wg_set_meta_init(true);
-    wg_headed_encoder *headed =
-        head < 0 ? NULL : wg__headed_encoder_of(c->type, (wg_head_kind)head, json);
+    wg__headed_encoder *headed =
+        head < 0 ? NULL : wg__headed_encoder_of(c->type, (wg__head_kind)head, json);
     c->module = head < 0 ? c->type->create(config, 0) : headed ? &headed->module : NULL;
     wg_set_meta_init(meta);
     if (!c->module)
         return -1;
     c->architecture = headed ? NULL : c->type->names.architecture; /* a head's is in the text */
     c->config = keep_parts(c->type, object,
-                           headed ? wg_headed_encoder_config(headed)
+                           headed ? wg__headed_encoder_config(headed)
                                   : wg_model_config_to_json(c->type, config));
     c->state = wg_module_state(c->module);
     return c->config && c->state ? 0 : -1;

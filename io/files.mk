@@ -1,7 +1,7 @@
 io_public = \
 	io/checkpoint/checkpoint.h \
 	io/config.h \
-	io/log.h \
+	io/trace.h \
 	io/settings.h \
 	io/weights/weights.h \
 	$(nil)
@@ -18,6 +18,7 @@ io_sources = \
 	io/differences.c \
 	io/differences.h \
 	io/log.c \
+	io/log.h \
 	io/settings.c \
 	io/weights/binary_file.c \
 	io/weights/binary_file.h \

@@ -2,6 +2,7 @@
  * that neither a reader nor a killed process leaves half a line; if the disk is full, the part that
  * was written is cut off again. */
 #include "io/log.h"
+#include "io/trace.h"
 
 #include "base/json.h"
 #include "tensor/internal.h"
@@ -15,7 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-struct wg_metric_log {
+struct wg__metric_log {
     char *path; /* for messages */
     int file;
     json_t *line;      /* not ended yet */
@@ -28,7 +29,7 @@ static int fail_with_errno(const char *path) {
 }
 
 /* Opens the file and reads its last byte; -1 with an error. */
-static int open_file(wg_metric_log *log) {
+static int open_file(wg__metric_log *log) {
     log->file = open(log->path, O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
     if (log->file < 0)
         return fail_with_errno(log->path);
@@ -43,10 +44,10 @@ static int open_file(wg_metric_log *log) {
     return 0;
 }
 
-wg_metric_log *wg_metric_log_open(const char *path) {
+wg__metric_log *wg__metric_log_open(const char *path) {
     if (!path || wg_error_pending())
         return NULL;
-    wg_metric_log *log = wg__calloc(1, sizeof *log);
+    wg__metric_log *log = wg__calloc(1, sizeof *log);
     if (!log)
         return NULL;
     log->file = -1;
@@ -56,11 +57,11 @@ wg_metric_log *wg_metric_log_open(const char *path) {
         wg_fail(WG_ERROR_MEMORY, "log", "no memory for %s", path);
     if (log->path && log->line && open_file(log) == 0)
         return log;
-    wg_metric_log_close(log);
+    wg__metric_log_close(log);
     return NULL;
 }
 
-void wg_metric_log_close(wg_metric_log *log) {
+void wg__metric_log_close(wg__metric_log *log) {
     if (!log)
         return;
     if (log->file >= 0)
@@ -70,11 +71,11 @@ void wg_metric_log_close(wg_metric_log *log) {
     wg__free(log);
 }
 
-int wg_metric_log_integer(wg_metric_log *log, const char *name, int64_t value) {
+int wg__metric_log_integer(wg__metric_log *log, const char *name, int64_t value) {
     return log ? wg__json_set(log->line, name, json_integer(value), "log") : -1;
 }
 
-int wg_metric_log_number(wg_metric_log *log, const char *name, double value) {
+int wg__metric_log_number(wg__metric_log *log, const char *name, double value) {
     json_t *number = isfinite(value) ? json_real(value) : json_null();
     if (log)
         return wg__json_set(log->line, name, number, "log");
@@ -82,13 +83,13 @@ int wg_metric_log_number(wg_metric_log *log, const char *name, double value) {
     return -1;
 }
 
-int wg_metric_log_text(wg_metric_log *log, const char *name, const char *value) {
+int wg__metric_log_text(wg__metric_log *log, const char *name, const char *value) {
     json_t *string = log && value ? wg__json_string(value, "log") : NULL;
     return string ? wg__json_set(log->line, name, string, "log") : -1;
 }
 
 /* Writes all bytes or none: a part that was written before an error is cut off again. */
-static int write_whole(wg_metric_log *log, const char *bytes, size_t count) {
+static int write_whole(wg__metric_log *log, const char *bytes, size_t count) {
     off_t end = lseek(log->file, 0, SEEK_END);
     size_t done = 0;
     while (done < count) {
@@ -107,7 +108,7 @@ static int write_whole(wg_metric_log *log, const char *bytes, size_t count) {
     return 0;
 }
 
-int wg_metric_log_end_line(wg_metric_log *log) {
+int wg__metric_log_end_line(wg__metric_log *log) {
     if (!log || wg_error_pending())
         return -1;
     char *text = wg__json_text(log->line, log->mend_newline ? "\n{" : "{", ", ", "}\n");

@@ -25,7 +25,7 @@ static member member_of(const void *values, const wg_setting *row) {
     return (member){.any = (char *)(uintptr_t)values + row->offset};
 }
 
-const wg_setting *wg_settings_find(const wg_setting_table *table, const char *name) {
+const wg_setting *wg__settings_find(const wg_setting_table *table, const char *name) {
     for (int i = 0; i < table->count; i++)
         if (strcmp(table->rows[i].name, name) == 0)
             return &table->rows[i];
@@ -62,14 +62,14 @@ static void clear_member(const wg_setting *row, void *values) {
     }
 }
 
-void wg_settings_clear(const wg_setting_table *table, void *values) {
+void wg__settings_clear(const wg_setting_table *table, void *values) {
     for (int i = 0; i < table->count; i++)
         clear_member(&table->rows[i], values);
 }
 
 /* ---- Reading ---- */
 
-int wg_settings_require(const wg_setting_table *table, wg_config *json) {
+int wg__settings_require(const wg_setting_table *table, wg_config *json) {
     enum { MOST = 32 };
     const char *needed[MOST];
     int count = 0;
@@ -225,7 +225,7 @@ static int read_row(const char *where, const wg_setting *row, wg_config *json, v
     return -1;
 }
 
-int wg_settings_read(const wg_setting_table *table, wg_config *json, void *values) {
+int wg__settings_read(const wg_setting_table *table, wg_config *json, void *values) {
     int status = json ? 0 : -1;
     for (int i = 0; status == 0 && i < table->count; i++)
         status = read_row(table->where, &table->rows[i], json, values);
@@ -242,7 +242,7 @@ static int read_standard(const wg_setting_table *table, const wg_setting *row, v
     return status;
 }
 
-int wg_settings_standard(const wg_setting_table *table, void *values) {
+int wg__settings_standard(const wg_setting_table *table, void *values) {
     memset(values, 0, table->size);
     int status = 0;
     for (int i = 0; status == 0 && i < table->count; i++)
@@ -309,7 +309,7 @@ static int write_row(const wg_setting *row, const void *values, wg_config *json)
     return -1;
 }
 
-int wg_settings_write(const wg_setting_table *table, const void *values, wg_config *json) {
+int wg__settings_write(const wg_setting_table *table, const void *values, wg_config *json) {
     int status = json ? 0 : -1;
     for (int i = 0; status == 0 && i < table->count; i++)
         status = write_row(&table->rows[i], values, json);
@@ -362,7 +362,7 @@ static int check_row(const char *where, const wg_setting *row, const void *value
     }
 }
 
-int wg_settings_check(const wg_setting_table *table, const void *values, int64_t vocabulary) {
+int wg__settings_check(const wg_setting_table *table, const void *values, int64_t vocabulary) {
     int status = 0;
     for (int i = 0; status == 0 && i < table->count; i++)
         status = check_row(table->where, &table->rows[i], values, vocabulary);

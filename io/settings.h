@@ -40,7 +40,7 @@ typedef enum wg_setting_kind {
 
 typedef struct wg_setting_list {
     int64_t count;
-    const char **items; /* owned by the struct, as texts are: wg_settings_clear */
+    const char **items; /* owned by the struct, as texts are: wg__settings_clear */
 } wg_setting_list;
 
 typedef struct wg_setting_numbers {
@@ -78,34 +78,34 @@ typedef struct wg_setting_table {
 } wg_setting_table;
 
 /* The row of that name, or NULL. */
-WG_API const wg_setting *wg_settings_find(const wg_setting_table *table, const char *name);
+const wg_setting *wg__settings_find(const wg_setting_table *table, const char *name);
 
 /* ---- A whole struct at once. Structs begin as zeros; texts and lists in them belong to them. ----
  */
 
 /* Fills a struct with the standard value of each row; members without one become 0. The previous
  * members are not freed. -1 with [MEMORY] */
-WG_API int wg_settings_standard(const wg_setting_table *table, void *values);
+int wg__settings_standard(const wg_setting_table *table, void *values);
 
 /* Frees the texts and lists of a struct, and makes them NULL. */
-WG_API void wg_settings_clear(const wg_setting_table *table, void *values);
+void wg__settings_clear(const wg_setting_table *table, void *values);
 
 /* -1 with [FORMAT, listing them] unless the object has a key for each row that has neither a
  * standard value nor one that follows from other keys. */
-WG_API int wg_settings_require(const wg_setting_table *table, wg_config *json);
+int wg__settings_require(const wg_setting_table *table, wg_config *json);
 
 /* Reads keys of a JSON object into a struct; a key that is not there, or null, leaves its member
  * alone. -1 with [FORMAT for a value of another type, ARGUMENT for a choice that there is not,
  * MEMORY] */
-WG_API int wg_settings_read(const wg_setting_table *table, wg_config *json, void *values);
+int wg__settings_read(const wg_setting_table *table, wg_config *json, void *values);
 
 /* Writes every row that has a member into a JSON object; texts and lists that are NULL are left
  * out. -1 with [MEMORY, FORMAT] */
-WG_API int wg_settings_write(const wg_setting_table *table, const void *values, wg_config *json);
+int wg__settings_write(const wg_setting_table *table, const void *values, wg_config *json);
 
 /* Checks each value against its row; `vocabulary` bounds the tokens. -1 with [ARGUMENT, naming the
  * key, its value and the rule] */
-WG_API int wg_settings_check(const wg_setting_table *table, const void *values, int64_t vocabulary);
+int wg__settings_check(const wg_setting_table *table, const void *values, int64_t vocabulary);
 
 /* ---- For tables' owners ---- */
 

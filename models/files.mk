@@ -4,7 +4,6 @@ models_public = \
 	models/generate/decode.h \
 	models/glm.h \
 	models/gpt.h \
-	models/heads.h \
 	models/llama.h \
 	models/model.h \
 	models/t5.h \
@@ -18,6 +17,7 @@ models_sources = \
 	models/glm.c \
 	models/gpt.c \
 	models/heads.c \
+	models/heads.h \
 	models/internal.h \
 	models/llama.c \
 	models/model.c \

@@ -98,7 +98,7 @@ static int fit_config(void *fitting, wg_model_fit *fit) {
     fit->learnt = fit->file ? config->vocab_size - ADDED_TOKENS : 0;
     if (!fit->tokenizer)
         return 0;
-    if (wg_blank_tokens_of(fit->tokenizer, &tokens) < 0)
+    if (wg__blank_tokens_of(fit->tokenizer, &tokens) < 0)
         return -1;
     wg__fit(fit, "vocab_size", &config->vocab_size, tokens.vocab_size);
     if (!fit->file && fit->sequence > 0)

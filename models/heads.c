@@ -22,13 +22,13 @@ static const char *const head_names[] = {"classifier", "qa_outputs"};
 /* ---- Construction ---- */
 
 static void headed_encoder_destroy(wg_module *module) {
-    wg_headed_encoder *model = (wg_headed_encoder *)module;
-    wg_labels_free(&model->labels);
+    wg__headed_encoder *model = (wg__headed_encoder *)module;
+    wg__labels_free(&model->labels);
     wg__free(model->config);
 }
 
-wg_headed_encoder *wg_headed_encoder_new(const wg_model_type *type, const void *config,
-                                         const wg_labels *labels, uint64_t seed) {
+wg__headed_encoder *wg__headed_encoder_new(const wg_model_type *type, const void *config,
+                                           const wg__labels *labels, uint64_t seed) {
     if (!type->encoder_new) {
         wg_fail(WG_ERROR_STATE, WHERE, "%s is no encoder to hang a head on", type->name);
         return NULL;
@@ -38,7 +38,7 @@ wg_headed_encoder *wg_headed_encoder_new(const wg_model_type *type, const void *
                 (long long)labels->count);
         return NULL;
     }
-    wg_headed_encoder *model = wg_module_new(NULL, "", sizeof *model);
+    wg__headed_encoder *model = wg_module_new(NULL, "", sizeof *model);
     if (!model)
         return NULL;
     wg_module *module = &model->module;
@@ -55,17 +55,17 @@ wg_headed_encoder *wg_headed_encoder_new(const wg_model_type *type, const void *
         wg_linear_new(module, head_names[model->kind], sizes.width, labels ? labels->count : 2,
                       &(wg_linear_options){.init = sizes.head_init});
     if (labels)
-        wg_labels_copy(&model->labels, labels);
+        wg__labels_copy(&model->labels, labels);
     return wg_module_finish(module);
 }
 
 /* ---- Forward ---- */
 
-wg_model wg_headed_encoder_model(wg_headed_encoder *model) {
+wg_model wg__headed_encoder_model(wg__headed_encoder *model) {
     return (wg_model){.type = model->type, .module = &model->module, .config = model->config};
 }
 
-wg_tensor *wg_headed_encoder_classify(wg_headed_encoder *model, const wg_model_inputs *inputs) {
+wg_tensor *wg__headed_encoder_classify(wg__headed_encoder *model, const wg_model_inputs *inputs) {
     wg_scope scope;
     wg_scope_begin(&scope);
     wg_tensor *sequence = model->type->encoder_forward(model->encoder, inputs);
@@ -74,8 +74,8 @@ wg_tensor *wg_headed_encoder_classify(wg_headed_encoder *model, const wg_model_i
     return wg_scope_end(&scope, wg_linear_forward(model->head, pooled));
 }
 
-int wg_headed_encoder_answer(wg_headed_encoder *model, const wg_model_inputs *inputs,
-                             wg_tensor **start, wg_tensor **end) {
+int wg__headed_encoder_answer(wg__headed_encoder *model, const wg_model_inputs *inputs,
+                              wg_tensor **start, wg_tensor **end) {
     wg_scope scope;
     wg_scope_begin(&scope);
     wg_tensor *sequence = model->type->encoder_forward(model->encoder, inputs);
@@ -89,7 +89,7 @@ int wg_headed_encoder_answer(wg_headed_encoder *model, const wg_model_inputs *in
     return failed ? -1 : 0;
 }
 
-wg_tensor *wg_answer_loss(wg_tensor *start, wg_tensor *end, wg_tensor *starts, wg_tensor *ends) {
+wg_tensor *wg__answer_loss(wg_tensor *start, wg_tensor *end, wg_tensor *starts, wg_tensor *ends) {
     wg_scope scope;
     wg_scope_begin(&scope);
     wg_tensor *sum = wg_add(wg_cross_entropy(start, starts, WG_IGNORE_INDEX, NULL),
@@ -99,15 +99,15 @@ wg_tensor *wg_answer_loss(wg_tensor *start, wg_tensor *end, wg_tensor *starts, w
 
 /* ---- Labels in configurations ---- */
 
-static int add_label(wg_labels *labels, const char *name) {
-    const int64_t before = labels->count, number = wg_labels_add(labels, name);
+static int add_label(wg__labels *labels, const char *name) {
+    const int64_t before = labels->count, number = wg__labels_add(labels, name);
     if (number < 0 || number == before)
         return number < 0 ? -1 : 0;
     return wg_fail(WG_ERROR_FORMAT, CONFIG, "id2label has \"%s\" twice", name);
 }
 
 /* {"0": "a", "1": "b"} */
-static int read_names(const json_t *names, wg_labels *labels) {
+static int read_names(const json_t *names, wg__labels *labels) {
     const int64_t count = (int64_t)json_object_size(names);
     for (int64_t i = 0; i < count; i++) {
         char key[24];
@@ -122,7 +122,7 @@ static int read_names(const json_t *names, wg_labels *labels) {
     return 0;
 }
 
-static int number_names(int64_t count, wg_labels *labels) {
+static int number_names(int64_t count, wg__labels *labels) {
     int status = 0;
     for (int64_t i = 0; status == 0 && i < count; i++) {
         char name[32];
@@ -132,7 +132,7 @@ static int number_names(int64_t count, wg_labels *labels) {
     return status;
 }
 
-static int read_labels(wg_config *config, wg_labels *labels) {
+static int read_labels(wg_config *config, wg__labels *labels) {
     const char *type = problem;
     if (wg_config_text(config, "problem_type", &type) < 0)
         return -1;
@@ -146,17 +146,17 @@ static int read_labels(wg_config *config, wg_labels *labels) {
     return wg_config_integer(config, "num_labels", &count) < 0 ? -1 : number_names(count, labels);
 }
 
-int wg_labels_of_config(const char *json, wg_labels *labels) {
-    *labels = (wg_labels){0};
+int wg__labels_of_config(const char *json, wg__labels *labels) {
+    *labels = (wg__labels){0};
     wg_config *config = wg_config_parse(json, CONFIG);
     const int status = config ? read_labels(config, labels) : -1;
     wg_config_free(config);
     if (status < 0)
-        wg_labels_free(labels);
+        wg__labels_free(labels);
     return status;
 }
 
-static int set_labels(wg_config *config, const wg_labels *labels) {
+static int set_labels(wg_config *config, const wg__labels *labels) {
     json_t *names = json_object(), *numbers = json_object();
     for (int64_t i = 0; i < labels->count; i++) {
         char key[24];
@@ -168,7 +168,7 @@ static int set_labels(wg_config *config, const wg_labels *labels) {
     return wg__config_set(config, "label2id", numbers) < 0 ? -1 : status;
 }
 
-static int add_head_keys(const wg_headed_encoder *model, wg_config *config) {
+static int add_head_keys(const wg__headed_encoder *model, wg_config *config) {
     const bool labels = model->kind == WG_HEAD_LABELS;
     const wg_model_names *names = &model->type->names;
     const char *architecture = labels ? names->classifier : names->answerer;
@@ -184,7 +184,7 @@ static int add_head_keys(const wg_headed_encoder *model, wg_config *config) {
                : set_labels(config, &model->labels);
 }
 
-char *wg_headed_encoder_config(const wg_headed_encoder *model) {
+char *wg__headed_encoder_config(const wg__headed_encoder *model) {
     char *encoder = wg_model_config_to_json(model->type, model->config);
     wg_config *config = encoder ? wg_config_parse(encoder, CONFIG) : NULL;
     char *text = config && add_head_keys(model, config) == 0 ? wg_config_to_json(config) : NULL;
@@ -196,7 +196,7 @@ char *wg_headed_encoder_config(const wg_headed_encoder *model) {
 /* ---- By configuration ---- */
 
 /* classifier_dropout; null, as published files have it, counts as left out. */
-static int read_dropout(const char *json, wg_headed_encoder *model) {
+static int read_dropout(const char *json, wg__headed_encoder *model) {
     wg_config *config = wg_config_parse(json, CONFIG);
     const int status =
         config ? wg_config_number(config, "classifier_dropout", &model->dropout) : -1;
@@ -204,12 +204,12 @@ static int read_dropout(const char *json, wg_headed_encoder *model) {
     return status;
 }
 
-static wg_headed_encoder *make(const wg_model_type *type, const char *json, const wg_labels *labels,
-                               uint64_t seed) {
+static wg__headed_encoder *make(const wg_model_type *type, const char *json,
+                                const wg__labels *labels, uint64_t seed) {
     void *config = wg__alloc(type->settings.size);
-    wg_headed_encoder *model = NULL;
+    wg__headed_encoder *model = NULL;
     if (config && wg_model_config_from_json(type, json, config) == 0)
-        model = wg_headed_encoder_new(type, config, labels, seed);
+        model = wg__headed_encoder_new(type, config, labels, seed);
     wg__free(config);
     if (model && read_dropout(json, model) < 0) {
         wg_module_free(&model->module);
@@ -218,13 +218,13 @@ static wg_headed_encoder *make(const wg_model_type *type, const char *json, cons
     return model;
 }
 
-wg_headed_encoder *wg__headed_encoder_of(const wg_model_type *type, wg_head_kind kind,
-                                         const char *json) {
-    wg_labels labels = {0};
-    if (kind == WG_HEAD_LABELS && wg_labels_of_config(json, &labels) < 0)
+wg__headed_encoder *wg__headed_encoder_of(const wg_model_type *type, wg__head_kind kind,
+                                          const char *json) {
+    wg__labels labels = {0};
+    if (kind == WG_HEAD_LABELS && wg__labels_of_config(json, &labels) < 0)
         return NULL;
-    wg_headed_encoder *model = make(type, json, kind == WG_HEAD_LABELS ? &labels : NULL, 0);
-    wg_labels_free(&labels);
+    wg__headed_encoder *model = make(type, json, kind == WG_HEAD_LABELS ? &labels : NULL, 0);
+    wg__labels_free(&labels);
     return model;
 }
 
@@ -241,20 +241,20 @@ int wg__head_of_config(const wg_model_type *type, wg_config *config) {
 
 typedef struct head_loading {
     const char *path;
-    wg_head_kind kind;
+    wg__head_kind kind;
 } head_loading;
 
 static wg_module *make_saved(const char *json, void *context) {
     const head_loading *l = context;
     const wg_model_type *type = wg__model_type_of_config(l->path, json);
-    wg_headed_encoder *model = type ? wg__headed_encoder_of(type, l->kind, json) : NULL;
+    wg__headed_encoder *model = type ? wg__headed_encoder_of(type, l->kind, json) : NULL;
     return model ? &model->module : NULL;
 }
 
-int wg_headed_encoder_load(const char *path, wg_head_kind kind, wg_headed_encoder **model,
-                           wg_tokenizer **tokenizer) {
+int wg__headed_encoder_load(const char *path, wg__head_kind kind, wg__headed_encoder **model,
+                            wg_tokenizer **tokenizer) {
     head_loading l = {path, kind};
-    *model = (wg_headed_encoder *)wg__model_load(path, make_saved, &l, tokenizer);
+    *model = (wg__headed_encoder *)wg__model_load(path, make_saved, &l, tokenizer);
     return *model ? 0 : -1;
 }
 
@@ -273,9 +273,9 @@ static bool is_optional(const wg_model_type *type, const char *name) {
 }
 
 typedef struct adapting {
-    const wg_head_origin *origin;
+    const wg__head_origin *origin;
     wg_weights *file;
-    wg_headed_encoder *model;
+    wg__headed_encoder *model;
     wg__differences differences;
     wg__difference fresh; /* names of parameters that begin anew */
 } adapting;
@@ -306,11 +306,11 @@ static bool keeps_head(const adapting *a, const char *head_weight) {
         return false;
     if (a->model->kind == WG_HEAD_ANSWERS)
         return true;
-    wg_labels saved;
-    if (wg_labels_of_config(wg_weights_config(a->file), &saved) < 0)
+    wg__labels saved;
+    if (wg__labels_of_config(wg_weights_config(a->file), &saved) < 0)
         return false;
-    const bool equal = wg_labels_equal(&saved, &a->model->labels);
-    wg_labels_free(&saved);
+    const bool equal = wg__labels_equal(&saved, &a->model->labels);
+    wg__labels_free(&saved);
     return equal;
 }
 
@@ -337,7 +337,7 @@ static int fill(adapting *a) {
 }
 
 /* Opens the file and makes the model of its configuration. */
-static int begin(adapting *a, const wg_labels *labels, wg_tokenizer **tokenizer) {
+static int begin(adapting *a, const wg__labels *labels, wg_tokenizer **tokenizer) {
     const char *path = a->origin->path;
     a->file = wg__weights_open_as(path, &wg__weights_hdf5);
     const char *config = a->file ? wg_weights_config(a->file) : NULL;
@@ -350,8 +350,8 @@ static int begin(adapting *a, const wg_labels *labels, wg_tokenizer **tokenizer)
     return a->model ? 0 : -1;
 }
 
-int wg_headed_encoder_adapt(const wg_head_origin *origin, const wg_labels *labels,
-                            wg_headed_encoder **model, wg_tokenizer **tokenizer) {
+int wg__headed_encoder_adapt(const wg__head_origin *origin, const wg__labels *labels,
+                             wg__headed_encoder **model, wg_tokenizer **tokenizer) {
     adapting a = {.origin = origin};
     *tokenizer = NULL;
     const int status = begin(&a, labels, tokenizer) < 0 || fill(&a) < 0 ? -1 : 0;

@@ -18,77 +18,71 @@
 #include "../data/dataset/labels.h"
 #include "model.h"
 
-WG_BEGIN_DECLS
+typedef enum wg__head_kind { WG_HEAD_LABELS, WG_HEAD_ANSWERS } wg__head_kind;
 
-typedef enum wg_head_kind { WG_HEAD_LABELS, WG_HEAD_ANSWERS } wg_head_kind;
-
-typedef struct wg_headed_encoder {
+typedef struct wg__headed_encoder {
     wg_module module;
     const wg_model_type *type; /* of the encoder */
     void *config;              /* the encoder's, a struct of the type */
     wg_module *encoder;
-    wg_head_kind kind;
-    wg_linear *head;  /* classifier or qa_outputs */
-    wg_labels labels; /* K of them; of answers none */
-    double dropout;   /* of a classifier's input: classifier_dropout, else that of the encoder */
-} wg_headed_encoder;
+    wg__head_kind kind;
+    wg_linear *head;   /* classifier or qa_outputs */
+    wg__labels labels; /* K of them; of answers none */
+    double dropout;    /* of a classifier's input: classifier_dropout, else that of the encoder */
+} wg__headed_encoder;
 
 /* An encoder with a new head for labels, which are copied, or for answers where `labels` is NULL. A
  * root, freed with wg_module_free(&model->module); its generator begins at `seed`.
  * NULL with [ARGUMENT, also for fewer than two labels; STATE for a type that is no encoder; MEMORY]
  */
-WG_API wg_headed_encoder *wg_headed_encoder_new(const wg_model_type *type, const void *config,
-                                                const wg_labels *labels, uint64_t seed);
+wg__headed_encoder *wg__headed_encoder_new(const wg_model_type *type, const void *config,
+                                           const wg__labels *labels, uint64_t seed);
 
 /* The model as trainings take it; it borrows the headed encoder. */
-WG_API wg_model wg_headed_encoder_model(wg_headed_encoder *model);
+wg_model wg__headed_encoder_model(wg__headed_encoder *model);
 
 /* Logits of the labels, (B, K). [scope; SHAPE, INDEX, DTYPE] */
-WG_API wg_tensor *wg_headed_encoder_classify(wg_headed_encoder *model,
-                                             const wg_model_inputs *inputs);
+wg_tensor *wg__headed_encoder_classify(wg__headed_encoder *model, const wg_model_inputs *inputs);
 
 /* Logits of the answer's first and last token, (B, T) each. 0, or -1 with both NULL.
  * [scope; SHAPE, INDEX, DTYPE] */
-WG_API int wg_headed_encoder_answer(wg_headed_encoder *model, const wg_model_inputs *inputs,
-                                    wg_tensor **start, wg_tensor **end);
+int wg__headed_encoder_answer(wg__headed_encoder *model, const wg_model_inputs *inputs,
+                              wg_tensor **start, wg_tensor **end);
 
 /* The mean of the cross-entropies of the first and the last token, as published.
  * logits (B, T), labels (B) i64   ->   rank 0. [scope; SHAPE, INDEX, DTYPE] */
-WG_API wg_tensor *wg_answer_loss(wg_tensor *start, wg_tensor *end, wg_tensor *starts,
-                                 wg_tensor *ends);
+wg_tensor *wg__answer_loss(wg_tensor *start, wg_tensor *end, wg_tensor *starts, wg_tensor *ends);
 
 /* The configuration as JSON text; the caller frees it with wg_text_free. NULL with MEMORY. */
-WG_API char *wg_headed_encoder_config(const wg_headed_encoder *model);
+char *wg__headed_encoder_config(const wg__headed_encoder *model);
 
 /* The labels of a published configuration: id2label, else LABEL_0, LABEL_1... as many as num_labels
  * says, which is two unless it is there. *labels is {0} after an error. [FORMAT, also for another
  * problem_type than single_label_classification; MEMORY] */
-WG_API int wg_labels_of_config(const char *json, wg_labels *labels);
+int wg__labels_of_config(const char *json, wg__labels *labels);
 
 /* ---- From checkpoints ---- */
 
 /* Reads a fine-tuned model and its tokenizer. Both are NULL after an error.
  * [NOT_FOUND, IO, FORMAT; STATE for a checkpoint of something else] */
-WG_API int wg_headed_encoder_load(const char *path, wg_head_kind kind, wg_headed_encoder **model,
-                                  wg_tokenizer **tokenizer);
+int wg__headed_encoder_load(const char *path, wg__head_kind kind, wg__headed_encoder **model,
+                            wg_tokenizer **tokenizer);
 
 /* Where a model to be fine-tuned takes its encoder from. */
-typedef struct wg_head_origin {
+typedef struct wg__head_origin {
     const char *path; /* a checkpoint of any encoder: pretrained, converted or fine-tuned already */
     uint64_t seed;    /* of new parameters, and of dropout */
 
     /* Told which tensors are not in the file and begin anew; NULL: nothing is told. */
     void (*note)(const char *message, void *context);
     void *context;
-} wg_head_origin;
+} wg__head_origin;
 
 /* Makes a model with the encoder and the tokenizer of a checkpoint, for labels, or for answers
  * where `labels` is NULL. Its head is the checkpoint's if that is of the same kind and labels, else
  * new; so is a pooler that is missing. Both are NULL after an error. [as above; NOT_FOUND if the
  * encoder is not whole] */
-WG_API int wg_headed_encoder_adapt(const wg_head_origin *origin, const wg_labels *labels,
-                                   wg_headed_encoder **model, wg_tokenizer **tokenizer);
-
-WG_END_DECLS
+int wg__headed_encoder_adapt(const wg__head_origin *origin, const wg__labels *labels,
+                             wg__headed_encoder **model, wg_tokenizer **tokenizer);
 
 #endif

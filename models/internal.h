@@ -84,12 +84,12 @@ const wg_model_type *wg__model_type_of_config(const char *path, const char *json
 
 /* ---- Heads ---- */
 
-/* The wg_head_kind that "architectures" names first; -1: another one. */
+/* The wg__head_kind that "architectures" names first; -1: another one. */
 int wg__head_of_config(const wg_model_type *type, wg_config *config);
 
 /* The model with a head of that kind that a configuration describes. NULL with [FORMAT, ARGUMENT,
  * MEMORY] */
-wg_headed_encoder *wg__headed_encoder_of(const wg_model_type *type, wg_head_kind kind,
-                                         const char *json);
+wg__headed_encoder *wg__headed_encoder_of(const wg_model_type *type, wg__head_kind kind,
+                                          const char *json);
 
 #endif

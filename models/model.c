@@ -111,7 +111,7 @@ int wg_model_preset_config(const wg_model_type *type, const char *name, void *co
 }
 
 int wg_model_config_check(const wg_model_type *type, const void *config) {
-    if (wg_settings_check(&type->settings, config, type->sizes(config).vocabulary) < 0)
+    if (wg__settings_check(&type->settings, config, type->sizes(config).vocabulary) < 0)
         return -1;
     return type->check ? type->check(config) : 0;
 }
@@ -129,8 +129,8 @@ static int check_unknown(const wg_model_type *type, wg_config *json) {
 }
 
 static int read_config(const wg_model_type *type, wg_config *json, void *config) {
-    if (wg_settings_standard(&type->settings, config) < 0 ||
-        wg_settings_read(&type->settings, json, config) < 0 ||
+    if (wg__settings_standard(&type->settings, config) < 0 ||
+        wg__settings_read(&type->settings, json, config) < 0 ||
         (type->read_more && type->read_more(json, config) < 0))
         return -1;
     return check_unknown(type, json);
@@ -140,7 +140,7 @@ int wg_model_config_from_json(const wg_model_type *type, const char *json, void 
     wg_config *object = wg_config_parse(json, "config.json");
     void *read = object ? wg__alloc(type->settings.size) : NULL;
     int status = -1;
-    if (read && wg_settings_require(&type->settings, object) == 0 &&
+    if (read && wg__settings_require(&type->settings, object) == 0 &&
         read_config(type, object, read) == 0)
         status = wg_model_config_check(type, read);
     if (status == 0)
@@ -152,7 +152,7 @@ int wg_model_config_from_json(const wg_model_type *type, const char *json, void 
 
 static int write_config(const wg_model_type *type, const void *config, wg_config *json) {
     if (wg_config_set_text(json, "model_type", type->model_type) < 0 ||
-        wg_settings_write(&type->settings, config, json) < 0)
+        wg__settings_write(&type->settings, config, json) < 0)
         return -1;
     return type->write_more ? type->write_more(json, config) : 0;
 }

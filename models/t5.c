@@ -87,7 +87,7 @@ static int read_more(wg_config *json, void *read) {
 static int fit_config(void *fitting, wg_model_fit *fit) {
     enum { ADDED_TOKENS = WG_SENTINELS + 2 };
     wg_t5_config *config = fitting;
-    wg_sentinels tokens;
+    wg__sentinels tokens;
     if (fit->file && config->vocab_size <= ADDED_TOKENS)
         return wg_fail(WG_ERROR_ARGUMENT, WHERE,
                        "vocab_size is %lld; %d of its tokens are sentinels, </s> and <pad>",
@@ -95,7 +95,7 @@ static int fit_config(void *fitting, wg_model_fit *fit) {
     fit->learnt = fit->file ? config->vocab_size - ADDED_TOKENS : 0;
     if (!fit->tokenizer)
         return 0;
-    if (wg_sentinels_of(fit->tokenizer, &tokens) < 0)
+    if (wg__sentinels_of(fit->tokenizer, &tokens) < 0)
         return -1;
     wg__fit(fit, "vocab_size", &config->vocab_size, tokens.vocab_size);
     config->eos_token_id = tokens.end;

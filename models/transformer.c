@@ -153,11 +153,11 @@ static const char *const fitted[] = {"vocab_size", "pad_token_id", "eos_token_id
 
 static int fit_config(void *fitting, wg_model_fit *fit) {
     wg_transformer_config *config = fitting;
-    wg_translation_tokens tokens;
+    wg__translation_tokens tokens;
     fit->learnt = fit->file ? config->vocab_size : 0;
     if (!fit->tokenizer)
         return 0;
-    if (wg_translation_tokens_of(fit->tokenizer, &tokens) < 0)
+    if (wg__translation_tokens_of(fit->tokenizer, &tokens) < 0)
         return -1;
     wg__fit(fit, "vocab_size", &config->vocab_size, wg_tokenizer_size(fit->tokenizer));
     wg__fit(fit, "decoder_vocab_size", &config->decoder_vocab_size, config->vocab_size);

@@ -248,7 +248,7 @@ static int project(const wg_multi_head_attention *a, wg_tensor *x,
         return 0;
     }
     if (!inputs->memory && !a->value_inner) {
-        if (wg_linears_forward(3, (wg_linear *[]){a->query, a->key, a->value}, x, parts) < 0)
+        if (wg__linears_forward(3, (wg_linear *[]){a->query, a->key, a->value}, x, parts) < 0)
             return -1;
         *p = (projections){parts[0], parts[1], parts[2]};
         return 0;

@@ -168,7 +168,7 @@ wg_tensor *wg_gated_feed_forward_forward(wg_gated_feed_forward *net, wg_tensor *
     wg_scope scope;
     wg_scope_begin(&scope);
     wg_tensor *both[2];
-    wg_linears_forward(2, (wg_linear *[]){net->gate, net->up}, x, both);
+    wg__linears_forward(2, (wg_linear *[]){net->gate, net->up}, x, both);
     wg_tensor *inner = apply_gate(net->kind, both[0], both[1]);
     wg_tensor *y = wg_linear_forward(net->down, wg_dropout(&net->module, inner, net->dropout));
     return wg_scope_end(&scope, y);

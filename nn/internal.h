@@ -29,6 +29,12 @@ wg_quantization wg__quantization_for(const wg_tensor *weight, wg_quantization qu
  * NULL for NULL. */
 wg_tensor *wg__module_replace(wg_module *module, wg_tensor *parameter, wg_tensor *tensor);
 
+/* ---- linear.c ---- */
+
+/* `count` layers of the same x: y[i] is what wg_linear_forward(linears[i], x) gives. Those that are
+ * quantized alike are read in one go. -1 with every y NULL. [scope; SHAPE, DTYPE] */
+int wg__linears_forward(int count, wg_linear *const *linears, wg_tensor *x, wg_tensor **y);
+
 /* ---- feed_forward.c: names in published configurations ---- */
 
 /* The activation of that name ("gelu_pytorch_tanh" is "gelu_new", "swish" is "silu"). -1 with

@@ -101,7 +101,7 @@ static int forward_together(int count, wg_linear *const *linears, wg_tensor *x, 
     return wg_split(all, -1, count, widths, y);
 }
 
-int wg_linears_forward(int count, wg_linear *const *linears, wg_tensor *x, wg_tensor **y) {
+int wg__linears_forward(int count, wg_linear *const *linears, wg_tensor *x, wg_tensor **y) {
     if (are_quantized_alike(count, linears))
         return forward_together(count, linears, x, y);
     int status = 0;

@@ -40,10 +40,6 @@ WG_API wg_linear *wg_linear_new(wg_module *parent, const char *name, int64_t in,
 /* x: (..., I)   ->   (..., O). [scope; SHAPE, DTYPE] */
 WG_API wg_tensor *wg_linear_forward(wg_linear *linear, wg_tensor *x);
 
-/* `count` layers of the same x: y[i] is what wg_linear_forward(linears[i], x) gives. Those that are
- * quantized alike are read in one go. -1 with every y NULL. [scope; SHAPE, DTYPE] */
-WG_API int wg_linears_forward(int count, wg_linear *const *linears, wg_tensor *x, wg_tensor **y);
-
 /* The cross-entropy of wg_linear_forward's logits, by wg_linear_cross_entropy.   x: (..., I)
  * target: (...) i64 or i32, a class for each row. With WG_REDUCTION_NONE (N), of all rows. [scope;
  * SHAPE, DTYPE, INDEX, ARGUMENT] */

@@ -80,8 +80,8 @@ int wg__blank_encode_stretch(const wg_blank_tokens *tokens, const wg_tokenizer *
     return result;
 }
 
-int wg_blank_encode(const wg_blank_tokens *tokens, const wg_tokenizer *tokenizer, const char *text,
-                    wg_token_list *list) {
+int wg__blank_encode(const wg_blank_tokens *tokens, const wg_tokenizer *tokenizer, const char *text,
+                     wg_token_list *list) {
     if (!tokens || !tokenizer || !text)
         return -1;
     const int64_t before = list->count;
@@ -114,8 +114,8 @@ static int append_blank(const wg_tokenizer *tokenizer, const wg_token_list *blan
     return result;
 }
 
-char *wg_blank_filled_text(const wg_tokenizer *tokenizer, const char *text,
-                           const wg_token_list *blanks) {
+char *wg__blank_filled_text(const wg_tokenizer *tokenizer, const char *text,
+                            const wg_token_list *blanks) {
     wg__text out = {0};
     int result = tokenizer && text ? 0 : -1;
     while (result == 0 && text) {
@@ -140,7 +140,7 @@ static int64_t sequence_length(const wg__blanked_text *b) {
     return 1 + b->count + 2 * b->span_count;
 }
 
-static bool ends_untold(const wg__blanked_text *b, const wg_blank_span *span) {
+static bool ends_untold(const wg__blanked_text *b, const wg__blank_span *span) {
     return b->goes_on && span->end == b->count;
 }
 
@@ -152,7 +152,7 @@ static int64_t target_count(const wg__blanked_text *b) {
 }
 
 /* The span that begins at a token of the text, or NULL: they are few. */
-static const wg_blank_span *span_at(const wg__blanked_text *b, int64_t token) {
+static const wg__blank_span *span_at(const wg__blanked_text *b, int64_t token) {
     for (int64_t i = 0; i < b->span_count; i++)
         if (b->spans[i].first == token)
             return &b->spans[i];
@@ -160,7 +160,7 @@ static const wg_blank_span *span_at(const wg__blanked_text *b, int64_t token) {
 }
 
 /* Where a span's mask stands in Part A: each span before it is one token there. */
-static int64_t mask_place(const wg__blanked_text *b, const wg_blank_span *span) {
+static int64_t mask_place(const wg__blanked_text *b, const wg__blank_span *span) {
     int64_t place = 1 + span->first;
     for (int64_t i = 0; i < b->span_count; i++)
         if (b->spans[i].first < span->first)
@@ -201,7 +201,7 @@ static void put_part_a(wg__blank_row *row, const wg_blank_tokens *tokens,
                        const wg__blanked_text *b) {
     wg__blank_row_put(row, tokens->beginning);
     for (int64_t i = 0; i < b->count;) {
-        const wg_blank_span *span = span_at(b, i);
+        const wg__blank_span *span = span_at(b, i);
         wg__blank_row_put(row, span ? b->mask : b->text[i]);
         i = span ? span->end : i + 1;
     }
@@ -210,8 +210,8 @@ static void put_part_a(wg__blank_row *row, const wg_blank_tokens *tokens,
 /* ---- A batch ---- */
 
 int wg__blank_batch_allocate(const wg_blank_tokens *tokens, int64_t rows, int64_t length,
-                             int64_t targets, wg_blank_batch *batch) {
-    *batch = (wg_blank_batch){
+                             int64_t targets, wg__blank_batch *batch) {
+    *batch = (wg__blank_batch){
         .input_ids = wg_full(WG_I64, WG_DIMS(rows, length), (double)tokens->pad),
         .position_ids = wg_zeros(WG_I64, WG_DIMS(rows, length)),
         .block_position_ids = wg_zeros(WG_I64, WG_DIMS(rows, length)),
@@ -222,11 +222,11 @@ int wg__blank_batch_allocate(const wg_blank_tokens *tokens, int64_t rows, int64_
     if (batch->input_ids && batch->position_ids && batch->block_position_ids && batch->part_a &&
         batch->target_positions && batch->labels)
         return 0;
-    *batch = (wg_blank_batch){0};
+    *batch = (wg__blank_batch){0};
     return -1;
 }
 
-wg__blank_row wg__blank_row_first(const wg_blank_batch *batch) {
+wg__blank_row wg__blank_row_first(const wg__blank_batch *batch) {
     return (wg__blank_row){.ids = wg_tensor_data(batch->input_ids),
                            .positions = wg_tensor_data(batch->position_ids),
                            .blocks = wg_tensor_data(batch->block_position_ids),
@@ -234,7 +234,7 @@ wg__blank_row wg__blank_row_first(const wg_blank_batch *batch) {
                            .labels = wg_tensor_data(batch->labels)};
 }
 
-void wg__blank_row_next(wg__blank_row *row, const wg_blank_batch *batch) {
+void wg__blank_row_next(wg__blank_row *row, const wg__blank_batch *batch) {
     const int64_t longest = wg_tensor_size(batch->input_ids, 1);
     row->ids += longest;
     row->positions += longest;
@@ -244,7 +244,7 @@ void wg__blank_row_next(wg__blank_row *row, const wg_blank_batch *batch) {
 }
 
 int wg__blanked_batch(const wg_blank_tokens *tokens, int64_t rows, const wg__blanked_text *blanks,
-                      int64_t multiple, wg_blank_batch *batch) {
+                      int64_t multiple, wg__blank_batch *batch) {
     int64_t longest = 0, targets = 0;
     for (int64_t i = 0; i < rows; i++) {
         const int64_t length = sequence_length(&blanks[i]);
@@ -268,7 +268,7 @@ int wg__blanked_batch(const wg_blank_tokens *tokens, int64_t rows, const wg__bla
     return 0;
 }
 
-static int check_spans(int64_t count, const wg_blank_span *spans, int64_t span_count) {
+static int check_spans(int64_t count, const wg__blank_span *spans, int64_t span_count) {
     const char *where = "glm_batch";
     if (span_count < 1)
         return wg_fail(WG_ERROR_ARGUMENT, where, "no span is given; at least one is wanted");
@@ -286,10 +286,10 @@ static int check_spans(int64_t count, const wg_blank_span *spans, int64_t span_c
     return 0;
 }
 
-int wg_blank_batch_of_spans(const wg_blank_tokens *tokens, const int32_t *text, int64_t count,
-                            const wg_blank_span *spans, int64_t span_count, int32_t mask,
-                            wg_blank_batch *batch) {
-    *batch = (wg_blank_batch){0};
+int wg__blank_batch_of_spans(const wg_blank_tokens *tokens, const int32_t *text, int64_t count,
+                             const wg__blank_span *spans, int64_t span_count, int32_t mask,
+                             wg__blank_batch *batch) {
+    *batch = (wg__blank_batch){0};
     if (!tokens || !text || check_spans(count, spans, span_count) < 0)
         return -1;
     const wg__blanked_text blanks = {text, count, spans, span_count, mask, false};
@@ -310,7 +310,7 @@ typedef struct text {
 
 typedef struct blanking {
     const wg_dataset *corpus;
-    wg_blank_batch_options options;
+    wg__blank_batch_options options;
     wg_blank_tokens tokens;
     double span_chances[LONGEST_SPAN + 1]; /* of a span of at most so many tokens */
     text *texts;
@@ -319,7 +319,7 @@ typedef struct blanking {
     /* One batch in the making. */
     wg__blanked_text *blanks; /* B */
     int32_t *ids;             /* B rows of a text each */
-    wg_blank_span *spans;     /* B rows of as many spans as a text can hold */
+    wg__blank_span *spans;    /* B rows of as many spans as a text can hold */
     int64_t *lengths;         /* the same for one */
 } blanking;
 
@@ -374,10 +374,10 @@ static int find_texts(blanking *batches) {
 
 /* ---- Spans ---- */
 
-static void shuffle(wg_generator *g, int64_t count, wg_blank_span *spans) {
+static void shuffle(wg_generator *g, int64_t count, wg__blank_span *spans) {
     for (int64_t i = count - 1; i > 0; i--) {
         const int64_t j = wg__random_between(g, 0, i);
-        const wg_blank_span swapped = spans[i];
+        const wg__blank_span swapped = spans[i];
         spans[i] = spans[j];
         spans[j] = swapped;
     }
@@ -410,7 +410,7 @@ static int64_t draw_lengths(const blanking *batches, int64_t count, wg_generator
 /* Spans of these lengths at places of chance, in the order of the text: each is where a draw of the
  * tokens that stay, less one between two spans, has it. */
 static void place_spans(int64_t count, int64_t masked, int64_t spans, const int64_t *lengths,
-                        wg_generator *g, wg_blank_span *placed) {
+                        wg_generator *g, wg__blank_span *placed) {
     const int64_t free = count - masked - (spans - 1);
     for (int64_t i = 0; i < spans; i++) { /* insertion sort: they are few */
         const int64_t place = wg__random_between(g, 0, free);
@@ -427,7 +427,7 @@ static void place_spans(int64_t count, int64_t masked, int64_t spans, const int6
 }
 
 static int64_t choose_spans(const blanking *batches, const text *t, wg_generator *g,
-                            wg_blank_span *spans) {
+                            wg__blank_span *spans) {
     int64_t masked, *lengths = batches->lengths;
     const int64_t count = draw_lengths(batches, t->count, g, &masked);
     /* The last one drawn tends to be long, as it is what reached the share. */
@@ -441,14 +441,14 @@ static int64_t choose_spans(const blanking *batches, const text *t, wg_generator
 
 /* Whole sentences until enough is masked; 0 if the text is one sentence, or a part of one. */
 static int64_t choose_sentences(const blanking *batches, const text *t, wg_generator *g,
-                                wg_blank_span *spans) {
+                                wg__blank_span *spans) {
     int64_t count = 0;
     for (int64_t s = t->sentence; s < wg_dataset_sentences(batches->corpus); s++) {
         const int64_t first = sentence_start(batches, s) - t->first;
         const int64_t end = sentence_start(batches, s + 1) - t->first;
         if (end > t->count)
             break;
-        spans[count++] = (wg_blank_span){first, end};
+        spans[count++] = (wg__blank_span){first, end};
     }
     if (count == 0 || (count == 1 && spans[0].end - spans[0].first == t->count))
         return 0;
@@ -463,10 +463,10 @@ static int64_t choose_sentences(const blanking *batches, const text *t, wg_gener
 /* Makes a text with blanks of an example. */
 static void choose_blanks(const blanking *batches, int64_t row, const wg_example *example,
                           wg__blanked_text *blanks) {
-    const wg_blank_batch_options *o = &batches->options;
+    const wg__blank_batch_options *o = &batches->options;
     const text *t = &batches->texts[example->index];
     int32_t *ids = batches->ids + row * o->sequence;
-    wg_blank_span *spans = batches->spans + row * o->sequence;
+    wg__blank_span *spans = batches->spans + row * o->sequence;
     wg_generator g = example->generator;
     wg_dataset_read(batches->corpus, t->first, t->count, ids);
     *blanks = (wg__blanked_text){.text = ids, .count = t->count, .spans = spans};
@@ -499,8 +499,8 @@ static int build(void *context, int64_t rows, const wg_example *examples, void *
 
 /* ---- Making them ---- */
 
-static int set_options(blanking *batches, const wg_blank_batch_options *options) {
-    wg_blank_batch_options *o = &batches->options;
+static int set_options(blanking *batches, const wg__blank_batch_options *options) {
+    wg__blank_batch_options *o = &batches->options;
     if (options)
         *o = *options;
     if (wg__batch_sizes(WHERE, &o->batch, &o->sequence) < 0)
@@ -526,7 +526,7 @@ static int set_options(blanking *batches, const wg_blank_batch_options *options)
 static int set_tokens(blanking *batches, const wg_tokenizer *tokenizer) {
     if (wg__batch_vocabulary(WHERE, batches->corpus, wg_tokenizer_size(tokenizer)) < 0)
         return -1;
-    return wg_blank_tokens_of(tokenizer, &batches->tokens);
+    return wg__blank_tokens_of(tokenizer, &batches->tokens);
 }
 
 /* The Poisson distribution without its 0, summed up: p(k) = m^k / k! / (e^m - 1). */
@@ -549,7 +549,7 @@ static int allocate(blanking *batches) {
 }
 
 static int prepare(blanking *batches, const wg_tokenizer *tokenizer,
-                   const wg_blank_batch_options *options, wg_batches_options *batching) {
+                   const wg__blank_batch_options *options, wg_batches_options *batching) {
     if (set_options(batches, options) < 0 || set_tokens(batches, tokenizer) < 0)
         return -1;
     batching->batch = batches->options.batch;
@@ -577,8 +577,8 @@ static void free_blanking(void *context) {
     wg__free(batches);
 }
 
-wg_batches *wg_blank_batches_new(const wg_dataset *corpus, const wg_tokenizer *tokenizer,
-                                 const wg_blank_batch_options *options) {
+wg_batches *wg__blank_batches_new(const wg_dataset *corpus, const wg_tokenizer *tokenizer,
+                                  const wg__blank_batch_options *options) {
     wg_batches_options batching = {0};
     blanking *batches = corpus && tokenizer ? wg__calloc(1, sizeof *batches) : NULL;
     if (!batches)
@@ -682,7 +682,7 @@ static void measure(table *t) {
     }
 }
 
-static table table_of(const wg_blank_batch *batch, int64_t row, const wg_tokenizer *tokenizer) {
+static table table_of(const wg__blank_batch *batch, int64_t row, const wg_tokenizer *tokenizer) {
     const int64_t longest = wg_tensor_size(batch->input_ids, 1);
     table t = {.tokenizer = tokenizer,
                .offset = row * longest,
@@ -696,11 +696,12 @@ static table table_of(const wg_blank_batch *batch, int64_t row, const wg_tokeniz
     t.length = t.part_a;
     while (t.length < longest && t.blocks[t.length] > 0)
         t.length++;
-    wg_blank_tokens_of(tokenizer, &t.tokens);
+    wg__blank_tokens_of(tokenizer, &t.tokens);
     return t;
 }
 
-char *wg_blank_batch_show(const wg_blank_batch *batch, int64_t row, const wg_tokenizer *tokenizer) {
+char *wg__blank_batch_show(const wg__blank_batch *batch, int64_t row,
+                           const wg_tokenizer *tokenizer) {
     if (!batch || !batch->input_ids || !tokenizer)
         return NULL;
     if (row < 0 || row >= wg_tensor_size(batch->input_ids, 0)) {

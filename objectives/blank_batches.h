@@ -13,7 +13,7 @@ bool wg__spaces_begin_words(const wg_tokenizer *tokenizer);
 /* Where the first "[MASK]", "[sMASK]" or "[gMASK]" of a text begins; NULL: it has none. */
 const char *wg__blank_find_mask(const char *text);
 
-/* Appends a text as wg_blank_encode does, without a [CLS]. On failure the list may be longer.
+/* Appends a text as wg__blank_encode does, without a [CLS]. On failure the list may be longer.
  * [FORMAT as wg_tokenizer_encode, MEMORY] */
 int wg__blank_encode_stretch(const wg_blank_tokens *tokens, const wg_tokenizer *tokenizer,
                              const char *text, wg_token_list *list);
@@ -22,7 +22,7 @@ int wg__blank_encode_stretch(const wg_blank_tokens *tokens, const wg_tokenizer *
 typedef struct wg__blanked_text {
     const int32_t *text;
     int64_t count;
-    const wg_blank_span *spans; /* in the order of Part B; none overlaps another */
+    const wg__blank_span *spans; /* in the order of Part B; none overlaps another */
     int64_t span_count;
     int32_t mask;
     bool goes_on; /* the document, after this text: that a span ends here is not to be learned */
@@ -38,11 +38,11 @@ typedef struct wg__blank_row {
 
 /* Allocates a batch of so many targets. [scope; MEMORY, when it is {0}] */
 int wg__blank_batch_allocate(const wg_blank_tokens *tokens, int64_t rows, int64_t length,
-                             int64_t targets, wg_blank_batch *batch);
+                             int64_t targets, wg__blank_batch *batch);
 
 /* The first sequence of a batch; then each behind the one before it. */
-wg__blank_row wg__blank_row_first(const wg_blank_batch *batch);
-void wg__blank_row_next(wg__blank_row *row, const wg_blank_batch *batch);
+wg__blank_row wg__blank_row_first(const wg__blank_batch *batch);
+void wg__blank_row_next(wg__blank_row *row, const wg__blank_batch *batch);
 
 /* Appends a token of Part A. */
 void wg__blank_row_put(wg__blank_row *row, int64_t id);
@@ -54,6 +54,6 @@ void wg__blank_row_put_span(wg__blank_row *row, const wg_blank_tokens *tokens, i
 
 /* Makes a batch of so many sequences, as long as the longest, rounded up to a multiple. [scope] */
 int wg__blanked_batch(const wg_blank_tokens *tokens, int64_t rows, const wg__blanked_text *blanks,
-                      int64_t multiple, wg_blank_batch *batch);
+                      int64_t multiple, wg__blank_batch *batch);
 
 #endif

@@ -74,9 +74,9 @@ int wg__blank_check_model(const char *where, const wg_model *model, const wg_bla
                    (long long)tokens->vocab_size, (long long)vocabulary);
 }
 
-static wg_blank_batch_options batch_options(const wg_training *t) {
+static wg__blank_batch_options batch_options(const wg_training *t) {
     const wg_blank_infilling_options *options = t->setup.options;
-    return (wg_blank_batch_options){
+    return (wg__blank_batch_options){
         .batch = t->setup.batch,
         .sequence = t->setup.sequence,
         .seed = t->setup.seed,
@@ -87,24 +87,30 @@ static wg_blank_batch_options batch_options(const wg_training *t) {
     };
 }
 
+static wg_batches *make_batches(const wg_dataset *text, const wg_tokenizer *tokenizer,
+                                int64_t batch, int64_t sequence, uint64_t seed) {
+    const wg__blank_batch_options options = {.batch = batch, .sequence = sequence, .seed = seed};
+    return wg__blank_batches_new(text, tokenizer, &options);
+}
+
 /* Evaluations fill spans alone, whatever the mixture that is trained on. */
 static int begin(wg_training *t) {
     const wg_training_setup *setup = &t->setup;
     blanks *mine = t->context = wg__calloc(1, sizeof *mine);
-    wg_blank_batch_options options = batch_options(t);
-    if (!mine || wg_blank_tokens_of(setup->tokenizer, &mine->tokens) < 0 ||
+    wg__blank_batch_options options = batch_options(t);
+    if (!mine || wg__blank_tokens_of(setup->tokenizer, &mine->tokens) < 0 ||
         wg__blank_check_model(WHERE, setup->model, &mine->tokens) < 0)
         return -1;
     if (setup->training) {
         t->fingerprint = wg_dataset_fingerprint(setup->training);
-        t->batches = wg_blank_batches_new(setup->training, setup->tokenizer, &options);
+        t->batches = wg__blank_batches_new(setup->training, setup->tokenizer, &options);
         if (!t->batches)
             return -1;
     }
     if (!setup->held_out)
         return 0;
     options.sentence_share = options.document_share = 0;
-    mine->held_out = wg_blank_batches_new(setup->held_out, setup->tokenizer, &options);
+    mine->held_out = wg__blank_batches_new(setup->held_out, setup->tokenizer, &options);
     mine->held_out_start = wg_batches_position(mine->held_out);
     return mine->held_out ? 0 : -1;
 }
@@ -116,7 +122,7 @@ static void end(wg_training *t) {
     wg__free(mine);
 }
 
-static wg_model_inputs inputs_of(const wg_blank_batch *batch) {
+static wg_model_inputs inputs_of(const wg__blank_batch *batch) {
     return (wg_model_inputs){.ids = batch->input_ids,
                              .position_ids = batch->position_ids,
                              .block_position_ids = batch->block_position_ids,
@@ -125,7 +131,7 @@ static wg_model_inputs inputs_of(const wg_blank_batch *batch) {
 
 static wg_tensor *next_loss(wg_training *t, wg_metrics *metrics) {
     const wg_model *model = t->setup.model;
-    wg_blank_batch batch;
+    wg__blank_batch batch;
     if (wg_batches_next(t->batches, &batch) < 0)
         return NULL;
     const wg_model_inputs inputs = inputs_of(&batch);
@@ -137,7 +143,7 @@ static wg_tensor *next_loss(wg_training *t, wg_metrics *metrics) {
 
 /* ---- Evaluation ---- */
 
-static int measure(const wg_training *t, const wg_blank_batch *batch, wg_metrics *metrics) {
+static int measure(const wg_training *t, const wg__blank_batch *batch, wg_metrics *metrics) {
     const blanks *mine = t->context;
     const wg_model *model = t->setup.model;
     const wg_dataset *text = t->setup.training ? t->setup.training : t->setup.held_out;
@@ -172,7 +178,7 @@ static int evaluate(wg_training *t, int64_t limit, wg_metrics *metrics) {
             return 0;
         wg_scope scope;
         wg_scope_begin(&scope);
-        wg_blank_batch batch;
+        wg__blank_batch batch;
         int status = wg_batches_next_of_epoch(mine->held_out, &batch);
         if (status == 0)
             status = measure(t, &batch, metrics);
@@ -185,9 +191,9 @@ static int evaluate(wg_training *t, int64_t limit, wg_metrics *metrics) {
 
 /* ---- Results ---- */
 
-static int print_tables(const wg_blank_batch *batch, const wg_tokenizer *tokenizer, FILE *stream) {
+static int print_tables(const wg__blank_batch *batch, const wg_tokenizer *tokenizer, FILE *stream) {
     for (int64_t row = 0; row < wg_tensor_size(batch->input_ids, 0); row++) {
-        char *table = wg_blank_batch_show(batch, row, tokenizer);
+        char *table = wg__blank_batch_show(batch, row, tokenizer);
         if (!table)
             return -1;
         fprintf(stream, "%ssequence %lld\n%s", row ? "\n" : "", (long long)row, table);
@@ -199,7 +205,7 @@ static int print_tables(const wg_blank_batch *batch, const wg_tokenizer *tokeniz
 static int show_batch(wg_training *t, FILE *stream) {
     wg_scope scope;
     wg_scope_begin(&scope);
-    wg_blank_batch batch;
+    wg__blank_batch batch;
     const int status = wg_batches_next(t->batches, &batch) < 0
                            ? -1
                            : print_tables(&batch, t->setup.tokenizer, stream);
@@ -231,7 +237,7 @@ typedef struct filling {
     const wg_model *model;
     wg_model_sizes sizes;
     const wg_blank_tokens *tokens;
-    wg_blank_fill_options options;
+    wg__blank_fill_options options;
     wg_kv_cache *caches; /* one a layer */
     wg_token_list text;  /* Part A and what was written: what the repetition penalty looks at */
     int64_t part_a;      /* tokens */
@@ -244,15 +250,15 @@ typedef struct filling {
 
 /* ---- Beginning ---- */
 
-int64_t wg_blank_count(const wg_blank_tokens *tokens, const wg_token_list *part_a) {
+int64_t wg__blank_count(const wg_blank_tokens *tokens, const wg_token_list *part_a) {
     int64_t count = 0;
     for (int64_t i = 0; i < part_a->count; i++)
-        count += wg_blank_is_mask(tokens, part_a->ids[i]);
+        count += wg__blank_is_mask(tokens, part_a->ids[i]);
     return count;
 }
 
 static int check_filling(const wg_model *model, const wg_blank_tokens *tokens,
-                         const wg_token_list *part_a, const wg_blank_fill_options *options) {
+                         const wg_token_list *part_a, const wg__blank_fill_options *options) {
     const int64_t longest = wg_model_sizes_of(model).positions;
     if (wg_sampling_validate(&options->sampling) < 0)
         return -1;
@@ -260,7 +266,7 @@ static int check_filling(const wg_model *model, const wg_blank_tokens *tokens,
         return wg_fail(WG_ERROR_ARGUMENT, "fill",
                        "beam is %lld and max_tokens %lld; they must be 0 or more",
                        (long long)options->beam, (long long)options->max_tokens);
-    if (wg_blank_count(tokens, part_a) == 0)
+    if (wg__blank_count(tokens, part_a) == 0)
         return wg_fail(WG_ERROR_ARGUMENT, "fill",
                        "there is no blank in the text; write [MASK], [sMASK] or [gMASK] where "
                        "something is wanted");
@@ -363,7 +369,7 @@ static bool is_stopped(const filling *f) {
     return f->options.stop && *f->options.stop;
 }
 
-static int append(filling *f, int64_t number, int32_t id, wg_blank *blank) {
+static int append(filling *f, int64_t number, int32_t id, wg__blank *blank) {
     if (wg_token_list_append(&blank->tokens, id) < 0 || wg_token_list_append(&f->text, id) < 0)
         return -1;
     const wg_generated_token heard = {.text = number, .id = id, .logits = f->logits};
@@ -373,7 +379,7 @@ static int append(filling *f, int64_t number, int32_t id, wg_blank *blank) {
 }
 
 /* Draws one token after the other, until the end token. */
-static int draw(filling *f, int64_t number, wg_blank *blank) {
+static int draw(filling *f, int64_t number, wg__blank *blank) {
     const int64_t vocabulary = f->sizes.vocabulary;
     int32_t id = f->tokens->start;
     for (int64_t i = 0;; i++) {
@@ -447,7 +453,7 @@ static int settle(filling *f, int64_t seen, const wg_token_list *found) {
     return see_part_b(f, 1, found->count, found->ids, NULL);
 }
 
-static int take_found(filling *f, const wg_beam_result *found, wg_blank *blank) {
+static int take_found(filling *f, const wg_beam_result *found, wg__blank *blank) {
     for (int64_t i = 0; i < found->tokens.count; i++)
         if (wg_token_list_append(&blank->tokens, found->tokens.ids[i]) < 0)
             return -1;
@@ -457,7 +463,7 @@ static int take_found(filling *f, const wg_beam_result *found, wg_blank *blank) 
     return 0;
 }
 
-static int search(filling *f, wg_blank *blank) {
+static int search(filling *f, wg__blank *blank) {
     const wg_beam_model model = {.context = f,
                                  .vocabulary = f->sizes.vocabulary,
                                  .step = search_step,
@@ -479,14 +485,14 @@ static int search(filling *f, wg_blank *blank) {
 
 /* ---- All blanks ---- */
 
-static int fill_filling(filling *f, const wg_token_list *part_a, wg_blank *blanks) {
+static int fill_filling(filling *f, const wg_token_list *part_a, wg__blank *blanks) {
     for (int64_t i = 0; i < part_a->count; i++)
         if (wg_token_list_append(&f->text, part_a->ids[i]) < 0)
             return -1;
     if (see_part_a(f) < 0)
         return -1;
     for (int64_t i = 0, number = 0; i < part_a->count; i++) {
-        if (!wg_blank_is_mask(f->tokens, part_a->ids[i]))
+        if (!wg__blank_is_mask(f->tokens, part_a->ids[i]))
             continue;
         f->place = i;
         f->written = 0;
@@ -499,9 +505,10 @@ static int fill_filling(filling *f, const wg_token_list *part_a, wg_blank *blank
     return 0;
 }
 
-int wg_blank_fill(const wg_model *model, const wg_blank_tokens *tokens, const wg_token_list *part_a,
-                  const wg_blank_fill_options *options, wg_blank *blanks) {
-    static const wg_blank_fill_options defaults = {0};
+int wg__blank_fill(const wg_model *model, const wg_blank_tokens *tokens,
+                   const wg_token_list *part_a, const wg__blank_fill_options *options,
+                   wg__blank *blanks) {
+    static const wg__blank_fill_options defaults = {0};
     if (!options)
         options = &defaults;
     if (check_filling(model, tokens, part_a, options) < 0)
@@ -514,7 +521,7 @@ int wg_blank_fill(const wg_model *model, const wg_blank_tokens *tokens, const wg
     const bool recorded = wg_set_grad_enabled(false);
     const bool training = wg_module_is_training(model->module);
     wg_module_train(model->module, false);
-    int result = begin_filling(&f, wg_blank_count(tokens, part_a)) < 0
+    int result = begin_filling(&f, wg__blank_count(tokens, part_a)) < 0
                      ? -1
                      : fill_filling(&f, part_a, blanks);
     end_filling(&f);
@@ -525,7 +532,7 @@ int wg_blank_fill(const wg_model *model, const wg_blank_tokens *tokens, const wg
 
 /* ---- Texts with blanks ---- */
 
-static int describe_blanks(const wg_tokenizer *tokenizer, const char *text, const wg_blank *found,
+static int describe_blanks(const wg_tokenizer *tokenizer, const char *text, const wg__blank *found,
                            int64_t count, wg_filled *filled) {
     static const wg_decode_options options = {.skip_special = true};
     wg_token_list *lists = wg__calloc((size_t)count + 1, sizeof *lists);
@@ -538,32 +545,32 @@ static int describe_blanks(const wg_tokenizer *tokenizer, const char *text, cons
             .tokens = lists[i].count,
             .end = found[i].end};
     }
-    filled->text = lists ? wg_blank_filled_text(tokenizer, text, lists) : NULL;
+    filled->text = lists ? wg__blank_filled_text(tokenizer, text, lists) : NULL;
     wg__free(lists);
     return filled->text && filled->blanks && !wg_error_pending() ? 0 : -1;
 }
 
-static wg_blank_fill_options fill_options(const wg_use_options *options) {
-    return (wg_blank_fill_options){.sampling = options->generation.sampling,
-                                   .beam = options->beam,
-                                   .max_tokens = options->generation.max_tokens,
-                                   .generator = options->generator,
-                                   .listener = options->generation.listener,
-                                   .listener_context = options->generation.listener_context,
-                                   .stop = options->generation.stop};
+static wg__blank_fill_options fill_options(const wg_use_options *options) {
+    return (wg__blank_fill_options){.sampling = options->generation.sampling,
+                                    .beam = options->beam,
+                                    .max_tokens = options->generation.max_tokens,
+                                    .generator = options->generator,
+                                    .listener = options->generation.listener,
+                                    .listener_context = options->generation.listener_context,
+                                    .stop = options->generation.stop};
 }
 
 static int fill_text(const wg_model *model, const wg_tokenizer *tokenizer,
                      const wg_use_options *options, const char *text, wg_filled *filled) {
-    const wg_blank_fill_options how = fill_options(options);
+    const wg__blank_fill_options how = fill_options(options);
     wg_blank_tokens tokens;
     wg_token_list part_a = {0};
-    if (wg_blank_tokens_of(tokenizer, &tokens) < 0 ||
-        wg_blank_encode(&tokens, tokenizer, text, &part_a) < 0)
+    if (wg__blank_tokens_of(tokenizer, &tokens) < 0 ||
+        wg__blank_encode(&tokens, tokenizer, text, &part_a) < 0)
         return -1;
-    const int64_t count = wg_blank_count(&tokens, &part_a);
-    wg_blank *found = wg__calloc((size_t)count + 1, sizeof *found);
-    int status = found ? wg_blank_fill(model, &tokens, &part_a, &how, found) : -1;
+    const int64_t count = wg__blank_count(&tokens, &part_a);
+    wg__blank *found = wg__calloc((size_t)count + 1, sizeof *found);
+    int status = found ? wg__blank_fill(model, &tokens, &part_a, &how, found) : -1;
     if (status == 0)
         status = describe_blanks(tokenizer, text, found, count, filled);
     for (int64_t i = 0; found && i < count; i++)
@@ -583,7 +590,7 @@ static int read_prompt(const wg_model *model, const wg_tokenizer *tokenizer, con
     wg_blank_tokens tokens;
     *room = (wg_prompt_room){
         .positions = positions, .most_read = positions, .most_written = positions - 1};
-    if (wg_blank_tokens_of(tokenizer, &tokens) < 0 ||
+    if (wg__blank_tokens_of(tokenizer, &tokens) < 0 ||
         wg_token_list_append(list, tokens.beginning) < 0 ||
         (prompt && wg_tokenizer_encode(tokenizer, prompt, -1, NULL, list) < 0))
         return -1;
@@ -592,13 +599,13 @@ static int read_prompt(const wg_model *model, const wg_tokenizer *tokenizer, con
 
 static int generate(const wg_model *model, const wg_tokenizer *tokenizer,
                     const wg_use_options *options, wg_generation *text) {
-    wg_blank_fill_options how = fill_options(options);
+    wg__blank_fill_options how = fill_options(options);
     how.beam = 0;
     wg_blank_tokens tokens;
-    wg_blank blank = {0};
-    int status = wg_blank_tokens_of(tokenizer, &tokens);
+    wg__blank blank = {0};
+    int status = wg__blank_tokens_of(tokenizer, &tokens);
     if (status == 0)
-        status = wg_blank_fill(model, &tokens, &text->tokens, &how, &blank);
+        status = wg__blank_fill(model, &tokens, &text->tokens, &how, &blank);
     for (int64_t i = 0; status == 0 && i < blank.tokens.count; i++)
         status = wg_token_list_append(&text->tokens, blank.tokens.ids[i]);
     text->generated = blank.tokens.count;
@@ -616,6 +623,9 @@ const wg_objective wg_blank_infilling = {
                  .size = sizeof(wg_blank_infilling_options),
                  .count = sizeof setting_rows / sizeof setting_rows[0],
                  .rows = setting_rows},
+    .batches = make_batches,
+    .batch_size = sizeof(wg__blank_batch),
+    .batch_tokens = offsetof(wg__blank_batch, tokens),
     .begin = begin,
     .end = end,
     .loss = next_loss,

@@ -32,38 +32,24 @@
 #include "../data/tokenizer/added_tokens.h"
 #include "objective.h"
 
-WG_BEGIN_DECLS
-
-/* Prefix decoders. Text: sentences. Its `fill` writes text of any length into each blank, and its
- * `generate` writes into a [gMASK] behind the prompt. */
-extern WG_API const wg_objective wg_blank_infilling;
-
-/* Its options, and their standard values. */
-typedef struct wg_blank_infilling_options {
-    double masked_share;   /* of a text, at least: 0.15 */
-    double span_mean;      /* of the Poisson distribution of the lengths of spans: 3 */
-    double sentence_share; /* of texts in which whole sentences are masked: 0.25 */
-    double document_share; /* of texts with one span at the end: 0.25 */
-} wg_blank_infilling_options;
-
 /* Appends Part A of a text to be filled: [CLS] and the text, with "[MASK]", "[sMASK]" and "[gMASK]"
  * in it read as the masks. Where the words of the vocabulary begin with their space (bpe and
  * sentencepiece), one before a mask is part of the blank. On failure the list is as it was. [FORMAT
  * as wg_tokenizer_encode, MEMORY] */
-WG_API int wg_blank_encode(const wg_blank_tokens *tokens, const wg_tokenizer *tokenizer,
-                           const char *text, wg_token_list *list);
+int wg__blank_encode(const wg_blank_tokens *tokens, const wg_tokenizer *tokenizer, const char *text,
+                     wg_token_list *list);
 
 /* The text with what `blanks` say in place of its masks, of which there are as many; the rest of it
  * is as it was. The caller frees it with wg_text_free. [INDEX for an id outside the vocabulary,
  * MEMORY] */
-WG_API char *wg_blank_filled_text(const wg_tokenizer *tokenizer, const char *text,
-                                  const wg_token_list *blanks);
+char *wg__blank_filled_text(const wg_tokenizer *tokenizer, const char *text,
+                            const wg_token_list *blanks);
 
 /* ---- A batch ---- */
 
 /* B sequences, the longest of T tokens; N tokens of Part B are to be predicted. Owned by the scope
  * that was open. */
-typedef struct wg_blank_batch {
+typedef struct wg__blank_batch {
     wg_tensor *input_ids;          /* (B, T) i64 */
     wg_tensor *position_ids;       /* (B, T) i64; 0 for padding */
     wg_tensor *block_position_ids; /* (B, T) i64; 0 for padding, which ends sequences */
@@ -71,29 +57,29 @@ typedef struct wg_blank_batch {
     wg_tensor *target_positions;   /* (N) i64, ascending, of B * T */
     wg_tensor *labels;             /* (N) i64: what is to be predicted there */
     int64_t tokens;                /* without the padding */
-} wg_blank_batch;
+} wg__blank_batch;
 
 /* Tokens first .. end - 1 of a text. */
-typedef struct wg_blank_span {
+typedef struct wg__blank_span {
     int64_t first, end;
-} wg_blank_span;
+} wg__blank_span;
 
 /* Fills `batch` with one sequence: a text with these spans, in the order in which Part B has them,
  * and `mask` for each. [scope; ARGUMENT for no span, or one that is empty, overlaps another or is
  * not in the text] */
-WG_API int wg_blank_batch_of_spans(const wg_blank_tokens *tokens, const int32_t *text,
-                                   int64_t count, const wg_blank_span *spans, int64_t span_count,
-                                   int32_t mask, wg_blank_batch *batch);
+int wg__blank_batch_of_spans(const wg_blank_tokens *tokens, const int32_t *text, int64_t count,
+                             const wg__blank_span *spans, int64_t span_count, int32_t mask,
+                             wg__blank_batch *batch);
 
 /* A sequence of a batch as a table to be held against figure 2 of the paper: a line for each token
  * with both positions, what it has to predict, and whom it sees. The caller frees it with
  * wg_text_free. NULL with [INDEX for no such row, MEMORY] */
-WG_API char *wg_blank_batch_show(const wg_blank_batch *batch, int64_t row,
-                                 const wg_tokenizer *tokenizer);
+char *wg__blank_batch_show(const wg__blank_batch *batch, int64_t row,
+                           const wg_tokenizer *tokenizer);
 
 /* ---- Batches of a text ---- */
 
-typedef struct wg_blank_batch_options {
+typedef struct wg__blank_batch_options {
     int64_t batch;       /* B; 0: 32 */
     int64_t sequence;    /* the longest text with its [CLS]: no position id is above it. A span adds
                           * two tokens to a sequence. 0: 128, at least 8 */
@@ -103,22 +89,22 @@ typedef struct wg_blank_batch_options {
     double sentence_share; /* of examples whose sentences are masked; a text of one sentence is
                             * masked by spans */
     double document_share; /* of examples with one span at the end; what is left has spans */
-} wg_blank_batch_options;
+} wg__blank_batch_options;
 
-/* Batches (wg_blank_batch; T is a multiple of 8) of a text of sentences, which must outlive them.
+/* Batches (wg__blank_batch; T is a multiple of 8) of a text of sentences, which must outlive them.
  * [ARGUMENT for options out of range or a tokenizer of another vocabulary] */
-WG_API wg_batches *wg_blank_batches_new(const wg_dataset *text, const wg_tokenizer *tokenizer,
-                                        const wg_blank_batch_options *options);
+wg_batches *wg__blank_batches_new(const wg_dataset *text, const wg_tokenizer *tokenizer,
+                                  const wg__blank_batch_options *options);
 
 /* ---- Writing into blanks ---- */
 
 /* One blank. */
-typedef struct wg_blank {
+typedef struct wg__blank {
     wg_token_list tokens; /* the caller's; what is written is appended */
     wg_generation_end end;
-} wg_blank;
+} wg__blank;
 
-typedef struct wg_blank_fill_options {
+typedef struct wg__blank_fill_options {
     wg_sampling sampling;
     int64_t beam;           /* search with so many hypotheses instead of sampling; 0: no search */
     double alpha;           /* the search's length penalty, as in beam.h */
@@ -130,21 +116,19 @@ typedef struct wg_blank_fill_options {
                          * is drawn, `text` being the number of its blank; of a search, never */
     void *listener_context;
     const volatile sig_atomic_t *stop; /* not 0: write no more. NULL: none */
-} wg_blank_fill_options;
+} wg__blank_fill_options;
 
 /* How many masks there are among the ids: blanks to be written. */
-WG_API int64_t wg_blank_count(const wg_blank_tokens *tokens, const wg_token_list *part_a);
+int64_t wg__blank_count(const wg_blank_tokens *tokens, const wg_token_list *part_a);
 
-/* Writes into the blanks of Part A (wg_blank_encode), of which there are as many as `blanks`. A
+/* Writes into the blanks of Part A (wg__blank_encode), of which there are as many as `blanks`. A
  * blank gets at least one token, of those of the tokenizer that are none of GLM's own, until the
  * end token is likelier or there are max_tokens. The module is in evaluation mode meanwhile, and
  * nothing is recorded. `options` may be NULL. On failure, blanks may have been written. 0 or -1.
  * [ARGUMENT for bad options, a text without a blank or longer than the model's positions, logits
  * that are no numbers; INDEX for ids outside the model's vocabulary; MEMORY] */
-WG_API int wg_blank_fill(const wg_model *model, const wg_blank_tokens *tokens,
-                         const wg_token_list *part_a, const wg_blank_fill_options *options,
-                         wg_blank *blanks);
-
-WG_END_DECLS
+int wg__blank_fill(const wg_model *model, const wg_blank_tokens *tokens,
+                   const wg_token_list *part_a, const wg__blank_fill_options *options,
+                   wg__blank *blanks);
 
 #endif

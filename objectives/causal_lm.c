@@ -143,6 +143,13 @@ static void choose_sizes(wg_training *t) {
                                                   : 1;
 }
 
+static wg_batches *make_batches(const wg_dataset *text, const wg_tokenizer *tokenizer,
+                                int64_t batch, int64_t sequence, uint64_t seed) {
+    (void)tokenizer;
+    const wg_causal_batch_options options = {.batch = batch, .sequence = sequence, .seed = seed};
+    return wg_causal_batches_new(text, &options);
+}
+
 static int begin(wg_training *t) {
     const wg_training_setup *setup = &t->setup;
     causal *mine = t->context = wg__calloc(1, sizeof *mine);
@@ -158,9 +165,8 @@ static int begin(wg_training *t) {
         mine->unigram_loss = wg_dataset_unigram_loss(
             setup->training ? setup->training : setup->held_out, NULL, setup->held_out);
     if (setup->training) {
-        const wg_causal_batch_options options = {
-            .batch = setup->batch, .sequence = setup->sequence, .seed = setup->seed};
-        t->batches = wg_causal_batches_new(setup->training, &options);
+        t->batches = make_batches(setup->training, setup->tokenizer, setup->batch, setup->sequence,
+                                  setup->seed);
         t->fingerprint = t->batches ? wg_dataset_fingerprint(setup->training) : 0;
     }
     return wg_error_pending() ? -1 : 0;
@@ -318,6 +324,9 @@ const wg_objective wg_causal_lm = {
     .text = WG_TEXT_STREAM,
     .evaluation = WG_EVALUATES_BY_DOCUMENT,
     .sizes = choose_sizes,
+    .batches = make_batches,
+    .batch_size = sizeof(wg_causal_batch),
+    .batch_tokens = offsetof(wg_causal_batch, tokens),
     .begin = begin,
     .end = end,
     .loss = loss,

@@ -18,9 +18,6 @@
 
 WG_BEGIN_DECLS
 
-/* Decoders. Text: a stream. Used by wg_generate. */
-extern WG_API const wg_objective wg_causal_lm;
-
 /* Owned by the scope that was open. */
 typedef struct wg_causal_batch {
     wg_tensor *ids;    /* (B, T) i64 */

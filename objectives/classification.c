@@ -1,8 +1,16 @@
-/* Classification of texts: see classification.h. */
-#include "objectives/classification.h"
-
+/* Classification: a label of a text, or of two, by an encoder with a head on its first token
+ * (Devlin et al. 2019, section 4.1).
+ *
+ *     labelled text --> shuffled examples --> encoder, pooler, dropout, classifier -->
+ *     cross-entropy
+ *
+ * The labels are those of the training file, in the order of wg__labels_sort. Metric of a step,
+ * beside its loss: accuracy. Of an evaluation: `loss`, `accuracy`, `majority` (the accuracy of
+ * always predicting the commonest label) and, of two labels, `f1` (of the second) and `mcc`
+ * (Matthews' correlation, 0 where it is not defined). */
 #include <string.h>
 
+#include "models/heads.h"
 #include "objectives/labelling.h"
 #include "tensor/internal.h"
 
@@ -15,56 +23,56 @@ typedef struct classification {
 
 /* ---- The model ---- */
 
-static wg_headed_encoder *classifier_of(const wg_model *model) {
-    return (wg_headed_encoder *)model->module;
+static wg__headed_encoder *classifier_of(const wg_model *model) {
+    return (wg__headed_encoder *)model->module;
 }
 
 /* The labels of a new model are those of its training text, which is tokenised as the checkpoint
  * says: so the tokenizer is read first. */
 static int adapt(const wg_training_setup *setup, void (*note)(const char *message, void *context),
                  void *note_context, wg_model *model, wg_tokenizer **tokenizer) {
-    const wg_head_origin origin = {
+    const wg__head_origin origin = {
         .path = setup->checkpoint, .seed = setup->seed, .note = note, .context = note_context};
-    wg_headed_encoder *made = NULL;
-    wg_labels labels = {0};
+    wg__headed_encoder *made = NULL;
+    wg__labels labels = {0};
     wg_tokenizer *own = wg_tokenizer_load(setup->checkpoint);
-    wg_labelled_text *text =
-        own ? wg_labelled_text_load(setup->training_path, own, &labels, NULL) : NULL;
-    const int status = text ? wg_headed_encoder_adapt(&origin, &labels, &made, tokenizer) : -1;
-    wg_labelled_text_free(text);
+    wg__labelled_text *text =
+        own ? wg__labelled_text_load(setup->training_path, own, &labels, NULL) : NULL;
+    const int status = text ? wg__headed_encoder_adapt(&origin, &labels, &made, tokenizer) : -1;
+    wg__labelled_text_free(text);
     wg_tokenizer_free(own);
-    wg_labels_free(&labels);
-    *model = status == 0 ? wg_headed_encoder_model(made) : (wg_model){0};
+    wg__labels_free(&labels);
+    *model = status == 0 ? wg__headed_encoder_model(made) : (wg_model){0};
     return status;
 }
 
 static int load(const char *path, wg_model *model, wg_tokenizer **tokenizer) {
-    wg_headed_encoder *made = NULL;
-    const int status = wg_headed_encoder_load(path, WG_HEAD_LABELS, &made, tokenizer);
-    *model = status == 0 ? wg_headed_encoder_model(made) : (wg_model){0};
+    wg__headed_encoder *made = NULL;
+    const int status = wg__headed_encoder_load(path, WG_HEAD_LABELS, &made, tokenizer);
+    *model = status == 0 ? wg__headed_encoder_model(made) : (wg_model){0};
     return status;
 }
 
 static char *config(const wg_training *t) {
-    return wg_headed_encoder_config(classifier_of(t->setup.model));
+    return wg__headed_encoder_config(classifier_of(t->setup.model));
 }
 
 /* ---- Training ---- */
 
-static wg_labelled_text *read_text(const wg_training *t, const char *path) {
-    return wg_labelled_text_load(path, t->setup.tokenizer, &classifier_of(t->setup.model)->labels,
-                                 NULL);
+static wg__labelled_text *read_text(const wg_training *t, const char *path) {
+    return wg__labelled_text_load(path, t->setup.tokenizer, &classifier_of(t->setup.model)->labels,
+                                  NULL);
 }
 
-static int score(const wg_training *t, const wg_labelled_text *text, int64_t count,
+static int score(const wg_training *t, const wg__labelled_text *text, int64_t count,
                  const int64_t *examples, wg__scores *scores) {
     const classification *mine = t->context;
-    wg_labelled_batch batch;
-    if (wg_labelled_batch_read(text, &mine->frame, count, examples, &batch) < 0)
+    wg__labelled_batch batch;
+    if (wg__labelled_batch_read(text, &mine->frame, count, examples, &batch) < 0)
         return -1;
     const wg_model_inputs inputs = wg__pair_inputs(&batch.inputs);
     *scores =
-        (wg__scores){.logits = wg_headed_encoder_classify(classifier_of(t->setup.model), &inputs),
+        (wg__scores){.logits = wg__headed_encoder_classify(classifier_of(t->setup.model), &inputs),
                      .labels = batch.labels,
                      .tokens = batch.inputs.tokens};
     return scores->logits ? 0 : -1;

@@ -17,25 +17,25 @@
 
 #define WHERE "cloze"
 
-struct wg_cloze {
+struct wg__cloze {
     wg_blank_tokens tokens;
     char *pattern;
     bool pairs;                 /* it has places for two texts, */
     bool turned;                /* of which the second stands first */
     wg_token_list stretches[3]; /* [CLS] and what stands before, between and behind texts */
-    wg_labelled_text_options reading;
-    wg_labels labels;
+    wg__labelled_text_options reading;
+    wg__labels labels;
     char **verbalizers;  /* one for each label */
     wg_token_list spans; /* the tokens of all verbalizers, */
     int64_t *starts;     /* and where each begins, and the end */
 };
 
 /* The tokens of a verbalizer, without start and end. */
-static inline const int32_t *wg__cloze_ids(const wg_cloze *cloze, int64_t label) {
+static inline const int32_t *wg__cloze_ids(const wg__cloze *cloze, int64_t label) {
     return cloze->spans.ids + cloze->starts[label];
 }
 
-static inline int64_t wg__cloze_count(const wg_cloze *cloze, int64_t label) {
+static inline int64_t wg__cloze_count(const wg__cloze *cloze, int64_t label) {
     return cloze->starts[label + 1] - cloze->starts[label];
 }
 
@@ -53,7 +53,7 @@ static int times(const char *pattern, const char *place) {
     return count;
 }
 
-static int check_pattern(wg_cloze *cloze) {
+static int check_pattern(wg__cloze *cloze) {
     const char *pattern = cloze->pattern;
     if (wg__utf8_check(pattern, (int64_t)strlen(pattern), "the pattern", WHERE) < 0)
         return -1;
@@ -77,12 +77,12 @@ static int check_pattern(wg_cloze *cloze) {
 }
 
 /* Whether what stands at `c` in the pattern has the space before it as its own. */
-static bool takes_space(const wg_cloze *cloze, const wg_tokenizer *tokenizer, const char *c) {
+static bool takes_space(const wg__cloze *cloze, const wg_tokenizer *tokenizer, const char *c) {
     return c > cloze->pattern && c[-1] == ' ' && wg__spaces_begin_words(tokenizer);
 }
 
 /* Appends the tokens of what the pattern has from `begin` to `end`. */
-static int encode_stretch(const wg_cloze *cloze, const wg_tokenizer *tokenizer, const char *begin,
+static int encode_stretch(const wg__cloze *cloze, const wg_tokenizer *tokenizer, const char *begin,
                           const char *end, wg_token_list *list) {
     wg__text text = {0};
     int status = wg__text_append(&text, begin, end - begin);
@@ -92,7 +92,7 @@ static int encode_stretch(const wg_cloze *cloze, const wg_tokenizer *tokenizer, 
     return status;
 }
 
-static int encode_pattern(wg_cloze *cloze, const wg_tokenizer *tokenizer) {
+static int encode_pattern(wg__cloze *cloze, const wg_tokenizer *tokenizer) {
     const int texts = cloze->pairs ? 2 : 1;
     const char *found[2] = {strstr(cloze->pattern, places[cloze->pairs ? FIRST : ONLY]),
                             cloze->pairs ? strstr(cloze->pattern, places[SECOND]) : NULL};
@@ -114,14 +114,14 @@ static int encode_pattern(wg_cloze *cloze, const wg_tokenizer *tokenizer) {
 
 /* ---- Verbalizers ---- */
 
-static bool are_same(const wg_cloze *cloze, int64_t a, int64_t b) {
+static bool are_same(const wg__cloze *cloze, int64_t a, int64_t b) {
     const int64_t count = wg__cloze_count(cloze, a);
     return count == wg__cloze_count(cloze, b) &&
            memcmp(wg__cloze_ids(cloze, a), wg__cloze_ids(cloze, b),
                   (size_t)count * sizeof *cloze->spans.ids) == 0;
 }
 
-static int check_verbalizer(const wg_cloze *cloze, const wg_tokenizer *tokenizer, int64_t label) {
+static int check_verbalizer(const wg__cloze *cloze, const wg_tokenizer *tokenizer, int64_t label) {
     char *const *names = cloze->labels.names, *const *texts = cloze->verbalizers;
     const int32_t unknown = wg_tokenizer_special(tokenizer, WG_TOKEN_UNKNOWN);
     if (wg__cloze_count(cloze, label) == 0)
@@ -143,7 +143,7 @@ static int check_verbalizer(const wg_cloze *cloze, const wg_tokenizer *tokenizer
 }
 
 /* Appends the tokens of a verbalizer where the blank of the pattern has it. */
-static int encode_verbalizer(wg_cloze *cloze, const wg_tokenizer *tokenizer, int64_t label) {
+static int encode_verbalizer(wg__cloze *cloze, const wg_tokenizer *tokenizer, int64_t label) {
     const char *text = cloze->verbalizers[label];
     wg__text whole = {0};
     int status = wg__utf8_check(text, (int64_t)strlen(text), "a verbalizer", WHERE);
@@ -158,7 +158,7 @@ static int encode_verbalizer(wg_cloze *cloze, const wg_tokenizer *tokenizer, int
     return status;
 }
 
-static int encode_verbalizers(wg_cloze *cloze, const wg_tokenizer *tokenizer) {
+static int encode_verbalizers(wg__cloze *cloze, const wg_tokenizer *tokenizer) {
     for (int64_t label = 0; label < cloze->labels.count; label++)
         if (encode_verbalizer(cloze, tokenizer, label) < 0 ||
             check_verbalizer(cloze, tokenizer, label) < 0)
@@ -174,30 +174,30 @@ static char *copy_text(const char *text) {
 }
 
 /* Takes labels, in their order, each with its verbalizer. */
-static int copy_labels(wg_cloze *cloze, const wg_labels *labels, const char *const *verbalizers) {
+static int copy_labels(wg__cloze *cloze, const wg__labels *labels, const char *const *verbalizers) {
     if (labels->count < 2)
         return wg_fail(WG_ERROR_ARGUMENT, WHERE,
                        "verbalizers of %lld labels; a classification has two or more",
                        (long long)labels->count);
-    if (wg_labels_copy(&cloze->labels, labels) < 0)
+    if (wg__labels_copy(&cloze->labels, labels) < 0)
         return -1;
-    wg_labels_sort(&cloze->labels);
+    wg__labels_sort(&cloze->labels);
     cloze->verbalizers = wg__calloc((size_t)labels->count, sizeof *cloze->verbalizers);
     cloze->starts = wg__calloc((size_t)labels->count + 1, sizeof *cloze->starts);
     if (!cloze->verbalizers || !cloze->starts)
         return -1;
     for (int64_t i = 0; i < labels->count; i++) {
-        const int64_t place = wg_labels_find(&cloze->labels, labels->names[i]);
+        const int64_t place = wg__labels_find(&cloze->labels, labels->names[i]);
         if (!(cloze->verbalizers[place] = copy_text(verbalizers[i])))
             return -1;
     }
     return 0;
 }
 
-static int make(wg_cloze *cloze, const wg_tokenizer *tokenizer, const char *pattern,
-                const wg_labels *labels, const char *const *verbalizers) {
+static int make(wg__cloze *cloze, const wg_tokenizer *tokenizer, const char *pattern,
+                const wg__labels *labels, const char *const *verbalizers) {
     cloze->pattern = copy_text(pattern);
-    if (!cloze->pattern || wg_blank_tokens_of(tokenizer, &cloze->tokens) < 0 ||
+    if (!cloze->pattern || wg__blank_tokens_of(tokenizer, &cloze->tokens) < 0 ||
         check_pattern(cloze) < 0 || copy_labels(cloze, labels, verbalizers) < 0)
         return -1;
     if (encode_pattern(cloze, tokenizer) < 0)
@@ -205,16 +205,16 @@ static int make(wg_cloze *cloze, const wg_tokenizer *tokenizer, const char *patt
     return encode_verbalizers(cloze, tokenizer);
 }
 
-wg_cloze *wg_cloze_new(const wg_tokenizer *tokenizer, const char *pattern, const wg_labels *labels,
-                       const char *const *verbalizers) {
-    wg_cloze *cloze = wg__calloc(1, sizeof *cloze);
+wg__cloze *wg__cloze_new(const wg_tokenizer *tokenizer, const char *pattern,
+                         const wg__labels *labels, const char *const *verbalizers) {
+    wg__cloze *cloze = wg__calloc(1, sizeof *cloze);
     if (cloze && make(cloze, tokenizer, pattern, labels, verbalizers) == 0)
         return cloze;
-    wg_cloze_free(cloze);
+    wg__cloze_free(cloze);
     return NULL;
 }
 
-void wg_cloze_free(wg_cloze *cloze) {
+void wg__cloze_free(wg__cloze *cloze) {
     if (!cloze)
         return;
     for (int i = 0; i < 3; i++)
@@ -225,15 +225,15 @@ void wg_cloze_free(wg_cloze *cloze) {
     wg__free(cloze->starts);
     wg__free(cloze->pattern);
     wg_token_list_free(&cloze->spans);
-    wg_labels_free(&cloze->labels);
+    wg__labels_free(&cloze->labels);
     wg__free(cloze);
 }
 
-const wg_labels *wg_cloze_labels(const wg_cloze *cloze) {
+const wg__labels *wg__cloze_labels(const wg__cloze *cloze) {
     return &cloze->labels;
 }
 
-int64_t wg_cloze_longest(const wg_cloze *cloze) {
+int64_t wg__cloze_longest(const wg__cloze *cloze) {
     int64_t longest = 0;
     for (int64_t label = 0; label < cloze->labels.count; label++) {
         const int64_t count = wg__cloze_count(cloze, label) + 1;
@@ -244,7 +244,7 @@ int64_t wg_cloze_longest(const wg_cloze *cloze) {
 
 /* ---- As JSON ---- */
 
-char *wg_cloze_to_json(const wg_cloze *cloze) {
+char *wg__cloze_to_json(const wg__cloze *cloze) {
     json_t *verbalizers = json_object();
     for (int64_t i = 0; i < cloze->labels.count; i++)
         json_object_set_new(verbalizers, cloze->labels.names[i],
@@ -260,13 +260,13 @@ char *wg_cloze_to_json(const wg_cloze *cloze) {
 }
 
 /* Labels and verbalizers of an object, the latter borrowed from it. */
-static int read_verbalizers(const json_t *object, wg_labels *labels, const char **verbalizers) {
+static int read_verbalizers(const json_t *object, wg__labels *labels, const char **verbalizers) {
     const char *label;
     json_t *text;
     json_object_foreach((json_t *)object, label, text) {
         if (!json_is_string(text))
             return wg_fail(WG_ERROR_FORMAT, WHERE, "the verbalizer of \"%.80s\" is no text", label);
-        const int64_t place = wg_labels_add(labels, label);
+        const int64_t place = wg__labels_add(labels, label);
         if (place < 0)
             return -1;
         verbalizers[place] = json_string_value(text);
@@ -274,27 +274,27 @@ static int read_verbalizers(const json_t *object, wg_labels *labels, const char 
     return 0;
 }
 
-static wg_cloze *read_json(const json_t *object, const wg_tokenizer *tokenizer) {
+static wg__cloze *read_json(const json_t *object, const wg_tokenizer *tokenizer) {
     const char *pattern = json_string_value(json_object_get(object, "pattern"));
     const json_t *texts = json_object_get(object, "verbalizers");
     if (!pattern || !json_is_object(texts)) {
         wg_fail(WG_ERROR_FORMAT, WHERE, "wanted {\"pattern\": TEXT, \"verbalizers\": {...}}");
         return NULL;
     }
-    wg_labels labels = {0};
+    wg__labels labels = {0};
     const char **verbalizers = wg__calloc(json_object_size(texts) + 1, sizeof *verbalizers);
-    wg_cloze *cloze = verbalizers && read_verbalizers(texts, &labels, verbalizers) == 0
-                          ? wg_cloze_new(tokenizer, pattern, &labels, verbalizers)
-                          : NULL;
+    wg__cloze *cloze = verbalizers && read_verbalizers(texts, &labels, verbalizers) == 0
+                           ? wg__cloze_new(tokenizer, pattern, &labels, verbalizers)
+                           : NULL;
     wg__free(verbalizers);
-    wg_labels_free(&labels);
+    wg__labels_free(&labels);
     return cloze;
 }
 
-wg_cloze *wg_cloze_from_json(const char *json, const wg_tokenizer *tokenizer) {
+wg__cloze *wg__cloze_from_json(const char *json, const wg_tokenizer *tokenizer) {
     json_error_t error;
     json_t *object = json_loads(json, JSON_REJECT_DUPLICATES, &error);
-    wg_cloze *cloze = NULL;
+    wg__cloze *cloze = NULL;
     if (object)
         cloze = read_json(object, tokenizer);
     else
@@ -307,16 +307,16 @@ enum { MULTIPLE = 8 };
 
 /* ---- Texts ---- */
 
-wg_labelled_text *wg_cloze_text_load(const wg_cloze *cloze, const char *path,
-                                     const wg_tokenizer *tokenizer) {
-    wg_labels labels;
-    if (wg_labels_copy(&labels, &cloze->labels) < 0)
+wg__labelled_text *wg__cloze_text_load(const wg__cloze *cloze, const char *path,
+                                       const wg_tokenizer *tokenizer) {
+    wg__labels labels;
+    if (wg__labels_copy(&labels, &cloze->labels) < 0)
         return NULL;
-    wg_labelled_text *text = wg_labelled_text_load(path, tokenizer, &labels, &cloze->reading);
-    wg_labels_free(&labels);
-    if (!text || (wg_labelled_text_pair(text, 0).second != NULL) == cloze->pairs)
+    wg__labelled_text *text = wg__labelled_text_load(path, tokenizer, &labels, &cloze->reading);
+    wg__labels_free(&labels);
+    if (!text || (wg__labelled_text_pair(text, 0).second != NULL) == cloze->pairs)
         return text;
-    wg_labelled_text_free(text);
+    wg__labelled_text_free(text);
     wg_fail(WG_ERROR_ARGUMENT, WHERE, "%s has %s a line; the pattern \"%.200s\" takes %s", path,
             cloze->pairs ? "one text" : "two texts", cloze->pattern, cloze->pairs ? "two" : "one");
     return NULL;
@@ -324,16 +324,16 @@ wg_labelled_text *wg_cloze_text_load(const wg_cloze *cloze, const char *path,
 
 /* ---- Sizes ---- */
 
-static int64_t pattern_tokens(const wg_cloze *cloze) {
+static int64_t pattern_tokens(const wg__cloze *cloze) {
     return cloze->stretches[0].count + cloze->stretches[1].count + cloze->stretches[2].count;
 }
 
 /* S: the targets of an example, which are as many as its tokens of Part B. */
-static int64_t target_count(const wg_cloze *cloze) {
+static int64_t target_count(const wg__cloze *cloze) {
     return cloze->spans.count + cloze->labels.count;
 }
 
-int wg_cloze_check_sequence(const wg_cloze *cloze, int64_t sequence) {
+int wg__cloze_check_sequence(const wg__cloze *cloze, int64_t sequence) {
     const int64_t taken = pattern_tokens(cloze);
     if (taken + (cloze->pairs ? 2 : 1) <= sequence)
         return 0;
@@ -343,13 +343,13 @@ int wg_cloze_check_sequence(const wg_cloze *cloze, int64_t sequence) {
                    (long long)taken, (long long)sequence);
 }
 
-static wg_token_pair cut_pair(const wg_cloze *cloze, const wg_labelled_text *text, int64_t sequence,
-                              int64_t example) {
-    const wg_token_pair whole = wg_labelled_text_pair(text, example);
+static wg_token_pair cut_pair(const wg__cloze *cloze, const wg__labelled_text *text,
+                              int64_t sequence, int64_t example) {
+    const wg_token_pair whole = wg__labelled_text_pair(text, example);
     return wg_token_pair_cut(&whole, sequence - pattern_tokens(cloze));
 }
 
-static int64_t row_length(const wg_cloze *cloze, const wg_token_pair *pair) {
+static int64_t row_length(const wg__cloze *cloze, const wg_token_pair *pair) {
     return pattern_tokens(cloze) + pair->first_count + (pair->second ? pair->second_count : 0) +
            target_count(cloze);
 }
@@ -362,16 +362,16 @@ static void put_all(wg__blank_row *row, const int32_t *ids, int64_t count) {
 }
 
 /* Returns where the mask stands, which is the pattern's and not one that a text may hold. */
-static int64_t put_stretch(wg__blank_row *row, const wg_cloze *cloze, int i, int64_t place) {
+static int64_t put_stretch(wg__blank_row *row, const wg__cloze *cloze, int i, int64_t place) {
     const wg_token_list *stretch = &cloze->stretches[i];
     for (int64_t k = 0; k < stretch->count; k++)
-        if (wg_blank_is_mask(&cloze->tokens, stretch->ids[k]))
+        if (wg__blank_is_mask(&cloze->tokens, stretch->ids[k]))
             place = row->length + k;
     put_all(row, stretch->ids, stretch->count);
     return place;
 }
 
-static int64_t put_part_a(wg__blank_row *row, const wg_cloze *cloze, const wg_token_pair *pair) {
+static int64_t put_part_a(wg__blank_row *row, const wg__cloze *cloze, const wg_token_pair *pair) {
     int64_t place = put_stretch(row, cloze, 0, 0);
     if (cloze->turned)
         put_all(row, pair->second, pair->second_count);
@@ -386,7 +386,7 @@ static int64_t put_part_a(wg__blank_row *row, const wg_cloze *cloze, const wg_to
 }
 
 /* A token sees Part A; one of Part B what is in its span up to itself; padding nothing more. */
-static void fill_mask(const wg_cloze *cloze, int64_t part_a, int64_t length, bool *mask) {
+static void fill_mask(const wg__cloze *cloze, int64_t part_a, int64_t length, bool *mask) {
     for (int64_t i = 0; i < length; i++)
         for (int64_t j = 0; j < part_a; j++)
             mask[i * length + j] = true;
@@ -400,7 +400,7 @@ static void fill_mask(const wg_cloze *cloze, int64_t part_a, int64_t length, boo
     }
 }
 
-static void fill_verbalized(const wg_cloze *cloze, int64_t *verbalized) {
+static void fill_verbalized(const wg__cloze *cloze, int64_t *verbalized) {
     for (int64_t label = 0; label < cloze->labels.count; label++)
         for (int64_t i = 0; i <= wg__cloze_count(cloze, label); i++)
             *verbalized++ = label;
@@ -408,7 +408,7 @@ static void fill_verbalized(const wg_cloze *cloze, int64_t *verbalized) {
 
 /* ---- Batches ---- */
 
-static int allocate(const wg_cloze *cloze, int64_t rows, int64_t longest, wg_cloze_batch *batch) {
+static int allocate(const wg__cloze *cloze, int64_t rows, int64_t longest, wg__cloze_batch *batch) {
     const int64_t length = (longest + MULTIPLE - 1) / MULTIPLE * MULTIPLE;
     const int64_t targets = target_count(cloze);
     batch->label_count = cloze->labels.count;
@@ -420,8 +420,8 @@ static int allocate(const wg_cloze *cloze, int64_t rows, int64_t longest, wg_clo
     return wg__blank_batch_allocate(&cloze->tokens, rows, length, rows * targets, &batch->blanks);
 }
 
-static void fill_row(const wg_cloze *cloze, const wg_token_pair *pair, int64_t b,
-                     wg__blank_row *row, wg_cloze_batch *batch) {
+static void fill_row(const wg__cloze *cloze, const wg_token_pair *pair, int64_t b,
+                     wg__blank_row *row, wg__cloze_batch *batch) {
     const int64_t length = wg_tensor_size(batch->mask, 3), place = put_part_a(row, cloze, pair);
     ((int64_t *)wg_tensor_data(batch->blanks.part_a))[b] = row->length;
     fill_mask(cloze, row->length, length,
@@ -433,10 +433,10 @@ static void fill_row(const wg_cloze *cloze, const wg_token_pair *pair, int64_t b
     batch->blanks.tokens += row->length;
 }
 
-int wg_cloze_batch_read(const wg_cloze *cloze, const wg_labelled_text *text, int64_t sequence,
-                        int64_t count, const int64_t *examples, wg_cloze_batch *batch) {
-    *batch = (wg_cloze_batch){0};
-    if (wg_cloze_check_sequence(cloze, sequence) < 0)
+int wg__cloze_batch_read(const wg__cloze *cloze, const wg__labelled_text *text, int64_t sequence,
+                         int64_t count, const int64_t *examples, wg__cloze_batch *batch) {
+    *batch = (wg__cloze_batch){0};
+    if (wg__cloze_check_sequence(cloze, sequence) < 0)
         return -1;
     int64_t longest = 0;
     for (int64_t b = 0; b < count; b++) {
@@ -450,7 +450,7 @@ int wg_cloze_batch_read(const wg_cloze *cloze, const wg_labelled_text *text, int
     for (int64_t b = 0; b < count; b++, wg__blank_row_next(&row, &batch->blanks)) {
         const wg_token_pair pair = cut_pair(cloze, text, sequence, examples[b]);
         fill_row(cloze, &pair, b, &row, batch);
-        ((int64_t *)wg_tensor_data(batch->labels))[b] = wg_labelled_text_label(text, examples[b]);
+        ((int64_t *)wg_tensor_data(batch->labels))[b] = wg__labelled_text_label(text, examples[b]);
     }
     return 0;
 }
@@ -475,14 +475,14 @@ static const wg_setting setting_rows[] = {
 
 typedef struct cloze_training {
     wg__labelling labelling;
-    wg_cloze *cloze;
+    wg__cloze *cloze;
 } cloze_training;
 
 /* Scores of labels: the logarithms of p(verbalizer | pattern), (B, K). Their softmax is p(label),
  * and their cross-entropy the loss. Letters: S targets of an example, over all labels. */
-wg_tensor *wg_cloze_scores(const wg_model *model, const wg_cloze_batch *batch) {
+wg_tensor *wg__cloze_scores(const wg_model *model, const wg__cloze_batch *batch) {
     static const wg_cross_entropy_options each = {.reduction = WG_REDUCTION_NONE};
-    const wg_blank_batch *blanks = &batch->blanks;
+    const wg__blank_batch *blanks = &batch->blanks;
     const wg_model_inputs inputs = {.ids = blanks->input_ids,
                                     .position_ids = blanks->position_ids,
                                     .block_position_ids = blanks->block_position_ids,
@@ -504,7 +504,7 @@ wg_tensor *wg_cloze_scores(const wg_model *model, const wg_cloze_batch *batch) {
 
 static char *config(const wg_training *t) {
     const cloze_training *mine = t->context;
-    char *sizes = wg_model_config_json(t->setup.model), *json = wg_cloze_to_json(mine->cloze);
+    char *sizes = wg_model_config_json(t->setup.model), *json = wg__cloze_to_json(mine->cloze);
     wg_config *object = sizes ? wg_config_parse(sizes, "config") : NULL;
     wg_config *part = json ? wg_config_parse(json, "cloze") : NULL;
     char *text = object && part && wg__config_set_part(object, "cloze", part) == 0
@@ -517,7 +517,7 @@ static char *config(const wg_training *t) {
     return text;
 }
 
-static wg_cloze *read_cloze(const char *path, const wg_tokenizer *tokenizer) {
+static wg__cloze *read_cloze(const char *path, const wg_tokenizer *tokenizer) {
     static const char *const key[] = {"cloze"};
     wg_checkpoint *file = wg_checkpoint_open(path);
     char *saved = file ? wg_checkpoint_get_text(file, "/config") : NULL;
@@ -525,7 +525,7 @@ static wg_cloze *read_cloze(const char *path, const wg_tokenizer *tokenizer) {
     wg_config *part =
         object && wg_config_require(object, 1, key) == 0 ? wg__config_part(object, key[0]) : NULL;
     char *json = part ? wg_config_to_json(part) : NULL;
-    wg_cloze *cloze = json ? wg_cloze_from_json(json, tokenizer) : NULL;
+    wg__cloze *cloze = json ? wg__cloze_from_json(json, tokenizer) : NULL;
     wg_text_free(json);
     wg_config_free(part);
     wg_config_free(object);
@@ -535,22 +535,23 @@ static wg_cloze *read_cloze(const char *path, const wg_tokenizer *tokenizer) {
 }
 
 /* The cloze of the options' pattern and verbalizers. */
-static wg_cloze *new_cloze(const wg_cloze_options *options, const wg_tokenizer *tokenizer) {
+static wg__cloze *new_cloze(const wg_cloze_options *options, const wg_tokenizer *tokenizer) {
     const wg_setting_list *pairs = &options->verbalizer;
-    wg_labels labels = {0};
+    wg__labels labels = {0};
     const char **texts = wg__calloc((size_t)pairs->count + 1, sizeof *texts);
     int64_t place = texts ? 0 : -1;
     for (int64_t i = 0; place >= 0 && i < pairs->count; i++) {
         const char *middle = strchr(pairs->items[i], '=');
         char label[1024];
         snprintf(label, sizeof label, "%.*s", (int)(middle - pairs->items[i]), pairs->items[i]);
-        place = wg_labels_add(&labels, label);
+        place = wg__labels_add(&labels, label);
         if (place >= 0)
             texts[place] = middle + 1;
     }
-    wg_cloze *cloze = place < 0 ? NULL : wg_cloze_new(tokenizer, options->pattern, &labels, texts);
+    wg__cloze *cloze =
+        place < 0 ? NULL : wg__cloze_new(tokenizer, options->pattern, &labels, texts);
     wg__free(texts);
-    wg_labels_free(&labels);
+    wg__labels_free(&labels);
     return cloze;
 }
 
@@ -566,36 +567,36 @@ static int adapt(const wg_training_setup *setup, void (*note)(const char *messag
     return 0;
 }
 
-static wg_labelled_text *read_text(const wg_training *t, const char *path) {
+static wg__labelled_text *read_text(const wg_training *t, const char *path) {
     const cloze_training *mine = t->context;
-    return wg_cloze_text_load(mine->cloze, path, t->setup.tokenizer);
+    return wg__cloze_text_load(mine->cloze, path, t->setup.tokenizer);
 }
 
-static int score(const wg_training *t, const wg_labelled_text *text, int64_t count,
+static int score(const wg_training *t, const wg__labelled_text *text, int64_t count,
                  const int64_t *examples, wg__scores *scores) {
     const cloze_training *mine = t->context;
-    wg_cloze_batch batch;
-    if (wg_cloze_batch_read(mine->cloze, text, t->setup.sequence, count, examples, &batch) < 0)
+    wg__cloze_batch batch;
+    if (wg__cloze_batch_read(mine->cloze, text, t->setup.sequence, count, examples, &batch) < 0)
         return -1;
-    *scores = (wg__scores){.logits = wg_cloze_scores(t->setup.model, &batch),
+    *scores = (wg__scores){.logits = wg__cloze_scores(t->setup.model, &batch),
                            .labels = batch.labels,
                            .tokens = batch.blanks.tokens};
     return scores->logits ? 0 : -1;
 }
 
-static int check_model(const wg_training *t, const wg_cloze *cloze) {
+static int check_model(const wg_training *t, const wg__cloze *cloze) {
     const wg_training_setup *setup = &t->setup;
     const int64_t positions = wg_model_sizes_of(setup->model).positions;
     wg_blank_tokens tokens;
-    if (wg_blank_tokens_of(setup->tokenizer, &tokens) < 0 ||
+    if (wg__blank_tokens_of(setup->tokenizer, &tokens) < 0 ||
         wg__blank_check_model(WHERE, setup->model, &tokens) < 0)
         return -1;
-    if (wg_cloze_longest(cloze) > positions)
+    if (wg__cloze_longest(cloze) > positions)
         return wg_fail(WG_ERROR_ARGUMENT, WHERE,
                        "a verbalizer of %lld tokens, its start among them, is too long; the model "
                        "has %lld positions",
-                       (long long)wg_cloze_longest(cloze), (long long)positions);
-    return wg_cloze_check_sequence(cloze, setup->sequence);
+                       (long long)wg__cloze_longest(cloze), (long long)positions);
+    return wg__cloze_check_sequence(cloze, setup->sequence);
 }
 
 static int begin(wg_training *t) {
@@ -608,7 +609,7 @@ static int begin(wg_training *t) {
     if (!mine->cloze || check_model(t, mine->cloze) < 0)
         return -1;
     mine->labelling =
-        (wg__labelling){.labels = wg_cloze_labels(mine->cloze), .read = read_text, .score = score};
+        (wg__labelling){.labels = wg__cloze_labels(mine->cloze), .read = read_text, .score = score};
     return wg__labelling_begin(t);
 }
 
@@ -616,7 +617,7 @@ static void end(wg_training *t) {
     cloze_training *mine = t->context;
     wg__labelling_end(t);
     if (mine)
-        wg_cloze_free(mine->cloze);
+        wg__cloze_free(mine->cloze);
     wg__free(mine);
 }
 

@@ -23,75 +23,61 @@
 #include "../data/dataset/labelled_text.h"
 #include "blank_infilling.h"
 
-WG_BEGIN_DECLS
-
-/* The settings of the objective. A checkpoint that is resumed or measured has its own cloze. */
-typedef struct wg_cloze_options {
-    const char *pattern;        /* as in wg_cloze_new */
-    wg_setting_list verbalizer; /* "LABEL=TEXT" each */
-} wg_cloze_options;
-
-/* Prefix decoders, without a head. Reads files of wg_cloze_text_load. Settings: wg_cloze_options. */
-extern WG_API const wg_objective wg_cloze_objective;
-
-typedef struct wg_cloze wg_cloze;
+typedef struct wg__cloze wg__cloze;
 
 /* A pattern has one blank ("[MASK]", or "[sMASK]" or "[gMASK]") and a place for each text of an
  * example: "{text}" for one, "{text_a}" and "{text_b}" for two, in any order. verbalizers[i] says
  * what the blank holds if the label is labels[i], of which there are two or more; in the cloze,
- * labels are in the order of wg_labels_sort. All is copied. Freed with wg_cloze_free. NULL with
+ * labels are in the order of wg__labels_sort. All is copied. Freed with wg__cloze_free. NULL with
  * [FORMAT for text that is not UTF-8; ARGUMENT for a pattern that is not such, fewer labels, or
  * verbalizers that are empty, the same, or not wholly known to the tokenizer; MEMORY] */
-WG_API wg_cloze *wg_cloze_new(const wg_tokenizer *tokenizer, const char *pattern,
-                              const wg_labels *labels, const char *const *verbalizers);
+wg__cloze *wg__cloze_new(const wg_tokenizer *tokenizer, const char *pattern,
+                         const wg__labels *labels, const char *const *verbalizers);
 
 /* Frees it; NULL is allowed. */
-WG_API void wg_cloze_free(wg_cloze *cloze);
+void wg__cloze_free(wg__cloze *cloze);
 
 /* The labels, borrowed; and how many tokens the longest verbalizer has with its start token: its
  * block positions go up to that. */
-WG_API const wg_labels *wg_cloze_labels(const wg_cloze *cloze);
-WG_API int64_t wg_cloze_longest(const wg_cloze *cloze);
+const wg__labels *wg__cloze_labels(const wg__cloze *cloze);
+int64_t wg__cloze_longest(const wg__cloze *cloze);
 
 /* {"pattern": "...", "verbalizers": {"LABEL": "TEXT", ...}}. The caller frees it with wg_text_free.
  * NULL with MEMORY. */
-WG_API char *wg_cloze_to_json(const wg_cloze *cloze);
+char *wg__cloze_to_json(const wg__cloze *cloze);
 
-/* The cloze that such a text tells of. [FORMAT; as wg_cloze_new] */
-WG_API wg_cloze *wg_cloze_from_json(const char *json, const wg_tokenizer *tokenizer);
+/* The cloze that such a text tells of. [FORMAT; as wg__cloze_new] */
+wg__cloze *wg__cloze_from_json(const char *json, const wg_tokenizer *tokenizer);
 
 /* Reads texts with these labels, tokenised as the pattern has them: where the words of the
  * vocabulary begin with their space (bpe and sentencepiece), one before a text is part of it.
- * [as wg_labelled_text_load; ARGUMENT for two texts a line and a pattern for one, or the other way
+ * [as wg__labelled_text_load; ARGUMENT for two texts a line and a pattern for one, or the other way
  * round] */
-WG_API wg_labelled_text *wg_cloze_text_load(const wg_cloze *cloze, const char *path,
-                                            const wg_tokenizer *tokenizer);
+wg__labelled_text *wg__cloze_text_load(const wg__cloze *cloze, const char *path,
+                                       const wg_tokenizer *tokenizer);
 
 /* ---- Batches ---- */
 
 /* B examples of K labels. Owned by the scope that was open. */
-typedef struct wg_cloze_batch {
-    wg_blank_batch blanks; /* its N are B * S: every example has the same S targets */
-    wg_tensor *mask;       /* (B, 1, T, T) bool: who sees whom */
+typedef struct wg__cloze_batch {
+    wg__blank_batch blanks; /* its N are B * S: every example has the same S targets */
+    wg_tensor *mask;        /* (B, 1, T, T) bool: who sees whom */
     wg_tensor *verbalized; /* (B, S) i64: the label whose verbalizer the target is of, 0 .. K - 1 */
     wg_tensor *labels;     /* (B) i64: the labels that the examples have */
     int64_t label_count;   /* K */
-} wg_cloze_batch;
+} wg__cloze_batch;
 
 /* 0 if texts fit into a Part A of so many tokens. [ARGUMENT, with what the pattern takes] */
-WG_API int wg_cloze_check_sequence(const wg_cloze *cloze, int64_t sequence);
+int wg__cloze_check_sequence(const wg__cloze *cloze, int64_t sequence);
 
-/* Fills `batch` with these examples of a text of wg_cloze_text_load. A Part A that is longer than
+/* Fills `batch` with these examples of a text of wg__cloze_text_load. A Part A that is longer than
  * `sequence` loses tokens of its texts, as wg_token_pair_cut cuts them. T is a multiple of 8.
  * [scope; ARGUMENT as above, MEMORY] */
-WG_API int wg_cloze_batch_read(const wg_cloze *cloze, const wg_labelled_text *text,
-                               int64_t sequence, int64_t count, const int64_t *examples,
-                               wg_cloze_batch *batch);
+int wg__cloze_batch_read(const wg__cloze *cloze, const wg__labelled_text *text, int64_t sequence,
+                         int64_t count, const int64_t *examples, wg__cloze_batch *batch);
 
 /* Scores of labels: the logarithms of p(verbalizer | pattern), (B, K). Their softmax is p(label),
  * and their cross-entropy the loss. [scope; INDEX, ARGUMENT as wg_model_forward] */
-WG_API wg_tensor *wg_cloze_scores(const wg_model *model, const wg_cloze_batch *batch);
-
-WG_END_DECLS
+wg_tensor *wg__cloze_scores(const wg_model *model, const wg__cloze_batch *batch);
 
 #endif

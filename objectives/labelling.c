@@ -27,8 +27,8 @@ int wg__labelling_begin(wg_training *t) {
         return -1;
     if (!mine->text)
         return 0;
-    t->fingerprint = (int64_t)wg_labelled_text_fingerprint(mine->text);
-    t->examples = wg_labelled_text_examples(mine->text);
+    t->fingerprint = (int64_t)wg__labelled_text_fingerprint(mine->text);
+    t->examples = wg__labelled_text_examples(mine->text);
     t->batches = wg_batches_new(
         &(wg_batch_source){.build = build},
         &(wg_batches_options){.batch = setup->batch, .examples = t->examples, .seed = setup->seed});
@@ -39,8 +39,8 @@ void wg__labelling_end(wg_training *t) {
     wg__labelling *mine = t->context;
     if (!mine)
         return;
-    wg_labelled_text_free(mine->text);
-    wg_labelled_text_free(mine->held_out);
+    wg__labelled_text_free(mine->text);
+    wg__labelled_text_free(mine->held_out);
     wg__free(mine->chosen);
 }
 
@@ -83,7 +83,7 @@ static int evaluate_batch(const wg_training *t, int64_t first, int64_t count, to
         return -1;
     for (int64_t i = 0; i < count; i++) {
         const int64_t predicted = (int64_t)wg_at(best, &i);
-        const int64_t label = wg_labelled_text_label(mine->held_out, first + i);
+        const int64_t label = wg__labelled_text_label(mine->held_out, first + i);
         all->right += predicted == label;
         if (mine->labels->count == 2)
             all->counts[label][predicted]++;
@@ -97,9 +97,9 @@ static double majority(const wg__labelling *mine) {
     int64_t *counts = wg__calloc((size_t)mine->labels->count, sizeof *counts), most = 0;
     if (!counts)
         return -1;
-    const int64_t examples = wg_labelled_text_examples(mine->held_out);
+    const int64_t examples = wg__labelled_text_examples(mine->held_out);
     for (int64_t i = 0; i < examples; i++) {
-        const int64_t count = ++counts[wg_labelled_text_label(mine->held_out, i)];
+        const int64_t count = ++counts[wg__labelled_text_label(mine->held_out, i)];
         most = count > most ? count : most;
     }
     wg__free(counts);
@@ -120,7 +120,7 @@ static int add_binary(const totals *all, double examples, wg_metrics *metrics) {
 
 static int evaluate_all(const wg_training *t, int64_t *predictions, wg_metrics *metrics) {
     const wg__labelling *mine = t->context;
-    const int64_t examples = wg_labelled_text_examples(mine->held_out), batch = t->setup.batch;
+    const int64_t examples = wg__labelled_text_examples(mine->held_out), batch = t->setup.batch;
     totals all = {0};
     for (int64_t first = 0; first < examples; first += batch) {
         wg_scope scope;
@@ -132,7 +132,7 @@ static int evaluate_all(const wg_training *t, int64_t *predictions, wg_metrics *
             return -1;
     }
     const double weight = (double)examples, most = majority(mine);
-    metrics->tokens += wg_labelled_text_tokens(mine->held_out);
+    metrics->tokens += wg__labelled_text_tokens(mine->held_out);
     if (most < 0 || wg_metrics_add(metrics, "loss", all.loss / weight, weight) < 0 ||
         wg_metrics_add(metrics, "accuracy", all.right / weight, weight) < 0 ||
         wg_metrics_add(metrics, "majority", most, weight) < 0)
@@ -143,7 +143,7 @@ static int evaluate_all(const wg_training *t, int64_t *predictions, wg_metrics *
 /* One label a line, in the order of the examples. */
 static int write_predictions(const wg__labelling *mine, const char *path,
                              const int64_t *predictions) {
-    const int64_t count = wg_labelled_text_examples(mine->held_out);
+    const int64_t count = wg__labelled_text_examples(mine->held_out);
     FILE *file = wg__predictions_open(path);
     for (int64_t i = 0; file && i < count; i++)
         fprintf(file, "%s\n", mine->labels->names[predictions[i]]);
@@ -154,7 +154,7 @@ static int write_predictions(const wg__labelling *mine, const char *path,
 int wg__labelling_evaluate(wg_training *t, int64_t batches, wg_metrics *metrics) {
     const wg__labelling *mine = t->context;
     const wg_evaluation_options *how = t->setup.evaluation;
-    const size_t examples = (size_t)wg_labelled_text_examples(mine->held_out);
+    const size_t examples = (size_t)wg__labelled_text_examples(mine->held_out);
     int64_t *predictions = wg__alloc(examples * sizeof *predictions);
     int status = predictions ? evaluate_all(t, predictions, metrics) : -1;
     if (status == 0 && batches == 0 && how && how->predictions)
@@ -169,9 +169,9 @@ void wg__labelling_describe(const wg_training *t, FILE *stream) {
     const wg__labelling *mine = t->context;
     fprintf(stream,
             "text   %lld examples of %lld labels, %lld tokens; %lld examples to measure on\n",
-            (long long)wg_labelled_text_examples(mine->text), (long long)mine->labels->count,
-            (long long)wg_labelled_text_tokens(mine->text),
-            (long long)wg_labelled_text_examples(mine->held_out));
+            (long long)wg__labelled_text_examples(mine->text), (long long)mine->labels->count,
+            (long long)wg__labelled_text_tokens(mine->text),
+            (long long)wg__labelled_text_examples(mine->held_out));
 }
 
 void wg__labelling_print(const wg_metrics *metrics, FILE *stream) {

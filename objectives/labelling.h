@@ -16,16 +16,16 @@ typedef struct wg__scores {
 /* The first member of an objective's context. `read` and `score` are set before
  * wg__labelling_begin. */
 typedef struct wg__labelling {
-    const wg_labels *labels; /* K of them */
+    const wg__labels *labels; /* K of them */
 
     /* Reads a file of examples with these labels. */
-    wg_labelled_text *(*read)(const wg_training *training, const char *path);
+    wg__labelled_text *(*read)(const wg_training *training, const char *path);
 
     /* [scope] 0 or -1 with an error. */
-    int (*score)(const wg_training *training, const wg_labelled_text *text, int64_t count,
+    int (*score)(const wg_training *training, const wg__labelled_text *text, int64_t count,
                  const int64_t *examples, wg__scores *scores);
 
-    wg_labelled_text *text, *held_out;
+    wg__labelled_text *text, *held_out;
     int64_t *chosen; /* (B) the examples of a batch */
 } wg__labelling;
 

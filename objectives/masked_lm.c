@@ -30,7 +30,7 @@ typedef struct example {
 
 typedef struct masking {
     const wg_dataset *corpus;
-    wg_masked_batch_options options;
+    wg__masked_batch_options options;
     int32_t pad, class, separator, mask;
     example *examples; /* of the epoch that was planned last */
     int64_t count, capacity;
@@ -141,7 +141,7 @@ static cut whole(const wg_dataset *corpus, segment s) {
 
 /* Chooses places among the candidates, in ascending order; returns how many. */
 static int64_t choose_places(masking *batches, int64_t length, wg_generator *g) {
-    const wg_masked_batch_options *o = &batches->options;
+    const wg__masked_batch_options *o = &batches->options;
     int64_t candidates = length - FRAME_TOKENS;
     int64_t wanted = (int64_t)fmax(1, rint((double)length * o->masked_share));
     wanted = wanted < o->max_predictions ? wanted : o->max_predictions;
@@ -226,7 +226,7 @@ static int64_t fill_row(masking *batches, example e, wg_generator g, row r, int6
 }
 
 static int fill(masking *batches, int64_t rows, const wg_example *examples,
-                wg_masked_batch *batch) {
+                wg__masked_batch *batch) {
     int64_t length = batches->options.sequence, masked = 0;
     for (int64_t b = 0; b < rows; b++) {
         row r = {.ids = (int64_t *)wg_tensor_data(batch->input_ids) + b * length,
@@ -247,9 +247,9 @@ static int fill(masking *batches, int64_t rows, const wg_example *examples,
 
 static int build(void *context, int64_t count, const wg_example *examples, void *built) {
     masking *batches = context;
-    wg_masked_batch *batch = built;
+    wg__masked_batch *batch = built;
     int64_t shape[2] = {count, batches->options.sequence};
-    *batch = (wg_masked_batch){
+    *batch = (wg__masked_batch){
         .input_ids = wg_full(WG_I64, 2, shape, batches->pad),
         .token_type_ids = wg_zeros(WG_I64, 2, shape),
         .attention_mask = wg_zeros(WG_BOOL, 2, shape),
@@ -259,14 +259,14 @@ static int build(void *context, int64_t count, const wg_example *examples, void 
                 batch->next_sentence_labels;
     if (made && fill(batches, count, examples, batch) == 0)
         return 0;
-    *batch = (wg_masked_batch){0};
+    *batch = (wg__masked_batch){0};
     return -1;
 }
 
 /* ---- Making them ---- */
 
-static int set_options(masking *batches, const wg_masked_batch_options *options) {
-    wg_masked_batch_options *o = &batches->options;
+static int set_options(masking *batches, const wg__masked_batch_options *options) {
+    wg__masked_batch_options *o = &batches->options;
     if (options)
         *o = *options;
     if (wg__batch_sizes(WHERE, &o->batch, &o->sequence) < 0)
@@ -334,8 +334,8 @@ static void free_masking(void *context) {
     wg__free(batches);
 }
 
-wg_batches *wg_masked_batches_new(const wg_dataset *text, const wg_tokenizer *tokenizer,
-                                  const wg_masked_batch_options *options) {
+wg_batches *wg__masked_batches_new(const wg_dataset *text, const wg_tokenizer *tokenizer,
+                                   const wg__masked_batch_options *options) {
     masking *batches = text && tokenizer ? wg__calloc(1, sizeof *batches) : NULL;
     if (!batches)
         return NULL;
@@ -374,9 +374,9 @@ static wg_tensor *next_sentence_loss(const wg_model *model, wg_tensor *hidden, w
                           options);
 }
 
-int wg_masked_lm_loss(const wg_model *model, const wg_masked_batch *batch, bool count_correct,
-                      wg_masked_loss *loss) {
-    *loss = (wg_masked_loss){0};
+int wg__masked_lm_loss(const wg_model *model, const wg__masked_batch *batch, bool count_correct,
+                       wg__masked_loss *loss) {
+    *loss = (wg__masked_loss){0};
     wg_scope scope;
     wg_scope_begin(&scope);
     const wg_model_inputs inputs = {.ids = batch->input_ids,
@@ -415,21 +415,27 @@ typedef struct masked {
     wg_data_position held_out_start;
 } masked;
 
+static wg_batches *make_batches(const wg_dataset *text, const wg_tokenizer *tokenizer,
+                                int64_t batch, int64_t sequence, uint64_t seed) {
+    const wg__masked_batch_options options = {.batch = batch, .sequence = sequence, .seed = seed};
+    return wg__masked_batches_new(text, tokenizer, &options);
+}
+
 static int begin(wg_training *t) {
     const wg_training_setup *setup = &t->setup;
-    const wg_masked_batch_options options = {
-        .batch = setup->batch, .sequence = setup->sequence, .seed = setup->seed};
     masked *mine = t->context = wg__calloc(1, sizeof *mine);
     if (!mine)
         return -1;
     if (setup->training) {
         t->fingerprint = wg_dataset_fingerprint(setup->training);
-        t->batches = wg_masked_batches_new(setup->training, setup->tokenizer, &options);
+        t->batches = make_batches(setup->training, setup->tokenizer, setup->batch, setup->sequence,
+                                  setup->seed);
         if (!t->batches)
             return -1;
     }
     if (setup->held_out) {
-        mine->held_out = wg_masked_batches_new(setup->held_out, setup->tokenizer, &options);
+        mine->held_out = make_batches(setup->held_out, setup->tokenizer, setup->batch,
+                                      setup->sequence, setup->seed);
         if (!mine->held_out)
             return -1;
         mine->held_out_start = wg_batches_position(mine->held_out);
@@ -445,9 +451,10 @@ static void end(wg_training *t) {
 }
 
 /* The loss of one batch, and its metrics, weighted by what was counted. */
-static wg_tensor *measure(const wg_training *t, const wg_masked_batch *batch, wg_metrics *metrics) {
-    wg_masked_loss loss;
-    if (wg_masked_lm_loss(t->setup.model, batch, true, &loss) < 0)
+static wg_tensor *measure(const wg_training *t, const wg__masked_batch *batch,
+                          wg_metrics *metrics) {
+    wg__masked_loss loss;
+    if (wg__masked_lm_loss(t->setup.model, batch, true, &loss) < 0)
         return NULL;
     const double masked_count = (double)loss.mlm_count, pairs = (double)loss.nsp_count;
     metrics->tokens += batch->tokens;
@@ -463,7 +470,7 @@ static wg_tensor *measure(const wg_training *t, const wg_masked_batch *batch, wg
 }
 
 static wg_tensor *next_loss(wg_training *t, wg_metrics *metrics) {
-    wg_masked_batch batch;
+    wg__masked_batch batch;
     if (wg_batches_next(t->batches, &batch) < 0)
         return NULL;
     return measure(t, &batch, metrics);
@@ -474,7 +481,7 @@ static wg_tensor *next_loss(wg_training *t, wg_metrics *metrics) {
 static int evaluate_batch(wg_training *t, wg_metrics *metrics) {
     const masked *mine = t->context;
     const wg_dataset *text = t->setup.training ? t->setup.training : t->setup.held_out;
-    wg_masked_batch batch;
+    wg__masked_batch batch;
     if (wg_batches_next(mine->held_out, &batch) < 0 || !measure(t, &batch, metrics))
         return -1;
     const double masked_count = (double)wg_tensor_count(batch.masked_labels);
@@ -629,6 +636,9 @@ const wg_objective wg_masked_lm = {
     .title = "predicts masked words, and next sentences (Devlin et al. 2019)",
     .shapes = WG_ENCODER,
     .text = WG_TEXT_SENTENCES,
+    .batches = make_batches,
+    .batch_size = sizeof(wg__masked_batch),
+    .batch_tokens = offsetof(wg__masked_batch, tokens),
     .begin = begin,
     .end = end,
     .loss = next_loss,

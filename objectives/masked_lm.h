@@ -23,13 +23,8 @@
 
 #include "objective.h"
 
-WG_BEGIN_DECLS
-
-/* Encoders. Text: sentences. Its `fill` ranks the tokens for each [MASK]. */
-extern WG_API const wg_objective wg_masked_lm;
-
 /* B sequences of T tokens; N tokens are masked among them all. Owned by the scope that was open. */
-typedef struct wg_masked_batch {
+typedef struct wg__masked_batch {
     wg_tensor *input_ids;        /* (B, T) i64 */
     wg_tensor *token_type_ids;   /* (B, T) i64: 0 up to the first [SEP] and for padding, then 1 */
     wg_tensor *attention_mask;   /* (B, T) bool: false for padding */
@@ -37,38 +32,36 @@ typedef struct wg_masked_batch {
     wg_tensor *masked_labels;    /* (N) i64: what stood there */
     wg_tensor *next_sentence_labels; /* (B) i64: 0 it follows, 1 it is random, as published */
     int64_t tokens;                  /* without the padding */
-} wg_masked_batch;
+} wg__masked_batch;
 
-typedef struct wg_masked_batch_options {
+typedef struct wg__masked_batch_options {
     int64_t batch;           /* B; 0: 32 */
     int64_t sequence;        /* T; 0: 128, at least 8 */
     uint64_t seed;           /* of all choices */
     double masked_share;     /* 0: 0.15 */
     double short_share;      /* examples with a shorter target; 0: 0.1; negative: none */
     int64_t max_predictions; /* masked in one sequence at most; 0: ceil(masked_share T) */
-} wg_masked_batch_options;
+} wg__masked_batch_options;
 
-/* Batches (wg_masked_batch) of a text of sentences, which must outlive them, with the ids that the
+/* Batches (wg__masked_batch) of a text of sentences, which must outlive them, with the ids that the
  * special tokens have in `tokenizer`. [ARGUMENT for options out of range, a text of fewer than two
  * documents or of another vocabulary, or a tokenizer without [CLS], [SEP], [MASK] or [PAD]] */
-WG_API wg_batches *wg_masked_batches_new(const wg_dataset *text, const wg_tokenizer *tokenizer,
-                                         const wg_masked_batch_options *options);
+wg_batches *wg__masked_batches_new(const wg_dataset *text, const wg_tokenizer *tokenizer,
+                                   const wg__masked_batch_options *options);
 
 /* The loss of a batch and its parts. */
-typedef struct wg_masked_loss {
+typedef struct wg__masked_loss {
     wg_tensor *total;               /* rank 0: mlm + nsp. The one to run backward on. */
     wg_tensor *mlm;                 /* rank 0: mean over the masked tokens of -log p(label) */
     wg_tensor *nsp;                 /* rank 0; NULL without labels or head */
     int64_t mlm_correct, mlm_count; /* right predictions and labels, if they were counted */
     int64_t nsp_correct, nsp_count;
-} wg_masked_loss;
+} wg__masked_loss;
 
 /* Takes the loss of a batch. A label of WG_IGNORE_INDEX counts for nothing; next_sentence_labels
  * may be NULL. count_correct also counts right predictions. Logits are never stored whole. 0, or -1
  * with every tensor NULL. [scope; SHAPE, INDEX, DTYPE] */
-WG_API int wg_masked_lm_loss(const wg_model *model, const wg_masked_batch *batch,
-                             bool count_correct, wg_masked_loss *loss);
-
-WG_END_DECLS
+int wg__masked_lm_loss(const wg_model *model, const wg__masked_batch *batch, bool count_correct,
+                       wg__masked_loss *loss);
 
 #endif

@@ -92,7 +92,7 @@ static int complete_options(wg_training *training) {
     training->standard_options = wg__calloc(1, table->size);
     if (!training->standard_options)
         return -1;
-    wg_settings_standard(table, training->standard_options);
+    wg__settings_standard(table, training->standard_options);
     training->setup.options = training->standard_options;
     return 0;
 }

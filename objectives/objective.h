@@ -174,6 +174,14 @@ struct wg_objective {
                  void *note_context, wg_model *model, wg_tokenizer **tokenizer);
     int (*load)(const char *path, wg_model *model, wg_tokenizer **tokenizer);
 
+    /* Batches of a text of the kind above, which must outlive them, of sequences of so many tokens;
+     * and the size of the struct that wg_batches_next fills, and where in it the number of its
+     * tokens stands, an int64_t. NULL for objectives that read files of their own. [ARGUMENT for a
+     * tokenizer without the tokens that the objective needs, or a text too short; MEMORY] */
+    wg_batches *(*batches)(const wg_dataset *text, const wg_tokenizer *tokenizer, int64_t batch,
+                           int64_t sequence, uint64_t seed);
+    size_t batch_size, batch_tokens;
+
     /* Training. `begin` checks the setup and makes batches, fingerprint, examples and context;
      * `end` frees the context, also after a `begin` that failed. */
     int (*begin)(wg_training *training);
@@ -207,8 +215,27 @@ struct wg_objective {
                      char **translations);
 };
 
-extern WG_API const wg_objective wg_masked_lm, wg_blank_infilling, wg_causal_lm, wg_span_corruption,
+/* What the command calls masked-lm, causal-lm, blank-infilling, span-corruption, translation,
+ * classify, squad and cloze. */
+extern WG_API const wg_objective wg_masked_lm, wg_causal_lm, wg_blank_infilling, wg_span_corruption,
     wg_translation, wg_classification, wg_question_answering, wg_cloze_objective;
+
+/* The options of wg_blank_infilling, with their standard values. */
+typedef struct wg_blank_infilling_options {
+    double masked_share;   /* of a text, at least: 0.15 */
+    double span_mean;      /* of the Poisson distribution of the lengths of spans: 3 */
+    double sentence_share; /* of texts in which whole sentences are masked: 0.25 */
+    double document_share; /* of texts with one span at the end: 0.25 */
+} wg_blank_infilling_options;
+
+/* The options of wg_cloze_objective. A checkpoint that is resumed or measured has its own. The
+ * pattern has one blank ("[MASK]", or "[sMASK]" or "[gMASK]") and a place for each text of an
+ * example: "{text}" for one, "{text_a}" and "{text_b}" for two, in any order. A verbalizer is what
+ * the blank holds for a label. */
+typedef struct wg_cloze_options {
+    const char *pattern;
+    wg_setting_list verbalizer; /* "LABEL=TEXT" each */
+} wg_cloze_options;
 
 /* The objectives in order, up to NULL; the one of that name; that of a checkpoint, by its mark or
  * else by the model's first objective. NULL with [NOT_FOUND, listing them; IO, FORMAT] */

@@ -1,9 +1,16 @@
-/* Answering questions: see question_answering.h. */
-#include "objectives/question_answering.h"
-
+/* Question answering: the first and the last token of an answer in a text, by an encoder with a
+ * head (Rajpurkar et al. 2016; Devlin et al. 2019, section 4.2; run_squad.py).
+ *
+ *     SQuAD file --> windows, shuffled --> encoder, qa_outputs --> cross-entropy of both ends
+ *
+ * Metric of a step, beside its loss: `right`, the share of windows whose two ends are both right.
+ * Of an evaluation: `exact_match` and `f1`, in percent, the best over the answers of each question,
+ * as the official script counts them, and the `loss` of windows. */
 #include <jansson.h>
 
+#include "data/dataset/squad.h"
 #include "data/score/score.h"
+#include "models/heads.h"
 #include "objectives/internal.h"
 #include "tensor/easy.h"
 #include "tensor/internal.h"
@@ -13,7 +20,7 @@
 
 enum { BEST = 20, LONGEST_ANSWER = 30 };
 
-/* Tokens of a context, as wg_squad_text takes them; first -1: there is no answer. An answer has at
+/* Tokens of a context, as wg__squad_text takes them; first -1: there is no answer. An answer has at
  * most LONGEST_ANSWER tokens, begins with one of the BEST likeliest first tokens of a window, in
  * the window that has most context around it, and ends with one of the BEST likeliest last ones. */
 typedef struct answer_span {
@@ -22,43 +29,43 @@ typedef struct answer_span {
 } answer_span;
 
 typedef struct answering {
-    wg_squad *training, *held_out;
+    wg__squad *training, *held_out;
     wg_pair_frame frame;
     int64_t *chosen; /* (B) the windows of a batch */
 } answering;
 
 /* ---- The model ---- */
 
-static wg_headed_encoder *answerer_of(const wg_model *model) {
-    return (wg_headed_encoder *)model->module;
+static wg__headed_encoder *answerer_of(const wg_model *model) {
+    return (wg__headed_encoder *)model->module;
 }
 
 static int adapt(const wg_training_setup *setup, void (*note)(const char *message, void *context),
                  void *note_context, wg_model *model, wg_tokenizer **tokenizer) {
-    const wg_head_origin origin = {
+    const wg__head_origin origin = {
         .path = setup->checkpoint, .seed = setup->seed, .note = note, .context = note_context};
-    wg_headed_encoder *made = NULL;
-    const int status = wg_headed_encoder_adapt(&origin, NULL, &made, tokenizer);
-    *model = status == 0 ? wg_headed_encoder_model(made) : (wg_model){0};
+    wg__headed_encoder *made = NULL;
+    const int status = wg__headed_encoder_adapt(&origin, NULL, &made, tokenizer);
+    *model = status == 0 ? wg__headed_encoder_model(made) : (wg_model){0};
     return status;
 }
 
 static int load(const char *path, wg_model *model, wg_tokenizer **tokenizer) {
-    wg_headed_encoder *made = NULL;
-    const int status = wg_headed_encoder_load(path, WG_HEAD_ANSWERS, &made, tokenizer);
-    *model = status == 0 ? wg_headed_encoder_model(made) : (wg_model){0};
+    wg__headed_encoder *made = NULL;
+    const int status = wg__headed_encoder_load(path, WG_HEAD_ANSWERS, &made, tokenizer);
+    *model = status == 0 ? wg__headed_encoder_model(made) : (wg_model){0};
     return status;
 }
 
 static char *config(const wg_training *t) {
-    return wg_headed_encoder_config(answerer_of(t->setup.model));
+    return wg__headed_encoder_config(answerer_of(t->setup.model));
 }
 
 /* Logits of the answers' first and last tokens. */
-static int answer(const wg_training *t, const wg_squad_batch *batch, wg_tensor **start,
+static int answer(const wg_training *t, const wg__squad_batch *batch, wg_tensor **start,
                   wg_tensor **end) {
     const wg_model_inputs inputs = wg__pair_inputs(&batch->inputs);
-    return wg_headed_encoder_answer(answerer_of(t->setup.model), &inputs, start, end);
+    return wg__headed_encoder_answer(answerer_of(t->setup.model), &inputs, start, end);
 }
 
 /* ---- Training ---- */
@@ -73,21 +80,21 @@ static int build(void *context, int64_t count, const wg_example *examples, void 
 
 static int begin(wg_training *t) {
     const wg_training_setup *setup = &t->setup;
-    const wg_squad_options reading = {.sequence = setup->sequence};
+    const wg__squad_options reading = {.sequence = setup->sequence};
     answering *mine = t->context = wg__calloc(1, sizeof *mine);
     if (!mine || wg_pair_frame_of(setup->tokenizer, setup->sequence, &mine->frame) < 0)
         return -1;
     mine->chosen = wg__alloc((size_t)setup->batch * sizeof *mine->chosen);
     if (setup->training_path)
-        mine->training = wg_squad_load(setup->training_path, setup->tokenizer, &reading);
+        mine->training = wg__squad_load(setup->training_path, setup->tokenizer, &reading);
     if (setup->held_out_path && (mine->training || !setup->training_path))
-        mine->held_out = wg_squad_load(setup->held_out_path, setup->tokenizer, &reading);
+        mine->held_out = wg__squad_load(setup->held_out_path, setup->tokenizer, &reading);
     if (wg_error_pending())
         return -1;
     if (!mine->training)
         return 0;
-    t->fingerprint = (int64_t)wg_squad_fingerprint(mine->training);
-    t->examples = wg_squad_windows(mine->training);
+    t->fingerprint = (int64_t)wg__squad_fingerprint(mine->training);
+    t->examples = wg__squad_windows(mine->training);
     t->batches = wg_batches_new(
         &(wg_batch_source){.build = build},
         &(wg_batches_options){.batch = setup->batch, .examples = t->examples, .seed = setup->seed});
@@ -98,13 +105,13 @@ static void end(wg_training *t) {
     answering *mine = t->context;
     if (!mine)
         return;
-    wg_squad_free(mine->training);
-    wg_squad_free(mine->held_out);
+    wg__squad_free(mine->training);
+    wg__squad_free(mine->held_out);
     wg__free(mine->chosen);
     wg__free(mine);
 }
 
-static wg_tensor *both_right(const wg_squad_batch *batch, wg_tensor *start, wg_tensor *end) {
+static wg_tensor *both_right(const wg__squad_batch *batch, wg_tensor *start, wg_tensor *end) {
     return wg_logical_and(wg_eq(wg_argmax(start, 1, false), batch->starts),
                           wg_eq(wg_argmax(end, 1, false), batch->ends));
 }
@@ -112,10 +119,10 @@ static wg_tensor *both_right(const wg_squad_batch *batch, wg_tensor *start, wg_t
 static wg_tensor *next_loss(wg_training *t, wg_metrics *metrics) {
     const answering *mine = t->context;
     const int64_t count = t->setup.batch;
-    wg_squad_batch batch;
+    wg__squad_batch batch;
     wg_tensor *start, *end;
     if (wg_batches_next(t->batches, mine->chosen) < 0 ||
-        wg_squad_batch_read(mine->training, &mine->frame, count, mine->chosen, &batch) < 0 ||
+        wg__squad_batch_read(mine->training, &mine->frame, count, mine->chosen, &batch) < 0 ||
         answer(t, &batch, &start, &end) < 0)
         return NULL;
     wg_tensor *right = wg_cast(both_right(&batch, start, end), WG_F64);
@@ -123,7 +130,7 @@ static wg_tensor *next_loss(wg_training *t, wg_metrics *metrics) {
     metrics->tokens += batch.inputs.tokens;
     if (wg_metrics_add(metrics, "right", share, (double)count) < 0)
         return NULL;
-    return wg_answer_loss(start, end, batch.starts, batch.ends);
+    return wg__answer_loss(start, end, batch.starts, batch.ends);
 }
 
 /* ---- Answers ---- */
@@ -144,9 +151,9 @@ static int64_t find_best(const float *values, int64_t count, int64_t *best) {
 }
 
 /* Takes the best answer of a window into that of its question. */
-static void search_window(const wg_squad *held_out, int64_t index, const float *start,
+static void search_window(const wg__squad *held_out, int64_t index, const float *start,
                           const float *end, int64_t length, answer_span *answers) {
-    const wg_squad_window w = wg_squad_window_at(held_out, index);
+    const wg__squad_window w = wg__squad_window_at(held_out, index);
     answer_span *answer = &answers[w.question];
     int64_t starts[BEST], ends[BEST];
     const int64_t start_count = find_best(start, length, starts),
@@ -154,7 +161,7 @@ static void search_window(const wg_squad *held_out, int64_t index, const float *
     for (int64_t i = 0; i < start_count; i++) {
         const int64_t first = starts[i] - w.offset;
         if (first < 0 || first >= w.count ||
-            !wg_squad_is_best_window(held_out, index, w.first + first))
+            !wg__squad_is_best_window(held_out, index, w.first + first))
             continue;
         for (int64_t j = 0; j < end_count; j++) {
             const int64_t last = ends[j] - w.offset;
@@ -170,14 +177,14 @@ static void search_window(const wg_squad *held_out, int64_t index, const float *
 static int evaluate_batch(const wg_training *t, int64_t first, int64_t count, answer_span *answers,
                           wg_metrics *metrics) {
     const answering *mine = t->context;
-    wg_squad_batch batch;
+    wg__squad_batch batch;
     wg_tensor *start, *end;
     for (int64_t i = 0; i < count; i++)
         mine->chosen[i] = first + i;
-    if (wg_squad_batch_read(mine->held_out, &mine->frame, count, mine->chosen, &batch) < 0 ||
+    if (wg__squad_batch_read(mine->held_out, &mine->frame, count, mine->chosen, &batch) < 0 ||
         answer(t, &batch, &start, &end) < 0)
         return -1;
-    const double loss = wg_item(wg_answer_loss(start, end, batch.starts, batch.ends));
+    const double loss = wg_item(wg__answer_loss(start, end, batch.starts, batch.ends));
     start = wg_contiguous(wg_cast(start, WG_F32));
     end = wg_contiguous(wg_cast(end, WG_F32));
     if (!start || !end || wg_error_pending())
@@ -194,16 +201,16 @@ static int evaluate_batch(const wg_training *t, int64_t first, int64_t count, an
 /* ---- Scores ---- */
 
 /* The best scores of an answer over all that were wanted. */
-static int score_question(const wg_squad *squad, int64_t question, const answer_span *answer,
+static int score_question(const wg__squad *squad, int64_t question, const answer_span *answer,
                           double *exact, double *f1) {
     *exact = *f1 = 0;
     if (answer->first < 0)
         return 0;
-    char *text = wg_squad_text(squad, question, answer->first, answer->last);
+    char *text = wg__squad_text(squad, question, answer->first, answer->last);
     int status = text ? 0 : -1;
-    for (int64_t i = 0; status == 0 && i < wg_squad_answers(squad, question); i++) {
+    for (int64_t i = 0; status == 0 && i < wg__squad_answers(squad, question); i++) {
         double is_exact, overlap;
-        status = wg__squad_score(text, wg_squad_answer(squad, question, i), &is_exact, &overlap);
+        status = wg__squad_score(text, wg__squad_answer(squad, question, i), &is_exact, &overlap);
         if (status == 0) {
             *exact = is_exact > *exact ? is_exact : *exact;
             *f1 = overlap > *f1 ? overlap : *f1;
@@ -213,8 +220,8 @@ static int score_question(const wg_squad *squad, int64_t question, const answer_
     return status;
 }
 
-static int score(const wg_squad *squad, const answer_span *answers, wg_metrics *metrics) {
-    for (int64_t q = 0; q < wg_squad_questions(squad); q++) {
+static int score(const wg__squad *squad, const answer_span *answers, wg_metrics *metrics) {
+    for (int64_t q = 0; q < wg__squad_questions(squad); q++) {
         double exact, f1;
         if (score_question(squad, q, &answers[q], &exact, &f1) < 0 ||
             wg_metrics_add(metrics, "exact_match", 100 * exact, 1) < 0 ||
@@ -226,8 +233,8 @@ static int score(const wg_squad *squad, const answer_span *answers, wg_metrics *
 
 static int find_answers(const wg_training *t, answer_span *answers, wg_metrics *metrics) {
     const answering *mine = t->context;
-    const int64_t windows = wg_squad_windows(mine->held_out), batch = t->setup.batch;
-    for (int64_t q = 0; q < wg_squad_questions(mine->held_out); q++)
+    const int64_t windows = wg__squad_windows(mine->held_out), batch = t->setup.batch;
+    for (int64_t q = 0; q < wg__squad_questions(mine->held_out); q++)
         answers[q] = (answer_span){.first = -1, .last = -1};
     for (int64_t first = 0; first < windows; first += batch) {
         wg_scope scope;
@@ -242,13 +249,13 @@ static int find_answers(const wg_training *t, answer_span *answers, wg_metrics *
 }
 
 /* {"ID": "TEXT", ...}, as the official script reads it. */
-static int write_predictions(const char *path, const wg_squad *squad, const answer_span *answers) {
+static int write_predictions(const char *path, const wg__squad *squad, const answer_span *answers) {
     json_t *object = json_object();
-    for (int64_t q = 0; q < wg_squad_questions(squad); q++) {
+    for (int64_t q = 0; q < wg__squad_questions(squad); q++) {
         char *text = answers[q].first < 0
                          ? NULL
-                         : wg_squad_text(squad, q, answers[q].first, answers[q].last);
-        json_object_set_new(object, wg_squad_id(squad, q), json_string(text ? text : ""));
+                         : wg__squad_text(squad, q, answers[q].first, answers[q].last);
+        json_object_set_new(object, wg__squad_id(squad, q), json_string(text ? text : ""));
         wg_text_free(text);
     }
     FILE *file = wg_error_pending() ? NULL : wg__predictions_open(path);
@@ -262,7 +269,7 @@ static int write_predictions(const char *path, const wg_squad *squad, const answ
 static int evaluate(wg_training *t, int64_t batches, wg_metrics *metrics) {
     const answering *mine = t->context;
     const wg_evaluation_options *how = t->setup.evaluation;
-    answer_span *answers = wg__alloc((size_t)wg_squad_questions(mine->held_out) * sizeof *answers);
+    answer_span *answers = wg__alloc((size_t)wg__squad_questions(mine->held_out) * sizeof *answers);
     int status = answers ? find_answers(t, answers, metrics) : -1;
     if (status == 0 && batches == 0 && how && how->predictions)
         status = write_predictions(how->predictions, mine->held_out, answers);
@@ -275,9 +282,9 @@ static int evaluate(wg_training *t, int64_t batches, wg_metrics *metrics) {
 static void describe(const wg_training *t, FILE *stream) {
     const answering *mine = t->context;
     fprintf(stream, "text   %lld questions in %lld windows; %lld questions to measure on\n",
-            (long long)wg_squad_questions(mine->training),
-            (long long)wg_squad_windows(mine->training),
-            (long long)wg_squad_questions(mine->held_out));
+            (long long)wg__squad_questions(mine->training),
+            (long long)wg__squad_windows(mine->training),
+            (long long)wg__squad_questions(mine->held_out));
 }
 
 static const wg_metric_row rows[] = {

@@ -24,14 +24,14 @@ static int64_t between(double x, int64_t low, int64_t high) {
     return rounded < low ? low : rounded > high ? high : rounded;
 }
 
-wg_span_lengths wg_span_lengths_of(int64_t text, double density, double mean_span) {
+wg__span_lengths wg__span_lengths_of(int64_t text, double density, double mean_span) {
     const int64_t noise = between((double)text * density, 1, text - 1), rest = text - noise;
     const int64_t spans = between((double)noise / mean_span, 1, noise < rest ? noise : rest);
-    return (wg_span_lengths){.text = text,
-                             .noise = noise,
-                             .spans = spans,
-                             .inputs = rest + spans + 1,
-                             .targets = noise + spans + 2};
+    return (wg__span_lengths){.text = text,
+                              .noise = noise,
+                              .spans = spans,
+                              .inputs = rest + spans + 1,
+                              .targets = noise + spans + 2};
 }
 
 /* Cuts a row of items into parts, none empty, all ways being equally likely: of the places between
@@ -46,7 +46,8 @@ static int64_t next_part(wg_generator *generator, int64_t *items, int64_t *parts
     return length;
 }
 
-void wg_span_draw(const wg_span_lengths *lengths, wg_generator *generator, wg_token_window *spans) {
+void wg__span_draw(const wg__span_lengths *lengths, wg_generator *generator,
+                   wg_token_window *spans) {
     int64_t noise = lengths->noise, rest = lengths->text - noise;
     int64_t noise_parts = lengths->spans, rest_parts = lengths->spans;
     for (int64_t i = 0, at = 0; i < lengths->spans; i++) {
@@ -67,7 +68,7 @@ static void copy(int64_t **to, const int64_t *text, int64_t start, int64_t end) 
         *(*to)++ = text[i];
 }
 
-static void corrupt(const wg_sentinels *tokens, const int64_t *text, int64_t count,
+static void corrupt(const wg__sentinels *tokens, const int64_t *text, int64_t count,
                     const wg_token_window *spans, int64_t span_count, row row) {
     int64_t at = 0;
     for (int64_t i = 0; i < span_count; i++) {
@@ -82,8 +83,8 @@ static void corrupt(const wg_sentinels *tokens, const int64_t *text, int64_t cou
 }
 
 /* The tensors of rows that stand in one piece of memory, inputs first. */
-static int make_batch(int64_t rows, const wg_span_lengths *lengths, const int64_t *ids,
-                      wg_span_batch *batch) {
+static int make_batch(int64_t rows, const wg__span_lengths *lengths, const int64_t *ids,
+                      wg__span_batch *batch) {
     const int64_t *labels = ids + rows * lengths->inputs;
     batch->input_ids = wg_from_array(WG_I64, WG_DIMS(rows, lengths->inputs), ids);
     batch->labels = wg_from_array(WG_I64, WG_DIMS(rows, lengths->targets), labels);
@@ -91,7 +92,7 @@ static int make_batch(int64_t rows, const wg_span_lengths *lengths, const int64_
     return batch->input_ids && batch->labels ? 0 : -1;
 }
 
-static int check_spans(const wg_sentinels *tokens, int64_t count, const wg_token_window *spans,
+static int check_spans(const wg__sentinels *tokens, int64_t count, const wg_token_window *spans,
                        int64_t span_count) {
     if (span_count >= tokens->sentinel_count)
         return wg_fail(WG_ERROR_ARGUMENT, WHERE, "%lld spans; the %d sentinels are enough for %d",
@@ -107,12 +108,13 @@ static int check_spans(const wg_sentinels *tokens, int64_t count, const wg_token
     return 0;
 }
 
-int wg_span_batch_of_spans(const wg_sentinels *tokens, const int32_t *text, int64_t count,
-                           const wg_token_window *spans, int64_t span_count, wg_span_batch *batch) {
-    *batch = (wg_span_batch){0};
+int wg__span_batch_of_spans(const wg__sentinels *tokens, const int32_t *text, int64_t count,
+                            const wg_token_window *spans, int64_t span_count,
+                            wg__span_batch *batch) {
+    *batch = (wg__span_batch){0};
     if (!tokens || !text || check_spans(tokens, count, spans, span_count) < 0)
         return -1;
-    wg_span_lengths lengths = {.text = count, .spans = span_count};
+    wg__span_lengths lengths = {.text = count, .spans = span_count};
     for (int64_t i = 0; i < span_count; i++)
         lengths.noise += spans[i].end - spans[i].start;
     lengths.inputs = count - lengths.noise + span_count + 1;
@@ -133,8 +135,8 @@ int wg_span_batch_of_spans(const wg_sentinels *tokens, const int32_t *text, int6
 
 typedef struct corruption {
     wg__windows windows;
-    wg_sentinels tokens;
-    wg_span_lengths lengths;
+    wg__sentinels tokens;
+    wg__span_lengths lengths;
     int32_t *read; /* scratch: the ids of one text, and the same wider */
     int64_t *text;
     int64_t *ids;           /* scratch: B rows of S inputs, then B of T labels */
@@ -144,16 +146,16 @@ typedef struct corruption {
 /* All spans of a batch are drawn from the generator of its first example. */
 static int build(void *context, int64_t count, const wg_example *examples, void *batch) {
     corruption *c = context;
-    const wg_span_lengths *lengths = &c->lengths;
+    const wg__span_lengths *lengths = &c->lengths;
     wg_generator generator = examples[0].generator;
     int64_t *labels = c->ids + count * lengths->inputs;
-    *(wg_span_batch *)batch = (wg_span_batch){0};
+    *(wg__span_batch *)batch = (wg__span_batch){0};
     for (int64_t b = 0; b < count; b++) {
         if (wg_dataset_read(c->windows.text, c->windows.starts[b], lengths->text, c->read) < 0)
             return -1;
         for (int64_t i = 0; i < lengths->text; i++)
             c->text[i] = c->read[i];
-        wg_span_draw(lengths, &generator, c->spans);
+        wg__span_draw(lengths, &generator, c->spans);
         corrupt(&c->tokens, c->text, lengths->text, c->spans, lengths->spans,
                 (row){c->ids + b * lengths->inputs, labels + b * lengths->targets});
     }
@@ -180,7 +182,7 @@ static void free_corruption(void *context) {
 
 /* ---- Making them ---- */
 
-static int complete(wg_span_batch_options *o) {
+static int complete(wg__span_batch_options *o) {
     if (wg__batch_sizes(WHERE, &o->batch, &o->sequence) < 0)
         return -1;
     o->noise_density = o->noise_density == 0 ? 0.15 : o->noise_density;
@@ -195,17 +197,18 @@ static int complete(wg_span_batch_options *o) {
 }
 
 /* The longest text that leaves no more inputs than there is room for. */
-static wg_span_lengths fit(const wg_span_batch_options *o) {
-    wg_span_lengths lengths = wg_span_lengths_of(2, o->noise_density, o->mean_span), next = lengths;
+static wg__span_lengths fit(const wg__span_batch_options *o) {
+    wg__span_lengths lengths = wg__span_lengths_of(2, o->noise_density, o->mean_span),
+                     next = lengths;
     while (next.inputs <= o->sequence) {
         lengths = next;
-        next = wg_span_lengths_of(lengths.text + 1, o->noise_density, o->mean_span);
+        next = wg__span_lengths_of(lengths.text + 1, o->noise_density, o->mean_span);
     }
     return lengths;
 }
 
 static int check_tokens(const corruption *c, const wg_dataset *stream) {
-    const wg_sentinels *tokens = &c->tokens;
+    const wg__sentinels *tokens = &c->tokens;
     if (wg__batch_vocabulary(WHERE, stream, tokens->tokenizer_size) < 0)
         return -1;
     if (c->lengths.spans < tokens->sentinel_count)
@@ -218,8 +221,8 @@ static int check_tokens(const corruption *c, const wg_dataset *stream) {
 }
 
 static int prepare(corruption *c, const wg_dataset *stream, const wg_tokenizer *tokenizer,
-                   wg_span_batch_options *o) {
-    if (complete(o) < 0 || wg_sentinels_of(tokenizer, &c->tokens) < 0)
+                   wg__span_batch_options *o) {
+    if (complete(o) < 0 || wg__sentinels_of(tokenizer, &c->tokens) < 0)
         return -1;
     c->lengths = fit(o);
     if (check_tokens(c, stream) < 0 ||
@@ -233,9 +236,9 @@ static int prepare(corruption *c, const wg_dataset *stream, const wg_tokenizer *
     return c->read && c->text && c->ids && c->spans ? 0 : -1;
 }
 
-wg_batches *wg_span_batches_new(const wg_dataset *stream, const wg_tokenizer *tokenizer,
-                                const wg_span_batch_options *options) {
-    wg_span_batch_options o = options ? *options : (wg_span_batch_options){0};
+wg_batches *wg__span_batches_new(const wg_dataset *stream, const wg_tokenizer *tokenizer,
+                                 const wg__span_batch_options *options) {
+    wg__span_batch_options o = options ? *options : (wg__span_batch_options){0};
     corruption *c = stream && tokenizer ? wg__calloc(1, sizeof *c) : NULL;
     if (!c)
         return NULL;
@@ -251,12 +254,12 @@ wg_batches *wg_span_batches_new(const wg_dataset *stream, const wg_tokenizer *to
         &batching);
 }
 
-wg_span_lengths wg_span_batches_lengths(const wg_batches *batches) {
+wg__span_lengths wg__span_batches_lengths(const wg_batches *batches) {
     return batches ? ((const corruption *)wg__batches_context(batches))->lengths
-                   : (wg_span_lengths){0};
+                   : (wg__span_lengths){0};
 }
 
-const wg_sentinels *wg_span_batches_sentinels(const wg_batches *batches) {
+const wg__sentinels *wg__span_batches_sentinels(const wg_batches *batches) {
     return batches ? &((const corruption *)wg__batches_context(batches))->tokens : NULL;
 }
 
@@ -292,7 +295,7 @@ static blank find_blank(const char *text) {
     return (blank){0};
 }
 
-static int check_blank(const wg_sentinels *tokens, const blank *found, int expected) {
+static int check_blank(const wg__sentinels *tokens, const blank *found, int expected) {
     if (found->number >= 0 && found->number != expected)
         return wg_fail(WG_ERROR_ARGUMENT, WHERE,
                        "<extra_id_%ld> stands where <extra_id_%d> is due: blanks are numbered in "
@@ -311,7 +314,7 @@ static int64_t stripped(const char *text, const char *end) {
     return end - text;
 }
 
-static int encode(const wg_tokenizer *tokenizer, const wg_sentinels *tokens, const char *text,
+static int encode(const wg_tokenizer *tokenizer, const wg__sentinels *tokens, const char *text,
                   wg_token_list *list) {
     int blanks = 0;
     for (blank next; (next = find_blank(text)).text; text = next.text + next.length) {
@@ -326,8 +329,8 @@ static int encode(const wg_tokenizer *tokenizer, const wg_sentinels *tokens, con
     return wg_token_list_append(list, tokens->end) < 0 ? -1 : blanks;
 }
 
-int wg_span_encode_blanks(const wg_tokenizer *tokenizer, const wg_sentinels *tokens,
-                          const char *text, wg_token_list *list) {
+int wg__span_encode_blanks(const wg_tokenizer *tokenizer, const wg__sentinels *tokens,
+                           const char *text, wg_token_list *list) {
     if (!tokenizer || !tokens || !text)
         return -1;
     const int64_t before = list->count;
@@ -337,14 +340,15 @@ int wg_span_encode_blanks(const wg_tokenizer *tokenizer, const wg_sentinels *tok
     return blanks;
 }
 
-wg_token_window wg_span_answer(const wg_sentinels *tokens, const wg_token_list *target, int blank) {
+wg_token_window wg__span_answer(const wg__sentinels *tokens, const wg_token_list *target,
+                                int blank) {
     int64_t start = 0;
-    while (start < target->count && wg_sentinel_number(tokens, target->ids[start]) != blank)
+    while (start < target->count && wg__sentinel_number(tokens, target->ids[start]) != blank)
         start++;
     if (start < target->count)
         start++;
     int64_t end = start;
-    while (end < target->count && wg_sentinel_number(tokens, target->ids[end]) < 0)
+    while (end < target->count && wg__sentinel_number(tokens, target->ids[end]) < 0)
         end++;
     return (wg_token_window){start, end};
 }
@@ -352,14 +356,14 @@ wg_token_window wg_span_answer(const wg_sentinels *tokens, const wg_token_list *
 /* ---- Training ---- */
 
 typedef struct spans {
-    wg_sentinels sentinels;
+    wg__sentinels sentinels;
     wg_batches *held_out; /* NULL without held-out text */
     wg_data_position held_out_start;
     double unigram_loss; /* of the held-out text */
 } spans;
 
 /* The model's numbers of tokens must be those of the tokenizer. */
-static int check_model(const wg_model *model, const wg_sentinels *sentinels) {
+static int check_model(const wg_model *model, const wg__sentinels *sentinels) {
     const wg_model_sizes sizes = wg_model_sizes_of(model);
     if (sentinels->vocab_size > sizes.vocabulary)
         return wg_fail(WG_ERROR_ARGUMENT, WHERE,
@@ -373,22 +377,28 @@ static int check_model(const wg_model *model, const wg_sentinels *sentinels) {
                    (long long)sizes.end_id, (long)sentinels->end);
 }
 
+static wg_batches *make_batches(const wg_dataset *text, const wg_tokenizer *tokenizer,
+                                int64_t batch, int64_t sequence, uint64_t seed) {
+    const wg__span_batch_options options = {.batch = batch, .sequence = sequence, .seed = seed};
+    return wg__span_batches_new(text, tokenizer, &options);
+}
+
 static int begin(wg_training *t) {
     const wg_training_setup *setup = &t->setup;
-    const wg_span_batch_options options = {
-        .batch = setup->batch, .sequence = setup->sequence, .seed = setup->seed};
     spans *mine = t->context = wg__calloc(1, sizeof *mine);
-    if (!mine || wg_sentinels_of(setup->tokenizer, &mine->sentinels) < 0 ||
+    if (!mine || wg__sentinels_of(setup->tokenizer, &mine->sentinels) < 0 ||
         check_model(setup->model, &mine->sentinels) < 0)
         return -1;
     if (setup->training) {
-        t->batches = wg_span_batches_new(setup->training, setup->tokenizer, &options);
+        t->batches = make_batches(setup->training, setup->tokenizer, setup->batch, setup->sequence,
+                                  setup->seed);
         t->fingerprint = wg_dataset_fingerprint(setup->training);
         if (!t->batches)
             return -1;
     }
     if (setup->held_out) {
-        mine->held_out = wg_span_batches_new(setup->held_out, setup->tokenizer, &options);
+        mine->held_out = make_batches(setup->held_out, setup->tokenizer, setup->batch,
+                                      setup->sequence, setup->seed);
         mine->held_out_start = wg_batches_position(mine->held_out);
         mine->unigram_loss = wg_dataset_unigram_loss(
             setup->training ? setup->training : setup->held_out, NULL, setup->held_out);
@@ -415,7 +425,7 @@ static wg_tensor *shift_right(const wg_model *model, wg_tensor *labels) {
 }
 
 /* The hidden states of the labels, (B, T, C). */
-static wg_tensor *decode_labels(const wg_model *model, const wg_span_batch *batch) {
+static wg_tensor *decode_labels(const wg_model *model, const wg__span_batch *batch) {
     wg_tensor *memory = wg_model_encode(model, batch->input_ids, NULL);
     wg_tensor *ids = shift_right(model, batch->labels);
     return wg_model_forward(model, &(wg_model_inputs){.ids = ids, .memory = memory});
@@ -423,7 +433,7 @@ static wg_tensor *decode_labels(const wg_model *model, const wg_span_batch *batc
 
 static wg_tensor *loss(wg_training *t, wg_metrics *metrics) {
     const wg_model *model = t->setup.model;
-    wg_span_batch batch;
+    wg__span_batch batch;
     if (wg_batches_next(t->batches, &batch) < 0)
         return NULL;
     metrics->tokens += batch.tokens;
@@ -433,7 +443,7 @@ static wg_tensor *loss(wg_training *t, wg_metrics *metrics) {
 /* ---- Evaluation ---- */
 
 /* The labels, flat, with those that are no tokens of the text ignored; how many are left. */
-static wg_tensor *text_labels(const wg_sentinels *sentinels, const wg_span_batch *batch,
+static wg_tensor *text_labels(const wg__sentinels *sentinels, const wg__span_batch *batch,
                               int64_t *count) {
     const int64_t all = wg_tensor_count(batch->labels);
     const int64_t *labels = wg_tensor_data(batch->labels);
@@ -442,7 +452,7 @@ static wg_tensor *text_labels(const wg_sentinels *sentinels, const wg_span_batch
     *count = 0;
     for (int64_t i = 0; out && i < all; i++) {
         const int32_t id = (int32_t)labels[i];
-        const bool is_text = id != sentinels->end && wg_sentinel_number(sentinels, id) < 0;
+        const bool is_text = id != sentinels->end && wg__sentinel_number(sentinels, id) < 0;
         out[i] = is_text ? id : WG_IGNORE_INDEX;
         *count += is_text;
     }
@@ -452,7 +462,7 @@ static wg_tensor *text_labels(const wg_sentinels *sentinels, const wg_span_batch
 static int evaluate_batch(const wg_training *t, wg_metrics *metrics) {
     const spans *mine = t->context;
     const wg_model *model = t->setup.model;
-    wg_span_batch batch;
+    wg__span_batch batch;
     if (wg_batches_next(mine->held_out, &batch) < 0)
         return -1;
     int64_t count;
@@ -525,7 +535,7 @@ typedef struct progress {
 } progress;
 
 typedef struct rules {
-    const wg_sentinels *tokens;
+    const wg__sentinels *tokens;
     int64_t vocabulary;
     bool *is_text;             /* (V) true for what stands in texts */
     progress *rows, *new_rows; /* (R) */
@@ -563,10 +573,10 @@ static void reorder(void *context, int64_t rows, const int64_t *from) {
 /* ---- A batch ---- */
 
 /* How many sentinels stand in a text. */
-static int64_t count_blanks(const wg_sentinels *tokens, const int64_t *ids, int64_t count) {
+static int64_t count_blanks(const wg__sentinels *tokens, const int64_t *ids, int64_t count) {
     int64_t blanks = 0;
     for (int64_t i = 0; i < count; i++)
-        blanks += wg_sentinel_number(tokens, (int32_t)ids[i]) >= 0;
+        blanks += wg__sentinel_number(tokens, (int32_t)ids[i]) >= 0;
     if (blanks > 0 && blanks < tokens->sentinel_count)
         return blanks;
     return wg_fail(WG_ERROR_ARGUMENT, WHERE, "a text has %lld blanks; it must have 1 to %d",
@@ -592,12 +602,12 @@ static int begin_rules(rules *r, wg_tensor *ids, int64_t beam) {
     }
     for (int32_t v = 0; result == 0 && v < r->tokens->tokenizer_size && v < r->vocabulary; v++)
         r->is_text[v] =
-            v != r->tokens->pad && v != r->tokens->end && wg_sentinel_number(r->tokens, v) < 0;
+            v != r->tokens->pad && v != r->tokens->end && wg__sentinel_number(r->tokens, v) < 0;
     wg__free(read);
     return result;
 }
 
-static int check(const wg_model *model, const wg_sentinels *tokens, const wg_tensor *ids,
+static int check(const wg_model *model, const wg__sentinels *tokens, const wg_tensor *ids,
                  const wg_beam_options *options) {
     if (!ids)
         return -1;
@@ -616,8 +626,9 @@ static int check(const wg_model *model, const wg_sentinels *tokens, const wg_ten
     return 0;
 }
 
-int wg_span_fill(const wg_model *model, const wg_sentinels *tokens, wg_tensor *ids, wg_tensor *keep,
-                 int64_t max_tokens, const wg_beam_options *options, wg_beam_result *results) {
+int wg__span_fill(const wg_model *model, const wg__sentinels *tokens, wg_tensor *ids,
+                  wg_tensor *keep, int64_t max_tokens, const wg_beam_options *options,
+                  wg_beam_result *results) {
     wg_beam_options how = options ? *options : (wg_beam_options){.beam = 1};
     how.beam = how.beam == 0 ? 4 : how.beam;
     if (check(model, tokens, ids, &how) < 0)
@@ -642,12 +653,12 @@ int wg_span_fill(const wg_model *model, const wg_sentinels *tokens, wg_tensor *i
 }
 
 /* What was written into each blank of a text. */
-static int read_blanks(const wg_tokenizer *tokenizer, const wg_sentinels *sentinels, int blanks,
+static int read_blanks(const wg_tokenizer *tokenizer, const wg__sentinels *sentinels, int blanks,
                        const wg_token_list *target, wg_filled *filled) {
     filled->blanks = wg__calloc((size_t)blanks, sizeof *filled->blanks);
     for (int i = 0; filled->blanks && i < blanks; i++) {
         wg_filled_blank *blank = &filled->blanks[filled->blank_count++];
-        const wg_token_window part = wg_span_answer(sentinels, target, i);
+        const wg_token_window part = wg__span_answer(sentinels, target, i);
         char name[24];
         snprintf(name, sizeof name, "<extra_id_%d>", i);
         blank->name = wg__strdup(name);
@@ -661,7 +672,7 @@ static int read_blanks(const wg_tokenizer *tokenizer, const wg_sentinels *sentin
 }
 
 static int fill_blanks(const wg_model *model, const wg_tokenizer *tokenizer,
-                       const wg_sentinels *sentinels, const wg_use_options *options, int blanks,
+                       const wg__sentinels *sentinels, const wg_use_options *options, int blanks,
                        const wg_token_list *source, wg_filled *filled) {
     const wg_beam_options beam = {.beam = options->beam ? options->beam : 1};
     wg_beam_result result = {0};
@@ -669,7 +680,7 @@ static int fill_blanks(const wg_model *model, const wg_tokenizer *tokenizer,
     wg_scope_begin(&scope);
     wg_tensor *ids = wg_from_array(WG_I32, WG_DIMS(1, source->count), source->ids);
     int status =
-        wg_span_fill(model, sentinels, ids, NULL, options->generation.max_tokens, &beam, &result);
+        wg__span_fill(model, sentinels, ids, NULL, options->generation.max_tokens, &beam, &result);
     if (status == 0)
         status = read_blanks(tokenizer, sentinels, blanks, &result.tokens, filled);
     wg_token_list_free(&result.tokens);
@@ -679,11 +690,11 @@ static int fill_blanks(const wg_model *model, const wg_tokenizer *tokenizer,
 
 static int fill(const wg_model *model, const wg_tokenizer *tokenizer, const wg_use_options *options,
                 const char *text, wg_filled *filled) {
-    wg_sentinels sentinels;
+    wg__sentinels sentinels;
     wg_token_list source = {0};
-    if (wg_sentinels_of(tokenizer, &sentinels) < 0)
+    if (wg__sentinels_of(tokenizer, &sentinels) < 0)
         return -1;
-    const int blanks = wg_span_encode_blanks(tokenizer, &sentinels, text, &source);
+    const int blanks = wg__span_encode_blanks(tokenizer, &sentinels, text, &source);
     int status = blanks < 0 ? -1 : 0;
     if (blanks == 0)
         status = wg_fail(WG_ERROR_ARGUMENT, "fill",
@@ -701,6 +712,9 @@ const wg_objective wg_span_corruption = {
     .title = "writes spans that were taken out of a text (Raffel et al. 2020)",
     .shapes = WG_ENCODER_DECODER,
     .text = WG_TEXT_STREAM,
+    .batches = make_batches,
+    .batch_size = sizeof(wg__span_batch),
+    .batch_tokens = offsetof(wg__span_batch, tokens),
     .begin = begin,
     .end = end,
     .loss = loss,

@@ -101,12 +101,12 @@ static int rows_begin(rows *r, const wg_dataset *pairs, wg_side side, int64_t co
     return r->ids ? 0 : -1;
 }
 
-static int64_t pad_of(const wg_translation_tokens *tokens) {
+static int64_t pad_of(const wg__translation_tokens *tokens) {
     return tokens->pad >= 0 ? tokens->pad : tokens->end;
 }
 
-static int read_sources(const wg_dataset *pairs, const wg_translation_tokens *tokens, int64_t count,
-                        const int64_t *indices, wg_translation_batch *batch) {
+static int read_sources(const wg_dataset *pairs, const wg__translation_tokens *tokens,
+                        int64_t count, const int64_t *indices, wg__translation_batch *batch) {
     rows r;
     table t = {0};
     int result = rows_begin(&r, pairs, WG_SOURCE, count, indices);
@@ -129,8 +129,8 @@ static int read_sources(const wg_dataset *pairs, const wg_translation_tokens *to
     return result;
 }
 
-static int read_targets(const wg_dataset *pairs, const wg_translation_tokens *tokens, int64_t count,
-                        const int64_t *indices, wg_translation_batch *batch) {
+static int read_targets(const wg_dataset *pairs, const wg__translation_tokens *tokens,
+                        int64_t count, const int64_t *indices, wg__translation_batch *batch) {
     rows r;
     table target = {0}, labels = {0};
     int result = rows_begin(&r, pairs, WG_TARGET, count, indices);
@@ -157,17 +157,18 @@ static int read_targets(const wg_dataset *pairs, const wg_translation_tokens *to
     return result;
 }
 
-int wg_translation_batch_read(const wg_dataset *pairs, const wg_translation_tokens *tokens,
-                              int64_t count, const int64_t *indices, wg_translation_batch *batch) {
-    *batch = (wg_translation_batch){0};
+int wg__translation_batch_read(const wg_dataset *pairs, const wg__translation_tokens *tokens,
+                               int64_t count, const int64_t *indices,
+                               wg__translation_batch *batch) {
+    *batch = (wg__translation_batch){0};
     if (!pairs || read_sources(pairs, tokens, count, indices, batch) < 0)
         return -1;
     return read_targets(pairs, tokens, count, indices, batch);
 }
 
-int wg_translation_sources(int64_t count, const wg_token_list *rows,
-                           const wg_translation_tokens *tokens, wg_tensor **source,
-                           wg_tensor **keep) {
+int wg__translation_sources(int64_t count, const wg_token_list *rows,
+                            const wg__translation_tokens *tokens, wg_tensor **source,
+                            wg_tensor **keep) {
     int64_t longest = 0;
     for (int64_t i = 0; i < count; i++)
         longest = rows[i].count > longest ? rows[i].count : longest;
@@ -196,8 +197,8 @@ typedef struct candidate {
 
 typedef struct bucketing {
     const wg_dataset *pairs;
-    wg_translation_tokens tokens;
-    wg_translation_batch_options options;
+    wg__translation_tokens tokens;
+    wg__translation_batch_options options;
     int64_t candidate_count;
     candidate
         *candidates;      /* without weights in the order of the epoch, else in that of the pairs */
@@ -284,7 +285,7 @@ static int build(void *context, int64_t count, const wg_example *examples, void 
     const bucketing *b = context;
     (void)count;
     (void)examples;
-    return wg_translation_batch_read(b->pairs, &b->tokens, b->index_count, b->indices, batch);
+    return wg__translation_batch_read(b->pairs, &b->tokens, b->index_count, b->indices, batch);
 }
 
 static void free_bucketing(void *context) {
@@ -300,14 +301,14 @@ static void free_bucketing(void *context) {
     wg__free(b);
 }
 
-int64_t wg_translation_batches_left_out(const wg_batches *batches) {
+int64_t wg__translation_batches_left_out(const wg_batches *batches) {
     const bucketing *b = batches ? wg__batches_context(batches) : NULL;
     return b ? wg_dataset_documents(b->pairs) - b->candidate_count : 0;
 }
 
 /* ---- Making them ---- */
 
-static int check(const wg_translation_batch_options *options) {
+static int check(const wg__translation_batch_options *options) {
     if (options->tokens < 1 || options->longest < 1 || options->tokens > INT32_MAX)
         return wg_fail(WG_ERROR_ARGUMENT, WHERE, "batches of %lld tokens, sentences of up to %lld",
                        (long long)options->tokens, (long long)options->longest);
@@ -386,8 +387,9 @@ static int prepare(bucketing *b) {
     return allocate(b);
 }
 
-wg_batches *wg_translation_batches_new(const wg_dataset *pairs, const wg_translation_tokens *tokens,
-                                       const wg_translation_batch_options *options) {
+wg_batches *wg__translation_batches_new(const wg_dataset *pairs,
+                                        const wg__translation_tokens *tokens,
+                                        const wg__translation_batch_options *options) {
     bucketing *b = pairs && tokens ? wg__calloc(1, sizeof *b) : NULL;
     if (!b)
         return NULL;
@@ -420,12 +422,12 @@ static int check_vocabulary(const wg_training *t) {
     const int64_t size = wg_tokenizer_size(t->setup.tokenizer);
     const int64_t least =
         sizes.source_vocabulary < sizes.vocabulary ? sizes.source_vocabulary : sizes.vocabulary;
-    wg_translation_tokens tokens;
+    wg__translation_tokens tokens;
     if (size > least)
         return wg_fail(WG_ERROR_ARGUMENT, WHERE,
                        "the tokenizer has %lld tokens; the model's vocabulary holds %lld",
                        (long long)size, (long long)least);
-    if (wg_translation_tokens_of(t->setup.tokenizer, &tokens) < 0)
+    if (wg__translation_tokens_of(t->setup.tokenizer, &tokens) < 0)
         return -1;
     if (tokens.end != sizes.end_id)
         return wg_fail(WG_ERROR_ARGUMENT, WHERE,
@@ -434,19 +436,30 @@ static int check_vocabulary(const wg_training *t) {
     return 0;
 }
 
-static wg_translation_tokens model_tokens(const wg_model *model) {
+static wg__translation_tokens model_tokens(const wg_model *model) {
     const wg_model_sizes sizes = wg_model_sizes_of(model);
-    return (wg_translation_tokens){.start = (int32_t)sizes.start_id,
-                                   .end = (int32_t)sizes.end_id,
-                                   .pad = (int32_t)sizes.pad_id};
+    return (wg__translation_tokens){.start = (int32_t)sizes.start_id,
+                                    .end = (int32_t)sizes.end_id,
+                                    .pad = (int32_t)sizes.pad_id};
 }
 
-static wg_batches *make_batches(const wg_training *t, const wg_dataset *pairs, int64_t tokens,
-                                int64_t longest) {
-    const wg_translation_tokens around = model_tokens(t->setup.model);
-    const wg_translation_batch_options options = {
+static wg_batches *batches_of(const wg_training *t, const wg_dataset *pairs, int64_t tokens,
+                              int64_t longest) {
+    const wg__translation_tokens around = model_tokens(t->setup.model);
+    const wg__translation_batch_options options = {
         .tokens = tokens, .longest = longest, .seed = t->setup.seed};
-    return wg_translation_batches_new(pairs, &around, &options);
+    return wg__translation_batches_new(pairs, &around, &options);
+}
+
+/* A batch has as many tokens a side as so many sequences. */
+static wg_batches *make_batches(const wg_dataset *pairs, const wg_tokenizer *tokenizer,
+                                int64_t batch, int64_t sequence, uint64_t seed) {
+    wg__translation_tokens tokens;
+    const wg__translation_batch_options options = {
+        .tokens = batch * sequence, .longest = sequence, .seed = seed};
+    return wg__translation_tokens_of(tokenizer, &tokens) < 0
+               ? NULL
+               : wg__translation_batches_new(pairs, &tokens, &options);
 }
 
 /* Evaluation leaves no pair out. */
@@ -454,10 +467,10 @@ static int prepare_held_out(wg_training *t) {
     translation *mine = t->context;
     const int64_t most = wg_model_sizes_of(t->setup.model).positions;
     const int64_t tokens = t->setup.batch > most ? t->setup.batch : most;
-    mine->measured = make_batches(t, t->setup.held_out, tokens, most);
+    mine->measured = batches_of(t, t->setup.held_out, tokens, most);
     if (!mine->measured)
         return -1;
-    const int64_t left_out = wg_translation_batches_left_out(mine->measured);
+    const int64_t left_out = wg__translation_batches_left_out(mine->measured);
     if (left_out == 0)
         return 0;
     return wg_fail(WG_ERROR_ARGUMENT, WHERE,
@@ -477,7 +490,7 @@ static int begin(wg_training *t) {
     if (!(t->context = wg__calloc(1, sizeof(translation))) || check_vocabulary(t) < 0)
         return -1;
     if (setup->training) {
-        t->batches = make_batches(t, setup->training, setup->batch, setup->sequence);
+        t->batches = batches_of(t, setup->training, setup->batch, setup->sequence);
         t->fingerprint = t->batches ? wg_dataset_fingerprint(setup->training) : 0;
         if (wg_error_pending())
             return -1;
@@ -492,7 +505,8 @@ static void end(wg_training *t) {
     wg__free(mine);
 }
 
-static wg_tensor *loss_of(const wg_model *model, wg_batches *batches, wg_translation_batch *batch) {
+static wg_tensor *loss_of(const wg_model *model, wg_batches *batches,
+                          wg__translation_batch *batch) {
     if (wg_batches_next(batches, batch) < 0)
         return NULL;
     const wg_model_inputs inputs = {
@@ -504,7 +518,7 @@ static wg_tensor *loss_of(const wg_model *model, wg_batches *batches, wg_transla
 }
 
 static wg_tensor *next_loss(wg_training *t, wg_metrics *metrics) {
-    wg_translation_batch batch;
+    wg__translation_batch batch;
     wg_tensor *loss = loss_of(t->setup.model, t->batches, &batch);
     metrics->tokens += loss ? batch.tokens : 0;
     return loss;
@@ -514,7 +528,7 @@ static wg_tensor *next_loss(wg_training *t, wg_metrics *metrics) {
 
 static int evaluate_batch(const wg_training *t, wg_metrics *metrics) {
     const translation *mine = t->context;
-    wg_translation_batch batch;
+    wg__translation_batch batch;
     wg_scope scope;
     wg_scope_begin(&scope);
     wg_tensor *loss = loss_of(t->setup.model, mine->measured, &batch);
@@ -559,8 +573,8 @@ static int limit_lengths(const wg_model *model, const wg_tensor *source, wg_tens
     return result;
 }
 
-int wg_translate_batch(const wg_model *model, wg_tensor *source, wg_tensor *keep,
-                       const wg_beam_options *options, wg_beam_result *results) {
+int wg__translate_batch(const wg_model *model, wg_tensor *source, wg_tensor *keep,
+                        const wg_beam_options *options, wg_beam_result *results) {
     if (!source)
         return -1;
     if (wg_tensor_ndim(source) != 2)
@@ -586,7 +600,7 @@ typedef struct translator {
     const wg_model *model;
     const wg_tokenizer *tokenizer;
     wg_translation_use options;
-    wg_translation_tokens tokens;
+    wg__translation_tokens tokens;
     int64_t count;
     sentence *sentences;     /* (count) the shortest first */
     wg_token_list *rows;     /* (batch) borrowed from these */
@@ -661,9 +675,9 @@ static int translate_batch(translator *t, int64_t first, int64_t count) {
     wg_tensor *source, *keep;
     for (int64_t i = 0; i < count; i++)
         t->rows[i] = t->sentences[first + i].tokens;
-    if (wg_translation_sources(count, t->rows, &t->tokens, &source, &keep) < 0)
+    if (wg__translation_sources(count, t->rows, &t->tokens, &source, &keep) < 0)
         return -1;
-    int result = wg_translate_batch(t->model, source, keep, &t->options.beam, t->results);
+    int result = wg__translate_batch(t->model, source, keep, &t->options.beam, t->results);
     for (int64_t i = 0; i < count; i++) {
         char *text = result < 0 ? NULL : decode(t, &t->results[i].tokens);
         t->translations[t->sentences[first + i].index] = text;
@@ -738,8 +752,8 @@ static int translate(const wg_model *model, const wg_tokenizer *tokenizer,
 
 /* ---- BLEU ---- */
 
-static int add_bleu(const wg_bleu *bleu, bool lowercase, double pairs, wg_metrics *metrics) {
-    const wg_bleu_score score = wg_bleu_measure(bleu);
+static int add_bleu(const wg__bleu *bleu, bool lowercase, double pairs, wg_metrics *metrics) {
+    const wg__bleu_score score = wg__bleu_measure(bleu);
     if (wg_metrics_add(metrics, lowercase ? "bleu_lc" : "bleu", score.score, pairs) < 0)
         return -1;
     for (int n = 0; n < WG_BLEU_ORDER; n++) {
@@ -795,11 +809,11 @@ static int score_translations(const wg_training *t, char *const *translations,
                               char *const *references, wg_metrics *metrics) {
     const wg_evaluation_options *how = t->setup.evaluation;
     const int64_t count = wg_dataset_documents(t->setup.held_out);
-    wg_bleu bleu = {0};
+    wg__bleu bleu = {0};
     if (how->predictions && write_lines(how->predictions, count, translations) < 0)
         return -1;
     for (int64_t i = 0; i < count; i++)
-        if (wg_bleu_add(&bleu, translations[i], references[i], how->lowercase) < 0)
+        if (wg__bleu_add(&bleu, translations[i], references[i], how->lowercase) < 0)
             return -1;
     return add_bleu(&bleu, how->lowercase, (double)count, metrics);
 }
@@ -846,7 +860,7 @@ static int64_t count_tokens(const wg_dataset *pairs, wg_side side) {
 
 static void describe(const wg_training *t, FILE *stream) {
     const wg_dataset *pairs = t->setup.training;
-    const long long left_out = wg_translation_batches_left_out(t->batches);
+    const long long left_out = wg__translation_batches_left_out(t->batches);
     fprintf(stream,
             "text   %lld pairs, %lld and %lld tokens, in %lld batches; %lld pairs held out\n",
             (long long)wg_dataset_documents(pairs) - left_out,
@@ -863,7 +877,7 @@ static bool has_bleu(const wg_metrics *metrics) {
 }
 
 static const char *signature(const wg_metrics *metrics) {
-    return wg_bleu_signature(wg_metrics_weight(metrics, "bleu_lc") > 0);
+    return wg__bleu_signature(wg_metrics_weight(metrics, "bleu_lc") > 0);
 }
 
 static const wg_metric_row metric_rows[] = {
@@ -913,6 +927,9 @@ const wg_objective wg_translation = {
     .evaluation = WG_EVALUATES_PREDICTIONS | WG_EVALUATES_TRANSLATIONS,
     .usual_batch = 4096,
     .sizes = choose_sizes,
+    .batches = make_batches,
+    .batch_size = sizeof(wg__translation_batch),
+    .batch_tokens = offsetof(wg__translation_batch, tokens),
     .begin = begin,
     .end = end,
     .loss = next_loss,

@@ -18,48 +18,42 @@
 #include "../data/tokenizer/added_tokens.h"
 #include "objective.h"
 
-WG_BEGIN_DECLS
-
-/* Encoder-decoders. Text: pairs. */
-extern WG_API const wg_objective wg_translation;
-
 /* Owned by the scope that was open. */
-typedef struct wg_translation_batch {
+typedef struct wg__translation_batch {
     wg_tensor *source;      /* (B, S) i64 */
     wg_tensor *source_keep; /* (B, S) bool, false for padding; NULL where there is none */
     wg_tensor *target;      /* (B, T) i64; padding stands at the ends, where causal attention */
     wg_tensor *labels;      /* (B, T) i64: -100 there  ... does not see it */
     int64_t tokens;         /* labels that count */
-} wg_translation_batch;
+} wg__translation_batch;
 
 /* Fills `batch` with these pairs. [scope; INDEX, MEMORY; FORMAT, IO] */
-WG_API int wg_translation_batch_read(const wg_dataset *pairs, const wg_translation_tokens *tokens,
-                                     int64_t count, const int64_t *indices,
-                                     wg_translation_batch *batch);
+int wg__translation_batch_read(const wg_dataset *pairs, const wg__translation_tokens *tokens,
+                               int64_t count, const int64_t *indices, wg__translation_batch *batch);
 
 /* Sources alone, B rows of ids, as translation takes them: (B, S) i64 and keep as above.
  * [scope; MEMORY] */
-WG_API int wg_translation_sources(int64_t count, const wg_token_list *rows,
-                                  const wg_translation_tokens *tokens, wg_tensor **source,
-                                  wg_tensor **keep);
+int wg__translation_sources(int64_t count, const wg_token_list *rows,
+                            const wg__translation_tokens *tokens, wg_tensor **source,
+                            wg_tensor **keep);
 
-typedef struct wg_translation_batch_options {
+typedef struct wg__translation_batch_options {
     int64_t tokens;  /* of a side in a batch, with padding, at most; 0: 4096 */
     int64_t longest; /* pairs with more tokens in a side, the end included, are left out; 0: 128 */
     uint64_t seed;   /* of all choices */
-} wg_translation_batch_options;
+} wg__translation_batch_options;
 
-/* Batches (wg_translation_batch) of pairs, which must outlive them; an example of wg_batches is a
+/* Batches (wg__translation_batch) of pairs, which must outlive them; an example of wg_batches is a
  * whole batch of pairs. With weights, which are those of this moment, an epoch has as many pairs as
  * there are, of each source as many as its weight asks, and a few batches more or less than
  * another. [ARGUMENT for options out of range, a batch that does not hold one sentence of the
  * longest, or pairs that are all too long; MEMORY; as reading pairs] */
-WG_API wg_batches *wg_translation_batches_new(const wg_dataset *pairs,
-                                              const wg_translation_tokens *tokens,
-                                              const wg_translation_batch_options *options);
+wg_batches *wg__translation_batches_new(const wg_dataset *pairs,
+                                        const wg__translation_tokens *tokens,
+                                        const wg__translation_batch_options *options);
 
 /* Pairs that are left out, as they are too long. */
-WG_API int64_t wg_translation_batches_left_out(const wg_batches *batches);
+int64_t wg__translation_batches_left_out(const wg_batches *batches);
 
 /* Translates B sources (B, S), with `keep` (B, S), false for padding, or NULL, by beam search, in
  * evaluation mode and without recording: beam.h explains the options, NULL for their defaults, and
@@ -67,9 +61,7 @@ WG_API int64_t wg_translation_batches_left_out(const wg_batches *batches);
  * source and 50 more, as in the paper, and no more than the model has positions. The caller frees
  * results[i].tokens, also after a failure. Returns 0 or -1. [SHAPE, INDEX, DTYPE, ARGUMENT, MEMORY]
  */
-WG_API int wg_translate_batch(const wg_model *model, wg_tensor *source, wg_tensor *keep,
-                              const wg_beam_options *options, wg_beam_result *results);
-
-WG_END_DECLS
+int wg__translate_batch(const wg_model *model, wg_tensor *source, wg_tensor *keep,
+                        const wg_beam_options *options, wg_beam_result *results);
 
 #endif

@@ -47,11 +47,7 @@ data/tokenizer/huggingface.c bert
 data/tokenizer/huggingface_write.c bert
 data/tokenizer/huggingface_write.c gpt2
 data/tokenizer/llama2c.c llama
-cli/translate.c translation
-bench/data.c bert
-bench/data.c glm
-bench/data.c t5
-bench/data.c translation'
+cli/translate.c translation'
 
 number=0
 failed=0

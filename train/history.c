@@ -29,7 +29,7 @@ static int grow(wg_history *history, int64_t capacity) {
     return 0;
 }
 
-int wg_history_add_row(wg_history *history) {
+int wg__history_add_row(wg_history *history) {
     if (history->row_count == history->capacity &&
         grow(history, history->capacity ? 2 * history->capacity : FIRST_CAPACITY) < 0)
         return -1;
@@ -55,7 +55,7 @@ static int add_column(wg_history *history, const char *name) {
     return index;
 }
 
-int wg_history_set(wg_history *history, const char *name, double value) {
+int wg__history_set(wg_history *history, const char *name, double value) {
     int index = column_index(history, name);
     if (index < 0)
         index = add_column(history, name);
@@ -70,7 +70,7 @@ const double *wg_history_column(const wg_history *history, const char *name) {
     return index < 0 ? NULL : history->columns[index];
 }
 
-int wg_history_put(const wg_history *history, wg_checkpoint *file, const char *group) {
+int wg__history_put(const wg_history *history, wg_checkpoint *file, const char *group) {
     char name[256];
     for (int i = 0; history->row_count > 0 && i < history->column_count; i++) {
         snprintf(name, sizeof name, "%s/%s", group, history->names[i]);

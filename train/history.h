@@ -23,10 +23,10 @@ typedef struct wg_history {
 } wg_history;
 
 /* Begins a row, of NaN everywhere. {0} is an empty history. [MEMORY] */
-WG_API int wg_history_add_row(wg_history *history);
+int wg__history_add_row(wg_history *history);
 
 /* Writes into the last row, which must exist. [ARGUMENT for too many columns; MEMORY] */
-WG_API int wg_history_set(wg_history *history, const char *name, double value);
+int wg__history_set(wg_history *history, const char *name, double value);
 
 /* The column of that name, row_count numbers, borrowed until the history changes; NULL if there is
  * none (no error is recorded). */
@@ -34,9 +34,9 @@ WG_API const double *wg_history_column(const wg_history *history, const char *na
 
 /* Writes every column as a dataset below `group`; an empty history writes nothing. [as
  * wg_checkpoint_put_numbers] */
-WG_API int wg_history_put(const wg_history *history, wg_checkpoint *file, const char *group);
+int wg__history_put(const wg_history *history, wg_checkpoint *file, const char *group);
 
-/* Reads what wg_history_put wrote, into an empty history; a group that is not there leaves it
+/* Reads what wg__history_put wrote, into an empty history; a group that is not there leaves it
  * empty. [FORMAT] */
 WG_API int wg_history_get(wg_history *history, wg_checkpoint *file, const char *group);
 

@@ -62,7 +62,7 @@ static int make_parts(wg_trainer *trainer) {
         (options->average_decay != 0 && make_average(trainer) < 0))
         return -1;
     if (options->log_path)
-        trainer->log = wg_metric_log_open(options->log_path);
+        trainer->log = wg__metric_log_open(options->log_path);
     return options->log_path && !trainer->log ? -1 : 0;
 }
 
@@ -92,7 +92,7 @@ wg_trainer *wg_trainer_new(const wg_task *task, wg_optimizer *optimizer,
 void wg_trainer_free(wg_trainer *trainer) {
     if (!trainer)
         return;
-    wg_metric_log_close(trainer->log);
+    wg__metric_log_close(trainer->log);
     wg_optimizer_free(trainer->optimizer);
     wg_average_free(trainer->average);
     wg_history_clear(&trainer->training);
@@ -231,7 +231,7 @@ static int evaluate_if_due(wg_trainer *trainer, measured_step *measured) {
 static int set_metrics(wg_history *history, const wg_metrics *metrics) {
     for (int i = 0; i < metrics->count; i++) {
         const wg_metric *metric = &metrics->metrics[i];
-        if (wg_history_set(history, metric->name, wg_metric_value(metric)) < 0)
+        if (wg__history_set(history, metric->name, wg_metric_value(metric)) < 0)
             return -1;
     }
     return 0;
@@ -239,17 +239,17 @@ static int set_metrics(wg_history *history, const wg_metrics *metrics) {
 
 static int add_history(wg_trainer *trainer, const measured_step *measured) {
     wg_history *training = &trainer->training, *evaluations = &trainer->evaluations;
-    if (wg_history_add_row(training) < 0 ||
-        wg_history_set(training, "step", (double)trainer->step) < 0 ||
-        wg_history_set(training, "loss", measured->loss) < 0 ||
-        wg_history_set(training, "lr", measured->rate) < 0 ||
-        wg_history_set(training, "grad_norm", measured->gradient_norm) < 0 ||
+    if (wg__history_add_row(training) < 0 ||
+        wg__history_set(training, "step", (double)trainer->step) < 0 ||
+        wg__history_set(training, "loss", measured->loss) < 0 ||
+        wg__history_set(training, "lr", measured->rate) < 0 ||
+        wg__history_set(training, "grad_norm", measured->gradient_norm) < 0 ||
         set_metrics(training, &measured->metrics) < 0)
         return -1;
     if (!measured->evaluated)
         return 0;
-    if (wg_history_add_row(evaluations) < 0 ||
-        wg_history_set(evaluations, "step", (double)trainer->step) < 0)
+    if (wg__history_add_row(evaluations) < 0 ||
+        wg__history_set(evaluations, "step", (double)trainer->step) < 0)
         return -1;
     return set_metrics(evaluations, &measured->evaluation);
 }
@@ -280,23 +280,23 @@ static int check_evaluation(const wg_trainer *trainer, const measured_step *meas
 
 /* One JSON object: the step, then what was measured, evaluations as "eval_...". */
 static int write_log(wg_trainer *trainer, const measured_step *measured) {
-    wg_metric_log *log = trainer->log;
+    wg__metric_log *log = trainer->log;
     if (!log)
         return 0;
-    wg_metric_log_integer(log, "step", trainer->step);
-    wg_metric_log_number(log, "loss", measured->loss);
-    wg_metric_log_number(log, "lr", measured->rate);
-    wg_metric_log_number(log, "grad_norm", measured->gradient_norm);
-    wg_metric_log_number(log, "tokens_per_s", measured->tokens_per_second);
+    wg__metric_log_integer(log, "step", trainer->step);
+    wg__metric_log_number(log, "loss", measured->loss);
+    wg__metric_log_number(log, "lr", measured->rate);
+    wg__metric_log_number(log, "grad_norm", measured->gradient_norm);
+    wg__metric_log_number(log, "tokens_per_s", measured->tokens_per_second);
     for (int i = 0; i < measured->metrics.count; i++)
-        wg_metric_log_number(log, measured->metrics.metrics[i].name,
-                             wg_metric_value(&measured->metrics.metrics[i]));
+        wg__metric_log_number(log, measured->metrics.metrics[i].name,
+                              wg_metric_value(&measured->metrics.metrics[i]));
     for (int i = 0; i < measured->evaluation.count; i++) {
         char name[WG_METRIC_NAME_SIZE + 8];
         snprintf(name, sizeof name, "eval_%s", measured->evaluation.metrics[i].name);
-        wg_metric_log_number(log, name, wg_metric_value(&measured->evaluation.metrics[i]));
+        wg__metric_log_number(log, name, wg_metric_value(&measured->evaluation.metrics[i]));
     }
-    return wg_metric_log_end_line(log);
+    return wg__metric_log_end_line(log);
 }
 
 static void report(wg_trainer *trainer, const measured_step *measured, bool saved) {

@@ -76,8 +76,8 @@ static int put_run(wg_checkpoint *file, wg_trainer *trainer) {
         put_schedule(file, &trainer->options.schedule) < 0 ||
         put_generator(file, "module", wg_module_generator(task->module)) < 0 ||
         put_generator(file, "default", wg_default_generator()) < 0 ||
-        wg_history_put(&trainer->training, file, WG_HISTORY_TRAINING) < 0 ||
-        wg_history_put(&trainer->evaluations, file, WG_HISTORY_EVALUATION) < 0)
+        wg__history_put(&trainer->training, file, WG_HISTORY_TRAINING) < 0 ||
+        wg__history_put(&trainer->evaluations, file, WG_HISTORY_EVALUATION) < 0)
         return -1;
     const char *note = trainer->options.note;
     if (note && wg_checkpoint_put_text(file, "/train/note", note) < 0)

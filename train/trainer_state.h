@@ -11,7 +11,7 @@ struct wg_trainer {
     wg_trainer_options options;
     wg_optimizer *optimizer;
     wg_average *average; /* NULL: none */
-    wg_metric_log *log;  /* NULL: none */
+    wg__metric_log *log; /* NULL: none */
     int64_t step;        /* steps done */
     bool is_torn;        /* the next one failed when some weights had been stepped */
     wg_history training, evaluations;

@@ -19,7 +19,7 @@ typedef struct example {
     int64_t label;
 } example;
 
-struct wg_labelled_text {
+struct wg__labelled_text {
     wg_token_list tokens;
     example *examples;
     int64_t count, capacity;
@@ -30,13 +30,13 @@ struct wg_labelled_text {
 typedef struct reading {
     const char *path;
     const wg_tokenizer *tokenizer;
-    wg_labels *labels;
-    wg_labelled_text_options options;
+    wg__labels *labels;
+    wg__labelled_text_options options;
     wg__text prefixed; /* scratch: a text with its prefix */
     bool collects;     /* new labels are added */
     int64_t line;      /* from 1 on */
     int columns;       /* of all lines; 0: not known yet */
-    wg_labelled_text *text;
+    wg__labelled_text *text;
 } reading;
 
 /* ---- Lines ---- */
@@ -97,8 +97,8 @@ static int64_t number_label(reading *r, const char *label) {
         return wg_fail(WG_ERROR_FORMAT, WHERE, "%s, line %lld: the label is empty", r->path,
                        (long long)r->line);
     if (r->collects)
-        return wg_labels_add(r->labels, label);
-    const int64_t number = wg_labels_find(r->labels, label);
+        return wg__labels_add(r->labels, label);
+    const int64_t number = wg__labels_find(r->labels, label);
     if (number >= 0)
         return number;
     return wg_fail(WG_ERROR_FORMAT, WHERE,
@@ -109,7 +109,7 @@ static int64_t number_label(reading *r, const char *label) {
 }
 
 static int add_example(reading *r, int columns, char *const *column) {
-    wg_labelled_text *text = r->text;
+    wg__labelled_text *text = r->text;
     example *examples =
         wg__grow(text->examples, text->count, &text->capacity, text->count + 1, sizeof *examples);
     if (!examples)
@@ -163,15 +163,15 @@ static int read_lines(reading *r, char *bytes, int64_t length) {
 
 /* Sorts the labels, which were numbered by first appearance, and renumbers the examples. */
 static int order_labels(reading *r) {
-    wg_labels found;
-    if (wg_labels_copy(&found, r->labels) < 0)
+    wg__labels found;
+    if (wg__labels_copy(&found, r->labels) < 0)
         return -1;
-    wg_labels_sort(r->labels);
+    wg__labels_sort(r->labels);
     for (int64_t i = 0; i < r->text->count; i++) {
         int64_t *label = &r->text->examples[i].label;
-        *label = wg_labels_find(r->labels, found.names[*label]);
+        *label = wg__labels_find(r->labels, found.names[*label]);
     }
-    wg_labels_free(&found);
+    wg__labels_free(&found);
     return 0;
 }
 
@@ -185,10 +185,10 @@ static int check_whole(const reading *r) {
     return 0;
 }
 
-wg_labelled_text *wg_labelled_text_load(const char *path, const wg_tokenizer *tokenizer,
-                                        wg_labels *labels,
-                                        const wg_labelled_text_options *options) {
-    static const wg_labelled_text_options as_it_stands;
+wg__labelled_text *wg__labelled_text_load(const char *path, const wg_tokenizer *tokenizer,
+                                          wg__labels *labels,
+                                          const wg__labelled_text_options *options) {
+    static const wg__labelled_text_options as_it_stands;
     int64_t length;
     char *bytes = wg__text_file_read(path, &length, WHERE);
     reading r = {.path = path,
@@ -210,13 +210,13 @@ wg_labelled_text *wg_labelled_text_load(const char *path, const wg_tokenizer *to
         r.text->pairs = r.columns == MOST_COLUMNS;
         return r.text;
     }
-    wg_labelled_text_free(r.text);
+    wg__labelled_text_free(r.text);
     if (r.collects)
-        wg_labels_free(labels);
+        wg__labels_free(labels);
     return NULL;
 }
 
-void wg_labelled_text_free(wg_labelled_text *text) {
+void wg__labelled_text_free(wg__labelled_text *text) {
     if (!text)
         return;
     wg_token_list_free(&text->tokens);
@@ -224,15 +224,15 @@ void wg_labelled_text_free(wg_labelled_text *text) {
     wg__free(text);
 }
 
-int64_t wg_labelled_text_examples(const wg_labelled_text *text) {
+int64_t wg__labelled_text_examples(const wg__labelled_text *text) {
     return text ? text->count : 0;
 }
 
-int64_t wg_labelled_text_tokens(const wg_labelled_text *text) {
+int64_t wg__labelled_text_tokens(const wg__labelled_text *text) {
     return text ? text->tokens.count : 0;
 }
 
-wg_token_pair wg_labelled_text_pair(const wg_labelled_text *text, int64_t index) {
+wg_token_pair wg__labelled_text_pair(const wg__labelled_text *text, int64_t index) {
     const example *e = &text->examples[index];
     return (wg_token_pair){
         .first = text->tokens.ids + e->first,
@@ -242,14 +242,14 @@ wg_token_pair wg_labelled_text_pair(const wg_labelled_text *text, int64_t index)
     };
 }
 
-int64_t wg_labelled_text_label(const wg_labelled_text *text, int64_t index) {
+int64_t wg__labelled_text_label(const wg__labelled_text *text, int64_t index) {
     return text->examples[index].label;
 }
 
-uint64_t wg_labelled_text_fingerprint(const wg_labelled_text *text) {
+uint64_t wg__labelled_text_fingerprint(const wg__labelled_text *text) {
     uint64_t hash = WG__HASH_EMPTY;
     for (int64_t i = 0; i < text->count; i++) {
-        const wg_token_pair pair = wg_labelled_text_pair(text, i);
+        const wg_token_pair pair = wg__labelled_text_pair(text, i);
         hash = wg__hash_step(wg_pair_fingerprint(hash, &pair), (char)text->examples[i].label);
     }
     return hash;
@@ -257,14 +257,14 @@ uint64_t wg_labelled_text_fingerprint(const wg_labelled_text *text) {
 
 /* ---- Batches ---- */
 
-int wg_labelled_batch_read(const wg_labelled_text *text, const wg_pair_frame *frame, int64_t count,
-                           const int64_t *examples, wg_labelled_batch *batch) {
+int wg__labelled_batch_read(const wg__labelled_text *text, const wg_pair_frame *frame,
+                            int64_t count, const int64_t *examples, wg__labelled_batch *batch) {
     wg_token_pair *pairs = wg__alloc((size_t)count * sizeof *pairs);
     int64_t *labels = wg__alloc((size_t)count * sizeof *labels);
-    *batch = (wg_labelled_batch){0};
+    *batch = (wg__labelled_batch){0};
     for (int64_t i = 0; pairs && labels && i < count; i++) {
-        pairs[i] = wg_labelled_text_pair(text, examples[i]);
-        labels[i] = wg_labelled_text_label(text, examples[i]);
+        pairs[i] = wg__labelled_text_pair(text, examples[i]);
+        labels[i] = wg__labelled_text_label(text, examples[i]);
     }
     if (pairs && labels && wg_pair_batch_make(frame, count, pairs, &batch->inputs) == 0)
         batch->labels = wg_from_array(WG_I64, WG_DIMS(count), labels);

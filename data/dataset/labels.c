@@ -8,15 +8,15 @@
 #include "base/array.h"
 #include "tensor/internal.h"
 
-int64_t wg_labels_find(const wg_labels *labels, const char *name) {
+int64_t wg__labels_find(const wg__labels *labels, const char *name) {
     for (int64_t i = 0; i < labels->count; i++)
         if (strcmp(labels->names[i], name) == 0)
             return i;
     return -1;
 }
 
-int64_t wg_labels_add(wg_labels *labels, const char *name) {
-    const int64_t found = wg_labels_find(labels, name);
+int64_t wg__labels_add(wg__labels *labels, const char *name) {
+    const int64_t found = wg__labels_find(labels, name);
     if (found >= 0)
         return found;
     if (labels->count == WG_LABELS_MOST)
@@ -53,7 +53,7 @@ static int compare_numbers(const void *a, const void *b) {
     return left != right ? (left > right) - (left < right) : compare_texts(a, b);
 }
 
-void wg_labels_sort(wg_labels *labels) {
+void wg__labels_sort(wg__labels *labels) {
     bool numbers = true;
     long long value;
     for (int64_t i = 0; i < labels->count && numbers; i++)
@@ -63,17 +63,17 @@ void wg_labels_sort(wg_labels *labels) {
               numbers ? compare_numbers : compare_texts);
 }
 
-int wg_labels_copy(wg_labels *copy, const wg_labels *labels) {
-    *copy = (wg_labels){0};
+int wg__labels_copy(wg__labels *copy, const wg__labels *labels) {
+    *copy = (wg__labels){0};
     for (int64_t i = 0; i < labels->count; i++)
-        if (wg_labels_add(copy, labels->names[i]) < 0) {
-            wg_labels_free(copy);
+        if (wg__labels_add(copy, labels->names[i]) < 0) {
+            wg__labels_free(copy);
             return -1;
         }
     return 0;
 }
 
-bool wg_labels_equal(const wg_labels *a, const wg_labels *b) {
+bool wg__labels_equal(const wg__labels *a, const wg__labels *b) {
     if (a->count != b->count)
         return false;
     for (int64_t i = 0; i < a->count; i++)
@@ -82,9 +82,9 @@ bool wg_labels_equal(const wg_labels *a, const wg_labels *b) {
     return true;
 }
 
-void wg_labels_free(wg_labels *labels) {
+void wg__labels_free(wg__labels *labels) {
     for (int64_t i = 0; i < labels->count; i++)
         wg__free(labels->names[i]);
     wg__free(labels->names);
-    *labels = (wg_labels){0};
+    *labels = (wg__labels){0};
 }

@@ -40,8 +40,8 @@ typedef struct window {
     int64_t first, count;
 } window;
 
-struct wg_squad {
-    wg_squad_options options;
+struct wg__squad {
+    wg__squad_options options;
     json_t *root; /* holds the texts */
     context_token *tokens;
     int32_t *ids; /* of the tokens, for batches */
@@ -59,7 +59,7 @@ struct wg_squad {
 typedef struct reading {
     const char *path;
     const wg_tokenizer *tokenizer;
-    wg_squad *squad;
+    wg__squad *squad;
     char place[128]; /* "data[0].paragraphs[2]" */
     wg_token_list scratch;
 } reading;
@@ -117,7 +117,7 @@ static int read_list(reading *r, const json_t *object, const char *key, element_
 /* ---- Contexts ---- */
 
 static int add_word(reading *r, const char *context, int64_t begin, int64_t end) {
-    wg_squad *squad = r->squad;
+    wg__squad *squad = r->squad;
     r->scratch.count = 0;
     if (wg_tokenizer_encode(r->tokenizer, context + begin, end - begin, NULL, &r->scratch) < 0)
         return -1;
@@ -153,7 +153,7 @@ static int add_words(reading *r, const char *context, int64_t length) {
 }
 
 static int add_paragraph(reading *r, const char *context) {
-    wg_squad *squad = r->squad;
+    wg__squad *squad = r->squad;
     const size_t length = strlen(context);
     paragraph *paragraphs =
         wg__grow(squad->paragraphs, squad->paragraph_count, &squad->paragraph_capacity,
@@ -184,7 +184,7 @@ static int64_t byte_of(const char *text, int64_t index) {
 
 /* Finds the tokens of the paragraph that an answer covers. */
 static int find_answer(reading *r, question *q, int64_t begin, int64_t end) {
-    const wg_squad *squad = r->squad;
+    const wg__squad *squad = r->squad;
     const paragraph *p = &squad->paragraphs[q->paragraph];
     const context_token *tokens = squad->tokens + p->first;
     q->start = 0;
@@ -198,7 +198,7 @@ static int find_answer(reading *r, question *q, int64_t begin, int64_t end) {
 
 /* Checks an answer; training uses the first of a question. */
 static int read_answer(reading *r, const json_t *answer) {
-    wg_squad *squad = r->squad;
+    wg__squad *squad = r->squad;
     question *q = &squad->questions[squad->question_count - 1];
     const char *context = squad->paragraphs[q->paragraph].context;
     const char *text = get_text(r, answer, "text");
@@ -221,8 +221,8 @@ static int read_answer(reading *r, const json_t *answer) {
 
 /* As many windows as it takes, each a stride behind the one before. */
 static int add_windows(reading *r, question *q) {
-    wg_squad *squad = r->squad;
-    const wg_squad_options *o = &squad->options;
+    wg__squad *squad = r->squad;
+    const wg__squad_options *o = &squad->options;
     const int64_t count = squad->paragraphs[q->paragraph].count;
     const int64_t room = o->sequence - q->count - 3;
     q->first_window = squad->window_count;
@@ -243,7 +243,7 @@ static int add_windows(reading *r, question *q) {
 }
 
 static int read_question(reading *r, const json_t *json) {
-    wg_squad *squad = r->squad;
+    wg__squad *squad = r->squad;
     const char *text = get_text(r, json, "question");
     question *questions =
         text && get_text(r, json, "id")
@@ -284,8 +284,8 @@ static int read_article(reading *r, const json_t *json) {
 
 /* ---- Files ---- */
 
-static int set_options(wg_squad *squad, const wg_squad_options *options) {
-    wg_squad_options *o = &squad->options;
+static int set_options(wg__squad *squad, const wg__squad_options *options) {
+    wg__squad_options *o = &squad->options;
     if (options)
         *o = *options;
     o->sequence = o->sequence ? o->sequence : 384;
@@ -319,7 +319,7 @@ static int parse(reading *r) {
 }
 
 /* The ids by themselves, as batches take them. */
-static int gather_ids(wg_squad *squad) {
+static int gather_ids(wg__squad *squad) {
     squad->ids = wg__alloc((size_t)squad->token_count * sizeof *squad->ids);
     for (int64_t i = 0; squad->ids && i < squad->token_count; i++)
         squad->ids[i] = squad->tokens[i].id;
@@ -327,7 +327,7 @@ static int gather_ids(wg_squad *squad) {
 }
 
 static int read_all(reading *r) {
-    wg_squad *squad = r->squad;
+    wg__squad *squad = r->squad;
     if (parse(r) < 0 || read_list(r, squad->root, "data", read_article) < 0)
         return -1;
     if (squad->question_count == 0)
@@ -335,21 +335,21 @@ static int read_all(reading *r) {
     return gather_ids(squad);
 }
 
-wg_squad *wg_squad_load(const char *path, const wg_tokenizer *tokenizer,
-                        const wg_squad_options *options) {
+wg__squad *wg__squad_load(const char *path, const wg_tokenizer *tokenizer,
+                          const wg__squad_options *options) {
     reading r = {
-        .path = path, .tokenizer = tokenizer, .squad = wg__calloc(1, sizeof(struct wg_squad))};
+        .path = path, .tokenizer = tokenizer, .squad = wg__calloc(1, sizeof(struct wg__squad))};
     if (!r.squad)
         return NULL;
     const int status = set_options(r.squad, options) < 0 ? -1 : read_all(&r);
     wg_token_list_free(&r.scratch);
     if (status == 0)
         return r.squad;
-    wg_squad_free(r.squad);
+    wg__squad_free(r.squad);
     return NULL;
 }
 
-void wg_squad_free(wg_squad *squad) {
+void wg__squad_free(wg__squad *squad) {
     if (!squad)
         return;
     json_decref(squad->root);
@@ -364,39 +364,39 @@ void wg_squad_free(wg_squad *squad) {
 
 /* ---- Contents ---- */
 
-int64_t wg_squad_questions(const wg_squad *squad) {
+int64_t wg__squad_questions(const wg__squad *squad) {
     return squad ? squad->question_count : 0;
 }
 
-int64_t wg_squad_windows(const wg_squad *squad) {
+int64_t wg__squad_windows(const wg__squad *squad) {
     return squad ? squad->window_count : 0;
 }
 
-int64_t wg_squad_sequence(const wg_squad *squad) {
+int64_t wg__squad_sequence(const wg__squad *squad) {
     return squad ? squad->options.sequence : 0;
 }
 
-const char *wg_squad_id(const wg_squad *squad, int64_t index) {
+const char *wg__squad_id(const wg__squad *squad, int64_t index) {
     return json_string_value(json_object_get(squad->questions[index].json, "id"));
 }
 
-static const json_t *answers_of(const wg_squad *squad, int64_t index) {
+static const json_t *answers_of(const wg__squad *squad, int64_t index) {
     return json_object_get(squad->questions[index].json, "answers");
 }
 
-int64_t wg_squad_answers(const wg_squad *squad, int64_t index) {
+int64_t wg__squad_answers(const wg__squad *squad, int64_t index) {
     return (int64_t)json_array_size(answers_of(squad, index));
 }
 
-const char *wg_squad_answer(const wg_squad *squad, int64_t index, int64_t answer) {
+const char *wg__squad_answer(const wg__squad *squad, int64_t index, int64_t answer) {
     const json_t *json = json_array_get(answers_of(squad, index), (size_t)answer);
     return json_string_value(json_object_get(json, "text"));
 }
 
-wg_squad_window wg_squad_window_at(const wg_squad *squad, int64_t index) {
+wg__squad_window wg__squad_window_at(const wg__squad *squad, int64_t index) {
     const window *w = &squad->windows[index];
     const question *q = &squad->questions[w->question];
-    wg_squad_window found = {
+    wg__squad_window found = {
         .question = w->question, .first = w->first, .count = w->count, .offset = q->count + 2};
     if (q->start >= w->first && q->end < w->first + w->count) {
         found.start = found.offset + q->start - w->first;
@@ -413,7 +413,7 @@ static double context_around(const window *w, int64_t token) {
     return (double)(left < right ? left : right) + 0.01 * (double)w->count;
 }
 
-bool wg_squad_is_best_window(const wg_squad *squad, int64_t index, int64_t token) {
+bool wg__squad_is_best_window(const wg__squad *squad, int64_t index, int64_t token) {
     const question *q = &squad->questions[squad->windows[index].question];
     int64_t best = q->first_window;
     for (int64_t i = best + 1; i < q->first_window + q->windows; i++)
@@ -423,7 +423,7 @@ bool wg_squad_is_best_window(const wg_squad *squad, int64_t index, int64_t token
     return best == index;
 }
 
-char *wg_squad_text(const wg_squad *squad, int64_t index, int64_t first, int64_t last) {
+char *wg__squad_text(const wg__squad *squad, int64_t index, int64_t first, int64_t last) {
     const paragraph *p = &squad->paragraphs[squad->questions[index].paragraph];
     const int64_t begin = squad->tokens[p->first + first].begin;
     const int64_t length = squad->tokens[p->first + last].end - begin;
@@ -435,7 +435,7 @@ char *wg_squad_text(const wg_squad *squad, int64_t index, int64_t first, int64_t
     return text;
 }
 
-static wg_token_pair pair_of(const wg_squad *squad, const window *w) {
+static wg_token_pair pair_of(const wg__squad *squad, const window *w) {
     const question *q = &squad->questions[w->question];
     return (wg_token_pair){
         .first = squad->question_tokens.ids + q->first,
@@ -445,11 +445,11 @@ static wg_token_pair pair_of(const wg_squad *squad, const window *w) {
     };
 }
 
-uint64_t wg_squad_fingerprint(const wg_squad *squad) {
+uint64_t wg__squad_fingerprint(const wg__squad *squad) {
     uint64_t hash = WG__HASH_EMPTY;
     for (int64_t i = 0; i < squad->window_count; i++) {
         const wg_token_pair pair = pair_of(squad, &squad->windows[i]);
-        const wg_squad_window w = wg_squad_window_at(squad, i);
+        const wg__squad_window w = wg__squad_window_at(squad, i);
         hash = wg_pair_fingerprint(hash, &pair);
         hash = wg__hash_step(wg__hash_step(hash, (char)w.start), (char)w.end);
     }
@@ -458,13 +458,13 @@ uint64_t wg_squad_fingerprint(const wg_squad *squad) {
 
 /* ---- Batches ---- */
 
-int wg_squad_batch_read(const wg_squad *squad, const wg_pair_frame *frame, int64_t count,
-                        const int64_t *windows, wg_squad_batch *batch) {
+int wg__squad_batch_read(const wg__squad *squad, const wg_pair_frame *frame, int64_t count,
+                         const int64_t *windows, wg__squad_batch *batch) {
     wg_token_pair *pairs = wg__alloc((size_t)count * sizeof *pairs);
     int64_t *starts = wg__alloc(2 * (size_t)count * sizeof *starts), *ends = starts + count;
-    *batch = (wg_squad_batch){0};
+    *batch = (wg__squad_batch){0};
     for (int64_t i = 0; pairs && starts && i < count; i++) {
-        const wg_squad_window w = wg_squad_window_at(squad, windows[i]);
+        const wg__squad_window w = wg__squad_window_at(squad, windows[i]);
         pairs[i] = pair_of(squad, &squad->windows[windows[i]]);
         starts[i] = w.start;
         ends[i] = w.end;

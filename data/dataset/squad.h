@@ -19,78 +19,74 @@
 
 #include "../batches/pair_batch.h"
 
-WG_BEGIN_DECLS
+typedef struct wg__squad wg__squad;
 
-typedef struct wg_squad wg_squad;
-
-typedef struct wg_squad_options {
+typedef struct wg__squad_options {
     int64_t sequence; /* of a window with its question; 0: 384 */
     int64_t stride;   /* 0: 128 */
     int64_t query;    /* tokens of a question at most; 0: 64 */
-} wg_squad_options;
+} wg__squad_options;
 
-/* Reads a file. `answer_start` counts characters (code points). Freed with wg_squad_free. NULL with
- * [NOT_FOUND, IO, MEMORY; FORMAT for what is not UTF-8 or not JSON, with the line, or lacks
- * a field, with its place ("data[0].paragraphs[2].qas[1].answers[0].answer_start"), an answer that
- * is not where `answer_start` says, or no question; ARGUMENT for windows without room] */
-WG_API wg_squad *wg_squad_load(const char *path, const wg_tokenizer *tokenizer,
-                               const wg_squad_options *options);
+/* Reads a file. `answer_start` counts characters (code points). Freed with wg__squad_free. NULL
+ * with [NOT_FOUND, IO, MEMORY; FORMAT for what is not UTF-8 or not JSON, with the line, or lacks a
+ * field, with its place ("data[0].paragraphs[2].qas[1].answers[0].answer_start"), an answer that is
+ * not where `answer_start` says, or no question; ARGUMENT for windows without room] */
+wg__squad *wg__squad_load(const char *path, const wg_tokenizer *tokenizer,
+                          const wg__squad_options *options);
 
 /* Frees it; NULL is allowed. */
-WG_API void wg_squad_free(wg_squad *squad);
+void wg__squad_free(wg__squad *squad);
 
 /* How many there are. Given NULL: 0. */
-WG_API int64_t wg_squad_questions(const wg_squad *squad);
-WG_API int64_t wg_squad_windows(const wg_squad *squad);
+int64_t wg__squad_questions(const wg__squad *squad);
+int64_t wg__squad_windows(const wg__squad *squad);
 
 /* How many tokens a window has with its question, at most. Given NULL: 0. */
-WG_API int64_t wg_squad_sequence(const wg_squad *squad);
+int64_t wg__squad_sequence(const wg__squad *squad);
 
 /* The id of a question, 0 .. questions - 1; borrowed. */
-WG_API const char *wg_squad_id(const wg_squad *squad, int64_t question);
+const char *wg__squad_id(const wg__squad *squad, int64_t question);
 
 /* How many answers a question has; one at least. */
-WG_API int64_t wg_squad_answers(const wg_squad *squad, int64_t question);
+int64_t wg__squad_answers(const wg__squad *squad, int64_t question);
 
 /* The text of one of them, 0 .. answers - 1; borrowed. */
-WG_API const char *wg_squad_answer(const wg_squad *squad, int64_t question, int64_t answer);
+const char *wg__squad_answer(const wg__squad *squad, int64_t question, int64_t answer);
 
 /* Tokens first .. first + count - 1 of a context, beside its question. Windows of a question follow
  * each other, and questions in the file's order. */
-typedef struct wg_squad_window {
+typedef struct wg__squad_window {
     int64_t question;
     int64_t first, count;
     int64_t offset;     /* where the first of them stands in the sequence */
     int64_t start, end; /* of the question's first answer, in the sequence; 0, the [CLS], if it is
                          * not all within */
-} wg_squad_window;
+} wg__squad_window;
 
 /* Window `window`, 0 .. windows - 1. */
-WG_API wg_squad_window wg_squad_window_at(const wg_squad *squad, int64_t window);
+wg__squad_window wg__squad_window_at(const wg__squad *squad, int64_t window);
 
 /* True if this window of its question has the most context around the token, counted on the side
  * that has less: an answer that begins with the token is taken from this window alone. */
-WG_API bool wg_squad_is_best_window(const wg_squad *squad, int64_t window, int64_t token);
+bool wg__squad_is_best_window(const wg__squad *squad, int64_t window, int64_t token);
 
 /* The context from the word of token `first` to that of token `last`; the caller frees it with
  * wg_text_free. [MEMORY] */
-WG_API char *wg_squad_text(const wg_squad *squad, int64_t question, int64_t first, int64_t last);
+char *wg__squad_text(const wg__squad *squad, int64_t question, int64_t first, int64_t last);
 
 /* Identifies the questions and their windows: a resumed run must have the same. */
-WG_API uint64_t wg_squad_fingerprint(const wg_squad *squad);
+uint64_t wg__squad_fingerprint(const wg__squad *squad);
 
 /* ---- Batches ---- */
 
 /* Owned by the scope that was open. */
-typedef struct wg_squad_batch {
+typedef struct wg__squad_batch {
     wg_pair_batch inputs;
     wg_tensor *starts, *ends; /* (B) i64 */
-} wg_squad_batch;
+} wg__squad_batch;
 
 /* Fills `batch` with these windows. [scope; MEMORY] */
-WG_API int wg_squad_batch_read(const wg_squad *squad, const wg_pair_frame *frame, int64_t count,
-                               const int64_t *windows, wg_squad_batch *batch);
-
-WG_END_DECLS
+int wg__squad_batch_read(const wg__squad *squad, const wg_pair_frame *frame, int64_t count,
+                         const int64_t *windows, wg__squad_batch *batch);
 
 #endif

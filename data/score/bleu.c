@@ -273,7 +273,7 @@ static int64_t count_common(const gram *a, int64_t a_count, const gram *b, int64
     return common;
 }
 
-static int count_grams(wg_bleu *bleu, const wg__bleu_tokens *hypothesis,
+static int count_grams(wg__bleu *bleu, const wg__bleu_tokens *hypothesis,
                        const wg__bleu_tokens *reference) {
     gram *grams = wg__alloc((size_t)(hypothesis->count + reference->count + 1) * sizeof *grams);
     if (!grams)
@@ -291,7 +291,7 @@ static int count_grams(wg_bleu *bleu, const wg__bleu_tokens *hypothesis,
     return 0;
 }
 
-int wg_bleu_add(wg_bleu *bleu, const char *hypothesis, const char *reference, bool lowercase) {
+int wg__bleu_add(wg__bleu *bleu, const char *hypothesis, const char *reference, bool lowercase) {
     if (!hypothesis || !reference)
         return -1;
     wg__strings words = {0};
@@ -308,8 +308,8 @@ int wg_bleu_add(wg_bleu *bleu, const char *hypothesis, const char *reference, bo
 
 /* ---- The score ---- */
 
-wg_bleu_score wg_bleu_measure(const wg_bleu *bleu) {
-    wg_bleu_score result = {.brevity_penalty = 1};
+wg__bleu_score wg__bleu_measure(const wg__bleu *bleu) {
+    wg__bleu_score result = {.brevity_penalty = 1};
     const double ours = (double)bleu->hypothesis_tokens, theirs = (double)bleu->reference_tokens;
     if (ours < theirs)
         result.brevity_penalty = ours > 0 ? exp(1 - theirs / ours) : 0;
@@ -329,7 +329,7 @@ wg_bleu_score wg_bleu_measure(const wg_bleu *bleu) {
     return result;
 }
 
-const char *wg_bleu_signature(bool lowercase) {
+const char *wg__bleu_signature(bool lowercase) {
     return lowercase ? "nrefs:1|case:lc|eff:no|tok:13a|smooth:exp"
                      : "nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp";
 }

@@ -17,7 +17,7 @@ static int32_t named_or_new(const wg_tokenizer *tokenizer, const char *name, int
 
 /* ---- Blanks ---- */
 
-int wg_blank_tokens_of(const wg_tokenizer *tokenizer, wg_blank_tokens *tokens) {
+int wg__blank_tokens_of(const wg_tokenizer *tokenizer, wg_blank_tokens *tokens) {
     if (!tokenizer)
         return -1;
     const int64_t size = wg_tokenizer_size(tokenizer);
@@ -34,17 +34,17 @@ int wg_blank_tokens_of(const wg_tokenizer *tokenizer, wg_blank_tokens *tokens) {
     return 0;
 }
 
-bool wg_blank_is_mask(const wg_blank_tokens *tokens, int32_t id) {
+bool wg__blank_is_mask(const wg_blank_tokens *tokens, int32_t id) {
     return id == tokens->mask || id == tokens->sentence_mask || id == tokens->document_mask;
 }
 
 /* ---- Sentinels ---- */
 
-int wg_sentinels_of(const wg_tokenizer *tokenizer, wg_sentinels *tokens) {
+int wg__sentinels_of(const wg_tokenizer *tokenizer, wg__sentinels *tokens) {
     if (!tokenizer)
         return -1;
     const int64_t size = wg_tokenizer_size(tokenizer);
-    *tokens = (wg_sentinels){.tokenizer_size = size, .vocab_size = size};
+    *tokens = (wg__sentinels){.tokenizer_size = size, .vocab_size = size};
     tokens->end = special_or_new(tokenizer, WG_TOKEN_END, &tokens->vocab_size);
     tokens->pad = special_or_new(tokenizer, WG_TOKEN_PAD, &tokens->vocab_size);
     int32_t id = 0;
@@ -64,7 +64,7 @@ int wg_sentinels_of(const wg_tokenizer *tokenizer, wg_sentinels *tokens) {
     return 0;
 }
 
-int wg_sentinel_number(const wg_sentinels *tokens, int32_t id) {
+int wg__sentinel_number(const wg__sentinels *tokens, int32_t id) {
     for (int i = 0; i < tokens->sentinel_count; i++)
         if (tokens->sentinels[i] == id)
             return i;
@@ -73,7 +73,7 @@ int wg_sentinel_number(const wg_sentinels *tokens, int32_t id) {
 
 /* ---- Sentences and their translations ---- */
 
-int wg_translation_tokens_of(const wg_tokenizer *tokenizer, wg_translation_tokens *tokens) {
+int wg__translation_tokens_of(const wg_tokenizer *tokenizer, wg__translation_tokens *tokens) {
     if (!tokenizer)
         return -1;
     int32_t start = wg_tokenizer_special(tokenizer, WG_TOKEN_BEGIN);
@@ -86,8 +86,8 @@ int wg_translation_tokens_of(const wg_tokenizer *tokenizer, wg_translation_token
         return wg_fail(WG_ERROR_ARGUMENT, "translation",
                        "the %s tokenizer has no token that ends a sentence; one of bpe has",
                        wg_tokenizer_kind(tokenizer));
-    *tokens = (wg_translation_tokens){.start = start >= 0 ? start : end,
-                                      .end = end,
-                                      .pad = wg_tokenizer_special(tokenizer, WG_TOKEN_PAD)};
+    *tokens = (wg__translation_tokens){.start = start >= 0 ? start : end,
+                                       .end = end,
+                                       .pad = wg_tokenizer_special(tokenizer, WG_TOKEN_PAD)};
     return 0;
 }

@@ -7,8 +7,6 @@
 
 #include "tokenizer.h"
 
-WG_BEGIN_DECLS
-
 /* ---- Blanks   (Du et al. 2022) ---- */
 
 /* Ids beyond the tokenizer's own are those of tokens that its vocabulary lacks, as in the published
@@ -22,10 +20,10 @@ typedef struct wg_blank_tokens {
 } wg_blank_tokens;
 
 /* -1 for NULL. */
-WG_API int wg_blank_tokens_of(const wg_tokenizer *tokenizer, wg_blank_tokens *tokens);
+int wg__blank_tokens_of(const wg_tokenizer *tokenizer, wg_blank_tokens *tokens);
 
 /* True for [MASK], [sMASK] and [gMASK]. */
-WG_API bool wg_blank_is_mask(const wg_blank_tokens *tokens, int32_t id);
+bool wg__blank_is_mask(const wg_blank_tokens *tokens, int32_t id);
 
 /* ---- Sentinels of spans   (Raffel et al. 2020) ---- */
 
@@ -34,32 +32,30 @@ enum { WG_SENTINELS = 100 };
 /* Ids beyond the tokenizer's own are those of tokens that its vocabulary lacks: </s> and padding
  * first, then 100 sentinels, of which the last id is <extra_id_0>, as in the published models. A
  * model for it has vocab_size words, or more. */
-typedef struct wg_sentinels {
+typedef struct wg__sentinels {
     int32_t sentinels[WG_SENTINELS]; /* <extra_id_0>, <extra_id_1>.. */
     int sentinel_count;              /* as many as the vocabulary has, or all */
     int32_t end, pad;                /* </s>, <pad> */
     int64_t tokenizer_size, vocab_size;
-} wg_sentinels;
+} wg__sentinels;
 
 /* -1 for NULL. */
-WG_API int wg_sentinels_of(const wg_tokenizer *tokenizer, wg_sentinels *tokens);
+int wg__sentinels_of(const wg_tokenizer *tokenizer, wg__sentinels *tokens);
 
 /* Which sentinel an id is, or -1. */
-WG_API int wg_sentinel_number(const wg_sentinels *tokens, int32_t id);
+int wg__sentinel_number(const wg__sentinels *tokens, int32_t id);
 
 /* ---- Sentences and their translations ---- */
 
 /* The tokens around a sentence. */
-typedef struct wg_translation_tokens {
+typedef struct wg__translation_tokens {
     int32_t start; /* the decoder's first */
     int32_t end;   /* of source and target */
     int32_t pad;   /* -1: `end` stands where nothing counts */
-} wg_translation_tokens;
+} wg__translation_tokens;
 
 /* Those of a tokenizer: its begin and its end of a text, which may be one token (GPT-2's
  * <|endoftext|>), or BERT's [CLS] and [SEP]. [ARGUMENT if it has no such tokens] */
-WG_API int wg_translation_tokens_of(const wg_tokenizer *tokenizer, wg_translation_tokens *tokens);
-
-WG_END_DECLS
+int wg__translation_tokens_of(const wg_tokenizer *tokenizer, wg__translation_tokens *tokens);
 
 #endif

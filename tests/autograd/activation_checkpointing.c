@@ -426,9 +426,9 @@ START_TEST(lack_of_memory_anywhere_is_an_error_and_no_leak) {
         wg_scope scope;
         wg_scope_begin(&scope);
         uint64_t before = wg_default_generator()->offset;
-        wg_alloc_fail_after(n);
+        wg__alloc_fail_after(n);
         done = wg_backward(network_loss(&net), NULL) == 0;
-        wg_alloc_fail_after(-1);
+        wg__alloc_fail_after(-1);
         wg_scope_end(&scope, NULL);
         if (!done)
             assert_error(WG_ERROR_MEMORY, "");

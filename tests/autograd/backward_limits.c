@@ -152,9 +152,9 @@ START_TEST(lack_of_memory_anywhere_in_a_step_is_an_error_and_no_leak) {
     bool done = false;
     for (int64_t n = 0; !done; n++) {
         ck_assert_int_lt(n, 10000);
-        wg_alloc_fail_after(n);
+        wg__alloc_fail_after(n);
         done = perceptron_backward(&net) == 0;
-        wg_alloc_fail_after(-1);
+        wg__alloc_fail_after(-1);
         if (done)
             break;
         assert_error(WG_ERROR_MEMORY, "");
@@ -177,9 +177,9 @@ START_TEST(a_broken_pass_loses_no_gradient_that_was_there) {
         wg_scope scope;
         wg_scope_begin(&scope);
         wg_tensor *loss = wg_add(sum(x), sum(wg_exp(square(x))));
-        wg_alloc_fail_after(n);
+        wg__alloc_fail_after(n);
         done = wg_backward(loss, NULL) == 0;
-        wg_alloc_fail_after(-1);
+        wg__alloc_fail_after(-1);
         wg_scope_end(&scope, NULL);
         if (!done)
             assert_error(WG_ERROR_MEMORY, "");

@@ -30,9 +30,9 @@ void assert_no_leak_without_memory(int (*step)(wg_tensor *x)) {
         wg_scope scope;
         wg_scope_begin(&scope);
         wg_tensor *x = leaf(1, 2);
-        wg_alloc_fail_after(n);
+        wg__alloc_fail_after(n);
         done = step(x) == 0;
-        wg_alloc_fail_after(-1);
+        wg__alloc_fail_after(-1);
         wg_scope_end(&scope, NULL);
         if (!done)
             assert_error(WG_ERROR_MEMORY, "");

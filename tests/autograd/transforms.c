@@ -407,9 +407,9 @@ START_TEST(lack_of_memory_anywhere_is_an_error_and_no_leak) {
         ck_assert_int_lt(n, 20000);
         wg_scope scope;
         wg_scope_begin(&scope);
-        wg_alloc_fail_after(n);
+        wg__alloc_fail_after(n);
         done = run_all(&p) == 0;
-        wg_alloc_fail_after(-1);
+        wg__alloc_fail_after(-1);
         wg_scope_end(&scope, NULL);
         if (!done)
             assert_error(WG_ERROR_MEMORY, "");

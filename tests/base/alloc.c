@@ -101,13 +101,13 @@ START_TEST(blocks_are_aligned_whatever_their_size) {
 END_TEST
 
 START_TEST(the_hook_fails_the_allocation_after_n) {
-    wg_alloc_fail_after(2);
+    wg__alloc_fail_after(2);
     void *first = wg__alloc(10), *second = wg__alloc(10), *third = wg__alloc(10);
     ck_assert(first && second && !third);
     assert_error(WG_ERROR_MEMORY, "no memory");
     ck_assert(!wg__alloc(10) && !wg__calloc(3, 3) && !wg__strdup("text"));
     wg_error_clear();
-    wg_alloc_fail_after(-1);
+    wg__alloc_fail_after(-1);
     void *fourth = wg__alloc(10);
     ck_assert_ptr_nonnull(fourth);
     wg__free(first);
@@ -338,12 +338,12 @@ START_TEST(any_allocation_of_many_may_fail) {
     void *blocks[COUNT];
     const wg_alloc_stats before = wg_alloc_get_stats();
     for (int64_t n = 0; n <= COUNT; n++) {
-        wg_alloc_fail_after(n);
+        wg__alloc_fail_after(n);
         for (int64_t i = 0; i < COUNT; i++) {
             blocks[i] = wg__try_alloc(sizes[i]);
             ck_assert_int_eq(blocks[i] != NULL, i < n);
         }
-        wg_alloc_fail_after(-1);
+        wg__alloc_fail_after(-1);
         for (int i = 0; i < COUNT; i++)
             wg__free(blocks[i]);
         ck_assert_int_eq(wg_alloc_get_stats().live_blocks, before.live_blocks);

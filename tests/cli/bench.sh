@@ -122,8 +122,8 @@ sizes="--batch 2 --seq 32 --seconds 0.001"
 expect 'tokenizers and batches are timed' 0 "data --corpus $books $sizes" \
     '^{"tokenizer": "wordpiece", .*"mb_per_s": [0-9].*"mb_per_s_by_line": [0-9].*}$' \
     '^{"tokenizer": "bpe", ' '^{"tokenizer": "byte", .*"bytes_per_token": 1.0}$' \
-    '^{"batches": "causal", "batch": 2, "seq": 32, "tokens_per_s": [0-9]' '^{"batches": "bert", ' \
-    '^{"batches": "glm", ' '^{"batches": "t5", ' '^{"batches": "pairs", ' \
+    '^{"batches": "causal-lm", "batch": 2, "seq": 32, "tokens_per_s": [0-9]' '^{"batches": "masked-lm", ' \
+    '^{"batches": "blank-infilling", ' '^{"batches": "span-corruption", ' '^{"batches": "pairs", ' \
     '^{"batches": "translation", .*"tokens_per_s": [0-9]'
 expect 'a text that is not there is told' 1 "data --corpus $work/nosuch" '/nosuch: No such file'
 printf '\377\n' >"$work/latin"

@@ -48,13 +48,13 @@ END_TEST
 
 /* ---- Scores ---- */
 
-static wg_bleu count(const json_t *row, bool lowercase) {
+static wg__bleu count(const json_t *row, bool lowercase) {
     const json_t *hypotheses = json_object_get(row, "hypotheses");
     const json_t *references = json_object_get(row, "references");
-    wg_bleu bleu = {0};
+    wg__bleu bleu = {0};
     for (size_t i = 0; i < json_array_size(hypotheses); i++)
-        ck_assert_int_eq(wg_bleu_add(&bleu, json_string_value(json_array_get(hypotheses, i)),
-                                     json_string_value(json_array_get(references, i)), lowercase),
+        ck_assert_int_eq(wg__bleu_add(&bleu, json_string_value(json_array_get(hypotheses, i)),
+                                      json_string_value(json_array_get(references, i)), lowercase),
                          0);
     return bleu;
 }
@@ -70,8 +70,8 @@ static double number(const json_t *object, const char *key) {
 static void assert_score(const json_t *row, bool lowercase) {
     const char *name = json_string_value(json_object_get(row, "name"));
     const json_t *wanted = json_object_get(row, lowercase ? "lc" : "mixed");
-    const wg_bleu bleu = count(row, lowercase);
-    const wg_bleu_score score = wg_bleu_measure(&bleu);
+    const wg__bleu bleu = count(row, lowercase);
+    const wg__bleu_score score = wg__bleu_measure(&bleu);
     for (int n = 0; n < WG_BLEU_ORDER; n++) {
         ck_assert_msg(bleu.matches[n] == (int64_t)at(wanted, "matches", n) &&
                           bleu.totals[n] == (int64_t)at(wanted, "totals", n),
@@ -99,7 +99,7 @@ START_TEST(scores_are_those_of_sacrebleu) {
 END_TEST
 
 START_TEST(nothing_counted_scores_nothing) {
-    const wg_bleu_score score = wg_bleu_measure(&(wg_bleu){0});
+    const wg__bleu_score score = wg__bleu_measure(&(wg__bleu){0});
     ck_assert_double_eq(score.score, 0);
 }
 END_TEST
@@ -107,21 +107,21 @@ END_TEST
 /* ---- Failures ---- */
 
 START_TEST(a_failure_changes_nothing) {
-    wg_bleu bleu = {0};
-    ck_assert_int_eq(wg_bleu_add(&bleu, "a b c d", "a b c d", false), 0);
-    const wg_bleu before = bleu;
-    ck_assert_int_eq(wg_bleu_add(&bleu, "a \xff", "a", false), -1);
+    wg__bleu bleu = {0};
+    ck_assert_int_eq(wg__bleu_add(&bleu, "a b c d", "a b c d", false), 0);
+    const wg__bleu before = bleu;
+    ck_assert_int_eq(wg__bleu_add(&bleu, "a \xff", "a", false), -1);
     assert_error(WG_ERROR_FORMAT, "not UTF-8");
-    ck_assert_int_eq(wg_bleu_add(&bleu, "a", "\xc3", true), -1);
+    ck_assert_int_eq(wg__bleu_add(&bleu, "a", "\xc3", true), -1);
     assert_error(WG_ERROR_FORMAT, "not UTF-8");
     int result = -1;
     for (int64_t allowed = 0; result < 0; allowed++) {
         ck_assert_int_lt(allowed, 1000);
         ck_assert_mem_eq(&bleu, &before, sizeof bleu);
         wg_alloc_trim();
-        wg_alloc_fail_after(allowed);
-        result = wg_bleu_add(&bleu, "A cat, 5 dogs.", "A cat and 5-6 dogs.", true);
-        wg_alloc_fail_after(-1);
+        wg__alloc_fail_after(allowed);
+        result = wg__bleu_add(&bleu, "A cat, 5 dogs.", "A cat and 5-6 dogs.", true);
+        wg__alloc_fail_after(-1);
         if (result < 0)
             assert_error(WG_ERROR_MEMORY, "");
     }

@@ -321,14 +321,14 @@ START_TEST(failing_allocations_leak_nothing) {
     wg_token_list list = {0};
     bool done = false;
     for (int64_t n = 0; !done; n += n < 100 ? 1 : 1 + n / 8) {
-        wg_alloc_fail_after(n);
+        wg__alloc_fail_after(n);
         wg_tokenizer *tokenizer = wg_tokenizer_load(fixture("tokenizers/bpe"));
         wg_decode_stream *stream = wg_decode_stream_new(tokenizer, NULL);
         char *json = wg_tokenizer_to_json(tokenizer);
         done = tokenizer && stream && json &&
                wg_tokenizer_encode(tokenizer, "some text, not short", -1, NULL, &list) == 0 &&
                wg_decode_stream_next(stream, list.ids[0], NULL);
-        wg_alloc_fail_after(-1);
+        wg__alloc_fail_after(-1);
         ck_assert(done || wg_error_pending());
         wg_error_clear();
         wg_token_list_free(&list);

@@ -110,10 +110,10 @@ END_TEST
 START_TEST(failing_allocations_leak_nothing) {
     bool done = false;
     for (int64_t n = 0; !done; n++) {
-        wg_alloc_fail_after(n);
+        wg__alloc_fail_after(n);
         wg_tokenizer *characters = wg_char_train(hostile, sizeof hostile - 1, NULL);
         wg_tokenizer *bytes = characters ? wg_byte_new() : NULL;
-        wg_alloc_fail_after(-1);
+        wg__alloc_fail_after(-1);
         done = bytes != NULL;
         ck_assert(done || wg_error_pending());
         wg_error_clear();

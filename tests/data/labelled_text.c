@@ -16,53 +16,53 @@ static wg_tokenizer *letters(void) {
     return wg_wordpiece_new(WG_COUNT(tokens), tokens, NULL);
 }
 
-static wg_labelled_text *load(const char *text, wg_labels *labels) {
+static wg__labelled_text *load(const char *text, wg__labels *labels) {
     wg_tokenizer *tokenizer = letters();
-    wg_labelled_text *loaded =
-        wg_labelled_text_load(write_text("text.tsv", text), tokenizer, labels, NULL);
+    wg__labelled_text *loaded =
+        wg__labelled_text_load(write_text("text.tsv", text), tokenizer, labels, NULL);
     wg_tokenizer_free(tokenizer);
     return loaded;
 }
 
 START_TEST(examples_are_read_and_labels_ordered) {
-    wg_labels labels = {0};
-    wg_labelled_text *text = load("sentence\tlabel\na b\tyes\r\n\nc\tno\nd a b\tyes", &labels);
+    wg__labels labels = {0};
+    wg__labelled_text *text = load("sentence\tlabel\na b\tyes\r\n\nc\tno\nd a b\tyes", &labels);
     assert_no_error();
-    ck_assert_int_eq(wg_labelled_text_examples(text), 3);
-    ck_assert_int_eq(wg_labelled_text_tokens(text), 6);
+    ck_assert_int_eq(wg__labelled_text_examples(text), 3);
+    ck_assert_int_eq(wg__labelled_text_tokens(text), 6);
     ck_assert_int_eq(labels.count, 2);
     ck_assert_str_eq(labels.names[0], "no");
-    ck_assert_int_eq(wg_labelled_text_label(text, 0), 1);
-    ck_assert_int_eq(wg_labelled_text_label(text, 1), 0);
-    const wg_token_pair pair = wg_labelled_text_pair(text, 2);
+    ck_assert_int_eq(wg__labelled_text_label(text, 0), 1);
+    ck_assert_int_eq(wg__labelled_text_label(text, 1), 0);
+    const wg_token_pair pair = wg__labelled_text_pair(text, 2);
     ck_assert_int_eq(pair.first_count, 3);
     ck_assert_int_eq(pair.first[0], D);
     ck_assert_ptr_null(pair.second);
-    wg_labelled_text_free(text);
-    wg_labels_free(&labels);
+    wg__labelled_text_free(text);
+    wg__labels_free(&labels);
 }
 END_TEST
 
 START_TEST(numbers_are_ordered_by_value) {
-    wg_labels labels = {0};
-    wg_labelled_text *text = load("a\t10\nb\t9\nc\t-1\n", &labels);
+    wg__labels labels = {0};
+    wg__labelled_text *text = load("a\t10\nb\t9\nc\t-1\n", &labels);
     assert_no_error();
     ck_assert_str_eq(labels.names[0], "-1");
     ck_assert_str_eq(labels.names[1], "9");
-    ck_assert_int_eq(wg_labelled_text_label(text, 0), 2);
-    wg_labelled_text_free(text);
-    wg_labels_free(&labels);
+    ck_assert_int_eq(wg__labelled_text_label(text, 0), 2);
+    wg__labelled_text_free(text);
+    wg__labels_free(&labels);
 }
 END_TEST
 
 START_TEST(a_text_without_a_header_loses_no_line) {
-    wg_labels labels = {0};
-    wg_labelled_text *text = load("a\tb\tyes\nc\td\tno\n", &labels);
-    ck_assert_int_eq(wg_labelled_text_examples(text), 2);
-    const wg_token_pair pair = wg_labelled_text_pair(text, 1);
+    wg__labels labels = {0};
+    wg__labelled_text *text = load("a\tb\tyes\nc\td\tno\n", &labels);
+    ck_assert_int_eq(wg__labelled_text_examples(text), 2);
+    const wg_token_pair pair = wg__labelled_text_pair(text, 1);
     ck_assert_int_eq(pair.second[0], D);
-    wg_labelled_text_free(text);
-    wg_labels_free(&labels);
+    wg__labelled_text_free(text);
+    wg__labels_free(&labels);
 }
 END_TEST
 
@@ -81,7 +81,7 @@ START_TEST(bad_files_are_refused_by_line) {
         {"a\tyes\n\xff\tno\n", "not UTF-8: line 2"},
     };
     for (size_t i = 0; i < WG_COUNT(cases); i++) {
-        wg_labels labels = {0};
+        wg__labels labels = {0};
         ck_assert_ptr_null(load(cases[i].text, &labels));
         assert_error(WG_ERROR_FORMAT, cases[i].part);
         ck_assert_int_eq(labels.count, 0);
@@ -90,16 +90,16 @@ START_TEST(bad_files_are_refused_by_line) {
 END_TEST
 
 START_TEST(labels_that_are_given_are_all_there_are) {
-    wg_labels labels = {0};
-    wg_labels_add(&labels, "yes");
-    wg_labels_add(&labels, "no");
-    wg_labelled_text *text = load("a\tno\n", &labels);
-    ck_assert_int_eq(wg_labelled_text_label(text, 0), 1);
-    wg_labelled_text_free(text);
+    wg__labels labels = {0};
+    wg__labels_add(&labels, "yes");
+    wg__labels_add(&labels, "no");
+    wg__labelled_text *text = load("a\tno\n", &labels);
+    ck_assert_int_eq(wg__labelled_text_label(text, 0), 1);
+    wg__labelled_text_free(text);
     ck_assert_ptr_null(load("a\tno\nb\tmaybe\n", &labels));
     assert_error(WG_ERROR_FORMAT, "line 2: the label \"maybe\" is unknown");
     ck_assert_int_eq(labels.count, 2);
-    wg_labels_free(&labels);
+    wg__labels_free(&labels);
 }
 END_TEST
 
@@ -112,12 +112,12 @@ static void assert_row(const wg_tensor *x, int64_t row, const int64_t *wanted) {
 
 START_TEST(a_batch_is_as_long_as_its_longest) {
     wg_tokenizer *tokenizer = letters();
-    wg_labels labels = {0};
-    wg_labelled_text *text = load("a b\tc\t1\na\tb\t0\n", &labels);
+    wg__labels labels = {0};
+    wg__labelled_text *text = load("a b\tc\t1\na\tb\t0\n", &labels);
     wg_pair_frame frame;
-    wg_labelled_batch batch;
+    wg__labelled_batch batch;
     ck_assert_int_eq(wg_pair_frame_of(tokenizer, 128, &frame), 0);
-    ck_assert_int_eq(wg_labelled_batch_read(text, &frame, 2, (int64_t[]){1, 0}, &batch), 0);
+    ck_assert_int_eq(wg__labelled_batch_read(text, &frame, 2, (int64_t[]){1, 0}, &batch), 0);
     ck_assert_int_eq(wg_tensor_size(batch.inputs.input_ids, 1), 6);
     assert_row(batch.inputs.input_ids, 0, (int64_t[]){CLS, A, SEP, B, SEP, PAD});
     assert_row(batch.inputs.input_ids, 1, (int64_t[]){CLS, A, B, SEP, C, SEP});
@@ -126,8 +126,8 @@ START_TEST(a_batch_is_as_long_as_its_longest) {
     assert_row(batch.inputs.attention_mask, 0, (int64_t[]){1, 1, 1, 1, 1, 0});
     ck_assert_int_eq((int64_t)wg_at(batch.labels, (int64_t[]){1}), 1);
     ck_assert_int_eq(batch.inputs.tokens, 11);
-    wg_labelled_text_free(text);
-    wg_labels_free(&labels);
+    wg__labelled_text_free(text);
+    wg__labels_free(&labels);
     wg_tokenizer_free(tokenizer);
 }
 END_TEST
@@ -168,11 +168,11 @@ START_TEST(other_texts_have_other_fingerprints) {
                                         "a b\tc\t0\na\tb\t1\n"};
     uint64_t prints[WG_COUNT(texts)];
     for (size_t i = 0; i < WG_COUNT(texts); i++) {
-        wg_labels labels = {0};
-        wg_labelled_text *text = load(texts[i], &labels);
-        prints[i] = wg_labelled_text_fingerprint(text);
-        wg_labelled_text_free(text);
-        wg_labels_free(&labels);
+        wg__labels labels = {0};
+        wg__labelled_text *text = load(texts[i], &labels);
+        prints[i] = wg__labelled_text_fingerprint(text);
+        wg__labelled_text_free(text);
+        wg__labels_free(&labels);
     }
     ck_assert(prints[0] != prints[1] && prints[0] != prints[2] && prints[1] != prints[2]);
 }
@@ -182,12 +182,12 @@ START_TEST(a_file_that_finds_no_memory_leaves_nothing) {
     wg_tokenizer *tokenizer = letters();
     const char *path = write_text("text.tsv", "sentence\tlabel\na b\tyes\nc\tno\n");
     for (int64_t n = 0;; n++) {
-        wg_labels labels = {0};
-        wg_alloc_fail_after(n);
-        wg_labelled_text *text = wg_labelled_text_load(path, tokenizer, &labels, NULL);
-        wg_alloc_fail_after(-1);
-        wg_labelled_text_free(text);
-        wg_labels_free(&labels);
+        wg__labels labels = {0};
+        wg__alloc_fail_after(n);
+        wg__labelled_text *text = wg__labelled_text_load(path, tokenizer, &labels, NULL);
+        wg__alloc_fail_after(-1);
+        wg__labelled_text_free(text);
+        wg__labels_free(&labels);
         if (text) {
             ck_assert_int_gt(n, 5);
             break;

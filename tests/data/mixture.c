@@ -125,12 +125,12 @@ START_TEST(berts_first_segments_come_in_the_proportions_and_go_on_where_they_wer
     wg_tokenizer *tokenizer = words();
     wg_dataset *all = load(3, documents, weights, tokenizer), *corpus, *held_out;
     ck_assert_int_eq(wg_dataset_split(all, 0.1, &corpus, &held_out), 0);
-    const wg_masked_batch_options options = {.batch = 4, .sequence = 32, .seed = 3};
-    wg_batches *batches = wg_masked_batches_new(corpus, tokenizer, &options);
-    wg_batches *others = wg_masked_batches_new(corpus, tokenizer, &options);
+    const wg__masked_batch_options options = {.batch = 4, .sequence = 32, .seed = 3};
+    wg_batches *batches = wg__masked_batches_new(corpus, tokenizer, &options);
+    wg_batches *others = wg__masked_batches_new(corpus, tokenizer, &options);
     int64_t counts[3] = {0}, total = 0;
     while (wg_batches_position(batches).epoch < 6) {
-        wg_masked_batch batch, again;
+        wg__masked_batch batch, again;
         const wg_data_position position = wg_batches_position(batches);
         ck_assert_int_eq(wg_batches_next(batches, &batch), 0);
         ck_assert_int_eq(wg_batches_seek(others, &position), 0);
@@ -165,12 +165,12 @@ START_TEST(glms_texts_come_in_the_proportions_and_go_on_where_they_were) {
     const int documents[] = {20, 60};
     wg_tokenizer *tokenizer = words();
     wg_dataset *corpus = load(2, documents, (const double[]){3, 1}, tokenizer);
-    const wg_blank_batch_options options = {.batch = 4, .sequence = 16, .seed = 3};
-    wg_batches *batches = wg_blank_batches_new(corpus, tokenizer, &options);
-    wg_batches *others = wg_blank_batches_new(corpus, tokenizer, &options);
+    const wg__blank_batch_options options = {.batch = 4, .sequence = 16, .seed = 3};
+    wg_batches *batches = wg__blank_batches_new(corpus, tokenizer, &options);
+    wg_batches *others = wg__blank_batches_new(corpus, tokenizer, &options);
     int64_t a = 0, b = 0;
     while (wg_batches_position(batches).epoch < 4) {
-        wg_blank_batch batch, again;
+        wg__blank_batch batch, again;
         const wg_data_position position = wg_batches_position(batches);
         ck_assert_int_eq(wg_batches_next(batches, &batch), 0);
         ck_assert_int_eq(wg_batches_seek(others, &position), 0);

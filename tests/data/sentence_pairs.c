@@ -461,13 +461,13 @@ START_TEST(every_failed_allocation_is_reported_and_nothing_is_left) {
     bool done = false;
     int failures = 0;
     for (int64_t n = 0; !done; n++) {
-        wg_alloc_fail_after(n);
+        wg__alloc_fail_after(n);
         wg_dataset *pairs = load_kept(paths, kept, tokenizer), *training, *held_out;
         wg_dataset_weigh(pairs, 1, &(const double){2});
         wg_dataset_split(pairs, 0.2, &training, &held_out);
         char *text = wg_dataset_pair_text(held_out, WG_TARGET, 0);
         done = wg_dataset_fingerprint(training) != 0 && text;
-        wg_alloc_fail_after(-1);
+        wg__alloc_fail_after(-1);
         failures += !done;
         if (!done)
             assert_error(WG_ERROR_MEMORY, "");
@@ -507,12 +507,12 @@ START_TEST(texts_are_never_whole_in_memory) {
     ck_assert_int_eq(wg_dataset_split(pairs, 0.1, &training, &rest), 0);
     ck_assert_int_eq(wg_dataset_documents(training), PAIRS / 10 * 9);
     ck_assert_int_ne(wg_dataset_fingerprint(training), 0);
-    wg_batches *batches =
-        wg_translation_batches_new(training, &(wg_translation_tokens){256, 256, -1},
-                                   &(wg_translation_batch_options){.tokens = 4096, .longest = 256});
+    wg_batches *batches = wg__translation_batches_new(
+        training, &(wg__translation_tokens){256, 256, -1},
+        &(wg__translation_batch_options){.tokens = 4096, .longest = 256});
     for (int i = 0; i < 100; i++) {
         wg_scope scope;
-        wg_translation_batch batch;
+        wg__translation_batch batch;
         wg_scope_begin(&scope);
         ck_assert_int_eq(wg_batches_next(batches, &batch), 0);
         wg_scope_end(&scope, NULL);

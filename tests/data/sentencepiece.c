@@ -221,7 +221,7 @@ START_TEST(failing_allocations_leak_nothing) {
         snprintf(path, sizeof path, "tokenizers/%s.model", names[i]);
         bool done = false;
         for (int64_t n = 0; !done; n += n < 100 ? 1 : 1 + n / 8) {
-            wg_alloc_fail_after(n);
+            wg__alloc_fail_after(n);
             wg_tokenizer *tokenizer = wg_tokenizer_load(fixture(path));
             char *json = wg_tokenizer_to_json(tokenizer);
             wg_tokenizer *again = wg_tokenizer_from_json(json);
@@ -229,7 +229,7 @@ START_TEST(failing_allocations_leak_nothing) {
             if (again &&
                 wg_tokenizer_encode(again, "some text, \u00e9\u4e00", -1, NULL, &list) == 0)
                 text = wg_tokenizer_decode(again, list.ids, list.count, NULL);
-            wg_alloc_fail_after(-1);
+            wg__alloc_fail_after(-1);
             done = text != NULL;
             ck_assert(done || wg_error_pending());
             wg_error_clear();

@@ -30,15 +30,15 @@ static const char *one_question(const char *context, const char *question, const
     return text;
 }
 
-static wg_squad *load(const char *text, const wg_squad_options *options) {
+static wg__squad *load(const char *text, const wg__squad_options *options) {
     wg_tokenizer *tokenizer = letters();
-    wg_squad *squad = wg_squad_load(write_text("squad.json", text), tokenizer, options);
+    wg__squad *squad = wg__squad_load(write_text("squad.json", text), tokenizer, options);
     wg_tokenizer_free(tokenizer);
     return squad;
 }
 
-static void assert_text(const wg_squad *squad, int64_t first, int64_t last, const char *wanted) {
-    char *text = wg_squad_text(squad, 0, first, last);
+static void assert_text(const wg__squad *squad, int64_t first, int64_t last, const char *wanted) {
+    char *text = wg__squad_text(squad, 0, first, last);
     ck_assert_str_eq(text, wanted);
     wg_text_free(text);
 }
@@ -47,18 +47,18 @@ static void assert_text(const wg_squad *squad, int64_t first, int64_t last, cons
 
 /* answer_start counts characters: é has two bytes. */
 START_TEST(answers_are_found_by_characters) {
-    wg_squad *squad = load(one_question("\xc3\xa9 A, bd  c", "d a",
-                                        "{\"text\": \"bd\", \"answer_start\": 5}, "
-                                        "{\"text\": \"A\", \"answer_start\": 2}"),
-                           NULL);
+    wg__squad *squad = load(one_question("\xc3\xa9 A, bd  c", "d a",
+                                         "{\"text\": \"bd\", \"answer_start\": 5}, "
+                                         "{\"text\": \"A\", \"answer_start\": 2}"),
+                            NULL);
     assert_no_error();
-    ck_assert_int_eq(wg_squad_questions(squad), 1);
-    ck_assert_int_eq(wg_squad_windows(squad), 1);
-    ck_assert_str_eq(wg_squad_id(squad, 0), "q1");
-    ck_assert_int_eq(wg_squad_answers(squad, 0), 2);
-    ck_assert_str_eq(wg_squad_answer(squad, 0, 1), "A");
+    ck_assert_int_eq(wg__squad_questions(squad), 1);
+    ck_assert_int_eq(wg__squad_windows(squad), 1);
+    ck_assert_str_eq(wg__squad_id(squad, 0), "q1");
+    ck_assert_int_eq(wg__squad_answers(squad, 0), 2);
+    ck_assert_str_eq(wg__squad_answer(squad, 0, 1), "A");
     /* é(e) a , b ##d c: the answer is the tokens 3 and 4, behind [CLS] d a [SEP]. */
-    const wg_squad_window w = wg_squad_window_at(squad, 0);
+    const wg__squad_window w = wg__squad_window_at(squad, 0);
     ck_assert_int_eq(w.count, 6);
     ck_assert_int_eq(w.offset, 4);
     ck_assert_int_eq(w.start, 4 + 3);
@@ -66,18 +66,18 @@ START_TEST(answers_are_found_by_characters) {
     assert_text(squad, 3, 4, "bd");
     assert_text(squad, 1, 3, "A, bd");
     assert_text(squad, 0, 5, "\xc3\xa9 A, bd  c");
-    wg_squad_free(squad);
+    wg__squad_free(squad);
 }
 END_TEST
 
 START_TEST(an_answer_within_a_word_becomes_the_word) {
-    wg_squad *squad =
+    wg__squad *squad =
         load(one_question("a bdd c", "d", "{\"text\": \"dd\", \"answer_start\": 3}"), NULL);
-    const wg_squad_window w = wg_squad_window_at(squad, 0);
+    const wg__squad_window w = wg__squad_window_at(squad, 0);
     ck_assert_int_eq(w.start, 3 + 1);
     ck_assert_int_eq(w.end, 3 + 3);
     assert_text(squad, 1, 3, "bdd");
-    wg_squad_free(squad);
+    wg__squad_free(squad);
 }
 END_TEST
 
@@ -125,10 +125,10 @@ START_TEST(a_file_that_finds_no_memory_leaves_nothing) {
     const char *path = write_text(
         "squad.json", one_question("a b, c", "d", "{\"text\": \"b\", \"answer_start\": 2}"));
     for (int64_t n = 0;; n++) {
-        wg_alloc_fail_after(n);
-        wg_squad *squad = wg_squad_load(path, tokenizer, NULL);
-        wg_alloc_fail_after(-1);
-        wg_squad_free(squad);
+        wg__alloc_fail_after(n);
+        wg__squad *squad = wg__squad_load(path, tokenizer, NULL);
+        wg__alloc_fail_after(-1);
+        wg__squad_free(squad);
         if (squad) {
             ck_assert_int_gt(n, 5);
             break;
@@ -142,49 +142,49 @@ END_TEST
 /* ---- Windows ---- */
 
 /* Ten tokens, six of which fit beside a question of one, in strides of two: 0-5, 2-7, 4-9. */
-static wg_squad *load_windows(const char *answers) {
-    const wg_squad_options options = {.sequence = 10, .stride = 2, .query = 1};
-    wg_squad *squad = load(one_question("a b c d a b c d a b", "c d", answers), &options);
+static wg__squad *load_windows(const char *answers) {
+    const wg__squad_options options = {.sequence = 10, .stride = 2, .query = 1};
+    wg__squad *squad = load(one_question("a b c d a b c d a b", "c d", answers), &options);
     assert_no_error();
-    ck_assert_int_eq(wg_squad_windows(squad), 3);
+    ck_assert_int_eq(wg__squad_windows(squad), 3);
     return squad;
 }
 
 START_TEST(a_long_context_is_read_through_windows) {
-    wg_squad *squad = load_windows("{\"text\": \"a b\", \"answer_start\": 8}"); /* tokens 4, 5 */
-    static const wg_squad_window wanted[] = {
+    wg__squad *squad = load_windows("{\"text\": \"a b\", \"answer_start\": 8}"); /* tokens 4, 5 */
+    static const wg__squad_window wanted[] = {
         {0, 0, 6, 3, 3 + 4, 3 + 5}, {0, 2, 6, 3, 3 + 2, 3 + 3}, {0, 4, 6, 3, 3 + 0, 3 + 1}};
     for (int64_t i = 0; i < 3; i++) {
-        const wg_squad_window w = wg_squad_window_at(squad, i);
+        const wg__squad_window w = wg__squad_window_at(squad, i);
         ck_assert(memcmp(&w, &wanted[i], sizeof w) == 0);
     }
-    wg_squad_free(squad);
+    wg__squad_free(squad);
     squad = load_windows("{\"text\": \"a b\", \"answer_start\": 16}"); /* 8, 9: in the last alone */
-    ck_assert_int_eq(wg_squad_window_at(squad, 1).start, 0);
-    ck_assert_int_eq(wg_squad_window_at(squad, 1).end, 0);
-    ck_assert_int_eq(wg_squad_window_at(squad, 2).end, 3 + 5);
-    wg_squad_free(squad);
+    ck_assert_int_eq(wg__squad_window_at(squad, 1).start, 0);
+    ck_assert_int_eq(wg__squad_window_at(squad, 1).end, 0);
+    ck_assert_int_eq(wg__squad_window_at(squad, 2).end, 3 + 5);
+    wg__squad_free(squad);
 }
 END_TEST
 
 /* Token 4 has (4, 1), (2, 3), (0, 5) tokens to its sides: the second window has the most. */
 START_TEST(an_answer_begins_in_the_window_with_most_around_it) {
-    wg_squad *squad = load_windows("{\"text\": \"a\", \"answer_start\": 0}");
+    wg__squad *squad = load_windows("{\"text\": \"a\", \"answer_start\": 0}");
     static const int best[10] = {0, 0, 0, 0, 1, 1, 2, 2, 2, 2};
     for (int64_t token = 0; token < 10; token++)
         for (int64_t i = 0; i < 3; i++)
-            ck_assert_int_eq(wg_squad_is_best_window(squad, i, token), i == best[token]);
-    wg_squad_free(squad);
+            ck_assert_int_eq(wg__squad_is_best_window(squad, i, token), i == best[token]);
+    wg__squad_free(squad);
 }
 END_TEST
 
 START_TEST(a_batch_holds_questions_and_windows) {
-    wg_squad *squad = load_windows("{\"text\": \"d a b\", \"answer_start\": 6}"); /* 3, 4, 5 */
+    wg__squad *squad = load_windows("{\"text\": \"d a b\", \"answer_start\": 6}"); /* 3, 4, 5 */
     wg_tokenizer *tokenizer = letters();
     wg_pair_frame frame;
-    wg_squad_batch batch;
+    wg__squad_batch batch;
     ck_assert_int_eq(wg_pair_frame_of(tokenizer, 10, &frame), 0);
-    ck_assert_int_eq(wg_squad_batch_read(squad, &frame, 2, (int64_t[]){2, 1}, &batch), 0);
+    ck_assert_int_eq(wg__squad_batch_read(squad, &frame, 2, (int64_t[]){2, 1}, &batch), 0);
     static const int64_t wanted[2][10] = {{CLS, C, SEP, A, B, C, D, A, B, SEP},
                                           {CLS, C, SEP, C, D, A, B, C, D, SEP}};
     for (int64_t b = 0; b < 2; b++)
@@ -195,12 +195,12 @@ START_TEST(a_batch_holds_questions_and_windows) {
     ck_assert_int_eq((int64_t)wg_at(batch.starts, (int64_t[]){1}), 3 + 1);
     ck_assert_int_eq((int64_t)wg_at(batch.ends, (int64_t[]){1}), 3 + 3);
     wg_tokenizer_free(tokenizer);
-    wg_squad_free(squad);
+    wg__squad_free(squad);
 }
 END_TEST
 
 START_TEST(windows_without_room_are_refused) {
-    const wg_squad_options options = {.sequence = 67};
+    const wg__squad_options options = {.sequence = 67};
     ck_assert_ptr_null(load("{}", &options));
     assert_error(WG_ERROR_ARGUMENT, "67 tokens have no room for questions of up to 64");
 }

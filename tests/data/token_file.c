@@ -410,12 +410,12 @@ START_TEST(every_failed_allocation_is_reported_and_nothing_is_left) {
     wg_dataset *a = NULL, *b = NULL;
     int failures = 0;
     for (int64_t n = 0; !a; n++) {
-        wg_alloc_fail_after(n);
+        wg__alloc_fail_after(n);
         if (wg_dataset_load_split(
                 1, &text, tokenizer, 0.3,
                 &(wg_dataset_options){.kind = WG_TEXT_STREAM, .storage = &storage}, &a, &b) == 0)
             hash_of_stream(a);
-        wg_alloc_fail_after(-1);
+        wg__alloc_fail_after(-1);
         if (wg_error_pending()) {
             assert_error(WG_ERROR_MEMORY, "");
             wg_dataset_free(a);

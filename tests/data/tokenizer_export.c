@@ -217,9 +217,9 @@ START_TEST(an_export_without_memory_says_so_and_leaks_nothing) {
     bool other;
     int64_t n = 0;
     for (int status = -1; status < 0; n++) {
-        wg_alloc_fail_after(n);
+        wg__alloc_fail_after(n);
         status = wg_tokenizer_export(tokenizer, scratch(), &other);
-        wg_alloc_fail_after(-1);
+        wg__alloc_fail_after(-1);
         if (status < 0)
             assert_error(WG_ERROR_MEMORY, "");
     }

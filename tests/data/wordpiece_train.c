@@ -203,9 +203,9 @@ START_TEST(every_failed_allocation_is_reported_and_nothing_leaks) {
     bool done = false;
     int failures = 0;
     for (int64_t n = 0; !done; n++) {
-        wg_alloc_fail_after(n);
+        wg__alloc_fail_after(n);
         done = whole_life();
-        wg_alloc_fail_after(-1);
+        wg__alloc_fail_after(-1);
         ck_assert_int_eq(wg_alloc_get_stats().live_blocks, live);
         if (!done) {
             assert_error(WG_ERROR_MEMORY, "");

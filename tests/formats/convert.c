@@ -178,8 +178,8 @@ START_TEST(bert_of_safetensors_gives_pytorchs_logits) {
     wg_set_grad_enabled(false);
     wg_tensor *sequence = sequence_of(model);
     assert_close(sequence, wg_cast(load("bert/sequence.npy"), WG_F32), 1e-5, 1e-5);
-    assert_close(wg_model_logits(&(wg_model){.type = &wg_bert_type, .module = &model->module}, sequence,
-                                 load("bert/masked_positions.npy")),
+    assert_close(wg_model_logits(&(wg_model){.type = &wg_bert_type, .module = &model->module},
+                                 sequence, load("bert/masked_positions.npy")),
                  wg_cast(load("bert/mlm_logits.npy"), WG_F32), 1e-5, 1e-5);
     assert_close(wg_linear_forward(model->next_sentence, wg_bert_pool(model->bert, sequence)),
                  wg_cast(load("bert/nsp_logits.npy"), WG_F32), 1e-5, 1e-5);
@@ -475,9 +475,9 @@ static void convert_without_memory(const char *in, const char *out,
                                    const wg_convert_options *options) {
     int64_t n = 0;
     for (;; n++) {
-        wg_alloc_fail_after(n);
+        wg__alloc_fail_after(n);
         const int status = wg_convert(in, out, options, NULL);
-        wg_alloc_fail_after(-1);
+        wg__alloc_fail_after(-1);
         if (status == 0)
             break;
         assert_error(WG_ERROR_MEMORY, "");

@@ -19,16 +19,16 @@ static char *through_model(const char *json, const wg_model_type *type) {
 
 /* The same with a head for labels, or for answers. The model is made without memory, and of few
  * layers. */
-static char *through_head(const char *json, const wg_model_type *type, wg_head_kind kind) {
+static char *through_head(const char *json, const wg_model_type *type, wg__head_kind kind) {
     char *encoder = through_model(json, type), *written = NULL;
     void *config = malloc(type->settings.size);
     if (encoder && config && wg_model_config_from_json(type, encoder, config) == 0 &&
         type->encoder_new && type->sizes(config).layers <= 64) {
         wg_set_meta_init(true);
-        wg_headed_encoder *model = wg__headed_encoder_of(type, kind, json);
+        wg__headed_encoder *model = wg__headed_encoder_of(type, kind, json);
         wg_set_meta_init(false);
         if (model) {
-            written = wg_headed_encoder_config(model);
+            written = wg__headed_encoder_config(model);
             wg_module_free(&model->module);
         }
     }
@@ -39,12 +39,12 @@ static char *through_head(const char *json, const wg_model_type *type, wg_head_k
 
 static void read_as(const char *json, const wg_model_type *type, int kind) {
     char *written =
-        kind < 0 ? through_model(json, type) : through_head(json, type, (wg_head_kind)kind);
+        kind < 0 ? through_model(json, type) : through_head(json, type, (wg__head_kind)kind);
     wg_error_clear();
     if (!written)
         return;
     char *again =
-        kind < 0 ? through_model(written, type) : through_head(written, type, (wg_head_kind)kind);
+        kind < 0 ? through_model(written, type) : through_head(written, type, (wg__head_kind)kind);
     if (!again) /* what was written could not be read */
         abort();
     wg_text_free(again);

@@ -527,9 +527,9 @@ START_TEST(lack_of_memory_anywhere_is_an_error_and_no_leak) {
     int64_t tensors = wg_tensors_alive(), blocks = wg_alloc_get_stats().live_blocks;
     int64_t failures = 0;
     for (int64_t n = 0, done = 0; !done; n += 1 + n / 50) {
-        wg_alloc_fail_after(n);
+        wg__alloc_fail_after(n);
         done = wg_gradcheck_op(&op, &all, NULL) == 0;
-        wg_alloc_fail_after(-1);
+        wg__alloc_fail_after(-1);
         if (!done)
             assert_error(WG_ERROR_GRADIENT, "");
         assert_no_error();

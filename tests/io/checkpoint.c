@@ -338,10 +338,10 @@ START_TEST(no_memory_is_an_error_and_nothing_leaks) {
     int64_t blocks = wg_alloc_get_stats().live_blocks;
     int status = -1;
     for (int64_t n = 0; status < 0; n++) {
-        wg_alloc_fail_after(n);
+        wg__alloc_fail_after(n);
         save_toy(path, model);
         status = wg_error_pending() ? -1 : 0;
-        wg_alloc_fail_after(-1);
+        wg__alloc_fail_after(-1);
         if (status < 0)
             assert_error(WG_ERROR_MEMORY, "");
         ck_assert_int_eq(wg_alloc_get_stats().live_blocks, blocks);
@@ -350,11 +350,11 @@ START_TEST(no_memory_is_an_error_and_nothing_leaks) {
     }
     status = -1;
     for (int64_t n = 0; status < 0; n++) {
-        wg_alloc_fail_after(n);
+        wg__alloc_fail_after(n);
         wg_checkpoint *file = wg_checkpoint_open(path);
         status = wg_checkpoint_get_module(file, "/model", &other->module);
         wg_checkpoint_close(file);
-        wg_alloc_fail_after(-1);
+        wg__alloc_fail_after(-1);
         if (status < 0) {
             assert_error(WG_ERROR_MEMORY, "");
             assert_same_toys(other, before);

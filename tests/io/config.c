@@ -221,14 +221,14 @@ static const wg_setting_table lamps = {"lamp", sizeof(lamp), WG_COUNT(lamp_rows)
 
 static int read_lamp(lamp *values, const char *json) {
     wg_config *config = parse(json);
-    const int status = wg_settings_read(&lamps, config, values);
+    const int status = wg__settings_read(&lamps, config, values);
     wg_config_free(config);
     return status;
 }
 
 START_TEST(a_struct_has_standard_values_and_those_that_a_file_says) {
     lamp values;
-    ck_assert_int_eq(wg_settings_standard(&lamps, &values), 0);
+    ck_assert_int_eq(wg__settings_standard(&lamps, &values), 0);
     ck_assert_int_eq(values.watts, 0);
     ck_assert_int_eq(values.token, -1);
     ck_assert(values.share == 0.25 && values.on && values.shade == 1);
@@ -246,38 +246,38 @@ START_TEST(a_struct_has_standard_values_and_those_that_a_file_says) {
     ck_assert_int_eq(values.rooms.count, 2);
     ck_assert_str_eq(values.labels.items[0], "x=y=z");
     ck_assert(values.weights.count == 2 && values.weights.items[1] == 0.5);
-    wg_settings_clear(&lamps, &values);
+    wg__settings_clear(&lamps, &values);
     ck_assert_ptr_null(values.name);
 }
 END_TEST
 
 START_TEST(a_struct_goes_through_json_and_back) {
     lamp values, again;
-    wg_settings_standard(&lamps, &values);
+    wg__settings_standard(&lamps, &values);
     read_lamp(&values, "{\"watts\": 9, \"labels\": {\"x\": \"y=z\"}, \"weights\": [2.0]}");
     wg_config *config = wg_config_new();
-    ck_assert_int_eq(wg_settings_write(&lamps, &values, config), 0);
+    ck_assert_int_eq(wg__settings_write(&lamps, &values, config), 0);
     char *json = wg_config_to_json(config);
     ck_assert_str_eq(json, "{\n  \"watts\": 9,\n  \"token\": -1,\n  \"share\": 0.25,\n"
                            "  \"on\": true,\n  \"shade\": \"light\",\n  \"name\": \"lamp\",\n"
                            "  \"labels\": {\"x\": \"y=z\"},\n  \"weights\": [2.0]\n}\n");
-    wg_settings_standard(&lamps, &again);
+    wg__settings_standard(&lamps, &again);
     ck_assert_int_eq(read_lamp(&again, json), 0);
     ck_assert_str_eq(again.labels.items[0], "x=y=z");
     wg_text_free(json);
     wg_config_free(config);
-    wg_settings_clear(&lamps, &values);
-    wg_settings_clear(&lamps, &again);
+    wg__settings_clear(&lamps, &values);
+    wg__settings_clear(&lamps, &again);
 }
 END_TEST
 
 static void assert_lamp_refused(const char *json, wg_error_code code, const char *message) {
     lamp values;
-    wg_settings_standard(&lamps, &values);
+    wg__settings_standard(&lamps, &values);
     values.watts = 1;
-    ck_assert(read_lamp(&values, json) < 0 || wg_settings_check(&lamps, &values, 9) < 0);
+    ck_assert(read_lamp(&values, json) < 0 || wg__settings_check(&lamps, &values, 9) < 0);
     assert_error(code, message);
-    wg_settings_clear(&lamps, &values);
+    wg__settings_clear(&lamps, &values);
 }
 
 START_TEST(a_setting_out_of_range_is_refused_with_its_rule) {
@@ -295,7 +295,7 @@ START_TEST(a_setting_out_of_range_is_refused_with_its_rule) {
     assert_lamp_refused("{\"labels\": {\"a\": 1}}", WG_ERROR_FORMAT,
                         "\"labels\" is 1; wanted texts, each under its label");
     wg_config *config = parse("{}");
-    ck_assert_int_eq(wg_settings_require(&lamps, config), -1);
+    ck_assert_int_eq(wg__settings_require(&lamps, config), -1);
     assert_error(WG_ERROR_FORMAT, "config.json has no \"watts\"");
     wg_config_free(config);
 }

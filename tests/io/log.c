@@ -23,71 +23,71 @@ static const char *read_file(const char *path) {
     return text;
 }
 
-static int write_step(wg_metric_log *log, int64_t step) {
-    wg_metric_log_integer(log, "step", step);
-    wg_metric_log_number(log, "loss", 1.0 / (double)step);
-    return wg_metric_log_end_line(log);
+static int write_step(wg__metric_log *log, int64_t step) {
+    wg__metric_log_integer(log, "step", step);
+    wg__metric_log_number(log, "loss", 1.0 / (double)step);
+    return wg__metric_log_end_line(log);
 }
 
 START_TEST(each_line_is_one_object_in_the_order_given) {
     const char *path = in_scratch("run.jsonl");
-    wg_metric_log *log = wg_metric_log_open(path);
-    wg_metric_log_integer(log, "step", 1);
-    wg_metric_log_number(log, "loss", 6.5);
-    wg_metric_log_number(log, "lr", 1e-4);
-    wg_metric_log_text(log, "note", "a \"quoted\"\nline");
-    ck_assert_int_eq(wg_metric_log_end_line(log), 0);
-    wg_metric_log_integer(log, "step", 2);
-    ck_assert_int_eq(wg_metric_log_end_line(log), 0);
+    wg__metric_log *log = wg__metric_log_open(path);
+    wg__metric_log_integer(log, "step", 1);
+    wg__metric_log_number(log, "loss", 6.5);
+    wg__metric_log_number(log, "lr", 1e-4);
+    wg__metric_log_text(log, "note", "a \"quoted\"\nline");
+    ck_assert_int_eq(wg__metric_log_end_line(log), 0);
+    wg__metric_log_integer(log, "step", 2);
+    ck_assert_int_eq(wg__metric_log_end_line(log), 0);
     ck_assert_str_eq(read_file(path), "{\"step\": 1, \"loss\": 6.5, \"lr\": 0.0001, "
                                       "\"note\": \"a \\\"quoted\\\"\\nline\"}\n"
                                       "{\"step\": 2}\n");
-    wg_metric_log_close(log);
+    wg__metric_log_close(log);
 }
 END_TEST
 
 START_TEST(a_line_is_on_disk_as_soon_as_it_is_ended) {
     const char *path = in_scratch("run.jsonl");
-    wg_metric_log *log = wg_metric_log_open(path);
-    wg_metric_log_integer(log, "step", 1);
+    wg__metric_log *log = wg__metric_log_open(path);
+    wg__metric_log_integer(log, "step", 1);
     ck_assert_str_eq(read_file(path), "");
-    ck_assert_int_eq(wg_metric_log_end_line(log), 0);
+    ck_assert_int_eq(wg__metric_log_end_line(log), 0);
     ck_assert_str_eq(read_file(path), "{\"step\": 1}\n");
-    wg_metric_log_integer(log, "step", 2);
-    wg_metric_log_close(log);
+    wg__metric_log_integer(log, "step", 2);
+    wg__metric_log_close(log);
     ck_assert_str_eq(read_file(path), "{\"step\": 1}\n");
 }
 END_TEST
 
 START_TEST(an_old_log_is_appended_to) {
     const char *path = write_text("run.jsonl", "{\"step\": 1}\n");
-    wg_metric_log *log = wg_metric_log_open(path);
-    wg_metric_log_integer(log, "step", 2);
-    ck_assert_int_eq(wg_metric_log_end_line(log), 0);
-    wg_metric_log_close(log);
+    wg__metric_log *log = wg__metric_log_open(path);
+    wg__metric_log_integer(log, "step", 2);
+    ck_assert_int_eq(wg__metric_log_end_line(log), 0);
+    wg__metric_log_close(log);
     ck_assert_str_eq(read_file(path), "{\"step\": 1}\n{\"step\": 2}\n");
 }
 END_TEST
 
 START_TEST(a_line_that_was_cut_off_does_not_spoil_the_next) {
     const char *path = write_text("run.jsonl", "{\"step\": 1}\n{\"st");
-    wg_metric_log *log = wg_metric_log_open(path);
-    wg_metric_log_integer(log, "step", 2);
-    ck_assert_int_eq(wg_metric_log_end_line(log), 0);
-    wg_metric_log_integer(log, "step", 3);
-    ck_assert_int_eq(wg_metric_log_end_line(log), 0);
-    wg_metric_log_close(log);
+    wg__metric_log *log = wg__metric_log_open(path);
+    wg__metric_log_integer(log, "step", 2);
+    ck_assert_int_eq(wg__metric_log_end_line(log), 0);
+    wg__metric_log_integer(log, "step", 3);
+    ck_assert_int_eq(wg__metric_log_end_line(log), 0);
+    wg__metric_log_close(log);
     ck_assert_str_eq(read_file(path), "{\"step\": 1}\n{\"st\n{\"step\": 2}\n{\"step\": 3}\n");
 }
 END_TEST
 
 START_TEST(numbers_that_are_not_finite_are_null) {
     const char *path = in_scratch("run.jsonl");
-    wg_metric_log *log = wg_metric_log_open(path);
-    wg_metric_log_number(log, "a", NAN);
-    wg_metric_log_number(log, "b", -INFINITY);
-    ck_assert_int_eq(wg_metric_log_end_line(log), 0);
-    wg_metric_log_close(log);
+    wg__metric_log *log = wg__metric_log_open(path);
+    wg__metric_log_number(log, "a", NAN);
+    wg__metric_log_number(log, "b", -INFINITY);
+    ck_assert_int_eq(wg__metric_log_end_line(log), 0);
+    wg__metric_log_close(log);
     ck_assert_str_eq(read_file(path), "{\"a\": null, \"b\": null}\n");
 }
 END_TEST
@@ -96,12 +96,12 @@ START_TEST(every_number_reads_back_the_same) {
     const char *path = in_scratch("run.jsonl");
     const double values[] = {0.1,  1.0 / 3.0,           1e300,       5e-324,
                              -0.0, 123456789.123456789, (double)0.1f};
-    wg_metric_log *log = wg_metric_log_open(path);
+    wg__metric_log *log = wg__metric_log_open(path);
     for (size_t i = 0; i < WG_COUNT(values); i++) {
-        wg_metric_log_number(log, "value", values[i]);
-        ck_assert_int_eq(wg_metric_log_end_line(log), 0);
+        wg__metric_log_number(log, "value", values[i]);
+        ck_assert_int_eq(wg__metric_log_end_line(log), 0);
     }
-    wg_metric_log_close(log);
+    wg__metric_log_close(log);
     FILE *stream = fopen(path, "rb");
     for (size_t i = 0; i < WG_COUNT(values); i++) {
         json_t *line = json_loadf(stream, JSON_DISABLE_EOF_CHECK, NULL);
@@ -115,15 +115,15 @@ START_TEST(every_number_reads_back_the_same) {
 END_TEST
 
 START_TEST(a_log_that_cannot_be_opened_is_an_error_with_its_path) {
-    ck_assert_ptr_null(wg_metric_log_open("no/such/folder/run.jsonl"));
+    ck_assert_ptr_null(wg__metric_log_open("no/such/folder/run.jsonl"));
     assert_error(WG_ERROR_NOT_FOUND, "no/such/folder/run.jsonl: No such file");
-    ck_assert_ptr_null(wg_metric_log_open("/"));
+    ck_assert_ptr_null(wg__metric_log_open("/"));
     assert_error(WG_ERROR_IO, "/: Is a directory");
 }
 END_TEST
 
 START_TEST(a_full_disk_is_an_error_with_the_path) {
-    wg_metric_log *log = wg_metric_log_open("/dev/full");
+    wg__metric_log *log = wg__metric_log_open("/dev/full");
     if (!log) {
         wg_error_clear();
         puts("# no /dev/full here; skipped");
@@ -131,13 +131,13 @@ START_TEST(a_full_disk_is_an_error_with_the_path) {
     }
     ck_assert_int_eq(write_step(log, 1), -1);
     assert_error(WG_ERROR_IO, "/dev/full: No space left");
-    wg_metric_log_close(log);
+    wg__metric_log_close(log);
 }
 END_TEST
 
 START_TEST(a_line_that_does_not_fit_leaves_the_file_as_it_was) {
     const char *path = in_scratch("run.jsonl");
-    wg_metric_log *log = wg_metric_log_open(path);
+    wg__metric_log *log = wg__metric_log_open(path);
     ck_assert_int_eq(write_step(log, 1), 0);
     /* A limit on the size of files, in place of a full disk: the write is cut short. */
     struct rlimit old, limit;
@@ -155,18 +155,18 @@ START_TEST(a_line_that_does_not_fit_leaves_the_file_as_it_was) {
     ck_assert_int_eq(write_step(log, 4), 0);
     ck_assert_str_eq(read_file(path),
                      "{\"step\": 1, \"loss\": 1.0}\n{\"step\": 4, \"loss\": 0.25}\n");
-    wg_metric_log_close(log);
+    wg__metric_log_close(log);
 }
 END_TEST
 
 START_TEST(nothing_is_logged_while_an_error_is_pending) {
     const char *path = in_scratch("run.jsonl");
-    wg_metric_log *log = wg_metric_log_open(path);
+    wg__metric_log *log = wg__metric_log_open(path);
     wg_fail(WG_ERROR_STATE, "test", "something else");
     ck_assert_int_eq(write_step(log, 1), -1);
     assert_error(WG_ERROR_STATE, "something else");
     ck_assert_str_eq(read_file(path), "");
-    wg_metric_log_close(log);
+    wg__metric_log_close(log);
 }
 END_TEST
 
@@ -176,7 +176,7 @@ START_TEST(a_killed_writer_leaves_whole_lines) {
         pid_t child = fork();
         ck_assert_int_ge(child, 0);
         if (child == 0) {
-            wg_metric_log *log = wg_metric_log_open(path);
+            wg__metric_log *log = wg__metric_log_open(path);
             for (int64_t step = 1;; step++)
                 write_step(log, step);
         }

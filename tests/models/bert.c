@@ -21,8 +21,8 @@ static wg_tensor *load(const char *name) {
     return model_fixture("bert", name);
 }
 
-static wg_masked_batch load_batch(void) {
-    return (wg_masked_batch){
+static wg__masked_batch load_batch(void) {
+    return (wg__masked_batch){
         .input_ids = load("input_ids"),
         .token_type_ids = load("token_type_ids"),
         .attention_mask = load("attention_mask"),
@@ -36,10 +36,10 @@ static wg_model model_of(wg_bert_for_pretraining *model) {
     return (wg_model){.type = &wg_bert_type, .module = &model->module};
 }
 
-static int pretraining_loss(wg_bert_for_pretraining *model, const wg_masked_batch *batch,
-                            bool count_correct, wg_masked_loss *loss) {
+static int pretraining_loss(wg_bert_for_pretraining *model, const wg__masked_batch *batch,
+                            bool count_correct, wg__masked_loss *loss) {
     const wg_model all = model_of(model);
-    return wg_masked_lm_loss(&all, batch, count_correct, loss);
+    return wg__masked_lm_loss(&all, batch, count_correct, loss);
 }
 
 static wg_tensor *mlm_logits(wg_bert_for_pretraining *model, wg_tensor *sequence,
@@ -65,7 +65,7 @@ static wg_bert_for_pretraining *load_model(wg_dtype dtype) {
 
 static void check_outputs(wg_dtype dtype, double tolerance) {
     wg_bert_for_pretraining *model = load_model(dtype);
-    wg_masked_batch batch = load_batch();
+    wg__masked_batch batch = load_batch();
     wg_tensor *sequence =
         forward(model->bert, batch.input_ids, batch.token_type_ids, batch.attention_mask);
     assert_relative(sequence, load("sequence"), tolerance);
@@ -74,7 +74,7 @@ static void check_outputs(wg_dtype dtype, double tolerance) {
                     tolerance);
     assert_relative(wg_linear_forward(model->next_sentence, wg_bert_pool(model->bert, sequence)),
                     load("nsp_logits"), tolerance);
-    wg_masked_loss loss;
+    wg__masked_loss loss;
     ck_assert_int_eq(pretraining_loss(model, &batch, false, &loss), 0);
     wg_tensor *losses = load("losses");
     assert_relative(loss.mlm, wg_select(losses, 0, 0), tolerance);
@@ -92,8 +92,8 @@ END_TEST
 
 static void check_gradients(wg_dtype dtype, double tolerance) {
     wg_bert_for_pretraining *model = load_model(dtype);
-    wg_masked_batch batch = load_batch();
-    wg_masked_loss loss;
+    wg__masked_batch batch = load_batch();
+    wg__masked_loss loss;
     ck_assert_int_eq(pretraining_loss(model, &batch, false, &loss), 0);
     ck_assert_int_eq(wg_backward(loss.total, NULL), 0);
     assert_model_gradients("bert", &model->module, tolerance);
@@ -119,14 +119,14 @@ static void add_to_optimizer(wg_optimizer *optimizer, wg_module *module) {
 
 static void check_training(wg_dtype dtype, double tolerance) {
     wg_bert_for_pretraining *model = load_model(dtype);
-    wg_masked_batch batch = load_batch();
+    wg__masked_batch batch = load_batch();
     wg_tensor *wanted = load("adamw_losses");
     wg_optimizer *optimizer = wg_adamw_new(&(wg_adamw_options){.weight_decay = 0.01});
     add_to_optimizer(optimizer, &model->module);
     for (int64_t step = 0; step < 10; step++) {
         wg_scope scope;
         wg_scope_begin(&scope);
-        wg_masked_loss loss;
+        wg__masked_loss loss;
         ck_assert_int_eq(pretraining_loss(model, &batch, false, &loss), 0);
         double expected = wg_at(wanted, &step);
         ck_assert_double_eq_tol(wg_item(loss.total), expected, tolerance * expected);
@@ -154,8 +154,8 @@ static int loss_for_check(int input_count, wg_tensor *const *inputs, int output_
     model->module.generator = (wg_generator){3, 0}; /* the same dropout each time */
     wg_scope scope;
     wg_scope_begin(&scope);
-    wg_masked_batch batch = load_batch();
-    wg_masked_loss loss;
+    wg__masked_batch batch = load_batch();
+    wg__masked_loss loss;
     int status = pretraining_loss(model, &batch, false, &loss);
     outputs[0] = wg_scope_end(&scope, loss.total);
     return status;
@@ -300,8 +300,8 @@ END_TEST
 static double loss_of(wg_bert_for_pretraining *model) {
     wg_scope scope;
     wg_scope_begin(&scope);
-    wg_masked_batch batch = load_batch();
-    wg_masked_loss loss;
+    wg__masked_batch batch = load_batch();
+    wg__masked_loss loss;
     ck_assert_int_eq(pretraining_loss(model, &batch, false, &loss), 0);
     double value = wg_item(loss.total);
     wg_scope_end(&scope, NULL);
@@ -332,7 +332,7 @@ END_TEST
 
 START_TEST(right_predictions_are_counted) {
     wg_bert_for_pretraining *model = load_model(WG_F32);
-    wg_masked_batch batch = load_batch();
+    wg__masked_batch batch = load_batch();
     wg_tensor *sequence =
         forward(model->bert, batch.input_ids, batch.token_type_ids, batch.attention_mask);
     wg_tensor *logits = mlm_logits(model, sequence, batch.masked_positions);
@@ -348,7 +348,7 @@ START_TEST(right_predictions_are_counted) {
     sentences[1] = !sentences[1];
     batch.masked_labels = wg_from_array(WG_I64, WG_DIMS(8), labels);
     batch.next_sentence_labels = wg_from_array(WG_I64, WG_DIMS(3), sentences);
-    wg_masked_loss loss;
+    wg__masked_loss loss;
     ck_assert_int_eq(pretraining_loss(model, &batch, true, &loss), 0);
     ck_assert_int_eq(loss.mlm_correct, 4);
     ck_assert_int_eq(loss.mlm_count, 7);
@@ -361,9 +361,9 @@ END_TEST
 
 START_TEST(a_batch_without_the_sentence_task_has_the_token_loss_alone) {
     wg_bert_for_pretraining *model = load_model(WG_F64);
-    wg_masked_batch batch = load_batch();
+    wg__masked_batch batch = load_batch();
     batch.next_sentence_labels = NULL;
-    wg_masked_loss loss;
+    wg__masked_loss loss;
     ck_assert_int_eq(pretraining_loss(model, &batch, true, &loss), 0);
     ck_assert_ptr_null(loss.nsp);
     ck_assert_double_eq(wg_item(loss.total), wg_item(loss.mlm));
@@ -374,7 +374,7 @@ END_TEST
 
 START_TEST(logits_everywhere_hold_those_at_the_masked_positions) {
     wg_bert_for_pretraining *model = load_model(WG_F64);
-    wg_masked_batch batch = load_batch();
+    wg__masked_batch batch = load_batch();
     wg_tensor *sequence =
         forward(model->bert, batch.input_ids, batch.token_type_ids, batch.attention_mask);
     wg_tensor *all = mlm_logits(model, sequence, NULL);
@@ -390,10 +390,10 @@ END_TEST
 START_TEST(what_stands_in_padding_changes_nothing) {
     wg_bert_for_pretraining *model = load_model(WG_F32);
     double before = loss_of(model);
-    wg_masked_batch batch = load_batch();
+    wg__masked_batch batch = load_batch();
     batch.input_ids =
         wg_where(batch.attention_mask, batch.input_ids, wg_full(WG_I64, WG_DIMS(1), 17));
-    wg_masked_loss loss;
+    wg__masked_loss loss;
     ck_assert_int_eq(pretraining_loss(model, &batch, false, &loss), 0);
     ck_assert_double_eq(wg_item(loss.total), before);
     wg_scope_clear_root();
@@ -489,7 +489,7 @@ END_TEST
 /* Word vectors given as embeddings are what the ids stand for, and get their gradient. */
 START_TEST(an_encoder_begins_with_embeddings_as_with_the_ids_that_they_stand_for) {
     wg_bert_for_pretraining *model = load_model(WG_F64);
-    const wg_masked_batch batch = load_batch();
+    const wg__masked_batch batch = load_batch();
     wg_tensor *words =
         wg_clone(wg_detach(wg_embedding_forward(model->bert->word_embeddings, batch.input_ids)));
     wg_set_requires_grad(words, true);
@@ -515,10 +515,10 @@ END_TEST
 
 START_TEST(sequences_beyond_the_positions_are_refused) {
     wg_bert_for_pretraining *model = load_model(WG_F32);
-    wg_masked_batch batch = load_batch();
+    wg__masked_batch batch = load_batch();
     batch.input_ids = wg_zeros(WG_I64, WG_DIMS(3, 15));
     batch.token_type_ids = batch.attention_mask = NULL;
-    wg_masked_loss loss;
+    wg__masked_loss loss;
     ck_assert_int_eq(pretraining_loss(model, &batch, true, &loss), -1);
     ck_assert_ptr_null(loss.total);
     assert_error(WG_ERROR_SHAPE, "15 positions are more than the model's 14");
@@ -533,15 +533,15 @@ END_TEST
 
 /* A whole step with the n-th allocation failing. True if no allocation failed. */
 static bool step_without_memory(int64_t n, const wg_bert_config *config,
-                                const wg_masked_batch *batch) {
+                                const wg__masked_batch *batch) {
     wg_scope scope;
     wg_scope_begin(&scope);
-    wg_alloc_fail_after(n);
+    wg__alloc_fail_after(n);
     wg_bert_for_pretraining *model = wg_bert_for_pretraining_new(config, 1);
-    wg_masked_loss loss = {0};
+    wg__masked_loss loss = {0};
     bool whole = model && pretraining_loss(model, batch, true, &loss) == 0 &&
                  wg_backward(loss.total, NULL) == 0;
-    wg_alloc_fail_after(-1);
+    wg__alloc_fail_after(-1);
     wg_scope_end(&scope, NULL);
     wg_module_free((wg_module *)model);
     return whole;
@@ -551,7 +551,7 @@ START_TEST(a_step_that_runs_out_of_memory_anywhere_says_so_and_leaves_nothing) {
     wg_bert_config config = bert_fixture_config();
     config.num_hidden_layers = 1;
     config.hidden_dropout_prob = config.attention_probs_dropout_prob = 0.1;
-    wg_masked_batch batch = load_batch();
+    wg__masked_batch batch = load_batch();
     int64_t alive = wg_tensors_alive(), n = 0;
     while (!step_without_memory(n, &config, &batch)) {
         assert_error(WG_ERROR_MEMORY, "");

@@ -25,26 +25,26 @@ static wg_model_inputs load_inputs(const char *folder) {
     };
 }
 
-static wg_labels three_labels(void) {
-    wg_labels labels = {0};
-    wg_labels_add(&labels, "contradiction");
-    wg_labels_add(&labels, "entailment");
-    wg_labels_add(&labels, "neutral");
+static wg__labels three_labels(void) {
+    wg__labels labels = {0};
+    wg__labels_add(&labels, "contradiction");
+    wg__labels_add(&labels, "entailment");
+    wg__labels_add(&labels, "neutral");
     return labels;
 }
 
-static wg_headed_encoder *new_classifier(void) {
+static wg__headed_encoder *new_classifier(void) {
     const wg_bert_config config = bert_fixture_config();
-    wg_labels labels = three_labels();
-    wg_headed_encoder *model = wg_headed_encoder_new(&wg_bert_type, &config, &labels, 1);
-    wg_labels_free(&labels);
+    wg__labels labels = three_labels();
+    wg__headed_encoder *model = wg__headed_encoder_new(&wg_bert_type, &config, &labels, 1);
+    wg__labels_free(&labels);
     assert_no_error();
     return model;
 }
 
-static wg_headed_encoder *new_answerer(void) {
+static wg__headed_encoder *new_answerer(void) {
     const wg_bert_config config = bert_fixture_config();
-    wg_headed_encoder *model = wg_headed_encoder_new(&wg_bert_type, &config, NULL, 1);
+    wg__headed_encoder *model = wg__headed_encoder_new(&wg_bert_type, &config, NULL, 1);
     assert_no_error();
     return model;
 }
@@ -57,10 +57,10 @@ START_TEST(a_classification_equals_pytorch_with_every_gradient) {
         double tolerance;
     } cases[] = {{WG_F64, 1e-10}, {WG_F32, 1e-5}};
     for (size_t i = 0; i < WG_COUNT(cases); i++) {
-        wg_headed_encoder *model = new_classifier();
+        wg__headed_encoder *model = new_classifier();
         load_model_fixture(CLASSIFIER, &model->module, cases[i].dtype);
         const wg_model_inputs inputs = load_inputs(CLASSIFIER);
-        wg_tensor *logits = wg_headed_encoder_classify(model, &inputs);
+        wg_tensor *logits = wg__headed_encoder_classify(model, &inputs);
         assert_relative(logits, model_fixture(CLASSIFIER, "logits"), cases[i].tolerance);
         wg_tensor *loss = wg_cross_entropy(logits, model_fixture(CLASSIFIER, "labels"), -100, NULL);
         assert_relative(loss, model_fixture(CLASSIFIER, "loss"), cases[i].tolerance);
@@ -78,15 +78,15 @@ START_TEST(answers_equal_pytorch_with_every_gradient) {
         double tolerance;
     } cases[] = {{WG_F64, 1e-10}, {WG_F32, 1e-5}};
     for (size_t i = 0; i < WG_COUNT(cases); i++) {
-        wg_headed_encoder *model = new_answerer();
+        wg__headed_encoder *model = new_answerer();
         load_model_fixture(ANSWERER, &model->module, cases[i].dtype);
         const wg_model_inputs inputs = load_inputs(ANSWERER);
         wg_tensor *start, *end;
-        ck_assert_int_eq(wg_headed_encoder_answer(model, &inputs, &start, &end), 0);
+        ck_assert_int_eq(wg__headed_encoder_answer(model, &inputs, &start, &end), 0);
         assert_relative(start, model_fixture(ANSWERER, "start"), cases[i].tolerance);
         assert_relative(end, model_fixture(ANSWERER, "end"), cases[i].tolerance);
-        wg_tensor *loss = wg_answer_loss(start, end, model_fixture(ANSWERER, "starts"),
-                                         model_fixture(ANSWERER, "ends"));
+        wg_tensor *loss = wg__answer_loss(start, end, model_fixture(ANSWERER, "starts"),
+                                          model_fixture(ANSWERER, "ends"));
         assert_relative(loss, model_fixture(ANSWERER, "loss"), cases[i].tolerance);
         ck_assert_int_eq(wg_backward(loss, NULL), 0);
         assert_model_gradients(ANSWERER, &model->module, cases[i].tolerance);
@@ -97,8 +97,8 @@ START_TEST(answers_equal_pytorch_with_every_gradient) {
 END_TEST
 
 START_TEST(parameters_have_the_published_paths_and_shapes) {
-    wg_headed_encoder *classifier = new_classifier();
-    wg_headed_encoder *answerer = new_answerer();
+    wg__headed_encoder *classifier = new_classifier();
+    wg__headed_encoder *answerer = new_answerer();
     assert_model_paths(CLASSIFIER, &classifier->module);
     assert_model_paths(ANSWERER, &answerer->module);
     wg_module_free(&classifier->module);
@@ -109,19 +109,19 @@ END_TEST
 /* ---- Configurations ---- */
 
 START_TEST(labels_come_from_the_published_keys) {
-    wg_labels labels;
-    ck_assert_int_eq(wg_labels_of_config("{\"id2label\": {\"1\": \"b\", \"0\": \"a\"}}", &labels),
+    wg__labels labels;
+    ck_assert_int_eq(wg__labels_of_config("{\"id2label\": {\"1\": \"b\", \"0\": \"a\"}}", &labels),
                      0);
     ck_assert_int_eq(labels.count, 2);
     ck_assert_str_eq(labels.names[1], "b");
-    wg_labels_free(&labels);
-    ck_assert_int_eq(wg_labels_of_config("{\"num_labels\": 3}", &labels), 0);
+    wg__labels_free(&labels);
+    ck_assert_int_eq(wg__labels_of_config("{\"num_labels\": 3}", &labels), 0);
     ck_assert_int_eq(labels.count, 3);
     ck_assert_str_eq(labels.names[2], "LABEL_2");
-    wg_labels_free(&labels);
-    ck_assert_int_eq(wg_labels_of_config("{}", &labels), 0);
+    wg__labels_free(&labels);
+    ck_assert_int_eq(wg__labels_of_config("{}", &labels), 0);
     ck_assert_int_eq(labels.count, 2);
-    wg_labels_free(&labels);
+    wg__labels_free(&labels);
 }
 END_TEST
 
@@ -135,8 +135,8 @@ START_TEST(bad_labels_are_refused) {
         {"labels", "config.json"},
     };
     for (size_t i = 0; i < WG_COUNT(cases); i++) {
-        wg_labels labels;
-        ck_assert_int_eq(wg_labels_of_config(cases[i].json, &labels), -1);
+        wg__labels labels;
+        ck_assert_int_eq(wg__labels_of_config(cases[i].json, &labels), -1);
         assert_error(WG_ERROR_FORMAT, cases[i].part);
         ck_assert_int_eq(labels.count, 0);
     }
@@ -145,11 +145,11 @@ END_TEST
 
 START_TEST(a_classification_has_two_labels_or_more) {
     const wg_bert_config config = bert_fixture_config();
-    wg_labels labels = {0};
-    wg_labels_add(&labels, "alone");
-    ck_assert_ptr_null(wg_headed_encoder_new(&wg_bert_type, &config, &labels, 1));
+    wg__labels labels = {0};
+    wg__labels_add(&labels, "alone");
+    ck_assert_ptr_null(wg__headed_encoder_new(&wg_bert_type, &config, &labels, 1));
     assert_error(WG_ERROR_ARGUMENT, "two or more");
-    wg_labels_free(&labels);
+    wg__labels_free(&labels);
 }
 END_TEST
 
@@ -180,12 +180,12 @@ START_TEST(what_python_saved_gives_the_same_logits) {
     wg_tokenizer_free(tokenizer);
     const wg_convert_options options = {.tokenizer = vocabulary};
     ck_assert_int_eq(wg_convert(fixture("bert_heads/saved"), path, &options, NULL), 0);
-    wg_headed_encoder *model;
-    ck_assert_int_eq(wg_headed_encoder_load(path, WG_HEAD_LABELS, &model, &tokenizer), 0);
+    wg__headed_encoder *model;
+    ck_assert_int_eq(wg__headed_encoder_load(path, WG_HEAD_LABELS, &model, &tokenizer), 0);
     ck_assert_str_eq(model->labels.names[1], "entailment");
     const wg_model_inputs inputs = load_inputs(CLASSIFIER);
-    assert_relative(wg_headed_encoder_classify(model, &inputs), model_fixture(CLASSIFIER, "logits"),
-                    1e-5);
+    assert_relative(wg__headed_encoder_classify(model, &inputs),
+                    model_fixture(CLASSIFIER, "logits"), 1e-5);
     wg_scope_clear_root();
     wg_tokenizer_free(tokenizer);
     wg_module_free(&model->module);
@@ -196,25 +196,25 @@ END_TEST
 START_TEST(a_fine_tuned_model_survives_the_published_folder) {
     const char *first = in_scratch("first.h5"), *folder = in_scratch("folder"),
                *second = in_scratch("second.h5");
-    wg_headed_encoder *model = new_classifier(), *back;
+    wg__headed_encoder *model = new_classifier(), *back;
     wg_tokenizer *tokenizer;
     model->dropout = 0.25;
-    save(first, &model->module, wg_headed_encoder_config(model));
+    save(first, &model->module, wg__headed_encoder_config(model));
     ck_assert_int_eq(wg_convert(first, folder, NULL, NULL), 0);
     ck_assert_int_eq(wg_convert(folder, second, NULL, NULL), 0);
-    ck_assert_int_eq(wg_headed_encoder_load(second, WG_HEAD_LABELS, &back, &tokenizer), 0);
+    ck_assert_int_eq(wg__headed_encoder_load(second, WG_HEAD_LABELS, &back, &tokenizer), 0);
     ck_assert(back->dropout == 0.25);
-    ck_assert(wg_labels_equal(&back->labels, &model->labels));
+    ck_assert(wg__labels_equal(&back->labels, &model->labels));
     assert_close(back->head->weight, model->head->weight, 0, 0);
     wg_tokenizer_free(tokenizer);
     wg_module_free(&back->module);
     wg_module_free(&model->module);
 
-    wg_headed_encoder *answerer = new_answerer(), *answerer_back;
-    save(first, &answerer->module, wg_headed_encoder_config(answerer));
+    wg__headed_encoder *answerer = new_answerer(), *answerer_back;
+    save(first, &answerer->module, wg__headed_encoder_config(answerer));
     ck_assert_int_eq(wg_convert(first, folder, NULL, NULL), 0);
     ck_assert_int_eq(wg_convert(folder, second, NULL, NULL), 0);
-    ck_assert_int_eq(wg_headed_encoder_load(second, WG_HEAD_ANSWERS, &answerer_back, &tokenizer),
+    ck_assert_int_eq(wg__headed_encoder_load(second, WG_HEAD_ANSWERS, &answerer_back, &tokenizer),
                      0);
     assert_close(answerer_back->head->weight, answerer->head->weight, 0, 0);
     wg_tokenizer_free(tokenizer);
@@ -233,11 +233,11 @@ START_TEST(fine_tuning_takes_the_encoder_and_begins_the_head) {
     wg_bert_for_pretraining *pretrained = wg_bert_for_pretraining_new(&config, 7);
     save(path, &pretrained->module, wg_model_config_to_json(&wg_bert_type, &config));
     char note[1024] = "";
-    const wg_head_origin origin = {.path = path, .seed = 3, .note = take_note, .context = note};
-    wg_labels labels = three_labels();
-    wg_headed_encoder *model;
+    const wg__head_origin origin = {.path = path, .seed = 3, .note = take_note, .context = note};
+    wg__labels labels = three_labels();
+    wg__headed_encoder *model;
     wg_tokenizer *tokenizer;
-    ck_assert_int_eq(wg_headed_encoder_adapt(&origin, &labels, &model, &tokenizer), 0);
+    ck_assert_int_eq(wg__headed_encoder_adapt(&origin, &labels, &model, &tokenizer), 0);
     assert_close(((wg_bert *)model->encoder)->pooler->weight, pretrained->bert->pooler->weight, 0,
                  0);
     ck_assert_ptr_nonnull(strstr(note, "begun anew: classifier.weight, classifier.bias"));
@@ -245,40 +245,41 @@ START_TEST(fine_tuning_takes_the_encoder_and_begins_the_head) {
 
     /* Fine-tuned again: the head stays while the labels are the same. */
     const char *tuned = in_scratch("tuned.h5");
-    save(tuned, &model->module, wg_headed_encoder_config(model));
-    const wg_head_origin again = {.path = tuned, .seed = 5, .note = take_note, .context = note};
-    wg_headed_encoder *second;
+    save(tuned, &model->module, wg__headed_encoder_config(model));
+    const wg__head_origin again = {.path = tuned, .seed = 5, .note = take_note, .context = note};
+    wg__headed_encoder *second;
     note[0] = '\0';
-    ck_assert_int_eq(wg_headed_encoder_adapt(&again, &labels, &second, &tokenizer), 0);
+    ck_assert_int_eq(wg__headed_encoder_adapt(&again, &labels, &second, &tokenizer), 0);
     assert_close(second->head->weight, model->head->weight, 0, 0);
     ck_assert_str_eq(note, "");
     wg_tokenizer_free(tokenizer);
     wg_module_free(&second->module);
-    wg_labels_add(&labels, "other");
-    ck_assert_int_eq(wg_headed_encoder_adapt(&again, &labels, &second, &tokenizer), 0);
+    wg__labels_add(&labels, "other");
+    ck_assert_int_eq(wg__headed_encoder_adapt(&again, &labels, &second, &tokenizer), 0);
     ck_assert_ptr_nonnull(strstr(note, "classifier.weight"));
     wg_tokenizer_free(tokenizer);
     wg_module_free(&second->module);
 
     /* A head of another kind needs no pooler. */
-    wg_headed_encoder *answerer;
-    ck_assert_int_eq(wg_headed_encoder_adapt(&again, NULL, &answerer, &tokenizer), 0);
+    wg__headed_encoder *answerer;
+    ck_assert_int_eq(wg__headed_encoder_adapt(&again, NULL, &answerer, &tokenizer), 0);
     ck_assert_ptr_nonnull(strstr(note, "begun anew: qa_outputs.weight, qa_outputs.bias"));
     wg_tokenizer_free(tokenizer);
     wg_module_free(&answerer->module);
     wg_module_free(&model->module);
     wg_module_free(&pretrained->module);
-    wg_labels_free(&labels);
+    wg__labels_free(&labels);
 }
 END_TEST
 
 /* Creates a model with the n-th allocation failing. True if no allocation failed. */
-static bool begin_without_memory(int64_t n, const wg_head_origin *origin, const wg_labels *labels) {
-    wg_headed_encoder *model;
+static bool begin_without_memory(int64_t n, const wg__head_origin *origin,
+                                 const wg__labels *labels) {
+    wg__headed_encoder *model;
     wg_tokenizer *tokenizer;
-    wg_alloc_fail_after(n);
-    const int status = wg_headed_encoder_adapt(origin, labels, &model, &tokenizer);
-    wg_alloc_fail_after(-1);
+    wg__alloc_fail_after(n);
+    const int status = wg__headed_encoder_adapt(origin, labels, &model, &tokenizer);
+    wg__alloc_fail_after(-1);
     if (status < 0)
         return false;
     wg_tokenizer_free(tokenizer);
@@ -293,15 +294,15 @@ START_TEST(beginning_without_memory_says_so_and_leaves_nothing) {
     wg_bert_for_pretraining *pretrained = wg_bert_for_pretraining_new(&config, 7);
     save(path, &pretrained->module, wg_model_config_to_json(&wg_bert_type, &config));
     wg_module_free(&pretrained->module);
-    const wg_head_origin origin = {.path = path};
-    wg_labels labels = three_labels();
+    const wg__head_origin origin = {.path = path};
+    wg__labels labels = three_labels();
     int64_t n = 0;
     while (!begin_without_memory(n, &origin, &labels)) {
         assert_error(WG_ERROR_MEMORY, "");
         n += 1 + n / 20;
     }
     ck_assert_int_gt(n, 50);
-    wg_labels_free(&labels);
+    wg__labels_free(&labels);
 }
 END_TEST
 

@@ -89,7 +89,7 @@ START_TEST(every_key_that_a_configuration_has_is_in_the_table) {
     const char *key;
     json_t *value;
     json_object_foreach(meaning, key, value) ck_assert_msg(
-        strcmp(key, "model_type") == 0 || wg_settings_find(table, key), "%s is in no table", key);
+        strcmp(key, "model_type") == 0 || wg__settings_find(table, key), "%s is in no table", key);
     json_decref(meaning);
     json_decref(config);
 }

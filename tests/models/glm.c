@@ -51,14 +51,15 @@ static wg_tensor *forward(wg_glm *model, wg_tensor *ids, const wg_model_inputs *
 }
 
 static wg_tensor *logits_at(wg_glm *model, wg_tensor *hidden, wg_tensor *positions) {
-    return wg_model_logits(&(wg_model){.type = &wg_glm_type, .module = &model->module}, hidden, positions);
+    return wg_model_logits(&(wg_model){.type = &wg_glm_type, .module = &model->module}, hidden,
+                           positions);
 }
 
 static wg_tensor *loss_at(wg_glm *model, wg_tensor *ids, const wg_model_inputs *inputs,
                           wg_tensor *positions, wg_tensor *labels) {
     wg_tensor *hidden = forward(model, ids, inputs);
-    return wg_model_loss(&(wg_model){.type = &wg_glm_type, .module = &model->module}, hidden, positions, labels,
-                         NULL);
+    return wg_model_loss(&(wg_model){.type = &wg_glm_type, .module = &model->module}, hidden,
+                         positions, labels, NULL);
 }
 
 static wg_model_inputs load_inputs(void) {
@@ -303,7 +304,7 @@ static wg_dataset *alphabet(wg_tokenizer **tokenizer) {
 static double train_step(wg_glm *model, wg_batches *batches, wg_optimizer *optimizer) {
     wg_scope scope;
     wg_scope_begin(&scope);
-    wg_blank_batch batch;
+    wg__blank_batch batch;
     ck_assert_int_eq(wg_batches_next(batches, &batch), 0);
     const wg_model_inputs inputs = {.position_ids = batch.position_ids,
                                     .block_position_ids = batch.block_position_ids,
@@ -320,8 +321,8 @@ static double train_step(wg_glm *model, wg_batches *batches, wg_optimizer *optim
 START_TEST(blanks_of_an_alphabet_are_learned) {
     wg_tokenizer *tokenizer;
     wg_dataset *corpus = alphabet(&tokenizer);
-    wg_batches *batches =
-        wg_blank_batches_new(corpus, tokenizer, &(wg_blank_batch_options){.batch = 8, .sequence = 16});
+    wg_batches *batches = wg__blank_batches_new(
+        corpus, tokenizer, &(wg__blank_batch_options){.batch = 8, .sequence = 16});
     assert_no_error();
     wg_glm *model = glm_new(); /* of 48 words; this tokenizer has 35 of them */
     wg_optimizer *optimizer = wg_adamw_new(NULL);

@@ -85,16 +85,16 @@ static void *bert_new(void) {
 }
 
 static wg_tensor *bert_loss(void *model) {
-    const wg_masked_batch batch = {
+    const wg__masked_batch batch = {
         .input_ids = ids(1),
         .attention_mask = keep(),
         .masked_positions = wg_arange(WG_I64, 0, (double)(B * T), 5),
         .masked_labels = wg_full(WG_I64, WG_DIMS((B * T + 4) / 5), 7),
         .next_sentence_labels = wg_zeros(WG_I64, WG_DIMS(B)),
     };
-    wg_masked_loss loss;
+    wg__masked_loss loss;
     const wg_model bert = {.type = &wg_bert_type, .module = model};
-    return wg_masked_lm_loss(&bert, &batch, false, &loss) < 0 ? NULL : loss.total;
+    return wg__masked_lm_loss(&bert, &batch, false, &loss) < 0 ? NULL : loss.total;
 }
 
 static void *glm_new(void) {
@@ -250,9 +250,9 @@ START_TEST(lack_of_memory_anywhere_is_an_error_and_no_leak) {
     for (int64_t n = 0; !done; n += 1 + n / 8) {
         wg_scope scope;
         wg_scope_begin(&scope);
-        wg_alloc_fail_after(n);
+        wg__alloc_fail_after(n);
         wg_tensor *loss = models[_i].loss(model);
-        wg_alloc_fail_after(-1);
+        wg__alloc_fail_after(-1);
         done = loss;
         wg_scope_end(&scope, NULL);
         if (!done)

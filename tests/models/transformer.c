@@ -384,15 +384,17 @@ START_TEST(a_batch_is_translated_as_each_of_it_alone_with_the_probabilities_of_a
     wg_tensor *source = load(_i, "source"), *keep = load(_i, "source_keep");
     wg_beam_result together[B], alone;
     const wg_beam_options options = {.beam = 3};
-    ck_assert_int_eq(wg_translate_batch(&(wg_model){.type = &wg_transformer_type, .module = &model->module}, source, keep,
-                                  &options, together),
-                     0);
+    ck_assert_int_eq(
+        wg__translate_batch(&(wg_model){.type = &wg_transformer_type, .module = &model->module},
+                            source, keep, &options, together),
+        0);
     ck_assert(wg_module_is_training(&model->module));
     for (int64_t b = 0; b < B; b++) {
         wg_tensor *one = wg_slice(source, 0, b, b + 1, 1), *kept = wg_slice(keep, 0, b, b + 1, 1);
-        ck_assert_int_eq(wg_translate_batch(&(wg_model){.type = &wg_transformer_type, .module = &model->module}, one, kept,
-                                      &options, &alone),
-                         0);
+        ck_assert_int_eq(
+            wg__translate_batch(&(wg_model){.type = &wg_transformer_type, .module = &model->module},
+                                one, kept, &options, &alone),
+            0);
         ck_assert_int_eq(alone.tokens.count, together[b].tokens.count);
         if (alone.tokens.count > 0)
             ck_assert_mem_eq(alone.tokens.ids, together[b].tokens.ids,
@@ -417,12 +419,13 @@ START_TEST(a_translation_that_finds_no_memory_leaves_nothing_behind) {
     int failures = 0;
     bool done = false;
     for (int64_t n = 0; !done; n += 7) {
-        wg_alloc_fail_after(n);
+        wg__alloc_fail_after(n);
         wg_beam_result results[2] = {0};
         wg_transformer *model = wg_transformer_new(&config, 1);
-        done = model && wg_translate_batch(&(wg_model){.type = &wg_transformer_type, .module = &model->module}, source,
-                                     keep, &options, results) == 0;
-        wg_alloc_fail_after(-1);
+        done = model && wg__translate_batch(
+                            &(wg_model){.type = &wg_transformer_type, .module = &model->module},
+                            source, keep, &options, results) == 0;
+        wg__alloc_fail_after(-1);
         if (!done) {
             assert_error(WG_ERROR_MEMORY, "");
             failures++;
@@ -450,9 +453,10 @@ START_TEST(what_does_not_fit_is_refused) {
     assert_error(WG_ERROR_ARGUMENT, "there is no memory");
     wg_beam_result result;
     wg_tensor *foreign = wg_full(WG_I64, WG_DIMS(1, 2), TARGETS);
-    ck_assert_int_eq(wg_translate_batch(&(wg_model){.type = &wg_transformer_type, .module = &model->module}, foreign, NULL,
-                                  NULL, &result),
-                     -1);
+    ck_assert_int_eq(
+        wg__translate_batch(&(wg_model){.type = &wg_transformer_type, .module = &model->module},
+                            foreign, NULL, NULL, &result),
+        -1);
     assert_error(WG_ERROR_INDEX, "48");
     free_model(model);
 }

@@ -160,9 +160,9 @@ END_TEST
 
 START_TEST(constructing_a_layer_without_memory_fails_cleanly) {
     for (int64_t n = 0;; n++) {
-        wg_alloc_fail_after(n);
+        wg__alloc_fail_after(n);
         wg_feed_forward *net = wg_feed_forward_new(NULL, "", 4, 8, NULL);
-        wg_alloc_fail_after(-1);
+        wg__alloc_fail_after(-1);
         if (net) {
             wg_module_free(&net->module);
             ck_assert_int_gt(n, 8);

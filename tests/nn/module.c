@@ -212,9 +212,9 @@ END_TEST
 START_TEST(a_constructor_that_fails_anywhere_leaves_nothing) {
     int64_t blocks = wg_alloc_get_stats().live_blocks;
     for (int64_t n = 0; n < 200; n++) {
-        wg_alloc_fail_after(n);
+        wg__alloc_fail_after(n);
         toy *model = toy_new();
-        wg_alloc_fail_after(-1);
+        wg__alloc_fail_after(-1);
         wg_scope_clear_root(); /* the buffer's source */
         if (model) {
             ck_assert_int_gt(n, 20);
@@ -264,9 +264,9 @@ START_TEST(a_dtype_that_cannot_be_changed_everywhere_is_changed_nowhere) {
     int64_t blocks = wg_alloc_get_stats().live_blocks;
     int status = -1;
     for (int64_t n = 0; status < 0; n++) {
-        wg_alloc_fail_after(n);
+        wg__alloc_fail_after(n);
         status = wg_module_to(&model->module, WG_F64);
-        wg_alloc_fail_after(-1);
+        wg__alloc_fail_after(-1);
         if (status == 0)
             continue;
         assert_error(WG_ERROR_MEMORY, "");

@@ -67,9 +67,9 @@ typedef struct builder {
 } builder;
 
 /* Takes a batch of one builder by its row of the table; its tensors follow. */
-#define BUILDER(kind, ...)                                                                         \
+#define BUILDER(kind, type, ...)                                                                   \
     static int kind##_next(wg_batches *batches, wg_tensor *tensors[MOST_TENSORS]) {                \
-        wg_##kind##_batch batch;                                                                   \
+        type batch;                                                                                \
         if (wg_batches_next(batches, &batch) < 0)                                                  \
             return -1;                                                                             \
         wg_tensor *const all[MOST_TENSORS] = {__VA_ARGS__};                                        \
@@ -77,26 +77,27 @@ typedef struct builder {
         return 0;                                                                                  \
     }
 
-BUILDER(masked, batch.input_ids, batch.token_type_ids, batch.masked_positions, batch.masked_labels,
-        batch.next_sentence_labels, batch.attention_mask)
-BUILDER(blank, batch.input_ids, batch.position_ids, batch.block_position_ids, batch.part_a,
-        batch.target_positions, batch.labels)
-BUILDER(causal, batch.ids, batch.labels)
-BUILDER(span, batch.input_ids, batch.labels)
-BUILDER(translation, batch.source, batch.target, batch.labels)
+BUILDER(masked, wg__masked_batch, batch.input_ids, batch.token_type_ids, batch.masked_positions,
+        batch.masked_labels, batch.next_sentence_labels, batch.attention_mask)
+BUILDER(blank, wg__blank_batch, batch.input_ids, batch.position_ids, batch.block_position_ids,
+        batch.part_a, batch.target_positions, batch.labels)
+BUILDER(causal, wg_causal_batch, batch.ids, batch.labels)
+BUILDER(span, wg__span_batch, batch.input_ids, batch.labels)
+BUILDER(translation, wg__translation_batch, batch.source, batch.target, batch.labels)
 
 static wg_batches *masked_begin(const texts *t, uint64_t seed) {
-    return wg_masked_batches_new(t->words.corpus, t->words.tokenizer,
-                               &(wg_masked_batch_options){.batch = 7, .sequence = 32, .seed = seed});
+    return wg__masked_batches_new(
+        t->words.corpus, t->words.tokenizer,
+        &(wg__masked_batch_options){.batch = 7, .sequence = 32, .seed = seed});
 }
 
 static wg_batches *blank_begin(const texts *t, uint64_t seed) {
-    return wg_blank_batches_new(t->words.corpus, t->words.tokenizer,
-                              &(wg_blank_batch_options){.batch = 7,
-                                                      .sequence = 32,
-                                                      .seed = seed,
-                                                      .sentence_share = 0.25,
-                                                      .document_share = 0.25});
+    return wg__blank_batches_new(t->words.corpus, t->words.tokenizer,
+                                 &(wg__blank_batch_options){.batch = 7,
+                                                            .sequence = 32,
+                                                            .seed = seed,
+                                                            .sentence_share = 0.25,
+                                                            .document_share = 0.25});
 }
 
 static wg_batches *causal_begin(const texts *t, uint64_t seed) {
@@ -105,24 +106,25 @@ static wg_batches *causal_begin(const texts *t, uint64_t seed) {
 }
 
 static wg_batches *span_begin(const texts *t, uint64_t seed) {
-    return wg_span_batches_new(t->stream, t->tokenizer,
-                             &(wg_span_batch_options){.batch = 7, .sequence = 16, .seed = seed});
+    return wg__span_batches_new(
+        t->stream, t->tokenizer,
+        &(wg__span_batch_options){.batch = 7, .sequence = 16, .seed = seed});
 }
 
 static wg_batches *translation_begin(const texts *t, uint64_t seed) {
-    wg_translation_tokens tokens;
-    if (wg_translation_tokens_of(t->tokenizer, &tokens) < 0)
+    wg__translation_tokens tokens;
+    if (wg__translation_tokens_of(t->tokenizer, &tokens) < 0)
         return NULL;
-    return wg_translation_batches_new(
+    return wg__translation_batches_new(
         t->pairs, &tokens,
-        &(wg_translation_batch_options){.tokens = 24, .longest = 12, .seed = seed});
+        &(wg__translation_batch_options){.tokens = 24, .longest = 12, .seed = seed});
 }
 
 #define ROW(kind, told)                                                                            \
     { .name = #kind, .beyond = told, .begin = kind##_begin, .next = kind##_next }
 
 static const builder builders[] = {
-    ROW(masked, "example 100000 of an epoch of"),      ROW(blank, "example 100000 of an epoch of"),
+    ROW(masked, "example 100000 of an epoch of"),    ROW(blank, "example 100000 of an epoch of"),
     ROW(causal, "example 100000 of an epoch of"),    ROW(span, "example 100000 of an epoch of"),
     ROW(translation, "was the corpus another one?"),
 };
@@ -225,12 +227,12 @@ START_TEST(a_batch_that_finds_no_memory_can_be_asked_for_again) {
         wg_scope scope;
         wg_scope_begin(&scope);
         wg_tensor *tensors[MOST_TENSORS];
-        wg_alloc_fail_after(n);
+        wg__alloc_fail_after(n);
         wg_batches *batches = b->begin(&t, 3);
         const wg_data_position start =
             batches ? wg_batches_position(batches) : (wg_data_position){0};
         done = batches && b->next(batches, tensors) == 0;
-        wg_alloc_fail_after(-1);
+        wg__alloc_fail_after(-1);
         wg_scope_end(&scope, NULL);
         if (!done) {
             assert_error(WG_ERROR_MEMORY, "");

@@ -22,7 +22,7 @@ typedef struct world {
 static world world_of(int documents, int sentences, int longest) {
     const word_corpus words = word_corpus_of(documents, sentences, longest);
     world w = {.tokenizer = words.tokenizer, .corpus = words.corpus, .words = words.words};
-    ck_assert_int_eq(wg_blank_tokens_of(w.tokenizer, &w.tokens), 0);
+    ck_assert_int_eq(wg__blank_tokens_of(w.tokenizer, &w.tokens), 0);
     return w;
 }
 
@@ -37,7 +37,7 @@ typedef struct view {
     const int64_t *ids, *positions, *blocks, *part_a, *places, *labels;
 } view;
 
-static view view_of(const wg_blank_batch *batch) {
+static view view_of(const wg__blank_batch *batch) {
     return (view){.rows = wg_tensor_size(batch->input_ids, 0),
                   .length = wg_tensor_size(batch->input_ids, 1),
                   .targets = wg_tensor_count(batch->labels),
@@ -128,8 +128,8 @@ static sequence sequence_of(const view *v, int64_t row, const wg_blank_tokens *t
     return s;
 }
 
-static wg_blank_batch next_batch(wg_batches *batches) {
-    wg_blank_batch batch;
+static wg__blank_batch next_batch(wg_batches *batches) {
+    wg__blank_batch batch;
     ck_assert_int_eq(wg_batches_next(batches, &batch), 0);
     return batch;
 }
@@ -146,12 +146,12 @@ static void assert_row(wg_tensor *x, int count, const int64_t *expected) {
 START_TEST(the_example_of_figure_2_has_its_masks_and_both_its_positions) {
     wg_tokenizer *tokenizer = words_tokenizer("x", 1, 6);
     wg_blank_tokens t;
-    ck_assert_int_eq(wg_blank_tokens_of(tokenizer, &t), 0);
+    ck_assert_int_eq(wg__blank_tokens_of(tokenizer, &t), 0);
     enum { X1 = SPECIALS, X2, X3, X4, X5, X6 };
     const int32_t text[6] = {X1, X2, X3, X4, X5, X6};
-    const wg_blank_span spans[2] = {{4, 6}, {2, 3}};
-    wg_blank_batch batch;
-    ck_assert_int_eq(wg_blank_batch_of_spans(&t, text, 6, spans, 2, t.mask, &batch), 0);
+    const wg__blank_span spans[2] = {{4, 6}, {2, 3}};
+    wg__blank_batch batch;
+    ck_assert_int_eq(wg__blank_batch_of_spans(&t, text, 6, spans, 2, t.mask, &batch), 0);
     assert_row(batch.input_ids, 11,
                (int64_t[]){CLS, X1, X2, MASK, X4, MASK, t.start, X5, X6, t.start, X3});
     assert_row(batch.position_ids, 11, (int64_t[]){0, 1, 2, 3, 4, 5, 5, 5, 5, 3, 3});
@@ -160,7 +160,7 @@ START_TEST(the_example_of_figure_2_has_its_masks_and_both_its_positions) {
     assert_row(batch.target_positions, 5, (int64_t[]){6, 7, 8, 9, 10});
     assert_row(batch.labels, 5, (int64_t[]){X5, X6, t.end, X3, t.end});
     ck_assert_int_eq(batch.tokens, 11);
-    char *shown = wg_blank_batch_show(&batch, 0, tokenizer);
+    char *shown = wg__blank_batch_show(&batch, 0, tokenizer);
     ck_assert_str_eq(shown,
                      "part  token             position  block  predicts          sees\n"
                      "A     [CLS]                    0      0                    ######.....\n"
@@ -175,7 +175,7 @@ START_TEST(the_example_of_figure_2_has_its_masks_and_both_its_positions) {
                      "B     <|startofpiece|>         3      1  x3                ##########.\n"
                      "B     x3                       3      2  <|endofpiece|>    ###########\n");
     wg_text_free(shown);
-    ck_assert_ptr_null(wg_blank_batch_show(&batch, 1, tokenizer));
+    ck_assert_ptr_null(wg__blank_batch_show(&batch, 1, tokenizer));
     assert_error(WG_ERROR_INDEX, "sequence 1 of a batch of 1");
     wg_tokenizer_free(tokenizer);
 }
@@ -185,7 +185,7 @@ START_TEST(spans_that_cannot_be_are_refused) {
     world w = world_of(1, 3, 3);
     const int32_t text[4] = {5, 6, 7, 8};
     const struct {
-        wg_blank_span spans[2];
+        wg__blank_span spans[2];
         int64_t count;
         const char *message;
     } wrong[] = {{{{0, 0}}, 0, "no span is given"},
@@ -194,10 +194,10 @@ START_TEST(spans_that_cannot_be_are_refused) {
                  {{{-1, 2}}, 1, "a span of tokens -1 to 2"},
                  {{{2, 4}, {1, 3}}, 2, "the spans that begin at tokens 2 and 1 overlap"}};
     for (size_t i = 0; i < WG_COUNT(wrong); i++) {
-        wg_blank_batch batch;
-        ck_assert_int_eq(
-            wg_blank_batch_of_spans(&w.tokens, text, 4, wrong[i].spans, wrong[i].count, MASK, &batch),
-            -1);
+        wg__blank_batch batch;
+        ck_assert_int_eq(wg__blank_batch_of_spans(&w.tokens, text, 4, wrong[i].spans,
+                                                  wrong[i].count, MASK, &batch),
+                         -1);
         assert_error(WG_ERROR_ARGUMENT, wrong[i].message);
         ck_assert_ptr_null(batch.input_ids);
     }
@@ -209,7 +209,7 @@ START_TEST(tokens_that_a_vocabulary_lacks_are_numbered_after_it) {
     const char *const some[] = {"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "[gMASK]", "a"};
     wg_tokenizer *tokenizer = wg_wordpiece_new(7, some, NULL);
     wg_blank_tokens t;
-    ck_assert_int_eq(wg_blank_tokens_of(tokenizer, &t), 0);
+    ck_assert_int_eq(wg__blank_tokens_of(tokenizer, &t), 0);
     ck_assert_int_eq(t.beginning, CLS);
     ck_assert_int_eq(t.mask, MASK);
     ck_assert_int_eq(t.document_mask, 5);
@@ -218,7 +218,7 @@ START_TEST(tokens_that_a_vocabulary_lacks_are_numbered_after_it) {
     ck_assert_int_eq(t.sentence_mask, 9);
     ck_assert_int_eq(t.vocab_size, 10);
     wg_tokenizer_free(tokenizer);
-    ck_assert_int_eq(wg_blank_tokens_of(NULL, &t), -1);
+    ck_assert_int_eq(wg__blank_tokens_of(NULL, &t), -1);
 }
 END_TEST
 
@@ -227,9 +227,9 @@ END_TEST
 /* All objectives, and sentences longer than a text may be. */
 START_TEST(every_token_of_an_epoch_is_in_part_a_or_in_part_b_once) {
     world w = world_of(7, 60, 40);
-    wg_batches *batches = wg_blank_batches_new(
+    wg_batches *batches = wg__blank_batches_new(
         w.corpus, w.tokenizer,
-        &(wg_blank_batch_options){
+        &(wg__blank_batch_options){
             .batch = 1, .sequence = 25, .sentence_share = 0.3, .document_share = 0.3});
     int *seen = calloc((size_t)w.words, sizeof *seen);
     int64_t examples = wg_batches_examples(batches), masks[3] = {0};
@@ -237,7 +237,7 @@ START_TEST(every_token_of_an_epoch_is_in_part_a_or_in_part_b_once) {
         wg_scope step;
         wg_scope_begin(&step);
         ck_assert_int_eq(wg_batches_position(batches).epoch, 0);
-        wg_blank_batch batch = next_batch(batches);
+        wg__blank_batch batch = next_batch(batches);
         view v = view_of(&batch);
         sequence s = sequence_of(&v, 0, &w.tokens);
         ck_assert_int_eq(batch.tokens, s.tokens);
@@ -262,9 +262,9 @@ END_TEST
 
 START_TEST(a_batch_has_the_documented_shapes_and_dtypes) {
     world w = world_of(3, 60, 5);
-    wg_batches *batches = wg_blank_batches_new(w.corpus, w.tokenizer,
-                                             &(wg_blank_batch_options){.batch = 6, .sequence = 30});
-    wg_blank_batch batch = next_batch(batches);
+    wg_batches *batches = wg__blank_batches_new(
+        w.corpus, w.tokenizer, &(wg__blank_batch_options){.batch = 6, .sequence = 30});
+    wg__blank_batch batch = next_batch(batches);
     const int64_t length = wg_tensor_size(batch.input_ids, 1);
     ck_assert_int_eq(length % 8, 0);
     wg_tensor *const grids[] = {batch.input_ids, batch.position_ids, batch.block_position_ids};
@@ -317,13 +317,13 @@ static void add_row(statistics *c, const sequence *s) {
     }
 }
 
-static statistics count_spans(const world *w, const wg_blank_batch_options *options, int batches) {
+static statistics count_spans(const world *w, const wg__blank_batch_options *options, int batches) {
     statistics c = {0};
-    wg_batches *all = wg_blank_batches_new(w->corpus, w->tokenizer, options);
+    wg_batches *all = wg__blank_batches_new(w->corpus, w->tokenizer, options);
     for (int k = 0; k < batches; k++) {
         wg_scope step;
         wg_scope_begin(&step);
-        wg_blank_batch batch = next_batch(all);
+        wg__blank_batch batch = next_batch(all);
         view v = view_of(&batch);
         for (int64_t row = 0; row < v.rows; row++) {
             sequence s = sequence_of(&v, row, &w->tokens);
@@ -339,7 +339,7 @@ static statistics count_spans(const world *w, const wg_blank_batch_options *opti
 START_TEST(spans_are_poisson_until_fifteen_percent_is_masked) {
     world w = world_of(4, 1000, 1);
     const statistics c =
-        count_spans(&w, &(wg_blank_batch_options){.batch = 20, .sequence = 101, .seed = 4}, 100);
+        count_spans(&w, &(wg__blank_batch_options){.batch = 20, .sequence = 101, .seed = 4}, 100);
     /* By Wald's identity the share of each length is its probability, although lengths are drawn
      * until they suffice. */
     double chance = 1 / expm1(3);
@@ -359,14 +359,15 @@ END_TEST
 
 START_TEST(other_means_and_shares_are_kept) {
     world w = world_of(4, 1000, 1);
-    const statistics c = count_spans(
-        &w,
-        &(wg_blank_batch_options){.batch = 20, .sequence = 101, .masked_share = 0.4, .span_mean = 1},
-        50);
+    const statistics c =
+        count_spans(&w,
+                    &(wg__blank_batch_options){
+                        .batch = 20, .sequence = 101, .masked_share = 0.4, .span_mean = 1},
+                    50);
     ck_assert_double_eq_tol((double)c.masked / (double)c.tokens, 0.405, 0.01);
     assert_share(c.lengths[1], c.spans, 1 / expm1(1));
     const statistics all =
-        count_spans(&w, &(wg_blank_batch_options){.batch = 20, .sequence = 8, .span_mean = 30}, 5);
+        count_spans(&w, &(wg__blank_batch_options){.batch = 20, .sequence = 8, .span_mean = 30}, 5);
     ck_assert_int_eq(all.masked, all.tokens); /* a span is no longer than the text */
     free_world(w);
 }
@@ -375,10 +376,10 @@ END_TEST
 /* Sentences of 1 to 7 words in turn: a span is one of them if it begins where one does. */
 START_TEST(whole_sentences_are_masked_until_it_is_fifteen_percent) {
     world w = world_of(5, 140, 7);
-    wg_batches *batches = wg_blank_batches_new(
+    wg_batches *batches = wg__blank_batches_new(
         w.corpus, w.tokenizer,
-        &(wg_blank_batch_options){.batch = 50, .sequence = 60, .sentence_share = 1});
-    wg_blank_batch batch = next_batch(batches);
+        &(wg__blank_batch_options){.batch = 50, .sequence = 60, .sentence_share = 1});
+    wg__blank_batch batch = next_batch(batches);
     view v = view_of(&batch);
     for (int64_t row = 0; row < v.rows; row++) {
         sequence s = sequence_of(&v, row, &w.tokens);
@@ -399,9 +400,9 @@ END_TEST
 
 START_TEST(a_text_of_one_sentence_is_masked_by_spans) {
     world w = world_of(20, 1, 1);
-    wg_batches *batches =
-        wg_blank_batches_new(w.corpus, w.tokenizer, &(wg_blank_batch_options){.sentence_share = 1});
-    wg_blank_batch batch = next_batch(batches);
+    wg_batches *batches = wg__blank_batches_new(w.corpus, w.tokenizer,
+                                                &(wg__blank_batch_options){.sentence_share = 1});
+    wg__blank_batch batch = next_batch(batches);
     view v = view_of(&batch);
     for (int64_t row = 0; row < v.rows; row++)
         ck_assert_int_eq(sequence_of(&v, row, &w.tokens).mask, MASK);
@@ -412,11 +413,11 @@ END_TEST
 
 START_TEST(the_last_half_or_more_of_a_document_is_one_span_whose_end_is_told_at_its_end) {
     world w = world_of(10, 100, 1); /* texts of 40, 40 and 20 */
-    wg_batches *batches = wg_blank_batches_new(
+    wg_batches *batches = wg__blank_batches_new(
         w.corpus, w.tokenizer,
-        &(wg_blank_batch_options){.batch = 300, .sequence = 41, .document_share = 1});
+        &(wg__blank_batch_options){.batch = 300, .sequence = 41, .document_share = 1});
     ck_assert_int_eq(wg_batches_examples(batches), 30);
-    wg_blank_batch batch = next_batch(batches);
+    wg__blank_batch batch = next_batch(batches);
     view v = view_of(&batch);
     int64_t untold = 0, least = 40, most = 0;
     for (int64_t row = 0; row < v.rows; row++) {
@@ -442,11 +443,11 @@ END_TEST
 
 START_TEST(objectives_are_mixed_as_their_shares_say) {
     world w = world_of(10, 1000, 3);
-    wg_batches *batches = wg_blank_batches_new(
+    wg_batches *batches = wg__blank_batches_new(
         w.corpus, w.tokenizer,
-        &(wg_blank_batch_options){
+        &(wg__blank_batch_options){
             .batch = 2000, .sequence = 24, .sentence_share = 0.3, .document_share = 0.2});
-    wg_blank_batch batch = next_batch(batches);
+    wg__blank_batch batch = next_batch(batches);
     view v = view_of(&batch);
     int64_t sentences = 0, documents = 0;
     for (int64_t row = 0; row < v.rows; row++) {
@@ -464,15 +465,15 @@ END_TEST
 START_TEST(a_table_that_finds_no_memory_says_so) {
     world w = world_of(6, 30, 6);
     wg_batches *batches =
-        wg_blank_batches_new(w.corpus, w.tokenizer, &(wg_blank_batch_options){.sequence = 16});
-    const wg_blank_batch batch = next_batch(batches);
+        wg__blank_batches_new(w.corpus, w.tokenizer, &(wg__blank_batch_options){.sequence = 16});
+    const wg__blank_batch batch = next_batch(batches);
     const int64_t live = wg_alloc_get_stats().live_blocks;
     char *shown = NULL;
     int failures = 0;
     for (int64_t n = 0; !shown; n++) {
-        wg_alloc_fail_after(n);
-        shown = wg_blank_batch_show(&batch, 0, w.tokenizer);
-        wg_alloc_fail_after(-1);
+        wg__alloc_fail_after(n);
+        shown = wg__blank_batch_show(&batch, 0, w.tokenizer);
+        wg__alloc_fail_after(-1);
         if (shown)
             break;
         assert_error(WG_ERROR_MEMORY, "");
@@ -488,19 +489,19 @@ END_TEST
 
 /* ---- Bad input ---- */
 
-static void assert_refused(const world *w, wg_blank_batch_options options, const char *message) {
-    ck_assert_ptr_null(wg_blank_batches_new(w->corpus, w->tokenizer, &options));
+static void assert_refused(const world *w, wg__blank_batch_options options, const char *message) {
+    ck_assert_ptr_null(wg__blank_batches_new(w->corpus, w->tokenizer, &options));
     assert_error(WG_ERROR_ARGUMENT, message);
 }
 
 START_TEST(options_out_of_range_are_refused) {
     world w = world_of(2, 3, 2);
-    assert_refused(&w, (wg_blank_batch_options){.batch = -1}, "a batch of -1 sequences");
-    assert_refused(&w, (wg_blank_batch_options){.sequence = 7}, "sequences of 7 tokens");
-    assert_refused(&w, (wg_blank_batch_options){.masked_share = 1.5}, "masked_share is 1.5");
-    assert_refused(&w, (wg_blank_batch_options){.masked_share = NAN}, "masked_share is");
-    assert_refused(&w, (wg_blank_batch_options){.span_mean = -3}, "span_mean is -3");
-    assert_refused(&w, (wg_blank_batch_options){.sentence_share = 0.7, .document_share = 0.7},
+    assert_refused(&w, (wg__blank_batch_options){.batch = -1}, "a batch of -1 sequences");
+    assert_refused(&w, (wg__blank_batch_options){.sequence = 7}, "sequences of 7 tokens");
+    assert_refused(&w, (wg__blank_batch_options){.masked_share = 1.5}, "masked_share is 1.5");
+    assert_refused(&w, (wg__blank_batch_options){.masked_share = NAN}, "masked_share is");
+    assert_refused(&w, (wg__blank_batch_options){.span_mean = -3}, "span_mean is -3");
+    assert_refused(&w, (wg__blank_batch_options){.sentence_share = 0.7, .document_share = 0.7},
                    "sentence_share is 0.7 and document_share 0.7");
     free_world(w);
 }
@@ -509,10 +510,10 @@ END_TEST
 START_TEST(a_tokenizer_that_does_not_fit_is_refused) {
     world w = world_of(1, 3, 2);
     wg_tokenizer *other = words_tokenizer("w", 0, w.words + 1);
-    ck_assert_ptr_null(wg_blank_batches_new(w.corpus, other, NULL));
+    ck_assert_ptr_null(wg__blank_batches_new(w.corpus, other, NULL));
     assert_error(WG_ERROR_ARGUMENT, "vocabulary of 9 tokens, this one has 10");
     wg_tokenizer_free(other);
-    ck_assert_ptr_null(wg_blank_batches_new(NULL, w.tokenizer, NULL));
+    ck_assert_ptr_null(wg__blank_batches_new(NULL, w.tokenizer, NULL));
     assert_no_error();
     free_world(w);
 }

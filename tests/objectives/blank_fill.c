@@ -29,7 +29,7 @@ static world world_of(uint64_t seed) {
         "[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "sun", "moon", "sea", "sky",
         "a",     "the",   "is",    "red",   "blue",   "##s", ".",    "and"};
     world w = {.tokenizer = wg_wordpiece_new(SPECIALS + WORDS, vocabulary, NULL)};
-    ck_assert_int_eq(wg_blank_tokens_of(w.tokenizer, &w.tokens), 0);
+    ck_assert_int_eq(wg__blank_tokens_of(w.tokenizer, &w.tokens), 0);
     wg_glm_config config;
     wg_model_preset_config(&wg_glm_type, "glm-tiny", &config);
     config.vocab_size = w.tokens.vocab_size + 3; /* as a vocabulary filled up has them */
@@ -51,14 +51,14 @@ static void free_world(world *w) {
 
 static wg_token_list encode(const world *w, const char *text) {
     wg_token_list list = {0};
-    ck_assert_int_eq(wg_blank_encode(&w->tokens, w->tokenizer, text, &list), 0);
+    ck_assert_int_eq(wg__blank_encode(&w->tokens, w->tokenizer, text, &list), 0);
     return list;
 }
 
 static const char two_blanks[] = "the sun is [MASK] and the sea is [sMASK] .";
 static const char three_blanks[] = "[MASK] is [MASK] and [gMASK]";
 
-static void free_blanks(wg_blank *blanks, int count) {
+static void free_blanks(wg__blank *blanks, int count) {
     for (int i = 0; i < count; i++)
         wg_token_list_free(&blanks[i].tokens);
 }
@@ -104,7 +104,7 @@ static bool may_be_written(const world *w, int64_t id, bool first) {
     const wg_blank_tokens *t = &w->tokens;
     if (id == t->end)
         return !first;
-    return id < t->tokenizer_size && !wg_blank_is_mask(t, (int32_t)id) && id != t->start &&
+    return id < t->tokenizer_size && !wg__blank_is_mask(t, (int32_t)id) && id != t->start &&
            id != t->beginning && id != t->pad;
 }
 
@@ -117,13 +117,13 @@ static int32_t likeliest(const world *w, const float *logits, bool first) {
 }
 
 /* Greedy filling by its definition. */
-static void fill_plainly(const world *w, const wg_token_list *part_a, wg_blank *blanks) {
+static void fill_plainly(const world *w, const wg_token_list *part_a, wg__blank *blanks) {
     float logits[64];
     sequence s = begin_sequence(part_a);
     for (int64_t place = 0; place < part_a->count; place++) {
-        if (!wg_blank_is_mask(&w->tokens, part_a->ids[place]))
+        if (!wg__blank_is_mask(&w->tokens, part_a->ids[place]))
             continue;
-        wg_blank *blank = blanks++;
+        wg__blank *blank = blanks++;
         blank->end = WG_END_LENGTH;
         add(&s, w->tokens.start, place, 1);
         while (blank->tokens.count < MOST) {
@@ -139,7 +139,7 @@ static void fill_plainly(const world *w, const wg_token_list *part_a, wg_blank *
     }
 }
 
-static void assert_same_blanks(const wg_blank *a, const wg_blank *b, int count) {
+static void assert_same_blanks(const wg__blank *a, const wg__blank *b, int count) {
     for (int i = 0; i < count; i++) {
         ck_assert_int_eq(a[i].end, b[i].end);
         ck_assert_int_eq(a[i].tokens.count, b[i].tokens.count);
@@ -154,10 +154,10 @@ static void check_fills(const char *text, int blanks, int64_t beam, bool ends[4]
         world w = world_of(seed);
         wg_module_train(&w.model->module, false);
         wg_token_list part_a = encode(&w, text);
-        wg_blank filled[3] = {0}, wanted[3] = {0};
-        ck_assert_int_eq(wg_blank_count(&w.tokens, &part_a), blanks);
-        const wg_blank_fill_options options = {.max_tokens = MOST, .beam = beam};
-        ck_assert_int_eq(wg_blank_fill(&w.net, &w.tokens, &part_a, &options, filled), 0);
+        wg__blank filled[3] = {0}, wanted[3] = {0};
+        ck_assert_int_eq(wg__blank_count(&w.tokens, &part_a), blanks);
+        const wg__blank_fill_options options = {.max_tokens = MOST, .beam = beam};
+        ck_assert_int_eq(wg__blank_fill(&w.net, &w.tokens, &part_a, &options, filled), 0);
         fill_plainly(&w, &part_a, wanted);
         assert_same_blanks(filled, wanted, blanks);
         for (int i = 0; i < blanks; i++)
@@ -203,7 +203,7 @@ static void compare_logits(const wg_generated_token *token, void *context) {
         r->blank = token->text;
         do
             r->place++;
-        while (!wg_blank_is_mask(&r->w->tokens, r->part_a->ids[r->place]));
+        while (!wg__blank_is_mask(&r->w->tokens, r->part_a->ids[r->place]));
         add(&r->sequence, r->w->tokens.start, r->place, 1);
     }
     const int64_t block = r->sequence.blocks[r->sequence.count - 1];
@@ -223,13 +223,13 @@ START_TEST(logits_with_caches_are_those_of_a_whole_forward_pass) {
     wg_token_list part_a = encode(&w, three_blanks);
     recording r = {
         .w = &w, .sequence = begin_sequence(&part_a), .part_a = &part_a, .blank = -1, .place = 0};
-    wg_blank blanks[3] = {0};
-    const wg_blank_fill_options options = {.max_tokens = 8,
-                                         .sampling.temperature = 2,
-                                         .generator.seed = 1,
-                                         .listener = compare_logits,
-                                         .listener_context = &r};
-    ck_assert_int_eq(wg_blank_fill(&w.net, &w.tokens, &part_a, &options, blanks), 0);
+    wg__blank blanks[3] = {0};
+    const wg__blank_fill_options options = {.max_tokens = 8,
+                                            .sampling.temperature = 2,
+                                            .generator.seed = 1,
+                                            .listener = compare_logits,
+                                            .listener_context = &r};
+    ck_assert_int_eq(wg__blank_fill(&w.net, &w.tokens, &part_a, &options, blanks), 0);
     int64_t written = 0;
     for (int i = 0; i < 3; i++)
         written += blanks[i].tokens.count;
@@ -244,11 +244,10 @@ END_TEST
 
 /* ---- Draws, searches and limits ---- */
 
-static double log_probability(const world *w, const wg_token_list *part_a,
-                              const wg_blank *blank) {
+static double log_probability(const world *w, const wg_token_list *part_a, const wg__blank *blank) {
     sequence s = begin_sequence(part_a);
     int64_t place = 0;
-    while (!wg_blank_is_mask(&w->tokens, part_a->ids[place]))
+    while (!wg__blank_is_mask(&w->tokens, part_a->ids[place]))
         place++;
     add(&s, w->tokens.start, place, 1);
     double sum = 0;
@@ -272,13 +271,13 @@ START_TEST(a_wide_search_finds_no_less_likely_a_text_than_a_greedy_one) {
         world w = world_of(seed);
         wg_module_train(&w.model->module, false);
         wg_token_list part_a = encode(&w, "the [MASK] is red");
-        wg_blank greedy = {0}, wide = {0};
-        ck_assert_int_eq(wg_blank_fill(&w.net, &w.tokens, &part_a,
-                                     &(wg_blank_fill_options){.max_tokens = MOST}, &greedy),
+        wg__blank greedy = {0}, wide = {0};
+        ck_assert_int_eq(wg__blank_fill(&w.net, &w.tokens, &part_a,
+                                        &(wg__blank_fill_options){.max_tokens = MOST}, &greedy),
                          0);
-        ck_assert_int_eq(wg_blank_fill(&w.net, &w.tokens, &part_a,
-                                     &(wg_blank_fill_options){.max_tokens = MOST, .beam = 200},
-                                     &wide),
+        ck_assert_int_eq(wg__blank_fill(&w.net, &w.tokens, &part_a,
+                                        &(wg__blank_fill_options){.max_tokens = MOST, .beam = 200},
+                                        &wide),
                          0);
         const double a = log_probability(&w, &part_a, &greedy);
         const double b = log_probability(&w, &part_a, &wide);
@@ -299,13 +298,13 @@ START_TEST(the_same_seed_draws_the_same_text_and_only_tokens_that_are_text) {
     wg_token_list part_a = encode(&w, two_blanks);
     int different = 0;
     for (uint64_t seed = 0; seed < 20; seed++) {
-        wg_blank once[2] = {0}, again[2] = {0}, other[2] = {0};
-        wg_blank_fill_options options = {
+        wg__blank once[2] = {0}, again[2] = {0}, other[2] = {0};
+        wg__blank_fill_options options = {
             .max_tokens = 6, .sampling.temperature = 3, .generator.seed = seed};
-        ck_assert_int_eq(wg_blank_fill(&w.net, &w.tokens, &part_a, &options, once), 0);
-        ck_assert_int_eq(wg_blank_fill(&w.net, &w.tokens, &part_a, &options, again), 0);
+        ck_assert_int_eq(wg__blank_fill(&w.net, &w.tokens, &part_a, &options, once), 0);
+        ck_assert_int_eq(wg__blank_fill(&w.net, &w.tokens, &part_a, &options, again), 0);
         options.generator.seed += 100;
-        ck_assert_int_eq(wg_blank_fill(&w.net, &w.tokens, &part_a, &options, other), 0);
+        ck_assert_int_eq(wg__blank_fill(&w.net, &w.tokens, &part_a, &options, other), 0);
         assert_same_blanks(once, again, 2);
         different += once[0].tokens.ids[0] != other[0].tokens.ids[0];
         for (int b = 0; b < 2; b++) {
@@ -327,13 +326,13 @@ END_TEST
 START_TEST(a_blank_has_as_many_tokens_as_the_model_has_positions) {
     world w = world_of(0);
     wg_token_list part_a = encode(&w, two_blanks);
-    wg_blank blanks[2] = {0};
+    wg__blank blanks[2] = {0};
     /* An end token whose logit is never the largest. */
     float *row = (float *)wg_tensor_data(w.model->words->weight) + 16 * w.tokens.end;
     memset(row, 0, 16 * sizeof *row);
     for (int64_t beam = 0; beam < 3; beam += 2) {
-        const wg_blank_fill_options options = {.beam = beam, .sampling.repetition_penalty = 1.1};
-        ck_assert_int_eq(wg_blank_fill(&w.net, &w.tokens, &part_a, &options, blanks), 0);
+        const wg__blank_fill_options options = {.beam = beam, .sampling.repetition_penalty = 1.1};
+        ck_assert_int_eq(wg__blank_fill(&w.net, &w.tokens, &part_a, &options, blanks), 0);
         for (int i = 0; i < 2; i++) {
             ck_assert_int_le(blanks[i].tokens.count, POSITIONS - 1);
             ck_assert(blanks[i].end ==
@@ -357,14 +356,14 @@ static void stop_at_third(const wg_generated_token *token, void *context) {
 START_TEST(writing_can_be_stopped) {
     world w = world_of(0);
     wg_token_list part_a = encode(&w, three_blanks);
-    wg_blank blanks[3] = {0};
+    wg__blank blanks[3] = {0};
     int heard = 0;
-    const wg_blank_fill_options options = {.listener = stop_at_third,
-                                         .listener_context = &heard,
-                                         .sampling.temperature = 1,
-                                         .stop = &stop};
+    const wg__blank_fill_options options = {.listener = stop_at_third,
+                                            .listener_context = &heard,
+                                            .sampling.temperature = 1,
+                                            .stop = &stop};
     stop = 0;
-    ck_assert_int_eq(wg_blank_fill(&w.net, &w.tokens, &part_a, &options, blanks), 0);
+    ck_assert_int_eq(wg__blank_fill(&w.net, &w.tokens, &part_a, &options, blanks), 0);
     ck_assert_int_eq(heard, 3);
     ck_assert_int_eq(blanks[2].end, WG_END_CANCELLED);
     free_blanks(blanks, 3);
@@ -392,17 +391,17 @@ START_TEST(masks_are_read_in_a_text_of_any_tokenizer) {
     wg_tokenizer *bytes =
         wg_bpe_train("a", 1, &(wg_bpe_training){.vocabulary_size = 257, .min_frequency = 9});
     wg_blank_tokens of_bytes;
-    ck_assert_int_eq(wg_blank_tokens_of(bytes, &of_bytes), 0);
+    ck_assert_int_eq(wg__blank_tokens_of(bytes, &of_bytes), 0);
     /* The space before a mask belongs to the blank, that behind it does not. */
     wg_token_list a = {0}, b = {0};
-    ck_assert_int_eq(wg_blank_encode(&of_bytes, bytes, "a [MASK] b[MASK", &a), 0);
+    ck_assert_int_eq(wg__blank_encode(&of_bytes, bytes, "a [MASK] b[MASK", &a), 0);
     wg_token_list_append(&b, of_bytes.beginning);
     wg_tokenizer_encode(bytes, "a", -1, NULL, &b);
     wg_token_list_append(&b, of_bytes.mask);
     wg_tokenizer_encode(bytes, " b[MASK", -1, NULL, &b);
     assert_ids(&a, b.count, b.ids);
     wg_token_list_free(&b);
-    ck_assert_int_eq(wg_blank_encode(&of_bytes, bytes, "fine [MASK] \xff", &a), -1);
+    ck_assert_int_eq(wg__blank_encode(&of_bytes, bytes, "fine [MASK] \xff", &a), -1);
     assert_error(WG_ERROR_FORMAT, "UTF-8");
     ck_assert_int_gt(a.count, 0);
     wg_token_list_free(&a);
@@ -412,7 +411,7 @@ END_TEST
 
 static void assert_filled(const wg_tokenizer *tokenizer, const char *text,
                           const wg_token_list *blanks, const char *wanted) {
-    char *filled = wg_blank_filled_text(tokenizer, text, blanks);
+    char *filled = wg__blank_filled_text(tokenizer, text, blanks);
     ck_assert_str_eq(filled, wanted);
     wg_text_free(filled);
 }
@@ -439,11 +438,11 @@ END_TEST
 
 /* ---- Errors ---- */
 
-static void assert_refused(const world *w, const char *text, wg_blank_fill_options options,
+static void assert_refused(const world *w, const char *text, wg__blank_fill_options options,
                            wg_error_code code, const char *message) {
     wg_token_list part_a = encode(w, text);
-    wg_blank blank = {0};
-    ck_assert_int_eq(wg_blank_fill(&w->net, &w->tokens, &part_a, &options, &blank), -1);
+    wg__blank blank = {0};
+    ck_assert_int_eq(wg__blank_fill(&w->net, &w->tokens, &part_a, &options, &blank), -1);
     assert_error(code, message);
     wg_token_list_free(&blank.tokens);
     wg_token_list_free(&part_a);
@@ -451,29 +450,29 @@ static void assert_refused(const world *w, const char *text, wg_blank_fill_optio
 
 START_TEST(what_cannot_be_filled_is_refused) {
     world w = world_of(0);
-    const wg_blank_fill_options good = {0};
+    const wg__blank_fill_options good = {0};
     assert_refused(&w, "the sun", good, WG_ERROR_ARGUMENT, "no blank in the text");
     char text[512] = "[MASK]";
     for (int i = 0; i < POSITIONS - 1; i++)
         strcat(text, " sun");
     assert_refused(&w, text, good, WG_ERROR_ARGUMENT, "has 25 tokens, and the model has 24");
-    assert_refused(&w, "[MASK]", (wg_blank_fill_options){.beam = -1}, WG_ERROR_ARGUMENT, "beam");
-    assert_refused(&w, "[MASK]", (wg_blank_fill_options){.max_tokens = -1}, WG_ERROR_ARGUMENT,
+    assert_refused(&w, "[MASK]", (wg__blank_fill_options){.beam = -1}, WG_ERROR_ARGUMENT, "beam");
+    assert_refused(&w, "[MASK]", (wg__blank_fill_options){.max_tokens = -1}, WG_ERROR_ARGUMENT,
                    "max_tokens -1");
-    assert_refused(&w, "[MASK]", (wg_blank_fill_options){.sampling.temperature = -1},
+    assert_refused(&w, "[MASK]", (wg__blank_fill_options){.sampling.temperature = -1},
                    WG_ERROR_ARGUMENT, "temperature");
     world larger = w;
     larger.tokens.vocab_size += 4;
     assert_refused(&larger, "[MASK]", good, WG_ERROR_ARGUMENT, "vocabulary holds 24");
     wg_token_list part_a = encode(&w, "[MASK]");
     part_a.ids[0] = 24;
-    wg_blank blank = {0};
-    ck_assert_int_eq(wg_blank_fill(&w.net, &w.tokens, &part_a, NULL, &blank), -1);
+    wg__blank blank = {0};
+    ck_assert_int_eq(wg__blank_fill(&w.net, &w.tokens, &part_a, NULL, &blank), -1);
     assert_error(WG_ERROR_INDEX, "24");
     wg_token_list_free(&part_a);
     *(float *)wg_tensor_data(w.model->norm->bias) = NAN;
     assert_refused(&w, "[MASK]", good, WG_ERROR_ARGUMENT, "");
-    assert_refused(&w, "[MASK]", (wg_blank_fill_options){.beam = 2}, WG_ERROR_ARGUMENT, "");
+    assert_refused(&w, "[MASK]", (wg__blank_fill_options){.beam = 2}, WG_ERROR_ARGUMENT, "");
     free_world(&w);
 }
 END_TEST
@@ -485,15 +484,15 @@ START_TEST(a_fill_that_finds_no_memory_leaves_nothing_behind) {
         int failures = 0;
         for (bool done = false; !done;) {
             wg_token_list part_a = {0};
-            wg_blank blanks[2] = {0};
-            const wg_blank_fill_options options = {.max_tokens = 2, .beam = beam};
+            wg__blank blanks[2] = {0};
+            const wg__blank_fill_options options = {.max_tokens = 2, .beam = beam};
             char *text = NULL;
-            wg_alloc_fail_after(failures);
-            if (wg_blank_encode(&w.tokens, w.tokenizer, two_blanks, &part_a) == 0 &&
-                wg_blank_fill(&w.net, &w.tokens, &part_a, &options, blanks) == 0)
-                text = wg_blank_filled_text(w.tokenizer, two_blanks,
-                                          (wg_token_list[]){blanks[0].tokens, blanks[1].tokens});
-            wg_alloc_fail_after(-1);
+            wg__alloc_fail_after(failures);
+            if (wg__blank_encode(&w.tokens, w.tokenizer, two_blanks, &part_a) == 0 &&
+                wg__blank_fill(&w.net, &w.tokens, &part_a, &options, blanks) == 0)
+                text = wg__blank_filled_text(w.tokenizer, two_blanks,
+                                             (wg_token_list[]){blanks[0].tokens, blanks[1].tokens});
+            wg__alloc_fail_after(-1);
             done = text != NULL;
             if (!done)
                 assert_error(WG_ERROR_MEMORY, "");

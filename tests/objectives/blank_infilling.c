@@ -26,18 +26,18 @@ static const wg_blank_infilling_options shares = {
 static const wg_training_setup options = {
     .batch = BATCH, .sequence = SEQUENCE, .seed = 2, .options = &shares};
 
-static const wg_blank_batch_options batches_options = {.batch = BATCH,
-                                               .sequence = SEQUENCE,
-                                               .seed = 2,
-                                               .masked_share = 0.15,
-                                               .span_mean = 3,
-                                               .sentence_share = 0.2,
-                                               .document_share = 0.3};
+static const wg__blank_batch_options batches_options = {.batch = BATCH,
+                                                        .sequence = SEQUENCE,
+                                                        .seed = 2,
+                                                        .masked_share = 0.15,
+                                                        .span_mean = 3,
+                                                        .sentence_share = 0.2,
+                                                        .document_share = 0.3};
 
 static wg_glm_config small_config(const wg_tokenizer *tokenizer) {
     wg_blank_tokens tokens;
     wg_glm_config config;
-    ck_assert_int_eq(wg_blank_tokens_of(tokenizer, &tokens), 0);
+    ck_assert_int_eq(wg__blank_tokens_of(tokenizer, &tokens), 0);
     ck_assert_int_eq(wg_model_preset_config(&wg_glm_type, "glm-tiny", &config), 0);
     config.vocab_size = tokens.vocab_size;
     config.hidden_size = 16;
@@ -57,7 +57,8 @@ static setup make_setup(int shift) {
     const wg_glm_config config = small_config(s.tokenizer);
     s.model = wg_glm_new(&config, 1);
     s.net = (wg_model){.type = &wg_glm_type, .module = &s.model->module};
-    s.infilling = training_of(&wg_blank_infilling, &s.net, s.tokenizer, s.corpus, s.held_out, &options);
+    s.infilling =
+        training_of(&wg_blank_infilling, &s.net, s.tokenizer, s.corpus, s.held_out, &options);
     assert_no_error();
     return s;
 }
@@ -84,10 +85,10 @@ START_TEST(a_step_loses_what_the_model_loses_on_its_batch) {
     setup s = make_setup(0);
     wg_module_train(&s.model->module, false);
     const wg_task task = wg_training_task(s.infilling);
-    wg_batches *batches = wg_blank_batches_new(s.corpus, s.tokenizer, &batches_options);
+    wg_batches *batches = wg__blank_batches_new(s.corpus, s.tokenizer, &batches_options);
     for (int step = 0; step < 4; step++) {
         wg_metrics metrics = {0};
-        wg_blank_batch batch;
+        wg__blank_batch batch;
         ck_assert_int_eq(wg_batches_next(batches, &batch), 0);
         const wg_model_inputs inputs = {.ids = batch.input_ids,
                                         .position_ids = batch.position_ids,
@@ -148,13 +149,13 @@ START_TEST(an_evaluation_takes_each_text_once_and_is_the_same_each_time) {
     ck_assert_int_eq(wg_training_evaluate(s.infilling, &second), 0);
     ck_assert_mem_eq(&first, &second, sizeof first);
 
-    const wg_blank_batch_options spans = {.batch = BATCH, .sequence = SEQUENCE, .seed = 2};
-    wg_batches *batches = wg_blank_batches_new(s.held_out, s.tokenizer, &spans);
+    const wg__blank_batch_options spans = {.batch = BATCH, .sequence = SEQUENCE, .seed = 2};
+    wg_batches *batches = wg__blank_batches_new(s.held_out, s.tokenizer, &spans);
     wg_blank_tokens tokens;
-    wg_blank_tokens_of(s.tokenizer, &tokens);
+    wg__blank_tokens_of(s.tokenizer, &tokens);
     int64_t rows = 0, labels = 0, words = 0;
     while (wg_batches_position(batches).epoch == 0) {
-        wg_blank_batch batch;
+        wg__blank_batch batch;
         ck_assert_int_eq(wg_batches_next_of_epoch(batches, &batch), 0);
         rows += wg_tensor_size(batch.input_ids, 0);
         labels += wg_tensor_count(batch.labels);
@@ -224,16 +225,19 @@ START_TEST(what_does_not_fit_the_model_is_refused) {
     setup s = make_setup(0);
     wg_training_setup longer = options;
     longer.sequence = SEQUENCE + 1;
-    ck_assert_ptr_null(training_of(&wg_blank_infilling, &s.net, s.tokenizer, s.corpus, NULL, &longer));
+    ck_assert_ptr_null(
+        training_of(&wg_blank_infilling, &s.net, s.tokenizer, s.corpus, NULL, &longer));
     assert_error(WG_ERROR_ARGUMENT, "24 positions");
     longer.sequence = 128;
-    ck_assert_ptr_null(training_of(&wg_blank_infilling, &s.net, s.tokenizer, s.corpus, NULL, &longer));
+    ck_assert_ptr_null(
+        training_of(&wg_blank_infilling, &s.net, s.tokenizer, s.corpus, NULL, &longer));
     assert_error(WG_ERROR_ARGUMENT, "a sequence of 128 tokens is too long");
     wg_glm_config config = s.model->config;
     config.vocab_size--;
     wg_glm *smaller = wg_glm_new(&config, 1);
-    ck_assert_ptr_null(training_of(&wg_blank_infilling, &(wg_model){.type = &wg_glm_type, .module = &smaller->module},
-                                              s.tokenizer, s.corpus, NULL, &options));
+    ck_assert_ptr_null(training_of(&wg_blank_infilling,
+                                   &(wg_model){.type = &wg_glm_type, .module = &smaller->module},
+                                   s.tokenizer, s.corpus, NULL, &options));
     assert_error(WG_ERROR_ARGUMENT, "the tokens of blanks");
     wg_module_free(&smaller->module);
     free_setup(&s);

@@ -12,7 +12,6 @@
 #include "tests/objectives/task_run.h"
 #include "tests/support/testing.h"
 #include "models/glm.h"
-#include "objectives/classification.h"
 
 /* ---- The world of the fixture: token i is the word "wi" but for special ones ---- */
 
@@ -33,20 +32,20 @@ static wg_tokenizer *fixture_tokenizer(void) {
 
 typedef struct world {
     wg_tokenizer *tokenizer;
-    wg_cloze *cloze;
-    wg_labelled_text *text;
+    wg__cloze *cloze;
+    wg__labelled_text *text;
     wg_glm *model;
     wg_model net; /* the same */
 } world;
 
-static wg_cloze *fixture_cloze(const wg_tokenizer *tokenizer, const char *pattern) {
+static wg__cloze *fixture_cloze(const wg_tokenizer *tokenizer, const char *pattern) {
     static const char *const verbalizers[] = {"w20", "w21 w22 w23", "w20 w24"};
-    wg_labels labels = {0};
-    wg_labels_add(&labels, "a");
-    wg_labels_add(&labels, "b");
-    wg_labels_add(&labels, "c");
-    wg_cloze *cloze = wg_cloze_new(tokenizer, pattern, &labels, verbalizers);
-    wg_labels_free(&labels);
+    wg__labels labels = {0};
+    wg__labels_add(&labels, "a");
+    wg__labels_add(&labels, "b");
+    wg__labels_add(&labels, "c");
+    wg__cloze *cloze = wg__cloze_new(tokenizer, pattern, &labels, verbalizers);
+    wg__labels_free(&labels);
     return cloze;
 }
 
@@ -64,7 +63,7 @@ static wg_glm_config fixture_config(void) {
 static world make_world(wg_dtype dtype) {
     world w = {.tokenizer = fixture_tokenizer()};
     w.cloze = fixture_cloze(w.tokenizer, "w7 {text} w8 w9 [MASK] w10");
-    w.text = wg_cloze_text_load(
+    w.text = wg__cloze_text_load(
         w.cloze, write_text("text.tsv", "w11 w12 w13\tc\nw14\ta\nw15 w16 w17 w18 w19\tb\n"),
         w.tokenizer);
     const wg_glm_config config = fixture_config();
@@ -79,15 +78,15 @@ static world make_world(wg_dtype dtype) {
 static void free_world(world *w) {
     wg_scope_clear_root();
     wg_module_free(&w->model->module);
-    wg_labelled_text_free(w->text);
-    wg_cloze_free(w->cloze);
+    wg__labelled_text_free(w->text);
+    wg__cloze_free(w->cloze);
     wg_tokenizer_free(w->tokenizer);
 }
 
-static wg_cloze_batch read_batch(const world *w) {
-    wg_cloze_batch batch;
+static wg__cloze_batch read_batch(const world *w) {
+    wg__cloze_batch batch;
     ck_assert_int_eq(
-        wg_cloze_batch_read(w->cloze, w->text, SEQUENCE, 3, (int64_t[]){0, 1, 2}, &batch), 0);
+        wg__cloze_batch_read(w->cloze, w->text, SEQUENCE, 3, (int64_t[]){0, 1, 2}, &batch), 0);
     return batch;
 }
 
@@ -100,8 +99,8 @@ START_TEST(scores_loss_and_every_gradient_equal_pytorch) {
     } cases[] = {{WG_F64, 1e-11}, {WG_F32, 1e-5}};
     for (size_t i = 0; i < WG_COUNT(cases); i++) {
         world w = make_world(cases[i].dtype);
-        const wg_cloze_batch batch = read_batch(&w);
-        wg_tensor *scores = wg_cloze_scores(&w.net, &batch);
+        const wg__cloze_batch batch = read_batch(&w);
+        wg_tensor *scores = wg__cloze_scores(&w.net, &batch);
         assert_relative(wg_detach(scores), model_fixture("glm_cloze", "scores"),
                         cases[i].tolerance);
         wg_tensor *loss = wg_cross_entropy(scores, batch.labels, -100, NULL);
@@ -116,7 +115,7 @@ END_TEST
 
 typedef struct function {
     const wg_model *model;
-    wg_cloze_batch batch;
+    wg__cloze_batch batch;
 } function;
 
 static int loss_of(int input_count, wg_tensor *const *inputs, int output_count, wg_tensor **outputs,
@@ -124,7 +123,7 @@ static int loss_of(int input_count, wg_tensor *const *inputs, int output_count, 
     (void)input_count, (void)inputs, (void)output_count;
     function *f = context;
     outputs[0] =
-        wg_cross_entropy(wg_cloze_scores(f->model, &f->batch), f->batch.labels, -100, NULL);
+        wg_cross_entropy(wg__cloze_scores(f->model, &f->batch), f->batch.labels, -100, NULL);
     return outputs[0] ? 0 : -1;
 }
 
@@ -146,13 +145,13 @@ END_TEST
 START_TEST(a_score_is_what_pretraining_would_lose_on_the_filled_text) {
     static const int32_t filled[] = {7, 14, 8, 9, 21, 22, 23, 10};
     world w = make_world(WG_F64);
-    const wg_cloze_batch batch = read_batch(&w);
-    wg_tensor *scores = wg_cloze_scores(&w.net, &batch);
+    const wg__cloze_batch batch = read_batch(&w);
+    wg_tensor *scores = wg__cloze_scores(&w.net, &batch);
     wg_blank_tokens tokens;
-    wg_blank_tokens_of(w.tokenizer, &tokens);
-    wg_blank_batch alone;
-    ck_assert_int_eq(wg_blank_batch_of_spans(&tokens, filled, WG_COUNT(filled), &(wg_blank_span){4, 7},
-                                           1, tokens.mask, &alone),
+    wg__blank_tokens_of(w.tokenizer, &tokens);
+    wg__blank_batch alone;
+    ck_assert_int_eq(wg__blank_batch_of_spans(&tokens, filled, WG_COUNT(filled),
+                                              &(wg__blank_span){4, 7}, 1, tokens.mask, &alone),
                      0);
     const wg_model_inputs inputs = {.ids = alone.input_ids,
                                     .position_ids = alone.position_ids,
@@ -182,9 +181,9 @@ static wg_training *new_training(const world *w, const char *pattern, wg_trainin
 }
 
 static wg_training *new_usual_training(const world *w) {
-    return new_training(w, "w7 {text} w8 w9 [MASK] w10",
-                        (wg_training_setup){.training_path = in_scratch("text.tsv"),
-                                            .sequence = SEQUENCE});
+    return new_training(
+        w, "w7 {text} w8 w9 [MASK] w10",
+        (wg_training_setup){.training_path = in_scratch("text.tsv"), .sequence = SEQUENCE});
 }
 
 static world resumed;
@@ -264,9 +263,9 @@ START_TEST(another_cloze_is_refused_when_a_run_goes_on) {
     wg_training *training = new_usual_training(&w);
     train(training, 2);
     wg_training_free(training);
-    training = new_training(&w, "w7 {text} w9 [MASK]",
-                            (wg_training_setup){.training_path = in_scratch("text.tsv"),
-                                                .sequence = SEQUENCE});
+    training = new_training(
+        &w, "w7 {text} w9 [MASK]",
+        (wg_training_setup){.training_path = in_scratch("text.tsv"), .sequence = SEQUENCE});
     const wg_task task = wg_training_task(training);
     wg_trainer *trainer = task_trainer(&task, 4, in_scratch("run.h5"));
     ck_assert_int_eq(wg_trainer_resume(trainer, in_scratch("run.h5")), -1);

@@ -23,32 +23,32 @@ static wg_tokenizer *small(void) {
 /* "yes" before "no", to be put in order. */
 static const char *const a_gem_and_bad[] = {"a gem", "bad"};
 
-static wg_cloze *make(const wg_tokenizer *tokenizer, const char *pattern,
-                      const char *const verbalizers[2]) {
-    wg_labels labels = {0};
-    wg_labels_add(&labels, "yes");
-    wg_labels_add(&labels, "no");
-    wg_cloze *cloze = wg_cloze_new(tokenizer, pattern, &labels, verbalizers);
-    wg_labels_free(&labels);
+static wg__cloze *make(const wg_tokenizer *tokenizer, const char *pattern,
+                       const char *const verbalizers[2]) {
+    wg__labels labels = {0};
+    wg__labels_add(&labels, "yes");
+    wg__labels_add(&labels, "no");
+    wg__cloze *cloze = wg__cloze_new(tokenizer, pattern, &labels, verbalizers);
+    wg__labels_free(&labels);
     return cloze;
 }
 
-static wg_labelled_text *load(const wg_cloze *cloze, const wg_tokenizer *tokenizer,
-                              const char *lines) {
+static wg__labelled_text *load(const wg__cloze *cloze, const wg_tokenizer *tokenizer,
+                               const char *lines) {
     char path[600];
     snprintf(path, sizeof path, "%s/text.tsv", scratch());
     FILE *file = fopen(path, "wb");
     ck_assert_ptr_nonnull(file);
     fputs(lines, file);
     fclose(file);
-    return wg_cloze_text_load(cloze, path, tokenizer);
+    return wg__cloze_text_load(cloze, path, tokenizer);
 }
 
 /* A tokenizer, a cloze and a text of its pattern; NULL after an error. */
 typedef struct reading {
     wg_tokenizer *tokenizer;
-    wg_cloze *cloze;
-    wg_labelled_text *text;
+    wg__cloze *cloze;
+    wg__labelled_text *text;
 } reading;
 
 static reading read_by(wg_tokenizer *tokenizer, const char *pattern,
@@ -63,8 +63,8 @@ static reading read_text(const char *pattern, const char *lines) {
 }
 
 static void free_reading(reading *r) {
-    wg_labelled_text_free(r->text);
-    wg_cloze_free(r->cloze);
+    wg__labelled_text_free(r->text);
+    wg__cloze_free(r->cloze);
     wg_tokenizer_free(r->tokenizer);
 }
 
@@ -81,10 +81,10 @@ static void assert_integers(const wg_tensor *x, int64_t first, int64_t count,
 START_TEST(a_batch_is_as_drawn) {
     reading r = read_text("{text} It was [MASK] .", "odd\tno\nso odd .\tyes\n");
     assert_no_error();
-    ck_assert_str_eq(wg_cloze_labels(r.cloze)->names[0], "no");
-    ck_assert_int_eq(wg_cloze_longest(r.cloze), 3);
-    wg_cloze_batch batch;
-    ck_assert_int_eq(wg_cloze_batch_read(r.cloze, r.text, 16, 2, (int64_t[]){1, 0}, &batch), 0);
+    ck_assert_str_eq(wg__cloze_labels(r.cloze)->names[0], "no");
+    ck_assert_int_eq(wg__cloze_longest(r.cloze), 3);
+    wg__cloze_batch batch;
+    ck_assert_int_eq(wg__cloze_batch_read(r.cloze, r.text, 16, 2, (int64_t[]){1, 0}, &batch), 0);
     ck_assert_int_eq(wg_tensor_size(batch.blanks.input_ids, 1), 16); /* 8 and 5, up to 16 */
     ck_assert_int_eq(batch.blanks.tokens, 13 + 11);
     ck_assert_int_eq(batch.label_count, 2);
@@ -113,8 +113,8 @@ START_TEST(verbalizers_see_part_a_and_themselves) {
                                        "xxxx     ", "xxxxx    ", "xxxxxx   ",
                                        "xxxx  x  ", "xxxx  xx ", "xxxx  xxx"};
     reading r = read_text("{text}[MASK]", "so odd\tyes\n");
-    wg_cloze_batch batch;
-    ck_assert_int_eq(wg_cloze_batch_read(r.cloze, r.text, 8, 1, (int64_t[]){0}, &batch), 0);
+    wg__cloze_batch batch;
+    ck_assert_int_eq(wg__cloze_batch_read(r.cloze, r.text, 8, 1, (int64_t[]){0}, &batch), 0);
     for (int64_t i = 0; i < 16; i++)
         for (int64_t j = 0; j < 16; j++) {
             const bool seen = wg_at(batch.mask, (int64_t[]){0, 0, i, j}) != 0;
@@ -127,8 +127,8 @@ END_TEST
 
 START_TEST(two_texts_stand_where_the_pattern_has_them) {
     reading r = read_text("it {text_b} [MASK] {text_a} .", "so odd\tbad .\tyes\n");
-    wg_cloze_batch batch;
-    ck_assert_int_eq(wg_cloze_batch_read(r.cloze, r.text, 16, 1, (int64_t[]){0}, &batch), 0);
+    wg__cloze_batch batch;
+    ck_assert_int_eq(wg__cloze_batch_read(r.cloze, r.text, 16, 1, (int64_t[]){0}, &batch), 0);
     assert_integers(batch.blanks.input_ids, 0, 8,
                     (int64_t[]){CLS, IT, BAD, DOT, MASK, SO, ODD, DOT});
     assert_integers(batch.blanks.position_ids, 8, 5, (int64_t[]){4, 4, 4, 4, 4});
@@ -136,7 +136,7 @@ START_TEST(two_texts_stand_where_the_pattern_has_them) {
     assert_error(WG_ERROR_ARGUMENT, "has one text a line; the pattern");
     free_reading(&r);
     r = read_text("{text_a} [MASK] {text_b}", "so\todd\tyes\n");
-    ck_assert_int_eq(wg_cloze_batch_read(r.cloze, r.text, 16, 1, (int64_t[]){0}, &batch), 0);
+    ck_assert_int_eq(wg__cloze_batch_read(r.cloze, r.text, 16, 1, (int64_t[]){0}, &batch), 0);
     assert_integers(batch.blanks.input_ids, 0, 4, (int64_t[]){CLS, SO, MASK, ODD});
     free_reading(&r);
     r = read_text("{text} [MASK]", "so\tso\tyes\n");
@@ -148,12 +148,12 @@ END_TEST
 
 START_TEST(long_texts_lose_their_ends) {
     reading r = read_text("{text_a} it {text_b} [MASK]", "so odd so odd\tbad . bad\tyes\n");
-    wg_cloze_batch batch;
-    ck_assert_int_eq(wg_cloze_batch_read(r.cloze, r.text, 7, 1, (int64_t[]){0}, &batch), 0);
+    wg__cloze_batch batch;
+    ck_assert_int_eq(wg__cloze_batch_read(r.cloze, r.text, 7, 1, (int64_t[]){0}, &batch), 0);
     assert_integers(batch.blanks.part_a, 0, 1, (int64_t[]){7});
     assert_integers(batch.blanks.input_ids, 0, 7, (int64_t[]){CLS, SO, ODD, IT, BAD, DOT, MASK});
-    ck_assert_int_eq(wg_cloze_check_sequence(r.cloze, 5), 0);
-    ck_assert_int_eq(wg_cloze_batch_read(r.cloze, r.text, 4, 1, (int64_t[]){0}, &batch), -1);
+    ck_assert_int_eq(wg__cloze_check_sequence(r.cloze, 5), 0);
+    ck_assert_int_eq(wg__cloze_batch_read(r.cloze, r.text, 4, 1, (int64_t[]){0}, &batch), -1);
     assert_error(WG_ERROR_ARGUMENT, "the pattern takes 3 of the 4 tokens");
     free_reading(&r);
 }
@@ -161,8 +161,8 @@ END_TEST
 
 START_TEST(a_mask_in_a_text_is_text) {
     reading r = read_text("[MASK] {text}", "a [MASK] {text}\tyes\n");
-    wg_cloze_batch batch;
-    ck_assert_int_eq(wg_cloze_batch_read(r.cloze, r.text, 32, 1, (int64_t[]){0}, &batch), 0);
+    wg__cloze_batch batch;
+    ck_assert_int_eq(wg__cloze_batch_read(r.cloze, r.text, 32, 1, (int64_t[]){0}, &batch), 0);
     assert_integers(batch.blanks.input_ids, 0, 6, (int64_t[]){CLS, MASK, A, BRACKET, M, CLOSE});
     assert_integers(batch.blanks.position_ids, (int64_t)wg_at(batch.blanks.part_a, (int64_t[]){0}),
                     5, (int64_t[]){1, 1, 1, 1, 1});
@@ -178,12 +178,13 @@ START_TEST(a_sequence_of_bpe_is_as_if_the_whole_were_tokenised) {
     reading r = read_by(tokenizer, "a film was {text} and [MASK] .",
                         (const char *const[]){"good", "bad ."}, "bad\tyes\n");
     wg_blank_tokens tokens;
-    wg_blank_tokens_of(tokenizer, &tokens);
+    wg__blank_tokens_of(tokenizer, &tokens);
     wg_token_list whole = {0}, blank = {0};
-    ck_assert_int_eq(wg_blank_encode(&tokens, tokenizer, "a film was bad and [MASK] .", &whole), 0);
+    ck_assert_int_eq(wg__blank_encode(&tokens, tokenizer, "a film was bad and [MASK] .", &whole),
+                     0);
     ck_assert_int_eq(wg_tokenizer_encode(tokenizer, " bad .", -1, NULL, &blank), 0);
-    wg_cloze_batch batch;
-    ck_assert_int_eq(wg_cloze_batch_read(r.cloze, r.text, 32, 1, (int64_t[]){0}, &batch), 0);
+    wg__cloze_batch batch;
+    ck_assert_int_eq(wg__cloze_batch_read(r.cloze, r.text, 32, 1, (int64_t[]){0}, &batch), 0);
     ck_assert_int_eq((int64_t)wg_at(batch.blanks.part_a, (int64_t[]){0}), whole.count);
     for (int64_t i = 0; i < whole.count; i++)
         ck_assert_int_eq((int64_t)wg_at(batch.blanks.input_ids, (int64_t[]){0, i}), whole.ids[i]);
@@ -239,11 +240,11 @@ START_TEST(verbalizers_that_tell_nothing_are_refused) {
     }
     ck_assert_ptr_null(make(tokenizer, "{text} [MASK]", (const char *const[]){"bad", "\xff"}));
     assert_error(WG_ERROR_FORMAT, "a verbalizer is not UTF-8");
-    wg_labels one = {0};
-    wg_labels_add(&one, "yes");
-    ck_assert_ptr_null(wg_cloze_new(tokenizer, "{text} [MASK]", &one, a_gem_and_bad));
+    wg__labels one = {0};
+    wg__labels_add(&one, "yes");
+    ck_assert_ptr_null(wg__cloze_new(tokenizer, "{text} [MASK]", &one, a_gem_and_bad));
     assert_error(WG_ERROR_ARGUMENT, "verbalizers of 1 labels; a classification has two or more");
-    wg_labels_free(&one);
+    wg__labels_free(&one);
     wg_tokenizer_free(tokenizer);
 }
 END_TEST
@@ -260,17 +261,17 @@ END_TEST
 
 START_TEST(a_cloze_survives_its_json) {
     wg_tokenizer *tokenizer = small();
-    wg_cloze *cloze = make(tokenizer, "\"{text}\" it was [MASK] .", a_gem_and_bad);
-    char *json = wg_cloze_to_json(cloze);
-    wg_cloze *back = wg_cloze_from_json(json, tokenizer);
+    wg__cloze *cloze = make(tokenizer, "\"{text}\" it was [MASK] .", a_gem_and_bad);
+    char *json = wg__cloze_to_json(cloze);
+    wg__cloze *back = wg__cloze_from_json(json, tokenizer);
     assert_no_error();
-    char *again = wg_cloze_to_json(back);
+    char *again = wg__cloze_to_json(back);
     ck_assert_str_eq(json, again);
-    ck_assert(wg_labels_equal(wg_cloze_labels(cloze), wg_cloze_labels(back)));
+    ck_assert(wg__labels_equal(wg__cloze_labels(cloze), wg__cloze_labels(back)));
     wg_text_free(json);
     wg_text_free(again);
-    wg_cloze_free(cloze);
-    wg_cloze_free(back);
+    wg__cloze_free(cloze);
+    wg__cloze_free(back);
     wg_tokenizer_free(tokenizer);
 }
 END_TEST
@@ -285,7 +286,7 @@ START_TEST(json_of_something_else_is_refused) {
     };
     wg_tokenizer *tokenizer = small();
     for (size_t i = 0; i < WG_COUNT(cases); i++) {
-        ck_assert_ptr_null(wg_cloze_from_json(cases[i][0], tokenizer));
+        ck_assert_ptr_null(wg__cloze_from_json(cases[i][0], tokenizer));
         assert_error(WG_ERROR_FORMAT, cases[i][1]);
     }
     wg_tokenizer_free(tokenizer);
@@ -296,20 +297,20 @@ END_TEST
 
 /* The n-th allocation fails. True when nothing failed any more. */
 static bool all_without_memory(int64_t n, const wg_tokenizer *tokenizer, const char *json) {
-    wg_alloc_fail_after(n);
+    wg__alloc_fail_after(n);
     wg_scope scope;
     wg_scope_begin(&scope);
-    wg_cloze *cloze = wg_cloze_from_json(json, tokenizer);
-    wg_labelled_text *text = cloze ? load(cloze, tokenizer, "so\todd\tno\nodd\tso\tyes\n") : NULL;
-    wg_cloze_batch batch;
-    bool whole = text && wg_cloze_batch_read(cloze, text, 32, 2, (int64_t[]){0, 1}, &batch) == 0;
-    char *again = whole ? wg_cloze_to_json(cloze) : NULL;
+    wg__cloze *cloze = wg__cloze_from_json(json, tokenizer);
+    wg__labelled_text *text = cloze ? load(cloze, tokenizer, "so\todd\tno\nodd\tso\tyes\n") : NULL;
+    wg__cloze_batch batch;
+    bool whole = text && wg__cloze_batch_read(cloze, text, 32, 2, (int64_t[]){0, 1}, &batch) == 0;
+    char *again = whole ? wg__cloze_to_json(cloze) : NULL;
     whole = again;
     wg_scope_end(&scope, NULL);
-    wg_alloc_fail_after(-1);
+    wg__alloc_fail_after(-1);
     wg_text_free(again);
-    wg_labelled_text_free(text);
-    wg_cloze_free(cloze);
+    wg__labelled_text_free(text);
+    wg__cloze_free(cloze);
     return whole;
 }
 

@@ -28,7 +28,7 @@ typedef struct view {
     const bool *attention;
 } view;
 
-static view view_of(const wg_masked_batch *batch) {
+static view view_of(const wg__masked_batch *batch) {
     return (view){.rows = wg_tensor_size(batch->input_ids, 0),
                   .length = wg_tensor_size(batch->input_ids, 1),
                   .masked = wg_tensor_count(batch->masked_positions),
@@ -93,13 +93,13 @@ static void assert_layout(const view *v, const int64_t *ids, int64_t row) {
 
 START_TEST(sequences_are_cls_first_sep_second_sep_and_padding) {
     word_corpus w = word_corpus_of(12, 40, 9);
-    wg_batches *batches = wg_masked_batches_new(
-        w.corpus, w.tokenizer, &(wg_masked_batch_options){.batch = 8, .sequence = 48, .seed = 3});
+    wg_batches *batches = wg__masked_batches_new(
+        w.corpus, w.tokenizer, &(wg__masked_batch_options){.batch = 8, .sequence = 48, .seed = 3});
     int64_t padded = 0;
     for (int k = 0; k < 40; k++) {
         wg_scope step;
         wg_scope_begin(&step);
-        wg_masked_batch batch;
+        wg__masked_batch batch;
         ck_assert_int_eq(wg_batches_next(batches, &batch), 0);
         view v = view_of(&batch);
         int64_t *ids = restored(&v), tokens = 0;
@@ -121,9 +121,9 @@ END_TEST
 
 START_TEST(a_batch_has_the_documented_shapes_and_dtypes) {
     word_corpus w = word_corpus_of(4, 20, 5);
-    wg_batches *batches = wg_masked_batches_new(w.corpus, w.tokenizer,
-                                              &(wg_masked_batch_options){.batch = 3, .sequence = 16});
-    wg_masked_batch batch;
+    wg_batches *batches = wg__masked_batches_new(
+        w.corpus, w.tokenizer, &(wg__masked_batch_options){.batch = 3, .sequence = 16});
+    wg__masked_batch batch;
     ck_assert_int_eq(wg_batches_next(batches, &batch), 0);
     wg_tensor *const ids[] = {batch.input_ids, batch.token_type_ids, batch.attention_mask};
     for (int i = 0; i < 3; i++) {
@@ -146,13 +146,13 @@ END_TEST
 
 START_TEST(a_random_second_segment_is_from_another_document_and_a_next_one_follows) {
     word_corpus w = word_corpus_of(10, 60, 7);
-    wg_batches *batches = wg_masked_batches_new(
-        w.corpus, w.tokenizer, &(wg_masked_batch_options){.batch = 16, .sequence = 32, .seed = 1});
+    wg_batches *batches = wg__masked_batches_new(
+        w.corpus, w.tokenizer, &(wg__masked_batch_options){.batch = 16, .sequence = 32, .seed = 1});
     int64_t random = 0, rows = 0;
     for (int k = 0; k < 120; k++) {
         wg_scope step;
         wg_scope_begin(&step);
-        wg_masked_batch batch;
+        wg__masked_batch batch;
         ck_assert_int_eq(wg_batches_next(batches, &batch), 0);
         view v = view_of(&batch);
         int64_t *ids = restored(&v);
@@ -180,10 +180,10 @@ END_TEST
 
 START_TEST(half_of_the_seconds_are_random_even_where_sentences_are_long) {
     word_corpus w = word_corpus_of(20, 120, 60); /* most are longer than the target of 13 */
-    wg_batches *batches = wg_masked_batches_new(
+    wg_batches *batches = wg__masked_batches_new(
         w.corpus, w.tokenizer,
-        &(wg_masked_batch_options){.batch = 1500, .sequence = 16, .short_share = -1, .seed = 8});
-    wg_masked_batch batch;
+        &(wg__masked_batch_options){.batch = 1500, .sequence = 16, .short_share = -1, .seed = 8});
+    wg__masked_batch batch;
     ck_assert_int_eq(wg_batches_next(batches, &batch), 0);
     view v = view_of(&batch);
     int64_t random = 0;
@@ -199,13 +199,13 @@ END_TEST
 
 START_TEST(an_epoch_goes_through_every_token_once) {
     word_corpus w = word_corpus_of(5, 101, 1); /* sentences of one word: nothing is truncated */
-    wg_batches *batches = wg_masked_batches_new(w.corpus, w.tokenizer,
-                                              &(wg_masked_batch_options){.batch = 1, .sequence = 24});
+    wg_batches *batches = wg__masked_batches_new(
+        w.corpus, w.tokenizer, &(wg__masked_batch_options){.batch = 1, .sequence = 24});
     int64_t examples = wg_batches_examples(batches);
     int *seen = calloc((size_t)w.words, sizeof *seen);
     for (int64_t k = 0; k < examples; k++) {
         ck_assert_int_eq(wg_batches_position(batches).epoch, 0);
-        wg_masked_batch batch;
+        wg__masked_batch batch;
         ck_assert_int_eq(wg_batches_next(batches, &batch), 0);
         view v = view_of(&batch);
         int64_t *ids = restored(&v);
@@ -228,9 +228,9 @@ END_TEST
 
 START_TEST(one_in_ten_examples_has_a_shorter_target) {
     word_corpus w = word_corpus_of(10, 3000, 1);
-    wg_batches *batches = wg_masked_batches_new(
-        w.corpus, w.tokenizer, &(wg_masked_batch_options){.batch = 1000, .sequence = 32});
-    wg_masked_batch batch;
+    wg_batches *batches = wg__masked_batches_new(
+        w.corpus, w.tokenizer, &(wg__masked_batch_options){.batch = 1000, .sequence = 32});
+    wg__masked_batch batch;
     ck_assert_int_eq(wg_batches_next(batches, &batch), 0);
     view v = view_of(&batch);
     int64_t shorter = 0;
@@ -241,9 +241,9 @@ START_TEST(one_in_ten_examples_has_a_shorter_target) {
     ck_assert_double_gt((double)shorter, expected - 4 * deviation);
     ck_assert_double_lt((double)shorter, expected + 4 * deviation + 20);
     wg_batches_free(batches);
-    batches = wg_masked_batches_new(
+    batches = wg__masked_batches_new(
         w.corpus, w.tokenizer,
-        &(wg_masked_batch_options){.batch = 500, .sequence = 32, .short_share = -1});
+        &(wg__masked_batch_options){.batch = 500, .sequence = 32, .short_share = -1});
     ck_assert_int_eq(wg_batches_next(batches, &batch), 0);
     v = view_of(&batch);
     shorter = 0;
@@ -290,13 +290,13 @@ static void assert_mask_count(const view *v, int64_t most) {
 
 START_TEST(masking_is_eighty_ten_ten_of_fifteen_percent) {
     word_corpus w = word_corpus_of(20, 200, 12);
-    wg_batches *batches = wg_masked_batches_new(
-        w.corpus, w.tokenizer, &(wg_masked_batch_options){.batch = 32, .sequence = 60, .seed = 9});
+    wg_batches *batches = wg__masked_batches_new(
+        w.corpus, w.tokenizer, &(wg__masked_batch_options){.batch = 32, .sequence = 60, .seed = 9});
     mask_counts c = {0};
     for (int k = 0; k < 100; k++) {
         wg_scope step;
         wg_scope_begin(&step);
-        wg_masked_batch batch;
+        wg__masked_batch batch;
         ck_assert_int_eq(wg_batches_next(batches, &batch), 0);
         view v = view_of(&batch);
         count_masks(&v, &c);
@@ -316,10 +316,10 @@ END_TEST
 
 START_TEST(every_place_is_masked_as_often_as_any_other) {
     word_corpus w = word_corpus_of(10, 3000, 1);
-    wg_batches *batches = wg_masked_batches_new(
+    wg_batches *batches = wg__masked_batches_new(
         w.corpus, w.tokenizer,
-        &(wg_masked_batch_options){.batch = 2000, .sequence = 16, .short_share = -1, .seed = 5});
-    wg_masked_batch batch;
+        &(wg__masked_batch_options){.batch = 2000, .sequence = 16, .short_share = -1, .seed = 5});
+    wg__masked_batch batch;
     ck_assert_int_eq(wg_batches_next(batches, &batch), 0);
     view v = view_of(&batch);
     int64_t masked[16] = {0}, present[16] = {0};
@@ -336,17 +336,17 @@ END_TEST
 
 START_TEST(max_predictions_limits_the_masks_of_a_sequence) {
     word_corpus w = word_corpus_of(4, 50, 5);
-    wg_batches *batches = wg_masked_batches_new(
+    wg_batches *batches = wg__masked_batches_new(
         w.corpus, w.tokenizer,
-        &(wg_masked_batch_options){
+        &(wg__masked_batch_options){
             .batch = 8, .sequence = 32, .masked_share = 0.9, .max_predictions = 3});
-    wg_masked_batch batch;
+    wg__masked_batch batch;
     ck_assert_int_eq(wg_batches_next(batches, &batch), 0);
     ck_assert_int_le(wg_tensor_count(batch.masked_positions), 24);
     wg_batches_free(batches);
-    batches = wg_masked_batches_new(
+    batches = wg__masked_batches_new(
         w.corpus, w.tokenizer,
-        &(wg_masked_batch_options){.batch = 8, .sequence = 32, .masked_share = 1});
+        &(wg__masked_batch_options){.batch = 8, .sequence = 32, .masked_share = 1});
     ck_assert_int_eq(wg_batches_next(batches, &batch), 0);
     ck_assert_int_eq(wg_tensor_count(batch.masked_positions), batch.tokens - 3 * 8);
     wg_batches_free(batches);
@@ -357,7 +357,7 @@ END_TEST
 /* ---- Determinism ---- */
 
 /* A hash of the whole batch. */
-static uint64_t hash_of(const wg_masked_batch *batch) {
+static uint64_t hash_of(const wg__masked_batch *batch) {
     wg_tensor *const all[] = {batch->input_ids,      batch->token_type_ids,
                               batch->attention_mask, batch->masked_positions,
                               batch->masked_labels,  batch->next_sentence_labels};
@@ -367,7 +367,7 @@ static uint64_t hash_of(const wg_masked_batch *batch) {
 static uint64_t next_hash(wg_batches *batches) {
     wg_scope step;
     wg_scope_begin(&step);
-    wg_masked_batch batch;
+    wg__masked_batch batch;
     ck_assert_int_eq(wg_batches_next(batches, &batch), 0);
     uint64_t hash = hash_of(&batch);
     wg_scope_end(&step, NULL);
@@ -376,8 +376,8 @@ static uint64_t next_hash(wg_batches *batches) {
 
 START_TEST(batches_are_the_same_on_every_machine) {
     word_corpus w = word_corpus_of(6, 30, 6);
-    wg_batches *batches = wg_masked_batches_new(
-        w.corpus, w.tokenizer, &(wg_masked_batch_options){.batch = 8, .sequence = 32, .seed = 42});
+    wg_batches *batches = wg__masked_batches_new(
+        w.corpus, w.tokenizer, &(wg__masked_batch_options){.batch = 8, .sequence = 32, .seed = 42});
     uint64_t hash = 0;
     for (int k = 0; k < 10; k++)
         hash ^= next_hash(batches);
@@ -389,35 +389,35 @@ END_TEST
 
 /* ---- Bad input ---- */
 
-static void assert_refused(const word_corpus *w, wg_masked_batch_options options,
+static void assert_refused(const word_corpus *w, wg__masked_batch_options options,
                            const char *message) {
-    ck_assert_ptr_null(wg_masked_batches_new(w->corpus, w->tokenizer, &options));
+    ck_assert_ptr_null(wg__masked_batches_new(w->corpus, w->tokenizer, &options));
     assert_error(WG_ERROR_ARGUMENT, message);
 }
 
 START_TEST(options_out_of_range_are_refused) {
     word_corpus w = word_corpus_of(2, 3, 2);
-    assert_refused(&w, (wg_masked_batch_options){.batch = -1}, "a batch of -1 sequences");
-    assert_refused(&w, (wg_masked_batch_options){.sequence = 7}, "sequences of 7 tokens");
-    assert_refused(&w, (wg_masked_batch_options){.masked_share = 1.5}, "masked_share is 1.5");
-    assert_refused(&w, (wg_masked_batch_options){.masked_share = NAN}, "masked_share is");
-    assert_refused(&w, (wg_masked_batch_options){.max_predictions = -2}, "max_predictions is -2");
+    assert_refused(&w, (wg__masked_batch_options){.batch = -1}, "a batch of -1 sequences");
+    assert_refused(&w, (wg__masked_batch_options){.sequence = 7}, "sequences of 7 tokens");
+    assert_refused(&w, (wg__masked_batch_options){.masked_share = 1.5}, "masked_share is 1.5");
+    assert_refused(&w, (wg__masked_batch_options){.masked_share = NAN}, "masked_share is");
+    assert_refused(&w, (wg__masked_batch_options){.max_predictions = -2}, "max_predictions is -2");
     word_corpus_free(w);
 }
 END_TEST
 
 START_TEST(a_corpus_or_tokenizer_that_does_not_fit_is_refused) {
     word_corpus w = word_corpus_of(1, 3, 2);
-    assert_refused(&w, (wg_masked_batch_options){0}, "two are needed");
+    assert_refused(&w, (wg__masked_batch_options){0}, "two are needed");
     wg_tokenizer *other = words_tokenizer("w", 0, w.words + 1);
-    ck_assert_ptr_null(wg_masked_batches_new(w.corpus, other, NULL));
+    ck_assert_ptr_null(wg__masked_batches_new(w.corpus, other, NULL));
     assert_error(WG_ERROR_ARGUMENT, "vocabulary of 9 tokens, this one has 10");
     wg_tokenizer_free(other);
     other = wg_wordpiece_new(2, (const char *[]){"[UNK]", "a"}, NULL);
-    ck_assert_ptr_null(wg_masked_batches_new(w.corpus, other, NULL));
+    ck_assert_ptr_null(wg__masked_batches_new(w.corpus, other, NULL));
     assert_error(WG_ERROR_ARGUMENT, "[MASK]");
     wg_tokenizer_free(other);
-    ck_assert_ptr_null(wg_masked_batches_new(NULL, w.tokenizer, NULL));
+    ck_assert_ptr_null(wg__masked_batches_new(NULL, w.tokenizer, NULL));
     assert_no_error();
     word_corpus_free(w);
 }

@@ -15,7 +15,7 @@
 typedef struct world {
     wg_tokenizer *tokenizer;
     wg_dataset *stream;
-    wg_sentinels tokens;
+    wg__sentinels tokens;
 } world;
 
 /* The first so many characters, in the order of their code points. */
@@ -33,7 +33,7 @@ static world world_of(int count) {
     free(text);
     assert_no_error();
     ck_assert_int_eq(wg_dataset_tokens(w.stream), count);
-    ck_assert_int_eq(wg_sentinels_of(w.tokenizer, &w.tokens), 0);
+    ck_assert_int_eq(wg__sentinels_of(w.tokenizer, &w.tokens), 0);
     return w;
 }
 
@@ -53,10 +53,10 @@ START_TEST(a_vocabulary_without_sentinels_gets_a_hundred_from_the_top_downwards)
     ck_assert_int_eq(w.tokens.sentinel_count, 100);
     for (int i = 0; i < 100; i++) {
         ck_assert_int_eq(w.tokens.sentinels[i], 151 - i);
-        ck_assert_int_eq(wg_sentinel_number(&w.tokens, 151 - i), i);
+        ck_assert_int_eq(wg__sentinel_number(&w.tokens, 151 - i), i);
     }
-    ck_assert_int_eq(wg_sentinel_number(&w.tokens, 51), -1);
-    ck_assert_int_eq(wg_sentinels_of(NULL, &w.tokens), -1);
+    ck_assert_int_eq(wg__sentinel_number(&w.tokens, 51), -1);
+    ck_assert_int_eq(wg__sentinels_of(NULL, &w.tokens), -1);
     free_world(w);
 }
 END_TEST
@@ -65,9 +65,9 @@ START_TEST(a_vocabulary_with_sentinels_keeps_its_own) {
     static const char *const tokens[] = {"[PAD]", "[UNK]",        "a",           "<extra_id_2>",
                                          "b",     "<extra_id_1>", "<extra_id_0>"};
     wg_tokenizer *tokenizer = wg_wordpiece_new(WG_COUNT(tokens), tokens, NULL);
-    wg_sentinels found;
+    wg__sentinels found;
     assert_no_error();
-    ck_assert_int_eq(wg_sentinels_of(tokenizer, &found), 0);
+    ck_assert_int_eq(wg__sentinels_of(tokenizer, &found), 0);
     ck_assert_int_eq(found.sentinel_count, 3);
     ck_assert_int_eq(found.sentinels[0], 6);
     ck_assert_int_eq(found.sentinels[1], 5);
@@ -94,9 +94,9 @@ static const int32_t figure[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10};
 START_TEST(spans_become_sentinels_as_in_figure_2) {
     world w = world_of(20);
     const int64_t x = w.tokens.sentinels[0], y = x - 1, z = x - 2, end = w.tokens.end;
-    wg_span_batch batch;
+    wg__span_batch batch;
     const wg_token_window spans[] = {{2, 4}, {8, 9}};
-    ck_assert_int_eq(wg_span_batch_of_spans(&w.tokens, figure, 10, spans, 2, &batch), 0);
+    ck_assert_int_eq(wg__span_batch_of_spans(&w.tokens, figure, 10, spans, 2, &batch), 0);
     assert_ids(batch.input_ids, 10, (int64_t[]){1, 2, x, 5, 6, 7, 8, y, 10, end});
     assert_ids(batch.labels, 7, (int64_t[]){x, 3, 4, y, 9, z, end});
     ck_assert_int_eq(batch.tokens, 17);
@@ -107,12 +107,12 @@ END_TEST
 START_TEST(spans_may_begin_and_end_a_text_or_be_none) {
     world w = world_of(20);
     const int64_t x = w.tokens.sentinels[0], y = x - 1, z = x - 2, end = w.tokens.end;
-    wg_span_batch batch;
+    wg__span_batch batch;
     const wg_token_window spans[] = {{0, 1}, {8, 10}};
-    ck_assert_int_eq(wg_span_batch_of_spans(&w.tokens, figure, 10, spans, 2, &batch), 0);
+    ck_assert_int_eq(wg__span_batch_of_spans(&w.tokens, figure, 10, spans, 2, &batch), 0);
     assert_ids(batch.input_ids, 10, (int64_t[]){x, 2, 3, 4, 5, 6, 7, 8, y, end});
     assert_ids(batch.labels, 7, (int64_t[]){x, 1, y, 9, 10, z, end});
-    ck_assert_int_eq(wg_span_batch_of_spans(&w.tokens, figure, 2, NULL, 0, &batch), 0);
+    ck_assert_int_eq(wg__span_batch_of_spans(&w.tokens, figure, 2, NULL, 0, &batch), 0);
     assert_ids(batch.input_ids, 3, (int64_t[]){1, 2, end});
     assert_ids(batch.labels, 2, (int64_t[]){x, end});
     free_world(w);
@@ -123,21 +123,22 @@ START_TEST(spans_that_cannot_be_are_refused) {
     world w = world_of(300);
     static const wg_token_window bad[][2] = {
         {{2, 4}, {4, 5}}, {{2, 4}, {3, 5}}, {{5, 6}, {1, 2}}, {{2, 2}, {4, 5}}, {{-1, 2}, {4, 5}}};
-    wg_span_batch batch;
+    wg__span_batch batch;
     for (size_t i = 0; i < WG_COUNT(bad); i++) {
-        ck_assert_int_eq(wg_span_batch_of_spans(&w.tokens, figure, 10, bad[i], 2, &batch), -1);
+        ck_assert_int_eq(wg__span_batch_of_spans(&w.tokens, figure, 10, bad[i], 2, &batch), -1);
         assert_error(WG_ERROR_ARGUMENT, "overlaps or touches another");
         ck_assert_ptr_null(batch.input_ids);
     }
     ck_assert_int_eq(
-        wg_span_batch_of_spans(&w.tokens, figure, 10, (wg_token_window[]){{8, 11}}, 1, &batch), -1);
+        wg__span_batch_of_spans(&w.tokens, figure, 10, (wg_token_window[]){{8, 11}}, 1, &batch),
+        -1);
     assert_error(WG_ERROR_ARGUMENT, "from token 8 to 11 of 10");
     wg_token_window many[100];
     int32_t text[200] = {0};
     for (int i = 0; i < 100; i++)
         many[i] = (wg_token_window){2 * i, 2 * i + 1};
-    ck_assert_int_eq(wg_span_batch_of_spans(&w.tokens, text, 200, many, 99, &batch), 0);
-    ck_assert_int_eq(wg_span_batch_of_spans(&w.tokens, text, 200, many, 100, &batch), -1);
+    ck_assert_int_eq(wg__span_batch_of_spans(&w.tokens, text, 200, many, 99, &batch), 0);
+    ck_assert_int_eq(wg__span_batch_of_spans(&w.tokens, text, 200, many, 100, &batch), -1);
     assert_error(WG_ERROR_ARGUMENT, "100 spans; the 100 sentinels are enough for 99");
     free_world(w);
 }
@@ -152,11 +153,11 @@ START_TEST(lengths_are_the_published_ones) {
     } known[] = {{512, 568, 85, 28, 512, 114}, {128, 141, 21, 7, 128, 29}, {64, 70, 10, 3, 64, 14}};
     world w = world_of(1200);
     for (size_t i = 0; i < WG_COUNT(known); i++) {
-        wg_batches *batches =
-            wg_span_batches_new(w.stream, w.tokenizer,
-                              &(wg_span_batch_options){.batch = 2, .sequence = known[i].sequence});
+        wg_batches *batches = wg__span_batches_new(
+            w.stream, w.tokenizer,
+            &(wg__span_batch_options){.batch = 2, .sequence = known[i].sequence});
         assert_no_error();
-        const wg_span_lengths lengths = wg_span_batches_lengths(batches);
+        const wg__span_lengths lengths = wg__span_batches_lengths(batches);
         ck_assert_int_eq(lengths.text, known[i].text);
         ck_assert_int_eq(lengths.noise, known[i].noise);
         ck_assert_int_eq(lengths.spans, known[i].spans);
@@ -169,12 +170,12 @@ START_TEST(lengths_are_the_published_ones) {
 END_TEST
 
 START_TEST(halves_are_rounded_to_even_and_something_always_goes_and_stays) {
-    ck_assert_int_eq(wg_span_lengths_of(10, 0.25, 3).noise, 2);
-    ck_assert_int_eq(wg_span_lengths_of(14, 0.25, 3).noise, 4);
-    ck_assert_int_eq(wg_span_lengths_of(20, 0.25, 2).spans, 2); /* 5 / 2 */
-    ck_assert_int_eq(wg_span_lengths_of(2, 0.01, 3).noise, 1);
-    ck_assert_int_eq(wg_span_lengths_of(2, 0.99, 3).noise, 1);
-    ck_assert_int_eq(wg_span_lengths_of(10, 0.9, 1).spans, 1); /* one token stays */
+    ck_assert_int_eq(wg__span_lengths_of(10, 0.25, 3).noise, 2);
+    ck_assert_int_eq(wg__span_lengths_of(14, 0.25, 3).noise, 4);
+    ck_assert_int_eq(wg__span_lengths_of(20, 0.25, 2).spans, 2); /* 5 / 2 */
+    ck_assert_int_eq(wg__span_lengths_of(2, 0.01, 3).noise, 1);
+    ck_assert_int_eq(wg__span_lengths_of(2, 0.99, 3).noise, 1);
+    ck_assert_int_eq(wg__span_lengths_of(10, 0.9, 1).spans, 1); /* one token stays */
 }
 END_TEST
 
@@ -183,13 +184,13 @@ END_TEST
 /* There are 3 ways to cut 4 tokens into 2 parts, and 4 ways to cut the 5 others into 2: each of the
  * 12 is equally frequent. */
 START_TEST(all_ways_to_cut_are_equally_likely) {
-    const wg_span_lengths lengths = {.text = 9, .noise = 4, .spans = 2};
+    const wg__span_lengths lengths = {.text = 9, .noise = 4, .spans = 2};
     enum { DRAWS = 24000 };
     int counts[4][5] = {{0}};
     wg_generator generator = {.seed = 3};
     for (int i = 0; i < DRAWS; i++) {
         wg_token_window spans[2];
-        wg_span_draw(&lengths, &generator, spans);
+        wg__span_draw(&lengths, &generator, spans);
         const int64_t first = spans[0].end - spans[0].start;
         ck_assert_int_ge(spans[0].start, 1);
         ck_assert_int_gt(spans[1].start, spans[0].end);
@@ -206,8 +207,8 @@ END_TEST
 /* ---- Batches ---- */
 
 /* Restores the text of a row: the first token; the others follow it. */
-static int64_t check_row(const wg_sentinels *t, const wg_span_lengths *lengths, const int64_t *inputs,
-                         const int64_t *labels) {
+static int64_t check_row(const wg__sentinels *t, const wg__span_lengths *lengths,
+                         const int64_t *inputs, const int64_t *labels) {
     int64_t token = inputs[0], label = 0, span = 0;
     for (int64_t i = 0; i < lengths->inputs - 1; i++) {
         if (inputs[i] < t->tokenizer_size) {
@@ -231,14 +232,14 @@ static int64_t check_row(const wg_sentinels *t, const wg_span_lengths *lengths, 
 
 START_TEST(an_epoch_takes_each_token_of_the_text_once) {
     world w = world_of(1000);
-    wg_batches *batches = wg_span_batches_new(
-        w.stream, w.tokenizer, &(wg_span_batch_options){.batch = 1, .sequence = 20, .seed = 4});
-    const wg_span_lengths lengths = wg_span_batches_lengths(batches);
+    wg_batches *batches = wg__span_batches_new(
+        w.stream, w.tokenizer, &(wg__span_batch_options){.batch = 1, .sequence = 20, .seed = 4});
+    const wg__span_lengths lengths = wg__span_batches_lengths(batches);
     const int64_t texts = wg_batches_examples(batches);
     ck_assert_int_ge(texts, 1000 / lengths.text - 1);
     bool seen[1000] = {false};
     for (int64_t i = 0; i < texts; i++) {
-        wg_span_batch batch;
+        wg__span_batch batch;
         ck_assert_int_eq(wg_batches_position(batches).epoch, 0);
         ck_assert_int_eq(wg_batches_next(batches, &batch), 0);
         const int64_t first = check_row(&w.tokens, &lengths, wg_tensor_data(batch.input_ids),
@@ -256,14 +257,14 @@ END_TEST
 
 START_TEST(spans_have_three_tokens_in_the_mean_wherever_they_are) {
     world w = world_of(2000);
-    wg_batches *batches = wg_span_batches_new(
-        w.stream, w.tokenizer, &(wg_span_batch_options){.batch = 50, .sequence = 128, .seed = 1});
-    const wg_span_lengths lengths = wg_span_batches_lengths(batches);
+    wg_batches *batches = wg__span_batches_new(
+        w.stream, w.tokenizer, &(wg__span_batch_options){.batch = 50, .sequence = 128, .seed = 1});
+    const wg__span_lengths lengths = wg__span_batches_lengths(batches);
     int64_t rows = 0, ones = 0;
     for (int i = 0; i < 20; i++) {
         wg_scope step;
         wg_scope_begin(&step);
-        wg_span_batch batch;
+        wg__span_batch batch;
         ck_assert_int_eq(wg_batches_next(batches, &batch), 0);
         const int64_t *inputs = wg_tensor_data(batch.input_ids);
         const int64_t *labels = wg_tensor_data(batch.labels);
@@ -286,21 +287,21 @@ END_TEST
 
 /* ---- What is refused ---- */
 
-static void assert_refused(const world *w, wg_span_batch_options options, const char *part) {
-    ck_assert_ptr_null(wg_span_batches_new(w->stream, w->tokenizer, &options));
+static void assert_refused(const world *w, wg__span_batch_options options, const char *part) {
+    ck_assert_ptr_null(wg__span_batches_new(w->stream, w->tokenizer, &options));
     assert_error(WG_ERROR_ARGUMENT, part);
 }
 
 START_TEST(options_out_of_range_are_refused) {
     world w = world_of(500), other = world_of(40);
-    assert_refused(&w, (wg_span_batch_options){.batch = -1}, "a batch of -1");
-    assert_refused(&w, (wg_span_batch_options){.sequence = 7}, "sequences of 7 tokens");
-    assert_refused(&w, (wg_span_batch_options){.noise_density = 1}, "noise_density is 1");
-    assert_refused(&w, (wg_span_batch_options){.noise_density = -0.1}, "noise_density is -0.1");
-    assert_refused(&w, (wg_span_batch_options){.mean_span = 0.5}, "mean_span is 0.5");
-    assert_refused(&w, (wg_span_batch_options){.sequence = 4096}, "are enough for 99");
-    assert_refused(&w, (wg_span_batch_options){.sequence = 512}, "the text has 500 tokens");
-    ck_assert_ptr_null(wg_span_batches_new(w.stream, other.tokenizer, NULL));
+    assert_refused(&w, (wg__span_batch_options){.batch = -1}, "a batch of -1");
+    assert_refused(&w, (wg__span_batch_options){.sequence = 7}, "sequences of 7 tokens");
+    assert_refused(&w, (wg__span_batch_options){.noise_density = 1}, "noise_density is 1");
+    assert_refused(&w, (wg__span_batch_options){.noise_density = -0.1}, "noise_density is -0.1");
+    assert_refused(&w, (wg__span_batch_options){.mean_span = 0.5}, "mean_span is 0.5");
+    assert_refused(&w, (wg__span_batch_options){.sequence = 4096}, "are enough for 99");
+    assert_refused(&w, (wg__span_batch_options){.sequence = 512}, "the text has 500 tokens");
+    ck_assert_ptr_null(wg__span_batches_new(w.stream, other.tokenizer, NULL));
     assert_error(WG_ERROR_ARGUMENT, "a vocabulary of 500 tokens, this one has 40");
     free_world(other);
     free_world(w);

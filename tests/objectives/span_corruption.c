@@ -26,13 +26,13 @@ static const char *make_text(int shift) {
 typedef struct setup {
     wg_tokenizer *tokenizer;
     wg_dataset *training, *held_out;
-    wg_sentinels tokens;
+    wg__sentinels tokens;
     wg_t5 *model;
     wg_model net; /* the same */
     wg_training *pretraining;
 } setup;
 
-static wg_t5_config small_config(const wg_sentinels *tokens, int version) {
+static wg_t5_config small_config(const wg__sentinels *tokens, int version) {
     wg_t5_config config;
     ck_assert_int_eq(
         wg_model_preset_config(&wg_t5_type, version == 0 ? "t5-tiny" : "t5-v1_1-tiny", &config), 0);
@@ -54,14 +54,13 @@ static setup make_setup(int version, int shift) {
                                       &(wg_dataset_options){.kind = WG_TEXT_STREAM, .end = 0.9});
     s.held_out = wg_dataset_from_text(text, -1, NULL, s.tokenizer,
                                       &(wg_dataset_options){.kind = WG_TEXT_STREAM, .begin = 0.9});
-    ck_assert_int_eq(wg_sentinels_of(s.tokenizer, &s.tokens), 0);
+    ck_assert_int_eq(wg__sentinels_of(s.tokenizer, &s.tokens), 0);
     const wg_t5_config config = small_config(&s.tokens, version);
     s.model = wg_t5_new(&config, 1);
     s.net = (wg_model){.type = &wg_t5_type, .module = &s.model->module};
-    s.pretraining =
-        training_of(&wg_span_corruption, &s.net, s.tokenizer, s.training, s.held_out,
-                              &(wg_training_setup){
-                                  .batch = 8, .sequence = 48, .seed = 2, .evaluation_batches = 2});
+    s.pretraining = training_of(
+        &wg_span_corruption, &s.net, s.tokenizer, s.training, s.held_out,
+        &(wg_training_setup){.batch = 8, .sequence = 48, .seed = 2, .evaluation_batches = 2});
     assert_no_error();
     return s;
 }
@@ -143,15 +142,15 @@ START_TEST(an_evaluation_is_the_mean_over_an_epoch_of_the_same_batches) {
     ck_assert_int_eq(wg_training_evaluate(s.pretraining, &first), 0);
     ck_assert_int_eq(wg_training_evaluate(s.pretraining, &second), 0);
     ck_assert_mem_eq(&first, &second, sizeof first);
-    wg_batches *batches = wg_span_batches_new(
-        s.held_out, s.tokenizer, &(wg_span_batch_options){.batch = 8, .sequence = 48, .seed = 2});
-    const wg_span_lengths lengths = wg_span_batches_lengths(batches);
+    wg_batches *batches = wg__span_batches_new(
+        s.held_out, s.tokenizer, &(wg__span_batch_options){.batch = 8, .sequence = 48, .seed = 2});
+    const wg__span_lengths lengths = wg__span_batches_lengths(batches);
     const int64_t count = (wg_batches_examples(batches) + 7) / 8;
     double sum = 0;
     wg_set_grad_enabled(false);
     wg_module_train(&s.model->module, false);
     for (int64_t i = 0; i < count; i++) {
-        wg_span_batch batch;
+        wg__span_batch batch;
         ck_assert_int_eq(wg_batches_next(batches, &batch), 0);
         sum += wg_item(pair_loss_of(&s.net, batch.input_ids, NULL, batch.labels));
     }
@@ -193,7 +192,7 @@ enum { MOST = 12 };
 
 static wg_tensor *encode(const setup *s, const char *text, int blanks) {
     wg_token_list list = {0};
-    ck_assert_int_eq(wg_span_encode_blanks(s->tokenizer, &s->tokens, text, &list), blanks);
+    ck_assert_int_eq(wg__span_encode_blanks(s->tokenizer, &s->tokens, text, &list), blanks);
     wg_tensor *ids = wg_from_array(WG_I32, WG_DIMS(1, list.count), list.ids);
     wg_token_list_free(&list);
     return ids;
@@ -237,7 +236,7 @@ START_TEST(greedy_filling_says_what_whole_forwards_find_likeliest) {
         const int blanks = i == 0 ? 2 : 1;
         wg_tensor *ids = encode(&s, texts[i], blanks);
         wg_beam_result result;
-        ck_assert_int_eq(wg_span_fill(&s.net, &s.tokens, ids, NULL, MOST, NULL, &result), 0);
+        ck_assert_int_eq(wg__span_fill(&s.net, &s.tokens, ids, NULL, MOST, NULL, &result), 0);
         wg_token_list wanted = {0};
         fill_plainly(&s, ids, blanks, &wanted);
         ck_assert_int_eq(result.tokens.count, wanted.count);
@@ -258,9 +257,9 @@ START_TEST(no_blank_is_left_empty) {
                              'M',    'A', 'S', 'K', ']', letter, letter, 0};
         wg_beam_result result;
         ck_assert_int_eq(
-            wg_span_fill(&s.net, &s.tokens, encode(&s, text, 2), NULL, MOST, NULL, &result), 0);
+            wg__span_fill(&s.net, &s.tokens, encode(&s, text, 2), NULL, MOST, NULL, &result), 0);
         for (int blank = 0; blank < 2; blank++) {
-            const wg_token_window found = wg_span_answer(&s.tokens, &result.tokens, blank);
+            const wg_token_window found = wg__span_answer(&s.tokens, &result.tokens, blank);
             ck_assert(found.start < found.end || found.end == MOST);
         }
         wg_token_list_free(&result.tokens);
@@ -279,10 +278,10 @@ START_TEST(a_batch_of_texts_is_filled_as_each_alone_and_beams_are_likelier) {
     wg_tensor *keep = wg_ne(both, wg_scalar(WG_I32, (double)s.tokens.pad));
     const wg_beam_options beams = {.beam = 3, .no_length_penalty = true};
     wg_beam_result together[2], alone[2], greedy[2];
-    ck_assert_int_eq(wg_span_fill(&s.net, &s.tokens, both, keep, MOST, &beams, together), 0);
-    ck_assert_int_eq(wg_span_fill(&s.net, &s.tokens, one, NULL, MOST, &beams, &alone[0]), 0);
-    ck_assert_int_eq(wg_span_fill(&s.net, &s.tokens, two, NULL, MOST, &beams, &alone[1]), 0);
-    ck_assert_int_eq(wg_span_fill(&s.net, &s.tokens, both, keep, MOST, NULL, greedy), 0);
+    ck_assert_int_eq(wg__span_fill(&s.net, &s.tokens, both, keep, MOST, &beams, together), 0);
+    ck_assert_int_eq(wg__span_fill(&s.net, &s.tokens, one, NULL, MOST, &beams, &alone[0]), 0);
+    ck_assert_int_eq(wg__span_fill(&s.net, &s.tokens, two, NULL, MOST, &beams, &alone[1]), 0);
+    ck_assert_int_eq(wg__span_fill(&s.net, &s.tokens, both, keep, MOST, NULL, greedy), 0);
     for (int i = 0; i < 2; i++) {
         ck_assert_int_eq(together[i].tokens.count, alone[i].tokens.count);
         ck_assert_mem_eq(together[i].tokens.ids, alone[i].tokens.ids,
@@ -302,12 +301,12 @@ END_TEST
 
 START_TEST(blanks_are_read_with_the_white_space_before_them) {
     wg_tokenizer *tokenizer = wg_char_train(" \nab<>[]_MASKextraid0123456789", -1, NULL);
-    wg_sentinels tokens;
-    ck_assert_int_eq(wg_sentinels_of(tokenizer, &tokens), 0);
+    wg__sentinels tokens;
+    ck_assert_int_eq(wg__sentinels_of(tokenizer, &tokens), 0);
     static const char text[] = "a <extra_id_0> b[MASK]<extra_id_2>[MAS] <extra_id_> \n [MASK]";
     wg_token_list list = {0}, rest = {0};
     wg_token_list_append(&list, 7);
-    ck_assert_int_eq(wg_span_encode_blanks(tokenizer, &tokens, text, &list), 4);
+    ck_assert_int_eq(wg__span_encode_blanks(tokenizer, &tokens, text, &list), 4);
     ck_assert_int_eq(wg_tokenizer_encode(tokenizer, "a b[MAS] <extra_id_>", -1, NULL, &rest), 0);
     int64_t from = 0;
     int sentinel = 0;
@@ -321,17 +320,17 @@ START_TEST(blanks_are_read_with_the_white_space_before_them) {
     ck_assert_int_eq(list.ids[2], tokens.sentinels[0]); /* right after the a */
     wg_token_list_free(&rest);
     const int64_t before = list.count;
-    ck_assert_int_eq(wg_span_encode_blanks(tokenizer, &tokens, "a<extra_id_1>", &list), -1);
+    ck_assert_int_eq(wg__span_encode_blanks(tokenizer, &tokens, "a<extra_id_1>", &list), -1);
     assert_error(WG_ERROR_ARGUMENT, "<extra_id_1> stands where <extra_id_0> is due");
-    ck_assert_int_eq(wg_span_encode_blanks(tokenizer, &tokens, "[MASK]<extra_id_0>", &list), -1);
+    ck_assert_int_eq(wg__span_encode_blanks(tokenizer, &tokens, "[MASK]<extra_id_0>", &list), -1);
     assert_error(WG_ERROR_ARGUMENT, "<extra_id_0> stands where <extra_id_1> is due");
     char many[100 * 6 + 1];
     for (int i = 0; i < 100; i++)
         memcpy(many + 6 * i, "[MASK]", 7);
-    ck_assert_int_eq(wg_span_encode_blanks(tokenizer, &tokens, many, &list), -1);
+    ck_assert_int_eq(wg__span_encode_blanks(tokenizer, &tokens, many, &list), -1);
     assert_error(WG_ERROR_ARGUMENT, "more than 99 blanks");
     ck_assert_int_eq(list.count, before);
-    ck_assert_int_eq(wg_span_encode_blanks(tokenizer, &tokens, many + 6, &list), 99);
+    ck_assert_int_eq(wg__span_encode_blanks(tokenizer, &tokens, many + 6, &list), 99);
     wg_token_list_free(&list);
     wg_tokenizer_free(tokenizer);
 }
@@ -344,7 +343,7 @@ START_TEST(answers_stand_between_sentinels) {
     const wg_token_list list = {.ids = ids, .count = 6};
     const wg_token_window wanted[] = {{1, 3}, {4, 4}, {5, 6}, {6, 6}};
     for (int i = 0; i < 4; i++) {
-        const wg_token_window found = wg_span_answer(&s.tokens, &list, i);
+        const wg_token_window found = wg__span_answer(&s.tokens, &list, i);
         ck_assert_int_eq(found.start, wanted[i].start);
         ck_assert_int_eq(found.end, wanted[i].end);
     }
@@ -378,10 +377,10 @@ START_TEST(filling_without_memory_leaves_nothing_behind) {
     for (int64_t n = 0; result < 0; n += 1 + n / 16) {
         const int64_t live = wg_alloc_get_stats().live_blocks;
         wg_beam_result filled = {0};
-        wg_alloc_fail_after(n);
+        wg__alloc_fail_after(n);
         result =
-            wg_span_fill(&s.net, &s.tokens, ids, NULL, 3, &(wg_beam_options){.beam = 2}, &filled);
-        wg_alloc_fail_after(-1);
+            wg__span_fill(&s.net, &s.tokens, ids, NULL, 3, &(wg_beam_options){.beam = 2}, &filled);
+        wg__alloc_fail_after(-1);
         wg_token_list_free(&filled.tokens);
         if (result < 0) {
             assert_error(WG_ERROR_MEMORY, "");
@@ -398,20 +397,22 @@ START_TEST(what_does_not_fit_is_refused) {
     setup s = make_setup(_i, 0);
     wg_beam_result result;
     wg_tensor *plain = wg_zeros(WG_I64, WG_DIMS(1, 3));
-    ck_assert_int_eq(wg_span_fill(&s.net, &s.tokens, plain, NULL, MOST, NULL, &result), -1);
+    ck_assert_int_eq(wg__span_fill(&s.net, &s.tokens, plain, NULL, MOST, NULL, &result), -1);
     assert_error(WG_ERROR_ARGUMENT, "a text has 0 blanks; it must have 1 to 99");
     ck_assert_int_eq(
-        wg_span_fill(&s.net, &s.tokens, wg_zeros(WG_I64, WG_DIMS(3)), NULL, MOST, NULL, &result), -1);
+        wg__span_fill(&s.net, &s.tokens, wg_zeros(WG_I64, WG_DIMS(3)), NULL, MOST, NULL, &result),
+        -1);
     assert_error(WG_ERROR_SHAPE, "rank 1; wanted (B, S)");
     wg_tokenizer *wider = wg_byte_new();
-    wg_sentinels wide;
-    ck_assert_int_eq(wg_sentinels_of(wider, &wide), 0);
-    ck_assert_int_eq(wg_span_fill(&s.net, &wide, plain, NULL, MOST, NULL, &result), -1);
+    wg__sentinels wide;
+    ck_assert_int_eq(wg__sentinels_of(wider, &wide), 0);
+    ck_assert_int_eq(wg__span_fill(&s.net, &wide, plain, NULL, MOST, NULL, &result), -1);
     assert_error(WG_ERROR_ARGUMENT, "358 tokens with its sentinels; the model's vocabulary holds");
     ck_assert_ptr_null(training_of(&wg_span_corruption, &s.net, wider, s.training, NULL, NULL));
     assert_error(WG_ERROR_ARGUMENT, "256 tokens; the model's vocabulary holds");
     s.model->config.eos_token_id = 3;
-    ck_assert_ptr_null(training_of(&wg_span_corruption, &s.net, s.tokenizer, s.training, NULL, NULL));
+    ck_assert_ptr_null(
+        training_of(&wg_span_corruption, &s.net, s.tokenizer, s.training, NULL, NULL));
     assert_error(WG_ERROR_ARGUMENT,
                  "the model's eos_token_id is 3, and the tokenizer's </s> is 26");
     wg_tokenizer_free(wider);

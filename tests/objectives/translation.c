@@ -64,9 +64,8 @@ static setup make_setup(int shift) {
     wg_dataset_free(rest);
     s.model = wg_transformer_new(&config, 3);
     s.net = (wg_model){.type = &wg_transformer_type, .module = &s.model->module};
-    s.translation =
-        training_of(&wg_translation, &s.net, s.tokenizer, s.training, s.held_out,
-                           &(wg_training_setup){.batch = 64, .sequence = 8, .seed = 2});
+    s.translation = training_of(&wg_translation, &s.net, s.tokenizer, s.training, s.held_out,
+                                &(wg_training_setup){.batch = 64, .sequence = 8, .seed = 2});
     assert_no_error();
     return s;
 }
@@ -108,13 +107,13 @@ static void train(int64_t steps, const char *from, const char *path) {
 
 START_TEST(a_step_loses_what_the_model_loses_on_its_batch) {
     setup s = make_setup(0);
-    const wg_translation_tokens tokens = {256, 256, -1};
-    wg_batches *batches = wg_translation_batches_new(
+    const wg__translation_tokens tokens = {256, 256, -1};
+    wg_batches *batches = wg__translation_batches_new(
         s.training, &tokens,
-        &(wg_translation_batch_options){.tokens = 64, .longest = 8, .seed = 2});
+        &(wg__translation_batch_options){.tokens = 64, .longest = 8, .seed = 2});
     const wg_task task = wg_training_task(s.translation);
     for (int i = 0; i < 5; i++) {
-        wg_translation_batch batch;
+        wg__translation_batch batch;
         wg_metrics metrics = {0};
         ck_assert_int_eq(wg_batches_next(batches, &batch), 0);
         const wg_generator before = *wg_module_generator(task.module);
@@ -177,13 +176,13 @@ END_TEST
 
 /* The mean over all labels, one pair at a time, without label smoothing. */
 static double loss_of_pairs(const setup *s) {
-    const wg_translation_tokens tokens = {256, 256, -1};
+    const wg__translation_tokens tokens = {256, 256, -1};
     double sum = 0, count = 0;
     wg_set_grad_enabled(false);
     wg_module_train(&s->model->module, false);
     for (int64_t i = 0; i < wg_dataset_documents(s->held_out); i++) {
-        wg_translation_batch batch;
-        ck_assert_int_eq(wg_translation_batch_read(s->held_out, &tokens, 1, &i, &batch), 0);
+        wg__translation_batch batch;
+        ck_assert_int_eq(wg__translation_batch_read(s->held_out, &tokens, 1, &i, &batch), 0);
         const wg_model_inputs inputs = {.ids = batch.target,
                                         .memory = wg_model_encode(&s->net, batch.source, NULL)};
         wg_tensor *logits = wg_model_logits(&s->net, wg_model_forward(&s->net, &inputs), NULL);
@@ -227,8 +226,11 @@ START_TEST(a_trained_model_translates_and_is_scored) {
     wg_trainer_free(trainer);
     const char *texts[] = {"abc", "", "dca", " \t"};
     char *translations[4];
-    ck_assert_int_eq(wg_translation.translate(&s.net, s.tokenizer, &(wg_translation_use){.batch = 1, .beam = {.beam = 1}}, 4, texts, translations),
-                     0);
+    ck_assert_int_eq(
+        wg_translation.translate(&s.net, s.tokenizer,
+                                 &(wg_translation_use){.batch = 1, .beam = {.beam = 1}}, 4, texts,
+                                 translations),
+        0);
     ck_assert_str_eq(translations[0], "cba");
     ck_assert_str_eq(translations[1], "");
     ck_assert_str_eq(translations[2], "acd");
@@ -245,16 +247,16 @@ START_TEST(a_trained_model_translates_and_is_scored) {
                     &(wg_training_setup){.batch = 64, .sequence = 8, .evaluation = &answers});
     ck_assert_int_eq(wg_training_evaluate(scored, &metrics), 0);
     wg_training_free(scored);
-    wg_bleu bleu = {0};
+    wg__bleu bleu = {0};
     char *line = strtok(read_file(output), "\n");
     for (int64_t i = 0; i < 12; i++, line = strtok(NULL, "\n")) {
         ck_assert_ptr_nonnull(line);
         char *reference = wg_dataset_pair_text(s.held_out, WG_TARGET, i);
-        ck_assert_int_eq(wg_bleu_add(&bleu, line, reference, false), 0);
+        ck_assert_int_eq(wg__bleu_add(&bleu, line, reference, false), 0);
         wg_text_free(reference);
     }
     ck_assert_ptr_null(line);
-    ck_assert_double_eq(wg_metrics_get(&metrics, "bleu"), wg_bleu_measure(&bleu).score);
+    ck_assert_double_eq(wg_metrics_get(&metrics, "bleu"), wg__bleu_measure(&bleu).score);
     ck_assert_double_eq(wg_metrics_get(&metrics, "hypothesis_tokens"), 12);
     ck_assert_double_ge(wg_metrics_get(&metrics, "bleu_precision_1"), 90);
     free_setup(&s);
@@ -265,7 +267,9 @@ START_TEST(a_translation_may_be_cut) {
     setup s = make_setup(0);
     const char *texts[] = {"abcabcabc"};
     char *translation;
-    ck_assert_int_eq(wg_translation.translate(&s.net, s.tokenizer, &(wg_translation_use){.beam = {.max_length = 2}}, 1, texts, &translation),
+    ck_assert_int_eq(wg_translation.translate(&s.net, s.tokenizer,
+                                              &(wg_translation_use){.beam = {.max_length = 2}}, 1,
+                                              texts, &translation),
                      0);
     wg_token_list list = {0};
     ck_assert_int_eq(wg_tokenizer_encode(s.tokenizer, translation, -1, NULL, &list), 0);
@@ -282,7 +286,9 @@ static void assert_text_refused(const setup *s, const char *text, wg_error_code 
                                 const char *why) {
     const char *texts[] = {"a", text};
     char *translations[2];
-    ck_assert_int_eq(wg_translation.translate(&s->net, s->tokenizer, &(wg_translation_use){.first_number = 7}, 2, texts, translations),
+    ck_assert_int_eq(wg_translation.translate(&s->net, s->tokenizer,
+                                              &(wg_translation_use){.first_number = 7}, 2, texts,
+                                              translations),
                      -1);
     assert_error(code, why);
     ck_assert(translations[0] == NULL && translations[1] == NULL);
@@ -304,7 +310,7 @@ START_TEST(what_does_not_fit_the_model_is_refused) {
     assert_error(WG_ERROR_ARGUMENT, "the tokenizer has 258 tokens; the model's vocabulary holds");
     wg_tokenizer_free(larger);
     ck_assert_ptr_null(training_of(&wg_translation, &s.net, s.tokenizer, s.training, NULL,
-                                          &(wg_training_setup){.sequence = 17}));
+                                   &(wg_training_setup){.sequence = 17}));
     assert_error(WG_ERROR_ARGUMENT, "the model has 16 positions");
     s.model->config.eos_token_id = 5;
     ck_assert_ptr_null(training_of(&wg_translation, &s.net, s.tokenizer, s.training, NULL, NULL));
@@ -323,7 +329,7 @@ START_TEST(there_is_no_measuring_without_held_out_pairs) {
     setup s = make_setup(0);
     wg_metrics metrics = {0};
     wg_training *blind = training_of(&wg_translation, &s.net, s.tokenizer, s.training, NULL,
-                                               &(wg_training_setup){.batch = 64});
+                                     &(wg_training_setup){.batch = 64});
     ck_assert(!wg_training_task(blind).evaluate);
     ck_assert_int_eq(wg_training_evaluate(blind, &metrics), -1);
     assert_error(WG_ERROR_STATE, "held-out");

@@ -36,7 +36,7 @@ static void make_texts(char *source, char *target) {
 typedef struct setup {
     wg_tokenizer *tokenizer;
     wg_dataset *pairs;
-    wg_translation_tokens tokens;
+    wg__translation_tokens tokens;
 } setup;
 
 static setup make_setup(void) {
@@ -45,7 +45,7 @@ static setup make_setup(void) {
     setup s = {.tokenizer = byte_tokenizer()};
     s.pairs = wg_dataset_from_text(source, -1, target, s.tokenizer,
                                    &(wg_dataset_options){.kind = WG_TEXT_PAIRS});
-    ck_assert_int_eq(wg_translation_tokens_of(s.tokenizer, &s.tokens), 0);
+    ck_assert_int_eq(wg__translation_tokens_of(s.tokenizer, &s.tokens), 0);
     assert_no_error();
     return s;
 }
@@ -56,9 +56,9 @@ static void free_setup(setup *s) {
 }
 
 static wg_batches *make_batches(const setup *s, int64_t tokens, int64_t longest) {
-    return wg_translation_batches_new(
+    return wg__translation_batches_new(
         s->pairs, &s->tokens,
-        &(wg_translation_batch_options){.tokens = tokens, .longest = longest, .seed = 5});
+        &(wg__translation_batch_options){.tokens = tokens, .longest = longest, .seed = 5});
 }
 
 /* ---- A batch ---- */
@@ -72,11 +72,11 @@ START_TEST(a_batch_is_what_the_model_is_given) {
     wg_dataset *pairs = wg_dataset_from_text("ab\nc", -1, "A\nBCD", tokenizer,
                                              &(wg_dataset_options){.kind = WG_TEXT_PAIRS});
     const int32_t a = wg_tokenizer_id(tokenizer, "a"), A = wg_tokenizer_id(tokenizer, "A");
-    wg_translation_tokens tokens;
-    ck_assert_int_eq(wg_translation_tokens_of(tokenizer, &tokens), 0);
+    wg__translation_tokens tokens;
+    ck_assert_int_eq(wg__translation_tokens_of(tokenizer, &tokens), 0);
     ck_assert(tokens.start == END && tokens.end == END && tokens.pad == -1);
-    wg_translation_batch batch;
-    ck_assert_int_eq(wg_translation_batch_read(pairs, &tokens, 2, (const int64_t[]){0, 1}, &batch),
+    wg__translation_batch batch;
+    ck_assert_int_eq(wg__translation_batch_read(pairs, &tokens, 2, (const int64_t[]){0, 1}, &batch),
                      0);
     assert_ids(batch.source, 2, 3, (const int64_t[]){a, a + 1, END, a + 2, END, END});
     assert_close(batch.source_keep,
@@ -86,9 +86,10 @@ START_TEST(a_batch_is_what_the_model_is_given) {
     ck_assert_int_eq(batch.tokens, 6);
 
     /* Without padding if all sources have the same length. */
-    ck_assert_int_eq(wg_translation_batch_read(pairs, &tokens, 1, (const int64_t[]){1}, &batch), 0);
+    ck_assert_int_eq(wg__translation_batch_read(pairs, &tokens, 1, (const int64_t[]){1}, &batch),
+                     0);
     ck_assert_ptr_null(batch.source_keep);
-    ck_assert_int_eq(wg_translation_batch_read(pairs, &tokens, 1, (const int64_t[]){2}, &batch),
+    ck_assert_int_eq(wg__translation_batch_read(pairs, &tokens, 1, (const int64_t[]){2}, &batch),
                      -1);
     assert_error(WG_ERROR_INDEX, "pair 2 of 2");
     wg_dataset_free(pairs);
@@ -98,8 +99,8 @@ END_TEST
 
 START_TEST(a_tokenizer_without_an_end_is_refused) {
     wg_tokenizer *tokenizer = wg_byte_new();
-    wg_translation_tokens tokens;
-    ck_assert_int_eq(wg_translation_tokens_of(tokenizer, &tokens), -1);
+    wg__translation_tokens tokens;
+    ck_assert_int_eq(wg__translation_tokens_of(tokenizer, &tokens), -1);
     assert_error(WG_ERROR_ARGUMENT, "no token that ends a sentence");
     wg_tokenizer_free(tokenizer);
 }
@@ -121,7 +122,7 @@ static int pair_of(const setup *s, const int64_t *source, int64_t width) {
 }
 
 /* Counts how often each pair occurs in a batch, and checks the batch's size. */
-static void count_pairs(const setup *s, const wg_translation_batch *batch, int64_t most,
+static void count_pairs(const setup *s, const wg__translation_batch *batch, int64_t most,
                         int *seen) {
     const int64_t rows = wg_tensor_size(batch->source, 0), width = wg_tensor_size(batch->source, 1);
     int64_t ids[1024];
@@ -139,11 +140,11 @@ START_TEST(an_epoch_has_every_pair_once_in_batches_of_their_size) {
     setup s = make_setup();
     wg_batches *batches = make_batches(&s, 40, 13);
     const int64_t count = wg_batches_examples(batches);
-    ck_assert_int_eq(wg_translation_batches_left_out(batches), 0);
+    ck_assert_int_eq(wg__translation_batches_left_out(batches), 0);
     for (int epoch = 1; epoch <= 3; epoch++) {
         int seen[60] = {0};
         for (int64_t i = 0; i < count; i++) {
-            wg_translation_batch batch;
+            wg__translation_batch batch;
             ck_assert_int_eq(wg_batches_next(batches, &batch), 0);
             count_pairs(&s, &batch, 40, seen);
         }
@@ -164,7 +165,7 @@ START_TEST(sentences_of_like_length_stand_together) {
     const int64_t count = wg_batches_examples(batches);
     int64_t room = 0, needed = 0;
     for (int64_t i = 0; i < count; i++) {
-        wg_translation_batch batch;
+        wg__translation_batch batch;
         ck_assert_int_eq(wg_batches_next(batches, &batch), 0);
         const int64_t sources = wg_tensor_count(batch.source);
         const int64_t targets = wg_tensor_count(batch.target);
@@ -198,7 +199,7 @@ START_TEST(epochs_differ_and_neighbours_change) {
     wg_tensor *first[60];
     int same = 0;
     for (int64_t i = 0; i < 2 * count; i++) {
-        wg_translation_batch batch;
+        wg__translation_batch batch;
         ck_assert_int_eq(wg_batches_next(batches, &batch), 0);
         if (i < count) {
             first[i] = batch.source;
@@ -223,7 +224,7 @@ START_TEST(what_is_too_long_is_left_out) {
         longer += source > 7 || target > 7;
     }
     ck_assert_int_gt(longer, 0);
-    ck_assert_int_eq(wg_translation_batches_left_out(batches), longer);
+    ck_assert_int_eq(wg__translation_batches_left_out(batches), longer);
     wg_batches_free(batches);
     ck_assert_ptr_null(make_batches(&s, 40, 1));
     assert_error(WG_ERROR_ARGUMENT, "every pair has a sentence of more than 1 tokens");
@@ -254,7 +255,7 @@ static wg_dataset *load_letters(const wg_tokenizer *tokenizer) {
 }
 
 /* Counts the pairs of a batch by their letter. */
-static void count_letters(const wg_translation_batch *batch, const wg_tokenizer *tokenizer,
+static void count_letters(const wg__translation_batch *batch, const wg_tokenizer *tokenizer,
                           int64_t counts[2]) {
     const int64_t rows = wg_tensor_size(batch->source, 0), width = wg_tensor_size(batch->source, 1);
     const int64_t *ids = wg_tensor_data(batch->source);
@@ -264,19 +265,19 @@ static void count_letters(const wg_translation_batch *batch, const wg_tokenizer 
 
 START_TEST(pairs_come_in_the_proportions_and_go_on_where_they_were) {
     wg_tokenizer *tokenizer = byte_tokenizer();
-    const wg_translation_tokens tokens = {END, END, -1};
-    const wg_translation_batch_options options = {.tokens = 40, .longest = 12, .seed = 3};
+    const wg__translation_tokens tokens = {END, END, -1};
+    const wg__translation_batch_options options = {.tokens = 40, .longest = 12, .seed = 3};
     wg_dataset *pairs = load_letters(tokenizer);
     ck_assert_int_eq(wg_dataset_weigh(pairs, 2, (const double[]){3, 1}), 0);
-    wg_batches *batches = wg_translation_batches_new(pairs, &tokens, &options);
-    wg_batches *others = wg_translation_batches_new(pairs, &tokens, &options);
+    wg_batches *batches = wg__translation_batches_new(pairs, &tokens, &options);
+    wg_batches *others = wg__translation_batches_new(pairs, &tokens, &options);
     assert_no_error();
     int64_t sizes[2] = {0};
     for (int epoch = 0; epoch < 6; epoch++) {
         int64_t counts[2] = {0}, made = 0;
         const int64_t count = wg_batches_examples(batches);
         for (; wg_batches_position(batches).epoch == epoch; made++) {
-            wg_translation_batch batch, again;
+            wg__translation_batch batch, again;
             const wg_data_position position = wg_batches_position(batches);
             ck_assert_int_eq(wg_batches_next(batches, &batch), 0);
             ck_assert_int_eq(wg_batches_seek(others, &position), 0);
@@ -314,15 +315,15 @@ START_TEST(failing_allocations_leave_nothing_behind) {
         wg_scope scope;
         wg_scope_begin(&scope);
         wg_alloc_trim();
-        wg_alloc_fail_after(allowed);
-        wg_translation_batch batch;
-        wg_translation_tokens tokens = {END, END, -1};
+        wg__alloc_fail_after(allowed);
+        wg__translation_batch batch;
+        wg__translation_tokens tokens = {END, END, -1};
         wg_dataset *pairs = wg_dataset_from_text("ab\nc\n", -1, "A\nBCD\n", tokenizer,
                                                  &(wg_dataset_options){.kind = WG_TEXT_PAIRS});
         wg_dataset_weigh(pairs, 1, &(const double){1});
-        wg_batches *batches = wg_translation_batches_new(pairs, &tokens, NULL);
+        wg_batches *batches = wg__translation_batches_new(pairs, &tokens, NULL);
         done = wg_batches_next(batches, &batch) == 0;
-        wg_alloc_fail_after(-1);
+        wg__alloc_fail_after(-1);
         if (!done)
             assert_error(WG_ERROR_MEMORY, "");
         wg_batches_free(batches);

@@ -191,9 +191,9 @@ START_TEST(a_layer_without_memory_leaves_its_cache_as_it_was) {
     wg_kv_cache_init(&cache, 3);
     for (int64_t n = 0; !y; n++) {
         ck_assert_int_lt(n, 200);
-        wg_alloc_fail_after(n);
+        wg__alloc_fail_after(n);
         y = wg_multi_head_attention_forward(layer, x, &(wg_attention_inputs){.cache = &cache});
-        wg_alloc_fail_after(-1);
+        wg__alloc_fail_after(-1);
         if (!y)
             assert_error(WG_ERROR_MEMORY, "");
     }

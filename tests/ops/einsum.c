@@ -19,10 +19,10 @@ static wg_tensor *normal(uint64_t seed, int ndim, const int64_t *shape) {
 
 /* "ab,bc,..." as masks: operand i has the labels i and i + 1. */
 static double chain_order(int count, const int64_t *sizes, wg__contraction_step *steps) {
-    wg__labels operands[WG_MAX_INPUTS];
+    wg__index_set operands[WG_MAX_INPUTS];
     for (int i = 0; i < count; i++)
-        operands[i] = (wg__labels)3 << i;
-    return wg__contraction_order(count, operands, 1 | (wg__labels)1 << count, sizes, steps);
+        operands[i] = (wg__index_set)3 << i;
+    return wg__contraction_order(count, operands, 1 | (wg__index_set)1 << count, sizes, steps);
 }
 
 START_TEST(a_chain_is_multiplied_from_its_cheap_end) {

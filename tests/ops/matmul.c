@@ -130,7 +130,7 @@ START_TEST(a_product_that_finds_no_memory_to_pack_into_has_the_same_bits) {
         wg_tensor *b = normal(18, (wg_dtype)dtype, WG_DIMS(N, K));
         wg_tensor *packed = wg_matmul(a, wg_transpose(b, 0, 1)),
                   *unpacked = wg_zeros((wg_dtype)dtype, WG_DIMS(M, N));
-        wg_alloc_fail_after(0);
+        wg__alloc_fail_after(0);
         wg__gemm(&(wg__product){.dtype = (wg_dtype)dtype,
                                 .m = M,
                                 .n = N,
@@ -139,7 +139,7 @@ START_TEST(a_product_that_finds_no_memory_to_pack_into_has_the_same_bits) {
                                 .a = (wg__matrix){wg_tensor_data(a), K, 1},
                                 .b = (wg__matrix){wg_tensor_data(b), 1, K},
                                 .c = (wg__matrix){wg_tensor_data(unpacked), N, 1}});
-        wg_alloc_fail_after(-1);
+        wg__alloc_fail_after(-1);
         ck_assert_mem_eq(wg_tensor_data(unpacked), wg_tensor_data(packed),
                          M * N * wg_dtype_size((wg_dtype)dtype));
     }
@@ -158,7 +158,7 @@ static void assert_product_plus_row(wg_dtype dtype, const int64_t *size, bool by
     const wg__matrix c = by_columns ? (wg__matrix){wg_tensor_data(memory), 1, m}
                                     : (wg__matrix){wg_tensor_data(memory), n, 1};
     if (!finds_memory)
-        wg_alloc_fail_after(0);
+        wg__alloc_fail_after(0);
     wg__gemm(&(wg__product){.dtype = dtype,
                             .m = m,
                             .n = n,
@@ -168,7 +168,7 @@ static void assert_product_plus_row(wg_dtype dtype, const int64_t *size, bool by
                             .b = (wg__matrix){wg_tensor_data(b), n, 1},
                             .c = c,
                             .row = wg_tensor_data(row)});
-    wg_alloc_fail_after(-1);
+    wg__alloc_fail_after(-1);
     wg_tensor *sum = wg_add(wg_matmul(a, b), row);
     if (by_columns)
         memory = wg_transpose(wg_reshape(memory, WG_DIMS(n, m)), 0, 1);

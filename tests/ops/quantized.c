@@ -447,9 +447,9 @@ END_TEST
 START_TEST(packing_that_finds_no_memory_leaves_nothing_behind) {
     for (int64_t n = 0;; n++) {
         wg_llama *model = make_llama();
-        wg_alloc_fail_after(n);
+        wg__alloc_fail_after(n);
         const int result = wg_module_quantize(&model->module, WG_QUANTIZATION_Q4_0);
-        wg_alloc_fail_after(-1);
+        wg__alloc_fail_after(-1);
         wg_module_free(&model->module);
         if (result == 0)
             break;

@@ -273,12 +273,12 @@ static bool survives(const wg_op *op, const wg_sample *sample, const run *ready,
     run r = *ready;
     wg_scope scope;
     wg_scope_begin(&scope);
-    wg_alloc_fail_after(n);
+    wg__alloc_fail_after(n);
     bool came_through = forward(op, sample, &r) == 0;
     for (int j = 0; came_through && j < r.weighted_count; j++)
         r.weighted[j] = r.outputs[ready->weighted[j]->output_index];
     came_through = came_through && backward(&r, ALL_INPUTS, NULL) == 0;
-    wg_alloc_fail_after(-1);
+    wg__alloc_fail_after(-1);
     wg_scope_end(&scope, NULL);
     return came_through;
 }
@@ -346,10 +346,10 @@ static bool jvp_survives(sampled_op *sampled, const run *r, wg_tensor *const *ta
     wg_tensor *found[WG_MAX_OUTPUTS];
     wg_scope scope;
     wg_scope_begin(&scope);
-    wg_alloc_fail_after(n);
+    wg__alloc_fail_after(n);
     int status = wg_jvp(run_sampled, sampled, r->input_count, r->inputs, tangents,
                         sampled->op->output_count, NULL, found);
-    wg_alloc_fail_after(-1);
+    wg__alloc_fail_after(-1);
     for (int j = 0; status < 0 && j < sampled->op->output_count; j++)
         ck_assert_ptr_null(found[j]);
     wg_scope_end(&scope, NULL);

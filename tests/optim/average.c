@@ -100,10 +100,10 @@ START_TEST(no_memory_is_an_error_and_nothing_leaks) {
     int status = -1;
     for (int64_t n = 0; status < 0; n++) {
         ck_assert_int_lt(n, 10);
-        wg_alloc_fail_after(n);
+        wg__alloc_fail_after(n);
         wg_average *average = wg_average_new(0.5);
         status = wg_average_add(average, x);
-        wg_alloc_fail_after(-1);
+        wg__alloc_fail_after(-1);
         if (status < 0)
             assert_error(WG_ERROR_MEMORY, "");
         wg_average_free(average);

@@ -394,10 +394,10 @@ START_TEST(no_memory_is_an_error_and_nothing_leaks) {
     wg_tensor *w = full_leaf(40000, 1);
     int64_t blocks = wg_alloc_get_stats().live_blocks;
     for (int64_t n = 0; n < 12; n++) {
-        wg_alloc_fail_after(n);
+        wg__alloc_fail_after(n);
         wg_optimizer *optimizer = wg_adamw_new(NULL);
         int status = wg_optimizer_add(optimizer, "w", w, false);
-        wg_alloc_fail_after(-1);
+        wg__alloc_fail_after(-1);
         if (status < 0)
             assert_error(WG_ERROR_MEMORY, "");
         wg_optimizer_free(optimizer);

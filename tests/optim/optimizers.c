@@ -410,10 +410,10 @@ START_TEST(no_memory_is_an_error_and_nothing_leaks) {
         int status = -1;
         for (int64_t n = 0; status < 0; n++) {
             ck_assert_int_lt(n, 20);
-            wg_alloc_fail_after(n);
+            wg__alloc_fail_after(n);
             wg_optimizer *optimizer = wg_optimizer_new(&(wg_optimizer_choice){.name = names[i]});
             status = wg_optimizer_add(optimizer, "w", w, false);
-            wg_alloc_fail_after(-1);
+            wg__alloc_fail_after(-1);
             if (status < 0)
                 assert_error(WG_ERROR_MEMORY, "");
             wg_optimizer_free(optimizer);

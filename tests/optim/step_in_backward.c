@@ -266,12 +266,12 @@ END_TEST
 
 static int step_without_memory(network *net, int64_t successes) {
     double norm;
-    wg_alloc_fail_after(successes);
+    wg__alloc_fail_after(successes);
     if (wg_optimizer_step_begin(net->optimizer, 0.01, &norm) == 0) {
         wg_backward(loss_of(net, false), NULL);
         wg_optimizer_step_end(net->optimizer);
     }
-    wg_alloc_fail_after(-1);
+    wg__alloc_fail_after(-1);
     return wg_error_pending() ? -1 : 0;
 }
 

@@ -35,7 +35,7 @@ static void set_up(void) {
 }
 
 static void tear_down(void) {
-    wg_alloc_fail_after(-1);
+    wg__alloc_fail_after(-1);
     const wg_error *error = wg_error_pending();
     if (error)
         ck_abort_msg("the test left an error pending: %s", error->message);

@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/internal.h"
 #include "tensor/easy.h"
 #include "tensor/tensor.h"
 

@@ -294,9 +294,9 @@ END_TEST
 
 START_TEST(a_product_without_memory_fails) {
     operands o = draw(20, 30, 40, 0, false);
-    wg_alloc_fail_after(0);
+    wg__alloc_fail_after(0);
     const int result = run(wg__bf16_kernels_for_cpu(), &o);
-    wg_alloc_fail_after(-1);
+    wg__alloc_fail_after(-1);
     ck_assert_int_eq(result, -1);
     assert_error(WG_ERROR_MEMORY, "");
     release(&o);

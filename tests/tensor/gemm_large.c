@@ -101,9 +101,9 @@ static void check(const wg__gemm_kernel *kernel, const int64_t *size, int layout
         wg_fill_(memory[2], NAN);
     wg_tensor *before = wg_clone(memory[2]);
     if (!finds_memory)
-        wg_alloc_fail_after(0);
+        wg__alloc_fail_after(0);
     wg__gemm_large(&p, *kernel);
-    wg_alloc_fail_after(-1);
+    wg__alloc_fail_after(-1);
     assert_is_the_sum(&p, memory[2], before);
     wg_scope_end(&scope, NULL);
 }

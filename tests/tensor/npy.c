@@ -232,9 +232,9 @@ START_TEST(lack_of_memory_is_survived) {
     const char *path = numpy_file("fortran");
     bool loaded = false;
     for (int64_t n = 0; !loaded && n < 100; n++) {
-        wg_alloc_fail_after(n);
+        wg__alloc_fail_after(n);
         loaded = wg_npy_load(path);
-        wg_alloc_fail_after(-1);
+        wg__alloc_fail_after(-1);
         if (!loaded)
             assert_error(WG_ERROR_MEMORY, "");
     }

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "autograd/autograd.h"
-#include "io/log.h"
+#include "io/trace.h"
 #include "base/alloc.h"
 #include "tensor/ops.h"
 #include "tensor/profile.h"
@@ -88,9 +88,9 @@ END_TEST
 
 START_TEST(no_memory_is_an_error_and_nothing_is_taken) {
     for (int64_t n = 0; n < 2; n++) {
-        wg_alloc_fail_after(n);
+        wg__alloc_fail_after(n);
         ck_assert_int_eq(wg_profile_begin(true), -1);
-        wg_alloc_fail_after(-1);
+        wg__alloc_fail_after(-1);
         assert_error(WG_ERROR_MEMORY, "bytes");
         wg_matmul(wg_ones(WG_F32, WG_DIMS(M, K)), wg_ones(WG_F32, WG_DIMS(K, N)));
         ck_assert_int_eq(wg_profile_rows(), 0);

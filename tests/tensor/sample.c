@@ -248,7 +248,7 @@ START_TEST(lack_of_memory_is_an_error_and_no_leak) {
         for (int64_t n = 0; !done; n++) {
             wg_scope scope;
             wg_scope_begin(&scope);
-            wg_alloc_fail_after(n);
+            wg__alloc_fail_after(n);
             done = call == 0   ? wg_bernoulli(NULL, p) != NULL
                    : call == 1 ? wg_multinomial(NULL, p, 2, true) != NULL
                    : call == 2 ? wg_multinomial(NULL, p, 2, false) != NULL
@@ -257,7 +257,7 @@ START_TEST(lack_of_memory_is_an_error_and_no_leak) {
                    : call == 5 ? wg_eye(WG_F32, 3, 3) != NULL
                    : call == 6 ? wg_tri(WG_F32, 3, 3, 0) != NULL
                                : wg_meshgrid(2, vectors, pair) == 0;
-            wg_alloc_fail_after(-1);
+            wg__alloc_fail_after(-1);
             wg_scope_end(&scope, NULL);
             if (!done)
                 assert_error(WG_ERROR_MEMORY, "");

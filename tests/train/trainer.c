@@ -132,13 +132,13 @@ END_TEST
 START_TEST(a_history_comes_back_from_a_file) {
     wg_history history = {0}, read = {0};
     for (int row = 0; row < 3000; row++) {
-        ck_assert_int_eq(wg_history_add_row(&history), 0);
-        ck_assert_int_eq(wg_history_set(&history, "step", row), 0);
+        ck_assert_int_eq(wg__history_add_row(&history), 0);
+        ck_assert_int_eq(wg__history_set(&history, "step", row), 0);
         if (row >= 10)
-            ck_assert_int_eq(wg_history_set(&history, "late", 0.5 * row), 0);
+            ck_assert_int_eq(wg__history_set(&history, "late", 0.5 * row), 0);
     }
     wg_checkpoint *file = wg_checkpoint_create(in_scratch("h.h5"));
-    ck_assert_int_eq(wg_history_put(&history, file, "/train/history/training"), 0);
+    ck_assert_int_eq(wg__history_put(&history, file, "/train/history/training"), 0);
     ck_assert_int_eq(wg_checkpoint_commit(file), 0);
 
     file = wg_checkpoint_open(in_scratch("h.h5"));
@@ -149,7 +149,7 @@ START_TEST(a_history_comes_back_from_a_file) {
     ck_assert_double_eq(wg_history_column(&read, "step")[2999], 2999);
     ck_assert_ptr_null(wg_history_column(&read, "early"));
 
-    ck_assert_int_eq(wg_history_add_row(&read), 0); /* and goes on growing */
+    ck_assert_int_eq(wg__history_add_row(&read), 0); /* and goes on growing */
     ck_assert(isnan(wg_history_column(&read, "step")[3000]));
     wg_history_clear(&read);
     ck_assert_int_eq(wg_history_get(&read, file, "/train/history/other"), 0);

@@ -26,7 +26,7 @@ enum { FEW = 8, SUBSETS = 1 << FEW };
 /* Writing and reading an element of a result takes about the time of so many multiply-adds. */
 static const double traffic = 8;
 
-static double count_of(wg__labels labels, const int64_t *sizes) {
+static double count_of(wg__index_set labels, const int64_t *sizes) {
     double count = 1;
     for (int label = 0; labels >> label != 0; label++)
         if (labels >> label & 1)
@@ -34,7 +34,7 @@ static double count_of(wg__labels labels, const int64_t *sizes) {
     return count;
 }
 
-static bool fits(wg__labels labels) {
+static bool fits(wg__index_set labels) {
     int ndim = 0;
     for (; labels; labels &= labels - 1)
         ndim++;
@@ -44,8 +44,8 @@ static bool fits(wg__labels labels) {
 /* ---- Greedy ---- */
 
 /* The labels of the output and of all operands but these two. */
-static wg__labels labels_beside(int count, const wg__labels *operands, wg__labels output, int left,
-                                int right) {
+static wg__index_set labels_beside(int count, const wg__index_set *operands, wg__index_set output,
+                                   int left, int right) {
     for (int i = 0; i < count; i++)
         if (i != left && i != right)
             output |= operands[i];
@@ -53,12 +53,12 @@ static wg__labels labels_beside(int count, const wg__labels *operands, wg__label
 }
 
 /* Picks the pair whose product exceeds its factors by the fewest elements; false if none fits. */
-static bool greedy_pair(int count, const wg__labels *operands, wg__labels output,
+static bool greedy_pair(int count, const wg__index_set *operands, wg__index_set output,
                         const int64_t *sizes, wg__contraction_step *best) {
     double least = INFINITY;
     for (int i = 0; i < count; i++)
         for (int j = i + 1; j < count; j++) {
-            wg__labels kept =
+            wg__index_set kept =
                 (operands[i] | operands[j]) & labels_beside(count, operands, output, i, j);
             double growth =
                 count_of(kept, sizes) - count_of(operands[i], sizes) - count_of(operands[j], sizes);
@@ -74,14 +74,14 @@ static bool greedy_pair(int count, const wg__labels *operands, wg__labels output
 
 typedef struct subset {
     double cost, multiply_adds; /* of the products in it; a cost of INFINITY: there is no order */
-    wg__labels labels;          /* of their result */
+    wg__index_set labels;       /* of their result */
     int part;                   /* the last product is of the result of this part and of the rest */
 } subset;
 
 /* The labels that the product of the operands of a subset still has. */
-static wg__labels labels_of_subset(int which, int count, const wg__labels *operands,
-                                   wg__labels output) {
-    wg__labels inside = 0, outside = output;
+static wg__index_set labels_of_subset(int which, int count, const wg__index_set *operands,
+                                      wg__index_set output) {
+    wg__index_set inside = 0, outside = output;
     for (int i = 0; i < count; i++)
         *(which >> i & 1 ? &inside : &outside) |= operands[i];
     return inside & outside;
@@ -120,7 +120,7 @@ static int emit(int which, const subset *all, const int *numbers, wg__contractio
     return left;
 }
 
-static double best_order(int count, const wg__labels *operands, wg__labels output,
+static double best_order(int count, const wg__index_set *operands, wg__index_set output,
                          const int64_t *sizes, const int *numbers, wg__contraction_step *steps) {
     subset all[SUBSETS] = {{0}};
     const int full = (1 << count) - 1;
@@ -135,9 +135,9 @@ static double best_order(int count, const wg__labels *operands, wg__labels outpu
     return all[full].multiply_adds;
 }
 
-double wg__contraction_order(int count, const wg__labels *operands, wg__labels output,
+double wg__contraction_order(int count, const wg__index_set *operands, wg__index_set output,
                              const int64_t *sizes, wg__contraction_step *steps) {
-    wg__labels rest[WG_MAX_INPUTS];
+    wg__index_set rest[WG_MAX_INPUTS];
     int numbers[WG_MAX_INPUTS];
     double multiply_adds = 0;
     for (int i = 0; i < count; i++) {
@@ -175,14 +175,14 @@ typedef struct label_list {
     int labels[2 * WG_MAX_DIMS];
 } label_list;
 
-static wg__labels set_of(const wg__labelled *x) {
-    wg__labels set = 0;
+static wg__index_set set_of(const wg__labelled *x) {
+    wg__index_set set = 0;
     for (int axis = 0; axis < x->tensor->spec.ndim; axis++)
-        set |= (wg__labels)1 << x->labels[axis];
+        set |= (wg__index_set)1 << x->labels[axis];
     return set;
 }
 
-static bool has(wg__labels set, int label) {
+static bool has(wg__index_set set, int label) {
     return set >> label & 1;
 }
 
@@ -206,7 +206,7 @@ static void append(label_list *list, const label_list *more) {
 }
 
 /* The labels of a set in the order in which x has them in memory, the longest stride first. */
-static label_list in_order_of_memory(const wg__labelled *x, wg__labels set) {
+static label_list in_order_of_memory(const wg__labelled *x, wg__index_set set) {
     label_list list = {0};
     const wg_tensor *tensor = x->tensor;
     for (int axis = 0; axis < tensor->spec.ndim; axis++) {
@@ -225,12 +225,12 @@ static label_list in_order_of_memory(const wg__labelled *x, wg__labels set) {
 }
 
 /* The labels of a set in the order that the output has, and behind them those that it lacks. */
-static label_list in_order_of_output(const wg__contraction *c, wg__labels set) {
+static label_list in_order_of_output(const wg__contraction *c, wg__index_set set) {
     label_list list = {0};
     for (int i = 0; i < c->output_ndim; i++)
         if (has(set, c->output[i])) {
             list.labels[list.count++] = c->output[i];
-            set &= ~((wg__labels)1 << c->output[i]);
+            set &= ~((wg__index_set)1 << c->output[i]);
         }
     for (int label = 0; label < WG__MAX_LABELS; label++)
         if (has(set, label))
@@ -298,7 +298,7 @@ static void drop_ones(wg__labelled *x) {
 static wg_tensor *spread(const wg__labelled *x, const label_list *all) {
     label_list own = {0};
     int64_t shape[WG_MAX_DIMS];
-    const wg__labels set = set_of(x);
+    const wg__index_set set = set_of(x);
     for (int i = 0; i < all->count; i++) {
         const int label = all->labels[i];
         shape[i] = has(set, label) ? x->tensor->spec.shape[axis_of(x, label)] : 1;
@@ -333,7 +333,7 @@ static wg_tensor *as_matrices(const wg__contraction *c, const wg__labelled *x,
 }
 
 /* The place in the output of the first of these labels, or output_ndim if it has none. */
-static int place_in_output(const wg__contraction *c, wg__labels set) {
+static int place_in_output(const wg__contraction *c, wg__index_set set) {
     int place = 0;
     while (place < c->output_ndim && !has(set, c->output[place]))
         place++;
@@ -342,8 +342,8 @@ static int place_in_output(const wg__contraction *c, wg__labels set) {
 
 /* Exchanges a and b if that makes the result come in the order of the output. */
 static wg_tensor *matrix_product(const wg__contraction *c, const wg__labelled *a,
-                                 const wg__labelled *b, wg__labels kept, label_list *result) {
-    wg__labels shared = set_of(a) & set_of(b);
+                                 const wg__labelled *b, wg__index_set kept, label_list *result) {
+    wg__index_set shared = set_of(a) & set_of(b);
     if (place_in_output(c, set_of(b) & ~shared) < place_in_output(c, set_of(a) & ~shared)) {
         const wg__labelled *other = a;
         a = b;
@@ -368,7 +368,7 @@ static wg_tensor *matrix_product(const wg__contraction *c, const wg__labelled *a
 /* ---- All ---- */
 
 /* Integers would sum in i64; a product with ones keeps their dtype. */
-static wg_tensor *integer_sum(const wg__contraction *c, const wg__labelled *x, wg__labels summed,
+static wg_tensor *integer_sum(const wg__contraction *c, const wg__labelled *x, wg__index_set summed,
                               label_list *result) {
     const label_list labels = in_order_of_memory(x, summed);
     wg__labelled ones;
@@ -381,7 +381,7 @@ static wg_tensor *integer_sum(const wg__contraction *c, const wg__labelled *x, w
     return ones.tensor ? matrix_product(c, x, &ones, ~summed, result) : NULL;
 }
 
-static void sum_out(const wg__contraction *c, wg__labelled *x, wg__labels summed) {
+static void sum_out(const wg__contraction *c, wg__labelled *x, wg__index_set summed) {
     const wg_dtype dtype = x->tensor->spec.dtype;
     int64_t axes[WG_MAX_DIMS];
     int count = 0;
@@ -400,10 +400,10 @@ static void sum_out(const wg__contraction *c, wg__labelled *x, wg__labels summed
 }
 
 /* The labels that the output has, or an operand other than these two. */
-static wg__labels needed_beside(const wg__contraction *c, int left, int right) {
-    wg__labels needed = 0;
+static wg__index_set needed_beside(const wg__contraction *c, int left, int right) {
+    wg__index_set needed = 0;
     for (int i = 0; i < c->output_ndim; i++)
-        needed |= (wg__labels)1 << c->output[i];
+        needed |= (wg__index_set)1 << c->output[i];
     for (int i = 0; i < c->count; i++)
         if (i != left && i != right && c->operands[i].tensor)
             needed |= set_of(&c->operands[i]);
@@ -429,7 +429,7 @@ static bool prepare(wg__contraction *c) {
 /* Puts the product of the two into `left`, and NULL into `right`. */
 static bool contract_pair(wg__contraction *c, int left, int right) {
     wg__labelled *a = &c->operands[left], *b = &c->operands[right];
-    const wg__labels kept = needed_beside(c, left, right);
+    const wg__index_set kept = needed_beside(c, left, right);
     label_list labels;
     if ((set_of(a) & set_of(b) & ~kept) == 0)
         a->tensor = multiply(c, a, b, &labels);
@@ -453,12 +453,12 @@ static wg_tensor *in_shape_of_output(const wg__contraction *c, const wg__labelle
 wg_tensor *wg__contract(const wg_call *call, wg__contraction *c) {
     if (!prepare(c))
         return NULL;
-    wg__labels operands[WG_MAX_INPUTS], output = 0;
+    wg__index_set operands[WG_MAX_INPUTS], output = 0;
     wg__contraction_step steps[WG_MAX_INPUTS];
     for (int i = 0; i < c->count; i++)
         operands[i] = set_of(&c->operands[i]);
     for (int i = 0; i < c->output_ndim; i++)
-        output |= (wg__labels)1 << c->output[i];
+        output |= (wg__index_set)1 << c->output[i];
     if (wg__contraction_order(c->count, operands, output, c->sizes, steps) == INFINITY) {
         wg__op_fail(call, WG_ERROR_SHAPE,
                     "in any order, a product on the way to the result has more than %d axes",
@@ -768,15 +768,15 @@ static int einsum_bench(wg_generator *generator, wg_sample *sample) {
  * element. */
 static double einsum_flops(const wg_call *call) {
     equation e = {0};
-    wg__labels operands[WG_MAX_INPUTS] = {0}, output = 0;
+    wg__index_set operands[WG_MAX_INPUTS] = {0}, output = 0;
     wg__contraction_step steps[WG_MAX_INPUTS];
     if (call->input_count == 1 || read_equation(call, &e) < 0)
         return (double)wg__spec_count(&call->input_specs[0]);
     for (int i = 0; i < call->input_count; i++)
         for (int axis = 0; axis < call->input_specs[i].ndim; axis++)
-            operands[i] |= (wg__labels)1 << e.contraction.operands[i].labels[axis];
+            operands[i] |= (wg__index_set)1 << e.contraction.operands[i].labels[axis];
     for (int i = 0; i < e.contraction.output_ndim; i++)
-        output |= (wg__labels)1 << e.contraction.output[i];
+        output |= (wg__index_set)1 << e.contraction.output[i];
     return 2 *
            wg__contraction_order(call->input_count, operands, output, e.contraction.sizes, steps);
 }

@@ -8,7 +8,7 @@
 #define WG__MAX_LABELS 60
 
 /* A set of labels: bit i for label i. */
-typedef uint64_t wg__labels;
+typedef uint64_t wg__index_set;
 
 /* A tensor whose axes have labels. */
 typedef struct wg__labelled {
@@ -40,7 +40,7 @@ typedef struct wg__contraction_step {
  * up to 8 operands; of more, the two whose product saves the most memory are multiplied until 8 are
  * left. Returns the multiply-adds of the whole; INFINITY if every order that was tried has an
  * intermediate result of more than WG_MAX_DIMS labels. */
-double wg__contraction_order(int count, const wg__labels *operands, wg__labels output,
+double wg__contraction_order(int count, const wg__index_set *operands, wg__index_set output,
                              const int64_t *sizes, wg__contraction_step *steps);
 
 #endif
