@@ -384,8 +384,7 @@ static int write_tensors(conversion *c, const char *path, const char *format) {
  * wg__free. NULL with IO, NOT_FOUND, MEMORY. */
 static char *folder_begin(const char *folder) {
     if (mkdir(folder, 0777) < 0 && errno != EEXIST) {
-        wg_fail(errno == ENOENT ? WG_ERROR_NOT_FOUND : WG_ERROR_IO, WHERE, "%s: %s", folder,
-                strerror(errno));
+        wg__fail_with_errno(folder, WHERE);
         return NULL;
     }
     return wg__path_in(folder, "model.safetensors");

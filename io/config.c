@@ -2,9 +2,9 @@
 #include "io/config_json.h"
 
 #include "base/json.h"
+#include "io/weights/binary_file.h"
 #include "tensor/internal.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -78,8 +78,7 @@ wg_config *wg_config_load(const char *path) {
         return NULL;
     FILE *stream = fopen(path, "rb");
     if (!stream) {
-        wg_fail(errno == ENOENT ? WG_ERROR_NOT_FOUND : WG_ERROR_IO, "config", "%s: %s", path,
-                strerror(errno));
+        wg__fail_with_errno(path, "config");
         return NULL;
     }
     json_error_t error;

@@ -5,6 +5,7 @@
 #include "io/trace.h"
 
 #include "base/json.h"
+#include "io/weights/binary_file.h"
 #include "tensor/internal.h"
 #include "tensor/profile.h"
 
@@ -23,23 +24,18 @@ struct wg__metric_log {
     bool mend_newline; /* the file ends in the middle of a line */
 };
 
-static int fail_with_errno(const char *path) {
-    return wg_fail(errno == ENOENT ? WG_ERROR_NOT_FOUND : WG_ERROR_IO, "log", "%s: %s", path,
-                   strerror(errno));
-}
-
 /* Opens the file and reads its last byte; -1 with an error. */
 static int open_file(wg__metric_log *log) {
     log->file = open(log->path, O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
     if (log->file < 0)
-        return fail_with_errno(log->path);
+        return wg__fail_with_errno(log->path, "log");
     struct stat status;
     char last = '\n';
     if (fstat(log->file, &status) < 0)
-        return fail_with_errno(log->path);
+        return wg__fail_with_errno(log->path, "log");
     if (S_ISREG(status.st_mode) && status.st_size > 0 &&
         pread(log->file, &last, 1, status.st_size - 1) < 0)
-        return fail_with_errno(log->path);
+        return wg__fail_with_errno(log->path, "log");
     log->mend_newline = last != '\n';
     return 0;
 }
@@ -97,7 +93,7 @@ static int write_whole(wg__metric_log *log, const char *bytes, size_t count) {
         if (written < 0 && errno == EINTR)
             continue;
         if (written < 0) {
-            fail_with_errno(log->path);
+            wg__fail_with_errno(log->path, "log");
             if (done > 0 && ftruncate(log->file, end) < 0)
                 log->mend_newline = true;
             return -1;

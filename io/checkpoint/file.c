@@ -6,6 +6,7 @@
  * The temporary name is fixed, so the next save takes over what a killed process has left. The lock
  * on it keeps two processes from writing the same file; it ends with the process. */
 #include "io/checkpoint/file.h"
+#include "io/weights/binary_file.h"
 #include "tensor/internal.h"
 
 #include <errno.h>
@@ -94,23 +95,12 @@ static herr_t driver_read(H5FD_t *base, H5FD_mem_t type, hid_t transfer, haddr_t
     wg__disk *disk = ((driven_file *)base)->disk;
     if (address > INT64_MAX - size)
         return -1;
-    char *to = buffer;
-    while (size > 0) {
-        ssize_t count = pread(disk->descriptor, to, size, (off_t)address);
-        if (count < 0 && errno == EINTR)
-            continue;
-        if (count < 0) {
-            disk->error = errno;
-            return -1;
-        }
-        if (count == 0) {
-            memset(to, 0, size);
-            break;
-        }
-        to += count;
-        address += (haddr_t)count;
-        size -= (size_t)count;
+    const int64_t count = wg__read_at(disk->descriptor, buffer, (int64_t)size, (int64_t)address);
+    if (count < 0) {
+        disk->error = errno;
+        return -1;
     }
+    memset((char *)buffer + count, 0, size - (size_t)count);
     return 0;
 }
 
@@ -123,21 +113,11 @@ static herr_t driver_write(H5FD_t *base, H5FD_mem_t type, hid_t transfer, haddr_
                            size_t size, const void *buffer) {
     (void)type, (void)transfer;
     driven_file *file = (driven_file *)base;
-    const char *from = buffer;
     if (address + size > file->end)
         file->end = address + size;
-    while (size > 0 && !file->disk->discard) {
-        ssize_t count = pwrite(file->disk->descriptor, from, size, (off_t)address);
-        if (count < 0 && errno == EINTR)
-            continue;
-        if (count < 0) {
-            note_failure(file->disk);
-            break;
-        }
-        from += count;
-        address += (haddr_t)count;
-        size -= (size_t)count;
-    }
+    if (!file->disk->discard &&
+        wg__write_at(file->disk->descriptor, buffer, (int64_t)size, (int64_t)address) < 0)
+        note_failure(file->disk);
     return 0;
 }
 
@@ -234,12 +214,6 @@ static herr_t take_description(unsigned index, const H5E_error2_t *error, void *
     return 0;
 }
 
-/* -1 with errno as NOT_FOUND or IO. */
-static int fail_with_errno(const char *path, const char *where) {
-    return wg_fail(errno == ENOENT ? WG_ERROR_NOT_FOUND : WG_ERROR_IO, where, "%s: %s", path,
-                   strerror(errno));
-}
-
 int wg__checkpoint_fail(wg_checkpoint *file, const char *name, const char *where) {
     char description[256] = "unknown reason";
     H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, take_description, description);
@@ -247,7 +221,7 @@ int wg__checkpoint_fail(wg_checkpoint *file, const char *name, const char *where
     stays_silent = true;
     if (file->disk.error) {
         errno = file->disk.error;
-        return fail_with_errno(file->path, where);
+        return wg__fail_with_errno(file->path, where);
     }
     return wg_fail(file->temporary ? WG_ERROR_IO : WG_ERROR_FORMAT, where, "%s%s%s %s: %s",
                    file->path, *name ? ": " : "", name,
@@ -295,7 +269,7 @@ static int find_place(const char *path, char **place, mode_t *mode) {
             return wg_fail(WG_ERROR_IO, "checkpoint_create", "%s is not a regular file", path);
         *mode = status.st_mode & 0777;
         if (!(real = realpath(path, NULL)))
-            return fail_with_errno(path, "checkpoint_create");
+            return wg__fail_with_errno(path, "checkpoint_create");
     }
     *place = wg__strdup(real ? real : path);
     free(real);
@@ -315,7 +289,7 @@ static bool is_still_there(int descriptor, const char *path) {
 static int try_temporary(wg_checkpoint *file) {
     int descriptor = open(file->temporary, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
     if (descriptor < 0)
-        return fail_with_errno(file->temporary, "checkpoint_create");
+        return wg__fail_with_errno(file->temporary, "checkpoint_create");
     if (flock(descriptor, LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK) {
         close(descriptor);
         return wg_fail(WG_ERROR_IO, "checkpoint_create",
@@ -343,7 +317,7 @@ static int open_temporary(wg_checkpoint *file, mode_t mode) {
         return -1;
     if (ftruncate(file->disk.descriptor, 0) < 0 ||
         (mode && fchmod(file->disk.descriptor, mode) < 0)) {
-        fail_with_errno(file->temporary, "checkpoint_create");
+        wg__fail_with_errno(file->temporary, "checkpoint_create");
         unlink(file->temporary);
         return -1;
     }
@@ -391,7 +365,7 @@ static int open_unnamed(wg_checkpoint *file) {
     snprintf(file->temporary, size, "%s/wengert-XXXXXX", file->path);
     file->disk.descriptor = mkostemp(file->temporary, O_CLOEXEC);
     if (file->disk.descriptor < 0)
-        return fail_with_errno(file->path, "checkpoint_create");
+        return wg__fail_with_errno(file->path, "checkpoint_create");
     unlink(file->temporary);
     return 0;
 }
@@ -428,7 +402,7 @@ static int sync_folder(const char *path) {
     int status = 0;
     int descriptor = open(dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (descriptor < 0 || (fsync(descriptor) < 0 && errno != EINVAL))
-        status = fail_with_errno(path, "checkpoint_commit");
+        status = wg__fail_with_errno(path, "checkpoint_commit");
     if (descriptor >= 0)
         close(descriptor);
     wg__free(copy);
@@ -445,7 +419,7 @@ static int finish_writing(wg_checkpoint *file) {
     if (closed < 0 || file->disk.error)
         return wg__checkpoint_fail(file, "", "checkpoint_commit");
     if (!file->unnamed && fsync(file->disk.descriptor) < 0)
-        return fail_with_errno(file->path, "checkpoint_commit");
+        return wg__fail_with_errno(file->path, "checkpoint_commit");
     return 0;
 }
 
@@ -454,7 +428,7 @@ static int finish(wg_checkpoint *file) {
     if (wg_error_pending() || finish_writing(file) < 0)
         return -1;
     if (!file->unnamed && rename(file->temporary, file->path) < 0)
-        return fail_with_errno(file->path, "checkpoint_commit");
+        return wg__fail_with_errno(file->path, "checkpoint_commit");
     return 0;
 }
 
@@ -493,7 +467,7 @@ int wg__checkpoint_reopen(wg_checkpoint *file) {
 static int open_file(wg_checkpoint *file) {
     file->disk.descriptor = open(file->path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
     if (file->disk.descriptor < 0)
-        return fail_with_errno(file->path, "checkpoint_open");
+        return wg__fail_with_errno(file->path, "checkpoint_open");
     struct stat status;
     if (fstat(file->disk.descriptor, &status) == 0 && !S_ISREG(status.st_mode))
         return wg_fail(WG_ERROR_IO, "checkpoint_open", "%s is not a regular file", file->path);

@@ -5,6 +5,7 @@
  * checksums; then everything is copied into place. */
 #include "io/checkpoint/file.h"
 #include "io/differences.h"
+#include "io/weights/file.h"
 #include "tensor/internal.h"
 #include "tensor/ops.h"
 #include "optim/internal.h"
@@ -90,35 +91,30 @@ static int list_optimizer(tensor_list *list, const wg_optimizer *optimizer) {
 
 /* ---- Writing ---- */
 
-static int put_list(wg_checkpoint *file, const tensor_list *list) {
-    for (int64_t i = 0; i < list->count; i++)
-        if (wg_checkpoint_put_tensor(file, list->entries[i].name, list->entries[i].tensor) < 0)
-            return -1;
-    return 0;
+/* Unless `status`, that of making the list, is -1. Frees the entries. */
+static int put_list(wg_checkpoint *file, const tensor_list *list, int status) {
+    for (int64_t i = 0; status == 0 && i < list->count; i++)
+        status = wg_checkpoint_put_tensor(file, list->entries[i].name, list->entries[i].tensor);
+    wg__free(list->entries);
+    return status;
 }
 
 int wg_checkpoint_put_module(wg_checkpoint *file, const char *group, wg_module *module) {
     if (!file || !module || wg_error_pending())
         return -1;
     tensor_list list;
-    int status = list_module(&list, group, module);
-    if (status == 0)
-        status = put_list(file, &list);
-    wg__free(list.entries);
-    return status;
+    const int status = list_module(&list, group, module);
+    return put_list(file, &list, status);
 }
 
 int wg_checkpoint_put_optimizer(wg_checkpoint *file, const wg_optimizer *optimizer) {
     if (!file || !optimizer || wg_error_pending())
         return -1;
     tensor_list list;
-    int status = list_optimizer(&list, optimizer);
-    if (status == 0)
-        status = put_list(file, &list);
-    wg__free(list.entries);
-    if (status == 0)
-        status = wg_checkpoint_put_integer(file, STEPS, wg_optimizer_steps(optimizer));
-    return status;
+    const int status = list_optimizer(&list, optimizer);
+    if (put_list(file, &list, status) < 0)
+        return -1;
+    return wg_checkpoint_put_integer(file, STEPS, wg_optimizer_steps(optimizer));
 }
 
 /* ---- Comparing with the file ---- */
@@ -196,14 +192,18 @@ static int copy_list(const tensor_list *list) {
     return status;
 }
 
-static int get_list(wg_checkpoint *file, const char *group, tensor_list *list) {
-    qsort(list->entries, (size_t)list->count, sizeof *list->entries, compare_names);
-    if (compare(file, group, list) < 0)
-        return -1;
+/* Unless `status`, that of making the list, is -1. Frees the entries. */
+static int get_list(wg_checkpoint *file, const char *group, tensor_list *list, int status) {
+    if (status == 0) {
+        qsort(list->entries, (size_t)list->count, sizeof *list->entries, compare_names);
+        status = compare(file, group, list);
+    }
     wg_scope scope;
     wg_scope_begin(&scope);
-    int status = read_list(file, list) < 0 ? -1 : copy_list(list);
+    if (status == 0)
+        status = read_list(file, list) < 0 ? -1 : copy_list(list);
     wg_scope_end(&scope, NULL);
+    wg__free(list->entries);
     return status;
 }
 
@@ -211,27 +211,22 @@ int wg_checkpoint_get_module(wg_checkpoint *file, const char *group, wg_module *
     if (!file || !module || wg_error_pending())
         return -1;
     tensor_list list;
-    int status = list_module(&list, group, module);
-    if (status == 0)
-        status = get_list(file, group, &list);
-    wg__free(list.entries);
-    return status;
+    const int status = list_module(&list, group, module);
+    return get_list(file, group, &list, status);
 }
 
 int wg_checkpoint_get_optimizer(wg_checkpoint *file, wg_optimizer *optimizer) {
     if (!file || !optimizer || wg_error_pending())
         return -1;
-    int64_t steps = 0;
-    tensor_list list = {0};
-    int status = wg_checkpoint_get_integer(file, STEPS, &steps);
-    if (status == 0)
-        status = list_optimizer(&list, optimizer);
-    if (status == 0)
-        status = get_list(file, "/optimizer", &list);
-    wg__free(list.entries);
-    if (status == 0)
-        wg__optimizer_set_steps(optimizer, steps);
-    return status;
+    int64_t steps;
+    tensor_list list;
+    if (wg_checkpoint_get_integer(file, STEPS, &steps) < 0)
+        return -1;
+    const int status = list_optimizer(&list, optimizer);
+    if (get_list(file, "/optimizer", &list, status) < 0)
+        return -1;
+    wg__optimizer_set_steps(optimizer, steps);
+    return 0;
 }
 
 /* ---- The mean of several files ---- */
@@ -250,21 +245,17 @@ static int add_slots(wg_average *average, wg_module *module) {
     return status;
 }
 
-static int read_one(const char *path, const char *group, wg_module *module) {
-    wg_checkpoint *file = wg_checkpoint_open(path);
-    int status = file ? wg_checkpoint_get_module(file, group, module) : -1;
-    wg_checkpoint_close(file);
-    return status;
-}
-
 static int read_all(int count, const char *const *paths, const char *group, wg_module *module,
                     wg_average *mean) {
-    for (int i = 0; i < count; i++) {
-        if (read_one(paths[i], group, module) < 0)
-            return -1;
-        wg_average_update(mean);
+    int status = 0;
+    for (int i = 0; status == 0 && i < count; i++) {
+        wg_checkpoint *file = wg_checkpoint_open(paths[i]);
+        status = file ? wg_checkpoint_get_module(file, group, module) : -1;
+        wg_checkpoint_close(file);
+        if (status == 0)
+            wg_average_update(mean);
     }
-    return 0;
+    return status;
 }
 
 int wg_checkpoint_average(int count, const char *const *paths, const char *group,
@@ -287,75 +278,50 @@ int wg_checkpoint_average(int count, const char *const *paths, const char *group
 
 /* ---- The mean of whole model files, of any type of model ---- */
 
-/* Adds a buffer of the spec of each dataset below /model, flat, under its path. */
-static int add_buffer(const char *name, const wg_spec *spec, void *context) {
-    static const char group[] = "/model/";
-    if (strncmp(name, group, sizeof group - 1) != 0)
-        return 0;
-    char path[WG__MAX_PATH];
-    snprintf(path, sizeof path, "%s", name + sizeof group - 1);
-    for (char *c = path; *c; c++)
-        if (*c == '/')
-            *c = '.';
+/* A root module of the tensors of a file: flat buffers under their paths. */
+static wg_module *module_of(const wg_weights *file) {
+    wg_module *module = wg_module_new(NULL, "", sizeof *module);
     wg_scope scope;
     wg_scope_begin(&scope);
-    const wg_tensor *buffer =
-        wg_module_buffer(context, path, wg_zeros(spec->dtype, spec->ndim, spec->shape));
+    int status = module ? 0 : -1;
+    for (int64_t i = 0; status == 0 && i < file->count; i++) {
+        const wg_spec *spec = &file->entries[i].spec;
+        wg_tensor *zeros = wg_zeros(spec->dtype, spec->ndim, spec->shape);
+        status = wg_module_buffer(module, file->entries[i].name, zeros) ? 0 : -1;
+    }
     wg_scope_end(&scope, NULL);
-    return buffer ? 0 : -1;
-}
-
-/* A root module of the tensors that a file holds below /model. */
-static wg_module *module_of(wg_checkpoint *file) {
-    wg_module *module = wg_module_new(NULL, "", sizeof *module);
-    if (module && wg_checkpoint_each(file, add_buffer, module) == 0)
+    if (status == 0)
         return wg_module_finish(module);
-    if (module)
-        wg_module_free(module);
+    wg_module_free(module);
     return NULL;
 }
 
-/* Opens a file with its configuration, freed with wg_text_free. NULL if it holds no model. */
-static wg_checkpoint *open_model(const char *path, char **config) {
-    wg_checkpoint *file = wg_checkpoint_open(path);
-    *config = NULL;
-    if (file && !(wg_checkpoint_has(file, "/config") && wg_checkpoint_has(file, "/model")))
-        wg_fail(WG_ERROR_FORMAT, path, "it holds no model of `wengert pretrain'");
-    else if (file)
-        *config = wg_checkpoint_get_text(file, "/config");
-    if (*config)
+/* NULL if the file holds no model. */
+static wg_weights *open_model(const char *path) {
+    wg_weights *file = wg__weights_open_as(path, &wg__weights_hdf5);
+    if (!file || (file->config && file->count > 0))
         return file;
-    wg_checkpoint_close(file);
+    wg_fail(WG_ERROR_FORMAT, path, "it holds no model of `wengert pretrain'");
+    wg_weights_close(file);
     return NULL;
 }
 
-static int check_config(const char *first_config, const char *first_path, const char *path) {
-    char *config;
-    wg_checkpoint *file = open_model(path, &config);
+static int check_config(const wg_weights *first, const char *path) {
+    wg_weights *file = open_model(path);
     int status = file ? 0 : -1;
-    if (file && strcmp(config, first_config) != 0)
+    if (file && strcmp(file->config, first->config) != 0)
         status =
-            wg_fail(WG_ERROR_STATE, path, "its model is another one than that of %s", first_path);
-    wg_text_free(config);
-    wg_checkpoint_close(file);
+            wg_fail(WG_ERROR_STATE, path, "its model is another one than that of %s", first->path);
+    wg_weights_close(file);
     return status;
 }
 
 /* Writes the module with the configuration and the tokenizer of `like`. */
-static int write_model(const char *out, wg_checkpoint *like, const char *config,
-                       wg_module *module) {
-    char *tokenizer = NULL;
-    if (wg_checkpoint_has(like, "/tokenizer") &&
-        !(tokenizer = wg_checkpoint_get_text(like, "/tokenizer")))
-        return -1;
+static int write_model(const char *out, const wg_weights *like, wg_module *module) {
     wg_checkpoint *file = wg_checkpoint_create(out);
-    int status = file ? wg_checkpoint_put_text(file, "/config", config) : -1;
-    if (status == 0 && tokenizer)
-        status = wg_checkpoint_put_text(file, "/tokenizer", tokenizer);
-    if (status == 0)
-        status = wg_checkpoint_put_module(file, "/model", module);
-    wg_text_free(tokenizer);
-    if (status == 0)
+    if (file && wg_checkpoint_put_text(file, "/config", like->config) == 0 &&
+        (!like->tokenizer || wg_checkpoint_put_text(file, "/tokenizer", like->tokenizer) == 0) &&
+        wg_checkpoint_put_module(file, "/model", module) == 0)
         return wg_checkpoint_commit(file);
     wg_checkpoint_abort(file);
     return -1;
@@ -364,19 +330,15 @@ static int write_model(const char *out, wg_checkpoint *like, const char *config,
 int wg_checkpoint_average_files(int count, const char *const *paths, const char *out) {
     if (count < 1)
         return wg_fail(WG_ERROR_ARGUMENT, AVERAGE, "%d files; at least 1 is wanted", count);
-    char *config;
-    wg_checkpoint *first = open_model(paths[0], &config);
+    wg_weights *first = open_model(paths[0]);
     int status = first ? 0 : -1;
     for (int i = 1; status == 0 && i < count; i++)
-        status = check_config(config, paths[0], paths[i]);
+        status = check_config(first, paths[i]);
     wg_module *module = status == 0 ? module_of(first) : NULL;
-    if (module && wg_checkpoint_average(count, paths, "/model", module) == 0)
-        status = write_model(out, first, config, module);
-    else
-        status = -1;
-    if (module)
-        wg_module_free(module);
-    wg_text_free(config);
-    wg_checkpoint_close(first);
+    status = module && wg_checkpoint_average(count, paths, "/model", module) == 0
+                 ? write_model(out, first, module)
+                 : -1;
+    wg_module_free(module);
+    wg_weights_close(first);
     return status;
 }

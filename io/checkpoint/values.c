@@ -71,24 +71,16 @@ static hid_t bool_type(void) {
 
 /* The HDF5 type of a dtype in memory, or little-endian on disk. The caller closes it. */
 static hid_t hdf5_type_of(wg_dtype dtype, bool on_disk) {
-    switch (dtype) {
-    case WG_F32:
-        return H5Tcopy(on_disk ? H5T_IEEE_F32LE : H5T_NATIVE_FLOAT);
-    case WG_F64:
-        return H5Tcopy(on_disk ? H5T_IEEE_F64LE : H5T_NATIVE_DOUBLE);
-    case WG_BF16:
-        return H5Tcopy(on_disk ? H5T_STD_U16LE : H5T_NATIVE_UINT16);
-    case WG_I32:
-        return H5Tcopy(on_disk ? H5T_STD_I32LE : H5T_NATIVE_INT32);
-    case WG_I64:
-        return H5Tcopy(on_disk ? H5T_STD_I64LE : H5T_NATIVE_INT64);
-    case WG_U8:
-        return H5Tcopy(on_disk ? H5T_STD_U8LE : H5T_NATIVE_UINT8);
-    case WG_BOOL:
-        return bool_type();
-    default:
-        return -1;
-    }
+    const hid_t types[][2] = {
+        /* HDF5's names are of variables */
+        [WG_F32] = {H5T_NATIVE_FLOAT, H5T_IEEE_F32LE},
+        [WG_F64] = {H5T_NATIVE_DOUBLE, H5T_IEEE_F64LE},
+        [WG_BF16] = {H5T_NATIVE_UINT16, H5T_STD_U16LE},
+        [WG_I32] = {H5T_NATIVE_INT32, H5T_STD_I32LE},
+        [WG_I64] = {H5T_NATIVE_INT64, H5T_STD_I64LE},
+        [WG_U8] = {H5T_NATIVE_UINT8, H5T_STD_U8LE},
+    };
+    return dtype == WG_BOOL ? bool_type() : H5Tcopy(types[dtype][on_disk]);
 }
 
 /* The HDF5 type of a text of `size` bytes. The caller closes it. */
@@ -267,38 +259,49 @@ static hid_t make_dataset(wg_checkpoint *file, const char *name, const wg_spec *
     return dataset;
 }
 
-/* -1 with an error if HDF5 failed, or the disk. */
-static int check_written(wg_checkpoint *file, const char *name, herr_t status) {
-    if (status < 0 || file->disk.error)
-        return wg__checkpoint_fail(file, name, "checkpoint_put");
-    return 0;
-}
+/* What a dataset holds: elements in row-major order, or a text; and an attribute. */
+typedef struct contents {
+    wg_spec spec;
+    bool is_text;
+    hid_t on_disk, in_memory; /* types */
+    const void *data;
+    const char *attribute; /* NULL: none */
+    hid_t attribute_type;
+    const void *attribute_value;
+} contents;
 
-/* Closes a dataset (negative: there is none), which makes HDF5 write what it has buffered. */
-static int close_written(wg_checkpoint *file, const char *name, hid_t dataset, int status) {
-    herr_t closed = dataset < 0 ? -1 : H5Dclose(dataset);
-    return status < 0 ? -1 : check_written(file, name, closed);
+/* Closing the dataset makes HDF5 write what it has buffered. */
+static int put_contents(wg_checkpoint *file, const char *name, const contents *c) {
+    hid_t dataset = make_dataset(file, name, &c->spec, c->on_disk, c->is_text);
+    if (dataset < 0)
+        return -1;
+    herr_t status = 0;
+    if (wg__spec_count(&c->spec) > 0)
+        status = H5Dwrite(dataset, c->in_memory, H5S_ALL, H5S_ALL, H5P_DEFAULT, c->data);
+    if (status >= 0 && c->attribute)
+        status = put_attribute(dataset, c->attribute, c->attribute_type, c->attribute_value);
+    if (status < 0 || file->disk.error)
+        wg__checkpoint_fail(file, name, "checkpoint_put");
+    if (H5Dclose(dataset) < 0 || file->disk.error)
+        wg__checkpoint_fail(file, name, "checkpoint_put");
+    return wg_error_pending() ? -1 : 0;
 }
 
 /* ---- Writing: values ---- */
 
-/* Elements in row-major order. */
 static int put_elements(wg_checkpoint *file, const char *name, const wg_spec *spec,
                         const void *data) {
-    hid_t on_disk = hdf5_type_of(spec->dtype, true), in_memory = hdf5_type_of(spec->dtype, false);
-    hid_t dataset = make_dataset(file, name, spec, on_disk, false);
-    int status = dataset < 0 ? -1 : 0;
-    if (status == 0 && wg__spec_count(spec) > 0)
-        status = check_written(file, name,
-                               H5Dwrite(dataset, in_memory, H5S_ALL, H5S_ALL, H5P_DEFAULT, data));
-    if (status == 0 && spec->dtype == WG_BF16) {
-        hid_t type = text_type(4);
-        status = check_written(file, name, put_attribute(dataset, "dtype", type, "bf16"));
-        H5Tclose(type);
-    }
-    status = close_written(file, name, dataset, status);
-    H5Tclose(in_memory);
-    H5Tclose(on_disk);
+    contents c = {.spec = *spec,
+                  .on_disk = hdf5_type_of(spec->dtype, true),
+                  .in_memory = hdf5_type_of(spec->dtype, false),
+                  .data = data,
+                  .attribute = spec->dtype == WG_BF16 ? "dtype" : NULL,
+                  .attribute_type = text_type(4),
+                  .attribute_value = "bf16"};
+    const int status = put_contents(file, name, &c);
+    H5Tclose(c.attribute_type);
+    H5Tclose(c.in_memory);
+    H5Tclose(c.on_disk);
     return status;
 }
 
@@ -332,14 +335,15 @@ int wg_checkpoint_put_text(wg_checkpoint *file, const char *name, const char *te
     size_t length = strlen(text);
     uint32_t crc = crc32_of(text, length);
     hid_t type = text_type(length ? length : 1); /* HDF5 has no type of no bytes: one NUL */
-    hid_t dataset = make_dataset(file, name, &(wg_spec){.dtype = WG_U8}, type, true);
-    int status = dataset < 0 ? -1 : 0;
-    if (status == 0)
-        status =
-            check_written(file, name, H5Dwrite(dataset, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, text));
-    if (status == 0)
-        status = check_written(file, name, put_attribute(dataset, "crc32", H5T_STD_U32LE, &crc));
-    status = close_written(file, name, dataset, status);
+    int status = put_contents(file, name,
+                              &(contents){.spec = {.dtype = WG_U8},
+                                          .is_text = true,
+                                          .on_disk = type,
+                                          .in_memory = type,
+                                          .data = text,
+                                          .attribute = "crc32",
+                                          .attribute_type = H5T_STD_U32LE,
+                                          .attribute_value = &crc});
     H5Tclose(type);
     return status;
 }

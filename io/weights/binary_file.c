@@ -14,9 +14,36 @@
 #include "tensor/internal.h"
 #include "tensor/quantize_rows.h"
 
-static int fail_with_errno(const char *path) {
-    return wg_fail(errno == ENOENT ? WG_ERROR_NOT_FOUND : WG_ERROR_IO, "file", "%s: %s", path,
+int wg__fail_with_errno(const char *path, const char *where) {
+    return wg_fail(errno == ENOENT ? WG_ERROR_NOT_FOUND : WG_ERROR_IO, where, "%s: %s", path,
                    strerror(errno));
+}
+
+int64_t wg__read_at(int descriptor, void *out, int64_t count, int64_t offset) {
+    int64_t done = 0;
+    while (done < count) {
+        const ssize_t got =
+            pread(descriptor, (char *)out + done, (size_t)(count - done), (off_t)(offset + done));
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got < 0)
+            return -1;
+        if (got == 0)
+            break;
+        done += got;
+    }
+    return done;
+}
+
+int wg__write_at(int descriptor, const void *bytes, int64_t count, int64_t offset) {
+    for (int64_t done = 0; done < count;) {
+        const ssize_t put = pwrite(descriptor, (const char *)bytes + done, (size_t)(count - done),
+                                   (off_t)(offset + done));
+        if (put < 0 && errno != EINTR)
+            return -1;
+        done += put > 0 ? put : 0;
+    }
+    return 0;
 }
 
 /* ---- Reading ---- */
@@ -29,7 +56,7 @@ int wg__input_open(wg__input *input, const char *path) {
     input->descriptor = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
     int result = 0;
     if (input->descriptor < 0 || fstat(input->descriptor, &status) < 0)
-        result = fail_with_errno(path);
+        result = wg__fail_with_errno(path, "file");
     else if (!S_ISREG(status.st_mode))
         result = wg_fail(WG_ERROR_IO, "file", "%s is not a regular file", path);
     else
@@ -51,20 +78,12 @@ int wg__input_read(const wg__input *input, int64_t offset, void *out, int64_t co
         return wg_fail(WG_ERROR_FORMAT, "file",
                        "%s ends too early: %lld bytes at %lld are wanted, it has %lld", input->path,
                        (long long)count, (long long)offset, (long long)input->size);
-    char *to = out;
-    while (count > 0) {
-        ssize_t got = pread(input->descriptor, to, (size_t)count, (off_t)offset);
-        if (got < 0 && errno == EINTR)
-            continue;
-        if (got < 0)
-            return fail_with_errno(input->path);
-        if (got == 0)
-            return wg_fail(WG_ERROR_IO, "file", "%s became shorter while it was read", input->path);
-        to += got;
-        offset += got;
-        count -= got;
-    }
-    return 0;
+    const int64_t got = wg__read_at(input->descriptor, out, count, offset);
+    if (got < 0)
+        return wg__fail_with_errno(input->path, "file");
+    return got == count
+               ? 0
+               : wg_fail(WG_ERROR_IO, "file", "%s became shorter while it was read", input->path);
 }
 
 char *wg__read_whole(const char *path, int64_t most, int64_t *count) {
@@ -185,12 +204,12 @@ wg__output *wg__output_create(const char *path) {
         snprintf(output->temporary, size, "%s.XXXXXX", path);
         output->descriptor = mkstemp(output->temporary);
         if (output->descriptor < 0)
-            fail_with_errno(path);
+            wg__fail_with_errno(path, "file");
     }
     if (output->descriptor >= 0 && fchmod(output->descriptor, mode_for(path)) == 0)
         return output;
     if (output->descriptor >= 0) {
-        fail_with_errno(path);
+        wg__fail_with_errno(path, "file");
         unlink(output->temporary);
     }
     free_output(output);
@@ -198,30 +217,21 @@ wg__output *wg__output_create(const char *path) {
 }
 
 int wg__output_write(wg__output *output, int64_t offset, const void *bytes, int64_t count) {
-    const char *from = bytes;
-    while (count > 0) {
-        ssize_t put = pwrite(output->descriptor, from, (size_t)count, (off_t)offset);
-        if (put < 0 && errno == EINTR)
-            continue;
-        if (put < 0)
-            return fail_with_errno(output->path);
-        from += put;
-        offset += put;
-        count -= put;
-    }
-    return 0;
+    return wg__write_at(output->descriptor, bytes, count, offset) < 0
+               ? wg__fail_with_errno(output->path, "file")
+               : 0;
 }
 
 int wg__output_sync(wg__output *output) {
     if (wg_error_pending())
         return -1;
-    return fsync(output->descriptor) < 0 ? fail_with_errno(output->path) : 0;
+    return fsync(output->descriptor) < 0 ? wg__fail_with_errno(output->path, "file") : 0;
 }
 
 int wg__output_commit(wg__output *output) {
     int status = wg__output_sync(output);
     if (status == 0 && rename(output->temporary, output->path) < 0)
-        status = fail_with_errno(output->path);
+        status = wg__fail_with_errno(output->path, "file");
     if (status < 0) {
         wg__output_abort(output);
         return -1;

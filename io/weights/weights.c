@@ -273,6 +273,7 @@ typedef struct match {
     bool *used;         /* by tensor of the file: whether a slot has its name */
     wg_tensor **loaded; /* by slot: the tensor that was read */
     int64_t loaded_count;
+    wg__differences differences;
 } match;
 
 static int match_begin(match *m, wg_weights *file, wg_module *module) {
@@ -333,43 +334,6 @@ static int load_in_scope(match *m) {
     return status;
 }
 
-/* ---- Filling all of a module ---- */
-
-static void compare(match *m, wg__differences *differences) {
-    for (int64_t i = 0; i < m->state->count; i++) {
-        const wg_state_entry *entry = &m->state->entries[i];
-        m->found[i] = entry->slot->tied ? -1 : wg_weights_find(m->file, entry->path);
-        if (m->found[i] >= 0) {
-            m->used[m->found[i]] = true;
-            wg__note_spec(differences, entry->path, &m->file->entries[m->found[i]].spec,
-                          &entry->slot->tensor->spec);
-        } else if (!entry->slot->tied) {
-            wg__note_difference(&differences->missing, entry->path);
-        }
-    }
-    for (int64_t i = 0; i < m->file->count; i++)
-        if (!m->used[i])
-            wg__note_difference(&differences->unexpected, m->file->entries[i].name);
-}
-
-int wg_weights_get_module(wg_weights *file, wg_module *module) {
-    if (!file || !module || wg_error_pending())
-        return -1;
-    match m;
-    wg__differences differences = {0};
-    int status = match_begin(&m, file, module);
-    if (status == 0) {
-        compare(&m, &differences);
-        status = wg__check_differences(&differences, file->path, "weights_get_module");
-    }
-    if (status == 0)
-        status = load_in_scope(&m);
-    match_end(&m);
-    return status;
-}
-
-/* ---- Filling part of a module ---- */
-
 /* Appends a copy of the name to a list that has room for it. */
 static int add_name(char **names, int64_t *count, const char *name) {
     names[*count] = wg__strdup(name);
@@ -392,19 +356,21 @@ static int match_slot(match *m, int64_t i, const char *prefix, wg_left_out *left
     m->found[i] = entry->slot->tied ? -1 : find_prefixed(m->file, prefix, entry->path);
     if (entry->slot->tied)
         return 0;
-    if (m->found[i] < 0)
+    if (m->found[i] < 0) {
+        wg__note_difference(&m->differences.missing, entry->path);
         return add_name(left_out->missing, &left_out->missing_count, entry->path);
+    }
     m->used[m->found[i]] = true;
-    wg__differences differences = {0};
-    wg__note_spec(&differences, entry->path, &m->file->entries[m->found[i]].spec,
+    const int64_t misshapen = m->differences.misshapen.count;
+    wg__note_spec(&m->differences, entry->path, &m->file->entries[m->found[i]].spec,
                   &entry->slot->tensor->spec);
-    if (differences.misshapen.count == 0)
+    if (m->differences.misshapen.count == misshapen)
         return 0;
     m->found[i] = -1;
     return add_name(left_out->misshapen, &left_out->misshapen_count, entry->path);
 }
 
-static int match_part(match *m, const char *prefix, wg_left_out *left_out) {
+static int match_all(match *m, const char *prefix, wg_left_out *left_out) {
     if (make_room(left_out, m) < 0)
         return -1;
     for (int64_t i = 0; i < m->state->count; i++)
@@ -412,11 +378,37 @@ static int match_part(match *m, const char *prefix, wg_left_out *left_out) {
             return -1;
     for (int64_t i = 0; i < m->file->count; i++) {
         const char *name = m->file->entries[i].name;
-        if (!m->used[i] && strncmp(name, prefix, strlen(prefix)) == 0 &&
-            add_name(left_out->unexpected, &left_out->unexpected_count, name) < 0)
+        if (m->used[i] || !wg__starts_with(name, prefix))
+            continue;
+        wg__note_difference(&m->differences.unexpected, name);
+        if (add_name(left_out->unexpected, &left_out->unexpected_count, name) < 0)
             return -1;
     }
     return 0;
+}
+
+/* The number of slots filled. `strict`: nothing may be left out. */
+static int64_t get_module(wg_weights *file, const char *prefix, wg_module *module, bool strict,
+                          wg_left_out *left_out) {
+    match m;
+    int status = match_begin(&m, file, module);
+    if (status == 0)
+        status = match_all(&m, prefix, left_out);
+    if (status == 0 && strict)
+        status = wg__check_differences(&m.differences, file->path, "weights_get_module");
+    if (status == 0)
+        status = load_in_scope(&m);
+    match_end(&m);
+    return status < 0 ? -1 : m.loaded_count;
+}
+
+int wg_weights_get_module(wg_weights *file, wg_module *module) {
+    wg_left_out none = {0};
+    if (!file || !module || wg_error_pending())
+        return -1;
+    const int64_t loaded = get_module(file, "", module, true, &none);
+    wg_left_out_free(&none);
+    return loaded < 0 ? -1 : 0;
 }
 
 int64_t wg_weights_get_module_partial(wg_weights *file, const char *prefix, wg_module *module,
@@ -426,19 +418,12 @@ int64_t wg_weights_get_module_partial(wg_weights *file, const char *prefix, wg_m
         *left_out = own;
     if (!file || !module || wg_error_pending())
         return -1;
-    match m;
-    int status = match_begin(&m, file, module);
-    if (status == 0)
-        status = match_part(&m, prefix ? prefix : "", &own);
-    if (status == 0)
-        status = load_in_scope(&m);
-    const int64_t loaded = m.loaded_count;
-    match_end(&m);
-    if (status == 0 && left_out)
+    const int64_t loaded = get_module(file, prefix ? prefix : "", module, false, &own);
+    if (loaded >= 0 && left_out)
         *left_out = own;
     else
         wg_left_out_free(&own);
-    return status == 0 ? loaded : -1;
+    return loaded;
 }
 
 static void free_names(char **names, int64_t count) {
