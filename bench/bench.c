@@ -26,5 +26,6 @@ int wg__verb_bench(int argc, char **argv) {
         .doc = "Times the library on this machine, beside what the machine can do at best.\v",
         .verbs = benches,
     };
-    return wg__cli_dispatch(argc, argv, &table);
+    const wg__verb *bench = wg__cli_verb(&argc, &argv, &table);
+    return bench->run(argc, argv);
 }

@@ -28,9 +28,9 @@ typedef struct wg__verb_table {
     const wg__verb *verbs; /* up to one without a name, in the order of --help */
 } wg__verb_table;
 
-/* Finds the verb that argv[1] names and runs it on what follows; returns its exit code. Does not
- * return on wrong usage, nor on --help. */
-int wg__cli_dispatch(int argc, char **argv, const wg__verb_table *table);
+/* The verb that (*argv)[1] names; argc and argv become what follows, for its `run`. Does not return
+ * on wrong usage, nor on --help. */
+const wg__verb *wg__cli_verb(int *argc, char ***argv, const wg__verb_table *table);
 
 enum { WG__EXIT_USAGE = 2 };
 

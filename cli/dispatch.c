@@ -56,7 +56,7 @@ static char *list_verbs(int key, const char *text, void *input) {
     return list;
 }
 
-int wg__cli_dispatch(int argc, char **argv, const wg__verb_table *table) {
+const wg__verb *wg__cli_verb(int *argc, char ***argv, const wg__verb_table *table) {
     const struct argp parser = {
         .parser = parse,
         .args_doc = table->args_doc,
@@ -65,9 +65,11 @@ int wg__cli_dispatch(int argc, char **argv, const wg__verb_table *table) {
     };
     choice chosen = {.table = table};
     argp_err_exit_status = WG__EXIT_USAGE;
-    argp_parse(&parser, argc, argv, ARGP_IN_ORDER, NULL, &chosen);
-    char name[64];
+    argp_parse(&parser, *argc, *argv, ARGP_IN_ORDER, NULL, &chosen);
+    static char name[64];
     snprintf(name, sizeof name, "%s %s", table->prefix, chosen.verb->name);
-    chosen.argv[0] = name;
-    return chosen.verb->run(chosen.argc, chosen.argv);
+    *argc = chosen.argc;
+    *argv = chosen.argv;
+    (*argv)[0] = name;
+    return chosen.verb;
 }

@@ -130,7 +130,20 @@ static void write_token(const wg_generated_token *token, void *context) {
     write_piece(w, piece, length);
 }
 
-/* Generates into w->out. */
+static int prepare(writer *w, const arguments *a) {
+    const wg_objective *objective = wg__trained_objective(a->run, "generate", can_generate);
+    if (!objective || wg__trained_load(&w->trained, objective, a->run) < 0 ||
+        read_prompt(w, a->prompt) < 0 || check_length(w, a->drawing.max_tokens) < 0 ||
+        open_stream(w) < 0)
+        return -1;
+    if (a->quantization >= 0 &&
+        wg_module_quantize(w->trained.model.module, (wg_quantization)a->quantization) < 0)
+        return -1;
+    wg__listen_for_stop();
+    return 0;
+}
+
+/* Writes the prompt and its continuation as it comes, or all as one JSON object. */
 static int write_text(writer *w, const arguments *a) {
     enum { USUAL_MAX_TOKENS = 200 };
     const wg__trained *t = &w->trained;
@@ -143,35 +156,31 @@ static int write_text(writer *w, const arguments *a) {
                                                .listener = write_token,
                                                .listener_context = w,
                                                .stop = wg__stop_signal()}};
-    if (t->objective->generate(&t->model, t->tokenizer, &how, &w->text) < 0 || wg_error_pending())
-        return -1;
-    int64_t length = 0;
-    const char *rest = wg_decode_stream_end(w->stream, &length);
-    write_piece(w, rest, length);
-    return rest ? 0 : -1;
-}
-
-static int stream_text(writer *w, const arguments *a) {
-    w->out = stdout;
-    if (a->prompt)
-        fputs(a->prompt, stdout);
-    fflush(stdout);
-    const int status = write_text(w, a);
-    putchar('\n');
-    if (status == 0 && w->text.end == WG_END_POSITIONS)
-        wg__cli_note("the text is as long as the model's %lld positions",
-                     (long long)w->room.positions);
-    return status;
-}
-
-static int print_text_json(writer *w, const arguments *a) {
+    const int64_t prompt_tokens = w->text.tokens.count;
     char *text = NULL;
-    size_t size;
-    w->out = open_memstream(&text, &size);
+    size_t size = 0;
+    w->out = a->json ? open_memstream(&text, &size) : stdout;
     if (!w->out)
         return wg_fail(WG_ERROR_MEMORY, "generate", "no memory for the text");
-    const int64_t prompt_tokens = w->text.tokens.count;
-    const int status = write_text(w, a);
+    if (!a->json && a->prompt)
+        fputs(a->prompt, stdout);
+    fflush(stdout);
+    int status = t->objective->generate(&t->model, t->tokenizer, &how, &w->text);
+    if (wg_error_pending())
+        status = -1;
+    if (status == 0) {
+        int64_t length = 0;
+        const char *rest = wg_decode_stream_end(w->stream, &length);
+        write_piece(w, rest, length);
+        status = rest ? 0 : -1;
+    }
+    if (!a->json) {
+        putchar('\n');
+        if (status == 0 && w->text.end == WG_END_POSITIONS)
+            wg__cli_note("the text is as long as the model's %lld positions",
+                         (long long)w->room.positions);
+        return status;
+    }
     fclose(w->out);
     if (status == 0)
         wg__print_json(json_pack("{s:s, s:o, s:I, s:I, s:s}", "prompt", a->prompt ? a->prompt : "",
@@ -180,19 +189,6 @@ static int print_text_json(writer *w, const arguments *a) {
                                  "end", wg__generation_end_name(w->text.end)));
     free(text);
     return status;
-}
-
-static int generate(writer *w, const arguments *a) {
-    const wg_objective *objective = wg__trained_objective(a->run, "generate", can_generate);
-    if (!objective || wg__trained_load(&w->trained, objective, a->run) < 0 ||
-        read_prompt(w, a->prompt) < 0 || check_length(w, a->drawing.max_tokens) < 0 ||
-        open_stream(w) < 0)
-        return -1;
-    if (a->quantization >= 0 &&
-        wg_module_quantize(w->trained.model.module, (wg_quantization)a->quantization) < 0)
-        return -1;
-    wg__listen_for_stop();
-    return a->json ? print_text_json(w, a) : stream_text(w, a);
 }
 
 int wg__verb_generate(int argc, char **argv) {
@@ -214,7 +210,7 @@ int wg__verb_generate(int argc, char **argv) {
     if (a.threads)
         wg_set_threads(a.threads);
     writer w = {0};
-    const int status = generate(&w, &a);
+    const int status = prepare(&w, &a) < 0 ? -1 : write_text(&w, &a);
     wg_decode_stream_free(w.stream);
     wg_token_list_free(&w.text.tokens);
     wg__trained_clear(&w.trained);

@@ -45,5 +45,6 @@ int main(int argc, char **argv) {
         .verbs = verbs,
     };
     argv[0] = "wengert"; /* also under the name of a build's wrapper */
-    return finish_output(wg__cli_dispatch(argc, argv, &table));
+    const wg__verb *verb = wg__cli_verb(&argc, &argv, &table);
+    return finish_output(verb->run(argc, argv));
 }

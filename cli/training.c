@@ -564,19 +564,6 @@ static int show_batch(run *r) {
     return 0;
 }
 
-static int start(run *r) {
-    if (r->threads)
-        wg_set_threads(r->threads);
-    if (!r->show_batch && check_output(r) != 0)
-        return EXIT_FAILURE;
-    if (r->resume && take_note(r) < 0)
-        return EXIT_FAILURE;
-    if (r->type)
-        wg__run_settings_take_record(&r->settings, r->type->training);
-    wg__run_settings_take_record(&r->settings, r->objective->training);
-    return r->show_batch ? show_batch(r) : train(r);
-}
-
 static void clear(run *r) {
     wg_trainer_free(r->trainer);
     wg_training_free(r->training);
@@ -787,7 +774,17 @@ static int run_verb(const struct argp *parser, const wg_setting_table *own, int 
     run r = {0};
     wg__run_settings_begin(&r.settings, own);
     wg__cli_parse_in_order(parser, argc, argv, &r);
-    const int code = start(&r);
+    if (r.threads)
+        wg_set_threads(r.threads);
+    int code = !r.show_batch && check_output(&r) != 0 ? EXIT_FAILURE : 0;
+    if (code == 0 && r.resume && take_note(&r) < 0)
+        code = EXIT_FAILURE;
+    if (code == 0) {
+        if (r.type)
+            wg__run_settings_take_record(&r.settings, r.type->training);
+        wg__run_settings_take_record(&r.settings, r.objective->training);
+        code = r.show_batch ? show_batch(&r) : train(&r);
+    }
     clear(&r);
     return code;
 }

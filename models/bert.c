@@ -258,7 +258,8 @@ static wg_tensor *layer_forward(void *model, int64_t index, wg_tensor *x,
     return wg_scope_end(&scope, wg_add_norm_after(layer->output_norm, x, fed));
 }
 
-wg_tensor *wg_bert_forward(wg_bert *bert, const wg_model_inputs *inputs) {
+static wg_tensor *encoder_forward(wg_module *encoder, const wg_model_inputs *inputs) {
+    wg_bert *bert = (wg_bert *)encoder;
     if (wg__first_position("bert", inputs, bert->config.max_position_embeddings) < 0)
         return NULL;
     wg_scope scope;
@@ -269,6 +270,10 @@ wg_tensor *wg_bert_forward(wg_bert *bert, const wg_model_inputs *inputs) {
                                          layer_forward, bert, embed(bert, inputs), &around));
 }
 
+wg_tensor *wg_bert_forward(wg_bert *bert, const wg_model_inputs *inputs) {
+    return encoder_forward(&bert->module, inputs);
+}
+
 wg_tensor *wg_bert_pool(wg_bert *bert, wg_tensor *sequence) {
     wg_scope scope;
     wg_scope_begin(&scope);
@@ -277,10 +282,6 @@ wg_tensor *wg_bert_pool(wg_bert *bert, wg_tensor *sequence) {
 }
 
 /* ---- The masked language model ---- */
-
-static wg_tensor *forward(wg_module *module, const wg_model_inputs *inputs) {
-    return wg_bert_forward(((wg_bert_for_pretraining *)module)->bert, inputs);
-}
 
 /* LayerNorm(act(W x + b)), of which the decoder makes logits. */
 static wg_tensor *transform(wg_bert_for_pretraining *model, wg_tensor *x) {
@@ -317,10 +318,6 @@ static wg_module *encoder_new(wg_module *parent, const char *name, const void *c
                               bool pooler) {
     wg_bert *bert = wg_bert_new(parent, name, config, &(wg_bert_options){.no_pooler = !pooler});
     return bert ? &bert->module : NULL;
-}
-
-static wg_tensor *encoder_forward(wg_module *encoder, const wg_model_inputs *inputs) {
-    return wg_bert_forward((wg_bert *)encoder, inputs);
 }
 
 static wg_tensor *encoder_pool(wg_module *encoder, wg_tensor *hidden) {
@@ -361,7 +358,6 @@ const wg_model_type wg_bert_type = {
               .repeated = {"embeddings.position_ids", "embeddings.token_type_ids"},
               .optional = {"bert.pooler.", "cls.", "classifier.", "qa_outputs."}},
     .create = create,
-    .forward = forward,
     .logits = logits,
     .loss = loss,
     .encoder_name = "bert",

@@ -414,7 +414,9 @@ wg_tensor *wg_model_encode(const wg_model *model, wg_tensor *ids, wg_tensor *kee
 }
 
 wg_tensor *wg_model_forward(const wg_model *model, const wg_model_inputs *inputs) {
-    return model->type->forward(model->module, inputs);
+    const wg_model_type *type = model->type;
+    return type->encoder ? type->encoder_forward(type->encoder(model->module), inputs)
+                         : type->forward(model->module, inputs);
 }
 
 /* The hidden states (N, C) at positions; NULL: all of them, as they are. */

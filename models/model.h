@@ -137,7 +137,9 @@ struct wg_model_type {
 
     /* ---- Forward, by role; NULL for those that the shape does not have ---- */
     wg_tensor *(*encode)(wg_module *model, wg_tensor *ids, wg_tensor *keep); /* encoder-decoders */
-    wg_tensor *(*forward)(wg_module *model, const wg_model_inputs *inputs);  /* -> (B, T, C) */
+    wg_tensor *(*forward)(wg_module *model, const wg_model_inputs *inputs);  /* -> (B, T, C); of
+                                                                              * encoders NULL:
+                                                                              * encoder_forward */
     wg_tensor *(*logits)(wg_module *model, wg_tensor *hidden); /* (.., C) -> (.., V) */
     wg_tensor *(*loss)(wg_module *model, wg_tensor *hidden, wg_tensor *labels,
                        const wg_cross_entropy_options *options);

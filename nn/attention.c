@@ -247,8 +247,9 @@ static int project(const wg_multi_head_attention *a, wg_tensor *x,
         *p = (projections){parts[0], parts[1], parts[2]};
         return 0;
     }
-    if (!inputs->memory && !a->value_inner) {
-        if (wg__linears_forward(3, (wg_linear *[]){a->query, a->key, a->value}, x, parts) < 0)
+    wg_linear *const three[] = {a->query, a->key, a->value};
+    if (!inputs->memory && !a->value_inner && wg__linears_are_quantized_alike(3, three)) {
+        if (wg__quantized_linears_forward(3, three, x, parts) < 0)
             return -1;
         *p = (projections){parts[0], parts[1], parts[2]};
         return 0;
@@ -338,18 +339,6 @@ static wg_attention_options draw_options(wg_multi_head_attention *attention) {
     return options;
 }
 
-/* By ops of their own: (B, Tq, H D). */
-static wg_tensor *attend_by_ops(const wg_multi_head_attention *a, const projections *p,
-                                const wg_attention_inputs *inputs,
-                                const wg_attention_options *options) {
-    heads h = {0};
-    if (split(a, p, inputs, &h) < 0)
-        return NULL;
-    return merge_heads(inputs->weights || inputs->bias
-                           ? attend_plainly(a, &h, inputs, options)
-                           : wg_attention(h.q, h.k, h.v, inputs->mask, options));
-}
-
 static bool is_step(const wg_attention_inputs *inputs, const wg__attention_step *step) {
     const wg_kv_cache *cache = inputs->cache;
     return cache && !inputs->memory && !inputs->weights && !inputs->bias &&
@@ -370,6 +359,7 @@ static wg_tensor *take_step(const wg_multi_head_attention *a, const wg__attentio
     return y;
 }
 
+/* (B, Tq, H D): in one go for a token that is generated, else by ops of their own. */
 static wg_tensor *attend(const wg_multi_head_attention *a, const projections *p,
                          const wg_attention_inputs *inputs, const wg_attention_options *options) {
     const wg__attention_step step = {.q = p->q,
@@ -382,8 +372,14 @@ static wg_tensor *attend(const wg_multi_head_attention *a, const projections *p,
                                      .pairing = a->pairing,
                                      .mask = inputs->mask,
                                      .options = *options};
-    return is_step(inputs, &step) ? take_step(a, &step, inputs->cache)
-                                  : attend_by_ops(a, p, inputs, options);
+    if (is_step(inputs, &step))
+        return take_step(a, &step, inputs->cache);
+    heads h = {0};
+    if (split(a, p, inputs, &h) < 0)
+        return NULL;
+    return merge_heads(inputs->weights || inputs->bias
+                           ? attend_plainly(a, &h, inputs, options)
+                           : wg_attention(h.q, h.k, h.v, inputs->mask, options));
 }
 
 /* ---- Forward ---- */

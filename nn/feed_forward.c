@@ -167,8 +167,14 @@ wg_gated_feed_forward *wg_gated_feed_forward_new(wg_module *parent, const char *
 wg_tensor *wg_gated_feed_forward_forward(wg_gated_feed_forward *net, wg_tensor *x) {
     wg_scope scope;
     wg_scope_begin(&scope);
+    wg_linear *const pair[] = {net->gate, net->up};
     wg_tensor *both[2];
-    wg__linears_forward(2, (wg_linear *[]){net->gate, net->up}, x, both);
+    if (wg__linears_are_quantized_alike(2, pair)) {
+        wg__quantized_linears_forward(2, pair, x, both);
+    } else {
+        both[0] = wg_linear_forward(net->gate, x);
+        both[1] = both[0] ? wg_linear_forward(net->up, x) : NULL;
+    }
     wg_tensor *inner = apply_gate(net->kind, both[0], both[1]);
     wg_tensor *y = wg_linear_forward(net->down, wg_dropout(&net->module, inner, net->dropout));
     return wg_scope_end(&scope, y);

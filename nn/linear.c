@@ -82,14 +82,15 @@ wg_tensor *wg_linear_forward(wg_linear *linear, wg_tensor *x) {
     return wg_scope_end(&scope, wg_linear_op(x, weight, linear->bias));
 }
 
-static bool are_quantized_alike(int count, wg_linear *const *linears) {
+bool wg__linears_are_quantized_alike(int count, wg_linear *const *linears) {
     for (int i = 0; i < count; i++)
         if (!linears[i]->quantized || linears[i]->quantization != linears[0]->quantization)
             return false;
     return count > 1 && count <= WG_MAX_QUANTIZED_WEIGHTS;
 }
 
-static int forward_together(int count, wg_linear *const *linears, wg_tensor *x, wg_tensor **y) {
+int wg__quantized_linears_forward(int count, wg_linear *const *linears, wg_tensor *x,
+                                  wg_tensor **y) {
     wg_tensor *weights[WG_MAX_QUANTIZED_WEIGHTS], *biases[WG_MAX_QUANTIZED_WEIGHTS];
     int64_t widths[WG_MAX_QUANTIZED_WEIGHTS];
     for (int i = 0; i < count; i++) {
@@ -99,19 +100,6 @@ static int forward_together(int count, wg_linear *const *linears, wg_tensor *x, 
     }
     wg_tensor *all = wg_quantized_linears(x, count, weights, linears[0]->quantization, biases);
     return wg_split(all, -1, count, widths, y);
-}
-
-int wg__linears_forward(int count, wg_linear *const *linears, wg_tensor *x, wg_tensor **y) {
-    if (are_quantized_alike(count, linears))
-        return forward_together(count, linears, x, y);
-    int status = 0;
-    for (int i = 0; i < count; i++) {
-        y[i] = status == 0 ? wg_linear_forward(linears[i], x) : NULL;
-        status = y[i] ? status : -1;
-    }
-    for (int i = 0; status < 0 && i < count; i++)
-        y[i] = NULL;
-    return status;
 }
 
 wg_tensor *wg_linear_loss(wg_linear *linear, wg_tensor *x, wg_tensor *target, int64_t ignore_index,

@@ -129,7 +129,8 @@ static wg_model_inputs inputs_of(const wg__blank_batch *batch) {
                              .part_a = batch->part_a};
 }
 
-static wg_tensor *next_loss(wg_training *t, wg_metrics *metrics) {
+static wg_tensor *next_loss(void *training, wg_metrics *metrics) {
+    wg_training *t = training;
     const wg_model *model = t->setup.model;
     wg__blank_batch batch;
     if (wg_batches_next(t->batches, &batch) < 0)

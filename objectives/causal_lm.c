@@ -187,7 +187,8 @@ static wg_tensor *batch_loss(const wg_training *t, const wg_causal_batch *batch)
     return wg_model_loss(model, hidden, NULL, batch->labels, NULL);
 }
 
-static wg_tensor *loss(wg_training *t, wg_metrics *metrics) {
+static wg_tensor *loss(void *training, wg_metrics *metrics) {
+    wg_training *t = training;
     wg_causal_batch batch;
     if (wg_batches_next(t->batches, &batch) < 0)
         return NULL;

@@ -46,7 +46,8 @@ void wg__labelling_end(wg_training *t) {
 
 /* ---- Training ---- */
 
-wg_tensor *wg__labelling_loss(wg_training *t, wg_metrics *metrics) {
+wg_tensor *wg__labelling_loss(void *training, wg_metrics *metrics) {
+    wg_training *t = training;
     wg__labelling *mine = t->context;
     wg__scores s;
     if (wg_batches_next(t->batches, mine->chosen) < 0 ||

@@ -34,7 +34,7 @@ int wg__labelling_begin(wg_training *training);
 void wg__labelling_end(wg_training *training);
 
 /* Functions and rows of the record. */
-wg_tensor *wg__labelling_loss(wg_training *training, wg_metrics *metrics);
+wg_tensor *wg__labelling_loss(void *training, wg_metrics *metrics);
 int wg__labelling_evaluate(wg_training *training, int64_t batches, wg_metrics *metrics);
 void wg__labelling_describe(const wg_training *training, FILE *stream);
 void wg__labelling_print(const wg_metrics *metrics, FILE *stream);

@@ -450,30 +450,31 @@ static void end(wg_training *t) {
     wg__free(mine);
 }
 
-/* The loss of one batch, and its metrics, weighted by what was counted. */
-static wg_tensor *measure(const wg_training *t, const wg__masked_batch *batch,
-                          wg_metrics *metrics) {
-    wg__masked_loss loss;
-    if (wg__masked_lm_loss(t->setup.model, batch, true, &loss) < 0)
-        return NULL;
-    const double masked_count = (double)loss.mlm_count, pairs = (double)loss.nsp_count;
+/* Adds the metrics of a batch, weighted by what was counted. */
+static int add_metrics(const wg__masked_batch *batch, const wg__masked_loss *loss,
+                       wg_metrics *metrics) {
+    const double masked_count = (double)loss->mlm_count, pairs = (double)loss->nsp_count;
     metrics->tokens += batch->tokens;
-    if (wg_metrics_add(metrics, "mlm_loss", wg_item(loss.mlm), masked_count) < 0 ||
-        wg_metrics_add(metrics, "mlm_accuracy", (double)loss.mlm_correct / masked_count,
+    if (wg_metrics_add(metrics, "mlm_loss", wg_item(loss->mlm), masked_count) < 0 ||
+        wg_metrics_add(metrics, "mlm_accuracy", (double)loss->mlm_correct / masked_count,
                        masked_count) < 0)
-        return NULL;
-    if (loss.nsp &&
-        (wg_metrics_add(metrics, "nsp_loss", wg_item(loss.nsp), pairs) < 0 ||
-         wg_metrics_add(metrics, "nsp_accuracy", (double)loss.nsp_correct / pairs, pairs) < 0))
-        return NULL;
-    return loss.total;
+        return -1;
+    if (loss->nsp &&
+        (wg_metrics_add(metrics, "nsp_loss", wg_item(loss->nsp), pairs) < 0 ||
+         wg_metrics_add(metrics, "nsp_accuracy", (double)loss->nsp_correct / pairs, pairs) < 0))
+        return -1;
+    return 0;
 }
 
-static wg_tensor *next_loss(wg_training *t, wg_metrics *metrics) {
+static wg_tensor *next_loss(void *training, wg_metrics *metrics) {
+    const wg_training *t = training;
     wg__masked_batch batch;
-    if (wg_batches_next(t->batches, &batch) < 0)
-        return NULL;
-    return measure(t, &batch, metrics);
+    wg__masked_loss loss;
+    return wg_batches_next(t->batches, &batch) < 0 ||
+                   wg__masked_lm_loss(t->setup.model, &batch, true, &loss) < 0 ||
+                   add_metrics(&batch, &loss, metrics) < 0
+               ? NULL
+               : loss.total;
 }
 
 /* ---- Evaluation ---- */
@@ -482,7 +483,10 @@ static int evaluate_batch(wg_training *t, wg_metrics *metrics) {
     const masked *mine = t->context;
     const wg_dataset *text = t->setup.training ? t->setup.training : t->setup.held_out;
     wg__masked_batch batch;
-    if (wg_batches_next(mine->held_out, &batch) < 0 || !measure(t, &batch, metrics))
+    wg__masked_loss loss;
+    if (wg_batches_next(mine->held_out, &batch) < 0 ||
+        wg__masked_lm_loss(t->setup.model, &batch, true, &loss) < 0 ||
+        add_metrics(&batch, &loss, metrics) < 0)
         return -1;
     const double masked_count = (double)wg_tensor_count(batch.masked_labels);
     const double unigram = wg_dataset_unigram_loss(text, batch.masked_labels, NULL);

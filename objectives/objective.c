@@ -137,11 +137,6 @@ void wg_training_free(wg_training *training) {
 
 /* ---- The task ---- */
 
-static wg_tensor *task_loss(void *context, wg_metrics *metrics) {
-    wg_training *training = context;
-    return training->objective->loss(training, metrics);
-}
-
 static int task_evaluate(void *context, wg_metrics *metrics) {
     wg_training *training = context;
     return training->objective->evaluate(training, training->setup.evaluation_batches, metrics);
@@ -219,7 +214,7 @@ wg_task wg_training_task(wg_training *training) {
     return (wg_task){
         .context = training,
         .module = training->setup.model->module,
-        .loss = task_loss,
+        .loss = training->objective->loss,
         .evaluate = has_held_out(training) ? task_evaluate : NULL,
         .save = task_save,
         .restore = task_restore,

@@ -186,7 +186,7 @@ struct wg_objective {
      * `end` frees the context, also after a `begin` that failed. */
     int (*begin)(wg_training *training);
     void (*end)(wg_training *training);
-    wg_tensor *(*loss)(wg_training *training, wg_metrics *metrics);
+    wg_tensor *(*loss)(void *training, wg_metrics *metrics); /* as in wg_task, of a wg_training */
     int (*evaluate)(wg_training *training, int64_t batches, wg_metrics *metrics); /* 0: all */
     char *(*config)(const wg_training *training); /* kept as /config; NULL: the model's own */
 

@@ -116,7 +116,8 @@ static wg_tensor *both_right(const wg__squad_batch *batch, wg_tensor *start, wg_
                           wg_eq(wg_argmax(end, 1, false), batch->ends));
 }
 
-static wg_tensor *next_loss(wg_training *t, wg_metrics *metrics) {
+static wg_tensor *next_loss(void *training, wg_metrics *metrics) {
+    wg_training *t = training;
     const answering *mine = t->context;
     const int64_t count = t->setup.batch;
     wg__squad_batch batch;

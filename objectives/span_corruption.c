@@ -431,7 +431,8 @@ static wg_tensor *decode_labels(const wg_model *model, const wg__span_batch *bat
     return wg_model_forward(model, &(wg_model_inputs){.ids = ids, .memory = memory});
 }
 
-static wg_tensor *loss(wg_training *t, wg_metrics *metrics) {
+static wg_tensor *loss(void *training, wg_metrics *metrics) {
+    wg_training *t = training;
     const wg_model *model = t->setup.model;
     wg__span_batch batch;
     if (wg_batches_next(t->batches, &batch) < 0)

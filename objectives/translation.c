@@ -517,7 +517,8 @@ static wg_tensor *loss_of(const wg_model *model, wg_batches *batches,
     return wg_model_loss(model, wg_model_forward(model, &inputs), NULL, batch->labels, NULL);
 }
 
-static wg_tensor *next_loss(wg_training *t, wg_metrics *metrics) {
+static wg_tensor *next_loss(void *training, wg_metrics *metrics) {
+    wg_training *t = training;
     wg__translation_batch batch;
     wg_tensor *loss = loss_of(t->setup.model, t->batches, &batch);
     metrics->tokens += loss ? batch.tokens : 0;

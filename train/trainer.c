@@ -149,35 +149,31 @@ static int backward_and_step(wg_trainer *trainer, wg_tensor *loss, double share,
     return result;
 }
 
-/* Forward and backward of one micro-batch. */
-static int compute_gradients(wg_trainer *trainer, bool is_last, measured_step *measured) {
-    double share = 1 / (double)trainer->options.accumulate;
-    wg_scope scope;
-    wg_scope_begin(&scope);
-    wg_tensor *loss = trainer->task.loss(trainer->task.context, &measured->metrics);
-    double value = wg_item(loss);
-    measured->loss += share * value;
-    int result = check_loss(loss, value);
-    if (result == 0 && is_last && steps_in_backward(trainer))
-        result = backward_and_step(trainer, loss, share, measured);
-    else if (result == 0)
-        result = backward(loss, share);
-    wg_scope_end(&scope, NULL);
-    return result;
-}
-
 static int clip_and_step(wg_trainer *trainer, measured_step *measured) {
     if (wg_optimizer_clip(trainer->optimizer, trainer->options.clip, &measured->gradient_norm) < 0)
         return -1;
     return wg_optimizer_step(trainer->optimizer, measured->rate);
 }
 
+/* A step: forward and backward of each micro-batch, and new weights. */
 static int advance(wg_trainer *trainer, measured_step *measured) {
-    double begun = wg__now();
+    const int64_t batches = trainer->options.accumulate;
+    const double begun = wg__now(), share = 1 / (double)batches;
     int result = 0;
     measured->rate = wg_schedule_rate(&trainer->options.schedule, trainer->step);
-    for (int64_t i = 0; result == 0 && i < trainer->options.accumulate; i++)
-        result = compute_gradients(trainer, i == trainer->options.accumulate - 1, measured);
+    for (int64_t i = 0; result == 0 && i < batches; i++) {
+        wg_scope scope;
+        wg_scope_begin(&scope);
+        wg_tensor *loss = trainer->task.loss(trainer->task.context, &measured->metrics);
+        const double value = wg_item(loss);
+        measured->loss += share * value;
+        result = check_loss(loss, value);
+        if (result == 0 && i == batches - 1 && steps_in_backward(trainer))
+            result = backward_and_step(trainer, loss, share, measured);
+        else if (result == 0)
+            result = backward(loss, share);
+        wg_scope_end(&scope, NULL);
+    }
     if (result == 0 && !steps_in_backward(trainer))
         result = clip_and_step(trainer, measured);
     if (result < 0) {
@@ -362,21 +358,6 @@ static int keep(wg_trainer *trainer) {
     return result;
 }
 
-/* One step and what belongs to it; a wg_train_outcome: interrupted only after having saved. */
-static int run_step(wg_trainer *trainer) {
-    measured_step measured = {0};
-    if (advance(trainer, &measured) < 0 || evaluate_if_due(trainer, &measured) < 0 ||
-        check_evaluation(trainer, &measured) < 0 || add_history(trainer, &measured) < 0 ||
-        write_log(trainer, &measured) < 0 || save_best(trainer, &measured) < 0 || keep(trainer) < 0)
-        return -1;
-    bool stopped = is_stopped(trainer);
-    bool saves = trainer->options.path && (stopped || save_is_due(trainer));
-    if (saves && save(trainer) < 0)
-        return -1;
-    report(trainer, &measured, saves);
-    return stopped ? WG_TRAIN_INTERRUPTED : WG_TRAIN_FINISHED;
-}
-
 int wg_trainer_run(wg_trainer *trainer) {
     if (wg__trainer_check_whole(trainer) < 0)
         return -1;
@@ -390,7 +371,19 @@ int wg_trainer_run(wg_trainer *trainer) {
     while (outcome == WG_TRAIN_FINISHED && trainer->step < trainer->options.steps) {
         if (is_out_of_patience(trainer))
             return WG_TRAIN_OUT_OF_PATIENCE;
-        outcome = run_step(trainer);
+        measured_step measured = {0};
+        if (advance(trainer, &measured) < 0 || evaluate_if_due(trainer, &measured) < 0 ||
+            check_evaluation(trainer, &measured) < 0 || add_history(trainer, &measured) < 0 ||
+            write_log(trainer, &measured) < 0 || save_best(trainer, &measured) < 0 ||
+            keep(trainer) < 0)
+            return -1;
+        const bool stopped = is_stopped(trainer);
+        const bool saves = trainer->options.path && (stopped || save_is_due(trainer));
+        if (saves && save(trainer) < 0)
+            return -1;
+        report(trainer, &measured, saves);
+        if (stopped)
+            outcome = WG_TRAIN_INTERRUPTED;
     }
     return outcome == WG_TRAIN_INTERRUPTED && trainer->step == trainer->options.steps
                ? WG_TRAIN_FINISHED

@@ -444,28 +444,26 @@ static int drop_rows(decoding *d, int64_t kept) {
     return result;
 }
 
-static int step(decoding *d) {
-    if (compute_logits(d) < 0)
-        return -1;
-    int64_t kept = 0;
-    for (int64_t r = 0; r < d->rows; r++) {
-        int goes_on = extend(d, r);
-        if (goes_on < 0)
-            return -1;
-        if (goes_on)
-            d->kept[kept++] = r;
-    }
-    return drop_rows(d, kept);
-}
-
 static bool is_cancelled(const decoding *d) {
     return d->options->stop && *d->options->stop;
 }
 
+/* Token after token, until all texts have ended. */
 static int run(decoding *d) {
     int result = 0;
-    while (result == 0 && d->rows > 0 && !is_cancelled(d))
-        result = step(d);
+    while (result == 0 && d->rows > 0 && !is_cancelled(d)) {
+        int64_t kept = 0;
+        result = compute_logits(d);
+        for (int64_t r = 0; result == 0 && r < d->rows; r++) {
+            const int goes_on = extend(d, r);
+            if (goes_on < 0)
+                result = -1;
+            else if (goes_on)
+                d->kept[kept++] = r;
+        }
+        if (result == 0)
+            result = drop_rows(d, kept);
+    }
     for (int64_t r = 0; r < d->rows; r++)
         d->texts[d->text_of[r]].end = WG_END_CANCELLED;
     return result;

@@ -257,7 +257,9 @@ wg_tensor *wg_attention(wg_tensor *q, wg_tensor *k, wg_tensor *v, wg_tensor *mas
     wg_attention_options resolved = options ? *options : (wg_attention_options){0};
     if (resolved.scale == 0 && q->spec.ndim > 0)
         resolved.scale = 1 / sqrt((double)q->spec.shape[q->spec.ndim - 1]);
-    return wg__narrow(wg_apply_one(&attention, mask ? 4 : 3, inputs, &resolved), dtype);
+    wg_tensor *y;
+    wg_apply(&attention, mask ? 4 : 3, inputs, &resolved, &y);
+    return wg__narrow(y, dtype);
 }
 
 /* ==== The step ==== */

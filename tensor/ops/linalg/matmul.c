@@ -420,7 +420,9 @@ wg_tensor *wg_linear_op(wg_tensor *x, wg_tensor *weight, wg_tensor *bias) {
     wg_dtype dtype = inputs[0]->spec.dtype;
     for (int i = 0; i < 3; i++)
         inputs[i] = wg__widen(inputs[i]);
-    return wg__narrow(wg_apply_one(&linear, bias ? 3 : 2, inputs, NULL), dtype);
+    wg_tensor *y;
+    wg_apply(&linear, bias ? 3 : 2, inputs, NULL, &y);
+    return wg__narrow(y, dtype);
 }
 
 static const wg_op *const ops[] = {&matmul, &linear};
