@@ -540,15 +540,12 @@ static int add_text(void *context, const char *text, int64_t length, const char 
 /* The 256 bytes in the order of their letters, as GPT-2's vocabulary begins. */
 static int add_bytes(trainer *t) {
     for (int character = 0; character < 0x200; character++) {
-        char letter[2] = {(char)character, 0};
-        int64_t length = 1;
-        if (character >= 0x80) {
-            letter[0] = (char)(0xC0 | character >> 6);
-            letter[1] = (char)(0x80 | (character & 0x3F));
-            length = 2;
-        }
-        if (letter_to_byte(letter, length, &length) >= 0 &&
-            wg__strings_add(&t->words.pieces, letter, length) < 0)
+        char letter[2];
+        const int byte = byte_of(character);
+        if (byte < 0)
+            continue;
+        const int64_t length = wg__byte_to_letter((unsigned char)byte, letter);
+        if (wg__strings_add(&t->words.pieces, letter, length) < 0)
             return -1;
     }
     return 0;
@@ -598,35 +595,28 @@ static int begin_training(trainer *t, const wg_bpe_training *training) {
     return t->splitter ? 0 : -1;
 }
 
-/* Learns from the counted words, unless status is -1, and frees the trainer's memory. */
-static wg_tokenizer *finish_training(trainer *t, int status) {
+static wg_tokenizer *train(const wg__texts *texts, const wg_bpe_training *training) {
+    trainer t;
     wg_tokenizer *tokenizer = NULL;
-    if (status == 0 && t->words.words.count == 0)
+    int status = begin_training(&t, training);
+    if (status == 0)
+        status = wg__each_text(texts, "bpe_train", add_text, &t);
+    if (status == 0 && t.words.words.count == 0)
         status = wg_fail(WG_ERROR_FORMAT, "bpe_train", "there is no text to learn from");
-    t->words.most_pieces = t->settings.vocabulary_size - SPECIAL_COUNT;
-    t->words.min_frequency = t->settings.min_frequency;
-    if (status == 0 && add_bytes(t) == 0 && wg__learn_merges(&t->words, split_word) == 0)
-        tokenizer = make_tokenizer(t);
-    wg__merge_training_clear(&t->words);
-    wg__splitter_free(t->splitter);
+    t.words.most_pieces = t.settings.vocabulary_size - SPECIAL_COUNT;
+    t.words.min_frequency = t.settings.min_frequency;
+    if (status == 0 && add_bytes(&t) == 0 && wg__learn_merges(&t.words, split_word) == 0)
+        tokenizer = make_tokenizer(&t);
+    wg__merge_training_clear(&t.words);
+    wg__splitter_free(t.splitter);
     return tokenizer;
 }
 
 wg_tokenizer *wg_bpe_train(const char *text, int64_t length, const wg_bpe_training *training) {
-    if (!text)
-        return NULL;
-    trainer t;
-    int status = begin_training(&t, training);
-    if (status == 0)
-        status = add_text(&t, text, length < 0 ? (int64_t)strlen(text) : length, "the text");
-    return finish_training(&t, status);
+    return text ? train(&(wg__texts){.text = text, .length = length}, training) : NULL;
 }
 
 wg_tokenizer *wg_bpe_train_files(int count, const char *const *paths,
                                  const wg_bpe_training *training) {
-    trainer t;
-    int status = begin_training(&t, training);
-    if (status == 0)
-        status = wg__each_text_file(count, paths, "bpe_train", add_text, &t);
-    return finish_training(&t, status);
+    return train(&(wg__texts){.count = count, .paths = paths}, training);
 }

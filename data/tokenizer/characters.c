@@ -150,11 +150,6 @@ typedef struct trainer {
     int64_t count;
 } trainer;
 
-static int begin(trainer *t) {
-    *t = (trainer){.seen = wg__calloc(CODE_POINTS, sizeof *t->seen)};
-    return t->seen ? 0 : -1;
-}
-
 static int add_text(void *context, const char *text, int64_t length, const char *name) {
     trainer *t = context;
     if (wg__utf8_check(text, length, name, "char_train") < 0)
@@ -192,31 +187,24 @@ static wg_tokenizer *make(const trainer *t, bool unknown) {
     return tokenizer;
 }
 
-static wg_tokenizer *finish(trainer *t, int status, const wg_char_training *training) {
+static wg_tokenizer *train(const wg__texts *texts, const wg_char_training *training) {
+    trainer t = {.seen = wg__calloc(CODE_POINTS, sizeof *t.seen)};
     wg_tokenizer *tokenizer = NULL;
-    if (status == 0 && t->count == 0)
-        status = wg_fail(WG_ERROR_FORMAT, "char_train", "there is no text to learn from");
-    if (status == 0)
-        tokenizer = make(t, training && training->unknown);
-    wg__free(t->seen);
+    if (t.seen && wg__each_text(texts, "char_train", add_text, &t) == 0) {
+        if (t.count == 0)
+            wg_fail(WG_ERROR_FORMAT, "char_train", "there is no text to learn from");
+        else
+            tokenizer = make(&t, training && training->unknown);
+    }
+    wg__free(t.seen);
     return tokenizer;
 }
 
 wg_tokenizer *wg_char_train(const char *text, int64_t length, const wg_char_training *training) {
-    if (!text)
-        return NULL;
-    trainer t;
-    int status = begin(&t);
-    if (status == 0)
-        status = add_text(&t, text, length < 0 ? (int64_t)strlen(text) : length, "the text");
-    return finish(&t, status, training);
+    return text ? train(&(wg__texts){.text = text, .length = length}, training) : NULL;
 }
 
 wg_tokenizer *wg_char_train_files(int count, const char *const *paths,
                                   const wg_char_training *training) {
-    trainer t;
-    int status = begin(&t);
-    if (status == 0)
-        status = wg__each_text_file(count, paths, "char_train", add_text, &t);
-    return finish(&t, status, training);
+    return train(&(wg__texts){.count = count, .paths = paths}, training);
 }

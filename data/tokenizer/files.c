@@ -9,6 +9,7 @@
 #include "data/tokenizer/text_file.h"
 #include "data/tokenizer/wordpiece.h"
 #include "io/checkpoint/checkpoint.h"
+#include "io/weights/binary_file.h"
 #include "tensor/internal.h"
 
 #define FORMAT_NAME "wengert-tokenizer"
@@ -199,22 +200,6 @@ static bool exists(const char *path) {
     return stat(path, &status) == 0 && S_ISREG(status.st_mode);
 }
 
-/* folder/name, freed with wg__free. NULL with MEMORY. */
-static char *path_in(const char *folder, int64_t folder_length, const char *name) {
-    wg__text path = {0};
-    if (wg__text_append(&path, folder, folder_length) == 0 && wg__text_append(&path, "/", 1) == 0 &&
-        wg__text_append(&path, name, (int64_t)strlen(name)) == 0)
-        return path.bytes;
-    wg__free(path.bytes);
-    return NULL;
-}
-
-/* The path of a file in the folder of another file, freed with wg__free. NULL with MEMORY. */
-static char *path_beside(const char *path, const char *name) {
-    const char *slash = strrchr(path, '/');
-    return slash ? path_in(path, slash - path, name) : wg__strdup(name);
-}
-
 /* ---- Loading ---- */
 
 #define LOAD "wg_tokenizer_load"
@@ -247,7 +232,7 @@ static wg_tokenizer *load_bpe(const char *path, bool is_merges) {
     const char *const names[] = {is_merges ? "vocab.json" : "merges.txt",
                                  is_merges ? "encoder.json" : "vocab.bpe"};
     for (int i = 0; i < 2; i++) {
-        char *other = path_beside(path, names[i]);
+        char *other = wg__path_beside(path, names[i]);
         if (!other)
             return NULL;
         if (exists(other)) {
@@ -288,7 +273,7 @@ static bool is_llama2c(const char *bytes, int64_t length) {
 
 /* A vocab.txt does not tell whether it is cased; a tokenizer_config.json beside it may. */
 static int read_case(const char *path, wg_wordpiece_options *options) {
-    char *beside = path_beside(path, "tokenizer_config.json");
+    char *beside = wg__path_beside(path, "tokenizer_config.json");
     int64_t length;
     char *bytes = beside && exists(beside) ? wg__text_file_read(beside, &length, LOAD) : NULL;
     json_t *root = bytes ? wg__json_parse(bytes, length, beside) : NULL;
@@ -332,7 +317,7 @@ static char *find_in_folder(const char *folder) {
                                         "vocab.json",   "encoder.json",   "vocab.txt",
                                         "tokenizer.bin"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        char *path = path_in(folder, (int64_t)strlen(folder), names[i]);
+        char *path = wg__path_in(folder, names[i]);
         if (!path || exists(path))
             return path;
         wg__free(path);
@@ -365,7 +350,7 @@ wg_tokenizer *wg_tokenizer_load(const char *path) {
 /* ---- Exporting: the JSON files about special tokens ---- */
 
 static int write_file(const char *folder, const char *name, const wg__text *text) {
-    char *path = path_in(folder, (int64_t)strlen(folder), name);
+    char *path = wg__path_in(folder, name);
     const int status =
         path ? wg__text_file_write(path, text->bytes, text->length, "wg_tokenizer_export") : -1;
     wg__free(path);
@@ -449,11 +434,10 @@ static int write_with(writer write, const wg_tokenizer *tokenizer, const char *f
 /* vocab.json and merges.txt, or vocab.txt. */
 static int write_vocabulary(const wg_tokenizer *tokenizer, const char *folder) {
     const bool is_bpe = is_gpt2(tokenizer);
-    const int64_t length = (int64_t)strlen(folder);
     if (!is_bpe && tokenizer->kind != &wg__wordpiece_kind)
         return 0;
-    char *vocabulary = path_in(folder, length, is_bpe ? "vocab.json" : "vocab.txt");
-    char *merges = path_in(folder, length, "merges.txt");
+    char *vocabulary = wg__path_in(folder, is_bpe ? "vocab.json" : "vocab.txt");
+    char *merges = wg__path_in(folder, "merges.txt");
     int status = -1;
     if (vocabulary && merges)
         status = is_bpe ? wg__bpe_save(tokenizer, vocabulary, merges)
@@ -486,7 +470,7 @@ int wg_tokenizer_export(const wg_tokenizer *tokenizer, const char *folder, bool 
                    class_json(tokenizer, wrote[2] > 0)) < 0)
         return -1;
     *published = wrote[0] || wrote[1] || wrote[2] || wrote[3];
-    char *path = path_in(folder, (int64_t)strlen(folder), "wengert.json");
+    char *path = wg__path_in(folder, "wengert.json");
     const int status = path ? wg_tokenizer_save(tokenizer, path) : -1;
     wg__free(path);
     return status;

@@ -120,12 +120,19 @@ bool wg__tokenizer_is_special(const wg_tokenizer *tokenizer, int32_t id);
 /* Removes all added and special tokens. */
 void wg__tokenizer_clear_added(wg_tokenizer *tokenizer);
 
-/* Calls `add` with the bytes and the path of each file. [NOT_FOUND, IO, or what `add` fails with]
- */
-int wg__each_text_file(int count, const char *const *paths, const char *where,
-                       int (*add)(void *context, const char *text, int64_t length,
-                                  const char *path),
-                       void *context);
+/* What is learnt from: a text (a negative length: up to its NUL), or the files of these paths. */
+typedef struct wg__texts {
+    const char *text; /* NULL: files */
+    int64_t length;
+    int count;
+    const char *const *paths;
+} wg__texts;
+
+/* Calls `add` with each text and its name, a path or "the text". [NOT_FOUND, IO, or what `add`
+ * fails with] */
+int wg__each_text(const wg__texts *texts, const char *where,
+                  int (*add)(void *context, const char *text, int64_t length, const char *name),
+                  void *context);
 
 /* ---- JSON ---- */
 

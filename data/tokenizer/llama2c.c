@@ -16,6 +16,7 @@
 #include "data/tokenizer/merges.h"
 #include "data/tokenizer/sentencepiece.h"
 #include "data/tokenizer/text_file.h"
+#include "io/weights/binary_file.h"
 #include "tensor/internal.h"
 
 #define WHERE "llama2c"
@@ -128,76 +129,54 @@ static void clear(wg_tokenizer *tokenizer) {
 
 typedef struct reading {
     const char *name;
-    const unsigned char *at, *end;
-    wg__text texts; /* of all tokens, each closed by a NUL */
-    int64_t *starts;
+    const char *at, *end;
+    char *text;          /* where the next token is copied to, closed by a NUL */
+    const char **tokens; /* each has 9 bytes or more of the file */
     double *scores;
-    int64_t count, start_capacity, score_capacity;
+    int64_t count;
 } reading;
-
-static uint32_t read_word(reading *r) {
-    uint32_t word = 0;
-    for (int i = 0; i < 4; i++)
-        word |= (uint32_t)*r->at++ << (8 * i);
-    return word;
-}
 
 static int read_token(reading *r) {
     if (r->end - r->at < 8)
         return wg_fail(WG_ERROR_FORMAT, WHERE, "%s is cut short at token %lld", r->name,
                        (long long)r->count);
-    uint32_t bits = read_word(r), length = read_word(r);
+    const uint32_t bits = wg__le32(r->at), length = wg__le32(r->at + 4);
     float score;
     memcpy(&score, &bits, sizeof score);
+    r->at += 8;
     if (length == 0 || length > INT32_MAX || (int64_t)length > r->end - r->at)
         return wg_fail(WG_ERROR_FORMAT, WHERE, "%s: token %lld has %u bytes, and %lld are left",
                        r->name, (long long)r->count, length, (long long)(r->end - r->at));
     if (memchr(r->at, '\0', length))
         return wg_fail(WG_ERROR_FORMAT, WHERE, "%s: token %lld has a NUL in it", r->name,
                        (long long)r->count);
-    int64_t *starts =
-        wg__grow(r->starts, r->count, &r->start_capacity, r->count + 1, sizeof *starts);
-    if (!starts)
-        return -1;
-    r->starts = starts;
-    double *scores =
-        wg__grow(r->scores, r->count, &r->score_capacity, r->count + 1, sizeof *scores);
-    if (!scores)
-        return -1;
-    r->scores = scores;
-    starts[r->count] = r->texts.length;
-    scores[r->count++] = (double)score;
-    if (wg__text_append(&r->texts, (const char *)r->at, length) < 0 ||
-        wg__text_append(&r->texts, "", 1) < 0)
-        return -1;
+    r->tokens[r->count] = memcpy(r->text, r->at, length);
+    r->scores[r->count++] = (double)score;
+    r->text[length] = '\0';
+    r->text += length + 1;
     r->at += length;
     return 0;
 }
 
-static wg_tokenizer *make_tokenizer(const reading *r) {
-    const char **tokens = wg__alloc((size_t)(r->count + 1) * sizeof *tokens);
-    if (!tokens)
-        return NULL;
-    for (int64_t i = 0; i < r->count; i++)
-        tokens[i] = r->texts.bytes + r->starts[i];
-    wg_tokenizer *tokenizer = new_llama2c(r->count, tokens, r->scores);
-    wg__free(tokens);
-    return tokenizer;
-}
-
 wg_tokenizer *wg__llama2c_read(const char *bytes, int64_t length, const char *name) {
-    const unsigned char *begin = (const unsigned char *)bytes;
-    reading r = {.name = name, .at = begin, .end = begin + length};
-    int status = 0;
-    if (length < 4)
-        status = wg_fail(WG_ERROR_FORMAT, WHERE, "%s is cut short", name);
-    else
-        r.at += 4; /* the length of the longest token, which is not needed */
+    if (length < 4) {
+        wg_fail(WG_ERROR_FORMAT, WHERE, "%s is cut short", name);
+        return NULL;
+    }
+    const size_t most = (size_t)length / 9 + 1;
+    char *texts = wg__alloc((size_t)length);
+    reading r = {.name = name,
+                 .at = bytes + 4, /* behind the length of the longest token */
+                 .end = bytes + length,
+                 .text = texts,
+                 .tokens = wg__alloc(most * sizeof *r.tokens),
+                 .scores = wg__alloc(most * sizeof *r.scores)};
+    int status = texts && r.tokens && r.scores ? 0 : -1;
     while (status == 0 && r.at < r.end)
         status = read_token(&r);
-    wg_tokenizer *tokenizer = status == 0 ? make_tokenizer(&r) : NULL;
-    wg__free(r.texts.bytes);
-    wg__free(r.starts);
+    wg_tokenizer *tokenizer = status == 0 ? new_llama2c(r.count, r.tokens, r.scores) : NULL;
+    wg__free(texts);
+    wg__free(r.tokens);
     wg__free(r.scores);
     return tokenizer;
 }
@@ -274,26 +253,20 @@ wg_tokenizer *wg__llama2c_to_sentencepiece(const wg_tokenizer *tokenizer) {
 
 /* ---- Writing tokenizer.bin ---- */
 
-static int put_word(wg__text *out, uint32_t word) {
-    const char bytes[] = {(char)word, (char)(word >> 8), (char)(word >> 16), (char)(word >> 24)};
-    return wg__text_append(out, bytes, 4);
-}
-
 static int write_tokens(int64_t count, const char *const *tokens, const double *scores,
                         wg__text *out) {
-    uint32_t longest = 0;
+    uint8_t bytes[8];
+    int64_t longest = 0;
     for (int64_t i = 0; i < count; i++)
-        longest = strlen(tokens[i]) > longest ? (uint32_t)strlen(tokens[i]) : longest;
-    int status = put_word(out, longest);
+        longest = wg__larger(longest, (int64_t)strlen(tokens[i]));
+    wg__put_le32(bytes, (uint32_t)longest);
+    int status = wg__text_append(out, bytes, 4);
     for (int64_t i = 0; status == 0 && i < count; i++) {
         const float score = (float)scores[i];
-        uint32_t bits;
-        memcpy(&bits, &score, sizeof bits);
-        const uint32_t length = (uint32_t)strlen(tokens[i]);
-        status = put_word(out, bits) < 0 || put_word(out, length) < 0 ||
-                         wg__text_append(out, tokens[i], length) < 0
-                     ? -1
-                     : 0;
+        const int64_t length = (int64_t)strlen(tokens[i]);
+        wg__storage_encode(WG__STORAGE_F32, 1, &score, bytes);
+        wg__put_le32(bytes + 4, (uint32_t)length);
+        status = wg__text_append(out, bytes, 8) < 0 ? -1 : wg__text_append(out, tokens[i], length);
     }
     return status;
 }

@@ -469,19 +469,22 @@ void wg_decode_stream_free(wg_decode_stream *stream) {
     wg__free(stream);
 }
 
-/* ---- Text files for training ---- */
+/* ---- Texts for training ---- */
 
-int wg__each_text_file(int count, const char *const *paths, const char *where,
-                       int (*add)(void *context, const char *text, int64_t length,
-                                  const char *path),
-                       void *context) {
+int wg__each_text(const wg__texts *texts, const char *where,
+                  int (*add)(void *context, const char *text, int64_t length, const char *name),
+                  void *context) {
+    const char *text = texts->text;
     int status = 0;
-    for (int i = 0; status == 0 && i < count; i++) {
-        wg__text_map text;
-        status = wg__text_map_open(&text, paths[i], where);
+    if (text)
+        return add(context, text, texts->length < 0 ? (int64_t)strlen(text) : texts->length,
+                   "the text");
+    for (int i = 0; status == 0 && i < texts->count; i++) {
+        wg__text_map map;
+        status = wg__text_map_open(&map, texts->paths[i], where);
         if (status == 0)
-            status = add(context, text.bytes, text.length, paths[i]);
-        wg__text_map_close(&text);
+            status = add(context, map.bytes, map.length, texts->paths[i]);
+        wg__text_map_close(&map);
     }
     return status;
 }

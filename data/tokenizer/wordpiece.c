@@ -456,36 +456,29 @@ static int add_text(void *context, const char *text, int64_t length, const char 
     return wg__basic_tokenize(text, length, rules, count_word, t);
 }
 
-/* Learns from the counted words, unless status is -1, and frees the trainer's memory. */
-static wg_tokenizer *finish(trainer *t, int status) {
+static wg_tokenizer *train(const wg__texts *texts, const wg_wordpiece_training *training) {
+    trainer t;
     wg_tokenizer *tokenizer = NULL;
-    t->words.most_pieces = t->settings.vocabulary_size - SPECIAL_COUNT;
-    t->words.min_frequency = t->settings.min_frequency;
-    t->words.prefix = 2; /* ## */
-    if (status == 0 && make_alphabet(t) == 0 && wg__learn_merges(&t->words, split_word) == 0)
-        tokenizer = make_tokenizer(t);
-    wg__merge_training_clear(&t->words);
+    int status = begin(&t, training);
+    if (!texts->text && texts->count == 1)
+        t.source = texts->paths[0];
+    if (status == 0)
+        status = wg__each_text(texts, "wordpiece_train", add_text, &t);
+    t.words.most_pieces = t.settings.vocabulary_size - SPECIAL_COUNT;
+    t.words.min_frequency = t.settings.min_frequency;
+    t.words.prefix = 2; /* ## */
+    if (status == 0 && make_alphabet(&t) == 0 && wg__learn_merges(&t.words, split_word) == 0)
+        tokenizer = make_tokenizer(&t);
+    wg__merge_training_clear(&t.words);
     return tokenizer;
 }
 
 wg_tokenizer *wg_wordpiece_train(const char *text, int64_t length,
                                  const wg_wordpiece_training *training) {
-    if (!text)
-        return NULL;
-    trainer t;
-    int status = begin(&t, training);
-    if (status == 0)
-        status = add_text(&t, text, length < 0 ? (int64_t)strlen(text) : length, "the text");
-    return finish(&t, status);
+    return text ? train(&(wg__texts){.text = text, .length = length}, training) : NULL;
 }
 
 wg_tokenizer *wg_wordpiece_train_files(int count, const char *const *paths,
                                        const wg_wordpiece_training *training) {
-    trainer t;
-    int status = begin(&t, training);
-    if (count == 1)
-        t.source = paths[0];
-    if (status == 0)
-        status = wg__each_text_file(count, paths, "wordpiece_train", add_text, &t);
-    return finish(&t, status);
+    return train(&(wg__texts){.count = count, .paths = paths}, training);
 }
