@@ -97,17 +97,13 @@ wg_config *wg_config_load(const char *path) {
 
 typedef struct key_list {
     char text[768]; /* "a, b, c" */
-    size_t length;
     int count;
 } key_list;
 
 static void add_key(key_list *list, const char *key) {
-    int written = snprintf(list->text + list->length, sizeof list->text - list->length, "%s\"%s\"",
-                           list->count ? ", " : "", key);
-    list->length += (size_t)written;
-    if (list->length >= sizeof list->text)
-        list->length = sizeof list->text - 1;
-    list->count++;
+    const size_t length = strlen(list->text);
+    snprintf(list->text + length, sizeof list->text - length, "%s\"%s\"", list->count++ ? ", " : "",
+             key);
 }
 
 /* ---- Reading ---- */
@@ -157,15 +153,26 @@ int wg_config_require(wg_config *config, int count, const char *const *keys) {
     return 0;
 }
 
+/* The value of a key, of one of two types. NULL if it is missing, or with FORMAT. */
+static json_t *value_of(wg_config *config, const char *key, json_type type, json_type other,
+                        const char *wanted) {
+    json_t *found = config && !wg_error_pending() ? wg__config_value(config, key) : NULL;
+    if (!found || json_typeof(found) == type || json_typeof(found) == other)
+        return found;
+    wg__config_refuse_value(config, key, found, wanted);
+    return NULL;
+}
+
+/* What a reader returns. */
+static int status_of(const wg_config *config) {
+    return config && !wg_error_pending() ? 0 : -1;
+}
+
 int wg_config_integer(wg_config *config, const char *key, int64_t *value) {
-    if (!config || wg_error_pending())
-        return -1;
-    const json_t *found = wg__config_value(config, key);
-    if (found && !json_is_integer(found))
-        return wg__config_refuse_value(config, key, found, "an integer");
+    const json_t *found = value_of(config, key, JSON_INTEGER, JSON_INTEGER, "an integer");
     if (found)
         *value = json_integer_value(found);
-    return 0;
+    return status_of(config);
 }
 
 int wg__config_first_integer(wg_config *config, const char *key, int64_t *value) {
@@ -186,49 +193,29 @@ int64_t wg__config_list_length(const wg_config *config, const char *key) {
 }
 
 int wg_config_number(wg_config *config, const char *key, double *value) {
-    if (!config || wg_error_pending())
-        return -1;
-    const json_t *found = wg__config_value(config, key);
-    if (found && !json_is_number(found))
-        return wg__config_refuse_value(config, key, found, "a number");
+    const json_t *found = value_of(config, key, JSON_REAL, JSON_INTEGER, "a number");
     if (found)
         *value = json_number_value(found);
-    return 0;
+    return status_of(config);
 }
 
 int wg_config_boolean(wg_config *config, const char *key, bool *value) {
-    if (!config || wg_error_pending())
-        return -1;
-    const json_t *found = wg__config_value(config, key);
-    if (found && !json_is_boolean(found))
-        return wg__config_refuse_value(config, key, found, "true or false");
+    const json_t *found = value_of(config, key, JSON_TRUE, JSON_FALSE, "true or false");
     if (found)
         *value = json_is_true(found);
-    return 0;
+    return status_of(config);
 }
 
 int wg_config_text(wg_config *config, const char *key, const char **value) {
-    if (!config || wg_error_pending())
-        return -1;
-    const json_t *found = wg__config_value(config, key);
-    if (found && !json_is_string(found))
-        return wg__config_refuse_value(config, key, found, "a text");
+    const json_t *found = value_of(config, key, JSON_STRING, JSON_STRING, "a text");
     if (found)
         *value = json_string_value(found);
-    return 0;
+    return status_of(config);
 }
 
 wg_config *wg__config_part(wg_config *config, const char *key) {
-    if (!config || wg_error_pending())
-        return NULL;
-    json_t *found = wg__config_value(config, key);
-    if (!found)
-        return NULL;
-    if (!json_is_object(found)) {
-        wg__config_refuse_value(config, key, found, "an object");
-        return NULL;
-    }
-    return config_of(json_incref(found), key);
+    json_t *found = value_of(config, key, JSON_OBJECT, JSON_OBJECT, "an object");
+    return found ? config_of(json_incref(found), key) : NULL;
 }
 
 static bool is_among(const char *key, int count, const char *const *names) {

@@ -355,20 +355,6 @@ static int refuse(const wg_checkpoint *file, const char *name, const char *reaso
     return wg_fail(WG_ERROR_FORMAT, "checkpoint_get", "%s: %s %s", file->path, name, reason);
 }
 
-/* Negative with an error, which may have been pending before. */
-static hid_t open_dataset(wg_checkpoint *file, const char *name) {
-    if (!file || wg_error_pending())
-        return -1;
-    if (!wg_checkpoint_has(file, name)) {
-        wg_fail(WG_ERROR_NOT_FOUND, "checkpoint_get", "%s has no %s", file->path, name);
-        return -1;
-    }
-    hid_t dataset = H5Dopen2(file->file, name, H5P_DEFAULT);
-    if (dataset < 0)
-        wg__checkpoint_fail(file, name, "checkpoint_get");
-    return dataset;
-}
-
 static int read_shape(wg_checkpoint *file, const char *name, hid_t dataset, wg_dtype dtype,
                       wg_spec *spec) {
     hsize_t sizes[H5S_MAX_RANK];
@@ -399,36 +385,51 @@ static int check_storage(wg_checkpoint *file, const char *name, hid_t dataset, u
     return 0;
 }
 
-static bool is_text(hid_t dataset) {
-    hid_t type = H5Dget_type(dataset);
-    bool text = H5Tget_class(type) == H5T_STRING;
-    H5Tclose(type);
-    return text;
-}
+/* A dataset that is open, and what it says of itself. A text has rank 0 and its length as size. */
+typedef struct dataset {
+    hid_t id;
+    wg_spec spec;
+    size_t size; /* of an element */
+    bool is_text;
+} dataset;
 
-/* The spec of a dataset and the size of an element; a text has rank 0 and its length as size. */
-static int describe(wg_checkpoint *file, const char *name, hid_t dataset, wg_spec *spec,
-                    size_t *size) {
-    hid_t type = H5Dget_type(dataset);
-    int dtype = dtype_of(type, dataset);
-    *size = H5Tget_size(type);
+static int describe(wg_checkpoint *file, const char *name, dataset *d) {
+    hid_t type = H5Dget_type(d->id);
+    int dtype = dtype_of(type, d->id);
+    d->size = H5Tget_size(type);
+    d->is_text = H5Tget_class(type) == H5T_STRING;
     H5Tclose(type);
     if (dtype < 0)
         return refuse(file, name, "has a type that no dtype stands for");
-    if (read_shape(file, name, dataset, (wg_dtype)dtype, spec) < 0)
+    if (read_shape(file, name, d->id, (wg_dtype)dtype, &d->spec) < 0)
         return -1;
-    if (is_text(dataset) && spec->ndim != 0)
+    if (d->is_text && d->spec.ndim != 0)
         return refuse(file, name, "is a list of texts; wanted one");
-    return check_storage(file, name, dataset, (uint64_t)wg__spec_count(spec) * *size);
+    return check_storage(file, name, d->id, (uint64_t)wg__spec_count(&d->spec) * d->size);
+}
+
+/* -1, with nothing open, also if an error was pending before. */
+static int open_dataset(wg_checkpoint *file, const char *name, dataset *d) {
+    if (!file || wg_error_pending())
+        return -1;
+    if (!wg_checkpoint_has(file, name))
+        return wg_fail(WG_ERROR_NOT_FOUND, "checkpoint_get", "%s has no %s", file->path, name);
+    d->id = H5Dopen2(file->file, name, H5P_DEFAULT);
+    if (d->id < 0)
+        return wg__checkpoint_fail(file, name, "checkpoint_get");
+    if (describe(file, name, d) == 0)
+        return 0;
+    H5Dclose(d->id);
+    return -1;
 }
 
 int wg__checkpoint_spec(wg_checkpoint *file, const char *name, wg_spec *spec) {
-    hid_t dataset = open_dataset(file, name);
-    size_t size;
-    int status = dataset < 0 ? -1 : describe(file, name, dataset, spec, &size);
-    if (dataset >= 0)
-        H5Dclose(dataset);
-    return status;
+    dataset d;
+    if (open_dataset(file, name, &d) < 0)
+        return -1;
+    H5Dclose(d.id);
+    *spec = d.spec;
+    return 0;
 }
 
 /* ---- Reading: tensors ---- */
@@ -453,32 +454,24 @@ static void make_bools(wg_tensor *x) {
         values[i] = values[i] != 0;
 }
 
-static wg_tensor *read_tensor(wg_checkpoint *file, const char *name, hid_t dataset) {
-    wg_spec spec;
-    size_t size;
-    if (describe(file, name, dataset, &spec, &size) < 0)
-        return NULL;
-    if (is_text(dataset)) {
-        refuse(file, name, "is a text, no tensor");
-        return NULL;
-    }
-    wg_tensor *x = wg_empty(spec.dtype, spec.ndim, spec.shape);
-    if (!x || wg_tensor_count(x) == 0)
-        return x;
-    hid_t type = type_to_read(dataset, &spec);
-    int status = read_elements(file, name, dataset, type, wg_tensor_data(x));
-    H5Tclose(type);
-    if (status == 0 && spec.dtype == WG_BOOL)
-        make_bools(x);
-    return status < 0 ? NULL : x;
-}
-
 wg_tensor *wg_checkpoint_get_tensor(wg_checkpoint *file, const char *name) {
-    hid_t dataset = open_dataset(file, name);
-    if (dataset < 0)
+    dataset d;
+    if (open_dataset(file, name, &d) < 0)
         return NULL;
-    wg_tensor *x = read_tensor(file, name, dataset);
-    H5Dclose(dataset);
+    wg_tensor *x = NULL;
+    if (d.is_text)
+        refuse(file, name, "is a text, no tensor");
+    else
+        x = wg_empty(d.spec.dtype, d.spec.ndim, d.spec.shape);
+    if (x && wg_tensor_count(x) > 0) {
+        hid_t type = type_to_read(d.id, &d.spec);
+        if (read_elements(file, name, d.id, type, wg_tensor_data(x)) < 0)
+            x = NULL;
+        else if (d.spec.dtype == WG_BOOL)
+            make_bools(x);
+        H5Tclose(type);
+    }
+    H5Dclose(d.id);
     return x;
 }
 
@@ -486,19 +479,15 @@ wg_tensor *wg_checkpoint_get_tensor(wg_checkpoint *file, const char *name) {
 
 /* A scalar of dtype `wanted` into *value. */
 static int get_scalar(wg_checkpoint *file, const char *name, wg_dtype wanted, void *value) {
-    hid_t dataset = open_dataset(file, name);
-    if (dataset < 0)
+    dataset d;
+    if (open_dataset(file, name, &d) < 0)
         return -1;
-    wg_spec spec;
-    size_t size;
-    int status = describe(file, name, dataset, &spec, &size);
-    if (status == 0 && (spec.ndim != 0 || spec.dtype != wanted))
-        status = refuse(file, name, wanted == WG_I64 ? "is no integer" : "is no number");
     hid_t type = hdf5_type_of(wanted, false);
-    if (status == 0)
-        status = read_elements(file, name, dataset, type, value);
+    int status = d.spec.ndim == 0 && d.spec.dtype == wanted
+                     ? read_elements(file, name, d.id, type, value)
+                     : refuse(file, name, wanted == WG_I64 ? "is no integer" : "is no number");
     H5Tclose(type);
-    H5Dclose(dataset);
+    H5Dclose(d.id);
     return status;
 }
 
@@ -526,34 +515,30 @@ static int check_crc(wg_checkpoint *file, const char *name, hid_t dataset, const
     return 0;
 }
 
-static char *read_text(wg_checkpoint *file, const char *name, hid_t dataset) {
-    wg_spec spec;
-    size_t size;
-    if (describe(file, name, dataset, &spec, &size) < 0)
-        return NULL;
-    if (!is_text(dataset)) {
-        refuse(file, name, "is no text");
-        return NULL;
-    }
-    char *text = wg__alloc(size + 1);
+static char *read_text(wg_checkpoint *file, const char *name, const dataset *d) {
+    char *text = wg__alloc(d->size + 1);
     if (!text)
         return NULL;
-    text[size] = '\0';
-    hid_t type = H5Dget_type(dataset);
-    int status = read_elements(file, name, dataset, type, text);
+    text[d->size] = '\0';
+    hid_t type = H5Dget_type(d->id);
+    int status = read_elements(file, name, d->id, type, text);
     H5Tclose(type);
-    if (status == 0 && check_crc(file, name, dataset, text) == 0)
+    if (status == 0 && check_crc(file, name, d->id, text) == 0)
         return text;
     wg__free(text);
     return NULL;
 }
 
 char *wg_checkpoint_get_text(wg_checkpoint *file, const char *name) {
-    hid_t dataset = open_dataset(file, name);
-    if (dataset < 0)
+    dataset d;
+    if (open_dataset(file, name, &d) < 0)
         return NULL;
-    char *text = read_text(file, name, dataset);
-    H5Dclose(dataset);
+    char *text = NULL;
+    if (d.is_text)
+        text = read_text(file, name, &d);
+    else
+        refuse(file, name, "is no text");
+    H5Dclose(d.id);
     return text;
 }
 

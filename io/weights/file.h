@@ -69,6 +69,10 @@ int wg__weights_add(wg_weights *file, const char *name, const wg__weights_entry 
 /* -1 with FORMAT if a byte belongs to two tensors of the one file. */
 int wg__weights_check_apart(const wg_weights *file);
 
+/* -1 with FORMAT unless every byte from `begin` to `end` of a file belongs to exactly one of the
+ * tensors from number `first` on, which are that file's. */
+int wg__weights_check_cover(const wg_weights *file, int64_t first, int64_t begin, int64_t end);
+
 /* Records FORMAT, "PATH: format...", and returns -1. */
 int wg__weights_fail(const wg_weights *file, const char *format, ...) WG_PRINTF(2, 3);
 

@@ -476,18 +476,13 @@ static int64_t above_mark(const machine *m) {
     return pickle_fail(m, "an instruction wants a mark that is not on the stack");
 }
 
-static int append(value *list, int32_t number) {
-    if (grow((void **)&list->items, list->count, &list->capacity, sizeof *list->items) < 0)
-        return -1;
-    list->items[list->count++] = number;
-    return 0;
-}
-
 /* Appends the topmost `count` values, from the deepest on, and takes them off. */
 static int append_top(machine *m, value *list, int64_t count) {
-    for (int64_t i = 0; i < count; i++)
-        if (append(list, m->stack[m->depth - count + i]) < 0)
+    for (int64_t i = 0; i < count; i++) {
+        if (grow((void **)&list->items, list->count, &list->capacity, sizeof *list->items) < 0)
             return -1;
+        list->items[list->count++] = m->stack[m->depth - count + i];
+    }
     m->depth -= count;
     return 0;
 }
@@ -518,31 +513,19 @@ static int make_tuple(machine *m, int64_t count, bool has_mark) {
     return tuple ? 0 : -1;
 }
 
-static int set_items(machine *m, int64_t count, bool has_mark) {
+/* Moves the topmost values into the list or dict below them. */
+static int add_items(machine *m, value_kind kind, int64_t count, bool has_mark) {
     if (count < 0)
         return -1;
-    if (count % 2 != 0)
+    if (kind == DICT && count % 2 != 0)
         return pickle_fail(m, "a key has no value");
-    value *dict = peek(m, count + has_mark);
-    if (!dict)
+    value *holder = peek(m, count + has_mark);
+    if (!holder)
         return -1;
-    if (dict->kind != DICT)
-        return pickle_fail(m, "items are set in what is no dict");
-    if (append_top(m, dict, count) < 0)
-        return -1;
-    m->depth -= has_mark;
-    return 0;
-}
-
-static int append_items(machine *m, int64_t count, bool has_mark) {
-    if (count < 0)
-        return -1;
-    value *list = peek(m, count + has_mark);
-    if (!list)
-        return -1;
-    if (list->kind != SEQUENCE)
-        return pickle_fail(m, "values are appended to what is no list");
-    if (append_top(m, list, count) < 0)
+    if (holder->kind != kind)
+        return pickle_fail(m, kind == DICT ? "items are set in what is no dict"
+                                           : "values are appended to what is no list");
+    if (append_top(m, holder, count) < 0)
         return -1;
     m->depth -= has_mark;
     return 0;
@@ -560,13 +543,6 @@ static int push_text(machine *m) {
     return 0;
 }
 
-static int push_integer(machine *m, int64_t number) {
-    value *integer = push_new(m, INTEGER);
-    if (integer)
-        integer->integer = number;
-    return integer ? 0 : -1;
-}
-
 /* Little-endian, two's complement, `size` bytes. */
 static int push_bytes_integer(machine *m, int64_t size, bool is_signed) {
     const uint8_t *bytes = size <= 8 ? take(m, size) : NULL;
@@ -577,7 +553,10 @@ static int push_bytes_integer(machine *m, int64_t size, bool is_signed) {
         number |= (uint64_t)bytes[i] << 8 * i;
     if (is_signed && size > 0 && size < 8 && bytes[size - 1] & 0x80)
         number |= UINT64_MAX << 8 * size;
-    return push_integer(m, (int64_t)number);
+    value *integer = push_new(m, INTEGER);
+    if (integer)
+        integer->integer = (int64_t)number;
+    return integer ? 0 : -1;
 }
 
 static int put_memo(machine *m, int64_t number) {
@@ -682,13 +661,13 @@ static int step(machine *m, uint8_t code) {
     case 'Q':
         return push_storage(m);
     case 's':
-        return set_items(m, 2, false);
+        return add_items(m, DICT, 2, false);
     case 'u':
-        return set_items(m, above_mark(m), true);
+        return add_items(m, DICT, above_mark(m), true);
     case 'a':
-        return append_items(m, 1, false);
+        return add_items(m, SEQUENCE, 1, false);
     case 'e':
-        return append_items(m, above_mark(m), true);
+        return add_items(m, SEQUENCE, above_mark(m), true);
     case 'b':
         return build(m);
     default:
@@ -820,12 +799,8 @@ static int visit_dict(reading *r, const machine *m, const value *dict, int depth
         const int64_t used = enter(r, key);
         if (used < 0)
             return -1;
-        int status = 0;
-        if (held->kind == TENSOR)
-            status = add_tensor(r, held->tensor);
-        else
-            status = visit_dict(r, m, held, depth + 1);
-        if (status < 0)
+        if ((held->kind == TENSOR ? add_tensor(r, held->tensor)
+                                  : visit_dict(r, m, held, depth + 1)) < 0)
             return -1;
         r->name[used] = '\0';
     }

@@ -88,40 +88,6 @@ static int add_tensor(wg_weights *file, int index, const char *name, const json_
     return wg__weights_add(file, name, &entry);
 }
 
-static int compare_offsets(const void *a, const void *b) {
-    const wg__weights_entry *x = *(const wg__weights_entry *const *)a,
-                            *y = *(const wg__weights_entry *const *)b;
-    if (x->offset != y->offset)
-        return x->offset < y->offset ? -1 : 1;
-    return (x->bytes > y->bytes) - (x->bytes < y->bytes);
-}
-
-/* -1 unless every byte from the header's end to the file's belongs to exactly one tensor. */
-static int check_cover(wg_weights *file, int index, int64_t first, int64_t data) {
-    const int64_t count = file->count - first;
-    const wg__weights_entry **sorted = wg__alloc(((size_t)count + 1) * sizeof(void *));
-    if (!sorted)
-        return -1;
-    for (int64_t i = 0; i < count; i++)
-        sorted[i] = &file->entries[first + i];
-    qsort(sorted, (size_t)count, sizeof(void *), compare_offsets);
-    int64_t end = data;
-    int status = 0;
-    for (int64_t i = 0; i < count && status == 0; i++) {
-        if (sorted[i]->offset != end)
-            status = wg__weights_fail(file, "%.200s %s", sorted[i]->name,
-                                      sorted[i]->offset < end
-                                          ? "overlaps another tensor"
-                                          : "follows bytes that belong to no tensor");
-        end = sorted[i]->offset + sorted[i]->bytes;
-    }
-    if (status == 0 && end != file->files[index].size)
-        status = wg__weights_fail(file, "%lld bytes at the end belong to no tensor",
-                                  (long long)(file->files[index].size - end));
-    wg__free(sorted);
-    return status;
-}
-
 static int list_header(wg_weights *file, int index, const json_t *root, int64_t data) {
     const int64_t first = file->count;
     const char *name;
@@ -130,7 +96,7 @@ static int list_header(wg_weights *file, int index, const json_t *root, int64_t 
         if (strcmp(name, "__metadata__") != 0 && add_tensor(file, index, name, value, data) < 0)
             return -1;
     }
-    return check_cover(file, index, first, data);
+    return wg__weights_check_cover(file, first, data, file->files[index].size);
 }
 
 static json_t *parse_header(wg_weights *file, const char *text, int64_t length) {

@@ -75,48 +75,70 @@ int wg__weights_add(wg_weights *file, const char *name, const wg__weights_entry 
     return 0;
 }
 
+typedef int (*comparison)(const void *, const void *, void *);
+
 static int compare_by_name(const void *a, const void *b, void *context) {
     const wg_weights *file = context;
     return strcmp(file->entries[*(const int64_t *)a].name, file->entries[*(const int64_t *)b].name);
 }
 
+static int compare_by_offset(const void *a, const void *b, void *context) {
+    const wg_weights *file = context;
+    const wg__weights_entry *x = &file->entries[*(const int64_t *)a],
+                            *y = &file->entries[*(const int64_t *)b];
+    return x->offset != y->offset ? (x->offset > y->offset) - (x->offset < y->offset)
+                                  : (x->bytes > y->bytes) - (x->bytes < y->bytes);
+}
+
+/* The indices of the tensors from `first` on in an order, freed with wg__free. NULL with MEMORY. */
+static int64_t *sorted(const wg_weights *file, int64_t first, comparison compare) {
+    const size_t count = (size_t)(file->count - first);
+    int64_t *order = wg__alloc((count + 1) * sizeof *order);
+    for (size_t i = 0; order && i < count; i++)
+        order[i] = first + (int64_t)i;
+    if (order)
+        qsort_r(order, count, sizeof *order, compare, (void *)file);
+    return order;
+}
+
 /* Sorts the names; -1 with FORMAT if two are the same. */
 static int sort_names(wg_weights *file) {
-    file->by_name = wg__alloc(((size_t)file->count + 1) * sizeof *file->by_name);
-    if (!file->by_name)
-        return -1;
-    for (int64_t i = 0; i < file->count; i++)
-        file->by_name[i] = i;
-    qsort_r(file->by_name, (size_t)file->count, sizeof *file->by_name, compare_by_name, file);
-    for (int64_t i = 1; i < file->count; i++)
+    file->by_name = sorted(file, 0, compare_by_name);
+    for (int64_t i = 1; file->by_name && i < file->count; i++)
         if (compare_by_name(&file->by_name[i - 1], &file->by_name[i], file) == 0)
             return wg__weights_fail(file, "two tensors are called %.200s",
                                     file->entries[file->by_name[i]].name);
-    return 0;
-}
-
-static int compare_by_offset(const void *a, const void *b, void *context) {
-    const wg_weights *file = context;
-    const int64_t x = file->entries[*(const int64_t *)a].offset,
-                  y = file->entries[*(const int64_t *)b].offset;
-    return (x > y) - (x < y);
+    return file->by_name ? 0 : -1;
 }
 
 int wg__weights_check_apart(const wg_weights *file) {
-    int64_t *order = wg__alloc(((size_t)file->count + 1) * sizeof *order), end = 0;
-    if (!order)
-        return -1;
-    for (int64_t i = 0; i < file->count; i++)
-        order[i] = i;
-    qsort_r(order, (size_t)file->count, sizeof *order, compare_by_offset, (void *)file);
-    int status = 0;
+    int64_t *order = sorted(file, 0, compare_by_offset), end = 0;
+    int status = order ? 0 : -1;
     for (int64_t i = 0; i < file->count && status == 0; i++) {
         const wg__weights_entry *entry = &file->entries[order[i]];
         if (entry->bytes && entry->offset < end)
             status = wg__weights_fail(file, "%.200s overlaps another tensor", entry->name);
-        if (entry->offset + entry->bytes > end)
-            end = entry->offset + entry->bytes;
+        end = wg__larger(end, entry->offset + entry->bytes);
     }
+    wg__free(order);
+    return status;
+}
+
+int wg__weights_check_cover(const wg_weights *file, int64_t first, int64_t begin, int64_t end) {
+    int64_t *order = sorted(file, first, compare_by_offset);
+    int status = order ? 0 : -1;
+    for (int64_t i = 0; i < file->count - first && status == 0; i++) {
+        const wg__weights_entry *entry = &file->entries[order[i]];
+        if (entry->offset != begin)
+            status =
+                wg__weights_fail(file, "%.200s %s", entry->name,
+                                 entry->offset < begin ? "overlaps another tensor"
+                                                       : "follows bytes that belong to no tensor");
+        begin = entry->offset + entry->bytes;
+    }
+    if (status == 0 && begin != end)
+        status = wg__weights_fail(file, "%lld bytes at the end belong to no tensor",
+                                  (long long)(end - begin));
     wg__free(order);
     return status;
 }
