@@ -20,6 +20,15 @@
     UNARY(NAME, DOC " Fused."), .saves_inputs = 1, .infer = wg__infer_float,                       \
                                 .decompose = NAME##_decompose
 
+/* The functions and the record of a fused op without options, but for NAME_decompose. */
+#define FUSED_FUNCTION(NAME, SAMPLE, DOC)                                                          \
+    MAP_FORWARD(NAME)                                                                              \
+    MAP_VJP(NAME)                                                                                  \
+    static const wg_op NAME = {FUSED(NAME, DOC), .sample = SAMPLE, .bench = wg__bench_one};        \
+    wg_tensor *wg_##NAME(wg_tensor *x) {                                                           \
+        return wg__apply_float(&NAME, x, NULL);                                                    \
+    }
+
 /* A scalar that the elements of x are compared with. */
 static wg_tensor *limit(const wg_call *call, double value) {
     return wg_scalar(call->input_specs[0].dtype == WG_F64 ? WG_F64 : WG_F32, value);
@@ -30,9 +39,7 @@ static wg_tensor *sample_steps(wg_generator *generator, int ndim, const int64_t 
     return wg_mul_scalar(wg__sample_distinct(generator, ndim, shape), 5);
 }
 
-static int unary_steps(int index, wg_generator *generator, wg_sample *sample) {
-    return wg__sample_unary(index, generator, sample, sample_steps);
-}
+UNARY_SAMPLE(unary_steps, sample_steps)
 
 /* ---- relu: y = max(x, 0); of NaN: NaN.   dx = g where y > 0. Kink at 0, derivative 0. ---- */
 
@@ -41,10 +48,7 @@ LOOP(relu_i32, int32_t, x <= 0 ? 0 : x)
 LOOP(relu_i64, int64_t, x <= 0 ? 0 : x)
 LOOP(relu_u8, uint8_t, x)
 
-static int relu_forward(wg_call *call) {
-    static const wg__loop loops[WG_DTYPE_COUNT] = {ALL_DTYPES(relu)};
-    return wg__elementwise_call(call, loops, NULL);
-}
+FORWARD(relu, NULL, ALL_DTYPES(relu))
 
 static int relu_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
     wg_tensor *zero = wg_scalar(call->output_specs[0].dtype, 0);
@@ -85,17 +89,8 @@ static int leaky_relu_decompose(wg_call *call) {
                           wg_where(wg_gt(x, limit(call, 0)), x, wg_mul_scalar(x, slope_of(call))));
 }
 
-static int leaky_relu_sample(int index, wg_generator *generator, wg_sample *sample) {
-    static const leaky_relu_options options[] = {{0.01}, {-0.5}, {0}, {1.5}};
-    sample->options = &options[index % 4];
-    return wg__unary_nonzero(index, generator, sample);
-}
-
-static int leaky_relu_bench(wg_generator *generator, wg_sample *sample) {
-    static const leaky_relu_options options = {0.01};
-    sample->options = &options;
-    return wg__bench_one(generator, sample);
-}
+UNARY_SAMPLES_WITH(leaky_relu, leaky_relu_options, wg__sample_nonzero, {0.01}, {0.01}, {-0.5}, {0},
+                   {1.5})
 
 static const wg_op leaky_relu = {
     FUSED(leaky_relu, "y = x above 0, slope x below. Kink at 0, where the derivative is slope."),
@@ -133,17 +128,7 @@ static int elu_decompose(wg_call *call) {
     return wg__set_output(call, wg_where(above, x, below));
 }
 
-static int elu_sample(int index, wg_generator *generator, wg_sample *sample) {
-    static const elu_options options[] = {{1}, {0.5}, {-2}, {0}};
-    sample->options = &options[index % 4];
-    return wg__unary_nonzero(index, generator, sample);
-}
-
-static int elu_bench(wg_generator *generator, wg_sample *sample) {
-    static const elu_options options = {1};
-    sample->options = &options;
-    return wg__bench_one(generator, sample);
-}
+UNARY_SAMPLES_WITH(elu, elu_options, wg__sample_nonzero, {1}, {1}, {0.5}, {-2}, {0})
 
 static const wg_op elu = {
     FUSED(elu, "y = x above 0, alpha (e^x - 1) below. Kink at 0, where the derivative is alpha."),
@@ -185,17 +170,8 @@ static int softplus_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor *
     return wg__vjp_status();
 }
 
-static int softplus_sample(int index, wg_generator *generator, wg_sample *sample) {
-    static const softplus_options options[] = {{1, 20}, {2, 1}, {-0.5, INFINITY}, {0.5, 2}};
-    sample->options = &options[index % 4];
-    return unary_steps(index, generator, sample);
-}
-
-static int softplus_bench(wg_generator *generator, wg_sample *sample) {
-    static const softplus_options options = {1, 20};
-    sample->options = &options;
-    return wg__bench_one(generator, sample);
-}
+UNARY_SAMPLES_WITH(softplus, softplus_options, sample_steps, {1, 20}, {1, 20}, {2, 1},
+                   {-0.5, INFINITY}, {0.5, 2})
 
 static const wg_op softplus = {
     UNARY(softplus, "y = log(1 + e^(beta x)) / beta, and x where beta x > threshold"),
@@ -213,59 +189,32 @@ wg_tensor *wg_softplus(wg_tensor *x, double beta, double threshold) {
 
 /* ---- log_sigmoid: y = -log(1 + e^-x).   dx = g / (1 + e^x). ---- */
 
-MAP_FORWARD(log_sigmoid)
-MAP_VJP(log_sigmoid)
-
 static int log_sigmoid_decompose(wg_call *call) {
     return wg__set_output(call, wg_neg(wg_softplus(wg_neg(call->inputs[0]), 1, INFINITY)));
 }
 
-static const wg_op log_sigmoid = {FUSED(log_sigmoid, "y = log(1 / (1 + e^-x)), without overflow."),
-                                  .sample = wg__unary_normal, .bench = wg__bench_one};
-
-wg_tensor *wg_log_sigmoid(wg_tensor *x) {
-    return wg__apply_float(&log_sigmoid, x, NULL);
-}
+FUSED_FUNCTION(log_sigmoid, wg__unary_normal, "y = log(1 / (1 + e^-x)), without overflow.")
 
 /* ---- silu: y = x s, s = 1 / (1 + e^-x).
  * dx = g s (1 + x (1 - s)).   (Ramachandran et al. 2017, swish.) ---- */
-
-MAP_FORWARD(silu)
-MAP_VJP(silu)
 
 static int silu_decompose(wg_call *call) {
     wg_tensor *x = call->inputs[0];
     return wg__set_output(call, wg_mul(x, wg_sigmoid(x)));
 }
 
-static const wg_op silu = {FUSED(silu, "y = x / (1 + e^-x)."), .sample = wg__unary_normal,
-                           .bench = wg__bench_one};
-
-wg_tensor *wg_silu(wg_tensor *x) {
-    return wg__apply_float(&silu, x, NULL);
-}
+FUSED_FUNCTION(silu, wg__unary_normal, "y = x / (1 + e^-x).")
 
 /* ---- mish: y = x tanh(log(1 + e^x)).   (Misra 2020, eq. 1.) ---- */
-
-MAP_FORWARD(mish)
-MAP_VJP(mish)
 
 static int mish_decompose(wg_call *call) {
     wg_tensor *x = call->inputs[0];
     return wg__set_output(call, wg_mul(x, wg_tanh(wg_softplus(x, 1, INFINITY))));
 }
 
-static const wg_op mish = {FUSED(mish, "y = x tanh(log(1 + e^x))."), .sample = wg__unary_normal,
-                           .bench = wg__bench_one};
-
-wg_tensor *wg_mish(wg_tensor *x) {
-    return wg__apply_float(&mish, x, NULL);
-}
+FUSED_FUNCTION(mish, wg__unary_normal, "y = x tanh(log(1 + e^x)).")
 
 /* ---- hardsigmoid: y = x/6 + 1/2, limited to [0, 1].   dx = g/6 where -3 < x < 3. ---- */
-
-MAP_FORWARD(hardsigmoid)
-MAP_VJP(hardsigmoid)
 
 static int hardsigmoid_decompose(wg_call *call) {
     wg_tensor *x = call->inputs[0], *line = wg_affine(x, 1.0 / 6, 0.5);
@@ -273,21 +222,12 @@ static int hardsigmoid_decompose(wg_call *call) {
     return wg__set_output(call, wg_masked_fill(up, wg_ge(x, limit(call, 3)), 1));
 }
 
-static const wg_op hardsigmoid = {
-    FUSED(hardsigmoid,
-          "y = x/6 + 1/2 limited to [0, 1]. Kinks at -3 and 3, where the derivative is 0."),
-    .sample = unary_steps, .bench = wg__bench_one};
-
-wg_tensor *wg_hardsigmoid(wg_tensor *x) {
-    return wg__apply_float(&hardsigmoid, x, NULL);
-}
+FUSED_FUNCTION(hardsigmoid, unary_steps,
+               "y = x/6 + 1/2 limited to [0, 1]. Kinks at -3 and 3, where the derivative is 0.")
 
 /* ---- hardswish: y = x hardsigmoid(x).
  * dx = g (x/3 + 1/2) where -3 < x < 3, 0 below and g above.   (Howard et al. 2019, section
  * 5.2.) ---- */
-
-MAP_FORWARD(hardswish)
-MAP_VJP(hardswish)
 
 /* Where another branch is taken, 0 replaces x in the curve, whose derivative could be infinite. */
 static int hardswish_decompose(wg_call *call) {
@@ -298,20 +238,12 @@ static int hardswish_decompose(wg_call *call) {
     return wg__set_output(call, wg_where(high, x, curve));
 }
 
-static const wg_op hardswish = {
-    FUSED(hardswish, "y = x (x/6 + 1/2 limited to [0, 1]). Kinks at -3 and 3, where the "
-                     "derivatives are 0 and 1."),
-    .sample = unary_steps, .bench = wg__bench_one};
-
-wg_tensor *wg_hardswish(wg_tensor *x) {
-    return wg__apply_float(&hardswish, x, NULL);
-}
+FUSED_FUNCTION(hardswish, unary_steps,
+               "y = x (x/6 + 1/2 limited to [0, 1]). Kinks at -3 and 3, where the "
+               "derivatives are 0 and 1.")
 
 /* ---- gelu: y = x Phi(x) = x/2 (1 + erf(x / sqrt 2)).
  * dx = g (Phi(x) + x phi(x)).   (Hendrycks & Gimpel 2016.) ---- */
-
-MAP_FORWARD(gelu)
-MAP_VJP(gelu)
 
 static int gelu_decompose(wg_call *call) {
     wg_tensor *x = call->inputs[0];
@@ -319,18 +251,10 @@ static int gelu_decompose(wg_call *call) {
     return wg__set_output(call, wg_mul(x, cdf));
 }
 
-static const wg_op gelu = {FUSED(gelu, "y = x Phi(x) = x/2 (1 + erf(x / sqrt 2))."),
-                           .sample = wg__unary_normal, .bench = wg__bench_one};
-
-wg_tensor *wg_gelu(wg_tensor *x) {
-    return wg__apply_float(&gelu, x, NULL);
-}
+FUSED_FUNCTION(gelu, wg__unary_normal, "y = x Phi(x) = x/2 (1 + erf(x / sqrt 2)).")
 
 /* ---- gelu_tanh: y = x/2 (1 + t), t = tanh(u), u = sqrt(2/pi) (x + 0.044715 x^3).
  * dx = g ((1 + t)/2 + x/2 (1 - t^2) u'). ---- */
-
-MAP_FORWARD(gelu_tanh)
-MAP_VJP(gelu_tanh)
 
 static int gelu_tanh_decompose(wg_call *call) {
     const double scale = M_SQRT1_2 * M_2_SQRTPI; /* sqrt(2/pi) */
@@ -340,13 +264,7 @@ static int gelu_tanh_decompose(wg_call *call) {
     return wg__set_output(call, wg_mul(x, wg_affine(wg_tanh(inner), 0.5, 0.5)));
 }
 
-static const wg_op gelu_tanh = {
-    FUSED(gelu_tanh, "y = x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3)))."),
-    .sample = wg__unary_normal, .bench = wg__bench_one};
-
-wg_tensor *wg_gelu_tanh(wg_tensor *x) {
-    return wg__apply_float(&gelu_tanh, x, NULL);
-}
+FUSED_FUNCTION(gelu_tanh, wg__unary_normal, "y = x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))).")
 
 /* ==== Gated units, y = f(gate) value: a sigmoid or an activation function of one projection scales
  * another   (Dauphin et al. 2017; Shazeer 2020, "GLU variants improve transformer"). Fused: one
@@ -373,9 +291,7 @@ static int gate_sample(int index, wg_generator *generator, wg_sample *sample) {
 
 /* The gated unit NAME; FUNCTION is its activation function. */
 #define GATE(NAME, FUNCTION, DOC)                                                                  \
-    static int NAME##_forward(wg_call *call) {                                                     \
-        return wg__run_pair(call, wg__call_simd(call)->NAME);                                      \
-    }                                                                                              \
+    PAIR_FORWARD(NAME)                                                                             \
     static int NAME##_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {    \
         return wg__run_gate_vjp(call, wg__call_simd(call)->NAME##_vjp, cotangents[0], gradients);  \
     }                                                                                              \

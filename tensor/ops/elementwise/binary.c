@@ -13,13 +13,19 @@
     WG__OP(#NAME, 2, DOC), .differentiable = 3, .forward = NAME##_forward, .vjp = NAME##_vjp,      \
                            .jvp = NAME##_jvp, .bench = wg__bench_two
 
-static int sample_normal(int index, wg_generator *generator, wg_sample *sample) {
-    return wg__sample_binary(index, generator, sample, wg__sample_normal, wg__sample_normal);
-}
+/* A function of two floats whose derivatives are NAME_partial, which reads both operands: all of
+ * the op but its NAME_forward. SAVES_OUTPUTS is 1 if NAME_partial reads the result, too. */
+#define FLOAT_PAIR(NAME, SAVES_OUTPUTS, SAMPLE, DOC)                                               \
+    WG__DERIVATIVES_BY_PARTIALS(NAME)                                                              \
+    static const wg_op NAME##_op = {PAIR(NAME, DOC), .saves_inputs = 3,                            \
+                                    .saves_outputs = SAVES_OUTPUTS, .infer = wg__infer_float_pair, \
+                                    .sample = SAMPLE};                                             \
+    wg_tensor *wg_##NAME(wg_tensor *a, wg_tensor *b) {                                             \
+        return wg__apply_two(&NAME##_op, a, b, true);                                              \
+    }
 
-static int sample_nonzero(int index, wg_generator *generator, wg_sample *sample) {
-    return wg__sample_binary(index, generator, sample, wg__sample_nonzero, wg__sample_nonzero);
-}
+PAIR_SAMPLE(sample_normal, wg__sample_normal, wg__sample_normal)
+PAIR_SAMPLE(sample_nonzero, wg__sample_nonzero, wg__sample_nonzero)
 
 /* ---- add: y = a + b; of bools: or.   da = g, db = g. ---- */
 
@@ -27,11 +33,7 @@ PAIR_FLOAT_LOOPS(add, a + b)
 PAIR_WRAPPING_LOOPS(add, a + b)
 PAIR_LOOP(add_bool, uint8_t, uint8_t, a | b)
 
-static int add_forward(wg_call *call) {
-    static const wg__loop loops[WG_DTYPE_COUNT] = {FLOATS(add),
-                                                   INTEGERS(add), [WG_BOOL] = add_bool};
-    return wg__elementwise_call(call, loops, NULL);
-}
+FORWARD(add, NULL, FLOATS(add), INTEGERS(add), [WG_BOOL] = add_bool)
 
 static int add_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
     for (int i = 0; i < 2; i++)
@@ -67,10 +69,7 @@ static int sub_infer(wg_call *call) {
     return wg__infer_pair(call);
 }
 
-static int sub_forward(wg_call *call) {
-    static const wg__loop loops[WG_DTYPE_COUNT] = {FLOATS(sub), INTEGERS(sub)};
-    return wg__elementwise_call(call, loops, NULL);
-}
+FORWARD(sub, NULL, FLOATS(sub), INTEGERS(sub))
 
 static int sub_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
     if (wg__wants(call, 0))
@@ -101,11 +100,7 @@ PAIR_FLOAT_LOOPS(mul, a *b)
 PAIR_WRAPPING_LOOPS(mul, a *b)
 PAIR_LOOP(mul_bool, uint8_t, uint8_t, a &b)
 
-static int mul_forward(wg_call *call) {
-    static const wg__loop loops[WG_DTYPE_COUNT] = {FLOATS(mul),
-                                                   INTEGERS(mul), [WG_BOOL] = mul_bool};
-    return wg__elementwise_call(call, loops, NULL);
-}
+FORWARD(mul, NULL, FLOATS(mul), INTEGERS(mul), [WG_BOOL] = mul_bool)
 
 static wg_tensor *mul_partial(wg_call *call, int i, wg_tensor *direction) {
     return wg_mul(direction, call->inputs[1 - i]);
@@ -128,10 +123,7 @@ wg_tensor *wg_mul(wg_tensor *a, wg_tensor *b) {
 
 PAIR_FLOAT_LOOPS(div, a / b)
 
-static int div_forward(wg_call *call) {
-    static const wg__loop loops[WG_DTYPE_COUNT] = {FLOATS(div)};
-    return wg__elementwise_call(call, loops, NULL);
-}
+FORWARD(div, NULL, FLOATS(div))
 
 static int div_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
     wg_tensor *scaled = wg_div(cotangents[0], call->inputs[1]);
@@ -153,9 +145,7 @@ static int div_jvp(wg_call *call, wg_tensor *const *tangents, wg_tensor **output
     return wg__vjp_status();
 }
 
-static int div_sample(int index, wg_generator *generator, wg_sample *sample) {
-    return wg__sample_binary(index, generator, sample, wg__sample_normal, wg__sample_nonzero);
-}
+PAIR_SAMPLE(div_sample, wg__sample_normal, wg__sample_nonzero)
 
 static const wg_op div_op = {
     PAIR(div, "y = a / b with broadcasting, true division."),
@@ -191,40 +181,14 @@ static wg_tensor *pow_partial(wg_call *call, int i, wg_tensor *direction) {
     return wg_mul(wg_mul(direction, call->outputs[0]), wg_log(base));
 }
 
-WG__DERIVATIVES_BY_PARTIALS(pow)
+PAIR_SAMPLE(pow_sample, wg__sample_positive, wg__sample_normal)
 
-static int pow_sample(int index, wg_generator *generator, wg_sample *sample) {
-    return wg__sample_binary(index, generator, sample, wg__sample_positive, wg__sample_normal);
-}
-
-static const wg_op pow_op = {
-    PAIR(pow,
-         "y = a^b with broadcasting. The derivative in b is y log a, 0 where a = 0 and b >= 0; "
-         "NaN in a where b is no integer and a < 0."),
-    .saves_inputs = 3,
-    .saves_outputs = 1,
-    .infer = wg__infer_float_pair,
-    .sample = pow_sample,
-};
-
-wg_tensor *wg_pow(wg_tensor *a, wg_tensor *b) {
-    return wg__apply_two(&pow_op, a, b, true);
-}
+FLOAT_PAIR(pow, 1, pow_sample,
+           "y = a^b with broadcasting. The derivative in b is y log a, 0 where a = 0 and b >= 0; "
+           "NaN in a where b is no integer and a < 0.")
 
 /* ---- maximum, minimum: y = the larger, the smaller of a and b; NaN if either is.
  * da = g where a is chosen, g / 2 at ties. ---- */
-
-/* NaN is the only value that differs from itself: a NaN in a or in b is returned. */
-PAIR_FLOAT_LOOPS(maximum, ((a > b) | (a != a)) ? a : b)
-PAIR_LOOP(maximum_i32, int32_t, int32_t, a > b ? a : b)
-PAIR_LOOP(maximum_i64, int64_t, int64_t, a > b ? a : b)
-PAIR_LOOP(maximum_u8, uint8_t, uint8_t, a > b ? a : b)
-
-static int maximum_forward(wg_call *call) {
-    static const wg__loop loops[WG_DTYPE_COUNT] = {FLOATS(maximum),
-                                                   INTEGERS(maximum), [WG_BOOL] = maximum_u8};
-    return wg__elementwise_call(call, loops, NULL);
-}
 
 /* g times the share of an operand a in y: 1 - ((a < b) + (a <= b)) / 2 for maximum, with the
  * operands exchanged for minimum. Beside a NaN both operands get all of g, as in PyTorch. */
@@ -239,59 +203,36 @@ static wg_tensor *maximum_partial(wg_call *call, int i, wg_tensor *direction) {
     return share(direction, call->inputs[i], call->inputs[1 - i]);
 }
 
-WG__DERIVATIVES_BY_PARTIALS(maximum)
+static wg_tensor *minimum_partial(wg_call *call, int i, wg_tensor *direction) {
+    return share(direction, call->inputs[1 - i], call->inputs[i]);
+}
 
 /* Values that are never tied with those of wg__sample_distinct. */
 static wg_tensor *sample_between(wg_generator *generator, int ndim, const int64_t *shape) {
     return wg_affine(wg__sample_distinct(generator, ndim, shape), 1, 0.0625);
 }
 
-static int extremum_sample(int index, wg_generator *generator, wg_sample *sample) {
-    return wg__sample_binary(index, generator, sample, wg__sample_distinct, sample_between);
-}
+PAIR_SAMPLE(extremum_sample, wg__sample_distinct, sample_between)
 
-static const wg_op maximum = {
-    PAIR(maximum,
-         "y = the larger of a and b, with broadcasting; NaN if either is. Kink at a = b, where "
-         "each gets half of the gradient."),
-    .saves_inputs = 3,
-    .infer = wg__infer_pair,
-    .sample = extremum_sample,
-};
+/* The op NAME, which chooses a where a OVER b. NaN is the only value that differs from itself: a
+ * NaN in a or in b is returned. */
+#define EXTREMUM(NAME, OVER, ADJECTIVE)                                                            \
+    PAIR_FLOAT_LOOPS(NAME, ((a OVER b) | (a != a)) ? a : b)                                        \
+    PAIR_LOOP(NAME##_i32, int32_t, int32_t, a OVER b ? a : b)                                      \
+    PAIR_LOOP(NAME##_i64, int64_t, int64_t, a OVER b ? a : b)                                      \
+    PAIR_LOOP(NAME##_u8, uint8_t, uint8_t, a OVER b ? a : b)                                       \
+    FORWARD(NAME, NULL, ALL_DTYPES(NAME))                                                          \
+    WG__DERIVATIVES_BY_PARTIALS(NAME)                                                              \
+    static const wg_op NAME = {                                                                    \
+        PAIR(NAME, "y = the " ADJECTIVE " of a and b, with broadcasting; NaN if either is. Kink "  \
+                   "at a = b, where each gets half of the gradient."),                             \
+        .saves_inputs = 3, .infer = wg__infer_pair, .sample = extremum_sample};                    \
+    wg_tensor *wg_##NAME(wg_tensor *a, wg_tensor *b) {                                             \
+        return wg__apply_two(&NAME, a, b, false);                                                  \
+    }
 
-wg_tensor *wg_maximum(wg_tensor *a, wg_tensor *b) {
-    return wg__apply_two(&maximum, a, b, false);
-}
-
-PAIR_FLOAT_LOOPS(minimum, ((a < b) | (a != a)) ? a : b)
-PAIR_LOOP(minimum_i32, int32_t, int32_t, a < b ? a : b)
-PAIR_LOOP(minimum_i64, int64_t, int64_t, a < b ? a : b)
-PAIR_LOOP(minimum_u8, uint8_t, uint8_t, a < b ? a : b)
-
-static int minimum_forward(wg_call *call) {
-    static const wg__loop loops[WG_DTYPE_COUNT] = {FLOATS(minimum),
-                                                   INTEGERS(minimum), [WG_BOOL] = minimum_u8};
-    return wg__elementwise_call(call, loops, NULL);
-}
-
-static wg_tensor *minimum_partial(wg_call *call, int i, wg_tensor *direction) {
-    return share(direction, call->inputs[1 - i], call->inputs[i]);
-}
-
-WG__DERIVATIVES_BY_PARTIALS(minimum)
-
-static const wg_op minimum = {
-    PAIR(minimum,
-         "y = the smaller of a and b, with broadcasting; NaN if either is. Kink at a = b, where "
-         "each gets half of the gradient."),
-    .saves_inputs = 3,
-    .infer = wg__infer_pair,
-    .sample = extremum_sample,
-};
-
-wg_tensor *wg_minimum(wg_tensor *a, wg_tensor *b) {
-    return wg__apply_two(&minimum, a, b, false);
-}
+EXTREMUM(maximum, >, "larger")
+EXTREMUM(minimum, <, "smaller")
 
 /* ==== Functions of two operands ==== */
 
@@ -306,16 +247,9 @@ static wg_tensor *atan2_partial(wg_call *call, int i, wg_tensor *direction) {
     return wg_mul(direction, i == 0 ? slope : wg_neg(slope));
 }
 
-WG__DERIVATIVES_BY_PARTIALS(atan2)
-
-static const wg_op atan2_op = {
-    PAIR(atan2, "y = the angle of the point (b, a), -pi to pi, with broadcasting. Jumps where a is "
-                "0 and b < 0; the derivative at (0, 0) is NaN."),
-    .saves_inputs = 3, .infer = wg__infer_float_pair, .sample = sample_nonzero};
-
-wg_tensor *wg_atan2(wg_tensor *a, wg_tensor *b) {
-    return wg__apply_two(&atan2_op, a, b, true);
-}
+FLOAT_PAIR(atan2, 0, sample_nonzero,
+           "y = the angle of the point (b, a), -pi to pi, with broadcasting. Jumps where a is "
+           "0 and b < 0; the derivative at (0, 0) is NaN.")
 
 /* ---- hypot: y = sqrt(a^2 + b^2).   da = g a / y, db = g b / y. ---- */
 
@@ -325,16 +259,9 @@ static wg_tensor *hypot_partial(wg_call *call, int i, wg_tensor *direction) {
     return wg_mul(direction, wg_div(call->inputs[i], call->outputs[0]));
 }
 
-WG__DERIVATIVES_BY_PARTIALS(hypot)
-
-static const wg_op hypot_op = {
-    PAIR(hypot, "y = sqrt(a^2 + b^2) without overflow of the squares, with broadcasting. The "
-                "derivative at (0, 0) is NaN."),
-    .saves_inputs = 3, .saves_outputs = 1, .infer = wg__infer_float_pair, .sample = sample_nonzero};
-
-wg_tensor *wg_hypot(wg_tensor *a, wg_tensor *b) {
-    return wg__apply_two(&hypot_op, a, b, true);
-}
+FLOAT_PAIR(hypot, 1, sample_nonzero,
+           "y = sqrt(a^2 + b^2) without overflow of the squares, with broadcasting. The "
+           "derivative at (0, 0) is NaN.")
 
 /* ---- logaddexp: y = ln(e^a + e^b).   da = g sigmoid(a - b), db = g sigmoid(b - a). ---- */
 
@@ -344,15 +271,7 @@ static wg_tensor *logaddexp_partial(wg_call *call, int i, wg_tensor *direction) 
     return wg_mul(direction, wg_sigmoid(wg_sub(call->inputs[i], call->inputs[1 - i])));
 }
 
-WG__DERIVATIVES_BY_PARTIALS(logaddexp)
-
-static const wg_op logaddexp = {
-    PAIR(logaddexp, "y = ln(e^a + e^b) without overflow, with broadcasting."), .saves_inputs = 3,
-    .infer = wg__infer_float_pair, .sample = sample_normal};
-
-wg_tensor *wg_logaddexp(wg_tensor *a, wg_tensor *b) {
-    return wg__apply_two(&logaddexp, a, b, true);
-}
+FLOAT_PAIR(logaddexp, 0, sample_normal, "y = ln(e^a + e^b) without overflow, with broadcasting.")
 
 /* ---- xlogy: y = a ln b, 0 where a = 0.
  * da = g ln b, which is 0 where a = 0 and b <= 0; db = g a / b. ---- */
@@ -368,20 +287,11 @@ static wg_tensor *xlogy_partial(wg_call *call, int i, wg_tensor *direction) {
     return wg_mul(direction, wg_log(wg_where(flat, wg_add_scalar(zero, 1), b)));
 }
 
-WG__DERIVATIVES_BY_PARTIALS(xlogy)
+PAIR_SAMPLE(xlogy_sample, wg__sample_nonzero, wg__sample_positive)
 
-static int xlogy_sample(int index, wg_generator *generator, wg_sample *sample) {
-    return wg__sample_binary(index, generator, sample, wg__sample_nonzero, wg__sample_positive);
-}
-
-static const wg_op xlogy = {
-    PAIR(xlogy, "y = a ln b with broadcasting, and 0 where a = 0 (but NaN where b is); the "
-                "derivative in a is 0 where a = 0 and b <= 0."),
-    .saves_inputs = 3, .infer = wg__infer_float_pair, .sample = xlogy_sample};
-
-wg_tensor *wg_xlogy(wg_tensor *a, wg_tensor *b) {
-    return wg__apply_two(&xlogy, a, b, true);
-}
+FLOAT_PAIR(xlogy, 0, xlogy_sample,
+           "y = a ln b with broadcasting, and 0 where a = 0 (but NaN where b is); the "
+           "derivative in a is 0 where a = 0 and b <= 0.")
 
 /* ---- remainder, fmod: y = a - b q, q being a / b rounded down or toward 0.
  * da = g, db = -g q. ---- */
@@ -430,8 +340,7 @@ static wg_tensor *division_partial(wg_call *call, int i, wg_tensor *direction) {
     return wg_neg(wg_mul(direction, wg_round(wg_div(whole, call->inputs[1]))));
 }
 
-#define remainder_partial division_partial
-#define fmod_partial division_partial
+WG__DERIVATIVES_BY_PARTIALS(division)
 
 /* Odd multiples of 1/8 by multiples of 1/2: no quotient is an integer. */
 static wg_tensor *sample_eighths(wg_generator *generator, int ndim, const int64_t *shape) {
@@ -445,9 +354,22 @@ static wg_tensor *sample_halves(wg_generator *generator, int ndim, const int64_t
     return wg_mul(x, wg_affine(sign, 1, -0.5));
 }
 
-static int division_sample(int index, wg_generator *generator, wg_sample *sample) {
-    return wg__sample_binary(index, generator, sample, sample_eighths, sample_halves);
-}
+PAIR_SAMPLE(division_sample, sample_eighths, sample_halves)
+
+/* The op NAME but for its loops. */
+#define DIVISION(NAME, DOC)                                                                        \
+    static int NAME##_forward(wg_call *call) {                                                     \
+        static const wg__loop loops[WG_DTYPE_COUNT] = {FLOATS(NAME), INTEGERS(NAME)};              \
+        return divide(call, loops);                                                                \
+    }                                                                                              \
+    static const wg_op NAME##_op = {WG__OP(#NAME, 2, DOC),     .saves_inputs = 3,                  \
+                                    .saves_outputs = 1,        .differentiable = 3,                \
+                                    .infer = division_infer,   .forward = NAME##_forward,          \
+                                    .vjp = division_vjp,       .jvp = division_jvp,                \
+                                    .sample = division_sample, .bench = wg__bench_two};            \
+    wg_tensor *wg_##NAME(wg_tensor *a, wg_tensor *b) {                                             \
+        return wg__apply_two(&NAME##_op, a, b, false);                                             \
+    }
 
 static inline float floor_rest_f32(float a, float b) {
     const float rest = fmodf(a, b);
@@ -467,21 +389,8 @@ DIVISION_LOOP(remainder_i64, int64_t, b == -1 ? 0 : a % b,
               rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest)
 DIVISION_LOOP(remainder_u8, uint8_t, a % b, rest)
 
-static int remainder_forward(wg_call *call) {
-    static const wg__loop loops[WG_DTYPE_COUNT] = {FLOATS(remainder), INTEGERS(remainder)};
-    return divide(call, loops);
-}
-
-WG__DERIVATIVES_BY_PARTIALS(remainder)
-
-static const wg_op remainder_op = {
-    PAIR(remainder, "y = a - b floor(a / b) with broadcasting: of the sign of b, as Python's %. "
-                    "Jumps where a / b is whole."),
-    .saves_inputs = 3, .saves_outputs = 1, .infer = division_infer, .sample = division_sample};
-
-wg_tensor *wg_remainder(wg_tensor *a, wg_tensor *b) {
-    return wg__apply_two(&remainder_op, a, b, false);
-}
+DIVISION(remainder, "y = a - b floor(a / b) with broadcasting: of the sign of b, as Python's %. "
+                    "Jumps where a / b is whole.")
 
 PAIR_LOOP(fmod_f32, float, float, fmodf(a, b))
 PAIR_LOOP(fmod_f64, double, double, fmod(a, b))
@@ -489,21 +398,8 @@ DIVISION_LOOP(fmod_i32, int32_t, b == -1 ? 0 : a % b, rest)
 DIVISION_LOOP(fmod_i64, int64_t, b == -1 ? 0 : a % b, rest)
 DIVISION_LOOP(fmod_u8, uint8_t, a % b, rest)
 
-static int fmod_forward(wg_call *call) {
-    static const wg__loop loops[WG_DTYPE_COUNT] = {FLOATS(fmod), INTEGERS(fmod)};
-    return divide(call, loops);
-}
-
-WG__DERIVATIVES_BY_PARTIALS(fmod)
-
-static const wg_op fmod_op = {
-    PAIR(fmod, "y = a - b trunc(a / b) with broadcasting: of the sign of a, as C's %. Jumps where "
-               "a / b is whole."),
-    .saves_inputs = 3, .saves_outputs = 1, .infer = division_infer, .sample = division_sample};
-
-wg_tensor *wg_fmod(wg_tensor *a, wg_tensor *b) {
-    return wg__apply_two(&fmod_op, a, b, false);
-}
+DIVISION(fmod, "y = a - b trunc(a / b) with broadcasting: of the sign of a, as C's %. Jumps where "
+               "a / b is whole.")
 
 /* ==== Arithmetic of three operands, in one pass ==== */
 
@@ -570,18 +466,13 @@ static wg_tensor *apply_three(const wg_op *op, wg_tensor *x, wg_tensor *a, wg_te
     return wg_scope_end(&scope, y);
 }
 
-static const wg__sampler normal_three[] = {wg__sample_normal, wg__sample_normal, wg__sample_normal};
-
 /* ---- lerp: y = x + b (a - x), which at b = 1 is a.
  * dx = g (1 - b), da = g b, db = g (a - x). ---- */
 
 TERNARY_LOOP(lerp_f32, float, float, b < 0.5f ? x + b * (a - x) : a - (a - x) * (1 - b))
 TERNARY_LOOP(lerp_f64, double, double, b < 0.5 ? x + b * (a - x) : a - (a - x) * (1 - b))
 
-static int lerp_forward(wg_call *call) {
-    static const wg__loop loops[WG_DTYPE_COUNT] = {FLOATS(lerp)};
-    return wg__elementwise_call(call, loops, &(value_options){0});
-}
+FORWARD(lerp, &(value_options){0}, FLOATS(lerp))
 
 static wg_tensor *lerp_partial(wg_call *call, int i, wg_tensor *direction) {
     wg_tensor *weight = call->inputs[2];
@@ -593,6 +484,8 @@ static wg_tensor *lerp_partial(wg_call *call, int i, wg_tensor *direction) {
 WG__DERIVATIVES_BY_PARTIALS(lerp)
 
 static int lerp_sample(int index, wg_generator *generator, wg_sample *sample) {
+    static const wg__sampler normal_three[] = {wg__sample_normal, wg__sample_normal,
+                                               wg__sample_normal};
     return wg__sample_ternary(index, generator, sample, normal_three);
 }
 
@@ -627,10 +520,7 @@ static int addcmul_infer(wg_call *call) {
     return infer_ternary(call);
 }
 
-static int addcmul_forward(wg_call *call) {
-    static const wg__loop loops[WG_DTYPE_COUNT] = {FLOATS(addcmul), INTEGERS(addcmul)};
-    return wg__elementwise_call(call, loops, call->options);
-}
+FORWARD(addcmul, call->options, FLOATS(addcmul), INTEGERS(addcmul))
 
 static wg_tensor *scaled(const wg_call *call, wg_tensor *x) {
     const double value = ((const value_options *)call->options)->value;
@@ -643,10 +533,13 @@ static wg_tensor *addcmul_partial(wg_call *call, int i, wg_tensor *direction) {
 
 WG__DERIVATIVES_BY_PARTIALS(addcmul)
 
-static int addcmul_sample(int index, wg_generator *generator, wg_sample *sample) {
+/* For addcdiv, too: b stays away from 0. */
+static int value_sample(int index, wg_generator *generator, wg_sample *sample) {
     static const value_options options[] = {{-0.75}, {1}};
+    static const wg__sampler samplers[] = {wg__sample_normal, wg__sample_normal,
+                                           wg__sample_nonzero};
     sample->options = &options[index % 2];
-    return wg__sample_ternary(index, generator, sample, normal_three);
+    return wg__sample_ternary(index, generator, sample, samplers);
 }
 
 static int value_bench(wg_generator *generator, wg_sample *sample) {
@@ -660,7 +553,7 @@ static const wg_op addcmul = {
     .options_size = sizeof(value_options),
     .saves_inputs = 6,
     .infer = addcmul_infer,
-    .sample = addcmul_sample,
+    .sample = value_sample,
     .bench = value_bench};
 
 wg_tensor *wg_addcmul(wg_tensor *x, wg_tensor *a, wg_tensor *b, double value) {
@@ -672,10 +565,7 @@ wg_tensor *wg_addcmul(wg_tensor *x, wg_tensor *a, wg_tensor *b, double value) {
 TERNARY_LOOP(addcdiv_f32, float, float, x + value * a / b)
 TERNARY_LOOP(addcdiv_f64, double, double, x + value * a / b)
 
-static int addcdiv_forward(wg_call *call) {
-    static const wg__loop loops[WG_DTYPE_COUNT] = {FLOATS(addcdiv)};
-    return wg__elementwise_call(call, loops, call->options);
-}
+FORWARD(addcdiv, call->options, FLOATS(addcdiv))
 
 static wg_tensor *addcdiv_partial(wg_call *call, int i, wg_tensor *direction) {
     wg_tensor *a = call->inputs[1], *b = call->inputs[2];
@@ -687,20 +577,12 @@ static wg_tensor *addcdiv_partial(wg_call *call, int i, wg_tensor *direction) {
 
 WG__DERIVATIVES_BY_PARTIALS(addcdiv)
 
-static int addcdiv_sample(int index, wg_generator *generator, wg_sample *sample) {
-    static const value_options options[] = {{-0.75}, {1}};
-    sample->options = &options[index % 2];
-    static const wg__sampler samplers[] = {wg__sample_normal, wg__sample_normal,
-                                           wg__sample_nonzero};
-    return wg__sample_ternary(index, generator, sample, samplers);
-}
-
 static const wg_op addcdiv = {
     TERNARY(addcdiv, "y = x + value a / b with broadcasting, value a plain number."),
     .options_size = sizeof(value_options),
     .saves_inputs = 6,
     .infer = infer_ternary_float,
-    .sample = addcdiv_sample,
+    .sample = value_sample,
     .bench = value_bench};
 
 wg_tensor *wg_addcdiv(wg_tensor *x, wg_tensor *a, wg_tensor *b, double value) {
@@ -708,7 +590,7 @@ wg_tensor *wg_addcdiv(wg_tensor *x, wg_tensor *a, wg_tensor *b, double value) {
 }
 
 static const wg_op *const ops[] = {
-    &add,      &sub,       &mul,   &div_op,       &pow_op,  &maximum, &minimum, &atan2_op,
-    &hypot_op, &logaddexp, &xlogy, &remainder_op, &fmod_op, &lerp,    &addcmul, &addcdiv};
+    &add,      &sub,          &mul,      &div_op,       &pow_op,  &maximum, &minimum, &atan2_op,
+    &hypot_op, &logaddexp_op, &xlogy_op, &remainder_op, &fmod_op, &lerp,    &addcmul, &addcdiv};
 
 const wg__op_table wg__ops_binary = {ops, sizeof ops / sizeof *ops};

@@ -6,18 +6,6 @@
 
 /* ---- Comparisons: loops and samples ---- */
 
-/* Loops for every dtype, and the forward. */
-#define COMPARISON(NAME, EXPRESSION)                                                               \
-    PAIR_LOOP_TO(NAME##_f32, uint8_t, float, float, EXPRESSION)                                    \
-    PAIR_LOOP_TO(NAME##_f64, uint8_t, double, double, EXPRESSION)                                  \
-    PAIR_LOOP_TO(NAME##_i32, uint8_t, int32_t, int32_t, EXPRESSION)                                \
-    PAIR_LOOP_TO(NAME##_i64, uint8_t, int64_t, int64_t, EXPRESSION)                                \
-    PAIR_LOOP_TO(NAME##_u8, uint8_t, uint8_t, uint8_t, EXPRESSION)                                 \
-    static int NAME##_forward(wg_call *call) {                                                     \
-        static const wg__loop loops[WG_DTYPE_COUNT] = {ALL_DTYPES(NAME)};                          \
-        return wg__elementwise_call(call, loops, NULL);                                            \
-    }
-
 static int comparison_infer(wg_call *call) {
     return wg__check_same_dtype(call, 0, 1) < 0 ? -1 : wg__infer_broadcast(call, 0, WG_BOOL);
 }
@@ -27,74 +15,37 @@ static wg_tensor *sample_coarse(wg_generator *generator, int ndim, const int64_t
     return wg_cast(wg_randint(generator, -1, 2, ndim, shape), WG_F64);
 }
 
-static int comparison_sample(int index, wg_generator *generator, wg_sample *sample) {
-    return wg__sample_binary(index, generator, sample, sample_coarse, sample_coarse);
-}
+PAIR_SAMPLE(comparison_sample, sample_coarse, sample_coarse)
 
 /* ---- eq, ne, lt, le, gt, ge: y = whether the relation holds; every relation with a NaN is false,
  * except ne. ---- */
 
-#define COMPARISON_OP(NAME, DOC)                                                                   \
-    {                                                                                              \
-        WG__OP(#NAME, 2, DOC),                                                                     \
-            .no_gradient = "its values are bools: piecewise constant in the operands",             \
-            .infer = comparison_infer, .forward = NAME##_forward, .sample = comparison_sample,     \
-            .bench = wg__bench_two                                                                 \
+/* The op NAME: loops for every dtype, the record and the public function. */
+#define COMPARISON(NAME, RELATION, WITH_NAN)                                                       \
+    PAIR_LOOP_TO(NAME##_f32, uint8_t, float, float, a RELATION b)                                  \
+    PAIR_LOOP_TO(NAME##_f64, uint8_t, double, double, a RELATION b)                                \
+    PAIR_LOOP_TO(NAME##_i32, uint8_t, int32_t, int32_t, a RELATION b)                              \
+    PAIR_LOOP_TO(NAME##_i64, uint8_t, int64_t, int64_t, a RELATION b)                              \
+    PAIR_LOOP_TO(NAME##_u8, uint8_t, uint8_t, uint8_t, a RELATION b)                               \
+    FORWARD(NAME, NULL, ALL_DTYPES(NAME))                                                          \
+    static const wg_op NAME = {                                                                    \
+        WG__OP(#NAME, 2,                                                                           \
+               "y = (a " #RELATION " b), bool, with broadcasting; " WITH_NAN " with a NaN."),      \
+        .no_gradient = "its values are bools: piecewise constant in the operands",                 \
+        .infer = comparison_infer,                                                                 \
+        .forward = NAME##_forward,                                                                 \
+        .sample = comparison_sample,                                                               \
+        .bench = wg__bench_two};                                                                   \
+    wg_tensor *wg_##NAME(wg_tensor *a, wg_tensor *b) {                                             \
+        return wg__apply_two(&NAME, a, b, false);                                                  \
     }
 
-COMPARISON(eq, a == b)
-
-static const wg_op eq =
-    COMPARISON_OP(eq, "y = (a == b), bool, with broadcasting; false with a NaN.");
-
-wg_tensor *wg_eq(wg_tensor *a, wg_tensor *b) {
-    return wg__apply_two(&eq, a, b, false);
-}
-
-COMPARISON(ne, a != b)
-
-static const wg_op ne =
-    COMPARISON_OP(ne, "y = (a != b), bool, with broadcasting; true with a NaN.");
-
-wg_tensor *wg_ne(wg_tensor *a, wg_tensor *b) {
-    return wg__apply_two(&ne, a, b, false);
-}
-
-COMPARISON(lt, a < b)
-
-static const wg_op lt =
-    COMPARISON_OP(lt, "y = (a < b), bool, with broadcasting; false with a NaN.");
-
-wg_tensor *wg_lt(wg_tensor *a, wg_tensor *b) {
-    return wg__apply_two(&lt, a, b, false);
-}
-
-COMPARISON(le, a <= b)
-
-static const wg_op le =
-    COMPARISON_OP(le, "y = (a <= b), bool, with broadcasting; false with a NaN.");
-
-wg_tensor *wg_le(wg_tensor *a, wg_tensor *b) {
-    return wg__apply_two(&le, a, b, false);
-}
-
-COMPARISON(gt, a > b)
-
-static const wg_op gt =
-    COMPARISON_OP(gt, "y = (a > b), bool, with broadcasting; false with a NaN.");
-
-wg_tensor *wg_gt(wg_tensor *a, wg_tensor *b) {
-    return wg__apply_two(&gt, a, b, false);
-}
-
-COMPARISON(ge, a >= b)
-
-static const wg_op ge =
-    COMPARISON_OP(ge, "y = (a >= b), bool, with broadcasting; false with a NaN.");
-
-wg_tensor *wg_ge(wg_tensor *a, wg_tensor *b) {
-    return wg__apply_two(&ge, a, b, false);
-}
+COMPARISON(eq, ==, "false")
+COMPARISON(ne, !=, "true")
+COMPARISON(lt, <, "false")
+COMPARISON(le, <=, "false")
+COMPARISON(gt, >, "false")
+COMPARISON(ge, >=, "false")
 
 /* ---- logical_and, logical_or, logical_xor, logical_not: of bools; other dtypes are cast to
  * bool. ---- */
@@ -110,9 +61,7 @@ static wg_tensor *sample_truth(wg_generator *generator, int ndim, const int64_t 
     return wg_cast(wg_randint(generator, 0, 2, ndim, shape), WG_BOOL);
 }
 
-static int logic_sample(int index, wg_generator *generator, wg_sample *sample) {
-    return wg__sample_binary(index, generator, sample, sample_truth, sample_truth);
-}
+PAIR_SAMPLE(logic_sample, sample_truth, sample_truth)
 
 static int logic_bench(wg_generator *generator, wg_sample *sample) {
     const int64_t shape[] = {1 << 22};
@@ -131,45 +80,23 @@ static wg_tensor *combine(const wg_op *op, wg_tensor *a, wg_tensor *b) {
     return wg_scope_end(&scope, wg_apply_one(op, 2, (wg_tensor *[]){truth(a), truth(b)}, NULL));
 }
 
-/* A loop over bools and the forward that runs it. */
-#define LOGIC(NAME, EXPRESSION)                                                                    \
-    PAIR_LOOP_TO(NAME##_bool, uint8_t, uint8_t, uint8_t, EXPRESSION)                               \
-    static int NAME##_forward(wg_call *call) {                                                     \
-        static const wg__loop loops[WG_DTYPE_COUNT] = {[WG_BOOL] = NAME##_bool};                   \
-        return wg__elementwise_call(call, loops, NULL);                                            \
+/* The op NAME: y = a WORD b. */
+#define LOGIC(NAME, OPERATOR, WORD)                                                                \
+    PAIR_LOOP_TO(NAME##_bool, uint8_t, uint8_t, uint8_t, a OPERATOR b)                             \
+    FORWARD(NAME, NULL, [WG_BOOL] = NAME##_bool)                                                   \
+    static const wg_op NAME = {WG__OP(#NAME, 2, "y = a " WORD " b, of bools, with broadcasting."), \
+                               .no_gradient = "its operands and results are bools",                \
+                               .infer = logic_infer,                                               \
+                               .forward = NAME##_forward,                                          \
+                               .sample = logic_sample,                                             \
+                               .bench = logic_bench};                                              \
+    wg_tensor *wg_##NAME(wg_tensor *a, wg_tensor *b) {                                             \
+        return combine(&NAME, a, b);                                                               \
     }
 
-#define LOGIC_OP(NAME, DOC)                                                                        \
-    {                                                                                              \
-        WG__OP(#NAME, 2, DOC), .no_gradient = "its operands and results are bools",                \
-                               .infer = logic_infer, .forward = NAME##_forward,                    \
-                               .sample = logic_sample, .bench = logic_bench                        \
-    }
-
-LOGIC(logical_and, a &b)
-
-static const wg_op logical_and = LOGIC_OP(logical_and, "y = a and b, of bools, with broadcasting.");
-
-wg_tensor *wg_logical_and(wg_tensor *a, wg_tensor *b) {
-    return combine(&logical_and, a, b);
-}
-
-LOGIC(logical_or, a | b)
-
-static const wg_op logical_or = LOGIC_OP(logical_or, "y = a or b, of bools, with broadcasting.");
-
-wg_tensor *wg_logical_or(wg_tensor *a, wg_tensor *b) {
-    return combine(&logical_or, a, b);
-}
-
-LOGIC(logical_xor, a ^ b)
-
-static const wg_op logical_xor =
-    LOGIC_OP(logical_xor, "y = a exclusive or b, of bools, with broadcasting.");
-
-wg_tensor *wg_logical_xor(wg_tensor *a, wg_tensor *b) {
-    return combine(&logical_xor, a, b);
-}
+LOGIC(logical_and, &, "and")
+LOGIC(logical_or, |, "or")
+LOGIC(logical_xor, ^, "exclusive or")
 
 static void not_bool(int64_t n, char *const *data, const int64_t *strides, const void *context) {
     (void)context;
@@ -177,14 +104,9 @@ static void not_bool(int64_t n, char *const *data, const int64_t *strides, const
         data[0][i * strides[0]] = !data[1][i * strides[1]];
 }
 
-static int logical_not_forward(wg_call *call) {
-    static const wg__loop loops[WG_DTYPE_COUNT] = {[WG_BOOL] = not_bool};
-    return wg__elementwise_call(call, loops, NULL);
-}
+FORWARD(logical_not, NULL, [WG_BOOL] = not_bool)
 
-static int logical_not_sample(int index, wg_generator *generator, wg_sample *sample) {
-    return wg__sample_unary(index, generator, sample, sample_truth);
-}
+UNARY_SAMPLE(logical_not_sample, sample_truth)
 
 static int logical_not_bench(wg_generator *generator, wg_sample *sample) {
     const int64_t shape[] = {1 << 22};
@@ -220,25 +142,6 @@ wg_tensor *wg_logical_not(wg_tensor *x) {
         }                                                                                          \
     }
 
-#define KIND(NAME, EXPRESSION)                                                                     \
-    KIND_LOOP(NAME##_f32, float, EXPRESSION)                                                       \
-    KIND_LOOP(NAME##_f64, double, EXPRESSION)                                                      \
-    KIND_LOOP(NAME##_i32, int32_t, EXPRESSION)                                                     \
-    KIND_LOOP(NAME##_i64, int64_t, EXPRESSION)                                                     \
-    KIND_LOOP(NAME##_u8, uint8_t, EXPRESSION)                                                      \
-    static int NAME##_forward(wg_call *call) {                                                     \
-        static const wg__loop loops[WG_DTYPE_COUNT] = {ALL_DTYPES(NAME)};                          \
-        return wg__elementwise_call(call, loops, NULL);                                            \
-    }
-
-#define KIND_OP(NAME, DOC)                                                                         \
-    {                                                                                              \
-        WG__OP(#NAME, 1, DOC),                                                                     \
-            .no_gradient = "its values are bools: piecewise constant in the operand",              \
-            .infer = kind_infer, .forward = NAME##_forward, .sample = kind_sample,                 \
-            .bench = wg__bench_one                                                                 \
-    }
-
 static int kind_infer(wg_call *call) {
     return wg__infer_broadcast(call, 0, WG_BOOL);
 }
@@ -249,32 +152,31 @@ static wg_tensor *sample_quotient(wg_generator *generator, int ndim, const int64
     return wg_div(sample_coarse(generator, ndim, shape), divisor);
 }
 
-static int kind_sample(int index, wg_generator *generator, wg_sample *sample) {
-    return wg__sample_unary(index, generator, sample, sample_quotient);
-}
+UNARY_SAMPLE(kind_sample, sample_quotient)
+
+/* The op NAME: y = EXPRESSION in x. */
+#define KIND(NAME, EXPRESSION, DOC)                                                                \
+    KIND_LOOP(NAME##_f32, float, EXPRESSION)                                                       \
+    KIND_LOOP(NAME##_f64, double, EXPRESSION)                                                      \
+    KIND_LOOP(NAME##_i32, int32_t, EXPRESSION)                                                     \
+    KIND_LOOP(NAME##_i64, int64_t, EXPRESSION)                                                     \
+    KIND_LOOP(NAME##_u8, uint8_t, EXPRESSION)                                                      \
+    FORWARD(NAME, NULL, ALL_DTYPES(NAME))                                                          \
+    static const wg_op NAME##_op = {                                                               \
+        WG__OP(#NAME, 1, DOC),                                                                     \
+        .no_gradient = "its values are bools: piecewise constant in the operand",                  \
+        .infer = kind_infer,                                                                       \
+        .forward = NAME##_forward,                                                                 \
+        .sample = kind_sample,                                                                     \
+        .bench = wg__bench_one};                                                                   \
+    wg_tensor *wg_##NAME(wg_tensor *x) {                                                           \
+        return wg_apply_one(&NAME##_op, 1, &x, NULL);                                              \
+    }
 
 /* A difference with itself is 0 for finite numbers, NaN for all others; integers never differ. */
-KIND(isnan, x != x)
-KIND(isinf, (x == x) & (x - x != 0))
-KIND(isfinite, x - x == 0)
-
-static const wg_op isnan_op = KIND_OP(isnan, "y = (x is NaN), bool.");
-
-wg_tensor *wg_isnan(wg_tensor *x) {
-    return wg_apply_one(&isnan_op, 1, &x, NULL);
-}
-
-static const wg_op isinf_op = KIND_OP(isinf, "y = (x is inf or -inf), bool.");
-
-wg_tensor *wg_isinf(wg_tensor *x) {
-    return wg_apply_one(&isinf_op, 1, &x, NULL);
-}
-
-static const wg_op isfinite_op = KIND_OP(isfinite, "y = (x is neither NaN nor infinite), bool.");
-
-wg_tensor *wg_isfinite(wg_tensor *x) {
-    return wg_apply_one(&isfinite_op, 1, &x, NULL);
-}
+KIND(isnan, x != x, "y = (x is NaN), bool.")
+KIND(isinf, (x == x) & (x - x != 0), "y = (x is inf or -inf), bool.")
+KIND(isfinite, x - x == 0, "y = (x is neither NaN nor infinite), bool.")
 
 /* ==== Choosing. Elements are copied as bits, so that one loop serves all dtypes of a size. ==== */
 

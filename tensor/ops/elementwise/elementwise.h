@@ -16,6 +16,18 @@ void wg__elementwise(int operand_count, wg_tensor *const *operands, const wg__lo
 /* wg__elementwise on the output and the inputs of a call. Returns 0, as a forward does. */
 int wg__elementwise_call(wg_call *call, const wg__loop *loops, const void *context);
 
+/* The forward of an op that runs a loop for each dtype, with that context. The rest are the
+ * initializers of the table of loops. */
+#define FORWARD(NAME, CONTEXT, ...)                                                                \
+    static int NAME##_forward(wg_call *call) {                                                     \
+        static const wg__loop loops[WG_DTYPE_COUNT] = {__VA_ARGS__};                               \
+        return wg__elementwise_call(call, loops, CONTEXT);                                         \
+    }
+
+#define FLOATS(NAME) [WG_F32] = NAME##_f32, [WG_F64] = NAME##_f64
+#define INTEGERS(NAME) [WG_I32] = NAME##_i32, [WG_I64] = NAME##_i64, [WG_U8] = NAME##_u8
+#define ALL_DTYPES(NAME) FLOATS(NAME), INTEGERS(NAME), [WG_BOOL] = NAME##_u8
+
 /* ---- Plain loops over one operand, which the compiler vectorizes ---- */
 
 /* The loop NAME of y = EXPRESSION in x. */
@@ -42,12 +54,7 @@ int wg__elementwise_call(wg_call *call, const wg__loop *loops, const void *conte
     LOOP(NAME##_f32, float, F32_EXPRESSION)                                                        \
     LOOP(NAME##_f64, double, F64_EXPRESSION)
 
-#define FLOAT_FORWARD(NAME)                                                                        \
-    static int NAME##_forward(wg_call *call) {                                                     \
-        static const wg__loop loops[WG_DTYPE_COUNT] = {                                            \
-            [WG_F32] = NAME##_f32, [WG_F64] = NAME##_f64};                                         \
-        return wg__elementwise_call(call, loops, NULL);                                            \
-    }
+#define FLOAT_FORWARD(NAME) FORWARD(NAME, NULL, FLOATS(NAME))
 
 /* The loop NAME of y = EXPRESSION in x and the options `o`, which are the context. */
 #define LOOP_WITH(NAME, TYPE, OPTIONS, EXPRESSION)                                                 \
@@ -112,11 +119,6 @@ int wg__elementwise_call(wg_call *call, const wg__loop *loops, const void *conte
     PAIR_LOOP(NAME##_f32, float, float, EXPRESSION)                                                \
     PAIR_LOOP(NAME##_f64, double, double, EXPRESSION)
 
-/* Initializers of a table of loops. */
-#define FLOATS(NAME) [WG_F32] = NAME##_f32, [WG_F64] = NAME##_f64
-#define INTEGERS(NAME) [WG_I32] = NAME##_i32, [WG_I64] = NAME##_i64, [WG_U8] = NAME##_u8
-#define ALL_DTYPES(NAME) FLOATS(NAME), INTEGERS(NAME), [WG_BOOL] = NAME##_u8
-
 /* ---- Vector kernels, which run on operands of any strides ---- */
 
 /* The vector kernels for the dtype of the call's first input (bf16 passes through f32). */
@@ -167,6 +169,51 @@ int wg__infer_float_pair(wg_call *call); /* a floating dtype */
 
 /* UNARY for a primitive, with the jvp and the bench of most of them. */
 #define UNARY_PRIMITIVE(NAME, DOC) UNARY(NAME, DOC), .jvp = wg__jvp_diagonal, .bench = wg__bench_one
+
+/* NAME_vjp of a primitive of one operand. GRADIENT is that of the operand, in the cotangent g, the
+ * operand x and the result y, of which the record saves the one that is read. */
+#define UNARY_VJP(NAME, GRADIENT)                                                                  \
+    static int NAME##_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {    \
+        wg_tensor *g = cotangents[0], *x = call->inputs[0], *y = call->outputs[0];                 \
+        (void)x, (void)y;                                                                          \
+        gradients[0] = GRADIENT;                                                                   \
+        return wg__vjp_status();                                                                   \
+    }
+
+/* A primitive on floats: its record NAME_op and the public function. SAVES is saves_inputs or
+ * saves_outputs. */
+#define FLOAT_FUNCTION(NAME, SAVES, SAMPLE, DOC)                                                   \
+    static const wg_op NAME##_op = {UNARY_PRIMITIVE(NAME, DOC), .SAVES = 1,                        \
+                                    .infer = wg__infer_float, .sample = SAMPLE};                   \
+    wg_tensor *wg_##NAME(wg_tensor *x) {                                                           \
+        return wg__apply_float(&NAME##_op, x, NULL);                                               \
+    }
+
+/* ---- Samples ---- */
+
+/* The function NAME, a wg_op.sample of one operand, or of two that broadcast, made by samplers. */
+#define UNARY_SAMPLE(NAME, MAKE)                                                                   \
+    static int NAME(int index, wg_generator *generator, wg_sample *sample) {                       \
+        return wg__sample_unary(index, generator, sample, MAKE);                                   \
+    }
+#define PAIR_SAMPLE(NAME, MAKE_A, MAKE_B)                                                          \
+    static int NAME(int index, wg_generator *generator, wg_sample *sample) {                       \
+        return wg__sample_binary(index, generator, sample, MAKE_A, MAKE_B);                        \
+    }
+
+/* NAME_sample and NAME_bench of an op of one operand with options: the first are those of the
+ * bench, the samples take the others in turn. */
+#define UNARY_SAMPLES_WITH(NAME, OPTIONS, MAKE, ...)                                               \
+    static const OPTIONS NAME##_examples[] = {__VA_ARGS__};                                        \
+    static int NAME##_sample(int index, wg_generator *generator, wg_sample *sample) {              \
+        const int count = (int)(sizeof NAME##_examples / sizeof *NAME##_examples) - 1;             \
+        sample->options = &NAME##_examples[1 + index % count];                                     \
+        return wg__sample_unary(index, generator, sample, MAKE);                                   \
+    }                                                                                              \
+    static int NAME##_bench(wg_generator *generator, wg_sample *sample) {                          \
+        sample->options = &NAME##_examples[0];                                                     \
+        return wg__bench_one(generator, sample);                                                   \
+    }
 
 /* wg_op.sample of ops of one operand: wg__sample_unary with that sampler. */
 int wg__unary_normal(int index, wg_generator *generator, wg_sample *sample);

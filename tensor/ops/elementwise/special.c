@@ -24,67 +24,30 @@ static wg_tensor *make_beyond(wg_generator *generator, int ndim, const int64_t *
     return wg_affine(wg_rand(generator, WG_F64, ndim, shape), 2, 1.25);
 }
 
-static int sample_turn(int index, wg_generator *generator, wg_sample *sample) {
-    return wg__sample_unary(index, generator, sample, make_turn);
-}
+UNARY_SAMPLE(sample_turn, make_turn)
 
-static int sample_inside(int index, wg_generator *generator, wg_sample *sample) {
-    return wg__sample_unary(index, generator, sample, make_inside);
-}
+UNARY_SAMPLE(sample_inside, make_inside)
 
-static int sample_beyond(int index, wg_generator *generator, wg_sample *sample) {
-    return wg__sample_unary(index, generator, sample, make_beyond);
-}
+UNARY_SAMPLE(sample_beyond, make_beyond)
 
 /* ---- sin.   dx = g cos x. ---- */
 
 MAP_FORWARD(sin)
-
-static int sin_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
-    gradients[0] = wg_mul(cotangents[0], wg_cos(call->inputs[0]));
-    return wg__vjp_status();
-}
-
-static const wg_op sin_op = {UNARY_PRIMITIVE(sin, "y = sin x, x in radians"), .saves_inputs = 1,
-                             .infer = wg__infer_float, .sample = wg__unary_normal};
-
-wg_tensor *wg_sin(wg_tensor *x) {
-    return wg__apply_float(&sin_op, x, NULL);
-}
+UNARY_VJP(sin, wg_mul(g, wg_cos(x)))
+FLOAT_FUNCTION(sin, saves_inputs, wg__unary_normal, "y = sin x, x in radians")
 
 /* ---- cos.   dx = -g sin x. ---- */
 
 MAP_FORWARD(cos)
-
-static int cos_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
-    gradients[0] = wg_neg(wg_mul(cotangents[0], wg_sin(call->inputs[0])));
-    return wg__vjp_status();
-}
-
-static const wg_op cos_op = {UNARY_PRIMITIVE(cos, "y = cos x, x in radians"), .saves_inputs = 1,
-                             .infer = wg__infer_float, .sample = wg__unary_normal};
-
-wg_tensor *wg_cos(wg_tensor *x) {
-    return wg__apply_float(&cos_op, x, NULL);
-}
+UNARY_VJP(cos, wg_neg(wg_mul(g, wg_sin(x))))
+FLOAT_FUNCTION(cos, saves_inputs, wg__unary_normal, "y = cos x, x in radians")
 
 /* ---- tan.   dx = g (1 + y^2). ---- */
 
 MAP_FORWARD(tan)
-
-static int tan_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
-    wg_tensor *y = call->outputs[0];
-    gradients[0] = wg_mul(cotangents[0], wg_add_scalar(wg_mul(y, y), 1));
-    return wg__vjp_status();
-}
-
-static const wg_op tan_op = {
-    UNARY_PRIMITIVE(tan, "y = tan x, x in radians; poles at odd multiples of pi/2"),
-    .saves_outputs = 1, .infer = wg__infer_float, .sample = sample_turn};
-
-wg_tensor *wg_tan(wg_tensor *x) {
-    return wg__apply_float(&tan_op, x, NULL);
-}
+UNARY_VJP(tan, wg_mul(g, wg_add_scalar(wg_mul(y, y), 1)))
+FLOAT_FUNCTION(tan, saves_outputs, sample_turn,
+               "y = tan x, x in radians; poles at odd multiples of pi/2")
 
 /* 1 / sqrt((1 - x) (1 + x)), whose factors are exact near the ends. */
 static wg_tensor *slope_of_asin(wg_tensor *x) {
@@ -94,119 +57,45 @@ static wg_tensor *slope_of_asin(wg_tensor *x) {
 /* ---- asin.   dx = g / sqrt(1 - x^2). ---- */
 
 MAP_FORWARD(asin)
-
-static int asin_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
-    gradients[0] = wg_mul(cotangents[0], slope_of_asin(call->inputs[0]));
-    return wg__vjp_status();
-}
-
-static const wg_op asin_op = {
-    UNARY_PRIMITIVE(
-        asin, "y = arcsin x, -pi/2 to pi/2; NaN beyond |x| = 1, where the derivative is infinite"),
-    .saves_inputs = 1, .infer = wg__infer_float, .sample = sample_inside};
-
-wg_tensor *wg_asin(wg_tensor *x) {
-    return wg__apply_float(&asin_op, x, NULL);
-}
+UNARY_VJP(asin, wg_mul(g, slope_of_asin(x)))
+FLOAT_FUNCTION(asin, saves_inputs, sample_inside,
+               "y = arcsin x, -pi/2 to pi/2; NaN beyond |x| = 1, where the derivative is infinite")
 
 /* ---- acos.   dx = -g / sqrt(1 - x^2). ---- */
 
 MAP_FORWARD(acos)
-
-static int acos_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
-    gradients[0] = wg_neg(wg_mul(cotangents[0], slope_of_asin(call->inputs[0])));
-    return wg__vjp_status();
-}
-
-static const wg_op acos_op = {
-    UNARY_PRIMITIVE(acos,
-                    "y = arccos x, 0 to pi; NaN beyond |x| = 1, where the derivative is infinite"),
-    .saves_inputs = 1, .infer = wg__infer_float, .sample = sample_inside};
-
-wg_tensor *wg_acos(wg_tensor *x) {
-    return wg__apply_float(&acos_op, x, NULL);
-}
+UNARY_VJP(acos, wg_neg(wg_mul(g, slope_of_asin(x))))
+FLOAT_FUNCTION(acos, saves_inputs, sample_inside,
+               "y = arccos x, 0 to pi; NaN beyond |x| = 1, where the derivative is infinite")
 
 /* ---- atan.   dx = g / (1 + x^2). ---- */
 
 MAP_FORWARD(atan)
-
-static int atan_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
-    wg_tensor *x = call->inputs[0];
-    gradients[0] = wg_div(cotangents[0], wg_add_scalar(wg_mul(x, x), 1));
-    return wg__vjp_status();
-}
-
-static const wg_op atan_op = {UNARY_PRIMITIVE(atan, "y = arctan x, -pi/2 to pi/2"),
-                              .saves_inputs = 1, .infer = wg__infer_float,
-                              .sample = wg__unary_normal};
-
-wg_tensor *wg_atan(wg_tensor *x) {
-    return wg__apply_float(&atan_op, x, NULL);
-}
+UNARY_VJP(atan, wg_div(g, wg_add_scalar(wg_mul(x, x), 1)))
+FLOAT_FUNCTION(atan, saves_inputs, wg__unary_normal, "y = arctan x, -pi/2 to pi/2")
 
 /* ---- sinh.   dx = g cosh x. ---- */
 
 MAP_FORWARD(sinh)
-
-static int sinh_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
-    gradients[0] = wg_mul(cotangents[0], wg_cosh(call->inputs[0]));
-    return wg__vjp_status();
-}
-
-static const wg_op sinh_op = {UNARY_PRIMITIVE(sinh, "y = sinh x = (e^x - e^-x) / 2"),
-                              .saves_inputs = 1, .infer = wg__infer_float,
-                              .sample = wg__unary_normal};
-
-wg_tensor *wg_sinh(wg_tensor *x) {
-    return wg__apply_float(&sinh_op, x, NULL);
-}
+UNARY_VJP(sinh, wg_mul(g, wg_cosh(x)))
+FLOAT_FUNCTION(sinh, saves_inputs, wg__unary_normal, "y = sinh x = (e^x - e^-x) / 2")
 
 /* ---- cosh.   dx = g sinh x. ---- */
 
 MAP_FORWARD(cosh)
-
-static int cosh_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
-    gradients[0] = wg_mul(cotangents[0], wg_sinh(call->inputs[0]));
-    return wg__vjp_status();
-}
-
-static const wg_op cosh_op = {UNARY_PRIMITIVE(cosh, "y = cosh x = (e^x + e^-x) / 2"),
-                              .saves_inputs = 1, .infer = wg__infer_float,
-                              .sample = wg__unary_normal};
-
-wg_tensor *wg_cosh(wg_tensor *x) {
-    return wg__apply_float(&cosh_op, x, NULL);
-}
+UNARY_VJP(cosh, wg_mul(g, wg_sinh(x)))
+FLOAT_FUNCTION(cosh, saves_inputs, wg__unary_normal, "y = cosh x = (e^x + e^-x) / 2")
 
 /* ---- asinh.   dx = g / sqrt(x^2 + 1). ---- */
 
 MAP_FORWARD(asinh)
-
-static int asinh_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
-    wg_tensor *one = wg_scalar(wg_tensor_dtype(call->inputs[0]), 1);
-    gradients[0] = wg_div(cotangents[0], wg_hypot(call->inputs[0], one));
-    return wg__vjp_status();
-}
-
-static const wg_op asinh_op = {UNARY_PRIMITIVE(asinh, "y = arsinh x = ln(x + sqrt(x^2 + 1))"),
-                               .saves_inputs = 1, .infer = wg__infer_float,
-                               .sample = wg__unary_normal};
-
-wg_tensor *wg_asinh(wg_tensor *x) {
-    return wg__apply_float(&asinh_op, x, NULL);
-}
+UNARY_VJP(asinh, wg_div(g, wg_hypot(x, wg_scalar(wg_tensor_dtype(x), 1))))
+FLOAT_FUNCTION(asinh, saves_inputs, wg__unary_normal, "y = arsinh x = ln(x + sqrt(x^2 + 1))")
 
 /* ---- acosh.   dx = g / sqrt(x^2 - 1). ---- */
 
 MAP_FORWARD(acosh)
-
-static int acosh_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
-    wg_tensor *x = call->inputs[0];
-    wg_tensor *gap = wg_mul(wg_add_scalar(x, -1), wg_add_scalar(x, 1));
-    gradients[0] = wg_mul(cotangents[0], wg_rsqrt(gap));
-    return wg__vjp_status();
-}
+UNARY_VJP(acosh, wg_mul(g, wg_rsqrt(wg_mul(wg_add_scalar(x, -1), wg_add_scalar(x, 1)))))
 
 static int acosh_bench(wg_generator *generator, wg_sample *sample) {
     sample->inputs[0] = wg_add_scalar(wg_rand(generator, WG_F32, 1, (int64_t[]){1 << 22}), 1);
@@ -229,49 +118,21 @@ wg_tensor *wg_acosh(wg_tensor *x) {
 /* ---- atanh.   dx = g / (1 - x^2). ---- */
 
 MAP_FORWARD(atanh)
-
-static int atanh_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
-    wg_tensor *x = call->inputs[0];
-    wg_tensor *gap = wg_mul(wg_affine(x, -1, 1), wg_add_scalar(x, 1));
-    gradients[0] = wg_div(cotangents[0], gap);
-    return wg__vjp_status();
-}
-
-static const wg_op atanh_op = {
-    UNARY_PRIMITIVE(atanh,
-                    "y = artanh x = ln((1 + x) / (1 - x)) / 2; infinite at |x| = 1, NaN beyond"),
-    .saves_inputs = 1, .infer = wg__infer_float, .sample = sample_inside};
-
-wg_tensor *wg_atanh(wg_tensor *x) {
-    return wg__apply_float(&atanh_op, x, NULL);
-}
+UNARY_VJP(atanh, wg_div(g, wg_mul(wg_affine(x, -1, 1), wg_add_scalar(x, 1))))
+FLOAT_FUNCTION(atanh, saves_inputs, sample_inside,
+               "y = artanh x = ln((1 + x) / (1 - x)) / 2; infinite at |x| = 1, NaN beyond")
 
 /* ---- erfc: y = 1 - erf x.   dx = -g 2/sqrt(pi) e^(-x^2). ---- */
 
 MAP_FORWARD(erfc)
-
-static int erfc_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
-    wg_tensor *density = wg_exp(wg_neg(wg_square(call->inputs[0])));
-    gradients[0] = wg_mul(cotangents[0], wg_mul_scalar(density, -M_2_SQRTPI));
-    return wg__vjp_status();
-}
-
-static const wg_op erfc_op = {
-    UNARY_PRIMITIVE(erfc, "y = 1 - erf x, without the loss of digits where erf x is near 1"),
-    .saves_inputs = 1, .infer = wg__infer_float, .sample = wg__unary_normal};
-
-wg_tensor *wg_erfc(wg_tensor *x) {
-    return wg__apply_float(&erfc_op, x, NULL);
-}
+UNARY_VJP(erfc, wg_mul(g, wg_mul_scalar(wg_exp(wg_neg(wg_square(x))), -M_2_SQRTPI)))
+FLOAT_FUNCTION(erfc, saves_inputs, wg__unary_normal,
+               "y = 1 - erf x, without the loss of digits where erf x is near 1")
 
 /* ---- lgamma: y = ln |Gamma(x)|.   dx = g digamma(x). ---- */
 
 MAP_FORWARD(lgamma)
-
-static int lgamma_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
-    gradients[0] = wg_mul(cotangents[0], wg_digamma(call->inputs[0]));
-    return wg__vjp_status();
-}
+UNARY_VJP(lgamma, wg_mul(g, wg_digamma(x)))
 
 /* On both sides of 0, at least 0.2 away from the poles at 0, -1, -2... */
 static wg_tensor *make_off_poles(wg_generator *generator, int ndim, const int64_t *shape) {
@@ -279,17 +140,9 @@ static wg_tensor *make_off_poles(wg_generator *generator, int ndim, const int64_
     return wg_add(whole, wg_affine(wg_rand(generator, WG_F64, ndim, shape), 0.6, 0.2));
 }
 
-static int sample_off_poles(int index, wg_generator *generator, wg_sample *sample) {
-    return wg__sample_unary(index, generator, sample, make_off_poles);
-}
+UNARY_SAMPLE(sample_off_poles, make_off_poles)
 
-static const wg_op lgamma_op = {UNARY_PRIMITIVE(lgamma, "y = ln |Gamma(x)|; inf at 0, -1, -2..."),
-                                .saves_inputs = 1, .infer = wg__infer_float,
-                                .sample = sample_off_poles};
-
-wg_tensor *wg_lgamma(wg_tensor *x) {
-    return wg__apply_float(&lgamma_op, x, NULL);
-}
+FLOAT_FUNCTION(lgamma, saves_inputs, sample_off_poles, "y = ln |Gamma(x)|; inf at 0, -1, -2...")
 
 /* ---- digamma: y = d/dx ln Gamma(x).   dx = g polygamma(1, x). ---- */
 
@@ -323,19 +176,9 @@ static double digamma(double x) {
 LOOP(digamma_f32, float, digamma((double)x))
 LOOP(digamma_f64, double, digamma(x))
 FLOAT_FORWARD(digamma)
-
-static int digamma_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
-    gradients[0] = wg_mul(cotangents[0], wg_polygamma(1, call->inputs[0]));
-    return wg__vjp_status();
-}
-
-static const wg_op digamma_op = {
-    UNARY_PRIMITIVE(digamma, "y = d/dx ln Gamma(x); poles at 0, -1, -2..."), .saves_inputs = 1,
-    .infer = wg__infer_float, .sample = sample_off_poles};
-
-wg_tensor *wg_digamma(wg_tensor *x) {
-    return wg__apply_float(&digamma_op, x, NULL);
-}
+UNARY_VJP(digamma, wg_mul(g, wg_polygamma(1, x)))
+FLOAT_FUNCTION(digamma, saves_inputs, sample_off_poles,
+               "y = d/dx ln Gamma(x); poles at 0, -1, -2...")
 
 /* ---- polygamma: y = d^n/dx^n digamma(x) = (-1)^(n+1) n! zeta(n + 1, x) for n > 0.
  * dx = g polygamma(n + 1, x). ---- */
@@ -422,11 +265,7 @@ static int polygamma_infer(wg_call *call) {
     return wg__infer_float(call);
 }
 
-static int polygamma_forward(wg_call *call) {
-    static const wg__loop loops[WG_DTYPE_COUNT] = {
-        [WG_F32] = polygamma_f32, [WG_F64] = polygamma_f64};
-    return wg__elementwise_call(call, loops, call->options);
-}
+FORWARD(polygamma, call->options, [WG_F32] = polygamma_f32, [WG_F64] = polygamma_f64)
 
 static int polygamma_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
     const int n = ((const polygamma_options *)call->options)->n;
@@ -434,17 +273,7 @@ static int polygamma_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor 
     return wg__vjp_status();
 }
 
-static int polygamma_sample(int index, wg_generator *generator, wg_sample *sample) {
-    static const polygamma_options options[] = {{1}, {0}, {2}, {3}};
-    sample->options = &options[index % 4];
-    return wg__sample_unary(index, generator, sample, make_off_poles);
-}
-
-static int polygamma_bench(wg_generator *generator, wg_sample *sample) {
-    static const polygamma_options options = {1};
-    sample->options = &options;
-    return wg__bench_one(generator, sample);
-}
+UNARY_SAMPLES_WITH(polygamma, polygamma_options, make_off_poles, {1}, {1}, {0}, {2}, {3})
 
 static const wg_op polygamma_op = {
     UNARY(polygamma,

@@ -45,17 +45,7 @@ static int cast_jvp(wg_call *call, wg_tensor *const *tangents, wg_tensor **outpu
     return wg__vjp_status();
 }
 
-static int cast_sample(int index, wg_generator *generator, wg_sample *sample) {
-    static const cast_options to_f64 = {WG_F64};
-    sample->options = &to_f64;
-    return wg__sample_unary(index, generator, sample, wg__sample_normal);
-}
-
-static int cast_bench(wg_generator *generator, wg_sample *sample) {
-    static const cast_options to_bf16 = {WG_BF16};
-    sample->options = &to_bf16;
-    return wg__bench_one(generator, sample);
-}
+UNARY_SAMPLES_WITH(cast, cast_options, wg__sample_normal, {WG_BF16}, {WG_F64})
 
 static const wg_op cast = {
     WG__OP("cast", 1,
@@ -85,9 +75,7 @@ static int clone_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gr
     return 0;
 }
 
-static int clone_sample(int index, wg_generator *generator, wg_sample *sample) {
-    return wg__sample_unary(index, generator, sample, wg__sample_normal);
-}
+UNARY_SAMPLE(clone_sample, wg__sample_normal)
 
 static const wg_op clone = {
     WG__OP("clone", 1, "y = x, copied into contiguous memory of its own."),
@@ -134,11 +122,7 @@ LOOP_WITH(affine_i64, int64_t, affine_options, affine_integer(x, o))
 LOOP_WITH(affine_u8, uint8_t, affine_options, affine_integer(x, o))
 LOOP_WITH(affine_bool, uint8_t, affine_options, x *o.scale + o.shift != 0)
 
-static int affine_forward(wg_call *call) {
-    static const wg__loop loops[WG_DTYPE_COUNT] = {FLOATS(affine),
-                                                   INTEGERS(affine), [WG_BOOL] = affine_bool};
-    return wg__elementwise_call(call, loops, call->options);
-}
+FORWARD(affine, call->options, FLOATS(affine), INTEGERS(affine), [WG_BOOL] = affine_bool)
 
 /* Adding -0 instead of 0 keeps the sign of a zero. */
 static int affine_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
@@ -148,17 +132,7 @@ static int affine_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **g
     return wg__vjp_status();
 }
 
-static int affine_sample(int index, wg_generator *generator, wg_sample *sample) {
-    static const affine_options options = {-1.5, 0.25};
-    sample->options = &options;
-    return wg__sample_unary(index, generator, sample, wg__sample_normal);
-}
-
-static int affine_bench(wg_generator *generator, wg_sample *sample) {
-    static const affine_options options = {-1.5, 0.25};
-    sample->options = &options;
-    return wg__bench_one(generator, sample);
-}
+UNARY_SAMPLES_WITH(affine, affine_options, wg__sample_normal, {-1.5, 0.25}, {-1.5, 0.25})
 
 static const wg_op affine = {
     WG__OP("affine", 1,
@@ -237,18 +211,8 @@ static int clamp_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gr
 }
 
 /* The limits lie between the values, away from kinks. */
-static int clamp_sample(int index, wg_generator *generator, wg_sample *sample) {
-    static const clamp_options options[] = {
-        {-0.3, 0.3}, {-INFINITY, 0.6}, {-0.6, INFINITY}, {-1.1, 1.1}};
-    sample->options = &options[index % 4];
-    return wg__sample_unary(index, generator, sample, wg__sample_distinct);
-}
-
-static int clamp_bench(wg_generator *generator, wg_sample *sample) {
-    static const clamp_options options = {0.25, 0.75};
-    sample->options = &options;
-    return wg__bench_one(generator, sample);
-}
+UNARY_SAMPLES_WITH(clamp, clamp_options, wg__sample_distinct, {0.25, 0.75}, {-0.3, 0.3},
+                   {-INFINITY, 0.6}, {-0.6, INFINITY}, {-1.1, 1.1})
 
 static const wg_op clamp = {
     UNARY(clamp, "y = x limited to [low, high]. Kinks at the limits, where the derivative is 1."),
@@ -305,17 +269,8 @@ static int nan_to_num_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor
     return wg__vjp_status();
 }
 
-static int nan_to_num_sample(int index, wg_generator *generator, wg_sample *sample) {
-    static const replacement options[] = {{0, 3, -3}, {1, 2, -2}};
-    sample->options = &options[index % 2];
-    return wg__sample_unary(index, generator, sample, wg__sample_normal);
-}
-
-static int nan_to_num_bench(wg_generator *generator, wg_sample *sample) {
-    static const replacement options = {0, DBL_MAX, -DBL_MAX};
-    sample->options = &options;
-    return wg__bench_one(generator, sample);
-}
+UNARY_SAMPLES_WITH(nan_to_num, replacement, wg__sample_normal, {0, DBL_MAX, -DBL_MAX}, {0, 3, -3},
+                   {1, 2, -2})
 
 static const wg_op nan_to_num = {
     UNARY(nan_to_num, "y = x with plain numbers in the place of NaN, inf and -inf, where the "
@@ -344,16 +299,8 @@ static int neg_infer(wg_call *call) {
     return wg__infer_like(call);
 }
 
-static int neg_forward(wg_call *call) {
-    static const wg__loop loops[WG_DTYPE_COUNT] = {FLOATS(neg), INTEGERS(neg)};
-    return wg__elementwise_call(call, loops, NULL);
-}
-
-static int neg_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
-    (void)call;
-    gradients[0] = wg_neg(cotangents[0]);
-    return wg__vjp_status();
-}
+FORWARD(neg, NULL, FLOATS(neg), INTEGERS(neg))
+UNARY_VJP(neg, wg_neg(g))
 
 static const wg_op neg = {UNARY_PRIMITIVE(neg, "y = -x"), .infer = neg_infer,
                           .sample = wg__unary_normal};
@@ -368,17 +315,9 @@ FLOAT_LOOPS(abs, fabsf(x), fabs(x))
 LOOP(abs_i32, int32_t, x < 0 ? 0u - (uint32_t)x : (uint32_t)x)
 LOOP(abs_i64, int64_t, x < 0 ? 0u - (uint64_t)x : (uint64_t)x)
 
-static int abs_forward(wg_call *call) {
-    static const wg__loop loops[WG_DTYPE_COUNT] = {
-        FLOATS(abs), [WG_I32] = abs_i32, [WG_I64] = abs_i64, [WG_U8] = same_u8,
-        [WG_BOOL] = same_u8};
-    return wg__elementwise_call(call, loops, NULL);
-}
-
-static int abs_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
-    gradients[0] = wg_mul(cotangents[0], wg_sign(call->inputs[0]));
-    return wg__vjp_status();
-}
+FORWARD(abs, NULL,
+        FLOATS(abs), [WG_I32] = abs_i32, [WG_I64] = abs_i64, [WG_U8] = same_u8, [WG_BOOL] = same_u8)
+UNARY_VJP(abs, wg_mul(g, wg_sign(x)))
 
 static const wg_op abs_op = {UNARY_PRIMITIVE(abs, "y = |x|. Kink at 0, where the derivative is 0."),
                              .saves_inputs = 1, .infer = wg__infer_like,
@@ -391,193 +330,76 @@ wg_tensor *wg_abs(wg_tensor *x) {
 /* ---- exp: y = e^x.   dx = g y. ---- */
 
 MAP_FORWARD(exp)
-
-static int exp_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
-    gradients[0] = wg_mul(cotangents[0], call->outputs[0]);
-    return wg__vjp_status();
-}
-
-static const wg_op exp_op = {UNARY_PRIMITIVE(exp, "y = e^x"), .saves_outputs = 1,
-                             .infer = wg__infer_float, .sample = wg__unary_normal};
-
-wg_tensor *wg_exp(wg_tensor *x) {
-    return wg__apply_float(&exp_op, x, NULL);
-}
+UNARY_VJP(exp, wg_mul(g, y))
+FLOAT_FUNCTION(exp, saves_outputs, wg__unary_normal, "y = e^x")
 
 /* ---- exp2: y = 2^x.   dx = g y ln 2. ---- */
 
 MAP_FORWARD(exp2)
-
-static int exp2_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
-    gradients[0] = wg_mul(cotangents[0], wg_mul_scalar(call->outputs[0], M_LN2));
-    return wg__vjp_status();
-}
-
-static const wg_op exp2_op = {UNARY_PRIMITIVE(exp2, "y = 2^x"), .saves_outputs = 1,
-                              .infer = wg__infer_float, .sample = wg__unary_normal};
-
-wg_tensor *wg_exp2(wg_tensor *x) {
-    return wg__apply_float(&exp2_op, x, NULL);
-}
+UNARY_VJP(exp2, wg_mul(g, wg_mul_scalar(y, M_LN2)))
+FLOAT_FUNCTION(exp2, saves_outputs, wg__unary_normal, "y = 2^x")
 
 /* ---- expm1: y = e^x - 1, exact near 0.   dx = g (y + 1). ---- */
 
 MAP_FORWARD(expm1)
-
-static int expm1_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
-    gradients[0] = wg_mul(cotangents[0], wg_add_scalar(call->outputs[0], 1));
-    return wg__vjp_status();
-}
-
-static const wg_op expm1_op = {
-    UNARY_PRIMITIVE(expm1, "y = e^x - 1, without the loss of digits near 0"), .saves_outputs = 1,
-    .infer = wg__infer_float, .sample = wg__unary_normal};
-
-wg_tensor *wg_expm1(wg_tensor *x) {
-    return wg__apply_float(&expm1_op, x, NULL);
-}
+UNARY_VJP(expm1, wg_mul(g, wg_add_scalar(y, 1)))
+FLOAT_FUNCTION(expm1, saves_outputs, wg__unary_normal,
+               "y = e^x - 1, without the loss of digits near 0")
 
 /* ---- log: y = ln x.   dx = g / x. ---- */
 
 MAP_FORWARD(log)
-
-static int log_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
-    gradients[0] = wg_div(cotangents[0], call->inputs[0]);
-    return wg__vjp_status();
-}
-
-static const wg_op log_op = {UNARY_PRIMITIVE(log, "y = ln x; -inf at 0, NaN below"),
-                             .saves_inputs = 1, .infer = wg__infer_float,
-                             .sample = wg__unary_positive};
-
-wg_tensor *wg_log(wg_tensor *x) {
-    return wg__apply_float(&log_op, x, NULL);
-}
+UNARY_VJP(log, wg_div(g, x))
+FLOAT_FUNCTION(log, saves_inputs, wg__unary_positive, "y = ln x; -inf at 0, NaN below")
 
 /* ---- log2.   dx = g / (x ln 2). ---- */
 
 MAP_FORWARD(log2)
-
-static int log2_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
-    gradients[0] = wg_div(cotangents[0], wg_mul_scalar(call->inputs[0], M_LN2));
-    return wg__vjp_status();
-}
-
-static const wg_op log2_op = {
-    UNARY_PRIMITIVE(log2, "y = log x to the base 2; -inf at 0, NaN below"), .saves_inputs = 1,
-    .infer = wg__infer_float, .sample = wg__unary_positive};
-
-wg_tensor *wg_log2(wg_tensor *x) {
-    return wg__apply_float(&log2_op, x, NULL);
-}
+UNARY_VJP(log2, wg_div(g, wg_mul_scalar(x, M_LN2)))
+FLOAT_FUNCTION(log2, saves_inputs, wg__unary_positive,
+               "y = log x to the base 2; -inf at 0, NaN below")
 
 /* ---- log10.   dx = g / (x ln 10). ---- */
 
 MAP_FORWARD(log10)
-
-static int log10_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
-    gradients[0] = wg_div(cotangents[0], wg_mul_scalar(call->inputs[0], M_LN10));
-    return wg__vjp_status();
-}
-
-static const wg_op log10_op = {
-    UNARY_PRIMITIVE(log10, "y = log x to the base 10; -inf at 0, NaN below"), .saves_inputs = 1,
-    .infer = wg__infer_float, .sample = wg__unary_positive};
-
-wg_tensor *wg_log10(wg_tensor *x) {
-    return wg__apply_float(&log10_op, x, NULL);
-}
+UNARY_VJP(log10, wg_div(g, wg_mul_scalar(x, M_LN10)))
+FLOAT_FUNCTION(log10, saves_inputs, wg__unary_positive,
+               "y = log x to the base 10; -inf at 0, NaN below")
 
 /* ---- log1p: y = ln(1 + x), exact near 0.   dx = g / (1 + x). ---- */
 
 MAP_FORWARD(log1p)
-
-static int log1p_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
-    gradients[0] = wg_div(cotangents[0], wg_add_scalar(call->inputs[0], 1));
-    return wg__vjp_status();
-}
-
-static const wg_op log1p_op = {
-    UNARY_PRIMITIVE(log1p,
-                    "y = ln(1 + x), without the loss of digits near 0; -inf at -1, NaN below"),
-    .saves_inputs = 1, .infer = wg__infer_float, .sample = wg__unary_positive};
-
-wg_tensor *wg_log1p(wg_tensor *x) {
-    return wg__apply_float(&log1p_op, x, NULL);
-}
+UNARY_VJP(log1p, wg_div(g, wg_add_scalar(x, 1)))
+FLOAT_FUNCTION(log1p, saves_inputs, wg__unary_positive,
+               "y = ln(1 + x), without the loss of digits near 0; -inf at -1, NaN below")
 
 /* ---- sqrt: y = x^(1/2).   dx = g / (2 y). ---- */
 
 FLOAT_LOOPS(sqrt, sqrtf(x), sqrt(x))
 FLOAT_FORWARD(sqrt)
-
-static int sqrt_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
-    gradients[0] = wg_div(wg_mul_scalar(cotangents[0], 0.5), call->outputs[0]);
-    return wg__vjp_status();
-}
-
-static const wg_op sqrt_op = {UNARY_PRIMITIVE(sqrt, "y = x^(1/2); NaN below 0"), .saves_outputs = 1,
-                              .infer = wg__infer_float, .sample = wg__unary_positive};
-
-wg_tensor *wg_sqrt(wg_tensor *x) {
-    return wg__apply_float(&sqrt_op, x, NULL);
-}
+UNARY_VJP(sqrt, wg_div(wg_mul_scalar(g, 0.5), y))
+FLOAT_FUNCTION(sqrt, saves_outputs, wg__unary_positive, "y = x^(1/2); NaN below 0")
 
 /* ---- rsqrt: y = x^(-1/2).   dx = -g y^3 / 2. ---- */
 
 FLOAT_LOOPS(rsqrt, 1 / sqrtf(x), 1 / sqrt(x))
 FLOAT_FORWARD(rsqrt)
-
-static int rsqrt_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
-    wg_tensor *y = call->outputs[0];
-    wg_tensor *slope = wg_mul_scalar(wg_mul(wg_mul(y, y), y), -0.5);
-    gradients[0] = wg_mul(cotangents[0], slope);
-    return wg__vjp_status();
-}
-
-static const wg_op rsqrt = {UNARY_PRIMITIVE(rsqrt, "y = x^(-1/2); inf at 0, NaN below"),
-                            .saves_outputs = 1, .infer = wg__infer_float,
-                            .sample = wg__unary_positive};
-
-wg_tensor *wg_rsqrt(wg_tensor *x) {
-    return wg__apply_float(&rsqrt, x, NULL);
-}
+UNARY_VJP(rsqrt, wg_mul(g, wg_mul_scalar(wg_mul(wg_mul(y, y), y), -0.5)))
+FLOAT_FUNCTION(rsqrt, saves_outputs, wg__unary_positive, "y = x^(-1/2); inf at 0, NaN below")
 
 /* ---- cbrt: y = x^(1/3), of the sign of x.   dx = g / (3 y^2). ---- */
 
 MAP_FORWARD(cbrt)
-
-static int cbrt_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
-    wg_tensor *y = call->outputs[0];
-    gradients[0] = wg_div(cotangents[0], wg_mul_scalar(wg_mul(y, y), 3));
-    return wg__vjp_status();
-}
-
-static const wg_op cbrt_op = {
-    UNARY_PRIMITIVE(cbrt, "y = x^(1/3), of the sign of x; the derivative at 0 is infinite"),
-    .saves_outputs = 1, .infer = wg__infer_float, .sample = wg__unary_nonzero};
-
-wg_tensor *wg_cbrt(wg_tensor *x) {
-    return wg__apply_float(&cbrt_op, x, NULL);
-}
+UNARY_VJP(cbrt, wg_div(g, wg_mul_scalar(wg_mul(y, y), 3)))
+FLOAT_FUNCTION(cbrt, saves_outputs, wg__unary_nonzero,
+               "y = x^(1/3), of the sign of x; the derivative at 0 is infinite")
 
 /* ---- reciprocal: y = 1 / x.   dx = -g y^2. ---- */
 
 FLOAT_LOOPS(reciprocal, 1 / x, 1 / x)
 FLOAT_FORWARD(reciprocal)
-
-static int reciprocal_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
-    wg_tensor *y = call->outputs[0];
-    gradients[0] = wg_neg(wg_mul(cotangents[0], wg_mul(y, y)));
-    return wg__vjp_status();
-}
-
-static const wg_op reciprocal = {UNARY_PRIMITIVE(reciprocal, "y = 1 / x"), .saves_outputs = 1,
-                                 .infer = wg__infer_float, .sample = wg__unary_nonzero};
-
-wg_tensor *wg_reciprocal(wg_tensor *x) {
-    return wg__apply_float(&reciprocal, x, NULL);
-}
+UNARY_VJP(reciprocal, wg_neg(wg_mul(g, wg_mul(y, y))))
+FLOAT_FUNCTION(reciprocal, saves_outputs, wg__unary_nonzero, "y = 1 / x")
 
 /* ---- square: y = x^2; integers wrap around.   dx = 2 g x. ---- */
 
@@ -592,15 +414,8 @@ static int square_infer(wg_call *call) {
     return wg__infer_like(call);
 }
 
-static int square_forward(wg_call *call) {
-    static const wg__loop loops[WG_DTYPE_COUNT] = {FLOATS(square), INTEGERS(square)};
-    return wg__elementwise_call(call, loops, NULL);
-}
-
-static int square_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
-    gradients[0] = wg_mul(cotangents[0], wg_mul_scalar(call->inputs[0], 2));
-    return wg__vjp_status();
-}
+FORWARD(square, NULL, FLOATS(square), INTEGERS(square))
+UNARY_VJP(square, wg_mul(g, wg_mul_scalar(x, 2)))
 
 static const wg_op square = {UNARY_PRIMITIVE(square, "y = x^2; integers stay integers"),
                              .saves_inputs = 1, .infer = square_infer, .sample = wg__unary_normal};
@@ -634,17 +449,7 @@ static int pow_scalar_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor
     return wg__vjp_status();
 }
 
-static int pow_scalar_sample(int index, wg_generator *generator, wg_sample *sample) {
-    static const pow_options options[] = {{2}, {-1.5}, {3}, {0.5}};
-    sample->options = &options[index % 4];
-    return wg__sample_unary(index, generator, sample, wg__sample_positive);
-}
-
-static int pow_scalar_bench(wg_generator *generator, wg_sample *sample) {
-    static const pow_options options = {1.5};
-    sample->options = &options;
-    return wg__bench_one(generator, sample);
-}
+UNARY_SAMPLES_WITH(pow_scalar, pow_options, wg__sample_positive, {1.5}, {2}, {-1.5}, {3}, {0.5})
 
 static const wg_op pow_scalar = {
     WG__OP("pow_scalar", 1, "y = x^c with a plain number c."),
@@ -675,12 +480,7 @@ static int tanh_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gra
     return wg__vjp_status();
 }
 
-static const wg_op tanh_op = {UNARY_PRIMITIVE(tanh, "y = tanh x"), .saves_outputs = 1,
-                              .infer = wg__infer_float, .sample = wg__unary_normal};
-
-wg_tensor *wg_tanh(wg_tensor *x) {
-    return wg__apply_float(&tanh_op, x, NULL);
-}
+FLOAT_FUNCTION(tanh, saves_outputs, wg__unary_normal, "y = tanh x")
 
 /* ---- sigmoid: y = 1 / (1 + e^-x).   dx = g y (1 - y). ---- */
 
@@ -694,12 +494,7 @@ static int sigmoid_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **
     return wg__vjp_status();
 }
 
-static const wg_op sigmoid = {UNARY_PRIMITIVE(sigmoid, "y = 1 / (1 + e^-x)"), .saves_outputs = 1,
-                              .infer = wg__infer_float, .sample = wg__unary_normal};
-
-wg_tensor *wg_sigmoid(wg_tensor *x) {
-    return wg__apply_float(&sigmoid, x, NULL);
-}
+FLOAT_FUNCTION(sigmoid, saves_outputs, wg__unary_normal, "y = 1 / (1 + e^-x)")
 
 /* ---- erf.   dx = g 2/sqrt(pi) e^(-x^2). ---- */
 
@@ -714,25 +509,27 @@ static int erf_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **grad
     return wg__vjp_status();
 }
 
-static const wg_op erf_op = {
-    UNARY_PRIMITIVE(erf, "y = erf x = 2/sqrt(pi) times the integral of e^(-t^2), 0 to x"),
-    .saves_inputs = 1, .infer = wg__infer_float, .sample = wg__unary_normal};
-
-wg_tensor *wg_erf(wg_tensor *x) {
-    return wg__apply_float(&erf_op, x, NULL);
-}
+FLOAT_FUNCTION(erf, saves_inputs, wg__unary_normal,
+               "y = erf x = 2/sqrt(pi) times the integral of e^(-t^2), 0 to x")
 
 static int zero_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
     (void)call, (void)cotangents, (void)gradients;
     return 0;
 }
 
+/* The record and the public function. */
 #define STEP(NAME, DOC)                                                                            \
-    {                                                                                              \
-        WG__OP(#NAME, 1, DOC), .differentiable = 1, .zero_gradient = "it is piecewise constant",   \
-                               .infer = wg__infer_like, .forward = NAME##_forward,                 \
-                               .vjp = zero_vjp, .jvp = wg__jvp_diagonal,                           \
-                               .sample = sample_off_steps, .bench = wg__bench_one                  \
+    static const wg_op NAME##_op = {WG__OP(#NAME, 1, DOC),                                         \
+                                    .differentiable = 1,                                           \
+                                    .zero_gradient = "it is piecewise constant",                   \
+                                    .infer = wg__infer_like,                                       \
+                                    .forward = NAME##_forward,                                     \
+                                    .vjp = zero_vjp,                                               \
+                                    .jvp = wg__jvp_diagonal,                                       \
+                                    .sample = sample_off_steps,                                    \
+                                    .bench = wg__bench_one};                                       \
+    wg_tensor *wg_##NAME(wg_tensor *x) {                                                           \
+        return wg_apply_one(&NAME##_op, 1, &x, NULL);                                              \
     }
 
 /* Values between the steps, which lie at integers and halves. */
@@ -740,9 +537,7 @@ static wg_tensor *make_off_steps(wg_generator *generator, int ndim, const int64_
     return wg_affine(wg__sample_distinct(generator, ndim, shape), 1, 0.0625);
 }
 
-static int sample_off_steps(int index, wg_generator *generator, wg_sample *sample) {
-    return wg__sample_unary(index, generator, sample, make_off_steps);
-}
+UNARY_SAMPLE(sample_off_steps, make_off_steps)
 
 /* ---- sign: y = -1, 0 or 1; of NaN: NaN.   dx = 0. Jumps at 0. ---- */
 
@@ -751,16 +546,9 @@ LOOP(sign_i32, int32_t, (x > 0) - (x < 0))
 LOOP(sign_i64, int64_t, (x > 0) - (x < 0))
 LOOP(sign_u8, uint8_t, x > 0)
 
-static int sign_forward(wg_call *call) {
-    static const wg__loop loops[WG_DTYPE_COUNT] = {ALL_DTYPES(sign)};
-    return wg__elementwise_call(call, loops, NULL);
-}
+FORWARD(sign, NULL, ALL_DTYPES(sign))
 
-static const wg_op sign = STEP(sign, "y = -1, 0 or 1. Jumps at 0; the derivative is 0.");
-
-wg_tensor *wg_sign(wg_tensor *x) {
-    return wg_apply_one(&sign, 1, &x, NULL);
-}
+STEP(sign, "y = -1, 0 or 1. Jumps at 0; the derivative is 0.")
 
 /* ---- floor, ceil, round, trunc: y = an integer next to x.   dx = 0. ---- */
 
@@ -772,53 +560,27 @@ static int round_to(wg_call *call, wg__simd_map map) {
     return wg__elementwise_call(call, copies, NULL);
 }
 
-static int floor_forward(wg_call *call) {
-    return round_to(call, wg__call_simd(call)->floor);
-}
+#define ROUND_FORWARD(NAME, KERNEL)                                                                \
+    static int NAME##_forward(wg_call *call) {                                                     \
+        return round_to(call, wg__call_simd(call)->KERNEL);                                        \
+    }
 
-static const wg_op floor_op =
-    STEP(floor, "y = the largest whole number that is not above x. The derivative is 0.");
+ROUND_FORWARD(floor, floor)
+STEP(floor, "y = the largest whole number that is not above x. The derivative is 0.")
 
-wg_tensor *wg_floor(wg_tensor *x) {
-    return wg_apply_one(&floor_op, 1, &x, NULL);
-}
+ROUND_FORWARD(ceil, ceil)
+STEP(ceil, "y = the smallest whole number that is not below x. The derivative is 0.")
 
-static int ceil_forward(wg_call *call) {
-    return round_to(call, wg__call_simd(call)->ceil);
-}
+ROUND_FORWARD(round, rint)
+STEP(round, "y = the whole number nearest to x, the even one of two. The derivative is 0.")
 
-static const wg_op ceil_op =
-    STEP(ceil, "y = the smallest whole number that is not below x. The derivative is 0.");
-
-wg_tensor *wg_ceil(wg_tensor *x) {
-    return wg_apply_one(&ceil_op, 1, &x, NULL);
-}
-
-static int round_forward(wg_call *call) {
-    return round_to(call, wg__call_simd(call)->rint);
-}
-
-static const wg_op round_op =
-    STEP(round, "y = the whole number nearest to x, the even one of two. The derivative is 0.");
-
-wg_tensor *wg_round(wg_tensor *x) {
-    return wg_apply_one(&round_op, 1, &x, NULL);
-}
-
-static int trunc_forward(wg_call *call) {
-    return round_to(call, wg__call_simd(call)->trunc);
-}
-
-static const wg_op trunc_op = STEP(trunc, "y = x without its fraction. The derivative is 0.");
-
-wg_tensor *wg_trunc(wg_tensor *x) {
-    return wg_apply_one(&trunc_op, 1, &x, NULL);
-}
+ROUND_FORWARD(trunc, trunc)
+STEP(trunc, "y = x without its fraction. The derivative is 0.")
 
 static const wg_op *const ops[] = {
-    &cast,    &clone,   &affine,   &clamp,      &nan_to_num, &neg,        &abs_op,
-    &exp_op,  &exp2_op, &expm1_op, &log_op,     &log2_op,    &log10_op,   &log1p_op,
-    &sqrt_op, &rsqrt,   &cbrt_op,  &reciprocal, &square,     &pow_scalar, &tanh_op,
-    &sigmoid, &erf_op,  &sign,     &floor_op,   &ceil_op,    &round_op,   &trunc_op};
+    &cast,       &clone,    &affine,   &clamp,         &nan_to_num, &neg,        &abs_op,
+    &exp_op,     &exp2_op,  &expm1_op, &log_op,        &log2_op,    &log10_op,   &log1p_op,
+    &sqrt_op,    &rsqrt_op, &cbrt_op,  &reciprocal_op, &square,     &pow_scalar, &tanh_op,
+    &sigmoid_op, &erf_op,   &sign_op,  &floor_op,      &ceil_op,    &round_op,   &trunc_op};
 
 const wg__op_table wg__ops_unary = {ops, sizeof ops / sizeof *ops};
