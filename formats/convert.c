@@ -42,23 +42,10 @@ static void note(const conversion *c, const char *message) {
         c->options->note(message, c->options->context);
 }
 
-static bool begins(const char *text, const char *with) {
-    return strncmp(text, with, strlen(with)) == 0;
-}
-
-static bool exists(const char *path) {
+/* S_IFREG, S_IFDIR...; 0 if there is nothing. */
+static mode_t type_of(const char *path) {
     struct stat status;
-    return stat(path, &status) == 0;
-}
-
-static bool is_file(const char *path) {
-    struct stat status;
-    return stat(path, &status) == 0 && S_ISREG(status.st_mode);
-}
-
-static bool is_folder(const char *path) {
-    struct stat status;
-    return stat(path, &status) == 0 && S_ISDIR(status.st_mode);
+    return stat(path, &status) == 0 ? status.st_mode & S_IFMT : 0;
 }
 
 /* ---- Which model ---- */
@@ -69,10 +56,10 @@ static char *find_config(const conversion *c, const char *in) {
         return wg__read_whole(c->options->config, MOST_CONFIG, NULL);
     if (wg_weights_config(c->in))
         return wg__strdup(wg_weights_config(c->in));
-    char *path =
-        is_folder(in) ? wg__path_in(in, "config.json") : wg__path_beside(in, "config.json");
+    char *path = type_of(in) == S_IFDIR ? wg__path_in(in, "config.json")
+                                        : wg__path_beside(in, "config.json");
     char *text = NULL;
-    if (path && exists(path))
+    if (path && type_of(path))
         text = wg__read_whole(path, MOST_CONFIG, NULL);
     else if (path)
         wg_fail(WG_ERROR_NOT_FOUND, WHERE,
@@ -124,8 +111,7 @@ static const wg_model_type *find_type(const conversion *c, wg_config *config) {
 
 /* A tree is made on the word of a configuration: no model has more layers than this. */
 static int check_layers(const wg_model_sizes *sizes) {
-    const int64_t layers =
-        sizes->layers > sizes->encoder_layers ? sizes->layers : sizes->encoder_layers;
+    const int64_t layers = wg__larger(sizes->layers, sizes->encoder_layers);
     return layers <= MOST_LAYERS
                ? 0
                : wg_fail(WG_ERROR_FORMAT, WHERE, "%lld layers; at most %d are converted",
@@ -171,8 +157,7 @@ static int make_model(conversion *c, const char *json, wg_config *object) {
     int status = config ? wg_model_config_from_json(c->type, json, config) : -1;
     if (status == 0) {
         const wg_model_sizes sizes = c->type->sizes(config);
-        c->vocabulary =
-            sizes.vocabulary > sizes.source_vocabulary ? sizes.vocabulary : sizes.source_vocabulary;
+        c->vocabulary = wg__larger(sizes.vocabulary, sizes.source_vocabulary);
         status = check_layers(&sizes) < 0 ? -1 : make_module(c, json, object, config);
     }
     wg__free(config);
@@ -211,9 +196,9 @@ enum { NO_TENSOR = -1, REPEATED = -2 };
 /* The prefix that a file of the bare model leaves out of a name. */
 static const char *missing_prefix(const wg_model_names *names, const char *name) {
     for (int i = 0; names->heads[i]; i++)
-        if (begins(name, names->heads[i]))
+        if (wg__starts_with(name, names->heads[i]))
             return "";
-    return begins(name, names->prefix) ? "" : names->prefix;
+    return wg__starts_with(name, names->prefix) ? "" : names->prefix;
 }
 
 /* The entry of the state that a file calls `name`, which may lack a prefix ("wte.weight",
@@ -225,7 +210,7 @@ static int64_t find_entry(const conversion *c, const char *name) {
     char full[160];
     if (strlen(name) > 140)
         return NO_TENSOR;
-    if (begins(name, names->outer))
+    if (wg__starts_with(name, names->outer))
         name += strlen(names->outer);
     snprintf(full, sizeof full, "%s%s", missing_prefix(names, name), name);
     if (wg__ends_with(full, "LayerNorm.gamma"))
@@ -244,7 +229,7 @@ static int64_t find_entry(const conversion *c, const char *name) {
 /* Whether a file may lack the tensor. */
 static bool is_optional(const wg_model_names *names, const char *path) {
     for (int i = 0; names->optional[i]; i++)
-        if (begins(path, names->optional[i]))
+        if (wg__starts_with(path, names->optional[i]))
             return true;
     return false;
 }
@@ -323,7 +308,7 @@ static wg_tokenizer *find_tokenizer(const conversion *c, const char *in) {
         return wg_tokenizer_load(c->options->tokenizer);
     if (wg_weights_tokenizer(c->in))
         return wg_tokenizer_from_json(wg_weights_tokenizer(c->in));
-    return is_folder(in) && wg__tokenizer_is_in(in) ? wg_tokenizer_load(in) : NULL;
+    return type_of(in) == S_IFDIR && wg__tokenizer_is_in(in) ? wg_tokenizer_load(in) : NULL;
 }
 
 static int read_tokenizer(conversion *c, const char *in) {
@@ -410,12 +395,9 @@ static int folder_config(const char *folder, const char *architecture, const cha
     if (architecture)
         snprintf(text, sizeof text, "{\n  \"architectures\": [\"%s\"],", architecture);
     wg__text buffer = {0};
-    int status = rest ? 0 : -1;
-    if (status == 0)
-        status = wg__text_append(&buffer, text, (int64_t)strlen(text));
-    if (status == 0)
-        status = wg__text_append(&buffer, rest + 1, (int64_t)strlen(rest + 1));
-    if (status == 0)
+    int status = -1;
+    if (rest && wg__text_append(&buffer, text, (int64_t)strlen(text)) == 0 &&
+        wg__text_append(&buffer, rest + 1, (int64_t)strlen(rest + 1)) == 0)
         status = write_file(folder, "config.json", buffer.bytes, buffer.length);
     wg__free(buffer.bytes);
     return status;
@@ -448,10 +430,10 @@ static int copy_files(const char *folder, const char *from, int *copied) {
     int status = 0;
     for (size_t i = 0; status == 0 && i < sizeof names / sizeof names[0]; i++) {
         const char *slash = strrchr(from, '/'), *base = slash ? slash + 1 : from;
-        char *path = is_folder(from) ? wg__path_in(from, names[i]) : NULL;
+        char *path = type_of(from) == S_IFDIR ? wg__path_in(from, names[i]) : NULL;
         if (!path && strcmp(base, names[i]) == 0 && is_enough(base))
             path = wg__strdup(from);
-        if (path && is_file(path)) {
+        if (path && type_of(path) == S_IFREG) {
             status = copy_file(folder, path, names[i]);
             ++*copied;
         }
@@ -477,7 +459,7 @@ static int folder_tokenizer(const char *folder, const char *from, const wg_token
 static int choose_format(const char *out, const char **format) {
     *format = NULL;
     const char *slash = strrchr(out, '/'), *name = slash ? slash + 1 : out;
-    if (is_folder(out) || !*name)
+    if (type_of(out) == S_IFDIR || !*name)
         return 0;
     *format = wg__weights_format_by_suffix(name);
     if (*format || !strchr(name, '.'))

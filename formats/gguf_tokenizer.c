@@ -10,19 +10,17 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "data/tokenizer/sentencepiece.h"
+#include "data/tokenizer/text_file.h"
 #include "formats/gguf.h"
 #include "tensor/internal.h"
-
-/* Types of pieces, the same in tokenizer.model. */
-enum { NORMAL = 1, UNKNOWN, CONTROL, USER_DEFINED, UNUSED, BYTE };
 
 /* The published patterns, by llama.cpp's names. */
 static const struct {
     const char *name, *pattern;
     bool whole_words; /* a part that is a token is not merged */
 } splits[] = {
-    {"gpt-2", "'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+|\\s+(?!\\S)|\\s+",
-     false},
+    {"gpt-2", WG__GPT2_PATTERN, false},
     {"llama-bpe",
      "(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}{1,3}| "
      "?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+",
@@ -57,14 +55,15 @@ static int put_types(wg__text *header, const json_t *root, int64_t count, int64_
     uint8_t *types = wg__alloc((size_t)vocabulary);
     if (!types)
         return -1;
-    memset(types, NORMAL, (size_t)count);
-    memset(types + count, UNUSED, (size_t)(vocabulary - count));
+    memset(types, WG__PIECE_NORMAL, (size_t)count);
+    memset(types + count, WG__PIECE_UNUSED, (size_t)(vocabulary - count));
     size_t i;
     json_t *added;
     json_array_foreach(json_object_get(root, "added"), i, added) {
         const json_int_t id = json_integer_value(json_object_get(added, "id"));
         if (id >= 0 && id < count)
-            types[id] = json_is_true(json_object_get(added, "special")) ? CONTROL : USER_DEFINED;
+            types[id] = json_is_true(json_object_get(added, "special")) ? WG__PIECE_CONTROL
+                                                                        : WG__PIECE_USER_DEFINED;
     }
     wg__gguf_put_array(header, "tokenizer.ggml.token_type", WG__GGUF_I32, (uint64_t)vocabulary);
     for (int64_t id = 0; id < vocabulary && !wg_error_pending(); id++)
@@ -132,7 +131,7 @@ typedef struct reading {
 /* The number of tokens without those that pad the table up to the model's vocabulary. */
 static int64_t count_unpadded(const json_t *types) {
     size_t count = json_array_size(types);
-    while (count > 0 && json_integer_value(json_array_get(types, count - 1)) == UNUSED)
+    while (count > 0 && json_integer_value(json_array_get(types, count - 1)) == WG__PIECE_UNUSED)
         count--;
     return (int64_t)count;
 }
@@ -189,11 +188,11 @@ static json_t *added_of(const reading *r) {
     json_t *list = json_array();
     for (int64_t i = 0; i < r->count; i++) {
         const json_int_t type = json_integer_value(json_array_get(r->types, (size_t)i));
-        if (type == CONTROL || type == USER_DEFINED)
-            json_array_append_new(list,
-                                  json_pack("{s:I, s:O, s:b, s:b, s:b}", "id", (json_int_t)i,
-                                            "text", json_array_get(r->tokens, (size_t)i), "special",
-                                            type == CONTROL, "strip_left", 0, "strip_right", 0));
+        if (type == WG__PIECE_CONTROL || type == WG__PIECE_USER_DEFINED)
+            json_array_append_new(list, json_pack("{s:I, s:O, s:b, s:b, s:b}", "id", (json_int_t)i,
+                                                  "text", json_array_get(r->tokens, (size_t)i),
+                                                  "special", type == WG__PIECE_CONTROL,
+                                                  "strip_left", 0, "strip_right", 0));
     }
     return list;
 }
@@ -233,21 +232,6 @@ static json_t *bpe_of(const json_t *metadata) {
 
 enum { FIRST_BYTE = 3, AFTER_BYTES = FIRST_BYTE + 256 };
 
-static const char space_mark[] = "\xe2\x96\x81"; /* U+2581 */
-
-/* Appends `text` with every `from` as `to`. */
-static int replace(wg__text *out, const char *text, const char *from, const char *to) {
-    const char *found;
-    int status = 0;
-    while (status == 0 && (found = strstr(text, from))) {
-        status = wg__text_append(out, text, found - text);
-        if (status == 0)
-            status = wg__text_append(out, to, (int64_t)strlen(to));
-        text = found + strlen(from);
-    }
-    return status < 0 ? -1 : wg__text_append(out, text, (int64_t)strlen(text));
-}
-
 /* ---- LLaMA's: writing ---- */
 
 typedef struct pieces {
@@ -276,12 +260,12 @@ static bool find_pieces(const json_t *root, pieces *p) {
 
 static uint32_t type_of(const pieces *p, int64_t id) {
     if (id >= p->count)
-        return UNUSED;
+        return WG__PIECE_UNUSED;
     if (p->types)
         return (uint32_t)json_integer_value(json_array_get(p->types, (size_t)id));
     if (id < FIRST_BYTE)
-        return id == 0 ? UNKNOWN : CONTROL;
-    return id < AFTER_BYTES ? BYTE : NORMAL;
+        return id == 0 ? WG__PIECE_UNKNOWN : WG__PIECE_CONTROL;
+    return id < AFTER_BYTES ? WG__PIECE_BYTE : WG__PIECE_NORMAL;
 }
 
 /* llama2.c's files have a newline before and after the control pieces. */
@@ -299,9 +283,8 @@ static int add_token(wg__text *header, const pieces *p, int64_t id) {
         return wg_fail(WG_ERROR_FORMAT, "gguf", "token %lld of the tokenizer is no text",
                        (long long)id);
     wg__text marked = {0};
-    int status = p->plain_spaces && type_of(p, id) == NORMAL
-                     ? replace(&marked, text, " ", space_mark)
-                     : wg__text_append(&marked, text, (int64_t)strlen(text));
+    const bool marks = p->plain_spaces && type_of(p, id) == WG__PIECE_NORMAL;
+    int status = wg__append_replaced(&marked, text, marks ? " " : NULL, WG__SPACE_SYMBOL);
     if (status == 0)
         status = wg__gguf_add_string(header, marked.bytes, (size_t)marked.length);
     wg__free(marked.bytes);
@@ -372,7 +355,7 @@ static bool is_as_llama(const json_t *metadata) {
     const pieces p = {.count = (int64_t)count};
     for (size_t i = 0; i < count; i++) {
         const json_int_t type = json_integer_value(json_array_get(types, i));
-        const bool padded = i >= AFTER_BYTES && type == UNUSED;
+        const bool padded = i >= AFTER_BYTES && type == WG__PIECE_UNUSED;
         if (!json_is_string(json_array_get(tokens, i)) ||
             !json_is_number(json_array_get(scores, i)) ||
             (type != type_of(&p, (int64_t)i) && !padded))
@@ -388,7 +371,7 @@ static json_t *token_of(const json_t *metadata, size_t id) {
     wg__text plain = {0};
     const json_t *token = json_array_get(json_object_get(metadata, "tokenizer.ggml.tokens"), id);
     json_t *text = NULL;
-    if (replace(&plain, json_string_value(token), space_mark, " ") == 0)
+    if (wg__append_replaced(&plain, json_string_value(token), WG__SPACE_SYMBOL, " ") == 0)
         text = json_stringn(plain.bytes, (size_t)plain.length);
     wg__free(plain.bytes);
     return text;

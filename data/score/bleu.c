@@ -188,35 +188,23 @@ static int apply_steps(texts *t) {
 
 /* ---- Tokens: splitting ---- */
 
-static int add_token(wg__strings *words, const char *word, int64_t length,
-                     wg__bleu_tokens *tokens) {
-    const int64_t id = wg__strings_add(words, word, length);
-    int32_t *ids = id < 0 ? NULL
-                          : wg__grow(tokens->ids, tokens->count, &tokens->capacity,
-                                     tokens->count + 1, sizeof *ids);
-    if (!ids)
-        return -1;
-    tokens->ids = ids;
-    ids[tokens->count++] = (int32_t)id;
-    return 0;
-}
-
-static int split(const wg__text *text, wg__strings *words, wg__bleu_tokens *tokens) {
+static int split(const wg__text *text, wg__strings *words, wg_token_list *tokens) {
     int64_t begin = 0;
     for (int64_t at = 0; at <= text->length;) {
         const int64_t space =
             at == text->length ? 1 : space_length(text->bytes + at, text->length - at);
-        if (space > 0 && at > begin &&
-            add_token(words, text->bytes + begin, at - begin, tokens) < 0)
-            return -1;
+        if (space > 0 && at > begin) {
+            const int64_t id = wg__strings_add(words, text->bytes + begin, at - begin);
+            if (id < 0 || wg_token_list_append(tokens, (int32_t)id) < 0)
+                return -1;
+        }
         at += space > 0 ? space : 1;
         begin = space > 0 ? at : begin;
     }
     return 0;
 }
 
-int wg__bleu_tokenize(const char *text, bool lowercase, wg__strings *words,
-                      wg__bleu_tokens *tokens) {
+int wg__bleu_tokenize(const char *text, bool lowercase, wg__strings *words, wg_token_list *tokens) {
     const int64_t length = (int64_t)strlen(text);
     if (wg__utf8_check(text, length, "a segment", "bleu") < 0)
         return -1;
@@ -252,7 +240,7 @@ static int compare(const void *left, const void *right) {
 }
 
 /* Writes the sorted n-grams of a text, and returns how many. `grams` has room for one per token. */
-static int64_t sort_grams(const wg__bleu_tokens *text, int order, gram *grams) {
+static int64_t sort_grams(const wg_token_list *text, int order, gram *grams) {
     const int64_t count = text->count < order ? 0 : text->count - order + 1;
     for (int64_t i = 0; i < count; i++)
         grams[i] = (gram){text->ids + i, order};
@@ -273,8 +261,8 @@ static int64_t count_common(const gram *a, int64_t a_count, const gram *b, int64
     return common;
 }
 
-static int count_grams(wg__bleu *bleu, const wg__bleu_tokens *hypothesis,
-                       const wg__bleu_tokens *reference) {
+static int count_grams(wg__bleu *bleu, const wg_token_list *hypothesis,
+                       const wg_token_list *reference) {
     gram *grams = wg__alloc((size_t)(hypothesis->count + reference->count + 1) * sizeof *grams);
     if (!grams)
         return -1;
@@ -295,14 +283,14 @@ int wg__bleu_add(wg__bleu *bleu, const char *hypothesis, const char *reference, 
     if (!hypothesis || !reference)
         return -1;
     wg__strings words = {0};
-    wg__bleu_tokens ours = {0}, theirs = {0};
+    wg_token_list ours = {0}, theirs = {0};
     int result = -1;
     if (wg__bleu_tokenize(hypothesis, lowercase, &words, &ours) == 0 &&
         wg__bleu_tokenize(reference, lowercase, &words, &theirs) == 0)
         result = count_grams(bleu, &ours, &theirs);
     wg__strings_clear(&words);
-    wg__free(ours.ids);
-    wg__free(theirs.ids);
+    wg_token_list_free(&ours);
+    wg_token_list_free(&theirs);
     return result;
 }
 

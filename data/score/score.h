@@ -5,6 +5,7 @@
 #include <stdbool.h>
 
 #include "base/string_table.h"
+#include "data/tokenizer/tokenizer.h"
 
 /* ---- BLEU: the tokens of mteval-v13a, as in sacreBLEU. bleu.c ----
  *
@@ -15,16 +16,9 @@
  *       white space separates tokens
  */
 
-/* Numbers of tokens in a table of words. {0} is none; `ids` is freed with wg__free. */
-typedef struct wg__bleu_tokens {
-    int32_t *ids;
-    int64_t count, capacity;
-} wg__bleu_tokens;
-
-/* Appends the tokens of a UTF-8 text. `words` numbers them; new ones are added to it.
+/* Appends the tokens of a UTF-8 text as their numbers in `words`; new ones are added to it.
  * [FORMAT if the text is not UTF-8; MEMORY] */
-int wg__bleu_tokenize(const char *text, bool lowercase, wg__strings *words,
-                      wg__bleu_tokens *tokens);
+int wg__bleu_tokenize(const char *text, bool lowercase, wg__strings *words, wg_token_list *tokens);
 
 /* ---- SQuAD: answers compared as by the official evaluate-v1.1.py. squad_score.c ---- */
 

@@ -183,18 +183,6 @@ wg_tokenizer *wg__llama2c_read(const char *bytes, int64_t length, const char *na
 
 /* ---- As SentencePiece ---- */
 
-/* Appends `text` with every `from` replaced by `to`, and a NUL. */
-static int append_replaced(wg__text *out, const char *text, const char *from, const char *to) {
-    const char *found;
-    while ((found = strstr(text, from))) {
-        if (wg__text_append(out, text, found - text) < 0 ||
-            wg__text_append(out, to, (int64_t)strlen(to)) < 0)
-            return -1;
-        text = found + strlen(from);
-    }
-    return wg__text_append(out, text, (int64_t)strlen(text) + 1);
-}
-
 /* Copies a vocabulary to `texts`, with every `from` in its pieces replaced by `to`, and the special
  * tokens by `special`. tokens[i] points into `texts`. */
 static int replace_spaces(const wg__strings *vocabulary, const char *from, const char *to,
@@ -205,8 +193,9 @@ static int replace_spaces(const wg__strings *vocabulary, const char *from, const
     for (int64_t i = 0; status == 0 && i < vocabulary->count; i++) {
         const char *text = i < FIRST_BYTE ? special[i] : wg__strings_text(vocabulary, i);
         starts[i] = texts->length;
-        status = i < FIRST_PIECE ? wg__text_append(texts, text, (int64_t)strlen(text) + 1)
-                                 : append_replaced(texts, text, from, to);
+        status = wg__append_replaced(texts, text, i < FIRST_PIECE ? NULL : from, to);
+        if (status == 0)
+            status = wg__text_append(texts, "", 1);
     }
     for (int64_t i = 0; status == 0 && i < vocabulary->count; i++)
         tokens[i] = texts->bytes + starts[i];

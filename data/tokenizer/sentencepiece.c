@@ -565,7 +565,7 @@ static int encode(const wg_tokenizer *tokenizer, const char *text, int64_t lengt
 /* Appends a piece with spaces for U+2581, without the spaces that normalising put at the beginning.
  */
 static int decode_piece(const wg__pieces *p, int32_t id, wg__decode_state *state, wg__text *text) {
-    const char *at = wg__strings_text(&p->base.vocabulary, id), *symbol;
+    const char *at = wg__strings_text(&p->base.vocabulary, id);
     bool strip = !state->begun && p->settings.strip != WG__STRIP_NONE &&
                  strncmp(at, WG__SPACE_SYMBOL, 3) == 0;
     if (strip) {
@@ -573,12 +573,7 @@ static int decode_piece(const wg__pieces *p, int32_t id, wg__decode_state *state
         state->begun = p->settings.strip == WG__STRIP_ONE;
     }
     state->begun |= *at != '\0';
-    while ((symbol = strstr(at, WG__SPACE_SYMBOL))) {
-        if (wg__text_append(text, at, symbol - at) < 0 || wg__text_append(text, " ", 1) < 0)
-            return -1;
-        at = symbol + 3;
-    }
-    return wg__text_append(text, at, (int64_t)strlen(at));
+    return wg__append_replaced(text, at, WG__SPACE_SYMBOL, " ");
 }
 
 static int decode(const wg_tokenizer *tokenizer, int32_t id, const wg_decode_options *options,
@@ -685,54 +680,49 @@ static int read_settings(const json_t *json, wg__piece_settings *s) {
                                      "bad options: \"unknown_text\" is missing or invalid");
 }
 
-static int read_types(const json_t *list, int64_t count, uint8_t *types) {
+/* The types of a JSON list, freed with wg__free. NULL with FORMAT or MEMORY. */
+static uint8_t *types_of_json(const json_t *list, int64_t count) {
     bool good = (int64_t)json_array_size(list) == count;
-    for (int64_t i = 0; good && i < count; i++) {
+    uint8_t *types = wg__alloc((size_t)count + 1);
+    for (int64_t i = 0; types && good && i < count; i++) {
         const json_t *type = json_array_get(list, (size_t)i);
         json_int_t value = json_integer_value(type);
         good = json_is_integer(type) && value >= 0 && value <= UINT8_MAX;
         types[i] = (uint8_t)value;
     }
-    return good ? 0
-                : wg_fail(WG_ERROR_FORMAT, WHERE, "\"types\" is not a list of %lld types",
-                          (long long)count);
-}
-
-/* Fills the model from the JSON. The caller frees *scores, *merges and *charsmap in every case. */
-static int read_model(const json_t *json, wg__piece_model *model, double **scores, uint8_t *types,
-                      int32_t (**merges)[2], wg__text *charsmap) {
-    const json_t *map = json_object_get(json, "charsmap");
-    if (read_settings(json, &model->settings) < 0 ||
-        read_types(json_object_get(json, "types"), model->count, types) < 0)
-        return -1;
-    *scores = wg__numbers_of_json(json_object_get(json, "scores"), model->count, "scores", WHERE);
-    if (!*scores)
-        return -1;
-    *merges = wg__merges_of_json(json_object_get(json, "merges"), &model->merge_count, WHERE);
-    if (!*merges)
-        return -1;
-    if (!json_is_string(map))
-        return wg_fail(WG_ERROR_FORMAT, WHERE, "\"charsmap\" is not a string");
-    if (wg__base64_decode(json_string_value(map), (int64_t)json_string_length(map), charsmap,
-                          WHERE) < 0)
-        return -1;
-    model->scores = *scores;
-    model->types = types;
-    model->merges = (const int32_t(*)[2]) * merges;
-    model->charsmap = charsmap->length ? charsmap->bytes : NULL;
-    model->charsmap_length = charsmap->length;
-    return 0;
+    if (types && good)
+        return types;
+    if (types)
+        wg_fail(WG_ERROR_FORMAT, WHERE, "\"types\" is not a list of %lld types", (long long)count);
+    wg__free(types);
+    return NULL;
 }
 
 static wg_tokenizer *from_json(const json_t *options, int64_t count, const char *const *texts) {
     wg__piece_model model = {.count = count, .texts = texts};
+    const json_t *map = json_object_get(options, "charsmap");
+    uint8_t *types = NULL;
+    if (read_settings(options, &model.settings) == 0)
+        types = types_of_json(json_object_get(options, "types"), count);
     double *scores = NULL;
-    uint8_t *types = wg__alloc((size_t)count + 1);
+    if (types)
+        scores = wg__numbers_of_json(json_object_get(options, "scores"), count, "scores", WHERE);
     int32_t(*merges)[2] = NULL;
+    if (scores)
+        merges = wg__merges_of_json(json_object_get(options, "merges"), &model.merge_count, WHERE);
     wg__text charsmap = {0};
     wg_tokenizer *tokenizer = NULL;
-    if (types && read_model(options, &model, &scores, types, &merges, &charsmap) == 0)
+    if (merges && !json_is_string(map))
+        wg_fail(WG_ERROR_FORMAT, WHERE, "\"charsmap\" is not a string");
+    else if (merges && wg__base64_decode(json_string_value(map), (int64_t)json_string_length(map),
+                                         &charsmap, WHERE) == 0) {
+        model.scores = scores;
+        model.types = types;
+        model.merges = (const int32_t(*)[2])merges;
+        model.charsmap = charsmap.length ? charsmap.bytes : NULL;
+        model.charsmap_length = charsmap.length;
         tokenizer = wg__sentencepiece_new(&model);
+    }
     wg__free(scores);
     wg__free(types);
     wg__free(merges);

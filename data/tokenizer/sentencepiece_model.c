@@ -6,6 +6,7 @@
 #include "base/array.h"
 #include "data/tokenizer/sentencepiece.h"
 #include "data/tokenizer/text_file.h"
+#include "io/weights/binary_file.h"
 #include "tensor/internal.h"
 
 #define WHERE "sentencepiece"
@@ -112,10 +113,8 @@ typedef struct model {
     const char *name; /* of the file */
     wg__piece_model made;
     wg__strings texts;
-    double *scores;
-    int64_t score_capacity;
+    double *scores; /* a piece takes 5 bytes of the file or more */
     uint8_t *types;
-    int64_t type_capacity;
     wg__text unknown_text;
     int64_t type;           /* 1 unigram, 2 BPE, 3 words, 4 characters */
     int64_t special_ids[4]; /* unknown, begin, end, pad */
@@ -134,20 +133,12 @@ static int keep_piece(model *m, const char *text, int64_t length, float score, u
     if (length == 0 || memchr(text, '\0', (size_t)length))
         return wg_fail(WG_ERROR_FORMAT, WHERE, "%s: piece %lld is empty or has a NUL in it",
                        m->name, (long long)number + 1);
-    double *scores = wg__grow(m->scores, number, &m->score_capacity, number + 1, sizeof *scores);
-    if (!scores)
-        return -1;
-    m->scores = scores;
-    uint8_t *types = wg__grow(m->types, number, &m->type_capacity, number + 1, sizeof *types);
-    if (!types)
-        return -1;
-    m->types = types;
     int64_t id = wg__strings_add(&m->texts, text, length);
     if (id >= 0 && id != number)
         return wg_fail(WG_ERROR_FORMAT, WHERE, "%s: the pieces %lld and %lld are the same", m->name,
                        (long long)id + 1, (long long)number + 1);
-    scores[number] = (double)score;
-    types[number] = type > UINT8_MAX ? UINT8_MAX : (uint8_t)type;
+    m->scores[number] = (double)score;
+    m->types[number] = type > UINT8_MAX ? UINT8_MAX : (uint8_t)type;
     return id < 0 ? -1 : 0;
 }
 
@@ -292,13 +283,16 @@ static wg_tokenizer *make_tokenizer(model *m) {
 wg_tokenizer *wg__sentencepiece_read(const char *bytes, int64_t length, const char *name) {
     const unsigned char *begin = (const unsigned char *)bytes;
     model m = {.name = name,
+               .scores = wg__alloc(((size_t)length / 5 + 1) * sizeof *m.scores),
+               .types = wg__alloc((size_t)length / 5 + 1),
                .type = UNIGRAM,
                .special_ids = {0, 1, 2, -1},
                .dummy_prefix = true,
                .remove_spaces = true,
                .escape_spaces = true};
     wg_tokenizer *tokenizer = NULL;
-    if (read_model(&m, (message){begin, begin + length}) == 0 && set_settings(&m) == 0)
+    if (m.scores && m.types && read_model(&m, (message){begin, begin + length}) == 0 &&
+        set_settings(&m) == 0)
         tokenizer = make_tokenizer(&m);
     if (tokenizer && !(m.has_trainer && m.has_normalizer)) /* cut short: they follow the pieces */
         tokenizer = wg__tokenizer_checked(tokenizer, malformed(&m, "file"));
@@ -330,9 +324,8 @@ static int put_number(wg__text *message, int32_t number, int64_t value) {
 }
 
 static int put_float(wg__text *message, int32_t number, float value) {
-    uint32_t bits;
-    memcpy(&bits, &value, sizeof bits);
-    const char bytes[] = {(char)bits, (char)(bits >> 8), (char)(bits >> 16), (char)(bits >> 24)};
+    uint8_t bytes[4];
+    wg__storage_encode(WG__STORAGE_F32, 1, &value, bytes);
     return put_tag(message, number, WIRE_FIXED32) < 0 ? -1 : wg__text_append(message, bytes, 4);
 }
 

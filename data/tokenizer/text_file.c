@@ -111,6 +111,14 @@ int wg__utf8_check(const char *text, int64_t length, const char *name, const cha
                    name, (long long)line, (long long)offset, (unsigned char)text[offset]);
 }
 
+int wg__append_replaced(wg__text *out, const char *text, const char *from, const char *to) {
+    for (const char *found; from && (found = strstr(text, from)); text = found + strlen(from))
+        if (wg__text_append(out, text, found - text) < 0 ||
+            wg__text_append(out, to, (int64_t)strlen(to)) < 0)
+            return -1;
+    return wg__text_append(out, text, (int64_t)strlen(text));
+}
+
 /* U+0009..000D, 0020, 0085, 00A0, 1680, 2000..200A, 2028, 2029, 202F, 205F, 3000. */
 int64_t wg__space_length(const char *text, int64_t length) {
     const unsigned char *b = (const unsigned char *)text;

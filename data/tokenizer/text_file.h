@@ -5,6 +5,8 @@
 #include <stdint.h>
 #include <utf8proc.h>
 
+#include "base/array.h"
+
 /* The bytes of a file, followed by a NUL; freed with wg__free. `where` names the caller in the
  * error. NULL with NOT_FOUND, IO, MEMORY. */
 char *wg__text_file_read(const char *path, int64_t *length, const char *where);
@@ -19,6 +21,9 @@ int64_t wg__utf8_invalid(const char *text, int64_t length);
 
 /* -1 with FORMAT, naming `name` (a path), line and byte, unless the text is UTF-8. */
 int wg__utf8_check(const char *text, int64_t length, const char *name, const char *where);
+
+/* Appends `text` with every `from` (NULL: none) replaced by `to`. [MEMORY] */
+int wg__append_replaced(wg__text *out, const char *text, const char *from, const char *to);
 
 /* The bytes of the first character of a UTF-8 text that is not empty. */
 static inline int64_t wg__utf8_length(const char *text) {

@@ -21,7 +21,7 @@ static json_t *load(void) {
 
 static void assert_tokens(const char *text, bool lowercase, const json_t *wanted) {
     wg__strings words = {0};
-    wg__bleu_tokens tokens = {0};
+    wg_token_list tokens = {0};
     ck_assert_int_eq(wg__bleu_tokenize(text, lowercase, &words, &tokens), 0);
     ck_assert_msg(tokens.count == (int64_t)json_array_size(wanted), "\"%s\": %lld tokens, not %zu",
                   text, (long long)tokens.count, json_array_size(wanted));
@@ -29,7 +29,7 @@ static void assert_tokens(const char *text, bool lowercase, const json_t *wanted
         ck_assert_str_eq(wg__strings_text(&words, tokens.ids[i]),
                          json_string_value(json_array_get(wanted, (size_t)i)));
     wg__strings_clear(&words);
-    wg__free(tokens.ids);
+    wg_token_list_free(&tokens);
 }
 
 START_TEST(tokens_are_those_of_sacrebleu) {
