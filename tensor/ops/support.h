@@ -86,9 +86,12 @@ int wg__jvp_by_partials(wg_call *call, wg_tensor *const *tangents, wg_tensor **o
 
 /* ---- Records ---- */
 
-/* What a record begins with: name, number of inputs and doc of an op with one output. */
-#define WG__OP(NAME, INPUTS, DOC)                                                                  \
-    .name = NAME, .doc = DOC, .min_inputs = INPUTS, .max_inputs = INPUTS, .output_count = 1
+/* What a record begins with: name, numbers of inputs and outputs, and doc; of an op with one output
+ * and no optional inputs. */
+#define WG__OP_OF(NAME, MIN_INPUTS, MAX_INPUTS, OUTPUTS, DOC)                                      \
+    .name = NAME, .doc = DOC, .min_inputs = MIN_INPUTS, .max_inputs = MAX_INPUTS,                  \
+    .output_count = OUTPUTS
+#define WG__OP(NAME, INPUTS, DOC) WG__OP_OF(NAME, INPUTS, INPUTS, 1, DOC)
 
 /* A view of input 0 that is linear in it, with options; the functions are NAME_infer and so on. */
 #define WG__VIEW_OP(NAME, OPTIONS, DOC)                                                            \
@@ -123,6 +126,27 @@ wg_tensor *wg__sample_distinct(wg_generator *generator, int ndim, const int64_t 
 int wg__sample_unary(int index, wg_generator *generator, wg_sample *sample, wg__sampler make);
 int wg__sample_binary(int index, wg_generator *generator, wg_sample *sample, wg__sampler make_a,
                       wg__sampler make_b);
+
+/* NAME_sample of an op of one input: normal ones of wg__sample_unary, which take these
+ * options in turn. */
+#define WG__UNARY_SAMPLES(NAME, OPTIONS, ...)                                                      \
+    static int NAME##_sample(int index, wg_generator *generator, wg_sample *sample) {              \
+        static const OPTIONS options[] = {__VA_ARGS__};                                            \
+        sample->options = &options[index % (int)(sizeof options / sizeof *options)];               \
+        return wg__sample_unary(index, generator, sample, wg__sample_normal);                      \
+    }
+
+/* NAME_sample of an op of one input of that rank: each sample is {options, shape}. */
+#define WG__SAMPLES(NAME, OPTIONS, RANK, ...)                                                      \
+    static int NAME##_sample(int index, wg_generator *generator, wg_sample *sample) {              \
+        static const struct {                                                                      \
+            OPTIONS options;                                                                       \
+            int64_t shape[RANK];                                                                   \
+        } cases[] = {__VA_ARGS__};                                                                 \
+        if (index >= (int)(sizeof cases / sizeof *cases))                                          \
+            return 0;                                                                              \
+        return wg__sample_one(generator, sample, &cases[index].options, RANK, cases[index].shape); \
+    }
 
 /* The samples of an op of three inputs that broadcast, each made by its sampler. */
 int wg__sample_ternary(int index, wg_generator *generator, wg_sample *sample,

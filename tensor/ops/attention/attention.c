@@ -226,13 +226,11 @@ static int attention_bench(wg_generator *generator, wg_sample *sample) {
 }
 
 static const wg_op attention = {
-    .name = "attention",
-    .doc = "softmax(scale q k^T) v for each head: (B, H, Tq, D) x (B, Hkv, Tk, D) x (B, Hkv, Tk, "
-           "D), and a bool mask -> (B, H, Tq, D). Rows that may attend to nothing give zeros. "
-           "Fused.",
-    .min_inputs = 3,
-    .max_inputs = 4,
-    .output_count = 1,
+    WG__OP_OF(
+        "attention", 3, 4, 1,
+        "softmax(scale q k^T) v for each head: (B, H, Tq, D) x (B, Hkv, Tk, D) x (B, Hkv, Tk, "
+        "D), and a bool mask -> (B, H, Tq, D). Rows that may attend to nothing give zeros. "
+        "Fused."),
     .options_size = sizeof(wg_attention_options),
     .saves_inputs = 15,
     .differentiable = 7,

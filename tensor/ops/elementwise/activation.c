@@ -377,23 +377,13 @@ static int dropout_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **
     return gradients[0] ? 0 : -1;
 }
 
-static int dropout_sample(int index, wg_generator *generator, wg_sample *sample) {
-    static const dropout_options options[] = {{0.1, 3, 0}, {0.5, 3, 1}, {0, 3, 2}};
-    static const int64_t shapes[][2] = {{3, 5}, {2, 70}, {4, 1}};
-    if (index >= 3)
-        return 0;
-    sample->input_count = 1;
-    sample->inputs[0] = wg_randn(generator, WG_F64, 2, shapes[index]);
-    sample->options = &options[index];
-    return sample->inputs[0] ? 1 : -1;
-}
+WG__SAMPLES(dropout, dropout_options, 2, {{0.1, 3, 0}, {3, 5}}, {{0.5, 3, 1}, {2, 70}},
+            {{0, 3, 2}, {4, 1}})
 
 static int dropout_bench(wg_generator *generator, wg_sample *sample) {
     static const dropout_options options = {0.1, 3, 0};
     sample->options = &options;
-    sample->input_count = 1;
-    sample->inputs[0] = wg_rand(generator, WG_F32, 1, (int64_t[]){1 << 22});
-    return sample->inputs[0] ? 1 : -1;
+    return wg__bench_one(generator, sample);
 }
 
 static const wg_op dropout = {

@@ -173,12 +173,9 @@ static int bincount_sample(int index, wg_generator *generator, wg_sample *sample
 }
 
 static const wg_op bincount = {
-    .name = "bincount",
-    .doc = "x (n) -> (max(x) + 1, or min_length if that is more): how often each number is in x "
-           "(i64), or the sum of its weights (n). x has no gradient.",
-    .min_inputs = 1,
-    .max_inputs = 2,
-    .output_count = 1,
+    WG__OP_OF("bincount", 1, 2, 1,
+              "x (n) -> (max(x) + 1, or min_length if that is more): how often each number is in x "
+              "(i64), or the sum of its weights (n). x has no gradient."),
     .options_size = sizeof(bincount_options),
     .differentiable = 2,
     .infer = bincount_infer,
@@ -541,12 +538,10 @@ static int index_bench(wg_generator *generator, wg_sample *sample) {
 }
 
 static const wg_op index_op = {
-    .name = "index",
-    .doc = "y = x[i, j, ...] as NumPy's advanced indexing: i, j, ... are integers (negative ones "
-           "count from the end), masks or absent (all of the axis). Indices have no gradient.",
-    .min_inputs = 1,
-    .max_inputs = 1 + MAX_INDICES,
-    .output_count = 1,
+    WG__OP_OF(
+        "index", 1, 1 + MAX_INDICES, 1,
+        "y = x[i, j, ...] as NumPy's advanced indexing: i, j, ... are integers (negative ones "
+        "count from the end), masks or absent (all of the axis). Indices have no gradient."),
     .differentiable = 1,
     .decompose = index_decompose,
     .sample = index_sample,
@@ -630,12 +625,9 @@ static int put_sample(int index, wg_generator *generator, wg_sample *sample) {
 }
 
 static const wg_op index_put = {
-    .name = "index_put",
-    .doc = "y = x with values, broadcast, at [i, j, ...], or added there; indices as those of "
-           "index. Of several values for one place the last stays. Indices have no gradient.",
-    .min_inputs = 2,
-    .max_inputs = 2 + MAX_INDICES,
-    .output_count = 1,
+    WG__OP_OF("index_put", 2, 2 + MAX_INDICES, 1,
+              "y = x with values, broadcast, at [i, j, ...], or added there; indices as those of "
+              "index. Of several values for one place the last stays. Indices have no gradient."),
     .options_size = sizeof(put_options),
     .differentiable = 3,
     .decompose = put_decompose,

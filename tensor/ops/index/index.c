@@ -297,14 +297,10 @@ static int check_take_index(wg_call *call) {
 /* ---- take_along_axis: y[..i..] = x[..index[..i..]..] along an axis; x and index broadcast along
  * the others. ---- */
 
-typedef struct take_options {
-    int axis;
-} take_options;
-
 /* The shapes to which x and the index are expanded; -1 with an error. */
 static int take_shapes(const wg_call *call, int *axis, int64_t *x_shape, int64_t *index_shape) {
     const wg_spec *x = &call->input_specs[0], *index = &call->input_specs[1];
-    *axis = wg__axis(((const take_options *)call->options)->axis, x->ndim, call->op->name);
+    *axis = wg__axis(((const wg__index_options *)call->options)->axis, x->ndim, call->op->name);
     if (*axis < 0)
         return -1;
     if (index->ndim != x->ndim)
@@ -341,7 +337,7 @@ static int take_along_axis_decompose(wg_call *call) {
 
 static int take_along_axis_sample(int index, wg_generator *generator, wg_sample *sample) {
     static const struct {
-        take_options options;
+        wg__index_options options;
         int ndim;
         int64_t x[3], index[3];
     } cases[] = {
@@ -360,7 +356,7 @@ static const wg_op take_along_axis = {
     WG__OP("take_along_axis", 2,
            "y[..i..] = x[..index[..i..]..] along an axis; along the others x and index are "
            "broadcast. Negative indices count from the end. The index has no gradient."),
-    .options_size = sizeof(take_options),
+    .options_size = sizeof(wg__index_options),
     .differentiable = 1,
     .infer = take_along_axis_infer,
     .decompose = take_along_axis_decompose,
@@ -368,7 +364,7 @@ static const wg_op take_along_axis = {
 };
 
 wg_tensor *wg_take_along_axis(wg_tensor *x, int axis, wg_tensor *index) {
-    return wg_apply_one(&take_along_axis, 2, (wg_tensor *[]){x, index}, &(take_options){axis});
+    return wg_apply_one(&take_along_axis, 2, (wg_tensor *[]){x, index}, &(wg__index_options){axis});
 }
 
 /* ---- take: y[i] = the element number index[i] of x in row-major order. ---- */
@@ -433,6 +429,13 @@ static int infer_scatter(wg_call *call) {
     return wg__infer_like(call);
 }
 
+/* What both records share; the functions are NAME_forward and NAME_vjp. */
+#define SCATTER(NAME, INFER, DOC)                                                                  \
+    WG__OP(#NAME, 3, DOC), .options_size = sizeof(wg__index_options), .saves_inputs = 2,           \
+                           .differentiable = 5, .infer = INFER, .forward = NAME##_forward,         \
+                           .vjp = NAME##_vjp, .jvp = wg_jvp_linear, .sample = sample_scatter,      \
+                           .bench = bench_scatter
+
 /* ---- scatter_add: y = x with src[..i..] added at [..index[..i..]..] along an axis.
  * dx = g, dsrc = gather of g. ---- */
 
@@ -473,19 +476,9 @@ static int scatter_add_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tenso
 }
 
 static const wg_op scatter_add = {
-    WG__OP("scatter_add", 3,
-           "y = x with src[..i..] added at [..index[..i..]..] along an axis; src has the shape of "
-           "index. The index has no gradient."),
-    .options_size = sizeof(wg__index_options),
-    .saves_inputs = 2,
-    .differentiable = 5,
-    .infer = scatter_add_infer,
-    .forward = scatter_add_forward,
-    .vjp = scatter_add_vjp,
-    .jvp = wg_jvp_linear,
-    .sample = sample_scatter,
-    .bench = bench_scatter,
-};
+    SCATTER(scatter_add, scatter_add_infer,
+            "y = x with src[..i..] added at [..index[..i..]..] along an axis; src has the shape of "
+            "index. The index has no gradient.")};
 
 /* Casts x and src to their common dtype and the index to i64. bf16 adds up in f32 and rounds
  * once. */
@@ -548,19 +541,9 @@ static int scatter_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **
 }
 
 static const wg_op scatter = {
-    WG__OP("scatter", 3,
-           "y = x with src[..i..] instead at [..index[..i..]..] along an axis, the last of those "
-           "that go to one place; src has the shape of index. The index has no gradient."),
-    .options_size = sizeof(wg__index_options),
-    .saves_inputs = 2,
-    .differentiable = 5,
-    .infer = infer_scatter,
-    .forward = scatter_forward,
-    .vjp = scatter_vjp,
-    .jvp = wg_jvp_linear,
-    .sample = sample_scatter,
-    .bench = bench_scatter,
-};
+    SCATTER(scatter, infer_scatter,
+            "y = x with src[..i..] instead at [..index[..i..]..] along an axis, the last of those "
+            "that go to one place; src has the shape of index. The index has no gradient.")};
 
 wg_tensor *wg_scatter(wg_tensor *x, int axis, wg_tensor *index, wg_tensor *src) {
     return apply_scatter(&scatter, x, axis, index, src);

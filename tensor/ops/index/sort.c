@@ -449,12 +449,9 @@ static int sort_bench(wg_generator *generator, wg_sample *sample) {
 }
 
 static const wg_op sort = {
-    .name = "sort",
-    .doc = "The elements along one axis in ascending or descending order, and their indices; "
-           "stable, NaN after all numbers. Kinks at ties.",
-    .min_inputs = 1,
-    .max_inputs = 1,
-    .output_count = 2,
+    WG__OP_OF("sort", 1, 1, 2,
+              "The elements along one axis in ascending or descending order, and their indices; "
+              "stable, NaN after all numbers. Kinks at ties."),
     .options_size = sizeof(sort_options),
     .saves_outputs = 2,
     .differentiable = 1,
@@ -540,12 +537,10 @@ static int topk_bench(wg_generator *generator, wg_sample *sample) {
 }
 
 static const wg_op topk = {
-    .name = "topk",
-    .doc = "The k largest or smallest elements along one axis, best first, and their indices; of "
-           "ties the first. A NaN is larger than all numbers. Kinks at ties.",
-    .min_inputs = 1,
-    .max_inputs = 1,
-    .output_count = 2,
+    WG__OP_OF(
+        "topk", 1, 1, 2,
+        "The k largest or smallest elements along one axis, best first, and their indices; of "
+        "ties the first. A NaN is larger than all numbers. Kinks at ties."),
     .options_size = sizeof(topk_options),
     .saves_outputs = 2,
     .differentiable = 1,
@@ -639,12 +634,10 @@ static int median_bench(wg_generator *generator, wg_sample *sample) {
 }
 
 static const wg_op median = {
-    .name = "median",
-    .doc = "The middle element along one axis, of an even number the lower one, and its index; NaN "
-           "if there is one. Kinks at ties.",
-    .min_inputs = 1,
-    .max_inputs = 1,
-    .output_count = 2,
+    WG__OP_OF(
+        "median", 1, 1, 2,
+        "The middle element along one axis, of an even number the lower one, and its index; NaN "
+        "if there is one. Kinks at ties."),
     .options_size = sizeof(median_options),
     .saves_outputs = 2,
     .differentiable = 1,
@@ -749,12 +742,10 @@ static int unique_bench(wg_generator *generator, wg_sample *sample) {
 }
 
 static const wg_op unique = {
-    .name = "unique",
-    .doc = "The values of x in ascending order, the i64 index among them of each element, and how "
-           "often each comes. All NaNs are one value.",
-    .min_inputs = 1,
-    .max_inputs = 1,
-    .output_count = 3,
+    WG__OP_OF(
+        "unique", 1, 1, 3,
+        "The values of x in ascending order, the i64 index among them of each element, and how "
+        "often each comes. All NaNs are one value."),
     .no_gradient = "how many values there are, and so the shape, depends on the operand",
     .places_outputs = true,
     .infer = unique_infer,

@@ -782,12 +782,10 @@ static double einsum_flops(const wg_call *call) {
 }
 
 static const wg_op einsum = {
-    .name = "einsum",
-    .doc = "y = the sum, over the labels that the result lacks, of the product of all operands: "
-           "\"ij,jk->ik\" is a matrix product. In the order that costs least, by matrix products.",
-    .min_inputs = 1,
-    .max_inputs = WG_MAX_INPUTS,
-    .output_count = 1,
+    WG__OP_OF(
+        "einsum", 1, WG_MAX_INPUTS, 1,
+        "y = the sum, over the labels that the result lacks, of the product of all operands: "
+        "\"ij,jk->ik\" is a matrix product. In the order that costs least, by matrix products."),
     .options_size = sizeof(einsum_options),
     .differentiable = UINT32_MAX,
     .infer = einsum_infer,

@@ -395,12 +395,9 @@ static int linear_bench(wg_generator *generator, wg_sample *sample) {
 }
 
 static const wg_op linear = {
-    .name = "linear",
-    .doc = "y = x W^T + bias: (..., I) x (O, I), and (O) if there is a bias -> (..., O). Fused; "
-           "the gradients of weight and bias are added in place.",
-    .min_inputs = 2,
-    .max_inputs = 3,
-    .output_count = 1,
+    WG__OP_OF("linear", 2, 3, 1,
+              "y = x W^T + bias: (..., I) x (O, I), and (O) if there is a bias -> (..., O). Fused; "
+              "the gradients of weight and bias are added in place."),
     .saves_inputs = 7,
     .differentiable = 7,
     .accumulates = 6,

@@ -484,15 +484,12 @@ static int quantized_linear_bench(wg_generator *generator, wg_sample *sample) {
 }
 
 static const wg_op packed_linear = {
-    .name = "quantized_linear",
-    .doc =
+    WG__OP_OF(
+        "quantized_linear", 2, 1 + 2 * WG_MAX_QUANTIZED_WEIGHTS, 1,
         "y = x dequantize(W)^T + bias: (..., I) x (O, bytes) u8, and (O) if there is a bias -> "
         "(..., O); of up to three weights and biases in turns side by side. "
         "In f32, blocks of integers meet x in blocks of 8 bits, and bf16 meets more than 16 rows "
-        "of x rounded to bf16 where the processor multiplies such numbers.",
-    .min_inputs = 2,
-    .max_inputs = 1 + 2 * WG_MAX_QUANTIZED_WEIGHTS,
-    .output_count = 1,
+        "of x rounded to bf16 where the processor multiplies such numbers."),
     .options_size = sizeof(quantized_options),
     .saves_inputs = 2 | 8 | 32, /* the weights */
     .differentiable = 1 | 4 | 16 | 64,

@@ -455,13 +455,11 @@ static double row_flops(const wg_call *call) {
 }
 
 static const wg_op cross_entropy = {
-    .name = "cross_entropy",
-    .doc = "log sum e^x - x[target] of each row, reduced: (N, V), (N) -> () or (N); targets equal "
-           "to ignore_index count for nothing. Options smooth the targets and weigh the classes, "
-           "(V). Fused.",
-    .min_inputs = 2,
-    .max_inputs = 3,
-    .output_count = 1,
+    WG__OP_OF(
+        "cross_entropy", 2, 3, 1,
+        "log sum e^x - x[target] of each row, reduced: (N, V), (N) -> () or (N); targets equal "
+        "to ignore_index count for nothing. Options smooth the targets and weigh the classes, "
+        "(V). Fused."),
     .options_size = sizeof(wg__loss_options),
     .saves_inputs = 7,
     .differentiable = 1,
@@ -542,12 +540,9 @@ static int soft_cross_entropy_bench(wg_generator *generator, wg_sample *sample) 
 }
 
 static const wg_op soft_cross_entropy = {
-    .name = "soft_cross_entropy",
-    .doc = "sum_c t_c (log sum e^x - x_c) of each row, reduced: (N, V), targets (N, V) -> () or "
-           "(N). Options smooth the targets and weigh the classes, (V). Fused.",
-    .min_inputs = 2,
-    .max_inputs = 3,
-    .output_count = 1,
+    WG__OP_OF("soft_cross_entropy", 2, 3, 1,
+              "sum_c t_c (log sum e^x - x_c) of each row, reduced: (N, V), targets (N, V) -> () or "
+              "(N). Options smooth the targets and weigh the classes, (V). Fused."),
     .options_size = sizeof(wg__loss_options),
     .saves_inputs = 7,
     .differentiable = 3,
@@ -581,12 +576,9 @@ static int nll_loss_sample(int index, wg_generator *generator, wg_sample *sample
 }
 
 static const wg_op nll_loss = {
-    .name = "nll_loss",
-    .doc = "-x[target] of each row, reduced: (N, V), (N) -> () or (N); targets equal to "
-           "ignore_index count for nothing. An option weighs the classes, (V).",
-    .min_inputs = 2,
-    .max_inputs = 3,
-    .output_count = 1,
+    WG__OP_OF("nll_loss", 2, 3, 1,
+              "-x[target] of each row, reduced: (N, V), (N) -> () or (N); targets equal to "
+              "ignore_index count for nothing. An option weighs the classes, (V)."),
     .options_size = sizeof(wg__loss_options),
     .differentiable = 1,
     .infer = nll_loss_infer,

@@ -406,13 +406,11 @@ static double linear_cross_entropy_flops(const wg_call *call) {
 }
 
 static const wg_op linear_cross_entropy = {
-    .name = "linear_cross_entropy",
-    .doc = "cross_entropy of the logits x W^T + bias: (N, D), (V, D), (N), and (V) if there is a "
-           "bias -> () or (N), and how many rows are largest at their target. Options as there. "
-           "Fused, in chunks of rows: the logits are never stored whole.",
-    .min_inputs = 3,
-    .max_inputs = 5,
-    .output_count = 2,
+    WG__OP_OF(
+        "linear_cross_entropy", 3, 5, 2,
+        "cross_entropy of the logits x W^T + bias: (N, D), (V, D), (N), and (V) if there is a "
+        "bias -> () or (N), and how many rows are largest at their target. Options as there. "
+        "Fused, in chunks of rows: the logits are never stored whole."),
     .options_size = sizeof(wg__loss_options),
     .saves_inputs = 31,
     .differentiable = 1 << X | 1 << WEIGHT | 1 << BIAS,

@@ -291,12 +291,10 @@ static int bce_with_logits_sample(int index, wg_generator *generator, wg_sample 
 }
 
 static const wg_op bce_with_logits = {
-    .name = "bce_with_logits",
-    .doc = "y = weight (pos_weight t log(1 + e^-x) + (1 - t) log(1 + e^x)) of logits x and targets "
-           "t of one shape; weight and pos_weight are optional and broadcast",
-    .min_inputs = 2,
-    .max_inputs = 4,
-    .output_count = 1,
+    WG__OP_OF(
+        "bce_with_logits", 2, 4, 1,
+        "y = weight (pos_weight t log(1 + e^-x) + (1 - t) log(1 + e^x)) of logits x and targets "
+        "t of one shape; weight and pos_weight are optional and broadcast"),
     .differentiable = 15,
     .infer = bce_with_logits_infer,
     .decompose = bce_with_logits_decompose,

@@ -85,11 +85,8 @@ static int cat_bench(wg_generator *generator, wg_sample *sample) {
 }
 
 static const wg_op cat = {
-    .name = "cat",
-    .doc = "y = the operands one after the other along an axis; all other sizes are equal.",
-    .min_inputs = 1,
-    .max_inputs = WG_MAX_INPUTS,
-    .output_count = 1,
+    WG__OP_OF("cat", 1, WG_MAX_INPUTS, 1,
+              "y = the operands one after the other along an axis; all other sizes are equal."),
     .options_size = sizeof(cat_options),
     .differentiable = 0xffffffff,
     .infer = cat_infer,
@@ -265,11 +262,7 @@ static int flip_decompose(wg_call *call) {
     return wg__set_output(call, y);
 }
 
-static int flip_sample(int index, wg_generator *generator, wg_sample *sample) {
-    static const axes_options options[] = {{0, {0}}, {0, {0}}, {1, {-1}}, {2, {0, 2}}};
-    sample->options = &options[index % 4];
-    return wg__sample_unary(index, generator, sample, wg__sample_normal);
-}
+WG__UNARY_SAMPLES(flip, axes_options, {0, {0}}, {0, {0}}, {1, {-1}}, {2, {0, 2}})
 
 static const wg_op flip = {WG__COMPOSITE_OP(
     flip, axes_options, "y = x with the elements of some axes, or of all, in reverse; a view.")};
@@ -327,11 +320,7 @@ static int roll_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gra
     return wg__vjp_status();
 }
 
-static int roll_sample(int index, wg_generator *generator, wg_sample *sample) {
-    static const roll_options options[] = {{{1, -1}}, {{0}}, {{1}}, {{-5, 0, 2, 1}}};
-    sample->options = &options[index % 4];
-    return wg__sample_unary(index, generator, sample, wg__sample_normal);
-}
+WG__UNARY_SAMPLES(roll, roll_options, {{1, -1}}, {{0}}, {{1}}, {{-5, 0, 2, 1}})
 
 static int roll_bench(wg_generator *generator, wg_sample *sample) {
     static const roll_options options = {{700, 700}};
@@ -433,11 +422,7 @@ static int tile_decompose(wg_call *call) {
     return wg__set_output(call, y);
 }
 
-static int tile_sample(int index, wg_generator *generator, wg_sample *sample) {
-    static const axes_options repeats[] = {{2, {2, 3}}, {2, {2, 2}}, {3, {1, 2, 3}}, {2, {3, 2}}};
-    sample->options = &repeats[index % 4];
-    return wg__sample_unary(index, generator, sample, wg__sample_normal);
-}
+WG__UNARY_SAMPLES(tile, axes_options, {2, {2, 3}}, {2, {2, 2}}, {3, {1, 2, 3}}, {2, {3, 2}})
 
 static const wg_op tile = {
     WG__COMPOSITE_OP(tile, axes_options,
@@ -469,13 +454,8 @@ static int repeat_interleave_decompose(wg_call *call) {
                           repeat_axis(wg_alias(call->inputs[0]), axis, options->repeats, true));
 }
 
-static int repeat_interleave_sample(int index, wg_generator *generator, wg_sample *sample) {
-    static const repeat_options options[] = {{3, 1}, {2, 0}, {2, -2}};
-    static const int64_t shapes[][2] = {{2, 3}, {3, 2}, {1, 2}};
-    if (index >= (int)(sizeof options / sizeof *options))
-        return 0;
-    return wg__sample_one(generator, sample, &options[index], 2, shapes[index]);
-}
+WG__SAMPLES(repeat_interleave, repeat_options, 2, {{3, 1}, {2, 3}}, {{2, 0}, {3, 2}},
+            {{2, -2}, {1, 2}})
 
 static const wg_op repeat_interleave = {WG__COMPOSITE_OP(
     repeat_interleave, repeat_options, "y = x with each element of one axis repeated in a row.")};

@@ -227,13 +227,8 @@ static int narrow_decompose(wg_call *call) {
     return wg__set_output(call, wg_slice(x, options->axis, start, start + options->length, 1));
 }
 
-static int narrow_sample(int index, wg_generator *generator, wg_sample *sample) {
-    static const narrow_options options[] = {{1, 1, 2}, {0, -4, 2}, {-1, 3, 0}};
-    static const int64_t shapes[][2] = {{2, 3}, {5, 2}, {2, 3}};
-    if (index >= (int)(sizeof options / sizeof *options))
-        return 0;
-    return wg__sample_one(generator, sample, &options[index], 2, shapes[index]);
-}
+WG__SAMPLES(narrow, narrow_options, 2, {{1, 1, 2}, {2, 3}}, {{0, -4, 2}, {5, 2}},
+            {{-1, 3, 0}, {2, 3}})
 
 static const wg_op narrow = {WG__COMPOSITE_OP(
     narrow, narrow_options,
@@ -308,13 +303,7 @@ static int select_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **g
     return wg__vjp_status();
 }
 
-static int select_sample(int index, wg_generator *generator, wg_sample *sample) {
-    static const select_options options[] = {{1, 2}, {0, -1}, {-1, 0}};
-    static const int64_t shapes[][2] = {{2, 3}, {3, 2}, {2, 1}};
-    if (index >= (int)(sizeof options / sizeof *options))
-        return 0;
-    return wg__sample_one(generator, sample, &options[index], 2, shapes[index]);
-}
+WG__SAMPLES(select, select_options, 2, {{1, 2}, {2, 3}}, {{0, -1}, {3, 2}}, {{-1, 0}, {2, 1}})
 
 static const wg_op select_op = {
     WG__VIEW_OP(select, select_options, "y = x at one index of one axis, which goes away. A view."),
@@ -643,13 +632,8 @@ static int triangle_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor *
     return wg__vjp_status();
 }
 
-static int triangle_sample(int index, wg_generator *generator, wg_sample *sample) {
-    static const triangle_options options[] = {{0}, {-1}, {2}, {-9}};
-    static const int64_t shapes[][3] = {{1, 3, 3}, {2, 4, 2}, {1, 2, 5}, {2, 2, 2}};
-    if (index >= (int)(sizeof options / sizeof *options))
-        return 0;
-    return wg__sample_one(generator, sample, &options[index], 3, shapes[index]);
-}
+WG__SAMPLES(triangle, triangle_options, 3, {{0}, {1, 3, 3}}, {{-1}, {2, 4, 2}}, {{2}, {1, 2, 5}},
+            {{-9}, {2, 2, 2}})
 
 static int triangle_bench(wg_generator *generator, wg_sample *sample) {
     static const triangle_options options = {0};

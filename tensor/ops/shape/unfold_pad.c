@@ -231,12 +231,8 @@ static int pad_constant_jvp(wg_call *call, wg_tensor *const *tangents,
     return output_tangents[0] == NULL ? -1 : 0;
 }
 
-static int pad_constant_sample(int index, wg_generator *generator, wg_sample *sample) {
-    static const border_options options[] = {
-        {{1, 0}, {2, 3}, 7}, {{0}, {0}, 1}, {{3}, {0}, -1}, {{1, 0, 2, 0}, {0, 1, 0, 0}, 0.5}};
-    sample->options = &options[index % 4];
-    return wg__sample_unary(index, generator, sample, wg__sample_normal);
-}
+WG__UNARY_SAMPLES(pad_constant, border_options, {{1, 0}, {2, 3}, 7}, {{0}, {0}, 1}, {{3}, {0}, -1},
+                  {{1, 0, 2, 0}, {0, 1, 0, 0}, 0.5})
 
 static int pad_constant_bench(wg_generator *generator, wg_sample *sample) {
     static const border_options options = {{0, 1, 1}, {0, 1, 1}, 0};
@@ -360,17 +356,11 @@ static int pad_decompose(wg_call *call) {
     return wg__set_output(call, y);
 }
 
-static int pad_sample(int index, wg_generator *generator, wg_sample *sample) {
-    static const pad_options options[] = {
-        {1, {2, 1}, WG_PAD_REFLECT, 0},         {2, {1, 0, 2, 3}, WG_PAD_REPLICATE, 0},
-        {2, {2, 1, 0, 3}, WG_PAD_CIRCULAR, 0},  {2, {-1, 2, 1, 0}, WG_PAD_CONSTANT, 3},
-        {2, {1, -1, -1, 1}, WG_PAD_REFLECT, 0},
-    };
-    static const int64_t shapes[][3] = {{1, 2, 3}, {2, 3, 1}, {1, 2, 3}, {1, 2, 2}, {1, 3, 3}};
-    if (index >= (int)(sizeof options / sizeof *options))
-        return 0;
-    return wg__sample_one(generator, sample, &options[index], 3, shapes[index]);
-}
+WG__SAMPLES(pad, pad_options, 3, {{1, {2, 1}, WG_PAD_REFLECT, 0}, {1, 2, 3}},
+            {{2, {1, 0, 2, 3}, WG_PAD_REPLICATE, 0}, {2, 3, 1}},
+            {{2, {2, 1, 0, 3}, WG_PAD_CIRCULAR, 0}, {1, 2, 3}},
+            {{2, {-1, 2, 1, 0}, WG_PAD_CONSTANT, 3}, {1, 2, 2}},
+            {{2, {1, -1, -1, 1}, WG_PAD_REFLECT, 0}, {1, 3, 3}})
 
 static const wg_op pad = {WG__COMPOSITE_OP(
     pad, pad_options,

@@ -127,11 +127,7 @@ static int reshape_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **
     return wg__vjp_status();
 }
 
-static int reshape_sample(int index, wg_generator *generator, wg_sample *sample) {
-    static const shape_options shapes[] = {{2, {3, 2}}, {2, {1, 1}}, {0, {0}}, {2, {4, -1}}};
-    sample->options = &shapes[index % 4];
-    return wg__sample_unary(index, generator, sample, wg__sample_normal);
-}
+WG__UNARY_SAMPLES(reshape, shape_options, {2, {3, 2}}, {2, {1, 1}}, {0, {0}}, {2, {4, -1}})
 
 static const wg_op reshape = {WG__VIEW_OP(
     reshape, shape_options,
@@ -195,13 +191,7 @@ static int squeeze_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **
     return wg__vjp_status();
 }
 
-static int squeeze_sample(int index, wg_generator *generator, wg_sample *sample) {
-    static const axis_options options[] = {{1}, {-1}, {0}};
-    static const int64_t shapes[][3] = {{2, 1, 3}, {2, 3, 1}, {1, 1, 1}};
-    if (index >= (int)(sizeof options / sizeof *options))
-        return 0;
-    return wg__sample_one(generator, sample, &options[index], 3, shapes[index]);
-}
+WG__SAMPLES(squeeze, axis_options, 3, {{1}, {2, 1, 3}}, {{-1}, {2, 3, 1}}, {{0}, {1, 1, 1}})
 
 static const wg_op squeeze = {
     WG__VIEW_OP(squeeze, axis_options, "y = x without one axis, of size 1. A view.")};
@@ -242,11 +232,7 @@ static int unsqueeze_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor 
     return wg__vjp_status();
 }
 
-static int unsqueeze_sample(int index, wg_generator *generator, wg_sample *sample) {
-    static const axis_options options[] = {{1}, {0}, {-1}, {-2}};
-    sample->options = &options[index % 4];
-    return wg__sample_unary(index, generator, sample, wg__sample_normal);
-}
+WG__UNARY_SAMPLES(unsqueeze, axis_options, {1}, {0}, {-1}, {-2})
 
 static const wg_op unsqueeze = {
     WG__VIEW_OP(unsqueeze, axis_options, "y = x with an axis of size 1 more. A view.")};
@@ -297,11 +283,7 @@ static int flatten_decompose(wg_call *call) {
     return wg__set_output(call, wg_reshape(call->inputs[0], ndim, shape));
 }
 
-static int flatten_sample(int index, wg_generator *generator, wg_sample *sample) {
-    static const flatten_options options[] = {{0, -1}, {0, -1}, {0, 0}, {1, 2}};
-    sample->options = &options[index % 4];
-    return wg__sample_unary(index, generator, sample, wg__sample_normal);
-}
+WG__UNARY_SAMPLES(flatten, flatten_options, {0, -1}, {0, -1}, {0, 0}, {1, 2})
 
 static const wg_op flatten = {WG__COMPOSITE_OP(
     flatten, flatten_options,
@@ -358,14 +340,8 @@ static int unflatten_decompose(wg_call *call) {
     return wg__set_output(call, wg_reshape(call->inputs[0], ndim, shape));
 }
 
-static int unflatten_sample(int index, wg_generator *generator, wg_sample *sample) {
-    static const unflatten_options options[] = {
-        {0, {2, {2, -1}}}, {-2, {3, {1, 2, 2}}}, {1, {1, {3}}}};
-    static const int64_t shapes[][2] = {{4, 3}, {4, 2}, {2, 3}};
-    if (index >= (int)(sizeof options / sizeof *options))
-        return 0;
-    return wg__sample_one(generator, sample, &options[index], 2, shapes[index]);
-}
+WG__SAMPLES(unflatten, unflatten_options, 2, {{0, {2, {2, -1}}}, {4, 3}},
+            {{-2, {3, {1, 2, 2}}}, {4, 2}}, {{1, {1, {3}}}, {2, 3}})
 
 static const wg_op unflatten = {WG__COMPOSITE_OP(
     unflatten, unflatten_options,
@@ -413,12 +389,8 @@ static int expand_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **g
     return wg__vjp_status();
 }
 
-static int expand_sample(int index, wg_generator *generator, wg_sample *sample) {
-    static const shape_options shapes[] = {
-        {3, {2, -1, 3}}, {2, {2, 2}}, {2, {3, 4}}, {4, {2, 3, -1, 2}}};
-    sample->options = &shapes[index % 4];
-    return wg__sample_unary(index, generator, sample, wg__sample_normal);
-}
+WG__UNARY_SAMPLES(expand, shape_options, {3, {2, -1, 3}}, {2, {2, 2}}, {2, {3, 4}},
+                  {4, {2, 3, -1, 2}})
 
 static const wg_op expand = {WG__VIEW_OP(
     expand, shape_options,
@@ -468,11 +440,7 @@ static int permute_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **
     return wg__vjp_status();
 }
 
-static int permute_sample(int index, wg_generator *generator, wg_sample *sample) {
-    static const permute_options orders[] = {{{1, 0}}, {{0}}, {{0}}, {{2, 0, 3, 1}}};
-    sample->options = &orders[index % 4];
-    return wg__sample_unary(index, generator, sample, wg__sample_normal);
-}
+WG__UNARY_SAMPLES(permute, permute_options, {{1, 0}}, {{0}}, {{0}}, {{2, 0, 3, 1}})
 
 static const wg_op permute = {
     WG__VIEW_OP(permute, permute_options, "Axis i of y is axis order[i] of x. A view.")};
@@ -542,13 +510,8 @@ static int transpose_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor 
     return wg__vjp_status();
 }
 
-static int transpose_sample(int index, wg_generator *generator, wg_sample *sample) {
-    static const transpose_options options[] = {{0, 1}, {-1, 0}, {1, 1}};
-    static const int64_t shapes[][3] = {{2, 3, 1}, {2, 3, 4}, {2, 2, 2}};
-    if (index >= (int)(sizeof options / sizeof *options))
-        return 0;
-    return wg__sample_one(generator, sample, &options[index], 3, shapes[index]);
-}
+WG__SAMPLES(transpose, transpose_options, 3, {{0, 1}, {2, 3, 1}}, {{-1, 0}, {2, 3, 4}},
+            {{1, 1}, {2, 2, 2}})
 
 static const wg_op transpose = {
     WG__VIEW_OP(transpose, transpose_options, "y = x with two axes exchanged. A view.")};
@@ -596,12 +559,8 @@ static int movedim_decompose(wg_call *call) {
     return wg__set_output(call, wg_permute(call->inputs[0], call->input_specs[0].ndim, order));
 }
 
-static int movedim_sample(int index, wg_generator *generator, wg_sample *sample) {
-    static const movedim_options options[] = {
-        {1, {0}, {-1}}, {0, {0}, {0}}, {1, {0}, {0}}, {2, {3, 0}, {0, 2}}};
-    sample->options = &options[index % 4];
-    return wg__sample_unary(index, generator, sample, wg__sample_normal);
-}
+WG__UNARY_SAMPLES(movedim, movedim_options, {1, {0}, {-1}}, {0, {0}, {0}}, {1, {0}, {0}},
+                  {2, {3, 0}, {0, 2}})
 
 static const wg_op movedim = {WG__COMPOSITE_OP(
     movedim, movedim_options,
