@@ -11,49 +11,10 @@
 /* ---- max, min: y = the largest, the smallest over the axes; NaN if there is one.
  * dx = g shared evenly among the elements equal to y. Kinks where there are ties. ---- */
 
-/* NaN is the only value that differs from itself; no comparison replaces an accumulator that is
- * NaN. */
-#define LARGER ((b > a) | (b != b)) ? b : a
-#define SMALLER ((b < a) | (b != b)) ? b : a
-
-WG__REDUCTION(max_f32, float, , float, -INFINITY, LARGER, float, )
-WG__REDUCTION(max_f64, double, , double, -INFINITY, LARGER, double, )
-WG__REDUCTION(max_bf16, uint16_t, wg__bf16_to_f32, float, -INFINITY, LARGER, uint16_t,
-              wg__f32_to_bf16)
-WG__REDUCTION(max_i32, int32_t, , int32_t, INT32_MIN, b > a ? b : a, int32_t, )
-WG__REDUCTION(max_i64, int64_t, , int64_t, INT64_MIN, b > a ? b : a, int64_t, )
-WG__REDUCTION(max_u8, uint8_t, , uint8_t, 0, b > a ? b : a, uint8_t, )
-
-WG__REDUCTION(min_f32, float, , float, INFINITY, SMALLER, float, )
-WG__REDUCTION(min_f64, double, , double, INFINITY, SMALLER, double, )
-WG__REDUCTION(min_bf16, uint16_t, wg__bf16_to_f32, float, INFINITY, SMALLER, uint16_t,
-              wg__f32_to_bf16)
-WG__REDUCTION(min_i32, int32_t, , int32_t, INT32_MAX, b < a ? b : a, int32_t, )
-WG__REDUCTION(min_i64, int64_t, , int64_t, INT64_MAX, b < a ? b : a, int64_t, )
-WG__REDUCTION(min_u8, uint8_t, , uint8_t, UINT8_MAX, b < a ? b : a, uint8_t, )
-
 static int minmax_infer(wg_call *call) {
     if (wg__reduced_count(&call->input_specs[0], wg__reduce_options_of(call)->mask) == 0)
         return wg__op_fail(call, WG_ERROR_SHAPE, "there are no elements to choose from");
     return wg__infer_reduced(call, call->input_specs[0].dtype);
-}
-
-static int max_forward(wg_call *call) {
-    static const wg__reduction kernels[WG_DTYPE_COUNT] = {
-        [WG_F32] = WG__KERNELS(max_f32, float),   [WG_F64] = WG__KERNELS(max_f64, double),
-        [WG_BF16] = WG__KERNELS(max_bf16, float), [WG_I32] = WG__KERNELS(max_i32, int32_t),
-        [WG_I64] = WG__KERNELS(max_i64, int64_t), [WG_U8] = WG__KERNELS(max_u8, uint8_t),
-        [WG_BOOL] = WG__KERNELS(max_u8, uint8_t)};
-    return wg__reduce_call(call, kernels);
-}
-
-static int min_forward(wg_call *call) {
-    static const wg__reduction kernels[WG_DTYPE_COUNT] = {
-        [WG_F32] = WG__KERNELS(min_f32, float),   [WG_F64] = WG__KERNELS(min_f64, double),
-        [WG_BF16] = WG__KERNELS(min_bf16, float), [WG_I32] = WG__KERNELS(min_i32, int32_t),
-        [WG_I64] = WG__KERNELS(min_i64, int64_t), [WG_U8] = WG__KERNELS(min_u8, uint8_t),
-        [WG_BOOL] = WG__KERNELS(min_u8, uint8_t)};
-    return wg__reduce_call(call, kernels);
 }
 
 /* dy/dx, shared among the elements that are equal to y; all NaN where y is NaN, as PyTorch. */
@@ -61,51 +22,35 @@ static wg_tensor *tie_shares(wg_call *call) {
     return wg__shares_of(wg_eq(call->inputs[0], wg__with_axes(call->outputs[0], call)), call);
 }
 
-static int minmax_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
-    return wg__vjp_by_derivative(call, tie_shares(call), cotangents, gradients);
-}
+WG__DERIVATIVES_BY(minmax, tie_shares(call))
 
-static int minmax_jvp(wg_call *call, wg_tensor *const *tangents, wg_tensor **output_tangents) {
-    return wg__jvp_by_derivative(call, tie_shares(call), tangents, output_tangents);
-}
+/* The op NAME, which takes b instead of a where b OVER a, from the neutral values LOWEST,
+ * LOWEST_I32 and so on. NaN is the only value that differs from itself; no comparison replaces an
+ * accumulator that is NaN. */
+#define EXTREMUM(NAME, OVER, LOWEST, LOWEST_I32, LOWEST_I64, LOWEST_U8, ADJECTIVE)                 \
+    WG__REDUCTION(NAME##_f32, float, , float, LOWEST, ((b OVER a) | (b != b)) ? b : a, float, )    \
+    WG__REDUCTION(NAME##_f64, double, , double, LOWEST, ((b OVER a) | (b != b)) ? b : a, double, ) \
+    WG__REDUCTION(NAME##_bf16, uint16_t, wg__bf16_to_f32, float, LOWEST,                           \
+                  ((b OVER a) | (b != b)) ? b : a, uint16_t, wg__f32_to_bf16)                      \
+    WG__REDUCTION(NAME##_i32, int32_t, , int32_t, LOWEST_I32, b OVER a ? b : a, int32_t, )         \
+    WG__REDUCTION(NAME##_i64, int64_t, , int64_t, LOWEST_I64, b OVER a ? b : a, int64_t, )         \
+    WG__REDUCTION(NAME##_u8, uint8_t, , uint8_t, LOWEST_U8, b OVER a ? b : a, uint8_t, )           \
+    WG__REDUCE_FORWARD(NAME, float, double, int32_t, int64_t, uint8_t)                             \
+    static const wg_op NAME##_op = {                                                               \
+        WG__REDUCTION_OP(#NAME, "y = the " ADJECTIVE " over the given axes; NaN if there is one. " \
+                                "Kinks at ties, which share the gradient evenly."),                \
+        .sample = wg__sample_reduction,                                                            \
+        .saves_inputs = 1,                                                                         \
+        .saves_outputs = 1,                                                                        \
+        .differentiable = 1,                                                                       \
+        .infer = minmax_infer,                                                                     \
+        .forward = NAME##_forward,                                                                 \
+        .vjp = minmax_vjp,                                                                         \
+        .jvp = minmax_jvp};                                                                        \
+    WG__REDUCTION_FUNCTION(NAME, NAME##_op)
 
-static const wg_op max_op = {
-    WG__REDUCTION_OP(
-        "max",
-        "y = the largest over the given axes; NaN if there is one. Kinks at ties, which share "
-        "the gradient evenly."),
-    .sample = wg__sample_reduction,
-    .saves_inputs = 1,
-    .saves_outputs = 1,
-    .differentiable = 1,
-    .infer = minmax_infer,
-    .forward = max_forward,
-    .vjp = minmax_vjp,
-    .jvp = minmax_jvp,
-};
-
-wg_tensor *wg_max(wg_tensor *x, int axis_count, const int64_t *axes, bool keepdim) {
-    return wg__reduce_apply(&max_op, x, axis_count, axes, keepdim);
-}
-
-static const wg_op min_op = {
-    WG__REDUCTION_OP(
-        "min",
-        "y = the smallest over the given axes; NaN if there is one. Kinks at ties, which share "
-        "the gradient evenly."),
-    .sample = wg__sample_reduction,
-    .saves_inputs = 1,
-    .saves_outputs = 1,
-    .differentiable = 1,
-    .infer = minmax_infer,
-    .forward = min_forward,
-    .vjp = minmax_vjp,
-    .jvp = minmax_jvp,
-};
-
-wg_tensor *wg_min(wg_tensor *x, int axis_count, const int64_t *axes, bool keepdim) {
-    return wg__reduce_apply(&min_op, x, axis_count, axes, keepdim);
-}
+EXTREMUM(max, >, -INFINITY, INT32_MIN, INT64_MIN, 0, "largest")
+EXTREMUM(min, <, INFINITY, INT32_MAX, INT64_MAX, UINT8_MAX, "smallest")
 
 /* ---- argmax, argmin: y = the index of the first largest, the first smallest element along one
  * axis; of the first NaN, if there is one.
@@ -307,16 +252,6 @@ static int search_infer(wg_call *call) {
     return 0;
 }
 
-static int argmax_forward(wg_call *call) {
-    static const searcher searchers[WG_DTYPE_COUNT] = SEARCHERS(max);
-    return search_call(call, searchers);
-}
-
-static int argmin_forward(wg_call *call) {
-    static const searcher searchers[WG_DTYPE_COUNT] = SEARCHERS(min);
-    return search_call(call, searchers);
-}
-
 static int search_sample(int index, wg_generator *generator, wg_sample *sample) {
     static const wg__reduce_options options[] = {{2, false}, {1, true}, {1, false}};
     static const int64_t shapes[][2] = {{3, 4}, {3, 4}, {2, 9}};
@@ -327,29 +262,6 @@ static int search_sample(int index, wg_generator *generator, wg_sample *sample) 
     return wg__sample_status(sample, 1);
 }
 
-static const wg_op argmax = {
-    WG__REDUCTION_OP(
-        "argmax",
-        "y = the i64 index of the first largest element along one axis; a NaN is the largest."),
-    .no_gradient = "its values are indices: piecewise constant in the operand",
-    .infer = search_infer,
-    .forward = argmax_forward,
-    .sample = search_sample,
-};
-
-static const wg_op argmin = {
-    WG__OP(
-        "argmin", 1,
-        "y = the i64 index of the first smallest element along one axis; a NaN is the smallest."),
-    .options_size = sizeof(wg__reduce_options),
-    .no_gradient = "its values are indices: piecewise constant in the operand",
-    .infer = search_infer,
-    .forward = argmin_forward,
-    .sample = search_sample,
-    .bench = wg__bench_reduction,
-    .flops = wg__reduce_flops,
-};
-
 static wg_tensor *searched(const wg_op *op, wg_tensor *x, int axis, bool keepdim) {
     const int along = x == NULL ? -1 : wg__axis(axis, x->spec.ndim, op->name);
     if (along < 0)
@@ -357,13 +269,23 @@ static wg_tensor *searched(const wg_op *op, wg_tensor *x, int axis, bool keepdim
     return wg_apply_one(op, 1, &x, &(wg__reduce_options){(int64_t)1 << along, keepdim});
 }
 
-wg_tensor *wg_argmax(wg_tensor *x, int axis, bool keepdim) {
-    return searched(&argmax, x, axis, keepdim);
-}
+/* The op NAME, which finds the extremum OF. */
+#define ARGUMENT(NAME, OF, ADJECTIVE)                                                              \
+    static int NAME##_forward(wg_call *call) {                                                     \
+        static const searcher searchers[WG_DTYPE_COUNT] = SEARCHERS(OF);                           \
+        return search_call(call, searchers);                                                       \
+    }                                                                                              \
+    static const wg_op NAME = {                                                                    \
+        WG__REDUCTION_OP(#NAME, "y = the i64 index of the first " ADJECTIVE                        \
+                                " element along one axis; a NaN is the " ADJECTIVE "."),           \
+        .no_gradient = "its values are indices: piecewise constant in the operand",                \
+        .infer = search_infer, .forward = NAME##_forward, .sample = search_sample};                \
+    wg_tensor *wg_##NAME(wg_tensor *x, int axis, bool keepdim) {                                   \
+        return searched(&NAME, x, axis, keepdim);                                                  \
+    }
 
-wg_tensor *wg_argmin(wg_tensor *x, int axis, bool keepdim) {
-    return searched(&argmin, x, axis, keepdim);
-}
+ARGUMENT(argmax, max, "largest")
+ARGUMENT(argmin, min, "smallest")
 
 static const wg_op *const ops[] = {&max_op, &min_op, &argmax, &argmin};
 

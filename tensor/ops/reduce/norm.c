@@ -48,15 +48,12 @@ static int softmax_sample(int index, wg_generator *generator, wg_sample *sample)
     static const int64_t shapes[][3] = {{2, 3, 5}, {1, 4, 1}, {2, 1, 33}};
     if (index >= 3)
         return 0;
-    sample->input_count = 1;
-    sample->inputs[0] = wg_randn(generator, WG_F64, 3, shapes[index]);
-    return sample->inputs[0] ? 1 : -1;
+    return wg__sample_one(generator, sample, NULL, 3, shapes[index]);
 }
 
 static int softmax_bench(wg_generator *generator, wg_sample *sample) {
-    sample->input_count = 1;
     sample->inputs[0] = wg_randn(generator, WG_F32, 2, (int64_t[]){1 << 12, 1 << 10});
-    return sample->inputs[0] ? 1 : -1;
+    return wg__sample_status(sample, 1);
 }
 
 /* The op along any axis, and in bf16 by way of f32. */
@@ -417,12 +414,10 @@ static double norm_flops(const wg_call *call) {
 }
 
 static const wg_op layer_norm = {
-    .name = "layer_norm",
-    .doc = "y = (x - mean) / sqrt(var + eps) weight + bias over the last axis; weight and bias (C) "
-           "are optional",
-    .min_inputs = 1,
-    .max_inputs = 3,
-    .output_count = 1,
+    WG__OP_OF(
+        "layer_norm", 1, 3, 1,
+        "y = (x - mean) / sqrt(var + eps) weight + bias over the last axis; weight and bias (C) "
+        "are optional"),
     .options_size = sizeof(norm_options),
     .saves_inputs = 7,
     .differentiable = 7,
@@ -483,12 +478,9 @@ static int rms_norm_bench(wg_generator *generator, wg_sample *sample) {
 }
 
 static const wg_op rms_norm = {
-    .name = "rms_norm",
-    .doc = "y = x / sqrt(mean(x^2) + eps) weight over the last axis, or x / (sqrt(mean(x^2)) + "
-           "eps) weight; weight (C) is optional",
-    .min_inputs = 1,
-    .max_inputs = 2,
-    .output_count = 1,
+    WG__OP_OF("rms_norm", 1, 2, 1,
+              "y = x / sqrt(mean(x^2) + eps) weight over the last axis, or x / (sqrt(mean(x^2)) + "
+              "eps) weight; weight (C) is optional"),
     .options_size = sizeof(norm_options),
     .saves_inputs = 3,
     .differentiable = 3,

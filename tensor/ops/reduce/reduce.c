@@ -12,21 +12,18 @@
 /* ---- sum: y = the sum over the axes; integers and bools in i64, wrapping around.
  * dx = g, repeated along the axes. ---- */
 
-WG__REDUCTION(sum_f32, float, , double, 0, a + b, float, )
-WG__REDUCTION(sum_f64, double, , double, 0, a + b, double, )
-WG__REDUCTION(sum_bf16, uint16_t, wg__bf16_to_f32, double, 0, a + b, uint16_t, wg__f64_to_bf16)
-WG__REDUCTION(sum_i32, int32_t, , uint64_t, 0, a + b, int64_t, )
-WG__REDUCTION(sum_i64, int64_t, , uint64_t, 0, a + b, int64_t, )
-WG__REDUCTION(sum_u8, uint8_t, , uint64_t, 0, a + b, int64_t, )
+/* The kernels and the forward of a sum or a product. */
+#define TOTAL(NAME, NEUTRAL, JOIN)                                                                 \
+    WG__REDUCTION(NAME##_f32, float, , double, NEUTRAL, JOIN, float, )                             \
+    WG__REDUCTION(NAME##_f64, double, , double, NEUTRAL, JOIN, double, )                           \
+    WG__REDUCTION(NAME##_bf16, uint16_t, wg__bf16_to_f32, double, NEUTRAL, JOIN, uint16_t,         \
+                  wg__f64_to_bf16)                                                                 \
+    WG__REDUCTION(NAME##_i32, int32_t, , uint64_t, NEUTRAL, JOIN, int64_t, )                       \
+    WG__REDUCTION(NAME##_i64, int64_t, , uint64_t, NEUTRAL, JOIN, int64_t, )                       \
+    WG__REDUCTION(NAME##_u8, uint8_t, , uint64_t, NEUTRAL, JOIN, int64_t, )                        \
+    WG__REDUCE_FORWARD(NAME, double, double, uint64_t, uint64_t, uint64_t)
 
-static int sum_forward(wg_call *call) {
-    static const wg__reduction kernels[WG_DTYPE_COUNT] = {
-        [WG_F32] = WG__KERNELS(sum_f32, double),   [WG_F64] = WG__KERNELS(sum_f64, double),
-        [WG_BF16] = WG__KERNELS(sum_bf16, double), [WG_I32] = WG__KERNELS(sum_i32, uint64_t),
-        [WG_I64] = WG__KERNELS(sum_i64, uint64_t), [WG_U8] = WG__KERNELS(sum_u8, uint64_t),
-        [WG_BOOL] = WG__KERNELS(sum_u8, uint64_t)};
-    return wg__reduce_call(call, kernels);
-}
+TOTAL(sum, 0, a + b)
 
 static int sum_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
     const wg_spec *x = &call->input_specs[0];
@@ -46,9 +43,7 @@ static const wg_op sum = {
     .jvp = wg_jvp_linear,
 };
 
-wg_tensor *wg_sum(wg_tensor *x, int axis_count, const int64_t *axes, bool keepdim) {
-    return wg__reduce_apply(&sum, x, axis_count, axes, keepdim);
-}
+WG__REDUCTION_FUNCTION(sum, sum)
 
 /* ---- mean, var, std: composed of sums; bf16 is computed in f32 and rounded once ---- */
 
@@ -103,9 +98,7 @@ static const wg_op mean = {
     .bench = wg__bench_reduction,
 };
 
-wg_tensor *wg_mean(wg_tensor *x, int axis_count, const int64_t *axes, bool keepdim) {
-    return wg__reduce_apply(&mean, x, axis_count, axes, keepdim);
-}
+WG__REDUCTION_FUNCTION(mean, mean)
 
 /* Corrections of 0 and 1; a single element has no variance with 1, and a kink of the root with
  * 0. */
@@ -127,36 +120,6 @@ static int moment_bench(wg_generator *generator, wg_sample *sample) {
     return status;
 }
 
-static int var_decompose(wg_call *call) {
-    wg_tensor *x = wg__widen(wg__as_float(call->inputs[0]));
-    return narrowed(call, x == NULL ? NULL : variance_of(x, call->options));
-}
-
-static const wg_op var = {
-    WG__OP("var", 1, "y = sum (x - mean)^2 / (n - correction) over the given axes."),
-    .options_size = sizeof(moment_options),
-    .differentiable = 1,
-    .decompose = var_decompose,
-    .sample = moment_sample,
-    .bench = moment_bench,
-};
-
-static int std_decompose(wg_call *call) {
-    wg_tensor *x = wg__widen(wg__as_float(call->inputs[0]));
-    return narrowed(call, x == NULL ? NULL : deviation_of(x, call->options));
-}
-
-static const wg_op std_op = {
-    WG__OP("std", 1,
-           "y = sqrt(sum (x - mean)^2 / (n - correction)) over the given axes. Kink where it is 0, "
-           "with derivative 0."),
-    .options_size = sizeof(moment_options),
-    .differentiable = 1,
-    .decompose = std_decompose,
-    .sample = moment_sample,
-    .bench = moment_bench,
-};
-
 static wg_tensor *moment(const wg_op *op, wg_tensor *x, int axis_count, const int64_t *axes,
                          double correction, bool keepdim) {
     moment_options options = {.correction = correction};
@@ -165,15 +128,25 @@ static wg_tensor *moment(const wg_op *op, wg_tensor *x, int axis_count, const in
     return wg_apply_one(op, 1, &x, &options);
 }
 
-wg_tensor *wg_var(wg_tensor *x, int axis_count, const int64_t *axes, double correction,
-                  bool keepdim) {
-    return moment(&var, x, axis_count, axes, correction, keepdim);
-}
+/* The op NAME, which is composed by COMPUTE. */
+#define MOMENT(NAME, COMPUTE, DOC)                                                                 \
+    static int NAME##_decompose(wg_call *call) {                                                   \
+        wg_tensor *x = wg__widen(wg__as_float(call->inputs[0]));                                   \
+        return narrowed(call, x == NULL ? NULL : COMPUTE(x, call->options));                       \
+    }                                                                                              \
+    static const wg_op NAME##_op = {                                                               \
+        WG__OP(#NAME, 1, DOC),   .options_size = sizeof(moment_options),                           \
+        .differentiable = 1,     .decompose = NAME##_decompose,                                    \
+        .sample = moment_sample, .bench = moment_bench};                                           \
+    wg_tensor *wg_##NAME(wg_tensor *x, int axis_count, const int64_t *axes, double correction,     \
+                         bool keepdim) {                                                           \
+        return moment(&NAME##_op, x, axis_count, axes, correction, keepdim);                       \
+    }
 
-wg_tensor *wg_std(wg_tensor *x, int axis_count, const int64_t *axes, double correction,
-                  bool keepdim) {
-    return moment(&std_op, x, axis_count, axes, correction, keepdim);
-}
+MOMENT(var, variance_of, "y = sum (x - mean)^2 / (n - correction) over the given axes.")
+MOMENT(std, deviation_of,
+       "y = sqrt(sum (x - mean)^2 / (n - correction)) over the given axes. Kink where it is 0, "
+       "with derivative 0.")
 
 /* ---- sum_to, the adjoint of expand ---- */
 
@@ -211,21 +184,7 @@ wg_tensor *wg_sum_to(wg_tensor *x, int ndim, const int64_t *shape) {
 /* ---- prod: y = the product over the axes; integers and bools in i64, wrapping around.
  * dx_i = g times the product of all others. ---- */
 
-WG__REDUCTION(prod_f32, float, , double, 1, a *b, float, )
-WG__REDUCTION(prod_f64, double, , double, 1, a *b, double, )
-WG__REDUCTION(prod_bf16, uint16_t, wg__bf16_to_f32, double, 1, a *b, uint16_t, wg__f64_to_bf16)
-WG__REDUCTION(prod_i32, int32_t, , uint64_t, 1, a *b, int64_t, )
-WG__REDUCTION(prod_i64, int64_t, , uint64_t, 1, a *b, int64_t, )
-WG__REDUCTION(prod_u8, uint8_t, , uint64_t, 1, a *b, int64_t, )
-
-static int prod_forward(wg_call *call) {
-    static const wg__reduction kernels[WG_DTYPE_COUNT] = {
-        [WG_F32] = WG__KERNELS(prod_f32, double),   [WG_F64] = WG__KERNELS(prod_f64, double),
-        [WG_BF16] = WG__KERNELS(prod_bf16, double), [WG_I32] = WG__KERNELS(prod_i32, uint64_t),
-        [WG_I64] = WG__KERNELS(prod_i64, uint64_t), [WG_U8] = WG__KERNELS(prod_u8, uint64_t),
-        [WG_BOOL] = WG__KERNELS(prod_u8, uint64_t)};
-    return wg__reduce_call(call, kernels);
-}
+TOTAL(prod, 1, a *b)
 
 /* For each element of a line, the last axis, the product of the elements before it: 1 for the
  * first. */
@@ -288,13 +247,7 @@ static wg_tensor *prod_derivative(const wg_call *call) {
     return wg_div(wg__with_axes(call->outputs[0], call), call->inputs[0]);
 }
 
-static int prod_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
-    return wg__vjp_by_derivative(call, prod_derivative(call), cotangents, gradients);
-}
-
-static int prod_jvp(wg_call *call, wg_tensor *const *tangents, wg_tensor **output_tangents) {
-    return wg__jvp_by_derivative(call, prod_derivative(call), tangents, output_tangents);
-}
+WG__DERIVATIVES_BY(prod, prod_derivative(call))
 
 /* The samples of all reductions (one has a 0, over all axes), then lines with no, one and two
  * zeros, along one axis and along two. */
@@ -328,9 +281,7 @@ static const wg_op prod = {
     .sample = prod_sample,
 };
 
-wg_tensor *wg_prod(wg_tensor *x, int axis_count, const int64_t *axes, bool keepdim) {
-    return wg__reduce_apply(&prod, x, axis_count, axes, keepdim);
-}
+WG__REDUCTION_FUNCTION(prod, prod)
 
 /* ---- norm: y = (sum |x|^p)^(1/p); p = inf: the largest |x|; -inf: the smallest; 0: how many are
  * not 0.
@@ -609,13 +560,7 @@ static wg_tensor *softmax_of(wg_call *call) {
     return wg_exp(wg_sub(call->inputs[0], wg__with_axes(call->outputs[0], call)));
 }
 
-static int logsumexp_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
-    return wg__vjp_by_derivative(call, softmax_of(call), cotangents, gradients);
-}
-
-static int logsumexp_jvp(wg_call *call, wg_tensor *const *tangents, wg_tensor **output_tangents) {
-    return wg__jvp_by_derivative(call, softmax_of(call), tangents, output_tangents);
-}
+WG__DERIVATIVES_BY(logsumexp, softmax_of(call))
 
 static const wg_op logsumexp = {
     WG__REDUCTION_OP("logsumexp", "y = log sum e^x over the given axes, computed from x - max."),
@@ -647,29 +592,6 @@ static inline uint8_t is_nonzero_bf16(uint16_t x) {
     return (x & 0x7fff) != 0;
 }
 
-#define TRUTHS(NAME, ACCUMULATOR, NEUTRAL, JOIN, OUTPUT)                                           \
-    WG__REDUCTION(NAME##_f32, float, 0 !=, ACCUMULATOR, NEUTRAL, JOIN, OUTPUT, )                   \
-    WG__REDUCTION(NAME##_f64, double, 0 !=, ACCUMULATOR, NEUTRAL, JOIN, OUTPUT, )                  \
-    WG__REDUCTION(NAME##_bf16, uint16_t, is_nonzero_bf16, ACCUMULATOR, NEUTRAL, JOIN, OUTPUT, )    \
-    WG__REDUCTION(NAME##_i32, int32_t, 0 !=, ACCUMULATOR, NEUTRAL, JOIN, OUTPUT, )                 \
-    WG__REDUCTION(NAME##_i64, int64_t, 0 !=, ACCUMULATOR, NEUTRAL, JOIN, OUTPUT, )                 \
-    WG__REDUCTION(NAME##_u8, uint8_t, 0 !=, ACCUMULATOR, NEUTRAL, JOIN, OUTPUT, )
-
-#define ALL_DTYPES(NAME, ACCUMULATOR)                                                              \
-    {                                                                                              \
-        [WG_F32] = WG__KERNELS(NAME##_f32, ACCUMULATOR),                                           \
-        [WG_F64] = WG__KERNELS(NAME##_f64, ACCUMULATOR),                                           \
-        [WG_BF16] = WG__KERNELS(NAME##_bf16, ACCUMULATOR),                                         \
-        [WG_I32] = WG__KERNELS(NAME##_i32, ACCUMULATOR),                                           \
-        [WG_I64] = WG__KERNELS(NAME##_i64, ACCUMULATOR),                                           \
-        [WG_U8] = WG__KERNELS(NAME##_u8, ACCUMULATOR),                                             \
-        [WG_BOOL] = WG__KERNELS(NAME##_u8, ACCUMULATOR)                                            \
-    }
-
-static int infer_truth(wg_call *call) {
-    return wg__infer_reduced(call, WG_BOOL);
-}
-
 /* About half of the elements are 0, so that some lines have no zeros and some only zeros. */
 static int sample_truth(int index, wg_generator *generator, wg_sample *sample) {
     const int status = wg__sample_reduction(index, generator, sample);
@@ -680,72 +602,32 @@ static int sample_truth(int index, wg_generator *generator, wg_sample *sample) {
     return wg__sample_status(sample, 1);
 }
 
-/* ---- any, all ---- */
+/* The op NAME: JOIN of the truths a and b, as elements of OUTPUT. */
+#define TRUTH(NAME, OUTPUT, DTYPE, NEUTRAL, JOIN, REASON, DOC)                                     \
+    WG__REDUCTION(NAME##_f32, float, 0 !=, OUTPUT, NEUTRAL, JOIN, OUTPUT, )                        \
+    WG__REDUCTION(NAME##_f64, double, 0 !=, OUTPUT, NEUTRAL, JOIN, OUTPUT, )                       \
+    WG__REDUCTION(NAME##_bf16, uint16_t, is_nonzero_bf16, OUTPUT, NEUTRAL, JOIN, OUTPUT, )         \
+    WG__REDUCTION(NAME##_i32, int32_t, 0 !=, OUTPUT, NEUTRAL, JOIN, OUTPUT, )                      \
+    WG__REDUCTION(NAME##_i64, int64_t, 0 !=, OUTPUT, NEUTRAL, JOIN, OUTPUT, )                      \
+    WG__REDUCTION(NAME##_u8, uint8_t, 0 !=, OUTPUT, NEUTRAL, JOIN, OUTPUT, )                       \
+    WG__REDUCE_FORWARD(NAME, OUTPUT, OUTPUT, OUTPUT, OUTPUT, OUTPUT)                               \
+    static int NAME##_infer(wg_call *call) {                                                       \
+        return wg__infer_reduced(call, DTYPE);                                                     \
+    }                                                                                              \
+    static const wg_op NAME = {WG__REDUCTION_OP(#NAME, DOC), .no_gradient = REASON,                \
+                               .infer = NAME##_infer, .forward = NAME##_forward,                   \
+                               .sample = sample_truth};                                            \
+    WG__REDUCTION_FUNCTION(NAME, NAME)
 
-TRUTHS(any, uint8_t, 0, a | b, uint8_t)
-TRUTHS(all, uint8_t, 1, a &b, uint8_t)
+TRUTH(any, uint8_t, WG_BOOL, 0, a | b, "its values are bools",
+      "y = whether an element over the given axes is not 0; of none, false.")
+TRUTH(all, uint8_t, WG_BOOL, 1, a &b, "its values are bools",
+      "y = whether no element over the given axes is 0; of none, true.")
+TRUTH(count_nonzero, int64_t, WG_I64, 0, a + b,
+      "its values are counts: piecewise constant in the operand",
+      "y = how many elements over the given axes are not 0, in i64.")
 
-static int any_forward(wg_call *call) {
-    static const wg__reduction kernels[WG_DTYPE_COUNT] = ALL_DTYPES(any, uint8_t);
-    return wg__reduce_call(call, kernels);
-}
-
-static int all_forward(wg_call *call) {
-    static const wg__reduction kernels[WG_DTYPE_COUNT] = ALL_DTYPES(all, uint8_t);
-    return wg__reduce_call(call, kernels);
-}
-
-static const wg_op any = {
-    WG__REDUCTION_OP("any", "y = whether an element over the given axes is not 0; of none, false."),
-    .no_gradient = "its values are bools",
-    .infer = infer_truth,
-    .forward = any_forward,
-    .sample = sample_truth,
-};
-
-static const wg_op all = {
-    WG__REDUCTION_OP("all", "y = whether no element over the given axes is 0; of none, true."),
-    .no_gradient = "its values are bools",
-    .infer = infer_truth,
-    .forward = all_forward,
-    .sample = sample_truth,
-};
-
-wg_tensor *wg_any(wg_tensor *x, int axis_count, const int64_t *axes, bool keepdim) {
-    return wg__reduce_apply(&any, x, axis_count, axes, keepdim);
-}
-
-wg_tensor *wg_all(wg_tensor *x, int axis_count, const int64_t *axes, bool keepdim) {
-    return wg__reduce_apply(&all, x, axis_count, axes, keepdim);
-}
-
-/* ---- count_nonzero ---- */
-
-TRUTHS(count, int64_t, 0, a + b, int64_t)
-
-static int count_infer(wg_call *call) {
-    return wg__infer_reduced(call, WG_I64);
-}
-
-static int count_forward(wg_call *call) {
-    static const wg__reduction kernels[WG_DTYPE_COUNT] = ALL_DTYPES(count, int64_t);
-    return wg__reduce_call(call, kernels);
-}
-
-static const wg_op count_nonzero = {
-    WG__REDUCTION_OP("count_nonzero",
-                     "y = how many elements over the given axes are not 0, in i64."),
-    .no_gradient = "its values are counts: piecewise constant in the operand",
-    .infer = count_infer,
-    .forward = count_forward,
-    .sample = sample_truth,
-};
-
-wg_tensor *wg_count_nonzero(wg_tensor *x, int axis_count, const int64_t *axes, bool keepdim) {
-    return wg__reduce_apply(&count_nonzero, x, axis_count, axes, keepdim);
-}
-
-static const wg_op *const ops[] = {&sum,  &mean,      &var, &std_op, &prod,
-                                   &norm, &logsumexp, &any, &all,    &count_nonzero};
+static const wg_op *const ops[] = {&sum,  &mean,      &var_op, &std_op, &prod,
+                                   &norm, &logsumexp, &any,    &all,    &count_nonzero};
 
 const wg__op_table wg__ops_reduce = {ops, sizeof ops / sizeof *ops};

@@ -152,6 +152,18 @@ typedef struct wg__reduction {
 #define WG__KERNELS(NAME, ACCUMULATOR)                                                             \
     { sizeof(ACCUMULATOR), NAME##_start, NAME##_row, NAME##_run, NAME##_join, NAME##_finish }
 
+/* NAME_forward from the kernels NAME_f32, NAME_f64, NAME_bf16 and so on, whose accumulators have
+ * these types; that of bf16 has the type of f32's. Bools are read as u8. */
+#define WG__REDUCE_FORWARD(NAME, F32, F64, I32, I64, U8)                                           \
+    static int NAME##_forward(wg_call *call) {                                                     \
+        static const wg__reduction kernels[WG_DTYPE_COUNT] = {                                     \
+            [WG_F32] = WG__KERNELS(NAME##_f32, F32),   [WG_F64] = WG__KERNELS(NAME##_f64, F64),    \
+            [WG_BF16] = WG__KERNELS(NAME##_bf16, F32), [WG_I32] = WG__KERNELS(NAME##_i32, I32),    \
+            [WG_I64] = WG__KERNELS(NAME##_i64, I64),   [WG_U8] = WG__KERNELS(NAME##_u8, U8),       \
+            [WG_BOOL] = WG__KERNELS(NAME##_u8, U8)};                                               \
+        return wg__reduce_call(call, kernels);                                                     \
+    }
+
 /* Each element of y, contiguous, becomes the reduction of x over the axes of the mask. -1 for lack
  * of memory. */
 int wg__reduce(const wg__reduction *kernels, const wg_tensor *x, int64_t mask, wg_tensor *y);
@@ -197,6 +209,16 @@ int wg__vjp_by_derivative(const wg_call *call, wg_tensor *derivative, wg_tensor 
 int wg__jvp_by_derivative(const wg_call *call, wg_tensor *derivative, wg_tensor *const *tangents,
                           wg_tensor **output_tangents);
 
+/* Defines NAME_vjp and NAME_jvp from that derivative, an expression in `call`. */
+#define WG__DERIVATIVES_BY(NAME, DERIVATIVE)                                                       \
+    static int NAME##_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {    \
+        return wg__vjp_by_derivative(call, DERIVATIVE, cotangents, gradients);                     \
+    }                                                                                              \
+    static int NAME##_jvp(wg_call *call, wg_tensor *const *tangents,                               \
+                          wg_tensor **output_tangents) {                                           \
+        return wg__jvp_by_derivative(call, DERIVATIVE, tangents, output_tangents);                 \
+    }
+
 /* How tied elements share a gradient: 1 / n for each of the n chosen elements of input 0 that are
  * reduced to one output, 0 elsewhere. */
 wg_tensor *wg__shares_of(wg_tensor *chosen, const wg_call *call);
@@ -209,6 +231,12 @@ wg_tensor *wg__reduce_apply(const wg_op *op, wg_tensor *x, int axis_count, const
 #define WG__REDUCTION_OP(NAME, DOC)                                                                \
     WG__OP(NAME, 1, DOC), .options_size = sizeof(wg__reduce_options),                              \
                           .bench = wg__bench_reduction, .flops = wg__reduce_flops
+
+/* The public function of a reduction with that record. */
+#define WG__REDUCTION_FUNCTION(NAME, OP)                                                           \
+    wg_tensor *wg_##NAME(wg_tensor *x, int axis_count, const int64_t *axes, bool keepdim) {        \
+        return wg__reduce_apply(&OP, x, axis_count, axes, keepdim);                                \
+    }
 
 double wg__reduce_flops(const wg_call *call);
 

@@ -304,10 +304,13 @@ wg_tensor *wg_linear_scan(wg_tensor *a, wg_tensor *b, int axis) {
     SCAN(NAME##_i64, int64_t, , uint64_t, NEUTRAL, JOIN, int64_t, )                                \
     SCAN(NAME##_u8, uint8_t, , uint64_t, NEUTRAL, JOIN, int64_t, )
 
-#define KERNELS(NAME)                                                                              \
-    {                                                                                              \
-        [WG_F32] = NAME##_f32, [WG_F64] = NAME##_f64, [WG_BF16] = NAME##_bf16,                     \
-        [WG_I32] = NAME##_i32, [WG_I64] = NAME##_i64, [WG_U8] = NAME##_u8, [WG_BOOL] = NAME##_u8   \
+#define SCAN_FORWARD(NAME)                                                                         \
+    static int NAME##_forward(wg_call *call) {                                                     \
+        static const scan_kernel kernels[WG_DTYPE_COUNT] = {                                       \
+            [WG_F32] = NAME##_f32, [WG_F64] = NAME##_f64, [WG_BF16] = NAME##_bf16,                 \
+            [WG_I32] = NAME##_i32, [WG_I64] = NAME##_i64, [WG_U8] = NAME##_u8,                     \
+            [WG_BOOL] = NAME##_u8};                                                                \
+        return run_scan(call, kernels);                                                            \
     }
 
 static int infer_total(wg_call *call) {
@@ -328,11 +331,7 @@ static wg_tensor *scanned(const wg_op *op, wg_tensor *x, int axis, bool reverse)
  * dx = the sums of g from the other end. ---- */
 
 TOTALS(cumsum, 0, +)
-
-static int cumsum_forward(wg_call *call) {
-    static const scan_kernel kernels[WG_DTYPE_COUNT] = KERNELS(cumsum);
-    return run_scan(call, kernels);
-}
+SCAN_FORWARD(cumsum)
 
 static int cumsum_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
     const scan_options *options = call->options;
@@ -366,11 +365,7 @@ wg_tensor *wg_cumsum(wg_tensor *x, int axis) {
  * exact. ---- */
 
 TOTALS(cumprod, 1, *)
-
-static int cumprod_forward(wg_call *call) {
-    static const scan_kernel kernels[WG_DTYPE_COUNT] = KERNELS(cumprod);
-    return run_scan(call, kernels);
-}
+SCAN_FORWARD(cumprod)
 
 static int cumprod_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
     const scan_options *options = call->options;
@@ -424,10 +419,6 @@ wg_tensor *wg_cumprod(wg_tensor *x, int axis) {
 /* ---- cummax, cummin: y_i = the largest, the smallest of x_0 ... x_i, and its last place; NaN from
  * the first NaN on. dx = g added up where it came from. ---- */
 
-/* Ties go to the later element, as in PyTorch. Only a later NaN replaces a NaN. */
-#define NOT_SMALLER (b >= a) | (b != b)
-#define NOT_LARGER (b <= a) | (b != b)
-
 #define CUMULATED(NAME, TYPE, READ, AS, TAKES)                                                     \
     static inline void NAME##_lines(const scan_lines *at, int64_t width) {                         \
         const TYPE *x = at->x[0];                                                                  \
@@ -450,31 +441,10 @@ wg_tensor *wg_cumprod(wg_tensor *x, int axis) {
     }                                                                                              \
     ONE_OR_MORE(NAME)
 
-#define EXTREMA(NAME, FLOAT, INTEGER)                                                              \
-    CUMULATED(NAME##_f32, float, , float, FLOAT)                                                   \
-    CUMULATED(NAME##_f64, double, , double, FLOAT)                                                 \
-    CUMULATED(NAME##_bf16, uint16_t, wg__bf16_to_f32, float, FLOAT)                                \
-    CUMULATED(NAME##_i32, int32_t, , int32_t, INTEGER)                                             \
-    CUMULATED(NAME##_i64, int64_t, , int64_t, INTEGER)                                             \
-    CUMULATED(NAME##_u8, uint8_t, , uint8_t, INTEGER)
-
-EXTREMA(cummax, NOT_SMALLER, b >= a)
-EXTREMA(cummin, NOT_LARGER, b <= a)
-
 static int infer_extremum(wg_call *call) {
     call->output_specs[0] = call->output_specs[1] = call->input_specs[0];
     call->output_specs[1].dtype = WG_I64;
     return 0;
-}
-
-static int cummax_forward(wg_call *call) {
-    static const scan_kernel kernels[WG_DTYPE_COUNT] = KERNELS(cummax);
-    return run_scan(call, kernels);
-}
-
-static int cummin_forward(wg_call *call) {
-    static const scan_kernel kernels[WG_DTYPE_COUNT] = KERNELS(cummin);
-    return run_scan(call, kernels);
 }
 
 static int extremum_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
@@ -494,45 +464,6 @@ static int extremum_sample(int index, wg_generator *generator, wg_sample *sample
     return sample_scan(index, generator, sample, wg__sample_distinct);
 }
 
-static const wg_op cummax = {
-    .name = "cummax",
-    .doc =
-        "y_i = the largest of x_0 ... x_i along one axis, and where it stands; NaN from the first "
-        "NaN on. Kinks at ties, at which the last gets the gradient.",
-    .min_inputs = 1,
-    .max_inputs = 1,
-    .output_count = 2,
-    .options_size = sizeof(scan_options),
-    .saves_outputs = 2,
-    .differentiable = 1,
-    .infer = infer_extremum,
-    .forward = cummax_forward,
-    .vjp = extremum_vjp,
-    .jvp = extremum_jvp,
-    .sample = extremum_sample,
-    .bench = bench_scan,
-    .flops = scan_flops,
-};
-
-static const wg_op cummin = {
-    .name = "cummin",
-    .doc = "y_i = the smallest of x_0 ... x_i along one axis, and where it stands; NaN from the "
-           "first NaN on. Kinks at ties, at which the last gets the gradient.",
-    .min_inputs = 1,
-    .max_inputs = 1,
-    .output_count = 2,
-    .options_size = sizeof(scan_options),
-    .saves_outputs = 2,
-    .differentiable = 1,
-    .infer = infer_extremum,
-    .forward = cummin_forward,
-    .vjp = extremum_vjp,
-    .jvp = extremum_jvp,
-    .sample = extremum_sample,
-    .bench = bench_scan,
-    .flops = scan_flops,
-};
-
 static int cumulated(const wg_op *op, wg_tensor *x, int axis, wg_tensor **values,
                      wg_tensor **indices) {
     wg_tensor *outputs[WG_MAX_OUTPUTS] = {NULL};
@@ -545,13 +476,37 @@ static int cumulated(const wg_op *op, wg_tensor *x, int axis, wg_tensor **values
     return status;
 }
 
-int wg_cummax(wg_tensor *x, int axis, wg_tensor **values, wg_tensor **indices) {
-    return cumulated(&cummax, x, axis, values, indices);
-}
+/* The op NAME, which takes b instead of a where b OVER a. Ties go to the later element, as in
+ * PyTorch. Only a later NaN replaces a NaN. */
+#define EXTREMUM(NAME, OVER, ADJECTIVE)                                                            \
+    CUMULATED(NAME##_f32, float, , float, (b OVER a) | (b != b))                                   \
+    CUMULATED(NAME##_f64, double, , double, (b OVER a) | (b != b))                                 \
+    CUMULATED(NAME##_bf16, uint16_t, wg__bf16_to_f32, float, (b OVER a) | (b != b))                \
+    CUMULATED(NAME##_i32, int32_t, , int32_t, b OVER a)                                            \
+    CUMULATED(NAME##_i64, int64_t, , int64_t, b OVER a)                                            \
+    CUMULATED(NAME##_u8, uint8_t, , uint8_t, b OVER a)                                             \
+    SCAN_FORWARD(NAME)                                                                             \
+    static const wg_op NAME = {                                                                    \
+        WG__OP_OF(#NAME, 1, 1, 2,                                                                  \
+                  "y_i = the " ADJECTIVE " of x_0 ... x_i along one axis, and where it stands; "   \
+                  "NaN from the first NaN on. Kinks at ties, at which the last gets the "          \
+                  "gradient."),                                                                    \
+        .options_size = sizeof(scan_options),                                                      \
+        .saves_outputs = 2,                                                                        \
+        .differentiable = 1,                                                                       \
+        .infer = infer_extremum,                                                                   \
+        .forward = NAME##_forward,                                                                 \
+        .vjp = extremum_vjp,                                                                       \
+        .jvp = extremum_jvp,                                                                       \
+        .sample = extremum_sample,                                                                 \
+        .bench = bench_scan,                                                                       \
+        .flops = scan_flops};                                                                      \
+    int wg_##NAME(wg_tensor *x, int axis, wg_tensor **values, wg_tensor **indices) {               \
+        return cumulated(&NAME, x, axis, values, indices);                                         \
+    }
 
-int wg_cummin(wg_tensor *x, int axis, wg_tensor **values, wg_tensor **indices) {
-    return cumulated(&cummin, x, axis, values, indices);
-}
+EXTREMUM(cummax, >=, "largest")
+EXTREMUM(cummin, <=, "smallest")
 
 static const wg_op *const ops[] = {&linear_scan, &cumsum, &cumprod, &cummax, &cummin};
 
