@@ -377,14 +377,9 @@ static char *folder_begin(const char *folder) {
 
 static int write_file(const char *folder, const char *name, const char *bytes, int64_t count) {
     char *path = wg__path_in(folder, name);
-    wg__output *output = path ? wg__output_create(path) : NULL;
+    const int status = path ? wg__write_whole(path, bytes, count, false) : -1;
     wg__free(path);
-    if (!output)
-        return -1;
-    if (wg__output_write(output, 0, bytes, count) == 0)
-        return wg__output_commit(output);
-    wg__output_abort(output);
-    return -1;
+    return status;
 }
 
 /* Writes config.json: the configuration, and the class of the published library that loads it

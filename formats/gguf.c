@@ -314,10 +314,9 @@ static int begin_gguf(wg_weights_writer *writer, const wg_weights_options *optio
         return -1;
     wg__text body = {0};
     int keys;
-    int status = put_metadata(&body, writer, &config, options->tokenizer, &keys);
-    if (status == 0)
-        status = put_tensors(&body, writer, &config);
-    if (status == 0)
+    int status = -1;
+    if (put_metadata(&body, writer, &config, options->tokenizer, &keys) == 0 &&
+        put_tensors(&body, writer, &config) == 0)
         status = write_header(writer, &body, keys);
     wg__free(body.bytes);
     return status;

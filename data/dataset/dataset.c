@@ -578,23 +578,20 @@ wg_dataset *wg_dataset_from_text(const char *text, int64_t length, const char *t
     wg__text_map texts[] = {wg__text_map_of(text, length),
                             wg__text_map_of(target ? target : "", -1)};
     wg__token_file *file = wg__token_file_create(NULL, &r.rules, tokenizer);
-    int status = file ? add_texts(&r, file, texts, pairs ? sides : name, paths) : -1;
-    if (status == 0)
-        status = wg__token_file_finish(file);
-    if (status == 0 && pairs)
-        keep_texts(file, texts);
-    if (status == 0)
-        status = new_parts(r.rules.kind, parts);
-    if (status == 0)
-        status = add_sources(&r, file, 0, file->source_count, 0, parts);
-    if (status == 0)
-        status = end_source(parts[0]);
+    int status = -1;
+    if (file && add_texts(&r, file, texts, pairs ? sides : name, paths) == 0 &&
+        wg__token_file_finish(file) == 0) {
+        if (pairs)
+            keep_texts(file, texts);
+        if (new_parts(r.rules.kind, parts) == 0 &&
+            add_sources(&r, file, 0, file->source_count, 0, parts) == 0)
+            status = end_source(parts[0]);
+    }
     wg__token_file_release(file);
+    if (status < 0)
+        free_parts(parts);
     wg_dataset_free(parts[1]);
-    if (status == 0)
-        return parts[0];
-    wg_dataset_free(parts[0]);
-    return NULL;
+    return parts[0];
 }
 
 /* ---- Splitting ---- */

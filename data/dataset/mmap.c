@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "data/tokenizer/text_file.h"
+#include "io/weights/binary_file.h"
 #include "tensor/internal.h"
 
 /* Pages are released in steps of so many bytes, a multiple of every page size. */
@@ -37,30 +38,18 @@ static int open_temporary(void) {
     return descriptor;
 }
 
-static int write_all(int descriptor, const char *bytes, size_t count) {
-    while (count > 0) {
-        const ssize_t written = write(descriptor, bytes, count);
-        if (written < 0 && errno == EINTR)
-            continue;
-        if (written < 0)
-            return -1;
-        bytes += written;
-        count -= (size_t)written;
-    }
-    return 0;
-}
-
-/* Copies all that can be read from a descriptor; negative with errno. */
+/* Copies all that can be read from a descriptor to an empty file; negative with errno. */
 static int copy(int from, int to) {
     char buffer[1 << 16];
-    for (;;) {
+    for (int64_t at = 0;;) {
         const ssize_t count = read(from, buffer, sizeof buffer);
         if (count < 0 && errno == EINTR)
             continue;
         if (count <= 0)
             return (int)count;
-        if (write_all(to, buffer, (size_t)count) < 0)
+        if (wg__write_at(to, buffer, count, at) < 0)
             return -1;
+        at += count;
     }
 }
 

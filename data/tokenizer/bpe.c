@@ -222,10 +222,8 @@ static int split(const wg__splitter *splitter, bool prefix_space, const char *te
     if (!prefix_space || *text == ' ')
         return wg__split(splitter, text, length, visit, context);
     wg__text spaced = {0};
-    int status = wg__text_append(&spaced, " ", 1);
-    if (status == 0)
-        status = wg__text_append(&spaced, text, length);
-    if (status == 0)
+    int status = -1;
+    if (wg__text_append(&spaced, " ", 1) == 0 && wg__text_append(&spaced, text, length) == 0)
         status = wg__split(splitter, spaced.bytes, spaced.length, visit, context);
     wg__free(spaced.bytes);
     return status;
@@ -494,12 +492,10 @@ int wg__bpe_save(const wg_tokenizer *tokenizer, const char *vocabulary_path,
                        "any kind",
                        tokenizer->kind->name);
     wg__text vocabulary = {0}, merges = {0};
-    int status = dump_vocabulary(tokenizer, &vocabulary);
-    if (status == 0)
-        status = dump_merges((const wg__bpe *)tokenizer, &merges);
-    if (status == 0)
-        status = wg__text_file_write(vocabulary_path, vocabulary.bytes, vocabulary.length, "bpe");
-    if (status == 0)
+    int status = -1;
+    if (dump_vocabulary(tokenizer, &vocabulary) == 0 &&
+        dump_merges((const wg__bpe *)tokenizer, &merges) == 0 &&
+        wg__text_file_write(vocabulary_path, vocabulary.bytes, vocabulary.length, "bpe") == 0)
         status = wg__text_file_write(merges_path, merges.bytes, merges.length, "bpe");
     wg__free(vocabulary.bytes);
     wg__free(merges.bytes);

@@ -406,10 +406,9 @@ static int write_json(const wg_tokenizer *tokenizer, const char *folder, const c
                       json_t *object) {
     wg__text text = {0};
     const bool whole = set_special(tokenizer, object) == 0;
-    int status = wg__json_dump(whole ? object : NULL, JSON_INDENT(2), &text);
-    if (status == 0)
-        status = wg__text_append(&text, "\n", 1);
-    if (status == 0)
+    int status = -1;
+    if (wg__json_dump(whole ? object : NULL, JSON_INDENT(2), &text) == 0 &&
+        wg__text_append(&text, "\n", 1) == 0)
         status = write_file(folder, name, &text);
     json_decref(object);
     wg__free(text.bytes);

@@ -2,50 +2,23 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/array.h"
+#include "data/dataset/mmap.h"
 #include "data/tokenizer/text_file.h"
 #include "tensor/internal.h"
 
-#define READ_STEP (1 << 20)
-
-static char *read_all(FILE *file, int64_t *length) {
-    char *bytes = NULL;
-    int64_t used = 0, capacity = 0;
-    for (;;) {
-        char *grown = wg__grow(bytes, used, &capacity, used + READ_STEP + 1, 1);
-        if (!grown) {
-            wg__free(bytes);
-            return NULL;
-        }
-        bytes = grown;
-        size_t got = fread(bytes + used, 1, (size_t)(capacity - used - 1), file);
-        used += (int64_t)got;
-        if (got == 0)
-            break;
-    }
-    bytes[used] = '\0';
-    *length = used;
-    return bytes;
-}
-
 char *wg__text_file_read(const char *path, int64_t *length, const char *where) {
-    FILE *file = fopen(path, "rb");
-    if (!file) {
-        wg_fail(errno == ENOENT || errno == ENOTDIR ? WG_ERROR_NOT_FOUND : WG_ERROR_IO, where,
-                "cannot read %s: %s", path, strerror(errno));
-        return NULL;
+    wg__text_map map;
+    char *bytes = NULL;
+    if (wg__text_map_open(&map, path, where) == 0)
+        bytes = wg__alloc((size_t)map.length + 1);
+    if (bytes) {
+        memcpy(bytes, map.bytes, (size_t)map.length);
+        bytes[map.length] = '\0';
+        *length = map.length;
     }
-    errno = 0;
-    char *bytes = read_all(file, length);
-    if (bytes && ferror(file)) {
-        wg_fail(WG_ERROR_IO, where, "cannot read %s: %s", path, strerror(errno));
-        wg__free(bytes);
-        bytes = NULL;
-    }
-    fclose(file);
+    wg__text_map_close(&map);
     return bytes;
 }
 
@@ -66,9 +39,9 @@ int wg__text_file_write(const char *path, const char *text, int64_t length, cons
     /* In the same folder, so that renaming stays within one file system. The name is always the
      * same, so that the next run overwrites the file of a killed process. */
     wg__text temporary = {0};
-    int status = wg__text_append(&temporary, path, (int64_t)strlen(path));
-    if (status == 0)
-        status = wg__text_append(&temporary, ".new", 4);
+    int status = wg__text_append(&temporary, path, (int64_t)strlen(path)) < 0
+                     ? -1
+                     : wg__text_append(&temporary, ".new", 4);
     errno = 0;
     if (status == 0 &&
         (!write_synced(temporary.bytes, text, length) || rename(temporary.bytes, path) != 0)) {

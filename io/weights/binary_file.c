@@ -247,6 +247,15 @@ void wg__output_abort(wg__output *output) {
     free_output(output);
 }
 
+int wg__write_whole(const char *path, const char *bytes, int64_t count, bool newline) {
+    wg__output *output = wg__output_create(path);
+    if (output && wg__output_write(output, 0, bytes, count) == 0 &&
+        wg__output_write(output, count, "\n", newline) == 0)
+        return wg__output_commit(output);
+    wg__output_abort(output);
+    return -1;
+}
+
 /* ---- How elements are stored ---- */
 
 static const struct {

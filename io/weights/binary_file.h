@@ -65,6 +65,9 @@ int wg__output_sync(wg__output *output);
 int wg__output_commit(wg__output *output);
 void wg__output_abort(wg__output *output);
 
+/* Writes a file of these bytes and, if `newline`, of one more. [NOT_FOUND, IO, MEMORY] */
+int wg__write_whole(const char *path, const char *bytes, int64_t count, bool newline);
+
 /* ---- How elements are stored ---- */
 
 typedef enum wg__storage_dtype {

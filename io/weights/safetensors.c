@@ -164,10 +164,9 @@ static int write_header(wg_weights_writer *writer, const json_t *root) {
     const int64_t length = (int64_t)strlen(text), padded = (length + 7) / 8 * 8;
     uint8_t size[8];
     wg__put_le64(size, (uint64_t)padded);
-    int status = wg__output_write(writer->output, 0, size, 8);
-    if (status == 0)
-        status = wg__output_write(writer->output, 8, text, length);
-    if (status == 0)
+    int status = -1;
+    if (wg__output_write(writer->output, 0, size, 8) == 0 &&
+        wg__output_write(writer->output, 8, text, length) == 0)
         status = wg__output_write(writer->output, 8 + length, "       ", padded - length);
     for (int64_t i = 0; i < writer->count; i++)
         writer->slots[i].offset += 8 + padded;

@@ -336,15 +336,7 @@ static int write_index(shard_list *shards, const char *path) {
     json_decref(root);
     if (!text)
         return wg_fail(WG_ERROR_MEMORY, WHERE, "no memory for the index");
-    const int64_t length = (int64_t)strlen(text);
-    wg__output *output = wg__output_create(path);
-    int status = output ? wg__output_write(output, 0, text, length) : -1;
-    if (status == 0)
-        status = wg__output_write(output, length, "\n", 1);
-    if (status == 0)
-        status = wg__output_commit(output);
-    else
-        wg__output_abort(output);
+    const int status = wg__write_whole(path, text, (int64_t)strlen(text), true);
     free(text);
     return status;
 }
