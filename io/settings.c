@@ -7,6 +7,7 @@
 
 #include "base/array.h"
 #include "io/config_json.h"
+#include "io/weights/binary_file.h"
 #include "tensor/internal.h"
 
 /* A member of the struct, by the types that it may have. */
@@ -128,13 +129,7 @@ static char *copy_item(const wg_setting *row, const wg_config *json, const char 
                                 pairs ? "texts, each under its label" : "a list of texts");
         return NULL;
     }
-    if (!pairs)
-        return wg__strdup(text);
-    const size_t size = strlen(key) + strlen(text) + 2;
-    char *pair = wg__alloc(size);
-    if (pair)
-        snprintf(pair, size, "%s=%s", key, text);
-    return pair;
+    return pairs ? wg__joined(key, "=", text) : wg__strdup(text);
 }
 
 static int read_list(const wg_setting *row, wg_config *json, wg_setting_list *value) {

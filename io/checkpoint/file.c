@@ -304,11 +304,9 @@ static int try_temporary(wg_checkpoint *file) {
 }
 
 static int open_temporary(wg_checkpoint *file, mode_t mode) {
-    size_t size = strlen(file->path) + sizeof ".tmp";
-    file->temporary = wg__alloc(size);
+    file->temporary = wg__joined(file->path, ".tmp", "");
     if (!file->temporary)
         return -1;
-    snprintf(file->temporary, size, "%s.tmp", file->path);
     int status;
     do
         status = try_temporary(file);
@@ -358,11 +356,9 @@ wg_checkpoint *wg_checkpoint_create(const char *path) {
 
 /* Creates a file and unlinks it at once, so that only the descriptor leads to it. */
 static int open_unnamed(wg_checkpoint *file) {
-    const size_t size = strlen(file->path) + sizeof "/wengert-XXXXXX";
-    file->temporary = wg__alloc(size);
+    file->temporary = wg__path_in(file->path, "wengert-XXXXXX");
     if (!file->temporary)
         return -1;
-    snprintf(file->temporary, size, "%s/wengert-XXXXXX", file->path);
     file->disk.descriptor = mkostemp(file->temporary, O_CLOEXEC);
     if (file->disk.descriptor < 0)
         return wg__fail_with_errno(file->path, "checkpoint_create");

@@ -11,6 +11,7 @@
  * attribute dtype = "bf16". Readers check what a dataset says of itself before they use it. */
 #include "base/array.h"
 #include "io/checkpoint/file.h"
+#include "io/weights/binary_file.h"
 #include "tensor/internal.h"
 
 #include <stdio.h>
@@ -557,11 +558,9 @@ static int append_name(wg__name_list *list, const char *group, const char *name)
     if (!names)
         return -1;
     list->names = names;
-    size_t size = strlen(group) + strlen(name) + 2;
-    char *path = wg__alloc(size);
+    char *path = wg__path_in(strcmp(group, "/") == 0 ? "" : group, name);
     if (!path)
         return -1;
-    snprintf(path, size, "%s/%s", strcmp(group, "/") == 0 ? "" : group, name);
     list->names[list->count++] = path;
     return 0;
 }

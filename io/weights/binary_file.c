@@ -108,12 +108,16 @@ char *wg__read_whole(const char *path, int64_t most, int64_t *count) {
     return bytes;
 }
 
+char *wg__joined(const char *first, const char *second, const char *third) {
+    const size_t size = strlen(first) + strlen(second) + strlen(third) + 1;
+    char *text = wg__alloc(size);
+    if (text)
+        snprintf(text, size, "%s%s%s", first, second, third);
+    return text;
+}
+
 char *wg__path_in(const char *folder, const char *name) {
-    size_t size = strlen(folder) + strlen(name) + 2;
-    char *path = wg__alloc(size);
-    if (path)
-        snprintf(path, size, "%s/%s", folder, name);
-    return path;
+    return wg__joined(folder, "/", name);
 }
 
 char *wg__path_beside(const char *path, const char *name) {
@@ -198,10 +202,8 @@ wg__output *wg__output_create(const char *path) {
     wg__output *output = wg__calloc(1, sizeof *output);
     if (!output)
         return NULL;
-    size_t size = strlen(path) + sizeof ".XXXXXX";
-    *output = (wg__output){wg__strdup(path), wg__alloc(size), -1};
+    *output = (wg__output){wg__strdup(path), wg__joined(path, ".XXXXXX", ""), -1};
     if (output->path && output->temporary) {
-        snprintf(output->temporary, size, "%s.XXXXXX", path);
         output->descriptor = mkstemp(output->temporary);
         if (output->descriptor < 0)
             wg__fail_with_errno(path, "file");

@@ -34,6 +34,9 @@ int wg__input_read(const wg__input *input, int64_t offset, void *out, int64_t co
  * NOT_FOUND, IO, MEMORY, or FORMAT if it is longer. */
 char *wg__read_whole(const char *path, int64_t most, int64_t *count);
 
+/* Three texts joined; freed with wg__free. NULL with MEMORY. */
+char *wg__joined(const char *first, const char *second, const char *third);
+
 /* PATH/NAME, or NAME beside the file PATH; freed with wg__free. NULL with MEMORY. */
 char *wg__path_in(const char *folder, const char *name);
 char *wg__path_beside(const char *path, const char *name);

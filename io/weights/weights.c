@@ -319,12 +319,8 @@ static void match_end(match *m) {
 static int64_t find_prefixed(const wg_weights *file, const char *prefix, const char *path) {
     if (!*prefix)
         return wg_weights_find(file, path);
-    const size_t size = strlen(prefix) + strlen(path) + 1;
-    char *name = wg__alloc(size);
-    if (!name)
-        return -1;
-    snprintf(name, size, "%s%s", prefix, path);
-    const int64_t found = wg_weights_find(file, name);
+    char *name = wg__joined(prefix, path, "");
+    const int64_t found = wg_weights_find(file, name); /* -1 for NULL */
     wg__free(name);
     return found;
 }
