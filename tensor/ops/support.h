@@ -60,6 +60,16 @@ wg_tensor *wg__sum_like(wg_tensor *g, const wg_call *call, int i);
  * pending.) */
 int wg__vjp_status(void);
 
+/* NAME_vjp of a primitive with a gradient for its first operand alone. GRADIENT is written in the
+ * cotangent g, that operand x, the result y (the record saves those that are read) and `call`. */
+#define WG__VJP(NAME, GRADIENT)                                                                    \
+    static int NAME##_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {    \
+        wg_tensor *g = cotangents[0], *x = call->inputs[0], *y = call->outputs[0];                 \
+        (void)x, (void)y;                                                                          \
+        gradients[0] = GRADIENT;                                                                   \
+        return wg__vjp_status();                                                                   \
+    }
+
 /* ---- Derivatives of elementwise ops, whose Jacobian by each operand is diagonal ---- */
 
 /* The jvp of an elementwise op of one input: its Jacobian is diagonal, so this calls the vjp. */
@@ -98,6 +108,12 @@ int wg__jvp_by_partials(wg_call *call, wg_tensor *const *tangents, wg_tensor **o
     WG__OP(#NAME, 1, DOC), .options_size = sizeof(OPTIONS), .differentiable = 1, .is_view = true,  \
                            .infer = NAME##_infer, .forward = NAME##_forward, .vjp = NAME##_vjp,    \
                            .jvp = wg_jvp_linear, .sample = NAME##_sample
+
+/* An op that is linear in its one input, with options and a bench. */
+#define WG__LINEAR_OP(NAME, OPTIONS, DOC)                                                          \
+    WG__OP(#NAME, 1, DOC), .options_size = sizeof(OPTIONS), .differentiable = 1,                   \
+                           .infer = NAME##_infer, .forward = NAME##_forward, .vjp = NAME##_vjp,    \
+                           .jvp = wg_jvp_linear, .sample = NAME##_sample, .bench = NAME##_bench
 
 /* A composite of one input, with options. */
 #define WG__COMPOSITE_OP(NAME, OPTIONS, DOC)                                                       \

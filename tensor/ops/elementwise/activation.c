@@ -387,16 +387,9 @@ static int dropout_bench(wg_generator *generator, wg_sample *sample) {
 }
 
 static const wg_op dropout = {
-    WG__OP("dropout", 1,
-           "y = 0 with probability p, else x / (1 - p); the mask is a function of (seed, offset)"),
-    .options_size = sizeof(dropout_options),
-    .differentiable = 1,
-    .infer = dropout_infer,
-    .forward = dropout_forward,
-    .vjp = dropout_vjp,
-    .jvp = wg_jvp_linear,
-    .sample = dropout_sample,
-    .bench = dropout_bench,
+    WG__LINEAR_OP(
+        dropout, dropout_options,
+        "y = 0 with probability p, else x / (1 - p); the mask is a function of (seed, offset)"),
 };
 
 wg_tensor *wg_dropout_op(wg_tensor *x, double p, uint64_t seed, uint64_t offset) {

@@ -333,10 +333,7 @@ static int masked_fill_forward(wg_call *call) {
     return 0;
 }
 
-static int masked_fill_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
-    gradients[0] = wg_masked_fill(cotangents[0], call->inputs[1], 0);
-    return wg__vjp_status();
-}
+WG__VJP(masked_fill, wg_masked_fill(g, call->inputs[1], 0))
 
 static int masked_fill_sample(int index, wg_generator *generator, wg_sample *sample) {
     static const fill_options options = {-2.5};

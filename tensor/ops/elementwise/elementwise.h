@@ -170,16 +170,6 @@ int wg__infer_float_pair(wg_call *call); /* a floating dtype */
 /* UNARY for a primitive, with the jvp and the bench of most of them. */
 #define UNARY_PRIMITIVE(NAME, DOC) UNARY(NAME, DOC), .jvp = wg__jvp_diagonal, .bench = wg__bench_one
 
-/* NAME_vjp of a primitive of one operand. GRADIENT is that of the operand, in the cotangent g, the
- * operand x and the result y, of which the record saves the one that is read. */
-#define UNARY_VJP(NAME, GRADIENT)                                                                  \
-    static int NAME##_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {    \
-        wg_tensor *g = cotangents[0], *x = call->inputs[0], *y = call->outputs[0];                 \
-        (void)x, (void)y;                                                                          \
-        gradients[0] = GRADIENT;                                                                   \
-        return wg__vjp_status();                                                                   \
-    }
-
 /* A primitive on floats: its record NAME_op and the public function. SAVES is saves_inputs or
  * saves_outputs. */
 #define FLOAT_FUNCTION(NAME, SAVES, SAMPLE, DOC)                                                   \

@@ -33,19 +33,19 @@ UNARY_SAMPLE(sample_beyond, make_beyond)
 /* ---- sin.   dx = g cos x. ---- */
 
 MAP_FORWARD(sin)
-UNARY_VJP(sin, wg_mul(g, wg_cos(x)))
+WG__VJP(sin, wg_mul(g, wg_cos(x)))
 FLOAT_FUNCTION(sin, saves_inputs, wg__unary_normal, "y = sin x, x in radians")
 
 /* ---- cos.   dx = -g sin x. ---- */
 
 MAP_FORWARD(cos)
-UNARY_VJP(cos, wg_neg(wg_mul(g, wg_sin(x))))
+WG__VJP(cos, wg_neg(wg_mul(g, wg_sin(x))))
 FLOAT_FUNCTION(cos, saves_inputs, wg__unary_normal, "y = cos x, x in radians")
 
 /* ---- tan.   dx = g (1 + y^2). ---- */
 
 MAP_FORWARD(tan)
-UNARY_VJP(tan, wg_mul(g, wg_add_scalar(wg_mul(y, y), 1)))
+WG__VJP(tan, wg_mul(g, wg_add_scalar(wg_mul(y, y), 1)))
 FLOAT_FUNCTION(tan, saves_outputs, sample_turn,
                "y = tan x, x in radians; poles at odd multiples of pi/2")
 
@@ -57,45 +57,45 @@ static wg_tensor *slope_of_asin(wg_tensor *x) {
 /* ---- asin.   dx = g / sqrt(1 - x^2). ---- */
 
 MAP_FORWARD(asin)
-UNARY_VJP(asin, wg_mul(g, slope_of_asin(x)))
+WG__VJP(asin, wg_mul(g, slope_of_asin(x)))
 FLOAT_FUNCTION(asin, saves_inputs, sample_inside,
                "y = arcsin x, -pi/2 to pi/2; NaN beyond |x| = 1, where the derivative is infinite")
 
 /* ---- acos.   dx = -g / sqrt(1 - x^2). ---- */
 
 MAP_FORWARD(acos)
-UNARY_VJP(acos, wg_neg(wg_mul(g, slope_of_asin(x))))
+WG__VJP(acos, wg_neg(wg_mul(g, slope_of_asin(x))))
 FLOAT_FUNCTION(acos, saves_inputs, sample_inside,
                "y = arccos x, 0 to pi; NaN beyond |x| = 1, where the derivative is infinite")
 
 /* ---- atan.   dx = g / (1 + x^2). ---- */
 
 MAP_FORWARD(atan)
-UNARY_VJP(atan, wg_div(g, wg_add_scalar(wg_mul(x, x), 1)))
+WG__VJP(atan, wg_div(g, wg_add_scalar(wg_mul(x, x), 1)))
 FLOAT_FUNCTION(atan, saves_inputs, wg__unary_normal, "y = arctan x, -pi/2 to pi/2")
 
 /* ---- sinh.   dx = g cosh x. ---- */
 
 MAP_FORWARD(sinh)
-UNARY_VJP(sinh, wg_mul(g, wg_cosh(x)))
+WG__VJP(sinh, wg_mul(g, wg_cosh(x)))
 FLOAT_FUNCTION(sinh, saves_inputs, wg__unary_normal, "y = sinh x = (e^x - e^-x) / 2")
 
 /* ---- cosh.   dx = g sinh x. ---- */
 
 MAP_FORWARD(cosh)
-UNARY_VJP(cosh, wg_mul(g, wg_sinh(x)))
+WG__VJP(cosh, wg_mul(g, wg_sinh(x)))
 FLOAT_FUNCTION(cosh, saves_inputs, wg__unary_normal, "y = cosh x = (e^x + e^-x) / 2")
 
 /* ---- asinh.   dx = g / sqrt(x^2 + 1). ---- */
 
 MAP_FORWARD(asinh)
-UNARY_VJP(asinh, wg_div(g, wg_hypot(x, wg_scalar(wg_tensor_dtype(x), 1))))
+WG__VJP(asinh, wg_div(g, wg_hypot(x, wg_scalar(wg_tensor_dtype(x), 1))))
 FLOAT_FUNCTION(asinh, saves_inputs, wg__unary_normal, "y = arsinh x = ln(x + sqrt(x^2 + 1))")
 
 /* ---- acosh.   dx = g / sqrt(x^2 - 1). ---- */
 
 MAP_FORWARD(acosh)
-UNARY_VJP(acosh, wg_mul(g, wg_rsqrt(wg_mul(wg_add_scalar(x, -1), wg_add_scalar(x, 1)))))
+WG__VJP(acosh, wg_mul(g, wg_rsqrt(wg_mul(wg_add_scalar(x, -1), wg_add_scalar(x, 1)))))
 
 static int acosh_bench(wg_generator *generator, wg_sample *sample) {
     sample->inputs[0] = wg_add_scalar(wg_rand(generator, WG_F32, 1, (int64_t[]){1 << 22}), 1);
@@ -118,21 +118,21 @@ wg_tensor *wg_acosh(wg_tensor *x) {
 /* ---- atanh.   dx = g / (1 - x^2). ---- */
 
 MAP_FORWARD(atanh)
-UNARY_VJP(atanh, wg_div(g, wg_mul(wg_affine(x, -1, 1), wg_add_scalar(x, 1))))
+WG__VJP(atanh, wg_div(g, wg_mul(wg_affine(x, -1, 1), wg_add_scalar(x, 1))))
 FLOAT_FUNCTION(atanh, saves_inputs, sample_inside,
                "y = artanh x = ln((1 + x) / (1 - x)) / 2; infinite at |x| = 1, NaN beyond")
 
 /* ---- erfc: y = 1 - erf x.   dx = -g 2/sqrt(pi) e^(-x^2). ---- */
 
 MAP_FORWARD(erfc)
-UNARY_VJP(erfc, wg_mul(g, wg_mul_scalar(wg_exp(wg_neg(wg_square(x))), -M_2_SQRTPI)))
+WG__VJP(erfc, wg_mul(g, wg_mul_scalar(wg_exp(wg_neg(wg_square(x))), -M_2_SQRTPI)))
 FLOAT_FUNCTION(erfc, saves_inputs, wg__unary_normal,
                "y = 1 - erf x, without the loss of digits where erf x is near 1")
 
 /* ---- lgamma: y = ln |Gamma(x)|.   dx = g digamma(x). ---- */
 
 MAP_FORWARD(lgamma)
-UNARY_VJP(lgamma, wg_mul(g, wg_digamma(x)))
+WG__VJP(lgamma, wg_mul(g, wg_digamma(x)))
 
 /* On both sides of 0, at least 0.2 away from the poles at 0, -1, -2... */
 static wg_tensor *make_off_poles(wg_generator *generator, int ndim, const int64_t *shape) {
@@ -176,7 +176,7 @@ static double digamma(double x) {
 LOOP(digamma_f32, float, digamma((double)x))
 LOOP(digamma_f64, double, digamma(x))
 FLOAT_FORWARD(digamma)
-UNARY_VJP(digamma, wg_mul(g, wg_polygamma(1, x)))
+WG__VJP(digamma, wg_mul(g, wg_polygamma(1, x)))
 FLOAT_FUNCTION(digamma, saves_inputs, sample_off_poles,
                "y = d/dx ln Gamma(x); poles at 0, -1, -2...")
 

@@ -300,7 +300,7 @@ static int neg_infer(wg_call *call) {
 }
 
 FORWARD(neg, NULL, FLOATS(neg), INTEGERS(neg))
-UNARY_VJP(neg, wg_neg(g))
+WG__VJP(neg, wg_neg(g))
 
 static const wg_op neg = {UNARY_PRIMITIVE(neg, "y = -x"), .infer = neg_infer,
                           .sample = wg__unary_normal};
@@ -317,7 +317,7 @@ LOOP(abs_i64, int64_t, x < 0 ? 0u - (uint64_t)x : (uint64_t)x)
 
 FORWARD(abs, NULL,
         FLOATS(abs), [WG_I32] = abs_i32, [WG_I64] = abs_i64, [WG_U8] = same_u8, [WG_BOOL] = same_u8)
-UNARY_VJP(abs, wg_mul(g, wg_sign(x)))
+WG__VJP(abs, wg_mul(g, wg_sign(x)))
 
 static const wg_op abs_op = {UNARY_PRIMITIVE(abs, "y = |x|. Kink at 0, where the derivative is 0."),
                              .saves_inputs = 1, .infer = wg__infer_like,
@@ -330,46 +330,46 @@ wg_tensor *wg_abs(wg_tensor *x) {
 /* ---- exp: y = e^x.   dx = g y. ---- */
 
 MAP_FORWARD(exp)
-UNARY_VJP(exp, wg_mul(g, y))
+WG__VJP(exp, wg_mul(g, y))
 FLOAT_FUNCTION(exp, saves_outputs, wg__unary_normal, "y = e^x")
 
 /* ---- exp2: y = 2^x.   dx = g y ln 2. ---- */
 
 MAP_FORWARD(exp2)
-UNARY_VJP(exp2, wg_mul(g, wg_mul_scalar(y, M_LN2)))
+WG__VJP(exp2, wg_mul(g, wg_mul_scalar(y, M_LN2)))
 FLOAT_FUNCTION(exp2, saves_outputs, wg__unary_normal, "y = 2^x")
 
 /* ---- expm1: y = e^x - 1, exact near 0.   dx = g (y + 1). ---- */
 
 MAP_FORWARD(expm1)
-UNARY_VJP(expm1, wg_mul(g, wg_add_scalar(y, 1)))
+WG__VJP(expm1, wg_mul(g, wg_add_scalar(y, 1)))
 FLOAT_FUNCTION(expm1, saves_outputs, wg__unary_normal,
                "y = e^x - 1, without the loss of digits near 0")
 
 /* ---- log: y = ln x.   dx = g / x. ---- */
 
 MAP_FORWARD(log)
-UNARY_VJP(log, wg_div(g, x))
+WG__VJP(log, wg_div(g, x))
 FLOAT_FUNCTION(log, saves_inputs, wg__unary_positive, "y = ln x; -inf at 0, NaN below")
 
 /* ---- log2.   dx = g / (x ln 2). ---- */
 
 MAP_FORWARD(log2)
-UNARY_VJP(log2, wg_div(g, wg_mul_scalar(x, M_LN2)))
+WG__VJP(log2, wg_div(g, wg_mul_scalar(x, M_LN2)))
 FLOAT_FUNCTION(log2, saves_inputs, wg__unary_positive,
                "y = log x to the base 2; -inf at 0, NaN below")
 
 /* ---- log10.   dx = g / (x ln 10). ---- */
 
 MAP_FORWARD(log10)
-UNARY_VJP(log10, wg_div(g, wg_mul_scalar(x, M_LN10)))
+WG__VJP(log10, wg_div(g, wg_mul_scalar(x, M_LN10)))
 FLOAT_FUNCTION(log10, saves_inputs, wg__unary_positive,
                "y = log x to the base 10; -inf at 0, NaN below")
 
 /* ---- log1p: y = ln(1 + x), exact near 0.   dx = g / (1 + x). ---- */
 
 MAP_FORWARD(log1p)
-UNARY_VJP(log1p, wg_div(g, wg_add_scalar(x, 1)))
+WG__VJP(log1p, wg_div(g, wg_add_scalar(x, 1)))
 FLOAT_FUNCTION(log1p, saves_inputs, wg__unary_positive,
                "y = ln(1 + x), without the loss of digits near 0; -inf at -1, NaN below")
 
@@ -377,20 +377,20 @@ FLOAT_FUNCTION(log1p, saves_inputs, wg__unary_positive,
 
 FLOAT_LOOPS(sqrt, sqrtf(x), sqrt(x))
 FLOAT_FORWARD(sqrt)
-UNARY_VJP(sqrt, wg_div(wg_mul_scalar(g, 0.5), y))
+WG__VJP(sqrt, wg_div(wg_mul_scalar(g, 0.5), y))
 FLOAT_FUNCTION(sqrt, saves_outputs, wg__unary_positive, "y = x^(1/2); NaN below 0")
 
 /* ---- rsqrt: y = x^(-1/2).   dx = -g y^3 / 2. ---- */
 
 FLOAT_LOOPS(rsqrt, 1 / sqrtf(x), 1 / sqrt(x))
 FLOAT_FORWARD(rsqrt)
-UNARY_VJP(rsqrt, wg_mul(g, wg_mul_scalar(wg_mul(wg_mul(y, y), y), -0.5)))
+WG__VJP(rsqrt, wg_mul(g, wg_mul_scalar(wg_mul(wg_mul(y, y), y), -0.5)))
 FLOAT_FUNCTION(rsqrt, saves_outputs, wg__unary_positive, "y = x^(-1/2); inf at 0, NaN below")
 
 /* ---- cbrt: y = x^(1/3), of the sign of x.   dx = g / (3 y^2). ---- */
 
 MAP_FORWARD(cbrt)
-UNARY_VJP(cbrt, wg_div(g, wg_mul_scalar(wg_mul(y, y), 3)))
+WG__VJP(cbrt, wg_div(g, wg_mul_scalar(wg_mul(y, y), 3)))
 FLOAT_FUNCTION(cbrt, saves_outputs, wg__unary_nonzero,
                "y = x^(1/3), of the sign of x; the derivative at 0 is infinite")
 
@@ -398,7 +398,7 @@ FLOAT_FUNCTION(cbrt, saves_outputs, wg__unary_nonzero,
 
 FLOAT_LOOPS(reciprocal, 1 / x, 1 / x)
 FLOAT_FORWARD(reciprocal)
-UNARY_VJP(reciprocal, wg_neg(wg_mul(g, wg_mul(y, y))))
+WG__VJP(reciprocal, wg_neg(wg_mul(g, wg_mul(y, y))))
 FLOAT_FUNCTION(reciprocal, saves_outputs, wg__unary_nonzero, "y = 1 / x")
 
 /* ---- square: y = x^2; integers wrap around.   dx = 2 g x. ---- */
@@ -415,7 +415,7 @@ static int square_infer(wg_call *call) {
 }
 
 FORWARD(square, NULL, FLOATS(square), INTEGERS(square))
-UNARY_VJP(square, wg_mul(g, wg_mul_scalar(x, 2)))
+WG__VJP(square, wg_mul(g, wg_mul_scalar(x, 2)))
 
 static const wg_op square = {UNARY_PRIMITIVE(square, "y = x^2; integers stay integers"),
                              .saves_inputs = 1, .infer = square_infer, .sample = wg__unary_normal};

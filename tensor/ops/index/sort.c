@@ -411,6 +411,14 @@ static int large_rows(wg_generator *generator, wg_sample *sample, const void *op
     return wg__bench_shape(generator, sample, options, 2, (int64_t[]){1024, 4096});
 }
 
+/* The members that sort and topk share. */
+#define CHOICE(NAME, DOC)                                                                          \
+    WG__OP_OF(#NAME, 1, 1, 2, DOC),                                                                \
+        .options_size = sizeof(NAME##_options), .saves_outputs = 2, .differentiable = 1,           \
+        .places_outputs = true, .infer = NAME##_infer, .forward = NAME##_forward,                  \
+        .vjp = chosen_vjp, .jvp = chosen_jvp, .sample = NAME##_sample, .bench = NAME##_bench,      \
+        .flops = sort_flops
+
 /* ---- sort: y = x in ascending or descending order along one axis, and the places where they come
  * from.
  * dx = g at those places. ---- */
@@ -449,21 +457,8 @@ static int sort_bench(wg_generator *generator, wg_sample *sample) {
 }
 
 static const wg_op sort = {
-    WG__OP_OF("sort", 1, 1, 2,
-              "The elements along one axis in ascending or descending order, and their indices; "
-              "stable, NaN after all numbers. Kinks at ties."),
-    .options_size = sizeof(sort_options),
-    .saves_outputs = 2,
-    .differentiable = 1,
-    .places_outputs = true,
-    .infer = sort_infer,
-    .forward = sort_forward,
-    .vjp = chosen_vjp,
-    .jvp = chosen_jvp,
-    .sample = sort_sample,
-    .bench = sort_bench,
-    .flops = sort_flops,
-};
+    CHOICE(sort, "The elements along one axis in ascending or descending order, and their indices; "
+                 "stable, NaN after all numbers. Kinks at ties.")};
 
 int wg_sort(wg_tensor *x, int axis, bool descending, wg_tensor **values, wg_tensor **indices) {
     wg_tensor *outputs[WG_MAX_OUTPUTS] = {NULL};
@@ -536,23 +531,9 @@ static int topk_bench(wg_generator *generator, wg_sample *sample) {
     return large_rows(generator, sample, &options);
 }
 
-static const wg_op topk = {
-    WG__OP_OF(
-        "topk", 1, 1, 2,
-        "The k largest or smallest elements along one axis, best first, and their indices; of "
-        "ties the first. A NaN is larger than all numbers. Kinks at ties."),
-    .options_size = sizeof(topk_options),
-    .saves_outputs = 2,
-    .differentiable = 1,
-    .places_outputs = true,
-    .infer = topk_infer,
-    .forward = topk_forward,
-    .vjp = chosen_vjp,
-    .jvp = chosen_jvp,
-    .sample = topk_sample,
-    .bench = topk_bench,
-    .flops = sort_flops,
-};
+static const wg_op topk = {CHOICE(
+    topk, "The k largest or smallest elements along one axis, best first, and their indices; of "
+          "ties the first. A NaN is larger than all numbers. Kinks at ties.")};
 
 int wg_topk(wg_tensor *x, int64_t k, int axis, bool largest, wg_tensor **values,
             wg_tensor **indices) {

@@ -454,23 +454,19 @@ static double row_flops(const wg_call *call) {
     return 4 * (double)wg__spec_count(&call->input_specs[LOGITS]);
 }
 
+/* The members that both fused losses share. */
+#define LOSS(NAME, DOC)                                                                            \
+    WG__OP_OF(#NAME, 2, 3, 1, DOC),                                                                \
+        .options_size = sizeof(wg__loss_options), .saves_inputs = 7, .infer = NAME##_infer,        \
+        .forward = NAME##_forward, .vjp = NAME##_vjp, .decompose = NAME##_decompose,               \
+        .sample = NAME##_sample, .bench = NAME##_bench, .flops = row_flops
+
 static const wg_op cross_entropy = {
-    WG__OP_OF(
-        "cross_entropy", 2, 3, 1,
-        "log sum e^x - x[target] of each row, reduced: (N, V), (N) -> () or (N); targets equal "
-        "to ignore_index count for nothing. Options smooth the targets and weigh the classes, "
-        "(V). Fused."),
-    .options_size = sizeof(wg__loss_options),
-    .saves_inputs = 7,
-    .differentiable = 1,
-    .infer = cross_entropy_infer,
-    .forward = cross_entropy_forward,
-    .vjp = cross_entropy_vjp,
-    .decompose = cross_entropy_decompose,
-    .sample = cross_entropy_sample,
-    .bench = cross_entropy_bench,
-    .flops = row_flops,
-};
+    LOSS(cross_entropy,
+         "log sum e^x - x[target] of each row, reduced: (N, V), (N) -> () or (N); targets equal "
+         "to ignore_index count for nothing. Options smooth the targets and weigh the classes, "
+         "(V). Fused."),
+    .differentiable = 1};
 
 /* ---- soft_cross_entropy: of a row with targets t, sum_c w_c t'_c (log sum e^x - x_c), where t' =
  * (1 - e) t + e/V.
@@ -532,28 +528,17 @@ static int soft_cross_entropy_sample(int index, wg_generator *generator, wg_samp
 }
 
 static int soft_cross_entropy_bench(wg_generator *generator, wg_sample *sample) {
-    const int64_t shape[] = {1 << 9, 1 << 13};
-    sample->options = &sampled[0].options;
-    sample->inputs[LOGITS] = wg_randn(generator, WG_F32, 2, shape);
-    sample->inputs[TARGET] = wg_rand(generator, WG_F32, 2, shape);
+    if (cross_entropy_bench(generator, sample) < 0)
+        return -1;
+    sample->inputs[TARGET] = wg_rand(generator, WG_F32, 2, sample->inputs[LOGITS]->spec.shape);
     return wg__sample_status(sample, 2);
 }
 
 static const wg_op soft_cross_entropy = {
-    WG__OP_OF("soft_cross_entropy", 2, 3, 1,
-              "sum_c t_c (log sum e^x - x_c) of each row, reduced: (N, V), targets (N, V) -> () or "
-              "(N). Options smooth the targets and weigh the classes, (V). Fused."),
-    .options_size = sizeof(wg__loss_options),
-    .saves_inputs = 7,
-    .differentiable = 3,
-    .infer = soft_cross_entropy_infer,
-    .forward = soft_cross_entropy_forward,
-    .vjp = soft_cross_entropy_vjp,
-    .decompose = soft_cross_entropy_decompose,
-    .sample = soft_cross_entropy_sample,
-    .bench = soft_cross_entropy_bench,
-    .flops = row_flops,
-};
+    LOSS(soft_cross_entropy,
+         "sum_c t_c (log sum e^x - x_c) of each row, reduced: (N, V), targets (N, V) -> () or "
+         "(N). Options smooth the targets and weigh the classes, (V). Fused."),
+    .differentiable = 3};
 
 /* ---- nll_loss: -w_t x_t of a row with target t; the mean is divided by the sum of w_t. ---- */
 

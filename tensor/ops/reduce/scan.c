@@ -447,12 +447,8 @@ static int infer_extremum(wg_call *call) {
     return 0;
 }
 
-static int extremum_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
-    const scan_options *options = call->options;
-    gradients[0] = wg_scatter_add(wg_zeros_like(cotangents[0]), options->axis, call->outputs[1],
-                                  cotangents[0]);
-    return wg__vjp_status();
-}
+WG__VJP(extremum, wg_scatter_add(wg_zeros_like(g), ((const scan_options *)call->options)->axis,
+                                 call->outputs[1], g))
 
 static int extremum_jvp(wg_call *call, wg_tensor *const *tangents, wg_tensor **output_tangents) {
     const scan_options *options = call->options;

@@ -127,10 +127,7 @@ static int unslice_forward(wg_call *call) {
     return 0;
 }
 
-static int unslice_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
-    gradients[0] = wg_apply_one(&slice, 1, cotangents, call->options);
-    return wg__vjp_status();
-}
+WG__VJP(unslice, wg_apply_one(&slice, 1, &g, call->options))
 
 static int unslice_sample(int index, wg_generator *generator, wg_sample *sample) {
     return sample_slice(index, generator, sample, false);
@@ -142,16 +139,8 @@ static int unslice_bench(wg_generator *generator, wg_sample *sample) {
 }
 
 static const wg_op unslice = {
-    WG__OP("unslice", 1,
-           "y = zeros with x at [start:stop:step] of one axis: the adjoint of slice."),
-    .options_size = sizeof(slice_options),
-    .differentiable = 1,
-    .infer = unslice_infer,
-    .forward = unslice_forward,
-    .vjp = unslice_vjp,
-    .jvp = wg_jvp_linear,
-    .sample = unslice_sample,
-    .bench = unslice_bench,
+    WG__LINEAR_OP(unslice, slice_options,
+                  "y = zeros with x at [start:stop:step] of one axis: the adjoint of slice."),
 };
 
 /* A Python index: a negative one counts from the end. The result is clamped to [low, high]. */
@@ -519,10 +508,7 @@ static int diag_embed_forward(wg_call *call) {
     return 0;
 }
 
-static int diag_embed_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
-    gradients[0] = wg_apply_one(&diagonal, 1, cotangents, call->options);
-    return wg__vjp_status();
-}
+WG__VJP(diag_embed, wg_apply_one(&diagonal, 1, &g, call->options))
 
 static int diag_embed_sample(int index, wg_generator *generator, wg_sample *sample) {
     return sample_matrix(index, generator, sample, false);
@@ -534,17 +520,10 @@ static int diag_embed_bench(wg_generator *generator, wg_sample *sample) {
 }
 
 static const wg_op diag_embed = {
-    WG__OP("diag_embed", 1,
-           "y = zeros with the last axis of x on the diagonal of two new axes: the adjoint of "
-           "diagonal."),
-    .options_size = sizeof(diagonal_options),
-    .differentiable = 1,
-    .infer = diag_embed_infer,
-    .forward = diag_embed_forward,
-    .vjp = diag_embed_vjp,
-    .jvp = wg_jvp_linear,
-    .sample = diag_embed_sample,
-    .bench = diag_embed_bench,
+    WG__LINEAR_OP(
+        diag_embed, diagonal_options,
+        "y = zeros with the last axis of x on the diagonal of two new axes: the adjoint of "
+        "diagonal."),
 };
 
 wg_tensor *wg_diag_embed(wg_tensor *x, int64_t offset, int axis_a, int axis_b) {
@@ -627,10 +606,7 @@ static int triangle_forward(wg_call *call) {
     return 0;
 }
 
-static int triangle_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
-    gradients[0] = wg_apply_one(call->op, 1, cotangents, call->options);
-    return wg__vjp_status();
-}
+WG__VJP(triangle, wg_apply_one(call->op, 1, &g, call->options))
 
 WG__SAMPLES(triangle, triangle_options, 3, {{0}, {1, 3, 3}}, {{-1}, {2, 4, 2}}, {{2}, {1, 2, 5}},
             {{-9}, {2, 2, 2}})

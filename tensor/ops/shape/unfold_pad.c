@@ -142,10 +142,7 @@ static int fold_forward(wg_call *call) {
     return sum == y ? 0 : wg_copy_(y, sum);
 }
 
-static int fold_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
-    gradients[0] = wg_apply_one(&unfold, 1, cotangents, call->options);
-    return wg__vjp_status();
-}
+WG__VJP(fold, wg_apply_one(&unfold, 1, &g, call->options))
 
 static int fold_sample(int index, wg_generator *generator, wg_sample *sample) {
     return sample_window(index, generator, sample, false);
@@ -157,17 +154,10 @@ static int fold_bench(wg_generator *generator, wg_sample *sample) {
 }
 
 static const wg_op fold = {
-    WG__OP("fold", 1,
-           "y = zeros with each window, of the last axis of x, added at its place of one axis: the "
-           "adjoint of unfold."),
-    .options_size = sizeof(unfold_options),
-    .differentiable = 1,
-    .infer = fold_infer,
-    .forward = fold_forward,
-    .vjp = fold_vjp,
-    .jvp = wg_jvp_linear,
-    .sample = fold_sample,
-    .bench = fold_bench,
+    WG__LINEAR_OP(
+        fold, unfold_options,
+        "y = zeros with each window, of the last axis of x, added at its place of one axis: the "
+        "adjoint of unfold."),
 };
 
 /* ---- pad_constant: y = x with a number around it.   dx = the inside of g. ---- */

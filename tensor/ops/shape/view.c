@@ -122,10 +122,7 @@ static int reshape_forward(wg_call *call) {
                                     : reshaped_copy(x, to));
 }
 
-static int reshape_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
-    gradients[0] = wg_reshape(cotangents[0], call->input_specs[0].ndim, call->input_specs[0].shape);
-    return wg__vjp_status();
-}
+WG__VJP(reshape, wg_reshape(g, call->input_specs[0].ndim, call->input_specs[0].shape))
 
 WG__UNARY_SAMPLES(reshape, shape_options, {2, {3, 2}}, {2, {1, 1}}, {0, {0}}, {2, {4, -1}})
 
@@ -185,11 +182,7 @@ static int squeeze_forward(wg_call *call) {
     return wg__set_output(call, wg__tensor_view(x, &call->output_specs[0], strides, x->offset));
 }
 
-static int squeeze_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
-    const axis_options *options = call->options;
-    gradients[0] = wg_unsqueeze(cotangents[0], options->axis);
-    return wg__vjp_status();
-}
+WG__VJP(squeeze, wg_unsqueeze(g, ((const axis_options *)call->options)->axis))
 
 WG__SAMPLES(squeeze, axis_options, 3, {{1}, {2, 1, 3}}, {{-1}, {2, 3, 1}}, {{0}, {1, 1, 1}})
 
@@ -226,11 +219,7 @@ static int unsqueeze_forward(wg_call *call) {
     return wg__set_output(call, wg__tensor_view(x, &call->output_specs[0], strides, x->offset));
 }
 
-static int unsqueeze_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
-    const axis_options *options = call->options;
-    gradients[0] = wg_squeeze(cotangents[0], options->axis);
-    return wg__vjp_status();
-}
+WG__VJP(unsqueeze, wg_squeeze(g, ((const axis_options *)call->options)->axis))
 
 WG__UNARY_SAMPLES(unsqueeze, axis_options, {1}, {0}, {-1}, {-2})
 
@@ -384,10 +373,7 @@ static int expand_forward(wg_call *call) {
     return wg__set_output(call, wg__tensor_view(x, &call->output_specs[0], strides, x->offset));
 }
 
-static int expand_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
-    gradients[0] = wg__sum_like(cotangents[0], call, 0);
-    return wg__vjp_status();
-}
+WG__VJP(expand, wg__sum_like(g, call, 0))
 
 WG__UNARY_SAMPLES(expand, shape_options, {3, {2, -1, 3}}, {2, {2, 2}}, {2, {3, 4}},
                   {4, {2, 3, -1, 2}})
@@ -505,10 +491,7 @@ static int transpose_forward(wg_call *call) {
     return wg__set_output(call, wg__tensor_view(x, &call->output_specs[0], strides, x->offset));
 }
 
-static int transpose_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
-    gradients[0] = wg_apply_one(call->op, 1, cotangents, call->options);
-    return wg__vjp_status();
-}
+WG__VJP(transpose, wg_apply_one(call->op, 1, &g, call->options))
 
 WG__SAMPLES(transpose, transpose_options, 3, {{0, 1}, {2, 3, 1}}, {{-1, 0}, {2, 3, 4}},
             {{1, 1}, {2, 2, 2}})
