@@ -350,29 +350,6 @@ static int make_row(const jacobian_job *job, wg_tensor *const *stand_ins, int j,
     return status;
 }
 
-static int make_rows(const jacobian_job *job, wg_tensor *const *stand_ins, int j) {
-    const int n = job->input_count;
-    const int64_t count = wg_tensor_count(job->values[j]);
-    wg_tensor **gradients = wg__calloc((size_t)n + 1, sizeof *gradients);
-    wg_tensor **rows = wg__calloc((size_t)(n * count) + 1, sizeof *rows);
-    int status = gradients && rows ? 0 : -1;
-    for (int64_t e = 0; e < count && status == 0; e++) {
-        status = make_row(job, stand_ins, j, e, gradients);
-        for (int i = 0; i < n; i++)
-            rows[i * count + e] = gradients[i];
-    }
-    for (int i = 0; i < n && status == 0; i++) {
-        if (!varies(job->inputs[i]))
-            continue;
-        wg_tensor *whole = assemble(count, rows + i * count, 0, job->values[j], job->inputs[i]);
-        job->jacobians[j * n + i] = whole;
-        status = whole ? 0 : -1;
-    }
-    wg__free(gradients);
-    wg__free(rows);
-    return status;
-}
-
 /* ---- Columns, by forward mode ---- */
 
 static int make_column(const jacobian_job *job, wg_tensor *const *inputs, int i, int64_t element,
@@ -392,30 +369,36 @@ static int make_column(const jacobian_job *job, wg_tensor *const *inputs, int i,
     return status;
 }
 
-static int make_columns(const jacobian_job *job, wg_tensor *const *inputs, int i) {
-    const int n = job->input_count, m = job->output_count;
-    const int64_t count = wg_tensor_count(inputs[i]);
-    wg_tensor **tangents = wg__calloc((size_t)(n + m), sizeof *tangents), **found = tangents + n;
-    wg_tensor **columns = wg__calloc((size_t)(m * count) + 1, sizeof *columns);
-    int status = tangents && columns ? 0 : -1;
+/* ---- Either ---- */
+
+/* The Jacobians of output `k` by all inputs, by rows, or those of all outputs by input `k`, by
+ * columns. */
+static int make_slices(const jacobian_job *job, wg_tensor *const *inputs, bool rows, int k) {
+    const int n = job->input_count, m = job->output_count, others = rows ? n : m;
+    const int64_t count = wg_tensor_count(rows ? job->values[k] : inputs[k]);
+    wg_tensor **tangents = wg__calloc((size_t)(n + others) + 1, sizeof *tangents);
+    wg_tensor **slices = wg__calloc((size_t)(others * count) + 1, sizeof *slices);
+    wg_tensor **found = tangents ? tangents + n : NULL;
+    int status = tangents && slices ? 0 : -1;
     for (int64_t e = 0; e < count && status == 0; e++) {
-        status = make_column(job, inputs, i, e, tangents, found);
-        for (int j = 0; j < m; j++)
-            columns[j * count + e] = found[j];
+        status = rows ? make_row(job, inputs, k, e, found)
+                      : make_column(job, inputs, k, e, tangents, found);
+        for (int o = 0; o < others; o++)
+            slices[o * count + e] = found[o];
     }
-    for (int j = 0; j < m && status == 0; j++) {
-        if (!varies(job->values[j]))
+    for (int o = 0; o < others && status == 0; o++) {
+        const int j = rows ? k : o, i = rows ? o : k;
+        if (!varies(rows ? inputs[i] : job->values[j]))
             continue;
-        wg_tensor *whole = assemble(count, columns + j * count, -1, job->values[j], inputs[i]);
+        wg_tensor *whole =
+            assemble(count, slices + o * count, rows ? 0 : -1, job->values[j], inputs[i]);
         job->jacobians[j * n + i] = whole;
         status = whole ? 0 : -1;
     }
     wg__free(tangents);
-    wg__free(columns);
+    wg__free(slices);
     return status;
 }
-
-/* ---- Either ---- */
 
 /* A first run gives the sizes, and its graph serves the rows. */
 static int run_jacobian(jacobian_job *job, wg_tensor **inputs) {
@@ -429,7 +412,7 @@ static int run_jacobian(jacobian_job *job, wg_tensor **inputs) {
         count_elements(job->output_count, job->values)) {
         for (int j = 0; j < job->output_count && status == 0; j++)
             if (varies(job->values[j]))
-                status = make_rows(job, inputs, j);
+                status = make_slices(job, inputs, true, j);
         return status;
     }
     for (int i = 0; i < job->input_count && status == 0; i++) {
@@ -438,7 +421,7 @@ static int run_jacobian(jacobian_job *job, wg_tensor **inputs) {
     }
     for (int i = 0; i < job->input_count && status == 0; i++)
         if (varies(inputs[i]))
-            status = make_columns(job, inputs, i);
+            status = make_slices(job, inputs, false, i);
     return status;
 }
 
