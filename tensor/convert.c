@@ -358,32 +358,24 @@ static int check_source(const wg_tensor *x, const wg_tensor *source, const char 
     return wg__tensor_is_meta(x) ? 0 : wg__check_memory(source, where);
 }
 
-static void fill_bytes_1(int64_t n, char *const *data, const int64_t *strides, const void *value) {
-    for (int64_t i = 0; i < n; i++)
-        data[0][i * strides[0]] = *(const char *)value;
-}
+/* The loop NAME, which writes one element to all places. */
+#define FILL(NAME, TYPE)                                                                           \
+    static void NAME(int64_t n, char *const *data, const int64_t *strides, const void *value) {    \
+        const TYPE element = *(const TYPE *)value;                                                 \
+        TYPE *out = (TYPE *)data[0];                                                               \
+        const int64_t step = strides[0] / (int64_t)sizeof(TYPE);                                   \
+        if (step == 1)                                                                             \
+            for (int64_t i = 0; i < n; i++)                                                        \
+                out[i] = element;                                                                  \
+        else                                                                                       \
+            for (int64_t i = 0; i < n; i++)                                                        \
+                out[i * step] = element;                                                           \
+    }
 
-static void fill_bytes_2(int64_t n, char *const *data, const int64_t *strides, const void *value) {
-    uint16_t word = *(const uint16_t *)value;
-    for (int64_t i = 0; i < n; i++)
-        *(uint16_t *)(data[0] + i * strides[0]) = word;
-}
-
-static void fill_bytes_4(int64_t n, char *const *data, const int64_t *strides, const void *value) {
-    uint32_t word = *(const uint32_t *)value, *out = (uint32_t *)data[0];
-    if (strides[0] == sizeof word)
-        for (int64_t i = 0; i < n; i++)
-            out[i] = word;
-    else
-        for (int64_t i = 0; i < n; i++)
-            *(uint32_t *)(data[0] + i * strides[0]) = word;
-}
-
-static void fill_bytes_8(int64_t n, char *const *data, const int64_t *strides, const void *value) {
-    uint64_t word = *(const uint64_t *)value;
-    for (int64_t i = 0; i < n; i++)
-        *(uint64_t *)(data[0] + i * strides[0]) = word;
-}
+FILL(fill_bytes_1, uint8_t)
+FILL(fill_bytes_2, uint16_t)
+FILL(fill_bytes_4, uint32_t)
+FILL(fill_bytes_8, uint64_t)
 
 int wg_fill_(wg_tensor *x, double value) {
     if (!x || wg__check_writable(x, "fill_") < 0)
@@ -419,25 +411,24 @@ int wg_copy_(wg_tensor *x, const wg_tensor *src) {
     return 0;
 }
 
-static void add_f32(int64_t n, char *const *data, const int64_t *strides, const void *alpha) {
-    float scale = (float)*(const double *)alpha;
-    if (strides[0] == sizeof(float) && strides[1] == sizeof(float)) {
-        float *x = (float *)data[0];
-        const float *y = (const float *)data[1];
-        for (int64_t i = 0; i < n; i++)
-            x[i] += scale * y[i];
-        return;
+/* The loop NAME of x += alpha y. */
+#define ADD(NAME, TYPE)                                                                            \
+    static void NAME(int64_t n, char *const *data, const int64_t *strides, const void *alpha) {    \
+        const TYPE scale = (TYPE) * (const double *)alpha;                                         \
+        const int64_t size = (int64_t)sizeof(TYPE);                                                \
+        const int64_t sx = strides[0] / size, sy = strides[1] / size;                              \
+        TYPE *x = (TYPE *)data[0];                                                                 \
+        const TYPE *y = (const TYPE *)data[1];                                                     \
+        if (sx == 1 && sy == 1)                                                                    \
+            for (int64_t i = 0; i < n; i++)                                                        \
+                x[i] += scale * y[i];                                                              \
+        else                                                                                       \
+            for (int64_t i = 0; i < n; i++)                                                        \
+                x[i * sx] += scale * y[i * sy];                                                    \
     }
-    for (int64_t i = 0; i < n; i++)
-        *(float *)(data[0] + i * strides[0]) += scale * *(const float *)(data[1] + i * strides[1]);
-}
 
-static void add_f64(int64_t n, char *const *data, const int64_t *strides, const void *alpha) {
-    double scale = *(const double *)alpha;
-    for (int64_t i = 0; i < n; i++)
-        *(double *)(data[0] + i * strides[0]) +=
-            scale * *(const double *)(data[1] + i * strides[1]);
-}
+ADD(add_f32, float)
+ADD(add_f64, double)
 
 typedef struct any_add {
     wg_dtype dtype;
