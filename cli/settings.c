@@ -575,7 +575,9 @@ static int add_option(struct argp_option *options, int count, const wg_setting *
         options[count++] = (struct argp_option){
             .name = row->name,
             .key = key,
-            .arg = row->kind == WG_SETTING_FLAG ? NULL : row->argument,
+            .arg = row->kind == WG_SETTING_FLAG ? NULL
+                   : row->argument              ? row->argument
+                                                : "VALUE",
             .doc = help_of(row, finetunes),
         };
     return count;

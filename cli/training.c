@@ -34,7 +34,8 @@ typedef struct run {
     int threads;           /* 0: as the library finds it */
     wg__profiling profiling;
     bool resume, overwrite, json, show_batch;
-    bool target_due; /* the argument that comes next is the target of --eval SOURCE */
+    bool objective_given; /* by --objective */
+    bool target_due;      /* the argument that comes next is the target of --eval SOURCE */
 
     /* What is made of them. */
     char command[64];     /* that resumes the run */
@@ -129,8 +130,12 @@ static int require_same(const run *r, const char *path) {
     if (!type)
         return -1;
     if (objective->finetunes == r->objective->finetunes &&
-        (objective == r->objective || !objective->finetunes) && (!r->type || type == r->type))
+        (objective == r->objective || !r->resume) && (!r->type || type == r->type))
         return 0;
+    if (r->resume && type == r->type && !objective->finetunes && !finetunes(r))
+        return wg_fail(WG_ERROR_ARGUMENT, path,
+                       "the run was begun with --objective %s; leave --objective out",
+                       objective->name);
     return wg__trained_refuse(path, r->command, finetunes(r) ? "its own" : r->type->name);
 }
 
@@ -554,6 +559,15 @@ static const char *shown_name(int index) {
     return NULL;
 }
 
+/* The name of the index-th objective of pretraining. */
+static const char *pretraining_name(int index) {
+    const wg_objective *objective;
+    for (int i = 0; (objective = wg_objective_at(i)); i++)
+        if (!objective->finetunes && index-- == 0)
+            return objective->name;
+    return NULL;
+}
+
 static int show_batch(run *r) {
     char names[128];
     if (!r->objective->show_batch)
@@ -694,8 +708,15 @@ static void check_pretrain(struct argp_state *state, run *r) {
     if (!r->type)
         argp_error(state, "which model? %s are there",
                    list_names(models, sizeof models, model_name));
+    if (r->resume && !r->objective_given && r->out) { /* a file that is not there is told later */
+        const wg_objective *begun = wg_objective_of(r->out);
+        wg_error_clear();
+        r->objective =
+            begun && !begun->finetunes && (begun->shapes & r->type->shape) ? begun : r->objective;
+    }
     if (!(r->objective->shapes & r->type->shape))
-        argp_error(state, "--objective %s is not for %s", r->objective->name, r->type->name);
+        argp_error(state, "--objective %s is not for %s, which %s train%s", r->objective->name,
+                   r->type->name, r->type->objectives, strchr(r->type->objectives, ',') ? "" : "s");
     if (!r->resume && text->corpus.count == 0)
         argp_error(state, "--corpus FILE is missing: what shall the model read?");
     check_init(state, &r->settings);
@@ -723,14 +744,18 @@ static void take_argument(struct argp_state *state, run *r, const char *text) {
 static error_t parse_pretrain(int key, char *text, struct argp_state *state) {
     run *r = state->input;
     const char *eval = r->settings.text.eval;
+    char names[256];
     switch (key) {
     case KEY_SHOW_BATCH:
         r->show_batch = true;
         return 0;
     case KEY_OBJECTIVE:
         r->objective = wg_objective_find(text);
+        r->objective_given = true;
+        wg_error_clear();
         if (!r->objective || r->objective->finetunes)
-            argp_error(state, "--objective: there is no '%s'", text);
+            argp_error(state, "--objective: there is no '%s'; %s are there", text,
+                       list_names(names, sizeof names, pretraining_name));
         return 0;
     case ARGP_KEY_ARG:
         take_argument(state, r, text);

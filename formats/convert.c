@@ -74,7 +74,7 @@ static const wg_model_type *type_of_names(const wg_weights *in) {
     const wg_model_type *type;
     for (int64_t i = 0; i < wg_weights_count(in); i++)
         for (int t = 0; (type = wg_model_type_at(t)); t++)
-            if (strstr(wg_weights_name(in, i), type->names.marker))
+            if (type->names.marker && strstr(wg_weights_name(in, i), type->names.marker))
                 return type;
     return NULL;
 }
@@ -198,7 +198,7 @@ static const char *missing_prefix(const wg_model_names *names, const char *name)
     for (int i = 0; names->heads[i]; i++)
         if (wg__starts_with(name, names->heads[i]))
             return "";
-    return wg__starts_with(name, names->prefix) ? "" : names->prefix;
+    return !names->prefix || wg__starts_with(name, names->prefix) ? "" : names->prefix;
 }
 
 /* The entry of the state that a file calls `name`, which may lack a prefix ("wte.weight",
@@ -210,7 +210,7 @@ static int64_t find_entry(const conversion *c, const char *name) {
     char full[160];
     if (strlen(name) > 140)
         return NO_TENSOR;
-    if (wg__starts_with(name, names->outer))
+    if (names->outer && wg__starts_with(name, names->outer))
         name += strlen(names->outer);
     snprintf(full, sizeof full, "%s%s", missing_prefix(names, name), name);
     if (wg__ends_with(full, "LayerNorm.gamma"))
@@ -224,14 +224,6 @@ static int64_t find_entry(const conversion *c, const char *name) {
         if (wg__ends_with(full, names->repeated[i]))
             return REPEATED;
     return NO_TENSOR;
-}
-
-/* Whether a file may lack the tensor. */
-static bool is_optional(const wg_model_names *names, const char *path) {
-    for (int i = 0; names->optional[i]; i++)
-        if (wg__starts_with(path, names->optional[i]))
-            return true;
-    return false;
 }
 
 /* ---- Which tensors ---- */
@@ -271,8 +263,8 @@ static void match_wanted(conversion *c, wg__differences *differences, wg__differ
             wg__note_spec(differences, wg_weights_name(c->in, c->source[i]), found, &info->spec);
             info->spec.dtype = found->dtype;
         } else
-            wg__note_difference(is_optional(&c->type->names, entry->path) ? fresh
-                                                                          : &differences->missing,
+            wg__note_difference(wg__model_may_lack(c->type, entry->path) ? fresh
+                                                                         : &differences->missing,
                                 entry->path);
     }
 }

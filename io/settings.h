@@ -65,7 +65,7 @@ typedef struct wg_setting {
                                        * stands for, up to NULL; or NULL */
     const char *excludes;             /* the row of the same table that this one replaces */
     const char *heading;              /* of --help, above this row and those that follow it */
-    const char *argument;             /* of the option in --help: "N", "FILE" */
+    const char *argument;             /* of the option in --help: "N", "FILE"; NULL: "VALUE" */
     const char *help;                 /* a line of --help and of docs/configurations.md */
 } wg_setting;
 

@@ -54,22 +54,16 @@ static const wg_setting rows[] = {
     WG__ONLY("position_embedding_type", "\"absolute\""),
 };
 
-/* Keys of published files that do not change what is computed here; those of heads (models/heads.h)
- * are among them. */
-static const char *const ignored[] = {"classifier_dropout",
-                                      "directionality",
+/* Keys of published files that do not change what is computed here. */
+static const char *const ignored[] = {"directionality",
                                       "finetuning_task",
                                       "gradient_checkpointing",
-                                      "id2label",
-                                      "label2id",
-                                      "num_labels",
                                       "output_past",
                                       "pooler_fc_size",
                                       "pooler_num_fc_layers",
                                       "pooler_num_attention_heads",
                                       "pooler_size_per_head",
                                       "pooler_type",
-                                      "problem_type",
                                       NULL};
 
 static int check(const void *checked) {
@@ -354,9 +348,8 @@ const wg_model_type wg_bert_type = {
               .marker = "embeddings.word_embeddings.",
               .prefix = "bert.",
               .heads = {"cls.", "classifier.", "qa_outputs."},
-              .outer = "",
               .repeated = {"embeddings.position_ids", "embeddings.token_type_ids"},
-              .optional = {"bert.pooler.", "cls.", "classifier.", "qa_outputs."}},
+              .optional = {"cls."}},
     .create = create,
     .logits = logits,
     .loss = loss,

@@ -305,7 +305,6 @@ const wg_model_type wg_glm_type = {
     .config = config_of,
     .names = {.architecture = "GLMForConditionalGeneration",
               .marker = "block_position_embeddings.",
-              .prefix = "",
               .outer = "glm.",
               .kept = {"cloze"}},
     .create = create,

@@ -282,7 +282,6 @@ const wg_model_type wg_gpt_type = {
               .marker = ".attn.c_attn.",
               .prefix = "transformer.",
               .heads = {"lm_head."},
-              .outer = "",
               .repeated = {".attn.bias", ".attn.masked_bias", "lm_head.weight"}},
     .create = create,
     .forward = forward,

@@ -260,18 +260,6 @@ int wg__headed_encoder_load(const char *path, wg__head_kind kind, wg__headed_enc
 
 /* ---- From the checkpoint of an encoder ---- */
 
-static bool begins(const char *text, const char *with) {
-    return strncmp(text, with, strlen(with)) == 0;
-}
-
-/* Whether a file may lack a tensor of that name. */
-static bool is_optional(const wg_model_type *type, const char *name) {
-    for (int i = 0; type->names.optional[i]; i++)
-        if (begins(name, type->names.optional[i]))
-            return true;
-    return false;
-}
-
 typedef struct adapting {
     const wg__head_origin *origin;
     wg_weights *file;
@@ -289,8 +277,8 @@ static int fill_part(adapting *a, wg_module *part, const char *part_name) {
         return -1;
     for (int64_t i = 0; i < left_out.missing_count; i++) {
         snprintf(name, sizeof name, "%s%s", prefix, left_out.missing[i]);
-        wg__note_difference(is_optional(a->model->type, name) ? &a->fresh : &a->differences.missing,
-                            name);
+        wg__note_difference(
+            wg__model_may_lack(a->model->type, name) ? &a->fresh : &a->differences.missing, name);
     }
     for (int64_t i = 0; i < left_out.misshapen_count; i++) {
         snprintf(name, sizeof name, "%s%s", prefix, left_out.misshapen[i]);

@@ -92,4 +92,8 @@ int wg__head_of_config(const wg_model_type *type, wg_config *config);
 wg__headed_encoder *wg__headed_encoder_of(const wg_model_type *type, wg__head_kind kind,
                                           const char *json);
 
+/* Whether a file may lack the tensor of that name: of encoders the pooler and new heads, and what
+ * names.optional says. */
+bool wg__model_may_lack(const wg_model_type *type, const char *name);
+
 #endif

@@ -393,7 +393,6 @@ const wg_model_type wg_llama_type = {
               .marker = ".mlp.gate_proj.",
               .prefix = "model.",
               .heads = {"lm_head."},
-              .outer = "",
               .repeated = {".rotary_emb.inv_freq"}},
     .create = create,
     .forward = forward,

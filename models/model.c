@@ -116,14 +116,31 @@ int wg_model_config_check(const wg_model_type *type, const void *config) {
     return type->check ? type->check(config) : 0;
 }
 
+bool wg__model_may_lack(const wg_model_type *type, const char *name) {
+    char pooler[64];
+    snprintf(pooler, sizeof pooler, "%s.pooler.", type->encoder_name ? type->encoder_name : "");
+    if (type->shape == WG_ENCODER &&
+        (wg__starts_with(name, pooler) || wg__starts_with(name, "classifier.") ||
+         wg__starts_with(name, "qa_outputs.")))
+        return true;
+    for (int i = 0; type->names.optional[i]; i++)
+        if (wg__starts_with(name, type->names.optional[i]))
+            return true;
+    return false;
+}
+
 /* Refuses keys that were not read, but for those that published files have and that change nothing
  * here. */
 static int check_unknown(const wg_model_type *type, wg_config *json) {
     enum { MOST = 64 };
     const char *ignored[MOST] = {"_name_or_path", "architectures",        "model_type",
                                  "torch_dtype",   "transformers_version", "use_cache"};
+    static const char *const of_heads[] = {"classifier_dropout", "id2label", "label2id",
+                                           "num_labels", "problem_type"};
     int count = 6;
-    for (int i = 0; type->ignored[i] && count < MOST; i++)
+    for (int i = 0; type->shape == WG_ENCODER && i < 5; i++)
+        ignored[count++] = of_heads[i]; /* see models/heads.h */
+    for (int i = 0; type->ignored && type->ignored[i] && count < MOST; i++)
         ignored[count++] = type->ignored[i];
     return wg_config_check(json, count, ignored);
 }

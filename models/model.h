@@ -92,12 +92,13 @@ typedef struct wg_model_names {
     const char *architecture; /* of config.json ("BertForPreTraining"), or NULL */
     const char *classifier;   /* encoders: that with a head for labels, and with one for answers */
     const char *answerer;     /* (models/heads.h) */
-    const char *marker;       /* a part of a name that only files of this type have */
-    const char *prefix;       /* what files of the bare model leave out of names; "": nothing */
+    const char *marker;       /* a part of a name that only files of this type have; or NULL */
+    const char *prefix;       /* what files of the bare model leave out of names; NULL: nothing */
     const char *heads[4];     /* how names begin that never have the prefix; NULL: no more */
-    const char *outer;        /* what names may have before those of the module; "": nothing */
+    const char *outer;        /* what names may have before those of the module; NULL: nothing */
     const char *repeated[4];  /* ends of names of tensors that repeat another or say nothing */
-    const char *optional[5];  /* how names begin of tensors that a file may lack: a new head */
+    const char *optional[5];  /* how names begin of tensors that a file may lack, beside those of an
+                               * encoder's pooler and new heads */
     const char *kept[2];      /* keys of config.json that objectives read, and conversion keeps */
 } wg_model_names;
 
@@ -112,7 +113,8 @@ struct wg_model_type {
     /* ---- Configuration ---- */
     wg_setting_table settings;
     const char *const *ignored;     /* published keys that change nothing here, up to NULL, beside
-                                     * those that every type has (architectures, torch_dtype...) */
+                                     * those that every type has (architectures, torch_dtype...);
+                                     * NULL: nothing */
     const wg_model_preset *presets; /* the first is the usual one; up to one without a name */
     const char *bench_preset;       /* that `wengert bench` takes */
     const char *training;           /* how `pretrain` differs from its usual settings, as JSON:

@@ -377,8 +377,6 @@ const wg_model_type wg_t5_type = {
     .config = config_of,
     .names = {.architecture = "T5ForConditionalGeneration",
               .marker = ".SelfAttention.",
-              .prefix = "",
-              .outer = "",
               .repeated = {"coder.embed_tokens.weight",
                            ".EncDecAttention.relative_attention_bias.weight", "lm_head.weight"}},
     .create = create,

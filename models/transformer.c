@@ -444,7 +444,7 @@ const wg_model_type wg_transformer_type = {
     .resize = resize,
     .sizes = sizes_of,
     .config = config_of,
-    .names = {.marker = ".encoder_attn.", .prefix = "", .outer = ""},
+    .names = {.marker = ".encoder_attn."},
     .create = create,
     .encode = encode,
     .forward = forward,

@@ -15,6 +15,9 @@ static const wg_objective *const objectives[] = {
     &wg_translation, &wg_classification,  &wg_question_answering, &wg_cloze_objective,
 };
 
+/* The name of the objective in a checkpoint that a training wrote. */
+#define OBJECTIVE "/objective"
+
 enum { OBJECTIVES = sizeof objectives / sizeof objectives[0] };
 
 const wg_objective *wg_objective_at(int index) {
@@ -46,6 +49,13 @@ static const wg_objective *find_marked(wg_checkpoint *file, const wg_config *con
 
 const wg_objective *wg_objective_of(const char *path) {
     wg_checkpoint *file = wg_checkpoint_open(path);
+    if (file && wg_checkpoint_has(file, OBJECTIVE)) {
+        char *name = wg_checkpoint_get_text(file, OBJECTIVE);
+        const wg_objective *named = name ? wg_objective_find(name) : NULL;
+        wg_text_free(name);
+        wg_checkpoint_close(file);
+        return named;
+    }
     char *json = file ? wg_checkpoint_get_text(file, "/config") : NULL;
     wg_config *config = json ? wg_config_parse(json, "/config") : NULL;
     const wg_objective *objective = config ? find_marked(file, config) : NULL;
@@ -167,6 +177,7 @@ static int task_save(void *context, wg_checkpoint *file) {
     const wg_training *training = context;
     const wg_data_position position = wg_batches_position(training->batches);
     if (put_owned_text(file, "/config", wg__training_config(training)) < 0 ||
+        wg_checkpoint_put_text(file, OBJECTIVE, training->objective->name) < 0 ||
         put_owned_text(file, "/tokenizer", wg_tokenizer_to_json(training->setup.tokenizer)) < 0 ||
         wg_checkpoint_put_integer(file, SEED, (int64_t)position.seed) < 0 ||
         wg_checkpoint_put_integer(file, EPOCH, position.epoch) < 0 ||

@@ -83,8 +83,8 @@ typedef struct wg_training {
 WG_API wg_training *wg_training_new(const wg_objective *objective, const wg_training_setup *setup);
 WG_API void wg_training_free(wg_training *training);
 
-/* The task for a trainer, whose functions use `training`. It saves /config, /tokenizer and
- * /train/data, and refuses to resume with other data than the run was begun with. */
+/* The task for a trainer, whose functions use `training`. It saves /config, /tokenizer,
+ * /objective and /train/data, and refuses to resume with other data than the run was begun with. */
 WG_API wg_task wg_training_task(wg_training *training);
 
 /* Measures the model on the whole held-out data. -1 with [STATE if there is none] */
@@ -155,13 +155,14 @@ typedef struct wg_metric_row {
 } wg_metric_row;
 
 struct wg_objective {
-    const char *name;          /* of --objective and --task: "masked-lm" */
-    const char *title;         /* a line with its paper, for --help and docs */
-    int shapes;                /* wg_model_shape values, or'ed: the models that it takes */
-    bool finetunes;            /* reached by `finetune --task NAME`: begins from a checkpoint */
-    const char *mark;          /* what only checkpoints of this objective hold: a dataset
-                                * ("/model/classifier/weight") or a key of /config; NULL: nothing */
-    wg_dataset_kind text;      /* of the datasets that it wants, if it reads no files of its own */
+    const char *name;     /* of --objective and --task: "masked-lm" */
+    const char *title;    /* a line with its paper, for --help and docs */
+    int shapes;           /* wg_model_shape values, or'ed: the models that it takes */
+    bool finetunes;       /* reached by `finetune --task NAME`: begins from a checkpoint */
+    const char *mark;     /* what only models of this objective have, also converted ones, which
+                           * do not name it: a dataset ("/model/classifier/weight") or a key of
+                           * /config; NULL: nothing */
+    wg_dataset_kind text; /* of the datasets that it wants, if it reads no files of its own */
     wg_setting_table settings; /* rows of its own options; size 0: none */
     const char *training;      /* how its runs differ from usual settings, as JSON; NULL: nothing */
     int64_t usual_batch, usual_sequence;  /* 0: 32 and 128, within the model's positions */
@@ -237,8 +238,9 @@ typedef struct wg_cloze_options {
     wg_setting_list verbalizer; /* "LABEL=TEXT" each */
 } wg_cloze_options;
 
-/* The objectives in order, up to NULL; the one of that name; that of a checkpoint, by its mark or
- * else by the model's first objective. NULL with [NOT_FOUND, listing them; IO, FORMAT] */
+/* The objectives in order, up to NULL; the one of that name; that of a checkpoint: the one that it
+ * names in /objective, else the one whose mark it has, else the model's first. NULL with
+ * [NOT_FOUND, listing them; IO, FORMAT] */
 WG_API const wg_objective *wg_objective_at(int index);
 WG_API const wg_objective *wg_objective_find(const char *name);
 WG_API const wg_objective *wg_objective_of(const char *path);

@@ -462,10 +462,22 @@ static wg_batches *make_batches(const wg_dataset *pairs, const wg_tokenizer *tok
                : wg__translation_batches_new(pairs, &tokens, &options);
 }
 
+/* Tokens of the longest sentence with its end. */
+static int64_t longest_sentence(const wg_dataset *pairs) {
+    int64_t longest = 1;
+    for (int64_t i = 0; i < wg_dataset_sentences(pairs); i++) {
+        const int64_t end = wg_dataset_sentence_start(pairs, i + 1);
+        longest = wg__larger(longest, end - wg_dataset_sentence_start(pairs, i) + 1);
+    }
+    return longest;
+}
+
 /* Evaluation leaves no pair out. */
 static int prepare_held_out(wg_training *t) {
     translation *mine = t->context;
-    const int64_t most = wg_model_sizes_of(t->setup.model).positions;
+    const int64_t positions = wg_model_sizes_of(t->setup.model).positions;
+    const int64_t most =
+        positions < INT32_MAX ? positions : longest_sentence(t->setup.held_out); /* no limit */
     const int64_t tokens = t->setup.batch > most ? t->setup.batch : most;
     mine->measured = batches_of(t, t->setup.held_out, tokens, most);
     if (!mine->measured)

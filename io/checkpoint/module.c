@@ -316,11 +316,25 @@ static int check_config(const wg_weights *first, const char *path) {
     return status;
 }
 
-/* Writes the module with the configuration and the tokenizer of `like`. */
+/* Copies the name of the objective that a model was trained by, if the file has it. */
+static int copy_objective(const char *path, wg_checkpoint *to) {
+    wg_checkpoint *from = wg_checkpoint_open(path);
+    int status = from ? 0 : -1;
+    if (from && wg_checkpoint_has(from, "/objective")) {
+        char *name = wg_checkpoint_get_text(from, "/objective");
+        status = name ? wg_checkpoint_put_text(to, "/objective", name) : -1;
+        wg_text_free(name);
+    }
+    wg_checkpoint_close(from);
+    return status;
+}
+
+/* Writes the module with the configuration, the tokenizer and the objective of `like`. */
 static int write_model(const char *out, const wg_weights *like, wg_module *module) {
     wg_checkpoint *file = wg_checkpoint_create(out);
     if (file && wg_checkpoint_put_text(file, "/config", like->config) == 0 &&
         (!like->tokenizer || wg_checkpoint_put_text(file, "/tokenizer", like->tokenizer) == 0) &&
+        copy_objective(like->path, file) == 0 &&
         wg_checkpoint_put_module(file, "/model", module) == 0)
         return wg_checkpoint_commit(file);
     wg_checkpoint_abort(file);

@@ -67,6 +67,33 @@ for version in 1.0 1.1; do
         grep -q "\"tokens\": [0-4]" out'
 done
 
+# ---- Another objective than the usual one ----
+
+yes 'ein hund
+zwei katzen
+drei pferde' | head -n 36 >source.txt
+yes 'a dog
+two cats
+three horses' | head -n 36 >target.txt
+sed 's/400/320/' 1.1.json >pairs.json
+run pretrain t5 --objective translation --corpus source.txt target.txt --config pairs.json --vocab 270 \
+    --batch 256 --seq 16 --steps 3 --out pairs.h5
+check 'a T5 learns to translate' eval 'test $code = 0 && grep -q "^translations " out'
+run eval pairs.h5 --corpus source.txt target.txt
+check 'eval measures by the objective that the model was trained by' \
+    eval 'test $code = 0 && grep -q "^BLEU" out'
+run average pairs.h5 pairs.h5 --out mean.h5
+run eval mean.h5 --corpus source.txt target.txt
+check 'so it does for a mean of checkpoints' eval 'test $code = 0 && grep -q "^BLEU" out'
+run pretrain t5 --resume --out pairs.h5 --steps 5
+check 'a resumed run keeps its objective' eval 'test $code = 0 && grep -q "^translations " out'
+run pretrain t5 --resume --out pairs.h5 --steps 7 --objective span-corruption
+check 'and refuses another one' left_with 1 'was begun with --objective translation'
+run pretrain bert --objective causal-lm --corpus source.txt --out bad.h5
+check 'an objective of other models is refused' left_with 2 'which masked-lm trains'
+run pretrain bert --objective causal --corpus source.txt --out bad.h5
+check 'objectives are listed for a name that there is not' left_with 2 'masked-lm, blank-infilling'
+
 # ---- From end to end: what follows from the rest of a text is written again ----
 
 counted='one two three four five six seven eight nine ten.'
