@@ -174,13 +174,9 @@ UNARY_SAMPLES_WITH(softplus, softplus_options, sample_steps, {1, 20}, {1, 20}, {
                    {-0.5, INFINITY}, {0.5, 2})
 
 static const wg_op softplus = {
-    UNARY(softplus, "y = log(1 + e^(beta x)) / beta, and x where beta x > threshold"),
-    .options_size = sizeof(softplus_options),
-    .saves_inputs = 1,
-    .infer = softplus_infer,
-    .jvp = wg__jvp_diagonal,
-    .sample = softplus_sample,
-    .bench = softplus_bench};
+    UNARY_WITH(softplus, softplus_options,
+               "y = log(1 + e^(beta x)) / beta, and x where beta x > threshold"),
+    .saves_inputs = 1, .infer = softplus_infer};
 
 wg_tensor *wg_softplus(wg_tensor *x, double beta, double threshold) {
     const softplus_options options = {beta == 0 ? 1 : beta, threshold == 0 ? 20 : threshold};

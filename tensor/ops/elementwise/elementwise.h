@@ -170,6 +170,11 @@ int wg__infer_float_pair(wg_call *call); /* a floating dtype */
 /* UNARY for a primitive, with the jvp and the bench of most of them. */
 #define UNARY_PRIMITIVE(NAME, DOC) UNARY(NAME, DOC), .jvp = wg__jvp_diagonal, .bench = wg__bench_one
 
+/* UNARY for an op with options. */
+#define UNARY_WITH(NAME, OPTIONS, DOC)                                                             \
+    UNARY(NAME, DOC), .options_size = sizeof(OPTIONS), .jvp = wg__jvp_diagonal,                    \
+                      .sample = NAME##_sample, .bench = NAME##_bench
+
 /* A primitive on floats: its record NAME_op and the public function. SAVES is saves_inputs or
  * saves_outputs. */
 #define FLOAT_FUNCTION(NAME, SAVES, SAMPLE, DOC)                                                   \

@@ -276,14 +276,9 @@ static int polygamma_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor 
 UNARY_SAMPLES_WITH(polygamma, polygamma_options, make_off_poles, {1}, {1}, {0}, {2}, {3})
 
 static const wg_op polygamma_op = {
-    UNARY(polygamma,
-          "y = the n-th derivative of digamma(x), a plain n >= 0; poles at 0, -1, -2..."),
-    .options_size = sizeof(polygamma_options),
-    .saves_inputs = 1,
-    .infer = polygamma_infer,
-    .jvp = wg__jvp_diagonal,
-    .sample = polygamma_sample,
-    .bench = polygamma_bench};
+    UNARY_WITH(polygamma, polygamma_options,
+               "y = the n-th derivative of digamma(x), a plain n >= 0; poles at 0, -1, -2..."),
+    .saves_inputs = 1, .infer = polygamma_infer};
 
 wg_tensor *wg_polygamma(int n, wg_tensor *x) {
     return wg__apply_float(&polygamma_op, x, &(polygamma_options){n});

@@ -135,18 +135,11 @@ static int affine_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **g
 UNARY_SAMPLES_WITH(affine, affine_options, wg__sample_normal, {-1.5, 0.25}, {-1.5, 0.25})
 
 static const wg_op affine = {
-    WG__OP("affine", 1,
-           "y = x scale + shift with plain numbers, in the dtype of x; integers are rounded toward "
-           "zero."),
-    .options_size = sizeof(affine_options),
-    .differentiable = 1,
-    .infer = wg__infer_like,
-    .forward = affine_forward,
-    .vjp = affine_vjp,
-    .jvp = wg__jvp_diagonal,
-    .sample = affine_sample,
-    .bench = affine_bench,
-};
+    UNARY_WITH(
+        affine, affine_options,
+        "y = x scale + shift with plain numbers, in the dtype of x; integers are rounded toward "
+        "zero."),
+    .infer = wg__infer_like};
 
 wg_tensor *wg_affine(wg_tensor *x, double scale, double shift) {
     return wg_apply_one(&affine, 1, &x, &(affine_options){scale, shift});
@@ -215,13 +208,9 @@ UNARY_SAMPLES_WITH(clamp, clamp_options, wg__sample_distinct, {0.25, 0.75}, {-0.
                    {-INFINITY, 0.6}, {-0.6, INFINITY}, {-1.1, 1.1})
 
 static const wg_op clamp = {
-    UNARY(clamp, "y = x limited to [low, high]. Kinks at the limits, where the derivative is 1."),
-    .options_size = sizeof(clamp_options),
-    .saves_inputs = 1,
-    .infer = clamp_infer,
-    .jvp = wg__jvp_diagonal,
-    .sample = clamp_sample,
-    .bench = clamp_bench};
+    UNARY_WITH(clamp, clamp_options,
+               "y = x limited to [low, high]. Kinks at the limits, where the derivative is 1."),
+    .saves_inputs = 1, .infer = clamp_infer};
 
 wg_tensor *wg_clamp(wg_tensor *x, double low, double high) {
     return wg__apply_float(&clamp, x, &(clamp_options){low, high});
@@ -273,14 +262,10 @@ UNARY_SAMPLES_WITH(nan_to_num, replacement, wg__sample_normal, {0, DBL_MAX, -DBL
                    {1, 2, -2})
 
 static const wg_op nan_to_num = {
-    UNARY(nan_to_num, "y = x with plain numbers in the place of NaN, inf and -inf, where the "
-                      "derivative is 0."),
-    .options_size = sizeof(replacement),
-    .saves_inputs = 1,
-    .infer = wg__infer_like,
-    .jvp = wg__jvp_diagonal,
-    .sample = nan_to_num_sample,
-    .bench = nan_to_num_bench};
+    UNARY_WITH(nan_to_num, replacement,
+               "y = x with plain numbers in the place of NaN, inf and -inf, where the "
+               "derivative is 0."),
+    .saves_inputs = 1, .infer = wg__infer_like};
 
 wg_tensor *wg_nan_to_num(wg_tensor *x, double nan, double posinf, double neginf) {
     return wg_apply_one(&nan_to_num, 1, &x, &(replacement){nan, posinf, neginf});
@@ -452,17 +437,8 @@ static int pow_scalar_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor
 UNARY_SAMPLES_WITH(pow_scalar, pow_options, wg__sample_positive, {1.5}, {2}, {-1.5}, {3}, {0.5})
 
 static const wg_op pow_scalar = {
-    WG__OP("pow_scalar", 1, "y = x^c with a plain number c."),
-    .options_size = sizeof(pow_options),
-    .saves_inputs = 1,
-    .differentiable = 1,
-    .infer = wg__infer_float,
-    .forward = pow_scalar_forward,
-    .vjp = pow_scalar_vjp,
-    .jvp = wg__jvp_diagonal,
-    .sample = pow_scalar_sample,
-    .bench = pow_scalar_bench,
-};
+    UNARY_WITH(pow_scalar, pow_options, "y = x^c with a plain number c."), .saves_inputs = 1,
+    .infer = wg__infer_float};
 
 wg_tensor *wg_pow_scalar(wg_tensor *x, double c) {
     return wg__apply_float(&pow_scalar, x, &(pow_options){c});

@@ -314,29 +314,21 @@ static inline uint16_t root_bf16(double x) {
 #define LARGER ((b > a) | (b != b)) ? b : a
 #define SMALLER ((b < a) | (b != b)) ? b : a
 
-WG__REDUCTION(norm_1_f32, float, fabsf, double, 0, a + b, float, )
-WG__REDUCTION(norm_1_f64, double, fabs, double, 0, a + b, double, )
-WG__REDUCTION(norm_1_bf16, uint16_t, magnitude_bf16, double, 0, a + b, uint16_t, wg__f64_to_bf16)
-WG__REDUCTION(norm_2_f32, float, square, double, 0, a + b, float, sqrt)
-WG__REDUCTION(norm_2_f64, double, square, double, 0, a + b, double, sqrt)
-WG__REDUCTION(norm_2_bf16, uint16_t, square_bf16, double, 0, a + b, uint16_t, root_bf16)
-WG__REDUCTION(norm_inf_f32, float, fabsf, float, 0, LARGER, float, )
-WG__REDUCTION(norm_inf_f64, double, fabs, double, 0, LARGER, double, )
-WG__REDUCTION(norm_inf_bf16, uint16_t, magnitude_bf16, float, 0, LARGER, uint16_t, wg__f32_to_bf16)
-WG__REDUCTION(least_f32, float, fabsf, float, INFINITY, SMALLER, float, )
-WG__REDUCTION(least_f64, double, fabs, double, INFINITY, SMALLER, double, )
-WG__REDUCTION(least_bf16, uint16_t, magnitude_bf16, float, INFINITY, SMALLER, uint16_t,
-              wg__f32_to_bf16)
-WG__REDUCTION(norm_0_f32, float, 0 !=, double, 0, a + b, float, )
-WG__REDUCTION(norm_0_f64, double, 0 !=, double, 0, a + b, double, )
-WG__REDUCTION(norm_0_bf16, uint16_t, 0 != magnitude_bf16, double, 0, a + b, uint16_t,
-              wg__f64_to_bf16)
-
-#define NORM_KERNELS(NAME, ACCUMULATOR, HALF)                                                      \
-    {                                                                                              \
+/* The kernels of a norm: elements are read by F32, F64 and BF16. bf16 accumulates as f32 does. */
+#define NORM(NAME, F32, F64, BF16, ACCUMULATOR, NEUTRAL, JOIN, WRITE, WRITE_BF16)                  \
+    WG__REDUCTION(NAME##_f32, float, F32, ACCUMULATOR, NEUTRAL, JOIN, float, WRITE)                \
+    WG__REDUCTION(NAME##_f64, double, F64, double, NEUTRAL, JOIN, double, WRITE)                   \
+    WG__REDUCTION(NAME##_bf16, uint16_t, BF16, ACCUMULATOR, NEUTRAL, JOIN, uint16_t, WRITE_BF16)   \
+    static const wg__reduction NAME[WG_DTYPE_COUNT] = {                                            \
         [WG_F32] = WG__KERNELS(NAME##_f32, ACCUMULATOR),                                           \
-        [WG_F64] = WG__KERNELS(NAME##_f64, double), [WG_BF16] = WG__KERNELS(NAME##_bf16, HALF)     \
-    }
+        [WG_F64] = WG__KERNELS(NAME##_f64, double),                                                \
+        [WG_BF16] = WG__KERNELS(NAME##_bf16, ACCUMULATOR)};
+
+NORM(norm_0, 0 !=, 0 !=, 0 != magnitude_bf16, double, 0, a + b, , wg__f64_to_bf16)
+NORM(norm_1, fabsf, fabs, magnitude_bf16, double, 0, a + b, , wg__f64_to_bf16)
+NORM(norm_2, square, square, square_bf16, double, 0, a + b, sqrt, root_bf16)
+NORM(norm_inf, fabsf, fabs, magnitude_bf16, float, 0, LARGER, , wg__f32_to_bf16)
+NORM(least, fabsf, fabs, magnitude_bf16, float, INFINITY, SMALLER, , wg__f32_to_bf16)
 
 static int norm_infer(wg_call *call) {
     const norm_options *options = call->options;
@@ -363,11 +355,6 @@ static int general_norm(wg_call *call) {
 }
 
 static int norm_forward(wg_call *call) {
-    static const wg__reduction norm_0[WG_DTYPE_COUNT] = NORM_KERNELS(norm_0, double, double);
-    static const wg__reduction norm_1[WG_DTYPE_COUNT] = NORM_KERNELS(norm_1, double, double);
-    static const wg__reduction norm_2[WG_DTYPE_COUNT] = NORM_KERNELS(norm_2, double, double);
-    static const wg__reduction norm_inf[WG_DTYPE_COUNT] = NORM_KERNELS(norm_inf, float, float);
-    static const wg__reduction least[WG_DTYPE_COUNT] = NORM_KERNELS(least, float, float);
     const double p = ((const norm_options *)call->options)->p;
     const wg__reduction *kernels = p == 2           ? norm_2
                                    : p == 1         ? norm_1
