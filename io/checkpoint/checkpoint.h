@@ -2,6 +2,7 @@
  *
  *     /model/...           groups mirror the module tree, a dataset for each parameter
  *     /config              the model's published JSON keys, a string
+ *     /objective           the name of the objective that trained it, a string
  *     /tokenizer           all that is needed to encode and decode, a JSON string
  *     /optimizer/<slot>/<parameter path>
  *     /train               step, schedule, data position, random counters, metric history
