@@ -17,8 +17,8 @@
  * A piece begins with a tag that knows its neighbours; no two free pieces are neighbours. A block
  * is cut from the smallest free piece that fits, the lowest address among equals, so that training
  * steps, which are alike, find their blocks at the same addresses. Free pieces are in a treap
- * (Seidel and Aragon 1996) ordered by size, then address. Stretches ask for huge pages: a matrix
- * that is read once a token is then read at the speed of memory and not of page tables. */
+ * (Seidel and Aragon 1996) ordered by size, then address. Stretches ask for huge pages, so that
+ * memory bandwidth and not TLB misses limits reading a matrix once for each token. */
 #include <assert.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -72,7 +72,7 @@ int64_t wg__counter_sum(wg__counter counter) {
 typedef struct stretch stretch;
 
 typedef struct piece {
-    size_t size;          /* with this tag, a multiple of 64 */
+    size_t size;          /* including this tag; a multiple of 64 */
     struct piece *before; /* the neighbour at lower addresses; NULL: the stretch begins here */
     stretch *home;
     bool is_free;
@@ -89,7 +89,8 @@ struct stretch {
 
 enum { TAG = 64, LEAST_LARGE = 64 << 10, HUGE_PAGE = 2 << 20 };
 
-/* Address space is free of charge; where it is limited, a stretch is as short as the request. */
+/* Bytes that a stretch reserves: address space without memory costs nothing. Where it is limited, a
+ * stretch is only as long as the request. */
 static const size_t usual_stretch = (size_t)64 << 30;
 
 #ifdef WG__POISONS
@@ -114,7 +115,8 @@ static bool comes_before(const piece *a, const piece *b) {
     return a->size != b->size ? a->size < b->size : (uintptr_t)a < (uintptr_t)b;
 }
 
-/* Depends on the address alone, so that equal sets of pieces make equal trees. */
+/* The treap's priority depends on the address alone, so that equal sets of pieces make equal
+ * trees. */
 static uint64_t priority(const piece *p) {
     return (uint64_t)((uintptr_t)p / TAG) * 0x9e3779b97f4a7c15U;
 }
@@ -282,7 +284,7 @@ static piece *raise_top(stretch *s, size_t bytes) {
     return p;
 }
 
-/* Makes a free piece of at least `size` bytes at the top of a stretch; NULL without memory. */
+/* Makes a free piece of at least `size` bytes at the top of a stretch; NULL if out of memory. */
 static piece *grow_arena(size_t size) {
     for (stretch *s = stretches; s; s = s->next) {
         const size_t there = s->last && s->last->is_free ? s->last->size : 0;
@@ -296,7 +298,7 @@ static piece *grow_arena(size_t size) {
     return s ? raise_top(s, bytes) : NULL;
 }
 
-/* Returns the memory of the free piece at the top. */
+/* Returns the memory of the free piece at the top to the system. */
 static void lower_top(stretch *s) {
     piece *last = s->last;
     char *const top = (char *)round_up((uintptr_t)last, HUGE_PAGE);
@@ -314,7 +316,7 @@ static void lower_top(stretch *s) {
 
 /* ---- The arena: blocks ---- */
 
-/* A block of that many bytes, 64-byte aligned; NULL without memory. `asked` receives whether the
+/* A block of that many bytes, 64-byte aligned; NULL if out of memory. `asked` receives whether the
  * system had to supply memory. */
 static void *arena_alloc(size_t bytes, bool *asked) {
     const size_t size = TAG + round_up(bytes, 64) + RED_ZONE;
@@ -336,7 +338,7 @@ static void arena_free(void *memory) {
     insert_free(merge_with_neighbours(p));
 }
 
-/* Returns the whole pages of a free piece behind its tag. */
+/* Returns the whole pages of a free piece, except for its tag, to the system. */
 static void release_pages(piece *p) {
     const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), end = (uintptr_t)p + p->size;
     const uintptr_t first = round_up((uintptr_t)p + TAG, page), last = end / page * page;
@@ -346,7 +348,7 @@ static void release_pages(piece *p) {
     p->held = 0;
 }
 
-/* Returns the memory of all free pieces. */
+/* Returns the memory of all free pieces to the system. */
 static void arena_trim(void) {
     stretch *next;
     for (stretch *s = stretches; s; s = next) {
@@ -471,8 +473,8 @@ static void make_key(void) {
     pthread_key_create(&at_thread_exit, end_own);
 }
 
-/* Registers the thread. Called on every use of the shared lists, which a thread's first block
- * always takes; also after end_own, which then runs once more. */
+/* Registers the thread. Called on every use of the shared lists, from which a thread's first block
+ * always comes. A call after end_own makes end_own run once more. */
 static void begin_own(void) {
     static WG__THREAD_LOCAL bool begun;
     if (wg__own_counters.is_listed)
@@ -500,7 +502,7 @@ static void trim_locked(void) {
     arena_trim();
 }
 
-/* A block of that class, cached or new; NULL without memory. */
+/* A block of that class, cached or new; NULL if out of memory. */
 static header *take_small(int size_class, size_t size, bool *asked) {
     header *block = free_lists[size_class];
     *asked = !block;
@@ -600,7 +602,7 @@ void *wg__try_alloc(size_t bytes) {
         return NULL;
     wg__counter_add(WG__COUNT_BLOCKS, 1);
     char *memory = (char *)block + HEADER;
-    /* The rounding stays poisoned, so that a read beyond the end is caught. */
+    /* The padding stays poisoned, so that AddressSanitizer reports a read beyond the end. */
     ASAN_POISON_MEMORY_REGION(memory, block->size);
     ASAN_UNPOISON_MEMORY_REGION(memory, bytes);
     return memory;

@@ -17,7 +17,7 @@ typedef struct wg_alloc_stats {
     int64_t live_bytes;   /* their size; small blocks count as their size class */
     int64_t peak_bytes;   /* the largest live_bytes so far, up to 256 KiB a thread too low */
     int64_t cached_bytes; /* free blocks, including pages that the system may have taken back */
-    int64_t system_allocations; /* requests so far that the cache could not serve */
+    int64_t system_allocations; /* requests so far that the cache did not serve */
 } wg_alloc_stats;
 
 /* The statistics of the whole process. */
@@ -27,7 +27,7 @@ WG_API wg_alloc_stats wg_alloc_get_stats(void);
  * other running thread. */
 WG_API void wg_alloc_trim(void);
 
-/* Frees a text that a function of the library gave to its caller; NULL is allowed. */
+/* Frees a string that a function of the library returned; NULL is allowed. */
 WG_API void wg_text_free(char *text);
 
 WG_END_DECLS

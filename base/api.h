@@ -1,19 +1,19 @@
-/* What the shared library exports (everything else is built with hidden visibility), its version
- * and its threads. */
+/* The export macro (all other symbols have hidden visibility), the library's version and its number
+ * of threads. */
 #ifndef WG_BASE_API_H
 #define WG_BASE_API_H
 
 #if defined(__GNUC__)
 #define WG_API __attribute__((visibility("default")))
 #define WG_PRINTF(text, first) __attribute__((format(printf, text, first)))
-#define WG_COLD __attribute__((cold)) /* seldom called: the way there is laid out of line */
+#define WG_COLD __attribute__((cold)) /* seldom called: kept off the hot path */
 #else
 #define WG_API
 #define WG_PRINTF(text, first)
 #define WG_COLD
 #endif
 
-/* Around the declarations of every public header: C++ programs link with the C functions. */
+/* Enclose the declarations of every public header, so that C++ programs can link with it. */
 #if defined(__cplusplus)
 #define WG_BEGIN_DECLS extern "C" {
 #define WG_END_DECLS }
@@ -30,12 +30,12 @@
 
 WG_BEGIN_DECLS
 
-/* The version of the library that runs: WG_VERSION when it was compiled. Never NULL. */
+/* The version of the loaded library, which may differ from that of these headers. Never NULL. */
 WG_API const char *wg_version(void);
 
 /* Sets how many threads the library's loops and GEMM use; the default is OMP_NUM_THREADS or the
- * number of processors. The same seed gives the same bits at any number of threads. -1 with
- * [ARGUMENT below 1] */
+ * number of processors. The same seed gives the same bits at any number of threads. Returns -1
+ * with [ARGUMENT below 1]. */
 WG_API int wg_set_threads(int threads);
 WG_API int wg_threads(void);
 

@@ -1,4 +1,4 @@
-/* Growing arrays. They double, so that appending n elements costs O(n). */
+/* Growing arrays. Their capacity doubles, so that appending n elements costs O(n). */
 #include <string.h>
 
 #include "base/array.h"

@@ -1,8 +1,8 @@
 /* Errors: the first error of a thread stays pending, and NULL passes through every op.
  *
- * A call that fails returns NULL or a negative int and records one error for its
- * thread. While an error is pending, later failures leave it alone and an op given NULL returns
- * NULL, so a whole forward pass is checked once, at its end:
+ * A call that fails returns NULL or a negative int and records one error for its thread. While an
+ * error is pending, later failures do not replace it, and an op given NULL returns NULL. So a whole
+ * forward pass is checked once, at its end:
  *
  *     wg_tensor *loss = wg_cross_entropy(model_forward(model, x), labels, WG_IGNORE_INDEX, NULL);
  *     if (wg_backward(loss, NULL) < 0)
@@ -24,12 +24,12 @@ WG_BEGIN_DECLS
     X(DTYPE, "the operation does not take this dtype")                                             \
     X(INDEX, "an index is out of range")                                                           \
     X(ARGUMENT, "an argument is out of its range")                                                 \
-    X(MEMORY, "no memory")                                                                         \
+    X(MEMORY, "out of memory")                                                                     \
     X(GRADIENT, "the gradient cannot be computed")                                                 \
     X(NOT_FOUND, "a file or a name does not exist")                                                \
-    X(IO, "the system refused to read or to write")                                                \
+    X(IO, "reading or writing failed")                                                             \
     X(FORMAT, "a file or a text is malformed")                                                     \
-    X(STATE, "the object is in no state for this call")                                            \
+    X(STATE, "the object's state does not allow this call")                                        \
     X(ANOMALY, "an operation made a NaN in anomaly mode")
 
 typedef enum wg_error_code {
@@ -55,13 +55,12 @@ WG_API void wg_error_clear(void);
 /* "SHAPE" for WG_ERROR_SHAPE, and so on; "NONE" for no error. Never NULL. */
 WG_API const char *wg_error_name(wg_error_code code);
 
-/* Sets the handler of all threads; NULL removes it. It is called once for each error that becomes
- * pending, on the thread of the error. An application that prefers to stop may print and exit in
- * it. */
+/* Sets the handler of all threads; NULL removes it. The library calls it once for each error that
+ * becomes pending, on the thread of the error. The handler may print the error and exit. */
 typedef void (*wg_error_handler)(const wg_error *error, void *context);
 WG_API void wg_error_set_handler(wg_error_handler handler, void *context);
 
-/* Records an error unless one is pending: for authors of ops, layers and readers. The message is
+/* Records an error unless one is pending; for authors of ops, layers and readers. The message is
  * "where: format...". Always returns -1, so that a function can end with `return wg_fail(...)`. */
 WG_API int wg_fail(wg_error_code code, const char *where, const char *format, ...)
     WG_PRINTF(3, 4) WG_COLD;

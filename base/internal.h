@@ -1,5 +1,5 @@
-/* What every file of the library may use and users never see: memory, reference counts, counters,
- * a clock and small arithmetic. */
+/* Internal functions that every file of the library may use: memory, reference counts, counters, a
+ * clock, strings and integer arithmetic. */
 #ifndef WG_BASE_INTERNAL_H
 #define WG_BASE_INTERNAL_H
 
@@ -13,8 +13,8 @@
 #include "base/alloc.h"
 #include "base/error.h"
 
-/* A small thread-local variable that every op reads: no function call, also in the shared library.
- */
+/* For small thread-local variables that every op reads: an access needs no function call, even in
+ * the shared library. */
 #define WG__THREAD_LOCAL _Thread_local __attribute__((tls_model("initial-exec")))
 
 /* Keeps a rarely called function out of line, so that its hot caller saves fewer registers. */
@@ -33,7 +33,7 @@ void wg__free(void *block); /* NULL is allowed */
  * the hook is reset by a negative n. Counts cached and fresh blocks alike. */
 void wg__alloc_fail_after(int64_t n);
 
-/* Under AddressSanitizer, cached blocks and the rounding behind a block are poisoned. */
+/* Under AddressSanitizer, cached blocks and the padding behind a block are poisoned. */
 #if defined(__SANITIZE_ADDRESS__)
 #define WG__POISONS 1
 #elif defined(__has_feature)
@@ -71,8 +71,8 @@ static inline bool wg__refcount_drop(atomic_int *refcount) {
            atomic_fetch_sub_explicit(refcount, 1, memory_order_acq_rel) == 1;
 }
 
-/* ---- Counters of the process that change with every op. They are per thread, so that counting
- * takes no lock; readers sum them. ---- */
+/* ---- Counters that change with every op. Each thread has its own, so that counting takes no lock;
+ * readers sum them. ---- */
 
 typedef enum wg__counter {
     WG__COUNT_TENSORS,      /* live handles */
@@ -81,7 +81,7 @@ typedef enum wg__counter {
     WG__COUNTERS
 } wg__counter;
 
-/* Those of one thread. A counter may be negative: one thread frees what another has made. */
+/* The counters of one thread. A counter is negative if the thread freed more than it made. */
 typedef struct wg__thread_counters {
     atomic_int_fast64_t counts[WG__COUNTERS]; /* written by this thread alone */
     struct wg__thread_counters *next;         /* in the list of all threads */
@@ -90,7 +90,7 @@ typedef struct wg__thread_counters {
 
 extern WG__THREAD_LOCAL wg__thread_counters wg__own_counters;
 
-/* This thread's share. */
+/* This thread's counter. */
 static inline int64_t wg__counter_own(wg__counter counter) {
     return atomic_load_explicit(&wg__own_counters.counts[counter], memory_order_relaxed);
 }
@@ -105,7 +105,7 @@ int64_t wg__counter_sum(wg__counter counter);
 
 /* ---- Time, texts, arithmetic ---- */
 
-/* Seconds of a clock that never goes back. */
+/* Seconds of a monotonic clock. */
 static inline double wg__now(void) {
     struct timespec time;
     clock_gettime(CLOCK_MONOTONIC, &time);
@@ -129,7 +129,7 @@ static inline int64_t wg__larger(int64_t a, int64_t b) {
     return a > b ? a : b;
 }
 
-/* a / b, rounded up, of a >= 0 and b > 0. */
+/* a / b, rounded up, for a >= 0 and b > 0. */
 static inline int64_t wg__ceil_divide(int64_t a, int64_t b) {
     return (a + b - 1) / b;
 }

@@ -58,20 +58,20 @@ char *wg__json_text(const json_t *object, const char *opening, const char *separ
     if (append_string(&text, opening) == 0 && append_object(&text, object, separator) == 0 &&
         append_string(&text, closing) == 0)
         return text.bytes;
-    wg_fail(WG_ERROR_MEMORY, "json", "no memory to write it");
+    wg_fail(WG_ERROR_MEMORY, "json", "no memory for the text");
     wg__free(text.bytes);
     return NULL;
 }
 
 int wg__json_set(json_t *object, const char *key, json_t *value, const char *where) {
     if (json_object_set_new(object, key, value) < 0)
-        return wg_fail(WG_ERROR_MEMORY, where, "\"%s\" cannot be set", key);
+        return wg_fail(WG_ERROR_MEMORY, where, "no memory for \"%s\"", key);
     return 0;
 }
 
 json_t *wg__json_string(const char *text, const char *where) {
     json_t *string = json_string(text);
     if (!string)
-        wg_fail(WG_ERROR_FORMAT, where, "a text is not UTF-8");
+        wg_fail(WG_ERROR_FORMAT, where, "a string is not valid UTF-8");
     return string;
 }

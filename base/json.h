@@ -4,14 +4,14 @@
 
 #include <jansson.h>
 
-/* An object as text: `opening`, its members with `separator` between them, `closing`. Every real
- * number has the fewest digits that read back as the same. Freed with wg__free. NULL with MEMORY.
- */
+/* Writes an object as `opening`, its members with `separator` between them, and `closing`. Every
+ * real number has the fewest digits that read back as the same. The caller frees the text with
+ * wg__free. NULL with MEMORY. */
 char *wg__json_text(const json_t *object, const char *opening, const char *separator,
                     const char *closing);
 
-/* Sets a member and takes ownership of `value`. -1 with MEMORY if it is NULL or there is no room.
- */
+/* Sets a member and takes ownership of `value`. -1 with MEMORY if `value` is NULL or memory runs
+ * out. */
 int wg__json_set(json_t *object, const char *key, json_t *value, const char *where);
 
 /* A JSON string. NULL with FORMAT for text that is not UTF-8, or without memory. */

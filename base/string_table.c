@@ -53,7 +53,7 @@ static void insert(wg__strings_slot *slots, uint64_t mask, uint64_t hash, int64_
     slots[i] = (wg__strings_slot){.tag = tag_of(hash), .number = (int32_t)number};
 }
 
-/* Keeps at least half of the slots free. */
+/* Grows the slots so that at least half of them stay free. */
 static int grow_slots(wg__strings *strings) {
     uint64_t slots = strings->slots ? strings->slot_mask + 1 : 0;
     if ((uint64_t)(strings->count + 1) * 2 <= slots)

@@ -1,6 +1,6 @@
 /* A table of distinct strings, numbered 0, 1, 2... in the order in which they were added.
  *
- *     bytes    [ P A D ] \0 u n \0 # # a f f \0 ...     all strings, each closed by a NUL
+ *     bytes    [ P A D ] \0 u n \0 # # a f f \0 ...     all strings, NUL-terminated
  *     starts   0           6      9           ...       count + 1 of them
  *     slots    open addressing: the upper half of a string's hash, and its number
  *
@@ -33,8 +33,8 @@ static inline uint64_t wg__hash_step(uint64_t hash, char byte) {
     return (hash ^ (unsigned char)byte) * UINT64_C(1099511628211);
 }
 
-/* The number of a string, added if it is new (it may hold any bytes). `strings` {0} is an empty
- * table. -1 with MEMORY, or ARGUMENT beyond 2^31 - 1 strings. */
+/* The number of a string, which may hold any bytes; a new string is added. `strings` {0} is an
+ * empty table. -1 with MEMORY, or ARGUMENT beyond 2^31 - 1 strings. */
 int64_t wg__strings_add(wg__strings *strings, const char *text, int64_t length);
 
 /* The number of a string, or -1. */
@@ -44,7 +44,7 @@ int64_t wg__strings_find(const wg__strings *strings, const char *text, int64_t l
 int64_t wg__strings_find_joined(const wg__strings *strings, uint64_t hash, const char *head,
                                 int64_t head_length, const char *tail, int64_t tail_length);
 
-/* The text of a number in the table, closed by a NUL; borrowed until the next string is added. */
+/* The string of a number in the table, NUL-terminated; borrowed until the next one is added. */
 static inline const char *wg__strings_text(const wg__strings *strings, int64_t number) {
     return strings->bytes + strings->starts[number];
 }
@@ -53,7 +53,7 @@ static inline int64_t wg__strings_length(const wg__strings *strings, int64_t num
     return strings->starts[number + 1] - strings->starts[number] - 1;
 }
 
-/* Frees what the table holds and makes it empty. */
+/* Frees the table's memory and makes it empty. */
 void wg__strings_clear(wg__strings *strings);
 
 #endif

@@ -27,13 +27,13 @@ int wg_set_threads(int threads) {
  *     0 1 2 3 . . . .     8 9 . . . . . .       chunks; each thread begins with a run of its own
  *         ^ next              ^ next      ^ end
  *
- * Neighbouring chunks are so read one after the other. A thread that has finished its run steals
- * the second half of the chunks left in another's: threads are seldom equally fast, least of all
- * when they share memory bandwidth, and the owner does not prefetch the end of its run yet. */
+ * So a thread reads neighbouring chunks one after the other. A thread that has finished its run
+ * steals the second half of the chunks left in another's: threads are seldom equally fast, least of
+ * all when they share memory bandwidth, and the owner does not yet prefetch the end of its run. */
 
 enum { MOST_THREADS = 256, CACHE_LINE = 64 };
 
-/* The chunks of a run that no thread has begun. One word, so that it changes atomically. */
+/* The chunks of a run that no thread has begun, in one word so that they change atomically. */
 typedef struct run {
     _Alignas(CACHE_LINE) _Atomic uint64_t left; /* low half: the first chunk; high half: the end */
 } run;
@@ -91,7 +91,7 @@ void wg__parallel_for(int64_t count, int64_t grain, wg__range_body body, void *c
             body(begin, wg__smaller(begin + grain, count), context);
         return;
     }
-    /* Chunks are taken `step` at a time, so that their numbers fit half a word. */
+    /* Threads take `step` chunks at a time, so that their numbers fit in 32 bits. */
     const int64_t step = 1 + chunks / UINT32_MAX, takes = wg__ceil_divide(chunks, step);
     run runs[MOST_THREADS];
     for (int i = 0; i < threads; i++)

@@ -1,4 +1,4 @@
-/* Parallel loops. threads.c is the only file that knows OpenMP.
+/* Parallel loops. Only threads.c uses OpenMP.
  *
  * The chunks of a loop do not depend on the number of threads, so that reductions over chunks give
  * the same bits at any thread count. */
@@ -7,7 +7,7 @@
 
 #include "base/internal.h"
 
-/* Elements of light work that are worth one chunk. */
+/* The elements in a chunk of an elementwise loop. */
 #define WG__GRAIN 16384
 
 /* Runs body on [0, count) in chunks of `grain`, in parallel if there are several chunks. Each

@@ -49,7 +49,7 @@ wg_quantization wg__quantization_of_a_row(wg_quantization quantization) {
                                                      : quantization;
 }
 
-/* ---- Two bytes, the low one first ---- */
+/* ---- Little-endian 16-bit words ---- */
 
 static uint16_t get_16(const uint8_t *bytes) {
     return (uint16_t)(bytes[0] | bytes[1] << 8);
@@ -80,7 +80,7 @@ uint16_t wg__f32_to_half(float value) {
     bits &= 0x7fffffff;
     if (bits > 0x7f800000)
         return sign | 0x7e00;
-    if (bits >= 0x477ff000) /* 65520, halfway to 2^16 */
+    if (bits >= 0x477ff000) /* 65520, which rounds to 2^16 and so to infinity */
         return sign | 0x7c00;
     if (bits < 0x38800000) /* 2^-14: subnormal halves are multiples of 2^-24 */
         return sign | (uint16_t)lrintf(ldexpf(fabsf(value), 24));
@@ -104,8 +104,8 @@ static void dequantize_q4_0(const uint8_t *bytes, float *numbers) {
     }
 }
 
-/* The scale is the largest magnitude / 127; numbers are rounded by the scale before it became a
- * half, half away from zero. */
+/* The scale is the largest magnitude / 127. Numbers are divided by it before it is rounded to f16,
+ * and rounded to the nearest integer, half away from zero. */
 static void quantize_q8_0(const float *numbers, uint8_t *bytes) {
     float largest = 0;
     for (int i = 0; i < WG__BLOCK; i++)
@@ -124,7 +124,7 @@ static uint8_t nibble(float level) {
     return (uint8_t)(rounded > 15 ? 15 : rounded > 0 ? rounded : 0);
 }
 
-/* The number of the largest magnitude becomes -8, whatever its sign. */
+/* The number with the largest magnitude becomes -8, whatever its sign. */
 static void quantize_q4_0(const float *numbers, uint8_t *bytes) {
     float extreme = 0;
     for (int i = 0; i < WG__BLOCK; i++)
@@ -171,7 +171,7 @@ void wg__dequantize_row(wg_quantization quantization, int64_t count, const uint8
     }
 }
 
-/* ---- Rows side by side ---- */
+/* ---- Interleaved rows ---- */
 
 enum { PIECE = 4 };
 

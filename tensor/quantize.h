@@ -1,17 +1,19 @@
-/* Numbers kept small: how a row of f32 is quantized into fewer bytes, as ggml and GGUF keep
- * weights.
+/* Quantization of weights: the formats of a row of numbers, as in ggml and GGUF.
  *
- *     bf16     the upper half of each f32                                16 bits a number
- *     q8_0     blocks of 32: a half, the scale, and 32 signed bytes       8.5
- *     q4_0     blocks of 32: a half, the scale, and 32 numbers of 4 bits, less 8; those of the
- *              block's first half in the low bits of 16 bytes             4.5
- *     q8_0x16, q4_0x16   the same blocks, but of 16 rows side by side: what products read fastest
+ *     bf16     the upper half of each f32                                        16 bits a number
+ *     q8_0     blocks of 32 numbers: an f16 scale and 32 signed bytes           8.5 bits
+ *     q4_0     blocks of 32 numbers: an f16 scale and 32 numbers of 4 bits,     4.5 bits
+ *              stored plus 8. Byte i has number i in its low bits and number
+ *              i + 16 in its high bits.
+ *     q8_0x16, q4_0x16   the same blocks, with those of 16 rows interleaved, which products read
+ *              fastest
  *
- * Quantized rows are the bytes of a u8 tensor: wg_quantize, wg_dequantize and wg_quantized_linear
- * of ops.h. Those side by side have the same number of bytes, and rows that are left over stand at
- * the end, as without x16; but a row is no more a row of the tensor:
+ * Quantized rows are the bytes of a u8 tensor; see wg_quantize, wg_dequantize and
+ * wg_quantized_linear in ops.h. The x16 formats have the same number of bytes, but a group of 16
+ * rows is laid out as below, so a row of the tensor is not a row of the weight. Rows beyond the
+ * last whole group are stored last, as without x16.
  *
- *     block 0 of 16 rows: 16 halves | 4 bytes of row 0 | of row 1 ... | the next 4 of row 0 | ...
+ *     block 0 of 16 rows: 16 scales | 4 bytes of row 0 | of row 1 ... | the next 4 of row 0 | ...
  *     block 1 ... */
 #ifndef WG_TENSOR_QUANTIZE_H
 #define WG_TENSOR_QUANTIZE_H

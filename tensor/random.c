@@ -1,8 +1,8 @@
-/* Philox4x32-10: draw `offset` of seed `seed` is the sequence of blocks
+/* Random numbers from Philox4x32-10. Draw `offset` of seed `seed` is the sequence of blocks
  *
  *     philox(counter = (block, offset), key = seed) = four words,   block = 0, 1, 2...
  *
- * of which element i of the draw uses the words that its function below names. */
+ * Each distribution below says which words element i of the draw uses. */
 #include "tensor/random.h"
 
 #include <Random123/philox.h>
@@ -65,7 +65,7 @@ double wg_random_uniform(wg_generator *generator) {
     return draw_uniform(next_draw(generator), 0);
 }
 
-/* Words are taken until one falls below the largest multiple of the bound (rejection). */
+/* Rejection sampling: takes 64-bit words until one is below the largest multiple of the bound. */
 static uint64_t below(wg_generator draw, uint64_t block, uint64_t bound) {
     uint64_t limit = UINT64_MAX - UINT64_MAX % bound;
     for (;; block += (uint64_t)1 << 48) {
@@ -102,7 +102,7 @@ typedef struct fill {
     double low_limit, high_limit; /* of the truncated normal */
 } fill;
 
-/* f64 elements use two words each, f32 one with its upper 24 bits. */
+/* An f64 element uses words 2 i and 2 i + 1; an f32 element the upper 24 bits of word 2 i. */
 static void fill_uniform(int64_t begin, int64_t end, void *context) {
     const fill *job = context;
     for (int64_t i = begin; i < end; i++) {
@@ -129,11 +129,12 @@ static void fill_normal(int64_t begin, int64_t end, void *context) {
     }
 }
 
-/* ---- The truncated normal: proposals that are rejected until one is taken   (Robert 1995,
- * "Simulation of truncated normal variables"), about every second at worst. Element i takes
- * block i of the draw, and for each further try one far beyond all elements. ---- */
+/* ---- The truncated normal, by rejection sampling   (Robert 1995, "Simulation of truncated normal
+ * variables"). At worst about every second proposal is accepted. Element i takes block i of the
+ * draw, and for try t block i + 2^48 t, which no other element uses. ---- */
 
-/* Of a density that is proportional to e^(-x^2/2) on [from, to], 0 <= from. */
+/* Proposes x from a density proportional to e^(-x^2/2) on [from, to], 0 <= from; true if x is
+ * accepted. u and v are uniform in [0, 1). */
 static bool propose_in_tail(double from, double to, double u, double v, double *x) {
     double root = sqrt(from * from + 4), rate = (from + root) / 2, beyond = 2 / (from + root);
     double step;
@@ -142,7 +143,7 @@ static bool propose_in_tail(double from, double to, double u, double v, double *
         *x = from + step;
         return v <= exp(-step * (*x + from) / 2);
     }
-    step = -log1p(-u) / rate; /* exponential, of the rate that is rejected least */
+    step = -log1p(-u) / rate; /* exponential; this rate has the fewest rejections */
     *x = from + step;
     return *x <= to && v <= exp(-(step - beyond) * (step - beyond) / 2);
 }
@@ -161,7 +162,7 @@ static bool propose_around_zero(double from, double to, philox4x32_ctr_t words, 
 static double truncated(wg_generator draw, uint64_t element, double from, double to) {
     if (to < 0)
         return -truncated(draw, element, -to, -from);
-    if (from > 1e8) /* all of it is within a rounding error of the limit */
+    if (from > 1e8) /* nearly all of the density is within a rounding error of `from` */
         return from;
     for (uint64_t block = element;; block += (uint64_t)1 << 48) {
         philox4x32_ctr_t words = block_of(draw.seed, draw.offset, block);
@@ -194,7 +195,8 @@ static void fill_integers(int64_t begin, int64_t end, void *context) {
             (int64_t)((uint64_t)job->low + below(job->draw, (uint64_t)i, job->bound));
 }
 
-/* `how` holds what the body reads besides draw, dtype, data and count. */
+/* A floating tensor that `body` fills. `how` has the parameters of the distribution; draw, dtype,
+ * data and count are set here. bf16 is drawn in f32. */
 static wg_tensor *random_float(wg_generator *generator, wg_dtype dtype, int ndim,
                                const int64_t *shape, const char *where, wg__range_body body,
                                int64_t elements_a_block, const fill *how) {
@@ -241,9 +243,10 @@ wg_tensor *wg_randn_like(wg_generator *generator, const wg_tensor *x) {
 wg_tensor *wg_normal(wg_generator *generator, wg_dtype dtype, int ndim, const int64_t *shape,
                      double mean, double std) {
     if (!isfinite(mean) || !(std >= 0) || isinf(std)) {
-        wg_fail(WG_ERROR_ARGUMENT, "normal",
-                "mean %g, standard deviation %g; wanted finite ones, the latter not negative", mean,
-                std);
+        wg_fail(
+            WG_ERROR_ARGUMENT, "normal",
+            "mean %g, standard deviation %g; wanted finite numbers and a deviation of at least 0",
+            mean, std);
         return NULL;
     }
     return random_float(generator, dtype, ndim, shape, "normal", fill_normal, 2,
@@ -254,8 +257,8 @@ wg_tensor *wg_trunc_normal(wg_generator *generator, wg_dtype dtype, int ndim, co
                            double mean, double std, double low, double high) {
     if (!isfinite(mean) || !(std > 0) || isinf(std) || !(low < high)) {
         wg_fail(WG_ERROR_ARGUMENT, "trunc_normal",
-                "mean %g, standard deviation %g in [%g, %g]; wanted finite ones, the latter "
-                "positive, and limits of which the first is below the second",
+                "mean %g, standard deviation %g, limits [%g, %g]; wanted a finite mean, a finite "
+                "deviation above 0, and low < high",
                 mean, std, low, high);
         return NULL;
     }
@@ -266,8 +269,8 @@ wg_tensor *wg_trunc_normal(wg_generator *generator, wg_dtype dtype, int ndim, co
 wg_tensor *wg_randint(wg_generator *generator, int64_t low, int64_t high, int ndim,
                       const int64_t *shape) {
     if (low >= high) {
-        wg_fail(WG_ERROR_ARGUMENT, "randint", "no integer in [%lld, %lld)", (long long)low,
-                (long long)high);
+        wg_fail(WG_ERROR_ARGUMENT, "randint", "[%lld, %lld) is empty; wanted low < high",
+                (long long)low, (long long)high);
         return NULL;
     }
     wg_tensor *x = wg_empty(WG_I64, ndim, shape);
@@ -283,7 +286,7 @@ wg_tensor *wg_randint(wg_generator *generator, int64_t low, int64_t high, int nd
 
 wg_tensor *wg_randperm(wg_generator *generator, int64_t n) {
     if (n < 0) {
-        wg_fail(WG_ERROR_ARGUMENT, "randperm", "a permutation of %lld numbers", (long long)n);
+        wg_fail(WG_ERROR_ARGUMENT, "randperm", "n is %lld; wanted at least 0", (long long)n);
         return NULL;
     }
     wg_tensor *x = wg_arange(WG_I64, 0, (double)n, 1);
@@ -366,8 +369,8 @@ typedef struct urns {
     int64_t categories, samples;
 } urns;
 
-/* The first category whose share of the line [0, total) ends beyond a place on it: never one of
- * weight 0, whose share is empty. */
+/* The first category whose cumulative weight is above `place`, by binary search. It never has
+ * weight 0, as its interval would be empty. */
 static int64_t category_at(const double *ends, int64_t categories, double place) {
     int64_t low = 0, high = categories - 1;
     while (low < high) {
@@ -396,15 +399,15 @@ static void choose_with_replacement(int64_t begin, int64_t end, void *context) {
     }
 }
 
-/* Without replacement: category i waits an exponential time of rate weight[i], and the first
- * `samples` that come are chosen, in the order of their coming, which is that of drawing one after
- * the other from what is left (Efraimidis & Spirakis 2006). */
+/* Without replacement (Efraimidis & Spirakis 2006): category i arrives after an exponential time of
+ * rate weight[i], and the first `samples` to arrive are chosen, in order of arrival. This has the
+ * distribution of drawing one category after the other from those that are left. */
 
 static bool comes_later(const double *times, int64_t a, int64_t b) {
     return times[a] > times[b] || (times[a] == times[b] && a > b);
 }
 
-/* heap[at] sinks to its place in a heap whose root comes last. */
+/* Moves heap[at] down to its place in a heap whose root arrives last. */
 static void sink(const double *times, int64_t *heap, int64_t count, int64_t at) {
     for (int64_t child = 2 * at + 1; child < count; child = 2 * at + 1) {
         if (child + 1 < count && comes_later(times, heap[child + 1], heap[child]))
@@ -418,7 +421,7 @@ static void sink(const double *times, int64_t *heap, int64_t count, int64_t at) 
     }
 }
 
-/* The first `samples` to come of those with a weight, in order. */
+/* The first `samples` categories to arrive, in order of arrival; those of weight 0 never do. */
 static void first_to_come(const double *times, int64_t categories, int64_t *chosen,
                           int64_t samples) {
     int64_t count = 0;
@@ -466,8 +469,8 @@ static bool check_weights(const wg_tensor *weights, int64_t needed) {
         for (int64_t i = 0; i < categories; i++) {
             if (!(weight[i] >= 0 && weight[i] < INFINITY)) {
                 wg_fail(WG_ERROR_ARGUMENT, "multinomial",
-                        "weight %lld of row %lld is %g; wanted finite ones, not negative",
-                        (long long)i, (long long)row, weight[i]);
+                        "weight %lld of row %lld is %g; wanted finite weights >= 0", (long long)i,
+                        (long long)row, weight[i]);
                 return false;
             }
             total += weight[i];
@@ -475,8 +478,8 @@ static bool check_weights(const wg_tensor *weights, int64_t needed) {
         }
         if (positive < needed || !isfinite(total)) {
             wg_fail(WG_ERROR_ARGUMENT, "multinomial",
-                    "row %lld has %lld weights above 0, of the sum %g; wanted at least %lld and a "
-                    "finite sum",
+                    "row %lld has %lld weights above 0, their sum is %g; wanted at least %lld "
+                    "positive weights and a finite sum",
                     (long long)row, (long long)positive, total, (long long)needed);
             return false;
         }
@@ -490,12 +493,12 @@ static bool check_multinomial(const wg_tensor *weights, int64_t samples) {
         return false;
     wg_spec_text(text, sizeof text, &weights->spec);
     if (weights->spec.ndim < 1 || wg_tensor_size(weights, -1) < 1) {
-        wg_fail(WG_ERROR_SHAPE, "multinomial", "%s: there are no categories; wanted (..., V)",
+        wg_fail(WG_ERROR_SHAPE, "multinomial", "%s has no categories; wanted (..., V), V > 0",
                 text);
         return false;
     }
     if (samples < 1) {
-        wg_fail(WG_ERROR_ARGUMENT, "multinomial", "%lld samples; there is at least 1",
+        wg_fail(WG_ERROR_ARGUMENT, "multinomial", "%lld samples; wanted at least 1",
                 (long long)samples);
         return false;
     }

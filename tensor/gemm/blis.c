@@ -5,7 +5,7 @@
 #include <string.h>
 
 /* BLIS refuses a stride of 0 and strides that make rows overlap, even along an axis of size 1,
- * where the stride is never used: such an axis gets one that steps over the whole matrix. */
+ * where the stride is never used. So such an axis gets a stride as long as the whole matrix. */
 static wg__matrix with_valid_strides(wg__matrix a, int64_t rows, int64_t columns) {
     if (rows == 1 && columns == 1)
         a.row_stride = a.column_stride = 1;
@@ -39,7 +39,7 @@ void wg__blis_gemm(const wg__product *p, bool packs) {
 
 /* ---- Kernels ---- */
 
-/* BLIS hands out addresses of functions as objects. */
+/* BLIS returns function pointers as void pointers. */
 typedef union function {
     void_fp object;
     void (*code)(void);

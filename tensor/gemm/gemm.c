@@ -1,14 +1,14 @@
 /* Matrix products: which algorithm computes which shape.
  *
- *     integers                               a loop (BLIS has none)
- *     a matrix and a vector, or a few        dot products or sums of columns, by kernels of
- * tensor/simd tiny                                   a kernel of tensor/simd, which is found faster
- * than BLIS's small     (up to SMALL multiply-adds)  one call of BLIS, which mostly does not pack
- *     skinny    (a side below SKINNY)        strips of STRIP, each one call of BLIS
- *     large                                  blocks of packed operands: large.c
+ *     integers                             a loop; BLIS has no integers
+ *     a matrix and one or a few vectors    dot products or sums of columns, in tensor/simd
+ *     tiny    (up to TINY multiply-adds)   one kernel of tensor/simd, with less overhead than BLIS
+ *     small   (up to SMALL)                one call of BLIS, which mostly does not pack
+ *     skinny  (a side below SKINNY)        strips of STRIP rows or columns, a call of BLIS each
+ *     large                                blocks of packed operands: large.c
  *
- * The choice and the strips depend on the shape alone, so that the bits are the same at any thread
- * count. */
+ * The choice and the strips depend on the shape alone, so the bits are the same at any number of
+ * threads. */
 #include "tensor/gemm/gemm.h"
 
 #include "tensor/gemm/blis.h"
@@ -19,22 +19,22 @@
 enum { SKINNY = 64, STRIP = 1024 };
 #define SMALL 4.0e6
 
-/* Multiply-adds of the largest tiny product, about where BLIS overtakes. */
+/* Multiply-adds of the largest tiny product; above it BLIS is about as fast. */
 enum { TINY = 32768 };
 
-/* A chunk of the matrix that meets a vector: elements, and the length of columns. */
+/* A chunk of a matrix times a vector: elements of whole rows, or the length of its columns. */
 enum { CHUNK = 16384, COLUMN_CHUNK = 512 };
 
-/* Up to FEW vectors, dot products are faster than BLIS, for matrices of at least MANY elements. */
+/* Up to FEW vectors, dot products are faster than BLIS if the matrix has at least MANY elements. */
 enum { FEW = 8, MANY = 65536 };
 
 _Thread_local double wg__product_flops;
 
-/* ---- Integers: counts and paths through graphs, not the work of training. A chunk is some rows of
- * C; the innermost loop runs along a row of B and one of C. ---- */
+/* ---- Integers. They are rare in training, so the loop is simple: a chunk is some rows of C, and
+ * the innermost loop runs along a row of B and a row of C. ---- */
 
-/* Unsigned arithmetic wraps around, where that of C's signed integers is undefined. i32 is computed
- * in 64 bits, whose lower half is right. */
+/* Unsigned arithmetic wraps around, while overflow of signed integers is undefined. i32 is computed
+ * in 64 bits; the lower half is the wrapped result. */
 #define ROWS(NAME, TYPE)                                                                           \
     static void NAME(int64_t begin, int64_t end, void *context) {                                  \
         const wg__product *p = context;                                                            \
@@ -61,13 +61,14 @@ ROWS(multiply_i32, int32_t)
 ROWS(multiply_i64, int64_t)
 ROWS(multiply_u8, uint8_t)
 
-/* ---- A matrix and a vector, or a few. Each element of the matrix is read once, so the time is
- * that of memory:
+/* ---- A matrix and one or a few vectors. Each element of the matrix is read once, so memory
+ * bandwidth limits the speed:
  *
- *     contiguous rows       a dot product each; chunks of rows
- *     contiguous columns    added up, each times an element of the vector; chunks of their length
+ *     contiguous rows       y is a dot product for each row; a chunk is some rows
+ *     contiguous columns    y is a sum of scaled columns; a chunk is a part of all columns
  *
- * The vectors are columns of B. Vectors on the left are those of the transposed product. ---- */
+ * The vectors are columns of B. A vector on the left becomes one by transposing the product. ----
+ */
 
 static void multiply_rows(int64_t begin, int64_t end, void *context) {
     const wg__product *p = context;
@@ -85,7 +86,7 @@ static void multiply_rows(int64_t begin, int64_t end, void *context) {
                                          begin, end);
 }
 
-/* Of one vector, n = 1. C is contiguous. */
+/* Computes elements begin..end of a product with one vector, n = 1. C is contiguous. */
 static void add_columns(int64_t begin, int64_t end, void *context) {
     const wg__product *p = context;
     void *y = wg__matrix_at(p->dtype, p->c, begin, 0).data;
@@ -107,7 +108,7 @@ static bool has_columns(const wg__product *p) {
     return p->n == 1 && p->a.row_stride == 1 && p->c.row_stride == 1;
 }
 
-/* True of a product with columns of B that multiply_rows or add_columns computes. */
+/* True if B has so few columns that multiply_rows or add_columns computes the product. */
 static bool has_few_vectors(const wg__product *p) {
     if (p->n == 1)
         return has_dots(p) || has_columns(p);
@@ -121,13 +122,14 @@ static bool is_tiny(const wg__product *p) {
 
 /* ---- By BLIS ---- */
 
-/* Without packing, rows of A times columns of B are dot products, which are slow when short. */
+/* Whether BLIS should pack: without packing, contiguous rows of A times contiguous columns of B are
+ * dot products, which are slow when short. */
 static bool packs_small(const wg__product *p) {
     const bool dots = p->a.column_stride == 1 && p->b.row_stride == 1 && p->b.column_stride != 1;
     return dots && p->k <= 128 && p->m >= SKINNY && p->n >= SKINNY;
 }
 
-/* Strips of a skinny product, along its longer side. */
+/* Multiplies strips of a skinny product, cut along its longer side. */
 static void multiply_strips(int64_t begin, int64_t end, void *context) {
     const wg__product *p = context;
     for (int64_t strip = begin; strip < end; strip++) {

@@ -1,4 +1,4 @@
-/* Matrix products of floats and integers. Nothing outside this folder knows BLIS. */
+/* Matrix products of floats and integers. Only this folder uses BLIS. */
 #ifndef WG_TENSOR_GEMM_GEMM_H
 #define WG_TENSOR_GEMM_GEMM_H
 
@@ -9,11 +9,11 @@
 /* A matrix in memory: element (i, j) is at data[i * row_stride + j * column_stride]. */
 typedef struct wg__matrix {
     void *data;
-    int64_t row_stride, column_stride; /* in elements, positive along axes longer than 1 */
+    int64_t row_stride, column_stride; /* in elements; positive along axes longer than 1 */
 } wg__matrix;
 
-/* C (m, n) = alpha A (m, k) B (k, n) + beta C, or, if `row` is not NULL, alpha A B + row in each
- * row of C. With beta 0 or a row, C is not read. */
+/* C (m, n) = alpha A (m, k) B (k, n) + beta C. If `row` is not NULL, each row of C becomes that row
+ * of alpha A B plus `row`, a bias, instead. With beta 0 or a row, C is not read. */
 typedef struct wg__product {
     wg_dtype dtype; /* f32, f64, i32, i64 or u8 */
     int64_t m, n, k;
@@ -22,14 +22,14 @@ typedef struct wg__product {
     const void *row; /* n contiguous elements, floats only */
 } wg__product;
 
-/* Computes a product. Integers wrap around; alpha and beta are truncated to integers for them.
- * Runs in parallel where that pays, on the calling thread alone within a parallel loop: the same
- * bits on any number of threads. Thread safe. */
+/* Computes a product. Integers wrap around; alpha and beta are truncated to integers for them. Runs
+ * in parallel where that is faster, but on the calling thread alone inside a parallel loop. The
+ * bits are the same at any number of threads. Thread safe. */
 void wg__gemm(const wg__product *product);
 
-/* Floating-point operations, two a multiply-add, of the f32 and f64 products that this thread asked
- * for so far. An op that runs products on several threads at once saves the counter before and sets
- * it afterwards. */
+/* The floating-point operations, two for each multiply-add, of all f32 and f64 products that this
+ * thread has requested. An op that runs products on several threads at once saves the counter
+ * before and sets it afterwards. */
 extern _Thread_local double wg__product_flops;
 
 static inline wg__matrix wg__transposed(wg__matrix x) {

@@ -1,29 +1,30 @@
 /* Large products.
  *
- *            B, packed by blocks of columns, a block to a worker
+ *            B, packed in blocks of columns, by one worker each
  *           +---+---+---+
- *     A     |   |   |   |     k is cut into pieces of PIECE, and C takes the sums of one after the
- *    +---+  +---+---+---+     other. The operand with the shorter side (here A) is packed first,
- *    |   |  |   |   |   |     for a few pieces at a time, and shared; the other one in blocks, by
- *    +---+  +---+---+---+     the worker that multiplies it. Either is packed once, or, where the
- *    |   |  |   |   |   |     kernel reads A unpacked, A never.
- *    +---+  +---+---+---+
- *                             A block and a CHUNK of A stay in the L2 cache of a core, and one
- * sliver of the block, a tile wide, in its L1 cache.
+ *     A     |   |   |   |     k is cut into pieces, and C accumulates one piece after the other.
+ *    +---+  +---+---+---+     The operand with the shorter side (here A) is packed first, a few
+ *    |   |  |   |   |   |     pieces at a time, and shared by all workers. The other operand is
+ *    +---+  +---+---+---+     packed block by block by the worker that multiplies the block. Each
+ *    |   |  |   |   |   |     operand is packed once; where the kernel can read A unpacked, A is
+ *    +---+  +---+---+---+     not packed at all.
  *
- * BLIS would do nearly the same. Here threads synchronise once a product, and the next operand is
- * prefetched from memory while this one is multiplied: packing an operand that is in no cache takes
- * two to three times as long. A row that is added to C is added to the tiles of the first piece, so
- * that C is written once, and a product of one piece does not read it.
+ * A block and a CHUNK of A stay in the L2 cache of a core, and one sliver of the block, as wide as
+ * a tile, in its L1 cache.
+ *
+ * BLIS works nearly in the same way, but here threads synchronise only once for each group of
+ * pieces, and the next block is prefetched from memory while this one is multiplied: packing an
+ * operand that is in no cache takes two to three times as long. `row` is added to the tiles of the
+ * first piece, so a product of one piece writes C once and does not read it.
  *
  * Workers take the next free block and wait for each other only for the shared operand. The pieces
- * depend on k alone, and the sums of a tile on nothing else: the same bits at any number of
- * threads.
+ * depend on k alone, and the order of a tile's sums on the pieces alone, so the bits are the same
+ * at any number of threads.
  *
- * BLIS has assembly kernels for many processors; those of tensor/simd/products.h are compiled for
- * several instruction sets, vectors of 512 bits among them. The latter read A a number at a time,
- * wherever it is, so that mostly only the smaller operand of a training step, the weight, is
- * packed:
+ * Two kernels can compute the tiles: BLIS's, in assembly for many processors, and that of
+ * tensor/simd/products.h, compiled for several instruction sets, AVX-512 among them. The latter
+ * reads A one number at a time, at any stride, so in most products of a training step only the
+ * weight, the smaller operand, is packed:
  *
  *     B, packed: a panel of whole vectors      +---+
  *                                              |   |
@@ -44,17 +45,17 @@
 /* The longest piece of k, in elements of f32; of f64 it is half as long. */
 enum { PIECE = 384 };
 
-/* Of a worker's block, of a chunk of A, and about of the operand that is shared at once. */
+/* The sizes of a worker's block, of a chunk of A, and about of the packed shared operand. */
 enum { BLOCK_BYTES = 288 << 10, CHUNK_BYTES = 288 << 10, SHARED_BYTES = 4 << 20 };
 
-/* Rows of A, or columns of B, that are worth a block. */
+/* The fewest rows of A, or columns of B, in a block. */
 enum { FEWEST_OF_A = 48, FEWEST_OF_B = 32 };
 
-/* The workspace of most products: the next product gets the memory of the last one, which is still
- * in the cache. */
+/* The least size of a workspace. Most products need no more, so that each gets the memory of the
+ * last one, which is still in the cache. */
 enum { USUAL_BYTES = 5 << 20 };
 
-/* Addresses that are a multiple of SAME_LINES apart compete for the same few lines of the cache. */
+/* Addresses a multiple of SAME_LINES bytes apart compete for the same few lines of the cache. */
 enum { CACHE_LINE = 64, SAME_LINES = 2048 };
 
 /* A packed sliver: the largest step, and how far beyond its end a kernel may read. */
@@ -128,8 +129,8 @@ wg__gemm_kernel wg__gemm_kernel_of_panels(wg_dtype dtype) {
         .dtype = dtype, .a = panel, .b = panel, .by_rows = true, .reads_a = true, .simd = simd};
 }
 
-/* The kernel of tensor/simd has the larger tile where BLIS has none for the longest vectors: BLIS
- * chooses by the name of the processor, and 0.9 gives a Zen 4 the kernels of Zen 3. */
+/* The kernel of tensor/simd has the larger tile if BLIS's does not use AVX-512: BLIS chooses its
+ * kernel by the model of the processor, and BLIS 0.9 gives a Zen 4 the kernels of Zen 3. */
 wg__gemm_kernel wg__gemm_kernel_for(wg_dtype dtype) {
     const wg__gemm_kernel blis = wg__gemm_kernel_of_blis(dtype);
     const int64_t bytes = blis.a.width * blis.b.width * (int64_t)wg_dtype_size(dtype);
@@ -143,14 +144,14 @@ wg__gemm_kernel wg__gemm_kernel_for(wg_dtype dtype) {
 typedef struct blocks {
     wg__product product;
     wg__gemm_kernel kernel;
-    int64_t size;          /* of an element */
-    bool a_stands;         /* A is read where it stands, unpacked */
-    bool shares_a;         /* A is the shared operand, else B */
-    int64_t piece, pieces; /* of k; of them, in `shared`: */
-    int64_t first_piece, last_piece;
+    int64_t size;                    /* of an element */
+    bool a_stands;                   /* A is read in place, unpacked */
+    bool shares_a;                   /* A is the shared operand, otherwise B */
+    int64_t piece, pieces;           /* the length of a piece of k, and their number */
+    int64_t first_piece, last_piece; /* the pieces in `shared` */
     char *shared;
-    int64_t slivers;      /* of the other operand */
-    int64_t fewest, most; /* of them in a block */
+    int64_t slivers;      /* of the operand that is not shared */
+    int64_t fewest, most; /* slivers in a block */
     int threads;
     char *workspaces;
     int64_t workspace_bytes; /* of one worker */
@@ -180,7 +181,7 @@ static int64_t piece_length(const blocks *p, int64_t piece) {
     return wg__smaller(p->piece, p->product.k - piece * p->piece);
 }
 
-/* What some slivers of an operand have in a piece: `count` vectors of k elements. */
+/* The part of an operand in some slivers and one piece: `count` vectors of k elements. */
 typedef struct source {
     const char *data;
     int64_t count, k, stride, k_stride; /* the strides are in elements */
@@ -223,13 +224,14 @@ static char *shared_sliver(const blocks *p, int64_t sliver, int64_t piece) {
     return p->shared + number * sliver_bytes(p, p->shares_a);
 }
 
-/* ---- What comes next ---- */
+/* ---- Prefetching ---- */
 
-/* A source on its way into the cache: lines of `bytes`, some fetched at a time. */
+/* A source that is being prefetched: lines of `bytes`, fetched at_once cache lines at a time. */
 typedef struct ahead {
     const char *line;
-    int64_t lines, bytes, stride; /* the lines left, and from one to the next, in bytes */
-    int64_t at;                   /* how much of this line was fetched */
+    int64_t lines, bytes,
+        stride; /* the lines left, their size, and from one to the next in bytes */
+    int64_t at; /* bytes of this line that were fetched */
     int64_t at_once;
 } ahead;
 
@@ -255,7 +257,7 @@ static void fetch_some(ahead *next) {
     }
 }
 
-/* Packs the shared slivers that are left, and waits for those that other workers have taken. */
+/* Packs shared slivers until none is left, then waits for those that other workers are packing. */
 static void pack_shared(blocks *p) {
     if (!is_packed(p, p->shares_a))
         return;
@@ -282,8 +284,8 @@ typedef struct range {
     int64_t first, slivers;
 } range;
 
-/* What is fetched while tiles are multiplied, some for each: the next block, and, of an A that
- * stands, the next chunk. */
+/* What each tile prefetches a part of: the next block and, if A is read in place, the next chunk.
+ */
 typedef struct coming {
     ahead block, chunk;
 } coming;
@@ -302,15 +304,15 @@ static void copy_scaled(wg_dtype dtype, int64_t m, int64_t n, double factor, wg_
         }
 }
 
-/* A tile of BLIS's kernel. */
+/* Computes a tile with BLIS's kernel. */
 static void multiply_blis_tile(const wg__gemm_kernel *kernel, const wg__product *tile) {
     wg__product without_row = *tile;
     wg__product_place_row(&without_row);
     wg__blis_multiply(&kernel->blis, &without_row);
 }
 
-/* A tile of the kernel of tensor/simd that it cannot write into C: C has no room for whole vectors,
- * or a stride between columns, or beta is neither 0 nor 1. */
+/* Computes a tile that the kernel of tensor/simd cannot write into C, because C has no room for
+ * whole vectors, its columns are not adjacent, or beta is neither 0 nor 1. */
 static void multiply_odd_tile(const wg__gemm_kernel *kernel, const wg__product *p,
                               wg__panel_product tile) {
     _Alignas(CACHE_LINE) char whole[MOST_WIDTH * MOST_WIDTH_BYTES];
@@ -338,7 +340,8 @@ static wg__panel_product panel_product_of(const blocks *p, const wg__product *ti
                                .c_row = tile->c.row_stride};
 }
 
-/* The tiles of some slivers of A, packed at `a` unless A stands, and of one of B, packed at `b`. */
+/* Multiplies some slivers of A, packed at `a` unless A is read in place, by a sliver of B, packed
+ * at `b`. */
 static void multiply_sliver(const blocks *p, int64_t piece, const char *a, range of_a,
                             const char *b, int64_t j, coming *next) {
     const wg__product *all = &p->product;
@@ -390,8 +393,8 @@ static range chunk_of_a(const blocks *p, int64_t chunk) {
     return (range){first, (chunk + 1) * slivers / chunks - first};
 }
 
-/* The chunk that is read after this one, where that is not packed, and lies by columns: rows are
- * fetched by the processor as they are read. */
+/* The chunk to prefetch: the one that is read after this one, if A is read in place by columns. The
+ * processor itself prefetches contiguous rows. */
 static source chunk_after(const blocks *p, int64_t piece, int64_t chunk) {
     const bool same_piece = chunk + 1 < chunks_of_a(p);
     const bool in_cache = p->pieces == 1 && chunks_of_a(p) == 1;
@@ -402,7 +405,7 @@ static source chunk_after(const blocks *p, int64_t piece, int64_t chunk) {
     return source_of(p, true, next.first, next.slivers, next_piece);
 }
 
-/* All tiles of a packed block of B. */
+/* Computes all tiles of a packed block of B. */
 static void multiply_columns_of_b(const blocks *p, int64_t piece, range now, const char *block,
                                   source then) {
     const int64_t chunks = chunks_of_a(p);
@@ -417,7 +420,7 @@ static void multiply_columns_of_b(const blocks *p, int64_t piece, range now, con
     }
 }
 
-/* All tiles of a block of A. */
+/* Computes all tiles of a block of A. */
 static void multiply_rows_of_a(const blocks *p, int64_t piece, range now, const char *block,
                                source then) {
     const int64_t of_b = shared_slivers(p);
@@ -427,14 +430,14 @@ static void multiply_rows_of_a(const blocks *p, int64_t piece, range now, const 
                         &next);
 }
 
-/* A block that begins there: the fewer slivers are left, the smaller it is, so that no worker waits
- * long for the last one. */
+/* The block that begins at sliver `first`. Blocks shrink as fewer slivers are left, so that workers
+ * finish at about the same time. */
 static range block_at(const blocks *p, int64_t first) {
     const int64_t left = p->slivers - first, share = wg__ceil_divide(left, 2 * p->threads);
     return (range){first, wg__smaller(wg__larger(p->fewest, wg__smaller(share, p->most)), left)};
 }
 
-/* The next block that is free; of no slivers after the last. */
+/* Takes the next free block; it has no slivers if none is left. */
 static range take_block(blocks *p) {
     int64_t first = atomic_load(&p->next_sliver);
     range block;
@@ -444,8 +447,8 @@ static range take_block(blocks *p) {
     return block;
 }
 
-/* What to prefetch during this piece of a block: its next piece, or else the first one of the block
- * that is free now. Another worker may take that block, but its cores share a cache, too. */
+/* What to prefetch during this piece of a block: its next piece, or else the first piece of the
+ * next free block. Another worker may take that block, but the cores share a cache. */
 static source block_after(const blocks *p, range now, int64_t piece) {
     if (piece + 1 < p->last_piece)
         return source_of(p, !p->shares_a, now.first, now.slivers, piece + 1);
@@ -477,12 +480,12 @@ static void orient(wg__product *p, bool by_rows) {
     const int64_t row = p->c.row_stride, column = p->c.column_stride;
     if (by_rows ? column == 1 || row != 1 : row == 1 || column != 1)
         return;
-    wg__product_place_row(p); /* which would become a column */
+    wg__product_place_row(p); /* transposed, the row would be a column */
     *p = wg__product_transposed(p);
 }
 
-/* True if reading A unpacked is as fast as packed: by rows, or by columns that do not all compete
- * for the same few lines of the cache. */
+/* True if A can be read in place as fast as packed: its rows are contiguous, or its columns are and
+ * do not all compete for the same few lines of the cache. */
 static bool stands_well(const wg__product *p) {
     const int64_t bytes = p->a.column_stride * (int64_t)wg_dtype_size(p->dtype);
     return p->a.column_stride == 1 || (p->a.row_stride == 1 && bytes % SAME_LINES != 0);
@@ -499,7 +502,7 @@ static void set_blocks(blocks *p) {
         p->workspace_bytes = 0;
 }
 
-/* Without memory for workspaces: a tile at a time, to the same bits. */
+/* If there is no memory for workspaces: computes one tile at a time, with the same bits. */
 static void multiply_tile_by_tile(blocks *p) {
     _Alignas(CACHE_LINE) char a[2 * ((PIECE + 1) * MOST_STEP * 4 + SLIVER_ROOM)];
     char *b = a + sliver_bytes(p, true);

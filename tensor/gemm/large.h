@@ -1,5 +1,4 @@
-/* Products that are large on both sides, over packed operands; the kernels that they use, and how
- * products are cut. */
+/* Large products, over packed operands; their kernels, and how products are cut into parts. */
 #ifndef WG_TENSOR_GEMM_LARGE_H
 #define WG_TENSOR_GEMM_LARGE_H
 
@@ -32,9 +31,9 @@ typedef struct wg__kernel_side {
 typedef struct wg__gemm_kernel {
     wg_dtype dtype;
     wg__kernel_side a, b;
-    bool by_rows;         /* the rows of C should be contiguous, else its columns */
-    bool reads_a;         /* A need not be packed if its rows are contiguous */
-    const wg__simd *simd; /* the kernel of tensor/simd, or NULL: */
+    bool by_rows;         /* wants the rows of C contiguous, otherwise its columns */
+    bool reads_a;         /* can read A unpacked */
+    const wg__simd *simd; /* the kernel of tensor/simd; NULL: that of BLIS */
     wg__blis_kernel blis;
 } wg__gemm_kernel;
 
@@ -44,7 +43,7 @@ wg__gemm_kernel wg__gemm_kernel_of_blis(wg_dtype dtype);
 wg__gemm_kernel wg__gemm_kernel_of_panels(wg_dtype dtype);
 wg__gemm_kernel wg__gemm_kernel_for(wg_dtype dtype);
 
-/* Computes a product of f32 or f64, as the kernel is, with m and n above 0. */
+/* Computes a product of the kernel's dtype with m and n above 0. */
 void wg__gemm_large(const wg__product *product, wg__gemm_kernel kernel);
 
 #endif

@@ -2,10 +2,10 @@
  *
  *                    panel
  *     weights W^T    +----+
- *                    +----+ depth     x is rearranged into tiles first. A unit of work is some
- *        x  +------+ +----+           tiles by the outputs of a panel: weights are rearranged, a
- *           |tiles | |unit|           piece at a time, into the nearest caches, and multiplied by
- *           +------+ +----+           all these tiles there.
+ *                    +----+ depth     First x is packed into tiles. A unit of work is some tiles
+ *        x  +------+ +----+           by the outputs of a panel: a piece of the weights at a time
+ *           |tiles | |unit|           is packed into the L1 cache and multiplied by all of the
+ *           +------+ +----+           unit's tiles.
  */
 #include "tensor/gemm/quantized.h"
 
@@ -15,26 +15,26 @@
 #include "tensor/quantize_rows.h"
 #include "tensor/simd/simd.h"
 
-/* Numbers or multiply-adds that are worth a chunk. */
+/* The numbers or multiply-adds in a chunk of a parallel loop. */
 enum { WORK = 16384, CACHE_LINE = 64 };
 
 /* ---- bf16 ---- */
 
 enum {
-    PANEL_BYTES = 32768, /* what the nearest cache has; with less, sums come and go more often */
-    BF16_ROWS = 240,     /* of x, for which a panel is made anew */
+    PANEL_BYTES = 32768, /* the L1 cache; smaller pieces load and store the sums more often */
+    BF16_ROWS = 240,     /* rows of x in a unit, at most */
 };
 
 typedef struct bf16_job {
     const wg__bf16_kernels *kernels;
-    const wg__quantized_product *p; /* of the same x */
+    const wg__quantized_product *p; /* products of the same x */
     int64_t panels;                 /* of all products together */
-    int64_t tiles, parts;           /* of tiles, as many as there are units of a panel */
-    int64_t depth;                  /* numbers of a panel's rows */
+    int64_t tiles, parts;           /* a part is the tiles of a unit */
+    int64_t depth;                  /* numbers in a row of a panel */
     char *x;
 } bf16_job;
 
-/* The rows of x are shared evenly among the tiles, and these among the parts. */
+/* The rows of x are divided evenly among the tiles, and the tiles among the parts. */
 static int64_t first_row(const bf16_job *j, int64_t tile) {
     return tile * j->p->x_rows / j->tiles;
 }
@@ -66,7 +66,8 @@ typedef struct bf16_unit {
     _Alignas(CACHE_LINE) char panel[PANEL_BYTES];
 } bf16_unit;
 
-/* What comes after numbers depth... of the unit's outputs is fetched, share by share. */
+/* Prefetches share `share` of `shares` of the weights that follow the piece at `depth`: the next
+ * piece of the unit's outputs, or the first piece of the next panel. */
 static void fetch(const bf16_job *j, const bf16_unit *u, int64_t depth, int64_t share,
                   int64_t shares) {
     const wg__quantized_product *p = u->p;
@@ -80,7 +81,7 @@ static void fetch(const bf16_job *j, const bf16_unit *u, int64_t depth, int64_t 
             __builtin_prefetch(p->weight + (output + r) * p->weight_stride + 2 * at + b, 0, 3);
 }
 
-/* Numbers depth... of the unit's outputs by all its tiles. */
+/* Multiplies the piece at `depth` of the unit's weights by all its tiles. */
 static void multiply_piece(const bf16_job *j, bf16_unit *u, int64_t depth) {
     const wg__bf16_kernels *kernels = j->kernels;
     const wg__quantized_product *p = u->p;
@@ -160,17 +161,18 @@ int wg__bf16_product(const wg__bf16_kernels *kernels, int count,
     return 0;
 }
 
-/* ---- Blocks of integers. A panel is a group of 16 outputs. Rows of the weight that do not stand
- * side by side are gathered, a piece at a time. ---- */
+/* ---- Blocks of integers. A panel is a group of 16 outputs. Rows of the weight that are not stored
+ * interleaved (x16) are interleaved here, a piece at a time. ---- */
 
 enum {
-    BLOCK_ROWS = 12 * WG__MOST_TILE_ROWS, /* of x, whose tiles stay in the second cache */
-    GATHERED = 16,                        /* blocks of 16 rows that are brought side by side */
+    BLOCK_ROWS =
+        12 * WG__MOST_TILE_ROWS, /* rows of x in a unit; their tiles stay in the L2 cache */
+    GATHERED = 16,               /* blocks of a row that are interleaved at a time */
 };
 
 typedef struct block_job {
-    const wg__quantized_product *p; /* of the same x */
-    wg_quantization quantization;   /* of a row by itself */
+    const wg__quantized_product *p; /* products of the same x */
+    wg_quantization quantization;   /* of a single row, without x16 */
     bool side_by_side;
     const wg__block_kernels *kernels;
     const wg__block_products *products;
@@ -195,7 +197,8 @@ static void quantize_tiles(int64_t begin, int64_t end, void *context) {
                              j->products->offset, tile_at(j, t));
 }
 
-/* Blocks first... of up to 16 rows from `output` on, side by side; beyond the last row, zeros. */
+/* Interleaves `count` blocks, from block `first` on, of up to 16 rows from `output` on; zeros
+ * beyond the last row. */
 static void gather(const block_job *j, const wg__quantized_product *p, int64_t output,
                    int64_t first, int64_t count, uint8_t *to) {
     const int64_t bytes = wg__quantization_block_bytes(j->quantization);
@@ -209,7 +212,7 @@ static void gather(const block_job *j, const wg__quantized_product *p, int64_t o
     }
 }
 
-/* Adds the products of all tiles from..to with blocks first... of 16 rows. */
+/* Adds the products of tiles from..to with `count` blocks of 16 rows, from block `first` on. */
 static void multiply_tiles(const block_job *j, int64_t from, int64_t to, int64_t first,
                            int64_t count, const uint8_t *weights, float *sums) {
     for (int64_t t = from; t < to; t++) {
@@ -220,7 +223,7 @@ static void multiply_tiles(const block_job *j, int64_t from, int64_t to, int64_t
     }
 }
 
-/* Each row's sums begin with the bias. */
+/* Sets each row's sums to the bias. */
 static void begin_sums(const wg__quantized_product *p, int64_t rows, int64_t output, float *sums) {
     float bias[WG__GROUP] = {0};
     const int64_t count = wg__smaller(WG__GROUP, p->outputs - output);

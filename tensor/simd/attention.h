@@ -1,5 +1,5 @@
 /* Rows of attention's weights and of their gradient (simd.h says what each computes). A row has
- * room for whole vectors: of the last one, what is beyond n is read and left out, and becomes 0. */
+ * room for whole vectors: elements of the last vector beyond n are read, ignored, and set to 0. */
 
 static const lane lane_numbers[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
 
@@ -10,7 +10,7 @@ static inline vector first_lanes(vector v, int64_t n, real rest) {
     return choose(numbers < (lane)(n < LANES ? n : LANES), v, rest + (vector){0});
 }
 
-/* Vector i of the scores, of which `left` are in the row. */
+/* A vector of scores with their bias; -inf for lanes from `left` on, which are beyond the row. */
 WG__OF_KNOWN vector biased(const bool has_bias, const real *s, const real *bias, int64_t left) {
     const vector v = has_bias ? load(s) + load(bias) : load(s);
     return left < LANES ? first_lanes(v, left, -(real)INFINITY) : v;
@@ -40,7 +40,7 @@ WG__OF_KNOWN double weigh(const bool has_bias, const bool has_keep, int64_t n, c
 
 static double row_attention(int64_t n, const void *bias, const void *keep, void *scores,
                             double *log_sum_exp) {
-    const real none = 0; /* of which nothing is read */
+    const real none = 0; /* stands for NULL and is never read */
     if (!bias && !keep)
         return weigh(false, false, n, &none, &none, scores, log_sum_exp);
     if (!keep)
@@ -74,7 +74,7 @@ WG__OF_KNOWN void weigh_vjp(const bool has_bias, const bool has_keep, int64_t n,
 
 static void row_attention_vjp(int64_t n, const void *bias, const void *keep, double log_sum_exp,
                               double scale, void *scores, void *gradient) {
-    const real none = 0 /* of which nothing is read */, shift = (real)log_sum_exp,
+    const real none = 0 /* stands for NULL and is never read */, shift = (real)log_sum_exp,
                factor = (real)scale;
     if (!bias && !keep)
         weigh_vjp(false, false, n, &none, &none, shift, factor, scores, gradient);
@@ -104,10 +104,10 @@ static void mask_to_bias(int64_t n, const bool *mask, int64_t step, void *bias) 
 
 /* ---- Products of several heads ----
  *
- * Products of rows of several heads, side by side (simd.h says what each computes). Each head is
- * read by instructions of its own: the processor fetches ahead for all of them at once, and what a
- * short stretch of memory takes to get going is waited for once and not for each. Of heads of 64 by
- * 160 keys, three at once come at 37 GB/s and one by one at 22. */
+ * Products of rows of several heads at once (simd.h says what each computes). The processor
+ * prefetches the matrices of all heads at the same time, so the latency at the start of a short
+ * matrix is paid once and not once a head. Three heads of 160 keys of width 64 are read at 37 GB/s
+ * together and at 22 GB/s one by one. */
 
 WG__OF_KNOWN void dots_of_heads(const int heads, const wg__head_products *p) {
     const int64_t n = p->width, whole = n / LANES * LANES;
@@ -135,7 +135,7 @@ static void head_dots(int heads, const wg__head_products *p) {
 #undef OF
 }
 
-/* Sums that stay in registers from the first row to the last. */
+/* The vectors of a head whose sums stay in registers from the first row to the last. */
 enum { HEAD_VECTORS = WG__VECTOR_BYTES == 64 ? 4 : 2 };
 
 WG__OF_KNOWN void add_head_rows(const int heads, const int vectors, const wg__head_products *p,

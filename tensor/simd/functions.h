@@ -68,14 +68,14 @@ static inline vector sigmoid(vector x) {
     return (real)1 / ((real)1 + vector_exp(-x));
 }
 
-/* e^x of x up to about 0, as weights and densities have it, with an error below 1.5 ulp; 0 where
- * that is below the normal numbers. */
+/* e^x for x up to about 0, as weights and densities need it. The error is below 1.5 ulp; subnormal
+ * results become 0. */
 #if WG__BITS == 32
 typedef uint32_t words __attribute__((vector_size(WG__VECTOR_BYTES)));
 
-/* With x = n log 2 + r, 2^n is put together from its bits and e^r is a polynomial (that of the
- * Cephes library). Adding 1.5 2^23 rounds to whole numbers and leaves them in the last bits. Bits
- * of what is below are without meaning, so they are added as words, which may overflow. */
+/* With x = n log 2 + r, 2^n is made from its bits and e^r is a polynomial (that of the Cephes
+ * library). Adding 1.5 2^23 rounds to an integer and leaves it in the low bits. For x below the
+ * limit the exponent is meaningless; it is added in unsigned arithmetic, which may wrap around. */
 static inline vector exp_below(vector x) {
     const real rounding = 0x1.8p23f;
     const vector shifted = x * (real)M_LOG2E + rounding, n = shifted - rounding;
@@ -136,7 +136,7 @@ static inline vector gelu_slope(vector x) {
     return at.cdf + x * at.density;
 }
 
-/* s = 1 / (1 + e^-x) and 1 - s, both to full precision on both sides. */
+/* s = 1 / (1 + e^-x) and 1 - s, both to full precision for either sign of x. */
 typedef struct logistic {
     vector at, rest;
 } logistic;
@@ -154,8 +154,8 @@ static inline logistic gelu_tanh_gate(vector x) {
     return logistic_of(scale * (x + cubic * x * x * x));
 }
 
-/* s + 2 x s (1 - s) sqrt(2/pi) (1 + 3 a x^2). Far out, where x^2 would overflow, the second term is
- * 0. */
+/* s + 2 x s (1 - s) sqrt(2/pi) (1 + 3 a x^2). For large |x|, where x^2 could overflow, the second
+ * term is 0. */
 static inline vector gelu_tanh_slope(vector x) {
     const real scale = (real)(2 * M_SQRT1_2 * M_2_SQRTPI), cubic = (real)(3 * 0.044715);
     const logistic s = gelu_tanh_gate(x);
@@ -164,14 +164,15 @@ static inline vector gelu_tanh_slope(vector x) {
     return s.at + choose(x * x > (real)1e4, flat, second);
 }
 
-/* ---- Where SLEEF's functions overflow before their results do ---- */
+/* ---- Large arguments, where SLEEF's functions overflow although the result would not ---- */
 
 static inline vector magnitude_of(vector x) {
     const vector zero = {0};
     return choose(x < zero, -x, x);
 }
 
-/* e^|x| / 2, which is sinh and cosh far out, with e^|x| as a product of two. */
+/* e^|x| / 2, which is |sinh x| and cosh x for large |x|; a product of e^(|x|/2), which does not
+ * overflow, with itself. */
 static inline vector half_exp(vector x) {
     const vector root = vector_exp((real)0.5 * magnitude_of(x));
     return (real)0.5 * root * root;
@@ -210,7 +211,7 @@ static inline vector log1p_anywhere(vector x) {
     return choose(x > FAR, vector_log(x), vector_log1p(x));
 }
 
-/* Stirling's formula, whose other terms are lost in rounding. */
+/* For large x, Stirling's formula; its other terms are below the rounding error. */
 static inline vector lgamma_anywhere(vector x) {
     return choose(x > FAR, x * (vector_log(x) - (real)1), vector_lgamma(x));
 }
@@ -246,7 +247,8 @@ WG__MAP(sigmoid, sigmoid(x))
 WG__MAP(gelu, (x * standard_normal(x).cdf))
 WG__MAP(gelu_tanh, (x * gelu_tanh_gate(x).at))
 
-/* max + log(1 + e^-|a - b|); of two like infinities the difference is none. */
+/* max + log(1 + e^-|a - b|). The case a = b also covers equal infinities, whose difference is
+ * NaN. */
 static inline vector logaddexp(vector a, vector b) {
     const vector apart = choose(a > b, a, b) + vector_log1p(vector_exp(-magnitude_of(a - b)));
     return choose(a == b, a + (real)M_LN2, apart);
@@ -273,7 +275,7 @@ WG__VJP(gelu_tanh, (dy * gelu_tanh_slope(x)))
  *
  * Activation functions, their derivatives, and the gated units made of them (simd.h lists them). */
 
-/* As WG__MAP and WG__VJP of functions.h, for functions of two plain numbers a and b beside x. */
+/* As WG__MAP and WG__VJP, for functions of x and two scalars a and b. */
 #define WG__MAP_BY(name, formula)                                                                  \
     __attribute__((noinline)) static void name##_blocks(int64_t blocks, real a, real b,            \
                                                         const real *from, real *to) {              \
@@ -329,12 +331,12 @@ static inline vector limited(vector x, real low, real high) {
     return choose(x < all(low), all(low), choose(x > all(high), all(high), x));
 }
 
-/* log(1 + e^x), without overflow and, far below 0, without loss of digits. */
+/* log(1 + e^x), without overflow and, for x far below 0, without loss of precision. */
 static inline vector softplus(vector x) {
     return choose(x > all(0), x, all(0)) + vector_log1p(vector_exp(-magnitude(x)));
 }
 
-/* mish = x t, where with e = e^x and n = e (e + 2)
+/* mish(x) = x t. With e = e^x and n = e (e + 2),
  *
  *     t = tanh(log(1 + e)) = n / (n + 2)      t' = 4 e (1 + e) / (n + 2)^2
  *

@@ -1,10 +1,10 @@
 /* The kernels on pairs of bf16 for the instruction set that this file is compiled for.
  *
- *     a panel: outputs side by side         a tile: rows of x side by side
+ *     a panel: an output in each column     a tile: a row of x in each column
  *     +----+----+---- ... +----+            +----+----+ ...
- *     |0, 1|0, 1|         |0, 1|            |0, 1|0, 1|            A word is a pair or, where x
- *     |2, 3|2, 3|         |2, 3|            |2, 3|2, 3|            stays f32, a number: then there
- *     ...                                   ...                    are two to a pair.          */
+ *     |0, 1|0, 1|         |0, 1|            |0, 1|0, 1|            A cell is a pair of bf16 in one
+ *     |2, 3|2, 3|         |2, 3|            |2, 3|2, 3|            32-bit word or, where x stays
+ *     ...                                   ...                    f32, two words of f32.      */
 #define WG__BITS 32
 #include "tensor/simd/simd.h"
 #include "tensor/simd/vector.h"
@@ -13,7 +13,7 @@
 #include <immintrin.h>
 #endif
 
-/* As many rows as leave registers for a row of the panel and a word of x. */
+/* As many rows as leave registers for a row of a panel and a word of x. */
 #if defined(__AVX512F__) || defined(__aarch64__)
 #define WG__PAIR_ROWS 12
 #elif defined(__AVX2__)
@@ -31,12 +31,12 @@ enum { WORD = 4, VECTORS = 2, COLUMNS = VECTORS * LANES };
 #if defined(__AVX512BF16__)
 enum { PAIR_WORDS = 1 };
 
-/* Numbers of x; a NaN stays one. */
+/* LANES words of x, rounded to bf16; NaN stays NaN. */
 static inline vector words_of(const float *x) {
     return (vector)_mm512_cvtne2ps_pbh((__m512)load(x + LANES), (__m512)load(x));
 }
 
-/* The words of pairs of the weight. */
+/* The words of LANES pairs of the weight. */
 static inline void split(vector pairs, vector *words) {
     words[0] = pairs;
 }
@@ -57,7 +57,7 @@ static inline void split(vector pairs, vector *words) {
 
 enum { STEP = LANES * 2 / PAIR_WORDS };
 
-/* The words of a row from number `at` on, zeros beyond the last. */
+/* LANES words of a row, from number `at` on; zeros beyond the last number. */
 static inline vector words_at(const float *x, int64_t at, int64_t n) {
     if (n - at >= STEP)
         return words_of(x + at);
@@ -66,12 +66,12 @@ static inline vector words_at(const float *x, int64_t at, int64_t n) {
     return words_of(rest);
 }
 
-/* LANES words, of which the first `count` have room before the tile's end, of some rows each. */
+/* Stores the first `count` of LANES words; each vector holds the same word of several rows. */
 static inline void store_words(const vector *words, int64_t count, int64_t rows, int64_t row,
                                uint8_t *to, const uint8_t *end) {
     for (int64_t i = 0; i < count; i++, to += rows * WORD) {
         uint8_t *at = to + row * WORD;
-        /* What is beyond the last row, the next word's rows overwrite. */
+        /* Lanes beyond the last row are overwritten by the next word. */
         if (rows <= LANES && end - at >= WG__VECTOR_BYTES)
             memcpy(at, &words[i], sizeof words[i]);
         else
@@ -95,8 +95,8 @@ static void lay_rows(int64_t rows, int64_t n, const float *x, int64_t x_stride, 
 
 /* ---- Panels ---- */
 
-/* LANES pairs of a row. The second number of each is in the upper half of its word, as bytes have
- * it in little endian. */
+/* LANES pairs of a row. The second number of a pair is in the upper half of its word, as in little
+ * endian memory. */
 static inline vector load_pairs(const uint8_t *row) {
     lanes pairs;
     memcpy(&pairs, row, sizeof pairs);
@@ -107,7 +107,7 @@ static inline vector load_pairs(const uint8_t *row) {
     return (vector)pairs;
 }
 
-/* LANES pairs of each of as many outputs, one below the other. */
+/* Stores pairs[i], the pair i of LANES outputs, in row i of a panel. */
 static inline void store_columns(const vector *pairs, uint8_t *to) {
     WG__UNROLL for (int i = 0; i < LANES; i++) {
         vector words[PAIR_WORDS];
@@ -117,7 +117,7 @@ static inline void store_columns(const vector *pairs, uint8_t *to) {
     }
 }
 
-/* The same from rows that have whole vectors there. */
+/* Packs LANES pairs of LANES rows of the weight. */
 static inline void lay_whole(const uint8_t *weight, int64_t stride, uint8_t *to) {
     vector pairs[LANES];
     WG__UNROLL for (int i = 0; i < LANES; i++) pairs[i] = load_pairs(weight + i * stride);
@@ -125,7 +125,7 @@ static inline void lay_whole(const uint8_t *weight, int64_t stride, uint8_t *to)
     store_columns(pairs, to);
 }
 
-/* And where rows, or bytes of them, are not there. */
+/* The same with fewer rows or fewer bytes; zeros take the place of the missing ones. */
 static void lay_part(int64_t outputs, int64_t bytes, const uint8_t *weight, int64_t stride,
                      uint8_t *to) {
     uint8_t rows[LANES][WG__VECTOR_BYTES] = {{0}};
@@ -159,7 +159,7 @@ static inline vector load_words(const uint8_t *from) {
     return words;
 }
 
-/* A word of x by one of each of the outputs, onto their sums. */
+/* Adds a word of x times the same word of each output to the outputs' sums. */
 static inline vector add_product(vector sum, const uint8_t *x, vector column) {
 #if defined(__AVX512BF16__)
     lane pair;
@@ -177,7 +177,7 @@ WG__OF_KNOWN void multiply_rows(const int rows, const wg__pair_product *p) {
     vector totals[WG__PAIR_ROWS][VECTORS];
     WG__UNROLL for (int r = 0; r < rows; r++) WG__UNROLL for (int v = 0; v < VECTORS; v++)
         totals[r][v] = load(p->from + r * p->from_row + v * LANES);
-    /* Sums are written when all is summed: until then they can come from memory. */
+    /* The results are written at the end, so there is time to fetch their lines from memory. */
     WG__UNROLL for (int r = 0; r < rows; r++) WG__UNROLL for (int v = 0; v < VECTORS; v++)
         __builtin_prefetch(p->to + r * p->to_row + v * LANES, 1);
     const uint8_t *panel = p->panel, *tile = p->tile;

@@ -1,10 +1,10 @@
 /* The kernels on blocks of integers for the instruction set that this file is compiled for.
  *
- *     16 rows of the weight, a block     a row of x, a block
+ *     a block of 16 rows of the weight     a block of a row of x
  *     +----+----+---- ... +----+
- *     |0..3|0..3|         |0..3|    x    0..3, the same for all     16 sums, a lane an output
- *     |4..7|4..7|         |4..7|    x    4..7
- *     ...                                                                                    */
+ *     |0..3|0..3|         |0..3|      x    0..3, in every lane     16 sums, a lane for each output
+ *     |4..7|4..7|         |4..7|      x    4..7
+ *     ...                                                                                       */
 #define WG__BITS 32
 #include <stdbool.h>
 
@@ -41,10 +41,10 @@ static inline lanes spread(const uint8_t *from) {
     return four + (lanes){0};
 }
 
-/* ---- Sums of four products a lane ----
+/* ---- Sums of four products in each lane ----
  *
- * dot_of_nibbles: weights from 0 to 15. dot: weights from -128 to 127, as weights_of_bytes has made
- * them. LEVEL_OFFSET is what that adds to them, negative. */
+ * dot_of_nibbles takes weights from 0 to 15; dot takes weights from -128 to 127 that
+ * weights_of_bytes has converted. The conversion adds -LEVEL_OFFSET to each weight. */
 
 #if defined(__AVX512VNNI__)
 enum { LEVEL_OFFSET = -128 };
@@ -107,7 +107,7 @@ static inline lanes dot_of_nibbles(lanes sum, bytes weights, lanes x) {
     return dot(sum, weights, x);
 }
 #elif defined(__SSE2__)
-/* Bytes with their signs as 16 bits each: those of the lower and of the upper half. */
+/* The lower and the upper half of the bytes, sign-extended to 16 bits. */
 static inline __m128i lower_words(__m128i v) {
     return _mm_srai_epi16(_mm_unpacklo_epi8(v, v), 8);
 }
@@ -169,7 +169,8 @@ static inline real load_number(const uint8_t *from) {
     return number;
 }
 
-/* A block of some rows of x by LANES of the weight's; `x` is the block in the tile. */
+/* Products of a block of some rows of x with LANES rows of the weight; `x` is the block in the
+ * tile. */
 WG__OF_KNOWN void dots_of_bytes(const int rows, const uint8_t *weights, const uint8_t *x,
                                 lanes *sums) {
     WG__UNROLL for (int s = 0; s < STEPS; s++) {
@@ -179,7 +180,8 @@ WG__OF_KNOWN void dots_of_bytes(const int rows, const uint8_t *weights, const ui
     }
 }
 
-/* The same; the low bits are of the block's first half, the high ones of the other. */
+/* The same for 4-bit weights: the low bits belong to the block's first half, the high bits to its
+ * second half. */
 WG__OF_KNOWN void dots_of_nibbles(const int rows, const uint8_t *weights, const uint8_t *x,
                                   lanes *sums) {
     enum { HALF_STEPS = STEPS / 2 };
@@ -245,7 +247,7 @@ static void multiply_q4_0(int64_t rows, int64_t blocks, const uint8_t *weights, 
 
 /* ---- Rows of x ---- */
 
-/* To the nearest integers, ties to even. */
+/* Rounds to the nearest integers, ties to even. */
 static inline lanes to_levels(vector v) {
 #if defined(__AVX512F__)
     return (lanes)_mm512_cvtps_epi32((__m512)v);
@@ -261,7 +263,7 @@ static inline lanes to_levels(vector v) {
 #endif
 }
 
-/* Folds a vector onto itself until each lane is made of all. */
+/* Combines a vector with its rotations until each lane holds the result over all lanes. */
 #if WG__LANES == 16
 #define WG__OVER_LANES(turned, v, fold)                                                            \
     WG__FOLD(turned, WG__TURN8(v), fold)                                                           \
@@ -283,7 +285,8 @@ static inline lanes to_levels(vector v) {
         fold;                                                                                      \
     }
 
-/* The largest magnitude of 32 numbers, or what is no number: as bits, magnitudes are ordered so. */
+/* The largest magnitude of 32 numbers; NaN if there is one. The bits of magnitudes, compared as
+ * integers, have the order of the magnitudes, with NaN above infinity. */
 static inline real largest_magnitude(const vector *numbers) {
     lanes most = (lanes)numbers[0] & INT32_MAX;
     for (int v = 1; v < WG__BLOCK / LANES; v++) {
@@ -296,7 +299,7 @@ static inline real largest_magnitude(const vector *numbers) {
     return magnitude;
 }
 
-/* Writes the block's levels where those of row 0 would be, and gives their sum. */
+/* Writes the levels of a block, 4 bytes in every 4 * rows, and returns their sum. */
 static inline lane put_levels(const vector *numbers, real inverse, int64_t rows, uint8_t *to) {
     lanes sum = {0};
     for (int v = 0; v < WG__BLOCK / LANES; v++) {

@@ -1,7 +1,7 @@
 /* Products of vectors and of small matrices (simd.h says what each computes). Every element is
- * summed in the order of k, so that it does not matter how the others are cut. */
+ * summed in the order of k, so its bits do not depend on how the other elements are split. */
 
-/* Four sums, so that none waits for the last; of f32 they go on in f64 after each block. */
+/* Four independent sums hide the latency of an addition; they are added in f64 after each block. */
 static inline double dot(int64_t n, const real *a, const real *b) {
     double total = 0;
     int64_t i = 0;
@@ -23,7 +23,7 @@ static inline double dot(int64_t n, const real *a, const real *b) {
     return total;
 }
 
-/* The same for a few rows of x, for which a row of A is read once. */
+/* The same for a few rows of x; the row of A is read once for all. */
 WG__OF_KNOWN void dots(const int x_rows, int64_t n, const real *a, const real *x, int64_t x_stride,
                        double *totals) {
     int64_t i = 0;
@@ -89,7 +89,7 @@ static void row_products(const wg__row_products *p, int64_t begin, int64_t end) 
     }
 }
 
-/* Sums of few vectors stay in registers from the first row to the last. */
+/* Sums of at most this many vectors stay in registers from the first row to the last. */
 enum { FEW_VECTORS = 4 };
 
 WG__OF_KNOWN void add_short_rows(const int vectors, int64_t rows, int64_t row_stride, const real *a,
@@ -160,8 +160,8 @@ static void add_scaled_rows(int64_t rows, int64_t n, int64_t row_stride, const v
     }
 }
 
-/* ---- Small matrices: panels of B are copied, each row padded to whole vectors; for each panel,
- * the rows of C are made in turn, in registers. ---- */
+/* ---- Small matrices: a panel of B is copied, its rows padded to whole vectors; then each row of C
+ * is summed over the panel in registers. ---- */
 
 enum { PANEL = 4 }; /* vectors in a row of a panel, at most */
 
@@ -207,7 +207,7 @@ static void small_product(int64_t m, int64_t n, int64_t k, double alpha, const v
                 to[j] = from[j * b_column];
         }
         real *to = (real *)c + begin;
-        switch (vectors) { /* sums of a known number of vectors stay in registers */
+        switch (vectors) { /* a constant number of sums stays in registers */
         case 1:
             small_panel(1, m, count, k, alpha, a, a_row, a_column, panel, beta, to, c_row);
             break;
@@ -225,18 +225,18 @@ static void small_product(int64_t m, int64_t n, int64_t k, double alpha, const v
 
 /* ---- Panels ----
  *
- * Products of matrices that are in the nearest caches (simd.h says what they compute): a tile of C,
- * some rows by a panel of B, is summed in registers.
+ * Products of matrices that fit in the L1 and L2 caches (simd.h says what they compute). A tile of
+ * C, some rows by a panel of B, is summed in registers.
  *
  *                     B   panel  panel
  *                        +-----+-----+
- *                        |     |     |      From A a number at a time, wherever it stands; from B
- *                        +-----+-----+      whole vectors, next to each other in a row of a panel.
+ *                        |     |     |      The kernel reads A one number at a time, at any stride,
+ *                        +-----+-----+      and whole rows of a panel of B, which are contiguous.
  *        A  +-----+   C  +-----+-----+
  *           |     |      |tile |     |
  *           +-----+      +-----+-----+ */
 
-/* As many as leave registers for a row of B and a number of A. */
+/* As many rows as leave registers for a row of a panel and a number of A. */
 #if defined(__AVX512F__)
 #define WG__TILE_ROWS 8
 #elif defined(__aarch64__)
@@ -254,7 +254,7 @@ WG__OF_KNOWN void panel_tile(const int rows, const int vectors, const bool a_by_
     vector sums[WG__TILE_ROWS][WG__PANEL_VECTORS];
     WG__UNROLL for (int r = 0; r < rows; r++) WG__UNROLL for (int v = 0; v < vectors; v++)
         sums[r][v] = (vector){0};
-    /* C is written when all is summed: until then it can come from memory. */
+    /* C is written after the sums, so there is time to fetch it from memory. */
     WG__UNROLL for (int r = 0; r < rows; r++) WG__UNROLL for (int v = 0; v < vectors; v++)
         __builtin_prefetch(c + r * p->c_row + v * LANES, 1);
     for (int64_t l = 0; l < p->k; l++, a += a_column, b += p->b_row) {
@@ -273,7 +273,7 @@ WG__OF_KNOWN void panel_tile(const int rows, const int vectors, const bool a_by_
     }
 }
 
-/* Tiles of so many rows, while that many are left. */
+/* Computes tiles of `rows` rows while at least as many rows are left. */
 #define WG__TILES(rows)                                                                            \
     for (; i + (rows) <= p->m; i += (rows))                                                        \
         panel_tile(rows, vectors, a_by_columns, p, a + i * a_row, b, d ? d + i * p->d_row : NULL,  \
@@ -316,7 +316,7 @@ static void panel_product(const wg__panel_product *p) {
 
 /* ---- Packing ---- */
 
-/* Columns begin..begin + LANES of a panel, of as many rows of x. */
+/* Packs LANES rows of x as columns of a panel. */
 static inline void pack_vector_columns(int64_t n, const real *x, int64_t stride, real *to) {
     const int64_t panel = WG__PANEL_VECTORS * LANES;
     int64_t l = 0;

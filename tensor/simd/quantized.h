@@ -1,5 +1,5 @@
-/* Quantized rows by themselves (quantize.h), of f32 alone: their numbers, and products with bf16.
- * Those with integers are in kernels_i8.c. */
+/* Dequantizing rows (quantize.h), and products with few rows of x and weights in bf16, in the table
+ * of f32 only. Products with blocks of integers are in kernels_i8.c. */
 #if WG__BITS == 32
 
 #if defined(__F16C__)
@@ -9,7 +9,8 @@
 
 enum { BLOCK_VECTORS = WG__BLOCK / LANES };
 
-/* The scale of a block, in all lanes. A load of more than the half goes to its register at once. */
+/* The scale of a block, in all lanes. Loading 8 bytes goes straight to a vector register, which
+ * loading the 2 bytes of the scale does not. */
 static inline vector quantized_scale(const uint8_t *block) {
 #if defined(__AVX512F__)
     return _mm512_broadcastss_ps(_mm_cvtph_ps(_mm_loadl_epi64((const __m128i *)block)));
@@ -46,8 +47,8 @@ static inline vector numbers_of_bf16(const uint8_t *bytes) {
     return (vector)(__builtin_convertvector(upper, words) << 16);
 }
 
-/* The 32 numbers of a block of q4_0 before they are scaled: a byte has one of the block's first
- * half and one of its second. */
+/* The 32 unscaled numbers of a q4_0 block: each byte has a number of the block's first half and one
+ * of its second half. */
 static inline void numbers_of_nibbles(const uint8_t *bytes, vector *numbers) {
 #if defined(__AVX512F__)
     const vector levels = {-8, -7, -6, -5, -4, -3, -2, -1, 0, 1, 2, 3, 4, 5, 6, 7};
@@ -65,7 +66,7 @@ static inline void numbers_of_nibbles(const uint8_t *bytes, vector *numbers) {
 #endif
 }
 
-/* The 32 numbers of a block, those of q8_0 and q4_0 before they are scaled. */
+/* The 32 numbers of a block; those of q8_0 and q4_0 are unscaled. */
 static inline void numbers_of_block(wg_quantization quantization, const uint8_t *block,
                                     vector *numbers) {
     if (quantization == WG_QUANTIZATION_Q4_0) {
@@ -84,9 +85,9 @@ static inline int64_t bytes_of_block(wg_quantization quantization) {
                                                   : WG__BLOCK_SCALE + WG__BLOCK / 2;
 }
 
-/* ---- Products of bf16: functions of known rows of x, so that their sums stay in registers ---- */
+/* ---- Products of bf16, with a constant number of rows of x: sums stay in registers ---- */
 
-/* Adds 32 numbers times 32 elements of each row of x onto the first or second of its two sums. */
+/* Adds the products of 32 numbers with each row of x to the first or second of its two sums. */
 WG__OF_KNOWN void add_to_rows(const int x_rows, const uint8_t *block, const real *x,
                               int64_t x_stride, const int which, vector (*sums)[2]) {
     vector numbers[BLOCK_VECTORS];
@@ -96,7 +97,7 @@ WG__OF_KNOWN void add_to_rows(const int x_rows, const uint8_t *block, const real
             sums[r][which] += numbers[v] * load(x + r * x_stride + v * LANES);
 }
 
-/* A row of the weight by each row of x. Two sums a row of x, so that none waits for the last. */
+/* A row of the weight by each row of x. Two sums for each row hide the latency of additions. */
 WG__OF_KNOWN void bf16_row(const int x_rows, const uint8_t *block, const wg__quantized_product *p,
                            const real *x, real *y, double bias) {
     const int64_t size = bytes_of_block(WG_QUANTIZATION_BF16), n = p->n, stride = p->x_stride;
@@ -150,7 +151,7 @@ static void bf16_product(const wg__quantized_product *p, int64_t begin, int64_t 
     }
 }
 
-/* ---- Unpacking ---- */
+/* ---- Dequantizing ---- */
 
 WG__OF_KNOWN void dequantize(const wg_quantization quantization, int64_t n, const uint8_t *block,
                              real *to) {
@@ -163,7 +164,7 @@ WG__OF_KNOWN void dequantize(const wg_quantization quantization, int64_t n, cons
                                           ? numbers[v]
                                           : quantized_scale(block) * numbers[v]);
     }
-    for (; i < n; i++, block += 2) { /* of bf16 */
+    for (; i < n; i++, block += 2) { /* bf16 alone may end within a block */
         uint8_t one[2 * LANES] = {block[0], block[1]};
         to[i] = numbers_of_bf16(one)[0];
     }

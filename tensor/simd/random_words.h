@@ -1,7 +1,7 @@
-/* Philox4x32-10 (Salmon et al. 2011) on many counters at once; random.c says what a block is.
+/* Philox4x32-10 (Salmon et al. 2011) on many counters at once; random.c defines a block.
  *
- * Random123 computes one block after the other, and so does wg__random_bits, against which this is
- * tested. Here a vector holds one word of as many blocks as it has lanes. */
+ * Random123, which wg__random_bits uses, computes one block at a time; the tests compare the two.
+ * Here a vector holds one word of as many blocks as it has lanes. */
 #if defined(__SSE2__)
 #include <immintrin.h>
 #endif
@@ -10,8 +10,8 @@ enum { BLOCKS = WG__VECTOR_BYTES < 16 ? 1 : WG__VECTOR_BYTES / 4, ROUNDS = 10, G
 
 typedef uint32_t words_of_blocks __attribute__((vector_size(4 * BLOCKS)));
 
-/* The halves of the 64-bit products of all words with a constant. x86 multiplies every second
- * word: once as they lie, and once moved down by one. */
+/* The halves of the 64-bit products of all words with a constant. x86 multiplies only the even
+ * words; the odd ones are shifted into their place for a second product. */
 static inline void multiply_words(words_of_blocks words, uint32_t constant, words_of_blocks *high,
                                   words_of_blocks *low) {
 #if defined(__AVX512F__)
@@ -39,7 +39,7 @@ static inline void multiply_words(words_of_blocks words, uint32_t constant, word
 #endif
 }
 
-/* One round; the multipliers are those that the paper gives. */
+/* One round, with the paper's multipliers. */
 static inline void philox_round(words_of_blocks c[4], uint32_t key0, uint32_t key1) {
     words_of_blocks high0, low0, high2, low2;
     multiply_words(c[0], 0xD2511F53u, &high0, &low0);
@@ -50,15 +50,15 @@ static inline void philox_round(words_of_blocks c[4], uint32_t key0, uint32_t ke
     c[3] = low0;
 }
 
-/* The words of 2 BLOCKS blocks from `first` on, two vectors at a time: a round is a chain of
- * latencies, of which two run beside each other. */
+/* The words of 2 BLOCKS blocks from `first` on, as two independent chains: the instructions of one
+ * wait for one another, and those of the other fill the gaps. */
 static inline void philox_blocks(uint32_t key[ROUNDS][2], uint64_t offset, uint64_t first,
                                  words_of_blocks c[2][4]) {
     words_of_blocks zero = {0}, ahead = {0};
     for (int i = 0; i < BLOCKS; i++)
         ahead[i] = (uint32_t)i;
     for (int half = 0; half < 2; half++) {
-        uint64_t block = first + (uint64_t)half * BLOCKS; /* BLOCKS divides 2^32: no carry ahead */
+        uint64_t block = first + (uint64_t)half * BLOCKS; /* BLOCKS divides 2^32: no carry */
         c[half][0] = ahead + (uint32_t)block;
         c[half][1] = zero + (uint32_t)(block >> 32);
         c[half][2] = zero + (uint32_t)offset;
@@ -69,7 +69,7 @@ static inline void philox_blocks(uint32_t key[ROUNDS][2], uint64_t offset, uint6
             philox_round(c[half], key[round][0], key[round][1]);
 }
 
-/* Word j of block b of a group stands at 16 j + b. */
+/* Word j of block b of a group is at index 16 j + b. */
 static void random_words(uint64_t seed, uint64_t offset, uint64_t group, int64_t groups,
                          uint32_t *words) {
     uint32_t key[ROUNDS][2] = {{(uint32_t)seed, (uint32_t)(seed >> 32)}};

@@ -1,5 +1,5 @@
-/* Kernels on one row: what softmax and its kin are made of. The last, partial vector of a row is
- * loaded with a neutral element in its rest. */
+/* Kernels on one row, for softmax, logsumexp and cross entropy. The last, partial vector of a row
+ * is padded with a neutral element. */
 
 static double row_max(int64_t n, const void *x) {
     const real *from = x;
@@ -19,7 +19,7 @@ static double row_max(int64_t n, const void *x) {
     return sum_lanes(choose(undefined, one, zero)) > 0 ? NAN : largest_lane(most);
 }
 
-/* Sums run in f32 over this many elements, and go on in f64. */
+/* Sums accumulate in f32 over this many elements, then in f64. */
 enum { SUM_BLOCK = 2048 };
 
 static double row_sum_exp(int64_t n, const void *x, double shift) {
@@ -50,8 +50,8 @@ static void row_exp(int64_t n, const void *x, double shift, double scale, void *
         store_part(to + i, factor * vector_exp(load_part(from + i, n - i, 0) - down), n - i);
 }
 
-/* Elements i.. of the products of a and b, each of which may be NULL for ones: all LANES of them,
- * or n of them and 0 beyond. */
+/* The products of elements i, i + 1... of a and b, where a NULL operand means ones: LANES products,
+ * or n < LANES and zeros beyond. */
 static inline vector products(const real *a, const real *b, int64_t i, int64_t n) {
     real padded[LANES];
     if (n >= LANES) {
@@ -101,8 +101,8 @@ static void row_subtract(int64_t n, double scale, const void *a, const void *b, 
 
 /* ---- Normalisation ----
  *
- * Normalisation of one row: layer_norm's, or with a mean of 0 rms_norm's. The last, partial vector
- * is loaded with zeros in its rest, or with the mean where a difference from it is squared. */
+ * Normalisation of one row, for layer_norm and, with a mean of 0, rms_norm. The last, partial
+ * vector is padded with zeros, or with the mean where differences from it are squared. */
 
 static void row_moments(int64_t n, const void *x, double *mean, double *variance) {
     const real *from = x;
@@ -149,9 +149,10 @@ static void row_normalize(int64_t n, const void *x, double mean, double scale, c
     store_part(to + i, v, n - i);
 }
 
-/* ---- With h = (x - mean) scale and u = dy weight: dweight += dy h, dbias += dy,
- * dx = scale (u - mean(u) - h mean(u h)), or, of a row that was not centered,
- * dx = scale (u - share h mean(u h)). ---- */
+/* ---- Gradients of normalisation. With h = (x - mean) scale and u = dy weight:
+ *
+ *     dweight += dy h      dx = scale (u - mean(u) - share h mean(u h))   if centered
+ *     dbias += dy          dx = scale (u - share h mean(u h))             if not          ---- */
 
 typedef struct norm_sums {
     vector u, uh;
@@ -216,7 +217,7 @@ static void row_normalize_vjp(int64_t n, const void *x, double mean, double scal
 
 /* ---- Sums over rows ----
  *
- * Sums over rows: of UNROLLED rows at a time, so that the sums are loaded and stored less often. */
+ * UNROLLED rows are added at a time, so that the sums are loaded and stored less often. */
 
 enum { UNROLLED = 4 };
 

@@ -1,4 +1,4 @@
-/* Picks the kernels for the CPU at hand. */
+/* Chooses the kernels for this CPU. */
 #include "config.h"
 
 #include "tensor/simd/simd.h"
@@ -18,7 +18,7 @@ extern const wg__bf16_kernels wg__bf16_kernels_v3, wg__bf16_kernels_v4, wg__bf16
 #define CPU_HAS(instructions) false
 #endif
 
-/* In the order of the levels, and then what a CPU of the last one may have. */
+/* In the order of the levels; then the tables for extensions of the last level. */
 static const wg__simd *const of_f32[] = {
     &wg__simd_f32_base,
 #ifdef WG_SIMD_X86
@@ -62,8 +62,8 @@ wg__simd_level wg__simd_level_of_cpu(void) {
     return WG__SIMD_BASE;
 }
 
-/* The place of the best table; `more`: the CPU runs the one behind that of the last level, if it is
- * of that level. */
+/* The index of the best table. `more` says that the CPU has the extension that the table behind
+ * the last level needs. */
 static int best(bool more) {
     const wg__simd_level level = wg__simd_level_of_cpu();
     return (int)level + (level == WG__SIMD_V4 && more);

@@ -1,4 +1,4 @@
-/* All kernels, and the table of them: included by kernels_f32.c and kernels_f64.c. */
+/* All kernels and their table; included by kernels_f32.c and kernels_f64.c. */
 #include "tensor/simd/simd.h"
 #include "tensor/simd/vector.h"
 

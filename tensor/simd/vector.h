@@ -1,8 +1,9 @@
-/* The widest vector of the instruction set that this file is compiled for, and what SLEEF computes
- * on it. Who includes it has set WG__BITS to 32 or 64: the element type is then `real`.
+/* The widest vector type of the instruction set that this file is compiled for, and SLEEF's
+ * functions on it. The including file defines WG__BITS as 32 or 64, the size of the element type
+ * `real`.
  *
- * Vectors are those of gcc and clang, so + - * / < work on them, element by element; a comparison
- * gives a `lanes` of -1 where it holds and 0 elsewhere. */
+ * Vectors are the vector extension of gcc and clang: + - * / < work element by element, and a
+ * comparison gives a `lanes` of -1 where it holds and 0 elsewhere. */
 #ifndef WG_TENSOR_SIMD_VECTOR_H
 #define WG_TENSOR_SIMD_VECTOR_H
 
@@ -58,10 +59,10 @@ typedef lane lanes __attribute__((vector_size(WG__VECTOR_BYTES)));
 #define WG__LANES (WG__VECTOR_BYTES * 8 / WG__BITS)
 enum { LANES = WG__LANES };
 
-/* Of functions of which some parameters are known where they are called: a copy for each. */
+/* For functions that are inlined with some constant arguments, one copy for each. */
 #define WG__OF_KNOWN static inline __attribute__((always_inline))
 
-/* A loop of few turns, known in number where it is compiled, whose arrays are to be registers. */
+/* Unrolls a loop of few, constant iterations, so that its arrays stay in registers. */
 #ifdef __clang__
 #define WG__UNROLL _Pragma("clang loop unroll(full)")
 #else
@@ -74,13 +75,13 @@ static inline vector load(const real *from) {
     return v;
 }
 
-/* A load of what comes from memory, one after the other. Two halves keep more on their way than a
- * whole of 64 bytes: on a Zen 4, whose memory gives 50 GB/s, by a fifth. */
+/* A load in a sequential read of memory. Two loads of 32 bytes keep more requests in flight than
+ * one of 64: a fifth more bandwidth on a Zen 4 whose memory gives 50 GB/s. */
 static inline vector load_stream(const void *from) {
 #if defined(__AVX512F__)
     __m256d low = _mm256_loadu_pd(from);
     const __m256d high = _mm256_loadu_pd((const double *)from + 4);
-    __asm__("" : "+v"(low)); /* or the compiler makes it one again */
+    __asm__("" : "+v"(low)); /* keeps the compiler from merging the two loads */
     return (vector)_mm512_insertf64x4(_mm512_castpd256_pd512(low), high, 1);
 #else
     vector v;
@@ -99,7 +100,7 @@ static inline vector choose(lanes condition, vector a, vector b) {
 }
 
 #if defined(__AVX2__) && !defined(__AVX512F__)
-/* True of the first n lanes. */
+/* True in the first n lanes. */
 static inline lanes lanes_before(int64_t n) {
 #if WG__BITS == 32
     const lanes index = {0, 1, 2, 3, 4, 5, 6, 7};
@@ -143,7 +144,7 @@ static inline void store_part(real *to, vector v, int64_t n) {
 #endif
 }
 
-/* The vector turned by n elements. */
+/* WG__TURNn: the vector rotated by n elements. */
 #if WG__LANES == 16
 #define WG__TURN8(v)                                                                               \
     __builtin_shufflevector(v, v, 8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3, 4, 5, 6, 7)
@@ -201,7 +202,7 @@ static inline real largest_lane(vector v) {
     return v[0];
 }
 
-/* vector_exp(x) and its like, with an error below 1 ulp (1.5 for erfc). */
+/* vector_exp(x) and so on; the error is below 1 ulp (1.5 for erfc). */
 #ifdef WG__SCALAR
 #define WG__FUNCTION(function, accuracy)                                                           \
     static inline vector vector_##function(vector x) {                                             \
@@ -258,7 +259,7 @@ WG__PAIR_FUNCTION(pow, u10)
 WG__PAIR_FUNCTION(atan2, u10)
 WG__PAIR_FUNCTION(hypot, u05)
 
-/* ---- Names of tables, which contain the instruction set that their file is compiled for ---- */
+/* ---- Names of tables, which contain the instruction set ---- */
 
 #define WG__JOIN_EXPANDED(a, b) a##b
 #define WG__JOIN(a, b) WG__JOIN_EXPANDED(a, b)
@@ -283,10 +284,10 @@ WG__PAIR_FUNCTION(hypot, u05)
     WG__CASE(7, OF)                                                                                \
     WG__CASE(8, OF) WG__CASE(9, OF) WG__CASE(10, OF) WG__CASE(11, OF) WG__CASE(12, OF)
 
-/* ---- Transposing as many vectors as they have elements ---- */
+/* ---- Transposing LANES vectors ---- */
 
-/* Of two vectors, what a transposition by blocks of some elements exchanges: the first ones of each
- * pair of blocks, and the second ones. */
+/* One exchange of a transposition by blocks: a takes the first block of each pair of blocks of both
+ * vectors, b the second. */
 #define WG__PAIR_UP(a, b, first, second)                                                           \
     do {                                                                                           \
         const vector x = a, y = b;                                                                 \

@@ -1,4 +1,4 @@
-/* Scaled dot-product attention: the op, fused, and the step that extends kept keys and values.
+/* Scaled dot-product attention: the fused op, and the step that extends cached keys and values.
  * tiles.c has the kernels. */
 #include "tensor/iter.h"
 #include "tensor/ops/attention/attention.h"
@@ -22,7 +22,7 @@ static int check_mask(wg_call *call) {
     wg_spec scores = *q, both;
     scores.shape[3] = k->shape[2];
     if (mask->dtype != WG_BOOL)
-        return wg__op_fail(call, WG_ERROR_DTYPE, "wanted a mask of dtype bool");
+        return wg__op_fail(call, WG_ERROR_DTYPE, "the mask must be bool");
     if (!wg__broadcast(&scores, mask, &both) || !wg__same_shape(&scores, &both))
         return wg__op_fail(call, WG_ERROR_SHAPE,
                            "the mask does not broadcast to the scores (%lld, %lld, %lld, %lld)",
@@ -43,7 +43,8 @@ static int attention_infer(wg_call *call) {
     if (q->shape[0] != k->shape[0] || q->shape[3] != k->shape[3])
         return wg__op_fail(call, WG_ERROR_SHAPE, "queries and keys differ in B or D");
     if (q->shape[1] != k->shape[1] && (k->shape[1] == 0 || q->shape[1] % k->shape[1] != 0))
-        return wg__op_fail(call, WG_ERROR_SHAPE, "%lld heads are no multiple of %lld key heads",
+        return wg__op_fail(call, WG_ERROR_SHAPE,
+                           "%lld query heads are not a multiple of %lld key heads",
                            (long long)q->shape[1], (long long)k->shape[1]);
     if (!(options->dropout >= 0 && options->dropout < 1))
         return wg__op_fail(call, WG_ERROR_ARGUMENT, "dropout %g; wanted 0 <= dropout < 1",
@@ -132,9 +133,9 @@ static int attention_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor 
     return wg__attention_differentiate(&job);
 }
 
-/* ---- Out of primitives ---- */
+/* ---- The decomposition into primitives ---- */
 
-/* The heads of keys or values, each repeated for the queries' heads that share it. */
+/* Repeats each head of keys or values for the query heads that share it. */
 static wg_tensor *repeat_heads(wg_tensor *x, int64_t query_heads) {
     const int64_t *shape = x->spec.shape;
     if (shape[1] == query_heads)
@@ -150,7 +151,7 @@ static wg_tensor *causal_mask(int64_t queries, int64_t keys) {
     return wg_tril(all, keys - queries);
 }
 
-/* The factors that dropout multiplies the weights by, as the kernels draw them. */
+/* The dropout factors of the weights, the same as those of the kernels. */
 static wg_tensor *dropout_factors(const wg__attention *job) {
     int64_t shape[] = {job->batch, job->query_heads, job->queries, job->keys};
     wg_tensor *factors = wg_empty(job->dtype, 4, shape);
@@ -325,7 +326,7 @@ bool wg__attention_step_suits(const wg__attention_step *step, int64_t seen) {
 
 typedef struct step_job {
     const wg__attention_step *step;
-    wg__rotation rotation; /* no pairs: nothing is rotated */
+    wg__rotation rotation; /* without pairs: no rotation */
     int64_t size, positions, seen;
     int64_t table_strides[2]; /* of a sequence, and of a position */
     wg_tensor *keys, *values;

@@ -1,4 +1,4 @@
-/* Attention's kernels, and one step of attention for text that grows token by token. */
+/* Attention's kernels, and one step of attention with cached keys and values, for generation. */
 #ifndef WG_TENSOR_OPS_ATTENTION_ATTENTION_H
 #define WG_TENSOR_OPS_ATTENTION_ATTENTION_H
 
@@ -19,10 +19,10 @@ typedef struct wg__attention {
     wg_attention_options options;
     int64_t batch, query_heads, key_heads, queries, keys, width; /* B, H, Hkv, Tq, Tk, D */
     wg__heads q, k, v, out;  /* out: the result, or its cotangent; its columns are contiguous */
-    wg__heads dq, dk, dv;    /* data NULL: not wanted */
-    const bool *mask;        /* NULL: all may be seen */
+    wg__heads dq, dk, dv;    /* not computed if data is NULL */
+    const bool *mask;        /* NULL: all keys are visible */
     int64_t mask_strides[4]; /* in bytes */
-    char *log_sums;          /* (B, H, Tq), log sum e^s; NULL: not wanted */
+    char *log_sums;          /* (B, H, Tq), log sum e^s; NULL: not saved */
 } wg__attention;
 
 /* Forward writes out and log_sums; backward reads log_sums and the cotangent in out, and writes dq,
@@ -30,8 +30,8 @@ typedef struct wg__attention {
 int wg__attention_run(const wg__attention *attention);
 int wg__attention_differentiate(const wg__attention *attention);
 
-/* The factors of dropout of the first n weights of a query, by its number over all heads: 0 where
- * dropped, 1 / (1 - p) elsewhere. */
+/* Writes the dropout factors of the first n weights of a query: 0 where dropped, 1 / (1 - p)
+ * elsewhere. `query` is its number, counted over all heads. */
 void wg__attention_draw(const wg__attention *at, int64_t query, int64_t n, char *factors);
 
 /* ---- Rows rotated by position (rotary.c) ---- */
@@ -39,33 +39,33 @@ void wg__attention_draw(const wg__attention *at, int64_t query, int64_t n, char 
 typedef struct wg__rotation {
     wg_dtype dtype; /* f32 or f64 */
     wg_rotary_pairing pairing;
-    int64_t pairs, width; /* P, and D of a row: what is beyond 2 P stays */
+    int64_t pairs, width; /* P and D; elements beyond 2 P are copied */
 } wg__rotation;
 
 /* y = x rotated by a row of each table. x and y are (D) and do not overlap; cos and sin are (P). */
 void wg__rotate_row(const wg__rotation *rotation, const void *x, const void *cos, const void *sin,
                     void *y);
 
-/* ---- A step: attention of the next positions of texts, whose earlier keys and values are kept
+/* ---- A step: attention of T new positions, with the keys and values of earlier positions cached
  * (attention.c)
  *
  *                         seen      T
- *     keys, values   |  .  .  .  | k, v |  room  |       (B, Hkv, capacity, D)
+ *     keys, values   |  .  .  .  | k, v |  free  |       (B, Hkv, capacity, D)
  *
- * One call does what wg_rotary, wg_copy_, wg_attention and the views between them give: a token
- * needs so little of each that dispatching them would cost more than running them. ---- */
+ * One call does the work of wg_rotary, wg_copy_, wg_attention and the views between them. For one
+ * token, dispatching these ops would cost more than running them. ---- */
 
 typedef struct wg__attention_step {
     wg_tensor *q, *k, *v; /* (B, T, H D) and twice (B, T, Hkv D), as projections give them */
     int64_t heads, key_heads;
-    wg_tensor *cos, *sin; /* (T, P) or (B, 1, T, P); NULL: nothing is rotated */
+    wg_tensor *cos, *sin; /* (T, P) or (B, 1, T, P); NULL: no rotation */
     wg_rotary_pairing pairing;
-    wg_tensor *mask;              /* as wg_attention's, of seen + T keys; NULL: all may be seen */
-    wg_attention_options options; /* a scale of 0 is 1/sqrt(D) */
+    wg_tensor *mask; /* as wg_attention's, for seen + T keys; NULL: all keys are visible */
+    wg_attention_options options; /* a scale of 0 means 1/sqrt(D) */
 } wg__attention_step;
 
 /* Whether the step supports these operands: f32 or f64 without gradients or tangents, tables of one
- * of the two shapes, a mask that broadcasts. If not, use the ops, which report errors. */
+ * of the two shapes, and a mask that broadcasts. If not, call the ops, which report errors. */
 bool wg__attention_step_suits(const wg__attention_step *step, int64_t seen);
 
 /* Rotates k and writes it and v to `keys` and `values`, contiguous (B, Hkv, capacity, D) of their

@@ -77,9 +77,10 @@ static int rotary_infer(wg_call *call) {
         wg__check_same_dtype(call, X, SIN) < 0)
         return -1;
     if (pairing != WG_ROTARY_HALVES && pairing != WG_ROTARY_ADJACENT)
-        return wg__op_fail(call, WG_ERROR_ARGUMENT, "there is no pairing %d", pairing);
+        return wg__op_fail(call, WG_ERROR_ARGUMENT,
+                           "pairing %d; wanted WG_ROTARY_HALVES or WG_ROTARY_ADJACENT", pairing);
     if (!wg__same_shape(cos, &call->input_specs[SIN]))
-        return wg__op_fail(call, WG_ERROR_SHAPE, "cos and sin must have one shape");
+        return wg__op_fail(call, WG_ERROR_SHAPE, "cos and sin must have the same shape");
     if (x->ndim < 1 || cos->ndim < 1 || 2 * cos->shape[cos->ndim - 1] > x->shape[x->ndim - 1])
         return wg__op_fail(call, WG_ERROR_SHAPE,
                            "wanted x (..., T, D) and tables (..., T, P) with 2 P <= D");
@@ -91,7 +92,7 @@ static int rotary_infer(wg_call *call) {
     return wg__infer_like(call);
 }
 
-/* The tensor, or a copy, with the last axis one element after the other. */
+/* x, or a copy of it, whose last axis is contiguous. */
 static wg_tensor *with_dense_rows(wg_tensor *x) {
     return x->strides[x->spec.ndim - 1] == 1 ? x : wg_contiguous(x);
 }
@@ -162,8 +163,8 @@ static double rotary_flops(const wg_call *call) {
 static const wg_op rotary = {
     WG__OP("rotary", 3,
            "Pairs (a, b) of the last axis become (a cos - b sin, a sin + b cos). x: (..., T, D); "
-           "cos, sin: (..., T, P), 2 P <= D, broadcast; what is beyond 2 P stays. The tables have "
-           "no gradient."),
+           "cos, sin: (..., T, P), 2 P <= D, broadcast; elements beyond 2 P are copied. The tables "
+           "have no gradient."),
     .options_size = sizeof(rotary_options),
     .saves_inputs = 1 << COS | 1 << SIN,
     .differentiable = 1 << X,

@@ -2,17 +2,17 @@
  *
  *                   keys
  *              +-------------+
- *     queries  |   a tile    |   up to TILE_ROWS queries of one head, by all the keys they may see:
- *              |  of scores  |   scores come from one product into the workspace, become weights
- *              +-------------+   in place, and give the tile's output by another product.
+ *     queries  |   a tile    |   up to TILE_ROWS queries of one head, by all the keys visible to
+ *              |  of scores  |   them. One product writes the scores to the workspace, they become
+ *              +-------------+   weights in place, and another product gives the tile's output.
  *
- * A head's keys and values are packed once, and the operands of a tile stay in the nearest caches,
- * so the products call the panel kernels of tensor/simd directly: heads are too narrow for a
- * general GEMM to pay off. A few queries use the keys of several heads without packing them.
+ * A head's keys and values are packed once, and the operands of a tile stay in the L1 and L2
+ * caches, so the products call the panel kernels of tensor/simd directly; heads are too narrow for
+ * the general GEMM. With few queries, several heads are processed at once and keys are not packed.
  *
- * Only log sum e^s of each query's scores is saved. Backward recomputes the weights, drops the same
- * ones, and uses a second tile for their gradient. Keys that a mask hides from all queries of a
- * tile are skipped. */
+ * Forward saves only log sum e^s of each query's scores. Backward recomputes the weights, with the
+ * same dropout, and uses a second tile for their gradient. The last keys are skipped if the mask
+ * hides them from all queries of a tile. */
 #include "base/internal.h"
 #include "tensor/iter.h"
 #include "tensor/ops/attention/attention.h"
@@ -23,10 +23,10 @@
 #include <stdatomic.h>
 #include <string.h>
 
-/* ---- A query's row of scores: which keys it may see, what dropout multiplies its weights by, and
- * what is saved of it for backward. Query i is of sequence b and head h. ---- */
+/* ---- A query's row of scores: its visible keys, its dropout factors, and what is saved for
+ * backward. Query i belongs to sequence b and head h. ---- */
 
-/* The first group of dropout's draw that belongs to a query, counted over all heads: each query
+/* The first group of dropout's random words for a query, by its number over all heads. Each query
  * begins a new group. */
 static uint64_t dropout_group(const wg__attention *at, int64_t query) {
     return (uint64_t)(query * ((at->keys + WG__RANDOM_GROUP - 1) / WG__RANDOM_GROUP));
@@ -61,12 +61,12 @@ static int64_t query_number(const wg__attention *at, int64_t b, int64_t h, int64
     return (b * at->query_heads + h) * at->queries + i;
 }
 
-/* The query's row of the mask, which must be there. */
+/* The query's row of the mask, which must not be NULL. */
 static const bool *mask_row(const wg__attention *at, int64_t b, int64_t h, int64_t i) {
     return at->mask + b * at->mask_strides[0] + h * at->mask_strides[1] + i * at->mask_strides[2];
 }
 
-/* How many keys a query sees before any mask. */
+/* The number of keys visible to a query, ignoring the mask. */
 static int64_t keys_before_mask(const wg__attention *at, int64_t i) {
     if (!at->options.causal)
         return at->keys;
@@ -74,7 +74,7 @@ static int64_t keys_before_mask(const wg__attention *at, int64_t i) {
     return seen < 0 ? 0 : seen;
 }
 
-/* One more than the number of the last key, of `most`, that the mask shows to the query; at least
+/* One more than the index of the last key below `most` that the mask shows to the query; at least
  * `least`. */
 static int64_t keys_shown(const wg__attention *at, int64_t b, int64_t h, int64_t i, int64_t least,
                           int64_t most) {
@@ -87,7 +87,7 @@ static int64_t keys_shown(const wg__attention *at, int64_t b, int64_t h, int64_t
     return most;
 }
 
-/* log sum e^s of a query, by its number. Setting it does nothing where no log_sums are wanted. */
+/* log sum e^s of a query, by its number. Setting it does nothing if log_sums is NULL. */
 static double log_sum_of(const wg__attention *at, int64_t query) {
     return at->dtype == WG_F32 ? ((const float *)at->log_sums)[query]
                                : ((const double *)at->log_sums)[query];
@@ -104,22 +104,22 @@ static void set_log_sum(const wg__attention *at, int64_t query, double value) {
 
 enum { TILE_ROWS = 64, TILE_ELEMENTS = 65536, LEAST_TILE_ROWS = 16 };
 
-/* Keys are packed from this many queries on. Fewer queries handle several heads at once instead,
- * unless backward will follow: it recomputes the weights, which sum to 1 only if its scores have
- * the same bits. */
+/* With at least this many queries, keys are packed. With fewer, several heads are processed at once
+ * instead, unless backward will follow: it recomputes the scores from packed keys, and the weights
+ * sum to 1 only if these have the same bits. */
 enum { LEAST_PACKED = 8 };
 
-/* With fewer heads than this, heads are split into about so many tasks, to keep all threads
+/* With fewer heads than this, heads are split into about this many tasks, to keep all threads
  * busy. */
 enum { TASKS = 32 };
 
-/* Bytes of all workspaces together, at least, so that a text that grows by a token needs no larger
- * allocation. */
+/* The least bytes of all workspaces together, so that generating one more token seldom needs a
+ * larger allocation. */
 enum { LEAST_WORKSPACE = 1 << 16 };
 
 enum { CACHE_LINE = 64 };
 
-/* A worker's memory. What backward alone needs is NULL in forward. */
+/* A worker's memory. Buffers that only backward needs are NULL in forward. */
 typedef struct workspace {
     char *keys_across, *values_across; /* (D, Tk) in panels: transposed */
     char *keys, *values;               /* (Tk, D) */
@@ -127,7 +127,7 @@ typedef struct workspace {
     char *scores, *gradient;           /* (rows, Tk) of a tile: they become weights, and dS */
     char *rows;                        /* (rows, D) of a tile: the output, or dq */
     char *dk, *dv;                     /* (Tk, D) */
-    char *bias, *keep;                 /* Tk: what the mask adds to a row, and dropout's factors */
+    char *bias, *keep;                 /* Tk: 0 or -inf by the mask, and dropout's factors */
 } workspace;
 
 typedef struct job {
@@ -153,7 +153,7 @@ static char *take(char *workspaces, int64_t *offset, int64_t bytes) {
     return place;
 }
 
-/* A workspace that begins at `offset`, which is moved to its end. */
+/* A workspace that begins at `offset`; moves `offset` to its end. */
 static workspace lay_out(const job *job, char *workspaces, int64_t *offset) {
     const int64_t size = job->at->size, lanes = job->kernels->lanes;
     const int64_t panel = WG__PANEL_VECTORS * lanes, keys = job->at->keys;
@@ -185,7 +185,7 @@ static bool has_dense_rows(const wg__attention *at) {
     return at->q.column_stride == 1 && at->k.column_stride == 1 && at->v.column_stride == 1;
 }
 
-/* Heads that a task of few queries handles at once: as many as keep all threads busy. */
+/* The heads that a task of few queries processes at once, so that all threads are busy. */
 static int64_t heads_together(const wg__attention *at) {
     const int64_t share = wg__ceil_divide(at->batch * at->query_heads, wg_threads());
     const int64_t tasks = wg__ceil_divide(share, WG__HEADS_AT_ONCE);
@@ -218,14 +218,14 @@ static void work(int64_t begin, int64_t end, void *context) {
     }
 }
 
-/* Counts the flops of a run: each product is of all queries by all keys, masked or not, as is usual
- * for attention. Recomputed scores do not count. */
+/* Counts the flops of a run. As is usual for attention, each product counts all queries by all
+ * keys, masked or not, and recomputed scores do not count. */
 static void count_products(const wg__attention *at, int products, double before) {
     wg__product_flops = before + 2.0 * products * (double)(at->batch * at->query_heads) *
                                      (double)at->queries * (double)at->keys * (double)at->width;
 }
 
-/* Each worker has a workspace and takes the tasks as they come. */
+/* Each worker has a workspace and takes the next free task until none is left. */
 static int run_tasks(job *job, int64_t tasks, int products,
                      void (*run)(const struct job *job, int64_t task, const workspace *w)) {
     const double before = wg__product_flops;
@@ -245,7 +245,8 @@ static int run_tasks(job *job, int64_t tasks, int products,
 
 /* ---- Tiles ---- */
 
-/* The queries begin to begin + rows of a head, and the keys that any of them sees. */
+/* Queries begin..begin + rows of a head, and the number of keys up to the last that any of them
+ * sees. */
 typedef struct tile {
     int64_t b, h, key_head, begin, rows, keys;
 } tile;
@@ -272,8 +273,8 @@ static int64_t keys_seen(const wg__attention *at, const tile *t, int64_t i) {
     return wg__smaller(keys_before_mask(at, i), t->keys);
 }
 
-/* What the mask adds to the scores of query i, and the factors of dropout; NULL for nothing. A mask
- * that all rows of a tile share is read once, with the first row. */
+/* The bias that the mask adds to the scores of query i, and its dropout factors; NULL for none. A
+ * mask row that all rows of a tile share is read once, for the first row. */
 typedef struct factors {
     char *bias, *keep;
 } factors;
@@ -315,7 +316,8 @@ static void pack_down(const job *job, int64_t count, wg__matrix x, char *rows) {
     job->kernels->pack_rows(count, job->at->width, x.data, x.row_stride, x.column_stride, rows);
 }
 
-/* tile = alpha A X^T, A being the queries' (rows, D) and X (Tk, D), packed across. */
+/* to = alpha A X^T, where A is (rows, D), a row for each query of the tile, and X is (Tk, D),
+ * packed across. */
 static void multiply_across(const job *job, const tile *t, double alpha, wg__matrix a,
                             const char *across, char *to) {
     const int64_t panel = WG__PANEL_VECTORS * job->kernels->lanes;
@@ -333,7 +335,7 @@ static void multiply_across(const job *job, const tile *t, double alpha, wg__mat
                                                      .c_row = job->key_stride});
 }
 
-/* to (m, D) = A (m, k) X, or added onto it, X being (k, D), packed down. */
+/* to (m, D) = A (m, k) X, or += if `adds`, where X is (k, D), packed down. */
 static void multiply_down(const job *job, int64_t m, int64_t k, wg__matrix a, const char *down,
                           bool adds, char *to) {
     job->kernels->panel_product(
@@ -359,8 +361,8 @@ static wg__matrix tile_matrix(const job *job, char *data) {
 
 /* ---- Forward ---- */
 
-/* Turns the scores of a tile into weights that are not normalized yet: inverse_sums are their
- * factors. */
+/* Turns the scores of a tile into weights that are not normalized yet; inverse_sums receives the
+ * factor that normalizes each row. */
 static void weigh(const job *job, const tile *t, const workspace *w, double *inverse_sums) {
     const wg__attention *at = job->at;
     for (int64_t r = 0; r < t->rows; r++) {
@@ -427,7 +429,7 @@ static void forward_heads(const job *job, int64_t b, int64_t first, int count, i
                                     sums.y[h]);
 }
 
-/* Few queries of some heads. */
+/* A task: all of the few queries of some heads. */
 static void forward_few(const job *job, int64_t task, const workspace *w) {
     const wg__attention *at = job->at;
     const int64_t parts = wg__ceil_divide(at->query_heads, job->together),
@@ -437,7 +439,7 @@ static void forward_few(const job *job, int64_t task, const workspace *w) {
         forward_heads(job, task / parts, first, count, query, w);
 }
 
-/* Some tiles of a head. */
+/* A task: some tiles of a head. */
 static void forward_task(const job *job, int64_t task, const workspace *w) {
     const wg__attention *at = job->at;
     const int64_t parts = wg__ceil_divide(job->tiles, job->task_tiles), head = task / parts;
@@ -464,11 +466,11 @@ int wg__attention_run(const wg__attention *at) {
     return run_tasks(&job, heads * parts, 2, forward_task);
 }
 
-/* ---- Backward: with P the weights after dropout, O = P V, and g_P = g_O V^T,
- *     dV = P^T g_O,   dS = scale P' (g_P keep - sum P g_P),   dQ = dS K,   dK = dS^T Q
- * where P' are the weights before dropout. ---- */
+/* ---- Backward. With P' the weights before dropout, P = P' keep, O = P V and g_P = g_O V^T:
+ *
+ *     dV = P^T g_O,   dS = scale P' (g_P keep - sum P g_P),   dQ = dS K,   dK = dS^T Q     ---- */
 
-/* Weights in w->scores, and in w->gradient the scores' gradient. */
+/* Writes the weights to w->scores, and the gradient of the scores to w->gradient. */
 static void differentiate_weights(const job *job, const tile *t, const workspace *w) {
     const wg__attention *at = job->at;
     const wg__matrix queries = {w->queries, job->width, 1};
@@ -513,7 +515,7 @@ static void backward_tile(const job *job, const tile *t, const workspace *w) {
     write_rows(job, t->rows, w->rows, head_rows(at, &at->dq, t->b, t->h, t->begin));
 }
 
-/* All query heads that share one key head, whose gradient is their sum. */
+/* A task: all query heads that share a key head, whose gradient sums over them. */
 static void backward_task(const job *job, int64_t task, const workspace *w) {
     const wg__attention *at = job->at;
     const int64_t b = task / at->key_heads, key_head = task % at->key_heads;
