@@ -246,7 +246,7 @@ END_TEST
 START_TEST(attention_refuses_operands_that_do_not_fit) {
     wg_tensor *q = wg_ones(WG_F32, WG_DIMS(1, 4, 3, 8)), *k = wg_ones(WG_F32, WG_DIMS(1, 3, 5, 8));
     ck_assert_ptr_null(wg_attention(q, k, k, NULL, NULL));
-    assert_error(WG_ERROR_SHAPE, "4 heads are no multiple of 3 key heads");
+    assert_error(WG_ERROR_SHAPE, "4 query heads are not a multiple of 3 key heads");
     wg_tensor *narrow = wg_ones(WG_F32, WG_DIMS(1, 4, 5, 7));
     ck_assert_ptr_null(wg_attention(q, narrow, narrow, NULL, NULL));
     assert_error(WG_ERROR_SHAPE, "differ in B or D");

@@ -295,8 +295,8 @@ START_TEST(what_cannot_be_drawn_is_refused_and_takes_no_draw) {
     refused(wg_multinomial(&g, wg_ones(WG_F32, WG_DIMS(2, 0)), 1, true), WG_ERROR_SHAPE, "(2, 0)");
     refused(wg_multinomial(&g, w, 0, true), WG_ERROR_ARGUMENT, "0 samples");
     refused(wg_multinomial(&g, w, 2, false), WG_ERROR_ARGUMENT,
-            "multinomial: row 0 has 1 weights above 0, of the sum 1; wanted at least 2");
-    refused(wg_multinomial(&g, wg_zeros(WG_F32, WG_DIMS(3)), 1, true), WG_ERROR_ARGUMENT, "sum 0");
+            "multinomial: row 0 has 1 weights above 0, their sum is 1; wanted at least 2");
+    refused(wg_multinomial(&g, wg_zeros(WG_F32, WG_DIMS(3)), 1, true), WG_ERROR_ARGUMENT, "sum is 0");
     refused(wg_multinomial(&g, wg_full(WG_F32, WG_DIMS(3), -1), 1, true), WG_ERROR_ARGUMENT,
             "weight 0 of row 0 is -1");
     refused(wg_multinomial(&g, wg_full(WG_F32, WG_DIMS(3), INFINITY), 1, true), WG_ERROR_ARGUMENT,
