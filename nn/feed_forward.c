@@ -153,10 +153,16 @@ wg_gated_feed_forward *wg_gated_feed_forward_new(wg_module *parent, const char *
     net->dropout = options->dropout;
     wg_linear_options linear = {.no_bias = !options->bias, .init = options->init};
     wg_module *module = &net->module;
-    net->gate = wg_linear_new(module, options->gate_name ? options->gate_name : "gate_proj", width,
-                              inner, &linear);
-    net->up = wg_linear_new(module, options->up_name ? options->up_name : "up_proj", width, inner,
-                            &linear);
+    if (options->joint) {
+        net->joint =
+            wg_linear_new(module, options->joint_name ? options->joint_name : "gate_up_proj", width,
+                          2 * inner, &linear);
+    } else {
+        net->gate = wg_linear_new(module, options->gate_name ? options->gate_name : "gate_proj",
+                                  width, inner, &linear);
+        net->up = wg_linear_new(module, options->up_name ? options->up_name : "up_proj", width,
+                                inner, &linear);
+    }
     if (options->down_init.kind != WG_INIT_DEFAULT)
         linear.init = options->down_init;
     net->down = wg_linear_new(module, options->down_name ? options->down_name : "down_proj", inner,
@@ -164,17 +170,25 @@ wg_gated_feed_forward *wg_gated_feed_forward_new(wg_module *parent, const char *
     return wg_module_finish(module);
 }
 
-wg_tensor *wg_gated_feed_forward_forward(wg_gated_feed_forward *net, wg_tensor *x) {
-    wg_scope scope;
-    wg_scope_begin(&scope);
+/* The gate's argument and the value, (..., I) each. NULLs after an error. */
+static void project(const wg_gated_feed_forward *net, wg_tensor *x, wg_tensor **both) {
     wg_linear *const pair[] = {net->gate, net->up};
-    wg_tensor *both[2];
-    if (wg__linears_are_quantized_alike(2, pair)) {
+    both[0] = both[1] = NULL;
+    if (net->joint) {
+        wg_chunk(wg_linear_forward(net->joint, x), -1, 2, both); /* views */
+    } else if (wg__linears_are_quantized_alike(2, pair)) {
         wg__quantized_linears_forward(2, pair, x, both);
     } else {
         both[0] = wg_linear_forward(net->gate, x);
         both[1] = both[0] ? wg_linear_forward(net->up, x) : NULL;
     }
+}
+
+wg_tensor *wg_gated_feed_forward_forward(wg_gated_feed_forward *net, wg_tensor *x) {
+    wg_scope scope;
+    wg_scope_begin(&scope);
+    wg_tensor *both[2];
+    project(net, x, both);
     wg_tensor *inner = apply_gate(net->kind, both[0], both[1]);
     wg_tensor *y = wg_linear_forward(net->down, wg_dropout(&net->module, inner, net->dropout));
     return wg_scope_end(&scope, y);

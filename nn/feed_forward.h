@@ -86,6 +86,7 @@ typedef enum wg_gate {
 typedef struct wg_gated_feed_forward {
     wg_module module;
     wg_linear *gate, *up, *down;
+    wg_linear *joint; /* one layer for gate and up, which are NULL then */
     wg_gate kind;
     double dropout;
 } wg_gated_feed_forward;
@@ -94,12 +95,13 @@ typedef struct wg_gated_feed_forward_options {
     wg_gate kind;                   /* 0: SwiGLU */
     double dropout;                 /* of the inner activations, in training */
     bool bias;                      /* in all three layers; published models have none */
+    bool joint;                     /* one layer makes f's argument and, behind it, the value */
     wg_initializer init, down_init; /* of the weights; default: that of wg_linear. down_init:
                                        default init */
 
-    /* Names of the layers below this module; may hold dots. NULL: "gate_proj", "up_proj" and
-     * "down_proj". */
-    const char *gate_name, *up_name, *down_name;
+    /* Names of the layers below this module; may hold dots. NULL: "gate_proj", "up_proj",
+     * "down_proj" and "gate_up_proj". */
+    const char *gate_name, *up_name, *down_name, *joint_name;
 } wg_gated_feed_forward_options;
 
 /* width -> inner -> width. `parent` owns it; NULL makes it a root. NULL with [ARGUMENT, MEMORY] */
