@@ -230,7 +230,7 @@ static wg_tensor *model_loss(wg__workload *w) {
     wg_tensor *loss = wg_model_loss(&w->net, hidden, w->positions, w->labels, NULL);
     if (!w->pair_labels)
         return loss;
-    wg_tensor *pooled = type->encoder_pool(type->encoder(w->module), hidden);
+    wg_tensor *pooled = type->encoder_pool(type->encoder(w->module), hidden, inputs.keep);
     return wg_add(loss, wg_linear_loss(type->next_sentence(w->module), pooled, w->pair_labels,
                                        WG_IGNORE_INDEX, NULL));
 }

@@ -256,6 +256,10 @@ static wg_tensor *encoder_forward(wg_module *encoder, const wg_model_inputs *inp
     wg_bert *bert = (wg_bert *)encoder;
     if (wg__first_position("bert", inputs, bert->config.max_position_embeddings) < 0)
         return NULL;
+    if (inputs->causal) {
+        wg_fail(WG_ERROR_ARGUMENT, "bert", "it has no causal attention; every position sees all");
+        return NULL;
+    }
     wg_scope scope;
     wg_scope_begin(&scope);
     const wg_stack_inputs around = {.self.mask = wg_padding_mask(inputs->keep)};
@@ -314,7 +318,8 @@ static wg_module *encoder_new(wg_module *parent, const char *name, const void *c
     return bert ? &bert->module : NULL;
 }
 
-static wg_tensor *encoder_pool(wg_module *encoder, wg_tensor *hidden) {
+static wg_tensor *encoder_pool(wg_module *encoder, wg_tensor *hidden, wg_tensor *keep) {
+    (void)keep; /* [CLS] is never padding */
     return wg_bert_pool((wg_bert *)encoder, hidden);
 }
 

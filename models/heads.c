@@ -17,7 +17,13 @@
 #define CONFIG "config.json"
 
 static const char problem[] = "single_label_classification";
-static const char *const head_names[] = {"classifier", "qa_outputs"};
+
+/* The name of the head's module. */
+static const char *head_name(const wg_model_type *type, wg__head_kind kind) {
+    if (kind == WG_HEAD_LABELS)
+        return "classifier";
+    return type->names.answers ? type->names.answers : "qa_outputs";
+}
 
 /* ---- Construction ---- */
 
@@ -52,7 +58,7 @@ wg__headed_encoder *wg__headed_encoder_new(const wg_model_type *type, const void
     model->dropout = sizes.head_dropout;
     model->encoder = type->encoder_new(module, type->encoder_name, config, labels != NULL);
     model->head =
-        wg_linear_new(module, head_names[model->kind], sizes.width, labels ? labels->count : 2,
+        wg_linear_new(module, head_name(type, model->kind), sizes.width, labels ? labels->count : 2,
                       &(wg_linear_options){.init = sizes.head_init});
     if (labels)
         wg__labels_copy(&model->labels, labels);
@@ -69,9 +75,9 @@ wg_tensor *wg__headed_encoder_classify(wg__headed_encoder *model, const wg_model
     wg_scope scope;
     wg_scope_begin(&scope);
     wg_tensor *sequence = model->type->encoder_forward(model->encoder, inputs);
-    wg_tensor *pooled = wg_dropout(
-        &model->module, model->type->encoder_pool(model->encoder, sequence), model->dropout);
-    return wg_scope_end(&scope, wg_linear_forward(model->head, pooled));
+    wg_tensor *pooled = model->type->encoder_pool(model->encoder, sequence, inputs->keep);
+    return wg_scope_end(
+        &scope, wg_linear_forward(model->head, wg_dropout(&model->module, pooled, model->dropout)));
 }
 
 int wg__headed_encoder_answer(wg__headed_encoder *model, const wg_model_inputs *inputs,
@@ -79,6 +85,9 @@ int wg__headed_encoder_answer(wg__headed_encoder *model, const wg_model_inputs *
     wg_scope scope;
     wg_scope_begin(&scope);
     wg_tensor *sequence = model->type->encoder_forward(model->encoder, inputs);
+    if (model->type->encoder_states)
+        sequence = wg_dropout(&model->module, model->type->encoder_states(model->encoder, sequence),
+                              model->dropout);
     wg_tensor *logits = wg_linear_forward(model->head, sequence); /* (B, T, 2) */
     *start = wg_select(logits, 2, 0);
     *end = wg_select(logits, 2, 1);
@@ -268,11 +277,11 @@ typedef struct adapting {
     wg__difference fresh; /* names of parameters that begin anew */
 } adapting;
 
-/* Fills a part of the model, whose names in the file begin with "NAME.". */
+/* Fills a part of the model, whose names in the file begin with "NAME.", or with nothing for "". */
 static int fill_part(adapting *a, wg_module *part, const char *part_name) {
     char prefix[64], name[256];
     wg_left_out left_out;
-    snprintf(prefix, sizeof prefix, "%s.", part_name);
+    snprintf(prefix, sizeof prefix, "%s%s", part_name, part_name[0] ? "." : "");
     if (wg_weights_get_module_partial(a->file, prefix, part, &left_out) < 0)
         return -1;
     for (int64_t i = 0; i < left_out.missing_count; i++) {
@@ -288,9 +297,20 @@ static int fill_part(adapting *a, wg_module *part, const char *part_name) {
     return 0;
 }
 
+/* Whether the file's configuration names a head of the model's kind, where the heads of both kinds
+ * have one name. */
+static bool is_of_kind(const adapting *a) {
+    if (!a->model->type->names.answers)
+        return true;
+    wg_config *config = wg_config_parse(wg_weights_config(a->file), CONFIG);
+    const bool same = config && wg__head_of_config(a->model->type, config) == (int)a->model->kind;
+    wg_config_free(config);
+    return same;
+}
+
 /* Whether the file's head is of the same kind and labels as the model's. */
 static bool keeps_head(const adapting *a, const char *head_weight) {
-    if (wg_weights_find(a->file, head_weight) < 0)
+    if (wg_weights_find(a->file, head_weight) < 0 || !is_of_kind(a))
         return false;
     if (a->model->kind == WG_HEAD_ANSWERS)
         return true;
@@ -303,7 +323,7 @@ static bool keeps_head(const adapting *a, const char *head_weight) {
 }
 
 static int fill(adapting *a) {
-    const char *head = head_names[a->model->kind];
+    const char *head = head_name(a->model->type, a->model->kind);
     char weight[64], bias[64];
     snprintf(weight, sizeof weight, "%s.weight", head);
     snprintf(bias, sizeof bias, "%s.bias", head);

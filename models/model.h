@@ -41,9 +41,9 @@ typedef struct wg_model_inputs {
     wg_tensor *embeddings; /* encoders: (B, T, C), word embeddings instead of ids */
     wg_tensor *keep;       /* (B, T) bool, false for padding; with caches (B, Tk), Tk all that is
                             * seen. NULL: no padding */
-    wg_tensor *token_type_ids; /* encoders with segments: (B, T); NULL: all 0 */
-    wg_tensor *position_ids; /* decoders: (B, T) below max_positions; NULL: 0, 1, ... after what the
-                              * caches hold */
+    wg_tensor *token_type_ids;     /* encoders with segments: (B, T); NULL: all 0 */
+    wg_tensor *position_ids;       /* models that rotate by position, decoders: (B, T) below
+                                    * max_positions; NULL: 0, 1, ... after what the caches hold */
     wg_tensor *block_position_ids; /* prefix decoders: (B, T), 0 in Part A, 1, 2... in a span */
     wg_tensor *part_a;             /* prefix decoders: (B), tokens of Part A; NULL: all of it */
     wg_tensor *mask; /* prefix decoders, instead of part_a: bool, broadcastable to (B, H, T, Tk) */
@@ -51,6 +51,7 @@ typedef struct wg_model_inputs {
     wg_tensor *memory_keep;     /* (B, S) bool */
     wg_kv_cache *caches;        /* of generation, one a layer: the ids follow what these hold */
     wg_kv_cache *memory_caches; /* encoder-decoders: one a layer, filled at the first call */
+    bool causal; /* encoders that can: a position sees itself and earlier ones only */
 } wg_model_inputs;
 
 /* The sizes of a model, which each configuration has under names of its own. */
@@ -92,6 +93,7 @@ typedef struct wg_model_names {
     const char *architecture; /* of config.json ("BertForPreTraining"), or NULL */
     const char *classifier;   /* encoders: that with a head for labels, and with one for answers */
     const char *answerer;     /* (models/heads.h) */
+    const char *answers;      /* encoders: the module of the head for answers; NULL: "qa_outputs" */
     const char *marker;       /* a part of a name that only files of this type have; or NULL */
     const char *prefix;       /* what files of the bare model leave out of names; NULL: nothing */
     const char *heads[4];     /* how names begin that never have the prefix; NULL: no more */
@@ -150,11 +152,14 @@ struct wg_model_type {
      * are no head. */
     double (*token_bytes)(const wg_module *model);
 
-    /* Encoders: a module to hang below a head of one's own, and the pooled output (B, C). */
-    const char *encoder_name; /* "bert" */
+    /* Encoders: a module to hang below a head of one's own, the pooled output (B, C), for which
+     * `keep` is that of the inputs, and what a head on every position reads, (B, T, C) -> (B, T,
+     * C). */
+    const char *encoder_name; /* "bert"; "" if the paths of its parameters begin differently */
     wg_module *(*encoder_new)(wg_module *parent, const char *name, const void *config, bool pooler);
     wg_tensor *(*encoder_forward)(wg_module *encoder, const wg_model_inputs *inputs);
-    wg_tensor *(*encoder_pool)(wg_module *encoder, wg_tensor *hidden);
+    wg_tensor *(*encoder_pool)(wg_module *encoder, wg_tensor *hidden, wg_tensor *keep);
+    wg_tensor *(*encoder_states)(wg_module *encoder, wg_tensor *hidden); /* NULL: hidden itself */
     wg_module *(*encoder)(wg_module *model);       /* the encoder of a model of this type */
     wg_linear *(*next_sentence)(wg_module *model); /* the head on the pooled output; NULL: none */
 };

@@ -366,12 +366,14 @@ static int64_t count_labels(wg_tensor *labels) {
 }
 
 /* The cross-entropy of the head on the pooled output. */
-static wg_tensor *next_sentence_loss(const wg_model *model, wg_tensor *hidden, wg_tensor *labels,
+static wg_tensor *next_sentence_loss(const wg_model *model, wg_tensor *hidden,
+                                     const wg__masked_batch *batch,
                                      const wg_cross_entropy_options *options) {
     const wg_model_type *type = model->type;
-    wg_tensor *pooled = type->encoder_pool(type->encoder(model->module), hidden);
-    return wg_linear_loss(type->next_sentence(model->module), pooled, labels, WG_IGNORE_INDEX,
-                          options);
+    wg_tensor *pooled =
+        type->encoder_pool(type->encoder(model->module), hidden, batch->attention_mask);
+    return wg_linear_loss(type->next_sentence(model->module), pooled, batch->next_sentence_labels,
+                          WG_IGNORE_INDEX, options);
 }
 
 int wg__masked_lm_loss(const wg_model *model, const wg__masked_batch *batch, bool count_correct,
@@ -395,7 +397,7 @@ int wg__masked_lm_loss(const wg_model *model, const wg__masked_batch *batch, boo
     if (pairs) {
         if (count_correct)
             loss->nsp_count = count_labels(batch->next_sentence_labels);
-        nsp = next_sentence_loss(model, hidden, batch->next_sentence_labels, &nsp_options);
+        nsp = next_sentence_loss(model, hidden, batch, &nsp_options);
     }
     wg_tensor *total = pairs ? wg_add(mlm, nsp) : wg_alias(mlm);
     const bool failed = !total || wg_error_pending();
