@@ -48,6 +48,7 @@
 #include "models/gpt.h"
 #include "models/model.h"
 #include "models/llama.h"
+#include "models/modernbert.h"
 #include "models/t5.h"
 #include "models/transformer.h"
 #include "train/history.h"

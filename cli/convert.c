@@ -121,7 +121,8 @@ int wg__verb_convert(int argc, char **argv) {
         .parser = parse,
         .args_doc = "IN OUT",
         .doc =
-            "Converts a model (bert, gpt2, llama, t5, glm or transformer) from one published "
+            "Converts a model (bert, modernbert, gpt2, llama, t5, glm or transformer) from one "
+            "published "
             "format into another, tensor by tensor, in about the memory of the largest tensor.\v"
             "The input format is detected from the file's content: wengert's HDF5, safetensors "
             "(or the index.json of several), the zip of torch.save, llama2.c's .bin, GGUF, or the "

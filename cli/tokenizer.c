@@ -475,7 +475,8 @@ static int run_pack(int argc, char **argv) {
     static const struct argp_option options[] = {
         {"out", KEY_OUT, "FILE.h5", 0, "The token file to write or to update", 0},
         {"sentences", KEY_SENTENCES, NULL, 0,
-         "Split the text into documents of sentences, for BERT and GLM (default: one stream, for "
+         "Split the text into documents of sentences, for BERT, ModernBERT and GLM (default: one "
+         "stream, for "
          "GPT, LLaMA and T5)",
          0},
         {"pairs", KEY_PAIRS, NULL, 0,

@@ -28,7 +28,7 @@ typedef struct wg_convert_options {
 } wg_convert_options;
 
 typedef struct wg_convert_summary {
-    const char *type;      /* "bert", "gpt2", "llama", "t5", "glm", "transformer" */
+    const char *type;      /* the model_type: "bert", "gpt2"... */
     const char *from, *to; /* formats, as wg_weights_format names them */
     int64_t tensors, numbers;
     bool tokenizer; /* OUT has one */

@@ -6,6 +6,7 @@ models_public = \
 	models/gpt.h \
 	models/llama.h \
 	models/model.h \
+	models/modernbert.h \
 	models/t5.h \
 	models/transformer.h \
 	$(nil)
@@ -21,6 +22,7 @@ models_sources = \
 	models/internal.h \
 	models/llama.c \
 	models/model.c \
+	models/modernbert.c \
 	models/t5.c \
 	models/transformer.c \
 	$(nil)

@@ -9,6 +9,7 @@
 #include "models/gpt.h"
 #include "models/internal.h"
 #include "models/llama.h"
+#include "models/modernbert.h"
 #include "models/t5.h"
 #include "models/transformer.h"
 #include "nn/feed_forward.h"
@@ -20,8 +21,9 @@
 
 /* ---- The table ---- */
 
-static const wg_model_type *const types[] = {&wg_bert_type,  &wg_glm_type, &wg_gpt_type,
-                                             &wg_llama_type, &wg_t5_type,  &wg_transformer_type};
+static const wg_model_type *const types[] = {&wg_bert_type,       &wg_glm_type,        &wg_gpt_type,
+                                             &wg_llama_type,      &wg_modernbert_type, &wg_t5_type,
+                                             &wg_transformer_type};
 
 enum { TYPES = sizeof types / sizeof types[0] };
 

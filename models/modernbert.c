@@ -1,0 +1,505 @@
+/* ModernBERT: see modernbert.h.
+ *
+ * Letters: B sequences, T positions, Tk those that are seen with the caches, C = hidden_size,
+ * D = C / num_attention_heads, N layers, V = vocab_size. */
+#include "models/modernbert.h"
+
+#include "models/internal.h"
+#include "nn/internal.h"
+#include "nn/module.h"
+#include "nn/positions.h"
+#include "nn/stack.h"
+#include "tensor/easy.h"
+#include "tensor/internal.h"
+
+#define WHERE "modernbert_config" /* in messages */
+
+/* ---- Configuration ---- */
+
+#define PRESET(layers, width, heads, inner, positions)                                             \
+    &(const wg_modernbert_config) {                                                                \
+        .vocab_size = 50368, .hidden_size = width, .intermediate_size = inner,                     \
+        .num_hidden_layers = layers, .num_attention_heads = heads,                                 \
+        .hidden_activation = WG_GATE_GEGLU, .max_position_embeddings = positions,                  \
+        .initializer_range = 0.02, .norm_eps = 1e-5, .global_rope_theta = 160000,                  \
+        .local_rope_theta = 10000, .local_attention = 128, .global_attn_every_n_layers = 3,        \
+        .decoder_bias = true, .pad_token_id = 50283, .bos_token_id = 50281, .eos_token_id = 50282, \
+        .cls_token_id = 50281, .sep_token_id = 50282                                               \
+    }
+
+/* Two small sizes, and that of answerdotai/ModernBERT-base. */
+static const wg_model_preset presets[] = {
+    {.name = "modernbert-mini", .config = PRESET(6, 256, 4, 768, 512), .bench = {32, 128, 30522}},
+    {.name = "modernbert-small", .config = PRESET(12, 384, 6, 576, 1024)},
+    {.name = "modernbert-base",
+     .config = PRESET(22, 768, 12, 1152, 8192),
+     .bench = {4, 128, 50368}},
+    {0},
+};
+
+static const char *pooling_choice(int value) {
+    static const char *const names[] = {[WG_POOLING_CLS] = "cls", [WG_POOLING_MEAN] = "mean"};
+    return value >= 0 && value < 2 ? names[value] : NULL;
+}
+
+#define AT(key) .name = #key, .offset = offsetof(wg_modernbert_config, key)
+
+static const wg_setting rows[] = {
+    {AT(vocab_size), WG__SIZE, .help = "tokens; `pretrain` fills it in"},
+    {AT(hidden_size), WG__SIZE, .help = "the width of the model"},
+    {AT(intermediate_size), WG__SIZE, .help = "the inner width of the gated feed-forward net"},
+    {AT(num_hidden_layers), WG__SIZE, .help = "layers"},
+    {AT(num_attention_heads), WG__SIZE, .help = "heads, a divisor of the width"},
+    {AT(hidden_activation), WG__GATE, .standard = "\"gelu\"",
+     .help = "the gate: `silu`, `sigmoid`, `relu`, `gelu`, `gelu_new` or `linear`"},
+    {AT(max_position_embeddings), WG__SIZE, .standard = "8192", .help = "the longest sequence"},
+    {AT(initializer_range), WG__POSITIVE, .standard = "0.02",
+     .help = "the standard deviation that weights begin with"},
+    {AT(norm_eps), WG__POSITIVE, .standard = "1e-5", .help = "added to the variance"},
+    {AT(norm_bias), WG__FLAG, .standard = "false", .help = "norms have biases"},
+    {AT(global_rope_theta), WG__POSITIVE, .standard = "160000",
+     .help = "the base of the rotary positions of layers that see all positions"},
+    {AT(local_rope_theta), WG__POSITIVE, .standard = "10000",
+     .help = "that of layers that see near ones"},
+    {AT(local_attention), WG__SIZE, .standard = "128",
+     .help = "positions that a local layer sees, half of them on each side"},
+    {AT(global_attn_every_n_layers), WG__SIZE, .standard = "3",
+     .help = "layers 0, N, 2 N... see all positions"},
+    {AT(attention_bias), WG__FLAG, .standard = "false",
+     .help = "attention's projections have biases"},
+    {AT(mlp_bias), WG__FLAG, .standard = "false", .help = "the feed-forward net has biases"},
+    {AT(decoder_bias), WG__FLAG, .standard = "true", .help = "the logits have a bias"},
+    {AT(classifier_bias), WG__FLAG, .standard = "false", .help = "the head has a bias"},
+    {AT(attention_dropout), WG__PROBABILITY, .standard = "0",
+     .help = "dropout of attention weights and of attention's output"},
+    {AT(embedding_dropout), WG__PROBABILITY, .standard = "0", .help = "dropout of embeddings"},
+    {AT(mlp_dropout), WG__PROBABILITY, .standard = "0",
+     .help = "dropout of the feed-forward net's inner activations"},
+    {AT(classifier_dropout), WG__PROBABILITY, .standard = "0",
+     .help = "dropout of a classifier's input"},
+    {AT(classifier_activation), WG__ACTIVATION, .standard = "\"gelu\"",
+     .help = "the activation of the head"},
+    {AT(classifier_pooling), .kind = WG_SETTING_CHOICE, .choice = pooling_choice,
+     .standard = "\"cls\"",
+     .help = "what a classifier reads: the first position, `cls`, or the `mean` of all"},
+    {AT(pad_token_id), WG__MAYBE_TOKEN, .standard = "50283",
+     .help = "the token whose embedding stays 0, -1 for none; `pretrain` fills it in"},
+    {AT(bos_token_id), WG__MAYBE_TOKEN, .standard = "50281", .help = "begins a text; likewise"},
+    {AT(eos_token_id), WG__MAYBE_TOKEN, .standard = "50282", .help = "ends a text; likewise"},
+    {AT(cls_token_id), WG__MAYBE_TOKEN, .standard = "50281",
+     .help = "the first token of a sequence; likewise"},
+    {AT(sep_token_id), WG__MAYBE_TOKEN, .standard = "50282",
+     .help = "the token behind each text; likewise"},
+    WG__ONLY("initializer_cutoff_factor", "2"),
+    WG__ONLY("tie_word_embeddings", "true"),
+};
+
+/* Keys of published files that do not change what is computed here. */
+static const char *const ignored[] = {
+    "deterministic_flash_attn", "gradient_checkpointing", "layer_norm_eps",
+    "position_embedding_type",  "reference_compile",      "repad_logits_with_grad",
+    "sparse_pred_ignore_index", "sparse_prediction",      NULL};
+
+static const char *const fitted[] = {
+    "vocab_size", "pad_token_id", "bos_token_id", "eos_token_id", "cls_token_id", "sep_token_id",
+    NULL};
+
+static int check(const void *checked) {
+    const wg_modernbert_config *config = checked;
+    if (wg__check_divides(WHERE, "num_attention_heads", config->num_attention_heads, "hidden_size",
+                          config->hidden_size) < 0)
+        return -1;
+    const int64_t width = config->hidden_size / config->num_attention_heads;
+    if (width % 2 == 0)
+        return 0;
+    return wg_fail(WG_ERROR_ARGUMENT, WHERE,
+                   "num_attention_heads %lld leaves heads of width %lld; rotary positions need an "
+                   "even one",
+                   (long long)config->num_attention_heads, (long long)width);
+}
+
+/* A preset takes the tokenizer's vocabulary and as many positions as the sequences if it has fewer.
+ */
+static int fit_config(void *fitting, wg_model_fit *fit) {
+    wg_modernbert_config *config = fitting;
+    const wg_tokenizer *tokenizer = fit->tokenizer;
+    fit->learnt = fit->file ? config->vocab_size : 0;
+    if (!tokenizer)
+        return 0;
+    const int64_t class = wg_tokenizer_special(tokenizer, WG_TOKEN_CLASS),
+                  separator = wg_tokenizer_special(tokenizer, WG_TOKEN_SEPARATOR);
+    wg__fit(fit, "vocab_size", &config->vocab_size, wg_tokenizer_size(tokenizer));
+    wg__fit(fit, "pad_token_id", &config->pad_token_id,
+            wg_tokenizer_special(tokenizer, WG_TOKEN_PAD));
+    wg__fit(fit, "bos_token_id", &config->bos_token_id, class);
+    wg__fit(fit, "eos_token_id", &config->eos_token_id, separator);
+    wg__fit(fit, "cls_token_id", &config->cls_token_id, class);
+    wg__fit(fit, "sep_token_id", &config->sep_token_id, separator);
+    if (!fit->file && fit->sequence > config->max_position_embeddings)
+        config->max_position_embeddings = fit->sequence;
+    return 0;
+}
+
+static void resize(void *resized, int64_t vocabulary, int64_t positions) {
+    wg_modernbert_config *config = resized;
+    config->max_position_embeddings = positions ? positions : config->max_position_embeddings;
+    if (vocabulary == 0)
+        return;
+    int64_t *const tokens[] = {&config->pad_token_id, &config->bos_token_id, &config->eos_token_id,
+                               &config->cls_token_id, &config->sep_token_id};
+    config->vocab_size = vocabulary;
+    for (int i = 0; i < 5; i++)
+        *tokens[i] = *tokens[i] < vocabulary ? *tokens[i] : -1;
+}
+
+static wg_initializer weight_init(const wg_modernbert_config *config) {
+    return (wg_initializer){WG_INIT_TRUNCATED_NORMAL, config->initializer_range};
+}
+
+/* Weights of the head, and of layers that add to the residual stream. */
+static wg_initializer output_init(const wg_modernbert_config *config) {
+    return (wg_initializer){
+        WG_INIT_TRUNCATED_NORMAL,
+        wg__residual_scale(config->initializer_range, 2 * config->num_hidden_layers)};
+}
+
+static wg_model_sizes sizes_of(const void *measured) {
+    const wg_modernbert_config *config = measured;
+    return (wg_model_sizes){
+        .vocabulary = config->vocab_size,
+        .positions = config->max_position_embeddings,
+        .width = config->hidden_size,
+        .layers = config->num_hidden_layers,
+        .cache_width = 2 * config->hidden_size,
+        .start_id = config->bos_token_id,
+        .end_id = config->eos_token_id,
+        .pad_id = config->pad_token_id,
+        .head_dropout = config->classifier_dropout,
+        .head_init = {WG_INIT_TRUNCATED_NORMAL, 1 / sqrt((double)config->hidden_size)}};
+}
+
+/* ---- Construction ---- */
+
+static wg_layer_norm *norm(wg_module *parent, const char *name,
+                           const wg_modernbert_config *config) {
+    const wg_layer_norm_options options = {.eps = config->norm_eps, .no_bias = !config->norm_bias};
+    return wg_layer_norm_new(parent, name, config->hidden_size, &options);
+}
+
+static wg_modernbert_layer *layer_new(wg_module *parent, int64_t index,
+                                      const wg_modernbert_config *config) {
+    char name[40];
+    snprintf(name, sizeof name, "model.layers.%" PRId64, index);
+    wg_modernbert_layer *layer = wg_module_new(parent, name, sizeof *layer);
+    if (!layer)
+        return NULL;
+    wg_module *module = &layer->module;
+    layer->local = index % config->global_attn_every_n_layers != 0;
+    layer->dropout = config->attention_dropout;
+    const wg_multi_head_attention_options attention = {
+        .dropout = config->attention_dropout,
+        .no_bias = !config->attention_bias,
+        .joint = true,
+        .pairing = WG_ROTARY_HALVES,
+        .init = weight_init(config),
+        .output_init = output_init(config),
+        .joint_name = "Wqkv",
+        .output_name = "Wo",
+    };
+    const wg_gated_feed_forward_options feed_forward = {
+        .kind = config->hidden_activation,
+        .dropout = config->mlp_dropout,
+        .bias = config->mlp_bias,
+        .joint = true,
+        .init = weight_init(config),
+        .down_init = output_init(config),
+        .joint_name = "Wi",
+        .down_name = "Wo",
+    };
+    if (index > 0)
+        layer->attention_norm = norm(module, "attn_norm", config);
+    layer->attention = wg_multi_head_attention_new(module, "attn", config->hidden_size,
+                                                   config->num_attention_heads, &attention);
+    layer->feed_forward_norm = norm(module, "mlp_norm", config);
+    layer->feed_forward = wg_gated_feed_forward_new(module, "mlp", config->hidden_size,
+                                                    config->intermediate_size, &feed_forward);
+    return wg_module_finish(module);
+}
+
+static void modernbert_destroy(wg_module *module) {
+    wg_modernbert *model = (wg_modernbert *)module;
+    wg__free(model->layers);
+    for (int local = 0; local < 2; local++) {
+        wg_release(model->cos[local]);
+        wg_release(model->sin[local]);
+    }
+}
+
+/* The rotary tables of global (0) or local (1) layers. */
+static void add_tables(wg_modernbert *model, int local, double theta) {
+    const wg_modernbert_config *config = &model->config;
+    wg_scope scope;
+    wg_scope_begin(&scope);
+    wg_tensor *cos, *sin;
+    if (wg_rotary_tables(config->hidden_size / config->num_attention_heads, 0,
+                         config->max_position_embeddings, &(wg_rotary_options){.base = theta}, &cos,
+                         &sin) == 0) {
+        model->cos[local] = wg_keep(cos);
+        model->sin[local] = wg_keep(sin);
+    }
+    wg_scope_end(&scope, NULL);
+}
+
+wg_modernbert *wg_modernbert_new(wg_module *parent, const char *name,
+                                 const wg_modernbert_config *config) {
+    if (wg_model_config_check(&wg_modernbert_type, config) < 0)
+        return NULL;
+    wg_modernbert *model = wg_module_new(parent, name, sizeof *model);
+    if (!model)
+        return NULL;
+    wg_module *module = &model->module;
+    module->destroy = modernbert_destroy;
+    model->config = *config;
+    model->layers = wg__calloc((size_t)config->num_hidden_layers, sizeof *model->layers);
+    const wg_embedding_options words = {.init = weight_init(config),
+                                        .has_padding = config->pad_token_id >= 0,
+                                        .padding_index = config->pad_token_id};
+    model->embedding = wg_embedding_new(module, "model.embeddings.tok_embeddings",
+                                        config->vocab_size, config->hidden_size, &words);
+    model->embedding_norm = norm(module, "model.embeddings.norm", config);
+    for (int64_t i = 0; model->layers && i < config->num_hidden_layers; i++)
+        model->layers[i] = layer_new(module, i, config);
+    model->final_norm = norm(module, "model.final_norm", config);
+    const wg_linear_options dense = {.no_bias = !config->classifier_bias,
+                                     .init = output_init(config)};
+    model->head =
+        wg_linear_new(module, "head.dense", config->hidden_size, config->hidden_size, &dense);
+    model->head_norm = norm(module, "head.norm", config);
+    add_tables(model, 0, config->global_rope_theta);
+    add_tables(model, 1, config->local_rope_theta);
+    return wg_module_finish(module);
+}
+
+wg_modernbert_for_masked_lm *wg_modernbert_for_masked_lm_new(const wg_modernbert_config *config,
+                                                             uint64_t seed) {
+    wg_modernbert_for_masked_lm *model = wg_module_new(NULL, "", sizeof *model);
+    if (!model)
+        return NULL;
+    model->module.generator = (wg_generator){.seed = seed};
+    model->encoder = wg_modernbert_new(&model->module, "", config);
+    if (model->encoder) {
+        const wg_linear_options tied = {.no_bias = !config->decoder_bias,
+                                        .tied_weight = model->encoder->embedding->weight};
+        model->decoder = wg_linear_new(&model->module, "decoder", config->hidden_size,
+                                       config->vocab_size, &tied);
+    }
+    return wg_module_finish(&model->module);
+}
+
+/* ---- What a position sees ---- */
+
+/* Both, where NULL is all. */
+static wg_tensor *both(wg_tensor *a, wg_tensor *b) {
+    return a && b ? wg_logical_and(a, b) : a ? a : b;
+}
+
+/* True where query i, which stands at first + i, may see key j: (T, Tk); NULL if every query sees
+ * every key.
+ *
+ *     first + i - reach  <=  j  <=  first + i + reach, or first + i if causal */
+static wg_tensor *visible(int64_t first, int64_t queries, bool causal, int64_t reach) {
+    const int64_t keys = first + queries, ahead = causal ? 0 : reach;
+    wg_tensor *behind = NULL, *before = NULL;
+    if (reach < keys - 1)
+        behind = wg_triu(wg_ones(WG_BOOL, WG_DIMS(queries, keys)), first - reach);
+    if (ahead < queries - 1)
+        before = wg_tri(WG_BOOL, queries, keys, first + ahead);
+    return both(behind, before);
+}
+
+/* ---- The encoder ---- */
+
+static wg_tensor *normalise(wg_layer_norm *norm, wg_tensor *x) {
+    return norm ? wg_layer_norm_forward(norm, x) : x;
+}
+
+/* inputs->self is for global layers, inputs->memory for local ones: the model has no other use for
+ * it. */
+static wg_tensor *layer_forward(void *model, int64_t index, wg_tensor *x,
+                                const wg_stack_inputs *inputs) {
+    wg_modernbert_layer *layer = ((wg_modernbert *)model)->layers[index];
+    wg_attention_inputs around = layer->local ? inputs->memory : inputs->self;
+    around.cache = inputs->self.cache;
+    wg_scope scope;
+    wg_scope_begin(&scope);
+    wg_tensor *attended = wg_multi_head_attention_forward(
+        layer->attention, normalise(layer->attention_norm, x), &around);
+    x = wg_add(x, wg_dropout(&layer->module, attended, layer->dropout));
+    wg_tensor *fed =
+        wg_gated_feed_forward_forward(layer->feed_forward, normalise(layer->feed_forward_norm, x));
+    return wg_scope_end(&scope, wg_add(x, fed));
+}
+
+/* Rows of a table: (T, D/2), or (B, 1, T, D/2) at position_ids. */
+static wg_tensor *table_rows(wg_tensor *table, const wg_model_inputs *inputs, int64_t first,
+                             int64_t count, wg_dtype dtype) {
+    wg_tensor *rows = inputs->position_ids
+                          ? wg_unsqueeze(wg_embedding_op(table, inputs->position_ids, -1), 1)
+                          : wg_slice(table, 0, first, first + count, 1);
+    return wg_cast(rows, dtype);
+}
+
+/* What attention of global (0) or local (1) layers needs besides x. */
+static wg_attention_inputs surroundings(const wg_modernbert *model, int local,
+                                        const wg_model_inputs *inputs, int64_t first,
+                                        int64_t count) {
+    const wg_dtype dtype = wg_tensor_dtype(model->embedding->weight);
+    const int64_t reach = local ? model->config.local_attention / 2 : INT64_MAX;
+    return (wg_attention_inputs){
+        .mask = both(wg_padding_mask(inputs->keep), visible(first, count, inputs->causal, reach)),
+        .cos = table_rows(model->cos[local], inputs, first, count, dtype),
+        .sin = table_rows(model->sin[local], inputs, first, count, dtype)};
+}
+
+static wg_tensor *embed(wg_modernbert *model, const wg_model_inputs *inputs) {
+    wg_scope scope;
+    wg_scope_begin(&scope);
+    wg_tensor *words = inputs->embeddings ? inputs->embeddings
+                                          : wg_embedding_forward(model->embedding, inputs->ids);
+    wg_tensor *x = wg_layer_norm_forward(model->embedding_norm, words);
+    return wg_scope_end(&scope, wg_dropout(&model->module, x, model->config.embedding_dropout));
+}
+
+static wg_tensor *encoder_forward(wg_module *module, const wg_model_inputs *inputs) {
+    wg_modernbert *model = (wg_modernbert *)module;
+    const wg_modernbert_config *config = &model->config;
+    const int64_t first = wg__first_position("modernbert", inputs, config->max_position_embeddings);
+    if (first < 0)
+        return NULL;
+    const int64_t count = wg_tensor_size(inputs->embeddings ? inputs->embeddings : inputs->ids, 1);
+    wg_scope scope;
+    wg_scope_begin(&scope);
+    const wg_stack_inputs around = {.self = surroundings(model, 0, inputs, first, count),
+                                    .memory = surroundings(model, 1, inputs, first, count),
+                                    .self_caches = inputs->caches};
+    wg_tensor *x = wg_stack_forward(module, config->num_hidden_layers, layer_forward, model,
+                                    embed(model, inputs), &around);
+    return wg_scope_end(&scope, wg_layer_norm_forward(model->final_norm, x));
+}
+
+wg_tensor *wg_modernbert_forward(wg_modernbert *model, const wg_model_inputs *inputs) {
+    return encoder_forward(&model->module, inputs);
+}
+
+wg_tensor *wg_modernbert_head(wg_modernbert *model, wg_tensor *x) {
+    wg_scope scope;
+    wg_scope_begin(&scope);
+    x = wg_activate(model->config.classifier_activation, wg_linear_forward(model->head, x));
+    return wg_scope_end(&scope, wg_layer_norm_forward(model->head_norm, x));
+}
+
+/* The mean over the positions that `keep` has: (B, T, C)   ->   (B, C). */
+static wg_tensor *mean(wg_tensor *hidden, wg_tensor *keep) {
+    if (!keep || !hidden)
+        return wg_mean(hidden, WG_DIMS(1), false);
+    wg_tensor *kept = wg_unsqueeze(wg_cast(keep, wg_tensor_dtype(hidden)), -1);
+    return wg_div(wg_sum(wg_mul(hidden, kept), WG_DIMS(1), false), wg_sum(kept, WG_DIMS(1), false));
+}
+
+wg_tensor *wg_modernbert_pool(wg_modernbert *model, wg_tensor *hidden, wg_tensor *keep) {
+    wg_scope scope;
+    wg_scope_begin(&scope);
+    wg_tensor *pooled = model->config.classifier_pooling == WG_POOLING_MEAN
+                            ? mean(hidden, keep)
+                            : wg_select(hidden, 1, 0);
+    return wg_scope_end(&scope, wg_modernbert_head(model, pooled));
+}
+
+/* ---- The masked language model ---- */
+
+static wg_tensor *logits(wg_module *module, wg_tensor *hidden) {
+    wg_modernbert_for_masked_lm *model = (wg_modernbert_for_masked_lm *)module;
+    wg_scope scope;
+    wg_scope_begin(&scope);
+    wg_tensor *x = wg_modernbert_head(model->encoder, hidden);
+    return wg_scope_end(&scope, wg_linear_forward(model->decoder, x));
+}
+
+static wg_tensor *loss(wg_module *module, wg_tensor *hidden, wg_tensor *labels,
+                       const wg_cross_entropy_options *options) {
+    wg_modernbert_for_masked_lm *model = (wg_modernbert_for_masked_lm *)module;
+    wg_scope scope;
+    wg_scope_begin(&scope);
+    wg_tensor *x = wg_modernbert_head(model->encoder, hidden);
+    return wg_scope_end(&scope,
+                        wg_linear_loss(model->decoder, x, labels, WG_IGNORE_INDEX, options));
+}
+
+/* ---- The record ---- */
+
+static wg_module *create(const void *config, uint64_t seed) {
+    wg_modernbert_for_masked_lm *model = wg_modernbert_for_masked_lm_new(config, seed);
+    return model ? &model->module : NULL;
+}
+
+static const void *config_of(const wg_module *module) {
+    return &((const wg_modernbert_for_masked_lm *)module)->encoder->config;
+}
+
+static wg_module *encoder_new(wg_module *parent, const char *name, const void *config,
+                              bool pooler) {
+    (void)pooler; /* the head is before a classifier and before answers */
+    wg_modernbert *model = wg_modernbert_new(parent, name, config);
+    return model ? &model->module : NULL;
+}
+
+static wg_tensor *encoder_pool(wg_module *encoder, wg_tensor *hidden, wg_tensor *keep) {
+    return wg_modernbert_pool((wg_modernbert *)encoder, hidden, keep);
+}
+
+static wg_tensor *encoder_states(wg_module *encoder, wg_tensor *hidden) {
+    return wg_modernbert_head((wg_modernbert *)encoder, hidden);
+}
+
+static wg_module *encoder_of(wg_module *module) {
+    return &((wg_modernbert_for_masked_lm *)module)->encoder->module;
+}
+
+/* Trained as in the paper, appendix A, but for its optimizer, StableAdamW: the rate rises, stays,
+ * and falls. */
+const wg_model_type wg_modernbert_type = {
+    .name = "modernbert",
+    .model_type = "modernbert",
+    .title = "ModernBERT (Warner et al. 2024)",
+    .shape = WG_ENCODER,
+    .settings = {WHERE, sizeof(wg_modernbert_config), sizeof rows / sizeof rows[0], rows},
+    .ignored = ignored,
+    .presets = presets,
+    .bench_preset = "modernbert-mini",
+    .training = "{\"tokenizer\": \"wordpiece\", \"schedule\": \"wsd\", \"beta2\": 0.98, "
+                "\"weight-decay\": 1e-5}",
+    .objectives = "masked-lm",
+    .check = check,
+    .fitted = fitted,
+    .fit = fit_config,
+    .resize = resize,
+    .sizes = sizes_of,
+    .config = config_of,
+    .names = {.architecture = "ModernBertForMaskedLM",
+              .classifier = "ModernBertForSequenceClassification",
+              .answerer = "ModernBertForQuestionAnswering",
+              .answers = "classifier",
+              .marker = ".attn.Wqkv.",
+              .prefix = "model.",
+              .heads = {"head.", "decoder.", "classifier."},
+              .optional = {"head.", "decoder."}},
+    .create = create,
+    .logits = logits,
+    .loss = loss,
+    .encoder_name = "",
+    .encoder_new = encoder_new,
+    .encoder_forward = encoder_forward,
+    .encoder_pool = encoder_pool,
+    .encoder_states = encoder_states,
+    .encoder = encoder_of,
+};
