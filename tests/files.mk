@@ -95,6 +95,7 @@ tests_test_models_SOURCES = \
 	tests/models/decoder_configs.c \
 	tests/models/decoders.c \
 	tests/models/glm.c \
+	tests/models/modernbert.c \
 	tests/models/sampling.c \
 	tests/models/stack.c \
 	tests/models/t5.c \

@@ -8,6 +8,7 @@
 #include "models/glm.h"
 #include "models/gpt.h"
 #include "models/llama.h"
+#include "models/modernbert.h"
 #include "models/t5.h"
 #include "models/transformer.h"
 #include "objectives/masked_lm.h"
@@ -97,6 +98,26 @@ static wg_tensor *bert_loss(void *model) {
     return wg__masked_lm_loss(&bert, &batch, false, &loss) < 0 ? NULL : loss.total;
 }
 
+/* A window of T / 2, so that local layers have a mask of their own. */
+static void *modernbert_new(void) {
+    wg_modernbert_config config;
+    wg_model_preset_config(&wg_modernbert_type, "modernbert-mini", &config);
+    wg_modernbert_type.resize(&config, VOCAB, T);
+    config.hidden_size = WIDTH;
+    config.intermediate_size = 3 * WIDTH;
+    config.num_hidden_layers = LAYERS;
+    config.num_attention_heads = 4;
+    config.local_attention = T / 2;
+    config.embedding_dropout = config.attention_dropout = config.mlp_dropout = DROPOUT;
+    return wg_modernbert_for_masked_lm_new(&config, SEED);
+}
+
+static wg_tensor *modernbert_loss(void *model) {
+    const wg_model modernbert = {.type = &wg_modernbert_type, .module = model};
+    const wg_model_inputs inputs = {.ids = ids(1), .keep = keep()};
+    return wg_model_loss(&modernbert, wg_model_forward(&modernbert, &inputs), NULL, ids(2), NULL);
+}
+
 static void *glm_new(void) {
     wg_glm_config config;
     wg_model_preset_config(&wg_glm_type, "glm-tiny", &config);
@@ -159,11 +180,9 @@ static const struct {
     void *(*make)(void);
     wg_tensor *(*loss)(void *model);
 } models[] = {
-    {"gpt", gpt_new, gpt_loss},
-    {"llama", llama_new, llama_loss},
-    {"bert", bert_new, bert_loss},
-    {"glm", glm_new, glm_loss},
-    {"transformer", transformer_new, transformer_loss},
+    {"gpt", gpt_new, gpt_loss},    {"llama", llama_new, llama_loss},
+    {"bert", bert_new, bert_loss}, {"modernbert", modernbert_new, modernbert_loss},
+    {"glm", glm_new, glm_loss},    {"transformer", transformer_new, transformer_loss},
     {"t5", t5_new, t5_loss},
 };
 

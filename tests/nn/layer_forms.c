@@ -277,6 +277,7 @@ static const layer_case forms[] = {
      FORM(feed_forward, wg_feed_forward_options, .activation = WG_ACTIVATION_RELU, .dropout = 0.4),
      .forward = feed_forward, SEQUENCES, .file = "feed_forward", .modes_differ = true},
     WG_GATES(GATE_FORM){"gated_bias", GATED(.bias = true)},
+    {"gated_joint", GATED(.kind = WG_GATE_GEGLU, .joint = true)},
     {"gated_silu_with_dropout", GATED(.dropout = 0.4), .file = "gated_silu", .modes_differ = true},
     {"post_norm_encoder", ENCODER(.activation = WG_ACTIVATION_RELU)},
     {"pre_norm_encoder", ENCODER(.pre = true, .activation = WG_ACTIVATION_GELU)},
