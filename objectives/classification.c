@@ -97,7 +97,7 @@ const wg_objective wg_classification = {
     .title = "labels texts, or pairs of them, by a head on the first token (Devlin et al. 2019)",
     .shapes = WG_ENCODER,
     .finetunes = true,
-    .mark = "/model/classifier/weight",
+    .marks = {"id2label"},
     .training = "{\"lr\": 5e-5, \"epochs\": 3, \"schedule\": \"linear\", \"weight-decay\": 0.01, "
                 "\"eval-every\": 500}",
     .evaluation = WG_EVALUATES_PREDICTIONS,

@@ -626,7 +626,7 @@ const wg_objective wg_cloze_objective = {
     .title = "labels texts by what fits the blank of a pattern (Schick & Schuetze 2021)",
     .shapes = WG_PREFIX_DECODER,
     .finetunes = true,
-    .mark = "cloze",
+    .marks = {"cloze"},
     .settings = {.where = "settings",
                  .size = sizeof(wg_cloze_options),
                  .count = sizeof setting_rows / sizeof setting_rows[0],

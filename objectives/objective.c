@@ -37,13 +37,14 @@ const wg_objective *wg_objective_find(const char *name) {
     return NULL;
 }
 
-/* The objective whose mark a checkpoint has; NULL if it has none. */
+/* The first objective of which a checkpoint has a mark; NULL if it has none. */
 static const wg_objective *find_marked(wg_checkpoint *file, const wg_config *config) {
-    for (int i = 0; i < OBJECTIVES; i++) {
-        const char *mark = objectives[i]->mark;
-        if (mark && (*mark == '/' ? wg_checkpoint_has(file, mark) : wg_config_has(config, mark)))
-            return objectives[i];
-    }
+    for (int i = 0; i < OBJECTIVES; i++)
+        for (int m = 0; m < 2 && objectives[i]->marks[m]; m++) {
+            const char *mark = objectives[i]->marks[m];
+            if (*mark == '/' ? wg_checkpoint_has(file, mark) : wg_config_has(config, mark))
+                return objectives[i];
+        }
     return NULL;
 }
 

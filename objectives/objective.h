@@ -159,9 +159,9 @@ struct wg_objective {
     const char *title;    /* a line with its paper, for --help and docs */
     int shapes;           /* wg_model_shape values, or'ed: the models that it takes */
     bool finetunes;       /* reached by `finetune --task NAME`: begins from a checkpoint */
-    const char *mark;     /* what only models of this objective have, also converted ones, which
-                           * do not name it: a dataset ("/model/classifier/weight") or a key of
-                           * /config; NULL: nothing */
+    const char *marks[2]; /* what models of this objective have, also converted ones, which do not
+                           * name it, and those of later rows of the table have not: datasets
+                           * ("/model/qa_outputs/weight") or keys of /config; NULL: no more */
     wg_dataset_kind text; /* of the datasets that it wants, if it reads no files of its own */
     wg_setting_table settings; /* rows of its own options; size 0: none */
     const char *training;      /* how its runs differ from usual settings, as JSON; NULL: nothing */
@@ -239,7 +239,7 @@ typedef struct wg_cloze_options {
 } wg_cloze_options;
 
 /* The objectives in order, up to NULL; the one of that name; that of a checkpoint: the one that it
- * names in /objective, else the one whose mark it has, else the model's first. NULL with
+ * names in /objective, else the first of which it has a mark, else the model's first. NULL with
  * [NOT_FOUND, listing them; IO, FORMAT] */
 WG_API const wg_objective *wg_objective_at(int index);
 WG_API const wg_objective *wg_objective_find(const char *name);

@@ -308,7 +308,7 @@ const wg_objective wg_question_answering = {
     .title = "finds answers to questions in texts (Rajpurkar et al. 2016)",
     .shapes = WG_ENCODER,
     .finetunes = true,
-    .mark = "/model/qa_outputs/weight",
+    .marks = {"/model/qa_outputs/weight", "/model/classifier/weight"},
     .training = "{\"lr\": 5e-5, \"epochs\": 3, \"seq\": 384, \"schedule\": \"linear\", "
                 "\"weight-decay\": 0.01, \"eval-every\": 500}",
     .usual_sequence = 384,

@@ -110,6 +110,38 @@ losses answers.log >a
 losses parted.log >b
 check 'the same run twice is the same bit for bit' cmp a b
 
+# ---- Another encoder, whose heads have one name for both tasks ----
+
+cat >modern.json <<END
+{"vocab_size": 300, "hidden_size": 16, "num_hidden_layers": 3, "num_attention_heads": 2,
+ "intermediate_size": 24, "max_position_embeddings": 80, "local_attention": 8}
+END
+run pretrain modernbert --corpus text.txt --config modern.json --batch 4 --seq 32 --steps 2 --out modern.h5
+check 'a ModernBERT is pretrained without pairs of sentences' \
+    eval 'test $code = 0 && grep -q "masked words" out && ! grep -q "next sentence" out'
+run fill modern.h5 'the [MASK] was late'
+check 'it fills masks' eval 'test $code = 0 && test -s out'
+run finetune modern.h5 --task classify --train animals.tsv --eval few.tsv --batch 4 --seq 32 --lr 0.02 \
+    --epochs 12 --out modern-labels.h5 --json
+check 'it learns labels' eval 'test $code = 0 && grep -q "\"accuracy\": 1.0" out'
+check 'with the head that it was pretrained with' \
+    eval '! grep -q "anew.*head.dense" err && grep -q "anew: classifier.weight" err'
+run finetune modern-labels.h5 --task classify --train animals.tsv --eval few.tsv --batch 4 --seq 32 \
+    --steps 1 --out modern-again.h5
+check 'its head for labels is kept' eval 'test $code = 0 && ! grep -q anew err'
+run finetune modern-labels.h5 --task squad --train questions.json --eval questions.json --batch 4 --lr 0.02 \
+    --seq 80 --steps 60 --out modern-answers.h5
+check 'and is new for answers, which it learns' \
+    eval 'test $code = 0 && grep -q "anew: classifier.weight" err && grep -q "exact match" out'
+run eval modern-answers.h5 --corpus questions.json --seq 80
+check 'answers of a checkpoint are measured' eval 'test $code = 0 && grep -q "of 2 questions" out'
+run convert modern-answers.h5 modern-answers
+check 'its answers are written as others name them' eval 'test $code = 0 &&
+    grep -q ModernBertForQuestionAnswering modern-answers/config.json'
+run convert modern-answers modern-back.h5
+run eval modern-back.h5 --corpus questions.json --seq 80
+check 'and read again' eval 'test $code = 0 && grep -q "of 2 questions" out'
+
 # ---- A blank that tells a label ----
 
 cat >glm.json <<END
