@@ -10,8 +10,10 @@
  *     logits (B, K) of K labels                   start logits (B, T), end logits (B, T)
  *
  * Parameter paths are those of the published BertForSequenceClassification (bert.*, classifier.*)
- * and BertForQuestionAnswering (bert.*, qa_outputs.*), with the type's own encoder_name; so are the
- * keys of the configuration: architectures, problem_type, id2label, label2id. */
+ * and BertForQuestionAnswering (bert.*, qa_outputs.*), with the type's own encoder_name, and
+ * names.answers in the place of qa_outputs; so are the keys of the configuration: architectures,
+ * problem_type, id2label, label2id. A type with encoder_states has a layer and dropout between
+ * sequence and qa_outputs, too. */
 #ifndef WG_MODELS_HEADS_H
 #define WG_MODELS_HEADS_H
 

@@ -13,7 +13,7 @@
  * public as well, for programs that know which model they want.
  *
  *     shape               forward is                     examples
- *     encoder             ids -> hidden                  BERT
+ *     encoder             ids -> hidden                  BERT, ModernBERT
  *     decoder             ids -> hidden, causal          GPT, LLaMA
  *     prefix decoder      two-dimensional positions      GLM
  *     encoder-decoder     encode, then decode            Transformer, T5                       */
