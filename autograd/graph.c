@@ -222,11 +222,9 @@ static uint64_t hash_shapes(const wg_call *call) {
 /* Makes a new node part of the region whose first run this is. */
 static int region_add(wg_node *node, const wg_call *call) {
     wg__region *region = wg__active_region.region;
-    wg__region_call *calls =
-        wg__grow(region->calls, region->count, &region->capacity, region->count + 1, sizeof *calls);
-    if (!calls)
+    if (wg__reserve(&region->calls, region->count, &region->capacity, region->count + 1,
+                    sizeof *region->calls) < 0)
         return -1;
-    region->calls = calls;
     region->calls[region->count] = (wg__region_call){call->op, hash_shapes(call), node};
     node->region_call = region->count++;
     node->region = region;

@@ -4,17 +4,39 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 /* Makes room for `wanted` elements. Returns `block` if its capacity is enough; otherwise frees it
  * and returns a block at least twice as large with its first `used` elements. NULL with MEMORY;
- * `block` is then unchanged.
- *
- *     item *items = wg__grow(list->items, list->count, &list->capacity, list->count + 1,
- *                            sizeof *items);
- *     if (!items)
- *         return -1;
- *     list->items = items; */
+ * `block` is then unchanged. */
 void *wg__grow(void *block, int64_t used, int64_t *capacity, int64_t wanted, size_t element_size);
+
+/* The same for the pointer that `items` points to. 0, or -1 with MEMORY.
+ *
+ *     if (wg__reserve(&list->items, list->count, &list->capacity, wanted, sizeof *list->items) < 0)
+ *         return -1; */
+static inline int wg__reserve(void *items, int64_t used, int64_t *capacity, int64_t wanted,
+                              size_t element_size) {
+    void *block;
+    memcpy(&block, items, sizeof block);
+    block = wg__grow(block, used, capacity, wanted, element_size);
+    if (block)
+        memcpy(items, &block, sizeof block);
+    return block ? 0 : -1;
+}
+
+/* Appends a copy of the element. 0, or -1 with MEMORY.
+ *
+ *     return wg__append(&list->items, &list->count, &list->capacity, &item, sizeof item); */
+static inline int wg__append(void *items, int64_t *count, int64_t *capacity, const void *element,
+                             size_t element_size) {
+    if (wg__reserve(items, *count, capacity, *count + 1, element_size) < 0)
+        return -1;
+    char *block;
+    memcpy(&block, items, sizeof block);
+    memcpy(block + (size_t)(*count)++ * element_size, element, element_size);
+    return 0;
+}
 
 /* A string, NUL-terminated once anything was appended. {0} is empty; free `bytes` with wg__free. */
 typedef struct wg__text {

@@ -74,17 +74,13 @@ static int grow_slots(wg__strings *strings) {
 
 static int grow_bytes(wg__strings *strings, int64_t length) {
     int64_t used = strings->count ? strings->starts[strings->count] : 0;
-    char *bytes = wg__grow(strings->bytes, used, &strings->byte_capacity, used + length + 1, 1);
-    if (!bytes)
+    if (wg__reserve(&strings->bytes, used, &strings->byte_capacity, used + length + 1, 1) < 0)
         return -1;
-    strings->bytes = bytes;
-    int64_t *starts = wg__grow(strings->starts, strings->count ? strings->count + 1 : 0,
-                               &strings->start_capacity, strings->count + 2, sizeof *starts);
-    if (!starts)
+    if (wg__reserve(&strings->starts, strings->count ? strings->count + 1 : 0,
+                    &strings->start_capacity, strings->count + 2, sizeof *strings->starts) < 0)
         return -1;
-    strings->starts = starts;
     if (strings->count == 0)
-        starts[0] = 0;
+        strings->starts[0] = 0;
     return 0;
 }
 

@@ -345,13 +345,7 @@ static text next_text(const blanking *batches, int64_t at, int64_t sentence, int
 }
 
 static int add_text(blanking *batches, text t) {
-    text *texts = wg__grow(batches->texts, batches->count, &batches->capacity, batches->count + 1,
-                           sizeof *texts);
-    if (!texts)
-        return -1;
-    batches->texts = texts;
-    texts[batches->count++] = t;
-    return 0;
+    return wg__append(&batches->texts, &batches->count, &batches->capacity, &t, sizeof t);
 }
 
 static int find_texts(blanking *batches) {

@@ -89,13 +89,7 @@ static example next_example(const masking *batches, int64_t document, int64_t *a
 }
 
 static int add_example(masking *batches, example e) {
-    example *examples = wg__grow(batches->examples, batches->count, &batches->capacity,
-                                 batches->count + 1, sizeof *examples);
-    if (!examples)
-        return -1;
-    batches->examples = examples;
-    examples[batches->count++] = e;
-    return 0;
+    return wg__append(&batches->examples, &batches->count, &batches->capacity, &e, sizeof e);
 }
 
 static int plan(void *context, wg_epoch *epoch) {

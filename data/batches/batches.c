@@ -99,11 +99,10 @@ static int plan(wg_batches *batches, wg_data_position position) {
         return -1;
     if (epoch.examples < 1)
         return wg_fail(WG_ERROR_ARGUMENT, WHERE, "an epoch has no example");
-    int64_t *order =
-        wg__grow(batches->order, 0, &batches->order_capacity, epoch.examples, sizeof *order);
-    if (!order)
+    if (wg__reserve(&batches->order, 0, &batches->order_capacity, epoch.examples,
+                    sizeof *batches->order) < 0)
         return -1;
-    batches->order = order;
+    int64_t *order = batches->order;
     batches->count = epoch.examples;
     if (o->sources > 0)
         wg__weigh_examples(o, epoch.source_ends, epoch.examples, &epoch.generator, order);

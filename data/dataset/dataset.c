@@ -110,11 +110,9 @@ static document_run place_in_file(wg__token_file *file, int64_t document) {
 static int add_documents(wg_dataset *dataset, wg__token_file *file, int64_t first, int64_t end) {
     if (first >= end)
         return 0;
-    document_run *runs = wg__grow(dataset->runs, dataset->run_count, &dataset->run_capacity,
-                                  dataset->run_count + 2, sizeof *runs);
-    if (!runs)
+    if (wg__reserve(&dataset->runs, dataset->run_count, &dataset->run_capacity,
+                    dataset->run_count + 2, sizeof *dataset->runs) < 0)
         return -1;
-    dataset->runs = runs;
     document_run run = place_in_file(file, first), behind = place_in_file(file, end);
     if (wg_error_pending())
         return -1;
@@ -123,25 +121,20 @@ static int add_documents(wg_dataset *dataset, wg__token_file *file, int64_t firs
     run.document = dataset->documents;
     run.sentence = dataset->sentences;
     run.token = dataset->tokens;
-    runs[dataset->run_count++] = run;
+    dataset->runs[dataset->run_count++] = run;
     dataset->documents += end - first;
     dataset->sentences += behind.file_sentence - run.file_sentence;
     dataset->tokens += behind.file_token - run.file_token;
     dataset->vocabulary = file->vocabulary;
-    runs[dataset->run_count] = (document_run){
+    dataset->runs[dataset->run_count] = (document_run){
         .document = dataset->documents, .sentence = dataset->sentences, .token = dataset->tokens};
     return 0;
 }
 
 /* Makes what was appended since the last call a source. */
 static int end_source(wg_dataset *dataset) {
-    int64_t *ends = wg__grow(dataset->source_ends, dataset->source_count, &dataset->source_capacity,
-                             dataset->source_count + 1, sizeof *ends);
-    if (!ends)
-        return -1;
-    dataset->source_ends = ends;
-    ends[dataset->source_count++] = dataset->documents;
-    return 0;
+    return wg__append(&dataset->source_ends, &dataset->source_count, &dataset->source_capacity,
+                      &dataset->documents, sizeof dataset->documents);
 }
 
 static int end_sources(wg_dataset *parts[WG__TOKEN_PARTS]) {

@@ -110,11 +110,6 @@ static int64_t number_label(reading *r, const char *label) {
 
 static int add_example(reading *r, int columns, char *const *column) {
     wg__labelled_text *text = r->text;
-    example *examples =
-        wg__grow(text->examples, text->count, &text->capacity, text->count + 1, sizeof *examples);
-    if (!examples)
-        return -1;
-    text->examples = examples;
     example e = {.first = text->tokens.count, .label = number_label(r, column[columns - 1])};
     if (e.label < 0 || add_tokens(r, 0, column[0]) < 0)
         return -1;
@@ -122,8 +117,7 @@ static int add_example(reading *r, int columns, char *const *column) {
     if (columns == MOST_COLUMNS && add_tokens(r, 1, column[1]) < 0)
         return -1;
     e.end = text->tokens.count;
-    examples[text->count++] = e;
-    return 0;
+    return wg__append(&text->examples, &text->count, &text->capacity, &e, sizeof e);
 }
 
 static int read_line(reading *r, char *line) {

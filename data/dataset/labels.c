@@ -24,13 +24,11 @@ int64_t wg__labels_add(wg__labels *labels, const char *name) {
                        "there are more than %d different labels, as \"%.40s\": is the last column "
                        "the label?",
                        WG_LABELS_MOST, name);
-    char **names =
-        wg__grow(labels->names, labels->count, &labels->capacity, labels->count + 1, sizeof *names);
-    if (!names)
+    if (wg__reserve(&labels->names, labels->count, &labels->capacity, labels->count + 1,
+                    sizeof *labels->names) < 0)
         return -1;
-    labels->names = names;
-    names[labels->count] = wg__strdup(name);
-    return names[labels->count] ? labels->count++ : -1;
+    labels->names[labels->count] = wg__strdup(name);
+    return labels->names[labels->count] ? labels->count++ : -1;
 }
 
 /* The value of a text that is a whole number and nothing else. */

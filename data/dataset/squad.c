@@ -122,13 +122,11 @@ static int add_word(reading *r, const char *context, int64_t begin, int64_t end)
     if (wg_tokenizer_encode(r->tokenizer, context + begin, end - begin, NULL, &r->scratch) < 0)
         return -1;
     const int64_t count = squad->token_count + r->scratch.count;
-    context_token *tokens =
-        wg__grow(squad->tokens, squad->token_count, &squad->token_capacity, count, sizeof *tokens);
-    if (!tokens)
+    if (wg__reserve(&squad->tokens, squad->token_count, &squad->token_capacity, count,
+                    sizeof *squad->tokens) < 0)
         return -1;
-    squad->tokens = tokens;
     for (int64_t i = 0; i < r->scratch.count; i++)
-        tokens[squad->token_count++] =
+        squad->tokens[squad->token_count++] =
             (context_token){r->scratch.ids[i], (int32_t)begin, (int32_t)end};
     return 0;
 }
@@ -155,14 +153,11 @@ static int add_words(reading *r, const char *context, int64_t length) {
 static int add_paragraph(reading *r, const char *context) {
     wg__squad *squad = r->squad;
     const size_t length = strlen(context);
-    paragraph *paragraphs =
-        wg__grow(squad->paragraphs, squad->paragraph_count, &squad->paragraph_capacity,
-                 squad->paragraph_count + 1, sizeof *paragraphs);
-    if (!paragraphs)
+    const paragraph new = {.context = context, .first = squad->token_count};
+    if (wg__append(&squad->paragraphs, &squad->paragraph_count, &squad->paragraph_capacity, &new,
+                   sizeof new) < 0)
         return -1;
-    squad->paragraphs = paragraphs;
-    paragraph *p = &paragraphs[squad->paragraph_count++];
-    *p = (paragraph){.context = context, .first = squad->token_count};
+    paragraph *p = &squad->paragraphs[squad->paragraph_count - 1];
     if (length > INT32_MAX)
         return fail_at(r, ".context has %zu bytes; at most 2^31 - 1 are read", length);
     if (add_words(r, context, (int64_t)length) < 0)
@@ -227,15 +222,13 @@ static int add_windows(reading *r, question *q) {
     const int64_t room = o->sequence - q->count - 3;
     q->first_window = squad->window_count;
     for (int64_t first = 0;; first += o->stride < room ? o->stride : room) {
-        window *windows = wg__grow(squad->windows, squad->window_count, &squad->window_capacity,
-                                   squad->window_count + 1, sizeof *windows);
-        if (!windows)
-            return -1;
-        squad->windows = windows;
         const int64_t left = count - first;
-        windows[squad->window_count++] = (window){.question = squad->question_count - 1,
-                                                  .first = first,
-                                                  .count = left < room ? left : room};
+        const window w = {.question = squad->question_count - 1,
+                          .first = first,
+                          .count = left < room ? left : room};
+        if (wg__append(&squad->windows, &squad->window_count, &squad->window_capacity, &w,
+                       sizeof w) < 0)
+            return -1;
         q->windows++;
         if (left <= room)
             return 0;
@@ -245,19 +238,15 @@ static int add_windows(reading *r, question *q) {
 static int read_question(reading *r, const json_t *json) {
     wg__squad *squad = r->squad;
     const char *text = get_text(r, json, "question");
-    question *questions =
-        text && get_text(r, json, "id")
-            ? wg__grow(squad->questions, squad->question_count, &squad->question_capacity,
-                       squad->question_count + 1, sizeof *questions)
-            : NULL;
-    if (!questions)
+    const question new = {.json = json,
+                          .paragraph = squad->paragraph_count - 1,
+                          .first = squad->question_tokens.count,
+                          .start = -1};
+    if (!text || !get_text(r, json, "id") ||
+        wg__append(&squad->questions, &squad->question_count, &squad->question_capacity, &new,
+                   sizeof new) < 0)
         return -1;
-    squad->questions = questions;
-    question *q = &questions[squad->question_count++];
-    *q = (question){.json = json,
-                    .paragraph = squad->paragraph_count - 1,
-                    .first = squad->question_tokens.count,
-                    .start = -1};
+    question *q = &squad->questions[squad->question_count - 1];
     if (wg_tokenizer_encode(r->tokenizer, text, -1, NULL, &squad->question_tokens) < 0)
         return -1;
     q->count = squad->question_tokens.count - q->first;

@@ -94,15 +94,13 @@ wg__token_file *wg__token_file_create(const char *path, const wg__token_rules *r
 }
 
 int wg__token_file_begin_source(wg__token_file *file, const char *path, const wg__text_map *text) {
-    wg__token_source *sources = wg__grow(file->sources, file->source_count, &file->source_capacity,
-                                         file->source_count + 1, sizeof *sources);
-    if (!sources)
+    if (wg__reserve(&file->sources, file->source_count, &file->source_capacity,
+                    file->source_count + 1, sizeof *file->sources) < 0)
         return -1;
-    file->sources = sources;
     char *copy = wg__strdup(path);
     if (!copy)
         return -1;
-    sources[file->source_count++] =
+    file->sources[file->source_count++] =
         (wg__token_source){.path = copy, .bytes = text->length, .modified = text->modified};
     file->part = 0;
     return 0;

@@ -166,11 +166,10 @@ static int64_t append_folded(int32_t c, int32_t *folded, int64_t count, int64_t 
 /* Lower-cases, decomposes (NFD) and drops accents: `characters` to `folded`. Returns how many, or
  * -1. */
 static int64_t fold(walk *w) {
-    int32_t *folded =
-        wg__grow(w->folded, 0, &w->folded_capacity, w->character_count * 4, sizeof *folded);
-    if (!folded)
+    if (wg__reserve(&w->folded, 0, &w->folded_capacity, w->character_count * 4, sizeof *w->folded) <
+        0)
         return -1;
-    w->folded = folded;
+    int32_t *folded = w->folded;
     int64_t count = 0, run = 0;
     for (int64_t i = 0; i < w->character_count; i++) {
         int32_t c = w->characters[i];
@@ -189,10 +188,8 @@ static int64_t fold(walk *w) {
 /* ---- Words ---- */
 
 static int reserve_word(walk *w, int64_t bytes) {
-    char *word = wg__grow(w->word, 0, &w->word_capacity, bytes, 1);
-    if (!word)
+    if (wg__reserve(&w->word, 0, &w->word_capacity, bytes, 1) < 0)
         return -1;
-    w->word = word;
     return 0;
 }
 
@@ -235,13 +232,7 @@ static int flush(walk *w) {
 }
 
 static int gather(walk *w, int32_t c) {
-    int32_t *characters = wg__grow(w->characters, w->character_count, &w->character_capacity,
-                                   w->character_count + 1, sizeof *characters);
-    if (!characters)
-        return -1;
-    w->characters = characters;
-    characters[w->character_count++] = c;
-    return 0;
+    return wg__append(&w->characters, &w->character_count, &w->character_capacity, &c, sizeof c);
 }
 
 /* Processes any characters from the beginning of a word to the next space. Returns the end, or -1.

@@ -201,11 +201,10 @@ static int encode_part(void *context, const char *part, int64_t length) {
                        ? -1
                        : wg__token_sink_flush(e->sink);
     }
-    int32_t *ids =
-        wg__grow(list->ids, list->count, &list->capacity, list->count + length, sizeof *ids);
-    if (!ids)
+    if (wg__reserve(&list->ids, list->count, &list->capacity, list->count + length,
+                    sizeof *list->ids) < 0)
         return -1;
-    list->ids = ids;
+    int32_t *ids = list->ids;
     ids += list->count;
     for (int64_t i = 0; i < length; i++)
         ids[i] = e->bpe->bytes[(unsigned char)part[i]];
@@ -398,11 +397,9 @@ static int64_t read_merges(char *text, int64_t length, const wg__strings *vocabu
             stop--;
         *stop = '\0';
         if (!(number == 1 && strncmp(line, "#version", 8) == 0) && (stop > line || next < end)) {
-            int32_t(*grown)[2] = wg__grow(*merges, count, &capacity, count + 1, sizeof *grown);
-            if (!grown)
+            if (wg__reserve(merges, count, &capacity, count + 1, sizeof **merges) < 0)
                 return -1;
-            *merges = grown;
-            if (read_merge(line, vocabulary, name, number, grown[count]) < 0)
+            if (read_merge(line, vocabulary, name, number, (*merges)[count]) < 0)
                 return -1;
             count++;
         }

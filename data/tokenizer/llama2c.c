@@ -302,11 +302,10 @@ static int encode(const wg_tokenizer *tokenizer, const char *text, int64_t lengt
     (void)first;
     wg_token_list *list = &sink->list;
     const llama2c *l = (const llama2c *)tokenizer;
-    int32_t *ids =
-        wg__grow(list->ids, list->count, &list->capacity, list->count + length + 1, sizeof *ids);
-    if (!ids)
+    if (wg__reserve(&list->ids, list->count, &list->capacity, list->count + length + 1,
+                    sizeof *list->ids) < 0)
         return -1;
-    list->ids = ids;
+    int32_t *ids = list->ids;
     ids += list->count;
     int64_t count = 0, size;
     ids[count++] = l->space;

@@ -161,11 +161,9 @@ static int64_t merge_long(const wg__pair_table *merges, int32_t *ids, int64_t le
     int32_t count = (int32_t)length;
     /* Every merge removes one id and pushes at most two entries. */
     int64_t bytes = length * (int64_t)(sizeof(link) + 3 * sizeof(entry));
-    char *block = wg__grow(buffer->block, 0, &buffer->capacity, bytes, 1);
-    if (!block)
+    if (wg__reserve(&buffer->block, 0, &buffer->capacity, bytes, 1) < 0)
         return -1;
-    buffer->block = block;
-    link *links = (link *)block;
+    link *links = (link *)buffer->block;
     entry_heap heap = {(entry *)(links + count), 0};
     for (int32_t i = 0; i < count; i++)
         links[i] = (link){i - 1, i + 1 < count ? i + 1 : -1, {NO_RANK, -1}};
@@ -256,12 +254,10 @@ int wg__count_word(trainer *t, const char *word, int64_t length) {
     if (number < 0)
         return -1;
     if (number == known) {
-        int64_t *counts =
-            wg__grow(t->word_counts, known, &t->word_count_capacity, known + 1, sizeof *counts);
-        if (!counts)
+        if (wg__reserve(&t->word_counts, known, &t->word_count_capacity, known + 1,
+                        sizeof *t->word_counts) < 0)
             return -1;
-        t->word_counts = counts;
-        counts[number] = 0;
+        t->word_counts[number] = 0;
     }
     t->word_counts[number]++;
     return 0;
@@ -282,11 +278,10 @@ static bool comes_before(const trainer *t, heap_entry a, heap_entry b) {
 }
 
 static int heap_push(trainer *t, int64_t pair_number) {
-    heap_entry *heap =
-        wg__grow(t->heap, t->heap_count, &t->heap_capacity, t->heap_count + 1, sizeof *heap);
-    if (!heap)
+    if (wg__reserve(&t->heap, t->heap_count, &t->heap_capacity, t->heap_count + 1,
+                    sizeof *t->heap) < 0)
         return -1;
-    t->heap = heap;
+    heap_entry *heap = t->heap;
     heap_entry entry = {t->pairs[pair_number].count, pair_number};
     int64_t i = t->heap_count++;
     for (; i > 0 && comes_before(t, entry, heap[(i - 1) / 2]); i = (i - 1) / 2)
@@ -323,24 +318,19 @@ static int64_t pair_number(trainer *t, int32_t left, int32_t right) {
         return slot->first;
     if (t->pair_count >= INT32_MAX)
         return wg_fail(WG_ERROR_ARGUMENT, "training", "more than 2^31 - 1 pairs of pieces");
-    pair *pairs =
-        wg__grow(t->pairs, t->pair_count, &t->pair_capacity, t->pair_count + 1, sizeof *pairs);
-    if (!pairs)
+    if (wg__reserve(&t->pairs, t->pair_count, &t->pair_capacity, t->pair_count + 1,
+                    sizeof *t->pairs) < 0)
         return -1;
-    t->pairs = pairs;
-    pairs[t->pair_count] = (pair){.left = left, .right = right, .last_place = -1};
+    t->pairs[t->pair_count] = (pair){.left = left, .right = right, .last_place = -1};
     slot->first = (int32_t)t->pair_count;
     return t->pair_count++;
 }
 
 static int note_place(trainer *t, int64_t number, int64_t word) {
-    place *places =
-        wg__grow(t->places, t->place_count, &t->place_capacity, t->place_count + 1, sizeof *places);
-    if (!places)
+    const place p = {(int32_t)word, t->pairs[number].last_place};
+    if (wg__append(&t->places, &t->place_count, &t->place_capacity, &p, sizeof p) < 0)
         return -1;
-    t->places = places;
-    places[t->place_count] = (place){(int32_t)word, t->pairs[number].last_place};
-    t->pairs[number].last_place = t->place_count++;
+    t->pairs[number].last_place = t->place_count - 1;
     return 0;
 }
 
@@ -400,14 +390,8 @@ static int32_t merged_piece(trainer *t, int32_t left, int32_t right) {
 }
 
 static int note_merge(trainer *t, int32_t left, int32_t right) {
-    int32_t(*merges)[2] =
-        wg__grow(t->merges, t->merge_count, &t->merge_capacity, t->merge_count + 1, sizeof *merges);
-    if (!merges)
-        return -1;
-    t->merges = merges;
-    merges[t->merge_count][0] = left;
-    merges[t->merge_count++][1] = right;
-    return 0;
+    const int32_t merge[2] = {left, right};
+    return wg__append(&t->merges, &t->merge_count, &t->merge_capacity, merge, sizeof merge);
 }
 
 /* Joins every (left, right) of a word. */

@@ -335,10 +335,8 @@ static int append_unknown(segmenter *g, const char *character, int64_t length) {
 static int find_symbols(segmenter *g, const char *text, int64_t length) {
     const wg__pieces *p = g->pieces;
     wg_token_list *symbols = &g->symbols;
-    int32_t *ids = wg__grow(symbols->ids, 0, &symbols->capacity, length, sizeof *ids);
-    if (!ids)
+    if (wg__reserve(&symbols->ids, 0, &symbols->capacity, length, sizeof *symbols->ids) < 0)
         return -1;
-    symbols->ids = ids;
     symbols->count = 0;
     int64_t size, number;
     for (int64_t at = 0; at < length; at += size) {
@@ -351,7 +349,7 @@ static int find_symbols(segmenter *g, const char *text, int64_t length) {
             size = utf8proc_utf8class[byte];
             id = byte < 128 ? p->ascii[byte] : number_of_character(p, text + at, size);
         }
-        ids[symbols->count++] = id;
+        symbols->ids[symbols->count++] = id;
     }
     return 0;
 }
@@ -479,11 +477,9 @@ static int append_best(segmenter *g, const char *text, int64_t length) {
 static int segment_by_scores(segmenter *g, const char *text, int64_t length) {
     if (length >= INT32_MAX)
         return wg_fail(WG_ERROR_ARGUMENT, WHERE, "a stretch of text of 2^31 bytes or more");
-    unigram_node *nodes = wg__grow(g->nodes, 0, &g->node_capacity, length + 1, sizeof *nodes);
-    if (!nodes)
+    if (wg__reserve(&g->nodes, 0, &g->node_capacity, length + 1, sizeof *g->nodes) < 0)
         return -1;
-    g->nodes = nodes;
-    find_best(g->pieces, text, length, nodes);
+    find_best(g->pieces, text, length, g->nodes);
     return append_best(g, text, length);
 }
 

@@ -10,12 +10,7 @@
 /* ---- Lists of ids ---- */
 
 int wg_token_list_append(wg_token_list *list, int32_t id) {
-    int32_t *ids = wg__grow(list->ids, list->count, &list->capacity, list->count + 1, sizeof *ids);
-    if (!ids)
-        return -1;
-    list->ids = ids;
-    ids[list->count++] = id;
-    return 0;
+    return wg__append(&list->ids, &list->count, &list->capacity, &id, sizeof id);
 }
 
 int wg__token_sink_flush(wg__token_sink *sink) {
@@ -166,11 +161,10 @@ int wg__tokenizer_add(wg_tokenizer *tokenizer, const char *text, const wg__added
     int64_t number = wg__strings_add(&tokenizer->added_texts, text, length);
     if (number < 0 || make_added_by_id(tokenizer) < 0)
         return -1;
-    wg__added_token *added = wg__grow(tokenizer->added, known, &tokenizer->added_capacity,
-                                      tokenizer->added_texts.count, sizeof *added);
-    if (!added)
+    if (wg__reserve(&tokenizer->added, known, &tokenizer->added_capacity,
+                    tokenizer->added_texts.count, sizeof *tokenizer->added) < 0)
         return -1;
-    tokenizer->added = added;
+    wg__added_token *added = tokenizer->added;
     if (number < known && added[number].id != token->id)
         return wg_fail(WG_ERROR_FORMAT, where, "the added tokens %d and %d are both \"%.100s\"",
                        added[number].id, token->id, text);

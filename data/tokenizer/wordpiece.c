@@ -77,10 +77,8 @@ static int64_t split_lines(char *text, int64_t length, const char ***lines) {
     int64_t count = 0, capacity = 0;
     char *end = text + length;
     for (char *line = text; line < end;) {
-        const char **grown = wg__grow(*lines, count, &capacity, count + 1, sizeof *grown);
-        if (!grown)
+        if (wg__reserve(lines, count, &capacity, count + 1, sizeof **lines) < 0)
             return -1;
-        *lines = grown;
         char *newline = memchr(line, '\n', (size_t)(end - line));
         char *stop = newline ? newline : end;
         char *next = stop + 1;
@@ -89,7 +87,7 @@ static int64_t split_lines(char *text, int64_t length, const char ***lines) {
         while (line < stop && strchr(" \t\r\v\f", *line))
             line++;
         *stop = '\0';
-        grown[count++] = line;
+        (*lines)[count++] = line;
         line = next;
     }
     return count;
@@ -310,16 +308,13 @@ typedef struct alphabet {
 static int count_letter(alphabet *a, const char *text, int64_t length, int64_t count, bool within) {
     int64_t known = a->texts.count;
     int64_t number = wg__strings_add(&a->texts, text, length);
-    letter *letters =
-        number < 0 ? NULL
-                   : wg__grow(a->letters, known, &a->capacity, a->texts.count, sizeof *letters);
-    if (!letters)
+    if (number < 0 ||
+        wg__reserve(&a->letters, known, &a->capacity, a->texts.count, sizeof *a->letters) < 0)
         return -1;
-    a->letters = letters;
     if (number == known)
-        letters[number] = (letter){0};
-    letters[number].count += count;
-    letters[number].within |= within;
+        a->letters[number] = (letter){0};
+    a->letters[number].count += count;
+    a->letters[number].within |= within;
     return 0;
 }
 

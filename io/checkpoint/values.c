@@ -553,11 +553,9 @@ void wg__name_list_free(wg__name_list *list) {
 }
 
 static int append_name(wg__name_list *list, const char *group, const char *name) {
-    char **names =
-        wg__grow(list->names, list->count, &list->capacity, list->count + 1, sizeof *names);
-    if (!names)
+    if (wg__reserve(&list->names, list->count, &list->capacity, list->count + 1,
+                    sizeof *list->names) < 0)
         return -1;
-    list->names = names;
     char *path = wg__path_in(strcmp(group, "/") == 0 ? "" : group, name);
     if (!path)
         return -1;

@@ -273,32 +273,19 @@ static int pickle_fail(const machine *m, const char *what) {
     return wg__weights_fail(m->file, "data.pkl, byte %lld: %s", (long long)m->at, what);
 }
 
-/* Makes room for one more element; the block may move. */
-static int grow(void **block, int64_t count, int64_t *capacity, size_t size) {
-    void *grown = wg__grow(*block, count, capacity, count + 1, size);
-    if (!grown)
-        return -1;
-    *block = grown;
-    return 0;
-}
-
 /* ---- The stack ---- */
 
 static int push(machine *m, int32_t number) {
-    if (grow((void **)&m->stack, m->depth, &m->stack_capacity, sizeof *m->stack) < 0)
-        return -1;
-    m->stack[m->depth++] = number;
-    return 0;
+    return wg__append(&m->stack, &m->depth, &m->stack_capacity, &number, sizeof number);
 }
 
 /* Pushes a new value; NULL without memory. */
 static value *push_new(machine *m, value_kind kind) {
-    if (grow((void **)&m->values, m->value_count, &m->value_capacity, sizeof *m->values) < 0 ||
-        push(m, (int32_t)m->value_count) < 0)
+    const value made = {.kind = kind};
+    if (push(m, (int32_t)m->value_count) < 0 ||
+        wg__append(&m->values, &m->value_count, &m->value_capacity, &made, sizeof made) < 0)
         return NULL;
-    value *made = &m->values[m->value_count++];
-    *made = (value){.kind = kind};
-    return made;
+    return &m->values[m->value_count - 1];
 }
 
 /* The value `below` places from the top of the stack; NULL with an error at a mark or the bottom.
@@ -478,11 +465,10 @@ static int64_t above_mark(const machine *m) {
 
 /* Appends the topmost `count` values, from the deepest on, and takes them off. */
 static int append_top(machine *m, value *list, int64_t count) {
-    for (int64_t i = 0; i < count; i++) {
-        if (grow((void **)&list->items, list->count, &list->capacity, sizeof *list->items) < 0)
+    for (int64_t i = 0; i < count; i++)
+        if (wg__append(&list->items, &list->count, &list->capacity, &m->stack[m->depth - count + i],
+                       sizeof *list->items) < 0)
             return -1;
-        list->items[list->count++] = m->stack[m->depth - count + i];
-    }
     m->depth -= count;
     return 0;
 }
@@ -564,13 +550,11 @@ static int put_memo(machine *m, int64_t number) {
         return pickle_fail(m, "a memo has a number beyond the pickle's length");
     if (!peek(m, 0))
         return -1;
-    while (number >= m->memo_capacity) {
-        const int64_t before = m->memo_capacity;
-        if (grow((void **)&m->memo, before, &m->memo_capacity, sizeof *m->memo) < 0)
-            return -1;
-        for (int64_t i = before; i < m->memo_capacity; i++)
-            m->memo[i] = -1;
-    }
+    const int64_t before = m->memo_capacity;
+    if (wg__reserve(&m->memo, before, &m->memo_capacity, number + 1, sizeof *m->memo) < 0)
+        return -1;
+    for (int64_t i = before; i < m->memo_capacity; i++)
+        m->memo[i] = -1;
     m->memo[number] = m->stack[m->depth - 1];
     return 0;
 }

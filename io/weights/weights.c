@@ -61,11 +61,9 @@ int wg__weights_add(wg_weights *file, const char *name, const wg__weights_entry 
         return -1;
     if (file->count >= WG__MAX_TENSORS)
         return wg__weights_fail(file, "more than %d tensors", WG__MAX_TENSORS);
-    wg__weights_entry *entries =
-        wg__grow(file->entries, file->count, &file->capacity, file->count + 1, sizeof *entries);
-    if (!entries)
+    if (wg__reserve(&file->entries, file->count, &file->capacity, file->count + 1,
+                    sizeof *file->entries) < 0)
         return -1;
-    file->entries = entries;
     wg__weights_entry *added = &file->entries[file->count];
     *added = *entry;
     added->name = wg__strdup(name);

@@ -274,11 +274,8 @@ static int allocate(decoding *d) {
 }
 
 static int reserve(wg_token_list *list, int64_t more) {
-    int32_t *ids =
-        wg__grow(list->ids, list->count, &list->capacity, list->count + more, sizeof *ids);
-    if (ids)
-        list->ids = ids;
-    return ids ? 0 : -1;
+    return wg__reserve(&list->ids, list->count, &list->capacity, list->count + more,
+                       sizeof *list->ids);
 }
 
 static int begin(decoding *d, int64_t count) {
