@@ -250,28 +250,23 @@ int wg__sample_one(wg_generator *generator, wg_sample *sample, const void *optio
     return wg__sample_status(sample, 1);
 }
 
-int wg__bench_shape(wg_generator *generator, wg_sample *sample, const void *options, int ndim,
-                    const int64_t *shape) {
-    sample->options = options;
-    sample->inputs[0] = wg_rand(generator, WG_F32, ndim, shape);
-    return wg__sample_status(sample, 1);
-}
-
-static int bench(wg_generator *generator, wg_sample *sample, int count) {
-    const int64_t shape[] = {1 << 22};
+int wg__bench_inputs(wg_generator *generator, wg_sample *sample, const void *options, int count,
+                     int ndim, const int64_t *shape) {
+    if (options)
+        sample->options = options;
     for (int i = 0; i < count; i++)
-        sample->inputs[i] = wg_rand(generator, WG_F32, 1, shape);
+        sample->inputs[i] = wg_rand(generator, WG_F32, ndim, shape);
     return wg__sample_status(sample, count);
 }
 
 int wg__bench_one(wg_generator *generator, wg_sample *sample) {
-    return bench(generator, sample, 1);
+    return wg__bench_inputs(generator, sample, NULL, 1, 1, (int64_t[]){1 << 22});
 }
 
 int wg__bench_two(wg_generator *generator, wg_sample *sample) {
-    return bench(generator, sample, 2);
+    return wg__bench_inputs(generator, sample, NULL, 2, 1, (int64_t[]){1 << 22});
 }
 
 int wg__bench_three(wg_generator *generator, wg_sample *sample) {
-    return bench(generator, sample, 3);
+    return wg__bench_inputs(generator, sample, NULL, 3, 1, (int64_t[]){1 << 22});
 }

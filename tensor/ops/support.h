@@ -168,12 +168,25 @@ int wg__sample_binary(int index, wg_generator *generator, wg_sample *sample, wg_
 int wg__sample_ternary(int index, wg_generator *generator, wg_sample *sample,
                        const wg__sampler samplers[3]);
 
-/* A sample of one input of that shape, with those options: normally distributed, or, for benches,
- * f32 from 0 to 1. */
+/* A sample of one normally distributed input of that shape, with those options. */
 int wg__sample_one(wg_generator *generator, wg_sample *sample, const void *options, int ndim,
                    const int64_t *shape);
-int wg__bench_shape(wg_generator *generator, wg_sample *sample, const void *options, int ndim,
-                    const int64_t *shape);
+
+/* A large sample for benches, of so many inputs of one shape: f32, from 0 to 1. `options` may be
+ * NULL. */
+int wg__bench_inputs(wg_generator *generator, wg_sample *sample, const void *options, int count,
+                     int ndim, const int64_t *shape);
+
+/* NAME_bench of an op with inputs of one shape, the SHAPE in brackets; what follows is the
+ * initializer of the options. */
+#define WG__BENCH(NAME, OPTIONS, COUNT, RANK, SHAPE, ...)                                          \
+    static int NAME##_bench(wg_generator *generator, wg_sample *sample) {                          \
+        static const OPTIONS options = {__VA_ARGS__};                                              \
+        return wg__bench_inputs(generator, sample, &options, COUNT, RANK,                          \
+                                (int64_t[])WG__IN_BRACES SHAPE);                                   \
+    }
+#define WG__IN_BRACES(...)                                                                         \
+    { __VA_ARGS__ }
 
 /* Large samples of one, two and three inputs for benches: f32, from 0 to 1. */
 int wg__bench_one(wg_generator *generator, wg_sample *sample);

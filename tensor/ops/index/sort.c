@@ -407,10 +407,6 @@ static int two_outputs(int status, wg_tensor *const *outputs, wg_tensor **first,
     return status;
 }
 
-static int large_rows(wg_generator *generator, wg_sample *sample, const void *options) {
-    return wg__bench_shape(generator, sample, options, 2, (int64_t[]){1024, 4096});
-}
-
 /* The members that sort and topk share. */
 #define CHOICE(NAME, DOC)                                                                          \
     WG__OP_OF(#NAME, 1, 1, 2, DOC),                                                                \
@@ -451,10 +447,7 @@ static int sort_sample(int index, wg_generator *generator, wg_sample *sample) {
     return wg__sample_status(sample, 1);
 }
 
-static int sort_bench(wg_generator *generator, wg_sample *sample) {
-    static const sort_options options = {1, false};
-    return large_rows(generator, sample, &options);
-}
+WG__BENCH(sort, sort_options, 1, 2, (1024, 4096), 1, false)
 
 static const wg_op sort = {
     CHOICE(sort, "The elements along one axis in ascending or descending order, and their indices; "
@@ -526,10 +519,7 @@ static int topk_sample(int index, wg_generator *generator, wg_sample *sample) {
     return status;
 }
 
-static int topk_bench(wg_generator *generator, wg_sample *sample) {
-    static const topk_options options = {1, 40, true};
-    return large_rows(generator, sample, &options);
-}
+WG__BENCH(topk, topk_options, 1, 2, (1024, 4096), 1, 40, true)
 
 static const wg_op topk = {CHOICE(
     topk, "The k largest or smallest elements along one axis, best first, and their indices; of "
@@ -609,10 +599,7 @@ static int median_sample(int index, wg_generator *generator, wg_sample *sample) 
     return status;
 }
 
-static int median_bench(wg_generator *generator, wg_sample *sample) {
-    static const median_options options = {1, false};
-    return large_rows(generator, sample, &options);
-}
+WG__BENCH(median, median_options, 1, 2, (1024, 4096), 1, false)
 
 static const wg_op median = {
     WG__OP_OF(
@@ -718,8 +705,7 @@ static int unique_sample(int index, wg_generator *generator, wg_sample *sample) 
 }
 
 static int unique_bench(wg_generator *generator, wg_sample *sample) {
-    sample->inputs[0] = wg_rand(generator, WG_F32, 2, (int64_t[]){1024, 1024});
-    return wg__sample_status(sample, 1);
+    return wg__bench_inputs(generator, sample, NULL, 1, 2, (int64_t[]){1024, 1024});
 }
 
 static const wg_op unique = {

@@ -756,13 +756,7 @@ static int einsum_sample(int index, wg_generator *generator, wg_sample *sample) 
 }
 
 /* 2^31 operations: the scores of attention, from projections (B, T, H, D). */
-static int einsum_bench(wg_generator *generator, wg_sample *sample) {
-    static const einsum_options options = {"bqhd,bkhd>bhqk"};
-    sample->options = &options;
-    for (int i = 0; i < 2; i++)
-        sample->inputs[i] = wg_rand(generator, WG_F32, 4, (int64_t[]){8, 512, 8, 64});
-    return wg__sample_status(sample, 2);
-}
+WG__BENCH(einsum, einsum_options, 2, 4, (8, 512, 8, 64), "bqhd,bkhd>bhqk")
 
 /* The flops of the products in the chosen order; for a single operand, one addition for each
  * element. */

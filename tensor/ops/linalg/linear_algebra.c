@@ -178,9 +178,7 @@ static int outer_sample(int index, wg_generator *generator, wg_sample *sample) {
 }
 
 static int outer_bench(wg_generator *generator, wg_sample *sample) {
-    sample->inputs[0] = wg_rand(generator, WG_F32, 1, (int64_t[]){2048});
-    sample->inputs[1] = wg_rand(generator, WG_F32, 1, (int64_t[]){2048});
-    return wg__sample_status(sample, 2);
+    return wg__bench_inputs(generator, sample, NULL, 2, 1, (int64_t[]){2048});
 }
 
 static const wg_op outer = {
@@ -226,9 +224,7 @@ static int dot_sample(int index, wg_generator *generator, wg_sample *sample) {
 }
 
 static int dot_bench(wg_generator *generator, wg_sample *sample) {
-    for (int i = 0; i < 2; i++)
-        sample->inputs[i] = wg_rand(generator, WG_F32, 1, (int64_t[]){1 << 22});
-    return wg__sample_status(sample, 2);
+    return wg__bench_inputs(generator, sample, NULL, 2, 1, (int64_t[]){1 << 22});
 }
 
 static const wg_op dot = {
@@ -347,13 +343,7 @@ static int addmm_sample(int index, wg_generator *generator, wg_sample *sample) {
     return wg__sample_status(sample, 3);
 }
 
-static int addmm_bench(wg_generator *generator, wg_sample *sample) {
-    static const addmm_options options = {1, 1};
-    sample->options = &options;
-    for (int i = 0; i < 3; i++)
-        sample->inputs[i] = wg_rand(generator, WG_F32, 2, (int64_t[]){1024, 1024});
-    return wg__sample_status(sample, 3);
-}
+WG__BENCH(addmm, addmm_options, 3, 2, (1024, 1024), 1, 1)
 
 static const wg_op addmm = {
     WG__OP("addmm", 3,

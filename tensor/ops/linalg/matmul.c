@@ -210,10 +210,7 @@ static int matmul_sample(int index, wg_generator *generator, wg_sample *sample) 
 
 /* 2^31 operations. */
 static int matmul_bench(wg_generator *generator, wg_sample *sample) {
-    const int64_t square[] = {1024, 1024};
-    sample->inputs[0] = wg_rand(generator, WG_F32, 2, square);
-    sample->inputs[1] = wg_rand(generator, WG_F32, 2, square);
-    return wg__sample_status(sample, 2);
+    return wg__bench_inputs(generator, sample, NULL, 2, 2, (int64_t[]){1024, 1024});
 }
 
 static const wg_op matmul = {

@@ -143,8 +143,8 @@ static int quantize_sample(int index, wg_generator *generator, wg_sample *sample
 }
 
 static int quantize_bench(wg_generator *generator, wg_sample *sample) {
-    return wg__bench_shape(generator, sample, &quantized_samples[WG_QUANTIZATION_Q8_0], 2,
-                           (int64_t[]){2048, 2048});
+    return wg__bench_inputs(generator, sample, &quantized_samples[WG_QUANTIZATION_Q8_0], 1, 2,
+                            (int64_t[]){2048, 2048});
 }
 
 static const wg_op quantize = {

@@ -361,5 +361,5 @@ int wg__sample_reduction(int index, wg_generator *generator, wg_sample *sample) 
 
 int wg__bench_reduction(wg_generator *generator, wg_sample *sample) {
     static const wg__reduce_options options = {2, false};
-    return wg__bench_shape(generator, sample, &options, 2, (int64_t[]){4096, 1024});
+    return wg__bench_inputs(generator, sample, &options, 1, 2, (int64_t[]){4096, 1024});
 }

@@ -129,7 +129,7 @@ static int sample_scan(int index, wg_generator *generator, wg_sample *sample, wg
 /* The rows of a large matrix. */
 static int bench_scan(wg_generator *generator, wg_sample *sample) {
     static const scan_options options = {1, false};
-    return wg__bench_shape(generator, sample, &options, 2, (int64_t[]){4096, 1024});
+    return wg__bench_inputs(generator, sample, &options, 1, 2, (int64_t[]){4096, 1024});
 }
 
 /* x shifted by one place of the scan: each place gets the next element, or the previous one, and

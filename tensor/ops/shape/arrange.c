@@ -76,13 +76,7 @@ static int cat_sample(int index, wg_generator *generator, wg_sample *sample) {
     return wg__sample_status(sample, cases[index].count);
 }
 
-static int cat_bench(wg_generator *generator, wg_sample *sample) {
-    static const cat_options options = {1};
-    sample->options = &options;
-    for (int i = 0; i < 2; i++)
-        sample->inputs[i] = wg_rand(generator, WG_F32, 2, (int64_t[]){2048, 1024});
-    return wg__sample_status(sample, 2);
-}
+WG__BENCH(cat, cat_options, 2, 2, (2048, 1024), 1)
 
 static const wg_op cat = {
     WG__OP_OF("cat", 1, WG_MAX_INPUTS, 1,
@@ -322,10 +316,7 @@ static int roll_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gra
 
 WG__UNARY_SAMPLES(roll, roll_options, {{1, -1}}, {{0}}, {{1}}, {{-5, 0, 2, 1}})
 
-static int roll_bench(wg_generator *generator, wg_sample *sample) {
-    static const roll_options options = {{700, 700}};
-    return wg__bench_shape(generator, sample, &options, 2, (int64_t[]){2048, 2048});
-}
+WG__BENCH(roll, roll_options, 1, 2, (2048, 2048), {700, 700})
 
 static const wg_op roll = {
     WG__OP("roll", 1, "y = x with the elements of some axes moved on by a shift, around the end."),

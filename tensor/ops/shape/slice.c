@@ -133,10 +133,8 @@ static int unslice_sample(int index, wg_generator *generator, wg_sample *sample)
     return sample_slice(index, generator, sample, false);
 }
 
-static int unslice_bench(wg_generator *generator, wg_sample *sample) {
-    static const slice_options options = {.axis = 1, .step = 2, .count = 1024, .size = 2048};
-    return wg__bench_shape(generator, sample, &options, 2, (int64_t[]){2048, 1024});
-}
+WG__BENCH(unslice, slice_options, 1, 2, (2048, 1024), .axis = 1, .step = 2, .count = 1024,
+          .size = 2048)
 
 static const wg_op unslice = {
     WG__LINEAR_OP(unslice, slice_options,
@@ -514,10 +512,7 @@ static int diag_embed_sample(int index, wg_generator *generator, wg_sample *samp
     return sample_matrix(index, generator, sample, false);
 }
 
-static int diag_embed_bench(wg_generator *generator, wg_sample *sample) {
-    static const diagonal_options options = {1, 2, 0, 256, 256};
-    return wg__bench_shape(generator, sample, &options, 2, (int64_t[]){64, 256});
-}
+WG__BENCH(diag_embed, diagonal_options, 1, 2, (64, 256), 1, 2, 0, 256, 256)
 
 static const wg_op diag_embed = {
     WG__LINEAR_OP(
@@ -611,10 +606,7 @@ WG__VJP(triangle, wg_apply_one(call->op, 1, &g, call->options))
 WG__SAMPLES(triangle, triangle_options, 3, {{0}, {1, 3, 3}}, {{-1}, {2, 4, 2}}, {{2}, {1, 2, 5}},
             {{-9}, {2, 2, 2}})
 
-static int triangle_bench(wg_generator *generator, wg_sample *sample) {
-    static const triangle_options options = {0};
-    return wg__bench_shape(generator, sample, &options, 2, (int64_t[]){2048, 2048});
-}
+WG__BENCH(triangle, triangle_options, 1, 2, (2048, 2048), 0)
 
 #define TRIANGLE(NAME, DOC)                                                                        \
     WG__OP(NAME, 1, DOC), .options_size = sizeof(triangle_options), .differentiable = 1,           \

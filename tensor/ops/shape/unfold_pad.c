@@ -148,10 +148,7 @@ static int fold_sample(int index, wg_generator *generator, wg_sample *sample) {
     return sample_window(index, generator, sample, false);
 }
 
-static int fold_bench(wg_generator *generator, wg_sample *sample) {
-    static const unfold_options options = {1, 4, 2, 2050};
-    return wg__bench_shape(generator, sample, &options, 3, (int64_t[]){1024, 1024, 4});
-}
+WG__BENCH(fold, unfold_options, 1, 3, (1024, 1024, 4), 1, 4, 2, 2050)
 
 static const wg_op fold = {
     WG__LINEAR_OP(
@@ -224,10 +221,7 @@ static int pad_constant_jvp(wg_call *call, wg_tensor *const *tangents,
 WG__UNARY_SAMPLES(pad_constant, border_options, {{1, 0}, {2, 3}, 7}, {{0}, {0}, 1}, {{3}, {0}, -1},
                   {{1, 0, 2, 0}, {0, 1, 0, 0}, 0.5})
 
-static int pad_constant_bench(wg_generator *generator, wg_sample *sample) {
-    static const border_options options = {{0, 1, 1}, {0, 1, 1}, 0};
-    return wg__bench_shape(generator, sample, &options, 3, (int64_t[]){64, 256, 256});
-}
+WG__BENCH(pad_constant, border_options, 1, 3, (64, 256, 256), {0, 1, 1}, {0, 1, 1}, 0)
 
 static const wg_op pad_constant = {
     WG__OP("pad_constant", 1, "y = x with a border of one number before and after each axis."),
