@@ -80,14 +80,14 @@ typedef struct timing {
 static int time_rounds(const char *path, wg_module *module, int64_t rounds, timing *found) {
     const volatile sig_atomic_t *stop = wg__stop_signal();
     while (found->rounds < rounds && !*stop) {
-        const double start = wg__seconds();
+        const double start = wg__now();
         if (write_model(path, module) < 0)
             return -1;
-        const double middle = wg__seconds();
+        const double middle = wg__now();
         if (read_model(path, module) < 0)
             return -1;
         found->written[found->rounds] = middle - start;
-        found->read[found->rounds++] = wg__seconds() - middle;
+        found->read[found->rounds++] = wg__now() - middle;
     }
     struct stat about;
     found->bytes = stat(path, &about) == 0 ? (double)about.st_size : 0;

@@ -73,9 +73,9 @@ static int time_work(work run, void *context, double seconds, double *per_second
         wg_scope scope;
         wg_scope_begin(&scope);
         double amount = 0;
-        const double start = wg__seconds();
+        const double start = wg__now();
         const int status = run(context, &amount);
-        const double took = wg__seconds() - start;
+        const double took = wg__now() - start;
         wg_scope_end(&scope, NULL);
         if (status < 0)
             return -1;

@@ -133,14 +133,14 @@ static void hear(const wg_generated_token *token, void *context) {
     timing *t = context;
     if (token->text != 0)
         return;
-    const double took = wg__seconds() - t->last;
+    const double took = wg__now() - t->last;
     if (t->steps < 0)
         t->prefill = took;
     else
         t->seconds[t->steps] = took;
     if (++t->steps % STEPS_BETWEEN_READINGS == 1)
         t->readings[t->reading_count++] = wg__reader_rate(t->reader);
-    t->last = wg__seconds();
+    t->last = wg__now();
 }
 
 static int64_t prompt_id(const wg_model *model, int64_t text, int64_t i) {
@@ -161,7 +161,7 @@ static int generate(const arguments *a, const wg_model *model, timing *t) {
         .max_tokens = a->tokens, .listener = hear, .listener_context = t};
     t->steps = -1;
     t->reading_count = 0;
-    t->last = wg__seconds();
+    t->last = wg__now();
     if (result == 0)
         result = wg_generate(model, a->batch, texts, &options);
     for (int64_t i = 0; i < a->batch; i++)

@@ -94,9 +94,9 @@ typedef struct timing {
 /* One forward run; its outputs are left in the caller's scope. */
 static double time_forward(const wg_op *op, const wg_sample *sample, wg_tensor **outputs) {
     wg__evict_caches();
-    const double start = wg__seconds();
+    const double start = wg__now();
     wg_apply(op, sample->input_count, sample->inputs, sample->options, outputs);
-    return wg__seconds() - start;
+    return wg__now() - start;
 }
 
 static double time_backward(const wg_op *op, const wg_sample *sample) {
@@ -115,9 +115,9 @@ static double time_backward(const wg_op *op, const wg_sample *sample) {
     if (output_count == 0 || wanted_count == 0)
         return NAN;
     wg__evict_caches();
-    const double start = wg__seconds();
+    const double start = wg__now();
     wg_grad(output_count, made, weights, wanted_count, wanted, NULL, gradients);
-    return wg__seconds() - start;
+    return wg__now() - start;
 }
 
 /* The median over runs, the first of which warms up. */

@@ -29,7 +29,7 @@ static int make_sample(const wg_op *op, wg_sample *sample) {
 
 /* Seconds a call; how many elements there are in the first output. */
 static double time_calls(const wg_op *op, const wg_sample *sample, int64_t *elements) {
-    const double start = wg__seconds();
+    const double start = wg__now();
     for (int k = 0; k < SCOPES; k++) {
         wg_tensor *outputs[WG_MAX_OUTPUTS];
         wg_scope scope;
@@ -39,7 +39,7 @@ static double time_calls(const wg_op *op, const wg_sample *sample, int64_t *elem
         *elements = wg_tensor_count(outputs[0]);
         wg_scope_end(&scope, NULL);
     }
-    return (wg__seconds() - start) / (SCOPES * CALLS);
+    return (wg__now() - start) / (SCOPES * CALLS);
 }
 
 /* The median over runs, the first of which warms up. */
@@ -47,8 +47,8 @@ static double repeat(const wg_op *op, const wg_sample *sample, double seconds, i
     double runs[MAX_RUNS];
     int64_t count = 0;
     time_calls(op, sample, elements);
-    const double start = wg__seconds();
-    while (count < MIN_RUNS || (count < MAX_RUNS && wg__seconds() - start < seconds))
+    const double start = wg__now();
+    while (count < MIN_RUNS || (count < MAX_RUNS && wg__now() - start < seconds))
         runs[count++] = time_calls(op, sample, elements);
     return wg__median(count, runs);
 }

@@ -112,9 +112,9 @@ static int time_steps(const arguments *a, wg__workload *w, timing *found) {
     const int64_t allocations = wg_alloc_get_stats().system_allocations;
     const double flops = wg_product_flops();
     for (int64_t i = 0; i < a->steps && !wg_error_pending(); i++) {
-        const double start = wg__seconds();
+        const double start = wg__now();
         found->loss = wg__workload_step(w);
-        found->seconds[i] = wg__seconds() - start;
+        found->seconds[i] = wg__now() - start;
     }
     found->product_flops = (wg_product_flops() - flops) / (double)a->steps;
     found->allocations = wg_alloc_get_stats().system_allocations - allocations;

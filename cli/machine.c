@@ -3,7 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <time.h>
 
 #include "cli/machine.h"
 #include "tensor/easy.h"
@@ -77,9 +76,9 @@ static double best_rate(void *(*run)(void *), int threads, size_t bytes) {
         for (int i = 0; i < threads; i++)
             shares[i] = (share){to + (size_t)i * each, from + (size_t)i * each, each, 0};
         for (int i = 0; i < REPEATS; i++) {
-            const double start = wg__seconds();
+            const double start = wg__now();
             run_shares(run, threads, shares, ids);
-            const double rate = (double)bytes / (wg__seconds() - start);
+            const double rate = (double)bytes / (wg__now() - start);
             best = rate > best ? rate : best;
         }
     } else {
@@ -132,10 +131,9 @@ wg__reader *wg__reader_new(void) {
 double wg__reader_rate(wg__reader *reader) {
     double best = 0;
     for (int i = 0; i < 2; i++) {
-        const double start = wg__seconds();
+        const double start = wg__now();
         run_shares(read_share, reader->threads, reader->shares, reader->ids);
-        const double rate =
-            (double)reader->shares[0].bytes * reader->threads / (wg__seconds() - start);
+        const double rate = (double)reader->shares[0].bytes * reader->threads / (wg__now() - start);
         best = rate > best ? rate : best;
     }
     return best;
@@ -170,9 +168,9 @@ double wg__time_product(int64_t m, int64_t n, int64_t k, bool transposed) {
     while (count < MOST_PRODUCTS && (count < LEAST_PRODUCTS || total < WHILE)) {
         wg_scope pass;
         wg_scope_begin(&pass);
-        const double start = wg__seconds();
+        const double start = wg__now();
         wg_matmul(a, b);
-        const double took = wg__seconds() - start;
+        const double took = wg__now() - start;
         wg_scope_end(&pass, NULL);
         if (wg_error_pending())
             break;
@@ -208,13 +206,7 @@ int wg__measure_machine(wg__machine *machine) {
     return machine->bandwidth == 0 ? -1 : wg__measure_sgemm(&machine->sgemm_flops);
 }
 
-/* ---- Clocks and medians ---- */
-
-double wg__seconds(void) {
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
-}
+/* ---- Medians ---- */
 
 static int by_value(const void *a, const void *b) {
     double x = *(const double *)a, y = *(const double *)b;

@@ -1,12 +1,11 @@
-/* Clocks, medians, and what the machine can do at best. */
+/* Medians, and what the machine can do at best. */
 #ifndef WG_CLI_MACHINE_H
 #define WG_CLI_MACHINE_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Seconds of a clock that only goes forward. */
-double wg__seconds(void);
+#include "base/internal.h"
 
 /* The median of the figures, which are sorted. */
 double wg__median(int64_t count, double *figures);
