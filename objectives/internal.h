@@ -15,6 +15,25 @@ static inline wg_model_inputs wg__pair_inputs(const wg_pair_batch *batch) {
                              .keep = batch->attention_mask};
 }
 
+/* Batches of the held-out text, and where they begin. */
+typedef struct wg__held_out {
+    wg_batches *batches; /* NULL without held-out text */
+    wg_data_position start;
+} wg__held_out;
+
+/* Makes, by the objective's `batches`, those of t and of the held-out text, each if the setup has
+ * its text. [what the objective's `batches` gives] */
+int wg__begin_batches(wg_training *t, wg__held_out *held_out);
+
+/* Calls `evaluate`, in a scope each, for so many batches (0: all), the same from the start of the
+ * held-out text, however often it is called. -1 when it gives -1. */
+int wg__evaluate_batches(const wg_training *t, const wg__held_out *held_out, int64_t batches,
+                         int (*evaluate)(const wg_training *t, wg_metrics *metrics),
+                         wg_metrics *metrics);
+
+/* Makes the batches of t, int64_t[batch] of numbers below t->examples. */
+int wg__begin_numbered_batches(wg_training *t);
+
 /* The line about the text before training: of sentences, of a stream. */
 void wg__describe_stream(const wg_training *training, FILE *stream);
 void wg__describe_sentences(const wg_training *training, FILE *stream);

@@ -9,14 +9,6 @@
 
 /* ---- Examples ---- */
 
-static int build(void *context, int64_t count, const wg_example *examples, void *batch) {
-    int64_t *chosen = batch;
-    (void)context;
-    for (int64_t i = 0; i < count; i++)
-        chosen[i] = examples[i].index;
-    return 0;
-}
-
 int wg__labelling_begin(wg_training *t) {
     const wg_training_setup *setup = &t->setup;
     wg__labelling *mine = t->context;
@@ -29,10 +21,7 @@ int wg__labelling_begin(wg_training *t) {
         return 0;
     t->fingerprint = (int64_t)wg__labelled_text_fingerprint(mine->text);
     t->examples = wg__labelled_text_examples(mine->text);
-    t->batches = wg_batches_new(
-        &(wg_batch_source){.build = build},
-        &(wg_batches_options){.batch = setup->batch, .examples = t->examples, .seed = setup->seed});
-    return t->batches ? 0 : -1;
+    return wg__begin_numbered_batches(t);
 }
 
 void wg__labelling_end(wg_training *t) {

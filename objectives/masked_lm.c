@@ -407,8 +407,7 @@ int wg__masked_lm_loss(const wg_model *model, const wg__masked_batch *batch, boo
 /* ---- Training ---- */
 
 typedef struct masked {
-    wg_batches *held_out; /* NULL without held-out text */
-    wg_data_position held_out_start;
+    wg__held_out held_out;
 } masked;
 
 static wg_batches *make_batches(const wg_dataset *text, const wg_tokenizer *tokenizer,
@@ -418,31 +417,14 @@ static wg_batches *make_batches(const wg_dataset *text, const wg_tokenizer *toke
 }
 
 static int begin(wg_training *t) {
-    const wg_training_setup *setup = &t->setup;
     masked *mine = t->context = wg__calloc(1, sizeof *mine);
-    if (!mine)
-        return -1;
-    if (setup->training) {
-        t->fingerprint = wg_dataset_fingerprint(setup->training);
-        t->batches = make_batches(setup->training, setup->tokenizer, setup->batch, setup->sequence,
-                                  setup->seed);
-        if (!t->batches)
-            return -1;
-    }
-    if (setup->held_out) {
-        mine->held_out = make_batches(setup->held_out, setup->tokenizer, setup->batch,
-                                      setup->sequence, setup->seed);
-        if (!mine->held_out)
-            return -1;
-        mine->held_out_start = wg_batches_position(mine->held_out);
-    }
-    return 0;
+    return mine ? wg__begin_batches(t, &mine->held_out) : -1;
 }
 
 static void end(wg_training *t) {
     masked *mine = t->context;
     if (mine)
-        wg_batches_free(mine->held_out);
+        wg_batches_free(mine->held_out.batches);
     wg__free(mine);
 }
 
@@ -475,12 +457,12 @@ static wg_tensor *next_loss(void *training, wg_metrics *metrics) {
 
 /* ---- Evaluation ---- */
 
-static int evaluate_batch(wg_training *t, wg_metrics *metrics) {
+static int evaluate_batch(const wg_training *t, wg_metrics *metrics) {
     const masked *mine = t->context;
     const wg_dataset *text = t->setup.training ? t->setup.training : t->setup.held_out;
     wg__masked_batch batch;
     wg__masked_loss loss;
-    if (wg_batches_next(mine->held_out, &batch) < 0 ||
+    if (wg_batches_next(mine->held_out.batches, &batch) < 0 ||
         wg__masked_lm_loss(t->setup.model, &batch, true, &loss) < 0 ||
         add_metrics(&batch, &loss, metrics) < 0)
         return -1;
@@ -495,22 +477,10 @@ static int evaluate_batch(wg_training *t, wg_metrics *metrics) {
     return wg_metrics_add(metrics, "nsp_random", random, (double)t->setup.batch);
 }
 
-/* The same batches from the start of the held-out text, however often it is called. */
 static int evaluate(wg_training *t, int64_t batches, wg_metrics *metrics) {
     const masked *mine = t->context;
-    const int64_t batch = t->setup.batch;
-    if (wg_batches_seek(mine->held_out, &mine->held_out_start) < 0)
+    if (wg__evaluate_batches(t, &mine->held_out, batches, evaluate_batch, metrics) < 0)
         return -1;
-    const int64_t all = (wg_batches_examples(mine->held_out) + batch - 1) / batch;
-    const int64_t count = batches > 0 && batches < all ? batches : all;
-    for (int64_t i = 0; i < count; i++) {
-        wg_scope scope;
-        wg_scope_begin(&scope);
-        const int status = evaluate_batch(t, metrics);
-        wg_scope_end(&scope, NULL);
-        if (status < 0)
-            return -1;
-    }
     double loss = wg_metrics_get(metrics, "mlm_loss");
     if (t->setup.model->type->next_sentence)
         loss += wg_metrics_get(metrics, "nsp_loss");

@@ -260,6 +260,58 @@ void wg_filled_clear(wg_filled *filled) {
 
 /* ---- What objectives share ---- */
 
+int wg__begin_batches(wg_training *t, wg__held_out *held_out) {
+    const wg_training_setup *s = &t->setup;
+    if (s->training) {
+        t->fingerprint = wg_dataset_fingerprint(s->training);
+        t->batches =
+            t->objective->batches(s->training, s->tokenizer, s->batch, s->sequence, s->seed);
+        if (!t->batches)
+            return -1;
+    }
+    if (!s->held_out)
+        return 0;
+    held_out->batches =
+        t->objective->batches(s->held_out, s->tokenizer, s->batch, s->sequence, s->seed);
+    if (!held_out->batches)
+        return -1;
+    held_out->start = wg_batches_position(held_out->batches);
+    return 0;
+}
+
+int wg__evaluate_batches(const wg_training *t, const wg__held_out *held_out, int64_t batches,
+                         int (*evaluate)(const wg_training *t, wg_metrics *metrics),
+                         wg_metrics *metrics) {
+    if (wg_batches_seek(held_out->batches, &held_out->start) < 0)
+        return -1;
+    const int64_t all = wg__ceil_divide(wg_batches_examples(held_out->batches), t->setup.batch);
+    const int64_t count = batches > 0 && batches < all ? batches : all;
+    int status = 0;
+    for (int64_t i = 0; status == 0 && i < count; i++) {
+        wg_scope scope;
+        wg_scope_begin(&scope);
+        status = evaluate(t, metrics);
+        wg_scope_end(&scope, NULL);
+    }
+    return status;
+}
+
+static int build_numbers(void *context, int64_t count, const wg_example *examples, void *batch) {
+    int64_t *chosen = batch;
+    (void)context;
+    for (int64_t i = 0; i < count; i++)
+        chosen[i] = examples[i].index;
+    return 0;
+}
+
+int wg__begin_numbered_batches(wg_training *t) {
+    t->batches = wg_batches_new(&(wg_batch_source){.build = build_numbers},
+                                &(wg_batches_options){.batch = t->setup.batch,
+                                                      .examples = t->examples,
+                                                      .seed = t->setup.seed});
+    return t->batches ? 0 : -1;
+}
+
 void wg__describe_stream(const wg_training *training, FILE *stream) {
     const wg_dataset *text = training->setup.training;
     fprintf(stream, "text   %lld documents, %lld bytes, %lld tokens; %lld tokens held out\n",

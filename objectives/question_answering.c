@@ -70,14 +70,6 @@ static int answer(const wg_training *t, const wg__squad_batch *batch, wg_tensor 
 
 /* ---- Training ---- */
 
-static int build(void *context, int64_t count, const wg_example *examples, void *batch) {
-    int64_t *chosen = batch;
-    (void)context;
-    for (int64_t i = 0; i < count; i++)
-        chosen[i] = examples[i].index;
-    return 0;
-}
-
 static int begin(wg_training *t) {
     const wg_training_setup *setup = &t->setup;
     const wg__squad_options reading = {.sequence = setup->sequence};
@@ -95,10 +87,7 @@ static int begin(wg_training *t) {
         return 0;
     t->fingerprint = (int64_t)wg__squad_fingerprint(mine->training);
     t->examples = wg__squad_windows(mine->training);
-    t->batches = wg_batches_new(
-        &(wg_batch_source){.build = build},
-        &(wg_batches_options){.batch = setup->batch, .examples = t->examples, .seed = setup->seed});
-    return t->batches ? 0 : -1;
+    return wg__begin_numbered_batches(t);
 }
 
 static void end(wg_training *t) {

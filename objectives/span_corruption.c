@@ -357,8 +357,7 @@ wg_token_window wg__span_answer(const wg__sentinels *tokens, const wg_token_list
 
 typedef struct spans {
     wg__sentinels sentinels;
-    wg_batches *held_out; /* NULL without held-out text */
-    wg_data_position held_out_start;
+    wg__held_out held_out;
     double unigram_loss; /* of the held-out text */
 } spans;
 
@@ -389,45 +388,25 @@ static int begin(wg_training *t) {
     if (!mine || wg__sentinels_of(setup->tokenizer, &mine->sentinels) < 0 ||
         check_model(setup->model, &mine->sentinels) < 0)
         return -1;
-    if (setup->training) {
-        t->batches = make_batches(setup->training, setup->tokenizer, setup->batch, setup->sequence,
-                                  setup->seed);
-        t->fingerprint = wg_dataset_fingerprint(setup->training);
-        if (!t->batches)
-            return -1;
-    }
-    if (setup->held_out) {
-        mine->held_out = make_batches(setup->held_out, setup->tokenizer, setup->batch,
-                                      setup->sequence, setup->seed);
-        mine->held_out_start = wg_batches_position(mine->held_out);
+    if (wg__begin_batches(t, &mine->held_out) < 0)
+        return -1;
+    if (setup->held_out)
         mine->unigram_loss = wg_dataset_unigram_loss(
             setup->training ? setup->training : setup->held_out, NULL, setup->held_out);
-    }
     return wg_error_pending() ? -1 : 0;
 }
 
 static void end(wg_training *t) {
     spans *mine = t->context;
     if (mine)
-        wg_batches_free(mine->held_out);
+        wg_batches_free(mine->held_out.batches);
     wg__free(mine);
-}
-
-/* Labels (B, T) as the decoder reads them: one place later, after its start token, and padding
- * where a label is ignored. */
-static wg_tensor *shift_right(const wg_model *model, wg_tensor *labels) {
-    const wg_model_sizes sizes = wg_model_sizes_of(model);
-    wg_tensor *ignored = wg_eq(labels, wg_scalar(wg_tensor_dtype(labels), WG_IGNORE_INDEX));
-    wg_tensor *read = wg_slice(wg_masked_fill(labels, ignored, (double)sizes.pad_id), 1, 0, -1, 1);
-    wg_tensor *start = wg_full(wg_tensor_dtype(labels), WG_DIMS(wg_tensor_size(labels, 0), 1),
-                               (double)sizes.start_id);
-    return wg_cat(WG_TENSORS(start, read), 1);
 }
 
 /* The hidden states of the labels, (B, T, C). */
 static wg_tensor *decode_labels(const wg_model *model, const wg__span_batch *batch) {
     wg_tensor *memory = wg_model_encode(model, batch->input_ids, NULL);
-    wg_tensor *ids = shift_right(model, batch->labels);
+    wg_tensor *ids = wg_model_shift_right(model, batch->labels);
     return wg_model_forward(model, &(wg_model_inputs){.ids = ids, .memory = memory});
 }
 
@@ -464,7 +443,7 @@ static int evaluate_batch(const wg_training *t, wg_metrics *metrics) {
     const spans *mine = t->context;
     const wg_model *model = t->setup.model;
     wg__span_batch batch;
-    if (wg_batches_next(mine->held_out, &batch) < 0)
+    if (wg_batches_next(mine->held_out.batches, &batch) < 0)
         return -1;
     int64_t count;
     wg_tensor *logits = wg_reshape(wg_model_logits(model, decode_labels(model, &batch), NULL),
@@ -486,22 +465,9 @@ static int evaluate_batch(const wg_training *t, wg_metrics *metrics) {
     return wg_metrics_add(metrics, "unigram_loss", mine->unigram_loss, words);
 }
 
-/* The same batches from the start of the held-out text, however often it is called. */
 static int evaluate(wg_training *t, int64_t batches, wg_metrics *metrics) {
     const spans *mine = t->context;
-    const int64_t batch = t->setup.batch;
-    if (wg_batches_seek(mine->held_out, &mine->held_out_start) < 0)
-        return -1;
-    const int64_t all = (wg_batches_examples(mine->held_out) + batch - 1) / batch;
-    const int64_t count = batches > 0 && batches < all ? batches : all;
-    int status = 0;
-    for (int64_t i = 0; status == 0 && i < count; i++) {
-        wg_scope scope;
-        wg_scope_begin(&scope);
-        status = evaluate_batch(t, metrics);
-        wg_scope_end(&scope, NULL);
-    }
-    return status;
+    return wg__evaluate_batches(t, &mine->held_out, batches, evaluate_batch, metrics);
 }
 
 /* ---- Results ---- */
