@@ -414,8 +414,7 @@ static wg_tensor *loss(wg_module *module, wg_tensor *hidden, wg_tensor *labels,
 /* ---- The record ---- */
 
 static wg_module *create(const void *config, uint64_t seed) {
-    wg_transformer *model = wg_transformer_new(config, seed);
-    return model ? &model->module : NULL;
+    return (wg_module *)wg_transformer_new(config, seed);
 }
 
 static const void *config_of(const wg_module *module) {
