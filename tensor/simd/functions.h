@@ -40,29 +40,20 @@ static inline void map_pair(int64_t n, const real *a, const real *b, real *y, pa
         map(n, x, y, name##_blocks);                                                               \
     }
 
-#define WG__VJP(name, formula)                                                                     \
-    __attribute__((noinline)) static void name##_vjp_blocks(int64_t blocks, const real *from,      \
-                                                            const real *from_dy, real *to) {       \
+#define WG__OF_TWO(name, function, first, second, formula)                                         \
+    __attribute__((noinline)) static void name##_blocks(int64_t blocks, const real *from_first,    \
+                                                        const real *from_second, real *to) {       \
         for (int64_t i = 0; i < blocks; i++) {                                                     \
-            vector x = load(from + i * LANES), dy = load(from_dy + i * LANES);                     \
+            vector first = load(from_first + i * LANES), second = load(from_second + i * LANES);   \
             store(to + i * LANES, formula);                                                        \
         }                                                                                          \
     }                                                                                              \
-    static void vjp_##name(int64_t n, const void *x, const void *dy, void *dx) {                   \
-        map_pair(n, x, dy, dx, name##_vjp_blocks);                                                 \
+    static void function(int64_t n, const void *from_first, const void *from_second, void *to) {   \
+        map_pair(n, from_first, from_second, to, name##_blocks);                                   \
     }
 
-#define WG__PAIR(name, formula)                                                                    \
-    __attribute__((noinline)) static void name##_blocks(int64_t blocks, const real *from_a,        \
-                                                        const real *from_b, real *to) {            \
-        for (int64_t i = 0; i < blocks; i++) {                                                     \
-            vector a = load(from_a + i * LANES), b = load(from_b + i * LANES);                     \
-            store(to + i * LANES, formula);                                                        \
-        }                                                                                          \
-    }                                                                                              \
-    static void pair_##name(int64_t n, const void *a, const void *b, void *y) {                    \
-        map_pair(n, a, b, y, name##_blocks);                                                       \
-    }
+#define WG__VJP(name, formula) WG__OF_TWO(name##_vjp, vjp_##name, x, dy, formula)
+#define WG__PAIR(name, formula) WG__OF_TWO(name, pair_##name, a, b, formula)
 
 static inline vector sigmoid(vector x) {
     return (real)1 / ((real)1 + vector_exp(-x));
