@@ -438,8 +438,7 @@ static wg_tensor *loss(wg_module *module, wg_tensor *hidden, wg_tensor *labels,
 /* ---- The record ---- */
 
 static wg_module *create(const void *config, uint64_t seed) {
-    wg_modernbert_for_masked_lm *model = wg_modernbert_for_masked_lm_new(config, seed);
-    return model ? &model->module : NULL;
+    return (wg_module *)wg_modernbert_for_masked_lm_new(config, seed);
 }
 
 static const void *config_of(const wg_module *module) {
