@@ -19,6 +19,7 @@ cli_sources = \
 	cli/plot.c \
 	cli/profile.c \
 	cli/profile.h \
+	cli/score.c \
 	cli/settings.c \
 	cli/settings.h \
 	cli/tokenizer.c \

@@ -11,6 +11,7 @@ static const wg__verb verbs[] = {
     {"pretrain", "train a model on plain text", wg__verb_pretrain},
     {"finetune", "train a pretrained model for a task", wg__verb_finetune},
     {"eval", "measure a trained model on text", wg__verb_eval},
+    {"score", "measure how likely a model finds texts", wg__verb_score},
     {"fill", "fill each [MASK] of a text", wg__verb_fill},
     {"generate", "continue a text", wg__verb_generate},
     {"translate", "translate sentences", wg__verb_translate},

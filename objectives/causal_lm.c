@@ -318,6 +318,42 @@ static int generate(const wg_model *model, const wg_tokenizer *tokenizer,
     return wg_generate(model, 1, text, &how);
 }
 
+/* ---- Scoring texts ---- */
+
+/* log p(x1, x2 ... xn) = sum of log p(x_t | x_1 ... x_t-1). The first token is predicted from the
+ * token of a text's begin; without such a token it is not scored.
+ *
+ *     ids      <s> x1  x2          x1  x2
+ *     labels   x1  x2  x3          x2  x3                                                     */
+static int score(const wg_model *model, const wg_tokenizer *tokenizer,
+                 const wg_score_options *options, const wg_score_batch *texts, wg_score *scores) {
+    const int32_t begin_id = wg_tokenizer_special(tokenizer, WG_TOKEN_BEGIN);
+    const int64_t rows = texts->count, n = texts->length, first = begin_id < 0;
+    const int64_t length = n - first, size = rows * length;
+    if (length == 0)
+        return 0;
+    int32_t *ids = wg__alloc(2 * (size_t)size * sizeof *ids), *labels = ids + size;
+    double *losses = wg__alloc((size_t)size * sizeof *losses);
+    int status = ids && losses ? 0 : -1;
+    for (int64_t i = 0; status == 0 && i < size; i++) {
+        const int32_t *next = texts->ids + i / length * n + first + i % length;
+        labels[i] = *next;
+        ids[i] = first + i % length == 0 ? begin_id : next[-1];
+    }
+    if (status == 0) {
+        const wg_model_inputs inputs = {.ids = wg_from_array(WG_I32, WG_DIMS(rows, length), ids)};
+        status = wg__score_losses(model, options, &inputs, NULL,
+                                  wg_from_array(WG_I32, WG_DIMS(rows, length), labels), losses);
+    }
+    for (int64_t i = 0; status == 0 && i < size; i++) {
+        scores[i / length].log_probability -= losses[i];
+        scores[i / length].tokens++;
+    }
+    wg__free(losses);
+    wg__free(ids);
+    return status;
+}
+
 const wg_objective wg_causal_lm = {
     .name = "causal-lm",
     .title = "predicts the next token (Radford et al. 2018)",
@@ -337,4 +373,5 @@ const wg_objective wg_causal_lm = {
     .print = print,
     .prompt = read_prompt,
     .generate = generate,
+    .score = score,
 };

@@ -19,6 +19,7 @@ objectives_sources = \
 	objectives/masked_lm.h \
 	objectives/objective.c \
 	objectives/question_answering.c \
+	objectives/score.c \
 	objectives/span_corruption.c \
 	objectives/span_corruption.h \
 	objectives/translation.c \

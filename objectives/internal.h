@@ -38,6 +38,15 @@ int wg__begin_numbered_batches(wg_training *t);
 void wg__describe_stream(const wg_training *training, FILE *stream);
 void wg__describe_sentences(const wg_training *training, FILE *stream);
 
+/* -log p of the labels (N) at these places of a batch, as wg_model_loss takes them, in `losses`
+ * (N). -1 also if the scoring is to stop. */
+int wg__score_losses(const wg_model *model, const wg_score_options *options,
+                     const wg_model_inputs *inputs, wg_tensor *positions, wg_tensor *labels,
+                     double *losses);
+
+/* How many sequences of so many tokens a forward takes. */
+int64_t wg__score_rows(const wg_score_options *options, int64_t length);
+
 /* A file for predictions, and its end, which says whether all of it could be written. NULL, or -1,
  * with [IO] */
 FILE *wg__predictions_open(const char *path);

@@ -7,6 +7,7 @@
 
 #include "base/array.h"
 #include "data/batches/builder.h"
+#include "data/tokenizer/kind.h"
 #include "objectives/internal.h"
 #include "tensor/easy.h"
 #include "tensor/internal.h"
@@ -601,6 +602,97 @@ static int fill_masks(const wg_model *model, const wg_tokenizer *tokenizer,
     return status;
 }
 
+/* ---- Scoring texts ----
+ *
+ * The pseudo-log-likelihood (Salazar et al. 2020, arXiv:1910.14659, eq. 1): the sum over the tokens
+ * of log p(token | the others). A row of a forward is a text with one token masked:
+ *
+ *     [CLS] [MASK] ##ing on [SEP]    [CLS] sing [MASK] on [SEP]    [CLS] sing ##ing [MASK] [SEP]
+ *
+ * Within words the later tokens of the same word are masked with it (Kauf & Ivanova 2023,
+ * arXiv:2305.10588, PLL-word-l2r), since they tell what a rare word is:
+ *
+ *     [CLS] [MASK] [MASK] on [SEP]   [CLS] sing [MASK] on [SEP]    [CLS] sing ##ing [MASK] [SEP] */
+
+typedef struct scoring {
+    const wg_model *model;
+    const wg_tokenizer *tokenizer;
+    const wg_score_options *options;
+    const wg_score_batch *texts;
+    int32_t class, separator, mask;
+    int32_t *ids, *labels; /* (R, n + 2), (R) */
+    int64_t *positions;    /* (R) flat */
+    double *losses;        /* (R) */
+} scoring;
+
+static int begin_scoring(scoring *s, int64_t rows) {
+    const size_t size = (size_t)(rows * (s->texts->length + 2));
+    s->class = wg_tokenizer_special(s->tokenizer, WG_TOKEN_CLASS);
+    s->separator = wg_tokenizer_special(s->tokenizer, WG_TOKEN_SEPARATOR);
+    s->mask = wg_tokenizer_special(s->tokenizer, WG_TOKEN_MASK);
+    if (s->class < 0 || s->separator < 0 || s->mask < 0)
+        return wg_fail(WG_ERROR_ARGUMENT, WHERE,
+                       "the vocabulary lacks [CLS], [SEP] or [MASK], with which texts are scored");
+    s->ids = wg__alloc(size * sizeof *s->ids);
+    s->labels = wg__alloc((size_t)rows * sizeof *s->labels);
+    s->positions = wg__alloc((size_t)rows * sizeof *s->positions);
+    s->losses = wg__alloc((size_t)rows * sizeof *s->losses);
+    return s->ids && s->labels && s->positions && s->losses ? 0 : -1;
+}
+
+static void end_scoring(scoring *s) {
+    wg__free(s->ids);
+    wg__free(s->labels);
+    wg__free(s->positions);
+    wg__free(s->losses);
+}
+
+/* Row `row` of a forward: the text with its token number `place` masked. */
+static void mask_token(scoring *s, int64_t row, const int32_t *text, int64_t place) {
+    const int64_t n = s->texts->length;
+    int32_t *ids = s->ids + row * (n + 2);
+    ids[0] = s->class;
+    memcpy(ids + 1, text, (size_t)n * sizeof *ids);
+    ids[n + 1] = s->separator;
+    ids[1 + place] = s->mask;
+    if (s->options->within_words)
+        for (int64_t i = place + 1; i < n && !wg__token_begins_word(s->tokenizer, text[i]); i++)
+            ids[1 + i] = s->mask;
+    s->labels[row] = text[place];
+    s->positions[row] = row * (n + 2) + 1 + place;
+}
+
+/* Predicts the masked tokens first ... first + rows - 1 of all texts. */
+static int score_masked(scoring *s, int64_t first, int64_t rows, wg_score *scores) {
+    const int64_t n = s->texts->length;
+    for (int64_t i = 0; i < rows; i++)
+        mask_token(s, i, s->texts->ids + (first + i) / n * n, (first + i) % n);
+    wg_scope scope;
+    wg_scope_begin(&scope);
+    const wg_model_inputs inputs = {.ids = wg_from_array(WG_I32, WG_DIMS(rows, n + 2), s->ids)};
+    const int status = wg__score_losses(s->model, s->options, &inputs,
+                                        wg_from_array(WG_I64, WG_DIMS(rows), s->positions),
+                                        wg_from_array(WG_I32, WG_DIMS(rows), s->labels), s->losses);
+    wg_scope_end(&scope, NULL);
+    for (int64_t i = 0; status == 0 && i < rows; i++) {
+        scores[(first + i) / n].log_probability -= s->losses[i];
+        scores[(first + i) / n].tokens++;
+    }
+    return status;
+}
+
+static int score(const wg_model *model, const wg_tokenizer *tokenizer,
+                 const wg_score_options *options, const wg_score_batch *texts, wg_score *scores) {
+    scoring s = {.model = model, .tokenizer = tokenizer, .options = options, .texts = texts};
+    const int64_t all = texts->count * texts->length;
+    const int64_t most = wg__score_rows(options, texts->length + 2);
+    int status = begin_scoring(&s, most);
+    for (int64_t first = 0; status == 0 && first < all; first += most)
+        status = score_masked(&s, first, all - first < most ? all - first : most, scores);
+    end_scoring(&s);
+    return status;
+}
+
 const wg_objective wg_masked_lm = {
     .name = "masked-lm",
     .title = "predicts masked words, and next sentences (Devlin et al. 2019)",
@@ -618,4 +710,7 @@ const wg_objective wg_masked_lm = {
     .print = print,
     .fills = WG_FILLS_BY_RANK,
     .fill = fill_masks,
+    .score_frame = 2,
+    .scores_within_words = true,
+    .score = score,
 };

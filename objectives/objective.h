@@ -4,7 +4,8 @@
  *
  *     model (models/model.h) --.
  *     tokenizer, text ---------+--> wg_training --> wg_task --> wg_trainer
- *     options -----------------'         '--> evaluation, and after it fill, generate, translate
+ *     options -----------------'         '--> evaluation, and after it fill, generate, translate,
+ *                                             score
  *
  *     objective            text                        shapes it takes
  *     masked-lm            sentences                   encoder
@@ -20,6 +21,7 @@
 #ifndef WG_OBJECTIVES_OBJECTIVE_H
 #define WG_OBJECTIVES_OBJECTIVE_H
 
+#include <signal.h>
 #include <stdio.h>
 
 #include "../data/batches/batches.h"
@@ -142,6 +144,43 @@ typedef struct wg_filled {
 /* Frees what a fill gave, and makes it {0}. */
 WG_API void wg_filled_clear(wg_filled *filled);
 
+/* ---- Scores: how likely a model finds texts ---- */
+
+typedef struct wg_score_source {
+    const char *text; /* UTF-8 */
+    const char *file; /* for messages; NULL: the number of the text is told */
+    int64_t line;
+} wg_score_source;
+
+typedef struct wg_score {
+    double log_probability; /* natural logarithm: the sum over `tokens` predictions */
+    int64_t tokens;
+} wg_score;
+
+typedef struct wg_score_options {
+    bool within_words;    /* masked-lm: mask the later tokens of a word, too, when one of its tokens
+                           * is predicted */
+    int64_t batch_tokens; /* of a forward, about; 0: 4096 */
+    void (*listener)(int64_t scored, int64_t count, void *context); /* after each batch; or NULL */
+    void *context;
+    const volatile sig_atomic_t *stop; /* not 0: score no more. NULL: none */
+} wg_score_options;
+
+/* Texts of one length in a batch. */
+typedef struct wg_score_batch {
+    int64_t count, length; /* B, n */
+    const int32_t *ids;    /* (B, n), without [CLS] and the like */
+} wg_score_batch;
+
+/* Scores texts, in evaluation mode and without recording. Texts of equal tokens are scored once, and
+ * so have equal scores. `options` may be NULL. 0; 1 if *options->stop ended it, when scores may be
+ * missing; -1 with [STATE for an objective that does not score; ARGUMENT for a text without tokens
+ * or beyond the model's positions, or options that the objective does not take; FORMAT as
+ * wg_tokenizer_encode; MEMORY] */
+WG_API int wg_score_texts(const wg_objective *objective, const wg_model *model,
+                          const wg_tokenizer *tokenizer, const wg_score_options *options,
+                          int64_t count, const wg_score_source *texts, wg_score *scores);
+
 /* ---- The record ---- */
 
 /* A member of the JSON results. */
@@ -214,6 +253,13 @@ struct wg_objective {
     int (*translate)(const wg_model *model, const wg_tokenizer *tokenizer,
                      const wg_translation_use *options, int64_t count, const char *const *texts,
                      char **translations);
+
+    /* Scores a batch of texts. It runs its forwards by wg__score_losses, and gives up where that
+     * fails. */
+    int64_t score_frame;       /* positions that a text takes beside those of its tokens */
+    bool scores_within_words;  /* it takes that option */
+    int (*score)(const wg_model *model, const wg_tokenizer *tokenizer,
+                 const wg_score_options *options, const wg_score_batch *texts, wg_score *scores);
 };
 
 /* What the command calls masked-lm, causal-lm, blank-infilling, span-corruption, translation,

@@ -69,6 +69,18 @@ const char *wg__tokenizer_added_text(const wg_tokenizer *tokenizer, int32_t id) 
                  : wg_tokenizer_token(tokenizer, id);
 }
 
+/* Decoded inside of a text, a word comes with the space before it. */
+bool wg__token_begins_word(const wg_tokenizer *tokenizer, int32_t id) {
+    static const wg_decode_options options = {.plain = true};
+    wg__decode_state inside = {.begun = true, .space = true};
+    wg__text text = {0};
+    const bool begins = wg_tokenizer_token(tokenizer, id) &&
+                        tokenizer->kind->decode(tokenizer, id, &options, &inside, &text) == 0 &&
+                        wg__space_length(text.bytes, text.length) > 0;
+    wg__free(text.bytes);
+    return begins;
+}
+
 /* ---- Making and freeing ---- */
 
 void *wg__tokenizer_new(const wg__tokenizer_kind *kind, size_t size) {

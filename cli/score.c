@@ -1,0 +1,468 @@
+/* wengert score: how likely a pretrained model finds texts, and which of two it prefers. */
+#include <errno.h>
+#include <limits.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/internal.h"
+#include "cli/cli.h"
+#include "cli/output.h"
+#include "cli/training.h"
+
+enum {
+    KEY_PAIRS = WG__KEY_OWN,
+    KEY_TEXT,
+    KEY_WITHIN_WORDS,
+    KEY_LIMIT,
+    KEY_BATCH_TOKENS,
+    KEY_THREADS
+};
+
+typedef struct arguments {
+    const char *run;
+    const char **files; /* room for as many as there are arguments */
+    int file_count;
+    bool pairs, text;
+    int64_t limit; /* 0: all */
+    wg_score_options how;
+    int threads; /* 0: as the library finds it */
+    bool json;
+} arguments;
+
+static const struct argp_option options[] = {
+    {"pairs", KEY_PAIRS, "FILE...", 0,
+     "Compare the sentences of each pair: JSON lines with \"sentence_good\" and \"sentence_bad\", "
+     "as BLiMP's files",
+     0},
+    {"text", KEY_TEXT, "FILE", 0, "Score each line of this file", 0},
+    {"limit", KEY_LIMIT, "N", 0, "Take the first N pairs or lines of each file (all)", 0},
+    {"within-words", KEY_WITHIN_WORDS, NULL, 0,
+     "masked-lm: mask the later tokens of a word, too, when one of its tokens is predicted", 0},
+    {"batch-tokens", KEY_BATCH_TOKENS, "N", 0, "Tokens in a batch, about (4096)", 0},
+    {"threads", KEY_THREADS, "N", 0, "Use N threads (all processors)", 0},
+    WG__OPTION_JSON,
+    {0},
+};
+
+static error_t parse_end(const struct argp_state *state, const arguments *a) {
+    if (!a->run)
+        argp_error(state, "RUN.h5 is missing: which model?");
+    if (!a->pairs && !a->text)
+        argp_error(state, "--pairs FILE or --text FILE is missing: what shall be scored?");
+    if (a->pairs && a->text)
+        argp_error(state, "--pairs and --text exclude each other");
+    if (a->text && a->file_count > 1)
+        argp_error(state, "--text takes one file; %d are given", a->file_count);
+    return 0;
+}
+
+static error_t parse(int key, char *text, struct argp_state *state) {
+    arguments *a = state->input;
+    switch (key) {
+    case KEY_PAIRS:
+        a->pairs = true;
+        a->files[a->file_count++] = text;
+        return 0;
+    case KEY_TEXT:
+        a->text = true;
+        a->files[a->file_count++] = text;
+        return 0;
+    case KEY_LIMIT:
+        a->limit = wg__cli_integer(state, "limit", text, 1, INT64_MAX);
+        return 0;
+    case KEY_WITHIN_WORDS:
+        a->how.within_words = true;
+        return 0;
+    case KEY_BATCH_TOKENS:
+        a->how.batch_tokens = wg__cli_integer(state, "batch-tokens", text, 1, INT32_MAX);
+        return 0;
+    case KEY_THREADS:
+        a->threads = (int)wg__cli_integer(state, "threads", text, 1, 4096);
+        return 0;
+    case WG__KEY_JSON:
+        a->json = true;
+        return 0;
+    case ARGP_KEY_ARG: /* the checkpoint, then the files that a shell made of --pairs *.jsonl */
+        if (a->run)
+            a->files[a->file_count++] = text;
+        else
+            a->run = text;
+        return 0;
+    case ARGP_KEY_END:
+        return parse_end(state, a);
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
+/* ---- The texts ---- */
+
+/* What is counted of a file, or of a phenomenon. */
+typedef struct tally {
+    int64_t pairs, right, ties;
+} tally;
+
+typedef struct job {
+    const arguments *arguments;
+    wg__trained trained;
+    json_t *lines; /* objects of --pairs, strings of --text: they own the texts */
+    wg_score_source *texts; /* those of pair i are 2 i and 2 i + 1 */
+    int64_t count, capacity;
+    int64_t *ends; /* of each file, in lines */
+    wg_score *scores;
+    wg__progress progress;
+} job;
+
+static int fail_memory(void) {
+    return wg_fail(WG_ERROR_MEMORY, "score", "there is no memory for the texts");
+}
+
+static int add_text(job *j, const json_t *text, const char *file, int64_t line) {
+    if (j->count == j->capacity) {
+        const int64_t capacity = 2 * j->capacity + 64;
+        wg_score_source *texts = realloc(j->texts, (size_t)capacity * sizeof *texts);
+        if (!texts)
+            return fail_memory();
+        j->texts = texts;
+        j->capacity = capacity;
+    }
+    j->texts[j->count++] = (wg_score_source){json_string_value(text), file, line};
+    return 0;
+}
+
+static int add_sentence(job *j, const json_t *pair, const char *key, const char *file,
+                        int64_t line) {
+    const json_t *text = json_object_get(pair, key);
+    if (!json_is_string(text))
+        return wg_fail(WG_ERROR_FORMAT, "score", "%s, line %lld: it has no text \"%s\"", file,
+                       (long long)line, key);
+    return add_text(j, text, file, line);
+}
+
+static int read_pair(job *j, const char *file, int64_t line, const char *text) {
+    json_error_t error;
+    json_t *pair = json_loads(text, 0, &error);
+    if (!json_is_object(pair)) {
+        const char *why = pair ? "it is another JSON value" : error.text;
+        wg_fail(WG_ERROR_FORMAT, "score", "%s, line %lld: it is no JSON object: %s", file,
+                (long long)line, why);
+        json_decref(pair);
+        return -1;
+    }
+    if (json_array_append_new(j->lines, pair) < 0)
+        return fail_memory();
+    return add_sentence(j, pair, "sentence_good", file, line) < 0
+               ? -1
+               : add_sentence(j, pair, "sentence_bad", file, line);
+}
+
+static int read_text(job *j, const char *file, int64_t line, const char *text) {
+    json_t *string = json_string(text);
+    if (!string)
+        return wg_fail(WG_ERROR_FORMAT, "score", "%s, line %lld: it is not UTF-8", file,
+                       (long long)line);
+    if (json_array_append_new(j->lines, string) < 0)
+        return fail_memory();
+    return add_text(j, string, file, line);
+}
+
+/* Lines of white space are passed over. */
+static bool is_blank(const char *text) {
+    return text[strspn(text, " \t")] == '\0';
+}
+
+static int read_lines(job *j, const char *path, FILE *file) {
+    const int64_t limit = j->arguments->limit ? j->arguments->limit : INT64_MAX;
+    char *text = NULL;
+    size_t size = 0;
+    ssize_t length;
+    int64_t taken = 0;
+    int status = 0;
+    for (int64_t line = 1;
+         status == 0 && taken < limit && (length = getline(&text, &size, file)) >= 0; line++) {
+        if ((ssize_t)strlen(text) < length) {
+            status = wg_fail(WG_ERROR_FORMAT, "score", "%s, line %lld: it has a NUL, and is no text",
+                             path, (long long)line);
+            break;
+        }
+        text[strcspn(text, "\r\n")] = '\0';
+        if (is_blank(text))
+            continue;
+        status = (j->arguments->pairs ? read_pair : read_text)(j, path, line, text);
+        taken++;
+    }
+    free(text);
+    if (status == 0 && ferror(file))
+        return wg_fail(WG_ERROR_IO, "score", "cannot read %s: %s", path, strerror(errno));
+    return status == 0 && taken == 0
+               ? wg_fail(WG_ERROR_FORMAT, "score", "%s: the file is empty", path)
+               : status;
+}
+
+static int read_files(job *j) {
+    const arguments *a = j->arguments;
+    j->lines = json_array();
+    j->ends = calloc((size_t)a->file_count, sizeof *j->ends);
+    int status = j->lines && j->ends ? 0 : fail_memory();
+    for (int i = 0; status == 0 && i < a->file_count; i++) {
+        FILE *file = fopen(a->files[i], "r");
+        if (!file)
+            return wg_fail(errno == ENOENT ? WG_ERROR_NOT_FOUND : WG_ERROR_IO, "score",
+                           "cannot read %s: %s", a->files[i], strerror(errno));
+        status = read_lines(j, a->files[i], file);
+        fclose(file);
+        j->ends[i] = (int64_t)json_array_size(j->lines);
+    }
+    return status;
+}
+
+/* ---- Pairs ---- */
+
+/* A pair is right if the good sentence is strictly likelier. */
+static void count_pair(tally *t, double good, double bad) {
+    t->pairs++;
+    t->right += good > bad;
+    t->ties += good == bad;
+}
+
+static double accuracy(const tally *t) {
+    return (double)t->right / (double)t->pairs;
+}
+
+static void print_tally(const char *name, const tally *t) {
+    printf("%-56s %5.1f %% of %lld pairs", name, 100 * accuracy(t), (long long)t->pairs);
+    if (t->ties)
+        printf(", %lld tie%s", (long long)t->ties, t->ties == 1 ? "" : "s");
+    putchar('\n');
+}
+
+static json_t *tally_json(const char *name, const tally *t) {
+    return json_pack("{s:s, s:f, s:I, s:I}", "name", name, "accuracy", accuracy(t), "pairs",
+                     (json_int_t)t->pairs, "ties", (json_int_t)t->ties);
+}
+
+/* A text of a pair, such as "UID"; NULL: it has none. */
+static const char *member(const job *j, int64_t pair, const char *key) {
+    return json_string_value(json_object_get(json_array_get(j->lines, (size_t)pair), key));
+}
+
+/* Pairs of one UID, or of one phenomenon, or of a file. */
+typedef struct group {
+    char name[128];
+    const char *path, *field; /* of files; of the first pair, or NULL */
+    tally tally;
+} group;
+
+typedef struct results {
+    group *files, *phenomena; /* room for as many phenomena as there are pairs */
+    int64_t phenomenon_count;
+    tally all;
+    double mean; /* of the accuracies of the files */
+} results;
+
+/* Its pairs' UID if all have the same, else "adjunct_island" of data/adjunct_island.jsonl. */
+static void name_file(const job *j, group *file, int64_t first, int64_t end) {
+    const char *slash = strrchr(file->path, '/'), *name = slash ? slash + 1 : file->path;
+    const char *uid = member(j, first, "UID"), *suffix = strstr(name, ".jsonl");
+    for (int64_t i = first + 1; uid && i < end; i++) {
+        const char *other = member(j, i, "UID");
+        if (!other || strcmp(other, uid) != 0)
+            uid = NULL;
+    }
+    const size_t length = suffix && !suffix[6] ? (size_t)(suffix - name) : strlen(name);
+    snprintf(file->name, sizeof file->name, "%.*s", uid ? INT_MAX : (int)length, uid ? uid : name);
+    file->field = member(j, first, "field");
+}
+
+/* The phenomenon of that name, added if it is new. */
+static group *find_phenomenon(results *r, const char *name) {
+    for (int64_t i = 0; i < r->phenomenon_count; i++)
+        if (strncmp(r->phenomena[i].name, name, sizeof r->phenomena[i].name - 1) == 0)
+            return &r->phenomena[i];
+    group *added = &r->phenomena[r->phenomenon_count++];
+    snprintf(added->name, sizeof added->name, "%s", name);
+    return added;
+}
+
+static void count_file(const job *j, results *r, int number) {
+    const int64_t first = number ? j->ends[number - 1] : 0, end = j->ends[number];
+    group *file = &r->files[number];
+    file->path = j->arguments->files[number];
+    name_file(j, file, first, end);
+    for (int64_t i = first; i < end; i++) {
+        const double good = j->scores[2 * i].log_probability;
+        const double bad = j->scores[2 * i + 1].log_probability;
+        const char *phenomenon = member(j, i, "linguistics_term");
+        count_pair(&file->tally, good, bad);
+        count_pair(&r->all, good, bad);
+        if (phenomenon)
+            count_pair(&find_phenomenon(r, phenomenon)->tally, good, bad);
+    }
+    r->mean += accuracy(&file->tally) / j->arguments->file_count;
+}
+
+static void print_pairs(const job *j, const results *r) {
+    const int files = j->arguments->file_count;
+    for (int i = 0; i < files; i++)
+        print_tally(r->files[i].name, &r->files[i].tally);
+    if (r->phenomenon_count > 0)
+        printf("\nby phenomenon\n");
+    for (int64_t i = 0; i < r->phenomenon_count; i++)
+        print_tally(r->phenomena[i].name, &r->phenomena[i].tally);
+    printf("\nmean over %d file%s: %.2f %%; %lld pairs, %lld ties, which count as wrong\n", files,
+           files == 1 ? "" : "s", 100 * r->mean, (long long)r->all.pairs, (long long)r->all.ties);
+}
+
+static json_t *groups_json(const group *groups, int64_t count) {
+    json_t *list = json_array();
+    for (int64_t i = 0; i < count; i++) {
+        json_t *object = tally_json(groups[i].name, &groups[i].tally);
+        if (groups[i].path)
+            json_object_set_new(object, "file", json_string(groups[i].path));
+        if (groups[i].field)
+            json_object_set_new(object, "field", json_string(groups[i].field));
+        json_array_append_new(list, object);
+    }
+    return list;
+}
+
+static json_t *pairs_json(const job *j, const results *r) {
+    return json_pack("{s:f, s:I, s:I, s:o, s:o}", "accuracy", r->mean, "pairs",
+                     (json_int_t)r->all.pairs, "ties", (json_int_t)r->all.ties, "phenomena",
+                     groups_json(r->phenomena, r->phenomenon_count), "files",
+                     groups_json(r->files, j->arguments->file_count));
+}
+
+static int conclude_pairs(const job *j) {
+    results r = {.files = calloc((size_t)j->arguments->file_count, sizeof *r.files),
+                 .phenomena = calloc(json_array_size(j->lines), sizeof *r.phenomena)};
+    const int status = r.files && r.phenomena ? 0 : fail_memory();
+    for (int i = 0; status == 0 && i < j->arguments->file_count; i++)
+        count_file(j, &r, i);
+    if (status == 0 && j->arguments->json)
+        wg__print_json(pairs_json(j, &r));
+    else if (status == 0)
+        print_pairs(j, &r);
+    free(r.files);
+    free(r.phenomena);
+    return status;
+}
+
+/* ---- Lines of a text ---- */
+
+static int conclude_text(const job *j) {
+    json_t *list = j->arguments->json ? json_array() : NULL;
+    wg_score all = {0};
+    for (int64_t i = 0; i < j->count; i++) {
+        const wg_score *score = &j->scores[i];
+        all.log_probability += score->log_probability;
+        all.tokens += score->tokens;
+        if (list)
+            json_array_append_new(
+                list, json_pack("{s:I, s:o, s:I, s:s}", "line", (json_int_t)j->texts[i].line,
+                                "log_probability", wg__json_number(score->log_probability),
+                                "tokens", (json_int_t)score->tokens, "text", j->texts[i].text));
+        else
+            printf("%.4f\t%lld\t%s\n", score->log_probability, (long long)score->tokens,
+                   j->texts[i].text);
+    }
+    const double perplexity = exp(-all.log_probability / (double)all.tokens);
+    if (list)
+        wg__print_json(json_pack("{s:o, s:I, s:o, s:o}", "log_probability",
+                                 wg__json_number(all.log_probability), "tokens",
+                                 (json_int_t)all.tokens, "perplexity", wg__json_number(perplexity),
+                                 "texts", list));
+    else
+        wg__cli_note("%lld lines, %lld tokens: log-probability %.4f, perplexity %.4f per token",
+                     (long long)j->count, (long long)all.tokens, all.log_probability, perplexity);
+    return 0;
+}
+
+/* ---- All of it ---- */
+
+static void report(int64_t scored, int64_t count, void *context) {
+    wg__progress *progress = context;
+    const double now = wg__now(), pause = progress->is_terminal ? 0.1 : 10;
+    if (now - progress->last_shown < pause)
+        return;
+    progress->last_shown = now;
+    progress->line_open = progress->is_terminal;
+    fprintf(stderr, "%sscored %lld of %lld texts%s", progress->is_terminal ? "\r" : "",
+            (long long)scored, (long long)count, progress->is_terminal ? "" : "\n");
+}
+
+static int score(job *j) {
+    wg_score_options how = j->arguments->how;
+    j->scores = calloc((size_t)j->count, sizeof *j->scores);
+    if (!j->scores)
+        return fail_memory();
+    j->progress = wg__progress_begin();
+    j->progress.last_shown = wg__now();
+    how.listener = report;
+    how.context = &j->progress;
+    how.stop = wg__stop_signal();
+    wg__listen_for_stop();
+    const wg__trained *t = &j->trained;
+    const int status = wg_score_texts(t->objective, &t->model, t->tokenizer, &how, j->count,
+                                      j->texts, j->scores);
+    wg__progress_end(&j->progress);
+    return status;
+}
+
+static bool can_score(const wg_objective *objective) {
+    return objective->score;
+}
+
+/* 0, 1 if a signal ended it, -1. */
+static int run(job *j) {
+    const arguments *a = j->arguments;
+    const wg_objective *objective = wg__trained_objective(a->run, "score", can_score);
+    if (!objective)
+        return -1;
+    if (a->how.within_words && !objective->scores_within_words)
+        return wg_fail(WG_ERROR_ARGUMENT, a->run,
+                       "--within-words is for a model that predicts masked tokens; this is one of "
+                       "%s",
+                       objective->name);
+    if (read_files(j) < 0 || wg__trained_load(&j->trained, objective, a->run) < 0)
+        return -1;
+    const int status = score(j);
+    return status ? status : a->pairs ? conclude_pairs(j) : conclude_text(j);
+}
+
+static void clear(job *j) {
+    json_decref(j->lines);
+    free(j->texts);
+    free(j->ends);
+    free(j->scores);
+    wg__trained_clear(&j->trained);
+}
+
+int wg__verb_score(int argc, char **argv) {
+    static const struct argp parser = {
+        .options = options,
+        .parser = parse,
+        .args_doc = "RUN.h5 --pairs FILE...\nRUN.h5 --text FILE",
+        .doc = "Measures how likely a pretrained model finds texts: which of two sentences it "
+               "prefers, or the log-probability of each line.\v"
+               "The log-probability of a text is the sum over its tokens: of causal-lm given "
+               "the tokens before; of masked-lm given all others, each token masked in turn "
+               "(pseudo-log-likelihood); of blank-infilling each word in turn is a blank, and its "
+               "tokens and its end are predicted given the rest. It is not divided by the length. "
+               "A pair is right if its good sentence has the higher log-probability; ties are "
+               "wrong. Of a text, each line is printed with its log-probability and the number of "
+               "predictions that this is the sum of, separated by tabs.",
+    };
+    arguments a = {.files = calloc((size_t)argc, sizeof *a.files)};
+    wg__cli_parse(&parser, argc, argv, &a);
+    if (a.threads)
+        wg_set_threads(a.threads);
+    job j = {.arguments = &a};
+    const int status = run(&j);
+    clear(&j);
+    free(a.files);
+    if (status < 0)
+        return wg__cli_fail_pending();
+    return status > 0 ? 128 + *wg__stop_signal() : 0;
+}
