@@ -106,7 +106,7 @@ typedef struct tally {
 typedef struct job {
     const arguments *arguments;
     wg__trained trained;
-    json_t *lines; /* objects of --pairs, strings of --text: they own the texts */
+    json_t *lines;          /* objects of --pairs, strings of --text: they own the texts */
     wg_score_source *texts; /* those of pair i are 2 i and 2 i + 1 */
     int64_t count, capacity;
     int64_t *ends; /* of each file, in lines */
@@ -182,8 +182,8 @@ static int read_lines(job *j, const char *path, FILE *file) {
     for (int64_t line = 1;
          status == 0 && taken < limit && (length = getline(&text, &size, file)) >= 0; line++) {
         if ((ssize_t)strlen(text) < length) {
-            status = wg_fail(WG_ERROR_FORMAT, "score", "%s, line %lld: it has a NUL, and is no text",
-                             path, (long long)line);
+            status = wg_fail(WG_ERROR_FORMAT, "score",
+                             "%s, line %lld: it has a NUL, and is no text", path, (long long)line);
             break;
         }
         text[strcspn(text, "\r\n")] = '\0';
@@ -404,8 +404,8 @@ static int score(job *j) {
     how.stop = wg__stop_signal();
     wg__listen_for_stop();
     const wg__trained *t = &j->trained;
-    const int status = wg_score_texts(t->objective, &t->model, t->tokenizer, &how, j->count,
-                                      j->texts, j->scores);
+    const int status =
+        wg_score_texts(t->objective, &t->model, t->tokenizer, &how, j->count, j->texts, j->scores);
     wg__progress_end(&j->progress);
     return status;
 }

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "data/tokenizer/kind.h"
 #include "models/generate/beam.h"
 #include "objectives/blank_batches.h"
 #include "objectives/internal.h"
@@ -615,6 +616,89 @@ static int generate(const wg_model *model, const wg_tokenizer *tokenizer,
     return status;
 }
 
+/* ---- Scoring texts ----
+ *
+ * Each word in turn is a blank, and its tokens and its end are predicted given the rest of the
+ * text: sum over words w of log p(w_1 ... w_k [E] | the text with [MASK] in place of w). A row of a
+ * forward is a text with one word blank. Part A and Part B together have n + 3 tokens whichever
+ * word it is:
+ *
+ *     [CLS] [MASK] on   [S] sing ##ing          [CLS] sing ##ing [MASK]   [S] on
+ *     predicts          sing ##ing [E]          predicts                  on  [E]             */
+
+typedef struct scoring {
+    const wg_model *model;
+    const wg_score_options *options;
+    wg_blank_tokens tokens;
+    int64_t count;            /* words of all texts */
+    wg__blank_span *words;    /* of their text */
+    wg__blanked_text *blanks; /* a word each */
+    double *losses;           /* of the targets of a forward */
+} scoring;
+
+static void find_words(scoring *s, const wg_tokenizer *tokenizer, const wg_score_batch *texts) {
+    for (int64_t t = 0; t < texts->count; t++) {
+        const int32_t *ids = texts->ids + t * texts->length;
+        for (int64_t i = 0; i < texts->length; i++) {
+            if (i == 0 || wg__token_begins_word(tokenizer, ids[i])) {
+                s->words[s->count] = (wg__blank_span){i, i + 1};
+                s->blanks[s->count] = (wg__blanked_text){ids, texts->length,  &s->words[s->count],
+                                                         1,   s->tokens.mask, false};
+                s->count++;
+            } else {
+                s->words[s->count - 1].end = i + 1;
+            }
+        }
+    }
+}
+
+/* Predicts the words first ... first + rows - 1. */
+static int score_words(scoring *s, const wg_score_batch *texts, int64_t first, int64_t rows,
+                       wg_score *scores) {
+    wg__blank_batch batch;
+    wg_scope scope;
+    wg_scope_begin(&scope);
+    int status = wg__blanked_batch(&s->tokens, rows, s->blanks + first, 1, &batch);
+    if (status == 0) {
+        const wg_model_inputs inputs = inputs_of(&batch);
+        status = wg__score_losses(s->model, s->options, &inputs, batch.target_positions,
+                                  batch.labels, s->losses);
+    }
+    wg_scope_end(&scope, NULL);
+    const double *loss = s->losses;
+    for (int64_t i = first; status == 0 && i < first + rows; i++) {
+        wg_score *score = &scores[(s->blanks[i].text - texts->ids) / texts->length];
+        const int64_t targets = s->words[i].end - s->words[i].first + 1;
+        for (int64_t n = 0; n < targets; n++)
+            score->log_probability -= *loss++;
+        score->tokens += targets;
+    }
+    return status;
+}
+
+static int score(const wg_model *model, const wg_tokenizer *tokenizer,
+                 const wg_score_options *options, const wg_score_batch *texts, wg_score *scores) {
+    const int64_t n = texts->length, most = wg__score_rows(options, n + 3);
+    const size_t all = (size_t)(texts->count * n);
+    scoring s = {.model = model, .options = options};
+    if (wg__blank_tokens_of(tokenizer, &s.tokens) < 0 ||
+        wg__blank_check_model("score", model, &s.tokens) < 0)
+        return -1;
+    s.words = wg__alloc(all * sizeof *s.words);
+    s.blanks = wg__alloc(all * sizeof *s.blanks);
+    s.losses = wg__alloc((size_t)(most * (n + 1)) * sizeof *s.losses);
+    int status = s.words && s.blanks && s.losses ? 0 : -1;
+    if (status == 0)
+        find_words(&s, tokenizer, texts);
+    for (int64_t first = 0; status == 0 && first < s.count; first += most)
+        status =
+            score_words(&s, texts, first, s.count - first < most ? s.count - first : most, scores);
+    wg__free(s.words);
+    wg__free(s.blanks);
+    wg__free(s.losses);
+    return status;
+}
+
 const wg_objective wg_blank_infilling = {
     .name = "blank-infilling",
     .title = "writes spans into blanks, token after token (Du et al. 2022)",
@@ -639,4 +723,6 @@ const wg_objective wg_blank_infilling = {
     .fill = fill_text,
     .prompt = read_prompt,
     .generate = generate,
+    .score_frame = 1,
+    .score = score,
 };

@@ -172,10 +172,10 @@ typedef struct wg_score_batch {
     const int32_t *ids;    /* (B, n), without [CLS] and the like */
 } wg_score_batch;
 
-/* Scores texts, in evaluation mode and without recording. Texts of equal tokens are scored once, and
- * so have equal scores. `options` may be NULL. 0; 1 if *options->stop ended it, when scores may be
- * missing; -1 with [STATE for an objective that does not score; ARGUMENT for a text without tokens
- * or beyond the model's positions, or options that the objective does not take; FORMAT as
+/* Scores texts, in evaluation mode and without recording. Texts of equal tokens are scored once,
+ * and so have equal scores. `options` may be NULL. 0; 1 if *options->stop ended it, when scores may
+ * be missing; -1 with [STATE for an objective that does not score; ARGUMENT for a text without
+ * tokens or beyond the model's positions, or options that the objective does not take; FORMAT as
  * wg_tokenizer_encode; MEMORY] */
 WG_API int wg_score_texts(const wg_objective *objective, const wg_model *model,
                           const wg_tokenizer *tokenizer, const wg_score_options *options,
@@ -256,8 +256,8 @@ struct wg_objective {
 
     /* Scores a batch of texts. It runs its forwards by wg__score_losses, and gives up where that
      * fails. */
-    int64_t score_frame;       /* positions that a text takes beside those of its tokens */
-    bool scores_within_words;  /* it takes that option */
+    int64_t score_frame;      /* positions that a text takes beside those of its tokens */
+    bool scores_within_words; /* it takes that option */
     int (*score)(const wg_model *model, const wg_tokenizer *tokenizer,
                  const wg_score_options *options, const wg_score_batch *texts, wg_score *scores);
 };

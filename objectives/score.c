@@ -4,7 +4,8 @@
  *     sorted   c e f | a c   b d   b d | a        the longest first, equal ones beside each other
  *     batches  c e f   a c   b d         a        of one length, so without padding
  *
- * An objective scores a batch. Equal texts are one row of it, so their scores have the same bits. */
+ * An objective scores a batch. Equal texts are one row of it, so their scores have the same bits.
+ */
 #include <stdlib.h>
 #include <string.h>
 

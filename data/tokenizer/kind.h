@@ -118,7 +118,8 @@ int wg__tokenizer_find_special(wg_tokenizer *tokenizer);
 bool wg__tokenizer_is_special(const wg_tokenizer *tokenizer, int32_t id);
 
 /* True if a word begins with this token, wherever it stands: one of WordPiece without "##", one of
- * another kind that begins with white space. The first token of a text begins a word in any case. */
+ * another kind that begins with white space. The first token of a text begins a word in any case.
+ */
 bool wg__token_begins_word(const wg_tokenizer *tokenizer, int32_t id);
 
 /* Removes all added and special tokens. */
