@@ -122,6 +122,7 @@ tests_test_objectives_SOURCES = \
 	tests/objectives/cloze.c \
 	tests/objectives/blank_fill.c \
 	tests/objectives/causal_lm.c \
+	tests/objectives/score.c \
 	tests/objectives/span_corruption.c \
 	tests/objectives/batch_positions.c \
 	tests/objectives/blank_batch.c \
