@@ -36,7 +36,7 @@ static const struct argp_option options[] = {
      "as BLiMP's files",
      0},
     {"text", KEY_TEXT, "FILE", 0, "Score each line of this file", 0},
-    {"limit", KEY_LIMIT, "N", 0, "Take the first N pairs or lines of each file (all)", 0},
+    {"limit", KEY_LIMIT, "N", 0, "Take the first N pairs or lines of a file (all)", 0},
     {"within-words", KEY_WITHIN_WORDS, NULL, 0,
      "masked-lm: mask the later tokens of a word, too, when one of its tokens is predicted", 0},
     {"batch-tokens", KEY_BATCH_TOKENS, "N", 0, "Tokens in a batch, about (4096)", 0},
@@ -249,8 +249,8 @@ static const char *member(const job *j, int64_t pair, const char *key) {
 
 /* Pairs of one UID, or of one phenomenon, or of a file. */
 typedef struct group {
-    char name[128];
-    const char *path, *field; /* of files; of the first pair, or NULL */
+    char name[256];
+    const char *path, *field; /* of files; the field is that of the first pair, or NULL */
     tally tally;
 } group;
 

@@ -4,7 +4,7 @@
 
 #include "objectives/objective.h"
 
-/* A checkpoint with its model, as `eval', `fill', `generate' and `translate' use it. */
+/* A checkpoint with its model, as verbs that do not train use it. */
 typedef struct wg__trained {
     const wg_objective *objective;
     wg_model model;

@@ -146,6 +146,18 @@ for model in $takes; do
     input=/dev/null
 done
 
+verb=score takes='bert glm gpt llama'
+printf '%s\n' "$too_long" >long.txt
+no_checkpoint --text lines.txt
+other_models --text lines.txt
+for model in $takes; do
+    wrong "score: a text that is not there, by $model" none.txt score $model.h5 --text none.txt
+    wrong "score: an empty text, by $model" empty.txt score $model.h5 --text empty.txt
+    wrong "score: a text that is not UTF-8, by $model" latin.txt score $model.h5 --text latin.txt
+    wrong "score: a text that is too long, by $model" 'long.txt, line 1' score $model.h5 --text long.txt
+    wrong "score: a text for pairs, by $model" 'lines.txt, line 1' score $model.h5 --pairs lines.txt
+done
+
 verb=generate takes='glm gpt llama'
 no_checkpoint --prompt Alice
 other_models --prompt Alice
