@@ -114,6 +114,18 @@ else
     skip 'files of BLiMP are read as they are' "no $data/blimp"
 fi
 
+# llama2.c's own logits of these tokens, ref_greedy_logits_f32.bin, summed.
+if test -f "$data/stories260K/stories260K.bin"; then
+    run convert "$data/stories260K/stories260K.bin" stories.h5 --tokenizer "$data/stories260K/tok512.bin"
+    echo 'Once upon a time, there was a little girl named Lily.' >once.txt
+    echo "$(cat once.txt) She loved to play outside in the park." >>once.txt
+    run score stories.h5 --text once.txt
+    check 'scores are those of the logits of llama2.c' \
+        eval 'test "$(cut -f 1,2 out | tr "\t\n" "  ")" = "-1.5021 15 -5.5910 31 "'
+else
+    skip 'scores are those of the logits of llama2.c' "no $data/stories260K"
+fi
+
 # ---- Mistakes ----
 
 misused 'RUN.h5 is missing' score
