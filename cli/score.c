@@ -14,6 +14,7 @@ enum {
     KEY_PAIRS = WG__KEY_OWN,
     KEY_TEXT,
     KEY_WITHIN_WORDS,
+    KEY_CAUSAL,
     KEY_LIMIT,
     KEY_BATCH_TOKENS,
     KEY_THREADS
@@ -38,7 +39,9 @@ static const struct argp_option options[] = {
     {"text", KEY_TEXT, "FILE", 0, "Score each line of this file", 0},
     {"limit", KEY_LIMIT, "N", 0, "Take the first N pairs or lines of a file (all)", 0},
     {"within-words", KEY_WITHIN_WORDS, NULL, 0,
-     "masked-lm: mask the later tokens of a word, too, when one of its tokens is predicted", 0},
+     "masked-lm, mlm, hybrid: mask the later tokens of a word, too, when one of its tokens is predicted", 0},
+    {"causal", KEY_CAUSAL, NULL, 0,
+     "hybrid: predict each token from those before it, instead of masking one after the other", 0},
     {"batch-tokens", KEY_BATCH_TOKENS, "N", 0, "Tokens in a batch, about (4096)", 0},
     {"threads", KEY_THREADS, "N", 0, "Use N threads (all processors)", 0},
     WG__OPTION_JSON,
@@ -73,6 +76,9 @@ static error_t parse(int key, char *text, struct argp_state *state) {
         return 0;
     case KEY_WITHIN_WORDS:
         a->how.within_words = true;
+        return 0;
+    case KEY_CAUSAL:
+        a->how.causal = true;
         return 0;
     case KEY_BATCH_TOKENS:
         a->how.batch_tokens = wg__cli_integer(state, "batch-tokens", text, 1, INT32_MAX);
@@ -424,6 +430,11 @@ static int run(job *j) {
         return wg_fail(WG_ERROR_ARGUMENT, a->run,
                        "--within-words is for a model that predicts masked tokens; this is one of "
                        "%s",
+                       objective->name);
+    if (a->how.causal && !objective->scores_causally)
+        return wg_fail(WG_ERROR_ARGUMENT, a->run,
+                       "--causal is for a model of hybrid, which predicts masked and next tokens; "
+                       "this is one of %s",
                        objective->name);
     if (read_files(j) < 0 || wg__trained_load(&j->trained, objective, a->run) < 0)
         return -1;

@@ -396,7 +396,9 @@ static void decide_steps(run *r) {
 
 static int complete_settings(run *r) {
     decide_steps(r);
-    const int64_t steps = r->settings.training.steps;
+    const wg__training_settings *s = &r->settings.training;
+    const int64_t steps = s->steps;
+    r->training->run_examples = steps * s->batch * (s->accumulate > 0 ? s->accumulate : 1);
     if (r->steps_before && r->steps_before != steps)
         wg__cli_note("the run becomes %lld steps long instead of %lld, and its learning rate "
                      "follows that from here on",

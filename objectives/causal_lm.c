@@ -320,14 +320,10 @@ static int generate(const wg_model *model, const wg_tokenizer *tokenizer,
 
 /* ---- Scoring texts ---- */
 
-/* log p(x1, x2 ... xn) = sum of log p(x_t | x_1 ... x_t-1). The first token is predicted from the
- * token of a text's begin; without such a token it is not scored.
- *
- *     ids      <s> x1  x2          x1  x2
+/*     ids      <s> x1  x2          x1  x2
  *     labels   x1  x2  x3          x2  x3                                                     */
-static int score(const wg_model *model, const wg_tokenizer *tokenizer,
-                 const wg_score_options *options, const wg_score_batch *texts, wg_score *scores) {
-    const int32_t begin_id = wg_tokenizer_special(tokenizer, WG_TOKEN_BEGIN);
+int wg__score_next_tokens(const wg_model *model, int32_t begin_id, const wg_score_options *options,
+                          const wg_score_batch *texts, wg_score *scores) {
     const int64_t rows = texts->count, n = texts->length, first = begin_id < 0;
     const int64_t length = n - first, size = rows * length;
     if (length == 0)
@@ -341,7 +337,8 @@ static int score(const wg_model *model, const wg_tokenizer *tokenizer,
         ids[i] = first + i % length == 0 ? begin_id : next[-1];
     }
     if (status == 0) {
-        const wg_model_inputs inputs = {.ids = wg_from_array(WG_I32, WG_DIMS(rows, length), ids)};
+        const wg_model_inputs inputs = {.ids = wg_from_array(WG_I32, WG_DIMS(rows, length), ids),
+                                        .causal = true};
         status = wg__score_losses(model, options, &inputs, NULL,
                                   wg_from_array(WG_I32, WG_DIMS(rows, length), labels), losses);
     }
@@ -352,6 +349,12 @@ static int score(const wg_model *model, const wg_tokenizer *tokenizer,
     wg__free(losses);
     wg__free(ids);
     return status;
+}
+
+static int score(const wg_model *model, const wg_tokenizer *tokenizer,
+                 const wg_score_options *options, const wg_score_batch *texts, wg_score *scores) {
+    return wg__score_next_tokens(model, wg_tokenizer_special(tokenizer, WG_TOKEN_BEGIN), options,
+                                 texts, scores);
 }
 
 const wg_objective wg_causal_lm = {

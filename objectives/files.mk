@@ -17,6 +17,8 @@ objectives_sources = \
 	objectives/labelling.h \
 	objectives/masked_lm.c \
 	objectives/masked_lm.h \
+	objectives/mlm.c \
+	objectives/mlm.h \
 	objectives/objective.c \
 	objectives/question_answering.c \
 	objectives/score.c \

@@ -47,6 +47,11 @@ int wg__score_losses(const wg_model *model, const wg_score_options *options,
 /* How many sequences of so many tokens a forward takes. */
 int64_t wg__score_rows(const wg_score_options *options, int64_t length);
 
+/* log p(x1, x2 ... xn) = sum of log p(x_t | x_1 ... x_t-1) of texts by a model that sees earlier
+ * tokens only. The first token is predicted from `begin_id`; if that is -1 it is not scored. */
+int wg__score_next_tokens(const wg_model *model, int32_t begin_id, const wg_score_options *options,
+                          const wg_score_batch *texts, wg_score *scores);
+
 /* A file for predictions, and its end, which says whether all of it could be written. NULL, or -1,
  * with [IO] */
 FILE *wg__predictions_open(const char *path);

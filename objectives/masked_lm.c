@@ -531,14 +531,15 @@ static int encode(const wg_tokenizer *tokenizer, const char *text, wg_token_list
     return wg_token_list_append(list, wg_tokenizer_special(tokenizer, WG_TOKEN_SEPARATOR));
 }
 
-/* The positions of [MASK], (N) i64. */
-static wg_tensor *find_masks(const wg_tokenizer *tokenizer, const wg_token_list *list) {
+/* The positions to predict each [MASK] from, (N) i64. */
+static wg_tensor *find_masks(const wg_tokenizer *tokenizer, const wg_token_list *list,
+                             bool from_before) {
     const int32_t mask = wg_tokenizer_special(tokenizer, WG_TOKEN_MASK);
     int64_t *places = wg__alloc((size_t)list->count * sizeof *places);
     int64_t count = 0;
     for (int64_t i = 0; places && i < list->count; i++)
         if (list->ids[i] == mask)
-            places[count++] = i;
+            places[count++] = i - from_before;
     wg_tensor *positions = places ? wg_from_array(WG_I64, WG_DIMS(count), places) : NULL;
     wg__free(places);
     return positions;
@@ -585,13 +586,14 @@ static int rank_all(const wg_tokenizer *tokenizer, const wg_use_options *options
     return filled->blanks ? status : -1;
 }
 
-static int fill_masks(const wg_model *model, const wg_tokenizer *tokenizer,
-                      const wg_use_options *options, const char *text, wg_filled *filled) {
+int wg__fill_masks(const wg_model *model, const wg_tokenizer *tokenizer,
+                   const wg_use_options *options, const char *text, bool from_before,
+                   wg_filled *filled) {
     wg_token_list list = {0};
     wg_scope scope;
     wg_scope_begin(&scope);
     int status = encode(tokenizer, text, &list);
-    wg_tensor *positions = status == 0 ? find_masks(tokenizer, &list) : NULL;
+    wg_tensor *positions = status == 0 ? find_masks(tokenizer, &list, from_before) : NULL;
     if (positions && wg_tensor_count(positions) == 0)
         status = wg_fail(WG_ERROR_ARGUMENT, "fill",
                          "there is no [MASK] in '%.200s'; write it where a word is wanted", text);
@@ -600,6 +602,11 @@ static int fill_masks(const wg_model *model, const wg_tokenizer *tokenizer,
     wg_scope_end(&scope, NULL);
     wg_token_list_free(&list);
     return status;
+}
+
+static int fill_text(const wg_model *model, const wg_tokenizer *tokenizer,
+                     const wg_use_options *options, const char *text, wg_filled *filled) {
+    return wg__fill_masks(model, tokenizer, options, text, false, filled);
 }
 
 /* ---- Scoring texts ----
@@ -619,6 +626,7 @@ typedef struct scoring {
     const wg_tokenizer *tokenizer;
     const wg_score_options *options;
     const wg_score_batch *texts;
+    bool from_before; /* a token is predicted from the hidden state one before it */
     int32_t class, separator, mask;
     int32_t *ids, *labels; /* (R, n + 2), (R) */
     int64_t *positions;    /* (R) flat */
@@ -659,7 +667,7 @@ static void mask_token(scoring *s, int64_t row, const int32_t *text, int64_t pla
         for (int64_t i = place + 1; i < n && !wg__token_begins_word(s->tokenizer, text[i]); i++)
             ids[1 + i] = s->mask;
     s->labels[row] = text[place];
-    s->positions[row] = row * (n + 2) + 1 + place;
+    s->positions[row] = row * (n + 2) + 1 + place - s->from_before;
 }
 
 /* Predicts the masked tokens first ... first + rows - 1 of all texts. */
@@ -681,9 +689,14 @@ static int score_masked(scoring *s, int64_t first, int64_t rows, wg_score *score
     return status;
 }
 
-static int score(const wg_model *model, const wg_tokenizer *tokenizer,
-                 const wg_score_options *options, const wg_score_batch *texts, wg_score *scores) {
-    scoring s = {.model = model, .tokenizer = tokenizer, .options = options, .texts = texts};
+int wg__score_masks(const wg_model *model, const wg_tokenizer *tokenizer,
+                    const wg_score_options *options, const wg_score_batch *texts, bool from_before,
+                    wg_score *scores) {
+    scoring s = {.model = model,
+                 .tokenizer = tokenizer,
+                 .options = options,
+                 .texts = texts,
+                 .from_before = from_before};
     const int64_t all = texts->count * texts->length;
     const int64_t most = wg__score_rows(options, texts->length + 2);
     int status = begin_scoring(&s, most);
@@ -691,6 +704,11 @@ static int score(const wg_model *model, const wg_tokenizer *tokenizer,
         status = score_masked(&s, first, all - first < most ? all - first : most, scores);
     end_scoring(&s);
     return status;
+}
+
+static int score(const wg_model *model, const wg_tokenizer *tokenizer,
+                 const wg_score_options *options, const wg_score_batch *texts, wg_score *scores) {
+    return wg__score_masks(model, tokenizer, options, texts, false, scores);
 }
 
 const wg_objective wg_masked_lm = {
@@ -709,7 +727,7 @@ const wg_objective wg_masked_lm = {
     .metrics = rows,
     .print = print,
     .fills = WG_FILLS_BY_RANK,
-    .fill = fill_masks,
+    .fill = fill_text,
     .score_frame = 2,
     .scores_within_words = true,
     .score = score,

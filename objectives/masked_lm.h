@@ -64,4 +64,15 @@ typedef struct wg__masked_loss {
 int wg__masked_lm_loss(const wg_model *model, const wg__masked_batch *batch, bool count_correct,
                        wg__masked_loss *loss);
 
+/* Ranks the tokens for each [MASK] of a text, as the record's `fill`. from_before: the model
+ * predicts a token from the hidden state one before it. [ARGUMENT for a text without [MASK]] */
+int wg__fill_masks(const wg_model *model, const wg_tokenizer *tokenizer,
+                   const wg_use_options *options, const char *text, bool from_before,
+                   wg_filled *filled);
+
+/* The pseudo-log-likelihood of texts, as the record's `score`. */
+int wg__score_masks(const wg_model *model, const wg_tokenizer *tokenizer,
+                    const wg_score_options *options, const wg_score_batch *texts, bool from_before,
+                    wg_score *scores);
+
 #endif

@@ -11,8 +11,9 @@
 /* ---- The table ---- */
 
 static const wg_objective *const objectives[] = {
-    &wg_masked_lm,   &wg_blank_infilling, &wg_causal_lm,          &wg_span_corruption,
-    &wg_translation, &wg_classification,  &wg_question_answering, &wg_cloze_objective,
+    &wg_masked_lm,          &wg_mlm,         &wg_hybrid,      &wg_blank_infilling,
+    &wg_causal_lm,          &wg_span_corruption, &wg_translation, &wg_classification,
+    &wg_question_answering, &wg_cloze_objective,
 };
 
 /* The name of the objective in a checkpoint that a training wrote. */

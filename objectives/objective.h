@@ -9,6 +9,7 @@
  *
  *     objective            text                        shapes it takes
  *     masked-lm            sentences                   encoder
+ *     mlm, hybrid          sentences                   encoder
  *     causal-lm            stream                      decoder
  *     blank-infilling      sentences                   prefix decoder
  *     span-corruption      stream                      encoder-decoder
@@ -75,6 +76,8 @@ typedef struct wg_training {
     wg_batches *batches;     /* of the training data; NULL without */
     int64_t fingerprint;     /* of the training data: a resumed run must have the same */
     int64_t examples;        /* of an epoch */
+    int64_t run_examples;    /* of the whole run, for what changes in its course; set before the
+                              * first step; 0: nothing changes */
     void *context;           /* the objective's own */
     void *standard_options;  /* where the setup gave none */
 } wg_training;
@@ -160,6 +163,7 @@ typedef struct wg_score {
 typedef struct wg_score_options {
     bool within_words;    /* masked-lm: mask the later tokens of a word, too, when one of its tokens
                            * is predicted */
+    bool causal;          /* hybrid: predict next tokens instead of masked ones */
     int64_t batch_tokens; /* of a forward, about; 0: 4096 */
     void (*listener)(int64_t scored, int64_t count, void *context); /* after each batch; or NULL */
     void *context;
@@ -172,10 +176,10 @@ typedef struct wg_score_batch {
     const int32_t *ids;    /* (B, n), without [CLS] and the like */
 } wg_score_batch;
 
-/* Scores texts, in evaluation mode and without recording. Texts of equal tokens are scored once,
- * and so have equal scores. `options` may be NULL. 0; 1 if *options->stop ended it, when scores may
- * be missing; -1 with [STATE for an objective that does not score; ARGUMENT for a text without
- * tokens or beyond the model's positions, or options that the objective does not take; FORMAT as
+/* Scores texts, in evaluation mode and without recording. Texts of equal tokens are scored once, and
+ * so have equal scores. `options` may be NULL. 0; 1 if *options->stop ended it, when scores may be
+ * missing; -1 with [STATE for an objective that does not score; ARGUMENT for a text without tokens
+ * or beyond the model's positions, or options that the objective does not take; FORMAT as
  * wg_tokenizer_encode; MEMORY] */
 WG_API int wg_score_texts(const wg_objective *objective, const wg_model *model,
                           const wg_tokenizer *tokenizer, const wg_score_options *options,
@@ -256,16 +260,30 @@ struct wg_objective {
 
     /* Scores a batch of texts. It runs its forwards by wg__score_losses, and gives up where that
      * fails. */
-    int64_t score_frame;      /* positions that a text takes beside those of its tokens */
-    bool scores_within_words; /* it takes that option */
+    int64_t score_frame;       /* positions that a text takes beside those of its tokens */
+    bool scores_within_words;  /* it takes that option */
+    bool scores_causally;      /* it takes that option */
     int (*score)(const wg_model *model, const wg_tokenizer *tokenizer,
                  const wg_score_options *options, const wg_score_batch *texts, wg_score *scores);
 };
 
-/* What the command calls masked-lm, causal-lm, blank-infilling, span-corruption, translation,
- * classify, squad and cloze. */
-extern WG_API const wg_objective wg_masked_lm, wg_causal_lm, wg_blank_infilling, wg_span_corruption,
-    wg_translation, wg_classification, wg_question_answering, wg_cloze_objective;
+/* What the command calls masked-lm, mlm, hybrid, causal-lm, blank-infilling, span-corruption,
+ * translation, classify, squad and cloze. */
+extern WG_API const wg_objective wg_masked_lm, wg_mlm, wg_hybrid, wg_causal_lm, wg_blank_infilling,
+    wg_span_corruption, wg_translation, wg_classification, wg_question_answering,
+    wg_cloze_objective;
+
+/* What is masked together. */
+typedef enum wg_mask_unit { WG_MASK_TOKENS, WG_MASK_WORDS, WG_MASK_SPANS } wg_mask_unit;
+
+/* The options of wg_mlm and wg_hybrid, with their standard values. */
+typedef struct wg_mlm_options {
+    double masked_share;       /* of the tokens: 0.3 */
+    double final_masked_share; /* at the last step, reached in a straight line: 0.15; 0: the same */
+    int unit;                  /* a wg_mask_unit: WG_MASK_TOKENS */
+    double span_mean;          /* words in a span: 3 */
+    double causal_share;       /* hybrid: of sequences whose next tokens are predicted: 0.5 */
+} wg_mlm_options;
 
 /* The options of wg_blank_infilling, with their standard values. */
 typedef struct wg_blank_infilling_options {

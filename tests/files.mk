@@ -118,6 +118,7 @@ tests_test_nn_SOURCES = \
 
 tests_test_objectives_SOURCES = \
 	tests/objectives/masked_lm.c \
+	tests/objectives/mlm.c \
 	tests/objectives/blank_infilling.c \
 	tests/objectives/cloze.c \
 	tests/objectives/blank_fill.c \

@@ -337,6 +337,11 @@ void wg__use_weights(const wg_dataset *text, wg_batches_options *options) {
 
 /* ---- Windows of a stream ---- */
 
+int64_t wg__document_token(const wg_dataset *text, int64_t document) {
+    const int64_t start = wg_dataset_document_start(text, document);
+    return wg_dataset_sentences(text) > 0 ? wg_dataset_sentence_start(text, start) : start;
+}
+
 int wg__windows_begin(wg__windows *windows, const char *where, const wg_dataset *text,
                       int64_t length, int64_t batch) {
     if (wg_dataset_tokens(text) <= length)
@@ -364,7 +369,7 @@ int wg__windows_plan(wg__windows *windows, wg_epoch *epoch) {
         (int64_t)wg_random_below(&epoch->generator, (uint64_t)(spare < length ? spare : length));
     epoch->examples = (labels - windows->offset) / length;
     for (int64_t i = 0; epoch->source_ends && i < wg_dataset_sources(text); i++) {
-        const int64_t end = wg_dataset_document_start(text, wg_dataset_source_end(text, i));
+        const int64_t end = wg__document_token(text, wg_dataset_source_end(text, i));
         const int64_t before =
             end > windows->offset ? (end - windows->offset + length - 1) / length : 0;
         epoch->source_ends[i] = before < epoch->examples ? before : epoch->examples;

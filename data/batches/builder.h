@@ -25,7 +25,7 @@ void wg__note_source_ends(const wg_dataset *text, int64_t documents, int64_t exa
 void wg__weigh_examples(const wg_batches_options *options, const int64_t *ends, int64_t count,
                         wg_generator *generator, int64_t *order);
 
-/* Windows of a stream: in each epoch cut one after the other, `length` tokens apart, from a random
+/* Windows of a text: in each epoch cut one after the other, `length` tokens apart, from a random
  * offset below `length` on. */
 typedef struct wg__windows {
     const wg_dataset *text;
@@ -41,6 +41,9 @@ int wg__windows_begin(wg__windows *windows, const char *where, const wg_dataset 
 /* For wg_batch_source. */
 int wg__windows_plan(wg__windows *windows, wg_epoch *epoch);
 void wg__windows_take(wg__windows *windows, int64_t row, const wg_example *example);
+
+/* The token with which a document of a text of any kind begins. */
+int64_t wg__document_token(const wg_dataset *text, int64_t document);
 
 /* The batches' options with the text's sources and their weights, which are borrowed. */
 void wg__use_weights(const wg_dataset *text, wg_batches_options *options);

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "objectives/masked_lm.h"
+#include "objectives/mlm.h"
 #include "objectives/causal_lm.h"
 #include "objectives/blank_infilling.h"
 #include "objectives/span_corruption.h"
@@ -79,6 +80,8 @@ typedef struct builder {
 
 BUILDER(masked, wg__masked_batch, batch.input_ids, batch.token_type_ids, batch.masked_positions,
         batch.masked_labels, batch.next_sentence_labels, batch.attention_mask)
+BUILDER(mlm, wg__mlm_batch, batch.ids, batch.positions, batch.labels, batch.causal_ids,
+        batch.causal_labels)
 BUILDER(blank, wg__blank_batch, batch.input_ids, batch.position_ids, batch.block_position_ids,
         batch.part_a, batch.target_positions, batch.labels)
 BUILDER(causal, wg_causal_batch, batch.ids, batch.labels)
@@ -89,6 +92,15 @@ static wg_batches *masked_begin(const texts *t, uint64_t seed) {
     return wg__masked_batches_new(
         t->words.corpus, t->words.tokenizer,
         &(wg__masked_batch_options){.batch = 7, .sequence = 32, .seed = seed});
+}
+
+static wg_batches *mlm_begin(const texts *t, uint64_t seed) {
+    return wg__mlm_batches_new(
+        t->words.corpus, t->words.tokenizer,
+        &(wg__mlm_batch_options){.batch = 7,
+                                 .sequence = 32,
+                                 .seed = seed,
+                                 .masking = {.masked_share = 0.3, .causal_share = 0.3}});
 }
 
 static wg_batches *blank_begin(const texts *t, uint64_t seed) {
@@ -126,7 +138,7 @@ static wg_batches *translation_begin(const texts *t, uint64_t seed) {
 static const builder builders[] = {
     ROW(masked, "example 100000 of an epoch of"),    ROW(blank, "example 100000 of an epoch of"),
     ROW(causal, "example 100000 of an epoch of"),    ROW(span, "example 100000 of an epoch of"),
-    ROW(translation, "was the corpus another one?"),
+    ROW(mlm, "example 100000 of an epoch of"),       ROW(translation, "was the corpus another one?"),
 };
 
 static const char *builder_name(int index) {

@@ -1,0 +1,375 @@
+/* Masked language modelling on packed text: sequences, what is masked, its share over a run, the
+ * hybrid with causal language modelling, and resumed runs. */
+#include "objectives/mlm.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "data/tokenizer/wordpiece.h"
+#include "models/bert.h"
+#include "models/modernbert.h"
+#include "tensor/easy.h"
+#include "tensor/ops.h"
+#include "tests/objectives/task_run.h"
+#include "tests/support/testing.h"
+#include "tests/support/word_corpus.h"
+
+enum { ROWS = 6, LENGTH = 24 };
+
+static wg__mlm_batch_options options_of(wg_mask_unit unit, double share) {
+    return (wg__mlm_batch_options){
+        .batch = ROWS,
+        .sequence = LENGTH,
+        .seed = 3,
+        .masking = {.masked_share = share, .unit = unit, .span_mean = 3}};
+}
+
+/* The ids of a batch with the original of each masked token, and whether it is one. */
+typedef struct restored {
+    int64_t ids[ROWS * LENGTH];
+    bool masked[ROWS * LENGTH];
+    int64_t count;
+} restored;
+
+static restored restore(const wg__mlm_batch *batch, int64_t shift) {
+    restored r = {.count = wg_tensor_count(batch->labels)};
+    const int64_t *positions = wg_tensor_data(batch->positions);
+    const int64_t *labels = wg_tensor_data(batch->labels);
+    memcpy(r.ids, wg_tensor_data(batch->ids), sizeof r.ids);
+    for (int64_t i = 0; i < r.count; i++) {
+        ck_assert(i == 0 || positions[i] > positions[i - 1]);
+        r.ids[positions[i] + shift] = labels[i];
+        r.masked[positions[i] + shift] = true;
+    }
+    return r;
+}
+
+static int64_t document_of(const wg_dataset *text, int64_t token) {
+    int64_t d = 0;
+    while (wg_dataset_sentence_start(text, wg_dataset_document_start(text, d + 1)) <= token)
+        d++;
+    return d;
+}
+
+START_TEST(sequences_are_full_and_documents_end_with_sep) {
+    word_corpus w = word_corpus_of(20, 5, 4);
+    const wg__mlm_batch_options options = options_of(WG_MASK_TOKENS, 0.3);
+    wg_batches *batches = wg__mlm_batches_new(w.corpus, w.tokenizer, &options);
+    int separators = 0;
+    for (int n = 0; n < 4; n++) {
+        wg_scope scope;
+        wg_scope_begin(&scope);
+        wg__mlm_batch batch;
+        ck_assert_int_eq(wg_batches_next(batches, &batch), 0);
+        ck_assert_int_eq(batch.tokens, ROWS * LENGTH);
+        ck_assert_ptr_null(batch.causal_ids);
+        const restored r = restore(&batch, 0);
+        for (int64_t row = 0; row < ROWS; row++) {
+            const int64_t *ids = r.ids + row * LENGTH;
+            ck_assert_int_eq(ids[0], CLS);
+            int64_t last = ids[1] - SPECIALS; /* a token tells its place in the text */
+            for (int64_t t = 2; t < LENGTH; t++) {
+                const bool ends = document_of(w.corpus, last) !=
+                                  document_of(w.corpus, last + 1 < w.words ? last + 1 : last);
+                if (ids[t] == SEP) {
+                    ck_assert(ends);
+                    separators++;
+                    ck_assert(!r.masked[row * LENGTH + t]);
+                    continue;
+                }
+                ck_assert(!ends || ids[t - 1] == SEP);
+                ck_assert_int_eq(ids[t] - SPECIALS, ++last);
+            }
+        }
+        wg_scope_end(&scope, NULL);
+    }
+    ck_assert_int_gt(separators, 20);
+    wg_batches_free(batches);
+    word_corpus_free(w);
+}
+END_TEST
+
+START_TEST(the_share_of_masked_tokens_is_what_is_asked_for) {
+    static const struct {
+        wg_mask_unit unit;
+        double share;
+    } cases[] = {{WG_MASK_TOKENS, 0.15}, {WG_MASK_TOKENS, 0.5}, {WG_MASK_WORDS, 0.3},
+                 {WG_MASK_SPANS, 0.3}};
+    word_corpus w = word_corpus_of(20, 30, 6);
+    for (size_t c = 0; c < WG_COUNT(cases); c++) {
+        const wg__mlm_batch_options options = options_of(cases[c].unit, cases[c].share);
+        wg_batches *batches = wg__mlm_batches_new(w.corpus, w.tokenizer, &options);
+        int64_t masked = 0, hidden = 0, kept = 0, all = 0;
+        for (int n = 0; n < 40; n++) {
+            wg_scope scope;
+            wg_scope_begin(&scope);
+            wg__mlm_batch batch;
+            ck_assert_int_eq(wg_batches_next(batches, &batch), 0);
+            const restored r = restore(&batch, 0);
+            const int64_t *ids = wg_tensor_data(batch.ids);
+            for (int64_t i = 0; i < ROWS * LENGTH; i++) {
+                all += r.ids[i] >= SPECIALS;
+                masked += r.masked[i];
+                hidden += r.masked[i] && ids[i] == MASK;
+                kept += r.masked[i] && ids[i] == r.ids[i];
+            }
+            wg_scope_end(&scope, NULL);
+        }
+        ck_assert_double_eq_tol((double)masked / (double)all, cases[c].share, 0.02);
+        ck_assert_double_eq_tol((double)hidden / (double)masked, 0.8, 0.06);
+        ck_assert_double_eq_tol((double)kept / (double)masked, 0.1, 0.05);
+        wg_batches_free(batches);
+    }
+    word_corpus_free(w);
+}
+END_TEST
+
+/* A text whose words are each "ab" and 0 to 3 pieces "##c". */
+static word_corpus make_pieces(void) {
+    static const char *const tokens[] = {"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "ab", "##c"};
+    static const char *const words[] = {"ab", "abc", "abcc", "abccc"};
+    static char text[8192];
+    size_t used = 0;
+    for (int i = 0; i < 800; i++)
+        used += (size_t)sprintf(text + used, "%s%s", words[(i * i + i / 7) % 4],
+                                i % 40 == 39 ? "\n\n" : i % 10 == 9 ? "\n" : " ");
+    word_corpus w = {.tokenizer = wg_wordpiece_new(WG_COUNT(tokens), tokens, NULL)};
+    w.corpus = wg_dataset_from_text(text, -1, NULL, w.tokenizer,
+                                    &(wg_dataset_options){.format = WG_SENTENCES_BY_LINE});
+    assert_no_error();
+    return w;
+}
+
+START_TEST(the_pieces_of_a_word_are_masked_together) {
+    enum { PIECE = 6 };
+    word_corpus w = make_pieces();
+    for (int unit = WG_MASK_WORDS; unit <= WG_MASK_SPANS; unit++) {
+        const wg__mlm_batch_options options = options_of(unit, 0.3);
+        wg_batches *batches = wg__mlm_batches_new(w.corpus, w.tokenizer, &options);
+        int64_t longest = 0;
+        for (int n = 0; n < 20; n++) {
+            wg_scope scope;
+            wg_scope_begin(&scope);
+            wg__mlm_batch batch;
+            ck_assert_int_eq(wg_batches_next(batches, &batch), 0);
+            const restored r = restore(&batch, 0);
+            int64_t words = 0;
+            for (int64_t i = 1; i < ROWS * LENGTH; i++) {
+                if (r.ids[i] == PIECE && r.ids[i - 1] >= PIECE - 1) /* it goes on with a word */
+                    ck_assert_int_eq(r.masked[i], r.masked[i - 1]);
+                words = !r.masked[i] ? 0 : words + (r.ids[i] != PIECE);
+                longest = words > longest ? words : longest;
+            }
+            wg_scope_end(&scope, NULL);
+        }
+        if (unit == WG_MASK_SPANS)
+            ck_assert_int_gt(longest, 3);
+        wg_batches_free(batches);
+    }
+    word_corpus_free(w);
+}
+END_TEST
+
+START_TEST(hybrid_batches_have_causal_rows_and_predict_from_the_position_before) {
+    word_corpus w = word_corpus_of(20, 30, 6);
+    wg__mlm_batch_options options = options_of(WG_MASK_TOKENS, 0.3);
+    options.batch = ROWS + 2;
+    options.masking.causal_share = 0.25;
+    options.predicts_from_before = true;
+    wg_batches *batches = wg__mlm_batches_new(w.corpus, w.tokenizer, &options);
+    wg_scope scope;
+    wg_scope_begin(&scope);
+    wg__mlm_batch batch;
+    ck_assert_int_eq(wg_batches_next(batches, &batch), 0);
+    ck_assert_int_eq(wg_tensor_size(batch.ids, 0), ROWS);
+    ck_assert_int_eq(wg_tensor_size(batch.causal_ids, 0), 2);
+    const restored r = restore(&batch, 1);
+    for (int64_t i = 1; i < ROWS * LENGTH; i++) /* one word after the other */
+        if (i % LENGTH > 1 && r.ids[i] >= SPECIALS && r.ids[i - 1] >= SPECIALS)
+            ck_assert_int_eq(r.ids[i], r.ids[i - 1] + 1);
+    const int64_t *ids = wg_tensor_data(batch.causal_ids);
+    const int64_t *labels = wg_tensor_data(batch.causal_labels);
+    for (int64_t i = 0; i < 2 * LENGTH; i++) {
+        ck_assert_int_ne(ids[i], MASK);
+        if (i % LENGTH < LENGTH - 1)
+            ck_assert_int_eq(labels[i], ids[i + 1]);
+        else
+            ck_assert(labels[i] == ids[i] + 1 || labels[i] == SEP || ids[i] == SEP);
+    }
+    wg_scope_end(&scope, NULL);
+    wg_batches_free(batches);
+    word_corpus_free(w);
+}
+END_TEST
+
+START_TEST(options_and_tokenizers_that_cannot_be_used_are_refused) {
+    word_corpus w = word_corpus_of(4, 30, 6);
+    wg__mlm_batch_options options = options_of(WG_MASK_TOKENS, 1.5);
+    ck_assert_ptr_null(wg__mlm_batches_new(w.corpus, w.tokenizer, &options));
+    assert_error(WG_ERROR_ARGUMENT, "masked_share is 1.5");
+    options = options_of(WG_MASK_SPANS + 1, 0.3);
+    ck_assert_ptr_null(wg__mlm_batches_new(w.corpus, w.tokenizer, &options));
+    assert_error(WG_ERROR_ARGUMENT, "there is no unit 3");
+    options = options_of(WG_MASK_SPANS, 0.3);
+    options.masking.span_mean = 0.5;
+    ck_assert_ptr_null(wg__mlm_batches_new(w.corpus, w.tokenizer, &options));
+    assert_error(WG_ERROR_ARGUMENT, "span_mean is 0.5");
+    options = options_of(WG_MASK_TOKENS, 0.3);
+    options.sequence = 100000;
+    ck_assert_ptr_null(wg__mlm_batches_new(w.corpus, w.tokenizer, &options));
+    assert_error(WG_ERROR_ARGUMENT, "give more text or shorter sequences");
+    static const char *const tokens[] = {"[PAD]", "[UNK]", "w0"};
+    wg_tokenizer *plain = wg_wordpiece_new(WG_COUNT(tokens), tokens, NULL);
+    options = options_of(WG_MASK_TOKENS, 0.3);
+    ck_assert_ptr_null(wg__mlm_batches_new(w.corpus, plain, &options));
+    assert_error(WG_ERROR_ARGUMENT, "has not all of [CLS], [SEP] and [MASK]");
+    wg_tokenizer_free(plain);
+    word_corpus_free(w);
+}
+END_TEST
+
+/* ---- Training ---- */
+
+/* All that a run needs, created by each call as in a new process. */
+typedef struct setup {
+    wg_tokenizer *tokenizer;
+    wg_dataset *text, *held_out;
+    wg_model model;
+    wg_training *training;
+} setup;
+
+static setup made;
+
+static const wg_objective *objective;
+
+static setup make_setup(const wg_mlm_options *masking) {
+    static const wg_dataset_options by_line = {.format = WG_SENTENCES_BY_LINE};
+    setup s = {0};
+    const char *text = task_text(0);
+    s.tokenizer = wg_wordpiece_train(text, (int64_t)strlen(text),
+                                     &(wg_wordpiece_training){.vocabulary_size = 60});
+    wg_dataset *all = wg_dataset_from_text(text, -1, NULL, s.tokenizer, &by_line);
+    ck_assert_int_eq(wg_dataset_split(all, 0.25, &s.text, &s.held_out), 0);
+    wg_dataset_free(all);
+    wg_modernbert_config config;
+    ck_assert_int_eq(wg_model_preset_config(&wg_modernbert_type, NULL, &config), 0);
+    config.vocab_size = wg_tokenizer_size(s.tokenizer);
+    config.hidden_size = 16;
+    config.num_attention_heads = 2;
+    config.num_hidden_layers = 2;
+    config.intermediate_size = 24;
+    config.max_position_embeddings = 24;
+    ck_assert_int_eq(wg_model_from_config(&wg_modernbert_type, &config, 1, &s.model), 0);
+    s.training = training_of(
+        objective, &s.model, s.tokenizer, s.text, s.held_out,
+        &(wg_training_setup){.batch = 4, .sequence = 24, .seed = 2, .options = masking});
+    assert_no_error();
+    return s;
+}
+
+static void free_setup(setup *s) {
+    wg_training_free(s->training);
+    wg_model_free(&s->model);
+    wg_dataset_free(s->text);
+    wg_dataset_free(s->held_out);
+    wg_tokenizer_free(s->tokenizer);
+}
+
+static wg_task begin_run(void) {
+    made = make_setup(NULL);
+    made.training->run_examples = 40;
+    return wg_training_task(made.training);
+}
+
+static void end_run(void) {
+    free_setup(&made);
+}
+
+static const wg_objective *const objectives[] = {&wg_mlm, &wg_hybrid};
+
+static const char *objective_name(int index) {
+    return objectives[index]->name;
+}
+
+START_TEST(a_resumed_run_gives_the_same_bits) {
+    objective = objectives[_i];
+    assert_resumed_bits(begin_run, end_run);
+}
+END_TEST
+
+START_TEST(the_masked_share_falls_over_the_run) {
+    objective = &wg_mlm;
+    const wg_mlm_options masking = {.masked_share = 0.5, .final_masked_share = 0.1};
+    setup s = make_setup(&masking);
+    s.training->run_examples = 400;
+    const wg_task task = wg_training_task(s.training);
+    double first = 0, last = 0;
+    for (int step = 0; step < 100; step++) {
+        wg_scope scope;
+        wg_scope_begin(&scope);
+        wg_metrics metrics = {0};
+        ck_assert_ptr_nonnull(task.loss(task.context, &metrics));
+        const double count = wg_metrics_weight(&metrics, "mlm_loss");
+        first = step == 0 ? count : first;
+        last = count;
+        wg_scope_end(&scope, NULL);
+    }
+    ck_assert_double_eq_tol(first / (4 * 24), 0.5, 0.06);
+    ck_assert_double_eq_tol(last / (4 * 24), 0.1, 0.04);
+    free_setup(&s);
+}
+END_TEST
+
+/* -log p of a label at a hidden state. */
+static double loss_at(const wg_model *model, wg_tensor *hidden, int64_t position, int64_t label) {
+    wg_tensor *logits = wg_model_logits(model, hidden, wg_from_array(WG_I64, WG_DIMS(1), &position));
+    return -wg_item(wg_select(wg_select(wg_log_softmax(logits, 1), 0, 0), 0, label));
+}
+
+START_TEST(the_hybrid_loss_weighs_masked_and_next_tokens_by_their_rows) {
+    objective = &wg_hybrid;
+    const wg_mlm_options masking = {.masked_share = 0.3, .causal_share = 0.25};
+    setup s = make_setup(&masking);
+    const wg_data_position start = wg_batches_position(s.training->batches);
+    const wg_task task = wg_training_task(s.training);
+    wg_module_train(s.model.module, false);
+    wg_scope scope;
+    wg_scope_begin(&scope);
+    wg_metrics metrics = {0};
+    const double found = wg_item(task.loss(task.context, &metrics));
+    ck_assert_int_eq(wg_batches_seek(s.training->batches, &start), 0);
+    wg__mlm_batch batch;
+    ck_assert_int_eq(wg_batches_next(s.training->batches, &batch), 0);
+    wg_tensor *hidden = wg_model_forward(&s.model, &(wg_model_inputs){.ids = batch.ids});
+    const int64_t *positions = wg_tensor_data(batch.positions);
+    const int64_t *labels = wg_tensor_data(batch.labels);
+    const int64_t count = wg_tensor_count(batch.labels);
+    double masked = 0, next = 0;
+    for (int64_t i = 0; i < count; i++)
+        masked += loss_at(&s.model, hidden, positions[i], labels[i]) / (double)count;
+    hidden = wg_model_forward(&s.model,
+                              &(wg_model_inputs){.ids = batch.causal_ids, .causal = true});
+    labels = wg_tensor_data(batch.causal_labels);
+    for (int64_t i = 0; i < 24; i++)
+        next += loss_at(&s.model, hidden, i, labels[i]) / 24;
+    ck_assert_double_eq_tol(found, 0.75 * masked + 0.25 * next, 1e-5);
+    ck_assert_double_eq_tol(wg_metrics_get(&metrics, "mlm_loss"), masked, 1e-5);
+    ck_assert_double_eq_tol(wg_metrics_get(&metrics, "causal_loss"), next, 1e-5);
+    wg_scope_end(&scope, NULL);
+    free_setup(&s);
+}
+END_TEST
+
+SUITES {
+    const TTest *const batches[] = {sequences_are_full_and_documents_end_with_sep,
+                                    the_share_of_masked_tokens_is_what_is_asked_for,
+                                    the_pieces_of_a_word_are_masked_together,
+                                    hybrid_batches_have_causal_rows_and_predict_from_the_position_before,
+                                    options_and_tokenizers_that_cannot_be_used_are_refused};
+    add_suite("mlm batches", batches);
+    const TTest *const training[] = {the_masked_share_falls_over_the_run,
+                                     the_hybrid_loss_weighs_masked_and_next_tokens_by_their_rows};
+    add_suite("mlm", training);
+    const TTest *const each[] = {a_resumed_run_gives_the_same_bits};
+    add_suite_of_each("mlm of each objective", each, WG_COUNT(objectives), objective_name);
+}
