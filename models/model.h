@@ -158,6 +158,7 @@ struct wg_model_type {
     const char *encoder_name; /* "bert"; "" if the paths of its parameters begin differently */
     wg_module *(*encoder_new)(wg_module *parent, const char *name, const void *config, bool pooler);
     wg_tensor *(*encoder_forward)(wg_module *encoder, const wg_model_inputs *inputs);
+    bool takes_causal; /* its forward takes inputs->causal */
     wg_tensor *(*encoder_pool)(wg_module *encoder, wg_tensor *hidden, wg_tensor *keep);
     wg_tensor *(*encoder_states)(wg_module *encoder, wg_tensor *hidden); /* NULL: hidden itself */
     wg_module *(*encoder)(wg_module *model);       /* the encoder of a model of this type */

@@ -498,6 +498,7 @@ const wg_model_type wg_modernbert_type = {
     .encoder_name = "",
     .encoder_new = encoder_new,
     .encoder_forward = encoder_forward,
+    .takes_causal = true,
     .encoder_pool = encoder_pool,
     .encoder_states = encoder_states,
     .encoder = encoder_of,

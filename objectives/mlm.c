@@ -392,8 +392,7 @@ void wg__mlm_batches_set_share(wg_batches *batches, double masked_share) {
 
 typedef struct mlm {
     wg_mlm_options options;
-    wg_batches *held_out; /* NULL without held-out text */
-    wg_data_position held_out_start;
+    wg__held_out held_out;
 } mlm;
 
 /* The share that evaluations mask, whatever training does, so that their losses compare. */
@@ -418,6 +417,11 @@ static int begin(wg_training *t) {
     mlm *mine = t->context = wg__calloc(1, sizeof *mine);
     if (!mine)
         return -1;
+    if (is_hybrid(t) && !setup->model->type->takes_causal)
+        return wg_fail(WG_ERROR_ARGUMENT, "hybrid",
+                       "a %s model has no causal attention, with which next tokens are predicted; "
+                       "--objective mlm trains it on masked tokens alone",
+                       setup->model->type->name);
     mine->options = *(const wg_mlm_options *)setup->options;
     if (setup->training) {
         t->fingerprint = wg_dataset_fingerprint(setup->training);
@@ -428,10 +432,10 @@ static int begin(wg_training *t) {
     if (setup->held_out) {
         wg_mlm_options measured = mine->options;
         measured.masked_share = evaluated_share;
-        mine->held_out = make_batches_of(setup, setup->held_out, &measured, is_hybrid(t));
-        if (!mine->held_out)
+        mine->held_out.batches = make_batches_of(setup, setup->held_out, &measured, is_hybrid(t));
+        if (!mine->held_out.batches)
             return -1;
-        mine->held_out_start = wg_batches_position(mine->held_out);
+        mine->held_out.start = wg_batches_position(mine->held_out.batches);
     }
     return 0;
 }
@@ -439,7 +443,7 @@ static int begin(wg_training *t) {
 static void end(wg_training *t) {
     mlm *mine = t->context;
     if (mine)
-        wg_batches_free(mine->held_out);
+        wg_batches_free(mine->held_out.batches);
     wg__free(mine);
 }
 
@@ -497,11 +501,11 @@ static wg_tensor *next_loss(void *training, wg_metrics *metrics) {
 
 /* ---- Evaluation ---- */
 
-static int evaluate_batch(wg_training *t, wg_metrics *metrics) {
+static int evaluate_batch(const wg_training *t, wg_metrics *metrics) {
     const mlm *mine = t->context;
     const wg_dataset *text = t->setup.training ? t->setup.training : t->setup.held_out;
     wg__mlm_batch batch;
-    if (wg_batches_next(mine->held_out, &batch) < 0)
+    if (wg_batches_next(mine->held_out.batches, &batch) < 0)
         return -1;
     wg_tensor *value = batch_loss(t, &batch, metrics);
     if (!value || wg_metrics_add(metrics, "loss", wg_item(value), (double)batch.tokens) < 0)
@@ -512,23 +516,9 @@ static int evaluate_batch(wg_training *t, wg_metrics *metrics) {
                                           (double)wg_tensor_count(batch.labels));
 }
 
-/* The same batches from the start of the held-out text, however often it is called. */
 static int evaluate(wg_training *t, int64_t batches, wg_metrics *metrics) {
-    const mlm *mine = t->context;
-    const int64_t batch = t->setup.batch;
-    if (wg_batches_seek(mine->held_out, &mine->held_out_start) < 0)
-        return -1;
-    const int64_t all = (wg_batches_examples(mine->held_out) + batch - 1) / batch;
-    const int64_t count = batches > 0 && batches < all ? batches : all;
-    for (int64_t i = 0; i < count; i++) {
-        wg_scope scope;
-        wg_scope_begin(&scope);
-        const int status = evaluate_batch(t, metrics);
-        wg_scope_end(&scope, NULL);
-        if (status < 0)
-            return -1;
-    }
-    return 0;
+    return wg__evaluate_batches(t, &((const mlm *)t->context)->held_out, batches, evaluate_batch,
+                                metrics);
 }
 
 /* ---- Results ---- */

@@ -219,6 +219,7 @@ command_tests = \
 	tests/cli/glm.sh \
 	tests/cli/gradcheck.sh \
 	tests/cli/pairs.sh \
+	tests/cli/mlm.sh \
 	tests/cli/score.sh \
 	tests/cli/t5.sh \
 	tests/cli/tokenizer.sh \

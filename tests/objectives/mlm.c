@@ -253,12 +253,12 @@ static setup make_setup(const wg_mlm_options *masking) {
     wg_dataset_free(all);
     wg_modernbert_config config;
     ck_assert_int_eq(wg_model_preset_config(&wg_modernbert_type, NULL, &config), 0);
-    config.vocab_size = wg_tokenizer_size(s.tokenizer);
+    wg_modernbert_type.resize(&config, wg_tokenizer_size(s.tokenizer), 24);
+    config.pad_token_id = 0;
     config.hidden_size = 16;
     config.num_attention_heads = 2;
     config.num_hidden_layers = 2;
     config.intermediate_size = 24;
-    config.max_position_embeddings = 24;
     ck_assert_int_eq(wg_model_from_config(&wg_modernbert_type, &config, 1, &s.model), 0);
     s.training = training_of(
         objective, &s.model, s.tokenizer, s.text, s.held_out,

@@ -1,0 +1,81 @@
+#!/bin/sh
+# `wengert pretrain --objective mlm' and `hybrid' as a user runs them: on one document, resumed, measured,
+# filled and scored; bad input. Prints TAP.
+#
+# WENGERT: the command (default ./wengert).
+source=$(cd "$(dirname "$0")/../.." && pwd) || exit 1
+wengert=${WENGERT:-$PWD/wengert}
+work=$(mktemp -d "${TMPDIR:-/tmp}/wengert-mlm.XXXXXX") || exit 1
+cd "$work" || exit 1
+trap 'rm -rf "$work"' EXIT
+OMP_NUM_THREADS=1
+export OMP_NUM_THREADS
+
+. "$source/tests/cli/tap.sh"
+
+i=0
+while test $i -lt 120; do
+    echo 'one two three four five six .'
+    echo 'seven eight nine ten eleven twelve .'
+    i=$((i + 1))
+done >text.txt
+printf '%s\n' '[PAD]' '[UNK]' '[CLS]' '[SEP]' '[MASK]' . one two three four five six seven eight nine \
+    ten eleven twel '##ve' >vocab.txt
+cat >bert.json <<END
+{"vocab_size": 19, "hidden_size": 32, "num_hidden_layers": 1, "num_attention_heads": 2,
+ "intermediate_size": 64, "max_position_embeddings": 24, "hidden_dropout_prob": 0,
+ "attention_probs_dropout_prob": 0}
+END
+cat >modernbert.json <<END
+{"vocab_size": 19, "hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2,
+ "intermediate_size": 32, "max_position_embeddings": 24, "pad_token_id": 0}
+END
+
+run pretrain bert --objective mlm --corpus text.txt --eval text.txt --tokenizer vocab.txt \
+    --config bert.json --batch 8 --seq 24 --steps 3 --out bert.h5
+check "one document trains a BERT by mlm" test "$code" = 0
+run pretrain modernbert --objective mlm --corpus text.txt --eval text.txt --tokenizer vocab.txt \
+    --config modernbert.json --batch 8 --seq 24 --lr 0.01 --steps 300 --mask-unit word --json --out mlm.h5
+check "and a ModernBERT" test "$code" = 0
+check "the results have the masked loss and no pairs" \
+    sh -c 'grep -q "\"mlm_loss\": [01]" out && grep -q "\"mlm_tokens\"" out && ! grep -q nsp out'
+run fill mlm.h5 'seven eight nine [MASK] eleven twelve .'
+check "it fills a word" sh -c 'grep -q "^    ten" out'
+run eval mlm.h5 --corpus text.txt --seq 24
+check "it is measured as it was trained" sh -c 'grep -q "^masked words     loss [01]" out'
+run pretrain modernbert --resume --steps 320 --out mlm.h5
+check "it is resumed without naming the objective" test "$code" = 0
+
+run pretrain modernbert --objective hybrid --corpus text.txt --eval text.txt --tokenizer vocab.txt \
+    --config modernbert.json --batch 8 --seq 24 --lr 0.01 --steps 300 --causal-share 0.25 \
+    --mask-unit span --span-mean 2 --json --out hybrid.h5
+check "a ModernBERT is trained by hybrid" test "$code" = 0
+check "the results have both losses" \
+    sh -c 'grep -q "\"mlm_loss\": 0" out && grep -q "\"causal_loss\": 0" out'
+run fill hybrid.h5 'seven eight nine [MASK] eleven twelve .'
+check "it fills a word from the position before" sh -c 'grep -q "^    ten" out'
+echo '{"sentence_good": "one two three four five six .", "sentence_bad": "one two three four five two ."}' \
+    >pairs.jsonl
+for how in '' --causal --within-words; do
+    run score hybrid.h5 --pairs pairs.jsonl $how --json
+    check "it tells a good sentence from a bad one ${how:-by masks}" \
+        sh -c 'grep -q "\"accuracy\": 1.0" out'
+done
+run score hybrid.h5 --text text.txt --limit 1 --causal
+causal=$(cat out)
+run score hybrid.h5 --text text.txt --limit 1
+check "its two scores differ" test "$causal" != "$(cat out)"
+
+refuses "--causal of a model of mlm" "--causal is for a model of hybrid" \
+    score mlm.h5 --pairs pairs.jsonl --causal
+refuses "hybrid for a model that cannot be causal" "has no causal attention" \
+    pretrain bert --objective hybrid --corpus text.txt --eval text.txt --tokenizer vocab.txt \
+    --config bert.json --seq 24 --steps 2 --out bad.h5
+refuses "a tokenizer without [MASK]" "has not all of [CLS], [SEP] and [MASK]" \
+    pretrain bert --objective mlm --corpus text.txt --eval text.txt --tokenizer byte --seq 24 \
+    --preset bert-tiny --steps 2 --out bad.h5
+run pretrain bert --objective mlm --corpus text.txt --mask-unit letter --out bad.h5
+check "a unit that there is not lists those that there are" left_with 2 "token, word and span are there"
+run pretrain bert --objective mlm --corpus text.txt --masked-share 2 --out bad.h5
+check "a share above 1 is wrong usage" left_with 2 "masked-share"
+finish
