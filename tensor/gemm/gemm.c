@@ -70,20 +70,19 @@ ROWS(multiply_u8, uint8_t)
  * The vectors are columns of B. A vector on the left becomes one by transposing the product. ----
  */
 
-static void multiply_rows(int64_t begin, int64_t end, void *context) {
-    const wg__product *p = context;
-    wg__simd_for(p->dtype)->row_products(&(wg__row_products){.a = p->a.data,
-                                                             .a_stride = p->a.row_stride,
-                                                             .n = p->k,
-                                                             .x = p->b.data,
-                                                             .x_rows = p->n,
-                                                             .x_stride = p->b.column_stride,
-                                                             .alpha = p->alpha,
-                                                             .beta = p->beta,
-                                                             .y = p->c.data,
-                                                             .y_stride = p->c.column_stride,
-                                                             .y_step = p->c.row_stride},
-                                         begin, end);
+/* The product as the kernel of dot products takes it. */
+static wg__row_products row_products_of(const wg__product *p) {
+    return (wg__row_products){.a = p->a.data,
+                              .a_stride = p->a.row_stride,
+                              .n = p->k,
+                              .x = p->b.data,
+                              .x_rows = p->n,
+                              .x_stride = p->b.column_stride,
+                              .alpha = p->alpha,
+                              .beta = p->beta,
+                              .y = p->c.data,
+                              .y_stride = p->c.column_stride,
+                              .y_step = p->c.row_stride};
 }
 
 /* Computes elements begin..end of a product with one vector, n = 1. C is contiguous. */
@@ -108,7 +107,7 @@ static bool has_columns(const wg__product *p) {
     return p->n == 1 && p->a.row_stride == 1 && p->c.row_stride == 1;
 }
 
-/* True if B has so few columns that multiply_rows or add_columns computes the product. */
+/* True if B has so few columns that row_products or add_columns computes the product. */
 static bool has_few_vectors(const wg__product *p) {
     if (p->n == 1)
         return has_dots(p) || has_columns(p);
@@ -171,9 +170,11 @@ void wg__gemm(const wg__product *product) {
     if (few || multiply_adds <= SMALL)
         wg__product_place_row(&p);
     with_vectors.beta = p.beta;
-    if (few && has_dots(&with_vectors) && !(p.k <= 1 && has_columns(&with_vectors)))
-        wg__parallel_for(with_vectors.m, 1 + CHUNK / (p.k + 1), multiply_rows, &with_vectors);
-    else if (few) /* also with k = 1, where a dot product of one element would be slower */
+    if (few && has_dots(&with_vectors) && !(p.k <= 1 && has_columns(&with_vectors))) {
+        wg__row_products rows = row_products_of(&with_vectors);
+        wg__parallel_for(with_vectors.m, 1 + CHUNK / (p.k + 1), wg__simd_for(p.dtype)->row_products,
+                         &rows);
+    } else if (few) /* also with k = 1, where a dot product of one element would be slower */
         wg__parallel_for(with_vectors.m, COLUMN_CHUNK, add_columns, &with_vectors);
     else if (multiply_adds <= SMALL)
         wg__blis_gemm(&p, packs_small(&p));

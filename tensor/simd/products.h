@@ -69,7 +69,8 @@ WG__OF_KNOWN void products_of_rows(const int x_rows, const wg__row_products *p, 
     }
 }
 
-static void row_products(const wg__row_products *p, int64_t begin, int64_t end) {
+static void row_products(int64_t begin, int64_t end, void *context) {
+    const wg__row_products *p = context;
     for (int64_t r = 0; r < p->x_rows; r += WG__ROWS_AT_ONCE) {
         const real *x = (const real *)p->x + r * p->x_stride;
         real *y = (real *)p->y + r * p->y_stride;

@@ -184,8 +184,9 @@ typedef struct wg__simd {
     /* Adds the rows of x, row_stride elements apart, to the row `sums`. */
     void (*add_rows)(int64_t rows, int64_t columns, int64_t row_stride, const void *x, void *sums);
 
-    /* Computes elements begin..end of each row of y. */
-    void (*row_products)(const wg__row_products *p, int64_t begin, int64_t end);
+    /* Computes elements begin..end of each row of y. `context` is a const wg__row_products *; the
+     * arguments are those of a body of wg__parallel_for. */
+    void (*row_products)(int64_t begin, int64_t end, void *context);
 
     /* y += scale sum_i x_i a_i over the rows a_i of a, of n elements each and row_stride apart. */
     void (*add_scaled_rows)(int64_t rows, int64_t n, int64_t row_stride, const void *a,

@@ -17,12 +17,12 @@ static void check_vectors(const wg__simd *simd, wg_dtype dtype) {
         wg__row_products one = {.a = place(&x, 0), .x = place(&y, 0), .n = n, .x_rows = 1};
         one.alpha = 1;
         one.y = place(&product, 0);
-        simd->row_products(&one, 0, 1);
+        simd->row_products(0, 1, &one);
         assert_near(simd, "a dot product", dtype, get(&product, 0), sum, size);
         one.alpha = scale;
         one.beta = 2;
         one.y = place(&product, 1);
-        simd->row_products(&one, 0, 1);
+        simd->row_products(0, 1, &one);
         assert_near(simd, "a dot product that is added", dtype, get(&product, 1),
                     scale * sum + 2 * before, 2 * size);
     }
@@ -55,18 +55,18 @@ static void check_row_products(const wg__simd *simd, wg_dtype dtype) {
         for (int64_t n = 0; n <= X_STRIDE; n++) {
             array y = normal(dtype, 27);
             const array before = y;
-            simd->row_products(&(wg__row_products){.a = place(&a, 0),
-                                                   .x = place(&x, 0),
-                                                   .n = n,
-                                                   .a_stride = STRIDE,
-                                                   .x_rows = x_rows,
-                                                   .x_stride = X_STRIDE,
-                                                   .alpha = 1.5,
-                                                   .beta = n % 2 ? 0 : -1,
-                                                   .y = place(&y, 0),
-                                                   .y_stride = 2 * ROWS,
-                                                   .y_step = 2},
-                               1, ROWS);
+            wg__row_products product = {.a = place(&a, 0),
+                                        .x = place(&x, 0),
+                                        .n = n,
+                                        .a_stride = STRIDE,
+                                        .x_rows = x_rows,
+                                        .x_stride = X_STRIDE,
+                                        .alpha = 1.5,
+                                        .beta = n % 2 ? 0 : -1,
+                                        .y = place(&y, 0),
+                                        .y_stride = 2 * ROWS,
+                                        .y_step = 2};
+            simd->row_products(1, ROWS, &product);
             for (int64_t i = 0; i < x_rows * ROWS; i++) {
                 const int64_t r = i / ROWS, o = i % ROWS;
                 const double was = get(&before, 2 * i);
