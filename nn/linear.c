@@ -178,12 +178,15 @@ wg_tensor *wg_embedding_forward(wg_embedding *embedding, wg_tensor *index) {
     return wg_embedding_op(embedding->weight, index, embedding->padding_index);
 }
 
-wg_tensor *wg_embedding_logits(wg_embedding *embedding, wg_tensor *x) {
-    if (!embedding->quantizes)
-        return wg_linear_op(x, embedding->weight, NULL);
+static wg_tensor *quantized_logits(wg_embedding *embedding, wg_tensor *x) {
     if (!embedding->head)
         embedding->head = wg_keep(wg_quantize(embedding->weight, embedding->quantization));
     return wg_quantized_linear(x, embedding->head, embedding->quantization, NULL);
+}
+
+wg_tensor *wg_embedding_logits(wg_embedding *embedding, wg_tensor *x) {
+    return embedding->quantizes ? quantized_logits(embedding, x)
+                                : wg_linear_op(x, embedding->weight, NULL);
 }
 
 wg_tensor *wg_embedding_loss(wg_embedding *embedding, wg_tensor *x, wg_tensor *target,
@@ -193,8 +196,7 @@ wg_tensor *wg_embedding_loss(wg_embedding *embedding, wg_tensor *x, wg_tensor *t
     wg_tensor *rows = wg_flatten(x, 0, -2), *loss;
     target = wg_flatten(target, 0, -1);
     if (embedding->quantizes)
-        loss =
-            wg_cross_entropy(wg_embedding_logits(embedding, rows), target, ignore_index, options);
+        loss = wg_cross_entropy(quantized_logits(embedding, rows), target, ignore_index, options);
     else
         loss =
             wg_linear_cross_entropy(rows, embedding->weight, target, NULL, ignore_index, options);
