@@ -235,33 +235,26 @@ static bool recalls(const wg_attention_inputs *inputs) {
     return inputs->cache && inputs->memory && inputs->cache->length > 0;
 }
 
-static int project(const wg_multi_head_attention *a, wg_tensor *x,
-                   const wg_attention_inputs *inputs, projections *p) {
+/* The parts of the joint projection, views. NULLs after an error. */
+static projections split_joint(const wg_multi_head_attention *a, wg_tensor *joint) {
+    const int64_t queries = a->heads * a->head_width, shared = a->key_value_heads * a->head_width;
     wg_tensor *parts[3];
-    if (a->joint) {
-        const int64_t queries = a->heads * a->head_width,
-                      shared = a->key_value_heads * a->head_width;
-        if (wg_split(wg_linear_forward(a->joint, x), -1, 3, (int64_t[]){queries, shared, shared},
-                     parts) < 0)
-            return -1;
-        *p = (projections){parts[0], parts[1], parts[2]};
-        return 0;
-    }
-    wg_linear *const three[] = {a->query, a->key, a->value};
-    if (!inputs->memory && !a->value_inner && wg__linears_are_quantized_alike(3, three)) {
-        if (wg__quantized_linears_forward(3, three, x, parts) < 0)
-            return -1;
-        *p = (projections){parts[0], parts[1], parts[2]};
-        return 0;
-    }
-    p->q = wg_linear_forward(a->query, x);
-    if (recalls(inputs))
-        return p->q ? 0 : -1;
-    wg_tensor *memory = inputs->memory ? inputs->memory : x;
-    p->k = wg_linear_forward(a->key, memory);
-    p->v = wg_linear_forward(a->value,
-                             a->value_inner ? wg_linear_forward(a->value_inner, memory) : memory);
-    return p->q && p->k && p->v ? 0 : -1;
+    if (wg_split(joint, -1, 3, (int64_t[]){queries, shared, shared}, parts) < 0)
+        return (projections){0};
+    return (projections){parts[0], parts[1], parts[2]};
+}
+
+/* By three layers with quantized weights, in one product. NULLs after an error. */
+static projections project_quantized(wg_linear *const *layers, wg_tensor *x) {
+    wg_tensor *parts[3];
+    if (wg__quantized_linears_forward(3, layers, x, parts) < 0)
+        return (projections){0};
+    return (projections){parts[0], parts[1], parts[2]};
+}
+
+/* False after an error. */
+static bool is_projected(const projections *p, const wg_attention_inputs *inputs) {
+    return p->q && (recalls(inputs) || (p->k && p->v));
 }
 
 /* ---- Heads ---- */
@@ -417,8 +410,23 @@ wg_tensor *wg_multi_head_attention_forward(wg_multi_head_attention *attention, w
     wg_scope scope;
     wg_scope_begin(&scope);
     projections p = {0};
-    wg_tensor *attended =
-        project(attention, x, inputs, &p) < 0 ? NULL : attend(attention, &p, inputs, &options);
+    wg_linear *const layers[] = {attention->query, attention->key, attention->value};
+    if (attention->joint) {
+        p = split_joint(attention, wg_linear_forward(attention->joint, x));
+    } else if (!inputs->memory && !attention->value_inner &&
+               wg__linears_are_quantized_alike(3, layers)) {
+        p = project_quantized(layers, x);
+    } else {
+        p.q = wg_linear_forward(attention->query, x);
+        if (!recalls(inputs)) {
+            wg_tensor *memory = inputs->memory ? inputs->memory : x;
+            p.k = wg_linear_forward(attention->key, memory);
+            if (attention->value_inner)
+                memory = wg_linear_forward(attention->value_inner, memory);
+            p.v = wg_linear_forward(attention->value, memory);
+        }
+    }
+    wg_tensor *attended = is_projected(&p, inputs) ? attend(attention, &p, inputs, &options) : NULL;
     wg_tensor *y = wg_linear_forward(attention->output, attended);
     if (!y && inputs->cache)
         inputs->cache->length = seen;

@@ -170,10 +170,11 @@ wg_gated_feed_forward *wg_gated_feed_forward_new(wg_module *parent, const char *
     return wg_module_finish(module);
 }
 
-/* The gate's argument and the value, (..., I) each. NULLs after an error. */
-static void project(const wg_gated_feed_forward *net, wg_tensor *x, wg_tensor **both) {
+wg_tensor *wg_gated_feed_forward_forward(wg_gated_feed_forward *net, wg_tensor *x) {
+    wg_scope scope;
+    wg_scope_begin(&scope);
     wg_linear *const pair[] = {net->gate, net->up};
-    both[0] = both[1] = NULL;
+    wg_tensor *both[2] = {NULL, NULL}; /* the gate's argument and the value, (..., I) each */
     if (net->joint) {
         wg_chunk(wg_linear_forward(net->joint, x), -1, 2, both); /* views */
     } else if (wg__linears_are_quantized_alike(2, pair)) {
@@ -182,13 +183,6 @@ static void project(const wg_gated_feed_forward *net, wg_tensor *x, wg_tensor **
         both[0] = wg_linear_forward(net->gate, x);
         both[1] = both[0] ? wg_linear_forward(net->up, x) : NULL;
     }
-}
-
-wg_tensor *wg_gated_feed_forward_forward(wg_gated_feed_forward *net, wg_tensor *x) {
-    wg_scope scope;
-    wg_scope_begin(&scope);
-    wg_tensor *both[2];
-    project(net, x, both);
     wg_tensor *inner = apply_gate(net->kind, both[0], both[1]);
     wg_tensor *y = wg_linear_forward(net->down, wg_dropout(&net->module, inner, net->dropout));
     return wg_scope_end(&scope, y);
