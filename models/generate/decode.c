@@ -294,6 +294,7 @@ static int begin(decoding *d, int64_t count) {
         if (reserve(&d->texts[i].tokens, d->most) < 0)
             return -1;
         d->texts[i].generated = 0;
+        d->texts[i].end = WG_END_CANCELLED; /* until it has ended by itself */
         d->text_of[i] = i;
         d->padding[i] = longest - d->texts[i].tokens.count;
     }
@@ -363,23 +364,23 @@ static wg_tensor *keep_mask(const decoding *d, int64_t t) {
     return result;
 }
 
-/* Runs the model on the tokens that the caches do not hold yet, and fills d->logits. */
-static int compute_logits(decoding *d) {
-    const int64_t length = row_length(d, 0), t = length - d->seen;
-    wg_scope scope;
-    wg_scope_begin(&scope);
-    new_tokens new = gather_new(d, t);
+/* The inputs of a step of the model: the tokens that the caches do not hold yet. */
+static wg_model_inputs new_inputs(const decoding *d) {
+    const int64_t length = row_length(d, 0);
+    const new_tokens new = gather_new(d, length - d->seen);
     wg_model_inputs inputs = {.ids = new.ids, .caches = d->caches};
     if (is_padded(d)) {
         inputs.position_ids = new.position_ids;
         inputs.keep = keep_mask(d, length);
     }
-    wg_tensor *hidden = wg_model_forward(d->model, &inputs);
-    wg_tensor *logits = wg_model_logits(d->model, wg_select(hidden, 1, t - 1), NULL);
-    int result = wg_to_array(wg_cast(logits, WG_F32), d->logits);
-    wg_scope_end(&scope, NULL);
-    d->seen = length;
-    return result;
+    return inputs;
+}
+
+/* Fills d->logits from the hidden states (R, T, C) of the new tokens. */
+static int fill_logits(decoding *d, wg_tensor *hidden) {
+    wg_tensor *logits = wg_model_logits(d->model, wg_select(hidden, 1, -1), NULL);
+    d->seen = row_length(d, 0);
+    return wg_to_array(wg_cast(logits, WG_F32), d->logits);
 }
 
 /* ---- Texts: a step of them ---- */
@@ -441,29 +442,22 @@ static int drop_rows(decoding *d, int64_t kept) {
     return result;
 }
 
-static bool is_cancelled(const decoding *d) {
-    return d->options->stop && *d->options->stop;
+/* Gives each text its next token, by d->logits, and drops the rows of those that have ended. */
+static int extend_all(decoding *d) {
+    int64_t kept = 0;
+    for (int64_t r = 0; r < d->rows; r++) {
+        const int goes_on = extend(d, r);
+        if (goes_on < 0)
+            return -1;
+        if (goes_on)
+            d->kept[kept++] = r;
+    }
+    return drop_rows(d, kept);
 }
 
-/* Token after token, until all texts have ended. */
-static int run(decoding *d) {
-    int result = 0;
-    while (result == 0 && d->rows > 0 && !is_cancelled(d)) {
-        int64_t kept = 0;
-        result = compute_logits(d);
-        for (int64_t r = 0; result == 0 && r < d->rows; r++) {
-            const int goes_on = extend(d, r);
-            if (goes_on < 0)
-                result = -1;
-            else if (goes_on)
-                d->kept[kept++] = r;
-        }
-        if (result == 0)
-            result = drop_rows(d, kept);
-    }
-    for (int64_t r = 0; r < d->rows; r++)
-        d->texts[d->text_of[r]].end = WG_END_CANCELLED;
-    return result;
+/* False when all texts have ended, or the caller asks to stop. */
+static bool is_running(const decoding *d) {
+    return d->rows > 0 && !(d->options->stop && *d->options->stop);
 }
 
 int wg_generate(const wg_model *model, int64_t count, wg_generation *texts,
@@ -487,7 +481,17 @@ int wg_generate(const wg_model *model, int64_t count, wg_generation *texts,
     const bool recorded = wg_set_grad_enabled(false);
     const bool training = wg_module_is_training(model->module);
     wg_module_train(model->module, false);
-    int result = begin(&d, count) < 0 ? -1 : run(&d);
+    int result = begin(&d, count);
+    while (result == 0 && is_running(&d)) {
+        wg_scope scope;
+        wg_scope_begin(&scope);
+        const wg_model_inputs inputs = new_inputs(&d);
+        /* A decoder has no encoder part, so there is nothing for wg_model_forward to choose. */
+        result = fill_logits(&d, model->type->forward(model->module, &inputs));
+        wg_scope_end(&scope, NULL);
+        if (result == 0)
+            result = extend_all(&d);
+    }
     end(&d);
     wg_module_train(model->module, training);
     wg_set_grad_enabled(recorded);
