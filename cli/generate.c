@@ -69,7 +69,10 @@ typedef struct writer {
     wg_generation text; /* what the model reads, and at last its continuation, too */
     wg_prompt_room room;
     wg_decode_stream *stream;
-    FILE *out; /* stdout, or a text of the JSON object */
+    int64_t prompt_tokens;
+    FILE *out;     /* stdout, or a stream into `written` */
+    char *written; /* for the JSON object: the continuation, of `size` bytes */
+    size_t size;
 } writer;
 
 static bool can_generate(const wg_objective *objective) {
@@ -130,6 +133,17 @@ static void write_token(const wg_generated_token *token, void *context) {
     write_piece(w, piece, length);
 }
 
+/* Writes the prompt, or opens a stream that keeps the continuation for the JSON object. */
+static int begin_output(writer *w, const arguments *a) {
+    w->out = a->json ? open_memstream(&w->written, &w->size) : stdout;
+    if (!w->out)
+        return wg_fail(WG_ERROR_MEMORY, "generate", "no memory for the text");
+    if (!a->json && a->prompt)
+        fputs(a->prompt, stdout);
+    fflush(stdout);
+    return 0;
+}
+
 static int prepare(writer *w, const arguments *a) {
     const wg_objective *objective = wg__trained_objective(a->run, "generate", can_generate);
     if (!objective || wg__trained_load(&w->trained, objective, a->run) < 0 ||
@@ -139,41 +153,42 @@ static int prepare(writer *w, const arguments *a) {
     if (a->quantization >= 0 &&
         wg_module_quantize(w->trained.model.module, (wg_quantization)a->quantization) < 0)
         return -1;
+    w->prompt_tokens = w->text.tokens.count;
     wg__listen_for_stop();
-    return 0;
+    return begin_output(w, a);
 }
 
-/* Writes the prompt and its continuation as it comes, or all as one JSON object. */
-static int write_text(writer *w, const arguments *a) {
+static wg_use_options use_options(writer *w, const wg__drawing *drawing) {
     enum { USUAL_MAX_TOKENS = 200 };
-    const wg__trained *t = &w->trained;
-    const wg_use_options how = {.draws = a->drawing.given,
-                                .generator = a->drawing.generator,
-                                .generation = {.sampling = a->drawing.sampling,
-                                               .max_tokens = a->drawing.max_tokens
-                                                                 ? a->drawing.max_tokens
-                                                                 : USUAL_MAX_TOKENS,
-                                               .listener = write_token,
-                                               .listener_context = w,
-                                               .stop = wg__stop_signal()}};
-    const int64_t prompt_tokens = w->text.tokens.count;
-    char *text = NULL;
-    size_t size = 0;
-    w->out = a->json ? open_memstream(&text, &size) : stdout;
-    if (!w->out)
-        return wg_fail(WG_ERROR_MEMORY, "generate", "no memory for the text");
-    if (!a->json && a->prompt)
-        fputs(a->prompt, stdout);
-    fflush(stdout);
-    int status = t->objective->generate(&t->model, t->tokenizer, &how, &w->text);
-    if (wg_error_pending())
-        status = -1;
-    if (status == 0) {
-        int64_t length = 0;
-        const char *rest = wg_decode_stream_end(w->stream, &length);
-        write_piece(w, rest, length);
-        status = rest ? 0 : -1;
-    }
+    return (wg_use_options){
+        .draws = drawing->given,
+        .generator = drawing->generator,
+        .generation = {.sampling = drawing->sampling,
+                       .max_tokens = drawing->max_tokens ? drawing->max_tokens : USUAL_MAX_TOKENS,
+                       .listener = write_token,
+                       .listener_context = w,
+                       .stop = wg__stop_signal()}};
+}
+
+/* Writes the bytes that the stream still holds back. */
+static int write_rest(writer *w) {
+    int64_t length = 0;
+    const char *rest = wg_decode_stream_end(w->stream, &length);
+    write_piece(w, rest, length);
+    return rest ? 0 : -1;
+}
+
+static void print_json(const writer *w, const char *prompt) {
+    wg__print_json(json_pack("{s:s, s:o, s:I, s:I, s:s}", "prompt", prompt ? prompt : "", "text",
+                             json_stringn(w->written, w->size), "prompt_tokens",
+                             (json_int_t)w->prompt_tokens, "tokens", (json_int_t)w->text.generated,
+                             "end", wg__generation_end_name(w->text.end)));
+}
+
+/* Ends the line, or prints the JSON object, after the rest of a text that did not fail. */
+static int end_output(writer *w, const arguments *a, int status) {
+    if (status == 0)
+        status = write_rest(w);
     if (!a->json) {
         putchar('\n');
         if (status == 0 && w->text.end == WG_END_POSITIONS)
@@ -183,13 +198,12 @@ static int write_text(writer *w, const arguments *a) {
     }
     fclose(w->out);
     if (status == 0)
-        wg__print_json(json_pack("{s:s, s:o, s:I, s:I, s:s}", "prompt", a->prompt ? a->prompt : "",
-                                 "text", json_stringn(text, size), "prompt_tokens",
-                                 (json_int_t)prompt_tokens, "tokens", (json_int_t)w->text.generated,
-                                 "end", wg__generation_end_name(w->text.end)));
-    free(text);
+        print_json(w, a->prompt);
+    free(w->written);
     return status;
 }
+
+/* ---- The verb ---- */
 
 int wg__verb_generate(int argc, char **argv) {
     static const struct argp_child children[] = {{&wg__sampling_options, 0, "Drawing:", 1}, {0}};
@@ -210,7 +224,13 @@ int wg__verb_generate(int argc, char **argv) {
     if (a.threads)
         wg_set_threads(a.threads);
     writer w = {0};
-    const int status = prepare(&w, &a) < 0 ? -1 : write_text(&w, &a);
+    int status = prepare(&w, &a);
+    if (status == 0) {
+        const wg__trained *t = &w.trained;
+        const wg_use_options how = use_options(&w, &a.drawing);
+        status = t->objective->generate(&t->model, t->tokenizer, &how, &w.text);
+        status = end_output(&w, &a, status < 0 || wg_error_pending() ? -1 : 0);
+    }
     wg_decode_stream_free(w.stream);
     wg_token_list_free(&w.text.tokens);
     wg__trained_clear(&w.trained);
