@@ -137,7 +137,7 @@ static int write_events(FILE *file) {
     const int64_t count = wg_profile_events(NULL);
     int status = fputs("{\"displayTimeUnit\": \"ms\", \"traceEvents\": [\n", file);
     for (int64_t i = 0; i < count && status >= 0; i++) {
-        status = write_event(file, wg_profile_event_at(i));
+        status = write_event(file, wg__profile_event_at(i));
         if (status >= 0 && i + 1 < count)
             status = fputs(",\n", file);
     }

@@ -177,8 +177,8 @@ static void add_embeddings(wg_bert *bert) {
     bert->embedding_norm = wg_layer_norm_new(module, "embeddings.LayerNorm", width, &norm);
 }
 
-wg_bert *wg_bert_new(wg_module *parent, const char *name, const wg_bert_config *config,
-                     const wg_bert_options *options) {
+wg_bert *wg__bert_new(wg_module *parent, const char *name, const wg_bert_config *config,
+                      const wg_bert_options *options) {
     if (wg_model_config_check(&wg_bert_type, config) < 0)
         return NULL;
     wg_bert *bert = wg_module_new(parent, name, sizeof *bert);
@@ -216,7 +216,7 @@ wg_bert_for_pretraining *wg_bert_for_pretraining_new(const wg_bert_config *confi
     if (!model)
         return NULL;
     model->module.generator = (wg_generator){.seed = seed};
-    model->bert = wg_bert_new(&model->module, "bert", config, NULL);
+    model->bert = wg__bert_new(&model->module, "bert", config, NULL);
     if (model->bert)
         add_predictions(model, config);
     model->next_sentence = dense(&model->module, "cls.seq_relationship", 2, config);
@@ -268,11 +268,11 @@ static wg_tensor *encoder_forward(wg_module *encoder, const wg_model_inputs *inp
                                          layer_forward, bert, embed(bert, inputs), &around));
 }
 
-wg_tensor *wg_bert_forward(wg_bert *bert, const wg_model_inputs *inputs) {
+wg_tensor *wg__bert_forward(wg_bert *bert, const wg_model_inputs *inputs) {
     return encoder_forward(&bert->module, inputs);
 }
 
-wg_tensor *wg_bert_pool(wg_bert *bert, wg_tensor *sequence) {
+wg_tensor *wg__bert_pool(wg_bert *bert, wg_tensor *sequence) {
     wg_scope scope;
     wg_scope_begin(&scope);
     wg_tensor *first = wg_select(sequence, 1, 0);
@@ -313,13 +313,13 @@ static const void *config_of(const wg_module *module) {
 
 static wg_module *encoder_new(wg_module *parent, const char *name, const void *config,
                               bool pooler) {
-    wg_bert *bert = wg_bert_new(parent, name, config, &(wg_bert_options){.no_pooler = !pooler});
+    wg_bert *bert = wg__bert_new(parent, name, config, &(wg_bert_options){.no_pooler = !pooler});
     return bert ? &bert->module : NULL;
 }
 
 static wg_tensor *encoder_pool(wg_module *encoder, wg_tensor *hidden, wg_tensor *keep) {
     (void)keep; /* [CLS] is never padding */
-    return wg_bert_pool((wg_bert *)encoder, hidden);
+    return wg__bert_pool((wg_bert *)encoder, hidden);
 }
 
 static wg_module *encoder_of(wg_module *module) {

@@ -68,16 +68,16 @@ typedef struct wg_bert_options {
  * weights from a normal distribution with standard deviation initializer_range, truncated at two of
  * them; biases 0, norms 1; the padding token's vector 0. `parent` owns it; NULL makes it a root.
  * Fine-tuning heads hang a child "bert". NULL with [ARGUMENT, MEMORY] */
-WG_API wg_bert *wg_bert_new(wg_module *parent, const char *name, const wg_bert_config *config,
-                            const wg_bert_options *options);
+wg_bert *wg__bert_new(wg_module *parent, const char *name, const wg_bert_config *config,
+                      const wg_bert_options *options);
 
 /* The sequence output, (B, T, C), of inputs->ids or embeddings, token_type_ids and keep.
  * [scope; SHAPE, also for T beyond max_position_embeddings; DTYPE, INDEX] */
-WG_API wg_tensor *wg_bert_forward(wg_bert *bert, const wg_model_inputs *inputs);
+wg_tensor *wg__bert_forward(wg_bert *bert, const wg_model_inputs *inputs);
 
 /* The pooled output, tanh(W sequence[:, 0] + b): (B, T, C)   ->   (B, C). The model
  * must have a pooler. [scope; SHAPE, DTYPE] */
-WG_API wg_tensor *wg_bert_pool(wg_bert *bert, wg_tensor *sequence);
+wg_tensor *wg__bert_pool(wg_bert *bert, wg_tensor *sequence);
 
 /* ---- Pre-training: masked language model and next sentence ---- */
 

@@ -218,11 +218,11 @@ int wg_model_config_open(const wg_model_type *type, wg_config *file, void *confi
         return -1;
     for (const char *const *fitted = type->fitted; fitted && *fitted; fitted++)
         if (!wg_config_has(file, *fitted))
-            return 0; /* wg_model_config_fit checks the whole */
+            return 0; /* wg__model_config_fit checks the whole */
     return wg_model_config_check(type, config);
 }
 
-int wg_model_config_fit(const wg_model_type *type, void *config, wg_model_fit *fit) {
+int wg__model_config_fit(const wg_model_type *type, void *config, wg_model_fit *fit) {
     if (type->fit(config, fit) < 0)
         return -1;
     return fit->tokenizer ? wg_model_config_check(type, config) : 0;

@@ -9,7 +9,7 @@
  *     wg_model_free(&model);
  *
  * A model is a file pair models/NAME.{h,c} with its struct, its forward and its record, and a row
- * in the table of models/model.c. The structs and functions of one model (wg_bert_new...) are
+ * in the table of models/model.c. The structs and functions of one model (wg__bert_new...) are
  * public as well, for programs that know which model they want.
  *
  *     shape               forward is                     examples
@@ -187,13 +187,13 @@ WG_API int wg_model_preset_config(const wg_model_type *type, const char *name, v
 WG_API int wg_model_config_from_json(const wg_model_type *type, const char *json, void *config);
 
 /* Reads a user's configuration file for a new model, which may leave out the keys that
- * wg_model_config_fit sets; without such gaps it is checked. -1 with [FORMAT, MEMORY; ARGUMENT,
+ * wg__model_config_fit sets; without such gaps it is checked. -1 with [FORMAT, MEMORY; ARGUMENT,
  * also for another model_type] */
 WG_API int wg_model_config_open(const wg_model_type *type, wg_config *file, void *config);
 
 /* Sets what the tokenizer and the run decide, and checks the configuration; without a tokenizer,
  * sets fit->learnt alone. -1 with [ARGUMENT] */
-WG_API int wg_model_config_fit(const wg_model_type *type, void *config, wg_model_fit *fit);
+int wg__model_config_fit(const wg_model_type *type, void *config, wg_model_fit *fit);
 
 /* The configuration as JSON text; the caller frees it with wg_text_free. NULL with [MEMORY] */
 WG_API char *wg_model_config_to_json(const wg_model_type *type, const void *config);

@@ -250,8 +250,8 @@ static void add_tables(wg_modernbert *model, int local, double theta) {
     wg_scope_end(&scope, NULL);
 }
 
-wg_modernbert *wg_modernbert_new(wg_module *parent, const char *name,
-                                 const wg_modernbert_config *config) {
+wg_modernbert *wg__modernbert_new(wg_module *parent, const char *name,
+                                  const wg_modernbert_config *config) {
     if (wg_model_config_check(&wg_modernbert_type, config) < 0)
         return NULL;
     wg_modernbert *model = wg_module_new(parent, name, sizeof *model);
@@ -286,7 +286,7 @@ wg_modernbert_for_masked_lm *wg_modernbert_for_masked_lm_new(const wg_modernbert
     if (!model)
         return NULL;
     model->module.generator = (wg_generator){.seed = seed};
-    model->encoder = wg_modernbert_new(&model->module, "", config);
+    model->encoder = wg__modernbert_new(&model->module, "", config);
     if (model->encoder) {
         const wg_linear_options tied = {.no_bias = !config->decoder_bias,
                                         .tied_weight = model->encoder->embedding->weight};
@@ -387,11 +387,11 @@ static wg_tensor *encoder_forward(wg_module *module, const wg_model_inputs *inpu
     return wg_scope_end(&scope, wg_layer_norm_forward(model->final_norm, x));
 }
 
-wg_tensor *wg_modernbert_forward(wg_modernbert *model, const wg_model_inputs *inputs) {
+wg_tensor *wg__modernbert_forward(wg_modernbert *model, const wg_model_inputs *inputs) {
     return encoder_forward(&model->module, inputs);
 }
 
-wg_tensor *wg_modernbert_head(wg_modernbert *model, wg_tensor *x) {
+wg_tensor *wg__modernbert_head(wg_modernbert *model, wg_tensor *x) {
     wg_scope scope;
     wg_scope_begin(&scope);
     x = wg_activate(model->config.classifier_activation, wg_linear_forward(model->head, x));
@@ -406,13 +406,13 @@ static wg_tensor *mean(wg_tensor *hidden, wg_tensor *keep) {
     return wg_div(wg_sum(wg_mul(hidden, kept), WG_DIMS(1), false), wg_sum(kept, WG_DIMS(1), false));
 }
 
-wg_tensor *wg_modernbert_pool(wg_modernbert *model, wg_tensor *hidden, wg_tensor *keep) {
+wg_tensor *wg__modernbert_pool(wg_modernbert *model, wg_tensor *hidden, wg_tensor *keep) {
     wg_scope scope;
     wg_scope_begin(&scope);
     wg_tensor *pooled = model->config.classifier_pooling == WG_POOLING_MEAN
                             ? mean(hidden, keep)
                             : wg_select(hidden, 1, 0);
-    return wg_scope_end(&scope, wg_modernbert_head(model, pooled));
+    return wg_scope_end(&scope, wg__modernbert_head(model, pooled));
 }
 
 /* ---- The masked language model ---- */
@@ -421,7 +421,7 @@ static wg_tensor *logits(wg_module *module, wg_tensor *hidden) {
     wg_modernbert_for_masked_lm *model = (wg_modernbert_for_masked_lm *)module;
     wg_scope scope;
     wg_scope_begin(&scope);
-    wg_tensor *x = wg_modernbert_head(model->encoder, hidden);
+    wg_tensor *x = wg__modernbert_head(model->encoder, hidden);
     return wg_scope_end(&scope, wg_linear_forward(model->decoder, x));
 }
 
@@ -430,7 +430,7 @@ static wg_tensor *loss(wg_module *module, wg_tensor *hidden, wg_tensor *labels,
     wg_modernbert_for_masked_lm *model = (wg_modernbert_for_masked_lm *)module;
     wg_scope scope;
     wg_scope_begin(&scope);
-    wg_tensor *x = wg_modernbert_head(model->encoder, hidden);
+    wg_tensor *x = wg__modernbert_head(model->encoder, hidden);
     return wg_scope_end(&scope,
                         wg_linear_loss(model->decoder, x, labels, WG_IGNORE_INDEX, options));
 }
@@ -448,16 +448,16 @@ static const void *config_of(const wg_module *module) {
 static wg_module *encoder_new(wg_module *parent, const char *name, const void *config,
                               bool pooler) {
     (void)pooler; /* the head is before a classifier and before answers */
-    wg_modernbert *model = wg_modernbert_new(parent, name, config);
+    wg_modernbert *model = wg__modernbert_new(parent, name, config);
     return model ? &model->module : NULL;
 }
 
 static wg_tensor *encoder_pool(wg_module *encoder, wg_tensor *hidden, wg_tensor *keep) {
-    return wg_modernbert_pool((wg_modernbert *)encoder, hidden, keep);
+    return wg__modernbert_pool((wg_modernbert *)encoder, hidden, keep);
 }
 
 static wg_tensor *encoder_states(wg_module *encoder, wg_tensor *hidden) {
-    return wg_modernbert_head((wg_modernbert *)encoder, hidden);
+    return wg__modernbert_head((wg_modernbert *)encoder, hidden);
 }
 
 static wg_module *encoder_of(wg_module *module) {

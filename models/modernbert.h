@@ -89,20 +89,20 @@ typedef struct wg_modernbert {
  * head and of the projections back onto the residual stream with initializer_range / sqrt(2 N);
  * norms 1, biases 0, the padding token's vector 0. `parent` owns it; NULL makes it a root. The name
  * is "" where paths are to be the published ones. NULL with [ARGUMENT, MEMORY] */
-WG_API wg_modernbert *wg_modernbert_new(wg_module *parent, const char *name,
-                                        const wg_modernbert_config *config);
+wg_modernbert *wg__modernbert_new(wg_module *parent, const char *name,
+                                  const wg_modernbert_config *config);
 
 /* The hidden states, (B, T, C), of inputs->ids or embeddings, with keep, position_ids, causal and
  * caches. The distance that a local layer sees counts tokens, whatever position_ids say.
  * [scope; SHAPE, also for T beyond max_position_embeddings; DTYPE, INDEX] */
-WG_API wg_tensor *wg_modernbert_forward(wg_modernbert *model, const wg_model_inputs *inputs);
+wg_tensor *wg__modernbert_forward(wg_modernbert *model, const wg_model_inputs *inputs);
 
 /* LayerNorm(act(W x)): (.., C)   ->   (.., C). [scope; SHAPE, DTYPE] */
-WG_API wg_tensor *wg_modernbert_head(wg_modernbert *model, wg_tensor *x);
+wg_tensor *wg__modernbert_head(wg_modernbert *model, wg_tensor *x);
 
 /* The head of [CLS], or of the mean of the positions that `keep` (B, T) has (NULL: all):
  * (B, T, C)   ->   (B, C). [scope; SHAPE, DTYPE] */
-WG_API wg_tensor *wg_modernbert_pool(wg_modernbert *model, wg_tensor *hidden, wg_tensor *keep);
+wg_tensor *wg__modernbert_pool(wg_modernbert *model, wg_tensor *hidden, wg_tensor *keep);
 
 /* ---- The masked language model ---- */
 

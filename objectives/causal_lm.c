@@ -58,8 +58,8 @@ static int read_windows(const wg_dataset *stream, int64_t count, const wg_token_
     return batch->ids && batch->labels ? 0 : -1;
 }
 
-int wg_causal_batch_read(const wg_dataset *stream, int64_t count, const wg_token_window *windows,
-                         int64_t sequence, wg_causal_batch *batch) {
+int wg__causal_batch_read(const wg_dataset *stream, int64_t count, const wg_token_window *windows,
+                          int64_t sequence, wg_causal_batch *batch) {
     wg__span span;
     wg__span_begin(&span, "data", WG_PROFILE_REGION);
     const int status = stream ? read_windows(stream, count, windows, sequence, batch) : -1;
@@ -227,7 +227,7 @@ static int evaluate_batch(const wg_training *t, int64_t first, int64_t count, wg
     wg_causal_batch batch;
     for (int64_t i = 0; i < count; i++)
         mine->windows[i] = window_at(t, first + i);
-    if (wg_causal_batch_read(t->setup.held_out, count, mine->windows, t->setup.sequence, &batch) <
+    if (wg__causal_batch_read(t->setup.held_out, count, mine->windows, t->setup.sequence, &batch) <
         0)
         return -1;
     wg_tensor *value = batch_loss(t, &batch);

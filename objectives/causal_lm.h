@@ -33,9 +33,8 @@ typedef struct wg_token_window {
 /* Fills `batch` with these windows, whose tokens but the last are ids, and but the first labels; of
  * each as many as `sequence` takes. [scope; INDEX for a window that is not within the stream;
  * MEMORY] */
-WG_API int wg_causal_batch_read(const wg_dataset *stream, int64_t count,
-                                const wg_token_window *windows, int64_t sequence,
-                                wg_causal_batch *batch);
+int wg__causal_batch_read(const wg_dataset *stream, int64_t count, const wg_token_window *windows,
+                          int64_t sequence, wg_causal_batch *batch);
 
 typedef struct wg_causal_batch_options {
     int64_t batch;    /* B; 0: 32 */

@@ -11,9 +11,16 @@
 /* ---- The table ---- */
 
 static const wg_objective *const objectives[] = {
-    &wg_masked_lm,          &wg_mlm,         &wg_hybrid,      &wg_blank_infilling,
-    &wg_causal_lm,          &wg_span_corruption, &wg_translation, &wg_classification,
-    &wg_question_answering, &wg_cloze_objective,
+    &wg_masked_lm,
+    &wg_mlm,
+    &wg_hybrid,
+    &wg_blank_infilling,
+    &wg_causal_lm,
+    &wg_span_corruption,
+    &wg_translation,
+    &wg_classification,
+    &wg_question_answering,
+    &wg_cloze_objective,
 };
 
 /* The name of the objective in a checkpoint that a training wrote. */
@@ -240,7 +247,7 @@ int wg_training_evaluate(wg_training *training, wg_metrics *metrics) {
                        "there is no held-out text to measure the model on");
     const wg_task task = {
         .context = training, .module = training->setup.model->module, .evaluate = evaluate_all};
-    return wg_task_evaluate(&task, metrics);
+    return wg__task_evaluate(&task, metrics);
 }
 
 /* ---- Use ---- */

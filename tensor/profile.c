@@ -168,6 +168,6 @@ int64_t wg_profile_events(int64_t *lost) {
     return event_count;
 }
 
-const wg_profile_event *wg_profile_event_at(int64_t index) {
+const wg_profile_event *wg__profile_event_at(int64_t index) {
     return index >= 0 && index < event_count ? &events[index] : NULL;
 }

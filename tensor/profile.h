@@ -79,7 +79,7 @@ WG_API const wg_profile_row *wg_profile_row_at(int index);
 WG_API int64_t wg_profile_events(int64_t *lost);
 
 /* Event `index`, in the order in which they ended; borrowed. NULL outside. */
-WG_API const wg_profile_event *wg_profile_event_at(int64_t index);
+const wg_profile_event *wg__profile_event_at(int64_t index);
 
 WG_END_DECLS
 

@@ -189,7 +189,7 @@ static int advance(wg_trainer *trainer, measured_step *measured) {
 
 /* ---- Evaluation ---- */
 
-int wg_task_evaluate(const wg_task *task, wg_metrics *metrics) {
+int wg__task_evaluate(const wg_task *task, wg_metrics *metrics) {
     bool recorded = wg_set_grad_enabled(false);
     bool training = wg_module_is_training(task->module);
     wg_module_train(task->module, false);
@@ -217,7 +217,7 @@ static int evaluate_if_due(wg_trainer *trainer, measured_step *measured) {
         return 0;
     measured->evaluated = true;
     wg_trainer_swap_average(trainer);
-    int result = wg_task_evaluate(&trainer->task, &measured->evaluation);
+    int result = wg__task_evaluate(&trainer->task, &measured->evaluation);
     wg_trainer_swap_average(trainer);
     return result;
 }

@@ -136,7 +136,7 @@ WG_API bool wg_trainer_best(const wg_trainer *trainer, int64_t *step, double *lo
 
 /* Measures a task's model as an evaluation during training does: recording off, the module in
  * evaluation mode, both put back after. */
-WG_API int wg_task_evaluate(const wg_task *task, wg_metrics *metrics);
+int wg__task_evaluate(const wg_task *task, wg_metrics *metrics);
 
 /* Puts the average of the weights, if the trainer keeps one, in their place, for measuring or using
  * the model; and back, which is due before the run goes on or is saved. */

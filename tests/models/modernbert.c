@@ -126,8 +126,8 @@ START_TEST(pooled_states_equal_pytorch) {
     const wg_model_inputs inputs = load_inputs(_i);
     for (int pooling = 0; pooling < 2; pooling++) {
         encoder->config.classifier_pooling = (wg_pooling)pooling;
-        wg_tensor *hidden = wg_modernbert_forward(encoder, &inputs);
-        assert_relative(wg_detach(wg_modernbert_pool(encoder, hidden, inputs.keep)),
+        wg_tensor *hidden = wg__modernbert_forward(encoder, &inputs);
+        assert_relative(wg_detach(wg__modernbert_pool(encoder, hidden, inputs.keep)),
                         load(_i, names[pooling]), 1e-10);
     }
     free_model(&model);
@@ -312,7 +312,7 @@ START_TEST(a_classifier_reads_the_pooled_state) {
     const wg_model_inputs inputs = load_inputs(0);
     wg_modernbert *encoder = (wg_modernbert *)model->encoder;
     wg_tensor *pooled =
-        wg_modernbert_pool(encoder, wg_modernbert_forward(encoder, &inputs), inputs.keep);
+        wg__modernbert_pool(encoder, wg__modernbert_forward(encoder, &inputs), inputs.keep);
     check_paths(model);
     assert_close(wg__headed_encoder_classify(model, &inputs),
                  wg_linear_forward(model->head, pooled), 0, 1e-6);
@@ -327,7 +327,7 @@ START_TEST(answers_are_read_from_the_head_at_every_position) {
     wg__headed_encoder *model = wg__headed_encoder_new(&wg_modernbert_type, &config, NULL, 1);
     const wg_model_inputs inputs = load_inputs(0);
     wg_modernbert *encoder = (wg_modernbert *)model->encoder;
-    wg_tensor *states = wg_modernbert_head(encoder, wg_modernbert_forward(encoder, &inputs));
+    wg_tensor *states = wg__modernbert_head(encoder, wg__modernbert_forward(encoder, &inputs));
     wg_tensor *logits = wg_linear_forward(model->head, states), *start, *end;
     check_paths(model);
     ck_assert_int_eq(wg__headed_encoder_answer(model, &inputs, &start, &end), 0);
