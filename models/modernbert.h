@@ -2,10 +2,11 @@
  *
  *     ids (B, T)
  *        | word embeddings, LayerNorm, dropout
- *        | N x [ x + attention(norm(x)) -> x + GeGLU(norm(x)) ]     the first layer has no first
- * norm | LayerNorm hidden (B, T, C) --> every position: dense, GELU, LayerNorm --> logits (N, V),
- * the decoder is |                                                            the word table |
- * [CLS], or the mean, then the same head pooled (B, C) -----> classifier
+ *        | N x [ x + attention(norm(x)), x + GeGLU(norm(x)) ]     the first layer has no first norm
+ *        | LayerNorm
+ *     hidden (B, T, C) ----> every position: dense, GELU, LayerNorm, word table: logits (N, V)
+ *        | [CLS], or the mean, then the same dense, GELU, LayerNorm
+ *     pooled (B, C) -------> classifier
  *
  * Rotary positions in every attention, and no biases but the decoder's. Every third layer attends
  * to all positions, the others to those at a distance of up to local_attention / 2; the two kinds
