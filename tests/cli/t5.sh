@@ -92,7 +92,7 @@ check 'and refuses another one' left_with 1 'was begun with --objective translat
 run pretrain bert --objective causal-lm --corpus source.txt --out bad.h5
 check 'an objective of other models is refused' left_with 2 'which masked-lm trains'
 run pretrain bert --objective causal --corpus source.txt --out bad.h5
-check 'objectives are listed for a name that there is not' left_with 2 'masked-lm, blank-infilling'
+check 'objectives are listed for a name that there is not' left_with 2 'masked-lm, mlm, hybrid, blank-infilling, causal-lm'
 
 # ---- From end to end: what follows from the rest of a text is written again ----
 
