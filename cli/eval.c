@@ -1,5 +1,6 @@
 /* wengert eval: measures a checkpoint on text. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "cli/cli.h"
 #include "cli/decoding.h"
@@ -15,8 +16,13 @@ enum {
     KEY_THREADS,
     KEY_BY_DOCUMENT,
     KEY_PREDICTIONS,
-    KEY_LOWERCASE
+    KEY_LOWERCASE,
+    KEY_COLUMN /* and those after it: a name of `columns` each */
 };
+
+/* Settings of fine-tuning that say which columns of a file are read. */
+static const char *const columns[] = {"text-column", "text-pair-column", "label-column"};
+enum { COLUMNS = sizeof columns / sizeof *columns };
 
 typedef struct arguments {
     const char *run;
@@ -24,8 +30,9 @@ typedef struct arguments {
     int corpus_count;
     int64_t batch, sequence; /* 0: the objective's usual numbers */
     uint64_t seed;
-    int quantization; /* of the weights; -1: f32 */
-    int threads;      /* 0: as the library finds it */
+    int quantization;            /* of the weights; -1: f32 */
+    int threads;                 /* 0: as the library finds it */
+    const char *column[COLUMNS]; /* NULL: not given */
     wg_evaluation_options how;
     bool json;
 } arguments;
@@ -49,6 +56,10 @@ static const struct argp_option options[] = {
      "translations, line by line",
      0},
     {"lowercase", KEY_LOWERCASE, NULL, 0, "BLEU without regard to case, sacreBLEU's -lc", 0},
+    {"text-column", KEY_COLUMN, "NAME", 0,
+     "Of a fine-tuned model: the columns of FILE, as `finetune' takes them", 0},
+    {"text-pair-column", KEY_COLUMN + 1, "NAME", 0, NULL, 0},
+    {"label-column", KEY_COLUMN + 2, "NAME", 0, NULL, 0},
     {"dtype", KEY_DTYPE, "TYPE", 0,
      "Keep the weights as bf16, q8_0 or q4_0, as `generate --dtype' does (f32)", 0},
     {"seed", KEY_SEED, "N", 0, "Seed of the masks and pairs of masked-lm (0)", 0},
@@ -106,8 +117,19 @@ static error_t parse(int key, char *text, struct argp_state *state) {
             argp_error(state, "--corpus FILE is missing: on what text?");
         return 0;
     default:
-        return ARGP_ERR_UNKNOWN;
+        if (key < KEY_COLUMN || key >= KEY_COLUMN + COLUMNS)
+            return ARGP_ERR_UNKNOWN;
+        a->column[key - KEY_COLUMN] = text;
+        return 0;
     }
+}
+
+/* The objective's row for columns[i]; NULL: it has none. */
+static const wg_setting *column_row(const wg_objective *objective, int i) {
+    for (int r = 0; r < objective->settings.count; r++)
+        if (strcmp(objective->settings.rows[r].name, columns[i]) == 0)
+            return &objective->settings.rows[r];
+    return NULL;
 }
 
 /* Options that the objective does not take are refused, not passed over in silence. */
@@ -132,13 +154,33 @@ static int check_options(const wg_objective *objective, const arguments *a) {
         return wg_fail(WG_ERROR_STATE, a->run,
                        "it holds a %s model; --by-document is for one that predicts the next token",
                        type->name);
+    for (int i = 0; i < COLUMNS; i++)
+        if (a->column[i] && !column_row(objective, i))
+            return wg_fail(WG_ERROR_STATE, a->run, "--%s is not for %s", columns[i],
+                           objective->name);
     return 0;
+}
+
+/* The objective's options with the columns that were named, freed by free; NULL where it has no
+ * such columns, and takes its standard values. */
+static void *column_options(const wg_objective *objective, const arguments *a) {
+    void *values = NULL;
+    for (int i = 0; i < COLUMNS; i++) {
+        const wg_setting *row = column_row(objective, i);
+        if (row && !values && !(values = calloc(1, objective->settings.size)))
+            wg_fail(WG_ERROR_MEMORY, "eval", "no memory for options");
+        if (row && values)
+            *(const char **)((char *)values + row->offset) = a->column[i];
+    }
+    return values;
 }
 
 /* Objectives that read files of their own measure on one; others on a dataset of all. */
 static int evaluate_text(const arguments *a, const wg__trained *trained, wg_metrics *metrics) {
     const wg_objective *objective = trained->objective;
+    void *own = column_options(objective, a);
     wg_training_setup setup = {
+        .options = own,
         .model = &trained->model,
         .tokenizer = trained->tokenizer,
         .checkpoint = a->run,
@@ -149,19 +191,19 @@ static int evaluate_text(const arguments *a, const wg__trained *trained, wg_metr
     };
     wg_dataset *text = NULL;
     if (objective->finetunes && a->corpus_count != 1)
-        return wg_fail(WG_ERROR_ARGUMENT, "eval",
-                       "%s is fine-tuned and measured on one file at a time; %d are given", a->run,
-                       a->corpus_count);
-    if (objective->finetunes)
+        wg_fail(WG_ERROR_ARGUMENT, "eval",
+                "%s is fine-tuned and measured on one file at a time; %d are given", a->run,
+                a->corpus_count);
+    else if (objective->finetunes)
         setup.held_out_path = a->corpus[0];
     else
         setup.held_out = text = wg_dataset_load(a->corpus_count, a->corpus, trained->tokenizer,
                                                 &(wg_dataset_options){.kind = objective->text});
-    wg_training *training =
-        text || objective->finetunes ? wg_training_new(objective, &setup) : NULL;
+    wg_training *training = text || setup.held_out_path ? wg_training_new(objective, &setup) : NULL;
     const int status = training ? wg_training_evaluate(training, metrics) : -1;
     wg_training_free(training);
     wg_dataset_free(text);
+    free(own);
     return status;
 }
 

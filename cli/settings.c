@@ -57,8 +57,8 @@ static const wg_setting tuning_rows[] = {
     {.name = "model", .kind = WG_SETTING_FILE, .offset = TUNING(model)},
     {"train", WG_SETTING_FILE, TUNING(train), .heading = "Task:", .argument = "FILE",
      .help =
-         "Train on this file: a text (or two) and its label a line, with tabs between them; for "
-         "squad JSON as of SQuAD 1.1"},
+         "Train on this file: a text (or two) and its label a line, with tabs between them, or a "
+         "first line that names columns, or JSON lines; for squad JSON as of SQuAD 1.1"},
     {"eval", WG_SETTING_FILE, TUNING(eval), .argument = "FILE",
      .help = "Measure on this file of the same form"},
     {"epochs", WG_SETTING_NUMBER, TUNING(epochs), .excludes = "steps", .high = 1e9, .argument = "X",
@@ -545,7 +545,7 @@ static char *help_of(const wg_setting *row, bool finetunes) {
         no_memory();
     fputs(row->help, stream);
     bool any = false;
-    if (row->standard) {
+    if (row->standard && strcmp(row->standard, "\"\"") != 0) {
         json_t *value = json_loads(row->standard, JSON_DECODE_ANY, NULL);
         char *standard = shown(value);
         fprintf(stream, " (%s", standard);

@@ -23,6 +23,8 @@ data_sources = \
 	data/dataset/read_text.h \
 	data/dataset/squad.c \
 	data/dataset/squad.h \
+	data/dataset/table.c \
+	data/dataset/table.h \
 	data/dataset/token_file.c \
 	data/dataset/token_file.h \
 	data/score/bleu.c \

@@ -35,9 +35,10 @@ static int adapt(const wg_training_setup *setup, void (*note)(const char *messag
         .path = setup->checkpoint, .seed = setup->seed, .note = note, .context = note_context};
     wg__headed_encoder *made = NULL;
     wg__labels labels = {0};
+    const wg__labelled_text_options reading = wg__labelling_reading(setup);
     wg_tokenizer *own = wg_tokenizer_load(setup->checkpoint);
     wg__labelled_text *text =
-        own ? wg__labelled_text_load(setup->training_path, own, &labels, NULL) : NULL;
+        own ? wg__labelled_text_load(setup->training_path, own, &labels, &reading) : NULL;
     const int status = text ? wg__headed_encoder_adapt(&origin, &labels, &made, tokenizer) : -1;
     wg__labelled_text_free(text);
     wg_tokenizer_free(own);
@@ -60,8 +61,9 @@ static char *config(const wg_training *t) {
 /* ---- Training ---- */
 
 static wg__labelled_text *read_text(const wg_training *t, const char *path) {
+    const wg__labelled_text_options reading = wg__labelling_reading(&t->setup);
     return wg__labelled_text_load(path, t->setup.tokenizer, &classifier_of(t->setup.model)->labels,
-                                  NULL);
+                                  &reading);
 }
 
 static int score(const wg_training *t, const wg__labelled_text *text, int64_t count,
@@ -98,6 +100,7 @@ const wg_objective wg_classification = {
     .shapes = WG_ENCODER,
     .finetunes = true,
     .marks = {"id2label"},
+    .settings = WG__COLUMN_SETTINGS,
     .training = "{\"lr\": 5e-5, \"epochs\": 3, \"schedule\": \"linear\", \"weight-decay\": 0.01, "
                 "\"eval-every\": 500}",
     .evaluation = WG_EVALUATES_PREDICTIONS,

@@ -9,6 +9,29 @@
 
 /* ---- Examples ---- */
 
+#define OPTION(member) offsetof(wg_labelled_text_options, member)
+
+const wg_setting wg__column_rows[] = {
+    {"text-column", WG_SETTING_TEXT, OPTION(text_column), .fixed = true, .standard = "\"\"",
+     .argument = "NAME",
+     .help = "The column of FILE that holds the text, or the key where its lines are JSON objects; "
+             "left out, well-known names are looked for (sentence, sentence1, question, premise, "
+             "text...), else the columns are a text, or two, and the label"},
+    {"text-pair-column", WG_SETTING_TEXT, OPTION(text_pair_column), .fixed = true,
+     .standard = "\"\"", .argument = "NAME", .help = "The column that holds a second text"},
+    {"label-column", WG_SETTING_TEXT, OPTION(label_column), .fixed = true, .standard = "\"\"",
+     .argument = "NAME", .help = "The column that holds the label (label, gold_label, score...)"},
+};
+
+wg__labelled_text_options wg__labelling_reading(const wg_training_setup *setup) {
+    const wg_labelled_text_options *options = setup->options;
+    wg__labelled_text_options reading = {0};
+    if (options)
+        reading.columns = (wg__table_columns){options->text_column, options->text_pair_column,
+                                              options->label_column};
+    return reading;
+}
+
 int wg__labelling_begin(wg_training *t) {
     const wg_training_setup *setup = &t->setup;
     wg__labelling *mine = t->context;

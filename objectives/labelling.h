@@ -33,6 +33,16 @@ typedef struct wg__labelling {
 int wg__labelling_begin(wg_training *training);
 void wg__labelling_end(wg_training *training);
 
+/* The columns that the options of a setup name, a wg_labelled_text_options or NULL, and the table
+ * of these options. */
+wg__labelled_text_options wg__labelling_reading(const wg_training_setup *setup);
+extern const wg_setting wg__column_rows[];
+#define WG__COLUMN_SETTINGS                                                                        \
+    {                                                                                              \
+        .where = "settings", .size = sizeof(wg_labelled_text_options), .count = 3,                 \
+        .rows = wg__column_rows                                                                    \
+    }
+
 /* Functions and rows of the record. */
 wg_tensor *wg__labelling_loss(void *training, wg_metrics *metrics);
 int wg__labelling_evaluate(wg_training *training, int64_t batches, wg_metrics *metrics);

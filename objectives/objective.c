@@ -150,6 +150,8 @@ void wg_training_free(wg_training *training) {
         return;
     training->objective->end(training);
     wg_batches_free(training->batches);
+    if (training->standard_options)
+        wg__settings_clear(&training->objective->settings, training->standard_options);
     wg__free(training->standard_options);
     wg__free(training);
 }

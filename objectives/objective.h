@@ -293,6 +293,12 @@ typedef struct wg_blank_infilling_options {
     double document_share; /* of texts with one span at the end: 0.25 */
 } wg_blank_infilling_options;
 
+/* The options of wg_classification: the names of columns, or of keys of JSON lines, of its files.
+ * NULL or "": well-known names are looked for, else the columns are texts and label in order. */
+typedef struct wg_labelled_text_options {
+    const char *text_column, *text_pair_column, *label_column;
+} wg_labelled_text_options;
+
 /* The options of wg_cloze_objective. A checkpoint that is resumed or measured has its own. The
  * pattern has one blank ("[MASK]", or "[sMASK]" or "[gMASK]") and a place for each text of an
  * example: "{text}" for one, "{text_a}" and "{text_b}" for two, in any order. A verbalizer is what

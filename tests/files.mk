@@ -222,6 +222,7 @@ command_tests = \
 	tests/cli/mlm.sh \
 	tests/cli/score.sh \
 	tests/cli/t5.sh \
+	tests/cli/tasks.sh \
 	tests/cli/tokenizer.sh \
 	tests/cli/translate.sh \
 	tests/cli/verbs.sh \

@@ -1,72 +1,44 @@
 /* Texts with labels: see labelled_text.h. */
 #include "data/dataset/labelled_text.h"
 
+#include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/array.h"
 #include "base/string_table.h"
-#include "data/tokenizer/text_file.h"
 #include "tensor/easy.h"
 #include "tensor/internal.h"
 
 #define WHERE "labelled_text"
 
-enum { MOST_COLUMNS = 3, FEWEST_COLUMNS = 2 };
-
 /* Where an example's tokens are. Its second text, if there are pairs, begins at `middle`. */
 typedef struct example {
     int64_t first, middle, end;
     int64_t label;
+    double value; /* instead, of a text with numbers */
 } example;
 
 struct wg__labelled_text {
     wg_token_list tokens;
     example *examples;
     int64_t count, capacity;
-    bool pairs;
+    bool pairs, numbers;
 };
 
 /* A file being read. */
 typedef struct reading {
     const char *path;
     const wg_tokenizer *tokenizer;
-    wg__labels *labels;
+    wg__labels *labels; /* NULL: numbers are wanted */
     wg__labelled_text_options options;
     wg__text prefixed; /* scratch: a text with its prefix */
     bool collects;     /* new labels are added */
     int64_t line;      /* from 1 on */
-    int columns;       /* of all lines; 0: not known yet */
     wg__labelled_text *text;
 } reading;
 
-/* ---- Lines ---- */
-
-/* Cuts a line at its tabs, which become NULs. Returns the number of columns. */
-static int split(char *line, char *columns[MOST_COLUMNS]) {
-    int count = 0;
-    for (char *rest = line; rest; count++) {
-        if (count < MOST_COLUMNS)
-            columns[count] = rest;
-        rest = strchr(rest, '\t');
-        if (rest)
-            *rest++ = '\0';
-    }
-    return count;
-}
-
-static int check_columns(reading *r, int count) {
-    if (count < FEWEST_COLUMNS || count > MOST_COLUMNS)
-        return wg_fail(WG_ERROR_FORMAT, WHERE,
-                       "%s, line %lld: %d tab-separated columns; wanted a text or two, then the "
-                       "label",
-                       r->path, (long long)r->line, count);
-    if (r->columns && count != r->columns)
-        return wg_fail(WG_ERROR_FORMAT, WHERE,
-                       "%s, line %lld: %d columns; the lines before have %d", r->path,
-                       (long long)r->line, count, r->columns);
-    r->columns = count;
-    return 0;
-}
+/* ---- Rows ---- */
 
 /* The text with its prefix, borrowed until the next call. NULL with MEMORY. */
 static const char *with_prefix(reading *r, const char *prefix, const char *text) {
@@ -108,52 +80,34 @@ static int64_t number_label(reading *r, const char *label) {
                    r->labels->names[0]);
 }
 
-static int add_example(reading *r, int columns, char *const *column) {
+/* Fills the label of an example, or its number. */
+static int read_label(reading *r, const char *label, example *e) {
+    if (r->labels)
+        return (e->label = number_label(r, label)) < 0 ? -1 : 0;
+    char *end;
+    e->value = strtod(label, &end);
+    if (end != label && *end == '\0' && isfinite(e->value))
+        return 0;
+    return wg_fail(WG_ERROR_FORMAT, WHERE, "%s, line %lld: \"%.80s\" is no number", r->path,
+                   (long long)r->line, label);
+}
+
+static int add_example(void *context, int64_t line, int count, char *const *fields) {
+    reading *r = context;
     wg__labelled_text *text = r->text;
-    example e = {.first = text->tokens.count, .label = number_label(r, column[columns - 1])};
-    if (e.label < 0 || add_tokens(r, 0, column[0]) < 0)
+    example e = {.first = text->tokens.count};
+    r->line = line;
+    text->pairs = count == WG_TABLE_FIELDS;
+    if (read_label(r, fields[count - 1], &e) < 0 || add_tokens(r, 0, fields[0]) < 0)
         return -1;
     e.middle = text->tokens.count;
-    if (columns == MOST_COLUMNS && add_tokens(r, 1, column[1]) < 0)
+    if (text->pairs && add_tokens(r, 1, fields[1]) < 0)
         return -1;
     e.end = text->tokens.count;
     return wg__append(&text->examples, &text->count, &text->capacity, &e, sizeof e);
 }
 
-static int read_line(reading *r, char *line) {
-    char *columns[MOST_COLUMNS];
-    const int64_t length = (int64_t)strlen(line);
-    if (length > 0 && line[length - 1] == '\r')
-        line[length - 1] = '\0';
-    if (*line == '\0')
-        return 0;
-    const int count = split(line, columns);
-    const bool begins = r->columns == 0;
-    if (check_columns(r, count) < 0)
-        return -1;
-    if (begins && strcmp(columns[count - 1], "label") == 0)
-        return 0;
-    return add_example(r, count, columns);
-}
-
 /* ---- Files ---- */
-
-static int read_lines(reading *r, char *bytes, int64_t length) {
-    for (char *line = bytes, *end = bytes + length; line < end;) {
-        char *stop = memchr(line, '\n', (size_t)(end - line));
-        if (!stop)
-            stop = end;
-        *stop = '\0';
-        r->line++;
-        if (memchr(line, '\0', (size_t)(stop - line)))
-            return wg_fail(WG_ERROR_FORMAT, WHERE, "%s, line %lld: it holds a NUL", r->path,
-                           (long long)r->line);
-        if (read_line(r, line) < 0)
-            return -1;
-        line = stop + 1;
-    }
-    return 0;
-}
 
 /* Sorts the labels, which were numbered by first appearance, and renumbers the examples. */
 static int order_labels(reading *r) {
@@ -172,7 +126,7 @@ static int order_labels(reading *r) {
 static int check_whole(const reading *r) {
     if (r->text->count == 0)
         return wg_fail(WG_ERROR_FORMAT, WHERE, "%s holds no example", r->path);
-    if (r->labels->count < 2)
+    if (r->labels && r->labels->count < 2)
         return wg_fail(WG_ERROR_FORMAT, WHERE,
                        "%s: every label is \"%.80s\"; a classification has two or more", r->path,
                        r->labels->names[0]);
@@ -183,25 +137,20 @@ wg__labelled_text *wg__labelled_text_load(const char *path, const wg_tokenizer *
                                           wg__labels *labels,
                                           const wg__labelled_text_options *options) {
     static const wg__labelled_text_options as_it_stands;
-    int64_t length;
-    char *bytes = wg__text_file_read(path, &length, WHERE);
     reading r = {.path = path,
                  .tokenizer = tokenizer,
                  .labels = labels,
                  .options = options ? *options : as_it_stands,
-                 .collects = labels->count == 0,
-                 .text = bytes ? wg__calloc(1, sizeof *r.text) : NULL};
-    int status = r.text ? wg__utf8_check(bytes, length, path, WHERE) : -1;
-    if (status == 0)
-        status = read_lines(&r, bytes, length);
+                 .collects = labels && labels->count == 0,
+                 .text = wg__calloc(1, sizeof *r.text)};
+    int status = r.text ? wg__table_read(path, &r.options.columns, add_example, &r) : -1;
     if (status == 0)
         status = check_whole(&r);
     if (status == 0 && r.collects)
         status = order_labels(&r);
-    wg__free(bytes);
     wg__free(r.prefixed.bytes);
     if (status == 0) {
-        r.text->pairs = r.columns == MOST_COLUMNS;
+        r.text->numbers = !labels;
         return r.text;
     }
     wg__labelled_text_free(r.text);
@@ -240,11 +189,26 @@ int64_t wg__labelled_text_label(const wg__labelled_text *text, int64_t index) {
     return text->examples[index].label;
 }
 
+double wg__labelled_text_value(const wg__labelled_text *text, int64_t index) {
+    return text->examples[index].value;
+}
+
+/* Goes on over the bytes of a number. */
+static uint64_t hash_number(uint64_t hash, double value) {
+    char bytes[sizeof value];
+    memcpy(bytes, &value, sizeof value);
+    for (size_t i = 0; i < sizeof bytes; i++)
+        hash = wg__hash_step(hash, bytes[i]);
+    return hash;
+}
+
 uint64_t wg__labelled_text_fingerprint(const wg__labelled_text *text) {
     uint64_t hash = WG__HASH_EMPTY;
     for (int64_t i = 0; i < text->count; i++) {
         const wg_token_pair pair = wg__labelled_text_pair(text, i);
-        hash = wg__hash_step(wg_pair_fingerprint(hash, &pair), (char)text->examples[i].label);
+        hash = wg_pair_fingerprint(hash, &pair);
+        hash = text->numbers ? hash_number(hash, text->examples[i].value)
+                             : wg__hash_step(hash, (char)text->examples[i].label);
     }
     return hash;
 }
@@ -254,15 +218,17 @@ uint64_t wg__labelled_text_fingerprint(const wg__labelled_text *text) {
 int wg__labelled_batch_read(const wg__labelled_text *text, const wg_pair_frame *frame,
                             int64_t count, const int64_t *examples, wg__labelled_batch *batch) {
     wg_token_pair *pairs = wg__alloc((size_t)count * sizeof *pairs);
-    int64_t *labels = wg__alloc((size_t)count * sizeof *labels);
     *batch = (wg__labelled_batch){0};
-    for (int64_t i = 0; pairs && labels && i < count; i++) {
+    for (int64_t i = 0; pairs && i < count; i++)
         pairs[i] = wg__labelled_text_pair(text, examples[i]);
-        labels[i] = wg__labelled_text_label(text, examples[i]);
-    }
-    if (pairs && labels && wg_pair_batch_make(frame, count, pairs, &batch->inputs) == 0)
-        batch->labels = wg_from_array(WG_I64, WG_DIMS(count), labels);
+    if (pairs && wg_pair_batch_make(frame, count, pairs, &batch->inputs) == 0)
+        batch->labels = wg_zeros(text->numbers ? WG_F32 : WG_I64, WG_DIMS(count));
+    void *labels = batch->labels ? wg_tensor_data(batch->labels) : NULL;
+    for (int64_t i = 0; labels && i < count; i++)
+        if (text->numbers)
+            ((float *)labels)[i] = (float)text->examples[examples[i]].value;
+        else
+            ((int64_t *)labels)[i] = text->examples[examples[i]].label;
     wg__free(pairs);
-    wg__free(labels);
-    return batch->labels ? 0 : -1;
+    return labels ? 0 : -1;
 }

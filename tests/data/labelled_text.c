@@ -16,12 +16,19 @@ static wg_tokenizer *letters(void) {
     return wg_wordpiece_new(WG_COUNT(tokens), tokens, NULL);
 }
 
-static wg__labelled_text *load(const char *text, wg__labels *labels) {
+/* The columns of the options are named. */
+static wg__labelled_text *load_columns(const char *text, const wg__table_columns *columns,
+                                       wg__labels *labels) {
+    const wg__labelled_text_options options = {.columns = *columns};
     wg_tokenizer *tokenizer = letters();
     wg__labelled_text *loaded =
-        wg__labelled_text_load(write_text("text.tsv", text), tokenizer, labels, NULL);
+        wg__labelled_text_load(write_text("text.tsv", text), tokenizer, labels, &options);
     wg_tokenizer_free(tokenizer);
     return loaded;
+}
+
+static wg__labelled_text *load(const char *text, wg__labels *labels) {
+    return load_columns(text, &(wg__table_columns){0}, labels);
 }
 
 START_TEST(examples_are_read_and_labels_ordered) {
@@ -100,6 +107,106 @@ START_TEST(labels_that_are_given_are_all_there_are) {
     assert_error(WG_ERROR_FORMAT, "line 2: the label \"maybe\" is unknown");
     ck_assert_int_eq(labels.count, 2);
     wg__labels_free(&labels);
+}
+END_TEST
+
+/* ---- Named columns ---- */
+
+/* One example, of the texts "a b" and "c" (0: none) and the label "no", then one with "yes". */
+static void check_examples(wg__labelled_text *text, wg__labels *labels, int32_t second) {
+    assert_no_error();
+    ck_assert_int_eq(wg__labelled_text_examples(text), 2);
+    const wg_token_pair pair = wg__labelled_text_pair(text, 0);
+    ck_assert_int_eq(pair.first_count, 2);
+    ck_assert_int_eq(pair.first[0], A);
+    ck_assert_int_eq(pair.second ? pair.second[0] : 0, second);
+    ck_assert_str_eq(labels->names[wg__labelled_text_label(text, 0)], "no");
+    wg__labelled_text_free(text);
+    wg__labels_free(labels);
+}
+
+START_TEST(well_known_names_of_columns_are_found) {
+    static const struct {
+        const char *text;
+        int32_t second;
+    } cases[] = {
+        {"index\tsentence1\tx\tsentence2\tlabel\n0\ta b\td\tc\tno\n1\ta\td\tc\tyes\n", C},
+        {"label1\tgold_label\tsentence1\tsentence2\n-\tno\ta b\tc\n-\tyes\ta\tb\n", C},
+        {"\xef\xbb\xbfindex\tquestion\tsentence\tlabel\r\n1\ta b\tc\tno\r\n2\ta\tc\tyes\r\n", C},
+        {"label\tsentence\nno\ta b\nyes\td\n", 0},
+        {"{\"label\": \"no\", \"sentence\": \"a b\"}\n\n{\"sentence\": \"d\", \"label\": "
+         "\"yes\"}\n",
+         0},
+    };
+    for (size_t i = 0; i < WG_COUNT(cases); i++) {
+        wg__labels labels = {0};
+        check_examples(load(cases[i].text, &labels), &labels, cases[i].second);
+    }
+}
+END_TEST
+
+START_TEST(columns_are_those_that_are_named) {
+    static const struct {
+        const char *text;
+        wg__table_columns columns;
+        int32_t second;
+    } cases[] = {
+        {"x\ty\tz\nd\ta b\tno\nd\ta\tyes\n", {"y", NULL, "z"}, 0},
+        {"x\ty\tz\nc\ta b\tno\nd\ta\tyes\n", {"y", "x", "z"}, C},
+        {"sentence1\tsentence2\tz\na b\tc\tno\nd\ta\tyes\n", {"", "", "z"}, C},
+        {"sentence1\tsentence2\tlabel\na b\tc\tno\nd\ta\tyes\n", {"sentence1", "", ""}, 0},
+        {"{\"y\": \"a b\", \"z\": \"no\"}\n{\"y\": \"d\", \"z\": \"yes\"}", {"y", NULL, "z"}, 0},
+    };
+    for (size_t i = 0; i < WG_COUNT(cases); i++) {
+        wg__labels labels = {0};
+        check_examples(load_columns(cases[i].text, &cases[i].columns, &labels), &labels,
+                       cases[i].second);
+    }
+}
+END_TEST
+
+START_TEST(bad_columns_are_refused) {
+    static const struct {
+        const char *text;
+        wg__table_columns columns;
+        const char *part;
+    } cases[] = {
+        {"x\tlabel\na\tno\n", {"y", NULL, NULL}, "no column \"y\"; it has x, label"},
+        {"x\ty\na\tno\n", {"x", NULL, NULL}, "--label-column names it; the columns are x, y"},
+        {"x\ty\na\tno\n", {NULL, NULL, "y"}, "--text-column names it"},
+        {"sentence\tlabel\tx\na\tno\n", {0}, "line 2: 2 columns; the lines before have 3"},
+        {"{\"sentence\": \"a\", \"x\": 1}\n", {0}, "--label-column names it"},
+        {"{\"sentence\": \"a\", \"label\": 1}\n{\"sentence\": \"a\"}\n",
+         {0},
+         "line 2: \"label\" is missing"},
+        {"{\"sentence\": \"a\", \"label\": 1}\n{\"sentence\"\n", {0}, "line 2: "},
+        {"{\"sentence\": \"a\", \"label\": 1}\na\t1\n", {0}, "line 2: "},
+        {"{\"sentence\": \"a\", \"label\": [1]}\n", {0}, "neither a text nor a number"},
+    };
+    for (size_t i = 0; i < WG_COUNT(cases); i++) {
+        wg__labels labels = {0};
+        ck_assert_ptr_null(load_columns(cases[i].text, &cases[i].columns, &labels));
+        assert_error(WG_ERROR_FORMAT, cases[i].part);
+    }
+    wg__labels labels = {0};
+    ck_assert_ptr_null(load_columns("x\ty\n", &(wg__table_columns){NULL, "x", "y"}, &labels));
+    assert_error(WG_ERROR_ARGUMENT, "--text-column");
+}
+END_TEST
+
+START_TEST(numbers_are_read_instead_of_labels) {
+    wg__labelled_text *text = load("sentence\tscore\na\t1.25\nb\t-3\n", NULL);
+    assert_no_error();
+    ck_assert(wg__labelled_text_value(text, 0) == 1.25 && wg__labelled_text_value(text, 1) == -3);
+    wg__labelled_text_free(text);
+    text = load("{\"sentence\": \"a\", \"score\": 0.1}\n", NULL);
+    ck_assert(wg__labelled_text_value(text, 0) == 0.1);
+    wg__labelled_text_free(text);
+    static const char *const bad[] = {"a\t1x\n", "a\t\n", "a\tnan\n", "a\tinf\n"};
+    for (size_t i = 0; i < WG_COUNT(bad); i++) {
+        ck_assert_ptr_null(load(bad[i], NULL));
+        assert_error(WG_ERROR_FORMAT, "is no number");
+    }
 }
 END_TEST
 
@@ -205,6 +312,10 @@ SUITES {
         a_text_without_a_header_loses_no_line,
         bad_files_are_refused_by_line,
         labels_that_are_given_are_all_there_are,
+        well_known_names_of_columns_are_found,
+        columns_are_those_that_are_named,
+        bad_columns_are_refused,
+        numbers_are_read_instead_of_labels,
         a_batch_is_as_long_as_its_longest,
         the_longer_text_is_cut_first,
         a_frame_wants_special_tokens,

@@ -1,0 +1,308 @@
+/* Files of examples: see table.h. */
+#include "data/dataset/table.h"
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "data/tokenizer/text_file.h"
+#include "tensor/internal.h"
+
+#define WHERE "table"
+
+enum { MOST_COLUMNS = 256, FEWEST_FIELDS = 2 };
+
+/* Names of columns that are looked for, the first pair that a file has counts: GLUE's, SuperGLUE's
+ * and those of Hugging Face's datasets. */
+static const char *const known_texts[][2] = {
+    {"sentence1", "sentence2"}, {"question", "sentence"},
+    {"premise", "hypothesis"},  {"question1", "question2"},
+    {"#1 String", "#2 String"}, {"question", "passage"},
+    {"sentence", NULL},         {"text", NULL},
+};
+static const char *const known_labels[] = {"label", "gold_label", "score", "is_duplicate",
+                                           "Quality"};
+
+enum { KNOWN_TEXTS = sizeof known_texts / sizeof *known_texts };
+enum { KNOWN_LABELS = sizeof known_labels / sizeof *known_labels };
+
+/* A file being read. */
+typedef struct table {
+    const char *path;
+    wg__table_columns columns;
+    int64_t line; /* from 1 on */
+    int names;    /* of the columns of the first line, or the keys of the first object */
+    const char *name[MOST_COLUMNS];
+    int wanted[WG_TABLE_FIELDS]; /* which of them the fields are */
+    int fields;                  /* 0: not known yet */
+    int count;                   /* of the columns of each line; 0: not known yet */
+    bool named;                  /* the first line names the columns */
+    json_t *first;               /* the first object: its keys are the names; NULL: it is no JSON */
+    wg__text numbers[WG_TABLE_FIELDS]; /* values of JSON that are no texts, as text */
+    int (*row)(void *context, int64_t line, int count, char *const *fields);
+    void *context;
+} table;
+
+static bool is_given(const char *name) {
+    return name && *name;
+}
+
+/* ---- Which columns ---- */
+
+static int find_name(const table *t, const char *name) {
+    for (int i = 0; i < t->names; i++)
+        if (strcmp(t->name[i], name) == 0)
+            return i;
+    return -1;
+}
+
+/* "index, sentence, label" */
+static const char *list_names(const table *t, char *text, size_t size) {
+    size_t length = 0;
+    text[0] = '\0';
+    for (int i = 0; i < t->names && length < size; i++)
+        length +=
+            (size_t)snprintf(text + length, size - length, "%s%.40s", i ? ", " : "", t->name[i]);
+    return text;
+}
+
+/* Appends a field of that name. */
+static int want(table *t, const char *name) {
+    char names[400];
+    const int column = find_name(t, name);
+    if (column < 0)
+        return wg_fail(WG_ERROR_FORMAT, WHERE, "%s has no column \"%.80s\"; it has %s", t->path,
+                       name, list_names(t, names, sizeof names));
+    t->wanted[t->fields++] = column;
+    return 0;
+}
+
+/* The well-known texts that the file has; -1: none. */
+static int find_texts(const table *t) {
+    for (int i = 0; i < KNOWN_TEXTS; i++)
+        if (find_name(t, known_texts[i][0]) >= 0 &&
+            (!known_texts[i][1] || find_name(t, known_texts[i][1]) >= 0))
+            return i;
+    return -1;
+}
+
+static const char *find_label(const table *t) {
+    for (int i = 0; i < KNOWN_LABELS; i++)
+        if (find_name(t, known_labels[i]) >= 0)
+            return known_labels[i];
+    return NULL;
+}
+
+static int refuse_unknown(const table *t, const char *what, const char *option) {
+    char names[400];
+    return wg_fail(WG_ERROR_FORMAT, WHERE,
+                   "%s: which column holds the %s? %s names it; the columns are %s", t->path, what,
+                   option, list_names(t, names, sizeof names));
+}
+
+static int choose_texts(table *t) {
+    if (is_given(t->columns.text)) {
+        if (want(t, t->columns.text) < 0)
+            return -1;
+        return is_given(t->columns.text_pair) ? want(t, t->columns.text_pair) : 0;
+    }
+    const int known = find_texts(t);
+    if (known < 0)
+        return refuse_unknown(t, "text", "--text-column");
+    for (int i = 0; i < 2 && known_texts[known][i]; i++)
+        if (want(t, known_texts[known][i]) < 0)
+            return -1;
+    return 0;
+}
+
+static int choose_columns(table *t) {
+    if (choose_texts(t) < 0)
+        return -1;
+    const char *label = is_given(t->columns.label) ? t->columns.label : find_label(t);
+    return label ? want(t, label) : refuse_unknown(t, "label", "--label-column");
+}
+
+/* ---- Lines of columns ---- */
+
+/* Cuts a line at its tabs, which become NULs. Returns the number of columns, which may be more than
+ * there is room for. */
+static int split(char *line, const char *columns[MOST_COLUMNS]) {
+    int count = 0;
+    for (char *rest = line; rest; count++) {
+        if (count < MOST_COLUMNS)
+            columns[count] = rest;
+        rest = strchr(rest, '\t');
+        if (rest)
+            *rest++ = '\0';
+    }
+    return count;
+}
+
+static int check_count(table *t, int count) {
+    if (count > MOST_COLUMNS || (!t->named && (count < FEWEST_FIELDS || count > WG_TABLE_FIELDS)))
+        return wg_fail(WG_ERROR_FORMAT, WHERE,
+                       "%s, line %lld: %d tab-separated columns; wanted a text or two, then the "
+                       "label, or a first line that names the columns",
+                       t->path, (long long)t->line, count);
+    if (t->count && count != t->count)
+        return wg_fail(WG_ERROR_FORMAT, WHERE,
+                       "%s, line %lld: %d columns; the lines before have %d", t->path,
+                       (long long)t->line, count, t->count);
+    t->count = count;
+    return 0;
+}
+
+/* The first line: names of columns if some were asked for, or if they are well known. Returns 1 for
+ * a header, 0 for a row. */
+static int read_header(table *t, int count, const char *const *columns) {
+    const bool asked = is_given(t->columns.text) || is_given(t->columns.label);
+    t->names = count < MOST_COLUMNS ? count : MOST_COLUMNS;
+    memcpy(t->name, columns, (size_t)t->names * sizeof *t->name);
+    t->named = asked || (find_texts(t) >= 0 && find_label(t));
+    if (check_count(t, count) < 0)
+        return -1;
+    if (t->named)
+        return choose_columns(t) < 0 ? -1 : 1;
+    for (int i = 0; i < count; i++)
+        t->wanted[i] = i;
+    t->fields = count;
+    return strcmp(columns[count - 1], "label") == 0;
+}
+
+static int read_columns(table *t, char *line) {
+    const char *columns[MOST_COLUMNS];
+    char *fields[WG_TABLE_FIELDS];
+    const int count = split(line, columns);
+    const int header = t->count ? 0 : read_header(t, count, columns);
+    if (header != 0)
+        return header < 0 ? -1 : 0;
+    if (check_count(t, count) < 0)
+        return -1;
+    for (int i = 0; i < t->fields; i++)
+        fields[i] = (char *)columns[t->wanted[i]];
+    return t->row(t->context, t->line, t->fields, fields);
+}
+
+/* ---- Lines of JSON ---- */
+
+/* The line's object; NULL with FORMAT. */
+static json_t *parse(const table *t, const char *line) {
+    json_error_t error;
+    json_t *object = json_loads(line, JSON_REJECT_DUPLICATES, &error);
+    if (json_is_object(object))
+        return object;
+    wg_fail(WG_ERROR_FORMAT, WHERE, "%s, line %lld: %s", t->path, (long long)t->line,
+            object ? "it is no JSON object, as the lines before are" : error.text);
+    json_decref(object);
+    return NULL;
+}
+
+/* The keys of the first object are the names. */
+static int read_keys(table *t, json_t *object) {
+    const char *key;
+    json_t *value;
+    t->first = json_incref(object);
+    t->names = 0;
+    json_object_foreach(object, key, value) {
+        if (t->names < MOST_COLUMNS)
+            t->name[t->names++] = key;
+    }
+    return choose_columns(t);
+}
+
+/* A number or a truth value as text, borrowed; NULL with MEMORY, or FORMAT for anything else. */
+static char *write_value(table *t, int field, const json_t *value) {
+    wg__text *text = &t->numbers[field];
+    char *json = json_is_number(value) || json_is_boolean(value)
+                     ? json_dumps(value, JSON_ENCODE_ANY | JSON_REAL_PRECISION(15))
+                     : NULL;
+    text->length = 0;
+    const bool written = json && wg__text_append(text, json, (int64_t)strlen(json)) == 0;
+    if (!json)
+        wg_fail(WG_ERROR_FORMAT, WHERE,
+                "%s, line %lld: \"%.80s\" is missing, or neither a text nor a number", t->path,
+                (long long)t->line, t->name[t->wanted[field]]);
+    free(json);
+    return written ? text->bytes : NULL;
+}
+
+static int read_object(table *t, const char *line) {
+    char *fields[WG_TABLE_FIELDS];
+    json_t *object = parse(t, line);
+    int status = object && (t->first || read_keys(t, object) == 0) ? 0 : -1;
+    for (int i = 0; status == 0 && i < t->fields; i++) {
+        const json_t *value = json_object_get(object, t->name[t->wanted[i]]);
+        const char *text = json_string_value(value);
+        fields[i] = text ? (char *)text : write_value(t, i, value);
+        status = fields[i] ? 0 : -1;
+    }
+    if (status == 0)
+        status = t->row(t->context, t->line, t->fields, fields);
+    json_decref(object);
+    return status;
+}
+
+/* ---- Files ---- */
+
+/* Whether the first line is a JSON object, or meant to be one. */
+static bool begins_json(const char *line) {
+    if (*line != '{')
+        return false;
+    json_t *object = json_loads(line, 0, NULL);
+    const bool is = json_is_object(object) || !strchr(line, '\t');
+    json_decref(object);
+    return is;
+}
+
+static int read_line(table *t, char *line) {
+    const size_t length = strlen(line);
+    if (length > 0 && line[length - 1] == '\r')
+        line[length - 1] = '\0';
+    if (*line == '\0')
+        return 0;
+    return t->first || (t->count == 0 && begins_json(line)) ? read_object(t, line)
+                                                            : read_columns(t, line);
+}
+
+static int read_lines(table *t, char *bytes, int64_t length) {
+    for (char *line = bytes, *end = bytes + length; line < end;) {
+        char *stop = memchr(line, '\n', (size_t)(end - line));
+        if (!stop)
+            stop = end;
+        *stop = '\0';
+        t->line++;
+        if (memchr(line, '\0', (size_t)(stop - line)))
+            return wg_fail(WG_ERROR_FORMAT, WHERE, "%s, line %lld: it holds a NUL", t->path,
+                           (long long)t->line);
+        if (read_line(t, line) < 0)
+            return -1;
+        line = stop + 1;
+    }
+    return 0;
+}
+
+int wg__table_read(const char *path, const wg__table_columns *columns,
+                   int (*row)(void *context, int64_t line, int count, char *const *fields),
+                   void *context) {
+    static const char mark[] = "\xef\xbb\xbf"; /* a byte order mark */
+    table t = {.path = path, .row = row, .context = context};
+    if (columns)
+        t.columns = *columns;
+    if (is_given(t.columns.text_pair) && !is_given(t.columns.text))
+        return wg_fail(WG_ERROR_ARGUMENT, WHERE,
+                       "--text-pair-column names a second text; --text-column must name the first");
+    int64_t length;
+    char *bytes = wg__text_file_read(path, &length, WHERE);
+    int status = bytes ? wg__utf8_check(bytes, length, path, WHERE) : -1;
+    const int64_t skipped = bytes && strncmp(bytes, mark, 3) == 0 ? 3 : 0;
+    if (status == 0)
+        status = read_lines(&t, bytes + skipped, length - skipped);
+    json_decref(t.first);
+    for (int i = 0; i < WG_TABLE_FIELDS; i++)
+        wg__free(t.numbers[i].bytes);
+    wg__free(bytes);
+    return status;
+}

@@ -1,0 +1,92 @@
+#!/bin/sh
+# Fine-tuning for the small tasks of GLUE and for labels of words, as a user runs it: files with named
+# columns and of JSON lines, regression, tags; bad input. Prints TAP.
+#
+# WENGERT: the command (default ./wengert).
+source=$(cd "$(dirname "$0")/../.." && pwd) || exit 1
+wengert=${WENGERT:-$PWD/wengert}
+work=$(mktemp -d "${TMPDIR:-/tmp}/wengert-tasks.XXXXXX") || exit 1
+cd "$work" || exit 1
+trap 'rm -rf "$work"' EXIT
+OMP_NUM_THREADS=1
+export OMP_NUM_THREADS
+
+. "$source/tests/cli/tap.sh"
+
+# ---- A model to begin with ----
+
+head -n 900 "$source/corpus/books/alice-in-wonderland.txt" >text.txt
+cat >tiny.json <<END
+{"vocab_size": 300, "hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2,
+ "intermediate_size": 32, "max_position_embeddings": 80}
+END
+run pretrain bert --corpus text.txt --config tiny.json --batch 4 --seq 32 --steps 2 --out bert.h5
+check 'a model is pretrained' test $code = 0
+
+# ---- Named columns ----
+
+# The label of a pair is the animal that its second text names; the columns as in GLUE's RTE, with
+# other names, without names, and as JSON lines.
+for thing in table door garden river fire tree house road; do
+    printf 'it was late\tthe rabbit was near the %s .\tlong ears\n' $thing
+    printf 'it was late\tthe queen saw a %s !\tno\n' $thing
+done >plain.tsv
+{
+    printf 'index\tsentence1\tsentence2\tlabel\n'
+    awk '{ print NR "\t" $0 }' plain.tsv
+} >glue.tsv
+{
+    printf 'what\tid\tpremise_text\tclaim\n'
+    awk -F '\t' '{ print $3 "\t" NR "\t" $1 "\t" $2 }' plain.tsv
+} >named.tsv
+awk -F '\t' '{ printf "{\"label\": \"%s\", \"id\": %d, \"premise\": \"%s\", \"hypothesis\": \"%s\"}\n",
+    $3, NR, $1, $2 }' plain.tsv >lines.jsonl
+
+classify() {
+    file=$1
+    shift
+    run finetune bert.h5 --task classify --train "$file" --eval "$file" --batch 4 --seq 32 --lr 0.01 \
+        --epochs 6 "$@"
+}
+classify plain.tsv --out plain.h5
+check 'columns in order are learnt' eval 'test $code = 0 && grep -q "accuracy 100.00 % of 16" out'
+mv out wanted
+classify glue.tsv --out glue.h5
+check 'well-known columns are found' cmp out wanted
+classify named.tsv --text-column premise_text --text-pair-column claim --label-column what --out named.h5
+check 'columns are named' cmp out wanted
+classify lines.jsonl --out lines.h5
+check 'JSON lines are read' cmp out wanted
+run eval glue.h5 --corpus named.tsv --text-column premise_text --text-pair-column claim \
+    --label-column what --seq 32 --batch 4
+check 'a file with other names is measured' cmp out wanted
+echo '{"text-column": "premise_text", "text-pair-column": "claim", "label-column": "what"}' >columns.json
+classify named.tsv --settings columns.json --out settled.h5
+check 'a file of settings names columns' cmp out wanted
+run finetune --task classify --resume --out named.h5 --epochs 7
+check 'a resumed run knows its columns' test $code = 0
+run finetune --task classify --resume --out named.h5 --epochs 8 --label-column id
+check 'and keeps them' left_with 1 '--label-column cannot change'
+
+bad_columns() {
+    name=$1 text=$2
+    shift 2
+    refuses "$name" "$text" finetune bert.h5 --task classify --eval glue.tsv --seq 32 --out bad.h5 "$@"
+}
+bad_columns 'a column that is not there' 'no column "lable"; it has index, sentence1, sentence2, label' \
+    --train glue.tsv --label-column lable
+bad_columns 'names that are not known' \
+    'which column holds the text? --text-column names it; the columns are what, id, premise_text, claim' \
+    --train named.tsv --label-column what
+bad_columns 'a second text without a first' '--text-column must name the first' --train glue.tsv \
+    --text-pair-column sentence2
+refuses 'a column of JSON that is not there' 'no column "what"; it has label, id, premise, hypothesis' \
+    eval lines.h5 --corpus lines.jsonl --label-column what
+head -c 300 lines.jsonl >broken.jsonl
+bad_columns 'JSON that breaks off' 'broken.jsonl, line 3: ' --train broken.jsonl
+refuses 'columns of what is not fine-tuned' '--label-column is not for masked-lm' \
+    eval bert.h5 --corpus text.txt --label-column label
+
+# ---- The end ----
+
+finish
