@@ -29,7 +29,9 @@ data_sources = \
 	data/dataset/token_file.h \
 	data/score/bleu.c \
 	data/score/bleu.h \
+	data/score/correlation.c \
 	data/score/score.h \
+	data/score/spans.c \
 	data/score/squad_score.c \
 	data/tokenizer/added_tokens.c \
 	data/tokenizer/added_tokens.h \

@@ -1,4 +1,5 @@
-/* Internal interface of the scores: BLEU's tokens, and SQuAD's comparison of answers. */
+/* Internal interface of the scores: BLEU's tokens, SQuAD's comparison of answers, correlations, and
+ * spans of tags. */
 #ifndef WG_DATA_SCORE_SCORE_H
 #define WG_DATA_SCORE_SCORE_H
 
@@ -29,5 +30,33 @@ char *wg__squad_normalize(const char *text);
 /* Compares normalised answers: *exact is 1 if they are equal, else 0; *f1 is the F1 of their words.
  * [MEMORY] */
 int wg__squad_score(const char *answer, const char *wanted, double *exact, double *f1);
+
+/* ---- Correlations of numbers; 0 where one list has a single value. correlation.c ---- */
+
+/* Pearson's: cov(x, y) / (std(x) std(y)). */
+double wg__pearson(int64_t count, const double *x, const double *y);
+
+/* Spearman's: Pearson's of the ranks, where equal numbers share the mean of their ranks. [MEMORY] */
+int wg__spearman(int64_t count, const double *x, const double *y, double *correlation);
+
+/* ---- Spans of tags, as conlleval and seqeval's default mode count them. spans.c ----
+ *
+ *     tags     O  B-per I-per O  I-loc  B-loc I-per
+ *     spans       [  per  ]     [loc ] [loc ][per ]
+ *
+ * A span begins at B-, and also at I- behind O or another type; it ends before O, B- and another
+ * type. E- ends a span, and S- is one. A predicted span is right if a wanted one has the same first
+ * and last word and the same type. */
+
+/* True for "O", and for "B-", "I-", "E-" and "S-" with a type. */
+bool wg__is_span_tag(const char *tag);
+
+typedef struct wg__span_counts {
+    int64_t wanted, predicted, right;
+} wg__span_counts;
+
+/* Adds the spans of a sentence. */
+void wg__spans_count(int64_t count, const char *const *wanted, const char *const *predicted,
+                     wg__span_counts *counts);
 
 #endif

@@ -1,0 +1,99 @@
+/* Spans of tags: see score.h. */
+#include <string.h>
+
+#include "data/score/score.h"
+
+/* The letter before the "-" of a tag, and what is behind it: seqeval takes what follows the first
+ * "-" behind the letter, and "_" where there is nothing. */
+typedef struct tag_parts {
+    char letter;
+    const char *type;
+} tag_parts;
+
+static tag_parts parts_of(const char *tag) {
+    const char *rest = *tag ? tag + 1 : tag, *dash = strchr(rest, '-');
+    const char *type = dash ? dash + 1 : rest;
+    return (tag_parts){*tag ? *tag : 'O', *type ? type : "_"};
+}
+
+bool wg__is_span_tag(const char *tag) {
+    return strcmp(tag, "O") == 0 ||
+           (*tag && strchr("BIES", *tag) && tag[1] == '-' && tag[2] != '\0');
+}
+
+static bool is_outside(char letter) {
+    return letter == 'O' || letter == '.';
+}
+
+static bool ends(tag_parts before, tag_parts now) {
+    if (before.letter == 'E' || before.letter == 'S')
+        return true;
+    if ((before.letter == 'B' || before.letter == 'I') &&
+        (now.letter == 'B' || now.letter == 'S' || now.letter == 'O'))
+        return true;
+    return !is_outside(before.letter) && strcmp(before.type, now.type) != 0;
+}
+
+static bool begins(tag_parts before, tag_parts now) {
+    if (now.letter == 'B' || now.letter == 'S')
+        return true;
+    if ((before.letter == 'E' || before.letter == 'S' || before.letter == 'O') &&
+        (now.letter == 'E' || now.letter == 'I'))
+        return true;
+    return !is_outside(now.letter) && strcmp(before.type, now.type) != 0;
+}
+
+/* The spans of a sequence, found one after the other. */
+typedef struct span_search {
+    int64_t count;
+    const char *const *tags;
+    int64_t at;    /* the next tag to look at */
+    int64_t first; /* where the span that is open begins */
+    tag_parts before;
+} span_search;
+
+typedef struct span {
+    int64_t first, last; /* of its words; first -1: there are no more */
+    const char *type;
+} span;
+
+static span_search search_of(int64_t count, const char *const *tags) {
+    return (span_search){.count = count, .tags = tags, .before = {'O', ""}};
+}
+
+static span next_span(span_search *s) {
+    while (s->at <= s->count) {
+        const tag_parts before = s->before, now = parts_of(s->at < s->count ? s->tags[s->at] : "O");
+        const bool found = ends(before, now);
+        const span ended = {s->first, s->at - 1, before.type};
+        if (begins(before, now))
+            s->first = s->at;
+        s->before = now;
+        s->at++;
+        if (found)
+            return ended;
+    }
+    return (span){.first = -1};
+}
+
+static bool are_equal(const span *a, const span *b) {
+    return a->first == b->first && a->last == b->last && strcmp(a->type, b->type) == 0;
+}
+
+void wg__spans_count(int64_t count, const char *const *wanted, const char *const *predicted,
+                     wg__span_counts *counts) {
+    span_search left = search_of(count, wanted), right = search_of(count, predicted);
+    span a = next_span(&left), b = next_span(&right);
+    while (a.first >= 0 || b.first >= 0) {
+        counts->right += a.first >= 0 && b.first >= 0 && are_equal(&a, &b);
+        /* The one that ends first cannot equal a later one of the other sequence. */
+        const bool takes_a = a.first >= 0 && (b.first < 0 || a.last <= b.last);
+        const bool takes_b = b.first >= 0 && (a.first < 0 || b.last <= a.last);
+        counts->wanted += takes_a;
+        counts->predicted += takes_b;
+        if (takes_a)
+            a = next_span(&left);
+        if (takes_b)
+            b = next_span(&right);
+    }
+}
