@@ -349,6 +349,7 @@ const wg_model_type wg_bert_type = {
     .names = {.architecture = "BertForPreTraining",
               .classifier = "BertForSequenceClassification",
               .answerer = "BertForQuestionAnswering",
+              .word_classifier = "BertForTokenClassification",
               .marker = "embeddings.word_embeddings.",
               .prefix = "bert.",
               .heads = {"cls.", "classifier.", "qa_outputs."},

@@ -16,11 +16,26 @@
 #define WHERE "heads"
 #define CONFIG "config.json"
 
-static const char problem[] = "single_label_classification";
+/* The problem_type of sequence classification. That of words has none. */
+static const char classification[] = "single_label_classification", regression[] = "regression";
+
+static bool has_labels(wg__head_kind kind) {
+    return kind == WG_HEAD_LABELS || kind == WG_HEAD_WORDS;
+}
+
+/* Whether a head reads the pooled output. */
+static bool is_pooled(wg__head_kind kind) {
+    return kind == WG_HEAD_LABELS || kind == WG_HEAD_SCORE;
+}
+
+/* Numbers that a head gives. */
+static int64_t outputs_of(wg__head_kind kind, const wg__labels *labels) {
+    return kind == WG_HEAD_ANSWERS ? 2 : kind == WG_HEAD_SCORE ? 1 : labels->count;
+}
 
 /* The name of the head's module. */
 static const char *head_name(const wg_model_type *type, wg__head_kind kind) {
-    if (kind == WG_HEAD_LABELS)
+    if (kind != WG_HEAD_ANSWERS)
         return "classifier";
     return type->names.answers ? type->names.answers : "qa_outputs";
 }
@@ -33,15 +48,16 @@ static void headed_encoder_destroy(wg_module *module) {
     wg__free(model->config);
 }
 
-wg__headed_encoder *wg__headed_encoder_new(const wg_model_type *type, const void *config,
-                                           const wg__labels *labels, uint64_t seed) {
+wg__headed_encoder *wg__headed_encoder_new(const wg_model_type *type, wg__head_kind kind,
+                                           const void *config, const wg__labels *labels,
+                                           uint64_t seed) {
     if (!type->encoder_new) {
         wg_fail(WG_ERROR_STATE, WHERE, "%s is no encoder to hang a head on", type->name);
         return NULL;
     }
-    if (labels && labels->count < 2) {
+    if (has_labels(kind) && (!labels || labels->count < 2)) {
         wg_fail(WG_ERROR_ARGUMENT, WHERE, "%lld labels; a classification has two or more",
-                (long long)labels->count);
+                labels ? (long long)labels->count : 0);
         return NULL;
     }
     wg__headed_encoder *model = wg_module_new(NULL, "", sizeof *model);
@@ -51,16 +67,16 @@ wg__headed_encoder *wg__headed_encoder_new(const wg_model_type *type, const void
     module->destroy = headed_encoder_destroy;
     module->generator = (wg_generator){.seed = seed};
     model->type = type;
-    model->kind = labels ? WG_HEAD_LABELS : WG_HEAD_ANSWERS;
+    model->kind = kind;
     if ((model->config = wg__alloc(type->settings.size)))
         memcpy(model->config, config, type->settings.size);
     const wg_model_sizes sizes = type->sizes(config);
     model->dropout = sizes.head_dropout;
-    model->encoder = type->encoder_new(module, type->encoder_name, config, labels != NULL);
+    model->encoder = type->encoder_new(module, type->encoder_name, config, is_pooled(kind));
     model->head =
-        wg_linear_new(module, head_name(type, model->kind), sizes.width, labels ? labels->count : 2,
+        wg_linear_new(module, head_name(type, kind), sizes.width, outputs_of(kind, labels),
                       &(wg_linear_options){.init = sizes.head_init});
-    if (labels)
+    if (has_labels(kind))
         wg__labels_copy(&model->labels, labels);
     return wg_module_finish(module);
 }
@@ -78,6 +94,16 @@ wg_tensor *wg__headed_encoder_classify(wg__headed_encoder *model, const wg_model
     wg_tensor *pooled = model->type->encoder_pool(model->encoder, sequence, inputs->keep);
     return wg_scope_end(
         &scope, wg_linear_forward(model->head, wg_dropout(&model->module, pooled, model->dropout)));
+}
+
+wg_tensor *wg__headed_encoder_words(wg__headed_encoder *model, const wg_model_inputs *inputs) {
+    wg_scope scope;
+    wg_scope_begin(&scope);
+    wg_tensor *sequence = model->type->encoder_forward(model->encoder, inputs);
+    if (model->type->encoder_states)
+        sequence = model->type->encoder_states(model->encoder, sequence);
+    return wg_scope_end(&scope, wg_linear_forward(model->head, wg_dropout(&model->module, sequence,
+                                                                          model->dropout)));
 }
 
 int wg__headed_encoder_answer(wg__headed_encoder *model, const wg_model_inputs *inputs,
@@ -142,12 +168,12 @@ static int number_names(int64_t count, wg__labels *labels) {
 }
 
 static int read_labels(wg_config *config, wg__labels *labels) {
-    const char *type = problem;
+    const char *type = classification;
     if (wg_config_text(config, "problem_type", &type) < 0)
         return -1;
-    if (strcmp(type, problem) != 0)
-        return wg_fail(WG_ERROR_FORMAT, CONFIG, "problem_type is \"%s\"; only \"%s\" is known",
-                       type, problem);
+    if (strcmp(type, classification) != 0)
+        return wg_fail(WG_ERROR_FORMAT, CONFIG, "problem_type is \"%s\"; only \"%s\" has labels",
+                       type, classification);
     const json_t *names = wg__config_value(config, "id2label");
     if (json_is_object(names))
         return read_names(names, labels);
@@ -177,20 +203,40 @@ static int set_labels(wg_config *config, const wg__labels *labels) {
     return wg__config_set(config, "label2id", numbers) < 0 ? -1 : status;
 }
 
+/* The name of the published class of a type with a head. */
+static const char *architecture_of(const wg_model_type *type, wg__head_kind kind) {
+    const wg_model_names *names = &type->names;
+    return kind == WG_HEAD_ANSWERS ? names->answerer
+           : kind == WG_HEAD_WORDS ? names->word_classifier
+                                   : names->classifier;
+}
+
+/* A score has the one label that other programs give it. */
+static int set_all_labels(const wg__headed_encoder *model, wg_config *config) {
+    if (model->kind != WG_HEAD_SCORE)
+        return set_labels(config, &model->labels);
+    wg__labels one = {0};
+    const int status = number_names(1, &one) < 0 || set_labels(config, &one) < 0 ||
+                               wg__config_set(config, "num_labels", json_integer(1)) < 0
+                           ? -1
+                           : 0;
+    wg__labels_free(&one);
+    return status;
+}
+
 static int add_head_keys(const wg__headed_encoder *model, wg_config *config) {
-    const bool labels = model->kind == WG_HEAD_LABELS;
-    const wg_model_names *names = &model->type->names;
-    const char *architecture = labels ? names->classifier : names->answerer;
+    const char *architecture = architecture_of(model->type, model->kind);
     if (architecture && wg__config_set(config, "architectures", json_pack("[s]", architecture)) < 0)
         return -1;
-    if (!labels)
+    if (model->kind == WG_HEAD_ANSWERS)
         return 0;
     if (model->dropout != model->type->sizes(model->config).head_dropout &&
         wg_config_set_number(config, "classifier_dropout", model->dropout) < 0)
         return -1;
-    return wg_config_set_text(config, "problem_type", problem) < 0
-               ? -1
-               : set_labels(config, &model->labels);
+    const char *problem = model->kind == WG_HEAD_SCORE ? regression : classification;
+    if (model->kind != WG_HEAD_WORDS && wg_config_set_text(config, "problem_type", problem) < 0)
+        return -1;
+    return set_all_labels(model, config);
 }
 
 char *wg__headed_encoder_config(const wg__headed_encoder *model) {
@@ -213,12 +259,12 @@ static int read_dropout(const char *json, wg__headed_encoder *model) {
     return status;
 }
 
-static wg__headed_encoder *make(const wg_model_type *type, const char *json,
+static wg__headed_encoder *make(const wg_model_type *type, wg__head_kind kind, const char *json,
                                 const wg__labels *labels, uint64_t seed) {
     void *config = wg__alloc(type->settings.size);
     wg__headed_encoder *model = NULL;
     if (config && wg_model_config_from_json(type, json, config) == 0)
-        model = wg__headed_encoder_new(type, config, labels, seed);
+        model = wg__headed_encoder_new(type, kind, config, labels, seed);
     wg__free(config);
     if (model && read_dropout(json, model) < 0) {
         wg_module_free(&model->module);
@@ -230,20 +276,32 @@ static wg__headed_encoder *make(const wg_model_type *type, const char *json,
 wg__headed_encoder *wg__headed_encoder_of(const wg_model_type *type, wg__head_kind kind,
                                           const char *json) {
     wg__labels labels = {0};
-    if (kind == WG_HEAD_LABELS && wg__labels_of_config(json, &labels) < 0)
+    if (has_labels(kind) && wg__labels_of_config(json, &labels) < 0)
         return NULL;
-    wg__headed_encoder *model = make(type, json, kind == WG_HEAD_LABELS ? &labels : NULL, 0);
+    wg__headed_encoder *model = make(type, kind, json, &labels, 0);
     wg__labels_free(&labels);
     return model;
+}
+
+/* Whether a sequence classification is a regression: as problem_type says, or it has one label. */
+static bool is_regression(wg_config *config) {
+    const json_t *problem = wg__config_value(config, "problem_type"),
+                 *names = wg__config_value(config, "id2label"),
+                 *count = wg__config_value(config, "num_labels");
+    if (json_is_string(problem))
+        return strcmp(json_string_value(problem), regression) == 0;
+    return json_is_object(names) ? json_object_size(names) == 1 : json_integer_value(count) == 1;
 }
 
 int wg__head_of_config(const wg_model_type *type, wg_config *config) {
     const char *name =
         json_string_value(json_array_get(wg__config_value(config, "architectures"), 0));
-    if (name && type->names.classifier && strcmp(name, type->names.classifier) == 0)
-        return WG_HEAD_LABELS;
-    return name && type->names.answerer && strcmp(name, type->names.answerer) == 0 ? WG_HEAD_ANSWERS
-                                                                                   : -1;
+    for (int kind = 0; name && kind < WG_HEAD_KINDS; kind++) {
+        const char *architecture = architecture_of(type, (wg__head_kind)kind);
+        if (architecture && strcmp(name, architecture) == 0)
+            return kind == WG_HEAD_LABELS && is_regression(config) ? WG_HEAD_SCORE : kind;
+    }
+    return -1;
 }
 
 /* ---- From checkpoints ---- */
@@ -297,10 +355,10 @@ static int fill_part(adapting *a, wg_module *part, const char *part_name) {
     return 0;
 }
 
-/* Whether the file's configuration names a head of the model's kind, where the heads of both kinds
- * have one name. */
+/* Whether the file's configuration names a head of the model's kind, where heads of other kinds
+ * have the same name. */
 static bool is_of_kind(const adapting *a) {
-    if (!a->model->type->names.answers)
+    if (a->model->kind == WG_HEAD_ANSWERS && !a->model->type->names.answers)
         return true;
     wg_config *config = wg_config_parse(wg_weights_config(a->file), CONFIG);
     const bool same = config && wg__head_of_config(a->model->type, config) == (int)a->model->kind;
@@ -312,7 +370,7 @@ static bool is_of_kind(const adapting *a) {
 static bool keeps_head(const adapting *a, const char *head_weight) {
     if (wg_weights_find(a->file, head_weight) < 0 || !is_of_kind(a))
         return false;
-    if (a->model->kind == WG_HEAD_ANSWERS)
+    if (!has_labels(a->model->kind))
         return true;
     wg__labels saved;
     if (wg__labels_of_config(wg_weights_config(a->file), &saved) < 0)
@@ -345,7 +403,8 @@ static int fill(adapting *a) {
 }
 
 /* Opens the file and makes the model of its configuration. */
-static int begin(adapting *a, const wg__labels *labels, wg_tokenizer **tokenizer) {
+static int begin(adapting *a, wg__head_kind kind, const wg__labels *labels,
+                 wg_tokenizer **tokenizer) {
     const char *path = a->origin->path;
     a->file = wg__weights_open_as(path, &wg__weights_hdf5);
     const char *config = a->file ? wg_weights_config(a->file) : NULL;
@@ -354,15 +413,16 @@ static int begin(adapting *a, const wg__labels *labels, wg_tokenizer **tokenizer
         return wg_fail(WG_ERROR_NOT_FOUND, WHERE, "%s has no configuration or no tokenizer", path);
     const wg_model_type *type = wg__model_type_of_config(path, config);
     *tokenizer = type ? wg_tokenizer_from_json(json) : NULL;
-    a->model = *tokenizer ? make(type, config, labels, a->origin->seed) : NULL;
+    a->model = *tokenizer ? make(type, kind, config, labels, a->origin->seed) : NULL;
     return a->model ? 0 : -1;
 }
 
-int wg__headed_encoder_adapt(const wg__head_origin *origin, const wg__labels *labels,
-                             wg__headed_encoder **model, wg_tokenizer **tokenizer) {
+int wg__headed_encoder_adapt(const wg__head_origin *origin, wg__head_kind kind,
+                             const wg__labels *labels, wg__headed_encoder **model,
+                             wg_tokenizer **tokenizer) {
     adapting a = {.origin = origin};
     *tokenizer = NULL;
-    const int status = begin(&a, labels, tokenizer) < 0 || fill(&a) < 0 ? -1 : 0;
+    const int status = begin(&a, kind, labels, tokenizer) < 0 || fill(&a) < 0 ? -1 : 0;
     if (status < 0) {
         if (a.model)
             wg_module_free(&a.model->module);

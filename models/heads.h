@@ -1,26 +1,35 @@
-/* Encoders with the heads of fine-tuning   (Devlin et al. 2019, sections 3.2, 4.1 and 4.2), for
- * every model type that is an encoder.
+/* Encoders with the heads of fine-tuning   (Devlin et al. 2019, sections 3.2 and 4), for every
+ * model type that is an encoder.
  *
  *     WG_HEAD_LABELS: sequence classification     WG_HEAD_ANSWERS: question answering
+ *     WG_HEAD_SCORE: regression                   WG_HEAD_WORDS: token classification
  *
  *     [CLS] a [SEP] b [SEP]                       [CLS] question [SEP] context [SEP]
  *        | encoder                                   | encoder, without a pooler
  *     pooled (B, C)                               sequence (B, T, C)
- *        | dropout, classifier                       | qa_outputs
+ *        | dropout, classifier                       | qa_outputs; of words dropout, classifier
  *     logits (B, K) of K labels                   start logits (B, T), end logits (B, T)
+ *     score (B, 1)                                logits of words (B, T, K)
  *
- * Parameter paths are those of the published BertForSequenceClassification (bert.*, classifier.*)
- * and BertForQuestionAnswering (bert.*, qa_outputs.*), with the type's own encoder_name, and
- * names.answers in the place of qa_outputs; so are the keys of the configuration: architectures,
- * problem_type, id2label, label2id. A type with encoder_states has a layer and dropout between
- * sequence and qa_outputs, too. */
+ * Parameter paths are those of the published BertForSequenceClassification (bert.*, classifier.*),
+ * BertForQuestionAnswering (bert.*, qa_outputs.*) and BertForTokenClassification (bert.*,
+ * classifier.*), with the type's own encoder_name, and names.answers in the place of qa_outputs; so
+ * are the keys of the configuration: architectures, problem_type, id2label, label2id. A score is
+ * the sequence classification of one label whose problem_type is "regression". A type with
+ * encoder_states has a layer and dropout between sequence and qa_outputs, too. */
 #ifndef WG_MODELS_HEADS_H
 #define WG_MODELS_HEADS_H
 
 #include "../data/dataset/labels.h"
 #include "model.h"
 
-typedef enum wg__head_kind { WG_HEAD_LABELS, WG_HEAD_ANSWERS } wg__head_kind;
+typedef enum wg__head_kind {
+    WG_HEAD_LABELS,
+    WG_HEAD_ANSWERS,
+    WG_HEAD_SCORE,
+    WG_HEAD_WORDS
+} wg__head_kind;
+enum { WG_HEAD_KINDS = WG_HEAD_WORDS + 1 };
 
 typedef struct wg__headed_encoder {
     wg_module module;
@@ -29,22 +38,27 @@ typedef struct wg__headed_encoder {
     wg_module *encoder;
     wg__head_kind kind;
     wg_linear *head;   /* classifier or qa_outputs */
-    wg__labels labels; /* K of them; of answers none */
+    wg__labels labels; /* K of them; of answers and of a score none */
     double dropout;    /* of a classifier's input: classifier_dropout, else that of the encoder */
 } wg__headed_encoder;
 
-/* An encoder with a new head for labels, which are copied, or for answers where `labels` is NULL. A
- * root, freed with wg_module_free(&model->module); its generator begins at `seed`.
- * NULL with [ARGUMENT, also for fewer than two labels; STATE for a type that is no encoder; MEMORY]
+/* An encoder with a new head of that kind, for labels of texts or words, which are copied; NULL for
+ * the other kinds. A root, freed with wg_module_free(&model->module); its generator begins at
+ * `seed`. NULL with [ARGUMENT, also for fewer than two labels; STATE for a type that is no encoder;
+ * MEMORY]
  */
-wg__headed_encoder *wg__headed_encoder_new(const wg_model_type *type, const void *config,
-                                           const wg__labels *labels, uint64_t seed);
+wg__headed_encoder *wg__headed_encoder_new(const wg_model_type *type, wg__head_kind kind,
+                                           const void *config, const wg__labels *labels,
+                                           uint64_t seed);
 
 /* The model as trainings take it; it borrows the headed encoder. */
 wg_model wg__headed_encoder_model(wg__headed_encoder *model);
 
-/* Logits of the labels, (B, K). [scope; SHAPE, INDEX, DTYPE] */
+/* Logits of the labels, (B, K), or the score, (B, 1). [scope; SHAPE, INDEX, DTYPE] */
 wg_tensor *wg__headed_encoder_classify(wg__headed_encoder *model, const wg_model_inputs *inputs);
+
+/* Logits of the labels of words, (B, T, K). [scope; SHAPE, INDEX, DTYPE] */
+wg_tensor *wg__headed_encoder_words(wg__headed_encoder *model, const wg_model_inputs *inputs);
 
 /* Logits of the answer's first and last token, (B, T) each. 0, or -1 with both NULL.
  * [scope; SHAPE, INDEX, DTYPE] */
@@ -80,11 +94,12 @@ typedef struct wg__head_origin {
     void *context;
 } wg__head_origin;
 
-/* Makes a model with the encoder and the tokenizer of a checkpoint, for labels, or for answers
- * where `labels` is NULL. Its head is the checkpoint's if that is of the same kind and labels, else
- * new; so is a pooler that is missing. Both are NULL after an error. [as above; NOT_FOUND if the
- * encoder is not whole] */
-int wg__headed_encoder_adapt(const wg__head_origin *origin, const wg__labels *labels,
-                             wg__headed_encoder **model, wg_tokenizer **tokenizer);
+/* Makes a model with the encoder and the tokenizer of a checkpoint, for labels, which are NULL for
+ * kinds without. Its head is the checkpoint's if that is of the same kind and labels, else new; so
+ * is a pooler that is missing. Both are NULL after an error. [as above; NOT_FOUND if the encoder is
+ * not whole] */
+int wg__headed_encoder_adapt(const wg__head_origin *origin, wg__head_kind kind,
+                             const wg__labels *labels, wg__headed_encoder **model,
+                             wg_tokenizer **tokenizer);
 
 #endif

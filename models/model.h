@@ -92,7 +92,8 @@ typedef struct wg_model_preset {
 typedef struct wg_model_names {
     const char *architecture; /* of config.json ("BertForPreTraining"), or NULL */
     const char *classifier;   /* encoders: that with a head for labels, and with one for answers */
-    const char *answerer;     /* (models/heads.h) */
+    const char *answerer;     /* and with one for labels of words (models/heads.h) */
+    const char *word_classifier;
     const char *answers;      /* encoders: the module of the head for answers; NULL: "qa_outputs" */
     const char *marker;       /* a part of a name that only files of this type have; or NULL */
     const char *prefix;       /* what files of the bare model leave out of names; NULL: nothing */

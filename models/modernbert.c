@@ -487,6 +487,7 @@ const wg_model_type wg_modernbert_type = {
     .names = {.architecture = "ModernBertForMaskedLM",
               .classifier = "ModernBertForSequenceClassification",
               .answerer = "ModernBertForQuestionAnswering",
+              .word_classifier = "ModernBertForTokenClassification",
               .answers = "classifier",
               .marker = ".attn.Wqkv.",
               .prefix = "model.",

@@ -39,7 +39,8 @@ static int adapt(const wg_training_setup *setup, void (*note)(const char *messag
     wg_tokenizer *own = wg_tokenizer_load(setup->checkpoint);
     wg__labelled_text *text =
         own ? wg__labelled_text_load(setup->training_path, own, &labels, &reading) : NULL;
-    const int status = text ? wg__headed_encoder_adapt(&origin, &labels, &made, tokenizer) : -1;
+    const int status =
+        text ? wg__headed_encoder_adapt(&origin, WG_HEAD_LABELS, &labels, &made, tokenizer) : -1;
     wg__labelled_text_free(text);
     wg_tokenizer_free(own);
     wg__labels_free(&labels);
@@ -99,7 +100,7 @@ const wg_objective wg_classification = {
     .title = "labels texts, or pairs of them, by a head on the first token (Devlin et al. 2019)",
     .shapes = WG_ENCODER,
     .finetunes = true,
-    .marks = {"id2label"},
+    .marks = {"problem_type=single_label_classification"},
     .settings = WG__COLUMN_SETTINGS,
     .training = "{\"lr\": 5e-5, \"epochs\": 3, \"schedule\": \"linear\", \"weight-decay\": 0.01, "
                 "\"eval-every\": 500}",

@@ -21,6 +21,7 @@ objectives_sources = \
 	objectives/mlm.h \
 	objectives/objective.c \
 	objectives/question_answering.c \
+	objectives/regression.c \
 	objectives/score.c \
 	objectives/span_corruption.c \
 	objectives/span_corruption.h \

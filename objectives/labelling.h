@@ -1,5 +1,5 @@
 /* What the objectives share that predict a label of a text: shuffled examples, loss, metrics,
- * predictions. */
+ * predictions. One that predicts a number shares the examples alone. */
 #ifndef WG_OBJECTIVES_LABELLING_H
 #define WG_OBJECTIVES_LABELLING_H
 
@@ -16,12 +16,12 @@ typedef struct wg__scores {
 /* The first member of an objective's context. `read` and `score` are set before
  * wg__labelling_begin. */
 typedef struct wg__labelling {
-    const wg__labels *labels; /* K of them */
+    const wg__labels *labels; /* K of them; NULL: numbers */
 
     /* Reads a file of examples with these labels. */
     wg__labelled_text *(*read)(const wg_training *training, const char *path);
 
-    /* [scope] 0 or -1 with an error. */
+    /* [scope] 0 or -1 with an error. Of numbers NULL. */
     int (*score)(const wg_training *training, const wg__labelled_text *text, int64_t count,
                  const int64_t *examples, wg__scores *scores);
 

@@ -6,6 +6,7 @@
 
 #include "base/internal.h"
 #include "io/checkpoint/checkpoint.h"
+#include "io/config_json.h"
 #include "objectives/internal.h"
 
 /* ---- The table ---- */
@@ -19,6 +20,7 @@ static const wg_objective *const objectives[] = {
     &wg_span_corruption,
     &wg_translation,
     &wg_classification,
+    &wg_regression,
     &wg_question_answering,
     &wg_cloze_objective,
 };
@@ -45,12 +47,25 @@ const wg_objective *wg_objective_find(const char *name) {
     return NULL;
 }
 
+/* Whether a configuration has the key of a mark, with the end of its text if the mark says one. */
+static bool config_has(wg_config *config, const char *mark) {
+    char key[64];
+    const char *equals = strchr(mark, '=');
+    if (!equals)
+        return wg_config_has(config, mark);
+    snprintf(key, sizeof key, "%.*s", (int)(equals - mark), mark);
+    const json_t *value = wg__config_value(config, key);
+    const char *text = json_string_value(json_is_array(value) ? json_array_get(value, 0) : value);
+    const size_t length = text ? strlen(text) : 0, wanted = strlen(equals + 1);
+    return length >= wanted && strcmp(text + length - wanted, equals + 1) == 0;
+}
+
 /* The first objective of which a checkpoint has a mark; NULL if it has none. */
-static const wg_objective *find_marked(wg_checkpoint *file, const wg_config *config) {
+static const wg_objective *find_marked(wg_checkpoint *file, wg_config *config) {
     for (int i = 0; i < OBJECTIVES; i++)
         for (int m = 0; m < 2 && objectives[i]->marks[m]; m++) {
             const char *mark = objectives[i]->marks[m];
-            if (*mark == '/' ? wg_checkpoint_has(file, mark) : wg_config_has(config, mark))
+            if (*mark == '/' ? wg_checkpoint_has(file, mark) : config_has(config, mark))
                 return objectives[i];
         }
     return NULL;

@@ -14,7 +14,8 @@
  *     blank-infilling      sentences                   prefix decoder
  *     span-corruption      stream                      encoder-decoder
  *     translation          pairs                       encoder-decoder
- *     classify, squad      files of their own          encoder, with a head
+ *     classify, squad,     files of their own          encoder, with a head
+ *     regression
  *     cloze                files of their own          prefix decoder, without a head
  *
  * An objective is a file pair objectives/NAME.{h,c} with its record, and a row in the table of
@@ -204,7 +205,9 @@ struct wg_objective {
     bool finetunes;       /* reached by `finetune --task NAME`: begins from a checkpoint */
     const char *marks[2]; /* what models of this objective have, also converted ones, which do not
                            * name it, and those of later rows of the table have not: datasets
-                           * ("/model/qa_outputs/weight") or keys of /config; NULL: no more */
+                           * ("/model/qa_outputs/weight"), keys of /config, or such keys and how their
+                           * text, or the first of a list, ends ("problem_type=regression"); NULL: no
+                           * more */
     wg_dataset_kind text; /* of the datasets that it wants, if it reads no files of its own */
     wg_setting_table settings; /* rows of its own options; size 0: none */
     const char *training;      /* how its runs differ from usual settings, as JSON; NULL: nothing */
@@ -268,10 +271,10 @@ struct wg_objective {
 };
 
 /* What the command calls masked-lm, mlm, hybrid, causal-lm, blank-infilling, span-corruption,
- * translation, classify, squad and cloze. */
+ * translation, classify, squad, cloze and regression. */
 extern WG_API const wg_objective wg_masked_lm, wg_mlm, wg_hybrid, wg_causal_lm, wg_blank_infilling,
     wg_span_corruption, wg_translation, wg_classification, wg_question_answering,
-    wg_cloze_objective;
+    wg_cloze_objective, wg_regression;
 
 /* What is masked together. */
 typedef enum wg_mask_unit { WG_MASK_TOKENS, WG_MASK_WORDS, WG_MASK_SPANS } wg_mask_unit;
@@ -293,7 +296,7 @@ typedef struct wg_blank_infilling_options {
     double document_share; /* of texts with one span at the end: 0.25 */
 } wg_blank_infilling_options;
 
-/* The options of wg_classification: the names of columns, or of keys of JSON lines, of its files.
+/* The options of wg_classification and wg_regression: the names of columns, or of keys of JSON lines, of its files.
  * NULL or "": well-known names are looked for, else the columns are texts and label in order. */
 typedef struct wg_labelled_text_options {
     const char *text_column, *text_pair_column, *label_column;

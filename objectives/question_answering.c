@@ -45,7 +45,7 @@ static int adapt(const wg_training_setup *setup, void (*note)(const char *messag
     const wg__head_origin origin = {
         .path = setup->checkpoint, .seed = setup->seed, .note = note, .context = note_context};
     wg__headed_encoder *made = NULL;
-    const int status = wg__headed_encoder_adapt(&origin, NULL, &made, tokenizer);
+    const int status = wg__headed_encoder_adapt(&origin, WG_HEAD_ANSWERS, NULL, &made, tokenizer);
     *model = status == 0 ? wg__headed_encoder_model(made) : (wg_model){0};
     return status;
 }

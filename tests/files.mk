@@ -45,12 +45,14 @@ tests_test_data_SOURCES = \
 	tests/data/bpe.c \
 	tests/data/characters.c \
 	tests/data/corpus.c \
+	tests/data/correlation.c \
 	tests/data/huggingface.c \
 	tests/data/labelled_text.c \
 	tests/data/llama2c.c \
 	tests/data/mixture.c \
 	tests/data/sentence_pairs.c \
 	tests/data/sentencepiece.c \
+	tests/data/spans.c \
 	tests/data/squad.c \
 	tests/data/token_file.c \
 	tests/data/tokenizer_export.c \

@@ -87,6 +87,50 @@ bad_columns 'JSON that breaks off' 'broken.jsonl, line 3: ' --train broken.jsonl
 refuses 'columns of what is not fine-tuned' '--label-column is not for masked-lm' \
     eval bert.h5 --corpus text.txt --label-column label
 
+# ---- Regression ----
+
+# A text is the more worth the later its animal stands in the list, from 0.5 on.
+{
+    printf 'index\tsentence1\tsentence2\tscore\n'
+    for thing in table door garden river; do
+        n=-3
+        for animal in rabbit queen cat king duck; do
+            printf '%s\tit was late\tthe %s near the %s\t%s.5\n' $n $animal $thing $((n + 3))
+            n=$((n + 1))
+        done
+    done
+} >scores.tsv
+regression() {
+    run finetune bert.h5 --task regression --train scores.tsv --eval scores.tsv --batch 4 --seq 32 \
+        --lr 0.01 --epochs 30 "$@"
+}
+regression --out scores.h5 --json
+check 'numbers are learnt' eval 'test $code = 0 && grep -q "\"pearson\": 0.9" out'
+run eval scores.h5 --corpus scores.tsv --predictions numbers.txt --seq 32
+check 'a file of numbers is measured' grep -q 'mean squared error 0.* of 20' out
+check 'predictions are a number a line' eval 'test "$(grep -cE "^-?[0-9.]+(e-[0-9]+)?$" numbers.txt)" = 20'
+run info scores.h5
+check 'info tells the kind of problem' grep -q 'problem_type .*regression' out
+mv numbers.txt wanted.txt
+run convert scores.h5 scores-folder
+check 'its head is written as others name it' eval 'grep -q "\"problem_type\": \"regression\"" scores-folder/config.json &&
+    grep -q "{\"0\": \"LABEL_0\"}" scores-folder/config.json && grep -q BertForSequenceClassification scores-folder/config.json'
+sed '/problem_type/d' scores-folder/config.json >config.json && mv config.json scores-folder
+run convert scores-folder scores-back.h5
+run eval scores-back.h5 --corpus scores.tsv --predictions numbers.txt --seq 32
+check 'and read again, also where one label alone tells the kind' cmp numbers.txt wanted.txt
+run finetune scores.h5 --task regression --train scores.tsv --eval scores.tsv --batch 4 --seq 32 --steps 1 \
+    --out scores-again.h5
+check 'a model that has the head keeps it' eval 'test $code = 0 && ! grep -q anew err'
+run finetune glue.h5 --task regression --train scores.tsv --eval scores.tsv --batch 4 --seq 32 --steps 1 \
+    --out scores-new.h5
+check 'a head for labels is not taken for one of numbers' \
+    eval 'test $code = 0 && grep -q "anew: classifier.weight" err'
+refuses 'labels that are no numbers' 'glue.tsv, line 2: "long ears" is no number' \
+    finetune bert.h5 --task regression --train glue.tsv --eval glue.tsv --seq 32 --out bad.h5
+refuses 'numbers by what tells labels' 'scores.tsv, line 2: the label "0.5" is unknown' \
+    eval glue.h5 --corpus scores.tsv
+
 # ---- The end ----
 
 finish

@@ -17,7 +17,7 @@ static char *through_model(const char *json, const wg_model_type *type) {
     return written;
 }
 
-/* The same with a head for labels, or for answers. The model is made without memory, and of few
+/* The same with a head of a kind. The model is made without memory, and of few
  * layers. */
 static char *through_head(const char *json, const wg_model_type *type, wg__head_kind kind) {
     char *encoder = through_model(json, type), *written = NULL;
@@ -58,7 +58,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count) {
     memcpy(json, bytes, count);
     json[count] = '\0';
     for (int i = 0; wg_model_type_at(i); i++)
-        for (int kind = -1; kind <= WG_HEAD_ANSWERS; kind++)
+        for (int kind = -1; kind < WG_HEAD_KINDS; kind++)
             read_as(json, wg_model_type_at(i), kind);
     free(json);
     return 0;

@@ -9,6 +9,7 @@
 #include "io/checkpoint/checkpoint.h"
 #include "models/bert.h"
 #include "models/heads.h"
+#include "models/internal.h"
 #include "formats/convert.h"
 #include "base/alloc.h"
 #include "tensor/ops.h"
@@ -36,7 +37,8 @@ static wg__labels three_labels(void) {
 static wg__headed_encoder *new_classifier(void) {
     const wg_bert_config config = bert_fixture_config();
     wg__labels labels = three_labels();
-    wg__headed_encoder *model = wg__headed_encoder_new(&wg_bert_type, &config, &labels, 1);
+    wg__headed_encoder *model =
+        wg__headed_encoder_new(&wg_bert_type, WG_HEAD_LABELS, &config, &labels, 1);
     wg__labels_free(&labels);
     assert_no_error();
     return model;
@@ -44,7 +46,8 @@ static wg__headed_encoder *new_classifier(void) {
 
 static wg__headed_encoder *new_answerer(void) {
     const wg_bert_config config = bert_fixture_config();
-    wg__headed_encoder *model = wg__headed_encoder_new(&wg_bert_type, &config, NULL, 1);
+    wg__headed_encoder *model =
+        wg__headed_encoder_new(&wg_bert_type, WG_HEAD_ANSWERS, &config, NULL, 1);
     assert_no_error();
     return model;
 }
@@ -147,9 +150,39 @@ START_TEST(a_classification_has_two_labels_or_more) {
     const wg_bert_config config = bert_fixture_config();
     wg__labels labels = {0};
     wg__labels_add(&labels, "alone");
-    ck_assert_ptr_null(wg__headed_encoder_new(&wg_bert_type, &config, &labels, 1));
+    ck_assert_ptr_null(wg__headed_encoder_new(&wg_bert_type, WG_HEAD_LABELS, &config, &labels, 1));
     assert_error(WG_ERROR_ARGUMENT, "two or more");
     wg__labels_free(&labels);
+}
+END_TEST
+
+/* What config.json says of a head, and the kind that is read from it. */
+START_TEST(kinds_of_heads_are_told_from_configurations) {
+    static const struct {
+        const char *json;
+        int kind;
+    } cases[] = {
+        {"{\"architectures\": [\"BertForSequenceClassification\"]}", WG_HEAD_LABELS},
+        {"{\"architectures\": [\"BertForSequenceClassification\"], \"problem_type\": "
+         "\"regression\"}",
+         WG_HEAD_SCORE},
+        {"{\"architectures\": [\"BertForSequenceClassification\"], \"id2label\": {\"0\": "
+         "\"LABEL_0\"}}",
+         WG_HEAD_SCORE},
+        {"{\"architectures\": [\"BertForSequenceClassification\"], \"num_labels\": 1}",
+         WG_HEAD_SCORE},
+        {"{\"architectures\": [\"BertForSequenceClassification\"], \"num_labels\": 3}",
+         WG_HEAD_LABELS},
+        {"{\"architectures\": [\"BertForQuestionAnswering\"]}", WG_HEAD_ANSWERS},
+        {"{\"architectures\": [\"BertForTokenClassification\"]}", WG_HEAD_WORDS},
+        {"{\"architectures\": [\"BertForPreTraining\"]}", -1},
+        {"{}", -1},
+    };
+    for (size_t i = 0; i < WG_COUNT(cases); i++) {
+        wg_config *config = wg_config_parse(cases[i].json, "config.json");
+        ck_assert_int_eq(wg__head_of_config(&wg_bert_type, config), cases[i].kind);
+        wg_config_free(config);
+    }
 }
 END_TEST
 
@@ -237,7 +270,8 @@ START_TEST(fine_tuning_takes_the_encoder_and_begins_the_head) {
     wg__labels labels = three_labels();
     wg__headed_encoder *model;
     wg_tokenizer *tokenizer;
-    ck_assert_int_eq(wg__headed_encoder_adapt(&origin, &labels, &model, &tokenizer), 0);
+    ck_assert_int_eq(wg__headed_encoder_adapt(&origin, WG_HEAD_LABELS, &labels, &model, &tokenizer),
+                     0);
     assert_close(((wg_bert *)model->encoder)->pooler->weight, pretrained->bert->pooler->weight, 0,
                  0);
     ck_assert_ptr_nonnull(strstr(note, "begun anew: classifier.weight, classifier.bias"));
@@ -249,20 +283,23 @@ START_TEST(fine_tuning_takes_the_encoder_and_begins_the_head) {
     const wg__head_origin again = {.path = tuned, .seed = 5, .note = take_note, .context = note};
     wg__headed_encoder *second;
     note[0] = '\0';
-    ck_assert_int_eq(wg__headed_encoder_adapt(&again, &labels, &second, &tokenizer), 0);
+    ck_assert_int_eq(wg__headed_encoder_adapt(&again, WG_HEAD_LABELS, &labels, &second, &tokenizer),
+                     0);
     assert_close(second->head->weight, model->head->weight, 0, 0);
     ck_assert_str_eq(note, "");
     wg_tokenizer_free(tokenizer);
     wg_module_free(&second->module);
     wg__labels_add(&labels, "other");
-    ck_assert_int_eq(wg__headed_encoder_adapt(&again, &labels, &second, &tokenizer), 0);
+    ck_assert_int_eq(wg__headed_encoder_adapt(&again, WG_HEAD_LABELS, &labels, &second, &tokenizer),
+                     0);
     ck_assert_ptr_nonnull(strstr(note, "classifier.weight"));
     wg_tokenizer_free(tokenizer);
     wg_module_free(&second->module);
 
     /* A head of another kind needs no pooler. */
     wg__headed_encoder *answerer;
-    ck_assert_int_eq(wg__headed_encoder_adapt(&again, NULL, &answerer, &tokenizer), 0);
+    ck_assert_int_eq(wg__headed_encoder_adapt(&again, WG_HEAD_ANSWERS, NULL, &answerer, &tokenizer),
+                     0);
     ck_assert_ptr_nonnull(strstr(note, "begun anew: qa_outputs.weight, qa_outputs.bias"));
     wg_tokenizer_free(tokenizer);
     wg_module_free(&answerer->module);
@@ -278,7 +315,7 @@ static bool begin_without_memory(int64_t n, const wg__head_origin *origin,
     wg__headed_encoder *model;
     wg_tokenizer *tokenizer;
     wg__alloc_fail_after(n);
-    const int status = wg__headed_encoder_adapt(origin, labels, &model, &tokenizer);
+    const int status = wg__headed_encoder_adapt(origin, WG_HEAD_LABELS, labels, &model, &tokenizer);
     wg__alloc_fail_after(-1);
     if (status < 0)
         return false;
@@ -314,6 +351,7 @@ SUITES {
         labels_come_from_the_published_keys,
         bad_labels_are_refused,
         a_classification_has_two_labels_or_more,
+        kinds_of_heads_are_told_from_configurations,
         what_python_saved_gives_the_same_logits,
         a_fine_tuned_model_survives_the_published_folder,
         fine_tuning_takes_the_encoder_and_begins_the_head,

@@ -308,7 +308,8 @@ START_TEST(a_classifier_reads_the_pooled_state) {
     wg__labels labels = {0};
     wg__labels_add(&labels, "no");
     wg__labels_add(&labels, "yes");
-    wg__headed_encoder *model = wg__headed_encoder_new(&wg_modernbert_type, &config, &labels, 1);
+    wg__headed_encoder *model =
+        wg__headed_encoder_new(&wg_modernbert_type, WG_HEAD_LABELS, &config, &labels, 1);
     const wg_model_inputs inputs = load_inputs(0);
     wg_modernbert *encoder = (wg_modernbert *)model->encoder;
     wg_tensor *pooled =
@@ -324,7 +325,8 @@ END_TEST
 
 START_TEST(answers_are_read_from_the_head_at_every_position) {
     const wg_modernbert_config config = config_of(0);
-    wg__headed_encoder *model = wg__headed_encoder_new(&wg_modernbert_type, &config, NULL, 1);
+    wg__headed_encoder *model =
+        wg__headed_encoder_new(&wg_modernbert_type, WG_HEAD_ANSWERS, &config, NULL, 1);
     const wg_model_inputs inputs = load_inputs(0);
     wg_modernbert *encoder = (wg_modernbert *)model->encoder;
     wg_tensor *states = wg__modernbert_head(encoder, wg__modernbert_forward(encoder, &inputs));
