@@ -21,7 +21,8 @@ enum {
 };
 
 /* Settings of fine-tuning that say which columns of a file are read. */
-static const char *const columns[] = {"text-column", "text-pair-column", "label-column"};
+static const char *const columns[] = {"text-column", "text-pair-column", "label-column",
+                                      "token-column", "tag-column"};
 enum { COLUMNS = sizeof columns / sizeof *columns };
 
 typedef struct arguments {
@@ -51,7 +52,8 @@ static const struct argp_option options[] = {
      "cut into sequences",
      0},
     {"predictions", KEY_PREDICTIONS, "FILE", 0,
-     "Write what the model predicts: of classify and cloze one label a line, of squad a JSON "
+     "Write what the model predicts: of classify and cloze one label a line, of regression one "
+     "number, of tokens CoNLL's columns of words, their tags and those predicted, of squad a JSON "
      "object of answers by question, as its official script reads it, of translation the "
      "translations, line by line",
      0},
@@ -60,6 +62,8 @@ static const struct argp_option options[] = {
      "Of a fine-tuned model: the columns of FILE, as `finetune' takes them", 0},
     {"text-pair-column", KEY_COLUMN + 1, "NAME", 0, NULL, 0},
     {"label-column", KEY_COLUMN + 2, "NAME", 0, NULL, 0},
+    {"token-column", KEY_COLUMN + 3, "N", 0, NULL, 0},
+    {"tag-column", KEY_COLUMN + 4, "N", 0, NULL, 0},
     {"dtype", KEY_DTYPE, "TYPE", 0,
      "Keep the weights as bf16, q8_0 or q4_0, as `generate --dtype' does (f32)", 0},
     {"seed", KEY_SEED, "N", 0, "Seed of the masks and pairs of masked-lm (0)", 0},

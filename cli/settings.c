@@ -58,7 +58,8 @@ static const wg_setting tuning_rows[] = {
     {"train", WG_SETTING_FILE, TUNING(train), .heading = "Task:", .argument = "FILE",
      .help =
          "Train on this file: a text (or two) and its label a line, with tabs between them, or a "
-         "first line that names columns, or JSON lines; for squad JSON as of SQuAD 1.1"},
+         "first line that names columns, or JSON lines; for tokens CoNLL's columns, a word and its "
+         "tag a line; for squad JSON as of SQuAD 1.1"},
     {"eval", WG_SETTING_FILE, TUNING(eval), .argument = "FILE",
      .help = "Measure on this file of the same form"},
     {"epochs", WG_SETTING_NUMBER, TUNING(epochs), .excludes = "steps", .high = 1e9, .argument = "X",

@@ -25,6 +25,8 @@ data_sources = \
 	data/dataset/squad.h \
 	data/dataset/table.c \
 	data/dataset/table.h \
+	data/dataset/tagged_words.c \
+	data/dataset/tagged_words.h \
 	data/dataset/token_file.c \
 	data/dataset/token_file.h \
 	data/score/bleu.c \

@@ -25,6 +25,7 @@ objectives_sources = \
 	objectives/score.c \
 	objectives/span_corruption.c \
 	objectives/span_corruption.h \
+	objectives/token_labels.c \
 	objectives/translation.c \
 	objectives/translation.h \
 	$(nil)

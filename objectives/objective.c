@@ -21,6 +21,7 @@ static const wg_objective *const objectives[] = {
     &wg_translation,
     &wg_classification,
     &wg_regression,
+    &wg_token_labels,
     &wg_question_answering,
     &wg_cloze_objective,
 };

@@ -15,7 +15,7 @@
  *     span-corruption      stream                      encoder-decoder
  *     translation          pairs                       encoder-decoder
  *     classify, squad,     files of their own          encoder, with a head
- *     regression
+ *     regression, tokens
  *     cloze                files of their own          prefix decoder, without a head
  *
  * An objective is a file pair objectives/NAME.{h,c} with its record, and a row in the table of
@@ -271,10 +271,10 @@ struct wg_objective {
 };
 
 /* What the command calls masked-lm, mlm, hybrid, causal-lm, blank-infilling, span-corruption,
- * translation, classify, squad, cloze and regression. */
+ * translation, classify, squad, cloze, regression and tokens. */
 extern WG_API const wg_objective wg_masked_lm, wg_mlm, wg_hybrid, wg_causal_lm, wg_blank_infilling,
     wg_span_corruption, wg_translation, wg_classification, wg_question_answering,
-    wg_cloze_objective, wg_regression;
+    wg_cloze_objective, wg_regression, wg_token_labels;
 
 /* What is masked together. */
 typedef enum wg_mask_unit { WG_MASK_TOKENS, WG_MASK_WORDS, WG_MASK_SPANS } wg_mask_unit;
@@ -301,6 +301,13 @@ typedef struct wg_blank_infilling_options {
 typedef struct wg_labelled_text_options {
     const char *text_column, *text_pair_column, *label_column;
 } wg_labelled_text_options;
+
+/* The options of wg_token_labels: the columns of its files, as numbers from 1 on, or of CoNLL-U as
+ * names ("UPOS"). NULL or "": words are in the first column and tags in the last, of CoNLL-U in FORM
+ * and UPOS. */
+typedef struct wg_token_labels_options {
+    const char *token_column, *tag_column;
+} wg_token_labels_options;
 
 /* The options of wg_cloze_objective. A checkpoint that is resumed or measured has its own. The
  * pattern has one blank ("[MASK]", or "[sMASK]" or "[gMASK]") and a place for each text of an

@@ -54,6 +54,7 @@ tests_test_data_SOURCES = \
 	tests/data/sentencepiece.c \
 	tests/data/spans.c \
 	tests/data/squad.c \
+	tests/data/tagged_words.c \
 	tests/data/token_file.c \
 	tests/data/tokenizer_export.c \
 	tests/data/tokenizer_reference.c \

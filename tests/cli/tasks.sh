@@ -22,6 +22,11 @@ cat >tiny.json <<END
 END
 run pretrain bert --corpus text.txt --config tiny.json --batch 4 --seq 32 --steps 2 --out bert.h5
 check 'a model is pretrained' test $code = 0
+cat >modern.json <<END
+{"vocab_size": 300, "hidden_size": 16, "num_hidden_layers": 3, "num_attention_heads": 2,
+ "intermediate_size": 24, "max_position_embeddings": 80, "local_attention": 8}
+END
+run pretrain modernbert --corpus text.txt --config modern.json --batch 4 --seq 32 --steps 2 --out modern.h5
 
 # ---- Named columns ----
 
@@ -130,6 +135,76 @@ refuses 'labels that are no numbers' 'glue.tsv, line 2: "long ears" is no number
     finetune bert.h5 --task regression --train glue.tsv --eval glue.tsv --seq 32 --out bad.h5
 refuses 'numbers by what tells labels' 'scores.tsv, line 2: the label "0.5" is unknown' \
     eval glue.h5 --corpus scores.tsv
+
+# ---- Labels of words ----
+
+# Animals are named by two words, a title and a name.
+for thing in table door garden river fire tree house road; do
+    printf 'the\tO\nWhite\tB-animal\nRabbit\tI-animal\nwas\tO\nnear\tO\n%s\tB-place\n\n' $thing
+    printf '# a comment\nAlice\tB-person\nsaw\tO\nthe\tO\n%s\tB-place\n\n' $thing
+done >names.conll
+tokens() {
+    run finetune bert.h5 --task tokens --train names.conll --eval names.conll --batch 4 --seq 32 \
+        --lr 0.01 --epochs 20 "$@"
+}
+tokens --out names.h5 --log names.log
+check 'tags are learnt' eval 'test $code = 0 && grep -q "accuracy 100.00 % of 80" out'
+check 'spans are measured' grep -q 'precision 100.00 %, recall 100.00 %, F1 100.00 % of 32' out
+check 'the text is told' grep -q '16 sentences of 80 words with 5 tags' err
+run eval names.h5 --corpus names.conll --seq 32 --predictions predicted.conll --json
+check 'a file of words is measured' eval 'grep -q "\"f1\": 1.0" out && grep -q "\"spans\": 32" out'
+awk -F '\t' '/^#/ { next } NF { print $0 "\t" $2; next } { print "" }' names.conll >wanted.txt
+check 'predictions are columns of CoNLL' cmp predicted.conll wanted.txt
+run eval names.h5 --corpus names.conll --seq 8 --predictions predicted.conll
+check 'sentences longer than a sequence are read in windows' eval 'test $code = 0 &&
+    test "$(cut -f 1,2 predicted.conll)" = "$(cut -f 1,2 wanted.txt)"'
+run convert names.h5 names-folder
+check 'its head is written as others name it' eval 'grep -q BertForTokenClassification names-folder/config.json &&
+    grep -q "\"0\": \"B-animal\"" names-folder/config.json && ! grep -q problem_type names-folder/config.json'
+run convert names-folder names-back.h5
+run eval names-back.h5 --corpus names.conll --seq 32
+check 'and read again' grep -q 'F1 100.00 % of 32' out
+tokens --out whole.h5 --epochs 4 --log whole.log
+tokens --out part.h5 --epochs 3 --log part.log --schedule constant
+run finetune --task tokens --resume --out part.h5 --epochs 4
+check 'a run of tags goes on' left_with 0 '16 steps long instead of 12'
+# CoNLL-U, of which UPOS is read: "don't" is a range of words, and an empty node is none.
+{
+    printf '# text = I don'"'"'t\n1\tI\tI\tPRON\tPRP\t_\t_\t_\t_\t_\n2-3\tdon'"'"'t\t_\t_\t_\t_\t_\t_\t_\t_\n'
+    printf '2\tdo\tdo\tAUX\tVBP\t_\t_\t_\t_\t_\n3\tn'"'"'t\tnot\tPART\tRB\t_\t_\t_\t_\t_\n'
+    printf '3.1\tgo\tgo\tVERB\tVB\t_\t_\t_\t_\t_\n\n'
+} >speech.conllu
+run finetune bert.h5 --task tokens --train speech.conllu --eval speech.conllu --batch 1 --seq 32 --lr 0.01 \
+    --steps 30 --out speech.h5
+check 'CoNLL-U is learnt, and no spans are measured' \
+    eval 'grep -q "accuracy 100.00 % of 3" out && ! grep -q spans out'
+run finetune bert.h5 --task tokens --train speech.conllu --eval speech.conllu --tag-column XPOS --batch 1 \
+    --seq 32 --steps 1 --out xpos.h5
+run info xpos.h5
+check 'a column of CoNLL-U is named' grep -q '"PRP"' out
+run finetune modern.h5 --task tokens --train names.conll --eval names.conll --batch 4 --seq 32 --lr 0.02 \
+    --epochs 20 --out modern-names.h5
+check 'a ModernBERT learns them, too' grep -q 'F1 100.00 % of 32' out
+run eval modern-names.h5 --corpus names.conll --seq 32
+check 'and is measured' grep -q 'F1 100.00 % of 32' out
+
+bad_tokens() {
+    name=$1 text=$2
+    shift 2
+    refuses "$name" "$text" finetune bert.h5 --task tokens --eval names.conll --seq 32 --out bad.h5 "$@"
+}
+bad_tokens 'a column beyond the line' 'names.conll, line 1: --tag-column 3: the line has 2 columns' \
+    --train names.conll --tag-column 3
+bad_tokens 'a column without a number' '--tag-column UPOS: wanted the number of a column' \
+    --train names.conll --tag-column UPOS
+yes word | head -n 3 >bare.txt
+bad_tokens 'words without tags' 'bare.txt, line 1: 1 columns; wanted a word and its tag' --train bare.txt
+printf 'a\tO\nb\tB-a\nc\n' >ragged.conll
+bad_tokens 'a line without a tag' 'ragged.conll, line 3: 1 columns' --train ragged.conll
+refuses 'tags that are unknown' 'speech.conllu, line 2: the tag "PRON" is unknown' \
+    eval names.h5 --corpus speech.conllu
+refuses 'columns of another task' '--text-column is not for tokens' \
+    eval names.h5 --corpus names.conll --text-column x
 
 # ---- The end ----
 
