@@ -910,7 +910,7 @@ int wg__verb_finetune(int argc, char **argv) {
             "on.\v"
             "RUN.h5 is a checkpoint of `wengert pretrain' or `wengert convert'. A head that the "
             "checkpoint does not have is initialised; its labels are those of the training file. "
-            "A first line whose last column is \"label\" is a header. Ctrl-C finishes the step "
+            "Files of GLUE are read as they are, and CoNLL-U for tokens. Ctrl-C finishes the step "
             "and saves; --resume goes on with the same bits as a run that never stopped.\n\n"
             "cloze needs no head: a label is as likely as its verbalizer is to fill the blank of "
             "the pattern, compared with those of other labels:\n\n"

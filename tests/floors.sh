@@ -163,14 +163,15 @@ wrong_types() {
 # ---- Names of models and objectives ----
 
 # The names in the records of models/*.c and objectives/*.c, one a line: `.name = "bert"' and
-# `.model_type = "gpt2"' of a wg_model_type or wg_objective. Without records: a fixed list.
+# `.model_type = "gpt2"' of a wg_model_type or wg_objective, but for that of the task `tokens', which is
+# a word of every folder. Without records: a fixed list.
 names() {
     found=$(cat models/*.c objectives/*.c 2>/dev/null | awk '
         /^(static )?const wg_(model_type|objective) [a-z0-9_]+ = \{/ { inside = 1 }
         /^\};/ { inside = 0 }
         inside && /^    \.(name|model_type) = "/ { split($0, part, "\""); print part[2] }')
     echo "${found:-bert gpt gpt2 glm llama t5 transformer mlm cloze squad translation classification
-        question_answering blank_infilling language_modeling}" | tr -s ' ' '\n' | LC_ALL=C sort -u
+        question_answering blank_infilling language_modeling}" | tr -s ' ' '\n' | grep -vx tokens | LC_ALL=C sort -u
 }
 
 # Prints file:line: text for each line of a floor that names one, outside of comments, includes and
