@@ -84,3 +84,44 @@ void wg__cli_note(const char *format, ...) {
     say("note: ", format, arguments);
     va_end(arguments);
 }
+
+/* ---- Text files ---- */
+
+static bool is_blank(const char *text) {
+    return text[strspn(text, " \t")] == '\0';
+}
+
+int wg__cli_read_lines(const char *verb, const char *path, int64_t limit,
+                       int (*take)(void *context, const char *path, int64_t line, const char *text),
+                       void *context) {
+    FILE *file = fopen(path, "r");
+    if (!file)
+        return wg_fail(errno == ENOENT ? WG_ERROR_NOT_FOUND : WG_ERROR_IO, verb,
+                       "cannot read %s: %s", path, strerror(errno));
+    char *text = NULL;
+    size_t size = 0;
+    ssize_t length;
+    int64_t taken = 0;
+    int status = 0;
+    for (int64_t line = 1; status == 0 && (limit == 0 || taken < limit) &&
+                           (length = getline(&text, &size, file)) >= 0;
+         line++) {
+        if ((ssize_t)strlen(text) < length) {
+            status = wg_fail(WG_ERROR_FORMAT, verb, "%s, line %lld: it has a NUL, and is no text",
+                             path, (long long)line);
+            break;
+        }
+        text[strcspn(text, "\r\n")] = '\0';
+        if (is_blank(text))
+            continue;
+        status = take(context, path, line, text);
+        taken++;
+    }
+    if (status == 0 && ferror(file))
+        status = wg_fail(WG_ERROR_IO, verb, "cannot read %s: %s", path, strerror(errno));
+    else if (status == 0 && taken == 0)
+        status = wg_fail(WG_ERROR_FORMAT, verb, "%s: the file is empty", path);
+    free(text);
+    fclose(file);
+    return status;
+}

@@ -51,6 +51,13 @@ double wg__cli_number(const struct argp_state *state, const char *option, const 
  * is wrong usage. */
 int wg__cli_quantization(const struct argp_state *state, const char *text);
 
+/* Calls `take` for each line of a text file that is not blank, up to `limit` of them (0: all),
+ * until it fails. -1 with [what `take` gives; NOT_FOUND, IO; FORMAT for a NUL, or a file without
+ * lines], named by the verb, file and line. */
+int wg__cli_read_lines(const char *verb, const char *path, int64_t limit,
+                       int (*take)(void *context, const char *path, int64_t line, const char *text),
+                       void *context);
+
 /* Prints "wengert: MESSAGE" to stderr and returns 1, the exit code of a failure. */
 int wg__cli_fail(const char *format, ...) WG_PRINTF(1, 2);
 
@@ -72,6 +79,7 @@ enum { WG__KEY_JSON = 1000, WG__KEY_PROFILE, WG__KEY_TRACE, WG__KEY_OWN };
 int wg__verb_average(int argc, char **argv);
 int wg__verb_bench(int argc, char **argv);
 int wg__verb_convert(int argc, char **argv);
+int wg__verb_embed(int argc, char **argv);
 int wg__verb_eval(int argc, char **argv);
 int wg__verb_fill(int argc, char **argv);
 int wg__verb_finetune(int argc, char **argv);

@@ -6,6 +6,7 @@ cli_sources = \
 	cli/decoding.c \
 	cli/decoding.h \
 	cli/dispatch.c \
+	cli/embed.c \
 	cli/eval.c \
 	cli/fill.c \
 	cli/generate.c \

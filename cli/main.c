@@ -12,6 +12,7 @@ static const wg__verb verbs[] = {
     {"finetune", "train a pretrained model for a task", wg__verb_finetune},
     {"eval", "measure a trained model on text", wg__verb_eval},
     {"score", "measure how likely a model finds texts", wg__verb_score},
+    {"embed", "turn each line of a text into a vector", wg__verb_embed},
     {"fill", "fill each [MASK] of a text", wg__verb_fill},
     {"generate", "continue a text", wg__verb_generate},
     {"translate", "translate sentences", wg__verb_translate},

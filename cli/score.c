@@ -1,5 +1,4 @@
 /* wengert score: how likely a pretrained model finds texts, and which of two it prefers. */
-#include <errno.h>
 #include <limits.h>
 #include <math.h>
 #include <stdlib.h>
@@ -39,7 +38,9 @@ static const struct argp_option options[] = {
     {"text", KEY_TEXT, "FILE", 0, "Score each line of this file", 0},
     {"limit", KEY_LIMIT, "N", 0, "Take the first N pairs or lines of a file (all)", 0},
     {"within-words", KEY_WITHIN_WORDS, NULL, 0,
-     "masked-lm, mlm, hybrid: mask the later tokens of a word, too, when one of its tokens is predicted", 0},
+     "masked-lm, mlm, hybrid: mask the later tokens of a word, too, when one of its tokens is "
+     "predicted",
+     0},
     {"causal", KEY_CAUSAL, NULL, 0,
      "hybrid: predict each token from those before it, instead of masking one after the other", 0},
     {"batch-tokens", KEY_BATCH_TOKENS, "N", 0, "Tokens in a batch, about (4096)", 0},
@@ -112,8 +113,8 @@ typedef struct tally {
 typedef struct job {
     const arguments *arguments;
     wg__trained trained;
-    json_t *lines;          /* objects of --pairs, strings of --text: they own the texts */
-    wg_score_source *texts; /* those of pair i are 2 i and 2 i + 1 */
+    json_t *lines;         /* objects of --pairs, strings of --text: they own the texts */
+    wg_text_source *texts; /* those of pair i are 2 i and 2 i + 1 */
     int64_t count, capacity;
     int64_t *ends; /* of each file, in lines */
     wg_score *scores;
@@ -127,13 +128,13 @@ static int fail_memory(void) {
 static int add_text(job *j, const json_t *text, const char *file, int64_t line) {
     if (j->count == j->capacity) {
         const int64_t capacity = 2 * j->capacity + 64;
-        wg_score_source *texts = realloc(j->texts, (size_t)capacity * sizeof *texts);
+        wg_text_source *texts = realloc(j->texts, (size_t)capacity * sizeof *texts);
         if (!texts)
             return fail_memory();
         j->texts = texts;
         j->capacity = capacity;
     }
-    j->texts[j->count++] = (wg_score_source){json_string_value(text), file, line};
+    j->texts[j->count++] = (wg_text_source){json_string_value(text), file, line};
     return 0;
 }
 
@@ -146,7 +147,8 @@ static int add_sentence(job *j, const json_t *pair, const char *key, const char 
     return add_text(j, text, file, line);
 }
 
-static int read_pair(job *j, const char *file, int64_t line, const char *text) {
+static int read_pair(void *context, const char *file, int64_t line, const char *text) {
+    job *j = context;
     json_error_t error;
     json_t *pair = json_loads(text, 0, &error);
     if (!json_is_object(pair)) {
@@ -163,7 +165,8 @@ static int read_pair(job *j, const char *file, int64_t line, const char *text) {
                : add_sentence(j, pair, "sentence_bad", file, line);
 }
 
-static int read_text(job *j, const char *file, int64_t line, const char *text) {
+static int read_text(void *context, const char *file, int64_t line, const char *text) {
+    job *j = context;
     json_t *string = json_string(text);
     if (!string)
         return wg_fail(WG_ERROR_FORMAT, "score", "%s, line %lld: it is not UTF-8", file,
@@ -173,51 +176,14 @@ static int read_text(job *j, const char *file, int64_t line, const char *text) {
     return add_text(j, string, file, line);
 }
 
-/* Lines of white space are passed over. */
-static bool is_blank(const char *text) {
-    return text[strspn(text, " \t")] == '\0';
-}
-
-static int read_lines(job *j, const char *path, FILE *file) {
-    const int64_t limit = j->arguments->limit ? j->arguments->limit : INT64_MAX;
-    char *text = NULL;
-    size_t size = 0;
-    ssize_t length;
-    int64_t taken = 0;
-    int status = 0;
-    for (int64_t line = 1;
-         status == 0 && taken < limit && (length = getline(&text, &size, file)) >= 0; line++) {
-        if ((ssize_t)strlen(text) < length) {
-            status = wg_fail(WG_ERROR_FORMAT, "score",
-                             "%s, line %lld: it has a NUL, and is no text", path, (long long)line);
-            break;
-        }
-        text[strcspn(text, "\r\n")] = '\0';
-        if (is_blank(text))
-            continue;
-        status = (j->arguments->pairs ? read_pair : read_text)(j, path, line, text);
-        taken++;
-    }
-    free(text);
-    if (status == 0 && ferror(file))
-        return wg_fail(WG_ERROR_IO, "score", "cannot read %s: %s", path, strerror(errno));
-    return status == 0 && taken == 0
-               ? wg_fail(WG_ERROR_FORMAT, "score", "%s: the file is empty", path)
-               : status;
-}
-
 static int read_files(job *j) {
     const arguments *a = j->arguments;
     j->lines = json_array();
     j->ends = calloc((size_t)a->file_count, sizeof *j->ends);
     int status = j->lines && j->ends ? 0 : fail_memory();
     for (int i = 0; status == 0 && i < a->file_count; i++) {
-        FILE *file = fopen(a->files[i], "r");
-        if (!file)
-            return wg_fail(errno == ENOENT ? WG_ERROR_NOT_FOUND : WG_ERROR_IO, "score",
-                           "cannot read %s: %s", a->files[i], strerror(errno));
-        status = read_lines(j, a->files[i], file);
-        fclose(file);
+        status =
+            wg__cli_read_lines("score", a->files[i], a->limit, a->pairs ? read_pair : read_text, j);
         j->ends[i] = (int64_t)json_array_size(j->lines);
     }
     return status;

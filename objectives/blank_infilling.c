@@ -636,7 +636,7 @@ typedef struct scoring {
     double *losses;           /* of the targets of a forward */
 } scoring;
 
-static void find_words(scoring *s, const wg_tokenizer *tokenizer, const wg_score_batch *texts) {
+static void find_words(scoring *s, const wg_tokenizer *tokenizer, const wg_text_batch *texts) {
     for (int64_t t = 0; t < texts->count; t++) {
         const int32_t *ids = texts->ids + t * texts->length;
         for (int64_t i = 0; i < texts->length; i++) {
@@ -653,7 +653,7 @@ static void find_words(scoring *s, const wg_tokenizer *tokenizer, const wg_score
 }
 
 /* Predicts the words first ... first + rows - 1. */
-static int score_words(scoring *s, const wg_score_batch *texts, int64_t first, int64_t rows,
+static int score_words(scoring *s, const wg_text_batch *texts, int64_t first, int64_t rows,
                        wg_score *scores) {
     wg__blank_batch batch;
     wg_scope scope;
@@ -677,7 +677,7 @@ static int score_words(scoring *s, const wg_score_batch *texts, int64_t first, i
 }
 
 static int score(const wg_model *model, const wg_tokenizer *tokenizer,
-                 const wg_score_options *options, const wg_score_batch *texts, wg_score *scores) {
+                 const wg_score_options *options, const wg_text_batch *texts, wg_score *scores) {
     const int64_t n = texts->length, most = wg__score_rows(options, n + 3);
     const size_t all = (size_t)(texts->count * n);
     scoring s = {.model = model, .options = options};

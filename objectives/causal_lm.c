@@ -323,7 +323,7 @@ static int generate(const wg_model *model, const wg_tokenizer *tokenizer,
 /*     ids      <s> x1  x2          x1  x2
  *     labels   x1  x2  x3          x2  x3                                                     */
 int wg__score_next_tokens(const wg_model *model, int32_t begin_id, const wg_score_options *options,
-                          const wg_score_batch *texts, wg_score *scores) {
+                          const wg_text_batch *texts, wg_score *scores) {
     const int64_t rows = texts->count, n = texts->length, first = begin_id < 0;
     const int64_t length = n - first, size = rows * length;
     if (length == 0)
@@ -352,7 +352,7 @@ int wg__score_next_tokens(const wg_model *model, int32_t begin_id, const wg_scor
 }
 
 static int score(const wg_model *model, const wg_tokenizer *tokenizer,
-                 const wg_score_options *options, const wg_score_batch *texts, wg_score *scores) {
+                 const wg_score_options *options, const wg_text_batch *texts, wg_score *scores) {
     return wg__score_next_tokens(model, wg_tokenizer_special(tokenizer, WG_TOKEN_BEGIN), options,
                                  texts, scores);
 }

@@ -12,6 +12,7 @@ objectives_sources = \
 	objectives/classification.c \
 	objectives/cloze.c \
 	objectives/cloze.h \
+	objectives/embed.c \
 	objectives/internal.h \
 	objectives/labelling.c \
 	objectives/labelling.h \
@@ -23,6 +24,7 @@ objectives_sources = \
 	objectives/question_answering.c \
 	objectives/regression.c \
 	objectives/score.c \
+	objectives/text_batches.c \
 	objectives/span_corruption.c \
 	objectives/span_corruption.h \
 	objectives/token_labels.c \

@@ -44,13 +44,39 @@ int wg__score_losses(const wg_model *model, const wg_score_options *options,
                      const wg_model_inputs *inputs, wg_tensor *positions, wg_tensor *labels,
                      double *losses);
 
-/* How many sequences of so many tokens a forward takes. */
+/* ---- Texts in batches of one length (text_batches.c) ---- */
+
+/* What is done with the batches. */
+typedef struct wg__text_job {
+    const char *where; /* in messages */
+    const wg_model *model;
+    const wg_tokenizer *tokenizer;
+    int64_t frame;        /* positions that a text takes beside those of its tokens */
+    int64_t batch_tokens; /* about; 0: 4096 */
+    /* Fills the results, zeros before, of the texts of a batch. */
+    int (*run)(void *context, const wg_text_batch *batch, void *results);
+    void *context;
+    size_t result_size;                                           /* of a text, in bytes */
+    void (*listener)(int64_t done, int64_t count, void *context); /* after each batch; or NULL */
+    void *listener_context;
+    const volatile sig_atomic_t *stop; /* NULL: none */
+} wg__text_job;
+
+/* Runs the job over all texts, in evaluation mode and without recording; results[i] are those of
+ * texts[i]. 0; 1 if *stop ended it; -1 with an error. */
+int wg__run_texts(const wg__text_job *job, int64_t count, const wg_text_source *texts,
+                  void *results);
+
+/* How many sequences of so many tokens a batch takes. */
+int64_t wg__texts_in_batch(int64_t batch_tokens, int64_t length);
+
+/* The same with the options of scoring. */
 int64_t wg__score_rows(const wg_score_options *options, int64_t length);
 
 /* log p(x1, x2 ... xn) = sum of log p(x_t | x_1 ... x_t-1) of texts by a model that sees earlier
  * tokens only. The first token is predicted from `begin_id`; if that is -1 it is not scored. */
 int wg__score_next_tokens(const wg_model *model, int32_t begin_id, const wg_score_options *options,
-                          const wg_score_batch *texts, wg_score *scores);
+                          const wg_text_batch *texts, wg_score *scores);
 
 /* A file for predictions, and its end, which says whether all of it could be written. NULL, or -1,
  * with [IO] */

@@ -625,7 +625,7 @@ typedef struct scoring {
     const wg_model *model;
     const wg_tokenizer *tokenizer;
     const wg_score_options *options;
-    const wg_score_batch *texts;
+    const wg_text_batch *texts;
     bool from_before; /* a token is predicted from the hidden state one before it */
     int32_t class, separator, mask;
     int32_t *ids, *labels; /* (R, n + 2), (R) */
@@ -690,7 +690,7 @@ static int score_masked(scoring *s, int64_t first, int64_t rows, wg_score *score
 }
 
 int wg__score_masks(const wg_model *model, const wg_tokenizer *tokenizer,
-                    const wg_score_options *options, const wg_score_batch *texts, bool from_before,
+                    const wg_score_options *options, const wg_text_batch *texts, bool from_before,
                     wg_score *scores) {
     scoring s = {.model = model,
                  .tokenizer = tokenizer,
@@ -707,7 +707,7 @@ int wg__score_masks(const wg_model *model, const wg_tokenizer *tokenizer,
 }
 
 static int score(const wg_model *model, const wg_tokenizer *tokenizer,
-                 const wg_score_options *options, const wg_score_batch *texts, wg_score *scores) {
+                 const wg_score_options *options, const wg_text_batch *texts, wg_score *scores) {
     return wg__score_masks(model, tokenizer, options, texts, false, scores);
 }
 

@@ -72,7 +72,7 @@ int wg__fill_masks(const wg_model *model, const wg_tokenizer *tokenizer,
 
 /* The pseudo-log-likelihood of texts, as the record's `score`. */
 int wg__score_masks(const wg_model *model, const wg_tokenizer *tokenizer,
-                    const wg_score_options *options, const wg_score_batch *texts, bool from_before,
+                    const wg_score_options *options, const wg_text_batch *texts, bool from_before,
                     wg_score *scores);
 
 #endif

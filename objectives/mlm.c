@@ -564,12 +564,12 @@ static int fill_from_before(const wg_model *model, const wg_tokenizer *tokenizer
 }
 
 static int score(const wg_model *model, const wg_tokenizer *tokenizer,
-                 const wg_score_options *options, const wg_score_batch *texts, wg_score *scores) {
+                 const wg_score_options *options, const wg_text_batch *texts, wg_score *scores) {
     return wg__score_masks(model, tokenizer, options, texts, false, scores);
 }
 
 static int score_hybrid(const wg_model *model, const wg_tokenizer *tokenizer,
-                        const wg_score_options *options, const wg_score_batch *texts,
+                        const wg_score_options *options, const wg_text_batch *texts,
                         wg_score *scores) {
     if (options->causal)
         return wg__score_next_tokens(model, wg_tokenizer_special(tokenizer, WG_TOKEN_CLASS),

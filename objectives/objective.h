@@ -150,11 +150,11 @@ WG_API void wg_filled_clear(wg_filled *filled);
 
 /* ---- Scores: how likely a model finds texts ---- */
 
-typedef struct wg_score_source {
+typedef struct wg_text_source {
     const char *text; /* UTF-8 */
     const char *file; /* for messages; NULL: the number of the text is told */
     int64_t line;
-} wg_score_source;
+} wg_text_source;
 
 typedef struct wg_score {
     double log_probability; /* natural logarithm: the sum over `tokens` predictions */
@@ -172,19 +172,40 @@ typedef struct wg_score_options {
 } wg_score_options;
 
 /* Texts of one length in a batch. */
-typedef struct wg_score_batch {
+typedef struct wg_text_batch {
     int64_t count, length; /* B, n */
     const int32_t *ids;    /* (B, n), without [CLS] and the like */
-} wg_score_batch;
+} wg_text_batch;
 
-/* Scores texts, in evaluation mode and without recording. Texts of equal tokens are scored once, and
- * so have equal scores. `options` may be NULL. 0; 1 if *options->stop ended it, when scores may be
- * missing; -1 with [STATE for an objective that does not score; ARGUMENT for a text without tokens
- * or beyond the model's positions, or options that the objective does not take; FORMAT as
+/* Scores texts, in evaluation mode and without recording. Texts of equal tokens are scored once,
+ * and so have equal scores. `options` may be NULL. 0; 1 if *options->stop ended it, when scores may
+ * be missing; -1 with [STATE for an objective that does not score; ARGUMENT for a text without
+ * tokens or beyond the model's positions, or options that the objective does not take; FORMAT as
  * wg_tokenizer_encode; MEMORY] */
 WG_API int wg_score_texts(const wg_objective *objective, const wg_model *model,
                           const wg_tokenizer *tokenizer, const wg_score_options *options,
-                          int64_t count, const wg_score_source *texts, wg_score *scores);
+                          int64_t count, const wg_text_source *texts, wg_score *scores);
+
+/* ---- Embeddings: a vector for each text (embed.c) ---- */
+
+typedef enum wg_text_pooling {
+    WG_POOL_MEAN, /* the mean of the hidden states */
+    WG_POOL_TOKEN /* the hidden state of [CLS]; of decoders that of the last token */
+} wg_text_pooling;
+
+typedef struct wg_embed_options {
+    wg_text_pooling pooling;
+    bool not_normalized;               /* keeps lengths; otherwise each vector has length 1 */
+    int64_t batch_tokens;              /* of a forward, about; 0: 4096 */
+    const volatile sig_atomic_t *stop; /* not 0: embed no more. NULL: none */
+} wg_embed_options;
+
+/* Fills `vectors`, (count, C), of an encoder or a decoder. `options` may be NULL. 0; 1 if
+ * *options->stop ended it; -1 with [STATE for a model of another shape; ARGUMENT for a text without
+ * tokens or beyond the model's positions; FORMAT as wg_tokenizer_encode; MEMORY] */
+WG_API int wg_embed_texts(const wg_model *model, const wg_tokenizer *tokenizer,
+                          const wg_embed_options *options, int64_t count,
+                          const wg_text_source *texts, float *vectors);
 
 /* ---- The record ---- */
 
@@ -263,11 +284,11 @@ struct wg_objective {
 
     /* Scores a batch of texts. It runs its forwards by wg__score_losses, and gives up where that
      * fails. */
-    int64_t score_frame;       /* positions that a text takes beside those of its tokens */
-    bool scores_within_words;  /* it takes that option */
-    bool scores_causally;      /* it takes that option */
+    int64_t score_frame;      /* positions that a text takes beside those of its tokens */
+    bool scores_within_words; /* it takes that option */
+    bool scores_causally;     /* it takes that option */
     int (*score)(const wg_model *model, const wg_tokenizer *tokenizer,
-                 const wg_score_options *options, const wg_score_batch *texts, wg_score *scores);
+                 const wg_score_options *options, const wg_text_batch *texts, wg_score *scores);
 };
 
 /* What the command calls masked-lm, mlm, hybrid, causal-lm, blank-infilling, span-corruption,

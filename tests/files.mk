@@ -127,6 +127,7 @@ tests_test_objectives_SOURCES = \
 	tests/objectives/blank_fill.c \
 	tests/objectives/causal_lm.c \
 	tests/objectives/score.c \
+	tests/objectives/embed.c \
 	tests/objectives/span_corruption.c \
 	tests/objectives/batch_positions.c \
 	tests/objectives/blank_batch.c \
@@ -217,6 +218,7 @@ command_tests = \
 	tests/cli/cli.sh \
 	tests/cli/convert.sh \
 	tests/cli/corpus.sh \
+	tests/cli/embed.sh \
 	tests/cli/finetune.sh \
 	tests/cli/generate.sh \
 	tests/cli/glm.sh \

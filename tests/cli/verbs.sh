@@ -158,6 +158,18 @@ for model in $takes; do
     wrong "score: a text for pairs, by $model" 'lines.txt, line 1' score $model.h5 --pairs lines.txt
 done
 
+verb=embed takes='bert gpt llama'
+no_checkpoint --text lines.txt --similar Alice
+other_models --text lines.txt --similar Alice
+for model in $takes; do
+    wrong "embed: a text that is not there, by $model" none.txt embed $model.h5 --text none.txt --out bad.npy
+    wrong "embed: an empty text, by $model" empty.txt embed $model.h5 --text empty.txt --out bad.npy
+    wrong "embed: a text that is not UTF-8, by $model" latin.txt embed $model.h5 --text latin.txt \
+        --out bad.npy
+    wrong "embed: a text that is too long, by $model" 'long.txt, line 1' embed $model.h5 --text long.txt \
+        --out bad.npy
+done
+
 verb=generate takes='glm gpt llama'
 no_checkpoint --prompt Alice
 other_models --prompt Alice

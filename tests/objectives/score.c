@@ -81,9 +81,9 @@ static const char *const texts[] = {
 enum { TEXTS = WG_COUNT(texts) };
 
 static void score_all(const world *w, const wg_score_options *options, wg_score *scores) {
-    wg_score_source sources[TEXTS];
+    wg_text_source sources[TEXTS];
     for (int i = 0; i < TEXTS; i++)
-        sources[i] = (wg_score_source){.text = texts[i]};
+        sources[i] = (wg_text_source){.text = texts[i]};
     ck_assert_int_eq(
         wg_score_texts(w->objective, &w->model, w->tokenizer, options, TEXTS, sources, scores), 0);
     assert_no_error();
@@ -249,7 +249,7 @@ static void check_fixture(const char *folder, wg_model model) {
     const int64_t rows = wg_tensor_size(ids, 0), n = wg_tensor_size(ids, 1);
     wg_score scores[8] = {{0}};
     wg_tensor *copy = wg_contiguous(ids);
-    const wg_score_batch batch = {rows, n, wg_tensor_data(copy)};
+    const wg_text_batch batch = {rows, n, wg_tensor_data(copy)};
     wg_scope scope;
     wg_scope_begin(&scope);
     const wg_score_options options = {0};
@@ -364,7 +364,7 @@ START_TEST(scoring_can_be_stopped) {
     wg_score score;
     const wg_score_options options = {.stop = &stop};
     ck_assert_int_eq(wg_score_texts(w.objective, &w.model, w.tokenizer, &options, 1,
-                                    &(wg_score_source){.text = "a sea"}, &score),
+                                    &(wg_text_source){.text = "a sea"}, &score),
                      1);
     assert_no_error();
     free_world(&w);
@@ -403,7 +403,7 @@ END_TEST
 /* ---- Errors ---- */
 
 static void assert_refused(const world *w, const wg_score_options *options,
-                           const wg_score_source *source, wg_error_code code, const char *part) {
+                           const wg_text_source *source, wg_error_code code, const char *part) {
     wg_score score;
     ck_assert_int_eq(
         wg_score_texts(w->objective, &w->model, w->tokenizer, options, 1, source, &score), -1);
@@ -416,22 +416,22 @@ START_TEST(what_cannot_be_scored_is_refused) {
     longest[2 * (POSITIONS - w.objective->score_frame) - 1] = '\0';
     wg_score score;
     ck_assert_int_eq(wg_score_texts(w.objective, &w.model, w.tokenizer, NULL, 1,
-                                    &(wg_score_source){.text = longest}, &score),
+                                    &(wg_text_source){.text = longest}, &score),
                      0);
     const char *beyond = "a a a a a a a a a a a a a a a a a";
-    assert_refused(&w, NULL, &(wg_score_source){beyond, "words.txt", 7}, WG_ERROR_ARGUMENT,
+    assert_refused(&w, NULL, &(wg_text_source){beyond, "words.txt", 7}, WG_ERROR_ARGUMENT,
                    "words.txt, line 7: the text has 17 tokens; the model takes 1");
-    assert_refused(&w, NULL, &(wg_score_source){.text = beyond}, WG_ERROR_ARGUMENT, "text 1: ");
-    assert_refused(&w, NULL, &(wg_score_source){" ", "words.txt", 2}, WG_ERROR_ARGUMENT,
+    assert_refused(&w, NULL, &(wg_text_source){.text = beyond}, WG_ERROR_ARGUMENT, "text 1: ");
+    assert_refused(&w, NULL, &(wg_text_source){" ", "words.txt", 2}, WG_ERROR_ARGUMENT,
                    "words.txt, line 2: the text is empty");
-    assert_refused(&w, NULL, &(wg_score_source){.text = "\xff"}, WG_ERROR_FORMAT, "UTF-8");
-    assert_refused(&w, &(wg_score_options){.batch_tokens = -1}, &(wg_score_source){.text = "a"},
+    assert_refused(&w, NULL, &(wg_text_source){.text = "\xff"}, WG_ERROR_FORMAT, "UTF-8");
+    assert_refused(&w, &(wg_score_options){.batch_tokens = -1}, &(wg_text_source){.text = "a"},
                    WG_ERROR_ARGUMENT, "-1 tokens");
     if (_i != MASKED)
         assert_refused(&w, &(wg_score_options){.within_words = true},
-                       &(wg_score_source){.text = "a"}, WG_ERROR_ARGUMENT, "masks no tokens");
+                       &(wg_text_source){.text = "a"}, WG_ERROR_ARGUMENT, "masks no tokens");
     w.objective = &wg_classification;
-    assert_refused(&w, NULL, &(wg_score_source){.text = "a"}, WG_ERROR_STATE,
+    assert_refused(&w, NULL, &(wg_text_source){.text = "a"}, WG_ERROR_STATE,
                    "classify does not score");
     free_world(&w);
 }
@@ -444,7 +444,7 @@ START_TEST(scoring_that_finds_no_memory_leaves_nothing_behind) {
     for (int64_t n = 0; status < 0; n++) {
         wg__alloc_fail_after(n);
         status = wg_score_texts(w.objective, &w.model, w.tokenizer, NULL, 1,
-                                &(wg_score_source){.text = "suns a"}, &score);
+                                &(wg_text_source){.text = "suns a"}, &score);
         wg__alloc_fail_after(-1);
         if (status < 0)
             assert_error(WG_ERROR_MEMORY, "");
