@@ -43,6 +43,10 @@ static const wg_setting text_rows[] = {
              "`wengert tokenizer train' wrote, or a published file"},
     {"vocab-size", WG_SETTING_INTEGER, TEXT(vocab_size), .low = 1, .high = INT32_MAX, .fixed = true,
      .argument = "N", .help = "Learn a vocabulary of N tokens (4096)"},
+    {"alphabet", WG_SETTING_INTEGER, TEXT(alphabet), .low = 1, .high = INT32_MAX, .fixed = true,
+     .argument = "N",
+     .help = "WordPiece: keep only the N most frequent characters (as many as make up 99.95 % of "
+             "the text, at least 1000)"},
     {"preset", WG_SETTING_TEXT, TEXT(preset), .fixed = true, .excludes = "config",
      .heading = "Model:", .argument = "NAME", .help = "A published or small configuration"},
     {"config", WG_SETTING_FILE, TEXT(config), .fixed = true, .excludes = "preset",

@@ -63,7 +63,9 @@ static const struct argp_option train_options[] = {
     {"min-frequency", KEY_MIN_FREQUENCY, "N", 0,
      "WordPiece, BPE: join only pairs of pieces that occur at least N times (2)", 0},
     {"cased", KEY_CASED, NULL, 0, "WordPiece: keep capitals and accents", 0},
-    {"alphabet", KEY_ALPHABET, "N", 0, "WordPiece: keep only the N most frequent characters (1000)",
+    {"alphabet", KEY_ALPHABET, "N", 0,
+     "WordPiece: keep only the N most frequent characters (as many as make up 99.95 % of the text, "
+     "at least 1000)",
      0},
     {"unknown", KEY_UNKNOWN, NULL, 0,
      "Characters: add a token <unk> for characters that the text does not have", 0},
@@ -138,7 +140,7 @@ static bool ends_in(const char *text, const char *end) {
     return length >= end_length && strcmp(text + length - end_length, end) == 0;
 }
 
-static wg_tokenizer *train(const training *t) {
+static wg_tokenizer *train(const training *t, wg_wordpiece_report *report) {
     switch (t->kind) {
     case BPE:
         return wg_bpe_train_files(t->corpus_count, t->corpus,
@@ -156,6 +158,7 @@ static wg_tokenizer *train(const training *t) {
                                             .min_frequency = t->min_frequency,
                                             .alphabet_limit = t->alphabet,
                                             .options.cased = t->cased,
+                                            .report = report,
                                         });
     }
 }
@@ -171,17 +174,24 @@ static int save(const training *t, const wg_tokenizer *tokenizer) {
 }
 
 static int learn(const training *t) {
-    wg_tokenizer *tokenizer = train(t);
+    wg_wordpiece_report report_on_text = {0};
+    wg_tokenizer *tokenizer = train(t, &report_on_text);
     int result = tokenizer ? save(t, tokenizer) : -1;
     long long size = wg_tokenizer_size(tokenizer);
     wg_tokenizer_free(tokenizer);
     if (result < 0)
         return wg__cli_fail_pending();
+    if (t->kind == WORDPIECE)
+        wg__note_wordpiece(&report_on_text);
     if (t->json) {
         json_t *report = json_pack("{s:s, s:s, s:I}", "out", t->out, "kind", kind_names[t->kind],
                                    "vocab_size", (json_int_t)size);
-        if (t->kind == WORDPIECE)
+        if (t->kind == WORDPIECE) {
             json_object_set_new(report, "lower_case", json_boolean(!t->cased));
+            json_object_set_new(report, "alphabet", json_integer(report_on_text.alphabet));
+            json_object_set_new(report, "unknown_share",
+                                wg__json_number(wg__unknown_share(&report_on_text)));
+        }
         wg__print_json(report);
     } else {
         printf("%s: %lld tokens\n", t->out, size);

@@ -143,30 +143,40 @@ static int require_same(const run *r, const char *path) {
 
 enum { USUAL_VOCABULARY = 4096 };
 
-static wg_tokenizer *learn_wordpiece(int count, const char *const *paths, int64_t size) {
-    return wg_wordpiece_train_files(count, paths,
-                                    &(wg_wordpiece_training){.vocabulary_size = size});
+static wg_tokenizer *learn_wordpiece(int count, const char *const *paths, int64_t size,
+                                     int64_t alphabet) {
+    wg_wordpiece_report report = {0};
+    const wg_wordpiece_training training = {
+        .vocabulary_size = size, .alphabet_limit = alphabet, .report = &report};
+    wg_tokenizer *tokenizer = wg_wordpiece_train_files(count, paths, &training);
+    if (tokenizer)
+        wg__note_wordpiece(&report);
+    return tokenizer;
 }
 
-static wg_tokenizer *learn_bpe(int count, const char *const *paths, int64_t size) {
+static wg_tokenizer *learn_bpe(int count, const char *const *paths, int64_t size,
+                               int64_t alphabet) {
+    (void)alphabet;
     return wg_bpe_train_files(count, paths, &(wg_bpe_training){.vocabulary_size = size});
 }
 
 /* The text decides how many characters there are. */
-static wg_tokenizer *learn_characters(int count, const char *const *paths, int64_t size) {
-    (void)size;
+static wg_tokenizer *learn_characters(int count, const char *const *paths, int64_t size,
+                                      int64_t alphabet) {
+    (void)size, (void)alphabet;
     return wg_char_train_files(count, paths, NULL);
 }
 
-static wg_tokenizer *learn_bytes(int count, const char *const *paths, int64_t size) {
-    (void)count, (void)paths, (void)size;
+static wg_tokenizer *learn_bytes(int count, const char *const *paths, int64_t size,
+                                 int64_t alphabet) {
+    (void)count, (void)paths, (void)size, (void)alphabet;
     return wg_byte_new();
 }
 
 /* The kinds of tokenizer that are learnt from text, by their names in --tokenizer. */
 static const struct learner {
     const char *name;
-    wg_tokenizer *(*learn)(int count, const char *const *paths, int64_t size);
+    wg_tokenizer *(*learn)(int count, const char *const *paths, int64_t size, int64_t alphabet);
 } learners[] = {{"wordpiece", learn_wordpiece},
                 {"bpe", learn_bpe},
                 {"char", learn_characters},
@@ -192,11 +202,17 @@ static wg_tokenizer *learn_tokenizer(const wg__text_settings *text, const struct
     for (int64_t i = 0; i < corpus->count; i++)
         if (wg_dataset_is_token_file(corpus->items[i]))
             return take_tokenizer(corpus->items[i], text);
-    return learner->learn((int)corpus->count, corpus->items, size);
+    return learner->learn((int)corpus->count, corpus->items, size, text->alphabet);
 }
 
 /* The tokenizer that --tokenizer names: a kind to learn, of `size` tokens, or a file. */
 static wg_tokenizer *make_tokenizer(const wg__text_settings *text, int64_t size) {
+    if (text->alphabet > 0 && strcmp(text->tokenizer, learners[0].name) != 0) {
+        wg_fail(WG_ERROR_ARGUMENT, "tokenizer",
+                "--alphabet is for a WordPiece vocabulary that is learnt, not for --tokenizer %s",
+                text->tokenizer);
+        return NULL;
+    }
     for (size_t i = 0; i < sizeof learners / sizeof learners[0]; i++)
         if (strcmp(text->tokenizer, learners[i].name) == 0)
             return learn_tokenizer(text, &learners[i], size);
@@ -698,7 +714,8 @@ static void check_init(struct argp_state *state, const wg__run_settings *setting
     } rivals[] = {{"preset", &text->preset},
                   {"config", &text->config},
                   {"tokenizer", &text->tokenizer},
-                  {"vocab-size", &text->vocab_size}};
+                  {"vocab-size", &text->vocab_size},
+                  {"alphabet", &text->alphabet}};
     for (size_t i = 0; text->init && i < sizeof rivals / sizeof rivals[0]; i++)
         if (wg__run_settings_given(settings, rivals[i].member))
             argp_error(state, "--init and --%s exclude each other", rivals[i].name);

@@ -21,6 +21,10 @@
 #define LARGEST_VOCABULARY INT64_C(10000000)
 #define SPECIAL_COUNT 5
 
+/* The default alphabet: so many of the characters of a text, and at least so many distinct ones. */
+#define ALPHABET_COVERAGE 0.9995
+#define LEAST_ALPHABET 1000
+
 typedef struct wordpiece {
     wg_tokenizer base;
     wg_wordpiece_options options;
@@ -280,14 +284,18 @@ typedef struct trainer {
     wg_wordpiece_training settings;
     const char *source;       /* names the text in messages */
     wg__merge_training words; /* the pieces are the vocabulary without the special tokens */
+    int64_t long_words;       /* words of too many characters, which become [UNK] */
+    wg_wordpiece_report report;
 } trainer;
 
 /* ---- Training: counting words ---- */
 
 static int count_word(void *context, const char *word, int64_t length, int64_t characters) {
     trainer *t = context;
-    if (characters > t->settings.options.max_word_characters)
+    if (characters > t->settings.options.max_word_characters) {
+        t->long_words++;
         return 0;
+    }
     return wg__count_word(&t->words, word, length);
 }
 
@@ -351,15 +359,54 @@ static int add_piece(trainer *t, const char *head, const char *tail, int64_t tai
     return wg__strings_add(&t->words.pieces, text, head_length + tail_length) < 0 ? -1 : 0;
 }
 
+/* The tokens that the first `count` letters and the special tokens are. */
+static int64_t tokens_of_letters(const alphabet *a, int64_t count) {
+    int64_t tokens = SPECIAL_COUNT + count;
+    for (int64_t i = 0; i < count; i++)
+        tokens += a->letters[i].within;
+    return tokens;
+}
+
+/* How many of the letters, the most frequent first, make up the covered share of the text. */
+static int64_t covering_letters(const alphabet *a) {
+    int64_t total = 0, covered = 0, count = 0;
+    for (int64_t i = 0; i < a->texts.count; i++)
+        total += a->letters[i].count;
+    while (count < a->texts.count && (double)covered < ALPHABET_COVERAGE * (double)total)
+        covered += a->letters[count++].count;
+    return count;
+}
+
+/* How many of the letters, the most frequent first, the vocabulary gets. A Chinese text has far
+ * more than LEAST_ALPHABET characters that matter, an English one with foreign names far fewer than
+ * it has characters. */
+static int64_t choose_letters(trainer *t, const alphabet *a) {
+    const int64_t all = a->texts.count, size = t->settings.vocabulary_size;
+    const int64_t limit = t->settings.alphabet_limit ? t->settings.alphabet_limit : LEAST_ALPHABET;
+    const int64_t least = limit < all ? limit : all;
+    const int64_t covering = t->settings.alphabet_limit ? least : covering_letters(a);
+    int64_t count = covering > least ? covering : least;
+    int64_t tokens = tokens_of_letters(a, count);
+    t->report.wanted_alphabet = count;
+    t->report.wanted_vocabulary = tokens;
+    for (; count > least && tokens > size; count--)
+        tokens -= 1 + a->letters[count - 1].within;
+    return t->report.alphabet = count;
+}
+
 /* Adds the initial pieces: the letters in byte order, then the letters that continue words. */
 static int add_alphabet(trainer *t, alphabet *a) {
-    int64_t count = a->texts.count;
-    if (count == 0)
+    if (a->texts.count == 0)
         return wg_fail(WG_ERROR_FORMAT, "wordpiece_train", "%s has no words to learn from",
                        t->source);
-    qsort(a->letters, (size_t)count, sizeof *a->letters, compare_count);
-    if (count > t->settings.alphabet_limit)
-        count = t->settings.alphabet_limit;
+    qsort(a->letters, (size_t)a->texts.count, sizeof *a->letters, compare_count);
+    const int64_t count = choose_letters(t, a), tokens = tokens_of_letters(a, count);
+    if (t->settings.vocabulary_size < tokens)
+        return wg_fail(WG_ERROR_ARGUMENT, "wordpiece_train",
+                       "a vocabulary of %lld cannot hold the %d special tokens and the %lld "
+                       "pieces of one character that this text needs; ask for %lld or more",
+                       (long long)t->settings.vocabulary_size, SPECIAL_COUNT,
+                       (long long)(tokens - SPECIAL_COUNT), (long long)tokens);
     qsort(a->letters, (size_t)count, sizeof *a->letters, compare_text);
     for (int64_t i = 0; i < count; i++)
         if (add_piece(t, "", a->letters[i].text, (int64_t)strlen(a->letters[i].text)) < 0)
@@ -368,13 +415,6 @@ static int add_alphabet(trainer *t, alphabet *a) {
         if (a->letters[i].within &&
             add_piece(t, "##", a->letters[i].text, (int64_t)strlen(a->letters[i].text)) < 0)
             return -1;
-    if (t->settings.vocabulary_size < SPECIAL_COUNT + t->words.pieces.count)
-        return wg_fail(WG_ERROR_ARGUMENT, "wordpiece_train",
-                       "a vocabulary of %lld cannot hold the %d special tokens and the %lld "
-                       "pieces of one character that this text needs; ask for %lld or more",
-                       (long long)t->settings.vocabulary_size, SPECIAL_COUNT,
-                       (long long)t->words.pieces.count,
-                       (long long)(SPECIAL_COUNT + t->words.pieces.count));
     return 0;
 }
 
@@ -429,17 +469,15 @@ static int begin(trainer *t, const wg_wordpiece_training *training) {
         s->vocabulary_size = 4096;
     if (s->min_frequency == 0)
         s->min_frequency = 2;
-    if (s->alphabet_limit == 0)
-        s->alphabet_limit = 1000;
     if (s->options.max_word_characters == 0)
         s->options.max_word_characters = 200;
     if (s->vocabulary_size < 1 || s->vocabulary_size > LARGEST_VOCABULARY)
         return wg_fail(WG_ERROR_ARGUMENT, "wordpiece_train",
                        "a vocabulary of %lld; it must be 1 to %lld", (long long)s->vocabulary_size,
                        (long long)LARGEST_VOCABULARY);
-    if (s->min_frequency < 1 || s->alphabet_limit < 1)
+    if (s->min_frequency < 1 || s->alphabet_limit < 0)
         return wg_fail(WG_ERROR_ARGUMENT, "wordpiece_train",
-                       "min_frequency and alphabet_limit must be at least 1");
+                       "min_frequency and alphabet_limit must not be negative");
     return 0;
 }
 
@@ -449,6 +487,35 @@ static int add_text(void *context, const char *text, int64_t length, const char 
     if (wg__utf8_check(text, length, name, "wordpiece_train") < 0)
         return -1;
     return wg__basic_tokenize(text, length, rules, count_word, t);
+}
+
+/* Counts the tokens of the text: those of each distinct word as often as it occurs. */
+static int count_tokens(trainer *t, const wg_tokenizer *tokenizer) {
+    wg__token_sink sink = {.drain = NULL};
+    encoding e = {(const wordpiece *)tokenizer, &sink};
+    const int32_t unknown = tokenizer->special[WG_TOKEN_UNKNOWN];
+    int status = 0;
+    t->report.tokens = t->report.unknown = t->long_words;
+    for (int64_t w = 0; status == 0 && w < t->words.words.count; w++) {
+        sink.list.count = 0;
+        status = encode_word(&e, wg__strings_text(&t->words.words, w),
+                             wg__strings_length(&t->words.words, w), 0);
+        const bool known = status == 0 && sink.list.ids[0] != unknown;
+        t->report.tokens += sink.list.count * t->words.word_counts[w];
+        t->report.unknown += known ? 0 : t->words.word_counts[w];
+    }
+    wg_token_list_free(&sink.list);
+    return status;
+}
+
+/* The tokenizer of what was learnt, and the report on it. */
+static wg_tokenizer *finish(trainer *t) {
+    wg_tokenizer *tokenizer = make_tokenizer(t);
+    if (!tokenizer || !t->settings.report)
+        return tokenizer;
+    const int status = count_tokens(t, tokenizer);
+    *t->settings.report = t->report;
+    return wg__tokenizer_checked(tokenizer, status);
 }
 
 static wg_tokenizer *train(const wg__texts *texts, const wg_wordpiece_training *training) {
@@ -463,7 +530,7 @@ static wg_tokenizer *train(const wg__texts *texts, const wg_wordpiece_training *
     t.words.min_frequency = t.settings.min_frequency;
     t.words.prefix = 2; /* ## */
     if (status == 0 && make_alphabet(&t) == 0 && wg__learn_merges(&t.words, split_word) == 0)
-        tokenizer = make_tokenizer(&t);
+        tokenizer = finish(&t);
     wg__merge_training_clear(&t.words);
     return tokenizer;
 }

@@ -35,11 +35,22 @@ WG_API wg_tokenizer *wg_wordpiece_load(const char *path, const wg_wordpiece_opti
  * [IO; ARGUMENT if it is not a WordPiece tokenizer] */
 WG_API int wg_wordpiece_save(const wg_tokenizer *tokenizer, const char *path);
 
+/* What a vocabulary makes of the text that it was learnt from. */
+typedef struct wg_wordpiece_report {
+    int64_t tokens, unknown; /* of the whole text; `unknown` of them are [UNK] */
+    int64_t alphabet;        /* characters that the vocabulary has */
+    int64_t wanted_alphabet; /* characters that it was to have; more if it is too small for them */
+    int64_t wanted_vocabulary; /* the size that holds these */
+} wg_wordpiece_report;
+
 typedef struct wg_wordpiece_training {
     int64_t vocabulary_size; /* 0: 4096; fewer if the text has no more pairs to merge */
     int64_t min_frequency;   /* a pair of pieces seen less often is not merged; 0: 2 */
-    int64_t alphabet_limit;  /* only so many of the most frequent characters; 0: 1000 */
+    int64_t alphabet_limit;  /* only so many of the most frequent characters; 0: as many as make up
+                              * 99.95 % of the text, at least 1000, as far as the vocabulary holds
+                              * them */
     wg_wordpiece_options options;
+    wg_wordpiece_report *report; /* is filled in; NULL: it is not wanted */
 } wg_wordpiece_training;
 
 /* Learns a vocabulary: [PAD] [UNK] [CLS] [SEP] [MASK], then the characters of the text (each as the
@@ -47,8 +58,8 @@ typedef struct wg_wordpiece_training {
  * the most frequent pair of neighbouring pieces in the words of the text (as byte-pair encoding
  * does, Sennrich et al. 2016); of equals the first in byte order. The same text gives the same
  * vocabulary everywhere. Freed with wg_tokenizer_free. [FORMAT for text that is not UTF-8 or has no
- * words; ARGUMENT for a vocabulary that cannot hold the specials and the characters, saying what
- * size can] */
+ * words; ARGUMENT for a vocabulary that cannot hold the specials and the characters (of the default
+ * alphabet: 1000 of them), saying what size can] */
 WG_API wg_tokenizer *wg_wordpiece_train(const char *text, int64_t length,
                                         const wg_wordpiece_training *training);
 

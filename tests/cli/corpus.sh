@@ -107,6 +107,18 @@ else
     done
 fi
 
+# ---- The alphabet of a learnt vocabulary ----
+
+run pretrain bert --config bert.json --corpus a.txt b.txt --alphabet 30 --vocab-size 200 --batch 4 --seq 32 \
+    --steps 1 --out alphabet.h5
+check 'pretrain takes --alphabet, and tells the share of [UNK]' eval \
+    'test $code = 0 && grep -q "note: [0-9.]* % of the text.s .* the vocabulary has 30 characters" err'
+refuses '--alphabet of another tokenizer' '--alphabet is for a WordPiece vocabulary' pretrain gpt \
+    --config gpt.json --corpus a.txt --alphabet 30 --tokenizer bpe --out bad.h5
+misused '--alphabet' pretrain bert --corpus a.txt --alphabet 0 --out bad.h5
+misused '--init and --alphabet exclude each other' pretrain bert --corpus a.txt --alphabet 9 \
+    --init alphabet.h5 --out bad.h5
+
 misused 'missing TOKENIZER or TEXT' tokenizer pack
 misused 'missing --out FILE.h5' tokenizer pack t.json a.txt
 misused '--hold-out' tokenizer pack t.json a.txt --out bad.h5 --hold-out 1

@@ -23,11 +23,22 @@ printed() {
 }
 
 run train --corpus "$corpus"/books/*.txt --out vocab.txt --vocab-size 3000
-check 'train writes a vocab.txt' eval 'printed "vocab.txt: 3000 tokens" && test "$(wc -l <vocab.txt)" = 3000'
+check 'train writes a vocab.txt' eval 'test "$code.$(cat out)" = "0.vocab.txt: 3000 tokens" && test "$(wc -l <vocab.txt)" = 3000'
 check 'it begins with the special tokens' test "$(head -n 5 vocab.txt | tr '\n' ' ')" = \
     '[PAD] [UNK] [CLS] [SEP] [MASK] '
 run train --corpus "$corpus/heldout.txt" --cased --vocab-size 2000 --out cased.json --json
 check 'train --json tells what it wrote' eval 'test "$code" = 0 && grep -q "\"vocab_size\": 2000" out'
+check 'and the share of [UNK] in the text' eval 'grep -q "\"unknown_share\": 0" out && grep -q "\"alphabet\": [0-9]" out'
+check 'a note tells the share of [UNK]' grep -q 'note: 0.000 % of the text.s [0-9]* tokens are \[UNK\]; the vocabulary has' err
+run train --corpus "$corpus/heldout.txt" --alphabet 20 --out few.json
+check 'an alphabet that is too small for the text is told by it' grep -q 'note: [1-9][0-9.]* % of .* are \[UNK\]; .* has 20 char' err
+LC_ALL=C awk 'BEGIN { for (n = 0; n < 3; n++) for (i = 0; i < 1200; i++)
+    printf "%c%c%c", 228, 160 + int(i / 64), 128 + i % 64; print "" }' >many.txt
+run train --corpus many.txt --vocab-size 1105 --out many.json
+check 'a vocabulary too small for the characters is told what size can hold them' \
+    grep -q 'note: the vocabulary is too small for the 1200 characters .* one of 1205 tokens' err
+refuses 'a vocabulary too small for 1000 characters' 'ask for 1005 or more' train --corpus many.txt \
+    --vocab-size 1004 --out bad.json
 cp vocab.txt before.txt
 run train --out vocab.txt --vocab-size 3000 --corpus "$corpus"/books/*.txt
 check 'the same text gives the same vocabulary' cmp -s vocab.txt before.txt

@@ -1,5 +1,6 @@
 /* Training WordPiece: the pieces, training on files, refusals, and lack of memory. */
 #include <string.h>
+#include <utf8proc.h>
 
 #include "data/tokenizer/wordpiece.h"
 #include "base/alloc.h"
@@ -162,6 +163,62 @@ START_TEST(an_alphabet_limit_leaves_rare_characters_unknown) {
 }
 END_TEST
 
+/* Appends the characters first ... first + count - 1, `times` each, as words of their own. */
+static char *append_ideographs(char *at, int32_t first, int count, int times) {
+    for (int i = 0; i < count * times; i++)
+        at += utf8proc_encode_char(first + i / times, (utf8proc_uint8_t *)at);
+    *at = '\0';
+    return at;
+}
+
+/* 1200 characters make up 120,000 of 120,040 characters. */
+static const char *text_of_many_characters(void) {
+    static char text[400000];
+    append_ideographs(append_ideographs(text, 0x4E00, 1200, 100), 0x6000, 40, 1);
+    return text;
+}
+
+START_TEST(the_usual_alphabet_covers_the_text) {
+    wg_wordpiece_report report;
+    wg_tokenizer *tokenizer = wg_wordpiece_train(text_of_many_characters(), -1,
+                                                 &(wg_wordpiece_training){.report = &report});
+    assert_no_error();
+    ck_assert_int_eq(report.alphabet, 1200);
+    ck_assert_int_eq(report.wanted_alphabet, 1200);
+    ck_assert_int_eq(report.wanted_vocabulary, 1205);
+    ck_assert_int_eq(report.tokens, 120040);
+    ck_assert_int_eq(report.unknown, 40);
+    ck_assert_int_eq(wg_tokenizer_size(tokenizer), 1205);
+    wg_tokenizer_free(tokenizer);
+}
+END_TEST
+
+START_TEST(the_usual_alphabet_is_cut_to_the_vocabulary_but_not_below_1000) {
+    wg_wordpiece_report report;
+    wg_wordpiece_training training = {.vocabulary_size = 1105, .report = &report};
+    wg_tokenizer *tokenizer = wg_wordpiece_train(text_of_many_characters(), -1, &training);
+    ck_assert_int_eq(report.alphabet, 1100);
+    ck_assert_int_eq(report.wanted_alphabet, 1200);
+    ck_assert_int_eq(report.wanted_vocabulary, 1205);
+    ck_assert_int_eq(report.unknown, 100 * 100 + 40);
+    wg_tokenizer_free(tokenizer);
+    training.vocabulary_size = 1004;
+    ck_assert_ptr_null(wg_wordpiece_train(text_of_many_characters(), -1, &training));
+    assert_error(WG_ERROR_ARGUMENT, "ask for 1005 or more");
+}
+END_TEST
+
+START_TEST(a_report_counts_words_that_are_too_long) {
+    wg_wordpiece_report report;
+    wg_tokenizer *tokenizer = wg_wordpiece_train(
+        "abc ab ab", -1,
+        &(wg_wordpiece_training){.options.max_word_characters = 2, .report = &report});
+    ck_assert_int_eq(report.tokens, 3); /* [UNK] ab ab */
+    ck_assert_int_eq(report.unknown, 1);
+    wg_tokenizer_free(tokenizer);
+}
+END_TEST
+
 START_TEST(training_on_bad_text_is_refused_with_its_reason) {
     ck_assert_ptr_null(wg_wordpiece_train(" \n ", -1, NULL));
     assert_error(WG_ERROR_FORMAT, "no words");
@@ -181,8 +238,9 @@ END_TEST
 
 /* Trains, saves, reads and uses a tokenizer; false if an allocation failed. */
 static bool whole_life(void) {
-    wg_tokenizer *tokenizer =
-        wg_wordpiece_train(training_text, -1, &(wg_wordpiece_training){.vocabulary_size = 100});
+    wg_wordpiece_report report;
+    const wg_wordpiece_training training = {.vocabulary_size = 100, .report = &report};
+    wg_tokenizer *tokenizer = wg_wordpiece_train(training_text, -1, &training);
     char *json = wg_tokenizer_to_json(tokenizer);
     wg_tokenizer *again = wg_tokenizer_from_json(json);
     wg_token_list list = {0};
@@ -224,6 +282,9 @@ SUITES {
         training_on_files_equals_training_on_their_text,
         a_vocabulary_too_small_says_what_size_would_do,
         an_alphabet_limit_leaves_rare_characters_unknown,
+        the_usual_alphabet_covers_the_text,
+        the_usual_alphabet_is_cut_to_the_vocabulary_but_not_below_1000,
+        a_report_counts_words_that_are_too_long,
         training_on_bad_text_is_refused_with_its_reason,
         every_failed_allocation_is_reported_and_nothing_leaks,
     };
