@@ -39,8 +39,7 @@ static bool is_between(int32_t c, int32_t first, int32_t last) {
     return c >= first && c <= last;
 }
 
-/* The blocks of CJK Unified Ideographs, as BERT lists them; not Hangul, Hiragana or Katakana. */
-static bool is_ideograph(int32_t c) {
+bool wg__is_ideograph(int32_t c) {
     return is_between(c, 0x4E00, 0x9FFF) || is_between(c, 0x3400, 0x4DBF) ||
            is_between(c, 0x20000, 0x2A6DF) || is_between(c, 0x2A700, 0x2B73F) ||
            is_between(c, 0x2B740, 0x2B81F) || is_between(c, 0x2B820, 0x2CEAF) ||
@@ -69,7 +68,7 @@ static bool is_punctuation(int32_t c) {
 wg__basic_class wg__basic_class_of(int32_t c) {
     if (is_space(c, utf8proc_category(c)))
         return WG__BASIC_SPACE;
-    return is_punctuation(c) || is_ideograph(c) ? WG__BASIC_ALONE : WG__BASIC_WITHIN;
+    return is_punctuation(c) || wg__is_ideograph(c) ? WG__BASIC_ALONE : WG__BASIC_WITHIN;
 }
 
 /* ---- Lower case ---- */
@@ -253,7 +252,7 @@ static int64_t walk_unicode(walk *w, const char *text, int64_t at, int64_t lengt
             return flush(w) < 0 ? -1 : at;
         if (is_dropped(c, category, w->rules))
             continue;
-        if (is_ideograph(c) && !(w->rules.huggingface && is_between(c, 0x2B820, 0x2B91F))) {
+        if (wg__is_ideograph(c) && !(w->rules.huggingface && is_between(c, 0x2B820, 0x2B91F))) {
             if (flush(w) < 0 || gather(w, c) < 0 || flush(w) < 0)
                 return -1;
         } else if (gather(w, c) < 0) {

@@ -35,6 +35,9 @@ typedef enum wg__basic_class { WG__BASIC_WITHIN, WG__BASIC_SPACE, WG__BASIC_ALON
 
 wg__basic_class wg__basic_class_of(int32_t c);
 
+/* The blocks of CJK Unified Ideographs, as BERT lists them; not Hangul, Hiragana or Katakana. */
+bool wg__is_ideograph(int32_t c);
+
 /* The lower case of characters[at], of `count`, by Unicode's simple mapping with the final sigma.
  */
 int32_t wg__basic_lower(const int32_t *characters, int64_t count, int64_t at);

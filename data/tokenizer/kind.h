@@ -20,6 +20,7 @@ typedef struct wg__decode_state {
     bool begun; /* an id that is not special has been decoded */
     bool space; /* the next word needs a space before it */
     bool open;  /* a straight double quote is open */
+    int script; /* of the last character, as the kind tells scripts apart */
 } wg__decode_state;
 
 /* Receives the ids of a text. `drain` empties the list from time to time, so that encoding a text

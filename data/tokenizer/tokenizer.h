@@ -88,10 +88,11 @@ typedef struct wg_decode_options {
 } wg_decode_options;
 
 /* The text of ids. Lossless kinds (bpe, byte, char, sentencepiece without normalisation) restore
- * the exact text. WordPiece joins pieces to words, and spaces words and punctuation as in English;
- * case, accents and spacing are lost. The result is always UTF-8: invalid bytes become U+FFFD. It
- * may contain U+0000, which looks like its end; a stream tells lengths. The caller frees it with
- * wg_text_free. [INDEX for an id outside the vocabulary] */
+ * the exact text. WordPiece joins pieces to words, and spaces words and punctuation as in English,
+ * and Chinese and Japanese characters not at all; case, accents and spacing are lost. The result is
+ * always UTF-8: invalid bytes become U+FFFD. It may contain U+0000, which looks like its end; a
+ * stream tells lengths. The caller frees it with wg_text_free. [INDEX for an id outside the
+ * vocabulary] */
 WG_API char *wg_tokenizer_decode(const wg_tokenizer *tokenizer, const int32_t *ids, int64_t count,
                                  const wg_decode_options *options);
 

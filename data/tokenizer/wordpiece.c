@@ -233,6 +233,56 @@ static spacing spacing_of(const char *token, bool *open) {
     return (spacing){joins || is_one_of(token, closing), joins || is_one_of(token, opening)};
 }
 
+/* Scripts by how they are spaced. */
+enum script {
+    SPACED,          /* Latin, and all others with spaces between words */
+    CJK,             /* ideographs, kana, bopomofo */
+    CJK_PUNCTUATION, /* of full width: it has its space within */
+    QUOTATION        /* curly quotes, dashes and dots, which English and Chinese share */
+};
+
+static bool is_within(int32_t c, int32_t first, int32_t last) {
+    return c >= first && c <= last;
+}
+
+static enum script script_of(int32_t c) {
+    if (wg__is_ideograph(c) || is_within(c, 0x3005, 0x3007) || is_within(c, 0x3021, 0x3029) ||
+        is_within(c, 0x3031, 0x3035) || is_within(c, 0x3041, 0x312F) ||
+        is_within(c, 0x31A0, 0x31FF) || is_within(c, 0xFF66, 0xFF9F) ||
+        is_within(c, 0x1B000, 0x1B16F))
+        return CJK;
+    if (is_within(c, 0x3001, 0x303F) || is_within(c, 0xFE10, 0xFE1F) ||
+        is_within(c, 0xFE30, 0xFE4F) || is_within(c, 0xFF01, 0xFF0F) ||
+        is_within(c, 0xFF1A, 0xFF20) || is_within(c, 0xFF3B, 0xFF40) ||
+        is_within(c, 0xFF5B, 0xFF65))
+        return CJK_PUNCTUATION;
+    if (is_within(c, 0x2014, 0x201F) || is_within(c, 0x2025, 0x2027) || c == 0xB7 || c == 0x22EF)
+        return QUOTATION;
+    return SPACED;
+}
+
+/* The scripts of the first and the last character of a token. */
+static void scripts_of(const char *token, enum script *first, enum script *last) {
+    const utf8proc_uint8_t *bytes = (const utf8proc_uint8_t *)token;
+    const utf8proc_ssize_t length = (utf8proc_ssize_t)strlen(token);
+    utf8proc_ssize_t end = length - 1;
+    utf8proc_int32_t c;
+    while (end > 0 && (bytes[end] & 0xC0) == 0x80)
+        end--;
+    *first = *last = SPACED;
+    if (utf8proc_iterate(bytes, length, &c) > 0)
+        *first = script_of(c);
+    if (length > 0 && utf8proc_iterate(bytes + end, length - end, &c) > 0)
+        *last = script_of(c);
+}
+
+/* Whether two neighbouring characters stand without a space: Chinese and Japanese have none. */
+static bool is_unspaced(enum script before, enum script after) {
+    if (before == CJK_PUNCTUATION || after == CJK_PUNCTUATION)
+        return true;
+    return before != SPACED && after != SPACED && (before == CJK || after == CJK);
+}
+
 static int decode(const wg_tokenizer *tokenizer, int32_t id, const wg_decode_options *options,
                   wg__decode_state *state, wg__text *text) {
     const char *token = wg__strings_text(&tokenizer->vocabulary, id);
@@ -243,6 +293,11 @@ static int decode(const wg_tokenizer *tokenizer, int32_t id, const wg_decode_opt
     } else if (!options->plain && !wg__tokenizer_is_special(tokenizer, id)) {
         spaces = spacing_of(token, &state->open);
     }
+    enum script first = SPACED, last = SPACED;
+    if (!options->plain && !wg__tokenizer_is_special(tokenizer, id))
+        scripts_of(token, &first, &last);
+    spaces.no_space_before |= is_unspaced((enum script)state->script, first);
+    state->script = last;
     if (state->space && !spaces.no_space_before && wg__text_append(text, " ", 1) < 0)
         return -1;
     state->space = !spaces.no_space_after;

@@ -222,6 +222,50 @@ START_TEST(decoding_joins_pieces_and_spaces_punctuation) {
 }
 END_TEST
 
+/* Decodes tokens between spaces, at once and as a stream. */
+static void assert_joins(const char *tokens, const char *expected) {
+    const char *list[64] = {"[UNK]"};
+    int32_t ids[64];
+    int64_t count = 0, distinct = 1;
+    char copy[512], streamed[512] = "";
+    snprintf(copy, sizeof copy, "%s", tokens);
+    for (char *token = strtok(copy, " "); token; token = strtok(NULL, " ")) {
+        int64_t id = 0;
+        while (id < distinct && strcmp(list[id], token) != 0)
+            id++;
+        list[id] = token;
+        distinct += id == distinct;
+        ids[count++] = (int32_t)id;
+    }
+    wg_tokenizer *tokenizer = wg_wordpiece_new(distinct, list, NULL);
+    char *text = wg_tokenizer_decode(tokenizer, ids, count, NULL);
+    ck_assert_str_eq(text, expected);
+    wg_decode_stream *stream = wg_decode_stream_new(tokenizer, NULL);
+    for (int64_t i = 0; i < count; i++)
+        strcat(streamed, wg_decode_stream_next(stream, ids[i], NULL));
+    ck_assert_str_eq(streamed, expected);
+    wg_decode_stream_free(stream);
+    wg_text_free(text);
+    wg_tokenizer_free(tokenizer);
+}
+
+START_TEST(decoding_puts_no_space_between_chinese_and_japanese_characters) {
+    assert_joins("富 士 家 族 。 終", "富士家族。終");
+    assert_joins("田 の カ ##ナ を 食", "田のカナを食");
+    assert_joins("「 好 」 , 他 说 ！", "「好」, 他说！");
+    assert_joins("他 说 ： “ 好 … … ” 说", "他说：“好……”说");
+}
+END_TEST
+
+START_TEST(decoding_spaces_latin_words_from_chinese_ones) {
+    assert_joins("由 nh ##k 播", "由 nhk 播");
+    assert_joins("在 2016 年 ， ok ！ yes", "在 2016 年，ok！yes");
+    assert_joins("a — b “ c ” d", "a—b “c” d");
+    assert_joins("北 [UNK] 京", "北 [UNK] 京");
+    assert_joins("안녕 세계", "안녕 세계");
+}
+END_TEST
+
 START_TEST(decoding_can_skip_specials_and_keep_plain_spaces) {
     const char *tokens = "[CLS] the [MASK] . [SEP] [PAD]";
     assert_decodes(tokens, NULL, "[CLS] the [MASK]. [SEP] [PAD]");
@@ -367,6 +411,8 @@ SUITES {
         text_that_is_not_utf8_is_refused_and_leaves_the_list_alone,
         a_null_tokenizer_passes_through,
         decoding_joins_pieces_and_spaces_punctuation,
+        decoding_puts_no_space_between_chinese_and_japanese_characters,
+        decoding_spaces_latin_words_from_chinese_ones,
         decoding_can_skip_specials_and_keep_plain_spaces,
         decoding_an_id_outside_the_vocabulary_is_an_error,
         a_bad_vocabulary_file_is_refused_with_its_reason,

@@ -436,6 +436,17 @@ START_TEST(a_filled_text_is_the_text_with_words_in_its_blanks) {
 }
 END_TEST
 
+START_TEST(a_filled_chinese_text_has_no_spaces) {
+    static const char *const tokens[] = {"[UNK]", "\u5317", "\u4eac", "\uff0c", "\u6211"};
+    wg_tokenizer *tokenizer = wg_wordpiece_new(WG_COUNT(tokens), tokens, NULL);
+    int32_t ids[] = {1, 2, 3, 4};
+    const wg_token_list blanks[] = {{.ids = ids, .count = 4}};
+    assert_filled(tokenizer, "\u6211\u611b[MASK]\u3002", blanks,
+                  "\u6211\u611b\u5317\u4eac\uff0c\u6211\u3002");
+    wg_tokenizer_free(tokenizer);
+}
+END_TEST
+
 /* ---- Errors ---- */
 
 static void assert_refused(const world *w, const char *text, wg__blank_fill_options options,
@@ -519,6 +530,7 @@ SUITES {
         writing_can_be_stopped,
         masks_are_read_in_a_text_of_any_tokenizer,
         a_filled_text_is_the_text_with_words_in_its_blanks,
+        a_filled_chinese_text_has_no_spaces,
         what_cannot_be_filled_is_refused,
         a_fill_that_finds_no_memory_leaves_nothing_behind,
     };
