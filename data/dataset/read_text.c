@@ -67,14 +67,17 @@ static int64_t skip_marks(const paragraph *l, int64_t at, const char *const *mar
 }
 
 static const char *const stops[] = {".", "?", "!", "\u2026", NULL};
-static const char *const ideographic_stops[] = {"\u3002", "\uff01", "\uff1f", NULL};
+static const char *const ideographic_stops[] = {"\u3002", "\uff01", "\uff1f", "\uff61", NULL};
+/* Behind a closing quote, these go on with the sentence that quotes. */
+static const char *const ideographic_commas[] = {"\uff0c", "\u3001", "\uff1b", "\uff1a", NULL};
 /* The first bytes of stops, so that all others are passed over quickly. */
 static bool may_stop(char c) {
     return c == '.' || c == '?' || c == '!' || c == '\xe2' || c == '\xe3' || c == '\xef';
 }
 
-static const char *const closers[] = {"\"",     "'",      ")",      "]",      "}",      "*", "_",
-                                      "\u201d", "\u2019", "\u00bb", "\u300d", "\u300f", NULL};
+static const char *const closers[] = {"\"",     "'",      ")",      "]",      "}",      "*",
+                                      "_",      "\u201d", "\u2019", "\u00bb", "\u300d", "\u300f",
+                                      "\uff09", "\u300b", "\u3009", "\u3011", NULL};
 static const char *const openers[] = {"\"",     "'",      "(",      "[", "{",      "*",      "_",
                                       "\u201c", "\u2018", "\u00ab", "-", "\u2014", "\u2013", NULL};
 
@@ -163,6 +166,18 @@ static bool is_abbreviation(const paragraph *l, int64_t stop, int64_t next) {
            (is_in(word, counters) && begins_number(l, next)) || is_item_number(l, stop);
 }
 
+/* Where a sentence ends whose ideographic stops begin at `at`; -1 if it goes on:
+ a comma follows the quotes that close
+ * after them. A stop behind these quotes belongs to the same end. */
+static int64_t ideographic_end(const paragraph *l, int64_t at) {
+    int64_t end = at, before;
+    do {
+        before = end;
+        end = skip_marks(l, skip_marks(l, end, ideographic_stops), closers);
+    } while (end > before);
+    return mark_at(l, end, ideographic_commas) > 0 ? -1 : end;
+}
+
 int64_t wg__sentence_end(const char *text, int64_t start, int64_t length) {
     while (start < length && is_blank(text[start]))
         start++;
@@ -170,8 +185,12 @@ int64_t wg__sentence_end(const char *text, int64_t start, int64_t length) {
     for (int64_t i = start; i < length; i++) {
         if (!may_stop(text[i]))
             continue;
-        if (mark_at(&l, i, ideographic_stops))
-            return skip_marks(&l, skip_marks(&l, i, ideographic_stops), closers);
+        if (mark_at(&l, i, ideographic_stops)) {
+            const int64_t end = ideographic_end(&l, i);
+            if (end >= 0)
+                return end;
+            continue;
+        }
         int64_t after = skip_marks(&l, i, stops);
         if (after == i)
             continue;
@@ -233,8 +252,11 @@ static int64_t end_mark(line l, const char *const *marks) {
 }
 
 static bool ends_as_sentence(line l) {
-    static const char *const ends[] = {".", "?", "!", "\u2026", "\u3002", "\uff01", "\uff1f", NULL};
-    static const char *const closing[] = {"\"", "'", ")", "]", "\u201d", "\u2019", "\u00bb", NULL};
+    static const char *const ends[] = {".",      "?",      "!",      "\u2026", "\u3002",
+                                       "\uff01", "\uff1f", "\uff61", NULL};
+    static const char *const closing[] = {"\"",     "'",      ")",      "]",
+                                          "\u201d", "\u2019", "\u00bb", "\u300d",
+                                          "\u300f", "\uff09", "\u300b", NULL};
     for (int64_t size; (size = end_mark(l, closing)) > 0;)
         l.length -= size;
     return end_mark(l, ends) > 0;

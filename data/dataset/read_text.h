@@ -21,8 +21,9 @@ wg_sentence_format wg__detect_sentence_format(wg__text_map *text);
 /* The offset just behind the sentence that begins at `start` of a paragraph of UTF-8 text: behind a
  * full stop, question mark, exclamation mark or ellipsis and the quotes and brackets that close
  * after it, if a space follows and then no small letter, and unless the full stop marks an
- * abbreviation (Mr. Bennet, J. Smith, Fig. 3, e.g.). Otherwise `length`. Ideographic full stops
- * need no space. */
+ * abbreviation (Mr. Bennet, J. Smith, Fig. 3, e.g.). Otherwise `length`. Ideographic full stops,
+ * question and exclamation marks need no space, and end no sentence where a comma follows the
+ * quotes that close after them. */
 int64_t wg__sentence_end(const char *text, int64_t start, int64_t length);
 
 #endif

@@ -111,6 +111,40 @@ END_TEST
 
 START_TEST(ideographic_stops_need_no_space) {
     assert_sentences("\u4f60\u597d\u3002|\u518d\u89c1\uff01|\u597d");
+    assert_sentences("\u4f60\u597d\u3002| \u518d\u89c1\uff1f\uff01|\u597d");
+}
+END_TEST
+
+/* Lu Xun, Diary of a Madman (1918) and Kong Yiji (1919), in the quotes of Taiwan and of the
+ * mainland. */
+START_TEST(chinese_prose_is_split_into_its_sentences) {
+    assert_sentences("\u4eca\u5929\u665a\u4e0a\uff0c\u5f88\u597d\u7684\u6708\u5149\u3002|"
+                     "\u6211\u4e0d\u898b\u4ed6\uff0c\u5df2\u662f\u4e09\u5341\u591a\u5e74\uff1b"
+                     "\u4eca\u5929\u898b\u4e86\uff0c\u7cbe\u795e\u5206\u5916\u723d\u5feb\u3002|"
+                     "\u624d\u77e5\u9053\u4ee5\u524d\u7684\u4e09\u5341\u591a\u5e74\uff0c\u5168"
+                     "\u662f\u767c\u660f\uff1b\u7136\u800c\u9808\u5341\u5206\u5c0f\u5fc3\u3002|"
+                     "\u4e0d\u7136\uff0c\u90a3\u8d99\u5bb6\u7684\u72d7\uff0c\u4f55\u4ee5\u770b"
+                     "\u6211\u5169\u773c\u5462\uff1f|\u6211\u6015\u5f97\u6709\u7406\u3002");
+    assert_sentences("\u6709\u7684\u53eb\u9053\uff0c\u300c\u5b54\u4e59\u5df1\uff0c\u4f60\u81c9"
+                     "\u4e0a\u53c8\u6dfb\u4e0a\u65b0\u50b7\u75a4\u4e86\uff01\u300d|"
+                     "\u4ed6\u4e0d\u56de\u7b54\uff0c\u5c0d\u6ac3\u88cf\u8aaa\uff0c"
+                     "\u300c\u6eab\u5169\u7897\u9152\uff0c\u8981\u4e00\u789f\u8334\u9999\u8c46"
+                     "\u3002\u300d|\u4fbf\u6392\u51fa\u4e5d\u6587\u5927\u9322\u3002|");
+    assert_sentences("\u4ed6\u4eec\u53c8\u6545\u610f\u7684\u9ad8\u58f0\u56b7\u9053\uff0c\u201c"
+                     "\u4f60\u4e00\u5b9a\u53c8\u5077\u4e86\u4eba\u5bb6\u7684\u4e1c\u897f\u4e86"
+                     "\uff01\u201d|\u5b54\u4e59\u5df1\u7741\u5927\u773c\u775b\u8bf4\uff0c"
+                     "\u201c\u4f60\u600e\u4e48\u8fd9\u6837\u51ed\u7a7a\u6c61\u4eba\u6e05\u767d"
+                     "\u2026\u2026\u201d\u201c\u4ec0\u4e48\u6e05\u767d\uff1f|"
+                     "\u6211\u524d\u5929\u4eb2\u773c\u89c1\u4f60\u5077\u4e86\u4f55\u5bb6\u7684"
+                     "\u4e66\uff0c\u540a\u7740\u6253\u3002\u201d|");
+}
+END_TEST
+
+START_TEST(quotes_within_a_chinese_sentence_do_not_end_it) {
+    assert_sentences(
+        "\u4ed6\u554f\u300c\u662f\u55ce\uff1f\u300d\u3001\u300c\u597d\u55ce\uff1f\u300d\uff0c\u6211"
+        "\u8aaa\u300e\u662f\u3002\u300f\u3002|\u6211\u8d70\u4e86\u3002|");
+    assert_sentences("\uff08\u898b\u4e0a\u3002\uff09|\u300e\u597d\uff01\u300f\u300d|\u518d\u898b");
 }
 END_TEST
 
@@ -375,6 +409,8 @@ SUITES {
         a_small_letter_after_the_stop_goes_on_with_the_sentence,
         titles_initials_and_abbreviations_end_no_sentence,
         ideographic_stops_need_no_space,
+        chinese_prose_is_split_into_its_sentences,
+        quotes_within_a_chinese_sentence_do_not_end_it,
         plain_text_has_wrapped_lines_paragraphs_and_documents,
         one_sentence_a_line_has_blank_lines_between_documents,
         an_end_of_text_line_ends_a_document,
