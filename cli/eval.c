@@ -17,6 +17,7 @@ enum {
     KEY_BY_DOCUMENT,
     KEY_PREDICTIONS,
     KEY_LOWERCASE,
+    KEY_TOKENIZE,
     KEY_COLUMN /* and those after it: a name of `columns` each */
 };
 
@@ -35,6 +36,7 @@ typedef struct arguments {
     int threads;                 /* 0: as the library finds it */
     const char *column[COLUMNS]; /* NULL: not given */
     wg_evaluation_options how;
+    bool tokenize; /* --tokenize was given */
     bool json;
 } arguments;
 
@@ -58,6 +60,10 @@ static const struct argp_option options[] = {
      "translations, line by line",
      0},
     {"lowercase", KEY_LOWERCASE, NULL, 0, "BLEU without regard to case, sacreBLEU's -lc", 0},
+    {"tokenize", KEY_TOKENIZE, "NAME", 0,
+     "Tokens of BLEU, by sacreBLEU's names: 13a (the default), zh (each Chinese character and the "
+     "words beside them) or char (each character)",
+     0},
     {"text-column", KEY_COLUMN, "NAME", 0,
      "Of a fine-tuned model: the columns of FILE, as `finetune' takes them", 0},
     {"text-pair-column", KEY_COLUMN + 1, "NAME", 0, NULL, 0},
@@ -71,6 +77,13 @@ static const struct argp_option options[] = {
     WG__OPTION_JSON,
     {0},
 };
+
+static int tokens_of(struct argp_state *state, const char *name) {
+    const int tokens = wg_bleu_tokens_find(name);
+    if (tokens < 0)
+        argp_error(state, "--tokenize is '%s'; it must be 13a, zh or char", name);
+    return tokens;
+}
 
 static error_t parse(int key, char *text, struct argp_state *state) {
     arguments *a = state->input;
@@ -95,6 +108,10 @@ static error_t parse(int key, char *text, struct argp_state *state) {
         return 0;
     case KEY_LOWERCASE:
         a->how.lowercase = true;
+        return 0;
+    case KEY_TOKENIZE:
+        a->how.bleu_tokens = tokens_of(state, text);
+        a->tokenize = true;
         return 0;
     case KEY_DTYPE:
         a->quantization = wg__cli_quantization(state, text);
@@ -139,7 +156,7 @@ static const wg_setting *column_row(const wg_objective *objective, int i) {
 /* Options that the objective does not take are refused, not passed over in silence. */
 static int check_options(const wg_objective *objective, const arguments *a) {
     const wg_beam_options *beam = &a->how.beam;
-    const bool translates = a->how.lowercase || beam->beam || beam->alpha ||
+    const bool translates = a->how.lowercase || a->tokenize || beam->beam || beam->alpha ||
                             beam->no_length_penalty || beam->max_length;
     const wg_model_type *type = wg_model_type_of(a->run);
     if (!type)
@@ -152,7 +169,7 @@ static int check_options(const wg_objective *objective, const arguments *a) {
     if (translates && !(objective->evaluation & WG_EVALUATES_TRANSLATIONS))
         return wg_fail(WG_ERROR_STATE, a->run,
                        "it holds a %s model, which does not translate; --beam, --length-penalty, "
-                       "--max-length and --lowercase are for one that does",
+                       "--max-length, --lowercase and --tokenize are for one that does",
                        type->name);
     if (a->how.by_document && !(objective->evaluation & WG_EVALUATES_BY_DOCUMENT))
         return wg_fail(WG_ERROR_STATE, a->run,

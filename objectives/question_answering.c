@@ -192,7 +192,7 @@ static int evaluate_batch(const wg_training *t, int64_t first, int64_t count, an
 
 /* The best scores of an answer over all that were wanted. */
 static int score_question(const wg__squad *squad, int64_t question, const answer_span *answer,
-                          double *exact, double *f1) {
+                          bool chinese, double *exact, double *f1) {
     *exact = *f1 = 0;
     if (answer->first < 0)
         return 0;
@@ -200,7 +200,9 @@ static int score_question(const wg__squad *squad, int64_t question, const answer
     int status = text ? 0 : -1;
     for (int64_t i = 0; status == 0 && i < wg__squad_answers(squad, question); i++) {
         double is_exact, overlap;
-        status = wg__squad_score(text, wg__squad_answer(squad, question, i), &is_exact, &overlap);
+        const char *wanted = wg__squad_answer(squad, question, i);
+        status = chinese ? wg__squad_score_mixed(text, wanted, &is_exact, &overlap)
+                         : wg__squad_score(text, wanted, &is_exact, &overlap);
         if (status == 0) {
             *exact = is_exact > *exact ? is_exact : *exact;
             *f1 = overlap > *f1 ? overlap : *f1;
@@ -210,10 +212,23 @@ static int score_question(const wg__squad *squad, int64_t question, const answer
     return status;
 }
 
+/* Whether the wanted answers of a file are Chinese. */
+static bool is_chinese(const wg__squad *squad) {
+    bool chinese = false;
+    int64_t ideographs = 0, letters = 0;
+    for (int64_t q = 0; q < wg__squad_questions(squad); q++)
+        for (int64_t i = 0; i < wg__squad_answers(squad, q); i++)
+            chinese = wg__squad_is_chinese(wg__squad_answer(squad, q, i), &ideographs, &letters);
+    return chinese;
+}
+
 static int score(const wg__squad *squad, const answer_span *answers, wg_metrics *metrics) {
+    const bool chinese = is_chinese(squad);
+    if (chinese && wg_metrics_add(metrics, "by_character", 1, 1) < 0)
+        return -1;
     for (int64_t q = 0; q < wg__squad_questions(squad); q++) {
         double exact, f1;
-        if (score_question(squad, q, &answers[q], &exact, &f1) < 0 ||
+        if (score_question(squad, q, &answers[q], chinese, &exact, &f1) < 0 ||
             wg_metrics_add(metrics, "exact_match", 100 * exact, 1) < 0 ||
             wg_metrics_add(metrics, "f1", 100 * f1, 1) < 0)
             return -1;
@@ -281,13 +296,15 @@ static const wg_metric_row rows[] = {
     {.name = "exact_match"},
     {.name = "f1", .weight = "questions"},
     {.name = "loss"},
+    {.name = "by_character", .optional = true},
     {0},
 };
 
 static void print(const wg_metrics *metrics, FILE *stream) {
-    fprintf(stream, "answers          exact match %.2f %%, F1 %.2f %% of %.0f questions\n",
+    const bool chinese = wg_metrics_weight(metrics, "by_character") > 0;
+    fprintf(stream, "answers          exact match %.2f %%, F1 %.2f %% of %.0f questions%s\n",
             wg_metrics_get(metrics, "exact_match"), wg_metrics_get(metrics, "f1"),
-            wg_metrics_weight(metrics, "f1"));
+            wg_metrics_weight(metrics, "f1"), chinese ? ", by character as CMRC 2018" : "");
     fprintf(stream, "windows          loss %.4f of %.0f\n", wg_metrics_get(metrics, "loss"),
             wg_metrics_weight(metrics, "loss"));
 }

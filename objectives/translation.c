@@ -765,9 +765,17 @@ static int translate(const wg_model *model, const wg_tokenizer *tokenizer,
 
 /* ---- BLEU ---- */
 
-static int add_bleu(const wg__bleu *bleu, bool lowercase, double pairs, wg_metrics *metrics) {
+int wg_bleu_tokens_find(const char *name) {
+    for (int i = 0; wg__bleu_tokens_name(i); i++)
+        if (strcmp(wg__bleu_tokens_name(i), name) == 0)
+            return i;
+    return -1;
+}
+
+static int add_bleu(const wg__bleu *bleu, wg_bleu_rules rules, double pairs, wg_metrics *metrics) {
     const wg__bleu_score score = wg__bleu_measure(bleu);
-    if (wg_metrics_add(metrics, lowercase ? "bleu_lc" : "bleu", score.score, pairs) < 0)
+    if (wg_metrics_add(metrics, rules.lowercase ? "bleu_lc" : "bleu", score.score, pairs) < 0 ||
+        wg_metrics_add(metrics, "bleu_tokens", rules.tokens, pairs) < 0)
         return -1;
     for (int n = 0; n < WG_BLEU_ORDER; n++) {
         char name[WG_METRIC_NAME_SIZE];
@@ -822,13 +830,14 @@ static int score_translations(const wg_training *t, char *const *translations,
                               char *const *references, wg_metrics *metrics) {
     const wg_evaluation_options *how = t->setup.evaluation;
     const int64_t count = wg_dataset_documents(t->setup.held_out);
+    const wg_bleu_rules rules = {(wg_bleu_tokens)how->bleu_tokens, how->lowercase};
     wg__bleu bleu = {0};
     if (how->predictions && write_lines(how->predictions, count, translations) < 0)
         return -1;
     for (int64_t i = 0; i < count; i++)
-        if (wg__bleu_add(&bleu, translations[i], references[i], how->lowercase) < 0)
+        if (wg__bleu_add(&bleu, translations[i], references[i], rules) < 0)
             return -1;
-    return add_bleu(&bleu, how->lowercase, (double)count, metrics);
+    return add_bleu(&bleu, rules, (double)count, metrics);
 }
 
 /* Translates all held-out sources and scores them. */
@@ -890,7 +899,9 @@ static bool has_bleu(const wg_metrics *metrics) {
 }
 
 static const char *signature(const wg_metrics *metrics) {
-    return wg__bleu_signature(wg_metrics_weight(metrics, "bleu_lc") > 0);
+    const wg_bleu_rules rules = {(wg_bleu_tokens)wg_metrics_get(metrics, "bleu_tokens"),
+                                 wg_metrics_weight(metrics, "bleu_lc") > 0};
+    return wg__bleu_signature(rules);
 }
 
 static const wg_metric_row metric_rows[] = {

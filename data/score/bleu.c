@@ -57,6 +57,24 @@ static int64_t space_length(const char *text, int64_t length) {
 
 /* ---- Tokens: steps ---- */
 
+/* What "zh" separates: most of CJK, and by a slip of sacreBLEU's table, which every score has, all
+ * from U+2001 to U+2A6D, such as curly quotes; but none beyond U+FFFF. */
+static bool is_chinese(int32_t c) {
+    static const int32_t ranges[][2] = {
+        {0x2001, 0x2A6D}, {0x2E80, 0x2FDF}, {0x2FF0, 0x303F}, {0x3100, 0x312F}, {0x31A0, 0x31BF},
+        {0x31C0, 0x31EF}, {0x3200, 0x33FF}, {0x3400, 0x4DB5}, {0x4E00, 0x9FBB}, {0xF900, 0xFA2D},
+        {0xFA30, 0xFA6A}, {0xFA70, 0xFAD9}, {0xFE10, 0xFE1F}, {0xFE30, 0xFE4F}, {0xFF00, 0xFFEF}};
+    for (size_t i = 0; i < sizeof ranges / sizeof ranges[0]; i++)
+        if (c >= ranges[i][0] && c <= ranges[i][1])
+            return true;
+    return false;
+}
+
+static bool is_any(int32_t c) {
+    (void)c;
+    return true;
+}
+
 static int append_character(texts *t, int32_t character) {
     utf8proc_uint8_t bytes[4];
     return append(t, (const char *)bytes, utf8proc_encode_char(character, bytes));
@@ -97,6 +115,16 @@ static void strip_end(wg__text *text) {
     }
     text->length = end;
     text->bytes[end] = '\0';
+}
+
+/* Python's lstrip(). */
+static void strip_begin(wg__text *text) {
+    int64_t begin = 0, space;
+    while (begin < text->length &&
+           (space = space_length(text->bytes + begin, text->length - begin)) > 0)
+        begin += space;
+    text->length -= begin;
+    memmove(text->bytes, text->bytes + begin, (size_t)text->length + 1);
 }
 
 static int replace(texts *t, const char *from, const char *to) {
@@ -168,22 +196,61 @@ static int apply_rule(texts *t, const rule *rule) {
     return 0;
 }
 
-/* Every step but lower case. The text has a space at each end while rules are applied. */
-static int apply_steps(texts *t) {
+/* Puts a space before and after each of these characters. */
+static int separate(texts *t, bool (*is_separate)(int32_t c)) {
+    const utf8proc_uint8_t *bytes = (const utf8proc_uint8_t *)t->current.bytes;
+    for (int64_t at = 0; at < t->current.length;) {
+        int32_t c;
+        const int64_t size = utf8proc_iterate(bytes + at, t->current.length - at, &c);
+        const bool apart = is_separate(c);
+        if ((apart && append(t, " ", 1) < 0) || append(t, t->current.bytes + at, size) < 0 ||
+            (apart && append(t, " ", 1) < 0))
+            return -1;
+        at += size;
+    }
+    swap(t);
+    return 0;
+}
+
+/* Punctuation, points, commas and dashes become tokens of their own, except within numbers. */
+static int split_punctuation(texts *t) {
     static const rule rules[] = {{point_after_no_digit, false, true},
                                  {point_before_no_digit, true, false},
                                  {dash_after_digit, false, true}};
-    strip_end(&t->current);
-    if (replace_entities(t) < 0 || append(t, " ", 1) < 0 ||
-        append(t, t->current.bytes, t->current.length) < 0 || append(t, " ", 1) < 0)
-        return -1;
-    swap(t);
     if (separate_punctuation(t) < 0)
         return -1;
     for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++)
         if (apply_rule(t, &rules[i]) < 0)
             return -1;
     return 0;
+}
+
+/* The steps of 13a but lower case. The text has a space at each end while rules are applied. */
+static int apply_13a(texts *t) {
+    strip_end(&t->current);
+    if (replace_entities(t) < 0 || append(t, " ", 1) < 0 ||
+        append(t, t->current.bytes, t->current.length) < 0 || append(t, " ", 1) < 0)
+        return -1;
+    swap(t);
+    return split_punctuation(t);
+}
+
+/* Those of zh: the text has no space at its ends, so a point there may stay with its number. */
+static int apply_zh(texts *t) {
+    strip_end(&t->current);
+    strip_begin(&t->current);
+    return separate(t, is_chinese) < 0 ? -1 : split_punctuation(t);
+}
+
+static int apply_steps(texts *t, wg_bleu_tokens tokens) {
+    switch (tokens) {
+    case WG_BLEU_ZH:
+        return apply_zh(t);
+    case WG_BLEU_CHAR:
+        return separate(t, is_any);
+    default:
+        return apply_13a(t);
+    }
 }
 
 /* ---- Tokens: splitting ---- */
@@ -204,7 +271,8 @@ static int split(const wg__text *text, wg__strings *words, wg_token_list *tokens
     return 0;
 }
 
-int wg__bleu_tokenize(const char *text, bool lowercase, wg__strings *words, wg_token_list *tokens) {
+int wg__bleu_tokenize(const char *text, wg_bleu_rules rules, wg__strings *words,
+                      wg_token_list *tokens) {
     const int64_t length = (int64_t)strlen(text);
     if (wg__utf8_check(text, length, "a segment", "bleu") < 0)
         return -1;
@@ -212,10 +280,10 @@ int wg__bleu_tokenize(const char *text, bool lowercase, wg__strings *words, wg_t
     int result = wg__text_append(&t.current, text, length);
     if (result == 0)
         result = append(&t, "", 0); /* bytes is not NULL, even of an empty text */
-    if (result == 0 && lowercase)
+    if (result == 0 && rules.lowercase)
         result = make_lower(&t);
     if (result == 0)
-        result = apply_steps(&t);
+        result = apply_steps(&t, rules.tokens);
     if (result == 0)
         result = split(&t.current, words, tokens);
     wg__free(t.current.bytes);
@@ -279,14 +347,15 @@ static int count_grams(wg__bleu *bleu, const wg_token_list *hypothesis,
     return 0;
 }
 
-int wg__bleu_add(wg__bleu *bleu, const char *hypothesis, const char *reference, bool lowercase) {
+int wg__bleu_add(wg__bleu *bleu, const char *hypothesis, const char *reference,
+                 wg_bleu_rules rules) {
     if (!hypothesis || !reference)
         return -1;
     wg__strings words = {0};
     wg_token_list ours = {0}, theirs = {0};
     int result = -1;
-    if (wg__bleu_tokenize(hypothesis, lowercase, &words, &ours) == 0 &&
-        wg__bleu_tokenize(reference, lowercase, &words, &theirs) == 0)
+    if (wg__bleu_tokenize(hypothesis, rules, &words, &ours) == 0 &&
+        wg__bleu_tokenize(reference, rules, &words, &theirs) == 0)
         result = count_grams(bleu, &ours, &theirs);
     wg__strings_clear(&words);
     wg_token_list_free(&ours);
@@ -317,7 +386,19 @@ wg__bleu_score wg__bleu_measure(const wg__bleu *bleu) {
     return result;
 }
 
-const char *wg__bleu_signature(bool lowercase) {
-    return lowercase ? "nrefs:1|case:lc|eff:no|tok:13a|smooth:exp"
-                     : "nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp";
+const char *wg__bleu_signature(wg_bleu_rules rules) {
+    static const char *const signatures[WG_BLEU_TOKENS_COUNT][2] = {
+        [WG_BLEU_13A] = {"nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp",
+                         "nrefs:1|case:lc|eff:no|tok:13a|smooth:exp"},
+        [WG_BLEU_ZH] = {"nrefs:1|case:mixed|eff:no|tok:zh|smooth:exp",
+                        "nrefs:1|case:lc|eff:no|tok:zh|smooth:exp"},
+        [WG_BLEU_CHAR] = {"nrefs:1|case:mixed|eff:no|tok:char|smooth:exp",
+                          "nrefs:1|case:lc|eff:no|tok:char|smooth:exp"},
+    };
+    return signatures[rules.tokens][rules.lowercase];
+}
+
+const char *wg__bleu_tokens_name(int tokens) {
+    static const char *const names[WG_BLEU_TOKENS_COUNT] = {"13a", "zh", "char"};
+    return tokens >= 0 && tokens < WG_BLEU_TOKENS_COUNT ? names[tokens] : NULL;
 }

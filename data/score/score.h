@@ -6,22 +6,26 @@
 #include <stdbool.h>
 
 #include "base/string_table.h"
+#include "data/score/bleu.h"
 #include "data/tokenizer/tokenizer.h"
 
-/* ---- BLEU: the tokens of mteval-v13a, as in sacreBLEU. bleu.c ----
+/* ---- BLEU: the tokens of mteval-v13a, of "zh" and of "char", as in sacreBLEU. bleu.c ----
  *
  *     He said: &quot;1,000.5 km.&quot;
- *       entities replaced, then lower case if asked for
- *       punctuation separated, except within numbers
+ *       lower case if asked for
+ *       13a: entities replaced; zh: Chinese characters separated; char: all characters separated
+ *       but of char: punctuation separated, except within numbers
  *     He said : " 1,000.5 km . "
  *       white space separates tokens
  */
 
 /* Appends the tokens of a UTF-8 text as their numbers in `words`; new ones are added to it.
  * [FORMAT if the text is not UTF-8; MEMORY] */
-int wg__bleu_tokenize(const char *text, bool lowercase, wg__strings *words, wg_token_list *tokens);
+int wg__bleu_tokenize(const char *text, wg_bleu_rules rules, wg__strings *words,
+                      wg_token_list *tokens);
 
-/* ---- SQuAD: answers compared as by the official evaluate-v1.1.py. squad_score.c ---- */
+/* ---- SQuAD: answers compared as by the official evaluate-v1.1.py, and Chinese ones as by CMRC
+ * 2018's (Cui et al. 2019). squad_score.c ---- */
 
 /* An answer as it is compared: lower case, without punctuation and articles, one space between
  * words. Freed with wg__free. NULL with MEMORY. */
@@ -30,6 +34,15 @@ char *wg__squad_normalize(const char *text);
 /* Compares normalised answers: *exact is 1 if they are equal, else 0; *f1 is the F1 of their words.
  * [MEMORY] */
 int wg__squad_score(const char *answer, const char *wanted, double *exact, double *f1);
+
+/* Compares answers by the rules of CMRC 2018, as they are, not normalised. Each ideograph is a
+ * token and each other word is; case and punctuation are ignored. *exact is 1 if they are equal,
+ * else 0; *f1 is the F1 by the longest run of tokens that both have. [MEMORY] */
+int wg__squad_score_mixed(const char *answer, const char *wanted, double *exact, double *f1);
+
+/* Adds the ideographs, and the letters and digits with them, of a text to the counts. True if at
+ * least half of what was counted are ideographs: then answers are compared by the rules of CMRC. */
+bool wg__squad_is_chinese(const char *text, int64_t *ideographs, int64_t *letters);
 
 /* ---- Correlations of numbers; 0 where one list has a single value. correlation.c ---- */
 

@@ -1,10 +1,11 @@
-/* Answers compared as by SQuAD's official evaluate-v1.1.py. See score.h. */
+/* Answers compared as by SQuAD's official evaluate-v1.1.py, and as by CMRC 2018's. See score.h. */
 #include "data/score/score.h"
 
 #include <string.h>
 #include <utf8proc.h>
 
 #include "data/tokenizer/basic_tokenizer.h"
+#include "data/tokenizer/tokenizer.h"
 #include "tensor/internal.h"
 
 /* ---- Characters, as Python classifies them ---- */
@@ -41,12 +42,13 @@ static int64_t decode(const char *text, int64_t length, int32_t *characters) {
     return count;
 }
 
-/* Lower-cases and drops punctuation; `lower` has room for twice as many characters. */
-static int64_t fold(const int32_t *characters, int64_t count, int32_t *lower) {
+/* Lower-cases and drops characters; `lower` has room for twice as many. */
+static int64_t fold(const int32_t *characters, int64_t count, bool (*is_dropped)(int32_t c),
+                    int32_t *lower) {
     enum { CAPITAL_I_WITH_DOT = 0x130, DOT_ABOVE = 0x307 };
     int64_t length = 0;
     for (int64_t i = 0; i < count; i++) {
-        if (is_punctuation(characters[i]))
+        if (is_dropped(characters[i]))
             continue;
         lower[length++] = wg__basic_lower(characters, count, i);
         if (characters[i] == CAPITAL_I_WITH_DOT)
@@ -91,7 +93,8 @@ char *wg__squad_normalize(const char *text) {
     char *normal = wg__alloc((size_t)(8 * length + 1)); /* a space and four bytes for each */
     if (characters && normal) {
         int32_t *lower = characters + length;
-        const int64_t count = fold(characters, decode(text, length, characters), lower);
+        const int64_t count =
+            fold(characters, decode(text, length, characters), is_punctuation, lower);
         drop_articles(lower, count);
         encode(lower, count, normal);
     } else {
@@ -150,4 +153,122 @@ int wg__squad_score(const char *answer, const char *wanted, double *exact, doubl
     wg__free(mine);
     wg__free(theirs);
     return status;
+}
+
+/* ---- Chinese, by the rules of CMRC 2018 ----
+ *
+ *     "NHK 的「劇」2.5"     nhk  的  劇  2.5 */
+
+/* The characters that both texts are compared without. */
+static bool is_ignored(int32_t c) {
+    static const int32_t list[] = {'-',    ':',    '_',    '*',    '^',    '/',    '\\',   '~',
+                                   '`',    '+',    '=',    0xFF0C, 0x3002, 0xFF1A, 0xFF1F, 0xFF01,
+                                   0x201C, 0x201D, 0xFF1B, 0x2019, 0x300A, 0x300B, 0xB7,   0x3001,
+                                   0x300C, 0x300D, 0xFF08, 0xFF09, 0xFF0D, 0xFF5E, 0x300E, 0x300F};
+    for (size_t i = 0; i < sizeof list / sizeof list[0]; i++)
+        if (c == list[i])
+            return true;
+    return false;
+}
+
+/* The ideographs that are tokens of their own there. */
+static bool is_token(int32_t c) {
+    return c >= 0x4E00 && c <= 0x9FA5;
+}
+
+/* A text of which the first and the last characters are no white space. */
+typedef struct folded_text {
+    int32_t *characters; /* `first` ones are unused */
+    int64_t first, count;
+} folded_text;
+
+static int fold_mixed(const char *text, folded_text *folded) {
+    const int64_t length = (int64_t)strlen(text);
+    int32_t *characters = wg__alloc((size_t)(3 * length + 1) * sizeof *characters);
+    *folded = (folded_text){.characters = characters, .first = length};
+    if (!characters)
+        return -1;
+    int64_t count = decode(text, length, characters), first = 0;
+    while (count > 0 && is_space(characters[count - 1]))
+        count--;
+    while (first < count && is_space(characters[first]))
+        first++;
+    folded->count = fold(characters + first, count - first, is_ignored, characters + length);
+    return 0;
+}
+
+/* Where the token that begins at `at` ends: an ideograph, a mark, or a word with the marks between
+ * its letters and digits. */
+static int64_t token_end(const int32_t *c, int64_t count, int64_t at) {
+    if (is_token(c[at]) || is_punctuation(c[at]))
+        return at + 1;
+    for (at++; at < count && !is_space(c[at]) && !is_token(c[at]); at++) {
+        const bool joins = is_of_word(c[at - 1]) && at + 1 < count && is_of_word(c[at + 1]) &&
+                           !is_token(c[at + 1]);
+        if (is_punctuation(c[at]) && !joins)
+            break;
+    }
+    return at;
+}
+
+/* Appends the tokens as their numbers in `words`. */
+static int add_tokens(const folded_text *text, wg__strings *words, wg_token_list *tokens) {
+    const int32_t *c = text->characters + text->first;
+    for (int64_t at = 0, end; at < text->count; at = end) {
+        end = at + 1;
+        if (is_space(c[at]))
+            continue;
+        end = token_end(c, text->count, at);
+        const int64_t id =
+            wg__strings_add(words, (const char *)(c + at), (end - at) * (int64_t)sizeof *c);
+        if (id < 0 || wg_token_list_append(tokens, (int32_t)id) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+/* The length of the longest run of tokens that is in both. */
+static int64_t longest_run(const wg_token_list *a, const wg_token_list *b) {
+    int64_t longest = 0;
+    for (int64_t i = 0; i < a->count; i++)
+        for (int64_t j = 0; j < b->count; j++) {
+            int64_t run = 0;
+            while (i + run < a->count && j + run < b->count && a->ids[i + run] == b->ids[j + run])
+                run++;
+            longest = run > longest ? run : longest;
+        }
+    return longest;
+}
+
+int wg__squad_score_mixed(const char *answer, const char *wanted, double *exact, double *f1) {
+    folded_text mine = {0}, theirs = {0};
+    wg__strings words = {0};
+    wg_token_list said = {0}, asked = {0};
+    int status = fold_mixed(answer, &mine) < 0 || fold_mixed(wanted, &theirs) < 0 ? -1 : 0;
+    if (status == 0 &&
+        (add_tokens(&mine, &words, &said) < 0 || add_tokens(&theirs, &words, &asked) < 0))
+        status = -1;
+    if (status == 0) {
+        const int32_t *a = mine.characters + mine.first, *b = theirs.characters + theirs.first;
+        const double common = (double)longest_run(&said, &asked);
+        *exact = mine.count == theirs.count && memcmp(a, b, (size_t)mine.count * sizeof *a) == 0;
+        *f1 = common > 0 ? 2 * common / (double)(said.count + asked.count) : 0;
+    }
+    wg_token_list_free(&said);
+    wg_token_list_free(&asked);
+    wg__strings_clear(&words);
+    wg__free(mine.characters);
+    wg__free(theirs.characters);
+    return status;
+}
+
+bool wg__squad_is_chinese(const char *text, int64_t *ideographs, int64_t *letters) {
+    int32_t c;
+    for (const utf8proc_uint8_t *at = (const utf8proc_uint8_t *)text; *at;) {
+        const utf8proc_ssize_t size = utf8proc_iterate(at, -1, &c);
+        at += size > 0 ? size : 1;
+        *ideographs += size > 0 && wg__is_ideograph(c);
+        *letters += size > 0 && is_of_word(c);
+    }
+    return 2 * *ideographs >= *letters && *ideographs > 0;
 }

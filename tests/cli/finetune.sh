@@ -103,6 +103,12 @@ check 'a file of questions is measured' grep -q '"exact_match": 100.0' out
 printf '  "who": "\303\211l\303\251",\n' >wanted.txt
 check 'answers are as the context has them' grep -qxF -f wanted.txt answers.json
 check 'of those that are right one is enough' grep -Eq '"what": "(a )?garden"' answers.json
+cat >chinese.json <<'END'
+{"data": [{"paragraphs": [{"context": "\u5b54\u4e59\u5df1\u5594\u9152\u3002", "qas": [
+  {"id": "who", "question": "\u8ab0\uff1f", "answers": [{"text": "\u5b54\u4e59\u5df1", "answer_start": 0}]}]}]}]}
+END
+run eval answers.h5 --corpus chinese.json --seq 80
+check 'Chinese answers are compared by character' grep -q 'F1 .* of 1 questions, by character as CMRC 2018$' out
 squad --out parted.h5 --steps 60 --eval-every 60 --log parted.log --keep-best
 run finetune --task squad --resume --out answers.h5 --steps 64 --log answers.log
 run finetune --task squad --resume --out parted.h5 --steps 64 --log parted.log

@@ -116,6 +116,13 @@ run eval run.h5 --corpus held.from upper.to --lowercase --beam 1 --json
 check 'unless it is told not to' eval 'grep -q "\"bleu_lc\": [1-9][0-9]" out &&
     grep -q "case:lc" out'
 
+for tokens in zh char; do
+    run eval run.h5 --corpus held.from held.to --tokenize $tokens
+    check "BLEU by the tokens of $tokens" grep -q "^BLEU|nrefs:1|case:mixed|eff:no|tok:$tokens|smooth:exp = " out
+done
+run eval run.h5 --corpus held.from held.to --tokenize intl
+check 'wrong usage: tokens that are not there' left_with 2 "--tokenize is 'intl'; it must be 13a, zh or char"
+
 # ---- Averaging ----
 
 run average run.400.h5 run.500.h5 run.600.h5 --out mean.h5

@@ -19,10 +19,10 @@ static json_t *load(void) {
 
 /* ---- Tokens ---- */
 
-static void assert_tokens(const char *text, bool lowercase, const json_t *wanted) {
+static void assert_tokens(const char *text, wg_bleu_rules rules, const json_t *wanted) {
     wg__strings words = {0};
     wg_token_list tokens = {0};
-    ck_assert_int_eq(wg__bleu_tokenize(text, lowercase, &words, &tokens), 0);
+    ck_assert_int_eq(wg__bleu_tokenize(text, rules, &words, &tokens), 0);
     ck_assert_msg(tokens.count == (int64_t)json_array_size(wanted), "\"%s\": %lld tokens, not %zu",
                   text, (long long)tokens.count, json_array_size(wanted));
     for (int64_t i = 0; i < tokens.count; i++)
@@ -39,8 +39,8 @@ START_TEST(tokens_are_those_of_sacrebleu) {
     for (size_t i = 0; i < json_array_size(list); i++) {
         const json_t *row = json_array_get(list, i);
         const char *text = json_string_value(json_object_get(row, "text"));
-        assert_tokens(text, false, json_object_get(row, "mixed"));
-        assert_tokens(text, true, json_object_get(row, "lc"));
+        assert_tokens(text, (wg_bleu_rules){0}, json_object_get(row, "mixed"));
+        assert_tokens(text, (wg_bleu_rules){.lowercase = true}, json_object_get(row, "lc"));
     }
     json_decref(root);
 }
@@ -48,13 +48,13 @@ END_TEST
 
 /* ---- Scores ---- */
 
-static wg__bleu count(const json_t *row, bool lowercase) {
+static wg__bleu count(const json_t *row, wg_bleu_rules rules) {
     const json_t *hypotheses = json_object_get(row, "hypotheses");
     const json_t *references = json_object_get(row, "references");
     wg__bleu bleu = {0};
     for (size_t i = 0; i < json_array_size(hypotheses); i++)
         ck_assert_int_eq(wg__bleu_add(&bleu, json_string_value(json_array_get(hypotheses, i)),
-                                      json_string_value(json_array_get(references, i)), lowercase),
+                                      json_string_value(json_array_get(references, i)), rules),
                          0);
     return bleu;
 }
@@ -67,10 +67,10 @@ static double number(const json_t *object, const char *key) {
     return json_number_value(json_object_get(object, key));
 }
 
-static void assert_score(const json_t *row, bool lowercase) {
+static void assert_score(const json_t *row, const char *key, wg_bleu_rules rules) {
     const char *name = json_string_value(json_object_get(row, "name"));
-    const json_t *wanted = json_object_get(row, lowercase ? "lc" : "mixed");
-    const wg__bleu bleu = count(row, lowercase);
+    const json_t *wanted = json_object_get(row, key);
+    const wg__bleu bleu = count(row, rules);
     const wg__bleu_score score = wg__bleu_measure(&bleu);
     for (int n = 0; n < WG_BLEU_ORDER; n++) {
         ck_assert_msg(bleu.matches[n] == (int64_t)at(wanted, "matches", n) &&
@@ -91,10 +91,43 @@ START_TEST(scores_are_those_of_sacrebleu) {
     const json_t *list = json_object_get(root, "cases");
     ck_assert_uint_ge(json_array_size(list), 20);
     for (size_t i = 0; i < json_array_size(list); i++) {
-        assert_score(json_array_get(list, i), false);
-        assert_score(json_array_get(list, i), true);
+        assert_score(json_array_get(list, i), "mixed", (wg_bleu_rules){0});
+        assert_score(json_array_get(list, i), "lc", (wg_bleu_rules){.lowercase = true});
     }
     json_decref(root);
+}
+END_TEST
+
+/* Chinese: "zh" and "char", of tests/fixtures/bleu_zh.py. */
+START_TEST(tokens_and_scores_of_chinese_are_those_of_sacrebleu) {
+    json_t *root = json_load_file(fixture("bleu_zh.json"), 0, NULL);
+    const json_t *list = json_object_get(root, "tokens");
+    const wg_bleu_rules zh = {.tokens = WG_BLEU_ZH}, by_char = {.tokens = WG_BLEU_CHAR};
+    ck_assert_uint_ge(json_array_size(list), 20);
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        const json_t *row = json_array_get(list, i);
+        const char *text = json_string_value(json_object_get(row, "text"));
+        assert_tokens(text, zh, json_object_get(row, "zh"));
+        assert_tokens(text, by_char, json_object_get(row, "char"));
+        assert_tokens(text, (wg_bleu_rules){WG_BLEU_ZH, true}, json_object_get(row, "zh_lc"));
+    }
+    list = json_object_get(root, "cases");
+    ck_assert_uint_ge(json_array_size(list), 5);
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        assert_score(json_array_get(list, i), "zh", zh);
+        assert_score(json_array_get(list, i), "char", by_char);
+    }
+    json_decref(root);
+}
+END_TEST
+
+START_TEST(signatures_name_the_tokens) {
+    ck_assert_str_eq(wg__bleu_signature((wg_bleu_rules){0}),
+                     "nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp");
+    ck_assert_str_eq(wg__bleu_signature((wg_bleu_rules){WG_BLEU_ZH, true}),
+                     "nrefs:1|case:lc|eff:no|tok:zh|smooth:exp");
+    ck_assert_str_eq(wg__bleu_signature((wg_bleu_rules){WG_BLEU_CHAR, false}),
+                     "nrefs:1|case:mixed|eff:no|tok:char|smooth:exp");
 }
 END_TEST
 
@@ -107,12 +140,13 @@ END_TEST
 /* ---- Failures ---- */
 
 START_TEST(a_failure_changes_nothing) {
+    const wg_bleu_rules rules = {.lowercase = true};
     wg__bleu bleu = {0};
-    ck_assert_int_eq(wg__bleu_add(&bleu, "a b c d", "a b c d", false), 0);
+    ck_assert_int_eq(wg__bleu_add(&bleu, "a b c d", "a b c d", rules), 0);
     const wg__bleu before = bleu;
-    ck_assert_int_eq(wg__bleu_add(&bleu, "a \xff", "a", false), -1);
+    ck_assert_int_eq(wg__bleu_add(&bleu, "a \xff", "a", rules), -1);
     assert_error(WG_ERROR_FORMAT, "not UTF-8");
-    ck_assert_int_eq(wg__bleu_add(&bleu, "a", "\xc3", true), -1);
+    ck_assert_int_eq(wg__bleu_add(&bleu, "a", "\xc3", rules), -1);
     assert_error(WG_ERROR_FORMAT, "not UTF-8");
     int result = -1;
     for (int64_t allowed = 0; result < 0; allowed++) {
@@ -120,7 +154,7 @@ START_TEST(a_failure_changes_nothing) {
         ck_assert_mem_eq(&bleu, &before, sizeof bleu);
         wg_alloc_trim();
         wg__alloc_fail_after(allowed);
-        result = wg__bleu_add(&bleu, "A cat, 5 dogs.", "A cat and 5-6 dogs.", true);
+        result = wg__bleu_add(&bleu, "A cat, 5 dogs.", "A cat and 5-6 dogs.", rules);
         wg__alloc_fail_after(-1);
         if (result < 0)
             assert_error(WG_ERROR_MEMORY, "");
@@ -133,6 +167,8 @@ SUITES {
     const TTest *const tests[] = {
         tokens_are_those_of_sacrebleu,
         scores_are_those_of_sacrebleu,
+        tokens_and_scores_of_chinese_are_those_of_sacrebleu,
+        signatures_name_the_tokens,
         nothing_counted_scores_nothing,
         a_failure_changes_nothing,
     };

@@ -3,6 +3,7 @@
 #include "data/dataset/squad.h"
 
 #include <jansson.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -228,13 +229,48 @@ START_TEST(scores_are_those_of_the_official_rules) {
 }
 END_TEST
 
+/* By the rules of CMRC 2018 (tests/fixtures/squad_score_zh.py). */
+START_TEST(chinese_answers_are_scored_by_character) {
+    json_t *cases = json_load_file(fixture("squad_score_zh.json"), 0, NULL);
+    ck_assert_int_gt(json_array_size(cases), 20);
+    for (size_t i = 0; i < json_array_size(cases); i++) {
+        const json_t *c = json_array_get(cases, i);
+        const char *answer = json_string_value(json_array_get(c, 0));
+        double exact, f1;
+        ck_assert_int_eq(
+            wg__squad_score_mixed(answer, json_string_value(json_array_get(c, 1)), &exact, &f1), 0);
+        ck_assert_msg(exact == json_real_value(json_array_get(c, 2)), "exact match of \"%s\"",
+                      answer);
+        ck_assert_msg(fabs(f1 - json_real_value(json_array_get(c, 3))) < 1e-15,
+                      "F1 of \"%s\" is %g", answer, f1);
+    }
+    json_decref(cases);
+}
+END_TEST
+
+START_TEST(texts_are_chinese_if_half_of_their_letters_are) {
+    int64_t ideographs = 0, letters = 0;
+    ck_assert(!wg__squad_is_chinese("", &ideographs, &letters));
+    ck_assert(!wg__squad_is_chinese("NHK \u7684", &ideographs, &letters));
+    ck_assert(wg__squad_is_chinese("\u5287\u96c6\uff01", &ideographs, &letters));
+    ck_assert_int_eq(ideographs, 3);
+    ck_assert_int_eq(letters, 6);
+}
+END_TEST
+
 SUITES {
     const TTest *const tests[] = {
-        answers_are_found_by_characters,        an_answer_within_a_word_becomes_the_word,
-        bad_files_are_refused_with_the_place,   a_file_that_finds_no_memory_leaves_nothing,
-        a_long_context_is_read_through_windows, an_answer_begins_in_the_window_with_most_around_it,
-        a_batch_holds_questions_and_windows,    windows_without_room_are_refused,
+        answers_are_found_by_characters,
+        an_answer_within_a_word_becomes_the_word,
+        bad_files_are_refused_with_the_place,
+        a_file_that_finds_no_memory_leaves_nothing,
+        a_long_context_is_read_through_windows,
+        an_answer_begins_in_the_window_with_most_around_it,
+        a_batch_holds_questions_and_windows,
+        windows_without_room_are_refused,
         scores_are_those_of_the_official_rules,
+        chinese_answers_are_scored_by_character,
+        texts_are_chinese_if_half_of_their_letters_are,
     };
     add_suite("squad", tests);
 }

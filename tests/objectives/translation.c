@@ -252,7 +252,7 @@ START_TEST(a_trained_model_translates_and_is_scored) {
     for (int64_t i = 0; i < 12; i++, line = strtok(NULL, "\n")) {
         ck_assert_ptr_nonnull(line);
         char *reference = wg_dataset_pair_text(s.held_out, WG_TARGET, i);
-        ck_assert_int_eq(wg__bleu_add(&bleu, line, reference, false), 0);
+        ck_assert_int_eq(wg__bleu_add(&bleu, line, reference, (wg_bleu_rules){0}), 0);
         wg_text_free(reference);
     }
     ck_assert_ptr_null(line);
