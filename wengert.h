@@ -36,6 +36,7 @@
 #include "data/batches/pair_batch.h"
 #include "data/tokenizer/bpe.h"
 #include "data/tokenizer/characters.h"
+#include "data/dataset/corpus_check.h"
 #include "data/dataset/dataset.h"
 #include "data/tokenizer/tokenizer.h"
 #include "data/tokenizer/wordpiece.h"

@@ -80,6 +80,7 @@ int wg__verb_average(int argc, char **argv);
 int wg__verb_bench(int argc, char **argv);
 int wg__verb_convert(int argc, char **argv);
 int wg__verb_embed(int argc, char **argv);
+int wg__verb_corpus(int argc, char **argv);
 int wg__verb_eval(int argc, char **argv);
 int wg__verb_fill(int argc, char **argv);
 int wg__verb_finetune(int argc, char **argv);

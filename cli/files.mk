@@ -3,6 +3,7 @@ cli_sources = \
 	cli/cli.c \
 	cli/cli.h \
 	cli/convert.c \
+	cli/corpus.c \
 	cli/decoding.c \
 	cli/decoding.h \
 	cli/dispatch.c \

@@ -21,6 +21,7 @@ static const wg__verb verbs[] = {
     {"info", "tell what a checkpoint holds", wg__verb_info},
     {"plot", "draw the history of a training", wg__verb_plot},
     {"tokenizer", "learn a vocabulary, text to ids and back", wg__verb_tokenizer},
+    {"corpus", "check a training text", wg__verb_corpus},
     {"gradcheck", "check the gradients of ops", wg__verb_gradcheck},
     {"bench", "time the library beside the machine's own speed", wg__verb_bench},
     {NULL, NULL, NULL},

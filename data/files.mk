@@ -1,6 +1,7 @@
 data_public = \
 	data/batches/pair_batch.h \
 	data/batches/batches.h \
+	data/dataset/corpus_check.h \
 	data/dataset/dataset.h \
 	data/tokenizer/bpe.h \
 	data/tokenizer/characters.h \
@@ -12,6 +13,7 @@ data_sources = \
 	data/batches/batches.c \
 	data/batches/builder.h \
 	data/batches/pair_batch.c \
+	data/dataset/corpus_check.c \
 	data/dataset/dataset.c \
 	data/dataset/labelled_text.c \
 	data/dataset/labelled_text.h \

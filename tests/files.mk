@@ -46,6 +46,7 @@ tests_test_data_SOURCES = \
 	tests/data/characters.c \
 	tests/data/corpus.c \
 	tests/data/correlation.c \
+	tests/data/corpus_check.c \
 	tests/data/huggingface.c \
 	tests/data/labelled_text.c \
 	tests/data/llama2c.c \
@@ -219,6 +220,7 @@ command_tests = \
 	tests/cli/convert.sh \
 	tests/cli/corpus.sh \
 	tests/cli/embed.sh \
+	tests/cli/corpus_check.sh \
 	tests/cli/finetune.sh \
 	tests/cli/generate.sh \
 	tests/cli/glm.sh \

@@ -1,0 +1,234 @@
+/* wengert corpus check: what is wrong with a training text, and what to do about it. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/cli.h"
+#include "cli/output.h"
+#include "data/dataset/corpus_check.h"
+
+enum { KEY_HELD_OUT = WG__KEY_OWN, KEY_TOKENIZER };
+
+typedef struct arguments {
+    const char **paths; /* room for all arguments; the first is the job */
+    int count;
+    const char *job, *held_out, *tokenizer; /* NULL: not given */
+    bool json;
+} arguments;
+
+static const struct argp_option options[] = {
+    {"held-out", KEY_HELD_OUT, "FILE", 0,
+     "The text to measure on: tell how many of its lines are in the training text, too", 0},
+    {"tokenizer", KEY_TOKENIZER, "FILE", 0,
+     "Tell tokens a word and the share of [UNK] with this tokenizer: what `wengert tokenizer "
+     "train' "
+     "wrote, a checkpoint, or a published file",
+     0},
+    WG__OPTION_JSON,
+    {0},
+};
+
+static error_t parse(int key, char *text, struct argp_state *state) {
+    arguments *a = state->input;
+    switch (key) {
+    case KEY_HELD_OUT:
+        a->held_out = text;
+        return 0;
+    case KEY_TOKENIZER:
+        a->tokenizer = text;
+        return 0;
+    case WG__KEY_JSON:
+        a->json = true;
+        return 0;
+    case ARGP_KEY_ARG:
+        if (a->job)
+            a->paths[a->count++] = text;
+        else if (strcmp(text, "check") == 0)
+            a->job = text;
+        else
+            argp_error(state, "the job is '%s'; it must be check", text);
+        return 0;
+    case ARGP_KEY_END:
+        if (!a->job)
+            argp_error(state, "missing job: check");
+        if (a->count == 0)
+            argp_error(state, "missing FILE");
+        return 0;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
+/* ---- Results ---- */
+
+static const struct fault {
+    const char *key, *name, *advice;
+} faults[WG_CORPUS_FAULT_COUNT] = {
+    [WG_CORPUS_INVALID] = {"invalid_utf8", "bytes that are not UTF-8",
+                           "convert the file, for example with iconv -f gb18030 -t utf-8"},
+    [WG_CORPUS_BOM] = {"bom", "byte order marks",
+                       "remove them: sed -i 's/\\xef\\xbb\\xbf//g' FILE"},
+    [WG_CORPUS_CRLF] = {"crlf", "lines that end in CR LF", "remove the CR: sed -i 's/\\r$//' FILE"},
+    [WG_CORPUS_NUL] = {"nul", "NUL characters", "remove them: tr -d '\\000'"},
+    [WG_CORPUS_REPLACEMENT] = {"replacement", "characters U+FFFD",
+                               "they stand for text that was lost: decode the source anew, or "
+                               "remove these lines"},
+    [WG_CORPUS_CONTROL] = {"control", "control characters",
+                           "remove them: they stand for nothing that a reader sees"},
+};
+
+static double share(int64_t count, int64_t of) {
+    return of > 0 ? (double)count / (double)of : 0;
+}
+
+static json_t *finding_json(const arguments *a, const wg_corpus_finding *found, int64_t of) {
+    json_t *object = json_pack("{s:I}", "count", (json_int_t)found->count);
+    if (of > 0)
+        json_object_set_new(object, "share", wg__json_number(share(found->count, of)));
+    if (found->count > 0)
+        json_object_update_new(object, json_pack("{s:s, s:I}", "file", a->paths[found->file],
+                                                 "line", (json_int_t)found->line));
+    return object;
+}
+
+static json_t *lengths_json(const arguments *a, const wg_corpus_lengths *l) {
+    return json_pack("{s:I, s:I, s:I, s:I, s:s, s:I}", "count", (json_int_t)l->count, "median",
+                     (json_int_t)l->median, "percentile_95", (json_int_t)l->most, "longest",
+                     (json_int_t)l->longest, "file", a->paths[l->file], "line",
+                     (json_int_t)l->line);
+}
+
+static void print_json(const arguments *a, const wg_corpus_report *r) {
+    json_t *object =
+        json_pack("{s:I, s:I, s:o, s:o, s:o, s:o}", "bytes", (json_int_t)r->bytes, "characters",
+                  (json_int_t)r->characters, "lines", lengths_json(a, &r->lines), "documents",
+                  lengths_json(a, &r->documents), "repeated_lines",
+                  finding_json(a, &r->repeated_lines, r->lines.count), "repeated_documents",
+                  finding_json(a, &r->repeated_documents, r->documents.count));
+    for (int i = 0; i < WG_CORPUS_FAULT_COUNT; i++)
+        json_object_set_new(object, faults[i].key, finding_json(a, &r->faults[i], 0));
+    if (a->held_out) {
+        arguments held_out = {.paths = (const char *[]){a->held_out}};
+        json_object_set_new(object, "overlap",
+                            finding_json(&held_out, &r->overlap, r->held_out_lines));
+        json_object_set_new(object, "held_out_lines", json_integer(r->held_out_lines));
+    }
+    if (a->tokenizer)
+        json_object_update_new(
+            object, json_pack("{s:I, s:I, s:o, s:o}", "words", (json_int_t)r->words, "tokens",
+                              (json_int_t)r->tokens, "tokens_per_word",
+                              wg__json_number(share(r->tokens, r->words)), "unknown_share",
+                              wg__json_number(share(r->unknown, r->tokens))));
+    wg__print_json(object);
+}
+
+static void print_repeated(const arguments *a, const char *name, const wg_corpus_finding *found,
+                           int64_t of, const char *advice) {
+    printf("%-12s %lld of %lld are repeated (%.2f %%)", name, (long long)found->count,
+           (long long)of, 100 * share(found->count, of));
+    if (found->count > 0)
+        printf(", first %s:%lld\n  -> %s", a->paths[found->file], (long long)found->line, advice);
+    putchar('\n');
+}
+
+static void print_lengths(const arguments *a, const char *name, const wg_corpus_lengths *l) {
+    printf("%-12s median %lld characters, 95 %% up to %lld, longest %lld at %s:%lld\n", name,
+           (long long)l->median, (long long)l->most, (long long)l->longest, a->paths[l->file],
+           (long long)l->line);
+}
+
+static void print_overlap(const arguments *a, const wg_corpus_report *r) {
+    printf("held out     %lld of %lld lines are in the text, too (%.2f %%)",
+           (long long)r->overlap.count, (long long)r->held_out_lines,
+           100 * share(r->overlap.count, r->held_out_lines));
+    if (r->overlap.count > 0)
+        printf(
+            ", first %s:%lld\n  -> remove them from one of both: a model is not measured on what "
+            "it has read",
+            a->held_out, (long long)r->overlap.line);
+    putchar('\n');
+}
+
+static void print_tokens(const wg_corpus_report *r) {
+    enum { FEW = 2 };
+    const double a_word = share(r->tokens, r->words), unknown = share(r->unknown, r->tokens);
+    printf("tokens       %lld, %.2f a word; %.3f %% are [UNK]\n", (long long)r->tokens, a_word,
+           100 * unknown);
+    if (a_word > FEW)
+        printf("  -> learn a larger vocabulary, or one from this text\n");
+    if (unknown > 0.005)
+        printf("  -> learn a vocabulary from this text, with more characters (--alphabet) or of a "
+               "kind without [UNK] (bpe, byte)\n");
+}
+
+static void print_faults(const arguments *a, const wg_corpus_report *r) {
+    int64_t found = 0;
+    for (int i = 0; i < WG_CORPUS_FAULT_COUNT; i++) {
+        const wg_corpus_finding *fault = &r->faults[i];
+        found += fault->count;
+        if (fault->count > 0)
+            printf("encoding     %lld %s, first %s:%lld\n  -> %s\n", (long long)fault->count,
+                   faults[i].name, a->paths[fault->file], (long long)fault->line, faults[i].advice);
+    }
+    if (found == 0)
+        printf("encoding     UTF-8 without byte order marks, CR, NUL, U+FFFD and control "
+               "characters\n");
+}
+
+static void print_text(const arguments *a, const wg_corpus_report *r) {
+    printf("text         %lld characters, %lld bytes; %lld lines in %lld documents\n",
+           (long long)r->characters, (long long)r->bytes, (long long)r->lines.count,
+           (long long)r->documents.count);
+    print_repeated(a, "lines", &r->repeated_lines, r->lines.count,
+                   "drop those that are no headings: a model learns repeated lines by heart");
+    print_repeated(a, "documents", &r->repeated_documents, r->documents.count,
+                   "drop all but one of each");
+    if (a->held_out)
+        print_overlap(a, r);
+    if (a->tokenizer)
+        print_tokens(r);
+    print_faults(a, r);
+    print_lengths(a, "line length", &r->lines);
+    print_lengths(a, "doc. length", &r->documents);
+    if (r->documents.count == 1)
+        printf("  -> end documents by blank lines or lines <|endoftext|>, for example so that some "
+               "can be held out\n");
+}
+
+static int run(const arguments *a) {
+    wg_tokenizer *tokenizer = a->tokenizer ? wg_tokenizer_load(a->tokenizer) : NULL;
+    if (a->tokenizer && !tokenizer)
+        return wg__cli_fail_pending();
+    const wg_corpus_check_options how = {.held_out = a->held_out, .tokenizer = tokenizer};
+    wg_corpus_report report;
+    const int status = wg_corpus_check(a->count, a->paths, &how, &report);
+    wg_tokenizer_free(tokenizer);
+    if (status < 0)
+        return wg__cli_fail_pending();
+    if (a->json)
+        print_json(a, &report);
+    else
+        print_text(a, &report);
+    return 0;
+}
+
+int wg__verb_corpus(int argc, char **argv) {
+    static const struct argp parser = {
+        .options = options,
+        .parser = parse,
+        .args_doc = "check FILE...",
+        .doc = "Checks a training text: repeated lines and documents, overlap with the text to "
+               "measure on, tokens, encoding and lengths, with what to do about each finding.\v"
+               "Lines are compared without the blanks at their ends. Documents end at lines "
+               "\"<|endoftext|>\"; in a file without these, at three blank lines; in one without "
+               "these, too, at each blank line. A word is what stands between spaces, or an "
+               "ideograph. Files of any size are read as streams.",
+    };
+    arguments a = {.paths = calloc((size_t)argc + 1, sizeof *a.paths)};
+    if (!a.paths)
+        return wg__cli_fail("no memory");
+    wg__cli_parse(&parser, argc, argv, &a);
+    const int code = run(&a);
+    free(a.paths);
+    return code;
+}

@@ -1,0 +1,380 @@
+/* Checks of a training text. See corpus_check.h.
+ *
+ *     file -> lines -> faults, length, hash -> set of lines
+ *                 '-> hash of the document  -> set of documents */
+#include "data/dataset/corpus_check.h"
+
+#include <string.h>
+#include <utf8proc.h>
+
+#include "data/dataset/mmap.h"
+#include "data/tokenizer/basic_tokenizer.h"
+#include "data/tokenizer/kind.h"
+#include "data/tokenizer/text_file.h"
+#include "tensor/internal.h"
+
+#define WHERE "corpus_check"
+
+static const char end_of_text[] = "<|endoftext|>";
+enum { END_OF_TEXT = sizeof end_of_text - 1, BLANK_LINES = 3 };
+
+/* ---- A set of hashes: open addressing; 0 is a free slot ---- */
+
+typedef struct hash_set {
+    uint64_t *slots;
+    uint64_t mask; /* the number of slots, a power of two, less one */
+    int64_t count;
+} hash_set;
+
+/* FNV-1a's low bits mix badly: the upper half is folded in. */
+static uint64_t finish_hash(uint64_t hash) {
+    hash = (hash ^ hash >> 32) * UINT64_C(0x9E3779B97F4A7C15);
+    hash ^= hash >> 29;
+    return hash ? hash : 1;
+}
+
+static uint64_t *find_slot(const hash_set *set, uint64_t hash) {
+    uint64_t i = hash & set->mask;
+    while (set->slots[i] && set->slots[i] != hash)
+        i = (i + 1) & set->mask;
+    return &set->slots[i];
+}
+
+static bool has_hash(const hash_set *set, uint64_t hash) {
+    return set->slots && *find_slot(set, hash) == hash;
+}
+
+static int grow_set(hash_set *set) {
+    const uint64_t size = set->slots ? 2 * (set->mask + 1) : 1024;
+    hash_set larger = {.mask = size - 1, .count = set->count};
+    larger.slots = wg__calloc(size, sizeof *larger.slots);
+    if (!larger.slots)
+        return -1;
+    for (uint64_t i = 0; set->slots && i <= set->mask; i++)
+        if (set->slots[i])
+            *find_slot(&larger, set->slots[i]) = set->slots[i];
+    wg__free(set->slots);
+    *set = larger;
+    return 0;
+}
+
+/* 1 if the hash was in the set before, 0 if it is new, -1 without memory. */
+static int add_hash(hash_set *set, uint64_t hash) {
+    if ((!set->slots || 2 * (uint64_t)(set->count + 1) > set->mask + 1) && grow_set(set) < 0)
+        return -1;
+    uint64_t *slot = find_slot(set, hash);
+    if (*slot)
+        return 1;
+    *slot = hash;
+    set->count++;
+    return 0;
+}
+
+/* ---- Lengths: a histogram, exact up to 2047, then 1024 steps for each doubling ---- */
+
+enum { EXACT = 2048, STEP_BITS = 10, BUCKETS = EXACT + (63 - 11) * (1 << STEP_BITS) };
+
+static int bucket_of(int64_t length) {
+    if (length < EXACT)
+        return (int)length;
+    int bits = 11;
+    while (length >> (bits + 1))
+        bits++;
+    const int64_t step = (length >> (bits - STEP_BITS)) & ((1 << STEP_BITS) - 1);
+    return EXACT + (bits - 11) * (1 << STEP_BITS) + (int)step;
+}
+
+static int64_t length_of(int bucket) {
+    if (bucket < EXACT)
+        return bucket;
+    const int bits = (bucket - EXACT) / (1 << STEP_BITS) + 11;
+    const int64_t step = (bucket - EXACT) % (1 << STEP_BITS);
+    return ((INT64_C(1) << STEP_BITS) + step) << (bits - STEP_BITS);
+}
+
+/* The length that a share of all lengths do not exceed. */
+static int64_t quantile(const int64_t *buckets, int64_t count, double share) {
+    int64_t seen = 0;
+    for (int i = 0; i < BUCKETS; i++)
+        if ((seen += buckets[i]) > 0 && (double)seen >= share * (double)count)
+            return length_of(i);
+    return 0;
+}
+
+/* ---- The text as it is read ---- */
+
+/* Which lines end documents. */
+typedef enum ending { BY_MARK, BY_BLANK_LINES, BY_BLANK_LINE } ending;
+
+typedef struct check {
+    const wg_tokenizer *tokenizer;
+    wg_corpus_report *report;
+    hash_set lines, documents;
+    int64_t *line_lengths, *document_lengths; /* histograms */
+    wg__token_sink sink;
+    int32_t unknown;
+
+    /* Of the open file and document. */
+    int file;
+    int64_t line;
+    ending ending;
+    int64_t blank; /* blank lines in a row */
+    uint64_t document;
+    int64_t document_characters, document_line;
+} check;
+
+static void find(const check *c, wg_corpus_finding *finding, int64_t count) {
+    if (count > 0 && finding->count == 0) {
+        finding->file = c->file;
+        finding->line = c->line;
+    }
+    finding->count += count;
+}
+
+static void measure(const check *c, wg_corpus_lengths *lengths, int64_t *buckets, int64_t length,
+                    int64_t line) {
+    buckets[bucket_of(length)]++;
+    lengths->count++;
+    if (length <= lengths->longest)
+        return;
+    lengths->longest = length;
+    lengths->file = c->file;
+    lengths->line = line;
+}
+
+/* ---- Lines ---- */
+
+typedef struct line {
+    const char *text;
+    int64_t length; /* without blanks at its ends */
+    int64_t whole;  /* with them, without the line break */
+    const char *begin;
+    bool carriage_return;
+} line;
+
+static bool is_blank(char c) {
+    return c == ' ' || c == '\t' || c == '\r' || c == '\v' || c == '\f';
+}
+
+static line next_line(wg__text_map *text, int64_t *at) {
+    wg__text_map_pass(text, *at);
+    line l = {.begin = text->bytes + *at};
+    const char *newline = memchr(l.begin, '\n', (size_t)(text->length - *at));
+    const char *end = newline ? newline : text->bytes + text->length;
+    *at = end - text->bytes + (newline ? 1 : 0);
+    l.carriage_return = newline && end > l.begin && end[-1] == '\r';
+    l.whole = end - l.begin;
+    l.text = l.begin;
+    while (l.text < end && is_blank(*l.text))
+        l.text++;
+    while (l.text < end && is_blank(end[-1]))
+        end--;
+    l.length = end - l.text;
+    return l;
+}
+
+static bool is_mark(line l) {
+    return l.length == END_OF_TEXT && memcmp(l.text, end_of_text, END_OF_TEXT) == 0;
+}
+
+static ending find_ending(wg__text_map *text) {
+    ending found = BY_BLANK_LINE;
+    int64_t blank = 0;
+    bool begun = false;
+    for (int64_t at = 0; at < text->length;) {
+        const line l = next_line(text, &at);
+        if (is_mark(l))
+            return BY_MARK;
+        if (l.length > 0 && begun && blank >= BLANK_LINES)
+            found = BY_BLANK_LINES;
+        begun |= l.length > 0;
+        blank = l.length > 0 ? 0 : blank + 1;
+    }
+    return found;
+}
+
+/* Counts the faults, words and characters of a line. Returns the characters; *valid: it is UTF-8.
+ */
+static int64_t scan(check *c, line l, bool *valid) {
+    wg_corpus_finding *faults = c->report->faults;
+    int64_t characters = 0;
+    bool within = false;
+    *valid = true;
+    find(c, &faults[WG_CORPUS_CRLF], l.carriage_return);
+    for (int64_t at = 0, size; at < l.whole; at += size) {
+        int32_t character;
+        const utf8proc_uint8_t *bytes = (const utf8proc_uint8_t *)l.begin + at;
+        size = *bytes < 0x80 ? 1 : utf8proc_iterate(bytes, l.whole - at, &character);
+        if (*bytes < 0x80)
+            character = *bytes;
+        if (size <= 0) {
+            find(c, &faults[WG_CORPUS_INVALID], 1);
+            *valid = false;
+            size = 1;
+            continue;
+        }
+        characters++;
+        find(c, &faults[WG_CORPUS_BOM], character == 0xFEFF);
+        find(c, &faults[WG_CORPUS_NUL], character == 0);
+        find(c, &faults[WG_CORPUS_REPLACEMENT], character == 0xFFFD);
+        const bool line_break = character == '\t' || character == '\r';
+        find(c, &faults[WG_CORPUS_CONTROL],
+             character != 0 && !line_break &&
+                 (character < 0x20 || (character >= 0x7F && character < 0xA0)));
+        const bool ideograph = wg__is_ideograph(character);
+        const bool space = wg__space_length((const char *)bytes, size) > 0;
+        c->report->words += ideograph || (!space && !within);
+        within = !space && !ideograph;
+    }
+    c->report->characters += characters;
+    return characters;
+}
+
+static uint64_t hash_line(uint64_t hash, line l) {
+    for (int64_t i = 0; i < l.length; i++)
+        hash = wg__hash_step(hash, l.text[i]);
+    return hash;
+}
+
+/* ---- Tokens ---- */
+
+static int drain(void *context) {
+    check *c = context;
+    c->report->tokens += c->sink.list.count;
+    for (int64_t i = 0; i < c->sink.list.count; i++)
+        c->report->unknown += c->sink.list.ids[i] == c->unknown;
+    c->sink.list.count = 0;
+    return 0;
+}
+
+static int count_tokens(check *c, line l) {
+    if (wg__tokenizer_encode(c->tokenizer, l.text, l.length, NULL, &c->sink) < 0)
+        return -1;
+    return drain(c);
+}
+
+/* ---- Documents ---- */
+
+static int end_document(check *c) {
+    if (c->document_characters == 0)
+        return 0;
+    const int known = add_hash(&c->documents, finish_hash(c->document));
+    const int64_t here = c->line;
+    c->line = c->document_line;
+    find(c, &c->report->repeated_documents, known > 0);
+    c->line = here;
+    measure(c, &c->report->documents, c->document_lengths, c->document_characters,
+            c->document_line);
+    c->document_characters = 0;
+    return known < 0 ? -1 : 0;
+}
+
+static bool ends_document(check *c, line l) {
+    c->blank = l.length > 0 ? 0 : c->blank + 1;
+    switch (c->ending) {
+    case BY_MARK:
+        return is_mark(l);
+    case BY_BLANK_LINES:
+        return c->blank == BLANK_LINES;
+    default:
+        return c->blank > 0;
+    }
+}
+
+static int add_line(check *c, line l) {
+    bool valid;
+    c->line++;
+    const int64_t characters = scan(c, l, &valid);
+    if (ends_document(c, l) && end_document(c) < 0)
+        return -1;
+    if (l.length == 0 || is_mark(l))
+        return 0;
+    if (c->document_characters == 0) {
+        c->document = WG__HASH_EMPTY;
+        c->document_line = c->line;
+    }
+    c->document = wg__hash_step(hash_line(c->document, l), '\n');
+    c->document_characters += characters > 0 ? characters : 1;
+    const int known = add_hash(&c->lines, finish_hash(hash_line(WG__HASH_EMPTY, l)));
+    if (known < 0)
+        return -1;
+    find(c, &c->report->repeated_lines, known);
+    measure(c, &c->report->lines, c->line_lengths, characters, c->line);
+    return c->tokenizer && valid ? count_tokens(c, l) : 0;
+}
+
+/* ---- Files ---- */
+
+static int check_file(check *c, const char *path) {
+    wg__text_map text;
+    if (wg__text_map_open(&text, path, WHERE) < 0)
+        return -1;
+    int status = 0;
+    c->ending = find_ending(&text);
+    c->line = c->blank = 0;
+    c->report->bytes += text.length;
+    for (int64_t at = 0; status == 0 && at < text.length;)
+        status = add_line(c, next_line(&text, &at));
+    if (status == 0)
+        status = end_document(c);
+    wg__text_map_close(&text);
+    return status;
+}
+
+static int check_held_out(check *c, const char *path) {
+    wg__text_map text;
+    if (wg__text_map_open(&text, path, WHERE) < 0)
+        return -1;
+    c->file = 0;
+    c->line = 0;
+    for (int64_t at = 0; at < text.length;) {
+        const line l = next_line(&text, &at);
+        c->line++;
+        if (l.length == 0 || is_mark(l))
+            continue;
+        c->report->held_out_lines++;
+        find(c, &c->report->overlap,
+             has_hash(&c->lines, finish_hash(hash_line(WG__HASH_EMPTY, l))));
+    }
+    wg__text_map_close(&text);
+    return c->report->held_out_lines > 0 ? 0
+                                         : wg_fail(WG_ERROR_FORMAT, WHERE, "%s has no text", path);
+}
+
+static int check_files(check *c, int count, const char *const *paths, const char *held_out) {
+    wg_corpus_report *report = c->report;
+    for (c->file = 0; c->file < count; c->file++)
+        if (check_file(c, paths[c->file]) < 0)
+            return -1;
+    if (report->lines.count == 0)
+        return wg_fail(WG_ERROR_FORMAT, WHERE, "%s has no text",
+                       count == 1 ? paths[0] : "none of the files");
+    report->lines.median = quantile(c->line_lengths, report->lines.count, 0.5);
+    report->lines.most = quantile(c->line_lengths, report->lines.count, 0.95);
+    report->documents.median = quantile(c->document_lengths, report->documents.count, 0.5);
+    report->documents.most = quantile(c->document_lengths, report->documents.count, 0.95);
+    return held_out ? check_held_out(c, held_out) : 0;
+}
+
+int wg_corpus_check(int count, const char *const *paths, const wg_corpus_check_options *options,
+                    wg_corpus_report *report) {
+    static const wg_corpus_check_options defaults = {0};
+    if (!options)
+        options = &defaults;
+    *report = (wg_corpus_report){0};
+    check c = {.tokenizer = options->tokenizer, .report = report};
+    c.sink = (wg__token_sink){.drain = drain, .context = &c};
+    c.unknown =
+        options->tokenizer ? wg_tokenizer_special(options->tokenizer, WG_TOKEN_UNKNOWN) : -1;
+    c.line_lengths = wg__calloc(BUCKETS, sizeof *c.line_lengths);
+    c.document_lengths = wg__calloc(BUCKETS, sizeof *c.document_lengths);
+    const int status = c.line_lengths && c.document_lengths
+                           ? check_files(&c, count, paths, options->held_out)
+                           : -1;
+    wg_token_list_free(&c.sink.list);
+    wg__free(c.lines.slots);
+    wg__free(c.documents.slots);
+    wg__free(c.line_lengths);
+    wg__free(c.document_lengths);
+    return status;
+}
