@@ -2,10 +2,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "cli/cli.h"
 #include "cli/output.h"
 #include "data/dataset/corpus_check.h"
+#include "data/dataset/dataset.h"
 
 enum { KEY_HELD_OUT = WG__KEY_OWN, KEY_TOKENIZER };
 
@@ -105,6 +107,8 @@ static void print_json(const arguments *a, const wg_corpus_report *r) {
                   lengths_json(a, &r->documents), "repeated_lines",
                   finding_json(a, &r->repeated_lines, r->lines.count), "repeated_documents",
                   finding_json(a, &r->repeated_documents, r->documents.count));
+    json_object_set_new(object, "repeated_of_characters",
+                        wg__json_number(share(r->repeated_characters, r->characters)));
     for (int i = 0; i < WG_CORPUS_FAULT_COUNT; i++)
         json_object_set_new(object, faults[i].key, finding_json(a, &r->faults[i], 0));
     if (a->held_out) {
@@ -112,6 +116,8 @@ static void print_json(const arguments *a, const wg_corpus_report *r) {
         json_object_set_new(object, "overlap",
                             finding_json(&held_out, &r->overlap, r->held_out_lines));
         json_object_set_new(object, "held_out_lines", json_integer(r->held_out_lines));
+        json_object_set_new(object, "overlap_of_characters",
+                            wg__json_number(share(r->overlap_characters, r->held_out_characters)));
     }
     if (a->tokenizer)
         json_object_update_new(
@@ -122,10 +128,18 @@ static void print_json(const arguments *a, const wg_corpus_report *r) {
     wg__print_json(object);
 }
 
+/* ", 1.25 % of the characters" */
+typedef char share_text[64];
+
+static const char *characters_text(share_text text, int64_t characters, int64_t of) {
+    snprintf(text, sizeof(share_text), ", %.2f %% of the characters", 100 * share(characters, of));
+    return text;
+}
+
 static void print_repeated(const arguments *a, const char *name, const wg_corpus_finding *found,
-                           int64_t of, const char *advice) {
-    printf("%-12s %lld of %lld are repeated (%.2f %%)", name, (long long)found->count,
-           (long long)of, 100 * share(found->count, of));
+                           int64_t of, const char *of_characters, const char *advice) {
+    printf("%-12s %lld of %lld are repeated (%.2f %%%s)", name, (long long)found->count,
+           (long long)of, 100 * share(found->count, of), of_characters);
     if (found->count > 0)
         printf(", first %s:%lld\n  -> %s", a->paths[found->file], (long long)found->line, advice);
     putchar('\n');
@@ -138,9 +152,11 @@ static void print_lengths(const arguments *a, const char *name, const wg_corpus_
 }
 
 static void print_overlap(const arguments *a, const wg_corpus_report *r) {
-    printf("held out     %lld of %lld lines are in the text, too (%.2f %%)",
+    share_text of_characters;
+    printf("held out     %lld of %lld lines are in the text, too (%.2f %%%s)",
            (long long)r->overlap.count, (long long)r->held_out_lines,
-           100 * share(r->overlap.count, r->held_out_lines));
+           100 * share(r->overlap.count, r->held_out_lines),
+           characters_text(of_characters, r->overlap_characters, r->held_out_characters));
     if (r->overlap.count > 0)
         printf(
             ", first %s:%lld\n  -> remove them from one of both: a model is not measured on what "
@@ -179,9 +195,11 @@ static void print_text(const arguments *a, const wg_corpus_report *r) {
     printf("text         %lld characters, %lld bytes; %lld lines in %lld documents\n",
            (long long)r->characters, (long long)r->bytes, (long long)r->lines.count,
            (long long)r->documents.count);
+    share_text of_characters;
     print_repeated(a, "lines", &r->repeated_lines, r->lines.count,
+                   characters_text(of_characters, r->repeated_characters, r->characters),
                    "drop those that are no headings: a model learns repeated lines by heart");
-    print_repeated(a, "documents", &r->repeated_documents, r->documents.count,
+    print_repeated(a, "documents", &r->repeated_documents, r->documents.count, "",
                    "drop all but one of each");
     if (a->held_out)
         print_overlap(a, r);
@@ -210,6 +228,54 @@ static int run(const arguments *a) {
     else
         print_text(a, &report);
     return 0;
+}
+
+/* ---- What pretrain tells ---- */
+
+/* A corpus of more bytes is not read once more before it is trained on. */
+static const int64_t MOST_BYTES = INT64_C(1) << 30;
+
+/* True if the files are texts that can be read more than once, and not too many bytes. */
+static bool is_worth_reading(int count, const char *const *paths) {
+    int64_t bytes = 0;
+    for (int i = 0; i < count; i++) {
+        struct stat file;
+        if (stat(paths[i], &file) != 0 || !S_ISREG(file.st_mode) ||
+            wg_dataset_is_token_file(paths[i]))
+            return false;
+        bytes += file.st_size;
+    }
+    return bytes <= MOST_BYTES;
+}
+
+static void warn(double share, double most, const char *finding, const char *path, int64_t line) {
+    if (share > most)
+        wg__cli_note("%.1f %% of %s, first %s:%lld; `wengert corpus check' says more", 100 * share,
+                     finding, path, (long long)line);
+}
+
+void wg__corpus_warn(int count, const char *const *paths, const char *held_out) {
+    wg_corpus_report r;
+    wg_corpus_check_options how = {.held_out = held_out};
+    if (held_out && !is_worth_reading(1, &held_out))
+        how.held_out = NULL;
+    if (!is_worth_reading(count, paths) || wg_corpus_check(count, paths, &how, &r) < 0) {
+        wg_error_clear();
+        return;
+    }
+    const wg_corpus_finding *lost = &r.faults[WG_CORPUS_REPLACEMENT];
+    const wg_corpus_finding *control = &r.faults[WG_CORPUS_CONTROL];
+    warn(share(r.overlap_characters, r.held_out_characters), 0.02,
+         "the held-out text stands in the training text, too, so that the measured loss is too low",
+         held_out, r.overlap.line);
+    warn(share(r.repeated_characters, r.characters), 0.1,
+         "the text are repeated lines, which a model learns by heart",
+         paths[r.repeated_lines.file], r.repeated_lines.line);
+    warn(share(lost->count, r.characters), 1e-3,
+         "the characters are U+FFFD, which stands for text that was lost", paths[lost->file],
+         lost->line);
+    warn(share(control->count, r.characters), 1e-3, "the characters are control characters",
+         paths[control->file], control->line);
 }
 
 int wg__verb_corpus(int argc, char **argv) {

@@ -309,6 +309,9 @@ static int make_model(run *r) {
 
 /* ---- The text ---- */
 
+/* The share of unknown tokens that is told of. */
+static const double MOST_UNKNOWN = 0.005;
+
 /* The shares that are held out where no text is given to measure on: of the documents, of the end
  * of each file, of the pairs of each two files. */
 static double held_out_share(wg_dataset_kind kind) {
@@ -324,6 +327,22 @@ static wg_dataset *load_held_out(const run *r) {
     return wg_dataset_load(two ? 2 : 1, paths, r->tokenizer, &options);
 }
 
+/* Tells what is wrong with the text of a run that begins. */
+static int warn_of_text(const run *r) {
+    const wg__text_settings *text = &r->settings.text;
+    if (r->resume || r->objective->text == WG_TEXT_PAIRS)
+        return 0;
+    wg__corpus_warn((int)text->corpus.count, text->corpus.items, text->eval);
+    const int64_t unknown =
+        wg_dataset_count(r->text, wg_tokenizer_special(r->tokenizer, WG_TOKEN_UNKNOWN));
+    const double share = (double)unknown / (double)wg_dataset_tokens(r->text);
+    if (share > MOST_UNKNOWN)
+        wg__cli_note("%.2f %% of the text's tokens are unknown to the tokenizer; one that is learnt "
+                     "from this text, or of a kind that knows each byte (bpe), reads all of it",
+                     100 * share);
+    return unknown < 0 ? -1 : 0;
+}
+
 static int load_text(run *r) {
     const wg__text_settings *text = &r->settings.text;
     const wg_token_storage storage = {.path = text->tokens, .note = wg__note_tokens};
@@ -337,7 +356,7 @@ static int load_text(run *r) {
                                      &options, &r->text, &r->held_out) < 0) {
         return -1;
     }
-    if (!r->text || !r->held_out)
+    if (!r->text || !r->held_out || warn_of_text(r) < 0)
         return -1;
     const wg_setting_numbers *weights = &text->corpus_weights;
     return weights->count > 0 ? wg_dataset_weigh(r->text, (int)weights->count, weights->items) : 0;

@@ -230,6 +230,14 @@ static int64_t scan(check *c, line l, bool *valid) {
     return characters;
 }
 
+/* Without the blanks at the ends of the line. */
+static int64_t count_characters(line l) {
+    int64_t count = 0;
+    for (int64_t i = 0; i < l.length; i++)
+        count += ((unsigned char)l.text[i] & 0xC0) != 0x80;
+    return count;
+}
+
 static uint64_t hash_line(uint64_t hash, line l) {
     for (int64_t i = 0; i < l.length; i++)
         hash = wg__hash_step(hash, l.text[i]);
@@ -299,6 +307,7 @@ static int add_line(check *c, line l) {
     if (known < 0)
         return -1;
     find(c, &c->report->repeated_lines, known);
+    c->report->repeated_characters += known ? characters : 0;
     measure(c, &c->report->lines, c->line_lengths, characters, c->line);
     return c->tokenizer && valid ? count_tokens(c, l) : 0;
 }
@@ -332,9 +341,12 @@ static int check_held_out(check *c, const char *path) {
         c->line++;
         if (l.length == 0 || is_mark(l))
             continue;
+        const bool known = has_hash(&c->lines, finish_hash(hash_line(WG__HASH_EMPTY, l)));
+        const int64_t characters = count_characters(l);
         c->report->held_out_lines++;
-        find(c, &c->report->overlap,
-             has_hash(&c->lines, finish_hash(hash_line(WG__HASH_EMPTY, l))));
+        c->report->held_out_characters += characters;
+        c->report->overlap_characters += known ? characters : 0;
+        find(c, &c->report->overlap, known);
     }
     wg__text_map_close(&text);
     return c->report->held_out_lines > 0 ? 0

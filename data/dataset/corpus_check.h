@@ -41,9 +41,11 @@ typedef struct wg_corpus_report {
     int64_t bytes, characters;
     wg_corpus_lengths lines, documents; /* that are not blank */
     wg_corpus_finding repeated_lines, repeated_documents;
+    int64_t repeated_characters; /* of the repeated lines */
     wg_corpus_finding faults[WG_CORPUS_FAULT_COUNT];
-    int64_t held_out_lines;    /* 0: no held-out text */
-    wg_corpus_finding overlap; /* lines of the held-out text that are in the text, too */
+    int64_t held_out_lines, held_out_characters; /* 0: no held-out text */
+    wg_corpus_finding overlap; /* lines of the held-out text that are in the text, too, */
+    int64_t overlap_characters; /* and their characters */
     int64_t words;             /* between white space; each ideograph is one */
     int64_t tokens, unknown;   /* 0 without a tokenizer */
 } wg_corpus_report;

@@ -833,6 +833,12 @@ static int count_tokens(const wg_dataset *dataset) {
     return 0;
 }
 
+int64_t wg_dataset_count(const wg_dataset *dataset, int64_t token) {
+    if (!dataset || token < 0 || token >= dataset->vocabulary)
+        return 0;
+    return count_tokens(dataset) < 0 ? -1 : dataset->cache->counts[token];
+}
+
 /* -log p of tokens, summed up. */
 typedef struct surprise {
     const wg_dataset *dataset; /* whose frequencies count */

@@ -138,6 +138,9 @@ WG_API int64_t wg_dataset_document_start(const wg_dataset *dataset, int64_t docu
  * last. -1 out of range. */
 WG_API int64_t wg_dataset_sentence_start(const wg_dataset *dataset, int64_t sentence);
 
+/* How often a token occurs; 0 for one outside the vocabulary. -1 with [MEMORY] */
+WG_API int64_t wg_dataset_count(const wg_dataset *dataset, int64_t token);
+
 /* Copies `count` ids from token `first` on into `ids`. [INDEX] */
 WG_API int wg_dataset_read(const wg_dataset *dataset, int64_t first, int64_t count, int32_t *ids);
 

@@ -4,6 +4,8 @@ source=$(cd "$(dirname "$0")/../.." && pwd) || exit 1
 wengert=${WENGERT:-$PWD/wengert}
 work=$(mktemp -d "${TMPDIR:-/tmp}/wengert-corpus-check.XXXXXX") || exit 1
 cd "$work" || exit 1
+OMP_NUM_THREADS=1
+export OMP_NUM_THREADS
 trap 'rm -rf "$work"' EXIT
 
 . "$source/tests/cli/tap.sh"
@@ -12,7 +14,7 @@ printf 'One two.\nThree.\n\nOne two.\nThree.\n\n  One two.\t\nFour five six.\n' 
 printf 'Four five six.\nSeven.\n\nThree.\n' >held.txt
 run corpus check a.txt
 check 'a text is checked' eval 'test "$code" = 0 && grep -q "6 lines in 3 documents" out && test ! -s err'
-check 'repeated lines' grep -q '^lines        3 of 6 are repeated (50.00 %), first a.txt:4$' out
+check 'repeated lines' grep -q '^lines        3 of 6 are repeated (50.00 %, 47.17 % of the characters), first a.txt:4$' out
 check 'repeated documents' grep -q '^documents    1 of 3 are repeated (33.33 %), first a.txt:4$' out
 check 'each finding says what to do' test "$(grep -c '^  -> ' out)" = 2
 check 'an encoding that is clean' grep -q '^encoding     UTF-8 without' out
@@ -21,14 +23,15 @@ check 'nothing on tokens without a tokenizer' eval '! grep -q "^tokens" out'
 
 run corpus check a.txt --held-out held.txt
 check 'overlap with the held-out text' grep -q \
-    '^held out     2 of 3 lines are in the text, too (66.67 %), first held.txt:1$' out
+    '^held out     2 of 3 lines are in the text, too (66.67 %, 76.92 % of the characters), first held.txt:1$' out
 
 run tokenizer train --corpus a.txt --alphabet 11 --out few.txt
 run corpus check a.txt --tokenizer few.txt
 check 'tokens and [UNK]' grep -q '^tokens       [0-9]*, [0-9.]* a word; [1-9][0-9.]* % are \[UNK\]$' out
 run corpus check a.txt a.txt --held-out held.txt --tokenizer few.txt --json
 check 'the same as JSON, of two files' eval 'test "$code" = 0 && grep -q "\"tokens_per_word\": " out &&
-    grep -q "\"unknown_share\": 0\.[0-9]" out && grep -q "\"held_out_lines\": 3" out'
+    grep -q "\"unknown_share\": 0\.[0-9]" out && grep -q "\"held_out_lines\": 3" out &&
+    grep -q "\"repeated_of_characters\": 0.7" out && grep -q "\"overlap_of_characters\": 0.769" out'
 
 printf '\357\273\277bom\r\nbad \377\376\nnul \000\nlost \357\277\275\nbell \007\n' >b.txt
 run corpus check a.txt b.txt
@@ -46,6 +49,44 @@ check 'documents end at marks' grep -q '3 lines in 2 documents' out
 mkfifo pipe && cat a.txt >pipe &
 run corpus check pipe
 check 'a pipe is read' grep -q '6 lines in 3 documents' out
+
+# ---- What pretrain tells ----
+
+i=0
+while test $i -lt 60; do
+    echo "one two three $i four five six."
+    echo "seven eight $i nine ten eleven twelve."
+    test $((i % 6)) = 5 && echo
+    i=$((i + 1))
+done >clean.txt
+sed 's/one/uno/; s/seven/siete/' clean.txt >other.txt
+cat >bert.json <<END
+{"vocab_size": 400, "hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2,
+ "intermediate_size": 32, "max_position_embeddings": 32}
+END
+pretrain() {
+    run pretrain bert --objective mlm --config bert.json --vocab-size 200 --batch 2 --seq 16 --steps 1 \
+        --overwrite --out run.h5 "$@"
+}
+pretrain --corpus clean.txt --eval other.txt
+check 'pretrain has nothing to say of a clean text' eval 'test "$code" = 0 && ! grep -q "corpus check" err'
+pretrain --corpus clean.txt --eval clean.txt
+check 'pretrain tells of held-out text that is trained on' grep -q \
+    '^wengert: note: 100.0 % of the held-out text .* first .*/clean.txt:1; .wengert corpus check. says more$' err
+cat clean.txt clean.txt >twice.txt
+pretrain --corpus twice.txt
+check 'pretrain tells of repeated lines' grep -q \
+    '^wengert: note: 50.0 % of the text are repeated lines.* first .*/twice.txt:131;' err
+sed 's/one/\o357\o277\o275/' clean.txt >lost.txt
+pretrain --corpus lost.txt --eval other.txt
+check 'pretrain tells of characters that were lost' grep -q 'U+FFFD.* first .*/lost.txt:1;' err
+printf '%s\n' '[PAD]' '[UNK]' '[CLS]' '[SEP]' '[MASK]' . one two three >few.vocab
+pretrain --corpus clean.txt --eval other.txt --tokenizer few.vocab
+check 'pretrain tells of unknown tokens' grep -q '^wengert: note: [1-9][0-9.]* % of the text.s tokens are unknown' err
+run pretrain bert --resume --steps 2 --out run.h5
+check 'a resumed run is not told again' eval 'test "$code" = 0 && ! grep -q "unknown" err'
+
+# ---- Mistakes ----
 
 : >empty.txt
 refuses 'an empty file' 'empty.txt has no text' corpus check empty.txt

@@ -27,6 +27,7 @@ START_TEST(documents_are_equal_by_their_lines) {
     ck_assert_int_eq(report.repeated_documents.line, 7);
     ck_assert_int_eq(report.repeated_lines.count, 2);
     ck_assert_int_eq(report.repeated_lines.line, 7);
+    ck_assert_int_eq(report.repeated_characters, 5); /* with blanks at the ends */
 }
 END_TEST
 
