@@ -5,6 +5,7 @@
 #include "cli/cli.h"
 #include "cli/decoding.h"
 #include "cli/output.h"
+#include "cli/suite.h"
 #include "cli/training.h"
 
 enum {
@@ -18,6 +19,7 @@ enum {
     KEY_PREDICTIONS,
     KEY_LOWERCASE,
     KEY_TOKENIZE,
+    KEY_SUITE,
     KEY_COLUMN /* and those after it: a name of `columns` each */
 };
 
@@ -28,10 +30,12 @@ enum { COLUMNS = sizeof columns / sizeof *columns };
 
 typedef struct arguments {
     const char *run;
+    const char *suite;   /* NULL: none */
     const char **corpus; /* room for as many as there are arguments */
     int corpus_count;
     int64_t batch, sequence; /* 0: the objective's usual numbers */
     uint64_t seed;
+    bool seed_given;
     int quantization;            /* of the weights; -1: f32 */
     int threads;                 /* 0: as the library finds it */
     const char *column[COLUMNS]; /* NULL: not given */
@@ -44,6 +48,10 @@ static const struct argp_option options[] = {
     {"corpus", KEY_CORPUS, "FILE...", 0,
      "Measure on these text files; of a fine-tuned model, on one file of the form that it was "
      "trained on; of a model that translates, on a source and its target, line by line",
+     0},
+    {"suite", KEY_SUITE, "FOLDER", 0,
+     "Measure a pretrained model on the tasks of this folder, each a folder of its own: pairs of "
+     "sentences (*.jsonl), or task.json, which has the settings of `wengert finetune'",
      0},
     {"batch", KEY_BATCH, "N", 0,
      "Sequences or sentences in a batch (32; causal-lm: as many as have 2048 tokens)", 0},
@@ -72,7 +80,7 @@ static const struct argp_option options[] = {
     {"tag-column", KEY_COLUMN + 4, "N", 0, NULL, 0},
     {"dtype", KEY_DTYPE, "TYPE", 0,
      "Keep the weights as bf16, q8_0 or q4_0, as `generate --dtype' does (f32)", 0},
-    {"seed", KEY_SEED, "N", 0, "Seed of the masks and pairs of masked-lm (0)", 0},
+    {"seed", KEY_SEED, "N", 0, "Seed of the masks and pairs of masked-lm (0); with --suite, of fine-tuning", 0},
     {"threads", KEY_THREADS, "N", 0, "Use N threads (all processors)", 0},
     WG__OPTION_JSON,
     {0},
@@ -116,7 +124,11 @@ static error_t parse(int key, char *text, struct argp_state *state) {
     case KEY_DTYPE:
         a->quantization = wg__cli_quantization(state, text);
         return 0;
+    case KEY_SUITE:
+        a->suite = text;
+        return 0;
     case KEY_SEED:
+        a->seed_given = true;
         a->seed = (uint64_t)wg__cli_integer(state, "seed", text, 0, INT64_MAX);
         return 0;
     case KEY_THREADS:
@@ -134,8 +146,10 @@ static error_t parse(int key, char *text, struct argp_state *state) {
     case ARGP_KEY_END:
         if (!a->run)
             argp_error(state, "RUN.h5 is missing: what shall be measured?");
-        if (a->corpus_count == 0)
+        if (a->corpus_count == 0 && !a->suite)
             argp_error(state, "--corpus FILE is missing: on what text?");
+        if (a->corpus_count > 0 && a->suite)
+            argp_error(state, "--corpus and --suite exclude each other");
         return 0;
     default:
         if (key < KEY_COLUMN || key >= KEY_COLUMN + COLUMNS)
@@ -240,12 +254,36 @@ static int evaluate(const wg_objective *objective, const arguments *a, wg_metric
     return status;
 }
 
+/* The tasks run in other folders, so that the checkpoint is named by its whole path. */
+static int evaluate_suite(const arguments *a) {
+    char *run = realpath(a->run, NULL);
+    const wg_objective *objective = wg_objective_of(a->run);
+    int status = -1;
+    if (objective && objective->finetunes)
+        wg_fail(WG_ERROR_STATE, a->run,
+                "it is fine-tuned for --task %s; --suite takes a pretrained model, which each task "
+                "fine-tunes",
+                objective->name);
+    else if (objective && !run)
+        wg_fail(WG_ERROR_MEMORY, "eval", "no memory for a path");
+    else if (objective)
+        status = wg__suite_run(&(wg__suite_options){.run = run,
+                                                    .folder = a->suite,
+                                                    .threads = a->threads,
+                                                    .seed = a->seed_given ? (int64_t)a->seed : -1,
+                                                    .json = a->json});
+    free(run);
+    if (status > 0)
+        return 128 + *wg__stop_signal();
+    return status < 0 ? wg__cli_fail_pending() : 0;
+}
+
 int wg__verb_eval(int argc, char **argv) {
     static const struct argp_child children[] = {{&wg__beam_options, 0, NULL, 0}, {0}};
     static const struct argp parser = {
         .options = options,
         .parser = parse,
-        .args_doc = "RUN.h5 --corpus FILE...\nRUN.h5 --corpus SOURCE TARGET",
+        .args_doc = "RUN.h5 --corpus FILE...\nRUN.h5 --corpus SOURCE TARGET\nRUN.h5 --suite FOLDER",
         .doc = "Measures a trained model on text.\v"
                "The loss is printed beside that of predicting each masked word or next token by "
                "its frequency in that very text. Of a model that predicts the next token, bits per "
@@ -257,6 +295,11 @@ int wg__verb_eval(int argc, char **argv) {
     wg__cli_parse(&parser, argc, argv, &a);
     if (a.threads)
         wg_set_threads(a.threads);
+    if (a.suite) {
+        const int code = evaluate_suite(&a);
+        free(a.corpus);
+        return code;
+    }
     wg_metrics metrics = {0};
     const wg_objective *objective = wg_objective_of(a.run);
     const int status = objective ? evaluate(objective, &a, &metrics) : -1;

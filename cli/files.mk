@@ -24,6 +24,8 @@ cli_sources = \
 	cli/score.c \
 	cli/settings.c \
 	cli/settings.h \
+	cli/suite.c \
+	cli/suite.h \
 	cli/tokenizer.c \
 	cli/training.c \
 	cli/training.h \

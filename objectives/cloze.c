@@ -642,5 +642,6 @@ const wg_objective wg_cloze_objective = {
     .evaluate = wg__labelling_evaluate,
     .describe = wg__labelling_describe,
     .metrics = wg__labelling_metrics,
+    .headline = "accuracy",
     .print = wg__labelling_print,
 };

@@ -265,6 +265,8 @@ struct wg_objective {
     /* Results. Each line goes to `stream`. NULL where there is nothing. */
     void (*describe)(const wg_training *training, FILE *stream); /* the text, before training */
     const wg_metric_row *metrics;                                /* up to one without a name */
+    const char *headline; /* fine-tuning only: the metric by which models are compared, the first of
+                           * these that there is: "f1,accuracy" */
     void (*print)(const wg_metrics *metrics, FILE *stream);
     int (*show_batch)(wg_training *training, FILE *stream);
 

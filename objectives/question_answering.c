@@ -328,5 +328,6 @@ const wg_objective wg_question_answering = {
     .evaluate = evaluate,
     .describe = describe,
     .metrics = rows,
+    .headline = "f1",
     .print = print,
 };

@@ -210,5 +210,6 @@ const wg_objective wg_regression = {
     .evaluate = evaluate,
     .describe = describe,
     .metrics = rows,
+    .headline = "spearman",
     .print = print,
 };

@@ -337,5 +337,6 @@ const wg_objective wg_token_labels = {
     .evaluate = evaluate,
     .describe = describe,
     .metrics = rows,
+    .headline = "f1,accuracy",
     .print = print,
 };

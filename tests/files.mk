@@ -228,6 +228,7 @@ command_tests = \
 	tests/cli/pairs.sh \
 	tests/cli/mlm.sh \
 	tests/cli/score.sh \
+	tests/cli/suite.sh \
 	tests/cli/t5.sh \
 	tests/cli/tasks.sh \
 	tests/cli/tokenizer.sh \

@@ -1,0 +1,390 @@
+/* wengert eval --suite: a pretrained model on a folder of tasks, one table of results.
+ *
+ *     suite/grammar/a.jsonl, b.jsonl      pairs of sentences: as `wengert score --pairs' scores them
+ *     suite/rte/task.json                 {"task": "classify", "train": "train.tsv",
+ *              train.tsv, dev.tsv          "eval": "dev.tsv", "epochs": 3, "lr": 0.0001}
+ *
+ * Each task runs in a process of its own, in its folder: `wengert score', or `wengert finetune' with
+ * the settings of task.json and a checkpoint that is removed afterwards. */
+#include "cli/suite.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <glob.h>
+#include <math.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "cli/cli.h"
+#include "cli/output.h"
+#include "objectives/objective.h"
+
+#define WHERE "suite"
+
+/* ---- The tasks of a folder ---- */
+
+typedef struct task {
+    char *name, *folder;
+    glob_t pairs;              /* of a task without settings */
+    json_t *settings;          /* of finetune; NULL: pairs */
+    const char *kind;          /* "classify", or "pairs" */
+    const char *metrics;       /* by which it is measured, the first that the results have */
+    char metric[32];           /* the one that they had */
+    double value, majority;    /* of always guessing the commonest label; NaN: not known */
+} task;
+
+typedef struct suite {
+    const wg__suite_options *options;
+    task *tasks;
+    int count;
+    char scratch[4096]; /* a folder for the files of a run; "": none yet */
+} suite;
+
+static int fail_memory(void) {
+    return wg_fail(WG_ERROR_MEMORY, WHERE, "there is no memory for the tasks");
+}
+
+static int read_settings(task *t, const char *path) {
+    json_error_t error;
+    t->settings = json_load_file(path, 0, &error);
+    const char *kind = json_string_value(json_object_get(t->settings, "task"));
+    if (!t->settings)
+        return wg_fail(WG_ERROR_FORMAT, WHERE, "%s, line %d: %s", path, error.line, error.text);
+    const wg_objective *objective = kind ? wg_objective_find(kind) : NULL;
+    wg_error_clear();
+    if (!objective || !objective->finetunes)
+        return wg_fail(WG_ERROR_FORMAT, WHERE,
+                       "%s: \"task\" is %s%s%s; `wengert finetune --help' lists the tasks", path,
+                       kind ? "'" : "missing", kind ? kind : "", kind ? "'" : "");
+    const json_t *metric = json_object_get(t->settings, "metric");
+    if (metric && !json_is_string(metric))
+        return wg_fail(WG_ERROR_FORMAT, WHERE, "%s: \"metric\" must be a text", path);
+    t->kind = objective->name;
+    t->metrics = metric ? json_string_value(metric) : objective->headline;
+    return 0;
+}
+
+/* A folder's task, by its settings, or else its pairs. */
+static int read_task(task *t) {
+    char path[4096];
+    snprintf(path, sizeof path, "%s/task.json", t->folder);
+    if (access(path, F_OK) == 0)
+        return read_settings(t, path);
+    snprintf(path, sizeof path, "%s/*.jsonl", t->folder);
+    t->kind = "pairs";
+    t->metrics = "accuracy";
+    const int status = glob(path, 0, NULL, &t->pairs);
+    if (status == GLOB_NOSPACE)
+        return fail_memory();
+    return status == 0 ? 0
+                       : wg_fail(WG_ERROR_FORMAT, WHERE,
+                                 "%s holds no task: neither task.json, which has the settings of "
+                                 "`wengert finetune', nor pairs of sentences in *.jsonl",
+                                 t->folder);
+}
+
+static int is_folder(const char *path) {
+    struct stat file;
+    return stat(path, &file) == 0 && S_ISDIR(file.st_mode);
+}
+
+static int add_task(suite *s, const char *name) {
+    task *tasks = realloc(s->tasks, ((size_t)s->count + 1) * sizeof *tasks);
+    if (!tasks)
+        return fail_memory();
+    s->tasks = tasks;
+    task *t = &tasks[s->count];
+    *t = (task){.name = strdup(name)};
+    if (asprintf(&t->folder, "%s/%s", s->options->folder, name) < 0)
+        t->folder = NULL;
+    if (t->name && t->folder && !is_folder(t->folder)) {
+        free(t->name);
+        free(t->folder);
+        return 0;
+    }
+    s->count++;
+    return t->name && t->folder ? read_task(t) : fail_memory();
+}
+
+/* The folders of the suite, in the order of their names. */
+static int read_tasks(suite *s) {
+    const char *path = s->options->folder;
+    struct dirent **entries;
+    const int count = scandir(path, &entries, NULL, alphasort);
+    if (count < 0)
+        return wg_fail(errno == ENOENT ? WG_ERROR_NOT_FOUND : WG_ERROR_IO, WHERE,
+                       "cannot read %s: %s", path, strerror(errno));
+    int status = 0;
+    for (int i = 0; i < count; i++) {
+        if (status == 0 && entries[i]->d_name[0] != '.')
+            status = add_task(s, entries[i]->d_name);
+        free(entries[i]);
+    }
+    free(entries);
+    if (status == 0 && s->count == 0)
+        status = wg_fail(WG_ERROR_FORMAT, WHERE,
+                         "%s holds no tasks; each is a folder with task.json, or with pairs of "
+                         "sentences in *.jsonl",
+                         path);
+    return status;
+}
+
+/* ---- Files of a run ---- */
+
+static int make_scratch(suite *s) {
+    const char *folder = getenv("TMPDIR");
+    snprintf(s->scratch, sizeof s->scratch, "%s/wengert-suite.XXXXXX", folder ? folder : "/tmp");
+    if (mkdtemp(s->scratch))
+        return 0;
+    const int code = wg_fail(WG_ERROR_IO, WHERE, "cannot make %s: %s", s->scratch, strerror(errno));
+    s->scratch[0] = '\0';
+    return code;
+}
+
+typedef char path_text[4096 + 258];
+
+static const char *scratch_path(const suite *s, const char *name, path_text path) {
+    snprintf(path, sizeof(path_text), "%s/%s", s->scratch, name);
+    return path;
+}
+
+static void empty_scratch(const suite *s) {
+    DIR *folder = *s->scratch ? opendir(s->scratch) : NULL;
+    path_text path;
+    for (const struct dirent *entry; folder && (entry = readdir(folder));)
+        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
+            unlink(scratch_path(s, entry->d_name, path));
+    if (folder)
+        closedir(folder);
+}
+
+/* The settings of task.json, but for what only the suite reads. */
+static int write_settings(const task *t, const char *path) {
+    json_t *settings = json_copy(t->settings);
+    json_object_del(settings, "task");
+    json_object_del(settings, "metric");
+    const int status = settings ? json_dump_file(settings, path, 0) : -1;
+    json_decref(settings);
+    return status == 0 ? 0
+                       : wg_fail(WG_ERROR_IO, WHERE, "cannot write %s: %s", path, strerror(errno));
+}
+
+/* ---- A task's process ---- */
+
+/* Words of a command, closed by NULL. */
+typedef struct command {
+    const char **words;
+    int count;
+    char threads[32], seed[32];
+} command;
+
+static void add_words(command *c, const char *first, const char *second) {
+    c->words[c->count++] = first;
+    if (second)
+        c->words[c->count++] = second;
+}
+
+static int begin_command(command *c, const suite *s, const task *t) {
+    enum { MOST_OPTIONS = 16 };
+    *c = (command){.words = calloc(t->pairs.gl_pathc + MOST_OPTIONS, sizeof *c->words)};
+    if (!c->words)
+        return fail_memory();
+    add_words(c, "wengert", t->settings ? "finetune" : "score");
+    add_words(c, s->options->run, "--json");
+    snprintf(c->threads, sizeof c->threads, "%d", s->options->threads);
+    snprintf(c->seed, sizeof c->seed, "%lld", (long long)s->options->seed);
+    if (s->options->threads)
+        add_words(c, "--threads", c->threads);
+    if (t->settings && s->options->seed >= 0)
+        add_words(c, "--seed", c->seed);
+    return 0;
+}
+
+/* Starts the command in a folder, its output into files. Returns 0 or an errno. */
+static int spawn(const command *c, const char *folder, const char *out, const char *err,
+                 pid_t *process) {
+    const mode_t mode = S_IRUSR | S_IWUSR;
+    const int flags = O_WRONLY | O_CREAT | O_TRUNC;
+    posix_spawn_file_actions_t actions;
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+    posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, out, flags, mode);
+    posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, err, flags, mode);
+    posix_spawn_file_actions_addchdir_np(&actions, folder);
+    const int failure =
+        posix_spawn(process, "/proc/self/exe", &actions, NULL, (char **)c->words, environ);
+    posix_spawn_file_actions_destroy(&actions);
+    return failure;
+}
+
+/* The last error that the process wrote. */
+static void last_error(const char *path, char *text, size_t size) {
+    FILE *file = fopen(path, "r");
+    char line[2048];
+    snprintf(text, size, "no message");
+    while (file && fgets(line, sizeof line, file))
+        if (strncmp(line, "wengert", 7) == 0 && !strstr(line, ": note: "))
+            snprintf(text, size, "%.*s", (int)strcspn(line, "\n"), line);
+    if (file)
+        fclose(file);
+}
+
+/* A signal that is to stop the suite stops the process, too. */
+static int wait_for(pid_t process, int *status) {
+    while (waitpid(process, status, 0) < 0) {
+        if (errno != EINTR)
+            return errno;
+        if (*wg__stop_signal())
+            kill(process, *wg__stop_signal());
+    }
+    return 0;
+}
+
+/* Runs the command; *results is what it printed. 1 if a signal stopped it. */
+static int run_command(const suite *s, const task *t, const command *c, json_t **results) {
+    path_text out, err;
+    char text[1024];
+    pid_t process;
+    int status = 0;
+    scratch_path(s, "out", out);
+    scratch_path(s, "err", err);
+    int failure = spawn(c, t->folder, out, err, &process);
+    if (!failure)
+        failure = wait_for(process, &status);
+    if (failure)
+        return wg_fail(WG_ERROR_IO, WHERE, "%s: its process does not run: %s", t->name,
+                       strerror(failure));
+    if (*wg__stop_signal())
+        return 1;
+    *results = status == 0 ? json_load_file(out, 0, NULL) : NULL;
+    if (*results)
+        return 0;
+    last_error(err, text, sizeof text);
+    return wg_fail(WG_ERROR_ARGUMENT, WHERE, "%s: %s", t->name, text);
+}
+
+/* Takes the first of t->metrics ("f1,accuracy") that the results have. */
+static int take_value(task *t, const json_t *results) {
+    for (const char *name = t->metrics; *name; name += strspn(name, ",")) {
+        const size_t length = strcspn(name, ",");
+        snprintf(t->metric, sizeof t->metric, "%.*s", (int)length, name);
+        name += length;
+        const json_t *value = json_object_get(results, t->metric);
+        if (!json_is_number(value))
+            continue;
+        const json_t *majority = json_object_get(results, "majority");
+        const bool known = json_is_number(majority) && strcmp(t->metric, "accuracy") == 0;
+        t->value = json_number_value(value);
+        t->majority = known ? json_number_value(majority) : NAN;
+        return 0;
+    }
+    return wg_fail(WG_ERROR_ARGUMENT, WHERE, "%s: its results have no %s", t->name, t->metrics);
+}
+
+static int run_task(const suite *s, task *t) {
+    path_text settings, checkpoint;
+    command c;
+    json_t *results = NULL;
+    int status = begin_command(&c, s, t);
+    if (status == 0 && t->settings) {
+        status = write_settings(t, scratch_path(s, "settings.json", settings));
+        add_words(&c, "--task", t->kind);
+        add_words(&c, "--settings", settings);
+        add_words(&c, "--out", scratch_path(s, "run.h5", checkpoint));
+    } else if (status == 0) {
+        add_words(&c, "--pairs", NULL);
+        for (size_t i = 0; i < t->pairs.gl_pathc; i++)
+            add_words(&c, strrchr(t->pairs.gl_pathv[i], '/') + 1, NULL);
+    }
+    if (status == 0)
+        status = run_command(s, t, &c, &results);
+    if (status == 0)
+        status = take_value(t, results);
+    json_decref(results);
+    free(c.words);
+    empty_scratch(s);
+    return status;
+}
+
+/* ---- Results ---- */
+
+static int name_width(const suite *s) {
+    size_t width = strlen("mean");
+    for (int i = 0; i < s->count; i++)
+        if (strlen(s->tasks[i].name) > width)
+            width = strlen(s->tasks[i].name);
+    return (int)width;
+}
+
+static void print_task(const suite *s, const task *t) {
+    printf("%-*s  %-10s  %7.2f", name_width(s), t->name, t->metric, 100 * t->value);
+    if (isfinite(t->majority))
+        printf("  %7.2f", 100 * t->majority);
+    putchar('\n');
+    fflush(stdout);
+}
+
+static double mean(const suite *s) {
+    double sum = 0;
+    for (int i = 0; i < s->count; i++)
+        sum += s->tasks[i].value;
+    return sum / s->count;
+}
+
+static void print_json(const suite *s) {
+    json_t *tasks = json_array();
+    for (int i = 0; i < s->count; i++) {
+        const task *t = &s->tasks[i];
+        json_array_append_new(tasks, json_pack("{s:s, s:s, s:s, s:f, s:o}", "name", t->name, "kind",
+                                               t->kind, "metric", t->metric, "value", t->value,
+                                               "majority", wg__json_number(t->majority)));
+    }
+    wg__print_json(json_pack("{s:f, s:o}", "mean", mean(s), "tasks", tasks));
+}
+
+static int run_tasks(suite *s) {
+    if (!s->options->json)
+        printf("%-*s  %-10s  %7s  commonest label\n", name_width(s), "task", "by", "result");
+    for (int i = 0; i < s->count; i++) {
+        const int status = run_task(s, &s->tasks[i]);
+        if (status != 0)
+            return status;
+        if (!s->options->json)
+            print_task(s, &s->tasks[i]);
+    }
+    if (s->options->json)
+        print_json(s);
+    else
+        printf("%-*s  %-10s  %7.2f\n", name_width(s), "mean", "", 100 * mean(s));
+    return 0;
+}
+
+static void clear(suite *s) {
+    for (int i = 0; i < s->count; i++) {
+        task *t = &s->tasks[i];
+        free(t->name);
+        free(t->folder);
+        json_decref(t->settings);
+        globfree(&t->pairs);
+    }
+    free(s->tasks);
+    empty_scratch(s);
+    if (*s->scratch)
+        rmdir(s->scratch);
+}
+
+int wg__suite_run(const wg__suite_options *options) {
+    suite s = {.options = options};
+    wg__listen_for_stop(); /* a task that runs is waited for, so that its files are removed */
+    int status = read_tasks(&s) < 0 || make_scratch(&s) < 0 ? -1 : run_tasks(&s);
+    clear(&s);
+    return status;
+}

@@ -1,0 +1,121 @@
+#!/bin/sh
+# `wengert eval --suite' as a user runs it: pairs and fine-tuned tasks of a folder; bad input. Prints TAP.
+# WENGERT: the command (default ./wengert).
+source=$(cd "$(dirname "$0")/../.." && pwd) || exit 1
+wengert=${WENGERT:-$PWD/wengert}
+work=$(mktemp -d "${TMPDIR:-/tmp}/wengert-suite-test.XXXXXX") || exit 1
+cd "$work" || exit 1
+trap 'rm -rf "$work"' EXIT
+OMP_NUM_THREADS=1
+export OMP_NUM_THREADS
+
+. "$source/tests/cli/tap.sh"
+
+# ---- A model and a suite ----
+
+head -n 900 "$source/corpus/books/alice-in-wonderland.txt" >text.txt
+cat >tiny.json <<END
+{"vocab_size": 300, "hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2,
+ "intermediate_size": 32, "max_position_embeddings": 80}
+END
+run pretrain bert --corpus text.txt --config tiny.json --batch 4 --seq 32 --steps 2 --out bert.h5
+check 'a model is pretrained' test $code = 0
+mkdir -p suite/animals suite/grammar suite/numbers suite/tags scratch
+for thing in table door garden river fire tree house road; do
+    printf 'it was late\tthe rabbit was near the %s .\tlong ears\n' $thing
+    printf 'it was late\tthe queen saw a %s !\tno\n' $thing
+done >suite/animals/train.tsv
+settings='"epochs": 6, "batch": 4, "seq": 32, "lr": 0.01'
+cat >suite/animals/task.json <<END
+{"task": "classify", "train": "train.tsv", "eval": "train.tsv", $settings}
+END
+awk -F '\t' '{ print $1 "\t" $2 "\t" ($3 == "no" ? 1.5 : 4) }' suite/animals/train.tsv >suite/numbers/n.tsv
+cat >suite/numbers/task.json <<END
+{"task": "regression", "metric": "pearson", "train": "$work/suite/numbers/n.tsv", "eval": "n.tsv", $settings}
+END
+for thing in table door garden river fire tree house road; do
+    printf 'the\tO\nrabbit\tB-animal\nsaw\tO\na\tO\n%s\tO\n\n' $thing
+done >suite/tags/t.conll
+cat >suite/tags/task.json <<END
+{"task": "tokens", "train": "t.conll", "eval": "t.conll", "epochs": 20, "batch": 4, "seq": 32, "lr": 0.01}
+END
+pair() {
+    printf '{"sentence_good": "%s", "sentence_bad": "%s"}\n' "$@"
+}
+pair 'the queen .' 'queen . the' >suite/grammar/one.jsonl
+pair 'the queen .' 'the queen .' >suite/grammar/two.jsonl
+echo 'no folder is no task' >suite/README
+
+TMPDIR=$work/scratch
+export TMPDIR
+run eval bert.h5 --suite suite
+check 'tasks run in the order of their names' eval 'test $code = 0 &&
+    test "$(cut -d " " -f 1 out | tr "\n" " ")" = "task animals grammar numbers tags mean "'
+check 'labels are learnt, and the commonest label is told beside them' \
+    grep -q '^animals  accuracy     100.00    50.00$' out
+check 'pairs are scored' grep -Eq '^grammar  accuracy    +(0|50).00$' out
+check 'the metric that a task names is taken' grep -Eq '^numbers  pearson  +[0-9.]+$' out
+check 'named entities are measured by F1' grep -Eq '^tags     f1  +100.00$' out
+check 'the mean is that of the tasks' eval 'awk "/^mean/ { mean = \$2; next } NR > 1 { sum += \$3 }
+    END { exit (sum / 4 - mean) ^ 2 > 1e-4 }" out'
+check 'nothing is left behind' test -z "$(ls scratch)"
+cp out table
+run eval bert.h5 --suite suite --json
+check 'results are JSON, and the same again' eval 'test $code = 0 && grep -q "\"majority\": 0.5" out &&
+    grep -q "\"metric\": \"pearson\"" out && grep -q "\"kind\": \"pairs\"" out &&
+    test "$(sed -n "s/.*\"mean\": //p" out | awk "{ printf \"%.2f\", 100 * \$1 }")" = \
+        "$(awk "/^mean/ { print \$2 }" table)"'
+
+# ---- Mistakes ----
+
+misused '--corpus and --suite exclude each other' eval bert.h5 --suite suite --corpus text.txt
+refuses 'a suite that is not there' 'cannot read none: No such file' eval bert.h5 --suite none
+refuses 'a file for a suite' 'cannot read text.txt: Not a directory' eval bert.h5 --suite text.txt
+refuses 'a folder without tasks' 'scratch holds no tasks' eval bert.h5 --suite scratch
+refuses 'a checkpoint that is not there' 'none.h5' eval none.h5 --suite suite
+mkdir -p other/task
+refuses 'a folder that is no task' 'other/task holds no task' eval bert.h5 --suite other
+wrong_settings() {
+    name=$1 text=$2
+    printf '%s\n' "$3" >other/task/task.json
+    run eval bert.h5 --suite other
+    sed -i /^task/d out # the heading of the table
+    refused "$name" "$text"
+}
+wrong_settings 'settings that are no JSON' 'other/task/task.json, line 1' '{"task": classify}'
+wrong_settings 'settings without a task' '"task" is missing' '{"train": "t.tsv"}'
+wrong_settings 'a task that there is not' "\"task\" is 'clasify'" '{"task": "clasify"}'
+wrong_settings 'pretraining as a task' "\"task\" is 'masked-lm'" '{"task": "masked-lm"}'
+wrong_settings 'a metric that is a number' '"metric" must be a text' '{"task": "classify", "metric": 3}'
+wrong_settings 'a task without files' 'task: wengert finetune: --train FILE and --eval FILE' '{"task": "classify"}'
+wrong_settings 'a file that is not there' 'task: wengert: ' \
+    '{"task": "classify", "train": "none.tsv", "eval": "none.tsv"}'
+cp suite/animals/train.tsv other/task
+wrong_settings 'a metric that there is not' 'task: its results have no bleu' \
+    '{"task": "classify", "metric": "bleu", "train": "train.tsv", "eval": "train.tsv", "epochs": 1, "batch": 4, "seq": 32}'
+wrong_settings 'a setting that there is not' 'task: wengert' \
+    '{"task": "classify", "train": "train.tsv", "eval": "train.tsv", "epoch": 1}'
+run finetune bert.h5 --task classify --train suite/animals/train.tsv --eval suite/animals/train.tsv \
+    --epochs 1 --batch 4 --seq 32 --out tuned.h5
+refuses 'a model that is fine-tuned already' 'fine-tuned for --task classify' eval tuned.h5 --suite suite
+check 'failures leave nothing behind' test -z "$(ls scratch)"
+
+# ---- A signal ----
+
+cat >other/task/task.json <<END
+{"task": "classify", "train": "train.tsv", "eval": "train.tsv", "epochs": 100000, "batch": 4, "seq": 32}
+END
+"$wengert" eval bert.h5 --suite other >out 2>err </dev/null &
+process=$!
+waited=0
+while test -z "$(cat scratch/wengert-suite.*/err 2>/dev/null)" && test $waited -lt 600; do
+    sleep 0.1
+    waited=$((waited + 1))
+done
+kill -TERM $process
+wait $process
+code=$?
+check 'a signal ends the suite, and nothing is left behind' eval 'test $code = 143 && ! test -s err &&
+    test -z "$(ls scratch)"'
+
+finish
