@@ -833,6 +833,20 @@ static char *list_records(int key, const char *text, void *input) {
     return list;
 }
 
+/* What the model and its preset want of a run. */
+static void take_model_record(run *r) {
+    const wg__text_settings *text = &r->settings.text;
+    if (!r->type)
+        return;
+    wg__run_settings_take_record(&r->settings, r->type->training);
+    if (r->resume || text->config || text->init)
+        return;
+    const wg_model_preset *preset = wg_model_preset_find(r->type, text->preset);
+    wg_error_clear(); /* a preset that there is not is told when the model is made */
+    if (preset)
+        wg__run_settings_take_record(&r->settings, preset->training);
+}
+
 static int run_verb(const struct argp *parser, const wg_setting_table *own, int argc, char **argv) {
     run r = {0};
     wg__run_settings_begin(&r.settings, own);
@@ -843,8 +857,7 @@ static int run_verb(const struct argp *parser, const wg_setting_table *own, int 
     if (code == 0 && r.resume && take_note(&r) < 0)
         code = EXIT_FAILURE;
     if (code == 0) {
-        if (r.type)
-            wg__run_settings_take_record(&r.settings, r.type->training);
+        take_model_record(&r);
         wg__run_settings_take_record(&r.settings, r.objective->training);
         code = r.show_batch ? show_batch(&r) : train(&r);
     }

@@ -56,6 +56,11 @@ void wg__resize_decoder(int64_t vocabulary, int64_t *config_vocabulary, int64_t 
     "\"weight-decay\": 0.1, \"clip\": 1.0, \"schedule\": \"cosine\", \"final\": 0.1, "             \
     "\"longest-warmup\": 2000}"
 
+/* The recipe of docs/small-corpora.md, for models that a few hours of a CPU are to train. */
+#define WG__SMALL_TRAINING                                                                         \
+    "{\"optimizer\": \"muon\", \"lr\": 0.006, \"weight-decay\": 0.05, \"schedule\": \"linear\", "     \
+    "\"final\": 0, \"longest-warmup\": 60, \"batch\": 16}"
+
 /* ---- Forward ---- */
 
 /* The position of the first of inputs->ids, (B, T), or of inputs->embeddings, (B, T, C): behind

@@ -27,8 +27,12 @@
         .bos_token_id = 1, .eos_token_id = 2                                                       \
     }
 
-/* The sizes of llama2.c's stories models, and of LLaMA 7B. */
+/* A size for small corpora, those of llama2.c's stories models, and of LLaMA 7B. */
 static const wg_model_preset presets[] = {
+    {.name = "llama-3m",
+     .config = PRESET(4096, 192, 512, 6, 3, 3, 256, true),
+     .training = WG__SMALL_TRAINING,
+     .bench = {16, 128, 4096}},
     {.name = "llama-260k",
      .config = PRESET(512, 64, 172, 5, 8, 4, 512, true),
      .bench = {8, 256, 512}},

@@ -92,7 +92,7 @@ int wg__check_divides(const char *where, const char *parts_key, int64_t parts,
 
 /* ---- Configurations ---- */
 
-static const wg_model_preset *find_preset(const wg_model_type *type, const char *name) {
+const wg_model_preset *wg_model_preset_find(const wg_model_type *type, const char *name) {
     char names[256] = "";
     for (const wg_model_preset *preset = type->presets; preset->name; preset++) {
         if (!name || strcmp(name, preset->name) == 0)
@@ -106,7 +106,7 @@ static const wg_model_preset *find_preset(const wg_model_type *type, const char 
 }
 
 int wg_model_preset_config(const wg_model_type *type, const char *name, void *config) {
-    const wg_model_preset *preset = find_preset(type, name);
+    const wg_model_preset *preset = wg_model_preset_find(type, name);
     if (preset)
         memcpy(config, preset->config, type->settings.size);
     return preset ? 0 : -1;
@@ -268,7 +268,7 @@ int wg_model_from_config(const wg_model_type *type, const void *config, uint64_t
 
 int wg_model_new(const wg_model_type *type, const char *preset, uint64_t seed, wg_model *model) {
     *model = (wg_model){0};
-    const wg_model_preset *found = find_preset(type, preset);
+    const wg_model_preset *found = wg_model_preset_find(type, preset);
     return found ? wg_model_from_config(type, found->config, seed, model) : -1;
 }
 

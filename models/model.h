@@ -83,6 +83,8 @@ typedef struct wg_model_fit {
 typedef struct wg_model_preset {
     const char *name;   /* "bert-mini" */
     const void *config; /* the type's configuration struct */
+    const char *training; /* how `pretrain` of this preset differs from the type's settings, as JSON;
+                           * NULL: nothing */
     struct {
         int64_t batch, sequence, vocabulary;
     } bench; /* of a step of `wengert bench train`; zeros: its usual ones */
@@ -179,7 +181,11 @@ WG_API const wg_model_type *wg_model_type_of(const char *path);
 
 /* ---- Configurations: structs of the type (wg_bert_config...) ---- */
 
-/* Copies a preset. -1 with [ARGUMENT, listing the presets] */
+/* The preset of that name (NULL: the first one), borrowed. NULL with [ARGUMENT, listing the presets]
+ */
+WG_API const wg_model_preset *wg_model_preset_find(const wg_model_type *type, const char *name);
+
+/* Copies a preset's configuration. [as wg_model_preset_find] */
 WG_API int wg_model_preset_config(const wg_model_type *type, const char *name, void *config);
 
 /* Reads a published config.json. Keys that are left out have their standard value, those of

@@ -27,8 +27,12 @@
         .cls_token_id = 50281, .sep_token_id = 50282                                               \
     }
 
-/* Two small sizes, and that of answerdotai/ModernBERT-base. */
+/* A size for small corpora, two small ones, and that of answerdotai/ModernBERT-base. */
 static const wg_model_preset presets[] = {
+    {.name = "modernbert-3m",
+     .config = PRESET(6, 192, 3, 512, 256),
+     .training = WG__SMALL_TRAINING,
+     .bench = {16, 128, 4096}},
     {.name = "modernbert-mini", .config = PRESET(6, 256, 4, 768, 512), .bench = {32, 128, 30522}},
     {.name = "modernbert-small", .config = PRESET(12, 384, 6, 576, 1024)},
     {.name = "modernbert-base",

@@ -142,6 +142,23 @@ done
 refuses 'a character that the text did not have' 'not in the vocabulary' generate char.h5 --prompt '€'
 refuses 'no prompt without a token that begins a text' 'give a --prompt' generate char.h5
 
+# ---- Presets ----
+
+# The optimizer, the learning rate and the batch that the checkpoint NAME.h5 was begun with.
+recipe() {
+    strings "$1.h5" | sed -n 's/.*"\(optimizer\|lr\|batch\)": "\{0,1\}\([^",]*\).*/\1=\2/p' | sort | tr '\n' ' '
+}
+run pretrain llama --corpus text.txt --vocab-size 300 --seq 16 --steps 1 --out usual.h5
+check 'the usual preset brings its recipe' eval 'test $code = 0 &&
+    test "$(recipe usual)" = "batch=16 lr=0.0060000000000000001 optimizer=muon "'
+run pretrain llama --preset llama-3m --corpus text.txt --vocab-size 300 --seq 16 --steps 1 --lr 0.5 \
+    --batch 2 --out own.h5
+check 'options rule over the recipe of a preset' eval 'test $code = 0 &&
+    test "$(recipe own)" = "batch=2 lr=0.5 optimizer=muon "'
+check 'a configuration of one'\''s own has the recipe of the model' eval '
+    test "$(recipe llama)" = "batch=4 lr=0.001 optimizer=adamw "'
+
+
 refuses 'gpt does not go on with a llama' 'it holds a llama model' pretrain gpt --resume \
     --out llama.h5
 refuses 'a configuration of another model' 'model_type' pretrain llama --corpus text.txt \

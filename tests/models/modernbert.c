@@ -346,7 +346,8 @@ START_TEST(presets_have_their_numbers_of_parameters) {
     static const struct {
         const char *name;
         int64_t parameters;
-    } presets[] = {{"modernbert-mini", 18125504},
+    } presets[] = {{"modernbert-3m", 12414784},
+                   {"modernbert-mini", 18125504},
                    {"modernbert-small", 34589632},
                    {"modernbert-base", 149655232}};
     for (size_t i = 0; i < WG_COUNT(presets); i++) {
