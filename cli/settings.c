@@ -79,6 +79,9 @@ static const wg_setting training_rows[] = {
      .help = "Sequences in a batch; of pairs tokens of a side with their padding"},
     {"accumulate", WG_SETTING_INTEGER, TRAINING(accumulate), .low = 1, .high = INT32_MAX,
      .fixed = true, .argument = "N", .help = "Average the gradients of N batches for a step (1)"},
+    {"accumulate-ramp", WG_SETTING_INTEGER, TRAINING(accumulate_ramp), .high = INT32_MAX,
+     .fixed = true, .argument = "N",
+     .help = "Begin with one batch in a step, and rise to those of --accumulate in N steps (0)"},
     {"seq", WG_SETTING_INTEGER, TRAINING(seq), .low = 8, .high = INT32_MAX, .fixed = true,
      .standard = "128", .argument = "N",
      .help = "Tokens in a sequence; a preset of a decoder has as many positions, and models that "

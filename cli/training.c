@@ -412,14 +412,31 @@ static int take_note(run *r) {
     return status;
 }
 
+/* The examples that a run of so many steps takes. */
+static int64_t examples_of(const wg__training_settings *s, int64_t steps) {
+    const int64_t ramp = steps < s->accumulate_ramp ? steps : s->accumulate_ramp;
+    int64_t batches = (steps - ramp) * wg_trainer_batches(s->accumulate, 0, 0);
+    for (int64_t step = 0; step < ramp; step++)
+        batches += wg_trainer_batches(s->accumulate, s->accumulate_ramp, step);
+    return batches * s->batch;
+}
+
+/* The steps that take so many examples, or a few more. */
+static int64_t steps_of(const wg__training_settings *s, double examples) {
+    double batches = ceil(examples / (double)s->batch);
+    int64_t steps = 0;
+    for (; steps < s->accumulate_ramp && batches > 0; steps++)
+        batches -= (double)wg_trainer_batches(s->accumulate, s->accumulate_ramp, steps);
+    const double most = (double)wg_trainer_batches(s->accumulate, 0, 0);
+    return (int64_t)fmin(fmax((double)steps + ceil(fmax(batches, 0) / most), 1), INT32_MAX);
+}
+
 /* The number of steps, if it is said in epochs, and the warm-up follow from the text. */
 static void decide_steps(run *r) {
     wg__training_settings *s = &r->settings.training;
     const int64_t examples = r->training->examples;
     if (wg__run_settings_origin(&r->settings, &s->steps) == WG__UNSET) {
-        const double each = (double)s->batch * (double)(s->accumulate > 0 ? s->accumulate : 1);
-        const double steps = ceil(r->settings.tuning.epochs * (double)examples / each);
-        s->steps = (int64_t)fmin(fmax(steps, 1), INT32_MAX);
+        s->steps = steps_of(s, r->settings.tuning.epochs * (double)examples);
         wg__run_settings_decide(&r->settings, &s->steps);
     }
     if (wg__run_settings_origin(&r->settings, &s->warmup) == WG__UNSET) {
@@ -433,7 +450,7 @@ static int complete_settings(run *r) {
     decide_steps(r);
     const wg__training_settings *s = &r->settings.training;
     const int64_t steps = s->steps;
-    r->training->run_examples = steps * s->batch * (s->accumulate > 0 ? s->accumulate : 1);
+    r->training->run_examples = examples_of(s, steps);
     if (r->steps_before && r->steps_before != steps)
         wg__cli_note("the run becomes %lld steps long instead of %lld, and its learning rate "
                      "follows that from here on",
@@ -468,6 +485,7 @@ static int make_trainer(run *r, wg__progress *progress) {
                      .decay_steps = s->decay_steps},
         .clip = s->clip > 0 ? s->clip : -1,
         .accumulate = s->accumulate,
+        .accumulate_ramp = s->accumulate_ramp,
         .average_decay = s->ema,
         .patience = s->patience,
         .evaluate_every = s->eval_every,

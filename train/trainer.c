@@ -33,11 +33,12 @@ static int check_options(const wg_trainer_options *options) {
         return wg_fail(WG_ERROR_ARGUMENT, "train",
                        "keep_every is %lld and keep_stem NULL: where shall the checkpoints go?",
                        (long long)options->keep_every);
-    if (options->accumulate < 0 || options->patience < 0)
+    if (options->accumulate < 0 || options->accumulate_ramp < 0 || options->patience < 0)
         return wg_fail(WG_ERROR_ARGUMENT, "train",
-                       "%lld batches in a step, a patience of %lld; "
-                       "neither can be below 0",
-                       (long long)options->accumulate, (long long)options->patience);
+                       "%lld batches in a step, reached in %lld steps, a patience of %lld; "
+                       "none can be below 0",
+                       (long long)options->accumulate, (long long)options->accumulate_ramp,
+                       (long long)options->patience);
     return 0;
 }
 
@@ -155,12 +156,19 @@ static int clip_and_step(wg_trainer *trainer, measured_step *measured) {
     return wg_optimizer_step(trainer->optimizer, measured->rate);
 }
 
+int64_t wg_trainer_batches(int64_t accumulate, int64_t ramp, int64_t step) {
+    const int64_t most = accumulate > 0 ? accumulate : 1;
+    return step >= ramp ? most : 1 + (most - 1) * step / ramp;
+}
+
 /* A step: forward and backward of each micro-batch, and new weights. */
 static int advance(wg_trainer *trainer, measured_step *measured) {
-    const int64_t batches = trainer->options.accumulate;
+    const wg_trainer_options *options = &trainer->options;
+    const int64_t batches =
+        wg_trainer_batches(options->accumulate, options->accumulate_ramp, trainer->step);
     const double begun = wg__now(), share = 1 / (double)batches;
     int result = 0;
-    measured->rate = wg_schedule_rate(&trainer->options.schedule, trainer->step);
+    measured->rate = wg_schedule_rate(&options->schedule, trainer->step);
     for (int64_t i = 0; result == 0 && i < batches; i++) {
         wg_scope scope;
         wg_scope_begin(&scope);

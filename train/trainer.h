@@ -70,6 +70,8 @@ typedef struct wg_trainer_options {
     double clip;            /* greatest global gradient norm; 0: 1.0; negative: no clipping, and
                                each weight moves during backward, which takes less memory */
     int64_t accumulate;     /* batches whose gradients are averaged for a step; 0: 1 */
+    int64_t accumulate_ramp; /* steps in which their number rises from 1 to `accumulate`, in a
+                              * straight line, rounded down; 0: it is the same from the start */
     double average_decay;   /* of an exponential average of the weights; 0: none is kept */
     int64_t evaluate_every; /* steps; 0: after the last step only */
     int64_t patience; /* stop after so many evaluations without a new lowest "loss"; 0: never */
@@ -85,6 +87,9 @@ typedef struct wg_trainer_options {
     void *listener_context;
     const volatile sig_atomic_t *stop; /* not 0: finish the step, save and return; may be NULL */
 } wg_trainer_options;
+
+/* How many batches a step takes that follows `step` others. */
+WG_API int64_t wg_trainer_batches(int64_t accumulate, int64_t accumulate_ramp, int64_t step);
 
 typedef struct wg_trainer wg_trainer;
 

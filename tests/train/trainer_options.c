@@ -36,6 +36,26 @@ START_TEST(accumulated_batches_step_as_one_of_their_size) {
 }
 END_TEST
 
+START_TEST(the_number_of_batches_rises_in_a_straight_line) {
+    static const int64_t wanted[] = {1, 1, 2, 2, 3, 3, 4, 5, 5};
+    int64_t sum = 0;
+    for (size_t step = 0; step < WG_COUNT(wanted); step++) {
+        ck_assert_int_eq(wg_trainer_batches(5, 7, (int64_t)step), wanted[step]);
+        sum += wanted[step];
+    }
+    ck_assert_int_eq(wg_trainer_batches(0, 7, 3), 1);
+    regression t = regression_make(8, WG_F64);
+    wg_trainer *trainer = regression_trainer(
+        &t, "adamw",
+        (wg_trainer_options){
+            .steps = WG_COUNT(wanted), .accumulate = 5, .accumulate_ramp = 7});
+    ck_assert_int_eq(wg_trainer_run(trainer), WG_TRAIN_FINISHED);
+    ck_assert_int_eq(t.row, 8 * sum);
+    wg_trainer_free(trainer);
+    regression_free(&t);
+}
+END_TEST
+
 /* ---- The average ---- */
 
 typedef struct listener {
@@ -109,6 +129,7 @@ static void run_part(const char *optimizer, double clip, const char *path, bool 
     wg_trainer_options options = {.steps = 14,
                                   .clip = clip,
                                   .accumulate = 3,
+                                  .accumulate_ramp = 9,
                                   .average_decay = 0.8,
                                   .evaluate_every = 2,
                                   .patience = 10,
@@ -239,6 +260,7 @@ END_TEST
 SUITES {
     const TTest *const tests[] = {
         accumulated_batches_step_as_one_of_their_size,
+        the_number_of_batches_rises_in_a_straight_line,
         the_average_is_evaluated_and_saved_as_the_model,
         a_run_is_resumed_with_an_average_if_it_was_begun_with_one,
         every_optimizer_goes_on_bit_for_bit,
