@@ -688,8 +688,12 @@ static void give(wg__run_settings *settings, wg__run_settings_part *part, int in
     if (rival_is && *rival_is == WG__FROM_COMMAND)
         argp_error(state, "--%s and --%s exclude each other", row->excludes, row->name);
     json_t *value = argument_json(part, index, state, text);
-    take(settings, part, index, value, WG__FROM_COMMAND);
+    const bool good = take(settings, part, index, value, WG__FROM_COMMAND);
     json_decref(value);
+    if (!good) /* an end of the range that does not belong to it */
+        argp_error(state, "--%s: it must be %s %g and %s %g, not %s", row->name,
+                   row->above ? "above" : "at least", row->low, row->below ? "below" : "at most",
+                   row->high, text);
 }
 
 void wg__run_settings_give(wg__run_settings *settings, struct argp_state *state, const char *name,
