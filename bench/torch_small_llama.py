@@ -20,7 +20,7 @@ from torch.nn import functional as F
 
 LAYERS, WIDTH, HEADS, HIDDEN, VOCABULARY = 6, 192, 3, 512, 4096
 BATCH, LENGTH = 16, 128
-PEAK, WARMUP, DECAY, CLIP = 0.006, 60, 0.05, 1.0
+PEAK, LONGEST_WARMUP, DECAY, CLIP = 0.006, 60, 0.05, 1.0
 
 
 class Block(nn.Module):
@@ -124,6 +124,7 @@ def windows(tokens):
 
 def main():
     total = int(sys.argv[2])
+    warmup = min(LONGEST_WARMUP, total // 10)
     steps = int(sys.argv[3]) if len(sys.argv) > 3 else total
     torch.set_num_threads(int(sys.argv[4]) if len(sys.argv) > 4 else 2)
     torch.manual_seed(0)
@@ -144,7 +145,7 @@ def main():
     starts, losses, seconds = windows(tokens), [], []
     for step in range(1, steps + 1):
         begin = time.perf_counter()
-        rate = PEAK * min(step / WARMUP, (total - step + 1) / (total - WARMUP + 1))
+        rate = PEAK * min(step / warmup, (total - step + 1) / (total - warmup + 1))
         for group in adam.param_groups:
             group["lr"] = rate
         batch = torch.stack([tokens[s : s + LENGTH + 1] for s in (next(starts) for _ in range(BATCH))])

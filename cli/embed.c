@@ -224,13 +224,13 @@ static int print_similar(const job *j) {
 
 /* ---- The verb ---- */
 
-static bool is_pretrained(const wg_objective *objective) {
-    return !objective->finetunes;
+static bool gives_vectors(const wg_objective *objective) {
+    return !objective->finetunes || objective == &wg_contrastive;
 }
 
 static int run(job *j) {
     const arguments *a = j->arguments;
-    const wg_objective *objective = wg__trained_objective(a->run, "embed", is_pretrained);
+    const wg_objective *objective = wg__trained_objective(a->run, "embed", gives_vectors);
     if (!objective || wg__cli_read_lines("embed", a->text, a->limit, add_text, j) < 0 ||
         (a->similar && add_text(j, "--similar", 1, a->similar) < 0) ||
         wg__trained_load(&j->trained, objective, a->run) < 0)

@@ -27,6 +27,8 @@ data_sources = \
 	data/dataset/squad.h \
 	data/dataset/table.c \
 	data/dataset/table.h \
+	data/dataset/text_lines.c \
+	data/dataset/text_lines.h \
 	data/dataset/tagged_words.c \
 	data/dataset/tagged_words.h \
 	data/dataset/token_file.c \

@@ -38,6 +38,17 @@ static wg_tensor *frame(const embedding *e, const wg_text_batch *batch) {
     return x;
 }
 
+wg_tensor *wg__pool_texts(wg_tensor *hidden, wg_tensor *keep, wg_text_pooling pooling, int place) {
+    const int64_t axis = 1;
+    if (pooling == WG_POOL_TOKEN)
+        return wg_select(hidden, 1, place);
+    if (!keep)
+        return wg_mean(hidden, 1, &axis, false);
+    wg_tensor *weights = wg_cast(keep, wg_tensor_dtype(hidden));
+    wg_tensor *sum = wg_sum(wg_mul(hidden, wg_unsqueeze(weights, 2)), 1, &axis, false);
+    return wg_div(sum, wg_sum(weights, 1, &axis, true));
+}
+
 static void normalize(int64_t count, float *vector) {
     double sum = 0;
     for (int64_t i = 0; i < count; i++)
@@ -49,10 +60,8 @@ static void normalize(int64_t count, float *vector) {
 static int run(void *context, const wg_text_batch *batch, void *results) {
     const embedding *e = context;
     wg_tensor *hidden = wg_model_forward(e->model, &(wg_model_inputs){.ids = frame(e, batch)});
-    const int64_t axis = 1;
     const int place = e->model->type->shape == WG_ENCODER ? 0 : -1;
-    wg_tensor *pooled = e->options.pooling == WG_POOL_TOKEN ? wg_select(hidden, 1, place)
-                                                            : wg_mean(hidden, 1, &axis, false);
+    wg_tensor *pooled = wg__pool_texts(hidden, NULL, e->options.pooling, place);
     if (wg_to_array(wg_cast(pooled, WG_F32), results) < 0)
         return -1;
     for (int64_t b = 0; !e->options.not_normalized && b < batch->count; b++)

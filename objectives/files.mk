@@ -12,6 +12,8 @@ objectives_sources = \
 	objectives/classification.c \
 	objectives/cloze.c \
 	objectives/cloze.h \
+	objectives/contrastive.c \
+	objectives/contrastive.h \
 	objectives/embed.c \
 	objectives/internal.h \
 	objectives/labelling.c \

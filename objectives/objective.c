@@ -22,6 +22,7 @@ static const wg_objective *const objectives[] = {
     &wg_classification,
     &wg_regression,
     &wg_token_labels,
+    &wg_contrastive,
     &wg_question_answering,
     &wg_cloze_objective,
 };

@@ -298,10 +298,10 @@ struct wg_objective {
 };
 
 /* What the command calls masked-lm, mlm, hybrid, causal-lm, blank-infilling, span-corruption,
- * translation, classify, squad, cloze, regression and tokens. */
+ * translation, classify, squad, cloze, regression, tokens and contrastive. */
 extern WG_API const wg_objective wg_masked_lm, wg_mlm, wg_hybrid, wg_causal_lm, wg_blank_infilling,
     wg_span_corruption, wg_translation, wg_classification, wg_question_answering,
-    wg_cloze_objective, wg_regression, wg_token_labels;
+    wg_cloze_objective, wg_regression, wg_token_labels, wg_contrastive;
 
 /* What is masked together. */
 typedef enum wg_mask_unit { WG_MASK_TOKENS, WG_MASK_WORDS, WG_MASK_SPANS } wg_mask_unit;
@@ -328,6 +328,13 @@ typedef struct wg_blank_infilling_options {
 typedef struct wg_labelled_text_options {
     const char *text_column, *text_pair_column, *label_column;
 } wg_labelled_text_options;
+
+/* The options of wg_contrastive, with their standard values. */
+typedef struct wg_contrastive_options {
+    double temperature; /* 0.05 */
+    double dropout;     /* of a model that was pretrained without: 0.1 */
+    int pooling;        /* a wg_text_pooling: WG_POOL_MEAN */
+} wg_contrastive_options;
 
 /* The options of wg_token_labels: the columns of its files, as numbers from 1 on, or of CoNLL-U as
  * names ("UPOS"). NULL or "": words are in the first column and tags in the last, of CoNLL-U in FORM

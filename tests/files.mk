@@ -128,6 +128,7 @@ tests_test_objectives_SOURCES = \
 	tests/objectives/blank_fill.c \
 	tests/objectives/causal_lm.c \
 	tests/objectives/score.c \
+	tests/objectives/contrastive.c \
 	tests/objectives/embed.c \
 	tests/objectives/span_corruption.c \
 	tests/objectives/batch_positions.c \
@@ -217,6 +218,7 @@ testing_sources = \
 command_tests = \
 	tests/cli/bench.sh \
 	tests/cli/cli.sh \
+	tests/cli/contrastive.sh \
 	tests/cli/convert.sh \
 	tests/cli/corpus.sh \
 	tests/cli/embed.sh \

@@ -1,0 +1,375 @@
+/* Contrastive learning of vectors of texts: SimCSE   (Gao et al. 2021, arXiv:2104.08821).
+ *
+ *     lines of texts     each text goes through the encoder twice, under two dropout masks
+ *     pairs of texts     one of them each
+ *
+ *     u, v (B, C)  -->  cosine of each u with each v, / temperature (B, B)  -->  cross-entropy,
+ *                       the right v of a u being its own
+ *
+ * A vector is what `wengert embed` gives: the mean of the hidden states, or that of [CLS]. The model
+ * stays as it was pretrained, without a new head.
+ *
+ * Held-out text of the same form is measured by the loss and by the share of texts whose own partner
+ * is the nearest of the batch. Held-out pairs with a number, how similar they are, are measured as
+ * STS is: by the correlation of ranks of the cosines and the numbers. */
+#include "objectives/contrastive.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "data/dataset/labelled_text.h"
+#include "data/score/score.h"
+#include "io/checkpoint/checkpoint.h"
+#include "objectives/internal.h"
+#include "tensor/easy.h"
+#include "tensor/internal.h"
+#include "tensor/ops.h"
+
+#define WHERE "contrastive"
+
+typedef struct contrastive {
+    wg_contrastive_options options;
+    wg_pair_frame frame;
+    wg__text_lines text, held_out;
+    wg__labelled_text *scored; /* instead of `held_out`: pairs with numbers */
+    int64_t *chosen;           /* (B) the examples of a batch */
+    wg_token_pair *pairs;      /* (2 B) */
+} contrastive;
+
+/* ---- The model ---- */
+
+/* Gives a model without dropout some: without it, both vectors of a text are the same. */
+static void set_dropout(const wg_model_type *type, void *config, double dropout) {
+    for (int i = 0; i < type->settings.count; i++) {
+        const wg_setting *row = &type->settings.rows[i];
+        double *value = (double *)((char *)config + row->offset);
+        if (row->kind == WG_SETTING_NUMBER && strstr(row->name, "dropout") && *value == 0)
+            *value = dropout;
+    }
+}
+
+static int make_model(const char *json, const wg_training_setup *setup, double dropout,
+                      wg_model *model) {
+    const wg_model_type *type = wg_model_type_of(setup->checkpoint);
+    void *config = type ? wg__calloc(1, type->settings.size) : NULL;
+    int status = config ? wg_model_config_from_json(type, json, config) : -1;
+    if (status == 0) {
+        set_dropout(type, config, dropout);
+        status = wg_model_from_config(type, config, setup->seed, model);
+    }
+    wg__free(config);
+    return status;
+}
+
+static int adapt(const wg_training_setup *setup, void (*note)(const char *message, void *context),
+                 void *note_context, wg_model *model, wg_tokenizer **tokenizer) {
+    (void)note, (void)note_context;
+    const wg_contrastive_options *options = setup->options;
+    const wg_objective *objective = wg_objective_of(setup->checkpoint);
+    *model = (wg_model){0};
+    *tokenizer = NULL;
+    if (!objective)
+        return -1;
+    if (objective->finetunes && objective != &wg_contrastive)
+        return wg_fail(WG_ERROR_STATE, setup->checkpoint,
+                       "it is fine-tuned for --task %s; --task %s begins from a pretrained model",
+                       objective->name, WHERE);
+    wg_checkpoint *file = wg_checkpoint_open(setup->checkpoint);
+    char *json = file ? wg_checkpoint_get_text(file, "/config") : NULL;
+    char *vocabulary = json ? wg_checkpoint_get_text(file, "/tokenizer") : NULL;
+    int status = vocabulary ? make_model(json, setup, options->dropout, model) : -1;
+    if (status == 0)
+        status = wg_checkpoint_get_module(file, "/model", model->module);
+    if (status == 0 && !(*tokenizer = wg_tokenizer_from_json(vocabulary)))
+        status = -1;
+    if (status < 0 && model->module)
+        wg_model_free(model);
+    wg_text_free(vocabulary);
+    wg_text_free(json);
+    wg_checkpoint_close(file);
+    return status;
+}
+
+/* ---- Texts ---- */
+
+static int read_held_out(const wg_training *t, contrastive *mine) {
+    const char *path = t->setup.held_out_path;
+    if (!wg__text_lines_are_scored(path))
+        return wg__text_lines_load(path, t->setup.tokenizer, &mine->held_out);
+    mine->scored = wg__labelled_text_load(path, t->setup.tokenizer, NULL, NULL);
+    if (!mine->scored)
+        return -1;
+    if (wg__labelled_text_pair(mine->scored, 0).second)
+        return 0;
+    return wg_fail(WG_ERROR_FORMAT, WHERE,
+                   "%s has one text a line and a number; two texts and a number are wanted", path);
+}
+
+static int begin(wg_training *t) {
+    contrastive *mine = t->context = wg__calloc(1, sizeof *mine);
+    const size_t batch = (size_t)t->setup.batch;
+    if (!mine || wg_pair_frame_of(t->setup.tokenizer, t->setup.sequence, &mine->frame) < 0)
+        return -1;
+    mine->options = *(const wg_contrastive_options *)t->setup.options;
+    mine->chosen = wg__alloc(batch * sizeof *mine->chosen);
+    mine->pairs = wg__alloc(2 * batch * sizeof *mine->pairs);
+    if (!mine->chosen || !mine->pairs || (t->setup.held_out_path && read_held_out(t, mine) < 0))
+        return -1;
+    if (!t->setup.training_path)
+        return 0;
+    if (batch < 2)
+        return wg_fail(WG_ERROR_ARGUMENT, WHERE,
+                       "a batch of %lld; a text is compared with the others of its batch, so that "
+                       "2 or more are wanted",
+                       (long long)batch);
+    if (wg__text_lines_load(t->setup.training_path, t->setup.tokenizer, &mine->text) < 0)
+        return -1;
+    t->fingerprint = (int64_t)wg__text_lines_fingerprint(&mine->text);
+    t->examples = mine->text.count;
+    return wg__begin_numbered_batches(t);
+}
+
+static void end(wg_training *t) {
+    contrastive *mine = t->context;
+    if (!mine)
+        return;
+    wg__text_lines_free(&mine->text);
+    wg__text_lines_free(&mine->held_out);
+    wg__labelled_text_free(mine->scored);
+    wg__free(mine->chosen);
+    wg__free(mine->pairs);
+    wg__free(mine);
+}
+
+/* ---- Vectors ---- */
+
+/* The vectors of `count` texts, of length 1: (count, C). */
+static wg_tensor *vectors(const wg_training *t, int64_t count, const wg_token_pair *texts,
+                          int64_t *tokens) {
+    const contrastive *mine = t->context;
+    wg_pair_batch batch;
+    if (wg_pair_batch_make(&mine->frame, count, texts, &batch) < 0)
+        return NULL;
+    const wg_model_inputs inputs = wg__pair_inputs(&batch);
+    *tokens += batch.tokens;
+    wg_tensor *pooled = wg__pool_texts(wg_model_forward(t->setup.model, &inputs),
+                                       batch.attention_mask, mine->options.pooling, 0);
+    const int64_t axis = 1;
+    return wg_div(pooled, wg_clamp(wg_norm(pooled, 2, 1, &axis, true), 1e-12, INFINITY));
+}
+
+/* Cosines of the first texts of pairs with all second ones, / temperature: (B, B). */
+static wg_tensor *similarities(const wg_training *t, const wg__text_lines *text, int64_t count,
+                               int64_t *tokens) {
+    const contrastive *mine = t->context;
+    for (int64_t i = 0; i < count; i++) {
+        mine->pairs[i] = wg__text_lines_get(text, mine->chosen[i], 0);
+        mine->pairs[count + i] = wg__text_lines_get(text, mine->chosen[i], 1);
+    }
+    wg_tensor *all = vectors(t, 2 * count, mine->pairs, tokens);
+    wg_tensor *first = wg_narrow(all, 0, 0, count), *second = wg_narrow(all, 0, count, count);
+    return wg_mul_scalar(wg_matmul(first, wg_transpose(second, 0, 1)),
+                         1 / mine->options.temperature);
+}
+
+wg_tensor *wg__contrastive_loss(wg_tensor *similarities, double *right) {
+    const int64_t count = wg_tensor_size(similarities, 0);
+    wg_tensor *own = wg_arange(WG_I64, 0, (double)count, 1);
+    wg_tensor *found = wg_eq(wg_argmax(similarities, 1, false), own);
+    *right = wg_item(wg_sum(wg_cast(found, WG_F64), WG_ALL, false));
+    return wg_cross_entropy(similarities, own, WG_IGNORE_INDEX, NULL);
+}
+
+static wg_tensor *next_loss(void *training, wg_metrics *metrics) {
+    wg_training *t = training;
+    const contrastive *mine = t->context;
+    const int64_t batch = t->setup.batch;
+    double right;
+    if (wg_batches_next(t->batches, mine->chosen) < 0)
+        return NULL;
+    wg_tensor *loss =
+        wg__contrastive_loss(similarities(t, &mine->text, batch, &metrics->tokens), &right);
+    if (!loss || wg_metrics_add(metrics, "accuracy", right / (double)batch, (double)batch) < 0)
+        return NULL;
+    return loss;
+}
+
+/* ---- Evaluation ---- */
+
+static int64_t smaller(int64_t a, int64_t b) {
+    return a < b ? a : b;
+}
+
+/* The loss and the accuracy of a batch of held-out texts from `first` on. */
+static int measure_batch(const wg_training *t, int64_t first, int64_t count, wg_metrics *metrics) {
+    const contrastive *mine = t->context;
+    double right;
+    for (int64_t i = 0; i < count; i++)
+        mine->chosen[i] = first + i;
+    wg_tensor *loss =
+        wg__contrastive_loss(similarities(t, &mine->held_out, count, &metrics->tokens), &right);
+    const double value = wg_item(loss), weight = (double)count;
+    if (wg_error_pending() || wg_metrics_add(metrics, "loss", value, weight) < 0)
+        return -1;
+    return wg_metrics_add(metrics, "accuracy", right / weight, weight);
+}
+
+/* The cosines of a batch of held-out pairs from `first` on. */
+static int measure_cosines(const wg_training *t, int64_t first, int64_t count, double *cosines,
+                           wg_metrics *metrics) {
+    const contrastive *mine = t->context;
+    for (int64_t i = 0; i < count; i++) {
+        const wg_token_pair pair = wg__labelled_text_pair(mine->scored, first + i);
+        mine->pairs[i] = (wg_token_pair){.first = pair.first, .first_count = pair.first_count};
+        mine->pairs[count + i] =
+            (wg_token_pair){.first = pair.second, .first_count = pair.second_count};
+    }
+    const int64_t axis = 1;
+    wg_tensor *all = vectors(t, 2 * count, mine->pairs, &metrics->tokens);
+    wg_tensor *products = wg_mul(wg_narrow(all, 0, 0, count), wg_narrow(all, 0, count, count));
+    return wg_to_array(wg_cast(wg_sum(products, 1, &axis, false), WG_F64), cosines + first);
+}
+
+/* Each batch in a scope of its own. */
+static int measure_all(const wg_training *t, int64_t count, double *cosines, wg_metrics *metrics) {
+    const int64_t batch = t->setup.batch;
+    int status = 0;
+    for (int64_t first = 0; status == 0 && first < count; first += batch) {
+        wg_scope scope;
+        wg_scope_begin(&scope);
+        const int64_t rows = smaller(batch, count - first);
+        status = cosines ? measure_cosines(t, first, rows, cosines, metrics)
+                         : measure_batch(t, first, rows, metrics);
+        wg_scope_end(&scope, NULL);
+    }
+    return status;
+}
+
+static int write_cosines(const char *path, int64_t count, const double *cosines) {
+    FILE *file = wg__predictions_open(path);
+    for (int64_t i = 0; file && i < count; i++)
+        fprintf(file, "%.6f\n", cosines[i]);
+    return file ? wg__predictions_close(file, path) : -1;
+}
+
+/* The loss is 1 less the correlation, so that the best checkpoint is the one of the highest. */
+static int evaluate_scored(const wg_training *t, int64_t batches, wg_metrics *metrics) {
+    const contrastive *mine = t->context;
+    const wg_evaluation_options *how = t->setup.evaluation;
+    const int64_t count = wg__labelled_text_examples(mine->scored);
+    double *cosines = wg__alloc(2 * (size_t)count * sizeof *cosines), spearman = 0;
+    int status = cosines ? measure_all(t, count, cosines, metrics) : -1;
+    for (int64_t i = 0; status == 0 && i < count; i++)
+        cosines[count + i] = wg__labelled_text_value(mine->scored, i);
+    if (status == 0)
+        status = wg__spearman(count, cosines, cosines + count, &spearman);
+    if (status == 0)
+        status = wg_metrics_add(metrics, "loss", 1 - spearman, (double)count);
+    if (status == 0)
+        status = wg_metrics_add(metrics, "spearman", spearman, (double)count);
+    if (status == 0 && batches == 0 && how && how->predictions)
+        status = write_cosines(how->predictions, count, cosines);
+    wg__free(cosines);
+    return status;
+}
+
+/* All of the held-out text, also during training. */
+static int evaluate(wg_training *t, int64_t batches, wg_metrics *metrics) {
+    const contrastive *mine = t->context;
+    const wg_evaluation_options *how = t->setup.evaluation;
+    if (mine->scored)
+        return evaluate_scored(t, batches, metrics);
+    if (how && how->predictions)
+        return wg_fail(WG_ERROR_ARGUMENT, WHERE,
+                       "--predictions are the cosines of pairs with numbers; the text has none");
+    return measure_all(t, mine->held_out.count, NULL, metrics);
+}
+
+/* ---- Results ---- */
+
+static void describe(const wg_training *t, FILE *stream) {
+    const contrastive *mine = t->context;
+    fprintf(stream, "text   %lld %s; %lld %s to measure on\n", (long long)mine->text.count,
+            mine->text.pairs ? "pairs of texts" : "texts, each its own partner by dropout",
+            (long long)(mine->scored ? wg__labelled_text_examples(mine->scored)
+                                     : mine->held_out.count),
+            mine->scored           ? "pairs with numbers"
+            : mine->held_out.pairs ? "pairs"
+                                   : "texts");
+}
+
+static const wg_metric_row metric_rows[] = {
+    {.name = "loss", .weight = "examples"},
+    {.name = "accuracy", .optional = true},
+    {.name = "spearman", .optional = true},
+    {0},
+};
+
+static void print(const wg_metrics *metrics, FILE *stream) {
+    if (wg_metrics_weight(metrics, "spearman") > 0)
+        fprintf(stream, "similarity       correlation %.4f (Spearman) of %.0f pairs\n",
+                wg_metrics_get(metrics, "spearman"), wg_metrics_weight(metrics, "spearman"));
+    else
+        fprintf(stream, "texts            loss %.4f, own partner nearest %.2f %% of %.0f\n",
+                wg_metrics_get(metrics, "loss"), 100 * wg_metrics_get(metrics, "accuracy"),
+                wg_metrics_weight(metrics, "accuracy"));
+}
+
+#define AT(member) offsetof(wg_contrastive_options, member)
+
+static const char *pooling_name(int value) {
+    static const char *const names[] = {[WG_POOL_MEAN] = "mean", [WG_POOL_TOKEN] = "cls"};
+    return value >= 0 && value <= WG_POOL_TOKEN ? names[value] : NULL;
+}
+
+static const wg_setting setting_rows[] = {
+    {.name = "temperature",
+     .kind = WG_SETTING_NUMBER,
+     .offset = AT(temperature),
+     .high = 100,
+     .above = true,
+     .fixed = true,
+     .standard = "0.05",
+     .argument = "X",
+     .help = "contrastive: what the cosines are divided by"},
+    {.name = "dropout",
+     .kind = WG_SETTING_NUMBER,
+     .offset = AT(dropout),
+     .high = 1,
+     .below = true,
+     .fixed = true,
+     .standard = "0.1",
+     .argument = "X",
+     .help = "contrastive: dropout of a model that was pretrained without"},
+    {.name = "pooling",
+     .kind = WG_SETTING_CHOICE,
+     .offset = AT(pooling),
+     .choice = pooling_name,
+     .fixed = true,
+     .standard = "\"mean\"",
+     .argument = "NAME",
+     .help = "contrastive: the vector of a text, as of `wengert embed': mean or cls"},
+};
+
+const wg_objective wg_contrastive = {
+    .name = WHERE,
+    .title = "vectors of texts, near for similar ones: SimCSE (Gao et al. 2021)",
+    .shapes = WG_ENCODER,
+    .finetunes = true,
+    .settings = {"settings", sizeof(wg_contrastive_options),
+                 sizeof setting_rows / sizeof setting_rows[0], setting_rows},
+    .training = "{\"lr\": 5e-5, \"epochs\": 1, \"batch\": 64, \"seq\": 32, \"schedule\": \"linear\", "
+                "\"eval-every\": 250}",
+    .usual_batch = 64,
+    .usual_sequence = 64,
+    .evaluation = WG_EVALUATES_PREDICTIONS,
+    .adapt = adapt,
+    .begin = begin,
+    .end = end,
+    .loss = next_loss,
+    .evaluate = evaluate,
+    .describe = describe,
+    .metrics = metric_rows,
+    .headline = "spearman,accuracy",
+    .print = print,
+};
