@@ -6,7 +6,7 @@
 
 #include "cli/cli.h"
 #include "cli/output.h"
-#include "cli/training.h"
+#include "cli/trained.h"
 #include "io/checkpoint/checkpoint.h"
 #include "tensor/npy.h"
 

@@ -6,7 +6,7 @@
 #include "cli/decoding.h"
 #include "cli/output.h"
 #include "cli/suite.h"
-#include "cli/training.h"
+#include "cli/trained.h"
 
 enum {
     KEY_CORPUS = WG__KEY_OWN,

@@ -27,7 +27,8 @@ cli_sources = \
 	cli/suite.c \
 	cli/suite.h \
 	cli/tokenizer.c \
+	cli/trained.c \
+	cli/trained.h \
 	cli/training.c \
-	cli/training.h \
 	cli/translate.c \
 	$(nil)

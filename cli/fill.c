@@ -6,7 +6,7 @@
 #include "cli/cli.h"
 #include "cli/decoding.h"
 #include "cli/output.h"
-#include "cli/training.h"
+#include "cli/trained.h"
 
 enum { KEY_TOP = WG__KEY_OWN, KEY_BEAM };
 

@@ -7,7 +7,7 @@
 #include "base/internal.h"
 #include "cli/cli.h"
 #include "cli/output.h"
-#include "cli/training.h"
+#include "cli/trained.h"
 
 enum {
     KEY_PAIRS = WG__KEY_OWN,

@@ -3,8 +3,6 @@
  *     arguments --> settings --> tokenizer, model, text --> training --> trainer --> results
  *
  * What differs between models and objectives is in their records. */
-#include "cli/training.h"
-
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,6 +12,7 @@
 #include "cli/output.h"
 #include "cli/profile.h"
 #include "cli/settings.h"
+#include "cli/trained.h"
 #include "data/tokenizer/bpe.h"
 #include "data/tokenizer/characters.h"
 #include "data/tokenizer/wordpiece.h"
@@ -54,74 +53,7 @@ static bool finetunes(const run *r) {
     return r->settings.parts[0].table == &wg__tuning_rows;
 }
 
-/* ---- Checkpoints, models and objectives ---- */
-
-void wg__training_command(const wg_objective *objective, const wg_model_type *type, char *text,
-                          size_t size) {
-    if (objective->finetunes)
-        snprintf(text, size, "finetune --task %s", objective->name);
-    else
-        snprintf(text, size, "pretrain %s", type->name);
-}
-
-int wg__trained_refuse(const char *path, const char *verb, const char *takes) {
-    const wg_objective *objective = wg_objective_of(path);
-    const wg_model_type *type = objective ? wg_model_type_of(path) : NULL;
-    if (!type)
-        return -1;
-    if (!objective->finetunes)
-        return wg_fail(WG_ERROR_STATE, path, "it holds a %s model; `wengert %s' takes %s",
-                       type->name, verb, takes);
-    return wg_fail(WG_ERROR_STATE, path,
-                   "it holds a model of `wengert finetune --task %s'; `wengert %s' takes %s",
-                   objective->name, verb, takes);
-}
-
-/* "bert, glm and t5": the models of pretraining objectives, and the fine-tuned tasks, that a verb
- * can use. */
-static void list_users(bool (*can)(const wg_objective *objective), char *text, size_t size) {
-    const char *names[32];
-    int count = 0;
-    const wg_model_type *type;
-    const wg_objective *objective;
-    for (int i = 0; (type = wg_model_type_at(i)) && count < 32; i++)
-        if (can(wg_objective_find(type->objectives)))
-            names[count++] = type->name;
-    for (int i = 0; (objective = wg_objective_at(i)) && count < 32; i++)
-        if (objective->finetunes && can(objective))
-            names[count++] = objective->name;
-    size_t length = 0;
-    text[0] = '\0';
-    for (int i = 0; i < count && length < size; i++)
-        length += (size_t)snprintf(text + length, size - length, "%s%s",
-                                   i == 0           ? ""
-                                   : i == count - 1 ? " and "
-                                                    : ", ",
-                                   names[i]);
-}
-
-const wg_objective *wg__trained_objective(const char *path, const char *verb,
-                                          bool (*can)(const wg_objective *objective)) {
-    char takes[256];
-    const wg_objective *objective = wg_objective_of(path);
-    if (!objective || can(objective))
-        return objective;
-    list_users(can, takes, sizeof takes);
-    wg__trained_refuse(path, verb, takes);
-    return NULL;
-}
-
-int wg__trained_load(wg__trained *trained, const wg_objective *objective, const char *path) {
-    *trained = (wg__trained){.objective = objective};
-    return objective->load ? objective->load(path, &trained->model, &trained->tokenizer)
-                           : wg_model_load(path, &trained->model, &trained->tokenizer);
-}
-
-void wg__trained_clear(wg__trained *trained) {
-    wg_model_free(&trained->model);
-    wg_tokenizer_free(trained->tokenizer);
-    *trained = (wg__trained){0};
-}
+/* ---- Checkpoints ---- */
 
 /* -1 with an error unless the checkpoint holds the model and the objective of this run. */
 static int require_same(const run *r, const char *path) {

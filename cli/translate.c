@@ -9,7 +9,7 @@
 #include "cli/decoding.h"
 #include "cli/cli.h"
 #include "cli/output.h"
-#include "cli/training.h"
+#include "cli/trained.h"
 
 enum { KEY_BATCH = WG__KEY_OWN, KEY_THREADS };
 

@@ -1,6 +1,6 @@
 /* What the verbs share that know a checkpoint, its model and its objective. */
-#ifndef WG_CLI_TRAINING_H
-#define WG_CLI_TRAINING_H
+#ifndef WG_CLI_TRAINED_H
+#define WG_CLI_TRAINED_H
 
 #include "objectives/objective.h"
 
