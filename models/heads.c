@@ -17,15 +17,16 @@
 #define CONFIG "config.json"
 
 /* The problem_type of sequence classification. That of words has none. */
-static const char classification[] = "single_label_classification", regression[] = "regression";
+static const char classification[] = "single_label_classification", regression[] = "regression",
+                  several[] = "multi_label_classification";
 
 static bool has_labels(wg__head_kind kind) {
-    return kind == WG_HEAD_LABELS || kind == WG_HEAD_WORDS;
+    return kind == WG_HEAD_LABELS || kind == WG_HEAD_WORDS || kind == WG_HEAD_MULTI_LABEL;
 }
 
 /* Whether a head reads the pooled output. */
 static bool is_pooled(wg__head_kind kind) {
-    return kind == WG_HEAD_LABELS || kind == WG_HEAD_SCORE;
+    return kind == WG_HEAD_LABELS || kind == WG_HEAD_SCORE || kind == WG_HEAD_MULTI_LABEL;
 }
 
 /* Numbers that a head gives. */
@@ -171,9 +172,10 @@ static int read_labels(wg_config *config, wg__labels *labels) {
     const char *type = classification;
     if (wg_config_text(config, "problem_type", &type) < 0)
         return -1;
-    if (strcmp(type, classification) != 0)
-        return wg_fail(WG_ERROR_FORMAT, CONFIG, "problem_type is \"%s\"; only \"%s\" has labels",
-                       type, classification);
+    if (strcmp(type, classification) != 0 && strcmp(type, several) != 0)
+        return wg_fail(WG_ERROR_FORMAT, CONFIG,
+                       "problem_type is \"%s\"; only \"%s\" and \"%s\" have labels", type,
+                       classification, several);
     const json_t *names = wg__config_value(config, "id2label");
     if (json_is_object(names))
         return read_names(names, labels);
@@ -233,7 +235,9 @@ static int add_head_keys(const wg__headed_encoder *model, wg_config *config) {
     if (model->dropout != model->type->sizes(model->config).head_dropout &&
         wg_config_set_number(config, "classifier_dropout", model->dropout) < 0)
         return -1;
-    const char *problem = model->kind == WG_HEAD_SCORE ? regression : classification;
+    const char *problem = model->kind == WG_HEAD_SCORE         ? regression
+                          : model->kind == WG_HEAD_MULTI_LABEL ? several
+                                                               : classification;
     if (model->kind != WG_HEAD_WORDS && wg_config_set_text(config, "problem_type", problem) < 0)
         return -1;
     return set_all_labels(model, config);
@@ -283,14 +287,19 @@ wg__headed_encoder *wg__headed_encoder_of(const wg_model_type *type, wg__head_ki
     return model;
 }
 
-/* Whether a sequence classification is a regression: as problem_type says, or it has one label. */
-static bool is_regression(wg_config *config) {
+/* The kind of a sequence classification: as problem_type says, or a regression with one label. */
+static wg__head_kind kind_of_problem(wg_config *config) {
     const json_t *problem = wg__config_value(config, "problem_type"),
                  *names = wg__config_value(config, "id2label"),
                  *count = wg__config_value(config, "num_labels");
-    if (json_is_string(problem))
-        return strcmp(json_string_value(problem), regression) == 0;
-    return json_is_object(names) ? json_object_size(names) == 1 : json_integer_value(count) == 1;
+    const char *type = json_string_value(problem);
+    if (type)
+        return strcmp(type, regression) == 0 ? WG_HEAD_SCORE
+               : strcmp(type, several) == 0  ? WG_HEAD_MULTI_LABEL
+                                             : WG_HEAD_LABELS;
+    const bool one =
+        json_is_object(names) ? json_object_size(names) == 1 : json_integer_value(count) == 1;
+    return one ? WG_HEAD_SCORE : WG_HEAD_LABELS;
 }
 
 int wg__head_of_config(const wg_model_type *type, wg_config *config) {
@@ -299,7 +308,7 @@ int wg__head_of_config(const wg_model_type *type, wg_config *config) {
     for (int kind = 0; name && kind < WG_HEAD_KINDS; kind++) {
         const char *architecture = architecture_of(type, (wg__head_kind)kind);
         if (architecture && strcmp(name, architecture) == 0)
-            return kind == WG_HEAD_LABELS && is_regression(config) ? WG_HEAD_SCORE : kind;
+            return kind == WG_HEAD_LABELS ? (int)kind_of_problem(config) : kind;
     }
     return -1;
 }

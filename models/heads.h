@@ -3,6 +3,7 @@
  *
  *     WG_HEAD_LABELS: sequence classification     WG_HEAD_ANSWERS: question answering
  *     WG_HEAD_SCORE: regression                   WG_HEAD_WORDS: token classification
+ *     WG_HEAD_MULTI_LABEL: any number of labels
  *
  *     [CLS] a [SEP] b [SEP]                       [CLS] question [SEP] context [SEP]
  *        | encoder                                   | encoder, without a pooler
@@ -15,7 +16,8 @@
  * BertForQuestionAnswering (bert.*, qa_outputs.*) and BertForTokenClassification (bert.*,
  * classifier.*), with the type's own encoder_name, and names.answers in the place of qa_outputs; so
  * are the keys of the configuration: architectures, problem_type, id2label, label2id. A score is
- * the sequence classification of one label whose problem_type is "regression". A type with
+ * the sequence classification of one label whose problem_type is "regression", and several labels are
+ * one of "multi_label_classification". A type with
  * encoder_states has a layer and dropout between sequence and qa_outputs, too. */
 #ifndef WG_MODELS_HEADS_H
 #define WG_MODELS_HEADS_H
@@ -27,9 +29,10 @@ typedef enum wg__head_kind {
     WG_HEAD_LABELS,
     WG_HEAD_ANSWERS,
     WG_HEAD_SCORE,
-    WG_HEAD_WORDS
+    WG_HEAD_WORDS,
+    WG_HEAD_MULTI_LABEL
 } wg__head_kind;
-enum { WG_HEAD_KINDS = WG_HEAD_WORDS + 1 };
+enum { WG_HEAD_KINDS = WG_HEAD_MULTI_LABEL + 1 };
 
 typedef struct wg__headed_encoder {
     wg_module module;
@@ -73,8 +76,8 @@ wg_tensor *wg__answer_loss(wg_tensor *start, wg_tensor *end, wg_tensor *starts, 
 char *wg__headed_encoder_config(const wg__headed_encoder *model);
 
 /* The labels of a published configuration: id2label, else LABEL_0, LABEL_1... as many as num_labels
- * says, which is two unless it is there. *labels is {0} after an error. [FORMAT, also for another
- * problem_type than single_label_classification; MEMORY] */
+ * says, which is two unless it is there. *labels is {0} after an error. [FORMAT, also for a
+ * problem_type without labels; MEMORY] */
 int wg__labels_of_config(const char *json, wg__labels *labels);
 
 /* ---- From checkpoints ---- */

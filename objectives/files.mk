@@ -22,6 +22,7 @@ objectives_sources = \
 	objectives/masked_lm.h \
 	objectives/mlm.c \
 	objectives/mlm.h \
+	objectives/multi_label.c \
 	objectives/objective.c \
 	objectives/question_answering.c \
 	objectives/regression.c \

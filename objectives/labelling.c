@@ -27,8 +27,9 @@ wg__labelled_text_options wg__labelling_reading(const wg_training_setup *setup) 
     const wg_labelled_text_options *options = setup->options;
     wg__labelled_text_options reading = {0};
     if (options)
-        reading.columns = (wg__table_columns){options->text_column, options->text_pair_column,
-                                              options->label_column};
+        reading.columns = (wg__table_columns){.text = options->text_column,
+                                              .text_pair = options->text_pair_column,
+                                              .label = options->label_column};
     return reading;
 }
 

@@ -20,6 +20,7 @@ static const wg_objective *const objectives[] = {
     &wg_span_corruption,
     &wg_translation,
     &wg_classification,
+    &wg_multi_label,
     &wg_regression,
     &wg_token_labels,
     &wg_contrastive,

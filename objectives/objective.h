@@ -298,10 +298,11 @@ struct wg_objective {
 };
 
 /* What the command calls masked-lm, mlm, hybrid, causal-lm, blank-infilling, span-corruption,
- * translation, classify, squad, cloze, regression, tokens and contrastive. */
+ * translation, classify, squad, cloze, multi-label, regression, tokens and
+ * contrastive. */
 extern WG_API const wg_objective wg_masked_lm, wg_mlm, wg_hybrid, wg_causal_lm, wg_blank_infilling,
     wg_span_corruption, wg_translation, wg_classification, wg_question_answering,
-    wg_cloze_objective, wg_regression, wg_token_labels, wg_contrastive;
+    wg_cloze_objective, wg_multi_label, wg_regression, wg_token_labels, wg_contrastive;
 
 /* What is masked together. */
 typedef enum wg_mask_unit { WG_MASK_TOKENS, WG_MASK_WORDS, WG_MASK_SPANS } wg_mask_unit;

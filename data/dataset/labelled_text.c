@@ -15,7 +15,8 @@
 /* Where an example's tokens are. Its second text, if there are pairs, begins at `middle`. */
 typedef struct example {
     int64_t first, middle, end;
-    int64_t label;
+    int64_t label; /* of several: where they begin in `labels` */
+    int64_t label_count; /* of several */
     double value; /* instead, of a text with numbers */
 } example;
 
@@ -23,7 +24,10 @@ struct wg__labelled_text {
     wg_token_list tokens;
     example *examples;
     int64_t count, capacity;
-    bool pairs, numbers;
+    int64_t *labels; /* of examples with several */
+    int64_t label_count, label_capacity;
+    int64_t kinds; /* of labels: K */
+    bool pairs, numbers, several;
 };
 
 /* A file being read. */
@@ -80,8 +84,29 @@ static int64_t number_label(reading *r, const char *label) {
                    r->labels->names[0]);
 }
 
-/* Fills the label of an example, or its number. */
-static int read_label(reading *r, const char *label, example *e) {
+/* Cuts a field at its commas; blanks around a label are no part of it. */
+static int read_labels(reading *r, char *field, example *e) {
+    wg__labelled_text *text = r->text;
+    e->label = text->label_count;
+    for (char *rest = field, *label; (label = strsep(&rest, ","));) {
+        label += strspn(label, " ");
+        size_t length = strlen(label);
+        while (length > 0 && label[length - 1] == ' ')
+            label[--length] = '\0';
+        const int64_t number = length > 0 ? number_label(r, label) : 0;
+        if (number < 0 ||
+            (length > 0 && wg__append(&text->labels, &text->label_count, &text->label_capacity,
+                                      &number, sizeof number) < 0))
+            return -1;
+    }
+    e->label_count = text->label_count - e->label;
+    return 0;
+}
+
+/* Fills the label of an example, its labels, or its number. */
+static int read_label(reading *r, char *label, example *e) {
+    if (r->options.several)
+        return read_labels(r, label, e);
     if (r->labels)
         return (e->label = number_label(r, label)) < 0 ? -1 : 0;
     char *end;
@@ -117,8 +142,11 @@ static int order_labels(reading *r) {
     wg__labels_sort(r->labels);
     for (int64_t i = 0; i < r->text->count; i++) {
         int64_t *label = &r->text->examples[i].label;
-        *label = wg__labels_find(r->labels, found.names[*label]);
+        if (!r->options.several)
+            *label = wg__labels_find(r->labels, found.names[*label]);
     }
+    for (int64_t i = 0; i < r->text->label_count; i++)
+        r->text->labels[i] = wg__labels_find(r->labels, found.names[r->text->labels[i]]);
     wg__labels_free(&found);
     return 0;
 }
@@ -126,6 +154,8 @@ static int order_labels(reading *r) {
 static int check_whole(const reading *r) {
     if (r->text->count == 0)
         return wg_fail(WG_ERROR_FORMAT, WHERE, "%s holds no example", r->path);
+    if (r->labels && r->labels->count == 0)
+        return wg_fail(WG_ERROR_FORMAT, WHERE, "%s: no line has a label", r->path);
     if (r->labels && r->labels->count < 2)
         return wg_fail(WG_ERROR_FORMAT, WHERE,
                        "%s: every label is \"%.80s\"; a classification has two or more", r->path,
@@ -151,6 +181,8 @@ wg__labelled_text *wg__labelled_text_load(const char *path, const wg_tokenizer *
     wg__free(r.prefixed.bytes);
     if (status == 0) {
         r.text->numbers = !labels;
+        r.text->several = r.options.several;
+        r.text->kinds = labels ? labels->count : 0;
         return r.text;
     }
     wg__labelled_text_free(r.text);
@@ -164,6 +196,7 @@ void wg__labelled_text_free(wg__labelled_text *text) {
         return;
     wg_token_list_free(&text->tokens);
     wg__free(text->examples);
+    wg__free(text->labels);
     wg__free(text);
 }
 
@@ -193,6 +226,14 @@ double wg__labelled_text_value(const wg__labelled_text *text, int64_t index) {
     return text->examples[index].value;
 }
 
+bool wg__labelled_text_has(const wg__labelled_text *text, int64_t index, int64_t label) {
+    const example *e = &text->examples[index];
+    for (int64_t i = 0; i < e->label_count; i++)
+        if (text->labels[e->label + i] == label)
+            return true;
+    return false;
+}
+
 /* Goes on over the bytes of a number. */
 static uint64_t hash_number(uint64_t hash, double value) {
     char bytes[sizeof value];
@@ -207,6 +248,10 @@ uint64_t wg__labelled_text_fingerprint(const wg__labelled_text *text) {
     for (int64_t i = 0; i < text->count; i++) {
         const wg_token_pair pair = wg__labelled_text_pair(text, i);
         hash = wg_pair_fingerprint(hash, &pair);
+        for (int64_t label = 0; text->several && label < text->kinds; label++)
+            hash = wg__hash_step(hash, wg__labelled_text_has(text, i, label) ? 'y' : 'n');
+        if (text->several)
+            continue;
         hash = text->numbers ? hash_number(hash, text->examples[i].value)
                              : wg__hash_step(hash, (char)text->examples[i].label);
     }
@@ -222,10 +267,15 @@ int wg__labelled_batch_read(const wg__labelled_text *text, const wg_pair_frame *
     for (int64_t i = 0; pairs && i < count; i++)
         pairs[i] = wg__labelled_text_pair(text, examples[i]);
     if (pairs && wg_pair_batch_make(frame, count, pairs, &batch->inputs) == 0)
-        batch->labels = wg_zeros(text->numbers ? WG_F32 : WG_I64, WG_DIMS(count));
+        batch->labels = text->several ? wg_zeros(WG_F32, WG_DIMS(count, text->kinds))
+                                      : wg_zeros(text->numbers ? WG_F32 : WG_I64, WG_DIMS(count));
     void *labels = batch->labels ? wg_tensor_data(batch->labels) : NULL;
     for (int64_t i = 0; labels && i < count; i++)
-        if (text->numbers)
+        if (text->several)
+            for (int64_t label = 0; label < text->kinds; label++)
+                ((float *)labels)[i * text->kinds + label] =
+                    wg__labelled_text_has(text, examples[i], label);
+        else if (text->numbers)
             ((float *)labels)[i] = (float)text->examples[examples[i]].value;
         else
             ((int64_t *)labels)[i] = text->examples[examples[i]].label;

@@ -17,6 +17,7 @@ typedef struct wg__labelled_text wg__labelled_text;
 typedef struct wg__labelled_text_options {
     const char *before[2]; /* a prefix of the first and of the second text of a line; NULL: none */
     wg__table_columns columns;
+    bool several; /* a label field holds any number of labels, with commas between them */
 } wg__labelled_text_options;
 
 /* Reads a file; `options` may be NULL. If `labels` is {0} it becomes the labels found, in order;
@@ -39,6 +40,9 @@ wg_token_pair wg__labelled_text_pair(const wg__labelled_text *text, int64_t exam
 int64_t wg__labelled_text_label(const wg__labelled_text *text, int64_t example);
 double wg__labelled_text_value(const wg__labelled_text *text, int64_t example);
 
+/* Whether an example has this one of several labels. */
+bool wg__labelled_text_has(const wg__labelled_text *text, int64_t example, int64_t label);
+
 /* Identifies the examples: a resumed run must have the same. */
 uint64_t wg__labelled_text_fingerprint(const wg__labelled_text *text);
 
@@ -47,7 +51,7 @@ uint64_t wg__labelled_text_fingerprint(const wg__labelled_text *text);
 /* Owned by the scope that was open. */
 typedef struct wg__labelled_batch {
     wg_pair_batch inputs;
-    wg_tensor *labels; /* (B) i64; of numbers (B) f32 */
+    wg_tensor *labels; /* (B) i64; of numbers (B) f32; of several labels (B, K) f32, 0 or 1 */
 } wg__labelled_batch;
 
 /* Fills `batch` with these examples. [scope; MEMORY] */

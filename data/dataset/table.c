@@ -213,13 +213,33 @@ static int read_keys(table *t, json_t *object) {
     return choose_columns(t);
 }
 
+/* A list of texts without commas, with commas between them. */
+static int write_list(const table *t, const json_t *list, wg__text *text) {
+    size_t i;
+    json_t *item;
+    json_array_foreach(list, i, item) {
+        const char *label = json_string_value(item);
+        if (!label || !*label || strchr(label, ','))
+            return wg_fail(WG_ERROR_FORMAT, WHERE,
+                           "%s, line %lld: a list of labels has one that is no text, is empty, or "
+                           "has a comma",
+                           t->path, (long long)t->line);
+        if ((i > 0 && wg__text_append(text, ",", 1) < 0) ||
+            wg__text_append(text, label, (int64_t)strlen(label)) < 0)
+            return -1;
+    }
+    return i > 0 ? 0 : wg__text_append(text, "", 0);
+}
+
 /* A number or a truth value as text, borrowed; NULL with MEMORY, or FORMAT for anything else. */
 static char *write_value(table *t, int field, const json_t *value) {
     wg__text *text = &t->numbers[field];
+    text->length = 0;
+    if (t->columns.lists && field == t->fields - 1 && json_is_array(value))
+        return write_list(t, value, text) < 0 ? NULL : text->bytes;
     char *json = json_is_number(value) || json_is_boolean(value)
                      ? json_dumps(value, JSON_ENCODE_ANY | JSON_REAL_PRECISION(15))
                      : NULL;
-    text->length = 0;
     const bool written = json && wg__text_append(text, json, (int64_t)strlen(json)) == 0;
     if (!json)
         wg_fail(WG_ERROR_FORMAT, WHERE,

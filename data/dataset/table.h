@@ -10,6 +10,7 @@
 #ifndef WG_DATA_DATASET_TABLE_H
 #define WG_DATA_DATASET_TABLE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /* The names of columns, or keys; NULL or "": columns with well-known names are looked for
@@ -17,6 +18,7 @@
  * are in order. A text that is named is the only one unless `text_pair` is named, too. */
 typedef struct wg__table_columns {
     const char *text, *text_pair, *label;
+    bool lists; /* a label may be a JSON list of texts, which are given with commas between them */
 } wg__table_columns;
 
 /* The most fields of a row: two texts and the label, which is the last. */

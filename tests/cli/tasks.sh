@@ -215,6 +215,54 @@ refuses 'tags that are unknown' 'speech.conllu, line 2: the tag "PRON" is unknow
 refuses 'columns of another task' '--text-column is not for tokens' \
     eval names.h5 --corpus names.conll --text-column x
 
+# ---- Several labels ----
+
+# A text has the label of each thing that it names.
+{
+    printf 'text\tlabels\n'
+    for words in 'the rabbit=a' 'the queen=b' 'the rabbit and the queen=a,b' 'a door= c ' 'a door by the queen=b, c' \
+        'nothing at all=' 'the queen by the rabbit and a door=c,a,b' 'a rabbit by a door=a,c'; do
+        printf 'so %s .\t%s\n' "${words%=*}" "${words#*=}"
+        printf '%s !\t%s\n' "${words%=*}" "${words#*=}"
+    done
+} >several.tsv
+several() {
+    run finetune "$1" --task multi-label --train "$2" --eval "$2" --label-column labels --text-column text \
+        --batch 4 --seq 32 --lr 0.01 --epochs 150 --out "$3" --log "$3.log"
+}
+several modern.h5 several.tsv several.h5
+check 'several labels are learnt' eval 'test $code = 0 &&
+    grep -q "F1 100.00 % (micro), 100.00 % (macro), all labels right 100.00 % of 16" out &&
+    grep -q "^commonest label  *F1 40.00 % (micro)" out'
+several bert.h5 several.tsv bert-several.h5
+check 'a BERT learns them, too' grep -Eq 'F1 ([89].|100)\.' out
+run eval several.h5 --corpus several.tsv --text-column text --label-column labels --seq 32 \
+    --predictions predicted.txt --json
+check 'predictions are labels with commas' eval 'test $code = 0 && grep -q "\"macro_f1\": 1.0" out &&
+    test "$(sed -n "1,5p;11p" predicted.txt | tr "\n" ";")" = "a;a;b;b;a,b;;"'
+awk -F '\t' 'NR > 1 { n = split($2, labels, ","); printf "{\"text\": \"%s\", \"labels\": [", $1
+    for (i = 1; i <= n; i++) { gsub(/ /, "", labels[i]); printf "%s\"%s\"", (i > 1 ? ", " : ""), labels[i] }
+    print "]}" }' several.tsv >several.jsonl
+several modern.h5 several.jsonl lists.h5
+check 'labels may be JSON lists' grep -q 'all labels right 100.00 % of 16' out
+run convert several.h5 several-folder
+check 'the head is named as others name it' eval 'grep -q multi_label_classification several-folder/config.json &&
+    grep -q ModernBertForSequenceClassification several-folder/config.json'
+run convert several-folder several-back.h5
+run eval several-back.h5 --corpus several.tsv --text-column text --label-column labels --seq 32
+check 'and read again' grep -q 'all labels right 100.00 % of 16' out
+run finetune --task multi-label --resume --out several.h5 --steps 601
+check 'a run of several labels goes on' test $code = 0
+printf 'text\tlabels\none\t\ntwo\t\n' >bare.tsv
+refuses 'no label in the whole file' 'bare.tsv: no line has a label' finetune bert.h5 --task multi-label \
+    --train bare.tsv --eval bare.tsv --text-column text --label-column labels --seq 32 --out bad.h5
+printf '{"text": "one", "labels": ["a,b"]}\n' >comma.jsonl
+refuses 'a label with a comma' 'comma.jsonl, line 1: a list of labels' finetune bert.h5 --task multi-label \
+    --train comma.jsonl --eval comma.jsonl --text-column text --label-column labels --seq 32 --out bad.h5
+printf 'text\tlabels\nso\ta,d\n' >unknown.tsv
+refuses 'a label that is unknown' 'the label "d" is unknown' eval several.h5 --corpus unknown.tsv \
+    --text-column text --label-column labels
+
 # ---- The end ----
 
 finish

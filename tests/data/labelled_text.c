@@ -151,11 +151,11 @@ START_TEST(columns_are_those_that_are_named) {
         wg__table_columns columns;
         int32_t second;
     } cases[] = {
-        {"x\ty\tz\nd\ta b\tno\nd\ta\tyes\n", {"y", NULL, "z"}, 0},
-        {"x\ty\tz\nc\ta b\tno\nd\ta\tyes\n", {"y", "x", "z"}, C},
-        {"sentence1\tsentence2\tz\na b\tc\tno\nd\ta\tyes\n", {"", "", "z"}, C},
-        {"sentence1\tsentence2\tlabel\na b\tc\tno\nd\ta\tyes\n", {"sentence1", "", ""}, 0},
-        {"{\"y\": \"a b\", \"z\": \"no\"}\n{\"y\": \"d\", \"z\": \"yes\"}", {"y", NULL, "z"}, 0},
+        {"x\ty\tz\nd\ta b\tno\nd\ta\tyes\n", {"y", NULL, "z", false}, 0},
+        {"x\ty\tz\nc\ta b\tno\nd\ta\tyes\n", {"y", "x", "z", false}, C},
+        {"sentence1\tsentence2\tz\na b\tc\tno\nd\ta\tyes\n", {"", "", "z", false}, C},
+        {"sentence1\tsentence2\tlabel\na b\tc\tno\nd\ta\tyes\n", {"sentence1", "", "", false}, 0},
+        {"{\"y\": \"a b\", \"z\": \"no\"}\n{\"y\": \"d\", \"z\": \"yes\"}", {"y", NULL, "z", false}, 0},
     };
     for (size_t i = 0; i < WG_COUNT(cases); i++) {
         wg__labels labels = {0};
@@ -171,9 +171,9 @@ START_TEST(bad_columns_are_refused) {
         wg__table_columns columns;
         const char *part;
     } cases[] = {
-        {"x\tlabel\na\tno\n", {"y", NULL, NULL}, "no column \"y\"; it has x, label"},
-        {"x\ty\na\tno\n", {"x", NULL, NULL}, "--label-column names it; the columns are x, y"},
-        {"x\ty\na\tno\n", {NULL, NULL, "y"}, "--text-column names it"},
+        {"x\tlabel\na\tno\n", {"y", NULL, NULL, false}, "no column \"y\"; it has x, label"},
+        {"x\ty\na\tno\n", {"x", NULL, NULL, false}, "--label-column names it; the columns are x, y"},
+        {"x\ty\na\tno\n", {NULL, NULL, "y", false}, "--text-column names it"},
         {"sentence\tlabel\tx\na\tno\n", {0}, "line 2: 2 columns; the lines before have 3"},
         {"{\"sentence\": \"a\", \"x\": 1}\n", {0}, "--label-column names it"},
         {"{\"sentence\": \"a\", \"label\": 1}\n{\"sentence\": \"a\"}\n",
@@ -189,7 +189,7 @@ START_TEST(bad_columns_are_refused) {
         assert_error(WG_ERROR_FORMAT, cases[i].part);
     }
     wg__labels labels = {0};
-    ck_assert_ptr_null(load_columns("x\ty\n", &(wg__table_columns){NULL, "x", "y"}, &labels));
+    ck_assert_ptr_null(load_columns("x\ty\n", &(wg__table_columns){NULL, "x", "y", false}, &labels));
     assert_error(WG_ERROR_ARGUMENT, "--text-column");
 }
 END_TEST
@@ -285,6 +285,61 @@ START_TEST(other_texts_have_other_fingerprints) {
 }
 END_TEST
 
+static const wg__labelled_text_options several = {.several = true, .columns.lists = true};
+
+START_TEST(several_labels_are_a_row_of_zeros_and_ones) {
+    static const char *const files[] = {
+        "sentence\tlabel\na\tz\nb c\tx , z,\nd\t\na\ty\n",
+        "{\"sentence\": \"a\", \"label\": [\"z\"]}\n"
+        "{\"sentence\": \"b c\", \"label\": [\"x\", \"z\"]}\n"
+        "{\"sentence\": \"d\", \"label\": []}\n{\"sentence\": \"a\", \"label\": \"y\"}\n"};
+    static const float rows[4][3] = {{0, 0, 1}, {1, 0, 1}, {0, 0, 0}, {0, 1, 0}};
+    static const int64_t all[] = {0, 1, 2, 3};
+    wg_tokenizer *tokenizer = letters();
+    wg_pair_frame frame;
+    ck_assert_int_eq(wg_pair_frame_of(tokenizer, 8, &frame), 0);
+    uint64_t prints[WG_COUNT(files)];
+    for (size_t i = 0; i < WG_COUNT(files); i++) {
+        wg__labels labels = {0};
+        wg__labelled_text *text =
+            wg__labelled_text_load(write_text("text.tsv", files[i]), tokenizer, &labels, &several);
+        assert_no_error();
+        ck_assert_int_eq(labels.count, 3);
+        ck_assert_str_eq(labels.names[2], "z");
+        ck_assert(wg__labelled_text_has(text, 1, 2));
+        ck_assert(!wg__labelled_text_has(text, 1, 1));
+        wg__labelled_batch batch;
+        ck_assert_int_eq(wg__labelled_batch_read(text, &frame, 4, all, &batch), 0);
+        ck_assert_int_eq(wg_tensor_size(batch.labels, 1), 3);
+        ck_assert_int_eq(memcmp(wg_tensor_data(batch.labels), rows, sizeof rows), 0);
+        prints[i] = wg__labelled_text_fingerprint(text);
+        wg__labelled_text_free(text);
+        wg__labels_free(&labels);
+        wg_scope_clear_root();
+    }
+    ck_assert(prints[0] == prints[1]);
+    wg_tokenizer_free(tokenizer);
+}
+END_TEST
+
+START_TEST(several_labels_that_find_no_memory_leave_nothing) {
+    wg_tokenizer *tokenizer = letters();
+    const char *path = write_text("text.tsv", "sentence\tlabel\na\tx,y\nb\t\nc\ty\n");
+    for (int64_t n = 0;; n++) {
+        wg__labels labels = {0};
+        wg__alloc_fail_after(n);
+        wg__labelled_text *text = wg__labelled_text_load(path, tokenizer, &labels, &several);
+        wg__alloc_fail_after(-1);
+        wg__labelled_text_free(text);
+        wg__labels_free(&labels);
+        if (text)
+            break;
+        assert_error(WG_ERROR_MEMORY, "");
+    }
+    wg_tokenizer_free(tokenizer);
+}
+END_TEST
+
 START_TEST(a_file_that_finds_no_memory_leaves_nothing) {
     wg_tokenizer *tokenizer = letters();
     const char *path = write_text("text.tsv", "sentence\tlabel\na b\tyes\nc\tno\n");
@@ -320,6 +375,8 @@ SUITES {
         the_longer_text_is_cut_first,
         a_frame_wants_special_tokens,
         other_texts_have_other_fingerprints,
+        several_labels_are_a_row_of_zeros_and_ones,
+        several_labels_that_find_no_memory_leave_nothing,
         a_file_that_finds_no_memory_leaves_nothing,
     };
     add_suite("labelled_text", tests);

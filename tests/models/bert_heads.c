@@ -118,6 +118,13 @@ START_TEST(labels_come_from_the_published_keys) {
     ck_assert_int_eq(labels.count, 2);
     ck_assert_str_eq(labels.names[1], "b");
     wg__labels_free(&labels);
+    ck_assert_int_eq(
+        wg__labels_of_config("{\"problem_type\": \"multi_label_classification\","
+                             " \"id2label\": {\"0\": \"a\", \"1\": \"b\", \"2\": \"c\"}}",
+                             &labels),
+        0);
+    ck_assert_int_eq(labels.count, 3);
+    wg__labels_free(&labels);
     ck_assert_int_eq(wg__labels_of_config("{\"num_labels\": 3}", &labels), 0);
     ck_assert_int_eq(labels.count, 3);
     ck_assert_str_eq(labels.names[2], "LABEL_2");
