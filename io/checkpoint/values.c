@@ -399,7 +399,12 @@ static int describe(wg_checkpoint *file, const char *name, dataset *d) {
     int dtype = dtype_of(type, d->id);
     d->size = H5Tget_size(type);
     d->is_text = H5Tget_class(type) == H5T_STRING;
+    const bool variable = d->is_text && H5Tis_variable_str(type) > 0;
     H5Tclose(type);
+    if (variable)
+        return refuse(file, name,
+                      "is a text of variable length; wanted one of fixed length, which h5py writes "
+                      "of numpy.bytes_(text)");
     if (dtype < 0)
         return refuse(file, name, "has a type that no dtype stands for");
     if (read_shape(file, name, d->id, (wg_dtype)dtype, &d->spec) < 0)
