@@ -139,6 +139,7 @@ def main():
             {"params": [model.embedding.weight], "weight_decay": DECAY},
             {"params": vectors, "weight_decay": 0},
         ],
+        betas=(0.9, 0.95),
         foreach=True,
     )
     muon = Muon(matrices)

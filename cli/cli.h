@@ -67,8 +67,8 @@ int wg__cli_fail_pending(void);
 /* Prints "wengert: note: MESSAGE" to stderr. */
 void wg__cli_note(const char *format, ...) WG_PRINTF(1, 2);
 
-/* Notes what is wrong with a training text, and with a text to measure on (NULL: none), if it harms.
- * Files that cannot be read as texts twice, and texts above 1 GiB, are passed over. */
+/* Notes what is wrong with a training text, and with a text to measure on (NULL: none), if it
+ * harms. Files that cannot be read as texts twice, and texts above 1 GiB, are passed over. */
 void wg__corpus_warn(int count, const char *const *paths, const char *held_out);
 
 /* Keys of options that have no letter. A verb's own begin at WG__KEY_OWN. */

@@ -269,8 +269,8 @@ void wg__corpus_warn(int count, const char *const *paths, const char *held_out) 
          "the held-out text stands in the training text, too, so that the measured loss is too low",
          held_out, r.overlap.line);
     warn(share(r.repeated_characters, r.characters), 0.1,
-         "the text are repeated lines, which a model learns by heart",
-         paths[r.repeated_lines.file], r.repeated_lines.line);
+         "the text are repeated lines, which a model learns by heart", paths[r.repeated_lines.file],
+         r.repeated_lines.line);
     warn(share(lost->count, r.characters), 1e-3,
          "the characters are U+FFFD, which stands for text that was lost", paths[lost->file],
          lost->line);

@@ -1,11 +1,11 @@
 /* wengert eval --suite: a pretrained model on a folder of tasks, one table of results.
  *
- *     suite/grammar/a.jsonl, b.jsonl      pairs of sentences: as `wengert score --pairs' scores them
- *     suite/rte/task.json                 {"task": "classify", "train": "train.tsv",
- *              train.tsv, dev.tsv          "eval": "dev.tsv", "epochs": 3, "lr": 0.0001}
+ *     suite/grammar/A.jsonl     pairs of sentences, for `wengert score --pairs'
+ *     suite/rte/task.json       {"task": "classify", "train": "train.tsv", "eval": "dev.tsv",
+ *                                "epochs": 3, "lr": 0.0001}
  *
- * Each task runs in a process of its own, in its folder: `wengert score', or `wengert finetune' with
- * the settings of task.json and a checkpoint that is removed afterwards. */
+ * Each task runs in a process of its own, in its folder: `wengert score', or `wengert finetune'
+ * with the settings of task.json and a checkpoint that is removed afterwards. */
 #include "cli/suite.h"
 
 #include <dirent.h>
@@ -33,12 +33,12 @@
 
 typedef struct task {
     char *name, *folder;
-    glob_t pairs;              /* of a task without settings */
-    json_t *settings;          /* of finetune; NULL: pairs */
-    const char *kind;          /* "classify", or "pairs" */
-    const char *metrics;       /* by which it is measured, the first that the results have */
-    char metric[32];           /* the one that they had */
-    double value, majority;    /* of always guessing the commonest label; NaN: not known */
+    glob_t pairs;           /* of a task without settings */
+    json_t *settings;       /* of finetune; NULL: pairs */
+    const char *kind;       /* "classify", or "pairs" */
+    const char *metrics;    /* by which it is measured, the first that the results have */
+    char metric[32];        /* the one that they had */
+    double value, majority; /* of always guessing the commonest label; NaN: not known */
 } task;
 
 typedef struct suite {

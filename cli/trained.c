@@ -1,5 +1,5 @@
-/* Trained models as the verbs use them: which objective a checkpoint has, whether a verb can use it,
- * and its model and tokenizer. See trained.h. */
+/* Trained models as the verbs use them: which objective a checkpoint has, whether a verb can use
+ * it, and its model and tokenizer. See trained.h. */
 #include "cli/trained.h"
 
 #include <stdio.h>

@@ -269,9 +269,10 @@ static int warn_of_text(const run *r) {
         wg_dataset_count(r->text, wg_tokenizer_special(r->tokenizer, WG_TOKEN_UNKNOWN));
     const double share = (double)unknown / (double)wg_dataset_tokens(r->text);
     if (share > MOST_UNKNOWN)
-        wg__cli_note("%.2f %% of the text's tokens are unknown to the tokenizer; one that is learnt "
-                     "from this text, or of a kind that knows each byte (bpe), reads all of it",
-                     100 * share);
+        wg__cli_note(
+            "%.2f %% of the text's tokens are unknown to the tokenizer; one that is learnt "
+            "from this text, or of a kind that knows each byte (bpe), reads all of it",
+            100 * share);
     return unknown < 0 ? -1 : 0;
 }
 

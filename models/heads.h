@@ -16,9 +16,9 @@
  * BertForQuestionAnswering (bert.*, qa_outputs.*) and BertForTokenClassification (bert.*,
  * classifier.*), with the type's own encoder_name, and names.answers in the place of qa_outputs; so
  * are the keys of the configuration: architectures, problem_type, id2label, label2id. A score is
- * the sequence classification of one label whose problem_type is "regression", and several labels are
- * one of "multi_label_classification". A type with
- * encoder_states has a layer and dropout between sequence and qa_outputs, too. */
+ * the sequence classification of one label whose problem_type is "regression", and several labels
+ * are one of "multi_label_classification". A type with encoder_states has a layer and dropout
+ * between sequence and qa_outputs, too. */
 #ifndef WG_MODELS_HEADS_H
 #define WG_MODELS_HEADS_H
 

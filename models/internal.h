@@ -58,7 +58,7 @@ void wg__resize_decoder(int64_t vocabulary, int64_t *config_vocabulary, int64_t 
 
 /* The recipe of docs/small-corpora.md, for models that a few hours of a CPU are to train. */
 #define WG__SMALL_TRAINING                                                                         \
-    "{\"optimizer\": \"muon\", \"lr\": 0.006, \"weight-decay\": 0.05, \"schedule\": \"linear\", "     \
+    "{\"optimizer\": \"muon\", \"lr\": 0.006, \"weight-decay\": 0.05, \"schedule\": \"linear\", "  \
     "\"final\": 0, \"longest-warmup\": 60, \"batch\": 16}"
 
 /* ---- Forward ---- */

@@ -81,10 +81,10 @@ typedef struct wg_model_fit {
 } wg_model_fit;
 
 typedef struct wg_model_preset {
-    const char *name;   /* "bert-mini" */
-    const void *config; /* the type's configuration struct */
-    const char *training; /* how `pretrain` of this preset differs from the type's settings, as JSON;
-                           * NULL: nothing */
+    const char *name;     /* "bert-mini" */
+    const void *config;   /* the type's configuration struct */
+    const char *training; /* how `pretrain` of this preset differs from the type's settings, as
+                           * JSON; NULL: nothing */
     struct {
         int64_t batch, sequence, vocabulary;
     } bench; /* of a step of `wengert bench train`; zeros: its usual ones */
@@ -96,15 +96,15 @@ typedef struct wg_model_names {
     const char *classifier;   /* encoders: that with a head for labels, and with one for answers */
     const char *answerer;     /* and with one for labels of words (models/heads.h) */
     const char *word_classifier;
-    const char *answers;      /* encoders: the module of the head for answers; NULL: "qa_outputs" */
-    const char *marker;       /* a part of a name that only files of this type have; or NULL */
-    const char *prefix;       /* what files of the bare model leave out of names; NULL: nothing */
-    const char *heads[4];     /* how names begin that never have the prefix; NULL: no more */
-    const char *outer;        /* what names may have before those of the module; NULL: nothing */
-    const char *repeated[4];  /* ends of names of tensors that repeat another or say nothing */
-    const char *optional[5];  /* how names begin of tensors that a file may lack, beside those of an
-                               * encoder's pooler and new heads */
-    const char *kept[2];      /* keys of config.json that objectives read, and conversion keeps */
+    const char *answers;     /* encoders: the module of the head for answers; NULL: "qa_outputs" */
+    const char *marker;      /* a part of a name that only files of this type have; or NULL */
+    const char *prefix;      /* what files of the bare model leave out of names; NULL: nothing */
+    const char *heads[4];    /* how names begin that never have the prefix; NULL: no more */
+    const char *outer;       /* what names may have before those of the module; NULL: nothing */
+    const char *repeated[4]; /* ends of names of tensors that repeat another or say nothing */
+    const char *optional[5]; /* how names begin of tensors that a file may lack, beside those of an
+                              * encoder's pooler and new heads */
+    const char *kept[2];     /* keys of config.json that objectives read, and conversion keeps */
 } wg_model_names;
 
 typedef struct wg_model_type wg_model_type;
@@ -181,7 +181,8 @@ WG_API const wg_model_type *wg_model_type_of(const char *path);
 
 /* ---- Configurations: structs of the type (wg_bert_config...) ---- */
 
-/* The preset of that name (NULL: the first one), borrowed. NULL with [ARGUMENT, listing the presets]
+/* The preset of that name (NULL: the first one), borrowed. NULL with [ARGUMENT, listing the
+ * presets]
  */
 WG_API const wg_model_preset *wg_model_preset_find(const wg_model_type *type, const char *name);
 

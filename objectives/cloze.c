@@ -344,7 +344,7 @@ int wg__cloze_check_sequence(const wg__cloze *cloze, int64_t sequence) {
 }
 
 static wg_token_pair cut_pair(const wg__cloze *cloze, const wg__labelled_text *text,
-                               int64_t sequence, int64_t example) {
+                              int64_t sequence, int64_t example) {
     const wg_token_pair whole = wg__labelled_text_pair(text, example);
     return wg_token_pair_cut(&whole, sequence - pattern_tokens(cloze));
 }

@@ -6,12 +6,12 @@
  *     u, v (B, C)  -->  cosine of each u with each v, / temperature (B, B)  -->  cross-entropy,
  *                       the right v of a u being its own
  *
- * A vector is what `wengert embed` gives: the mean of the hidden states, or that of [CLS]. The model
- * stays as it was pretrained, without a new head.
+ * A vector is what `wengert embed` gives: the mean of the hidden states, or that of [CLS]. The
+ * model stays as it was pretrained, without a new head.
  *
- * Held-out text of the same form is measured by the loss and by the share of texts whose own partner
- * is the nearest of the batch. Held-out pairs with a number, how similar they are, are measured as
- * STS is: by the correlation of ranks of the cosines and the numbers. */
+ * Held-out text of the same form is measured by the loss and by the share of texts whose own
+ * partner is the nearest of the batch. Held-out pairs with a number, how similar they are, are
+ * measured as STS is: by the correlation of ranks of the cosines and the numbers. */
 #include "objectives/contrastive.h"
 
 #include <math.h>
@@ -289,13 +289,13 @@ static int evaluate(wg_training *t, int64_t batches, wg_metrics *metrics) {
 
 static void describe(const wg_training *t, FILE *stream) {
     const contrastive *mine = t->context;
-    fprintf(stream, "text   %lld %s; %lld %s to measure on\n", (long long)mine->text.count,
-            mine->text.pairs ? "pairs of texts" : "texts, each its own partner by dropout",
-            (long long)(mine->scored ? wg__labelled_text_examples(mine->scored)
-                                     : mine->held_out.count),
-            mine->scored           ? "pairs with numbers"
-            : mine->held_out.pairs ? "pairs"
-                                   : "texts");
+    fprintf(
+        stream, "text   %lld %s; %lld %s to measure on\n", (long long)mine->text.count,
+        mine->text.pairs ? "pairs of texts" : "texts, each its own partner by dropout",
+        (long long)(mine->scored ? wg__labelled_text_examples(mine->scored) : mine->held_out.count),
+        mine->scored           ? "pairs with numbers"
+        : mine->held_out.pairs ? "pairs"
+                               : "texts");
 }
 
 static const wg_metric_row metric_rows[] = {
@@ -358,8 +358,9 @@ const wg_objective wg_contrastive = {
     .finetunes = true,
     .settings = {"settings", sizeof(wg_contrastive_options),
                  sizeof setting_rows / sizeof setting_rows[0], setting_rows},
-    .training = "{\"lr\": 5e-5, \"epochs\": 1, \"batch\": 64, \"seq\": 32, \"schedule\": \"linear\", "
-                "\"eval-every\": 250}",
+    .training =
+        "{\"lr\": 5e-5, \"epochs\": 1, \"batch\": 64, \"seq\": 32, \"schedule\": \"linear\", "
+        "\"eval-every\": 250}",
     .usual_batch = 64,
     .usual_sequence = 64,
     .evaluation = WG_EVALUATES_PREDICTIONS,

@@ -67,8 +67,8 @@ typedef struct wg__text_job {
 int wg__run_texts(const wg__text_job *job, int64_t count, const wg_text_source *texts,
                   void *results);
 
-/* The vectors (B, C) of hidden states (B, T, C): the mean over the positions to keep, (B, T) bool or
- * NULL for all, or the state at `place`, -1 being the last. [scope; SHAPE] */
+/* The vectors (B, C) of hidden states (B, T, C): the mean over the positions to keep, (B, T) bool
+ * or NULL for all, or the state at `place`, -1 being the last. [scope; SHAPE] */
 wg_tensor *wg__pool_texts(wg_tensor *hidden, wg_tensor *keep, wg_text_pooling pooling, int place);
 
 /* How many sequences of so many tokens a batch takes. */

@@ -51,15 +51,11 @@ static const char *unit_name(int unit) {
          .choice = unit_name,                                                                      \
          .argument = "NAME",                                                                       \
          .help = "mlm, hybrid: what is masked together: token, word, or span (of words)"},         \
-        {.name = "span-mean",                                                                      \
-         .kind = WG_SETTING_NUMBER,                                                                \
-         .offset = AT(span_mean),                                                                  \
-         .low = 1,                                                                                 \
-         .high = 10,                                                                               \
-         .fixed = true,                                                                            \
-         .standard = "3.0",                                                                        \
-         .argument = "X",                                                                          \
-         .help = "mlm, hybrid: the mean of the geometric distribution of the lengths of spans"}
+    {                                                                                              \
+        .name = "span-mean", .kind = WG_SETTING_NUMBER, .offset = AT(span_mean), .low = 1,         \
+        .high = 10, .fixed = true, .standard = "3.0", .argument = "X",                             \
+        .help = "mlm, hybrid: the mean of the geometric distribution of the lengths of spans"      \
+    }
 
 static const wg_setting mlm_setting_rows[] = {MASKING_ROWS};
 
@@ -89,7 +85,7 @@ typedef struct packing {
     bool *begins_word;      /* (V) */
     /* One sequence in the making; T + 1 entries each. */
     int32_t *read, *tokens;
-    int64_t *units; /* where the units begin that may be masked, closed by where the last one ends */
+    int64_t *units; /* where units begin that may be masked, closed by where the last one ends */
     bool *masked;
     /* One batch in the making; B T entries each. */
     int64_t *ids, *positions, *labels;
@@ -453,9 +449,9 @@ static double share_now(const wg_training *t) {
     if (o->final_masked_share == 0 || t->run_examples == 0)
         return o->masked_share;
     const wg_data_position at = wg_batches_position(t->batches);
-    const double done = ((double)at.epoch * (double)wg_batches_examples(t->batches) +
-                         (double)at.next) /
-                        (double)t->run_examples;
+    const double done =
+        ((double)at.epoch * (double)wg_batches_examples(t->batches) + (double)at.next) /
+        (double)t->run_examples;
     return o->masked_share + fmin(done, 1) * (o->final_masked_share - o->masked_share);
 }
 
@@ -477,8 +473,8 @@ static wg_tensor *batch_loss(const wg_training *t, const wg__mlm_batch *batch,
             return NULL;
     }
     if (batch->causal_ids) {
-        wg_tensor *hidden = wg_model_forward(
-            model, &(wg_model_inputs){.ids = batch->causal_ids, .causal = true});
+        wg_tensor *hidden =
+            wg_model_forward(model, &(wg_model_inputs){.ids = batch->causal_ids, .causal = true});
         causal = wg_model_loss(model, hidden, NULL, batch->causal_labels, NULL);
         const double count = (double)wg_tensor_count(batch->causal_labels);
         if (!causal || wg_metrics_add(metrics, "causal_loss", wg_item(causal), count) < 0)
@@ -539,8 +535,7 @@ static void print(const wg_metrics *metrics, FILE *stream) {
     fprintf(stream, "by word frequency     %.4f\n", wg_metrics_get(metrics, "unigram_loss"));
     if (wg_metrics_weight(metrics, "causal_loss") > 0)
         fprintf(stream, "next tokens      loss %.4f, perplexity %.1f; %.0f tokens\n",
-                wg_metrics_get(metrics, "causal_loss"),
-                exp(wg_metrics_get(metrics, "causal_loss")),
+                wg_metrics_get(metrics, "causal_loss"), exp(wg_metrics_get(metrics, "causal_loss")),
                 wg_metrics_weight(metrics, "causal_loss"));
 }
 
@@ -553,8 +548,8 @@ static wg_batches *make_batches(const wg_dataset *text, const wg_tokenizer *toke
     return make_batches_of(&setup, text, &(wg_mlm_options){.masked_share = 0.3}, false);
 }
 
-static int fill(const wg_model *model, const wg_tokenizer *tokenizer,
-                const wg_use_options *options, const char *text, wg_filled *filled) {
+static int fill(const wg_model *model, const wg_tokenizer *tokenizer, const wg_use_options *options,
+                const char *text, wg_filled *filled) {
     return wg__fill_masks(model, tokenizer, options, text, false, filled);
 }
 

@@ -45,9 +45,9 @@ static int adapt(const wg_training_setup *setup, void (*note)(const char *messag
     wg_tokenizer *own = wg_tokenizer_load(setup->checkpoint);
     wg__labelled_text *text =
         own ? wg__labelled_text_load(setup->training_path, own, &labels, &reading) : NULL;
-    const int status = text ? wg__headed_encoder_adapt(&origin, WG_HEAD_MULTI_LABEL, &labels, &made,
-                                                       tokenizer)
-                            : -1;
+    const int status =
+        text ? wg__headed_encoder_adapt(&origin, WG_HEAD_MULTI_LABEL, &labels, &made, tokenizer)
+             : -1;
     wg__labelled_text_free(text);
     wg_tokenizer_free(own);
     wg__labels_free(&labels);
@@ -223,8 +223,8 @@ static int evaluate(wg_training *t, int64_t batches, wg_metrics *metrics) {
     if (status == 0)
         status = add_metrics(&all, kinds, examples, metrics);
     if (status == 0 && batches == 0 && how && how->predictions)
-        status = write_predictions(how->predictions, mine->labelling.labels, examples,
-                                   all.predictions);
+        status =
+            write_predictions(how->predictions, mine->labelling.labels, examples, all.predictions);
     wg__free(all.labels);
     wg__free(all.predictions);
     return status;
@@ -242,12 +242,13 @@ static const wg_metric_row rows[] = {
 };
 
 static void print(const wg_metrics *metrics, FILE *stream) {
-    fprintf(stream,
-            "labels           loss %.4f, F1 %.2f %% (micro), %.2f %% (macro), all labels right %.2f "
-            "%% of %.0f\n",
-            wg_metrics_get(metrics, "loss"), 100 * wg_metrics_get(metrics, "f1"),
-            100 * wg_metrics_get(metrics, "macro_f1"), 100 * wg_metrics_get(metrics, "exact"),
-            wg_metrics_weight(metrics, "loss"));
+    fprintf(
+        stream,
+        "labels           loss %.4f, F1 %.2f %% (micro), %.2f %% (macro), all labels right %.2f "
+        "%% of %.0f\n",
+        wg_metrics_get(metrics, "loss"), 100 * wg_metrics_get(metrics, "f1"),
+        100 * wg_metrics_get(metrics, "macro_f1"), 100 * wg_metrics_get(metrics, "exact"),
+        wg_metrics_weight(metrics, "loss"));
     fprintf(stream, "commonest label       F1 %.2f %% (micro)\n",
             100 * wg_metrics_get(metrics, "majority"));
 }

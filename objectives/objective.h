@@ -230,9 +230,9 @@ struct wg_objective {
     bool finetunes;       /* reached by `finetune --task NAME`: begins from a checkpoint */
     const char *marks[2]; /* what models of this objective have, also converted ones, which do not
                            * name it, and those of later rows of the table have not: datasets
-                           * ("/model/qa_outputs/weight"), keys of /config, or such keys and how their
-                           * text, or the first of a list, ends ("problem_type=regression"); NULL: no
-                           * more */
+                           * ("/model/qa_outputs/weight"), keys of /config, or such keys and how
+                           * their text, or the first of a list, ends ("problem_type=regression");
+                           * NULL: no more */
     wg_dataset_kind text; /* of the datasets that it wants, if it reads no files of its own */
     wg_setting_table settings; /* rows of its own options; size 0: none */
     const char *training;      /* how its runs differ from usual settings, as JSON; NULL: nothing */
@@ -324,8 +324,9 @@ typedef struct wg_blank_infilling_options {
     double document_share; /* of texts with one span at the end: 0.25 */
 } wg_blank_infilling_options;
 
-/* The options of wg_classification and wg_regression: the names of columns, or of keys of JSON lines, of its files.
- * NULL or "": well-known names are looked for, else the columns are texts and label in order. */
+/* The options of wg_classification and wg_regression: the names of columns, or of keys of JSON
+ * lines, of its files. NULL or "": well-known names are looked for, else the columns are texts and
+ * label in order. */
 typedef struct wg_labelled_text_options {
     const char *text_column, *text_pair_column, *label_column;
 } wg_labelled_text_options;
@@ -338,8 +339,8 @@ typedef struct wg_contrastive_options {
 } wg_contrastive_options;
 
 /* The options of wg_token_labels: the columns of its files, as numbers from 1 on, or of CoNLL-U as
- * names ("UPOS"). NULL or "": words are in the first column and tags in the last, of CoNLL-U in FORM
- * and UPOS. */
+ * names ("UPOS"). NULL or "": words are in the first column and tags in the last, of CoNLL-U in
+ * FORM and UPOS. */
 typedef struct wg_token_labels_options {
     const char *token_column, *tag_column;
 } wg_token_labels_options;

@@ -109,7 +109,8 @@ static bool are_equal(const placed_text *a, const placed_text *b) {
  * Gives the first that is not among them, or -1. */
 static int64_t run_batch(batching *b, int64_t first, char *results) {
     const wg__text_job *job = b->job;
-    const int64_t length = b->texts[first].count, most = wg__texts_in_batch(job->batch_tokens, length);
+    const int64_t length = b->texts[first].count,
+                  most = wg__texts_in_batch(job->batch_tokens, length);
     const size_t size = job->result_size;
     int64_t rows = 0, end = first;
     for (; end < b->count && b->texts[end].count == length; end++) {

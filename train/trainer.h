@@ -65,15 +65,15 @@ typedef struct wg_train_report {
 typedef void (*wg_train_listener)(const wg_train_report *report, void *context);
 
 typedef struct wg_trainer_options {
-    int64_t steps;          /* at least 1 */
-    wg_schedule schedule;   /* of the learning rate */
-    double clip;            /* greatest global gradient norm; 0: 1.0; negative: no clipping, and
-                               each weight moves during backward, which takes less memory */
-    int64_t accumulate;     /* batches whose gradients are averaged for a step; 0: 1 */
+    int64_t steps;           /* at least 1 */
+    wg_schedule schedule;    /* of the learning rate */
+    double clip;             /* greatest global gradient norm; 0: 1.0; negative: no clipping, and
+                                each weight moves during backward, which takes less memory */
+    int64_t accumulate;      /* batches whose gradients are averaged for a step; 0: 1 */
     int64_t accumulate_ramp; /* steps in which their number rises from 1 to `accumulate`, in a
                               * straight line, rounded down; 0: it is the same from the start */
-    double average_decay;   /* of an exponential average of the weights; 0: none is kept */
-    int64_t evaluate_every; /* steps; 0: after the last step only */
+    double average_decay;    /* of an exponential average of the weights; 0: none is kept */
+    int64_t evaluate_every;  /* steps; 0: after the last step only */
     int64_t patience; /* stop after so many evaluations without a new lowest "loss"; 0: never */
     const char *path; /* of the checkpoint; NULL: the run is not saved */
     const char *best_path; /* of that of the evaluation with the lowest "loss"; NULL: not kept */

@@ -44,10 +44,10 @@ typedef struct wg_corpus_report {
     int64_t repeated_characters; /* of the repeated lines */
     wg_corpus_finding faults[WG_CORPUS_FAULT_COUNT];
     int64_t held_out_lines, held_out_characters; /* 0: no held-out text */
-    wg_corpus_finding overlap; /* lines of the held-out text that are in the text, too, */
+    wg_corpus_finding overlap;  /* lines of the held-out text that are in the text, too, */
     int64_t overlap_characters; /* and their characters */
-    int64_t words;             /* between white space; each ideograph is one */
-    int64_t tokens, unknown;   /* 0 without a tokenizer */
+    int64_t words;              /* between white space; each ideograph is one */
+    int64_t tokens, unknown;    /* 0 without a tokenizer */
 } wg_corpus_report;
 
 typedef struct wg_corpus_check_options {

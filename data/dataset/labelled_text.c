@@ -15,9 +15,9 @@
 /* Where an example's tokens are. Its second text, if there are pairs, begins at `middle`. */
 typedef struct example {
     int64_t first, middle, end;
-    int64_t label; /* of several: where they begin in `labels` */
+    int64_t label;       /* of several: where they begin in `labels` */
     int64_t label_count; /* of several */
-    double value; /* instead, of a text with numbers */
+    double value;        /* instead, of a text with numbers */
 } example;
 
 struct wg__labelled_text {

@@ -49,7 +49,8 @@ bool wg__squad_is_chinese(const char *text, int64_t *ideographs, int64_t *letter
 /* Pearson's: cov(x, y) / (std(x) std(y)). */
 double wg__pearson(int64_t count, const double *x, const double *y);
 
-/* Spearman's: Pearson's of the ranks, where equal numbers share the mean of their ranks. [MEMORY] */
+/* Spearman's: Pearson's of the ranks, where equal numbers share the mean of their ranks. [MEMORY]
+ */
 int wg__spearman(int64_t count, const double *x, const double *y, double *correlation);
 
 /* ---- Spans of tags, as conlleval and seqeval's default mode count them. spans.c ----

@@ -155,7 +155,9 @@ START_TEST(columns_are_those_that_are_named) {
         {"x\ty\tz\nc\ta b\tno\nd\ta\tyes\n", {"y", "x", "z", false}, C},
         {"sentence1\tsentence2\tz\na b\tc\tno\nd\ta\tyes\n", {"", "", "z", false}, C},
         {"sentence1\tsentence2\tlabel\na b\tc\tno\nd\ta\tyes\n", {"sentence1", "", "", false}, 0},
-        {"{\"y\": \"a b\", \"z\": \"no\"}\n{\"y\": \"d\", \"z\": \"yes\"}", {"y", NULL, "z", false}, 0},
+        {"{\"y\": \"a b\", \"z\": \"no\"}\n{\"y\": \"d\", \"z\": \"yes\"}",
+         {"y", NULL, "z", false},
+         0},
     };
     for (size_t i = 0; i < WG_COUNT(cases); i++) {
         wg__labels labels = {0};
@@ -172,7 +174,9 @@ START_TEST(bad_columns_are_refused) {
         const char *part;
     } cases[] = {
         {"x\tlabel\na\tno\n", {"y", NULL, NULL, false}, "no column \"y\"; it has x, label"},
-        {"x\ty\na\tno\n", {"x", NULL, NULL, false}, "--label-column names it; the columns are x, y"},
+        {"x\ty\na\tno\n",
+         {"x", NULL, NULL, false},
+         "--label-column names it; the columns are x, y"},
         {"x\ty\na\tno\n", {NULL, NULL, "y", false}, "--text-column names it"},
         {"sentence\tlabel\tx\na\tno\n", {0}, "line 2: 2 columns; the lines before have 3"},
         {"{\"sentence\": \"a\", \"x\": 1}\n", {0}, "--label-column names it"},
@@ -189,7 +193,8 @@ START_TEST(bad_columns_are_refused) {
         assert_error(WG_ERROR_FORMAT, cases[i].part);
     }
     wg__labels labels = {0};
-    ck_assert_ptr_null(load_columns("x\ty\n", &(wg__table_columns){NULL, "x", "y", false}, &labels));
+    ck_assert_ptr_null(
+        load_columns("x\ty\n", &(wg__table_columns){NULL, "x", "y", false}, &labels));
     assert_error(WG_ERROR_ARGUMENT, "--text-column");
 }
 END_TEST

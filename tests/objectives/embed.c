@@ -41,8 +41,8 @@ static void free_world(world *w) {
     wg_tokenizer_free(w->tokenizer);
 }
 
-static const char *const texts[] = {"the suns is .", "moon", "sea is the sun", "moons sea",
-                                    "the suns is .", "sun moon sea moons ."};
+static const char *const texts[] = {"the suns is .", "moon",          "sea is the sun",
+                                    "moons sea",     "the suns is .", "sun moon sea moons ."};
 
 enum { TEXTS = WG_COUNT(texts) };
 
@@ -169,9 +169,10 @@ static void assert_refused(const world *w, const wg_text_source *source, wg_erro
 
 START_TEST(what_cannot_be_embedded_is_refused) {
     world w = world_of(_i);
-    assert_refused(&w, &(wg_text_source){.text = ""}, WG_ERROR_ARGUMENT, "text 1: the text is empty");
-    assert_refused(&w, &(wg_text_source){.text = "", .file = "lines.txt", .line = 7}, WG_ERROR_ARGUMENT,
-                   "lines.txt, line 7: the text is empty");
+    assert_refused(&w, &(wg_text_source){.text = ""}, WG_ERROR_ARGUMENT,
+                   "text 1: the text is empty");
+    assert_refused(&w, &(wg_text_source){.text = "", .file = "lines.txt", .line = 7},
+                   WG_ERROR_ARGUMENT, "lines.txt, line 7: the text is empty");
     assert_refused(&w, &(wg_text_source){.text = "is is is is is is is is is is is is is"},
                    WG_ERROR_ARGUMENT, "the text has 13 tokens; the model takes 1");
     assert_refused(&w, &(wg_text_source){.text = "\xff"}, WG_ERROR_FORMAT, "UTF-8");
@@ -182,9 +183,10 @@ END_TEST
 START_TEST(a_model_from_one_text_to_another_is_refused) {
     world w = {.tokenizer = wg_wordpiece_new(TOKENS, vocabulary, NULL)};
     ck_assert_int_eq(
-        wg_model_from_json("{\"model_type\": \"t5\", \"vocab_size\": 20, \"d_model\": 16, \"d_kv\": 8,"
-                           " \"d_ff\": 32, \"num_layers\": 1, \"num_heads\": 2}",
-                           5, &w.model),
+        wg_model_from_json(
+            "{\"model_type\": \"t5\", \"vocab_size\": 20, \"d_model\": 16, \"d_kv\": 8,"
+            " \"d_ff\": 32, \"num_layers\": 1, \"num_heads\": 2}",
+            5, &w.model),
         0);
     assert_refused(&w, &(wg_text_source){.text = "sun"}, WG_ERROR_STATE,
                    "a t5 model gives no vectors of texts");
@@ -197,8 +199,8 @@ static const char *shape_name(int shape) {
 }
 
 static const char *way_name(int number) {
-    static const char *const names[] = {"encoder mean",     "encoder token", "encoder lengths kept",
-                                        "decoder mean",     "decoder token", "decoder lengths kept"};
+    static const char *const names[] = {"encoder mean", "encoder token", "encoder lengths kept",
+                                        "decoder mean", "decoder token", "decoder lengths kept"};
     return names[number];
 }
 

@@ -47,8 +47,7 @@ START_TEST(the_number_of_batches_rises_in_a_straight_line) {
     regression t = regression_make(8, WG_F64);
     wg_trainer *trainer = regression_trainer(
         &t, "adamw",
-        (wg_trainer_options){
-            .steps = WG_COUNT(wanted), .accumulate = 5, .accumulate_ramp = 7});
+        (wg_trainer_options){.steps = WG_COUNT(wanted), .accumulate = 5, .accumulate_ramp = 7});
     ck_assert_int_eq(wg_trainer_run(trainer), WG_TRAIN_FINISHED);
     ck_assert_int_eq(t.row, 8 * sum);
     wg_trainer_free(trainer);
