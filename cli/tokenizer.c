@@ -10,6 +10,7 @@
 #include "cli/output.h"
 #include "data/tokenizer/bpe.h"
 #include "data/tokenizer/characters.h"
+#include "data/tokenizer/sentencepiece_train.h"
 #include "data/tokenizer/wordpiece.h"
 
 #define USUAL_HOLD_OUT 0.1 /* of each file of a stream, as `pretrain' holds out */
@@ -23,6 +24,7 @@ enum {
     KEY_MIN_FREQUENCY,
     KEY_ALPHABET,
     KEY_UNKNOWN,
+    KEY_BYTE_FALLBACK,
     KEY_SPECIAL,
     KEY_TOKENS,
     KEY_SKIP_SPECIAL,
@@ -38,8 +40,9 @@ enum {
 
 /* ---- train ---- */
 
-enum kind { WORDPIECE, BPE, CHARACTERS, BYTES, KIND_COUNT };
-static const char *const kind_names[KIND_COUNT] = {"wordpiece", "bpe", "char", "byte"};
+enum kind { WORDPIECE, BPE, SENTENCEPIECE_BPE, CHARACTERS, BYTES, KIND_COUNT };
+static const char *const kind_names[KIND_COUNT] = {"wordpiece", "bpe", "sentencepiece-bpe", "char",
+                                                   "byte"};
 
 typedef struct training {
     const char **corpus; /* room for all arguments */
@@ -47,26 +50,30 @@ typedef struct training {
     const char *out;
     enum kind kind;
     int64_t vocabulary_size, min_frequency, alphabet;
-    bool cased, unknown, json;
+    bool cased, unknown, byte_fallback, json;
 } training;
 
 static const struct argp_option train_options[] = {
     {"corpus", KEY_CORPUS, "FILE...", 0, "Learn from these text files", 0},
     {"out", KEY_OUT, "FILE", 0,
-     "The file to write: JSON, or a vocab.txt for WordPiece if the name ends in .txt; into an "
-     "existing "
+     "The file to write: JSON, or a vocab.txt for WordPiece if the name ends in .txt, or "
+     "SentencePiece's file for sentencepiece-bpe if it ends in .model; into an existing "
      "folder, the formats of other programs",
      0},
-    {"kind", KEY_KIND, "KIND", 0, "wordpiece (the default), bpe, char or byte", 0},
-    {"vocab-size", KEY_VOCAB_SIZE, "N", 0, "WordPiece, BPE: the largest number of tokens (4096)",
+    {"kind", KEY_KIND, "KIND", 0, "wordpiece (the default), bpe, sentencepiece-bpe, char or byte",
      0},
+    {"vocab-size", KEY_VOCAB_SIZE, "N", 0,
+     "WordPiece, both BPE: the largest number of tokens (4096)", 0},
     {"min-frequency", KEY_MIN_FREQUENCY, "N", 0,
-     "WordPiece, BPE: join only pairs of pieces that occur at least N times (2)", 0},
+     "WordPiece, both BPE: join only pairs of pieces that occur at least N times (2)", 0},
     {"cased", KEY_CASED, NULL, 0, "WordPiece: keep capitals and accents", 0},
     {"alphabet", KEY_ALPHABET, "N", 0,
-     "WordPiece: keep only the N most frequent characters (as many as make up 99.95 % of the text, "
-     "at least 1000)",
+     "WordPiece, SentencePiece: keep only the N most frequent characters (as many as make up 99.95 "
+     "% of the text, "
+     "at least 1000 for WordPiece)",
      0},
+    {"byte-fallback", KEY_BYTE_FALLBACK, NULL, 0,
+     "SentencePiece: characters that are no pieces become their bytes, as LLaMA's, not <unk>", 0},
     {"unknown", KEY_UNKNOWN, NULL, 0,
      "Characters: add a token <unk> for characters that the text does not have", 0},
     WG__OPTION_JSON,
@@ -77,7 +84,8 @@ static enum kind kind_of(struct argp_state *state, const char *name) {
     for (int i = 0; i < KIND_COUNT; i++)
         if (strcmp(kind_names[i], name) == 0)
             return (enum kind)i;
-    argp_error(state, "--kind is '%s'; it must be wordpiece, bpe, char or byte", name);
+    argp_error(state, "--kind is '%s'; it must be wordpiece, bpe, sentencepiece-bpe, char or byte",
+               name);
     return WORDPIECE;
 }
 
@@ -88,10 +96,14 @@ static void check_train(struct argp_state *state, const training *t) {
         argp_error(state, "missing --corpus FILE");
     if (!t->out)
         argp_error(state, "missing --out FILE");
-    if (t->kind > BPE && (t->vocabulary_size || t->min_frequency))
+    if (t->kind > SENTENCEPIECE_BPE && (t->vocabulary_size || t->min_frequency))
         argp_error(state, "--vocab-size and --min-frequency do not apply to --kind %s", kind);
-    if (t->kind != WORDPIECE && (t->cased || t->alphabet))
-        argp_error(state, "--cased and --alphabet do not apply to --kind %s", kind);
+    if (t->kind != WORDPIECE && t->cased)
+        argp_error(state, "--cased does not apply to --kind %s", kind);
+    if (t->kind != WORDPIECE && t->kind != SENTENCEPIECE_BPE && t->alphabet)
+        argp_error(state, "--alphabet does not apply to --kind %s", kind);
+    if (t->kind != SENTENCEPIECE_BPE && t->byte_fallback)
+        argp_error(state, "--byte-fallback does not apply to --kind %s", kind);
     if (t->kind != CHARACTERS && t->unknown)
         argp_error(state, "--unknown does not apply to --kind %s", kind);
 }
@@ -124,6 +136,9 @@ static error_t parse_train(int key, char *text, struct argp_state *state) {
     case KEY_UNKNOWN:
         t->unknown = true;
         return 0;
+    case KEY_BYTE_FALLBACK:
+        t->byte_fallback = true;
+        return 0;
     case WG__KEY_JSON:
         t->json = true;
         return 0;
@@ -146,6 +161,13 @@ static wg_tokenizer *train(const training *t, wg_wordpiece_report *report) {
         return wg_bpe_train_files(t->corpus_count, t->corpus,
                                   &(wg_bpe_training){.vocabulary_size = t->vocabulary_size,
                                                      .min_frequency = t->min_frequency});
+    case SENTENCEPIECE_BPE:
+        return wg_sentencepiece_train_files(
+            t->corpus_count, t->corpus,
+            &(wg_sentencepiece_training){.vocabulary_size = t->vocabulary_size,
+                                         .min_frequency = t->min_frequency,
+                                         .alphabet_limit = t->alphabet,
+                                         .byte_fallback = t->byte_fallback});
     case CHARACTERS:
         return wg_char_train_files(t->corpus_count, t->corpus,
                                    &(wg_char_training){.unknown = t->unknown});
@@ -170,6 +192,8 @@ static int save(const training *t, const wg_tokenizer *tokenizer) {
         return wg_tokenizer_export(tokenizer, t->out, &published);
     if (t->kind == WORDPIECE && ends_in(t->out, ".txt"))
         return wg_wordpiece_save(tokenizer, t->out);
+    if (t->kind == SENTENCEPIECE_BPE && ends_in(t->out, ".model"))
+        return wg_sentencepiece_save(tokenizer, t->out);
     return wg_tokenizer_save(tokenizer, t->out);
 }
 
@@ -204,8 +228,9 @@ static int run_train(int argc, char **argv) {
         .options = train_options,
         .parser = parse_train,
         .args_doc = "--corpus FILE... --out FILE",
-        .doc = "Learns a vocabulary from text: BERT's WordPiece, GPT-2's byte-level BPE, or the "
-               "characters of the text; the 256 bytes need no text.\v"
+        .doc = "Learns a vocabulary from text: BERT's WordPiece, GPT-2's byte-level BPE, "
+               "LLaMA's SentencePiece BPE, or the characters of the text; the 256 bytes need no "
+               "text.\v"
                "A vocab.txt does not tell whether it is cased: give --cased again when using it.",
     };
     training t = {0};

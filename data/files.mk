@@ -5,6 +5,7 @@ data_public = \
 	data/dataset/dataset.h \
 	data/tokenizer/bpe.h \
 	data/tokenizer/characters.h \
+	data/tokenizer/sentencepiece_train.h \
 	data/tokenizer/tokenizer.h \
 	data/tokenizer/wordpiece.h \
 	$(nil)
@@ -58,6 +59,7 @@ data_sources = \
 	data/tokenizer/sentencepiece.c \
 	data/tokenizer/sentencepiece.h \
 	data/tokenizer/sentencepiece_model.c \
+	data/tokenizer/sentencepiece_train.c \
 	data/tokenizer/split.c \
 	data/tokenizer/text_file.c \
 	data/tokenizer/text_file.h \

@@ -1,0 +1,293 @@
+/* Learning a SentencePiece BPE vocabulary. See sentencepiece_train.h. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "data/tokenizer/sentencepiece.h"
+#include "data/tokenizer/sentencepiece_train.h"
+#include "data/tokenizer/text_file.h"
+#include "tensor/internal.h"
+
+#define WHERE "sentencepiece_train"
+#define SPACE "\xE2\x96\x81" /* U+2581 */
+#define SPACE_LENGTH 3
+#define COVERAGE 0.9995
+#define USUAL_SIZE 4096
+#define USUAL_FREQUENCY 2
+
+static const char *const special_texts[] = {"<unk>", "<s>", "</s>"};
+enum { SPECIAL_COUNT = 3, BYTE_COUNT = 256 };
+
+typedef struct letter {
+    const char *text;
+    int64_t count;
+} letter;
+
+typedef struct trainer {
+    wg_sentencepiece_training settings;
+    wg__merge_training words; /* the pieces are the characters, then the merges */
+    wg__strings letter_texts;
+    letter *letters;               /* by number in letter_texts, then the most frequent first */
+    int64_t letter_capacity, kept; /* letters that become pieces */
+} trainer;
+
+/* ---- Words ---- */
+
+enum script { LETTERS, DIGITS, OTHERS };
+
+/* Marks belong to the letters before them. */
+static enum script script_of(utf8proc_int32_t character) {
+    const utf8proc_category_t category = utf8proc_category(character);
+    if (category >= UTF8PROC_CATEGORY_LU && category <= UTF8PROC_CATEGORY_ME)
+        return LETTERS;
+    return category >= UTF8PROC_CATEGORY_ND && category <= UTF8PROC_CATEGORY_NO ? DIGITS : OTHERS;
+}
+
+/* The bytes of what separates words at the beginning of a text, or 0: a space, the end of a line,
+ * U+2581, and NUL, which no piece can have. */
+static int64_t separator_length(const char *text, int64_t length) {
+    if (length >= SPACE_LENGTH && memcmp(text, SPACE, SPACE_LENGTH) == 0)
+        return SPACE_LENGTH;
+    return *text == ' ' || *text == '\n' || *text == '\r' || *text == '\0';
+}
+
+/* Counts what stands between two separators: its runs of letters, digits and others, the first with
+ * U+2581 before it. */
+static int count_parts(trainer *t, const char *text, int64_t length, wg__text *part) {
+    part->length = 0;
+    int status = wg__text_append(part, SPACE, SPACE_LENGTH);
+    enum script before = OTHERS;
+    for (int64_t at = 0; status == 0 && at < length;) {
+        utf8proc_int32_t character;
+        const int64_t size =
+            utf8proc_iterate((const utf8proc_uint8_t *)text + at, length - at, &character);
+        const enum script script = script_of(character);
+        if (at > 0 && script != before) {
+            status = wg__count_word(&t->words, part->bytes, part->length);
+            part->length = 0;
+        }
+        if (status == 0)
+            status = wg__text_append(part, text + at, size);
+        before = script;
+        at += size;
+    }
+    return status < 0 ? -1 : wg__count_word(&t->words, part->bytes, part->length);
+}
+
+static int add_text(void *context, const char *text, int64_t length, const char *name) {
+    trainer *t = context;
+    if (wg__utf8_check(text, length, name, WHERE) < 0)
+        return -1;
+    wg__text part = {0};
+    int status = 0;
+    for (int64_t at = 0; status == 0 && at < length;) {
+        const int64_t skipped = separator_length(text + at, length - at);
+        int64_t end = at;
+        while (end < length && separator_length(text + end, length - end) == 0)
+            end += wg__utf8_length(text + end);
+        if (end > at)
+            status = count_parts(t, text + at, end - at, &part);
+        at = skipped ? at + skipped : end;
+    }
+    wg__free(part.bytes);
+    return status;
+}
+
+/* ---- The alphabet ---- */
+
+static int count_letter(trainer *t, const char *text, int64_t length, int64_t count) {
+    const int64_t known = t->letter_texts.count;
+    const int64_t number = wg__strings_add(&t->letter_texts, text, length);
+    if (number < 0 ||
+        wg__reserve(&t->letters, known, &t->letter_capacity, known + 1, sizeof *t->letters) < 0)
+        return -1;
+    if (number == known)
+        t->letters[number] = (letter){0};
+    t->letters[number].count += count;
+    return 0;
+}
+
+static int compare_count(const void *a, const void *b) {
+    const letter *x = a, *y = b;
+    if (x->count != y->count)
+        return x->count > y->count ? -1 : 1;
+    return strcmp(x->text, y->text);
+}
+
+static int count_letters(trainer *t) {
+    const wg__strings *words = &t->words.words;
+    for (int64_t w = 0; w < words->count; w++) {
+        const char *word = wg__strings_text(words, w);
+        const char *end = word + wg__strings_length(words, w);
+        for (const char *at = word; at < end; at += wg__utf8_length(at))
+            if (count_letter(t, at, wg__utf8_length(at), t->words.word_counts[w]) < 0)
+                return -1;
+    }
+    const int64_t count = t->letter_texts.count;
+    if (count == 0)
+        return wg_fail(WG_ERROR_FORMAT, WHERE, "the text has no words to learn from");
+    for (int64_t i = 0; i < count; i++)
+        t->letters[i].text = wg__strings_text(&t->letter_texts, i);
+    qsort(t->letters, (size_t)count, sizeof *t->letters, compare_count);
+    return 0;
+}
+
+/* How many letters become pieces. */
+static int64_t choose_letters(const trainer *t) {
+    const int64_t all = t->letter_texts.count, limit = t->settings.alphabet_limit;
+    if (limit)
+        return limit < all ? limit : all;
+    int64_t total = 0, covered = 0, count = 0;
+    for (int64_t i = 0; i < all; i++)
+        total += t->letters[i].count;
+    while (count < all && (double)covered < COVERAGE * (double)total)
+        covered += t->letters[count++].count;
+    return count;
+}
+
+static int64_t first_piece(const trainer *t) {
+    return SPECIAL_COUNT + (t->settings.byte_fallback ? BYTE_COUNT : 0);
+}
+
+static int add_alphabet(trainer *t) {
+    if (count_letters(t) < 0)
+        return -1;
+    t->kept = choose_letters(t);
+    const int64_t least = first_piece(t) + t->kept;
+    if (t->settings.vocabulary_size < least)
+        return wg_fail(WG_ERROR_ARGUMENT, WHERE,
+                       "a vocabulary of %lld cannot hold the %lld special pieces and bytes and the "
+                       "%lld characters that this text needs; ask for %lld or more",
+                       (long long)t->settings.vocabulary_size, (long long)first_piece(t),
+                       (long long)t->kept, (long long)least);
+    t->words.most_pieces = t->settings.vocabulary_size - first_piece(t);
+    for (int64_t i = 0; i < t->kept; i++)
+        if (wg__strings_add(&t->words.pieces, t->letters[i].text,
+                            (int64_t)strlen(t->letters[i].text)) < 0)
+            return -1;
+    return 0;
+}
+
+/* A word with a character that is no piece is left out. */
+static int32_t split_word(const wg__merge_training *words, const char *word, int64_t length,
+                          int32_t *symbols) {
+    int32_t count = 0;
+    for (int64_t at = 0; at < length; at += wg__utf8_length(word + at)) {
+        const int64_t piece =
+            wg__strings_find(&words->pieces, word + at, wg__utf8_length(word + at));
+        if (piece < 0)
+            return 0;
+        symbols[count++] = (int32_t)piece;
+    }
+    return count;
+}
+
+/* ---- The model ---- */
+
+/* Writes texts, scores and types in the order of ids. The n-th piece that is neither special nor a
+ * byte has the score -n: merges in order, then characters. */
+static void fill(const trainer *t, char (*bytes)[8], const char **texts, double *scores,
+                 uint8_t *types) {
+    const int64_t first = first_piece(t), learnt = t->words.pieces.count;
+    for (int64_t i = 0; i < first; i++) {
+        const bool special = i < SPECIAL_COUNT;
+        if (!special)
+            snprintf(bytes[i - SPECIAL_COUNT], sizeof bytes[0], "<0x%02X>",
+                     (unsigned)(i - SPECIAL_COUNT) & 0xFF);
+        texts[i] = special ? special_texts[i] : bytes[i - SPECIAL_COUNT];
+        types[i] = i == 0 ? WG__PIECE_UNKNOWN : special ? WG__PIECE_CONTROL : WG__PIECE_BYTE;
+        scores[i] = 0;
+    }
+    for (int64_t i = 0; i < learnt; i++) {
+        texts[first + i] = wg__strings_text(&t->words.pieces, (i + t->kept) % learnt);
+        types[first + i] = WG__PIECE_NORMAL;
+        scores[first + i] = -(double)i;
+    }
+}
+
+static wg_tokenizer *make_tokenizer(const trainer *t) {
+    const int64_t count = first_piece(t) + t->words.pieces.count;
+    char bytes[BYTE_COUNT][8];
+    const char **texts = wg__alloc((size_t)count * sizeof *texts);
+    double *scores = wg__alloc((size_t)count * sizeof *scores);
+    uint8_t *types = wg__alloc((size_t)count);
+    wg_tokenizer *tokenizer = NULL;
+    if (texts && scores && types) {
+        fill(t, bytes, texts, scores, types);
+        tokenizer = wg__sentencepiece_new(
+            &(wg__piece_model){.settings = {.byte_fallback = t->settings.byte_fallback,
+                                            .prefix = WG__PREFIX_ALWAYS,
+                                            .remove_spaces = true,
+                                            .strip = WG__STRIP_ALL,
+                                            .unknown_text = " \xE2\x81\x87 "},
+                               .count = count,
+                               .texts = texts,
+                               .scores = scores,
+                               .types = types});
+    }
+    wg__free(texts);
+    wg__free(scores);
+    wg__free(types);
+    if (!tokenizer)
+        return NULL;
+    const bool failed = wg__tokenizer_set_special(tokenizer, WG_TOKEN_BEGIN, 1) < 0 ||
+                        wg__tokenizer_set_special(tokenizer, WG_TOKEN_END, 2) < 0;
+    return wg__tokenizer_checked(tokenizer, failed ? -1 : 0);
+}
+
+/* ---- Training ---- */
+
+static int begin(trainer *t, const wg_sentencepiece_training *training) {
+    wg_sentencepiece_training *s = &t->settings;
+    if (training)
+        *s = *training;
+    if (s->vocabulary_size == 0)
+        s->vocabulary_size = USUAL_SIZE;
+    if (s->min_frequency == 0)
+        s->min_frequency = USUAL_FREQUENCY;
+    if (s->vocabulary_size < 0 || s->vocabulary_size > INT32_MAX || s->min_frequency < 1 ||
+        s->alphabet_limit < 0)
+        return wg_fail(WG_ERROR_ARGUMENT, WHERE,
+                       "vocabulary_size, min_frequency and alphabet_limit must not be negative, "
+                       "and a vocabulary has at most 2^31 - 1 pieces");
+    t->words.min_frequency = s->min_frequency;
+    return 0;
+}
+
+static wg_tokenizer *train(const wg__texts *texts, const wg_sentencepiece_training *training) {
+    trainer t = {0};
+    wg_tokenizer *tokenizer = NULL;
+    if (begin(&t, training) == 0 && wg__each_text(texts, WHERE, add_text, &t) == 0 &&
+        add_alphabet(&t) == 0 && wg__learn_merges(&t.words, split_word) == 0)
+        tokenizer = make_tokenizer(&t);
+    wg__merge_training_clear(&t.words);
+    wg__strings_clear(&t.letter_texts);
+    wg__free(t.letters);
+    return tokenizer;
+}
+
+wg_tokenizer *wg_sentencepiece_train(const char *text, int64_t length,
+                                     const wg_sentencepiece_training *training) {
+    return text ? train(&(wg__texts){.text = text, .length = length}, training) : NULL;
+}
+
+wg_tokenizer *wg_sentencepiece_train_files(int count, const char *const *paths,
+                                           const wg_sentencepiece_training *training) {
+    return train(&(wg__texts){.count = count, .paths = paths}, training);
+}
+
+int wg_sentencepiece_save(const wg_tokenizer *tokenizer, const char *path) {
+    if (!tokenizer)
+        return -1;
+    wg__text file = {0};
+    int status = wg__sentencepiece_write(tokenizer, &file);
+    if (status == 0)
+        status = wg_fail(WG_ERROR_ARGUMENT, "sentencepiece_save",
+                         "a tokenizer.model cannot express this %s tokenizer; wg_tokenizer_save "
+                         "writes any kind",
+                         tokenizer->kind->name);
+    else if (status > 0)
+        status = wg__text_file_write(path, file.bytes, file.length, "sentencepiece_save");
+    wg__free(file.bytes);
+    return status;
+}
