@@ -53,6 +53,7 @@ tests_test_data_SOURCES = \
 	tests/data/mixture.c \
 	tests/data/sentence_pairs.c \
 	tests/data/sentencepiece.c \
+	tests/data/sentencepiece_train.c \
 	tests/data/spans.c \
 	tests/data/squad.c \
 	tests/data/tagged_words.c \

@@ -80,6 +80,25 @@ run train --kind char --corpus odd --unknown --out char.json --json
 check 'with one for the unknown' grep -q '"vocab_size": 10' out
 run encode char.json --tokens 'aX'
 check 'which others become' printed 'a <unk>'
+for bytes in '' --byte-fallback; do
+    # shellcheck disable=SC2086
+    run train --kind sentencepiece-bpe --corpus "$corpus"/books/*.txt --vocab-size 2000 $bytes \
+        --out spm.model
+    check "train learns SentencePiece BPE $bytes" printed 'spm.model: 2000 tokens'
+    "$wengert" tokenizer encode spm.model <"$corpus/heldout.txt" >ours
+    if command -v spm_encode >/dev/null; then
+        spm_encode --model=spm.model --output_format=id <"$corpus/heldout.txt" >theirs
+        check 'spm_encode gives the same ids' cmp ours theirs
+    else
+        echo '# spm_encode is not installed: its ids are not compared'
+    fi
+    run decode spm.model "$("$wengert" tokenizer encode spm.model 'Call me a word.')"
+    check 'its ids decode to the text' printed 'Call me a word.'
+done
+run train --kind sentencepiece-bpe --corpus lines --vocab-size 3 --out bad.model
+check 'a SentencePiece vocabulary too small is refused' left_with 1 'or more'
+run train --kind bpe --corpus lines --byte-fallback --out bad.json
+check 'wrong usage: bytes of another kind' left_with 2 '--byte-fallback does not apply'
 run train --kind byte --out byte.json
 check 'bytes need no text' printed 'byte.json: 256 tokens'
 run encode byte.json "$(printf 'A\303\251')"
