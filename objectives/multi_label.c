@@ -104,7 +104,7 @@ static wg_tensor *classify(const wg_training *t, const wg__labelled_text *text, 
 static wg_tensor *next_loss(void *training, wg_metrics *metrics) {
     wg_training *t = training;
     const multi_label *mine = t->context;
-    wg_tensor *labels, *logits;
+    wg_tensor *labels = NULL, *logits;
     if (wg_batches_next(t->batches, mine->labelling.chosen) < 0 ||
         !(logits = classify(t, mine->labelling.text, t->setup.batch, &labels, &metrics->tokens)))
         return NULL;
@@ -148,7 +148,7 @@ static int evaluate_batch(const wg_training *t, int64_t first, int64_t count, to
     const int64_t kinds = mine->labelling.labels->count;
     for (int64_t i = 0; i < count; i++)
         mine->labelling.chosen[i] = first + i;
-    wg_tensor *labels, *logits = classify(t, text, count, &labels, &metrics->tokens);
+    wg_tensor *labels = NULL, *logits = classify(t, text, count, &labels, &metrics->tokens);
     wg_tensor *loss = wg_bce_with_logits(logits, labels, NULL, NULL, WG_REDUCTION_MEAN);
     logits = wg_contiguous(wg_cast(logits, WG_F32));
     all->loss += (double)count * wg_item(loss);
