@@ -39,14 +39,15 @@ static const wg_setting text_rows[] = {
              "other texts)"},
     {.name = "eval-target", .kind = WG_SETTING_FILE, .offset = TEXT(eval_target)},
     {"tokenizer", WG_SETTING_TEXT, TEXT(tokenizer), .fixed = true, .argument = "KIND|FILE",
-     .help = "Learn a vocabulary from the corpus: wordpiece, bpe, char or byte; or read one: what "
+     .help = "Learn a vocabulary from the corpus: wordpiece, bpe, sentencepiece-bpe, "
+             "sentencepiece-unigram, char or byte; or read one: what "
              "`wengert tokenizer train' wrote, or a published file"},
     {"vocab-size", WG_SETTING_INTEGER, TEXT(vocab_size), .low = 1, .high = INT32_MAX, .fixed = true,
      .argument = "N", .help = "Learn a vocabulary of N tokens (4096)"},
     {"alphabet", WG_SETTING_INTEGER, TEXT(alphabet), .low = 1, .high = INT32_MAX, .fixed = true,
      .argument = "N",
-     .help = "WordPiece: keep only the N most frequent characters (as many as make up 99.95 % of "
-             "the text, at least 1000)"},
+     .help = "WordPiece, SentencePiece: keep only the N most frequent characters (as many as make "
+             "up 99.95 % of the text, of WordPiece at least 1000)"},
     {"preset", WG_SETTING_TEXT, TEXT(preset), .fixed = true, .excludes = "config",
      .heading = "Model:", .argument = "NAME", .help = "A published or small configuration"},
     {"config", WG_SETTING_FILE, TEXT(config), .fixed = true, .excludes = "preset",

@@ -40,9 +40,17 @@ enum {
 
 /* ---- train ---- */
 
-enum kind { WORDPIECE, BPE, SENTENCEPIECE_BPE, CHARACTERS, BYTES, KIND_COUNT };
-static const char *const kind_names[KIND_COUNT] = {"wordpiece", "bpe", "sentencepiece-bpe", "char",
-                                                   "byte"};
+enum kind {
+    WORDPIECE,
+    BPE,
+    SENTENCEPIECE_BPE,
+    SENTENCEPIECE_UNIGRAM,
+    CHARACTERS,
+    BYTES,
+    KIND_COUNT
+};
+static const char *const kind_names[KIND_COUNT] = {
+    "wordpiece", "bpe", "sentencepiece-bpe", "sentencepiece-unigram", "char", "byte"};
 
 typedef struct training {
     const char **corpus; /* room for all arguments */
@@ -57,15 +65,15 @@ static const struct argp_option train_options[] = {
     {"corpus", KEY_CORPUS, "FILE...", 0, "Learn from these text files", 0},
     {"out", KEY_OUT, "FILE", 0,
      "The file to write: JSON, or a vocab.txt for WordPiece if the name ends in .txt, or "
-     "SentencePiece's file for sentencepiece-bpe if it ends in .model; into an existing "
+     "SentencePiece's file for its two kinds if it ends in .model; into an existing "
      "folder, the formats of other programs",
      0},
-    {"kind", KEY_KIND, "KIND", 0, "wordpiece (the default), bpe, sentencepiece-bpe, char or byte",
-     0},
+    {"kind", KEY_KIND, "KIND", 0,
+     "wordpiece (the default), bpe, sentencepiece-bpe, sentencepiece-unigram, char or byte", 0},
     {"vocab-size", KEY_VOCAB_SIZE, "N", 0,
-     "WordPiece, both BPE: the largest number of tokens (4096)", 0},
+     "WordPiece, BPE, SentencePiece: the largest number of tokens (4096)", 0},
     {"min-frequency", KEY_MIN_FREQUENCY, "N", 0,
-     "WordPiece, both BPE: join only pairs of pieces that occur at least N times (2)", 0},
+     "WordPiece and both BPE: join only pairs of pieces that occur at least N times (2)", 0},
     {"cased", KEY_CASED, NULL, 0, "WordPiece: keep capitals and accents", 0},
     {"alphabet", KEY_ALPHABET, "N", 0,
      "WordPiece, SentencePiece: keep only the N most frequent characters (as many as make up 99.95 "
@@ -84,9 +92,15 @@ static enum kind kind_of(struct argp_state *state, const char *name) {
     for (int i = 0; i < KIND_COUNT; i++)
         if (strcmp(kind_names[i], name) == 0)
             return (enum kind)i;
-    argp_error(state, "--kind is '%s'; it must be wordpiece, bpe, sentencepiece-bpe, char or byte",
+    argp_error(state,
+               "--kind is '%s'; it must be wordpiece, bpe, sentencepiece-bpe, "
+               "sentencepiece-unigram, char or byte",
                name);
     return WORDPIECE;
+}
+
+static bool is_sentencepiece(enum kind kind) {
+    return kind == SENTENCEPIECE_BPE || kind == SENTENCEPIECE_UNIGRAM;
 }
 
 /* Reports missing options, and options of another kind. */
@@ -96,13 +110,15 @@ static void check_train(struct argp_state *state, const training *t) {
         argp_error(state, "missing --corpus FILE");
     if (!t->out)
         argp_error(state, "missing --out FILE");
-    if (t->kind > SENTENCEPIECE_BPE && (t->vocabulary_size || t->min_frequency))
-        argp_error(state, "--vocab-size and --min-frequency do not apply to --kind %s", kind);
+    if (t->kind > SENTENCEPIECE_UNIGRAM && t->vocabulary_size)
+        argp_error(state, "--vocab-size does not apply to --kind %s", kind);
+    if (t->kind > SENTENCEPIECE_BPE && t->min_frequency)
+        argp_error(state, "--min-frequency does not apply to --kind %s", kind);
     if (t->kind != WORDPIECE && t->cased)
         argp_error(state, "--cased does not apply to --kind %s", kind);
-    if (t->kind != WORDPIECE && t->kind != SENTENCEPIECE_BPE && t->alphabet)
+    if (t->kind != WORDPIECE && !is_sentencepiece(t->kind) && t->alphabet)
         argp_error(state, "--alphabet does not apply to --kind %s", kind);
-    if (t->kind != SENTENCEPIECE_BPE && t->byte_fallback)
+    if (!is_sentencepiece(t->kind) && t->byte_fallback)
         argp_error(state, "--byte-fallback does not apply to --kind %s", kind);
     if (t->kind != CHARACTERS && t->unknown)
         argp_error(state, "--unknown does not apply to --kind %s", kind);
@@ -162,9 +178,11 @@ static wg_tokenizer *train(const training *t, wg_wordpiece_report *report) {
                                   &(wg_bpe_training){.vocabulary_size = t->vocabulary_size,
                                                      .min_frequency = t->min_frequency});
     case SENTENCEPIECE_BPE:
+    case SENTENCEPIECE_UNIGRAM:
         return wg_sentencepiece_train_files(
             t->corpus_count, t->corpus,
-            &(wg_sentencepiece_training){.vocabulary_size = t->vocabulary_size,
+            &(wg_sentencepiece_training){.unigram = t->kind == SENTENCEPIECE_UNIGRAM,
+                                         .vocabulary_size = t->vocabulary_size,
                                          .min_frequency = t->min_frequency,
                                          .alphabet_limit = t->alphabet,
                                          .byte_fallback = t->byte_fallback});
@@ -192,7 +210,7 @@ static int save(const training *t, const wg_tokenizer *tokenizer) {
         return wg_tokenizer_export(tokenizer, t->out, &published);
     if (t->kind == WORDPIECE && ends_in(t->out, ".txt"))
         return wg_wordpiece_save(tokenizer, t->out);
-    if (t->kind == SENTENCEPIECE_BPE && ends_in(t->out, ".model"))
+    if (is_sentencepiece(t->kind) && ends_in(t->out, ".model"))
         return wg_sentencepiece_save(tokenizer, t->out);
     return wg_tokenizer_save(tokenizer, t->out);
 }
@@ -229,7 +247,8 @@ static int run_train(int argc, char **argv) {
         .parser = parse_train,
         .args_doc = "--corpus FILE... --out FILE",
         .doc = "Learns a vocabulary from text: BERT's WordPiece, GPT-2's byte-level BPE, "
-               "LLaMA's SentencePiece BPE, or the characters of the text; the 256 bytes need no "
+               "SentencePiece's BPE and unigram model, or the characters of the text; the 256 "
+               "bytes need no "
                "text.\v"
                "A vocab.txt does not tell whether it is cased: give --cased again when using it.",
     };

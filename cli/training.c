@@ -15,6 +15,7 @@
 #include "cli/trained.h"
 #include "data/tokenizer/bpe.h"
 #include "data/tokenizer/characters.h"
+#include "data/tokenizer/sentencepiece_train.h"
 #include "data/tokenizer/wordpiece.h"
 #include "io/checkpoint/checkpoint.h"
 #include "optim/optimizer.h"
@@ -75,53 +76,74 @@ static int require_same(const run *r, const char *path) {
 
 enum { USUAL_VOCABULARY = 4096 };
 
-static wg_tokenizer *learn_wordpiece(int count, const char *const *paths, int64_t size,
-                                     int64_t alphabet) {
+/* What a tokenizer is learnt from, and of which size. */
+typedef struct learning {
+    int count;
+    const char *const *paths;
+    int64_t size, alphabet; /* alphabet 0: the usual one */
+} learning;
+
+static wg_tokenizer *learn_wordpiece(const learning *l) {
     wg_wordpiece_report report = {0};
     const wg_wordpiece_training training = {
-        .vocabulary_size = size, .alphabet_limit = alphabet, .report = &report};
-    wg_tokenizer *tokenizer = wg_wordpiece_train_files(count, paths, &training);
+        .vocabulary_size = l->size, .alphabet_limit = l->alphabet, .report = &report};
+    wg_tokenizer *tokenizer = wg_wordpiece_train_files(l->count, l->paths, &training);
     if (tokenizer)
         wg__note_wordpiece(&report);
     return tokenizer;
 }
 
-static wg_tokenizer *learn_bpe(int count, const char *const *paths, int64_t size,
-                               int64_t alphabet) {
-    (void)alphabet;
-    return wg_bpe_train_files(count, paths, &(wg_bpe_training){.vocabulary_size = size});
+static wg_tokenizer *learn_bpe(const learning *l) {
+    return wg_bpe_train_files(l->count, l->paths, &(wg_bpe_training){.vocabulary_size = l->size});
+}
+
+/* With bytes for rare characters, as LLaMA has it. */
+static wg_tokenizer *learn_sentencepiece_bpe(const learning *l) {
+    const wg_sentencepiece_training training = {
+        .vocabulary_size = l->size, .alphabet_limit = l->alphabet, .byte_fallback = true};
+    return wg_sentencepiece_train_files(l->count, l->paths, &training);
+}
+
+/* With <unk> for rare characters, as T5 has it. */
+static wg_tokenizer *learn_sentencepiece_unigram(const learning *l) {
+    const wg_sentencepiece_training training = {
+        .unigram = true, .vocabulary_size = l->size, .alphabet_limit = l->alphabet};
+    return wg_sentencepiece_train_files(l->count, l->paths, &training);
 }
 
 /* The text decides how many characters there are. */
-static wg_tokenizer *learn_characters(int count, const char *const *paths, int64_t size,
-                                      int64_t alphabet) {
-    (void)size, (void)alphabet;
-    return wg_char_train_files(count, paths, NULL);
+static wg_tokenizer *learn_characters(const learning *l) {
+    return wg_char_train_files(l->count, l->paths, NULL);
 }
 
-static wg_tokenizer *learn_bytes(int count, const char *const *paths, int64_t size,
-                                 int64_t alphabet) {
-    (void)count, (void)paths, (void)size, (void)alphabet;
+static wg_tokenizer *learn_bytes(const learning *l) {
+    (void)l;
     return wg_byte_new();
 }
 
 /* The kinds of tokenizer that are learnt from text, by their names in --tokenizer. */
 static const struct learner {
-    const char *name;
-    wg_tokenizer *(*learn)(int count, const char *const *paths, int64_t size, int64_t alphabet);
-} learners[] = {{"wordpiece", learn_wordpiece},
-                {"bpe", learn_bpe},
-                {"char", learn_characters},
-                {"byte", learn_bytes}};
+    const char *name, *kind;
+    bool alphabet; /* its size can be chosen */
+    wg_tokenizer *(*learn)(const learning *l);
+} learners[] = {
+    {"wordpiece", "wordpiece", true, learn_wordpiece},
+    {"bpe", "bpe", false, learn_bpe},
+    {"sentencepiece-bpe", "sentencepiece", true, learn_sentencepiece_bpe},
+    {"sentencepiece-unigram", "sentencepiece", true, learn_sentencepiece_unigram},
+    {"char", "char", false, learn_characters},
+    {"byte", "byte", false, learn_bytes},
+};
 
 /* The tokenizer of a token file, with a note where another was to be learnt. */
-static wg_tokenizer *take_tokenizer(const char *tokens, const wg__text_settings *text) {
+static wg_tokenizer *take_tokenizer(const char *tokens, const wg__text_settings *text,
+                                    const struct learner *learner) {
     wg_tokenizer *tokenizer = wg_tokenizer_load(tokens);
     if (!tokenizer)
         return NULL;
     const char *kind = wg_tokenizer_kind(tokenizer);
     const int64_t size = wg_tokenizer_size(tokenizer);
-    if (strcmp(kind, text->tokenizer) != 0 || (text->vocab_size && text->vocab_size != size))
+    if (strcmp(kind, learner->kind) != 0 || (text->vocab_size && text->vocab_size != size))
         wg__cli_note("no tokenizer is learnt: %s has its own, %s of %lld tokens", tokens, kind,
                      (long long)size);
     return tokenizer;
@@ -133,26 +155,30 @@ static wg_tokenizer *learn_tokenizer(const wg__text_settings *text, const struct
     const wg_setting_list *corpus = &text->corpus;
     for (int64_t i = 0; i < corpus->count; i++)
         if (wg_dataset_is_token_file(corpus->items[i]))
-            return take_tokenizer(corpus->items[i], text);
-    return learner->learn((int)corpus->count, corpus->items, size, text->alphabet);
+            return take_tokenizer(corpus->items[i], text, learner);
+    return learner->learn(&(learning){(int)corpus->count, corpus->items, size, text->alphabet});
 }
 
 /* The tokenizer that --tokenizer names: a kind to learn, of `size` tokens, or a file. */
 static wg_tokenizer *make_tokenizer(const wg__text_settings *text, int64_t size) {
-    if (text->alphabet > 0 && strcmp(text->tokenizer, learners[0].name) != 0) {
+    const struct learner *learner = NULL;
+    for (size_t i = 0; i < sizeof learners / sizeof learners[0]; i++)
+        if (strcmp(text->tokenizer, learners[i].name) == 0)
+            learner = &learners[i];
+    if (text->alphabet > 0 && !(learner && learner->alphabet)) {
         wg_fail(WG_ERROR_ARGUMENT, "tokenizer",
-                "--alphabet is for a WordPiece vocabulary that is learnt, not for --tokenizer %s",
+                "--alphabet is for a WordPiece or SentencePiece vocabulary that is learnt, not for "
+                "--tokenizer %s",
                 text->tokenizer);
         return NULL;
     }
-    for (size_t i = 0; i < sizeof learners / sizeof learners[0]; i++)
-        if (strcmp(text->tokenizer, learners[i].name) == 0)
-            return learn_tokenizer(text, &learners[i], size);
+    if (learner)
+        return learn_tokenizer(text, learner, size);
     if (access(text->tokenizer, F_OK) == 0)
         return wg_tokenizer_load(text->tokenizer);
     wg_fail(WG_ERROR_NOT_FOUND, "tokenizer",
-            "'%s' is neither a file nor a kind that can be learnt; wordpiece, bpe, char and byte "
-            "can",
+            "'%s' is neither a file nor a kind that can be learnt; wordpiece, bpe, "
+            "sentencepiece-bpe, sentencepiece-unigram, char and byte can",
             text->tokenizer);
     return NULL;
 }

@@ -64,5 +64,7 @@ data_sources = \
 	data/tokenizer/text_file.c \
 	data/tokenizer/text_file.h \
 	data/tokenizer/tokenizer.c \
+	data/tokenizer/unigram.c \
+	data/tokenizer/unigram.h \
 	data/tokenizer/wordpiece.c \
 	$(nil)

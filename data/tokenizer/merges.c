@@ -5,6 +5,7 @@
 
 #include "base/array.h"
 #include "data/tokenizer/merges.h"
+#include "data/tokenizer/text_file.h"
 #include "tensor/internal.h"
 
 /* Up to so many ids, scanning all of them for each merge is faster than a heap. */
@@ -449,13 +450,26 @@ static int merge(trainer *t, int64_t number) {
     return 0;
 }
 
+static int64_t count_characters(const char *text) {
+    int64_t count = 0;
+    for (; *text; text += wg__utf8_length(text))
+        count++;
+    return count;
+}
+
+static bool too_long(const trainer *t, const pair *p) {
+    return t->most_characters && count_characters(wg__strings_text(&t->pieces, p->left)) +
+                                         count_characters(wg__strings_text(&t->pieces, p->right)) >
+                                     t->most_characters;
+}
+
 int wg__learn_merges(trainer *t, wg__word_splitter split) {
     if (split_words(t, split) < 0)
         return -1;
     while (t->heap_count > 0 && t->pieces.count < t->most_pieces) {
         heap_entry top = heap_pop(t);
         int64_t count = t->pairs[top.pair].count;
-        if (count < t->min_frequency)
+        if (count < t->min_frequency || too_long(t, &t->pairs[top.pair]))
             continue;
         int status = top.count == count ? merge(t, top.pair) : heap_push(t, top.pair);
         if (status < 0)

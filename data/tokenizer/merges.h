@@ -95,8 +95,9 @@ int wg__rank_scores(int64_t count, const double *scores, int32_t *ranks);
 
 typedef struct wg__merge_training {
     /* Set by the caller, in this order: words are counted, then the initial pieces are added. */
-    int64_t most_pieces;   /* training stops at this number of pieces */
-    int64_t min_frequency; /* a pair seen less often is not joined */
+    int64_t most_pieces;     /* training stops at this number of pieces */
+    int64_t min_frequency;   /* a pair seen less often is not joined */
+    int64_t most_characters; /* nor one whose piece would be longer; 0: no limit */
     int64_t prefix; /* bytes that a piece loses at its beginning when it becomes a right half */
     wg__strings words;
     int64_t *word_counts;

@@ -83,28 +83,6 @@ static int add_control(wg__pieces *p) {
 
 /* ---- Making a tokenizer: unigram ---- */
 
-/* Adds a piece to the trie. */
-static int add_to_trie(wg__unigram *model, const char *text, int64_t length, int32_t piece) {
-    int32_t node = 0;
-    if (model->node_count == 0)
-        model->node_count = 1;
-    for (int64_t i = 0; i < length; i++) {
-        wg__pair *edge = wg__pair_table_add(&model->trie, node, (unsigned char)text[i]);
-        if (!edge)
-            return -1;
-        if (edge->first < 0) {
-            if (model->node_count == INT32_MAX)
-                return wg_fail(WG_ERROR_ARGUMENT, "unigram",
-                               "more than 2^31 - 1 nodes in the trie of pieces");
-            edge->first = model->node_count++;
-        }
-        if (i + 1 == length)
-            edge->second = piece;
-        node = edge->first;
-    }
-    return 0;
-}
-
 /* The trie has the pieces that a text can become. The worst score is that of the normal pieces;
  * Hugging Face takes that of all pieces. */
 static int prepare_unigram(wg__pieces *p) {
@@ -121,8 +99,8 @@ static int prepare_unigram(wg__pieces *p) {
             best = fmax(best, p->scores[i]);
         p->unigram.bonus[i] = type == WG__PIECE_USER_DEFINED;
         if ((type == WG__PIECE_NORMAL || type == WG__PIECE_USER_DEFINED) &&
-            add_to_trie(&p->unigram, wg__strings_text(&p->base.vocabulary, i),
-                        wg__strings_length(&p->base.vocabulary, i), (int32_t)i) < 0)
+            wg__unigram_add(&p->unigram, wg__strings_text(&p->base.vocabulary, i),
+                            wg__strings_length(&p->base.vocabulary, i), (int32_t)i) < 0)
             return -1;
     }
     p->unigram.best_score = best;

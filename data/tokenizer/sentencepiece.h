@@ -18,6 +18,7 @@
 #include "data/tokenizer/bpe_kind.h"
 #include "data/tokenizer/kind.h"
 #include "data/tokenizer/normalize.h"
+#include "data/tokenizer/unigram.h"
 
 typedef enum wg__piece_type { /* the numbers of tokenizer.model */
                               WG__PIECE_NORMAL = 1,
@@ -45,15 +46,6 @@ typedef struct wg__piece_settings {
     wg__strip strip;
     const char *unknown_text; /* the text to which an unknown piece decodes */
 } wg__piece_settings;
-
-/* The unigram language model's pieces, as a trie. */
-typedef struct wg__unigram {
-    wg__pair_table trie;  /* (node, byte) -> (next node, the piece that ends there, or -1) */
-    int32_t node_count;   /* including the root, 0 */
-    double unknown_score; /* of a character that is no piece */
-    double best_score;
-    bool *bonus; /* user-defined pieces, which always win */
-} wg__unigram;
 
 typedef struct wg__pieces {
     wg_tokenizer base;

@@ -1,4 +1,4 @@
-/* Learning a SentencePiece BPE vocabulary. See sentencepiece_train.h. */
+/* Learning a SentencePiece vocabulary. See sentencepiece_train.h. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -6,6 +6,7 @@
 #include "data/tokenizer/sentencepiece.h"
 #include "data/tokenizer/sentencepiece_train.h"
 #include "data/tokenizer/text_file.h"
+#include "data/tokenizer/unigram.h"
 #include "tensor/internal.h"
 
 #define WHERE "sentencepiece_train"
@@ -16,7 +17,7 @@
 #define USUAL_FREQUENCY 2
 
 static const char *const special_texts[] = {"<unk>", "<s>", "</s>"};
-enum { SPECIAL_COUNT = 3, BYTE_COUNT = 256 };
+enum { SPECIAL_COUNT = 3, BYTE_COUNT = 256, LONGEST = 16 /* characters of a piece */ };
 
 typedef struct letter {
     const char *text;
@@ -25,7 +26,8 @@ typedef struct letter {
 
 typedef struct trainer {
     wg_sentencepiece_training settings;
-    wg__merge_training words; /* the pieces are the characters, then the merges */
+    wg__merge_training words; /* the pieces are the characters, then, for BPE, the merges */
+    wg__unigram_training unigram;
     wg__strings letter_texts;
     letter *letters;               /* by number in letter_texts, then the most frequent first */
     int64_t letter_capacity, kept; /* letters that become pieces */
@@ -44,8 +46,12 @@ static enum script script_of(utf8proc_int32_t character) {
 }
 
 /* The bytes of what separates words at the beginning of a text, or 0: a space, the end of a line,
- * U+2581, and NUL, which no piece can have. */
+ * U+2581, the mark between documents, and NUL, which no piece can have. */
 static int64_t separator_length(const char *text, int64_t length) {
+    static const char end_of_text[] = "<|endoftext|>";
+    const int64_t mark = sizeof end_of_text - 1;
+    if (*text == '<' && length >= mark && memcmp(text, end_of_text, (size_t)mark) == 0)
+        return mark;
     if (length >= SPACE_LENGTH && memcmp(text, SPACE, SPACE_LENGTH) == 0)
         return SPACE_LENGTH;
     return *text == ' ' || *text == '\n' || *text == '\r' || *text == '\0';
@@ -184,11 +190,15 @@ static int32_t split_word(const wg__merge_training *words, const char *word, int
 
 /* ---- The model ---- */
 
-/* Writes texts, scores and types in the order of ids. The n-th piece that is neither special nor a
- * byte has the score -n: merges in order, then characters. */
+static int64_t learnt_pieces(const trainer *t) {
+    return t->settings.unigram ? t->unigram.pieces.count : t->words.pieces.count;
+}
+
+/* Writes texts, scores and types in the order of ids. Of BPE the n-th piece that is neither special
+ * nor a byte has the score -n: merges in order, then characters. */
 static void fill(const trainer *t, char (*bytes)[8], const char **texts, double *scores,
                  uint8_t *types) {
-    const int64_t first = first_piece(t), learnt = t->words.pieces.count;
+    const int64_t first = first_piece(t), learnt = learnt_pieces(t);
     for (int64_t i = 0; i < first; i++) {
         const bool special = i < SPECIAL_COUNT;
         if (!special)
@@ -199,14 +209,16 @@ static void fill(const trainer *t, char (*bytes)[8], const char **texts, double 
         scores[i] = 0;
     }
     for (int64_t i = 0; i < learnt; i++) {
-        texts[first + i] = wg__strings_text(&t->words.pieces, (i + t->kept) % learnt);
+        texts[first + i] = t->settings.unigram
+                               ? wg__strings_text(&t->unigram.pieces, i)
+                               : wg__strings_text(&t->words.pieces, (i + t->kept) % learnt);
         types[first + i] = WG__PIECE_NORMAL;
-        scores[first + i] = -(double)i;
+        scores[first + i] = t->settings.unigram ? t->unigram.scores[i] : -(double)i;
     }
 }
 
 static wg_tokenizer *make_tokenizer(const trainer *t) {
-    const int64_t count = first_piece(t) + t->words.pieces.count;
+    const int64_t count = first_piece(t) + learnt_pieces(t);
     char bytes[BYTE_COUNT][8];
     const char **texts = wg__alloc((size_t)count * sizeof *texts);
     double *scores = wg__alloc((size_t)count * sizeof *scores);
@@ -215,7 +227,8 @@ static wg_tokenizer *make_tokenizer(const trainer *t) {
     if (texts && scores && types) {
         fill(t, bytes, texts, scores, types);
         tokenizer = wg__sentencepiece_new(
-            &(wg__piece_model){.settings = {.byte_fallback = t->settings.byte_fallback,
+            &(wg__piece_model){.settings = {.unigram = t->settings.unigram,
+                                            .byte_fallback = t->settings.byte_fallback,
                                             .prefix = WG__PREFIX_ALWAYS,
                                             .remove_spaces = true,
                                             .strip = WG__STRIP_ALL,
@@ -251,16 +264,28 @@ static int begin(trainer *t, const wg_sentencepiece_training *training) {
                        "vocabulary_size, min_frequency and alphabet_limit must not be negative, "
                        "and a vocabulary has at most 2^31 - 1 pieces");
     t->words.min_frequency = s->min_frequency;
+    t->words.most_characters = LONGEST;
     return 0;
+}
+
+static int learn_pieces(trainer *t) {
+    if (!t->settings.unigram)
+        return wg__learn_merges(&t->words, split_word);
+    t->unigram = (wg__unigram_training){.words = &t->words.words,
+                                        .word_counts = t->words.word_counts,
+                                        .letters = &t->words.pieces,
+                                        .piece_count = t->words.most_pieces};
+    return wg__learn_unigram(&t->unigram);
 }
 
 static wg_tokenizer *train(const wg__texts *texts, const wg_sentencepiece_training *training) {
     trainer t = {0};
     wg_tokenizer *tokenizer = NULL;
     if (begin(&t, training) == 0 && wg__each_text(texts, WHERE, add_text, &t) == 0 &&
-        add_alphabet(&t) == 0 && wg__learn_merges(&t.words, split_word) == 0)
+        add_alphabet(&t) == 0 && learn_pieces(&t) == 0)
         tokenizer = make_tokenizer(&t);
     wg__merge_training_clear(&t.words);
+    wg__unigram_training_clear(&t.unigram);
     wg__strings_clear(&t.letter_texts);
     wg__free(t.letters);
     return tokenizer;

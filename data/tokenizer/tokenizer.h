@@ -5,8 +5,8 @@
  *     wordpiece      wordpiece.h    BERT's
  *     bpe            bpe.h          byte-level byte-pair encoding, GPT-2's
  *     char, byte     characters.h   one token a character, one token a byte
- *     sentencepiece                 BPE and unigram: LLaMA's, T5's, GLM's; read from files; BPE is
- *                                   learnt, too: sentencepiece_train.h
+ *     sentencepiece                 BPE and unigram: LLaMA's, T5's, GLM's; read from files, and
+ *                                   learnt: sentencepiece_train.h
  *     llama2c                       llama2.c's tokenizer.bin; read from files
  *
  *     wg_tokenizer *tokenizer = wg_tokenizer_load("vocab.txt");

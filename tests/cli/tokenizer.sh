@@ -80,11 +80,11 @@ run train --kind char --corpus odd --unknown --out char.json --json
 check 'with one for the unknown' grep -q '"vocab_size": 10' out
 run encode char.json --tokens 'aX'
 check 'which others become' printed 'a <unk>'
-for bytes in '' --byte-fallback; do
+for kind in bpe 'bpe --byte-fallback' unigram 'unigram --byte-fallback'; do
     # shellcheck disable=SC2086
-    run train --kind sentencepiece-bpe --corpus "$corpus"/books/*.txt --vocab-size 2000 $bytes \
-        --out spm.model
-    check "train learns SentencePiece BPE $bytes" printed 'spm.model: 2000 tokens'
+    run train --corpus "$corpus"/books/*.txt --vocab-size 2000 --out spm.model \
+        --kind sentencepiece-$kind
+    check "train learns SentencePiece $kind" printed 'spm.model: 2000 tokens'
     "$wengert" tokenizer encode spm.model <"$corpus/heldout.txt" >ours
     if command -v spm_encode >/dev/null; then
         spm_encode --model=spm.model --output_format=id <"$corpus/heldout.txt" >theirs
@@ -95,6 +95,8 @@ for bytes in '' --byte-fallback; do
     run decode spm.model "$("$wengert" tokenizer encode spm.model 'Call me a word.')"
     check 'its ids decode to the text' printed 'Call me a word.'
 done
+run train --kind sentencepiece-unigram --corpus lines --min-frequency 3 --out bad.model
+check 'wrong usage: a frequency for a unigram model' left_with 2 '--min-frequency does not apply'
 run train --kind sentencepiece-bpe --corpus lines --vocab-size 3 --out bad.model
 check 'a SentencePiece vocabulary too small is refused' left_with 1 'or more'
 run train --kind bpe --corpus lines --byte-fallback --out bad.json

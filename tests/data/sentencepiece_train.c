@@ -1,11 +1,14 @@
-/* Learning SentencePiece BPE: pieces counted by hand, round trips, refusals, failing allocations.
- */
+/* Learning SentencePiece BPE and unigram models: pieces counted by hand, probabilities by
+ * tests/fixtures/unigram.py, round trips, refusals, failing allocations. */
 #include <string.h>
 
 #include "base/alloc.h"
+#include "data/tokenizer/sentencepiece.h"
 #include "data/tokenizer/sentencepiece_train.h"
 #include "tensor/internal.h"
 #include "tests/support/testing.h"
+
+enum { SPECIALS = 3 };
 
 static const char words[] = "low low  low lower\nlower newest";
 
@@ -52,6 +55,76 @@ START_TEST(bytes_bring_back_characters_that_are_no_pieces) {
 }
 END_TEST
 
+START_TEST(pieces_have_at_most_16_characters) {
+    static const char text[] = "abcdefghijklmnopqrstuvwxyz abcdefghijklmnopqrstuvwxyz";
+    for (int unigram = 0; unigram < 2; unigram++) {
+        wg_tokenizer *tokenizer =
+            wg_sentencepiece_train(text, -1, &(wg_sentencepiece_training){.unigram = unigram});
+        assert_no_error();
+        size_t longest = 0;
+        for (int32_t i = SPECIALS; i < wg_tokenizer_size(tokenizer); i++) {
+            const char *piece = wg_tokenizer_token(tokenizer, i);
+            const size_t length = strlen(piece) - 2 * (strncmp(piece, "\u2581", 3) == 0);
+            longest = length > longest ? length : longest;
+        }
+        ck_assert_uint_eq(longest, 16);
+        wg_tokenizer_free(tokenizer);
+    }
+}
+END_TEST
+
+START_TEST(unigram_pieces_have_the_probabilities_of_two_steps_of_em) {
+    static const struct {
+        const char *piece;
+        double score;
+    } expected[] = {{"\u2581low", -1.602589}, {"\u2581lower", -2.104645}, {"e", -3.080061},
+                    {"\u2581", -3.103367},    {"n", -3.103369},           {"s", -3.103369},
+                    {"t", -3.103369},         {"we", -3.123853},          {"l", -4.489663},
+                    {"o", -4.489663},         {"r", -4.489663},           {"w", -4.489663}};
+    enum { COUNT = sizeof expected / sizeof expected[0] };
+    wg_tokenizer *tokenizer =
+        wg_sentencepiece_train(words, -1, &(wg_sentencepiece_training){.unigram = true});
+    assert_no_error();
+    ck_assert_int_eq(wg_tokenizer_size(tokenizer), SPECIALS + COUNT);
+    const wg__pieces *pieces = (const wg__pieces *)tokenizer;
+    for (int i = 0; i < COUNT; i++) {
+        const int32_t id = wg_tokenizer_id(tokenizer, expected[i].piece);
+        ck_assert_int_ge(id, SPECIALS);
+        ck_assert_double_eq_tol(pieces->scores[id], expected[i].score, 2e-6);
+        ck_assert(i == 0 || pieces->scores[SPECIALS + i] <= pieces->scores[SPECIALS + i - 1]);
+    }
+    wg_tokenizer_free(tokenizer);
+}
+END_TEST
+
+/* Seven characters, and room for two words of three. */
+START_TEST(unigram_pruning_keeps_the_pieces_that_the_text_needs) {
+    static const char text[] = "than than than than than the the the cat cat";
+    const wg_sentencepiece_training training = {.unigram = true,
+                                                .vocabulary_size = SPECIALS + 7 + 2};
+    wg_tokenizer *tokenizer = wg_sentencepiece_train(text, -1, &training);
+    assert_no_error();
+    ck_assert_int_eq(wg_tokenizer_size(tokenizer), SPECIALS + 7 + 2);
+    ck_assert_int_ge(wg_tokenizer_id(tokenizer, "\u2581than"), 0);
+    ck_assert_int_ge(wg_tokenizer_id(tokenizer, "\u2581the"), 0);
+    ck_assert_int_eq(wg_tokenizer_id(tokenizer, "\u2581cat"), -1);
+    wg_tokenizer_free(tokenizer);
+}
+END_TEST
+
+START_TEST(marks_between_documents_are_not_learnt) {
+    for (int unigram = 0; unigram < 2; unigram++) {
+        wg_tokenizer *tokenizer =
+            wg_sentencepiece_train("so\n<|endoftext|>\nso\n<|endoftext|>\nso", -1,
+                                   &(wg_sentencepiece_training){.unigram = unigram});
+        assert_no_error();
+        ck_assert_int_eq(wg_tokenizer_id(tokenizer, "<"), -1);
+        ck_assert_int_eq(wg_tokenizer_id(tokenizer, "x"), -1);
+        wg_tokenizer_free(tokenizer);
+    }
+}
+END_TEST
+
 START_TEST(training_refuses_what_it_cannot_learn_from) {
     ck_assert_ptr_null(wg_sentencepiece_train(" \n ", -1, NULL));
     assert_error(WG_ERROR_FORMAT, "no words");
@@ -67,15 +140,18 @@ START_TEST(training_refuses_what_it_cannot_learn_from) {
 END_TEST
 
 START_TEST(failing_allocations_leak_nothing) {
-    bool done = false;
-    for (int64_t n = 0; !done; n++) {
-        wg__alloc_fail_after(n);
-        wg_tokenizer *tokenizer = wg_sentencepiece_train(words, -1, NULL);
-        wg__alloc_fail_after(-1);
-        done = tokenizer != NULL;
-        ck_assert(done || wg_error_pending());
-        wg_error_clear();
-        wg_tokenizer_free(tokenizer);
+    for (int unigram = 0; unigram < 2; unigram++) {
+        bool done = false;
+        for (int64_t n = 0; !done; n++) {
+            wg__alloc_fail_after(n);
+            wg_tokenizer *tokenizer =
+                wg_sentencepiece_train(words, -1, &(wg_sentencepiece_training){.unigram = unigram});
+            wg__alloc_fail_after(-1);
+            done = tokenizer != NULL;
+            ck_assert(done || wg_error_pending());
+            wg_error_clear();
+            wg_tokenizer_free(tokenizer);
+        }
     }
 }
 END_TEST
@@ -85,6 +161,10 @@ SUITES {
         pieces_are_special_then_merges_by_count_then_characters_by_count,
         letters_digits_and_punctuation_share_no_piece,
         bytes_bring_back_characters_that_are_no_pieces,
+        pieces_have_at_most_16_characters,
+        unigram_pieces_have_the_probabilities_of_two_steps_of_em,
+        unigram_pruning_keeps_the_pieces_that_the_text_needs,
+        marks_between_documents_are_not_learnt,
         training_refuses_what_it_cannot_learn_from,
         failing_allocations_leak_nothing,
     };

@@ -1,0 +1,538 @@
+/* The unigram language model: its trie, and learning its pieces. See unigram.h. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "data/tokenizer/text_file.h"
+#include "data/tokenizer/unigram.h"
+#include "tensor/internal.h"
+
+#define WHERE "unigram"
+#define SEEDS_PER_PIECE 20
+#define EM_STEPS 2 /* between two prunings */
+#define KEPT 0.75  /* of the pieces, by one pruning */
+#define SPARE 1.1  /* times the pieces that are wanted: pruning ends there */
+#define LEAST_EXPECTED 0.5
+enum { LONGEST = 16 /* characters of a piece */, LONGEST_BYTES = 4 * LONGEST, STRETCH = 4096 };
+
+int wg__unigram_add(wg__unigram *model, const char *text, int64_t length, int32_t piece) {
+    int32_t node = 0;
+    if (model->node_count == 0)
+        model->node_count = 1;
+    for (int64_t i = 0; i < length; i++) {
+        wg__pair *edge = wg__pair_table_add(&model->trie, node, (unsigned char)text[i]);
+        if (!edge)
+            return -1;
+        if (edge->first < 0) {
+            if (model->node_count == INT32_MAX)
+                return wg_fail(WG_ERROR_ARGUMENT, WHERE,
+                               "more than 2^31 - 1 nodes in the trie of pieces");
+            edge->first = model->node_count++;
+        }
+        if (i + 1 == length)
+            edge->second = piece;
+        node = edge->first;
+    }
+    return 0;
+}
+
+/* ---- Seeds ----
+ * All suffixes of all words are sorted. What a run of neighbours has in common is a substring,
+ * which occurs as often as their words. The runs are the inner nodes of the suffix tree; a stack
+ * holds those that are open.
+ *
+ *     suffixes     common with the next   runs
+ *     er  x 2      0
+ *     ow  x 5      2  ow                  ow x 7
+ *     ower x 2     0
+ */
+
+typedef struct suffix {
+    const char *text; /* up to its NUL */
+    int64_t count;    /* of its word */
+} suffix;
+
+typedef struct seed {
+    const char *text;
+    int64_t length; /* in bytes */
+    double weight;  /* frequency x characters */
+} seed;
+
+typedef struct seeds {
+    seed *items;
+    int64_t count, capacity;
+} seeds;
+
+static int compare_suffixes(const void *a, const void *b) {
+    return strncmp(((const suffix *)a)->text, ((const suffix *)b)->text, LONGEST_BYTES);
+}
+
+/* The heavier first; of equal ones the first in byte order. */
+static int compare_seeds(const void *a, const void *b) {
+    const seed *x = a, *y = b;
+    if (x->weight != y->weight)
+        return x->weight > y->weight ? -1 : 1;
+    const int64_t shorter = x->length < y->length ? x->length : y->length;
+    const int order = memcmp(x->text, y->text, (size_t)shorter);
+    return order != 0 ? order : (x->length > y->length) - (x->length < y->length);
+}
+
+/* The bytes of whole characters, 16 at most, that two texts have in common at their beginning. */
+static int64_t common_length(const char *a, const char *b) {
+    int64_t length = 0;
+    for (int n = 0; n < LONGEST && a[length]; n++) {
+        const int64_t size = wg__utf8_length(a + length);
+        if (strncmp(a + length, b + length, (size_t)size) != 0)
+            break;
+        length += size;
+    }
+    return length;
+}
+
+static int64_t characters(const char *text, int64_t length) {
+    int64_t count = 0;
+    for (int64_t at = 0; at < length; at += wg__utf8_length(text + at))
+        count++;
+    return count;
+}
+
+static int add_seed(seeds *all, const char *text, int64_t length, int64_t frequency) {
+    const int64_t count = characters(text, length);
+    if (count < 2 || frequency < 2)
+        return 0;
+    const seed item = {text, length, (double)frequency * (double)count};
+    return wg__append(&all->items, &all->count, &all->capacity, &item, sizeof item);
+}
+
+/* Finds the substrings of sorted suffixes. */
+static int find_runs(const suffix *sorted, int64_t count, seeds *found) {
+    typedef struct run {
+        int64_t length, frequency;
+    } run;
+    run open[LONGEST_BYTES + 2]; /* their lengths grow, so there are no more */
+    int open_count = 0;
+    int64_t before = 0;
+    for (int64_t i = 0; i < count; i++) {
+        const char *text = sorted[i].text;
+        const int64_t whole = common_length(text, text);
+        const int64_t after = i + 1 < count ? common_length(text, sorted[i + 1].text) : 0;
+        int64_t frequency = sorted[i].count;
+        if (whole > before && whole > after && add_seed(found, text, whole, frequency) < 0)
+            return -1;
+        for (; open_count > 0 && open[open_count - 1].length > after; open_count--) {
+            frequency += open[open_count - 1].frequency;
+            if (add_seed(found, text, open[open_count - 1].length, frequency) < 0)
+                return -1;
+        }
+        if (after > 0) {
+            if (open_count > 0 && open[open_count - 1].length == after)
+                open[open_count - 1].frequency += frequency;
+            else
+                open[open_count++] = (run){after, frequency};
+        }
+        before = after;
+    }
+    return 0;
+}
+
+/* ---- Pieces and segmentations ---- */
+
+/* A piece at a place of a text. */
+typedef struct edge {
+    int32_t start, end, piece;
+} edge;
+
+typedef struct learner {
+    const wg__unigram_training *training;
+    int64_t letter_count; /* the first pieces, which stay */
+    wg__strings pieces;
+    double *scores, *expected; /* by piece */
+    wg__unigram model;
+
+    edge *edges; /* of the text that is looked at, by their start */
+    int64_t edge_count, edge_capacity;
+    double *forward, *backward; /* by place; -INFINITY: not reached */
+    int32_t *best;              /* by place: the best edge that ends there, or -1 */
+    int64_t place_capacity;
+} learner;
+
+static double add_logarithms(double x, double y) {
+    if (x < y)
+        return add_logarithms(y, x);
+    return y == -INFINITY ? x : x + log1p(exp(y - x));
+}
+
+/* Makes the trie of the pieces. */
+static int make_trie(learner *l) {
+    wg__pair_table_clear(&l->model.trie);
+    l->model.node_count = 0;
+    for (int64_t i = 0; i < l->pieces.count; i++)
+        if (wg__unigram_add(&l->model, wg__strings_text(&l->pieces, i),
+                            wg__strings_length(&l->pieces, i), (int32_t)i) < 0)
+            return -1;
+    return 0;
+}
+
+static int reserve_places(learner *l, int64_t count) {
+    if (count <= l->place_capacity)
+        return 0;
+    wg__free(l->forward);
+    wg__free(l->backward);
+    wg__free(l->best);
+    l->forward = wg__alloc((size_t)count * sizeof *l->forward);
+    l->backward = wg__alloc((size_t)count * sizeof *l->backward);
+    l->best = wg__alloc((size_t)count * sizeof *l->best);
+    l->place_capacity = count;
+    return l->forward && l->backward && l->best ? 0 : -1;
+}
+
+/* Finds the pieces in a text, but `without` (-1: all). */
+static int find_edges(learner *l, const char *text, int64_t length, int32_t without) {
+    l->edge_count = 0;
+    for (int64_t start = 0; start < length; start += wg__utf8_length(text + start)) {
+        int32_t node = 0;
+        for (int64_t at = start; at < length; at++) {
+            const wg__pair *next =
+                wg__pair_table_find(&l->model.trie, node, (unsigned char)text[at]);
+            if (!next)
+                break;
+            node = next->first;
+            const edge found = {(int32_t)start, (int32_t)at + 1, next->second};
+            if (next->second >= 0 && next->second != without &&
+                wg__append(&l->edges, &l->edge_count, &l->edge_capacity, &found, sizeof found) < 0)
+                return -1;
+        }
+    }
+    return reserve_places(l, length + 1);
+}
+
+/* Fills `forward` with the sums of all segmentations up to a place, or with the best one's score
+ * and `best` with its last edge. */
+static void go_forward(learner *l, int64_t length, bool only_best) {
+    for (int64_t i = 0; i <= length; i++) {
+        l->forward[i] = i == 0 ? 0 : -INFINITY;
+        l->best[i] = -1;
+    }
+    for (int64_t i = 0; i < l->edge_count; i++) {
+        const edge *e = &l->edges[i];
+        const double score = l->forward[e->start] + l->scores[e->piece];
+        double *there = &l->forward[e->end];
+        if (!only_best) {
+            *there = add_logarithms(*there, score);
+        } else if (score > *there) {
+            *there = score;
+            l->best[e->end] = (int32_t)i;
+        }
+    }
+}
+
+/* Calls `work` with each word whose characters are all pieces, in stretches of at most 4096 bytes.
+ */
+static int each_stretch(learner *l,
+                        int (*work)(learner *l, const char *text, int64_t length, double count)) {
+    const wg__strings *words = l->training->words;
+    for (int64_t w = 0; w < words->count; w++) {
+        const char *text = wg__strings_text(words, w);
+        const int64_t length = wg__strings_length(words, w);
+        bool known = true;
+        for (int64_t at = 0; at < length && known; at += wg__utf8_length(text + at))
+            known =
+                wg__strings_find(l->training->letters, text + at, wg__utf8_length(text + at)) >= 0;
+        for (int64_t at = 0, end = 0; known && at < length; at = end) {
+            while (end < length && end - at < STRETCH)
+                end += wg__utf8_length(text + end);
+            if (work(l, text + at, end - at, (double)l->training->word_counts[w]) < 0)
+                return -1;
+        }
+    }
+    return 0;
+}
+
+/* ---- Expectation and maximization ---- */
+
+/* Adds how often each piece is expected in `count` texts. */
+static int expect(learner *l, const char *text, int64_t length, double count) {
+    if (find_edges(l, text, length, -1) < 0)
+        return -1;
+    go_forward(l, length, false);
+    for (int64_t i = 0; i <= length; i++)
+        l->backward[i] = i == length ? 0 : -INFINITY;
+    const double all = l->forward[length];
+    for (int64_t i = l->edge_count - 1; i >= 0; i--) {
+        const edge *e = &l->edges[i];
+        const double score = l->scores[e->piece] + l->backward[e->end];
+        l->expected[e->piece] += count * exp(l->forward[e->start] + score - all);
+        l->backward[e->start] = add_logarithms(l->backward[e->start], score);
+    }
+    return 0;
+}
+
+/* The derivative of log gamma, for x > 0, by its asymptotic series. */
+static double digamma(double x) {
+    double shift = 0;
+    for (; x < 7; x++)
+        shift -= 1 / x;
+    const double y = 1 / (x * x);
+    return shift + log(x) - 0.5 / x - y * (1.0 / 12 - y * (1.0 / 120 - y / 252));
+}
+
+/* Keeps the pieces whose flag is set, with their scores. */
+static int keep(learner *l, const bool *kept) {
+    wg__strings pieces = {0};
+    int64_t count = 0;
+    for (int64_t i = 0; i < l->pieces.count; i++) {
+        if (!kept[i])
+            continue;
+        if (wg__strings_add(&pieces, wg__strings_text(&l->pieces, i),
+                            wg__strings_length(&l->pieces, i)) < 0) {
+            wg__strings_clear(&pieces);
+            return -1;
+        }
+        l->scores[count++] = l->scores[i];
+    }
+    wg__strings_clear(&l->pieces);
+    l->pieces = pieces;
+    return make_trie(l);
+}
+
+/* New scores from what is expected. Pieces that are hardly expected go, but no character. The
+ * digamma function makes rare pieces rarer still: the Bayesian form of EM with a sparse prior. */
+static int maximize(learner *l, bool *kept) {
+    double sum = 0;
+    for (int64_t i = 0; i < l->pieces.count; i++) {
+        kept[i] = i < l->letter_count || l->expected[i] >= LEAST_EXPECTED;
+        l->expected[i] = fmax(l->expected[i], LEAST_EXPECTED);
+        if (kept[i])
+            sum += l->expected[i];
+    }
+    for (int64_t i = 0; i < l->pieces.count; i++)
+        l->scores[i] = digamma(l->expected[i]) - digamma(sum);
+    return keep(l, kept);
+}
+
+/* ---- Pruning ---- */
+
+/* Adds the pieces of a text's best segmentation to `expected`. */
+static int count_best(learner *l, const char *text, int64_t length, double count) {
+    if (find_edges(l, text, length, -1) < 0)
+        return -1;
+    go_forward(l, length, true);
+    for (int64_t at = length; at > 0; at = l->edges[l->best[at]].start)
+        l->expected[l->edges[l->best[at]].piece] += count;
+    return 0;
+}
+
+typedef struct loss {
+    double value; /* of the likelihood, if the piece goes */
+    int64_t piece;
+} loss;
+
+static int compare_losses(const void *a, const void *b) {
+    const loss *x = a, *y = b;
+    if (x->value != y->value)
+        return x->value > y->value ? -1 : 1;
+    return (x->piece > y->piece) - (x->piece < y->piece);
+}
+
+/* What a piece's loss would cost: its text is then segmented by the next best pieces, which become
+ * more frequent. 0 for a piece that no best segmentation has, or whose text is better segmented. */
+static int measure_loss(learner *l, int64_t piece, double total, double *value) {
+    const char *text = wg__strings_text(&l->pieces, piece);
+    const int64_t length = wg__strings_length(&l->pieces, piece);
+    const double frequency = l->expected[piece];
+    *value = 0;
+    if (frequency == 0)
+        return 0;
+    if (find_edges(l, text, length, (int32_t)piece) < 0)
+        return -1;
+    go_forward(l, length, true);
+    if (l->forward[length] > l->scores[piece])
+        return 0;
+    int64_t parts = 0;
+    double other = 0;
+    for (int64_t at = length; at > 0; at = l->edges[l->best[at]].start) {
+        other += log(l->expected[l->edges[l->best[at]].piece] + frequency);
+        parts++;
+    }
+    other -= (double)parts * log(total + frequency * (double)(parts - 1));
+    *value = frequency * (log(frequency) - log(total) - other);
+    return 0;
+}
+
+static int prune(learner *l, int64_t wanted, bool *kept, loss *losses) {
+    memset(l->expected, 0, (size_t)l->pieces.count * sizeof *l->expected);
+    if (each_stretch(l, count_best) < 0)
+        return -1;
+    double total = 0;
+    for (int64_t i = 0; i < l->pieces.count; i++)
+        total += l->expected[i];
+    const int64_t others = l->pieces.count - l->letter_count;
+    for (int64_t i = 0; i < others; i++) {
+        losses[i].piece = l->letter_count + i;
+        if (measure_loss(l, l->letter_count + i, total, &losses[i].value) < 0)
+            return -1;
+    }
+    qsort(losses, (size_t)others, sizeof *losses, compare_losses);
+    int64_t left = (int64_t)(KEPT * (double)l->pieces.count);
+    left = (left > wanted ? left : wanted) - l->letter_count;
+    for (int64_t i = 0; i < l->letter_count; i++)
+        kept[i] = true;
+    for (int64_t i = 0; i < others; i++)
+        kept[losses[i].piece] = i < left && losses[i].value > 0;
+    return keep(l, kept);
+}
+
+/* ---- Training ---- */
+
+static int collect_seeds(const wg__unigram_training *t, suffix **suffixes, seeds *found) {
+    int64_t count = 0, at = 0;
+    for (int64_t w = 0; w < t->words->count; w++)
+        count += characters(wg__strings_text(t->words, w), wg__strings_length(t->words, w));
+    *suffixes = wg__alloc((size_t)(count + 1) * sizeof **suffixes);
+    if (!*suffixes)
+        return -1;
+    for (int64_t w = 0; w < t->words->count; w++)
+        for (const char *text = wg__strings_text(t->words, w); *text; text += wg__utf8_length(text))
+            (*suffixes)[at++] = (suffix){text, t->word_counts[w]};
+    qsort(*suffixes, (size_t)count, sizeof **suffixes, compare_suffixes);
+    if (find_runs(*suffixes, count, found) < 0)
+        return -1;
+    qsort(found->items, (size_t)found->count, sizeof *found->items, compare_seeds);
+    return 0;
+}
+
+static bool has_other_letters(const wg__strings *letters, const seed *item) {
+    for (int64_t at = 0; at < item->length; at += wg__utf8_length(item->text + at))
+        if (wg__strings_find(letters, item->text + at, wg__utf8_length(item->text + at)) < 0)
+            return true;
+    return false;
+}
+
+/* The first pieces are the characters, by their frequency. */
+static int add_letters(learner *l) {
+    const wg__unigram_training *t = l->training;
+    for (int64_t i = 0; i < l->letter_count; i++) {
+        if (wg__strings_add(&l->pieces, wg__strings_text(t->letters, i),
+                            wg__strings_length(t->letters, i)) < 0)
+            return -1;
+        l->scores[i] = 0;
+    }
+    for (int64_t w = 0; w < t->words->count; w++)
+        for (const char *text = wg__strings_text(t->words, w); *text;
+             text += wg__utf8_length(text)) {
+            const int64_t letter = wg__strings_find(t->letters, text, wg__utf8_length(text));
+            if (letter >= 0)
+                l->scores[letter] += (double)t->word_counts[w];
+        }
+    return 0;
+}
+
+static int add_seeds(learner *l, const seeds *found, int64_t most) {
+    for (int64_t i = 0; i < found->count && l->pieces.count < most; i++) {
+        const seed *item = &found->items[i];
+        if (has_other_letters(l->training->letters, item))
+            continue;
+        l->scores[l->pieces.count] = item->weight;
+        if (wg__strings_add(&l->pieces, item->text, item->length) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+/* The first pieces, whose probabilities are their shares of the weight. */
+static int begin(learner *l) {
+    const wg__unigram_training *t = l->training;
+    l->letter_count = t->letters->count;
+    const int64_t most = l->letter_count + SEEDS_PER_PIECE * t->piece_count;
+    l->scores = wg__alloc((size_t)(most + 1) * sizeof *l->scores);
+    l->expected = wg__alloc((size_t)(most + 1) * sizeof *l->expected);
+    if (!l->scores || !l->expected)
+        return -1;
+    suffix *suffixes = NULL;
+    seeds found = {0};
+    int status = collect_seeds(t, &suffixes, &found);
+    if (status == 0)
+        status = add_letters(l);
+    if (status == 0)
+        status = add_seeds(l, &found, most);
+    wg__free(suffixes);
+    wg__free(found.items);
+    if (status < 0)
+        return -1;
+    double sum = 0;
+    for (int64_t i = 0; i < l->pieces.count; i++)
+        sum += l->scores[i];
+    for (int64_t i = 0; i < l->pieces.count; i++)
+        l->scores[i] = log(l->scores[i] / sum);
+    return make_trie(l);
+}
+
+static int improve(learner *l) {
+    const int64_t wanted = (int64_t)(SPARE * (double)l->training->piece_count);
+    bool *kept = wg__alloc((size_t)(l->pieces.count + 1) * sizeof *kept);
+    loss *losses = wg__alloc((size_t)(l->pieces.count + 1) * sizeof *losses);
+    int status = kept && losses ? 0 : -1;
+    for (bool done = false; status == 0 && !done;) {
+        for (int i = 0; status == 0 && i < EM_STEPS; i++) {
+            memset(l->expected, 0, (size_t)l->pieces.count * sizeof *l->expected);
+            status = each_stretch(l, expect);
+            if (status == 0)
+                status = maximize(l, kept);
+        }
+        done = l->pieces.count <= wanted;
+        if (status == 0 && !done)
+            status = prune(l, wanted, kept, losses);
+    }
+    wg__free(kept);
+    wg__free(losses);
+    return status;
+}
+
+/* The result: all characters and the most probable others, the most probable first. */
+static int finish(learner *l, wg__unigram_training *t) {
+    const int64_t count = l->pieces.count;
+    loss *order = wg__alloc((size_t)(count + 1) * sizeof *order);
+    t->scores = wg__alloc((size_t)(count + 1) * sizeof *t->scores);
+    int status = order && t->scores ? 0 : -1;
+    for (int64_t i = 0; status == 0 && i < count; i++)
+        order[i] = (loss){l->scores[i], i};
+    if (status == 0)
+        qsort(order, (size_t)count, sizeof *order, compare_losses);
+    int64_t others = t->piece_count - l->letter_count;
+    for (int64_t i = 0; status == 0 && i < count; i++) {
+        const int64_t piece = order[i].piece;
+        if (piece >= l->letter_count && others-- <= 0)
+            continue;
+        t->scores[t->pieces.count] = (double)(float)order[i].value;
+        status = wg__strings_add(&t->pieces, wg__strings_text(&l->pieces, piece),
+                                 wg__strings_length(&l->pieces, piece)) < 0
+                     ? -1
+                     : 0;
+    }
+    wg__free(order);
+    return status;
+}
+
+int wg__learn_unigram(wg__unigram_training *training) {
+    learner l = {.training = training};
+    int status = begin(&l);
+    if (status == 0)
+        status = improve(&l);
+    if (status == 0)
+        status = finish(&l, training);
+    wg__strings_clear(&l.pieces);
+    wg__free(l.scores);
+    wg__free(l.expected);
+    wg__pair_table_clear(&l.model.trie);
+    wg__free(l.edges);
+    wg__free(l.forward);
+    wg__free(l.backward);
+    wg__free(l.best);
+    return status;
+}
+
+void wg__unigram_training_clear(wg__unigram_training *training) {
+    wg__strings_clear(&training->pieces);
+    wg__free(training->scores);
+    training->scores = NULL;
+}
