@@ -56,6 +56,11 @@ static const wg_setting text_rows[] = {
      .help =
          "Begin with the weights, the sizes and the tokenizer of a checkpoint, such as `wengert "
          "convert' makes of a published model"},
+    {"extend-vocab", WG_SETTING_INTEGER, TEXT(extend_vocab), .low = 1, .high = INT32_MAX,
+     .fixed = true, .argument = "N",
+     .help =
+         "Add up to N tokens to the vocabulary of --init, learnt from the corpus by merging on; "
+         "each begins as the mean of its pieces"},
 };
 
 static const wg_setting tuning_rows[] = {

@@ -33,7 +33,7 @@ typedef enum wg__setting_origin {
 typedef struct wg__text_settings {
     const char *preset, *config, *init;
     const char *tokenizer;
-    int64_t vocab_size, alphabet;
+    int64_t vocab_size, alphabet, extend_vocab;
     wg_setting_list corpus;
     wg_setting_numbers corpus_weights;
     const char *tokens, *eval, *eval_target;

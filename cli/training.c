@@ -251,6 +251,31 @@ static int adapt_model(run *r) {
     return r->objective->adapt(&setup, tell_note, NULL, &r->model, &r->tokenizer);
 }
 
+/* Adds the tokens that --extend-vocab asks for to model and tokenizer. */
+static int extend_vocabulary(run *r) {
+    const wg__text_settings *text = &r->settings.text;
+    const wg_setting_list *corpus = &text->corpus;
+    for (int64_t i = 0; i < corpus->count; i++)
+        if (wg_dataset_is_token_file(corpus->items[i]))
+            return wg_fail(WG_ERROR_ARGUMENT, corpus->items[i],
+                           "--extend-vocab learns tokens from text, and this is a token file; give "
+                           "the texts that it was made of");
+    wg_vocabulary_extension extension;
+    if (wg_tokenizer_extend(r->tokenizer, (int)corpus->count, corpus->items, text->extend_vocab,
+                            &extension) < 0)
+        return -1;
+    const int status = wg_model_extend_vocabulary(&r->model, r->tokenizer, &extension);
+    if (status == 0) {
+        wg__cli_note("%lld tokens are added to the %lld of %s", (long long)extension.count,
+                     (long long)wg_tokenizer_size(r->tokenizer), text->init);
+        wg_tokenizer_free(r->tokenizer);
+        r->tokenizer = extension.tokenizer;
+        extension.tokenizer = NULL;
+    }
+    wg_vocabulary_extension_clear(&extension);
+    return status;
+}
+
 /* The model of the resumed run, of --init, or a new one. */
 static int make_model(run *r) {
     const char *from = r->resume ? r->out : r->settings.text.init;
@@ -260,8 +285,11 @@ static int make_model(run *r) {
             return -1;
         r->model = trained.model;
         r->tokenizer = trained.tokenizer;
-        return 0;
+        return r->settings.text.extend_vocab && !r->resume ? extend_vocabulary(r) : 0;
     }
+    if (r->settings.text.extend_vocab)
+        return wg_fail(WG_ERROR_ARGUMENT, "tokenizer",
+                       "--extend-vocab adds to the vocabulary of a checkpoint; name it by --init");
     return finetunes(r) ? adapt_model(r) : create_model(r);
 }
 

@@ -47,6 +47,7 @@ data_sources = \
 	data/tokenizer/bpe.c \
 	data/tokenizer/bpe_kind.h \
 	data/tokenizer/characters.c \
+	data/tokenizer/extend.c \
 	data/tokenizer/files.c \
 	data/tokenizer/huggingface.c \
 	data/tokenizer/huggingface_write.c \

@@ -25,4 +25,5 @@ models_sources = \
 	models/modernbert.c \
 	models/t5.c \
 	models/transformer.c \
+	models/vocabulary.c \
 	$(nil)

@@ -47,6 +47,7 @@ tests_test_data_SOURCES = \
 	tests/data/corpus.c \
 	tests/data/correlation.c \
 	tests/data/corpus_check.c \
+	tests/data/extend.c \
 	tests/data/huggingface.c \
 	tests/data/labelled_text.c \
 	tests/data/llama2c.c \
@@ -106,6 +107,7 @@ tests_test_models_SOURCES = \
 	tests/models/t5.c \
 	tests/models/transformer.c \
 	tests/models/transformer_config.c \
+	tests/models/vocabulary.c \
 	$(nil)
 
 tests_test_nn_SOURCES = \

@@ -322,12 +322,40 @@ static wg_tokenizer *from_json(const json_t *json, int64_t count, const char *co
     return tokenizer;
 }
 
+/* ---- Counting words ---- */
+
+static int count_part(void *words, const char *part, int64_t length) {
+    return length > LONGEST_PART ? 0 : wg__count_word(words, part, length);
+}
+
+/* Counts the parts of a text. The special token separates documents and is not counted. */
+static int count_parts(const wg__splitter *splitter, bool prefix_space, const char *text,
+                       int64_t length, wg__merge_training *words) {
+    const int64_t mark = (int64_t)strlen(END_OF_TEXT);
+    const char *end = text + length;
+    while (text < end) {
+        const char *found = memmem(text, (size_t)(end - text), END_OF_TEXT, (size_t)mark);
+        const char *stop = found ? found : end;
+        if (stop > text && split(splitter, prefix_space, text, stop - text, count_part, words) < 0)
+            return -1;
+        text = found ? found + mark : end;
+    }
+    return 0;
+}
+
+static int count_words(const wg_tokenizer *tokenizer, const char *text, int64_t length,
+                       wg__merge_training *words) {
+    const wg__bpe *bpe = (const wg__bpe *)tokenizer;
+    return count_parts(bpe->splitter, bpe->prefix_space, text, length, words);
+}
+
 const wg__tokenizer_kind wg__bpe_kind = {
     .name = "bpe",
     .encode = encode,
     .decode = decode,
     .options_to_json = options_to_json,
     .from_json = from_json,
+    .count_words = count_words,
     .clear = clear,
 };
 
@@ -507,27 +535,11 @@ typedef struct trainer {
     wg__merge_training words; /* the pieces are the vocabulary without the special token */
 } trainer;
 
-static int count_part(void *context, const char *part, int64_t length) {
-    trainer *t = context;
-    return length > LONGEST_PART ? 0 : wg__count_word(&t->words, part, length);
-}
-
-/* Counts the parts of a text. The special token separates documents and is not counted. */
 static int add_text(void *context, const char *text, int64_t length, const char *name) {
     trainer *t = context;
     if (wg__utf8_check(text, length, name, "bpe_train") < 0)
         return -1;
-    const int64_t mark = (int64_t)strlen(END_OF_TEXT);
-    const char *end = text + length;
-    while (text < end) {
-        const char *found = memmem(text, (size_t)(end - text), END_OF_TEXT, (size_t)mark);
-        const char *stop = found ? found : end;
-        if (stop > text && split(t->splitter, t->settings.options.prefix_space, text, stop - text,
-                                 count_part, t) < 0)
-            return -1;
-        text = found ? found + mark : end;
-    }
-    return 0;
+    return count_parts(t->splitter, t->settings.options.prefix_space, text, length, &t->words);
 }
 
 /* The 256 bytes in the order of their letters, as GPT-2's vocabulary begins. */

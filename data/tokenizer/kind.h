@@ -39,6 +39,8 @@ int wg__token_sink_flush(wg__token_sink *sink);
 int wg__tokenizer_encode(const wg_tokenizer *tokenizer, const char *text, int64_t length,
                          const wg_encode_options *options, wg__token_sink *sink);
 
+struct wg__merge_training;
+
 typedef struct wg__tokenizer_kind {
     const char *name;
 
@@ -56,6 +58,11 @@ typedef struct wg__tokenizer_kind {
 
     /* A tokenizer from such an object and a vocabulary. */
     wg_tokenizer *(*from_json)(const json_t *options, int64_t count, const char *const *tokens);
+
+    /* Counts the words of a text, between which no merge joins pieces, as `encode` gets them. NULL:
+     * the vocabulary cannot be extended. merges.h */
+    int (*count_words)(const wg_tokenizer *tokenizer, const char *text, int64_t length,
+                       struct wg__merge_training *words);
 
     /* Frees what the kind's struct owns, but not the struct; NULL: nothing. */
     void (*clear)(wg_tokenizer *tokenizer);

@@ -159,6 +159,32 @@ WG_API wg_tokenizer *wg_tokenizer_load(const char *path);
 /* Frees a tokenizer; NULL is allowed. */
 WG_API void wg_tokenizer_free(wg_tokenizer *tokenizer);
 
+/* ---- Extending a vocabulary ----
+ * A tokenizer that was learnt elsewhere cuts the words of a new domain into many pieces. Byte-pair
+ * merging goes on where it ended: the most frequent pair of neighbouring tokens in the words of the
+ * new text becomes a token. All ids stay as they are, new ones follow.
+ *
+ *     peri ##card ##itis   ->   peri ##carditis   ->   pericarditis
+ */
+
+typedef struct wg_vocabulary_extension {
+    wg_tokenizer *tokenizer; /* the extended one */
+    int64_t count;           /* of new tokens; their ids follow those of the old tokenizer */
+    int64_t *starts;         /* count + 1 of them: new token i was made of the old tokens ... */
+    int32_t *pieces;         /* ... pieces[starts[i]] to pieces[starts[i + 1] - 1] */
+} wg_vocabulary_extension;
+
+/* Learns up to `most` new tokens from text files: fewer where no more pairs occur twice. WordPiece
+ * and bpe. Words that the tokenizer cannot spell are left out. Cleared with
+ * wg_vocabulary_extension_clear; after an error there is nothing to clear. -1 with [ARGUMENT for
+ * another kind or most < 1; FORMAT for text that is not UTF-8 or in which no pair occurs twice;
+ * NOT_FOUND, IO, MEMORY] */
+WG_API int wg_tokenizer_extend(const wg_tokenizer *tokenizer, int count, const char *const *paths,
+                               int64_t most, wg_vocabulary_extension *extension);
+
+/* Frees the tokenizer, unless the caller has taken it out and set it to NULL, and the lists. */
+WG_API void wg_vocabulary_extension_clear(wg_vocabulary_extension *extension);
+
 WG_END_DECLS
 
 #endif

@@ -327,12 +327,32 @@ static wg_tokenizer *from_json(const json_t *json, int64_t count, const char *co
     return wg_wordpiece_new(count, tokens, &options);
 }
 
+typedef struct counting {
+    wg__merge_training *words;
+    int64_t most_characters;
+} counting;
+
+/* Longer words become [UNK]. */
+static int count_one(void *context, const char *word, int64_t length, int64_t characters) {
+    const counting *c = context;
+    return characters > c->most_characters ? 0 : wg__count_word(c->words, word, length);
+}
+
+static int count_words(const wg_tokenizer *tokenizer, const char *text, int64_t length,
+                       wg__merge_training *words) {
+    const wg_wordpiece_options *options = &((const wordpiece *)tokenizer)->options;
+    const wg__basic_rules rules = {options->cased, options->huggingface};
+    counting c = {words, options->max_word_characters};
+    return wg__basic_tokenize(text, length, rules, count_one, &c);
+}
+
 const wg__tokenizer_kind wg__wordpiece_kind = {
     .name = "wordpiece",
     .encode = encode,
     .decode = decode,
     .options_to_json = options_to_json,
     .from_json = from_json,
+    .count_words = count_words,
 };
 
 typedef struct trainer {

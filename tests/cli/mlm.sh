@@ -66,6 +66,21 @@ causal=$(cat out)
 run score hybrid.h5 --text text.txt --limit 1
 check "its two scores differ" test "$causal" != "$(cat out)"
 
+i=0
+while test $i -lt 40; do
+    echo 'one twelve twelve twelve ten .'
+    i=$((i + 1))
+done >domain.txt
+run pretrain bert --objective mlm --init bert.h5 --corpus domain.txt --eval domain.txt \
+    --extend-vocab 5 --batch 8 --seq 24 --steps 3 --out domain.h5
+check "--extend-vocab adds tokens of a new text" \
+    sh -c 'grep -q "1 tokens are added to the 19 of" err && grep -q "20 tokens in its vocabulary" err'
+run tokenizer encode domain.h5 --tokens 'twelve ten'
+check "which are used" test "$(cat out)" = 'twelve ten'
+run pretrain bert --resume --steps 4 --out domain.h5
+check "and stay when the run is resumed" test "$code" = 0
+refuses "an extension of nothing" "name it by --init" pretrain bert --objective mlm --corpus domain.txt \
+    --extend-vocab 5 --out none.h5
 refuses "--causal of a model of mlm" "--causal is for a model of hybrid" \
     score mlm.h5 --pairs pairs.jsonl --causal
 refuses "hybrid for a model that cannot be causal" "has no causal attention" \

@@ -1,0 +1,119 @@
+/* A model whose vocabulary grows: wg_model_extend_vocabulary of model.h.
+ *
+ *     rows of the old table    0 .. S-1            S .. V-1
+ *                              the tokenizer's     an objective's own (masks, sentinels)
+ *     rows of the new table    0 .. S-1   S .. S+N-1              S+N .. V+N-1
+ *                              as before  means of their pieces   as before
+ *
+ * What has a row for each token is found by its shape: (V, ..) in the old model and (V + N, ..) in
+ * the new one. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "models/model.h"
+#include "tensor/internal.h"
+
+#define WHERE "extend"
+
+typedef struct growth {
+    const wg_vocabulary_extension *extension;
+    int64_t tokens; /* S */
+} growth;
+
+/* Row i of the new table, of so many numbers. */
+static void fill_row(const growth *g, const float *from, int64_t width, int64_t i, float *row) {
+    const wg_vocabulary_extension *x = g->extension;
+    const int64_t added = i - g->tokens;
+    if (added < 0 || added >= x->count) {
+        const int64_t before = added < 0 ? i : i - x->count;
+        memcpy(row, from + before * width, (size_t)width * sizeof *row);
+        return;
+    }
+    const int64_t begin = x->starts[added], end = x->starts[added + 1];
+    for (int64_t c = 0; c < width; c++) {
+        double sum = 0;
+        for (int64_t p = begin; p < end; p++)
+            sum += from[x->pieces[p] * width + c];
+        row[c] = (float)(sum / (double)(end - begin));
+    }
+}
+
+static int fill_slot(const growth *g, const wg_state_entry *entry, wg_module *old) {
+    const wg_slot *slot = wg_module_find(old, entry->path);
+    wg_tensor *to = entry->slot->tensor, *from = slot ? slot->tensor : NULL;
+    bool same = from && wg_tensor_ndim(from) == wg_tensor_ndim(to) &&
+                wg_tensor_dtype(from) == wg_tensor_dtype(to);
+    for (int d = 1; same && d < wg_tensor_ndim(to); d++)
+        same = wg_tensor_size(from, d) == wg_tensor_size(to, d);
+    const int64_t rows = same && wg_tensor_ndim(to) > 0 ? wg_tensor_size(to, 0) : 1;
+    const int64_t before = same && wg_tensor_ndim(to) > 0 ? wg_tensor_size(from, 0) : 1;
+    const bool grows =
+        same && rows == before + g->extension->count && wg_tensor_dtype(to) == WG_F32;
+    if (!same || (rows != before && !grows))
+        return wg_fail(
+            WG_ERROR_STATE, WHERE,
+            "%s has not the shape that the extended model wants; the model's vocabulary is "
+            "not that of its tokenizer",
+            entry->path);
+    if (!grows) {
+        memcpy(wg_tensor_data(to), wg_tensor_data(from),
+               (size_t)wg_tensor_count(to) * wg_dtype_size(wg_tensor_dtype(to)));
+        return 0;
+    }
+    const int64_t width = wg_tensor_count(to) / rows;
+    for (int64_t i = 0; i < rows; i++)
+        fill_row(g, wg_tensor_data(from), width, i, (float *)wg_tensor_data(to) + i * width);
+    return 0;
+}
+
+static int fill_model(const growth *g, wg_module *grown, wg_module *old) {
+    wg_state_dict *state = wg_module_state(grown);
+    int status = state ? 0 : -1;
+    for (int64_t i = 0; status == 0 && i < state->count; i++)
+        if (!state->entries[i].slot->tied)
+            status = fill_slot(g, &state->entries[i], old);
+    wg_state_dict_free(state);
+    return status;
+}
+
+/* The model with the configuration that the extended tokenizer wants. */
+static int make_grown(const wg_model *model, const growth *g, wg_model *grown) {
+    const wg_model_type *type = model->type;
+    void *config = malloc(type->settings.size);
+    if (!config)
+        return wg_fail(WG_ERROR_MEMORY, WHERE, "no memory for the configuration");
+    memcpy(config, type->config(model->module), type->settings.size);
+    wg_model_fit fit = {.tokenizer = g->extension->tokenizer};
+    int status = wg__model_config_fit(type, config, &fit);
+    if (status == 0 &&
+        type->sizes(config).vocabulary != wg_model_sizes_of(model).vocabulary + g->extension->count)
+        status = wg_fail(WG_ERROR_STATE, WHERE,
+                         "the model has %lld tokens and its tokenizer %lld; only a model with no "
+                         "others than its tokenizer's and its objective's can be extended",
+                         (long long)wg_model_sizes_of(model).vocabulary, (long long)g->tokens);
+    if (status == 0)
+        status = wg_model_from_config(type, config, 0, grown);
+    free(config);
+    return status;
+}
+
+int wg_model_extend_vocabulary(wg_model *model, const wg_tokenizer *tokenizer,
+                               const wg_vocabulary_extension *extension) {
+    if (wg_error_pending())
+        return -1;
+    if (model->config)
+        return wg_fail(WG_ERROR_STATE, WHERE,
+                       "the model is an encoder with a head; extend the pretrained model");
+    const growth g = {extension, wg_tokenizer_size(tokenizer)};
+    wg_model grown = {0};
+    int status = make_grown(model, &g, &grown);
+    if (status == 0)
+        status = fill_model(&g, grown.module, model->module);
+    if (status < 0) {
+        wg_model_free(&grown);
+        return -1;
+    }
+    wg_model_free(model);
+    *model = grown;
+    return 0;
+}
