@@ -92,6 +92,11 @@ static const wg_setting training_rows[] = {
      .standard = "128", .argument = "N",
      .help = "Tokens in a sequence; a preset of a decoder has as many positions, and models that "
              "translate are not trained on longer sentences"},
+    {"seq-ramp", WG_SETTING_INTEGER, TRAINING(seq_ramp), .high = INT32_MAX, .fixed = true,
+     .argument = "N",
+     .help =
+         "Begin with short sequences: those of the first N / 2 steps are cut into four, those of "
+         "the next N / 2 into two (0)"},
     {"lr", WG_SETTING_NUMBER, TRAINING(lr), .high = 1000, .fixed = true, .standard = "0.001",
      .argument = "X", .help = "Learning rate at its peak"},
     {"schedule", WG_SETTING_CHOICE, TRAINING(schedule), .fixed = true, .choice = schedule_name,

@@ -45,7 +45,7 @@ typedef struct wg__tuning_settings {
 } wg__tuning_settings;
 
 typedef struct wg__training_settings {
-    int64_t steps, batch, accumulate, accumulate_ramp, seq;
+    int64_t steps, batch, accumulate, accumulate_ramp, seq, seq_ramp;
     double lr;
     int schedule; /* wg_schedule_kind */
     int64_t warmup, longest_warmup;

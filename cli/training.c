@@ -349,9 +349,34 @@ static int load_text(run *r) {
     return weights->count > 0 ? wg_dataset_weigh(r->text, (int)weights->count, weights->items) : 0;
 }
 
+/* -1 if --seq-ramp cannot cut what the objective trains on. */
+static int check_ramp(const run *r) {
+    if (r->settings.training.seq_ramp == 0 || r->objective->cuts_sequences)
+        return 0;
+    char takers[128] = "";
+    const wg_objective *o;
+    for (int i = 0; (o = wg_objective_at(i)); i++)
+        if (o->cuts_sequences)
+            snprintf(takers + strlen(takers), sizeof takers - strlen(takers), "%s%s",
+                     *takers ? ", " : "", o->name);
+    return wg_fail(WG_ERROR_ARGUMENT, "seq-ramp",
+                   "--seq-ramp cuts sequences that any place of a text may begin (%s); those of %s "
+                   "cannot be cut",
+                   takers, r->objective->name);
+}
+
+static int check_ramped_sequence(const wg_training *training, int64_t ramp) {
+    const int64_t sequence = training->setup.sequence;
+    return ramp == 0 || sequence % 4 == 0
+               ? 0
+               : wg_fail(WG_ERROR_ARGUMENT, "seq-ramp",
+                         "--seq-ramp cuts sequences into four, and --seq %lld is no multiple of 4",
+                         (long long)sequence);
+}
+
 /* Model, tokenizer, text and training. Quick checks come before the text is read. */
 static int make_training(run *r) {
-    if (make_model(r) < 0 || (!finetunes(r) && load_text(r) < 0))
+    if (check_ramp(r) < 0 || make_model(r) < 0 || (!finetunes(r) && load_text(r) < 0))
         return -1;
     wg_training_setup setup = setup_of(r, r->resume ? r->out : NULL);
     setup.model = &r->model;
@@ -359,7 +384,7 @@ static int make_training(run *r) {
     setup.training = r->text;
     setup.held_out = r->held_out;
     r->training = wg_training_new(r->objective, &setup);
-    return r->training ? 0 : -1;
+    return r->training ? check_ramped_sequence(r->training, r->settings.training.seq_ramp) : -1;
 }
 
 /* ---- Before anything is computed ---- */
@@ -438,6 +463,7 @@ static int complete_settings(run *r) {
     const wg__training_settings *s = &r->settings.training;
     const int64_t steps = s->steps;
     r->training->run_examples = examples_of(s, steps);
+    r->training->ramp_examples = examples_of(s, s->seq_ramp);
     if (r->steps_before && r->steps_before != steps)
         wg__cli_note("the run becomes %lld steps long instead of %lld, and its learning rate "
                      "follows that from here on",

@@ -181,18 +181,21 @@ static void end(wg_training *t) {
 
 /* ---- Losses ---- */
 
-static wg_tensor *batch_loss(const wg_training *t, const wg_causal_batch *batch) {
+static wg_tensor *batch_loss(const wg_training *t, const wg_causal_batch *batch, int64_t parts) {
     const wg_model *model = t->setup.model;
-    wg_tensor *hidden = wg_model_forward(model, &(wg_model_inputs){.ids = batch->ids});
-    return wg_model_loss(model, hidden, NULL, batch->labels, NULL);
+    wg_tensor *ids = wg__cut_sequences(batch->ids, parts);
+    wg_tensor *labels = wg__cut_sequences(batch->labels, parts);
+    wg_tensor *hidden = wg_model_forward(model, &(wg_model_inputs){.ids = ids});
+    return wg_model_loss(model, hidden, NULL, labels, NULL);
 }
 
 static wg_tensor *loss(void *training, wg_metrics *metrics) {
     wg_training *t = training;
     wg_causal_batch batch;
+    const int64_t parts = wg__sequence_parts(t);
     if (wg_batches_next(t->batches, &batch) < 0)
         return NULL;
-    wg_tensor *value = batch_loss(t, &batch);
+    wg_tensor *value = batch_loss(t, &batch, parts);
     metrics->tokens += batch.tokens;
     return wg_metrics_add(metrics, "perplexity", exp(wg_item(value)), 1) < 0 ? NULL : value;
 }
@@ -230,7 +233,7 @@ static int evaluate_batch(const wg_training *t, int64_t first, int64_t count, wg
     if (wg__causal_batch_read(t->setup.held_out, count, mine->windows, t->setup.sequence, &batch) <
         0)
         return -1;
-    wg_tensor *value = batch_loss(t, &batch);
+    wg_tensor *value = batch_loss(t, &batch, 1);
     metrics->tokens += batch.tokens;
     return wg_metrics_add(metrics, "loss", wg_item(value), (double)batch.tokens);
 }
@@ -364,6 +367,7 @@ const wg_objective wg_causal_lm = {
     .text = WG_TEXT_STREAM,
     .evaluation = WG_EVALUATES_BY_DOCUMENT,
     .sizes = choose_sizes,
+    .cuts_sequences = true,
     .batches = make_batches,
     .batch_size = sizeof(wg_causal_batch),
     .batch_tokens = offsetof(wg_causal_batch, tokens),

@@ -15,6 +15,15 @@ static inline wg_model_inputs wg__pair_inputs(const wg_pair_batch *batch) {
                              .keep = batch->attention_mask};
 }
 
+/* The training examples that were taken so far. */
+double wg__examples_done(const wg_training *t);
+
+/* How many parts the sequences of the next batch are cut into, by ramp_examples: 4, 2 or 1. */
+int64_t wg__sequence_parts(const wg_training *t);
+
+/* (B, T) -> (B parts, T / parts), the same numbers. [scope] */
+wg_tensor *wg__cut_sequences(wg_tensor *x, int64_t parts);
+
 /* Batches of the held-out text, and where they begin. */
 typedef struct wg__held_out {
     wg_batches *batches; /* NULL without held-out text */

@@ -448,23 +448,21 @@ static double share_now(const wg_training *t) {
     const wg_mlm_options *o = &((const mlm *)t->context)->options;
     if (o->final_masked_share == 0 || t->run_examples == 0)
         return o->masked_share;
-    const wg_data_position at = wg_batches_position(t->batches);
-    const double done =
-        ((double)at.epoch * (double)wg_batches_examples(t->batches) + (double)at.next) /
-        (double)t->run_examples;
+    const double done = wg__examples_done(t) / (double)t->run_examples;
     return o->masked_share + fmin(done, 1) * (o->final_masked_share - o->masked_share);
 }
 
 /* The loss of a batch: the mean of those of the masked and the causal sequences, weighted by their
  * numbers; and its metrics. */
-static wg_tensor *batch_loss(const wg_training *t, const wg__mlm_batch *batch,
+static wg_tensor *batch_loss(const wg_training *t, const wg__mlm_batch *batch, int64_t parts,
                              wg_metrics *metrics) {
     const wg_model *model = t->setup.model;
     wg_tensor *masked = NULL, *causal = NULL;
     metrics->tokens += batch->tokens;
     if (batch->ids) {
         int64_t correct = 0;
-        wg_tensor *hidden = wg_model_forward(model, &(wg_model_inputs){.ids = batch->ids});
+        wg_tensor *ids = wg__cut_sequences(batch->ids, parts); /* flat positions stay the same */
+        wg_tensor *hidden = wg_model_forward(model, &(wg_model_inputs){.ids = ids});
         masked = wg_model_loss(model, hidden, batch->positions, batch->labels,
                                &(wg_cross_entropy_options){.correct = &correct});
         const double count = (double)wg_tensor_count(batch->labels);
@@ -473,9 +471,10 @@ static wg_tensor *batch_loss(const wg_training *t, const wg__mlm_batch *batch,
             return NULL;
     }
     if (batch->causal_ids) {
-        wg_tensor *hidden =
-            wg_model_forward(model, &(wg_model_inputs){.ids = batch->causal_ids, .causal = true});
-        causal = wg_model_loss(model, hidden, NULL, batch->causal_labels, NULL);
+        wg_tensor *ids = wg__cut_sequences(batch->causal_ids, parts);
+        wg_tensor *hidden = wg_model_forward(model, &(wg_model_inputs){.ids = ids, .causal = true});
+        causal = wg_model_loss(model, hidden, NULL, wg__cut_sequences(batch->causal_labels, parts),
+                               NULL);
         const double count = (double)wg_tensor_count(batch->causal_labels);
         if (!causal || wg_metrics_add(metrics, "causal_loss", wg_item(causal), count) < 0)
             return NULL;
@@ -491,8 +490,9 @@ static wg_tensor *batch_loss(const wg_training *t, const wg__mlm_batch *batch,
 static wg_tensor *next_loss(void *training, wg_metrics *metrics) {
     const wg_training *t = training;
     wg__mlm_batch batch;
+    const int64_t parts = wg__sequence_parts(t);
     wg__mlm_batches_set_share(t->batches, share_now(t));
-    return wg_batches_next(t->batches, &batch) < 0 ? NULL : batch_loss(t, &batch, metrics);
+    return wg_batches_next(t->batches, &batch) < 0 ? NULL : batch_loss(t, &batch, parts, metrics);
 }
 
 /* ---- Evaluation ---- */
@@ -503,7 +503,7 @@ static int evaluate_batch(const wg_training *t, wg_metrics *metrics) {
     wg__mlm_batch batch;
     if (wg_batches_next(mine->held_out.batches, &batch) < 0)
         return -1;
-    wg_tensor *value = batch_loss(t, &batch, metrics);
+    wg_tensor *value = batch_loss(t, &batch, 1, metrics);
     if (!value || wg_metrics_add(metrics, "loss", wg_item(value), (double)batch.tokens) < 0)
         return -1;
     return !batch.labels ? 0
@@ -584,6 +584,7 @@ const wg_objective wg_mlm = {
     .shapes = WG_ENCODER,
     .text = WG_TEXT_SENTENCES,
     .settings = SETTINGS(mlm_setting_rows),
+    .cuts_sequences = true,
     .batches = make_batches,
     .batch_size = sizeof(wg__mlm_batch),
     .batch_tokens = offsetof(wg__mlm_batch, tokens),
@@ -607,6 +608,7 @@ const wg_objective wg_hybrid = {
     .shapes = WG_ENCODER,
     .text = WG_TEXT_SENTENCES,
     .settings = SETTINGS(hybrid_setting_rows),
+    .cuts_sequences = true,
     .batches = make_batches,
     .batch_size = sizeof(wg__mlm_batch),
     .batch_tokens = offsetof(wg__mlm_batch, tokens),

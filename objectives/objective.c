@@ -8,6 +8,8 @@
 #include "io/checkpoint/checkpoint.h"
 #include "io/config_json.h"
 #include "objectives/internal.h"
+#include "tensor/easy.h"
+#include "tensor/ops.h"
 
 /* ---- The table ---- */
 
@@ -287,6 +289,24 @@ void wg_filled_clear(wg_filled *filled) {
 }
 
 /* ---- What objectives share ---- */
+
+double wg__examples_done(const wg_training *t) {
+    const wg_data_position at = wg_batches_position(t->batches);
+    return (double)at.epoch * (double)wg_batches_examples(t->batches) + (double)at.next;
+}
+
+int64_t wg__sequence_parts(const wg_training *t) {
+    if (t->ramp_examples == 0)
+        return 1;
+    const double done = wg__examples_done(t) / (double)t->ramp_examples;
+    return done < 0.5 ? 4 : done < 1 ? 2 : 1;
+}
+
+wg_tensor *wg__cut_sequences(wg_tensor *x, int64_t parts) {
+    return !x || parts == 1
+               ? x
+               : wg_reshape(x, WG_DIMS(wg_tensor_size(x, 0) * parts, wg_tensor_size(x, 1) / parts));
+}
 
 int wg__begin_batches(wg_training *t, wg__held_out *held_out) {
     const wg_training_setup *s = &t->setup;

@@ -83,6 +83,9 @@ typedef struct wg_training {
     int64_t examples;        /* of an epoch */
     int64_t run_examples;    /* of the whole run, for what changes in its course; set before the
                               * first step; 0: nothing changes */
+    int64_t ramp_examples;   /* the first half of so many examples are cut into quarters, the second
+                              * half into halves: sequences grow in the course of the run, and every
+                              * batch has as many tokens; 0: none are cut */
     void *context;           /* the objective's own */
     void *standard_options;  /* where the setup gave none */
 } wg_training;
@@ -238,6 +241,7 @@ struct wg_objective {
     const char *training;      /* how its runs differ from usual settings, as JSON; NULL: nothing */
     int64_t usual_batch, usual_sequence;  /* 0: 32 and 128, within the model's positions */
     void (*sizes)(wg_training *training); /* chooses sizes that the setup leaves 0; NULL: these */
+    bool cuts_sequences; /* it knows ramp_examples */
     unsigned evaluation; /* which wg_evaluation_options it takes: WG_EVALUATES_... or'ed */
 
     /* Fine-tuning only. Makes the model from the checkpoint `setup->checkpoint`, with a new head

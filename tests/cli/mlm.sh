@@ -79,6 +79,13 @@ run tokenizer encode domain.h5 --tokens 'twelve ten'
 check "which are used" test "$(cat out)" = 'twelve ten'
 run pretrain bert --resume --steps 4 --out domain.h5
 check "and stay when the run is resumed" test "$code" = 0
+run pretrain modernbert --objective hybrid --corpus text.txt --eval text.txt --tokenizer vocab.txt \
+    --config modernbert.json --batch 8 --seq 24 --seq-ramp 6 --steps 8 --out ramp.h5
+check "sequences grow in the course of a run" test "$code" = 0
+refuses "a ramp of sequences that do not divide" "no multiple of 4" pretrain bert --objective mlm \
+    --corpus text.txt --tokenizer vocab.txt --config bert.json --seq 22 --seq-ramp 4 --out none.h5
+refuses "a ramp of sentence pairs" "those of masked-lm cannot be cut" pretrain bert \
+    --objective masked-lm --corpus text.txt --config bert.json --seq-ramp 4 --out none.h5
 refuses "an extension of nothing" "name it by --init" pretrain bert --objective mlm --corpus domain.txt \
     --extend-vocab 5 --out none.h5
 refuses "--causal of a model of mlm" "--causal is for a model of hybrid" \

@@ -8,6 +8,7 @@
 #include "data/tokenizer/wordpiece.h"
 #include "models/bert.h"
 #include "models/modernbert.h"
+#include "objectives/internal.h"
 #include "tensor/easy.h"
 #include "tensor/ops.h"
 #include "tests/objectives/task_run.h"
@@ -93,8 +94,8 @@ START_TEST(the_share_of_masked_tokens_is_what_is_asked_for) {
     static const struct {
         wg_mask_unit unit;
         double share;
-    } cases[] = {{WG_MASK_TOKENS, 0.15}, {WG_MASK_TOKENS, 0.5}, {WG_MASK_WORDS, 0.3},
-                 {WG_MASK_SPANS, 0.3}};
+    } cases[] = {
+        {WG_MASK_TOKENS, 0.15}, {WG_MASK_TOKENS, 0.5}, {WG_MASK_WORDS, 0.3}, {WG_MASK_SPANS, 0.3}};
     word_corpus w = word_corpus_of(20, 30, 6);
     for (size_t c = 0; c < WG_COUNT(cases); c++) {
         const wg__mlm_batch_options options = options_of(cases[c].unit, cases[c].share);
@@ -132,7 +133,9 @@ static word_corpus make_pieces(void) {
     size_t used = 0;
     for (int i = 0; i < 800; i++)
         used += (size_t)sprintf(text + used, "%s%s", words[(i * i + i / 7) % 4],
-                                i % 40 == 39 ? "\n\n" : i % 10 == 9 ? "\n" : " ");
+                                i % 40 == 39  ? "\n\n"
+                                : i % 10 == 9 ? "\n"
+                                              : " ");
     word_corpus w = {.tokenizer = wg_wordpiece_new(WG_COUNT(tokens), tokens, NULL)};
     w.corpus = wg_dataset_from_text(text, -1, NULL, w.tokenizer,
                                     &(wg_dataset_options){.format = WG_SENTENCES_BY_LINE});
@@ -322,7 +325,8 @@ END_TEST
 
 /* -log p of a label at a hidden state. */
 static double loss_at(const wg_model *model, wg_tensor *hidden, int64_t position, int64_t label) {
-    wg_tensor *logits = wg_model_logits(model, hidden, wg_from_array(WG_I64, WG_DIMS(1), &position));
+    wg_tensor *logits =
+        wg_model_logits(model, hidden, wg_from_array(WG_I64, WG_DIMS(1), &position));
     return -wg_item(wg_select(wg_select(wg_log_softmax(logits, 1), 0, 0), 0, label));
 }
 
@@ -347,8 +351,8 @@ START_TEST(the_hybrid_loss_weighs_masked_and_next_tokens_by_their_rows) {
     double masked = 0, next = 0;
     for (int64_t i = 0; i < count; i++)
         masked += loss_at(&s.model, hidden, positions[i], labels[i]) / (double)count;
-    hidden = wg_model_forward(&s.model,
-                              &(wg_model_inputs){.ids = batch.causal_ids, .causal = true});
+    hidden =
+        wg_model_forward(&s.model, &(wg_model_inputs){.ids = batch.causal_ids, .causal = true});
     labels = wg_tensor_data(batch.causal_labels);
     for (int64_t i = 0; i < 24; i++)
         next += loss_at(&s.model, hidden, i, labels[i]) / 24;
@@ -360,14 +364,93 @@ START_TEST(the_hybrid_loss_weighs_masked_and_next_tokens_by_their_rows) {
 }
 END_TEST
 
+/* The loss of a run's first batch by that many examples of short sequences. */
+static double first_loss(int64_t ramp_examples, double *tokens) {
+    setup s = make_setup(NULL);
+    s.training->ramp_examples = ramp_examples;
+    const wg_task task = wg_training_task(s.training);
+    wg_module_train(s.model.module, false);
+    wg_scope scope;
+    wg_scope_begin(&scope);
+    wg_metrics metrics = {0};
+    const double loss = wg_item(task.loss(task.context, &metrics));
+    *tokens = (double)metrics.tokens;
+    wg_scope_end(&scope, NULL);
+    free_setup(&s);
+    return loss;
+}
+
+/* The mean loss of the same batch, of which each part of so many tokens is read by itself. */
+static double loss_of_parts(int64_t parts) {
+    setup s = make_setup(NULL);
+    wg__mlm_batch batch;
+    wg_scope scope;
+    wg_scope_begin(&scope);
+    wg__mlm_batches_set_share(s.training->batches, 0.3);
+    ck_assert_int_eq(wg_batches_next(s.training->batches, &batch), 0);
+    const wg_model *model = &s.training->model;
+    const int64_t *positions = wg_tensor_data(batch.positions);
+    const int64_t *labels = wg_tensor_data(batch.labels);
+    wg_module_train(model->module, false);
+    const int64_t length = 24 / parts, count = wg_tensor_count(batch.labels);
+    double sum = 0;
+    for (int64_t row = 0; row < 4; row++)
+        for (int64_t part = 0; part < parts; part++) {
+            wg_tensor *ids = wg_slice(wg_slice(batch.ids, 0, row, row + 1, 1), 1, part * length,
+                                      (part + 1) * length, 1);
+            wg_tensor *hidden =
+                wg_model_forward(model, &(wg_model_inputs){.ids = wg_contiguous(ids)});
+            for (int64_t i = 0; i < count; i++) {
+                const int64_t at = positions[i];
+                if (at / 24 == row && at % 24 / length == part)
+                    sum += loss_at(model, hidden, at % length, labels[i]);
+            }
+        }
+    wg_scope_end(&scope, NULL);
+    free_setup(&s);
+    return sum / (double)count;
+}
+
+START_TEST(sequences_of_a_ramp_are_read_in_parts) {
+    objective = &wg_mlm;
+    double tokens;
+    ck_assert_double_eq_tol(first_loss(1000, &tokens), loss_of_parts(4), 1e-5);
+    ck_assert_double_eq(tokens, 4 * 24);
+    ck_assert_double_eq_tol(first_loss(4, &tokens), loss_of_parts(4), 1e-5);
+    ck_assert_double_eq_tol(first_loss(0, &tokens), loss_of_parts(1), 1e-5);
+    ck_assert_double_eq(tokens, 4 * 24);
+}
+END_TEST
+
+/* Of 16 examples, 4 a batch: two batches in four parts, two in two parts, then whole ones. */
+START_TEST(a_ramp_goes_from_quarters_by_halves_to_whole_sequences) {
+    static const int64_t parts[] = {4, 4, 2, 2, 1, 1};
+    objective = &wg_mlm;
+    setup s = make_setup(NULL);
+    s.training->ramp_examples = 16;
+    const wg_task task = wg_training_task(s.training);
+    for (size_t i = 0; i < WG_COUNT(parts); i++) {
+        wg_scope scope;
+        wg_scope_begin(&scope);
+        wg_metrics metrics = {0};
+        ck_assert_int_eq(wg__sequence_parts(s.training), parts[i]);
+        ck_assert_ptr_nonnull(task.loss(task.context, &metrics));
+        wg_scope_end(&scope, NULL);
+    }
+    free_setup(&s);
+}
+END_TEST
+
 SUITES {
-    const TTest *const batches[] = {sequences_are_full_and_documents_end_with_sep,
-                                    the_share_of_masked_tokens_is_what_is_asked_for,
-                                    the_pieces_of_a_word_are_masked_together,
-                                    hybrid_batches_have_causal_rows_and_predict_from_the_position_before,
-                                    options_and_tokenizers_that_cannot_be_used_are_refused};
+    const TTest *const batches[] = {
+        sequences_are_full_and_documents_end_with_sep,
+        the_share_of_masked_tokens_is_what_is_asked_for, the_pieces_of_a_word_are_masked_together,
+        hybrid_batches_have_causal_rows_and_predict_from_the_position_before,
+        options_and_tokenizers_that_cannot_be_used_are_refused};
     add_suite("mlm batches", batches);
     const TTest *const training[] = {the_masked_share_falls_over_the_run,
+                                     sequences_of_a_ramp_are_read_in_parts,
+                                     a_ramp_goes_from_quarters_by_halves_to_whole_sequences,
                                      the_hybrid_loss_weighs_masked_and_next_tokens_by_their_rows};
     add_suite("mlm", training);
     const TTest *const each[] = {a_resumed_run_gives_the_same_bits};
