@@ -68,9 +68,10 @@ class Llama(nn.Module):
         self.embedding = nn.Embedding(VOCABULARY, WIDTH)
         self.blocks = nn.ModuleList(Block() for _ in range(LAYERS))
         self.norm = nn.Parameter(torch.ones(WIDTH))
-        for parameter in self.parameters():
+        for name, parameter in self.named_parameters():
             if parameter.dim() > 1:
-                nn.init.normal_(parameter, 0, 0.02)
+                adds = name.endswith(("output.weight", "down.weight"))  # to the residual stream
+                nn.init.normal_(parameter, 0, 0.02 / math.sqrt(2 * LAYERS) if adds else 0.02)
         half = WIDTH // HEADS // 2
         angles = torch.outer(torch.arange(LENGTH), 1e4 ** (-torch.arange(half) / half))
         self.register_buffer("cosine", angles.cos())

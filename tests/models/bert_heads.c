@@ -10,6 +10,8 @@
 #include "models/bert.h"
 #include "models/heads.h"
 #include "models/internal.h"
+#include "objectives/contrastive.h"
+#include "objectives/internal.h"
 #include "formats/convert.h"
 #include "base/alloc.h"
 #include "tensor/ops.h"
@@ -17,6 +19,9 @@
 
 #define CLASSIFIER "bert_heads/classifier"
 #define ANSWERER "bert_heads/answerer"
+#define TAGGER "bert_heads/tagger"
+#define MULTI_LABEL "bert_heads/multi_label"
+#define VECTORS "bert_heads/vectors"
 
 static wg_model_inputs load_inputs(const char *folder) {
     return (wg_model_inputs){
@@ -34,14 +39,17 @@ static wg__labels three_labels(void) {
     return labels;
 }
 
-static wg__headed_encoder *new_classifier(void) {
+static wg__headed_encoder *new_labelled(wg__head_kind kind) {
     const wg_bert_config config = bert_fixture_config();
     wg__labels labels = three_labels();
-    wg__headed_encoder *model =
-        wg__headed_encoder_new(&wg_bert_type, WG_HEAD_LABELS, &config, &labels, 1);
+    wg__headed_encoder *model = wg__headed_encoder_new(&wg_bert_type, kind, &config, &labels, 1);
     wg__labels_free(&labels);
     assert_no_error();
     return model;
+}
+
+static wg__headed_encoder *new_classifier(void) {
+    return new_labelled(WG_HEAD_LABELS);
 }
 
 static wg__headed_encoder *new_answerer(void) {
@@ -54,47 +62,99 @@ static wg__headed_encoder *new_answerer(void) {
 
 /* ---- Beside PyTorch ---- */
 
+static const struct {
+    wg_dtype dtype;
+    double tolerance;
+} precisions[] = {{WG_F64, 1e-10}, {WG_F32, 1e-5}};
+
+/* Compares a loss and all gradients with the fixture's, and frees the model. */
+static void finish(const char *folder, wg_tensor *loss, wg_module *module, double tolerance) {
+    assert_relative(loss, model_fixture(folder, "loss"), tolerance);
+    ck_assert_int_eq(wg_backward(loss, NULL), 0);
+    assert_model_gradients(folder, module, tolerance);
+    wg_scope_clear_root();
+    wg_module_free(module);
+}
+
 START_TEST(a_classification_equals_pytorch_with_every_gradient) {
-    static const struct {
-        wg_dtype dtype;
-        double tolerance;
-    } cases[] = {{WG_F64, 1e-10}, {WG_F32, 1e-5}};
-    for (size_t i = 0; i < WG_COUNT(cases); i++) {
+    for (size_t i = 0; i < WG_COUNT(precisions); i++) {
         wg__headed_encoder *model = new_classifier();
-        load_model_fixture(CLASSIFIER, &model->module, cases[i].dtype);
+        load_model_fixture(CLASSIFIER, &model->module, precisions[i].dtype);
         const wg_model_inputs inputs = load_inputs(CLASSIFIER);
         wg_tensor *logits = wg__headed_encoder_classify(model, &inputs);
-        assert_relative(logits, model_fixture(CLASSIFIER, "logits"), cases[i].tolerance);
+        assert_relative(logits, model_fixture(CLASSIFIER, "logits"), precisions[i].tolerance);
         wg_tensor *loss = wg_cross_entropy(logits, model_fixture(CLASSIFIER, "labels"), -100, NULL);
-        assert_relative(loss, model_fixture(CLASSIFIER, "loss"), cases[i].tolerance);
-        ck_assert_int_eq(wg_backward(loss, NULL), 0);
-        assert_model_gradients(CLASSIFIER, &model->module, cases[i].tolerance);
-        wg_scope_clear_root();
-        wg_module_free(&model->module);
+        finish(CLASSIFIER, loss, &model->module, precisions[i].tolerance);
     }
 }
 END_TEST
 
 START_TEST(answers_equal_pytorch_with_every_gradient) {
-    static const struct {
-        wg_dtype dtype;
-        double tolerance;
-    } cases[] = {{WG_F64, 1e-10}, {WG_F32, 1e-5}};
-    for (size_t i = 0; i < WG_COUNT(cases); i++) {
+    for (size_t i = 0; i < WG_COUNT(precisions); i++) {
+        const double tolerance = precisions[i].tolerance;
         wg__headed_encoder *model = new_answerer();
-        load_model_fixture(ANSWERER, &model->module, cases[i].dtype);
+        load_model_fixture(ANSWERER, &model->module, precisions[i].dtype);
         const wg_model_inputs inputs = load_inputs(ANSWERER);
         wg_tensor *start, *end;
         ck_assert_int_eq(wg__headed_encoder_answer(model, &inputs, &start, &end), 0);
-        assert_relative(start, model_fixture(ANSWERER, "start"), cases[i].tolerance);
-        assert_relative(end, model_fixture(ANSWERER, "end"), cases[i].tolerance);
+        assert_relative(start, model_fixture(ANSWERER, "start"), tolerance);
+        assert_relative(end, model_fixture(ANSWERER, "end"), tolerance);
         wg_tensor *loss = wg__answer_loss(start, end, model_fixture(ANSWERER, "starts"),
                                           model_fixture(ANSWERER, "ends"));
-        assert_relative(loss, model_fixture(ANSWERER, "loss"), cases[i].tolerance);
-        ck_assert_int_eq(wg_backward(loss, NULL), 0);
-        assert_model_gradients(ANSWERER, &model->module, cases[i].tolerance);
-        wg_scope_clear_root();
-        wg_module_free(&model->module);
+        finish(ANSWERER, loss, &model->module, tolerance);
+    }
+}
+END_TEST
+
+START_TEST(labels_of_words_equal_pytorch_with_every_gradient) {
+    for (size_t i = 0; i < WG_COUNT(precisions); i++) {
+        wg__headed_encoder *model = new_labelled(WG_HEAD_WORDS);
+        load_model_fixture(TAGGER, &model->module, precisions[i].dtype);
+        const wg_model_inputs inputs = load_inputs(TAGGER);
+        wg_tensor *logits = wg__headed_encoder_words(model, &inputs);
+        assert_relative(logits, model_fixture(TAGGER, "logits"), precisions[i].tolerance);
+        wg_tensor *tags = model_fixture(TAGGER, "tags");
+        const int64_t count = wg_tensor_count(tags);
+        wg_tensor *loss = wg_cross_entropy(wg_reshape(logits, WG_DIMS(count, 3)),
+                                           wg_reshape(tags, WG_DIMS(count)), WG_IGNORE_INDEX, NULL);
+        finish(TAGGER, loss, &model->module, precisions[i].tolerance);
+    }
+}
+END_TEST
+
+START_TEST(several_labels_equal_pytorch_with_every_gradient) {
+    for (size_t i = 0; i < WG_COUNT(precisions); i++) {
+        wg__headed_encoder *model = new_labelled(WG_HEAD_MULTI_LABEL);
+        load_model_fixture(MULTI_LABEL, &model->module, precisions[i].dtype);
+        const wg_model_inputs inputs = load_inputs(MULTI_LABEL);
+        wg_tensor *logits = wg__headed_encoder_classify(model, &inputs);
+        assert_relative(logits, model_fixture(MULTI_LABEL, "logits"), precisions[i].tolerance);
+        wg_tensor *labels = wg_cast(model_fixture(MULTI_LABEL, "labels"), precisions[i].dtype);
+        wg_tensor *loss = wg_bce_with_logits(logits, labels, NULL, NULL, WG_REDUCTION_MEAN);
+        finish(MULTI_LABEL, loss, &model->module, precisions[i].tolerance);
+    }
+}
+END_TEST
+
+START_TEST(contrastive_learning_equals_pytorch_with_every_gradient) {
+    const wg_bert_config config = bert_fixture_config();
+    for (size_t i = 0; i < WG_COUNT(precisions); i++) {
+        wg_module *root = wg_module_new(NULL, "", sizeof *root);
+        wg_module *encoder = wg_bert_type.encoder_new(root, "bert", &config, false);
+        load_model_fixture(VECTORS, root, precisions[i].dtype);
+        const wg_model_inputs inputs = load_inputs(VECTORS);
+        wg_tensor *pooled = wg__pool_texts(wg_bert_type.encoder_forward(encoder, &inputs),
+                                           inputs.keep, WG_POOL_MEAN, 0);
+        wg_tensor *first = wg_div(pooled, wg_norm(pooled, 2, 1, (int64_t[]){1}, true));
+        assert_relative(first, model_fixture(VECTORS, "first"), precisions[i].tolerance);
+        const int64_t rows = wg_tensor_size(first, 0);
+        wg_tensor *second = wg_cat(
+            2, (wg_tensor *[]){wg_narrow(first, 0, rows - 1, 1), wg_narrow(first, 0, 0, rows - 1)},
+            0);
+        double right;
+        wg_tensor *loss = wg__contrastive_loss(
+            wg_mul_scalar(wg_matmul(first, wg_transpose(second, 0, 1)), 1 / 0.05), &right);
+        finish(VECTORS, loss, root, precisions[i].tolerance);
     }
 }
 END_TEST
@@ -104,6 +164,9 @@ START_TEST(parameters_have_the_published_paths_and_shapes) {
     wg__headed_encoder *answerer = new_answerer();
     assert_model_paths(CLASSIFIER, &classifier->module);
     assert_model_paths(ANSWERER, &answerer->module);
+    wg__headed_encoder *tagger = new_labelled(WG_HEAD_WORDS);
+    assert_model_paths(TAGGER, &tagger->module);
+    wg_module_free(&tagger->module);
     wg_module_free(&classifier->module);
     wg_module_free(&answerer->module);
 }
@@ -354,6 +417,9 @@ SUITES {
     const TTest *const tests[] = {
         a_classification_equals_pytorch_with_every_gradient,
         answers_equal_pytorch_with_every_gradient,
+        labels_of_words_equal_pytorch_with_every_gradient,
+        several_labels_equal_pytorch_with_every_gradient,
+        contrastive_learning_equals_pytorch_with_every_gradient,
         parameters_have_the_published_paths_and_shapes,
         labels_come_from_the_published_keys,
         bad_labels_are_refused,
