@@ -113,7 +113,7 @@ run pretrain bert --config bert.json --corpus a.txt b.txt --alphabet 30 --vocab-
     --steps 1 --out alphabet.h5
 check 'pretrain takes --alphabet, and tells the share of [UNK]' eval \
     'test $code = 0 && grep -q "note: [0-9.]* % of the text.s .* the vocabulary has 30 characters" err'
-refuses '--alphabet of another tokenizer' '--alphabet is for a WordPiece vocabulary' pretrain gpt \
+refuses '--alphabet of another tokenizer' '--alphabet is for a WordPiece or SentencePiece vocabulary' pretrain gpt \
     --config gpt.json --corpus a.txt --alphabet 30 --tokenizer bpe --out bad.h5
 misused '--alphabet' pretrain bert --corpus a.txt --alphabet 0 --out bad.h5
 misused '--init and --alphabet exclude each other' pretrain bert --corpus a.txt --alphabet 9 \
