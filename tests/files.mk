@@ -1,17 +1,19 @@
 # The tests: one program a folder, the support that they share, and the scripts.
 
+# Tests begin in this order: the two that take longest come first, so that the others fill the time
+# beside them.
 unit_tests = \
+	tests/test_ops \
+	tests/test_data \
 	tests/test_autograd \
 	tests/test_base \
 	tests/test_bench \
-	tests/test_data \
 	tests/test_formats \
 	tests/test_gradcheck \
 	tests/test_io \
 	tests/test_models \
 	tests/test_nn \
 	tests/test_objectives \
-	tests/test_ops \
 	tests/test_optim \
 	tests/test_tensor \
 	tests/test_train \
