@@ -77,8 +77,7 @@ static const struct argp_option train_options[] = {
     {"cased", KEY_CASED, NULL, 0, "WordPiece: keep capitals and accents", 0},
     {"alphabet", KEY_ALPHABET, "N", 0,
      "WordPiece, SentencePiece: keep only the N most frequent characters (as many as make up 99.95 "
-     "% of the text, "
-     "at least 1000 for WordPiece)",
+     "% of the text, of WordPiece at least 1000)",
      0},
     {"byte-fallback", KEY_BYTE_FALLBACK, NULL, 0,
      "SentencePiece: characters that are no pieces become their bytes, as LLaMA's, not <unk>", 0},
@@ -248,8 +247,7 @@ static int run_train(int argc, char **argv) {
         .args_doc = "--corpus FILE... --out FILE",
         .doc = "Learns a vocabulary from text: BERT's WordPiece, GPT-2's byte-level BPE, "
                "SentencePiece's BPE and unigram model, or the characters of the text; the 256 "
-               "bytes need no "
-               "text.\v"
+               "bytes need no text.\v"
                "A vocab.txt does not tell whether it is cased: give --cased again when using it.",
     };
     training t = {0};

@@ -1,6 +1,6 @@
-/* Training on data that is no text: 8 x 8 pictures of a disc, a square or a cross, drawn at a random
- * place with noise, are told apart by a small network. The program's own `build` makes the batches.
- * The run is saved half way, and one that is resumed from there ends with the same bits.
+/* Training on data that is no text: 8 x 8 pictures of a disc, a square or a cross, drawn at a
+ * random place with noise, are told apart by a small network. The program's own `build` makes the
+ * batches. The run is saved half way, and one that is resumed from there ends with the same bits.
  *
  *     cc images.c $(pkg-config --cflags --libs wengert) -o images && ./images */
 #include <stdio.h>

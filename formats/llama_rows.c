@@ -22,7 +22,8 @@ static int check_model_type(const char *text, const char *where) {
 int wg__llama_config_for(wg_llama_config *config, const char *json, const char *where) {
     if (!json)
         return wg_fail(WG_ERROR_ARGUMENT, where, "is written with the model's configuration only");
-    if (check_model_type(json, where) < 0 || wg_model_config_from_json(&wg_llama_type, json, config) < 0)
+    if (check_model_type(json, where) < 0 ||
+        wg_model_config_from_json(&wg_llama_type, json, config) < 0)
         return -1;
     if (config->hidden_act != WG_GATE_SWIGLU)
         return wg_fail(WG_ERROR_ARGUMENT, where, "holds a llama with hidden_act silu only");

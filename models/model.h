@@ -241,7 +241,8 @@ WG_API void wg_model_free(wg_model *model);
 /* Makes *model, a model of this tokenizer, one of the extended tokenizer. The vector of each new
  * token in tables and heads is the mean of those of its pieces; tokens that an objective adds move
  * behind them, and all else stays. After an error the model is as it was. -1 with [STATE for a
- * model whose vocabulary is not that of the tokenizer, or that is an encoder with a head; MEMORY] */
+ * model whose vocabulary is not that of the tokenizer, or that is an encoder with a head; MEMORY]
+ */
 WG_API int wg_model_extend_vocabulary(wg_model *model, const wg_tokenizer *tokenizer,
                                       const wg_vocabulary_extension *extension);
 

@@ -5,8 +5,8 @@
  *     rows of the new table    0 .. S-1   S .. S+N-1              S+N .. V+N-1
  *                              as before  means of their pieces   as before
  *
- * What has a row for each token is found by its shape: (V, ..) in the old model and (V + N, ..) in
- * the new one. */
+ * A parameter has a row for each token if the new model has N rows more of it than the old one; all
+ * others are copied. */
 #include <stdlib.h>
 #include <string.h>
 

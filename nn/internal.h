@@ -35,8 +35,8 @@ wg_tensor *wg__module_replace(wg_module *module, wg_tensor *parameter, wg_tensor
  * wg__quantized_linears_forward takes them. */
 bool wg__linears_are_quantized_alike(int count, wg_linear *const *linears);
 
-/* Layers of the same x, whose weights are read in one go: y[i] is what wg_linear_forward(linears[i],
- * x) gives. -1 with every y NULL. [scope; SHAPE, DTYPE] */
+/* Layers of the same x, whose weights are read in one go: y[i] is what
+ * wg_linear_forward(linears[i], x) gives. -1 with every y NULL. [scope; SHAPE, DTYPE] */
 int wg__quantized_linears_forward(int count, wg_linear *const *linears, wg_tensor *x,
                                   wg_tensor **y);
 

@@ -32,8 +32,8 @@ typedef struct wg_slot {
     char *name;
     wg_tensor *tensor; /* kept; shared with another slot when tied */
     wg_slot_kind kind;
-    bool tied;     /* the tensor belongs to another slot: not saved or counted again */
-    bool no_decay; /* weight decay leaves it alone: biases and norms */
+    bool tied;           /* the tensor belongs to another slot: not saved or counted again */
+    bool no_decay;       /* weight decay leaves it alone: biases and norms */
     wg_initializer init; /* how its layer filled it; WG_INIT_DEFAULT: otherwise than by this */
     struct wg_slot *next;
 } wg_slot;

@@ -69,7 +69,7 @@ static int64_t fill_row(const wg_pair_frame *frame, const wg_token_pair *pair, i
 }
 
 int wg_pair_batch_make(const wg_pair_frame *frame, int64_t count, const wg_token_pair *pairs,
-                        wg_pair_batch *batch) {
+                       wg_pair_batch *batch) {
     int64_t longest = 0;
     for (int64_t b = 0; b < count; b++) {
         const int64_t length = framed_length(&pairs[b]);

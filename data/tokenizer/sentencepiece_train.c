@@ -28,6 +28,7 @@ typedef struct trainer {
     wg_sentencepiece_training settings;
     wg__merge_training words; /* the pieces are the characters, then, for BPE, the merges */
     wg__unigram_training unigram;
+    int64_t *letter_counts; /* of the letters that become pieces, for `unigram` */
     wg__strings letter_texts;
     letter *letters;               /* by number in letter_texts, then the most frequent first */
     int64_t letter_capacity, kept; /* letters that become pieces */
@@ -57,8 +58,8 @@ static int64_t separator_length(const char *text, int64_t length) {
     return *text == ' ' || *text == '\n' || *text == '\r' || *text == '\0';
 }
 
-/* Counts what stands between two separators: its runs of letters, digits and others, the first with
- * U+2581 before it. */
+/* Counts the parts of a word: each run of letters, of digits, or of other characters is one. U+2581
+ * stands before the first part. */
 static int count_parts(trainer *t, const char *text, int64_t length, wg__text *part) {
     part->length = 0;
     int status = wg__text_append(part, SPACE, SPACE_LENGTH);
@@ -271,9 +272,15 @@ static int begin(trainer *t, const wg_sentencepiece_training *training) {
 static int learn_pieces(trainer *t) {
     if (!t->settings.unigram)
         return wg__learn_merges(&t->words, split_word);
+    t->letter_counts = wg__alloc((size_t)t->kept * sizeof *t->letter_counts);
+    if (!t->letter_counts)
+        return -1;
+    for (int64_t i = 0; i < t->kept; i++)
+        t->letter_counts[i] = t->letters[i].count;
     t->unigram = (wg__unigram_training){.words = &t->words.words,
                                         .word_counts = t->words.word_counts,
                                         .letters = &t->words.pieces,
+                                        .letter_counts = t->letter_counts,
                                         .piece_count = t->words.most_pieces};
     return wg__learn_unigram(&t->unigram);
 }
@@ -286,6 +293,7 @@ static wg_tokenizer *train(const wg__texts *texts, const wg_sentencepiece_traini
         tokenizer = make_tokenizer(&t);
     wg__merge_training_clear(&t.words);
     wg__unigram_training_clear(&t.unigram);
+    wg__free(t.letter_counts);
     wg__strings_clear(&t.letter_texts);
     wg__free(t.letters);
     return tokenizer;

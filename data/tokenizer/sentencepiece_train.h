@@ -1,5 +1,5 @@
-/* Learning a SentencePiece vocabulary: BPE (Sennrich et al. 2016) or the unigram language model (Kudo
- * 2018), as in SentencePiece (Kudo & Richardson 2018).
+/* Learning a SentencePiece vocabulary: BPE (Sennrich et al. 2016) or the unigram language model
+ * (Kudo 2018), as in SentencePiece (Kudo & Richardson 2018).
  *
  *     "low lower  low"
  *       each word begins with U+2581; letters, digits and other characters are counted apart
@@ -7,7 +7,7 @@
  *       the most frequent pair of neighbours is joined first
  *     <unk> <s> </s>   [<0x00> ... <0xFF>]   lo \u2581lo \u2581low ...   o l w \u2581 ...
  *       special        bytes, if asked for   merges in order             characters by count
- *     <unk> <s> </s>   [<0x00> ... <0xFF>]   \u2581 low \u2581l er o w ...
+ *     <unk> <s> </s>   [<0x00> ... <0xFF>]   \u2581low \u2581lower we   e l o w \u2581 ...
  *       unigram, the same words              pieces and characters, the most probable first
  *
  * A piece has at most 16 characters, all letters, all digits or all others.
@@ -31,8 +31,9 @@ typedef struct wg_sentencepiece_training {
 } wg_sentencepiece_training;
 
 /* Learns a vocabulary. <unk>, <s> and </s> have the ids 0, 1 and 2. Of equally frequent pairs the
- * first in byte order is joined; unigram.h has the steps of the other kind. Freed with wg_tokenizer_free. [FORMAT for text that is not UTF-8,
- * or has no words; ARGUMENT for a vocabulary that cannot hold the characters; MEMORY] */
+ * first in byte order is joined; unigram.h has the steps of the other kind. Freed with
+ * wg_tokenizer_free. [FORMAT for text that is not UTF-8, or has no words; ARGUMENT for a vocabulary
+ * that cannot hold the characters; MEMORY] */
 WG_API wg_tokenizer *wg_sentencepiece_train(const char *text, int64_t length,
                                             const wg_sentencepiece_training *training);
 

@@ -295,8 +295,9 @@ static int keep(learner *l, const bool *kept) {
     return make_trie(l);
 }
 
-/* New scores from what is expected. Pieces that are hardly expected go, but no character. The
- * digamma function makes rare pieces rarer still: the Bayesian form of EM with a sparse prior. */
+/* Computes new scores from the expected frequencies. Pieces expected less than half a time are
+ * removed, unless they are characters. log p would be the maximum of the likelihood; the digamma
+ * function lowers the scores of rare pieces further, so that more of them fall below the limit. */
 static int maximize(learner *l, bool *kept) {
     double sum = 0;
     for (int64_t i = 0; i < l->pieces.count; i++) {
@@ -408,22 +409,15 @@ static bool has_other_letters(const wg__strings *letters, const seed *item) {
     return false;
 }
 
-/* The first pieces are the characters, by their frequency. */
+/* The first pieces are the characters, weighted by their frequency. */
 static int add_letters(learner *l) {
     const wg__unigram_training *t = l->training;
     for (int64_t i = 0; i < l->letter_count; i++) {
         if (wg__strings_add(&l->pieces, wg__strings_text(t->letters, i),
                             wg__strings_length(t->letters, i)) < 0)
             return -1;
-        l->scores[i] = 0;
+        l->scores[i] = (double)t->letter_counts[i];
     }
-    for (int64_t w = 0; w < t->words->count; w++)
-        for (const char *text = wg__strings_text(t->words, w); *text;
-             text += wg__utf8_length(text)) {
-            const int64_t letter = wg__strings_find(t->letters, text, wg__utf8_length(text));
-            if (letter >= 0)
-                l->scores[letter] += (double)t->word_counts[w];
-        }
     return 0;
 }
 

@@ -37,8 +37,9 @@ typedef struct wg__unigram_training {
     const wg__strings *words;
     const int64_t *word_counts;
     const wg__strings
-        *letters;        /* the characters that become pieces; words with others are left out */
-    int64_t piece_count; /* wanted, with the characters; of a small text there are fewer */
+        *letters; /* the characters that become pieces; words with others are left out */
+    const int64_t *letter_counts; /* how often each occurs */
+    int64_t piece_count;          /* wanted, with the characters; of a small text there are fewer */
 
     /* The result, the most probable piece first. */
     wg__strings pieces;
