@@ -13,6 +13,8 @@ cli_sources = \
 	cli/generate.c \
 	cli/gradcheck.c \
 	cli/info.c \
+	cli/learners.c \
+	cli/learners.h \
 	cli/machine.c \
 	cli/machine.h \
 	cli/main.c \

@@ -82,20 +82,6 @@ void wg__note_tokens(void *context, const char *line) {
     wg__cli_note("%s", line);
 }
 
-double wg__unknown_share(const wg_wordpiece_report *report) {
-    return report->tokens > 0 ? (double)report->unknown / (double)report->tokens : 0;
-}
-
-void wg__note_wordpiece(const wg_wordpiece_report *report) {
-    wg__cli_note("%.3f %% of the text's %lld tokens are [UNK]; the vocabulary has %lld characters",
-                 100 * wg__unknown_share(report), (long long)report->tokens,
-                 (long long)report->alphabet);
-    if (report->wanted_alphabet > report->alphabet)
-        wg__cli_note("the vocabulary is too small for the %lld characters that make up 99.95 %% of "
-                     "the text; one of %lld tokens can hold them",
-                     (long long)report->wanted_alphabet, (long long)report->wanted_vocabulary);
-}
-
 /* ---- Results ---- */
 
 json_t *wg__json_number(double value) {

@@ -30,13 +30,6 @@ void wg__progress_end(wg__progress *progress);
 /* Notes on token files, on stderr. */
 void wg__note_tokens(void *context, const char *line);
 
-/* Notes on a learnt WordPiece vocabulary, on stderr: the share of [UNK] in the text, and the size
- * that would hold the text's characters if this one does not. */
-void wg__note_wordpiece(const wg_wordpiece_report *report);
-
-/* The share of a text's tokens that are [UNK], from 0 to 1. */
-double wg__unknown_share(const wg_wordpiece_report *report);
-
 /* ---- Results ---- */
 
 /* A JSON number; null for one that is not finite, which JSON cannot write. */

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/learners.h"
 #include "models/model.h"
 #include "optim/optimizer.h"
 
@@ -39,8 +40,7 @@ static const wg_setting text_rows[] = {
              "other texts)"},
     {.name = "eval-target", .kind = WG_SETTING_FILE, .offset = TEXT(eval_target)},
     {"tokenizer", WG_SETTING_TEXT, TEXT(tokenizer), .fixed = true, .argument = "KIND|FILE",
-     .help = "Learn a vocabulary from the corpus: wordpiece, bpe, sentencepiece-bpe, "
-             "sentencepiece-unigram, char or byte; or read one: what "
+     .help = "Learn a vocabulary from the corpus: " WG__LEARNER_NAMES "; or read one: what "
              "`wengert tokenizer train' wrote, or a published file"},
     {"vocab-size", WG_SETTING_INTEGER, TEXT(vocab_size), .low = 1, .high = INT32_MAX, .fixed = true,
      .argument = "N", .help = "Learn a vocabulary of N tokens (4096)"},

@@ -7,11 +7,10 @@
 #include <sys/stat.h>
 
 #include "cli/cli.h"
+#include "cli/learners.h"
 #include "cli/output.h"
 #include "data/tokenizer/bpe.h"
-#include "data/tokenizer/characters.h"
 #include "data/tokenizer/sentencepiece_train.h"
-#include "data/tokenizer/wordpiece.h"
 
 #define USUAL_HOLD_OUT 0.1 /* of each file of a stream, as `pretrain' holds out */
 
@@ -40,25 +39,12 @@ enum {
 
 /* ---- train ---- */
 
-enum kind {
-    WORDPIECE,
-    BPE,
-    SENTENCEPIECE_BPE,
-    SENTENCEPIECE_UNIGRAM,
-    CHARACTERS,
-    BYTES,
-    KIND_COUNT
-};
-static const char *const kind_names[KIND_COUNT] = {
-    "wordpiece", "bpe", "sentencepiece-bpe", "sentencepiece-unigram", "char", "byte"};
-
 typedef struct training {
     const char **corpus; /* room for all arguments */
-    int corpus_count;
     const char *out;
-    enum kind kind;
-    int64_t vocabulary_size, min_frequency, alphabet;
-    bool cased, unknown, byte_fallback, json;
+    const wg__learner *learner;
+    wg__learning learning;
+    bool json;
 } training;
 
 static const struct argp_option train_options[] = {
@@ -68,8 +54,7 @@ static const struct argp_option train_options[] = {
      "SentencePiece's file for its two kinds if it ends in .model; into an existing "
      "folder, the formats of other programs",
      0},
-    {"kind", KEY_KIND, "KIND", 0,
-     "wordpiece (the default), bpe, sentencepiece-bpe, sentencepiece-unigram, char or byte", 0},
+    {"kind", KEY_KIND, "KIND", 0, WG__LEARNER_NAMES "; wordpiece is the default", 0},
     {"vocab-size", KEY_VOCAB_SIZE, "N", 0,
      "WordPiece, BPE, SentencePiece: the largest number of tokens (4096)", 0},
     {"min-frequency", KEY_MIN_FREQUENCY, "N", 0,
@@ -87,72 +72,68 @@ static const struct argp_option train_options[] = {
     {0},
 };
 
-static enum kind kind_of(struct argp_state *state, const char *name) {
-    for (int i = 0; i < KIND_COUNT; i++)
-        if (strcmp(kind_names[i], name) == 0)
-            return (enum kind)i;
-    argp_error(state,
-               "--kind is '%s'; it must be wordpiece, bpe, sentencepiece-bpe, "
-               "sentencepiece-unigram, char or byte",
-               name);
-    return WORDPIECE;
-}
-
-static bool is_sentencepiece(enum kind kind) {
-    return kind == SENTENCEPIECE_BPE || kind == SENTENCEPIECE_UNIGRAM;
+static const wg__learner *learner_of(struct argp_state *state, const char *name) {
+    const wg__learner *learner = wg__learner_of(name);
+    if (!learner)
+        argp_error(state, "--kind is '%s'; it must be " WG__LEARNER_NAMES, name);
+    return learner;
 }
 
 /* Reports missing options, and options of another kind. */
 static void check_train(struct argp_state *state, const training *t) {
-    const char *kind = kind_names[t->kind];
-    if (t->corpus_count == 0 && t->kind != BYTES)
+    const wg__learner *kind = t->learner;
+    const wg__learning *l = &t->learning;
+    const struct {
+        const char *name;
+        bool applies, given;
+    } options[] = {
+        {"vocab-size", kind->vocab_size, l->vocab_size > 0},
+        {"min-frequency", kind->min_frequency, l->min_frequency > 0},
+        {"cased", kind->cased, l->cased},
+        {"alphabet", kind->alphabet, l->alphabet > 0},
+        {"byte-fallback", kind->byte_fallback, l->byte_fallback},
+        {"unknown", kind->unknown, l->unknown},
+    };
+    if (l->count == 0 && kind->corpus)
         argp_error(state, "missing --corpus FILE");
     if (!t->out)
         argp_error(state, "missing --out FILE");
-    if (t->kind > SENTENCEPIECE_UNIGRAM && t->vocabulary_size)
-        argp_error(state, "--vocab-size does not apply to --kind %s", kind);
-    if (t->kind > SENTENCEPIECE_BPE && t->min_frequency)
-        argp_error(state, "--min-frequency does not apply to --kind %s", kind);
-    if (t->kind != WORDPIECE && t->cased)
-        argp_error(state, "--cased does not apply to --kind %s", kind);
-    if (t->kind != WORDPIECE && !is_sentencepiece(t->kind) && t->alphabet)
-        argp_error(state, "--alphabet does not apply to --kind %s", kind);
-    if (!is_sentencepiece(t->kind) && t->byte_fallback)
-        argp_error(state, "--byte-fallback does not apply to --kind %s", kind);
-    if (t->kind != CHARACTERS && t->unknown)
-        argp_error(state, "--unknown does not apply to --kind %s", kind);
+    for (size_t i = 0; i < sizeof options / sizeof options[0]; i++)
+        if (options[i].given && !options[i].applies)
+            argp_error(state, "--%s does not apply to --kind %s", options[i].name, kind->name);
 }
 
 static error_t parse_train(int key, char *text, struct argp_state *state) {
     training *t = state->input;
+    wg__learning *l = &t->learning;
     switch (key) {
     case KEY_CORPUS:
     case ARGP_KEY_ARG: /* more files after --corpus, expanded by a shell */
-        t->corpus[t->corpus_count++] = text;
+        t->corpus[l->count++] = text;
         return 0;
     case KEY_OUT:
         t->out = text;
         return 0;
     case KEY_KIND:
-        t->kind = kind_of(state, text);
+        t->learner = learner_of(state, text);
         return 0;
     case KEY_VOCAB_SIZE:
-        t->vocabulary_size = wg__cli_integer(state, "vocab-size", text, 1, INT32_MAX);
+        l->vocab_size = wg__cli_integer(state, "vocab-size", text, 1, INT32_MAX);
         return 0;
     case KEY_CASED:
-        t->cased = true;
+        l->cased = true;
         return 0;
     case KEY_MIN_FREQUENCY:
-        t->min_frequency = wg__cli_integer(state, "min-frequency", text, 1, INT64_MAX);
+        l->min_frequency = wg__cli_integer(state, "min-frequency", text, 1, INT64_MAX);
         return 0;
     case KEY_ALPHABET:
-        t->alphabet = wg__cli_integer(state, "alphabet", text, 1, INT64_MAX);
+        l->alphabet = wg__cli_integer(state, "alphabet", text, 1, INT64_MAX);
         return 0;
     case KEY_UNKNOWN:
-        t->unknown = true;
+        l->unknown = true;
         return 0;
     case KEY_BYTE_FALLBACK:
-        t->byte_fallback = true;
+        l->byte_fallback = true;
         return 0;
     case WG__KEY_JSON:
         t->json = true;
@@ -170,73 +151,42 @@ static bool ends_in(const char *text, const char *end) {
     return length >= end_length && strcmp(text + length - end_length, end) == 0;
 }
 
-static wg_tokenizer *train(const training *t, wg_wordpiece_report *report) {
-    switch (t->kind) {
-    case BPE:
-        return wg_bpe_train_files(t->corpus_count, t->corpus,
-                                  &(wg_bpe_training){.vocabulary_size = t->vocabulary_size,
-                                                     .min_frequency = t->min_frequency});
-    case SENTENCEPIECE_BPE:
-    case SENTENCEPIECE_UNIGRAM:
-        return wg_sentencepiece_train_files(
-            t->corpus_count, t->corpus,
-            &(wg_sentencepiece_training){.unigram = t->kind == SENTENCEPIECE_UNIGRAM,
-                                         .vocabulary_size = t->vocabulary_size,
-                                         .min_frequency = t->min_frequency,
-                                         .alphabet_limit = t->alphabet,
-                                         .byte_fallback = t->byte_fallback});
-    case CHARACTERS:
-        return wg_char_train_files(t->corpus_count, t->corpus,
-                                   &(wg_char_training){.unknown = t->unknown});
-    case BYTES:
-        return wg_byte_new();
-    default:
-        return wg_wordpiece_train_files(t->corpus_count, t->corpus,
-                                        &(wg_wordpiece_training){
-                                            .vocabulary_size = t->vocabulary_size,
-                                            .min_frequency = t->min_frequency,
-                                            .alphabet_limit = t->alphabet,
-                                            .options.cased = t->cased,
-                                            .report = report,
-                                        });
-    }
-}
-
 static int save(const training *t, const wg_tokenizer *tokenizer) {
     struct stat status;
     bool published;
     if (stat(t->out, &status) == 0 && S_ISDIR(status.st_mode))
         return wg_tokenizer_export(tokenizer, t->out, &published);
-    if (t->kind == WORDPIECE && ends_in(t->out, ".txt"))
+    const char *kind = wg_tokenizer_kind(tokenizer);
+    if (strcmp(kind, "wordpiece") == 0 && ends_in(t->out, ".txt"))
         return wg_wordpiece_save(tokenizer, t->out);
-    if (is_sentencepiece(t->kind) && ends_in(t->out, ".model"))
+    if (strcmp(kind, "sentencepiece") == 0 && ends_in(t->out, ".model"))
         return wg_sentencepiece_save(tokenizer, t->out);
     return wg_tokenizer_save(tokenizer, t->out);
 }
 
-static int learn(const training *t) {
-    wg_wordpiece_report report_on_text = {0};
-    wg_tokenizer *tokenizer = train(t, &report_on_text);
-    int result = tokenizer ? save(t, tokenizer) : -1;
-    long long size = wg_tokenizer_size(tokenizer);
+static json_t *report_of(const training *t, long long size) {
+    const wg_wordpiece_report *wordpiece = &t->learning.report;
+    json_t *report = json_pack("{s:s, s:s, s:I}", "out", t->out, "kind", t->learner->name,
+                               "vocab_size", (json_int_t)size);
+    if (wordpiece->tokens > 0) {
+        json_object_set_new(report, "lower_case", json_boolean(!t->learning.cased));
+        json_object_set_new(report, "alphabet", json_integer(wordpiece->alphabet));
+        json_object_set_new(report, "unknown_share", wg__json_number(wg__unknown_share(wordpiece)));
+    }
+    return report;
+}
+
+static int learn(training *t) {
+    wg_tokenizer *tokenizer = wg__learn(t->learner, &t->learning);
+    const int result = tokenizer ? save(t, tokenizer) : -1;
+    const long long size = wg_tokenizer_size(tokenizer);
     wg_tokenizer_free(tokenizer);
     if (result < 0)
         return wg__cli_fail_pending();
-    if (t->kind == WORDPIECE)
-        wg__note_wordpiece(&report_on_text);
-    if (t->json) {
-        json_t *report = json_pack("{s:s, s:s, s:I}", "out", t->out, "kind", kind_names[t->kind],
-                                   "vocab_size", (json_int_t)size);
-        if (t->kind == WORDPIECE) {
-            json_object_set_new(report, "lower_case", json_boolean(!t->cased));
-            json_object_set_new(report, "alphabet", json_integer(report_on_text.alphabet));
-            json_object_set_new(report, "unknown_share",
-                                wg__json_number(wg__unknown_share(&report_on_text)));
-        }
-        wg__print_json(report);
-    } else {
+    if (t->json)
+        wg__print_json(report_of(t, size));
+    else
         printf("%s: %lld tokens\n", t->out, size);
-    }
     return 0;
 }
 
@@ -250,10 +200,11 @@ static int run_train(int argc, char **argv) {
                "bytes need no text.\v"
                "A vocab.txt does not tell whether it is cased: give --cased again when using it.",
     };
-    training t = {0};
+    training t = {.learner = wg__learner_of("wordpiece")};
     t.corpus = calloc((size_t)argc + 1, sizeof *t.corpus);
     if (!t.corpus)
         return wg__cli_fail("no memory");
+    t.learning.paths = t.corpus;
     wg__cli_parse(&parser, argc, argv, &t);
     int code = learn(&t);
     free(t.corpus);

@@ -9,14 +9,11 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cli/learners.h"
 #include "cli/output.h"
 #include "cli/profile.h"
 #include "cli/settings.h"
 #include "cli/trained.h"
-#include "data/tokenizer/bpe.h"
-#include "data/tokenizer/characters.h"
-#include "data/tokenizer/sentencepiece_train.h"
-#include "data/tokenizer/wordpiece.h"
 #include "io/checkpoint/checkpoint.h"
 #include "optim/optimizer.h"
 
@@ -76,95 +73,38 @@ static int require_same(const run *r, const char *path) {
 
 enum { USUAL_VOCABULARY = 4096 };
 
-/* What a tokenizer is learnt from, and of which size. */
-typedef struct learning {
-    int count;
-    const char *const *paths;
-    int64_t size, alphabet; /* alphabet 0: the usual one */
-} learning;
-
-static wg_tokenizer *learn_wordpiece(const learning *l) {
-    wg_wordpiece_report report = {0};
-    const wg_wordpiece_training training = {
-        .vocabulary_size = l->size, .alphabet_limit = l->alphabet, .report = &report};
-    wg_tokenizer *tokenizer = wg_wordpiece_train_files(l->count, l->paths, &training);
-    if (tokenizer)
-        wg__note_wordpiece(&report);
-    return tokenizer;
-}
-
-static wg_tokenizer *learn_bpe(const learning *l) {
-    return wg_bpe_train_files(l->count, l->paths, &(wg_bpe_training){.vocabulary_size = l->size});
-}
-
-/* With bytes for rare characters, as LLaMA has it. */
-static wg_tokenizer *learn_sentencepiece_bpe(const learning *l) {
-    const wg_sentencepiece_training training = {
-        .vocabulary_size = l->size, .alphabet_limit = l->alphabet, .byte_fallback = true};
-    return wg_sentencepiece_train_files(l->count, l->paths, &training);
-}
-
-/* With <unk> for rare characters, as T5 has it. */
-static wg_tokenizer *learn_sentencepiece_unigram(const learning *l) {
-    const wg_sentencepiece_training training = {
-        .unigram = true, .vocabulary_size = l->size, .alphabet_limit = l->alphabet};
-    return wg_sentencepiece_train_files(l->count, l->paths, &training);
-}
-
-/* The text decides how many characters there are. */
-static wg_tokenizer *learn_characters(const learning *l) {
-    return wg_char_train_files(l->count, l->paths, NULL);
-}
-
-static wg_tokenizer *learn_bytes(const learning *l) {
-    (void)l;
-    return wg_byte_new();
-}
-
-/* The kinds of tokenizer that are learnt from text, by their names in --tokenizer. */
-static const struct learner {
-    const char *name, *kind;
-    bool alphabet; /* its size can be chosen */
-    wg_tokenizer *(*learn)(const learning *l);
-} learners[] = {
-    {"wordpiece", "wordpiece", true, learn_wordpiece},
-    {"bpe", "bpe", false, learn_bpe},
-    {"sentencepiece-bpe", "sentencepiece", true, learn_sentencepiece_bpe},
-    {"sentencepiece-unigram", "sentencepiece", true, learn_sentencepiece_unigram},
-    {"char", "char", false, learn_characters},
-    {"byte", "byte", false, learn_bytes},
-};
-
 /* The tokenizer of a token file, with a note where another was to be learnt. */
 static wg_tokenizer *take_tokenizer(const char *tokens, const wg__text_settings *text,
-                                    const struct learner *learner) {
+                                    const wg__learner *learner) {
     wg_tokenizer *tokenizer = wg_tokenizer_load(tokens);
     if (!tokenizer)
         return NULL;
     const char *kind = wg_tokenizer_kind(tokenizer);
     const int64_t size = wg_tokenizer_size(tokenizer);
-    if (strcmp(kind, learner->kind) != 0 || (text->vocab_size && text->vocab_size != size))
+    if (strcmp(kind, learner->stored) != 0 || (text->vocab_size && text->vocab_size != size))
         wg__cli_note("no tokenizer is learnt: %s has its own, %s of %lld tokens", tokens, kind,
                      (long long)size);
     return tokenizer;
 }
 
 /* Learns the tokenizer, unless a token file of the corpus has one. */
-static wg_tokenizer *learn_tokenizer(const wg__text_settings *text, const struct learner *learner,
+static wg_tokenizer *learn_tokenizer(const wg__text_settings *text, const wg__learner *learner,
                                      int64_t size) {
     const wg_setting_list *corpus = &text->corpus;
     for (int64_t i = 0; i < corpus->count; i++)
         if (wg_dataset_is_token_file(corpus->items[i]))
             return take_tokenizer(corpus->items[i], text, learner);
-    return learner->learn(&(learning){(int)corpus->count, corpus->items, size, text->alphabet});
+    wg__learning learning = {.count = (int)corpus->count,
+                             .paths = corpus->items,
+                             .vocab_size = learner->vocab_size ? size : 0,
+                             .alphabet = text->alphabet,
+                             .byte_fallback = learner->bytes_usual};
+    return wg__learn(learner, &learning);
 }
 
 /* The tokenizer that --tokenizer names: a kind to learn, of `size` tokens, or a file. */
 static wg_tokenizer *make_tokenizer(const wg__text_settings *text, int64_t size) {
-    const struct learner *learner = NULL;
-    for (size_t i = 0; i < sizeof learners / sizeof learners[0]; i++)
-        if (strcmp(text->tokenizer, learners[i].name) == 0)
-            learner = &learners[i];
+    const wg__learner *learner = wg__learner_of(text->tokenizer);
     if (text->alphabet > 0 && !(learner && learner->alphabet)) {
         wg_fail(WG_ERROR_ARGUMENT, "tokenizer",
                 "--alphabet is for a WordPiece or SentencePiece vocabulary that is learnt, not for "
@@ -177,8 +117,7 @@ static wg_tokenizer *make_tokenizer(const wg__text_settings *text, int64_t size)
     if (access(text->tokenizer, F_OK) == 0)
         return wg_tokenizer_load(text->tokenizer);
     wg_fail(WG_ERROR_NOT_FOUND, "tokenizer",
-            "'%s' is neither a file nor a kind that can be learnt; wordpiece, bpe, "
-            "sentencepiece-bpe, sentencepiece-unigram, char and byte can",
+            "'%s' is neither a file nor a kind that can be learnt: " WG__LEARNER_NAMES,
             text->tokenizer);
     return NULL;
 }

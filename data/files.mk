@@ -42,6 +42,8 @@ data_sources = \
 	data/score/squad_score.c \
 	data/tokenizer/added_tokens.c \
 	data/tokenizer/added_tokens.h \
+	data/tokenizer/alphabet.c \
+	data/tokenizer/alphabet.h \
 	data/tokenizer/basic_tokenizer.c \
 	data/tokenizer/basic_tokenizer.h \
 	data/tokenizer/bpe.c \

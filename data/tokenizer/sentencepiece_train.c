@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "data/tokenizer/alphabet.h"
 #include "data/tokenizer/sentencepiece.h"
 #include "data/tokenizer/sentencepiece_train.h"
 #include "data/tokenizer/text_file.h"
@@ -12,26 +13,19 @@
 #define WHERE "sentencepiece_train"
 #define SPACE "\xE2\x96\x81" /* U+2581 */
 #define SPACE_LENGTH 3
-#define COVERAGE 0.9995
 #define USUAL_SIZE 4096
 #define USUAL_FREQUENCY 2
 
 static const char *const special_texts[] = {"<unk>", "<s>", "</s>"};
 enum { SPECIAL_COUNT = 3, BYTE_COUNT = 256, LONGEST = 16 /* characters of a piece */ };
 
-typedef struct letter {
-    const char *text;
-    int64_t count;
-} letter;
-
 typedef struct trainer {
     wg_sentencepiece_training settings;
     wg__merge_training words; /* the pieces are the characters, then, for BPE, the merges */
     wg__unigram_training unigram;
     int64_t *letter_counts; /* of the letters that become pieces, for `unigram` */
-    wg__strings letter_texts;
-    letter *letters;               /* by number in letter_texts, then the most frequent first */
-    int64_t letter_capacity, kept; /* letters that become pieces */
+    wg__alphabet alphabet;
+    int64_t kept; /* letters that become pieces */
 } trainer;
 
 /* ---- Words ---- */
@@ -102,54 +96,12 @@ static int add_text(void *context, const char *text, int64_t length, const char 
 
 /* ---- The alphabet ---- */
 
-static int count_letter(trainer *t, const char *text, int64_t length, int64_t count) {
-    const int64_t known = t->letter_texts.count;
-    const int64_t number = wg__strings_add(&t->letter_texts, text, length);
-    if (number < 0 ||
-        wg__reserve(&t->letters, known, &t->letter_capacity, known + 1, sizeof *t->letters) < 0)
-        return -1;
-    if (number == known)
-        t->letters[number] = (letter){0};
-    t->letters[number].count += count;
-    return 0;
-}
-
-static int compare_count(const void *a, const void *b) {
-    const letter *x = a, *y = b;
-    if (x->count != y->count)
-        return x->count > y->count ? -1 : 1;
-    return strcmp(x->text, y->text);
-}
-
-static int count_letters(trainer *t) {
-    const wg__strings *words = &t->words.words;
-    for (int64_t w = 0; w < words->count; w++) {
-        const char *word = wg__strings_text(words, w);
-        const char *end = word + wg__strings_length(words, w);
-        for (const char *at = word; at < end; at += wg__utf8_length(at))
-            if (count_letter(t, at, wg__utf8_length(at), t->words.word_counts[w]) < 0)
-                return -1;
-    }
-    const int64_t count = t->letter_texts.count;
-    if (count == 0)
-        return wg_fail(WG_ERROR_FORMAT, WHERE, "the text has no words to learn from");
-    for (int64_t i = 0; i < count; i++)
-        t->letters[i].text = wg__strings_text(&t->letter_texts, i);
-    qsort(t->letters, (size_t)count, sizeof *t->letters, compare_count);
-    return 0;
-}
-
 /* How many letters become pieces. */
 static int64_t choose_letters(const trainer *t) {
-    const int64_t all = t->letter_texts.count, limit = t->settings.alphabet_limit;
+    const int64_t all = t->alphabet.count, limit = t->settings.alphabet_limit;
     if (limit)
         return limit < all ? limit : all;
-    int64_t total = 0, covered = 0, count = 0;
-    for (int64_t i = 0; i < all; i++)
-        total += t->letters[i].count;
-    while (count < all && (double)covered < COVERAGE * (double)total)
-        covered += t->letters[count++].count;
-    return count;
+    return wg__alphabet_covering(&t->alphabet);
 }
 
 static int64_t first_piece(const trainer *t) {
@@ -157,8 +109,10 @@ static int64_t first_piece(const trainer *t) {
 }
 
 static int add_alphabet(trainer *t) {
-    if (count_letters(t) < 0)
+    if (wg__alphabet_count(&t->alphabet, &t->words) < 0)
         return -1;
+    if (t->alphabet.count == 0)
+        return wg_fail(WG_ERROR_FORMAT, WHERE, "the text has no words to learn from");
     t->kept = choose_letters(t);
     const int64_t least = first_piece(t) + t->kept;
     if (t->settings.vocabulary_size < least)
@@ -169,8 +123,8 @@ static int add_alphabet(trainer *t) {
                        (long long)t->kept, (long long)least);
     t->words.most_pieces = t->settings.vocabulary_size - first_piece(t);
     for (int64_t i = 0; i < t->kept; i++)
-        if (wg__strings_add(&t->words.pieces, t->letters[i].text,
-                            (int64_t)strlen(t->letters[i].text)) < 0)
+        if (wg__strings_add(&t->words.pieces, t->alphabet.letters[i].text,
+                            (int64_t)strlen(t->alphabet.letters[i].text)) < 0)
             return -1;
     return 0;
 }
@@ -276,7 +230,7 @@ static int learn_pieces(trainer *t) {
     if (!t->letter_counts)
         return -1;
     for (int64_t i = 0; i < t->kept; i++)
-        t->letter_counts[i] = t->letters[i].count;
+        t->letter_counts[i] = t->alphabet.letters[i].count;
     t->unigram = (wg__unigram_training){.words = &t->words.words,
                                         .word_counts = t->words.word_counts,
                                         .letters = &t->words.pieces,
@@ -294,8 +248,7 @@ static wg_tokenizer *train(const wg__texts *texts, const wg_sentencepiece_traini
     wg__merge_training_clear(&t.words);
     wg__unigram_training_clear(&t.unigram);
     wg__free(t.letter_counts);
-    wg__strings_clear(&t.letter_texts);
-    wg__free(t.letters);
+    wg__alphabet_clear(&t.alphabet);
     return tokenizer;
 }
 

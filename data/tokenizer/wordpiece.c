@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "data/tokenizer/alphabet.h"
 #include "data/tokenizer/basic_tokenizer.h"
 #include "data/tokenizer/kind.h"
 #include "data/tokenizer/merges.h"
@@ -21,8 +22,7 @@
 #define LARGEST_VOCABULARY INT64_C(10000000)
 #define SPECIAL_COUNT 5
 
-/* The default alphabet: so many of the characters of a text, and at least so many distinct ones. */
-#define ALPHABET_COVERAGE 0.9995
+/* The default alphabet: as many characters as cover the text, but so many if it has them. */
 #define LEAST_ALPHABET 1000
 
 typedef struct wordpiece {
@@ -376,54 +376,8 @@ static int count_word(void *context, const char *word, int64_t length, int64_t c
 
 /* ---- Training: the alphabet ---- */
 
-typedef struct letter {
-    const char *text;
-    int64_t count;
-    bool within; /* occurs in words of several characters */
-} letter;
-
-typedef struct alphabet {
-    wg__strings texts;
-    letter *letters; /* by number in texts, then sorted */
-    int64_t capacity;
-} alphabet;
-
-static int count_letter(alphabet *a, const char *text, int64_t length, int64_t count, bool within) {
-    int64_t known = a->texts.count;
-    int64_t number = wg__strings_add(&a->texts, text, length);
-    if (number < 0 ||
-        wg__reserve(&a->letters, known, &a->capacity, a->texts.count, sizeof *a->letters) < 0)
-        return -1;
-    if (number == known)
-        a->letters[number] = (letter){0};
-    a->letters[number].count += count;
-    a->letters[number].within |= within;
-    return 0;
-}
-
-static int count_letters(const wg__merge_training *words, alphabet *a) {
-    for (int64_t w = 0; w < words->words.count; w++) {
-        const char *word = wg__strings_text(&words->words, w);
-        const char *end = word + wg__strings_length(&words->words, w);
-        bool within = word + wg__utf8_length(word) < end;
-        for (const char *at = word; at < end; at += wg__utf8_length(at))
-            if (count_letter(a, at, wg__utf8_length(at), words->word_counts[w], within) < 0)
-                return -1;
-    }
-    for (int64_t i = 0; i < a->texts.count; i++)
-        a->letters[i].text = wg__strings_text(&a->texts, i);
-    return 0;
-}
-
 static int compare_text(const void *a, const void *b) {
-    return strcmp(((const letter *)a)->text, ((const letter *)b)->text);
-}
-
-static int compare_count(const void *a, const void *b) {
-    const letter *x = a, *y = b;
-    if (x->count != y->count)
-        return x->count > y->count ? -1 : 1;
-    return compare_text(a, b);
+    return strcmp(((const wg__letter *)a)->text, ((const wg__letter *)b)->text);
 }
 
 static int add_piece(trainer *t, const char *head, const char *tail, int64_t tail_length) {
@@ -435,31 +389,21 @@ static int add_piece(trainer *t, const char *head, const char *tail, int64_t tai
 }
 
 /* The tokens that the first `count` letters and the special tokens are. */
-static int64_t tokens_of_letters(const alphabet *a, int64_t count) {
+static int64_t tokens_of_letters(const wg__alphabet *a, int64_t count) {
     int64_t tokens = SPECIAL_COUNT + count;
     for (int64_t i = 0; i < count; i++)
         tokens += a->letters[i].within;
     return tokens;
 }
 
-/* How many of the letters, the most frequent first, make up the covered share of the text. */
-static int64_t covering_letters(const alphabet *a) {
-    int64_t total = 0, covered = 0, count = 0;
-    for (int64_t i = 0; i < a->texts.count; i++)
-        total += a->letters[i].count;
-    while (count < a->texts.count && (double)covered < ALPHABET_COVERAGE * (double)total)
-        covered += a->letters[count++].count;
-    return count;
-}
-
 /* How many of the letters, the most frequent first, the vocabulary gets. A Chinese text has far
  * more than LEAST_ALPHABET characters that matter, an English one with foreign names far fewer than
  * it has characters. */
-static int64_t choose_letters(trainer *t, const alphabet *a) {
-    const int64_t all = a->texts.count, size = t->settings.vocabulary_size;
+static int64_t choose_letters(trainer *t, const wg__alphabet *a) {
+    const int64_t all = a->count, size = t->settings.vocabulary_size;
     const int64_t limit = t->settings.alphabet_limit ? t->settings.alphabet_limit : LEAST_ALPHABET;
     const int64_t least = limit < all ? limit : all;
-    const int64_t covering = t->settings.alphabet_limit ? least : covering_letters(a);
+    const int64_t covering = t->settings.alphabet_limit ? least : wg__alphabet_covering(a);
     int64_t count = covering > least ? covering : least;
     int64_t tokens = tokens_of_letters(a, count);
     t->report.wanted_alphabet = count;
@@ -470,11 +414,10 @@ static int64_t choose_letters(trainer *t, const alphabet *a) {
 }
 
 /* Adds the initial pieces: the letters in byte order, then the letters that continue words. */
-static int add_alphabet(trainer *t, alphabet *a) {
-    if (a->texts.count == 0)
+static int add_alphabet(trainer *t, wg__alphabet *a) {
+    if (a->count == 0)
         return wg_fail(WG_ERROR_FORMAT, "wordpiece_train", "%s has no words to learn from",
                        t->source);
-    qsort(a->letters, (size_t)a->texts.count, sizeof *a->letters, compare_count);
     const int64_t count = choose_letters(t, a), tokens = tokens_of_letters(a, count);
     if (t->settings.vocabulary_size < tokens)
         return wg_fail(WG_ERROR_ARGUMENT, "wordpiece_train",
@@ -494,12 +437,11 @@ static int add_alphabet(trainer *t, alphabet *a) {
 }
 
 static int make_alphabet(trainer *t) {
-    alphabet a = {0};
-    int status = count_letters(&t->words, &a);
+    wg__alphabet a = {0};
+    int status = wg__alphabet_count(&a, &t->words);
     if (status == 0)
         status = add_alphabet(t, &a);
-    wg__strings_clear(&a.texts);
-    wg__free(a.letters);
+    wg__alphabet_clear(&a);
     return status;
 }
 
