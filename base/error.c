@@ -7,6 +7,8 @@
 
 static _Thread_local wg_error pending;
 
+static _Thread_local const wg_error_place *innermost;
+
 static wg_error_handler installed_handler;
 static void *installed_context;
 
@@ -36,18 +38,34 @@ void wg_error_set_handler(wg_error_handler handler, void *context) {
     installed_context = context;
 }
 
+void wg_error_enter(wg_error_place *place) {
+    place->outer = innermost;
+    innermost = place;
+}
+
+void wg_error_leave(const wg_error_place *place) {
+    innermost = place->outer;
+}
+
+/* Writes "place: where: " before the message. Returns the bytes. */
+static size_t begin_message(const char *where, char *message, size_t size) {
+    char place[256] = "";
+    if (innermost)
+        innermost->write(innermost->of, place, sizeof place);
+    const int length = snprintf(message, size, "%s%s%s: ", place, *place ? ": " : "", where);
+    return length < 0 ? 0 : (size_t)length < size ? (size_t)length : size - 1;
+}
+
 int wg_fail(wg_error_code code, const char *where, const char *format, ...) {
     if (pending.code != WG_ERROR_NONE)
         return -1;
     pending.code = code;
     snprintf(pending.where, sizeof pending.where, "%s", where);
-    int used = snprintf(pending.message, sizeof pending.message, "%s: ", where);
-    if (used > 0 && (size_t)used < sizeof pending.message) {
-        va_list arguments;
-        va_start(arguments, format);
-        vsnprintf(pending.message + used, sizeof pending.message - (size_t)used, format, arguments);
-        va_end(arguments);
-    }
+    const size_t used = begin_message(where, pending.message, sizeof pending.message);
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(pending.message + used, sizeof pending.message - used, format, arguments);
+    va_end(arguments);
     if (installed_handler)
         installed_handler(&pending, installed_context);
     return -1;

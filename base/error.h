@@ -13,6 +13,7 @@
 #define WG_BASE_ERROR_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 #include "api.h"
 
@@ -60,8 +61,28 @@ WG_API const char *wg_error_name(wg_error_code code);
 typedef void (*wg_error_handler)(const wg_error *error, void *context);
 WG_API void wg_error_set_handler(wg_error_handler handler, void *context);
 
-/* Records an error unless one is pending; for authors of ops, layers and readers. The message is
- * "where: format...". Always returns -1, so that a function can end with `return wg_fail(...)`. */
+/* ---- Where an error happens ----
+ * An error of this thread that is recorded between wg_error_enter and wg_error_leave begins with
+ * what the innermost place writes. Modules are such places (wg_module_enter):
+ *
+ *     "layers.3.mlp.up: linear: (3, 8) x (8, 9): ..." */
+typedef struct wg_error_place {
+    /* Writes at most `size` bytes, the last of them 0: nothing, or the name of `of`. */
+    void (*write)(const void *of, char *text, size_t size);
+    const void *of;
+    const struct wg_error_place *outer; /* set by wg_error_enter */
+} wg_error_place;
+
+/* The place stays the caller's, and where it is, until it is left; places are left in reverse
+ * order.
+ */
+WG_API void wg_error_enter(wg_error_place *place);
+WG_API void wg_error_leave(const wg_error_place *place);
+
+/* ---- For authors of ops, layers and readers ---- */
+
+/* Records an error unless one is pending. The message is "where: format...", behind the place if
+ * there is one. Always returns -1, so that a function can end with `return wg_fail(...)`. */
 WG_API int wg_fail(wg_error_code code, const char *where, const char *format, ...)
     WG_PRINTF(3, 4) WG_COLD;
 

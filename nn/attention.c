@@ -398,11 +398,8 @@ static int check_inputs(const wg_multi_head_attention *a, const wg_tensor *x,
     return 0;
 }
 
-wg_tensor *wg_multi_head_attention_forward(wg_multi_head_attention *attention, wg_tensor *x,
-                                           const wg_attention_inputs *inputs) {
-    static const wg_attention_inputs nothing;
-    if (!inputs)
-        inputs = &nothing;
+static wg_tensor *forward(wg_multi_head_attention *attention, wg_tensor *x,
+                          const wg_attention_inputs *inputs) {
     if (check_inputs(attention, x, inputs) < 0)
         return NULL;
     const wg_attention_options options = draw_options(attention);
@@ -433,6 +430,14 @@ wg_tensor *wg_multi_head_attention_forward(wg_multi_head_attention *attention, w
     if (inputs->weights)
         wg_scope_escape(*inputs->weights);
     return wg_scope_end(&scope, y);
+}
+
+wg_tensor *wg_multi_head_attention_forward(wg_multi_head_attention *attention, wg_tensor *x,
+                                           const wg_attention_inputs *inputs) {
+    static const wg_attention_inputs nothing;
+    wg_error_place place;
+    wg_module_enter(&attention->module, &place);
+    return wg_module_leave(&place, forward(attention, x, inputs ? inputs : &nothing));
 }
 
 wg_tensor *wg_padding_mask(wg_tensor *keep) {

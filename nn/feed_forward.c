@@ -80,11 +80,13 @@ wg_feed_forward *wg_feed_forward_new(wg_module *parent, const char *name, int64_
 }
 
 wg_tensor *wg_feed_forward_forward(wg_feed_forward *net, wg_tensor *x) {
+    wg_error_place place;
+    wg_module_enter(&net->module, &place);
     wg_scope scope;
     wg_scope_begin(&scope);
     wg_tensor *inner = wg_activate(net->activation, wg_linear_forward(net->up, x));
     wg_tensor *y = wg_linear_forward(net->down, wg_dropout(&net->module, inner, net->dropout));
-    return wg_scope_end(&scope, y);
+    return wg_module_leave(&place, wg_scope_end(&scope, y));
 }
 
 /* ---- The gated net ---- */
@@ -171,6 +173,8 @@ wg_gated_feed_forward *wg_gated_feed_forward_new(wg_module *parent, const char *
 }
 
 wg_tensor *wg_gated_feed_forward_forward(wg_gated_feed_forward *net, wg_tensor *x) {
+    wg_error_place place;
+    wg_module_enter(&net->module, &place);
     wg_scope scope;
     wg_scope_begin(&scope);
     wg_linear *const pair[] = {net->gate, net->up};
@@ -185,5 +189,5 @@ wg_tensor *wg_gated_feed_forward_forward(wg_gated_feed_forward *net, wg_tensor *
     }
     wg_tensor *inner = apply_gate(net->kind, both[0], both[1]);
     wg_tensor *y = wg_linear_forward(net->down, wg_dropout(&net->module, inner, net->dropout));
-    return wg_scope_end(&scope, y);
+    return wg_module_leave(&place, wg_scope_end(&scope, y));
 }

@@ -71,7 +71,7 @@ wg_linear *wg_linear_new(wg_module *parent, const char *name, int64_t in, int64_
     return wg_module_finish(&linear->module);
 }
 
-wg_tensor *wg_linear_forward(wg_linear *linear, wg_tensor *x) {
+static wg_tensor *product(wg_linear *linear, wg_tensor *x) {
     if (linear->quantized)
         return wg_quantized_linear(x, linear->weight, linear->quantization, linear->bias);
     if (!linear->transposed)
@@ -80,6 +80,12 @@ wg_tensor *wg_linear_forward(wg_linear *linear, wg_tensor *x) {
     wg_scope_begin(&scope);
     wg_tensor *weight = wg_transpose(linear->weight, 0, 1);
     return wg_scope_end(&scope, wg_linear_op(x, weight, linear->bias));
+}
+
+wg_tensor *wg_linear_forward(wg_linear *linear, wg_tensor *x) {
+    wg_error_place place;
+    wg_module_enter(&linear->module, &place);
+    return wg_module_leave(&place, product(linear, x));
 }
 
 bool wg__linears_are_quantized_alike(int count, wg_linear *const *linears) {
@@ -98,12 +104,17 @@ int wg__quantized_linears_forward(int count, wg_linear *const *linears, wg_tenso
         biases[i] = linears[i]->bias;
         widths[i] = wg_tensor_size(weights[i], 0);
     }
+    wg_error_place place;
+    wg_module_enter(&linears[0]->module, &place);
     wg_tensor *all = wg_quantized_linears(x, count, weights, linears[0]->quantization, biases);
+    wg_module_leave(&place, all);
     return wg_split(all, -1, count, widths, y);
 }
 
 wg_tensor *wg_linear_loss(wg_linear *linear, wg_tensor *x, wg_tensor *target, int64_t ignore_index,
                           const wg_cross_entropy_options *options) {
+    wg_error_place place;
+    wg_module_enter(&linear->module, &place);
     wg_scope scope;
     wg_scope_begin(&scope);
     wg_tensor *rows = wg_flatten(x, 0, -2), *loss;
@@ -116,7 +127,7 @@ wg_tensor *wg_linear_loss(wg_linear *linear, wg_tensor *x, wg_tensor *target, in
             weight = wg_transpose(weight, 0, 1);
         loss = wg_linear_cross_entropy(rows, weight, target, linear->bias, ignore_index, options);
     }
-    return wg_scope_end(&scope, loss);
+    return wg_module_leave(&place, wg_scope_end(&scope, loss));
 }
 
 /* ---- Tables of vectors ---- */
@@ -175,7 +186,10 @@ wg_embedding *wg_embedding_new(wg_module *parent, const char *name, int64_t coun
 }
 
 wg_tensor *wg_embedding_forward(wg_embedding *embedding, wg_tensor *index) {
-    return wg_embedding_op(embedding->weight, index, embedding->padding_index);
+    wg_error_place place;
+    wg_module_enter(&embedding->module, &place);
+    wg_tensor *rows = wg_embedding_op(embedding->weight, index, embedding->padding_index);
+    return wg_module_leave(&place, rows);
 }
 
 static wg_tensor *quantized_logits(wg_embedding *embedding, wg_tensor *x) {
@@ -185,12 +199,17 @@ static wg_tensor *quantized_logits(wg_embedding *embedding, wg_tensor *x) {
 }
 
 wg_tensor *wg_embedding_logits(wg_embedding *embedding, wg_tensor *x) {
-    return embedding->quantizes ? quantized_logits(embedding, x)
-                                : wg_linear_op(x, embedding->weight, NULL);
+    wg_error_place place;
+    wg_module_enter(&embedding->module, &place);
+    wg_tensor *logits = embedding->quantizes ? quantized_logits(embedding, x)
+                                             : wg_linear_op(x, embedding->weight, NULL);
+    return wg_module_leave(&place, logits);
 }
 
 wg_tensor *wg_embedding_loss(wg_embedding *embedding, wg_tensor *x, wg_tensor *target,
                              int64_t ignore_index, const wg_cross_entropy_options *options) {
+    wg_error_place place;
+    wg_module_enter(&embedding->module, &place);
     wg_scope scope;
     wg_scope_begin(&scope);
     wg_tensor *rows = wg_flatten(x, 0, -2), *loss;
@@ -200,5 +219,5 @@ wg_tensor *wg_embedding_loss(wg_embedding *embedding, wg_tensor *x, wg_tensor *t
     else
         loss =
             wg_linear_cross_entropy(rows, embedding->weight, target, NULL, ignore_index, options);
-    return wg_scope_end(&scope, loss);
+    return wg_module_leave(&place, wg_scope_end(&scope, loss));
 }

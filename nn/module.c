@@ -92,6 +92,32 @@ static char *compose_path(const wg_module *top, const wg_module *module, const c
     return path;
 }
 
+/* Writes "a.b" for a module of that path in its tree, as much of its end as fits. */
+static void write_path(const void *of, char *text, size_t size) {
+    char *end = text + size - 1, *at = end;
+    *end = '\0';
+    for (const wg_module *m = of; m; m = m->parent) {
+        const size_t length = strlen(m->name), dot = at < end && length > 0;
+        if (length + dot > (size_t)(at - text))
+            break;
+        if (dot)
+            *--at = '.';
+        at -= length;
+        memcpy(at, m->name, length);
+    }
+    memmove(text, at, (size_t)(end - at) + 1);
+}
+
+void wg_module_enter(const wg_module *module, wg_error_place *place) {
+    *place = (wg_error_place){.write = write_path, .of = module};
+    wg_error_enter(place);
+}
+
+wg_tensor *wg_module_leave(const wg_error_place *place, wg_tensor *result) {
+    wg_error_leave(place);
+    return result;
+}
+
 /* ---- Modules ---- */
 
 static bool is_name(const char *name) {

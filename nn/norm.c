@@ -27,7 +27,9 @@ wg_layer_norm *wg_layer_norm_new(wg_module *parent, const char *name, int64_t wi
 }
 
 wg_tensor *wg_layer_norm_forward(wg_layer_norm *norm, wg_tensor *x) {
-    return wg_layer_norm_op(x, norm->weight, norm->bias, norm->eps);
+    wg_error_place place;
+    wg_module_enter(&norm->module, &place);
+    return wg_module_leave(&place, wg_layer_norm_op(x, norm->weight, norm->bias, norm->eps));
 }
 
 /* ---- Root mean square normalisation ---- */
@@ -49,7 +51,10 @@ wg_rms_norm *wg_rms_norm_new(wg_module *parent, const char *name, int64_t width,
 }
 
 wg_tensor *wg_rms_norm_forward(wg_rms_norm *norm, wg_tensor *x) {
-    return wg_rms_norm_op(x, norm->weight, norm->eps, norm->eps_outside);
+    wg_error_place place;
+    wg_module_enter(&norm->module, &place);
+    wg_tensor *y = wg_rms_norm_op(x, norm->weight, norm->eps, norm->eps_outside);
+    return wg_module_leave(&place, y);
 }
 
 /* ---- Add & Norm ---- */
@@ -77,12 +82,14 @@ wg_tensor *wg_add_norm_before(wg_add_norm *add_norm, wg_tensor *x) {
 }
 
 wg_tensor *wg_add_norm_after(wg_add_norm *add_norm, wg_tensor *x, wg_tensor *y) {
+    wg_error_place place;
+    wg_module_enter(&add_norm->module, &place);
     wg_scope scope;
     wg_scope_begin(&scope);
     wg_tensor *sum = wg_add(x, wg_dropout(&add_norm->module, y, add_norm->dropout));
     if (!add_norm->pre)
         sum = wg_layer_norm_forward(add_norm->norm, sum);
-    return wg_scope_end(&scope, sum);
+    return wg_module_leave(&place, wg_scope_end(&scope, sum));
 }
 
 /* ---- Batch normalisation. Letters: N examples, C channels, L positions. Statistics are (1, C) or
@@ -190,7 +197,7 @@ static wg_tensor *as_channels(wg_tensor *vector, const wg_tensor *x) {
     return wg_reshape(vector, wg_tensor_ndim(x), shape);
 }
 
-wg_tensor *wg_batch_norm_forward(wg_batch_norm *norm, wg_tensor *x) {
+static wg_tensor *normalise(wg_batch_norm *norm, wg_tensor *x) {
     const bool training = wg_module_is_training(&norm->module);
     const bool of_batch = training || !norm->running_mean;
     if (check_batch(norm->channels, x, of_batch) < 0)
@@ -205,4 +212,10 @@ wg_tensor *wg_batch_norm_forward(wg_batch_norm *norm, wg_tensor *x) {
     if (y && training && norm->running_mean && update_running(norm, x) < 0)
         y = NULL;
     return wg_scope_end(&scope, y);
+}
+
+wg_tensor *wg_batch_norm_forward(wg_batch_norm *norm, wg_tensor *x) {
+    wg_error_place place;
+    wg_module_enter(&norm->module, &place);
+    return wg_module_leave(&place, normalise(norm, x));
 }

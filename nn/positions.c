@@ -168,6 +168,8 @@ static int64_t bucket_of(const wg_relative_position *positions, int64_t distance
 
 wg_tensor *wg_relative_position_forward(wg_relative_position *positions, int64_t first,
                                         int64_t queries, int64_t keys) {
+    wg_error_place place;
+    wg_module_enter(&positions->module, &place);
     wg_scope scope;
     wg_scope_begin(&scope);
     wg_tensor *buckets = wg_empty(WG_I64, WG_DIMS(queries, keys)), *bias = NULL;
@@ -179,7 +181,7 @@ wg_tensor *wg_relative_position_forward(wg_relative_position *positions, int64_t
         bias = wg_embedding_op(positions->weight, buckets, -1);
         bias = wg_unsqueeze(wg_permute(bias, WG_DIMS(2, 0, 1)), 0);
     }
-    return wg_scope_end(&scope, bias);
+    return wg_module_leave(&place, wg_scope_end(&scope, bias));
 }
 
 /* ---- In two dimensions ---- */
@@ -202,9 +204,11 @@ wg_block_position *wg_block_position_new(wg_module *parent, const char *name, in
 
 wg_tensor *wg_block_position_forward(wg_block_position *positions, wg_tensor *x,
                                      wg_tensor *position_ids, wg_tensor *block_position_ids) {
+    wg_error_place place;
+    wg_module_enter(&positions->module, &place);
     wg_scope scope;
     wg_scope_begin(&scope);
     x = wg_add(x, wg_embedding_forward(positions->positions, position_ids));
     x = wg_add(x, wg_embedding_forward(positions->block_positions, block_position_ids));
-    return wg_scope_end(&scope, x);
+    return wg_module_leave(&place, wg_scope_end(&scope, x));
 }

@@ -364,6 +364,65 @@ START_TEST(elements_that_are_not_there_are_refused) {
 }
 END_TEST
 
+/* ---- Where an error happens ---- */
+
+static char heard[1024];
+
+static void hear(const wg_error *error, void *context) {
+    (void)context;
+    snprintf(heard, sizeof heard, "%s", error->message);
+}
+
+static void assert_message_begins(const char *text) {
+    ck_assert_msg(wg_error_pending() && strncmp(heard, text, strlen(text)) == 0,
+                  "\"%s\" does not begin with \"%s\"", heard, text);
+    ck_assert_str_eq(wg_error_pending()->message, heard);
+    wg_error_clear();
+}
+
+START_TEST(an_error_begins_with_the_path_of_its_layer) {
+    wg_module *root = wg_module_new(NULL, "", sizeof *root);
+    wg_module *layer = wg_module_new(root, "layers.3", sizeof *layer);
+    wg_feed_forward *net = wg_feed_forward_new(layer, "mlp", 8, 9, NULL);
+    wg_layer_norm *norm = wg_layer_norm_new(layer, "norm", 8, NULL);
+    wg_linear *alone = wg_linear_new(NULL, "", 8, 8, NULL);
+    wg_tensor *good = wg_ones(WG_F32, WG_DIMS(3, 8)), *bad = wg_ones(WG_F32, WG_DIMS(3, 7));
+    assert_no_error();
+    wg_error_set_handler(hear, NULL);
+    ck_assert_ptr_null(wg_linear_forward(net->down, wg_feed_forward_forward(net, bad)));
+    assert_message_begins("layers.3.mlp.up: linear: ");
+    ck_assert_ptr_null(wg_layer_norm_forward(norm, wg_add(good, bad)));
+    assert_message_begins("add: ");
+    ck_assert_ptr_null(wg_layer_norm_forward(norm, bad));
+    assert_message_begins("layers.3.norm: layer_norm: ");
+    ck_assert_ptr_null(wg_linear_forward(alone, bad));
+    assert_message_begins("linear: ");
+    wg_error_place place;
+    wg_module_enter(layer, &place);
+    ck_assert_ptr_null(wg_feed_forward_forward(net, bad));
+    assert_message_begins("layers.3.mlp.up: linear: ");
+    ck_assert_ptr_null(wg_module_leave(&place, wg_add(good, bad)));
+    assert_message_begins("layers.3: add: ");
+    wg_error_set_handler(NULL, NULL);
+    wg_module_free(root);
+    wg_module_free(&alone->module);
+}
+END_TEST
+
+START_TEST(the_path_of_a_deep_module_keeps_its_end) {
+    wg_module *root = wg_module_new(NULL, "", sizeof *root), *deep = root;
+    for (int i = 0; i < 60; i++)
+        deep = wg_module_new(deep, "modules", sizeof *deep);
+    wg_linear *last = wg_linear_new(deep, "last", 8, 8, NULL);
+    wg_error_set_handler(hear, NULL);
+    ck_assert_ptr_null(wg_linear_forward(last, wg_ones(WG_F32, WG_DIMS(3, 7))));
+    wg_error_set_handler(NULL, NULL);
+    ck_assert_ptr_nonnull(strstr(heard, "modules.modules.last: linear: (3, 7)"));
+    assert_message_begins("modules.modules.");
+    wg_module_free(root);
+}
+END_TEST
+
 SUITES {
     const TTest *const tests[] = {
         paths_follow_the_tree,
@@ -386,6 +445,8 @@ SUITES {
         a_model_of_seventy_billion_weights_is_made_without_memory,
         without_memory_a_tree_has_the_same_names_shapes_and_ties,
         elements_that_are_not_there_are_refused,
+        an_error_begins_with_the_path_of_its_layer,
+        the_path_of_a_deep_module_keeps_its_end,
     };
     add_suite("module", tests);
 }
