@@ -108,6 +108,16 @@ static void write_path(const void *of, char *text, size_t size) {
     memmove(text, at, (size_t)(end - at) + 1);
 }
 
+int wg_module_requires_grad(wg_module *module, bool wanted) {
+    for (wg_slot *slot = module->first_slot; slot; slot = slot->next)
+        if (slot->kind == WG_SLOT_PARAMETER && wg_set_requires_grad(slot->tensor, wanted) < 0)
+            return -1;
+    for (wg_module *child = module->first_child; child; child = child->next_sibling)
+        if (wg_module_requires_grad(child, wanted) < 0)
+            return -1;
+    return 0;
+}
+
 void wg_module_enter(const wg_module *module, wg_error_place *place) {
     *place = (wg_error_place){.write = write_path, .of = module};
     wg_error_enter(place);

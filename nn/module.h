@@ -140,6 +140,11 @@ WG_API wg_slot *wg_module_find(wg_module *module, const char *path);
 /* The number of trained numbers below `module`, tied ones once. */
 WG_API int64_t wg_module_parameter_count(wg_module *module);
 
+/* Whether the parameters below `module` are trained: false freezes them, so that backward computes
+ * no gradients for them and optimizers and trainers that are made afterwards leave them as they
+ * are; true undoes it. PyTorch's requires_grad_. */
+WG_API int wg_module_requires_grad(wg_module *module, bool wanted);
+
 /* Changes the dtype of all floating parameters and buffers (f32 or f64, for gradient checks) in
  * their handles, or of none if that fails. Gradients are dropped. [DTYPE, MEMORY] */
 WG_API int wg_module_to(wg_module *module, wg_dtype dtype);

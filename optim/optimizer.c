@@ -279,13 +279,24 @@ int wg_optimizer_add_module(wg_optimizer *optimizer, wg_module *module) {
         return -1;
     wg_state_dict *state = wg_module_state(module);
     int status = state ? 0 : -1;
+    int64_t added = 0, frozen = 0;
     for (int64_t i = 0; status == 0 && i < state->count; i++) {
         const wg_slot *slot = state->entries[i].slot;
-        if (slot->kind == WG_SLOT_PARAMETER && !slot->tied)
-            status =
-                wg_optimizer_add(optimizer, state->entries[i].path, slot->tensor, slot->no_decay);
+        if (slot->kind != WG_SLOT_PARAMETER || slot->tied)
+            continue;
+        if (!wg_requires_grad(slot->tensor)) {
+            frozen++;
+            continue;
+        }
+        status = wg_optimizer_add(optimizer, state->entries[i].path, slot->tensor, slot->no_decay);
+        added++;
     }
     wg_state_dict_free(state);
+    if (status == 0 && added == 0 && frozen > 0)
+        return wg_fail(WG_ERROR_GRADIENT, "optimizer_add_module",
+                       "all %lld parameters are frozen, and nothing is left to train; "
+                       "wg_module_requires_grad(module, true) thaws them",
+                       (long long)frozen);
     return status;
 }
 

@@ -124,9 +124,10 @@ WG_API void wg_optimizer_free(wg_optimizer *optimizer);
 WG_API int wg_optimizer_add(wg_optimizer *optimizer, const char *name, wg_tensor *parameter,
                             bool no_decay);
 
-/* Takes every parameter below `module` under its path, tied ones once and buffers left out. Biases
- * and norms (wg_module_no_decay) are added with no_decay. All that wg_optimizer_add says holds;
- * after an error some parameters may have been added. */
+/* Takes every parameter below `module` that wants a gradient under its path, tied ones once,
+ * buffers and frozen parameters (wg_module_requires_grad) left out. Biases and norms
+ * (wg_module_no_decay) are added with no_decay. All that wg_optimizer_add says holds; after an
+ * error some parameters may have been added. [GRADIENT if all of several are frozen] */
 WG_API int wg_optimizer_add_module(wg_optimizer *optimizer, wg_module *module);
 
 /* The global norm of all gradients, sqrt(sum g^2), into *norm; if it exceeds max_norm (> 0; 0 only

@@ -67,9 +67,22 @@ static int make_parts(wg_trainer *trainer) {
     return options->log_path && !trainer->log ? -1 : 0;
 }
 
+static int check_arguments(const wg_task *task, const wg_optimizer *optimizer,
+                           const wg_trainer_options *options) {
+    const char *missing = !task           ? "task"
+                          : !task->module ? "module in the task"
+                          : !task->loss   ? "function `loss' in the task"
+                          : !optimizer    ? "optimizer"
+                          : !options      ? "options"
+                                          : NULL;
+    return missing ? wg_fail(WG_ERROR_ARGUMENT, "trainer_new", "there is no %s", missing) : 0;
+}
+
 wg_trainer *wg_trainer_new(const wg_task *task, wg_optimizer *optimizer,
                            const wg_trainer_options *options) {
-    wg_trainer *trainer = optimizer ? wg__calloc(1, sizeof *trainer) : NULL;
+    wg_trainer *trainer = NULL;
+    if (check_arguments(task, optimizer, options) == 0)
+        trainer = wg__calloc(1, sizeof *trainer);
     if (!trainer) {
         wg_optimizer_free(optimizer);
         return NULL;

@@ -353,6 +353,54 @@ START_TEST(a_trainer_refuses_a_run_of_no_steps) {
 }
 END_TEST
 
+START_TEST(a_trainer_refuses_a_task_without_a_loss_or_a_module) {
+    toy t = make_toy();
+    const wg_trainer_options options = {.steps = 3, .schedule = {.peak = 0.05, .total_steps = 3}};
+    wg_task task = {.context = &t, .module = t.module};
+    ck_assert_ptr_null(wg_trainer_new(&task, wg_adamw_new(NULL), &options));
+    assert_error(WG_ERROR_ARGUMENT, "no function `loss' in the task");
+    task = (wg_task){.context = &t, .loss = toy_loss};
+    ck_assert_ptr_null(wg_trainer_new(&task, wg_adamw_new(NULL), &options));
+    assert_error(WG_ERROR_ARGUMENT, "no module in the task");
+    task.module = t.module;
+    ck_assert_ptr_null(wg_trainer_new(&task, NULL, &options));
+    assert_error(WG_ERROR_ARGUMENT, "no optimizer");
+    ck_assert_ptr_null(wg_trainer_new(&task, wg_adamw_new(NULL), NULL));
+    assert_error(WG_ERROR_ARGUMENT, "no options");
+    ck_assert_ptr_null(wg_trainer_new(NULL, wg_adamw_new(NULL), &options));
+    assert_error(WG_ERROR_ARGUMENT, "no task");
+    wg_module_free(t.module);
+}
+END_TEST
+
+START_TEST(frozen_parameters_stay_and_the_others_are_trained) {
+    toy t = make_toy();
+    wg_module *frozen = wg_module_new(t.module, "frozen", sizeof *frozen);
+    wg_tensor *still = wg_module_parameter(frozen, "weight", WG_DIMS(WIDTH));
+    wg_set_grad_enabled(false);
+    wg_fill_(still, 3);
+    wg_set_grad_enabled(true);
+    ck_assert_int_eq(wg_module_requires_grad(frozen, false), 0);
+    wg_trainer *trainer = make_trainer(&t, (wg_trainer_options){.steps = 3});
+    ck_assert_int_eq(wg_trainer_run(trainer), WG_TRAIN_FINISHED);
+    wg_trainer_free(trainer);
+    float weights[WIDTH], trained[WIDTH * WIDTH];
+    wg_to_array(still, weights);
+    wg_to_array(t.weight, trained);
+    for (int i = 0; i < WIDTH; i++)
+        ck_assert(weights[i] == 3);
+    ck_assert(trained[0] != 0.5f);
+    ck_assert_int_eq(wg_module_requires_grad(t.module, false), 0);
+    ck_assert_ptr_null(make_trainer(&t, (wg_trainer_options){.steps = 3}));
+    assert_error(WG_ERROR_GRADIENT, "all 2 parameters are frozen");
+    ck_assert_int_eq(wg_module_requires_grad(t.module, true), 0);
+    trainer = make_trainer(&t, (wg_trainer_options){.steps = 3});
+    assert_no_error();
+    wg_trainer_free(trainer);
+    wg_module_free(t.module);
+}
+END_TEST
+
 START_TEST(the_log_has_a_line_for_each_step) {
     float weights[WIDTH * WIDTH];
     const char *path = in_scratch("run.jsonl");
@@ -406,6 +454,8 @@ SUITES {
         a_run_that_cannot_be_saved_fails_before_its_first_step,
         a_model_without_a_run_is_not_resumed,
         a_trainer_refuses_a_run_of_no_steps,
+        a_trainer_refuses_a_task_without_a_loss_or_a_module,
+        frozen_parameters_stay_and_the_others_are_trained,
         the_log_has_a_line_for_each_step,
         no_memory_is_asked_of_the_system_after_the_first_step,
     };
