@@ -187,6 +187,9 @@ void *wg_module_new(wg_module *parent, const char *name, size_t size) {
     return module;
 }
 
+/* The parent of modules that were freed, where lifetimes are checked. */
+static wg_module freed;
+
 static void free_slots(wg_module *module) {
     for (wg_slot *slot = module->first_slot, *next; slot; slot = next) {
         next = slot->next;
@@ -207,12 +210,21 @@ static void free_tree(wg_module *module) {
     }
     free_slots(module);
     wg__free(module->name);
-    wg__free(module);
+    if (wg__checks_lifetimes) {
+        *module = (wg_module){.parent = &freed};
+        wg__free_later(module);
+    } else {
+        wg__free(module);
+    }
 }
 
 void wg_module_free(wg_module *root) {
     if (!root)
         return;
+    if (root->parent == &freed) {
+        wg_fail(WG_ERROR_STATE, "module_free", "this module was freed already");
+        return;
+    }
     if (root->parent) {
         wg_fail(WG_ERROR_ARGUMENT, "module_free", "\"%s\" belongs to its parent; free the root",
                 root->name);

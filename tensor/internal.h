@@ -89,7 +89,13 @@ static inline bool wg__tensor_is_meta(const wg_tensor *x) {
     return !x->storage->data;
 }
 
-/* -1 with STATE if x has no memory; for what reads elements outside of an op. */
+/* Whether wg_set_lifetime_checks is on. */
+extern bool wg__checks_lifetimes;
+
+/* Frees memory when 65,536 more blocks were given to this function, or checking is turned off. */
+void wg__free_later(void *memory);
+
+/* -1 with STATE if x has no memory, or is gone; for what reads elements outside of an op. */
 int wg__check_memory(const wg_tensor *x, const char *where);
 
 /* A handle in the innermost scope on `base`'s storage, with no node. View ops are made of it. */

@@ -2,6 +2,7 @@
 #include "tensor/tensor.h"
 
 #include <assert.h>
+#include <limits.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -160,12 +161,81 @@ static wg_tensor *handle_new(wg_storage *storage, const wg_spec *spec, int64_t o
     return x;
 }
 
-static void handle_free(wg_tensor *x) {
+/* ---- Checked lifetimes ----
+ * A handle that is gone stays readable for a while: it has one of two storages without memory,
+ * which what reads elements refuses in any case. */
+
+bool wg__checks_lifetimes;
+
+static wg_storage ended = {.refcount = INT_MAX / 2}, released = {.refcount = INT_MAX / 2};
+
+/* The blocks that went last, of all threads. */
+enum { MOST_GONE = 1 << 16 };
+static void *gone[MOST_GONE];
+static uint64_t gone_count;
+static pthread_mutex_t gone_lock = PTHREAD_MUTEX_INITIALIZER;
+
+void wg__free_later(void *memory) {
+    pthread_mutex_lock(&gone_lock);
+    void **place = &gone[gone_count++ % MOST_GONE];
+    wg__free(*place);
+    *place = memory;
+    pthread_mutex_unlock(&gone_lock);
+}
+
+__attribute__((constructor)) static void read_environment(void) {
+    const char *wanted = getenv("WENGERT_CHECK");
+    wg__checks_lifetimes = wanted && *wanted && strcmp(wanted, "0") != 0;
+}
+
+bool wg_set_lifetime_checks(bool on) {
+    const bool was = wg__checks_lifetimes;
+    wg__checks_lifetimes = on;
+    for (int i = 0; !on && i < MOST_GONE && gone_count > 0; i++) {
+        wg__free(gone[i]);
+        gone[i] = NULL;
+    }
+    gone_count = on ? gone_count : 0;
+    return was;
+}
+
+static bool is_gone(const wg_tensor *x) {
+    return x->storage == &ended || x->storage == &released;
+}
+
+static int fail_gone(const wg_tensor *x, const char *where) {
+    char text[128];
+    wg_spec_text(text, sizeof text, &x->spec);
+    if (x->storage == &released)
+        return wg_fail(WG_ERROR_STATE, where, "%s is gone: wg_release or its module freed it",
+                       text);
+    return wg_fail(WG_ERROR_STATE, where,
+                   "%s is gone: its scope has ended; return it by wg_scope_end or wg_scope_escape, "
+                   "or wg_keep it",
+                   text);
+}
+
+/* True, with an error, where lifetimes are checked and x is gone. */
+static bool refuse_gone(const wg_tensor *x, const char *where) {
+    return x && wg__checks_lifetimes && is_gone(x) && fail_gone(x, where) < 0;
+}
+
+/* ---- The end of a handle ---- */
+
+/* `why`: the storage that stands for it. */
+static void handle_free(wg_tensor *x, wg_storage *why) {
     scope_forget(x);
     wg_node *node = x->node;
     wg_tangent *tangents = x->tangents;
     storage_release(x->storage);
-    wg__free(x);
+    if (wg__checks_lifetimes) {
+        x->storage = why;
+        x->node = NULL;
+        x->tangents = NULL;
+        wg__free_later(x);
+    } else {
+        wg__free(x);
+    }
     wg__counter_add(WG__COUNT_TENSORS, -1);
     if (node)
         wg__autograd()->release(node);
@@ -185,7 +255,7 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 static int64_t free_all(wg_scope *scope) {
     int64_t count = 0;
     for (; scope->first; count++)
-        handle_free(scope->first);
+        handle_free(scope->first, &ended);
     return count;
 }
 
@@ -224,13 +294,57 @@ static wg_scope *current_scope(void) {
     return innermost_scope;
 }
 
+/* The scopes that are open on this thread, where lifetimes are checked: one that a function has
+ * left open is no longer there to be asked. */
+enum { MOST_SCOPES = 4096 };
+static _Thread_local wg_scope **open_scopes;
+static _Thread_local int open_count;
+
+static void note_begin(wg_scope *scope) {
+    if (!open_scopes)
+        open_scopes = calloc(MOST_SCOPES, sizeof *open_scopes); /* as long as the thread */
+    if (open_scopes && open_count < MOST_SCOPES)
+        open_scopes[open_count] = scope;
+    open_count++;
+}
+
+/* -1 with an error if this scope does not end in its turn; the outer ones are in order again. */
+static int note_end(const wg_scope *scope) {
+    int at = open_count;
+    if (!open_scopes || open_count > MOST_SCOPES) {
+        open_count--;
+        return 0;
+    }
+    while (at > 0 && open_scopes[at - 1] != scope)
+        at--;
+    if (at == 0)
+        return wg_fail(WG_ERROR_STATE, "scope_end", "this scope is not open; it has ended already");
+    const int inner = open_count - at;
+    open_count = at - 1;
+    innermost_scope = open_scopes[at - 1];
+    return inner == 0 ? 0
+                      : wg_fail(WG_ERROR_STATE, "scope_end",
+                                "%d scope%s inside of this one %s still open; a function that "
+                                "returns early must end the scopes that it began",
+                                inner, inner == 1 ? "" : "s", inner == 1 ? "is" : "are");
+}
+
 void wg_scope_begin(wg_scope *scope) {
     scope->outer = current_scope();
     scope->first = NULL;
     innermost_scope = scope;
+    if (wg__checks_lifetimes)
+        note_begin(scope);
 }
 
 wg_tensor *wg_scope_end(wg_scope *scope, wg_tensor *result) {
+    if (wg__checks_lifetimes && (note_end(scope) < 0 || refuse_gone(result, "scope_end"))) {
+        if (innermost_scope == scope) {
+            free_all(scope);
+            innermost_scope = scope->outer;
+        }
+        return NULL;
+    }
     assert(scope == innermost_scope && "scopes end in the order opposite to their beginning");
     if (result && result->scope == scope) {
         scope_forget(result);
@@ -243,6 +357,8 @@ wg_tensor *wg_scope_end(wg_scope *scope, wg_tensor *result) {
 
 wg_tensor *wg_scope_escape(wg_tensor *tensor) {
     wg_scope *inner = current_scope();
+    if (refuse_gone(tensor, "scope_escape"))
+        return NULL;
     if (tensor && tensor->scope == inner && inner->outer) {
         scope_forget(tensor);
         scope_adopt(inner->outer, tensor);
@@ -251,14 +367,23 @@ wg_tensor *wg_scope_escape(wg_tensor *tensor) {
 }
 
 wg_tensor *wg_keep(wg_tensor *tensor) {
+    if (refuse_gone(tensor, "keep"))
+        return NULL;
     if (tensor)
         scope_forget(tensor);
     return tensor;
 }
 
 void wg_release(wg_tensor *tensor) {
-    if (tensor)
-        handle_free(tensor);
+    char text[128];
+    if (!tensor || refuse_gone(tensor, "release"))
+        return;
+    if (wg__checks_lifetimes && tensor->scope)
+        wg_fail(WG_ERROR_STATE, "release",
+                "%s belongs to a scope, which frees it; release what wg_keep has kept",
+                wg_spec_text(text, sizeof text, &tensor->spec));
+    else
+        handle_free(tensor, &released);
 }
 
 int64_t wg_scope_clear_root(void) {
@@ -298,6 +423,8 @@ wg_tensor *wg__meta_tensor_new(const wg_spec *spec) {
 int wg__check_memory(const wg_tensor *x, const char *where) {
     if (!wg__tensor_is_meta(x))
         return 0;
+    if (is_gone(x))
+        return fail_gone(x, where);
     char text[128];
     return wg_fail(WG_ERROR_STATE, where,
                    "%s was made under wg_set_meta_init(true) and has no elements",

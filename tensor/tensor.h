@@ -70,6 +70,14 @@ WG_API wg_tensor *wg_keep(wg_tensor *tensor);
 /* Frees a tensor that was kept. NULL is allowed. Any thread may call it. */
 WG_API void wg_release(wg_tensor *tensor);
 
+/* Whether lifetimes are checked, in the whole process; returns what was before. WENGERT_CHECK=1 in
+ * the environment turns it on from the start. Then these are errors [STATE], which otherwise go
+ * unnoticed until memory is damaged: an op on a tensor that is gone, and keeping or returning it;
+ * releasing one twice, or one that a scope owns; a scope that does not end in its turn; a root
+ * module that is freed twice. A tensor counts as gone while 65,536 more go; the handles of these
+ * are kept. Turn it on before the first scope is open, while no other thread uses tensors. */
+WG_API bool wg_set_lifetime_checks(bool on);
+
 /* Frees what this thread's root scope owns (tensors made while no other scope was open). Returns
  * how many there were: 0 means that every tensor had another owner. */
 WG_API int64_t wg_scope_clear_root(void);

@@ -184,6 +184,7 @@ tests_test_tensor_SOURCES = \
 	tests/tensor/bf16_product.c \
 	tests/tensor/blocks.c \
 	tests/tensor/gemm_large.c \
+	tests/tensor/lifetimes.c \
 	tests/tensor/npy.c \
 	tests/tensor/print.c \
 	tests/tensor/profile.c \
