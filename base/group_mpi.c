@@ -135,8 +135,9 @@ static void answer_questions(void) {
         send_empty(rank, ANSWER);
 }
 
-/* Which ranks do not answer, "rank 2, rank 5", into `missing`; how many there are. */
-static int find_missing(const wg_group *group, char *missing, size_t size) {
+/* Which ranks do not answer, "rank 2, rank 5", into `missing`; how many there are. *first: whether
+ * no lower rank answers. */
+static int find_missing(const wg_group *group, char *missing, size_t size, bool *first) {
     int count = 0;
     bool *answered = calloc((size_t)group->size, sizeof *answered);
     if (!answered)
@@ -151,22 +152,29 @@ static int find_missing(const wg_group *group, char *missing, size_t size) {
             answered[rank] = true;
     }
     *missing = '\0';
-    for (int rank = 0; rank < group->size; rank++)
+    *first = true;
+    for (int rank = 0; rank < group->size; rank++) {
+        *first = *first && !(rank < group->rank && answered[rank]);
         if (!answered[rank]) {
             const size_t used = strlen(missing);
             snprintf(missing + used, size - used, "%srank %d", count++ > 0 ? ", " : "", rank);
         }
+    }
     free(answered);
     return count;
 }
 
 static void end_hanging_run(wg_group *group) {
     char missing[256] = "", message[512];
-    const int count = find_missing(group, missing, sizeof missing);
+    bool first = true;
+    const int count = find_missing(group, missing, sizeof missing, &first);
     snprintf(message, sizeof message,
              "%s did not come to the next exchange within %g seconds, and the run is ended; the "
              "last checkpoint is good, and --resume goes on with it",
              count > 0 ? missing : "a message", group->timeout);
+    /* The first one ends the run, and tells why; a signal with which it does that ends a sleep. */
+    for (const double begun = wg__now(); !first && wg__now() - begun < 4 * answers_within;)
+        sleep(1);
     wg__mpi_abort(group, message);
 }
 

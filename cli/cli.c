@@ -93,10 +93,11 @@ static void tell_shared_failure(const char *message) {
 int wg__cli_check(int code) {
     if (wg_group_size(group) == 1)
         return code;
-    if (code != 0)
+    const bool failed = code == EXIT_FAILURE;
+    if (failed)
         wg_fail(WG_ERROR_STATE, "wengert", "%s", held_failure);
-    if (wg_group_check(group, code != 0 ? -1 : 0) == 0)
-        return 0;
+    if (wg_group_check(group, failed ? -1 : 0) == 0)
+        return code;
     if (wg__cli_leads())
         tell_shared_failure(wg_error_pending()->message);
     wg_error_clear();

@@ -78,8 +78,8 @@ wg_group *wg__cli_group(void);
 /* Whether this process speaks: rank 0, or the only one. */
 bool wg__cli_leads(void);
 
-/* Shares an exit code: 0 if it is 0 on all ranks. Otherwise one line is printed, that of the lowest
- * rank that failed, and all get a code above 0. Collective. */
+/* Shares an exit code: itself if it is 1 on no rank. Otherwise one line is printed, that of the
+ * lowest rank that failed, and all get a code above 0. Collective. */
 int wg__cli_check(int code);
 
 /* Leaves the group. */

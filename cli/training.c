@@ -9,7 +9,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/internal.h"
 #include "cli/output.h"
 #include "cli/profile.h"
 #include "cli/settings.h"
@@ -545,38 +544,20 @@ static int make_shared_run(run *r) {
     return wg__cli_leads() ? 0 : make_run(r);
 }
 
-/* Compares the settings one by one, so that the message says which of them differs. */
-static int agree_on_settings(const run *r) {
+/* What the command line says, before what was made of it. */
+static int agree_on_command(const run *r) {
     wg_group *group = wg__cli_group();
-    if (wg_group_size(group) == 1)
-        return 0;
-    json_t *settings = json_loads(r->note, 0, NULL), *value;
-    char names[32];
-    uint64_t hash = WG__HASH_BEGIN;
-    const char *name;
-    json_object_foreach(settings, name, value) hash = wg__hash(hash, name, strlen(name) + 1);
-    snprintf(names, sizeof names, "fingerprint %016llx", (unsigned long long)hash);
-    int status = wg_group_agree(group, "the version of Wengert", wg_version()) < 0 ||
-                         wg_group_agree(group, "the command", r->command) < 0 ||
-                         wg_group_agree(group, "--out", r->out) < 0 ||
-                         wg_group_agree(group, "--resume", r->resume ? "yes" : "no") < 0 ||
-                         wg_group_agree(group, "the settings that there are", names) < 0
-                     ? -1
-                     : 0;
-    json_object_foreach(settings, name, value) {
-        char option[64], *text = json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT);
-        snprintf(option, sizeof option, "--%s", name);
-        if (status == 0)
-            status = wg_group_agree(group, option, text ? text : "");
-        free(text);
-    }
-    json_decref(settings);
-    return status;
+    return wg_group_agree(group, "the version of Wengert", wg_version()) < 0 ||
+                   wg_group_agree(group, "the command", r->command) < 0 ||
+                   wg_group_agree(group, "--out", r->out) < 0 ||
+                   wg_group_agree(group, "--resume", r->resume ? "given" : "not given") < 0
+               ? -1
+               : wg__run_settings_agree(&r->settings, group);
 }
 
 static int prepare(run *r, wg__progress *progress, const wg__profiling *profiling) {
     wg_group *group = wg__cli_group();
-    if (wg_group_check(group, make_shared_run(r)) < 0 || agree_on_settings(r) < 0)
+    if (wg_group_check(group, make_shared_run(r)) < 0 || agree_on_command(r) < 0)
         return -1;
     wg_module *module = r->model.module;
     wg_module_checkpoint_activations(module, r->settings.training.recompute);
@@ -623,13 +604,14 @@ static int print_results(const run *r) {
     return 0;
 }
 
-/* A shell shows by 128 + signal that a signal ended a process. */
+/* A shell shows by 128 + signal that a signal ended a process; another rank may have had it. */
 static int tell_interruption(const run *r) {
+    const int signal = *wg__stop_signal();
     fprintf(stderr,
             "wengert: interrupted at step %lld and saved; "
             "`wengert %s --resume --out %s' goes on\n",
             (long long)wg_trainer_steps(r->trainer), r->command, r->out);
-    return 128 + *wg__stop_signal();
+    return 128 + (signal ? signal : SIGTERM);
 }
 
 static void tell_early_stop(const run *r) {
