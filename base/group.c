@@ -165,6 +165,35 @@ int wg_group_barrier(wg_group *group) {
     return wg_group_max(group, WG_GROUP_F64, 1, &nothing);
 }
 
+int wg__group_begin_sum(wg_group *group, wg_group_element element, int count, void *data,
+                        void **request) {
+    *request = NULL;
+#ifdef WG_MPI
+    if (wg_group_size(group) > 1)
+        return wg__mpi_begin_sum(group, element, count, data, request);
+#endif
+    (void)group, (void)element, (void)count, (void)data;
+    return 0;
+}
+
+int wg__group_end_sum(wg_group *group, void **request) {
+#ifdef WG_MPI
+    return *request ? wg__mpi_end_sum(group, request) : 0;
+#else
+    (void)group, (void)request;
+    return 0;
+#endif
+}
+
+void wg__group_progress(void **request) {
+#ifdef WG_MPI
+    if (*request)
+        wg__mpi_progress(request);
+#else
+    (void)request;
+#endif
+}
+
 /* ---- Agreement ---- */
 
 /* The lowest rank for which `mine` is true; -1 if it is for none, -2 with an error. *all: whether

@@ -23,7 +23,9 @@ enum { QUESTION = 1, ANSWER = 2 };
 static const double look_every = 0.2, answers_within = 3;
 
 /* Messages of its own communicator never meet those of a program that uses MPI, too. */
-static MPI_Comm everyone = MPI_COMM_NULL, questions = MPI_COMM_NULL;
+static MPI_Comm everyone = MPI_COMM_NULL; /* exchanges that are waited for */
+static MPI_Comm series = MPI_COMM_NULL;   /* sums that are under way meanwhile */
+static MPI_Comm questions = MPI_COMM_NULL;
 static bool is_ours; /* MPI was begun here */
 
 static int fail_mpi(int code, const char *call) {
@@ -79,9 +81,11 @@ int wg__mpi_join(wg_group *group) {
         return fail_mpi(status, "MPI_Init_thread");
     is_ours = !begun;
     if ((status = MPI_Comm_dup(MPI_COMM_WORLD, &everyone)) != MPI_SUCCESS ||
+        (status = MPI_Comm_dup(MPI_COMM_WORLD, &series)) != MPI_SUCCESS ||
         (status = MPI_Comm_dup(MPI_COMM_WORLD, &questions)) != MPI_SUCCESS)
         return fail_mpi(status, "MPI_Comm_dup");
     MPI_Comm_set_errhandler(everyone, MPI_ERRORS_RETURN);
+    MPI_Comm_set_errhandler(series, MPI_ERRORS_RETURN);
     MPI_Comm_set_errhandler(questions, MPI_ERRORS_RETURN);
     MPI_Comm_rank(everyone, &group->rank);
     MPI_Comm_size(everyone, &group->size);
@@ -99,6 +103,7 @@ void wg__mpi_leave(void) {
     if (finalized || everyone == MPI_COMM_NULL)
         return;
     MPI_Comm_free(&questions);
+    MPI_Comm_free(&series);
     MPI_Comm_free(&everyone);
     if (is_ours)
         MPI_Finalize();
@@ -224,4 +229,33 @@ int wg__mpi_broadcast(wg_group *group, int root, int bytes, void *data) {
     if (status != MPI_SUCCESS)
         return fail_mpi(status, "MPI_Ibcast");
     return wait_for(group, &request, "MPI_Ibcast");
+}
+
+int wg__mpi_begin_sum(wg_group *group, wg_group_element element, int count, void *data,
+                      void **request) {
+    MPI_Request *begun = wg__alloc(sizeof *begun);
+    (void)group;
+    if (!begun)
+        return -1;
+    const int status =
+        MPI_Iallreduce(MPI_IN_PLACE, data, count, type_of(element), MPI_SUM, series, begun);
+    if (status != MPI_SUCCESS) {
+        wg__free(begun);
+        return fail_mpi(status, "MPI_Iallreduce");
+    }
+    *request = begun;
+    return 0;
+}
+
+int wg__mpi_end_sum(wg_group *group, void **request) {
+    const int status = wait_for(group, *request, "MPI_Iallreduce");
+    wg__free(*request);
+    *request = NULL;
+    return status;
+}
+
+/* A sum that has ended leaves MPI_REQUEST_NULL, for which the next test is true at once. */
+void wg__mpi_progress(void **request) {
+    int done;
+    MPI_Test(*request, &done, MPI_STATUS_IGNORE);
 }

@@ -97,6 +97,7 @@ void wg_trainer_free(wg_trainer *trainer) {
     if (!trainer)
         return;
     wg__metric_log_close(trainer->log);
+    wg__gradient_sums_free(trainer->sums);
     wg_optimizer_free(trainer->optimizer);
     wg_average_free(trainer->average);
     wg_history_clear(&trainer->training);
@@ -213,20 +214,30 @@ static int run_share(wg_trainer *trainer, int64_t batches, measured_step *measur
     wg_generator *generator = wg_module_generator(trainer->task.module);
     const uint64_t begun = generator->offset;
     int result = 0;
+    /* A rank that could not write the last step takes no part in the sums of this one. */
+    if (wg__trainer_share(trainer, 0) < 0)
+        return -1;
+    wg__trainer_begin_sums(trainer);
     for (int64_t i = 0; result == 0 && i < batches; i++) {
         if (trainer->draws >= 0)
             generator->offset = begun + (uint64_t)(i * trainer->draws);
-        if (wg__trainer_holds(trainer, i))
-            result = run_batch(trainer, 1 / (double)batches, false, measured);
-        else
-            result = wg_batches_skip(trainer->task.batches);
+        const bool mine = wg__trainer_holds(trainer, i);
+        const bool is_last = i + wg_group_size(trainer->options.group) >= batches;
+        if (mine && is_last && trainer->draws >= 0)
+            result = wg__trainer_sum_in_backward(trainer);
+        if (result == 0)
+            result = mine ? run_batch(trainer, 1 / (double)batches, false, measured)
+                          : wg_batches_skip(trainer->task.batches);
         if (trainer->draws < 0)
             result = share_draws(trainer, result, begun);
     }
     generator->offset = begun + (uint64_t)(batches * trainer->draws);
-    if (trainer->is_told || wg__trainer_share(trainer, result) < 0)
+    if (trainer->is_told)
         return -1;
-    if (share_stop(trainer, &measured->stopped) < 0 || wg__trainer_sum_gradients(trainer) < 0)
+    if (wg__trainer_end_sums(trainer) < 0)
+        result = -1;
+    if (wg__trainer_share(trainer, result) < 0 || share_stop(trainer, &measured->stopped) < 0 ||
+        wg__trainer_take_sums(trainer) < 0)
         return -1;
     return wg__trainer_sum_metrics(trainer, &measured->loss, &measured->metrics);
 }

@@ -7,6 +7,8 @@
 #include "optim/optimizer.h"
 #include "train/trainer.h"
 
+typedef struct wg__gradient_sums wg__gradient_sums; /* trainer_group.c */
+
 struct wg_trainer {
     wg_task task;
     wg_trainer_options options;
@@ -19,8 +21,9 @@ struct wg_trainer {
     double begun; /* when this part of the run began, and at which step */
     int64_t begun_at;
     double last_save;
-    int64_t draws; /* that a batch takes from the module's generator; -1: not known yet */
-    bool is_told;  /* the pending error is that of all ranks */
+    int64_t draws;           /* that a batch takes from the module's generator; -1: not known yet */
+    wg__gradient_sums *sums; /* of a group; made when the run begins */
+    bool is_told;            /* the pending error is that of all ranks */
 };
 
 /* ---- The part of a group (trainer_group.c). All are collective but wg__trainer_holds. ---- */
@@ -49,9 +52,16 @@ int wg__trainer_begin_group(wg_trainer *trainer);
 /* Shares an outcome, as wg_group_check, and remembers that it is known. */
 int wg__trainer_share(wg_trainer *trainer, int status);
 
-/* Replaces the gradients by their sums over all ranks. A parameter with a gradient on any rank has
- * one on all. */
-int wg__trainer_sum_gradients(wg_trainer *trainer);
+/* The sums of a step's gradients: begun before its batches; from here on along with the backward
+ * pass of this rank's last batch (not collective); ended after the batches, whether they failed or
+ * not; and taken in place of the gradients when no rank has failed. A parameter with a gradient on
+ * any rank then has one on all. */
+void wg__trainer_begin_sums(wg_trainer *trainer);
+int wg__trainer_sum_in_backward(wg_trainer *trainer);
+int wg__trainer_end_sums(wg_trainer *trainer);
+int wg__trainer_take_sums(wg_trainer *trainer);
+
+void wg__gradient_sums_free(wg__gradient_sums *sums);
 
 /* Adds up what the ranks measured in a step, in the order of rank 0's metrics. */
 int wg__trainer_sum_metrics(wg_trainer *trainer, double *loss, wg_metrics *metrics);

@@ -72,7 +72,7 @@ pretrain() {
     *) tokenizer=vocab.txt ;;
     esac
     ranks "$ranks_of" pretrain "$model" --config "$model.json" --corpus text.txt --tokenizer $tokenizer \
-        --batch 4 --accumulate 6 --seq 24 --steps 50 --lr 0.003 --seed 3 --overwrite \
+        --batch 4 --accumulate 6 --seq 24 --steps 50 --lr 0.003 --seed 3 --timeout 120 --overwrite \
         --out "$name.h5" --log "$name.log" "$@"
 }
 
@@ -162,7 +162,7 @@ check 'ranks share the cores of their machine' test $? = 0
 # ---- Ranks that differ ----
 
 base='pretrain bert --config bert.json --corpus text.txt --tokenizer vocab.txt --batch 4
-    --accumulate 6 --seq 24 --steps 50'
+    --accumulate 6 --seq 24 --steps 50 --timeout 120'
 # differs NAME TEXT ARGUMENT...: two ranks, of which rank 1 has these arguments, too, are refused
 # with one line that says TEXT.
 differs() {
@@ -248,7 +248,7 @@ kill -KILL "$(process_of killed 1)"
 wait $job
 code=$?
 check 'a rank that dies ends the run, with a message' eval \
-    'test $code != 0 && grep -qi "killed\|signal 9" err'
+    'test $code != 0 && cat out err | grep -qi "killed\|signal 9"'
 cp killed.h5 resumed.h5
 run info killed.h5
 check 'the last checkpoint is good' test "$code" = 0
