@@ -9,7 +9,6 @@
  * pieces in each step, also one that has failed or has no batch, so that none waits in vain. */
 #include "train/trainer_state.h"
 
-#include <math.h>
 #include <stdio.h>
 
 #include "base/group_internal.h"
@@ -129,6 +128,8 @@ void wg__gradient_sums_free(wg__gradient_sums *sums) {
 
 /* Places the gradients, the last parameter first: backward completes them about in that order. */
 static int place_gradients(wg__gradient_sums *sums, const wg_optimizer *optimizer) {
+    if (optimizer->count == 0)
+        return wg_fail(WG_ERROR_ARGUMENT, WHERE, "the module has no parameters");
     const wg_dtype dtype = wg_tensor_dtype(optimizer->entries[0].parameter);
     sums->element = dtype == WG_F32 ? WG_GROUP_F32 : WG_GROUP_F64;
     sums->size = wg_dtype_size(dtype);
