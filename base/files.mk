@@ -2,6 +2,7 @@ base_public = \
 	base/alloc.h \
 	base/api.h \
 	base/error.h \
+	base/group.h \
 	$(nil)
 
 base_sources = \
@@ -9,6 +10,8 @@ base_sources = \
 	base/array.c \
 	base/array.h \
 	base/error.c \
+	base/group.c \
+	base/group_internal.h \
 	base/json.c \
 	base/internal.h \
 	base/json.h \

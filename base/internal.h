@@ -134,4 +134,13 @@ static inline int64_t wg__ceil_divide(int64_t a, int64_t b) {
     return (a + b - 1) / b;
 }
 
+/* FNV-1a over bytes, going on from `hash`, at first WG__HASH_BEGIN: tells texts and data apart. */
+#define WG__HASH_BEGIN UINT64_C(0xcbf29ce484222325)
+static inline uint64_t wg__hash(uint64_t hash, const void *data, size_t size) {
+    const unsigned char *bytes = (const unsigned char *)data;
+    for (size_t i = 0; i < size; i++)
+        hash = (hash ^ bytes[i]) * UINT64_C(0x100000001b3);
+    return hash;
+}
+
 #endif

@@ -63,10 +63,61 @@ static void say(const char *kind, const char *format, va_list arguments) {
     fputc('\n', stderr);
 }
 
+/* ---- Several processes ---- */
+
+static wg_group *group;
+static char held_failure[900]; /* of this rank */
+
+int wg__cli_join(void) {
+    group = wg_group_join();
+    return group ? 0 : wg__cli_fail_pending();
+}
+
+wg_group *wg__cli_group(void) {
+    return group;
+}
+
+bool wg__cli_leads(void) {
+    return wg_group_rank(group) == 0;
+}
+
+/* The message is "wengert: MESSAGE", or "rank 1 on HOST: wengert: MESSAGE". */
+static void tell_shared_failure(const char *message) {
+    static const char from[] = "wengert: ";
+    const char *own = strstr(message, from);
+    const int rank = own ? (int)(own - message) : 0;
+    fflush(stdout);
+    fprintf(stderr, "%s%.*s%s\n", from, rank, message, own ? own + strlen(from) : message);
+}
+
+int wg__cli_check(int code) {
+    if (wg_group_size(group) == 1)
+        return code;
+    const bool failed = code == EXIT_FAILURE;
+    if (failed)
+        wg_fail(WG_ERROR_STATE, "wengert", "%s", held_failure);
+    if (wg_group_check(group, failed ? -1 : 0) == 0)
+        return code;
+    if (wg__cli_leads())
+        tell_shared_failure(wg_error_pending()->message);
+    wg_error_clear();
+    return code != 0 ? code : EXIT_FAILURE;
+}
+
+void wg__cli_leave(void) {
+    wg_group_leave(group);
+    group = NULL;
+}
+
+/* ---- Messages ---- */
+
 int wg__cli_fail(const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
-    say("", format, arguments);
+    if (wg_group_size(group) > 1)
+        vsnprintf(held_failure, sizeof held_failure, format, arguments);
+    else
+        say("", format, arguments);
     va_end(arguments);
     return EXIT_FAILURE;
 }
@@ -80,6 +131,8 @@ int wg__cli_fail_pending(void) {
 
 void wg__cli_note(const char *format, ...) {
     va_list arguments;
+    if (!wg__cli_leads())
+        return;
     va_start(arguments, format);
     say("note: ", format, arguments);
     va_end(arguments);

@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "base/api.h"
+#include "base/group.h"
 
 typedef struct wg__verb {
     const char *name;
@@ -63,6 +64,26 @@ int wg__cli_fail(const char *format, ...) WG_PRINTF(1, 2);
 
 /* The same with the message of the library's pending error, which it clears. */
 int wg__cli_fail_pending(void);
+
+/* ---- Several processes: a verb that they run together begins with wg__cli_join, and its rank 0
+ * speaks for all. Notes of the others are not printed, and failures are held back up to
+ * wg__cli_check. ---- */
+
+/* Joins the processes that mpirun started. 0, or 1 after one clear line. */
+int wg__cli_join(void);
+
+/* The group; NULL before wg__cli_join. */
+wg_group *wg__cli_group(void);
+
+/* Whether this process speaks: rank 0, or the only one. */
+bool wg__cli_leads(void);
+
+/* Shares an exit code: itself if it is 1 on no rank. Otherwise one line is printed, that of the
+ * lowest rank that failed, and all get a code above 0. Collective. */
+int wg__cli_check(int code);
+
+/* Leaves the group. */
+void wg__cli_leave(void);
 
 /* Prints "wengert: note: MESSAGE" to stderr. */
 void wg__cli_note(const char *format, ...) WG_PRINTF(1, 2);

@@ -927,3 +927,24 @@ char *wg__run_settings_note(const wg__run_settings *settings) {
     json_decref(note);
     return text;
 }
+
+int wg__run_settings_agree(const wg__run_settings *settings, wg_group *group) {
+    int status = 0;
+    for (int p = 0; p < settings->part_count; p++) {
+        const wg__run_settings_part *part = &settings->parts[p];
+        for (int i = 0; status == 0 && i < part->table->count; i++) {
+            const wg_setting *row = &part->table->rows[i];
+            if (row->kind == WG_SETTING_FILE || row->kind == WG_SETTING_FILES)
+                continue;
+            char option[96];
+            json_t *value =
+                part->origins[i] == WG__UNSET ? NULL : member_json(row, member_of(part, i));
+            char *text = value ? json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT) : NULL;
+            snprintf(option, sizeof option, "--%s", row->name);
+            status = wg_group_agree(group, option, text ? text : "not given");
+            free(text);
+            json_decref(value);
+        }
+    }
+    return status;
+}

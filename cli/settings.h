@@ -130,6 +130,10 @@ wg__setting_origin wg__run_settings_origin(const wg__run_settings *settings, con
 /* Marks a member as set by the run itself, so that the note has it. */
 void wg__run_settings_decide(wg__run_settings *settings, const void *member);
 
+/* Compares all values among the ranks of a group, but for names of files, whose contents the
+ * training compares. Collective. -1 with [STATE: names the option and the rank that differ] */
+int wg__run_settings_agree(const wg__run_settings *settings, wg_group *group);
+
 /* All values that are set, as indented JSON for the note; freed by free. NULL without memory. */
 char *wg__run_settings_note(const wg__run_settings *settings);
 

@@ -29,6 +29,7 @@ typedef struct run {
     const char *out, *log; /* log NULL: none */
     const char *file;      /* of --settings; NULL: none */
     int threads;           /* 0: as the library finds it */
+    double timeout;        /* seconds; of a group */
     wg__profiling profiling;
     bool resume, overwrite, json, show_batch;
     bool objective_given; /* by --objective */
@@ -451,6 +452,7 @@ static int make_trainer(run *r, wg__progress *progress) {
         .listener = wg__progress_report,
         .listener_context = progress,
         .stop = wg__stop_signal(),
+        .group = wg__cli_group(),
     };
     const wg_task task = wg_training_task(r->training);
     wg_optimizer *optimizer =
@@ -465,23 +467,56 @@ static int make_trainer(run *r, wg__progress *progress) {
     return r->resume ? wg_trainer_resume(r->trainer, r->out) : 0;
 }
 
-static int prepare(run *r, wg__progress *progress) {
-    if (make_training(r) < 0 || complete_settings(r) < 0)
+/* ---- Several processes ---- */
+
+static int make_run(run *r) {
+    return make_training(r) < 0 ? -1 : complete_settings(r);
+}
+
+/* A token file is made by rank 0, and then read by the others. */
+static int make_shared_run(run *r) {
+    wg_group *group = wg__cli_group();
+    if (wg_group_size(group) == 1 || !r->settings.text.tokens)
+        return make_run(r);
+    if (wg_group_check(group, wg__cli_leads() ? make_run(r) : 0) < 0)
+        return -1;
+    return wg__cli_leads() ? 0 : make_run(r);
+}
+
+/* What the command line says, before what was made of it. */
+static int agree_on_command(const run *r) {
+    wg_group *group = wg__cli_group();
+    return wg_group_agree(group, "the version of Wengert", wg_version()) < 0 ||
+                   wg_group_agree(group, "the command", r->command) < 0 ||
+                   wg_group_agree(group, "--out", r->out) < 0 ||
+                   wg_group_agree(group, "--resume", r->resume ? "given" : "not given") < 0
+               ? -1
+               : wg__run_settings_agree(&r->settings, group);
+}
+
+static int prepare(run *r, wg__progress *progress, const wg__profiling *profiling) {
+    wg_group *group = wg__cli_group();
+    if (wg_group_check(group, make_shared_run(r)) < 0 || agree_on_command(r) < 0)
         return -1;
     wg_module *module = r->model.module;
     wg_module_checkpoint_activations(module, r->settings.training.recompute);
     if (!r->resume && r->settings.text.init) /* dropout begins at this run's seed */
         module->generator = (wg_generator){.seed = (uint64_t)r->settings.training.seed};
-    return make_trainer(r, progress);
+    const int status = make_trainer(r, progress) < 0 ? -1 : wg__profiling_begin(profiling);
+    return wg_group_check(group, status);
 }
 
 /* What the run is made of, on stderr. */
 static void describe(const run *r) {
     const int64_t done = wg_trainer_steps(r->trainer), steps = r->settings.training.steps;
+    const int ranks = wg_group_size(wg__cli_group());
+    char of[32] = "";
+    if (ranks > 1)
+        snprintf(of, sizeof of, "%d ranks of ", ranks);
     r->objective->describe(r->training, stderr);
-    fprintf(stderr, "model  %lld parameters, %lld tokens in its vocabulary; %d threads\n",
+    fprintf(stderr, "model  %lld parameters, %lld tokens in its vocabulary; %s%d threads\n",
             (long long)wg_module_parameter_count(r->model.module),
-            (long long)wg_model_sizes_of(&r->model).vocabulary, wg_threads());
+            (long long)wg_model_sizes_of(&r->model).vocabulary, of, wg_threads());
     if (done > 0)
         fprintf(stderr, "run    %s goes on at step %lld of %lld\n", r->out, (long long)done,
                 (long long)steps);
@@ -508,13 +543,14 @@ static int print_results(const run *r) {
     return 0;
 }
 
-/* A shell shows by 128 + signal that a signal ended a process. */
+/* A shell shows by 128 + signal that a signal ended a process; another rank may have had it. */
 static int tell_interruption(const run *r) {
+    const int signal = *wg__stop_signal();
     fprintf(stderr,
             "wengert: interrupted at step %lld and saved; "
             "`wengert %s --resume --out %s' goes on\n",
             (long long)wg_trainer_steps(r->trainer), r->command, r->out);
-    return 128 + *wg__stop_signal();
+    return 128 + (signal ? signal : SIGTERM);
 }
 
 static void tell_early_stop(const run *r) {
@@ -528,18 +564,24 @@ static void tell_early_stop(const run *r) {
                  r->best ? r->best : "");
 }
 
+/* The trainer has told all ranks of an error of one. Only rank 0 measures its time, prints, and
+ * measures the model. */
 static int train(run *r) {
     wg__progress progress = wg__progress_begin();
-    if (prepare(r, &progress) < 0)
+    const wg__profiling profiling = wg__cli_leads() ? r->profiling : (wg__profiling){0};
+    if (prepare(r, &progress, &profiling) < 0)
         return wg__cli_fail_pending();
-    describe(r);
+    if (wg__cli_leads())
+        describe(r);
     wg__listen_for_stop(); /* the signal finishes the step and saves */
-    if (wg__profiling_begin(&r->profiling) < 0)
-        return wg__cli_fail_pending();
+    wg_group_set_timeout(wg__cli_group(), r->timeout);
     const int outcome = wg_trainer_run(r->trainer);
+    wg_group_set_timeout(wg__cli_group(), 0);
     wg__progress_end(&progress);
-    if (outcome < 0 || wg__profiling_end(&r->profiling) < 0)
+    if (outcome < 0 || wg__profiling_end(&profiling) < 0)
         return wg__cli_fail_pending();
+    if (!wg__cli_leads())
+        return 0;
     if (outcome == WG_TRAIN_INTERRUPTED)
         return tell_interruption(r);
     if (outcome == WG_TRAIN_OUT_OF_PATIENCE)
@@ -606,6 +648,7 @@ enum {
     KEY_OVERWRITE,
     KEY_LOG,
     KEY_THREADS,
+    KEY_TIMEOUT,
     KEY_SETTINGS,
     KEY_OBJECTIVE,
     KEY_SHOW_BATCH,
@@ -613,7 +656,10 @@ enum {
 };
 
 static const struct argp_option run_options[] = {
-    {"threads", KEY_THREADS, "N", 0, "Use N threads (all processors)", 0},
+    {"threads", KEY_THREADS, "N", 0,
+     "Use N threads (all processors; of several ranks on a machine each its share)", 0},
+    {"timeout", KEY_TIMEOUT, "SECONDS", 0,
+     "Under mpirun: end the run if a rank is not heard of for so long (600; 0: wait for ever)", 0},
     {"settings", KEY_SETTINGS, "FILE.json", 0,
      "Read options from this file, {\"steps\": 200, \"lr\": 0.001}; the command line rules", 0},
     {"out", KEY_OUT, "RUN.h5", 0, "The checkpoint to write", 0},
@@ -648,6 +694,9 @@ static error_t parse_run(int key, char *text, struct argp_state *state) {
         return 0;
     case KEY_THREADS:
         r->threads = (int)wg__cli_integer(state, "threads", text, 1, 4096);
+        return 0;
+    case KEY_TIMEOUT:
+        r->timeout = wg__cli_number(state, "timeout", text, 0, 1e9);
         return 0;
     case WG__KEY_JSON:
         r->json = true;
@@ -817,21 +866,35 @@ static void take_model_record(run *r) {
         wg__run_settings_take_record(&r->settings, preset->training);
 }
 
+/* Before anything is computed. */
+static int begin_run(run *r) {
+    wg_group *group = wg__cli_group();
+    const int threads = r->threads ? r->threads : wg_group_threads(group);
+    if (threads)
+        wg_set_threads(threads);
+    wg_group_set_timeout(group, 0); /* one rank may take long to read its text */
+    const bool writes = !r->show_batch && wg__cli_leads();
+    const int code = writes ? check_output(r) : 0;
+    return code == 0 && r->resume && take_note(r) < 0 ? EXIT_FAILURE : code;
+}
+
 static int run_verb(const struct argp *parser, const wg_setting_table *own, int argc, char **argv) {
-    run r = {0};
+    run r = {.timeout = 600};
     wg__run_settings_begin(&r.settings, own);
     wg__cli_parse_in_order(parser, argc, argv, &r);
-    if (r.threads)
-        wg_set_threads(r.threads);
-    int code = !r.show_batch && check_output(&r) != 0 ? EXIT_FAILURE : 0;
-    if (code == 0 && r.resume && take_note(&r) < 0)
-        code = EXIT_FAILURE;
+    int code = wg__cli_join();
+    if (code == 0)
+        code = wg__cli_check(begin_run(&r));
     if (code == 0) {
         take_model_record(&r);
         wg__run_settings_take_record(&r.settings, r.objective->training);
-        code = r.show_batch ? show_batch(&r) : train(&r);
+        if (!r.show_batch)
+            code = wg__cli_check(train(&r));
+        else
+            code = wg__cli_check(wg__cli_leads() ? show_batch(&r) : 0);
     }
     clear(&r);
+    wg__cli_leave();
     return code;
 }
 

@@ -78,6 +78,54 @@ AC_DEFUN([WG_BLIS], [
                 return bli_info_get_int_type_size() == 0;])
 ])
 
+# WG_FIND_MPI: MPI, found by its compiler wrapper, whose flags are taken over: mpicc, or what
+# --with-mpi=MPICC names. Left out where it is missing, unless --with-mpi asks for it.
+AC_DEFUN([WG_FIND_MPI], [
+    AC_ARG_VAR([MPI_CFLAGS], [C compiler flags for MPI])
+    AC_ARG_VAR([MPI_LIBS], [linker flags for MPI])
+    AC_ARG_WITH([mpi],
+                [AS_HELP_STRING([--with-mpi@<:@=MPICC@:>@],
+                                [train on several machines, by the MPI of this compiler wrapper
+                                 (default: mpicc, if it is there)])])
+    AS_CASE([${with_mpi:-auto}],
+            [no], [wg_mpicc=],
+            [auto|yes], [AC_PATH_PROG([wg_mpicc], [mpicc])],
+            [wg_mpicc=$with_mpi])
+    AS_IF([test "x$with_mpi" = xno],
+          [wg_has_mpi=no],
+          [AC_MSG_CHECKING([for MPI])
+           AS_IF([test -z "${MPI_CFLAGS+set}" && test -n "$wg_mpicc"],
+                 [for wg_flag in `$wg_mpicc -show 2>/dev/null`; do
+                      AS_CASE([$wg_flag],
+                              [-I*], [MPI_CFLAGS="$MPI_CFLAGS -isystem ${wg_flag@%:@-I}"],
+                              [-D*|-pthread], [MPI_CFLAGS="$MPI_CFLAGS $wg_flag"])
+                  done])
+           AS_IF([test -z "${MPI_LIBS+set}" && test -n "$wg_mpicc"],
+                 [for wg_flag in `$wg_mpicc -show 2>/dev/null`; do
+                      AS_CASE([$wg_flag],
+                              [-Wl,-z,*], [],
+                              [-L*|-l*|-Wl,*|-pthread], [MPI_LIBS="$MPI_LIBS $wg_flag"])
+                  done])
+           wg_saved_CFLAGS=$CFLAGS
+           wg_saved_LIBS=$LIBS
+           CFLAGS="$CFLAGS $MPI_CFLAGS"
+           LIBS="$MPI_LIBS $LIBS"
+           AC_LINK_IFELSE([AC_LANG_PROGRAM([#include <mpi.h>],
+                                           [MPI_Request r;
+                                            return MPI_Ibcast(0, 0, MPI_BYTE, 0, MPI_COMM_WORLD, &r);])],
+                          [wg_has_mpi=yes],
+                          [wg_has_mpi=no])
+           CFLAGS=$wg_saved_CFLAGS
+           LIBS=$wg_saved_LIBS
+           AC_MSG_RESULT([$wg_has_mpi])
+           AS_IF([test $wg_has_mpi = no && test -n "$with_mpi"],
+                 [WG_MISSING([MPI], [libopenmpi-dev])])])
+    AS_IF([test $wg_has_mpi = yes],
+          [AC_DEFINE([WG_MPI], [1], [Groups of several processes are built, by MPI.])],
+          [MPI_CFLAGS= MPI_LIBS=])
+    AM_CONDITIONAL([MPI], [test $wg_has_mpi = yes])
+])
+
 # WG_COMPILER_FLAGS(VARIABLE, FLAGS): adds those of the flags that the compiler takes.
 AC_DEFUN([WG_COMPILER_FLAGS], [
     for wg_flag in m4_normalize([$2]); do

@@ -248,6 +248,43 @@ static int task_restore(void *context, wg_checkpoint *file) {
     return wg_batches_seek(training->batches, &position);
 }
 
+/* Frees the text. */
+static int agree_on_text(wg_group *group, const char *what, char *text) {
+    char fingerprint[32];
+    if (!text)
+        return -1;
+    snprintf(fingerprint, sizeof fingerprint, "fingerprint %016llx",
+             (unsigned long long)wg__hash(WG__HASH_BEGIN, text, strlen(text)));
+    wg_text_free(text);
+    return wg_group_agree(group, what, fingerprint);
+}
+
+static int agree_on_data(wg_group *group, const char *what, const wg_dataset *text,
+                         int64_t fingerprint) {
+    char described[96];
+    snprintf(described, sizeof described, "%lld tokens, fingerprint %016llx",
+             (long long)(text ? wg_dataset_tokens(text) : 0), (unsigned long long)fingerprint);
+    return wg_group_agree(group, what, described);
+}
+
+/* What all ranks must have alike. */
+static int task_agree(void *context, wg_group *group) {
+    const wg_training *training = context;
+    const wg_training_setup *setup = &training->setup;
+    const int64_t held_out = setup->held_out ? wg_dataset_fingerprint(setup->held_out) : 0;
+    char sizes[128];
+    snprintf(sizes, sizeof sizes, "%s, batches of %lld sequences of %lld tokens, seed %llu",
+             training->objective->name, (long long)setup->batch, (long long)setup->sequence,
+             (unsigned long long)setup->seed);
+    return wg_group_agree(group, "the objective", sizes) < 0 ||
+                   agree_on_text(group, "the vocabulary", wg_tokenizer_to_json(setup->tokenizer)) <
+                       0 ||
+                   agree_on_data(group, "the corpus", setup->training, training->fingerprint) < 0 ||
+                   agree_on_data(group, "the held-out text", setup->held_out, held_out) < 0
+               ? -1
+               : agree_on_text(group, "the configuration", wg__training_config(training));
+}
+
 static bool has_held_out(const wg_training *training) {
     return training->setup.held_out || training->setup.held_out_path;
 }
@@ -260,6 +297,8 @@ wg_task wg_training_task(wg_training *training) {
         .evaluate = has_held_out(training) ? task_evaluate : NULL,
         .save = task_save,
         .restore = task_restore,
+        .batches = training->batches,
+        .agree = task_agree,
     };
 }
 

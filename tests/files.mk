@@ -34,6 +34,7 @@ tests_test_autograd_SOURCES = \
 
 tests_test_base_SOURCES = \
 	tests/base/alloc.c \
+	tests/base/group.c \
 	tests/base/parallel.c \
 	$(nil)
 
@@ -235,6 +236,7 @@ command_tests = \
 	tests/cli/gradcheck.sh \
 	tests/cli/pairs.sh \
 	tests/cli/mlm.sh \
+	tests/cli/ranks.sh \
 	tests/cli/score.sh \
 	tests/cli/suite.sh \
 	tests/cli/t5.sh \

@@ -10,5 +10,6 @@ train_sources = \
 	train/trainer.c \
 	train/trainer_checkpoint.c \
 	train/trainer_diagnosis.c \
+	train/trainer_group.c \
 	train/trainer_state.h \
 	$(nil)

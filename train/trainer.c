@@ -19,6 +19,7 @@ typedef struct measured_step {
     double loss, rate, gradient_norm, tokens_per_second;
     wg_metrics metrics, evaluation;
     bool evaluated;
+    bool stopped; /* by a signal: it is the last one */
 } measured_step;
 
 /* ---- Making one ---- */
@@ -58,13 +59,14 @@ static int make_average(wg_trainer *trainer) {
 
 static int make_parts(wg_trainer *trainer) {
     const wg_trainer_options *options = &trainer->options;
-    if (check_options(options) < 0 ||
+    if (check_options(options) < 0 || wg__trainer_check_group(trainer) < 0 ||
         wg_optimizer_add_module(trainer->optimizer, trainer->task.module) < 0 ||
         (options->average_decay != 0 && make_average(trainer) < 0))
         return -1;
-    if (options->log_path)
-        trainer->log = wg__metric_log_open(options->log_path);
-    return options->log_path && !trainer->log ? -1 : 0;
+    if (!options->log_path || !wg__trainer_leads(trainer))
+        return 0;
+    trainer->log = wg__metric_log_open(options->log_path);
+    return trainer->log ? 0 : -1;
 }
 
 static int check_arguments(const wg_task *task, const wg_optimizer *optimizer,
@@ -90,6 +92,7 @@ wg_trainer *wg_trainer_new(const wg_task *task, wg_optimizer *optimizer,
     trainer->task = *task;
     trainer->options = *options;
     trainer->optimizer = optimizer;
+    trainer->draws = -1;
     if (options->clip == 0)
         trainer->options.clip = DEFAULT_CLIP;
     if (options->save_seconds == 0)
@@ -107,6 +110,7 @@ void wg_trainer_free(wg_trainer *trainer) {
     if (!trainer)
         return;
     wg__metric_log_close(trainer->log);
+    wg__gradient_sums_free(trainer->sums);
     wg_optimizer_free(trainer->optimizer);
     wg_average_free(trainer->average);
     wg_history_clear(&trainer->training);
@@ -147,9 +151,10 @@ static int backward(wg_tensor *loss, double share) {
     return wg_backward(loss, &options);
 }
 
-/* Clipping wants all gradients before any weight moves; without it, weights move in backward. */
+/* Clipping wants all gradients before any weight moves, and so does their sum over ranks; else
+ * weights move in backward. */
 static bool steps_in_backward(const wg_trainer *trainer) {
-    return trainer->options.clip < 0;
+    return trainer->options.clip < 0 && !wg__trainer_is_shared(trainer);
 }
 
 static int backward_and_step(wg_trainer *trainer, wg_tensor *loss, double share,
@@ -164,7 +169,8 @@ static int backward_and_step(wg_trainer *trainer, wg_tensor *loss, double share,
 }
 
 static int clip_and_step(wg_trainer *trainer, measured_step *measured) {
-    if (wg_optimizer_clip(trainer->optimizer, trainer->options.clip, &measured->gradient_norm) < 0)
+    const double most = trainer->options.clip > 0 ? trainer->options.clip : 0;
+    if (wg_optimizer_clip(trainer->optimizer, most, &measured->gradient_norm) < 0)
         return -1;
     return wg_optimizer_step(trainer->optimizer, measured->rate);
 }
@@ -174,27 +180,97 @@ int64_t wg_trainer_batches(int64_t accumulate, int64_t ramp, int64_t step) {
     return step >= ramp ? most : 1 + (most - 1) * step / ramp;
 }
 
+/* Forward and backward of the next batch. The last one of a step may move the weights. */
+static int run_batch(wg_trainer *trainer, double share, bool is_last, measured_step *measured) {
+    wg_scope scope;
+    wg_scope_begin(&scope);
+    wg_tensor *loss = trainer->task.loss(trainer->task.context, &measured->metrics);
+    const double value = wg_item(loss);
+    measured->loss += share * value;
+    int result = check_loss(loss, value);
+    if (result == 0 && is_last && steps_in_backward(trainer))
+        result = backward_and_step(trainer, loss, share, measured);
+    else if (result == 0)
+        result = backward(loss, share);
+    wg_scope_end(&scope, NULL);
+    return result;
+}
+
+static bool is_stopped(const wg_trainer *trainer) {
+    return trainer->options.stop && *trainer->options.stop;
+}
+
+/* A signal to any rank stops all of them after the same step. */
+static int share_stop(wg_trainer *trainer, bool *stopped) {
+    double found = is_stopped(trainer);
+    if (wg_group_max(trainer->options.group, WG_GROUP_F64, 1, &found) < 0)
+        return -1;
+    *stopped = found != 0;
+    return 0;
+}
+
+/* How many random numbers a batch takes, learnt by rank 0 from the first batch of the run, for
+ * which the others wait. */
+static int share_draws(wg_trainer *trainer, int status, uint64_t begun) {
+    const wg_generator *generator = wg_module_generator(trainer->task.module);
+    int64_t draws = (int64_t)(generator->offset - begun);
+    if (wg__trainer_share(trainer, status) < 0 ||
+        wg_group_broadcast(trainer->options.group, 0, sizeof draws, &draws) < 0)
+        return -1;
+    trainer->draws = draws;
+    return 0;
+}
+
+/* The batches of a step that are this rank's. Each draws the random numbers that it would draw if
+ * one process ran all of them. */
+static int run_share(wg_trainer *trainer, int64_t batches, measured_step *measured) {
+    wg_generator *generator = wg_module_generator(trainer->task.module);
+    const uint64_t begun = generator->offset;
+    int result = 0;
+    /* A rank that could not write the last step takes no part in the sums of this one. */
+    if (wg__trainer_share(trainer, 0) < 0)
+        return -1;
+    wg__trainer_begin_sums(trainer);
+    for (int64_t i = 0; result == 0 && i < batches; i++) {
+        if (trainer->draws >= 0)
+            generator->offset = begun + (uint64_t)(i * trainer->draws);
+        const bool mine = wg__trainer_holds(trainer, i);
+        const bool is_last = i + wg_group_size(trainer->options.group) >= batches;
+        if (mine && is_last && trainer->draws >= 0)
+            result = wg__trainer_sum_in_backward(trainer);
+        if (result == 0)
+            result = mine ? run_batch(trainer, 1 / (double)batches, false, measured)
+                          : wg_batches_skip(trainer->task.batches);
+        if (trainer->draws < 0)
+            result = share_draws(trainer, result, begun);
+    }
+    generator->offset = begun + (uint64_t)(batches * trainer->draws);
+    if (trainer->is_told)
+        return -1;
+    if (wg__trainer_end_sums(trainer) < 0)
+        result = -1;
+    if (wg__trainer_share(trainer, result) < 0 || share_stop(trainer, &measured->stopped) < 0 ||
+        wg__trainer_take_sums(trainer) < 0)
+        return -1;
+    return wg__trainer_sum_metrics(trainer, &measured->loss, &measured->metrics);
+}
+
+static int run_all(wg_trainer *trainer, int64_t batches, measured_step *measured) {
+    int result = 0;
+    for (int64_t i = 0; result == 0 && i < batches; i++)
+        result = run_batch(trainer, 1 / (double)batches, i == batches - 1, measured);
+    return result;
+}
+
 /* A step: forward and backward of each micro-batch, and new weights. */
 static int advance(wg_trainer *trainer, measured_step *measured) {
     const wg_trainer_options *options = &trainer->options;
     const int64_t batches =
         wg_trainer_batches(options->accumulate, options->accumulate_ramp, trainer->step);
-    const double begun = wg__now(), share = 1 / (double)batches;
-    int result = 0;
+    const double begun = wg__now();
     measured->rate = wg_schedule_rate(&options->schedule, trainer->step);
-    for (int64_t i = 0; result == 0 && i < batches; i++) {
-        wg_scope scope;
-        wg_scope_begin(&scope);
-        wg_tensor *loss = trainer->task.loss(trainer->task.context, &measured->metrics);
-        const double value = wg_item(loss);
-        measured->loss += share * value;
-        result = check_loss(loss, value);
-        if (result == 0 && i == batches - 1 && steps_in_backward(trainer))
-            result = backward_and_step(trainer, loss, share, measured);
-        else if (result == 0)
-            result = backward(loss, share);
-        wg_scope_end(&scope, NULL);
-    }
+    int result = wg__trainer_is_shared(trainer) ? run_share(trainer, batches, measured)
+                                                : run_all(trainer, batches, measured);
     if (result == 0 && !steps_in_backward(trainer))
         result = clip_and_step(trainer, measured);
     if (result < 0) {
@@ -237,10 +313,16 @@ static int evaluate_if_due(wg_trainer *trainer, measured_step *measured) {
     if (!due || !trainer->task.evaluate)
         return 0;
     measured->evaluated = true;
-    wg_trainer_swap_average(trainer);
-    int result = wg__task_evaluate(&trainer->task, &measured->evaluation);
-    wg_trainer_swap_average(trainer);
-    return result;
+    int result = 0;
+    if (wg__trainer_leads(trainer)) {
+        wg_trainer_swap_average(trainer);
+        result = wg__task_evaluate(&trainer->task, &measured->evaluation);
+        wg_trainer_swap_average(trainer);
+    }
+    if (wg__trainer_share(trainer, result) < 0)
+        return -1;
+    return wg_group_broadcast(trainer->options.group, 0, sizeof measured->evaluation,
+                              &measured->evaluation);
 }
 
 /* ---- Recording what happened ---- */
@@ -338,10 +420,6 @@ static void report(wg_trainer *trainer, const measured_step *measured, bool save
 
 /* ---- The loop ---- */
 
-static bool is_stopped(const wg_trainer *trainer) {
-    return trainer->options.stop && *trainer->options.stop;
-}
-
 static bool save_is_due(const wg_trainer *trainer) {
     const wg_trainer_options *options = &trainer->options;
     if (trainer->step == options->steps || is_out_of_patience(trainer))
@@ -379,36 +457,53 @@ static int keep(wg_trainer *trainer) {
     return result;
 }
 
+/* What is written after a step, by rank 0. */
+static int write_step(wg_trainer *trainer, measured_step *measured) {
+    if (!wg__trainer_leads(trainer))
+        return 0;
+    if (write_log(trainer, measured) < 0 || save_best(trainer, measured) < 0 || keep(trainer) < 0)
+        return -1;
+    if (!wg__trainer_is_shared(trainer))
+        measured->stopped = is_stopped(trainer);
+    const bool saves = trainer->options.path && (measured->stopped || save_is_due(trainer));
+    if (saves && save(trainer) < 0)
+        return -1;
+    report(trainer, measured, saves);
+    return 0;
+}
+
+static int run_steps(wg_trainer *trainer) {
+    /* A run that cannot be saved shall be known before it has cost anything. */
+    if (wg__trainer_leads(trainer) && trainer->step == 0 && trainer->options.path &&
+        save(trainer) < 0)
+        return -1;
+    bool stopped = false;
+    while (!stopped && trainer->step < trainer->options.steps) {
+        if (is_out_of_patience(trainer))
+            return WG_TRAIN_OUT_OF_PATIENCE;
+        measured_step measured = {0};
+        if (advance(trainer, &measured) < 0 || evaluate_if_due(trainer, &measured) < 0 ||
+            check_evaluation(trainer, &measured) < 0 || add_history(trainer, &measured) < 0 ||
+            write_step(trainer, &measured) < 0)
+            return -1;
+        stopped = measured.stopped;
+    }
+    return trainer->step < trainer->options.steps ? WG_TRAIN_INTERRUPTED : WG_TRAIN_FINISHED;
+}
+
 int wg_trainer_run(wg_trainer *trainer) {
     if (wg__trainer_check_whole(trainer) < 0)
         return -1;
     trainer->begun = wg__now();
     trainer->begun_at = trainer->step;
     trainer->last_save = trainer->begun;
-    /* A run that cannot be saved shall be known before it has cost anything. */
-    if (trainer->step == 0 && trainer->options.path && save(trainer) < 0)
+    trainer->is_told = false;
+    if (wg__trainer_begin_group(trainer) < 0)
         return -1;
-    int outcome = WG_TRAIN_FINISHED;
-    while (outcome == WG_TRAIN_FINISHED && trainer->step < trainer->options.steps) {
-        if (is_out_of_patience(trainer))
-            return WG_TRAIN_OUT_OF_PATIENCE;
-        measured_step measured = {0};
-        if (advance(trainer, &measured) < 0 || evaluate_if_due(trainer, &measured) < 0 ||
-            check_evaluation(trainer, &measured) < 0 || add_history(trainer, &measured) < 0 ||
-            write_log(trainer, &measured) < 0 || save_best(trainer, &measured) < 0 ||
-            keep(trainer) < 0)
-            return -1;
-        const bool stopped = is_stopped(trainer);
-        const bool saves = trainer->options.path && (stopped || save_is_due(trainer));
-        if (saves && save(trainer) < 0)
-            return -1;
-        report(trainer, &measured, saves);
-        if (stopped)
-            outcome = WG_TRAIN_INTERRUPTED;
-    }
-    return outcome == WG_TRAIN_INTERRUPTED && trainer->step == trainer->options.steps
-               ? WG_TRAIN_FINISHED
-               : outcome;
+    const int outcome = run_steps(trainer);
+    if (trainer->is_told) /* the others know, and go no further either */
+        return -1;
+    return wg__trainer_share(trainer, outcome < 0 ? -1 : 0) < 0 ? -1 : outcome;
 }
 
 int64_t wg_trainer_steps(const wg_trainer *trainer) {

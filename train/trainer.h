@@ -13,6 +13,18 @@
  * stopped: a checkpoint holds the weights, the optimizer's state, the step, the random counters and
  * what the task adds (its place in the data). Evaluations and saves leave all of these alone.
  *
+ * With a group, its ranks train one model (data parallelism): each takes some of a step's batches,
+ * and the gradients are summed, so that all make the same step. Which batches a step has, and which
+ * random numbers each of them draws from the module's generator, does not depend on the number of
+ * ranks, so neither do the weights, but for the rounding of sums:
+ *
+ *     step, accumulate 4      rank 0: batches 0 2  '
+ *                             rank 1: batches 1 3  '- sum of gradients, clip, optimizer step
+ *
+ * Rank 0 alone evaluates, calls the listener and writes files; a run can be resumed by any number
+ * of ranks. Buffers of the module, such as running statistics, are each rank's own, and rank 0's
+ * are saved.
+ *
  * With an average of the weights it is the average that is evaluated, and that stands below /model
  * in checkpoints, for whoever uses the model; what is trained stands below /train/weights. */
 #ifndef WG_TRAIN_TRAINER_H
@@ -20,6 +32,8 @@
 
 #include <signal.h>
 
+#include "../base/group.h"
+#include "../data/batches/batches.h"
 #include "../optim/optimizer.h"
 #include "history.h"
 
@@ -46,6 +60,14 @@ typedef struct wg_task {
 
     /* Goes back to where `save` stood in the training data. NULL: nothing to do. */
     int (*restore)(void *context, wg_checkpoint *file);
+
+    /* For a group of several ranks: the batches of which each `loss` takes one, so that those of
+     * other ranks can be passed over. Borrowed. */
+    wg_batches *batches;
+
+    /* Compares, by wg_group_agree, what the ranks must have alike beside the module: the data, the
+     * vocabulary, the configuration. NULL: nothing. */
+    int (*agree)(void *context, wg_group *group);
 } wg_task;
 
 /* What a listener hears after each step. Lives during the call. */
@@ -86,6 +108,7 @@ typedef struct wg_trainer_options {
     wg_train_listener listener;
     void *listener_context;
     const volatile sig_atomic_t *stop; /* not 0: finish the step, save and return; may be NULL */
+    wg_group *group; /* the processes that train together; borrowed. NULL: this one alone */
 } wg_trainer_options;
 
 /* How many batches a step takes that follows `step` others. */
@@ -102,7 +125,8 @@ typedef enum wg_train_outcome {
 /* A trainer at step 0. Takes the optimizer, which must be empty, into its ownership in every case,
  * and gives it all the parameters of the task's module. Options and task are copied; texts and what
  * the task points to are borrowed and must outlive it. Freed with wg_trainer_free.
- * [ARGUMENT, MEMORY, IO for a log that cannot be opened] */
+ * [ARGUMENT, also for a group with more ranks than a step has batches, or a task that does not name
+ * its batches; MEMORY; IO for a log that cannot be opened] */
 WG_API wg_trainer *wg_trainer_new(const wg_task *task, wg_optimizer *optimizer,
                                   const wg_trainer_options *options);
 WG_API void wg_trainer_free(wg_trainer *trainer);
@@ -115,7 +139,9 @@ WG_API int wg_trainer_resume(wg_trainer *trainer, const char *path);
  * good one. A loss or gradient that is not finite stops the run, with the step named and a hint at
  * what may be behind it, and is never saved. The weights in memory are those of the last step that
  * was done; but without clipping an error may come when backward has moved some of them, and the
- * trainer then neither saves nor goes on. [GRADIENT for a run that diverged; STATE for a patience
+ * trainer then neither saves nor goes on. With a group all ranks have the same outcome: an error of
+ * one is that of all, and names it. [GRADIENT for a run that diverged; STATE for ranks that differ
+ * in version, processor, options, module, data or step; STATE for a patience
  * or best_path with a task whose evaluations have no "loss", and after such an error; whatever the
  * task, the optimizer or saving gives] */
 WG_API int wg_trainer_run(wg_trainer *trainer);

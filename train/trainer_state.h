@@ -2,9 +2,12 @@
 #ifndef WG_TRAIN_TRAINER_STATE_H
 #define WG_TRAIN_TRAINER_STATE_H
 
+#include "base/internal.h"
 #include "io/log.h"
 #include "optim/optimizer.h"
 #include "train/trainer.h"
+
+typedef struct wg__gradient_sums wg__gradient_sums; /* trainer_group.c */
 
 struct wg_trainer {
     wg_task task;
@@ -18,7 +21,50 @@ struct wg_trainer {
     double begun; /* when this part of the run began, and at which step */
     int64_t begun_at;
     double last_save;
+    int64_t draws;           /* that a batch takes from the module's generator; -1: not known yet */
+    wg__gradient_sums *sums; /* of a group; made when the run begins */
+    bool is_told;            /* the pending error is that of all ranks */
 };
+
+/* ---- The part of a group (trainer_group.c). All are collective but wg__trainer_holds. ---- */
+
+/* Whether several ranks train together. */
+static inline bool wg__trainer_is_shared(const wg_trainer *trainer) {
+    return wg_group_size(trainer->options.group) > 1;
+}
+
+/* Whether this rank writes, prints and evaluates. */
+static inline bool wg__trainer_leads(const wg_trainer *trainer) {
+    return wg_group_rank(trainer->options.group) == 0;
+}
+
+/* Whether batch number `batch` of a step is this rank's. */
+static inline bool wg__trainer_holds(const wg_trainer *trainer, int64_t batch) {
+    return batch % wg_group_size(trainer->options.group) == wg_group_rank(trainer->options.group);
+}
+
+/* Refuses a group that the task or the options cannot have. */
+int wg__trainer_check_group(const wg_trainer *trainer);
+
+/* Compares what the ranks have before the first step, and gives all the weights of rank 0. */
+int wg__trainer_begin_group(wg_trainer *trainer);
+
+/* Shares an outcome, as wg_group_check, and remembers that it is known. */
+int wg__trainer_share(wg_trainer *trainer, int status);
+
+/* The sums of a step's gradients: begun before its batches; from here on along with the backward
+ * pass of this rank's last batch (not collective); ended after the batches, whether they failed or
+ * not; and taken in place of the gradients when no rank has failed. A parameter with a gradient on
+ * any rank then has one on all. */
+void wg__trainer_begin_sums(wg_trainer *trainer);
+int wg__trainer_sum_in_backward(wg_trainer *trainer);
+int wg__trainer_end_sums(wg_trainer *trainer);
+int wg__trainer_take_sums(wg_trainer *trainer);
+
+void wg__gradient_sums_free(wg__gradient_sums *sums);
+
+/* Adds up what the ranks measured in a step, in the order of rank 0's metrics. */
+int wg__trainer_sum_metrics(wg_trainer *trainer, double *loss, wg_metrics *metrics);
 
 /* What may be behind a loss or a gradient that is not finite in the step after the last that is
  * done: one clause into `hint`. */

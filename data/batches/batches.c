@@ -227,6 +227,18 @@ int wg_batches_next(wg_batches *batches, void *batch) {
     return build(batches, false, batch);
 }
 
+int wg_batches_skip(wg_batches *batches) {
+    if (!batches)
+        return -1;
+    const wg_data_position before = batches->position;
+    int status = batches->planned ? 0 : plan(batches, before);
+    if (status == 0)
+        status = take(batches, batches->options.batch);
+    if (status < 0)
+        go_to(batches, before); /* if that fails, the next call plans the epoch again */
+    return status;
+}
+
 int wg_batches_next_of_epoch(wg_batches *batches, void *batch) {
     return build(batches, true, batch);
 }

@@ -105,6 +105,9 @@ WG_API int wg_batches_next(wg_batches *batches, void *batch);
  * on each example once. */
 WG_API int wg_batches_next_of_epoch(wg_batches *batches, void *batch);
 
+/* Goes past the next batch of wg_batches_next without building it: that is another rank's. */
+WG_API int wg_batches_skip(wg_batches *batches);
+
 /* How many examples the epoch has in which the next batch begins. Given NULL: 0. */
 WG_API int64_t wg_batches_examples(const wg_batches *batches);
 

@@ -136,9 +136,9 @@ static wg_batches *translation_begin(const texts *t, uint64_t seed) {
     { .name = #kind, .beyond = told, .begin = kind##_begin, .next = kind##_next }
 
 static const builder builders[] = {
-    ROW(masked, "example 100000 of an epoch of"),    ROW(blank, "example 100000 of an epoch of"),
-    ROW(causal, "example 100000 of an epoch of"),    ROW(span, "example 100000 of an epoch of"),
-    ROW(mlm, "example 100000 of an epoch of"),       ROW(translation, "was the corpus another one?"),
+    ROW(masked, "example 100000 of an epoch of"), ROW(blank, "example 100000 of an epoch of"),
+    ROW(causal, "example 100000 of an epoch of"), ROW(span, "example 100000 of an epoch of"),
+    ROW(mlm, "example 100000 of an epoch of"),    ROW(translation, "was the corpus another one?"),
 };
 
 static const char *builder_name(int index) {
@@ -184,6 +184,34 @@ START_TEST(a_resumed_run_sees_the_same_batches_over_the_ends_of_epochs) {
             ck_assert_uint_eq(next_hash(b, batches), hashes[j]);
         wg_batches_free(batches);
     }
+    free_texts(t);
+}
+END_TEST
+
+/* As three ranks do, of which each takes one batch in three. */
+START_TEST(batches_that_are_skipped_leave_the_others_as_they_are) {
+    enum { BATCHES = 60, RANKS = 3 };
+    const builder *b = &builders[_i];
+    texts t = make_texts();
+    wg_batches *all = b->begin(&t, 11), *ranks[RANKS];
+    for (int r = 0; r < RANKS; r++)
+        ranks[r] = b->begin(&t, 11);
+    for (int k = 0; k < BATCHES; k++) {
+        const uint64_t hash = next_hash(b, all);
+        for (int r = 0; r < RANKS; r++) {
+            if (k % RANKS == r)
+                ck_assert_uint_eq(next_hash(b, ranks[r]), hash);
+            else
+                ck_assert_int_eq(wg_batches_skip(ranks[r]), 0);
+            const wg_data_position at = wg_batches_position(ranks[r]),
+                                   wanted = wg_batches_position(all);
+            ck_assert_mem_eq(&at, &wanted, sizeof at);
+        }
+    }
+    ck_assert_int_ge(wg_batches_position(all).epoch, 2);
+    for (int r = 0; r < RANKS; r++)
+        wg_batches_free(ranks[r]);
+    wg_batches_free(all);
     free_texts(t);
 }
 END_TEST
@@ -266,6 +294,7 @@ END_TEST
 SUITES {
     const TTest *const tests[] = {
         a_resumed_run_sees_the_same_batches_over_the_ends_of_epochs,
+        batches_that_are_skipped_leave_the_others_as_they_are,
         seeds_and_epochs_give_other_batches,
         a_position_outside_the_epoch_is_refused_and_changes_nothing,
         a_batch_that_finds_no_memory_can_be_asked_for_again,

@@ -1,0 +1,88 @@
+/* A group: the processes that train one model together, each on its share of the data.
+ *
+ *     mpirun -n 3 ...      rank 0         rank 1         rank 2
+ *                          batches 0 3    batches 1 4    batches 2 5
+ *                          gradients      gradients      gradients
+ *                             '------------- sum ------------'
+ *                          the same step on every rank
+ *
+ * MPI carries the messages (base/group_mpi.c); a library that was configured without MPI, and a
+ * process that was not started by mpirun or srun, have groups of one. Every function takes NULL as
+ * a group of one.
+ *
+ * The functions that exchange something are collective: all ranks call the same ones in the same
+ * order, from one thread. Sums are the same bits on all ranks; their order is that of the MPI
+ * library, which depends on nothing but the number of ranks and where they run. A rank that fails
+ * tells the others by wg_group_check. One that dies is noticed by mpirun, which ends the others.
+ * One that hangs is found by a time-out, which ends all ranks with a message that names it. */
+#ifndef WG_BASE_GROUP_H
+#define WG_BASE_GROUP_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "api.h"
+
+WG_BEGIN_DECLS
+
+typedef struct wg_group wg_group;
+
+/* Joins the processes that mpirun or srun started with this one; a process that was started alone
+ * is a group of one. Once in a process. The caller must leave the group. NULL with [STATE where
+ * several processes were started, but the library has no MPI, or another one than mpirun's; IO,
+ * MEMORY] */
+WG_API wg_group *wg_group_join(void);
+
+/* Waits until all ranks leave, and frees the group. A process that has joined and exits without
+ * leaving ends the other ranks. NULL is allowed. */
+WG_API void wg_group_leave(wg_group *group);
+
+/* Ends all ranks at once, after `message` was printed with the rank's name, with exit code 1. For
+ * errors after which a rank cannot go on to the next wg_group_check. Does not return, unless the
+ * group has one rank. */
+WG_API void wg_group_abort(wg_group *group, const char *message);
+
+/* The number of this process, from 0, and of all; where it runs: "rank 1 on node-7". */
+WG_API int wg_group_rank(const wg_group *group);
+WG_API int wg_group_size(const wg_group *group);
+WG_API const char *wg_group_name(const wg_group *group);
+
+/* How many threads this rank should use: its share of the cores that it may run on, others being
+ * those of the other ranks on the machine; at least 1. With OMP_NUM_THREADS set, and in a group of
+ * one, 0: what the library uses anyway. */
+WG_API int wg_group_threads(const wg_group *group);
+
+/* For how many seconds a call waits for the other ranks before it ends the run; 600 at first. Not
+ * above 0: as long as it takes. */
+WG_API void wg_group_set_timeout(wg_group *group, double seconds);
+
+/* ---- Collective functions. 0, or -1 with [IO] for what MPI reports. ---- */
+
+typedef enum wg_group_element { WG_GROUP_F32, WG_GROUP_F64 } wg_group_element;
+
+/* Replaces `count` elements by their sums over all ranks. */
+WG_API int wg_group_sum(wg_group *group, wg_group_element element, int64_t count, void *data);
+
+/* Replaces each element by its maximum over all ranks. */
+WG_API int wg_group_max(wg_group *group, wg_group_element element, int64_t count, void *data);
+
+/* Replaces the bytes of all ranks by those of rank `root`. */
+WG_API int wg_group_broadcast(wg_group *group, int root, size_t bytes, void *data);
+
+/* Waits until all ranks are here. */
+WG_API int wg_group_barrier(wg_group *group);
+
+/* ---- Agreement. Collective, and with the same outcome on all ranks. ---- */
+
+/* Shares an outcome: 0 if `status` is 0 on all ranks. Otherwise -1 on all, and each has the pending
+ * error of the lowest rank that failed, which the message names unless all ranks failed alike. */
+WG_API int wg_group_check(wg_group *group, int status);
+
+/* Compares a line of text, such as a version or a fingerprint, that all ranks must have alike.
+ * `what` says what it is: "--lr", "the corpus". -1 with [STATE: names the lowest rank that differs
+ * from rank 0, and both texts, of which the first 255 bytes are compared] */
+WG_API int wg_group_agree(wg_group *group, const char *what, const char *text);
+
+WG_END_DECLS
+
+#endif

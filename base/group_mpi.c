@@ -1,0 +1,261 @@
+/* The messages of a group, carried by MPI. No other file knows MPI.
+ *
+ * Collective calls are begun without blocking and waited for here, so that a rank which waits can
+ * notice that another one does not come:
+ *
+ *     rank 0 waits in a sum      . . . . . time-out   asks all: "are you waiting, too?"
+ *     rank 1 waits in a sum        . . . . . . . . .     answers
+ *     rank 2 hangs elsewhere                             does not: it is named, and the run ended
+ */
+#include "base/group_internal.h"
+
+#include <mpi.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#define WHERE "group"
+
+/* Tags of the messages beside collective calls, and seconds: how often a waiting rank looks for
+ * questions, and how long answers are waited for. */
+enum { QUESTION = 1, ANSWER = 2 };
+static const double look_every = 0.2, answers_within = 3;
+
+/* Messages of its own communicator never meet those of a program that uses MPI, too. */
+static MPI_Comm everyone = MPI_COMM_NULL; /* exchanges that are waited for */
+static MPI_Comm series = MPI_COMM_NULL;   /* sums that are under way meanwhile */
+static MPI_Comm questions = MPI_COMM_NULL;
+static bool is_ours; /* MPI was begun here */
+
+static int fail_mpi(int code, const char *call) {
+    char text[MPI_MAX_ERROR_STRING] = "";
+    int length;
+    MPI_Error_string(code, text, &length);
+    return wg_fail(WG_ERROR_IO, WHERE, "%s: %s", call, text);
+}
+
+/* ---- Joining ---- */
+
+/* The cores of this machine that this rank may run on, shared out among the ranks that may: two
+ * ranks bound to the same eight cores have four each. */
+static int share_of_cores(void) {
+    enum { MOST = 4096 };
+    static int ranks_on[MOST];
+    cpu_set_t *cores = CPU_ALLOC(MOST);
+    const size_t size = CPU_ALLOC_SIZE(MOST);
+    MPI_Comm machine;
+    double share = 0;
+    if (!cores || sched_getaffinity(0, size, cores) != 0 ||
+        MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &machine) !=
+            MPI_SUCCESS) {
+        CPU_FREE(cores);
+        return 1;
+    }
+    for (size_t i = 0; i < MOST; i++)
+        ranks_on[i] = CPU_ISSET_S(i, size, cores);
+    MPI_Allreduce(MPI_IN_PLACE, ranks_on, MOST, MPI_INT, MPI_SUM, machine);
+    for (size_t i = 0; i < MOST; i++)
+        if (CPU_ISSET_S(i, size, cores))
+            share += 1.0 / ranks_on[i];
+    MPI_Comm_free(&machine);
+    CPU_FREE(cores);
+    return share < 1 ? 1 : (int)(share + 1e-6);
+}
+
+void wg__mpi_library(char *name, size_t size) {
+    char version[MPI_MAX_LIBRARY_VERSION_STRING] = "";
+    int length;
+    MPI_Get_library_version(version, &length);
+    version[strcspn(version, ",\n")] = '\0';
+    for (char *c = version; *c; c++)
+        *c = *c == '\t' ? ' ' : *c;
+    snprintf(name, size, "%s", version);
+}
+
+int wg__mpi_join(wg_group *group) {
+    int begun, level, status;
+    MPI_Initialized(&begun);
+    if (!begun &&
+        (status = MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &level)) != MPI_SUCCESS)
+        return fail_mpi(status, "MPI_Init_thread");
+    is_ours = !begun;
+    if ((status = MPI_Comm_dup(MPI_COMM_WORLD, &everyone)) != MPI_SUCCESS ||
+        (status = MPI_Comm_dup(MPI_COMM_WORLD, &series)) != MPI_SUCCESS ||
+        (status = MPI_Comm_dup(MPI_COMM_WORLD, &questions)) != MPI_SUCCESS)
+        return fail_mpi(status, "MPI_Comm_dup");
+    MPI_Comm_set_errhandler(everyone, MPI_ERRORS_RETURN);
+    MPI_Comm_set_errhandler(series, MPI_ERRORS_RETURN);
+    MPI_Comm_set_errhandler(questions, MPI_ERRORS_RETURN);
+    MPI_Comm_rank(everyone, &group->rank);
+    MPI_Comm_size(everyone, &group->size);
+    char host[MPI_MAX_PROCESSOR_NAME] = "";
+    int length;
+    MPI_Get_processor_name(host, &length);
+    snprintf(group->name, sizeof group->name, "rank %d on %s", group->rank, host);
+    group->threads = share_of_cores();
+    return 0;
+}
+
+void wg__mpi_leave(void) {
+    int finalized;
+    MPI_Finalized(&finalized);
+    if (finalized || everyone == MPI_COMM_NULL)
+        return;
+    MPI_Comm_free(&questions);
+    MPI_Comm_free(&series);
+    MPI_Comm_free(&everyone);
+    if (is_ours)
+        MPI_Finalize();
+}
+
+void wg__mpi_abort(wg_group *group, const char *message) {
+    fflush(stdout);
+    fprintf(stderr, "wengert: %s: %s\n", group->name, message);
+    fflush(stderr);
+    MPI_Abort(MPI_COMM_WORLD, EXIT_FAILURE);
+}
+
+/* ---- Waiting ---- */
+
+/* Sends an empty message, which is on its way when this returns. */
+static void send_empty(int rank, int tag) {
+    MPI_Request request;
+    if (MPI_Isend(NULL, 0, MPI_BYTE, rank, tag, questions, &request) == MPI_SUCCESS)
+        MPI_Request_free(&request);
+}
+
+/* Receives an empty message with this tag, if one has come. Its sender, or -1. */
+static int receive_empty(int tag) {
+    int there = 0;
+    MPI_Status from;
+    if (MPI_Iprobe(MPI_ANY_SOURCE, tag, questions, &there, &from) != MPI_SUCCESS || !there)
+        return -1;
+    MPI_Recv(NULL, 0, MPI_BYTE, from.MPI_SOURCE, tag, questions, MPI_STATUS_IGNORE);
+    return from.MPI_SOURCE;
+}
+
+static void answer_questions(void) {
+    for (int rank; (rank = receive_empty(QUESTION)) >= 0;)
+        send_empty(rank, ANSWER);
+}
+
+/* Which ranks do not answer, "rank 2, rank 5", into `missing`; how many there are. *first: whether
+ * no lower rank answers. */
+static int find_missing(const wg_group *group, char *missing, size_t size, bool *first) {
+    int count = 0;
+    bool *answered = calloc((size_t)group->size, sizeof *answered);
+    if (!answered)
+        return 0;
+    answered[group->rank] = true;
+    for (int rank = 0; rank < group->size; rank++)
+        if (rank != group->rank)
+            send_empty(rank, QUESTION);
+    for (const double begun = wg__now(); wg__now() - begun < answers_within; sched_yield()) {
+        answer_questions();
+        for (int rank; (rank = receive_empty(ANSWER)) >= 0;)
+            answered[rank] = true;
+    }
+    *missing = '\0';
+    *first = true;
+    for (int rank = 0; rank < group->size; rank++) {
+        *first = *first && !(rank < group->rank && answered[rank]);
+        if (!answered[rank]) {
+            const size_t used = strlen(missing);
+            snprintf(missing + used, size - used, "%srank %d", count++ > 0 ? ", " : "", rank);
+        }
+    }
+    free(answered);
+    return count;
+}
+
+static void end_hanging_run(wg_group *group) {
+    char missing[256] = "", message[512];
+    bool first = true;
+    const int count = find_missing(group, missing, sizeof missing, &first);
+    snprintf(message, sizeof message,
+             "%s did not come to the next exchange within %g seconds, and the run is ended; the "
+             "last checkpoint is good, and --resume goes on with it",
+             count > 0 ? missing : "a message", group->timeout);
+    /* The first one ends the run, and tells why; a signal with which it does that ends a sleep. */
+    for (const double begun = wg__now(); !first && wg__now() - begun < 4 * answers_within;)
+        sleep(1);
+    wg__mpi_abort(group, message);
+}
+
+/* Waits for a call. Ranks may share cores with others, so a waiting one yields its own. */
+static int wait_for(wg_group *group, MPI_Request *request, const char *call) {
+    double begun = 0, looked = 0;
+    for (int tests = 0;; tests++) {
+        int done = 0;
+        const int status = MPI_Test(request, &done, MPI_STATUS_IGNORE);
+        if (status != MPI_SUCCESS)
+            return fail_mpi(status, call);
+        if (done)
+            return 0;
+        if (tests < 100)
+            continue;
+        const double now = wg__now();
+        if (begun == 0)
+            begun = looked = now;
+        if (now - looked > look_every) {
+            answer_questions();
+            looked = now;
+        }
+        if (group->timeout > 0 && now - begun > group->timeout)
+            end_hanging_run(group);
+        sched_yield();
+    }
+}
+
+/* ---- Exchanges ---- */
+
+static MPI_Datatype type_of(wg_group_element element) {
+    return element == WG_GROUP_F32 ? MPI_FLOAT : MPI_DOUBLE;
+}
+
+int wg__mpi_reduce(wg_group *group, wg_group_element element, bool sums, int count, void *data) {
+    MPI_Request request;
+    const int status = MPI_Iallreduce(MPI_IN_PLACE, data, count, type_of(element),
+                                      sums ? MPI_SUM : MPI_MAX, everyone, &request);
+    if (status != MPI_SUCCESS)
+        return fail_mpi(status, "MPI_Iallreduce");
+    return wait_for(group, &request, "MPI_Iallreduce");
+}
+
+int wg__mpi_broadcast(wg_group *group, int root, int bytes, void *data) {
+    MPI_Request request;
+    const int status = MPI_Ibcast(data, bytes, MPI_BYTE, root, everyone, &request);
+    if (status != MPI_SUCCESS)
+        return fail_mpi(status, "MPI_Ibcast");
+    return wait_for(group, &request, "MPI_Ibcast");
+}
+
+int wg__mpi_begin_sum(wg_group *group, wg_group_element element, int count, void *data,
+                      void **request) {
+    MPI_Request *begun = wg__alloc(sizeof *begun);
+    (void)group;
+    if (!begun)
+        return -1;
+    const int status =
+        MPI_Iallreduce(MPI_IN_PLACE, data, count, type_of(element), MPI_SUM, series, begun);
+    if (status != MPI_SUCCESS) {
+        wg__free(begun);
+        return fail_mpi(status, "MPI_Iallreduce");
+    }
+    *request = begun;
+    return 0;
+}
+
+int wg__mpi_end_sum(wg_group *group, void **request) {
+    const int status = wait_for(group, *request, "MPI_Iallreduce");
+    wg__free(*request);
+    *request = NULL;
+    return status;
+}
+
+/* A sum that has ended leaves MPI_REQUEST_NULL, for which the next test is true at once. */
+void wg__mpi_progress(void **request) {
+    int done;
+    MPI_Test(*request, &done, MPI_STATUS_IGNORE);
+}

@@ -1,0 +1,284 @@
+#!/bin/sh
+# Training by several processes, as a user runs it under mpirun: curves and bits by the number of
+# ranks, resuming, threads, ranks that differ, fail, die and hang. Prints TAP.
+#
+# WENGERT: the command (default ./wengert).
+source=$(cd "$(dirname "$0")/../.." && pwd) || exit 1
+wengert=${WENGERT:-$PWD/wengert}
+work=$(mktemp -d "${TMPDIR:-/tmp}/wengert-ranks.XXXXXX") || exit 1
+cd "$work" || exit 1
+trap 'rm -rf "$work"' EXIT
+OMP_NUM_THREADS=1
+export OMP_NUM_THREADS
+
+. "$source/tests/cli/tap.sh"
+
+# More ranks than cores, by root, in a container: what Open MPI wants for that.
+OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
+OMPI_MCA_hwloc_base_binding_policy=none OMPI_MCA_mpi_yield_when_idle=1
+OMPI_MCA_btl_vader_single_copy_mechanism=none OMPI_MCA_rmaps_base_no_schedule_local=0
+export OMPI_ALLOW_RUN_AS_ROOT OMPI_ALLOW_RUN_AS_ROOT_CONFIRM OMPI_MCA_rmaps_base_oversubscribe
+export OMPI_MCA_hwloc_base_binding_policy OMPI_MCA_mpi_yield_when_idle
+export OMPI_MCA_btl_vader_single_copy_mechanism OMPI_MCA_rmaps_base_no_schedule_local
+# MPI keeps what it allocates up to the end.
+ASAN_OPTIONS=${ASAN_OPTIONS:+$ASAN_OPTIONS:}detect_leaks=0
+export ASAN_OPTIONS
+
+# Runs the command as so many ranks; as run.
+ranks() {
+    count=$1
+    shift
+    mpirun -n "$count" "$wengert" "$@" >out 2>err </dev/null
+    code=$?
+}
+
+# ---- Text and models ----
+
+i=0
+while test $i -lt 60; do
+    echo 'one two three four five six .'
+    echo 'seven eight nine ten eleven twelve .'
+    test $((i % 6)) = 5 && echo
+    i=$((i + 1))
+done >text.txt
+sed 's/nine/two/' text.txt >other.txt
+printf '%s\n' '[PAD]' '[UNK]' '[CLS]' '[SEP]' '[MASK]' . one two three four five six seven eight nine \
+    ten eleven twelve >vocab.txt
+cat >bert.json <<END
+{"model_type": "bert", "vocab_size": 24, "hidden_size": 32, "num_hidden_layers": 2,
+ "num_attention_heads": 2, "intermediate_size": 64, "max_position_embeddings": 24,
+ "type_vocab_size": 2, "hidden_dropout_prob": 0.1, "attention_probs_dropout_prob": 0.1}
+END
+sed 's/"intermediate_size": 64/"intermediate_size": 48/' bert.json >narrow.json
+sed 's/_prob": 0.1/_prob": 0.2/g' bert.json >dropping.json
+cat >glm.json <<END
+{"vocab_size": 24, "hidden_size": 32, "num_layers": 2, "num_attention_heads": 2,
+ "max_sequence_length": 24, "embedding_dropout_prob": 0.1, "attention_dropout_prob": 0.1,
+ "output_dropout_prob": 0.1}
+END
+cat >llama.json <<END
+{"model_type": "llama", "vocab_size": 256, "hidden_size": 32, "intermediate_size": 64,
+ "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2,
+ "max_position_embeddings": 24, "rms_norm_eps": 1e-5, "rope_theta": 10000.0,
+ "tie_word_embeddings": false}
+END
+
+# pretrain RANKS MODEL OUT ARGUMENT...: 50 steps of 6 batches of 4 sequences.
+pretrain() {
+    ranks_of=$1 model=$2 name=$3
+    shift 3
+    case $model in
+    llama) tokenizer=byte ;;
+    *) tokenizer=vocab.txt ;;
+    esac
+    ranks "$ranks_of" pretrain "$model" --config "$model.json" --corpus text.txt --tokenizer $tokenizer \
+        --batch 4 --accumulate 6 --seq 24 --steps 50 --lr 0.003 --seed 3 --timeout 120 --overwrite \
+        --out "$name.h5" --log "$name.log" "$@"
+}
+
+# ---- Whether there is anything to test ----
+
+if ! command -v mpirun >/dev/null; then
+    skip 'several ranks' 'there is no mpirun; Debian has it in openmpi-bin'
+    finish
+fi
+pretrain 2 bert bert2
+if grep -qE 'was built without MPI|MPI sees one' err; then
+    skip 'several ranks' "$(grep -oE 'built without MPI|MPI sees one' err | head -n 1)"
+    finish
+fi
+
+# ---- Curves ----
+
+# losses LOG: lines of step and loss.
+losses() {
+    sed 's/.*"step": \([0-9]*\), "loss": \([^,]*\),.*/\1 \2/' "$1.log"
+}
+
+# within LIMIT LOG LOG: whether no loss of the same step differs by more, in 20 steps or more.
+within() {
+    losses "$2" >first.losses
+    losses "$3" >second.losses
+    awk -v limit="$1" '
+        NR == FNR { loss[$1] = $2; next }
+        $1 in loss { d = loss[$1] - $2; if (d < 0) d = -d; if (!(d <= limit)) { bad = 1; exit }; n++ }
+        END { exit bad || n < 20 }' first.losses second.losses
+}
+
+# The log without what a clock says.
+clockless() {
+    sed 's/"tokens_per_s": [^,}]*, //' "$1.log"
+}
+
+check 'two ranks train' eval 'test $code = 0 && grep -q "masked words" out'
+check 'rank 0 alone prints' eval 'test "$(grep -c "masked words" out)" = 1 &&
+    test "$(grep -c "2 ranks of 1 thread" err)" = 1'
+check 'rank 0 alone logs' test "$(wc -l <bert2.log)" = 50
+for model in bert glm llama; do
+    test $model = bert || pretrain 2 $model ${model}2
+    pretrain 1 $model ${model}1
+    check "$model: one rank of mpirun is a usual run" test "$code" = 0
+    pretrain 3 $model ${model}3
+    check "$model: 2 ranks have the losses of 1" within 1e-5 ${model}1 ${model}2
+    check "$model: 3 ranks have the losses of 1" within 1e-5 ${model}1 ${model}3
+    pretrain 3 $model again
+    clockless ${model}3 >a
+    clockless again >b
+    check "$model: a second run of 3 ranks has the same bits" cmp -s a b
+    rm -f again.log
+done
+pretrain 1 bert other --seed 4
+check 'curves of other runs do differ' eval '! within 1e-5 bert1 other'
+pretrain 1 bert unclipped1 --clip 0
+pretrain 3 bert unclipped3 --clip 0
+check 'without clipping they agree, too' within 1e-5 unclipped1 unclipped3
+pretrain 1 bert ramped1 --accumulate-ramp 30
+pretrain 3 bert ramped3 --accumulate-ramp 30
+check 'steps of fewer batches than ranks agree, too' within 1e-5 ramped1 ramped3
+
+# ---- Resuming ----
+
+pretrain 2 bert kept --keep-every 25
+for count in 1 2 3; do
+    cp kept.25.h5 go$count.h5
+    ranks $count pretrain bert --resume --out go$count.h5 --log go$count.log
+    check "$count ranks go on with what 2 wrote" within 1e-5 bert1 go$count
+done
+clockless bert2 | tail -n 25 >a
+clockless go2 >b
+check 'a resumed run of 2 ranks has the bits of one that never stopped' cmp -s a b
+
+# ---- Threads ----
+
+(
+    unset OMP_NUM_THREADS
+    cores=$(nproc)
+    each=$((cores / 2 > 0 ? cores / 2 : 1))
+    pretrain 2 bert threads --steps 1
+    grep -q "2 ranks of $each thread" err
+)
+check 'ranks share the cores of their machine' test $? = 0
+
+# ---- Ranks that differ ----
+
+base='pretrain bert --config bert.json --corpus text.txt --tokenizer vocab.txt --batch 4
+    --accumulate 6 --seq 24 --steps 50 --timeout 120'
+# differs NAME TEXT ARGUMENT...: two ranks, of which rank 1 has these arguments, too, are refused
+# with one line that says TEXT.
+differs() {
+    name=$1 text=$2
+    shift 2
+    # shellcheck disable=SC2086
+    mpirun -n 1 "$wengert" $base --out bad.h5 : -n 1 "$wengert" $base --out bad.h5 "$@" \
+        >out 2>err </dev/null
+    code=$?
+    refused_once "$name"
+}
+
+# refuses_ranks RANKS NAME TEXT ARGUMENT...: all ranks fail alike, with one line.
+refuses_ranks() {
+    count=$1 name=$2 text=$3
+    shift 3
+    # shellcheck disable=SC2086
+    ranks "$count" $base --out bad.h5 "$@"
+    refused_once "$name"
+}
+
+refused_once() {
+    grep '^wengert: ' err | grep -v '^wengert: note: ' >said
+    check "$1" eval 'test $code = 1 && test "$(wc -l <said)" = 1 && grep -qF -- "$text" said'
+    rm -f bad*.h5
+}
+
+differs 'another option is told with both values' \
+    "differs from rank 0 in --lr: it has '0.5', rank 0" --lr 0.5
+check 'the rank is named' grep -q 'rank 1 on' said
+differs 'an option that rank 0 has not' "in --patience: it has '3', rank 0 'not given'" --patience 3
+differs 'another corpus' 'in the corpus: it has' --corpus other.txt
+differs 'another model' 'in the model: it has' --config narrow.json
+differs 'another configuration' 'in the configuration: it has' --config dropping.json
+mkdir -p there
+cp bert.json text.txt there
+sed 's/twelve/thirteen/' vocab.txt >there/vocab.txt
+text='in the vocabulary: it has'
+# shellcheck disable=SC2086
+mpirun -n 1 "$wengert" $base --out bad.h5 : -n 1 -wdir "$work/there" "$wengert" $base --out bad.h5 \
+    >out 2>err </dev/null
+code=$?
+refused_once 'another vocabulary'
+differs 'another checkpoint' 'in --out: it has' --out bad2.h5
+differs 'a corpus that one rank does not have' 'none.txt' --corpus none.txt
+check 'that rank is named' grep -q 'rank 1 on' said
+refuses_ranks 3 'a corpus that no rank has' 'cannot read none.txt' --corpus none.txt
+refuses_ranks 3 'fewer batches than ranks' '--accumulate 3' --accumulate 2
+refuses_ranks 2 'a checkpoint that exists' 'bert1.h5 exists' --out bert1.h5
+refuses_ranks 2 'a run that diverges' 'step' --lr 1000 --warmup 0 --schedule constant --clip 0
+
+# ---- Ranks that die, hang and are interrupted ----
+
+# The process of rank $2 that trains $1.h5.
+process_of() {
+    for process in /proc/[0-9]*; do
+        tr '\0' '\n' 2>/dev/null <"$process/cmdline" | grep -qxF "$1.h5" &&
+            tr '\0' '\n' 2>/dev/null <"$process/environ" |
+            grep -qE "^(OMPI_COMM_WORLD_RANK|PMI_RANK)=$2\$" && echo "${process#/proc/}"
+    done 2>/dev/null | head -n 1
+}
+
+# Begins a long run of 3 ranks, and waits until it has saved its first steps.
+begin_long() {
+    long=$1 tries=0
+    shift
+    # shellcheck disable=SC2086
+    mpirun -n 3 "$wengert" $base --steps 100000 --save-every 5 --out "$long.h5" \
+        --log "$long.log" "$@" >out 2>err </dev/null &
+    job=$!
+    while test $tries -lt 240 && test "$(cat "$long.log" 2>/dev/null | wc -l)" -lt 10; do
+        sleep 0.5
+        tries=$((tries + 1))
+    done
+}
+
+if ! test -r "/proc/$$/environ"; then
+    skip 'ranks that die' 'there is no /proc, in which they are found'
+    finish
+fi
+begin_long killed
+kill -KILL "$(process_of killed 1)"
+wait $job
+code=$?
+check 'a rank that dies ends the run, with a message' eval \
+    'test $code != 0 && cat out err | grep -qi "killed\|signal 9"'
+cp killed.h5 resumed.h5
+run info killed.h5
+check 'the last checkpoint is good' test "$code" = 0
+ranks 2 pretrain bert --resume --out killed.h5 --steps $(($(wc -l <killed.log) + 5))
+check 'fewer ranks go on with it' test "$code" = 0
+
+begin_long hanging --timeout 2
+stopped=$(process_of hanging 1)
+kill -STOP "$stopped"
+wait $job
+code=$?
+check 'a rank that hangs is found and named, once' eval 'test $code != 0 &&
+    test "$(grep -c "^wengert: rank 0 on .*: rank 1 did not come" err)" = 1 &&
+    test "$(grep -c "did not come" err)" = 1'
+check 'nobody is left' test -z "$(process_of hanging 0)$(process_of hanging 2)"
+kill -KILL "$stopped" 2>/dev/null
+
+begin_long interrupted
+kill -TERM "$(process_of interrupted 2)"
+wait $job
+check 'a signal to any rank stops all after the step, and saves' grep -q 'interrupted at step' err
+ranks 2 pretrain bert --resume --out interrupted.h5 --steps $(($(wc -l <interrupted.log) + 1))
+check 'which can be resumed' test "$code" = 0
+
+if test -e /dev/full; then
+    # shellcheck disable=SC2086
+    ranks 2 $base --out full.h5 --log /dev/full
+    grep '^wengert: ' err | grep -v '^wengert: note: ' >said
+    check 'a file that rank 0 cannot write ends all ranks' eval \
+        'test $code = 1 && test "$(wc -l <said)" = 1 && grep -q "/dev/full" said'
+fi
+
+finish

@@ -1,0 +1,399 @@
+/* Data parallelism: what the ranks of a group compare, sum and share. See trainer.h.
+ *
+ *     backward   | layer 3 | layer 2 | layer 1 | embedding |
+ *     buffer     |   piece 0    |   piece 1    |   piece 2    |
+ *     network                   | sum piece 0  | sum piece 1  | sum piece 2 |
+ *
+ * As backward completes a gradient, it is copied into a buffer, from the last parameter to the
+ * first; a piece that is full is summed over the ranks while backward goes on. All ranks sum all
+ * pieces in each step, also one that has failed or has no batch, so that none waits in vain. */
+#include "train/trainer_state.h"
+
+#include <stdio.h>
+
+#include "base/group_internal.h"
+#include "optim/internal.h"
+#include "tensor/internal.h"
+#include "tensor/ops.h"
+#include "tensor/simd/simd.h"
+#include "tensor/span.h"
+
+#define WHERE "train"
+
+/* Bytes that are summed at a time: enough for the network's full speed, little beside a model. */
+enum { PIECE_BYTES = 4 << 20 };
+
+int wg__trainer_share(wg_trainer *trainer, int status) {
+    const int shared = wg_group_check(trainer->options.group, status);
+    if (shared < 0)
+        trainer->is_told = true;
+    return shared;
+}
+
+int wg__trainer_check_group(const wg_trainer *trainer) {
+    const wg_trainer_options *options = &trainer->options;
+    const int ranks = wg_group_size(options->group);
+    if (ranks == 1)
+        return 0;
+    if (options->accumulate < ranks)
+        return wg_fail(WG_ERROR_ARGUMENT, WHERE,
+                       "a step has %lld batch%s, too few for %d ranks, which share out whole "
+                       "batches; --accumulate %d (of a smaller --batch) gives each rank one",
+                       (long long)options->accumulate, options->accumulate == 1 ? "" : "es", ranks,
+                       ranks);
+    if (!trainer->task.batches)
+        return wg_fail(WG_ERROR_ARGUMENT, WHERE,
+                       "the task does not name its batches, which %d ranks are to share; set "
+                       "wg_task.batches",
+                       ranks);
+    return 0;
+}
+
+/* ---- Gradients ---- */
+
+/* A parameter that no batch of this rank used has a gradient of zeros, if another rank's did. */
+static int make_zero_gradient(wg_tensor *parameter) {
+    wg_scope scope;
+    wg_scope_begin(&scope);
+    wg_tensor *zeros = wg_zeros_like(parameter);
+    const int status = wg_backward(wg_sum(wg_mul(parameter, zeros), 0, NULL, false), NULL);
+    wg_scope_end(&scope, NULL);
+    return status;
+}
+
+/* Parameters that have a gradient on any rank, into `used`. */
+static int find_used(wg_trainer *trainer, bool *used) {
+    const wg_optimizer *optimizer = trainer->optimizer;
+    double *flags = wg__alloc((size_t)optimizer->count * sizeof *flags);
+    if (!flags)
+        return -1;
+    for (int64_t i = 0; i < optimizer->count; i++)
+        flags[i] = wg_gradient(optimizer->entries[i].parameter) != NULL;
+    int status = wg_group_max(trainer->options.group, WG_GROUP_F64, optimizer->count, flags);
+    for (int64_t i = 0; status == 0 && i < optimizer->count; i++) {
+        wg_tensor *parameter = optimizer->entries[i].parameter;
+        used[i] = flags[i] != 0;
+        if (used[i] && !wg_gradient(parameter))
+            status = make_zero_gradient(parameter);
+    }
+    wg__free(flags);
+    return status;
+}
+
+/* A parameter in a backward pass. */
+typedef struct hooked {
+    wg_trainer *trainer;
+    int64_t index;
+    int hook; /* 0: none */
+} hooked;
+
+struct wg__gradient_sums {
+    wg_group_element element;
+    size_t size;     /* of an element */
+    int64_t count;   /* of parameters: the optimizer's */
+    int64_t *starts; /* (count) where the gradient of each begins, in elements */
+    hooked *hooks;   /* (count) */
+    bool *is_taken;  /* (count) the gradient is in the buffer */
+    bool *used;      /* (count) it is one of any rank */
+    int64_t elements, pieces, begun;
+    char *buffer;     /* (elements) */
+    int64_t *missing; /* (pieces) elements that are not yet there */
+    void **requests;  /* (pieces) */
+};
+
+static int64_t piece_of(const wg__gradient_sums *sums, int64_t element) {
+    return element / (PIECE_BYTES / (int64_t)sums->size);
+}
+
+/* Elements [*begin, *end) are the piece. */
+static void piece_range(const wg__gradient_sums *sums, int64_t piece, int64_t *begin,
+                        int64_t *end) {
+    const int64_t all = PIECE_BYTES / (int64_t)sums->size;
+    *begin = piece * all;
+    *end = wg__smaller(*begin + all, sums->elements);
+}
+
+void wg__gradient_sums_free(wg__gradient_sums *sums) {
+    if (!sums)
+        return;
+    wg__free(sums->starts);
+    wg__free(sums->hooks);
+    wg__free(sums->is_taken);
+    wg__free(sums->used);
+    wg__free(sums->buffer);
+    wg__free(sums->missing);
+    wg__free(sums->requests);
+    wg__free(sums);
+}
+
+/* Places the gradients, the last parameter first: backward completes them about in that order. */
+static int place_gradients(wg__gradient_sums *sums, const wg_optimizer *optimizer) {
+    if (optimizer->count == 0)
+        return wg_fail(WG_ERROR_ARGUMENT, WHERE, "the module has no parameters");
+    const wg_dtype dtype = wg_tensor_dtype(optimizer->entries[0].parameter);
+    sums->element = dtype == WG_F32 ? WG_GROUP_F32 : WG_GROUP_F64;
+    sums->size = wg_dtype_size(dtype);
+    for (int64_t i = optimizer->count; i-- > 0;) {
+        if (wg_tensor_dtype(optimizer->entries[i].parameter) != dtype)
+            return wg_fail(WG_ERROR_DTYPE, WHERE,
+                           "parameters of several dtypes, which several ranks do not train");
+        sums->starts[i] = sums->elements;
+        sums->elements += wg_tensor_count(optimizer->entries[i].parameter);
+    }
+    sums->pieces = piece_of(sums, sums->elements - 1) + 1;
+    return 0;
+}
+
+static int make_sums(wg_trainer *trainer) {
+    const wg_optimizer *optimizer = trainer->optimizer;
+    const size_t count = (size_t)optimizer->count;
+    wg__gradient_sums *sums = trainer->sums = wg__calloc(1, sizeof *sums);
+    if (!sums)
+        return -1;
+    sums->count = optimizer->count;
+    sums->starts = wg__calloc(count, sizeof *sums->starts);
+    sums->hooks = wg__calloc(count, sizeof *sums->hooks);
+    sums->is_taken = wg__calloc(count, sizeof *sums->is_taken);
+    sums->used = wg__calloc(count, sizeof *sums->used);
+    if (!sums->starts || !sums->hooks || !sums->is_taken || !sums->used ||
+        place_gradients(sums, optimizer) < 0)
+        return -1;
+    sums->buffer = wg__alloc((size_t)sums->elements * sums->size);
+    sums->missing = wg__calloc((size_t)sums->pieces, sizeof *sums->missing);
+    sums->requests = wg__calloc((size_t)sums->pieces, sizeof *sums->requests);
+    return sums->buffer && sums->missing && sums->requests ? 0 : -1;
+}
+
+/* Begins the sums of pieces that are full, in order, and lets those before go on. */
+static int begin_full_pieces(wg_trainer *trainer) {
+    wg__gradient_sums *sums = trainer->sums;
+    int64_t begin, end;
+    for (; sums->begun < sums->pieces && sums->missing[sums->begun] == 0; sums->begun++) {
+        piece_range(sums, sums->begun, &begin, &end);
+        if (wg__group_begin_sum(trainer->options.group, sums->element, (int)(end - begin),
+                                sums->buffer + (size_t)begin * sums->size,
+                                &sums->requests[sums->begun]) < 0)
+            return -1;
+    }
+    for (int64_t i = 0; i < sums->begun; i++)
+        wg__group_progress(&sums->requests[i]);
+    return 0;
+}
+
+/* Copies a gradient into the buffer, or zeros where there is none. */
+static void take_gradient(wg_trainer *trainer, int64_t index) {
+    wg__gradient_sums *sums = trainer->sums;
+    const wg_tensor *parameter = trainer->optimizer->entries[index].parameter;
+    const wg_tensor *gradient = wg_gradient(parameter);
+    const int64_t first = sums->starts[index], end = first + wg_tensor_count(parameter);
+    char *to = sums->buffer + (size_t)first * sums->size;
+    const size_t bytes = (size_t)(end - first) * sums->size;
+    if (gradient)
+        memcpy(to, wg_tensor_data(gradient), bytes);
+    else
+        memset(to, 0, bytes);
+    sums->is_taken[index] = true;
+    for (int64_t piece = piece_of(sums, first), from, until; first < end; piece++) {
+        piece_range(sums, piece, &from, &until);
+        sums->missing[piece] -= wg__smaller(end, until) - wg__larger(first, from);
+        if (until >= end)
+            break;
+    }
+}
+
+static int take_in_backward(wg_tensor *leaf, void *context) {
+    const hooked *of = context;
+    (void)leaf; /* the parameter */
+    take_gradient(of->trainer, of->index);
+    return begin_full_pieces(of->trainer);
+}
+
+static void remove_hooks(wg_trainer *trainer) {
+    wg__gradient_sums *sums = trainer->sums;
+    for (int64_t i = 0; i < sums->count; i++) {
+        if (sums->hooks[i].hook > 0)
+            wg_remove_hook(trainer->optimizer->entries[i].parameter, sums->hooks[i].hook);
+        sums->hooks[i].hook = 0;
+    }
+}
+
+void wg__trainer_begin_sums(wg_trainer *trainer) {
+    wg__gradient_sums *sums = trainer->sums;
+    int64_t begin, end;
+    sums->begun = 0;
+    for (int64_t i = 0; i < sums->count; i++)
+        sums->is_taken[i] = false;
+    for (int64_t i = 0; i < sums->pieces; i++) {
+        piece_range(sums, i, &begin, &end);
+        sums->missing[i] = end - begin;
+    }
+}
+
+int wg__trainer_sum_in_backward(wg_trainer *trainer) {
+    wg__gradient_sums *sums = trainer->sums;
+    for (int64_t i = 0; i < sums->count; i++) {
+        wg_tensor *parameter = trainer->optimizer->entries[i].parameter;
+        if (!wg_requires_grad(parameter))
+            continue;
+        hooked *of = &sums->hooks[i];
+        *of = (hooked){.trainer = trainer, .index = i};
+        of->hook = wg_register_post_accumulate_grad_hook(parameter, take_in_backward, of);
+        if (of->hook < 0) {
+            remove_hooks(trainer);
+            return -1;
+        }
+    }
+    return 0;
+}
+
+int wg__trainer_end_sums(wg_trainer *trainer) {
+    wg__gradient_sums *sums = trainer->sums;
+    int status = 0;
+    wg__span span;
+    wg__span_begin(&span, "sum gradients", WG_PROFILE_REGION);
+    remove_hooks(trainer);
+    for (int64_t i = sums->count; i-- > 0;)
+        if (!sums->is_taken[i])
+            take_gradient(trainer, i);
+    if (begin_full_pieces(trainer) < 0)
+        status = -1;
+    for (int64_t i = 0; i < sums->begun; i++)
+        if (wg__group_end_sum(trainer->options.group, &sums->requests[i]) < 0)
+            status = -1;
+    wg__span_end(&span);
+    return status;
+}
+
+int wg__trainer_take_sums(wg_trainer *trainer) {
+    wg__gradient_sums *sums = trainer->sums;
+    if (find_used(trainer, sums->used) < 0)
+        return -1;
+    for (int64_t i = 0; i < sums->count; i++) {
+        wg_tensor *parameter = trainer->optimizer->entries[i].parameter;
+        if (sums->used[i])
+            memcpy(wg_tensor_data(wg_gradient(parameter)),
+                   sums->buffer + (size_t)sums->starts[i] * sums->size,
+                   (size_t)wg_tensor_count(parameter) * sums->size);
+    }
+    return 0;
+}
+
+/* ---- Before the first step ---- */
+
+/* Names and shapes of parameters and buffers. */
+static int describe_module(const wg_state_dict *state, char *text, size_t size) {
+    uint64_t found = WG__HASH_BEGIN;
+    int64_t elements = 0;
+    for (int64_t i = 0; i < state->count; i++) {
+        const wg_state_entry *entry = &state->entries[i];
+        const wg_tensor *x = entry->slot->tensor;
+        const int dtype = (int)wg_tensor_dtype(x);
+        found = wg__hash(found, entry->path, strlen(entry->path));
+        found = wg__hash(found, &dtype, sizeof dtype);
+        found = wg__hash(found, wg_tensor_shape(x), (size_t)wg_tensor_ndim(x) * sizeof(int64_t));
+        elements += entry->slot->tied ? 0 : wg_tensor_count(x);
+    }
+    return snprintf(text, size, "%lld tensors of %lld numbers, fingerprint %016llx",
+                    (long long)state->count, (long long)elements, (unsigned long long)found);
+}
+
+static void describe_options(const wg_trainer_options *o, char *text, size_t size) {
+    const wg_schedule *s = &o->schedule;
+    snprintf(text, size,
+             "steps %lld, accumulate %lld in %lld, clip %g, average %g, evaluate every %lld, "
+             "patience %lld; %s to %g, %g at the end, warm-up %lld of %lld, decay %lld, width %lld",
+             (long long)o->steps, (long long)o->accumulate, (long long)o->accumulate_ramp, o->clip,
+             o->average_decay, (long long)o->evaluate_every, (long long)o->patience,
+             wg_schedule_name(s->kind), s->peak, s->final, (long long)s->warmup_steps,
+             (long long)s->total_steps, (long long)s->decay_steps, (long long)s->width);
+}
+
+static int agree(wg_trainer *trainer, const wg_state_dict *state) {
+    wg_group *group = trainer->options.group;
+    char text[256];
+    if (wg_group_agree(group, "the version of Wengert", wg_version()) < 0 ||
+        wg_group_agree(group, "the processor's instruction set", wg__simd_for(WG_F32)->name) < 0)
+        return -1;
+    describe_module(state, text, sizeof text);
+    if (wg_group_agree(group, "the model", text) < 0)
+        return -1;
+    describe_options(&trainer->options, text, sizeof text);
+    if (wg_group_agree(group, "the options of training", text) < 0 ||
+        (trainer->task.agree && trainer->task.agree(trainer->task.context, group) < 0))
+        return -1;
+    const wg_data_position at = wg_batches_position(trainer->task.batches);
+    snprintf(text, sizeof text, "step %lld, epoch %lld, example %lld of %lld, seed %llu",
+             (long long)trainer->step, (long long)at.epoch, (long long)at.next,
+             (long long)wg_batches_examples(trainer->task.batches), (unsigned long long)at.seed);
+    return wg_group_agree(group, "the place in the run", text);
+}
+
+static int broadcast(wg_group *group, wg_tensor *x) {
+    if (!wg_tensor_is_contiguous(x))
+        return wg_fail(WG_ERROR_STATE, WHERE, "a tensor of the module is not contiguous");
+    return wg_group_broadcast(group, 0, (size_t)wg_tensor_count(x) * wg_dtype_size(x->spec.dtype),
+                              wg_tensor_data(x));
+}
+
+/* All ranks begin with the weights, buffers, optimizer state and random numbers of rank 0. */
+static int take_state(wg_trainer *trainer, const wg_state_dict *state) {
+    wg_group *group = trainer->options.group;
+    const char *slot, *name;
+    wg_tensor *x;
+    for (int64_t i = 0; i < state->count; i++)
+        if (!state->entries[i].slot->tied && broadcast(group, state->entries[i].slot->tensor) < 0)
+            return -1;
+    for (int64_t i = 0; wg__optimizer_state(trainer->optimizer, i, &slot, &name, &x); i++)
+        if (broadcast(group, x) < 0)
+            return -1;
+    return wg_group_broadcast(group, 0, sizeof(wg_generator),
+                              wg_module_generator(trainer->task.module));
+}
+
+int wg__trainer_begin_group(wg_trainer *trainer) {
+    if (!wg__trainer_is_shared(trainer))
+        return 0;
+    wg_state_dict *state = wg_module_state(trainer->task.module);
+    int status = state && (trainer->sums || make_sums(trainer) == 0) ? 0 : -1;
+    status = wg__trainer_share(trainer, status);
+    if (status == 0)
+        status = agree(trainer, state) < 0 || take_state(trainer, state) < 0 ? -1 : 0;
+    wg_state_dict_free(state);
+    return status;
+}
+
+/* ---- Metrics ---- */
+
+static const wg_metric *find_metric(const wg_metrics *metrics, const char *name) {
+    for (int i = 0; i < metrics->count; i++)
+        if (strcmp(metrics->metrics[i].name, name) == 0)
+            return &metrics->metrics[i];
+    return NULL;
+}
+
+int wg__trainer_sum_metrics(wg_trainer *trainer, double *loss, wg_metrics *metrics) {
+    wg_group *group = trainer->options.group;
+    wg_metrics all = *metrics; /* rank 0 has the first batch of the step, so it knows all names */
+    if (wg_group_broadcast(group, 0, sizeof all, &all) < 0)
+        return -1;
+    double sums[2 + 2 * WG_METRIC_MAX] = {*loss, (double)metrics->tokens};
+    for (int i = 0; i < all.count; i++) {
+        const wg_metric *mine = find_metric(metrics, all.metrics[i].name);
+        sums[2 + 2 * i] = mine ? mine->sum : 0;
+        sums[3 + 2 * i] = mine ? mine->weight : 0;
+    }
+    if (wg_group_sum(group, WG_GROUP_F64, 2 + 2 * all.count, sums) < 0)
+        return -1;
+    for (int i = 0; i < metrics->count; i++)
+        if (!find_metric(&all, metrics->metrics[i].name))
+            return wg_fail(WG_ERROR_STATE, WHERE, "only some batches have the metric \"%s\"",
+                           metrics->metrics[i].name);
+    *loss = sums[0];
+    all.tokens = (int64_t)sums[1];
+    for (int i = 0; i < all.count; i++) {
+        all.metrics[i].sum = sums[2 + 2 * i];
+        all.metrics[i].weight = sums[3 + 2 * i];
+    }
+    *metrics = all;
+    return 0;
+}
