@@ -249,10 +249,12 @@ command_tests = \
 tree_tests = \
 	tests/cli/man.sh \
 	tests/custom_op.sh \
+	tests/dist.sh \
 	tests/docs.sh \
 	tests/floors.sh \
 	tests/floors_selftest.sh \
 	tests/headers.sh \
+	tests/install.sh \
 	tests/ops_table.sh \
 	$(nil)
 
@@ -264,4 +266,7 @@ script_support = \
 	tests/fuzz/config.c \
 	tests/fuzz/run.sh \
 	tests/fuzz/seeds.py \
+	tests/install/CMakeLists.txt \
+	tests/install/consumer.c \
+	tests/install/consumer.cc \
 	$(nil)
