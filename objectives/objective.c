@@ -118,8 +118,10 @@ static int check_setup(const wg_training *training) {
                        (long long)tokens, (long long)sizes.vocabulary);
     if (setup->sequence > sizes.positions)
         return wg_fail(WG_ERROR_ARGUMENT, where,
-                       "a sequence of %lld tokens is too long; the model has %lld positions",
-                       (long long)setup->sequence, (long long)sizes.positions);
+                       "a sequence of %lld tokens is too long; the model has %lld positions: give "
+                       "--seq %lld, or less",
+                       (long long)setup->sequence, (long long)sizes.positions,
+                       (long long)sizes.positions);
     return 0;
 }
 
