@@ -6,6 +6,7 @@
 #include "tensor/dtype.h"
 #include "tensor/easy.h"
 #include "base/error.h"
+#include "base/suggest.h"
 #include "tensor/npy.h"
 #include "tensor/op.h"
 #include "tensor/ops.h"

@@ -2,6 +2,7 @@ base_public = \
 	base/alloc.h \
 	base/api.h \
 	base/error.h \
+	base/suggest.h \
 	$(nil)
 
 base_sources = \
@@ -14,6 +15,7 @@ base_sources = \
 	base/json.h \
 	base/string_table.c \
 	base/string_table.h \
+	base/suggest.c \
 	base/threads.c \
 	base/threads.h \
 	$(nil)

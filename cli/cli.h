@@ -34,6 +34,17 @@ const wg__verb *wg__cli_verb(int *argc, char ***argv, const wg__verb_table *tabl
 
 enum { WG__EXIT_USAGE = 2 };
 
+/* wg_suggestion of names by index alone: "; did you mean 'NAME'?" or "". */
+const char *wg__cli_suggestion(char *text, size_t size, const char *typed,
+                               const char *(*name)(int index));
+
+/* The name of the index-th op, or NULL. */
+const char *wg__cli_op_name(int index);
+
+/* Leaves with wrong usage (exit 2) and a suggestion if an argument is an option that the parser
+ * does not have. `to_verb`: arguments are looked at up to the first that is no option. */
+void wg__cli_check_options(const struct argp *parser, int argc, char **argv, bool to_verb);
+
 /* Reads a verb's arguments into `input`. Does not return on wrong usage (exit 2), nor on --help. */
 void wg__cli_parse(const struct argp *parser, int argc, char **argv, void *input);
 

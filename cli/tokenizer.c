@@ -87,14 +87,19 @@ static const struct argp_option train_options[] = {
     {0},
 };
 
+static const char *kind_name(int index) {
+    return index < KIND_COUNT ? kind_names[index] : NULL;
+}
+
 static enum kind kind_of(struct argp_state *state, const char *name) {
+    char suggestion[96];
     for (int i = 0; i < KIND_COUNT; i++)
         if (strcmp(kind_names[i], name) == 0)
             return (enum kind)i;
     argp_error(state,
                "--kind is '%s'; it must be wordpiece, bpe, sentencepiece-bpe, "
-               "sentencepiece-unigram, char or byte",
-               name);
+               "sentencepiece-unigram, char or byte%s",
+               name, wg__cli_suggestion(suggestion, sizeof suggestion, name, kind_name));
     return WORDPIECE;
 }
 
@@ -573,8 +578,13 @@ typedef struct choice {
     char **argv;
 } choice;
 
+static const char *job_name(int index) {
+    return (size_t)index < sizeof jobs / sizeof jobs[0] ? jobs[index].name : NULL;
+}
+
 static error_t parse_choice(int key, char *text, struct argp_state *state) {
     choice *c = state->input;
+    char suggestion[96];
     if (key == ARGP_KEY_NO_ARGS)
         argp_error(state, "missing job: train, encode, decode or pack");
     if (key != ARGP_KEY_ARG)
@@ -583,7 +593,8 @@ static error_t parse_choice(int key, char *text, struct argp_state *state) {
         if (strcmp(jobs[i].name, text) == 0)
             c->job = &jobs[i];
     if (!c->job)
-        argp_error(state, "the job is '%s'; it must be train, encode, decode or pack", text);
+        argp_error(state, "the job is '%s'; it must be train, encode, decode or pack%s", text,
+                   wg__cli_suggestion(suggestion, sizeof suggestion, text, job_name));
     c->argc = state->argc - state->next + 1;
     c->argv = state->argv + state->next - 1;
     state->next = state->argc;

@@ -35,6 +35,7 @@ tests_test_autograd_SOURCES = \
 tests_test_base_SOURCES = \
 	tests/base/alloc.c \
 	tests/base/parallel.c \
+	tests/base/suggest.c \
 	$(nil)
 
 tests_test_bench_SOURCES = \
@@ -235,6 +236,7 @@ command_tests = \
 	tests/cli/pairs.sh \
 	tests/cli/mlm.sh \
 	tests/cli/score.sh \
+	tests/cli/suggest.sh \
 	tests/cli/suite.sh \
 	tests/cli/t5.sh \
 	tests/cli/tasks.sh \
