@@ -27,120 +27,16 @@ const char *wg__cli_op_name(int index) {
     return index < wg_op_count() ? wg_op_at(index)->name : NULL;
 }
 
-enum { MOST_OPTIONS = 512 };
-
-/* All options of a parser: "--steps" and whether an argument must follow; letters alone. */
-typedef struct option_list {
-    int count;
-    struct {
-        char name[48];
-        int key;
-        bool takes;
-    } items[MOST_OPTIONS];
-} option_list;
-
-static void list_options(option_list *list, const struct argp *parser) {
-    bool takes = false;
-    for (const struct argp_option *o = parser->options;
-         o && (o->name || o->key || o->doc || o->group); o++) {
-        if (!(o->flags & OPTION_ALIAS))
-            takes = o->arg && !(o->flags & OPTION_ARG_OPTIONAL);
-        if ((!o->name && !o->key) || (o->flags & OPTION_DOC) || list->count == MOST_OPTIONS)
-            continue;
-        list->items[list->count].key = o->key;
-        list->items[list->count].takes = takes;
-        snprintf(list->items[list->count++].name, sizeof list->items[0].name, "--%s",
-                 o->name ? o->name : "");
-    }
-    for (const struct argp_child *child = parser->children; child && child->argp; child++)
-        list_options(list, child->argp);
-}
-
-static const char *option_name(const void *context, int index) {
-    const option_list *list = context;
-    return index < list->count ? list->items[index].name : NULL;
-}
-
-/* The index of the option that a word --NAME or --NAME=VALUE names or begins; -1: there is none. */
-static int find_long(const option_list *list, const char *word) {
-    const size_t length = strcspn(word, "=");
-    int begun = -1;
-    for (int i = 0; i < list->count; i++)
-        if (strncmp(list->items[i].name, word, length) == 0) {
-            if (strlen(list->items[i].name) == length)
-                return i;
-            begun = i;
-        }
-    return begun;
-}
-
-/* The index of the option of that letter, or -1. */
-static int find_letter(const option_list *list, char letter) {
-    for (int i = 0; i < list->count; i++)
-        if (list->items[i].key == letter)
-            return i;
-    return -1;
-}
-
-static void refuse_option(const struct argp *parser, const char *program, const option_list *list,
-                          const char *word) {
-    char typed[128], suggestion[96];
-    snprintf(typed, sizeof typed, "%s%.*s", word[1] == '-' ? "" : "-", (int)strcspn(word, "="),
-             word);
-    wg_suggestion(suggestion, sizeof suggestion, typed, option_name, list);
-    fprintf(stderr, "%s: unrecognized option '%s'%s\n", program, word, suggestion);
-    argp_help(parser, stderr, ARGP_HELP_SEE, (char *)program);
-    exit(WG__EXIT_USAGE);
-}
-
-/* "-abFILE" is a, b and an option with the argument FILE. True if the next word is an argument. */
-static bool pass_letters(const struct argp *parser, const char *program, const option_list *list,
-                         const char *word) {
-    for (const char *letter = word + 1; *letter; letter++) {
-        const int option = find_letter(list, *letter);
-        if (option < 0 && word[2])
-            refuse_option(parser, program, list, word);
-        if (option < 0 || list->items[option].takes)
-            return option >= 0 && !letter[1];
-    }
-    return false;
-}
-
-void wg__cli_check_options(const struct argp *parser, int argc, char **argv, bool to_verb) {
-    static const struct argp_option usual[] = {{"help", '?', NULL, 0, NULL, 0},
-                                               {"usage", 1, NULL, 0, NULL, 0},
-                                               {"version", 'V', NULL, 0, NULL, 0},
-                                               {0}};
-    static option_list list;
-    list.count = 0;
-    list_options(&list, parser);
-    list_options(&list, &(struct argp){.options = usual});
-    for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++) {
-        const char *word = argv[i];
-        if (word[0] != '-' || !word[1]) {
-            if (to_verb)
-                return;
-        } else if (word[1] != '-') {
-            i += pass_letters(parser, argv[0], &list, word);
-        } else {
-            const int option = find_long(&list, word);
-            if (option < 0)
-                refuse_option(parser, argv[0], &list, word);
-            i += list.items[option].takes && !strchr(word, '=');
-        }
-    }
-}
-
 /* ---- Arguments ---- */
 
 void wg__cli_parse(const struct argp *parser, int argc, char **argv, void *input) {
-    wg__cli_check_options(parser, argc, argv, false);
+    wg__cli_look_at_options(parser, argc, argv, NULL, NULL);
     argp_err_exit_status = WG__EXIT_USAGE;
     argp_parse(parser, argc, argv, 0, NULL, input);
 }
 
 void wg__cli_parse_in_order(const struct argp *parser, int argc, char **argv, void *input) {
-    wg__cli_check_options(parser, argc, argv, false);
+    wg__cli_look_at_options(parser, argc, argv, NULL, NULL);
     argp_err_exit_status = WG__EXIT_USAGE;
     argp_parse(parser, argc, argv, ARGP_IN_ORDER, NULL, input);
 }

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 
 #include "cli/cli.h"
+#include "base/suggest.h"
 #include "cli/output.h"
 #include "data/tokenizer/bpe.h"
 #include "data/tokenizer/characters.h"
@@ -87,7 +88,7 @@ static const struct argp_option train_options[] = {
     {0},
 };
 
-static const char *kind_name(int index) {
+const char *wg__cli_tokenizer_kind(int index) {
     return index < KIND_COUNT ? kind_names[index] : NULL;
 }
 
@@ -99,7 +100,8 @@ static enum kind kind_of(struct argp_state *state, const char *name) {
     argp_error(state,
                "--kind is '%s'; it must be wordpiece, bpe, sentencepiece-bpe, "
                "sentencepiece-unigram, char or byte%s",
-               name, wg__cli_suggestion(suggestion, sizeof suggestion, name, kind_name));
+               name,
+               wg__cli_suggestion(suggestion, sizeof suggestion, name, wg__cli_tokenizer_kind));
     return WORDPIECE;
 }
 
@@ -578,7 +580,8 @@ typedef struct choice {
     char **argv;
 } choice;
 
-static const char *job_name(int index) {
+static const char *job_name(const void *context, int index) {
+    (void)context;
     return (size_t)index < sizeof jobs / sizeof jobs[0] ? jobs[index].name : NULL;
 }
 
@@ -594,7 +597,7 @@ static error_t parse_choice(int key, char *text, struct argp_state *state) {
             c->job = &jobs[i];
     if (!c->job)
         argp_error(state, "the job is '%s'; it must be train, encode, decode or pack%s", text,
-                   wg__cli_suggestion(suggestion, sizeof suggestion, text, job_name));
+                   wg_suggestion(suggestion, sizeof suggestion, text, job_name, NULL));
     c->argc = state->argc - state->next + 1;
     c->argv = state->argv + state->next - 1;
     state->next = state->argc;
@@ -610,6 +613,7 @@ int wg__verb_tokenizer(int argc, char **argv) {
                "`wengert tokenizer train --help' and so on describe each job.",
     };
     choice c = {0};
+    wg__cli_look_at_options(&parser, argc, argv, job_name, NULL);
     argp_err_exit_status = 2;
     argp_parse(&parser, argc, argv, ARGP_IN_ORDER, NULL, &c);
     char name[64];

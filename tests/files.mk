@@ -224,6 +224,7 @@ testing_sources = \
 command_tests = \
 	tests/cli/bench.sh \
 	tests/cli/cli.sh \
+	tests/cli/completion.sh \
 	tests/cli/contrastive.sh \
 	tests/cli/convert.sh \
 	tests/cli/corpus.sh \

@@ -36,6 +36,14 @@ starts() {
 }
 check "the installed command starts" starts
 
+completes() {
+    datadir=$(dirname "$bin")/share
+    test -s "$datadir/bash-completion/completions/wengert" &&
+        test -s "$datadir/zsh/site-functions/_wengert" &&
+        test -s "$datadir/fish/vendor_completions.d/wengert.fish"
+}
+check "completion for shells is installed" completes
+
 # ---- pkg-config ----
 
 from_pkg_config() {
