@@ -7,6 +7,7 @@
 #include "tensor/easy.h"
 #include "base/error.h"
 #include "base/group.h"
+#include "base/suggest.h"
 #include "tensor/npy.h"
 #include "tensor/op.h"
 #include "tensor/ops.h"

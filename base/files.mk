@@ -3,6 +3,7 @@ base_public = \
 	base/api.h \
 	base/error.h \
 	base/group.h \
+	base/suggest.h \
 	$(nil)
 
 base_sources = \
@@ -17,6 +18,7 @@ base_sources = \
 	base/json.h \
 	base/string_table.c \
 	base/string_table.h \
+	base/suggest.c \
 	base/threads.c \
 	base/threads.h \
 	$(nil)

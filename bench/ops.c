@@ -38,8 +38,10 @@ static const struct argp_option options[] = {
 
 static void add_op(arguments *a, const char *name, const struct argp_state *state) {
     const wg_op *op = wg_op_find(name);
+    char suggestion[96];
     if (!op)
-        argp_error(state, "there is no op '%s'; wengert bench ops without one lists them", name);
+        argp_error(state, "there is no op '%s'; wengert bench ops without one lists them%s", name,
+                   wg__cli_suggestion(suggestion, sizeof suggestion, name, wg__cli_op_name));
     const wg_op **ops = realloc(a->ops, (size_t)(a->count + 1) * sizeof *ops);
     if (!ops)
         argp_failure(state, 1, 0, "no memory");

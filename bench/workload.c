@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/suggest.h"
 #include "tensor/easy.h"
 
 #define WHERE "bench"
@@ -20,13 +21,25 @@ static const wg_model_preset *find_preset(const wg_model_type *type, const char 
     return NULL;
 }
 
+/* The index-th preset of all models. */
+static const char *preset_name(const void *context, int index) {
+    (void)context;
+    const wg_model_type *type;
+    for (int i = 0; (type = wg_model_type_at(i)); i++)
+        for (const wg_model_preset *preset = type->presets; preset->name; preset++)
+            if (index-- == 0)
+                return preset->name;
+    return NULL;
+}
+
 static int fail_to_find(const char *name) {
-    char names[128] = "";
+    char names[128] = "", suggestion[96];
     for (int i = 0; wg_model_type_at(i); i++)
         snprintf(names + strlen(names), sizeof names - strlen(names), " %s,",
                  wg_model_type_at(i)->name);
     return wg_fail(WG_ERROR_ARGUMENT, WHERE,
-                   "there is no model '%s'; there are%s mlp, and the presets of each", name, names);
+                   "there is no model '%s'; there are%s mlp, and the presets of each%s", name,
+                   names, wg_suggestion(suggestion, sizeof suggestion, name, preset_name, NULL));
 }
 
 /* Two layers of width 32, so small that what is timed is all but the arithmetic. */

@@ -8,14 +8,35 @@
 
 #include "cli/cli.h"
 #include "base/error.h"
+#include "base/suggest.h"
+#include "tensor/op.h"
 #include "tensor/quantize.h"
 
+/* ---- Suggestions ---- */
+
+static const char *name_by_index(const void *name, int index) {
+    return (*(const char *(*const *)(int))name)(index);
+}
+
+const char *wg__cli_suggestion(char *text, size_t size, const char *typed,
+                               const char *(*name)(int index)) {
+    return wg_suggestion(text, size, typed, name_by_index, &name);
+}
+
+const char *wg__cli_op_name(int index) {
+    return index < wg_op_count() ? wg_op_at(index)->name : NULL;
+}
+
+/* ---- Arguments ---- */
+
 void wg__cli_parse(const struct argp *parser, int argc, char **argv, void *input) {
+    wg__cli_look_at_options(parser, argc, argv, NULL, NULL);
     argp_err_exit_status = WG__EXIT_USAGE;
     argp_parse(parser, argc, argv, 0, NULL, input);
 }
 
 void wg__cli_parse_in_order(const struct argp *parser, int argc, char **argv, void *input) {
+    wg__cli_look_at_options(parser, argc, argv, NULL, NULL);
     argp_err_exit_status = WG__EXIT_USAGE;
     argp_parse(parser, argc, argv, ARGP_IN_ORDER, NULL, input);
 }

@@ -35,6 +35,24 @@ const wg__verb *wg__cli_verb(int *argc, char ***argv, const wg__verb_table *tabl
 
 enum { WG__EXIT_USAGE = 2 };
 
+/* wg_suggestion of names by index alone: "; did you mean 'NAME'?" or "". */
+const char *wg__cli_suggestion(char *text, size_t size, const char *typed,
+                               const char *(*name)(int index));
+
+/* The name of the index-th op, or NULL. */
+const char *wg__cli_op_name(int index);
+
+/* From now on a line `wengert --complete WORD...' is not run: see options.c. */
+void wg__cli_begin_completion(int *argc, char ***argv);
+
+/* Leaves with wrong usage (exit 2) and a suggestion if an argument is an option that the parser
+ * does not have; prints what the last word may be and leaves if the line is to be completed.
+ * `name`, unless it is NULL, gives the verbs of which one is to follow the options; its own
+ * arguments are not looked at. */
+void wg__cli_look_at_options(const struct argp *parser, int argc, char **argv,
+                             const char *(*name)(const void *context, int index),
+                             const void *context);
+
 /* Reads a verb's arguments into `input`. Does not return on wrong usage (exit 2), nor on --help. */
 void wg__cli_parse(const struct argp *parser, int argc, char **argv, void *input);
 

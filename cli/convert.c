@@ -10,7 +10,14 @@
 #include "cli/output.h"
 #include "formats/convert.h"
 
-enum { KEY_TOKENIZER = WG__KEY_OWN, KEY_CONFIG, KEY_DTYPE, KEY_VERSION_1, KEY_SHARD_SIZE };
+enum {
+    KEY_TOKENIZER = WG__KEY_OWN,
+    KEY_CONFIG,
+    KEY_PREFIX,
+    KEY_DTYPE,
+    KEY_VERSION_1,
+    KEY_SHARD_SIZE
+};
 
 typedef struct arguments {
     const char *in, *out;
@@ -23,6 +30,11 @@ static const struct argp_option options[] = {
      "The tokenizer, a file or a folder of any format, instead of the tokenizer of IN", 0},
     {"config", KEY_CONFIG, "FILE", 0,
      "The configuration, a published config.json, instead of the one in IN or beside it", 0},
+    {"prefix", KEY_PREFIX, "TEXT", 0,
+     "Take the tensors whose names begin with TEXT, such as \"ema.\" in the checkpoint of a "
+     "trainer "
+     "that holds several models",
+     0},
     {"dtype", KEY_DTYPE, "TYPE", 0,
      "The type of the weights: f32, bf16, f16 (safetensors, GGUF) or q8_0 (GGUF); default: "
      "unchanged, "
@@ -71,6 +83,9 @@ static error_t parse(int key, char *text, struct argp_state *state) {
         return 0;
     case KEY_CONFIG:
         a->options.config = text;
+        return 0;
+    case KEY_PREFIX:
+        a->options.prefix = text;
         return 0;
     case KEY_DTYPE:
         a->options.type = type_of(state, text);
@@ -126,7 +141,11 @@ int wg__verb_convert(int argc, char **argv) {
             "format into another, tensor by tensor, in about the memory of the largest tensor.\v"
             "The input format is detected from the file's content: wengert's HDF5, safetensors "
             "(or the index.json of several), the zip of torch.save, llama2.c's .bin, GGUF, or the "
-            "folder of a published model. No code in a file is ever run.\n\n"
+            "folder of a published model. No code in a file is ever run. Of a trainer's "
+            "checkpoint, "
+            "{\"model\": ..., \"optimizer\": ...}, the model is taken, and the names of wrappers "
+            "are "
+            "taken off (model., module., _orig_mod.); a note says which.\n\n"
             "The output format is detected from the suffix: .h5, .safetensors, .gguf, .bin "
             "(llama2.c's); without a suffix OUT is a folder: config.json, model.safetensors and "
             "the tokenizer's files.",

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "base/suggest.h"
 
 typedef struct choice {
     const wg__verb_table *table;
@@ -18,19 +19,26 @@ static const wg__verb *find_verb(const wg__verb_table *table, const char *name) 
     return NULL;
 }
 
+static const char *verb_name(const void *verbs, int index) {
+    return ((const wg__verb *)verbs)[index].name;
+}
+
 static error_t parse(int key, char *argument, struct argp_state *state) {
     choice *chosen = state->input;
+    char suggestion[96];
     switch (key) {
     case ARGP_KEY_ARG:
         chosen->verb = find_verb(chosen->table, argument);
         if (!chosen->verb)
-            argp_error(state, "there is no %s '%s'", chosen->table->noun, argument);
+            argp_error(state, "there is no %s '%s'%s", chosen->table->noun, argument,
+                       wg_suggestion(suggestion, sizeof suggestion, argument, verb_name,
+                                     chosen->table->verbs));
         chosen->argc = state->argc - state->next + 1;
         chosen->argv = state->argv + state->next - 1;
         state->next = state->argc;
         return 0;
     case ARGP_KEY_NO_ARGS:
-        argp_error(state, "what shall be done? A %s is wanted", chosen->table->noun);
+        argp_error(state, "missing %s", chosen->table->noun);
         return 0;
     default:
         return ARGP_ERR_UNKNOWN;
@@ -64,6 +72,7 @@ const wg__verb *wg__cli_verb(int *argc, char ***argv, const wg__verb_table *tabl
         .help_filter = list_verbs,
     };
     choice chosen = {.table = table};
+    wg__cli_look_at_options(&parser, *argc, *argv, verb_name, table->verbs);
     argp_err_exit_status = WG__EXIT_USAGE;
     argp_parse(&parser, *argc, *argv, ARGP_IN_ORDER, NULL, &chosen);
     static char name[64];

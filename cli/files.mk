@@ -18,6 +18,7 @@ cli_sources = \
 	cli/machine.c \
 	cli/machine.h \
 	cli/main.c \
+	cli/options.c \
 	cli/output.c \
 	cli/output.h \
 	cli/plot.c \

@@ -50,8 +50,11 @@ static bool is_path(const char *text) {
 static void add(arguments *a, const char *text, const struct argp_state *state) {
     if (!is_path(text)) {
         const wg_op *op = wg_op_find(text);
+        char suggestion[96];
         if (!op)
-            argp_error(state, "no op is named '%s'; wengert gradcheck --list prints all ops", text);
+            argp_error(state, "no op is named '%s'; wengert gradcheck --list prints all ops%s",
+                       text,
+                       wg__cli_suggestion(suggestion, sizeof suggestion, text, wg__cli_op_name));
         add_op(a, op, state);
         return;
     }

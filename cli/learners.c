@@ -70,6 +70,10 @@ const wg__learner *wg__learner_of(const char *name) {
     return NULL;
 }
 
+const char *wg__learner_name(int index) {
+    return index < (int)(sizeof learners / sizeof learners[0]) ? learners[index].name : NULL;
+}
+
 double wg__unknown_share(const wg_wordpiece_report *report) {
     return report->tokens > 0 ? (double)report->unknown / (double)report->tokens : 0;
 }

@@ -32,6 +32,9 @@ typedef struct wg__learner {
 /* The kind of a name; NULL if there is none. */
 const wg__learner *wg__learner_of(const char *name);
 
+/* The name of each kind, from 0 on; NULL behind the last. */
+const char *wg__learner_name(int index);
+
 /* Learns a vocabulary. Of WordPiece a note on stderr says the share of [UNK] in the text, and the
  * size that would hold the text's characters if this one does not. NULL with an error. */
 wg_tokenizer *wg__learn(const wg__learner *learner, wg__learning *learning);

@@ -48,6 +48,7 @@ int main(int argc, char **argv) {
         .verbs = verbs,
     };
     argv[0] = "wengert"; /* also under the name of a build's wrapper */
+    wg__cli_begin_completion(&argc, &argv);
     const wg__verb *verb = wg__cli_verb(&argc, &argv, &table);
     return finish_output(verb->run(argc, argv));
 }

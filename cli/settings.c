@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "cli/learners.h"
+#include "base/suggest.h"
 #include "models/model.h"
 #include "optim/optimizer.h"
 
@@ -634,7 +635,7 @@ static json_t *argument_json(const wg__run_settings_part *part, int index, struc
     const wg_setting *row = &part->table->rows[index];
     const bool again = part->origins[index] == WG__FROM_COMMAND;
     json_t *list, *value = NULL;
-    char names[256];
+    char names[256], suggestion[96];
     char *copy, *rest;
     switch (row->kind) {
     case WG_SETTING_ONLY:
@@ -649,8 +650,9 @@ static json_t *argument_json(const wg__run_settings_part *part, int index, struc
         return json_true();
     case WG_SETTING_CHOICE:
         if (find_choice(row, text) < 0)
-            argp_error(state, "--%s: there is no '%s'; %s are there", row->name, text,
-                       list_choices(row, names, sizeof names));
+            argp_error(state, "--%s: there is no '%s'; %s are there%s", row->name, text,
+                       list_choices(row, names, sizeof names),
+                       wg__cli_suggestion(suggestion, sizeof suggestion, text, row->choice));
         return json_string(text);
     case WG_SETTING_TEXT:
     case WG_SETTING_FILE:
@@ -756,9 +758,12 @@ static const char *wanted(const wg_setting *row, char *text, size_t size) {
 
 /* Tells what a key of a file must be. Returns the exit code of a failure. */
 static int refuse(const char *path, const wg_setting *row, const json_t *value) {
-    char text[100];
+    char text[100], suggestion[96];
     if (row->kind == WG_SETTING_CHOICE && json_is_string(value))
-        return wg__cli_fail("%s: there is no %s \"%s\"", path, row->name, json_string_value(value));
+        return wg__cli_fail("%s: there is no %s \"%s\"%s", path, row->name,
+                            json_string_value(value),
+                            wg__cli_suggestion(suggestion, sizeof suggestion,
+                                               json_string_value(value), row->choice));
     return wg__cli_fail("%s: \"%s\" must be %s", path, row->name, wanted(row, text, sizeof text));
 }
 
@@ -817,6 +822,19 @@ static bool of_objective(bool finetunes, const char *name) {
     return false;
 }
 
+/* The index-th setting of the verb: of its tables, then of the objectives that it reaches. */
+static const char *setting_name(const void *context, int index) {
+    const wg__run_settings *settings = context;
+    for (int i = 0; i < 2; i++) {
+        const wg_setting_table *table = settings->parts[i].table;
+        if (index < table->count)
+            return table->rows[index].name;
+        index -= table->count;
+    }
+    const wg_setting *row = objective_row(settings->parts[0].table == &wg__tuning_rows, index);
+    return row ? row->name : NULL;
+}
+
 /* A key of a file that is in none of the verb's own tables. */
 static void take_other(wg__run_settings *settings, const char *path, const char *name,
                        json_t *value) {
@@ -834,7 +852,9 @@ static void take_other(wg__run_settings *settings, const char *path, const char 
         exit(wg__cli_fail("%s: \"%s\" is a setting of `wengert %s', not of `wengert %s'", path,
                           name, finetunes ? "pretrain" : "finetune",
                           finetunes ? "finetune" : "pretrain"));
-    exit(wg__cli_fail("%s: there is no setting \"%s\"", path, name));
+    char suggestion[96];
+    wg_suggestion(suggestion, sizeof suggestion, name, setting_name, settings);
+    exit(wg__cli_fail("%s: there is no setting \"%s\"%s", path, name, suggestion));
 }
 
 void wg__run_settings_read_file(wg__run_settings *settings, const char *path) {

@@ -52,7 +52,13 @@ static int fail_memory(void) {
     return wg_fail(WG_ERROR_MEMORY, WHERE, "there is no memory for the tasks");
 }
 
+static const char *objective_name(int index) {
+    const wg_objective *objective = wg_objective_at(index);
+    return objective ? objective->name : NULL;
+}
+
 static int read_settings(task *t, const char *path) {
+    char suggestion[96];
     json_error_t error;
     t->settings = json_load_file(path, 0, &error);
     const char *kind = json_string_value(json_object_get(t->settings, "task"));
@@ -61,9 +67,11 @@ static int read_settings(task *t, const char *path) {
     const wg_objective *objective = kind ? wg_objective_find(kind) : NULL;
     wg_error_clear();
     if (!objective || !objective->finetunes)
-        return wg_fail(WG_ERROR_FORMAT, WHERE,
-                       "%s: \"task\" is %s%s%s; `wengert finetune --help' lists the tasks", path,
-                       kind ? "'" : "missing", kind ? kind : "", kind ? "'" : "");
+        return wg_fail(
+            WG_ERROR_FORMAT, WHERE,
+            "%s: \"task\" is %s%s%s; `wengert finetune --help' lists the tasks%s", path,
+            kind ? "'" : "missing", kind ? kind : "", kind ? "'" : "",
+            wg__cli_suggestion(suggestion, sizeof suggestion, kind ? kind : "", objective_name));
     const json_t *metric = json_object_get(t->settings, "metric");
     if (metric && !json_is_string(metric))
         return wg_fail(WG_ERROR_FORMAT, WHERE, "%s: \"metric\" must be a text", path);

@@ -74,8 +74,10 @@ static const struct argp_option train_options[] = {
 
 static const wg__learner *learner_of(struct argp_state *state, const char *name) {
     const wg__learner *learner = wg__learner_of(name);
+    char suggestion[96];
     if (!learner)
-        argp_error(state, "--kind is '%s'; it must be " WG__LEARNER_NAMES, name);
+        argp_error(state, "--kind is '%s'; it must be " WG__LEARNER_NAMES "%s", name,
+                   wg__cli_suggestion(suggestion, sizeof suggestion, name, wg__learner_name));
     return learner;
 }
 
@@ -524,8 +526,14 @@ typedef struct choice {
     char **argv;
 } choice;
 
+static const char *job_name(const void *context, int index) {
+    (void)context;
+    return (size_t)index < sizeof jobs / sizeof jobs[0] ? jobs[index].name : NULL;
+}
+
 static error_t parse_choice(int key, char *text, struct argp_state *state) {
     choice *c = state->input;
+    char suggestion[96];
     if (key == ARGP_KEY_NO_ARGS)
         argp_error(state, "missing job: train, encode, decode or pack");
     if (key != ARGP_KEY_ARG)
@@ -534,7 +542,8 @@ static error_t parse_choice(int key, char *text, struct argp_state *state) {
         if (strcmp(jobs[i].name, text) == 0)
             c->job = &jobs[i];
     if (!c->job)
-        argp_error(state, "the job is '%s'; it must be train, encode, decode or pack", text);
+        argp_error(state, "the job is '%s'; it must be train, encode, decode or pack%s", text,
+                   wg_suggestion(suggestion, sizeof suggestion, text, job_name, NULL));
     c->argc = state->argc - state->next + 1;
     c->argv = state->argv + state->next - 1;
     state->next = state->argc;
@@ -550,6 +559,7 @@ int wg__verb_tokenizer(int argc, char **argv) {
                "`wengert tokenizer train --help' and so on describe each job.",
     };
     choice c = {0};
+    wg__cli_look_at_options(&parser, argc, argv, job_name, NULL);
     argp_err_exit_status = 2;
     argp_parse(&parser, argc, argv, ARGP_IN_ORDER, NULL, &c);
     char name[64];

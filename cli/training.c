@@ -785,14 +785,15 @@ static void check_pretrain(struct argp_state *state, run *r) {
 /* The first argument is the model; those after it belong to --corpus, as a shell makes several of
  * `--corpus *.txt', or are the target of --eval. */
 static void take_argument(struct argp_state *state, run *r, const char *text) {
-    char models[128];
+    char models[128], suggestion[96];
     if (r->target_due)
         wg__run_settings_give(&r->settings, state, "eval-target", text);
     else if (r->type)
         wg__run_settings_give(&r->settings, state, "corpus", text);
     else if (!(r->type = find_model(text)))
-        argp_error(state, "there is no model '%s'; %s are there", text,
-                   list_names(models, sizeof models, model_name));
+        argp_error(state, "there is no model '%s'; %s are there%s", text,
+                   list_names(models, sizeof models, model_name),
+                   wg__cli_suggestion(suggestion, sizeof suggestion, text, model_name));
     else if (!r->objective)
         r->objective = wg_objective_find(r->type->objectives);
     r->target_due = false;
@@ -801,7 +802,7 @@ static void take_argument(struct argp_state *state, run *r, const char *text) {
 static error_t parse_pretrain(int key, char *text, struct argp_state *state) {
     run *r = state->input;
     const char *eval = r->settings.text.eval;
-    char names[256];
+    char names[256], suggestion[96];
     switch (key) {
     case KEY_SHOW_BATCH:
         r->show_batch = true;
@@ -811,8 +812,9 @@ static error_t parse_pretrain(int key, char *text, struct argp_state *state) {
         r->objective_given = true;
         wg_error_clear();
         if (!r->objective || r->objective->finetunes)
-            argp_error(state, "--objective: there is no '%s'; %s are there", text,
-                       list_names(names, sizeof names, pretraining_name));
+            argp_error(state, "--objective: there is no '%s'; %s are there%s", text,
+                       list_names(names, sizeof names, pretraining_name),
+                       wg__cli_suggestion(suggestion, sizeof suggestion, text, pretraining_name));
         return 0;
     case ARGP_KEY_ARG:
         take_argument(state, r, text);
@@ -955,14 +957,15 @@ static void check_finetune(struct argp_state *state, run *r) {
 
 static error_t parse_finetune(int key, char *text, struct argp_state *state) {
     run *r = state->input;
-    char tasks[128];
+    char tasks[128], suggestion[96];
     switch (key) {
     case KEY_TASK:
         r->objective = wg_objective_find(text);
         wg_error_clear();
         if (!r->objective || !r->objective->finetunes)
-            argp_error(state, "--task: there is no '%s'; %s are there", text,
-                       list_names(tasks, sizeof tasks, task_name));
+            argp_error(state, "--task: there is no '%s'; %s are there%s", text,
+                       list_names(tasks, sizeof tasks, task_name),
+                       wg__cli_suggestion(suggestion, sizeof suggestion, text, task_name));
         return 0;
     case ARGP_KEY_ARG:
         if (r->settings.tuning.model)

@@ -27,6 +27,7 @@ typedef struct conversion {
     const char *architecture; /* to be written beside `config`; NULL: there is none */
     char *config;             /* as wengert keeps it */
     int64_t vocabulary;
+    char prefix[1024];    /* of the model's names in `in` */
     wg_module *module;    /* the tree without memory */
     wg_state_dict *state; /* all its names, tied ones included */
     int64_t count;        /* of its tensors, tied ones once */
@@ -226,6 +227,151 @@ static int64_t find_entry(const conversion *c, const char *name) {
     return NO_TENSOR;
 }
 
+/* ---- Which part of the file ----
+ *
+ * A trainer saves {"model": ..., "optimizer": ...}, and wrappers put their names before those of
+ * the model. So where no tensor has a name of the model, each beginning of a name up to a dot is a
+ * candidate if the rest is such a name. */
+
+enum { MOST_PREFIXES = 16, MOST_NAMES = 4096, MOST_DOTS = 8 };
+
+typedef struct prefixes {
+    int count;
+    struct {
+        char text[256];
+        int64_t tensors; /* of the model below it */
+    } items[MOST_PREFIXES];
+} prefixes;
+
+static void count_prefix(prefixes *found, const char *name, size_t length) {
+    int i = 0;
+    while (i < found->count && (strlen(found->items[i].text) != length ||
+                                strncmp(found->items[i].text, name, length) != 0))
+        i++;
+    if (i == MOST_PREFIXES || length >= sizeof found->items[0].text)
+        return;
+    if (i == found->count) {
+        found->items[i].tensors = 0;
+        snprintf(found->items[i].text, sizeof found->items[i].text, "%.*s", (int)length, name);
+        found->count++;
+    }
+    found->items[i].tensors++;
+}
+
+/* The prefixes below which names of the model are found. */
+static void find_prefixes(const conversion *c, prefixes *found) {
+    const int64_t names = wg_weights_count(c->in);
+    for (int64_t i = 0; i < names && i < MOST_NAMES; i++) {
+        const char *name = wg_weights_name(c->in, i), *dot = name;
+        for (int dots = 0; dots < MOST_DOTS && (dot = strchr(dot, '.')); dots++) {
+            dot++;
+            if (find_entry(c, dot) >= 0)
+                count_prefix(found, name, (size_t)(dot - name));
+        }
+    }
+}
+
+/* Keeps those with the most tensors, of which "model." stands for "model.transformer.", too. */
+static void keep_best(prefixes *found) {
+    prefixes kept = {0};
+    int64_t most = 0;
+    for (int i = 0; i < found->count; i++)
+        most = wg__larger(most, found->items[i].tensors);
+    for (int i = 0; i < found->count; i++) {
+        bool is_best = found->items[i].tensors == most;
+        for (int j = 0; j < found->count; j++)
+            if (j != i && found->items[j].tensors == most &&
+                wg__starts_with(found->items[i].text, found->items[j].text))
+                is_best = false;
+        if (is_best)
+            kept.items[kept.count++] = found->items[i];
+    }
+    *found = kept;
+}
+
+/* True if trainers and wrappers call the model so: "model._orig_mod.". */
+static bool is_usual(const char *prefix) {
+    static const char *const words[] = {"model",     "state_dict", "model_state_dict", "module",
+                                        "_orig_mod", "net",        "network"};
+    for (const char *end; (end = strchr(prefix, '.')); prefix = end + 1) {
+        bool known = false;
+        for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
+            known = known || (strlen(words[i]) == (size_t)(end - prefix) &&
+                              strncmp(words[i], prefix, strlen(words[i])) == 0);
+        if (!known)
+            return false;
+    }
+    return true;
+}
+
+/* "student." and "teacher." */
+static const char *list_prefixes(const prefixes *found, const char *last, char *text, size_t size) {
+    text[0] = '\0';
+    for (int i = 0; i < found->count; i++)
+        snprintf(text + strlen(text), size - strlen(text), "%s\"%s\"",
+                 i == 0                  ? ""
+                 : i == found->count - 1 ? last
+                                         : ", ",
+                 found->items[i].text);
+    return text;
+}
+
+/* Refuses a --prefix below which there is no tensor. */
+static int check_prefix(const conversion *c) {
+    prefixes found = {0};
+    char text[512];
+    for (int64_t i = 0; i < wg_weights_count(c->in); i++) {
+        const char *name = wg_weights_name(c->in, i), *dot = strchr(name, '.');
+        if (wg__starts_with(name, c->prefix))
+            return 0;
+        count_prefix(&found, name, dot ? (size_t)(dot - name + 1) : strlen(name));
+    }
+    return wg_fail(WG_ERROR_NOT_FOUND, WHERE, "no tensor begins with \"%s\"; they begin with %s",
+                   c->prefix, list_prefixes(&found, ", ", text, sizeof text));
+}
+
+/* The prefix of the model where no tensor has a name of its own; "" if none is found. */
+static int guess_prefix(conversion *c) {
+    prefixes found = {0};
+    char text[512];
+    for (int64_t i = 0; i < wg_weights_count(c->in); i++)
+        if (find_entry(c, wg_weights_name(c->in, i)) >= 0)
+            return 0;
+    find_prefixes(c, &found);
+    keep_best(&found);
+    int usual = 0, choice = 0;
+    for (int i = 0; i < found.count; i++)
+        if (is_usual(found.items[i].text)) {
+            choice = i;
+            usual++;
+        }
+    if (found.count > 1 && usual != 1)
+        return wg_fail(WG_ERROR_ARGUMENT, WHERE, "%s hold this model; name one by --prefix",
+                       list_prefixes(&found, " and ", text, sizeof text));
+    if (found.count)
+        snprintf(c->prefix, sizeof c->prefix, "%s", found.items[choice].text);
+    return 0;
+}
+
+static int find_part(conversion *c) {
+    if (c->options->prefix)
+        snprintf(c->prefix, sizeof c->prefix, "%s", c->options->prefix);
+    if ((c->options->prefix ? check_prefix(c) : guess_prefix(c)) < 0)
+        return -1;
+    int64_t below = 0;
+    for (int64_t i = 0; i < wg_weights_count(c->in); i++)
+        below += wg__starts_with(wg_weights_name(c->in, i), c->prefix);
+    char text[1200], others[64] = "";
+    if (below < wg_weights_count(c->in))
+        snprintf(others, sizeof others, "; the other %lld are left out",
+                 (long long)(wg_weights_count(c->in) - below));
+    snprintf(text, sizeof text, "the model is the %lld tensors below \"%s\"%s", (long long)below,
+             c->prefix, others);
+    if (*c->prefix)
+        note(c, text);
+    return 0;
+}
+
 /* ---- Which tensors ---- */
 
 /* Fills `source`; notes what IN has too much. */
@@ -233,7 +379,9 @@ static void match_found(conversion *c, wg__differences *differences) {
     char text[1200];
     for (int64_t i = 0; i < wg_weights_count(c->in); i++) {
         const char *name = wg_weights_name(c->in, i);
-        const int64_t entry = find_entry(c, name);
+        if (!wg__starts_with(name, c->prefix))
+            continue;
+        const int64_t entry = find_entry(c, name + strlen(c->prefix));
         if (entry == NO_TENSOR)
             wg__note_difference(&differences->unexpected, name);
         if (entry < 0)
@@ -506,8 +654,8 @@ static int convert(conversion *c, const char *in, const char *out, wg_convert_su
     if (choose_format(out, &format) < 0)
         return -1;
     c->in = wg_weights_open(in);
-    if (!c->in || read_model(c, in) < 0 || match(c, in) < 0 || read_tokenizer(c, in) < 0 ||
-        write_out(c, in, out, format) < 0)
+    if (!c->in || read_model(c, in) < 0 || find_part(c) < 0 || match(c, in) < 0 ||
+        read_tokenizer(c, in) < 0 || write_out(c, in, out, format) < 0)
         return -1;
     if (summary)
         summarise(c, format, summary);

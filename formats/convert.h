@@ -5,7 +5,8 @@
  *     model.safetensors  with config.json beside it    read and written
  *     FOLDER             config.json, model.safetensors (or several, or pytorch_model.bin), and the
  *                        tokenizer's files             read and written
- *     .bin, .pt, .pth    torch.save's zip              read, with config.json beside it
+ *     .bin, .pt, .pth    torch.save's zip              read, with config.json beside it; of the
+ *                        checkpoint of a trainer, {"model": ..., "optimizer": ...}, the model
  *     .bin               llama2.c's                    read and written
  *     .gguf              llama.cpp's                   read and written, a LLaMA's */
 #ifndef WG_FORMATS_CONVERT_H
@@ -18,11 +19,14 @@ WG_BEGIN_DECLS
 typedef struct wg_convert_options {
     const char *config;    /* a config.json; NULL: what IN has in it or beside it */
     const char *tokenizer; /* a file or folder of wg_tokenizer_load; NULL: what IN has */
+    const char *prefix;    /* of the model's names in IN, which may hold an optimizer beside it;
+                              NULL: the one below which the model is found */
     wg_weights_type type;  /* of the numbers in OUT */
     int version;           /* of llama2.c's format */
     int64_t shard_bytes;   /* of tensors in a file of safetensors at most; 0: one file has all */
 
-    /* Receives notes: heads that are not in IN, a tokenizer that was not found. NULL: no notes. */
+    /* Receives notes: which part of IN was taken, heads that are not in IN, a tokenizer that was
+     * not found. NULL: no notes. */
     void (*note)(const char *message, void *context);
     void *context;
 } wg_convert_options;

@@ -2,6 +2,7 @@
 #include "io/config_json.h"
 
 #include "base/json.h"
+#include "base/suggest.h"
 #include "io/weights/binary_file.h"
 #include "tensor/internal.h"
 
@@ -225,20 +226,33 @@ static bool is_among(const char *key, int count, const char *const *names) {
     return false;
 }
 
+/* The index-th key that was asked for. */
+static const char *asked_key(const void *asked, int index) {
+    void *at = json_object_iter((json_t *)asked);
+    while (at && index-- > 0)
+        at = json_object_iter_next((json_t *)asked, at);
+    return at ? json_object_iter_key(at) : NULL;
+}
+
 int wg_config_check(wg_config *config, int count, const char *const *ignored) {
     if (!config || wg_error_pending())
         return -1;
     key_list unknown = {.count = 0};
-    const char *key;
+    char suggestion[96];
+    const char *key, *first = NULL;
     json_t *value;
     json_object_foreach(config->object, key, value) {
-        if (!json_object_get(config->asked, key) && !is_among(key, count, ignored))
-            add_key(&unknown, key);
+        if (json_object_get(config->asked, key) || is_among(key, count, ignored))
+            continue;
+        add_key(&unknown, key);
+        first = first ? first : key;
     }
-    if (unknown.count)
-        return wg_fail(WG_ERROR_FORMAT, "config", "%s: unknown %s %s; misspelt?", config->name,
-                       unknown.count == 1 ? "key" : "keys", unknown.text);
-    return 0;
+    if (unknown.count == 0)
+        return 0;
+    wg_suggestion(suggestion, sizeof suggestion, first, asked_key, config->asked);
+    return wg_fail(WG_ERROR_FORMAT, "config", "%s: unknown %s %s%s", config->name,
+                   unknown.count == 1 ? "key" : "keys", unknown.text,
+                   unknown.count == 1 && *suggestion ? suggestion : "; misspelt?");
 }
 
 /* ---- Writing ---- */

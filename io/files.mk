@@ -17,6 +17,8 @@ io_sources = \
 	io/config_json.h \
 	io/differences.c \
 	io/differences.h \
+	io/file_kind.c \
+	io/file_kind.h \
 	io/log.c \
 	io/log.h \
 	io/settings.c \

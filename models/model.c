@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/suggest.h"
 #include "io/checkpoint/checkpoint.h"
 #include "models/bert.h"
 #include "models/glm.h"
@@ -31,15 +32,21 @@ const wg_model_type *wg_model_type_at(int index) {
     return index >= 0 && index < TYPES ? types[index] : NULL;
 }
 
+static const char *type_name(const void *context, int index) {
+    (void)context;
+    return index < TYPES ? types[index]->name : NULL;
+}
+
 const wg_model_type *wg_model_type_find(const char *name) {
-    char names[128] = "";
+    char names[128] = "", suggestion[96];
     for (int i = 0; i < TYPES; i++) {
         if (strcmp(name, types[i]->name) == 0 || strcmp(name, types[i]->model_type) == 0)
             return types[i];
         snprintf(names + strlen(names), sizeof names - strlen(names), "%s%s", i ? ", " : "",
                  types[i]->name);
     }
-    wg_fail(WG_ERROR_NOT_FOUND, WHERE, "there is no model \"%.64s\"; there are %s", name, names);
+    wg_fail(WG_ERROR_NOT_FOUND, WHERE, "there is no model \"%.64s\"; there are %s%s", name, names,
+            wg_suggestion(suggestion, sizeof suggestion, name, type_name, NULL));
     return NULL;
 }
 
@@ -92,16 +99,21 @@ int wg__check_divides(const char *where, const char *parts_key, int64_t parts,
 
 /* ---- Configurations ---- */
 
+static const char *preset_name(const void *presets, int index) {
+    return ((const wg_model_preset *)presets)[index].name;
+}
+
 const wg_model_preset *wg_model_preset_find(const wg_model_type *type, const char *name) {
-    char names[256] = "";
+    char names[256] = "", suggestion[96];
     for (const wg_model_preset *preset = type->presets; preset->name; preset++) {
         if (!name || strcmp(name, preset->name) == 0)
             return preset;
         snprintf(names + strlen(names), sizeof names - strlen(names), "%s%s", names[0] ? ", " : "",
                  preset->name);
     }
-    wg_fail(WG_ERROR_ARGUMENT, type->settings.where, "there is no preset \"%.64s\"; there are %s",
-            name, names);
+    wg_fail(WG_ERROR_ARGUMENT, type->settings.where, "there is no preset \"%.64s\"; there are %s%s",
+            name, names,
+            wg_suggestion(suggestion, sizeof suggestion, name, preset_name, type->presets));
     return NULL;
 }
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/internal.h"
+#include "base/suggest.h"
 #include "io/checkpoint/checkpoint.h"
 #include "io/config_json.h"
 #include "objectives/internal.h"
@@ -39,8 +40,13 @@ const wg_objective *wg_objective_at(int index) {
     return index >= 0 && index < OBJECTIVES ? objectives[index] : NULL;
 }
 
+static const char *objective_name(const void *context, int index) {
+    (void)context;
+    return index < OBJECTIVES ? objectives[index]->name : NULL;
+}
+
 const wg_objective *wg_objective_find(const char *name) {
-    char names[256];
+    char names[256], suggestion[96];
     size_t length = 0;
     for (int i = 0; i < OBJECTIVES; i++) {
         if (strcmp(objectives[i]->name, name) == 0)
@@ -48,7 +54,8 @@ const wg_objective *wg_objective_find(const char *name) {
         length += (size_t)snprintf(names + length, sizeof names - length, "%s%s", i ? ", " : "",
                                    objectives[i]->name);
     }
-    wg_fail(WG_ERROR_NOT_FOUND, "objective", "there is no '%.64s'; %s are there", name, names);
+    wg_fail(WG_ERROR_NOT_FOUND, "objective", "there is no '%.64s'; %s are there%s", name, names,
+            wg_suggestion(suggestion, sizeof suggestion, name, objective_name, NULL));
     return NULL;
 }
 
@@ -118,8 +125,10 @@ static int check_setup(const wg_training *training) {
                        (long long)tokens, (long long)sizes.vocabulary);
     if (setup->sequence > sizes.positions)
         return wg_fail(WG_ERROR_ARGUMENT, where,
-                       "a sequence of %lld tokens is too long; the model has %lld positions",
-                       (long long)setup->sequence, (long long)sizes.positions);
+                       "a sequence of %lld tokens is too long; the model has %lld positions: give "
+                       "--seq %lld, or less",
+                       (long long)setup->sequence, (long long)sizes.positions,
+                       (long long)sizes.positions);
     return 0;
 }
 

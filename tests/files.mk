@@ -36,6 +36,7 @@ tests_test_base_SOURCES = \
 	tests/base/alloc.c \
 	tests/base/group.c \
 	tests/base/parallel.c \
+	tests/base/suggest.c \
 	$(nil)
 
 tests_test_bench_SOURCES = \
@@ -225,6 +226,7 @@ testing_sources = \
 command_tests = \
 	tests/cli/bench.sh \
 	tests/cli/cli.sh \
+	tests/cli/completion.sh \
 	tests/cli/contrastive.sh \
 	tests/cli/convert.sh \
 	tests/cli/corpus.sh \
@@ -238,6 +240,7 @@ command_tests = \
 	tests/cli/mlm.sh \
 	tests/cli/ranks.sh \
 	tests/cli/score.sh \
+	tests/cli/suggest.sh \
 	tests/cli/suite.sh \
 	tests/cli/t5.sh \
 	tests/cli/tasks.sh \
@@ -252,10 +255,12 @@ command_tests = \
 tree_tests = \
 	tests/cli/man.sh \
 	tests/custom_op.sh \
+	tests/dist.sh \
 	tests/docs.sh \
 	tests/floors.sh \
 	tests/floors_selftest.sh \
 	tests/headers.sh \
+	tests/install.sh \
 	tests/ops_table.sh \
 	$(nil)
 
@@ -267,4 +272,7 @@ script_support = \
 	tests/fuzz/config.c \
 	tests/fuzz/run.sh \
 	tests/fuzz/seeds.py \
+	tests/install/CMakeLists.txt \
+	tests/install/consumer.c \
+	tests/install/consumer.cc \
 	$(nil)

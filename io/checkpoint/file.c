@@ -6,6 +6,7 @@
  * The temporary name is fixed, so the next save takes over what a killed process has left. The lock
  * on it keeps two processes from writing the same file; it ends with the process. */
 #include "io/checkpoint/file.h"
+#include "io/file_kind.h"
 #include "io/weights/binary_file.h"
 #include "tensor/internal.h"
 
@@ -442,12 +443,21 @@ int wg_checkpoint_commit(wg_checkpoint *file) {
 
 /* ---- Reading ---- */
 
+/* Records what the file is instead of a checkpoint. */
+static int refuse_file(wg_checkpoint *file) {
+    char text[1024];
+    const char *kind = file->disk.error ? NULL : wg__file_kind(file->path, text, sizeof text);
+    if (!kind)
+        return wg__checkpoint_fail(file, "", "checkpoint_open");
+    return wg_fail(WG_ERROR_FORMAT, "checkpoint_open", "%s is %s", file->path, kind);
+}
+
 /* Opens the descriptor's file with HDF5. */
 static int open_descriptor(wg_checkpoint *file) {
     hid_t access = disk_access(&file->disk);
     if (access >= 0)
         file->file = H5Fopen(file->path, H5F_ACC_RDONLY, access);
-    int result = file->file < 0 ? wg__checkpoint_fail(file, "", "checkpoint_open") : 0;
+    int result = file->file < 0 ? refuse_file(file) : 0;
     H5Pclose(access);
     return result;
 }
@@ -465,8 +475,10 @@ static int open_file(wg_checkpoint *file) {
     if (file->disk.descriptor < 0)
         return wg__fail_with_errno(file->path, "checkpoint_open");
     struct stat status;
+    char text[1024];
     if (fstat(file->disk.descriptor, &status) == 0 && !S_ISREG(status.st_mode))
-        return wg_fail(WG_ERROR_IO, "checkpoint_open", "%s is not a regular file", file->path);
+        return wg_fail(WG_ERROR_IO, "checkpoint_open", "%s is %s", file->path,
+                       wg__file_kind(file->path, text, sizeof text));
     return open_descriptor(file);
 }
 

@@ -11,6 +11,7 @@
 #include "io/weights/file.h"
 #include "tensor/internal.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -755,16 +756,22 @@ static int add_tensor(const reading *r, const pickled_tensor *tensor) {
     return wg__weights_add(r->file, r->name, &entry);
 }
 
-/* Appends a key to the name; returns the length that the name had, or -1. */
+/* Appends a key to the name; returns the length that the name had, or -1. Optimizers number their
+ * parameters, so a key may be an integer. */
 static int64_t enter(reading *r, const value *key) {
+    char number[24];
     const size_t used = strlen(r->name), dot = used > 0;
-    if (key->kind != TEXT || memchr(key->text, '\0', (size_t)key->integer) ||
-        used + dot + (size_t)key->integer > WG__MAX_TENSOR_NAME)
+    const char *text = key->kind == TEXT ? key->text : number;
+    const size_t length = key->kind == TEXT ? (size_t)key->integer
+                                            : (size_t)snprintf(number, sizeof number, "%lld",
+                                                               (long long)key->integer);
+    if ((key->kind != TEXT && key->kind != INTEGER) || memchr(text, '\0', length) ||
+        used + dot + length > WG__MAX_TENSOR_NAME)
         return wg__weights_fail(r->file, "data.pkl: a tensor has no name of fair length");
     if (dot)
         r->name[used] = '.';
-    memcpy(r->name + used + dot, key->text, (size_t)key->integer);
-    r->name[used + dot + (size_t)key->integer] = '\0';
+    memcpy(r->name + used + dot, text, length);
+    r->name[used + dot + length] = '\0';
     return (int64_t)used;
 }
 

@@ -377,10 +377,8 @@ static int match_slot(match *m, int64_t i, const char *prefix, wg_left_out *left
         return add_name(left_out->missing, &left_out->missing_count, entry->path);
     }
     m->used[m->found[i]] = true;
-    const int64_t misshapen = m->differences.misshapen.count;
-    wg__note_spec(&m->differences, entry->path, &m->file->entries[m->found[i]].spec,
-                  &entry->slot->tensor->spec);
-    if (m->differences.misshapen.count == misshapen)
+    if (!wg__note_spec(&m->differences, entry->path, &m->file->entries[m->found[i]].spec,
+                       &entry->slot->tensor->spec))
         return 0;
     m->found[i] = -1;
     return add_name(left_out->misshapen, &left_out->misshapen_count, entry->path);

@@ -142,7 +142,7 @@ expect 'a folder that is not there is told' 1 "checkpoint gpt2-tiny --folder $wo
 expect 'a checkpoint of no model is wrong usage' 2 'checkpoint' 'which model'
 
 expect 'a bench that is not there is wrong usage' 2 'nosuch' "there is no bench 'nosuch'"
-expect 'no bench is wrong usage' 2 '' 'A bench is wanted'
+expect 'no bench is wrong usage' 2 '' 'missing bench'
 expect 'help lists the benches' 0 '--help' '^  ops '
 expect 'help of a bench is given' 0 'ops --help' 'share of the roof'
 echo "1..$number"

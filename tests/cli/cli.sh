@@ -46,7 +46,7 @@ run --version
 check 'the version' grep -q '^wengert [0-9]' out
 
 misused 'no verb' no-such-verb
-misused 'verb is wanted'
+misused 'missing verb'
 misused 'which model' pretrain --corpus text.txt --out bad.h5
 misused 'no model' pretrain gtp --corpus text.txt --out bad.h5
 misused '--out RUN.h5 is missing' pretrain bert --corpus text.txt

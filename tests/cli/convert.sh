@@ -56,6 +56,36 @@ check "the summary is JSON if asked for" succeeds '"to": "gguf"'
 run gpt.h5 folder
 check "a checkpoint becomes a folder" test -s folder/config.json -a -s folder/model.safetensors
 
+# ---- Checkpoints of trainers ----
+
+trainer=$source/tests/fixtures/trainer
+run "$fixtures/gpt" published.safetensors
+
+# Succeeds if the last run wrote the same file as that of the published folder, and told that.
+takes_the_model() {
+    test "$code" = 0 && cmp out.safetensors published.safetensors && grep -qF -- "$1" err
+}
+run "$trainer/compiled.pt" out.safetensors
+check "of a trainer's checkpoint the model is taken, and told" takes_the_model \
+    'the model is the 28 tensors below "model._orig_mod."; the other 7 are left out'
+run "$trainer/lightning.ckpt" out.safetensors
+check "prefixes of wrappers are taken off" takes_the_model \
+    'the model is the 28 tensors below "state_dict.model.module."'
+run "$trainer/twice.pt" twice.safetensors
+check "of two models that could be meant neither is taken" left_with 1 \
+    '"student." and "teacher." hold this model; name one by --prefix'
+check "and nothing is left of it" test ! -e twice.safetensors
+run "$trainer/twice.pt" out.safetensors --prefix teacher.
+check "--prefix names the model" takes_the_model \
+    'the model is the 28 tensors below "teacher."; the other 28 are left out'
+run "$trainer/twice.pt" out.safetensors --prefix pupil.
+check "a prefix that is not there is told with those that are" left_with 1 \
+    'no tensor begins with "pupil."; they begin with "student.", "teacher."'
+run "$trainer/linear.pt" out.safetensors
+check "transposed matrices are called so" left_with 1 '6 transposed (transformer.h.0.attn.c_attn.weight'
+check "what to do with them is told" left_with 1 'transpose them before you save'
+check "absent biases are called so" left_with 1 'without biases is completed with zeros'
+
 if ! test -r "$data/stories260K/stories260K.bin" || ! command -v python3 >/dev/null; then
     skip "GGUF agrees with another reader" "wants python3 and stories260K"
 else

@@ -84,7 +84,7 @@ wrong_settings() {
 }
 wrong_settings 'settings that are no JSON' 'other/task/task.json, line 1' '{"task": classify}'
 wrong_settings 'settings without a task' '"task" is missing' '{"train": "t.tsv"}'
-wrong_settings 'a task that there is not' "\"task\" is 'clasify'" '{"task": "clasify"}'
+wrong_settings 'a task that there is not' "lists the tasks; did you mean 'classify'?" '{"task": "clasify"}'
 wrong_settings 'pretraining as a task' "\"task\" is 'masked-lm'" '{"task": "masked-lm"}'
 wrong_settings 'a metric that is a number' '"metric" must be a text' '{"task": "classify", "metric": 3}'
 wrong_settings 'a task without files' 'task: wengert finetune: --train FILE and --eval FILE' '{"task": "classify"}'

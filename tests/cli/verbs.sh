@@ -64,6 +64,9 @@ done
 run finetune bert.h5 --task classify --train labels.tsv --eval labels.tsv --seq 16 --steps 1 \
     --out classify.h5
 check 'bert that classifies is there' test "$code" = 0
+refuses 'a usual length that the model does not have names --seq' \
+    'a sequence of 384 tokens is too long; the model has 80 positions: give --seq 80, or less' \
+    finetune bert.h5 --task squad --train questions.json --eval questions.json --out bad.h5
 run finetune bert.h5 --task squad --train questions.json --eval questions.json --seq 80 --steps 1 \
     --out squad.h5
 check 'bert that answers is there' test "$code" = 0

@@ -151,17 +151,56 @@ START_TEST(what_is_no_checkpoint_is_named) {
     const char *path = in_scratch("t.h5");
     ck_assert_ptr_null(wg_checkpoint_open(path));
     assert_error(WG_ERROR_NOT_FOUND, "t.h5: No such file");
-    ck_assert_ptr_null(wg_checkpoint_open(scratch()));
-    assert_error(WG_ERROR_IO, "is not a regular file");
-    write_file(path, (const uint8_t *)"", 0);
-    ck_assert_ptr_null(wg_checkpoint_open(path));
-    assert_error(WG_ERROR_FORMAT, "t.h5 is damaged or no checkpoint");
-    write_file(path, (const uint8_t *)"{\"json\": 1}", 11);
-    ck_assert_ptr_null(wg_checkpoint_open(path));
-    assert_error(WG_ERROR_FORMAT, "t.h5 is damaged or no checkpoint");
     write_file(path, (const uint8_t *)"\x89HDF\r\n\x1a\n\x03", 9);
     ck_assert_ptr_null(wg_checkpoint_open(path));
     assert_error(WG_ERROR_FORMAT, "t.h5 is damaged or no checkpoint");
+}
+END_TEST
+
+START_TEST(a_file_of_another_kind_is_told_with_what_to_do) {
+    static const struct {
+        const char *bytes;
+        size_t count;
+        const char *told;
+    } cases[] = {
+        {"", 0, "x.bin is an empty file"},
+        {"GGUF\x03\0\0\0", 8, "x.bin is a file of GGUF, no checkpoint; `wengert convert "},
+        {"PK\x03\x04....", 8, "x.bin is a zip, as torch.save writes, no checkpoint; `wengert conv"},
+        {"\x02\0\0\0\0\0\0\0{}", 10, "x.bin is a file of safetensors, no checkpoint; `wengert c"},
+        {"\xff\0\0\0\0\0\0\0{}", 10, "x.bin is no checkpoint; if it holds tensors of llama2.c"},
+        {"{\"weight_map\": {}}", 18, "x.bin is the index of several files of tensors"},
+        {" {\"model_type\": \"bert\"}", 23, "x.bin is the configuration of a model, without w"},
+        {"{\"json\": 1}", 11, "x.bin is a file of JSON, no checkpoint"},
+        {"Once upon a time\n", 17, "x.bin is plain text, no checkpoint; `wengert pretrain MODEL "},
+        {"\x1f\x8b\x08\0", 4, "x.bin is compressed by gzip; unpack it first"},
+    };
+    const char *path = in_scratch("x.bin");
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        write_file(path, (const uint8_t *)cases[i].bytes, (int64_t)cases[i].count);
+        ck_assert_ptr_null(wg_checkpoint_open(path));
+        assert_error(WG_ERROR_FORMAT, cases[i].told);
+    }
+    ck_assert_ptr_null(wg_checkpoint_open("/dev/null"));
+    assert_error(WG_ERROR_IO, "/dev/null is not a regular file");
+}
+END_TEST
+
+START_TEST(a_folder_is_told_with_what_is_in_it) {
+    const char *folder = in_scratch("folder");
+    char path[512];
+    ck_assert_int_eq(mkdir(folder, 0777), 0);
+    ck_assert_ptr_null(wg_checkpoint_open(folder));
+    assert_error(WG_ERROR_IO, "folder is a folder; a checkpoint is one file, and none is in it");
+    snprintf(path, sizeof path, "%s/b.h5", folder);
+    write_file(path, (const uint8_t *)"", 0);
+    snprintf(path, sizeof path, "%s/a.h5", folder);
+    write_file(path, (const uint8_t *)"", 0);
+    ck_assert_ptr_null(wg_checkpoint_open(folder));
+    assert_error(WG_ERROR_IO, "folder/a.h5?");
+    snprintf(path, sizeof path, "%s/pytorch_model.bin", folder);
+    write_file(path, (const uint8_t *)"", 0);
+    ck_assert_ptr_null(wg_checkpoint_open(folder));
+    assert_error(WG_ERROR_IO, "is the folder of a published model, no checkpoint; `wengert conv");
 }
 END_TEST
 
@@ -177,6 +216,8 @@ SUITES {
         a_symbolic_link_and_the_mode_of_the_old_file_stay,
         a_place_that_cannot_be_written_is_named,
         what_is_no_checkpoint_is_named,
+        a_file_of_another_kind_is_told_with_what_to_do,
+        a_folder_is_told_with_what_is_in_it,
     };
     add_suite("checkpoint_files", tests);
 }

@@ -1,0 +1,24 @@
+/* "Did you mean": the name that a misspelt one most likely stands for. The library's errors and the
+ * command's refusals of names all ask here. */
+#ifndef WG_BASE_SUGGEST_H
+#define WG_BASE_SUGGEST_H
+
+#include <stddef.h>
+
+#include "api.h"
+
+WG_BEGIN_DECLS
+
+/* Writes "; did you mean 'NAME'?" to `text`, or "" if no name is near what was typed, and returns
+ * `text`. `name` gives the candidates by index, and NULL after the last one; `context` is handed to
+ * it. A name is near if it begins with what was typed, or if few letters, a third of those typed or
+ * one, are to be inserted, deleted, replaced or exchanged with their neighbour (Damerau 1964);
+ * case, and
+ * '_' for '-', do not count. Of several the first nearest is taken. */
+WG_API const char *wg_suggestion(char *text, size_t size, const char *typed,
+                                 const char *(*name)(const void *context, int index),
+                                 const void *context);
+
+WG_END_DECLS
+
+#endif

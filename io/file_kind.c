@@ -1,0 +1,175 @@
+/* What files are: see file_kind.h. */
+#include "io/file_kind.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <utf8proc.h>
+
+#include "base/internal.h"
+#include "io/weights/binary_file.h"
+
+enum { READ = 4096 }; /* bytes of a file that are looked at */
+
+#define CONVERT ", no checkpoint; `wengert convert %s model.h5' makes one of it"
+
+/* What files begin with, and what they are; %s stands for the path. */
+static const struct {
+    const char *bytes;
+    size_t count;
+    const char *text;
+} beginnings[] = {
+    {"GGUF", 4, "a file of GGUF" CONVERT},
+    {"PK\x03\x04", 4, "a zip, as torch.save writes" CONVERT},
+    {"24ka", 4, "a file of llama2.c" CONVERT},
+    {"\x80\x02\x8a\x0al\xfc\x9c", 7,
+     "what torch.save wrote before PyTorch 1.6; load it there, save it again, and `wengert "
+     "convert' "
+     "it"},
+    {"\x80\x04", 2, "a pickle of Python; save its tensors by torch.save, and `wengert convert' it"},
+    {"\x93NUMPY", 6, "an array of NumPy, no checkpoint"},
+    {"\x1f\x8b", 2, "compressed by gzip; unpack it first"},
+    {"\x28\xb5\x2f\xfd", 4, "compressed by zstd; unpack it first"},
+    {"\xfd"
+     "7zXZ",
+     5, "compressed by xz; unpack it first"},
+    {"version https://git-lfs", 23,
+     "only the pointer to a file that Git LFS keeps; `git lfs pull' brings the file"},
+};
+
+/* ---- Files ---- */
+
+/* A header of JSON, whose length comes first. */
+static bool is_safetensors(const uint8_t *bytes, int64_t count, int64_t size) {
+    return count > 8 && bytes[8] == '{' && wg__le64(bytes) <= (uint64_t)size - 8;
+}
+
+/* True for UTF-8 without control characters; a character may be cut off at the end. */
+static bool is_text(const uint8_t *bytes, int64_t count) {
+    utf8proc_int32_t character;
+    for (int64_t i = 0; i < count;) {
+        const utf8proc_ssize_t length = utf8proc_iterate(bytes + i, count - i, &character);
+        if (length <= 0)
+            return i > 0 && count - i < 4 && count == READ;
+        if (character < ' ' && !isspace((int)character))
+            return false;
+        i += length;
+    }
+    return count > 0;
+}
+
+static const char *json_kind(const char *path, const char *begin, char *text, size_t size) {
+    if (strstr(begin, "\"weight_map\""))
+        snprintf(text, size, "the index of several files of tensors" CONVERT, path);
+    else if (strstr(begin, "\"model_type\"") || strstr(begin, "\"hidden_size\"") ||
+             strstr(begin, "\"n_embd\""))
+        snprintf(text, size,
+                 "the configuration of a model, without weights; `wengert pretrain MODEL --config "
+                 "%s' trains one",
+                 path);
+    else if (strstr(begin, "\"added_tokens\"") || strstr(begin, "\"kind\""))
+        snprintf(text, size,
+                 "a tokenizer, without a model; `wengert tokenizer' and --tokenizer take it");
+    else
+        snprintf(text, size, "a file of JSON, no checkpoint");
+    return text;
+}
+
+static const char *kind_of_file(const char *path, const uint8_t *bytes, int64_t count,
+                                int64_t file_size, char *text, size_t size) {
+    if (count == 0)
+        return strcpy(text, "an empty file");
+    if (count >= 4 && memcmp(bytes, "\x89HDF", 4) == 0)
+        return NULL;
+    for (size_t i = 0; i < sizeof beginnings / sizeof beginnings[0]; i++)
+        if (count >= (int64_t)beginnings[i].count &&
+            memcmp(bytes, beginnings[i].bytes, beginnings[i].count) == 0) {
+            snprintf(text, size, beginnings[i].text, path);
+            return text;
+        }
+    if (is_safetensors(bytes, count, file_size))
+        snprintf(text, size, "a file of safetensors" CONVERT, path);
+    else if (is_text(bytes, count)) {
+        const char *begin = (const char *)bytes;
+        begin += strspn(begin, " \t\r\n");
+        if (*begin == '{' || *begin == '[')
+            return json_kind(path, begin, text, size);
+        snprintf(text, size,
+                 "plain text, no checkpoint; `wengert pretrain MODEL --corpus %s' trains on it",
+                 path);
+    } else if (wg__ends_with(path, ".bin"))
+        snprintf(text, size,
+                 "no checkpoint; if it holds tensors of llama2.c, `wengert convert %s "
+                 "model.h5' makes one of it",
+                 path);
+    else
+        snprintf(text, size, "no checkpoint: it does not begin as a file of HDF5 does");
+    return text;
+}
+
+/* ---- Folders ---- */
+
+static bool has(const char *folder, const char *name) {
+    char path[4096];
+    struct stat status;
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    return stat(path, &status) == 0;
+}
+
+/* The name of a checkpoint in a folder, the first in the alphabet; false without. */
+static bool find_checkpoint(const char *folder, char *name, size_t size) {
+    DIR *directory = opendir(folder);
+    name[0] = '\0';
+    for (const struct dirent *entry; directory && (entry = readdir(directory));)
+        if (wg__ends_with(entry->d_name, ".h5") && strlen(entry->d_name) < size &&
+            (!*name || strcmp(entry->d_name, name) < 0))
+            strcpy(name, entry->d_name);
+    if (directory)
+        closedir(directory);
+    return *name;
+}
+
+static const char *kind_of_folder(const char *path, char *text, size_t size) {
+    static const char *const weights[] = {"model.safetensors", "model.safetensors.index.json",
+                                          "pytorch_model.bin", "pytorch_model.bin.index.json"};
+    char name[256];
+    for (size_t i = 0; i < sizeof weights / sizeof weights[0]; i++)
+        if (has(path, weights[i])) {
+            snprintf(text, size, "the folder of a published model" CONVERT, path);
+            return text;
+        }
+    if (find_checkpoint(path, name, sizeof name))
+        snprintf(text, size, "a folder; did you mean the checkpoint %s/%s?", path, name);
+    else
+        snprintf(text, size, "a folder; a checkpoint is one file, and none is in it");
+    return text;
+}
+
+const char *wg__file_kind(const char *path, char *text, size_t size) {
+    struct stat status;
+    const int descriptor = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    if (descriptor < 0)
+        return NULL;
+    const char *kind = NULL;
+    uint8_t bytes[READ + 1] = {0};
+    if (fstat(descriptor, &status) < 0)
+        kind = NULL;
+    else if (S_ISDIR(status.st_mode))
+        kind = kind_of_folder(path, text, size);
+    else if (!S_ISREG(status.st_mode))
+        kind = strcpy(text, "not a regular file");
+    else {
+        const int64_t count = wg__read_at(descriptor, bytes, READ, 0);
+        if (count >= 0)
+            kind = kind_of_file(path, bytes, count, status.st_size, text, size);
+    }
+    close(descriptor);
+    return kind;
+}

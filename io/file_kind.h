@@ -1,0 +1,13 @@
+/* Tells what a file is that was given where another was wanted, for messages: by its first bytes,
+ * and of a folder by what is in it. */
+#ifndef WG_IO_FILE_KIND_H
+#define WG_IO_FILE_KIND_H
+
+#include <stddef.h>
+
+/* Writes what `path` is and what can be done with it, to follow "PATH is": "a file of safetensors,
+ * no checkpoint; `wengert convert PATH model.h5' makes one of it". Returns `text`. NULL for a file
+ * that begins as HDF5 does, and for one that cannot be read. */
+const char *wg__file_kind(const char *path, char *text, size_t size);
+
+#endif

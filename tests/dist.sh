@@ -1,0 +1,25 @@
+#!/bin/sh
+# Checks that `make dist' packs every file that git knows but those of git itself and of the checks on
+# the server. Prints TAP.
+source=$(cd "$(dirname "$0")/.." && pwd) || exit 1
+. "$source/tests/cli/tap.sh"
+what="every file of the tree is in the distribution"
+if ! git -C "$source" rev-parse --is-inside-work-tree >/dev/null 2>&1; then
+    skip "$what" "this is no checkout of git"
+    finish
+fi
+build=$PWD
+work=$(mktemp -d "${TMPDIR:-/tmp}/wengert-dist.XXXXXX") || exit 1
+cd "$work" || exit 1
+trap 'chmod -R u+w "$work" && rm -rf "$work"' EXIT
+MAKEFLAGS='' MAKELEVEL='' make -C "$build" distdir distdir="$work/wengert" >out 2>err ||
+    not_ok "make distdir succeeds"
+
+all_are_there() {
+    git -C "$source" ls-files -c -o --exclude-standard | grep -Ev '^(\.ci/|\.git)' | while read -r file; do
+        test ! -e "$source/$file" || test -e "wengert/$file" || echo "missing: $file"
+    done >out
+    ! test -s out
+}
+check "$what" all_are_there
+finish
