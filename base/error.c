@@ -1,5 +1,5 @@
 /* The pending error of each thread, and the version. */
-#include "base/error.h"
+#include "base/internal.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -66,6 +66,15 @@ int wg_fail(wg_error_code code, const char *where, const char *format, ...) {
     va_start(arguments, format);
     vsnprintf(pending.message + used, sizeof pending.message - used, format, arguments);
     va_end(arguments);
+    if (installed_handler)
+        installed_handler(&pending, installed_context);
+    return -1;
+}
+
+int wg__fail_again(const wg_error *error) {
+    if (pending.code != WG_ERROR_NONE)
+        return -1;
+    pending = *error;
     if (installed_handler)
         installed_handler(&pending, installed_context);
     return -1;

@@ -233,9 +233,8 @@ int wg_group_check(wg_group *group, int status) {
         return -1;
     wg_error_clear();
     const wg_error *e = &first.error;
-    const size_t where = strlen(e->where) + 2; /* the message begins with it and ": " */
-    if (all && failed == 0 && strlen(e->message) >= where)
-        return wg_fail(e->code, e->where, "%s", e->message + where);
+    if (all && failed == 0)
+        return wg__fail_again(e);
     return wg_fail(e->code, first.name, "%s", e->message);
 }
 

@@ -20,6 +20,11 @@
 /* Keeps a rarely called function out of line, so that its hot caller saves fewer registers. */
 #define WG__APART __attribute__((noinline))
 
+/* ---- Errors ---- */
+
+/* Records an error that was pending before, word for word, unless one is pending. Returns -1. */
+int wg__fail_again(const wg_error *error);
+
 /* ---- Memory. The library allocates through these functions only, so that the statistics and the
  * failure hook see every block. NULL with [MEMORY]. ---- */
 

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/suggest.h"
 #include "cli/cli.h"
 #include "cli/learners.h"
 #include "cli/output.h"
