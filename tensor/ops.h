@@ -656,6 +656,46 @@ WG_API wg_tensor *wg_dot(wg_tensor *a, wg_tensor *b);
  * integers. [scope; SHAPE, ARGUMENT, DTYPE for bools] */
 WG_API wg_tensor *wg_addmm(wg_tensor *c, wg_tensor *a, wg_tensor *b, double beta, double alpha);
 
+/* ---- Convolution (ops/conv/conv.c) ---- */
+
+/* An entry of a list belongs to one spatial axis, the first to the first; 0 is its default. So a
+ * stride of 2 in two dimensions is {2, 2}. */
+typedef struct wg_conv_options {
+    int64_t stride[3];         /* from window to window; default 1 */
+    int64_t padding[3];        /* zeros before and after the axis */
+    int64_t dilation[3];       /* from element to element of a window; default 1 */
+    int64_t output_padding[3]; /* conv_transpose alone: places more at the end of the axis */
+    int64_t groups;            /* channels are cut into so many groups of their own; default 1 */
+    bool same_padding;         /* conv alone: such a padding that y has the size of x, as PyTorch's
+                                  "same"; with a stride of 1 */
+} wg_conv_options;
+
+/* What networks call convolution, a correlation: each output channel is the sum, over the channels
+ * of its group, of the products of a kernel and the windows of x.
+ * x: (N, C, L)   weight: (O, C / groups, K)   bias: (O) or NULL   ->   (N, O, P)
+ *     P = (L + 2 padding - dilation (K - 1) - 1) / stride + 1, rounded down
+ * conv2d: (N, C, H, W) and (O, C / groups, KH, KW); conv3d: (N, C, D, H, W) likewise. x may lack N,
+ * as y does then. Forward and gradients are packed products that read the windows from a few
+ * images at a time. [scope; SHAPE, DTYPE, ARGUMENT] */
+WG_API wg_tensor *wg_conv1d(wg_tensor *x, wg_tensor *weight, wg_tensor *bias,
+                            const wg_conv_options *options);
+WG_API wg_tensor *wg_conv2d(wg_tensor *x, wg_tensor *weight, wg_tensor *bias,
+                            const wg_conv_options *options);
+WG_API wg_tensor *wg_conv3d(wg_tensor *x, wg_tensor *weight, wg_tensor *bias,
+                            const wg_conv_options *options);
+
+/* The transposed convolution, also called deconvolution: the adjoint in x of the convolution with
+ * the same weight and options. Each element of x adds a kernel, times itself, to a window of y.
+ * x: (N, C, L)   weight: (C, O / groups, K)   bias: (O) or NULL   ->   (N, O, P)
+ *     P = (L - 1) stride - 2 padding + dilation (K - 1) + output_padding + 1
+ * [scope; SHAPE, DTYPE, ARGUMENT] */
+WG_API wg_tensor *wg_conv_transpose1d(wg_tensor *x, wg_tensor *weight, wg_tensor *bias,
+                                      const wg_conv_options *options);
+WG_API wg_tensor *wg_conv_transpose2d(wg_tensor *x, wg_tensor *weight, wg_tensor *bias,
+                                      const wg_conv_options *options);
+WG_API wg_tensor *wg_conv_transpose3d(wg_tensor *x, wg_tensor *weight, wg_tensor *bias,
+                                      const wg_conv_options *options);
+
 /* ---- Attention (ops/attention/attention.c) ---- */
 
 typedef struct wg_attention_options {
