@@ -696,6 +696,44 @@ WG_API wg_tensor *wg_conv_transpose2d(wg_tensor *x, wg_tensor *weight, wg_tensor
 WG_API wg_tensor *wg_conv_transpose3d(wg_tensor *x, wg_tensor *weight, wg_tensor *bias,
                                       const wg_conv_options *options);
 
+/* ---- Pooling (ops/conv/pool.c) ---- */
+
+/* An entry of a list belongs to one spatial axis, the first to the first; 0 is its default. */
+typedef struct wg_pool_options {
+    int64_t kernel[3];        /* the size of a window; there is no default */
+    int64_t stride[3];        /* from window to window; default: the kernel */
+    int64_t padding[3];       /* at both ends of the axis, at most half of the kernel: of a maximum
+                                 minus infinity, of a mean zeros */
+    int64_t dilation[3];      /* max_pool alone: from element to element of a window; default 1 */
+    bool ceil_mode;           /* windows may reach beyond the end, if they begin before it */
+    bool exclude_padding;     /* avg_pool alone: PyTorch's count_include_pad=False, the mean of the
+                                 elements of x */
+    int64_t divisor_override; /* avg_pool alone: what to divide the sum by; 0: the elements */
+} wg_pool_options;
+
+/* The largest element of each window of a channel, or the mean.
+ * x: (N, C, L) or (C, L)   ->   (N, C, P) or (C, P)
+ *     P = (L + 2 padding - dilation (kernel - 1) - 1) / stride + 1, rounded down, or up by
+ * ceil_mode 2d: (N, C, H, W); 3d: (N, C, D, H, W). `indices`, unless NULL, receives the places of
+ * the largest in their channel, in row-major order, i64. Of equal elements the first counts and
+ * gets the gradient; NaN is the largest. [scope; SHAPE, DTYPE, ARGUMENT] */
+WG_API wg_tensor *wg_max_pool1d(wg_tensor *x, const wg_pool_options *options, wg_tensor **indices);
+WG_API wg_tensor *wg_max_pool2d(wg_tensor *x, const wg_pool_options *options, wg_tensor **indices);
+WG_API wg_tensor *wg_max_pool3d(wg_tensor *x, const wg_pool_options *options, wg_tensor **indices);
+WG_API wg_tensor *wg_avg_pool1d(wg_tensor *x, const wg_pool_options *options);
+WG_API wg_tensor *wg_avg_pool2d(wg_tensor *x, const wg_pool_options *options);
+WG_API wg_tensor *wg_avg_pool3d(wg_tensor *x, const wg_pool_options *options);
+
+/* Pooling into `size` windows along each spatial axis (1, 2 or 3 numbers) that share the axis
+ * evenly: window i of P goes from floor(i L / P) up to ceil((i + 1) L / P), so that neighbours may
+ * overlap by an element. A size of 1 is the mean of the whole channel. [scope; SHAPE, DTYPE] */
+WG_API wg_tensor *wg_adaptive_max_pool1d(wg_tensor *x, const int64_t *size, wg_tensor **indices);
+WG_API wg_tensor *wg_adaptive_max_pool2d(wg_tensor *x, const int64_t *size, wg_tensor **indices);
+WG_API wg_tensor *wg_adaptive_max_pool3d(wg_tensor *x, const int64_t *size, wg_tensor **indices);
+WG_API wg_tensor *wg_adaptive_avg_pool1d(wg_tensor *x, const int64_t *size);
+WG_API wg_tensor *wg_adaptive_avg_pool2d(wg_tensor *x, const int64_t *size);
+WG_API wg_tensor *wg_adaptive_avg_pool3d(wg_tensor *x, const int64_t *size);
+
 /* ---- Attention (ops/attention/attention.c) ---- */
 
 typedef struct wg_attention_options {

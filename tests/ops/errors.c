@@ -681,6 +681,28 @@ START_TEST(transposed_convolutions_refuse_what_does_not_fit) {
 }
 END_TEST
 
+START_TEST(pooling_refuses_what_does_not_fit) {
+    wg_tensor *x = zeros(WG_F32, WG_DIMS(2, 4, 5, 6));
+    refused(wg_max_pool2d(x, NULL, NULL), WG_ERROR_ARGUMENT,
+            "max_pool2d: (2, 4, 5, 6) f32: kernel 0, stride 0 and dilation 1 of spatial axis 0; "
+            "all are at least 1");
+    refused(wg_avg_pool2d(x, &(wg_pool_options){.kernel = {2, 2}, .padding = {0, 2}}),
+            WG_ERROR_ARGUMENT,
+            "avg_pool2d: (2, 4, 5, 6) f32: padding 2 along spatial axis 1; it is at least 0, and "
+            "at most half of the 2 places that the kernel reaches over");
+    refused(wg_avg_pool2d(x, &(wg_pool_options){.kernel = {6, 1}}), WG_ERROR_SHAPE,
+            "spatial axis 0, of size 5, has no window");
+    refused(wg_max_pool1d(x, &(wg_pool_options){.kernel = {2}}, NULL), WG_ERROR_SHAPE,
+            "max_pool1d: (2, 4, 5, 6) f32: wanted (N, C, L) or (C, L)");
+    refused(wg_max_pool2d(x, &(wg_pool_options){.kernel = {2, 2}, .stride = {-1, 1}}, NULL),
+            WG_ERROR_ARGUMENT, "stride -1");
+    refused(wg_adaptive_avg_pool2d(x, (int64_t[]){3, 0}), WG_ERROR_SHAPE,
+            "spatial axis 1, of size 6, has no window");
+    refused(wg_avg_pool2d(zeros(WG_I64, WG_DIMS(1, 4, 4)), &(wg_pool_options){.kernel = {2, 2}}),
+            WG_ERROR_DTYPE, "avg_pool2d");
+}
+END_TEST
+
 SUITES {
     const TTest *const tests[] = {
         indices_of_several_axes_that_do_not_fit_are_refused,
@@ -695,6 +717,7 @@ SUITES {
         padding_refuses_what_an_axis_has_no_elements_for,
         convolutions_refuse_what_does_not_fit,
         transposed_convolutions_refuse_what_does_not_fit,
+        pooling_refuses_what_does_not_fit,
         taking_refuses_what_is_not_there,
         joining_refuses_what_does_not_fit,
         dtypes_that_an_op_does_not_take_are_refused,

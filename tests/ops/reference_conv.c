@@ -41,6 +41,59 @@ static const reference_op conv_ops[] = {
     {"conv_transpose3d", .one = conv_transpose3d},
 };
 
+/* ---- Pooling ---- */
+
+static wg_pool_options pool_options(const reference_case *c) {
+    wg_pool_options options = {.ceil_mode = reference_flag(c, "ceil_mode"),
+                               .exclude_padding = reference_flag(c, "exclude_padding")};
+    int64_t divisor[REFERENCE_LIST] = {0};
+    reference_integers(c, "kernel", options.kernel);
+    reference_integers(c, "stride", options.stride);
+    reference_integers(c, "padding", options.padding);
+    reference_integers(c, "dilation", options.dilation);
+    reference_integers(c, "divisor", divisor);
+    options.divisor_override = divisor[0];
+    return options;
+}
+
+/* Calls the four functions of RANK axes with the arguments of a case. */
+#define POOLS(RANK)                                                                                \
+    static int max_pool##RANK##d(const reference_case *c, wg_tensor *const *in, wg_tensor **out) { \
+        const wg_pool_options options = pool_options(c);                                           \
+        out[0] = wg_max_pool##RANK##d(in[0], &options, &out[1]);                                   \
+        return out[0] ? 0 : -1;                                                                    \
+    }                                                                                              \
+    static wg_tensor *avg_pool##RANK##d(const reference_case *c, wg_tensor *const *in) {           \
+        const wg_pool_options options = pool_options(c);                                           \
+        return wg_avg_pool##RANK##d(in[0], &options);                                              \
+    }                                                                                              \
+    static int adaptive_max_pool##RANK##d(const reference_case *c, wg_tensor *const *in,           \
+                                          wg_tensor **out) {                                       \
+        int64_t size[REFERENCE_LIST];                                                              \
+        reference_integers(c, "size", size);                                                       \
+        out[0] = wg_adaptive_max_pool##RANK##d(in[0], size, &out[1]);                              \
+        return out[0] ? 0 : -1;                                                                    \
+    }                                                                                              \
+    static wg_tensor *adaptive_avg_pool##RANK##d(const reference_case *c, wg_tensor *const *in) {  \
+        int64_t size[REFERENCE_LIST];                                                              \
+        reference_integers(c, "size", size);                                                       \
+        return wg_adaptive_avg_pool##RANK##d(in[0], size);                                         \
+    }
+
+POOLS(1)
+POOLS(2)
+POOLS(3)
+
+#define POOL_OPS(RANK)                                                                             \
+    {"max_pool" #RANK "d", .call = max_pool##RANK##d},                                             \
+        {"avg_pool" #RANK "d", .one = avg_pool##RANK##d},                                          \
+        {"adaptive_max_pool" #RANK "d", .call = adaptive_max_pool##RANK##d}, {                     \
+        "adaptive_avg_pool" #RANK "d", .one = adaptive_avg_pool##RANK##d                           \
+    }
+
+static const reference_op pool_ops[] = {POOL_OPS(1), POOL_OPS(2), POOL_OPS(3)};
+
 SUITES {
     add_reference_suite("conv", conv_ops);
+    add_reference_suite("pool", pool_ops);
 }
