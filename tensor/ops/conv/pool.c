@@ -257,10 +257,10 @@ static int max_pool_forward(wg_call *call) {
     return run(call, &call->input_specs[0], &call->output_specs[0], max_f32, max_f64);
 }
 
-/* x with its spatial axes as one. */
+/* x with its spatial axes as one; NULL gives NULL. */
 static wg_tensor *as_planes(const wg_call *call, wg_tensor *x) {
     const pool_options *options = call->options;
-    return wg_flatten(x, x->spec.ndim - options->rank, -1);
+    return x ? wg_flatten(x, x->spec.ndim - options->rank, -1) : NULL;
 }
 
 static int max_pool_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
