@@ -32,6 +32,7 @@ tensor_sources = \
 	tensor/ops/attention/rotary.c \
 	tensor/ops/attention/tiles.c \
 	tensor/ops/conv/conv.c \
+	tensor/ops/conv/interpolate.c \
 	tensor/ops/conv/pool.c \
 	tensor/ops/conv/windows.c \
 	tensor/ops/conv/windows.h \

@@ -734,6 +734,21 @@ WG_API wg_tensor *wg_adaptive_avg_pool1d(wg_tensor *x, const int64_t *size);
 WG_API wg_tensor *wg_adaptive_avg_pool2d(wg_tensor *x, const int64_t *size);
 WG_API wg_tensor *wg_adaptive_avg_pool3d(wg_tensor *x, const int64_t *size);
 
+/* ---- Images in another size (ops/conv/interpolate.c) ---- */
+
+typedef enum wg_interpolation {
+    WG_INTERPOLATE_NEAREST, /* PyTorch's "nearest": element floor(o L / size) for output o */
+    WG_INTERPOLATE_LINEAR   /* PyTorch's "linear", "bilinear" and "trilinear", by the axes */
+} wg_interpolation;
+
+/* x with other sizes of its spatial axes, 1 to 3 of them, by PyTorch's interpolate(x, size).
+ * x: (N, C, L), (N, C, H, W) or (N, C, D, H, W)   ->   (N, C, size...)
+ * Linearly, output o lies at (o + 1/2) L / size - 1/2, or with align_corners at o (L - 1) /
+ * (size - 1), so that the first and the last elements stay in place. Shrinking does not average.
+ * [scope; SHAPE, DTYPE, ARGUMENT] */
+WG_API wg_tensor *wg_interpolate(wg_tensor *x, int axis_count, const int64_t *size,
+                                 wg_interpolation mode, bool align_corners);
+
 /* ---- Attention (ops/attention/attention.c) ---- */
 
 typedef struct wg_attention_options {

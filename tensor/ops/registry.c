@@ -27,6 +27,7 @@ static const wg__op_table *const tables[] = {
     &wg__ops_linear_algebra,
     &wg__ops_conv,
     &wg__ops_pool,
+    &wg__ops_interpolate,
     &wg__ops_attention,
     &wg__ops_rotary,
     &wg__ops_cross_entropy,

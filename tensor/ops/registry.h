@@ -26,6 +26,7 @@ extern const wg__op_table wg__ops_einsum;
 extern const wg__op_table wg__ops_linear_algebra;
 extern const wg__op_table wg__ops_conv;
 extern const wg__op_table wg__ops_pool;
+extern const wg__op_table wg__ops_interpolate;
 extern const wg__op_table wg__ops_attention;
 extern const wg__op_table wg__ops_rotary;
 extern const wg__op_table wg__ops_cross_entropy;

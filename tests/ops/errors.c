@@ -703,6 +703,24 @@ START_TEST(pooling_refuses_what_does_not_fit) {
 }
 END_TEST
 
+START_TEST(interpolation_refuses_what_does_not_fit) {
+    wg_tensor *x = zeros(WG_F32, WG_DIMS(2, 4, 5, 6));
+    refused(wg_interpolate(x, WG_DIMS(3), WG_INTERPOLATE_LINEAR, false), WG_ERROR_SHAPE,
+            "interpolate: (2, 4, 5, 6) f32: wanted images (N, C, ...) with 1 spatial axes");
+    refused(wg_interpolate(x, WG_DIMS(3, 0), WG_INTERPOLATE_LINEAR, false), WG_ERROR_SHAPE,
+            "spatial axis 1 goes from size 6 to 0; both are at least 1");
+    refused(wg_interpolate(x, WG_DIMS(3, 3), WG_INTERPOLATE_NEAREST, true), WG_ERROR_ARGUMENT,
+            "align_corners goes with WG_INTERPOLATE_LINEAR alone");
+    refused(wg_interpolate(x, WG_DIMS(3, 3), (wg_interpolation)7, false), WG_ERROR_ARGUMENT,
+            "mode 7 is none of wg_interpolation");
+    refused(wg_interpolate(x, WG_DIMS(1, 1, 1, 1), WG_INTERPOLATE_LINEAR, false), WG_ERROR_ARGUMENT,
+            "interpolate: 4 sizes; wanted 1 to 3");
+    refused(
+        wg_interpolate(zeros(WG_I64, WG_DIMS(1, 1, 2)), WG_DIMS(3), WG_INTERPOLATE_NEAREST, false),
+        WG_ERROR_DTYPE, "wanted floats");
+}
+END_TEST
+
 SUITES {
     const TTest *const tests[] = {
         indices_of_several_axes_that_do_not_fit_are_refused,
@@ -718,6 +736,7 @@ SUITES {
         convolutions_refuse_what_does_not_fit,
         transposed_convolutions_refuse_what_does_not_fit,
         pooling_refuses_what_does_not_fit,
+        interpolation_refuses_what_does_not_fit,
         taking_refuses_what_is_not_there,
         joining_refuses_what_does_not_fit,
         dtypes_that_an_op_does_not_take_are_refused,

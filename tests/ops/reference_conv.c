@@ -1,5 +1,5 @@
-/* Convolutions and pooling against PyTorch. The cases of a suite are in
- * tests/fixtures/ops/SUITE.json, which SUITE.py writes: conv, pool. */
+/* Convolutions, pooling and interpolation against PyTorch. The cases of a suite are in
+ * tests/fixtures/ops/SUITE.json, which SUITE.py writes: conv, pool, interpolate. */
 #include "tensor/ops.h"
 
 #include "tests/ops/reference.h"
@@ -93,7 +93,21 @@ POOLS(3)
 
 static const reference_op pool_ops[] = {POOL_OPS(1), POOL_OPS(2), POOL_OPS(3)};
 
+/* ---- Other sizes ---- */
+
+static wg_tensor *interpolate(const reference_case *c, wg_tensor *const *in) {
+    int64_t size[REFERENCE_LIST];
+    const int count = reference_integers(c, "size", size);
+    return wg_interpolate(in[0], count, size,
+                          reference_flag(c, "linear") ? WG_INTERPOLATE_LINEAR
+                                                      : WG_INTERPOLATE_NEAREST,
+                          reference_flag(c, "align_corners"));
+}
+
+static const reference_op interpolate_ops[] = {{"interpolate", .one = interpolate}};
+
 SUITES {
     add_reference_suite("conv", conv_ops);
     add_reference_suite("pool", pool_ops);
+    add_reference_suite("interpolate", interpolate_ops);
 }
