@@ -703,6 +703,22 @@ START_TEST(pooling_refuses_what_does_not_fit) {
 }
 END_TEST
 
+START_TEST(options_of_another_op_are_refused) {
+    wg_tensor *x = zeros(WG_F32, WG_DIMS(1, 2, 5)), *w = zeros(WG_F32, WG_DIMS(2, 2, 3));
+    refused(wg_conv1d(x, w, NULL, &(wg_conv_options){.output_padding = {1}}), WG_ERROR_ARGUMENT,
+            "conv1d: output_padding goes with a transposed convolution; it is 1 along spatial axis "
+            "0");
+    refused(wg_conv_transpose1d(x, w, NULL, &(wg_conv_options){.same_padding = true}),
+            WG_ERROR_ARGUMENT,
+            "conv_transpose1d: same_padding goes with a convolution that is not transposed");
+    refused(wg_avg_pool1d(x, &(wg_pool_options){.kernel = {2}, .dilation = {2}}), WG_ERROR_ARGUMENT,
+            "avg_pool1d: dilation goes with max_pool1d alone");
+    refused(wg_max_pool1d(x, &(wg_pool_options){.kernel = {2}, .divisor_override = 2}, NULL),
+            WG_ERROR_ARGUMENT,
+            "max_pool1d: exclude_padding and divisor_override go with avg_pool1d alone");
+}
+END_TEST
+
 START_TEST(interpolation_refuses_what_does_not_fit) {
     wg_tensor *x = zeros(WG_F32, WG_DIMS(2, 4, 5, 6));
     refused(wg_interpolate(x, WG_DIMS(3), WG_INTERPOLATE_LINEAR, false), WG_ERROR_SHAPE,
@@ -736,6 +752,7 @@ SUITES {
         convolutions_refuse_what_does_not_fit,
         transposed_convolutions_refuse_what_does_not_fit,
         pooling_refuses_what_does_not_fit,
+        options_of_another_op_are_refused,
         interpolation_refuses_what_does_not_fit,
         taking_refuses_what_is_not_there,
         joining_refuses_what_does_not_fit,

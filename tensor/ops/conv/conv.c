@@ -638,14 +638,24 @@ static void set_sizes(conv_options *options, const wg_conv_options *given, bool 
     }
 }
 
-static int check_same_padding(const conv_options *options, const wg_conv_options *given,
-                              const char *name) {
-    for (int i = 0; given->same_padding && i < options->rank; i++)
-        if (options->stride[i] != 1 || given->padding[i] != 0)
+/* What goes with one of the two directions alone. */
+static int check_direction(const conv_options *options, const wg_conv_options *given,
+                           bool transposed, const char *name) {
+    if (transposed && given->same_padding)
+        return wg_fail(WG_ERROR_ARGUMENT, name,
+                       "same_padding goes with a convolution that is not transposed");
+    for (int i = 0; i < options->rank; i++) {
+        if (given->same_padding && (options->stride[i] != 1 || given->padding[i] != 0))
             return wg_fail(WG_ERROR_ARGUMENT, name,
                            "same_padding goes with a stride of 1 and no other padding; spatial "
                            "axis %d has stride %lld and padding %lld",
                            i, (long long)options->stride[i], (long long)given->padding[i]);
+        if (!transposed && given->output_padding[i] != 0)
+            return wg_fail(WG_ERROR_ARGUMENT, name,
+                           "output_padding goes with a transposed convolution; it is %lld along "
+                           "spatial axis %d",
+                           (long long)given->output_padding[i], i);
+    }
     return 0;
 }
 
@@ -658,7 +668,7 @@ static wg_tensor *convolve(int rank, bool transposed, wg_tensor *x, wg_tensor *w
         return NULL;
     given = given ? given : &defaults;
     conv_options options = read_options(rank, given);
-    if (!transposed && check_same_padding(&options, given, op->name) < 0)
+    if (check_direction(&options, given, transposed, op->name) < 0)
         return NULL;
     const wg_dtype dtype = inputs[0]->spec.dtype;
     const bool single = inputs[0]->spec.ndim == rank + 1;
@@ -669,8 +679,6 @@ static wg_tensor *convolve(int rank, bool transposed, wg_tensor *x, wg_tensor *w
     if (!inputs[0] || !inputs[1])
         return NULL;
     memcpy(options.output_padding, given->output_padding, sizeof options.output_padding);
-    if (!transposed)
-        memset(options.output_padding, 0, sizeof options.output_padding);
     set_sizes(&options, given, transposed, inputs[0], inputs[1]);
     wg_apply(op, bias ? 3 : 2, inputs, &options, &y);
     return wg__narrow(single ? wg_squeeze(y, 0) : y, dtype);

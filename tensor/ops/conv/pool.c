@@ -485,40 +485,61 @@ static pool_options adaptive_options(int rank, const int64_t *size) {
     return options;
 }
 
-static wg_tensor *pool_max(wg_tensor *x, const pool_options *options, wg_tensor **indices) {
+/* Refuses options of the other kind of pooling. */
+static bool are_options_of(const wg_pool_options *given, int rank, bool of_mean, const char *name) {
+    if (!given)
+        return true;
+    if (!of_mean && (given->exclude_padding || given->divisor_override != 0)) {
+        wg_fail(WG_ERROR_ARGUMENT, name,
+                "exclude_padding and divisor_override go with avg_pool%dd alone", rank);
+        return false;
+    }
+    for (int i = 0; of_mean && i < rank; i++)
+        if (given->dilation[i] != 0 && given->dilation[i] != 1) {
+            wg_fail(WG_ERROR_ARGUMENT, name, "dilation goes with max_pool%dd alone", rank);
+            return false;
+        }
+    return true;
+}
+
+static wg_tensor *pool_max(wg_tensor *x, const wg_pool_options *given, const pool_options *options,
+                           wg_tensor **indices) {
+    const wg_op *op = &max_pool[options->rank - 1];
     wg_tensor *outputs[WG_MAX_OUTPUTS] = {NULL}, *wide = wg__widen(x);
-    if (wide)
-        wg_apply(&max_pool[options->rank - 1], 1, &wide, options, outputs);
+    if (wide && are_options_of(given, options->rank, false, op->name))
+        wg_apply(op, 1, &wide, options, outputs);
     if (indices)
         *indices = outputs[1];
     return x ? wg__narrow(outputs[0], x->spec.dtype) : NULL;
 }
 
-static wg_tensor *pool_mean(wg_tensor *x, const pool_options *options) {
+static wg_tensor *pool_mean(wg_tensor *x, const wg_pool_options *given,
+                            const pool_options *options) {
+    const wg_op *op = &avg_pool[options->rank - 1];
     wg_tensor *wide = wg__widen(x);
-    return wide ? wg__narrow(wg_apply_one(&avg_pool[options->rank - 1], 1, &wide, options),
-                             x->spec.dtype)
-                : NULL;
+    if (!wide || !are_options_of(given, options->rank, true, op->name))
+        return NULL;
+    return wg__narrow(wg_apply_one(op, 1, &wide, options), x->spec.dtype);
 }
 
 #define FUNCTIONS(RANK)                                                                            \
     wg_tensor *wg_max_pool##RANK##d(wg_tensor *x, const wg_pool_options *given,                    \
                                     wg_tensor **indices) {                                         \
         const pool_options options = read_options(RANK, given, false);                             \
-        return pool_max(x, &options, indices);                                                     \
+        return pool_max(x, given, &options, indices);                                              \
     }                                                                                              \
     wg_tensor *wg_avg_pool##RANK##d(wg_tensor *x, const wg_pool_options *given) {                  \
         const pool_options options = read_options(RANK, given, true);                              \
-        return pool_mean(x, &options);                                                             \
+        return pool_mean(x, given, &options);                                                      \
     }                                                                                              \
     wg_tensor *wg_adaptive_max_pool##RANK##d(wg_tensor *x, const int64_t *size,                    \
                                              wg_tensor **indices) {                                \
         const pool_options options = adaptive_options(RANK, size);                                 \
-        return pool_max(x, &options, indices);                                                     \
+        return pool_max(x, NULL, &options, indices);                                               \
     }                                                                                              \
     wg_tensor *wg_adaptive_avg_pool##RANK##d(wg_tensor *x, const int64_t *size) {                  \
         const pool_options options = adaptive_options(RANK, size);                                 \
-        return pool_mean(x, &options);                                                             \
+        return pool_mean(x, NULL, &options);                                                       \
     }
 
 FUNCTIONS(1)

@@ -24,9 +24,9 @@
  * or there are fewer images. */
 enum { BLOCK_OUTPUTS = 2048, BLOCK_WORK = 1 << 22, BLOCK_BYTES = 4 << 20 };
 
-/* Weights of one input channel, or of up to FEW output channels, are applied to planes. Their
- * gradient is summed over SUMS parts of all groups' images, side by side. */
-enum { FEW_CHANNELS = 3, SUMS = 32 };
+/* Weights of so few output channels are applied to planes, and with one input channel somewhat
+ * more. Their gradient is summed over SUMS parts of all groups' images, side by side. */
+enum { FEW_OUTPUTS = 3, FEW_OF_ONE_INPUT = 16, SUMS = 32 };
 
 /* Copies are made of chunks of so many bytes, and may be read as far beyond their end. */
 enum { CHUNK = 16 };
@@ -440,7 +440,7 @@ static void multiply_blocks(int64_t begin, int64_t end, void *context) {
 /* ---- Planes ---- */
 
 static bool has_few_channels(const wg__correlation *c) {
-    return c->in_channels == 1 || c->out_channels <= FEW_CHANNELS;
+    return c->out_channels <= (c->in_channels == 1 ? FEW_OF_ONE_INPUT : FEW_OUTPUTS);
 }
 
 /* The outputs of a channel, with as many elements between rows and planes as the copy has. */
